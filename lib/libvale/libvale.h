@@ -1,0 +1,74 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Ports on a VALE switch, through netmap's API: rings, slots and buffers are
+ * laid out as <net/netmap.h> says and used with <net/netmap_user.h>; only
+ * opening, closing and the two syncs are calls.  On FreeBSD they go to
+ * /dev/netmap (vale_netmap.c), elsewhere to a switch in this process
+ * (vale_inproc.c).  The same program works with both.
+ *
+ * One thread at a time may use the transmit side of a port, and one the
+ * receive side; the two may be different threads.  Opening and closing may
+ * happen on any thread, closing when no other call on that port is going on.
+ */
+
+#ifndef _LIBVALE_H_
+#define	_LIBVALE_H_
+
+#include <sys/types.h>
+#include <net/netmap.h>
+#include <net/netmap_user.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An open port.  Read only, but for what the rings' rules let users write. */
+struct vale_desc {
+	int			 fd;	/* readable when frames wait, from a
+					   vale_rxsync() that found none */
+	struct netmap_if	*nifp;
+	struct netmap_ring	*txring;	/* ring 0, as is */
+	struct netmap_ring	*rxring;	/* ring 0 */
+	char			 name[64];	/* "vale0:vm1" */
+};
+
+/* What to open a port with; all zero means netmap's defaults. */
+struct vale_params {
+	uint32_t	tx_slots;	/* 0, or 2 to 16384; default 1024 */
+	uint32_t	rx_slots;
+};
+
+/*
+ * Open port `name', "valeSWITCH:PORT": SWITCH may be empty, both are letters,
+ * digits, '_', '-' and '.'.  Makes the switch if there is none of that name,
+ * and the port; both go away when the last user closes.  `params' may be NULL.
+ * Returns NULL with errno set: EINVAL for a bad name or params, EBUSY if the
+ * port is open already, ENOSPC when the switch has 254 ports, ENOMEM, or what
+ * open(2) of /dev/netmap says.
+ */
+struct vale_desc *vale_open(const char *name, const struct vale_params *params);
+
+/* Close the port.  Frames it has not received are dropped. */
+void	vale_close(struct vale_desc *d);
+
+/*
+ * Transmit the slots before ring->head.  All are consumed when it returns: a
+ * frame is delivered or dropped, never left.  Slots may have NS_INDIRECT set,
+ * `ptr' then being the address of `len' bytes (not more than nr_buf_size), and
+ * NS_MOREFRAG, when the frame goes on in the next slot (NETMAP_MAX_FRAGS at
+ * most).  0, or -1 with errno: ENXIO when the port has gone.
+ */
+int	vale_txsync(struct vale_desc *d);
+
+/*
+ * Return the slots before ring->head to the switch and show new frames up to
+ * ring->tail.  When none wait, d->fd becomes readable with the next one.
+ * 0, or -1 with errno as above.
+ */
+int	vale_rxsync(struct vale_desc *d);
+
+#endif /* !_LIBVALE_H_ */

@@ -1,0 +1,255 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * An Intel 82545EM Gigabit Ethernet controller in software.
+ *
+ * This is the whole interface between the model and whatever hosts it: bhyve
+ * (pci_e82545.c), valed, or a test.  The model knows guest memory, interrupts,
+ * time and the network only through the operations below, and has no thread
+ * of its own.  The host brings three kinds of thread:
+ *
+ *	register	vCPUs, or whoever carries their accesses: e82545_read(),
+ *			e82545_write().  Any number at a time.
+ *	transmit	one at a time in e82545_tx().
+ *	receive		one at a time in e82545_rx().
+ *
+ * One thread may play all three parts.  e82545_timer(), e82545_link(),
+ * e82545_pause(), e82545_reset() and e82545_counters() may be called from any
+ * thread, but never from inside an operation.
+ *
+ * Manual: Intel, "PCI/PCI-X Family of Gigabit Ethernet Controllers Software
+ * Developer's Manual", 317453-006EN (rev. 4.0), "8254x SDM" in this directory.
+ */
+
+#ifndef _E82545_H_
+#define	_E82545_H_
+
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* PCI identity: 8254x SDM table 5-1 and section 4.1. */
+#define	E82545_PCI_VENDOR	0x8086
+#define	E82545_PCI_DEVICE	0x100f	/* 82545EM, copper */
+#define	E82545_PCI_SUBDEVICE	0x1008
+#define	E82545_PCI_REVISION	0x03
+
+/* The two base address registers: 8254x SDM section 4.1.  Sizes in bytes. */
+#define	E82545_BAR_MEM		0
+#define	E82545_BAR_MEM_SIZE	0x20000
+#define	E82545_BAR_IO		2
+#define	E82545_BAR_IO_SIZE	8
+
+/* The longest frame the model sends or takes, bytes without FCS. */
+#define	E82545_FRAME_MAX	16110
+/* The most pieces of memory a frame can come in, either way. */
+#define	E82545_MAXIOV		64
+/* Frames the model hands to the host between two flushes, at the most. */
+#define	E82545_TX_BATCH		256
+
+struct e82545;			/* one adapter; opaque */
+
+/*
+ * What the host does for the model.  Every member must be set.  `arg' is the
+ * value given to e82545_create().
+ */
+struct e82545_ops {
+	/*
+	 * Host address of guest-physical bytes [gpa, gpa + len), or NULL where
+	 * any of them is not guest RAM or the range is not contiguous in the
+	 * host.  len > 0.  The address is used until the model returns to the
+	 * caller of e82545_tx() or e82545_rx(), never later.
+	 * Transmit and receive threads; takes no lock that is held around a
+	 * call into the model.
+	 */
+	void	*(*eo_map)(void *arg, uint64_t gpa, size_t len);
+
+	/*
+	 * The interrupt line: asserted or not.  A host with MSI sends one
+	 * message for each call with true.  Called only on changes, from any
+	 * thread that is inside the model, under the model's register lock:
+	 * must not block or call back.
+	 */
+	void	(*eo_intr)(void *arg, bool asserted);
+
+	/* Monotonic clock, nanoseconds.  Any thread. */
+	uint64_t (*eo_now)(void *arg);
+
+	/*
+	 * Arm the one-shot timer: e82545_timer() is to be called at or after
+	 * when_ns on eo_now()'s clock.  Takes the place of an earlier call;
+	 * 0 disarms.  Under the register lock: must not block or call back.
+	 */
+	void	(*eo_timer)(void *arg, uint64_t when_ns);
+
+	/*
+	 * There is something to transmit: have e82545_tx() called soon.
+	 * Register threads, without locks of the model; must not block.
+	 */
+	void	(*eo_tx_kick)(void *arg);
+
+	/*
+	 * Queue one frame (no FCS) for the network.  The pieces point into
+	 * guest memory or the model's own, and stay in place until the next
+	 * eo_tx_flush() returns; the iovec array itself only for the call.
+	 * 0 < niov <= E82545_MAXIOV.  The host may send at once.
+	 * Returns false where the frame was dropped for want of room, which
+	 * the model counts.  Transmit thread.
+	 */
+	bool	(*eo_tx_frame)(void *arg, const struct iovec *iov, int niov);
+
+	/* Send what is queued.  One call a batch.  Transmit thread. */
+	void	(*eo_tx_flush)(void *arg);
+
+	/*
+	 * Give back what eo_rx_next() stepped over, and look for more frames.
+	 * One call a batch.  Receive thread, as the next two.
+	 */
+	void	(*eo_rx_sync)(void *arg);
+
+	/*
+	 * The next frame received (no FCS), left where it lies: sets up to
+	 * E82545_MAXIOV pieces and returns how many, 0 if there is none.
+	 * The pieces stay valid until the frame is stepped over.
+	 */
+	int	(*eo_rx_peek)(void *arg, struct iovec *iov);
+
+	/* Step over the frame eo_rx_peek() showed. */
+	void	(*eo_rx_next)(void *arg);
+
+	/*
+	 * The guest can take frames again after e82545_rx() returned
+	 * E82545_RX_STALLED: have e82545_rx() called soon.
+	 * Register threads, without locks of the model; must not block.
+	 */
+	void	(*eo_rx_ready)(void *arg);
+};
+
+struct e82545_config {
+	uint8_t		ec_mac[6];	/* permanent address, in the EEPROM */
+	uint32_t	ec_itr_256ns;	/* least interval between interrupts for
+					   guests that leave ITR at 0, in units
+					   of 256 ns as ITR itself; 0 to 65535,
+					   0: none */
+	const char	*ec_name;	/* for diagnostics; copied */
+};
+
+/*
+ * Counters, all counting up from creation, whatever the guest resets.
+ * X(identifier, name, what is counted)
+ */
+#define	E82545_COUNTERS(X)						\
+	X(REG_READ,	"reg_reads",	"register reads (exits)")	\
+	X(REG_WRITE,	"reg_writes",	"register writes (exits)")	\
+	X(TX_KICK,	"tx_kicks",	"writes to TDT")		\
+	X(TX_FRAME,	"tx_frames",	"frames sent")			\
+	X(TX_BYTE,	"tx_bytes",	"bytes sent")			\
+	X(TX_BATCH,	"tx_batches",	"batches sent")			\
+	X(TX_TSO,	"tx_tso",	"packets cut into segments")	\
+	X(TX_BAD_RING,	"tx_bad_ring",	"TX rings outside guest memory") \
+	X(TX_BAD_DESC,	"tx_bad_desc",	"TX descriptors not understood") \
+	X(TX_BAD_ADDR,	"tx_bad_addr",	"TX buffers outside guest memory") \
+	X(TX_BAD_LEN,	"tx_bad_len",	"TX frames of impossible length") \
+	X(TX_BAD_CTX,	"tx_bad_ctx",	"TX offloads outside the frame") \
+	X(TX_NOROOM,	"tx_noroom",	"TX frames the network refused") \
+	X(TX_LINKDOWN,	"tx_linkdown",	"TX frames without a link")	\
+	X(RX_FRAME,	"rx_frames",	"frames received")		\
+	X(RX_BYTE,	"rx_bytes",	"bytes received")		\
+	X(RX_BATCH,	"rx_batches",	"batches received")		\
+	X(RX_FILTERED,	"rx_filtered",	"frames for other addresses")	\
+	X(RX_OVERSIZE,	"rx_oversize",	"frames longer than allowed")	\
+	X(RX_DISABLED,	"rx_disabled",	"frames while receive was off")	\
+	X(RX_STALL,	"rx_stalls",	"times the guest had no buffers") \
+	X(RX_BAD_RING,	"rx_bad_ring",	"RX rings outside guest memory") \
+	X(RX_BAD_ADDR,	"rx_bad_addr",	"RX buffers outside guest memory") \
+	X(LOOPBACK,	"loopback",	"frames looped back")		\
+	X(INTR_ASKED,	"intr_asked",	"interrupt causes raised")	\
+	X(INTR_SENT,	"intr_sent",	"interrupts sent")		\
+	X(INTR_HELD,	"intr_held",	"interrupts put off by moderation") \
+	X(RESET,	"resets",	"device resets")
+
+enum e82545_counter {
+#define	E82545_COUNTER_ENUM(id, name, what)	E82545_C_##id,
+	E82545_COUNTERS(E82545_COUNTER_ENUM)
+#undef E82545_COUNTER_ENUM
+	E82545_NCOUNTERS
+};
+
+/* What e82545_rx() has to say. */
+enum e82545_rx_state {
+	E82545_RX_IDLE,		/* no more frames: call when some come */
+	E82545_RX_MORE,		/* more frames wait: call again */
+	E82545_RX_STALLED,	/* the guest has no room: eo_rx_ready() tells
+				   when to call again */
+};
+
+/*
+ * Make an adapter, in its power-on state and with the link up.  `ops' and
+ * `arg' must outlive it.  Returns NULL with errno set: ENOMEM, or EINVAL for
+ * a config value out of range or a multicast address.
+ */
+struct e82545 *e82545_create(const struct e82545_config *config,
+	    const struct e82545_ops *ops, void *arg);
+
+/* Free it.  No other call may be in progress or follow. */
+void	e82545_destroy(struct e82545 *dev);
+
+/*
+ * A register access by the guest: `off' bytes into BAR `bar', `size' 1, 2, 4
+ * or 8 bytes.  Registers are 32 bits wide and little endian; other sizes, odd
+ * offsets and offsets outside the BAR are answered with ones and ignored
+ * when written, except that an aligned 8-byte access counts as two of 4.
+ * Register threads.
+ */
+uint64_t e82545_read(struct e82545 *dev, int bar, uint64_t off, int size);
+void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
+	    uint64_t value);
+
+/*
+ * Send up to E82545_TX_BATCH frames from the guest's ring.  Returns true
+ * where more may wait.  Transmit thread.
+ */
+bool	e82545_tx(struct e82545 *dev);
+
+/*
+ * Move a batch of received frames into the guest's ring.  Call when the
+ * backend has frames, after eo_rx_ready(), and again while it returns
+ * E82545_RX_MORE.  Receive thread.
+ */
+enum e82545_rx_state e82545_rx(struct e82545 *dev);
+
+/* The timer set by eo_timer() has run out.  Early calls do no harm. */
+void	e82545_timer(struct e82545 *dev);
+
+/* The cable goes in or out: STATUS.LU, the PHY, and an LSC interrupt. */
+void	e82545_link(struct e82545 *dev, bool up);
+
+/*
+ * Reset as by PCI RST#: registers, rings and interrupts.  Waits for a batch
+ * in progress to end.
+ */
+void	e82545_reset(struct e82545 *dev);
+
+/*
+ * Keep the model away from guest memory: on return from e82545_pause() no
+ * batch is in progress, and e82545_tx() and e82545_rx() do nothing until
+ * e82545_resume(), which asks the host for both.  For changes in the guest's
+ * memory map, and before a snapshot.  Calls do not nest.
+ */
+void	e82545_pause(struct e82545 *dev);
+void	e82545_resume(struct e82545 *dev);
+
+/* A snapshot of all counters; any thread, takes no lock. */
+void	e82545_counters(const struct e82545 *dev,
+	    uint64_t counters[E82545_NCOUNTERS]);
+
+/* The name of a counter, as in the list above. */
+const char *e82545_counter_name(enum e82545_counter counter);
+
+#endif /* !_E82545_H_ */

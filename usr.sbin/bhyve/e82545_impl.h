@@ -37,8 +37,8 @@
 #include "e82545.h"
 #include "e82545_reg.h"
 
-/* The register file covers offsets 0 to 0x5fff: 8254x SDM section 13.2. */
-#define	E82545_NREGS	(0x6000 / 4)
+/* The register file covers offsets 0 to 0x9fff: 8254x SDM table 13-2. */
+#define	E82545_NREGS	(0xa000 / 4)
 
 /* What moderation depends on: see e82545_intr.c.  Under reg_mtx. */
 struct e82545_moderation {

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Linux: type make; GNUmakefile calls bmake with compat/mk, own replacements of
+# FreeBSD's bsd.*.mk.  FreeBSD: make SRCTOP=/usr/src.
+#
+#	all		build into build/
+#	check		build, all tests, the tests again with sanitizers, man
+#			pages, and the FreeBSD compilation
+#	demo		two guests over the switch, beside QEMU's own e1000
+#	freebsd		compile what is meant for FreeBSD, on Linux
+#	manlint		check the man pages
+#	install		DESTDIR= and PREFIX= apply on Linux
+#	clean		remove what was built; downloads stay in build/deps
+
+.if ${.MAKE.OS} == "Linux"
+SUBDIR=		compat lib/libvale usr.sbin/bhyve .WAIT \
+		usr.sbin/valed usr.sbin/valectl .WAIT tests share/man
+.else
+SUBDIR=		lib/libvale usr.sbin/bhyve .WAIT tests share/man
+.endif
+
+.if ${.MAKE.OS} == "Linux"
+check: .PHONY
+	@sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}"
+
+demo: all .WAIT _demo
+_demo: .PHONY
+	@sh ${SRCTOP}/share/examples/demo/demo.sh ${SRCTOP}
+
+freebsd: .PHONY
+.if exists(${SRCTOP}/compat/freebsd/check.mk)
+	@${MAKE} -f ${SRCTOP}/compat/freebsd/check.mk
+.endif
+.endif
+
+.include <bsd.subdir.mk>

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Read first by every bsd.*.mk.  Takes ../Makefile.inc, as on FreeBSD, and the
+# project's flags from Makefile.inc at the top; adds the sanitizers.
+
+.if !target(__<bsd.init.mk>__)
+__<bsd.init.mk>__:	.NOTMAIN
+
+.include <bsd.own.mk>
+.if exists(${.CURDIR}/../Makefile.inc)
+.include "${.CURDIR}/../Makefile.inc"
+.endif
+.if !target(__<Makefile.inc>__)
+.include "${SRCTOP}/Makefile.inc"
+.endif
+.include <bsd.libnames.mk>
+
+.if defined(SAN) && !empty(SAN)
+_sanflags=	-fsanitize=${SAN} -fno-sanitize-recover=all \
+		-fno-omit-frame-pointer
+.else
+_sanflags=
+.endif
+
+all:		.PHONY
+.MAIN:		all
+clean:		.PHONY
+install:	.PHONY
+manlint:	.PHONY
+.endif

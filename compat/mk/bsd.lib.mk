@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Builds one static library, lib${LIB}.a.
+#
+#	LIB=		vale
+#	INTERNALLIB=			not installed (all are internal here)
+#	SRCS=		a.c b.c		found through .PATH
+#	CFLAGS+=, CFLAGS.a.c+=
+#	MAN=		vale.3
+#	.include <bsd.lib.mk>
+#
+# The name must stand in bsd.libnames.mk for LIBADD to find it.
+
+.include <bsd.init.mk>
+
+SRCS?=		${LIB}.c
+_LIBFILE=	lib${LIB}.a
+OBJS=		${SRCS:M*.[cS]:T:R:S/$/.o/}
+
+.for _s in ${SRCS:M*.[cS]}
+${_s:T:R}.o: ${_s}
+	${_say} CC ${RELDIR}/${.TARGET}
+	${_q}${CC} ${CFLAGS} ${CFLAGS.${_s:T}} ${_sanflags} ${_depflags} \
+	    -c ${.ALLSRC:[1]} -o ${.TARGET}
+.-include "${.OBJDIR}/${_s:T:R}.d"
+.endfor
+
+${_LIBFILE}: ${OBJS}
+	${_say} AR ${RELDIR}/${.TARGET}
+	${_q}rm -f ${.TARGET}
+	${_q}${AR} ${ARFLAGS} ${.TARGET} ${OBJS}
+
+all: ${_LIBFILE}
+CLEANFILES+=	${_LIBFILE} ${OBJS} ${OBJS:.o=.d}
+
+.include <bsd.man.mk>
+.include <bsd.subdir.mk>
+.include <bsd.obj.mk>

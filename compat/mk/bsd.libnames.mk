@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Libraries that LIBADD may name.  Internal ones are static archives in this
+# tree: ${LIBE82545}, ${LIBVALE}, ${LIBCOMPAT} name the files.  Any other name X
+# becomes -lX.  The internal ones go into one link group, so their order does
+# not matter; libcompat is always in it.
+#
+# A new internal library is one line: its name and its directory.
+
+_INTERNALLIBS=	e82545 vale compat
+LIBE82545DIR=	usr.sbin/bhyve
+LIBVALEDIR=	lib/libvale
+LIBCOMPATDIR=	compat
+
+.for _l in ${_INTERNALLIBS}
+LIB${_l:tu}=	${OBJTOP}/${LIB${_l:tu}DIR}/lib${_l}.a
+.endfor

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Where things are installed, with which mode.  DESTDIR and PREFIX may be set.
+#
+# BINDIR	programs	${PREFIX}/sbin for usr.sbin, else ${PREFIX}/bin
+# MANDIR	man pages	${PREFIX}/share/man/man (the section is added)
+# FILESDIR	FILES		${PREFIX}/share/bhyve-vale
+
+.if !target(__<bsd.own.mk>__)
+__<bsd.own.mk>__:	.NOTMAIN
+
+PREFIX?=	/usr/local
+.if !empty(RELDIR:Musr.sbin/*)
+BINDIR?=	${PREFIX}/sbin
+.else
+BINDIR?=	${PREFIX}/bin
+.endif
+MANDIR?=	${PREFIX}/share/man/man
+FILESDIR?=	${PREFIX}/share/bhyve-vale
+BINMODE?=	755
+FILESMODE?=	644
+.endif

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Builds programs.
+#
+#	PROG=		valed		or PROGS= a b
+#	SRCS=		a.c b.c		SRCS.prog= for one of several;
+#					without either, prog.c
+#	LIBADD=		e82545 pthread	LIBADD.prog=; see bsd.libnames.mk
+#	CFLAGS+=, CFLAGS.prog+=, CFLAGS.a.c+=
+#	LDFLAGS+=, LDFLAGS.prog+=, LDADD+=, LDADD.prog+=, DPADD+=, DPADD.prog+=
+#	SCRIPTS=	tool.sh		installed without the suffix
+#	FILES=		data files, installed in FILESDIR
+#	MAN=		valed.8		prog.8 is not assumed
+#	BINDIR=		where it is installed
+#	.include <bsd.prog.mk>
+#
+# Sources are found through .PATH.  An object belongs to one program
+# (prog.src.o), so that programs of one directory may be compiled from the same
+# file with flags of their own.
+
+.include <bsd.init.mk>
+
+_PROGS=		${PROG} ${PROGS}
+
+.for _p in ${_PROGS}
+.if !defined(SRCS.${_p})
+.if defined(PROG) && defined(SRCS)
+SRCS.${_p}=	${SRCS}
+.else
+SRCS.${_p}=	${_p}.c
+.endif
+.endif
+
+.for _l in ${LIBADD} ${LIBADD.${_p}} compat
+.if empty(_INTERNALLIBS:M${_l})
+_libs.${_p}+=	-l${_l}
+.elif exists(${SRCTOP}/${LIB${_l:tu}DIR}/Makefile)
+_arch.${_p}+=	${LIB${_l:tu}}
+.endif
+.endfor
+
+.for _s in ${SRCS.${_p}:M*.[cS]}
+_objs.${_p}+=	${_p}.${_s:T:R}.o
+${_p}.${_s:T:R}.o: ${_s}
+	${_say} CC ${RELDIR}/${.TARGET}
+	${_q}${CC} ${CFLAGS} ${CFLAGS.${_p}} ${CFLAGS.${_s:T}} ${_sanflags} \
+	    ${_depflags} -c ${.ALLSRC:[1]} -o ${.TARGET}
+.-include "${.OBJDIR}/${_p}.${_s:T:R}.d"
+.endfor
+
+${_p}: ${_objs.${_p}} ${_arch.${_p}} ${DPADD} ${DPADD.${_p}}
+	${_say} LD ${RELDIR}/${.TARGET}
+	${_q}${CC} ${_sanflags} ${LDFLAGS} ${LDFLAGS.${_p}} ${_objs.${_p}} \
+	    -Wl,--start-group ${_arch.${_p}} -Wl,--end-group \
+	    ${LDADD} ${LDADD.${_p}} ${_libs.${_p}} -o ${.TARGET}
+
+all: ${_p}
+CLEANFILES+=	${_p} ${_objs.${_p}} ${_objs.${_p}:.o=.d}
+
+.if !defined(_NOINSTALL)
+install: _install.${_p}
+_install.${_p}: ${_p} .PHONY
+	${INSTALL} -d ${DESTDIR}${BINDIR}
+	${INSTALL} -m ${BINMODE} ${_p} ${DESTDIR}${BINDIR}/${_p}
+.endif
+.endfor
+
+.for _f in ${SCRIPTS}
+install: _install.${_f:T}
+_install.${_f:T}: ${_f} .PHONY
+	${INSTALL} -d ${DESTDIR}${BINDIR}
+	${INSTALL} -m ${BINMODE} ${.ALLSRC:[1]} ${DESTDIR}${BINDIR}/${_f:T:R}
+.endfor
+.for _f in ${FILES}
+install: _install.${_f:T}
+_install.${_f:T}: ${_f} .PHONY
+	${INSTALL} -d ${DESTDIR}${FILESDIR}
+	${INSTALL} -m ${FILESMODE} ${.ALLSRC:[1]} ${DESTDIR}${FILESDIR}/${_f:T}
+.endfor
+
+.include <bsd.man.mk>
+.include <bsd.subdir.mk>
+.include <bsd.obj.mk>

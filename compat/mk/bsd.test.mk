@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Builds tests and the Kyuafile that runs them where they are built:
+#
+#	kyua test -k build/tests/Kyuafile
+#
+#	ATF_TESTS_C=	a b		programs, from SRCS.a or a.c, with
+#					libatf-c; everything of bsd.prog.mk
+#					(SRCS.a, CFLAGS.a, LIBADD.a) applies
+#	ATF_TESTS_SH=	c		scripts, from c.sh
+#	TEST_METADATA+=			for all programs of the directory, and
+#	TEST_METADATA.a+=		for one, as on FreeBSD:
+#		required_user="root", is_exclusive=true, timeout=600, ...
+#	PROGS=		helper		built beside the tests, not run by Kyua
+#	${PACKAGE}FILES+= data		put beside the tests, so that they find
+#					them in `atf_get_srcdir`; the mode of a
+#					file is kept
+#	TESTS_SUBDIRS=	x y		included by the Kyuafile if they exist
+#	NO_SAN=		yes		directory is left out of the SAN build
+#	.include <bsd.test.mk>
+
+.include <bsd.init.mk>
+
+_NOINSTALL=	yes
+.if defined(NO_SAN) && defined(SAN) && !empty(SAN)
+.undef ATF_TESTS_C
+.undef ATF_TESTS_SH
+.undef PROGS
+.endif
+
+PROGS+=		${ATF_TESTS_C}
+.for _t in ${ATF_TESTS_C}
+LIBADD.${_t}+=	atf-c
+.if defined(SAN) && !empty(SAN)
+SRCS.${_t}?=	${_t}.c
+SRCS.${_t}+=	${SRCTOP}/compat/mk/atf_lsan.c
+.endif
+.endfor
+
+.for _t in ${ATF_TESTS_SH}
+${_t}: ${_t}.sh
+	${_say} TEST ${RELDIR}/${.TARGET}
+	${_q}{ echo '#! /usr/bin/env atf-sh'; cat ${.ALLSRC:[1]}; } \
+	    > ${.TARGET}.tmp
+	${_q}chmod +x ${.TARGET}.tmp && mv ${.TARGET}.tmp ${.TARGET}
+all: ${_t}
+CLEANFILES+=	${_t}
+.endfor
+
+.for _f in ${${PACKAGE}FILES}
+${.OBJDIR}/${_f:T}: ${_f:M/*}${_f:N/*:S,^,${.CURDIR}/,}
+	${_q}cp -p ${.ALLSRC:[1]} ${.TARGET}.tmp && touch ${.TARGET}.tmp && \
+	    mv ${.TARGET}.tmp ${.TARGET}
+all: ${.OBJDIR}/${_f:T}
+CLEANFILES+=	${_f:T}
+.endfor
+
+# Kyua knows a directory's tests by its Kyuafile alone.  It is made anew when
+# the Makefile changes or a subdirectory comes or goes.
+_kyuasub=
+.for _d in ${TESTS_SUBDIRS}
+.if exists(${.CURDIR}/${_d}/Makefile)
+_kyuasub+=	${_d}
+.endif
+.endfor
+_kyuadirs=	.kyuadirs.${_kyuasub:ts_:S,/,-,g:hash}
+${_kyuadirs}:
+	${_q}rm -f .kyuadirs.*; : > ${.TARGET}
+
+.for _t in ${ATF_TESTS_C} ${ATF_TESTS_SH}
+_kyuameta.${_t}=	${TEST_METADATA:@_v@, ${_v}@} \
+			${TEST_METADATA.${_t}:@_v@, ${_v}@}
+.endfor
+
+Kyuafile: ${.CURDIR}/Makefile ${_kyuadirs}
+	${_q}{ echo "syntax(2)"; echo; echo "test_suite('bhyve-vale')"; echo; \
+	${ATF_TESTS_C:@_t@echo 'atf_test_program{name="${_t}"${_kyuameta.${_t}}}';@} \
+	${ATF_TESTS_SH:@_t@echo 'atf_test_program{name="${_t}"${_kyuameta.${_t}}}';@} \
+	${_kyuasub:@_d@echo 'include("${_d}/Kyuafile")';@} } > ${.TARGET}
+all: Kyuafile
+CLEANFILES+=	Kyuafile ${_kyuadirs}
+SUBDIR+=	${TESTS_SUBDIRS}
+
+.include <bsd.prog.mk>

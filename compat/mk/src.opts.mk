@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# FreeBSD's Makefiles read this for the MK_* options; none matter here.
+.include <bsd.own.mk>

@@ -1,0 +1,199 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * A host for the 82545EM model, for tests: guest memory, a clock that only
+ * moves when told, a network that records what is sent and hands over what
+ * was injected, and a small driver for the guest's side of the rings.
+ *
+ * A test either plays all threads itself (host_run(), host_advance()), or has
+ * a transmit and a receive thread started (host_start_threads()) and plays the
+ * vCPUs.  Everything here may be called from any thread; what the driver part
+ * keeps (indices, the allocator) belongs to one thread at a time.
+ *
+ * What can not be (memory exhausted, more frames than HOST_FRAMES, the model
+ * breaking its side of struct e82545_ops) prints a line and aborts.
+ */
+
+#ifndef _E82545_HOST_H_
+#define	_E82545_HOST_H_
+
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "e82545.h"
+#include "e82545_reg.h"
+
+#define	HOST_FRAMES	4096		/* frames recorded or waiting */
+#define	HOST_EDGES	4096		/* changes of the interrupt line */
+#define	HOST_RAM	(16u << 20)	/* a size that does, bytes */
+
+struct host_frame {
+	size_t		 len;		/* bytes */
+	int		 npieces;	/* as the model handed it over */
+	uint8_t		*data;
+};
+
+struct host_edge {
+	uint64_t	 ns;
+	bool		 asserted;
+};
+
+struct host {
+	struct e82545	*dev;
+	uint8_t		*ram;		/* gpa 0 */
+	size_t		 ram_size;	/* bytes */
+
+	pthread_mutex_t	 mtx;		/* all below, up to the driver */
+	pthread_cond_t	 tx_cv, rx_cv;
+	uint64_t	 now_ns;
+	uint64_t	 timer_ns;	/* 0: not armed */
+	bool		 line;
+	struct host_edge edges[HOST_EDGES];
+	unsigned int	 nedges;
+	unsigned int	 nraised;	/* edges to asserted */
+
+	/* Calls of the operations. */
+	unsigned int	 ntimer, nkick, nready, nflush, nsync;
+
+	/* Sent: ntx frames, complete once flushed. */
+	struct host_frame tx[HOST_FRAMES];
+	unsigned int	 ntx;
+	struct iovec	*tx_iov[HOST_FRAMES];	/* until the flush */
+	unsigned int	 ntx_flushed;
+	unsigned int	 tx_room;	/* frames to take before refusing */
+	bool		 tx_discard;	/* count in ntx_flushed, keep none */
+
+	/* To be received: [rx_head, rx_tail). */
+	struct host_frame rx[HOST_FRAMES];
+	struct iovec	*rx_iov[HOST_FRAMES];
+	unsigned int	 rx_head, rx_tail;
+	unsigned int	 rx_unsynced;	/* stepped over since eo_rx_sync() */
+
+	/* Work asked for, and the threads that do it. */
+	bool		 kicked, ready, stop;
+	bool		 threads;
+	pthread_t	 tx_thread, rx_thread;
+
+	/* The driver. */
+	uint64_t	 brk;		/* next free gpa */
+	uint64_t	 txring, rxring;	/* gpa */
+	uint32_t	 ntxd, nrxd;	/* descriptors */
+	uint32_t	 txtail, rxtail, rxnext;
+	uint32_t	 rxbufsize;	/* bytes */
+	uint64_t	 rxbuf;		/* gpa of the first buffer */
+};
+
+/* The address that host_create() gives an adapter. */
+extern const uint8_t host_mac[6];
+
+/*
+ * A host with `ram_size' bytes of guest memory and an adapter with
+ * `itr_256ns' as least interval.
+ */
+struct host *host_create_itr(size_t ram_size, uint32_t itr_256ns);
+struct host *host_create(size_t ram_size);
+void	host_destroy(struct host *h);
+
+/* The model's operations, for a test that changes one; arg: struct host. */
+extern const struct e82545_ops host_ops;
+
+/* Registers, 32 bits. */
+uint32_t host_rd(struct host *h, uint32_t off);
+void	host_wr(struct host *h, uint32_t off, uint32_t value);
+/* Set and clear bits of a register. */
+void	host_set(struct host *h, uint32_t off, uint32_t bits);
+void	host_clear(struct host *h, uint32_t off, uint32_t bits);
+
+/* One of the model's counters. */
+uint64_t host_counter(struct host *h, enum e82545_counter counter);
+
+/* Let time pass; the timer goes off at its time, as often as it is set. */
+void	host_advance(struct host *h, uint64_t ns);
+
+/* The interrupt line. */
+bool	host_line(struct host *h);
+/* Times the line was asserted so far. */
+unsigned int host_raised(struct host *h);
+
+/*
+ * Do what was asked for by eo_tx_kick(), eo_rx_ready(), an injected frame or
+ * E82545_RX_MORE, until nothing is left.  Without threads only.
+ */
+void	host_run(struct host *h);
+
+/* The transmit and receive threads. */
+void	host_start_threads(struct host *h);
+void	host_stop_threads(struct host *h);
+
+/* A frame from the network, in `npieces' of about the same size. */
+void	host_inject(struct host *h, const void *data, size_t len, int npieces);
+/* Frames that the model has not stepped over yet. */
+unsigned int host_rx_waiting(struct host *h);
+
+/* Frames sent and flushed; the n-th of them. */
+unsigned int host_sent(struct host *h);
+const struct host_frame *host_sent_frame(struct host *h, unsigned int n);
+/* Forget what was sent. */
+void	host_sent_clear(struct host *h);
+
+/*
+ * Driver: guest memory.
+ */
+
+/* Memory at `gpa', checked to be RAM. */
+void	*host_mem(struct host *h, uint64_t gpa, size_t len);
+/* Fresh, zeroed memory, `align' a power of two. */
+uint64_t host_alloc(struct host *h, size_t len, size_t align);
+
+/*
+ * Driver: rings.  host_up() lays out both rings, gives every RX descriptor a
+ * buffer of `rxbufsize' bytes (256, 512, ... 16384), posts all but one, sets
+ * the link up, and turns both sides on: broadcast accepted, FCS stripped.
+ */
+void	host_up(struct host *h, uint32_t ntxd, uint32_t nrxd,
+	    uint32_t rxbufsize);
+/* RCTL's BSIZE and BSEX for a buffer size. */
+uint32_t host_rctl_bsize(uint32_t rxbufsize);
+
+union e82545_txd *host_txd(struct host *h, uint32_t n);
+struct e82545_rxd *host_rxd(struct host *h, uint32_t n);
+/* Put a descriptor at the tail; returns its index.  TDT is not written. */
+uint32_t host_tx_desc(struct host *h, const union e82545_txd *txd);
+/* A legacy descriptor for memory at `gpa'; `cmd' are E82545_TXD_* bits. */
+uint32_t host_tx_legacy(struct host *h, uint64_t gpa, uint16_t len,
+	    uint32_t cmd);
+/* Copy a frame into memory of its own, as one legacy descriptor with EOP,
+   IFCS, RS and `cmd'. */
+uint32_t host_tx_frame(struct host *h, const void *data, uint16_t len,
+	    uint32_t cmd);
+/* Write TDT. */
+void	host_tx_go(struct host *h);
+
+/* Whether descriptor `n' was written back. */
+bool	host_tx_done(struct host *h, uint32_t n);
+bool	host_rx_done(struct host *h, uint32_t n);
+
+/*
+ * Take the next packet out of the RX ring: its descriptors' data one after
+ * the other into `buf', the last descriptor into *last (if not NULL).
+ * Returns its length, or -1 if no whole packet is there.  The descriptors are
+ * cleared, and posted again by host_rx_post().
+ */
+ssize_t	host_rx_take(struct host *h, void *buf, size_t size,
+	    struct e82545_rxd *last);
+/* Write RDT: everything taken is posted again. */
+void	host_rx_post(struct host *h);
+
+/* A frame to `dst' with a counting payload, `len' bytes in all. */
+void	host_make_frame(uint8_t *frame, size_t len, const uint8_t dst[6],
+	    unsigned int seed);
+
+#endif /* !_E82545_HOST_H_ */

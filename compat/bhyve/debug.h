@@ -1,0 +1,20 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * bhyve's console output, one line a call.  The terminal is never raw here, so
+ * a plain newline does.
+ */
+
+#ifndef _DEBUG_H_
+#define	_DEBUG_H_
+
+#include <stdio.h>
+
+#define	PRINTLN(fmt, ...)	fprintf(stdout, fmt "\n", ##__VA_ARGS__)
+#define	EPRINTLN(fmt, ...)	fprintf(stderr, fmt "\n", ##__VA_ARGS__)
+
+#endif /* !_DEBUG_H_ */

@@ -1,0 +1,415 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Network backends: the dispatch over the linker set, and the one that every
+ * program has, a TAP interface.
+ *
+ * A TAP is an Ethernet interface of the host's whose other side is a file: a
+ * read is a frame the host sent, a write one it receives.  See Linux's
+ * Documentation/networking/tuntap.rst.
+ */
+
+#include <sys/cdefs.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <linux/if.h>
+#include <linux/if_tun.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "debug.h"
+#include "iov.h"
+#include "net_backends.h"
+#include "net_backends_priv.h"
+#include "net_utils.h"
+#include "pci_emul.h"
+
+#define	TAP_FRAME_MAX	65536	/* bytes, and more than any interface's MTU */
+
+struct tap_priv {
+	struct mevent	*mevp;
+	ssize_t		 len;		/* of the frame in buf; 0: none */
+	char		 buf[TAP_FRAME_MAX];
+};
+
+/* Set the MTU if one was asked for, and bring the interface up. */
+static int
+tap_configure(struct ifreq *ifr, nvlist_t *nvl)
+{
+	const char *value;
+	unsigned long mtu;
+	int error, s;
+
+	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (s == -1) {
+		EPRINTLN("%s: socket: %s", ifr->ifr_name, strerror(errno));
+		return (-1);
+	}
+	error = -1;
+	value = get_config_value_node(nvl, "mtu");
+	if (value != NULL) {
+		if (net_parsemtu(value, &mtu) != 0 || mtu > TAP_FRAME_MAX) {
+			EPRINTLN("%s: mtu=%s: not an MTU", ifr->ifr_name,
+			    value);
+			goto out;
+		}
+		ifr->ifr_mtu = mtu;
+		if (ioctl(s, SIOCSIFMTU, ifr) != 0) {
+			EPRINTLN("%s: mtu=%s: %s", ifr->ifr_name, value,
+			    strerror(errno));
+			goto out;
+		}
+	}
+	if (ioctl(s, SIOCGIFFLAGS, ifr) != 0) {
+		EPRINTLN("%s: no such interface: %s", ifr->ifr_name,
+		    strerror(errno));
+		goto out;
+	}
+	if ((ifr->ifr_flags & IFF_UP) == 0) {
+		ifr->ifr_flags |= IFF_UP;
+		if (ioctl(s, SIOCSIFFLAGS, ifr) != 0) {
+			EPRINTLN("%s: cannot bring the interface up: %s",
+			    ifr->ifr_name, strerror(errno));
+			goto out;
+		}
+	}
+	error = 0;
+out:
+	close(s);
+	return (error);
+}
+
+static void
+tap_cleanup(struct net_backend *be)
+{
+	struct tap_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	if (priv->mevp != NULL)
+		mevent_delete(priv->mevp);
+	if (be->fd != -1)
+		close(be->fd);
+	be->fd = -1;
+}
+
+static int
+tap_init(struct net_backend *be, const char *devname, nvlist_t *nvl,
+    net_be_rxeof_t cb, void *param)
+{
+	struct tap_priv *priv;
+	struct ifreq ifr;
+
+	priv = NET_BE_PRIV(be);
+	memset(&ifr, 0, sizeof(ifr));
+	if (strlcpy(ifr.ifr_name, devname, sizeof(ifr.ifr_name)) >=
+	    sizeof(ifr.ifr_name)) {
+		EPRINTLN("%s: interface name too long", devname);
+		return (-1);
+	}
+	be->fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (be->fd == -1) {
+		EPRINTLN("%s: /dev/net/tun: %s", devname, strerror(errno));
+		return (-1);
+	}
+	ifr.ifr_flags = IFF_TAP | IFF_NO_PI;
+	if (ioctl(be->fd, TUNSETIFF, &ifr) != 0) {
+		if (errno == EBUSY)
+			EPRINTLN("%s: the interface is in use already",
+			    devname);
+		else
+			EPRINTLN("%s: cannot open the interface: %s", devname,
+			    strerror(errno));
+		goto fail;
+	}
+	if (tap_configure(&ifr, nvl) != 0)
+		goto fail;
+	priv->mevp = mevent_add_disabled(be->fd, EVF_READ, cb, param);
+	if (priv->mevp == NULL) {
+		EPRINTLN("%s: cannot wait for frames: %s", devname,
+		    strerror(errno));
+		goto fail;
+	}
+	return (0);
+
+fail:
+	tap_cleanup(be);
+	return (-1);
+}
+
+static ssize_t
+tap_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
+{
+
+	return (writev(be->fd, iov, iovcnt));
+}
+
+static ssize_t
+tap_none(ssize_t len)
+{
+
+	return (len == -1 && errno == EAGAIN ? 0 : len);
+}
+
+static ssize_t
+tap_peek_recvlen(struct net_backend *be)
+{
+	struct tap_priv *priv;
+	ssize_t len;
+
+	priv = NET_BE_PRIV(be);
+	if (priv->len == 0) {
+		len = tap_none(read(be->fd, priv->buf, sizeof(priv->buf)));
+		if (len <= 0)
+			return (len);
+		priv->len = len;
+	}
+	return (priv->len);
+}
+
+static ssize_t
+tap_recv(struct net_backend *be, const struct iovec *iov, int iovcnt)
+{
+	struct tap_priv *priv;
+	ssize_t len;
+
+	priv = NET_BE_PRIV(be);
+	if (priv->len == 0)
+		return (tap_none(readv(be->fd, iov, iovcnt)));
+	len = buf_to_iov(priv->buf, priv->len, iov, iovcnt, 0);
+	priv->len = 0;
+	return (len);
+}
+
+static void
+tap_recv_enable(struct net_backend *be)
+{
+	struct tap_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	mevent_enable(priv->mevp);
+}
+
+static void
+tap_recv_disable(struct net_backend *be)
+{
+	struct tap_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	mevent_disable(priv->mevp);
+}
+
+static uint64_t
+tap_get_cap(struct net_backend *be __unused)
+{
+
+	return (0);
+}
+
+static int
+tap_set_cap(struct net_backend *be __unused, uint64_t features,
+    unsigned int vnet_hdr_len)
+{
+
+	return (features != 0 || vnet_hdr_len != 0 ? -1 : 0);
+}
+
+static struct net_backend tap_backend = {
+	.prefix = "tap",
+	.priv_size = sizeof(struct tap_priv),
+	.init = tap_init,
+	.cleanup = tap_cleanup,
+	.send = tap_send,
+	.peek_recvlen = tap_peek_recvlen,
+	.recv = tap_recv,
+	.recv_enable = tap_recv_enable,
+	.recv_disable = tap_recv_disable,
+	.get_cap = tap_get_cap,
+	.set_cap = tap_set_cap,
+};
+DATA_SET(net_backend_set, tap_backend);
+
+int
+pci_parse_legacy_config(nvlist_t *nvl, const char *opt)
+{
+	char *copy, *name, *rest, *value;
+
+	if (opt == NULL)
+		return (0);
+	rest = copy = strdup(opt);
+	if (copy == NULL)
+		return (-1);
+	while ((name = strsep(&rest, ",")) != NULL) {
+		value = strchr(name, '=');
+		if (value == NULL) {
+			set_config_bool_node(nvl, name, true);
+			continue;
+		}
+		*value++ = '\0';
+		set_config_value_node(nvl, name, value);
+	}
+	free(copy);
+	return (0);
+}
+
+int
+netbe_legacy_config(nvlist_t *nvl, const char *opts)
+{
+	char *name;
+	size_t len;
+
+	if (opts == NULL)
+		return (0);
+	len = strcspn(opts, ",");
+	name = strndup(opts, len);
+	if (name == NULL)
+		return (-1);
+	set_config_value_node(nvl, "backend", name);
+	free(name);
+	if (opts[len] == '\0')
+		return (0);
+	return (pci_parse_legacy_config(nvl, opts + len + 1));
+}
+
+static struct net_backend *
+netbe_find(const char *type)
+{
+	struct net_backend **bep;
+
+	SET_FOREACH(bep, net_backend_set)
+		if (strncmp(type, (*bep)->prefix, strlen((*bep)->prefix)) == 0)
+			return (*bep);
+	return (NULL);
+}
+
+int
+netbe_init(net_backend_t **ret, nvlist_t *nvl, net_be_rxeof_t cb, void *param)
+{
+	const char *name, *type;
+	struct net_backend *be, *template;
+	int error;
+
+	*ret = NULL;
+	name = get_config_value_node(nvl, "backend");
+	if (name == NULL) {
+		EPRINTLN("no network backend given");
+		return (EINVAL);
+	}
+	type = get_config_value_node(nvl, "type");
+	template = netbe_find(type == NULL ? name : type);
+	if (template == NULL) {
+		EPRINTLN("%s: no such network backend",
+		    type == NULL ? name : type);
+		return (EINVAL);
+	}
+	be = calloc(1, sizeof(*be) + template->priv_size);
+	if (be == NULL) {
+		EPRINTLN("%s: %s", name, strerror(errno));
+		return (ENOMEM);
+	}
+	*be = *template;
+	be->fd = -1;
+	error = be->init(be, name, nvl, cb, param);
+	if (error != 0) {
+		free(be);
+		return (error);
+	}
+	*ret = be;
+	return (0);
+}
+
+void
+netbe_cleanup(net_backend_t *be)
+{
+
+	if (be != NULL) {
+		be->cleanup(be);
+		free(be);
+	}
+}
+
+uint64_t
+netbe_get_cap(net_backend_t *be)
+{
+
+	return (be->get_cap(be));
+}
+
+int
+netbe_set_cap(net_backend_t *be, uint64_t features, unsigned int vnet_hdr_len)
+{
+
+	if (vnet_hdr_len != 0 && vnet_hdr_len != 10 && vnet_hdr_len != 12)
+		return (-1);
+	be->fe_vnet_hdr_len = vnet_hdr_len;
+	return (be->set_cap(be, features, vnet_hdr_len));
+}
+
+size_t
+netbe_get_vnet_hdr_len(net_backend_t *be)
+{
+
+	return (be->be_vnet_hdr_len);
+}
+
+ssize_t
+netbe_send(net_backend_t *be, const struct iovec *iov, int iovcnt)
+{
+
+	return (be->send(be, iov, iovcnt));
+}
+
+ssize_t
+netbe_peek_recvlen(net_backend_t *be)
+{
+
+	return (be->peek_recvlen(be));
+}
+
+ssize_t
+netbe_recv(net_backend_t *be, const struct iovec *iov, int iovcnt)
+{
+
+	return (be->recv(be, iov, iovcnt));
+}
+
+ssize_t
+netbe_rx_discard(net_backend_t *be)
+{
+	char buf[2048];
+	struct iovec iov;
+	ssize_t len;
+
+	len = be->peek_recvlen(be);
+	if (len <= 0)
+		return (len);
+	iov.iov_base = buf;
+	iov.iov_len = sizeof(buf);
+	be->recv(be, &iov, 1);
+	return (len);
+}
+
+void
+netbe_rx_disable(net_backend_t *be)
+{
+
+	be->recv_disable(be);
+}
+
+void
+netbe_rx_enable(net_backend_t *be)
+{
+
+	be->recv_enable(be);
+}

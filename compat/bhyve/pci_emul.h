@@ -1,0 +1,97 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * bhyve's PCI emulation as far as a plain network device needs it: enough to
+ * compile pci_e82545.c away from FreeBSD's source tree, and to run it in a test
+ * that plays the rest of bhyve.  The structures have bhyve's members by name,
+ * not its layout.
+ */
+
+#ifndef _PCI_EMUL_H_
+#define	_PCI_EMUL_H_
+
+#include <sys/types.h>
+#include <sys/linker_set.h>
+#include <sys/nv.h>
+
+#include <dev/pci/pcireg.h>
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+struct vmctx;
+struct pci_devinst;
+
+/* A device model; one for each name `-s slot,name' can have. */
+struct pci_devemu {
+	const char *pe_emu;		/* the name */
+
+	/* Make an instance: 0, or an error that ends bhyve. */
+	int	(*pe_init)(struct pci_devinst *, nvlist_t *);
+	/* Turn the rest of the option into configuration nodes. */
+	int	(*pe_legacy_config)(nvlist_t *, const char *);
+
+	/* Accesses to BAR `baridx'; vCPU threads, several at a time. */
+	void	(*pe_barwrite)(struct pci_devinst *pi, int baridx,
+		    uint64_t offset, int size, uint64_t value);
+	uint64_t (*pe_barread)(struct pci_devinst *pi, int baridx,
+		    uint64_t offset, int size);
+};
+#define	PCI_EMUL_SET(x)	DATA_SET(pci_devemu_set, x)
+
+enum pcibar_type {
+	PCIBAR_NONE,
+	PCIBAR_IO,
+	PCIBAR_MEM32,
+	PCIBAR_MEM64,
+};
+
+/* An instance. */
+struct pci_devinst {
+	struct pci_devemu	*pi_d;
+	struct vmctx		*pi_vmctx;
+	uint8_t			 pi_bus, pi_slot, pi_func;
+	void			*pi_arg;	/* the model's own */
+	uint8_t			 pi_cfgdata[PCI_REGMAX + 1];
+};
+
+/*
+ * Turn "a=1,b" into nodes a=1, b=true.  0, always.
+ */
+int	pci_parse_legacy_config(nvlist_t *nvl, const char *opt);
+
+/* While an instance is made. */
+int	pci_emul_alloc_bar(struct pci_devinst *pi, int idx,
+	    enum pcibar_type type, uint64_t size);
+int	pci_emul_add_msicap(struct pci_devinst *pi, int msgnum);
+void	pci_lintr_request(struct pci_devinst *pi);
+
+/* Interrupts; any thread. */
+void	pci_lintr_assert(struct pci_devinst *pi);
+void	pci_lintr_deassert(struct pci_devinst *pi);
+int	pci_msi_enabled(struct pci_devinst *pi);
+void	pci_generate_msi(struct pci_devinst *pi, int msgnum);
+
+/* Configuration space, by offset; PCI is little endian. */
+static inline void
+pci_set_cfgdata8(struct pci_devinst *pi, int offset, uint8_t value)
+{
+
+	assert(offset >= 0 && offset <= PCI_REGMAX);
+	pi->pi_cfgdata[offset] = value;
+}
+
+static inline void
+pci_set_cfgdata16(struct pci_devinst *pi, int offset, uint16_t value)
+{
+
+	pci_set_cfgdata8(pi, offset, value & 0xff);
+	pci_set_cfgdata8(pi, offset + 1, value >> 8);
+}
+
+#endif /* !_PCI_EMUL_H_ */

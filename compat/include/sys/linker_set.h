@@ -1,0 +1,40 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Linker sets: objects that any file of a program may add to a set, gathered
+ * by the linker.  A set is a section of pointers, named so that the linker
+ * itself defines symbols for its two ends.
+ *
+ * A member in a static library is in the set only if something else in its
+ * file is referenced, as for any object in a library.
+ */
+
+#ifndef _COMPAT_SYS_LINKER_SET_H_
+#define	_COMPAT_SYS_LINKER_SET_H_
+
+#include <sys/cdefs.h>
+
+/* Add object `sym' to `set'. */
+#define	DATA_SET(set, sym)						\
+	static const void * const __set_##set##_sym_##sym		\
+	    __attribute__((__section__("set_" #set), __used__)) = &(sym)
+
+/* Make `set', of objects of type `ptype', known to this file. */
+#define	SET_DECLARE(set, ptype)						\
+	extern ptype *__start_set_##set[]				\
+	    __attribute__((__weak__, __visibility__("hidden")));	\
+	extern ptype *__stop_set_##set[]				\
+	    __attribute__((__weak__, __visibility__("hidden")))
+
+#define	SET_BEGIN(set)		(&__start_set_##set[0])
+#define	SET_LIMIT(set)		(&__stop_set_##set[0])
+
+/* Loop over `set' in link order; `pvar' is a ptype **. */
+#define	SET_FOREACH(pvar, set)						\
+	for (pvar = SET_BEGIN(set); pvar < SET_LIMIT(set); pvar++)
+
+#endif /* !_COMPAT_SYS_LINKER_SET_H_ */

@@ -1,0 +1,189 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * nv(9), see <sys/nv.h>.  A list is a queue of pairs: the ones here have a
+ * dozen at most.
+ */
+
+#include <sys/queue.h>
+#include <sys/nv.h>
+
+#include <err.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+struct nvpair {
+	STAILQ_ENTRY(nvpair)	 np_link;
+	char			*np_name;
+	char			*np_string;	/* or NULL */
+	nvlist_t		*np_nvlist;	/* or NULL */
+};
+
+struct nvlist {
+	STAILQ_HEAD(, nvpair)	 nl_pairs;
+};
+
+nvlist_t *
+nvlist_create(int flags)
+{
+	nvlist_t *nvl;
+
+	if (flags != 0) {
+		errno = EINVAL;
+		return (NULL);
+	}
+	nvl = malloc(sizeof(*nvl));
+	if (nvl != NULL)
+		STAILQ_INIT(&nvl->nl_pairs);
+	return (nvl);
+}
+
+static void
+nvpair_destroy(struct nvpair *np)
+{
+
+	free(np->np_name);
+	free(np->np_string);
+	nvlist_destroy(np->np_nvlist);
+	free(np);
+}
+
+void
+nvlist_destroy(nvlist_t *nvl)
+{
+	struct nvpair *np, *next;
+
+	if (nvl == NULL)
+		return;
+	STAILQ_FOREACH_SAFE(np, &nvl->nl_pairs, np_link, next)
+		nvpair_destroy(np);
+	free(nvl);
+}
+
+static struct nvpair *
+nvlist_find(const nvlist_t *nvl, const char *name)
+{
+	struct nvpair *np;
+
+	STAILQ_FOREACH(np, &nvl->nl_pairs, np_link)
+		if (strcmp(np->np_name, name) == 0)
+			return (np);
+	return (NULL);
+}
+
+bool
+nvlist_empty(const nvlist_t *nvl)
+{
+
+	return (STAILQ_EMPTY(&nvl->nl_pairs));
+}
+
+bool
+nvlist_exists(const nvlist_t *nvl, const char *name)
+{
+
+	return (nvlist_find(nvl, name) != NULL);
+}
+
+bool
+nvlist_exists_string(const nvlist_t *nvl, const char *name)
+{
+	const struct nvpair *np;
+
+	np = nvlist_find(nvl, name);
+	return (np != NULL && np->np_string != NULL);
+}
+
+bool
+nvlist_exists_nvlist(const nvlist_t *nvl, const char *name)
+{
+	const struct nvpair *np;
+
+	np = nvlist_find(nvl, name);
+	return (np != NULL && np->np_nvlist != NULL);
+}
+
+const char *
+nvlist_get_string(const nvlist_t *nvl, const char *name)
+{
+
+	if (!nvlist_exists_string(nvl, name))
+		errx(EX_SOFTWARE, "no string '%s' in nvlist", name);
+	return (nvlist_find(nvl, name)->np_string);
+}
+
+const nvlist_t *
+nvlist_get_nvlist(const nvlist_t *nvl, const char *name)
+{
+
+	if (!nvlist_exists_nvlist(nvl, name))
+		errx(EX_SOFTWARE, "no nvlist '%s' in nvlist", name);
+	return (nvlist_find(nvl, name)->np_nvlist);
+}
+
+static struct nvpair *
+nvlist_add(nvlist_t *nvl, const char *name)
+{
+	struct nvpair *np;
+
+	if (nvlist_exists(nvl, name))
+		errx(EX_SOFTWARE, "'%s' is in nvlist already", name);
+	np = calloc(1, sizeof(*np));
+	if (np == NULL || (np->np_name = strdup(name)) == NULL)
+		err(EX_OSERR, "nvlist");
+	STAILQ_INSERT_TAIL(&nvl->nl_pairs, np, np_link);
+	return (np);
+}
+
+void
+nvlist_add_string(nvlist_t *nvl, const char *name, const char *value)
+{
+	struct nvpair *np;
+
+	np = nvlist_add(nvl, name);
+	np->np_string = strdup(value);
+	if (np->np_string == NULL)
+		err(EX_OSERR, "nvlist");
+}
+
+void
+nvlist_move_nvlist(nvlist_t *nvl, const char *name, nvlist_t *value)
+{
+
+	nvlist_add(nvl, name)->np_nvlist = value;
+}
+
+void
+nvlist_free(nvlist_t *nvl, const char *name)
+{
+	struct nvpair *np;
+
+	np = nvlist_find(nvl, name);
+	if (np == NULL)
+		errx(EX_SOFTWARE, "no '%s' in nvlist", name);
+	STAILQ_REMOVE(&nvl->nl_pairs, np, nvpair, np_link);
+	nvpair_destroy(np);
+}
+
+const char *
+nvlist_next(const nvlist_t *nvl, int *typep, void **cookiep)
+{
+	struct nvpair *np;
+
+	np = *cookiep;
+	np = np == NULL ? STAILQ_FIRST(&nvl->nl_pairs) :
+	    STAILQ_NEXT(np, np_link);
+	*cookiep = np;
+	if (np == NULL)
+		return (NULL);
+	if (typep != NULL)
+		*typep = np->np_string != NULL ? NV_TYPE_STRING :
+		    NV_TYPE_NVLIST;
+	return (np->np_name);
+}

@@ -20,6 +20,7 @@
 #define	_LIBVALE_H_
 
 #include <sys/types.h>
+#include <net/if.h>
 #include <net/netmap.h>
 #include <net/netmap_user.h>
 #include <stdbool.h>
@@ -48,7 +49,7 @@ struct vale_params {
  * and the port; both go away when the last user closes.  `params' may be NULL.
  * Returns NULL with errno set: EINVAL for a bad name or params, EBUSY if the
  * port is open already, ENOSPC when the switch has 254 ports, ENOMEM, or what
- * open(2) of /dev/netmap says.
+ * open(2) of /dev/netmap, or eventfd(2), says.
  */
 struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 
@@ -60,14 +61,19 @@ void	vale_close(struct vale_desc *d);
  * frame is delivered or dropped, never left.  Slots may have NS_INDIRECT set,
  * `ptr' then being the address of `len' bytes (not more than nr_buf_size), and
  * NS_MOREFRAG, when the frame goes on in the next slot (NETMAP_MAX_FRAGS at
- * most).  0, or -1 with errno: ENXIO when the port has gone.
+ * most).  A frame whose last slot is missing is dropped.  0, or -1 with errno:
+ * ENXIO when the port has gone; EINVAL when head is outside the ring, which is
+ * then put back to where it was.
  */
 int	vale_txsync(struct vale_desc *d);
 
 /*
  * Return the slots before ring->head to the switch and show new frames up to
- * ring->tail.  When none wait, d->fd becomes readable with the next one.
- * 0, or -1 with errno as above.
+ * ring->tail.  When none wait beyond ring->cur, d->fd becomes readable with the
+ * next one, and stays so until a vale_rxsync() again finds none: one may stop
+ * waiting on it with frames left, and will find it readable later.
+ * 0, or -1 with errno as above, EINVAL also for ring->cur not between head and
+ * tail.
  */
 int	vale_rxsync(struct vale_desc *d);
 

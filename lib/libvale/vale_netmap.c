@@ -1,0 +1,132 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * libvale.h over FreeBSD's /dev/netmap: the kernel's own VALE.  netmap(4).
+ *
+ * NR_EXCLUSIVE makes a second open of a port fail with EBUSY; without it
+ * netmap would let two programs share the rings.  NR_NO_TX_POLL keeps poll(2)
+ * and kevent(2) from transmitting: vale_txsync() alone does.  Both look for
+ * new frames by themselves, so the descriptor is readable when frames wait
+ * whatever vale_rxsync() found.
+ */
+
+#include <sys/types.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libvale.h"
+#include <dev/netmap/vale_name.h>
+
+/* The same bounds as in the user-space switch; the kernel would round. */
+#define	SLOTS_MIN	2
+#define	SLOTS_MAX	16384
+
+_Static_assert(sizeof(((struct nmreq_header *)0)->nr_name) == VALE_NAME_SIZE,
+    "any valid name fits");
+_Static_assert(sizeof(((struct vale_desc *)0)->name) == VALE_NAME_SIZE,
+    "any valid name fits");
+
+struct netmap_port {
+	struct vale_desc	 np_desc;	/* must be first */
+	void			*np_mem;
+	size_t			 np_memsize;
+};
+
+static bool
+netmap_slots_valid(uint32_t slots)
+{
+	return (slots == 0 || (slots >= SLOTS_MIN && slots <= SLOTS_MAX));
+}
+
+static int
+netmap_register(int fd, const char *name, struct nmreq_register *reg)
+{
+	struct nmreq_header hdr;
+
+	memset(&hdr, 0, sizeof(hdr));
+	hdr.nr_version = NETMAP_API;
+	hdr.nr_reqtype = NETMAP_REQ_REGISTER;
+	hdr.nr_body = (uintptr_t)reg;
+	memcpy(hdr.nr_name, name, strlen(name));
+	return (ioctl(fd, NIOCCTRL, &hdr));
+}
+
+struct vale_desc *
+vale_open(const char *name, const struct vale_params *params)
+{
+	struct nmreq_register reg;
+	struct netmap_port *np;
+	struct vale_desc *d;
+
+	memset(&reg, 0, sizeof(reg));
+	reg.nr_mode = NR_REG_ALL_NIC;
+	reg.nr_flags = NR_EXCLUSIVE | NR_NO_TX_POLL;
+	reg.nr_tx_rings = reg.nr_rx_rings = 1;
+	if (params != NULL) {
+		reg.nr_tx_slots = params->tx_slots;
+		reg.nr_rx_slots = params->rx_slots;
+	}
+	if (!vale_name_valid(name) || !netmap_slots_valid(reg.nr_tx_slots) ||
+	    !netmap_slots_valid(reg.nr_rx_slots)) {
+		errno = EINVAL;
+		return (NULL);
+	}
+
+	np = calloc(1, sizeof(*np));
+	if (np == NULL)
+		return (NULL);
+	d = &np->np_desc;
+	d->fd = open(NETMAP_DEVICE_NAME, O_RDWR | O_CLOEXEC);
+	if (d->fd == -1)
+		goto fail_open;
+	if (netmap_register(d->fd, name, &reg) == -1)
+		goto fail_register;
+	np->np_memsize = reg.nr_memsize;
+	np->np_mem = mmap(NULL, np->np_memsize, PROT_READ | PROT_WRITE,
+	    MAP_SHARED, d->fd, 0);
+	if (np->np_mem == MAP_FAILED)
+		goto fail_register;
+	d->nifp = (void *)((char *)np->np_mem + reg.nr_offset);
+	d->txring = NETMAP_TXRING(d->nifp, 0);
+	d->rxring = NETMAP_RXRING(d->nifp, 0);
+	memcpy(d->name, name, strlen(name) + 1);
+	return (d);
+
+fail_register:
+	close(d->fd);
+fail_open:
+	free(np);
+	return (NULL);
+}
+
+void
+vale_close(struct vale_desc *d)
+{
+	struct netmap_port *np = (struct netmap_port *)d;
+
+	munmap(np->np_mem, np->np_memsize);
+	close(d->fd);
+	free(np);
+}
+
+int
+vale_txsync(struct vale_desc *d)
+{
+	return (ioctl(d->fd, NIOCTXSYNC, NULL));
+}
+
+int
+vale_rxsync(struct vale_desc *d)
+{
+	return (ioctl(d->fd, NIOCRXSYNC, NULL));
+}

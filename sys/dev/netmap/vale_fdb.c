@@ -1,0 +1,265 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The learning table: see vale_fdb.h.
+ *
+ * A hash table of buckets, each of five ways and one cache line long, so that
+ * a lookup costs one miss at the most.  A way is two words: the entry (address
+ * and port, 0 when free) and when the station was last seen.  Both are read
+ * and written with relaxed atomics, and what the words say is looked at only
+ * after being read once:
+ *
+ * - The entry is complete in itself; nothing it leads to needs ordering.
+ * - A refresh, by far the most frequent thing, is one store to the time, and
+ *   only when the second has changed.
+ * - Whoever adds, moves or replaces an entry holds the bucket's fb_writer,
+ *   taken by an exchange; so no address is ever there twice.  If another
+ *   thread holds it the frame teaches nothing, and the next one will.  Nobody
+ *   waits, which is what makes this fit for any context of a kernel.
+ * - A lookup or a refresh may meet an entry with the time of the one that was
+ *   there a moment ago.  It then floods a frame that had a known destination,
+ *   trusts an expired entry once, or refreshes one just written.  All of them
+ *   could as well have happened in another order of events.
+ */
+
+#ifdef _KERNEL
+#include <sys/param.h>
+#include <sys/systm.h>
+#else
+#include <string.h>
+#endif
+
+#include <dev/netmap/vale_fdb.h>
+
+_Static_assert(sizeof(struct vale_fdb_bucket) == 64, "one cache line");
+_Static_assert(VALE_FDB_FLOOD >= VALE_FDB_PORTS && VALE_FDB_FLOOD <= 255,
+    "a destination is a port or flood, in a byte");
+
+/* An entry is the address, 48 bits in the host's order, above the port. */
+#define	FDB_PORT_BITS	8
+#define	FDB_KEY(e)	((e) >> FDB_PORT_BITS)
+#define	FDB_PORT(e)	((unsigned int)(e) & ((1u << FDB_PORT_BITS) - 1))
+
+#define	FDB_LOAD(p)	__atomic_load_n((p), __ATOMIC_RELAXED)
+#define	FDB_STORE(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELAXED)
+
+static uint64_t
+fdb_key(const uint8_t *addr)
+{
+	uint32_t first;
+	uint16_t last;
+
+	memcpy(&first, addr, sizeof(first));
+	memcpy(&last, addr + sizeof(first), sizeof(last));
+	return ((uint64_t)last << 32 | first);
+}
+
+static void
+fdb_addr(uint64_t key, uint8_t *addr)
+{
+	uint32_t first = (uint32_t)key;
+	uint16_t last = (uint16_t)(key >> 32);
+
+	memcpy(addr, &first, sizeof(first));
+	memcpy(addr + sizeof(first), &last, sizeof(last));
+}
+
+static unsigned int
+fdb_hash(const struct vale_fdb *f, uint64_t key)
+{
+	uint64_t h;
+
+	h = (key ^ f->f_seed[0]) * (f->f_seed[1] | 1);
+	h ^= h >> 32;
+	h *= 0x9e3779b97f4a7c15;	/* 2^64 / golden ratio */
+	return (h >> 54);
+}
+
+_Static_assert(VALE_FDB_BUCKETS == 1 << (64 - 54), "the hash's width");
+
+/*
+ * The difference is signed because another thread's clock may be a tick ahead
+ * of this one's.
+ */
+static bool
+fdb_expired(const struct vale_fdb *f, uint32_t seen_s, uint32_t now_s)
+{
+	uint32_t ageing_s = FDB_LOAD(&f->f_ageing_s);
+
+	return (ageing_s != 0 && (int32_t)(now_s - seen_s) > (int32_t)ageing_s);
+}
+
+void
+vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
+{
+	memset(f, 0, sizeof(*f));
+	f->f_seed[0] = seed[0];
+	f->f_seed[1] = seed[1];
+	f->f_ageing_s = VALE_FDB_AGEING_S;
+}
+
+void
+vale_fdb_set_ageing(struct vale_fdb *f, uint32_t seconds)
+{
+	if (seconds > VALE_FDB_AGEING_MAX_S)
+		seconds = VALE_FDB_AGEING_MAX_S;
+	FDB_STORE(&f->f_ageing_s, seconds);
+}
+
+/*
+ * Which way to use for a new address from `port': a free or expired one, else
+ * the port's own oldest, else the oldest.
+ */
+static unsigned int
+fdb_victim(const struct vale_fdb *f, const struct vale_fdb_bucket *b,
+    unsigned int port, uint32_t now_s)
+{
+	uint64_t entry;
+	uint32_t seen_s;
+	int32_t age_s, best_age_s = 0;
+	unsigned int best = 0, w;
+	bool own, best_own = false;
+
+	for (w = 0; w < VALE_FDB_WAYS; w++) {
+		entry = FDB_LOAD(&b->fb_entry[w]);
+		seen_s = FDB_LOAD(&b->fb_seen_s[w]);
+		if (entry == 0 || fdb_expired(f, seen_s, now_s))
+			return (w);
+		own = FDB_PORT(entry) == port;
+		age_s = (int32_t)(now_s - seen_s);
+		if (w == 0 || own > best_own ||
+		    (own == best_own && age_s > best_age_s)) {
+			best = w;
+			best_own = own;
+			best_age_s = age_s;
+		}
+	}
+	return (best);
+}
+
+/* Add or move an address.  The caller holds the bucket's fb_writer. */
+static enum vale_fdb_news
+fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
+    unsigned int port, uint32_t now_s)
+{
+	enum vale_fdb_news news = VALE_FDB_LEARNED;
+	uint64_t entry;
+	uint32_t seen_s;
+	unsigned int w;
+
+	for (w = 0; w < VALE_FDB_WAYS; w++) {
+		entry = FDB_LOAD(&b->fb_entry[w]);
+		if (FDB_KEY(entry) == key)
+			break;
+	}
+	if (w == VALE_FDB_WAYS)
+		w = fdb_victim(f, b, port, now_s);
+	else {
+		seen_s = FDB_LOAD(&b->fb_seen_s[w]);
+		if (FDB_PORT(entry) == port)
+			news = VALE_FDB_KNOWN;
+		else if (!fdb_expired(f, seen_s, now_s))
+			news = VALE_FDB_MOVED;
+	}
+	FDB_STORE(&b->fb_seen_s[w], now_s);
+	FDB_STORE(&b->fb_entry[w], key << FDB_PORT_BITS | port);
+	return (news);
+}
+
+enum vale_fdb_news
+vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
+    uint32_t now_s)
+{
+	struct vale_fdb_bucket *b;
+	enum vale_fdb_news news;
+	uint64_t key;
+	uint32_t seen_s;
+	unsigned int w;
+
+	key = fdb_key(addr);
+	if ((addr[0] & 1) != 0 || key == 0)
+		return (VALE_FDB_IGNORED);
+	b = &f->f_bucket[fdb_hash(f, key)];
+	for (w = 0; w < VALE_FDB_WAYS; w++) {
+		if (FDB_LOAD(&b->fb_entry[w]) != (key << FDB_PORT_BITS | port))
+			continue;
+		seen_s = FDB_LOAD(&b->fb_seen_s[w]);
+		if (seen_s == now_s)
+			return (VALE_FDB_KNOWN);
+		FDB_STORE(&b->fb_seen_s[w], now_s);
+		return (fdb_expired(f, seen_s, now_s) ? VALE_FDB_LEARNED :
+		    VALE_FDB_KNOWN);
+	}
+	if (__atomic_exchange_n(&b->fb_writer, 1, __ATOMIC_ACQUIRE) != 0)
+		return (VALE_FDB_IGNORED);
+	news = fdb_write(f, b, key, port, now_s);
+	__atomic_store_n(&b->fb_writer, 0, __ATOMIC_RELEASE);
+	return (news);
+}
+
+unsigned int
+vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr, uint32_t now_s)
+{
+	const struct vale_fdb_bucket *b;
+	uint64_t entry, key;
+	unsigned int w;
+
+	key = fdb_key(addr);
+	if ((addr[0] & 1) != 0 || key == 0)
+		return (VALE_FDB_FLOOD);
+	b = &f->f_bucket[fdb_hash(f, key)];
+	for (w = 0; w < VALE_FDB_WAYS; w++) {
+		entry = FDB_LOAD(&b->fb_entry[w]);
+		if (FDB_KEY(entry) != key)
+			continue;
+		if (fdb_expired(f, FDB_LOAD(&b->fb_seen_s[w]), now_s))
+			break;
+		return (FDB_PORT(entry));
+	}
+	return (VALE_FDB_FLOOD);
+}
+
+void
+vale_fdb_flush(struct vale_fdb *f, unsigned int port)
+{
+	struct vale_fdb_bucket *b;
+	uint64_t entry;
+	unsigned int w;
+
+	for (b = f->f_bucket; b < f->f_bucket + VALE_FDB_BUCKETS; b++) {
+		for (w = 0; w < VALE_FDB_WAYS; w++) {
+			entry = FDB_LOAD(&b->fb_entry[w]);
+			if (entry != 0 && FDB_PORT(entry) == port)
+				FDB_STORE(&b->fb_entry[w], 0);
+		}
+	}
+}
+
+bool
+vale_fdb_next(const struct vale_fdb *f, unsigned int *cursor, uint32_t now_s,
+    struct vale_fdb_entry *entry)
+{
+	const struct vale_fdb_bucket *b;
+	uint64_t e;
+	uint32_t seen_s;
+	unsigned int w;
+
+	while (*cursor < VALE_FDB_BUCKETS * VALE_FDB_WAYS) {
+		b = &f->f_bucket[*cursor / VALE_FDB_WAYS];
+		w = (*cursor)++ % VALE_FDB_WAYS;
+		e = FDB_LOAD(&b->fb_entry[w]);
+		seen_s = FDB_LOAD(&b->fb_seen_s[w]);
+		if (e == 0 || fdb_expired(f, seen_s, now_s))
+			continue;
+		fdb_addr(FDB_KEY(e), entry->fe_addr);
+		entry->fe_port = FDB_PORT(e);
+		entry->fe_age_s = (int32_t)(now_s - seen_s) > 0 ?
+		    now_s - seen_s : 0;
+		return (true);
+	}
+	return (false);
+}

@@ -1,0 +1,457 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Forwarding: what a port's transmit sync does.  The pipeline is that of
+ * Rizzo and Lettieri, "VALE, a Switched Ethernet for Virtual Machines",
+ * CoNEXT 2012: frames go through in batches, stage by stage, so that what
+ * costs much (memory latency, locks, waking somebody) is paid once a batch.
+ *
+ * 1. Collect.  Walk the transmit ring up to its head and note for each slot
+ *    where its data is (vt_piece), starting the fetch of the headers into the
+ *    cache.  The ring's user may be hostile, and may write to it meanwhile:
+ *    each field is read once, here, and checked; later stages never look at
+ *    the ring.  Malformed frames end here.
+ *
+ * 2. Look up.  For each frame learn its source and find its destination, and
+ *    append it to that destination's list.  Frames for everybody go on one
+ *    list of their own.  A note is kept of which destinations have a list, so
+ *    that nobody ever scans all 254.
+ *
+ * 3. Deliver.  For each destination, merge its list with that of frames for
+ *    everybody in the order they came, reserve the slots for all of them in
+ *    one go, copy, and publish them in one go; vale_rxq.c says how.  Its lock
+ *    is taken twice a batch, and never held over a copy.  Frames that find no
+ *    room are dropped, each for itself: a short one may still fit where a
+ *    long one did not.
+ *
+ * Order: a sender goes through its ring in order, the lists and the merge
+ * keep it, and leases are published in the order they were made.  So frames
+ * of one port arrive at any other in the order they were sent, whether they
+ * go to one or to all.
+ *
+ * All of it runs under the sender's vt_lock, which also keeps the switch's
+ * ports where they are (vale_switch.c).
+ */
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include <dev/netmap/vale_impl.h>
+
+#ifndef CLOCK_MONOTONIC_COARSE
+#define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC
+#endif
+
+/* The two addresses a header begins with. */
+#define	ADDRS_LEN	12
+#define	ADDR_LEN	6
+
+/* Why a frame dies in collect; 0 where it does not.  No drop counter is 0. */
+_Static_assert(VALE_C_TX_SYNC == 0, "0 is not a reason to drop");
+
+/*
+ * Stage 1.
+ */
+
+/* Read one slot.  Returns why its frame cannot be sent, or 0. */
+static enum vale_counter
+collect_slot(const struct vale_port *port, uint32_t cur,
+    struct vale_piece *piece, bool *more)
+{
+	const struct netmap_slot *slot = &port->vp_region.vr_txring->slot[cur];
+	uint16_t flags = VALE_ONCE(slot->flags);
+
+	*more = (flags & NS_MOREFRAG) != 0;
+	piece->pc_len = VALE_ONCE(slot->len);
+	if ((flags & NS_INDIRECT) != 0)
+		piece->pc_buf = (const uint8_t *)(uintptr_t)
+		    VALE_ONCE(slot->ptr);
+	else
+		piece->pc_buf = vale_region_buf(&port->vp_region,
+		    VALE_ONCE(slot->buf_idx));
+	if (piece->pc_buf == NULL)
+		return (VALE_C_TX_BAD_BUF);
+	if (piece->pc_len > VALE_BUF_SIZE)
+		return (VALE_C_TX_BAD_LEN);
+	return (0);
+}
+
+/*
+ * Take one frame from the ring, all of its slots up to `head', and add it to
+ * the batch if it is well formed.
+ */
+static void
+collect_frame(struct vale_port *port, uint32_t head)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	struct vale_piece *first = &vt->vt_piece[vt->vt_npieces], spare;
+	enum vale_counter bad, why = 0;
+	uint32_t len = 0, n = 0;
+	bool more;
+
+	do {
+		bad = collect_slot(port, vt->vt_cur,
+		    n < NETMAP_MAX_FRAGS ? &first[n] : &spare, &more);
+		if (n == NETMAP_MAX_FRAGS)
+			bad = VALE_C_TX_FRAGS;
+		else {
+			len += first[n].pc_len;
+			n++;
+		}
+		if (why == 0)
+			why = bad;
+		vt->vt_cur = vale_slot_add(vt->vt_cur, 1, vt->vt_nslots);
+	} while (more && vt->vt_cur != head);
+
+	vale_count(port, VALE_C_TX_FRAME, 1);
+	if (why == 0 && more)
+		why = VALE_C_TX_CUT;
+	if (why == 0 && len < VALE_FRAME_MIN)
+		why = VALE_C_TX_RUNT;
+	if (why == 0 && len > VALE_FRAME_MAX)
+		why = VALE_C_TX_OVERSIZE;
+	if (why != 0) {
+		vale_count(port, why, 1);
+		return;
+	}
+	__builtin_prefetch(first->pc_buf);
+	first->pc_frame_len = len;
+	first->pc_pieces = n;
+	first->pc_slots = vale_frame_slots(len);
+	vt->vt_npieces += n;
+	vale_count(port, VALE_C_TX_BYTE, len);
+}
+
+static void
+collect(struct vale_port *port, uint32_t head)
+{
+	struct vale_txq *vt = &port->vp_tx;
+
+	vt->vt_npieces = 0;
+	while (vt->vt_cur != head && vt->vt_npieces < VALE_BATCH)
+		collect_frame(port, head);
+	vale_count(port, VALE_C_TX_BATCH, 1);
+}
+
+/*
+ * Stage 2.
+ */
+
+/* Copy out the addresses, which may be spread over several pieces. */
+static void
+lookup_addrs(const struct vale_piece *pc, uint8_t *addrs)
+{
+	uint32_t len, n;
+
+	if (pc->pc_len >= ADDRS_LEN) {
+		memcpy(addrs, pc->pc_buf, ADDRS_LEN);
+		return;
+	}
+	for (n = 0; n < ADDRS_LEN; n += len, pc++) {
+		len = pc->pc_len < ADDRS_LEN - n ? pc->pc_len : ADDRS_LEN - n;
+		memcpy(addrs + n, pc->pc_buf, len);
+	}
+}
+
+static unsigned int
+lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
+{
+	struct vale_switch *vs = port->vp_switch;
+
+	switch (vale_fdb_learn(&vs->vs_fdb, addrs + ADDR_LEN, port->vp_index,
+	    now_s)) {
+	case VALE_FDB_LEARNED:
+		vale_count(port, VALE_C_LEARNED, 1);
+		break;
+	case VALE_FDB_MOVED:
+		vale_count(port, VALE_C_MOVED, 1);
+		break;
+	case VALE_FDB_KNOWN:
+	case VALE_FDB_IGNORED:
+		break;
+	}
+	return (vale_fdb_lookup(&vs->vs_fdb, addrs, now_s));
+}
+
+static void
+lookup_append(struct vale_txq *vt, struct vale_list *ls, uint32_t frame)
+{
+	if (ls->ls_first == VALE_END)
+		ls->ls_first = frame;
+	else
+		vt->vt_piece[ls->ls_last].pc_next = frame;
+	ls->ls_last = frame;
+	vt->vt_piece[frame].pc_next = VALE_END;
+	ls->ls_frames++;
+	ls->ls_slots += vt->vt_piece[frame].pc_slots;
+}
+
+/* Put one frame on its list, or drop it. */
+static void
+lookup_sort(struct vale_port *port, uint32_t frame, unsigned int dst)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	unsigned int nports = port->vp_switch->vs_nports;
+
+	if (nports == 1)
+		vale_count(port, VALE_C_TX_NODEST, 1);
+	else if (dst == VALE_FDB_FLOOD) {
+		lookup_append(vt, &vt->vt_list[dst], frame);
+		vale_count(port, VALE_C_TX_FLOOD, 1);
+		vale_count(port, VALE_C_TX_COPY, nports - 1);
+	} else if (dst == port->vp_index)
+		vale_count(port, VALE_C_TX_SELF, 1);
+	else {
+		if (vt->vt_list[dst].ls_first == VALE_END)
+			vt->vt_dst[vt->vt_ndsts++] = dst;
+		lookup_append(vt, &vt->vt_list[dst], frame);
+		vale_count(port, VALE_C_TX_COPY, 1);
+	}
+}
+
+/*
+ * Most of a batch is one station talking to another: a frame with the same
+ * addresses as the one before goes the same way.
+ */
+static void
+lookup(struct vale_port *port)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	const struct vale_piece *pc;
+	uint8_t addrs[ADDRS_LEN], last[ADDRS_LEN];
+	struct timespec now;
+	unsigned int dst = VALE_FDB_FLOOD;
+	uint32_t i;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	vt->vt_ndsts = 0;
+	for (i = 0; i < vt->vt_npieces; i += pc->pc_pieces) {
+		pc = &vt->vt_piece[i];
+		lookup_addrs(pc, addrs);
+		if (i == 0 || memcmp(addrs, last, sizeof(last)) != 0) {
+			dst = lookup_dst(port, addrs, (uint32_t)now.tv_sec);
+			memcpy(last, addrs, sizeof(last));
+		}
+		lookup_sort(port, i, dst);
+	}
+}
+
+/*
+ * Stage 3.
+ */
+
+/* Where a destination is in the two lists that it merges. */
+struct merge {
+	const struct vale_piece	*m_piece;
+	uint32_t		 m_own;
+	uint32_t		 m_flood;
+};
+
+/* The next frame of the two, NULL at the end of both. */
+static const struct vale_piece *
+merge_next(struct merge *m)
+{
+	const struct vale_piece *pc;
+
+	if (m->m_own < m->m_flood) {
+		pc = &m->m_piece[m->m_own];
+		m->m_own = pc->pc_next;
+	} else if (m->m_flood != VALE_END) {
+		pc = &m->m_piece[m->m_flood];
+		m->m_flood = pc->pc_next;
+	} else
+		pc = NULL;
+	return (pc);
+}
+
+/* How many slots those frames take that fit in `space' slots. */
+static uint32_t
+deliver_fit(struct merge m, uint32_t space)
+{
+	const struct vale_piece *pc;
+	uint32_t left = space;
+
+	while (left > 0 && (pc = merge_next(&m)) != NULL) {
+		if (pc->pc_slots <= left)
+			left -= pc->pc_slots;
+	}
+	return (space - left);
+}
+
+/*
+ * The buffer of a receive slot.  Its index is the user's to change; one that
+ * is not of this port is set back to what the slot had in the beginning.
+ */
+static uint8_t *
+deliver_buf(struct vale_port *port, struct netmap_slot *slot, uint32_t i,
+    uint32_t *mended)
+{
+	const struct vale_region *vr = &port->vp_region;
+	uint8_t *buf;
+	uint32_t idx;
+
+	buf = vale_region_buf(vr, VALE_ONCE(slot->buf_idx));
+	if (buf == NULL) {
+		idx = vr->vr_nbufs - port->vp_rx.rq_nslots + i;
+		slot->buf_idx = idx;
+		buf = vale_region_buf(vr, idx);
+		++*mended;
+	}
+	return (buf);
+}
+
+/* Copy a frame into slots `i' and following.  Returns the slot after. */
+static uint32_t
+deliver_frame(struct vale_port *port, const struct vale_piece *pc, uint32_t i,
+    uint32_t *mended)
+{
+	struct netmap_ring *ring = port->vp_region.vr_rxring;
+	struct netmap_slot *slot;
+	uint8_t *buf;
+	uint32_t left = pc->pc_frame_len, nslots = pc->pc_slots;
+	uint32_t len, n, off = 0, used;
+
+	while (left > 0) {
+		slot = &ring->slot[i];
+		buf = deliver_buf(port, slot, i, mended);
+		len = left < VALE_BUF_SIZE ? left : VALE_BUF_SIZE;
+		left -= len;
+		for (used = 0; used < len; used += n) {
+			if (off == pc->pc_len) {
+				pc++;
+				off = 0;
+			}
+			n = pc->pc_len - off;
+			if (n > len - used)
+				n = len - used;
+			memcpy(buf + used, pc->pc_buf + off, n);
+			off += n;
+		}
+		slot->len = len;
+		slot->flags = nslots << 8 | (left > 0 ? NS_MOREFRAG : 0);
+		i = vale_slot_add(i, 1, port->vp_rx.rq_nslots);
+	}
+	return (i);
+}
+
+static void
+deliver(struct vale_port *port, struct vale_port *dst)
+{
+	struct vale_rxq *rq = &dst->vp_rx;
+	struct vale_txq *vt = &port->vp_tx;
+	struct vale_list *own = &vt->vt_list[dst->vp_index];
+	const struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
+	struct merge m = { vt->vt_piece, own->ls_first, flood->ls_first };
+	const struct vale_piece *pc;
+	uint64_t bytes = 0;
+	uint32_t frames = 0, left, mended = 0, slot, space;
+	uint8_t lease;
+	bool wake;
+
+	pthread_mutex_lock(&rq->rq_lock);
+	left = own->ls_slots + flood->ls_slots;
+	space = vale_rxq_space(rq);
+	if (left > space)
+		left = deliver_fit(m, space);
+	slot = rq->rq_next;
+	lease = vale_rxq_lease(rq, left);
+	pthread_mutex_unlock(&rq->rq_lock);
+
+	while (left > 0 && (pc = merge_next(&m)) != NULL) {
+		if (pc->pc_slots > left)
+			continue;
+		left -= pc->pc_slots;
+		slot = deliver_frame(dst, pc, slot, &mended);
+		frames++;
+		bytes += pc->pc_frame_len;
+	}
+
+	pthread_mutex_lock(&rq->rq_lock);
+	wake = vale_rxq_publish(rq, lease);
+	vale_count(dst, VALE_C_RX_BATCH, frames != 0);
+	vale_count(dst, VALE_C_RX_FRAME, frames);
+	vale_count(dst, VALE_C_RX_BYTE, bytes);
+	vale_count(dst, VALE_C_RX_BAD_BUF, mended);
+	vale_count(dst, VALE_C_RX_FULL,
+	    own->ls_frames + flood->ls_frames - frames);
+	vale_count(dst, VALE_C_RX_WAKE, wake);
+	pthread_mutex_unlock(&rq->rq_lock);
+	if (wake)
+		vale_rxq_wake(rq);
+}
+
+static void
+list_init(struct vale_list *ls)
+{
+	ls->ls_first = ls->ls_last = VALE_END;
+	ls->ls_frames = ls->ls_slots = 0;
+}
+
+static void
+deliver_all(struct vale_port *port)
+{
+	struct vale_switch *vs = port->vp_switch;
+	struct vale_txq *vt = &port->vp_tx;
+	unsigned int i;
+
+	if (vt->vt_list[VALE_FDB_FLOOD].ls_first != VALE_END) {
+		for (i = 0; i < vs->vs_nports; i++) {
+			if (vs->vs_active[i] != port->vp_index)
+				deliver(port, vs->vs_port[vs->vs_active[i]]);
+		}
+		list_init(&vt->vt_list[VALE_FDB_FLOOD]);
+	} else {
+		for (i = 0; i < vt->vt_ndsts; i++)
+			deliver(port, vs->vs_port[vt->vt_dst[i]]);
+	}
+	for (i = 0; i < vt->vt_ndsts; i++)
+		list_init(&vt->vt_list[vt->vt_dst[i]]);
+}
+
+void
+vale_txq_init(struct vale_txq *vt, uint32_t nslots)
+{
+	unsigned int i;
+
+	pthread_mutex_init(&vt->vt_lock, NULL);
+	vt->vt_nslots = nslots;
+	for (i = 0; i <= VALE_FDB_FLOOD; i++)
+		list_init(&vt->vt_list[i]);
+}
+
+void
+vale_txq_fini(struct vale_txq *vt)
+{
+	pthread_mutex_destroy(&vt->vt_lock);
+}
+
+int
+vale_port_txsync(struct vale_port *port)
+{
+	struct netmap_ring *ring = port->vp_region.vr_txring;
+	struct vale_txq *vt = &port->vp_tx;
+	uint32_t head;
+	int error = 0;
+
+	vale_switch_enter(port);
+	vale_count(port, VALE_C_TX_SYNC, 1);
+	head = VALE_ONCE(ring->head);
+	if (head >= vt->vt_nslots) {
+		vale_count(port, VALE_C_TX_BAD_RING, 1);
+		ring->head = ring->cur = head = vt->vt_cur;
+		error = EINVAL;
+	}
+	while (vt->vt_cur != head) {
+		collect(port, head);
+		lookup(port);
+		deliver_all(port);
+	}
+	ring->tail = vale_slot_add(head, vt->vt_nslots - 1, vt->vt_nslots);
+	vale_switch_leave(port);
+	return (error);
+}

@@ -1,0 +1,200 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * State shared by vale_*.c and nobody else.
+ *
+ * Locks, in the order they are taken:
+ *
+ *	vale_lock	which switches and ports there are
+ *	vs_gate		one change to a switch at a time; also what senders
+ *			wait on while a change is coming
+ *	vt_lock		a port's sending side, for the whole of a sync.  Its
+ *			holder also reads the switch's list of ports, which
+ *			changes only with the vt_lock of all its ports held
+ *	rq_lock		a port's receiving side, for a few instructions; no
+ *			two at once
+ */
+
+#ifndef _DEV_NETMAP_VALE_IMPL_H_
+#define	_DEV_NETMAP_VALE_IMPL_H_
+
+#include <sys/types.h>
+#include <sys/queue.h>
+#include <net/if.h>
+#include <net/netmap.h>
+#include <net/netmap_user.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dev/netmap/vale.h>
+
+#define	VALE_CACHE_LINE	64
+#define	VALE_BUF_SIZE	2048	/* bytes; netmap's default */
+#define	VALE_BUF_FIRST	2	/* 0 and 1 are never a slot's, as in netmap */
+#define	VALE_BATCH	1024	/* slots, and those that end the last frame */
+
+/* A port's memory, as its user sees it.  vale_region.c. */
+struct vale_region {
+	void			*vr_base;
+	size_t			 vr_size;
+	struct netmap_if	*vr_nifp;
+	struct netmap_ring	*vr_txring;
+	struct netmap_ring	*vr_rxring;
+	char			*vr_bufs;	/* buffer 0 */
+	uint32_t		 vr_nbufs;	/* with 0 and 1 */
+};
+
+/* Slots of a receive ring that a sender is filling. */
+struct vale_lease {
+	uint32_t	vl_end;		/* the slot after them */
+	bool		vl_done;
+};
+
+/* More than there are senders; its index is a byte, and wraps by itself. */
+#define	VALE_LEASES	256
+_Static_assert(VALE_LEASES > VALE_FDB_PORTS, "a lease for each sender");
+
+/* The receiving side of a port.  vale_rxq.c; rq_lock unless noted. */
+struct vale_rxq {
+	pthread_mutex_t	 rq_lock;
+	uint32_t	 rq_nslots;	/* fixed */
+	uint32_t	 rq_cur;	/* first slot the user has; its thread
+					   writes, and reads without lock */
+	uint32_t	 rq_tail;	/* first slot not yet the user's */
+	uint32_t	 rq_next;	/* first slot not leased */
+	uint8_t		 rq_lease_first; /* oldest lease not ended */
+	uint8_t		 rq_lease_next;
+	bool		 rq_asleep;
+	int		 rq_fd;		/* fixed */
+	uint64_t	 rq_woken;	/* writes to rq_fd decided upon */
+	uint64_t	 rq_drained;	/* and read back */
+	uint32_t	 rq_shown;	/* tail the user knows; its thread */
+	struct vale_lease rq_lease[VALE_LEASES];
+};
+
+/* One source slot of a batch.  The first of a frame speaks for all of it. */
+struct vale_piece {
+	const uint8_t	*pc_buf;
+	uint32_t	 pc_frame_len;
+	uint16_t	 pc_len;
+	uint16_t	 pc_next;	/* next frame for the same destination */
+	uint16_t	 pc_pieces;
+	uint16_t	 pc_slots;	/* it takes in a receive ring */
+};
+
+#define	VALE_END	UINT16_MAX	/* of a list of frames */
+
+/* Frames of a batch that go the same way. */
+struct vale_list {
+	uint16_t	ls_first;
+	uint16_t	ls_last;
+	uint32_t	ls_frames;
+	uint32_t	ls_slots;
+};
+
+/* The sending side of a port.  vale_forward.c; vt_lock. */
+struct vale_txq {
+	pthread_mutex_t	 vt_lock;
+	uint32_t	 vt_nslots;	/* fixed */
+	uint32_t	 vt_cur;	/* first slot not consumed */
+	uint32_t	 vt_npieces;
+	uint32_t	 vt_ndsts;
+	uint8_t		 vt_dst[VALE_FDB_PORTS];
+	struct vale_list vt_list[VALE_FDB_PORTS + 1];	/* and VALE_FDB_FLOOD */
+	struct vale_piece vt_piece[VALE_BATCH + NETMAP_MAX_FRAGS];
+};
+
+struct vale_port {
+	struct vale_switch	*vp_switch;
+	char			 vp_name[VALE_NAME_SIZE];
+	uint8_t			 vp_index;
+	struct vale_region	 vp_region;
+	_Alignas(VALE_CACHE_LINE)
+	struct vale_txq		 vp_tx;
+	_Alignas(VALE_CACHE_LINE)
+	struct vale_rxq		 vp_rx;
+	/* Each is written by the side it tells of, under that side's lock. */
+	_Alignas(VALE_CACHE_LINE)
+	uint64_t		 vp_counter[VALE_NCOUNTERS];
+};
+
+struct vale_switch {
+	TAILQ_ENTRY(vale_switch) vs_link;
+	char			 vs_name[VALE_NAME_SIZE];
+	pthread_mutex_t		 vs_gate;
+	bool			 vs_changing;	/* atomic; a hint */
+	unsigned int		 vs_nports;
+	uint8_t			 vs_active[VALE_FDB_PORTS]; /* indexes in use */
+	struct vale_port	*vs_port[VALE_FDB_PORTS];
+	struct vale_fdb		 vs_fdb;
+};
+
+/* Read what a stranger may be writing: once, and no more. */
+#define	VALE_ONCE(lvalue)	__atomic_load_n(&(lvalue), __ATOMIC_RELAXED)
+
+static inline void
+vale_count(struct vale_port *port, enum vale_counter c, uint64_t n)
+{
+	__atomic_store_n(&port->vp_counter[c], port->vp_counter[c] + n,
+	    __ATOMIC_RELAXED);
+}
+
+/* The slot `n' after `i' in a ring of `nslots'; n <= nslots. */
+static inline uint32_t
+vale_slot_add(uint32_t i, uint32_t n, uint32_t nslots)
+{
+	i += n;
+	return (i >= nslots ? i - nslots : i);
+}
+
+/* How many slots from `from' to `to'. */
+static inline uint32_t
+vale_slot_sub(uint32_t to, uint32_t from, uint32_t nslots)
+{
+	return (to >= from ? to - from : to + nslots - from);
+}
+
+/* Slots a frame takes in a receive ring. */
+static inline uint32_t
+vale_frame_slots(uint32_t len)
+{
+	return ((len + VALE_BUF_SIZE - 1) / VALE_BUF_SIZE);
+}
+
+/* vale_region.c */
+int	vale_region_create(struct vale_region *vr, const char *name,
+	    uint32_t tx_slots, uint32_t rx_slots);
+void	vale_region_destroy(struct vale_region *vr);
+/* The buffer of that index, or NULL where the port has none such. */
+static inline uint8_t *
+vale_region_buf(const struct vale_region *vr, uint32_t idx)
+{
+	if (idx < VALE_BUF_FIRST || idx >= vr->vr_nbufs)
+		return (NULL);
+	return ((uint8_t *)vr->vr_bufs + (size_t)idx * VALE_BUF_SIZE);
+}
+
+/* vale_rxq.c */
+int	vale_rxq_init(struct vale_rxq *rq, uint32_t nslots);
+void	vale_rxq_fini(struct vale_rxq *rq);
+/* These three with rq_lock held. */
+uint32_t vale_rxq_space(const struct vale_rxq *rq);
+uint8_t	vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots);
+bool	vale_rxq_publish(struct vale_rxq *rq, uint8_t lease);
+/* If vale_rxq_publish() said so, and without the lock. */
+void	vale_rxq_wake(struct vale_rxq *rq);
+
+/* vale_forward.c */
+void	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
+void	vale_txq_fini(struct vale_txq *vt);
+
+/* vale_switch.c: take and drop a port's vt_lock, letting changes go first. */
+void	vale_switch_enter(struct vale_port *port);
+void	vale_switch_leave(struct vale_port *port);
+
+#endif /* !_DEV_NETMAP_VALE_IMPL_H_ */

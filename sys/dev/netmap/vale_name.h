@@ -1,0 +1,21 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+#ifndef _DEV_NETMAP_VALE_NAME_H_
+#define	_DEV_NETMAP_VALE_NAME_H_
+
+#include <stdbool.h>
+
+/* Bytes of a port's name with its final NUL: netmap's NETMAP_REQ_IFNAMSIZ. */
+#define	VALE_NAME_SIZE	64
+
+/*
+ * Whether `name' is "valeSWITCH:PORT": SWITCH may be empty, both are letters,
+ * digits, '_', '-' and '.', and all of it fits in VALE_NAME_SIZE.
+ */
+bool	vale_name_valid(const char *name);
+
+#endif /* !_DEV_NETMAP_VALE_NAME_H_ */

@@ -1,0 +1,174 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The receiving end of a port: its receive ring, who may write where in it,
+ * and when its user is woken.
+ *
+ * The ring's slots, going round, are in one of four states:
+ *
+ *	rq_cur          rq_tail           rq_next          rq_cur
+ *	   |   the user's  |  being filled   |     free      |
+ *	   +---------------+-----------------+---------------+
+ *	     rxsync takes     publish moves     lease moves
+ *	     back: rq_cur     rq_tail           rq_next
+ *
+ * One slot always stays free, or full would look like empty.
+ *
+ * Leases.  A sender reserves slots under rq_lock, fills them without it, and
+ * ends the lease under it: so any number of senders copy at the same time,
+ * and none waits for another's memory, which is a guest's and may be slow to
+ * come in.  Slots become the user's in the order of leases: a sender that
+ * ends its lease before an older one leaves it marked, and whoever ends the
+ * oldest publishes both.  All frames of one sender hence keep their order.
+ *
+ * Waking.  rq_fd is readable exactly while the user may find something, so
+ * that waiting on it may start at any time, by any level-triggered means, and
+ * it is written and read only at the turns from idle to busy and back:
+ *
+ *	rxsync that finds nothing beyond cur	reads rq_fd empty, is asleep
+ *	publish to one that is asleep		no longer asleep, writes rq_fd
+ *
+ * Both happen under rq_lock, after their look at, or change of, the ring; so
+ * a frame is either seen by that rxsync or finds the user asleep.  Only the
+ * write itself comes after the lock is dropped.  It may be late: the user
+ * wakes by itself, takes the frame and goes to sleep before it is there to be
+ * read.  rq_woken and rq_drained tell; the write then wakes the user once for
+ * nothing, and that rxsync reads it.
+ */
+
+#include <sys/eventfd.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include <dev/netmap/vale_impl.h>
+
+int
+vale_rxq_init(struct vale_rxq *rq, uint32_t nslots)
+{
+	rq->rq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (rq->rq_fd == -1)
+		return (errno);
+	pthread_mutex_init(&rq->rq_lock, NULL);
+	rq->rq_nslots = nslots;
+	rq->rq_asleep = true;
+	return (0);
+}
+
+void
+vale_rxq_fini(struct vale_rxq *rq)
+{
+	pthread_mutex_destroy(&rq->rq_lock);
+	close(rq->rq_fd);
+}
+
+uint32_t
+vale_rxq_space(const struct vale_rxq *rq)
+{
+	return (rq->rq_nslots - 1 -
+	    vale_slot_sub(rq->rq_next, rq->rq_cur, rq->rq_nslots));
+}
+
+/* Reserve the `nslots' slots from rq_next on. */
+uint8_t
+vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots)
+{
+	struct vale_lease *lease = &rq->rq_lease[rq->rq_lease_next];
+
+	rq->rq_next = vale_slot_add(rq->rq_next, nslots, rq->rq_nslots);
+	lease->vl_end = rq->rq_next;
+	lease->vl_done = false;
+	return (rq->rq_lease_next++);
+}
+
+/* End a lease.  Returns whether to call vale_rxq_wake() afterwards. */
+bool
+vale_rxq_publish(struct vale_rxq *rq, uint8_t lease)
+{
+	uint32_t tail = rq->rq_tail;
+
+	rq->rq_lease[lease].vl_done = true;
+	if (lease != rq->rq_lease_first)
+		return (false);
+	do {
+		rq->rq_tail = rq->rq_lease[rq->rq_lease_first++].vl_end;
+	} while (rq->rq_lease_first != rq->rq_lease_next &&
+	    rq->rq_lease[rq->rq_lease_first].vl_done);
+	if (!rq->rq_asleep || rq->rq_tail == tail)
+		return (false);
+	rq->rq_asleep = false;
+	rq->rq_woken++;
+	return (true);
+}
+
+/*
+ * The write can fail only if the counter is about to overflow, and then the
+ * descriptor is readable.
+ */
+void
+vale_rxq_wake(struct vale_rxq *rq)
+{
+	uint64_t one = 1;
+
+	while (write(rq->rq_fd, &one, sizeof(one)) == -1 && errno == EINTR)
+		;
+}
+
+/* The user found nothing: make rq_fd wait for the next frame. */
+static void
+rxq_sleep(struct vale_rxq *rq)
+{
+	uint64_t n;
+
+	if (rq->rq_woken != rq->rq_drained &&
+	    read(rq->rq_fd, &n, sizeof(n)) == sizeof(n))
+		rq->rq_drained += n;
+	rq->rq_asleep = true;
+}
+
+/*
+ * head and cur must be in this order between the last head and the tail the
+ * user was shown.
+ */
+static bool
+rxq_valid(const struct vale_rxq *rq, uint32_t head, uint32_t cur)
+{
+	uint32_t to_cur, to_head, n = rq->rq_nslots;
+
+	if (head >= n || cur >= n)
+		return (false);
+	to_head = vale_slot_sub(head, rq->rq_cur, n);
+	to_cur = vale_slot_sub(cur, rq->rq_cur, n);
+	return (to_head <= to_cur &&
+	    to_cur <= vale_slot_sub(rq->rq_shown, rq->rq_cur, n));
+}
+
+int
+vale_port_rxsync(struct vale_port *port)
+{
+	struct netmap_ring *ring = port->vp_region.vr_rxring;
+	struct vale_rxq *rq = &port->vp_rx;
+	uint32_t cur, head;
+	int error = 0;
+
+	head = VALE_ONCE(ring->head);
+	cur = VALE_ONCE(ring->cur);
+	if (!rxq_valid(rq, head, cur)) {
+		head = cur = ring->head = ring->cur = rq->rq_cur;
+		error = EINVAL;
+	}
+	pthread_mutex_lock(&rq->rq_lock);
+	vale_count(port, VALE_C_RX_SYNC, 1);
+	if (error != 0)
+		vale_count(port, VALE_C_RX_BAD_RING, 1);
+	rq->rq_cur = head;
+	rq->rq_shown = rq->rq_tail;
+	if (cur == rq->rq_tail)
+		rxq_sleep(rq);
+	pthread_mutex_unlock(&rq->rq_lock);
+	ring->tail = rq->rq_shown;
+	return (error);
+}

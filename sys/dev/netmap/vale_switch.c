@@ -1,0 +1,327 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Switches and ports: their coming and going.
+ *
+ * A sender reads its switch's list of ports for as long as its sync takes, and
+ * copies into other ports' memory.  It holds its own port's vt_lock meanwhile,
+ * which nobody else wants: to send costs no lock or cache line that senders
+ * share.  Who changes the list takes the vt_lock of every port instead, and so
+ * has waited for every sync under way and finds no lease open anywhere.  That
+ * is slow, and ports come and go seldom.
+ *
+ * Mutexes are not fair, and a sender that is back at once would win its own
+ * again and again; vs_changing asks senders to queue at vs_gate until the
+ * change is done.
+ *
+ * A port that goes takes the addresses learned on it along, under the same
+ * locks: no frame is ever looked up to a port that is not there.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dev/netmap/vale_impl.h>
+
+#ifndef CLOCK_MONOTONIC_COARSE
+#define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC
+#endif
+
+static pthread_mutex_t vale_lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, vale_switch) vale_switches =
+    TAILQ_HEAD_INITIALIZER(vale_switches);
+
+void
+vale_switch_enter(struct vale_port *port)
+{
+	struct vale_switch *vs = port->vp_switch;
+
+	if (VALE_ONCE(vs->vs_changing)) {
+		pthread_mutex_lock(&vs->vs_gate);
+		pthread_mutex_unlock(&vs->vs_gate);
+	}
+	pthread_mutex_lock(&port->vp_tx.vt_lock);
+}
+
+void
+vale_switch_leave(struct vale_port *port)
+{
+	pthread_mutex_unlock(&port->vp_tx.vt_lock);
+}
+
+/* Stop all senders of a switch, and let them go on. */
+static void
+switch_stop(struct vale_switch *vs)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&vs->vs_gate);
+	__atomic_store_n(&vs->vs_changing, true, __ATOMIC_RELAXED);
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		if (vs->vs_port[i] != NULL)
+			pthread_mutex_lock(&vs->vs_port[i]->vp_tx.vt_lock);
+	}
+}
+
+static void
+switch_go(struct vale_switch *vs)
+{
+	unsigned int i;
+
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		if (vs->vs_port[i] != NULL)
+			pthread_mutex_unlock(&vs->vs_port[i]->vp_tx.vt_lock);
+	}
+	__atomic_store_n(&vs->vs_changing, false, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&vs->vs_gate);
+}
+
+/* With all senders stopped: list the ports there are. */
+static void
+switch_list(struct vale_switch *vs)
+{
+	unsigned int i;
+
+	vs->vs_nports = 0;
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		if (vs->vs_port[i] != NULL)
+			vs->vs_active[vs->vs_nports++] = i;
+	}
+}
+
+/* The switch whose name is the first `len' bytes of `name'.  vale_lock. */
+static struct vale_switch *
+switch_find(const char *name, size_t len)
+{
+	struct vale_switch *vs;
+
+	TAILQ_FOREACH(vs, &vale_switches, vs_link) {
+		if (strlen(vs->vs_name) == len &&
+		    memcmp(vs->vs_name, name, len) == 0)
+			break;
+	}
+	return (vs);
+}
+
+static int
+switch_create(const char *name, size_t len, struct vale_switch **vsp)
+{
+	struct vale_switch *vs;
+	uint64_t seed[2];
+
+	if (getentropy(seed, sizeof(seed)) == -1)
+		return (errno);
+	vs = aligned_alloc(VALE_CACHE_LINE, sizeof(*vs));
+	if (vs == NULL)
+		return (ENOMEM);
+	memset(vs, 0, sizeof(*vs));
+	memcpy(vs->vs_name, name, len);
+	pthread_mutex_init(&vs->vs_gate, NULL);
+	vale_fdb_init(&vs->vs_fdb, seed);
+	TAILQ_INSERT_TAIL(&vale_switches, vs, vs_link);
+	*vsp = vs;
+	return (0);
+}
+
+static void
+switch_destroy(struct vale_switch *vs)
+{
+	TAILQ_REMOVE(&vale_switches, vs, vs_link);
+	pthread_mutex_destroy(&vs->vs_gate);
+	free(vs);
+}
+
+/* Put a port on its switch.  vale_lock. */
+static int
+switch_attach(struct vale_port *port)
+{
+	struct vale_switch *vs;
+	size_t len = strcspn(port->vp_name, ":");
+	unsigned int i;
+	int error;
+
+	vs = switch_find(port->vp_name, len);
+	if (vs == NULL) {
+		error = switch_create(port->vp_name, len, &vs);
+		if (error != 0)
+			return (error);
+	}
+	for (i = 0; i < vs->vs_nports; i++) {
+		if (strcmp(vs->vs_port[vs->vs_active[i]]->vp_name,
+		    port->vp_name) == 0)
+			return (EBUSY);
+	}
+	if (vs->vs_nports == VALE_FDB_PORTS)
+		return (ENOSPC);
+	for (i = 0; vs->vs_port[i] != NULL; i++)
+		;
+	port->vp_switch = vs;
+	port->vp_index = i;
+
+	switch_stop(vs);
+	pthread_mutex_lock(&port->vp_tx.vt_lock);
+	vs->vs_port[i] = port;
+	switch_list(vs);
+	switch_go(vs);
+	return (0);
+}
+
+static void
+switch_detach(struct vale_port *port)
+{
+	struct vale_switch *vs = port->vp_switch;
+
+	switch_stop(vs);
+	vs->vs_port[port->vp_index] = NULL;
+	switch_list(vs);
+	vale_fdb_flush(&vs->vs_fdb, port->vp_index);
+	switch_go(vs);
+	pthread_mutex_unlock(&port->vp_tx.vt_lock);
+	if (vs->vs_nports == 0)
+		switch_destroy(vs);
+}
+
+int
+vale_port_create(const char *name, uint32_t tx_slots, uint32_t rx_slots,
+    struct vale_port **portp)
+{
+	struct vale_port *port;
+	int error;
+
+	if (tx_slots == 0)
+		tx_slots = VALE_SLOTS_DEFAULT;
+	if (rx_slots == 0)
+		rx_slots = VALE_SLOTS_DEFAULT;
+	if (!vale_name_valid(name) ||
+	    tx_slots < VALE_SLOTS_MIN || tx_slots > VALE_SLOTS_MAX ||
+	    rx_slots < VALE_SLOTS_MIN || rx_slots > VALE_SLOTS_MAX)
+		return (EINVAL);
+
+	port = aligned_alloc(VALE_CACHE_LINE, sizeof(*port));
+	if (port == NULL)
+		return (ENOMEM);
+	memset(port, 0, sizeof(*port));
+	memcpy(port->vp_name, name, strlen(name));
+	vale_txq_init(&port->vp_tx, tx_slots);
+	error = vale_region_create(&port->vp_region, name, tx_slots, rx_slots);
+	if (error != 0)
+		goto fail_region;
+	error = vale_rxq_init(&port->vp_rx, rx_slots);
+	if (error != 0)
+		goto fail_rxq;
+	pthread_mutex_lock(&vale_lock);
+	error = switch_attach(port);
+	pthread_mutex_unlock(&vale_lock);
+	if (error != 0)
+		goto fail_attach;
+	*portp = port;
+	return (0);
+
+fail_attach:
+	vale_rxq_fini(&port->vp_rx);
+fail_rxq:
+	vale_region_destroy(&port->vp_region);
+fail_region:
+	vale_txq_fini(&port->vp_tx);
+	free(port);
+	return (error);
+}
+
+void
+vale_port_destroy(struct vale_port *port)
+{
+	pthread_mutex_lock(&vale_lock);
+	switch_detach(port);
+	pthread_mutex_unlock(&vale_lock);
+	vale_rxq_fini(&port->vp_rx);
+	vale_region_destroy(&port->vp_region);
+	vale_txq_fini(&port->vp_tx);
+	free(port);
+}
+
+struct netmap_if *
+vale_port_nifp(const struct vale_port *port)
+{
+	return (port->vp_region.vr_nifp);
+}
+
+int
+vale_port_fd(const struct vale_port *port)
+{
+	return (port->vp_rx.rq_fd);
+}
+
+static int
+walk_port(const struct vale_port *port,
+    int (*show)(const struct vale_port_info *, void *), void *arg)
+{
+	struct vale_port_info info;
+	unsigned int i;
+
+	memset(&info, 0, sizeof(info));
+	memcpy(info.pi_name, port->vp_name, sizeof(info.pi_name));
+	info.pi_index = port->vp_index;
+	info.pi_tx_slots = port->vp_tx.vt_nslots;
+	info.pi_rx_slots = port->vp_rx.rq_nslots;
+	for (i = 0; i < VALE_NCOUNTERS; i++)
+		info.pi_counter[i] = VALE_ONCE(port->vp_counter[i]);
+	return (show(&info, arg));
+}
+
+int
+vale_walk(int (*show)(const struct vale_port_info *, void *), void *arg)
+{
+	struct vale_switch *vs;
+	unsigned int i;
+	int r = 0;
+
+	pthread_mutex_lock(&vale_lock);
+	TAILQ_FOREACH(vs, &vale_switches, vs_link) {
+		for (i = 0; r == 0 && i < vs->vs_nports; i++)
+			r = walk_port(vs->vs_port[vs->vs_active[i]], show, arg);
+	}
+	pthread_mutex_unlock(&vale_lock);
+	return (r);
+}
+
+int
+vale_walk_fdb(const char *switch_name,
+    int (*show)(const struct vale_fdb_entry *, void *), void *arg)
+{
+	struct vale_fdb_entry entry;
+	struct vale_switch *vs;
+	struct timespec now;
+	unsigned int cursor = 0;
+	int r = 0;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	pthread_mutex_lock(&vale_lock);
+	vs = switch_find(switch_name, strlen(switch_name));
+	if (vs == NULL)
+		r = -1;
+	while (r == 0 && vale_fdb_next(&vs->vs_fdb, &cursor,
+	    (uint32_t)now.tv_sec, &entry))
+		r = show(&entry, arg);
+	pthread_mutex_unlock(&vale_lock);
+	return (r);
+}
+
+bool
+vale_ageing(const char *switch_name, uint32_t seconds)
+{
+	struct vale_switch *vs;
+
+	pthread_mutex_lock(&vale_lock);
+	vs = switch_find(switch_name, strlen(switch_name));
+	if (vs != NULL)
+		vale_fdb_set_ageing(&vs->vs_fdb, seconds);
+	pthread_mutex_unlock(&vale_lock);
+	return (vs != NULL);
+}

@@ -1,0 +1,458 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * A bhyve network backend that is a port of a VALE switch.
+ *
+ * Out: a frame becomes as many transmit slots as it has pieces, each pointing
+ * (NS_INDIRECT) at the caller's memory, so that the only copy is the switch's,
+ * into the receiver's ring.  Frames pile up in the ring until a sync, which
+ * takes them all; a sync comes with every frame, until the frontend promises
+ * to ask for it (net_backend_vale_defer()).
+ *
+ * In: frames are looked at where the switch put them.  rx_next runs ahead of
+ * ring->head over the frames the frontend is done with; a sync makes it the
+ * new head, which gives their slots back.
+ *
+ * No locks: the transmit side belongs to the sending thread, the receive side
+ * to the receiving one, and the two have no data in common.
+ */
+
+#include <sys/types.h>
+#include <sys/param.h>
+#include <sys/uio.h>
+
+#include <net/ethernet.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "debug.h"
+#include "iov.h"
+#include "libvale.h"
+#include "mevent.h"
+#include "net_backends.h"
+#include "net_backends_priv.h"
+#include "net_utils.h"
+#include "net_backend_vale.h"
+
+/* IPv4's least MTU (RFC 791) and what fits into a frame VALE carries. */
+#define	VALE_MTU_MIN	68
+#define	VALE_MTU_MAX	65517
+#define	VALE_FRAME_MAX	65535
+
+/*
+ * FreeBSD's switch copies pieces so that they keep their place within 64
+ * bytes, and drops those that do not fit into a buffer that way.
+ */
+#define	VALE_ALIGN	64
+
+struct vale_priv {
+	struct vale_desc *port;
+	struct mevent	*mevp;
+	size_t		 frame_max;	/* longer ones are not sent */
+
+	/* The sending thread's. */
+	uint32_t	 piece_max;	/* bytes in a slot, multiple of 64 */
+	bool		 defer;
+	bool		 tx_queued;	/* there is something to sync */
+	bool		 tx_failed;	/* and it was said so */
+
+	/* The receiving thread's. */
+	uint32_t	 rx_next;	/* first slot not stepped over */
+	bool		 rx_failed;
+};
+
+static ssize_t vale_send(struct net_backend *be, const struct iovec *iov,
+    int iovcnt);
+
+bool
+net_backend_vale(const struct net_backend *be)
+{
+
+	return (be->send == vale_send);
+}
+
+static void
+vale_cleanup(struct net_backend *be)
+{
+	struct vale_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	if (priv->mevp != NULL)
+		mevent_delete(priv->mevp);
+	if (priv->port != NULL)
+		vale_close(priv->port);
+	be->fd = -1;
+}
+
+static const char *
+vale_strerror(int error)
+{
+
+	switch (error) {
+	case EBUSY:
+		return ("the port is open already");
+	case EINVAL:
+		return ("not the name of a VALE port, valeSWITCH:PORT");
+	case ENOSPC:
+		return ("the switch has no port left");
+	default:
+		return (strerror(error));
+	}
+}
+
+static int
+vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl,
+    net_be_rxeof_t cb, void *param)
+{
+	struct vale_priv *priv;
+	const char *value;
+	unsigned long mtu;
+
+	priv = NET_BE_PRIV(be);
+	priv->frame_max = VALE_FRAME_MAX;
+	value = get_config_value_node(nvl, "mtu");
+	if (value != NULL) {
+		if (net_parsemtu(value, &mtu) != 0 || mtu < VALE_MTU_MIN ||
+		    mtu > VALE_MTU_MAX) {
+			EPRINTLN("%s: mtu=%s: not a number from %d to %d",
+			    devname, value, VALE_MTU_MIN, VALE_MTU_MAX);
+			return (-1);
+		}
+		priv->frame_max = mtu + ETHER_HDR_LEN + 4;	/* VLAN tag */
+	}
+	priv->port = vale_open(devname, NULL);
+	if (priv->port == NULL) {
+		EPRINTLN("%s: %s", devname, vale_strerror(errno));
+		return (-1);
+	}
+	priv->piece_max = MIN(priv->port->txring->nr_buf_size, UINT16_MAX) &
+	    ~(VALE_ALIGN - 1);
+	priv->rx_next = priv->port->rxring->head;
+	be->fd = priv->port->fd;
+
+	priv->mevp = mevent_add_disabled(be->fd, EVF_READ, cb, param);
+	if (priv->mevp == NULL) {
+		EPRINTLN("%s: cannot wait for frames", devname);
+		vale_cleanup(be);
+		return (-1);
+	}
+	return (0);
+}
+
+/*
+ * The sending thread.
+ */
+
+void
+net_backend_vale_defer(struct net_backend *be)
+{
+	struct vale_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	priv->defer = true;
+}
+
+void
+net_backend_vale_flush(struct net_backend *be)
+{
+	struct vale_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	if (!priv->tx_queued)
+		return;
+	priv->tx_queued = false;
+	if (vale_txsync(priv->port) != 0 && !priv->tx_failed) {
+		priv->tx_failed = true;
+		EPRINTLN("%s: cannot send: %s", priv->port->name,
+		    strerror(errno));
+	}
+}
+
+/*
+ * The switch finds the addresses in the first slot, so that has to have the
+ * whole Ethernet header.  Copy the header of a frame whose first piece is
+ * shorter into the slot's own buffer.  The frame is longer than a header.
+ */
+static void
+vale_gather_header(struct netmap_ring *ring, struct netmap_slot *slot,
+    const struct iovec *iov)
+{
+	size_t len, n;
+	char *buf;
+
+	buf = NETMAP_BUF(ring, slot->buf_idx);
+	for (len = 0; len < ETHER_HDR_LEN; iov++) {
+		n = MIN(iov->iov_len, ETHER_HDR_LEN - len);
+		memcpy(buf + len, iov->iov_base, n);
+		len += n;
+	}
+	slot->len = len;
+	slot->flags = NS_MOREFRAG;
+}
+
+/*
+ * Lay a frame out over the slots from ring->head, at most `room' of them.
+ * Returns the slot after the last, or ring->head where it takes more.
+ */
+static uint32_t
+vale_lay_out(const struct vale_priv *priv, const struct iovec *iov, int iovcnt,
+    uint32_t room)
+{
+	struct netmap_ring *ring;
+	struct netmap_slot *slot;
+	uint32_t head;
+	uintptr_t addr;
+	size_t left, n, skip;
+	int i;
+
+	ring = priv->port->txring;
+	head = ring->head;
+	if (room == 0)
+		return (head);
+	slot = &ring->slot[head];
+	skip = 0;
+	if (iov[0].iov_len < ETHER_HDR_LEN) {
+		vale_gather_header(ring, slot, iov);
+		skip = ETHER_HDR_LEN;
+		head = nm_ring_next(ring, head);
+		room--;
+	}
+	for (i = 0; i < iovcnt; i++) {
+		n = MIN(iov[i].iov_len, skip);
+		skip -= n;
+		addr = (uintptr_t)iov[i].iov_base + n;
+		for (left = iov[i].iov_len - n; left > 0; left -= n) {
+			if (room-- == 0)
+				return (ring->head);
+			n = MIN(priv->piece_max - addr % VALE_ALIGN, left);
+			slot = &ring->slot[head];
+			slot->ptr = addr;
+			slot->len = n;
+			slot->flags = NS_INDIRECT | NS_MOREFRAG;
+			addr += n;
+			head = nm_ring_next(ring, head);
+		}
+	}
+	slot->flags &= ~NS_MOREFRAG;
+	return (head);
+}
+
+static ssize_t
+vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
+{
+	struct vale_priv *priv;
+	struct netmap_ring *ring;
+	uint32_t head, room;
+	ssize_t total;
+
+	priv = NET_BE_PRIV(be);
+	ring = priv->port->txring;
+	total = count_iov(iov, iovcnt);
+	if (total <= ETHER_HDR_LEN || (size_t)total > priv->frame_max) {
+		errno = EMSGSIZE;
+		return (-1);
+	}
+	room = MIN(NETMAP_MAX_FRAGS, ring->num_slots - 1);
+	if (nm_ring_space(ring) < room)
+		net_backend_vale_flush(be);
+	room = MIN(NETMAP_MAX_FRAGS, nm_ring_space(ring));
+
+	head = vale_lay_out(priv, iov, iovcnt, room);
+	if (head == ring->head) {
+		errno = ENOBUFS;
+		return (-1);
+	}
+	ring->head = ring->cur = head;
+	priv->tx_queued = true;
+	if (!priv->defer)
+		net_backend_vale_flush(be);
+	return (total);
+}
+
+/*
+ * The receiving thread.
+ */
+
+/*
+ * The slot after the frame that begins at `first', or `first' where the frame
+ * is not all there.  *npiecesp is how many slots it has, 0 for one to be
+ * skipped: the switch leaves empty slots where a sender's memory was not to be
+ * read, and where it had reserved more than it needed.
+ */
+static uint32_t
+vale_frame_end(struct netmap_ring *ring, uint32_t first, uint32_t *npiecesp)
+{
+	const struct netmap_slot *slot;
+	uint32_t i, n;
+	bool empty;
+
+	empty = false;
+	n = 0;
+	i = first;
+	do {
+		if (i == ring->tail)
+			return (first);
+		slot = &ring->slot[i];
+		if (slot->len == 0)
+			empty = true;
+		n++;
+		i = nm_ring_next(ring, i);
+	} while ((slot->flags & NS_MOREFRAG) != 0);
+	*npiecesp = empty ? 0 : n;
+	return (i);
+}
+
+int
+net_backend_vale_peek(struct net_backend *be, struct iovec *iov, int maxiov)
+{
+	struct vale_priv *priv;
+	struct netmap_ring *ring;
+	struct netmap_slot *slot;
+	uint32_t end, i, n;
+	int niov;
+
+	priv = NET_BE_PRIV(be);
+	ring = priv->port->rxring;
+	for (;; priv->rx_next = end) {
+		end = vale_frame_end(ring, priv->rx_next, &n);
+		if (end == priv->rx_next)
+			return (0);
+		if (n > 0 && n <= (uint32_t)maxiov)
+			break;
+	}
+	niov = 0;
+	for (i = priv->rx_next; i != end; i = nm_ring_next(ring, i)) {
+		slot = &ring->slot[i];
+		iov[niov].iov_base = NETMAP_BUF(ring, slot->buf_idx);
+		iov[niov].iov_len = slot->len;
+		niov++;
+	}
+	return (niov);
+}
+
+void
+net_backend_vale_next(struct net_backend *be)
+{
+	struct vale_priv *priv;
+	uint32_t n;
+
+	priv = NET_BE_PRIV(be);
+	priv->rx_next = vale_frame_end(priv->port->rxring, priv->rx_next, &n);
+}
+
+void
+net_backend_vale_sync(struct net_backend *be)
+{
+	struct vale_priv *priv;
+	struct netmap_ring *ring;
+
+	priv = NET_BE_PRIV(be);
+	ring = priv->port->rxring;
+	ring->head = ring->cur = priv->rx_next;
+	if (vale_rxsync(priv->port) != 0 && !priv->rx_failed) {
+		priv->rx_failed = true;
+		EPRINTLN("%s: cannot receive: %s", priv->port->name,
+		    strerror(errno));
+	}
+}
+
+/* The next frame for a frontend that does not know of syncs. */
+static int
+vale_peek_sync(struct net_backend *be, struct iovec *iov, int maxiov)
+{
+	int niov;
+
+	niov = net_backend_vale_peek(be, iov, maxiov);
+	if (niov == 0) {
+		net_backend_vale_sync(be);
+		niov = net_backend_vale_peek(be, iov, maxiov);
+	}
+	return (niov);
+}
+
+static ssize_t
+vale_peek_recvlen(struct net_backend *be)
+{
+	struct iovec pieces[NETMAP_MAX_FRAGS];
+	int n;
+
+	n = vale_peek_sync(be, pieces, nitems(pieces));
+	return (count_iov(pieces, n));
+}
+
+static ssize_t
+vale_recv(struct net_backend *be, const struct iovec *iov, int iovcnt)
+{
+	struct iovec pieces[NETMAP_MAX_FRAGS];
+	ssize_t done;
+	int i, n;
+
+	n = vale_peek_sync(be, pieces, nitems(pieces));
+	if (n == 0)
+		return (0);
+	done = 0;
+	for (i = 0; i < n; i++)
+		done += buf_to_iov(pieces[i].iov_base, pieces[i].iov_len,
+		    iov, iovcnt, done);
+	net_backend_vale_next(be);
+	return (done);
+}
+
+static void
+vale_recv_enable(struct net_backend *be)
+{
+	struct vale_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	mevent_enable(priv->mevp);
+}
+
+static void
+vale_recv_disable(struct net_backend *be)
+{
+	struct vale_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	mevent_disable(priv->mevp);
+}
+
+/* Frames carry no virtio-net header. */
+static uint64_t
+vale_get_cap(struct net_backend *be __unused)
+{
+
+	return (0);
+}
+
+static int
+vale_set_cap(struct net_backend *be __unused, uint64_t features,
+    unsigned int vnet_hdr_len)
+{
+
+	return (features != 0 || vnet_hdr_len != 0 ? -1 : 0);
+}
+
+static struct net_backend vale_backend = {
+	.prefix = "vale",
+	.priv_size = sizeof(struct vale_priv),
+	.init = vale_init,
+	.cleanup = vale_cleanup,
+	.send = vale_send,
+	.peek_recvlen = vale_peek_recvlen,
+	.recv = vale_recv,
+	.recv_enable = vale_recv_enable,
+	.recv_disable = vale_recv_disable,
+	.get_cap = vale_get_cap,
+	.set_cap = vale_set_cap,
+};
+DATA_SET(net_backend_set, vale_backend);

@@ -1,0 +1,585 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The 82545EM in bhyve: `-s slot,e1000,backend[,mac=][,mtu=][,itr=]'.
+ *
+ * This file gives the model (e82545.h) its threads and its ways out:
+ *
+ *	register	the vCPU threads, through the BARs
+ *	transmit	a thread of the adapter's own, which sleeps until kicked
+ *	receive		bhyve's event loop
+ *	timer		a thread of the adapter's own, because the event loop's
+ *			timers count ms and interrupt moderation ns
+ *
+ * Receiving: the backend's event calls e82545_rx().  When the guest has no
+ * room the event is disabled, so that frames wait in the backend.  All of that
+ * happens in the event loop's thread; a vCPU thread that finds room again
+ * only writes to ready_fd, an event of its own, whose handler turns the
+ * backend's on.  The two can thus not cross, and frames that come from the
+ * model itself (loopback) are looked for although the backend has none.
+ *
+ * `mtx' covers the words between the vCPUs and the two threads.  It is held
+ * for a few instructions, and nothing is called under it.
+ */
+
+#include <sys/types.h>
+#include <sys/eventfd.h>
+#include <sys/param.h>
+#include <sys/uio.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <pthread_np.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bhyverun.h"
+#include "config.h"
+#include "debug.h"
+#include "e82545.h"
+#include "mevent.h"
+#include "net_backends.h"
+#include "net_batch.h"
+#include "net_utils.h"
+#include "pci_emul.h"
+
+/* IPv4's least MTU (RFC 791); the header and a VLAN tag come on top. */
+#define	E82545_MTU_MIN	68
+#define	E82545_MTU_MAX	(E82545_FRAME_MAX - 18)
+#define	E82545_ITR_MAX	65535	/* units of 256 ns */
+
+/*
+ * Batches moved in one call from the event loop, which has other devices to
+ * serve.  When more is left, ready_fd brings us back.
+ */
+#define	E82545_RX_ROUNDS	16
+
+#define	NSEC		1000000000
+
+struct pci_e82545 {
+	struct pci_devinst *pi;
+	struct e82545	*dev;
+	net_backend_t	*be;
+	struct net_batch *batch;
+	int		 ready_fd;
+	struct mevent	*ready;
+
+	pthread_mutex_t	 mtx;
+	pthread_cond_t	 tx_cond;
+	pthread_cond_t	 timer_cond;
+	pthread_t	 tx_thread;
+	pthread_t	 timer_thread;
+	bool		 tx_kicked;
+	uint64_t	 timer_ns;	/* when it runs out; 0: disarmed */
+	bool		 stop;		/* threads: end */
+};
+
+/*
+ * What the model asks of its host: see e82545.h.
+ */
+
+static void *
+pci_e82545_map(void *arg, uint64_t gpa, size_t len)
+{
+	struct pci_e82545 *pe;
+
+	pe = arg;
+	return (paddr_guest2host(pe->pi->pi_vmctx, gpa, len));
+}
+
+/*
+ * bhyve is told of the line even with MSI on: it keeps it pending, and has
+ * it right should the guest turn MSI off.
+ */
+static void
+pci_e82545_intr(void *arg, bool asserted)
+{
+	struct pci_e82545 *pe;
+
+	pe = arg;
+	if (asserted) {
+		pci_lintr_assert(pe->pi);
+		if (pci_msi_enabled(pe->pi))
+			pci_generate_msi(pe->pi, 0);
+	} else
+		pci_lintr_deassert(pe->pi);
+}
+
+static uint64_t
+pci_e82545_now(void *arg __unused)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ((uint64_t)ts.tv_sec * NSEC + ts.tv_nsec);
+}
+
+/* The thread is woken only if it would wake too late by itself. */
+static void
+pci_e82545_timer(void *arg, uint64_t when_ns)
+{
+	struct pci_e82545 *pe;
+	uint64_t old_ns;
+
+	pe = arg;
+	pthread_mutex_lock(&pe->mtx);
+	old_ns = pe->timer_ns;
+	pe->timer_ns = when_ns;
+	pthread_mutex_unlock(&pe->mtx);
+	if (when_ns != 0 && (old_ns == 0 || when_ns < old_ns))
+		pthread_cond_signal(&pe->timer_cond);
+}
+
+static void
+pci_e82545_tx_kick(void *arg)
+{
+	struct pci_e82545 *pe;
+	bool kicked;
+
+	pe = arg;
+	pthread_mutex_lock(&pe->mtx);
+	kicked = pe->tx_kicked;
+	pe->tx_kicked = true;
+	pthread_mutex_unlock(&pe->mtx);
+	if (!kicked)
+		pthread_cond_signal(&pe->tx_cond);
+}
+
+static bool
+pci_e82545_tx_frame(void *arg, const struct iovec *iov, int niov)
+{
+	struct pci_e82545 *pe;
+
+	pe = arg;
+	return (net_batch_send(pe->batch, iov, niov));
+}
+
+static void
+pci_e82545_tx_flush(void *arg)
+{
+	struct pci_e82545 *pe;
+
+	pe = arg;
+	net_batch_flush(pe->batch);
+}
+
+static void
+pci_e82545_rx_sync(void *arg)
+{
+	struct pci_e82545 *pe;
+
+	pe = arg;
+	net_batch_sync(pe->batch);
+}
+
+static int
+pci_e82545_rx_peek(void *arg, struct iovec *iov)
+{
+	struct pci_e82545 *pe;
+
+	pe = arg;
+	return (net_batch_peek(pe->batch, iov, E82545_MAXIOV));
+}
+
+static void
+pci_e82545_rx_next(void *arg)
+{
+	struct pci_e82545 *pe;
+
+	pe = arg;
+	net_batch_next(pe->batch);
+}
+
+static void
+pci_e82545_rx_ready(void *arg)
+{
+	struct pci_e82545 *pe;
+
+	pe = arg;
+	eventfd_write(pe->ready_fd, 1);
+}
+
+static const struct e82545_ops pci_e82545_ops = {
+	.eo_map = pci_e82545_map,
+	.eo_intr = pci_e82545_intr,
+	.eo_now = pci_e82545_now,
+	.eo_timer = pci_e82545_timer,
+	.eo_tx_kick = pci_e82545_tx_kick,
+	.eo_tx_frame = pci_e82545_tx_frame,
+	.eo_tx_flush = pci_e82545_tx_flush,
+	.eo_rx_sync = pci_e82545_rx_sync,
+	.eo_rx_peek = pci_e82545_rx_peek,
+	.eo_rx_next = pci_e82545_rx_next,
+	.eo_rx_ready = pci_e82545_rx_ready,
+};
+
+/*
+ * The receive thread, which is bhyve's event loop.
+ */
+
+static void
+pci_e82545_rx(struct pci_e82545 *pe)
+{
+	enum e82545_rx_state state;
+	int rounds;
+
+	rounds = E82545_RX_ROUNDS;
+	do {
+		state = e82545_rx(pe->dev);
+	} while (state == E82545_RX_MORE && --rounds > 0);
+	if (state == E82545_RX_STALLED)
+		netbe_rx_disable(pe->be);
+	else if (state == E82545_RX_MORE)
+		eventfd_write(pe->ready_fd, 1);
+}
+
+static void
+pci_e82545_rx_event(int fd __unused, enum ev_type type __unused, void *param)
+{
+
+	pci_e82545_rx(param);
+}
+
+static void
+pci_e82545_ready_event(int fd, enum ev_type type __unused, void *param)
+{
+	struct pci_e82545 *pe;
+	eventfd_t n;
+
+	pe = param;
+	eventfd_read(fd, &n);
+	netbe_rx_enable(pe->be);
+	pci_e82545_rx(pe);
+}
+
+/*
+ * The adapter's own threads.
+ */
+
+static void *
+pci_e82545_tx_main(void *arg)
+{
+	struct pci_e82545 *pe;
+
+	pe = arg;
+	pthread_mutex_lock(&pe->mtx);
+	while (!pe->stop) {
+		if (!pe->tx_kicked) {
+			pthread_cond_wait(&pe->tx_cond, &pe->mtx);
+			continue;
+		}
+		pe->tx_kicked = false;
+		pthread_mutex_unlock(&pe->mtx);
+		while (e82545_tx(pe->dev))
+			continue;
+		pthread_mutex_lock(&pe->mtx);
+	}
+	pthread_mutex_unlock(&pe->mtx);
+	return (NULL);
+}
+
+static void *
+pci_e82545_timer_main(void *arg)
+{
+	struct pci_e82545 *pe;
+	struct timespec ts;
+
+	pe = arg;
+	pthread_mutex_lock(&pe->mtx);
+	while (!pe->stop) {
+		if (pe->timer_ns == 0) {
+			pthread_cond_wait(&pe->timer_cond, &pe->mtx);
+			continue;
+		}
+		if (pci_e82545_now(pe) < pe->timer_ns) {
+			ts.tv_sec = pe->timer_ns / NSEC;
+			ts.tv_nsec = pe->timer_ns % NSEC;
+			pthread_cond_timedwait(&pe->timer_cond,
+			    &pe->mtx, &ts);
+			continue;
+		}
+		pe->timer_ns = 0;
+		pthread_mutex_unlock(&pe->mtx);
+		e82545_timer(pe->dev);
+		pthread_mutex_lock(&pe->mtx);
+	}
+	pthread_mutex_unlock(&pe->mtx);
+	return (NULL);
+}
+
+/* Start the thread `main' under a name such as "e82545-2:0 tx". */
+static int
+pci_e82545_thread(struct pci_e82545 *pe, pthread_t *thread,
+    void *(*main)(void *), const char *role)
+{
+	char name[32];
+	int error;
+
+	error = pthread_create(thread, NULL, main, pe);
+	if (error == 0) {
+		snprintf(name, sizeof(name), "e82545-%d:%d %s",
+		    pe->pi->pi_slot, pe->pi->pi_func, role);
+		pthread_set_name_np(*thread, name);
+	}
+	return (error);
+}
+
+static int
+pci_e82545_start(struct pci_e82545 *pe)
+{
+	int error;
+
+	error = pci_e82545_thread(pe, &pe->tx_thread, pci_e82545_tx_main,
+	    "tx");
+	if (error != 0)
+		return (error);
+	error = pci_e82545_thread(pe, &pe->timer_thread,
+	    pci_e82545_timer_main, "timer");
+	if (error != 0) {
+		pthread_mutex_lock(&pe->mtx);
+		pe->stop = true;
+		pthread_mutex_unlock(&pe->mtx);
+		pthread_cond_signal(&pe->tx_cond);
+		pthread_join(pe->tx_thread, NULL);
+	}
+	return (error);
+}
+
+/*
+ * bhyve's side: creation, configuration and register accesses.
+ */
+
+/* A decimal option, if it is there.  -1 after a message. */
+static int
+pci_e82545_number(nvlist_t *nvl, const char *name, int min, int max,
+    uint32_t *valuep)
+{
+	const char *errstr, *value;
+	long long n;
+
+	value = get_config_value_node(nvl, name);
+	if (value == NULL)
+		return (0);
+	n = strtonum(value, min, max, &errstr);
+	if (errstr != NULL) {
+		EPRINTLN("e1000: %s=%s: %s, must be %d to %d", name, value,
+		    errstr, min, max);
+		return (-1);
+	}
+	*valuep = n;
+	return (0);
+}
+
+/* `mtu' is the backend's to keep to; here it is only checked. */
+static int
+pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
+    struct e82545_config *config)
+{
+	const char *mac;
+	uint32_t mtu;
+
+	mtu = 0;
+	mac = get_config_value_node(nvl, "mac");
+	if (mac == NULL)
+		net_genmac(pi, config->ec_mac);
+	else if (net_parsemac(mac, config->ec_mac) != 0)
+		return (-1);
+	if (pci_e82545_number(nvl, "itr", 0, E82545_ITR_MAX,
+	    &config->ec_itr_256ns) != 0 ||
+	    pci_e82545_number(nvl, "mtu", E82545_MTU_MIN, E82545_MTU_MAX,
+	    &mtu) != 0)
+		return (-1);
+	if (get_config_value_node(nvl, "backend") == NULL) {
+		EPRINTLN("e1000: no network backend given");
+		return (-1);
+	}
+	return (0);
+}
+
+static void
+pci_e82545_cfgspace(struct pci_devinst *pi)
+{
+
+	pci_set_cfgdata16(pi, PCIR_VENDOR, E82545_PCI_VENDOR);
+	pci_set_cfgdata16(pi, PCIR_DEVICE, E82545_PCI_DEVICE);
+	pci_set_cfgdata16(pi, PCIR_SUBVEND_0, E82545_PCI_VENDOR);
+	pci_set_cfgdata16(pi, PCIR_SUBDEV_0, E82545_PCI_SUBDEVICE);
+	pci_set_cfgdata8(pi, PCIR_REVID, E82545_PCI_REVISION);
+	pci_set_cfgdata8(pi, PCIR_CLASS, PCIC_NETWORK);
+	pci_set_cfgdata8(pi, PCIR_SUBCLASS, PCIS_NETWORK_ETHERNET);
+	pci_set_cfgdata8(pi, PCIR_HDRTYPE, PCIM_HDRTYPE_NORMAL);
+	pci_set_cfgdata8(pi, PCIR_INTPIN, 1);
+}
+
+static int
+pci_e82545_resources(struct pci_devinst *pi)
+{
+
+	if (pci_emul_alloc_bar(pi, E82545_BAR_MEM, PCIBAR_MEM32,
+	    E82545_BAR_MEM_SIZE) != 0 ||
+	    pci_emul_alloc_bar(pi, E82545_BAR_IO, PCIBAR_IO,
+	    E82545_BAR_IO_SIZE) != 0 ||
+	    pci_emul_add_msicap(pi, 1) != 0)
+		return (-1);
+	pci_lintr_request(pi);
+	return (0);
+}
+
+static int
+pci_e82545_sync_init(struct pci_e82545 *pe)
+{
+	pthread_condattr_t attr;
+	int error;
+
+	error = pthread_condattr_init(&attr);
+	if (error != 0)
+		return (error);
+	error = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (error != 0)
+		goto out;
+	error = pthread_mutex_init(&pe->mtx, NULL);
+	if (error != 0)
+		goto out;
+	error = pthread_cond_init(&pe->tx_cond, NULL);
+	if (error != 0)
+		goto fail_mtx;
+	error = pthread_cond_init(&pe->timer_cond, &attr);
+	if (error != 0)
+		goto fail_cond;
+	goto out;
+
+fail_cond:
+	pthread_cond_destroy(&pe->tx_cond);
+fail_mtx:
+	pthread_mutex_destroy(&pe->mtx);
+out:
+	pthread_condattr_destroy(&attr);
+	return (error);
+}
+
+static void
+pci_e82545_sync_destroy(struct pci_e82545 *pe)
+{
+
+	pthread_cond_destroy(&pe->timer_cond);
+	pthread_cond_destroy(&pe->tx_cond);
+	pthread_mutex_destroy(&pe->mtx);
+}
+
+static int
+pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
+{
+	struct e82545_config config;
+	struct pci_e82545 *pe;
+	char name[32];
+	int error;
+
+	memset(&config, 0, sizeof(config));
+	snprintf(name, sizeof(name), "e1000 %d:%d", pi->pi_slot, pi->pi_func);
+	config.ec_name = name;
+	if (pci_e82545_config(pi, nvl, &config) != 0)
+		return (EINVAL);
+	pci_e82545_cfgspace(pi);
+	if (pci_e82545_resources(pi) != 0) {
+		EPRINTLN("%s: no room for its BARs", name);
+		return (ENXIO);
+	}
+
+	pe = calloc(1, sizeof(*pe));
+	if (pe == NULL) {
+		error = ENOMEM;
+		goto fail;
+	}
+	pe->pi = pi;
+	error = pci_e82545_sync_init(pe);
+	if (error != 0)
+		goto fail_pe;
+	pe->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (pe->ready_fd == -1) {
+		error = errno;
+		goto fail_sync;
+	}
+	pe->dev = e82545_create(&config, &pci_e82545_ops, pe);
+	if (pe->dev == NULL) {
+		error = errno;
+		goto fail_fd;
+	}
+	if (netbe_init(&pe->be, nvl, pci_e82545_rx_event, pe) != 0) {
+		error = ENXIO;
+		goto fail_dev;
+	}
+	pe->batch = net_batch_create(pe->be);
+	if (pe->batch == NULL) {
+		error = ENOMEM;
+		goto fail_be;
+	}
+	pe->ready = mevent_add(pe->ready_fd, EVF_READ,
+	    pci_e82545_ready_event, pe);
+	if (pe->ready == NULL) {
+		error = ENOMEM;
+		goto fail_batch;
+	}
+	pi->pi_arg = pe;
+	error = pci_e82545_start(pe);
+	if (error != 0)
+		goto fail_ready;
+	netbe_rx_enable(pe->be);
+	return (0);
+
+fail_ready:
+	mevent_delete(pe->ready);
+fail_batch:
+	net_batch_destroy(pe->batch);
+fail_be:
+	netbe_cleanup(pe->be);
+fail_dev:
+	e82545_destroy(pe->dev);
+fail_fd:
+	close(pe->ready_fd);
+fail_sync:
+	pci_e82545_sync_destroy(pe);
+fail_pe:
+	free(pe);
+fail:
+	EPRINTLN("%s: cannot be set up with backend=%s: %s", name,
+	    get_config_value_node(nvl, "backend"), strerror(error));
+	return (error);
+}
+
+static void
+pci_e82545_barwrite(struct pci_devinst *pi, int baridx, uint64_t offset,
+    int size, uint64_t value)
+{
+	struct pci_e82545 *pe;
+
+	pe = pi->pi_arg;
+	e82545_write(pe->dev, baridx, offset, size, value);
+}
+
+static uint64_t
+pci_e82545_barread(struct pci_devinst *pi, int baridx, uint64_t offset,
+    int size)
+{
+	struct pci_e82545 *pe;
+
+	pe = pi->pi_arg;
+	return (e82545_read(pe->dev, baridx, offset, size));
+}
+
+static const struct pci_devemu pci_de_e82545 = {
+	.pe_emu = "e1000",
+	.pe_init = pci_e82545_init,
+	.pe_legacy_config = netbe_legacy_config,
+	.pe_barwrite = pci_e82545_barwrite,
+	.pe_barread = pci_e82545_barread,
+};
+PCI_EMUL_SET(pci_de_e82545);

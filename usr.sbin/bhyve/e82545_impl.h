@@ -11,8 +11,10 @@
  *	e82545_nvm.c	 EEPROM and PHY
  *	e82545_intr.c	 ICR, IMS and the moderation engine
  *	e82545_tx.c	 transmit ring
- *	e82545_rx.c	 receive ring, address filters, loopback
+ *	e82545_rx.c	 receive ring, loopback
+ *	e82545_filter.c	 address and VLAN filters
  *	e82545_offload.c checksum, TSO and VLAN arithmetic on bytes: no state
+ *	e82545_iov.h	 walking through the pieces of a frame
  *
  * Locks.  Three mutexes, taken in this order:
  *
@@ -24,8 +26,10 @@
  * depend on without it (e82545_reg(), a relaxed load; TDT and RDT with
  * acquire), at the start of each batch, and take it once at the end of a
  * batch to store heads, statistics and interrupt causes.  A reset takes all
- * three, so it finds no batch in progress; so do e82545_pause() and changes
- * of the registers that place a ring.  Nothing of the host is called under
+ * three, so it finds no batch in progress.  e82545_pause() takes the rings',
+ * and a write to a register that places a ring or turns it on or off (base,
+ * length, head; TCTL, RCTL) takes the ring's before reg_mtx: when it returns,
+ * no batch goes by the old value.  Nothing of the host is called under
  * reg_mtx but eo_intr, eo_timer and eo_now.
  */
 
@@ -33,6 +37,7 @@
 #define	_E82545_IMPL_H_
 
 #include <pthread.h>
+#include <string.h>
 
 #include "e82545.h"
 #include "e82545_reg.h"
@@ -42,24 +47,92 @@
 
 /* What moderation depends on: see e82545_intr.c.  Under reg_mtx. */
 struct e82545_moderation {
-	uint64_t	last_ns;	/* when the line was last asserted */
+	uint64_t	last_ns;	/* when the line was last asserted;
+					   0: not since reset */
 	uint64_t	rx_packet_ns;	/* when RDTR runs out; 0: not running */
 	uint64_t	rx_absolute_ns;	/* when RADV runs out; 0: not running */
 	uint64_t	tx_packet_ns;	/* when TIDV runs out; 0: not running */
 	uint64_t	tx_absolute_ns;	/* when TADV runs out; 0: not running */
-	uint64_t	armed_ns;	/* what the host's timer is set to */
-	bool		asserted;	/* the line, as the host was told */
+	bool		asserted;	/* the line */
+	bool		held;		/* a cause waits for ITR */
 };
 
-/* The transmit context: the last context descriptor.  Under tx_mtx. */
-struct e82545_txctx {
-	uint8_t		ipcss, ipcso, tucss, tucso;
-	uint16_t	ipcse, tucse;
-	uint32_t	paylen;		/* TSO payload, bytes */
-	uint8_t		hdrlen;		/* TSO header, bytes */
-	uint16_t	mss;		/* bytes */
-	uint8_t		cmd;		/* TUCMD: IP, TCP, TSE bits */
+/* What happens to it: one event, and the registers it is judged by. */
+struct e82545_moder_event {
+	uint64_t	now_ns;
+	uint32_t	icr;		/* causes so far */
+	uint32_t	ims;		/* causes that may interrupt */
+	uint32_t	raise;		/* causes that go at once */
+	bool		rx;		/* packets received: RXT0 by timer */
+	bool		tx;		/* packets sent: TXDW by timer, */
+	bool		tx_delayed;	/* if all of them have IDE */
+	uint16_t	itr_256ns;	/* in force; 0: none */
+	uint16_t	rdtr_1024ns, radv_1024ns;
+	uint16_t	tidv_1024ns, tadv_1024ns;
 };
+
+/* And what comes of it. */
+struct e82545_moder_verdict {
+	struct e82545_moderation next;
+	uint32_t	icr;		/* causes now */
+	bool		fire;		/* assert the line */
+	bool		drop;		/* deassert the line */
+	bool		put_off;	/* ITR keeps a cause waiting, anew */
+	uint64_t	arm_ns;		/* ask again after this; 0: no need */
+};
+
+/* Ethernet: IEEE 802.3, 802.1Q.  Bytes. */
+#define	E82545_ETH_HDRLEN	14
+#define	E82545_ETH_MIN		60	/* a frame without FCS */
+#define	E82545_ETH_FCS		4
+#define	E82545_VLAN_LEN		4	/* of a tag */
+#define	E82545_VLAN_OFF		12	/* and where it goes */
+
+/* A checksum in a frame, offsets in bytes. */
+struct e82545_sum_where {
+	uint8_t		start;		/* first byte summed */
+	uint8_t		field;		/* where the checksum goes */
+	uint16_t	end;		/* last byte summed, 0: to the end */
+};
+
+/*
+ * A transmit context, as the last context descriptor of its kind set it: one
+ * for TSO, one for everything else.  Under tx_mtx.
+ */
+struct e82545_txctx {
+	struct e82545_sum_where	ip, l4;
+	uint32_t		paylen;	/* TSO payload, bytes */
+	uint16_t		mss;	/* bytes */
+	uint8_t			hdrlen;	/* TSO header, bytes */
+	uint32_t		cmd;	/* E82545_TXD_TUCMD_* */
+};
+
+/* Frames of a batch, for the statistics registers. */
+struct e82545_tally {
+	uint32_t	frames, broadcast, multicast;
+	uint64_t	bytes;		/* with FCS */
+	uint32_t	size[6];	/* up to 64, 127, 255, 511, 1023, more */
+};
+
+/* Count a frame to `dst', `len' bytes with FCS. */
+static inline void
+e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len)
+{
+	static const uint8_t broadcast[6] =
+	    { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	int i;
+
+	t->frames++;
+	t->bytes += len;
+	if ((dst[0] & 1) != 0) {
+		if (memcmp(dst, broadcast, sizeof(broadcast)) == 0)
+			t->broadcast++;
+		else
+			t->multicast++;
+	}
+	i = len <= 64 ? 0 : 26 - __builtin_clz(len);
+	t->size[i < 5 ? i : 5]++;
+}
 
 struct e82545_txq;			/* e82545_tx.c */
 struct e82545_rxq;			/* e82545_rx.c */
@@ -81,6 +154,11 @@ struct e82545 {
 	uint32_t		 io_addr;	/* IOADDR, in the I/O BAR */
 	struct e82545_nvm	*nvm;
 	struct e82545_moderation moder;
+	uint64_t		 armed_ns;	/* the host's timer; 0: not */
+	uint64_t		 stat_latch[4];	/* byte counts, low half read */
+	bool			 stat_latched[4];
+	bool			 wake_tx;	/* eo_tx_kick, unlocked */
+	bool			 wake_rx;	/* eo_rx_ready, unlocked */
 	bool			 link_up;	/* the cable, not the register */
 	bool			 paused;	/* under tx_mtx and rx_mtx */
 
@@ -151,13 +229,22 @@ void	e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value);
 uint16_t e82545_nvm_word(const struct e82545 *dev, unsigned int word);
 /* The PHY loops frames back (PHY control bit 14). */
 bool	e82545_phy_loopback(const struct e82545 *dev);
-/* The link, up or down, as PHY and STATUS show it.  LSC if it changed. */
+/*
+ * The cable, or CTRL, changed: the link as PHY and STATUS show it, and LSC if
+ * that went up or down.  The PHY is kept in reset by CTRL.PHY_RST.
+ */
 void	e82545_phy_link(struct e82545 *dev, bool up);
 
 /*
  * e82545_intr.c: reg_mtx held throughout.
  */
 void	e82545_intr_reset(struct e82545 *dev);
+/* The moderation engine: a pure function, see e82545_intr.c. */
+struct e82545_moder_verdict e82545_moderate(
+	    const struct e82545_moderation *state,
+	    const struct e82545_moder_event *event);
+/* The host's timer ran out. */
+void	e82545_intr_timer(struct e82545 *dev);
 /* Raise causes at once (ICR bits), then decide about the line. */
 void	e82545_intr_raise(struct e82545 *dev, uint32_t causes);
 /*
@@ -194,8 +281,9 @@ void	e82545_rxq_destroy(struct e82545_rxq *rxq);
 /* rx_mtx and reg_mtx held. */
 void	e82545_rxq_reset(struct e82545 *dev);
 /*
- * RDT, RCTL or the loopback queue changed: whether a stalled receive path can
- * go on, so that the caller, having dropped its locks, calls eo_rx_ready.
+ * RDT, RCTL or the loopback queue changed: whether there is something to do
+ * for the receive path, so that the caller, having dropped its locks, calls
+ * eo_rx_ready.  A stall lasts through a reset: frames still wait.
  * reg_mtx held.
  */
 bool	e82545_rx_unstall(struct e82545 *dev);
@@ -206,6 +294,21 @@ bool	e82545_rx_unstall(struct e82545 *dev);
  */
 bool	e82545_rx_loopback(struct e82545 *dev, const struct iovec *iov,
 	    int niov);
+/* What is sent comes back: RCTL.LBM or the PHY.  Takes reg_mtx. */
+bool	e82545_loopback(struct e82545 *dev);
+
+/*
+ * e82545_filter.c
+ */
+enum e82545_filter_result {
+	E82545_FILTER_DROP,
+	E82545_FILTER_PASS,
+	E82545_FILTER_INEXACT	/* by hash or in promiscuous mode: PIF */
+};
+/* Whether the guest wants a frame with these first bytes (18 of them);
+   `tagged' if it has a VLAN tag.  Any thread. */
+enum e82545_filter_result e82545_filter(const struct e82545 *dev,
+	    uint32_t rctl, const uint8_t *head, bool tagged);
 
 /*
  * e82545_offload.c: pure functions on bytes.
@@ -216,5 +319,45 @@ bool	e82545_rx_loopback(struct e82545 *dev, const struct iovec *iov,
 uint64_t e82545_sum(const void *data, size_t len, uint64_t sum, bool odd);
 /* The checksum field that goes with a sum, in network order. */
 uint16_t e82545_sum_fold(uint64_t sum);
+/* The sum of bytes [off, off + len) of a frame, which it must have. */
+uint64_t e82545_sum_iov(const struct iovec *iov, size_t off, size_t len,
+	    bool odd);
+/*
+ * Put a checksum into a frame of `len' bytes.  What the field held is part of
+ * the sum, and so is `extra'; `nonzero' sends 0 as 0xffff, as UDP does.
+ * Returns false, with the frame as it was, where the bytes to sum are not in
+ * the frame, or the field is not in its first piece.
+ */
+bool	e82545_sum_insert(const struct iovec *iov, size_t len,
+	    const struct e82545_sum_where *where, uint16_t extra, bool nonzero);
+
+/* Whether the headers that a TSO context tells of are in its HDRLEN bytes. */
+bool	e82545_tso_valid(const struct e82545_txctx *ctx);
+/*
+ * Make the packet's header that of the segment with payload bytes
+ * [off, off + paylen).  8254x SDM section 3.5.
+ */
+void	e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx,
+	    size_t off, size_t paylen, bool last);
+/* Insert a VLAN tag; the frame's first byte moves to hdr[-4]. */
+void	e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag);
+
+/* The first bytes of a received frame, for filters and checksums: Ethernet,
+   a VLAN tag, IP with all options, and ports, lengths and sum of UDP. */
+#define	E82545_RX_HEAD		96
+
+/* What a receive descriptor tells about checksums. */
+struct e82545_rxsum {
+	uint16_t	csum;		/* packet checksum, host order */
+	uint8_t		status;		/* IXSM, or IPCS and TCPCS */
+	uint8_t		errors;		/* IPE and TCPE */
+};
+/*
+ * Check a received frame of `len' bytes; `head' are the first
+ * E82545_RX_HEAD of them, zeros behind its end, `rxcsum' the register, `tagged'
+ * whether it has a VLAN tag, `strip' whether the guest will not see that.
+ */
+void	e82545_rx_sum(const struct iovec *iov, size_t len, const uint8_t *head,
+	    uint32_t rxcsum, bool tagged, bool strip, struct e82545_rxsum *rs);
 
 #endif /* !_E82545_IMPL_H_ */

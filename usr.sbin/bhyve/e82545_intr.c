@@ -1,0 +1,346 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Interrupts of the 82545EM: causes, masks and moderation.
+ *
+ * The line is asserted while ICR and IMS have a bit in common.  Two things
+ * stand between an event and the line:
+ *
+ *	delay timers	A packet received sets RXT0 only when no other has
+ *	(RDTR, RADV,	come for RDTR, or at the latest RADV after the first.
+ *	TIDV, TADV)	TIDV and TADV do the same for TXDW, for descriptors
+ *			with IDE set.  Units of 1.024 us.
+ *	throttle (ITR)	A cause is in ICR at once, but the line is asserted no
+ *			sooner than ITR after it was last asserted.  Units of
+ *			256 ns.
+ *
+ *	event --> [delay timer] --> ICR --(& IMS)--> [throttle] --> line
+ *
+ * All of that is e82545_moderate(): from the state, one event, and the
+ * registers to the next state and what to do.  It knows no device and no
+ * clock.  The rest of this file gathers its arguments and does its bidding.
+ *
+ * 8254x SDM sections 3.2.7.1 (receive timers), 3.4.3.1 (delayed transmit
+ * interrupts), 13.4.17 to 13.4.21 (ICR, ITR, ICS, IMS, IMC), 13.4.30 and
+ * 13.4.31 (RDTR, RADV), 13.4.41 and 13.4.44 (TIDV, TADV).
+ *
+ * Everything here runs under reg_mtx.
+ */
+
+#include <string.h>
+
+#include "e82545_impl.h"
+
+/* Causes that announce received packets, and so stop the receive timers. */
+#define	RX_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0 |		\
+			 E82545_ICR_RXO | E82545_ICR_SRPD)
+
+static bool
+due(uint64_t deadline_ns, uint64_t now_ns)
+{
+
+	return (deadline_ns != 0 && deadline_ns <= now_ns);
+}
+
+static uint64_t
+earlier(uint64_t a_ns, uint64_t b_ns)
+{
+
+	if (a_ns == 0)
+		return (b_ns);
+	if (b_ns == 0)
+		return (a_ns);
+	return (a_ns < b_ns ? a_ns : b_ns);
+}
+
+/*
+ * Start the timers of one direction for a packet at `now_ns': the packet
+ * timer from the beginning, the absolute timer unless it runs.  False where
+ * there is no packet timer, and the packet is to be announced at once: an
+ * absolute timer alone delays nothing (sections 13.4.30, 13.4.41).
+ */
+static bool
+start_timers(uint64_t *packet_ns, uint64_t *absolute_ns, uint64_t now_ns,
+    uint16_t packet_1024ns, uint16_t absolute_1024ns)
+{
+
+	if (packet_1024ns == 0)
+		return (false);
+	*packet_ns = now_ns + packet_1024ns * 1024ULL;
+	if (absolute_1024ns != 0 && *absolute_ns == 0)
+		*absolute_ns = now_ns + absolute_1024ns * 1024ULL;
+	return (true);
+}
+
+/*
+ * The delay timers: the causes that an event and the time put into ICR.
+ * What is due comes before what is new, as a timer that has run out must not
+ * be started over by the packet that came later.
+ */
+static uint32_t
+delay(struct e82545_moderation *m, const struct e82545_moder_event *ev)
+{
+	uint32_t causes;
+
+	causes = ev->raise;
+	if (due(m->rx_packet_ns, ev->now_ns) ||
+	    due(m->rx_absolute_ns, ev->now_ns))
+		causes |= E82545_ICR_RXT0;
+	if (due(m->tx_packet_ns, ev->now_ns) ||
+	    due(m->tx_absolute_ns, ev->now_ns))
+		causes |= E82545_ICR_TXDW;
+
+	/*
+	 * Whatever makes the guest look at its ring anyway stops the timers,
+	 * and spares it a second interrupt: sections 3.2.7.1, 13.4.41.
+	 */
+	if ((causes & RX_CAUSES) != 0) {
+		if (m->rx_packet_ns != 0)
+			causes |= E82545_ICR_RXT0;
+		m->rx_packet_ns = m->rx_absolute_ns = 0;
+	}
+	if ((causes & E82545_ICR_TXDW) != 0)
+		m->tx_packet_ns = m->tx_absolute_ns = 0;
+
+	if (ev->rx) {
+		if ((ev->raise & RX_CAUSES) != 0 ||
+		    !start_timers(&m->rx_packet_ns, &m->rx_absolute_ns,
+		    ev->now_ns, ev->rdtr_1024ns, ev->radv_1024ns)) {
+			causes |= E82545_ICR_RXT0;
+			m->rx_packet_ns = m->rx_absolute_ns = 0;
+		}
+	}
+	if (ev->tx) {
+		if (!ev->tx_delayed || (ev->raise & E82545_ICR_TXDW) != 0 ||
+		    !start_timers(&m->tx_packet_ns, &m->tx_absolute_ns,
+		    ev->now_ns, ev->tidv_1024ns, ev->tadv_1024ns)) {
+			causes |= E82545_ICR_TXDW;
+			m->tx_packet_ns = m->tx_absolute_ns = 0;
+		}
+	}
+	return (causes);
+}
+
+struct e82545_moder_verdict
+e82545_moderate(const struct e82545_moderation *state,
+    const struct e82545_moder_event *ev)
+{
+	struct e82545_moder_verdict v;
+	struct e82545_moderation *m = &v.next;
+	uint64_t deadline_ns, free_ns;
+	bool pending;
+
+	memset(&v, 0, sizeof(v));
+	*m = *state;
+	v.icr = ev->icr | delay(m, ev);
+	pending = (v.icr & ev->ims) != 0;
+
+	/*
+	 * The throttle counts from assertion to assertion: reading ICR, or
+	 * masking and unmasking, does not start it over.
+	 */
+	free_ns = m->last_ns == 0 ? 0 : m->last_ns + ev->itr_256ns * 256ULL;
+	deadline_ns = 0;
+	if (!pending) {
+		v.drop = m->asserted;
+		m->asserted = m->held = false;
+	} else if (m->asserted) {
+		m->held = false;
+	} else if (free_ns <= ev->now_ns) {
+		v.fire = m->asserted = true;
+		m->held = false;
+		m->last_ns = ev->now_ns;
+	} else {
+		v.put_off = !m->held;
+		m->held = true;
+		deadline_ns = free_ns;
+	}
+
+	deadline_ns = earlier(deadline_ns, m->rx_packet_ns);
+	deadline_ns = earlier(deadline_ns, m->rx_absolute_ns);
+	deadline_ns = earlier(deadline_ns, m->tx_packet_ns);
+	deadline_ns = earlier(deadline_ns, m->tx_absolute_ns);
+	if (deadline_ns != 0)
+		v.arm_ns = deadline_ns - ev->now_ns;
+	return (v);
+}
+
+/*
+ * Put an event through moderation, and tell the host.
+ *
+ * The host's timer costs a system call, and most deadlines move away before
+ * they are reached: RDTR starts over with every batch, an ICR read leaves
+ * nothing to wait for.  So the timer is only ever moved forward; where it
+ * runs out early, e82545_intr_timer() asks again and sets it anew.
+ */
+static void
+intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
+{
+	struct e82545_moder_verdict v;
+	uint64_t when_ns;
+
+	ev->now_ns = dev->ops->eo_now(dev->arg);
+	ev->icr = e82545_reg(dev, E82545_ICR);
+	ev->ims = e82545_reg(dev, E82545_IMS);
+	ev->itr_256ns = e82545_reg(dev, E82545_ITR);
+	if (ev->itr_256ns == 0)
+		ev->itr_256ns = dev->config.ec_itr_256ns;
+	ev->rdtr_1024ns = e82545_reg(dev, E82545_RDTR);
+	ev->radv_1024ns = e82545_reg(dev, E82545_RADV);
+	ev->tidv_1024ns = e82545_reg(dev, E82545_TIDV);
+	ev->tadv_1024ns = e82545_reg(dev, E82545_TADV);
+
+	v = e82545_moderate(&dev->moder, ev);
+	dev->moder = v.next;
+	e82545_reg_set(dev, E82545_ICR, v.icr);
+
+	if (ev->raise != 0 || ev->rx || ev->tx)
+		e82545_count(dev, E82545_C_INTR_ASKED, 1);
+	if (v.put_off)
+		e82545_count(dev, E82545_C_INTR_HELD, 1);
+	if (v.fire) {
+		e82545_count(dev, E82545_C_INTR_SENT, 1);
+		dev->ops->eo_intr(dev->arg, true);
+	}
+	if (v.drop)
+		dev->ops->eo_intr(dev->arg, false);
+	if (v.arm_ns != 0) {
+		when_ns = ev->now_ns + v.arm_ns;
+		if (dev->armed_ns == 0 || when_ns < dev->armed_ns) {
+			dev->armed_ns = when_ns;
+			dev->ops->eo_timer(dev->arg, when_ns);
+		}
+	}
+}
+
+/* Nothing happened but that registers changed or time went by. */
+static void
+intr_again(struct e82545 *dev)
+{
+	struct e82545_moder_event ev = { .raise = 0 };
+
+	intr_event(dev, &ev);
+}
+
+void
+e82545_intr_reset(struct e82545 *dev)
+{
+
+	if (dev->moder.asserted)
+		dev->ops->eo_intr(dev->arg, false);
+	memset(&dev->moder, 0, sizeof(dev->moder));
+	if (dev->armed_ns != 0) {
+		dev->armed_ns = 0;
+		dev->ops->eo_timer(dev->arg, 0);
+	}
+}
+
+void
+e82545_intr_timer(struct e82545 *dev)
+{
+
+	dev->armed_ns = 0;
+	intr_again(dev);
+}
+
+void
+e82545_intr_raise(struct e82545 *dev, uint32_t causes)
+{
+	struct e82545_moder_event ev = { .raise = causes };
+
+	if (causes != 0)
+		intr_event(dev, &ev);
+}
+
+void
+e82545_intr_tx(struct e82545 *dev, bool done, bool delayed, uint32_t causes)
+{
+	struct e82545_moder_event ev = {
+		.raise = causes, .tx = done, .tx_delayed = delayed
+	};
+
+	if (done || causes != 0)
+		intr_event(dev, &ev);
+}
+
+void
+e82545_intr_rx(struct e82545 *dev, bool done, uint32_t causes)
+{
+	struct e82545_moder_event ev = { .raise = causes, .rx = done };
+
+	if (done || causes != 0)
+		intr_event(dev, &ev);
+}
+
+/*
+ * Registers.
+ */
+
+/* Reading takes all causes, masked ones too: section 13.4.17. */
+uint32_t
+e82545_icr_read(struct e82545 *dev, uint32_t off)
+{
+	uint32_t icr;
+
+	icr = e82545_reg(dev, off);
+	if (icr != 0) {
+		e82545_reg_set(dev, off, 0);
+		intr_again(dev);
+	}
+	return (icr);
+}
+
+/* Ones written clear. */
+void
+e82545_icr_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	e82545_reg_set(dev, off, e82545_reg(dev, off) & ~value);
+	intr_again(dev);
+}
+
+void
+e82545_ics_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
+{
+
+	e82545_intr_raise(dev, value);
+}
+
+void
+e82545_ims_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	e82545_reg_set(dev, off, e82545_reg(dev, off) | value);
+	intr_again(dev);
+}
+
+void
+e82545_imc_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
+{
+
+	e82545_reg_set(dev, E82545_IMS,
+	    e82545_reg(dev, E82545_IMS) & ~value);
+	intr_again(dev);
+}
+
+void
+e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	e82545_reg_set(dev, off, value);
+	intr_again(dev);
+}
+
+/* FPD runs the receive timers out and reads as 0: section 13.4.30. */
+void
+e82545_rdtr_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	e82545_reg_set(dev, off, value & ~E82545_RDTR_FPD);
+	if ((value & E82545_RDTR_FPD) != 0)
+		e82545_intr_raise(dev, E82545_ICR_RXT0);
+}

@@ -1,0 +1,802 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * An emulated Intel 82545EM: where to start reading.
+ *
+ *	    guest's registers			   guest's memory
+ *	  |			|		 |		  ^
+ *	  v			v		 v		  |
+ *	e82545.c  -- TDT --> eo_tx_kick --> e82545_tx.c		  |
+ *	register  -- RDT --> eo_rx_ready -------------------> e82545_rx.c
+ *	table			      TX causes |   | frames	  ^ |
+ *	  |   |					v   v		  | | RX causes
+ *	  |   +- ICR, IMS, ITR ... --> e82545_intr.c <-------------+
+ *	  +- EECD, MDIC --> e82545_nvm.c  | eo_intr, eo_timer	  |
+ *					  v		    frames, eo_rx_peek
+ *				     interrupt line		network
+ *
+ * This file has the life cycle and the register file.  All a register is
+ * stands in one line of one table: where, how many, what comes out of reset,
+ * which bits stay as written, what reading and writing do besides, and which
+ * locks that takes (see e82545_impl.h).  Offsets without a line read as 0 and
+ * ignore writes.
+ *
+ * A function of the table runs under reg_mtx and may set wake_tx or wake_rx;
+ * the host is told when the lock is gone.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_impl.h"
+
+struct reg {
+	uint32_t	off;		/* bytes */
+	uint16_t	count;		/* 1, or the length of the array */
+	uint16_t	stride;		/* bytes between its elements */
+	const char	*name;
+	uint32_t	reset;
+	uint32_t	mask;		/* bits that writing changes */
+	/* Instead of the value kept. */
+	uint32_t	(*read)(struct e82545 *dev, uint32_t off);
+	/* Instead of keeping the value, which has the mask applied. */
+	void		(*write)(struct e82545 *dev, uint32_t off,
+			    uint32_t value);
+	/* The ring whose mutex a write takes first. */
+	enum { RING_NONE, RING_TX, RING_RX } ring;
+};
+
+static uint32_t ctrl_dup_read(struct e82545 *, uint32_t);
+static void	ctrl_write(struct e82545 *, uint32_t, uint32_t);
+static void	ctrl_ext_write(struct e82545 *, uint32_t, uint32_t);
+static void	rctl_write(struct e82545 *, uint32_t, uint32_t);
+static void	tctl_write(struct e82545 *, uint32_t, uint32_t);
+static void	pba_write(struct e82545 *, uint32_t, uint32_t);
+static void	rdt_write(struct e82545 *, uint32_t, uint32_t);
+static void	tdt_write(struct e82545 *, uint32_t, uint32_t);
+static uint32_t	stat_read(struct e82545 *, uint32_t);
+static uint32_t	stat_low_read(struct e82545 *, uint32_t);
+static uint32_t	stat_high_read(struct e82545 *, uint32_t);
+static uint32_t	zero_read(struct e82545 *, uint32_t);
+
+#define	ALL	0xffffffff
+
+/* Kept as written, under a mask. */
+#define	RW(off, name, reset, mask)					\
+	{ off, 1, 4, name, reset, mask, NULL, NULL, RING_NONE }
+/* The same, and it places a ring. */
+#define	RING(off, name, mask, ring)					\
+	{ off, 1, 4, name, 0, mask, NULL, NULL, ring }
+/* An array. */
+#define	ARRAY(off, count, stride, name, mask)				\
+	{ off, count, stride, name, 0, mask, NULL, NULL, RING_NONE }
+/* One with functions. */
+#define	FN(off, name, reset, mask, read, write, ring)			\
+	{ off, 1, 4, name, reset, mask, read, write, ring }
+/* Statistics: cleared when read. */
+#define	STAT(name)							\
+	{ E82545_##name, 1, 4, #name, 0, 0, stat_read, NULL, RING_NONE }
+#define	STAT64(name)							\
+	{ E82545_##name##L, 1, 4, #name "L", 0, 0, stat_low_read, NULL,	\
+	  RING_NONE },							\
+	{ E82545_##name##H, 1, 4, #name "H", 0, 0, stat_high_read, NULL, \
+	  RING_NONE }
+
+static const struct reg regs[] = {
+	FN(E82545_CTRL, "CTRL", E82545_CTRL_FD | E82545_CTRL_SPEED_1000,
+	    0xdbfc1be9, NULL, ctrl_write, RING_NONE),
+	FN(E82545_CTRL_DUP, "CTRL_DUP", 0,
+	    0xdbfc1be9, ctrl_dup_read, ctrl_write, RING_NONE),
+	RW(E82545_STATUS, "STATUS", 0, 0),
+	FN(E82545_EECD, "EECD", E82545_EECD_PRES | E82545_EECD_FWE_DIS,
+	    E82545_EECD_SK | E82545_EECD_CS | E82545_EECD_DI |
+	    E82545_EECD_FWE | E82545_EECD_REQ,
+	    e82545_eecd_read, e82545_eecd_write, RING_NONE),
+	FN(E82545_EERD, "EERD", 0, E82545_EERD_START | E82545_EERD_ADDR_MASK,
+	    NULL, e82545_eerd_write, RING_NONE),
+	FN(E82545_CTRL_EXT, "CTRL_EXT", 0, 0x00c2bfff,
+	    NULL, ctrl_ext_write, RING_NONE),
+	RW(E82545_FLA, "FLA", 0, 0x00000017),
+	FN(E82545_MDIC, "MDIC", E82545_MDIC_READY, 0x2fffffff,
+	    NULL, e82545_mdic_write, RING_NONE),
+	RW(E82545_FCAL, "FCAL", 0, ALL),
+	RW(E82545_FCAH, "FCAH", 0, 0x0000ffff),
+	RW(E82545_FCT, "FCT", 0, 0x0000ffff),
+	RW(E82545_VET, "VET", 0x8100, 0x0000ffff),
+
+	FN(E82545_ICR, "ICR", 0, E82545_ICR_ALL,
+	    e82545_icr_read, e82545_icr_write, RING_NONE),
+	FN(E82545_ITR, "ITR", 0, E82545_ITR_MASK,
+	    NULL, e82545_itr_write, RING_NONE),
+	FN(E82545_ICS, "ICS", 0, E82545_ICR_ALL,
+	    zero_read, e82545_ics_write, RING_NONE),
+	FN(E82545_IMS, "IMS", 0, E82545_ICR_ALL,
+	    NULL, e82545_ims_write, RING_NONE),
+	FN(E82545_IMC, "IMC", 0, E82545_ICR_ALL,
+	    zero_read, e82545_imc_write, RING_NONE),
+
+	FN(E82545_RCTL, "RCTL", 0, 0x06dfb3fe, NULL, rctl_write, RING_RX),
+	RW(E82545_FCTTV, "FCTTV", 0, 0x0000ffff),
+	RW(E82545_TXCW, "TXCW", 0, 0xc000ffff),
+	RW(E82545_RXCW, "RXCW", 0, 0),
+	FN(E82545_TCTL, "TCTL", 0, 0x03fffffa, NULL, tctl_write, RING_TX),
+	RW(E82545_TIPG, "TIPG", 0, 0x3fffffff),
+	RW(E82545_AIFS, "AIFS", 0, 0x0000ffff),
+	RW(E82545_LEDCTL, "LEDCTL", 0x07068302, 0xcfcfcfef),
+	FN(E82545_PBA, "PBA", 0x00100030, 0x0000007f,
+	    NULL, pba_write, RING_NONE),
+	RW(E82545_FCRTL, "FCRTL", 0, 0x8000fff8),
+	RW(E82545_FCRTH, "FCRTH", 0, 0x0000fff8),
+
+	RW(E82545_RDFH, "RDFH", 0, 0x00001fff),
+	RW(E82545_RDFT, "RDFT", 0, 0x00001fff),
+	RW(E82545_RDFHS, "RDFHS", 0, 0x00001fff),
+	RW(E82545_RDFTS, "RDFTS", 0, 0x00001fff),
+	RW(E82545_RDFPC, "RDFPC", 0, 0x00001fff),
+	RW(E82545_TDFH, "TDFH", 0, 0x00001fff),
+	RW(E82545_TDFT, "TDFT", 0, 0x00001fff),
+	RW(E82545_TDFHS, "TDFHS", 0, 0x00001fff),
+	RW(E82545_TDFTS, "TDFTS", 0, 0x00001fff),
+	RW(E82545_TDFPC, "TDFPC", 0, 0x00001fff),
+
+	RING(E82545_RDBAL, "RDBAL", E82545_DBAL_MASK, RING_RX),
+	RING(E82545_RDBAH, "RDBAH", ALL, RING_RX),
+	RING(E82545_RDLEN, "RDLEN", E82545_DLEN_MASK, RING_RX),
+	RING(E82545_RDH, "RDH", E82545_DPTR_MASK, RING_RX),
+	FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK, NULL, rdt_write, RING_NONE),
+	FN(E82545_RDTR, "RDTR", 0, 0x0000ffff | E82545_RDTR_FPD,
+	    NULL, e82545_rdtr_write, RING_NONE),
+	RW(E82545_RXDCTL, "RXDCTL", 0x00010000, 0x013f3f3f),
+	RW(E82545_RADV, "RADV", 0, 0x0000ffff),
+	RW(E82545_RSRPD, "RSRPD", 0, 0x00000fff),
+
+	RW(E82545_TXDMAC, "TXDMAC", 0, 0x00000001),
+	RING(E82545_TDBAL, "TDBAL", E82545_DBAL_MASK, RING_TX),
+	RING(E82545_TDBAH, "TDBAH", ALL, RING_TX),
+	RING(E82545_TDLEN, "TDLEN", E82545_DLEN_MASK, RING_TX),
+	RING(E82545_TDH, "TDH", E82545_DPTR_MASK, RING_TX),
+	FN(E82545_TDT, "TDT", 0, E82545_DPTR_MASK, NULL, tdt_write, RING_NONE),
+	RW(E82545_TIDV, "TIDV", 0, 0x0000ffff),
+	RW(E82545_TXDCTL, "TXDCTL", 0, 0xff3f3f3f),
+	RW(E82545_TADV, "TADV", 0, 0x0000ffff),
+	RW(E82545_TSPMT, "TSPMT", 0x01000400, ALL),
+
+	STAT(CRCERRS), STAT(ALGNERRC), STAT(SYMERRS), STAT(RXERRC),
+	STAT(MPC), STAT(SCC), STAT(ECOL), STAT(MCC), STAT(LATECOL),
+	STAT(COLC), STAT(DC), STAT(TNCRS), STAT(SEC), STAT(CEXTERR),
+	STAT(RLEC), STAT(XONRXC), STAT(XONTXC), STAT(XOFFRXC),
+	STAT(XOFFTXC), STAT(FCRUC), STAT(PRC64), STAT(PRC127),
+	STAT(PRC255), STAT(PRC511), STAT(PRC1023), STAT(PRC1522),
+	STAT(GPRC), STAT(BPRC), STAT(MPRC), STAT(GPTC), STAT64(GORC),
+	STAT64(GOTC), STAT(RNBC), STAT(RUC), STAT(RFC), STAT(ROC),
+	STAT(RJC), STAT(MGTPRC), STAT(MGTPDC), STAT(MGTPTC), STAT64(TOR),
+	STAT64(TOT), STAT(TPR), STAT(TPT), STAT(PTC64), STAT(PTC127),
+	STAT(PTC255), STAT(PTC511), STAT(PTC1023), STAT(PTC1522),
+	STAT(MPTC), STAT(BPTC), STAT(TSCTC), STAT(TSCTFC),
+
+	RW(E82545_RXCSUM, "RXCSUM", 0, 0x000007ff),
+	ARRAY(E82545_MTA, E82545_MTA_COUNT, 4, "MTA", ALL),
+	ARRAY(E82545_RAL(0), E82545_RA_COUNT, 8, "RAL", ALL),
+	ARRAY(E82545_RAH(0), E82545_RA_COUNT, 8, "RAH", 0x8003ffff),
+	ARRAY(E82545_VFTA, E82545_VFTA_COUNT, 4, "VFTA", ALL),
+
+	RW(E82545_WUC, "WUC", 0, 0x0000000b),
+	RW(E82545_WUFC, "WUFC", 0, 0x000f80ff),
+	RW(E82545_WUS, "WUS", 0, 0),
+	RW(E82545_MANC, "MANC", 0, ALL),
+	RW(E82545_IPAV, "IPAV", 0, 0x0001000f),
+	ARRAY(E82545_IP4AT(0), E82545_IP4AT_COUNT, 8, "IP4AT", ALL),
+	ARRAY(E82545_IP6AT, E82545_IP6AT_COUNT, 4, "IP6AT", ALL),
+	RW(E82545_WUPL, "WUPL", 0, 0),
+	ARRAY(E82545_WUPM, E82545_WUPM_COUNT, 4, "WUPM", 0),
+	ARRAY(E82545_FFLT(0), E82545_FFLT_COUNT, 8, "FFLT", 0x0000007f),
+	ARRAY(E82545_FFMT(0), E82545_FFMT_COUNT, 8, "FFMT", 0x0000000f),
+	ARRAY(E82545_FFVT(0), E82545_FFVT_COUNT, 8, "FFVT", ALL),
+};
+
+#define	NLINES	(sizeof(regs) / sizeof(regs[0]))
+_Static_assert(NLINES < UINT8_MAX, "lines are numbered in a byte");
+
+/* Register to line of the table, counted from 1; 0: none. */
+static uint8_t reg_line[E82545_NREGS];
+static pthread_once_t reg_line_once = PTHREAD_ONCE_INIT;
+
+static void
+reg_line_init(void)
+{
+	const struct reg *r;
+	unsigned int i;
+
+	for (r = regs; r < regs + NLINES; r++)
+		for (i = 0; i < r->count; i++)
+			reg_line[(r->off + i * r->stride) / 4] = r - regs + 1;
+}
+
+static const struct reg *
+reg_find(uint32_t off)
+{
+	unsigned int line;
+
+	if (off >= E82545_NREGS * 4)
+		return (NULL);
+	line = reg_line[off / 4];
+	return (line == 0 ? NULL : &regs[line - 1]);
+}
+
+/*
+ * Locks.
+ */
+
+static void
+lock_all(struct e82545 *dev)
+{
+
+	pthread_mutex_lock(&dev->tx_mtx);
+	pthread_mutex_lock(&dev->rx_mtx);
+	pthread_mutex_lock(&dev->reg_mtx);
+}
+
+static void
+unlock_all(struct e82545 *dev)
+{
+
+	pthread_mutex_unlock(&dev->reg_mtx);
+	pthread_mutex_unlock(&dev->rx_mtx);
+	pthread_mutex_unlock(&dev->tx_mtx);
+}
+
+static pthread_mutex_t *
+ring_mtx(struct e82545 *dev, const struct reg *r)
+{
+
+	switch (r->ring) {
+	case RING_TX:
+		return (&dev->tx_mtx);
+	case RING_RX:
+		return (&dev->rx_mtx);
+	default:
+		return (NULL);
+	}
+}
+
+/*
+ * Reset, chapter 14: registers, rings, PHY and interrupts as they are after
+ * power-up, and the station address from the EEPROM.  All locks held.
+ */
+static void
+reset_locked(struct e82545 *dev)
+{
+	const struct reg *r;
+	unsigned int i;
+
+	for (r = regs; r < regs + NLINES; r++)
+		for (i = 0; i < r->count; i++)
+			e82545_reg_set(dev, r->off + i * r->stride, r->reset);
+	memset(dev->stat_latched, 0, sizeof(dev->stat_latched));
+	dev->wake_tx = dev->wake_rx = false;
+	e82545_reg_set(dev, E82545_RAL(0), e82545_nvm_word(dev, 0) |
+	    (uint32_t)e82545_nvm_word(dev, 1) << 16);
+	e82545_reg_set(dev, E82545_RAH(0), e82545_nvm_word(dev, 2) |
+	    E82545_RAH_AV);
+	e82545_intr_reset(dev);
+	e82545_nvm_reset(dev);
+	e82545_txq_reset(dev);
+	e82545_rxq_reset(dev);
+}
+
+static void
+reset(struct e82545 *dev)
+{
+
+	lock_all(dev);
+	reset_locked(dev);
+	unlock_all(dev);
+	e82545_count(dev, E82545_C_RESET, 1);
+}
+
+/*
+ * What registers do.  Under reg_mtx; the masks have been applied.
+ */
+
+static uint32_t
+zero_read(struct e82545 *dev __unused, uint32_t off __unused)
+{
+
+	return (0);
+}
+
+static uint32_t
+ctrl_dup_read(struct e82545 *dev, uint32_t off __unused)
+{
+
+	return (e82545_reg(dev, E82545_CTRL));
+}
+
+static void
+ctrl_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
+{
+
+	e82545_reg_set(dev, E82545_CTRL, value);
+	e82545_phy_link(dev, dev->link_up);
+}
+
+/* Both bits are done when the write is: section 13.4.6. */
+static void
+ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	if ((value & E82545_CTRL_EXT_EE_RST) != 0) {
+		e82545_reg_set(dev, E82545_RAL(0), e82545_nvm_word(dev, 0) |
+		    (uint32_t)e82545_nvm_word(dev, 1) << 16);
+		e82545_reg_set(dev, E82545_RAH(0), e82545_nvm_word(dev, 2) |
+		    E82545_RAH_AV);
+	}
+	e82545_reg_set(dev, off, value &
+	    ~(E82545_CTRL_EXT_ASDCHK | E82545_CTRL_EXT_EE_RST));
+}
+
+static void
+rctl_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	e82545_reg_set(dev, off, value);
+	dev->wake_rx = e82545_rx_unstall(dev);
+}
+
+static void
+rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	e82545_reg_set(dev, off, value);
+	dev->wake_rx = e82545_rx_unstall(dev);
+}
+
+static void
+tctl_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	e82545_reg_set(dev, off, value);
+	dev->wake_tx = (value & E82545_TCTL_EN) != 0 &&
+	    e82545_reg(dev, E82545_TDT) != e82545_reg(dev, E82545_TDH);
+}
+
+/*
+ * TDH is as of the last batch's end: a ring that seems empty by it may have
+ * been filled to the brim while a batch is in progress, and who runs that
+ * batch looks at TDT before it stores TDH.  So the kick does not depend on it.
+ */
+static void
+tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	e82545_reg_set(dev, off, value);
+	e82545_count(dev, E82545_C_TX_KICK, 1);
+	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
+}
+
+/* 64 KB in all: what receive does not get, transmit has.  Section 13.4.16. */
+static void
+pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	uint32_t rx_kb;
+
+	rx_kb = value & 0x7f;
+	if (rx_kb > 64)
+		rx_kb = 64;
+	e82545_reg_set(dev, off, rx_kb | (64 - rx_kb) << 16);
+}
+
+/*
+ * Statistics: section 13.7.
+ */
+
+void
+e82545_stat(struct e82545 *dev, uint32_t off, uint64_t n)
+{
+	uint32_t old;
+
+	old = e82545_reg(dev, off);
+	e82545_reg_set(dev, off, n > UINT32_MAX - old ? UINT32_MAX : old + n);
+}
+
+static uint64_t
+stat64(const struct e82545 *dev, uint32_t off)
+{
+
+	return (e82545_reg(dev, off) |
+	    (uint64_t)e82545_reg(dev, off + 4) << 32);
+}
+
+static void
+stat64_set(struct e82545 *dev, uint32_t off, uint64_t value)
+{
+
+	e82545_reg_set(dev, off, value);
+	e82545_reg_set(dev, off + 4, value >> 32);
+}
+
+void
+e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n)
+{
+	uint64_t old;
+
+	old = stat64(dev, off);
+	stat64_set(dev, off, n > UINT64_MAX - old ? UINT64_MAX : old + n);
+}
+
+void
+e82545_stat_size(struct e82545 *dev, uint32_t first, size_t len, uint64_t n)
+{
+	static const size_t limit[] = { 64, 127, 255, 511, 1023 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(limit) / sizeof(limit[0]); i++)
+		if (len <= limit[i])
+			break;
+	e82545_stat(dev, first + 4 * i, n);
+}
+
+static uint32_t
+stat_read(struct e82545 *dev, uint32_t off)
+{
+	uint32_t value;
+
+	value = e82545_reg(dev, off);
+	e82545_reg_set(dev, off, 0);
+	return (value);
+}
+
+/*
+ * The 64-bit ones are read low half first and cleared by reading the high
+ * half.  What is counted in between stays: the halves are those of one number,
+ * and only that is taken off.
+ */
+static unsigned int
+stat_latch(uint32_t off)
+{
+
+	switch (off & ~7u) {
+	case E82545_GORCL:
+		return (0);
+	case E82545_GOTCL:
+		return (1);
+	case E82545_TORL:
+		return (2);
+	default:
+		return (3);
+	}
+}
+
+static uint32_t
+stat_low_read(struct e82545 *dev, uint32_t off)
+{
+	unsigned int i = stat_latch(off);
+
+	dev->stat_latch[i] = stat64(dev, off);
+	dev->stat_latched[i] = true;
+	return (dev->stat_latch[i]);
+}
+
+static uint32_t
+stat_high_read(struct e82545 *dev, uint32_t off)
+{
+	unsigned int i = stat_latch(off);
+	uint64_t now, taken;
+
+	now = stat64(dev, off - 4);
+	taken = dev->stat_latched[i] ? dev->stat_latch[i] : now;
+	dev->stat_latched[i] = false;
+	stat64_set(dev, off - 4, now - taken);
+	return (taken >> 32);
+}
+
+/*
+ * Access to registers.
+ */
+
+static uint32_t
+reg_read(struct e82545 *dev, uint32_t off)
+{
+	const struct reg *r;
+	uint32_t value;
+
+	r = reg_find(off);
+	if (r == NULL)
+		return (0);
+	if (r->read == NULL)
+		return (e82545_reg_acquire(dev, off));
+	pthread_mutex_lock(&dev->reg_mtx);
+	value = r->read(dev, off);
+	pthread_mutex_unlock(&dev->reg_mtx);
+	return (value);
+}
+
+/* What the masks let through, and the bits as they are elsewhere. */
+static uint32_t
+reg_merge(const struct e82545 *dev, const struct reg *r, uint32_t off,
+    uint32_t value)
+{
+
+	return ((value & r->mask) | (e82545_reg(dev, off) & ~r->mask));
+}
+
+static void
+reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	const struct reg *r;
+	pthread_mutex_t *mtx;
+	bool rx, tx;
+
+	if ((off == E82545_CTRL || off == E82545_CTRL_DUP) &&
+	    (value & E82545_CTRL_RST) != 0) {
+		reset(dev);
+		return;
+	}
+	r = reg_find(off);
+	if (r == NULL || r->mask == 0)
+		return;
+	mtx = ring_mtx(dev, r);
+	if (mtx != NULL)
+		pthread_mutex_lock(mtx);
+	pthread_mutex_lock(&dev->reg_mtx);
+	if (r->write != NULL)
+		r->write(dev, off, reg_merge(dev, r, off, value));
+	else
+		e82545_reg_set(dev, off, reg_merge(dev, r, off, value));
+	tx = dev->wake_tx;
+	rx = dev->wake_rx;
+	dev->wake_tx = dev->wake_rx = false;
+	pthread_mutex_unlock(&dev->reg_mtx);
+	if (mtx != NULL)
+		pthread_mutex_unlock(mtx);
+	if (tx)
+		dev->ops->eo_tx_kick(dev->arg);
+	if (rx)
+		dev->ops->eo_rx_ready(dev->arg);
+}
+
+/*
+ * The I/O BAR is a window of one register: section 13.2.2.1.  Offsets beyond
+ * the memory BAR, where the flash would be, and odd ones are nowhere.
+ */
+static bool
+io_target(const struct e82545 *dev, uint32_t *off)
+{
+
+	*off = __atomic_load_n(&dev->io_addr, __ATOMIC_RELAXED);
+	return (*off < E82545_BAR_MEM_SIZE && *off % 4 == 0);
+}
+
+static uint32_t
+io_read(struct e82545 *dev, uint32_t port)
+{
+	uint32_t off;
+
+	if (port == E82545_IOADDR)
+		return (__atomic_load_n(&dev->io_addr, __ATOMIC_RELAXED));
+	return (io_target(dev, &off) ? reg_read(dev, off) : UINT32_MAX);
+}
+
+static void
+io_write(struct e82545 *dev, uint32_t port, uint32_t value)
+{
+	uint32_t off;
+
+	if (port == E82545_IOADDR)
+		__atomic_store_n(&dev->io_addr, value, __ATOMIC_RELAXED);
+	else if (io_target(dev, &off))
+		reg_write(dev, off, value);
+}
+
+/* Whether an access is one the adapter answers. */
+static bool
+access_ok(int bar, uint64_t off, int size)
+{
+	uint64_t limit;
+
+	if (bar == E82545_BAR_MEM)
+		limit = E82545_BAR_MEM_SIZE;
+	else if (bar == E82545_BAR_IO)
+		limit = E82545_BAR_IO_SIZE;
+	else
+		return (false);
+	return ((size == 4 || size == 8) && off < limit && off % size == 0);
+}
+
+static uint32_t
+bar_read(struct e82545 *dev, int bar, uint32_t off)
+{
+
+	return (bar == E82545_BAR_IO ? io_read(dev, off) : reg_read(dev, off));
+}
+
+static void
+bar_write(struct e82545 *dev, int bar, uint32_t off, uint32_t value)
+{
+
+	if (bar == E82545_BAR_IO)
+		io_write(dev, off, value);
+	else
+		reg_write(dev, off, value);
+}
+
+uint64_t
+e82545_read(struct e82545 *dev, int bar, uint64_t off, int size)
+{
+	uint64_t value;
+
+	e82545_count(dev, E82545_C_REG_READ, 1);
+	if (!access_ok(bar, off, size))
+		return (size == 1 ? UINT8_MAX : size == 2 ? UINT16_MAX :
+		    size == 4 ? UINT32_MAX : UINT64_MAX);
+	value = bar_read(dev, bar, off);
+	if (size == 8)
+		value |= (uint64_t)bar_read(dev, bar, off + 4) << 32;
+	return (value);
+}
+
+void
+e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
+    uint64_t value)
+{
+
+	e82545_count(dev, E82545_C_REG_WRITE, 1);
+	if (!access_ok(bar, off, size))
+		return;
+	bar_write(dev, bar, off, value);
+	if (size == 8)
+		bar_write(dev, bar, off + 4, value >> 32);
+}
+
+/*
+ * Life cycle.
+ */
+
+struct e82545 *
+e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
+    void *arg)
+{
+	struct e82545 *dev;
+
+	if (config->ec_itr_256ns > E82545_ITR_MASK ||
+	    (config->ec_mac[0] & 1) != 0) {
+		errno = EINVAL;
+		return (NULL);
+	}
+	pthread_once(&reg_line_once, reg_line_init);
+	dev = calloc(1, sizeof(*dev));
+	if (dev == NULL)
+		goto nodev;
+	dev->ops = ops;
+	dev->arg = arg;
+	dev->config = *config;
+	if (config->ec_name != NULL)
+		strncpy(dev->name, config->ec_name, sizeof(dev->name) - 1);
+	dev->config.ec_name = dev->name;
+	dev->link_up = true;
+	if ((dev->nvm = e82545_nvm_create(config->ec_mac)) == NULL)
+		goto nonvm;
+	if ((dev->txq = e82545_txq_create()) == NULL)
+		goto notxq;
+	if ((dev->rxq = e82545_rxq_create()) == NULL)
+		goto norxq;
+	if (pthread_mutex_init(&dev->tx_mtx, NULL) != 0)
+		goto notx;
+	if (pthread_mutex_init(&dev->rx_mtx, NULL) != 0)
+		goto norx;
+	if (pthread_mutex_init(&dev->reg_mtx, NULL) != 0)
+		goto noreg;
+	lock_all(dev);
+	reset_locked(dev);
+	unlock_all(dev);
+	return (dev);
+
+noreg:
+	pthread_mutex_destroy(&dev->rx_mtx);
+norx:
+	pthread_mutex_destroy(&dev->tx_mtx);
+notx:
+	e82545_rxq_destroy(dev->rxq);
+norxq:
+	e82545_txq_destroy(dev->txq);
+notxq:
+	e82545_nvm_destroy(dev->nvm);
+nonvm:
+	free(dev);
+nodev:
+	errno = ENOMEM;
+	return (NULL);
+}
+
+void
+e82545_destroy(struct e82545 *dev)
+{
+
+	pthread_mutex_destroy(&dev->reg_mtx);
+	pthread_mutex_destroy(&dev->rx_mtx);
+	pthread_mutex_destroy(&dev->tx_mtx);
+	e82545_rxq_destroy(dev->rxq);
+	e82545_txq_destroy(dev->txq);
+	e82545_nvm_destroy(dev->nvm);
+	free(dev);
+}
+
+void
+e82545_timer(struct e82545 *dev)
+{
+
+	pthread_mutex_lock(&dev->reg_mtx);
+	e82545_intr_timer(dev);
+	pthread_mutex_unlock(&dev->reg_mtx);
+}
+
+void
+e82545_link(struct e82545 *dev, bool up)
+{
+
+	pthread_mutex_lock(&dev->reg_mtx);
+	e82545_phy_link(dev, up);
+	pthread_mutex_unlock(&dev->reg_mtx);
+}
+
+void
+e82545_reset(struct e82545 *dev)
+{
+
+	__atomic_store_n(&dev->io_addr, 0, __ATOMIC_RELAXED);
+	reset(dev);
+}
+
+static void
+set_paused(struct e82545 *dev, bool paused)
+{
+
+	pthread_mutex_lock(&dev->tx_mtx);
+	pthread_mutex_lock(&dev->rx_mtx);
+	dev->paused = paused;
+	pthread_mutex_unlock(&dev->rx_mtx);
+	pthread_mutex_unlock(&dev->tx_mtx);
+}
+
+void
+e82545_pause(struct e82545 *dev)
+{
+
+	set_paused(dev, true);
+}
+
+void
+e82545_resume(struct e82545 *dev)
+{
+
+	set_paused(dev, false);
+	dev->ops->eo_tx_kick(dev->arg);
+	dev->ops->eo_rx_ready(dev->arg);
+}
+
+void
+e82545_counters(const struct e82545 *dev, uint64_t counters[E82545_NCOUNTERS])
+{
+	int i;
+
+	for (i = 0; i < E82545_NCOUNTERS; i++)
+		counters[i] = __atomic_load_n(&dev->counters[i],
+		    __ATOMIC_RELAXED);
+}
+
+const char *
+e82545_counter_name(enum e82545_counter counter)
+{
+	static const char *const names[] = {
+#define	COUNTER_NAME(id, name, what)	[E82545_C_##id] = name,
+		E82545_COUNTERS(COUNTER_NAME)
+#undef COUNTER_NAME
+	};
+
+	return (names[counter]);
+}

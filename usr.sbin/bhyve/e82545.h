@@ -125,8 +125,9 @@ struct e82545_ops {
 
 	/*
 	 * The guest can take frames again after e82545_rx() returned
-	 * E82545_RX_STALLED: have e82545_rx() called soon.
-	 * Register threads, without locks of the model; must not block.
+	 * E82545_RX_STALLED, or frames were looped back: have e82545_rx()
+	 * called soon.  Register and transmit threads, without locks of the
+	 * model; must not block.
 	 */
 	void	(*eo_rx_ready)(void *arg);
 };
@@ -184,7 +185,8 @@ enum e82545_counter {
 /* What e82545_rx() has to say. */
 enum e82545_rx_state {
 	E82545_RX_IDLE,		/* no more frames: call when some come */
-	E82545_RX_MORE,		/* more frames wait: call again */
+	E82545_RX_MORE,		/* more frames may wait, or slots are to be
+				   given back: call again */
 	E82545_RX_STALLED,	/* the guest has no room: eo_rx_ready() tells
 				   when to call again */
 };

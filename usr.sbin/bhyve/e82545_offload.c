@@ -1,0 +1,325 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * What the adapter does to the bytes of a frame: checksums, the headers of
+ * TSO segments, VLAN tags.  Pure functions, no state, no locks; every offset
+ * comes from a guest and is checked here against the frame.
+ *
+ * Sums are ones' complement sums of 16-bit words as they lie in memory, kept
+ * in 64 bits and folded at the very end (RFC 1071: byte order does not matter
+ * for addition, so nothing is swapped but what begins at an odd byte).
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <string.h>
+
+#include "e82545_impl.h"
+#include "e82545_iov.h"
+
+/* Offsets in headers: RFC 791, 8200, 9293, 768. */
+#define	IP4_LENGTH	2
+#define	IP4_ID		4
+#define	IP4_FRAGMENT	6
+#define	IP4_PROTO	9
+#define	IP4_ADDRS	12
+#define	IP4_HDRLEN	20
+#define	IP6_PAYLEN	4
+#define	IP6_NEXT	6
+#define	IP6_ADDRS	8
+#define	IP6_HDRLEN	40
+#define	TCP_SEQ		4
+#define	TCP_FLAGS	13
+#define	 TCP_FIN	0x01
+#define	 TCP_PSH	0x08
+#define	TCP_HDRLEN	20
+#define	UDP_LENGTH	4
+#define	UDP_SUM		6
+#define	UDP_HDRLEN	8
+
+#define	PROTO_TCP	6
+#define	PROTO_UDP	17
+
+#define	TYPE_IP4	0x0800
+#define	TYPE_IP6	0x86dd
+
+static uint16_t
+sum_fold16(uint64_t sum)
+{
+	while ((sum >> 16) != 0)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (sum);
+}
+
+static uint16_t
+sum_swap(uint64_t sum)
+{
+	uint16_t s = sum_fold16(sum);
+
+	return (s << 8 | s >> 8);
+}
+
+uint64_t
+e82545_sum(const void *data, size_t len, uint64_t sum, bool odd)
+{
+	const uint8_t *p = data;
+	uint64_t lo, hi, w[4];
+
+	/* 32-bit words in 64-bit sums: no carry to look after. */
+	lo = hi = 0;
+	for (; len >= sizeof(w); p += sizeof(w), len -= sizeof(w)) {
+		memcpy(w, p, sizeof(w));
+		lo += (w[0] & 0xffffffff) + (w[1] & 0xffffffff) +
+		    (w[2] & 0xffffffff) + (w[3] & 0xffffffff);
+		hi += (w[0] >> 32) + (w[1] >> 32) + (w[2] >> 32) +
+		    (w[3] >> 32);
+	}
+	if (len > 0) {
+		memset(w, 0, sizeof(w));
+		memcpy(w, p, len);
+		lo += (w[0] & 0xffffffff) + (w[1] & 0xffffffff) +
+		    (w[2] & 0xffffffff) + (w[3] & 0xffffffff);
+		hi += (w[0] >> 32) + (w[1] >> 32) + (w[2] >> 32) +
+		    (w[3] >> 32);
+	}
+	lo = (lo & 0xffffffff) + (lo >> 32) + (hi & 0xffffffff) + (hi >> 32);
+	return (sum + (odd ? sum_swap(lo) : lo));
+}
+
+uint16_t
+e82545_sum_fold(uint64_t sum)
+{
+
+	return (~sum_fold16(sum));
+}
+
+uint64_t
+e82545_sum_iov(const struct iovec *iov, size_t off, size_t len, bool odd)
+{
+	struct e82545_cursor cur;
+	struct iovec piece;
+	uint64_t sum;
+
+	e82545_cursor_init(&cur, iov);
+	e82545_cursor_skip(&cur, off);
+	for (sum = 0; len > 0; len -= piece.iov_len) {
+		piece = e82545_cursor_piece(&cur, len);
+		sum = e82545_sum(piece.iov_base, piece.iov_len, sum, odd);
+		odd ^= piece.iov_len & 1;
+	}
+	return (sum);
+}
+
+bool
+e82545_sum_insert(const struct iovec *iov, size_t len,
+    const struct e82545_sum_where *where, uint16_t extra, bool nonzero)
+{
+	size_t end;
+	uint16_t field;
+
+	end = where->end == 0 ? len : (size_t)where->end + 1;
+	if (end > len || where->start >= end ||
+	    where->field + sizeof(field) > iov[0].iov_len)
+		return (false);
+	field = e82545_sum_fold(e82545_sum_iov(iov, where->start,
+	    end - where->start, false) + htobe16(extra));
+	if (nonzero && field == 0)
+		field = 0xffff;
+	memcpy((uint8_t *)iov[0].iov_base + where->field, &field,
+	    sizeof(field));
+	return (true);
+}
+
+/*
+ * TSO: 8254x SDM section 3.5.
+ */
+
+bool
+e82545_tso_valid(const struct e82545_txctx *ctx)
+{
+	unsigned int ip, l4;
+
+	ip = (ctx->cmd & E82545_TXD_TUCMD_IP) != 0 ? IP4_HDRLEN : IP6_HDRLEN;
+	l4 = (ctx->cmd & E82545_TXD_TUCMD_TCP) != 0 ? TCP_HDRLEN : UDP_HDRLEN;
+	return (ctx->mss != 0 && ctx->hdrlen >= E82545_ETH_HDRLEN &&
+	    ctx->ip.start + ip <= ctx->hdrlen &&
+	    ctx->l4.start + l4 <= ctx->hdrlen);
+}
+
+void
+e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx, size_t off,
+    size_t paylen, bool last)
+{
+	uint8_t *ip = hdr + ctx->ip.start, *l4 = hdr + ctx->l4.start;
+	size_t len;
+
+	len = ctx->hdrlen - ctx->ip.start + paylen;
+	if ((ctx->cmd & E82545_TXD_TUCMD_IP) != 0) {
+		be16enc(ip + IP4_LENGTH, len);
+		be16enc(ip + IP4_ID, be16dec(ip + IP4_ID) + off / ctx->mss);
+	} else
+		be16enc(ip + IP6_PAYLEN, len - IP6_HDRLEN);
+
+	if ((ctx->cmd & E82545_TXD_TUCMD_TCP) != 0) {
+		be32enc(l4 + TCP_SEQ, be32dec(l4 + TCP_SEQ) + off);
+		if (!last)
+			l4[TCP_FLAGS] &= ~(TCP_FIN | TCP_PSH);
+	} else
+		be16enc(l4 + UDP_LENGTH, ctx->hdrlen - ctx->l4.start + paylen);
+}
+
+void
+e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag)
+{
+
+	memmove(hdr - E82545_VLAN_LEN, hdr, E82545_VLAN_OFF);
+	hdr += E82545_VLAN_OFF - E82545_VLAN_LEN;
+	be16enc(hdr, type);
+	be16enc(hdr + 2, tag);
+}
+
+/*
+ * Received frames: 8254x SDM sections 3.2.3 and 3.2.9.
+ */
+
+/* Where the TCP segment or UDP datagram of a frame lies, and the sum of its
+   pseudo-header. */
+struct l4 {
+	size_t		off, len;	/* bytes; len 0: nothing to check */
+	uint64_t	pseudo;
+};
+
+static void
+rx_l4(struct l4 *l4, const uint8_t *head, unsigned int proto, size_t off,
+    size_t len, uint64_t addrs)
+{
+	const uint8_t *hdr = head + off;
+	size_t udplen;
+
+	switch (proto) {
+	case PROTO_TCP:
+		if (len < TCP_HDRLEN)
+			return;
+		break;
+	case PROTO_UDP:
+		if (len < UDP_HDRLEN || be16dec(hdr + UDP_SUM) == 0)
+			return;
+		udplen = be16dec(hdr + UDP_LENGTH);
+		if (udplen < UDP_HDRLEN || udplen > len)
+			return;
+		len = udplen;
+		break;
+	default:
+		return;
+	}
+	l4->off = off;
+	l4->len = len;
+	l4->pseudo = addrs + htobe16(proto) + htobe16(len);
+}
+
+/* `off' is that of the IPv4 header, `len' the length of the frame. */
+static void
+rx_ip4(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
+    struct e82545_rxsum *rs, struct l4 *l4)
+{
+	const uint8_t *ip = head + off;
+	size_t hdrlen, iplen;
+
+	hdrlen = (ip[0] & 0xf) * 4;
+	iplen = be16dec(ip + IP4_LENGTH);
+	if ((ip[0] >> 4) != 4 || hdrlen < IP4_HDRLEN || iplen < hdrlen ||
+	    iplen > len - off)
+		return;
+	if ((rxcsum & E82545_RXCSUM_IPOFL) != 0) {
+		rs->status |= E82545_RXD_IPCS;
+		if (e82545_sum_fold(e82545_sum(ip, hdrlen, 0, false)) != 0)
+			rs->errors |= E82545_RXD_ERR_IPE;
+	}
+	/* A fragment has only a part of what the sum is about. */
+	if ((rxcsum & E82545_RXCSUM_TUOFL) != 0 &&
+	    (be16dec(ip + IP4_FRAGMENT) & 0x3fff) == 0)
+		rx_l4(l4, head, ip[IP4_PROTO], off + hdrlen, iplen - hdrlen,
+		    e82545_sum(ip + IP4_ADDRS, 8, 0, false));
+}
+
+static void
+rx_ip6(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
+    struct l4 *l4)
+{
+	const uint8_t *ip = head + off;
+	size_t paylen;
+
+	paylen = be16dec(ip + IP6_PAYLEN);
+	if ((ip[0] >> 4) != 6 || paylen > len - off - IP6_HDRLEN)
+		return;
+	/* Extension headers are not followed. */
+	if ((rxcsum & E82545_RXCSUM_TUOFL) != 0 &&
+	    (rxcsum & E82545_RXCSUM_IPV6OFL) != 0)
+		rx_l4(l4, head, ip[IP6_NEXT], off + IP6_HDRLEN, paylen,
+		    e82545_sum(ip + IP6_ADDRS, 32, 0, false));
+}
+
+/* The sum of bytes [from, to) as part of one that begins at `base'. */
+static uint64_t
+rx_range(const struct iovec *iov, size_t from, size_t to, size_t base)
+{
+
+	if (from >= to)
+		return (0);
+	return (e82545_sum_iov(iov, from, to - from, (from ^ base) & 1));
+}
+
+void
+e82545_rx_sum(const struct iovec *iov, size_t len, const uint8_t *head,
+    uint32_t rxcsum, bool tagged, bool strip, struct e82545_rxsum *rs)
+{
+	struct l4 l4;
+	uint64_t l4sum, sum;
+	size_t base, from, off;
+	uint16_t type;
+
+	rs->status = rs->errors = 0;
+	l4.len = l4.off = 0;
+	l4sum = 0;
+	off = E82545_ETH_HDRLEN + (tagged ? E82545_VLAN_LEN : 0);
+	type = be16dec(head + off - 2);
+	if (type == TYPE_IP4 && len >= off + IP4_HDRLEN)
+		rx_ip4(head, off, len, rxcsum, rs, &l4);
+	else if (type == TYPE_IP6 && len >= off + IP6_HDRLEN)
+		rx_ip6(head, off, len, rxcsum, &l4);
+	if (l4.len != 0) {
+		l4sum = e82545_sum_iov(iov, l4.off, l4.len, false);
+		rs->status |= E82545_RXD_TCPCS;
+		if (e82545_sum_fold(l4sum + l4.pseudo) != 0)
+			rs->errors |= E82545_RXD_ERR_TCPE;
+	}
+	if (rs->status == 0)
+		rs->status = E82545_RXD_IXSM;
+
+	/*
+	 * The packet checksum starts at PCSS of the frame as the guest sees
+	 * it, without a tag that was taken out.  What was summed above is not
+	 * summed again.
+	 */
+	base = rxcsum & E82545_RXCSUM_PCSS;
+	sum = 0;
+	if (strip && base >= E82545_VLAN_OFF)
+		base += E82545_VLAN_LEN;
+	from = base;
+	if (strip && base < E82545_VLAN_OFF) {
+		sum += rx_range(iov, base, E82545_VLAN_OFF, base);
+		from = E82545_VLAN_OFF + E82545_VLAN_LEN;
+	}
+	if (l4.len != 0 && from <= l4.off) {
+		sum += rx_range(iov, from, l4.off, base);
+		sum += ((l4.off ^ base) & 1) != 0 ?
+		    sum_swap(l4sum) : l4sum;
+		from = l4.off + l4.len;
+	}
+	sum += rx_range(iov, from, len, base);
+	rs->csum = be16toh(e82545_sum_fold(sum));
+}

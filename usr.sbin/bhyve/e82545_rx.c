@@ -1,0 +1,614 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The receive ring: 8254x SDM section 3.2.  Everything here runs under rx_mtx
+ * but for e82545_rx_unstall() and the sending end of the loopback queue.
+ *
+ * A call of e82545_rx() is one batch:
+ *
+ *	begin	take a snapshot of the registers, map the ring, sync
+ *	run	for each frame, looked at where the backend has it: filter;
+ *		check its length; check its checksums; copy it, the only time,
+ *		into the guest's buffers
+ *	end	write the descriptors back, in order; then with reg_mtx, once:
+ *		RDH, statistics, interrupt
+ *
+ * Running dry.  A frame is taken only when descriptors for all of it are
+ * there.  When they are not, it stays with the backend, those behind it too,
+ * and it is the network's switch that drops.  This counts as RNBC, as when
+ * frames wait in the adapter's FIFO; since none is lost here, neither RXO is
+ * raised nor MPC counted.
+ *
+ *	 running --- run: frame does not fit ---> (end) RDT read again
+ *	    ^                                       |            |
+ *	    |<--- room after all: E82545_RX_MORE ---+            | still none
+ *	    |                                                    v
+ *	    +--- e82545_rx_unstall(), then eo_rx_ready() --- stalled
+ *
+ * RDT is read again, `stalled' set and e82545_rx_unstall() called with reg_mtx
+ * held, so a guest that adds descriptors just then is either seen by the
+ * batch or sees the stall.  A reset leaves `stalled' alone.
+ *
+ * Frames come with no FCS, and leave with four bytes of zeros for it if
+ * RCTL.SECRC is off.  Short ones are padded to the minimum with zeros.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_impl.h"
+#include "e82545_iov.h"
+
+#define	RX_BATCH	256		/* frames, dropped ones too */
+/* Descriptors of a batch, and those that the longest frame takes: buffers
+   are never shorter than 256 bytes. */
+#define	RX_BATCH_DESCS	1024
+#define	RX_FRAME_DESCS	howmany(E82545_FRAME_MAX + E82545_ETH_FCS, 256)
+_Static_assert(RX_FRAME_DESCS <= RX_BATCH_DESCS, "no frame would fit");
+
+/* Frames with an FCS: RCTL.LPE, section 13.4.22. */
+#define	RX_WIRE_MAX	1522
+
+#define	RX_LOOP_FRAMES	256		/* in the loopback queue */
+
+struct rx_looped {
+	void		*data;
+	size_t		 len;		/* bytes */
+};
+
+struct e82545_rxq {
+	/* reg_mtx. */
+	bool		 stalled;
+	uint32_t	 need;		/* descriptors the frame would take */
+	uint32_t	 need_rctl;	/* with this RCTL */
+
+	/* One thread puts in at the tail, one takes out at the head. */
+	struct rx_looped loop[RX_LOOP_FRAMES];
+	uint32_t	 loop_head, loop_tail;	/* free-running */
+
+	/* For one batch: what goes into the upper halves of descriptors. */
+	uint64_t	 done[RX_BATCH_DESCS];
+};
+
+enum rx_verdict {
+	RX_TAKEN,		/* delivered or dropped */
+	RX_NOROOM,		/* the guest has too few descriptors */
+	RX_FULL			/* the batch has */
+};
+
+struct rx_batch {
+	uint64_t	(*ring)[2];	/* descriptors; NULL: none */
+	uint32_t	size;		/* of them */
+	uint32_t	start, head;	/* indices */
+	uint32_t	room;		/* descriptors to use */
+	uint32_t	ndone;		/* descriptors used */
+	uint32_t	need;		/* by the frame that did not fit */
+	uint32_t	rctl, rxcsum;
+	uint32_t	bufsize;	/* bytes */
+	uint16_t	vet;
+	bool		vme, on, link, loopback;
+	bool		looped;		/* the frame at hand is */
+	struct e82545_tally tally;
+	unsigned int	total;		/* frames seen, */
+	uint64_t	total_bytes;	/* with FCS, */
+	unsigned int	oversize;	/* too long */
+	uint64_t	counts[E82545_NCOUNTERS];
+};
+
+struct e82545_rxq *
+e82545_rxq_create(void)
+{
+
+	return (calloc(1, sizeof(struct e82545_rxq)));
+}
+
+static void
+rx_loop_clear(struct e82545_rxq *rxq)
+{
+
+	while (rxq->loop_head != rxq->loop_tail)
+		free(rxq->loop[rxq->loop_head++ % RX_LOOP_FRAMES].data);
+}
+
+void
+e82545_rxq_destroy(struct e82545_rxq *rxq)
+{
+
+	if (rxq == NULL)
+		return;
+	rx_loop_clear(rxq);
+	free(rxq);
+}
+
+void
+e82545_rxq_reset(struct e82545 *dev)
+{
+
+	rx_loop_clear(dev->rxq);
+}
+
+/*
+ * Loopback.
+ */
+
+bool
+e82545_loopback(struct e82545 *dev)
+{
+	uint32_t lbm;
+	bool phy;
+
+	pthread_mutex_lock(&dev->reg_mtx);
+	phy = e82545_phy_loopback(dev);
+	pthread_mutex_unlock(&dev->reg_mtx);
+	lbm = e82545_reg(dev, E82545_RCTL) & E82545_RCTL_LBM;
+	return (phy || lbm == E82545_RCTL_LBM_MAC ||
+	    lbm == E82545_RCTL_LBM_TCVR);
+}
+
+static bool
+rx_loop_waits(const struct e82545_rxq *rxq)
+{
+
+	return (__atomic_load_n(&rxq->loop_head, __ATOMIC_RELAXED) !=
+	    __atomic_load_n(&rxq->loop_tail, __ATOMIC_ACQUIRE));
+}
+
+bool
+e82545_rx_loopback(struct e82545 *dev, const struct iovec *iov, int niov)
+{
+	struct e82545_rxq *rxq = dev->rxq;
+	struct e82545_cursor cur;
+	struct rx_looped *l;
+	size_t len;
+	int i;
+
+	if (rxq->loop_tail - __atomic_load_n(&rxq->loop_head,
+	    __ATOMIC_ACQUIRE) == RX_LOOP_FRAMES)
+		return (false);
+	len = 0;
+	for (i = 0; i < niov; i++)
+		len += iov[i].iov_len;
+	l = &rxq->loop[rxq->loop_tail % RX_LOOP_FRAMES];
+	l->data = malloc(len);
+	if (l->data == NULL)
+		return (false);
+	l->len = len;
+	e82545_cursor_init(&cur, iov);
+	e82545_cursor_copy(&cur, l->data, len);
+	__atomic_store_n(&rxq->loop_tail, rxq->loop_tail + 1,
+	    __ATOMIC_RELEASE);
+	return (true);
+}
+
+/* The next frame, looped ones first. */
+static int
+rx_peek(struct e82545 *dev, struct rx_batch *b, struct iovec *iov)
+{
+	struct e82545_rxq *rxq = dev->rxq;
+	const struct rx_looped *l;
+
+	b->looped = rx_loop_waits(rxq);
+	if (!b->looped)
+		return (dev->ops->eo_rx_peek(dev->arg, iov));
+	l = &rxq->loop[rxq->loop_head % RX_LOOP_FRAMES];
+	iov[0].iov_base = l->data;
+	iov[0].iov_len = l->len;
+	return (1);
+}
+
+static void
+rx_next(struct e82545 *dev, const struct rx_batch *b)
+{
+	struct e82545_rxq *rxq = dev->rxq;
+
+	if (!b->looped) {
+		dev->ops->eo_rx_next(dev->arg);
+		return;
+	}
+	free(rxq->loop[rxq->loop_head % RX_LOOP_FRAMES].data);
+	__atomic_store_n(&rxq->loop_head, rxq->loop_head + 1,
+	    __ATOMIC_RELEASE);
+}
+
+/*
+ * Room in the ring.
+ */
+
+static uint32_t
+rx_ring_size(const struct e82545 *dev)
+{
+
+	return ((e82545_reg(dev, E82545_RDLEN) & E82545_DLEN_MASK) /
+	    sizeof(struct e82545_rxd));
+}
+
+/* Descriptors that the guest has given; none from a ring that cannot be. */
+static uint32_t
+rx_ring_room(const struct e82545 *dev, uint32_t head, uint32_t size)
+{
+	uint32_t tail;
+
+	tail = e82545_reg_acquire(dev, E82545_RDT);
+	if (head >= size || tail >= size)
+		return (0);
+	return (tail >= head ? tail - head : tail + size - head);
+}
+
+bool
+e82545_rx_unstall(struct e82545 *dev)
+{
+	struct e82545_rxq *rxq = dev->rxq;
+	uint32_t rctl;
+
+	if (!rxq->stalled)
+		return (rx_loop_waits(rxq));
+	rctl = e82545_reg(dev, E82545_RCTL);
+	if ((rctl & E82545_RCTL_EN) != 0 && rctl == rxq->need_rctl &&
+	    rx_ring_room(dev, e82545_reg(dev, E82545_RDH),
+	    rx_ring_size(dev)) < rxq->need)
+		return (false);
+	rxq->stalled = false;
+	return (true);
+}
+
+/*
+ * One frame.
+ */
+
+static uint64_t
+rx_done(size_t len, const struct e82545_rxsum *rs, uint8_t status,
+    uint8_t errors, uint16_t special)
+{
+
+	return (htole64(len | (uint64_t)rs->csum << 16 |
+	    (uint64_t)(rs->status | status) << 32 |
+	    (uint64_t)(rs->errors | errors) << 40 |
+	    (uint64_t)special << 48));
+}
+
+/*
+ * Copy `len' bytes into the buffers of as many descriptors as that takes.
+ * Returns false where some of the buffers are not in guest memory; those are
+ * left out.
+ */
+static bool
+rx_copy(struct e82545 *dev, struct rx_batch *b, struct e82545_cursor *cur,
+    size_t len)
+{
+	static const struct e82545_rxsum nothing;
+	uint64_t gpa;
+	size_t n;
+	void *dst;
+	bool ok;
+
+	ok = true;
+	for (; len > 0; len -= n) {
+		n = MIN(len, b->bufsize);
+		gpa = le64toh(__atomic_load_n(&b->ring[b->head][0],
+		    __ATOMIC_RELAXED));
+		dst = dev->ops->eo_map(dev->arg, gpa, n);
+		if (dst != NULL)
+			e82545_cursor_copy(cur, dst, n);
+		else {
+			e82545_cursor_skip(cur, n);
+			ok = false;
+		}
+		dev->rxq->done[b->ndone++] = rx_done(n, &nothing,
+		    E82545_RXD_DD, 0, 0);
+		if (++b->head == b->size)
+			b->head = 0;
+	}
+	return (ok);
+}
+
+/* A frame as it is on its way through here. */
+struct rx_frame {
+	struct iovec	*iov;		/* its pieces, and room for two more */
+	int		 niov;
+	size_t		 len;		/* bytes that came */
+	size_t		 wire;		/* padded, with FCS */
+	bool		 tagged, strip;	/* has a VLAN tag; it is taken out */
+	bool		 inexact;	/* PIF */
+	uint8_t		 head[E82545_RX_HEAD];
+};
+
+static void
+rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
+    size_t len)
+{
+	static uint8_t zeros[E82545_ETH_MIN + E82545_ETH_FCS];
+	struct iovec cut[E82545_MAXIOV + 2];
+	struct e82545_cursor cur;
+	struct e82545_rxsum rs;
+	struct iovec *iov = f->iov;
+	uint8_t errors, status;
+	uint16_t tag;
+	size_t last;
+	int n = f->niov;
+
+	e82545_rx_sum(f->iov, f->len, f->head, b->rxcsum, f->tagged, f->strip,
+	    &rs);
+	status = E82545_RXD_DD | E82545_RXD_EOP;
+	errors = 0;
+	tag = 0;
+	if (f->inexact)
+		status |= E82545_RXD_PIF;
+	e82545_cursor_init(&cur, f->iov);
+	if (f->strip) {
+		status |= E82545_RXD_VP;
+		tag = be16dec(f->head + E82545_VLAN_OFF + 2);
+		cut[0].iov_base = f->head;
+		cut[0].iov_len = E82545_VLAN_OFF;
+		e82545_cursor_skip(&cur, E82545_VLAN_OFF + E82545_VLAN_LEN);
+		n = 1 + e82545_cursor_slice(&cur, f->len - E82545_VLAN_OFF -
+		    E82545_VLAN_LEN, cut + 1, E82545_MAXIOV);
+		iov = cut;
+	}
+	iov[n].iov_base = zeros;
+	iov[n].iov_len = sizeof(zeros);
+	e82545_cursor_init(&cur, iov);
+	last = (len - 1) % b->bufsize + 1;
+	if (rx_copy(dev, b, &cur, len)) {
+		b->counts[E82545_C_RX_FRAME]++;
+		b->counts[E82545_C_RX_BYTE] += f->len;
+		e82545_tally(&b->tally, f->head, f->wire);
+	} else {
+		b->counts[E82545_C_RX_BAD_ADDR]++;
+		errors |= E82545_RXD_ERR_RXE;
+	}
+	dev->rxq->done[b->ndone - 1] = rx_done(last, &rs, status, errors, tag);
+}
+
+static void
+rx_measure(const struct rx_batch *b, struct rx_frame *f)
+{
+	struct e82545_cursor cur;
+	int i;
+
+	f->len = 0;
+	for (i = 0; i < f->niov; i++)
+		f->len += f->iov[i].iov_len;
+	f->wire = MAX(f->len, E82545_ETH_MIN) + E82545_ETH_FCS;
+	e82545_cursor_init(&cur, f->iov);
+	if (f->len >= sizeof(f->head))
+		e82545_cursor_copy(&cur, f->head, sizeof(f->head));
+	else {
+		e82545_cursor_copy(&cur, f->head, f->len);
+		memset(f->head + f->len, 0, sizeof(f->head) - f->len);
+	}
+	f->tagged = be16dec(f->head + E82545_VLAN_OFF) == b->vet &&
+	    f->len >= E82545_ETH_HDRLEN + E82545_VLAN_LEN;
+	f->strip = f->tagged && b->vme;
+}
+
+static enum rx_verdict
+rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
+{
+	enum e82545_filter_result result;
+	size_t len, need;
+
+	/* The cable is out, or the wire ends in the loop. */
+	if (!b->on || (!b->looped && (!b->link || b->loopback))) {
+		b->counts[E82545_C_RX_DISABLED]++;
+		return (RX_TAKEN);
+	}
+	rx_measure(b, f);
+	result = e82545_filter(dev, b->rctl, f->head, f->tagged);
+	if (result == E82545_FILTER_DROP) {
+		b->counts[E82545_C_RX_FILTERED]++;
+		goto seen;
+	}
+	f->inexact = result == E82545_FILTER_INEXACT;
+	len = f->wire;
+	if (f->strip)
+		len -= E82545_VLAN_LEN;
+	if ((b->rctl & E82545_RCTL_SECRC) != 0)
+		len -= E82545_ETH_FCS;
+	need = howmany(len, b->bufsize);
+	/* What the whole ring cannot hold would wait for ever. */
+	if (f->len > E82545_FRAME_MAX || (b->size != 0 && need >= b->size) ||
+	    (f->wire > RX_WIRE_MAX && (b->rctl & E82545_RCTL_LPE) == 0)) {
+		b->counts[E82545_C_RX_OVERSIZE]++;
+		b->oversize++;
+		goto seen;
+	}
+	if (need > b->room - b->ndone) {
+		b->need = need;
+		return (RX_NOROOM);
+	}
+	if (need > RX_BATCH_DESCS - b->ndone)
+		return (RX_FULL);
+	rx_deliver(dev, b, f, len);
+seen:
+	b->total++;
+	b->total_bytes += f->wire;
+	return (RX_TAKEN);
+}
+
+/*
+ * The batch.
+ */
+
+/* Section 13.4.22.  The reserved combination is taken for the default. */
+static uint32_t
+rx_bufsize(uint32_t rctl)
+{
+	uint32_t size;
+
+	size = 2048 >> E82545_RCTL_BSIZE(rctl);
+	if ((rctl & E82545_RCTL_BSEX) != 0 && E82545_RCTL_BSIZE(rctl) != 0)
+		size *= 16;
+	return (size);
+}
+
+static void
+rx_begin(struct e82545 *dev, struct rx_batch *b)
+{
+	uint64_t base;
+
+	memset(b, 0, sizeof(*b));
+	b->rctl = e82545_reg(dev, E82545_RCTL);
+	b->on = (b->rctl & E82545_RCTL_EN) != 0;
+	b->link = (e82545_reg(dev, E82545_STATUS) & E82545_STATUS_LU) != 0;
+	b->loopback = e82545_loopback(dev);
+	b->rxcsum = e82545_reg(dev, E82545_RXCSUM);
+	b->vet = e82545_reg(dev, E82545_VET);
+	b->vme = (e82545_reg(dev, E82545_CTRL) & E82545_CTRL_VME) != 0;
+	b->bufsize = rx_bufsize(b->rctl);
+	b->start = b->head = e82545_reg(dev, E82545_RDH);
+	b->size = rx_ring_size(dev);
+	b->room = rx_ring_room(dev, b->head, b->size);
+	if (!b->on || b->size == 0)
+		return;
+	base = (uint64_t)e82545_reg(dev, E82545_RDBAH) << 32 |
+	    (e82545_reg(dev, E82545_RDBAL) & E82545_DBAL_MASK);
+	if (b->head < b->size)
+		b->ring = dev->ops->eo_map(dev->arg, base,
+		    b->size * sizeof(struct e82545_rxd));
+	if ((uintptr_t)b->ring % sizeof(uint64_t) != 0)
+		b->ring = NULL;
+	if (b->ring == NULL)
+		b->room = 0;
+	if (b->ring == NULL || e82545_reg(dev, E82545_RDT) >= b->size)
+		b->counts[E82545_C_RX_BAD_RING]++;
+}
+
+static enum e82545_rx_state
+rx_run(struct e82545 *dev, struct rx_batch *b)
+{
+	struct iovec iov[E82545_MAXIOV + 2];
+	struct rx_frame f;
+	unsigned int n;
+
+	f.iov = iov;
+	for (n = 0; n < RX_BATCH; n++) {
+		f.niov = rx_peek(dev, b, iov);
+		if (f.niov == 0) {
+			/* Slots stepped over are given back by a sync. */
+			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
+		}
+		switch (rx_frame(dev, b, &f)) {
+		case RX_TAKEN:
+			rx_next(dev, b);
+			break;
+		case RX_NOROOM:
+			return (E82545_RX_STALLED);
+		case RX_FULL:
+			return (E82545_RX_MORE);
+		}
+	}
+	return (E82545_RX_MORE);
+}
+
+/* A store with release for each: whoever sees DD sees the data. */
+static void
+rx_write_back(struct e82545 *dev, const struct rx_batch *b)
+{
+	uint32_t i, n;
+
+	for (i = b->start, n = 0; n < b->ndone; n++) {
+		__atomic_store_n(&b->ring[i][1], dev->rxq->done[n],
+		    __ATOMIC_RELEASE);
+		if (++i == b->size)
+			i = 0;
+	}
+}
+
+static void
+rx_stats(struct e82545 *dev, const struct rx_batch *b)
+{
+	static const uint16_t sizes[6] = { 64, 127, 255, 511, 1023, 1522 };
+	const struct e82545_tally *t = &b->tally;
+	int i;
+
+	e82545_stat(dev, E82545_TPR, b->total);
+	e82545_stat64(dev, E82545_TORL, b->total_bytes);
+	e82545_stat(dev, E82545_ROC, b->oversize);
+	e82545_stat(dev, E82545_GPRC, t->frames);
+	e82545_stat64(dev, E82545_GORCL, t->bytes);
+	e82545_stat(dev, E82545_BPRC, t->broadcast);
+	e82545_stat(dev, E82545_MPRC, t->multicast);
+	for (i = 0; i < 6; i++)
+		if (t->size[i] != 0)
+			e82545_stat_size(dev, E82545_PRC64, sizes[i],
+			    t->size[i]);
+}
+
+/* RXDMT0 when the room comes down to a half, quarter or eighth of the ring:
+   section 13.4.22, RDMTS. */
+static uint32_t
+rx_causes(const struct rx_batch *b)
+{
+	uint32_t low;
+
+	low = b->size >> (1 + MIN(E82545_RCTL_RDMTS(b->rctl), 2));
+	return (b->room > low && b->room - b->ndone <= low ?
+	    E82545_ICR_RXDMT0 : 0);
+}
+
+/*
+ * No room for the frame: whether that is still so.  Without a ring it is: only
+ * a write to RDBAL, RDBAH, RDLEN or RDH can mend that, and those wait for the
+ * batch to end.  reg_mtx held.
+ */
+static bool
+rx_stall(struct e82545 *dev, struct rx_batch *b)
+{
+	struct e82545_rxq *rxq = dev->rxq;
+
+	rxq->stalled = true;
+	rxq->need = b->need;
+	rxq->need_rctl = b->rctl;
+	if (b->ring != NULL && e82545_rx_unstall(dev))
+		return (false);
+	e82545_stat(dev, E82545_RNBC, 1);
+	b->counts[E82545_C_RX_STALL]++;
+	return (true);
+}
+
+static enum e82545_rx_state
+rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
+{
+	enum e82545_counter c;
+
+	if (state == E82545_RX_IDLE)
+		return (state);
+	rx_write_back(dev, b);
+	pthread_mutex_lock(&dev->reg_mtx);
+	if (b->ndone > 0) {
+		e82545_reg_set(dev, E82545_RDH, b->head);
+		e82545_intr_rx(dev, true, rx_causes(b));
+	}
+	rx_stats(dev, b);
+	if (state == E82545_RX_STALLED && !rx_stall(dev, b))
+		state = E82545_RX_MORE;
+	pthread_mutex_unlock(&dev->reg_mtx);
+
+	b->counts[E82545_C_RX_BATCH] = b->ndone > 0;
+	for (c = 0; c < E82545_NCOUNTERS; c++)
+		e82545_count(dev, c, b->counts[c]);
+	return (state);
+}
+
+enum e82545_rx_state
+e82545_rx(struct e82545 *dev)
+{
+	enum e82545_rx_state state;
+	struct rx_batch b;
+
+	state = E82545_RX_IDLE;
+	pthread_mutex_lock(&dev->rx_mtx);
+	if (!dev->paused) {
+		dev->ops->eo_rx_sync(dev->arg);
+		rx_begin(dev, &b);
+		state = rx_end(dev, &b, rx_run(dev, &b));
+	}
+	pthread_mutex_unlock(&dev->rx_mtx);
+	return (state);
+}

@@ -1,0 +1,661 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The transmit ring: 8254x SDM sections 3.3 to 3.5.  Everything here runs
+ * under tx_mtx.
+ *
+ * A call of e82545_tx() is one batch:
+ *
+ *	begin	take a snapshot of the registers, map the ring
+ *	run	until the ring is empty or the batch full:
+ *		collect	the descriptors of a packet, up to EOP; each is read
+ *			once, buffers are mapped where they lie
+ *		send	it as one frame, or with TSO as many, each made of
+ *			pieces of guest memory
+ *	end	flush to the network; write DD back to the descriptors that
+ *		have RS; then with reg_mtx, once: TDH, statistics, interrupt
+ *
+ * Payload is never copied.  Where bytes must change (checksum, VLAN tag, TSO
+ * header) or be made up (padding), the first bytes of the frame up to there
+ * are copied into a slot of the header pool, one slot for each frame of a
+ * batch, and the rest stays guest memory.
+ *
+ * A packet is consumed as a whole: TDH does not pass it, and nothing is
+ * written back, before all of its frames are flushed.  So there is nothing to
+ * remember between batches about a packet whose EOP is not posted yet, or
+ * whose segments did not fit into the batch, but how much of its payload went
+ * out: it is collected again from TDH.  What can never be completed (more than
+ * TX_PACKET_DESCS descriptors, or than the ring has) is dropped up to its EOP.
+ *
+ * The thresholds in TXDCTL tell when hardware fetches and writes back
+ * descriptors, which here is once a batch; only LWTHRESH has a meaning.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_impl.h"
+#include "e82545_iov.h"
+
+/* Descriptors one packet may take. */
+#define	TX_PACKET_DESCS		256
+/* Descriptors after which a batch takes no further packet. */
+#define	TX_BATCH_DESCS		1024
+/* The longest packet, header and PAYLEN, bytes. */
+#define	TX_PACKET_MAX		(255 + E82545_TXD_LEN)
+
+/* A header slot, bytes: the tag that is inserted, then what the farthest
+   offset of a checksum (255 and two bytes) or HDRLEN (255) can reach. */
+#define	TX_SLOT			264
+_Static_assert(E82545_VLAN_LEN + 255 + 2 <= TX_SLOT, "a slot is too short");
+
+struct e82545_txq {
+	/* What stays between batches. */
+	struct e82545_txctx	ctx[2];		/* [1]: TSO */
+	bool			skipping;	/* up to the next EOP */
+	uint32_t		sent;		/* payload bytes of the TSO
+						   packet at TDH gone out */
+	/* For one batch. */
+	uint16_t		report[TX_BATCH_DESCS + TX_PACKET_DESCS];
+	bool			delay[TX_BATCH_DESCS + TX_PACKET_DESCS];
+	uint8_t			pool[E82545_TX_BATCH][TX_SLOT];
+	/* For one packet. */
+	struct iovec		pieces[TX_PACKET_DESCS];
+};
+
+struct tx_batch {
+	uint64_t	(*ring)[2];	/* descriptors */
+	uint32_t	size;		/* of them */
+	uint32_t	start, head, tail;	/* indices */
+	unsigned int	ndescs;		/* taken */
+	unsigned int	nreports;	/* of them to write back */
+	unsigned int	nframes;	/* made, at most E82545_TX_BATCH */
+	uint16_t	vet;
+	bool		vme, psp, link, loopback;
+	bool		queued;		/* something for the host to flush */
+	bool		looped;		/* something for the receive path */
+	struct e82545_tally tally;
+	unsigned int	ntso, ntsofail;
+	uint64_t	counts[E82545_NCOUNTERS];
+};
+
+#define	TX_NO_ERROR	E82545_NCOUNTERS
+
+struct tx_packet {
+	unsigned int	ndescs;		/* descriptors */
+	unsigned int	npieces;	/* of txq->pieces */
+	uint32_t	len;		/* bytes */
+	bool		begun;		/* a descriptor with data was seen */
+	bool		data;		/* data descriptors, not legacy */
+	bool		tso;
+	uint8_t		popts;		/* E82545_TXD_POPTS_* */
+	uint32_t	flags;		/* E82545_TXD_*: VLE, IFCS, IC */
+	uint16_t	tag;		/* VLAN */
+	struct e82545_sum_where legacy;	/* with IC */
+	enum e82545_counter error;	/* what is wrong, or TX_NO_ERROR */
+};
+
+struct e82545_txq *
+e82545_txq_create(void)
+{
+
+	return (calloc(1, sizeof(struct e82545_txq)));
+}
+
+void
+e82545_txq_destroy(struct e82545_txq *txq)
+{
+
+	free(txq);
+}
+
+void
+e82545_txq_reset(struct e82545 *dev)
+{
+
+	memset(dev->txq->ctx, 0, sizeof(dev->txq->ctx));
+	dev->txq->skipping = false;
+	dev->txq->sent = 0;
+}
+
+/*
+ * Send.
+ */
+
+static void
+tx_out(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
+    int niov, size_t len)
+{
+	struct e82545_cursor cur;
+	uint8_t dst[6];
+
+	if (b->loopback) {
+		if (e82545_rx_loopback(dev, iov, niov)) {
+			b->looped = true;
+			b->counts[E82545_C_LOOPBACK]++;
+		} else
+			b->counts[E82545_C_TX_NOROOM]++;
+	} else if (b->link) {
+		b->queued = true;
+		if (dev->ops->eo_tx_frame(dev->arg, iov, niov)) {
+			b->counts[E82545_C_TX_FRAME]++;
+			b->counts[E82545_C_TX_BYTE] += len;
+		} else
+			b->counts[E82545_C_TX_NOROOM]++;
+	} else {
+		b->counts[E82545_C_TX_LINKDOWN]++;
+		return;
+	}
+	e82545_cursor_init(&cur, iov);
+	e82545_cursor_copy(&cur, dst, sizeof(dst));
+	e82545_tally(&b->tally, dst, len + E82545_ETH_FCS);
+}
+
+/* `l4len' is what the hardware adds to the pseudo-header of a segment. */
+static void
+tx_sums(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
+    const struct iovec *iov, size_t len, uint16_t l4len)
+{
+	const struct e82545_txctx *ctx = &dev->txq->ctx[p->tso];
+
+	if ((p->flags & E82545_TXD_IC) != 0 &&
+	    !e82545_sum_insert(iov, len, &p->legacy, 0, false))
+		b->counts[E82545_C_TX_BAD_CTX]++;
+	if ((p->popts & E82545_TXD_POPTS_IXSM) != 0 &&
+	    !e82545_sum_insert(iov, len, &ctx->ip, 0, false))
+		b->counts[E82545_C_TX_BAD_CTX]++;
+	if ((p->popts & E82545_TXD_POPTS_TXSM) != 0 &&
+	    !e82545_sum_insert(iov, len, &ctx->l4, l4len,
+	    (ctx->cmd & E82545_TXD_TUCMD_TCP) == 0))
+		b->counts[E82545_C_TX_BAD_CTX]++;
+}
+
+static size_t
+tx_taglen(const struct tx_packet *p)
+{
+
+	return ((p->flags & E82545_TXD_VLE) != 0 ? E82545_VLAN_LEN : 0);
+}
+
+static uint8_t *
+tx_slot(struct e82545 *dev, const struct tx_batch *b)
+{
+
+	return (dev->txq->pool[b->nframes] + E82545_VLAN_LEN);
+}
+
+/*
+ * Make one frame of `hdrlen' bytes in the header slot (it may be none) and
+ * `paylen' bytes of guest memory, and send it.
+ */
+static void
+tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
+    size_t hdrlen, struct e82545_cursor *cur, size_t paylen, uint16_t l4len)
+{
+	struct iovec iov[E82545_MAXIOV];
+	uint8_t *hdr = tx_slot(dev, b);
+	size_t len, pad, taglen;
+	int n, npay;
+
+	len = hdrlen + paylen;
+	taglen = tx_taglen(p);
+	pad = 0;
+	if (b->psp && len + taglen < E82545_ETH_MIN) {
+		pad = E82545_ETH_MIN - (len + taglen);
+		e82545_cursor_copy(cur, hdr + hdrlen, paylen);
+		hdrlen = len;
+		paylen = 0;
+		memset(hdr + len, 0, pad);
+	}
+	n = 0;
+	if (hdrlen > 0) {
+		iov[n].iov_base = hdr;
+		iov[n++].iov_len = hdrlen;
+	}
+	npay = e82545_cursor_slice(cur, paylen, iov + n, E82545_MAXIOV - n);
+	b->nframes++;
+	if (npay == -1) {
+		b->counts[E82545_C_TX_BAD_LEN]++;
+		return;
+	}
+	n += npay;
+	if (p->popts != 0 || (p->flags & E82545_TXD_IC) != 0)
+		tx_sums(dev, b, p, iov, len, l4len);
+	if (taglen != 0) {
+		e82545_vlan_insert(hdr, b->vet, p->tag);
+		iov[0].iov_base = hdr - taglen;
+	}
+	iov[0].iov_len += taglen + pad;
+	tx_out(dev, b, iov, n, len + taglen + pad);
+}
+
+/* How much of a frame that is not TSO has to be copied to be changed. */
+static size_t
+tx_changed(const struct e82545 *dev, const struct tx_packet *p)
+{
+	const struct e82545_txctx *ctx = &dev->txq->ctx[0];
+	size_t n;
+
+	n = (p->flags & E82545_TXD_VLE) != 0 ? E82545_VLAN_OFF : 0;
+	if ((p->flags & E82545_TXD_IC) != 0)
+		n = MAX(n, p->legacy.field + sizeof(uint16_t));
+	if ((p->popts & E82545_TXD_POPTS_IXSM) != 0)
+		n = MAX(n, ctx->ip.field + sizeof(uint16_t));
+	if ((p->popts & E82545_TXD_POPTS_TXSM) != 0)
+		n = MAX(n, ctx->l4.field + sizeof(uint16_t));
+	return (n);
+}
+
+static void
+tx_plain(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
+{
+	struct e82545_cursor cur;
+	size_t hdrlen, len;
+
+	len = p->len;
+	/* Without IFCS the guest brings an FCS; frames here have none. */
+	if ((p->flags & E82545_TXD_IFCS) == 0)
+		len -= MIN(len, E82545_ETH_FCS);
+	if (len < E82545_ETH_HDRLEN ||
+	    len > E82545_FRAME_MAX - tx_taglen(p)) {
+		b->counts[E82545_C_TX_BAD_LEN]++;
+		return;
+	}
+	hdrlen = MIN(tx_changed(dev, p), len);
+	e82545_cursor_init(&cur, dev->txq->pieces);
+	e82545_cursor_copy(&cur, tx_slot(dev, b), hdrlen);
+	tx_frame(dev, b, p, hdrlen, &cur, len - hdrlen, 0);
+}
+
+/*
+ * Send the segments of a packet that are still to go.  Returns false where
+ * the batch is full before the last one.
+ */
+static bool
+tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
+{
+	const struct e82545_txctx *ctx = &dev->txq->ctx[1];
+	struct e82545_txq *txq = dev->txq;
+	struct e82545_cursor cur;
+	uint8_t header[UINT8_MAX];
+	uint32_t len, paylen;
+
+	if (!e82545_tso_valid(ctx) || p->len < ctx->hdrlen) {
+		b->counts[E82545_C_TX_BAD_CTX]++;
+		return (true);
+	}
+	paylen = p->len - ctx->hdrlen;
+	if (ctx->hdrlen + MIN(ctx->mss, paylen) >
+	    E82545_FRAME_MAX - tx_taglen(p)) {
+		b->counts[E82545_C_TX_BAD_LEN]++;
+		return (true);
+	}
+	/* The guest may have changed the packet since its first segments. */
+	txq->sent = MIN(txq->sent, paylen);
+	e82545_cursor_init(&cur, txq->pieces);
+	e82545_cursor_copy(&cur, header, ctx->hdrlen);
+	e82545_cursor_skip(&cur, txq->sent);
+	do {
+		if (b->nframes == E82545_TX_BATCH)
+			return (false);
+		len = MIN(ctx->mss, paylen - txq->sent);
+		memcpy(tx_slot(dev, b), header, ctx->hdrlen);
+		e82545_tso_header(tx_slot(dev, b), ctx, txq->sent, len,
+		    txq->sent + len == paylen);
+		tx_frame(dev, b, p, ctx->hdrlen, &cur, len,
+		    ctx->hdrlen - ctx->l4.start + len);
+		txq->sent += len;
+	} while (txq->sent < paylen);
+	b->ntso++;
+	if (paylen != ctx->paylen)
+		b->ntsofail++;
+	return (true);
+}
+
+/* Returns false where the packet is not gone yet: the batch is full. */
+static bool
+tx_send(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
+{
+
+	if (p->error != TX_NO_ERROR) {
+		b->counts[p->error]++;
+		return (true);
+	}
+	if (!p->begun)
+		return (true);
+	if (p->tso)
+		return (tx_tso(dev, b, p));
+	tx_plain(dev, b, p);
+	return (true);
+}
+
+/*
+ * Collect.
+ */
+
+/* Guest memory may change at any time: a descriptor is read once. */
+static union e82545_txd
+tx_load(const uint64_t *ring)
+{
+	union e82545_txd txd;
+	uint64_t d[2];
+
+	d[0] = __atomic_load_n(&ring[0], __ATOMIC_RELAXED);
+	d[1] = __atomic_load_n(&ring[1], __ATOMIC_RELAXED);
+	memcpy(&txd, d, sizeof(txd));
+	return (txd);
+}
+
+static void
+tx_error(struct tx_packet *p, enum e82545_counter error)
+{
+
+	if (p->error == TX_NO_ERROR)
+		p->error = error;
+}
+
+/* Section 3.3.6. */
+static void
+tx_context(struct e82545_txq *txq, const struct e82545_txd_context *txd)
+{
+	struct e82545_txctx *ctx;
+	uint32_t lower;
+
+	lower = le32toh(txd->lower);
+	ctx = &txq->ctx[(lower & E82545_TXD_TUCMD_TSE) != 0];
+	ctx->ip.start = txd->ipcss;
+	ctx->ip.field = txd->ipcso;
+	ctx->ip.end = le16toh(txd->ipcse);
+	ctx->l4.start = txd->tucss;
+	ctx->l4.field = txd->tucso;
+	ctx->l4.end = le16toh(txd->tucse);
+	ctx->paylen = lower & E82545_TXD_LEN;
+	ctx->hdrlen = txd->hdrlen;
+	ctx->mss = le16toh(txd->mss);
+	ctx->cmd = lower;
+}
+
+/*
+ * Commands count in the last descriptor of a packet; with TSO, and POPTS
+ * always, in the first.  Sections 3.3.3.1, 3.3.7, 3.3.7.1.
+ */
+static void
+tx_commands(struct tx_packet *p, const union e82545_txd *txd, uint32_t lower)
+{
+
+	if (!p->begun) {
+		p->begun = true;
+		p->data = (lower & E82545_TXD_DEXT) != 0;
+		if (p->data) {
+			p->popts = txd->data.popts & (E82545_TXD_POPTS_IXSM |
+			    E82545_TXD_POPTS_TXSM);
+			p->tso = (lower & E82545_TXD_TSE) != 0;
+		}
+		if (p->tso) {
+			p->flags = lower & E82545_TXD_VLE;
+			p->tag = le16toh(txd->data.special);
+		}
+	}
+	if (((lower & E82545_TXD_DEXT) != 0) != p->data ||
+	    (p->data && (lower & E82545_TXD_DTYP) != E82545_TXD_DTYP_DATA))
+		tx_error(p, E82545_C_TX_BAD_DESC);
+	else if ((lower & E82545_TXD_EOP) != 0 && !p->tso) {
+		p->flags = lower & (E82545_TXD_VLE | E82545_TXD_IFCS);
+		p->tag = le16toh(txd->data.special);
+		if (!p->data) {
+			p->flags |= lower & E82545_TXD_IC;
+			p->legacy.start = txd->legacy.css;
+			p->legacy.field = txd->legacy.cso;
+		}
+	}
+}
+
+static void
+tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
+{
+	struct iovec *piece = dev->txq->pieces + p->npieces;
+	uint8_t *data;
+
+	/* Such descriptors carry no data: section 3.3.3.1. */
+	if (gpa == 0 || len == 0 || p->error != TX_NO_ERROR)
+		return;
+	p->len += len;
+	if (p->len > TX_PACKET_MAX) {
+		tx_error(p, E82545_C_TX_BAD_LEN);
+		return;
+	}
+	data = dev->ops->eo_map(dev->arg, gpa, len);
+	if (data == NULL) {
+		tx_error(p, E82545_C_TX_BAD_ADDR);
+		return;
+	}
+	if (p->npieces > 0 && (uint8_t *)piece[-1].iov_base +
+	    piece[-1].iov_len == data) {
+		piece[-1].iov_len += len;
+		return;
+	}
+	piece->iov_base = data;
+	piece->iov_len = len;
+	p->npieces++;
+}
+
+/*
+ * Collect the descriptors of a packet from b->head on, or a context
+ * descriptor before one.  Returns false where EOP is yet to come.
+ */
+static bool
+tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
+{
+	struct e82545_txq *txq = dev->txq;
+	union e82545_txd txd;
+	uint32_t i, lower;
+
+	memset(p, 0, sizeof(*p));
+	p->error = TX_NO_ERROR;
+	for (i = b->head; i != b->tail && p->ndescs < TX_PACKET_DESCS;) {
+		txd = tx_load(b->ring[i]);
+		lower = le32toh(txd.lower);
+		if ((lower & (E82545_TXD_RS | E82545_TXD_RPS)) != 0) {
+			txq->report[b->nreports] = i;
+			txq->delay[b->nreports++] =
+			    (lower & E82545_TXD_IDE) != 0;
+		}
+		p->ndescs++;
+		if (++i == b->size)
+			i = 0;
+		if ((lower & (E82545_TXD_DEXT | E82545_TXD_DTYP)) ==
+		    (E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT)) {
+			tx_context(txq, &txd.context);
+			if (!p->begun && !txq->skipping)
+				return (true);
+			continue;
+		}
+		if (!txq->skipping) {
+			tx_commands(p, &txd, lower);
+			tx_buffer(dev, p, le64toh(txd.addr), lower & (p->data ?
+			    E82545_TXD_LEN : E82545_TXD_LEN_LEGACY));
+		}
+		if ((lower & E82545_TXD_EOP) != 0) {
+			txq->skipping = false;
+			return (true);
+		}
+	}
+	if (txq->skipping)
+		return (p->ndescs > 0);
+	if (p->ndescs == TX_PACKET_DESCS || p->ndescs == b->size - 1) {
+		p->error = E82545_C_TX_BAD_LEN;
+		txq->skipping = true;
+		return (true);
+	}
+	return (false);
+}
+
+/*
+ * The batch.
+ */
+
+/* Returns false where there is nothing to do. */
+static bool
+tx_begin(struct e82545 *dev, struct tx_batch *b)
+{
+	uint64_t base;
+	uint32_t ctrl, tctl;
+
+	tctl = e82545_reg(dev, E82545_TCTL);
+	if (dev->paused || (tctl & E82545_TCTL_EN) == 0)
+		return (false);
+	b->tail = e82545_reg_acquire(dev, E82545_TDT);
+	b->start = b->head = e82545_reg(dev, E82545_TDH);
+	if (b->head == b->tail)
+		return (false);
+	b->size = (e82545_reg(dev, E82545_TDLEN) & E82545_DLEN_MASK) /
+	    sizeof(union e82545_txd);
+	base = (uint64_t)e82545_reg(dev, E82545_TDBAH) << 32 |
+	    (e82545_reg(dev, E82545_TDBAL) & E82545_DBAL_MASK);
+	b->ring = NULL;
+	if (b->head < b->size && b->tail < b->size)
+		b->ring = dev->ops->eo_map(dev->arg, base,
+		    b->size * sizeof(union e82545_txd));
+	if (b->ring == NULL || (uintptr_t)b->ring % sizeof(uint64_t) != 0) {
+		e82545_count(dev, E82545_C_TX_BAD_RING, 1);
+		return (false);
+	}
+	ctrl = e82545_reg(dev, E82545_CTRL);
+	b->vme = (ctrl & E82545_CTRL_VME) != 0;
+	b->vet = e82545_reg(dev, E82545_VET);
+	b->psp = (tctl & E82545_TCTL_PSP) != 0;
+	b->link = (e82545_reg(dev, E82545_STATUS) & E82545_STATUS_LU) != 0;
+	b->loopback = e82545_loopback(dev);
+	b->ndescs = b->nreports = b->nframes = 0;
+	b->queued = b->looped = false;
+	b->ntso = b->ntsofail = 0;
+	memset(&b->tally, 0, sizeof(b->tally));
+	memset(b->counts, 0, sizeof(b->counts));
+	return (true);
+}
+
+/* Returns true where more may wait. */
+static bool
+tx_run(struct e82545 *dev, struct tx_batch *b)
+{
+	struct tx_packet p;
+	unsigned int nreports;
+
+	while (b->nframes < E82545_TX_BATCH && b->ndescs < TX_BATCH_DESCS) {
+		nreports = b->nreports;
+		if (!tx_collect(dev, b, &p)) {
+			b->nreports = nreports;
+			return (false);
+		}
+		if (!b->vme)
+			p.flags &= ~E82545_TXD_VLE;
+		if (!tx_send(dev, b, &p)) {
+			b->nreports = nreports;
+			return (true);
+		}
+		dev->txq->sent = 0;
+		b->ndescs += p.ndescs;
+		b->head += p.ndescs;
+		if (b->head >= b->size)
+			b->head -= b->size;
+	}
+	return (b->head != b->tail);
+}
+
+static void
+tx_stats(struct e82545 *dev, const struct tx_batch *b)
+{
+	static const uint16_t sizes[6] = { 64, 127, 255, 511, 1023, 1522 };
+	const struct e82545_tally *t = &b->tally;
+	int i;
+
+	e82545_stat(dev, E82545_GPTC, t->frames);
+	e82545_stat(dev, E82545_TPT, t->frames);
+	e82545_stat64(dev, E82545_GOTCL, t->bytes);
+	e82545_stat64(dev, E82545_TOTL, t->bytes);
+	e82545_stat(dev, E82545_BPTC, t->broadcast);
+	e82545_stat(dev, E82545_MPTC, t->multicast);
+	for (i = 0; i < 6; i++)
+		if (t->size[i] != 0)
+			e82545_stat_size(dev, E82545_PTC64, sizes[i],
+			    t->size[i]);
+	e82545_stat(dev, E82545_TSCTC, b->ntso);
+	e82545_stat(dev, E82545_TSCTFC, b->ntsofail);
+}
+
+/* Section 13.4.43: TXD_LOW when the descriptors that wait come down to
+   LWTHRESH; TXQE when there are none. */
+static uint32_t
+tx_causes(struct e82545 *dev, const struct tx_batch *b)
+{
+	uint32_t after, before, causes, low;
+
+	before = (b->tail + b->size - b->start) % b->size;
+	after = before - b->ndescs;
+	low = E82545_TXDCTL_LWTHRESH(e82545_reg(dev, E82545_TXDCTL)) * 8;
+	causes = 0;
+	if (before > low && after <= low)
+		causes |= E82545_ICR_TXD_LOW;
+	if (after == 0)
+		causes |= E82545_ICR_TXQE;
+	return (causes);
+}
+
+/* Returns true where the receive path should be woken. */
+static bool
+tx_end(struct e82545 *dev, struct tx_batch *b)
+{
+	struct e82545_txq *txq = dev->txq;
+	enum e82545_counter c;
+	unsigned int i;
+	bool delayed, wake;
+
+	if (b->ndescs == 0 && b->nframes == 0)
+		return (false);
+	if (b->queued)
+		dev->ops->eo_tx_flush(dev->arg);
+	delayed = true;
+	for (i = 0; i < b->nreports; i++) {
+		__atomic_store_n((uint8_t *)b->ring[txq->report[i]] +
+		    offsetof(struct e82545_txd_legacy, status), E82545_TXD_DD,
+		    __ATOMIC_RELEASE);
+		delayed &= txq->delay[i];
+	}
+
+	pthread_mutex_lock(&dev->reg_mtx);
+	e82545_reg_set(dev, E82545_TDH, b->head);
+	tx_stats(dev, b);
+	e82545_intr_tx(dev, b->nreports > 0, delayed, tx_causes(dev, b));
+	wake = b->looped && e82545_rx_unstall(dev);
+	pthread_mutex_unlock(&dev->reg_mtx);
+
+	b->counts[E82545_C_TX_BATCH] = b->nframes > 0;
+	b->counts[E82545_C_TX_TSO] = b->ntso;
+	for (c = 0; c < E82545_NCOUNTERS; c++)
+		e82545_count(dev, c, b->counts[c]);
+	return (wake);
+}
+
+bool
+e82545_tx(struct e82545 *dev)
+{
+	struct tx_batch b;
+	bool more, wake;
+
+	more = wake = false;
+	pthread_mutex_lock(&dev->tx_mtx);
+	if (tx_begin(dev, &b)) {
+		more = tx_run(dev, &b);
+		wake = tx_end(dev, &b);
+	}
+	pthread_mutex_unlock(&dev->tx_mtx);
+	if (wake)
+		dev->ops->eo_rx_ready(dev->arg);
+	return (more);
+}

@@ -1,0 +1,85 @@
+#!/bin/sh
+#
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# check.sh top make: what "make check" does.  Builds, runs all tests, runs those
+# without guests again with sanitizers, lints the man pages, and compiles for
+# FreeBSD.  Goes on after failures, prints one count of everything as the last
+# line, and fails if anything did.
+
+top=$1
+make=$2
+passed=0
+failed=0
+skipped=0
+
+# Everything goes wrong alike where the build does.
+build()
+{
+	if ! $make "$@" all; then
+		failed=$((failed + 1))
+		echo "not built: $make $* all" >&2
+		finish
+	fi
+}
+
+# kyua_run objtop: runs the tests built there and adds up their results.
+kyua_run()
+{
+	local db="$1/check.db" numbers
+
+	rm -f "$db"
+	kyua -v parallelism="$(nproc)" test -k "$1/tests/Kyuafile" -r "$db"
+	numbers=$(kyua report -r "$db" 2>/dev/null | sed -n 's/^Test cases: \([0-9]*\) total, \([0-9]*\) skipped, [0-9]* expected failures, \([0-9]*\) broken, \([0-9]*\) failed$/\1 \2 \3 \4/p')
+	set -- $numbers
+	if [ $# -ne 4 ] || [ "$1" -eq 0 ]; then
+		echo "no test was run" >&2
+		failed=$((failed + 1))
+		return
+	fi
+	passed=$((passed + $1 - $2 - $3 - $4))
+	skipped=$((skipped + $2))
+	failed=$((failed + $3 + $4))
+	[ "$2" -eq 0 ] || kyua report -r "$db" --results-filter=skipped
+	[ $(($3 + $4)) -eq 0 ] || kyua report -r "$db" --verbose \
+	    --results-filter=broken,failed
+}
+
+# one command...: a check that counts as one test.
+one()
+{
+	if "$@"; then
+		passed=$((passed + 1))
+		echo "$*  ->  passed"
+	else
+		failed=$((failed + 1))
+		echo "$*  ->  failed"
+	fi
+}
+
+finish()
+{
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ]
+	exit
+}
+
+cd "$top" || exit 1
+
+build
+kyua_run "$top/build"
+
+build SAN=address,undefined
+ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+UBSAN_OPTIONS=print_stacktrace=1 \
+    kyua_run "$top/build-san"
+
+for page in $(git ls-files '*.[1-9]' 2>/dev/null || find . -name '*.[1-9]'); do
+	one mandoc -Tlint -Wwarning "$page"
+done
+
+one $make freebsd
+
+finish

@@ -1,0 +1,205 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Runs one shell command in a guest and takes over its output and status.
+ *
+ *	gctl [-w] [-t seconds] socket command
+ *
+ * The socket is that of the guest's second serial port, where init listens.
+ * A request is one line, "tag command"; the answer is the line "+tag", the
+ * command's output, and a line "-tag status".  The tag is new for every
+ * request, so that what an earlier one left behind is not taken for an answer.
+ *
+ * With -w the guest may still be booting: a request that does nothing is first
+ * made again and again until one is answered.
+ *
+ * Exit status: the command's; 124 if it took longer than the time allowed (60
+ * seconds unless -t says otherwise); 125 if the guest went away.
+ */
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <err.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define	EXIT_TIMEOUT	124
+#define	EXIT_GONE	125
+
+/* A line of the answer; what goes beyond is cut off. */
+static char line[65536];
+static size_t line_len;
+
+static long
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (ts.tv_sec * 1000L + ts.tv_nsec / 1000000L);
+}
+
+/* Returns a connected socket, or -1 with errno. */
+static int
+dial(const char *path)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int error, s;
+
+	if (strlen(path) >= sizeof(sun.sun_path))
+		errx(2, "%s: too long", path);
+	strcpy(sun.sun_path, path);
+	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (s < 0)
+		return (-1);
+	if (connect(s, (struct sockaddr *)&sun, sizeof(sun)) == 0)
+		return (s);
+	error = errno;
+	close(s);
+	errno = error;
+	return (-1);
+}
+
+static void
+request(int s, const char *tag, const char *cmd)
+{
+	char *text;
+	size_t done, len;
+	ssize_t n;
+
+	/* The first newline ends whatever was left of an earlier request. */
+	len = strlen(tag) + strlen(cmd) + 4;
+	text = malloc(len);
+	if (text == NULL)
+		err(1, "malloc");
+	len = (size_t)snprintf(text, len, "\n%s %s\n", tag, cmd);
+	for (done = 0; done < len; done += (size_t)n) {
+		n = send(s, text + done, len - done, MSG_NOSIGNAL);
+		if (n < 0)
+			err(EXIT_GONE, "guest");
+	}
+	free(text);
+}
+
+/*
+ * Takes what has come and writes out the lines of the answer.  Returns the
+ * command's status once it is there, -1 before.
+ */
+static int
+answer(int s, const char *tag, int *begun)
+{
+	char buf[4096];
+	size_t tag_len;
+	ssize_t i, n;
+	int status;
+
+	tag_len = strlen(tag);
+	n = recv(s, buf, sizeof(buf), 0);
+	if (n <= 0)
+		errx(EXIT_GONE, "guest is gone");
+	for (i = 0; i < n; i++) {
+		if (buf[i] != '\n') {
+			if (line_len < sizeof(line) - 1)
+				line[line_len++] = buf[i];
+			continue;
+		}
+		line[line_len] = '\0';
+		line_len = 0;
+		if (!*begun) {
+			*begun = line[0] == '+' && strcmp(line + 1, tag) == 0;
+			continue;
+		}
+		if (line[0] == '-' && strncmp(line + 1, tag, tag_len) == 0 &&
+		    sscanf(line + 1 + tag_len, " %d", &status) == 1)
+			return (status);
+		if (line[0] != '\0')
+			puts(line);
+	}
+	return (-1);
+}
+
+/*
+ * Makes a request, again every resend_ms unless that is 0, and waits for the
+ * answer until the deadline.  Returns the command's status or EXIT_TIMEOUT.
+ */
+static int
+ask(int s, const char *cmd, long resend_ms, long deadline)
+{
+	static unsigned int count;
+	struct pollfd pfd = { .fd = s, .events = POLLIN };
+	char tag[48];
+	long next, t;
+	int begun, status;
+
+	snprintf(tag, sizeof(tag), "%d.%ld.%u", (int)getpid(), now_ms(),
+	    count++);
+	begun = 0;
+	status = -1;
+	next = 0;
+	while (status < 0) {
+		t = now_ms();
+		if (t >= deadline)
+			return (EXIT_TIMEOUT);
+		if (!begun && t >= next) {
+			request(s, tag, cmd);
+			next = resend_ms != 0 ? t + resend_ms : deadline;
+		}
+		t = (begun || next > deadline ? deadline : next) - t;
+		if (poll(&pfd, 1, (int)t + 1) > 0)
+			status = answer(s, tag, &begun);
+	}
+	return (status);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *cmd, *path;
+	long deadline;
+	int ch, s, status, wait;
+
+	deadline = 60;
+	wait = 0;
+	while ((ch = getopt(argc, argv, "t:w")) != -1)
+		switch (ch) {
+		case 't':
+			deadline = atol(optarg);
+			break;
+		case 'w':
+			wait = 1;
+			break;
+		default:
+			return (2);
+		}
+	if (argc - optind != 2 || deadline <= 0)
+		errx(2, "usage: gctl [-w] [-t seconds] socket command");
+	path = argv[optind];
+	cmd = argv[optind + 1];
+	deadline = now_ms() + deadline * 1000;
+
+	while ((s = dial(path)) < 0) {
+		if (!wait)
+			err(EXIT_GONE, "%s", path);
+		if (now_ms() >= deadline)
+			errx(EXIT_TIMEOUT, "%s: not there", path);
+		usleep(50000);
+	}
+	if (wait && ask(s, "true", 500, deadline) == EXIT_TIMEOUT)
+		errx(EXIT_TIMEOUT, "%s: the guest did not start", path);
+	status = ask(s, cmd, 0, deadline);
+	fflush(stdout);
+	if (status == EXIT_TIMEOUT)
+		warnx("timed out: %s", cmd);
+	return (status);
+}

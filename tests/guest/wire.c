@@ -1,0 +1,383 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Traffic that can be checked byte by byte, for use inside the guests.
+ *
+ *	wire udp-send address port size count [pause_us]
+ *	wire udp-sweep address port first last	one datagram of each size
+ *	wire udp-recv port idle_s	until nothing came for idle_s seconds
+ *	wire tcp-send address port bytes
+ *	wire tcp-recv port		one connection
+ *	wire tcp-sink port		the same, without looking at the bytes
+ *	wire tcp-pump address port seconds	for tcp-sink, as fast as it goes
+ *
+ * Every byte is a function of its place: of the datagram's number and the
+ * offset in UDP, of the offset alone in TCP.  A receiver therefore needs to
+ * know nothing else to tell whether what it got is what was sent.  The
+ * receivers print one line of "name value" pairs; the exit status is 0 when all
+ * content was right, even if datagrams were lost.
+ *
+ * Addresses are IPv4 or IPv6, in numbers.
+ */
+
+#include <sys/socket.h>
+
+#include <netinet/in.h>
+#include <arpa/inet.h>
+
+#include <err.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define	UDP_MAX		65507
+#define	TCP_CHUNK	65536
+#define	SEEN_MAX	(1U << 24)
+
+struct udp_head {
+	uint32_t	seq;
+	uint32_t	size;
+};
+
+static uint8_t buf[UDP_MAX > TCP_CHUNK ? UDP_MAX : TCP_CHUNK];
+
+static double
+now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
+}
+
+/* The byte at place i of stream key. */
+static uint8_t
+pattern(uint32_t key, uint64_t i)
+{
+	uint64_t x;
+
+	x = (i + ((uint64_t)key << 32) + 1) * 0x9e3779b97f4a7c15ULL;
+	return ((uint8_t)(x >> 56));
+}
+
+static uint64_t
+number(const char *s, uint64_t max)
+{
+	char *end;
+	unsigned long long v;
+
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	if (errno != 0 || *s == '\0' || *end != '\0' || v > max)
+		errx(2, "%s: not a number up to %ju", s, (uintmax_t)max);
+	return (v);
+}
+
+static socklen_t
+address(struct sockaddr_storage *ss, const char *host, const char *port)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
+	in_port_t p;
+
+	memset(ss, 0, sizeof(*ss));
+	p = htons((uint16_t)number(port, 65535));
+	if (inet_pton(AF_INET, host, &sin->sin_addr) == 1) {
+		sin->sin_family = AF_INET;
+		sin->sin_port = p;
+		return (sizeof(*sin));
+	}
+	if (inet_pton(AF_INET6, host, &sin6->sin6_addr) == 1) {
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_port = p;
+		return (sizeof(*sin6));
+	}
+	errx(2, "%s: not an address", host);
+}
+
+/* A socket bound to a port of both protocols. */
+static int
+bound(int type, const char *port)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int on = 1, rcvbuf = 4 << 20, s;
+
+	len = address(&ss, "::", port);
+	s = socket(AF_INET6, type, 0);
+	if (s < 0)
+		err(1, "socket");
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (type == SOCK_DGRAM)
+		setsockopt(s, SOL_SOCKET, SO_RCVBUFFORCE, &rcvbuf,
+		    sizeof(rcvbuf));
+	if (bind(s, (struct sockaddr *)&ss, len) != 0)
+		err(1, "bind");
+	return (s);
+}
+
+static int
+udp_socket(const char *host, const char *port)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int s;
+
+	len = address(&ss, host, port);
+	s = socket(ss.ss_family, SOCK_DGRAM, 0);
+	if (s < 0 || connect(s, (struct sockaddr *)&ss, len) != 0)
+		err(1, "connect");
+	return (s);
+}
+
+/* Sends datagram number seq; its size is at least the header's. */
+static void
+datagram(int s, uint32_t seq, uint32_t size)
+{
+	struct udp_head h;
+	uint32_t i;
+
+	h.seq = htonl(seq);
+	h.size = htonl(size);
+	memcpy(buf, &h, sizeof(h));
+	for (i = sizeof(h); i < size; i++)
+		buf[i] = pattern(seq, i);
+	while (send(s, buf, size, 0) < 0)
+		if (errno != ENOBUFS && errno != ECONNREFUSED)
+			err(1, "send");
+}
+
+static int
+udp_send(char **argv)
+{
+	uint32_t count, pause_us, seq, size;
+	int s;
+
+	size = (uint32_t)number(argv[2], UDP_MAX);
+	count = (uint32_t)number(argv[3], SEEN_MAX);
+	pause_us = argv[4] != NULL ? (uint32_t)number(argv[4], 1000000) : 0;
+	if (size < sizeof(struct udp_head))
+		errx(2, "size: at least %zu", sizeof(struct udp_head));
+	s = udp_socket(argv[0], argv[1]);
+	for (seq = 0; seq < count; seq++) {
+		datagram(s, seq, size);
+		if (pause_us != 0)
+			usleep(pause_us);
+	}
+	printf("sent %u\n", count);
+	return (0);
+}
+
+static int
+udp_sweep(char **argv)
+{
+	uint32_t first, last, size;
+	int s;
+
+	first = (uint32_t)number(argv[2], UDP_MAX);
+	last = (uint32_t)number(argv[3], UDP_MAX);
+	if (first < sizeof(struct udp_head))
+		errx(2, "size: at least %zu", sizeof(struct udp_head));
+	s = udp_socket(argv[0], argv[1]);
+	for (size = first; size <= last; size++) {
+		datagram(s, size - first, size);
+		/* Never more than the other side can keep. */
+		if (size % 16 == 0)
+			usleep(10000);
+	}
+	printf("sent %u\n", last - first + 1);
+	return (0);
+}
+
+static int
+udp_recv(char **argv)
+{
+	struct pollfd pfd;
+	struct udp_head h;
+	uint8_t *seen;
+	uint32_t i, last, seq;
+	uint64_t bad, duplicate, good, late;
+	ssize_t n;
+	int idle_ms;
+
+	seen = calloc(SEEN_MAX / 8 + 1, 1);
+	if (seen == NULL)
+		err(1, "calloc");
+	pfd.fd = bound(SOCK_DGRAM, argv[0]);
+	pfd.events = POLLIN;
+	idle_ms = (int)number(argv[1], 1000) * 1000;
+	bad = duplicate = good = late = 0;
+	last = 0;
+	while (poll(&pfd, 1, idle_ms) == 1) {
+		n = recv(pfd.fd, buf, sizeof(buf), MSG_TRUNC);
+		if (n < 0)
+			err(1, "recv");
+		memcpy(&h, buf, sizeof(h));
+		seq = ntohl(h.seq);
+		if (n < (ssize_t)sizeof(h) || ntohl(h.size) != (uint32_t)n ||
+		    seq > SEEN_MAX) {
+			bad++;
+			continue;
+		}
+		for (i = sizeof(h); i < (uint32_t)n; i++)
+			if (buf[i] != pattern(seq, i))
+				break;
+		if (i < (uint32_t)n) {
+			bad++;
+			continue;
+		}
+		if ((seen[seq / 8] & 1 << seq % 8) != 0) {
+			duplicate++;
+			continue;
+		}
+		seen[seq / 8] |= (uint8_t)(1 << seq % 8);
+		if (seq < last)
+			late++;
+		else
+			last = seq;
+		good++;
+	}
+	printf("good %ju bad %ju duplicate %ju late %ju\n", (uintmax_t)good,
+	    (uintmax_t)bad, (uintmax_t)duplicate, (uintmax_t)late);
+	return (bad != 0 || duplicate != 0 || late != 0);
+}
+
+static int
+tcp_connect(const char *host, const char *port)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int s, tries;
+
+	len = address(&ss, host, port);
+	for (tries = 0; tries < 50; tries++) {
+		s = socket(ss.ss_family, SOCK_STREAM, 0);
+		if (s < 0)
+			err(1, "socket");
+		if (connect(s, (struct sockaddr *)&ss, len) == 0)
+			return (s);
+		close(s);
+		usleep(100000);
+	}
+	err(1, "connect");
+}
+
+/* Waits until the other side has read everything, and reports. */
+static int
+tcp_finish(int s, uint64_t bytes, double start)
+{
+	shutdown(s, SHUT_WR);
+	if (recv(s, buf, 1, 0) != 0)
+		errx(1, "connection did not end well");
+	printf("bytes %ju seconds %.6f\n", (uintmax_t)bytes, now() - start);
+	return (0);
+}
+
+static int
+tcp_send(char **argv)
+{
+	uint64_t at, left;
+	ssize_t n;
+	size_t i, want;
+	double start;
+	int s;
+
+	left = number(argv[2], UINT64_MAX);
+	s = tcp_connect(argv[0], argv[1]);
+	start = now();
+	for (at = 0; left > 0; at += (uint64_t)n, left -= (uint64_t)n) {
+		want = left < TCP_CHUNK ? (size_t)left : TCP_CHUNK;
+		for (i = 0; i < want; i++)
+			buf[i] = pattern(0, at + i);
+		n = send(s, buf, want, MSG_NOSIGNAL);
+		if (n < 0)
+			err(1, "send");
+	}
+	return (tcp_finish(s, at, start));
+}
+
+static int
+tcp_pump(char **argv)
+{
+	uint64_t bytes;
+	ssize_t n;
+	double seconds, start;
+	int s;
+
+	seconds = (double)number(argv[2], 3600);
+	s = tcp_connect(argv[0], argv[1]);
+	start = now();
+	for (bytes = 0; now() < start + seconds; bytes += (uint64_t)n) {
+		n = send(s, buf, TCP_CHUNK, MSG_NOSIGNAL);
+		if (n < 0)
+			err(1, "send");
+	}
+	return (tcp_finish(s, bytes, start));
+}
+
+static int
+tcp_recv(char **argv, int checked)
+{
+	uint64_t at, bad;
+	ssize_t i, n;
+	double start;
+	int l, s;
+
+	l = bound(SOCK_STREAM, argv[0]);
+	if (listen(l, 1) != 0)
+		err(1, "listen");
+	s = accept(l, NULL, NULL);
+	if (s < 0)
+		err(1, "accept");
+	start = now();
+	bad = 0;
+	for (at = 0; (n = recv(s, buf, TCP_CHUNK, 0)) > 0; at += (uint64_t)n)
+		for (i = 0; checked && i < n; i++)
+			if (buf[i] != pattern(0, at + (uint64_t)i))
+				bad++;
+	if (n < 0)
+		err(1, "recv");
+	printf("bytes %ju bad %ju seconds %.6f\n", (uintmax_t)at,
+	    (uintmax_t)bad, now() - start);
+	return (bad != 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *verb;
+
+	verb = argc > 1 ? argv[1] : "";
+	argv += 2;
+	argc -= 2;
+	if (strcmp(verb, "udp-send") == 0 && (argc == 4 || argc == 5))
+		return (udp_send(argv));
+	if (strcmp(verb, "udp-sweep") == 0 && argc == 4)
+		return (udp_sweep(argv));
+	if (strcmp(verb, "udp-recv") == 0 && argc == 2)
+		return (udp_recv(argv));
+	if (strcmp(verb, "tcp-send") == 0 && argc == 3)
+		return (tcp_send(argv));
+	if (strcmp(verb, "tcp-pump") == 0 && argc == 3)
+		return (tcp_pump(argv));
+	if (strcmp(verb, "tcp-recv") == 0 && argc == 1)
+		return (tcp_recv(argv, 1));
+	if (strcmp(verb, "tcp-sink") == 0 && argc == 1)
+		return (tcp_recv(argv, 0));
+	fprintf(stderr, "usage: wire udp-send address port size count [pause]\n"
+	    "       wire udp-sweep address port first last\n"
+	    "       wire udp-recv port idle\n"
+	    "       wire tcp-send address port bytes\n"
+	    "       wire tcp-pump address port seconds\n"
+	    "       wire tcp-recv | tcp-sink port\n");
+	return (2);
+}

@@ -22,7 +22,8 @@ SRCS=		usr.sbin/bhyve/e82545.c			\
 		usr.sbin/bhyve/net_backend_vale.c	\
 		usr.sbin/bhyve/net_batch.c		\
 		usr.sbin/bhyve/pci_e82545.c		\
-		lib/libvale/vale_netmap.c
+		lib/libvale/vale_netmap.c		\
+		sys/dev/netmap/vale_name.c
 
 CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${SRCTOP}/usr.sbin/bhyve		\

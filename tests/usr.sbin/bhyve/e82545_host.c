@@ -741,16 +741,18 @@ ssize_t
 host_rx_take(struct host *h, void *buf, size_t size, struct e82545_rxd *last)
 {
 	struct e82545_rxd *rxd;
-	uint32_t n;
+	uint32_t i, n;
 	size_t len;
 	bool eop;
 
-	for (n = h->rxnext;; n = (n + 1) % h->nrxd) {
+	eop = false;
+	for (i = 0; i < h->nrxd && !eop; i++) {
+		n = (h->rxnext + i) % h->nrxd;
 		if (!host_rx_done(h, n))
 			return (-1);
-		if ((host_rxd(h, n)->status & E82545_RXD_EOP) != 0)
-			break;
+		eop = (host_rxd(h, n)->status & E82545_RXD_EOP) != 0;
 	}
+	REQUIRE(eop);
 	len = 0;
 	do {
 		rxd = host_rxd(h, h->rxnext);

@@ -69,7 +69,7 @@ struct host {
 	struct iovec	*tx_iov[HOST_FRAMES];	/* until the flush */
 	unsigned int	 ntx_flushed;
 	unsigned int	 tx_room;	/* frames to take before refusing */
-	bool		 tx_discard;	/* count in ntx_flushed, keep none */
+	bool		 tx_discard;	/* forget what is sent */
 
 	/* To be received: [rx_head, rx_tail). */
 	struct host_frame rx[HOST_FRAMES];

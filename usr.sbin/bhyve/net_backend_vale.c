@@ -63,7 +63,6 @@ struct vale_priv {
 	/* The sending thread's. */
 	uint32_t	 piece_max;	/* bytes in a slot, multiple of 64 */
 	bool		 defer;
-	bool		 tx_queued;	/* there is something to sync */
 	bool		 tx_failed;	/* and it was said so */
 
 	/* The receiving thread's. */
@@ -166,11 +165,12 @@ void
 net_backend_vale_flush(struct net_backend *be)
 {
 	struct vale_priv *priv;
+	struct netmap_ring *ring;
 
 	priv = NET_BE_PRIV(be);
-	if (!priv->tx_queued)
+	ring = priv->port->txring;
+	if (nm_ring_space(ring) == ring->num_slots - 1)
 		return;
-	priv->tx_queued = false;
 	if (vale_txsync(priv->port) != 0 && !priv->tx_failed) {
 		priv->tx_failed = true;
 		EPRINTLN("%s: cannot send: %s", priv->port->name,
@@ -193,6 +193,8 @@ vale_gather_header(struct netmap_ring *ring, struct netmap_slot *slot,
 	buf = NETMAP_BUF(ring, slot->buf_idx);
 	for (len = 0; len < ETHER_HDR_LEN; iov++) {
 		n = MIN(iov->iov_len, ETHER_HDR_LEN - len);
+		if (n == 0)
+			continue;
 		memcpy(buf + len, iov->iov_base, n);
 		len += n;
 	}
@@ -273,7 +275,6 @@ vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 		return (-1);
 	}
 	ring->head = ring->cur = head;
-	priv->tx_queued = true;
 	if (!priv->defer)
 		net_backend_vale_flush(be);
 	return (total);

@@ -1,0 +1,561 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * net_backend_vale.c slot by slot, over a port of the test's own: libvale.h is
+ * implemented here, and its syncs look at what the backend put into the rings.
+ */
+
+#include <sys/types.h>
+#include <sys/param.h>
+#include <sys/uio.h>
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "config.h"
+#include "libvale.h"
+#include "net_backends.h"
+#include "net_backends_priv.h"
+#include "net_backend_vale.h"
+
+#define	PORT_SLOTS	128
+#define	PORT_BUF	2048		/* bytes */
+
+#define	RING_SIZE	(offsetof(struct netmap_ring, slot) +		\
+			    PORT_SLOTS * sizeof(struct netmap_slot))
+
+struct port_ring {
+	_Alignas(128) char	 ring[RING_SIZE];	/* struct netmap_ring */
+	_Alignas(64) char	 buf[PORT_SLOTS][PORT_BUF];
+};
+
+/* The one port there is. */
+static struct {
+	struct vale_desc desc;
+	struct port_ring tx, rx;
+	int		 pipe[2];
+	uint32_t	 tx_synced;	/* slots before this were seen */
+	struct netmap_slot sent[16 * PORT_SLOTS];
+	unsigned int	 nsent;
+	int		 txsyncs, rxsyncs;
+	int		 error;		/* for the syncs to return */
+	bool		 stuck;		/* txsync consumes nothing */
+	uint32_t	 rx_filled;	/* slots up to this hold frames */
+} port;
+
+static struct netmap_ring *
+port_ring_init(struct port_ring *pr, uint32_t tail)
+{
+	const struct netmap_ring template = {
+		.buf_ofs = offsetof(struct port_ring, buf),
+		.num_slots = PORT_SLOTS,
+		.nr_buf_size = PORT_BUF,
+		.tail = tail,
+	};
+	struct netmap_ring *ring;
+	uint32_t i;
+
+	ring = (struct netmap_ring *)(void *)pr->ring;
+	memcpy(ring, &template, sizeof(template));
+	for (i = 0; i < PORT_SLOTS; i++)
+		ring->slot[i].buf_idx = i;
+	return (ring);
+}
+
+struct vale_desc *
+vale_open(const char *name, const struct vale_params *params)
+{
+
+	ATF_CHECK_EQ(NULL, params);
+	ATF_REQUIRE_EQ(0, pipe(port.pipe));
+	port.desc.fd = port.pipe[0];
+	port.desc.txring = port_ring_init(&port.tx, PORT_SLOTS - 1);
+	port.desc.rxring = port_ring_init(&port.rx, 0);
+	strlcpy(port.desc.name, name, sizeof(port.desc.name));
+	return (&port.desc);
+}
+
+void
+vale_close(struct vale_desc *d)
+{
+
+	ATF_CHECK_EQ(&port.desc, d);
+	close(port.pipe[0]);
+	close(port.pipe[1]);
+}
+
+int
+vale_txsync(struct vale_desc *d)
+{
+	struct netmap_ring *ring;
+
+	ring = d->txring;
+	port.txsyncs++;
+	if (port.error != 0) {
+		errno = port.error;
+		return (-1);
+	}
+	ATF_CHECK_EQ(ring->head, ring->cur);
+	if (port.stuck)
+		return (0);
+	while (port.tx_synced != ring->head) {
+		ATF_REQUIRE(port.nsent < nitems(port.sent));
+		port.sent[port.nsent++] = ring->slot[port.tx_synced];
+		port.tx_synced = nm_ring_next(ring, port.tx_synced);
+	}
+	ring->tail = ring->head == 0 ? PORT_SLOTS - 1 : ring->head - 1;
+	return (0);
+}
+
+int
+vale_rxsync(struct vale_desc *d)
+{
+
+	ATF_CHECK_EQ(d->rxring->head, d->rxring->cur);
+	port.rxsyncs++;
+	if (port.error != 0) {
+		errno = port.error;
+		return (-1);
+	}
+	d->rxring->tail = port.rx_filled;
+	return (0);
+}
+
+/* A frame, or part of one, to be seen after the next rxsync. */
+static void
+port_receive(const char *data, size_t len, uint16_t flags)
+{
+	struct netmap_slot *slot;
+
+	slot = &port.desc.rxring->slot[port.rx_filled];
+	slot->len = len;
+	slot->flags = flags;
+	memcpy(port.rx.buf[slot->buf_idx], data, len);
+	port.rx_filled = (port.rx_filled + 1) % PORT_SLOTS;
+}
+
+static void
+ignore(int fd __unused, enum ev_type type __unused, void *param __unused)
+{
+}
+
+static net_backend_t *
+backend(const char *opts)
+{
+	net_backend_t *be;
+	nvlist_t *nvl;
+
+	init_config();
+	nvl = create_config_node("dev");
+	ATF_REQUIRE_EQ(0, netbe_legacy_config(nvl, opts));
+	ATF_REQUIRE_EQ(0, netbe_init(&be, nvl, ignore, NULL));
+	ATF_CHECK(net_backend_vale(be));
+	return (be);
+}
+
+static const char *
+slot_data(const struct netmap_slot *slot)
+{
+
+	return ((slot->flags & NS_INDIRECT) != 0 ?
+	    (const char *)(uintptr_t)slot->ptr : port.tx.buf[slot->buf_idx]);
+}
+
+/*
+ * Slots [first, nsent) are one frame of these bytes: no piece is empty, too
+ * long, or too long for its place, and the first has the Ethernet header.
+ */
+static void
+check_frame(unsigned int first, const char *data, size_t len)
+{
+	const struct netmap_slot *slot;
+	unsigned int i;
+
+	ATF_REQUIRE(first < port.nsent);
+	ATF_CHECK(port.sent[first].len >= 14);
+	ATF_CHECK(port.nsent - first <= NETMAP_MAX_FRAGS);
+	for (i = first; i < port.nsent; i++) {
+		slot = &port.sent[i];
+		ATF_REQUIRE(slot->len > 0 && slot->len <= len);
+		if ((slot->flags & NS_INDIRECT) != 0)
+			ATF_CHECK(slot->ptr % 64 + slot->len <= PORT_BUF);
+		ATF_CHECK_EQ(i + 1 < port.nsent ? NS_MOREFRAG : 0,
+		    slot->flags & NS_MOREFRAG);
+		ATF_CHECK_EQ(0, memcmp(data, slot_data(slot), slot->len));
+		data += slot->len;
+		len -= slot->len;
+	}
+	ATF_CHECK_EQ(0, len);
+}
+
+static void
+fill(char *buf, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		buf[i] = i * 31 + i / 256;
+}
+
+ATF_TC(in_place);
+ATF_TC_HEAD(in_place, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame in one piece is one slot that "
+	    "points at it, and one sync");
+}
+ATF_TC_BODY(in_place, tc)
+{
+	char frame[1514];
+	struct iovec iov = { frame, sizeof(frame) };
+	net_backend_t *be;
+
+	fill(frame, sizeof(frame));
+	be = backend("vale0:a");
+	ATF_CHECK_EQ(1514, netbe_send(be, &iov, 1));
+	ATF_CHECK_EQ(1, port.txsyncs);
+	ATF_REQUIRE_EQ(1, port.nsent);
+	ATF_CHECK_EQ((uintptr_t)frame, port.sent[0].ptr);
+	ATF_CHECK_EQ(1514, port.sent[0].len);
+	ATF_CHECK_EQ(NS_INDIRECT, port.sent[0].flags);
+	netbe_cleanup(be);
+}
+
+ATF_TC(pieces);
+ATF_TC_HEAD(pieces, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Long pieces are split to fit buffers "
+	    "at any alignment, empty ones take no slot");
+}
+ATF_TC_BODY(pieces, tc)
+{
+	static _Alignas(64) char frame[64 + 16110];
+	struct iovec iov[4];
+	net_backend_t *be;
+	unsigned int first;
+	size_t off;
+
+	fill(frame, sizeof(frame));
+	be = backend("vale0:a");
+	for (off = 0; off <= 64; off++) {
+		first = port.nsent;
+		iov[0].iov_base = frame + off;
+		iov[0].iov_len = 16110;
+		ATF_CHECK_EQ(16110, netbe_send(be, iov, 1));
+		check_frame(first, frame + off, 16110);
+		/* 7 whole buffers, and a bit at either end. */
+		ATF_CHECK(port.nsent - first <= 9);
+
+		first = port.nsent;
+		iov[0].iov_len = 20;
+		iov[1].iov_base = NULL;
+		iov[1].iov_len = 0;
+		iov[2].iov_base = frame + off + 20;
+		iov[2].iov_len = 2048;
+		iov[3].iov_base = NULL;
+		iov[3].iov_len = 0;
+		ATF_CHECK_EQ(2068, netbe_send(be, iov, 4));
+		check_frame(first, frame + off, 2068);
+		ATF_CHECK(port.nsent - first <= 3);
+	}
+	netbe_cleanup(be);
+}
+
+ATF_TC(header);
+ATF_TC_HEAD(header, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A header in pieces is gathered into "
+	    "the first slot; the rest stays in place");
+}
+ATF_TC_BODY(header, tc)
+{
+	char frame[100];
+	struct iovec iov[5];
+	net_backend_t *be;
+	unsigned int first;
+	size_t a, b, c;
+
+	fill(frame, sizeof(frame));
+	be = backend("vale0:a");
+	for (a = 0; a < 14; a++)
+		for (b = 0; b < 16; b += 3) {
+			c = 1;
+			iov[0] = (struct iovec){ frame, a };
+			iov[1] = (struct iovec){ frame + a, b };
+			iov[2] = (struct iovec){ frame + a + b, c };
+			iov[3] = (struct iovec){ NULL, 0 };
+			iov[4] = (struct iovec){ frame + a + b + c,
+			    100 - a - b - c };
+			first = port.nsent;
+			ATF_CHECK_EQ(100, netbe_send(be, iov, 5));
+			check_frame(first, frame, 100);
+			ATF_CHECK_EQ(14, port.sent[first].len);
+			ATF_CHECK_EQ(0, port.sent[first].flags & NS_INDIRECT);
+			ATF_CHECK_EQ((uintptr_t)frame + 100,
+			    port.sent[port.nsent - 1].ptr +
+			    port.sent[port.nsent - 1].len);
+			port.nsent = 0;
+		}
+	netbe_cleanup(be);
+}
+
+ATF_TC(bounds);
+ATF_TC_HEAD(bounds, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Runts, frames beyond mtu= and frames of "
+	    "more than 64 pieces are refused and leave nothing behind");
+}
+ATF_TC_BODY(bounds, tc)
+{
+	char frame[2000];
+	struct iovec iov[65];
+	net_backend_t *be;
+	unsigned int first;
+	int i;
+
+	fill(frame, sizeof(frame));
+	be = backend("vale0:a,mtu=1500");
+	iov[0] = (struct iovec){ frame, 14 };
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 0));
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
+	iov[0].iov_len = 15;
+	ATF_CHECK_EQ(15, netbe_send(be, iov, 1));
+	iov[0].iov_len = 1518;
+	ATF_CHECK_EQ(1518, netbe_send(be, iov, 1));
+	iov[0].iov_len = 1519;
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(EMSGSIZE, errno);
+	ATF_CHECK_EQ(2, port.nsent);
+
+	for (i = 0; i < 65; i++)
+		iov[i] = (struct iovec){ frame + 20 * i, 20 };
+	first = port.nsent;
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 65));
+	ATF_CHECK_EQ(ENOBUFS, errno);
+	net_backend_vale_flush(be);
+	ATF_CHECK_EQ(first, port.nsent);
+	ATF_CHECK_EQ(1280, netbe_send(be, iov, 64));
+	check_frame(first, frame, 1280);
+	ATF_CHECK_EQ(64, port.nsent - first);
+	netbe_cleanup(be);
+}
+
+ATF_TC(defer);
+ATF_TC_HEAD(defer, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Deferred frames go with one sync; "
+	    "a full ring is synced in between; nothing is lost or reordered");
+}
+ATF_TC_BODY(defer, tc)
+{
+	char frame[300];
+	struct iovec iov = { frame, 60 };
+	net_backend_t *be;
+	int i;
+
+	be = backend("vale0:a");
+	net_backend_vale_defer(be);
+	net_backend_vale_flush(be);
+	ATF_CHECK_EQ_MSG(0, port.txsyncs, "a sync for nothing");
+	for (i = 0; i < 60; i++) {
+		iov.iov_base = frame + i;
+		ATF_CHECK_EQ(60, netbe_send(be, &iov, 1));
+	}
+	ATF_CHECK_EQ(0, port.txsyncs);
+	net_backend_vale_flush(be);
+	net_backend_vale_flush(be);
+	ATF_CHECK_EQ(1, port.txsyncs);
+	ATF_CHECK_EQ(60, port.nsent);
+
+	for (; i < 240; i++) {
+		iov.iov_base = frame + i;
+		ATF_CHECK_EQ(60, netbe_send(be, &iov, 1));
+	}
+	net_backend_vale_flush(be);
+	ATF_REQUIRE_EQ(240, port.nsent);
+	for (i = 0; i < 240; i++)
+		ATF_CHECK_EQ((uintptr_t)frame + i, port.sent[i].ptr);
+	netbe_cleanup(be);
+}
+
+ATF_TC(no_room);
+ATF_TC_HEAD(no_room, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A switch that takes nothing makes "
+	    "frames fail, as does a port that has gone");
+}
+ATF_TC_BODY(no_room, tc)
+{
+	char frame[60];
+	struct iovec iov = { frame, 60 };
+	net_backend_t *be;
+	int i;
+
+	be = backend("vale0:a");
+	net_backend_vale_defer(be);
+	port.stuck = true;
+	for (i = 0; i < PORT_SLOTS - 1; i++)
+		ATF_CHECK_EQ(60, netbe_send(be, &iov, 1));
+	ATF_CHECK_EQ(-1, netbe_send(be, &iov, 1));
+	ATF_CHECK_EQ(ENOBUFS, errno);
+	port.error = ENXIO;
+	ATF_CHECK_EQ(-1, netbe_send(be, &iov, 1));
+
+	port.stuck = false;
+	port.error = 0;
+	net_backend_vale_flush(be);
+	ATF_CHECK_EQ(60, netbe_send(be, &iov, 1));
+	net_backend_vale_flush(be);
+	ATF_CHECK_EQ(PORT_SLOTS, port.nsent);
+
+	port.error = ENXIO;
+	net_backend_vale_sync(be);
+	ATF_CHECK_EQ(0, netbe_recv(be, &iov, 1));
+	netbe_cleanup(be);
+}
+
+ATF_TC(peek);
+ATF_TC_HEAD(peek, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames are seen in their slots, and "
+	    "given back by the sync after they were stepped over");
+}
+ATF_TC_BODY(peek, tc)
+{
+	char data[PORT_BUF];
+	struct iovec iov[8];
+	net_backend_t *be;
+
+	fill(data, sizeof(data));
+	be = backend("vale0:a");
+	port_receive(data, 100, 0);
+	port_receive(data, 2048, NS_MOREFRAG);
+	port_receive(data, 200, 0);
+	ATF_CHECK_EQ(0, net_backend_vale_peek(be, iov, 8));
+	net_backend_vale_next(be);
+	net_backend_vale_sync(be);
+	ATF_CHECK_EQ(1, net_backend_vale_peek(be, iov, 8));
+	ATF_CHECK_EQ(1, net_backend_vale_peek(be, iov, 8));
+	ATF_CHECK_EQ((void *)port.rx.buf[0], iov[0].iov_base);
+	ATF_CHECK_EQ(100, iov[0].iov_len);
+	net_backend_vale_next(be);
+	ATF_CHECK_EQ_MSG(0, port.desc.rxring->head, "given back without a sync");
+	ATF_CHECK_EQ(2, net_backend_vale_peek(be, iov, 8));
+	ATF_CHECK_EQ((void *)port.rx.buf[1], iov[0].iov_base);
+	ATF_CHECK_EQ(2048, iov[0].iov_len);
+	ATF_CHECK_EQ((void *)port.rx.buf[2], iov[1].iov_base);
+	ATF_CHECK_EQ(200, iov[1].iov_len);
+	net_backend_vale_sync(be);
+	ATF_CHECK_EQ_MSG(1, port.desc.rxring->head, "not stepped over yet");
+	ATF_CHECK_EQ(2, net_backend_vale_peek(be, iov, 8));
+	net_backend_vale_next(be);
+	ATF_CHECK_EQ(0, net_backend_vale_peek(be, iov, 8));
+	net_backend_vale_next(be);
+	net_backend_vale_sync(be);
+	ATF_CHECK_EQ(3, port.desc.rxring->head);
+	netbe_cleanup(be);
+}
+
+ATF_TC(peek_skip);
+ATF_TC_HEAD(peek_skip, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Empty slots, frames with a hole, and "
+	    "those of too many pieces are skipped; half a frame waits");
+}
+ATF_TC_BODY(peek_skip, tc)
+{
+	char data[200];
+	struct iovec iov[2];
+	net_backend_t *be;
+	int i;
+
+	fill(data, sizeof(data));
+	be = backend("vale0:a");
+	for (i = 0; i < PORT_SLOTS; i++) {
+		port_receive(data, 0, 0);
+		port_receive(data, 60, NS_MOREFRAG);
+		port_receive(data, 0, NS_MOREFRAG);
+		port_receive(data, 60, 0);
+		port_receive(data, 60, NS_MOREFRAG);
+		port_receive(data, 60, NS_MOREFRAG);
+		port_receive(data, 60, 0);
+		port_receive(data, 60 + i, 0);
+		port_receive(data, 0, 0);
+		net_backend_vale_sync(be);
+		ATF_REQUIRE_EQ(1, net_backend_vale_peek(be, iov, 2));
+		ATF_CHECK_EQ((size_t)60 + i, iov[0].iov_len);
+		net_backend_vale_next(be);
+		ATF_CHECK_EQ(0, net_backend_vale_peek(be, iov, 2));
+
+		port_receive(data, 60, NS_MOREFRAG);
+		net_backend_vale_sync(be);
+		ATF_CHECK_EQ(0, net_backend_vale_peek(be, iov, 2));
+		port_receive(data, 100, 0);
+		net_backend_vale_sync(be);
+		ATF_CHECK_EQ(2, net_backend_vale_peek(be, iov, 2));
+		net_backend_vale_next(be);
+		net_backend_vale_sync(be);
+		ATF_CHECK_EQ(port.rx_filled, port.desc.rxring->head);
+	}
+	netbe_cleanup(be);
+}
+
+ATF_TC(recv);
+ATF_TC_HEAD(recv, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frontends without batches get whole "
+	    "frames, syncing when there are no more");
+}
+ATF_TC_BODY(recv, tc)
+{
+	char data[PORT_BUF], got[4096];
+	struct iovec iov[3] = { { got, 7 }, { NULL, 0 },
+	    { got + 7, sizeof(got) - 7 } };
+	net_backend_t *be;
+
+	fill(data, sizeof(data));
+	be = backend("vale0:a");
+	ATF_CHECK_EQ(0, netbe_peek_recvlen(be));
+	ATF_CHECK_EQ(0, netbe_recv(be, iov, 3));
+	port_receive(data, 2048, NS_MOREFRAG);
+	port_receive(data, 100, 0);
+	port_receive(data, 70, 0);
+	port_receive(data, 80, 0);
+	port_receive(data, 90, 0);
+	ATF_CHECK_EQ(2148, netbe_peek_recvlen(be));
+	port.rxsyncs = 0;
+	ATF_CHECK_EQ(2148, netbe_recv(be, iov, 3));
+	ATF_CHECK_EQ(0, memcmp(data, got, 2048));
+	ATF_CHECK_EQ(0, memcmp(data, got + 2048, 100));
+	ATF_CHECK_EQ(70, netbe_rx_discard(be));
+	ATF_CHECK_EQ_MSG(7, netbe_recv(be, iov, 1), "not cut to the room");
+	ATF_CHECK_EQ(90, netbe_recv(be, iov, 3));
+	ATF_CHECK_EQ(0, port.rxsyncs);
+	ATF_CHECK_EQ(0, netbe_recv(be, iov, 3));
+	ATF_CHECK_EQ(1, port.rxsyncs);
+	ATF_CHECK_EQ(5, port.desc.rxring->head);
+	netbe_cleanup(be);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, in_place);
+	ATF_TP_ADD_TC(tp, pieces);
+	ATF_TP_ADD_TC(tp, header);
+	ATF_TP_ADD_TC(tp, bounds);
+	ATF_TP_ADD_TC(tp, defer);
+	ATF_TP_ADD_TC(tp, no_room);
+	ATF_TP_ADD_TC(tp, peek);
+	ATF_TP_ADD_TC(tp, peek_skip);
+	ATF_TP_ADD_TC(tp, recv);
+	return (atf_no_error());
+}

@@ -1,0 +1,440 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * compat/bhyve/net_backends.c: finding a backend, and TAP interfaces.  Those
+ * need /dev/net/tun and a network namespace, which the test makes for itself
+ * so that the machine's own network is left alone.
+ */
+
+#include <sys/cdefs.h>
+#include <sys/ioctl.h>
+#include <sys/param.h>
+#include <sys/socket.h>
+
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netpacket/packet.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "config.h"
+#include "net_backends.h"
+#include "net_backends_priv.h"
+
+/* IEEE's EtherType for experiments: nothing else on the interface has it. */
+#define	TEST_ETHERTYPE	0x88b5
+
+/* A backend that remembers what it was asked. */
+static struct {
+	char		 name[32];
+	net_be_rxeof_t	 cb;
+	void		*param;
+	int		 cleanups;
+	bool		 refuse;
+} probe;
+
+static int
+probe_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
+    net_be_rxeof_t cb, void *param)
+{
+
+	ATF_CHECK_EQ(-1, be->fd);
+	ATF_CHECK_EQ(0, *(char *)NET_BE_PRIV(be));
+	strlcpy(probe.name, devname, sizeof(probe.name));
+	probe.cb = cb;
+	probe.param = param;
+	return (probe.refuse ? ENXIO : 0);
+}
+
+static void
+probe_cleanup(struct net_backend *be __unused)
+{
+
+	probe.cleanups++;
+}
+
+static int
+probe_set_cap(struct net_backend *be, uint64_t features,
+    unsigned int vnet_hdr_len)
+{
+
+	be->be_vnet_hdr_len = vnet_hdr_len;
+	return (features == 1 ? 0 : -1);
+}
+
+static struct net_backend probe_backend = {
+	.prefix = "probe",
+	.priv_size = 64,
+	.init = probe_init,
+	.cleanup = probe_cleanup,
+	.set_cap = probe_set_cap,
+};
+DATA_SET(net_backend_set, probe_backend);
+
+static void
+ignore(int fd __unused, enum ev_type type __unused, void *param __unused)
+{
+}
+
+static nvlist_t *
+options(const char *opts)
+{
+	nvlist_t *nvl;
+
+	init_config();
+	nvl = create_config_node("dev");
+	ATF_REQUIRE_EQ(0, netbe_legacy_config(nvl, opts));
+	return (nvl);
+}
+
+ATF_TC(find);
+ATF_TC_HEAD(find, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A backend is found by the beginning "
+	    "of its name or by type");
+}
+ATF_TC_BODY(find, tc)
+{
+	net_backend_t *be;
+
+	ATF_REQUIRE_EQ(0, netbe_init(&be, options("probe7"), ignore, &be));
+	ATF_CHECK_STREQ("probe7", probe.name);
+	ATF_CHECK_EQ(ignore, probe.cb);
+	ATF_CHECK_EQ(&be, probe.param);
+	netbe_cleanup(be);
+	ATF_CHECK_EQ(1, probe.cleanups);
+
+	ATF_REQUIRE_EQ(0, netbe_init(&be, options("eth0,type=probe"), ignore,
+	    NULL));
+	ATF_CHECK_STREQ("eth0", probe.name);
+	netbe_cleanup(be);
+	netbe_cleanup(NULL);
+	ATF_CHECK_EQ(2, probe.cleanups);
+}
+
+ATF_TC(missing);
+ATF_TC_HEAD(missing, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "No backend, an unknown one and one "
+	    "that does not open are errors");
+}
+ATF_TC_BODY(missing, tc)
+{
+	net_backend_t *be;
+
+	be = (void *)1;
+	ATF_CHECK(netbe_init(&be, options(NULL), ignore, NULL) != 0);
+	ATF_CHECK_EQ(NULL, be);
+	be = (void *)1;
+	ATF_CHECK(netbe_init(&be, options("nosuch0"), ignore, NULL) != 0);
+	ATF_CHECK_EQ(NULL, be);
+	ATF_CHECK(netbe_init(&be, options(""), ignore, NULL) != 0);
+	ATF_CHECK(netbe_init(&be, options("probe0,type=nosuch"), ignore,
+	    NULL) != 0);
+	probe.refuse = true;
+	be = (void *)1;
+	ATF_CHECK_EQ(ENXIO, netbe_init(&be, options("probe0"), ignore, NULL));
+	ATF_CHECK_EQ(NULL, be);
+	ATF_CHECK_EQ_MSG(0, probe.cleanups, "what did not open is cleaned up");
+}
+
+ATF_TC(caps);
+ATF_TC_HEAD(caps, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Only the lengths a virtio-net header "
+	    "can have reach the backend");
+}
+ATF_TC_BODY(caps, tc)
+{
+	net_backend_t *be;
+
+	ATF_REQUIRE_EQ(0, netbe_init(&be, options("probe0"), ignore, NULL));
+	ATF_CHECK_EQ(0, netbe_set_cap(be, 1, 12));
+	ATF_CHECK_EQ(12, netbe_get_vnet_hdr_len(be));
+	ATF_CHECK_EQ(0, netbe_set_cap(be, 1, 10));
+	ATF_CHECK_EQ(-1, netbe_set_cap(be, 1, 11));
+	ATF_CHECK_EQ(10, netbe_get_vnet_hdr_len(be));
+	ATF_CHECK_EQ(-1, netbe_set_cap(be, 2, 0));
+	netbe_cleanup(be);
+}
+
+/* A network of our own, or skip. */
+static void
+private_network(void)
+{
+	int fd;
+
+	if (unshare(CLONE_NEWNET) != 0 &&
+	    unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+		atf_tc_skip("no network namespace: %s", strerror(errno));
+	fd = open("/dev/net/tun", O_RDWR);
+	if (fd == -1)
+		atf_tc_skip("/dev/net/tun: %s", strerror(errno));
+	close(fd);
+}
+
+static net_backend_t *
+tap_open(const char *opts, net_be_rxeof_t cb, void *param)
+{
+	net_backend_t *be;
+
+	ATF_REQUIRE_EQ(0, netbe_init(&be, options(opts), cb, param));
+	return (be);
+}
+
+/* The host's end of interface `name': raw frames of our EtherType. */
+static int
+host_end(const char *name)
+{
+	struct sockaddr_ll sll;
+	int s;
+
+	s = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(TEST_ETHERTYPE));
+	ATF_REQUIRE_MSG(s != -1, "AF_PACKET: %s", strerror(errno));
+	memset(&sll, 0, sizeof(sll));
+	sll.sll_family = AF_PACKET;
+	sll.sll_protocol = htons(TEST_ETHERTYPE);
+	sll.sll_ifindex = if_nametoindex(name);
+	ATF_REQUIRE(sll.sll_ifindex != 0);
+	ATF_REQUIRE_EQ(0, bind(s, (struct sockaddr *)&sll, sizeof(sll)));
+	return (s);
+}
+
+static void
+fill(uint8_t *frame, size_t len, uint8_t seed)
+{
+	size_t i;
+
+	memset(frame, 0xff, ETHER_ADDR_LEN);
+	memset(frame + ETHER_ADDR_LEN, 2, ETHER_ADDR_LEN);
+	frame[12] = TEST_ETHERTYPE >> 8;
+	frame[13] = TEST_ETHERTYPE & 0xff;
+	for (i = ETHER_HDR_LEN; i < len; i++)
+		frame[i] = seed + i * 7;
+}
+
+/* The next frame of ours, past what the host's own protocols sent. */
+static ssize_t
+recv_ours(net_backend_t *be, uint8_t *buf, size_t size)
+{
+	struct iovec iov[3] = { { buf, 5 }, { buf + 5, 0 },
+	    { buf + 5, size - 5 } };
+	ssize_t len;
+
+	do {
+		len = netbe_recv(be, iov, nitems(iov));
+	} while (len > 0 && (buf[12] != TEST_ETHERTYPE >> 8 ||
+	    buf[13] != (TEST_ETHERTYPE & 0xff)));
+	return (len);
+}
+
+/* Frames of `len' bytes in both directions. */
+static void
+tap_exchange(net_backend_t *be, int s, size_t len)
+{
+	static uint8_t frame[65536], got[65536];
+	struct iovec iov[2] = { { frame, 20 }, { frame + 20, len - 20 } };
+	struct pollfd pfd = { .fd = s, .events = POLLIN };
+
+	fill(frame, len, len);
+	ATF_REQUIRE_EQ((ssize_t)len, netbe_send(be, iov, nitems(iov)));
+	ATF_REQUIRE_EQ(1, poll(&pfd, 1, 10000));
+	ATF_REQUIRE_EQ((ssize_t)len, recv(s, got, sizeof(got), 0));
+	ATF_CHECK_EQ(0, memcmp(frame, got, len));
+
+	fill(frame, len, len + 1);
+	memset(got, 0, sizeof(got));
+	ATF_REQUIRE_EQ((ssize_t)len, send(s, frame, len, 0));
+	pfd.fd = be->fd;
+	ATF_REQUIRE_EQ(1, poll(&pfd, 1, 10000));
+	ATF_REQUIRE_EQ((ssize_t)len, recv_ours(be, got, sizeof(got)));
+	ATF_CHECK_EQ(0, memcmp(frame, got, len));
+}
+
+ATF_TC(tap);
+ATF_TC_HEAD(tap, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames go through a TAP interface "
+	    "both ways, whole and in order");
+}
+ATF_TC_BODY(tap, tc)
+{
+	static uint8_t frame[1000], got[2000];
+	struct iovec iov = { got, 100 };
+	net_backend_t *be;
+	ssize_t len;
+	int s;
+
+	private_network();
+	be = tap_open("tap0", ignore, NULL);
+	s = host_end("tap0");
+	ATF_CHECK_EQ(0, recv_ours(be, got, sizeof(got)));
+	tap_exchange(be, s, 60);
+	tap_exchange(be, s, 61);
+	tap_exchange(be, s, 1514);
+	ATF_CHECK_EQ(0, recv_ours(be, got, sizeof(got)));
+
+	/* Peeked at, then taken; peeked at, then thrown away. */
+	fill(frame, sizeof(frame), 1);
+	ATF_REQUIRE_EQ(1000, send(s, frame, 1000, 0));
+	ATF_REQUIRE_EQ(500, send(s, frame, 500, 0));
+	ATF_REQUIRE_EQ(300, send(s, frame, 300, 0));
+	ATF_REQUIRE_EQ(200, send(s, frame, 200, 0));
+	while ((len = netbe_peek_recvlen(be)) != 1000 && len > 0)
+		netbe_rx_discard(be);
+	ATF_CHECK_EQ(1000, len);
+	ATF_CHECK_EQ(1000, netbe_peek_recvlen(be));
+	ATF_CHECK_EQ(1000, recv_ours(be, got, sizeof(got)));
+	ATF_CHECK_EQ(0, memcmp(frame, got, 1000));
+	ATF_CHECK_EQ(500, netbe_rx_discard(be));
+	ATF_CHECK_EQ(300, netbe_peek_recvlen(be));
+	ATF_CHECK_EQ_MSG(100, netbe_recv(be, &iov, 1), "not cut to the room");
+	ATF_CHECK_EQ(200, recv_ours(be, got, sizeof(got)));
+	netbe_cleanup(be);
+	ATF_CHECK_EQ_MSG(0, if_nametoindex("tap0"), "left behind");
+}
+
+struct tap_event {
+	net_backend_t	*be;
+	uint8_t		 got[2000];
+	ssize_t		 len;
+	bool		 stalled;
+};
+
+static void
+on_frames(int fd, enum ev_type type, void *param)
+{
+	struct tap_event *te;
+	ssize_t len;
+
+	te = param;
+	ATF_CHECK_EQ(EVF_READ, type);
+	ATF_CHECK_EQ(te->be->fd, fd);
+	ATF_CHECK(!te->stalled);
+	len = recv_ours(te->be, te->got, sizeof(te->got));
+	if (len > 0) {
+		te->len = len;
+		mevent_stop(mevent_loop());
+	}
+}
+
+static void
+on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
+{
+
+	mevent_stop(mevent_loop());
+}
+
+ATF_TC(tap_event);
+ATF_TC_HEAD(tap_event, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "The callback comes with a frame, when "
+	    "receiving is enabled and not before");
+}
+ATF_TC_BODY(tap_event, tc)
+{
+	struct tap_event te = { .stalled = true };
+	struct mevent *clock;
+	uint8_t frame[64];
+	int s;
+
+	private_network();
+	te.be = tap_open("tap0", on_frames, &te);
+	s = host_end("tap0");
+	fill(frame, sizeof(frame), 3);
+	ATF_REQUIRE_EQ(64, send(s, frame, sizeof(frame), 0));
+
+	clock = mevent_add(20, EVF_TIMER, on_clock, NULL);
+	ATF_REQUIRE(clock != NULL);
+	mevent_dispatch();
+	netbe_rx_enable(te.be);
+	netbe_rx_disable(te.be);
+	mevent_dispatch();
+	ATF_CHECK_EQ(0, mevent_delete(clock));
+
+	te.stalled = false;
+	netbe_rx_enable(te.be);
+	mevent_dispatch();
+	ATF_CHECK_EQ(64, te.len);
+	ATF_CHECK_EQ(0, memcmp(frame, te.got, sizeof(frame)));
+	netbe_cleanup(te.be);
+}
+
+ATF_TC(tap_mtu);
+ATF_TC_HEAD(tap_mtu, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "mtu= sets the interface's MTU, and "
+	    "frames of that size go through");
+}
+ATF_TC_BODY(tap_mtu, tc)
+{
+	struct ifreq ifr;
+	net_backend_t *be;
+	int s;
+
+	private_network();
+	be = tap_open("tap0,mtu=9000", ignore, NULL);
+	s = host_end("tap0");
+	memset(&ifr, 0, sizeof(ifr));
+	strlcpy(ifr.ifr_name, "tap0", sizeof(ifr.ifr_name));
+	ATF_REQUIRE_EQ(0, ioctl(s, SIOCGIFMTU, &ifr));
+	ATF_CHECK_EQ(9000, ifr.ifr_mtu);
+	tap_exchange(be, s, 9014);
+	netbe_cleanup(be);
+
+	ATF_CHECK(netbe_init(&be, options("tap0,mtu=x"), ignore, NULL) != 0);
+	ATF_CHECK(netbe_init(&be, options("tap0,mtu=1"), ignore, NULL) != 0);
+	ATF_CHECK(netbe_init(&be, options("tap0,mtu=65537"), ignore, NULL) != 0);
+	ATF_CHECK_EQ_MSG(0, if_nametoindex("tap0"), "left behind");
+}
+
+ATF_TC(tap_errors);
+ATF_TC_HEAD(tap_errors, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "An interface in use, a name too long "
+	    "and an interface of another kind are errors");
+}
+ATF_TC_BODY(tap_errors, tc)
+{
+	net_backend_t *be, *be2;
+
+	private_network();
+	be = tap_open("tap0", ignore, NULL);
+	ATF_CHECK(netbe_init(&be2, options("tap0"), ignore, NULL) != 0);
+	ATF_CHECK_EQ(NULL, be2);
+	ATF_CHECK(netbe_init(&be2, options("tap0123456789012"), ignore,
+	    NULL) != 0);
+	ATF_CHECK(netbe_init(&be2, options("lo,type=tap"), ignore, NULL) != 0);
+	ATF_CHECK_EQ(0, netbe_get_cap(be));
+	ATF_CHECK_EQ(0, netbe_set_cap(be, 0, 0));
+	ATF_CHECK_EQ(-1, netbe_set_cap(be, 0, 12));
+	ATF_CHECK_EQ(-1, netbe_set_cap(be, 1, 0));
+	netbe_cleanup(be);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, find);
+	ATF_TP_ADD_TC(tp, missing);
+	ATF_TP_ADD_TC(tp, caps);
+	ATF_TP_ADD_TC(tp, tap);
+	ATF_TP_ADD_TC(tp, tap_event);
+	ATF_TP_ADD_TC(tp, tap_mtu);
+	ATF_TP_ADD_TC(tp, tap_errors);
+	return (atf_no_error());
+}

@@ -1,0 +1,165 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * valed: e1000 adapters for virtual machines, from a process of their own.
+ *
+ *	 QEMU (vfio-user-pci)		    QEMU
+ *	   | socket   | memory, eventfds      |
+ *	 ..|..........|.......................|............ valed
+ *	 vfu_server  vfu_dma, vfu_irq	     (the same)
+ *	   |          |                       |
+ *	 vfu_device --+-- e82545 model	    e82545 model
+ *		      |			      |
+ *		   net_batch, backend	   backend
+ *		      |			      |
+ *		      +---- VALE switch ------+		libvale
+ *
+ * Where there is no bhyve, valed is in its place: it gives the adapter model
+ * what it needs of a host, and the world vfio-user, by which QEMU takes a
+ * device out of another process as it would take one out of a PCI slot.
+ *
+ * Each VM has a thread, which does all there is to do for it (vm.c); VMs meet
+ * in the switch only, where a port never sees another port's memory.  The
+ * main thread opens sockets, starts the others, gives up the process's rights
+ * and then waits for signals.  A small second process removes the sockets'
+ * names in the end (valed_socket.c).
+ *
+ * Clients are not trusted, and neither are the guests behind them:
+ *
+ *  - What a client sends is checked before it is used, and costs no memory:
+ *    all buffers and tables are of fixed size, and belong to one VM.
+ *  - A client that stalls, floods or breaks off holds up its own thread.
+ *  - Guest memory is mapped only where it cannot vanish (vfu_dma.h).
+ *  - Should all of this fail, the process can open and start nothing.
+ */
+
+#include <sys/param.h>
+#include <sys/resource.h>
+#include <err.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "valed.h"
+#include "vm.h"
+
+/* Signals are taken by the main thread alone, by waiting for them. */
+static void
+signals_block(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGUSR1);
+#ifdef SIGINFO
+	sigaddset(set, SIGINFO);
+#endif
+	sigprocmask(SIG_BLOCK, set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Twenty-odd descriptors a VM: take all that may be had. */
+static void
+limits_raise(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
+/* Seconds on the clock that -v goes by, in ns. */
+static int64_t
+clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (ts.tv_sec * 1000000000LL + ts.tv_nsec);
+}
+
+/* Wait for a signal until `until' on clock_ns(); 0 where none came. */
+static int
+signal_wait(const sigset_t *set, int64_t until)
+{
+	struct timespec ts;
+	int64_t left;
+	int sig;
+
+	left = MAX(until - clock_ns(), 0);
+	ts.tv_sec = left / 1000000000;
+	ts.tv_nsec = left % 1000000000;
+	sig = sigtimedwait(set, NULL, &ts);
+	return (sig == -1 ? 0 : sig);
+}
+
+/* Serve signals, and -v, until one of them ends us. */
+static void
+run(const sigset_t *set, struct vm **vms, const struct valed_options *opt)
+{
+	const int64_t second = 1000000000;
+	int64_t next;
+	int sig;
+
+	next = clock_ns() + second;
+	for (;;) {
+		sig = signal_wait(set, next);
+		if (sig == SIGTERM || sig == SIGINT)
+			return;
+		if (sig != 0)
+			valed_stats_print(vms, opt->vo_nvms);
+		if (clock_ns() < next)
+			continue;
+		next += second;
+		if (opt->vo_verbose)
+			valed_stats_live(vms, opt->vo_nvms);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct valed_options opt;
+	struct vm **vms;
+	sigset_t set;
+	unsigned int i;
+
+	valed_options(argc, argv, &opt);
+	vms = calloc(opt.vo_nvms, sizeof(*vms));
+	if (vms == NULL)
+		err(EX_OSERR, NULL);
+	limits_raise();
+	signals_block(&set);
+	valed_sockets_open(&opt);
+	valed_sockets_guard(&opt);
+	for (i = 0; i < opt.vo_nvms; i++) {
+		vms[i] = vm_start(&opt.vo_vms[i]);
+		if (vms[i] == NULL) {
+			valed_sockets_close();
+			_exit(EX_UNAVAILABLE);
+		}
+	}
+	if (valed_sandbox_enter() == -1) {
+		warn("sandbox");
+		valed_sockets_close();
+		_exit(EX_OSERR);
+	}
+	for (i = 0; i < opt.vo_nvms; i++)
+		vm_go(vms[i]);
+	run(&set, vms, &opt);
+
+	/* The threads may be busy: they end with the process. */
+	valed_sockets_close();
+	fflush(stdout);
+	_exit(EX_OK);
+}

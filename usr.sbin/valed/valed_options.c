@@ -1,0 +1,376 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The command line.  An adapter is described as to bhyve,
+ *
+ *	-s [bus:]slot[:func],e1000,backend[,name=value...]
+ *
+ * and kept in configuration nodes, as there; bhyve takes what it does not
+ * know for granted, valed refuses it.  Everything is checked before anything
+ * is created: a mistake is one line on stderr and EX_USAGE.
+ */
+
+#include <sys/param.h>
+#include <ctype.h>
+#include <err.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "e82545.h"
+#include "net_backends.h"
+#include "net_utils.h"
+#include "pci_emul.h"
+#include "valed.h"
+
+#define	MAXBUS		255
+#define	MAXSLOT		31
+#define	MAXFUNC		7
+
+/* IPv4 needs 68 bytes (RFC 791); Ethernet and VLAN headers take 18. */
+#define	MTU_MIN		68
+#define	MTU_MAX		(E82545_FRAME_MAX - 18)
+#define	ITR_MAX		65535
+
+/* "valeSWITCH:PORT", with its NUL: <net/netmap.h> NETMAP_REQ_IFNAMSIZ. */
+#define	VALE_NAMSIZ	64
+#define	TAP_NAMSIZ	16
+
+static const char usage_text[] =
+    "usage: valed [-hv] -s slot,e1000,backend,path=socket[,option...] ...\n"
+    "\n"
+    "  -s  an adapter: [bus:]slot[:function],e1000,backend,option,...\n"
+    "        backend     vale<switch>:<port> or tap<n>\n"
+    "        path=file   the vfio-user socket, which QEMU connects to\n"
+    "        mac=address the adapter's Ethernet address\n"
+    "        mtu=bytes   longest packet let through, 68 to 16092\n"
+    "        itr=n       least time between interrupts, in units of 256 ns,\n"
+    "                    for guests that set none; 0 to 65535\n"
+    "  -v  print what happened, every second\n"
+    "  -h  print this\n";
+
+/* The -s option being parsed, for messages. */
+static const char *option;
+
+static void __dead2 __printflike(1, 2)
+bad(const char *fmt, ...)
+{
+	char why[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	errx(EX_USAGE, "-s %s: %s", option, why);
+}
+
+/* Decimal number at *p, at most `max'; steps over it.  -1 if there is none. */
+static int
+place_number(const char **p, int max)
+{
+	int n;
+
+	if (!isdigit((unsigned char)**p))
+		return (-1);
+	for (n = 0; isdigit((unsigned char)**p); (*p)++) {
+		n = n * 10 + (**p - '0');
+		if (n > max)
+			return (-1);
+	}
+	return (n);
+}
+
+/* [bus:]slot[:func], which ends at `end'. */
+static void
+parse_place(struct vm_config *vc, const char *s, const char *end, int *bus)
+{
+	int n[3], count;
+	const char *p;
+
+	p = s;
+	for (count = 0; count < 3; count++) {
+		n[count] = place_number(&p, MAXBUS);
+		if (n[count] == -1 || p == end)
+			break;
+		if (*p++ != ':' || count == 2)
+			goto fail;
+	}
+	if (n[count] == -1)
+		goto fail;
+	*bus = count == 2 ? n[0] : 0;
+	vc->vc_slot = count == 2 ? n[1] : n[0];
+	vc->vc_func = count == 0 ? 0 : n[count];
+	if (vc->vc_slot > MAXSLOT || vc->vc_func > MAXFUNC)
+		goto fail;
+	return;
+
+fail:
+	bad("slot \"%.*s\" is not [bus:]slot[:function] with slot 0 to %d, "
+	    "function 0 to %d", (int)(end - s), s, MAXSLOT, MAXFUNC);
+}
+
+static bool
+name_ok(const char *s, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)s[i]) && s[i] != '_' &&
+		    s[i] != '-' && s[i] != '.')
+			return (false);
+	}
+	return (true);
+}
+
+static void
+check_backend(const char *be)
+{
+	const char *colon;
+
+	if (*be == '\0' || strchr(be, '=') != NULL)
+		bad("the port's name is missing");
+	if (strncmp(be, "vale", 4) == 0) {
+		colon = strchr(be, ':');
+		if (colon == NULL || colon[1] == '\0')
+			bad("%s: the port's name is missing "
+			    "(valeSWITCH:PORT)", be);
+		if (!name_ok(be + 4, colon - be - 4) ||
+		    !name_ok(colon + 1, strlen(colon + 1)) ||
+		    strlen(be) >= VALE_NAMSIZ)
+			bad("%s: not a port's name (valeSWITCH:PORT, of "
+			    "letters, digits, '_', '-' and '.')", be);
+	} else if (strncmp(be, "tap", 3) == 0) {
+		if (!name_ok(be, strlen(be)) || strlen(be) >= TAP_NAMSIZ)
+			bad("%s: not an interface's name", be);
+	} else
+		bad("%s: no such backend", be);
+}
+
+/* Every option after the backend is known, has a value, and stands once. */
+static void
+check_names(const char *opts)
+{
+	static const char *const known[] = { "path", "mac", "mtu", "itr" };
+	bool seen[nitems(known)] = { false };
+	const char *p;
+	size_t i, len;
+
+	for (p = opts; p != NULL; p = strchr(p, ',')) {
+		if (*p == ',')
+			p++;
+		len = strcspn(p, ",=");
+		for (i = 0; i < nitems(known); i++) {
+			if (strlen(known[i]) == len &&
+			    memcmp(known[i], p, len) == 0)
+				break;
+		}
+		if (i == nitems(known))
+			bad("unknown option \"%.*s\"", (int)strcspn(p, ","),
+			    p);
+		if (p[len] != '=' || p[len + 1] == ',' || p[len + 1] == '\0')
+			bad("%s=: the value is missing", known[i]);
+		if (seen[i])
+			bad("%s= twice", known[i]);
+		seen[i] = true;
+	}
+}
+
+static uint32_t
+parse_number(nvlist_t *nvl, const char *name, uint32_t min, uint32_t max)
+{
+	const char *errstr, *value;
+	uint32_t n;
+
+	value = get_config_value_node(nvl, name);
+	if (value == NULL)
+		return (0);
+	n = strtonum(value, min, max, &errstr);
+	if (errstr != NULL || !isdigit((unsigned char)*value))
+		bad("%s=%s: not a number from %u to %u", name, value, min,
+		    max);
+	return (n);
+}
+
+/* Two hexadecimal digits six times, with colons. */
+static bool
+parse_mac(const char *s, uint8_t mac[6])
+{
+	static const uint8_t none[6];
+	int i;
+
+	for (i = 0; i < 6; i++, s += 3) {
+		if (!isxdigit((unsigned char)s[0]) ||
+		    !isxdigit((unsigned char)s[1]) ||
+		    s[2] != (i < 5 ? ':' : '\0'))
+			return (false);
+		mac[i] = (uint8_t)strtoul(s, NULL, 16);
+	}
+	return ((mac[0] & 1) == 0 && memcmp(mac, none, sizeof(none)) != 0);
+}
+
+/* The default address depends on the place and, for bhyve's name of the VM,
+   on the port. */
+static void
+default_mac(struct vm_config *vc, int bus)
+{
+	struct pci_devinst pi;
+
+	memset(&pi, 0, sizeof(pi));
+	pi.pi_bus = bus;
+	pi.pi_slot = vc->vc_slot;
+	pi.pi_func = vc->vc_func;
+	set_config_value("name", vc->vc_backend);
+	net_genmac(&pi, vc->vc_mac);
+}
+
+static void
+parse_values(struct vm_config *vc, int bus)
+{
+	const char *value;
+
+	value = get_config_value_node(vc->vc_nvl, "path");
+	if (value == NULL)
+		bad("path= is missing");
+	if (strlcpy(vc->vc_path, value, sizeof(vc->vc_path)) >=
+	    sizeof(vc->vc_path))
+		bad("path=%s: longer than %zu bytes", value,
+		    sizeof(vc->vc_path) - 1);
+	value = get_config_value_node(vc->vc_nvl, "mac");
+	if (value == NULL)
+		default_mac(vc, bus);
+	else if (!parse_mac(value, vc->vc_mac))
+		bad("mac=%s: not a unicast Ethernet address", value);
+	vc->vc_mtu = parse_number(vc->vc_nvl, "mtu", MTU_MIN, MTU_MAX);
+	vc->vc_itr_256ns = parse_number(vc->vc_nvl, "itr", 0, ITR_MAX);
+}
+
+/* One -s, like pci_parse_slot() of bhyve. */
+static void
+parse_slot(struct vm_config *vc, const char *s)
+{
+	const char *conf, *emul, *end;
+	char *backend, node[32];
+	size_t len;
+	int bus;
+
+	option = s;
+	end = s + strcspn(s, ",");
+	parse_place(vc, s, end, &bus);
+	emul = *end == ',' ? end + 1 : end;
+	len = strcspn(emul, ",");
+	if (len == 0)
+		bad("the device is missing");
+	if (len != strlen("e1000") || memcmp(emul, "e1000", len) != 0)
+		bad("unknown device \"%.*s\"", (int)len, emul);
+	conf = emul[len] == ',' ? emul + len + 1 : "";
+
+	len = strcspn(conf, ",");
+	backend = strndup(conf, len);
+	if (backend == NULL)
+		err(EX_OSERR, "-s");
+	check_backend(backend);
+	free(backend);
+	check_names(conf[len] == ',' ? conf + len : NULL);
+
+	snprintf(node, sizeof(node), "pci.%d.%d.%d", bus, vc->vc_slot,
+	    vc->vc_func);
+	if (find_config_node(node) != NULL)
+		bad("slot %d:%d:%d twice", bus, vc->vc_slot, vc->vc_func);
+	vc->vc_nvl = create_config_node(node);
+	if (netbe_legacy_config(vc->vc_nvl, conf) != 0)
+		err(EX_OSERR, "-s");
+	vc->vc_backend = get_config_value_node(vc->vc_nvl, "backend");
+	parse_values(vc, bus);
+}
+
+/* Nothing may be used by two adapters. */
+static void
+check_twice(const struct vm_config *vc, const struct vm_config *other)
+{
+	if (strcmp(vc->vc_backend, other->vc_backend) == 0)
+		bad("%s: port used twice", vc->vc_backend);
+	if (strcmp(vc->vc_path, other->vc_path) == 0)
+		bad("path=%s: used twice", vc->vc_path);
+	if (memcmp(vc->vc_mac, other->vc_mac, sizeof(vc->vc_mac)) == 0)
+		bad("mac=%02x:%02x:%02x:%02x:%02x:%02x: used twice",
+		    vc->vc_mac[0], vc->vc_mac[1], vc->vc_mac[2],
+		    vc->vc_mac[3], vc->vc_mac[4], vc->vc_mac[5]);
+}
+
+static const char *
+port_name(const struct vm_config *vc)
+{
+	const char *colon;
+
+	colon = strchr(vc->vc_backend, ':');
+	return (colon == NULL ? vc->vc_backend : colon + 1);
+}
+
+/* A VM goes by its port's name, or the switch's too if that is not enough. */
+static void
+give_names(struct valed_options *opt)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < opt->vo_nvms; i++) {
+		opt->vo_vms[i].vc_name = port_name(&opt->vo_vms[i]);
+		for (j = 0; j < opt->vo_nvms; j++) {
+			if (j != i && strcmp(port_name(&opt->vo_vms[i]),
+			    port_name(&opt->vo_vms[j])) == 0)
+				opt->vo_vms[i].vc_name =
+				    opt->vo_vms[i].vc_backend;
+		}
+	}
+}
+
+void
+valed_options(int argc, char **argv, struct valed_options *opt)
+{
+	struct vm_config *vc;
+	unsigned int i;
+	int ch;
+
+	memset(opt, 0, sizeof(*opt));
+	opt->vo_vms = calloc(VALED_MAXVMS, sizeof(*opt->vo_vms));
+	if (opt->vo_vms == NULL)
+		err(EX_OSERR, NULL);
+	init_config();
+	opterr = 0;
+	while ((ch = getopt(argc, argv, "+:hs:v")) != -1) {
+		switch (ch) {
+		case 'h':
+			fputs(usage_text, stdout);
+			exit(EX_OK);
+		case 's':
+			if (opt->vo_nvms == VALED_MAXVMS)
+				errx(EX_USAGE, "-s %s: more than %d adapters",
+				    optarg, VALED_MAXVMS);
+			vc = &opt->vo_vms[opt->vo_nvms];
+			parse_slot(vc, optarg);
+			for (i = 0; i < opt->vo_nvms; i++)
+				check_twice(vc, &opt->vo_vms[i]);
+			opt->vo_nvms++;
+			break;
+		case 'v':
+			opt->vo_verbose = true;
+			break;
+		case ':':
+			errx(EX_USAGE, "-%c: the value is missing", optopt);
+		default:
+			errx(EX_USAGE, "unknown option -%c", optopt);
+		}
+	}
+	if (optind < argc)
+		errx(EX_USAGE, "%s: unexpected argument", argv[optind]);
+	if (opt->vo_nvms == 0)
+		errx(EX_USAGE, "-s: at least one adapter is needed");
+	give_names(opt);
+}

@@ -1,0 +1,136 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Giving up rights: see seccomp(2), capabilities(7), and PR_SET_NO_NEW_PRIVS
+ * in prctl(2).  The filter is one for all threads.
+ *
+ * What is on the list is what serving takes: the sockets and descriptors that
+ * are open, memory, threads' synchronization, time, the end.  Opening a file
+ * is answered with EPERM, because libc and the sanitizers try and can do
+ * without; whatever else is not listed kills the process.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <seccomp.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "valed.h"
+
+static const int allowed[] = {
+	/* descriptors that are open */
+	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev),
+	SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(fstatfs),
+	SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
+	SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(shutdown),
+	SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl),
+	SCMP_SYS(timerfd_settime), SCMP_SYS(poll), SCMP_SYS(ppoll),
+	/* memory; mmap and mprotect are below */
+	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
+	/* threads, signals, time */
+	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(gettid),
+	SCMP_SYS(getpid), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(rt_sigtimedwait), SCMP_SYS(rt_sigaction),
+	SCMP_SYS(sigaltstack), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),
+	SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(getrandom),
+	SCMP_SYS(restart_syscall), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
+	/* the end */
+	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(wait4),
+};
+
+/* Tried by libraries that can do without. */
+static const int refused[] = {
+	SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat), SCMP_SYS(stat), SCMP_SYS(lstat),
+	SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(ioctl),
+	SCMP_SYS(prlimit64), SCMP_SYS(sysinfo),
+};
+
+static const int fcntl_allowed[] = {
+	F_GETFL, F_SETFL, F_GETFD, F_SETFD, F_DUPFD_CLOEXEC, F_GET_SEALS,
+};
+
+int
+valed_sandbox_drop(void)
+{
+	struct __user_cap_header_struct h;
+	struct __user_cap_data_struct d[_LINUX_CAPABILITY_U32S_3];
+
+	memset(&h, 0, sizeof(h));
+	memset(d, 0, sizeof(d));
+	h.version = _LINUX_CAPABILITY_VERSION_3;
+	return ((int)syscall(SYS_capset, &h, d));
+}
+
+/* Memory that can be run is never made.  0, or a negative errno. */
+static int
+rules_memory(scmp_filter_ctx ctx)
+{
+	const int calls[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect) };
+	size_t i;
+	int error;
+
+	error = 0;
+	for (i = 0; i < nitems(calls) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 1,
+		    SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	return (error);
+}
+
+static int
+rules(scmp_filter_ctx ctx)
+{
+	size_t i;
+	int error;
+
+	error = rules_memory(ctx);
+	for (i = 0; i < nitems(allowed) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
+	for (i = 0; i < nitems(refused) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
+		    refused[i], 0);
+	for (i = 0; i < nitems(fcntl_allowed) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(fcntl), 1,
+		    SCMP_A1(SCMP_CMP_EQ, fcntl_allowed[i], 0));
+	/* fstat() by another name, without looking anything up. */
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(newfstatat), 1,
+		    SCMP_A3(SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH));
+	return (error);
+}
+
+int
+valed_sandbox_enter(void)
+{
+	scmp_filter_ctx ctx;
+	int error;
+
+	if (valed_sandbox_drop() == -1 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
+		return (-1);
+	ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	if (ctx == NULL) {
+		errno = ENOMEM;
+		return (-1);
+	}
+	error = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
+	if (error == 0)
+		error = rules(ctx);
+	if (error == 0)
+		error = seccomp_load(ctx);
+	seccomp_release(ctx);
+	errno = -error;
+	return (error == 0 ? 0 : -1);
+}

@@ -1,0 +1,195 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The sockets' names in the file system.
+ *
+ * A name is taken under a lock on its directory, so that of two valeds
+ * starting at once one finds the other's socket alive.  A socket nobody
+ * listens to is left over from one that was killed, and is replaced.
+ *
+ * The sandbox allows no file operations, so names are removed by a second
+ * process, which does nothing but wait for the first one's end of a pipe to
+ * close, and so works however that one ends.  It removes what is still ours:
+ * the same inode.
+ */
+
+#include <sys/param.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "valed.h"
+
+static struct socket_name {
+	char		path[sizeof(((struct vm_config *)0)->vc_path)];
+	dev_t		dev;
+	ino_t		ino;
+} *names;
+static unsigned int nnames;
+static int guard_pipe = -1;
+static pid_t guard_pid = -1;
+
+static void
+names_remove(void)
+{
+	struct socket_name *sn;
+	struct stat st;
+
+	for (sn = names; sn < names + nnames; sn++) {
+		if (lstat(sn->path, &st) == 0 && st.st_dev == sn->dev &&
+		    st.st_ino == sn->ino)
+			unlink(sn->path);
+	}
+	nnames = 0;
+}
+
+static void __dead2 __printflike(3, 4)
+fail(int code, const char *path, const char *fmt, ...)
+{
+	char why[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	names_remove();
+	errx(code, "path=%s: %s", path, why);
+}
+
+/* Lock the directory a path is in.  Closing the descriptor unlocks it. */
+static int
+lock_directory(const char *path)
+{
+	char copy[sizeof(names->path)];
+	int fd;
+
+	strlcpy(copy, path, sizeof(copy));
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1 || flock(fd, LOCK_EX) == -1)
+		fail(EX_CANTCREAT, path, "%s", strerror(errno));
+	return (fd);
+}
+
+/* Remove a socket that nobody listens to; give up on anything else. */
+static void
+clear_stale(const struct sockaddr_un *sun)
+{
+	struct stat st;
+	int s;
+
+	if (lstat(sun->sun_path, &st) == -1)
+		return;
+	if (!S_ISSOCK(st.st_mode))
+		fail(EX_CANTCREAT, sun->sun_path, "is there, and not a socket");
+	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s == -1)
+		fail(EX_OSERR, sun->sun_path, "%s", strerror(errno));
+	if (connect(s, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
+	    errno != ECONNREFUSED)
+		fail(EX_UNAVAILABLE, sun->sun_path, "socket in use");
+	close(s);
+	if (unlink(sun->sun_path) == -1)
+		fail(EX_CANTCREAT, sun->sun_path, "%s", strerror(errno));
+}
+
+static int
+socket_open(const char *path)
+{
+	struct sockaddr_un sun;
+	struct stat st;
+	int dir, s;
+
+	memset(&sun, 0, sizeof(sun));
+	sun.sun_family = AF_UNIX;
+	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
+	dir = lock_directory(path);
+	clear_stale(&sun);
+	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s == -1)
+		fail(EX_OSERR, path, "%s", strerror(errno));
+	if (bind(s, (struct sockaddr *)&sun, sizeof(sun)) == -1)
+		fail(EX_CANTCREAT, path, "%s", strerror(errno));
+	if (lstat(path, &st) == 0) {
+		strlcpy(names[nnames].path, path, sizeof(names->path));
+		names[nnames].dev = st.st_dev;
+		names[nnames].ino = st.st_ino;
+		nnames++;
+	}
+	if (listen(s, SOMAXCONN) == -1)
+		fail(EX_OSERR, path, "%s", strerror(errno));
+	close(dir);
+	return (s);
+}
+
+void
+valed_sockets_open(struct valed_options *opt)
+{
+	unsigned int i;
+
+	names = calloc(opt->vo_nvms, sizeof(*names));
+	if (names == NULL)
+		err(EX_OSERR, NULL);
+	for (i = 0; i < opt->vo_nvms; i++)
+		opt->vo_vms[i].vc_listen = socket_open(opt->vo_vms[i].vc_path);
+}
+
+/* The second process. */
+static void __dead2
+guard(int fd)
+{
+	sigset_t all;
+	char c;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	prctl(PR_SET_NAME, "valed-guard");
+	while (read(fd, &c, sizeof(c)) == -1 && errno == EINTR)
+		continue;
+	names_remove();
+	_exit(0);
+}
+
+void
+valed_sockets_guard(const struct valed_options *opt)
+{
+	unsigned int i;
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) == -1 || (guard_pid = fork()) == -1)
+		fail(EX_OSERR, opt->vo_vms[0].vc_path, "%s", strerror(errno));
+	if (guard_pid == 0) {
+		/* Listening here too would make the sockets look alive. */
+		for (i = 0; i < opt->vo_nvms; i++)
+			close(opt->vo_vms[i].vc_listen);
+		close(fds[1]);
+		guard(fds[0]);
+	}
+	close(fds[0]);
+	guard_pipe = fds[1];
+}
+
+void
+valed_sockets_close(void)
+{
+	close(guard_pipe);
+	while (waitpid(guard_pid, NULL, 0) == -1 && errno == EINTR)
+		continue;
+}

@@ -1,0 +1,341 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The commands of vfio-user, all but VERSION: one function each, found through
+ * one table.  Each is handed a payload of at least the length the table says,
+ * checks what is in it, and answers with an errno or a reply.
+ *
+ * The layout of the device is that of every VFIO PCI device: regions and
+ * interrupts have the indexes of <linux/vfio.h>.
+ */
+
+#include <sys/param.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/pci_regs.h>
+#include <string.h>
+
+#include "e82545.h"
+#include "vm.h"
+
+static void
+reply_set(struct vfu_request *req, const void *data, size_t len)
+{
+	memcpy(req->reply, data, len);
+	req->reply_len = len;
+}
+
+static int
+cmd_dma_map(struct vm *vm, struct vfu_request *req)
+{
+	struct vfio_user_dma_map map;
+	const char *why;
+	int error;
+
+	memcpy(&map, req->data, sizeof(map));
+	if (map.argsz < sizeof(map) || req->nfds > 1 || map.flags == 0 ||
+	    (map.flags & ~(VFIO_DMA_MAP_FLAG_READ |
+	    VFIO_DMA_MAP_FLAG_WRITE)) != 0)
+		return (EINVAL);
+	error = vfu_dma_map(&vm->dma, req->nfds == 1 ? req->fds[0] : -1,
+	    map.offset, map.address, map.size, map.flags ==
+	    (VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE), &why);
+	if (error != 0)
+		vm_log(vm, "memory at %#" PRIx64 ", size %#" PRIx64
+		    ", refused: %s", map.address, map.size, why);
+	else
+		vm_count(vm, VM_C_DMA_MAP);
+	return (error);
+}
+
+static int
+cmd_dma_unmap(struct vm *vm, struct vfu_request *req)
+{
+	struct vfio_user_dma_unmap unmap;
+	int error;
+
+	memcpy(&unmap, req->data, sizeof(unmap));
+	if (unmap.argsz < sizeof(unmap))
+		return (EINVAL);
+	error = 0;
+	e82545_pause(vm->dev);
+	if (unmap.flags == 0)
+		error = vfu_dma_unmap(&vm->dma, unmap.address, unmap.size);
+	else if (unmap.flags == VFIO_DMA_UNMAP_FLAG_ALL &&
+	    unmap.address == 0 && unmap.size == 0)
+		vfu_dma_clear(&vm->dma);
+	else
+		error = EINVAL;
+	e82545_resume(vm->dev);
+	if (error != 0)
+		return (error);
+	vm_count(vm, VM_C_DMA_UNMAP);
+	reply_set(req, &unmap, sizeof(unmap));
+	return (0);
+}
+
+static int
+cmd_device_info(struct vm *vm __unused, struct vfu_request *req)
+{
+	struct vfio_user_device_info info;
+
+	memcpy(&info, req->data, sizeof(info));
+	if (info.argsz < sizeof(info))
+		return (EINVAL);
+	info.argsz = sizeof(info);
+	info.flags = VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI;
+	info.num_regions = VFIO_PCI_NUM_REGIONS;
+	info.num_irqs = VFIO_PCI_NUM_IRQS;
+	reply_set(req, &info, sizeof(info));
+	return (0);
+}
+
+/* Size of a region in bytes; 0 for one that the device does not have. */
+static uint64_t
+region_size(uint32_t region)
+{
+	switch (region) {
+	case VFIO_PCI_BAR0_REGION_INDEX + E82545_BAR_MEM:
+		return (E82545_BAR_MEM_SIZE);
+	case VFIO_PCI_BAR0_REGION_INDEX + E82545_BAR_IO:
+		return (E82545_BAR_IO_SIZE);
+	case VFIO_PCI_CONFIG_REGION_INDEX:
+		return (VFU_PCI_SIZE);
+	default:
+		return (0);
+	}
+}
+
+static int
+cmd_region_info(struct vm *vm __unused, struct vfu_request *req)
+{
+	struct vfio_user_region_info info;
+
+	memcpy(&info, req->data, sizeof(info));
+	if (info.argsz < sizeof(info) || info.index >= VFIO_PCI_NUM_REGIONS)
+		return (EINVAL);
+	info.argsz = sizeof(info);
+	info.size = region_size(info.index);
+	info.flags = info.size == 0 ? 0 :
+	    VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
+	info.cap_offset = 0;
+	info.offset = 0;
+	reply_set(req, &info, sizeof(info));
+	return (0);
+}
+
+static int
+cmd_irq_info(struct vm *vm __unused, struct vfu_request *req)
+{
+	struct vfio_user_irq_info info;
+	int error;
+
+	memcpy(&info, req->data, sizeof(info));
+	if (info.argsz < sizeof(info))
+		return (EINVAL);
+	error = vfu_irq_info(&info);
+	if (error != 0)
+		return (error);
+	info.argsz = sizeof(info);
+	reply_set(req, &info, sizeof(info));
+	return (0);
+}
+
+static int
+cmd_set_irqs(struct vm *vm, struct vfu_request *req)
+{
+	struct vfio_user_irq_set set;
+
+	memcpy(&set, req->data, sizeof(set));
+	if (set.argsz < sizeof(set))
+		return (EINVAL);
+	return (vfu_irq_set(&vm->irq, &set, req->data + sizeof(set),
+	    req->len - sizeof(set), req->fds, req->nfds));
+}
+
+/* The command register has been written: what follows from it. */
+static void
+config_changed(struct vm *vm, bool was_master)
+{
+	vfu_irq_intx_disable(&vm->irq, vfu_pci_intx_disabled(&vm->pci));
+	if (!was_master && vfu_pci_busmaster(&vm->pci))
+		vm->tx_wanted = vm->rx_wanted = true;
+}
+
+/* Whether [offset, offset + count) can be accessed in a region. */
+static bool
+region_ok(uint32_t region, uint64_t offset, uint32_t count)
+{
+	uint64_t size;
+
+	size = region_size(region);
+	if (count == 0 || count > size || offset > size - count)
+		return (false);
+	/* Registers are accessed in the sizes a CPU has. */
+	return (region == VFIO_PCI_CONFIG_REGION_INDEX ||
+	    (count <= 8 && powerof2(count)));
+}
+
+static int
+region_write(struct vm *vm, uint32_t region, uint64_t offset, uint32_t count,
+    const uint8_t *data)
+{
+	uint64_t value;
+	uint32_t i;
+	bool master;
+
+	if (!region_ok(region, offset, count))
+		return (EINVAL);
+	if (region == VFIO_PCI_CONFIG_REGION_INDEX) {
+		master = vfu_pci_busmaster(&vm->pci);
+		vfu_pci_write(&vm->pci, offset, data, count);
+		config_changed(vm, master);
+		return (0);
+	}
+	value = 0;
+	for (i = 0; i < count; i++)
+		value |= (uint64_t)data[i] << (8 * i);
+	e82545_write(vm->dev, region - VFIO_PCI_BAR0_REGION_INDEX, offset,
+	    count, value);
+	return (0);
+}
+
+static int
+cmd_region_read(struct vm *vm, struct vfu_request *req)
+{
+	struct vfio_user_region_rw rw;
+	uint64_t value;
+	uint8_t *data;
+	uint32_t i;
+
+	memcpy(&rw, req->data, sizeof(rw));
+	if (rw.count > VFU_XFER_MAX ||
+	    !region_ok(rw.region, rw.offset, rw.count))
+		return (EINVAL);
+	reply_set(req, &rw, sizeof(rw));
+	data = req->reply + sizeof(rw);
+	req->reply_len += rw.count;
+	if (rw.region == VFIO_PCI_CONFIG_REGION_INDEX) {
+		vfu_pci_read(&vm->pci, rw.offset, data, rw.count);
+		return (0);
+	}
+	value = e82545_read(vm->dev, rw.region - VFIO_PCI_BAR0_REGION_INDEX,
+	    rw.offset, rw.count);
+	for (i = 0; i < rw.count; i++)
+		data[i] = (uint8_t)(value >> (8 * i));
+	return (0);
+}
+
+static int
+cmd_region_write(struct vm *vm, struct vfu_request *req)
+{
+	struct vfio_user_region_rw rw;
+	int error;
+
+	memcpy(&rw, req->data, sizeof(rw));
+	if (req->len - sizeof(rw) != rw.count)
+		return (EINVAL);
+	error = region_write(vm, rw.region, rw.offset, rw.count,
+	    req->data + sizeof(rw));
+	if (error == 0)
+		reply_set(req, &rw, sizeof(rw));
+	return (error);
+}
+
+static int
+cmd_write_multi(struct vm *vm, struct vfu_request *req)
+{
+	struct vfio_user_write_multi multi;
+	struct vfio_user_write_one one;
+	const uint8_t *p;
+	uint64_t i;
+	int error;
+
+	memcpy(&multi, req->data, sizeof(multi));
+	if (multi.wr_cnt > VFIO_USER_MULTI_MAX ||
+	    req->len != sizeof(multi) + multi.wr_cnt * sizeof(one))
+		return (EINVAL);
+	p = req->data + sizeof(multi);
+	for (i = 0; i < multi.wr_cnt; i++, p += sizeof(one)) {
+		memcpy(&one, p, sizeof(one));
+		if (one.count > sizeof(one.data))
+			return (EINVAL);
+		error = region_write(vm, one.region, one.offset, one.count,
+		    one.data);
+		if (error != 0)
+			return (error);
+	}
+	reply_set(req, &multi, sizeof(multi));
+	return (0);
+}
+
+static int
+cmd_reset(struct vm *vm, struct vfu_request *req __unused)
+{
+	vm_reset(vm);
+	return (0);
+}
+
+static int
+cmd_unsupported(struct vm *vm __unused, struct vfu_request *req __unused)
+{
+	return (ENOTSUP);
+}
+
+/* Not a client's to send, or not twice. */
+static int
+cmd_invalid(struct vm *vm __unused, struct vfu_request *req __unused)
+{
+	return (EINVAL);
+}
+
+#define	AND_DATA	true
+static const struct vfu_cmd {
+	int	(*fn)(struct vm *vm, struct vfu_request *req);
+	size_t	len;			/* of the payload, bytes */
+	bool	more;			/* variable data follows */
+} vfu_cmds[] = {
+	[VFIO_USER_VERSION] = { cmd_invalid, 0, AND_DATA },
+	[VFIO_USER_DMA_MAP] =
+	    { cmd_dma_map, sizeof(struct vfio_user_dma_map), false },
+	[VFIO_USER_DMA_UNMAP] =
+	    { cmd_dma_unmap, sizeof(struct vfio_user_dma_unmap), false },
+	[VFIO_USER_DEVICE_GET_INFO] =
+	    { cmd_device_info, sizeof(struct vfio_user_device_info), false },
+	[VFIO_USER_DEVICE_GET_REGION_INFO] =
+	    { cmd_region_info, sizeof(struct vfio_user_region_info), false },
+	[VFIO_USER_DEVICE_GET_REGION_IO_FDS] = { cmd_unsupported, sizeof(struct
+	    vfio_user_region_io_fds), false },
+	[VFIO_USER_DEVICE_GET_IRQ_INFO] =
+	    { cmd_irq_info, sizeof(struct vfio_user_irq_info), false },
+	[VFIO_USER_DEVICE_SET_IRQS] =
+	    { cmd_set_irqs, sizeof(struct vfio_user_irq_set), AND_DATA },
+	[VFIO_USER_REGION_READ] =
+	    { cmd_region_read, sizeof(struct vfio_user_region_rw), false },
+	[VFIO_USER_REGION_WRITE] =
+	    { cmd_region_write, sizeof(struct vfio_user_region_rw), AND_DATA },
+	[VFIO_USER_DMA_READ] = { cmd_invalid, 0, AND_DATA },
+	[VFIO_USER_DMA_WRITE] = { cmd_invalid, 0, AND_DATA },
+	[VFIO_USER_DEVICE_RESET] = { cmd_reset, 0, false },
+	[VFIO_USER_REGION_WRITE_MULTI] =
+	    { cmd_write_multi, sizeof(struct vfio_user_write_multi), AND_DATA },
+};
+
+int
+vfu_command(struct vm *vm, struct vfu_request *req)
+{
+	const struct vfu_cmd *c;
+	unsigned int command;
+
+	command = req->header->command;
+	if (command >= nitems(vfu_cmds) || vfu_cmds[command].fn == NULL)
+		return (cmd_unsupported(vm, req));
+	c = &vfu_cmds[command];
+	if (req->len < c->len || (req->len > c->len && !c->more))
+		return (EINVAL);
+	return (c->fn(vm, req));
+}

@@ -1,0 +1,284 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Interrupts to the client; see vfu_irq.h.  Linux's VFIO documentation and
+ * <linux/vfio.h> define what SET_IRQS means.
+ */
+
+#include <sys/types.h>
+#include <sys/stat.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "mevent.h"
+#include "vfu_irq.h"
+
+void
+vfu_irq_init(struct vfu_irq *irq)
+{
+	irq->intx_fd = irq->msi_fd = irq->unmask_fd = -1;
+	irq->unmask_ev = NULL;
+	irq->level = irq->masked = irq->intx_disabled = false;
+	irq->sent = irq->unmasked = 0;
+}
+
+static void
+irq_drop(int *fd)
+{
+	if (*fd != -1)
+		close(*fd);
+	*fd = -1;
+}
+
+/*
+ * Put an event into the client's descriptor.  That one may be full or bad;
+ * then the event is the client's to miss.
+ */
+static void
+irq_signal(struct vfu_irq *irq, int fd)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	n = write(fd, &one, sizeof(one));
+	if (n == (ssize_t)sizeof(one))
+		__atomic_fetch_add(&irq->sent, 1, __ATOMIC_RELAXED);
+}
+
+/* Send an INTx event if one is due. */
+static void
+irq_intx(struct vfu_irq *irq)
+{
+	if (!irq->level || irq->masked || irq->intx_disabled ||
+	    irq->intx_fd == -1)
+		return;
+	irq->masked = true;
+	irq_signal(irq, irq->intx_fd);
+}
+
+static void
+irq_unmask(struct vfu_irq *irq)
+{
+	__atomic_fetch_add(&irq->unmasked, 1, __ATOMIC_RELAXED);
+	irq->masked = false;
+	irq_intx(irq);
+}
+
+void
+vfu_irq_level(struct vfu_irq *irq, bool level)
+{
+	irq->level = level;
+	if (irq->msi_fd == -1)
+		irq_intx(irq);
+	else if (level)
+		irq_signal(irq, irq->msi_fd);
+}
+
+void
+vfu_irq_intx_disable(struct vfu_irq *irq, bool disabled)
+{
+	irq->intx_disabled = disabled;
+	if (irq->msi_fd == -1)
+		irq_intx(irq);
+}
+
+int
+vfu_irq_info(struct vfio_user_irq_info *info)
+{
+	switch (info->index) {
+	case VFIO_PCI_INTX_IRQ_INDEX:
+		info->flags = VFIO_IRQ_INFO_EVENTFD | VFIO_IRQ_INFO_MASKABLE |
+		    VFIO_IRQ_INFO_AUTOMASKED;
+		info->count = 1;
+		return (0);
+	case VFIO_PCI_MSI_IRQ_INDEX:
+		info->flags = VFIO_IRQ_INFO_EVENTFD | VFIO_IRQ_INFO_NORESIZE;
+		info->count = 1;
+		return (0);
+	case VFIO_PCI_MSIX_IRQ_INDEX:
+	case VFIO_PCI_REQ_IRQ_INDEX:
+		info->flags = 0;
+		info->count = 0;
+		return (0);
+	default:
+		/* ERR included: a conventional PCI device reports no errors. */
+		return (EINVAL);
+	}
+}
+
+static void
+irq_unmask_event(int fd, enum ev_type type __attribute__((__unused__)),
+    void *arg)
+{
+	struct vfu_irq *irq = arg;
+	uint64_t n;
+
+	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
+		irq_unmask(irq);
+}
+
+static void
+irq_drop_unmask(struct vfu_irq *irq)
+{
+	if (irq->unmask_ev != NULL)
+		mevent_delete(irq->unmask_ev);
+	irq->unmask_ev = NULL;
+	irq_drop(&irq->unmask_fd);
+}
+
+void
+vfu_irq_clear(struct vfu_irq *irq)
+{
+	irq_drop_unmask(irq);
+	irq_drop(&irq->intx_fd);
+	irq_drop(&irq->msi_fd);
+	irq->masked = irq->intx_disabled = false;
+}
+
+/*
+ * Take an event descriptor from the client.  Anonymous inodes have no file
+ * type, so this keeps out files, pipes and sockets, which could block us.
+ */
+static int
+irq_take(int *slot, int *fd)
+{
+	struct stat st;
+
+	if (fstat(*fd, &st) == -1 || (st.st_mode & S_IFMT) != 0 ||
+	    fcntl(*fd, F_SETFL, O_NONBLOCK) == -1)
+		return (EINVAL);
+	irq_drop(slot);
+	*slot = *fd;
+	*fd = -1;
+	return (0);
+}
+
+/* TRIGGER: where events go, or one event for a test. */
+static int
+irq_set_trigger(struct vfu_irq *irq, int *slot, bool eventfd, bool act,
+    int *fds, int nfds)
+{
+	int error;
+
+	if (!eventfd) {
+		if (act && *slot != -1)
+			irq_signal(irq, *slot);
+		return (0);
+	}
+	if (nfds == 0) {
+		irq_drop(slot);
+		return (0);
+	}
+	error = irq_take(slot, &fds[0]);
+	if (error != 0)
+		return (error);
+	if (slot == &irq->intx_fd) {
+		irq->masked = false;
+		irq_intx(irq);
+	}
+	return (0);
+}
+
+/* UNMASK, now or whenever the client's event comes. */
+static int
+irq_set_unmask(struct vfu_irq *irq, bool eventfd, bool act, int *fds,
+    int nfds)
+{
+	int error;
+
+	if (!eventfd) {
+		if (act)
+			irq_unmask(irq);
+		return (0);
+	}
+	irq_drop_unmask(irq);
+	if (nfds == 0)
+		return (0);
+	error = irq_take(&irq->unmask_fd, &fds[0]);
+	if (error != 0)
+		return (error);
+	irq->unmask_ev = mevent_add(irq->unmask_fd, EVF_READ, irq_unmask_event,
+	    irq);
+	if (irq->unmask_ev == NULL) {
+		irq_drop(&irq->unmask_fd);
+		return (EINVAL);
+	}
+	return (0);
+}
+
+int
+vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
+    const uint8_t *data, size_t len, int *fds, int nfds)
+{
+	bool act, eventfd, intx;
+	uint32_t action;
+	int *slot;
+
+	switch (set->index) {
+	case VFIO_PCI_INTX_IRQ_INDEX:
+		slot = &irq->intx_fd;
+		intx = true;
+		break;
+	case VFIO_PCI_MSI_IRQ_INDEX:
+		slot = &irq->msi_fd;
+		intx = false;
+		break;
+	default:
+		return (EINVAL);
+	}
+	if ((set->flags & ~(VFIO_IRQ_SET_DATA_TYPE_MASK |
+	    VFIO_IRQ_SET_ACTION_TYPE_MASK)) != 0 || set->start != 0)
+		return (EINVAL);
+
+	action = set->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
+	switch (set->flags & VFIO_IRQ_SET_DATA_TYPE_MASK) {
+	case VFIO_IRQ_SET_DATA_NONE:
+		if (set->count == 0 && action == VFIO_IRQ_SET_ACTION_TRIGGER &&
+		    nfds == 0) {
+			/* The interrupt is switched off altogether. */
+			if (intx)
+				irq_drop_unmask(irq);
+			irq_drop(slot);
+			return (0);
+		}
+		act = true;
+		eventfd = false;
+		break;
+	case VFIO_IRQ_SET_DATA_BOOL:
+		if (len < 1)
+			return (EINVAL);
+		act = data[0] != 0;
+		eventfd = false;
+		break;
+	case VFIO_IRQ_SET_DATA_EVENTFD:
+		act = false;
+		eventfd = true;
+		break;
+	default:
+		return (EINVAL);
+	}
+	if (set->count != 1 || nfds > (eventfd ? 1 : 0))
+		return (EINVAL);
+
+	switch (action) {
+	case VFIO_IRQ_SET_ACTION_TRIGGER:
+		return (irq_set_trigger(irq, slot, eventfd, act, fds, nfds));
+	case VFIO_IRQ_SET_ACTION_UNMASK:
+		if (!intx)
+			return (EINVAL);
+		return (irq_set_unmask(irq, eventfd, act, fds, nfds));
+	case VFIO_IRQ_SET_ACTION_MASK:
+		if (!intx || eventfd)
+			return (ENOTSUP);
+		if (act)
+			irq->masked = true;
+		return (0);
+	default:
+		return (EINVAL);
+	}
+}

@@ -1,0 +1,366 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The client's connection: accepting it, framing, replies, and its end.  See
+ * vfu_server.h; spec "Socket", "Header" and "Socket Disconnection Behavior".
+ *
+ * A client that breaks the framing is dropped: nothing after it could be
+ * trusted.  One that frames correctly but asks for nonsense gets an error.
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mevent.h"
+#include "valed.h"
+#include "vm.h"
+
+static void	server_readable(int fd, enum ev_type type, void *arg);
+static void	server_writable(int fd, enum ev_type type, void *arg);
+
+static void
+server_close_fds(struct vfu_server *srv)
+{
+	int i;
+
+	for (i = 0; i < srv->nfds; i++) {
+		if (srv->fds[i] != -1)
+			close(srv->fds[i]);
+	}
+	srv->nfds = 0;
+}
+
+static void
+server_drop(struct vm *vm)
+{
+	struct vfu_server *srv = &vm->server;
+
+	mevent_delete(srv->read_ev);
+	mevent_delete(srv->write_ev);
+	close(srv->fd);
+	srv->fd = -1;
+	server_close_fds(srv);
+	vm_count(vm, VM_C_DISCONNECT);
+	vm_detach(vm);
+}
+
+/* The client has broken the framing: say how, and let the caller drop it. */
+static void
+server_broken(struct vm *vm, const char *how)
+{
+	vm_log(vm, "client dropped: %s", how);
+	vm_count(vm, VM_C_BROKEN);
+	vm->server.broken = true;
+}
+
+/* Whether the client has closed its end, which we may yet have to notice. */
+static bool
+server_left(const struct vfu_server *srv)
+{
+	struct pollfd pfd;
+
+	pfd.fd = srv->fd;
+	pfd.events = 0;
+	return (poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLHUP) != 0);
+}
+
+static void
+server_accept(int fd, enum ev_type type __unused, void *arg)
+{
+	struct vm *vm = arg;
+	struct vfu_server *srv = &vm->server;
+	int s;
+
+	s = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (s == -1)
+		return;
+	if (srv->fd != -1 && server_left(srv))
+		server_drop(vm);
+	if (srv->fd != -1) {
+		vm_count(vm, VM_C_REFUSED);
+		vm_log(vm, "second client refused");
+		close(s);
+		return;
+	}
+	srv->read_ev = mevent_add(s, EVF_READ, server_readable, vm);
+	if (srv->read_ev == NULL)
+		goto fail;
+	srv->write_ev = mevent_add_disabled(s, EVF_WRITE, server_writable, vm);
+	if (srv->write_ev == NULL)
+		goto fail_read;
+	srv->fd = s;
+	srv->blocked = srv->negotiated = srv->broken = false;
+	srv->nfds = 0;
+	srv->in_len = srv->out_len = 0;
+	vm_count(vm, VM_C_CONNECT);
+	vm_attach(vm);
+	return;
+
+fail_read:
+	mevent_delete(srv->read_ev);
+fail:
+	vm_log(vm, "client refused: out of resources");
+	close(s);
+}
+
+int
+vfu_server_init(struct vm *vm)
+{
+	vm->server.fd = -1;
+	vm->server.listen_ev = mevent_add(vm->config->vc_listen, EVF_READ,
+	    server_accept, vm);
+	return (vm->server.listen_ev == NULL ? errno : 0);
+}
+
+/*
+ * Send what has gathered.  Whatever the socket does not take waits, and
+ * nothing more is read until it is gone.
+ */
+static void
+server_flush(struct vm *vm)
+{
+	struct vfu_server *srv = &vm->server;
+	ssize_t n;
+
+	if (srv->out_len == 0)
+		return;
+	n = send(srv->fd, srv->out, srv->out_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	vm_count(vm, VM_C_SEND);
+	if (n == -1) {
+		if (errno != EAGAIN && errno != EINTR) {
+			srv->broken = true;
+			return;
+		}
+		n = 0;
+	}
+	srv->out_len -= n;
+	memmove(srv->out, srv->out + n, srv->out_len);
+	if ((srv->out_len > 0) == srv->blocked)
+		return;
+	srv->blocked = !srv->blocked;
+	if (srv->blocked) {
+		mevent_disable(srv->read_ev);
+		mevent_enable(srv->write_ev);
+	} else {
+		mevent_disable(srv->write_ev);
+		mevent_enable(srv->read_ev);
+	}
+}
+
+/* Carry out one whole message, and queue its reply. */
+static void
+server_message(struct vm *vm, const struct vfio_user_header *h,
+    const uint8_t *data, int *fds, int nfds)
+{
+	struct vfu_server *srv = &vm->server;
+	struct vfio_user_header reply;
+	struct vfu_request req;
+	int error;
+
+	vm_count(vm, VM_C_MESSAGE);
+	req.header = h;
+	req.data = data;
+	req.len = h->size - sizeof(*h);
+	req.fds = fds;
+	req.nfds = nfds;
+	req.reply = srv->out + srv->out_len + sizeof(reply);
+	req.reply_len = 0;
+
+	if (srv->negotiated)
+		error = vfu_command(vm, &req);
+	else if (h->command != VFIO_USER_VERSION) {
+		server_broken(vm, "command before VERSION");
+		return;
+	} else {
+		error = vfu_version(vm, &req);
+		if (error == 0)
+			srv->negotiated = true;
+		else
+			server_broken(vm, "no common version");
+	}
+	if (error != 0) {
+		vm_count(vm, VM_C_ERROR);
+		req.reply_len = 0;
+	}
+	if ((h->flags & VFIO_USER_F_NO_REPLY) != 0) {
+		vm_count(vm, VM_C_POSTED);
+		return;
+	}
+	reply.id = h->id;
+	reply.command = h->command;
+	reply.size = sizeof(reply) + req.reply_len;
+	reply.flags = VFIO_USER_F_REPLY | (error != 0 ? VFIO_USER_F_ERROR : 0);
+	reply.error = error;
+	memcpy(srv->out + srv->out_len, &reply, sizeof(reply));
+	srv->out_len += reply.size;
+}
+
+/*
+ * The size of the message at `p', of which `len' bytes are there; 0 when that
+ * is not known yet, or the client is broken.
+ */
+static size_t
+server_frame(struct vm *vm, const uint8_t *p, size_t len,
+    struct vfio_user_header *h)
+{
+	if (len < sizeof(*h))
+		return (0);
+	memcpy(h, p, sizeof(*h));
+	if (h->size < sizeof(*h) || h->size > VFU_MSG_MAX) {
+		server_broken(vm, "message of impossible size");
+		return (0);
+	}
+	if ((h->flags & VFIO_USER_F_TYPE) != VFIO_USER_F_COMMAND) {
+		server_broken(vm, "not a command");
+		return (0);
+	}
+	return (h->size);
+}
+
+/* Carry out all whole messages there are, as long as replies have room. */
+static void
+server_parse(struct vm *vm)
+{
+	struct vfu_server *srv = &vm->server;
+	struct vfio_user_header h;
+	size_t pos, size;
+	bool owner;
+
+	pos = 0;
+	while (!srv->broken) {
+		size = server_frame(vm, srv->in + pos, srv->in_len - pos, &h);
+		if (size == 0 || size > srv->in_len - pos)
+			break;
+		if (sizeof(srv->out) - srv->out_len < VFU_REPLY_MAX) {
+			server_flush(vm);
+			if (srv->blocked || srv->broken)
+				break;
+		}
+		owner = srv->nfds > 0 && srv->fd_pos <= pos + size;
+		server_message(vm, &h, srv->in + pos + sizeof(h), srv->fds,
+		    owner ? srv->nfds : 0);
+		if (owner)
+			server_close_fds(srv);
+		pos += size;
+	}
+	srv->in_len -= pos;
+	memmove(srv->in, srv->in + pos, srv->in_len);
+	if (srv->nfds > 0)
+		srv->fd_pos -= pos;
+}
+
+/* After messages were handled: replies first, then the work they asked for. */
+static void
+server_finish(struct vm *vm)
+{
+	if (!vm->server.broken || vm->server.out_len > 0)
+		server_flush(vm);
+	if (vm->server.broken)
+		server_drop(vm);
+	else
+		vm_work(vm);
+}
+
+/* Collect the descriptors that came with a recvmsg(2). */
+static void
+server_take_fds(struct vm *vm, struct msghdr *msg)
+{
+	struct vfu_server *srv = &vm->server;
+	struct cmsghdr *c;
+	size_t i, n;
+	int fd;
+
+	for (c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < n; i++) {
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int),
+			    sizeof(int));
+			if (srv->nfds == VFU_FDS_MAX) {
+				close(fd);
+				server_broken(vm, "too many descriptors");
+			} else
+				srv->fds[srv->nfds++] = fd;
+		}
+		srv->fd_pos = srv->in_len;
+	}
+	if ((msg->msg_flags & MSG_CTRUNC) != 0)
+		server_broken(vm, "too many descriptors");
+}
+
+/*
+ * How much to read.  The kernel ends a read with the bytes that descriptors
+ * came with, so these are the last message's of what is there.  While that
+ * one is incomplete no more is read than belongs to it: descriptors of the
+ * next must not be mixed up with its own.
+ */
+static size_t
+server_room(const struct vfu_server *srv)
+{
+	struct vfio_user_header h;
+
+	if (srv->nfds == 0)
+		return (sizeof(srv->in) - srv->in_len);
+	if (srv->in_len < sizeof(h))
+		return (sizeof(h) - srv->in_len);
+	memcpy(&h, srv->in, sizeof(h));
+	return (h.size - srv->in_len);
+}
+
+static void
+server_readable(int fd, enum ev_type type __unused, void *arg)
+{
+	struct vm *vm = arg;
+	struct vfu_server *srv = &vm->server;
+	union {
+		struct cmsghdr	align;
+		char		buf[CMSG_SPACE(VFU_FDS_MAX * sizeof(int))];
+	} control;
+	struct msghdr msg;
+	struct iovec iov;
+	ssize_t n;
+
+	iov.iov_base = srv->in + srv->in_len;
+	iov.iov_len = server_room(srv);
+	memset(&msg, 0, sizeof(msg));
+	msg.msg_iov = &iov;
+	msg.msg_iovlen = 1;
+	msg.msg_control = control.buf;
+	msg.msg_controllen = sizeof(control.buf);
+	n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	vm_count(vm, VM_C_RECV);
+	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		server_drop(vm);
+		return;
+	}
+	srv->in_len += n;
+	server_take_fds(vm, &msg);
+	if (!srv->broken)
+		server_parse(vm);
+	server_finish(vm);
+}
+
+/* The client reads its replies again: send the rest, then go on. */
+static void
+server_writable(int fd __unused, enum ev_type type __unused, void *arg)
+{
+	struct vm *vm = arg;
+	struct vfu_server *srv = &vm->server;
+
+	server_flush(vm);
+	if (!srv->blocked && !srv->broken)
+		server_parse(vm);
+	server_finish(vm);
+}

@@ -1,0 +1,403 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * One virtual machine: its thread, and what the adapter model asks of its
+ * host.  See vm.h.
+ *
+ * The thread plays all of the model's parts.  Register accesses come out of
+ * the client's messages; when all that had arrived are done, vm_work() sends
+ * and receives one batch each.  What is left over after a batch is asked for
+ * again through an event of our own, so that neither direction, nor the
+ * client, has to wait for the others to run dry.
+ */
+
+#include <sys/param.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "e82545.h"
+#include "mevent.h"
+#include "net_backends.h"
+#include "net_batch.h"
+#include "valed.h"
+#include "vm.h"
+
+/* What mtu= leaves out: the Ethernet header with one VLAN tag, bytes. */
+#define	FRAME_HEADER	18
+/* Lines of log a second. */
+#define	LOG_LIMIT	10
+#define	NS_PER_S	1000000000ULL
+
+static uint64_t
+vm_now(void *arg __unused)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (ts.tv_sec * NS_PER_S + ts.tv_nsec);
+}
+
+static void *
+vm_map(void *arg, uint64_t gpa, size_t len)
+{
+	struct vm *vm = arg;
+
+	return (vfu_dma_addr(&vm->dma, gpa, len));
+}
+
+static void
+vm_intr(void *arg, bool asserted)
+{
+	struct vm *vm = arg;
+
+	vfu_irq_level(&vm->irq, asserted);
+}
+
+static void
+vm_timer(void *arg, uint64_t when_ns)
+{
+	struct vm *vm = arg;
+	struct itimerspec its;
+
+	memset(&its, 0, sizeof(its));
+	its.it_value.tv_sec = when_ns / NS_PER_S;
+	its.it_value.tv_nsec = when_ns % NS_PER_S;
+	timerfd_settime(vm->timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
+}
+
+static void
+vm_tx_kick(void *arg)
+{
+	struct vm *vm = arg;
+
+	vm->tx_wanted = true;
+}
+
+static void
+vm_rx_ready(void *arg)
+{
+	struct vm *vm = arg;
+
+	vm->rx_wanted = true;
+}
+
+/* Whether a frame is within mtu=. */
+static bool
+vm_frame_fits(const struct vm *vm, const struct iovec *iov, int niov)
+{
+	size_t len;
+	int i;
+
+	if (vm->frame_max == 0)
+		return (true);
+	len = 0;
+	for (i = 0; i < niov; i++)
+		len += iov[i].iov_len;
+	return (len <= vm->frame_max);
+}
+
+static bool
+vm_tx_frame(void *arg, const struct iovec *iov, int niov)
+{
+	struct vm *vm = arg;
+
+	if (!vm_frame_fits(vm, iov, niov)) {
+		vm_count(vm, VM_C_TX_OVERMTU);
+		return (true);		/* lost on the wire */
+	}
+	return (net_batch_send(vm->nb, iov, niov));
+}
+
+static void
+vm_tx_flush(void *arg)
+{
+	struct vm *vm = arg;
+
+	net_batch_flush(vm->nb);
+}
+
+static void
+vm_rx_sync(void *arg)
+{
+	struct vm *vm = arg;
+
+	net_batch_sync(vm->nb);
+}
+
+static int
+vm_rx_peek(void *arg, struct iovec *iov)
+{
+	struct vm *vm = arg;
+	int n;
+
+	while ((n = net_batch_peek(vm->nb, iov, E82545_MAXIOV)) > 0 &&
+	    !vm_frame_fits(vm, iov, n)) {
+		vm_count(vm, VM_C_RX_OVERMTU);
+		net_batch_next(vm->nb);
+	}
+	return (n);
+}
+
+static void
+vm_rx_next(void *arg)
+{
+	struct vm *vm = arg;
+
+	net_batch_next(vm->nb);
+}
+
+static const struct e82545_ops vm_ops = {
+	.eo_map = vm_map,
+	.eo_intr = vm_intr,
+	.eo_now = vm_now,
+	.eo_timer = vm_timer,
+	.eo_tx_kick = vm_tx_kick,
+	.eo_tx_frame = vm_tx_frame,
+	.eo_tx_flush = vm_tx_flush,
+	.eo_rx_sync = vm_rx_sync,
+	.eo_rx_peek = vm_rx_peek,
+	.eo_rx_next = vm_rx_next,
+	.eo_rx_ready = vm_rx_ready,
+};
+
+/* Have the backend tell us of frames, or not: then they wait at the port. */
+static void
+vm_rx_events(struct vm *vm, bool on)
+{
+	if (on == !vm->rx_stopped)
+		return;
+	vm->rx_stopped = !on;
+	if (on)
+		netbe_rx_enable(vm->be);
+	else
+		netbe_rx_disable(vm->be);
+}
+
+void
+vm_work(struct vm *vm)
+{
+	uint64_t one = 1;
+
+	/* Without a client or the bus, memory is out of reach. */
+	if (vm->server.fd == -1 || !vfu_pci_busmaster(&vm->pci)) {
+		vm_rx_events(vm, false);
+		return;
+	}
+	vm_count(vm, VM_C_WAKEUP);
+	if (vm->tx_wanted) {
+		vm->tx_wanted = false;
+		if (e82545_tx(vm->dev))
+			vm->tx_wanted = true;
+	}
+	if (vm->rx_wanted) {
+		vm->rx_wanted = false;
+		switch (e82545_rx(vm->dev)) {
+		case E82545_RX_IDLE:
+			vm_rx_events(vm, true);
+			break;
+		case E82545_RX_MORE:
+			vm->rx_wanted = true;
+			break;
+		case E82545_RX_STALLED:
+			vm_rx_events(vm, false);
+			break;
+		}
+	}
+	if ((vm->tx_wanted || vm->rx_wanted) && !vm->work_posted)
+		vm->work_posted = write(vm->work_fd, &one, sizeof(one)) ==
+		    (ssize_t)sizeof(one);
+}
+
+static void
+vm_work_event(int fd, enum ev_type type __unused, void *arg)
+{
+	struct vm *vm = arg;
+	uint64_t n;
+
+	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
+		vm->work_posted = false;
+	vm_work(vm);
+}
+
+static void
+vm_timer_event(int fd, enum ev_type type __unused, void *arg)
+{
+	struct vm *vm = arg;
+	uint64_t n;
+
+	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
+		e82545_timer(vm->dev);
+}
+
+/* The backend has frames. */
+static void
+vm_rx_event(int fd __unused, enum ev_type type __unused, void *arg)
+{
+	struct vm *vm = arg;
+
+	vm->rx_wanted = true;
+	vm_work(vm);
+}
+
+void
+vm_attach(struct vm *vm)
+{
+	vm->tx_wanted = false;
+	vm->rx_wanted = true;
+}
+
+void
+vm_reset(struct vm *vm)
+{
+	e82545_reset(vm->dev);
+	vfu_pci_reset(&vm->pci);
+	vfu_irq_intx_disable(&vm->irq, false);
+}
+
+void
+vm_detach(struct vm *vm)
+{
+	vm_reset(vm);
+	vfu_irq_clear(&vm->irq);
+	e82545_pause(vm->dev);
+	vfu_dma_clear(&vm->dma);
+	e82545_resume(vm->dev);
+	vm_work(vm);
+}
+
+void
+vm_log(struct vm *vm, const char *fmt, ...)
+{
+	char line[256];
+	uint64_t now;
+	va_list ap;
+	int n;
+
+	now = vm_now(vm);
+	if (vm->log_ns == 0 || now - vm->log_ns >= NS_PER_S) {
+		vm->log_ns = now;
+		vm->log_lines = 0;
+	}
+	if (vm->log_lines++ >= LOG_LIMIT)
+		return;
+	n = snprintf(line, sizeof(line), "valed: %s: ", vm->config->vc_name);
+	va_start(ap, fmt);
+	n += vsnprintf(line + n, sizeof(line) - n, fmt, ap);
+	va_end(ap);
+	n = MIN(n, (int)sizeof(line) - 1);
+	line[n++] = '\n';
+	/* Not through stdio, whose lock the other VMs' threads share. */
+	if (write(STDERR_FILENO, line, n) == -1)
+		return;
+}
+
+/*
+ * Open all that the VM needs, in its own thread, to whose loop the events
+ * belong.  If something fails the whole program ends, so nothing is undone.
+ */
+static int
+vm_open(struct vm *vm)
+{
+	const struct vm_config *vc = vm->config;
+	struct e82545_config config;
+
+	memset(&config, 0, sizeof(config));
+	memcpy(config.ec_mac, vc->vc_mac, sizeof(config.ec_mac));
+	config.ec_itr_256ns = vc->vc_itr_256ns;
+	config.ec_name = vc->vc_name;
+
+	vm->failed = "event descriptors";
+	vm->timer_fd = timerfd_create(CLOCK_MONOTONIC,
+	    TFD_NONBLOCK | TFD_CLOEXEC);
+	vm->work_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (vm->timer_fd == -1 || vm->work_fd == -1 ||
+	    mevent_add(vm->timer_fd, EVF_READ, vm_timer_event, vm) == NULL ||
+	    mevent_add(vm->work_fd, EVF_READ, vm_work_event, vm) == NULL)
+		return (errno);
+	vm->failed = "adapter";
+	vm->dev = e82545_create(&config, &vm_ops, vm);
+	if (vm->dev == NULL)
+		return (errno);
+	vm->failed = NULL;		/* netbe_init() says it itself */
+	if (netbe_init(&vm->be, vc->vc_nvl, vm_rx_event, vm) != 0)
+		return (EIO);
+	vm->failed = "batches";
+	vm->nb = net_batch_create(vm->be);
+	if (vm->nb == NULL)
+		return (errno);
+	netbe_rx_disable(vm->be);
+	vm->failed = "socket";
+	if (vfu_server_init(vm) != 0)
+		return (errno);
+	vm->failed = "capabilities";
+	if (valed_sandbox_drop() != 0)
+		return (errno);
+	return (0);
+}
+
+static void *
+vm_thread(void *arg)
+{
+	struct vm *vm = arg;
+
+	vm->error = vm_open(vm);
+	sem_post(&vm->ready);
+	if (vm->error != 0)
+		return (NULL);
+	while (sem_wait(&vm->go) == -1)
+		continue;
+	mevent_dispatch();
+	return (NULL);
+}
+
+struct vm *
+vm_start(const struct vm_config *config)
+{
+	struct vm *vm;
+
+	vm = calloc(1, sizeof(*vm));
+	if (vm == NULL)
+		return (NULL);
+	vm->config = config;
+	vm->rx_stopped = true;
+	vm->frame_max = config->vc_mtu == 0 ? 0 :
+	    config->vc_mtu + FRAME_HEADER;
+	vfu_pci_reset(&vm->pci);
+	vfu_irq_init(&vm->irq);
+	if (sem_init(&vm->ready, 0, 0) == -1 || sem_init(&vm->go, 0, 0) == -1)
+		goto fail;
+	errno = pthread_create(&vm->thread, NULL, vm_thread, vm);
+	if (errno != 0)
+		goto fail;
+	while (sem_wait(&vm->ready) == -1)
+		continue;
+	if (vm->error != 0) {
+		if (vm->failed != NULL)
+			vm_log(vm, "%s: %s", vm->failed, strerror(vm->error));
+		errno = vm->error;
+		return (NULL);		/* the thread has vm still */
+	}
+	return (vm);
+
+fail:
+	vm_log(vm, "cannot start: %s", strerror(errno));
+	free(vm);
+	return (NULL);
+}
+
+void
+vm_go(struct vm *vm)
+{
+	sem_post(&vm->go);
+}

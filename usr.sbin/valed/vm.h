@@ -1,0 +1,127 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * One virtual machine: the adapter, its port and its client, all served by
+ * one thread with an event loop (bhyve's mevent).  Nothing here is shared
+ * between threads but the counters, so there are no locks; a client can only
+ * hold up its own thread.
+ */
+
+#ifndef _VM_H_
+#define	_VM_H_
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vfu_dma.h"
+#include "vfu_irq.h"
+#include "vfu_pci.h"
+#include "vfu_server.h"
+
+struct e82545;
+struct mevent;
+struct net_backend;
+struct net_batch;
+struct vm_config;
+
+/* X(identifier, name, what is counted) */
+#define	VM_COUNTERS(X)							\
+	X(CONNECT,	"connects",	"clients that came")		\
+	X(DISCONNECT,	"disconnects",	"clients that went")		\
+	X(REFUSED,	"refused",	"clients while there was one")	\
+	X(BROKEN,	"broken",	"clients dropped for bad framing") \
+	X(RECV,		"recvs",	"reads from the socket")	\
+	X(MESSAGE,	"messages",	"messages")			\
+	X(POSTED,	"posted",	"messages without a reply")	\
+	X(SEND,		"sends",	"writes to the socket")		\
+	X(ERROR,	"errors",	"commands answered with an error") \
+	X(DMA_MAP,	"dma_maps",	"ranges of memory shared")	\
+	X(DMA_UNMAP,	"dma_unmaps",	"ranges of memory withdrawn")	\
+	X(WAKEUP,	"wakeups",	"rounds of work")		\
+	X(TX_OVERMTU,	"tx_overmtu",	"TX frames longer than mtu=")	\
+	X(RX_OVERMTU,	"rx_overmtu",	"RX frames longer than mtu=")
+
+enum vm_counter {
+#define	VM_COUNTER_ENUM(id, name, what)	VM_C_##id,
+	VM_COUNTERS(VM_COUNTER_ENUM)
+#undef VM_COUNTER_ENUM
+	VM_NCOUNTERS
+};
+
+struct vm {
+	const struct vm_config	*config;
+	pthread_t		 thread;
+	sem_t			 ready;		/* the thread is set up... */
+	int			 error;		/* ...or failed: errno, */
+	const char		*failed;	/* and at what */
+	sem_t			 go;		/* it may start serving */
+
+	struct e82545		*dev;
+	struct net_backend	*be;
+	struct net_batch	*nb;
+	int			 timer_fd;	/* for e82545_timer() */
+	int			 work_fd;	/* event: more work is left */
+	bool			 work_posted;	/* that event is under way */
+	bool			 tx_wanted;	/* e82545_tx() is to run */
+	bool			 rx_wanted;	/* e82545_rx() likewise */
+	bool			 rx_stopped;	/* backend events are off */
+	unsigned int		 frame_max;	/* bytes, from mtu=; 0: any */
+
+	struct vfu_dma		 dma;
+	struct vfu_pci		 pci;
+	struct vfu_irq		 irq;
+	struct vfu_server	 server;
+
+	uint64_t		 log_ns;	/* vm_log() rate limit */
+	unsigned int		 log_lines;
+
+	uint64_t		 counters[VM_NCOUNTERS]; /* relaxed atomics */
+};
+
+/*
+ * Start a VM's thread and have it open everything it needs; then it waits for
+ * vm_go().  Returns NULL after a line on stderr, with errno set.
+ * The main thread.
+ */
+struct vm *vm_start(const struct vm_config *config);
+
+/* Let the VM serve its client.  The main thread. */
+void	vm_go(struct vm *vm);
+
+/* Add to a counter.  The VM's thread. */
+static inline void
+vm_count(struct vm *vm, enum vm_counter counter)
+{
+	__atomic_fetch_add(&vm->counters[counter], 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * The following are for the VM's thread.
+ */
+
+/* A client has connected: let frames in. */
+void	vm_attach(struct vm *vm);
+
+/*
+ * The client is gone: reset the adapter, then let go of its memory and
+ * interrupts.
+ */
+void	vm_detach(struct vm *vm);
+
+/* Reset the adapter as by PCI RST#. */
+void	vm_reset(struct vm *vm);
+
+/* Send and receive what is asked for, up to a batch each. */
+void	vm_work(struct vm *vm);
+
+/* A line on stderr.  A client cannot cause more than ten a second. */
+void	vm_log(struct vm *vm, const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 2, 3)));
+
+#endif /* !_VM_H_ */

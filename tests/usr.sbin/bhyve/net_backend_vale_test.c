@@ -1,0 +1,433 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The VALE backend over a real switch: frames from backend to backend.
+ */
+
+#include <sys/types.h>
+#include <sys/param.h>
+#include <sys/uio.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "config.h"
+#include "net_backends.h"
+#include "net_backends_priv.h"
+#include "net_backend_vale.h"
+
+#define	MAXIOV		64
+#define	FRAME_MAX	16110
+
+static void
+ignore(int fd __unused, enum ev_type type __unused, void *param __unused)
+{
+}
+
+static nvlist_t *
+options(const char *opts)
+{
+	nvlist_t *nvl;
+
+	init_config();
+	nvl = create_config_node("dev");
+	ATF_REQUIRE_EQ(0, netbe_legacy_config(nvl, opts));
+	return (nvl);
+}
+
+static net_backend_t *
+backend(const char *opts, net_be_rxeof_t cb, void *param)
+{
+	net_backend_t *be;
+
+	ATF_REQUIRE_EQ(0, netbe_init(&be, options(opts), cb, param));
+	ATF_REQUIRE(net_backend_vale(be));
+	/* Makes the port's event ready for the first frame. */
+	ATF_REQUIRE_EQ(0, netbe_peek_recvlen(be));
+	return (be);
+}
+
+/* A frame for everybody; what follows the header depends on the seed. */
+static void
+fill(uint8_t *frame, size_t len, uint32_t seed)
+{
+	size_t i;
+
+	memset(frame, 0xff, 6);
+	memset(frame + 6, 2, 6);
+	frame[12] = 0x88;
+	frame[13] = 0xb5;
+	for (i = 14; i < len; i++) {
+		seed = seed * 1664525 + 1013904223;
+		frame[i] = seed >> 24;
+	}
+}
+
+ATF_TC(exchange);
+ATF_TC_HEAD(exchange, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames of all sizes arrive whole and "
+	    "in order, one sync each");
+}
+ATF_TC_BODY(exchange, tc)
+{
+	static const size_t sizes[] = { 15, 60, 63, 64, 65, 1514, 1518, 2047,
+	    2048, 2049, 4096, 9018, 16110 };
+	static uint8_t frame[FRAME_MAX], got[FRAME_MAX + 1];
+	struct iovec in = { got, sizeof(got) }, out[3];
+	net_backend_t *a, *b;
+	size_t i;
+
+	a = backend("vale0:a", ignore, NULL);
+	b = backend("vale0:b", ignore, NULL);
+	for (i = 0; i < nitems(sizes); i++) {
+		fill(frame, sizes[i], i);
+		out[0] = (struct iovec){ frame, 3 };
+		out[1] = (struct iovec){ frame + 3, sizes[i] / 2 };
+		out[2] = (struct iovec){ frame + 3 + sizes[i] / 2,
+		    sizes[i] - 3 - sizes[i] / 2 };
+		ATF_CHECK_EQ((ssize_t)sizes[i], netbe_send(a, out, 3));
+		ATF_CHECK_EQ((ssize_t)sizes[i], netbe_peek_recvlen(b));
+		memset(got, 0, sizeof(got));
+		ATF_CHECK_EQ((ssize_t)sizes[i], netbe_recv(b, &in, 1));
+		ATF_CHECK_EQ_MSG(0, memcmp(frame, got, sizes[i]), "%zu bytes",
+		    sizes[i]);
+		ATF_CHECK_EQ(0, netbe_recv(b, &in, 1));
+		ATF_CHECK_EQ_MSG(0, netbe_recv(a, &in, 1), "reflected");
+	}
+	netbe_cleanup(a);
+	netbe_cleanup(b);
+}
+
+ATF_TC(defer);
+ATF_TC_HEAD(defer, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Deferred frames are read from their "
+	    "own memory by the flush, not before");
+}
+ATF_TC_BODY(defer, tc)
+{
+	static uint8_t frame[2][3000], got[3000];
+	struct iovec in = { got, sizeof(got) };
+	struct iovec out;
+	net_backend_t *a, *b;
+	int i;
+
+	a = backend("vale0:a", ignore, NULL);
+	b = backend("vale0:b", ignore, NULL);
+	net_backend_vale_defer(a);
+	for (i = 0; i < 2; i++) {
+		fill(frame[i], sizeof(frame[i]), i);
+		out = (struct iovec){ frame[i], sizeof(frame[i]) };
+		ATF_CHECK_EQ(3000, netbe_send(a, &out, 1));
+	}
+	ATF_CHECK_EQ(0, netbe_recv(b, &in, 1));
+	fill(frame[0], sizeof(frame[0]), 7);
+	net_backend_vale_flush(a);
+	for (i = 0; i < 2; i++) {
+		ATF_CHECK_EQ(3000, netbe_recv(b, &in, 1));
+		ATF_CHECK_EQ(0, memcmp(frame[i], got, sizeof(got)));
+	}
+	ATF_CHECK_EQ(0, netbe_recv(b, &in, 1));
+	netbe_cleanup(a);
+	netbe_cleanup(b);
+}
+
+ATF_TC(overflow);
+ATF_TC_HEAD(overflow, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A receiver that does not look loses "
+	    "frames at the end only, and goes on once it does");
+}
+ATF_TC_BODY(overflow, tc)
+{
+	uint32_t frame[16], got[16], i, n;
+	struct iovec in = { got, sizeof(got) }, out = { frame, sizeof(frame) };
+	net_backend_t *a, *b;
+
+	a = backend("vale0:a", ignore, NULL);
+	b = backend("vale0:b", ignore, NULL);
+	fill((uint8_t *)frame, sizeof(frame), 0);
+	for (i = 0; i < 3000; i++) {
+		frame[15] = i;
+		ATF_REQUIRE_EQ(64, netbe_send(a, &out, 1));
+	}
+	for (n = 0; netbe_recv(b, &in, 1) > 0; n++)
+		ATF_REQUIRE_EQ(n, got[15]);
+	ATF_CHECK_EQ(1023, n);
+	ATF_REQUIRE_EQ(64, netbe_send(a, &out, 1));
+	ATF_CHECK_EQ(64, netbe_recv(b, &in, 1));
+	ATF_CHECK_EQ(2999, got[15]);
+	netbe_cleanup(a);
+	netbe_cleanup(b);
+}
+
+ATF_TC(errors);
+ATF_TC_HEAD(errors, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Bad names, bad options and a port that "
+	    "is open already");
+}
+ATF_TC_BODY(errors, tc)
+{
+	static const char * const bad[] = { "vale0", "vale0:", "vale0:a/b",
+	    "vale0:a", "vale1:a,mtu=67", "vale1:a,mtu=65518", "vale1:a,mtu=x",
+	    "vale1:a,mtu=-1", ("vale0:a234567890123456789012345678901"
+	    "23456789012345678901234567890") };
+	net_backend_t *a, *be;
+	size_t i;
+
+	a = backend("vale0:a", ignore, NULL);
+	for (i = 0; i < nitems(bad); i++) {
+		be = a;
+		ATF_CHECK_MSG(netbe_init(&be, options(bad[i]), ignore,
+		    NULL) != 0, "%s", bad[i]);
+		ATF_CHECK_EQ(NULL, be);
+	}
+	ATF_CHECK_EQ(0, netbe_get_cap(a));
+	ATF_CHECK_EQ(0, netbe_set_cap(a, 0, 0));
+	ATF_CHECK_EQ(-1, netbe_set_cap(a, 0, 12));
+	ATF_CHECK_EQ(-1, netbe_set_cap(a, 1, 0));
+	netbe_cleanup(a);
+
+	/* Closed, it can be opened again, as can one that a bad mtu= kept. */
+	netbe_cleanup(backend("vale0:a,mtu=68", ignore, NULL));
+	netbe_cleanup(backend("vale1:a,mtu=65517", ignore, NULL));
+}
+
+/* A receiver in an event loop. */
+struct receiver {
+	net_backend_t	*be;
+	int		 calls;
+	uint32_t	 frames;	/* received */
+	uint32_t	 bad;
+	uint32_t	 stop_after;	/* frames */
+	bool		 batches;	/* by peek, next and sync */
+	struct mevent_loop *loop;
+	pthread_mutex_t	 mtx;
+	pthread_cond_t	 cond;
+};
+
+static void
+check_frame(struct receiver *r, const uint8_t *frame, size_t len)
+{
+	uint8_t expect[FRAME_MAX];
+	uint32_t size;
+
+	memcpy(&size, frame + 14, sizeof(size));
+	if (len < 18 || size != r->frames || len != 64 + size % 4000) {
+		r->bad++;
+		r->frames++;
+		return;
+	}
+	fill(expect, len, size);
+	memcpy(expect + 14, &size, sizeof(size));
+	if (memcmp(expect, frame, len) != 0)
+		r->bad++;
+	r->frames++;
+}
+
+static void
+receive_batch(struct receiver *r)
+{
+	struct iovec iov[MAXIOV];
+	uint8_t frame[FRAME_MAX];
+	size_t len;
+	int i, n;
+
+	net_backend_vale_sync(r->be);
+	while ((n = net_backend_vale_peek(r->be, iov, MAXIOV)) > 0) {
+		for (i = 0, len = 0; i < n; len += iov[i++].iov_len)
+			memcpy(frame + len, iov[i].iov_base, iov[i].iov_len);
+		check_frame(r, frame, len);
+		net_backend_vale_next(r->be);
+	}
+	net_backend_vale_sync(r->be);
+}
+
+static void
+receive_event(int fd, enum ev_type type __unused, void *param)
+{
+	uint8_t frame[FRAME_MAX];
+	struct iovec iov = { frame, sizeof(frame) };
+	struct receiver *r;
+	ssize_t len;
+
+	r = param;
+	if (fd != r->be->fd)
+		r->bad++;
+	r->calls++;
+	pthread_mutex_lock(&r->mtx);
+	if (r->batches)
+		receive_batch(r);
+	else
+		while ((len = netbe_recv(r->be, &iov, 1)) > 0)
+			check_frame(r, frame, len);
+	pthread_cond_signal(&r->cond);
+	pthread_mutex_unlock(&r->mtx);
+	if (r->frames >= r->stop_after)
+		mevent_stop(mevent_loop());
+}
+
+static void
+send_frame(net_backend_t *be, uint8_t *frame, uint32_t n)
+{
+	struct iovec iov = { frame, 64 + n % 4000 };
+
+	fill(frame, iov.iov_len, n);
+	memcpy(frame + 14, &n, sizeof(n));
+	ATF_REQUIRE_EQ((ssize_t)iov.iov_len, netbe_send(be, &iov, 1));
+}
+
+static void
+on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
+{
+
+	mevent_stop(mevent_loop());
+}
+
+ATF_TC(event);
+ATF_TC_HEAD(event, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "The callback comes with frames, when "
+	    "receiving is enabled and not before");
+}
+ATF_TC_BODY(event, tc)
+{
+	static uint8_t frame[FRAME_MAX];
+	struct receiver r = { .mtx = PTHREAD_MUTEX_INITIALIZER,
+	    .cond = PTHREAD_COND_INITIALIZER };
+	struct mevent *clock;
+	net_backend_t *a;
+	uint32_t i;
+
+	a = backend("vale0:a", ignore, NULL);
+	r.be = backend("vale0:b", receive_event, &r);
+	clock = mevent_add(20, EVF_TIMER, on_clock, NULL);
+	ATF_REQUIRE(clock != NULL);
+	send_frame(a, frame, 0);
+	mevent_dispatch();
+	ATF_CHECK_EQ_MSG(0, r.calls, "called while disabled");
+	netbe_rx_enable(r.be);
+	r.stop_after = UINT32_MAX;
+	mevent_dispatch();
+	ATF_CHECK_EQ(1, r.frames);
+	ATF_CHECK_MSG(r.calls <= 2, "%d calls for one frame", r.calls);
+	ATF_CHECK_EQ(0, mevent_delete(clock));
+
+	for (i = 1; i < 20; i++) {
+		send_frame(a, frame, i);
+		r.stop_after = i + 1;
+		mevent_dispatch();
+		ATF_CHECK_EQ(i + 1, r.frames);
+	}
+	ATF_CHECK_EQ(0, r.bad);
+	netbe_cleanup(a);
+	netbe_cleanup(r.be);
+}
+
+static void *
+receive_main(void *arg)
+{
+	struct receiver *r;
+	net_backend_t *be;
+
+	r = arg;
+	be = backend("vale0:b", receive_event, r);
+	pthread_mutex_lock(&r->mtx);
+	r->be = be;
+	r->loop = mevent_loop();
+	pthread_cond_signal(&r->cond);
+	pthread_mutex_unlock(&r->mtx);
+	netbe_rx_enable(be);
+	mevent_dispatch();
+	return (NULL);
+}
+
+/*
+ * Send in one thread, receive in another; the sender stays 216 frames ahead at
+ * most, 4 slots each, so that nothing may be lost.
+ */
+static void
+two_threads(bool batches)
+{
+	enum { FRAMES = 20000, BATCH = 16 };
+	static uint8_t frame[BATCH][FRAME_MAX];
+	struct receiver r = { .stop_after = FRAMES, .batches = batches,
+	    .mtx = PTHREAD_MUTEX_INITIALIZER,
+	    .cond = PTHREAD_COND_INITIALIZER };
+	net_backend_t *a;
+	pthread_t thread;
+	uint32_t i;
+
+	a = backend("vale0:a", ignore, NULL);
+	if (batches)
+		net_backend_vale_defer(a);
+	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, receive_main, &r));
+	pthread_mutex_lock(&r.mtx);
+	while (r.be == NULL)
+		pthread_cond_wait(&r.cond, &r.mtx);
+	pthread_mutex_unlock(&r.mtx);
+
+	for (i = 0; i < FRAMES; i++) {
+		send_frame(a, frame[i % BATCH], i);
+		if (i % BATCH != BATCH - 1)
+			continue;
+		net_backend_vale_flush(a);
+		pthread_mutex_lock(&r.mtx);
+		while (r.frames + 200 < i)
+			pthread_cond_wait(&r.cond, &r.mtx);
+		pthread_mutex_unlock(&r.mtx);
+	}
+	ATF_REQUIRE_EQ(0, pthread_join(thread, NULL));
+	ATF_CHECK_EQ(FRAMES, r.frames);
+	ATF_CHECK_EQ(0, r.bad);
+	netbe_cleanup(a);
+	netbe_cleanup(r.be);
+}
+
+ATF_TC(threads);
+ATF_TC_HEAD(threads, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frame by frame between two threads: "
+	    "nothing lost, damaged or reordered");
+}
+ATF_TC_BODY(threads, tc)
+{
+
+	two_threads(false);
+}
+
+ATF_TC(threads_batch);
+ATF_TC_HEAD(threads_batch, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "In batches between two threads: "
+	    "nothing lost, damaged or reordered");
+}
+ATF_TC_BODY(threads_batch, tc)
+{
+
+	two_threads(true);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, exchange);
+	ATF_TP_ADD_TC(tp, defer);
+	ATF_TP_ADD_TC(tp, overflow);
+	ATF_TP_ADD_TC(tp, errors);
+	ATF_TP_ADD_TC(tp, event);
+	ATF_TP_ADD_TC(tp, threads);
+	ATF_TP_ADD_TC(tp, threads_batch);
+	return (atf_no_error());
+}

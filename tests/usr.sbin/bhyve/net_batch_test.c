@@ -1,0 +1,240 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * net_batch.c over a backend that counts, and over VALE.
+ */
+
+#include <sys/types.h>
+#include <sys/param.h>
+#include <sys/uio.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "config.h"
+#include "iov.h"
+#include "net_backends.h"
+#include "net_backends_priv.h"
+#include "net_batch.h"
+
+/* The backend `one': a frame a call, as most. */
+static struct {
+	int		 sends, recvs;
+	bool		 refuse;
+	ssize_t		 next;		/* what recv returns: length or -1 */
+	uint8_t		 fill;		/* and what it fills the frame with */
+	const struct iovec *iov;
+	int		 niov;
+} one;
+
+static int
+one_init(struct net_backend *be __unused, const char *devname __unused,
+    nvlist_t *nvl __unused, net_be_rxeof_t cb __unused, void *param __unused)
+{
+
+	return (0);
+}
+
+static void
+one_cleanup(struct net_backend *be __unused)
+{
+}
+
+static ssize_t
+one_send(struct net_backend *be __unused, const struct iovec *iov, int iovcnt)
+{
+
+	one.sends++;
+	one.iov = iov;
+	one.niov = iovcnt;
+	if (one.refuse) {
+		errno = EAGAIN;
+		return (-1);
+	}
+	return (count_iov(iov, iovcnt));
+}
+
+static ssize_t
+one_recv(struct net_backend *be __unused, const struct iovec *iov, int iovcnt)
+{
+
+	one.recvs++;
+	ATF_REQUIRE_EQ(1, iovcnt);
+	if (one.next > 0) {
+		ATF_REQUIRE(iov->iov_len >= (size_t)one.next);
+		memset(iov->iov_base, one.fill, one.next);
+	}
+	return (one.next);
+}
+
+static struct net_backend one_backend = {
+	.prefix = "one",
+	.init = one_init,
+	.cleanup = one_cleanup,
+	.send = one_send,
+	.recv = one_recv,
+};
+DATA_SET(net_backend_set, one_backend);
+
+static void
+ignore(int fd __unused, enum ev_type type __unused, void *param __unused)
+{
+}
+
+static net_backend_t *
+backend(const char *opts)
+{
+	net_backend_t *be;
+	nvlist_t *nvl;
+
+	init_config();
+	nvl = create_config_node("dev");
+	ATF_REQUIRE_EQ(0, netbe_legacy_config(nvl, opts));
+	ATF_REQUIRE_EQ(0, netbe_init(&be, nvl, ignore, NULL));
+	return (be);
+}
+
+ATF_TC(send_one);
+ATF_TC_HEAD(send_one, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Over any backend a frame goes out at "
+	    "once, as it is, and a refusal is told");
+}
+ATF_TC_BODY(send_one, tc)
+{
+	char frame[60];
+	struct iovec iov[2] = { { frame, 20 }, { frame + 20, 40 } };
+	struct net_batch *nb;
+	net_backend_t *be;
+
+	be = backend("one0");
+	nb = net_batch_create(be);
+	ATF_REQUIRE(nb != NULL);
+	ATF_CHECK(net_batch_send(nb, iov, 2));
+	ATF_CHECK_EQ(1, one.sends);
+	ATF_CHECK_EQ(iov, one.iov);
+	ATF_CHECK_EQ(2, one.niov);
+	net_batch_flush(nb);
+	ATF_CHECK_EQ(1, one.sends);
+	one.refuse = true;
+	ATF_CHECK(!net_batch_send(nb, iov, 2));
+	net_batch_destroy(nb);
+	netbe_cleanup(be);
+}
+
+ATF_TC(recv_one);
+ATF_TC_HEAD(recv_one, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Over any backend a frame is received "
+	    "once, however often it is looked at; errors are no frame");
+}
+ATF_TC_BODY(recv_one, tc)
+{
+	struct iovec iov[4];
+	struct net_batch *nb;
+	net_backend_t *be;
+
+	be = backend("one0");
+	nb = net_batch_create(be);
+	ATF_REQUIRE(nb != NULL);
+	net_batch_sync(nb);
+	ATF_CHECK_EQ(0, net_batch_peek(nb, iov, 4));
+	one.next = -1;
+	ATF_CHECK_EQ(0, net_batch_peek(nb, iov, 4));
+	ATF_CHECK_EQ(2, one.recvs);
+
+	one.next = 100;
+	one.fill = 'a';
+	ATF_CHECK_EQ(1, net_batch_peek(nb, iov, 4));
+	one.fill = 'b';
+	ATF_CHECK_EQ(1, net_batch_peek(nb, iov, 4));
+	net_batch_sync(nb);
+	ATF_CHECK_EQ(1, net_batch_peek(nb, iov, 4));
+	ATF_CHECK_EQ(3, one.recvs);
+	ATF_CHECK_EQ(100, iov[0].iov_len);
+	ATF_CHECK_EQ('a', *(char *)iov[0].iov_base);
+	net_batch_next(nb);
+	ATF_CHECK_EQ_MSG('a', *(char *)iov[0].iov_base, "gone before a peek");
+
+	one.next = 65535;
+	ATF_CHECK_EQ(1, net_batch_peek(nb, iov, 4));
+	ATF_CHECK_EQ(65535, iov[0].iov_len);
+	ATF_CHECK_EQ('b', ((char *)iov[0].iov_base)[65534]);
+	net_batch_next(nb);
+	one.next = 0;
+	ATF_CHECK_EQ(0, net_batch_peek(nb, iov, 4));
+	net_batch_next(nb);
+	net_batch_destroy(nb);
+	netbe_cleanup(be);
+}
+
+ATF_TC(vale);
+ATF_TC_HEAD(vale, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Over VALE frames wait for the flush, "
+	    "and a batch stays in place until the sync");
+}
+ATF_TC_BODY(vale, tc)
+{
+	uint8_t frame[3][5000];
+	struct iovec iov[3][4], out;
+	struct net_batch *a, *b;
+	net_backend_t *be[2];
+	size_t off;
+	int i, j, n[3];
+
+	be[0] = backend("vale0:a");
+	be[1] = backend("vale0:b");
+	a = net_batch_create(be[0]);
+	b = net_batch_create(be[1]);
+	ATF_REQUIRE(a != NULL && b != NULL);
+	net_batch_sync(b);
+	for (i = 0; i < 3; i++) {
+		memset(frame[i], i, sizeof(frame[i]));
+		memset(frame[i], 0xff, 6);
+		memset(frame[i] + 6, 2, 6);
+		out = (struct iovec){ frame[i], 60 + 2000 * i };
+		ATF_CHECK(net_batch_send(a, &out, 1));
+	}
+	out.iov_len = 10;
+	ATF_CHECK_MSG(!net_batch_send(a, &out, 1), "a runt");
+	net_batch_sync(b);
+	ATF_CHECK_EQ(0, net_batch_peek(b, iov[0], 4));
+	net_batch_flush(a);
+	net_batch_sync(b);
+	for (i = 0; i < 3; i++) {
+		n[i] = net_batch_peek(b, iov[i], 4);
+		ATF_REQUIRE(n[i] > 0);
+		net_batch_next(b);
+	}
+	ATF_CHECK_EQ(0, net_batch_peek(b, iov[0], 0));
+	for (i = 0; i < 3; i++) {
+		for (j = 0, off = 0; j < n[i]; off += iov[i][j++].iov_len)
+			ATF_CHECK_EQ(0, memcmp(frame[i] + off,
+			    iov[i][j].iov_base, iov[i][j].iov_len));
+		ATF_CHECK_EQ((size_t)60 + 2000 * i, off);
+	}
+	net_batch_sync(b);
+	ATF_CHECK_EQ(0, net_batch_peek(b, iov[0], 4));
+	net_batch_destroy(a);
+	net_batch_destroy(b);
+	netbe_cleanup(be[0]);
+	netbe_cleanup(be[1]);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, send_one);
+	ATF_TP_ADD_TC(tp, recv_one);
+	ATF_TP_ADD_TC(tp, vale);
+	return (atf_no_error());
+}

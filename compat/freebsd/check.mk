@@ -18,6 +18,7 @@ SRCS=		usr.sbin/bhyve/e82545.c			\
 		usr.sbin/bhyve/e82545_nvm.c		\
 		usr.sbin/bhyve/e82545_offload.c		\
 		usr.sbin/bhyve/e82545_rx.c		\
+		usr.sbin/bhyve/e82545_stat.c		\
 		usr.sbin/bhyve/e82545_tx.c		\
 		usr.sbin/bhyve/net_backend_vale.c	\
 		usr.sbin/bhyve/net_batch.c		\

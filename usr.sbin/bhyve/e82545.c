@@ -59,9 +59,6 @@ static void	tctl_write(struct e82545 *, uint32_t, uint32_t);
 static void	pba_write(struct e82545 *, uint32_t, uint32_t);
 static void	rdt_write(struct e82545 *, uint32_t, uint32_t);
 static void	tdt_write(struct e82545 *, uint32_t, uint32_t);
-static uint32_t	stat_read(struct e82545 *, uint32_t);
-static uint32_t	stat_low_read(struct e82545 *, uint32_t);
-static uint32_t	stat_high_read(struct e82545 *, uint32_t);
 static uint32_t	zero_read(struct e82545 *, uint32_t);
 
 #define	ALL	0xffffffff
@@ -80,12 +77,12 @@ static uint32_t	zero_read(struct e82545 *, uint32_t);
 	{ off, 1, 4, name, reset, mask, read, write, ring }
 /* Statistics: cleared when read. */
 #define	STAT(name)							\
-	{ E82545_##name, 1, 4, #name, 0, 0, stat_read, NULL, RING_NONE }
+	FN(E82545_##name, #name, 0, 0, e82545_stat_read, NULL, RING_NONE)
 #define	STAT64(name)							\
-	{ E82545_##name##L, 1, 4, #name "L", 0, 0, stat_low_read, NULL,	\
-	  RING_NONE },							\
-	{ E82545_##name##H, 1, 4, #name "H", 0, 0, stat_high_read, NULL, \
-	  RING_NONE }
+	FN(E82545_##name##L, #name "L", 0, 0, e82545_stat_low_read,	\
+	    NULL, RING_NONE),						\
+	FN(E82545_##name##H, #name "H", 0, 0, e82545_stat_high_read,	\
+	    NULL, RING_NONE)
 
 static const struct reg regs[] = {
 	FN(E82545_CTRL, "CTRL", E82545_CTRL_FD | E82545_CTRL_SPEED_1000,
@@ -277,7 +274,7 @@ reset_locked(struct e82545 *dev)
 	for (r = regs; r < regs + NLINES; r++)
 		for (i = 0; i < r->count; i++)
 			e82545_reg_set(dev, r->off + i * r->stride, r->reset);
-	memset(dev->stat_latched, 0, sizeof(dev->stat_latched));
+	e82545_stat_reset(dev);
 	dev->wake_tx = dev->wake_rx = false;
 	e82545_reg_set(dev, E82545_RAL(0), e82545_nvm_word(dev, 0) |
 	    (uint32_t)e82545_nvm_word(dev, 1) << 16);
@@ -389,110 +386,6 @@ pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	if (rx_kb > 64)
 		rx_kb = 64;
 	e82545_reg_set(dev, off, rx_kb | (64 - rx_kb) << 16);
-}
-
-/*
- * Statistics: section 13.7.
- */
-
-void
-e82545_stat(struct e82545 *dev, uint32_t off, uint64_t n)
-{
-	uint32_t old;
-
-	old = e82545_reg(dev, off);
-	e82545_reg_set(dev, off, n > UINT32_MAX - old ? UINT32_MAX : old + n);
-}
-
-static uint64_t
-stat64(const struct e82545 *dev, uint32_t off)
-{
-
-	return (e82545_reg(dev, off) |
-	    (uint64_t)e82545_reg(dev, off + 4) << 32);
-}
-
-static void
-stat64_set(struct e82545 *dev, uint32_t off, uint64_t value)
-{
-
-	e82545_reg_set(dev, off, value);
-	e82545_reg_set(dev, off + 4, value >> 32);
-}
-
-void
-e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n)
-{
-	uint64_t old;
-
-	old = stat64(dev, off);
-	stat64_set(dev, off, n > UINT64_MAX - old ? UINT64_MAX : old + n);
-}
-
-void
-e82545_stat_size(struct e82545 *dev, uint32_t first, size_t len, uint64_t n)
-{
-	static const size_t limit[] = { 64, 127, 255, 511, 1023 };
-	unsigned int i;
-
-	for (i = 0; i < sizeof(limit) / sizeof(limit[0]); i++)
-		if (len <= limit[i])
-			break;
-	e82545_stat(dev, first + 4 * i, n);
-}
-
-static uint32_t
-stat_read(struct e82545 *dev, uint32_t off)
-{
-	uint32_t value;
-
-	value = e82545_reg(dev, off);
-	e82545_reg_set(dev, off, 0);
-	return (value);
-}
-
-/*
- * The 64-bit ones are read low half first and cleared by reading the high
- * half.  What is counted in between stays: the halves are those of one number,
- * and only that is taken off.
- */
-static unsigned int
-stat_latch(uint32_t off)
-{
-
-	switch (off & ~7u) {
-	case E82545_GORCL:
-		return (0);
-	case E82545_GOTCL:
-		return (1);
-	case E82545_TORL:
-		return (2);
-	default:
-		return (3);
-	}
-}
-
-static uint32_t
-stat_low_read(struct e82545 *dev, uint32_t off)
-{
-	unsigned int i = stat_latch(off);
-
-	dev->stat_latch[i] = stat64(dev, off);
-	dev->stat_latched[i] = true;
-	return (dev->stat_latch[i]);
-}
-
-static uint32_t
-stat_high_read(struct e82545 *dev, uint32_t off)
-{
-	unsigned int i = stat_latch(off);
-	uint64_t now, taken;
-
-	now = stat64(dev, off - 4);
-	taken = dev->stat_latched[i] ? dev->stat_latch[i] : now;
-	dev->stat_latched[i] = false;
-	stat64_set(dev, off - 4, now - taken);
-	return (taken >> 32);
 }
 
 /*

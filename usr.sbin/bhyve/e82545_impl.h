@@ -7,7 +7,8 @@
 /*
  * Private state of the 82545EM model; only e82545*.c include this.
  *
- *	e82545.c	 life cycle, register file, counters
+ *	e82545.c	 life cycle, register file
+ *	e82545_stat.c	 statistics registers
  *	e82545_nvm.c	 EEPROM and PHY
  *	e82545_intr.c	 ICR, IMS and the moderation engine
  *	e82545_tx.c	 transmit ring
@@ -197,21 +198,27 @@ e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
 }
 
 /*
- * e82545.c
+ * e82545_stat.c: reg_mtx held throughout.
  */
 
 /*
  * Add to a statistics register, sticking at all ones as they do; the 64-bit
- * ones take the offset of the low half.  reg_mtx held.
- * 8254x SDM section 13.7.
+ * ones take the offset of the low half.  8254x SDM section 13.7.
  */
 void	e82545_stat(struct e82545 *dev, uint32_t off, uint64_t n);
 void	e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n);
 
 /* The register bank that counts frames by size: PRC64... or PTC64....
-   `first' is its first offset, `len' includes the FCS.  reg_mtx held. */
+   `first' is its first offset, `len' includes the FCS. */
 void	e82545_stat_size(struct e82545 *dev, uint32_t first, size_t len,
 	    uint64_t n);
+
+/* Device reset. */
+void	e82545_stat_reset(struct e82545 *dev);
+/* Reads, as the register table calls them. */
+uint32_t e82545_stat_read(struct e82545 *dev, uint32_t off);
+uint32_t e82545_stat_low_read(struct e82545 *dev, uint32_t off);
+uint32_t e82545_stat_high_read(struct e82545 *dev, uint32_t off);
 
 /*
  * e82545_nvm.c: reg_mtx held throughout.

@@ -108,6 +108,8 @@ host_tx_queue(void *arg, const struct iovec *iov, int niov)
 		len += iov[i].iov_len;
 	}
 	REQUIRE(len <= E82545_FRAME_MAX);
+	if (h->tx_hook != NULL)
+		h->tx_hook(h);
 	pthread_mutex_lock(&h->mtx);
 	if (h->tx_room == 0) {
 		pthread_mutex_unlock(&h->mtx);
@@ -208,6 +210,8 @@ host_rx_next(void *arg)
 {
 	struct host *h = arg;
 
+	if (h->rx_hook != NULL)
+		h->rx_hook(h);
 	pthread_mutex_lock(&h->mtx);
 	REQUIRE(h->rx_head != h->rx_tail);
 	host_rx_free(h);

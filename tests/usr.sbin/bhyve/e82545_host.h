@@ -71,6 +71,10 @@ struct host {
 	unsigned int	 tx_room;	/* frames to take before refusing */
 	bool		 tx_discard;	/* forget what is sent */
 
+	/* Called in mid-batch: with each frame queued, and stepped over. */
+	void		(*tx_hook)(struct host *);
+	void		(*rx_hook)(struct host *);
+
 	/* To be received: [rx_head, rx_tail). */
 	struct host_frame rx[HOST_FRAMES];
 	struct iovec	*rx_iov[HOST_FRAMES];

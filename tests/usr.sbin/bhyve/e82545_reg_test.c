@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <atf-c.h>
 
@@ -857,6 +858,121 @@ ATF_TC_BODY(create, tc __unused)
 }
 
 /*
+ * What must not return while a batch is in progress, as the guest or the host
+ * takes the memory back then.  The batch is stopped in its middle until the
+ * other thread had time to get ahead of it, if it can.
+ */
+static struct barrier {
+	pthread_mutex_t	mtx;
+	pthread_cond_t	cv;
+	bool		in_batch;
+} barrier = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false };
+
+static void
+stop_in_batch(struct host *h __unused)
+{
+	bool first;
+
+	pthread_mutex_lock(&barrier.mtx);
+	first = !barrier.in_batch;
+	barrier.in_batch = true;
+	pthread_cond_signal(&barrier.cv);
+	pthread_mutex_unlock(&barrier.mtx);
+	if (first)
+		usleep(20000);
+}
+
+static void
+wait_for_batch(void)
+{
+
+	pthread_mutex_lock(&barrier.mtx);
+	while (!barrier.in_batch)
+		pthread_cond_wait(&barrier.cv, &barrier.mtx);
+	barrier.in_batch = false;
+	pthread_mutex_unlock(&barrier.mtx);
+}
+
+static void
+transmit_off(struct host *h)
+{
+
+	host_wr(h, E82545_TCTL, 0);
+}
+
+static void
+move_txring(struct host *h)
+{
+
+	host_wr(h, E82545_TDBAL, 0);
+}
+
+static void
+receive_off(struct host *h)
+{
+
+	host_wr(h, E82545_RCTL, 0);
+}
+
+static void
+move_rxring(struct host *h)
+{
+
+	host_wr(h, E82545_RDLEN, 0);
+}
+
+static void
+pause_model(struct host *h)
+{
+
+	e82545_pause(h->dev);
+}
+
+ATF_TC(wait_for_batch);
+ATF_TC_HEAD(wait_for_batch, tc)
+{
+	atf_tc_set_md_var(tc, "descr",
+	    "What takes a ring away waits for the batch in progress");
+}
+ATF_TC_BODY(wait_for_batch, tc __unused)
+{
+	static void (*const how[2][5])(struct host *) = {
+		{ reset_by_ctrl, reset_by_pci, pause_model, transmit_off,
+		  move_txring },
+		{ reset_by_ctrl, reset_by_pci, pause_model, receive_off,
+		  move_rxring },
+	};
+	uint8_t frame[64];
+	struct host *h;
+	unsigned int i, rx;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (rx = 0; rx < 2; rx++)
+		for (i = 0; i < nitems(how[rx]); i++) {
+			h = host_create(HOST_RAM);
+			host_up(h, 8, 8, 2048);
+			if (rx)
+				h->rx_hook = stop_in_batch;
+			else
+				h->tx_hook = stop_in_batch;
+			host_start_threads(h);
+			if (rx) {
+				host_inject(h, frame, sizeof(frame), 1);
+			} else {
+				host_tx_frame(h, frame, sizeof(frame), 0);
+				host_tx_go(h);
+			}
+			wait_for_batch();
+			how[rx][i](h);
+			/* The batch is over: this was its end. */
+			ATF_CHECK_MSG((rx ? host_rx_done(h, 0) :
+			    host_tx_done(h, 0)), "%s %u", rx ? "rx" : "tx", i);
+			host_stop_threads(h);
+			host_destroy(h);
+		}
+}
+
+/*
  * Resets from one thread while batches are in progress in two others: the
  * rings are torn down and set up again in other places, and what a batch of
  * before writes to the new memory shows.
@@ -955,6 +1071,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, wakeups);
 	ATF_TP_ADD_TC(tp, pause);
 	ATF_TP_ADD_TC(tp, create);
+	ATF_TP_ADD_TC(tp, wait_for_batch);
 	ATF_TP_ADD_TC(tp, reset_under_load);
 	return (atf_no_error());
 }

@@ -1,0 +1,126 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Statistics registers of the 82545EM: 8254x SDM section 13.7.
+ *
+ * They add up to all ones and stay there, and reading clears them.  Those of
+ * bytes are 64 bits in two registers: read low half first, and cleared by
+ * reading the high half.
+ *
+ * Everything here runs under reg_mtx.
+ */
+
+#include <string.h>
+
+#include "e82545_impl.h"
+
+void
+e82545_stat_reset(struct e82545 *dev)
+{
+
+	memset(dev->stat_latched, 0, sizeof(dev->stat_latched));
+}
+
+void
+e82545_stat(struct e82545 *dev, uint32_t off, uint64_t n)
+{
+	uint32_t old;
+
+	old = e82545_reg(dev, off);
+	e82545_reg_set(dev, off, n > UINT32_MAX - old ? UINT32_MAX : old + n);
+}
+
+static uint64_t
+stat64(const struct e82545 *dev, uint32_t off)
+{
+
+	return (e82545_reg(dev, off) |
+	    (uint64_t)e82545_reg(dev, off + 4) << 32);
+}
+
+static void
+stat64_set(struct e82545 *dev, uint32_t off, uint64_t value)
+{
+
+	e82545_reg_set(dev, off, value);
+	e82545_reg_set(dev, off + 4, value >> 32);
+}
+
+void
+e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n)
+{
+	uint64_t old;
+
+	old = stat64(dev, off);
+	stat64_set(dev, off, n > UINT64_MAX - old ? UINT64_MAX : old + n);
+}
+
+void
+e82545_stat_size(struct e82545 *dev, uint32_t first, size_t len, uint64_t n)
+{
+	static const size_t limit[] = { 64, 127, 255, 511, 1023 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(limit) / sizeof(limit[0]); i++)
+		if (len <= limit[i])
+			break;
+	e82545_stat(dev, first + 4 * i, n);
+}
+
+uint32_t
+e82545_stat_read(struct e82545 *dev, uint32_t off)
+{
+	uint32_t value;
+
+	value = e82545_reg(dev, off);
+	e82545_reg_set(dev, off, 0);
+	return (value);
+}
+
+/* Which of the four pairs an offset belongs to. */
+static unsigned int
+stat_pair(uint32_t off)
+{
+
+	switch (off & ~7u) {
+	case E82545_GORCL:
+		return (0);
+	case E82545_GOTCL:
+		return (1);
+	case E82545_TORL:
+		return (2);
+	default:
+		return (3);
+	}
+}
+
+/*
+ * Reading the low half keeps the whole number for when the high half is read:
+ * that is taken off, and what was counted in between stays.
+ */
+uint32_t
+e82545_stat_low_read(struct e82545 *dev, uint32_t off)
+{
+	unsigned int i = stat_pair(off);
+
+	dev->stat_latch[i] = stat64(dev, off);
+	dev->stat_latched[i] = true;
+	return (dev->stat_latch[i]);
+}
+
+uint32_t
+e82545_stat_high_read(struct e82545 *dev, uint32_t off)
+{
+	unsigned int i = stat_pair(off);
+	uint64_t now, taken;
+
+	now = stat64(dev, off - 4);
+	taken = dev->stat_latched[i] ? dev->stat_latch[i] : now;
+	dev->stat_latched[i] = false;
+	stat64_set(dev, off - 4, now - taken);
+	return (taken >> 32);
+}

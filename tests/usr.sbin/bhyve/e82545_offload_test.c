@@ -1,0 +1,459 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The arithmetic of e82545_offload.c against known vectors and against a
+ * straightforward implementation.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <atf-c.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_impl.h"
+#include "e82545_packet.h"
+
+#define	TEST(name, descr)						\
+	ATF_TC(name);							\
+	ATF_TC_HEAD(name, tc) { atf_tc_set_md_var(tc, "descr", descr); } \
+	ATF_TC_BODY(name, tc)
+
+static uint16_t
+model_sum(const void *data, size_t len)
+{
+
+	return (be16toh(e82545_sum_fold(e82545_sum(data, len, 0, false))));
+}
+
+TEST(vectors, "Checksums known from RFCs and real packets")
+{
+	/* RFC 1071, section 3: the sum is ddf2. */
+	static const uint8_t rfc[] =
+	    { 0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7 };
+	/* An IPv4 header whose checksum field, then 0, is b861. */
+	static const uint8_t ip[] = {
+		0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
+		0x00, 0x00, 0xc0, 0xa8, 0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7
+	};
+	static const uint8_t odd[] = { 0x12, 0x34, 0x56 };
+	uint8_t ones[64];
+
+	ATF_CHECK_EQ(0x220d, model_sum(rfc, sizeof(rfc)));
+	ATF_CHECK_EQ(0xb861, model_sum(ip, sizeof(ip)));
+	ATF_CHECK_EQ((uint16_t)~0x6834, model_sum(odd, sizeof(odd)));
+	ATF_CHECK_EQ(0xffff, model_sum(odd, 0));
+	memset(ones, 0xff, sizeof(ones));
+	ATF_CHECK_EQ(0, model_sum(ones, sizeof(ones)));
+}
+
+TEST(lengths, "Every length and alignment up to 200 bytes, and a long one")
+{
+	static uint8_t buf[65536];
+	uint32_t seed = 1;
+	size_t i, len, off;
+
+	for (i = 0; i < sizeof(buf); i++)
+		buf[i] = packet_random(&seed);
+	for (off = 0; off < 9; off++)
+		for (len = 0; len <= 200; len++)
+			ATF_REQUIRE_EQ_MSG(packet_sum(buf + off, len),
+			    model_sum(buf + off, len), "off %zu len %zu", off,
+			    len);
+	ATF_CHECK_EQ(packet_sum(buf, sizeof(buf)),
+	    model_sum(buf, sizeof(buf)));
+	memset(buf, 0xff, sizeof(buf));
+	ATF_CHECK_EQ(packet_sum(buf, sizeof(buf) - 1),
+	    model_sum(buf, sizeof(buf) - 1));
+}
+
+/* Cut `len' bytes into pieces of 0 to 40 bytes. */
+static int
+cut(uint8_t *buf, size_t len, struct iovec *iov, uint32_t *seed)
+{
+	size_t n;
+	int i;
+
+	for (i = 0; len > 0; i++) {
+		n = packet_random(seed) % 41;
+		n = MIN(n, len);
+		iov[i].iov_base = buf;
+		iov[i].iov_len = n;
+		buf += n;
+		len -= n;
+	}
+	return (i);
+}
+
+TEST(pieces, "A sum does not depend on how its bytes are cut")
+{
+	uint8_t buf[600];
+	struct iovec iov[1000];
+	uint32_t seed = 2;
+	size_t i, len, off;
+	unsigned int round;
+
+	for (i = 0; i < sizeof(buf); i++)
+		buf[i] = packet_random(&seed);
+	for (round = 0; round < 2000; round++) {
+		cut(buf, sizeof(buf), iov, &seed);
+		off = packet_random(&seed) % sizeof(buf);
+		len = packet_random(&seed) % (sizeof(buf) - off + 1);
+		ATF_REQUIRE_EQ_MSG(packet_sum(buf + off, len),
+		    be16toh(e82545_sum_fold(e82545_sum_iov(iov, off, len,
+		    false))), "round %u", round);
+	}
+}
+
+TEST(insert, "A checksum goes where it should, or nowhere")
+{
+	static const struct {
+		uint8_t		start, field;
+		uint16_t	end;
+		bool		ok;
+	} t[] = {
+		{ 14, 24, 33, true },
+		{ 14, 24, 0, true },
+		{ 0, 0, 99, true },
+		{ 99, 48, 0, true },
+		{ 99, 48, 99, true },
+		{ 14, 24, 13, false },		/* ends before it begins */
+		{ 14, 24, 100, false },		/* ends outside */
+		{ 14, 24, 0xffff, false },
+		{ 100, 24, 0, false },		/* begins outside */
+		{ 255, 24, 0, false },
+		{ 14, 49, 0, false },		/* not in the first piece */
+		{ 14, 255, 0, false },
+	};
+	uint8_t buf[100], expect[100];
+	struct e82545_sum_where where;
+	struct iovec iov[2];
+	uint32_t seed = 3;
+	size_t i, n;
+	uint16_t sum;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		for (n = 0; n < sizeof(buf); n++)
+			buf[n] = packet_random(&seed);
+		memcpy(expect, buf, sizeof(buf));
+		iov[0].iov_base = buf;
+		iov[0].iov_len = 50;
+		iov[1].iov_base = buf + 50;
+		iov[1].iov_len = 50;
+		where.start = t[i].start;
+		where.field = t[i].field;
+		where.end = t[i].end;
+		if (t[i].ok) {
+			n = t[i].end == 0 ? 99 : t[i].end;
+			sum = packet_sum(buf + t[i].start,
+			    n - t[i].start + 1);
+			be16enc(expect + t[i].field, sum);
+		}
+		ATF_CHECK_EQ_MSG(t[i].ok, e82545_sum_insert(iov, sizeof(buf),
+		    &where, 0, false), "case %zu", i);
+		ATF_CHECK_EQ_MSG(0, memcmp(buf, expect, sizeof(buf)),
+		    "case %zu", i);
+	}
+}
+
+TEST(insert_extra, "A length is added, and UDP's zero becomes ffff")
+{
+	uint8_t buf[4] = { 0, 0, 0xff, 0xff - 8 };
+	struct e82545_sum_where where = { 2, 0, 0 };
+	struct iovec iov = { buf, sizeof(buf) };
+
+	ATF_REQUIRE(e82545_sum_insert(&iov, sizeof(buf), &where, 8, false));
+	ATF_CHECK_EQ(0, be16dec(buf));
+	ATF_REQUIRE(e82545_sum_insert(&iov, sizeof(buf), &where, 8, true));
+	ATF_CHECK_EQ(0xffff, be16dec(buf));
+	ATF_REQUIRE(e82545_sum_insert(&iov, sizeof(buf), &where, 0x0108,
+	    false));
+	ATF_CHECK_EQ((uint16_t)~0x0100, be16dec(buf));
+}
+
+TEST(tso_valid, "A TSO context whose headers are not in HDRLEN is refused")
+{
+	struct e82545_txctx tcp4 = {
+		.ip = { 14, 24, 33 }, .l4 = { 34, 50, 0 }, .mss = 1460,
+		.hdrlen = 54,
+		.cmd = E82545_TXD_TUCMD_TCP | E82545_TXD_TUCMD_IP,
+	}, ctx;
+
+	ATF_CHECK(e82545_tso_valid(&tcp4));
+	ctx = tcp4;
+	ctx.mss = 0;
+	ATF_CHECK(!e82545_tso_valid(&ctx));
+	ctx = tcp4;
+	ctx.hdrlen = 53;
+	ATF_CHECK(!e82545_tso_valid(&ctx));
+	ctx = tcp4;
+	ctx.hdrlen = 0;
+	ATF_CHECK(!e82545_tso_valid(&ctx));
+	ctx = tcp4;
+	ctx.ip.start = 35;
+	ATF_CHECK(!e82545_tso_valid(&ctx));
+	ctx.ip.start = 255;
+	ATF_CHECK(!e82545_tso_valid(&ctx));
+	ctx = tcp4;
+	ctx.l4.start = 35;
+	ATF_CHECK(!e82545_tso_valid(&ctx));
+	/* UDP's header is shorter, IPv6's longer. */
+	ctx.cmd = E82545_TXD_TUCMD_IP;
+	ATF_CHECK(e82545_tso_valid(&ctx));
+	ctx = tcp4;
+	ctx.cmd = E82545_TXD_TUCMD_TCP;
+	ATF_CHECK(e82545_tso_valid(&ctx));
+	ctx.ip.start = 15;
+	ATF_CHECK(!e82545_tso_valid(&ctx));
+}
+
+TEST(vlan_insert, "A tag goes behind the addresses")
+{
+	uint8_t buf[4 + 16];
+	unsigned int i;
+
+	for (i = 0; i < 16; i++)
+		buf[4 + i] = i;
+	e82545_vlan_insert(buf + 4, 0x88a8, 0xe123);
+	for (i = 0; i < 12; i++)
+		ATF_CHECK_EQ(i, buf[i]);
+	ATF_CHECK_EQ(0x88a8, be16dec(buf + 12));
+	ATF_CHECK_EQ(0xe123, be16dec(buf + 14));
+	for (i = 12; i < 16; i++)
+		ATF_CHECK_EQ(i, buf[4 + i]);
+}
+
+static void
+rx_sum(uint8_t *frame, size_t len, uint32_t rxcsum, bool strip, uint32_t *seed,
+    struct e82545_rxsum *rs)
+{
+	uint8_t head[E82545_RX_HEAD];
+	struct iovec iov[2000];
+	bool tagged;
+
+	memset(head, 0, sizeof(head));
+	memcpy(head, frame, MIN(len, sizeof(head)));
+	cut(frame, len, iov, seed);
+	tagged = be16dec(head + 12) == 0x8100;
+	e82545_rx_sum(iov, len, head, rxcsum, tagged, tagged && strip, rs);
+}
+
+#define	ALL_ON	(E82545_RXCSUM_IPOFL | E82545_RXCSUM_TUOFL |		\
+		E82545_RXCSUM_IPV6OFL)
+
+TEST(rx_status, "Good and spoilt packets of each kind")
+{
+	uint8_t frame[PACKET_HDR_MAX + 64], payload[64];
+	struct packet p;
+	struct e82545_rxsum rs;
+	uint32_t seed = 4;
+	unsigned int i;
+	size_t len;
+	uint8_t status;
+
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = i * 3;
+	for (i = 0; i < 64; i++) {
+		memset(&p, 0, sizeof(p));
+		p.v6 = i & 1;
+		p.udp = i & 2;
+		p.vlan = i & 4;
+		p.ipopts = (i & 8) != 0 ? 10 : 0;
+		p.tcpopts = (i & 16) != 0 ? 10 : 0;
+		p.payload = payload;
+		p.paylen = (i & 32) != 0 ? 63 : 0;
+		len = packet_build(&p, frame);
+		status = E82545_RXD_TCPCS | (p.v6 ? 0 : E82545_RXD_IPCS);
+
+		rx_sum(frame, len, ALL_ON, false, &seed, &rs);
+		ATF_CHECK_EQ_MSG(status, rs.status, "case %u", i);
+		ATF_CHECK_EQ_MSG(0, rs.errors, "case %u", i);
+
+		frame[len - 1] ^= 0x10;
+		rx_sum(frame, len, ALL_ON, false, &seed, &rs);
+		ATF_CHECK_EQ_MSG(status, rs.status, "case %u", i);
+		ATF_CHECK_EQ_MSG(E82545_RXD_ERR_TCPE, rs.errors, "case %u", i);
+		frame[len - 1] ^= 0x10;
+
+		if (!p.v6) {
+			/* The time to live is in no other sum. */
+			frame[packet_l3(&p) + 8]++;
+			rx_sum(frame, len, ALL_ON, false, &seed, &rs);
+			ATF_CHECK_EQ_MSG(status, rs.status, "case %u", i);
+			ATF_CHECK_EQ_MSG(E82545_RXD_ERR_IPE, rs.errors,
+			    "case %u", i);
+		}
+	}
+}
+
+TEST(rx_switches, "Each kind of check can be turned off, or does not apply")
+{
+	uint8_t frame[PACKET_HDR_MAX + 64], payload[64] = { 1, 2, 3 };
+	struct packet p4 = { .payload = payload, .paylen = 20 };
+	struct packet p6 = { .v6 = true, .payload = payload, .paylen = 20 };
+	struct packet u4 = { .udp = true, .payload = payload, .paylen = 20 };
+	struct e82545_rxsum rs;
+	uint32_t seed = 5;
+	size_t len;
+
+#define	EXPECT(p, rxcsum, want) do {					\
+	len = packet_build(&(p), frame);				\
+	rx_sum(frame, len, (rxcsum), false, &seed, &rs);		\
+	ATF_CHECK_EQ((want), rs.status);				\
+	ATF_CHECK_EQ(0, rs.errors);					\
+} while (0)
+	EXPECT(p4, 0, E82545_RXD_IXSM);
+	EXPECT(p4, E82545_RXCSUM_IPOFL, E82545_RXD_IPCS);
+	EXPECT(p4, E82545_RXCSUM_TUOFL, E82545_RXD_TCPCS);
+	EXPECT(p6, E82545_RXCSUM_IPOFL, E82545_RXD_IXSM);
+	EXPECT(p6, E82545_RXCSUM_TUOFL, E82545_RXD_IXSM);
+	EXPECT(p6, E82545_RXCSUM_TUOFL | E82545_RXCSUM_IPV6OFL,
+	    E82545_RXD_TCPCS);
+	/* Fragments: the first, and one in the middle. */
+	p4.frag = 0x2000;
+	EXPECT(p4, ALL_ON, E82545_RXD_IPCS);
+	p4.frag = 0x2003;
+	EXPECT(p4, ALL_ON, E82545_RXD_IPCS);
+	p4.frag = 0x0003;
+	EXPECT(p4, ALL_ON, E82545_RXD_IPCS);
+	p4.frag = 0x4000;
+	EXPECT(p4, ALL_ON, E82545_RXD_IPCS | E82545_RXD_TCPCS);
+#undef EXPECT
+	/* UDP without a checksum. */
+	len = packet_build(&u4, frame);
+	be16enc(frame + packet_l4(&u4) + 6, 0);
+	rx_sum(frame, len, ALL_ON, false, &seed, &rs);
+	ATF_CHECK_EQ(E82545_RXD_IPCS, rs.status);
+	ATF_CHECK_EQ(0, rs.errors);
+	/* UDP shorter than IP has it: the rest is not summed. */
+	len = packet_build(&u4, frame);
+	frame[packet_l4(&u4) + 5] -= 20;
+	rx_sum(frame, len, ALL_ON, false, &seed, &rs);
+	ATF_CHECK_EQ(E82545_RXD_IPCS | E82545_RXD_TCPCS, rs.status);
+	ATF_CHECK_EQ(E82545_RXD_ERR_TCPE, rs.errors);
+	/* Other protocols. */
+	len = packet_build(&u4, frame);
+	frame[packet_l3(&u4) + 9] = 50;
+	rx_sum(frame, len, E82545_RXCSUM_TUOFL, false, &seed, &rs);
+	ATF_CHECK_EQ(E82545_RXD_IXSM, rs.status);
+}
+
+TEST(rx_trailer, "Ethernet padding is not part of the datagram")
+{
+	uint8_t frame[PACKET_HDR_MAX + 64], payload[3] = { 0x99, 0x88, 0x77 };
+	struct packet p = { .payload = payload, .paylen = 3 };
+	struct e82545_rxsum rs;
+	uint32_t seed = 6;
+	size_t len;
+
+	len = packet_build(&p, frame);
+	memset(frame + len, 0xa5, 9);
+	rx_sum(frame, len + 9, ALL_ON, false, &seed, &rs);
+	ATF_CHECK_EQ(E82545_RXD_IPCS | E82545_RXD_TCPCS, rs.status);
+	ATF_CHECK_EQ(0, rs.errors);
+	ATF_CHECK_EQ(packet_sum(frame, len + 9), rs.csum);
+}
+
+TEST(rx_hostile, "Lengths that lie, and every cut of a packet")
+{
+	uint8_t frame[PACKET_HDR_MAX + 64], *copy, payload[64] = { 0 };
+	struct packet p;
+	struct e82545_rxsum rs;
+	uint32_t seed = 7;
+	size_t cutoff, len;
+	unsigned int i, n;
+
+	for (i = 0; i < 8; i++) {
+		memset(&p, 0, sizeof(p));
+		p.v6 = i & 1;
+		p.udp = i & 2;
+		p.vlan = i & 4;
+		p.payload = payload;
+		p.paylen = 10;
+		len = packet_build(&p, frame);
+		for (cutoff = 1; cutoff < len; cutoff++) {
+			/* On the heap, for the sanitizer's sake. */
+			copy = malloc(cutoff);
+			ATF_REQUIRE(copy != NULL);
+			memcpy(copy, frame, cutoff);
+			rx_sum(copy, cutoff, ALL_ON, false, &seed, &rs);
+			ATF_CHECK_EQ_MSG(E82545_RXD_IXSM, rs.status,
+			    "case %u len %zu", i, cutoff);
+			free(copy);
+		}
+		for (n = 0; n < 4000; n++) {
+			packet_build(&p, frame);
+			frame[packet_random(&seed) % len] =
+			    packet_random(&seed);
+			frame[packet_l3(&p) + packet_random(&seed) % 8] =
+			    packet_random(&seed);
+			rx_sum(frame, len, ALL_ON | (n & 0xff), n & 1, &seed,
+			    &rs);
+			if ((rs.status & E82545_RXD_TCPCS) == 0)
+				ATF_REQUIRE((rs.errors &
+				    E82545_RXD_ERR_TCPE) == 0);
+		}
+	}
+}
+
+TEST(rx_packet_sum, "The packet checksum from every PCSS, tag in and out")
+{
+	uint8_t frame[PACKET_HDR_MAX + 300], payload[300], seen[400];
+	struct packet p;
+	struct e82545_rxsum rs;
+	uint32_t seed = 8;
+	unsigned int i, pcss;
+	size_t len, seenlen;
+	uint16_t want;
+
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = packet_random(&seed);
+	for (i = 0; i < 16; i++) {
+		memset(&p, 0, sizeof(p));
+		p.udp = i & 1;
+		p.vlan = i & 2;
+		p.tag = 0x1234;
+		p.payload = payload;
+		p.paylen = (i & 8) != 0 ? 251 : 10;
+		len = packet_build(&p, frame);
+		memcpy(seen, frame, len);
+		seenlen = len;
+		if (p.vlan && (i & 4) != 0) {
+			memmove(seen + 12, seen + 16, len - 16);
+			seenlen -= 4;
+		}
+		for (pcss = 0; pcss < 256; pcss++) {
+			want = pcss < seenlen ?
+			    packet_sum(seen + pcss, seenlen - pcss) : 0xffff;
+			rx_sum(frame, len, ALL_ON | pcss, i & 4, &seed, &rs);
+			ATF_REQUIRE_EQ_MSG(want, rs.csum, "case %u pcss %u",
+			    i, pcss);
+			rx_sum(frame, len, pcss, i & 4, &seed, &rs);
+			ATF_REQUIRE_EQ_MSG(want, rs.csum, "case %u pcss %u",
+			    i, pcss);
+		}
+	}
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, vectors);
+	ATF_TP_ADD_TC(tp, lengths);
+	ATF_TP_ADD_TC(tp, pieces);
+	ATF_TP_ADD_TC(tp, insert);
+	ATF_TP_ADD_TC(tp, insert_extra);
+	ATF_TP_ADD_TC(tp, tso_valid);
+	ATF_TP_ADD_TC(tp, vlan_insert);
+	ATF_TP_ADD_TC(tp, rx_status);
+	ATF_TP_ADD_TC(tp, rx_switches);
+	ATF_TP_ADD_TC(tp, rx_trailer);
+	ATF_TP_ADD_TC(tp, rx_hostile);
+	ATF_TP_ADD_TC(tp, rx_packet_sum);
+
+	return (atf_no_error());
+}

@@ -1,0 +1,61 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Packets for tests: built and summed byte by byte from the RFCs, with no code
+ * in common with the model.
+ */
+
+#ifndef _E82545_PACKET_H_
+#define	_E82545_PACKET_H_
+
+#include <sys/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define	PACKET_HDR_MAX	(18 + 60 + 60)	/* bytes */
+#define	PACKET_FIN	0x01
+#define	PACKET_PSH	0x08
+#define	PACKET_ACK	0x10
+
+struct packet {
+	bool		 v6;
+	bool		 udp;		/* else TCP */
+	bool		 vlan;
+	uint16_t	 tag;		/* with vlan */
+	unsigned int	 ipopts;	/* IPv4 options, 32-bit words */
+	unsigned int	 tcpopts;	/* TCP options, 32-bit words */
+	uint16_t	 id;		/* IPv4 */
+	uint16_t	 frag;		/* IPv4 flags and fragment offset */
+	uint32_t	 seq;		/* TCP */
+	uint8_t		 flags;		/* TCP */
+	const uint8_t	*payload;
+	size_t		 paylen;
+};
+
+/* Where things are in the frame packet_build() makes. */
+size_t	packet_l3(const struct packet *p);
+size_t	packet_l4(const struct packet *p);
+size_t	packet_hdrlen(const struct packet *p);
+
+/* The whole frame with all checksums; returns its length. */
+size_t	packet_build(const struct packet *p, uint8_t *frame);
+
+/*
+ * Take out of such a frame what the adapter is to fill in: the checksums, with
+ * the TCP or UDP one replaced by the sum of the pseudo-header, with or (as
+ * TSO wants it) without the length.
+ */
+void	packet_prepare(const struct packet *p, uint8_t *frame, bool length);
+
+/* RFC 1071, one byte after the other; as a number. */
+uint16_t packet_sum(const uint8_t *data, size_t len);
+
+/* A sequence of numbers, the same each time for the same seed (not 0). */
+uint32_t packet_random(uint32_t *seed);
+
+#endif /* !_E82545_PACKET_H_ */

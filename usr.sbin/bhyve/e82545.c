@@ -54,10 +54,9 @@ struct reg {
 static uint32_t ctrl_dup_read(struct e82545 *, uint32_t);
 static void	ctrl_write(struct e82545 *, uint32_t, uint32_t);
 static void	ctrl_ext_write(struct e82545 *, uint32_t, uint32_t);
-static void	rctl_write(struct e82545 *, uint32_t, uint32_t);
-static void	tctl_write(struct e82545 *, uint32_t, uint32_t);
+static void	rx_write(struct e82545 *, uint32_t, uint32_t);
+static void	tx_write(struct e82545 *, uint32_t, uint32_t);
 static void	pba_write(struct e82545 *, uint32_t, uint32_t);
-static void	rdt_write(struct e82545 *, uint32_t, uint32_t);
 static void	tdt_write(struct e82545 *, uint32_t, uint32_t);
 static uint32_t	zero_read(struct e82545 *, uint32_t);
 
@@ -66,9 +65,11 @@ static uint32_t	zero_read(struct e82545 *, uint32_t);
 /* Kept as written, under a mask. */
 #define	RW(off, name, reset, mask)					\
 	{ off, 1, 4, name, reset, mask, NULL, NULL, RING_NONE }
-/* The same, and it places a ring. */
-#define	RING(off, name, mask, ring)					\
-	{ off, 1, 4, name, 0, mask, NULL, NULL, ring }
+/* The same, and it places a ring or turns it on. */
+#define	RXRING(off, name, mask)						\
+	{ off, 1, 4, name, 0, mask, NULL, rx_write, RING_RX }
+#define	TXRING(off, name, mask)						\
+	{ off, 1, 4, name, 0, mask, NULL, tx_write, RING_TX }
 /* An array. */
 #define	ARRAY(off, count, stride, name, mask)				\
 	{ off, count, stride, name, 0, mask, NULL, NULL, RING_NONE }
@@ -117,11 +118,11 @@ static const struct reg regs[] = {
 	FN(E82545_IMC, "IMC", 0, E82545_ICR_ALL,
 	    zero_read, e82545_imc_write, RING_NONE),
 
-	FN(E82545_RCTL, "RCTL", 0, 0x06dfb3fe, NULL, rctl_write, RING_RX),
+	RXRING(E82545_RCTL, "RCTL", 0x06dfb3fe),
 	RW(E82545_FCTTV, "FCTTV", 0, 0x0000ffff),
 	RW(E82545_TXCW, "TXCW", 0, 0xc000ffff),
 	RW(E82545_RXCW, "RXCW", 0, 0),
-	FN(E82545_TCTL, "TCTL", 0, 0x03fffffa, NULL, tctl_write, RING_TX),
+	TXRING(E82545_TCTL, "TCTL", 0x03fffffa),
 	RW(E82545_TIPG, "TIPG", 0, 0x3fffffff),
 	RW(E82545_AIFS, "AIFS", 0, 0x0000ffff),
 	RW(E82545_LEDCTL, "LEDCTL", 0x07068302, 0xcfcfcfef),
@@ -141,11 +142,11 @@ static const struct reg regs[] = {
 	RW(E82545_TDFTS, "TDFTS", 0, 0x00001fff),
 	RW(E82545_TDFPC, "TDFPC", 0, 0x00001fff),
 
-	RING(E82545_RDBAL, "RDBAL", E82545_DBAL_MASK, RING_RX),
-	RING(E82545_RDBAH, "RDBAH", ALL, RING_RX),
-	RING(E82545_RDLEN, "RDLEN", E82545_DLEN_MASK, RING_RX),
-	RING(E82545_RDH, "RDH", E82545_DPTR_MASK, RING_RX),
-	FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK, NULL, rdt_write, RING_NONE),
+	RXRING(E82545_RDBAL, "RDBAL", E82545_DBAL_MASK),
+	RXRING(E82545_RDBAH, "RDBAH", ALL),
+	RXRING(E82545_RDLEN, "RDLEN", E82545_DLEN_MASK),
+	RXRING(E82545_RDH, "RDH", E82545_DPTR_MASK),
+	FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK, NULL, rx_write, RING_NONE),
 	FN(E82545_RDTR, "RDTR", 0, 0x0000ffff | E82545_RDTR_FPD,
 	    NULL, e82545_rdtr_write, RING_NONE),
 	RW(E82545_RXDCTL, "RXDCTL", 0x00010000, 0x013f3f3f),
@@ -153,10 +154,10 @@ static const struct reg regs[] = {
 	RW(E82545_RSRPD, "RSRPD", 0, 0x00000fff),
 
 	RW(E82545_TXDMAC, "TXDMAC", 0, 0x00000001),
-	RING(E82545_TDBAL, "TDBAL", E82545_DBAL_MASK, RING_TX),
-	RING(E82545_TDBAH, "TDBAH", ALL, RING_TX),
-	RING(E82545_TDLEN, "TDLEN", E82545_DLEN_MASK, RING_TX),
-	RING(E82545_TDH, "TDH", E82545_DPTR_MASK, RING_TX),
+	TXRING(E82545_TDBAL, "TDBAL", E82545_DBAL_MASK),
+	TXRING(E82545_TDBAH, "TDBAH", ALL),
+	TXRING(E82545_TDLEN, "TDLEN", E82545_DLEN_MASK),
+	TXRING(E82545_TDH, "TDH", E82545_DPTR_MASK),
 	FN(E82545_TDT, "TDT", 0, E82545_DPTR_MASK, NULL, tdt_write, RING_NONE),
 	RW(E82545_TIDV, "TIDV", 0, 0x0000ffff),
 	RW(E82545_TXDCTL, "TXDCTL", 0, 0xff3f3f3f),
@@ -337,28 +338,22 @@ ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	    ~(E82545_CTRL_EXT_ASDCHK | E82545_CTRL_EXT_EE_RST));
 }
 
+/* The ring, its place, or RCTL: frames may have waited for it. */
 static void
-rctl_write(struct e82545 *dev, uint32_t off, uint32_t value)
+rx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 
 	e82545_reg_set(dev, off, value);
 	dev->wake_rx = e82545_rx_unstall(dev);
 }
 
+/* The ring's place, or TCTL: there may be something in it now. */
 static void
-rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
+tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 
 	e82545_reg_set(dev, off, value);
-	dev->wake_rx = e82545_rx_unstall(dev);
-}
-
-static void
-tctl_write(struct e82545 *dev, uint32_t off, uint32_t value)
-{
-
-	e82545_reg_set(dev, off, value);
-	dev->wake_tx = (value & E82545_TCTL_EN) != 0 &&
+	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0 &&
 	    e82545_reg(dev, E82545_TDT) != e82545_reg(dev, E82545_TDH);
 }
 

@@ -744,6 +744,11 @@ ATF_TC_BODY(wakeups, tc __unused)
 	ATF_CHECK_EQ(1, h->nkick);
 	host_wr(h, E82545_TDT, 4);
 	ATF_CHECK_EQ(2, h->nkick);
+	/* The ring is somewhere else now. */
+	host_wr(h, E82545_TDBAL, 0x10000);
+	ATF_CHECK_EQ(3, h->nkick);
+	host_wr(h, E82545_TDH, 4);
+	ATF_CHECK_EQ(3, h->nkick);
 	ATF_CHECK_EQ(2, host_counter(h, E82545_C_TX_KICK));
 	ATF_CHECK_EQ(0, h->nready);
 	host_destroy(h);
@@ -771,6 +776,31 @@ ATF_TC_BODY(wakeups, tc __unused)
 	/* Not stalled: RDT tells nothing new. */
 	host_rx_post(h);
 	ATF_CHECK_EQ(1, h->nready);
+	host_destroy(h);
+
+	/* A ring outside memory, then a good one. */
+	h = host_create(HOST_RAM);
+	host_up(h, 8, 8, 2048);
+	host_wr(h, E82545_RDBAH, 1);
+	h->nready = 0;
+	host_inject(h, frame, sizeof(frame), 1);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, h->nready);
+	host_wr(h, E82545_RDBAH, 0);
+	ATF_CHECK_EQ(1, h->nready);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	/* Receive turned off and on with frames waiting for room. */
+	for (i = 0; i < 9; i++)
+		host_inject(h, frame, sizeof(frame), 1);
+	host_run(h);
+	ATF_CHECK_EQ(3, host_rx_waiting(h));
+	host_wr(h, E82545_RCTL, 0);
+	ATF_CHECK_EQ(2, h->nready);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_DISABLED));
 	host_destroy(h);
 }
 

@@ -62,15 +62,15 @@
 	X(TX_BAD_LEN,	"tx_drop_len",	"slots longer than a buffer")	\
 	X(TX_FRAGS,	"tx_drop_frags", "frames of too many slots")	\
 	X(TX_CUT,	"tx_drop_cut",	"frames whose last slot is missing") \
-	X(TX_NODEST,	"tx_drop_nodest", "frames with no other port to go to")\
-	X(TX_SELF,	"tx_drop_self",	"frames for a station on their own port")\
+	X(TX_NODEST,	"tx_drop_nodest", "frames with no port to go to") \
+	X(TX_SELF,	"tx_drop_self",	"frames that would go back to it") \
 	X(RX_SYNC,	"rx_syncs",	"receive syncs")		\
 	X(RX_BATCH,	"rx_batches",	"batches put into the ring")	\
 	X(RX_FRAME,	"rx_frames",	"frames put into the ring")	\
 	X(RX_BYTE,	"rx_bytes",	"bytes of those")		\
-	X(RX_WAKE,	"rx_wakeups",	"times the sleeping receiver was woken")\
-	X(RX_BAD_RING,	"rx_bad_ring",	"receive rings with a bad head or cur")\
-	X(RX_BAD_BUF,	"rx_bad_buf",	"receive slots with a bad buffer, mended")\
+	X(RX_WAKE,	"rx_wakeups",	"times a sleeping receiver was woken") \
+	X(RX_BAD_RING,	"rx_bad_ring",	"receive rings with bad positions") \
+	X(RX_BAD_BUF,	"rx_bad_buf",	"receive slots with a bad buffer") \
 	X(RX_FULL,	"rx_drop_full",	"frames that found the ring full")
 
 enum vale_counter {

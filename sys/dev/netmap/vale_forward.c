@@ -33,8 +33,8 @@
  * of one port arrive at any other in the order they were sent, whether they
  * go to one or to all.
  *
- * All of it runs under the sender's vt_lock, which also keeps the switch's
- * ports where they are (vale_switch.c).
+ * All of it runs between vale_switch_enter() and vale_switch_leave(), which
+ * keep the switch's ports where they are (vale_switch.c).
  */
 
 #include <errno.h>
@@ -418,16 +418,9 @@ vale_txq_init(struct vale_txq *vt, uint32_t nslots)
 {
 	unsigned int i;
 
-	pthread_mutex_init(&vt->vt_lock, NULL);
 	vt->vt_nslots = nslots;
 	for (i = 0; i <= VALE_FDB_FLOOD; i++)
 		list_init(&vt->vt_list[i]);
-}
-
-void
-vale_txq_fini(struct vale_txq *vt)
-{
-	pthread_mutex_destroy(&vt->vt_lock);
 }
 
 int

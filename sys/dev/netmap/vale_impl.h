@@ -11,12 +11,13 @@
  *
  *	vale_lock	which switches and ports there are
  *	vs_gate		one change to a switch at a time; also what senders
- *			wait on while a change is coming
- *	vt_lock		a port's sending side, for the whole of a sync.  Its
- *			holder also reads the switch's list of ports, which
- *			changes only with the vt_lock of all its ports held
+ *			wait on while one is going on
  *	rq_lock		a port's receiving side, for a few instructions; no
  *			two at once
+ *
+ * A switch's list of ports is read under vale_lock, or by a sender between
+ * vale_switch_enter() and vale_switch_leave(); it changes under vale_lock
+ * while no sender is there.
  */
 
 #ifndef _DEV_NETMAP_VALE_IMPL_H_
@@ -82,7 +83,7 @@ struct vale_piece {
 	const uint8_t	*pc_buf;
 	uint32_t	 pc_frame_len;
 	uint16_t	 pc_len;
-	uint16_t	 pc_next;	/* next frame for the same destination */
+	uint16_t	 pc_next;	/* frame for the same destination */
 	uint16_t	 pc_pieces;
 	uint16_t	 pc_slots;	/* it takes in a receive ring */
 };
@@ -97,9 +98,9 @@ struct vale_list {
 	uint32_t	ls_slots;
 };
 
-/* The sending side of a port.  vale_forward.c; vt_lock. */
+/* The sending side of a port: the sending thread's.  vale_forward.c. */
 struct vale_txq {
-	pthread_mutex_t	 vt_lock;
+	bool		 vt_busy;	/* atomic: vale_switch.c */
 	uint32_t	 vt_nslots;	/* fixed */
 	uint32_t	 vt_cur;	/* first slot not consumed */
 	uint32_t	 vt_npieces;
@@ -118,7 +119,7 @@ struct vale_port {
 	struct vale_txq		 vp_tx;
 	_Alignas(VALE_CACHE_LINE)
 	struct vale_rxq		 vp_rx;
-	/* Each is written by the side it tells of, under that side's lock. */
+	/* The sending thread writes some, whoever has rq_lock the others. */
 	_Alignas(VALE_CACHE_LINE)
 	uint64_t		 vp_counter[VALE_NCOUNTERS];
 };
@@ -127,7 +128,7 @@ struct vale_switch {
 	TAILQ_ENTRY(vale_switch) vs_link;
 	char			 vs_name[VALE_NAME_SIZE];
 	pthread_mutex_t		 vs_gate;
-	bool			 vs_changing;	/* atomic; a hint */
+	bool			 vs_changing;	/* atomic: vale_switch.c */
 	unsigned int		 vs_nports;
 	uint8_t			 vs_active[VALE_FDB_PORTS]; /* indexes in use */
 	struct vale_port	*vs_port[VALE_FDB_PORTS];
@@ -191,9 +192,8 @@ void	vale_rxq_wake(struct vale_rxq *rq);
 
 /* vale_forward.c */
 void	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
-void	vale_txq_fini(struct vale_txq *vt);
 
-/* vale_switch.c: take and drop a port's vt_lock, letting changes go first. */
+/* vale_switch.c: a sender uses its switch's ports from here to there. */
 void	vale_switch_enter(struct vale_port *port);
 void	vale_switch_leave(struct vale_port *port);
 

@@ -8,21 +8,27 @@
  * Switches and ports: their coming and going.
  *
  * A sender reads its switch's list of ports for as long as its sync takes, and
- * copies into other ports' memory.  It holds its own port's vt_lock meanwhile,
- * which nobody else wants: to send costs no lock or cache line that senders
- * share.  Who changes the list takes the vt_lock of every port instead, and so
- * has waited for every sync under way and finds no lease open anywhere.  That
- * is slow, and ports come and go seldom.
+ * copies into other ports' memory.  To keep both where they are it takes no
+ * lock, only says so in a word of its own port: sending costs no lock or cache
+ * line that senders share.  Who changes the list looks at every such word:
  *
- * Mutexes are not fair, and a sender that is back at once would win its own
- * again and again; vs_changing asks senders to queue at vs_gate until the
- * change is done.
+ *	sender				change
+ *	vt_busy = true			vs_changing = true
+ *	if vs_changing			for each port
+ *		vt_busy = false			wait until not vt_busy
+ *		wait at vs_gate, again	change, vs_changing = false
  *
- * A port that goes takes the addresses learned on it along, under the same
- * locks: no frame is ever looked up to a port that is not there.
+ * Each side writes its own word before it reads the other's, sequentially
+ * consistent, so at least one of the two sees the other.  The waiting is done
+ * by yielding, which is good enough: ports come and go seldom, and a sync
+ * ends soon.  When it is over no sync is under way, and no lease open anywhere.
+ *
+ * A port that goes takes the addresses learned on it along, in the same
+ * change: no frame is ever looked up to a port that is not there.
  */
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -42,44 +48,43 @@ void
 vale_switch_enter(struct vale_port *port)
 {
 	struct vale_switch *vs = port->vp_switch;
+	bool *busy = &port->vp_tx.vt_busy;
 
-	if (VALE_ONCE(vs->vs_changing)) {
+	__atomic_store_n(busy, true, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&vs->vs_changing, __ATOMIC_SEQ_CST)) {
+		__atomic_store_n(busy, false, __ATOMIC_RELEASE);
 		pthread_mutex_lock(&vs->vs_gate);
 		pthread_mutex_unlock(&vs->vs_gate);
+		__atomic_store_n(busy, true, __ATOMIC_SEQ_CST);
 	}
-	pthread_mutex_lock(&port->vp_tx.vt_lock);
 }
 
 void
 vale_switch_leave(struct vale_port *port)
 {
-	pthread_mutex_unlock(&port->vp_tx.vt_lock);
+	__atomic_store_n(&port->vp_tx.vt_busy, false, __ATOMIC_RELEASE);
 }
 
 /* Stop all senders of a switch, and let them go on. */
 static void
 switch_stop(struct vale_switch *vs)
 {
+	const struct vale_port *port;
 	unsigned int i;
 
 	pthread_mutex_lock(&vs->vs_gate);
-	__atomic_store_n(&vs->vs_changing, true, __ATOMIC_RELAXED);
-	for (i = 0; i < VALE_FDB_PORTS; i++) {
-		if (vs->vs_port[i] != NULL)
-			pthread_mutex_lock(&vs->vs_port[i]->vp_tx.vt_lock);
+	__atomic_store_n(&vs->vs_changing, true, __ATOMIC_SEQ_CST);
+	for (i = 0; i < vs->vs_nports; i++) {
+		port = vs->vs_port[vs->vs_active[i]];
+		while (__atomic_load_n(&port->vp_tx.vt_busy, __ATOMIC_SEQ_CST))
+			sched_yield();
 	}
 }
 
 static void
 switch_go(struct vale_switch *vs)
 {
-	unsigned int i;
-
-	for (i = 0; i < VALE_FDB_PORTS; i++) {
-		if (vs->vs_port[i] != NULL)
-			pthread_mutex_unlock(&vs->vs_port[i]->vp_tx.vt_lock);
-	}
-	__atomic_store_n(&vs->vs_changing, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&vs->vs_changing, false, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&vs->vs_gate);
 }
 
@@ -166,7 +171,6 @@ switch_attach(struct vale_port *port)
 	port->vp_index = i;
 
 	switch_stop(vs);
-	pthread_mutex_lock(&port->vp_tx.vt_lock);
 	vs->vs_port[i] = port;
 	switch_list(vs);
 	switch_go(vs);
@@ -183,7 +187,6 @@ switch_detach(struct vale_port *port)
 	switch_list(vs);
 	vale_fdb_flush(&vs->vs_fdb, port->vp_index);
 	switch_go(vs);
-	pthread_mutex_unlock(&port->vp_tx.vt_lock);
 	if (vs->vs_nports == 0)
 		switch_destroy(vs);
 }
@@ -229,7 +232,6 @@ fail_attach:
 fail_rxq:
 	vale_region_destroy(&port->vp_region);
 fail_region:
-	vale_txq_fini(&port->vp_tx);
 	free(port);
 	return (error);
 }
@@ -242,7 +244,6 @@ vale_port_destroy(struct vale_port *port)
 	pthread_mutex_unlock(&vale_lock);
 	vale_rxq_fini(&port->vp_rx);
 	vale_region_destroy(&port->vp_region);
-	vale_txq_fini(&port->vp_tx);
 	free(port);
 }
 

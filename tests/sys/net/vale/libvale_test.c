@@ -1,0 +1,395 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * libvale's calls: names, errors, the descriptor to wait on, and vale_ctl.h.
+ */
+
+#include <sys/types.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "vale_test.h"
+
+ATF_TC(names);
+ATF_TC_HEAD(names, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Good names open a port of that name, "
+	    "bad ones say EINVAL");
+}
+ATF_TC_BODY(names, tc)
+{
+	/* 63 bytes, the longest there is, and 64. */
+	static const char longest[] = "vale0123456789012345678901234567:"
+	    "abcdefghijklmnopqrstuvwxyz0123";
+	static const char too_long[] = "vale0123456789012345678901234567:"
+	    "abcdefghijklmnopqrstuvwxyz01234";
+	static const char *good[] = {
+		"vale:a", "vale0:vm1", "valeA-b_c.d:e.f-g_H", "vale:0",
+		longest,
+	};
+	static const char *bad[] = {
+		"", "vale", "vale0", "vale0:", ":vm1", "val0:vm1", "em0",
+		"vale0:vm1:x", "vale0::x", "vale 0:vm1", "vale0:vm 1",
+		"vale0:vm1 ", " vale0:vm1", "Vale0:vm1", "vale0:a/b",
+		"vale/:a", "vale0:{1", "vale0:vm1\n", "vale0:\xc3\xa4",
+		too_long,
+	};
+	struct vale_desc *d;
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(63, strlen(longest));
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		d = vale_open(good[i], NULL);
+		ATF_REQUIRE_MSG(d != NULL, "%s", good[i]);
+		ATF_CHECK_STREQ(good[i], d->name);
+		ATF_CHECK_EQ(0, strncmp(d->nifp->ni_name, good[i],
+		    sizeof(d->nifp->ni_name) - 1));
+		vale_close(d);
+	}
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		errno = 0;
+		ATF_CHECK_MSG(vale_open(bad[i], NULL) == NULL, "%s", bad[i]);
+		ATF_CHECK_EQ(EINVAL, errno);
+	}
+}
+
+ATF_TC(params);
+ATF_TC_HEAD(params, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Rings have the slots asked for, 1024 "
+	    "by default; numbers out of range say EINVAL");
+}
+ATF_TC_BODY(params, tc)
+{
+	static const uint32_t good[][2] = {
+		{ 2, 16384 }, { 16384, 2 }, { 3, 777 },
+	};
+	static const uint32_t bad[] = { 1, 16385, UINT32_MAX };
+	struct vale_params p;
+	struct vale_desc *d;
+	unsigned int i;
+
+	d = t_open("valet0:a", 0, 0);
+	ATF_CHECK_EQ(1024, d->txring->num_slots);
+	ATF_CHECK_EQ(1024, d->rxring->num_slots);
+	vale_close(d);
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		d = t_open("valet0:a", good[i][0], good[i][1]);
+		ATF_CHECK_EQ(good[i][0], d->txring->num_slots);
+		ATF_CHECK_EQ(good[i][1], d->rxring->num_slots);
+		vale_close(d);
+	}
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		p.tx_slots = bad[i];
+		p.rx_slots = 0;
+		ATF_CHECK(vale_open("valet0:a", &p) == NULL);
+		ATF_CHECK_EQ(EINVAL, errno);
+		p.tx_slots = 0;
+		p.rx_slots = bad[i];
+		ATF_CHECK(vale_open("valet0:a", &p) == NULL);
+		ATF_CHECK_EQ(EINVAL, errno);
+	}
+}
+
+ATF_TC(smallest);
+ATF_TC_HEAD(smallest, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Rings of two slots pass frames one by "
+	    "one");
+}
+ATF_TC_BODY(smallest, tc)
+{
+	struct vale_desc *a, *b;
+	uint32_t seq;
+
+	a = t_open("valet0:a", 2, 2);
+	b = t_open("valet0:b", 2, 2);
+	for (seq = 0; seq < 10; seq++) {
+		ATF_CHECK_EQ(1, nm_ring_space(a->txring));
+		t_send(a, 60, EVERYBODY, 0, seq);
+		t_expect(b, 60, 0, seq);
+	}
+	vale_close(a);
+	vale_close(b);
+}
+
+ATF_TC(busy);
+ATF_TC_HEAD(busy, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A port is opened once at a time");
+}
+ATF_TC_BODY(busy, tc)
+{
+	struct vale_desc *d, *other;
+
+	d = t_open("valet0:a", 0, 0);
+	ATF_CHECK(vale_open("valet0:a", NULL) == NULL);
+	ATF_CHECK_EQ(EBUSY, errno);
+	other = t_open("valet1:a", 0, 0);
+	vale_close(other);
+	vale_close(d);
+	d = t_open("valet0:a", 0, 0);
+	vale_close(d);
+}
+
+ATF_TC(nothing_left);
+ATF_TC_HEAD(nothing_left, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Opening, failing to and closing leave "
+	    "no descriptor behind");
+}
+ATF_TC_BODY(nothing_left, tc)
+{
+	struct vale_desc *d;
+	unsigned int i;
+	int first, last;
+
+	first = open("/dev/null", O_RDONLY);
+	ATF_REQUIRE(first != -1);
+	close(first);
+	for (i = 0; i < 10; i++) {
+		d = t_open("valet0:a", 0, 0);
+		ATF_CHECK(vale_open("valet0:a", NULL) == NULL);
+		ATF_CHECK(vale_open("valet0", NULL) == NULL);
+		vale_close(d);
+	}
+	last = open("/dev/null", O_RDONLY);
+	ATF_CHECK_EQ(first, last);
+	close(last);
+}
+
+ATF_TC(readable);
+ATF_TC_HEAD(readable, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "The descriptor is readable from the "
+	    "first frame until a sync finds none, and wakes once");
+}
+ATF_TC_BODY(readable, tc)
+{
+	struct vale_desc *a, *b;
+	struct t_frame f;
+	uint32_t seq;
+
+	a = t_open("valet0:a", 0, 0);
+	b = t_open("valet0:b", 0, 0);
+	ATF_CHECK(!t_readable(b));
+	for (seq = 0; seq < 3; seq++) {
+		t_send(a, 60, EVERYBODY, 0, seq);
+		ATF_CHECK(t_readable(b));
+	}
+	T_COUNT(b, RX_WAKE, 1);
+
+	/* Frames left, or taken and not given back: still readable. */
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_CHECK(t_readable(b));
+	for (seq = 0; seq < 3; seq++) {
+		ATF_REQUIRE(t_take(b, &f));
+		ATF_CHECK(t_readable(b));
+	}
+	/* More come before the sync that would have found none. */
+	t_send(a, 60, EVERYBODY, 0, 3);
+	t_send(a, 60, EVERYBODY, 0, 4);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_CHECK(t_readable(b));
+	T_COUNT(b, RX_WAKE, 1);
+	ATF_REQUIRE(t_take(b, &f));
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_CHECK(t_readable(b));
+	ATF_REQUIRE(t_take(b, &f));
+	t_expect_none(b);
+	ATF_CHECK(!t_readable(b));
+	t_expect_none(b);
+	ATF_CHECK(!t_readable(b));
+
+	t_send(a, 60, EVERYBODY, 0, 5);
+	ATF_CHECK(t_readable(b));
+	T_COUNT(b, RX_WAKE, 2);
+	ATF_CHECK(!t_readable(a));
+	vale_close(a);
+	vale_close(b);
+}
+
+ATF_TC(cur_ahead);
+ATF_TC_HEAD(cur_ahead, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "cur ahead of head waits for frames "
+	    "beyond those kept");
+}
+ATF_TC_BODY(cur_ahead, tc)
+{
+	struct vale_desc *a, *b;
+	struct t_frame f;
+
+	a = t_open("valet0:a", 0, 0);
+	b = t_open("valet0:b", 0, 0);
+	t_send(a, 60, EVERYBODY, 0, 0);
+	t_send(a, 60, EVERYBODY, 0, 1);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	b->rxring->cur = b->rxring->tail;
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_CHECK(!t_readable(b));
+	ATF_CHECK_EQ(2, nm_ring_space(b->rxring));
+	t_send(a, 60, EVERYBODY, 0, 2);
+	ATF_CHECK(t_readable(b));
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_CHECK_EQ(3, nm_ring_space(b->rxring));
+	ATF_REQUIRE(t_take(b, &f));
+	ATF_CHECK_EQ(0, f.f_seq);
+	vale_close(a);
+	vale_close(b);
+}
+
+ATF_TC(no_wake_for_nothing);
+ATF_TC_HEAD(no_wake_for_nothing, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames that are all dropped wake "
+	    "nobody");
+}
+ATF_TC_BODY(no_wake_for_nothing, tc)
+{
+	struct vale_desc *a, *b;
+
+	a = t_open("valet0:a", 0, 0);
+	b = t_open("valet0:b", 0, 2);
+	t_send(a, 60, EVERYBODY, 0, 0);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	b->rxring->cur = b->rxring->tail;
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	T_COUNT(b, RX_WAKE, 1);
+	t_send(a, 60, EVERYBODY, 0, 1);
+	t_send(a, 3, EVERYBODY, 0, 1);
+	ATF_CHECK(!t_readable(b));
+	T_COUNT(b, RX_WAKE, 1);
+	T_COUNT(b, RX_FULL, 1);
+	vale_close(a);
+	vale_close(b);
+}
+
+struct seen {
+	unsigned int	n;
+	unsigned int	stop_at;
+	char		last[VALE_NAME_SIZE];
+	unsigned int	port_of[8];
+};
+
+static int
+see_port(const struct vale_port_info *info, void *arg)
+{
+	struct seen *seen = arg;
+
+	snprintf(seen->last, sizeof(seen->last), "%s", info->pi_name);
+	ATF_CHECK_EQ(seen->n % 3 * 100 + 50, info->pi_tx_slots);
+	ATF_CHECK_EQ(60, info->pi_rx_slots);
+	ATF_CHECK_EQ(seen->n % 3, info->pi_index);
+	return (++seen->n == seen->stop_at ? 42 : 0);
+}
+
+static int
+see_addr(const struct vale_fdb_entry *entry, void *arg)
+{
+	struct seen *seen = arg;
+	uint8_t addr[6];
+
+	t_addr(addr, entry->fe_addr[5]);
+	ATF_CHECK_EQ(0, memcmp(addr, entry->fe_addr, sizeof(addr)));
+	ATF_REQUIRE(entry->fe_addr[5] < 8);
+	ATF_CHECK(entry->fe_age_s < 100);
+	seen->port_of[entry->fe_addr[5]] = entry->fe_port + 1;
+	seen->n++;
+	return (0);
+}
+
+ATF_TC(ctl);
+ATF_TC_HEAD(ctl, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Ports, counters and addresses of all "
+	    "switches can be listed");
+}
+ATF_TC_BODY(ctl, tc)
+{
+	struct vale_desc *d[6];
+	uint64_t counters[VALE_NCOUNTERS];
+	struct seen seen;
+	char name[VALE_NAME_SIZE];
+	unsigned int i, j;
+
+	for (i = 0; i < 6; i++) {
+		snprintf(name, sizeof(name), "valet%u:p%u", i / 3, i % 3);
+		d[i] = t_open(name, i % 3 * 100 + 50, 60);
+	}
+	memset(&seen, 0, sizeof(seen));
+	ATF_CHECK_EQ(0, vale_list(NULL, see_port, &seen));
+	ATF_CHECK_EQ(6, seen.n);
+	memset(&seen, 0, sizeof(seen));
+	ATF_CHECK_EQ(0, vale_list("valet1", see_port, &seen));
+	ATF_CHECK_EQ(3, seen.n);
+	ATF_CHECK_STREQ("valet1:p2", seen.last);
+	memset(&seen, 0, sizeof(seen));
+	ATF_CHECK_EQ(0, vale_list("valet", see_port, &seen));
+	ATF_CHECK_EQ(0, seen.n);
+	seen.stop_at = 4;
+	ATF_CHECK_EQ(42, vale_list(NULL, see_port, &seen));
+	ATF_CHECK_STREQ("valet1:p0", seen.last);
+
+	t_send(d[0], 60, EVERYBODY, 5, 0);
+	t_send(d[0], 60, EVERYBODY, 6, 0);
+	t_send(d[2], 60, 5, 7, 0);
+	memset(&seen, 0, sizeof(seen));
+	ATF_CHECK_EQ(0, vale_fdb_list("valet0", see_addr, &seen));
+	ATF_CHECK_EQ(3, seen.n);
+	ATF_CHECK_EQ(1, seen.port_of[5]);
+	ATF_CHECK_EQ(1, seen.port_of[6]);
+	ATF_CHECK_EQ(3, seen.port_of[7]);
+	ATF_CHECK_EQ(0, vale_fdb_list("valet1", see_addr, &seen));
+	ATF_CHECK_EQ(3, seen.n);
+	ATF_CHECK_EQ(-1, vale_fdb_list("valet9", see_addr, &seen));
+	ATF_CHECK_EQ(ENXIO, errno);
+
+	ATF_REQUIRE_EQ(0, vale_port_counters("valet0:p1", counters));
+	ATF_CHECK_EQ(2, counters[VALE_C_RX_FRAME]);
+	ATF_CHECK_EQ(-1, vale_port_counters("valet0:p9", counters));
+	ATF_CHECK_EQ(ENXIO, errno);
+	for (i = 0; i < VALE_NCOUNTERS; i++) {
+		ATF_CHECK(vale_counter_name(i)[0] != '\0');
+		ATF_CHECK(vale_counter_desc(i)[0] != '\0');
+		for (j = 0; j < i; j++)
+			ATF_CHECK(strcmp(vale_counter_name(i),
+			    vale_counter_name(j)) != 0);
+	}
+
+	ATF_CHECK_EQ(0, vale_set_ageing("valet0", 0));
+	ATF_CHECK_EQ(0, vale_set_ageing("valet0", VALE_FDB_AGEING_MAX_S));
+	ATF_CHECK_EQ(-1, vale_set_ageing("valet0", VALE_FDB_AGEING_MAX_S + 1));
+	ATF_CHECK_EQ(EINVAL, errno);
+	ATF_CHECK_EQ(-1, vale_set_ageing("valet9", 300));
+	ATF_CHECK_EQ(ENXIO, errno);
+	for (i = 0; i < 6; i++)
+		vale_close(d[i]);
+	memset(&seen, 0, sizeof(seen));
+	ATF_CHECK_EQ(0, vale_list(NULL, see_port, &seen));
+	ATF_CHECK_EQ(0, seen.n);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, names);
+	ATF_TP_ADD_TC(tp, params);
+	ATF_TP_ADD_TC(tp, smallest);
+	ATF_TP_ADD_TC(tp, busy);
+	ATF_TP_ADD_TC(tp, nothing_left);
+	ATF_TP_ADD_TC(tp, readable);
+	ATF_TP_ADD_TC(tp, cur_ahead);
+	ATF_TP_ADD_TC(tp, no_wake_for_nothing);
+	ATF_TP_ADD_TC(tp, ctl);
+	return (atf_no_error());
+}

@@ -1,0 +1,366 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The learning table, on a clock that the tests turn.
+ */
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include <dev/netmap/vale_fdb.h>
+
+static const uint64_t seed[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
+static struct vale_fdb fdb;
+
+static const uint8_t *
+addr(uint32_t n)
+{
+	static _Thread_local uint8_t a[6];
+
+	a[0] = 2;
+	memcpy(a + 2, &n, sizeof(n));
+	return (a);
+}
+
+static unsigned int
+entries(uint32_t now_s)
+{
+	struct vale_fdb_entry e;
+	unsigned int cursor = 0, n = 0;
+
+	while (vale_fdb_next(&fdb, &cursor, now_s, &e))
+		n++;
+	return (n);
+}
+
+/* Find `n' addresses that all go into the bucket of addr(0). */
+static void
+same_bucket(uint32_t *out, unsigned int n)
+{
+	struct vale_fdb_bucket *b;
+	uint32_t i;
+	unsigned int found = 0;
+
+	vale_fdb_init(&fdb, seed);
+	vale_fdb_learn(&fdb, addr(0), 0, 0);
+	for (b = fdb.f_bucket; b->fb_entry[0] == 0; b++)
+		;
+	out[found++] = 0;
+	for (i = 1; found < n; i++) {
+		b->fb_entry[1] = 0;
+		vale_fdb_learn(&fdb, addr(i), 0, 0);
+		if (b->fb_entry[1] != 0)
+			out[found++] = i;
+	}
+	vale_fdb_init(&fdb, seed);
+}
+
+ATF_TC(learn);
+ATF_TC_HEAD(learn, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "An address is learned once, found, and "
+	    "shown with its port and age");
+}
+ATF_TC_BODY(learn, tc)
+{
+	struct vale_fdb_entry e;
+	unsigned int cursor = 0;
+
+	vale_fdb_init(&fdb, seed);
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 10));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(1), 253, 10));
+	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 253, 10));
+	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 253, 12));
+	ATF_CHECK_EQ(253, vale_fdb_lookup(&fdb, addr(1), 12));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(2), 12));
+
+	ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 15, &e));
+	ATF_CHECK_EQ(0, memcmp(e.fe_addr, addr(1), 6));
+	ATF_CHECK_EQ(253, e.fe_port);
+	ATF_CHECK_EQ(3, e.fe_age_s);
+	ATF_CHECK(!vale_fdb_next(&fdb, &cursor, 15, &e));
+}
+
+ATF_TC(every_bit);
+ATF_TC_HEAD(every_bit, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Addresses that differ in any one bit "
+	    "are different stations");
+}
+ATF_TC_BODY(every_bit, tc)
+{
+	uint8_t a[6];
+	unsigned int bit;
+
+	vale_fdb_init(&fdb, seed);
+	for (bit = 1; bit < 48; bit++) {
+		memset(a, 0, sizeof(a));
+		a[bit / 8] = 1 << bit % 8;
+		ATF_CHECK_EQ(VALE_FDB_LEARNED,
+		    vale_fdb_learn(&fdb, a, bit, 0));
+	}
+	for (bit = 1; bit < 48; bit++) {
+		memset(a, 0, sizeof(a));
+		a[bit / 8] = 1 << bit % 8;
+		ATF_CHECK_EQ(bit, vale_fdb_lookup(&fdb, a, 0));
+	}
+	ATF_CHECK_EQ(47, entries(0));
+}
+
+ATF_TC(hostile);
+ATF_TC_HEAD(hostile, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Group addresses and zero are never "
+	    "learned nor found");
+}
+ATF_TC_BODY(hostile, tc)
+{
+	static const uint8_t bad[][6] = {
+		{ 0, 0, 0, 0, 0, 0 },
+		{ 1, 0, 0, 0, 0, 0 },
+		{ 1, 0, 0x5e, 0, 0, 1 },
+		{ 0x33, 0x33, 0, 0, 0, 1 },
+		{ 3, 2, 3, 4, 5, 6 },
+		{ 0xff, 0xff, 0xff, 0xff, 0xff, 0xff },
+	};
+	unsigned int i;
+
+	vale_fdb_init(&fdb, seed);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ATF_CHECK_EQ(VALE_FDB_IGNORED,
+		    vale_fdb_learn(&fdb, bad[i], 1, 0));
+		ATF_CHECK_EQ(VALE_FDB_FLOOD,
+		    vale_fdb_lookup(&fdb, bad[i], 0));
+	}
+	ATF_CHECK_EQ(0, entries(0));
+}
+
+ATF_TC(ageing);
+ATF_TC_HEAD(ageing, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "An entry serves for its time to the "
+	    "second, longer when refreshed, for ever with 0");
+}
+ATF_TC_BODY(ageing, tc)
+{
+	/* The clock passes its end on the way. */
+	uint32_t t0 = UINT32_MAX - 200;
+
+	vale_fdb_init(&fdb, seed);
+	vale_fdb_learn(&fdb, addr(1), 7, t0);
+	ATF_CHECK_EQ(7, vale_fdb_lookup(&fdb, addr(1), t0 + 300));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), t0 + 301));
+	ATF_CHECK_EQ(0, entries(t0 + 301));
+	ATF_CHECK_EQ(1, entries(t0 + 300));
+
+	ATF_CHECK_EQ(VALE_FDB_KNOWN,
+	    vale_fdb_learn(&fdb, addr(1), 7, t0 + 300));
+	ATF_CHECK_EQ(7, vale_fdb_lookup(&fdb, addr(1), t0 + 600));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED,
+	    vale_fdb_learn(&fdb, addr(1), 7, t0 + 601));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED,
+	    vale_fdb_learn(&fdb, addr(1), 8, t0 + 902));
+	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), t0 + 902));
+
+	vale_fdb_set_ageing(&fdb, 10);
+	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), t0 + 912));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), t0 + 913));
+	vale_fdb_set_ageing(&fdb, 0);
+	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), t0 + 1000000000));
+	vale_fdb_set_ageing(&fdb, UINT32_MAX);
+	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1),
+	    t0 + 902 + VALE_FDB_AGEING_MAX_S));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1),
+	    t0 + 903 + VALE_FDB_AGEING_MAX_S));
+}
+
+ATF_TC(clock_behind);
+ATF_TC_HEAD(clock_behind, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A thread whose clock is a second "
+	    "behind another's sees the other's entries");
+}
+ATF_TC_BODY(clock_behind, tc)
+{
+	struct vale_fdb_entry e;
+	unsigned int cursor = 0;
+
+	vale_fdb_init(&fdb, seed);
+	vale_fdb_learn(&fdb, addr(1), 7, 100);
+	ATF_CHECK_EQ(7, vale_fdb_lookup(&fdb, addr(1), 99));
+	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 7, 99));
+	vale_fdb_learn(&fdb, addr(1), 7, 100);
+	ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 99, &e));
+	ATF_CHECK_EQ(0, e.fe_age_s);
+}
+
+ATF_TC(move);
+ATF_TC_HEAD(move, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A station that moves is found where it "
+	    "is, and only there");
+}
+ATF_TC_BODY(move, tc)
+{
+	vale_fdb_init(&fdb, seed);
+	vale_fdb_learn(&fdb, addr(1), 0, 0);
+	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(1), 200, 1));
+	ATF_CHECK_EQ(200, vale_fdb_lookup(&fdb, addr(1), 1));
+	ATF_CHECK_EQ(1, entries(1));
+	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(1), 0, 1));
+	ATF_CHECK_EQ(0, vale_fdb_lookup(&fdb, addr(1), 1));
+	ATF_CHECK_EQ(1, entries(1));
+}
+
+ATF_TC(flush);
+ATF_TC_HEAD(flush, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A flushed port's stations vanish, the "
+	    "others' stay");
+}
+ATF_TC_BODY(flush, tc)
+{
+	uint32_t i;
+
+	vale_fdb_init(&fdb, seed);
+	for (i = 0; i < 100; i++)
+		vale_fdb_learn(&fdb, addr(i), i % 3, 0);
+	vale_fdb_flush(&fdb, 0);
+	for (i = 0; i < 100; i++)
+		ATF_CHECK_EQ(i % 3 == 0 ? VALE_FDB_FLOOD : i % 3,
+		    vale_fdb_lookup(&fdb, addr(i), 0));
+	ATF_CHECK_EQ(66, entries(0));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(0), 1, 0));
+}
+
+ATF_TC(full);
+ATF_TC_HEAD(full, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A full bucket gives up an expired "
+	    "entry, then the port's own oldest, then the oldest");
+}
+ATF_TC_BODY(full, tc)
+{
+	uint32_t a[VALE_FDB_WAYS + 3];
+	unsigned int i;
+
+	/* All of one bucket: two of port 1's, the rest others'. */
+	same_bucket(a, VALE_FDB_WAYS + 3);
+	for (i = 0; i < VALE_FDB_WAYS; i++)
+		ATF_REQUIRE_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb,
+		    addr(a[i]), i < 2 ? 1 : 10 + i, i == 4 ? 50 : 100 + i));
+	/* Nobody has expired, port 1 loses the older of its own. */
+	vale_fdb_learn(&fdb, addr(a[5]), 1, 200);
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(a[0]), 200));
+	for (i = 1; i < VALE_FDB_WAYS + 1; i++)
+		ATF_CHECK(vale_fdb_lookup(&fdb, addr(a[i]), 200) !=
+		    VALE_FDB_FLOOD);
+	/* Port 3 has none here: the oldest of all goes, which is the fifth. */
+	vale_fdb_learn(&fdb, addr(a[6]), 3, 200);
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(a[4]), 200));
+	ATF_CHECK_EQ(3, vale_fdb_lookup(&fdb, addr(a[6]), 200));
+	/* At 403 the third has expired, and goes before port 3's own. */
+	vale_fdb_learn(&fdb, addr(a[3]), 13, 300);
+	vale_fdb_learn(&fdb, addr(a[1]), 1, 300);
+	vale_fdb_learn(&fdb, addr(a[7]), 3, 403);
+	ATF_CHECK_EQ(3, vale_fdb_lookup(&fdb, addr(a[6]), 403));
+	ATF_CHECK_EQ(3, vale_fdb_lookup(&fdb, addr(a[7]), 403));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(a[2]), 403));
+	ATF_CHECK_EQ(VALE_FDB_WAYS, entries(403));
+}
+
+ATF_TC(flooded);
+ATF_TC_HEAD(flooded, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A port that makes up addresses without "
+	    "end fills the table, and throws out only its own");
+}
+ATF_TC_BODY(flooded, tc)
+{
+	uint32_t i;
+	unsigned int lost = 0;
+
+	vale_fdb_init(&fdb, seed);
+	for (i = 0; i < 100; i++)
+		vale_fdb_learn(&fdb, addr(i), 1, 0);
+	for (i = 1000; i < 500000; i++)
+		vale_fdb_learn(&fdb, addr(i), 2, 1);
+	for (i = 0; i < 100; i++)
+		lost += vale_fdb_lookup(&fdb, addr(i), 1) != 1;
+	ATF_CHECK_EQ(0, lost);
+	ATF_CHECK_EQ(VALE_FDB_BUCKETS * VALE_FDB_WAYS, entries(1));
+}
+
+#define	THREADS		4
+#define	STATIONS	64
+#define	ROUNDS		20000
+
+static void *
+roam(void *arg)
+{
+	unsigned int port = (unsigned int)(uintptr_t)arg;
+	uint32_t i;
+	unsigned int dst;
+
+	for (i = 0; i < ROUNDS; i++) {
+		vale_fdb_learn(&fdb, addr(i * (port + 1) % STATIONS), port,
+		    i / 1000);
+		dst = vale_fdb_lookup(&fdb, addr(i % STATIONS), i / 1000);
+		if (dst >= THREADS && dst != VALE_FDB_FLOOD)
+			return ((void *)1);
+	}
+	return (NULL);
+}
+
+ATF_TC(threads);
+ATF_TC_HEAD(threads, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Stations roaming between four threads' "
+	    "ports are never there twice, nor on a port nobody is");
+}
+ATF_TC_BODY(threads, tc)
+{
+	struct vale_fdb_entry e;
+	pthread_t thread[THREADS];
+	void *bad;
+	unsigned int cursor = 0, i, seen[STATIONS] = { 0 };
+	uint32_t n;
+
+	vale_fdb_init(&fdb, seed);
+	for (i = 0; i < THREADS; i++)
+		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, roam,
+		    (void *)(uintptr_t)i));
+	for (i = 0; i < THREADS; i++) {
+		ATF_REQUIRE_EQ(0, pthread_join(thread[i], &bad));
+		ATF_CHECK(bad == NULL);
+	}
+	while (vale_fdb_next(&fdb, &cursor, ROUNDS / 1000, &e)) {
+		memcpy(&n, e.fe_addr + 2, sizeof(n));
+		ATF_REQUIRE(n < STATIONS);
+		seen[n]++;
+	}
+	for (i = 0; i < STATIONS; i++)
+		ATF_CHECK_EQ(1, seen[i]);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, learn);
+	ATF_TP_ADD_TC(tp, every_bit);
+	ATF_TP_ADD_TC(tp, hostile);
+	ATF_TP_ADD_TC(tp, ageing);
+	ATF_TP_ADD_TC(tp, clock_behind);
+	ATF_TP_ADD_TC(tp, move);
+	ATF_TP_ADD_TC(tp, flush);
+	ATF_TP_ADD_TC(tp, full);
+	ATF_TP_ADD_TC(tp, flooded);
+	ATF_TP_ADD_TC(tp, threads);
+	return (atf_no_error());
+}

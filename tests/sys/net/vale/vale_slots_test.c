@@ -1,0 +1,620 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * What a slot may say: fragments, data elsewhere, frames of all lengths, and
+ * everything a hostile user of a ring might write there.
+ */
+
+#include <sys/mman.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "vale_test.h"
+
+#define	BUF_SIZE	2048
+
+static struct vale_desc *a, *b;
+static uint8_t frame[T_FRAME_MAX];
+
+static void
+open_pair(uint32_t tx_slots, uint32_t rx_slots)
+{
+	a = t_open("valet0:a", tx_slots, rx_slots);
+	b = t_open("valet0:b", tx_slots, rx_slots);
+}
+
+static void
+close_pair(void)
+{
+	vale_close(a);
+	vale_close(b);
+}
+
+/* Throw away what has arrived, whatever it is. */
+static void
+discard(struct vale_desc *d)
+{
+	ATF_REQUIRE_EQ(0, vale_rxsync(d));
+	d->rxring->head = d->rxring->cur = d->rxring->tail;
+	ATF_REQUIRE_EQ(0, vale_rxsync(d));
+}
+
+/* Nothing arrives, and `drop' is counted once more. */
+static void
+expect_drop(enum vale_counter drop)
+{
+	uint64_t before = t_count(a, drop), copies = t_count(a, VALE_C_TX_COPY);
+
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	ATF_CHECK_EQ_MSG(before + 1, t_count(a, drop), "%s",
+	    vale_counter_name(drop));
+	ATF_CHECK_EQ(copies, t_count(a, VALE_C_TX_COPY));
+	t_expect_none(b);
+	/* The ring still works. */
+	t_send(a, 60, EVERYBODY, 0, 4711);
+	t_expect(b, 60, 0, 4711);
+}
+
+ATF_TC(layout);
+ATF_TC_HEAD(layout, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Rings and buffers are as netmap(4) "
+	    "says, and no two buffers or ports share memory");
+}
+ATF_TC_BODY(layout, tc)
+{
+	struct vale_desc *d[2];
+	struct netmap_ring *ring;
+	unsigned int i, j, r;
+	char *buf, *end = NULL;
+
+	open_pair(0, 0);
+	d[0] = a;
+	d[1] = b;
+	for (i = 0; i < 2; i++) {
+		ATF_CHECK_EQ(NETMAP_API, d[i]->nifp->ni_version);
+		ATF_CHECK_EQ(1, d[i]->nifp->ni_tx_rings);
+		ATF_CHECK_EQ(1, d[i]->nifp->ni_rx_rings);
+		ATF_CHECK_EQ(NETMAP_TXRING(d[i]->nifp, 0), d[i]->txring);
+		ATF_CHECK_EQ(NETMAP_RXRING(d[i]->nifp, 0), d[i]->rxring);
+		end = NULL;
+		for (r = 0; r < 2; r++) {
+			ring = r == 0 ? d[i]->txring : d[i]->rxring;
+			ATF_CHECK_EQ(r, ring->dir);
+			ATF_CHECK_EQ(0, ring->ringid);
+			ATF_CHECK_EQ(BUF_SIZE, ring->nr_buf_size);
+			ATF_CHECK_EQ(1024, ring->num_slots);
+			ATF_CHECK_EQ(r == 0 ? 1023 : 0, nm_ring_space(ring));
+			for (j = 0; j < ring->num_slots; j++) {
+				buf = NETMAP_BUF(ring, ring->slot[j].buf_idx);
+				ATF_REQUIRE(ring->slot[j].buf_idx >= 2);
+				ATF_REQUIRE(end == NULL || buf == end);
+				memset(buf, i + 1, BUF_SIZE);
+				end = buf + BUF_SIZE;
+			}
+		}
+	}
+	for (j = 0; j < 1024; j++) {
+		buf = NETMAP_BUF(a->rxring, a->rxring->slot[j].buf_idx);
+		ATF_REQUIRE_EQ(1, buf[0]);
+		ATF_REQUIRE_EQ(1, buf[BUF_SIZE - 1]);
+	}
+	close_pair();
+}
+
+ATF_TC(lengths);
+ATF_TC_HEAD(lengths, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames of every length from the "
+	    "shortest to past two buffers arrive whole, in as few slots as "
+	    "will do");
+}
+ATF_TC_BODY(lengths, tc)
+{
+	struct t_frame f;
+	uint32_t len;
+
+	open_pair(0, 0);
+	for (len = T_FRAME_MIN; len < 2 * BUF_SIZE + 70; len++) {
+		t_send(a, len, EVERYBODY, 0, len);
+		ATF_REQUIRE_EQ(0, vale_rxsync(b));
+		ATF_REQUIRE(t_take(b, &f));
+		ATF_REQUIRE_EQ(len, f.f_len);
+		ATF_REQUIRE_EQ(len, f.f_seq);
+		ATF_REQUIRE_EQ((len + BUF_SIZE - 1) / BUF_SIZE, f.f_slots);
+		t_expect_none(b);
+	}
+	T_COUNT(a, TX_RUNT, 0);
+	close_pair();
+}
+
+ATF_TC(runts);
+ATF_TC_HEAD(runts, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames of 0 to 13 bytes are dropped "
+	    "and counted, one of 14 is sent");
+}
+ATF_TC_BODY(runts, tc)
+{
+	uint32_t len, piece;
+
+	open_pair(0, 0);
+	t_make(frame, 60, EVERYBODY, 0, 0);
+	for (piece = 1; piece <= BUF_SIZE; piece += BUF_SIZE - 1) {
+		for (len = 0; len < 14; len++) {
+			t_put(a, frame, len, piece, false);
+			expect_drop(VALE_C_TX_RUNT);
+		}
+	}
+	t_put(a, frame, 14, BUF_SIZE, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_REQUIRE_EQ(1, nm_ring_space(b->rxring));
+	ATF_CHECK_EQ(14, b->rxring->slot[b->rxring->head].len);
+	close_pair();
+}
+
+ATF_TC(fragments);
+ATF_TC_HEAD(fragments, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames in pieces of any length, the "
+	    "header in many, arrive whole and learned from");
+}
+ATF_TC_BODY(fragments, tc)
+{
+	struct t_frame f;
+	uint32_t len, piece, seq = 0;
+	int indirect;
+
+	open_pair(0, 0);
+	t_send(b, 60, EVERYBODY, 1, 0);
+	t_expect(a, 60, 1, 0);
+	for (indirect = 0; indirect < 2; indirect++) {
+		for (piece = 1; piece <= BUF_SIZE;
+		    piece += piece < 20 ? 1 : 97) {
+			len = piece * NETMAP_MAX_FRAGS;
+			if (len > VALE_FRAME_MAX)
+				len = VALE_FRAME_MAX;
+			for (; len >= 60; len = len * 2 / 3) {
+				t_make(frame, len, 1, 0, ++seq);
+				t_put(a, frame, len, piece, indirect != 0);
+				ATF_REQUIRE_EQ(0, vale_txsync(a));
+				ATF_REQUIRE_EQ(0, vale_rxsync(b));
+				ATF_REQUIRE(t_take(b, &f));
+				ATF_REQUIRE_EQ(seq, f.f_seq);
+				ATF_REQUIRE_EQ(len, f.f_len);
+				t_expect_none(b);
+			}
+		}
+	}
+	T_COUNT(a, TX_FRAME, seq);
+	T_COUNT(a, TX_FLOOD, 0);
+	T_COUNT(a, LEARNED, 1);
+	close_pair();
+}
+
+ATF_TC(empty_pieces);
+ATF_TC_HEAD(empty_pieces, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Empty slots within a frame add nothing "
+	    "to it");
+}
+ATF_TC_BODY(empty_pieces, tc)
+{
+	static const uint32_t len[] = { 0, 3, 0, 0, 40, 0, 17, 0 };
+	const uint8_t *p = frame;
+	unsigned int i;
+	struct netmap_slot *slot;
+
+	open_pair(0, 0);
+	t_make(frame, 60, EVERYBODY, 0, 12);
+	for (i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
+		slot = &a->txring->slot[a->txring->head];
+		t_put(a, p, len[i], BUF_SIZE, i % 3 == 0);
+		if (i < sizeof(len) / sizeof(len[0]) - 1)
+			slot->flags |= NS_MOREFRAG;
+		p += len[i];
+	}
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	t_expect(b, 60, 0, 12);
+	close_pair();
+}
+
+ATF_TC(indirect);
+ATF_TC_HEAD(indirect, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Data elsewhere is read where it is and "
+	    "not a byte beyond: it ends where memory ends");
+}
+ATF_TC_BODY(indirect, tc)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *mem;
+	uint32_t len;
+
+	open_pair(0, 0);
+	mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANON, -1, 0);
+	ATF_REQUIRE(mem != MAP_FAILED);
+	ATF_REQUIRE_EQ(0, mprotect(mem + page, page, PROT_NONE));
+	for (len = T_FRAME_MIN; len <= BUF_SIZE; len += 13) {
+		t_make(mem + page - len, len, EVERYBODY, 0, len);
+		t_put(a, mem + page - len, len, BUF_SIZE, true);
+		ATF_REQUIRE_EQ(0, vale_txsync(a));
+		t_expect(b, len, 0, len);
+	}
+	munmap(mem, 2 * page);
+	close_pair();
+}
+
+ATF_TC(sixty_four_k);
+ATF_TC_HEAD(sixty_four_k, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame of 64 KB arrives in 32 slots; "
+	    "one byte more is dropped and counted");
+}
+ATF_TC_BODY(sixty_four_k, tc)
+{
+	struct t_frame f;
+
+	open_pair(0, 0);
+	t_send(a, VALE_FRAME_MAX, EVERYBODY, 0, 3);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_REQUIRE(t_take(b, &f));
+	ATF_CHECK_EQ(65536, f.f_len);
+	ATF_CHECK_EQ(32, f.f_slots);
+	t_expect_none(b);
+	T_COUNT(b, RX_BYTE, 65536);
+
+	t_queue(a, VALE_FRAME_MAX + 1, EVERYBODY, 0, 4);
+	expect_drop(VALE_C_TX_OVERSIZE);
+	close_pair();
+}
+
+ATF_TC(jumbo_room);
+ATF_TC_HEAD(jumbo_room, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame goes into a ring whole or not "
+	    "at all, and shorter ones behind it still go in");
+}
+ATF_TC_BODY(jumbo_room, tc)
+{
+	struct t_frame f;
+
+	open_pair(64, 8);
+	t_queue(a, 5 * BUF_SIZE, EVERYBODY, 0, 1);	/* 5 of 7 */
+	t_queue(a, 3 * BUF_SIZE, EVERYBODY, 0, 2);	/* no */
+	t_queue(a, 60, EVERYBODY, 0, 3);		/* 6 */
+	t_queue(a, BUF_SIZE + 1, EVERYBODY, 0, 4);	/* no */
+	t_queue(a, BUF_SIZE, EVERYBODY, 0, 5);		/* 7 */
+	t_queue(a, 60, EVERYBODY, 0, 6);		/* no */
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_CHECK_EQ(7, nm_ring_space(b->rxring));
+	ATF_REQUIRE(t_take(b, &f));
+	ATF_CHECK_EQ(1, f.f_seq);
+	ATF_REQUIRE(t_take(b, &f));
+	ATF_CHECK_EQ(3, f.f_seq);
+	ATF_REQUIRE(t_take(b, &f));
+	ATF_CHECK_EQ(5, f.f_seq);
+	t_expect_none(b);
+	T_COUNT(b, RX_FULL, 3);
+	T_COUNT(b, RX_FRAME, 3);
+	/* It can never fit: still no harm. */
+	t_send(a, 8 * BUF_SIZE, EVERYBODY, 0, 7);
+	t_expect_none(b);
+	T_COUNT(b, RX_FULL, 4);
+	close_pair();
+}
+
+ATF_TC(too_many);
+ATF_TC_HEAD(too_many, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame may have 64 slots; one of "
+	    "more, be it all the ring, is dropped and counted once");
+}
+ATF_TC_BODY(too_many, tc)
+{
+	open_pair(0, 0);
+	t_make(frame, 64, EVERYBODY, 0, 64);
+	t_put(a, frame, 64, 1, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	t_expect(b, 64, 0, 64);
+	t_make(frame, 65, EVERYBODY, 0, 65);
+	t_put(a, frame, 65, 1, false);
+	expect_drop(VALE_C_TX_FRAGS);
+	t_make(frame, 1020, EVERYBODY, 0, 66);
+	t_put(a, frame, 1020, 1, false);
+	expect_drop(VALE_C_TX_FRAGS);
+	T_COUNT(a, TX_FRAGS, 2);
+	close_pair();
+}
+
+ATF_TC(cut);
+ATF_TC_HEAD(cut, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame whose last slot is missing is "
+	    "dropped and counted; the next sync begins a new frame");
+}
+ATF_TC_BODY(cut, tc)
+{
+	open_pair(0, 0);
+	t_make(frame, 100, EVERYBODY, 0, 1);
+	t_put(a, frame, 100, 50, false);
+	a->txring->slot[a->txring->head - 1].flags |= NS_MOREFRAG;
+	expect_drop(VALE_C_TX_CUT);
+	T_COUNT(a, TX_FRAME, 2);
+	close_pair();
+}
+
+ATF_TC(bad_buffer);
+ATF_TC_HEAD(bad_buffer, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Buffer indexes that are not of the "
+	    "port, and indirect slots without an address, are never followed");
+}
+ATF_TC_BODY(bad_buffer, tc)
+{
+	uint32_t bad[] = { 0, 1, 0, UINT32_MAX, 0x80000000 };
+	struct netmap_slot *slot;
+	uint32_t own;
+	unsigned int i;
+
+	open_pair(16, 16);
+	bad[2] = 2 + 16 + 16;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		slot = &a->txring->slot[a->txring->head];
+		own = slot->buf_idx;
+		t_queue(a, 60, EVERYBODY, 0, 1);
+		slot->buf_idx = bad[i];
+		expect_drop(VALE_C_TX_BAD_BUF);
+		slot->buf_idx = own;
+	}
+	slot = &a->txring->slot[a->txring->head];
+	t_queue(a, 60, EVERYBODY, 0, 1);
+	slot->flags |= NS_INDIRECT;
+	slot->ptr = 0;
+	expect_drop(VALE_C_TX_BAD_BUF);
+	/* In the middle of a frame. */
+	t_make(frame, 60, EVERYBODY, 0, 1);
+	slot = &a->txring->slot[nm_ring_next(a->txring, a->txring->head)];
+	t_put(a, frame, 60, 20, false);
+	slot->buf_idx = UINT32_MAX;
+	expect_drop(VALE_C_TX_BAD_BUF);
+	T_COUNT(a, TX_BAD_BUF, 7);
+	close_pair();
+}
+
+ATF_TC(swapped);
+ATF_TC_HEAD(swapped, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A port may swap buffers between its "
+	    "rings, as netmap allows");
+}
+ATF_TC_BODY(swapped, tc)
+{
+	struct netmap_slot *rx, *tx;
+	uint32_t idx;
+
+	open_pair(0, 0);
+	t_send(a, 777, EVERYBODY, 0, 1);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	rx = &b->rxring->slot[b->rxring->head];
+	tx = &b->txring->slot[b->txring->head];
+	idx = rx->buf_idx;
+	rx->buf_idx = tx->buf_idx;
+	tx->buf_idx = idx;
+	tx->len = rx->len;
+	tx->flags = rx->flags = NS_BUF_CHANGED;
+	b->rxring->head = b->rxring->cur = nm_ring_next(b->rxring,
+	    b->rxring->head);
+	b->txring->head = b->txring->cur = nm_ring_next(b->txring,
+	    b->txring->head);
+	ATF_REQUIRE_EQ(0, vale_txsync(b));
+	t_expect_none(b);
+	t_expect(a, 777, 0, 1);
+	T_COUNT(b, RX_BAD_BUF, 0);
+	close_pair();
+}
+
+ATF_TC(bad_rx_buffer);
+ATF_TC_HEAD(bad_rx_buffer, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Receive slots whose buffer is not of "
+	    "the port get their own back, and the frame");
+}
+ATF_TC_BODY(bad_rx_buffer, tc)
+{
+	open_pair(16, 16);
+	b->rxring->slot[0].buf_idx = UINT32_MAX;
+	b->rxring->slot[1].buf_idx = 0;
+	b->rxring->slot[2].buf_idx = 2 + 16 + 16;
+	t_send(a, 3 * BUF_SIZE, EVERYBODY, 0, 5);
+	t_expect(b, 3 * BUF_SIZE, 0, 5);
+	T_COUNT(b, RX_BAD_BUF, 3);
+	ATF_CHECK_EQ(2 + 16, b->rxring->slot[0].buf_idx);
+	ATF_CHECK_EQ(2 + 17, b->rxring->slot[1].buf_idx);
+	ATF_CHECK_EQ(2 + 18, b->rxring->slot[2].buf_idx);
+	close_pair();
+}
+
+ATF_TC(bad_length);
+ATF_TC_HEAD(bad_length, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Slots longer than a buffer are dropped "
+	    "and counted, direct or not");
+}
+ATF_TC_BODY(bad_length, tc)
+{
+	static const uint16_t bad[] = { BUF_SIZE + 1, 0x8000, UINT16_MAX };
+	struct netmap_slot *slot;
+	unsigned int i;
+	int indirect;
+
+	open_pair(16, 16);
+	for (indirect = 0; indirect < 2; indirect++) {
+		for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+			t_make(frame, 60, EVERYBODY, 0, 1);
+			slot = &a->txring->slot[a->txring->head];
+			t_put(a, frame, 60, BUF_SIZE, indirect != 0);
+			slot->len = bad[i];
+			expect_drop(VALE_C_TX_BAD_LEN);
+		}
+	}
+	T_COUNT(a, TX_BAD_LEN, 6);
+	close_pair();
+}
+
+ATF_TC(bad_tx_head);
+ATF_TC_HEAD(bad_tx_head, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A transmit head outside the ring sends "
+	    "nothing, says EINVAL, and is put back");
+}
+ATF_TC_BODY(bad_tx_head, tc)
+{
+	static const uint32_t bad[] = { 16, 17, 0x80000000, UINT32_MAX };
+	unsigned int i;
+
+	open_pair(16, 16);
+	t_send(a, 60, EVERYBODY, 0, 1);
+	t_expect(b, 60, 0, 1);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		a->txring->head = bad[i];
+		a->txring->cur = 3;
+		a->txring->tail = 5;
+		ATF_CHECK_EQ(-1, vale_txsync(a));
+		ATF_CHECK_EQ(EINVAL, errno);
+		ATF_CHECK_EQ(1, a->txring->head);
+		ATF_CHECK_EQ(1, a->txring->cur);
+		ATF_CHECK_EQ(0, a->txring->tail);
+		t_expect_none(b);
+	}
+	T_COUNT(a, TX_BAD_RING, 4);
+	T_COUNT(a, TX_FRAME, 1);
+	t_send(a, 60, EVERYBODY, 0, 2);
+	t_expect(b, 60, 0, 2);
+	close_pair();
+}
+
+ATF_TC(bad_rx_head);
+ATF_TC_HEAD(bad_rx_head, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A receive head or cur that is not the "
+	    "user's says EINVAL, is put back, and loses no frame");
+}
+ATF_TC_BODY(bad_rx_head, tc)
+{
+	static const uint32_t bad[][2] = {	/* head, cur */
+		{ 16, 2 }, { 2, 16 }, { UINT32_MAX, UINT32_MAX },
+		{ 1, 2 }, { 5, 5 }, { 2, 5 }, { 4, 3 }, { 15, 15 }, { 2, 1 },
+	};
+	struct t_frame f;
+	unsigned int i;
+
+	open_pair(16, 16);
+	for (i = 0; i < 4; i++)
+		t_send(a, 60, EVERYBODY, 0, i);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_REQUIRE(t_take(b, &f) && t_take(b, &f));
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	/* The user's are now 2 and 3, up to 4. */
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		b->rxring->head = bad[i][0];
+		b->rxring->cur = bad[i][1];
+		b->rxring->tail = 9;
+		ATF_CHECK_EQ(-1, vale_rxsync(b));
+		ATF_CHECK_EQ(EINVAL, errno);
+		ATF_CHECK_EQ(2, b->rxring->head);
+		ATF_CHECK_EQ(2, b->rxring->cur);
+		ATF_CHECK_EQ(4, b->rxring->tail);
+	}
+	T_COUNT(b, RX_BAD_RING, sizeof(bad) / sizeof(bad[0]));
+	ATF_REQUIRE(t_take(b, &f));
+	ATF_CHECK_EQ(2, f.f_seq);
+	ATF_REQUIRE(t_take(b, &f));
+	ATF_CHECK_EQ(3, f.f_seq);
+	t_expect_none(b);
+	close_pair();
+}
+
+ATF_TC(scribbled);
+ATF_TC_HEAD(scribbled, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Rings filled with noise harm nobody, "
+	    "and every frame in them is accounted for");
+}
+ATF_TC_BODY(scribbled, tc)
+{
+	struct vale_desc *c, *d;
+	struct netmap_slot *slot;
+	uint64_t gone, rnd = 88172645463325252;
+	uint32_t i, round;
+	enum vale_counter n;
+
+	open_pair(256, 256);
+	c = t_open("valet0:c", 0, 0);
+	d = t_open("valet0:d", 0, 0);
+	for (round = 0; round < 300; round++) {
+		for (i = 0; i < 256; i++) {
+			rnd ^= rnd << 13;
+			rnd ^= rnd >> 7;
+			rnd ^= rnd << 17;
+			slot = &a->txring->slot[i];
+			slot->buf_idx = rnd % 600;
+			slot->len = (rnd >> 10) % 2300;
+			slot->flags = (rnd >> 22) & 0xffff & ~NS_INDIRECT;
+			b->rxring->slot[i].buf_idx = rnd >> 32;
+			b->rxring->slot[i].len = rnd >> 16;
+		}
+		a->txring->head = rnd >> 40 & 255;
+		vale_txsync(a);
+		discard(b);
+		/* Others go on. */
+		discard(d);
+		t_send(c, 60, 3, 2, round);
+		ATF_REQUIRE_EQ(1, t_drain(d));
+		if (round == 0)
+			t_send(d, 60, 2, 3, 0);
+	}
+	/* To one, to all three others, or nowhere. */
+	gone = t_count(a, VALE_C_TX_COPY) - 2 * t_count(a, VALE_C_TX_FLOOD);
+	for (n = VALE_C_TX_RUNT; n <= VALE_C_TX_SELF; n++)
+		gone += t_count(a, n);
+	T_COUNT(a, TX_FRAME, gone);
+	ATF_CHECK(t_count(a, VALE_C_TX_BAD_BUF) > 0);
+	ATF_CHECK(t_count(a, VALE_C_TX_BAD_LEN) > 0);
+	ATF_CHECK(t_count(b, VALE_C_RX_BAD_BUF) > 0);
+	vale_close(c);
+	vale_close(d);
+	close_pair();
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, layout);
+	ATF_TP_ADD_TC(tp, lengths);
+	ATF_TP_ADD_TC(tp, runts);
+	ATF_TP_ADD_TC(tp, fragments);
+	ATF_TP_ADD_TC(tp, empty_pieces);
+	ATF_TP_ADD_TC(tp, indirect);
+	ATF_TP_ADD_TC(tp, sixty_four_k);
+	ATF_TP_ADD_TC(tp, jumbo_room);
+	ATF_TP_ADD_TC(tp, too_many);
+	ATF_TP_ADD_TC(tp, cut);
+	ATF_TP_ADD_TC(tp, bad_buffer);
+	ATF_TP_ADD_TC(tp, swapped);
+	ATF_TP_ADD_TC(tp, bad_rx_buffer);
+	ATF_TP_ADD_TC(tp, bad_length);
+	ATF_TP_ADD_TC(tp, bad_tx_head);
+	ATF_TP_ADD_TC(tp, bad_rx_head);
+	ATF_TP_ADD_TC(tp, scribbled);
+	return (atf_no_error());
+}

@@ -1,0 +1,480 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Who gets what: forwarding between well-behaved ports, and their coming and
+ * going.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "vale_test.h"
+
+#define	NPORTS	4
+
+/* Ports vt0:p0 to vt0:p3; station n is to live on port n. */
+static struct vale_desc *port[NPORTS];
+
+static void
+open_ports(void)
+{
+	char name[VALE_NAME_SIZE];
+	unsigned int i;
+
+	for (i = 0; i < NPORTS; i++) {
+		snprintf(name, sizeof(name), "valet0:p%u", i);
+		port[i] = t_open(name, 0, 0);
+	}
+}
+
+static void
+close_ports(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NPORTS; i++)
+		vale_close(port[i]);
+}
+
+/* Have all stations heard once. */
+static void
+learn_ports(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NPORTS; i++)
+		t_send(port[i], 60, EVERYBODY, i, 0);
+	for (i = 0; i < NPORTS; i++)
+		ATF_REQUIRE_EQ(NPORTS - 1, t_drain(port[i]));
+}
+
+ATF_TC(flood_unknown);
+ATF_TC_HEAD(flood_unknown, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame to a station not heard yet "
+	    "goes to all ports but its own");
+}
+ATF_TC_BODY(flood_unknown, tc)
+{
+	unsigned int i;
+
+	open_ports();
+	t_send(port[1], 60, 3, 1, 77);
+	t_expect_none(port[1]);
+	for (i = 0; i < NPORTS; i++) {
+		if (i != 1) {
+			t_expect(port[i], 60, 1, 77);
+			T_COUNT(port[i], RX_FRAME, 1);
+			T_COUNT(port[i], RX_BYTE, 60);
+			T_COUNT(port[i], RX_BATCH, 1);
+		}
+	}
+	T_COUNT(port[1], TX_FRAME, 1);
+	T_COUNT(port[1], TX_BYTE, 60);
+	T_COUNT(port[1], TX_BATCH, 1);
+	T_COUNT(port[1], TX_SYNC, 1);
+	T_COUNT(port[1], TX_FLOOD, 1);
+	T_COUNT(port[1], TX_COPY, NPORTS - 1);
+	T_COUNT(port[1], LEARNED, 1);
+	close_ports();
+}
+
+ATF_TC(unicast);
+ATF_TC_HEAD(unicast, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame to a station heard before goes "
+	    "to its port alone, every pair of ports");
+}
+ATF_TC_BODY(unicast, tc)
+{
+	unsigned int dst, i, src;
+
+	open_ports();
+	learn_ports();
+	for (src = 0; src < NPORTS; src++) {
+		for (dst = 0; dst < NPORTS; dst++) {
+			if (dst == src)
+				continue;
+			t_send(port[src], 60 + dst, dst, src, src * 10 + dst);
+			for (i = 0; i < NPORTS; i++) {
+				if (i == dst)
+					t_expect(port[i], 60 + dst, src,
+					    src * 10 + dst);
+				else
+					t_expect_none(port[i]);
+			}
+		}
+		T_COUNT(port[src], TX_FLOOD, 1);
+		T_COUNT(port[src], TX_COPY, 2 * (NPORTS - 1));
+		T_COUNT(port[src], LEARNED, 1);
+		T_COUNT(port[src], MOVED, 0);
+	}
+	close_ports();
+}
+
+ATF_TC(multicast);
+ATF_TC_HEAD(multicast, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Broadcast and multicast go to all "
+	    "others, also after a frame pretended to come from there");
+}
+ATF_TC_BODY(multicast, tc)
+{
+	static const uint8_t group[6] = { 0x01, 0, 0x5e, 0, 0, 1 };
+	uint8_t buf[60];
+	unsigned int i, n;
+
+	open_ports();
+	learn_ports();
+	/* From the group, and from zero, to station 1. */
+	t_make(buf, sizeof(buf), 1, 2, 1);
+	memcpy(buf + 6, group, sizeof(group));
+	t_put(port[2], buf, sizeof(buf), sizeof(buf), false);
+	memset(buf + 6, 0, 6);
+	t_put(port[2], buf, sizeof(buf), sizeof(buf), false);
+	ATF_REQUIRE_EQ(0, vale_txsync(port[2]));
+	ATF_CHECK_EQ(2, t_drain(port[1]));
+	T_COUNT(port[2], LEARNED, 1);
+
+	for (n = 0; n < 2; n++) {
+		t_make(buf, sizeof(buf), EVERYBODY, 0, n);
+		if (n == 1)
+			memcpy(buf, group, sizeof(group));
+		t_put(port[0], buf, sizeof(buf), sizeof(buf), false);
+		ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
+		for (i = 1; i < NPORTS; i++)
+			t_expect(port[i], sizeof(buf), 0, n);
+		t_expect_none(port[0]);
+	}
+	T_COUNT(port[0], TX_FLOOD, 3);
+	close_ports();
+}
+
+ATF_TC(self);
+ATF_TC_HEAD(self, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame to a station on the sender's "
+	    "own port goes nowhere and is counted");
+}
+ATF_TC_BODY(self, tc)
+{
+	unsigned int i;
+
+	open_ports();
+	learn_ports();
+	t_send(port[2], 60, 2, 2, 5);
+	/* Another station behind the same port, not heard before. */
+	t_send(port[2], 60, 2, 99, 6);
+	for (i = 0; i < NPORTS; i++)
+		t_expect_none(port[i]);
+	T_COUNT(port[2], TX_SELF, 2);
+	T_COUNT(port[2], TX_FRAME, 3);
+	T_COUNT(port[2], TX_COPY, NPORTS - 1);
+	T_COUNT(port[2], LEARNED, 2);
+	close_ports();
+}
+
+ATF_TC(alone);
+ATF_TC_HEAD(alone, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "What the only port of a switch sends "
+	    "is dropped and counted; a second port gets what comes after it");
+}
+ATF_TC_BODY(alone, tc)
+{
+	struct vale_desc *a, *b;
+
+	a = t_open("valet0:a", 0, 0);
+	t_send(a, 60, EVERYBODY, 1, 1);
+	t_send(a, 60, 2, 1, 2);
+	T_COUNT(a, TX_NODEST, 2);
+	T_COUNT(a, TX_FLOOD, 0);
+	b = t_open("valet0:b", 0, 0);
+	t_send(a, 60, EVERYBODY, 1, 3);
+	t_expect(b, 60, 1, 3);
+	vale_close(b);
+	t_send(a, 60, EVERYBODY, 1, 4);
+	T_COUNT(a, TX_NODEST, 3);
+	T_COUNT(a, TX_FRAME, 4);
+	vale_close(a);
+}
+
+ATF_TC(move);
+ATF_TC_HEAD(move, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames follow a station to another "
+	    "port");
+}
+ATF_TC_BODY(move, tc)
+{
+	open_ports();
+	learn_ports();
+	t_send(port[3], 60, 0, 1, 1);
+	t_expect(port[0], 60, 1, 1);
+	T_COUNT(port[3], MOVED, 1);
+	t_send(port[0], 60, 1, 0, 2);
+	t_expect(port[3], 60, 0, 2);
+	t_expect_none(port[1]);
+	T_COUNT(port[3], LEARNED, 1);
+	close_ports();
+}
+
+ATF_TC(order);
+ATF_TC_HEAD(order, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "In one batch, frames to one port and "
+	    "frames to all arrive in the order they were sent");
+}
+ATF_TC_BODY(order, tc)
+{
+	struct t_frame f;
+	uint32_t expect, i, seq;
+
+	open_ports();
+	learn_ports();
+	for (seq = 0; seq < 900; seq++) {
+		if (seq % 3 == 0)
+			t_queue(port[0], 60 + seq, 1, 0, seq);
+		else if (seq % 5 == 0)
+			t_queue(port[0], 60 + seq, EVERYBODY, 0, seq);
+		else
+			t_queue(port[0], 60 + seq, 2, 0, seq);
+	}
+	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
+	T_COUNT(port[0], TX_BATCH, 2);
+	for (i = 1; i <= 3; i++) {
+		expect = 0;
+		ATF_REQUIRE_EQ(0, vale_rxsync(port[i]));
+		for (seq = 0; seq < 900; seq++) {
+			if (seq % 3 == 0 ? i != 1 : seq % 5 != 0 && i != 2)
+				continue;
+			ATF_REQUIRE(t_take(port[i], &f));
+			ATF_REQUIRE_EQ(seq, f.f_seq);
+			ATF_REQUIRE_EQ(60 + seq, f.f_len);
+			expect++;
+		}
+		t_expect_none(port[i]);
+		T_COUNT(port[i], RX_FRAME, NPORTS - 1 + expect);
+	}
+	close_ports();
+}
+
+ATF_TC(batches);
+ATF_TC_HEAD(batches, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A sync of more frames than a batch "
+	    "holds sends them all, in order, many times round the ring");
+}
+ATF_TC_BODY(batches, tc)
+{
+	struct vale_desc *a, *b;
+	struct t_frame f;
+	uint32_t round, seq = 0, taken = 0;
+
+	a = t_open("valet0:a", 5000, 0);
+	b = t_open("valet0:b", 0, 4500);
+	ATF_CHECK_EQ(5000, a->txring->num_slots);
+	ATF_CHECK_EQ(4500, b->rxring->num_slots);
+	for (round = 0; round < 7; round++) {
+		while (seq < (round + 1) * 4000)
+			t_queue(a, 60, 1, 0, seq++);
+		ATF_REQUIRE_EQ(0, vale_txsync(a));
+		ATF_CHECK_EQ(4999, nm_ring_space(a->txring));
+		ATF_REQUIRE_EQ(0, vale_rxsync(b));
+		for (; t_take(b, &f); taken++)
+			ATF_REQUIRE_EQ(taken, f.f_seq);
+		t_expect_none(b);
+	}
+	ATF_CHECK_EQ(seq, taken);
+	T_COUNT(a, TX_BATCH, 7 * 4);
+	T_COUNT(a, TX_SYNC, 7);
+	T_COUNT(b, RX_FULL, 0);
+	vale_close(a);
+	vale_close(b);
+}
+
+ATF_TC(ring_full);
+ATF_TC_HEAD(ring_full, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A receiver that does not take its "
+	    "frames loses the latest, alone and counted, and gets new ones "
+	    "later");
+}
+ATF_TC_BODY(ring_full, tc)
+{
+	struct vale_desc *a, *b, *c;
+	struct t_frame f;
+	uint32_t seq;
+
+	a = t_open("valet0:a", 64, 64);
+	b = t_open("valet0:b", 64, 16);
+	c = t_open("valet0:c", 64, 64);
+	for (seq = 0; seq < 20; seq++)
+		t_queue(a, 60, EVERYBODY, 0, seq);
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	t_send(a, 60, EVERYBODY, 0, 20);
+	T_COUNT(b, RX_FRAME, 15);
+	T_COUNT(b, RX_FULL, 6);
+	T_COUNT(b, RX_BATCH, 1);
+	T_COUNT(c, RX_FULL, 0);
+	ATF_CHECK_EQ(21, t_drain(c));
+
+	/* Give back three, but keep the others. */
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_CHECK_EQ(15, nm_ring_space(b->rxring));
+	for (seq = 0; seq < 3; seq++) {
+		ATF_REQUIRE(t_take(b, &f));
+		ATF_CHECK_EQ(seq, f.f_seq);
+	}
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	for (seq = 30; seq < 35; seq++)
+		t_send(a, 60, EVERYBODY, 0, seq);
+	T_COUNT(b, RX_FULL, 8);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	for (seq = 3; seq < 33; seq = seq == 14 ? 30 : seq + 1) {
+		ATF_REQUIRE(t_take(b, &f));
+		ATF_CHECK_EQ(seq, f.f_seq);
+	}
+	t_expect_none(b);
+	T_COUNT(b, RX_FRAME, 18);
+	vale_close(a);
+	vale_close(b);
+	vale_close(c);
+}
+
+ATF_TC(port_leaves);
+ATF_TC_HEAD(port_leaves, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "With a port go its addresses and the "
+	    "frames it has not taken; a new port in its place starts afresh");
+}
+ATF_TC_BODY(port_leaves, tc)
+{
+	unsigned int i;
+
+	open_ports();
+	learn_ports();
+	t_send(port[0], 60, 1, 0, 1);
+	vale_close(port[1]);
+
+	t_send(port[0], 60, 1, 0, 2);
+	t_expect(port[2], 60, 0, 2);
+	t_expect(port[3], 60, 0, 2);
+
+	port[1] = t_open("valet0:new", 0, 0);
+	t_expect_none(port[1]);
+	for (i = 0; i < VALE_NCOUNTERS; i++)
+		ATF_CHECK_EQ(i == VALE_C_RX_SYNC, t_count(port[1], i));
+	t_send(port[0], 60, 1, 0, 3);
+	for (i = 1; i < NPORTS; i++)
+		t_expect(port[i], 60, 0, 3);
+	T_COUNT(port[0], TX_FLOOD, 3);
+	close_ports();
+}
+
+ATF_TC(port_limit);
+ATF_TC_HEAD(port_limit, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A switch takes 254 ports, which all "
+	    "reach each other, and refuses the 255th until one leaves");
+}
+ATF_TC_BODY(port_limit, tc)
+{
+	static struct vale_desc *d[VALE_FDB_PORTS];
+	const struct vale_params small = { 8, 8 };
+	struct vale_desc *extra;
+	char name[VALE_NAME_SIZE];
+	unsigned int i;
+
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		snprintf(name, sizeof(name), "valet0:p%u", i);
+		d[i] = t_open(name, 8, 8);
+	}
+	ATF_CHECK(vale_open("valet0:extra", &small) == NULL);
+	ATF_CHECK_EQ(ENOSPC, errno);
+	extra = t_open("valet1:extra", 8, 8);
+	vale_close(extra);
+
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		t_send(d[i], 60, EVERYBODY, i, i);
+		T_COUNT(d[i], TX_COPY, VALE_FDB_PORTS - 1);
+		t_drain(d[(i + 1) % VALE_FDB_PORTS]);
+	}
+	for (i = 0; i < VALE_FDB_PORTS; i++)
+		t_drain(d[i]);
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		t_send(d[i], 60, VALE_FDB_PORTS - 1 - i, i, i);
+		t_expect(d[VALE_FDB_PORTS - 1 - i], 60, i, i);
+	}
+
+	vale_close(d[100]);
+	d[100] = t_open("valet0:extra", 8, 8);
+	t_send(d[0], 60, 100, 0, 9);
+	t_expect(d[100], 60, 0, 9);
+	for (i = 0; i < VALE_FDB_PORTS; i++)
+		vale_close(d[i]);
+}
+
+#define	NSWITCHES	64
+
+ATF_TC(switches);
+ATF_TC_HEAD(switches, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Switches do not hear each other, and "
+	    "learn the same addresses each for itself");
+}
+ATF_TC_BODY(switches, tc)
+{
+	static struct vale_desc *d[NSWITCHES][2];
+	char name[VALE_NAME_SIZE];
+	unsigned int i, j, n;
+
+	for (i = 0; i < NSWITCHES; i++) {
+		for (j = 0; j < 2; j++) {
+			if (i == 0)
+				snprintf(name, sizeof(name), "vale:p%u", j);
+			else
+				snprintf(name, sizeof(name), "valet%u:p%u", i,
+				    j);
+			d[i][j] = t_open(name, 8, 8);
+		}
+	}
+	for (n = 0; n < 3; n++) {
+		for (i = 0; i < NSWITCHES; i++)
+			t_send(d[i][n % 2], 60, 1 - n % 2, n % 2, i + n);
+		for (i = 0; i < NSWITCHES; i++) {
+			t_expect(d[i][1 - n % 2], 60, n % 2, i + n);
+			t_expect_none(d[i][n % 2]);
+		}
+	}
+	for (i = 0; i < NSWITCHES; i++) {
+		T_COUNT(d[i][0], TX_FLOOD, 1);
+		T_COUNT(d[i][1], TX_FLOOD, 0);
+		vale_close(d[i][0]);
+		vale_close(d[i][1]);
+	}
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, flood_unknown);
+	ATF_TP_ADD_TC(tp, unicast);
+	ATF_TP_ADD_TC(tp, multicast);
+	ATF_TP_ADD_TC(tp, self);
+	ATF_TP_ADD_TC(tp, alone);
+	ATF_TP_ADD_TC(tp, move);
+	ATF_TP_ADD_TC(tp, order);
+	ATF_TP_ADD_TC(tp, batches);
+	ATF_TP_ADD_TC(tp, ring_full);
+	ATF_TP_ADD_TC(tp, port_leaves);
+	ATF_TP_ADD_TC(tp, port_limit);
+	ATF_TP_ADD_TC(tp, switches);
+	return (atf_no_error());
+}

@@ -1,0 +1,197 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+#include <sys/types.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "vale_test.h"
+
+#define	HDR_LEN	14
+
+void
+t_addr(uint8_t *addr, unsigned int station)
+{
+	if (station == EVERYBODY) {
+		memset(addr, 0xff, 6);
+		return;
+	}
+	memset(addr, 0, 6);
+	addr[0] = 2;
+	addr[4] = station >> 8;
+	addr[5] = station;
+}
+
+static uint8_t
+pattern(uint32_t seq, uint32_t i)
+{
+	return (seq * 31 + i * 7 + (i >> 8));
+}
+
+void
+t_make(uint8_t *buf, uint32_t len, unsigned int dst, unsigned int src,
+    uint32_t seq)
+{
+	uint32_t i, src32 = src;
+
+	t_addr(buf, dst);
+	t_addr(buf + 6, src);
+	buf[12] = 0x88;
+	buf[13] = 0xb5;
+	memcpy(buf + HDR_LEN, &src32, sizeof(src32));
+	memcpy(buf + HDR_LEN + 4, &seq, sizeof(seq));
+	for (i = T_FRAME_MIN; i < len; i++)
+		buf[i] = pattern(seq, i);
+}
+
+struct vale_desc *
+t_open(const char *name, uint32_t tx_slots, uint32_t rx_slots)
+{
+	struct vale_params params = { tx_slots, rx_slots };
+	struct vale_desc *d;
+
+	d = vale_open(name, &params);
+	ATF_REQUIRE_MSG(d != NULL, "%s: %s", name, strerror(errno));
+	return (d);
+}
+
+void
+t_put(struct vale_desc *d, const uint8_t *buf, uint32_t len, uint32_t piece,
+    bool indirect)
+{
+	struct netmap_ring *ring = d->txring;
+	struct netmap_slot *slot;
+	uint32_t head = ring->head, n;
+
+	do {
+		ATF_REQUIRE_MSG(head != ring->tail, "transmit ring is full");
+		slot = &ring->slot[head];
+		n = len < piece ? len : piece;
+		slot->len = n;
+		slot->flags = n < len ? NS_MOREFRAG : 0;
+		if (indirect) {
+			slot->flags |= NS_INDIRECT;
+			slot->ptr = (uintptr_t)buf;
+		} else
+			memcpy(NETMAP_BUF(ring, slot->buf_idx), buf, n);
+		buf += n;
+		len -= n;
+		head = nm_ring_next(ring, head);
+	} while (len > 0);
+	ring->head = ring->cur = head;
+}
+
+void
+t_queue(struct vale_desc *d, uint32_t len, unsigned int dst, unsigned int src,
+    uint32_t seq)
+{
+	static _Thread_local uint8_t buf[T_FRAME_MAX];
+
+	t_make(buf, len, dst, src, seq);
+	t_put(d, buf, len, d->txring->nr_buf_size, false);
+}
+
+void
+t_send(struct vale_desc *d, uint32_t len, unsigned int dst, unsigned int src,
+    uint32_t seq)
+{
+	t_queue(d, len, dst, src, seq);
+	ATF_REQUIRE_EQ(0, vale_txsync(d));
+}
+
+bool
+t_take(struct vale_desc *d, struct t_frame *f)
+{
+	static _Thread_local uint8_t buf[T_FRAME_MAX];
+	struct netmap_ring *ring = d->rxring;
+	struct netmap_slot *slot;
+	uint32_t head = ring->head, i, slots;
+
+	if (nm_ring_empty(ring))
+		return (false);
+	slots = NS_RFRAGS(&ring->slot[head]);
+	f->f_len = f->f_slots = 0;
+	do {
+		ATF_REQUIRE(head != ring->tail);
+		slot = &ring->slot[head];
+		ATF_REQUIRE(slot->len <= ring->nr_buf_size);
+		ATF_REQUIRE_EQ(slots, (uint32_t)NS_RFRAGS(slot));
+		memcpy(buf + f->f_len, NETMAP_BUF(ring, slot->buf_idx),
+		    slot->len);
+		f->f_len += slot->len;
+		f->f_slots++;
+		head = nm_ring_next(ring, head);
+	} while ((slot->flags & NS_MOREFRAG) != 0);
+	ATF_REQUIRE_EQ(slots, f->f_slots);
+	ring->head = ring->cur = head;
+
+	ATF_REQUIRE(f->f_len >= T_FRAME_MIN);
+	memcpy(&f->f_src, buf + HDR_LEN, sizeof(f->f_src));
+	memcpy(&f->f_seq, buf + HDR_LEN + 4, sizeof(f->f_seq));
+	for (i = T_FRAME_MIN; i < f->f_len; i++) {
+		if (buf[i] != pattern(f->f_seq, i))
+			break;
+	}
+	ATF_REQUIRE_EQ_MSG(f->f_len, i, "%s: frame %u of %u: byte %u is wrong",
+	    d->name, f->f_seq, f->f_src, i);
+	return (true);
+}
+
+void
+t_expect(struct vale_desc *d, uint32_t len, unsigned int src, uint32_t seq)
+{
+	struct t_frame f;
+
+	ATF_REQUIRE_EQ(0, vale_rxsync(d));
+	ATF_REQUIRE_MSG(t_take(d, &f), "%s: frame %u of %u is missing",
+	    d->name, seq, src);
+	ATF_CHECK_EQ(len, f.f_len);
+	ATF_CHECK_EQ(src, f.f_src);
+	ATF_CHECK_EQ(seq, f.f_seq);
+	t_expect_none(d);
+}
+
+void
+t_expect_none(struct vale_desc *d)
+{
+	ATF_REQUIRE_EQ(0, vale_rxsync(d));
+	ATF_CHECK_MSG(nm_ring_empty(d->rxring), "%s: unexpected frame",
+	    d->name);
+}
+
+unsigned int
+t_drain(struct vale_desc *d)
+{
+	struct t_frame f;
+	unsigned int n = 0;
+
+	ATF_REQUIRE_EQ(0, vale_rxsync(d));
+	while (t_take(d, &f))
+		n++;
+	ATF_REQUIRE_EQ(0, vale_rxsync(d));
+	return (n);
+}
+
+bool
+t_readable(struct vale_desc *d)
+{
+	struct pollfd pfd = { .fd = d->fd, .events = POLLIN };
+
+	ATF_REQUIRE(poll(&pfd, 1, 0) != -1);
+	return ((pfd.revents & POLLIN) != 0);
+}
+
+uint64_t
+t_count(const struct vale_desc *d, enum vale_counter c)
+{
+	uint64_t counters[VALE_NCOUNTERS];
+
+	ATF_REQUIRE_EQ(0, vale_port_counters(d->name, counters));
+	return (counters[c]);
+}

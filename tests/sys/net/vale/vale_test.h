@@ -1,0 +1,80 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Sending and receiving numbered frames, for the tests of this directory.
+ *
+ * Station n has the address 02:00:00:00:nn:nn.  A frame says who sent it and
+ * with which number, and the rest of it follows from those, so that whoever
+ * gets one can tell whether it is whole.
+ */
+
+#ifndef _VALE_TEST_H_
+#define	_VALE_TEST_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <libvale.h>
+#include <vale_ctl.h>
+
+#define	EVERYBODY	0xffff		/* as a station: broadcast */
+#define	T_FRAME_MIN	22		/* a header, the sender, the number */
+#define	T_FRAME_MAX	(VALE_FRAME_MAX + VALE_FRAME_MAX / 2)
+
+struct t_frame {
+	uint32_t	f_len;
+	uint32_t	f_src;
+	uint32_t	f_seq;
+	uint32_t	f_slots;	/* received in */
+};
+
+/* The address of a station; a frame's bytes; and whether they are right. */
+void	t_addr(uint8_t *addr, unsigned int station);
+void	t_make(uint8_t *buf, uint32_t len, unsigned int dst, unsigned int src,
+	    uint32_t seq);
+
+/* Open or fail. */
+struct vale_desc *t_open(const char *name, uint32_t tx_slots,
+	    uint32_t rx_slots);
+
+/*
+ * Put bytes into the transmit ring in slots of up to `piece' bytes each,
+ * directly or, where `indirect', as a reference to them; no sync.
+ */
+void	t_put(struct vale_desc *d, const uint8_t *buf, uint32_t len,
+	    uint32_t piece, bool indirect);
+
+/* Put one numbered frame of `len' bytes there, copied; no sync. */
+void	t_queue(struct vale_desc *d, uint32_t len, unsigned int dst,
+	    unsigned int src, uint32_t seq);
+/* The same with a sync. */
+void	t_send(struct vale_desc *d, uint32_t len, unsigned int dst,
+	    unsigned int src, uint32_t seq);
+
+/*
+ * Take the next frame the ring shows and check that it is whole.  False: none.
+ * Does no sync.
+ */
+bool	t_take(struct vale_desc *d, struct t_frame *f);
+/* Sync, and expect exactly this frame and no other. */
+void	t_expect(struct vale_desc *d, uint32_t len, unsigned int src,
+	    uint32_t seq);
+/* Sync, and expect nothing. */
+void	t_expect_none(struct vale_desc *d);
+/* Sync, throw away what is there, and return how many that was. */
+unsigned int t_drain(struct vale_desc *d);
+
+/* Whether poll(2) finds d->fd readable now. */
+bool	t_readable(struct vale_desc *d);
+
+uint64_t t_count(const struct vale_desc *d, enum vale_counter c);
+
+#define	T_COUNT(d, c, n)	ATF_CHECK_EQ_MSG((uint64_t)(n),		\
+	    t_count(d, VALE_C_##c), "%s " #c " is %ju, not %ju", (d)->name, \
+	    (uintmax_t)t_count(d, VALE_C_##c), (uintmax_t)(n))
+
+#endif /* !_VALE_TEST_H_ */

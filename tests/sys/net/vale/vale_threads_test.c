@@ -1,0 +1,564 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The switch under several threads.  A check that fails in one of them ends the
+ * whole test case there.
+ */
+
+#include <sys/cdefs.h>
+#include <sys/types.h>
+#include <sys/mman.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "vale_test.h"
+
+#define	NSTATIONS	4
+#define	PATIENCE_MS	60000	/* after which a wake-up counts as lost */
+
+/* One port, with a thread that sends and one that receives. */
+struct station {
+	struct vale_desc	*d;
+	unsigned int		 id;
+	uint32_t		 nframes;	/* to send */
+	bool			 lost_wakeup;
+	bool			 bad_order;
+	uint32_t		 received;
+	uint32_t		 bytes;
+	uint32_t		 next[NSTATIONS + 1];	/* by sender; atomic */
+	bool			 stop;		/* atomic */
+	unsigned int		 rnd;
+};
+
+static struct station station[NSTATIONS];
+
+static unsigned int
+rnd(struct station *st)
+{
+	st->rnd = st->rnd * 1103515245 + 12345;
+	return (st->rnd >> 16);
+}
+
+static void
+stations_open(uint32_t rx_slots)
+{
+	char name[VALE_NAME_SIZE];
+	unsigned int i;
+
+	memset(station, 0, sizeof(station));
+	for (i = 0; i < NSTATIONS; i++) {
+		snprintf(name, sizeof(name), "valet0:s%u", i);
+		station[i].d = t_open(name, 512, rx_slots);
+		station[i].id = i;
+		station[i].rnd = i;
+	}
+}
+
+static void
+stations_close(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NSTATIONS; i++)
+		vale_close(station[i].d);
+}
+
+static void
+start(pthread_t *thread, void *(*func)(void *), struct station *st)
+{
+	ATF_REQUIRE_EQ(0, pthread_create(thread, NULL, func, st));
+}
+
+static void
+finish(pthread_t thread)
+{
+	ATF_REQUIRE_EQ(0, pthread_join(thread, NULL));
+}
+
+static void
+stop(struct station *st)
+{
+	__atomic_store_n(&st->stop, true, __ATOMIC_RELEASE);
+}
+
+static bool
+stopped(struct station *st)
+{
+	return (__atomic_load_n(&st->stop, __ATOMIC_ACQUIRE));
+}
+
+/* Frames of each sender must come in the order of their numbers. */
+static void
+take_all(struct station *st)
+{
+	struct t_frame f;
+
+	while (t_take(st->d, &f)) {
+		ATF_REQUIRE(f.f_src <= NSTATIONS);
+		ATF_REQUIRE_MSG(f.f_seq >= st->next[f.f_src],
+		    "%u: frame %u of %u comes after %u", st->id, f.f_seq,
+		    f.f_src, st->next[f.f_src] - 1);
+		__atomic_store_n(&st->next[f.f_src], f.f_seq + 1,
+		    __ATOMIC_RELAXED);
+		st->bytes += f.f_len;
+		st->received++;
+	}
+}
+
+/* Wait on the descriptor; false: nothing came for too long. */
+static bool
+wait_readable(struct station *st)
+{
+	struct pollfd pfd = { .fd = st->d->fd, .events = POLLIN };
+
+	return (poll(&pfd, 1, PATIENCE_MS) == 1);
+}
+
+/* A receiver that sleeps whenever it finds nothing, until it is stopped. */
+static void *
+receive(void *arg)
+{
+	struct station *st = arg;
+	struct pollfd pfd = { .fd = st->d->fd, .events = POLLIN };
+	bool last;
+
+	do {
+		last = stopped(st);
+		ATF_REQUIRE_EQ(0, vale_rxsync(st->d));
+		take_all(st);
+		if (!last && nm_ring_empty(st->d->rxring)) {
+			ATF_REQUIRE_EQ(0, vale_rxsync(st->d));
+			if (nm_ring_empty(st->d->rxring))
+				poll(&pfd, 1, 10);
+		}
+	} while (!last);
+	return (NULL);
+}
+
+/* Mixed traffic: unicast, unknown, to all, jumbo, malformed, in batches. */
+static void *
+send_mixed(void *arg)
+{
+	struct station *st = arg;
+	struct netmap_ring *ring = st->d->txring;
+	uint32_t len, seq = 0;
+	unsigned int dst;
+
+	while (seq < st->nframes) {
+		do {
+			len = rnd(st) % 10 == 0 ? 60 + rnd(st) % 9000 :
+			    60 + rnd(st) % 200;
+			dst = rnd(st) % (NSTATIONS + 1);
+			if (dst == NSTATIONS)
+				dst = rnd(st) % 2 == 0 ? EVERYBODY : 12345;
+			if (rnd(st) % 50 == 0)
+				t_put(st->d, (const uint8_t *)"runt", 5,
+				    ring->nr_buf_size, false);
+			else
+				t_queue(st->d, len, dst, st->id, seq);
+			seq++;
+		} while (seq < st->nframes && nm_ring_space(ring) > 5 &&
+		    rnd(st) % 100 != 0);
+		ATF_REQUIRE_EQ(0, vale_txsync(st->d));
+	}
+	return (NULL);
+}
+
+ATF_TC(accounted);
+ATF_TC_HEAD(accounted, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Four senders, four receivers, all "
+	    "sorts of frames: each is received whole and in order, or counted");
+}
+ATF_TC_BODY(accounted, tc)
+{
+	pthread_t rx[NSTATIONS], tx[NSTATIONS];
+	struct vale_desc *d;
+	uint64_t copies = 0, drops, flooded, full = 0, received = 0, unicast;
+	enum vale_counter c;
+	unsigned int i;
+
+	stations_open(128);
+	for (i = 0; i < NSTATIONS; i++) {
+		station[i].nframes = 50000;
+		start(&rx[i], receive, &station[i]);
+	}
+	for (i = 0; i < NSTATIONS; i++)
+		start(&tx[i], send_mixed, &station[i]);
+	for (i = 0; i < NSTATIONS; i++)
+		finish(tx[i]);
+	for (i = 0; i < NSTATIONS; i++) {
+		stop(&station[i]);
+		finish(rx[i]);
+	}
+	for (i = 0; i < NSTATIONS; i++) {
+		d = station[i].d;
+		T_COUNT(d, TX_FRAME, station[i].nframes);
+		flooded = t_count(d, VALE_C_TX_FLOOD);
+		unicast = t_count(d, VALE_C_TX_COPY) -
+		    flooded * (NSTATIONS - 1);
+		drops = 0;
+		for (c = VALE_C_TX_RUNT; c <= VALE_C_TX_SELF; c++)
+			drops += t_count(d, c);
+		ATF_CHECK_EQ(drops, t_count(d, VALE_C_TX_RUNT) +
+		    t_count(d, VALE_C_TX_SELF));
+		ATF_CHECK(t_count(d, VALE_C_TX_RUNT) > 0);
+		ATF_CHECK_EQ(station[i].nframes, flooded + unicast + drops);
+		ATF_CHECK_EQ(station[i].received, t_count(d, VALE_C_RX_FRAME));
+		ATF_CHECK_EQ(station[i].bytes, t_count(d, VALE_C_RX_BYTE));
+		copies += t_count(d, VALE_C_TX_COPY);
+		full += t_count(d, VALE_C_RX_FULL);
+		received += station[i].received;
+	}
+	ATF_CHECK_EQ(copies, received + full);
+	stations_close();
+}
+
+/* As many frames to station 0 as fit in its ring, in batches of 1 to 32. */
+static void *
+send_numbered(void *arg)
+{
+	struct station *st = arg;
+	uint32_t n, seq = 0;
+
+	while (seq < st->nframes) {
+		for (n = rnd(st) % 32 + 1; n > 0 && seq < st->nframes; n--) {
+			t_queue(st->d, 60 + seq % 300, seq % 8 == 0 ?
+			    EVERYBODY : 0, st->id, seq);
+			seq++;
+		}
+		ATF_REQUIRE_EQ(0, vale_txsync(st->d));
+	}
+	return (NULL);
+}
+
+ATF_TC(no_loss);
+ATF_TC_HEAD(no_loss, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Three senders fill one ring at once: "
+	    "not a frame is lost, doubled or out of order");
+}
+ATF_TC_BODY(no_loss, tc)
+{
+	pthread_t tx[NSTATIONS];
+	uint32_t n = 16380 / (NSTATIONS - 1), round;
+	unsigned int i;
+
+	stations_open(16384);
+	t_send(station[0].d, 60, EVERYBODY, 0, 0);
+	for (round = 0; round < 3; round++) {
+		for (i = 1; i < NSTATIONS; i++) {
+			station[i].nframes = n;
+			start(&tx[i], send_numbered, &station[i]);
+		}
+		for (i = 1; i < NSTATIONS; i++)
+			finish(tx[i]);
+		memset(station[0].next, 0, sizeof(station[0].next));
+		ATF_REQUIRE_EQ(0, vale_rxsync(station[0].d));
+		ATF_CHECK_EQ((NSTATIONS - 1) * n,
+		    nm_ring_space(station[0].d->rxring));
+		take_all(&station[0]);
+		ATF_CHECK_EQ((round + 1) * (NSTATIONS - 1) * n,
+		    station[0].received);
+		for (i = 1; i < NSTATIONS; i++) {
+			ATF_CHECK_EQ(n, station[0].next[i]);
+			t_drain(station[i].d);
+		}
+		t_expect_none(station[0].d);
+	}
+	T_COUNT(station[0].d, RX_FULL, 0);
+	stations_close();
+}
+
+/*
+ * Memory that a reader has to wait for: a page without access, and a handler
+ * that says it was touched and waits until it may be.
+ */
+static uint8_t *slow_mem;
+static size_t slow_size;
+static int slow_touched[2], slow_ready[2];	/* pipes */
+
+static void
+slow_fault(int sig __unused)
+{
+	char c = 0;
+
+	if (write(slow_touched[1], &c, 1) != 1 ||
+	    read(slow_ready[0], &c, 1) != 1 ||
+	    mprotect(slow_mem, slow_size, PROT_READ) == -1)
+		_exit(1);
+}
+
+static void *
+send_slow(void *arg)
+{
+	struct station *st = arg;
+
+	ATF_REQUIRE_EQ(0, vale_txsync(st->d));
+	return (NULL);
+}
+
+ATF_TC(slow_source);
+ATF_TC_HEAD(slow_source, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A sender whose memory is slow to come "
+	    "in holds up nobody; its frames are shown first all the same");
+}
+ATF_TC_BODY(slow_source, tc)
+{
+	struct sigaction sa;
+	struct t_frame f;
+	pthread_t tx;
+	struct netmap_slot *slot;
+	struct vale_desc *d;
+	uint8_t frame[1000];
+	uint32_t n, seq;
+	char c = 0;
+
+	stations_open(256);
+	t_send(station[0].d, 60, EVERYBODY, 0, 0);
+	slow_size = (size_t)sysconf(_SC_PAGESIZE);
+	slow_mem = mmap(NULL, slow_size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANON, -1, 0);
+	ATF_REQUIRE(slow_mem != MAP_FAILED);
+	ATF_REQUIRE(pipe(slow_touched) == 0 && pipe(slow_ready) == 0);
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = slow_fault;
+	ATF_REQUIRE_EQ(0, sigaction(SIGSEGV, &sa, NULL));
+	ATF_REQUIRE_EQ(0, sigaction(SIGBUS, &sa, NULL));
+
+	/* Station 1: a frame, one with its second part in slow memory, two. */
+	d = station[1].d;
+	t_queue(d, 60, 0, 1, 0);
+	t_make(frame, sizeof(frame), 0, 1, 1);
+	memcpy(slow_mem, frame + 100, sizeof(frame) - 100);
+	slot = &d->txring->slot[d->txring->head];
+	t_put(d, frame, 100, 100, false);
+	slot->flags |= NS_MOREFRAG;
+	t_put(d, slow_mem, sizeof(frame) - 100, sizeof(frame) - 100, true);
+	t_queue(d, 60, 0, 1, 2);
+	t_queue(d, 60, 0, 1, 3);
+	ATF_REQUIRE_EQ(0, mprotect(slow_mem, slow_size, PROT_NONE));
+	start(&tx, send_slow, &station[1]);
+	ATF_REQUIRE_EQ(1, read(slow_touched[0], &c, 1));
+
+	/* It waits.  Others send and sync, and nothing is shown yet. */
+	for (seq = 0; seq < 5; seq++) {
+		t_send(station[2].d, 60, 0, 2, seq);
+		t_send(station[3].d, 60, 0, 3, seq);
+	}
+	t_expect_none(station[0].d);
+	ATF_CHECK(!t_readable(station[0].d));
+	t_send(station[3].d, 60, 2, 3, 5);
+	ATF_CHECK_EQ(1 + 1, t_drain(station[2].d));
+
+	ATF_REQUIRE_EQ(1, write(slow_ready[1], &c, 1));
+	finish(tx);
+	ATF_CHECK(t_readable(station[0].d));
+	ATF_REQUIRE_EQ(0, vale_rxsync(station[0].d));
+	for (n = 0; n < 4; n++) {
+		ATF_REQUIRE(t_take(station[0].d, &f));
+		ATF_CHECK_EQ(1, f.f_src);
+		ATF_CHECK_EQ(n, f.f_seq);
+		ATF_CHECK_EQ(n == 1 ? sizeof(frame) : 60, f.f_len);
+	}
+	for (n = 0; n < 10; n++) {
+		ATF_REQUIRE(t_take(station[0].d, &f));
+		ATF_CHECK_EQ(2 + n % 2, f.f_src);
+		ATF_CHECK_EQ(n / 2, f.f_seq);
+	}
+	t_expect_none(station[0].d);
+	T_COUNT(station[0].d, RX_WAKE, 1);
+	munmap(slow_mem, slow_size);
+	stations_close();
+}
+
+/*
+ * Send one or a few at a time, never more than fit, to a receiver that is
+ * asleep most of the time.
+ */
+static void *
+send_slowly(void *arg)
+{
+	struct station *st = arg;
+	uint32_t n, seq = 0;
+
+	while (seq < st->nframes) {
+		for (n = rnd(st) % 4 == 0 ? rnd(st) % 16 + 1 : 1;
+		    n > 0 && seq < st->nframes; n--)
+			t_queue(st->d, 60, 0, st->id, seq++);
+		ATF_REQUIRE_EQ(0, vale_txsync(st->d));
+		while (seq - __atomic_load_n(&station[0].next[st->id],
+		    __ATOMIC_RELAXED) > 100 && !stopped(st))
+			sched_yield();
+		for (n = rnd(st) % 64; n > 40; n--)
+			sched_yield();
+	}
+	return (NULL);
+}
+
+/*
+ * Wait, sync, take some or all, and now and then stop waiting for a while
+ * with frames left.
+ */
+static void *
+receive_asleep(void *arg)
+{
+	struct station *st = arg;
+	struct t_frame f;
+	uint32_t n;
+
+	while (st->received < st->nframes) {
+		if (!wait_readable(st)) {
+			st->lost_wakeup = true;
+			break;
+		}
+		ATF_REQUIRE_EQ(0, vale_rxsync(st->d));
+		for (n = rnd(st) % 8 == 0 ? rnd(st) % 4 : UINT32_MAX;
+		    n > 0 && t_take(st->d, &f); n--) {
+			if (f.f_seq != st->next[f.f_src])
+				st->bad_order = true;
+			__atomic_store_n(&st->next[f.f_src], f.f_seq + 1,
+			    __ATOMIC_RELAXED);
+			st->received++;
+		}
+		if (rnd(st) % 16 == 0)
+			sched_yield();
+	}
+	return (NULL);
+}
+
+ATF_TC(wakeups);
+ATF_TC_HEAD(wakeups, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A receiver that only syncs when woken, "
+	    "and at times leaves frames, gets all of three senders' frames");
+	atf_tc_set_md_var(tc, "timeout", "240");
+}
+ATF_TC_BODY(wakeups, tc)
+{
+	pthread_t rx, tx[NSTATIONS];
+	uint32_t n = 30000;
+	unsigned int i;
+
+	stations_open(512);
+	t_send(station[0].d, 60, EVERYBODY, 0, 0);
+	station[0].nframes = (NSTATIONS - 1) * n;
+	start(&rx, receive_asleep, &station[0]);
+	for (i = 1; i < NSTATIONS; i++) {
+		station[i].nframes = n;
+		start(&tx[i], send_slowly, &station[i]);
+	}
+	finish(rx);
+	for (i = 1; i < NSTATIONS; i++) {
+		stop(&station[i]);
+		finish(tx[i]);
+	}
+	ATF_CHECK_MSG(!station[0].lost_wakeup, "asleep with %u of %u frames",
+	    station[0].received, station[0].nframes);
+	ATF_CHECK(!station[0].bad_order);
+	ATF_CHECK_EQ(station[0].nframes, station[0].received);
+	T_COUNT(station[0].d, RX_FRAME, station[0].nframes);
+	T_COUNT(station[0].d, RX_FULL, 0);
+	/* Nobody was woken without a frame to find. */
+	ATF_CHECK(t_count(station[0].d, VALE_C_RX_WAKE) <=
+	    t_count(station[0].d, VALE_C_RX_BATCH));
+	t_expect_none(station[0].d);
+	t_expect_none(station[0].d);
+	ATF_CHECK(!t_readable(station[0].d));
+	stations_close();
+}
+
+/* Open and close ports that talk a little. */
+static void *
+come_and_go(void *arg)
+{
+	const struct vale_params small = { 16, 16 };
+	struct station *st = arg;
+	struct vale_desc *d[3];
+	char name[VALE_NAME_SIZE];
+	unsigned int i, round;
+
+	for (round = 0; round < st->nframes; round++) {
+		for (i = 0; i < 3; i++) {
+			snprintf(name, sizeof(name), "valet0:new%u", i);
+			d[i] = vale_open(name, &small);
+			ATF_REQUIRE(d[i] != NULL);
+			t_send(d[i], 60, round % 2 == 0 ? 12345 : 0,
+			    NSTATIONS, round * 3 + i);
+		}
+		for (i = 0; i < 3; i++)
+			vale_close(d[(i + round) % 3]);
+	}
+	return (NULL);
+}
+
+ATF_TC(churn);
+ATF_TC_HEAD(churn, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Ports come and go while others send to "
+	    "all: the ports that stay lose nothing of each other's");
+	atf_tc_set_md_var(tc, "timeout", "240");
+}
+ATF_TC_BODY(churn, tc)
+{
+	pthread_t churn, rx, tx[NSTATIONS];
+	uint32_t n = 6000;
+	unsigned int i, j;
+
+	stations_open(16384);
+	t_send(station[0].d, 60, EVERYBODY, 0, 0);
+	/* The station that comes and goes is not one of the four. */
+	station[0].nframes = 300;
+	start(&churn, come_and_go, &station[0]);
+	start(&rx, receive, &station[0]);
+	for (i = 1; i < NSTATIONS; i++) {
+		station[i].nframes = n;
+		start(&tx[i], send_slowly, &station[i]);
+	}
+	for (i = 1; i < NSTATIONS; i++)
+		finish(tx[i]);
+	finish(churn);
+	stop(&station[0]);
+	finish(rx);
+	for (i = 1; i < NSTATIONS; i++) {
+		ATF_CHECK_EQ(n, station[0].next[i]);
+		T_COUNT(station[i].d, TX_FRAME, n);
+	}
+	T_COUNT(station[0].d, RX_FRAME, station[0].received);
+	T_COUNT(station[0].d, RX_FULL, 0);
+	/* All of the three senders', and three of each round. */
+	ATF_CHECK_EQ((NSTATIONS - 1) * n + 3 * 300, station[0].received);
+	ATF_CHECK_EQ(3 * 300, station[0].next[NSTATIONS]);
+	/* None of the ports that went is still learned. */
+	for (i = 0; i < NSTATIONS; i++)
+		t_drain(station[i].d);
+	for (j = 1; j < NSTATIONS; j++) {
+		t_send(station[j].d, 60, NSTATIONS, j, n);
+		t_expect(station[0].d, 60, j, n);
+	}
+	stations_close();
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, accounted);
+	ATF_TP_ADD_TC(tp, no_loss);
+	ATF_TP_ADD_TC(tp, slow_source);
+	ATF_TP_ADD_TC(tp, wakeups);
+	ATF_TP_ADD_TC(tp, churn);
+	return (atf_no_error());
+}

@@ -254,7 +254,12 @@ ATF_TC_BODY(eeprom_access, tc __unused)
 	mw_out(h, 1, 4);
 	mw_standby(h);
 	ATF_CHECK_EQ(eerd(h, 2), mw_read(h, 2));
-	/* So it is when access is given up. */
+	/* Selecting with the clock's rise is no clock. */
+	host_clear(h, E82545_EECD, CS | SK | DI);
+	host_set(h, E82545_EECD, CS | SK | DI);
+	host_clear(h, E82545_EECD, SK | DI);
+	ATF_CHECK_EQ(eerd(h, 3), mw_read(h, 3));
+	/* An instruction is forgotten when access is given up, too. */
 	host_set(h, E82545_EECD, CS);
 	mw_out(h, 6, 3);
 	mw_release(h);

@@ -656,6 +656,8 @@ ATF_TC_BODY(reset, tc __unused)
 		ATF_CHECK(host_line(h));
 		how[i](h);
 		ATF_CHECK(!host_line(h));
+		/* The low half read before counts no more. */
+		ATF_CHECK_EQ(0, host_rd(h, E82545_TOTH));
 		check_reset_values(h);
 		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_RESET));
 		/* No timer was left behind. */

@@ -76,6 +76,7 @@ make_pipe(int fds[2], int bytes)
 ATF_TC(level);
 ATF_TC_HEAD(level, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "A handler is called again for as long "
 	    "as there is something to read");
 }
@@ -99,6 +100,7 @@ ATF_TC_BODY(level, tc)
 ATF_TC(disabled);
 ATF_TC_HEAD(disabled, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "Disabled events are not called, "
 	    "enabled again they are; hangups do not get through either");
 }
@@ -133,6 +135,7 @@ ATF_TC_BODY(disabled, tc)
 ATF_TC(pair);
 ATF_TC_HEAD(pair, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "One descriptor can be waited on to "
 	    "read and to write, each once; regular files cannot");
 }
@@ -179,6 +182,7 @@ ATF_TC_BODY(pair, tc)
 ATF_TC(timer);
 ATF_TC_HEAD(timer, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "Timers come again and again, several "
 	    "of the same period, and take a new one");
 }
@@ -214,6 +218,7 @@ ATF_TC_BODY(timer, tc)
 ATF_TC(signal);
 ATF_TC_HEAD(signal, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "A signal calls its handler instead of "
 	    "its action, once for each time");
 }
@@ -239,6 +244,7 @@ ATF_TC_BODY(signal, tc)
 ATF_TC(delete_self);
 ATF_TC_HEAD(delete_self, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "A handler deletes its own event and is "
 	    "not called again");
 }
@@ -295,6 +301,7 @@ end_other(bool disable)
 ATF_TC(delete_other);
 ATF_TC_HEAD(delete_other, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "A handler deletes or disables another "
 	    "event that is ready too, which is not called then");
 }
@@ -308,6 +315,7 @@ ATF_TC_BODY(delete_other, tc)
 ATF_TC(delete_close);
 ATF_TC_HEAD(delete_close, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "mevent_delete_close() closes the "
 	    "descriptor, mevent_delete() leaves it");
 }
@@ -330,6 +338,7 @@ ATF_TC_BODY(delete_close, tc)
 ATF_TC(stop_before);
 ATF_TC_HEAD(stop_before, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "A loop stopped before it runs returns "
 	    "at once, and only once");
 }
@@ -392,6 +401,7 @@ loop_start(struct loop_thread *t)
 ATF_TC(threads);
 ATF_TC_HEAD(threads, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "Every thread has its own loop, others "
 	    "enable its events and stop it");
 }
@@ -425,6 +435,7 @@ ATF_TC_BODY(threads, tc)
 ATF_TC(delete_remote);
 ATF_TC_HEAD(delete_remote, tc)
 {
+	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "Another thread deletes events of a "
 	    "loop that is busy with them");
 }

@@ -1,0 +1,649 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * pci_e82545.c in a bhyve played by this file: PCI emulation, guest memory and
+ * a network backend, a socket whose other end is the network.  The test's own
+ * thread is bhyve's event loop, and the vCPU.
+ */
+
+#include <sys/types.h>
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "bhyverun.h"
+#include "config.h"
+#include "e82545.h"
+#include "e82545_reg.h"
+#include "mevent.h"
+#include "net_backends.h"
+#include "net_backends_priv.h"
+#include "pci_emul.h"
+
+SET_DECLARE(pci_devemu_set, struct pci_devemu);
+
+#define	RAM_SIZE	0x100000
+#define	TX_RING		0x1000		/* guest addresses */
+#define	RX_RING		0x2000
+#define	TX_BUF		0x10000
+#define	RX_BUF		0x40000
+#define	RING		64		/* descriptors */
+
+static _Alignas(4096) uint8_t ram[RAM_SIZE];
+
+static struct {
+	struct pci_devinst pi;
+	struct {
+		enum pcibar_type type;
+		uint64_t	 size;
+	} bar[PCIR_MAX_BAR_0 + 1];
+	int		 msi_messages;	/* asked for in the capability */
+	bool		 lintr_requested;
+	bool		 no_bars;
+
+	pthread_mutex_t	 mtx;
+	bool		 line;
+	int		 asserts;
+	bool		 msi_on;
+	int		 msis;
+	int		 sent;		/* frames the backend sent */
+	uint8_t		 frame[2048];	/* the last one */
+	size_t		 len;
+	int		 opens, cleanups, enables, disables;
+	int		 wire;		/* the network's end */
+} bhyve = { .mtx = PTHREAD_MUTEX_INITIALIZER };
+
+void *
+paddr_guest2host(struct vmctx *ctx, uintptr_t addr, size_t len)
+{
+
+	ATF_CHECK_EQ((struct vmctx *)ram, ctx);
+	if (addr >= RAM_SIZE || len > RAM_SIZE - addr)
+		return (NULL);
+	return (ram + addr);
+}
+
+int
+pci_emul_alloc_bar(struct pci_devinst *pi __unused, int idx,
+    enum pcibar_type type, uint64_t size)
+{
+
+	bhyve.bar[idx].type = type;
+	bhyve.bar[idx].size = size;
+	return (bhyve.no_bars ? ENOMEM : 0);
+}
+
+int
+pci_emul_add_msicap(struct pci_devinst *pi __unused, int msgnum)
+{
+
+	bhyve.msi_messages = msgnum;
+	return (0);
+}
+
+void
+pci_lintr_request(struct pci_devinst *pi __unused)
+{
+
+	bhyve.lintr_requested = true;
+}
+
+void
+pci_lintr_assert(struct pci_devinst *pi)
+{
+
+	ATF_CHECK_EQ(&bhyve.pi, pi);
+	ATF_CHECK(bhyve.lintr_requested);
+	pthread_mutex_lock(&bhyve.mtx);
+	bhyve.line = true;
+	bhyve.asserts++;
+	pthread_mutex_unlock(&bhyve.mtx);
+}
+
+void
+pci_lintr_deassert(struct pci_devinst *pi __unused)
+{
+
+	ATF_CHECK(bhyve.lintr_requested);
+	pthread_mutex_lock(&bhyve.mtx);
+	bhyve.line = false;
+	pthread_mutex_unlock(&bhyve.mtx);
+}
+
+int
+pci_msi_enabled(struct pci_devinst *pi __unused)
+{
+
+	return (bhyve.msi_on);
+}
+
+void
+pci_generate_msi(struct pci_devinst *pi __unused, int msgnum)
+{
+
+	ATF_CHECK_EQ(0, msgnum);
+	pthread_mutex_lock(&bhyve.mtx);
+	bhyve.msis++;
+	pthread_mutex_unlock(&bhyve.mtx);
+}
+
+/* The backend `wire'. */
+
+struct wire_priv {
+	struct mevent	*ev;
+};
+
+static int
+wire_init(struct net_backend *be, const char *devname __unused,
+    nvlist_t *nvl __unused, net_be_rxeof_t cb, void *param)
+{
+	struct wire_priv *priv;
+	int s[2];
+
+	priv = NET_BE_PRIV(be);
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0,
+	    s));
+	be->fd = s[0];
+	bhyve.wire = s[1];
+	priv->ev = mevent_add_disabled(be->fd, EVF_READ, cb, param);
+	ATF_REQUIRE(priv->ev != NULL);
+	bhyve.opens++;
+	return (0);
+}
+
+static void
+wire_cleanup(struct net_backend *be)
+{
+	struct wire_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	mevent_delete_close(priv->ev);
+	close(bhyve.wire);
+	bhyve.cleanups++;
+}
+
+static ssize_t
+wire_send(struct net_backend *be __unused, const struct iovec *iov, int iovcnt)
+{
+	size_t len;
+	int i;
+
+	pthread_mutex_lock(&bhyve.mtx);
+	for (i = 0, len = 0; i < iovcnt; len += iov[i++].iov_len)
+		memcpy(bhyve.frame + len, iov[i].iov_base, iov[i].iov_len);
+	bhyve.len = len;
+	bhyve.sent++;
+	pthread_mutex_unlock(&bhyve.mtx);
+	return (len);
+}
+
+static ssize_t
+wire_recv(struct net_backend *be, const struct iovec *iov, int iovcnt)
+{
+	ssize_t len;
+
+	len = readv(be->fd, iov, iovcnt);
+	return (len == -1 && errno == EAGAIN ? 0 : len);
+}
+
+static void
+wire_recv_enable(struct net_backend *be)
+{
+	struct wire_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	bhyve.enables++;
+	mevent_enable(priv->ev);
+}
+
+static void
+wire_recv_disable(struct net_backend *be)
+{
+	struct wire_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	bhyve.disables++;
+	mevent_disable(priv->ev);
+}
+
+static struct net_backend wire_backend = {
+	.prefix = "wire",
+	.priv_size = sizeof(struct wire_priv),
+	.init = wire_init,
+	.cleanup = wire_cleanup,
+	.send = wire_send,
+	.recv = wire_recv,
+	.recv_enable = wire_recv_enable,
+	.recv_disable = wire_recv_disable,
+};
+DATA_SET(net_backend_set, wire_backend);
+
+/* The vCPU's side. */
+
+static struct pci_devemu *
+model(void)
+{
+	struct pci_devemu **pep;
+
+	SET_FOREACH(pep, pci_devemu_set)
+		if (strcmp((*pep)->pe_emu, "e1000") == 0)
+			return (*pep);
+	atf_tc_fail("no model called e1000");
+}
+
+static int
+try_init(const char *opts)
+{
+	struct pci_devemu *pe;
+	nvlist_t *nvl;
+
+	pe = model();
+	init_config();
+	nvl = create_config_node("pci.0.2.0");
+	ATF_REQUIRE_EQ(0, pe->pe_legacy_config(nvl, opts));
+	memset(&bhyve.pi, 0, sizeof(bhyve.pi));
+	bhyve.pi.pi_d = pe;
+	bhyve.pi.pi_slot = 2;
+	bhyve.pi.pi_vmctx = (struct vmctx *)ram;
+	return (pe->pe_init(&bhyve.pi, nvl));
+}
+
+static uint32_t
+rd(uint32_t off)
+{
+
+	return (bhyve.pi.pi_d->pe_barread(&bhyve.pi, E82545_BAR_MEM, off, 4));
+}
+
+static void
+wr(uint32_t off, uint32_t value)
+{
+
+	bhyve.pi.pi_d->pe_barwrite(&bhyve.pi, E82545_BAR_MEM, off, 4, value);
+}
+
+static uint16_t
+cfg16(int off)
+{
+
+	return (bhyve.pi.pi_cfgdata[off] | bhyve.pi.pi_cfgdata[off + 1] << 8);
+}
+
+/* Run the event loop until done(), looked at every ms. */
+static void
+on_clock(int fd __unused, enum ev_type type __unused, void *param)
+{
+	bool (*done)(void);
+	bool stop;
+
+	done = *(bool (**)(void))param;
+	pthread_mutex_lock(&bhyve.mtx);
+	stop = done();
+	pthread_mutex_unlock(&bhyve.mtx);
+	if (stop)
+		mevent_stop(mevent_loop());
+}
+
+static void
+run_until(bool (*done)(void))
+{
+	struct mevent *clock;
+
+	clock = mevent_add(1, EVF_TIMER, on_clock, &done);
+	ATF_REQUIRE(clock != NULL);
+	mevent_dispatch();
+	ATF_REQUIRE_EQ(0, mevent_delete(clock));
+}
+
+static int ticks;
+
+static bool
+ten_ticks(void)
+{
+
+	return (ticks++ == 10);
+}
+
+static bool
+line_up(void)
+{
+
+	return (bhyve.line);
+}
+
+static int expected;
+
+static bool
+sent_expected(void)
+{
+
+	return (bhyve.sent == expected);
+}
+
+static bool
+received_expected(void)
+{
+	struct e82545_rxd *rxd;
+
+	rxd = (struct e82545_rxd *)(void *)(ram + RX_RING);
+	return ((__atomic_load_n(&rxd[expected - 1].status, __ATOMIC_ACQUIRE) &
+	    E82545_RXD_DD) != 0);
+}
+
+static void
+start(const char *opts)
+{
+	struct e82545_rxd *rxd;
+	int i;
+
+	ATF_REQUIRE_EQ(0, try_init(opts));
+	wr(E82545_CTRL, E82545_CTRL_SLU);
+	rd(E82545_ICR);
+	wr(E82545_TDBAL, TX_RING);
+	wr(E82545_TDLEN, RING * sizeof(union e82545_txd));
+	wr(E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
+	rxd = (struct e82545_rxd *)(void *)(ram + RX_RING);
+	for (i = 0; i < RING; i++)
+		rxd[i].addr = RX_BUF + 2048 * i;
+	wr(E82545_RDBAL, RX_RING);
+	wr(E82545_RDLEN, RING * sizeof(struct e82545_rxd));
+	wr(E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_UPE | E82545_RCTL_BAM |
+	    E82545_RCTL_SECRC);
+}
+
+static void
+fill(uint8_t *frame, size_t len, uint8_t seed)
+{
+	size_t i;
+
+	memset(frame, 0xff, 6);
+	memset(frame + 6, 2, 6);
+	for (i = 12; i < len; i++)
+		frame[i] = seed + i * 3;
+}
+
+/* Put a frame into the transmit ring; tail is written by the caller. */
+static void
+transmit(int i, size_t len, uint8_t seed)
+{
+	union e82545_txd *txd;
+
+	fill(ram + TX_BUF + 2048 * i, len, seed);
+	txd = (union e82545_txd *)(void *)(ram + TX_RING);
+	memset(&txd[i], 0, sizeof(txd[i]));
+	txd[i].legacy.addr = TX_BUF + 2048 * i;
+	txd[i].legacy.length = len;
+	txd[i].legacy.cmd = (E82545_TXD_EOP | E82545_TXD_IFCS |
+	    E82545_TXD_RS) >> 24;
+}
+
+ATF_TC(identity);
+ATF_TC_HEAD(identity, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "PCI configuration space, BARs and "
+	    "interrupts are an 82545EM's");
+}
+ATF_TC_BODY(identity, tc)
+{
+
+	ATF_REQUIRE_EQ(0, try_init("wire0"));
+	ATF_CHECK_EQ(0x8086, cfg16(PCIR_VENDOR));
+	ATF_CHECK_EQ(0x100f, cfg16(PCIR_DEVICE));
+	ATF_CHECK_EQ(0x8086, cfg16(PCIR_SUBVEND_0));
+	ATF_CHECK_EQ(0x1008, cfg16(PCIR_SUBDEV_0));
+	ATF_CHECK_EQ(3, bhyve.pi.pi_cfgdata[PCIR_REVID]);
+	ATF_CHECK_EQ(0x0200, cfg16(PCIR_SUBCLASS));
+	ATF_CHECK_EQ(0, bhyve.pi.pi_cfgdata[PCIR_HDRTYPE]);
+	ATF_CHECK_EQ(1, bhyve.pi.pi_cfgdata[PCIR_INTPIN]);
+	ATF_CHECK_EQ(PCIBAR_MEM32, bhyve.bar[0].type);
+	ATF_CHECK_EQ(0x20000, bhyve.bar[0].size);
+	ATF_CHECK_EQ(PCIBAR_NONE, bhyve.bar[1].type);
+	ATF_CHECK_EQ(PCIBAR_IO, bhyve.bar[2].type);
+	ATF_CHECK_EQ(8, bhyve.bar[2].size);
+	ATF_CHECK_EQ(1, bhyve.msi_messages);
+	ATF_CHECK(bhyve.lintr_requested);
+	ATF_CHECK_EQ_MSG(1, bhyve.enables, "receiving starts enabled");
+	wr(E82545_CTRL, E82545_CTRL_SLU);
+	ATF_CHECK((rd(E82545_STATUS) & E82545_STATUS_LU) != 0);
+}
+
+ATF_TC(options);
+ATF_TC_HEAD(options, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "mac=, mtu= and itr= in their ranges "
+	    "are taken, all else ends bhyve and leaves nothing open");
+}
+ATF_TC_BODY(options, tc)
+{
+	static const char * const bad[] = { NULL, "", "nosuch0",
+	    "wire0,mac=01:00:00:00:00:01", "wire0,mac=x", "wire0,itr=-1",
+	    "wire0,itr=65536", "wire0,itr=", "wire0,itr=1us", "wire0,itr",
+	    "wire0,mtu=67", "wire0,mtu=16093", "wire0,mtu=big" };
+	size_t i;
+
+	for (i = 0; i < nitems(bad); i++)
+		ATF_CHECK_MSG(try_init(bad[i]) != 0, "%s", bad[i]);
+	bhyve.no_bars = true;
+	ATF_CHECK(try_init("wire0") != 0);
+	bhyve.no_bars = false;
+	ATF_CHECK_EQ(bhyve.opens, bhyve.cleanups);
+
+	ATF_CHECK_EQ(0, try_init("wire0,mac=02:04:06:08:0a:0c,itr=0,mtu=68"));
+	ATF_CHECK_EQ(0x08060402, rd(E82545_RAL(0)));
+	ATF_CHECK_EQ(0x80000c0a, rd(E82545_RAH(0)));
+	ATF_CHECK_EQ(0, try_init("wire0,itr=65535,mtu=16092"));
+	ATF_CHECK((rd(E82545_RAL(0)) & 1) == 0);
+	ATF_CHECK_EQ(bhyve.opens, bhyve.cleanups + 2);
+}
+
+ATF_TC(transmit);
+ATF_TC_HEAD(transmit, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "Frames leave by the adapter's own "
+	    "thread, and the line goes up and, at ICR's read, down");
+}
+ATF_TC_BODY(transmit, tc)
+{
+	uint8_t frame[1000];
+	int i;
+
+	start("wire0");
+	wr(E82545_IMS, E82545_ICR_TXDW);
+	for (i = 0; i < RING - 1; i++)
+		transmit(i, 1000, i);
+	expected = RING - 1;
+	wr(E82545_TDT, RING - 1);
+	run_until(sent_expected);
+	run_until(line_up);
+	fill(frame, sizeof(frame), RING - 2);
+	ATF_CHECK_EQ(1000, bhyve.len);
+	ATF_CHECK_EQ(0, memcmp(frame, bhyve.frame, sizeof(frame)));
+	ATF_CHECK((rd(E82545_ICR) & E82545_ICR_TXDW) != 0);
+	ATF_CHECK(!bhyve.line);
+	ATF_CHECK_EQ(0, bhyve.msis);
+}
+
+ATF_TC(msi);
+ATF_TC_HEAD(msi, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "With MSI on, every assertion is a "
+	    "message");
+}
+ATF_TC_BODY(msi, tc)
+{
+	int i;
+
+	start("wire0");
+	bhyve.msi_on = true;
+	wr(E82545_IMS, E82545_ICR_LSC);
+	for (i = 1; i <= 3; i++) {
+		wr(E82545_ICS, E82545_ICR_LSC);
+		run_until(line_up);
+		ATF_CHECK_EQ(i, bhyve.msis);
+		ATF_CHECK((rd(E82545_ICR) & E82545_ICR_LSC) != 0);
+		ATF_CHECK(!bhyve.line);
+	}
+}
+
+ATF_TC(timer);
+ATF_TC_HEAD(timer, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "An interrupt that moderation put off "
+	    "comes by the timer: by ITR, and by itr= where that is 0");
+}
+ATF_TC_BODY(timer, tc)
+{
+	static const char * const opts[] = { "wire0", "wire0,itr=65535" };
+	size_t i;
+	int before;
+
+	for (i = 0; i < nitems(opts); i++) {
+		start(opts[i]);
+		if (i == 0)
+			wr(E82545_ITR, 65535);		/* 16.8 ms */
+		wr(E82545_IMS, E82545_ICR_LSC);
+		wr(E82545_ICS, E82545_ICR_LSC);
+		run_until(line_up);
+		rd(E82545_ICR);
+		before = bhyve.asserts;
+		wr(E82545_ICS, E82545_ICR_LSC);
+		run_until(line_up);
+		ATF_CHECK_EQ(before + 1, bhyve.asserts);
+		rd(E82545_ICR);
+		ATF_CHECK(!bhyve.line);
+	}
+}
+
+ATF_TC(receive);
+ATF_TC_HEAD(receive, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "Frames come in through the event loop; "
+	    "without room they wait in the backend, its event off, until RDT "
+	    "moves");
+}
+ATF_TC_BODY(receive, tc)
+{
+	uint8_t frame[300];
+	int i;
+
+	start("wire0");
+	wr(E82545_IMS, E82545_ICR_RXT0);
+	for (i = 0; i < 5; i++) {
+		fill(frame, sizeof(frame), i);
+		ATF_REQUIRE_EQ(300, send(bhyve.wire, frame, sizeof(frame), 0));
+	}
+	wr(E82545_RDT, 2);
+	expected = 2;
+	run_until(received_expected);
+	run_until(line_up);
+	ticks = 0;
+	run_until(ten_ticks);
+	ATF_CHECK_EQ_MSG(0, ram[RX_BUF + 2 * 2048], "beyond the tail");
+	ATF_CHECK(bhyve.disables > 0);
+	ATF_CHECK_MSG(bhyve.disables <= 2, "spins: %d", bhyve.disables);
+
+	wr(E82545_RDT, 10);
+	expected = 5;
+	run_until(received_expected);
+	for (i = 0; i < 5; i++) {
+		fill(frame, sizeof(frame), i);
+		ATF_CHECK_EQ(0, memcmp(frame, ram + RX_BUF + 2048 * i,
+		    sizeof(frame)));
+	}
+
+	/* The event is on again. */
+	fill(frame, sizeof(frame), 9);
+	ATF_REQUIRE_EQ(300, send(bhyve.wire, frame, sizeof(frame), 0));
+	expected = 6;
+	run_until(received_expected);
+}
+
+ATF_TC(loopback);
+ATF_TC_HEAD(loopback, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "A frame looped back is received "
+	    "although the backend has none");
+}
+ATF_TC_BODY(loopback, tc)
+{
+
+	start("wire0");
+	wr(E82545_RCTL, rd(E82545_RCTL) | E82545_RCTL_LBM_MAC);
+	wr(E82545_RDT, RING - 1);
+	transmit(0, 200, 5);
+	wr(E82545_TDT, 1);
+	expected = 1;
+	run_until(received_expected);
+	ATF_CHECK_EQ(0, memcmp(ram + TX_BUF, ram + RX_BUF, 200));
+	ATF_CHECK_EQ(0, bhyve.sent);
+}
+
+ATF_TC(flood);
+ATF_TC_HEAD(flood, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "Frames enough for many rounds of the "
+	    "event loop all arrive, ring after ring");
+}
+ATF_TC_BODY(flood, tc)
+{
+	struct e82545_rxd *rxd;
+	uint8_t frame[60];
+	int i, n, round;
+
+	start("wire0");
+	rxd = (struct e82545_rxd *)(void *)(ram + RX_RING);
+	wr(E82545_RDT, RING - 1);
+	n = 0;
+	for (round = 0; round < 200; round++) {
+		for (i = 0; i < 5; i++, n++) {
+			fill(frame, sizeof(frame), n);
+			ATF_REQUIRE_EQ(60, send(bhyve.wire, frame, 60, 0));
+		}
+		n -= 5;
+		expected = (n + 4) % RING + 1;
+		run_until(received_expected);
+		for (i = 0; i < 5; i++, n++) {
+			fill(frame, sizeof(frame), n);
+			ATF_CHECK_EQ(0, memcmp(frame, ram + RX_BUF +
+			    2048 * (n % RING), sizeof(frame)));
+			rxd[n % RING].status = 0;
+		}
+		wr(E82545_RDT, (n + RING - 1) % RING);
+	}
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, identity);
+	ATF_TP_ADD_TC(tp, options);
+	ATF_TP_ADD_TC(tp, transmit);
+	ATF_TP_ADD_TC(tp, msi);
+	ATF_TP_ADD_TC(tp, timer);
+	ATF_TP_ADD_TC(tp, receive);
+	ATF_TP_ADD_TC(tp, loopback);
+	ATF_TP_ADD_TC(tp, flood);
+	return (atf_no_error());
+}

@@ -12,25 +12,19 @@ FREEBSD_TARGET?= x86_64-freebsd
 
 _out=		${SRCTOP}/build/freebsd
 
-SRCS=		usr.sbin/bhyve/e82545.c			\
-		usr.sbin/bhyve/e82545_filter.c		\
-		usr.sbin/bhyve/e82545_intr.c		\
-		usr.sbin/bhyve/e82545_nvm.c		\
-		usr.sbin/bhyve/e82545_offload.c		\
-		usr.sbin/bhyve/e82545_rx.c		\
-		usr.sbin/bhyve/e82545_stat.c		\
-		usr.sbin/bhyve/e82545_tx.c		\
-		usr.sbin/bhyve/net_backend_vale.c	\
-		usr.sbin/bhyve/net_batch.c		\
-		usr.sbin/bhyve/pci_e82545.c		\
-		lib/libvale/vale_netmap.c		\
-		sys/dev/netmap/vale_name.c
+SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
+		    tests/usr.sbin/bhyve/e82545_*.c
+SRCS+=		lib/libvale/vale_netmap.c sys/dev/netmap/vale_name.c
+
+# libatf's headers are the same everywhere, but stand among the system's.
+_ATF=		${_out}/include
 
 CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${SRCTOP}/usr.sbin/bhyve		\
 		-I${SRCTOP}/lib/libvale			\
 		-I${SRCTOP}/sys				\
-		-I${SRCTOP}/compat/bhyve
+		-I${SRCTOP}/compat/bhyve		\
+		-I${_ATF}
 
 .MAIN: freebsd
 freebsd: .PHONY
@@ -40,11 +34,14 @@ freebsd:
 	@echo "${ZIG} is missing: run make deps" >&2; exit 69
 .endif
 
+${_ATF}:
+	@mkdir -p ${_ATF}
+	@ln -sf /usr/include/atf-c.h /usr/include/atf-c ${_ATF}
+
 .for _s in ${SRCS}
 _o:=		${_out}/${_s:T:R}.o
-${_o}: ${SRCTOP}/${_s} ${.PARSEDIR}/${.PARSEFILE}
+${_o}: ${SRCTOP}/${_s} ${.PARSEDIR}/${.PARSEFILE} ${_ATF}
 	${_say} ZIGCC ${_s}
-	@mkdir -p ${_out}
 	${_q}ZIG_GLOBAL_CACHE_DIR=${_out}/.cache \
 	    ZIG_LOCAL_CACHE_DIR=${_out}/.cache ${ZIG} cc -target ${FREEBSD_TARGET} ${CFLAGS} \
 	    -MMD -MF ${.TARGET:R}.d -c ${.ALLSRC:[1]} -o ${.TARGET}

@@ -21,7 +21,7 @@
 struct net_backend {
 	const char *prefix;		/* names it serves begin so */
 
-	/* As netbe_init() and netbe_cleanup(); 0, or nonzero after a message. */
+	/* As netbe_init() and netbe_cleanup(); 0, or not after a message. */
 	int	(*init)(struct net_backend *be, const char *devname,
 		    nvlist_t *nvl, net_be_rxeof_t cb, void *param);
 	void	(*cleanup)(struct net_backend *be);
@@ -38,7 +38,7 @@ struct net_backend {
 		    unsigned int vnet_hdr_len);
 
 	int	fd;			/* -1 in init() */
-	/* virtio-net headers: what goes to the network, what the frontend has. */
+	/* virtio-net headers, bytes: of the network, of the frontend. */
 	unsigned int be_vnet_hdr_len;
 	unsigned int fe_vnet_hdr_len;
 

@@ -34,20 +34,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
 #include "debug.h"
 #include "iov.h"
 #include "libvale.h"
 #include "mevent.h"
 #include "net_backends.h"
 #include "net_backends_priv.h"
-#include "net_utils.h"
 #include "net_backend_vale.h"
 
-/* IPv4's least MTU (RFC 791) and what fits into a frame VALE carries. */
-#define	VALE_MTU_MIN	68
-#define	VALE_MTU_MAX	65517
-#define	VALE_FRAME_MAX	65535
+#define	VALE_FRAME_MAX	65535	/* bytes without FCS */
 
 /*
  * FreeBSD's switch copies pieces so that they keep their place within 64
@@ -58,7 +53,6 @@
 struct vale_priv {
 	struct vale_desc *port;
 	struct mevent	*mevp;
-	size_t		 frame_max;	/* longer ones are not sent */
 
 	/* The sending thread's. */
 	uint32_t	 piece_max;	/* bytes in a slot, multiple of 64 */
@@ -110,25 +104,12 @@ vale_strerror(int error)
 }
 
 static int
-vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl,
+vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
     net_be_rxeof_t cb, void *param)
 {
 	struct vale_priv *priv;
-	const char *value;
-	unsigned long mtu;
 
 	priv = NET_BE_PRIV(be);
-	priv->frame_max = VALE_FRAME_MAX;
-	value = get_config_value_node(nvl, "mtu");
-	if (value != NULL) {
-		if (net_parsemtu(value, &mtu) != 0 || mtu < VALE_MTU_MIN ||
-		    mtu > VALE_MTU_MAX) {
-			EPRINTLN("%s: mtu=%s: not a number from %d to %d",
-			    devname, value, VALE_MTU_MIN, VALE_MTU_MAX);
-			return (-1);
-		}
-		priv->frame_max = mtu + ETHER_HDR_LEN + 4;	/* VLAN tag */
-	}
 	priv->port = vale_open(devname, NULL);
 	if (priv->port == NULL) {
 		EPRINTLN("%s: %s", devname, vale_strerror(errno));
@@ -260,7 +241,7 @@ vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 	priv = NET_BE_PRIV(be);
 	ring = priv->port->txring;
 	total = count_iov(iov, iovcnt);
-	if (total <= ETHER_HDR_LEN || (size_t)total > priv->frame_max) {
+	if (total <= ETHER_HDR_LEN || total > VALE_FRAME_MAX) {
 		errno = EMSGSIZE;
 		return (-1);
 	}

@@ -46,15 +46,17 @@
 #include "config.h"
 #include "debug.h"
 #include "e82545.h"
+#include "iov.h"
 #include "mevent.h"
 #include "net_backends.h"
 #include "net_batch.h"
 #include "net_utils.h"
 #include "pci_emul.h"
 
-/* IPv4's least MTU (RFC 791); the header and a VLAN tag come on top. */
+/* From IPv4's least MTU (RFC 791) on; header and VLAN tag come on top. */
 #define	E82545_MTU_MIN	68
-#define	E82545_MTU_MAX	(E82545_FRAME_MAX - 18)
+#define	E82545_MTU_MAX	(E82545_FRAME_MAX - E82545_HEADER)
+#define	E82545_HEADER	18
 #define	E82545_ITR_MAX	65535	/* units of 256 ns */
 
 /*
@@ -62,6 +64,8 @@
  * serve.  When more is left, ready_fd brings us back.
  */
 #define	E82545_RX_ROUNDS	16
+/* Frames beyond mtu= thrown away between two that are not, for its sake too. */
+#define	E82545_RX_SKIP	256
 
 #define	NSEC		1000000000
 
@@ -70,6 +74,7 @@ struct pci_e82545 {
 	struct e82545	*dev;
 	net_backend_t	*be;
 	struct net_batch *batch;
+	size_t		 frame_max;	/* what mtu= lets through, bytes */
 	int		 ready_fd;
 	struct mevent	*ready;
 
@@ -160,7 +165,8 @@ pci_e82545_tx_frame(void *arg, const struct iovec *iov, int niov)
 	struct pci_e82545 *pe;
 
 	pe = arg;
-	return (net_batch_send(pe->batch, iov, niov));
+	return (count_iov(iov, niov) <= pe->frame_max &&
+	    net_batch_send(pe->batch, iov, niov));
 }
 
 static void
@@ -185,9 +191,16 @@ static int
 pci_e82545_rx_peek(void *arg, struct iovec *iov)
 {
 	struct pci_e82545 *pe;
+	int i, niov;
 
 	pe = arg;
-	return (net_batch_peek(pe->batch, iov, E82545_MAXIOV));
+	for (i = 0; i < E82545_RX_SKIP; i++) {
+		niov = net_batch_peek(pe->batch, iov, E82545_MAXIOV);
+		if (count_iov(iov, niov) <= pe->frame_max)
+			return (niov);
+		net_batch_next(pe->batch);
+	}
+	return (0);
 }
 
 static void
@@ -358,10 +371,10 @@ pci_e82545_start(struct pci_e82545 *pe)
  * bhyve's side: creation, configuration and register accesses.
  */
 
-/* A decimal option, if it is there.  -1 after a message. */
+/* A decimal option, `*valuep' if it is not there.  -1 after a message. */
 static int
-pci_e82545_number(nvlist_t *nvl, const char *name, int min, int max,
-    uint32_t *valuep)
+pci_e82545_number(nvlist_t *nvl, const char *dev, const char *name, int min,
+    int max, uint32_t *valuep)
 {
 	const char *errstr, *value;
 	long long n;
@@ -371,7 +384,7 @@ pci_e82545_number(nvlist_t *nvl, const char *name, int min, int max,
 		return (0);
 	n = strtonum(value, min, max, &errstr);
 	if (errstr != NULL) {
-		EPRINTLN("e1000: %s=%s: %s, must be %d to %d", name, value,
+		EPRINTLN("%s: %s=%s: %s, must be %d to %d", dev, name, value,
 		    errstr, min, max);
 		return (-1);
 	}
@@ -379,27 +392,24 @@ pci_e82545_number(nvlist_t *nvl, const char *name, int min, int max,
 	return (0);
 }
 
-/* `mtu' is the backend's to keep to; here it is only checked. */
 static int
 pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
-    struct e82545_config *config)
+    struct e82545_config *config, uint32_t *mtup)
 {
 	const char *mac;
-	uint32_t mtu;
 
-	mtu = 0;
 	mac = get_config_value_node(nvl, "mac");
 	if (mac == NULL)
 		net_genmac(pi, config->ec_mac);
 	else if (net_parsemac(mac, config->ec_mac) != 0)
 		return (-1);
-	if (pci_e82545_number(nvl, "itr", 0, E82545_ITR_MAX,
+	if (pci_e82545_number(nvl, config->ec_name, "itr", 0, E82545_ITR_MAX,
 	    &config->ec_itr_256ns) != 0 ||
-	    pci_e82545_number(nvl, "mtu", E82545_MTU_MIN, E82545_MTU_MAX,
-	    &mtu) != 0)
+	    pci_e82545_number(nvl, config->ec_name, "mtu", E82545_MTU_MIN,
+	    E82545_MTU_MAX, mtup) != 0)
 		return (-1);
 	if (get_config_value_node(nvl, "backend") == NULL) {
-		EPRINTLN("e1000: no network backend given");
+		EPRINTLN("%s: no network backend given", config->ec_name);
 		return (-1);
 	}
 	return (0);
@@ -481,12 +491,14 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 	struct e82545_config config;
 	struct pci_e82545 *pe;
 	char name[32];
+	uint32_t mtu;
 	int error;
 
 	memset(&config, 0, sizeof(config));
 	snprintf(name, sizeof(name), "e1000 %d:%d", pi->pi_slot, pi->pi_func);
 	config.ec_name = name;
-	if (pci_e82545_config(pi, nvl, &config) != 0)
+	mtu = E82545_MTU_MAX;
+	if (pci_e82545_config(pi, nvl, &config, &mtu) != 0)
 		return (EINVAL);
 	pci_e82545_cfgspace(pi);
 	if (pci_e82545_resources(pi) != 0) {
@@ -500,6 +512,7 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 		goto fail;
 	}
 	pe->pi = pi;
+	pe->frame_max = mtu + E82545_HEADER;
 	error = pci_e82545_sync_init(pe);
 	if (error != 0)
 		goto fail_pe;

@@ -174,14 +174,13 @@ ATF_TC_BODY(overflow, tc)
 ATF_TC(errors);
 ATF_TC_HEAD(errors, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Bad names, bad options and a port that "
-	    "is open already");
+	atf_tc_set_md_var(tc, "descr", "Bad names, and a port that is open "
+	    "already");
 }
 ATF_TC_BODY(errors, tc)
 {
 	static const char * const bad[] = { "vale0", "vale0:", "vale0:a/b",
-	    "vale0:a", "vale1:a,mtu=67", "vale1:a,mtu=65518", "vale1:a,mtu=x",
-	    "vale1:a,mtu=-1", ("vale0:a234567890123456789012345678901"
+	    "vale0:a", ("vale0:a234567890123456789012345678901"
 	    "23456789012345678901234567890") };
 	net_backend_t *a, *be;
 	size_t i;
@@ -199,9 +198,8 @@ ATF_TC_BODY(errors, tc)
 	ATF_CHECK_EQ(-1, netbe_set_cap(a, 1, 0));
 	netbe_cleanup(a);
 
-	/* Closed, it can be opened again, as can one that a bad mtu= kept. */
-	netbe_cleanup(backend("vale0:a,mtu=68", ignore, NULL));
-	netbe_cleanup(backend("vale1:a,mtu=65517", ignore, NULL));
+	/* Closed, it can be opened again. */
+	netbe_cleanup(backend("vale0:a", ignore, NULL));
 }
 
 /* A receiver in an event loop. */

@@ -398,7 +398,8 @@ ATF_TC_BODY(tap_mtu, tc)
 
 	ATF_CHECK(netbe_init(&be, options("tap0,mtu=x"), ignore, NULL) != 0);
 	ATF_CHECK(netbe_init(&be, options("tap0,mtu=1"), ignore, NULL) != 0);
-	ATF_CHECK(netbe_init(&be, options("tap0,mtu=65537"), ignore, NULL) != 0);
+	ATF_CHECK(netbe_init(&be, options("tap0,mtu=65537"), ignore,
+	    NULL) != 0);
 	ATF_CHECK_EQ_MSG(0, if_nametoindex("tap0"), "left behind");
 }
 

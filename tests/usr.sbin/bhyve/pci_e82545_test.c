@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -434,11 +435,14 @@ ATF_TC_BODY(options, tc)
 	static const char * const bad[] = { NULL, "", "nosuch0",
 	    "wire0,mac=01:00:00:00:00:01", "wire0,mac=x", "wire0,itr=-1",
 	    "wire0,itr=65536", "wire0,itr=", "wire0,itr=1us", "wire0,itr",
-	    "wire0,mtu=67", "wire0,mtu=16093", "wire0,mtu=big" };
+	    "wire0,mtu=67", "wire0,mtu=big" };
+	char opts[64];
 	size_t i;
 
 	for (i = 0; i < nitems(bad); i++)
 		ATF_CHECK_MSG(try_init(bad[i]) != 0, "%s", bad[i]);
+	snprintf(opts, sizeof(opts), "wire0,mtu=%d", E82545_FRAME_MAX - 17);
+	ATF_CHECK(try_init(opts) != 0);
 	bhyve.no_bars = true;
 	ATF_CHECK(try_init("wire0") != 0);
 	bhyve.no_bars = false;
@@ -447,7 +451,9 @@ ATF_TC_BODY(options, tc)
 	ATF_CHECK_EQ(0, try_init("wire0,mac=02:04:06:08:0a:0c,itr=0,mtu=68"));
 	ATF_CHECK_EQ(0x08060402, rd(E82545_RAL(0)));
 	ATF_CHECK_EQ(0x80000c0a, rd(E82545_RAH(0)));
-	ATF_CHECK_EQ(0, try_init("wire0,itr=65535,mtu=16092"));
+	snprintf(opts, sizeof(opts), "wire0,itr=65535,mtu=%d",
+	    E82545_FRAME_MAX - 18);
+	ATF_CHECK_EQ(0, try_init(opts));
 	ATF_CHECK((rd(E82545_RAL(0)) & 1) == 0);
 	ATF_CHECK_EQ(bhyve.opens, bhyve.cleanups + 2);
 }
@@ -599,6 +605,44 @@ ATF_TC_BODY(loopback, tc)
 	ATF_CHECK_EQ(0, bhyve.sent);
 }
 
+ATF_TC(mtu);
+ATF_TC_HEAD(mtu, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "Longer frames than mtu= allows, with "
+	    "header and VLAN tag, go neither out nor in");
+}
+ATF_TC_BODY(mtu, tc)
+{
+	uint8_t frame[600];
+	int i;
+
+	start("wire0,mtu=500");
+	wr(E82545_RDT, RING - 1);
+	for (i = 0; i < 4; i++)
+		transmit(i, 519 - i, i);
+	wr(E82545_TDT, 4);
+	expected = 3;
+	run_until(sent_expected);
+	ATF_CHECK_EQ(516, bhyve.len);
+
+	for (i = 0; i < 100; i++) {
+		fill(frame, 519, i);
+		ATF_REQUIRE_EQ(519, send(bhyve.wire, frame, 519, 0));
+		if (i % 20 == 19) {
+			ticks = 0;
+			run_until(ten_ticks);
+		}
+	}
+	expected = 1;
+	fill(frame, 518, 7);
+	ATF_REQUIRE_EQ(518, send(bhyve.wire, frame, 518, 0));
+	run_until(received_expected);
+	ATF_CHECK_EQ(0, memcmp(frame, ram + RX_BUF, 518));
+	expected = 3;
+	ATF_CHECK(sent_expected());
+}
+
 ATF_TC(flood);
 ATF_TC_HEAD(flood, tc)
 {
@@ -644,6 +688,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, timer);
 	ATF_TP_ADD_TC(tp, receive);
 	ATF_TP_ADD_TC(tp, loopback);
+	ATF_TP_ADD_TC(tp, mtu);
 	ATF_TP_ADD_TC(tp, flood);
 	return (atf_no_error());
 }

@@ -112,7 +112,7 @@ struct e82545_txctx {
 struct e82545_tally {
 	uint32_t	frames, broadcast, multicast;
 	uint64_t	bytes;		/* with FCS */
-	uint32_t	size[6];	/* up to 64, 127, 255, 511, 1023, more */
+	uint32_t	size[6];	/* as PRC64 to PRC1522 */
 };
 
 /* Count a frame to `dst', `len' bytes with FCS. */
@@ -160,10 +160,10 @@ struct e82545 {
 	bool			 stat_latched[4];
 	bool			 wake_tx;	/* eo_tx_kick, unlocked */
 	bool			 wake_rx;	/* eo_rx_ready, unlocked */
-	bool			 link_up;	/* the cable, not the register */
+	bool			 link_up;	/* cable, not register */
 	bool			 paused;	/* under tx_mtx and rx_mtx */
 
-	uint64_t		 counters[E82545_NCOUNTERS]; /* relaxed atomics */
+	uint64_t		 counters[E82545_NCOUNTERS]; /* atomic */
 };
 
 /*

@@ -32,7 +32,7 @@
 #define	 E82545_CTRL_FRCSPD	0x00000800	/* force speed */
 #define	 E82545_CTRL_FRCDPX	0x00001000	/* force duplex */
 #define	 E82545_CTRL_ADVD3WUC	0x00100000	/* D3cold wake-up */
-#define	 E82545_CTRL_RST	0x04000000	/* device reset, self clearing */
+#define	 E82545_CTRL_RST	0x04000000	/* device reset */
 #define	 E82545_CTRL_RFCE	0x08000000	/* receive flow control */
 #define	 E82545_CTRL_TFCE	0x10000000	/* transmit flow control */
 #define	 E82545_CTRL_VME	0x40000000	/* VLAN mode: insert, strip */
@@ -89,7 +89,7 @@
  * Interrupts.
  */
 #define	E82545_ICR		0x000c0	/* 13.4.17 causes, clear on read */
-#define	 E82545_ICR_TXDW	0x00000001	/* TX descriptors written back */
+#define	 E82545_ICR_TXDW	0x00000001	/* TX descriptors written */
 #define	 E82545_ICR_TXQE	0x00000002	/* TX ring empty */
 #define	 E82545_ICR_LSC		0x00000004	/* link status change */
 #define	 E82545_ICR_RXSEQ	0x00000008	/* RX sequence error */
@@ -193,7 +193,7 @@
 #define	E82545_TSPMT		0x03830	/* 13.4.45 TSO pad and threshold */
 
 #define	E82545_DBAL_MASK	0xfffffff0	/* rings: 16-byte aligned */
-#define	E82545_DLEN_MASK	0x000fff80	/* and 128 bytes long, times n */
+#define	E82545_DLEN_MASK	0x000fff80	/* of n times 128 bytes */
 #define	E82545_DPTR_MASK	0x0000ffff	/* head and tail */
 
 /*

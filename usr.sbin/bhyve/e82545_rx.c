@@ -120,8 +120,6 @@ void
 e82545_rxq_destroy(struct e82545_rxq *rxq)
 {
 
-	if (rxq == NULL)
-		return;
 	rx_loop_clear(rxq);
 	free(rxq);
 }

@@ -12,6 +12,7 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 #include <atf-c.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -530,6 +531,44 @@ TEST(no_eop, "A ring full of descriptors without EOP is given up")
 	host_destroy(h);
 }
 
+TEST(partial_reset, "A reset forgets that the rest of a frame is skipped")
+{
+	struct host *h = up(16);
+	uint8_t bytes[20] = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < 15; i++)
+		host_tx_legacy(h, put(h, bytes, 20), 20, 0);
+	go(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
+	e82545_reset(h->dev);
+	host_up(h, 16, 64, 2048);
+	check_alive(h);
+	host_destroy(h);
+}
+
+TEST(partial_after, "A whole frame goes, the incomplete one behind it waits")
+{
+	struct host *h = up(16);
+	uint8_t frame[90];
+	uint32_t a, b, c;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	a = host_tx_frame(h, frame, sizeof(frame), 0);
+	b = host_tx_legacy(h, put(h, frame, 30), 30, E82545_TXD_RS);
+	go(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDH));
+	ATF_CHECK(host_tx_done(h, a));
+	ATF_CHECK(!host_tx_done(h, b));
+	c = host_tx_legacy(h, put(h, frame + 30, 60), 60, LAST);
+	go(h);
+	check_sent(h, 1, frame, sizeof(frame));
+	ATF_CHECK(host_tx_done(h, b));
+	ATF_CHECK(host_tx_done(h, c));
+	host_destroy(h);
+}
+
 TEST(endless, "A frame of thousands of descriptors is skipped in batches")
 {
 	struct host *h = up(4096);
@@ -682,6 +721,25 @@ TEST(legacy_checksum, "IC, CSO and CSS, in the frame and out of it")
 		ATF_CHECK_EQ(bad, host_counter(h, E82545_C_TX_BAD_CTX));
 		ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, gpa, 100), 100));
 	}
+	host_destroy(h);
+}
+
+TEST(legacy_checksum_vlan, "A checksum before the place of the tag")
+{
+	struct host *h = up(64);
+	uint8_t frame[100], want[104];
+
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	memcpy(want, frame, 12);
+	be16enc(want + 2, packet_sum(frame + 50, 50));
+	be16enc(want + 12, 0x8100);
+	be16enc(want + 14, 0x0042);
+	memcpy(want + 16, frame + 12, 88);
+	desc(h, put(h, frame, 100), LAST | E82545_TXD_IC | E82545_TXD_VLE |
+	    2 << 16 | 100, 50 << 8 | 0x0042 << 16);
+	go(h);
+	check_sent(h, 0, want, sizeof(want));
 	host_destroy(h);
 }
 
@@ -914,6 +972,24 @@ TEST(context_report, "A context descriptor reports too")
 	host_destroy(h);
 }
 
+TEST(context_inside, "A context descriptor in the middle of a frame")
+{
+	struct host *h = up(64);
+	struct packet p = { .udp = true };
+	uint8_t frame[100];
+	uint32_t n;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	desc(h, put(h, frame, 40), DATA | 40, 0);
+	n = context(h, &p, 0, E82545_TXD_RS);
+	desc(h, put(h, frame + 40, 60), DATA | LAST | 60, 0);
+	go(h);
+	check_sent(h, 0, frame, sizeof(frame));
+	ATF_CHECK(host_tx_done(h, n));
+	check_alive(h);
+	host_destroy(h);
+}
+
 /*
  * TSO.
  */
@@ -1127,6 +1203,29 @@ TEST(tso_reset, "A reset between the batches of a packet forgets it")
 	host_destroy(h);
 }
 
+TEST(tso_changed, "A guest that shrinks a packet between its batches")
+{
+	struct host *h = up(64);
+	struct packet p = { .payload = bulk, .paylen = 30000 };
+	size_t len;
+	uint32_t n;
+
+	fill(bulk, sizeof(bulk), 8);
+	len = prepare_tso(&p);
+	context(h, &p, 60, 0);
+	n = data(h, big, len, 54, 40000, E82545_TXD_TSE, popts(&p), 0);
+	host_tx_go(h);
+	ATF_CHECK(e82545_tx(h->dev));
+	host_txd(h, n)->lower -= 29990;
+	host_run(h);
+	/* A segment without payload ends it. */
+	ATF_CHECK_EQ(257, host_sent(h));
+	ATF_CHECK_EQ(60, host_sent_frame(h, 256)->len);
+	ATF_CHECK(host_tx_done(h, n));
+	check_alive(h);
+	host_destroy(h);
+}
+
 TEST(tso_contexts, "The contexts for TSO and for other frames are two")
 {
 	struct host *h = up(64);
@@ -1168,7 +1267,8 @@ TEST(tso_bad, "TSO contexts that cannot be are counted, the packet dropped")
 		{ 500, 54, 255, 255, 1000, E82545_C_TX_BAD_CTX },
 		{ 500, 255, 14, 34, 254, E82545_C_TX_BAD_CTX },
 		{ 500, 54, 14, 34, 53, E82545_C_TX_BAD_CTX },
-		{ 16057, 54, 14, 34, 40000, E82545_C_TX_BAD_LEN },
+		{ E82545_FRAME_MAX - 53, 54, 14, 34, 40000,
+		    E82545_C_TX_BAD_LEN },
 		{ 65535, 54, 14, 34, 65535, E82545_C_TX_BAD_LEN },
 	};
 	struct host *h = up(64);
@@ -1530,8 +1630,10 @@ TEST(threads, "Frames of a guest and its worker come out whole and in order")
 	clean = used = 0;
 	for (i = 0; i < 4000; i++) {
 		while (used == 255 || (used > 0 && host_tx_done(h, clean))) {
-			if (!host_tx_done(h, clean))
+			if (!host_tx_done(h, clean)) {
+				sched_yield();
 				continue;
+			}
 			clean = (clean + 1) % 256;
 			used--;
 		}
@@ -1547,7 +1649,7 @@ TEST(threads, "Frames of a guest and its worker come out whole and in order")
 	}
 	host_tx_go(h);
 	while (host_sent(h) < 4000)
-		;
+		sched_yield();
 	host_stop_threads(h);
 	for (i = 0; i < 4000; i++) {
 		host_make_frame(frame, sizeof(frame), host_mac, i);
@@ -1576,21 +1678,26 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, jumbo);
 	ATF_TP_ADD_TC(tp, partial);
 	ATF_TP_ADD_TC(tp, no_eop);
+	ATF_TP_ADD_TC(tp, partial_reset);
+	ATF_TP_ADD_TC(tp, partial_after);
 	ATF_TP_ADD_TC(tp, endless);
 	ATF_TP_ADD_TC(tp, states);
 	ATF_TP_ADD_TC(tp, vlan);
 	ATF_TP_ADD_TC(tp, legacy_checksum);
+	ATF_TP_ADD_TC(tp, legacy_checksum_vlan);
 	ATF_TP_ADD_TC(tp, checksum);
 	ATF_TP_ADD_TC(tp, checksum_some);
 	ATF_TP_ADD_TC(tp, checksum_vlan);
 	ATF_TP_ADD_TC(tp, checksum_zero);
 	ATF_TP_ADD_TC(tp, checksum_bad);
 	ATF_TP_ADD_TC(tp, context_report);
+	ATF_TP_ADD_TC(tp, context_inside);
 	ATF_TP_ADD_TC(tp, tso);
 	ATF_TP_ADD_TC(tp, tso_payload_in_place);
 	ATF_TP_ADD_TC(tp, tso_vlan);
 	ATF_TP_ADD_TC(tp, tso_batches);
 	ATF_TP_ADD_TC(tp, tso_reset);
+	ATF_TP_ADD_TC(tp, tso_changed);
 	ATF_TP_ADD_TC(tp, tso_contexts);
 	ATF_TP_ADD_TC(tp, tso_bad);
 	ATF_TP_ADD_TC(tp, tso_largest);

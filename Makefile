@@ -27,7 +27,7 @@ check: .PHONY
 
 demo: all .WAIT _demo
 _demo: .PHONY
-	@sh ${SRCTOP}/share/examples/demo/demo.sh ${SRCTOP}
+	@sh ${SRCTOP}/share/examples/demo/demo.sh ${OBJTOP}
 
 freebsd: .PHONY
 .if exists(${SRCTOP}/compat/freebsd/check.mk)

@@ -10,7 +10,8 @@
  *	gctl [-w] [-t seconds] socket command
  *
  * The socket is that of the guest's second serial port, where init listens.
- * A request is one line, "tag command"; the answer is the line "+tag", the
+ * A request is one line, "tag command", with the command's own newlines turned
+ * into unit separators (037); the answer is the line "+tag", the
  * command's output, and a line "-tag status".  The tag is new for every
  * request, so that what an earlier one left behind is not taken for an answer.
  *
@@ -74,7 +75,7 @@ dial(const char *path)
 static void
 request(int s, const char *tag, const char *cmd)
 {
-	char *text;
+	char *p, *text;
 	size_t done, len;
 	ssize_t n;
 
@@ -84,6 +85,9 @@ request(int s, const char *tag, const char *cmd)
 	if (text == NULL)
 		err(1, "malloc");
 	len = (size_t)snprintf(text, len, "\n%s %s\n", tag, cmd);
+	for (p = text + 1; p < text + len - 1; p++)
+		if (*p == '\n')
+			*p = '\037';
 	for (done = 0; done < len; done += (size_t)n) {
 		n = send(s, text + done, len - done, MSG_NOSIGNAL);
 		if (n < 0)

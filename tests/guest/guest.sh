@@ -32,15 +32,27 @@ address()
 	    ip link set eth0 up && carrier eth0
 }
 
-# Waits for the link of an interface.
+# Waits until an interface can be used: its driver has found the link, and the
+# kernel, which takes up to a second more, sends through it.
 carrier()
 {
 	for i in $(seq 100); do
-		[ "$(cat /sys/class/net/$1/carrier)" != 1 ] || return 0
+		[ "$(cat /sys/class/net/$1/operstate)" != up ] || return 0
 		sleep 0.1
 	done
 	echo "$1: no carrier"
 	return 1
+}
+
+# said WORD FILE: waits until a background command has written a line with the
+# word, half a minute at most, and shows what it wrote.
+said()
+{
+	for i in $(seq 300); do
+		! grep -q "$1" "$2" || break
+		sleep 0.1
+	done
+	cat "$2"
 }
 
 # stat NAME: one of eth0's counters.

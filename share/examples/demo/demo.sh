@@ -1,0 +1,221 @@
+#!/bin/sh
+#
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# demo.sh objtop: what "make demo" does.
+#
+# Two stock Linux guests exchange traffic, first through the 82545EM of valed
+# and its VALE switch, then through QEMU's own 82545EM on two sockets: the same
+# kernel, driver, workload and machine.  Each is measured at three settings of
+# interrupt moderation:
+#
+#	itr=0		none
+#	itr=250		at least 64 us between interrupts.  valed imposes it
+#			(its option itr=250); QEMU cannot, so there the driver
+#			is told to ask for it
+#	driver		what Linux's driver sets by itself
+#
+# and each setting with three workloads: ping; pktgen, which sends 60-byte UDP
+# frames from both guests at once, as fast as they can; and one TCP stream.
+#
+# Everything is left in demo/ under objtop: results.tsv, demo.svg, demo.png, and
+# the guests' consoles.
+
+set -u
+
+OBJTOP=$1
+here=$(cd "$(dirname "$0")" && pwd)
+. "$OBJTOP/tests/guest/guest.subr"
+
+UDP_SECONDS=4
+TCP_SECONDS=3
+MAC1=52:54:00:82:54:01
+MAC2=52:54:00:82:54:02
+# As the driver's module option counts: interrupts a second.
+ITR_0=InterruptThrottleRate=0
+ITR_250=InterruptThrottleRate=15625
+
+fail()
+{
+	stop_all
+	printf '\n%s\n' "demo: $*" >&2
+	exit 1
+}
+
+progress()
+{
+	printf '  %-18s %s\n' "$label" "$*"
+}
+
+# Both guests load the driver with the given options, anew if need be.
+drivers()
+{
+	vm vm1 "rmmod e1000 2>/dev/null; up 1 $*" > /dev/null &&
+	    vm vm2 "rmmod e1000 2>/dev/null; up 2 $*" > /dev/null ||
+	    fail "the guests' driver does not come up"
+	vm vm1 ping -q -c 3 -i 0.1 10.0.0.2 > /dev/null ||
+	    fail "the guests do not hear each other"
+}
+
+measure_ping()
+{
+	rtt=$(vm vm1 ping -q -c 100 -i 0.01 10.0.0.2 |
+	    sed -n 's,^round-trip.*= [^/]*/\([^/]*\)/.*,\1,p')
+	[ -n "$rtt" ] || fail "ping was not answered"
+	rtt=$(awk "BEGIN { printf \"%.0f\", $rtt * 1000 }")
+	progress "ping: $rtt us"
+}
+
+# Sets kpps, the frames that arrived in a second, both ways together; fpi,
+# frames sent and received for one interrupt; and epf, register accesses (exits)
+# for one frame.
+measure_udp()
+{
+	vm vm1 "pktgen_setup $MAC2 10.0.0.2 60; pktgen_start" &&
+	    vm vm2 "pktgen_setup $MAC1 10.0.0.1 60; pktgen_start" ||
+	    fail "pktgen does not start"
+	sleep 1
+	exits_before
+	vm vm1 "sample $UDP_SECONDS" > vm1.sample & first=$!
+	vm vm2 "sample $UDP_SECONDS" > vm2.sample
+	wait $first
+	exits_after
+	vm vm1 pktgen_stop
+	vm vm2 pktgen_stop
+	set -- $(cat vm1.sample vm2.sample | awk '
+	    $1 > 0 { pps += $3 / $1; frames += $2 + $3; interrupts += $4 }
+	    END { printf "%.1f %.1f\n", pps,
+		frames / (interrupts ? interrupts : 1) }')
+	kpps=$1
+	fpi=$2
+	progress "UDP, both ways: $kpps Kpps, $fpi frames an interrupt," \
+	    "$epf exits a frame"
+}
+
+measure_tcp()
+{
+	vm vm2 "wire tcp-sink 5001 > /tmp/sink 2>&1 < /dev/null &"
+	mbps=$(vm vm1 wire tcp-pump 10.0.0.2 5001 $TCP_SECONDS |
+	    awk '{ printf "%.0f", $2 * 8 / $4 / 1e6 }')
+	[ -n "$mbps" ] || fail "the TCP stream broke"
+	progress "TCP: $mbps Mbit/s"
+}
+
+# valed counts exits and frames.
+valed_sum()
+{
+	valed_counters
+	awk '$2 ~ /^reg_/ { e += $3 }
+	    $2 ~ /^[tr]x_frames$/ { f += $3 }
+	    END { print e + 0, f + 0 }' valed.counters
+}
+
+# QEMU does not count, but can trace register accesses.  A short trace is
+# taken while traffic flows; how far the two tail registers moved tells how
+# many frames it saw.
+trace()
+{
+	echo "trace-event memory_region_ops_* $1" > vm1.mon.in
+}
+
+exits_before()
+{
+	if [ "$kind" = valed ]; then
+		sum_before=$(valed_sum)
+	fi
+}
+
+exits_after()
+{
+	if [ "$kind" = valed ]; then
+		set -- $sum_before $(valed_sum)
+		epf=$(awk "BEGIN { printf \"%.2f\", ($3 - $1) / ($4 - $2) }")
+		return
+	fi
+	: > vm1.trace
+	trace on
+	sleep 0.5
+	trace off
+	sleep 0.2
+	epf=$(awk -f "$here/exits.awk" vm1.trace)
+}
+
+# run KIND SETTING options...: measures one setting on running guests.
+run()
+{
+	kind=$1
+	setting=$2
+	shift 2
+	label="$kind, $setting"
+	drivers "$@"
+	measure_ping
+	measure_udp
+	measure_tcp
+	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kind" "$setting" "$kpps" \
+	    "$mbps" "$fpi" "$epf" "$rtt" >> results.tsv
+}
+
+# pair_valed [option]: two guests on a new valed.
+pair_valed()
+{
+	valed_start -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$MAC1$1" \
+	    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$MAC2$1" ||
+	    fail "valed does not start"
+	vm_valed vm1
+	vm_valed vm2
+	vm_wait vm1 vm2 || fail "the guests do not start"
+}
+
+pair_qemu()
+{
+	rm -f vm1.mon.in vm1.mon.out
+	mkfifo vm1.mon.in vm1.mon.out
+	cat vm1.mon.out > /dev/null &
+	echo $! > monitor.pid
+	vm_qemu vm1 vm2 $MAC1 -D vm1.trace \
+	    -chardev pipe,id=mon,path=vm1.mon -monitor chardev:mon
+	vm_qemu vm2 vm1 $MAC2
+	vm_wait vm1 vm2 || fail "the guests do not start"
+}
+
+# Memory that valed has in use, in MB, without that of the guests.
+valed_memory()
+{
+	awk '/^[0-9a-f]+-/ { guest = /memory-backend-memfd/ }
+	    /^Rss:/ && !guest { kb += $2 }
+	    END { printf "%.1f", kb / 1024 }' "/proc/$(cat valed.pid)/smaps"
+}
+
+missing=$(guest_missing)
+[ -z "$missing" ] || { echo "demo: $missing" >&2; exit 1; }
+mkdir -p "$OBJTOP/demo" && cd "$OBJTOP/demo" || exit 1
+stop_all
+rm -f ./*
+trap 'stop_all; exit 130' INT TERM
+start=$(date +%s)
+: > results.tsv
+
+echo "Two guests on valed, its 82545EM and VALE:"
+pair_valed ""
+run valed itr=0 $ITR_0
+run valed driver
+stop_all
+pair_valed ",itr=250"
+run valed itr=250 $ITR_0
+memory=$(valed_memory)
+stop_all
+
+echo "The same guests on QEMU's own 82545EM:"
+pair_qemu
+run qemu itr=0 $ITR_0
+run qemu driver
+run qemu itr=250 $ITR_250
+stop_all
+
+awk -f "$here/table.awk" -v memory="$memory" results.tsv
+gnuplot -c "$here/plot.gp" 2> gnuplot.log || fail "gnuplot: see $PWD/gnuplot.log"
+echo
+echo "Plot: $PWD/demo.svg (and .png)"
+echo "$(($(date +%s) - start)) seconds"

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# The demo's results as four charts: demo.svg and demo.png from results.tsv.
+
+set datafile separator "\t"
+set style data histograms
+set style histogram clustered gap 1
+set style fill solid 0.9 noborder
+set boxwidth 0.9
+set yrange [0:*]
+set grid ytics lc rgb "#dddddd"
+set border 3
+set tics nomirror
+set key off
+
+valed = "< grep '^valed' results.tsv"
+qemu = "< grep '^qemu' results.tsv"
+blue = "#2166ac"
+grey = "#999999"
+
+do for [out in "svg png"] {
+	if (out eq "svg") {
+		set terminal svg size 900,640 font "sans,12" background "white"
+	} else {
+		set terminal png size 900,640
+	}
+	set output "demo.".out
+	set multiplot layout 2,2 title "Two Linux guests: 82545EM of valed with VALE, and QEMU's own"
+	set key top right
+	set title "UDP, 60 bytes, both ways: Kpps"
+	plot valed using 3:xtic(2) title "valed" lc rgb blue, \
+	    qemu using 3 title "QEMU" lc rgb grey
+	set key off
+	set title "TCP: Mbit/s"
+	plot valed using 4:xtic(2) lc rgb blue, qemu using 4 lc rgb grey
+	set title "Frames for one interrupt"
+	plot valed using 5:xtic(2) lc rgb blue, qemu using 5 lc rgb grey
+	set title "Ping: microseconds"
+	plot valed using 7:xtic(2) lc rgb blue, qemu using 7 lc rgb grey
+	unset multiplot
+	unset output
+}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# What Linux's driver itself asks of the adapter, and what happens when it comes
+# and goes.
+
+atf_test_case ethtool cleanup
+ethtool_head()
+{
+	atf_set descr "ethtool -t: registers, EEPROM, interrupt, loopback, link"
+	atf_set timeout 120
+}
+ethtool_body()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	guests 2
+	up 1 2
+	on vm1 "ethtool -t eth0 offline" > result
+	cat result
+	grep -q 'result is PASS' result || atf_fail "$(cat result)"
+	on vm1 "ethtool -t eth0 online" > result
+	grep -q 'result is PASS' result || atf_fail "$(cat result)"
+	# The adapter works afterwards as before.
+	on vm1 carrier eth0
+	hears vm2 10.0.0.1
+}
+ethtool_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_test_case identity cleanup
+identity_head()
+{
+	atf_set descr "The driver finds the address given and a gigabit link"
+	atf_set timeout 120
+}
+identity_body()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	guests 1
+	up 1
+	on vm1 cat /sys/class/net/eth0/address > address
+	atf_check -o inline:"$(mac 1)\n" cat address
+	on vm1 ethtool eth0 > link
+	atf_check -o ignore grep 'Speed: 1000Mb/s' link
+	atf_check -o ignore grep 'Duplex: Full' link
+	atf_check -o ignore grep 'Link detected: yes' link
+	on vm1 ethtool -i eth0 > driver
+	atf_check -o ignore grep '^driver: e1000$' driver
+	on vm1 ethtool -d eth0 > registers
+	atf_check -o ignore grep CTRL registers
+	on vm1 "dmesg | grep -i e1000" > dmesg
+	atf_check -s exit:1 grep -i -e fail -e error -e hang -e invalid dmesg
+}
+identity_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_test_case multicast cleanup
+multicast_head()
+{
+	atf_set descr "Multicast and promiscuous filters follow the driver"
+	atf_set timeout 120
+}
+multicast_body()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	guests 3
+	up 1 2 3
+	# The group that vm3 has joined for its address fd00::3, and nobody
+	# else.
+	on vm1 "pktgen_setup 33:33:ff:00:00:03 10.0.0.9 60 100"
+	hundred vm3 rx_frames
+	hundred vm2 rx_filtered
+	on vm2 "ip link set eth0 promisc on"
+	hundred vm2 rx_frames
+	on vm2 "ip link set eth0 promisc off"
+	hundred vm2 rx_filtered
+	on vm2 "ifconfig eth0 allmulti"
+	hundred vm2 rx_frames
+	on vm2 "ifconfig eth0 -allmulti"
+	hundred vm2 rx_filtered
+}
+multicast_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+# hundred GUEST COUNTER: vm1 sends a hundred frames, and they stand there.
+hundred()
+{
+	local before after
+
+	valed_counters
+	before=$(counter "$1" "$2")
+	on vm1 "pktgen_start; wait"
+	sleep 0.5
+	valed_counters
+	after=$(counter "$1" "$2")
+	[ $((after - before)) -ge 100 ] ||
+	    atf_fail "$1: $((after - before)) of 100 frames in $2"
+}
+
+atf_test_case reload cleanup
+reload_head()
+{
+	atf_set descr "The driver is unloaded and loaded again under load"
+	atf_set timeout 300
+}
+reload_body()
+{
+	local i
+
+	. "$(atf_get_srcdir)/tests.subr"
+	guests 3
+	up 1 2 3
+	# vm1 floods vm2 without a pause, and vm3 with it: all is flooded
+	# while vm2 is not there to be learned.
+	on vm1 "pktgen_setup $(mac 2) 10.0.0.2 60; pktgen_start"
+	for i in 0 1 3; do
+		on vm2 "rmmod e1000 && up 2 InterruptThrottleRate=$i"
+	done
+	on vm1 pktgen_stop
+	hears vm2 10.0.0.3
+	hears vm3 10.0.0.1
+	# And while it is sending itself.
+	for i in 1 2; do
+		on vm2 "wire udp-send 10.0.0.3 9 1000 1000000 > /dev/null 2>&1 &
+		    sleep 1; ip link set eth0 down; rmmod e1000; kill %1; up 2"
+	done
+	hears vm2 10.0.0.3
+	hears vm1 10.0.0.2
+	transfer vm3 vm2 10.0.0.2 5000000
+}
+reload_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case identity
+	atf_add_test_case ethtool
+	atf_add_test_case multicast
+	atf_add_test_case reload
+}

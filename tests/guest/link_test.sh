@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Traffic between two stock Linux guests: every byte that arrives is compared
+# with what was sent, and Linux's own stack judges headers and checksums.
+
+atf_test_case sizes cleanup
+sizes_head()
+{
+	atf_set descr "Datagrams of every size up to the MTU, IPv4 and IPv6"
+	atf_set timeout 300
+}
+sizes_body()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	guests 2
+	up 1 2
+	sweep vm1 vm2 10.0.0.2 8 1472
+	sweep vm2 vm1 fd00::1 8 1452
+	# In fragments, up to the largest there is.
+	hears vm1 10.0.0.2 -s 1473
+	hears vm1 10.0.0.2 -s 20000
+	hears vm2 fd00::1 -s 65000
+	no_checksum_errors vm1
+	no_checksum_errors vm2
+}
+sizes_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+# sweep FROM TO ADDRESS FIRST LAST: one datagram of each size; none is lost.
+sweep()
+{
+	local n=$(($5 - $4 + 1))
+
+	# Addresses are resolved before, or Linux drops the first.
+	hears "$1" "$3"
+	on "$2" "wire udp-recv 5002 4 > /tmp/recv 2>&1 < /dev/null & sleep 0.2"
+	on "$1" "wire udp-sweep $3 5002 $4 $5"
+	on "$2" "sleep 5; cat /tmp/recv" > recv
+	[ "$(cat recv)" = "good $n bad 0 duplicate 0 late 0" ] ||
+	    atf_fail "$1 to $2: $n sent, $(cat recv)"
+}
+
+atf_test_case jumbo cleanup
+jumbo_head()
+{
+	atf_set descr "Jumbo frames: MTU 9000 and the driver's largest, 16110"
+	atf_set timeout 300
+}
+jumbo_body()
+{
+	local mtu
+
+	. "$(atf_get_srcdir)/tests.subr"
+	guests 2
+	up 1 2
+	for mtu in 3000 9000 16110; do
+		on vm1 "ip link set eth0 mtu $mtu && carrier eth0"
+		on vm2 "ip link set eth0 mtu $mtu && carrier eth0"
+		sweep vm1 vm2 10.0.0.2 $((mtu - 28 - 200)) $((mtu - 28))
+		transfer vm2 vm1 10.0.0.1 10000000
+	done
+	no_checksum_errors vm1
+	no_checksum_errors vm2
+}
+jumbo_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_test_case tcp cleanup
+tcp_head()
+{
+	atf_set descr "TCP streams, IPv4 and IPv6, with all offloads and none"
+	atf_set timeout 300
+}
+tcp_body()
+{
+	local rx tx
+
+	. "$(atf_get_srcdir)/tests.subr"
+	guests 2
+	up 1 2
+	for tx in on off; do
+		for rx in on off; do
+			on vm1 "ethtool -K eth0 tx $tx tso $tx 2> /dev/null"
+			on vm2 "ethtool -K eth0 rx $rx"
+			transfer vm1 vm2 10.0.0.2 10000000
+			transfer vm1 vm2 fd00::2 10000000
+		done
+	done
+	transfer vm2 vm1 10.0.0.1 10000000
+	no_checksum_errors vm1
+	no_checksum_errors vm2
+	# The adapter has cut large segments, and only where asked to.
+	some vm1 tx_tso
+}
+tcp_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_test_case udp cleanup
+udp_head()
+{
+	atf_set descr "Datagrams both ways at once arrive whole, once, in order"
+	atf_set timeout 300
+}
+udp_body()
+{
+	local n
+
+	. "$(atf_get_srcdir)/tests.subr"
+	guests 2
+	up 1 2
+	for n in 1 2; do
+		on vm$n "wire udp-recv 5002 6 > /tmp/recv 2>&1 < /dev/null & sleep 0.2"
+	done
+	vm vm1 wire udp-send 10.0.0.2 5002 1000 20000 & first=$!
+	on vm2 wire udp-send 10.0.0.1 5002 60 20000
+	wait $first || atf_fail "vm1 could not send"
+	for n in 1 2; do
+		on vm$n "sleep 7; cat /tmp/recv" > recv
+		# UDP may lose some; that is counted elsewhere.
+		grep -q '^good [1-9][0-9]* bad 0 duplicate 0 late 0$' recv ||
+		    atf_fail "vm$n: $(cat recv)"
+		no_checksum_errors vm$n
+	done
+}
+udp_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_test_case vlan cleanup
+vlan_head()
+{
+	atf_set descr "VLAN tags put in, taken out and filtered by the adapter"
+	atf_set timeout 300
+}
+vlan_body()
+{
+	local n rxvlan
+
+	. "$(atf_get_srcdir)/tests.subr"
+	guests 2
+	up 1 2
+	for n in 1 2; do
+		on vm$n "for m in llc stp mrp garp 8021q; do
+			insmod /lib/\$m.ko || exit 1; done
+		    for id in 7 4094; do
+			ip link add link eth0 name v\$id type vlan id \$id &&
+			    ip link set v\$id up || exit 1
+		    done
+		    ip addr add 10.7.0.$n/24 dev v7
+		    ip addr add 10.94.0.$n/24 dev v4094"
+	done
+	for rxvlan in on off; do
+		# Off: Linux takes out tags that vm1's adapter has put in.
+		on vm2 "ethtool -K eth0 rxvlan $rxvlan"
+		hears vm1 10.7.0.2
+		hears vm1 10.94.0.2 -s 1472
+		hears vm1 10.0.0.2
+		transfer vm1 vm2 10.7.0.2 5000000
+		transfer vm2 vm1 10.94.0.1 5000000
+	done
+	# A VLAN the other side has no interface for is filtered away.
+	on vm1 "ip link add link eth0 name v9 type vlan id 9 &&
+	    ip link set v9 up && ip addr add 10.9.0.1/24 dev v9"
+	on vm2 "ethtool -K eth0 rxvlan on"
+	valed_counters
+	filtered=$(counter vm2 rx_filtered)
+	vm vm1 ping -q -c 3 -i 0.2 -W 1 10.9.0.2 &&
+	    atf_fail "an answer from a VLAN that is not there"
+	valed_counters
+	[ "$(counter vm2 rx_filtered)" -gt "$filtered" ] ||
+	    atf_fail "the frames were not filtered"
+	no_checksum_errors vm1
+	no_checksum_errors vm2
+}
+vlan_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case sizes
+	atf_add_test_case jumbo
+	atf_add_test_case tcp
+	atf_add_test_case udp
+	atf_add_test_case vlan
+}

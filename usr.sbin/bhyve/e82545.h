@@ -46,8 +46,9 @@
 #define	E82545_BAR_IO		2
 #define	E82545_BAR_IO_SIZE	8
 
-/* The longest frame the model sends or takes, bytes without FCS. */
-#define	E82545_FRAME_MAX	16110
+/* The longest frame the model sends or takes, bytes without FCS: an MTU of
+   16110, the largest that drivers offer, and a VLAN tag. */
+#define	E82545_FRAME_MAX	16128
 /* The most pieces of memory a frame can come in, either way. */
 #define	E82545_MAXIOV		64
 /* Frames the model hands to the host between two flushes, at the most. */

@@ -51,7 +51,7 @@ static const char usage_text[] =
     "        backend     vale<switch>:<port> or tap<n>\n"
     "        path=file   the vfio-user socket, which QEMU connects to\n"
     "        mac=address the adapter's Ethernet address\n"
-    "        mtu=bytes   longest packet let through, 68 to 16092\n"
+    "        mtu=bytes   longest packet let through, 68 to 16110\n"
     "        itr=n       least time between interrupts, in units of 256 ns,\n"
     "                    for guests that set none; 0 to 65535\n"
     "  -v  print what happened, every second\n"

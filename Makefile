@@ -16,9 +16,9 @@
 
 .if ${.MAKE.OS} == "Linux"
 SUBDIR=		compat lib/libvale usr.sbin/bhyve .WAIT \
-		usr.sbin/valed usr.sbin/valectl .WAIT tests share/man
+		usr.sbin/valed usr.sbin/valectl .WAIT tests
 .else
-SUBDIR=		lib/libvale usr.sbin/bhyve .WAIT tests share/man
+SUBDIR=		lib/libvale usr.sbin/bhyve .WAIT tests
 .endif
 
 .if ${.MAKE.OS} == "Linux"

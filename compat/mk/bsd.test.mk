@@ -18,18 +18,11 @@
 #					them in `atf_get_srcdir`; the mode of a
 #					file is kept
 #	TESTS_SUBDIRS=	x y		included by the Kyuafile if they exist
-#	NO_SAN=		yes		directory is left out of the SAN build
 #	.include <bsd.test.mk>
 
 .include <bsd.init.mk>
 
 _NOINSTALL=	yes
-.if defined(NO_SAN) && defined(SAN) && !empty(SAN)
-.undef ATF_TESTS_C
-.undef ATF_TESTS_SH
-.undef PROGS
-.endif
-
 PROGS+=		${ATF_TESTS_C}
 .for _t in ${ATF_TESTS_C}
 LIBADD.${_t}+=	atf-c

@@ -88,6 +88,7 @@ small_body()
 {
 	. "$(atf_get_srcdir)/tests.subr"
 	both_ways "" 60
+	finish
 }
 small_cleanup()
 {
@@ -106,6 +107,7 @@ large_body()
 {
 	. "$(atf_get_srcdir)/tests.subr"
 	both_ways ",itr=250" 1514
+	finish
 }
 large_cleanup()
 {

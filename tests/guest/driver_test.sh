@@ -24,6 +24,7 @@ ethtool_body()
 	# The adapter works afterwards as before.
 	on vm1 carrier eth0
 	hears vm2 10.0.0.1
+	finish
 }
 ethtool_cleanup()
 {
@@ -55,6 +56,7 @@ identity_body()
 	atf_check -o ignore grep CTRL registers
 	on vm1 "dmesg | grep -i e1000" > dmesg
 	atf_check -s exit:1 grep -i -e fail -e error -e hang -e invalid dmesg
+	finish
 }
 identity_cleanup()
 {
@@ -87,6 +89,7 @@ multicast_body()
 	hundred vm2 rx_frames
 	on vm2 "ifconfig eth0 -allmulti"
 	hundred vm2 rx_filtered
+	finish
 }
 multicast_cleanup()
 {
@@ -140,6 +143,7 @@ reload_body()
 	hears vm2 10.0.0.3
 	hears vm1 10.0.0.2
 	transfer vm3 vm2 10.0.0.2 5000000
+	finish
 }
 reload_cleanup()
 {

@@ -30,6 +30,7 @@ reset_body()
 	some vm2 resets
 	[ "$(counter vm2 disconnects)" -eq 0 ] ||
 	    atf_fail "QEMU lost its connection"
+	finish
 }
 reset_cleanup()
 {
@@ -85,6 +86,7 @@ killed_body()
 	    "$(counter vm3 connects) times"
 	[ "$(counter vm1 disconnects)" -eq 0 ] || atf_fail "vm1 was cut off"
 	[ "$(counter vm2 disconnects)" -eq 0 ] || atf_fail "vm2 was cut off"
+	finish
 }
 killed_cleanup()
 {
@@ -114,6 +116,7 @@ receiver_killed_body()
 	on vm1 pktgen_stop
 	hears vm1 10.0.0.2
 	transfer vm1 vm2 10.0.0.2 5000000
+	finish
 }
 receiver_killed_cleanup()
 {
@@ -141,6 +144,7 @@ stopped_body()
 	on vm1 pktgen_stop
 	hears vm3 10.0.0.1
 	hears vm2 10.0.0.3
+	finish
 }
 stopped_cleanup()
 {

@@ -24,6 +24,7 @@ sizes_body()
 	hears vm2 fd00::1 -s 65000
 	no_checksum_errors vm1
 	no_checksum_errors vm2
+	finish
 }
 sizes_cleanup()
 {
@@ -67,6 +68,7 @@ jumbo_body()
 	done
 	no_checksum_errors vm1
 	no_checksum_errors vm2
+	finish
 }
 jumbo_cleanup()
 {
@@ -101,6 +103,7 @@ tcp_body()
 	no_checksum_errors vm2
 	# The adapter has cut large segments, and only where asked to.
 	some vm1 tx_tso
+	finish
 }
 tcp_cleanup()
 {
@@ -135,6 +138,7 @@ udp_body()
 		    atf_fail "vm$n: $(cat recv)"
 		no_checksum_errors vm$n
 	done
+	finish
 }
 udp_cleanup()
 {
@@ -188,6 +192,7 @@ vlan_body()
 	    atf_fail "the frames were not filtered"
 	no_checksum_errors vm1
 	no_checksum_errors vm2
+	finish
 }
 vlan_cleanup()
 {

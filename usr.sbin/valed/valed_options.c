@@ -37,7 +37,8 @@
 
 /* IPv4 needs 68 bytes (RFC 791); Ethernet and VLAN headers take 18. */
 #define	MTU_MIN		68
-#define	MTU_MAX		(E82545_FRAME_MAX - 18)
+#define	MTU_MAX		16110
+_Static_assert(MTU_MAX == E82545_FRAME_MAX - 18, "the adapter's own limit");
 #define	ITR_MAX		65535
 
 /* "valeSWITCH:PORT", with its NUL: <net/netmap.h> NETMAP_REQ_IFNAMSIZ. */

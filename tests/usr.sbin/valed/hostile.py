@@ -1,0 +1,548 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+"""What a hostile client gets, and that nobody else notices: see
+valed_hostile_test.sh.
+
+Three VMs: vm1's client misbehaves; those of vm2 and vm3 exchange frames before
+and after each misdeed, over connections they keep throughout, and vm1 then
+serves a new client.  Descriptors and mappings of valed are counted.
+"""
+
+import contextlib
+import errno
+import mmap
+import os
+import random
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+
+from vfu_client import *
+from vfu_client import main as run_case
+
+READ_STATUS = struct.pack("=QII", STATUS, BAR0, 4)
+
+
+class Scene:
+    """valed with bystanders."""
+
+    def __enter__(self):
+        self.valed = Valed(["vm1", "vm2", "vm3"])
+        self.b = Driver("vm2.sock")
+        self.c = Driver("vm3.sock")
+        self.valed.idle("vm1")
+        self.unharmed()
+        self.fds = self.valed.descriptors()
+        self.maps = self.valed.mappings()
+        return self
+
+    def __exit__(self, kind, *rest):
+        if kind is None:
+            self.unharmed()
+        self.b.close()
+        self.c.close()
+        self.valed.__exit__(kind, *rest)
+
+    def unharmed(self):
+        """The others still work, and vm1 works for a new client."""
+        exchange(self.b, self.c)
+        self.valed.idle("vm1")
+        with Driver("vm1.sock") as a:
+            exchange(a, self.b)
+            fd = eventfd()
+            a.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+            a.set(IMS, ICR_TXDW)
+            a.set(ICS, ICR_TXDW)
+            assert wait_event(fd) == 1
+        self.valed.idle("vm1")
+
+    def clean(self):
+        """Nothing of vm1's former clients is left."""
+        until(lambda: self.valed.descriptors() == self.fds,
+              "%d descriptors, now %d" % (self.fds, self.valed.descriptors()))
+        until(lambda: self.valed.mappings() == self.maps, "mappings gone")
+
+    @contextlib.contextmanager
+    def misdeed(self, negotiate=True):
+        with Client("vm1.sock", negotiate) as a:
+            yield a
+        self.unharmed()
+        self.clean()
+
+    def dropped(self, what):
+        """`what' makes valed close the connection."""
+        with self.misdeed() as a:
+            what(a)
+            closed(a)
+
+
+def closed(a):
+    """The server closes the connection, after replies at most."""
+    try:
+        while True:
+            with contextlib.suppress(Refused):
+                a.reply()
+    except Gone:
+        pass
+
+
+def refused(codes, fn, *args, **kwargs):
+    codes = codes if isinstance(codes, tuple) else (codes,)
+    try:
+        fn(*args, **kwargs)
+    except Refused as e:
+        assert e.errno in codes, "errno %d, not of %s" % (e.errno, codes)
+    else:
+        assert False, "not refused"
+
+
+def framing():
+    with Scene() as s:
+        for size in 0, 1, 15, 8193, 0x10000, 0x80000000, 0xffffffff:
+            s.dropped(lambda a: a.raw(a.message(REGION_READ, READ_STATUS,
+                                                size=size)))
+        for kind in range(1, 16):
+            s.dropped(lambda a: a.raw(a.message(REGION_READ, READ_STATUS,
+                                                flags=kind)))
+        # A reply to nothing, with an error at that.
+        s.dropped(lambda a: a.raw(a.message(DMA_READ, b"",
+                                            flags=F_REPLY | F_ERROR)))
+        # Good commands before the bad one are answered.
+        with s.misdeed() as a:
+            good = a.message(REGION_READ, READ_STATUS)
+            a.raw(good * 10 + a.message(0, size=3) + good)
+            for _ in range(10):
+                a.reply()
+            closed(a)
+        assert s.valed.counters("vm1")["broken"] == 7 + 15 + 1 + 1
+
+
+def payload_sizes():
+    """Every command with a payload of every wrong length."""
+    with Scene() as s, s.misdeed() as a:
+        right = {DMA_MAP: 32, DMA_UNMAP: 24, GET_INFO: 16,
+                 GET_REGION_INFO: 32, GET_IRQ_INFO: 16, REGION_READ: 16}
+        for command, size in right.items():
+            for n in list(range(size)) + [size + 1, 8192 - 16]:
+                refused(errno.EINVAL, a.call, command, b"\xff" * n)
+        for command, size in ((SET_IRQS, 20), (REGION_WRITE, 16),
+                              (WRITE_MULTI, 8)):
+            for n in range(size):
+                refused(errno.EINVAL, a.call, command, b"\xff" * n)
+        refused(errno.EINVAL, a.call, RESET, b"x")
+        # The count of a write disagrees with the message.
+        for count in 0, 3, 5, 8, 4096, 0xffffffff:
+            refused(errno.EINVAL, a.call, REGION_WRITE, struct.pack(
+                "=QIII", RDBAL, BAR0, count, 0))
+        # argsz smaller than the reply.
+        for command, size in ((GET_INFO, 16), (GET_REGION_INFO, 32),
+                              (GET_IRQ_INFO, 16), (DMA_MAP, 32),
+                              (DMA_UNMAP, 24), (SET_IRQS, 20)):
+            refused(errno.EINVAL, a.call, command, struct.pack(
+                "=I", size - 1) + bytes(size - 4))
+        for index in 9, 100, 0xffffffff:
+            refused(errno.EINVAL, a.call, GET_REGION_INFO, struct.pack(
+                "=IIIIQQ", 32, 0, index, 0, 0, 0))
+            refused(errno.EINVAL, a.call, GET_IRQ_INFO, struct.pack(
+                "=IIII", 16, 0, index, 0))
+
+
+def version():
+    def hello(text, major=0):
+        return struct.pack("=HH", major, 0) + text
+
+    bad = [b"", b"\0", hello(b"{}\0", 1), hello(b"{}\0", 0xffff),
+           hello(b"{}"), hello(b"\0"), hello(b"{\0"), hello(b"}\0"),
+           hello(b"[]\0"), hello(b"{}{}\0"), hello(b"{\"a\"}\0"),
+           hello(b"{\"a\":}\0"), hello(b"{\"a\":1,}\0"), hello(b"{\"a\0"),
+           hello(b"{\"a\\\0"), hello(b"{\"a\":tru}\0"), hello(b"{a:1}\0"),
+           hello(b"{\"capabilities\":1}\0"), hello(b"{\"a\":\"\n\"}\0"),
+           hello(b"{\"capabilities\":{\"max_msg_fds\":\"1\"}}\0"),
+           hello(b"{\"capabilities\":{\"pgsizes\":-}}\0"),
+           hello(b"{\"capabilities\":\0}\0"),
+           hello(b"{\"a\":" + b"[" * 8000 + b"\0"),
+           hello(b"{\"a\":" * 1000 + b"\0"), hello(b"\xff" * 8000 + b"\0")]
+    with Scene() as s:
+        for payload in bad:
+            with s.misdeed(False) as a:
+                refused((errno.EINVAL, errno.ENOTSUP), a.call, VERSION,
+                        payload)
+                closed(a)
+        for command in list(range(2, 20)) + [0, 0xffff]:
+            with s.misdeed(False) as a:
+                a.raw(a.message(command, bytes(16)))
+                closed(a)
+
+
+def bad_memory(a):
+    """Descriptors that are not memory which stays."""
+    plain = memory(8192, 0)
+    grow = memory(8192, fcntl.F_SEAL_GROW)
+    with tempfile.TemporaryFile(dir=".") as f:
+        f.truncate(8192)
+        pipe = os.pipe()
+        sock = socket.socket()
+        fds = [plain, grow, f.fileno(), *pipe, sock.fileno(), eventfd(),
+               os.open("/dev/zero", os.O_RDWR), os.open(".", os.O_RDONLY),
+               os.open("/proc/self/mem", os.O_RDWR)]
+        for fd in fds:
+            refused(errno.EPERM, a.dma_map, 0, 4096, fd)
+    sealed = memory(8192, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE)
+    refused((errno.EPERM, errno.EACCES), a.dma_map, 0, 4096, sealed)
+    reader = os.open("/proc/self/fd/%d" % memory(8192), os.O_RDONLY)
+    refused((errno.EPERM, errno.EACCES), a.dma_map, 0, 4096, reader)
+
+
+def bad_ranges(a):
+    fd = memory(16384)
+    top = 1 << 64
+    for gpa, size, offset in (
+            (0, 0, 0), (0, 1, 0), (1, 4096, 0), (0, 4097, 0), (0, 4096, 1),
+            (top - 4096, 8192, 0), (4096, top - 4096, 0),
+            (0, 20480, 0), (0, 16384, 4096), (0, 4096, 16384),
+            (0, 4096, 1 << 40), (0, 4096, 1 << 63), (0, 4096, top - 4096),
+            (0, 8192, top - 4096)):
+        refused(errno.EINVAL, a.dma_map, gpa, size, fd, offset)
+    for flags in 0, 4, 8, 0xffffffff:
+        refused(errno.EINVAL, a.dma_map, 0, 4096, fd, 0, flags)
+    # The last page there is.
+    a.dma_map(top - 4096, 4096, fd)
+    refused(errno.EEXIST, a.dma_map, top - 4096, 4096, fd)
+    a.dma_unmap(top - 4096, 4096)
+    # Overlaps, from all sides.
+    a.dma_map(0x10000, 0x4000, fd)
+    for gpa, size in ((0x10000, 0x4000), (0xf000, 0x2000), (0x13000, 0x2000),
+                      (0x11000, 0x1000), (0xf000, 0x6000), (0, top - 4096)):
+        refused(errno.EEXIST, a.dma_map, gpa, size)
+    a.dma_map(0xf000, 0x1000, fd)
+    a.dma_map(0x14000, 0x1000)
+    # Unmapping what was never mapped so.
+    for gpa, size in ((0x10000, 0x2000), (0x11000, 0x3000), (0xf000, 0x5000),
+                      (0, 4096), (0x20000, 4096), (0, 0)):
+        refused(errno.ENOENT, a.dma_unmap, gpa, size)
+    for gpa, size, flags in ((0, 0, 1), (0x10000, 0x4000, 2), (0, 0, 3),
+                             (0, 0, 0x80000000)):
+        refused(errno.EINVAL, a.dma_unmap, gpa, size, flags)
+    a.dma_unmap(0x10000, 0x4000)
+    refused(errno.ENOENT, a.dma_unmap, 0x10000, 0x4000)
+
+
+def too_much_memory(a):
+    fd = memory(4096)
+    for i in range(256):
+        a.dma_map(0x10000 * (255 - i), 4096, fd if i % 2 else None)
+    refused(errno.ENOSPC, a.dma_map, 0x8000000, 4096, fd)
+    refused(errno.ENOSPC, a.dma_map, 0x8000000, 4096)
+    a.dma_unmap(0x10000, 4096)
+    a.dma_map(0x8000000, 4096, fd)
+    a.dma_unmap(0, 0, 2)
+    # More address space than one client may have; none of it is touched.
+    big = memory(1 << 40)
+    a.dma_map(0, 1 << 39, big)
+    a.dma_map(1 << 41, 1 << 39, big)
+    refused(errno.ENOSPC, a.dma_map, 1 << 42, 4096, big)
+
+
+def dma_ranges():
+    with Scene() as s:
+        for deed in bad_memory, bad_ranges, too_much_memory:
+            with s.misdeed() as a:
+                deed(a)
+
+
+def memory_vanishes():
+    """Pages taken away under the adapter, and rings beyond the end."""
+    with Scene() as s:
+        a = Driver("vm1.sock")
+        for _ in range(50):
+            a.queue(ethernet(b"\xff" * 6, a.mac, b"stray"))
+            a.set(TDT, a.tail, post=True)
+            a.ram.madvise(mmap.MADV_REMOVE)
+            with contextlib.suppress(PermissionError):
+                os.ftruncate(a.fd, 0)
+                assert False, "the seal does not hold"
+            a.get(STATUS)
+        for base in (a.gpa + a.SIZE - 16, a.gpa + a.SIZE, a.gpa - 16, 0,
+                     0xfffffffffffffff0, 1 << 63):
+            for reg, length, tail in ((TDBAL, TDLEN, TDT),
+                                      (RDBAL, RDLEN, RDT)):
+                a.set(reg, base & 0xfffffff0)
+                a.set(reg + 4, base >> 32)
+                a.set(length, 16 * a.SLOTS)
+                a.set(tail, 1)
+            exchange(s.b, s.c)
+        a.close()
+        s.unharmed()
+        s.clean()
+
+
+def interrupts():
+    with Scene() as s:
+        with s.misdeed() as a:
+            fd = eventfd()
+            on = IRQ_EVENTFD | IRQ_TRIGGER
+            for index in MSIX, ERR, REQ, 5, 0xffffffff:
+                refused(errno.EINVAL, a.set_irqs, index, on, fds=(fd,))
+            for start, count in ((1, 1), (0, 2), (0, 0), (0xffffffff, 1),
+                                 (0, 0xffffffff), (1, 0xffffffff)):
+                for index in INTX, MSI:
+                    refused(errno.EINVAL, a.set_irqs, index, on, start,
+                            count, fds=(fd,))
+            for flags in (0, IRQ_NONE, IRQ_EVENTFD, IRQ_TRIGGER, 7, 0x3f,
+                          IRQ_NONE | IRQ_BOOL | IRQ_TRIGGER,
+                          IRQ_EVENTFD | IRQ_MASK | IRQ_UNMASK, on | 0x40,
+                          on | 0x80000000, IRQ_NONE | IRQ_TRIGGER):
+                refused((errno.EINVAL, errno.ENOTSUP), a.set_irqs, INTX,
+                        flags, fds=(fd,))
+            refused(errno.EINVAL, a.set_irqs, INTX, IRQ_BOOL | IRQ_TRIGGER)
+            refused(errno.EINVAL, a.set_irqs, MSI, on, fds=(fd, fd))
+        # Descriptors that would block or are no events.
+        with s.misdeed() as a:
+            r, w = os.pipe()
+            one, two = socket.socketpair()
+            with tempfile.TemporaryFile(dir=".") as f:
+                for bad in (r, w, one.fileno(), f.fileno(), memory(4096),
+                            os.open("/dev/null", os.O_RDWR)):
+                    for index, flags in ((INTX, on), (MSI, on), (
+                            INTX, IRQ_EVENTFD | IRQ_UNMASK)):
+                        refused(errno.EINVAL, a.set_irqs, index, flags,
+                                fds=(bad,))
+        # An event that is full, and blocks whoever writes it.
+        with s.misdeed() as a:
+            full = os.eventfd(0xfffffffe)
+            os.eventfd_write(full, 0xfffffffffffffffe - 0xfffffffe)
+            a.set_irqs(MSI, on, fds=(full,))
+            a.set_irqs(MSI, IRQ_NONE | IRQ_TRIGGER)
+            a.set(IMS, ICR_TXDW)
+            a.set(ICS, ICR_TXDW)
+            a.get(STATUS)
+        # An event unmasks again and again while the line is asserted.
+        with s.misdeed() as a:
+            fd, unmask = eventfd(), eventfd()
+            a.set_irqs(INTX, on, fds=(fd,))
+            a.set_irqs(INTX, IRQ_EVENTFD | IRQ_UNMASK, fds=(unmask,))
+            a.set(IMS, ICR_TXDW)
+            a.set(ICS, ICR_TXDW)
+            for _ in range(1000):
+                os.eventfd_write(unmask, 1)
+            a.set_irqs(INTX, IRQ_EVENTFD | IRQ_UNMASK, fds=(fd,))
+
+
+def descriptors():
+    """More than a message may carry; with garbage; with half a message."""
+    with Scene() as s:
+        fd = memory(4096)
+        for n in 17, 100, 253:
+            s.dropped(lambda a: a.raw(a.message(REGION_READ, READ_STATUS),
+                                      [fd] * n))
+        s.dropped(lambda a: a.raw(b"\xff" * 100, [fd] * 16))
+        with s.misdeed() as a:
+            a.raw(a.message(DMA_MAP, b"", size=48), [fd] * 16)
+        with s.misdeed() as a:
+            a.raw(b"\x01", [fd] * 16)
+        # One at a time, until there are too many.
+        with s.misdeed() as a:
+            msg = a.message(REGION_READ, READ_STATUS)
+            for i in range(17):
+                a.raw(msg[i:i + 1], [fd])
+            closed(a)
+        with s.misdeed(False) as a:
+            a.raw(a.message(VERSION, struct.pack("=HH", 0, 0)), [fd] * 16)
+            a.reply()
+
+
+def second_client():
+    with Scene() as s:
+        with Driver("vm1.sock") as a:
+            before = s.valed.counters("vm1")["refused"]
+            for _ in range(20):
+                with contextlib.suppress(ConnectionResetError):
+                    with Client("vm1.sock", False) as other:
+                        closed(other)
+            assert s.valed.counters("vm1")["refused"] == before + 20
+            exchange(a, s.b)
+        s.clean()
+
+
+def stalls():
+    """Messages that are never finished."""
+    with Scene() as s:
+        msg = Client.message(type("", (), {"next_id": 0})(), DMA_MAP,
+                             bytes(32))
+        for n in (1, 8, 15, 16, 17, 47):
+            with Client("vm1.sock") as a:
+                a.raw(msg[:n])
+                for _ in range(5):
+                    exchange(s.b, s.c)
+                assert not s.valed.counters("vm1")["broken"]
+                a.raw(msg[n:])
+                refused(errno.EINVAL, a.reply)
+            with Client("vm1.sock", False) as a:
+                a.raw(msg[:n])
+                exchange(s.b, s.c)
+        s.clean()
+
+
+def rss(pid):
+    with open("/proc/%d/status" % pid) as f:
+        for line in f:
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1])
+
+
+def deaf():
+    """A client that sends and sends, and never reads a reply."""
+    with Scene() as s:
+        with Client("vm1.sock") as a:
+            before = rss(s.valed.proc.pid)
+            a.sock.setblocking(False)
+            head = struct.pack("=QII", 0, CONFIG, 256)
+            sent = 0
+            part = b""
+            idle = 0
+            while idle < 50:
+                try:
+                    part = part or a.message(REGION_READ, head)
+                    part = part[a.sock.send(part):]
+                    sent += not part
+                    idle = 0
+                except BlockingIOError:
+                    idle += 1
+                    exchange(s.b, s.c)
+            assert sent > 100
+            assert rss(s.valed.proc.pid) < before + 2048
+            # Nothing is lost: it hears again.
+            a.sock.settimeout(DEADLINE)
+            for i in range(sent):
+                rid, _, data = a.reply()
+                assert len(data) == 272
+            if part:
+                a.raw(part)
+                a.reply()
+            a.get(STATUS)
+        # One that goes away deaf.
+        with s.misdeed() as a:
+            a.sock.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    a.sock.send(a.message(REGION_READ, head))
+
+
+def flood():
+    """Frames to nowhere at full rate, and kill -9 in the middle of it."""
+    code = """
+import struct
+from vfu_client import *
+with Driver("vm1.sock") as a:
+    print("ready", flush=True)
+    frame = ethernet(a.mac, a.mac, b"")
+    while True:
+        for _ in range(31):
+            a.queue(frame)
+        a.set(TDT, a.tail, post=True)
+"""
+    with Scene() as s:
+        p = subprocess.Popen([sys.executable, "-c", code],
+                             stdout=subprocess.PIPE)
+        try:
+            p.stdout.readline()
+            for _ in range(50):
+                exchange(s.b, s.c)
+        finally:
+            p.kill()
+            p.wait()
+            p.stdout.close()
+        s.unharmed()
+        s.clean()
+        assert s.valed.counters("vm1")["tx_frames"] > 1000
+
+
+def random_bytes():
+    with Scene() as s:
+        for seed in range(40):
+            rng = random.Random(seed)
+            with Client("vm1.sock", seed % 2) as a:
+                with contextlib.suppress(Gone):
+                    for _ in range(20):
+                        a.raw(rng.randbytes(rng.randrange(1, 3000)))
+            exchange(s.b, s.c)
+        s.unharmed()
+        s.clean()
+
+
+def random_message(rng, a, fds):
+    """A message that frames correctly, with a payload near the right ones."""
+    edges = (0, 1, 2, 4, 8, 15, 16, 20, 24, 32, 255, 256, 4096, 0x1ffff,
+             0x20000, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 32, 1 << 40,
+             (1 << 63), (1 << 64) - 4096, (1 << 64) - 1, 0x100000, 0x3818,
+             0x2818, 0xc0, 0xd0, 0x100, 0x400)
+
+    def number(bits):
+        return (rng.choice(edges) if rng.random() < .8 else
+                rng.getrandbits(bits)) & ((1 << bits) - 1)
+    command = rng.choice((DMA_MAP, DMA_UNMAP, GET_REGION_INFO, GET_IRQ_INFO,
+                          SET_IRQS, REGION_READ, REGION_WRITE, WRITE_MULTI,
+                          RESET, rng.randrange(20)))
+    if command == DMA_MAP:
+        payload = struct.pack("=IIQQQ", 32, rng.randrange(4), number(64),
+                              number(64), number(64))
+    elif command == DMA_UNMAP:
+        payload = struct.pack("=IIQQ", 24, rng.choice((0, 0, 2)), number(64),
+                              number(64))
+    elif command == SET_IRQS:
+        payload = struct.pack("=IIIII", 20, rng.randrange(64),
+                              rng.randrange(3), rng.choice((0, 0, 1)),
+                              rng.choice((0, 1, 1, 2))) + bytes(1)
+    elif command in (REGION_READ, REGION_WRITE):
+        count = rng.choice((1, 2, 4, 4, 4, 8, 3, 64))
+        payload = struct.pack("=QII", number(64), rng.randrange(9), count)
+        if command == REGION_WRITE:
+            payload += rng.randbytes(count)
+    elif command == WRITE_MULTI:
+        n = rng.randrange(8)
+        payload = struct.pack("=Q", n) + b"".join(
+            struct.pack("=QIIQ", number(16), rng.randrange(3), 4, number(64))
+            for _ in range(n))
+    else:
+        payload = b"".join(struct.pack("=I", number(32))
+                           for _ in range(rng.randrange(9)))
+    if rng.random() < .05:
+        payload = payload[:rng.randrange(len(payload) + 1)]
+    send = rng.choices(fds, k=rng.choice((0, 0, 0, 0, 1, 1, 2)))
+    a.raw(a.message(command, payload, rng.choice((0, F_NO_REPLY))), send)
+
+
+def random_messages():
+    with Scene() as s:
+        ram = memory(1 << 20)
+        fds = [ram, ram, ram, eventfd(), eventfd(), os.pipe()[1],
+               memory(4096, 0)]
+        for seed in range(30):
+            rng = random.Random(seed)
+            with Client("vm1.sock") as a:
+                a.region_write(CONFIG, 4, struct.pack("<H", 7))
+                a.dma_map(0x100000, 1 << 20, ram)
+                for _ in range(200):
+                    random_message(rng, a, fds)
+                    # Replies are thrown away.
+                    a.sock.setblocking(False)
+                    with contextlib.suppress(BlockingIOError):
+                        while a.sock.recv(65536):
+                            pass
+                    a.sock.settimeout(DEADLINE)
+            exchange(s.b, s.c)
+        s.unharmed()
+        s.clean()
+
+
+if __name__ == "__main__":
+    # valed's limit on descriptors is its own; this is for 253 of them here.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+    run_case({f.__name__: f for f in (
+        framing, payload_sizes, version, dma_ranges, memory_vanishes,
+        interrupts, descriptors, second_client, stalls, deaf, flood,
+        random_bytes, random_messages)})

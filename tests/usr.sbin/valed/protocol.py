@@ -1,0 +1,501 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+"""What a well-behaved client gets: see valed_protocol_test.sh."""
+
+import array
+import contextlib
+import errno
+import fcntl
+import os
+import struct
+
+from vfu_client import *
+
+MAC = "52:54:00:12:34:56"
+MAC_RAL0, MAC_RAH0 = 0x12005452, 0x80005634
+
+
+def expect(code, fn, *args, **kwargs):
+    try:
+        fn(*args, **kwargs)
+    except Refused as e:
+        assert e.errno == code, "errno %d, not %d" % (e.errno, code)
+    else:
+        assert False, "not refused"
+
+
+def one_vm(options=""):
+    return Valed(["vm1"], {"vm1": options})
+
+
+def version():
+    with one_vm():
+        with Client("vm1.sock") as c:
+            assert c.caps == {"max_msg_fds": 16, "max_data_xfer_size": 4096,
+                              "max_dma_maps": 256, "pgsizes": 4096,
+                              "write_multiple": True}, c.caps
+            expect(errno.EINVAL, c.negotiate)
+            c.get(STATUS)
+        # The answer is a subset of what was proposed.
+        for caps, want in (({}, {}), ({"pgsizes": 4096}, {"pgsizes": 4096}),
+                           ({"write_multiple": False}, {})):
+            with Client("vm1.sock", False) as c:
+                c.negotiate(caps, minor=1)
+                assert c.caps == want, c.caps
+        with Client("vm1.sock", False) as c:
+            c.call(VERSION, struct.pack("=HH", 0, 0))
+            c.get(STATUS)
+
+
+def info():
+    with one_vm(), Client("vm1.sock") as c:
+        data = c.call(GET_INFO, struct.pack("=IIII", 16, 0, 0, 0))
+        assert struct.unpack("=IIII", data) == (16, 3, 9, 5)
+        sizes = {BAR0: 0x20000, BAR2: 8, CONFIG: 256}
+        for i in range(9):
+            data = c.call(GET_REGION_INFO, struct.pack("=IIIIQQ", 32, 0, i,
+                                                       0, 0, 0))
+            size = sizes.get(i, 0)
+            assert struct.unpack("=IIIIQQ", data) == (
+                32, 3 if size else 0, i, 0, size, 0)
+        for i, want in ((INTX, (7, 1)), (MSI, (9, 1)), (MSIX, (0, 0)),
+                        (REQ, (0, 0))):
+            data = c.call(GET_IRQ_INFO, struct.pack("=IIII", 16, 0, i, 0))
+            assert struct.unpack("=IIII", data) == (16, want[0], i, want[1])
+        expect(errno.EINVAL, c.call, GET_IRQ_INFO,
+               struct.pack("=IIII", 16, 0, ERR, 0))
+        expect(errno.ENOTSUP, c.call, GET_REGION_IO_FDS,
+               struct.pack("=IIII", 16, 0, 0, 0))
+        expect(errno.ENOTSUP, c.call, FEATURE, struct.pack("=II", 8, 0))
+        expect(errno.ENOTSUP, c.call, MIG_READ, struct.pack("=II", 8, 0))
+        expect(errno.ENOTSUP, c.call, 14)
+        expect(errno.ENOTSUP, c.call, 0xffff)
+        expect(errno.EINVAL, c.call, DMA_READ, struct.pack("=QQ", 0, 0))
+
+
+def config():
+    with one_vm(), Client("vm1.sock") as c:
+        cfg = c.region_read(CONFIG, 0, 256)
+        assert struct.unpack_from("<HHHHI", cfg) == (
+            0x8086, 0x100f, 0, 0x0230, 0x02000003)
+        assert struct.unpack_from("<HH", cfg, 0x2c) == (0x8086, 0x1008)
+        assert cfg[0x3d] == 1
+        # Size the base address registers as firmware does.
+        for bar, want in ((0, 0xfffe0000), (1, 0), (2, 0xfffffff9), (3, 0),
+                          (4, 0), (5, 0)):
+            c.region_write(CONFIG, 0x10 + 4 * bar, b"\xff" * 4)
+            got = struct.unpack("<I", c.region_read(CONFIG, 0x10 + 4 * bar,
+                                                    4))[0]
+            assert got == want, (bar, hex(got))
+        # Walk the capabilities.
+        seen, at = [], cfg[0x34]
+        while at:
+            seen.append(cfg[at])
+            at = cfg[at + 1]
+        assert seen == [1, 5], seen
+        assert struct.unpack_from("<H", cfg, 0xf2)[0] == 0x80
+        # Identity, status and MSI's size cannot be written.
+        c.region_write(CONFIG, 0, b"\xff" * 256)
+        now = c.region_read(CONFIG, 0, 256)
+        assert now[:4] == cfg[:4] and now[6:12] == cfg[6:12]
+        assert struct.unpack_from("<H", now, 4)[0] == 0x0557
+        assert struct.unpack_from("<H", now, 0xf2)[0] == 0x81
+        c.call(RESET)
+        assert c.region_read(CONFIG, 0, 256) == cfg
+        for off, count in ((256, 1), (0, 257), (255, 2), (1 << 63, 4),
+                           (0, 0), (0xfffffffffffffffc, 8)):
+            expect(errno.EINVAL, c.region_read, CONFIG, off, count)
+
+
+def registers():
+    with one_vm(",mac=" + MAC), Client("vm1.sock") as c:
+        assert (c.get(RAL0), c.get(RAH0)) == (MAC_RAL0, MAC_RAH0)
+        assert not c.get(STATUS) & 2
+        c.set(CTRL, 0x40)               # set link up
+        until(lambda: c.get(STATUS) & 2, "link up")
+        assert struct.unpack("<II", c.region_read(BAR0, RAL0, 8)) == (
+            MAC_RAL0, MAC_RAH0)
+        c.set(RDBAL, 0x12345670)
+        assert c.get(RDBAL) == 0x12345670
+        # The same register through the I/O BAR: IOADDR, IODATA.
+        c.region_write(BAR2, 0, struct.pack("<I", RDBAL))
+        assert c.region_read(BAR2, 4, 4) == struct.pack("<I", 0x12345670)
+        c.region_write(BAR2, 4, struct.pack("<I", 0xabcdef00))
+        assert c.get(RDBAL) == 0xabcdef00
+        for region, off, count in ((BAR0, 0x20000, 4), (BAR0, 0x1fffe, 4),
+                                   (BAR2, 8, 1), (BAR2, 4, 8), (1, 0, 4),
+                                   (6, 0, 4), (8, 0, 1), (9, 0, 4),
+                                   (0xffffffff, 0, 4), (BAR0, 0, 3),
+                                   (BAR0, 0, 16), (BAR0, 0, 0)):
+            expect(errno.EINVAL, c.region_read, region, off, count)
+            expect(errno.EINVAL, c.region_write, region, off, b"\0" * count)
+        assert c.get(RDBAL) == 0xabcdef00
+
+
+def default_mac():
+    seen = set()
+    with Valed(["vm1", "vm2"]):
+        for path in "vm1.sock", "vm2.sock":
+            with Client(path) as c:
+                seen.add((c.get(RAL0), c.get(RAH0)))
+                assert not c.get(RAL0) & 1
+    assert len(seen) == 2
+    with Valed(["vm1", "vm2"]):
+        for path in "vm1.sock", "vm2.sock":
+            with Client(path) as c:
+                assert (c.get(RAL0), c.get(RAH0)) in seen
+
+
+def writes():
+    """Posted, coalesced and multiple writes are all done, in order."""
+    with one_vm() as v, Client("vm1.sock") as c:
+        def write(value, flags=F_NO_REPLY):
+            return c.message(REGION_WRITE, struct.pack(
+                "=QIII", RDBAL, BAR0, 4, value), flags)
+        before = v.counters("vm1")
+        c.raw(b"".join(write(16 * i) for i in range(1, 500)))
+        assert c.get(RDBAL) == 16 * 499
+        after = v.counters("vm1")
+        assert after["posted"] - before["posted"] == 499
+        assert after["reg_writes"] - before["reg_writes"] == 499
+        # Several with replies: the replies come in order.
+        first = c.next_id + 1
+        c.raw(b"".join(write(16 * i, 0) for i in range(1, 500)))
+        assert [c.reply()[0] for _ in range(499)] == list(
+            range(first, first + 499))
+        assert v.counters("vm1")["sends"] - after["sends"] < 499
+
+        multi = [(RDBAL, 0x1110), (RDLEN, 0x80), (RDBAL + 4, 5)]
+        payload = struct.pack("=Q", 3) + b"".join(
+            struct.pack("=QIIQ", reg, BAR0, 4, value) for reg, value in multi)
+        assert c.call(WRITE_MULTI, payload) == struct.pack("=Q", 3)
+        assert [c.get(reg) for reg, _ in multi] == [v for _, v in multi]
+        c.raw(c.message(WRITE_MULTI, struct.pack("=Q", 200) + b"".join(
+            struct.pack("=QIIQ", RDBAL, BAR0, 4, 16 * i)
+            for i in range(200)), F_NO_REPLY))
+        assert c.get(RDBAL) == 16 * 199
+        for bad in (struct.pack("=Q", 4) + payload[8:],
+                    struct.pack("=Q", 201) + bytes(201 * 24),
+                    struct.pack("=Q", 1 << 61) + payload[8:],
+                    struct.pack("=QQIIQ", 1, RDBAL, BAR0, 9, 0),
+                    struct.pack("=QQIIQ", 1, 0x20000, BAR0, 4, 0), b""):
+            expect(errno.EINVAL, c.call, WRITE_MULTI, bad)
+
+
+def fragments():
+    """A message may arrive in any pieces."""
+    with one_vm(), Client("vm1.sock") as c:
+        msg = c.message(REGION_READ, struct.pack("=QII", STATUS, BAR0, 4))
+        for cut in range(1, len(msg)):
+            c.raw(msg[:cut])
+            until(lambda: not unsent(c), "the first piece to be read")
+            c.raw(msg[cut:] + msg[:5])
+            until(lambda: not unsent(c), "the second piece to be read")
+            c.raw(msg[5:])
+            assert c.reply()[2][16:] == c.reply()[2][16:]
+        for byte in msg:
+            c.raw(bytes([byte]))
+        c.reply()
+
+
+def unsent(c):
+    """Bytes the server has not read yet: SIOCOUTQ."""
+    buf = array.array("i", [0])
+    fcntl.ioctl(c.sock, 0x5411, buf)
+    return buf[0]
+
+
+def descriptors():
+    """Descriptors go to the message they came with."""
+    with one_vm() as v, Client("vm1.sock") as c:
+        c.get(STATUS)
+        before = v.descriptors()
+
+        def dma(gpa):
+            return c.message(DMA_MAP, struct.pack("=IIQQQ", 32, 3, 0, gpa,
+                                                  4096))
+        fd = memory(4096)
+        # A range without a descriptor, then one with: two reads or one.
+        c.raw(dma(0))
+        c.raw(dma(0x1000), (fd,))
+        c.raw(dma(0x2000))
+        for _ in range(3):
+            c.reply()
+        assert v.mappings() == 1
+        # The descriptor comes with the first byte, the middle or the last.
+        for i, cut in enumerate((0, 1, 15, 16, 20, 47)):
+            msg = dma(0x10000 + 0x1000 * i)
+            if cut:
+                c.raw(msg[:cut])
+                until(lambda: not unsent(c), "the start to be read")
+            c.raw(msg[cut:cut + 1], (fd,))
+            c.raw(msg[cut + 1:] + dma(0x80000 + 0x1000 * i))
+            c.reply()
+            c.reply()
+            assert v.mappings() == 2 + i
+        # Descriptors that nobody wants are closed.
+        c.raw(c.message(REGION_READ, struct.pack("=QII", 8, 0, 4)), [fd] * 16)
+        c.reply()
+        expect(errno.EINVAL, c.call, DMA_MAP, struct.pack(
+            "=IIQQQ", 32, 3, 0, 0x100000, 4096), (fd, fd))
+        assert v.descriptors() == before
+
+
+def msi():
+    with one_vm() as v, Driver("vm1.sock") as c:
+        fd = eventfd()
+        c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+        c.set_irqs(MSI, IRQ_NONE | IRQ_TRIGGER)
+        assert fired(fd) == 1
+        c.set_irqs(MSI, IRQ_BOOL | IRQ_TRIGGER, data=b"\0")
+        assert fired(fd) == 0
+        # One message for each assertion.
+        c.set(IMS, ICR_TXDW)
+        c.set(ICS, ICR_TXDW)
+        assert wait_event(fd) == 1
+        c.set(ICS, ICR_TXDW)
+        assert fired(fd) == 0
+        assert c.get(ICR) & ICR_TXDW
+        c.set(ICS, ICR_TXDW)
+        assert wait_event(fd) == 1
+        assert v.counters("vm1")["irq_sent"] == 3
+        # Frames raise it.
+        c.get(ICR)
+        c.send(ethernet(b"\xff" * 6, c.mac, b"x"))
+        assert wait_event(fd) == 1
+        # Off, by either way of saying it.
+        for off in (lambda: c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER),
+                    lambda: c.set_irqs(MSI, IRQ_NONE | IRQ_TRIGGER, 0, 0)):
+            c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+            off()
+            c.get(ICR)
+            c.set(ICS, ICR_TXDW)
+            c.get(STATUS)
+            assert fired(fd) == 0
+        expect(errno.EINVAL, c.set_irqs, MSI, IRQ_NONE | IRQ_UNMASK)
+
+
+def intx():
+    with one_vm() as v, Driver("vm1.sock") as c:
+        fd = eventfd()
+        c.set_irqs(INTX, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+        c.set(IMS, ICR_TXDW)
+        c.set(ICS, ICR_TXDW)
+        assert wait_event(fd) == 1
+        # Masked by itself: another edge says nothing.
+        c.get(ICR)
+        c.set(ICS, ICR_TXDW)
+        c.get(STATUS)
+        assert fired(fd) == 0
+        # Still asserted when unmasked: again.
+        c.set_irqs(INTX, IRQ_NONE | IRQ_UNMASK)
+        assert wait_event(fd) == 1
+        # Released: unmasking says nothing, the next assertion does.
+        c.get(ICR)
+        c.set_irqs(INTX, IRQ_BOOL | IRQ_UNMASK, data=b"\1")
+        assert fired(fd) == 0
+        c.set(ICS, ICR_TXDW)
+        assert wait_event(fd) == 1
+        # Masked by the client.
+        c.get(ICR)
+        c.set_irqs(INTX, IRQ_NONE | IRQ_UNMASK)
+        c.set_irqs(INTX, IRQ_NONE | IRQ_MASK)
+        c.set(ICS, ICR_TXDW)
+        c.get(STATUS)
+        assert fired(fd) == 0
+        c.set_irqs(INTX, IRQ_NONE | IRQ_UNMASK)
+        assert wait_event(fd) == 1
+        # Unmasked by an event, as KVM does: resampling.
+        unmask = eventfd()
+        c.set_irqs(INTX, IRQ_EVENTFD | IRQ_UNMASK, fds=(unmask,))
+        os.eventfd_write(unmask, 1)
+        assert wait_event(fd) == 1
+        c.get(ICR)
+        os.eventfd_write(unmask, 1)
+        until(lambda: v.counters("vm1")["irq_unmasked"] == 6, "unmasking")
+        assert fired(fd) == 0
+        c.set(ICS, ICR_TXDW)
+        assert wait_event(fd) == 1
+        # The command register's interrupt disable bit.
+        c.region_write(CONFIG, 4, struct.pack("<H", 0x407))
+        os.eventfd_write(unmask, 1)
+        until(lambda: v.counters("vm1")["irq_unmasked"] == 7, "unmasking")
+        assert fired(fd) == 0
+        c.region_write(CONFIG, 4, struct.pack("<H", 7))
+        assert wait_event(fd) == 1
+        # A new descriptor starts unmasked.
+        other = eventfd()
+        c.set_irqs(INTX, IRQ_EVENTFD | IRQ_TRIGGER, fds=(other,))
+        assert wait_event(other) == 1
+        c.set_irqs(INTX, IRQ_NONE | IRQ_TRIGGER, 0, 0)
+        expect(errno.ENOTSUP, c.set_irqs, INTX, IRQ_EVENTFD | IRQ_MASK,
+               fds=(fd,))
+
+
+def traffic():
+    with Valed(["vm1", "vm2"]) as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock", 0x7000000000) as b:
+            for _ in range(100):
+                exchange(a, b)
+            # A batch posted at once.
+            frames = [ethernet(b.mac, a.mac, b"%d" % i)
+                      for i in range(20)]
+            for frame in frames:
+                a.queue(frame)
+            a.set(TDT, a.tail, post=True)
+            assert [b.receive() for _ in frames] == frames
+            one, two = v.counters("vm1"), v.counters("vm2")
+            assert one["tx_frames"] == two["rx_frames"] == 120
+            assert two["tx_frames"] == one["rx_frames"] == 100
+            assert one["tx_kicks"] == 102       # one sets TDT to 0
+            assert one["port_tx_frames"] == 120
+            assert one["tx_bytes"] == two["rx_bytes"]
+
+
+def mtu():
+    with Valed(["vm1", "vm2"], {"vm1": ",mtu=100"}) as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            exchange(a, b)
+            fits = ethernet(b"\xff" * 6, a.mac, bytes(104))
+            assert len(fits) == 118
+            a.send(fits)
+            assert b.receive() == fits
+            b.send(fits)
+            assert a.receive() == fits
+            a.send(fits + b"x")
+            b.send(fits + b"x")
+            until(lambda: v.counters("vm1")["rx_overmtu"] == 1, "a drop")
+            assert v.counters("vm1")["tx_overmtu"] == 1
+            exchange(a, b)
+
+
+def moderation():
+    """itr= puts off interrupts for a guest that leaves ITR at 0."""
+    with one_vm(",itr=65535") as v, Driver("vm1.sock") as c:
+        fd = eventfd()
+        c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+        c.set(IMS, ICR_TXDW)
+        c.set(ICS, ICR_TXDW)
+        assert wait_event(fd) == 1
+        for _ in range(3):
+            c.get(ICR)
+            c.set(ICS, ICR_TXDW)
+        assert wait_event(fd) >= 1
+        assert v.counters("vm1")["intr_held"] >= 1
+
+
+def bus_master():
+    """Without it the adapter leaves memory alone."""
+    with Valed(["vm1", "vm2"]) as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            exchange(a, b)
+            a.region_write(CONFIG, 4, struct.pack("<H", 3))
+            frame = ethernet(b"\xff" * 6, a.mac, b"held")
+            a.queue(frame)
+            a.set(TDT, a.tail)
+            b.send(ethernet(b"\xff" * 6, b.mac, b"waiting"))
+            assert b.frame() is None and a.frame() is None
+            assert v.counters("vm1")["tx_frames"] == 1
+            a.region_write(CONFIG, 4, struct.pack("<H", 7))
+            assert b.receive() == frame
+            assert b"waiting" in a.receive()
+
+
+def dma():
+    """Ranges come and go, and the adapter reaches what is there."""
+    with Valed(["vm1", "vm2"]) as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            exchange(a, b)
+            data = a.dma_unmap(a.gpa, a.SIZE)
+            assert data == struct.pack("=IIQQ", 24, 0, a.gpa, a.SIZE)
+            assert v.mappings() == 1
+            a.queue(ethernet(b"\xff" * 6, a.mac, b"lost"))
+            a.set(TDT, a.tail)
+            until(lambda: v.counters("vm1")["tx_bad_ring"] > 0, "bad ring")
+            a.dma_map(a.gpa, a.SIZE, a.fd)
+            a.call(RESET)
+            a.start()
+            exchange(a, b)
+            # At another place, from the middle of the file.
+            a.dma_unmap(0, 0, 2)
+            assert v.mappings() == 1
+            half = a.SIZE // 2
+            a.dma_map(0x40000000, half, a.fd, 0)
+            a.dma_map(0x40000000 + half, half, a.fd, half)
+            assert v.mappings() == 3
+            a.dma_unmap(0x40000000, half)
+            a.dma_unmap(0x40000000 + half, half)
+            # Ranges without memory: a ROM.  Not reached, but remembered.
+            a.dma_map(0xfffc0000, 0x40000)
+            a.dma_map(0xc0000, 0x20000, a.fd, 0, 1)
+            expect(errno.EEXIST, a.dma_map, 0xc1000, 0x1000)
+            assert v.mappings() == 1
+            a.dma_unmap(0xfffc0000, 0x40000)
+            a.dma_unmap(0xc0000, 0x20000)
+            a.dma_map(a.gpa, a.SIZE, a.fd)
+            a.call(RESET)
+            a.start()
+            exchange(a, b)
+
+
+def reset():
+    with Valed(["vm1", "vm2"]) as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            fd = eventfd()
+            a.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+            exchange(a, b)
+            a.set(IMS, ICR_TXDW)
+            a.call(RESET)
+            assert (a.get(TDT), a.get(RCTL), a.get(IMS)) == (0, 0, 0)
+            assert a.region_read(CONFIG, 4, 2) == b"\0\0"
+            assert v.counters("vm1")["resets"] >= 1
+            # Memory and interrupts are still set up.
+            a.start()
+            exchange(a, b)
+            a.get(ICR)
+            fired(fd)
+            a.set(IMS, ICR_TXDW)
+            a.set(ICS, ICR_TXDW)
+            assert wait_event(fd) == 1
+
+
+def reconnect():
+    with Valed(["vm1", "vm2"]) as v, Driver("vm2.sock") as b:
+        v.idle("vm1")
+        before = v.descriptors()
+        for i in range(20):
+            a = Driver("vm1.sock")
+            assert a.get(RDBAL) == (a.gpa + a.RXRING) & 0xffffffff
+            exchange(a, b)
+            a.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(eventfd(),))
+            a.set_irqs(INTX, IRQ_EVENTFD | IRQ_TRIGGER, fds=(eventfd(),))
+            a.set_irqs(INTX, IRQ_EVENTFD | IRQ_UNMASK, fds=(eventfd(),))
+            if i % 2:
+                # In the middle of everything, as by kill -9.
+                a.queue(ethernet(b"\xff" * 6, a.mac, b"stray"))
+                a.set(TDT, a.tail, post=True)
+                a.raw(a.message(REGION_WRITE, b"", size=100))
+            a.close()
+        with Client("vm1.sock") as c:
+            # The adapter is as new.
+            assert (c.get(RDBAL), c.get(RCTL), c.get(IMS)) == (0, 0, 0)
+            assert v.descriptors() == before + 2
+            assert v.mappings() == 1
+
+
+def serves():
+    """Whoever listens on a.sock is a valed; for valed_options_test.sh."""
+    def answers():
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            with Client("a.sock") as c:
+                return c.region_read(CONFIG, 0, 2) == b"\x86\x80"
+    until(answers, "an adapter at a.sock")
+
+
+if __name__ == "__main__":
+    main({f.__name__: f for f in (
+        version, info, config, registers, default_mac, writes, fragments,
+        descriptors, msi, intx, traffic, mtu, moderation, bus_master, dma,
+        reset, reconnect, serves)})

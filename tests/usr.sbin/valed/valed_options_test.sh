@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# The command line, and what is left behind.
+
+. "$(atf_get_srcdir)/valed.subr"
+
+# sysexits.h
+EX_USAGE=64
+EX_UNAVAILABLE=69
+EX_CANTCREAT=73
+
+# refused status pattern valed-arguments...: valed exits so, says one line that
+# matches the pattern, and leaves nothing behind but what was there.
+refused()
+{
+	local status=$1 pattern=$2 before
+
+	shift 2
+	before=$(ls -A)
+	atf_check -s exit:$status -o empty -e save:../err "$VALED" "$@"
+	[ $(wc -l < ../err) -eq 1 ] || atf_fail "not one line: $(cat ../err)"
+	grep -q -e "$pattern" ../err ||
+	    atf_fail "'$pattern' not named: $(cat ../err)"
+	atf_check_equal "$before" "$(ls -A)"
+}
+
+enter()
+{
+	mkdir work && cd work || atf_fail "no directory"
+}
+
+atf_test_case usage
+usage_head()
+{
+	atf_set descr "mistakes are named on one line, and nothing is created"
+}
+usage_body()
+{
+	local long=$(printf %0200d 0) ok=1,e1000,vale0:a,path=a.sock
+
+	enter
+	refused 64 "-s"
+	refused 64 "-x" -x
+	refused 64 "-s" -s
+	refused 64 "more" -s $ok more
+	while read -r option pattern; do
+		refused 64 "$pattern" -s $ok -s "$option"
+		refused 64 "$pattern" -s "$option"
+	done <<END
+,e1000,vale0:b,path=b.sock		slot
+x,e1000,vale0:b,path=b.sock		slot
+32,e1000,vale0:b,path=b.sock		slot
+-2,e1000,vale0:b,path=b.sock		slot
+2:8,e1000,vale0:b,path=b.sock		slot
+256:2:0,e1000,vale0:b,path=b.sock	slot
+0:2:0:0,e1000,vale0:b,path=b.sock	slot
+2:,e1000,vale0:b,path=b.sock		slot
+2x,e1000,vale0:b,path=b.sock		slot
+99999999999,e1000,vale0:b,path=b.sock	slot
+2					device
+2,					device
+2,virtio-net,vale0:b,path=b.sock	virtio-net
+2,e1000x,vale0:b,path=b.sock		e1000x
+2,e1000					port
+2,e1000,				port
+2,e1000,path=b.sock			port
+2,e1000,vale0,path=b.sock		vale0
+2,e1000,vale0:,path=b.sock		vale0
+2,e1000,vale0:b/c,path=b.sock		vale0:b/c
+2,e1000,vale0:b:c,path=b.sock		vale0:b:c
+2,e1000,vale0:$long,path=b.sock		vale0:0000
+2,e1000,eth0,path=b.sock		eth0
+2,e1000,tap$long,path=b.sock		tap0000
+2,e1000,vale0:b				path=
+2,e1000,vale0:b,path=			path=
+2,e1000,vale0:b,path			path
+2,e1000,vale0:b,path=$long		path=0000
+2,e1000,vale0:b,path=b.sock,path=c	path=
+2,e1000,vale0:b,path=b.sock,		unknown
+2,e1000,vale0:b,path=b.sock,,itr=1	unknown
+2,e1000,vale0:b,path=b.sock,speed=1	speed
+2,e1000,vale0:b,path=b.sock,backend=x	backend
+2,e1000,vale0:b,path=b.sock,mac=		mac=
+2,e1000,vale0:b,path=b.sock,mac=1		mac=1
+2,e1000,vale0:b,path=b.sock,mac=02:00:00:00:00	mac=02
+2,e1000,vale0:b,path=b.sock,mac=02:00:00:00:00:01:02	mac=02
+2,e1000,vale0:b,path=b.sock,mac=02:00:00:00:00:0g	mac=02
+2,e1000,vale0:b,path=b.sock,mac=01:00:00:00:00:01	mac=01
+2,e1000,vale0:b,path=b.sock,mac=00:00:00:00:00:00	mac=00
+2,e1000,vale0:b,path=b.sock,itr=65536	itr=65536
+2,e1000,vale0:b,path=b.sock,itr=-1	itr=-1
+2,e1000,vale0:b,path=b.sock,itr=0x10	itr=0x10
+2,e1000,vale0:b,path=b.sock,itr=1s	itr=1s
+2,e1000,vale0:b,path=b.sock,itr=1,itr=2	itr=
+2,e1000,vale0:b,path=b.sock,mtu=67	mtu=67
+2,e1000,vale0:b,path=b.sock,mtu=16111	mtu=16111
+2,e1000,vale0:b,path=b.sock,mtu=no	mtu=no
+END
+}
+
+atf_test_case twice
+twice_head()
+{
+	atf_set descr "a slot, port, path or address given twice is refused"
+}
+twice_body()
+{
+	local m=mac=02:00:00:00:00:01
+
+	enter
+	refused 64 "0:1:0" -s 1,e1000,vale0:a,path=a -s 1,e1000,vale0:b,path=b
+	refused 64 "0:1:2" -s 1:2,e1000,vale0:a,path=a \
+	    -s 0:1:2,e1000,vale0:b,path=b
+	refused 64 "vale0:a" -s 1,e1000,vale0:a,path=a \
+	    -s 2,e1000,vale0:a,path=b
+	refused 64 "path=a" -s 1,e1000,vale0:a,path=a \
+	    -s 2,e1000,vale0:b,path=a
+	refused 64 "$m" -s 1,e1000,vale0:a,path=a,$m \
+	    -s 2,e1000,vale0:b,path=b,$m
+}
+
+atf_test_case help
+help_head()
+{
+	atf_set descr "-h explains on stdout"
+}
+help_body()
+{
+	atf_check -o match:'usage: valed' -o match:'itr=' "$VALED" -h
+}
+
+atf_test_case in_use
+in_use_head()
+{
+	atf_set descr "paths that cannot be had are named, and stay as they are"
+}
+in_use_body()
+{
+	enter
+	"$VALED" -s 1,e1000,vale0:a,path=a.sock > ../out 2>&1 &
+	pid=$!
+	listening a.sock
+	# The second socket is refused: the first must not stay behind.
+	refused $EX_UNAVAILABLE "path=a.sock" -s 1,e1000,vale0:b,path=b.sock \
+	    -s 2,e1000,vale0:a,path=a.sock
+	refused $EX_UNAVAILABLE "path=./a.sock" -s 1,e1000,vale0:b,path=./a.sock
+	refused $EX_UNAVAILABLE "path=./b.sock" \
+	    -s 1,e1000,vale0:b,path=b.sock -s 2,e1000,vale0:a,path=./b.sock
+	echo data > file
+	mkdir dir
+	refused $EX_CANTCREAT "path=file" -s 1,e1000,vale0:b,path=file
+	atf_check -o inline:'data\n' cat file
+	refused $EX_CANTCREAT "path=dir" -s 1,e1000,vale0:b,path=dir
+	refused $EX_CANTCREAT "path=no/b" -s 1,e1000,vale0:b,path=no/b
+	# All is well but for want of descriptors.
+	(ulimit -n 8; refused $EX_UNAVAILABLE "valed: b: " \
+	    -s 1,e1000,vale0:b,path=b.sock) || exit 1
+	kill $pid
+	wait $pid || atf_fail "valed failed"
+	[ ! -e a.sock ] || atf_fail "a.sock left behind"
+}
+
+atf_test_case stale
+stale_head()
+{
+	atf_set descr "sockets go when valed ends; stale ones are taken over"
+}
+stale_body()
+{
+	local s
+
+	for s in TERM INT; do
+		"$VALED" -s 1,e1000,vale0:a,path=a.sock &
+		listening a.sock
+		kill -$s $!
+		wait $! || atf_fail "exit status $? after SIG$s"
+		[ ! -e a.sock ] || atf_fail "left behind by SIG$s"
+	done
+	# Even a kill -9 is cleaned up after.
+	"$VALED" -s 1,e1000,vale0:a,path=a.sock &
+	listening a.sock
+	kill -KILL $!
+	wait $!
+	n=0
+	while [ -e a.sock ]; do
+		n=$((n + 1))
+		[ $n -lt 1000 ] || atf_fail "left behind by SIGKILL"
+		sleep 0.01
+	done
+	# A socket nobody listens to, from whatever died with all it had.
+	atf_check python3 -c 'import socket
+socket.socket(socket.AF_UNIX).bind("a.sock")'
+	"$VALED" -s 1,e1000,vale0:a,path=a.sock > out 2>&1 &
+	pid=$!
+	python_case protocol serves
+	# Replaced by somebody else's in the meantime: that one stays.
+	rm a.sock
+	echo other > a.sock
+	kill $pid
+	wait $pid
+	atf_check -o inline:'other\n' cat a.sock
+}
+
+atf_test_case counters
+counters_head()
+{
+	atf_set descr "-v and SIGUSR1 print counters, by VM"
+}
+counters_body()
+{
+	# Two ports of one name: the switches tell them apart.
+	"$VALED" -v -s 1,e1000,vale0:a,path=a -s 2,e1000,vale1:a,path=b \
+	    -s 3,e1000,vale1:c,path=c > out &
+	pid=$!
+	listening c
+	n=0
+	until grep -q '^c tx 0 frames' out; do
+		n=$((n + 1))
+		[ $n -lt 1000 ] || atf_fail "-v prints nothing"
+		sleep 0.01
+	done
+	kill -USR1 $pid
+	until grep -q '^c port_rx_drop_full 0$' out; do
+		n=$((n + 1))
+		[ $n -lt 2000 ] || atf_fail "SIGUSR1 prints nothing"
+		sleep 0.01
+	done
+	kill $pid
+	wait $pid
+	for vm in vale0:a vale1:a c; do
+		atf_check -o ignore grep "^$vm tx_frames 0\$" out
+		atf_check -o ignore grep "^$vm intr_sent 0\$" out
+		atf_check -o ignore grep "^$vm port_tx_drop_nodest 0\$" out
+		atf_check -o ignore grep "^$vm connects 0\$" out
+	done
+	# Nothing else is printed, and nothing twice.
+	atf_check -s exit:1 grep -Ev \
+	    '^[^ ]+ ([a-z0-9_]+ [0-9]+|tx 0 frames .*)$' out
+	grep -v ' tx ' out | cut -d' ' -f1,2 | sort | uniq -d > twice
+	atf_check cat twice
+}
+
+atf_test_case sandbox
+sandbox_head()
+{
+	atf_set descr "every thread has given up its rights; memory stays small"
+	atf_set require.progs python3
+}
+sandbox_body()
+{
+	python_case sandbox sandbox
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case usage
+	atf_add_test_case twice
+	atf_add_test_case help
+	atf_add_test_case in_use
+	atf_add_test_case stale
+	atf_add_test_case counters
+	atf_add_test_case sandbox
+}

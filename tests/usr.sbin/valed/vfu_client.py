@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+"""A scripted vfio-user client, a driver for the adapter behind it, and valed.
+
+The client is written from the vfio-user specification alone and shares no code
+with valed.  Everything waits for its condition up to DEADLINE seconds; that is
+how long a failure takes, not how long success does.
+"""
+
+import array
+import atexit
+import contextlib
+import fcntl
+import json
+import mmap
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+DEADLINE = 15
+
+VERSION, DMA_MAP, DMA_UNMAP, GET_INFO, GET_REGION_INFO = 1, 2, 3, 4, 5
+GET_REGION_IO_FDS, GET_IRQ_INFO, SET_IRQS = 6, 7, 8
+REGION_READ, REGION_WRITE, DMA_READ, DMA_WRITE, RESET = 9, 10, 11, 12, 13
+WRITE_MULTI, FEATURE, MIG_READ, MIG_WRITE = 15, 16, 17, 18
+
+F_REPLY, F_NO_REPLY, F_ERROR = 1, 0x10, 0x20
+IRQ_NONE, IRQ_BOOL, IRQ_EVENTFD = 1, 2, 4
+IRQ_MASK, IRQ_UNMASK, IRQ_TRIGGER = 8, 16, 32
+INTX, MSI, MSIX, ERR, REQ = range(5)
+BAR0, BAR2, CONFIG = 0, 2, 7
+
+CAPS = {"max_msg_fds": 16, "max_data_xfer_size": 1048576,
+        "pgsizes": 4096, "max_dma_maps": 65535, "write_multiple": True,
+        "migration": {"pgsize": 4096, "max_bitmap_size": 268435456}}
+
+
+class Gone(Exception):
+    """The server has closed the connection."""
+
+
+class Refused(Exception):
+    """The server has answered with an error."""
+
+    def __init__(self, errno):
+        Exception.__init__(self, os.strerror(errno))
+        self.errno = errno
+
+
+def until(condition, what):
+    """Wait until condition() is true, and return what it returns."""
+    end = time.monotonic() + DEADLINE
+    while True:
+        result = condition()
+        if result:
+            return result
+        assert time.monotonic() < end, "never happened: " + what
+        time.sleep(0.002)
+
+
+def eventfd():
+    return os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+
+def fired(fd):
+    """How many events are in an eventfd; takes them."""
+    try:
+        return os.eventfd_read(fd)
+    except BlockingIOError:
+        return 0
+
+
+def wait_event(fd):
+    ready, _, _ = select.select([fd], [], [], DEADLINE)
+    assert ready, "no event came"
+    return fired(fd)
+
+
+def memory(size, seals=fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW):
+    """A memfd of `size' bytes, sealed unless seals is 0."""
+    fd = os.memfd_create("guest", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, size)
+    if seals:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    return fd
+
+
+class Client:
+    """A connection, with as much help as wanted: nothing is checked here."""
+
+    def __init__(self, path, negotiate=True):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(DEADLINE)
+        self.sock.connect(path)
+        self.next_id = 0
+        self.caps = None
+        if negotiate:
+            self.negotiate()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.sock.close()
+
+    def raw(self, data, fds=()):
+        """Send bytes as they are, in one piece."""
+        anc = []
+        if fds:
+            anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                    array.array("i", fds))]
+        try:
+            while data:
+                n = self.sock.sendmsg([data], anc)
+                data, anc = data[n:], []
+        except (BrokenPipeError, ConnectionResetError):
+            raise Gone() from None
+
+    def message(self, command, payload=b"", flags=0, size=None):
+        self.next_id = (self.next_id + 1) & 0xffff
+        if size is None:
+            size = 16 + len(payload)
+        return struct.pack("=HHIII", self.next_id, command, size, flags,
+                           0) + payload
+
+    def read(self, n):
+        data = b""
+        while len(data) < n:
+            try:
+                part = self.sock.recv(n - len(data))
+            except ConnectionResetError:
+                part = b""
+            if not part:
+                raise Gone()
+            data += part
+        return data
+
+    def reply(self):
+        """The next reply: (id, command, payload), or Refused."""
+        rid, command, size, flags, errno = struct.unpack("=HHIII",
+                                                         self.read(16))
+        assert flags & 0xf == F_REPLY, "not a reply"
+        payload = self.read(size - 16)
+        if flags & F_ERROR:
+            assert not payload, "an error has no payload"
+            raise Refused(errno)
+        return rid, command, payload
+
+    def call(self, command, payload=b"", fds=()):
+        """Send a command, wait for its reply, return that's payload."""
+        self.raw(self.message(command, payload), fds)
+        rid, rcommand, data = self.reply()
+        assert (rid, rcommand) == (self.next_id, command)
+        return data
+
+    def negotiate(self, caps=None, major=0, minor=0):
+        caps = CAPS if caps is None else caps
+        text = json.dumps({"capabilities": caps}).encode() + b"\0"
+        data = self.call(VERSION, struct.pack("=HH", major, minor) + text)
+        rmajor, rminor = struct.unpack("=HH", data[:4])
+        assert (rmajor, rminor) <= (major, minor)
+        assert data[-1] == 0
+        self.caps = json.loads(data[4:-1])["capabilities"]
+
+    def dma_map(self, gpa, size, fd=None, offset=0, flags=3):
+        self.call(DMA_MAP, struct.pack("=IIQQQ", 32, flags, offset, gpa,
+                                       size), () if fd is None else (fd,))
+
+    def dma_unmap(self, gpa, size, flags=0):
+        return self.call(DMA_UNMAP, struct.pack("=IIQQ", 24, flags, gpa,
+                                                size))
+
+    def set_irqs(self, index, flags, start=0, count=1, data=b"", fds=()):
+        self.call(SET_IRQS, struct.pack("=IIIII", 20 + len(data), flags,
+                                        index, start, count) + data, fds)
+
+    def region_read(self, region, offset, count):
+        head = struct.pack("=QII", offset, region, count)
+        data = self.call(REGION_READ, head)
+        assert data[:16] == head
+        assert len(data) == 16 + count
+        return data[16:]
+
+    def region_write(self, region, offset, data, post=False):
+        payload = struct.pack("=QII", offset, region, len(data)) + data
+        if post:
+            self.raw(self.message(REGION_WRITE, payload, F_NO_REPLY))
+        else:
+            assert self.call(REGION_WRITE, payload) == payload[:16]
+
+    def get(self, reg):
+        return struct.unpack("<I", self.region_read(BAR0, reg, 4))[0]
+
+    def set(self, reg, value, post=False):
+        self.region_write(BAR0, reg, struct.pack("<I", value), post)
+
+
+CTRL, STATUS, ICR, ITR, ICS, IMS, IMC = 0, 8, 0xc0, 0xc4, 0xc8, 0xd0, 0xd8
+RCTL, TCTL = 0x100, 0x400
+RDBAL, RDLEN, RDH, RDT = 0x2800, 0x2808, 0x2810, 0x2818
+TDBAL, TDLEN, TDH, TDT = 0x3800, 0x3808, 0x3810, 0x3818
+RAL0, RAH0 = 0x5400, 0x5404
+ICR_TXDW, ICR_RXT0 = 1 << 0, 1 << 7
+
+
+class Driver(Client):
+    """A client with guest memory, and a driver for the adapter."""
+
+    SIZE = 1 << 20
+    SLOTS = 32
+    TXRING, RXRING, TXBUF, RXBUF = 0x1000, 0x2000, 0x10000, 0x40000
+
+    def __init__(self, path, gpa=0x100000):
+        Client.__init__(self, path)
+        self.gpa = gpa
+        self.mac = b"\2" + path.encode()[:5]
+        self.fd = memory(self.SIZE)
+        self.ram = mmap.mmap(self.fd, self.SIZE)
+        self.dma_map(gpa, self.SIZE, self.fd)
+        self.start()
+
+    def close(self):
+        Client.close(self)
+        with contextlib.suppress(OSError):
+            os.close(self.fd)
+
+    def start(self):
+        """Bus mastering, rings, everything on, promiscuous."""
+        self.region_write(CONFIG, 4, struct.pack("<H", 7))
+        for i in range(self.SLOTS):
+            struct.pack_into("<QQ", self.ram, self.RXRING + 16 * i,
+                             self.gpa + self.RXBUF + 2048 * i, 0)
+            struct.pack_into("<QQ", self.ram, self.TXRING + 16 * i, 0, 0)
+        for base, length, ring in ((TDBAL, TDLEN, self.TXRING),
+                                   (RDBAL, RDLEN, self.RXRING)):
+            self.set(base, (self.gpa + ring) & 0xffffffff)
+            self.set(base + 4, (self.gpa + ring) >> 32)
+            self.set(length, 16 * self.SLOTS)
+        self.tail = self.next_rx = 0
+        self.set(CTRL, 0x40)            # SLU: link up
+        self.set(TDT, 0)
+        self.set(RDT, self.SLOTS - 1)
+        self.set(TCTL, 0x0a)            # EN, PSP
+        self.set(RCTL, 0x0400801a)      # EN, UPE, MPE, BAM, SECRC
+
+    def queue(self, frame):
+        """Put a frame into the TX ring; TDT is left alone."""
+        buf = self.TXBUF + 2048 * self.tail
+        self.ram[buf:buf + len(frame)] = frame
+        struct.pack_into("<QHBBBBH", self.ram, self.TXRING + 16 * self.tail,
+                         self.gpa + buf, len(frame), 0, 0x0b, 0, 0, 0)
+        self.tail = (self.tail + 1) % self.SLOTS
+
+    def send(self, frame):
+        slot = self.tail
+        self.queue(frame)
+        self.set(TDT, self.tail, post=True)
+        until(lambda: self.ram[self.TXRING + 16 * slot + 12] & 1,
+              "TX write-back")
+
+    def frame(self):
+        """The next frame received, or None."""
+        at = self.RXRING + 16 * self.next_rx
+        _, length, _, status, errors, _ = struct.unpack_from(
+            "<QHHBBH", self.ram, at)
+        if not status & 1:
+            return None
+        assert status & 2 and not errors, "one whole frame"
+        buf = self.RXBUF + 2048 * self.next_rx
+        data = bytes(self.ram[buf:buf + length])
+        self.ram[at + 12] = 0
+        self.set(RDT, self.next_rx)
+        self.next_rx = (self.next_rx + 1) % self.SLOTS
+        return data
+
+    def receive(self):
+        return until(self.frame, "a frame received")
+
+
+def ethernet(dst, src, payload):
+    """A frame of at least the least length."""
+    return (dst + src + b"\x88\xb5" + payload).ljust(60, b"\0")
+
+
+def exchange(a, b, n=[0]):
+    """A frame from each of two drivers reaches the other.  Frames that are for
+    neither, which a third has sent, are skipped."""
+    for src, dst in ((a, b), (b, a)):
+        n[0] += 1
+        frame = ethernet(dst.mac, src.mac, b"frame %d" % n[0])
+        src.send(frame)
+        got = dst.receive()
+        while got[:6] != dst.mac:
+            got = dst.receive()
+        assert got == frame, (got, frame)
+
+
+class Valed:
+    """A valed with one VM for each name, in the current directory."""
+
+    def __init__(self, names, options=None, args=()):
+        options = options or {}
+        self.names = names
+        self.paths = [n + ".sock" for n in names]
+        argv = [os.environ["VALED"]] + list(args)
+        for slot, name in enumerate(names, 1):
+            argv += ["-s", "%d,e1000,vale0:%s,path=%s.sock%s" % (
+                slot, name, name, options.get(name, ""))]
+        self.out = open("valed.out", "w+")
+        self.err = open("valed.err", "w+")
+        self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
+                                     stdout=self.out, stderr=self.err)
+        atexit.register(self.proc.kill)
+        for path in self.paths:
+            until(lambda: self.connects(path), "socket " + path)
+
+    def connects(self, path):
+        assert self.proc.poll() is None, self.messages()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            with contextlib.suppress(FileNotFoundError,
+                                     ConnectionRefusedError):
+                s.connect(path)
+                return True
+        return False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            print(self.messages())
+            self.proc.kill()
+            self.proc.wait()
+            return
+        assert self.proc.poll() is None, "valed has ended by itself"
+        self.proc.terminate()
+        assert self.proc.wait(DEADLINE) == 0
+        for path in self.paths:
+            assert not os.path.lexists(path), path + " was left behind"
+
+    def messages(self):
+        with open("valed.err") as f:
+            return f.read()
+
+    def counters(self, name):
+        """All counters of a VM, by name."""
+        with open("valed.out") as f:
+            f.seek(0, os.SEEK_END)
+            text = ""
+            last = "%s port_rx_drop_full " % self.names[-1]
+            self.proc.send_signal(signal.SIGUSR1)
+
+            def complete():
+                nonlocal text
+                text += f.read()
+                return last in text and text.endswith("\n")
+            until(complete, "counters")
+        result = {}
+        for line in text.splitlines():
+            vm, counter, value = line.split()
+            if vm == name:
+                result[counter] = int(value)
+        return result
+
+    def descriptors(self):
+        return len(os.listdir("/proc/%d/fd" % self.proc.pid))
+
+    def mappings(self):
+        with open("/proc/%d/maps" % self.proc.pid) as f:
+            return sum("memfd:guest" in line for line in f)
+
+    def idle(self, name):
+        """Wait until a VM has no client, and nothing of the last one."""
+        def gone():
+            c = self.counters(name)
+            return c["connects"] == c["disconnects"]
+        until(gone, name + " to be free")
+
+
+def main(cases):
+    """Run the case that is the first argument."""
+    import sys
+    cases[sys.argv[1]]()

@@ -37,7 +37,8 @@ irq_drop(int *fd)
 
 /*
  * Put an event into the client's descriptor.  That one may be full or bad;
- * then the event is the client's to miss.
+ * then the event is the client's to miss.  It does not block, for irq_take()
+ * saw to that; a client that changes it back and fills it stops its own VM.
  */
 static void
 irq_signal(struct vfu_irq *irq, int fd)

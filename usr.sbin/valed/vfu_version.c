@@ -233,14 +233,38 @@ version_offered(const uint8_t *data, size_t len, unsigned int *offered)
 	return (json_object(&j, 0, offered) && j.p == j.end);
 }
 
+/* Our values of the capabilities offered, as JSON.  Returns the length. */
+static size_t
+version_answer(unsigned int offered, char *text, size_t size)
+{
+	const char *sep;
+	unsigned int i;
+	size_t n;
+
+	n = snprintf(text, size, "{\"capabilities\":{");
+	sep = "";
+	for (i = 0; i < nitems(caps); i++) {
+		if ((offered & caps[i].bit) == 0)
+			continue;
+		n += snprintf(text + n, size - n, "%s\"%s\":", sep,
+		    caps[i].name);
+		if (caps[i].number != 0)
+			n += snprintf(text + n, size - n, "%u",
+			    caps[i].number);
+		else
+			n += snprintf(text + n, size - n, "true");
+		sep = ",";
+	}
+	n += snprintf(text + n, size - n, "}}");
+	return (n);
+}
+
 int
 vfu_version(struct vm *vm __unused, struct vfu_request *req)
 {
 	struct vfio_user_version version;
-	unsigned int i, offered;
-	const char *sep;
-	size_t room;
-	char *p;
+	unsigned int offered;
+	char *text;
 
 	if (req->len < sizeof(version))
 		return (EINVAL);
@@ -253,21 +277,9 @@ vfu_version(struct vm *vm __unused, struct vfu_request *req)
 
 	version.minor = VFIO_USER_MINOR;
 	memcpy(req->reply, &version, sizeof(version));
-	p = (char *)req->reply + sizeof(version);
-	room = VFU_XFER_MAX;
-	p += snprintf(p, room, "{\"capabilities\":{");
-	sep = "";
-	for (i = 0; i < nitems(caps); i++) {
-		if ((offered & caps[i].bit) == 0)
-			continue;
-		if (caps[i].number != 0)
-			p += sprintf(p, "%s\"%s\":%u", sep, caps[i].name,
-			    caps[i].number);
-		else
-			p += sprintf(p, "%s\"%s\":true", sep, caps[i].name);
-		sep = ",";
-	}
-	p += sprintf(p, "}}") + 1;
-	req->reply_len = (uint8_t *)p - req->reply;
+	text = (char *)req->reply + sizeof(version);
+	/* A fraction of the room there is; the NUL is part of it. */
+	req->reply_len = sizeof(version) +
+	    version_answer(offered, text, VFU_XFER_MAX) + 1;
 	return (0);
 }

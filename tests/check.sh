@@ -76,7 +76,7 @@ ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
 UBSAN_OPTIONS=print_stacktrace=1 \
     kyua_run "$top/build-san"
 
-for page in $(git ls-files '*.[1-9]' 2>/dev/null || find . -name '*.[1-9]'); do
+for page in $(find share usr.sbin lib sys -name '*.[1-9]'); do
 	one mandoc -Tlint -Wwarning "$page"
 done
 

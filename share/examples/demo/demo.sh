@@ -17,8 +17,9 @@
 #			is told to ask for it
 #	driver		what Linux's driver sets by itself
 #
-# and each setting with three workloads: ping; pktgen, which sends 60-byte UDP
-# frames from both guests at once, as fast as they can; and one TCP stream.
+# and each setting with four workloads: ping; pktgen, which sends 60-byte UDP
+# frames as fast as it can, in one guest and then in both at once; and one TCP
+# stream.
 #
 # Everything is left in demo/ under objtop: results.tsv, demo.svg, demo.png, and
 # the guests' consoles.
@@ -29,7 +30,7 @@ OBJTOP=$1
 here=$(cd "$(dirname "$0")" && pwd)
 . "$OBJTOP/tests/guest/guest.subr"
 
-UDP_SECONDS=4
+UDP_SECONDS=3
 TCP_SECONDS=3
 MAC1=52:54:00:82:54:01
 MAC2=52:54:00:82:54:02
@@ -68,28 +69,43 @@ measure_ping()
 	progress "ping: $rtt us"
 }
 
-# Sets kpps, the frames that arrived in a second, both ways together; fpi,
-# frames sent and received for one interrupt; and epf, register accesses (exits)
-# for one frame.
-measure_udp()
+# udp FROM...: the named guests send to their peers at once, as fast as they
+# can.  Sets kpps, the frames that arrived in a second, and fpi, the frames sent
+# and received for one interrupt; both guests counted together.
+udp()
 {
-	vm vm1 "pktgen_setup $MAC2 10.0.0.2 60; pktgen_start" &&
-	    vm vm2 "pktgen_setup $MAC1 10.0.0.1 60; pktgen_start" ||
-	    fail "pktgen does not start"
+	local from second
+
+	for from; do
+		vm "$from" pktgen_start || fail "pktgen does not start"
+	done
 	sleep 1
 	exits_before
-	vm vm1 "sample $UDP_SECONDS" > vm1.sample & first=$!
-	vm vm2 "sample $UDP_SECONDS" > vm2.sample
-	wait $first
+	vm vm2 "sample $UDP_SECONDS" > vm2.sample & second=$!
+	vm vm1 "sample $UDP_SECONDS" > vm1.sample
+	wait $second
 	exits_after
-	vm vm1 pktgen_stop
-	vm vm2 pktgen_stop
+	for from; do
+		vm "$from" pktgen_stop
+	done
 	set -- $(cat vm1.sample vm2.sample | awk '
 	    $1 > 0 { pps += $3 / $1; frames += $2 + $3; interrupts += $4 }
 	    END { printf "%.1f %.1f\n", pps,
 		frames / (interrupts ? interrupts : 1) }')
 	kpps=$1
 	fpi=$2
+}
+
+measure_udp()
+{
+	vm vm1 "pktgen_setup $MAC2 10.0.0.2 60" &&
+	    vm vm2 "pktgen_setup $MAC1 10.0.0.1 60" ||
+	    fail "pktgen is not to be had"
+	udp vm1
+	kpps_one=$kpps
+	fpi_one=$fpi
+	progress "UDP, one way: $kpps Kpps, $fpi frames an interrupt"
+	udp vm1 vm2
 	progress "UDP, both ways: $kpps Kpps, $fpi frames an interrupt," \
 	    "$epf exits a frame"
 }
@@ -103,13 +119,12 @@ measure_tcp()
 	progress "TCP: $mbps Mbit/s"
 }
 
-# valed counts exits and frames.
-valed_sum()
+# Register accesses and frames of vm1's adapter, as valed counts them.
+valed_exits()
 {
 	valed_counters
-	awk '$2 ~ /^reg_/ { e += $3 }
-	    $2 ~ /^[tr]x_frames$/ { f += $3 }
-	    END { print e + 0, f + 0 }' valed.counters
+	echo $(counter vm1 reg_reads reg_writes) \
+	    $(counter vm1 tx_frames rx_frames)
 }
 
 # QEMU does not count, but can trace register accesses.  A short trace is
@@ -120,17 +135,19 @@ trace()
 	echo "trace-event memory_region_ops_* $1" > vm1.mon.in
 }
 
+# exits_before, exits_after: set epf, the register accesses (exits) of vm1's
+# driver for one frame between the two.
 exits_before()
 {
 	if [ "$kind" = valed ]; then
-		sum_before=$(valed_sum)
+		before=$(valed_exits)
 	fi
 }
 
 exits_after()
 {
 	if [ "$kind" = valed ]; then
-		set -- $sum_before $(valed_sum)
+		set -- $before $(valed_exits)
 		epf=$(awk "BEGIN { printf \"%.2f\", ($3 - $1) / ($4 - $2) }")
 		return
 	fi
@@ -153,8 +170,9 @@ run()
 	measure_ping
 	measure_udp
 	measure_tcp
-	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kind" "$setting" "$kpps" \
-	    "$mbps" "$fpi" "$epf" "$rtt" >> results.tsv
+	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kind" "$setting" \
+	    "$kpps_one" "$kpps" "$fpi_one" "$fpi" "$epf" "$mbps" "$rtt" \
+	    >> results.tsv
 }
 
 # pair_valed [option]: two guests on a new valed.

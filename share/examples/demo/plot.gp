@@ -2,7 +2,7 @@
 #
 # Copyright (c) 2026 The bhyve-vale authors
 
-# The demo's results as four charts: demo.svg and demo.png from results.tsv.
+# The demo's results as charts: demo.svg and demo.png from results.tsv.
 
 set datafile separator "\t"
 set style data histograms
@@ -22,23 +22,27 @@ grey = "#999999"
 
 do for [out in "svg png"] {
 	if (out eq "svg") {
-		set terminal svg size 900,640 font "sans,12" background "white"
+		set terminal svg size 900,900 font "sans,12" background "white"
 	} else {
-		set terminal png size 900,640
+		set terminal png size 900,900
 	}
 	set output "demo.".out
-	set multiplot layout 2,2 title "Two Linux guests: 82545EM of valed with VALE, and QEMU's own"
-	set key top right
-	set title "UDP, 60 bytes, both ways: Kpps"
+	set multiplot layout 3,2 title "Two Linux guests: 82545EM of valed with VALE, and QEMU's own"
+	set key top left
+	set title "UDP, 60 bytes, one way: Kpps"
 	plot valed using 3:xtic(2) title "valed" lc rgb blue, \
 	    qemu using 3 title "QEMU" lc rgb grey
 	set key off
-	set title "TCP: Mbit/s"
+	set title "UDP, 60 bytes, both ways: Kpps"
 	plot valed using 4:xtic(2) lc rgb blue, qemu using 4 lc rgb grey
-	set title "Frames for one interrupt"
+	set title "Frames for one interrupt, one way"
 	plot valed using 5:xtic(2) lc rgb blue, qemu using 5 lc rgb grey
-	set title "Ping: microseconds"
+	set title "Exits for one frame"
 	plot valed using 7:xtic(2) lc rgb blue, qemu using 7 lc rgb grey
+	set title "TCP: Mbit/s"
+	plot valed using 8:xtic(2) lc rgb blue, qemu using 8 lc rgb grey
+	set title "Ping: microseconds"
+	plot valed using 9:xtic(2) lc rgb blue, qemu using 9 lc rgb grey
 	unset multiplot
 	unset output
 }

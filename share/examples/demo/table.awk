@@ -7,15 +7,19 @@
 BEGIN {
 	FS = "\t"
 	print ""
-	print "                     UDP, 60 bytes, both ways      TCP      ping"
-	print "                    Kpps  frames/    exits/     Mbit/s   us there"
-	print "                          interrupt  frame               and back"
+	print "                 UDP, 60 bytes,  frames for one  exits   TCP    ping,"
+	print "                      Kpps         interrupt     for a  Mbit/s  there"
+	print "                   one    both     one    both   frame            and"
+	print "                   way    ways     way    ways              back, us"
 }
 
 {
-	printf "%-6s %-8s %9.1f %9.1f %9.2f %9d %9d\n", $1, $2, $3, $5, $6, $4, $7
-	kpps[$1, $2] = $3
-	fpi[$1, $2] = $5
+	printf "%-6s %-8s %7.1f %7.1f %7.1f %7.1f %7.2f %7d %7d\n", \
+	    $1, $2, $3, $4, $5, $6, $7, $8, $9
+	one[$1, $2] = $3
+	both[$1, $2] = $4
+	fpi_one[$1, $2] = $5
+	fpi_both[$1, $2] = $6
 }
 
 function ratio(a, b)
@@ -23,16 +27,26 @@ function ratio(a, b)
 	return b > 0 ? a / b : 0
 }
 
+# line(WHAT, A, B, X, Y): A[X] / A[Y] one way, and B[X] / B[Y] both ways.
+function line(what, a, b, x, y)
+{
+	printf "  %-48s x%.2f one way, x%.2f both ways\n", what, \
+	    ratio(a[x], a[y]), ratio(b[x], b[y])
+}
+
 END {
+	v = "valed" SUBSEP
+	q = "qemu" SUBSEP
 	print ""
-	printf "itr=250 against itr=0, both on valed: interrupts for a frame " \
-	    "1/%.1f, frames a second x%.2f\n", \
-	    ratio(fpi["valed", "itr=250"], fpi["valed", "itr=0"]), \
-	    ratio(kpps["valed", "itr=250"], kpps["valed", "itr=0"])
-	printf "valed against QEMU's own, frames a second: x%.2f at itr=250, " \
-	    "x%.2f at itr=0, x%.2f at the driver's setting\n", \
-	    ratio(kpps["valed", "itr=250"], kpps["qemu", "itr=250"]), \
-	    ratio(kpps["valed", "itr=0"], kpps["qemu", "itr=0"]), \
-	    ratio(kpps["valed", "driver"], kpps["qemu", "driver"])
-	printf "valed uses %.1f MB beside the guests' memory\n", memory
+	print "valed, itr=250 against itr=0:"
+	line("frames a second", one, both, v "itr=250", v "itr=0")
+	line("frames for one interrupt", fpi_one, fpi_both, v "itr=250", \
+	    v "itr=0")
+	print "valed against QEMU's own adapter, frames a second:"
+	line("both with itr=250", one, both, v "itr=250", q "itr=250")
+	line("both with the driver's moderation", one, both, v "driver", \
+	    q "driver")
+	line("both with none", one, both, v "itr=0", q "itr=0")
+	print ""
+	printf "valed uses %.1f MB beside the guests' own memory.\n", memory
 }

@@ -36,6 +36,7 @@
 #define	NVM_MAC		0x00	/* to 0x02 */
 #define	NVM_COMPAT	0x03
 #define	 NVM_COMPAT_SERVER	0x0400
+#define	NVM_VERSION	0x05	/* of the image; 0: it has none to tell */
 #define	NVM_PBA		0x08	/* and 0x09: part number of the board */
 #define	NVM_INIT1	0x0a
 #define	 NVM_INIT1_IDS		0x0003	/* the four words below count */
@@ -178,6 +179,7 @@ nvm_fill(struct e82545_nvm *nvm, const uint8_t mac[6])
 	for (i = 0; i < 3; i++)
 		nvm->words[NVM_MAC + i] = mac[2 * i] | mac[2 * i + 1] << 8;
 	nvm->words[NVM_COMPAT] = NVM_COMPAT_SERVER;
+	nvm->words[NVM_VERSION] = 0;
 	nvm->words[NVM_PBA] = 0;
 	nvm->words[NVM_PBA + 1] = 0;
 	nvm->words[NVM_INIT1] = NVM_INIT1_VALID | NVM_INIT1_FD |

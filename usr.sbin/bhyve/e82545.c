@@ -262,6 +262,17 @@ ring_mtx(struct e82545 *dev, const struct reg *r)
 	}
 }
 
+/* The station address comes from the EEPROM.  reg_mtx held. */
+static void
+load_address(struct e82545 *dev)
+{
+
+	e82545_reg_set(dev, E82545_RAL(0), e82545_nvm_word(dev, 0) |
+	    (uint32_t)e82545_nvm_word(dev, 1) << 16);
+	e82545_reg_set(dev, E82545_RAH(0), e82545_nvm_word(dev, 2) |
+	    E82545_RAH_AV);
+}
+
 /*
  * Reset, chapter 14: registers, rings, PHY and interrupts as they are after
  * power-up, and the station address from the EEPROM.  All locks held.
@@ -277,10 +288,7 @@ reset_locked(struct e82545 *dev)
 			e82545_reg_set(dev, r->off + i * r->stride, r->reset);
 	e82545_stat_reset(dev);
 	dev->wake_tx = dev->wake_rx = false;
-	e82545_reg_set(dev, E82545_RAL(0), e82545_nvm_word(dev, 0) |
-	    (uint32_t)e82545_nvm_word(dev, 1) << 16);
-	e82545_reg_set(dev, E82545_RAH(0), e82545_nvm_word(dev, 2) |
-	    E82545_RAH_AV);
+	load_address(dev);
 	e82545_intr_reset(dev);
 	e82545_nvm_reset(dev);
 	e82545_txq_reset(dev);
@@ -328,12 +336,8 @@ static void
 ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 
-	if ((value & E82545_CTRL_EXT_EE_RST) != 0) {
-		e82545_reg_set(dev, E82545_RAL(0), e82545_nvm_word(dev, 0) |
-		    (uint32_t)e82545_nvm_word(dev, 1) << 16);
-		e82545_reg_set(dev, E82545_RAH(0), e82545_nvm_word(dev, 2) |
-		    E82545_RAH_AV);
-	}
+	if ((value & E82545_CTRL_EXT_EE_RST) != 0)
+		load_address(dev);
 	e82545_reg_set(dev, off, value &
 	    ~(E82545_CTRL_EXT_ASDCHK | E82545_CTRL_EXT_EE_RST));
 }

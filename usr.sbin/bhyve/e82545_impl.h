@@ -108,11 +108,13 @@ struct e82545_txctx {
 	uint32_t		cmd;	/* E82545_TXD_TUCMD_* */
 };
 
+#define	E82545_NSIZES	6		/* that frames are counted by */
+
 /* Frames of a batch, for the statistics registers. */
 struct e82545_tally {
 	uint32_t	frames, broadcast, multicast;
 	uint64_t	bytes;		/* with FCS */
-	uint32_t	size[6];	/* as PRC64 to PRC1522 */
+	uint32_t	size[E82545_NSIZES];	/* as PRC64 to PRC1522 */
 };
 
 /* Count a frame to `dst', `len' bytes with FCS. */
@@ -132,7 +134,7 @@ e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len)
 			t->multicast++;
 	}
 	i = len <= 64 ? 0 : 26 - __builtin_clz(len);
-	t->size[i < 5 ? i : 5]++;
+	t->size[i < E82545_NSIZES ? i : E82545_NSIZES - 1]++;
 }
 
 struct e82545_txq;			/* e82545_tx.c */
@@ -208,10 +210,10 @@ e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
 void	e82545_stat(struct e82545 *dev, uint32_t off, uint64_t n);
 void	e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n);
 
-/* The register bank that counts frames by size: PRC64... or PTC64....
-   `first' is its first offset, `len' includes the FCS. */
-void	e82545_stat_size(struct e82545 *dev, uint32_t first, size_t len,
-	    uint64_t n);
+/* Add to the six registers that count frames by size, of which `first' is the
+   first: PRC64 or PTC64. */
+void	e82545_stat_sizes(struct e82545 *dev, uint32_t first,
+	    const struct e82545_tally *t);
 
 /* Device reset. */
 void	e82545_stat_reset(struct e82545 *dev);

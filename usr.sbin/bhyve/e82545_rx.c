@@ -521,9 +521,7 @@ rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 static void
 rx_stats(struct e82545 *dev, const struct rx_batch *b)
 {
-	static const uint16_t sizes[6] = { 64, 127, 255, 511, 1023, 1522 };
 	const struct e82545_tally *t = &b->tally;
-	int i;
 
 	e82545_stat(dev, E82545_TPR, b->total);
 	e82545_stat64(dev, E82545_TORL, b->total_bytes);
@@ -532,10 +530,7 @@ rx_stats(struct e82545 *dev, const struct rx_batch *b)
 	e82545_stat64(dev, E82545_GORCL, t->bytes);
 	e82545_stat(dev, E82545_BPRC, t->broadcast);
 	e82545_stat(dev, E82545_MPRC, t->multicast);
-	for (i = 0; i < 6; i++)
-		if (t->size[i] != 0)
-			e82545_stat_size(dev, E82545_PRC64, sizes[i],
-			    t->size[i]);
+	e82545_stat_sizes(dev, E82545_PRC64, t);
 }
 
 /* RXDMT0 when the room comes down to a half, quarter or eighth of the ring:

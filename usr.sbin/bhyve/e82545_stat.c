@@ -60,15 +60,14 @@ e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n)
 }
 
 void
-e82545_stat_size(struct e82545 *dev, uint32_t first, size_t len, uint64_t n)
+e82545_stat_sizes(struct e82545 *dev, uint32_t first,
+    const struct e82545_tally *t)
 {
-	static const size_t limit[] = { 64, 127, 255, 511, 1023 };
-	unsigned int i;
+	int i;
 
-	for (i = 0; i < sizeof(limit) / sizeof(limit[0]); i++)
-		if (len <= limit[i])
-			break;
-	e82545_stat(dev, first + 4 * i, n);
+	for (i = 0; i < E82545_NSIZES; i++)
+		if (t->size[i] != 0)
+			e82545_stat(dev, first + 4 * i, t->size[i]);
 }
 
 uint32_t

@@ -571,9 +571,7 @@ tx_run(struct e82545 *dev, struct tx_batch *b)
 static void
 tx_stats(struct e82545 *dev, const struct tx_batch *b)
 {
-	static const uint16_t sizes[6] = { 64, 127, 255, 511, 1023, 1522 };
 	const struct e82545_tally *t = &b->tally;
-	int i;
 
 	e82545_stat(dev, E82545_GPTC, t->frames);
 	e82545_stat(dev, E82545_TPT, t->frames);
@@ -581,10 +579,7 @@ tx_stats(struct e82545 *dev, const struct tx_batch *b)
 	e82545_stat64(dev, E82545_TOTL, t->bytes);
 	e82545_stat(dev, E82545_BPTC, t->broadcast);
 	e82545_stat(dev, E82545_MPTC, t->multicast);
-	for (i = 0; i < 6; i++)
-		if (t->size[i] != 0)
-			e82545_stat_size(dev, E82545_PTC64, sizes[i],
-			    t->size[i]);
+	e82545_stat_sizes(dev, E82545_PTC64, t);
 	e82545_stat(dev, E82545_TSCTC, b->ntso);
 	e82545_stat(dev, E82545_TSCTFC, b->ntsofail);
 }

@@ -542,14 +542,20 @@ ATF_TC_BODY(statistics_size, tc __unused)
 		{ 255, 2 }, { 256, 3 }, { 511, 3 }, { 512, 4 }, { 1023, 4 },
 		{ 1024, 5 }, { 1522, 5 }, { 16114, 5 }
 	};
+	struct e82545_tally two, three;
 	struct host *h;
 	unsigned int i, j;
 
 	h = host_create(HOST_RAM);
 	for (i = 0; i < nitems(sizes); i++) {
+		memset(&two, 0, sizeof(two));
+		e82545_tally(&two, host_mac, sizes[i].len);
+		e82545_tally(&two, host_mac, sizes[i].len);
+		three = two;
+		e82545_tally(&three, host_mac, sizes[i].len);
 		pthread_mutex_lock(&h->dev->reg_mtx);
-		e82545_stat_size(h->dev, E82545_PRC64, sizes[i].len, 2);
-		e82545_stat_size(h->dev, E82545_PTC64, sizes[i].len, 3);
+		e82545_stat_sizes(h->dev, E82545_PRC64, &two);
+		e82545_stat_sizes(h->dev, E82545_PTC64, &three);
 		pthread_mutex_unlock(&h->dev->reg_mtx);
 		for (j = 0; j < 6; j++) {
 			ATF_CHECK_EQ(sizes[i].n == j ? 2 : 0,

@@ -11,17 +11,11 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
-#include <atf-c.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "e82545_check.h"
 #include "e82545_impl.h"
-#include "e82545_packet.h"
-
-#define	TEST(name, descr)						\
-	ATF_TC(name);							\
-	ATF_TC_HEAD(name, tc) { atf_tc_set_md_var(tc, "descr", descr); } \
-	ATF_TC_BODY(name, tc)
 
 static uint16_t
 model_sum(const void *data, size_t len)
@@ -54,11 +48,9 @@ TEST(vectors, "Checksums known from RFCs and real packets")
 TEST(lengths, "Every length and alignment up to 200 bytes, and a long one")
 {
 	static uint8_t buf[65536];
-	uint32_t seed = 1;
-	size_t i, len, off;
+	size_t len, off;
 
-	for (i = 0; i < sizeof(buf); i++)
-		buf[i] = packet_random(&seed);
+	packet_fill(buf, sizeof(buf), 1);
 	for (off = 0; off < 9; off++)
 		for (len = 0; len <= 200; len++)
 			ATF_REQUIRE_EQ_MSG(packet_sum(buf + off, len),

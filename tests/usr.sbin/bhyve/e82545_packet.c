@@ -191,3 +191,12 @@ packet_random(uint32_t *seed)
 	*seed ^= *seed << 5;
 	return (*seed);
 }
+
+void
+packet_fill(uint8_t *buf, size_t len, uint32_t seed)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		buf[i] = packet_random(&seed);
+}

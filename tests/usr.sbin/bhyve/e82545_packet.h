@@ -57,5 +57,7 @@ uint16_t packet_sum(const uint8_t *data, size_t len);
 
 /* A sequence of numbers, the same each time for the same seed (not 0). */
 uint32_t packet_random(uint32_t *seed);
+/* Fill memory with such a sequence. */
+void	packet_fill(uint8_t *buf, size_t len, uint32_t seed);
 
 #endif /* !_E82545_PACKET_H_ */

@@ -6,160 +6,22 @@
 
 /*
  * The register file of the 82545EM, through its BARs: reset values, writable
- * bits, what reading and writing do besides, access rules, device reset.
+ * bits, what reading and writing do besides, access rules.
  */
 
 #include <sys/param.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <atf-c.h>
-
-#include "e82545_host.h"
+#include "e82545_check.h"
 #include "e82545_impl.h"
-
-#define	ALL	0xffffffff
-
-/*
- * Offset, elements, bytes between them, value after reset, bits that can be
- * written: 8254x SDM table 13-2 and chapter 13.  By number, so that a slip in
- * e82545_reg.h shows.  Registers with effects of their own are told apart.
- */
-enum kind {
-	RW,		/* kept under the mask */
-	RO,		/* ignores writes */
-	RC,		/* statistics */
-	FX,		/* writing has effects: tested elsewhere */
-};
-
-static const struct {
-	uint32_t	off;
-	uint16_t	count, stride;
-	const char	*name;
-	uint32_t	reset, mask;
-	enum kind	kind;
-} regs[] = {
-	{ 0x0000, 1, 4, "CTRL", 0x00000201, 0, FX },
-	{ 0x0004, 1, 4, "CTRL_DUP", 0x00000201, 0, FX },
-	{ 0x0008, 1, 4, "STATUS", 0x00000281, 0, RO },
-	{ 0x0010, 1, 4, "EECD", 0x00000110, 0, FX },
-	{ 0x0014, 1, 4, "EERD", 0, 0, FX },
-	{ 0x0018, 1, 4, "CTRL_EXT", 0, 0x00c28fff, RW },
-	{ 0x001c, 1, 4, "FLA", 0, 0x00000017, RW },
-	{ 0x0020, 1, 4, "MDIC", 0x10000000, 0, FX },
-	{ 0x0028, 1, 4, "FCAL", 0, ALL, RW },
-	{ 0x002c, 1, 4, "FCAH", 0, 0xffff, RW },
-	{ 0x0030, 1, 4, "FCT", 0, 0xffff, RW },
-	{ 0x0038, 1, 4, "VET", 0x8100, 0xffff, RW },
-	{ 0x00c0, 1, 4, "ICR", 0, 0, FX },
-	{ 0x00c4, 1, 4, "ITR", 0, 0xffff, RW },
-	{ 0x00c8, 1, 4, "ICS", 0, 0, FX },
-	{ 0x00d0, 1, 4, "IMS", 0, 0, FX },
-	{ 0x00d8, 1, 4, "IMC", 0, 0, FX },
-	{ 0x0100, 1, 4, "RCTL", 0, 0x06dfb3fe, RW },
-	{ 0x0170, 1, 4, "FCTTV", 0, 0xffff, RW },
-	{ 0x0178, 1, 4, "TXCW", 0, 0xc000ffff, RW },
-	{ 0x0180, 1, 4, "RXCW", 0, 0, RO },
-	{ 0x0400, 1, 4, "TCTL", 0, 0x03fffffa, RW },
-	{ 0x0410, 1, 4, "TIPG", 0, 0x3fffffff, RW },
-	{ 0x0458, 1, 4, "AIFS", 0, 0xffff, RW },
-	{ 0x0e00, 1, 4, "LEDCTL", 0x07068302, 0xcfcfcfef, RW },
-	{ 0x1000, 1, 4, "PBA", 0x00100030, 0, FX },
-	{ 0x2160, 1, 4, "FCRTL", 0, 0x8000fff8, RW },
-	{ 0x2168, 1, 4, "FCRTH", 0, 0xfff8, RW },
-	{ 0x2410, 5, 8, "RDFH..RDFPC", 0, 0x1fff, RW },
-	{ 0x2800, 1, 4, "RDBAL", 0, 0xfffffff0, RW },
-	{ 0x2804, 1, 4, "RDBAH", 0, ALL, RW },
-	{ 0x2808, 1, 4, "RDLEN", 0, 0x000fff80, RW },
-	{ 0x2810, 1, 4, "RDH", 0, 0xffff, RW },
-	{ 0x2818, 1, 4, "RDT", 0, 0xffff, RW },
-	{ 0x2820, 1, 4, "RDTR", 0, 0xffff, RW },
-	{ 0x2828, 1, 4, "RXDCTL", 0x00010000, 0x013f3f3f, RW },
-	{ 0x282c, 1, 4, "RADV", 0, 0xffff, RW },
-	{ 0x2c00, 1, 4, "RSRPD", 0, 0x0fff, RW },
-	{ 0x3000, 1, 4, "TXDMAC", 0, 1, RW },
-	{ 0x3410, 5, 8, "TDFH..TDFPC", 0, 0x1fff, RW },
-	{ 0x3800, 1, 4, "TDBAL", 0, 0xfffffff0, RW },
-	{ 0x3804, 1, 4, "TDBAH", 0, ALL, RW },
-	{ 0x3808, 1, 4, "TDLEN", 0, 0x000fff80, RW },
-	{ 0x3810, 1, 4, "TDH", 0, 0xffff, RW },
-	{ 0x3818, 1, 4, "TDT", 0, 0xffff, RW },
-	{ 0x3820, 1, 4, "TIDV", 0, 0xffff, RW },
-	{ 0x3828, 1, 4, "TXDCTL", 0, 0xff3f3f3f, RW },
-	{ 0x382c, 1, 4, "TADV", 0, 0xffff, RW },
-	{ 0x3830, 1, 4, "TSPMT", 0x01000400, ALL, RW },
-	{ 0x4000, 9, 4, "CRCERRS..LATECOL", 0, 0, RC },
-	{ 0x4028, 1, 4, "COLC", 0, 0, RC },
-	{ 0x4030, 5, 4, "DC..RLEC", 0, 0, RC },
-	{ 0x4048, 15, 4, "XONRXC..GPTC", 0, 0, RC },
-	{ 0x4088, 4, 4, "GORC, GOTC", 0, 0, RO },
-	{ 0x40a0, 8, 4, "RNBC..MGTPTC", 0, 0, RC },
-	{ 0x40c0, 4, 4, "TOR, TOT", 0, 0, RO },
-	{ 0x40d0, 12, 4, "TPR..TSCTFC", 0, 0, RC },
-	{ 0x5000, 1, 4, "RXCSUM", 0, 0x07ff, RW },
-	{ 0x5200, 128, 4, "MTA", 0, ALL, RW },
-	{ 0x5400, 1, 4, "RAL0", 0x12290c00, ALL, RW },
-	{ 0x5404, 1, 4, "RAH0", 0x80005634, 0x8003ffff, RW },
-	{ 0x5408, 15, 8, "RAL", 0, ALL, RW },
-	{ 0x540c, 15, 8, "RAH", 0, 0x8003ffff, RW },
-	{ 0x5600, 128, 4, "VFTA", 0, ALL, RW },
-	{ 0x5800, 1, 4, "WUC", 0, 0x0b, RW },
-	{ 0x5808, 1, 4, "WUFC", 0, 0x000f80ff, RW },
-	{ 0x5810, 1, 4, "WUS", 0, 0, RO },
-	{ 0x5820, 1, 4, "MANC", 0, ALL, RW },
-	{ 0x5838, 1, 4, "IPAV", 0, 0x0001000f, RW },
-	{ 0x5840, 4, 8, "IP4AT", 0, ALL, RW },
-	{ 0x5880, 4, 4, "IP6AT", 0, ALL, RW },
-	{ 0x5900, 1, 4, "WUPL", 0, 0, RO },
-	{ 0x5a00, 32, 4, "WUPM", 0, 0, RO },
-	{ 0x5f00, 4, 8, "FFLT", 0, 0x7f, RW },
-	{ 0x9000, 128, 8, "FFMT", 0, 0x0f, RW },
-	{ 0x9800, 128, 8, "FFVT", 0, ALL, RW },
-};
+#include "e82545_regs.h"
 
 static const uint32_t patterns[] = {
 	0x5a5a5a5a, 0xa5a5a5a5, 0x00000000, 0xffffffff
 };
 
-#define	FOREACH_REG(i, j, o)						\
-	for (i = 0; i < nitems(regs); i++)				\
-		for (j = 0; j < regs[i].count &&			\
-		    (o = regs[i].off + j * regs[i].stride, true); j++)
-
-static void
-check_reset_values(struct host *h)
-{
-	unsigned int i, j;
-	uint32_t o, v;
-
-	FOREACH_REG(i, j, o) {
-		v = host_rd(h, o);
-		ATF_CHECK_MSG(v == regs[i].reset, "%s[%u] (%#x): %#x, not %#x",
-		    regs[i].name, j, o, v, regs[i].reset);
-	}
-}
-
-/* Every kept register away from its reset value. */
-static void
-dirty(struct host *h)
-{
-	unsigned int i, j;
-	uint32_t o;
-
-	FOREACH_REG(i, j, o)
-		if (regs[i].kind == RW && o != E82545_RCTL &&
-		    o != E82545_TCTL)
-			host_wr(h, o, ~regs[i].reset);
-}
-
-ATF_TC(reset_values);
-ATF_TC_HEAD(reset_values, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Each register's value after power-up");
-}
-ATF_TC_BODY(reset_values, tc __unused)
+TEST(reset_values, "Each register's value after power-up")
 {
 	struct host *h;
 
@@ -168,13 +30,7 @@ ATF_TC_BODY(reset_values, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(writable_bits);
-ATF_TC_HEAD(writable_bits, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Each register keeps the bits it has, and no others");
-}
-ATF_TC_BODY(writable_bits, tc __unused)
+TEST(writable_bits, "Each register keeps the bits it has, and no others")
 {
 	struct host *h;
 	unsigned int i, j, k;
@@ -182,7 +38,7 @@ ATF_TC_BODY(writable_bits, tc __unused)
 
 	h = host_create(HOST_RAM);
 	FOREACH_REG(i, j, o) {
-		if (regs[i].kind == FX)
+		if (regs[i].kind == REG_FX)
 			continue;
 		for (k = 0; k < nitems(patterns); k++) {
 			host_wr(h, o, patterns[k]);
@@ -201,13 +57,7 @@ ATF_TC_BODY(writable_bits, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(nowhere);
-ATF_TC_HEAD(nowhere, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Offsets without a register read as 0 and ignore writes");
-}
-ATF_TC_BODY(nowhere, tc __unused)
+TEST(nowhere, "Offsets without a register read as 0 and ignore writes")
 {
 	static bool known[E82545_BAR_MEM_SIZE / 4];
 	struct host *h;
@@ -230,13 +80,7 @@ ATF_TC_BODY(nowhere, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(access_rules);
-ATF_TC_HEAD(access_rules, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Accesses of other sizes, odd offsets, beyond the BAR");
-}
-ATF_TC_BODY(access_rules, tc __unused)
+TEST(access_rules, "Accesses of other sizes, odd offsets, beyond the BAR")
 {
 	static const int sizes[] = { 1, 2, 3, 4, 5, 8, 16, 0, -1, -8 };
 	static const int bars[] = { -1, 0, 1, 2, 3, 6, 1000 };
@@ -290,29 +134,7 @@ ATF_TC_BODY(access_rules, tc __unused)
 	host_destroy(h);
 }
 
-static void
-io_wr(struct host *h, uint32_t off, uint32_t value)
-{
-
-	e82545_write(h->dev, E82545_BAR_IO, 0, 4, off);
-	e82545_write(h->dev, E82545_BAR_IO, 4, 4, value);
-}
-
-static uint32_t
-io_rd(struct host *h, uint32_t off)
-{
-
-	e82545_write(h->dev, E82545_BAR_IO, 0, 4, off);
-	return (e82545_read(h->dev, E82545_BAR_IO, 4, 4));
-}
-
-ATF_TC(io_bar);
-ATF_TC_HEAD(io_bar, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Every register through IOADDR and IODATA");
-}
-ATF_TC_BODY(io_bar, tc __unused)
+TEST(io_bar, "Every register through IOADDR and IODATA")
 {
 	static const uint32_t bad[] = {
 		1, 2, 3, 0x29, 0x20000, 0x20028, 0x80000, 0x80028, 0xfffffffc,
@@ -324,23 +146,23 @@ ATF_TC_BODY(io_bar, tc __unused)
 
 	h = host_create(HOST_RAM);
 	FOREACH_REG(i, j, o)
-		ATF_CHECK_EQ_MSG(regs[i].reset, io_rd(h, o), "%s",
+		ATF_CHECK_EQ_MSG(regs[i].reset, reg_io_rd(h, o), "%s",
 		    regs[i].name);
 	FOREACH_REG(i, j, o) {
-		if (regs[i].kind != RW)
+		if (regs[i].kind != REG_RW)
 			continue;
-		io_wr(h, o, 0x5a5a5a5a);
-		ATF_CHECK_EQ_MSG(host_rd(h, o), io_rd(h, o), "%s",
+		reg_io_wr(h, o, 0x5a5a5a5a);
+		ATF_CHECK_EQ_MSG(host_rd(h, o), reg_io_rd(h, o), "%s",
 		    regs[i].name);
 		ATF_CHECK_EQ_MSG(host_rd(h, o) & regs[i].mask,
 		    0x5a5a5a5a & regs[i].mask, "%s", regs[i].name);
-		io_wr(h, o, regs[i].reset);
+		reg_io_wr(h, o, regs[i].reset);
 	}
 	check_reset_values(h);
 
 	for (i = 0; i < nitems(bad); i++) {
-		io_wr(h, bad[i], 0);
-		ATF_CHECK_EQ_MSG(ALL, io_rd(h, bad[i]), "%#x", bad[i]);
+		reg_io_wr(h, bad[i], 0);
+		ATF_CHECK_EQ_MSG(ALL, reg_io_rd(h, bad[i]), "%#x", bad[i]);
 		ATF_CHECK_EQ(bad[i],
 		    e82545_read(h->dev, E82545_BAR_IO, 0, 4));
 	}
@@ -387,13 +209,7 @@ ethtool_set(struct host *h, uint32_t off, uint32_t mask, uint32_t write)
 	    "%#x: wrote %#x, read %#x", off, write & mask, v);
 }
 
-ATF_TC(ethtool);
-ATF_TC_HEAD(ethtool, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "What Linux's ethtool -t expects of registers");
-}
-ATF_TC_BODY(ethtool, tc __unused)
+TEST(ethtool, "What Linux's ethtool -t expects of registers")
 {
 	struct host *h;
 	uint32_t before;
@@ -438,143 +254,7 @@ ATF_TC_BODY(ethtool, tc __unused)
 	host_destroy(h);
 }
 
-static void
-count(struct host *h, uint32_t off, uint64_t n)
-{
-
-	pthread_mutex_lock(&h->dev->reg_mtx);
-	e82545_stat(h->dev, off, n);
-	pthread_mutex_unlock(&h->dev->reg_mtx);
-}
-
-static void
-count64(struct host *h, uint32_t off, uint64_t n)
-{
-
-	pthread_mutex_lock(&h->dev->reg_mtx);
-	e82545_stat64(h->dev, off, n);
-	pthread_mutex_unlock(&h->dev->reg_mtx);
-}
-
-ATF_TC(statistics);
-ATF_TC_HEAD(statistics, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Statistics add up, stick at all ones, and clear when read");
-}
-ATF_TC_BODY(statistics, tc __unused)
-{
-	struct host *h;
-	unsigned int i, j;
-	uint32_t o;
-
-	h = host_create(HOST_RAM);
-	FOREACH_REG(i, j, o) {
-		if (regs[i].kind != RC)
-			continue;
-		count(h, o, 3);
-		count(h, o, 4);
-		ATF_CHECK_EQ(7, host_rd(h, o));
-		ATF_CHECK_EQ(0, host_rd(h, o));
-		count(h, o, ALL);
-		count(h, o, 1);
-		ATF_CHECK_EQ(ALL, host_rd(h, o));
-		count(h, o, UINT64_MAX);
-		ATF_CHECK_EQ(ALL, host_rd(h, o));
-		ATF_CHECK_EQ(0, host_rd(h, o));
-		check_reset_values(h);
-	}
-	host_destroy(h);
-}
-
-ATF_TC(statistics64);
-ATF_TC_HEAD(statistics64, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Byte counts are cleared by reading the high half, and lose none");
-}
-ATF_TC_BODY(statistics64, tc __unused)
-{
-	static const uint32_t offs[] = { 0x4088, 0x4090, 0x40c0, 0x40c8 };
-	struct host *h;
-	unsigned int i;
-	uint32_t o;
-
-	h = host_create(HOST_RAM);
-	for (i = 0; i < nitems(offs); i++) {
-		o = offs[i];
-		count64(h, o, 0x1fffffff0);
-		count64(h, o, 0x20);
-		/* The low half may be read again. */
-		ATF_CHECK_EQ(0x10, host_rd(h, o));
-		ATF_CHECK_EQ(0x10, host_rd(h, o));
-		/* Comes between the halves, and would carry. */
-		count64(h, o, 0xfffffff5);
-		ATF_CHECK_EQ(0x2, host_rd(h, o + 4));
-		ATF_CHECK_EQ(0xfffffff5, host_rd(h, o));
-		ATF_CHECK_EQ(0, host_rd(h, o + 4));
-		/* The high half alone clears both. */
-		count64(h, o, 0x300000001);
-		ATF_CHECK_EQ(3, host_rd(h, o + 4));
-		ATF_CHECK_EQ(0, host_rd(h, o));
-		ATF_CHECK_EQ(0, host_rd(h, o + 4));
-		count64(h, o, UINT64_MAX);
-		count64(h, o, 5);
-		ATF_CHECK_EQ(UINT64_MAX, e82545_read(h->dev, 0, o, 8));
-		ATF_CHECK_EQ(0, e82545_read(h->dev, 0, o, 8));
-	}
-	check_reset_values(h);
-	host_destroy(h);
-}
-
-ATF_TC(statistics_size);
-ATF_TC_HEAD(statistics_size, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames are counted by their size");
-}
-ATF_TC_BODY(statistics_size, tc __unused)
-{
-	static const struct {
-		size_t		len;
-		unsigned int	n;
-	} sizes[] = {
-		{ 18, 0 }, { 64, 0 }, { 65, 1 }, { 127, 1 }, { 128, 2 },
-		{ 255, 2 }, { 256, 3 }, { 511, 3 }, { 512, 4 }, { 1023, 4 },
-		{ 1024, 5 }, { 1522, 5 }, { 16114, 5 }
-	};
-	struct e82545_tally two, three;
-	struct host *h;
-	unsigned int i, j;
-
-	h = host_create(HOST_RAM);
-	for (i = 0; i < nitems(sizes); i++) {
-		memset(&two, 0, sizeof(two));
-		e82545_tally(&two, host_mac, sizes[i].len);
-		e82545_tally(&two, host_mac, sizes[i].len);
-		three = two;
-		e82545_tally(&three, host_mac, sizes[i].len);
-		pthread_mutex_lock(&h->dev->reg_mtx);
-		e82545_stat_sizes(h->dev, E82545_PRC64, &two);
-		e82545_stat_sizes(h->dev, E82545_PTC64, &three);
-		pthread_mutex_unlock(&h->dev->reg_mtx);
-		for (j = 0; j < 6; j++) {
-			ATF_CHECK_EQ(sizes[i].n == j ? 2 : 0,
-			    host_rd(h, 0x405c + 4 * j));
-			ATF_CHECK_EQ(sizes[i].n == j ? 3 : 0,
-			    host_rd(h, 0x40d8 + 4 * j));
-		}
-	}
-	check_reset_values(h);
-	host_destroy(h);
-}
-
-ATF_TC(ctrl);
-ATF_TC_HEAD(ctrl, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "CTRL and its duplicate, CTRL_EXT's self-clearing bits, PBA");
-}
-ATF_TC_BODY(ctrl, tc __unused)
+TEST(ctrl, "CTRL and its duplicate, CTRL_EXT's self-clearing bits, PBA")
 {
 	struct host *h;
 
@@ -606,79 +286,7 @@ ATF_TC_BODY(ctrl, tc __unused)
 	host_destroy(h);
 }
 
-static void
-reset_by_ctrl(struct host *h)
-{
-
-	host_wr(h, 0x0000, E82545_CTRL_RST | E82545_CTRL_SLU);
-}
-
-static void
-reset_by_dup(struct host *h)
-{
-
-	host_wr(h, 0x0004, E82545_CTRL_RST);
-}
-
-/* As FreeBSD and Linux do for this adapter. */
-static void
-reset_by_io(struct host *h)
-{
-
-	io_wr(h, 0x0000, host_rd(h, 0x0000) | E82545_CTRL_RST);
-}
-
-static void
-reset_by_pci(struct host *h)
-{
-
-	e82545_reset(h->dev);
-}
-
-ATF_TC(reset);
-ATF_TC_HEAD(reset, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Every way to reset the device brings every register back");
-}
-ATF_TC_BODY(reset, tc __unused)
-{
-	static void (*const how[])(struct host *) = {
-		reset_by_ctrl, reset_by_dup, reset_by_io, reset_by_pci
-	};
-	struct host *h;
-	unsigned int i;
-
-	h = host_create(HOST_RAM);
-	for (i = 0; i < nitems(how); i++) {
-		dirty(h);
-		count(h, E82545_GPRC, 5);
-		count64(h, E82545_TOTL, 0x500000005);
-		host_rd(h, E82545_TOTL);
-		host_wr(h, E82545_CTRL, E82545_CTRL_SLU);
-		host_wr(h, E82545_IMS, ALL);
-		host_wr(h, E82545_ITR, 0);
-		host_wr(h, E82545_ICS, E82545_ICR_RXDMT0);
-		ATF_CHECK(host_line(h));
-		how[i](h);
-		ATF_CHECK(!host_line(h));
-		/* The low half read before counts no more. */
-		ATF_CHECK_EQ(0, host_rd(h, E82545_TOTH));
-		check_reset_values(h);
-		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_RESET));
-		/* No timer was left behind. */
-		ATF_CHECK_EQ(0, h->timer_ns);
-	}
-	host_destroy(h);
-}
-
-ATF_TC(link);
-ATF_TC_HEAD(link, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "STATUS.LU and LSC follow the cable, SLU and PHY_RST");
-}
-ATF_TC_BODY(link, tc __unused)
+TEST(link, "STATUS.LU and LSC follow the cable, SLU and PHY_RST")
 {
 	struct host *h;
 
@@ -729,13 +337,7 @@ ATF_TC_BODY(link, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(wakeups);
-ATF_TC_HEAD(wakeups, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Which writes ask the host for transmit and receive");
-}
-ATF_TC_BODY(wakeups, tc __unused)
+TEST(wakeups, "Which writes ask the host for transmit and receive")
 {
 	uint8_t frame[64];
 	struct host *h;
@@ -812,51 +414,7 @@ ATF_TC_BODY(wakeups, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(pause);
-ATF_TC_HEAD(pause, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "A paused adapter leaves guest memory alone until it resumes");
-}
-ATF_TC_BODY(pause, tc __unused)
-{
-	uint8_t frame[64];
-	struct host *h;
-	uint32_t n;
-
-	h = host_create(HOST_RAM);
-	host_up(h, 8, 8, 2048);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	e82545_pause(h->dev);
-	n = host_tx_frame(h, frame, sizeof(frame), 0);
-	host_tx_go(h);
-	host_inject(h, frame, sizeof(frame), 1);
-	host_run(h);
-	ATF_CHECK(!host_tx_done(h, n));
-	ATF_CHECK(!host_rx_done(h, 0));
-	ATF_CHECK_EQ(0, host_sent(h));
-	ATF_CHECK_EQ(1, host_rx_waiting(h));
-	/* Registers answer. */
-	ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
-
-	h->nkick = h->nready = 0;
-	e82545_resume(h->dev);
-	ATF_CHECK_EQ(1, h->nkick);
-	ATF_CHECK_EQ(1, h->nready);
-	host_run(h);
-	ATF_CHECK(host_tx_done(h, n));
-	ATF_CHECK(host_rx_done(h, 0));
-	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
-	host_destroy(h);
-}
-
-ATF_TC(create);
-ATF_TC_HEAD(create, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Bad configurations; counters' names");
-}
-ATF_TC_BODY(create, tc __unused)
+TEST(create, "Bad configurations; counters' names")
 {
 	struct e82545_config config = { .ec_mac = { 2, 0, 0, 0, 0, 1 } };
 	struct e82545 *dev;
@@ -895,202 +453,6 @@ ATF_TC_BODY(create, tc __unused)
 	host_destroy(h);
 }
 
-/*
- * What must not return while a batch is in progress, as the guest or the host
- * takes the memory back then.  The batch is stopped in its middle until the
- * other thread had time to get ahead of it, if it can.
- */
-static struct barrier {
-	pthread_mutex_t	mtx;
-	pthread_cond_t	cv;
-	bool		in_batch;
-} barrier = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false };
-
-static void
-stop_in_batch(struct host *h __unused)
-{
-	bool first;
-
-	pthread_mutex_lock(&barrier.mtx);
-	first = !barrier.in_batch;
-	barrier.in_batch = true;
-	pthread_cond_signal(&barrier.cv);
-	pthread_mutex_unlock(&barrier.mtx);
-	if (first)
-		usleep(20000);
-}
-
-static void
-wait_for_batch(void)
-{
-
-	pthread_mutex_lock(&barrier.mtx);
-	while (!barrier.in_batch)
-		pthread_cond_wait(&barrier.cv, &barrier.mtx);
-	barrier.in_batch = false;
-	pthread_mutex_unlock(&barrier.mtx);
-}
-
-static void
-transmit_off(struct host *h)
-{
-
-	host_wr(h, E82545_TCTL, 0);
-}
-
-static void
-move_txring(struct host *h)
-{
-
-	host_wr(h, E82545_TDBAL, 0);
-}
-
-static void
-receive_off(struct host *h)
-{
-
-	host_wr(h, E82545_RCTL, 0);
-}
-
-static void
-move_rxring(struct host *h)
-{
-
-	host_wr(h, E82545_RDLEN, 0);
-}
-
-static void
-pause_model(struct host *h)
-{
-
-	e82545_pause(h->dev);
-}
-
-ATF_TC(wait_for_batch);
-ATF_TC_HEAD(wait_for_batch, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "What takes a ring away waits for the batch in progress");
-}
-ATF_TC_BODY(wait_for_batch, tc __unused)
-{
-	static void (*const how[2][5])(struct host *) = {
-		{ reset_by_ctrl, reset_by_pci, pause_model, transmit_off,
-		  move_txring },
-		{ reset_by_ctrl, reset_by_pci, pause_model, receive_off,
-		  move_rxring },
-	};
-	uint8_t frame[64];
-	struct host *h;
-	unsigned int i, rx;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (rx = 0; rx < 2; rx++)
-		for (i = 0; i < nitems(how[rx]); i++) {
-			h = host_create(HOST_RAM);
-			host_up(h, 8, 8, 2048);
-			if (rx)
-				h->rx_hook = stop_in_batch;
-			else
-				h->tx_hook = stop_in_batch;
-			host_start_threads(h);
-			if (rx) {
-				host_inject(h, frame, sizeof(frame), 1);
-			} else {
-				host_tx_frame(h, frame, sizeof(frame), 0);
-				host_tx_go(h);
-			}
-			wait_for_batch();
-			how[rx][i](h);
-			/* The batch is over: this was its end. */
-			ATF_CHECK_MSG((rx ? host_rx_done(h, 0) :
-			    host_tx_done(h, 0)), "%s %u", rx ? "rx" : "tx", i);
-			host_stop_threads(h);
-			host_destroy(h);
-		}
-}
-
-/*
- * Resets from one thread while batches are in progress in two others: the
- * rings are torn down and set up again in other places, and what a batch of
- * before writes to the new memory shows.
- */
-ATF_TC(reset_under_load);
-ATF_TC_HEAD(reset_under_load, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Device reset while transmit and receive are at work");
-}
-ATF_TC_BODY(reset_under_load, tc __unused)
-{
-	const unsigned int nring = 64, rounds = 300;
-	uint8_t frame[64], got[2048];
-	uint64_t brk;
-	struct host *h;
-	unsigned int i, r;
-
-	h = host_create(HOST_RAM);
-	brk = h->brk;
-	host_start_threads(h);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (r = 0; r < rounds; r++) {
-		h->brk = brk + (r % 2) * (HOST_RAM / 2);
-		pthread_mutex_lock(&h->mtx);
-		h->tx_discard = true;
-		pthread_mutex_unlock(&h->mtx);
-		host_up(h, nring, nring, 2048);
-		host_wr(h, E82545_IMS, ALL);
-		for (i = 0; i < nring - 1; i++) {
-			host_tx_frame(h, frame, sizeof(frame), 0);
-			if (host_rx_waiting(h) < HOST_FRAMES)
-				host_inject(h, frame, sizeof(frame), 1);
-			if (i % 8 == r % 8)
-				host_tx_go(h);
-		}
-		host_tx_go(h);
-		if (r % 3 == 0)
-			host_rd(h, E82545_ICR);
-		if (r % 2 == 0)
-			host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-		else
-			e82545_reset(h->dev);
-		/* From here on this memory is the guest's alone. */
-		memset(host_mem(h, h->txring, nring * 16), 0xee, nring * 16);
-		memset(host_mem(h, h->rxring, nring * 16), 0xee, nring * 16);
-		ATF_REQUIRE_EQ(0, host_rd(h, E82545_TDH));
-		ATF_REQUIRE_EQ(0, host_rd(h, E82545_RDH));
-		ATF_REQUIRE(!host_line(h));
-		for (i = 0; i < nring * 16; i++) {
-			ATF_REQUIRE_EQ(0xee,
-			    *(uint8_t *)host_mem(h, h->txring + i, 1));
-			ATF_REQUIRE_EQ(0xee,
-			    *(uint8_t *)host_mem(h, h->rxring + i, 1));
-		}
-	}
-	host_stop_threads(h);
-	ATF_CHECK_EQ(rounds, host_counter(h, E82545_C_RESET));
-
-	/* And it works. */
-	h->tx_discard = false;
-	host_run(h);
-	host_sent_clear(h);
-	host_up(h, nring, nring, 2048);
-	while (host_rx_waiting(h) > 0) {
-		host_wr(h, E82545_RDT, h->rxtail);
-		while (host_rx_take(h, got, sizeof(got), NULL) > 0)
-			ATF_CHECK_EQ(0, memcmp(got, frame, sizeof(frame)));
-		h->ready = true;
-		host_run(h);
-	}
-	host_tx_frame(h, frame, sizeof(frame), 0);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(0, memcmp(host_sent_frame(h, 0)->data, frame,
-	    sizeof(frame)));
-	host_destroy(h);
-}
-
 ATF_TP_ADD_TCS(tp)
 {
 
@@ -1100,16 +462,10 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, access_rules);
 	ATF_TP_ADD_TC(tp, io_bar);
 	ATF_TP_ADD_TC(tp, ethtool);
-	ATF_TP_ADD_TC(tp, statistics);
-	ATF_TP_ADD_TC(tp, statistics64);
-	ATF_TP_ADD_TC(tp, statistics_size);
 	ATF_TP_ADD_TC(tp, ctrl);
-	ATF_TP_ADD_TC(tp, reset);
 	ATF_TP_ADD_TC(tp, link);
 	ATF_TP_ADD_TC(tp, wakeups);
-	ATF_TP_ADD_TC(tp, pause);
 	ATF_TP_ADD_TC(tp, create);
-	ATF_TP_ADD_TC(tp, wait_for_batch);
-	ATF_TP_ADD_TC(tp, reset_under_load);
+
 	return (atf_no_error());
 }

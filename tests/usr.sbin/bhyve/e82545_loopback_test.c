@@ -1,0 +1,138 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Frames that come back: RCTL.LBM and the PHY's loopback.
+ */
+
+#include "e82545_check.h"
+
+TEST(modes, "RCTL.LBM and the PHY send frames back, the link up or down")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[100];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 5);
+	for (i = 0; i < 3; i++) {
+		if (i == 0)
+			host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
+		else if (i == 1) {
+			host_clear(h, E82545_RCTL, E82545_RCTL_LBM);
+			host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE |
+			    1 << 21 | 0x4140);
+		} else
+			e82545_link(h->dev, false);
+		host_tx_frame(h, frame, sizeof(frame), 0);
+		tx_go(h);
+		ATF_CHECK_EQ(0, host_sent(h));
+		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_LOOPBACK));
+		check_taken(h, frame, sizeof(frame));
+		ATF_CHECK_EQ(i + 1, host_rd(h, E82545_GPTC) + i);
+	}
+	e82545_link(h->dev, true);
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | 0x1140);
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+TEST(many, "63 frames in one kick all come back; floods are bounded")
+{
+	struct host *h = tx_up(1024);
+	uint8_t buf[2048], frame[1024];
+	unsigned int i, back;
+
+	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
+	for (i = 0; i < 63; i++) {
+		host_make_frame(frame, sizeof(frame), host_mac, i);
+		host_tx_frame(h, frame, sizeof(frame), 0);
+	}
+	tx_go(h);
+	for (i = 0; i < 63; i++) {
+		host_make_frame(frame, sizeof(frame), host_mac, i);
+		check_taken(h, frame, sizeof(frame));
+	}
+	/* Nobody takes them now. */
+	for (i = 0; i < 900; i++)
+		host_tx_frame(h, frame, sizeof(frame), 0);
+	tx_go(h);
+	ATF_CHECK_EQ(900 + 63, host_counter(h, E82545_C_LOOPBACK) +
+	    host_counter(h, E82545_C_TX_NOROOM));
+	ATF_CHECK(host_counter(h, E82545_C_TX_NOROOM) > 0);
+	for (back = 0;; back++) {
+		host_rx_post(h);
+		host_run(h);
+		if (host_rx_take(h, buf, sizeof(buf), NULL) == -1)
+			break;
+	}
+	ATF_CHECK_EQ(host_counter(h, E82545_C_LOOPBACK), back + 63);
+	host_destroy(h);
+}
+
+TEST(filters, "Looped frames are filtered; the network's are shut out")
+{
+	static const uint8_t other[6] = { 2, 9, 9, 9, 9, 9 };
+	struct host *h = rx_up(64, 256);
+	uint8_t frame[100];
+
+	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	rx_receive(h, frame, sizeof(frame));
+	check_none(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
+	host_tx_frame(h, frame, sizeof(frame), 0);
+	h->ready = false;
+	host_tx_go(h);
+	e82545_tx(h->dev);
+	ATF_CHECK(h->ready);
+	host_run(h);
+	check_taken(h, frame, sizeof(frame));
+	host_make_frame(frame, sizeof(frame), other, 1);
+	host_tx_frame(h, frame, sizeof(frame), 0);
+	tx_go(h);
+	check_none(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FILTERED));
+	host_clear(h, E82545_RCTL, E82545_RCTL_LBM);
+	check_rx_alive(h);
+	host_destroy(h);
+}
+
+TEST(stall, "Looped frames wait for descriptors, a reset drops them")
+{
+	struct host *h = rx_up(8, 256);
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
+	for (i = 0; i < 20; i++) {
+		host_make_frame(frame, sizeof(frame), host_mac, i);
+		host_tx_frame(h, frame, sizeof(frame), 0);
+	}
+	tx_go(h);
+	for (i = 0; i < 10; i++) {
+		host_make_frame(frame, sizeof(frame), host_mac, i);
+		check_taken(h, frame, sizeof(frame));
+		host_rx_post(h);
+		host_run(h);
+	}
+	e82545_reset(h->dev);
+	host_up(h, 64, 8, 256);
+	host_run(h);
+	check_none(h);
+	check_rx_alive(h);
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, modes);
+	ATF_TP_ADD_TC(tp, many);
+	ATF_TP_ADD_TC(tp, filters);
+	ATF_TP_ADD_TC(tp, stall);
+
+	return (atf_no_error());
+}

@@ -1,0 +1,320 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Device reset and pause: what they bring back and what they leave alone, and
+ * that they and other writes that take a ring away wait for the batch in
+ * progress.
+ */
+
+#include <sys/param.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "e82545_check.h"
+#include "e82545_regs.h"
+
+/* Every kept register away from its reset value. */
+static void
+dirty(struct host *h)
+{
+	unsigned int i, j;
+	uint32_t o;
+
+	FOREACH_REG(i, j, o)
+		if (regs[i].kind == REG_RW && o != E82545_RCTL &&
+		    o != E82545_TCTL)
+			host_wr(h, o, ~regs[i].reset);
+}
+
+static void
+reset_by_ctrl(struct host *h)
+{
+
+	host_wr(h, 0x0000, E82545_CTRL_RST | E82545_CTRL_SLU);
+}
+
+static void
+reset_by_dup(struct host *h)
+{
+
+	host_wr(h, 0x0004, E82545_CTRL_RST);
+}
+
+/* As FreeBSD and Linux do for this adapter. */
+static void
+reset_by_io(struct host *h)
+{
+
+	reg_io_wr(h, 0x0000, host_rd(h, 0x0000) | E82545_CTRL_RST);
+}
+
+static void
+reset_by_pci(struct host *h)
+{
+
+	e82545_reset(h->dev);
+}
+
+TEST(reset, "Every way to reset the device brings every register back")
+{
+	static void (*const how[])(struct host *) = {
+		reset_by_ctrl, reset_by_dup, reset_by_io, reset_by_pci
+	};
+	struct host *h;
+	unsigned int i;
+
+	h = host_create(HOST_RAM);
+	for (i = 0; i < nitems(how); i++) {
+		dirty(h);
+		reg_count(h, E82545_GPRC, 5);
+		reg_count64(h, E82545_TOTL, 0x500000005);
+		host_rd(h, E82545_TOTL);
+		host_wr(h, E82545_CTRL, E82545_CTRL_SLU);
+		host_wr(h, E82545_IMS, ALL);
+		host_wr(h, E82545_ITR, 0);
+		host_wr(h, E82545_ICS, E82545_ICR_RXDMT0);
+		ATF_CHECK(host_line(h));
+		how[i](h);
+		ATF_CHECK(!host_line(h));
+		/* The low half read before counts no more. */
+		ATF_CHECK_EQ(0, host_rd(h, E82545_TOTH));
+		check_reset_values(h);
+		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_RESET));
+		/* No timer was left behind. */
+		ATF_CHECK_EQ(0, h->timer_ns);
+	}
+	host_destroy(h);
+}
+
+TEST(pause, "A paused adapter leaves guest memory alone until it resumes")
+{
+	uint8_t frame[64];
+	struct host *h;
+	uint32_t n;
+
+	h = host_create(HOST_RAM);
+	host_up(h, 8, 8, 2048);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	e82545_pause(h->dev);
+	n = host_tx_frame(h, frame, sizeof(frame), 0);
+	host_tx_go(h);
+	host_inject(h, frame, sizeof(frame), 1);
+	host_run(h);
+	ATF_CHECK(!host_tx_done(h, n));
+	ATF_CHECK(!host_rx_done(h, 0));
+	ATF_CHECK_EQ(0, host_sent(h));
+	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	/* Registers answer. */
+	ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
+
+	h->nkick = h->nready = 0;
+	e82545_resume(h->dev);
+	ATF_CHECK_EQ(1, h->nkick);
+	ATF_CHECK_EQ(1, h->nready);
+	host_run(h);
+	ATF_CHECK(host_tx_done(h, n));
+	ATF_CHECK(host_rx_done(h, 0));
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	host_destroy(h);
+}
+
+/*
+ * What must not return while a batch is in progress, as the guest or the host
+ * takes the memory back then.  The batch is stopped in its middle until the
+ * other thread had time to get ahead of it, if it can.
+ */
+static struct barrier {
+	pthread_mutex_t	mtx;
+	pthread_cond_t	cv;
+	bool		in_batch;
+} barrier = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false };
+
+static void
+stop_in_batch(struct host *h __unused)
+{
+	bool first;
+
+	pthread_mutex_lock(&barrier.mtx);
+	first = !barrier.in_batch;
+	barrier.in_batch = true;
+	pthread_cond_signal(&barrier.cv);
+	pthread_mutex_unlock(&barrier.mtx);
+	if (first)
+		usleep(20000);
+}
+
+static void
+wait_for_batch(void)
+{
+
+	pthread_mutex_lock(&barrier.mtx);
+	while (!barrier.in_batch)
+		pthread_cond_wait(&barrier.cv, &barrier.mtx);
+	barrier.in_batch = false;
+	pthread_mutex_unlock(&barrier.mtx);
+}
+
+static void
+transmit_off(struct host *h)
+{
+
+	host_wr(h, E82545_TCTL, 0);
+}
+
+static void
+move_txring(struct host *h)
+{
+
+	host_wr(h, E82545_TDBAL, 0);
+}
+
+static void
+receive_off(struct host *h)
+{
+
+	host_wr(h, E82545_RCTL, 0);
+}
+
+static void
+move_rxring(struct host *h)
+{
+
+	host_wr(h, E82545_RDLEN, 0);
+}
+
+static void
+pause_model(struct host *h)
+{
+
+	e82545_pause(h->dev);
+}
+
+TEST(wait_for_batch, "What takes a ring away waits for the batch in progress")
+{
+	static void (*const how[2][5])(struct host *) = {
+		{ reset_by_ctrl, reset_by_pci, pause_model, transmit_off,
+		  move_txring },
+		{ reset_by_ctrl, reset_by_pci, pause_model, receive_off,
+		  move_rxring },
+	};
+	uint8_t frame[64];
+	struct host *h;
+	unsigned int i, rx;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (rx = 0; rx < 2; rx++)
+		for (i = 0; i < nitems(how[rx]); i++) {
+			h = host_create(HOST_RAM);
+			host_up(h, 8, 8, 2048);
+			if (rx)
+				h->rx_hook = stop_in_batch;
+			else
+				h->tx_hook = stop_in_batch;
+			host_start_threads(h);
+			if (rx) {
+				host_inject(h, frame, sizeof(frame), 1);
+			} else {
+				host_tx_frame(h, frame, sizeof(frame), 0);
+				host_tx_go(h);
+			}
+			wait_for_batch();
+			how[rx][i](h);
+			/* The batch is over: this was its end. */
+			ATF_CHECK_MSG((rx ? host_rx_done(h, 0) :
+			    host_tx_done(h, 0)), "%s %u", rx ? "rx" : "tx", i);
+			host_stop_threads(h);
+			host_destroy(h);
+		}
+}
+
+/*
+ * Resets from one thread while batches are in progress in two others: the
+ * rings are torn down and set up again in other places, and what a batch of
+ * before writes to the new memory shows.
+ */
+TEST(reset_under_load, "Device reset while transmit and receive are at work")
+{
+	const unsigned int nring = 64, rounds = 300;
+	uint8_t frame[64], got[2048];
+	uint64_t brk;
+	struct host *h;
+	unsigned int i, r;
+
+	h = host_create(HOST_RAM);
+	brk = h->brk;
+	host_start_threads(h);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (r = 0; r < rounds; r++) {
+		h->brk = brk + (r % 2) * (HOST_RAM / 2);
+		pthread_mutex_lock(&h->mtx);
+		h->tx_discard = true;
+		pthread_mutex_unlock(&h->mtx);
+		host_up(h, nring, nring, 2048);
+		host_wr(h, E82545_IMS, ALL);
+		for (i = 0; i < nring - 1; i++) {
+			host_tx_frame(h, frame, sizeof(frame), 0);
+			if (host_rx_waiting(h) < HOST_FRAMES)
+				host_inject(h, frame, sizeof(frame), 1);
+			if (i % 8 == r % 8)
+				host_tx_go(h);
+		}
+		host_tx_go(h);
+		if (r % 3 == 0)
+			host_rd(h, E82545_ICR);
+		if (r % 2 == 0)
+			host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+		else
+			e82545_reset(h->dev);
+		/* From here on this memory is the guest's alone. */
+		memset(host_mem(h, h->txring, nring * 16), 0xee, nring * 16);
+		memset(host_mem(h, h->rxring, nring * 16), 0xee, nring * 16);
+		ATF_REQUIRE_EQ(0, host_rd(h, E82545_TDH));
+		ATF_REQUIRE_EQ(0, host_rd(h, E82545_RDH));
+		ATF_REQUIRE(!host_line(h));
+		for (i = 0; i < nring * 16; i++) {
+			ATF_REQUIRE_EQ(0xee,
+			    *(uint8_t *)host_mem(h, h->txring + i, 1));
+			ATF_REQUIRE_EQ(0xee,
+			    *(uint8_t *)host_mem(h, h->rxring + i, 1));
+		}
+	}
+	host_stop_threads(h);
+	ATF_CHECK_EQ(rounds, host_counter(h, E82545_C_RESET));
+
+	/* And it works. */
+	h->tx_discard = false;
+	host_run(h);
+	host_sent_clear(h);
+	host_up(h, nring, nring, 2048);
+	while (host_rx_waiting(h) > 0) {
+		host_wr(h, E82545_RDT, h->rxtail);
+		while (host_rx_take(h, got, sizeof(got), NULL) > 0)
+			ATF_CHECK_EQ(0, memcmp(got, frame, sizeof(frame)));
+		h->ready = true;
+		host_run(h);
+	}
+	host_tx_frame(h, frame, sizeof(frame), 0);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK_EQ(0, memcmp(host_sent_frame(h, 0)->data, frame,
+	    sizeof(frame)));
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, reset);
+	ATF_TP_ADD_TC(tp, pause);
+	ATF_TP_ADD_TC(tp, wait_for_batch);
+	ATF_TP_ADD_TC(tp, reset_under_load);
+
+	return (atf_no_error());
+}

@@ -1,0 +1,134 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * VLAN tags that are taken out of received frames, and checksums checked.
+ */
+
+#include <sys/types.h>
+#include <sys/endian.h>
+#include <string.h>
+
+#include "e82545_check.h"
+
+TEST(strip, "Tags are taken out with CTRL.VME, however the frame is cut")
+{
+	struct host *h = rx_up(64, 512);
+	struct e82545_rxd last;
+	uint8_t frame[1514], want[1514];
+	size_t len;
+	int n;
+
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	for (n = 1; n <= E82545_MAXIOV; n++) {
+		len = n % 2 == 0 ? sizeof(frame) : 64 + n;
+		host_make_frame(frame, len, host_mac, n);
+		be16enc(frame + 12, 0x8100);
+		be16enc(frame + 14, 0x3000 + n);
+		memcpy(want, frame, 12);
+		memcpy(want + 12, frame + 16, len - 16);
+		host_inject(h, frame, len, n);
+		host_run(h);
+		last = check_taken(h, want, len - 4);
+		ATF_CHECK((last.status & E82545_RXD_VP) != 0);
+		ATF_CHECK_EQ(0x3000 + n, last.special);
+		ATF_CHECK_EQ(packet_sum(want, len - 4), last.csum);
+		host_rx_post(h);
+	}
+	/* A short frame is padded before the tag is out. */
+	memset(want + 40, 0, 20);
+	host_make_frame(frame, 44, host_mac, 9);
+	be16enc(frame + 12, 0x8100);
+	be16enc(frame + 14, 7);
+	memcpy(want + 12, frame + 16, 28);
+	rx_receive(h, frame, 44);
+	last = check_taken(h, want, 56);
+	ATF_CHECK_EQ(7, last.special);
+	/* Cut off in the tag: there is none. */
+	rx_receive(h, frame, 17);
+	memcpy(want, frame, 17);
+	memset(want + 17, 0, 43);
+	last = check_taken(h, want, 60);
+	ATF_CHECK_EQ(0, last.status & E82545_RXD_VP);
+	/* Another type than VET, or the mode off. */
+	host_wr(h, E82545_VET, 0x9100);
+	host_make_frame(frame, 100, host_mac, 9);
+	be16enc(frame + 12, 0x8100);
+	rx_receive(h, frame, 100);
+	last = check_taken(h, frame, 100);
+	ATF_CHECK_EQ(0, last.status & E82545_RXD_VP);
+	host_wr(h, E82545_VET, 0x8100);
+	host_clear(h, E82545_CTRL, E82545_CTRL_VME);
+	rx_receive(h, frame, 100);
+	last = check_taken(h, frame, 100);
+	ATF_CHECK_EQ(0, last.status & E82545_RXD_VP);
+	ATF_CHECK_EQ(0, last.special);
+	host_destroy(h);
+}
+
+TEST(checksum, "IPCS, TCPCS, IPE, TCPE of good and spoilt packets")
+{
+	struct host *h = rx_up(64, 256);
+	struct e82545_rxd last;
+	uint8_t frame[PACKET_HDR_MAX + 600], payload[600], want;
+	struct packet p;
+	unsigned int i, spoil;
+	size_t len;
+
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = i * 11;
+	for (i = 0; i < 24 * 3; i++) {
+		spoil = i / 24;
+		memset(&p, 0, sizeof(p));
+		p.v6 = i & 1;
+		p.udp = i & 2;
+		p.vlan = i & 4;
+		p.payload = payload;
+		p.paylen = i % 24 < 8 ? 0 : i % 24 < 16 ? 1 : 600;
+		len = packet_build(&p, frame);
+		want = 0;
+		if (spoil == 1) {
+			frame[packet_l4(&p) + 1] ^= 1;
+			want = E82545_RXD_ERR_TCPE;
+		} else if (spoil == 2 && !p.v6) {
+			frame[packet_l3(&p) + 1] ^= 4;
+			want = E82545_RXD_ERR_IPE;
+		}
+		host_inject(h, frame, len, 1 + i % 7);
+		host_run(h);
+		if (len < 60) {
+			memset(frame + len, 0, 60 - len);
+			len = 60;
+		}
+		last = check_taken(h, frame, len);
+		ATF_CHECK_EQ_MSG(RXD_DONE | E82545_RXD_TCPCS |
+		    (p.v6 ? 0 : E82545_RXD_IPCS), last.status, "case %u", i);
+		ATF_CHECK_EQ_MSG(want, last.errors, "case %u", i);
+		ATF_CHECK_EQ(packet_sum(frame, len), last.csum);
+		host_rx_post(h);
+	}
+	/* All off: the guest is told to ignore them. */
+	host_wr(h, E82545_RXCSUM, 0);
+	rx_receive(h, frame, len);
+	last = check_taken(h, frame, len);
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_IXSM, last.status);
+	/* PCSS. */
+	host_wr(h, E82545_RXCSUM, 14);
+	rx_receive(h, frame, len);
+	last = check_taken(h, frame, len);
+	ATF_CHECK_EQ(packet_sum(frame + 14, len - 14), last.csum);
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, strip);
+	ATF_TP_ADD_TC(tp, checksum);
+
+	return (atf_no_error());
+}

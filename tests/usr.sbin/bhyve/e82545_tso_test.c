@@ -1,0 +1,396 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * TCP and UDP segmentation, against segments built one by one.
+ */
+
+#include <sys/param.h>
+#include <string.h>
+
+#include "e82545_check.h"
+
+/* A packet before its segmentation, and payload to take from. */
+static uint8_t big[PACKET_HDR_MAX + 65536], bulk[65536];
+
+/* What segment `i' should be; returns its length, 0 beyond the last. */
+static size_t
+segment(const struct packet *p, unsigned int i, size_t mss, uint8_t *frame)
+{
+	struct packet seg = *p;
+	size_t len, off;
+
+	off = i * mss;
+	if (off >= p->paylen && !(i == 0 && p->paylen == 0))
+		return (0);
+	seg.payload = p->payload + off;
+	seg.paylen = MIN(mss, p->paylen - off);
+	seg.id = p->id + i;
+	seg.seq = p->seq + off;
+	if (off + seg.paylen < p->paylen)
+		seg.flags &= ~(PACKET_FIN | PACKET_PSH);
+	len = packet_build(&seg, frame);
+	if (len < 60) {
+		memset(frame + len, 0, 60 - len);
+		len = 60;
+	}
+	return (len);
+}
+
+static void
+check_tso(struct host *h, const struct packet *p, size_t mss)
+{
+	uint8_t want[E82545_FRAME_MAX];
+	unsigned int i;
+	size_t len;
+
+	for (i = 0; (len = segment(p, i, mss, want)) != 0; i++)
+		check_sent(h, i, want, len);
+	ATF_REQUIRE_EQ(i, host_sent(h));
+}
+
+/* Prepare the packet for TSO in `big'. */
+static size_t
+prepare_tso(const struct packet *p)
+{
+	struct packet header = *p;
+	size_t hdrlen;
+
+	/* The header as of an empty packet, so that 64 KB fit behind it. */
+	header.paylen = 0;
+	hdrlen = packet_build(&header, big);
+	packet_prepare(&header, big, false);
+	if (p->paylen > 0)
+		memcpy(big + hdrlen, p->payload, p->paylen);
+	return (hdrlen + p->paylen);
+}
+
+/*
+ * Queue the packet, cut after `first' bytes and then each `step'; returns the
+ * last descriptor's index.
+ */
+static uint32_t
+queue(struct host *h, const struct packet *p, size_t mss, size_t first,
+    size_t step)
+{
+	size_t len;
+
+	len = prepare_tso(p);
+	tx_context(h, p, mss, 0);
+	return (tx_data(h, big, len, first, step, E82545_TXD_TSE, tx_popts(p),
+	    0));
+}
+
+TEST(tso, "TCP and UDP over IPv4 and IPv6, every cut, against built segments")
+{
+	static const size_t msses[] = { 1, 7, 536, 1448, 1460, 8960, 16000 };
+	static const size_t paylens[] = { 0, 1, 100, 1460, 1461, 2920, 9001 };
+	struct host *h = tx_up(4096);
+	struct packet p;
+	uint32_t brk, n, seed = 12;
+	size_t hdrlen, first, mss;
+	unsigned int i, count;
+
+	packet_fill(bulk, sizeof(bulk), 4);
+	brk = h->brk;
+	count = 0;
+	for (i = 0; i < 8 * 7 * 7; i++) {
+		h->brk = brk;
+		memset(&p, 0, sizeof(p));
+		p.v6 = i & 1;
+		p.udp = i & 2;
+		p.vlan = i & 4;
+		mss = msses[i / 8 % 7];
+		p.payload = bulk;
+		p.paylen = paylens[i / 56];
+		if (p.paylen / mss > 2000)
+			continue;
+		p.ipopts = i % 11;
+		p.tcpopts = i % 7;
+		p.id = 0xfffe;
+		p.seq = 0xfffffff0;
+		p.flags = PACKET_ACK | PACKET_PSH | PACKET_FIN;
+		hdrlen = packet_hdrlen(&p);
+		first = i % 3 == 0 ? hdrlen :
+		    1 + packet_random(&seed) % (hdrlen + p.paylen);
+		n = queue(h, &p, mss, first, 100 + packet_random(&seed) % 4000);
+		tx_go(h);
+		ATF_CHECK(host_tx_done(h, n));
+		check_tso(h, &p, mss);
+		host_sent_clear(h);
+		count++;
+		ATF_CHECK_EQ(count, host_counter(h, E82545_C_TX_TSO));
+	}
+	ATF_CHECK_EQ(count, host_rd(h, E82545_TSCTC));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_TSCTFC));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
+	host_destroy(h);
+}
+
+TEST(payload_in_place, "Payload is sent from where the guest has it")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .payload = bulk, .paylen = 4344 };
+	unsigned int i;
+
+	packet_fill(bulk, sizeof(bulk), 5);
+	queue(h, &p, 1448, 54, 4344);
+	tx_go(h);
+	check_tso(h, &p, 1448);
+	for (i = 0; i < 3; i++)
+		ATF_CHECK_EQ(2, host_sent_frame(h, i)->npieces);
+	ATF_CHECK_EQ(1, h->nflush);
+	host_destroy(h);
+}
+
+TEST(vlan, "Every segment gets the tag of the first descriptor")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .payload = bulk, .paylen = 9000 };
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 6);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	len = prepare_tso(&p);
+	tx_context(h, &p, 1000, 0);
+	tx_desc(h, tx_put(h, big, 54), TXD_DATA | E82545_TXD_TSE |
+	    E82545_TXD_VLE | 54, tx_popts(&p) << 8 | 0x6abcu << 16);
+	tx_desc(h, tx_put(h, big + 54, len - 54), TXD_DATA | E82545_TXD_TSE |
+	    TXD_LAST | (len - 54), 0);
+	tx_go(h);
+	p.vlan = true;
+	p.tag = 0x6abc;
+	check_tso(h, &p, 1000);
+	host_destroy(h);
+}
+
+TEST(batches, "A packet of more segments than a batch, with others about")
+{
+	struct host *h = tx_up(4096);
+	struct packet p = { .payload = bulk, .paylen = 60000 };
+	uint8_t frame[64], want[200];
+	size_t len;
+	uint32_t last, n;
+	unsigned int calls, i;
+
+	packet_fill(bulk, sizeof(bulk), 7);
+	len = prepare_tso(&p);
+	host_make_frame(frame, sizeof(frame), host_mac, 9);
+	for (i = 0; i < 10; i++)
+		host_tx_frame(h, frame, sizeof(frame), 0);
+	tx_context(h, &p, 60, E82545_TXD_RS);
+	n = tx_data(h, big, len, 54, 4000, E82545_TXD_TSE | E82545_TXD_RS,
+	    tx_popts(&p), 0);
+	last = host_tx_frame(h, frame, sizeof(frame), 0);
+	host_tx_go(h);
+	/* 10 + 1000 + 1 frames. */
+	for (calls = 1; e82545_tx(h->dev); calls++) {
+		ATF_REQUIRE(calls < 10);
+		ATF_CHECK_EQ(calls, h->nflush);
+		ATF_CHECK_EQ(calls * 256, host_sent(h));
+		/* Not a descriptor of it is done before all of it is. */
+		ATF_CHECK_EQ(11, host_rd(h, E82545_TDH));
+		for (i = 11; i <= n; i++)
+			ATF_CHECK(!host_tx_done(h, i));
+	}
+	ATF_CHECK_EQ(4, calls);
+	ATF_CHECK_EQ(1011, host_sent(h));
+	ATF_CHECK(host_tx_done(h, n));
+	ATF_CHECK(host_tx_done(h, last));
+	for (i = 0; i < 1000; i++) {
+		len = segment(&p, i, 60, want);
+		check_sent(h, 10 + i, want, len);
+	}
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_TSO));
+	ATF_CHECK_EQ(4, host_counter(h, E82545_C_TX_BATCH));
+	host_destroy(h);
+}
+
+TEST(reset, "A reset between the batches of a packet forgets it")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .payload = bulk, .paylen = 30000 };
+
+	packet_fill(bulk, sizeof(bulk), 8);
+	queue(h, &p, 60, 54, 40000);
+	host_tx_go(h);
+	ATF_CHECK(e82545_tx(h->dev));
+	e82545_reset(h->dev);
+	ATF_CHECK(!e82545_tx(h->dev));
+	host_up(h, 64, 64, 2048);
+	host_sent_clear(h);
+	p.paylen = 3000;
+	queue(h, &p, 60, 54, 40000);
+	tx_go(h);
+	check_tso(h, &p, 60);
+	host_destroy(h);
+}
+
+TEST(changed, "A guest that shrinks a packet between its batches")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .payload = bulk, .paylen = 30000 };
+	uint32_t n;
+
+	packet_fill(bulk, sizeof(bulk), 8);
+	n = queue(h, &p, 60, 54, 40000);
+	host_tx_go(h);
+	ATF_CHECK(e82545_tx(h->dev));
+	host_txd(h, n)->lower -= 29990;
+	host_run(h);
+	/* A segment without payload ends it. */
+	ATF_CHECK_EQ(257, host_sent(h));
+	ATF_CHECK_EQ(60, host_sent_frame(h, 256)->len);
+	ATF_CHECK(host_tx_done(h, n));
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+TEST(contexts, "The contexts for TSO and for other frames are two")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	struct packet u = { .v6 = true, .udp = true, .payload = bulk,
+	    .paylen = 100 };
+	uint8_t frame[200], want[200];
+	size_t len, ulen;
+
+	packet_fill(bulk, sizeof(bulk), 9);
+	ulen = packet_build(&u, want);
+	memcpy(frame, want, ulen);
+	packet_prepare(&u, frame, true);
+	tx_context(h, &p, 1000, 0);
+	tx_context(h, &u, 0, 0);
+	len = prepare_tso(&p);
+	tx_data(h, big, len, 54, 40000, E82545_TXD_TSE, tx_popts(&p), 0);
+	tx_go(h);
+	check_tso(h, &p, 1000);
+	tx_data(h, frame, ulen, 100, 100, 0, tx_popts(&u), 0);
+	tx_go(h);
+	check_sent(h, 3, want, ulen);
+	host_destroy(h);
+}
+
+TEST(bad, "TSO contexts that cannot be are counted, the packet dropped")
+{
+	static const struct {
+		uint16_t	mss;
+		uint8_t		hdrlen, ipcss, tucss;
+		size_t		len;
+		enum e82545_counter count;
+	} t[] = {
+		{ 0, 54, 14, 34, 1000, E82545_C_TX_BAD_CTX },
+		{ 500, 0, 14, 34, 1000, E82545_C_TX_BAD_CTX },
+		{ 500, 53, 14, 34, 1000, E82545_C_TX_BAD_CTX },
+		{ 500, 54, 35, 34, 1000, E82545_C_TX_BAD_CTX },
+		{ 500, 54, 14, 35, 1000, E82545_C_TX_BAD_CTX },
+		{ 500, 54, 255, 255, 1000, E82545_C_TX_BAD_CTX },
+		{ 500, 255, 14, 34, 254, E82545_C_TX_BAD_CTX },
+		{ 500, 54, 14, 34, 53, E82545_C_TX_BAD_CTX },
+		{ E82545_FRAME_MAX - 53, 54, 14, 34, 40000,
+		    E82545_C_TX_BAD_LEN },
+		{ 65535, 54, 14, 34, 65535, E82545_C_TX_BAD_LEN },
+	};
+	struct host *h = tx_up(64);
+	union e82545_txd txd;
+	unsigned int i;
+	uint64_t gpa;
+	uint64_t before;
+
+	gpa = host_alloc(h, 65536, 16);
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		memset(&txd, 0, sizeof(txd));
+		txd.context.ipcss = t[i].ipcss;
+		txd.context.tucss = t[i].tucss;
+		txd.context.lower = TXD_CONTEXT | E82545_TXD_TUCMD_TCP |
+		    E82545_TXD_TUCMD_IP | E82545_TXD_TUCMD_TSE |
+		    (t[i].len - 54);
+		txd.context.hdrlen = t[i].hdrlen;
+		txd.context.mss = t[i].mss;
+		before = host_counter(h, t[i].count);
+		host_tx_desc(h, &txd);
+		tx_desc(h, gpa, TXD_DATA | TXD_LAST | E82545_TXD_TSE |
+		    t[i].len, 0);
+		tx_go(h);
+		ATF_CHECK_EQ_MSG(before + 1, host_counter(h, t[i].count),
+		    "case %u", i);
+		ATF_CHECK_EQ_MSG(0, host_sent(h), "case %u", i);
+	}
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+TEST(largest, "The longest header, the largest segment, a megabyte")
+{
+	struct host *h = tx_up(64);
+	union e82545_txd txd;
+	uint64_t gpa;
+	unsigned int i;
+
+	gpa = host_alloc(h, 2 << 20, 16);
+	memset(&txd, 0, sizeof(txd));
+	txd.context.ipcss = 14;
+	txd.context.tucss = 34;
+	txd.context.lower = TXD_CONTEXT | E82545_TXD_TUCMD_TCP |
+	    E82545_TXD_TUCMD_IP | E82545_TXD_TUCMD_TSE | E82545_TXD_LEN;
+	txd.context.hdrlen = 255;
+	txd.context.mss = E82545_FRAME_MAX - 255;
+	host_tx_desc(h, &txd);
+	tx_desc(h, gpa, TXD_DATA | E82545_TXD_TSE | 255, 0);
+	tx_desc(h, gpa + 300, TXD_DATA | TXD_LAST | E82545_TXD_TSE |
+	    E82545_TXD_LEN, 0);
+	tx_go(h);
+	ATF_CHECK_EQ(howmany(E82545_TXD_LEN, E82545_FRAME_MAX - 255),
+	    host_sent(h));
+	for (i = 0; i + 1 < host_sent(h); i++)
+		ATF_CHECK_EQ(E82545_FRAME_MAX, host_sent_frame(h, i)->len);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_TSCTFC));
+	/* A byte more than PAYLEN can tell. */
+	host_sent_clear(h);
+	tx_desc(h, gpa, TXD_DATA | E82545_TXD_TSE | 256, 0);
+	tx_desc(h, gpa + 300, TXD_DATA | TXD_LAST | E82545_TXD_TSE |
+	    E82545_TXD_LEN, 0);
+	tx_go(h);
+	ATF_CHECK_EQ(0, host_sent(h));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
+	/* PAYLEN that is not what comes. */
+	tx_desc(h, gpa, TXD_DATA | TXD_LAST | E82545_TXD_TSE | 1000, 0);
+	tx_go(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TSCTFC));
+	host_destroy(h);
+}
+
+TEST(pieces, "A segment of too many pieces is dropped, the others go")
+{
+	struct host *h = tx_up(512);
+	struct packet p = { .payload = bulk, .paylen = 1000 };
+
+	packet_fill(bulk, sizeof(bulk), 10);
+	queue(h, &p, 900, 54, 5);
+	tx_go(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
+	ATF_CHECK_EQ(1, host_sent(h));
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, tso);
+	ATF_TP_ADD_TC(tp, payload_in_place);
+	ATF_TP_ADD_TC(tp, vlan);
+	ATF_TP_ADD_TC(tp, batches);
+	ATF_TP_ADD_TC(tp, reset);
+	ATF_TP_ADD_TC(tp, changed);
+	ATF_TP_ADD_TC(tp, contexts);
+	ATF_TP_ADD_TC(tp, bad);
+	ATF_TP_ADD_TC(tp, largest);
+	ATF_TP_ADD_TC(tp, pieces);
+
+	return (atf_no_error());
+}

@@ -1,0 +1,212 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Transmit rings and descriptors that no honest driver would write: they are
+ * counted, and neither stop nor break the model.
+ */
+
+#include "e82545_check.h"
+
+TEST(bad_ring, "Rings that cannot be are counted and left alone")
+{
+	static const struct {
+		uint64_t	base;
+		uint32_t	len, head, tail;
+		unsigned int	bad;
+	} t[] = {
+		{ 0x20000, 1024, 0, 64, 1 },		/* TDT == size */
+		{ 0x20000, 1024, 0, 65535, 1 },
+		{ 0x20000, 1024, 64, 1, 1 },
+		{ 0x20000, 1024, 65535, 65534, 1 },
+		{ 0x20000, 1024, 65535, 65535, 0 },	/* "empty" */
+		{ 0x20000, 0, 0, 1, 1 },
+		{ 0x20000, 0, 0, 0, 0 },
+		{ HOST_RAM, 1024, 0, 1, 1 },
+		{ HOST_RAM - 1008, 1024, 0, 1, 1 },
+		{ 0xfffffffffffffff0, 1024, 0, 1, 1 },
+		{ 0xfffffffffffffc00, 1024, 0, 1, 1 },
+		{ HOST_RAM - 0x10000, 0xfff80, 0, 1, 1 },
+	};
+	struct host *h = tx_up(64);
+	unsigned int bad, i;
+
+	bad = 0;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		host_wr(h, E82545_TDBAL, t[i].base);
+		host_wr(h, E82545_TDBAH, t[i].base >> 32);
+		host_wr(h, E82545_TDLEN, t[i].len);
+		host_wr(h, E82545_TDH, t[i].head);
+		host_wr(h, E82545_TDT, t[i].tail);
+		ATF_CHECK(!e82545_tx(h->dev));
+		bad += t[i].bad;
+		ATF_CHECK_EQ_MSG(bad, host_counter(h, E82545_C_TX_BAD_RING),
+		    "case %u", i);
+		ATF_CHECK_EQ(t[i].head, host_rd(h, E82545_TDH));
+	}
+	ATF_CHECK_EQ(0, h->nflush);
+	host_up(h, 64, 64, 2048);
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+TEST(bad_address, "Buffers outside of guest memory")
+{
+	static const struct {
+		uint64_t	addr;
+		uint16_t	len;
+		bool		ok;
+	} t[] = {
+		{ HOST_RAM - 100, 100, true },
+		{ HOST_RAM - 99, 100, false },
+		{ HOST_RAM, 100, false },
+		{ 0xffffffffffffffff, 100, false },
+		{ 0xffffffffffffff9c, 100, false },
+		{ 0x8000000000000000, 65535, false },
+		{ 0x100000000, 100, false },
+	};
+	struct host *h = tx_up(64);
+	unsigned int bad, i;
+	uint32_t n;
+
+	bad = 0;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		host_sent_clear(h);
+		/* As the only, the first and the last piece of a frame. */
+		n = host_tx_legacy(h, t[i].addr, t[i].len, TXD_LAST);
+		host_tx_legacy(h, t[i].addr, t[i].len, 0);
+		host_tx_legacy(h, 0x1000, 100, TXD_LAST);
+		host_tx_legacy(h, 0x1000, 100, 0);
+		host_tx_legacy(h, t[i].addr, t[i].len, TXD_LAST);
+		tx_go(h);
+		ATF_CHECK(host_tx_done(h, n));
+		bad += t[i].ok ? 0 : 3;
+		ATF_CHECK_EQ_MSG(bad, host_counter(h, E82545_C_TX_BAD_ADDR),
+		    "case %u", i);
+		ATF_CHECK_EQ(t[i].ok ? 3 : 0, host_sent(h));
+	}
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+TEST(bad_descriptor, "Unknown types, and legacy and data descriptors mixed")
+{
+	struct host *h = tx_up(64);
+	unsigned int bad, dtyp;
+	uint32_t n;
+
+	bad = 0;
+	for (dtyp = 2; dtyp < 16; dtyp++) {
+		n = tx_desc(h, 0x1000, E82545_TXD_DEXT | dtyp << 20 |
+		    TXD_LAST | 100, 0);
+		tx_go(h);
+		ATF_CHECK(host_tx_done(h, n));
+		ATF_CHECK_EQ(++bad, host_counter(h, E82545_C_TX_BAD_DESC));
+		/* In the middle of a frame. */
+		tx_desc(h, 0x1000, TXD_DATA | 100, 0);
+		tx_desc(h, 0x1000, E82545_TXD_DEXT | dtyp << 20 | 100, 0);
+		tx_desc(h, 0x1000, TXD_DATA | TXD_LAST | 100, 0);
+		tx_go(h);
+		ATF_CHECK_EQ(++bad, host_counter(h, E82545_C_TX_BAD_DESC));
+	}
+	tx_desc(h, 0x1000, TXD_DATA | 100, 0);
+	tx_desc(h, 0x1000, TXD_LAST | 100, 0);
+	tx_desc(h, 0x1000, 100, 0);
+	tx_desc(h, 0x1000, TXD_DATA | TXD_LAST | 100, 0);
+	tx_go(h);
+	ATF_CHECK_EQ(bad + 2, host_counter(h, E82545_C_TX_BAD_DESC));
+	ATF_CHECK_EQ(0, host_sent(h));
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+/* Descriptors of any kind, with a liking for what makes sense. */
+static void
+random_desc(struct host *h, uint32_t i, uint32_t *seed)
+{
+	union e82545_txd *txd = host_txd(h, i);
+	uint32_t r = packet_random(seed);
+
+	txd->addr = packet_random(seed) % (HOST_RAM + 4096);
+	if (r % 64 == 0)
+		txd->addr |= (uint64_t)packet_random(seed) << 32;
+	txd->lower = packet_random(seed);
+	txd->upper = packet_random(seed);
+	switch (r / 64 % 8) {
+	case 0:
+		break;
+	case 1:
+		txd->lower = TXD_CONTEXT | (txd->lower & 0x0f0fffff);
+		txd->context.hdrlen = 54 + r % 40;
+		break;
+	case 2:
+		txd->lower = TXD_CONTEXT | (txd->lower & 0x0f0fffff);
+		txd->context.ipcss = 14;
+		txd->context.tucss = 34;
+		txd->context.hdrlen = 54 + r % 8;
+		txd->context.mss |= 64;
+		break;
+	case 3:
+	case 4:
+		txd->lower = (txd->lower & 0xdf0007ff) | E82545_TXD_EOP;
+		break;
+	default:
+		txd->lower = TXD_DATA | (txd->lower & 0xc7001fff) |
+		    ((r & 0x10000) != 0 ? E82545_TXD_TSE : 0);
+		break;
+	}
+}
+
+TEST(fuzz, "Rings of random descriptors never stop or break the model")
+{
+	static const uint32_t regs[] = {
+		E82545_TDH, E82545_TDLEN, E82545_TDBAL, E82545_CTRL,
+		E82545_TCTL, E82545_RCTL, E82545_VET, E82545_TXDCTL
+	};
+	struct host *h = tx_up(512);
+	uint32_t i, reg, seed = 0x82545;
+	unsigned int calls, round;
+
+	h->tx_discard = true;
+	for (round = 0; round < 300; round++) {
+		for (i = 0; i < 512; i++)
+			random_desc(h, i, &seed);
+		host_wr(h, E82545_TDT, packet_random(&seed) % 520);
+		for (calls = 0; calls < 40 && e82545_tx(h->dev); calls++)
+			random_desc(h, packet_random(&seed) % 512, &seed);
+		if (round % 4 == 0) {
+			reg = regs[packet_random(&seed) % 8];
+			host_wr(h, reg, packet_random(&seed) &
+			    ~(E82545_CTRL_RST | E82545_CTRL_PHY_RST));
+		}
+		if (round % 16 == 0) {
+			e82545_reset(h->dev);
+			h->brk = 0x10000;
+			host_up(h, 512, 64, 2048);
+			host_set(h, E82545_CTRL, E82545_CTRL_VME);
+		}
+	}
+	/* It was not all refused. */
+	ATF_CHECK(host_counter(h, E82545_C_TX_FRAME) > 1000);
+	ATF_CHECK(host_counter(h, E82545_C_TX_TSO) > 10);
+	h->tx_discard = false;
+	e82545_reset(h->dev);
+	h->brk = 0x10000;
+	host_up(h, 512, 64, 2048);
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, bad_ring);
+	ATF_TP_ADD_TC(tp, bad_address);
+	ATF_TP_ADD_TC(tp, bad_descriptor);
+	ATF_TP_ADD_TC(tp, fuzz);
+
+	return (atf_no_error());
+}

@@ -1,0 +1,319 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * VLAN tags and checksums that are put into frames on their way out.
+ */
+
+#include <sys/types.h>
+#include <sys/endian.h>
+#include <string.h>
+
+#include "e82545_check.h"
+
+TEST(vlan, "Tags are inserted with VLE and CTRL.VME, of type VET")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[100], want[104];
+	uint64_t gpa;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	memcpy(want, frame, 12);
+	memcpy(want + 16, frame + 12, 88);
+	gpa = tx_put(h, frame, sizeof(frame));
+	/* VLE without VME, VME without VLE. */
+	tx_desc(h, gpa, TXD_LAST | E82545_TXD_VLE | 100, 0xa123u << 16);
+	tx_go(h);
+	check_sent(h, 0, frame, 100);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	tx_desc(h, gpa, TXD_LAST | 100, 0xa123u << 16);
+	tx_go(h);
+	check_sent(h, 1, frame, 100);
+	/* Legacy and data descriptors; the last one's tag is the one. */
+	be16enc(want + 12, 0x8100);
+	be16enc(want + 14, 0xa123);
+	tx_desc(h, gpa, E82545_TXD_VLE | 7, 0x7777u << 16);
+	tx_desc(h, gpa + 7, TXD_LAST | E82545_TXD_VLE | 93, 0xa123u << 16);
+	tx_go(h);
+	check_sent(h, 2, want, 104);
+	tx_desc(h, gpa, TXD_DATA | 50, 0x7777u << 16);
+	tx_desc(h, gpa + 50, TXD_DATA | TXD_LAST | E82545_TXD_VLE | 50,
+	    0xa123u << 16);
+	tx_go(h);
+	check_sent(h, 3, want, 104);
+	host_wr(h, E82545_VET, 0x9100);
+	be16enc(want + 12, 0x9100);
+	tx_desc(h, gpa, TXD_LAST | E82545_TXD_VLE | 100, 0xa123u << 16);
+	tx_go(h);
+	check_sent(h, 4, want, 104);
+	/* With padding, to 60 with the tag. */
+	memset(want + 36, 0, 24);
+	tx_desc(h, gpa, TXD_LAST | E82545_TXD_VLE | 32, 0xa123u << 16);
+	tx_go(h);
+	check_sent(h, 5, want, 60);
+	host_destroy(h);
+}
+
+TEST(legacy_checksum, "IC, CSO and CSS, in the frame and out of it")
+{
+	static const struct {
+		uint8_t	css, cso;
+		bool	ok;
+	} t[] = {
+		{ 14, 24, true }, { 0, 50, true }, { 99, 98, true },
+		{ 33, 20, true }, { 100, 20, false }, { 20, 99, false },
+		{ 255, 255, false }, { 20, 255, false },
+	};
+	struct host *h = tx_up(64);
+	uint8_t frame[100], want[100];
+	unsigned int bad, i;
+	uint64_t gpa;
+
+	bad = 0;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		host_make_frame(frame, sizeof(frame), host_mac, i);
+		memcpy(want, frame, sizeof(frame));
+		if (t[i].ok)
+			be16enc(want + t[i].cso, packet_sum(frame + t[i].css,
+			    100 - t[i].css));
+		bad += !t[i].ok;
+		gpa = tx_put(h, frame, sizeof(frame));
+		/* In pieces that cut everything. */
+		tx_desc(h, gpa, 25 | 1 << 16, 2 << 8);
+		tx_desc(h, gpa + 25, 74, 0);
+		tx_desc(h, gpa + 99, TXD_LAST | E82545_TXD_IC |
+		    t[i].cso << 16 | 1, t[i].css << 8);
+		tx_go(h);
+		check_sent(h, i, want, sizeof(want));
+		ATF_CHECK_EQ(bad, host_counter(h, E82545_C_TX_BAD_CTX));
+		ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, gpa, 100), 100));
+	}
+	host_destroy(h);
+}
+
+TEST(legacy_checksum_vlan, "A checksum before the place of the tag")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[100], want[104];
+
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	memcpy(want, frame, 12);
+	be16enc(want + 2, packet_sum(frame + 50, 50));
+	be16enc(want + 12, 0x8100);
+	be16enc(want + 14, 0x0042);
+	memcpy(want + 16, frame + 12, 88);
+	tx_desc(h, tx_put(h, frame, 100), TXD_LAST | E82545_TXD_IC |
+	    E82545_TXD_VLE | 2 << 16 | 100, 50 << 8 | 0x0042 << 16);
+	tx_go(h);
+	check_sent(h, 0, want, sizeof(want));
+	host_destroy(h);
+}
+
+TEST(checksum, "IP, TCP and UDP checksums, IPv4 and IPv6, however cut")
+{
+	struct host *h = tx_up(4096);
+	uint8_t frame[1600], payload[1400], want[1600];
+	struct packet p;
+	uint32_t seed = 11;
+	size_t first, len, step;
+	unsigned int i;
+
+	packet_fill(payload, sizeof(payload), 1);
+	for (i = 0; i < 400; i++) {
+		memset(&p, 0, sizeof(p));
+		p.v6 = i & 1;
+		p.udp = i & 2;
+		p.vlan = i & 4;
+		p.ipopts = i / 8 % 11;
+		p.tcpopts = i / 16 % 11;
+		p.flags = PACKET_ACK;
+		p.payload = payload;
+		p.paylen = packet_random(&seed) % sizeof(payload);
+		len = packet_build(&p, want);
+		memcpy(frame, want, len);
+		packet_prepare(&p, frame, true);
+		first = 1 + packet_random(&seed) % len;
+		step = 30 + packet_random(&seed) % 1000;
+		tx_context(h, &p, 0, 0);
+		tx_data(h, frame, len, first, step, 0, tx_popts(&p), 0);
+		tx_go(h);
+		if (len < 60) {
+			memset(want + len, 0, 60 - len);
+			len = 60;
+		}
+		check_sent(h, i, want, len);
+	}
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
+	host_destroy(h);
+}
+
+TEST(checksum_some, "Each sum alone; a context serves many frames")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[200], payload[100], want[200];
+	struct packet p = { .payload = payload, .paylen = 100 };
+	size_t len;
+
+	packet_fill(payload, sizeof(payload), 2);
+	len = packet_build(&p, frame);
+	tx_context(h, &p, 0, 0);
+	/* Nothing asked for. */
+	packet_prepare(&p, frame, true);
+	tx_data(h, frame, len, 40, 100, 0, 0, 0);
+	tx_go(h);
+	check_sent(h, 0, frame, len);
+	packet_build(&p, want);
+	memcpy(want + 50, frame + 50, 2);
+	tx_data(h, frame, len, 40, 100, 0, E82545_TXD_POPTS_IXSM, 0);
+	tx_go(h);
+	check_sent(h, 1, want, len);
+	packet_build(&p, want);
+	memcpy(want + 24, frame + 24, 2);
+	tx_data(h, frame, len, 40, 100, 0, E82545_TXD_POPTS_TXSM, 0);
+	tx_go(h);
+	check_sent(h, 2, want, len);
+	/* POPTS counts in the first descriptor only. */
+	tx_desc(h, tx_put(h, frame, 50), TXD_DATA | 50, 0);
+	tx_desc(h, tx_put(h, frame + 50, len - 50), TXD_DATA | TXD_LAST |
+	    (len - 50), tx_popts(&p) << 8);
+	tx_go(h);
+	check_sent(h, 3, frame, len);
+	host_destroy(h);
+}
+
+TEST(checksum_vlan, "Offsets are those before a tag is inserted")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[200], payload[100], want[204];
+	struct packet p = { .payload = payload, .paylen = 100 };
+	size_t len;
+
+	packet_fill(payload, sizeof(payload), 3);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	p.vlan = true;
+	p.tag = 0x0fff;
+	packet_build(&p, want);
+	p.vlan = false;
+	len = packet_build(&p, frame);
+	packet_prepare(&p, frame, true);
+	tx_context(h, &p, 0, 0);
+	tx_data(h, frame, len, 13, 33, E82545_TXD_VLE, tx_popts(&p), 0x0fff);
+	tx_go(h);
+	check_sent(h, 0, want, len + 4);
+	host_destroy(h);
+}
+
+TEST(checksum_zero, "A UDP checksum of 0 is sent as ffff, a TCP one as 0")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[100], payload[2] = { 0, 0 };
+	struct packet p = { .udp = true, .payload = payload, .paylen = 2 };
+	size_t len;
+	uint16_t sum;
+
+	len = packet_build(&p, frame);
+	sum = be16dec(frame + 40);
+	be16enc(payload, sum);
+	packet_build(&p, frame);
+	ATF_REQUIRE_EQ(0xffff, be16dec(frame + 40));
+	packet_prepare(&p, frame, true);
+	tx_context(h, &p, 0, 0);
+	tx_data(h, frame, len, 100, 100, 0, tx_popts(&p), 0);
+	tx_go(h);
+	ATF_CHECK_EQ(0xffff, be16dec(host_sent_frame(h, 0)->data + 40));
+	tx_context(h, &p, 0, E82545_TXD_TUCMD_TCP);
+	tx_data(h, frame, len, 100, 100, 0, tx_popts(&p), 0);
+	tx_go(h);
+	ATF_CHECK_EQ(0, be16dec(host_sent_frame(h, 1)->data + 40));
+	host_destroy(h);
+}
+
+TEST(checksum_bad, "Contexts that reach outside the frame are counted")
+{
+	static const struct {
+		uint32_t	ip, tu;		/* css, cso << 8, cse << 16 */
+		unsigned int	bad;
+	} t[] = {
+		{ 14 | 24 << 8 | 33u << 16, 34 | 40 << 8, 0 },
+		{ 100 | 24 << 8, 34 | 40 << 8, 1 },
+		{ 14 | 99 << 8, 34 | 40 << 8, 1 },
+		{ 14 | 24 << 8 | 100u << 16, 34 | 40 << 8, 1 },
+		{ 14 | 24 << 8 | 13u << 16, 34 | 40 << 8, 1 },
+		{ 14 | 24 << 8 | 33u << 16, 200 | 40 << 8, 1 },
+		{ 14 | 24 << 8 | 33u << 16, 34 | 255 << 8, 1 },
+		{ 0xffffffff, 0xffffffff, 2 },
+	};
+	struct host *h = tx_up(64);
+	uint8_t frame[100];
+	unsigned int bad, i;
+	uint64_t gpa;
+
+	bad = 0;
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	gpa = tx_put(h, frame, sizeof(frame));
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		tx_desc(h, (uint64_t)t[i].tu << 32 | t[i].ip, TXD_CONTEXT, 0);
+		tx_desc(h, gpa, TXD_DATA | TXD_LAST | 100, 3 << 8);
+		tx_go(h);
+		bad += t[i].bad;
+		ATF_CHECK_EQ(i + 1, host_sent(h));
+		ATF_CHECK_EQ_MSG(bad, host_counter(h, E82545_C_TX_BAD_CTX),
+		    "case %u", i);
+	}
+	check_sent(h, i - 1, frame, sizeof(frame));
+	host_destroy(h);
+}
+
+TEST(context_report, "A context descriptor reports too")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .udp = true };
+	uint32_t n;
+
+	n = tx_context(h, &p, 0, E82545_TXD_RS);
+	tx_go(h);
+	ATF_CHECK(host_tx_done(h, n));
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDH));
+	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
+	ATF_CHECK_EQ(0, h->nflush);
+	host_destroy(h);
+}
+
+TEST(context_inside, "A context descriptor in the middle of a frame")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .udp = true };
+	uint8_t frame[100];
+	uint32_t n;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	tx_desc(h, tx_put(h, frame, 40), TXD_DATA | 40, 0);
+	n = tx_context(h, &p, 0, E82545_TXD_RS);
+	tx_desc(h, tx_put(h, frame + 40, 60), TXD_DATA | TXD_LAST | 60, 0);
+	tx_go(h);
+	check_sent(h, 0, frame, sizeof(frame));
+	ATF_CHECK(host_tx_done(h, n));
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, vlan);
+	ATF_TP_ADD_TC(tp, legacy_checksum);
+	ATF_TP_ADD_TC(tp, legacy_checksum_vlan);
+	ATF_TP_ADD_TC(tp, checksum);
+	ATF_TP_ADD_TC(tp, checksum_some);
+	ATF_TP_ADD_TC(tp, checksum_vlan);
+	ATF_TP_ADD_TC(tp, checksum_zero);
+	ATF_TP_ADD_TC(tp, checksum_bad);
+	ATF_TP_ADD_TC(tp, context_report);
+	ATF_TP_ADD_TC(tp, context_inside);
+
+	return (atf_no_error());
+}

@@ -21,9 +21,8 @@
 
 #include <atf-c.h>
 
-#include "config.h"
+#include "backend.h"
 #include "libvale.h"
-#include "net_backends.h"
 #include "net_backends_priv.h"
 #include "net_backend_vale.h"
 
@@ -143,21 +142,12 @@ port_receive(const char *data, size_t len, uint16_t flags)
 	port.rx_filled = (port.rx_filled + 1) % PORT_SLOTS;
 }
 
-static void
-ignore(int fd __unused, enum ev_type type __unused, void *param __unused)
-{
-}
-
 static net_backend_t *
-backend(const char *opts)
+backend(void)
 {
 	net_backend_t *be;
-	nvlist_t *nvl;
 
-	init_config();
-	nvl = create_config_node("dev");
-	ATF_REQUIRE_EQ(0, netbe_legacy_config(nvl, opts));
-	ATF_REQUIRE_EQ(0, netbe_init(&be, nvl, ignore, NULL));
+	be = backend_open("vale0:a", backend_ignore, NULL);
 	ATF_CHECK(net_backend_vale(be));
 	return (be);
 }
@@ -219,7 +209,7 @@ ATF_TC_BODY(in_place, tc)
 	net_backend_t *be;
 
 	fill(frame, sizeof(frame));
-	be = backend("vale0:a");
+	be = backend();
 	ATF_CHECK_EQ(1514, netbe_send(be, &iov, 1));
 	ATF_CHECK_EQ(1, port.txsyncs);
 	ATF_REQUIRE_EQ(1, port.nsent);
@@ -244,7 +234,7 @@ ATF_TC_BODY(pieces, tc)
 	size_t off;
 
 	fill(frame, sizeof(frame));
-	be = backend("vale0:a");
+	be = backend();
 	for (off = 0; off <= 64; off++) {
 		first = port.nsent;
 		iov[0].iov_base = frame + off;
@@ -284,7 +274,7 @@ ATF_TC_BODY(header, tc)
 	size_t a, b, c;
 
 	fill(frame, sizeof(frame));
-	be = backend("vale0:a");
+	be = backend();
 	for (a = 0; a < 14; a++)
 		for (b = 0; b < 16; b += 3) {
 			c = 1;
@@ -322,7 +312,7 @@ ATF_TC_BODY(bounds, tc)
 	int i;
 
 	fill(frame, sizeof(frame));
-	be = backend("vale0:a");
+	be = backend();
 	iov[0] = (struct iovec){ frame, 14 };
 	ATF_CHECK_EQ(-1, netbe_send(be, iov, 0));
 	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
@@ -364,7 +354,7 @@ ATF_TC_BODY(defer, tc)
 	net_backend_t *be;
 	int i;
 
-	be = backend("vale0:a");
+	be = backend();
 	net_backend_vale_defer(be);
 	net_backend_vale_flush(be);
 	ATF_CHECK_EQ_MSG(0, port.txsyncs, "a sync for nothing");
@@ -402,7 +392,7 @@ ATF_TC_BODY(no_room, tc)
 	net_backend_t *be;
 	int i;
 
-	be = backend("vale0:a");
+	be = backend();
 	net_backend_vale_defer(be);
 	port.stuck = true;
 	for (i = 0; i < PORT_SLOTS - 1; i++)
@@ -438,7 +428,7 @@ ATF_TC_BODY(peek, tc)
 	net_backend_t *be;
 
 	fill(data, sizeof(data));
-	be = backend("vale0:a");
+	be = backend();
 	port_receive(data, 100, 0);
 	port_receive(data, 2048, NS_MOREFRAG);
 	port_receive(data, 200, 0);
@@ -481,7 +471,7 @@ ATF_TC_BODY(peek_skip, tc)
 	int i;
 
 	fill(data, sizeof(data));
-	be = backend("vale0:a");
+	be = backend();
 	for (i = 0; i < PORT_SLOTS; i++) {
 		port_receive(data, 0, 0);
 		port_receive(data, 60, NS_MOREFRAG);
@@ -525,7 +515,7 @@ ATF_TC_BODY(recv, tc)
 	net_backend_t *be;
 
 	fill(data, sizeof(data));
-	be = backend("vale0:a");
+	be = backend();
 	ATF_CHECK_EQ(0, netbe_peek_recvlen(be));
 	ATF_CHECK_EQ(0, netbe_recv(be, iov, 3));
 	port_receive(data, 2048, NS_MOREFRAG);

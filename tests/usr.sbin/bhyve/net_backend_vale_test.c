@@ -20,36 +20,19 @@
 
 #include <atf-c.h>
 
-#include "config.h"
-#include "net_backends.h"
+#include "backend.h"
 #include "net_backends_priv.h"
 #include "net_backend_vale.h"
 
 #define	MAXIOV		64
 #define	FRAME_MAX	16110
 
-static void
-ignore(int fd __unused, enum ev_type type __unused, void *param __unused)
-{
-}
-
-static nvlist_t *
-options(const char *opts)
-{
-	nvlist_t *nvl;
-
-	init_config();
-	nvl = create_config_node("dev");
-	ATF_REQUIRE_EQ(0, netbe_legacy_config(nvl, opts));
-	return (nvl);
-}
-
 static net_backend_t *
 backend(const char *opts, net_be_rxeof_t cb, void *param)
 {
 	net_backend_t *be;
 
-	ATF_REQUIRE_EQ(0, netbe_init(&be, options(opts), cb, param));
+	be = backend_open(opts, cb, param);
 	ATF_REQUIRE(net_backend_vale(be));
 	/* Makes the port's event ready for the first frame. */
 	ATF_REQUIRE_EQ(0, netbe_peek_recvlen(be));
@@ -87,8 +70,8 @@ ATF_TC_BODY(exchange, tc)
 	net_backend_t *a, *b;
 	size_t i;
 
-	a = backend("vale0:a", ignore, NULL);
-	b = backend("vale0:b", ignore, NULL);
+	a = backend("vale0:a", backend_ignore, NULL);
+	b = backend("vale0:b", backend_ignore, NULL);
 	for (i = 0; i < nitems(sizes); i++) {
 		fill(frame, sizes[i], i);
 		out[0] = (struct iovec){ frame, 3 };
@@ -122,8 +105,8 @@ ATF_TC_BODY(defer, tc)
 	net_backend_t *a, *b;
 	int i;
 
-	a = backend("vale0:a", ignore, NULL);
-	b = backend("vale0:b", ignore, NULL);
+	a = backend("vale0:a", backend_ignore, NULL);
+	b = backend("vale0:b", backend_ignore, NULL);
 	net_backend_vale_defer(a);
 	for (i = 0; i < 2; i++) {
 		fill(frame[i], sizeof(frame[i]), i);
@@ -154,8 +137,8 @@ ATF_TC_BODY(overflow, tc)
 	struct iovec in = { got, sizeof(got) }, out = { frame, sizeof(frame) };
 	net_backend_t *a, *b;
 
-	a = backend("vale0:a", ignore, NULL);
-	b = backend("vale0:b", ignore, NULL);
+	a = backend("vale0:a", backend_ignore, NULL);
+	b = backend("vale0:b", backend_ignore, NULL);
 	fill((uint8_t *)frame, sizeof(frame), 0);
 	for (i = 0; i < 3000; i++) {
 		frame[15] = i;
@@ -185,11 +168,10 @@ ATF_TC_BODY(errors, tc)
 	net_backend_t *a, *be;
 	size_t i;
 
-	a = backend("vale0:a", ignore, NULL);
+	a = backend("vale0:a", backend_ignore, NULL);
 	for (i = 0; i < nitems(bad); i++) {
 		be = a;
-		ATF_CHECK_MSG(netbe_init(&be, options(bad[i]), ignore,
-		    NULL) != 0, "%s", bad[i]);
+		ATF_CHECK_MSG(backend_try(&be, bad[i]) != 0, "%s", bad[i]);
 		ATF_CHECK_EQ(NULL, be);
 	}
 	ATF_CHECK_EQ(0, netbe_get_cap(a));
@@ -199,7 +181,7 @@ ATF_TC_BODY(errors, tc)
 	netbe_cleanup(a);
 
 	/* Closed, it can be opened again. */
-	netbe_cleanup(backend("vale0:a", ignore, NULL));
+	netbe_cleanup(backend("vale0:a", backend_ignore, NULL));
 }
 
 /* A receiver in an event loop. */
@@ -308,7 +290,7 @@ ATF_TC_BODY(event, tc)
 	net_backend_t *a;
 	uint32_t i;
 
-	a = backend("vale0:a", ignore, NULL);
+	a = backend("vale0:a", backend_ignore, NULL);
 	r.be = backend("vale0:b", receive_event, &r);
 	clock = mevent_add(20, EVF_TIMER, on_clock, NULL);
 	ATF_REQUIRE(clock != NULL);
@@ -367,7 +349,7 @@ two_threads(bool batches)
 	pthread_t thread;
 	uint32_t i;
 
-	a = backend("vale0:a", ignore, NULL);
+	a = backend("vale0:a", backend_ignore, NULL);
 	if (batches)
 		net_backend_vale_defer(a);
 	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, receive_main, &r));

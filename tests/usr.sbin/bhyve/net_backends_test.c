@@ -31,8 +31,7 @@
 
 #include <atf-c.h>
 
-#include "config.h"
-#include "net_backends.h"
+#include "backend.h"
 #include "net_backends_priv.h"
 
 /* IEEE's EtherType for experiments: nothing else on the interface has it. */
@@ -85,22 +84,6 @@ static struct net_backend probe_backend = {
 };
 DATA_SET(net_backend_set, probe_backend);
 
-static void
-ignore(int fd __unused, enum ev_type type __unused, void *param __unused)
-{
-}
-
-static nvlist_t *
-options(const char *opts)
-{
-	nvlist_t *nvl;
-
-	init_config();
-	nvl = create_config_node("dev");
-	ATF_REQUIRE_EQ(0, netbe_legacy_config(nvl, opts));
-	return (nvl);
-}
-
 ATF_TC(find);
 ATF_TC_HEAD(find, tc)
 {
@@ -111,15 +94,14 @@ ATF_TC_BODY(find, tc)
 {
 	net_backend_t *be;
 
-	ATF_REQUIRE_EQ(0, netbe_init(&be, options("probe7"), ignore, &be));
+	be = backend_open("probe7", backend_ignore, &be);
 	ATF_CHECK_STREQ("probe7", probe.name);
-	ATF_CHECK_EQ(ignore, probe.cb);
+	ATF_CHECK_EQ(backend_ignore, probe.cb);
 	ATF_CHECK_EQ(&be, probe.param);
 	netbe_cleanup(be);
 	ATF_CHECK_EQ(1, probe.cleanups);
 
-	ATF_REQUIRE_EQ(0, netbe_init(&be, options("eth0,type=probe"), ignore,
-	    NULL));
+	be = backend_open("eth0,type=probe", backend_ignore, NULL);
 	ATF_CHECK_STREQ("eth0", probe.name);
 	netbe_cleanup(be);
 	netbe_cleanup(NULL);
@@ -137,17 +119,16 @@ ATF_TC_BODY(missing, tc)
 	net_backend_t *be;
 
 	be = (void *)1;
-	ATF_CHECK(netbe_init(&be, options(NULL), ignore, NULL) != 0);
+	ATF_CHECK(backend_try(&be, NULL) != 0);
 	ATF_CHECK_EQ(NULL, be);
 	be = (void *)1;
-	ATF_CHECK(netbe_init(&be, options("nosuch0"), ignore, NULL) != 0);
+	ATF_CHECK(backend_try(&be, "nosuch0") != 0);
 	ATF_CHECK_EQ(NULL, be);
-	ATF_CHECK(netbe_init(&be, options(""), ignore, NULL) != 0);
-	ATF_CHECK(netbe_init(&be, options("probe0,type=nosuch"), ignore,
-	    NULL) != 0);
+	ATF_CHECK(backend_try(&be, "") != 0);
+	ATF_CHECK(backend_try(&be, "probe0,type=nosuch") != 0);
 	probe.refuse = true;
 	be = (void *)1;
-	ATF_CHECK_EQ(ENXIO, netbe_init(&be, options("probe0"), ignore, NULL));
+	ATF_CHECK_EQ(ENXIO, backend_try(&be, "probe0"));
 	ATF_CHECK_EQ(NULL, be);
 	ATF_CHECK_EQ_MSG(0, probe.cleanups, "what did not open is cleaned up");
 }
@@ -162,7 +143,7 @@ ATF_TC_BODY(caps, tc)
 {
 	net_backend_t *be;
 
-	ATF_REQUIRE_EQ(0, netbe_init(&be, options("probe0"), ignore, NULL));
+	be = backend_open("probe0", backend_ignore, NULL);
 	ATF_CHECK_EQ(0, netbe_set_cap(be, 1, 12));
 	ATF_CHECK_EQ(12, netbe_get_vnet_hdr_len(be));
 	ATF_CHECK_EQ(0, netbe_set_cap(be, 1, 10));
@@ -185,15 +166,6 @@ private_network(void)
 	if (fd == -1)
 		atf_tc_skip("/dev/net/tun: %s", strerror(errno));
 	close(fd);
-}
-
-static net_backend_t *
-tap_open(const char *opts, net_be_rxeof_t cb, void *param)
-{
-	net_backend_t *be;
-
-	ATF_REQUIRE_EQ(0, netbe_init(&be, options(opts), cb, param));
-	return (be);
 }
 
 /* The host's end of interface `name': raw frames of our EtherType. */
@@ -280,7 +252,7 @@ ATF_TC_BODY(tap, tc)
 	int s;
 
 	private_network();
-	be = tap_open("tap0", ignore, NULL);
+	be = backend_open("tap0", backend_ignore, NULL);
 	s = host_end("tap0");
 	ATF_CHECK_EQ(0, recv_ours(be, got, sizeof(got)));
 	tap_exchange(be, s, 60);
@@ -353,7 +325,7 @@ ATF_TC_BODY(tap_event, tc)
 	int s;
 
 	private_network();
-	te.be = tap_open("tap0", on_frames, &te);
+	te.be = backend_open("tap0", on_frames, &te);
 	s = host_end("tap0");
 	fill(frame, sizeof(frame), 3);
 	ATF_REQUIRE_EQ(64, send(s, frame, sizeof(frame), 0));
@@ -387,7 +359,7 @@ ATF_TC_BODY(tap_mtu, tc)
 	int s;
 
 	private_network();
-	be = tap_open("tap0,mtu=9000", ignore, NULL);
+	be = backend_open("tap0,mtu=9000", backend_ignore, NULL);
 	s = host_end("tap0");
 	memset(&ifr, 0, sizeof(ifr));
 	strlcpy(ifr.ifr_name, "tap0", sizeof(ifr.ifr_name));
@@ -396,10 +368,9 @@ ATF_TC_BODY(tap_mtu, tc)
 	tap_exchange(be, s, 9014);
 	netbe_cleanup(be);
 
-	ATF_CHECK(netbe_init(&be, options("tap0,mtu=x"), ignore, NULL) != 0);
-	ATF_CHECK(netbe_init(&be, options("tap0,mtu=1"), ignore, NULL) != 0);
-	ATF_CHECK(netbe_init(&be, options("tap0,mtu=65537"), ignore,
-	    NULL) != 0);
+	ATF_CHECK(backend_try(&be, "tap0,mtu=x") != 0);
+	ATF_CHECK(backend_try(&be, "tap0,mtu=1") != 0);
+	ATF_CHECK(backend_try(&be, "tap0,mtu=65537") != 0);
 	ATF_CHECK_EQ_MSG(0, if_nametoindex("tap0"), "left behind");
 }
 
@@ -414,12 +385,11 @@ ATF_TC_BODY(tap_errors, tc)
 	net_backend_t *be, *be2;
 
 	private_network();
-	be = tap_open("tap0", ignore, NULL);
-	ATF_CHECK(netbe_init(&be2, options("tap0"), ignore, NULL) != 0);
+	be = backend_open("tap0", backend_ignore, NULL);
+	ATF_CHECK(backend_try(&be2, "tap0") != 0);
 	ATF_CHECK_EQ(NULL, be2);
-	ATF_CHECK(netbe_init(&be2, options("tap0123456789012"), ignore,
-	    NULL) != 0);
-	ATF_CHECK(netbe_init(&be2, options("lo,type=tap"), ignore, NULL) != 0);
+	ATF_CHECK(backend_try(&be2, "tap0123456789012") != 0);
+	ATF_CHECK(backend_try(&be2, "lo,type=tap") != 0);
 	ATF_CHECK_EQ(0, netbe_get_cap(be));
 	ATF_CHECK_EQ(0, netbe_set_cap(be, 0, 0));
 	ATF_CHECK_EQ(-1, netbe_set_cap(be, 0, 12));

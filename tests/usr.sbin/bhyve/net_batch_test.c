@@ -19,9 +19,8 @@
 
 #include <atf-c.h>
 
-#include "config.h"
+#include "backend.h"
 #include "iov.h"
-#include "net_backends.h"
 #include "net_backends_priv.h"
 #include "net_batch.h"
 
@@ -84,24 +83,6 @@ static struct net_backend one_backend = {
 };
 DATA_SET(net_backend_set, one_backend);
 
-static void
-ignore(int fd __unused, enum ev_type type __unused, void *param __unused)
-{
-}
-
-static net_backend_t *
-backend(const char *opts)
-{
-	net_backend_t *be;
-	nvlist_t *nvl;
-
-	init_config();
-	nvl = create_config_node("dev");
-	ATF_REQUIRE_EQ(0, netbe_legacy_config(nvl, opts));
-	ATF_REQUIRE_EQ(0, netbe_init(&be, nvl, ignore, NULL));
-	return (be);
-}
-
 ATF_TC(send_one);
 ATF_TC_HEAD(send_one, tc)
 {
@@ -115,7 +96,7 @@ ATF_TC_BODY(send_one, tc)
 	struct net_batch *nb;
 	net_backend_t *be;
 
-	be = backend("one0");
+	be = backend_open("one0", backend_ignore, NULL);
 	nb = net_batch_create(be);
 	ATF_REQUIRE(nb != NULL);
 	ATF_CHECK(net_batch_send(nb, iov, 2));
@@ -142,7 +123,7 @@ ATF_TC_BODY(recv_one, tc)
 	struct net_batch *nb;
 	net_backend_t *be;
 
-	be = backend("one0");
+	be = backend_open("one0", backend_ignore, NULL);
 	nb = net_batch_create(be);
 	ATF_REQUIRE(nb != NULL);
 	net_batch_sync(nb);
@@ -191,8 +172,8 @@ ATF_TC_BODY(vale, tc)
 	size_t off;
 	int i, j, n[3];
 
-	be[0] = backend("vale0:a");
-	be[1] = backend("vale0:b");
+	be[0] = backend_open("vale0:a", backend_ignore, NULL);
+	be[1] = backend_open("vale0:b", backend_ignore, NULL);
 	a = net_batch_create(be[0]);
 	b = net_batch_create(be[1]);
 	ATF_REQUIRE(a != NULL && b != NULL);

@@ -22,12 +22,3 @@ flood: frames at full rate, and kill -9 in the middle
 random_bytes: streams of random bytes
 random_messages: well-framed messages of random content
 END
-
-atf_init_test_cases()
-{
-	local c
-
-	for c in $CASES; do
-		atf_add_test_case $c
-	done
-}

@@ -26,12 +26,3 @@ dma: ranges of memory come, go and come back elsewhere
 reset: a reset clears the adapter and keeps memory and interrupts
 reconnect: clients come and go, the adapter being new each time
 END
-
-atf_init_test_cases()
-{
-	local c
-
-	for c in $CASES; do
-		atf_add_test_case $c
-	done
-}

@@ -23,7 +23,10 @@ mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 zig_version=0.17.0
-zig_url=https://files.pythonhosted.org/packages/fe/6f/e1c380fe61db36cb464d5d4d18c557338812500986885373e2550d4ebf6b/ziglang-0.17.0-py3-none-manylinux_2_12_x86_64.manylinux2010_x86_64.musllinux_1_1_x86_64.whl
+zig_url=https://files.pythonhosted.org/packages/fe/6f
+zig_url=$zig_url/e1c380fe61db36cb464d5d4d18c557338812500986885373e2550d4ebf6b
+zig_url=$zig_url/ziglang-$zig_version-py3-none-manylinux_2_12_x86_64
+zig_url=$zig_url.manylinux2010_x86_64.musllinux_1_1_x86_64.whl
 zig_sha256=97079827064a7492cce5541ceb438ae8003ce1e54e399676da2d62fb7a5dc08b
 
 # Runs a command, and shows what it wrote only if it fails.

@@ -19,8 +19,9 @@ shift 3
 root=$out.d
 
 rm -rf "$root"
-mkdir -p "$root/bin" "$root/lib" "$root/lib64" "$root/lib/x86_64-linux-gnu" "$root/proc" "$root/sys" \
-    "$root/dev" "$root/tmp"
+for d in bin dev lib/x86_64-linux-gnu lib64 proc sys tmp; do
+	mkdir -p "$root/$d"
+done
 cp "$src/init" "$root/init"
 chmod 755 "$root/init"
 cp "$src/guest.sh" "$root/lib/"

@@ -849,6 +849,55 @@ ATF_TC_BODY(rings, tc __unused)
 	host_destroy(h);
 }
 
+/*
+ * A flood, one frame each microsecond for 64 ms, into a guest that answers
+ * every interrupt at once.
+ */
+static unsigned int
+flood_interrupts(uint32_t itr_256ns)
+{
+	uint8_t frame[60], buf[2048];
+	unsigned int i, n, received;
+	struct host *h;
+
+	h = host_create_itr(HOST_RAM, itr_256ns);
+	host_up(h, 64, 256, 2048);
+	host_make_frame(frame, sizeof(frame), host_mac, 0);
+	host_wr(h, E82545_IMS, RXT0);
+	received = 0;
+	for (i = 0; i < 64000; i++) {
+		host_inject(h, frame, sizeof(frame), 1);
+		host_run(h);
+		host_advance(h, 1000);
+		if (!host_line(h))
+			continue;
+		ATF_REQUIRE((host_rd(h, E82545_ICR) & RXT0) != 0);
+		while (host_rx_take(h, buf, sizeof(buf), NULL) != -1)
+			received++;
+		host_rx_post(h);
+	}
+	n = host_raised(h);
+	ATF_CHECK_EQ(n, host_counter(h, E82545_C_INTR_SENT));
+	/* What is left belongs to an interrupt that is not due yet. */
+	ATF_CHECK(received > 64000 - 65);
+	host_destroy(h);
+	return (n);
+}
+
+ATF_TC(flood);
+ATF_TC_HEAD(flood, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "At 1 Mpps, an interrupt a frame "
+	    "without moderation, and with itr=250 one for 64 frames");
+}
+ATF_TC_BODY(flood, tc __unused)
+{
+
+	ATF_CHECK_EQ(flood_interrupts(0), 64000);
+	/* 250 * 256 ns = 64 us: at 0, 64, 128, ... 64000 us. */
+	ATF_CHECK_EQ(flood_interrupts(250), 64000 / 64 + 1);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 
@@ -858,5 +907,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, ethtool);
 	ATF_TP_ADD_TC(tp, timer);
 	ATF_TP_ADD_TC(tp, rings);
+	ATF_TP_ADD_TC(tp, flood);
 	return (atf_no_error());
 }

@@ -15,6 +15,10 @@
  * command's output, and a line "-tag status".  The tag is new for every
  * request, so that what an earlier one left behind is not taken for an answer.
  *
+ * While nothing comes an empty line is sent every second, which init passes over:
+ * a guest under load may have missed the serial port's last interrupt, and takes
+ * the line that it then forgot with the next.
+ *
  * With -w the guest may still be booting: a request that does nothing is first
  * made again and again until one is answered.
  *
@@ -37,6 +41,8 @@
 
 #define	EXIT_TIMEOUT	124
 #define	EXIT_GONE	125
+
+#define	NUDGE_MS	1000
 
 /* A line of the answer; what goes beyond is cut off. */
 static char line[65536];
@@ -73,11 +79,22 @@ dial(const char *path)
 }
 
 static void
+put(int s, const char *text, size_t len)
+{
+	ssize_t n;
+
+	for (; len > 0; text += n, len -= (size_t)n) {
+		n = send(s, text, len, MSG_NOSIGNAL);
+		if (n < 0)
+			err(EXIT_GONE, "guest");
+	}
+}
+
+static void
 request(int s, const char *tag, const char *cmd)
 {
 	char *p, *text;
-	size_t done, len;
-	ssize_t n;
+	size_t len;
 
 	/* The first newline ends whatever was left of an earlier request. */
 	len = strlen(tag) + strlen(cmd) + 4;
@@ -88,11 +105,7 @@ request(int s, const char *tag, const char *cmd)
 	for (p = text + 1; p < text + len - 1; p++)
 		if (*p == '\n')
 			*p = '\037';
-	for (done = 0; done < len; done += (size_t)n) {
-		n = send(s, text + done, len - done, MSG_NOSIGNAL);
-		if (n < 0)
-			err(EXIT_GONE, "guest");
-	}
+	put(s, text, len);
 	free(text);
 }
 
@@ -160,8 +173,10 @@ ask(int s, const char *cmd, long resend_ms, long deadline)
 			next = resend_ms != 0 ? t + resend_ms : deadline;
 		}
 		t = (begun || next > deadline ? deadline : next) - t;
-		if (poll(&pfd, 1, (int)t + 1) > 0)
+		if (poll(&pfd, 1, t < NUDGE_MS ? (int)t + 1 : NUDGE_MS) > 0)
 			status = answer(s, tag, &begun);
+		else
+			put(s, "\n", 1);
 	}
 	return (status);
 }

@@ -49,7 +49,7 @@ carrier()
 said()
 {
 	for i in $(seq 300); do
-		! grep -q "$1" "$2" || break
+		! grep -q "$1" "$2" 2> /dev/null || break
 		sleep 0.1
 	done
 	cat "$2"
@@ -111,6 +111,23 @@ sample()
 	after=$(counts)
 	set -- $before $after
 	echo $(($5 - $1)) $(($6 - $2)) $(($7 - $3)) $(($8 - $4))
+}
+
+# flood SECONDS FILE [0]: in the background, runs pktgen for a second, for as long as
+# a sample takes, which it writes into the file, and for two seconds more.  A
+# guest under full load can take long to hear a command, so it gets this one
+# before.  With 0 for the last argument it samples only.
+flood()
+{
+	rm -f "$2"
+	{
+		[ "${3:-1}" = 0 ] || pktgen_start
+		sleep 1
+		sample "$1" > "$2.new"
+		sleep 2
+		[ "${3:-1}" = 0 ] || pktgen_stop
+		mv "$2.new" "$2"
+	} > /dev/null 2>&1 < /dev/null &
 }
 
 counts()

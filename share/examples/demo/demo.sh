@@ -7,7 +7,7 @@
 # demo.sh objtop: what "make demo" does.
 #
 # Two stock Linux guests exchange traffic, first through the 82545EM of valed
-# and its VALE switch, then through QEMU's own 82545EM on two sockets: the same
+# and its VALE switch, then through QEMU's own 82545EM and a socket: the same
 # kernel, driver, workload and machine.  Each is measured at three settings of
 # interrupt moderation:
 #
@@ -69,24 +69,22 @@ measure_ping()
 	progress "ping: $rtt us"
 }
 
-# udp FROM...: the named guests send to their peers at once, as fast as they
-# can.  Sets kpps, the frames that arrived in a second, and fpi, the frames sent
-# and received for one interrupt; both guests counted together.
+# udp SENDS1 SENDS2: vm1, vm2 or both (1, not 0) send to each other as fast as
+# they can.  Sets kpps, the frames that arrived in a second, and fpi, the frames
+# sent and received for one interrupt; both guests counted together.
 udp()
 {
-	local from second
-
-	for from; do
-		vm "$from" pktgen_start || fail "pktgen does not start"
-	done
+	vm vm1 "flood $UDP_SECONDS /tmp/sample $1" &&
+	    vm vm2 "flood $UDP_SECONDS /tmp/sample $2" ||
+	    fail "pktgen does not start"
 	sleep 1
 	exits_before
-	vm vm2 "sample $UDP_SECONDS" > vm2.sample & second=$!
-	vm vm1 "sample $UDP_SECONDS" > vm1.sample
-	wait $second
+	sleep $UDP_SECONDS
 	exits_after
-	for from; do
-		vm "$from" pktgen_stop
+	sleep 1
+	for guest in vm1 vm2; do
+		vm $guest "said ' ' /tmp/sample" > $guest.sample ||
+		    fail "$guest cannot say what it saw"
 	done
 	set -- $(cat vm1.sample vm2.sample | awk '
 	    $1 > 0 { pps += $3 / $1; frames += $2 + $3; interrupts += $4 }
@@ -101,18 +99,19 @@ measure_udp()
 	vm vm1 "pktgen_setup $MAC2 10.0.0.2 60" &&
 	    vm vm2 "pktgen_setup $MAC1 10.0.0.1 60" ||
 	    fail "pktgen is not to be had"
-	udp vm1
+	udp 1 0
 	kpps_one=$kpps
 	fpi_one=$fpi
 	progress "UDP, one way: $kpps Kpps, $fpi frames an interrupt"
-	udp vm1 vm2
+	udp 1 1
 	progress "UDP, both ways: $kpps Kpps, $fpi frames an interrupt," \
 	    "$epf exits a frame"
 }
 
 measure_tcp()
 {
-	vm vm2 "wire tcp-sink 5001 > /tmp/sink 2>&1 < /dev/null &"
+	vm vm2 "wire tcp-sink 5001 > /tmp/sink 2>&1 < /dev/null &" ||
+	    fail "the receiver of the TCP stream does not start"
 	mbps=$(vm vm1 wire tcp-pump 10.0.0.2 5001 $TCP_SECONDS |
 	    awk '{ printf "%.0f", $2 * 8 / $4 / 1e6 }')
 	[ -n "$mbps" ] || fail "the TCP stream broke"
@@ -192,9 +191,9 @@ pair_qemu()
 	mkfifo vm1.mon.in vm1.mon.out
 	cat vm1.mon.out > /dev/null &
 	echo $! > monitor.pid
-	vm_qemu vm1 vm2 $MAC1 -D vm1.trace \
+	vm_qemu vm1 $MAC1 on -D vm1.trace \
 	    -chardev pipe,id=mon,path=vm1.mon -monitor chardev:mon
-	vm_qemu vm2 vm1 $MAC2
+	vm_qemu vm2 $MAC2 off
 	vm_wait vm1 vm2 || fail "the guests do not start"
 }
 

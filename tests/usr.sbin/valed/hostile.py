@@ -387,18 +387,10 @@ def stalls():
         s.clean()
 
 
-def rss(pid):
-    with open("/proc/%d/status" % pid) as f:
-        for line in f:
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1])
-
-
 def deaf():
     """A client that sends and sends, and never reads a reply."""
     with Scene() as s:
         with Client("vm1.sock") as a:
-            before = rss(s.valed.proc.pid)
             a.sock.setblocking(False)
             head = struct.pack("=QII", 0, CONFIG, 256)
             sent = 0
@@ -410,11 +402,12 @@ def deaf():
                     part = part[a.sock.send(part):]
                     sent += not part
                     idle = 0
+                    # Sockets hold some; valed must not take in the rest.
+                    assert sent < 10000
                 except BlockingIOError:
                     idle += 1
                     exchange(s.b, s.c)
             assert sent > 100
-            assert rss(s.valed.proc.pid) < before + 2048
             # Nothing is lost: it hears again.
             a.sock.settimeout(DEADLINE)
             for i in range(sent):

@@ -27,8 +27,8 @@ do for [out in "svg png"] {
 		set terminal png size 900,900
 	}
 	set output "demo.".out
-	set multiplot layout 3,2 title "Two Linux guests: 82545EM of valed with VALE, and QEMU's own"
-	set key top left
+	set multiplot layout 3,2 title "Two Linux guests: the 82545EM of valed, and QEMU's"
+	set key at screen 0.98,0.99 right top horizontal
 	set title "UDP, 60 bytes, one way: Kpps"
 	plot valed using 3:xtic(2) title "valed" lc rgb blue, \
 	    qemu using 3 title "QEMU" lc rgb grey

@@ -10,7 +10,7 @@
  *
  * It calls no operating system.  Whoever builds lem_core.c, the driver's host,
  * puts a lem_os.h on the include path, which defines, static inline where
- * speed matters:
+ * speed matters (LEM_OS(lc) is the lem_os of a core):
  *
  *   struct lem_os		what the host needs to know of its adapter
  *   uint32_t lem_os_read(struct lem_core *lc, uint32_t reg)
@@ -31,7 +31,9 @@
  *   uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot)
  *				DMA address of an empty buffer of lc_rx_bufsize
  *				bytes for RX slot `slot', replacing the one
- *				that lem_os_rx() took; 0 if none can be had
+ *				that lem_os_rx() took; 0 if none can be had.
+ *				lem_start() asks for every slot: one that has
+ *				a buffer still is answered with that
  *   bool lem_os_rx(struct lem_core *lc, uint32_t slot,
  *       const struct lem_rx *rx)
  *				a piece of a frame is in the buffer of `slot',
@@ -57,6 +59,7 @@
 
 #ifdef _KERNEL
 #include <sys/types.h>
+#include <sys/stddef.h>
 #else
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,11 +67,24 @@
 #endif
 #include <net/paravirt.h>
 
-struct lem_core;
-struct lem_rx;
-
-#include "lem_os.h"
 #include "lem_reg.h"
+
+struct lem_core;
+
+/* What the adapter says of a received piece. */
+struct lem_rx {
+	uint16_t	 len;		/* bytes in this buffer, without FCS */
+	bool		 eop;		/* the frame ends here; and then: */
+	bool		 ipsum_ok, l4sum_ok;	/* checksums verified */
+	bool		 vlan;		/* a tag was taken out: */
+	uint16_t	 tag;
+};
+
+/* A core begins with its host's part: for lem_os.h, where it has no members
+   yet. */
+#define	LEM_OS(lc)	((struct lem_os *)(void *)(lc))
+
+#include <lem_os.h>
 
 /* Descriptors in a ring: a multiple of 8, 8254x SDM section 13.4.27. */
 #define	LEM_RING_MIN	80
@@ -101,15 +117,6 @@ struct lem_packet {
 	uint8_t		 lp_l3len;	/* a checksum or TSO is asked for */
 	uint8_t		 lp_l4len;
 	uint32_t	 lp_len;	/* bytes in all pieces */
-};
-
-/* What the adapter says of a received piece. */
-struct lem_rx {
-	uint16_t	 len;		/* bytes in this buffer, without FCS */
-	bool		 eop;		/* the frame ends here; and then: */
-	bool		 ipsum_ok, l4sum_ok;	/* checksums verified */
-	bool		 vlan;		/* a tag was taken out: */
-	uint16_t	 tag;
 };
 
 /* How the adapter is to be run; lem_set_mode() takes a set of these. */
@@ -177,18 +184,27 @@ struct lem_core {
 	uint32_t	 lc_tx_tail;	/* next to fill */
 	uint32_t	 lc_tx_told;	/* what TDT (or guest_tdt) was set to */
 	uint32_t	 lc_tx_since_rs; /* descriptors since one with RS */
+	uint32_t	 lc_tx_untold;	/* packets since lc_tx_told */
+	uint32_t	 lc_tx_held;	/* of them, held back (SC) */
 	bool		 lc_tx_waiting;	/* an interrupt is to come (SC) */
 	bool		 lc_tx_short;	/* the host waits for room */
 	uint64_t	 lc_tx_ctx[2];	/* the context descriptor in force */
-	uint32_t	 lc_tx_eop[LEM_RING_MAX]; /* last slot of the packet
+	uint16_t	 lc_tx_eop[LEM_RING_MAX]; /* last slot of the packet
 						   that starts here */
+	uint32_t	 lc_tx_rs_head, lc_tx_rs_tail;	/* free-running: */
+	uint16_t	 lc_tx_rs[LEM_RING_MAX]; /* slots with RS, in order */
 	/* Receive side. */
 	uint32_t	 lc_rx_next;	/* next descriptor to come back */
 	uint32_t	 lc_rx_tail;	/* next to give */
+	uint32_t	 lc_rx_told;	/* what RDT (or guest_rdt) was set to */
 	uint32_t	 lc_rx_missing;	/* slots without a buffer */
-	bool		 lc_rx_frame;	/* in the middle of a frame */
-	bool		 lc_rx_skip;	/* and it is to be dropped */
+	uint32_t	 lc_rx_len;	/* bytes of a frame not complete */
+	bool		 lc_rx_skip;	/* the rest of it is to be dropped */
+	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
+	/* Both. */
+	bool		 lc_intr_on;	/* causes are unmasked */
 };
+_Static_assert(offsetof(struct lem_core, lc_os) == 0, "LEM_OS");
 
 /*
  * Reset the adapter and read its station address.  Both locks.  0, or an errno
@@ -212,7 +228,9 @@ int	lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu);
 void	lem_stop(struct lem_core *lc);
 
 /*
- * The mode; may change at any time.  Both locks.  EINVAL for unknown bits,
+ * The mode; may change at any time.  Both locks.  Into LEM_MODE_POLL, interrupts
+ * are masked; out of it, the host calls lem_intr_enable() when it is ready for
+ * one, which comes in any case.  EINVAL for unknown bits,
  * ENOTSUP for LEM_MODE_CSB on an adapter without one (the other bits are then
  * not set either).
  */

@@ -315,6 +315,7 @@ vm_open(struct vm *vm)
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, vc->vc_mac, sizeof(config.ec_mac));
 	config.ec_itr_256ns = vc->vc_itr_256ns;
+	config.ec_csb = vc->vc_csb;
 	config.ec_name = vc->vc_name;
 
 	vm->failed = "event descriptors";
@@ -373,7 +374,8 @@ vm_start(const struct vm_config *config)
 	vm->rx_stopped = true;
 	vm->frame_max = config->vc_mtu == 0 ? 0 :
 	    config->vc_mtu + FRAME_HEADER;
-	vfu_pci_reset(&vm->pci);
+	vfu_pci_init(&vm->pci, config->vc_csb ? E82545_PCI_SUBDEVICE_CSB :
+	    E82545_PCI_SUBDEVICE);
 	vfu_irq_init(&vm->irq);
 	if (sem_init(&vm->ready, 0, 0) == -1 || sem_init(&vm->go, 0, 0) == -1)
 		goto fail;

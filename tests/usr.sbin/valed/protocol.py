@@ -80,7 +80,7 @@ def config():
         cfg = c.region_read(CONFIG, 0, 256)
         assert struct.unpack_from("<HHHHI", cfg) == (
             0x8086, 0x100f, 0, 0x0230, 0x02000003)
-        assert struct.unpack_from("<HH", cfg, 0x2c) == (0x8086, 0x1008)
+        assert struct.unpack_from("<HH", cfg, 0x2c) == (0x8086, 0x1101)
         assert cfg[0x3d] == 1
         # Size the base address registers as firmware does.
         for bar, want in ((0, 0xfffe0000), (1, 0), (2, 0xfffffff9), (3, 0),
@@ -107,6 +107,11 @@ def config():
         for off, count in ((256, 1), (0, 257), (255, 2), (1 << 63, 4),
                            (0, 0), (0xfffffffffffffffc, 8)):
             expect(errno.EINVAL, c.region_read, CONFIG, off, count)
+    for options, want in ((",csb=on", 0x1101), (",csb=off", 0x1008)):
+        with one_vm(options), Client("vm1.sock") as c:
+            assert c.region_read(CONFIG, 0x2e, 2) == struct.pack("<H", want)
+            c.set(CSBAH, 1)
+            assert c.get(CSBAH) == (want == 0x1101)
 
 
 def registers():

@@ -878,7 +878,7 @@ lem_rx(struct lem_core *lc, unsigned int budget)
  * The CSB and the mode.
  */
 
-/* Make the block say what is so, before the mode is turned on. */
+/* The guest's part of the block, guest_csb_on last. */
 static void
 csb_fill(struct lem_core *lc)
 {
@@ -890,9 +890,8 @@ csb_fill(struct lem_core *lc)
 	SHARED_SET(csb->guest_need_txkick, kicks && lc->lc_tx_short);
 	SHARED_SET(csb->guest_need_rxkick, kicks);
 	SHARED_SET(csb->guest_txkick_at, NET_PARAVIRT_NONE);
-	SHARED_SET(csb->host_txcycles_lim, CSB_TXCYCLES);
-	SHARED_SET(csb->host_need_txkick, 1);
-	SHARED_SET(csb->host_rxkick_at, NET_PARAVIRT_NONE);
+	lem_os_mb();
+	SHARED_SET(csb->guest_csb_on, csb_on(lc));
 	lem_os_mb();
 }
 
@@ -902,8 +901,10 @@ csb_attach(struct lem_core *lc)
 
 	if (!lc->lc_has_csb || lc->lc_csb == NULL)
 		return;
+	SHARED_SET(lc->lc_csb->host_txcycles_lim, CSB_TXCYCLES);
+	SHARED_SET(lc->lc_csb->host_need_txkick, 1);
+	SHARED_SET(lc->lc_csb->host_rxkick_at, NET_PARAVIRT_NONE);
 	csb_fill(lc);
-	SHARED_SET(lc->lc_csb->guest_csb_on, csb_on(lc));
 	lem_os_write(lc, LEM_CSBAH, lc->lc_csb_dma >> 32);
 	lem_os_write(lc, LEM_CSBAL, lc->lc_csb_dma);
 }
@@ -930,8 +931,6 @@ csb_turn(struct lem_core *lc)
 {
 
 	csb_fill(lc);
-	SHARED_SET(lc->lc_csb->guest_csb_on, csb_on(lc));
-	lem_os_mb();
 	lem_os_write(lc, LEM_TDT, lc->lc_tx_told);
 	lem_os_write(lc, LEM_RDT, lc->lc_rx_told);
 }

@@ -80,17 +80,17 @@ struct lem_rx {
 	uint16_t	 tag;
 };
 
-/* A core begins with its host's part: for lem_os.h, where it has no members
-   yet. */
-#define	LEM_OS(lc)	((struct lem_os *)(void *)(lc))
-
-#include <lem_os.h>
-
 /* Descriptors in a ring: a multiple of 8, 8254x SDM section 13.4.27. */
 #define	LEM_RING_MIN	80
 #define	LEM_RING_MAX	4096
 /* Descriptors that one packet may take, at the most. */
 #define	LEM_TX_MAXSEGS	64
+
+/* A core begins with its host's part: for lem_os.h, where it has no members
+   yet. */
+#define	LEM_OS(lc)	((struct lem_os *)(void *)(lc))
+
+#include <lem_os.h>
 
 /* What lem_tx() is to have the adapter do to a packet. */
 #define	LEM_TX_IPSUM	0x01	/* IPv4 header checksum */

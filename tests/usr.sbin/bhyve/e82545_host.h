@@ -104,6 +104,8 @@ extern const uint8_t host_mac[6];
  */
 struct host *host_create_itr(size_t ram_size, uint32_t itr_256ns);
 struct host *host_create(size_t ram_size);
+/* One whose adapter offers the CSB. */
+struct host *host_create_csb(size_t ram_size);
 void	host_destroy(struct host *h);
 
 /* The model's operations, for a test that changes one; arg: struct host. */

@@ -364,7 +364,10 @@ rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 
 	e82545_count(dev, E82545_C_RX_KICK, 1);
-	rx_write(dev, off, value);
+	if (e82545_csb_keep_rdt(dev, value))
+		dev->wake_rx = e82545_rx_kicked(dev);
+	else
+		rx_write(dev, off, value);
 }
 
 /* The ring's place, or TCTL: there may be something in it now. */
@@ -386,7 +389,8 @@ static void
 tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 
-	e82545_reg_set(dev, off, value);
+	if (!e82545_csb_keep_tdt(dev, value))
+		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
 	if (dev->wake_tx)

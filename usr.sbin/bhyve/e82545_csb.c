@@ -40,6 +40,11 @@
  * register's, because guests store it before they write the register; so the
  * registers are right when the mode goes off.
  *
+ * With the mode on, a write to TDT or RDT is a kick and no more.  The index it
+ * brings may be behind the head: a host that posts the guest's writes delivers
+ * them when the CSB's newer index has long been acted upon.  It is kept aside
+ * (tdt, rdt), and counts only if the CSB's cannot, or the mode is off again.
+ *
  * guest_csb_on is looked at in every batch.  The host's part of the block is
  * kept also while that is 0: a guest that turns the mode on finds the truth
  * about a host that sleeps.
@@ -150,7 +155,7 @@ csb_ring_size(const struct e82545 *dev, const struct csb_ring *r)
 	    sizeof(union e82545_txd));
 }
 
-/* Take the guest's tail for ours if it is farther.  reg_mtx held. */
+/* Take the guest's tail for ours if it is farther: true.  reg_mtx held. */
 static bool
 csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 {
@@ -167,7 +172,6 @@ csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 	    (value + size - head) % size <= (tail + size - head) % size))
 		return (false);
 	e82545_reg_set(dev, r->tail, value);
-	e82545_count(dev, r->saved, 1);
 	return (true);
 }
 
@@ -186,7 +190,55 @@ csb_look(struct e82545 *dev, const struct csb_ring *r, const uint32_t *field,
 	pthread_mutex_lock(&dev->reg_mtx);
 	moved = csb_advance(dev, r, value);
 	pthread_mutex_unlock(&dev->reg_mtx);
+	if (moved)
+		e82545_count(dev, r->saved, 1);
 	return (moved);
+}
+
+/* A tail register is written; returns false where it is to be stored. */
+static bool
+csb_keep(struct e82545 *dev, uint32_t *kept, uint32_t value)
+{
+
+	if (!__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED))
+		return (false);
+	*kept = value;
+	return (true);
+}
+
+bool
+e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value)
+{
+
+	return ((e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0 &&
+	    csb_keep(dev, &dev->csb.tdt, value));
+}
+
+bool
+e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
+{
+
+	return ((e82545_reg(dev, E82545_RCTL) & E82545_RCTL_EN) != 0 &&
+	    csb_keep(dev, &dev->csb.rdt, value));
+}
+
+/* After a kick: the tail is the block's (`field'; NULL: there is none, or it is
+   off), or what was kept aside if that cannot be.  reg_mtx held. */
+static void
+csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
+    const uint32_t *field, uint32_t *seen)
+{
+	uint32_t value;
+
+	if (*kept == NET_PARAVIRT_NONE)
+		return;
+	value = field != NULL ? csb_get(field) : NET_PARAVIRT_NONE;
+	if (value < csb_ring_size(dev, r)) {
+		*seen = value;
+		csb_advance(dev, r, value);
+	} else
+		e82545_reg_set(dev, r->tail, *kept);
+	*kept = NET_PARAVIRT_NONE;
 }
 
 /*
@@ -211,14 +263,20 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	kicked = __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
 	enabled = csb_tx_enabled(dev);
 	/* The guest may want its page back when the ring is off. */
-	if (!enabled && !c->tx_awake)
-		return;
-	c->tx = csb_map(dev);
+	if (enabled || c->tx_awake)
+		c->tx = csb_map(dev);
+	if (c->tx != NULL)
+		c->tx_on = csb_is_on(dev, c->tx) && enabled;
+	if (kicked) {
+		pthread_mutex_lock(&dev->reg_mtx);
+		csb_settle(dev, &csb_tx_ring, &c->tdt,
+		    c->tx_on ? &c->tx->guest_tdt : NULL, &c->tx_seen);
+		pthread_mutex_unlock(&dev->reg_mtx);
+	}
 	if (c->tx == NULL) {
 		c->tx_awake = false;
 		return;
 	}
-	c->tx_on = csb_is_on(dev, c->tx) && enabled;
 	if (kicked && c->tx_on && !c->tx_awake) {
 		c->tx_awake = true;
 		c->tx_rounds = 0;
@@ -323,10 +381,13 @@ e82545_csb_rx_begin(struct e82545 *dev)
 	if ((e82545_reg(dev, E82545_RCTL) & E82545_RCTL_EN) == 0)
 		return;
 	c->rx = csb_map(dev);
-	if (c->rx == NULL)
-		return;
-	c->rx_on = csb_is_on(dev, c->rx);
-	if (c->rx_armed) {
+	if (c->rx != NULL)
+		c->rx_on = csb_is_on(dev, c->rx);
+	pthread_mutex_lock(&dev->reg_mtx);
+	csb_settle(dev, &csb_rx_ring, &c->rdt,
+	    c->rx_on ? &c->rx->guest_rdt : NULL, &c->rx_seen);
+	pthread_mutex_unlock(&dev->reg_mtx);
+	if (c->rx != NULL && c->rx_armed) {
 		csb_set(&c->rx->host_rxkick_at, NET_PARAVIRT_NONE);
 		c->rx_armed = false;
 		e82545_csb_rx_tail(dev);
@@ -365,7 +426,8 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	at = csb_get(&c->rx->guest_rdt);
 	if (at != c->rx_seen) {
 		c->rx_seen = at;
-		csb_advance(dev, &csb_rx_ring, at);
+		if (csb_advance(dev, &csb_rx_ring, at))
+			e82545_count(dev, E82545_C_RX_KICK_SAVED, 1);
 	}
 }
 
@@ -437,6 +499,8 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 
 	if (!dev->config.ec_csb)
 		return;
+	csb_settle(dev, &csb_tx_ring, &c->tdt, NULL, &c->tx_seen);
+	csb_settle(dev, &csb_rx_ring, &c->rdt, NULL, &c->rx_seen);
 	e82545_csb_release(dev);
 	e82545_reg_set(dev, off, value);
 	c->gpa = (uint64_t)e82545_reg(dev, E82545_CSBAH) << 32 | value;
@@ -464,5 +528,6 @@ e82545_csb_reset(struct e82545 *dev)
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
 	__atomic_store_n(&c->kicked, false, __ATOMIC_RELAXED);
+	c->tdt = c->rdt = NET_PARAVIRT_NONE;
 	c->tx_seen = c->rx_seen = NET_PARAVIRT_NONE;
 }

@@ -146,6 +146,9 @@ struct e82545_csb {
 	bool		on;		/* the guest's mode when last seen;
 					   atomic */
 	bool		kicked;		/* TDT was written; atomic */
+	/* reg_mtx. */
+	uint32_t	tdt, rdt;	/* written with the mode on, and not
+					   looked at yet; else "none" */
 	/* tx_mtx. */
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */
@@ -320,6 +323,8 @@ void	e82545_rxq_reset(struct e82545 *dev);
  * reg_mtx held.
  */
 bool	e82545_rx_unstall(struct e82545 *dev);
+/* The same where it is the CSB that says how much room there is. */
+bool	e82545_rx_kicked(struct e82545 *dev);
 /*
  * A frame the guest sent with loopback on: queue a copy of it for the receive
  * path.  Returns false where the queue is full.  Transmit thread, without
@@ -337,6 +342,13 @@ bool	e82545_loopback(struct e82545 *dev);
  * or not: begin, which makes TDT or RDT what the guest says there; tell, which
  * interrupts the guest if it is to know; and end.
  */
+
+/*
+ * TDT and RDT are written: true where the CSB keeps the index aside, false
+ * where it is to go into the register.  reg_mtx held.
+ */
+bool	e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value);
+bool	e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value);
 
 /* tx_mtx held; not while paused. */
 void	e82545_csb_tx_begin(struct e82545 *dev);

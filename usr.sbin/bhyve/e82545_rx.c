@@ -256,6 +256,14 @@ e82545_rx_unstall(struct e82545 *dev)
 	return (true);
 }
 
+bool
+e82545_rx_kicked(struct e82545 *dev)
+{
+
+	dev->rxq->stalled = false;
+	return (true);
+}
+
 /*
  * One frame.
  */

@@ -107,6 +107,33 @@ TEST(lazily, "Buffers given by guest_rdt alone are found when needed")
 	host_destroy(h);
 }
 
+TEST(late_kick, "A write to RDT that comes late gives nothing back")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	unsigned int i;
+
+	for (i = 0; i < 10; i++) {
+		inject(h, 3);
+		ATF_CHECK_EQ(3, take(h, 100));
+		guest_give(h, csb);
+	}
+	inject(h, 3);
+	ATF_CHECK_EQ(1, host_rd(h, E82545_RDH));
+	ATF_CHECK_EQ(13, CSB_GET(csb, guest_rdt));
+	host_wr(h, E82545_RDT, 15);
+	inject(h, 20);
+	ATF_CHECK_EQ(13, host_rd(h, E82545_RDH));
+	ATF_CHECK_EQ(45, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(15, take(h, 100));
+	/* With the mode off, RDT is what it ever was. */
+	CSB_SET(csb, guest_csb_on, 0);
+	host_rx_post(h);
+	host_run(h);
+	ATF_CHECK_EQ(53, host_counter(h, E82545_C_RX_FRAME));
+	host_destroy(h);
+}
+
 TEST(low, "RXDMT0 tells of a ring that is low, not of an old look at it")
 {
 	struct paravirt_csb *csb;
@@ -292,6 +319,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, need_kick);
 	ATF_TP_ADD_TC(tp, moderated);
 	ATF_TP_ADD_TC(tp, lazily);
+	ATF_TP_ADD_TC(tp, late_kick);
 	ATF_TP_ADD_TC(tp, low);
 	ATF_TP_ADD_TC(tp, dry);
 	ATF_TP_ADD_TC(tp, long_frame);

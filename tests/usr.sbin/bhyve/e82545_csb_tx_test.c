@@ -43,6 +43,35 @@ TEST(one_kick, "One kick wakes the host, which finds the rest by itself")
 	host_destroy(h);
 }
 
+TEST(late_kick, "A write to TDT that comes late sends nothing again")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 3, &csb);
+	uint32_t old;
+
+	guest_frames(h, 1);
+	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK(e82545_tx(h->dev));
+	old = h->txtail;
+	guest_frames(h, 3);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK(e82545_tx(h->dev));
+	ATF_CHECK_EQ(4, host_sent(h));
+	host_wr(h, E82545_TDT, old);
+	guest_rounds(h);
+	ATF_CHECK_EQ(4, host_sent(h));
+	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
+	/* With the mode off, TDT is what it ever was. */
+	CSB_SET(csb, guest_csb_on, 0);
+	guest_frames(h, 1);
+	host_tx_go(h);
+	guest_rounds(h);
+	ATF_CHECK_EQ(5, host_sent(h));
+	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
 TEST(rounds, "Polling ends after host_txcycles_lim empty rounds, and begins "
     "anew with each frame")
 {
@@ -259,6 +288,7 @@ ATF_TP_ADD_TCS(tp)
 {
 
 	ATF_TP_ADD_TC(tp, one_kick);
+	ATF_TP_ADD_TC(tp, late_kick);
 	ATF_TP_ADD_TC(tp, rounds);
 	ATF_TP_ADD_TC(tp, half_packet);
 	ATF_TP_ADD_TC(tp, need_kick);

@@ -67,7 +67,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define	FRAME_MIN	14		/* bytes */
 #define	SEG_MAX		16383		/* bytes */
 #define	PACKET_MAX	0xfffff		/* bytes: DTALEN, PAYLEN */
-#define	CSB_TXCYCLES	64		/* host's empty rounds before sleep */
+#define	CSB_TXCYCLES	256		/* host's empty rounds before sleep */
 
 #define	MODE_ALL							\
 	(LEM_MODE_SC | LEM_MODE_CSB | LEM_MODE_LAZY | LEM_MODE_POLL)
@@ -378,7 +378,11 @@ tx_publish(struct lem_core *lc)
 	lem_os_wmb();
 	SHARED_SET(csb->guest_tdt, lc->lc_tx_told);
 	lem_os_mb();
-	return ((SHARED_GET(csb->host_need_txkick) & 1) != 0);
+	if ((SHARED_GET(csb->host_need_txkick) & 1) == 0)
+		return (false);
+	/* One kick is enough, however long the host takes to wake up. */
+	SHARED_SET(csb->host_need_txkick, 0);
+	return (true);
 }
 
 /* Tell the adapter of all packets. */

@@ -552,7 +552,7 @@ TC(rx_nobuf, "Slots without a buffer wait for one, and keep those behind "
 	ATF_CHECK_EQ(30, host_rx_waiting(t->h));
 	/* Some come back. */
 	for (i = 0; i < 40; i++)
-		os->spare[os->nspare++] = t->g.txbuf + i * GUEST_TXBUF;
+		os->spare[os->nspare++] = t->g.txbuf + i * 2048;
 	os->rx_hoard = false;
 	ATF_CHECK_EQ(0, lem_rx(lc, 64));
 	test_settle(t);
@@ -638,7 +638,7 @@ send_ip(struct lem_test *t, uint8_t *frame, size_t len, unsigned int flags,
 	    ((flags & LEM_TX_TSO4) != 0 ? 0 : len - 34));
 	frame[tcp ? 50 : 40] = s >> 8;
 	frame[tcp ? 51 : 41] = s;
-	gpa = t->g.txbuf + (uint64_t)t->g.lc.lc_tx_tail * GUEST_TXBUF;
+	gpa = guest_txbuf(&t->g);
 	memcpy(os->ram + gpa, frame, len);
 	seg[0] = (struct lem_seg){ gpa, 14 };
 	seg[1] = (struct lem_seg){ gpa + 14, 43 };

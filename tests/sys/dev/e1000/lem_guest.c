@@ -54,7 +54,8 @@ carve(uint64_t *gpa, size_t len)
 
 uint64_t
 guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
-    uint32_t ntxd, uint32_t nrxd, uint32_t rxbufsize, bool csb)
+    uint32_t ntxd, uint32_t nrxd, uint32_t txbufsize, uint32_t rxbufsize,
+    bool csb)
 {
 	struct lem_core *lc = &g->lc;
 	struct lem_os *os = &lc->lc_os;
@@ -65,8 +66,9 @@ guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
 	lc->lc_txd_dma = carve(&gpa, ntxd * sizeof(union lem_txd));
 	lc->lc_rxd_dma = carve(&gpa, nrxd * sizeof(struct lem_rxd));
 	lc->lc_csb_dma = carve(&gpa, NET_PARAVIRT_CSB_SIZE);
-	g->txbuf = carve(&gpa, (size_t)ntxd * GUEST_TXBUF);
-	rxbuf = carve(&gpa, 2 * (size_t)nrxd * rxbufsize);
+	g->txbufsize = txbufsize;
+	g->txbuf = carve(&gpa, ntxd * (size_t)GUEST_STRIDE(txbufsize));
+	rxbuf = carve(&gpa, 2 * nrxd * (size_t)GUEST_STRIDE(rxbufsize));
 	if (gpa > size)
 		return (0);
 	lc->lc_txd = (void *)(ram + lc->lc_txd_dma);
@@ -78,7 +80,8 @@ guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
 	lc->lc_rx_bufsize = rxbufsize;
 	os->ram = ram;
 	for (i = 0; i < 2 * nrxd; i++)
-		os->spare[os->nspare++] = rxbuf + (uint64_t)i * rxbufsize;
+		os->spare[os->nspare++] = rxbuf +
+		    (uint64_t)i * GUEST_STRIDE(rxbufsize);
 	os->frame = guest_frame;
 	os->frame_arg = g;
 	return (gpa);
@@ -97,6 +100,14 @@ guest_up(struct guest *g, uint32_t mtu)
 	return (error);
 }
 
+uint64_t
+guest_txbuf(const struct guest *g)
+{
+
+	return (g->txbuf + (uint64_t)g->lc.lc_tx_tail *
+	    GUEST_STRIDE(g->txbufsize));
+}
+
 int
 guest_send(struct guest *g, const uint8_t dst[6], size_t len)
 {
@@ -107,8 +118,7 @@ guest_send(struct guest *g, const uint8_t dst[6], size_t len)
 	uint32_t slot;
 	int error;
 
-	/* The slot at the tail is free, even of a full ring. */
-	seg.ls_addr = g->txbuf + (uint64_t)g->lc.lc_tx_tail * GUEST_TXBUF;
+	seg.ls_addr = guest_txbuf(g);
 	seg.ls_len = len;
 	p = os->ram + seg.ls_addr;
 	memcpy(p, dst, 6);

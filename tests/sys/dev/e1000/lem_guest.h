@@ -19,12 +19,14 @@
 
 #include "lem_core.h"
 
-#define	GUEST_TXBUF	16384		/* bytes for a frame to send */
+/* Between buffers of `size' bytes: not all in the same sets of a cache. */
+#define	GUEST_STRIDE(size)	((size) + 64)
 
 struct guest {
 	struct lem_core	 lc;
 	uint8_t		 mac[6];
-	uint64_t	 txbuf;		/* gpa of slot 0's buffer */
+	uint64_t	 txbuf;		/* gpa of slot 0's buffer, */
+	uint32_t	 txbufsize;	/* bytes */
 	uint64_t	 sent;		/* number of the next frame */
 	/* What came, by the number it should have had. */
 	uint64_t	 received, bytes;
@@ -33,14 +35,19 @@ struct guest {
 };
 
 /*
- * Rings and buffers in `ram', from `gpa' on (below it all else); a CSB where
- * `csb'.  The registers are the caller's to set (lc.lc_os), before
+ * Rings, buffers (TX and RX, `txbufsize' and `rxbufsize' bytes) and a page for
+ * the CSB in `ram', from `gpa' on; the adapter has a CSB where `csb'.  The registers are the caller's to set (lc.lc_os), before
  * lem_attach().  Returns the first gpa behind, 0 where `size' is too small.
  */
 uint64_t guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
-	    uint32_t ntxd, uint32_t nrxd, uint32_t rxbufsize, bool csb);
+	    uint32_t ntxd, uint32_t nrxd, uint32_t txbufsize,
+	    uint32_t rxbufsize, bool csb);
 /* lem_attach(), lem_start(), interrupts on.  0, or an errno value. */
 int	guest_up(struct guest *g, uint32_t mtu);
+
+/* The gpa of the buffer for the next frame: the slot at the tail is free, even
+   in a full ring. */
+uint64_t guest_txbuf(const struct guest *g);
 
 /* Queue the next frame, `len' bytes, to `dst'.  As lem_tx(). */
 int	guest_send(struct guest *g, const uint8_t dst[6], size_t len);

@@ -16,6 +16,7 @@
 #include "lem_test.h"
 
 #define	TEST_RAM	(32u << 20)	/* bytes */
+#define	TEST_TXBUF	16384		/* the same */
 
 const uint8_t test_peer[6] = { 0x02, 0, 0, 0, 0, 0x99 };
 
@@ -50,7 +51,7 @@ test_create_down(uint32_t bufsize)
 	t->h->dev = e82545_create(&config, &host_ops, t->h);
 	ATF_REQUIRE(t->h->dev != NULL);
 	ATF_REQUIRE(guest_init(&t->g, t->h->ram, 4096, TEST_RAM, TEST_RING,
-	    TEST_RING, bufsize, true) != 0);
+	    TEST_RING, TEST_TXBUF, bufsize, true) != 0);
 	t->g.lc.lc_os.reg_read = test_reg_read;
 	t->g.lc.lc_os.reg_write = test_reg_write;
 	t->g.lc.lc_os.arg = t->h;

@@ -37,7 +37,7 @@
 #define	RING		1024		/* descriptors */
 #define	BUFSIZE		2048		/* bytes */
 #define	BUDGET		64		/* frames for a call of lem_rx() */
-#define	HOOK_EVERY	256		/* rounds of a processor */
+#define	HOOK_EVERY	16		/* rounds of a processor */
 #define	SLEEP_MS	100		/* then look whether to stop */
 /* Rounds of transmit alone before the network is looked at. */
 #define	RX_EVERY	16
@@ -67,7 +67,7 @@ struct vm {
 
 	bool		 line, tx_wanted, rx_wanted, listening, stop;
 	uint64_t	 timer_ns;
-	uint64_t	 exits;		/* when started */
+	struct ladder_side before;	/* counts when started */
 	uint64_t	 first_ns, last_ns;
 };
 
@@ -430,6 +430,21 @@ receiver_main(void *arg)
  */
 
 static void
+vm_count(const struct vm *vm, struct ladder_side *side)
+{
+	const struct lem_core *lc = &vm->g.lc;
+	uint64_t counters[E82545_NCOUNTERS];
+
+	e82545_counters(vm->dev, counters);
+	side->exits = guest_exits(&vm->g) - vm->before.exits;
+	side->tx_kicks = lc->lc_stats.tx_kicks;
+	side->rx_kicks = lc->lc_stats.rx_kicks;
+	side->interrupts = lc->lc_stats.interrupts - vm->before.interrupts;
+	side->raised = counters[E82545_C_INTR_SENT] - vm->before.raised;
+	side->misuses = lc->lc_os.misuses;
+}
+
+static void
 no_event(int fd __unused, enum ev_type type __unused, void *arg __unused)
 {
 }
@@ -474,24 +489,14 @@ vm_open(struct vm *vm, struct ladder_params *params, int index,
 		errno = lem_set_itr(lc, params->itr_256ns);
 	if (errno == 0)
 		errno = guest_up(&vm->g, 1500);
-	vm->exits = guest_exits(&vm->g);
+	if (errno != 0)
+		return (errno);
+	/* The link came up. */
+	while (vm->line && guest_interrupt(&vm->g, BUDGET))
+		continue;
+	vm_count(vm, &vm->before);
 	lc->lc_os.exit_ns = params->exit_ns;
-	return (errno);
-}
-
-static void
-vm_result(struct vm *vm, struct ladder_side *side)
-{
-	const struct lem_core *lc = &vm->g.lc;
-	uint64_t counters[E82545_NCOUNTERS];
-
-	e82545_counters(vm->dev, counters);
-	side->exits = guest_exits(&vm->g) - vm->exits;
-	side->tx_kicks = lc->lc_stats.tx_kicks;
-	side->rx_kicks = lc->lc_stats.rx_kicks;
-	side->interrupts = lc->lc_stats.interrupts;
-	side->raised = counters[E82545_C_INTR_SENT];
-	side->misuses = lc->lc_os.misuses;
+	return (0);
 }
 
 static void
@@ -564,7 +569,7 @@ ladder_run(struct ladder_params *params, struct ladder_result *result)
 	stop(&vm[1], vm[1].cpu_thread, &vm[1].cpu);
 	for (i = 0; i < 2; i++) {
 		stop(&vm[i], vm[i].model_thread, &vm[i].model);
-		vm_result(&vm[i], &result->guest[i]);
+		vm_count(&vm[i], &result->guest[i]);
 	}
 	result->sent = vm[0].g.sent;
 	result->received = vm[1].g.received;

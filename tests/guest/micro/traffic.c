@@ -34,9 +34,9 @@
 #define	MS		1000000ul	/* ns */
 #define	PEER_WAIT	(60000 * MS)	/* for the other side to come up */
 #define	RETRY_EVERY	(10 * MS)	/* HELLO and BYE */
-#define	BYE_WAIT	(5000 * MS)
+#define	BYE_WAIT	(20000 * MS)
 #define	BYE_QUIET	(100 * MS)
-#define	REPLY_WAIT	(500 * MS)	/* before a request counts as lost */
+#define	REPLY_WAIT	(20000 * MS)	/* before a request counts as lost */
 
 struct wire {
 	uint8_t		dst[6];

@@ -147,6 +147,20 @@ static const struct csb_ring {
 	E82545_RDH, E82545_RDT, E82545_RDLEN, E82545_C_RX_KICK_SAVED
 };
 
+static bool
+csb_tx_enabled(const struct e82545 *dev)
+{
+
+	return ((e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0);
+}
+
+static bool
+csb_rx_enabled(const struct e82545 *dev)
+{
+
+	return ((e82545_reg(dev, E82545_RCTL) & E82545_RCTL_EN) != 0);
+}
+
 static uint32_t
 csb_ring_size(const struct e82545 *dev, const struct csb_ring *r)
 {
@@ -195,12 +209,14 @@ csb_look(struct e82545 *dev, const struct csb_ring *r, const uint32_t *field,
 	return (moved);
 }
 
-/* A tail register is written; returns false where it is to be stored. */
+/* A tail register is written; returns false where it is to be stored, and
+   what was kept before is of the past. */
 static bool
-csb_keep(struct e82545 *dev, uint32_t *kept, uint32_t value)
+csb_keep(struct e82545 *dev, uint32_t *kept, bool enabled, uint32_t value)
 {
 
-	if (!__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED))
+	*kept = NET_PARAVIRT_NONE;
+	if (!enabled || !__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED))
 		return (false);
 	*kept = value;
 	return (true);
@@ -210,16 +226,14 @@ bool
 e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value)
 {
 
-	return ((e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0 &&
-	    csb_keep(dev, &dev->csb.tdt, value));
+	return (csb_keep(dev, &dev->csb.tdt, csb_tx_enabled(dev), value));
 }
 
 bool
 e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 {
 
-	return ((e82545_reg(dev, E82545_RCTL) & E82545_RCTL_EN) != 0 &&
-	    csb_keep(dev, &dev->csb.rdt, value));
+	return (csb_keep(dev, &dev->csb.rdt, csb_rx_enabled(dev), value));
 }
 
 /* After a kick: the tail is the block's (`field'; NULL: there is none, or it is
@@ -245,13 +259,6 @@ csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
  * Transmit.
  */
 
-static bool
-csb_tx_enabled(const struct e82545 *dev)
-{
-
-	return ((e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0);
-}
-
 void
 e82545_csb_tx_begin(struct e82545 *dev)
 {
@@ -263,7 +270,7 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	kicked = __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
 	enabled = csb_tx_enabled(dev);
 	/* The guest may want its page back when the ring is off. */
-	if (enabled || c->tx_awake)
+	if (enabled || c->tx_awake || kicked)
 		c->tx = csb_map(dev);
 	if (c->tx != NULL)
 		c->tx_on = csb_is_on(dev, c->tx) && enabled;
@@ -277,10 +284,11 @@ e82545_csb_tx_begin(struct e82545 *dev)
 		c->tx_awake = false;
 		return;
 	}
-	if (kicked && c->tx_on && !c->tx_awake) {
-		c->tx_awake = true;
+	if (kicked && !c->tx_awake) {
+		/* Guests may clear the flag themselves when they kick. */
+		csb_set(&c->tx->host_need_txkick, !c->tx_on);
+		c->tx_awake = c->tx_on;
 		c->tx_rounds = 0;
-		csb_set(&c->tx->host_need_txkick, 0);
 	}
 	/* A mode just gone off left frames here that nobody kicked for. */
 	if (c->tx_awake && enabled)
@@ -378,7 +386,7 @@ e82545_csb_rx_begin(struct e82545 *dev)
 
 	c->rx = NULL;
 	c->rx_on = false;
-	if ((e82545_reg(dev, E82545_RCTL) & E82545_RCTL_EN) == 0)
+	if (!csb_rx_enabled(dev))
 		return;
 	c->rx = csb_map(dev);
 	if (c->rx != NULL)
@@ -470,12 +478,16 @@ e82545_csb_idle(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page;
+	bool kicked;
 
 	/* A batch after the pause finds the rings off, and does this then. */
-	if (dev->paused || (!c->tx_awake && !c->rx_armed))
+	if (dev->paused)
+		return;
+	kicked = __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
+	if (!kicked && !c->tx_awake && !c->rx_armed)
 		return;
 	page = csb_map(dev);
-	if (page != NULL && c->tx_awake)
+	if (page != NULL && (kicked || c->tx_awake))
 		csb_set(&page->host_need_txkick, 1);
 	if (page != NULL && c->rx_armed)
 		csb_set(&page->host_rxkick_at, NET_PARAVIRT_NONE);
@@ -527,7 +539,6 @@ e82545_csb_reset(struct e82545 *dev)
 
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
-	__atomic_store_n(&c->kicked, false, __ATOMIC_RELAXED);
 	c->tdt = c->rdt = NET_PARAVIRT_NONE;
 	c->tx_seen = c->rx_seen = NET_PARAVIRT_NONE;
 }

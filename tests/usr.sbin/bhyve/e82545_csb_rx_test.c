@@ -181,6 +181,48 @@ TEST(dry, "A dry ring waits for three quarters of it, in one kick")
 	host_destroy(h);
 }
 
+/* The block sits where guest_up() put it. */
+static struct paravirt_csb *hooked;
+
+static void
+give_one(struct host *h)
+{
+
+	CSB_SET(hooked, guest_rdt, (CSB_GET(hooked, guest_rdt) + 1) % h->nrxd);
+}
+
+TEST(not_dry, "A buffer given as the ring runs dry is found without a kick")
+{
+	struct host *h = guest_up(64, 16, 2048, 1, &hooked);
+
+	h->intr_hook = give_one;
+	inject(h, 16);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK_SAVED));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(hooked, host_rxkick_at));
+	host_destroy(h);
+}
+
+static void
+turn_off(struct host *h __unused)
+{
+
+	CSB_SET(hooked, guest_csb_on, 0);
+}
+
+TEST(off_in_batch, "Turned off in the middle of a batch, the interrupt comes")
+{
+	struct host *h = guest_up(64, 16, 2048, 1, &hooked);
+
+	CSB_SET(hooked, guest_need_rxkick, 0);
+	h->rx_hook = turn_off;
+	inject(h, 1);
+	ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
+	host_destroy(h);
+}
+
 TEST(long_frame, "A dry ring waits for as many as the frame takes")
 {
 	struct paravirt_csb *csb;
@@ -322,6 +364,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, late_kick);
 	ATF_TP_ADD_TC(tp, low);
 	ATF_TP_ADD_TC(tp, dry);
+	ATF_TP_ADD_TC(tp, not_dry);
+	ATF_TP_ADD_TC(tp, off_in_batch);
 	ATF_TP_ADD_TC(tp, long_frame);
 	ATF_TP_ADD_TC(tp, on_when_dry);
 	ATF_TP_ADD_TC(tp, placed_when_dry);

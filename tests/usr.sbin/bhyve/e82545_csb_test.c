@@ -189,6 +189,49 @@ TEST(reset, "Reset while it polls, the host sleeps; the next kick wakes it")
 	host_destroy(h);
 }
 
+TEST(cleared, "A guest that clears host_need_txkick when it kicks finds it "
+    "set again, whatever becomes of the kick")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 1, &csb);
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		guest_frames(h, 1);
+		CSB_SET(csb, host_need_txkick, 0);
+		CSB_SET(csb, guest_tdt, h->txtail);
+		host_tx_go(h);
+		switch (i) {
+		case 0:
+			CSB_SET(csb, guest_csb_on, 0);
+			break;
+		case 1:
+			host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+			break;
+		case 2:
+			host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+			break;
+		case 3:
+			e82545_pause(h->dev);
+			host_run(h);
+			e82545_resume(h->dev);
+			break;
+		}
+		host_run(h);
+		ATF_CHECK_EQ_MSG(1, CSB_GET(csb, host_need_txkick), "%u", i);
+		CSB_SET(csb, guest_csb_on, 1);
+		if (i == 2) {
+			CSB_SET(csb, guest_tdt, 0);
+			host_up(h, 64, 8, 2048);
+		}
+		host_set(h, E82545_TCTL, E82545_TCTL_EN);
+		host_run(h);
+	}
+	/* All but the one that the reset took. */
+	ATF_CHECK_EQ(3, host_sent(h));
+	host_destroy(h);
+}
+
 TEST(reset_dry, "Reset while the ring is dry, it is not dry any more")
 {
 	struct paravirt_csb *csb;
@@ -359,6 +402,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, early);
 	ATF_TP_ADD_TC(tp, off);
 	ATF_TP_ADD_TC(tp, reset);
+	ATF_TP_ADD_TC(tp, cleared);
 	ATF_TP_ADD_TC(tp, reset_dry);
 	ATF_TP_ADD_TC(tp, released);
 	ATF_TP_ADD_TC(tp, disabled);

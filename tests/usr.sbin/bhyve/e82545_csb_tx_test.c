@@ -203,6 +203,25 @@ TEST(threshold, "guest_txkick_at makes one interrupt, when TDH gets there")
 	host_destroy(h);
 }
 
+static struct paravirt_csb *hooked;
+
+static void
+turn_off(struct host *h __unused)
+{
+
+	CSB_SET(hooked, guest_csb_on, 0);
+}
+
+TEST(off_in_batch, "Turned off in the middle of a batch, the interrupt comes")
+{
+	struct host *h = guest_up(64, 8, 2048, 1, &hooked);
+
+	h->tx_hook = turn_off;
+	ATF_CHECK(interrupts(h, hooked));
+	ATF_CHECK_EQ(1, CSB_GET(hooked, host_need_txkick));
+	host_destroy(h);
+}
+
 TEST(link, "A change of the link is told, data or not")
 {
 	struct paravirt_csb *csb;
@@ -293,6 +312,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, half_packet);
 	ATF_TP_ADD_TC(tp, need_kick);
 	ATF_TP_ADD_TC(tp, threshold);
+	ATF_TP_ADD_TC(tp, off_in_batch);
 	ATF_TP_ADD_TC(tp, link);
 	ATF_TP_ADD_TC(tp, moderated);
 	ATF_TP_ADD_TC(tp, bad_tail);

@@ -60,6 +60,8 @@ host_intr(void *arg, bool asserted)
 	}
 	if (asserted)
 		h->nraised++;
+	if (asserted && h->intr_hook != NULL)
+		h->intr_hook(h);
 	pthread_mutex_unlock(&h->mtx);
 }
 

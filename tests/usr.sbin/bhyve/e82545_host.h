@@ -74,6 +74,8 @@ struct host {
 	/* Called in mid-batch: with each frame queued, and stepped over. */
 	void		(*tx_hook)(struct host *);
 	void		(*rx_hook)(struct host *);
+	/* Called when the line is asserted: model and host are locked. */
+	void		(*intr_hook)(struct host *);
 
 	/* To be received: [rx_head, rx_tail). */
 	struct host_frame rx[HOST_FRAMES];

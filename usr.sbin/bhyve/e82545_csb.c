@@ -127,13 +127,6 @@ csb_is_on(struct e82545 *dev, const struct paravirt_csb *page)
 	return (on);
 }
 
-static bool
-csb_wanted(uint32_t need_kick)
-{
-
-	return (need_kick != 0 && need_kick != CSB_ACKNOWLEDGED);
-}
-
 /*
  * Tail registers.
  */
@@ -349,7 +342,7 @@ e82545_csb_tx_tell(struct e82545 *dev, uint32_t start, uint32_t ndescs,
     uint32_t size, bool done, bool delayed, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
-	uint32_t at;
+	uint32_t at, need;
 
 	if (!c->tx_on) {
 		e82545_intr_tx(dev, done, delayed, causes);
@@ -360,7 +353,8 @@ e82545_csb_tx_tell(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 	at = csb_get(&c->tx->guest_txkick_at);
 	if (at != NET_PARAVIRT_NONE && at >= size)
 		e82545_count(dev, E82545_C_CSB_BAD, 1);
-	if (csb_wanted(csb_get(&c->tx->guest_need_txkick)) ||
+	need = csb_get(&c->tx->guest_need_txkick);
+	if ((need != 0 && need != CSB_ACKNOWLEDGED) ||
 	    csb_passed(at, start, ndescs, size)) {
 		/* Asked for is room, whether or not that has RS set. */
 		delayed = delayed && done;
@@ -450,7 +444,7 @@ e82545_csb_rx_tell(struct e82545 *dev, bool done, uint32_t causes)
 	}
 	csb_set(&c->rx->host_rdh, e82545_reg(dev, E82545_RDH));
 	csb_barrier();
-	if (!csb_wanted(csb_get(&c->rx->guest_need_rxkick)) &&
+	if (csb_get(&c->rx->guest_need_rxkick) == 0 &&
 	    csb_get(&c->rx->guest_csb_on) != 0) {
 		e82545_count(dev, E82545_C_INTR_SAVED,
 		    done || (causes & RX_DATA_CAUSES) != 0);

@@ -56,7 +56,7 @@ TEST(need_kick, "An RX interrupt comes only where guest_need_rxkick asks "
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
 	ATF_CHECK_EQ(21, take(h, 100));
-	CSB_SET(csb, guest_need_rxkick, 1);
+	CSB_SET(csb, guest_need_rxkick, 2);
 	inject(h, 1);
 	ATF_CHECK_EQ(2, host_raised(h));
 	ATF_CHECK_EQ(E82545_ICR_RXT0, CSB_GET(csb, host_isr));

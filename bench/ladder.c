@@ -8,7 +8,9 @@
  * The ladder: two guests over the switch in this process (lem_ladder.h), from
  * a plain driver to the CSB.  Prints a line for each mode and frame size:
  * frames received a second, how many times BASE that is, and what a frame cost
- * either guest in exits and interrupts.
+ * either guest in exits and interrupts.  With -h the receiver is a program on
+ * a port of the switch; with -1 the sender's adapter works in its guest's
+ * thread.
  */
 
 #include <err.h>
@@ -26,13 +28,15 @@ static const struct {
 	const char	*name;
 	uint32_t	mode;
 	bool		moderated;
+	uint32_t	batch;		/* frames a flush, if not the user's */
 } step[] = {
-	{ "BASE",	0,			false },
-	{ "moderation",	0,			true },
-	{ "SC",		LEM_MODE_SC,		false },
-	{ "SC+mod",	LEM_MODE_SC,		true },
-	{ "polling",	LEM_MODE_POLL,		false },
-	{ "CSB",	LEM_MODE_CSB,		true },
+	{ "BASE",	0,			false,	0 },
+	{ "moderation",	0,			true,	0 },
+	{ "SC",		LEM_MODE_SC,		false,	0 },
+	{ "SC+mod",	LEM_MODE_SC,		true,	0 },
+	/* What came together since the last poll goes out together. */
+	{ "polling",	LEM_MODE_POLL,		false,	64 },
+	{ "CSB",	LEM_MODE_CSB,		true,	0 },
 };
 #define	NSTEPS	(sizeof(step) / sizeof(step[0]))
 
@@ -40,8 +44,8 @@ static void
 usage(void)
 {
 
-	fprintf(stderr, "usage: ladder [-b batch] [-e exit_ns] [-i itr_256ns] "
-	    "[-t milliseconds] [-s bytes]\n");
+	fprintf(stderr, "usage: ladder [-1h] [-b batch] [-e exit_ns] "
+	    "[-i itr_256ns] [-s bytes]\n              [-t milliseconds]\n");
 	exit(1);
 }
 
@@ -92,21 +96,27 @@ main(int argc, char **argv)
 {
 	static const uint32_t sizes[] = { 60, 1514 };
 	struct ladder_params params;
-	uint32_t itr, only;
+	uint32_t batch, itr, only;
 	unsigned int i, s;
 	double base, mpps;
 	int ch;
 
 	memset(&params, 0, sizeof(params));
 	params.exit_ns = 3700;
-	params.batch = 1;
+	batch = 1;
 	params.run_ns = 500 * 1000000ULL;
 	itr = 400;
 	only = 0;
-	while ((ch = getopt(argc, argv, "b:e:i:s:t:")) != -1) {
+	while ((ch = getopt(argc, argv, "1b:e:hi:s:t:")) != -1) {
 		switch (ch) {
+		case '1':
+			params.own_thread = true;
+			break;
+		case 'h':
+			params.to_host = true;
+			break;
 		case 'b':
-			params.batch = number(optarg, 1, 1024);
+			batch = number(optarg, 1, 1024);
 			break;
 		case 'e':
 			params.exit_ns = number(optarg, 0, 1000000);
@@ -127,7 +137,7 @@ main(int argc, char **argv)
 	if (optind != argc)
 		usage();
 	printf("an exit %ju ns, moderation %.1f us, %u frames a flush\n",
-	    (uintmax_t)params.exit_ns, itr * 0.256, params.batch);
+	    (uintmax_t)params.exit_ns, itr * 0.256, batch);
 	printf("%38s%20s%20s\n", "", "sender, a frame", "receiver, a frame");
 	printf("%-12s%6s%10s%8s%10s%10s%10s%10s%9s\n", "mode", "bytes", "Kpps",
 	    "x BASE", "exits", "intr", "exits", "intr", "dropped");
@@ -137,6 +147,8 @@ main(int argc, char **argv)
 		for (i = 0; i < NSTEPS; i++) {
 			params.mode = step[i].mode;
 			params.itr_256ns = step[i].moderated ? itr : 0;
+			params.batch = batch < step[i].batch ? step[i].batch :
+			    batch;
 			mpps = run(i, &params, base);
 			if (base == 0)
 				base = mpps;

@@ -60,7 +60,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 #define	ALL_ONES	0xffffffff	/* what a device that is gone reads */
 #define	RESET_TRIES	10		/* of a millisecond */
-#define	NVM_TRIES	200		/* of 5 us */
 #define	MTU_MIN		68
 #define	MTU_MAX		16110
 #define	HEADERS		18		/* bytes: Ethernet, VLAN tag */
@@ -88,7 +87,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 static void
 give_up(struct lem_core *lc)
 {
-
 	if (!lc->lc_dead) {
 		lc->lc_dead = true;
 		lc->lc_stats.dead++;
@@ -110,21 +108,25 @@ reg_read(struct lem_core *lc, uint32_t reg)
 static bool
 usable(const struct lem_core *lc)
 {
-
 	return (lc->lc_running && !lc->lc_dead);
 }
 
 static bool
 csb_on(const struct lem_core *lc)
 {
-
 	return ((lc->lc_mode & LEM_MODE_CSB) != 0);
+}
+
+/* The adapter has one, and the host brought the page. */
+static bool
+csb_there(const struct lem_core *lc)
+{
+	return (lc->lc_has_csb && lc->lc_csb != NULL);
 }
 
 static bool
 polling(const struct lem_core *lc)
 {
-
 	return ((lc->lc_mode & LEM_MODE_POLL) != 0);
 }
 
@@ -132,14 +134,12 @@ polling(const struct lem_core *lc)
 static uint32_t
 distance(uint32_t a, uint32_t b, uint32_t n)
 {
-
 	return (b >= a ? b - a : b + n - a);
 }
 
 static uint32_t
 next(uint32_t slot, uint32_t n)
 {
-
 	return (slot + 1 == n ? 0 : slot + 1);
 }
 
@@ -162,83 +162,38 @@ reset(struct lem_core *lc)
 	if (lc->lc_dead)
 		return (ENXIO);
 	lem_os_write(lc, LEM_CTRL, ctrl | LEM_CTRL_RST);
-	for (i = 0; i < RESET_TRIES; i++) {
+	i = 0;
+	do {
 		lem_os_delay(lc, 1000);
 		ctrl = reg_read(lc, LEM_CTRL);
-		if (lc->lc_dead)
-			return (ENXIO);
-		if ((ctrl & LEM_CTRL_RST) == 0) {
-			lem_os_write(lc, LEM_IMC, ALL_ONES);
-			reg_read(lc, LEM_ICR);
-			return (lc->lc_dead ? ENXIO : 0);
-		}
-	}
-	give_up(lc);
-	return (ENXIO);
+	} while (!lc->lc_dead && (ctrl & LEM_CTRL_RST) != 0 &&
+	    ++i < RESET_TRIES);
+	if ((ctrl & LEM_CTRL_RST) != 0)
+		give_up(lc);
+	lem_os_write(lc, LEM_IMC, ALL_ONES);
+	(void)reg_read(lc, LEM_ICR);
+	return (lc->lc_dead ? ENXIO : 0);
 }
 
-/* A word of the EEPROM; false where the adapter does not answer. */
-static bool
-nvm_read(struct lem_core *lc, unsigned int word, uint16_t *value)
-{
-	uint32_t eerd;
-	int i;
-
-	lem_os_write(lc, LEM_EERD, word << LEM_EERD_ADDR_SHIFT |
-	    LEM_EERD_START);
-	for (i = 0; i < NVM_TRIES; i++) {
-		eerd = reg_read(lc, LEM_EERD);
-		if (lc->lc_dead)
-			return (false);
-		if ((eerd & LEM_EERD_DONE) != 0) {
-			*value = eerd >> LEM_EERD_DATA_SHIFT;
-			return (true);
-		}
-		lem_os_delay(lc, 5);
-	}
-	return (false);
-}
-
-/* What reset loads from the EEPROM: for adapters without EERD, 13.4.4. */
-static int
-address_from_filter(struct lem_core *lc, uint8_t mac[6])
-{
-	uint32_t high, low;
-	int i;
-
-	low = reg_read(lc, LEM_RAL(0));
-	high = reg_read(lc, LEM_RAH(0));
-	if (lc->lc_dead)
-		return (ENXIO);
-	for (i = 0; i < 4; i++)
-		mac[i] = low >> 8 * i;
-	for (; i < 6; i++)
-		mac[i] = high >> 8 * (i - 4);
-	return ((high & LEM_RAH_AV) != 0 ? 0 : EIO);
-}
-
+/* Reset loads the address from the EEPROM into the first filter, 13.5.2. */
 int
 lem_attach(struct lem_core *lc, uint8_t mac[6])
 {
-	uint16_t sum, value;
-	unsigned int word;
+	uint64_t addr;
+	uint32_t high;
+	int i;
 
 	if (reset(lc) != 0)
 		return (ENXIO);
-	sum = 0;
-	for (word = 0; word < LEM_NVM_WORDS; word++) {
-		if (!nvm_read(lc, word, &value)) {
-			if (lc->lc_dead)
-				return (ENXIO);
-			return (address_from_filter(lc, mac));
-		}
-		sum += value;
-		if (word < 3) {
-			mac[2 * word] = value;
-			mac[2 * word + 1] = value >> 8;
-		}
-	}
-	return (sum == LEM_NVM_SUM ? 0 : EIO);
+	addr = reg_read(lc, LEM_RAL(0));
+	high = reg_read(lc, LEM_RAH(0));
+	if (lc->lc_dead)
+		return (ENXIO);
+	addr |= (uint64_t)(high & 0xffff) << 32;
+	for (i = 0; i < 6; i++)
+		mac[i] = addr >> 8 * i;
+	return ((high & LEM_RAH_AV) != 0 && addr != 0 && (mac[0] & 1) == 0 ?
+	    0 : EIO);
 }
 
 /*
@@ -298,7 +253,6 @@ lem_intr(struct lem_core *lc)
 void
 lem_intr_enable(struct lem_core *lc)
 {
-
 	if (!usable(lc) || polling(lc) || SHARED_GET(lc->lc_intr_on))
 		return;
 	SHARED_SET(lc->lc_intr_on, true);
@@ -309,7 +263,6 @@ lem_intr_enable(struct lem_core *lc)
 void
 lem_intr_disable(struct lem_core *lc)
 {
-
 	SHARED_SET(lc->lc_intr_on, false);
 	lem_os_write(lc, LEM_IMC, ALL_ONES);
 }
@@ -317,7 +270,6 @@ lem_intr_disable(struct lem_core *lc)
 int
 lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
 {
-
 	if (itr_256ns > LEM_ITR_MAX)
 		return (EINVAL);
 	lc->lc_itr_256ns = itr_256ns;
@@ -333,7 +285,6 @@ lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
 uint32_t
 lem_tx_room(const struct lem_core *lc)
 {
-
 	return (lc->lc_ntxd - 1 -
 	    distance(lc->lc_tx_head, lc->lc_tx_tail, lc->lc_ntxd));
 }
@@ -341,7 +292,6 @@ lem_tx_room(const struct lem_core *lc)
 bool
 lem_tx_idle(const struct lem_core *lc)
 {
-
 	return (lc->lc_tx_head == lc->lc_tx_tail);
 }
 
@@ -349,7 +299,6 @@ lem_tx_idle(const struct lem_core *lc)
 static uint32_t
 tx_low(const struct lem_core *lc)
 {
-
 	return (lc->lc_ntxd / 4);
 }
 
@@ -389,7 +338,6 @@ tx_publish(struct lem_core *lc)
 static void
 tx_tell(struct lem_core *lc)
 {
-
 	if (lc->lc_tx_told == lc->lc_tx_tail)
 		return;
 	tx_report(lc);
@@ -408,7 +356,6 @@ tx_tell(struct lem_core *lc)
 void
 lem_tx_flush(struct lem_core *lc)
 {
-
 	if (!usable(lc))
 		return;
 	if (lc->lc_tx_waiting && lem_tx_room(lc) > tx_low(lc)) {
@@ -470,7 +417,6 @@ tx_reclaim(struct lem_core *lc)
 static void
 tx_set_short(struct lem_core *lc, bool on)
 {
-
 	SHARED_SET(lc->lc_tx_short, on);
 	if (csb_on(lc) && !polling(lc))
 		SHARED_SET(lc->lc_csb->guest_need_txkick, on);
@@ -481,7 +427,6 @@ tx_set_short(struct lem_core *lc, bool on)
 static void
 tx_wait(struct lem_core *lc, uint32_t need)
 {
-
 	tx_tell(lc);
 	tx_set_short(lc, true);
 	if ((lc->lc_mode & MODE_ALL & ~LEM_MODE_SC) == LEM_MODE_LAZY &&
@@ -584,7 +529,6 @@ tx_context(const struct lem_packet *lp, uint64_t ctx[2])
 static void
 tx_bits(const struct lem_packet *lp, uint32_t *lower, uint32_t *upper)
 {
-
 	*lower = LEM_TXD_IFCS;
 	*upper = 0;
 	if ((lp->lp_flags & FLAGS_OFFLOAD) != 0)
@@ -745,7 +689,6 @@ rx_refill(struct lem_core *lc)
 static void
 rx_abandon(struct lem_core *lc)
 {
-
 	if (lc->lc_rx_len > 0)
 		lem_os_rx_drop(lc);
 	lc->lc_rx_len = 0;
@@ -902,12 +845,11 @@ csb_fill(struct lem_core *lc)
 static void
 csb_attach(struct lem_core *lc)
 {
+	struct paravirt_csb *csb = lc->lc_csb;
 
-	if (!lc->lc_has_csb || lc->lc_csb == NULL)
-		return;
-	SHARED_SET(lc->lc_csb->host_txcycles_lim, CSB_TXCYCLES);
-	SHARED_SET(lc->lc_csb->host_need_txkick, 1);
-	SHARED_SET(lc->lc_csb->host_rxkick_at, NET_PARAVIRT_NONE);
+	SHARED_SET(csb->host_txcycles_lim, CSB_TXCYCLES);
+	SHARED_SET(csb->host_need_txkick, 1);
+	SHARED_SET(csb->host_rxkick_at, NET_PARAVIRT_NONE);
 	csb_fill(lc);
 	lem_os_write(lc, LEM_CSBAH, lc->lc_csb_dma >> 32);
 	lem_os_write(lc, LEM_CSBAL, lc->lc_csb_dma);
@@ -916,9 +858,6 @@ csb_attach(struct lem_core *lc)
 static void
 csb_detach(struct lem_core *lc)
 {
-
-	if (!lc->lc_has_csb || lc->lc_csb == NULL)
-		return;
 	SHARED_SET(lc->lc_csb->guest_csb_on, 0);
 	lem_os_mb();
 	lem_os_write(lc, LEM_CSBAH, 0);
@@ -933,7 +872,6 @@ csb_detach(struct lem_core *lc)
 static void
 csb_turn(struct lem_core *lc)
 {
-
 	csb_fill(lc);
 	lem_os_write(lc, LEM_TDT, lc->lc_tx_told);
 	lem_os_write(lc, LEM_RDT, lc->lc_rx_told);
@@ -950,8 +888,7 @@ lem_set_mode(struct lem_core *lc, uint32_t mode)
 
 	if ((mode & ~MODE_ALL) != 0)
 		return (EINVAL);
-	if ((mode & LEM_MODE_CSB) != 0 &&
-	    (!lc->lc_has_csb || lc->lc_csb == NULL))
+	if ((mode & LEM_MODE_CSB) != 0 && !csb_there(lc))
 		return (ENOTSUP);
 	changed = lc->lc_mode ^ mode;
 	if (!usable(lc) || changed == 0) {
@@ -980,55 +917,52 @@ lem_set_mode(struct lem_core *lc, uint32_t mode)
  * Start, stop.
  */
 
-/* RCTL for a buffer size; false where there is none. */
+/* RCTL's BSIZE and BSEX for a buffer size, 13.4.22. */
 static bool
 rctl_bufsize(uint32_t size, uint32_t *rctl)
 {
+	uint32_t code;
 
-	switch (size) {
-	case 2048:
-		*rctl = 0;
-		return (true);
-	case 4096:
-		*rctl = 3 << LEM_RCTL_BSIZE_SHIFT | LEM_RCTL_BSEX;
-		return (true);
-	case 8192:
-		*rctl = 2 << LEM_RCTL_BSIZE_SHIFT | LEM_RCTL_BSEX;
-		return (true);
-	case 16384:
-		*rctl = 1 << LEM_RCTL_BSIZE_SHIFT | LEM_RCTL_BSEX;
-		return (true);
-	default:
-		return (false);
+	for (code = 1; code <= 3; code++) {
+		*rctl = code << LEM_RCTL_BSIZE_SHIFT | LEM_RCTL_BSEX;
+		if (size == 32768u >> code)
+			return (true);
 	}
+	*rctl = 0;
+	return (size == 2048);
 }
 
 static bool
 ring_size_ok(uint32_t n)
 {
-
 	return (n >= LEM_RING_MIN && n <= LEM_RING_MAX && n % 8 == 0);
+}
+
+/* A ring's registers lie alike from the low half of its base on. */
+static void
+ring_start(struct lem_core *lc, uint32_t base, uint64_t dma, uint32_t n)
+{
+	lem_os_write(lc, base, dma);
+	lem_os_write(lc, base + LEM_TDBAH - LEM_TDBAL, dma >> 32);
+	lem_os_write(lc, base + LEM_TDLEN - LEM_TDBAL, n * 16);
+	lem_os_write(lc, base + LEM_TDH - LEM_TDBAL, 0);
+	lem_os_write(lc, base + LEM_TDT - LEM_TDBAL, 0);
+	lem_os_write(lc, base + LEM_TIDV - LEM_TDBAL, 0);
+	lem_os_write(lc, base + LEM_TADV - LEM_TDBAL, 0);
 }
 
 static void
 tx_start(struct lem_core *lc)
 {
-
 	lc->lc_tx_head = lc->lc_tx_tail = lc->lc_tx_told = 0;
 	lc->lc_tx_since_rs = lc->lc_tx_untold = lc->lc_tx_held = 0;
 	lc->lc_tx_rs_head = lc->lc_tx_rs_tail = 0;
 	lc->lc_tx_waiting = lc->lc_tx_short = false;
 	lc->lc_tx_ctx[0] = lc->lc_tx_ctx[1] = 0;
-	lem_os_write(lc, LEM_TDBAL, lc->lc_txd_dma);
-	lem_os_write(lc, LEM_TDBAH, lc->lc_txd_dma >> 32);
-	lem_os_write(lc, LEM_TDLEN, lc->lc_ntxd * sizeof(union lem_txd));
-	lem_os_write(lc, LEM_TDH, 0);
-	lem_os_write(lc, LEM_TDT, 0);
-	lem_os_write(lc, LEM_TIDV, 0);
-	lem_os_write(lc, LEM_TADV, 0);
+	ring_start(lc, LEM_TDBAL, lc->lc_txd_dma, lc->lc_ntxd);
 	lem_os_write(lc, LEM_TIPG, LEM_TIPG_COPPER);
 	lem_os_write(lc, LEM_TCTL, LEM_TCTL_EN | LEM_TCTL_PSP |
-	    0x0f << LEM_TCTL_CT_SHIFT | 0x40 << LEM_TCTL_COLD_SHIFT);
+	    LEM_TCTL_CT | LEM_TCTL_COLD);
 }
 
 static int
@@ -1048,13 +982,7 @@ rx_start(struct lem_core *lc, uint32_t rctl)
 	if (lc->lc_rx_tail == 0)
 		return (ENOBUFS);
 	lem_os_rxring_sync(lc, true);
-	lem_os_write(lc, LEM_RDBAL, lc->lc_rxd_dma);
-	lem_os_write(lc, LEM_RDBAH, lc->lc_rxd_dma >> 32);
-	lem_os_write(lc, LEM_RDLEN, lc->lc_nrxd * sizeof(struct lem_rxd));
-	lem_os_write(lc, LEM_RDH, 0);
-	lem_os_write(lc, LEM_RDT, 0);
-	lem_os_write(lc, LEM_RDTR, 0);
-	lem_os_write(lc, LEM_RADV, 0);
+	ring_start(lc, LEM_RDBAL, lc->lc_rxd_dma, lc->lc_nrxd);
 	lem_os_write(lc, LEM_RXCSUM, LEM_RXCSUM_IPOFL | LEM_RXCSUM_TUOFL);
 	lem_os_write(lc, LEM_RCTL, rctl);
 	lc->lc_rx_told = lc->lc_rx_tail;
@@ -1095,7 +1023,8 @@ lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu)
 		reset(lc);
 		return (error);
 	}
-	csb_attach(lc);
+	if (csb_there(lc))
+		csb_attach(lc);
 	lem_link(lc);
 	lc->lc_running = true;
 	return (0);
@@ -1108,7 +1037,8 @@ lem_stop(struct lem_core *lc)
 
 	if (!lc->lc_running)
 		return;
-	csb_detach(lc);
+	if (csb_there(lc))
+		csb_detach(lc);
 	dead = lc->lc_dead;
 	(void)reset(lc);
 	lc->lc_dead = lc->lc_dead || dead;
@@ -1146,7 +1076,6 @@ lem_set_filter(struct lem_core *lc, bool promisc, bool allmulti,
 uint32_t
 lem_mta_bit(const uint8_t mac[6])
 {
-
 	return (mac[4] >> 4 | mac[5] << 4);
 }
 

@@ -209,7 +209,7 @@ _Static_assert(offsetof(struct lem_core, lc_os) == 0, "LEM_OS");
 /*
  * Reset the adapter and read its station address.  Both locks.  0, or an errno
  * value: ENXIO where the registers read as all ones or the reset does not end;
- * EIO where the EEPROM's checksum is wrong (the address is set all the same).
+ * EIO where the address, set all the same, is none.
  */
 int	lem_attach(struct lem_core *lc, uint8_t mac[6]);
 
@@ -228,9 +228,9 @@ int	lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu);
 void	lem_stop(struct lem_core *lc);
 
 /*
- * The mode; may change at any time.  Both locks.  Into LEM_MODE_POLL, interrupts
- * are masked; out of it, the host calls lem_intr_enable() when it is ready for
- * one, which comes in any case.  EINVAL for unknown bits,
+ * The mode; may change at any time.  Both locks.  Into LEM_MODE_POLL,
+ * interrupts are masked; out of it, the host calls lem_intr_enable() when it is
+ * ready for one, which comes in any case.  EINVAL for unknown bits,
  * ENOTSUP for LEM_MODE_CSB on an adapter without one (the other bits are then
  * not set either).
  */

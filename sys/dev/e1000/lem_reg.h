@@ -25,11 +25,6 @@
 #define	 LEM_CTRL_VME		0x40000000	/* VLAN tags in and out */
 #define	LEM_STATUS		0x00008	/* 13.4.2 device status */
 #define	 LEM_STATUS_LU		0x00000002	/* link up */
-#define	LEM_EERD		0x00014	/* 13.4.4 EEPROM read */
-#define	 LEM_EERD_START		0x00000001
-#define	 LEM_EERD_DONE		0x00000010
-#define	 LEM_EERD_ADDR_SHIFT	8
-#define	 LEM_EERD_DATA_SHIFT	16
 
 #define	LEM_ICR			0x000c0	/* 13.4.17 causes, clear on read */
 #define	 LEM_ICR_TXDW		0x00000001	/* TX descriptors written */
@@ -55,8 +50,8 @@
 #define	LEM_TCTL		0x00400	/* 13.4.33 transmit control */
 #define	 LEM_TCTL_EN		0x00000002	/* transmitter on */
 #define	 LEM_TCTL_PSP		0x00000008	/* pad short frames */
-#define	 LEM_TCTL_CT_SHIFT	4		/* collision threshold */
-#define	 LEM_TCTL_COLD_SHIFT	12		/* collision distance */
+#define	 LEM_TCTL_CT		0x000000f0	/* collision threshold: 15 */
+#define	 LEM_TCTL_COLD		0x00040000	/* their distance: 64 bytes */
 #define	LEM_TIPG		0x00410	/* 13.4.34 inter-packet gap */
 #define	 LEM_TIPG_COPPER	0x00602008	/* copper */
 
@@ -85,10 +80,6 @@
 #define	LEM_RAL(n)		(0x05400 + 8 * (n))	/* 13.5.2 address */
 #define	LEM_RAH(n)		(0x05404 + 8 * (n))	/* 13.5.3 */
 #define	 LEM_RAH_AV		0x80000000	/* valid */
-
-/* The EEPROM, 5.6: words 0 to 2 are the address, 0 to 63 add up to this. */
-#define	LEM_NVM_WORDS		64
-#define	LEM_NVM_SUM		0xbaba
 
 /*
  * Transmit descriptor.  A legacy one (3.3.3) and a data descriptor (3.3.7)

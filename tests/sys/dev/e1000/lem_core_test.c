@@ -25,8 +25,13 @@
 SAME(CTRL); SAME(CTRL_ASDE); SAME(CTRL_SLU); SAME(CTRL_FRCSPD);
 SAME(CTRL_FRCDPX); SAME(CTRL_RST); SAME(CTRL_VME);
 SAME(STATUS); SAME(STATUS_LU);
-SAME(EERD); SAME(EERD_START); SAME(EERD_DONE); SAME(EERD_DATA_SHIFT);
-_Static_assert(E82545_EERD_ADDR(5u << LEM_EERD_ADDR_SHIFT) == 5, "EERD");
+/* Both rings' registers are in the same places. */
+#define	ALIKE(name, rx, tx)						\
+	_Static_assert(E82545_##rx - E82545_RDBAL ==			\
+	    E82545_##tx - E82545_TDBAL, name)
+ALIKE("base", RDBAH, TDBAH); ALIKE("length", RDLEN, TDLEN);
+ALIKE("head", RDH, TDH); ALIKE("tail", RDT, TDT);
+ALIKE("delay", RDTR, TIDV); ALIKE("absolute", RADV, TADV);
 SAME(ICR); SAME(ICR_TXDW); SAME(ICR_LSC); SAME(ICR_RXSEQ);
 SAME(ICR_RXDMT0); SAME(ICR_RXO); SAME(ICR_RXT0);
 SAME(ITR); SAME_AS(ITR_MAX, E82545_ITR_MASK);
@@ -790,6 +795,36 @@ TC(rx_offload, "What the adapter verified, and the tag it took out")
 	test_destroy(t);
 }
 
+TC(round_trip, "A request and its answer: eight exits and two interrupts, with "
+    "the CSB two and one")
+{
+	static const struct {
+		uint32_t	mode;
+		unsigned int	exits, raised;
+	} step[] = {
+		{ 0, 2 + 2 * INTR_EXITS, 2 },
+		{ LEM_MODE_LAZY, 2 + INTR_EXITS, 1 },
+		{ LEM_MODE_CSB, 1 + INTR_EXITS_CSB, 1 }
+	};
+	unsigned int i, j;
+
+	for (i = 0; i < 3; i++) {
+		struct lem_test *t = test_create(step[i].mode, 2048, 1500);
+
+		for (j = 0; j < 100; j++) {
+			test_inject(t, 1, 60);
+			test_settle(t);
+			test_send(t, 1, 60);
+			test_settle(t);
+		}
+		ATF_CHECK_EQ(100 * step[i].exits, test_exits(t));
+		ATF_CHECK_EQ(100 * step[i].raised, test_raised(t));
+		check_received(t);
+		test_check_sent(t, 60);
+		test_destroy(t);
+	}
+}
+
 /* Every mode there is, and a bit that must not stay. */
 static const uint32_t modes[] = {
 	0, LEM_MODE_CSB, LEM_MODE_SC, LEM_MODE_POLL, LEM_MODE_LAZY,
@@ -921,6 +956,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, rx_csb_full);
 	ATF_TP_ADD_TC(tp, rx_nobuf);
 	ATF_TP_ADD_TC(tp, jumbo);
+	ATF_TP_ADD_TC(tp, round_trip);
 	ATF_TP_ADD_TC(tp, checksums);
 	ATF_TP_ADD_TC(tp, tso);
 	ATF_TP_ADD_TC(tp, rx_offload);

@@ -42,6 +42,14 @@ guest_frame(void *arg, const uint8_t *data, size_t len,
 	}
 }
 
+void
+guest_listen(struct guest *g)
+{
+
+	g->lc.lc_os.frame = guest_frame;
+	g->lc.lc_os.frame_arg = g;
+}
+
 static uint64_t
 carve(uint64_t *gpa, size_t len)
 {
@@ -82,8 +90,7 @@ guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
 	for (i = 0; i < 2 * nrxd; i++)
 		os->spare[os->nspare++] = rxbuf +
 		    (uint64_t)i * GUEST_STRIDE(rxbufsize);
-	os->frame = guest_frame;
-	os->frame_arg = g;
+	guest_listen(g);
 	return (gpa);
 }
 

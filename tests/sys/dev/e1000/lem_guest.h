@@ -36,12 +36,15 @@ struct guest {
 
 /*
  * Rings, buffers (TX and RX, `txbufsize' and `rxbufsize' bytes) and a page for
- * the CSB in `ram', from `gpa' on; the adapter has a CSB where `csb'.  The registers are the caller's to set (lc.lc_os), before
- * lem_attach().  Returns the first gpa behind, 0 where `size' is too small.
+ * the CSB in `ram', from `gpa' on; the adapter has a CSB where `csb'.  The
+ * registers are the caller's to set (lc.lc_os), before lem_attach().  Returns
+ * the first gpa behind all that, 0 where `size' is too small.
  */
 uint64_t guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
 	    uint32_t ntxd, uint32_t nrxd, uint32_t txbufsize,
 	    uint32_t rxbufsize, bool csb);
+/* Look at the number of each frame received; guest_init() does so. */
+void	guest_listen(struct guest *g);
 /* lem_attach(), lem_start(), interrupts on.  0, or an errno value. */
 int	guest_up(struct guest *g, uint32_t mtu);
 

@@ -84,20 +84,21 @@ TC(gone_at_attach, "An adapter that reads as all ones, whose reset does not "
 	test_destroy(t);
 }
 
-TC(eeprom, "No answer from the EEPROM: the address is that of the filter; a "
-    "wrong sum: EIO")
+TC(address, "An address that is not valid, of a group, or none: EIO")
 {
 	struct lem_test *t = test_create_down(2048);
 	uint8_t mac[6];
 
-	fault_set(t, LEM_EERD, 0, false);
+	fault_set(t, LEM_RAH(0), 0x1234, false);
+	ATF_CHECK_EQ(EIO, lem_attach(&t->g.lc, mac));
+	ATF_CHECK_EQ(0x34, mac[4]);
+	fault_set(t, LEM_RAL(0), 0x5e0001, false);
+	ATF_CHECK_EQ(EIO, lem_attach(&t->g.lc, mac));
+	fault_set(t, LEM_RAL(0), 0xffffffff, false);
+	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
+	fault.on = false;
 	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
 	ATF_CHECK_EQ(0, memcmp(mac, host_mac, 6));
-	fault_set(t, LEM_EERD, 0x12340000 | LEM_EERD_DONE, false);
-	ATF_CHECK_EQ(EIO, lem_attach(&t->g.lc, mac));
-	ATF_CHECK_EQ(0x34, mac[0]);
-	fault_set(t, LEM_EERD, 0xffffffff, false);
-	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
 	test_destroy(t);
 }
 
@@ -340,7 +341,7 @@ TC(random, "Registers, descriptors and CSB at random, in all modes")
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, gone_at_attach);
-	ATF_TP_ADD_TC(tp, eeprom);
+	ATF_TP_ADD_TC(tp, address);
 	ATF_TP_ADD_TC(tp, gone);
 	ATF_TP_ADD_TC(tp, rx_descriptors);
 	ATF_TP_ADD_TC(tp, rx_not_ours);

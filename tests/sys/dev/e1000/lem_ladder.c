@@ -29,6 +29,7 @@
 #include "e82545.h"
 #include "lem_guest.h"
 #include "lem_ladder.h"
+#include "libvale.h"
 #include "net_backends.h"
 #include "net_backends_priv.h"
 #include "net_batch.h"
@@ -65,6 +66,7 @@ struct vm {
 	struct sleeper	 model, cpu;
 	pthread_t	 model_thread, cpu_thread;
 
+	struct vale_desc *port;		/* to_host */
 	bool		 line, tx_wanted, rx_wanted, listening, stop;
 	uint64_t	 timer_ns;
 	struct ladder_side before;	/* counts when started */
@@ -144,7 +146,8 @@ vm_tx_kick(void *arg)
 	struct vm *vm = arg;
 
 	SET(vm->tx_wanted, true);
-	wake(&vm->model);
+	if (!vm->params->own_thread)
+		wake(&vm->model);
 }
 
 static void
@@ -245,13 +248,29 @@ model_receive(struct vm *vm)
 	}
 }
 
+static bool
+model_tx_wanted(struct vm *vm)
+{
+
+	return (!vm->params->own_thread && GET(vm->tx_wanted));
+}
+
+static void
+model_transmit(struct vm *vm)
+{
+
+	if (model_tx_wanted(vm) && SWAP(vm->tx_wanted, false) &&
+	    e82545_tx(vm->dev))
+		SET(vm->tx_wanted, true);
+}
+
 static void
 model_sleep(struct vm *vm)
 {
 	uint64_t now_ns, ns, when_ns;
 
 	SET(vm->model.asleep, true);
-	if (GET(vm->tx_wanted) || GET(vm->rx_wanted) || GET(vm->stop)) {
+	if (model_tx_wanted(vm) || GET(vm->rx_wanted) || GET(vm->stop)) {
 		SET(vm->model.asleep, false);
 		return;
 	}
@@ -272,12 +291,11 @@ model_main(void *arg)
 
 	for (rounds = 0; !GET(vm->stop); rounds++) {
 		model_timer(vm);
-		if (SWAP(vm->tx_wanted, false) && e82545_tx(vm->dev))
-			SET(vm->tx_wanted, true);
+		model_transmit(vm);
 		if (GET(vm->rx_wanted) ||
 		    (vm->listening && rounds % RX_EVERY == 0))
 			model_receive(vm);
-		if (!GET(vm->tx_wanted) && !GET(vm->rx_wanted))
+		if (!model_tx_wanted(vm) && !GET(vm->rx_wanted))
 			model_sleep(vm);
 	}
 	return (NULL);
@@ -301,6 +319,8 @@ vm_reg_write(void *arg, uint32_t reg, uint32_t value)
 	struct vm *vm = arg;
 
 	e82545_write(vm->dev, E82545_BAR_MEM, reg, 4, value);
+	while (vm->params->own_thread && vm->tx_wanted)
+		vm->tx_wanted = e82545_tx(vm->dev);
 }
 
 /* Read for every frame: such hooks change it. */
@@ -425,6 +445,32 @@ receiver_main(void *arg)
 	return (NULL);
 }
 
+/* A program on a port: sees every frame's number. */
+static void *
+host_main(void *arg)
+{
+	struct vm *vm = arg;
+	struct netmap_ring *ring = vm->port->rxring;
+	struct lem_rx rx;
+	uint32_t i;
+
+	memset(&rx, 0, sizeof(rx));
+	while (!GET(vm->stop)) {
+		(void)vale_rxsync(vm->port);
+		if (ring->head == ring->tail) {
+			sched_yield();
+			continue;
+		}
+		for (i = ring->head; i != ring->tail;
+		    i = nm_ring_next(ring, i))
+			vm->g.lc.lc_os.frame(&vm->g, (uint8_t *)NETMAP_BUF(
+			    ring, ring->slot[i].buf_idx), ring->slot[i].len,
+			    &rx);
+		ring->head = ring->cur = ring->tail;
+	}
+	return (NULL);
+}
+
 /*
  * Setting up.
  */
@@ -463,6 +509,7 @@ vm_open(struct vm *vm, struct ladder_params *params, int index,
 
 	vm->params = params;
 	vm->index = index;
+	memcpy(vm->g.mac, config.ec_mac, sizeof(vm->g.mac));
 	vm->model.fd = eventfd(0, EFD_NONBLOCK);
 	vm->cpu.fd = eventfd(0, EFD_NONBLOCK);
 	vm->ram = mmap(NULL, RAM, PROT_READ | PROT_WRITE,
@@ -499,6 +546,20 @@ vm_open(struct vm *vm, struct ladder_params *params, int index,
 	return (0);
 }
 
+/* No guest, but a frame's place. */
+static int
+host_open(struct vm *vm, struct ladder_params *params, const char *port)
+{
+	static const uint8_t mac[6] = { 0x02, 0, 0, 0, 0, 2 };
+
+	vm->params = params;
+	vm->model.fd = vm->cpu.fd = -1;
+	memcpy(vm->g.mac, mac, sizeof(mac));
+	guest_listen(&vm->g);
+	vm->port = vale_open(port, NULL);
+	return (vm->port == NULL ? errno : 0);
+}
+
 static void
 vm_close(struct vm *vm)
 {
@@ -509,6 +570,8 @@ vm_close(struct vm *vm)
 	}
 	net_batch_destroy(vm->nb);
 	netbe_cleanup(vm->be);
+	if (vm->port != NULL)
+		vale_close(vm->port);
 	if (vm->ram != NULL && vm->ram != MAP_FAILED)
 		munmap(vm->ram, RAM);
 	close(vm->model.fd);
@@ -540,7 +603,7 @@ int
 ladder_run(struct ladder_params *params, struct ladder_result *result)
 {
 	struct vm *vm;
-	int error, i;
+	int error, guests, i;
 
 	init_config();
 	memset(result, 0, sizeof(*result));
@@ -549,25 +612,28 @@ ladder_run(struct ladder_params *params, struct ladder_result *result)
 		return (ENOMEM);
 	vm[0].other = &vm[1];
 	vm[1].other = &vm[0];
+	guests = params->to_host ? 1 : 2;
 	error = vm_open(&vm[0], params, 0, "valeladder:a");
-	if (error == 0)
+	if (error == 0 && params->to_host)
+		error = host_open(&vm[1], params, "valeladder:b");
+	else if (error == 0)
 		error = vm_open(&vm[1], params, 1, "valeladder:b");
 	if (error != 0)
 		goto out;
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < guests; i++) {
 		if (pthread_create(&vm[i].model_thread, NULL, model_main,
 		    &vm[i]) != 0)
 			abort();
 	}
-	if (pthread_create(&vm[1].cpu_thread, NULL, receiver_main,
-	    &vm[1]) != 0 ||
+	if (pthread_create(&vm[1].cpu_thread, NULL, params->to_host ?
+	    host_main : receiver_main, &vm[1]) != 0 ||
 	    pthread_create(&vm[0].cpu_thread, NULL, sender_main, &vm[0]) != 0)
 		abort();
 	pthread_join(vm[0].cpu_thread, NULL);
 	result->ns = vm[0].last_ns - vm[0].first_ns;
 	settle(&vm[1]);
 	stop(&vm[1], vm[1].cpu_thread, &vm[1].cpu);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < guests; i++) {
 		stop(&vm[i], vm[i].model_thread, &vm[i].model);
 		vm_count(&vm[i], &result->guest[i]);
 	}

@@ -27,6 +27,11 @@ struct ladder_params {
 	uint64_t	run_ns;
 	uint64_t	window;		/* frames under way at the most, so
 					   that none is dropped; 0: no limit */
+	bool		to_host;	/* the receiver is a program on a port
+					   of the switch, not a guest */
+	bool		own_thread;	/* the sender's adapter sends in the
+					   thread of its processor: an exit
+					   that waits for it */
 	/* Called by both guests' processors now and then, the sender's 0. */
 	void		(*hook)(struct ladder_params *params, int guest,
 			    void *lem_core);

@@ -185,7 +185,7 @@ struct e82545_config {
 	X(INTR_SAVED,	"intr_saved",	"interrupts the CSB made needless") \
 	X(CSB_ON,	"csb_on",	"times the CSB was taken up")	\
 	X(CSB_OFF,	"csb_off",	"times it was given up")	\
-	X(CSB_BAD,	"csb_bad",	"impossible addresses and indices in it") \
+	X(CSB_BAD,	"csb_bad",	"addresses, indices that cannot be") \
 	X(RESET,	"resets",	"device resets")
 
 enum e82545_counter {

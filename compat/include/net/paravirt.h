@@ -30,7 +30,7 @@ struct paravirt_csb {
 	uint32_t	guest_need_rxkick;	/* RX interrupt, please */
 	uint32_t	guest_csb_on;		/* the mode is on */
 	uint32_t	guest_rdt;		/* end of the empty buffers */
-	uint32_t	guest_txkick_at;	/* TX interrupt when TDH passes */
+	uint32_t	guest_txkick_at;	/* TX interrupt at this TDH */
 	uint32_t	guest_use_msix;
 	uint32_t	pad[9];
 
@@ -43,7 +43,7 @@ struct paravirt_csb {
 	uint32_t	host_rdh;		/* copy of RDH */
 	uint32_t	host_need_rxkick;	/* write RDT, please */
 	uint32_t	host_isr;		/* copy of ICR */
-	uint32_t	host_rxkick_at;		/* write RDT when passing this */
+	uint32_t	host_rxkick_at;		/* write RDT from here on */
 	uint32_t	vnet_ring_high;		/* virtio-net headers; by the */
 	uint32_t	vnet_ring_low;		/* guest, 0: none */
 };

@@ -333,7 +333,7 @@ TEST(paused, "Paused, the block is left alone; polling goes on after")
 TEST(bad_place, "A block outside guest memory is counted; the adapter is plain")
 {
 	static const uint64_t bad[] = { HOST_RAM, HOST_RAM - 4092, 1ULL << 32,
-	    UINT64_MAX - 4095, UINT64_MAX, 0x8000000000000000, 0x100001, 0x2002 };
+	    UINT64_MAX - 4095, UINT64_MAX, 1ULL << 63, 0x100001, 0x2002 };
 	struct host *h = host_create_csb(HOST_RAM);
 	unsigned int i, n;
 	uint8_t frame[60];

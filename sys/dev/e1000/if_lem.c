@@ -147,8 +147,6 @@ lem_mode_wanted(struct lem_softc *sc)
 
 	if (if_getcapenable(sc->ifp) & IFCAP_POLLING)
 		mode |= LEM_MODE_POLL;
-	if (sc->nm_tx)
-		mode &= ~LEM_MODE_LAZY;	/* poll(2) waits for room early */
 	return (mode);
 }
 
@@ -224,7 +222,8 @@ lem_down(struct lem_softc *sc)
 	lem_rx_purge(sc);
 	mtx_unlock(&sc->rx_mtx);
 	lem_qflush(ifp);
-	if_link_state_change(ifp, LINK_STATE_UNKNOWN);
+	if ((if_getflags(ifp) & IFF_UP) == 0)
+		if_link_state_change(ifp, LINK_STATE_UNKNOWN);
 }
 
 static void
@@ -692,7 +691,8 @@ lem_setup_ifp(struct lem_softc *sc)
 	    IFCAP_VLAN_MTU | IFCAP_VLAN_HWTAGGING | IFCAP_VLAN_HWCSUM |
 	    IFCAP_VLAN_HWTSO | IFCAP_LINKSTATE;
 	if_setcapabilities(ifp, caps);
-	if_setcapenable(ifp, caps);
+	/* QEMU's e1000 gives IPv6 segments a wrong length. */
+	if_setcapenable(ifp, sc->core.lc_has_csb ? caps : caps & ~IFCAP_TSO6);
 #ifdef DEVICE_POLLING
 	if_setcapabilitiesbit(ifp, IFCAP_POLLING, 0);
 #endif

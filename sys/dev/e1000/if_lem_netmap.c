@@ -102,6 +102,14 @@ lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring, u_int *ip)
 	return (error);
 }
 
+/* Give the user the slots that lem_core is done with. */
+static void
+lem_netmap_tx_show(struct lem_core *lc, struct netmap_kring *kring)
+{
+	kring->nr_hwtail = nm_prev(netmap_idx_n2k(kring, lc->lc_tx_head),
+	    kring->nkr_num_slots - 1);
+}
+
 static int
 lem_netmap_txsync(struct netmap_kring *kring, int flags __unused)
 {
@@ -121,8 +129,11 @@ lem_netmap_txsync(struct netmap_kring *kring, int flags __unused)
 	kring->nr_hwcur = i;
 	lem_tx_flush(lc);
 	lem_tx_clean(lc);
-	kring->nr_hwtail = nm_prev(netmap_idx_n2k(kring, lc->lc_tx_head),
-	    kring->nkr_num_slots - 1);
+	lem_netmap_tx_show(lc, kring);
+	if (kring->rcur == kring->nr_hwtail) {
+		lem_tx_wait(lc);
+		lem_netmap_tx_show(lc, kring);
+	}
 	mtx_unlock(&sc->tx_mtx);
 	return (error == EINVAL ? netmap_ring_reinit(kring) : 0);
 }

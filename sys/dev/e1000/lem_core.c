@@ -437,6 +437,14 @@ tx_wait(struct lem_core *lc, uint32_t need)
 		tx_set_short(lc, false);
 }
 
+void
+lem_tx_wait(struct lem_core *lc)
+{
+
+	if (usable(lc))
+		tx_wait(lc, tx_low(lc));
+}
+
 unsigned int
 lem_tx_clean(struct lem_core *lc)
 {

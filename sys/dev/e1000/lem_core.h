@@ -281,6 +281,13 @@ void	lem_tx_flush(struct lem_core *lc);
  */
 unsigned int lem_tx_clean(struct lem_core *lc);
 
+/*
+ * Ask for the interrupt that lem_tx() asks for when it returns ENOBUFS: for a
+ * host that waits for room before it has a packet.  There may be some at once;
+ * look at lem_tx_room() after it.  Transmit lock.
+ */
+void	lem_tx_wait(struct lem_core *lc);
+
 /* Free TX descriptors, and packets still in the ring.  Transmit lock. */
 uint32_t lem_tx_room(const struct lem_core *lc);
 bool	lem_tx_idle(const struct lem_core *lc);

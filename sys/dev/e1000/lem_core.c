@@ -645,6 +645,9 @@ rx_publish(struct lem_core *lc, uint32_t old)
 		lc->lc_stats.rx_bad++;
 		return (true);
 	}
+	/* No buffer for the next slot: it may be long before we get there. */
+	if (distance(lc->lc_rx_tail, lc->lc_rx_next, lc->lc_nrxd) > 1)
+		return (true);
 	/* Reached, or gone past, by this step? */
 	at = distance(old, at, lc->lc_nrxd);
 	return (at > 0 && at <= distance(old, lc->lc_rx_told, lc->lc_nrxd));

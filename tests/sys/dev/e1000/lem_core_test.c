@@ -566,6 +566,33 @@ TC(rx_nobuf, "Slots without a buffer wait for one, and keep those behind "
 	test_destroy(t);
 }
 
+TC(rx_csb_nobuf, "CSB: a guest that cannot get to host_rxkick_at for want of "
+    "buffers kicks for those that it has")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct lem_os *os = &t->g.lc.lc_os;
+	unsigned int i;
+
+	/* A quarter of the ring is all there is. */
+	os->nspare = 0;
+	os->rx_keep = os->rx_hoard = true;
+	test_inject(t, TEST_RING - 1, 60);
+	test_settle(t);
+	check_received(t);
+	for (i = 0; i < TEST_RING / 4; i++)
+		os->spare[os->nspare++] = t->g.txbuf + i * 2048;
+	os->rx_hoard = false;
+	for (i = 0; i < 5; i++) {
+		test_inject(t, TEST_RING, 60);
+		host_run(t->h);
+		(void)lem_rx(&t->g.lc, 8);
+		test_settle(t);
+		ATF_CHECK_EQ(0, host_rx_waiting(t->h));
+		check_received(t);
+	}
+	test_destroy(t);
+}
+
 TC(jumbo, "Frames of the largest MTU, in many slots, both ways")
 {
 	struct lem_test *t = test_create(0, 2048, 16110);
@@ -955,6 +982,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, rx_csb);
 	ATF_TP_ADD_TC(tp, rx_csb_full);
 	ATF_TP_ADD_TC(tp, rx_nobuf);
+	ATF_TP_ADD_TC(tp, rx_csb_nobuf);
 	ATF_TP_ADD_TC(tp, jumbo);
 	ATF_TP_ADD_TC(tp, round_trip);
 	ATF_TP_ADD_TC(tp, checksums);

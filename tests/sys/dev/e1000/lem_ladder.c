@@ -39,7 +39,8 @@
 #define	BUFSIZE		2048		/* bytes */
 #define	BUDGET		64		/* frames for a call of lem_rx() */
 #define	HOOK_EVERY	16		/* rounds of a processor */
-#define	SLEEP_MS	100		/* then look whether to stop */
+#define	SLEEP_MS	20		/* then look anyway */
+#define	ROUNDS		3		/* that see what there is */
 /* Rounds of transmit alone before the network is looked at. */
 #define	RX_EVERY	16
 
@@ -51,6 +52,7 @@
 struct sleeper {
 	int		 fd;		/* eventfd */
 	bool		 asleep;
+	uint64_t	 rounds;	/* of its loop */
 };
 
 struct vm {
@@ -64,7 +66,8 @@ struct vm {
 	net_backend_t	*be;
 	struct net_batch *nb;
 	struct sleeper	 model, cpu;
-	pthread_t	 model_thread, cpu_thread;
+	pthread_t	 model_thread, cpu_thread, intr_thread;
+	pthread_mutex_t	 tx_mtx, rx_mtx;	/* split */
 
 	struct vale_desc *port;		/* to_host */
 	bool		 line, tx_wanted, rx_wanted, listening, stop;
@@ -287,9 +290,10 @@ static void *
 model_main(void *arg)
 {
 	struct vm *vm = arg;
-	unsigned int rounds;
+	uint64_t rounds;
 
 	for (rounds = 0; !GET(vm->stop); rounds++) {
+		SET(vm->model.rounds, rounds);
 		model_timer(vm);
 		model_transmit(vm);
 		if (GET(vm->rx_wanted) ||
@@ -430,9 +434,10 @@ static void *
 receiver_main(void *arg)
 {
 	struct vm *vm = arg;
-	unsigned int round;
+	uint64_t round;
 
 	for (round = 1; !GET(vm->stop); round++) {
+		SET(vm->cpu.rounds, round);
 		cpu_hook(vm, round);
 		if (cpu_polls(vm)) {
 			if (lem_rx(&vm->g.lc, BUDGET) == 0)
@@ -442,6 +447,69 @@ receiver_main(void *arg)
 			cpu_halt(vm);
 		}
 	}
+	return (NULL);
+}
+
+/*
+ * The sender as two processors: one sends, one serves interrupts.
+ */
+
+static void *
+split_interrupts(void *arg)
+{
+	struct vm *vm = arg;
+	struct lem_core *lc = &vm->g.lc;
+	uint32_t bits;
+
+	while (!GET(vm->stop)) {
+		if (!GET(vm->line)) {
+			cpu_halt(vm);
+			continue;
+		}
+		bits = lem_intr(lc);
+		if ((bits & LEM_INTR_TX) != 0) {
+			pthread_mutex_lock(&vm->tx_mtx);
+			(void)lem_tx_clean(lc);
+			pthread_mutex_unlock(&vm->tx_mtx);
+		}
+		if ((bits & LEM_INTR_RX) != 0) {
+			pthread_mutex_lock(&vm->rx_mtx);
+			while (lem_rx(lc, BUDGET) == BUDGET)
+				continue;
+			pthread_mutex_unlock(&vm->rx_mtx);
+		}
+		lem_intr_enable(lc);
+	}
+	return (NULL);
+}
+
+/* Out of room, and when all is sent, it is interrupts that help; polling, we
+   do. */
+static void *
+split_sender(void *arg)
+{
+	struct vm *vm = arg;
+	unsigned int round;
+	bool more;
+
+	vm->first_ns = lem_os_now();
+	for (round = 1, more = true; more; round++) {
+		pthread_mutex_lock(&vm->tx_mtx);
+		pthread_mutex_lock(&vm->rx_mtx);
+		cpu_hook(vm, round);
+		pthread_mutex_unlock(&vm->rx_mtx);
+		if (send_more(vm) && window_open(vm))
+			(void)guest_send(&vm->g, vm->other->g.mac,
+			    vm->params->len);
+		lem_tx_flush(&vm->g.lc);
+		if (cpu_polls(vm) || !send_more(vm))
+			(void)lem_tx_clean(&vm->g.lc);
+		more = send_more(vm) || !lem_tx_idle(&vm->g.lc);
+		pthread_mutex_unlock(&vm->tx_mtx);
+		if (!window_open(vm))
+			sched_yield();
+	}
+	vm->last_ns = lem_os_now();
 	return (NULL);
 }
 
@@ -456,6 +524,7 @@ host_main(void *arg)
 
 	memset(&rx, 0, sizeof(rx));
 	while (!GET(vm->stop)) {
+		SET(vm->cpu.rounds, vm->cpu.rounds + 1);
 		(void)vale_rxsync(vm->port);
 		if (ring->head == ring->tail) {
 			sched_yield();
@@ -509,6 +578,8 @@ vm_open(struct vm *vm, struct ladder_params *params, int index,
 
 	vm->params = params;
 	vm->index = index;
+	pthread_mutex_init(&vm->tx_mtx, NULL);
+	pthread_mutex_init(&vm->rx_mtx, NULL);
 	memcpy(vm->g.mac, config.ec_mac, sizeof(vm->g.mac));
 	vm->model.fd = eventfd(0, EFD_NONBLOCK);
 	vm->cpu.fd = eventfd(0, EFD_NONBLOCK);
@@ -587,16 +658,21 @@ stop(struct vm *vm, pthread_t thread, struct sleeper *s)
 	pthread_join(thread, NULL);
 }
 
-/* The receiver is done when nothing has come for a while. */
+/* The receiver is done when nothing comes though both its threads look. */
 static void
 settle(const struct vm *vm)
 {
-	uint64_t before;
+	uint64_t cpu, model, received;
 
 	do {
-		before = GET(vm->g.received);
-		usleep(200000);
-	} while (GET(vm->g.received) != before);
+		received = GET(vm->g.received);
+		cpu = GET(vm->cpu.rounds);
+		model = GET(vm->model.rounds);
+		while (GET(vm->cpu.rounds) - cpu < ROUNDS ||
+		    (vm->dev != NULL &&
+		    GET(vm->model.rounds) - model < ROUNDS))
+			usleep(1000);
+	} while (GET(vm->g.received) != received);
 }
 
 int
@@ -625,14 +701,20 @@ ladder_run(struct ladder_params *params, struct ladder_result *result)
 		    &vm[i]) != 0)
 			abort();
 	}
+	if (params->split && pthread_create(&vm[0].intr_thread, NULL,
+	    split_interrupts, &vm[0]) != 0)
+		abort();
 	if (pthread_create(&vm[1].cpu_thread, NULL, params->to_host ?
 	    host_main : receiver_main, &vm[1]) != 0 ||
-	    pthread_create(&vm[0].cpu_thread, NULL, sender_main, &vm[0]) != 0)
+	    pthread_create(&vm[0].cpu_thread, NULL, params->split ?
+	    split_sender : sender_main, &vm[0]) != 0)
 		abort();
 	pthread_join(vm[0].cpu_thread, NULL);
 	result->ns = vm[0].last_ns - vm[0].first_ns;
 	settle(&vm[1]);
 	stop(&vm[1], vm[1].cpu_thread, &vm[1].cpu);
+	if (params->split)
+		stop(&vm[0], vm[0].intr_thread, &vm[0].cpu);
 	for (i = 0; i < guests; i++) {
 		stop(&vm[i], vm[i].model_thread, &vm[i].model);
 		vm_count(&vm[i], &result->guest[i]);

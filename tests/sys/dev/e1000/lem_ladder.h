@@ -27,6 +27,9 @@ struct ladder_params {
 	uint64_t	run_ns;
 	uint64_t	window;		/* frames under way at the most, so
 					   that none is dropped; 0: no limit */
+	bool		split;		/* the sender's interrupts are another
+					   thread's, with locks as lem_core.h
+					   has them; hook has both */
 	bool		to_host;	/* the receiver is a program on a port
 					   of the switch, not a guest */
 	bool		own_thread;	/* the sender's adapter sends in the

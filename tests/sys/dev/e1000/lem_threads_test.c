@@ -198,6 +198,30 @@ TC(mode_changes, "Both guests change mode and moderation all the time: every "
 	ATF_CHECK_EQ(0, r.missing);
 }
 
+TC(split, "One thread sends, another serves interrupts, in each mode: every "
+    "frame arrives; no wait for room is without end")
+{
+	struct ladder_params p = { .frames = FRAMES, .split = true };
+	struct ladder_result r;
+
+	for (p.mode = 0; p.mode < 16; p.mode++) {
+		/* With a window, and without: then the ring fills up. */
+		p.window = WINDOW;
+		run(&p, &r);
+		ATF_CHECK_EQ(FRAMES, r.sent);
+		ATF_CHECK_EQ(FRAMES, r.received);
+		p.window = 0;
+		run(&p, &r);
+		ATF_CHECK_EQ(FRAMES, r.sent);
+		ATF_CHECK(r.received > 0);
+	}
+	p.mode = 0;
+	p.window = WINDOW;
+	p.hook = change_mode;
+	run(&p, &r);
+	ATF_CHECK_EQ(FRAMES, r.received);
+}
+
 static void
 restart(struct ladder_params *p, int guest, void *arg)
 {
@@ -238,6 +262,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, csb);
 	ATF_TP_ADD_TC(tp, csb_load);
 	ATF_TP_ADD_TC(tp, mode_changes);
+	ATF_TP_ADD_TC(tp, split);
 	ATF_TP_ADD_TC(tp, restarts);
 	return (atf_no_error());
 }

@@ -158,6 +158,11 @@ reset(struct lem_core *lc)
 	lem_os_write(lc, LEM_IMC, ALL_ONES);
 	lem_os_write(lc, LEM_RCTL, 0);
 	lem_os_write(lc, LEM_TCTL, LEM_TCTL_PSP);
+	if (lc->lc_has_csb) {
+		/* A reset leaves it, and who placed it may be long gone. */
+		lem_os_write(lc, LEM_CSBAH, 0);
+		lem_os_write(lc, LEM_CSBAL, 0);
+	}
 	ctrl = reg_read(lc, LEM_CTRL);
 	if (lc->lc_dead)
 		return (ENXIO);
@@ -440,7 +445,6 @@ tx_wait(struct lem_core *lc, uint32_t need)
 void
 lem_tx_wait(struct lem_core *lc)
 {
-
 	if (usable(lc))
 		tx_wait(lc, tx_low(lc));
 }
@@ -866,15 +870,6 @@ csb_attach(struct lem_core *lc)
 	lem_os_write(lc, LEM_CSBAL, lc->lc_csb_dma);
 }
 
-static void
-csb_detach(struct lem_core *lc)
-{
-	SHARED_SET(lc->lc_csb->guest_csb_on, 0);
-	lem_os_mb();
-	lem_os_write(lc, LEM_CSBAH, 0);
-	lem_os_write(lc, LEM_CSBAL, 0);
-}
-
 /*
  * Turn the CSB on or off under traffic.  Both sides go on from the same
  * place: the tails that either was told of are written to the registers
@@ -1049,7 +1044,7 @@ lem_stop(struct lem_core *lc)
 	if (!lc->lc_running)
 		return;
 	if (csb_there(lc))
-		csb_detach(lc);
+		SHARED_SET(lc->lc_csb->guest_csb_on, 0);
 	dead = lc->lc_dead;
 	(void)reset(lc);
 	lc->lc_dead = lc->lc_dead || dead;

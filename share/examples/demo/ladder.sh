@@ -56,11 +56,11 @@ step()
 	    "$(micro_frame vm2 received irqs)" >> ladder.tsv
 }
 
-# round_trip NAME MODE: one frame there and back, at a time.
+# round_trip NAME MODE: one frame there and back, at a time; the median.
 round_trip()
 {
 	micro_pair "role=rr ms=1000 mode=$2" "role=echo mode=$2"
-	rtt=$(awk -v ns="$(micro_value vm1 rtt_avg_ns)" \
+	rtt=$(awk -v ns="$(micro_value vm1 rtt_median_ns)" \
 	    'BEGIN { printf "%.1f", ns / 1e3 }')
 	label="micro, 60"
 	progress "$1, there and back: $rtt us"

@@ -322,12 +322,29 @@ source(void)
 	flush();
 }
 
+/* Round trips by length: us, all from RTT_MAX on in the last. */
+#define	RTT_MAX		100000
+static uint32_t rtts[RTT_MAX + 1];
+
+static uint64_t
+median_us(void)
+{
+	uint64_t n = 0;
+	uint32_t us;
+
+	for (us = 0; us < RTT_MAX; us++) {
+		n += rtts[us];
+		if (2 * n >= received)
+			break;
+	}
+	return (us);
+}
+
 /* One at a time, each when the one before has come back. */
 static void
 request_response(void)
 {
-	uint64_t asked, had, rtt, start, min = ~0ul, max = 0, sum = 0,
-	    unanswered = 0;
+	uint64_t asked, had, rtt, start, min = ~0ul, max = 0, unanswered = 0;
 
 	start = now_ns();
 	while ((opt->count == 0 || sent < opt->count) &&
@@ -351,7 +368,7 @@ request_response(void)
 			continue;
 		}
 		rtt = now_ns() - asked;
-		sum += rtt;
+		rtts[rtt / 1000 < RTT_MAX ? rtt / 1000 : RTT_MAX]++;
 		if (rtt < min)
 			min = rtt;
 		if (rtt > max)
@@ -360,7 +377,7 @@ request_response(void)
 	report("unanswered", unanswered);
 	if (received != 0) {
 		report("rtt_min_ns", min);
-		report("rtt_avg_ns", sum / received);
+		report("rtt_median_ns", median_us() * 1000);
 		report("rtt_max_ns", max);
 	}
 }

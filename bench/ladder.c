@@ -9,8 +9,8 @@
  * a plain driver to the CSB.  Prints a line for each mode and frame size:
  * frames received a second, how many times BASE that is, and what a frame cost
  * either guest in exits and interrupts.  With -h the receiver is a program on
- * a port of the switch; with -1 the sender's adapter works in its guest's
- * thread.
+ * a port of the switch; with -1 an adapter sends, and polling also receives, in
+ * its guest's thread.
  */
 
 #include <err.h>

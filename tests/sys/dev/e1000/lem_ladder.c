@@ -251,11 +251,27 @@ model_receive(struct vm *vm)
 	}
 }
 
+/* By whom: the processor, where it polls, or the adapter's thread. */
+static bool
+model_rx_inline(const struct vm *vm)
+{
+
+	return (vm->params->own_thread &&
+	    (vm->params->mode & LEM_MODE_POLL) != 0);
+}
+
 static bool
 model_tx_wanted(struct vm *vm)
 {
 
 	return (!vm->params->own_thread && GET(vm->tx_wanted));
+}
+
+static bool
+model_rx_wanted(struct vm *vm)
+{
+
+	return (!model_rx_inline(vm) && GET(vm->rx_wanted));
 }
 
 static void
@@ -273,7 +289,7 @@ model_sleep(struct vm *vm)
 	uint64_t now_ns, ns, when_ns;
 
 	SET(vm->model.asleep, true);
-	if (model_tx_wanted(vm) || GET(vm->rx_wanted) || GET(vm->stop)) {
+	if (model_tx_wanted(vm) || model_rx_wanted(vm) || GET(vm->stop)) {
 		SET(vm->model.asleep, false);
 		return;
 	}
@@ -282,7 +298,8 @@ model_sleep(struct vm *vm)
 	now_ns = lem_os_now();
 	if (when_ns != 0 && when_ns < now_ns + ns)
 		ns = when_ns > now_ns ? when_ns - now_ns : 0;
-	if (doze(&vm->model, vm->listening ? vm->be->fd : -1, ns))
+	if (doze(&vm->model, vm->listening && !model_rx_inline(vm) ?
+	    vm->be->fd : -1, ns))
 		SET(vm->rx_wanted, true);
 }
 
@@ -296,10 +313,10 @@ model_main(void *arg)
 		SET(vm->model.rounds, rounds);
 		model_timer(vm);
 		model_transmit(vm);
-		if (GET(vm->rx_wanted) ||
-		    (vm->listening && rounds % RX_EVERY == 0))
+		if (!model_rx_inline(vm) && (GET(vm->rx_wanted) ||
+		    (vm->listening && rounds % RX_EVERY == 0)))
 			model_receive(vm);
-		if (!model_tx_wanted(vm) && !GET(vm->rx_wanted))
+		if (!model_tx_wanted(vm) && !model_rx_wanted(vm))
 			model_sleep(vm);
 	}
 	return (NULL);
@@ -440,6 +457,9 @@ receiver_main(void *arg)
 		SET(vm->cpu.rounds, round);
 		cpu_hook(vm, round);
 		if (cpu_polls(vm)) {
+			if (model_rx_inline(vm) &&
+			    (vm->listening || GET(vm->rx_wanted)))
+				model_receive(vm);
 			if (lem_rx(&vm->g.lc, BUDGET) == 0)
 				sched_yield();
 		} else {

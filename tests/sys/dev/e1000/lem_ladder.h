@@ -32,9 +32,9 @@ struct ladder_params {
 					   has them; hook has both */
 	bool		to_host;	/* the receiver is a program on a port
 					   of the switch, not a guest */
-	bool		own_thread;	/* the sender's adapter sends in the
-					   thread of its processor: an exit
-					   that waits for it */
+	bool		own_thread;	/* an adapter sends in the thread of
+					   its processor: an exit that waits for
+					   it; LEM_MODE_POLL, receives, too */
 	/* Called by both guests' processors now and then, the sender's 0. */
 	void		(*hook)(struct ladder_params *params, int guest,
 			    void *lem_core);

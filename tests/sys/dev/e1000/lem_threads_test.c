@@ -169,6 +169,30 @@ TC(csb_load, "CSB at full load: less than 0.02 exits for a frame, at both "
 	    (uintmax_t)r.received);
 }
 
+TC(own_thread, "Adapters that work in the threads of their guests' processors, "
+    "to a guest and to a program on the switch")
+{
+	struct ladder_params p = {
+		.frames = FRAMES, .window = WINDOW, .own_thread = true
+	};
+	struct ladder_result r;
+
+	for (p.mode = 0; p.mode < 16; p.mode++) {
+		run(&p, &r);
+		ATF_CHECK_MSG(r.received == FRAMES, "mode %#x: %ju of %u",
+		    p.mode, (uintmax_t)r.received, FRAMES);
+		p.to_host = !p.to_host;
+	}
+	p.mode = LEM_MODE_POLL;
+	for (p.batch = 1; p.batch <= 64; p.batch *= 4) {
+		p.to_host = !p.to_host;
+		run(&p, &r);
+		/* The last batch is a whole one. */
+		ATF_CHECK(r.sent >= FRAMES);
+		ATF_CHECK_EQ(r.sent, r.received);
+	}
+}
+
 static void
 change_mode(struct ladder_params *p __unused, int guest, void *arg)
 {
@@ -261,6 +285,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, polling);
 	ATF_TP_ADD_TC(tp, csb);
 	ATF_TP_ADD_TC(tp, csb_load);
+	ATF_TP_ADD_TC(tp, own_thread);
 	ATF_TP_ADD_TC(tp, mode_changes);
 	ATF_TP_ADD_TC(tp, split);
 	ATF_TP_ADD_TC(tp, restarts);

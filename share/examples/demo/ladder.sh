@@ -22,7 +22,8 @@ micro_pair()
 	    fail "valed does not start"
 	micro_valed vm2 "$2"
 	micro_valed vm1 "$1"
-	micro_wait vm1 vm2 > micro.out || fail "micro-guests: see $PWD/micro.out"
+	micro_wait vm1 vm2 > micro.out ||
+	    fail "micro-guests: see $PWD/micro.out"
 	valed_stop || fail "valed: see $PWD/valed.log"
 }
 
@@ -46,7 +47,8 @@ step()
 	micro_pair "role=source size=$size ms=$LADDER_MS mode=$mode $*" \
 	    "role=sink mode=$mode $*"
 	kpps=$(awk -v n="$(micro_value vm2 received)" \
-	    -v us="$(micro_value vm1 us)" 'BEGIN { printf "%.1f", n * 1e3 / us }')
+	    -v us="$(micro_value vm1 us)" \
+	    'BEGIN { printf "%.1f", n * 1e3 / us }')
 	label="micro, $size"
 	progress "$name: $kpps Kpps"
 	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$size" "$name" "$kpps" \

@@ -9,8 +9,9 @@
  * round of work that they ask for.
  *
  * The interrupt handler reads the causes (lem_intr(), which leaves the adapter
- * masked) and leaves the rest to nic_service().  Polling, there is no interrupt,
- * and nic_service() looks at both rings once a tick, or always with tick=0.
+ * masked) and leaves the rest to nic_service().  Polling, there is no
+ * interrupt, and nic_service() looks at both rings once a tick, or always with
+ * tick=0.
  */
 
 #include "lem_core.h"

@@ -1062,18 +1062,20 @@ void
 lem_set_filter(struct lem_core *lc, bool promisc, bool allmulti,
     const uint32_t mta[128])
 {
-	uint32_t rctl;
+	uint32_t old, rctl;
 	unsigned int i;
 
-	rctl = reg_read(lc, LEM_RCTL);
+	old = reg_read(lc, LEM_RCTL);
 	if (lc->lc_dead)
 		return;
-	rctl &= ~(LEM_RCTL_UPE | LEM_RCTL_MPE);
+	rctl = old & ~(LEM_RCTL_UPE | LEM_RCTL_MPE);
 	if (promisc)
 		rctl |= LEM_RCTL_UPE | LEM_RCTL_MPE;
 	if (allmulti)
 		rctl |= LEM_RCTL_MPE;
-	lem_os_write(lc, LEM_RCTL, rctl);
+	/* QEMU's e1000 receives nothing for a second after each write. */
+	if (rctl != old)
+		lem_os_write(lc, LEM_RCTL, rctl);
 	for (i = 0; i < LEM_MTA_WORDS; i++)
 		lem_os_write(lc, LEM_MTA + 4 * i, mta == NULL ? 0 : mta[i]);
 }

@@ -16,7 +16,7 @@
 
 .if ${.MAKE.OS} == "Linux"
 SUBDIR=		compat lib/libvale usr.sbin/bhyve .WAIT \
-		usr.sbin/valed usr.sbin/valectl .WAIT tests
+		usr.sbin/valed usr.sbin/valectl .WAIT tests bench
 .else
 SUBDIR=		lib/libvale usr.sbin/bhyve .WAIT tests
 .endif

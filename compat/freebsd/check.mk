@@ -6,6 +6,13 @@
 # FreeBSD's own headers, which the zig compiler carries (deps/deps.sh fetches
 # it).  Of compat/ only bhyve's internal API is seen: its headers are in
 # FreeBSD's source tree, not among those it installs.
+#
+# And what is meant for its kernel, if_lem.ko.  Real are all headers that
+# FreeBSD installs, which is most of the kernel's: sys/, net/, netinet/, vm/,
+# machine/, dev/pci/pcireg.h.  Stand-ins, in compat/freebsd/kernel, are those
+# that a kernel's build makes (opt_*.h, {bus,device,pci}_if.h), Concurrency
+# Kit's, and three that are not installed: dev/pci/pcivar.h,
+# dev/netmap/netmap_kern.h, sys/abi_types.h.
 
 ZIG?=		${SRCTOP}/build/deps/zig/zig
 FREEBSD_TARGET?= x86_64-freebsd
@@ -26,6 +33,19 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${SRCTOP}/compat/bhyve		\
 		-I${_ATF}
 
+KSRCS=		sys/dev/e1000/if_lem.c sys/dev/e1000/if_lem_netmap.c \
+		sys/dev/e1000/if_lem_txrx.c sys/dev/e1000/lem_core.c
+
+# The warnings are those of sys/conf/kern.mk.
+KCFLAGS=	-std=gnu17 -O2 -Wall -Werror -Wcast-qual -Wmissing-prototypes \
+		-Wno-pointer-sign -Wpointer-arith -Wstrict-prototypes -Wundef \
+		-ffreestanding -mcmodel=kernel -mno-red-zone		\
+		-D_KERNEL -DKLD_MODULE -DHAVE_KERNEL_OPTION_HEADERS	\
+		-include ${SRCTOP}/compat/freebsd/kernel/opt_global.h	\
+		-I${SRCTOP}/sys						\
+		-I${SRCTOP}/sys/dev/e1000/freebsd			\
+		-isystem ${SRCTOP}/compat/freebsd/kernel
+
 .MAIN: freebsd
 freebsd: .PHONY
 
@@ -38,12 +58,13 @@ ${_ATF}:
 	@mkdir -p ${_ATF}
 	@ln -sf /usr/include/atf-c.h /usr/include/atf-c ${_ATF}
 
-.for _s in ${SRCS}
+.for _s in ${SRCS} ${KSRCS}
 _o:=		${_out}/${_s:T:R}.o
 ${_o}: ${SRCTOP}/${_s} ${.PARSEDIR}/${.PARSEFILE} ${_ATF}
 	${_say} ZIGCC ${_s}
 	${_q}ZIG_GLOBAL_CACHE_DIR=${_out}/.cache \
-	    ZIG_LOCAL_CACHE_DIR=${_out}/.cache ${ZIG} cc -target ${FREEBSD_TARGET} ${CFLAGS} \
+	    ZIG_LOCAL_CACHE_DIR=${_out}/.cache ${ZIG} cc -target ${FREEBSD_TARGET} \
+	    ${"${KSRCS:M${_s}}":?${KCFLAGS}:${CFLAGS}} \
 	    -MMD -MF ${.TARGET:R}.d -c ${.ALLSRC:[1]} -o ${.TARGET}
 .-include "${_o:R}.d"
 freebsd: ${_o}

@@ -25,6 +25,9 @@
  * locks that takes (see e82545_impl.h).  Offsets without a line read as 0 and
  * ignore writes.
  *
+ * Where the guest's driver uses the CSB, most of what goes through TDT, RDT and
+ * the interrupt line goes through a page of its memory: e82545_csb.c.
+ *
  * A function of the table runs under reg_mtx and may set wake_tx or wake_rx;
  * the host is told when the lock is gone.
  */
@@ -47,14 +50,20 @@ struct reg {
 	/* Instead of keeping the value, which has the mask applied. */
 	void		(*write)(struct e82545 *dev, uint32_t off,
 			    uint32_t value);
-	/* The ring whose mutex a write takes first. */
-	enum { RING_NONE, RING_TX, RING_RX } ring;
+	/* The rings whose mutexes a write takes first. */
+	enum {
+		RING_NONE = 0,
+		RING_TX = 1,
+		RING_RX = 2,
+		RING_BOTH = RING_TX | RING_RX
+	} ring;
 };
 
 static uint32_t ctrl_dup_read(struct e82545 *, uint32_t);
 static void	ctrl_write(struct e82545 *, uint32_t, uint32_t);
 static void	ctrl_ext_write(struct e82545 *, uint32_t, uint32_t);
 static void	rx_write(struct e82545 *, uint32_t, uint32_t);
+static void	rdt_write(struct e82545 *, uint32_t, uint32_t);
 static void	tx_write(struct e82545 *, uint32_t, uint32_t);
 static void	pba_write(struct e82545 *, uint32_t, uint32_t);
 static void	tdt_write(struct e82545 *, uint32_t, uint32_t);
@@ -146,12 +155,14 @@ static const struct reg regs[] = {
 	RXRING(E82545_RDBAH, "RDBAH", ALL),
 	RXRING(E82545_RDLEN, "RDLEN", E82545_DLEN_MASK),
 	RXRING(E82545_RDH, "RDH", E82545_DPTR_MASK),
-	FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK, NULL, rx_write, RING_NONE),
+	FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK, NULL, rdt_write, RING_NONE),
 	FN(E82545_RDTR, "RDTR", 0, 0x0000ffff | E82545_RDTR_FPD,
 	    NULL, e82545_rdtr_write, RING_NONE),
 	RW(E82545_RXDCTL, "RXDCTL", 0x00010000, 0x013f3f3f),
 	RW(E82545_RADV, "RADV", 0, 0x0000ffff),
 	RW(E82545_RSRPD, "RSRPD", 0, 0x00000fff),
+	FN(E82545_CSBAL, "CSBAL", 0, ALL, NULL, e82545_csbal_write, RING_BOTH),
+	FN(E82545_CSBAH, "CSBAH", 0, ALL, NULL, e82545_csbah_write, RING_NONE),
 
 	RW(E82545_TXDMAC, "TXDMAC", 0, 0x00000001),
 	TXRING(E82545_TDBAL, "TDBAL", E82545_DBAL_MASK),
@@ -231,35 +242,23 @@ reg_find(uint32_t off)
  */
 
 static void
-lock_all(struct e82545 *dev)
+lock_rings(struct e82545 *dev, int rings)
 {
 
-	pthread_mutex_lock(&dev->tx_mtx);
-	pthread_mutex_lock(&dev->rx_mtx);
-	pthread_mutex_lock(&dev->reg_mtx);
+	if ((rings & RING_TX) != 0)
+		pthread_mutex_lock(&dev->tx_mtx);
+	if ((rings & RING_RX) != 0)
+		pthread_mutex_lock(&dev->rx_mtx);
 }
 
 static void
-unlock_all(struct e82545 *dev)
+unlock_rings(struct e82545 *dev, int rings)
 {
 
-	pthread_mutex_unlock(&dev->reg_mtx);
-	pthread_mutex_unlock(&dev->rx_mtx);
-	pthread_mutex_unlock(&dev->tx_mtx);
-}
-
-static pthread_mutex_t *
-ring_mtx(struct e82545 *dev, const struct reg *r)
-{
-
-	switch (r->ring) {
-	case RING_TX:
-		return (&dev->tx_mtx);
-	case RING_RX:
-		return (&dev->rx_mtx);
-	default:
-		return (NULL);
-	}
+	if ((rings & RING_RX) != 0)
+		pthread_mutex_unlock(&dev->rx_mtx);
+	if ((rings & RING_TX) != 0)
+		pthread_mutex_unlock(&dev->tx_mtx);
 }
 
 /* The station address comes from the EEPROM.  reg_mtx held. */
@@ -275,7 +274,8 @@ load_address(struct e82545 *dev)
 
 /*
  * Reset, chapter 14: registers, rings, PHY and interrupts as they are after
- * power-up, and the station address from the EEPROM.  All locks held.
+ * power-up, and the station address from the EEPROM; the CSB stays where the
+ * guest put it.  All locks held.
  */
 static void
 reset_locked(struct e82545 *dev)
@@ -287,6 +287,7 @@ reset_locked(struct e82545 *dev)
 		for (i = 0; i < r->count; i++)
 			e82545_reg_set(dev, r->off + i * r->stride, r->reset);
 	e82545_stat_reset(dev);
+	e82545_csb_reset(dev);
 	dev->wake_tx = dev->wake_rx = false;
 	load_address(dev);
 	e82545_intr_reset(dev);
@@ -295,13 +296,20 @@ reset_locked(struct e82545 *dev)
 	e82545_rxq_reset(dev);
 }
 
+/* By the guest, CTRL.RST, or from outside, which takes the CSB away. */
 static void
-reset(struct e82545 *dev)
+reset(struct e82545 *dev, bool outside)
 {
 
-	lock_all(dev);
+	lock_rings(dev, RING_BOTH);
+	if (outside)
+		e82545_csb_release(dev);
+	else
+		e82545_csb_idle(dev);
+	pthread_mutex_lock(&dev->reg_mtx);
 	reset_locked(dev);
-	unlock_all(dev);
+	pthread_mutex_unlock(&dev->reg_mtx);
+	unlock_rings(dev, RING_BOTH);
 	e82545_count(dev, E82545_C_RESET, 1);
 }
 
@@ -351,6 +359,17 @@ rx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	dev->wake_rx = e82545_rx_unstall(dev);
 }
 
+static void
+rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	e82545_count(dev, E82545_C_RX_KICK, 1);
+	if (e82545_csb_keep_rdt(dev, value))
+		dev->wake_rx = e82545_rx_kicked(dev);
+	else
+		rx_write(dev, off, value);
+}
+
 /* The ring's place, or TCTL: there may be something in it now. */
 static void
 tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
@@ -370,9 +389,12 @@ static void
 tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 
-	e82545_reg_set(dev, off, value);
+	if (!e82545_csb_keep_tdt(dev, value))
+		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
+	if (dev->wake_tx)
+		__atomic_store_n(&dev->csb.kicked, true, __ATOMIC_RELEASE);
 }
 
 /* 64 KB in all: what receive does not get, transmit has.  Section 13.4.16. */
@@ -421,20 +443,17 @@ static void
 reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	const struct reg *r;
-	pthread_mutex_t *mtx;
 	bool rx, tx;
 
 	if ((off == E82545_CTRL || off == E82545_CTRL_DUP) &&
 	    (value & E82545_CTRL_RST) != 0) {
-		reset(dev);
+		reset(dev, false);
 		return;
 	}
 	r = reg_find(off);
 	if (r == NULL || r->mask == 0)
 		return;
-	mtx = ring_mtx(dev, r);
-	if (mtx != NULL)
-		pthread_mutex_lock(mtx);
+	lock_rings(dev, r->ring);
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (r->write != NULL)
 		r->write(dev, off, reg_merge(dev, r, off, value));
@@ -444,8 +463,7 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	rx = dev->wake_rx;
 	dev->wake_tx = dev->wake_rx = false;
 	pthread_mutex_unlock(&dev->reg_mtx);
-	if (mtx != NULL)
-		pthread_mutex_unlock(mtx);
+	unlock_rings(dev, r->ring);
 	if (tx)
 		dev->ops->eo_tx_kick(dev->arg);
 	if (rx)
@@ -571,7 +589,9 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 		strncpy(dev->name, config->ec_name, sizeof(dev->name) - 1);
 	dev->config.ec_name = dev->name;
 	dev->link_up = true;
-	if ((dev->nvm = e82545_nvm_create(config->ec_mac)) == NULL)
+	dev->nvm = e82545_nvm_create(config->ec_mac, config->ec_csb ?
+	    E82545_PCI_SUBDEVICE_CSB : E82545_PCI_SUBDEVICE);
+	if (dev->nvm == NULL)
 		goto nonvm;
 	if ((dev->txq = e82545_txq_create()) == NULL)
 		goto notxq;
@@ -583,9 +603,11 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 		goto norx;
 	if (pthread_mutex_init(&dev->reg_mtx, NULL) != 0)
 		goto noreg;
-	lock_all(dev);
+	lock_rings(dev, RING_BOTH);
+	pthread_mutex_lock(&dev->reg_mtx);
 	reset_locked(dev);
-	unlock_all(dev);
+	pthread_mutex_unlock(&dev->reg_mtx);
+	unlock_rings(dev, RING_BOTH);
 	return (dev);
 
 noreg:
@@ -641,18 +663,16 @@ e82545_reset(struct e82545 *dev)
 {
 
 	__atomic_store_n(&dev->io_addr, 0, __ATOMIC_RELAXED);
-	reset(dev);
+	reset(dev, true);
 }
 
 static void
 set_paused(struct e82545 *dev, bool paused)
 {
 
-	pthread_mutex_lock(&dev->tx_mtx);
-	pthread_mutex_lock(&dev->rx_mtx);
+	lock_rings(dev, RING_BOTH);
 	dev->paused = paused;
-	pthread_mutex_unlock(&dev->rx_mtx);
-	pthread_mutex_unlock(&dev->tx_mtx);
+	unlock_rings(dev, RING_BOTH);
 }
 
 void

@@ -38,6 +38,7 @@
 #define	E82545_PCI_VENDOR	0x8086
 #define	E82545_PCI_DEVICE	0x100f	/* 82545EM, copper */
 #define	E82545_PCI_SUBDEVICE	0x1008
+#define	E82545_PCI_SUBDEVICE_CSB 0x1101	/* has a CSB: paravirt_csb(9) */
 #define	E82545_PCI_REVISION	0x03
 
 /* The two base address registers: 8254x SDM section 4.1.  Sizes in bytes. */
@@ -65,9 +66,10 @@ struct e82545_ops {
 	 * Host address of guest-physical bytes [gpa, gpa + len), or NULL where
 	 * any of them is not guest RAM or the range is not contiguous in the
 	 * host.  len > 0.  The address is used until the model returns to the
-	 * caller of e82545_tx() or e82545_rx(), never later.
-	 * Transmit and receive threads; takes no lock that is held around a
-	 * call into the model.
+	 * caller of e82545_tx() or e82545_rx(), or a device reset by the guest
+	 * is done, never later.
+	 * Transmit and receive threads, and register threads in a reset; takes
+	 * no lock that is held around a call into the model.
 	 */
 	void	*(*eo_map)(void *arg, uint64_t gpa, size_t len);
 
@@ -139,6 +141,9 @@ struct e82545_config {
 					   guests that leave ITR at 0, in units
 					   of 256 ns as ITR itself; 0 to 65535,
 					   0: none */
+	bool		ec_csb;		/* offer the CSB; the PCI subsystem
+					   ID then is to be
+					   E82545_PCI_SUBDEVICE_CSB */
 	const char	*ec_name;	/* for diagnostics; copied */
 };
 
@@ -150,6 +155,7 @@ struct e82545_config {
 	X(REG_READ,	"reg_reads",	"register reads (exits)")	\
 	X(REG_WRITE,	"reg_writes",	"register writes (exits)")	\
 	X(TX_KICK,	"tx_kicks",	"writes to TDT")		\
+	X(TX_KICK_SAVED, "tx_kicks_saved", "TX tails taken from the CSB") \
 	X(TX_FRAME,	"tx_frames",	"frames sent")			\
 	X(TX_BYTE,	"tx_bytes",	"bytes sent")			\
 	X(TX_BATCH,	"tx_batches",	"batches sent")			\
@@ -161,6 +167,8 @@ struct e82545_config {
 	X(TX_BAD_CTX,	"tx_bad_ctx",	"TX offloads outside the frame") \
 	X(TX_NOROOM,	"tx_noroom",	"TX frames the network refused") \
 	X(TX_LINKDOWN,	"tx_linkdown",	"TX frames without a link")	\
+	X(RX_KICK,	"rx_kicks",	"writes to RDT")		\
+	X(RX_KICK_SAVED, "rx_kicks_saved", "RX tails taken from the CSB") \
 	X(RX_FRAME,	"rx_frames",	"frames received")		\
 	X(RX_BYTE,	"rx_bytes",	"bytes received")		\
 	X(RX_BATCH,	"rx_batches",	"batches received")		\
@@ -174,6 +182,10 @@ struct e82545_config {
 	X(INTR_ASKED,	"intr_asked",	"interrupt causes raised")	\
 	X(INTR_SENT,	"intr_sent",	"interrupts sent")		\
 	X(INTR_HELD,	"intr_held",	"interrupts put off by moderation") \
+	X(INTR_SAVED,	"intr_saved",	"interrupts the CSB made needless") \
+	X(CSB_ON,	"csb_on",	"times the CSB was taken up")	\
+	X(CSB_OFF,	"csb_off",	"times it was given up")	\
+	X(CSB_BAD,	"csb_bad",	"addresses, indices that cannot be") \
 	X(RESET,	"resets",	"device resets")
 
 enum e82545_counter {
@@ -216,7 +228,9 @@ void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
 
 /*
  * Send up to E82545_TX_BATCH frames from the guest's ring.  Returns true
- * where more may wait.  Transmit thread.
+ * where it is to be called again: more may wait, or the guest puts frames into
+ * the ring without a word and the model looks there for a while.
+ * Transmit thread.
  */
 bool	e82545_tx(struct e82545 *dev);
 

@@ -14,6 +14,7 @@
  *	e82545_tx.c	 transmit ring
  *	e82545_rx.c	 receive ring, loopback
  *	e82545_filter.c	 address and VLAN filters
+ *	e82545_csb.c	 the communication status block
  *	e82545_offload.c checksum, TSO and VLAN arithmetic on bytes: no state
  *	e82545_iov.h	 walking through the pieces of a frame
  *
@@ -29,9 +30,10 @@
  * batch to store heads, statistics and interrupt causes.  A reset takes all
  * three, so it finds no batch in progress.  e82545_pause() takes the rings',
  * and a write to a register that places a ring or turns it on or off (base,
- * length, head; TCTL, RCTL) takes the ring's before reg_mtx: when it returns,
- * no batch goes by the old value.  Nothing of the host is called under
- * reg_mtx but eo_intr, eo_timer and eo_now.
+ * length, head; TCTL, RCTL) takes the ring's before reg_mtx, one that places
+ * the CSB those of both: when it returns, no batch goes by the old value.
+ * Nothing of the host is called under reg_mtx but eo_intr, eo_timer and
+ * eo_now.
  */
 
 #ifndef _E82545_IMPL_H_
@@ -137,6 +139,29 @@ e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len)
 	t->size[i < E82545_NSIZES ? i : E82545_NSIZES - 1]++;
 }
 
+/* What is known of the CSB: see e82545_csb.c. */
+struct e82545_csb {
+	uint64_t	gpa;		/* of the block, 0: none; written with
+					   all locks held */
+	bool		on;		/* the guest's mode when last seen;
+					   atomic */
+	bool		kicked;		/* TDT was written; atomic */
+	/* reg_mtx. */
+	uint32_t	tdt, rdt;	/* written with the mode on, and not
+					   looked at yet; else "none" */
+	/* tx_mtx. */
+	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
+	bool		tx_on;		/* and whether the mode is on */
+	bool		tx_awake;	/* the guest need not kick */
+	uint32_t	tx_seen;	/* guest_tdt when last looked at */
+	uint32_t	tx_rounds;	/* without anything to send */
+	/* rx_mtx. */
+	struct paravirt_csb *rx;	/* as tx, tx_on */
+	bool		rx_on;
+	bool		rx_armed;	/* host_rxkick_at is set */
+	uint32_t	rx_seen;	/* guest_rdt */
+};
+
 struct e82545_txq;			/* e82545_tx.c */
 struct e82545_rxq;			/* e82545_rx.c */
 struct e82545_nvm;			/* e82545_nvm.c */
@@ -156,6 +181,7 @@ struct e82545 {
 	uint32_t		 regs[E82545_NREGS];
 	uint32_t		 io_addr;	/* IOADDR, in the I/O BAR */
 	struct e82545_nvm	*nvm;
+	struct e82545_csb	 csb;
 	struct e82545_moderation moder;
 	uint64_t		 armed_ns;	/* the host's timer; 0: not */
 	uint64_t		 stat_latch[4];	/* byte counts, low half read */
@@ -225,7 +251,8 @@ uint32_t e82545_stat_high_read(struct e82545 *dev, uint32_t off);
 /*
  * e82545_nvm.c: reg_mtx held throughout.
  */
-struct e82545_nvm *e82545_nvm_create(const uint8_t mac[6]);
+struct e82545_nvm *e82545_nvm_create(const uint8_t mac[6],
+	    uint16_t subdevice);
 void	e82545_nvm_destroy(struct e82545_nvm *nvm);
 /* Device reset: the PHY goes back to its defaults, the EEPROM keeps. */
 void	e82545_nvm_reset(struct e82545 *dev);
@@ -296,6 +323,8 @@ void	e82545_rxq_reset(struct e82545 *dev);
  * reg_mtx held.
  */
 bool	e82545_rx_unstall(struct e82545 *dev);
+/* The same where it is the CSB that says how much room there is. */
+bool	e82545_rx_kicked(struct e82545 *dev);
 /*
  * A frame the guest sent with loopback on: queue a copy of it for the receive
  * path.  Returns false where the queue is full.  Transmit thread, without
@@ -305,6 +334,63 @@ bool	e82545_rx_loopback(struct e82545 *dev, const struct iovec *iov,
 	    int niov);
 /* What is sent comes back: RCTL.LBM or the PHY.  Takes reg_mtx. */
 bool	e82545_loopback(struct e82545 *dev);
+
+/*
+ * e82545_csb.c
+ *
+ * The batches of both rings go through the following, whether there is a CSB
+ * or not: begin, which makes TDT or RDT what the guest says there; tell, which
+ * interrupts the guest if it is to know; and end.
+ */
+
+/*
+ * TDT and RDT are written: true where the CSB keeps the index aside, false
+ * where it is to go into the register.  reg_mtx held.
+ */
+bool	e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value);
+bool	e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value);
+
+/* tx_mtx held; not while paused. */
+void	e82545_csb_tx_begin(struct e82545 *dev);
+/*
+ * TDH went over `ndescs' of a ring's `size' descriptors, from `start' on; then
+ * as e82545_intr_tx().  tx_mtx and reg_mtx held.
+ */
+void	e82545_csb_tx_tell(struct e82545 *dev, uint32_t start, uint32_t ndescs,
+	    uint32_t size, bool done, bool delayed, uint32_t causes);
+/*
+ * Whether e82545_tx() is to be called again, which it is anyway where `more'
+ * is set; `idle' where it had nothing to do.  tx_mtx held.
+ */
+bool	e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more);
+
+/* rx_mtx held; not while paused. */
+void	e82545_csb_rx_begin(struct e82545 *dev);
+/* Look whether the guest has added descriptors: RDT, if so.  rx_mtx held. */
+bool	e82545_csb_rx_tail(struct e82545 *dev);
+/*
+ * The ring is dry: have the guest write RDT when there are at least `need'
+ * descriptors, and look again.  rx_mtx and reg_mtx held.
+ */
+void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
+/* RDH moved; then as e82545_intr_rx().  rx_mtx and reg_mtx held. */
+void	e82545_csb_rx_tell(struct e82545 *dev, bool done, uint32_t causes);
+/* rx_mtx held. */
+void	e82545_csb_rx_end(struct e82545 *dev);
+
+/*
+ * A reset by the guest, which finds its block as it is when nothing is going
+ * on, and keeps it.  tx_mtx and rx_mtx held.
+ */
+void	e82545_csb_idle(struct e82545 *dev);
+/* A reset from outside: let go of the block without touching it.  All locks
+   held. */
+void	e82545_csb_release(struct e82545 *dev);
+/* CSBAL and CSBAH, as the register table calls them. */
+void	e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value);
+void	e82545_csbah_write(struct e82545 *dev, uint32_t off, uint32_t value);
+/* What these are in a reset.  reg_mtx held. */
+void	e82545_csb_reset(struct e82545 *dev);
 
 /*
  * e82545_filter.c

@@ -170,7 +170,7 @@ struct e82545_nvm {
  */
 
 static void
-nvm_fill(struct e82545_nvm *nvm, const uint8_t mac[6])
+nvm_fill(struct e82545_nvm *nvm, const uint8_t mac[6], uint16_t subdevice)
 {
 	uint16_t sum;
 	int i;
@@ -184,7 +184,7 @@ nvm_fill(struct e82545_nvm *nvm, const uint8_t mac[6])
 	nvm->words[NVM_PBA + 1] = 0;
 	nvm->words[NVM_INIT1] = NVM_INIT1_VALID | NVM_INIT1_FD |
 	    NVM_INIT1_PM | NVM_INIT1_IDS;
-	nvm->words[NVM_SUBDEVICE] = E82545_PCI_SUBDEVICE;
+	nvm->words[NVM_SUBDEVICE] = subdevice;
 	nvm->words[NVM_SUBVENDOR] = E82545_PCI_VENDOR;
 	nvm->words[NVM_DEVICE] = E82545_PCI_DEVICE;
 	nvm->words[NVM_VENDOR] = E82545_PCI_VENDOR;
@@ -197,14 +197,14 @@ nvm_fill(struct e82545_nvm *nvm, const uint8_t mac[6])
 }
 
 struct e82545_nvm *
-e82545_nvm_create(const uint8_t mac[6])
+e82545_nvm_create(const uint8_t mac[6], uint16_t subdevice)
 {
 	struct e82545_nvm *nvm;
 
 	nvm = calloc(1, sizeof(*nvm));
 	if (nvm == NULL)
 		return (NULL);
-	nvm_fill(nvm, mac);
+	nvm_fill(nvm, mac, subdevice);
 	return (nvm);
 }
 

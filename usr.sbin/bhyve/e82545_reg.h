@@ -178,6 +178,12 @@
 #define	E82545_RSRPD		0x02c00	/* 13.4.32 small packet, bytes */
 
 /*
+ * The communication status block, which no hardware has: paravirt_csb(9).
+ */
+#define	E82545_CSBAL		0x02830	/* address, low; takes effect */
+#define	E82545_CSBAH		0x02834	/* address, high */
+
+/*
  * Transmit ring.
  */
 #define	E82545_TXDMAC		0x03000	/* 13.4.42 DMA control */

@@ -31,7 +31,8 @@
  *
  * RDT is read again, `stalled' set and e82545_rx_unstall() called with reg_mtx
  * held, so a guest that adds descriptors just then is either seen by the
- * batch or sees the stall.  A reset leaves `stalled' alone.
+ * batch or sees the stall.  A reset leaves `stalled' alone.  A guest that uses
+ * the CSB has first said there what it added: see e82545_csb.c.
  *
  * Frames come with no FCS, and leave with four bytes of zeros for it if
  * RCTL.SECRC is off.  Short ones are padded to the minimum with zeros.
@@ -255,6 +256,14 @@ e82545_rx_unstall(struct e82545 *dev)
 	return (true);
 }
 
+bool
+e82545_rx_kicked(struct e82545 *dev)
+{
+
+	dev->rxq->stalled = false;
+	return (true);
+}
+
 /*
  * One frame.
  */
@@ -416,6 +425,9 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		b->oversize++;
 		goto seen;
 	}
+	if (need > b->room - b->ndone && b->ring != NULL &&
+	    e82545_csb_rx_tail(dev))
+		b->room = rx_ring_room(dev, b->start, b->size);
 	if (need > b->room - b->ndone) {
 		b->need = need;
 		return (RX_NOROOM);
@@ -534,15 +546,18 @@ rx_stats(struct e82545 *dev, const struct rx_batch *b)
 }
 
 /* RXDMT0 when the room comes down to a half, quarter or eighth of the ring:
-   section 13.4.22, RDMTS. */
+   section 13.4.22, RDMTS.  Before the batch is written back. */
 static uint32_t
-rx_causes(const struct rx_batch *b)
+rx_causes(struct e82545 *dev, struct rx_batch *b)
 {
 	uint32_t low;
 
 	low = b->size >> (1 + MIN(E82545_RCTL_RDMTS(b->rctl), 2));
-	return (b->room > low && b->room - b->ndone <= low ?
-	    E82545_ICR_RXDMT0 : 0);
+	if (b->room <= low || b->room - b->ndone > low)
+		return (0);
+	if (e82545_csb_rx_tail(dev))
+		b->room = rx_ring_room(dev, b->start, b->size);
+	return (b->room - b->ndone <= low ? E82545_ICR_RXDMT0 : 0);
 }
 
 /*
@@ -558,6 +573,7 @@ rx_stall(struct e82545 *dev, struct rx_batch *b)
 	rxq->stalled = true;
 	rxq->need = b->need;
 	rxq->need_rctl = b->rctl;
+	e82545_csb_rx_wait(dev, b->need);
 	if (b->ring != NULL && e82545_rx_unstall(dev))
 		return (false);
 	e82545_stat(dev, E82545_RNBC, 1);
@@ -569,14 +585,16 @@ static enum e82545_rx_state
 rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 {
 	enum e82545_counter c;
+	uint32_t causes;
 
 	if (state == E82545_RX_IDLE)
 		return (state);
+	causes = rx_causes(dev, b);
 	rx_write_back(dev, b);
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (b->ndone > 0) {
 		e82545_reg_set(dev, E82545_RDH, b->head);
-		e82545_intr_rx(dev, true, rx_causes(b));
+		e82545_csb_rx_tell(dev, true, causes);
 	}
 	rx_stats(dev, b);
 	if (state == E82545_RX_STALLED && !rx_stall(dev, b))
@@ -599,8 +617,10 @@ e82545_rx(struct e82545 *dev)
 	pthread_mutex_lock(&dev->rx_mtx);
 	if (!dev->paused) {
 		dev->ops->eo_rx_sync(dev->arg);
+		e82545_csb_rx_begin(dev);
 		rx_begin(dev, &b);
 		state = rx_end(dev, &b, rx_run(dev, &b));
+		e82545_csb_rx_end(dev);
 	}
 	pthread_mutex_unlock(&dev->rx_mtx);
 	return (state);

@@ -10,7 +10,8 @@
  *
  * A call of e82545_tx() is one batch:
  *
- *	begin	take a snapshot of the registers, map the ring
+ *	begin	take a snapshot of the registers (TDT may come from the CSB,
+ *		see e82545_csb.c), map the ring
  *	run	until the ring is empty or the batch full:
  *		collect	the descriptors of a packet, up to EOP; each is read
  *			once, buffers are mapped where they lie
@@ -508,7 +509,7 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	uint32_t ctrl, tctl;
 
 	tctl = e82545_reg(dev, E82545_TCTL);
-	if (dev->paused || (tctl & E82545_TCTL_EN) == 0)
+	if ((tctl & E82545_TCTL_EN) == 0)
 		return (false);
 	b->tail = e82545_reg_acquire(dev, E82545_TDT);
 	b->start = b->head = e82545_reg(dev, E82545_TDH);
@@ -626,7 +627,8 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	pthread_mutex_lock(&dev->reg_mtx);
 	e82545_reg_set(dev, E82545_TDH, b->head);
 	tx_stats(dev, b);
-	e82545_intr_tx(dev, b->nreports > 0, delayed, tx_causes(dev, b));
+	e82545_csb_tx_tell(dev, b->start, b->ndescs, b->size, b->nreports > 0,
+	    delayed, tx_causes(dev, b));
 	wake = b->looped && e82545_rx_unstall(dev);
 	pthread_mutex_unlock(&dev->reg_mtx);
 
@@ -641,13 +643,19 @@ bool
 e82545_tx(struct e82545 *dev)
 {
 	struct tx_batch b;
-	bool more, wake;
+	bool idle, more, wake;
 
+	idle = true;
 	more = wake = false;
 	pthread_mutex_lock(&dev->tx_mtx);
-	if (tx_begin(dev, &b)) {
-		more = tx_run(dev, &b);
-		wake = tx_end(dev, &b);
+	if (!dev->paused) {
+		e82545_csb_tx_begin(dev);
+		if (tx_begin(dev, &b)) {
+			more = tx_run(dev, &b);
+			wake = tx_end(dev, &b);
+			idle = b.ndescs == 0 && b.nframes == 0;
+		}
+		more = e82545_csb_tx_end(dev, idle, more);
 	}
 	pthread_mutex_unlock(&dev->tx_mtx);
 	if (wake)

@@ -5,7 +5,7 @@
  */
 
 /*
- * The 82545EM in bhyve: `-s slot,e1000,backend[,mac=][,mtu=][,itr=]'.
+ * The 82545EM in bhyve: `-s slot,e1000,backend[,mac=][,mtu=][,itr=][,csb=]'.
  *
  * This file gives the model (e82545.h) its threads and its ways out:
  *
@@ -392,6 +392,23 @@ pci_e82545_number(nvlist_t *nvl, const char *dev, const char *name, int min,
 	return (0);
 }
 
+/* An option that is on or off, `*valuep' if it is not there. */
+static int
+pci_e82545_bool(nvlist_t *nvl, const char *dev, const char *name, bool *valuep)
+{
+	const char *value;
+
+	value = get_config_value_node(nvl, name);
+	if (value == NULL)
+		return (0);
+	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0) {
+		EPRINTLN("%s: %s=%s: must be on or off", dev, name, value);
+		return (-1);
+	}
+	*valuep = strcmp(value, "on") == 0;
+	return (0);
+}
+
 static int
 pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
     struct e82545_config *config, uint32_t *mtup)
@@ -406,7 +423,9 @@ pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
 	if (pci_e82545_number(nvl, config->ec_name, "itr", 0, E82545_ITR_MAX,
 	    &config->ec_itr_256ns) != 0 ||
 	    pci_e82545_number(nvl, config->ec_name, "mtu", E82545_MTU_MIN,
-	    E82545_MTU_MAX, mtup) != 0)
+	    E82545_MTU_MAX, mtup) != 0 ||
+	    pci_e82545_bool(nvl, config->ec_name, "csb",
+	    &config->ec_csb) != 0)
 		return (-1);
 	if (get_config_value_node(nvl, "backend") == NULL) {
 		EPRINTLN("%s: no network backend given", config->ec_name);
@@ -416,13 +435,14 @@ pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
 }
 
 static void
-pci_e82545_cfgspace(struct pci_devinst *pi)
+pci_e82545_cfgspace(struct pci_devinst *pi, bool csb)
 {
 
 	pci_set_cfgdata16(pi, PCIR_VENDOR, E82545_PCI_VENDOR);
 	pci_set_cfgdata16(pi, PCIR_DEVICE, E82545_PCI_DEVICE);
 	pci_set_cfgdata16(pi, PCIR_SUBVEND_0, E82545_PCI_VENDOR);
-	pci_set_cfgdata16(pi, PCIR_SUBDEV_0, E82545_PCI_SUBDEVICE);
+	pci_set_cfgdata16(pi, PCIR_SUBDEV_0, csb ? E82545_PCI_SUBDEVICE_CSB :
+	    E82545_PCI_SUBDEVICE);
 	pci_set_cfgdata8(pi, PCIR_REVID, E82545_PCI_REVISION);
 	pci_set_cfgdata8(pi, PCIR_CLASS, PCIC_NETWORK);
 	pci_set_cfgdata8(pi, PCIR_SUBCLASS, PCIS_NETWORK_ETHERNET);
@@ -497,10 +517,11 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 	memset(&config, 0, sizeof(config));
 	snprintf(name, sizeof(name), "e1000 %d:%d", pi->pi_slot, pi->pi_func);
 	config.ec_name = name;
+	config.ec_csb = true;
 	mtu = E82545_MTU_MAX;
 	if (pci_e82545_config(pi, nvl, &config, &mtu) != 0)
 		return (EINVAL);
-	pci_e82545_cfgspace(pi);
+	pci_e82545_cfgspace(pi, config.ec_csb);
 	if (pci_e82545_resources(pi) != 0) {
 		EPRINTLN("%s: no room for its BARs", name);
 		return (ENXIO);

@@ -42,6 +42,7 @@ struct vm_config {
 	uint8_t		vc_mac[6];
 	uint32_t	vc_mtu;		/* bytes; 0: any */
 	uint32_t	vc_itr_256ns;
+	bool		vc_csb;
 	int		vc_listen;	/* the socket, listening */
 };
 

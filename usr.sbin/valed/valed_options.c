@@ -55,6 +55,8 @@ static const char usage_text[] =
     "        mtu=bytes   longest packet let through, 68 to 16110\n"
     "        itr=n       least time between interrupts, in units of 256 ns,\n"
     "                    for guests that set none; 0 to 65535\n"
+    "        csb=on|off  offer drivers a shared page in place of most\n"
+    "                    register accesses and interrupts; default on\n"
     "  -v  print what happened, every second\n"
     "  -h  print this\n";
 
@@ -159,7 +161,9 @@ check_backend(const char *be)
 static void
 check_names(const char *opts)
 {
-	static const char *const known[] = { "path", "mac", "mtu", "itr" };
+	static const char *const known[] = {
+		"path", "mac", "mtu", "itr", "csb"
+	};
 	bool seen[nitems(known)] = { false };
 	const char *p;
 	size_t i, len;
@@ -198,6 +202,19 @@ parse_number(nvlist_t *nvl, const char *name, uint32_t min, uint32_t max)
 		bad("%s=%s: not a number from %u to %u", name, value, min,
 		    max);
 	return (n);
+}
+
+static bool
+parse_bool(nvlist_t *nvl, const char *name, bool otherwise)
+{
+	const char *value;
+
+	value = get_config_value_node(nvl, name);
+	if (value == NULL)
+		return (otherwise);
+	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+		bad("%s=%s: not \"on\" or \"off\"", name, value);
+	return (strcmp(value, "on") == 0);
 }
 
 /* Two hexadecimal digits six times, with colons. */
@@ -251,6 +268,7 @@ parse_values(struct vm_config *vc, int bus)
 		bad("mac=%s: not a unicast Ethernet address", value);
 	vc->vc_mtu = parse_number(vc->vc_nvl, "mtu", MTU_MIN, MTU_MAX);
 	vc->vc_itr_256ns = parse_number(vc->vc_nvl, "itr", 0, ITR_MAX);
+	vc->vc_csb = parse_bool(vc->vc_nvl, "csb", true);
 }
 
 /* One -s, like pci_parse_slot() of bhyve. */

@@ -8,6 +8,8 @@
  * PCI configuration space: one table of fields, from which the reset values
  * and the writable bits of each byte follow.
  *
+ * The subsystem ID tells drivers of the CSB, and so is each device's own.
+ *
  * Manual: Intel 317453-006EN ("8254x SDM") section 4.1; PCI Local Bus
  * Specification 3.0, section 6.
  */
@@ -50,7 +52,6 @@ static const struct pci_field {
 	{ PCI_BASE_ADDRESS_2, 4, PCI_BASE_ADDRESS_SPACE_IO,
 	    ~(E82545_BAR_IO_SIZE - 1U) },
 	{ PCI_SUBSYSTEM_VENDOR_ID, 2, E82545_PCI_VENDOR, 0 },
-	{ PCI_SUBSYSTEM_ID, 2, E82545_PCI_SUBDEVICE, 0 },
 	{ PCI_CAPABILITY_LIST, 1, CAP_PM, 0 },
 	{ PCI_INTERRUPT_LINE, 1, 0, 0xff },
 	{ PCI_INTERRUPT_PIN, 1, 1, 0 },			/* INTA# */
@@ -95,6 +96,15 @@ vfu_pci_reset(struct vfu_pci *pci)
 		for (i = 0; i < f->size; i++)
 			pci->cfg[f->off + i] = (uint8_t)(f->value >> (8 * i));
 	}
+	pci->cfg[PCI_SUBSYSTEM_ID] = pci->subdevice & 0xff;
+	pci->cfg[PCI_SUBSYSTEM_ID + 1] = pci->subdevice >> 8;
+}
+
+void
+vfu_pci_init(struct vfu_pci *pci, uint16_t subdevice)
+{
+	pci->subdevice = subdevice;
+	vfu_pci_reset(pci);
 }
 
 void

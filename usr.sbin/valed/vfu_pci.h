@@ -23,7 +23,11 @@
 
 struct vfu_pci {
 	uint8_t		cfg[VFU_PCI_SIZE];
+	uint16_t	subdevice;
 };
+
+/* A device with this subsystem ID, after PCI RST#. */
+void	vfu_pci_init(struct vfu_pci *pci, uint16_t subdevice);
 
 /* Set all registers to their values after PCI RST#. */
 void	vfu_pci_reset(struct vfu_pci *pci);

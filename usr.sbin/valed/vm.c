@@ -35,6 +35,10 @@
 
 /* What mtu= leaves out: the Ethernet header with one VLAN tag, bytes. */
 #define	FRAME_HEADER	18
+/* Rounds of transmit without a frame, the model polling the guest's CSB, before
+   messages and the receive side have their turn: a round is far cheaper than a
+   turn. */
+#define	TX_ROUNDS	16
 /* Lines of log a second. */
 #define	LOG_LIMIT	10
 #define	NS_PER_S	1000000000ULL
@@ -124,6 +128,7 @@ vm_tx_flush(void *arg)
 {
 	struct vm *vm = arg;
 
+	vm->tx_flushed = true;
 	net_batch_flush(vm->nb);
 }
 
@@ -184,6 +189,19 @@ vm_rx_events(struct vm *vm, bool on)
 		netbe_rx_disable(vm->be);
 }
 
+/* One batch, if there is one; true where it is to be called again. */
+static bool
+vm_tx(struct vm *vm)
+{
+	int i;
+
+	vm->tx_flushed = false;
+	for (i = 0; i < TX_ROUNDS && !vm->tx_flushed; i++)
+		if (!e82545_tx(vm->dev))
+			return (false);
+	return (true);
+}
+
 void
 vm_work(struct vm *vm)
 {
@@ -197,7 +215,7 @@ vm_work(struct vm *vm)
 	vm_count(vm, VM_C_WAKEUP);
 	if (vm->tx_wanted) {
 		vm->tx_wanted = false;
-		if (e82545_tx(vm->dev))
+		if (vm_tx(vm))
 			vm->tx_wanted = true;
 	}
 	if (vm->rx_wanted) {
@@ -315,6 +333,7 @@ vm_open(struct vm *vm)
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, vc->vc_mac, sizeof(config.ec_mac));
 	config.ec_itr_256ns = vc->vc_itr_256ns;
+	config.ec_csb = vc->vc_csb;
 	config.ec_name = vc->vc_name;
 
 	vm->failed = "event descriptors";
@@ -373,7 +392,8 @@ vm_start(const struct vm_config *config)
 	vm->rx_stopped = true;
 	vm->frame_max = config->vc_mtu == 0 ? 0 :
 	    config->vc_mtu + FRAME_HEADER;
-	vfu_pci_reset(&vm->pci);
+	vfu_pci_init(&vm->pci, config->vc_csb ? E82545_PCI_SUBDEVICE_CSB :
+	    E82545_PCI_SUBDEVICE);
 	vfu_irq_init(&vm->irq);
 	if (sem_init(&vm->ready, 0, 0) == -1 || sem_init(&vm->go, 0, 0) == -1)
 		goto fail;

@@ -69,6 +69,7 @@ struct vm {
 	int			 work_fd;	/* event: more work is left */
 	bool			 work_posted;	/* that event is under way */
 	bool			 tx_wanted;	/* e82545_tx() is to run */
+	bool			 tx_flushed;	/* it had frames to send */
 	bool			 rx_wanted;	/* e82545_rx() likewise */
 	bool			 rx_stopped;	/* backend events are off */
 	unsigned int		 frame_max;	/* bytes, from mtu=; 0: any */

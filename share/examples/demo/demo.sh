@@ -21,14 +21,18 @@
 # frames as fast as it can, in one guest and then in both at once; and one TCP
 # stream.
 #
-# Everything is left in demo/ under objtop: results.tsv, demo.svg, demo.png, and
-# the guests' consoles.
+# Then two micro-guests climb the ladder of what a driver can do (ladder.sh).
+#
+# Everything is left in demo/ under objtop: results.tsv, ladder.tsv, demo.svg,
+# demo.png, and the guests' consoles.
 
 set -u
 
 OBJTOP=$1
 here=$(cd "$(dirname "$0")" && pwd)
 . "$OBJTOP/tests/guest/guest.subr"
+. "$OBJTOP/tests/guest/micro.subr"
+. "$here/ladder.sh"
 
 UDP_SECONDS=3
 TCP_SECONDS=3
@@ -208,7 +212,7 @@ valed_memory()
 	    END { printf "%.1f", kb / 1024 }' "/proc/$(cat valed.pid)/smaps"
 }
 
-missing=$(guest_missing)
+missing=$(guest_missing; micro_missing)
 [ -z "$missing" ] || { echo "demo: $missing" >&2; exit 1; }
 mkdir -p "$OBJTOP/demo" && cd "$OBJTOP/demo" || exit 1
 stop_all
@@ -234,7 +238,11 @@ run qemu driver
 run qemu itr=250 $ITR_250
 stop_all
 
+echo "Two micro-guests on valed:"
+ladder
+
 awk -f "$here/table.awk" -v memory="$memory" results.tsv
+awk -f "$here/ladder.awk" ladder.tsv
 gnuplot -c "$here/plot.gp" 2> gnuplot.log || fail "gnuplot: see $PWD/gnuplot.log"
 echo
 echo "Plot: $PWD/demo.svg (and .png)"

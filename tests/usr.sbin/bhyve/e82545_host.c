@@ -60,6 +60,8 @@ host_intr(void *arg, bool asserted)
 	}
 	if (asserted)
 		h->nraised++;
+	if (asserted && h->intr_hook != NULL)
+		h->intr_hook(h);
 	pthread_mutex_unlock(&h->mtx);
 }
 
@@ -260,8 +262,8 @@ const struct e82545_ops host_ops = {
  * Life cycle.
  */
 
-struct host *
-host_create_itr(size_t ram_size, uint32_t itr_256ns)
+static struct host *
+host_create_config(size_t ram_size, uint32_t itr_256ns, bool csb)
 {
 	struct e82545_config config;
 	struct host *h;
@@ -282,6 +284,7 @@ host_create_itr(size_t ram_size, uint32_t itr_256ns)
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
 	config.ec_itr_256ns = itr_256ns;
+	config.ec_csb = csb;
 	config.ec_name = "test";
 	h->dev = e82545_create(&config, &host_ops, h);
 	REQUIRE(h->dev != NULL);
@@ -289,10 +292,24 @@ host_create_itr(size_t ram_size, uint32_t itr_256ns)
 }
 
 struct host *
+host_create_itr(size_t ram_size, uint32_t itr_256ns)
+{
+
+	return (host_create_config(ram_size, itr_256ns, false));
+}
+
+struct host *
 host_create(size_t ram_size)
 {
 
-	return (host_create_itr(ram_size, 0));
+	return (host_create_config(ram_size, 0, false));
+}
+
+struct host *
+host_create_csb(size_t ram_size)
+{
+
+	return (host_create_config(ram_size, 0, true));
 }
 
 void

@@ -74,6 +74,8 @@ struct host {
 	/* Called in mid-batch: with each frame queued, and stepped over. */
 	void		(*tx_hook)(struct host *);
 	void		(*rx_hook)(struct host *);
+	/* Called when the line is asserted: model and host are locked. */
+	void		(*intr_hook)(struct host *);
 
 	/* To be received: [rx_head, rx_tail). */
 	struct host_frame rx[HOST_FRAMES];
@@ -104,6 +106,8 @@ extern const uint8_t host_mac[6];
  */
 struct host *host_create_itr(size_t ram_size, uint32_t itr_256ns);
 struct host *host_create(size_t ram_size);
+/* One whose adapter offers the CSB. */
+struct host *host_create_csb(size_t ram_size);
 void	host_destroy(struct host *h);
 
 /* The model's operations, for a test that changes one; arg: struct host. */

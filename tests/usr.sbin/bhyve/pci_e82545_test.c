@@ -406,7 +406,7 @@ ATF_TC_BODY(identity, tc)
 	ATF_CHECK_EQ(0x8086, cfg16(PCIR_VENDOR));
 	ATF_CHECK_EQ(0x100f, cfg16(PCIR_DEVICE));
 	ATF_CHECK_EQ(0x8086, cfg16(PCIR_SUBVEND_0));
-	ATF_CHECK_EQ(0x1008, cfg16(PCIR_SUBDEV_0));
+	ATF_CHECK_EQ(0x1101, cfg16(PCIR_SUBDEV_0));
 	ATF_CHECK_EQ(3, bhyve.pi.pi_cfgdata[PCIR_REVID]);
 	ATF_CHECK_EQ(0x0200, cfg16(PCIR_SUBCLASS));
 	ATF_CHECK_EQ(0, bhyve.pi.pi_cfgdata[PCIR_HDRTYPE]);
@@ -427,15 +427,15 @@ ATF_TC(options);
 ATF_TC_HEAD(options, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "mac=, mtu= and itr= in their ranges "
-	    "are taken, all else ends bhyve and leaves nothing open");
+	atf_tc_set_md_var(tc, "descr", "mac=, mtu=, itr= and csb= in their "
+	    "ranges are taken, all else ends bhyve and leaves nothing open");
 }
 ATF_TC_BODY(options, tc)
 {
 	static const char * const bad[] = { NULL, "", "nosuch0",
 	    "wire0,mac=01:00:00:00:00:01", "wire0,mac=x", "wire0,itr=-1",
 	    "wire0,itr=65536", "wire0,itr=", "wire0,itr=1us", "wire0,itr",
-	    "wire0,mtu=67", "wire0,mtu=big" };
+	    "wire0,mtu=67", "wire0,mtu=big", "wire0,csb=", "wire0,csb=1" };
 	char opts[64];
 	size_t i;
 
@@ -455,7 +455,15 @@ ATF_TC_BODY(options, tc)
 	    E82545_FRAME_MAX - 18);
 	ATF_CHECK_EQ(0, try_init(opts));
 	ATF_CHECK((rd(E82545_RAL(0)) & 1) == 0);
-	ATF_CHECK_EQ(bhyve.opens, bhyve.cleanups + 2);
+	ATF_CHECK_EQ(0, try_init("wire0,csb=on"));
+	ATF_CHECK_EQ(0x1101, cfg16(PCIR_SUBDEV_0));
+	wr(E82545_CSBAH, 1);
+	ATF_CHECK_EQ(1, rd(E82545_CSBAH));
+	ATF_CHECK_EQ(0, try_init("wire0,csb=off"));
+	ATF_CHECK_EQ(0x1008, cfg16(PCIR_SUBDEV_0));
+	wr(E82545_CSBAH, 1);
+	ATF_CHECK_EQ(0, rd(E82545_CSBAH));
+	ATF_CHECK_EQ(bhyve.opens, bhyve.cleanups + 4);
 }
 
 ATF_TC(transmit);

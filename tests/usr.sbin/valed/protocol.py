@@ -80,7 +80,7 @@ def config():
         cfg = c.region_read(CONFIG, 0, 256)
         assert struct.unpack_from("<HHHHI", cfg) == (
             0x8086, 0x100f, 0, 0x0230, 0x02000003)
-        assert struct.unpack_from("<HH", cfg, 0x2c) == (0x8086, 0x1008)
+        assert struct.unpack_from("<HH", cfg, 0x2c) == (0x8086, 0x1101)
         assert cfg[0x3d] == 1
         # Size the base address registers as firmware does.
         for bar, want in ((0, 0xfffe0000), (1, 0), (2, 0xfffffff9), (3, 0),
@@ -107,6 +107,11 @@ def config():
         for off, count in ((256, 1), (0, 257), (255, 2), (1 << 63, 4),
                            (0, 0), (0xfffffffffffffffc, 8)):
             expect(errno.EINVAL, c.region_read, CONFIG, off, count)
+    for options, want in ((",csb=on", 0x1101), (",csb=off", 0x1008)):
+        with one_vm(options), Client("vm1.sock") as c:
+            assert c.region_read(CONFIG, 0x2e, 2) == struct.pack("<H", want)
+            c.set(CSBAH, 1)
+            assert c.get(CSBAH) == (want == 0x1101)
 
 
 def registers():
@@ -386,6 +391,51 @@ def moderation():
         assert v.counters("vm1")["intr_held"] >= 1
 
 
+def csb():
+    """Frames leave when the shared page says so, with a kick where it asks for
+    one; the adapter answers while it polls, and stops when the client goes."""
+    page, tdt, need_rxkick, on, rdt, txkick_at = 0x8000, 0, 8, 12, 16, 20
+    need_txkick, limit, rxkick_at = 68, 72, 92
+
+    with Valed(["vm1", "vm2"]) as v, Driver("vm2.sock") as b:
+        with Driver("vm1.sock") as a:
+            def put(field, value):
+                struct.pack_into("<I", a.ram, page + field, value)
+
+            def look(field):
+                return struct.unpack_from("<I", a.ram, page + field)[0]
+
+            put(need_txkick, 1)
+            put(need_rxkick, 1)
+            put(txkick_at, 0xffffffff)
+            put(limit, 0xffffffff)
+            put(rdt, a.SLOTS - 1)
+            put(on, 1)
+            a.set(CSBAH, (a.gpa + page) >> 32)
+            a.set(CSBAL, (a.gpa + page) & 0xffffffff)
+            until(lambda: look(rxkick_at) == 0xffffffff, "the block's use")
+            kicks = v.counters("vm1")["tx_kicks"]
+            for i in range(100):
+                frame = ethernet(b.mac, a.mac, b"frame %d" % i)
+                a.queue(frame)
+                put(tdt, a.tail)
+                # A system call is a barrier, too.
+                assert a.get(STATUS) & 2
+                if look(need_txkick) & 1:
+                    kicks += 1
+                    a.set(TDT, a.tail)
+                assert b.receive() == frame
+            counters = v.counters("vm1")
+            assert counters["tx_kicks"] == kicks
+            assert counters["tx_frames"] == 100
+            assert counters["csb_on"] == 1
+            # A kick more, and it polls when the client is gone.
+            a.set(TDT, a.tail)
+        until(lambda: v.counters("vm1")["csb_off"] == 1, "the end of it")
+        with Driver("vm1.sock") as a:
+            exchange(a, b)
+
+
 def bus_master():
     """Without it the adapter leaves memory alone."""
     with Valed(["vm1", "vm2"]) as v:
@@ -497,5 +547,5 @@ def serves():
 if __name__ == "__main__":
     main({f.__name__: f for f in (
         version, info, config, registers, default_mac, writes, fragments,
-        descriptors, msi, intx, traffic, mtu, moderation, bus_master, dma,
+        descriptors, msi, intx, traffic, mtu, moderation, csb, bus_master, dma,
         reset, reconnect, serves)})

@@ -94,6 +94,9 @@ x,e1000,vale0:b,path=b.sock		slot
 2,e1000,vale0:b,path=b.sock,itr=0x10	itr=0x10
 2,e1000,vale0:b,path=b.sock,itr=1s	itr=1s
 2,e1000,vale0:b,path=b.sock,itr=1,itr=2	itr=
+2,e1000,vale0:b,path=b.sock,csb=	csb=
+2,e1000,vale0:b,path=b.sock,csb=1	csb=1
+2,e1000,vale0:b,path=b.sock,csb=on,csb=on	csb=
 2,e1000,vale0:b,path=b.sock,mtu=67	mtu=67
 2,e1000,vale0:b,path=b.sock,mtu=16111	mtu=16111
 2,e1000,vale0:b,path=b.sock,mtu=no	mtu=no

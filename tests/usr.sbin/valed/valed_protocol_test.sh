@@ -21,6 +21,7 @@ intx: INTx: masked by itself, unmasked by command and by event
 traffic: frames go from the memory of one VM to another, and are counted
 mtu: frames longer than mtu= are dropped both ways
 moderation: itr= puts off interrupts
+csb: the CSB works through shared memory, and ends with its client
 bus_master: without bus mastering memory is left alone
 dma: ranges of memory come, go and come back elsewhere
 reset: a reset clears the adapter and keeps memory and interrupts

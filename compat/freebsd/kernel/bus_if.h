@@ -1,0 +1,14 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/* Stand-in for what awk makes of kern/bus_if.m: the driver is no bus. */
+
+#ifndef _bus_if_h_
+#define	_bus_if_h_
+
+int BUS_READ_IVAR(device_t dev, device_t child, int index, uintptr_t *result);
+
+#endif

@@ -1,0 +1,17 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/* Stand-in for what awk makes of dev/pci/pci_if.m. */
+
+#ifndef _pci_if_h_
+#define	_pci_if_h_
+
+int PCI_ENABLE_BUSMASTER(device_t dev, device_t child);
+int PCI_DISABLE_BUSMASTER(device_t dev, device_t child);
+int PCI_ALLOC_MSI(device_t dev, device_t child, int *count);
+int PCI_RELEASE_MSI(device_t dev, device_t child);
+
+#endif

@@ -1,0 +1,15 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Stand-in for sys/abi_types.h, which the C library's headers leave out: types
+ * of 32-bit programs, which no driver has to do with.
+ */
+
+typedef struct {
+	__uint32_t	val[2];
+} freebsd32_uint64_t;
+typedef __int32_t time32_t;

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# The ladder's table, from ladder.tsv: bytes, rung, Kpps that arrived; exits and
+# interrupts for a frame sent, the same for a frame received.
+
+BEGIN {
+	FS = "\t"
+	print ""
+	print "Two micro-guests,        for a frame sent  for a frame received"
+	print "one way            Kpps  exits interrupts  exits interrupts"
+}
+
+function ratio(a, b)
+{
+	return b > 0 ? a / b : 0
+}
+
+$1 == "rtt" {
+	rtt[$2] = $3
+	next
+}
+
+{
+	if (!($1 in base))
+		base[$1] = $3
+	printf "%4d %-12s %6.1f %6.3f %10.3f %6.3f %10.3f  x%.1f\n", \
+	    $1, $2, $3, $4, $5, $6, $7, ratio($3, base[$1])
+}
+
+END {
+	print "There and back, one frame at a time:"
+	for (rung in rtt)
+		printf "  %-12s %7.1f us  x%.2f\n", rung, rtt[rung], \
+		    ratio(rtt[rung], rtt["BASE"])
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# The ladder: two micro-guests (tests/guest/micro), which are nothing but the
+# driver core and a packet generator, one sending to the other as fast as it
+# can, in each way that the driver can be run.  Read by demo.sh.
+#
+# The guests wait for each write to a register, as they do under a hypervisor
+# that emulates the adapter itself; what QEMU does unless told otherwise, which
+# is to post the writes to valed and go on, is measured for comparison.
+
+LADDER_MS=2000
+# Polling takes what a tick has brought, so that must have room.
+POLL="batch=64 ring=1024 tick=250"
+
+# micro_pair LEADER FOLLOWER: runs two to their end.
+micro_pair()
+{
+	valed_start -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$MAC1" \
+	    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$MAC2" ||
+	    fail "valed does not start"
+	micro_valed vm2 "$2"
+	micro_valed vm1 "$1"
+	micro_wait vm1 vm2 > micro.out ||
+	    fail "micro-guests: see $PWD/micro.out"
+	valed_stop || fail "valed: see $PWD/valed.log"
+}
+
+# micro_frame GUEST FRAMES COUNTER...: what was counted, for one frame.
+micro_frame()
+{
+	local guest=$1 frames=$2
+
+	shift 2
+	awk -v n="$(micro_value "$guest" "$@")" \
+	    -v frames="$(micro_value "$guest" "$frames")" \
+	    'BEGIN { printf "%.4f", frames ? n / frames : 0 }'
+}
+
+# step NAME SIZE MODE [options]: one rung.
+step()
+{
+	local name=$1 size=$2 mode=$3
+
+	shift 3
+	micro_pair "role=source size=$size ms=$LADDER_MS mode=$mode $*" \
+	    "role=sink mode=$mode $*"
+	kpps=$(awk -v n="$(micro_value vm2 received)" \
+	    -v us="$(micro_value vm1 us)" \
+	    'BEGIN { printf "%.1f", n * 1e3 / us }')
+	label="micro, $size"
+	progress "$name: $kpps Kpps"
+	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$size" "$name" "$kpps" \
+	    "$(micro_frame vm1 sent reg_reads reg_writes)" \
+	    "$(micro_frame vm1 sent irqs)" \
+	    "$(micro_frame vm2 received reg_reads reg_writes)" \
+	    "$(micro_frame vm2 received irqs)" >> ladder.tsv
+}
+
+# round_trip NAME MODE: one frame there and back, at a time; the median.
+round_trip()
+{
+	micro_pair "role=rr ms=1000 mode=$2" "role=echo mode=$2"
+	rtt=$(awk -v ns="$(micro_value vm1 rtt_median_ns)" \
+	    'BEGIN { printf "%.1f", ns / 1e3 }')
+	label="micro, 60"
+	progress "$1, there and back: $rtt us"
+	printf 'rtt\t%s\t%s\n' "$1" "$rtt" >> ladder.tsv
+}
+
+ladder()
+{
+	: > ladder.tsv
+	SYNC=true
+	step "BASE" 60 base
+	step "itr=250" 60 itr=250
+	step "SC" 60 sc
+	step "itr=250, SC" 60 itr=250,sc
+	step "polling" 60 poll $POLL
+	step "CSB" 60 csb
+	step "BASE" 1514 base
+	step "CSB" 1514 csb
+	round_trip "BASE" base
+	round_trip "CSB" csb
+	SYNC=false
+	step "BASE, posted" 60 base
+	step "CSB, posted" 60 csb
+}

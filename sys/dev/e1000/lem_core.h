@@ -1,0 +1,303 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The part of an 8254x driver that is the same in every system: rings,
+ * interrupt service, send combining, lazy completion, polling, and the CSB.
+ *
+ * It calls no operating system.  Whoever builds lem_core.c, the driver's host,
+ * puts a lem_os.h on the include path, which defines, static inline where
+ * speed matters (LEM_OS(lc) is the lem_os of a core):
+ *
+ *   struct lem_os		what the host needs to know of its adapter
+ *   uint32_t lem_os_read(struct lem_core *lc, uint32_t reg)
+ *   void lem_os_write(struct lem_core *lc, uint32_t reg, uint32_t value)
+ *				a device register; a write is not to pass
+ *				earlier stores to memory
+ *   void lem_os_delay(struct lem_core *lc, unsigned int us)
+ *   void lem_os_mb(), lem_os_rmb(), lem_os_wmb()
+ *				full barrier; loads; stores, as the adapter
+ *				(or another CPU) sees them
+ *   void lem_os_txring_sync(struct lem_core *lc, bool before)
+ *   void lem_os_rxring_sync(struct lem_core *lc, bool before)
+ *				busdma's PREREAD | PREWRITE (before) and
+ *				POSTREAD | POSTWRITE for a descriptor ring
+ *   void lem_os_tx_done(struct lem_core *lc, uint32_t slot)
+ *				the packet whose last descriptor is `slot' has
+ *				been sent, or will never be: drop its memory
+ *   uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot)
+ *				DMA address of an empty buffer of lc_rx_bufsize
+ *				bytes for RX slot `slot', replacing the one
+ *				that lem_os_rx() took; 0 if none can be had.
+ *				lem_start() asks for every slot: one that has
+ *				a buffer still is answered with that
+ *   bool lem_os_rx(struct lem_core *lc, uint32_t slot,
+ *       const struct lem_rx *rx)
+ *				a piece of a frame is in the buffer of `slot',
+ *				the last one where rx->eop.  True: the host
+ *				keeps the buffer, and lem_os_rx_buf() is asked
+ *				for another; false: it goes back as it is
+ *   void lem_os_rx_drop(struct lem_core *lc)
+ *				the pieces since the last eop are no frame
+ *
+ * Locking is the host's: one lock around the transmit side (lem_tx*), one
+ * around the receive side (lem_rx*), both around what says so; lem_intr() needs
+ * neither.  Nothing here sleeps.
+ *
+ * Hostile devices.  A register that reads as all ones, descriptors that come
+ * back wrong, a CSB full of nonsense: each is counted (lc_stats) and at worst
+ * ends in lc_dead, after which every call does nothing until lem_start().
+ *
+ * Hardware facts: lem_reg.h; the CSB: <net/paravirt.h>, paravirt_csb(9).
+ */
+
+#ifndef _DEV_E1000_LEM_CORE_H_
+#define	_DEV_E1000_LEM_CORE_H_
+
+#ifdef _KERNEL
+#include <sys/types.h>
+#include <sys/stddef.h>
+#else
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#endif
+#include <net/paravirt.h>
+
+#include "lem_reg.h"
+
+struct lem_core;
+
+/* What the adapter says of a received piece. */
+struct lem_rx {
+	uint16_t	 len;		/* bytes in this buffer, without FCS */
+	bool		 eop;		/* the frame ends here; and then: */
+	bool		 ipsum_ok, l4sum_ok;	/* checksums verified */
+	bool		 vlan;		/* a tag was taken out: */
+	uint16_t	 tag;
+};
+
+/* Descriptors in a ring: a multiple of 8, 8254x SDM section 13.4.27. */
+#define	LEM_RING_MIN	80
+#define	LEM_RING_MAX	4096
+/* Descriptors that one packet may take, at the most. */
+#define	LEM_TX_MAXSEGS	64
+
+/* A core begins with its host's part: for lem_os.h, where it has no members
+   yet. */
+#define	LEM_OS(lc)	((struct lem_os *)(void *)(lc))
+
+#include <lem_os.h>
+
+/* What lem_tx() is to have the adapter do to a packet. */
+#define	LEM_TX_IPSUM	0x01	/* IPv4 header checksum */
+#define	LEM_TX_TCPSUM	0x02	/* TCP checksum */
+#define	LEM_TX_UDPSUM	0x04	/* UDP checksum */
+#define	LEM_TX_TSO4	0x08	/* cut into segments, TCP over IPv4 */
+#define	LEM_TX_TSO6	0x10	/* the same over IPv6 */
+#define	LEM_TX_VLAN	0x20	/* insert lp_vlan */
+
+/* A piece of a packet: DMA address and bytes, 1 to 16383. */
+struct lem_seg {
+	uint64_t	 ls_addr;
+	uint32_t	 ls_len;
+};
+
+/* A packet to send. */
+struct lem_packet {
+	const struct lem_seg *lp_segs;
+	uint16_t	 lp_nsegs;	/* 1 to LEM_TX_MAXSEGS */
+	uint16_t	 lp_flags;	/* LEM_TX_* */
+	uint16_t	 lp_vlan;	/* tag */
+	uint16_t	 lp_mss;	/* bytes of payload, with TSO */
+	uint8_t		 lp_l2len;	/* bytes of each header, where */
+	uint8_t		 lp_l3len;	/* a checksum or TSO is asked for */
+	uint8_t		 lp_l4len;
+	uint32_t	 lp_len;	/* bytes in all pieces */
+};
+
+/* How the adapter is to be run; lem_set_mode() takes a set of these. */
+#define	LEM_MODE_SC	0x01	/* send combining */
+#define	LEM_MODE_CSB	0x02	/* use the CSB, if the adapter has one */
+#define	LEM_MODE_LAZY	0x04	/* no transmit interrupts but when short */
+#define	LEM_MODE_POLL	0x08	/* no interrupts at all: the host polls */
+
+#define	LEM_ITR_MAX	65535	/* units of 256 ns */
+
+/*
+ * X(name, what is counted).  Each is written by one side only, and may be read
+ * by anybody at any time.
+ */
+#define	LEM_STATS(X)							\
+	X(tx_packets,	"packets given to the adapter")			\
+	X(tx_kicks,	"writes to TDT")				\
+	X(tx_kicks_saved, "packets that needed none of their own")	\
+	X(tx_combined,	"packets held back by send combining")		\
+	X(tx_flushes,	"times that those were let go")			\
+	X(tx_full,	"times the ring was out of descriptors")	\
+	X(tx_cleans,	"batches of completions")			\
+	X(tx_bad,	"transmit state that cannot be")		\
+	X(rx_packets,	"frames received")				\
+	X(rx_batches,	"batches received")				\
+	X(rx_kicks,	"writes to RDT")				\
+	X(rx_kicks_saved, "buffers returned without one")		\
+	X(rx_nobuf,	"buffers the host did not have")		\
+	X(rx_errors,	"frames the adapter found bad")			\
+	X(rx_bad,	"descriptors that cannot be")			\
+	X(interrupts,	"interrupts of ours")				\
+	X(dead,		"times the adapter was given up")
+
+struct lem_stats {
+#define	LEM_STATS_MEMBER(name, what)	uint64_t name;
+	LEM_STATS(LEM_STATS_MEMBER)
+#undef LEM_STATS_MEMBER
+};
+
+struct lem_core {
+	struct lem_os	 lc_os;		/* the host's own */
+
+	/* Set by the host before lem_start(), and not changed after. */
+	union lem_txd	*lc_txd;	/* rings: memory, DMA address, size */
+	uint64_t	 lc_txd_dma;
+	uint32_t	 lc_ntxd;
+	struct lem_rxd	*lc_rxd;
+	uint64_t	 lc_rxd_dma;
+	uint32_t	 lc_nrxd;
+	uint32_t	 lc_rx_bufsize;	/* bytes: 2048, 4096, 8192 or 16384 */
+	struct paravirt_csb *lc_csb;	/* one zeroed page, or NULL */
+	uint64_t	 lc_csb_dma;
+	bool		 lc_has_csb;	/* PCI subdevice is LEM_SUBDEVICE_CSB */
+
+	/* For the host to read. */
+	bool		 lc_running;
+	bool		 lc_dead;
+	bool		 lc_link;	/* as of the last lem_link() */
+	uint32_t	 lc_mode;	/* LEM_MODE_*, as is in force */
+	uint32_t	 lc_itr_256ns;
+	struct lem_stats lc_stats;
+
+	/* lem_core.c's own: transmit side. */
+	uint32_t	 lc_tx_head;	/* first descriptor not cleaned */
+	uint32_t	 lc_tx_tail;	/* next to fill */
+	uint32_t	 lc_tx_told;	/* what TDT (or guest_tdt) was set to */
+	uint32_t	 lc_tx_since_rs; /* descriptors since one with RS */
+	uint32_t	 lc_tx_untold;	/* packets since lc_tx_told */
+	uint32_t	 lc_tx_held;	/* of them, held back (SC) */
+	bool		 lc_tx_waiting;	/* an interrupt is to come (SC) */
+	bool		 lc_tx_short;	/* the host waits for room */
+	uint64_t	 lc_tx_ctx[2];	/* the context descriptor in force */
+	uint16_t	 lc_tx_eop[LEM_RING_MAX]; /* last slot of the packet
+						   that starts here */
+	uint32_t	 lc_tx_rs_head, lc_tx_rs_tail;	/* free-running: */
+	uint16_t	 lc_tx_rs[LEM_RING_MAX]; /* slots with RS, in order */
+	/* Receive side. */
+	uint32_t	 lc_rx_next;	/* next descriptor to come back */
+	uint32_t	 lc_rx_tail;	/* next to give */
+	uint32_t	 lc_rx_told;	/* what RDT (or guest_rdt) was set to */
+	uint32_t	 lc_rx_missing;	/* slots without a buffer */
+	uint32_t	 lc_rx_len;	/* bytes of a frame not complete */
+	bool		 lc_rx_skip;	/* the rest of it is to be dropped */
+	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
+	/* Both. */
+	bool		 lc_intr_on;	/* causes are unmasked */
+};
+_Static_assert(offsetof(struct lem_core, lc_os) == 0, "LEM_OS");
+
+/*
+ * Reset the adapter and read its station address.  Both locks.  0, or an errno
+ * value: ENXIO where the registers read as all ones or the reset does not end;
+ * EIO where the address, set all the same, is none.
+ */
+int	lem_attach(struct lem_core *lc, uint8_t mac[6]);
+
+/*
+ * Program rings, filters' defaults and offloads, give all RX buffers, and
+ * start; interrupts are still off.  `mac' is the station address, `mtu' 68 to
+ * 16110 bytes.  Both locks.  0, or ENXIO, EINVAL (rings, sizes), ENOBUFS where
+ * the host had not one buffer.
+ */
+int	lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu);
+
+/*
+ * Stop: mask interrupts, take the CSB back, reset.  lem_os_tx_done() is called
+ * for each packet in the ring; RX buffers stay with the host.  Both locks.
+ */
+void	lem_stop(struct lem_core *lc);
+
+/*
+ * The mode; may change at any time.  Both locks.  Into LEM_MODE_POLL,
+ * interrupts are masked; out of it, the host calls lem_intr_enable() when it is
+ * ready for one, which comes in any case.  EINVAL for unknown bits,
+ * ENOTSUP for LEM_MODE_CSB on an adapter without one (the other bits are then
+ * not set either).
+ */
+int	lem_set_mode(struct lem_core *lc, uint32_t mode);
+
+/* Least time between interrupts, units of 256 ns, 0 to LEM_ITR_MAX; 0: none.
+   EINVAL out of range.  Any thread. */
+int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
+
+/* Filters: promiscuous, all multicast, and 128 words of hash bits.  Any
+   thread, one at a time.  `mta' may be NULL for none. */
+void	lem_set_filter(struct lem_core *lc, bool promisc, bool allmulti,
+	    const uint32_t mta[128]);
+/* The MTA bit of a multicast address, 0 to 4095: word = bit / 32. */
+uint32_t lem_mta_bit(const uint8_t mac[6]);
+/* VLAN tags taken out and put in by the adapter, or not. */
+void	lem_set_vlan(struct lem_core *lc, bool on);
+/* Read the link's state into lc_link.  Any thread, one at a time. */
+void	lem_link(struct lem_core *lc);
+
+/*
+ * Interrupts.  lem_intr() reads the causes: 0 if the interrupt was not ours,
+ * else LEM_INTR_* bits; interrupts are then masked until lem_intr_enable().
+ * It is a host's to call lem_rx(), lem_tx_clean() and lem_link() for them.
+ * lem_intr_enable() is a no-op with LEM_MODE_POLL.
+ */
+#define	LEM_INTR_RX	0x01
+#define	LEM_INTR_TX	0x02
+#define	LEM_INTR_LINK	0x04
+uint32_t lem_intr(struct lem_core *lc);
+void	lem_intr_enable(struct lem_core *lc);
+void	lem_intr_disable(struct lem_core *lc);
+
+/*
+ * Queue a packet; the adapter learns of it by lem_tx_flush(), called once for
+ * any number of packets.  0 with *slotp the slot that lem_os_tx_done() will
+ * name; ENOBUFS where there is no room, and then an interrupt (or, polling, the
+ * next lem_tx_clean()) comes when there is; EINVAL for lengths or pieces out of
+ * range; ENXIO when dead.  Transmit lock.
+ */
+int	lem_tx(struct lem_core *lc, const struct lem_packet *lp,
+	    uint32_t *slotp);
+void	lem_tx_flush(struct lem_core *lc);
+
+/*
+ * Take back what the adapter has sent, and let go what send combining held
+ * back.  Returns how many packets.  Transmit lock.
+ */
+unsigned int lem_tx_clean(struct lem_core *lc);
+
+/*
+ * Ask for the interrupt that lem_tx() asks for when it returns ENOBUFS: for a
+ * host that waits for room before it has a packet.  There may be some at once;
+ * look at lem_tx_room() after it.  Transmit lock.
+ */
+void	lem_tx_wait(struct lem_core *lc);
+
+/* Free TX descriptors, and packets still in the ring.  Transmit lock. */
+uint32_t lem_tx_room(const struct lem_core *lc);
+bool	lem_tx_idle(const struct lem_core *lc);
+
+/*
+ * Take up to `budget' frames out of the ring and give buffers back.  Returns
+ * how many; fewer than `budget' means the ring is empty, and that the adapter
+ * will interrupt for the next frame (not polling) once lem_intr_enable() is
+ * called.  Receive lock.
+ */
+unsigned int lem_rx(struct lem_core *lc, unsigned int budget);
+
+#endif /* !_DEV_E1000_LEM_CORE_H_ */

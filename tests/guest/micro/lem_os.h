@@ -1,0 +1,88 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * What lem_core.c needs of its host, which is nic.c; lem_core.h says what each
+ * of these does.  Memory is mapped one to one and coherent: DMA addresses are
+ * addresses, and there is nothing to sync.  Every register access is counted:
+ * it is what a VM exit is spent on.
+ */
+
+#ifndef _LEM_OS_H_
+#define	_LEM_OS_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lem_os {
+	volatile uint8_t *regs;		/* BAR 0 */
+	uint64_t	 reg_reads;
+	uint64_t	 reg_writes;
+};
+
+void	lem_os_delay(struct lem_core *lc, unsigned int us);
+uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot);
+bool	lem_os_rx(struct lem_core *lc, uint32_t slot, const struct lem_rx *rx);
+void	lem_os_rx_drop(struct lem_core *lc);
+
+static inline uint32_t
+lem_os_read(struct lem_core *lc, uint32_t reg)
+{
+	struct lem_os *os = LEM_OS(lc);
+
+	os->reg_reads++;
+	return (*(volatile uint32_t *)(os->regs + reg));
+}
+
+static inline void
+lem_os_write(struct lem_core *lc, uint32_t reg, uint32_t value)
+{
+	struct lem_os *os = LEM_OS(lc);
+
+	os->reg_writes++;
+	/* Uncached: x86 keeps it behind earlier stores. */
+	__asm __volatile("" : : : "memory");
+	*(volatile uint32_t *)(os->regs + reg) = value;
+}
+
+static inline void
+lem_os_mb(void)
+{
+	__asm __volatile("mfence" : : : "memory");
+}
+
+static inline void
+lem_os_rmb(void)
+{
+	__asm __volatile("" : : : "memory");
+}
+
+static inline void
+lem_os_wmb(void)
+{
+	__asm __volatile("" : : : "memory");
+}
+
+static inline void
+lem_os_txring_sync(struct lem_core *lc __attribute__((unused)),
+    bool before __attribute__((unused)))
+{
+}
+
+static inline void
+lem_os_rxring_sync(struct lem_core *lc __attribute__((unused)),
+    bool before __attribute__((unused)))
+{
+}
+
+/* Buffers are used in turn, and there are as many as descriptors. */
+static inline void
+lem_os_tx_done(struct lem_core *lc __attribute__((unused)),
+    uint32_t slot __attribute__((unused)))
+{
+}
+
+#endif /* !_LEM_OS_H_ */

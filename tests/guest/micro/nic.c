@@ -1,0 +1,247 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The driver core's host: memory for rings and buffers, interrupts, and the
+ * round of work that they ask for.
+ *
+ * The interrupt handler reads the causes (lem_intr(), which leaves the adapter
+ * masked) and leaves the rest to nic_service().  Polling, there is no
+ * interrupt, and nic_service() looks at both rings once a tick, or always with
+ * tick=0.
+ */
+
+#include "lem_core.h"
+#include "micro.h"
+
+/* Frames between two looks at whether there is something else to do. */
+#define	RX_BUDGET	64
+
+struct lem_core nic;
+uint8_t nic_mac[6];
+
+static uint8_t txring[LEM_RING_MAX][16] __attribute__((aligned(4096)));
+static uint8_t rxring[LEM_RING_MAX][16] __attribute__((aligned(4096)));
+static uint8_t csb[4096] __attribute__((aligned(4096)));
+static uint8_t txbufs[LEM_RING_MAX][2048] __attribute__((aligned(4096)));
+static uint8_t rxbufs[LEM_RING_MAX][2048] __attribute__((aligned(4096)));
+
+static struct pci_nic pci;
+static uint32_t next_buf;	/* of txbufs */
+static volatile uint32_t causes; /* LEM_INTR_* not yet served */
+static volatile bool pending;	/* there is something to do */
+static uint64_t irqs, halts;
+static bool polling;		/* LEM_MODE_POLL */
+static bool spinning;		/* and without a pause */
+
+void
+lem_os_delay(struct lem_core *lc __attribute__((unused)), unsigned int us)
+{
+	delay_us(us);
+}
+
+uint64_t
+lem_os_rx_buf(struct lem_core *lc __attribute__((unused)), uint32_t slot)
+{
+	return ((uint64_t)rxbufs[slot]);
+}
+
+bool
+lem_os_rx(struct lem_core *lc __attribute__((unused)), uint32_t slot,
+    const struct lem_rx *rx)
+{
+	static bool partial;
+
+	/* No frame of ours needs two buffers. */
+	if (rx->eop && !partial)
+		traffic_frame(rxbufs[slot], rx->len);
+	partial = !rx->eop;
+	return (false);
+}
+
+void
+lem_os_rx_drop(struct lem_core *lc __attribute__((unused)))
+{
+}
+
+void
+nic_intr(void)
+{
+	uint32_t got;
+
+	irqs++;
+	got = lem_intr(&nic);
+	if (got != 0) {
+		causes |= got;
+		pending = true;
+	}
+}
+
+void
+nic_init(const struct options *opt)
+{
+	uint8_t own[6];
+	int error;
+
+	pci_find_nic(&pci);
+	nic.lc_os.regs = (volatile uint8_t *)pci.regs;
+	nic.lc_txd = (void *)txring;
+	nic.lc_txd_dma = (uint64_t)txring;
+	nic.lc_rxd = (void *)rxring;
+	nic.lc_rxd_dma = (uint64_t)rxring;
+	nic.lc_ntxd = nic.lc_nrxd = opt->ring;
+	nic.lc_rx_bufsize = sizeof(rxbufs[0]);
+	nic.lc_has_csb = pci.subdevice == LEM_SUBDEVICE_CSB;
+	if (nic.lc_has_csb) {
+		nic.lc_csb = (void *)csb;
+		nic.lc_csb_dma = (uint64_t)csb;
+	}
+	polling = (opt->mode & LEM_MODE_POLL) != 0;
+	spinning = polling && opt->tick == 0;
+
+	pci_setup_intr(&pci, opt->intr == INTR_MSI ||
+	    (opt->intr == INTR_AUTO && pci_has_msi(&pci)));
+	error = lem_attach(&nic, own);
+	if (error != 0)
+		panic("attach: error %d", error);
+	memcpy(nic_mac, opt->has_mac ? opt->mac : own, sizeof(nic_mac));
+	report("device", pci.device);
+	report("subdevice", pci.subdevice);
+	report("msi", pci.msi);
+	print("mac %02x:%02x:%02x:%02x:%02x:%02x\n", nic_mac[0], nic_mac[1],
+	    nic_mac[2], nic_mac[3], nic_mac[4], nic_mac[5]);
+
+	error = lem_set_itr(&nic, opt->itr);
+	if (error == 0)
+		error = lem_set_mode(&nic, opt->mode);
+	if (error == 0)
+		error = lem_start(&nic, nic_mac, 1500);
+	if (error != 0)
+		panic("start: error %d", error);
+	while (lem_link(&nic), !nic.lc_link)
+		delay_us(1000);
+	lem_intr_enable(&nic);
+	cpu_interrupts(true);
+}
+
+void
+nic_stop(void)
+{
+	cpu_interrupts(false);
+	lem_intr_disable(&nic);
+	lem_stop(&nic);
+}
+
+void *
+nic_buffer(void)
+{
+	return (txbufs[next_buf]);
+}
+
+bool
+nic_send(uint32_t len)
+{
+	struct lem_seg seg = { (uint64_t)txbufs[next_buf], len };
+	struct lem_packet packet = {
+		.lp_segs = &seg,
+		.lp_nsegs = 1,
+		.lp_len = len,
+	};
+	uint32_t slot;
+
+	if (lem_tx(&nic, &packet, &slot) != 0) {
+		if (nic.lc_dead)
+			panic("the adapter is dead");
+		return (false);
+	}
+	if (++next_buf == nic.lc_ntxd)
+		next_buf = 0;
+	return (true);
+}
+
+void
+nic_flush(void)
+{
+	lem_tx_flush(&nic);
+}
+
+void
+nic_clean(void)
+{
+	lem_tx_clean(&nic);
+}
+
+void
+nic_tick(void)
+{
+	if (polling)
+		pending = true;
+}
+
+/* A look at both rings; no more than one ring's worth of frames. */
+static void
+poll(void)
+{
+	uint32_t n;
+
+	for (n = 0; n < nic.lc_nrxd; n += RX_BUDGET)
+		if (lem_rx(&nic, RX_BUDGET) != RX_BUDGET)
+			break;
+	lem_tx_clean(&nic);
+}
+
+void
+nic_service(void)
+{
+	uint32_t work;
+
+	if (!pending && !spinning)
+		return;
+	if (polling) {
+		pending = false;
+		poll();
+		return;
+	}
+	cpu_interrupts(false);
+	work = causes;
+	causes = 0;
+	pending = false;
+	cpu_interrupts(true);
+	if ((work & LEM_INTR_LINK) != 0)
+		lem_link(&nic);
+	if ((work & LEM_INTR_TX) != 0)
+		lem_tx_clean(&nic);
+	if ((work & LEM_INTR_RX) != 0 &&
+	    lem_rx(&nic, RX_BUDGET) == RX_BUDGET) {
+		/* More wait; the adapter stays masked. */
+		causes |= LEM_INTR_RX | LEM_INTR_TX;
+		pending = true;
+		return;
+	}
+	lem_intr_enable(&nic);
+}
+
+void
+nic_wait(void)
+{
+	if (spinning) {
+		__asm __volatile("pause");
+		return;
+	}
+	if (!pending)
+		halts++;
+	cpu_sleep(&pending);
+}
+
+void
+nic_counts(struct nic_counts *counts)
+{
+	counts->ns = now_ns();
+	counts->reg_reads = nic.lc_os.reg_reads;
+	counts->reg_writes = nic.lc_os.reg_writes;
+	counts->irqs = irqs;
+	counts->halts = halts;
+}

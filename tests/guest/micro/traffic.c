@@ -1,0 +1,448 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The packet generator.  One side leads (source, rr), the other follows (sink,
+ * echo):
+ *
+ *	leader		HELLO, until it is answered: both are up, and know each
+ *			other's addresses
+ *	follower	WELCOME
+ *	leader		DATA, numbered from 0
+ *	echo		each DATA as it came, back to its sender
+ *	leader		BYE with the number of DATA sent, until it is answered
+ *	follower	THANKS; it reports, and ends when no more BYE comes
+ *
+ * A data frame carries its number at the front and at the very end, so that a
+ * buffer used too early, or a frame cut short, shows.
+ */
+
+#include "lem_core.h"
+#include "micro.h"
+
+#define	ETHERTYPE	0xb588		/* 0x88b5, for experiments */
+#define	MAGIC		0x6d6c
+#define	KIND_HELLO	1
+#define	KIND_WELCOME	2
+#define	KIND_DATA	3
+#define	KIND_BYE	4
+#define	KIND_THANKS	5
+
+#define	MS		1000000ul	/* ns */
+#define	PEER_WAIT	(60000 * MS)	/* for the other side to come up */
+#define	RETRY_EVERY	(10 * MS)	/* HELLO and BYE */
+#define	BYE_WAIT	(20000 * MS)
+#define	BYE_QUIET	(100 * MS)
+#define	REPLY_WAIT	(20000 * MS)	/* before a request counts as lost */
+
+struct wire {
+	uint8_t		dst[6];
+	uint8_t		src[6];
+	uint16_t	type;
+	uint16_t	magic;
+	uint32_t	kind;
+	uint32_t	size;		/* of the whole frame */
+	uint64_t	seq;
+	uint64_t	count;		/* BYE: DATA sent */
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct wire) + 8 <= FRAME_MIN, "wire");
+
+/* Where the measurement begins and ends. */
+struct mark {
+	struct nic_counts counts;
+	struct lem_stats stats;
+};
+
+static const struct options *opt;
+static uint8_t peer[6];
+static bool answered;		/* leader: by WELCOME or THANKS */
+static uint8_t awaited;		/* which of them */
+static bool bye;		/* follower: BYE has come */
+static uint64_t bye_ns;		/* the last one */
+static uint64_t announced;	/* what it said */
+static struct mark begin, end;
+
+static uint64_t sent, received, bytes, next_seq, lost, reordered, bad, other,
+    echo_full;
+static unsigned int unflushed;
+
+static void
+mark(struct mark *m)
+{
+	nic_counts(&m->counts);
+	m->stats = nic.lc_stats;
+}
+
+/* Queues a frame; false where there is no room. */
+static bool
+send(const uint8_t dst[6], uint32_t kind, uint32_t size, uint64_t seq,
+    uint64_t count)
+{
+	struct wire *w = nic_buffer();
+
+	memcpy(w->dst, dst, 6);
+	memcpy(w->src, nic_mac, 6);
+	w->type = ETHERTYPE;
+	w->magic = MAGIC;
+	w->kind = kind;
+	w->size = size;
+	w->seq = seq;
+	w->count = count;
+	*(uint64_t *)((uint8_t *)w + size - 8) = seq;
+	if (!nic_send(size))
+		return (false);
+	if (++unflushed >= opt->batch) {
+		nic_flush();
+		unflushed = 0;
+	}
+	return (true);
+}
+
+static void
+flush(void)
+{
+	if (unflushed > 0) {
+		nic_flush();
+		unflushed = 0;
+	}
+}
+
+/* The same for frames that are not data: at once, or not at all. */
+static void
+send_control(const uint8_t dst[6], uint32_t kind, uint64_t count)
+{
+	send(dst, kind, FRAME_MIN, 0, count);
+	flush();
+}
+
+/* Sends back a frame as it came. */
+static void
+echo(const struct wire *w, uint32_t len)
+{
+	struct wire *reply = nic_buffer();
+
+	memcpy(reply, w, len);
+	memcpy(reply->dst, w->src, 6);
+	memcpy(reply->src, nic_mac, 6);
+	if (!nic_send(len)) {
+		echo_full++;
+		return;
+	}
+	sent++;
+	if (++unflushed >= opt->batch) {
+		nic_flush();
+		unflushed = 0;
+	}
+}
+
+static void
+data(const struct wire *w, uint32_t len)
+{
+	if (*(const uint64_t *)((const uint8_t *)w + len - 8) != w->seq) {
+		bad++;
+		return;
+	}
+	if (w->seq < next_seq)
+		reordered++;
+	else {
+		lost += w->seq - next_seq;
+		next_seq = w->seq + 1;
+	}
+	if (received++ == 0 && (opt->role == ROLE_SINK ||
+	    opt->role == ROLE_ECHO))
+		mark(&begin);
+	bytes += len;
+	if (opt->role == ROLE_ECHO)
+		echo(w, len);
+}
+
+void
+traffic_frame(const void *frame, uint32_t len)
+{
+	const struct wire *w = frame;
+
+	if (len < FRAME_MIN || w->type != ETHERTYPE || w->magic != MAGIC) {
+		other++;
+		return;
+	}
+	if (w->size != len) {
+		bad++;
+		return;
+	}
+	switch (w->kind) {
+	case KIND_DATA:
+		data(w, len);
+		break;
+	case KIND_HELLO:
+		if (opt->role == ROLE_SINK || opt->role == ROLE_ECHO)
+			send_control(w->src, KIND_WELCOME, 0);
+		break;
+	case KIND_BYE:
+		if (!bye) {
+			bye = true;
+			announced = w->count;
+			lost += announced - next_seq;
+			mark(&end);
+		}
+		bye_ns = now_ns();
+		send_control(w->src, KIND_THANKS, received);
+		break;
+	case KIND_WELCOME:
+	case KIND_THANKS:
+		if (w->kind == awaited) {
+			memcpy(peer, w->src, 6);
+			answered = true;
+		}
+		break;
+	default:
+		bad++;
+		break;
+	}
+}
+
+/* One round: what has come in, and what that made go out. */
+static void
+serve(void)
+{
+	nic_service();
+	flush();
+}
+
+/* Prints how many frames went by in the last second. */
+static void
+each_second(uint64_t *next)
+{
+	static uint64_t before;
+	uint64_t now = now_ns(), frames = sent + received;
+
+	if (now < *next)
+		return;
+	*next = now + 1000 * MS;
+	report("second", frames - before);
+	before = frames;
+}
+
+static void
+follow(void)
+{
+	uint64_t second, until, tick = 0;
+
+	second = now_ns() + 1000 * MS;
+	until = now_ns() + PEER_WAIT;
+	for (;;) {
+		serve();
+		if (tick != cpu_ticks) {
+			tick = cpu_ticks;
+			if (bye && now_ns() > bye_ns + BYE_QUIET)
+				return;
+			if (received == 0 && now_ns() > until)
+				panic("nobody came");
+			if (received > 0 && !bye)
+				each_second(&second);
+		}
+		nic_wait();
+	}
+}
+
+/* Asks until the answer comes; false if it does not. */
+static bool
+ask(uint8_t kind, uint8_t answer, uint64_t count, uint64_t wait)
+{
+	uint64_t again = 0, until = now_ns() + wait, now;
+
+	awaited = answer;
+	answered = false;
+	while (!answered) {
+		now = now_ns();
+		if (now > until)
+			return (false);
+		if (now >= again) {
+			send_control(kind == KIND_HELLO ? opt->dst : peer,
+			    kind, count);
+			again = now + RETRY_EVERY;
+		}
+		serve();
+		if (!answered)
+			nic_wait();
+	}
+	return (true);
+}
+
+/* How many more frames may be sent now. */
+static uint64_t
+allowed(uint64_t start)
+{
+	uint64_t n = ~0ul;
+
+	if (opt->count != 0)
+		n = opt->count - sent;
+	if (opt->rate != 0) {
+		/* ms first: no overflow for as long as this may run. */
+		uint64_t due = (now_ns() - start) / 1000 * opt->rate / 1000000;
+
+		if (due <= sent)
+			return (0);
+		if (due - sent < n)
+			n = due - sent;
+	}
+	return (n);
+}
+
+static void
+source(void)
+{
+	uint64_t n = 0, start, second, tick = ~0ul;
+
+	start = now_ns();
+	second = start + 1000 * MS;
+	for (;;) {
+		nic_service();
+		if (tick != cpu_ticks) {
+			tick = cpu_ticks;
+			if (opt->ms != 0 && now_ns() > start + opt->ms * MS)
+				break;
+			each_second(&second);
+			n = allowed(start);
+		}
+		if (opt->count != 0 && sent == opt->count)
+			break;
+		if (n == 0 || !send(peer, KIND_DATA, opt->size, sent, 0)) {
+			flush();
+			nic_wait();
+			continue;
+		}
+		sent++;
+		bytes += opt->size;
+		n--;
+	}
+	flush();
+}
+
+/* Round trips by length: us, all from RTT_MAX on in the last. */
+#define	RTT_MAX		100000
+static uint32_t rtts[RTT_MAX + 1];
+
+static uint64_t
+median_us(void)
+{
+	uint64_t n = 0;
+	uint32_t us;
+
+	for (us = 0; us < RTT_MAX; us++) {
+		n += rtts[us];
+		if (2 * n >= received)
+			break;
+	}
+	return (us);
+}
+
+/* One at a time, each when the one before has come back. */
+static void
+request_response(void)
+{
+	uint64_t asked, had, rtt, start, min = ~0ul, max = 0, unanswered = 0;
+
+	start = now_ns();
+	while ((opt->count == 0 || sent < opt->count) &&
+	    (opt->ms == 0 || now_ns() <= start + opt->ms * MS)) {
+		had = received;
+		asked = now_ns();
+		if (!send(peer, KIND_DATA, opt->size, sent, 0)) {
+			serve();
+			nic_wait();
+			continue;
+		}
+		sent++;
+		flush();
+		while (received == had && now_ns() < asked + REPLY_WAIT) {
+			nic_service();
+			if (received == had)
+				nic_wait();
+		}
+		if (received == had) {
+			unanswered++;
+			continue;
+		}
+		rtt = now_ns() - asked;
+		rtts[rtt / 1000 < RTT_MAX ? rtt / 1000 : RTT_MAX]++;
+		if (rtt < min)
+			min = rtt;
+		if (rtt > max)
+			max = rtt;
+	}
+	report("unanswered", unanswered);
+	if (received != 0) {
+		report("rtt_min_ns", min);
+		report("rtt_median_ns", median_us() * 1000);
+		report("rtt_max_ns", max);
+	}
+}
+
+static void
+lead(void)
+{
+	if (!ask(KIND_HELLO, KIND_WELCOME, 0, PEER_WAIT))
+		panic("nobody answers");
+	mark(&begin);
+	if (opt->role == ROLE_RR)
+		request_response();
+	else
+		source();
+	/* Until the last is out; nobody may be going to say so. */
+	while (!lem_tx_idle(&nic)) {
+		serve();
+		nic_clean();
+		if (!lem_tx_idle(&nic))
+			nic_wait();
+	}
+	mark(&end);
+	if (!ask(KIND_BYE, KIND_THANKS, sent, BYE_WAIT))
+		report("no_answer", 1);
+}
+
+static void
+print_report(void)
+{
+	uint64_t us;
+
+	us = (end.counts.ns - begin.counts.ns) / 1000;
+	report("sent", sent);
+	report("received", received);
+	report("bytes", bytes);
+	report("us", us);
+	report("announced", announced);
+	report("lost", lost);
+	report("reordered", reordered);
+	report("bad", bad);
+	report("other", other);
+	report("echo_full", echo_full);
+#define	DELTA(name)	report(#name, end.counts.name - begin.counts.name)
+	DELTA(reg_reads);
+	DELTA(reg_writes);
+	DELTA(irqs);
+	DELTA(halts);
+#undef DELTA
+#define	STAT(name, what)						\
+	report(#name, end.stats.name - begin.stats.name);		\
+	report("total_" #name, nic.lc_stats.name);
+	LEM_STATS(STAT)
+#undef STAT
+	report("done", 1);
+}
+
+void
+traffic_run(const struct options *o)
+{
+	opt = o;
+	memcpy(peer, o->dst, 6);
+	if (o->role == ROLE_SINK || o->role == ROLE_ECHO)
+		follow();
+	else
+		lead();
+	nic_stop();
+	print_report();
+}

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Two micro-guests, which are nothing but the driver core and a packet
+# generator: each way to run the driver, and what it costs.
+
+setup()
+{
+	local missing
+
+	OBJTOP=${OBJTOP:-$(cd "$(atf_get_srcdir)/../.." && pwd)}
+	. "$(atf_get_srcdir)/guest.subr"
+	. "$(atf_get_srcdir)/micro.subr"
+	missing=$(micro_missing)
+	[ -z "$missing" ] || atf_skip "$missing"
+}
+
+mac()
+{
+	echo "52:54:00:82:54:0$1"
+}
+
+# pair LEADER FOLLOWER [option]: runs two micro-guests on a new valed, whose
+# ports all have the option, to their end.  Their options are given first.
+pair()
+{
+	valed_start -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1)$3" \
+	    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2)$3" ||
+	    atf_fail "valed does not start"
+	micro_valed vm2 "$2"
+	micro_valed vm1 "$1"
+	micro_wait vm1 vm2 || atf_fail "a guest did not end: $1 / $2"
+	valed_counters || atf_fail "valed does not print its counters"
+	valed_stop || atf_fail "valed ended with status $?"
+	echo "== $1 / $2"
+	grep . vm1.log vm2.log | grep -v ' 0$'
+	rm -f vm1.sock vm2.sock
+}
+
+# is WHAT A OP B: compares, and says what was compared.
+is()
+{
+	echo "$1: $2 $3 $4"
+	[ "$2" "$3" "$4" ] || atf_fail "$1: $2 is not $3 $4"
+}
+
+v()
+{
+	micro_value "$@" || atf_fail "$*: not counted"
+}
+
+c()
+{
+	counter "$@" || atf_fail "$*: not counted"
+}
+
+# in_order: what arrived was as it was sent.
+in_order()
+{
+	local name
+
+	for name; do
+		is "$name, reordered" "$(v $name reordered)" -eq 0
+		is "$name, bad" "$(v $name bad)" -eq 0
+		is "$name, impossible descriptors" \
+		    "$(v $name total_rx_bad total_tx_bad total_rx_errors \
+		    total_dead)" -eq 0
+	done
+}
+
+# accounted: every frame that vm1's driver sent was received by vm2's, or stands
+# in the counter that says why not.
+accounted()
+{
+	in_order vm1 vm2
+	is "vm1: driver and adapter" "$(v vm1 total_tx_packets)" -eq \
+	    "$(c vm1 tx_frames tx_noroom)"
+	is "vm1: adapter and port" "$(c vm1 tx_frames)" -eq \
+	    "$(c vm1 port_tx_frames)"
+	is "vm1 to vm2" "$(c vm1 port_tx_frames)" -eq \
+	    "$(c vm2 port_rx_frames port_rx_drop_full)"
+	is "vm2: port and adapter" "$(c vm2 port_rx_frames)" -eq \
+	    "$(c vm2 rx_frames rx_disabled)"
+	is "vm2: adapter and driver" "$(c vm2 rx_frames)" -eq \
+	    "$(v vm2 total_rx_packets)"
+	is "vm2: what vm1 said" "$(v vm2 announced)" -eq "$(v vm1 sent)"
+	is "vm2: numbers seen and missed" "$(v vm2 received lost)" -eq \
+	    "$(v vm1 sent)"
+}
+
+# answered LEADER: requests all came back.
+answered()
+{
+	in_order vm1 vm2
+	is "sent" "$(v vm1 sent)" -eq 300
+	is "unanswered" "$(v vm1 unanswered)" -eq 0
+	is "received" "$(v vm1 received)" -eq 300
+	is "echoed" "$(v vm2 sent)" -eq 300
+}
+
+# micro_case NAME DESCRIPTION: a test case whose body is NAME_run.
+micro_case()
+{
+	atf_test_case $1 cleanup
+	eval "
+	$1_head() { atf_set descr \"$2\"; atf_set timeout 180; }
+	$1_body() { setup; $1_run; }
+	$1_cleanup() { setup; stop_all; }"
+	cases="$cases $1"
+}
+
+micro_case qemu "two micro-guests on QEMU's own adapter"
+qemu_run()
+{
+	micro_qemu vm2 vm1 $(mac 2) "role=echo"
+	micro_qemu vm1 vm2 $(mac 1) "role=rr count=300 ms=0"
+	micro_wait vm1 vm2 || atf_fail "a guest did not end"
+	is "MSI" "$(v vm1 msi)" -eq 0
+	answered
+}
+
+micro_case rr_intx "request and response, interrupts by the line"
+rr_intx_run()
+{
+	pair "role=rr count=300 ms=0 intr=intx" "role=echo intr=intx"
+	is "MSI" "$(v vm1 msi)" -eq 0
+	answered
+	is "interrupts" "$(v vm1 irqs)" -ge 300
+}
+
+micro_case rr_msi "request and response, interrupts by MSI"
+rr_msi_run()
+{
+	pair "role=rr count=300 ms=0 intr=msi size=1514" "role=echo intr=msi"
+	is "MSI" "$(v vm1 msi)" -eq 1
+	answered
+	is "interrupts" "$(v vm1 irqs)" -ge 300
+}
+
+micro_case rr_modes "request and response in every mode"
+rr_modes_run()
+{
+	local mode
+
+	for mode in sc lazy sc,lazy itr=250 itr=250,sc csb csb,itr=250; do
+		pair "role=rr count=300 ms=0 mode=$mode" "role=echo mode=$mode"
+		answered
+	done
+	pair "role=rr count=300 ms=0 mode=poll" "role=echo mode=poll"
+	answered
+	is "interrupts" "$(v vm1 irqs)" -eq 0
+	is "interrupts" "$(v vm2 irqs)" -eq 0
+}
+
+micro_case base "a write to TDT for each frame, and all accounted for"
+base_run()
+{
+	pair "role=source ms=1000" "role=sink"
+	accounted
+	is "TDT written" "$(v vm1 tx_kicks)" -eq "$(v vm1 tx_packets)"
+	is "adapter: TDT written" "$(c vm1 tx_kicks)" -ge \
+	    "$(v vm1 total_tx_packets)"
+	is "interrupts" "$(v vm1 irqs)" -gt 0
+}
+
+micro_case batch "a write to TDT for each batch"
+batch_run()
+{
+	# Lazy: completions would tell of what is there, too.
+	pair "role=source count=256 ms=0 batch=64 ring=1024 size=1514 \
+mode=lazy" "role=sink ring=1024"
+	accounted
+	is "received" "$(v vm2 received)" -eq 256
+	is "TDT written" "$(v vm1 tx_kicks)" -eq 4
+}
+
+micro_case sc "send combining: fewer writes to TDT than frames"
+sc_run()
+{
+	pair "role=source ms=1000 mode=sc,itr=250" "role=sink mode=itr=250"
+	accounted
+	is "TDT written, twice" "$((2 * $(v vm1 tx_kicks)))" -le \
+	    "$(v vm1 tx_packets)"
+	is "held back" "$(v vm1 tx_combined)" -gt 0
+}
+
+micro_case lazy "lazy completion: no interrupt while there is room"
+lazy_run()
+{
+	pair "role=source count=200 ms=0 mode=lazy ring=256" "role=sink"
+	accounted
+	is "interrupts" "$(v vm1 irqs)" -eq 0
+}
+
+micro_case poll "polling: no interrupts, and all accounted for"
+poll_run()
+{
+	pair "role=source ms=1000 mode=poll batch=64" "role=sink mode=poll"
+	accounted
+	is "received" "$(v vm2 received)" -gt 0
+	is "vm1's interrupts" "$(v vm1 irqs)" -eq 0
+	is "vm2's interrupts" "$(v vm2 irqs)" -eq 0
+	is "adapter: interrupts" "$(c vm2 intr_sent)" -eq 0
+}
+
+micro_case spin "polling without a pause"
+spin_run()
+{
+	pair "role=rr count=300 ms=0 mode=poll tick=0" \
+	    "role=echo mode=poll tick=0"
+	answered
+	is "halts" "$(v vm1 halts)" -eq 0
+}
+
+micro_case csb "the CSB: few register accesses, and all accounted for"
+csb_run()
+{
+	pair "role=source ms=1000 mode=csb" "role=sink mode=csb"
+	is "subsystem" "$(v vm1 subdevice)" -eq 4353
+	is "CSB taken up" "$(c vm1 csb_on)" -ge 1
+	accounted
+	is "TDT written" "$(v vm1 tx_kicks)" -le "$(v vm1 tx_packets)"
+	is "not written" "$(v vm1 tx_kicks_saved)" -gt 0
+	is "receiver's accesses, five times" \
+	    "$((5 * $(v vm2 reg_reads reg_writes)))" -le "$(v vm2 received)"
+}
+
+# The guest waits for each write to a register, so the host has seen a kick
+# before there can be another.
+micro_case csb_exits "the CSB, register writes waited for: an exit in 10 frames"
+csb_exits_run()
+{
+	SYNC=true
+	pair "role=source ms=1000 mode=csb" "role=sink mode=csb"
+	accounted
+	is "sender's accesses, ten times" \
+	    "$((10 * $(v vm1 reg_reads reg_writes)))" -le "$(v vm1 sent)"
+	is "receiver's accesses, ten times" \
+	    "$((10 * $(v vm2 reg_reads reg_writes)))" -le "$(v vm2 received)"
+}
+
+micro_case csb_off "the CSB refused where the adapter has none"
+csb_off_run()
+{
+	valed_start -s \
+	    "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1),csb=off" ||
+	    atf_fail "valed does not start"
+	micro_valed vm1 "role=sink mode=csb"
+	micro_wait vm1 && atf_fail "the driver has taken what is not there"
+	is "subsystem" "$(v vm1 subdevice)" -eq 4104
+	grep -q "^panic: start: error 45" vm1.log || atf_fail "no ENOTSUP"
+}
+
+micro_case echo "a flood that comes back"
+echo_run()
+{
+	pair "role=source ms=1000 size=1514" "role=echo"
+	accounted
+	is "came back" "$(v vm1 received)" -gt 0
+	is "sent back" "$(v vm2 sent echo_full)" -eq "$(v vm2 received)"
+}
+
+micro_case rate "a given rate"
+rate_run()
+{
+	pair "role=source rate=2000 count=1000 ms=0" "role=sink"
+	accounted
+	is "received" "$(v vm2 received)" -eq 1000
+	is "time, us" "$(v vm1 us)" -ge 499000
+}
+
+atf_init_test_cases()
+{
+	local case
+
+	for case in $cases; do
+		atf_add_test_case $case
+	done
+}

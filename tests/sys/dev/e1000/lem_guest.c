@@ -1,0 +1,173 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * See lem_guest.h.
+ */
+
+#include <sys/types.h>
+#include <errno.h>
+#include <string.h>
+
+#include "lem_guest.h"
+
+/* A frame: addresses, an EtherType for experiments, its number. */
+#define	NUMBER_OFF	14
+#define	TYPE_HI		0x88
+#define	TYPE_LO		0xb5
+
+static void
+guest_frame(void *arg, const uint8_t *data, size_t len,
+    const struct lem_rx *rx __unused)
+{
+	struct guest *g = arg;
+	uint64_t number;
+
+	g->bytes += len;
+	if (len < NUMBER_OFF + sizeof(number) || data[12] != TYPE_HI ||
+	    data[13] != TYPE_LO) {
+		g->wrong++;
+		return;
+	}
+	memcpy(&number, data + NUMBER_OFF, sizeof(number));
+	if (number < g->received + g->missing)
+		g->wrong++;
+	else {
+		g->missing = number - g->received;
+		__atomic_store_n(&g->received, g->received + 1,
+		    __ATOMIC_RELEASE);
+	}
+}
+
+void
+guest_listen(struct guest *g)
+{
+
+	g->lc.lc_os.frame = guest_frame;
+	g->lc.lc_os.frame_arg = g;
+}
+
+static uint64_t
+carve(uint64_t *gpa, size_t len)
+{
+	uint64_t at;
+
+	at = (*gpa + 4095) & ~4095ULL;
+	*gpa = at + len;
+	return (at);
+}
+
+uint64_t
+guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
+    uint32_t ntxd, uint32_t nrxd, uint32_t txbufsize, uint32_t rxbufsize,
+    bool csb)
+{
+	struct lem_core *lc = &g->lc;
+	struct lem_os *os = &lc->lc_os;
+	uint64_t rxbuf;
+	uint32_t i;
+
+	memset(g, 0, sizeof(*g));
+	lc->lc_txd_dma = carve(&gpa, ntxd * sizeof(union lem_txd));
+	lc->lc_rxd_dma = carve(&gpa, nrxd * sizeof(struct lem_rxd));
+	lc->lc_csb_dma = carve(&gpa, NET_PARAVIRT_CSB_SIZE);
+	g->txbufsize = txbufsize;
+	g->txbuf = carve(&gpa, ntxd * (size_t)GUEST_STRIDE(txbufsize));
+	rxbuf = carve(&gpa, 2 * nrxd * (size_t)GUEST_STRIDE(rxbufsize));
+	if (gpa > size)
+		return (0);
+	lc->lc_txd = (void *)(ram + lc->lc_txd_dma);
+	lc->lc_rxd = (void *)(ram + lc->lc_rxd_dma);
+	lc->lc_csb = (void *)(ram + lc->lc_csb_dma);
+	lc->lc_has_csb = csb;
+	lc->lc_ntxd = ntxd;
+	lc->lc_nrxd = nrxd;
+	lc->lc_rx_bufsize = rxbufsize;
+	os->ram = ram;
+	for (i = 0; i < 2 * nrxd; i++)
+		os->spare[os->nspare++] = rxbuf +
+		    (uint64_t)i * GUEST_STRIDE(rxbufsize);
+	guest_listen(g);
+	return (gpa);
+}
+
+int
+guest_up(struct guest *g, uint32_t mtu)
+{
+	int error;
+
+	error = lem_attach(&g->lc, g->mac);
+	if (error == 0)
+		error = lem_start(&g->lc, g->mac, mtu);
+	if (error == 0)
+		lem_intr_enable(&g->lc);
+	return (error);
+}
+
+uint64_t
+guest_txbuf(const struct guest *g)
+{
+
+	return (g->txbuf + (uint64_t)g->lc.lc_tx_tail *
+	    GUEST_STRIDE(g->txbufsize));
+}
+
+int
+guest_send(struct guest *g, const uint8_t dst[6], size_t len)
+{
+	struct lem_os *os = &g->lc.lc_os;
+	struct lem_packet lp;
+	struct lem_seg seg;
+	uint8_t *p;
+	uint32_t slot;
+	int error;
+
+	seg.ls_addr = guest_txbuf(g);
+	seg.ls_len = len;
+	p = os->ram + seg.ls_addr;
+	memcpy(p, dst, 6);
+	memcpy(p + 6, g->mac, 6);
+	p[12] = TYPE_HI;
+	p[13] = TYPE_LO;
+	memcpy(p + NUMBER_OFF, &g->sent, sizeof(g->sent));
+	memset(&lp, 0, sizeof(lp));
+	lp.lp_segs = &seg;
+	lp.lp_nsegs = 1;
+	lp.lp_len = len;
+	error = lem_tx(&g->lc, &lp, &slot);
+	if (error != 0)
+		return (error);
+	os->tx_owned[slot] = true;
+	g->sent++;
+	return (0);
+}
+
+bool
+guest_interrupt(struct guest *g, unsigned int budget)
+{
+	uint32_t bits;
+
+	bits = lem_intr(&g->lc);
+	if (bits == 0)
+		return (false);
+	if ((bits & LEM_INTR_TX) != 0)
+		lem_tx_clean(&g->lc);
+	if ((bits & LEM_INTR_RX) != 0)
+		while (lem_rx(&g->lc, budget) == budget)
+			continue;
+	if ((bits & LEM_INTR_LINK) != 0)
+		lem_link(&g->lc);
+	lem_intr_enable(&g->lc);
+	return (true);
+}
+
+uint64_t
+guest_exits(const struct guest *g)
+{
+
+	return (__atomic_load_n(&g->lc.lc_os.reads, __ATOMIC_RELAXED) +
+	    __atomic_load_n(&g->lc.lc_os.writes, __ATOMIC_RELAXED));
+}

@@ -1,0 +1,64 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * A guest that is nothing but the driver's core: memory, rings, and one
+ * buffer for each TX slot.  Frames carry a number, which the receiving guest
+ * looks at.
+ */
+
+#ifndef _LEM_GUEST_H_
+#define	_LEM_GUEST_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lem_core.h"
+
+/* Between buffers of `size' bytes: not all in the same sets of a cache. */
+#define	GUEST_STRIDE(size)	((size) + 64)
+
+struct guest {
+	struct lem_core	 lc;
+	uint8_t		 mac[6];
+	uint64_t	 txbuf;		/* gpa of slot 0's buffer, */
+	uint32_t	 txbufsize;	/* bytes */
+	uint64_t	 sent;		/* number of the next frame */
+	/* What came, by the number it should have had. */
+	uint64_t	 received, bytes;
+	uint64_t	 missing;	/* gaps */
+	uint64_t	 wrong;		/* out of order, or not ours */
+};
+
+/*
+ * Rings, buffers (TX and RX, `txbufsize' and `rxbufsize' bytes) and a page for
+ * the CSB in `ram', from `gpa' on; the adapter has a CSB where `csb'.  The
+ * registers are the caller's to set (lc.lc_os), before lem_attach().  Returns
+ * the first gpa behind all that, 0 where `size' is too small.
+ */
+uint64_t guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
+	    uint32_t ntxd, uint32_t nrxd, uint32_t txbufsize,
+	    uint32_t rxbufsize, bool csb);
+/* Look at the number of each frame received; guest_init() does so. */
+void	guest_listen(struct guest *g);
+/* lem_attach(), lem_start(), interrupts on.  0, or an errno value. */
+int	guest_up(struct guest *g, uint32_t mtu);
+
+/* The gpa of the buffer for the next frame: the slot at the tail is free, even
+   in a full ring. */
+uint64_t guest_txbuf(const struct guest *g);
+
+/* Queue the next frame, `len' bytes, to `dst'.  As lem_tx(). */
+int	guest_send(struct guest *g, const uint8_t dst[6], size_t len);
+
+/* What an interrupt handler does: true if it was ours. */
+bool	guest_interrupt(struct guest *g, unsigned int budget);
+
+/* Register accesses so far. */
+uint64_t guest_exits(const struct guest *g);
+
+#endif /* !_LEM_GUEST_H_ */

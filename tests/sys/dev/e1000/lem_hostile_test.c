@@ -1,0 +1,352 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The driver's core on adapters that do as they should not: gone, stuck, with
+ * descriptors and a CSB full of nonsense.  What is wrong is counted; nothing
+ * is handed over twice, and everything ends.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "lem_test.h"
+
+#define	TC(name, what)							\
+	ATF_TC(name);							\
+	ATF_TC_HEAD(name, tc)						\
+	{								\
+		atf_tc_set_md_var(tc, "descr", what);			\
+		atf_tc_set_md_var(tc, "timeout", "60");			\
+	}								\
+	ATF_TC_BODY(name, tc)
+
+/* Between the driver and the adapter, reads may be changed. */
+static struct {
+	uint32_t	reg;		/* this register, all: ALL */
+	uint32_t	value;		/* reads as that */
+	bool		on;
+	bool		deaf;		/* and writes get lost */
+} fault;
+#define	ALL		UINT32_MAX
+
+static uint32_t
+fault_read(void *arg, uint32_t reg)
+{
+	uint32_t value = host_rd(arg, reg);
+
+	if (fault.on && (fault.reg == ALL || fault.reg == reg))
+		return (fault.value);
+	return (value);
+}
+
+static void
+fault_write(void *arg, uint32_t reg, uint32_t value)
+{
+
+	if (!fault.on || !fault.deaf)
+		host_wr(arg, reg, value);
+}
+
+static void
+fault_set(struct lem_test *t, uint32_t reg, uint32_t value, bool deaf)
+{
+
+	t->g.lc.lc_os.reg_read = fault_read;
+	t->g.lc.lc_os.reg_write = fault_write;
+	fault.reg = reg;
+	fault.value = value;
+	fault.deaf = deaf;
+	fault.on = true;
+}
+
+TC(gone_at_attach, "An adapter that reads as all ones, whose reset does not "
+    "end: ENXIO")
+{
+	struct lem_test *t = test_create_down(2048);
+	uint8_t mac[6];
+
+	fault_set(t, ALL, 0xffffffff, true);
+	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
+	ATF_CHECK(t->g.lc.lc_dead);
+	ATF_CHECK_EQ(ENXIO, lem_start(&t->g.lc, host_mac, 1500));
+	fault_set(t, LEM_CTRL, LEM_CTRL_RST, false);
+	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
+	fault.on = false;
+	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
+	ATF_CHECK(!t->g.lc.lc_dead);
+	test_destroy(t);
+}
+
+TC(address, "An address that is not valid, of a group, or none: EIO")
+{
+	struct lem_test *t = test_create_down(2048);
+	uint8_t mac[6];
+
+	fault_set(t, LEM_RAH(0), 0x1234, false);
+	ATF_CHECK_EQ(EIO, lem_attach(&t->g.lc, mac));
+	ATF_CHECK_EQ(0x34, mac[4]);
+	fault_set(t, LEM_RAL(0), 0x5e0001, false);
+	ATF_CHECK_EQ(EIO, lem_attach(&t->g.lc, mac));
+	fault_set(t, LEM_RAL(0), 0xffffffff, false);
+	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
+	fault.on = false;
+	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
+	ATF_CHECK_EQ(0, memcmp(mac, host_mac, 6));
+	test_destroy(t);
+}
+
+TC(gone, "An adapter that goes away: nothing more is done, all packets come "
+    "back, a start revives it")
+{
+	static const uint32_t modes[] = {
+		0, LEM_MODE_SC, LEM_MODE_LAZY, LEM_MODE_CSB
+	};
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		struct lem_test *t = test_create(modes[i], 2048, 1500);
+
+		test_send(t, 10, 60);
+		fault_set(t, ALL, 0xffffffff, true);
+		ATF_CHECK_EQ(0, lem_intr(&t->g.lc));
+		ATF_CHECK(t->g.lc.lc_dead);
+		ATF_CHECK_EQ(1, t->g.lc.lc_stats.dead);
+		ATF_CHECK_EQ(ENXIO, guest_send(&t->g, test_peer, 60));
+		(void)test_exits(t);
+		lem_tx_flush(&t->g.lc);
+		lem_intr_enable(&t->g.lc);
+		ATF_CHECK_EQ(0, lem_tx_clean(&t->g.lc));
+		ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 8));
+		ATF_CHECK_EQ(0, lem_intr(&t->g.lc));
+		ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_POLL));
+		ATF_CHECK_EQ(0, test_exits(t));
+		lem_stop(&t->g.lc);
+		ATF_CHECK_EQ(t->g.sent, t->g.lc.lc_os.tx_done);
+		fault.on = false;
+		/* What it was told meanwhile is not what it would be now. */
+		ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, 0));
+		ATF_REQUIRE_EQ(0, lem_start(&t->g.lc, t->g.mac, 1500));
+		lem_intr_enable(&t->g.lc);
+		test_inject(t, 3, 60);
+		test_settle(t);
+		ATF_CHECK_EQ(3, t->g.received);
+		test_destroy(t);
+	}
+}
+
+/* Write a descriptor back as an adapter would. */
+static void
+write_back(struct lem_test *t, uint32_t slot, uint16_t len, uint8_t status,
+    uint8_t errors)
+{
+
+	__atomic_store_n(&t->g.lc.lc_rxd[slot].done, len |
+	    (uint64_t)status << 32 | (uint64_t)errors << 40,
+	    __ATOMIC_RELEASE);
+}
+
+#define	DD	E82545_RXD_DD
+#define	EOP	E82545_RXD_EOP
+
+TC(rx_descriptors, "Lengths that cannot be, errors, pieces without an end: "
+    "dropped and counted, and what follows is received")
+{
+	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 16110);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i;
+	uint32_t slot = 0;
+
+	write_back(t, slot++, 0, DD | EOP, 0);
+	write_back(t, slot++, 2049, DD | EOP, 0);
+	write_back(t, slot++, 0xffff, DD | EOP, 0);
+	ATF_CHECK_EQ(3, lem_rx(lc, 8));
+	ATF_CHECK_EQ(3, lc->lc_stats.rx_bad);
+	ATF_CHECK_EQ(0, lc->lc_os.rx_dropped);
+	/* Cut where no buffer ends: the rest is dropped with it. */
+	write_back(t, slot++, 2048, DD, 0);
+	write_back(t, slot++, 2047, DD, 0);
+	write_back(t, slot++, 2048, DD, 0);
+	write_back(t, slot++, 60, DD | EOP, 0);
+	ATF_CHECK_EQ(3, lem_rx(lc, 8));
+	ATF_CHECK_EQ(4, lc->lc_stats.rx_bad);
+	ATF_CHECK_EQ(1, lc->lc_os.rx_dropped);
+	/* Bad on the wire. */
+	write_back(t, slot++, 2048, DD, 0);
+	write_back(t, slot++, 60, DD | EOP, E82545_RXD_ERR_CE);
+	ATF_CHECK_EQ(1, lem_rx(lc, 8));
+	ATF_CHECK_EQ(1, lc->lc_stats.rx_errors);
+	ATF_CHECK_EQ(2, lc->lc_os.rx_dropped);
+	/* No end at all. */
+	for (i = 0; i < 100; i++)
+		write_back(t, slot++, 2048, DD, 0);
+	for (i = 0; i < 100 && lem_rx(lc, 8) > 0; i++)
+		continue;
+	ATF_CHECK_EQ(3, lc->lc_os.rx_dropped);
+	ATF_CHECK_EQ(5, lc->lc_stats.rx_bad);
+	ATF_CHECK_EQ(0, lc->lc_stats.rx_packets);
+	write_back(t, slot++, 60, DD | EOP, 0);
+	write_back(t, slot++, 60, DD | EOP, 0);
+	ATF_CHECK_EQ(2, lem_rx(lc, 8));
+	ATF_CHECK_EQ(1, lc->lc_stats.rx_packets);
+	test_destroy(t);
+}
+
+TC(rx_not_ours, "More descriptors done than were given: counted, not taken")
+{
+	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i, n;
+
+	lc->lc_os.rx_keep = lc->lc_os.rx_hoard = true;
+	lc->lc_os.nspare = 0;
+	for (i = 0; i < 5; i++) {
+		for (n = 0; n < TEST_RING; n++)
+			write_back(t, n, 60, DD | EOP, 0);
+		for (n = 0; n < 1000 && lem_rx(lc, 8) == 8; n++)
+			continue;
+		ATF_CHECK(n < 1000);
+	}
+	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_stats.rx_packets);
+	ATF_CHECK(lc->lc_stats.rx_bad >= 5);
+	ATF_CHECK_EQ(0, lc->lc_os.misuses);
+	test_destroy(t);
+}
+
+TC(tx_descriptors, "Packets done that the adapter does not know of: counted, "
+    "and still ours")
+{
+	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i;
+
+	for (i = 0; i < TEST_RING - 1; i++)
+		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	for (i = 0; i < TEST_RING; i++)
+		lc->lc_txd[i].upper |= LEM_TXD_DD;
+	ATF_CHECK_EQ(0, lem_tx_clean(lc));
+	ATF_CHECK(lc->lc_stats.tx_bad > 0);
+	ATF_CHECK_EQ(0, lc->lc_os.tx_done);
+	ATF_CHECK_EQ(0, lem_tx_room(lc));
+	/* All done, told now, and none sent: as good as sent. */
+	lem_tx_flush(lc);
+	for (i = 0; i < TEST_RING; i++)
+		lc->lc_txd[i].upper |= LEM_TXD_DD;
+	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(lc));
+	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_os.tx_done);
+	ATF_CHECK_EQ(0, lem_tx_clean(lc));
+	test_destroy(t);
+}
+
+TC(csb_nonsense, "A CSB whose host part is nonsense: kicks too many or too "
+    "few, nothing else")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct paravirt_csb *csb = t->g.lc.lc_csb;
+	uint32_t *word = (uint32_t *)csb;
+	unsigned int i, j;
+
+	srand(1);
+	for (i = 0; i < 2000; i++) {
+		for (j = 16; j < sizeof(*csb) / 4; j++)
+			word[j] = i % 2 == 0 ? (uint32_t)rand() :
+			    (uint32_t)rand() % (2 * TEST_RING);
+		(void)guest_send(&t->g, test_peer, 60);
+		lem_tx_flush(&t->g.lc);
+		test_inject(t, 1, 60);
+		test_settle(t);
+		/* The guest's own part stays its own. */
+		ATF_REQUIRE_EQ(csb->guest_tdt, t->g.lc.lc_tx_tail);
+		ATF_REQUIRE_EQ(csb->guest_rdt, t->g.lc.lc_rx_told);
+		ATF_REQUIRE(csb->guest_rdt < TEST_RING);
+	}
+	ATF_CHECK(t->g.lc.lc_stats.rx_bad > 0);
+	ATF_CHECK_EQ(0, t->g.wrong);
+	/* And it works when the nonsense ends. */
+	csb->host_need_txkick = 1;
+	csb->host_rxkick_at = NET_PARAVIRT_NONE;
+	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, 0));
+	test_settle(t);
+	(void)lem_tx_clean(&t->g.lc);
+	test_check_sent(t, 60);
+	ATF_CHECK_EQ(t->injected, t->g.received);
+	test_destroy(t);
+}
+
+TC(random, "Registers, descriptors and CSB at random, in all modes")
+{
+	struct lem_test *t = test_create(0, 2048, 9000);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i;
+	uint32_t n;
+
+	srand(2);
+	lc->lc_os.frame = NULL;
+	for (i = 0; i < 20000; i++) {
+		n = (uint32_t)rand() % TEST_RING;
+		switch (rand() % 12) {
+		case 0:
+			lc->lc_txd[n].upper = rand();
+			break;
+		case 1:
+			lc->lc_rxd[n].done = (uint64_t)rand() << 33 ^ rand();
+			break;
+		case 2:
+			write_back(t, lc->lc_rx_next, rand() % 2100,
+			    rand(), rand() % 4 == 0 ? rand() : 0);
+			break;
+		case 3:
+			((uint32_t *)lc->lc_csb)[rand() % 26] = rand() % 300;
+			break;
+		case 4:
+			fault_set(t, LEM_ICR, rand(), false);
+			(void)guest_interrupt(&t->g, 8);
+			fault.on = false;
+			break;
+		case 5:
+			(void)lem_set_mode(lc, rand() % 16);
+			lem_intr_enable(lc);
+			break;
+		case 6:
+			(void)lem_rx(lc, rand() % 20);
+			break;
+		case 7:
+			(void)lem_tx_clean(lc);
+			break;
+		case 8:
+			host_run(t->h);
+			host_sent_clear(t->h);
+			break;
+		default:
+			/* Not twice: what is done at random is done. */
+			(void)guest_send(&t->g, test_peer, 60);
+			lem_tx_flush(lc);
+		}
+		if (i % 1000 == 999) {
+			lem_stop(lc);
+			ATF_REQUIRE_EQ(t->g.sent, lc->lc_os.tx_done);
+			ATF_REQUIRE_EQ(0, lem_start(lc, t->g.mac, 9000));
+		}
+	}
+	ATF_CHECK_EQ(0, lc->lc_os.misuses);
+	test_destroy(t);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, gone_at_attach);
+	ATF_TP_ADD_TC(tp, address);
+	ATF_TP_ADD_TC(tp, gone);
+	ATF_TP_ADD_TC(tp, rx_descriptors);
+	ATF_TP_ADD_TC(tp, rx_not_ours);
+	ATF_TP_ADD_TC(tp, tx_descriptors);
+	ATF_TP_ADD_TC(tp, csb_nonsense);
+	ATF_TP_ADD_TC(tp, random);
+	return (atf_no_error());
+}

@@ -1,0 +1,64 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Two guests, each on an adapter of its own, and a VALE switch between them,
+ * in one process: a thread for each guest's processor and one for each
+ * adapter.  One guest sends as fast as it can, the other receives.
+ */
+
+#ifndef _LEM_LADDER_H_
+#define	_LEM_LADDER_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ladder_params {
+	uint32_t	mode;		/* LEM_MODE_* */
+	uint32_t	itr_256ns;	/* moderation, 0: none */
+	uint64_t	exit_ns;	/* cost of a register access or of an
+					   interrupt; 0: only its work */
+	uint32_t	len;		/* bytes of a frame, 60 to 1514 */
+	uint32_t	batch;		/* frames for each lem_tx_flush() */
+	uint64_t	frames;		/* to send; 0: for run_ns */
+	uint64_t	run_ns;
+	uint64_t	window;		/* frames under way at the most, so
+					   that none is dropped; 0: no limit */
+	bool		split;		/* the sender's interrupts are another
+					   thread's, with locks as lem_core.h
+					   has them; hook has both */
+	bool		to_host;	/* the receiver is a program on a port
+					   of the switch, not a guest */
+	bool		own_thread;	/* an adapter sends in the thread of
+					   its processor: an exit that waits for
+					   it; LEM_MODE_POLL, receives, too */
+	/* Called by both guests' processors now and then, the sender's 0. */
+	void		(*hook)(struct ladder_params *params, int guest,
+			    void *lem_core);
+	void		*hook_arg;
+};
+
+/* Of one guest. */
+struct ladder_side {
+	uint64_t	exits;		/* register accesses, once started */
+	uint64_t	tx_kicks, rx_kicks;	/* of them, TDT and RDT */
+	uint64_t	interrupts;	/* served */
+	uint64_t	raised;		/* sent by the adapter */
+	uint64_t	misuses;	/* see lem_os.h */
+};
+
+struct ladder_result {
+	struct ladder_side guest[2];	/* sender, receiver */
+	uint64_t	sent, received;	/* frames */
+	uint64_t	missing;	/* gaps in what was received */
+	uint64_t	wrong;		/* out of order, or other frames */
+	uint64_t	ns;		/* from the first frame to the last */
+};
+
+/* Run it.  0, or an errno value. */
+int	ladder_run(struct ladder_params *params, struct ladder_result *result);
+
+#endif /* !_LEM_LADDER_H_ */

@@ -1,0 +1,155 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * See lem_test.h.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "lem_test.h"
+
+#define	TEST_RAM	(32u << 20)	/* bytes */
+#define	TEST_TXBUF	16384		/* the same */
+
+const uint8_t test_peer[6] = { 0x02, 0, 0, 0, 0, 0x99 };
+
+static uint32_t
+test_reg_read(void *arg, uint32_t reg)
+{
+
+	return (host_rd(arg, reg));
+}
+
+static void
+test_reg_write(void *arg, uint32_t reg, uint32_t value)
+{
+
+	host_wr(arg, reg, value);
+}
+
+struct lem_test *
+test_create_down(uint32_t bufsize)
+{
+	struct e82545_config config;
+	struct lem_test *t;
+
+	t = calloc(1, sizeof(*t));
+	ATF_REQUIRE(t != NULL);
+	t->h = host_create(TEST_RAM);
+	e82545_destroy(t->h->dev);
+	memset(&config, 0, sizeof(config));
+	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
+	config.ec_csb = true;
+	config.ec_name = "test";
+	t->h->dev = e82545_create(&config, &host_ops, t->h);
+	ATF_REQUIRE(t->h->dev != NULL);
+	ATF_REQUIRE(guest_init(&t->g, t->h->ram, 4096, TEST_RAM, TEST_RING,
+	    TEST_RING, TEST_TXBUF, bufsize, true) != 0);
+	t->g.lc.lc_os.reg_read = test_reg_read;
+	t->g.lc.lc_os.reg_write = test_reg_write;
+	t->g.lc.lc_os.arg = t->h;
+	return (t);
+}
+
+struct lem_test *
+test_create(uint32_t mode, uint32_t bufsize, uint32_t mtu)
+{
+	struct lem_test *t;
+
+	t = test_create_down(bufsize);
+	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, mode));
+	ATF_REQUIRE_EQ(0, guest_up(&t->g, mtu));
+	test_settle(t);
+	(void)test_exits(t);
+	(void)test_raised(t);
+	return (t);
+}
+
+void
+test_destroy(struct lem_test *t)
+{
+
+	lem_stop(&t->g.lc);
+	ATF_CHECK(lem_tx_idle(&t->g.lc));
+	ATF_CHECK_EQ(t->g.sent, t->g.lc.lc_os.tx_done);
+	ATF_CHECK_EQ(0, t->g.lc.lc_os.misuses);
+	host_destroy(t->h);
+	free(t);
+}
+
+void
+test_send(struct lem_test *t, unsigned int n, size_t len)
+{
+
+	while (n-- > 0) {
+		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, len));
+		lem_tx_flush(&t->g.lc);
+	}
+}
+
+void
+test_inject(struct lem_test *t, unsigned int n, size_t len)
+{
+	uint8_t frame[16384];
+
+	while (n-- > 0) {
+		host_make_frame(frame, len, t->g.mac, 0);
+		memcpy(frame + 14, &t->injected, sizeof(t->injected));
+		t->injected++;
+		host_inject(t->h, frame, len, 1);
+	}
+}
+
+void
+test_settle(struct lem_test *t)
+{
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		host_run(t->h);
+		if (!host_line(t->h) || !guest_interrupt(&t->g, 64))
+			return;
+	}
+	atf_tc_fail("interrupts without end");
+}
+
+uint64_t
+test_exits(struct lem_test *t)
+{
+	uint64_t before = t->exits;
+
+	t->exits = guest_exits(&t->g);
+	return (t->exits - before);
+}
+
+unsigned int
+test_raised(struct lem_test *t)
+{
+	unsigned int before = t->raised;
+
+	t->raised = host_raised(t->h);
+	return (t->raised - before);
+}
+
+void
+test_check_sent(struct lem_test *t, size_t len)
+{
+	const struct host_frame *f;
+	unsigned int i;
+	uint64_t number;
+
+	ATF_REQUIRE_EQ(t->g.sent, host_sent(t->h));
+	for (i = 0; i < t->g.sent; i++) {
+		f = host_sent_frame(t->h, i);
+		ATF_REQUIRE_EQ(len, f->len);
+		memcpy(&number, f->data + 14, sizeof(number));
+		ATF_REQUIRE_EQ(i, number);
+	}
+}

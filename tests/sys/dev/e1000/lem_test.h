@@ -1,0 +1,50 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * One guest (lem_guest.h) on one adapter, whose host is that of the model's
+ * own tests (e82545_host.h): no threads, a clock that is moved by hand.
+ */
+
+#ifndef _LEM_TEST_H_
+#define	_LEM_TEST_H_
+
+#include "e82545_host.h"
+#include "lem_guest.h"
+
+#define	TEST_RING	256		/* descriptors of each ring */
+
+struct lem_test {
+	struct host	*h;
+	struct guest	 g;
+	uint64_t	 exits;		/* at the last test_exits() */
+	unsigned int	 raised;	/* the same */
+	uint64_t	 injected;	/* frames */
+};
+
+extern const uint8_t test_peer[6];
+
+/* An adapter, and a driver that is up in `mode', buffers of `bufsize'. */
+struct lem_test *test_create(uint32_t mode, uint32_t bufsize, uint32_t mtu);
+/* The same, but the driver is not up, and has no mode. */
+struct lem_test *test_create_down(uint32_t bufsize);
+void	test_destroy(struct lem_test *t);
+
+/* Queue `n' frames of `len' bytes, each followed by lem_tx_flush(). */
+void	test_send(struct lem_test *t, unsigned int n, size_t len);
+/* Put `n' numbered frames on the wire. */
+void	test_inject(struct lem_test *t, unsigned int n, size_t len);
+/* Serve interrupts and let the model work, until nothing happens. */
+void	test_settle(struct lem_test *t);
+
+/* Register accesses, interrupts, since the last call. */
+uint64_t test_exits(struct lem_test *t);
+unsigned int test_raised(struct lem_test *t);
+
+/* All of what was sent has come out, in order, and is the host's again. */
+void	test_check_sent(struct lem_test *t, size_t len);
+
+#endif /* !_LEM_TEST_H_ */

@@ -1,0 +1,377 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The CSB and the receive ring: interrupts, buffers given without a word, and
+ * a ring that runs dry.
+ */
+
+#include <sys/param.h>
+
+#include "e82545_guest.h"
+
+static void
+inject(struct host *h, unsigned int n)
+{
+	uint8_t frame[60];
+
+	for (; n > 0; n--) {
+		host_make_frame(frame, sizeof(frame), host_mac, n);
+		host_inject(h, frame, sizeof(frame), 1);
+	}
+	host_run(h);
+}
+
+static unsigned int
+take(struct host *h, unsigned int max)
+{
+	uint8_t buf[2048];
+	unsigned int n;
+
+	for (n = 0; n < max && host_rx_take(h, buf, sizeof(buf), NULL) > 0; n++)
+		;
+	return (n);
+}
+
+TEST(need_kick, "An RX interrupt comes only where guest_need_rxkick asks "
+    "for it")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 64, 2048, 1, &csb);
+	unsigned int i;
+
+	inject(h, 1);
+	ATF_CHECK_EQ(1, host_raised(h));
+	ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
+	CSB_SET(csb, guest_need_rxkick, 0);
+	for (i = 1; i <= 20; i++) {
+		inject(h, 1);
+		ATF_CHECK_EQ(i, host_counter(h, E82545_C_INTR_SAVED));
+		ATF_CHECK_EQ(1 + i, CSB_GET(csb, host_rdh));
+		ATF_CHECK_EQ(1 + i, host_rd(h, E82545_RDH));
+	}
+	ATF_CHECK_EQ(1, host_raised(h));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
+	ATF_CHECK_EQ(21, take(h, 100));
+	CSB_SET(csb, guest_need_rxkick, 2);
+	inject(h, 1);
+	ATF_CHECK_EQ(2, host_raised(h));
+	ATF_CHECK_EQ(E82545_ICR_RXT0, CSB_GET(csb, host_isr));
+	host_destroy(h);
+}
+
+TEST(moderated, "An RX interrupt waits for RDTR and ITR as ever")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 64, 2048, 1, &csb);
+
+	host_wr(h, E82545_RDTR, 10);
+	inject(h, 1);
+	ATF_CHECK_EQ(0, host_raised(h));
+	host_advance(h, 10 * 1024);
+	ATF_CHECK_EQ(1, host_raised(h));
+	host_rd(h, E82545_ICR);
+	host_wr(h, E82545_RDTR, 0);
+	host_wr(h, E82545_ITR, 1000);
+	inject(h, 1);
+	ATF_CHECK_EQ(1, host_raised(h));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_INTR_HELD));
+	host_advance(h, 256000);
+	ATF_CHECK_EQ(2, host_raised(h));
+	host_destroy(h);
+}
+
+TEST(lazily, "Buffers given by guest_rdt alone are found when needed")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	unsigned int i;
+
+	CSB_SET(csb, guest_need_rxkick, 0);
+	for (i = 0; i < 100; i++) {
+		inject(h, 3);
+		ATF_CHECK_EQ(3, take(h, 100));
+		ATF_CHECK(!guest_give(h, csb));
+	}
+	ATF_CHECK_EQ(300, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	/* host_up() wrote RDT once. */
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
+	/* Not with every batch, either: twice in a ring. */
+	ATF_CHECK(host_counter(h, E82545_C_RX_KICK_SAVED) <= 300 / 6);
+	ATF_CHECK(host_counter(h, E82545_C_RX_KICK_SAVED) >= 300 / 15);
+	host_destroy(h);
+}
+
+TEST(late_kick, "A write to RDT that comes late gives nothing back")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	unsigned int i;
+
+	for (i = 0; i < 10; i++) {
+		inject(h, 3);
+		ATF_CHECK_EQ(3, take(h, 100));
+		guest_give(h, csb);
+	}
+	inject(h, 3);
+	ATF_CHECK_EQ(1, host_rd(h, E82545_RDH));
+	ATF_CHECK_EQ(13, CSB_GET(csb, guest_rdt));
+	host_wr(h, E82545_RDT, 15);
+	inject(h, 20);
+	ATF_CHECK_EQ(13, host_rd(h, E82545_RDH));
+	ATF_CHECK_EQ(45, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(15, take(h, 100));
+	/* With the mode off, RDT is what it ever was. */
+	CSB_SET(csb, guest_csb_on, 0);
+	host_rx_post(h);
+	host_run(h);
+	ATF_CHECK_EQ(53, host_counter(h, E82545_C_RX_FRAME));
+	host_destroy(h);
+}
+
+TEST(low, "RXDMT0 tells of a ring that is low, not of an old look at it")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	unsigned int i;
+
+	for (i = 0; i < 10; i++) {
+		inject(h, 3);
+		ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
+		take(h, 100);
+		guest_give(h, csb);
+	}
+	inject(h, 8);
+	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
+	    host_rd(h, E82545_ICR));
+	host_destroy(h);
+}
+
+TEST(dry, "A dry ring waits for three quarters of it, in one kick")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	unsigned int i, kicks, lap;
+
+	CSB_SET(csb, guest_need_rxkick, 0);
+	kicks = host_counter(h, E82545_C_RX_KICK);
+	inject(h, 15 + 12 * 10);
+	for (lap = 1; lap <= 10; lap++) {
+		ATF_CHECK_EQ(lap, host_counter(h, E82545_C_RX_STALL));
+		ATF_CHECK_EQ(12 * (11 - lap), host_rx_waiting(h));
+		ATF_CHECK_EQ((host_rd(h, E82545_RDH) + 12) % 16,
+		    CSB_GET(csb, host_rxkick_at));
+		for (i = 1; i <= 12; i++) {
+			ATF_CHECK_EQ(1, take(h, 1));
+			h->ready = false;
+			ATF_CHECK_EQ_MSG(i == 12, guest_give(h, csb), "%u", i);
+			ATF_CHECK_EQ(i == 12, h->ready);
+		}
+		ATF_CHECK_EQ(kicks + lap, host_counter(h, E82545_C_RX_KICK));
+		host_run(h);
+	}
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
+	ATF_CHECK_EQ(135, host_counter(h, E82545_C_RX_FRAME));
+	host_destroy(h);
+}
+
+/* The block sits where guest_up() put it. */
+static struct paravirt_csb *hooked;
+
+static void
+give_one(struct host *h)
+{
+
+	CSB_SET(hooked, guest_rdt, (CSB_GET(hooked, guest_rdt) + 1) % h->nrxd);
+}
+
+TEST(not_dry, "A buffer given as the ring runs dry is found without a kick")
+{
+	struct host *h = guest_up(64, 16, 2048, 1, &hooked);
+
+	h->intr_hook = give_one;
+	inject(h, 16);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK_SAVED));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(hooked, host_rxkick_at));
+	host_destroy(h);
+}
+
+static void
+turn_off(struct host *h __unused)
+{
+
+	CSB_SET(hooked, guest_csb_on, 0);
+}
+
+TEST(off_in_batch, "Turned off in the middle of a batch, the interrupt comes")
+{
+	struct host *h = guest_up(64, 16, 2048, 1, &hooked);
+
+	CSB_SET(hooked, guest_need_rxkick, 0);
+	h->rx_hook = turn_off;
+	inject(h, 1);
+	ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
+	host_destroy(h);
+}
+
+TEST(long_frame, "A dry ring waits for as many as the frame takes")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 256, 1, &csb);
+	uint8_t frame[256 * 14];
+	unsigned int i;
+
+	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
+	inject(h, 5);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ((5 + 14) % 16, CSB_GET(csb, host_rxkick_at));
+	for (i = 1; i <= 4; i++) {
+		ATF_CHECK_EQ(1, take(h, 1));
+		ATF_CHECK_EQ(i == 4, guest_give(h, csb));
+	}
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, take(h, 1));
+	check_taken(h, frame, sizeof(frame));
+	host_destroy(h);
+}
+
+TEST(on_when_dry, "A guest that turns the mode on finds out that the ring "
+    "is dry")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	unsigned int i;
+
+	CSB_SET(csb, guest_csb_on, 0);
+	inject(h, 20);
+	ATF_CHECK_EQ(5, host_rx_waiting(h));
+	CSB_SET(csb, guest_csb_on, 1);
+	for (i = 1; i <= 12; i++) {
+		ATF_CHECK_EQ(1, take(h, 1));
+		ATF_CHECK_EQ(i == 12, guest_give(h, csb));
+	}
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	host_destroy(h);
+}
+
+TEST(placed_when_dry, "So does one that places the block then")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	uint64_t gpa;
+	unsigned int i;
+
+	guest_place(h, 0);
+	inject(h, 20);
+	ATF_CHECK_EQ(5, host_rx_waiting(h));
+	gpa = guest_alloc(h, &csb);
+	CSB_SET(csb, guest_rdt, h->rxtail);
+	CSB_SET(csb, guest_csb_on, 1);
+	guest_place(h, gpa);
+	host_run(h);
+	for (i = 1; i <= 12; i++) {
+		ATF_CHECK_EQ(1, take(h, 1));
+		ATF_CHECK_EQ(i == 12, guest_give(h, csb));
+	}
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	host_destroy(h);
+}
+
+TEST(off, "With the mode off RDT counts, and every interrupt comes")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	unsigned int i;
+
+	CSB_SET(csb, guest_need_rxkick, 0);
+	for (i = 0; i < 10; i++) {
+		CSB_SET(csb, guest_csb_on, i % 2);
+		inject(h, 7);
+		ATF_CHECK_EQ(7, take(h, 100));
+		ATF_CHECK_EQ(i % 2 == 0, guest_give(h, csb));
+		ATF_CHECK_EQ(i % 2 == 0, (host_rd(h, E82545_ICR) &
+		    E82545_ICR_RXT0) != 0);
+	}
+	ATF_CHECK_EQ(6, host_counter(h, E82545_C_CSB_ON));
+	ATF_CHECK_EQ(5, host_counter(h, E82545_C_CSB_OFF));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	host_destroy(h);
+}
+
+TEST(bad_tail, "A guest_rdt outside the ring is counted and ignored")
+{
+	static const uint32_t bad[] = { 16, 0x10000, UINT32_MAX - 1 };
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	unsigned int i;
+
+	inject(h, 16);
+	for (i = 0; i < nitems(bad); i++) {
+		CSB_SET(csb, guest_rdt, bad[i]);
+		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+		ATF_CHECK_EQ(1, host_rx_waiting(h));
+		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_CSB_BAD));
+	}
+	take(h, 100);
+	CSB_SET(csb, guest_rdt, h->rxtail);
+	host_rx_post(h);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	host_destroy(h);
+}
+
+TEST(bad_ring, "A ring outside guest memory stays unused, whatever guest_rdt "
+    "says")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	unsigned int i;
+
+	host_wr(h, E82545_RDBAH, 1);
+	for (i = 0; i < 16; i++) {
+		CSB_SET(csb, guest_rdt, i);
+		inject(h, 1);
+		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	}
+	ATF_CHECK_EQ(16, host_rx_waiting(h));
+	host_wr(h, E82545_RDH, 99);
+	CSB_SET(csb, guest_rdt, 3);
+	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	ATF_CHECK_EQ(16, host_rx_waiting(h));
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, need_kick);
+	ATF_TP_ADD_TC(tp, moderated);
+	ATF_TP_ADD_TC(tp, lazily);
+	ATF_TP_ADD_TC(tp, late_kick);
+	ATF_TP_ADD_TC(tp, low);
+	ATF_TP_ADD_TC(tp, dry);
+	ATF_TP_ADD_TC(tp, not_dry);
+	ATF_TP_ADD_TC(tp, off_in_batch);
+	ATF_TP_ADD_TC(tp, long_frame);
+	ATF_TP_ADD_TC(tp, on_when_dry);
+	ATF_TP_ADD_TC(tp, placed_when_dry);
+	ATF_TP_ADD_TC(tp, off);
+	ATF_TP_ADD_TC(tp, bad_tail);
+	ATF_TP_ADD_TC(tp, bad_ring);
+
+	return (atf_no_error());
+}

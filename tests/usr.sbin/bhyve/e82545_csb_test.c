@@ -1,0 +1,414 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The CSB comes and goes: registers, the mode, resets, bad places.
+ */
+
+#include <sys/param.h>
+#include <string.h>
+
+#include "e82545_guest.h"
+
+/* EEPROM word `word'. */
+static uint16_t
+eeprom(struct host *h, unsigned int word)
+{
+
+	host_wr(h, E82545_EERD, word << 8 | E82545_EERD_START);
+	return (host_rd(h, E82545_EERD) >> E82545_EERD_DATA_SHIFT);
+}
+
+TEST(absent, "Without csb the registers are not there, and nothing is mapped")
+{
+	struct paravirt_csb *csb;
+	struct host *h = host_create(HOST_RAM);
+
+	ATF_CHECK_EQ(0x1008, eeprom(h, 0x0b));
+	host_up(h, 64, 8, 2048);
+	CSB_SET(csb = host_mem(h, guest_alloc(h, &csb), 4096), guest_csb_on, 1);
+	guest_place(h, (uint8_t *)csb - h->ram);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAL));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAH));
+	guest_frames(h, 1);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK_EQ(0, CSB_GET(csb, host_tdh));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_ON));
+	host_destroy(h);
+}
+
+TEST(registers, "CSBAL takes effect; a reset by the guest leaves the block, "
+    "one from outside takes it")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 1, &csb);
+	uint64_t gpa = (uint8_t *)csb - h->ram;
+
+	ATF_CHECK_EQ(0x1101, eeprom(h, 0x0b));
+	ATF_CHECK_EQ(gpa, host_rd(h, E82545_CSBAL));
+	/* CSBAH alone changes nothing. */
+	host_wr(h, E82545_CSBAH, 1);
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	host_run(h);
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_tdh));
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(gpa, host_rd(h, E82545_CSBAL));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAH));
+	CSB_SET(csb, guest_tdt, 0);
+	host_up(h, 64, 8, 2048);
+	guest_frames(h, 2);
+	ATF_CHECK(guest_send(h, csb));
+	host_run(h);
+	ATF_CHECK_EQ(2, CSB_GET(csb, host_tdh));
+	e82545_reset(h->dev);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAL));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_OFF));
+	memset(csb, 0xff, NET_PARAVIRT_CSB_SIZE);
+	host_up(h, 64, 8, 2048);
+	guest_frames(h, 3);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(6, host_sent(h));
+	ATF_CHECK_EQ(UINT32_MAX, CSB_GET(csb, host_tdh));
+	host_destroy(h);
+}
+
+TEST(early, "The mode may be on before there are rings")
+{
+	struct paravirt_csb *csb;
+	struct host *h = host_create_csb(HOST_RAM);
+	uint64_t gpa = guest_alloc(h, &csb);
+	uint8_t frame[60];
+
+	CSB_SET(csb, guest_csb_on, 1);
+	CSB_SET(csb, host_txcycles_lim, 7);
+	guest_place(h, gpa);
+	host_run(h);
+	ATF_CHECK_EQ(1, guest_rounds(h));
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	host_up(h, 64, 8, 2048);
+	CSB_SET(csb, guest_rdt, h->rxtail);
+	guest_frames(h, 1);
+	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK_EQ(9, guest_rounds(h));
+	ATF_CHECK_EQ(1, host_sent(h));
+	rx_receive(h, frame, sizeof(frame));
+	check_taken(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_rdh));
+	host_destroy(h);
+}
+
+/* A host that has been woken and polls. */
+static struct host *
+awake(struct paravirt_csb **csbp)
+{
+	struct host *h;
+
+	h = guest_up(64, 8, 2048, 1000, csbp);
+	guest_frames(h, 1);
+	ATF_REQUIRE(guest_send(h, *csbp));
+	h->kicked = false;
+	ATF_REQUIRE(e82545_tx(h->dev));
+	ATF_REQUIRE(e82545_tx(h->dev));
+	ATF_REQUIRE_EQ(0, CSB_GET(*csbp, host_need_txkick));
+	return (h);
+}
+
+TEST(off, "Turned off, polling ends and what waits goes out; it can be turned "
+    "on again")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(&csb);
+	unsigned int i;
+
+	for (i = 1; i <= 10; i++) {
+		guest_frames(h, 2);
+		ATF_CHECK(!guest_send(h, csb));
+		CSB_SET(csb, guest_csb_on, 0);
+		ATF_CHECK(!e82545_tx(h->dev));
+		ATF_CHECK_EQ(4 * i - 1, host_sent(h));
+		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+		/* A plain adapter: guest_tdt alone does nothing. */
+		guest_frames(h, 1);
+		CSB_SET(csb, guest_tdt, h->txtail);
+		ATF_CHECK(!e82545_tx(h->dev));
+		ATF_CHECK_EQ(4 * i - 1, host_sent(h));
+		ATF_CHECK(guest_send(h, csb));
+		ATF_CHECK(!e82545_tx(h->dev));
+		ATF_CHECK_EQ(4 * i, host_sent(h));
+		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+		ATF_CHECK(host_line(h));
+		host_rd(h, E82545_ICR);
+		CSB_SET(csb, guest_csb_on, 1);
+		guest_frames(h, 1);
+		ATF_CHECK(guest_send(h, csb));
+		ATF_CHECK(e82545_tx(h->dev));
+		ATF_CHECK_EQ(4 * i + 1, host_sent(h));
+		ATF_CHECK(!host_line(h));
+	}
+	host_destroy(h);
+}
+
+TEST(reset, "Reset while it polls, the host sleeps; the next kick wakes it")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(&csb);
+	uint8_t page[NET_PARAVIRT_CSB_SIZE];
+
+	CSB_SET(csb, host_rxkick_at, 3);
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	/* The driver may be gone and its page be something else. */
+	memcpy(page, csb, sizeof(page));
+	ATF_CHECK(!e82545_tx(h->dev));
+	host_wr(h, E82545_TDLEN, 64 * 16);
+	host_wr(h, E82545_TDT, 5);
+	ATF_CHECK(!e82545_tx(h->dev));
+	host_run(h);
+	e82545_rx(h->dev);
+	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
+	/* Not what is left of the last run. */
+	host_up(h, 64, 8, 2048);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	guest_frames(h, 3);
+	ATF_CHECK(guest_send(h, csb));
+	host_run(h);
+	ATF_CHECK_EQ(4, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(cleared, "A guest that clears host_need_txkick when it kicks finds it "
+    "set again, whatever becomes of the kick")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 1, &csb);
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		guest_frames(h, 1);
+		CSB_SET(csb, host_need_txkick, 0);
+		CSB_SET(csb, guest_tdt, h->txtail);
+		host_tx_go(h);
+		switch (i) {
+		case 0:
+			CSB_SET(csb, guest_csb_on, 0);
+			break;
+		case 1:
+			host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+			break;
+		case 2:
+			host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+			break;
+		case 3:
+			e82545_pause(h->dev);
+			host_run(h);
+			e82545_resume(h->dev);
+			break;
+		}
+		host_run(h);
+		ATF_CHECK_EQ_MSG(1, CSB_GET(csb, host_need_txkick), "%u", i);
+		CSB_SET(csb, guest_csb_on, 1);
+		if (i == 2) {
+			CSB_SET(csb, guest_tdt, 0);
+			host_up(h, 64, 8, 2048);
+		}
+		host_set(h, E82545_TCTL, E82545_TCTL_EN);
+		host_run(h);
+	}
+	/* All but the one that the reset took. */
+	ATF_CHECK_EQ(3, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(reset_dry, "Reset while the ring is dry, it is not dry any more")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 16; i++)
+		rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK(CSB_GET(csb, host_rxkick_at) != NET_PARAVIRT_NONE);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
+	CSB_SET(csb, guest_rdt, 15);
+	host_up(h, 64, 16, 2048);
+	host_run(h);
+	check_taken(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	host_destroy(h);
+}
+
+TEST(released, "When CSBAL is written the old block is not touched again")
+{
+	struct paravirt_csb *csb, *other;
+	struct host *h = awake(&csb);
+	uint64_t gpa;
+
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	guest_place(h, 0);
+	memset(csb, 0xa5, NET_PARAVIRT_CSB_SIZE);
+	ATF_CHECK(!e82545_tx(h->dev));
+	host_tx_go(h);
+	ATF_CHECK(!e82545_tx(h->dev));
+	ATF_CHECK_EQ(2, host_sent(h));
+	ATF_CHECK(host_line(h));
+	gpa = guest_alloc(h, &other);
+	CSB_SET(other, guest_tdt, h->txtail);
+	CSB_SET(other, guest_rdt, h->rxtail);
+	CSB_SET(other, guest_csb_on, 1);
+	guest_place(h, gpa);
+	guest_frames(h, 1);
+	ATF_CHECK(guest_send(h, other));
+	host_run(h);
+	ATF_CHECK_EQ(3, host_sent(h));
+	ATF_CHECK_EQ(3, CSB_GET(other, host_tdh));
+	ATF_CHECK_EQ(0xa5a5a5a5, CSB_GET(csb, host_tdh));
+	ATF_CHECK_EQ(0xa5a5a5a5, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(2, host_counter(h, E82545_C_CSB_ON));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_OFF));
+	host_destroy(h);
+}
+
+TEST(disabled, "Polling ends when the transmitter goes off")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(&csb);
+
+	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+	guest_frames(h, 1);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK(!e82545_tx(h->dev));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(1, host_sent(h));
+	host_set(h, E82545_TCTL, E82545_TCTL_EN);
+	ATF_CHECK(guest_send(h, csb));
+	host_run(h);
+	ATF_CHECK_EQ(2, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(paused, "Paused, the block is left alone; polling goes on after")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(&csb);
+	uint8_t page[NET_PARAVIRT_CSB_SIZE];
+
+	e82545_pause(h->dev);
+	guest_frames(h, 1);
+	ATF_CHECK(!guest_send(h, csb));
+	memcpy(page, csb, sizeof(page));
+	ATF_CHECK(!e82545_tx(h->dev));
+	e82545_rx(h->dev);
+	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
+	e82545_resume(h->dev);
+	ATF_CHECK(e82545_tx(h->dev));
+	ATF_CHECK_EQ(2, host_sent(h));
+	/* A reset in between is made good. */
+	e82545_pause(h->dev);
+	memcpy(page, csb, sizeof(page));
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
+	e82545_resume(h->dev);
+	host_run(h);
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	host_destroy(h);
+}
+
+TEST(bad_place, "A block outside guest memory is counted; the adapter is plain")
+{
+	static const uint64_t bad[] = { HOST_RAM, HOST_RAM - 4092, 1ULL << 32,
+	    UINT64_MAX - 4095, UINT64_MAX, 1ULL << 63, 0x100001, 0x2002 };
+	struct host *h = host_create_csb(HOST_RAM);
+	unsigned int i, n;
+	uint8_t frame[60];
+
+	host_up(h, 64, 8, 2048);
+	host_wr(h, E82545_IMS, E82545_ICR_ALL);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < nitems(bad); i++) {
+		n = host_counter(h, E82545_C_CSB_BAD);
+		guest_place(h, bad[i]);
+		guest_frames(h, 1);
+		host_tx_go(h);
+		host_run(h);
+		ATF_CHECK_EQ(i + 1, host_sent(h));
+		ATF_CHECK(host_counter(h, E82545_C_CSB_BAD) > n);
+		host_rd(h, E82545_ICR);
+		rx_receive(h, frame, sizeof(frame));
+		ATF_CHECK(host_line(h));
+		check_taken(h, frame, sizeof(frame));
+		host_rx_post(h);
+	}
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_ON));
+	host_destroy(h);
+}
+
+TEST(random, "Any contents, changed at any time, do no harm")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 3, &csb);
+	uint32_t *field = (uint32_t *)csb;
+	uint32_t r, seed = 4711;
+	uint8_t frame[60];
+	unsigned int i;
+
+	h->tx_discard = true;
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 20000; i++) {
+		r = packet_random(&seed);
+		field[r % 26] = packet_random(&seed) % 4 == 0 ?
+		    packet_random(&seed) : packet_random(&seed) % 70;
+		if (r % 7 == 0 && host_rx_waiting(h) < 100)
+			host_inject(h, frame, sizeof(frame), 1);
+		if (r % 11 == 0)
+			host_tx_go(h);
+		if (r % 13 == 0)
+			host_rx_post(h);
+		/* Not to sleep: the limit may be any. */
+		e82545_tx(h->dev);
+		e82545_rx(h->dev);
+	}
+	/* And what is left is an adapter that works. */
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	guest_place(h, 0);
+	host_up(h, 64, 128, 2048);
+	h->tx_discard = false;
+	host_run(h);
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, absent);
+	ATF_TP_ADD_TC(tp, registers);
+	ATF_TP_ADD_TC(tp, early);
+	ATF_TP_ADD_TC(tp, off);
+	ATF_TP_ADD_TC(tp, reset);
+	ATF_TP_ADD_TC(tp, cleared);
+	ATF_TP_ADD_TC(tp, reset_dry);
+	ATF_TP_ADD_TC(tp, released);
+	ATF_TP_ADD_TC(tp, disabled);
+	ATF_TP_ADD_TC(tp, paused);
+	ATF_TP_ADD_TC(tp, bad_place);
+	ATF_TP_ADD_TC(tp, random);
+
+	return (atf_no_error());
+}

@@ -1,0 +1,322 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The CSB and the transmit ring: kicks, polling, and the interrupt for room.
+ */
+
+#include <sys/param.h>
+
+#include "e82545_guest.h"
+
+TEST(one_kick, "One kick wakes the host, which finds the rest by itself")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 3, &csb);
+	unsigned int i;
+
+	guest_frames(h, 2);
+	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK(h->kicked);
+	h->kicked = false;
+	ATF_CHECK(e82545_tx(h->dev));
+	ATF_CHECK_EQ(2, host_sent(h));
+	ATF_CHECK_EQ(0, CSB_GET(csb, host_need_txkick));
+	for (i = 1; i <= 100; i++) {
+		guest_frames(h, 1);
+		ATF_CHECK(!guest_send(h, csb));
+		ATF_CHECK(e82545_tx(h->dev));
+		ATF_CHECK_EQ(2 + i, host_sent(h));
+		ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDH));
+		ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
+		ATF_CHECK_EQ(h->txtail, CSB_GET(csb, host_tdh));
+		ATF_CHECK(host_tx_done(h, (h->txtail + 63) % 64));
+	}
+	/* host_up() wrote TDT once. */
+	ATF_CHECK_EQ(1 + 1, host_counter(h, E82545_C_TX_KICK));
+	ATF_CHECK_EQ(100, host_counter(h, E82545_C_TX_KICK_SAVED));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_ON));
+	ATF_CHECK(!h->kicked);
+	host_destroy(h);
+}
+
+TEST(late_kick, "A write to TDT that comes late sends nothing again")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 3, &csb);
+	uint32_t old;
+
+	guest_frames(h, 1);
+	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK(e82545_tx(h->dev));
+	old = h->txtail;
+	guest_frames(h, 3);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK(e82545_tx(h->dev));
+	ATF_CHECK_EQ(4, host_sent(h));
+	host_wr(h, E82545_TDT, old);
+	guest_rounds(h);
+	ATF_CHECK_EQ(4, host_sent(h));
+	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
+	/* With the mode off, TDT is what it ever was. */
+	CSB_SET(csb, guest_csb_on, 0);
+	guest_frames(h, 1);
+	host_tx_go(h);
+	guest_rounds(h);
+	ATF_CHECK_EQ(5, host_sent(h));
+	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
+TEST(rounds, "Polling ends after host_txcycles_lim empty rounds, and begins "
+    "anew with each frame")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 3, &csb);
+	unsigned int lim;
+
+	for (lim = 0; lim < 5; lim++) {
+		CSB_SET(csb, host_txcycles_lim, lim);
+		guest_frames(h, 1);
+		ATF_CHECK(guest_send(h, csb));
+		/* The frame, the rounds, and the one that goes to sleep. */
+		ATF_CHECK_EQ(lim + 2, guest_rounds(h));
+		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+		ATF_CHECK_EQ(lim, CSB_GET(csb, host_txcycles));
+		/* Asleep, and called for nothing. */
+		ATF_CHECK_EQ(1, guest_rounds(h));
+		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	}
+	CSB_SET(csb, host_txcycles_lim, 10);
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	ATF_CHECK(e82545_tx(h->dev));
+	for (lim = 0; lim < 8; lim++)
+		ATF_CHECK(e82545_tx(h->dev));
+	guest_frames(h, 1);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK_EQ(12, guest_rounds(h));
+	/* Nobody polls for ever. */
+	CSB_SET(csb, host_txcycles_lim, UINT32_MAX);
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	ATF_CHECK_EQ(65536 + 2, guest_rounds(h));
+	ATF_CHECK_EQ(8, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(half_packet, "A packet whose end is yet to come is waited for asleep")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 2, &csb);
+	uint64_t gpa = host_alloc(h, 100, 1);
+
+	host_tx_legacy(h, gpa, 50, E82545_TXD_IFCS);
+	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK_EQ(3, guest_rounds(h));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(0, host_sent(h));
+	host_tx_legacy(h, gpa + 50, 50, TXD_LAST);
+	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK_EQ(4, guest_rounds(h));
+	ATF_CHECK_EQ(1, host_sent(h));
+	host_destroy(h);
+}
+
+/* Send a frame; whether that made an interrupt, which is then taken. */
+static bool
+interrupts(struct host *h, struct paravirt_csb *csb)
+{
+	unsigned int before = host_raised(h);
+
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	host_run(h);
+	host_rd(h, E82545_ICR);
+	return (host_raised(h) != before);
+}
+
+TEST(need_kick, "A TX interrupt comes only where guest_need_txkick asks for it")
+{
+	static const struct {
+		uint32_t	need;
+		bool		want;
+	} t[] = {
+		{ 0, false }, { 1, true }, { 2, false }, { 3, true },
+		{ 4, true }, { UINT32_MAX, true }, { 0, false }
+	};
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 1, &csb);
+	unsigned int i, saved;
+
+	saved = 0;
+	for (i = 0; i < nitems(t); i++) {
+		CSB_SET(csb, guest_need_txkick, t[i].need);
+		ATF_CHECK_EQ_MSG(t[i].want, interrupts(h, csb), "%#x",
+		    t[i].need);
+		saved += !t[i].want;
+		ATF_CHECK_EQ(saved, host_counter(h, E82545_C_INTR_SAVED));
+		/* Never touched by the host. */
+		ATF_CHECK_EQ(t[i].need, CSB_GET(csb, guest_need_txkick));
+	}
+	/* What is asked for is room, written back or not. */
+	CSB_SET(csb, guest_need_txkick, 1);
+	host_tx_legacy(h, host_alloc(h, 60, 1), 60,
+	    E82545_TXD_EOP | E82545_TXD_IFCS);
+	guest_send(h, csb);
+	host_run(h);
+	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
+	host_destroy(h);
+}
+
+TEST(threshold, "guest_txkick_at makes one interrupt, when TDH gets there")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 1, &csb);
+	unsigned int i, n;
+
+	for (i = 1; i <= 200; i++) {
+		if (i % 50 == 1)
+			CSB_SET(csb, guest_txkick_at, (h->txtail + 20) % 64);
+		ATF_CHECK_EQ_MSG(i % 50 == 20, interrupts(h, csb), "%u", i);
+	}
+	/* In the middle of a batch, at its end, and behind it. */
+	for (i = 8; i <= 11; i++) {
+		CSB_SET(csb, guest_txkick_at, (h->txtail + i) % 64);
+		n = host_raised(h);
+		guest_frames(h, 10);
+		guest_send(h, csb);
+		host_run(h);
+		host_rd(h, E82545_ICR);
+		ATF_CHECK_EQ_MSG(n + (i <= 10), host_raised(h), "%u", i);
+	}
+	CSB_SET(csb, guest_txkick_at, 64);
+	ATF_CHECK(!interrupts(h, csb));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
+	CSB_SET(csb, guest_txkick_at, NET_PARAVIRT_NONE);
+	ATF_CHECK(!interrupts(h, csb));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
+	host_destroy(h);
+}
+
+static struct paravirt_csb *hooked;
+
+static void
+turn_off(struct host *h __unused)
+{
+
+	CSB_SET(hooked, guest_csb_on, 0);
+}
+
+TEST(off_in_batch, "Turned off in the middle of a batch, the interrupt comes")
+{
+	struct host *h = guest_up(64, 8, 2048, 1, &hooked);
+
+	h->tx_hook = turn_off;
+	ATF_CHECK(interrupts(h, hooked));
+	ATF_CHECK_EQ(1, CSB_GET(hooked, host_need_txkick));
+	host_destroy(h);
+}
+
+TEST(link, "A change of the link is told, data or not")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 1, &csb);
+
+	CSB_SET(csb, guest_need_rxkick, 0);
+	ATF_CHECK(!interrupts(h, csb));
+	e82545_link(h->dev, false);
+	ATF_CHECK(host_line(h));
+	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(h, E82545_ICR) &
+	    (E82545_ICR_LSC | E82545_ICR_TXDW | E82545_ICR_TXQE));
+	host_destroy(h);
+}
+
+TEST(moderated, "An interrupt that is asked for waits for ITR")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 1, &csb);
+
+	host_wr(h, E82545_ITR, 1000);
+	host_advance(h, 1000000);
+	CSB_SET(csb, guest_need_txkick, 1);
+	ATF_CHECK(interrupts(h, csb));
+	ATF_CHECK(!host_line(h));
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	host_run(h);
+	ATF_CHECK(!host_line(h));
+	host_advance(h, 255999);
+	ATF_CHECK(!host_line(h));
+	host_advance(h, 1);
+	ATF_CHECK(host_line(h));
+	host_destroy(h);
+}
+
+TEST(bad_tail, "A guest_tdt outside the ring is counted once and ignored")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 5, &csb);
+	static const uint32_t bad[] = { 64, 65536, 0x80000000, UINT32_MAX - 1 };
+	unsigned int i;
+
+	for (i = 0; i < nitems(bad); i++) {
+		guest_frames(h, 1);
+		guest_send(h, csb);
+		ATF_CHECK(e82545_tx(h->dev));
+		CSB_SET(csb, guest_tdt, bad[i]);
+		guest_rounds(h);
+		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+		ATF_CHECK_EQ(i + 1, host_sent(h));
+		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_CSB_BAD));
+	}
+	/* A kick with a tail of its own counts, whatever the block says. */
+	guest_frames(h, 1);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(nitems(bad) + 1, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(bad_ring, "Polling a ring outside guest memory ends")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 3, &csb);
+
+	host_wr(h, E82545_TDBAH, 1);
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	ATF_CHECK_EQ(4, guest_rounds(h));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	host_wr(h, E82545_TDLEN, 0);
+	guest_send(h, csb);
+	guest_rounds(h);
+	ATF_CHECK_EQ(0, host_sent(h));
+	host_wr(h, E82545_TDBAH, 0);
+	host_wr(h, E82545_TDLEN, 64 * 16);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, one_kick);
+	ATF_TP_ADD_TC(tp, late_kick);
+	ATF_TP_ADD_TC(tp, rounds);
+	ATF_TP_ADD_TC(tp, half_packet);
+	ATF_TP_ADD_TC(tp, need_kick);
+	ATF_TP_ADD_TC(tp, threshold);
+	ATF_TP_ADD_TC(tp, off_in_batch);
+	ATF_TP_ADD_TC(tp, link);
+	ATF_TP_ADD_TC(tp, moderated);
+	ATF_TP_ADD_TC(tp, bad_tail);
+	ATF_TP_ADD_TC(tp, bad_ring);
+
+	return (atf_no_error());
+}

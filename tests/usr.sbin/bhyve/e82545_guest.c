@@ -1,0 +1,108 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * See e82545_guest.h.
+ */
+
+#include <sys/param.h>
+
+#include "e82545_guest.h"
+
+uint64_t
+guest_alloc(struct host *h, struct paravirt_csb **csbp)
+{
+	uint64_t gpa;
+
+	gpa = host_alloc(h, NET_PARAVIRT_CSB_SIZE, NET_PARAVIRT_CSB_SIZE);
+	*csbp = host_mem(h, gpa, NET_PARAVIRT_CSB_SIZE);
+	CSB_SET(*csbp, host_need_txkick, 1);
+	CSB_SET(*csbp, guest_need_rxkick, 1);
+	CSB_SET(*csbp, guest_txkick_at, NET_PARAVIRT_NONE);
+	return (gpa);
+}
+
+void
+guest_place(struct host *h, uint64_t gpa)
+{
+
+	host_wr(h, E82545_CSBAH, gpa >> 32);
+	host_wr(h, E82545_CSBAL, gpa);
+}
+
+struct host *
+guest_up(uint32_t ntxd, uint32_t nrxd, uint32_t bufsize, uint32_t rounds,
+    struct paravirt_csb **csbp)
+{
+	struct host *h;
+	uint64_t gpa;
+
+	h = host_create_csb(HOST_RAM);
+	gpa = guest_alloc(h, csbp);
+	host_up(h, ntxd, nrxd, bufsize);
+	CSB_SET(*csbp, guest_rdt, h->rxtail);
+	CSB_SET(*csbp, host_txcycles_lim, rounds);
+	guest_place(h, gpa);
+	CSB_SET(*csbp, guest_csb_on, 1);
+	/* Without TXD_LOW, which is no data cause to the CSB. */
+	host_wr(h, E82545_IMS, E82545_ICR_ALL & ~E82545_ICR_TXD_LOW);
+	host_run(h);
+	host_rd(h, E82545_ICR);
+	h->nraised = 0;
+	return (h);
+}
+
+void
+guest_frames(struct host *h, unsigned int n)
+{
+	uint8_t frame[60];
+
+	while (n-- > 0) {
+		host_make_frame(frame, sizeof(frame), host_mac, h->txtail);
+		host_tx_frame(h, frame, sizeof(frame), 0);
+	}
+}
+
+bool
+guest_send(struct host *h, struct paravirt_csb *csb)
+{
+
+	CSB_SET(csb, guest_tdt, h->txtail);
+	CSB_BARRIER();
+	if (CSB_GET(csb, guest_csb_on) != 0 &&
+	    (CSB_GET(csb, host_need_txkick) & 1) == 0)
+		return (false);
+	host_tx_go(h);
+	return (true);
+}
+
+bool
+guest_give(struct host *h, struct paravirt_csb *csb)
+{
+	uint32_t at, given, old;
+
+	old = CSB_GET(csb, guest_rdt);
+	given = (h->rxtail + h->nrxd - old) % h->nrxd;
+	CSB_SET(csb, guest_rdt, h->rxtail);
+	CSB_BARRIER();
+	at = CSB_GET(csb, host_rxkick_at);
+	if (CSB_GET(csb, guest_csb_on) != 0 && (at >= h->nrxd ||
+	    (at + h->nrxd - old - 1) % h->nrxd >= given))
+		return (false);
+	host_rx_post(h);
+	return (true);
+}
+
+unsigned int
+guest_rounds(struct host *h)
+{
+	unsigned int n;
+
+	h->kicked = false;
+	for (n = 1; e82545_tx(h->dev); n++)
+		;
+	return (n);
+}

@@ -1,0 +1,538 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The communication status block (CSB), host side: paravirt_csb(9).
+ *
+ * A page of guest memory in which guest and host tell each other of progress,
+ * so that neither has to kick the other (a register write, an interrupt) who is
+ * looking anyway.  Two rules keep kicks from getting lost:
+ *
+ *	before a kick is left out:	publish, full barrier, see whether the
+ *					other side wants one
+ *	before going to sleep:		say that a kick is wanted, full
+ *					barrier, look again
+ *
+ * Of the four kicks, the host sends two and waits for two:
+ *
+ *	tx_tell, rx_tell  A batch is done.  Causes of interrupts that speak of
+ *			data are dropped unless the guest wants them; what is
+ *			left goes through moderation like any other.
+ *	TDT		The guest's frames.  A write to TDT wakes the transmit
+ *			side, which then looks at guest_tdt, batch after batch:
+ *
+ *	    asleep ---- TDT written, mode on: host_need_txkick = 0 ---> awake
+ *	      ^							       |
+ *	      +-- nothing for host_txcycles_lim rounds, or mode off, <-+
+ *		  or TCTL.EN off: host_need_txkick = 1, barrier,
+ *		  guest_tdt is still the same
+ *
+ *	RDT		The guest's buffers.  guest_rdt is looked at when RDT
+ *			says that there are no more.  If it does too,
+ *			host_rxkick_at is set, barrier, and it is looked at
+ *			once again before the receive side stalls.
+ *
+ * The rest of the model knows but TDT and RDT: what the CSB says is put there.
+ * An index of the CSB counts where it is farther from the head than the
+ * register's, because guests store it before they write the register; so the
+ * registers are right when the mode goes off.
+ *
+ * With the mode on, a write to TDT or RDT is a kick and no more.  The index it
+ * brings may be behind the head: a host that posts the guest's writes delivers
+ * them when the CSB's newer index has long been acted upon.  It is kept aside
+ * (tdt, rdt), and counts only if the CSB's cannot, or the mode is off again.
+ *
+ * guest_csb_on is looked at in every batch.  The host's part of the block is
+ * kept also while that is 0: a guest that turns the mode on finds the truth
+ * about a host that sleeps.
+ *
+ * tx_mtx covers what speaks of transmit, rx_mtx what speaks of receive; the
+ * block's place changes with both held.  It is mapped anew for each batch.
+ * All fields are little endian, read once and checked.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <net/paravirt.h>
+
+#include "e82545_impl.h"
+
+/* The most empty rounds, whatever host_txcycles_lim says. */
+#define	CSB_ROUNDS_MAX	65536
+/* guest_need_txkick: the guest asked and has room again. */
+#define	CSB_ACKNOWLEDGED 2
+
+/* Causes that announce nothing but data. */
+#define	TX_DATA_CAUSES	(E82545_ICR_TXDW | E82545_ICR_TXQE)
+#define	RX_DATA_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0)
+
+/* Whoever sees an index sees the descriptors it speaks of. */
+static uint32_t
+csb_get(const uint32_t *field)
+{
+
+	return (le32toh(__atomic_load_n(field, __ATOMIC_ACQUIRE)));
+}
+
+static void
+csb_set(uint32_t *field, uint32_t value)
+{
+
+	__atomic_store_n(field, htole32(value), __ATOMIC_RELEASE);
+}
+
+static void
+csb_barrier(void)
+{
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static struct paravirt_csb *
+csb_map(struct e82545 *dev)
+{
+	struct paravirt_csb *page;
+
+	if (dev->csb.gpa == 0)
+		return (NULL);
+	page = dev->ops->eo_map(dev->arg, dev->csb.gpa, NET_PARAVIRT_CSB_SIZE);
+	if (page == NULL ||
+	    (uintptr_t)page % _Alignof(struct paravirt_csb) != 0) {
+		e82545_count(dev, E82545_C_CSB_BAD, 1);
+		return (NULL);
+	}
+	return (page);
+}
+
+/* Keep account of the mode. */
+static void
+csb_mode(struct e82545 *dev, bool on)
+{
+
+	if (__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED) != on &&
+	    __atomic_exchange_n(&dev->csb.on, on, __ATOMIC_RELAXED) != on)
+		e82545_count(dev, on ? E82545_C_CSB_ON : E82545_C_CSB_OFF, 1);
+}
+
+static bool
+csb_is_on(struct e82545 *dev, const struct paravirt_csb *page)
+{
+	bool on;
+
+	on = csb_get(&page->guest_csb_on) != 0;
+	csb_mode(dev, on);
+	return (on);
+}
+
+/*
+ * Tail registers.
+ */
+
+static const struct csb_ring {
+	uint32_t		head, tail, len;	/* registers */
+	enum e82545_counter	saved;
+} csb_tx_ring = {
+	E82545_TDH, E82545_TDT, E82545_TDLEN, E82545_C_TX_KICK_SAVED
+}, csb_rx_ring = {
+	E82545_RDH, E82545_RDT, E82545_RDLEN, E82545_C_RX_KICK_SAVED
+};
+
+static bool
+csb_tx_enabled(const struct e82545 *dev)
+{
+
+	return ((e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0);
+}
+
+static bool
+csb_rx_enabled(const struct e82545 *dev)
+{
+
+	return ((e82545_reg(dev, E82545_RCTL) & E82545_RCTL_EN) != 0);
+}
+
+static uint32_t
+csb_ring_size(const struct e82545 *dev, const struct csb_ring *r)
+{
+
+	return ((e82545_reg(dev, r->len) & E82545_DLEN_MASK) /
+	    sizeof(union e82545_txd));
+}
+
+/* Take the guest's tail for ours if it is farther: true.  reg_mtx held. */
+static bool
+csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
+{
+	uint32_t head, size, tail;
+
+	size = csb_ring_size(dev, r);
+	head = e82545_reg(dev, r->head);
+	tail = e82545_reg(dev, r->tail);
+	if (value >= size) {
+		e82545_count(dev, E82545_C_CSB_BAD, 1);
+		return (false);
+	}
+	if (head >= size || (tail < size &&
+	    (value + size - head) % size <= (tail + size - head) % size))
+		return (false);
+	e82545_reg_set(dev, r->tail, value);
+	return (true);
+}
+
+/* Look at the guest's tail, which was *seen when last looked at. */
+static bool
+csb_look(struct e82545 *dev, const struct csb_ring *r, const uint32_t *field,
+    uint32_t *seen)
+{
+	uint32_t value;
+	bool moved;
+
+	value = csb_get(field);
+	if (value == *seen)
+		return (false);
+	*seen = value;
+	pthread_mutex_lock(&dev->reg_mtx);
+	moved = csb_advance(dev, r, value);
+	pthread_mutex_unlock(&dev->reg_mtx);
+	if (moved)
+		e82545_count(dev, r->saved, 1);
+	return (moved);
+}
+
+/* A tail register is written; returns false where it is to be stored, and
+   what was kept before is of the past. */
+static bool
+csb_keep(struct e82545 *dev, uint32_t *kept, bool enabled, uint32_t value)
+{
+
+	*kept = NET_PARAVIRT_NONE;
+	if (!enabled || !__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED))
+		return (false);
+	*kept = value;
+	return (true);
+}
+
+bool
+e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value)
+{
+
+	return (csb_keep(dev, &dev->csb.tdt, csb_tx_enabled(dev), value));
+}
+
+bool
+e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
+{
+
+	return (csb_keep(dev, &dev->csb.rdt, csb_rx_enabled(dev), value));
+}
+
+/* After a kick: the tail is the block's (`field'; NULL: there is none, or it is
+   off), or what was kept aside if that cannot be.  reg_mtx held. */
+static void
+csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
+    const uint32_t *field, uint32_t *seen)
+{
+	uint32_t value;
+
+	if (*kept == NET_PARAVIRT_NONE)
+		return;
+	value = field != NULL ? csb_get(field) : NET_PARAVIRT_NONE;
+	if (value < csb_ring_size(dev, r)) {
+		*seen = value;
+		csb_advance(dev, r, value);
+	} else
+		e82545_reg_set(dev, r->tail, *kept);
+	*kept = NET_PARAVIRT_NONE;
+}
+
+/*
+ * Transmit.
+ */
+
+void
+e82545_csb_tx_begin(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+	bool enabled, kicked;
+
+	c->tx = NULL;
+	c->tx_on = false;
+	kicked = __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
+	enabled = csb_tx_enabled(dev);
+	/* The guest may want its page back when the ring is off. */
+	if (enabled || c->tx_awake || kicked)
+		c->tx = csb_map(dev);
+	if (c->tx != NULL)
+		c->tx_on = csb_is_on(dev, c->tx) && enabled;
+	if (kicked) {
+		pthread_mutex_lock(&dev->reg_mtx);
+		csb_settle(dev, &csb_tx_ring, &c->tdt,
+		    c->tx_on ? &c->tx->guest_tdt : NULL, &c->tx_seen);
+		pthread_mutex_unlock(&dev->reg_mtx);
+	}
+	if (c->tx == NULL) {
+		c->tx_awake = false;
+		return;
+	}
+	if (kicked && !c->tx_awake) {
+		/* Guests may clear the flag themselves when they kick. */
+		csb_set(&c->tx->host_need_txkick, !c->tx_on);
+		c->tx_awake = c->tx_on;
+		c->tx_rounds = 0;
+	}
+	/* A mode just gone off left frames here that nobody kicked for. */
+	if (c->tx_awake && enabled)
+		csb_look(dev, &csb_tx_ring, &c->tx->guest_tdt, &c->tx_seen);
+}
+
+/* Returns false where there is something to stay awake for. */
+static bool
+csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	csb_set(&page->host_need_txkick, 1);
+	csb_barrier();
+	if (csb_tx_enabled(dev) && csb_get(&page->guest_csb_on) != 0 &&
+	    csb_get(&page->guest_tdt) != c->tx_seen) {
+		csb_set(&page->host_need_txkick, 0);
+		c->tx_rounds = 0;
+		return (false);
+	}
+	c->tx_awake = false;
+	return (true);
+}
+
+bool
+e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more)
+{
+	struct e82545_csb *c = &dev->csb;
+	struct paravirt_csb *page = c->tx;
+
+	c->tx = NULL;
+	if (!c->tx_awake)
+		return (more);
+	if (c->tx_on) {
+		if (!idle) {
+			c->tx_rounds = 0;
+			return (true);
+		}
+		if (c->tx_rounds < MIN(csb_get(&page->host_txcycles_lim),
+		    CSB_ROUNDS_MAX)) {
+			csb_set(&page->host_txcycles, ++c->tx_rounds);
+			return (true);
+		}
+	}
+	return (!csb_tx_sleep(dev, page) || more);
+}
+
+/* Whether an index is among the `ndescs' that a head stepped to. */
+static bool
+csb_passed(uint32_t at, uint32_t start, uint32_t ndescs, uint32_t size)
+{
+
+	return (at < size && (at + size - start - 1) % size < ndescs);
+}
+
+void
+e82545_csb_tx_tell(struct e82545 *dev, uint32_t start, uint32_t ndescs,
+    uint32_t size, bool done, bool delayed, uint32_t causes)
+{
+	struct e82545_csb *c = &dev->csb;
+	uint32_t at, need;
+
+	if (!c->tx_on) {
+		e82545_intr_tx(dev, done, delayed, causes);
+		return;
+	}
+	csb_set(&c->tx->host_tdh, e82545_reg(dev, E82545_TDH));
+	csb_barrier();
+	at = csb_get(&c->tx->guest_txkick_at);
+	if (at != NET_PARAVIRT_NONE && at >= size)
+		e82545_count(dev, E82545_C_CSB_BAD, 1);
+	need = csb_get(&c->tx->guest_need_txkick);
+	if ((need != 0 && need != CSB_ACKNOWLEDGED) ||
+	    csb_passed(at, start, ndescs, size)) {
+		/* Asked for is room, whether or not that has RS set. */
+		delayed = delayed && done;
+		done = ndescs > 0;
+	} else if (csb_get(&c->tx->guest_csb_on) != 0) {
+		e82545_count(dev, E82545_C_INTR_SAVED,
+		    done || (causes & TX_DATA_CAUSES) != 0);
+		done = false;
+		causes &= ~TX_DATA_CAUSES;
+	}
+	e82545_intr_tx(dev, done, delayed, causes);
+	csb_set(&c->tx->host_isr, e82545_reg(dev, E82545_ICR));
+}
+
+/*
+ * Receive.
+ */
+
+void
+e82545_csb_rx_begin(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	c->rx = NULL;
+	c->rx_on = false;
+	if (!csb_rx_enabled(dev))
+		return;
+	c->rx = csb_map(dev);
+	if (c->rx != NULL)
+		c->rx_on = csb_is_on(dev, c->rx);
+	pthread_mutex_lock(&dev->reg_mtx);
+	csb_settle(dev, &csb_rx_ring, &c->rdt,
+	    c->rx_on ? &c->rx->guest_rdt : NULL, &c->rx_seen);
+	pthread_mutex_unlock(&dev->reg_mtx);
+	if (c->rx != NULL && c->rx_armed) {
+		csb_set(&c->rx->host_rxkick_at, NET_PARAVIRT_NONE);
+		c->rx_armed = false;
+		e82545_csb_rx_tail(dev);
+	}
+}
+
+bool
+e82545_csb_rx_tail(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	return (c->rx_on && csb_look(dev, &csb_rx_ring, &c->rx->guest_rdt,
+	    &c->rx_seen));
+}
+
+/*
+ * Three quarters of the ring: so that a guest slower than the network kicks
+ * once in a ring, and has most of it to itself until then.
+ */
+void
+e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
+{
+	struct e82545_csb *c = &dev->csb;
+	uint32_t at, head, size;
+
+	head = e82545_reg(dev, E82545_RDH);
+	size = csb_ring_size(dev, &csb_rx_ring);
+	if (c->rx == NULL || head >= size)
+		return;
+	at = MIN(MAX(size / 4 * 3, need), size - 1);
+	csb_set(&c->rx->host_rxkick_at, (head + at) % size);
+	c->rx_armed = true;
+	csb_barrier();
+	if (csb_get(&c->rx->guest_csb_on) == 0)
+		return;
+	at = csb_get(&c->rx->guest_rdt);
+	if (at != c->rx_seen) {
+		c->rx_seen = at;
+		if (csb_advance(dev, &csb_rx_ring, at))
+			e82545_count(dev, E82545_C_RX_KICK_SAVED, 1);
+	}
+}
+
+void
+e82545_csb_rx_tell(struct e82545 *dev, bool done, uint32_t causes)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	if (!c->rx_on) {
+		e82545_intr_rx(dev, done, causes);
+		return;
+	}
+	csb_set(&c->rx->host_rdh, e82545_reg(dev, E82545_RDH));
+	csb_barrier();
+	if (csb_get(&c->rx->guest_need_rxkick) == 0 &&
+	    csb_get(&c->rx->guest_csb_on) != 0) {
+		e82545_count(dev, E82545_C_INTR_SAVED,
+		    done || (causes & RX_DATA_CAUSES) != 0);
+		done = false;
+		causes &= ~RX_DATA_CAUSES;
+	}
+	e82545_intr_rx(dev, done, causes);
+	csb_set(&c->rx->host_isr, e82545_reg(dev, E82545_ICR));
+}
+
+void
+e82545_csb_rx_end(struct e82545 *dev)
+{
+
+	dev->csb.rx = NULL;
+}
+
+/*
+ * The block comes and goes.
+ */
+
+/* Drivers place it once, then reset the adapter each time they start. */
+void
+e82545_csb_idle(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+	struct paravirt_csb *page;
+	bool kicked;
+
+	/* A batch after the pause finds the rings off, and does this then. */
+	if (dev->paused)
+		return;
+	kicked = __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
+	if (!kicked && !c->tx_awake && !c->rx_armed)
+		return;
+	page = csb_map(dev);
+	if (page != NULL && (kicked || c->tx_awake))
+		csb_set(&page->host_need_txkick, 1);
+	if (page != NULL && c->rx_armed)
+		csb_set(&page->host_rxkick_at, NET_PARAVIRT_NONE);
+	c->tx_awake = c->rx_armed = false;
+}
+
+void
+e82545_csb_release(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	csb_mode(dev, false);
+	c->gpa = 0;
+	c->tx_awake = c->rx_armed = false;
+}
+
+void
+e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	if (!dev->config.ec_csb)
+		return;
+	csb_settle(dev, &csb_tx_ring, &c->tdt, NULL, &c->tx_seen);
+	csb_settle(dev, &csb_rx_ring, &c->rdt, NULL, &c->rx_seen);
+	e82545_csb_release(dev);
+	e82545_reg_set(dev, off, value);
+	c->gpa = (uint64_t)e82545_reg(dev, E82545_CSBAH) << 32 | value;
+	c->tx_seen = c->rx_seen = NET_PARAVIRT_NONE;
+	if (c->gpa != 0) {
+		/* So that the receive side says what it waits for. */
+		c->rx_armed = true;
+		dev->wake_rx = true;
+	}
+}
+
+void
+e82545_csbah_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+
+	if (dev->config.ec_csb)
+		e82545_reg_set(dev, off, value);
+}
+
+void
+e82545_csb_reset(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
+	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
+	c->tdt = c->rdt = NET_PARAVIRT_NONE;
+	c->tx_seen = c->rx_seen = NET_PARAVIRT_NONE;
+}

@@ -349,8 +349,7 @@ deliver(struct vale_port *port, struct vale_port *dst)
 	struct merge m = { vt->vt_piece, own->ls_first, flood->ls_first };
 	const struct vale_piece *pc;
 	uint64_t bytes = 0;
-	uint32_t frames = 0, left, mended = 0, slot, space;
-	uint8_t lease;
+	uint32_t frames = 0, lease, left, mended = 0, slot, space;
 	bool wake;
 
 	pthread_mutex_lock(&rq->rq_lock);
@@ -358,8 +357,13 @@ deliver(struct vale_port *port, struct vale_port *dst)
 	space = vale_rxq_space(rq);
 	if (left > space)
 		left = deliver_fit(m, space);
-	slot = rq->rq_next;
-	lease = vale_rxq_lease(rq, left);
+	if (left == 0) {
+		vale_count(dst, VALE_C_RX_FULL,
+		    own->ls_frames + flood->ls_frames);
+		pthread_mutex_unlock(&rq->rq_lock);
+		return;
+	}
+	lease = slot = vale_rxq_lease(rq, left);
 	pthread_mutex_unlock(&rq->rq_lock);
 
 	while (left > 0 && (pc = merge_next(&m)) != NULL) {
@@ -373,7 +377,7 @@ deliver(struct vale_port *port, struct vale_port *dst)
 
 	pthread_mutex_lock(&rq->rq_lock);
 	wake = vale_rxq_publish(rq, lease);
-	vale_count(dst, VALE_C_RX_BATCH, frames != 0);
+	vale_count(dst, VALE_C_RX_BATCH, 1);
 	vale_count(dst, VALE_C_RX_FRAME, frames);
 	vale_count(dst, VALE_C_RX_BYTE, bytes);
 	vale_count(dst, VALE_C_RX_BAD_BUF, mended);

@@ -50,15 +50,11 @@ struct vale_region {
 	uint32_t		 vr_nbufs;	/* with 0 and 1 */
 };
 
-/* Slots of a receive ring that a sender is filling. */
+/* Slots of a receive ring, one at least, that a sender is filling. */
 struct vale_lease {
 	uint32_t	vl_end;		/* the slot after them */
 	bool		vl_done;
 };
-
-/* More than there are senders; its index is a byte, and wraps by itself. */
-#define	VALE_LEASES	256
-_Static_assert(VALE_LEASES > VALE_FDB_PORTS, "a lease for each sender");
 
 /* The receiving side of a port.  vale_rxq.c; rq_lock unless noted. */
 struct vale_rxq {
@@ -68,14 +64,12 @@ struct vale_rxq {
 					   writes, and reads without lock */
 	uint32_t	 rq_tail;	/* first slot not yet the user's */
 	uint32_t	 rq_next;	/* first slot not leased */
-	uint8_t		 rq_lease_first; /* oldest lease not ended */
-	uint8_t		 rq_lease_next;
 	bool		 rq_asleep;
 	int		 rq_fd;		/* fixed */
 	uint64_t	 rq_woken;	/* writes to rq_fd decided upon */
 	uint64_t	 rq_drained;	/* and read back */
 	uint32_t	 rq_shown;	/* tail the user knows; its thread */
-	struct vale_lease rq_lease[VALE_LEASES];
+	struct vale_lease *rq_lease;	/* by their first slot */
 };
 
 /* One source slot of a batch.  The first of a frame speaks for all of it. */
@@ -185,8 +179,8 @@ int	vale_rxq_init(struct vale_rxq *rq, uint32_t nslots);
 void	vale_rxq_fini(struct vale_rxq *rq);
 /* These three with rq_lock held. */
 uint32_t vale_rxq_space(const struct vale_rxq *rq);
-uint8_t	vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots);
-bool	vale_rxq_publish(struct vale_rxq *rq, uint8_t lease);
+uint32_t vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots);
+bool	vale_rxq_publish(struct vale_rxq *rq, uint32_t lease);
 /* If vale_rxq_publish() said so, and without the lock. */
 void	vale_rxq_wake(struct vale_rxq *rq);
 

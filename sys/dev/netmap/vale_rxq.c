@@ -23,7 +23,9 @@
  * and none waits for another's memory, which is a guest's and may be slow to
  * come in.  Slots become the user's in the order of leases: a sender that
  * ends its lease before an older one leaves it marked, and whoever ends the
- * oldest publishes both.  All frames of one sender hence keep their order.
+ * oldest publishes both.  All frames of one sender hence keep their order.  A
+ * lease is known by its first slot, and so there is a place for every one, no
+ * matter how many end while an older one goes on.
  *
  * Waking.  rq_fd is readable exactly while the user may find something, so
  * that waiting on it may start at any time, by any level-triggered means, and
@@ -42,6 +44,7 @@
 
 #include <sys/eventfd.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <dev/netmap/vale_impl.h>
@@ -49,9 +52,14 @@
 int
 vale_rxq_init(struct vale_rxq *rq, uint32_t nslots)
 {
+	rq->rq_lease = calloc(nslots, sizeof(*rq->rq_lease));
+	if (rq->rq_lease == NULL)
+		return (ENOMEM);
 	rq->rq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (rq->rq_fd == -1)
+	if (rq->rq_fd == -1) {
+		free(rq->rq_lease);
 		return (errno);
+	}
 	pthread_mutex_init(&rq->rq_lock, NULL);
 	rq->rq_nslots = nslots;
 	rq->rq_asleep = true;
@@ -63,6 +71,7 @@ vale_rxq_fini(struct vale_rxq *rq)
 {
 	pthread_mutex_destroy(&rq->rq_lock);
 	close(rq->rq_fd);
+	free(rq->rq_lease);
 }
 
 uint32_t
@@ -72,32 +81,31 @@ vale_rxq_space(const struct vale_rxq *rq)
 	    vale_slot_sub(rq->rq_next, rq->rq_cur, rq->rq_nslots));
 }
 
-/* Reserve the `nslots' slots from rq_next on. */
-uint8_t
+/* Reserve the `nslots' slots from rq_next on, at least one. */
+uint32_t
 vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots)
 {
-	struct vale_lease *lease = &rq->rq_lease[rq->rq_lease_next];
+	uint32_t lease = rq->rq_next;
 
-	rq->rq_next = vale_slot_add(rq->rq_next, nslots, rq->rq_nslots);
-	lease->vl_end = rq->rq_next;
-	lease->vl_done = false;
-	return (rq->rq_lease_next++);
+	rq->rq_next = vale_slot_add(lease, nslots, rq->rq_nslots);
+	rq->rq_lease[lease].vl_end = rq->rq_next;
+	rq->rq_lease[lease].vl_done = false;
+	return (lease);
 }
 
 /* End a lease.  Returns whether to call vale_rxq_wake() afterwards. */
 bool
-vale_rxq_publish(struct vale_rxq *rq, uint8_t lease)
+vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
 {
-	uint32_t tail = rq->rq_tail;
 
 	rq->rq_lease[lease].vl_done = true;
-	if (lease != rq->rq_lease_first)
+	if (lease != rq->rq_tail)
 		return (false);
 	do {
-		rq->rq_tail = rq->rq_lease[rq->rq_lease_first++].vl_end;
-	} while (rq->rq_lease_first != rq->rq_lease_next &&
-	    rq->rq_lease[rq->rq_lease_first].vl_done);
-	if (!rq->rq_asleep || rq->rq_tail == tail)
+		rq->rq_tail = rq->rq_lease[rq->rq_tail].vl_end;
+	} while (rq->rq_tail != rq->rq_next &&
+	    rq->rq_lease[rq->rq_tail].vl_done);
+	if (!rq->rq_asleep)
 		return (false);
 	rq->rq_asleep = false;
 	rq->rq_woken++;

@@ -355,14 +355,17 @@ ATF_TC_BODY(slow_source, tc)
 	start(&tx, send_slow, &station[1]);
 	ATF_REQUIRE_EQ(1, read(slow_touched[0], &c, 1));
 
-	/* It waits.  Others send and sync, and nothing is shown yet. */
-	for (seq = 0; seq < 5; seq++) {
+	/*
+	 * It waits.  Others send and sync, many more times than there are
+	 * slots, and nothing is shown yet.
+	 */
+	for (seq = 0; seq < 600; seq++) {
 		t_send(station[2].d, 60, 0, 2, seq);
 		t_send(station[3].d, 60, 0, 3, seq);
 	}
 	t_expect_none(station[0].d);
 	ATF_CHECK(!t_readable(station[0].d));
-	t_send(station[3].d, 60, 2, 3, 5);
+	t_send(station[3].d, 60, 2, 3, 600);
 	ATF_CHECK_EQ(1 + 1, t_drain(station[2].d));
 
 	ATF_REQUIRE_EQ(1, write(slow_ready[1], &c, 1));
@@ -375,12 +378,13 @@ ATF_TC_BODY(slow_source, tc)
 		ATF_CHECK_EQ(n, f.f_seq);
 		ATF_CHECK_EQ(n == 1 ? sizeof(frame) : 60, f.f_len);
 	}
-	for (n = 0; n < 10; n++) {
+	for (n = 0; n < 255 - 4; n++) {
 		ATF_REQUIRE(t_take(station[0].d, &f));
 		ATF_CHECK_EQ(2 + n % 2, f.f_src);
 		ATF_CHECK_EQ(n / 2, f.f_seq);
 	}
 	t_expect_none(station[0].d);
+	T_COUNT(station[0].d, RX_FULL, 1200 - (255 - 4));
 	T_COUNT(station[0].d, RX_WAKE, 1);
 	munmap(slow_mem, slow_size);
 	stations_close();

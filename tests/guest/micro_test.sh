@@ -113,8 +113,8 @@ micro_case()
 micro_case qemu "two micro-guests on QEMU's own adapter"
 qemu_run()
 {
-	micro_qemu vm2 vm1 $(mac 2) "role=echo"
-	micro_qemu vm1 vm2 $(mac 1) "role=rr count=300 ms=0"
+	micro_qemu vm2 $(mac 2) on "role=echo"
+	micro_qemu vm1 $(mac 1) off "role=rr count=300 ms=0"
 	micro_wait vm1 vm2 || atf_fail "a guest did not end"
 	is "MSI" "$(v vm1 msi)" -eq 0
 	answered

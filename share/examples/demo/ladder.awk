@@ -8,8 +8,10 @@
 BEGIN {
 	FS = "\t"
 	print ""
-	print "Two micro-guests,        for a frame sent  for a frame received"
-	print "one way            Kpps  exits interrupts  exits interrupts"
+	print "Two micro-guests,                   for a frame sent  " \
+	    "for a frame received"
+	print "one way                       Kpps  exits interrupts  " \
+	    "exits interrupts"
 }
 
 function ratio(a, b)
@@ -25,7 +27,7 @@ $1 == "rtt" {
 {
 	if (!($1 in base))
 		base[$1] = $3
-	printf "%4d %-12s %6.1f %6.3f %10.3f %6.3f %10.3f  x%.1f\n", \
+	printf "%4d %-23s %6.1f %6.3f %10.3f %6.3f %10.3f  x%.1f\n", \
 	    $1, $2, $3, $4, $5, $6, $7, ratio($3, base[$1])
 }
 

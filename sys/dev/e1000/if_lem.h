@@ -126,7 +126,8 @@ void	lem_down(struct lem_softc *sc);
  * lem_rxeof() takes up to `budget' frames, hands them to the stack, and returns
  * how many; it takes rx_mtx, and nothing is held while the stack runs.
  * lem_txeof() takes completions and sends what waits in the buf_ring; it takes
- * tx_mtx, which lem_txeof_locked()'s caller holds.  lem_transmit() and lem_qflush() are the interface's methods.
+ * tx_mtx, which lem_txeof_locked()'s caller holds.  lem_transmit() and
+ * lem_qflush() are the interface's methods.
  * lem_txrx_alloc() and lem_txrx_free() are for attach and detach, the latter
  * also after a failed former; lem_rx_purge() drops the buffers of a stopped
  * adapter, rx_mtx held.

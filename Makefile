@@ -16,7 +16,7 @@
 
 .if ${.MAKE.OS} == "Linux"
 SUBDIR=		compat lib/libvale usr.sbin/bhyve .WAIT \
-		usr.sbin/valed usr.sbin/valectl .WAIT tests bench
+		usr.sbin/valed .WAIT tests bench
 .else
 SUBDIR=		lib/libvale usr.sbin/bhyve .WAIT tests
 .endif
@@ -30,9 +30,7 @@ _demo: .PHONY
 	@sh ${SRCTOP}/share/examples/demo/demo.sh ${OBJTOP}
 
 freebsd: .PHONY
-.if exists(${SRCTOP}/compat/freebsd/check.mk)
 	@${MAKE} -f ${SRCTOP}/compat/freebsd/check.mk
-.endif
 .endif
 
 .include <bsd.subdir.mk>

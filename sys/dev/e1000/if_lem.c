@@ -430,7 +430,7 @@ lem_set_flags(struct lem_softc *sc)
 static int
 lem_set_mtu(struct lem_softc *sc, int mtu)
 {
-	if (mtu < ETHERMIN || mtu > LEM_MTU_MAX)
+	if (mtu < LEM_MTU_MIN || mtu > LEM_MTU_MAX)
 		return (EINVAL);
 	if_setmtu(sc->ifp, mtu);
 	lem_restart(sc);
@@ -755,15 +755,8 @@ lem_attach_hw(struct lem_softc *sc)
 	error = lem_attach(&sc->core, sc->mac);
 	mtx_unlock(&sc->tx_mtx);
 	mtx_unlock(&sc->rx_mtx);
-	if (error == EIO) {
-		device_printf(sc->dev, "EEPROM's checksum is wrong\n");
-		error = 0;
-	}
-	if (error == 0 && (ETHER_IS_MULTICAST(sc->mac) ||
-	    ETHER_IS_ZERO(sc->mac))) {
+	if (error == EIO)
 		device_printf(sc->dev, "no station address\n");
-		error = EIO;
-	}
 	return (error);
 }
 

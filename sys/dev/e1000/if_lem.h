@@ -44,7 +44,6 @@ struct netmap_adapter;
 
 #define	LEM_NDESC	1024	/* descriptors in a ring */
 #define	LEM_BR_SLOTS	4096	/* packets that wait for room in one */
-#define	LEM_MTU_MAX	16110
 #define	LEM_TSO_MAX	65535	/* bytes with all headers */
 
 /* What a descriptor points at. */

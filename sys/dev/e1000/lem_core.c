@@ -60,8 +60,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 #define	ALL_ONES	0xffffffff	/* what a device that is gone reads */
 #define	RESET_TRIES	10		/* of a millisecond */
-#define	MTU_MIN		68
-#define	MTU_MAX		16110
 #define	HEADERS		18		/* bytes: Ethernet, VLAN tag */
 #define	FRAME_MIN	14		/* bytes */
 #define	SEG_MAX		16383		/* bytes */
@@ -494,7 +492,7 @@ tx_check(const struct lem_packet *lp)
 	if (len != lp->lp_len)
 		return (EINVAL);
 	if ((lp->lp_flags & FLAGS_OFFLOAD) == 0)
-		return (len <= MTU_MAX + HEADERS ? 0 : EINVAL);
+		return (len <= LEM_MTU_MAX + HEADERS ? 0 : EINVAL);
 	if ((lp->lp_flags & LEM_TX_UDPSUM) != 0 &&
 	    (lp->lp_flags & (LEM_TX_TCPSUM | FLAGS_TSO)) != 0)
 		return (EINVAL);
@@ -506,10 +504,10 @@ tx_check(const struct lem_packet *lp)
 	    lp->lp_l2len + lp->lp_l3len > UINT8_MAX - 16)
 		return (EINVAL);
 	if ((lp->lp_flags & FLAGS_TSO) == 0)
-		return (len <= MTU_MAX + HEADERS ? 0 : EINVAL);
+		return (len <= LEM_MTU_MAX + HEADERS ? 0 : EINVAL);
 	return (headers <= UINT8_MAX && lp->lp_mss != 0 &&
 	    lp->lp_l4len != 0 && headers < len &&
-	    headers + lp->lp_mss <= MTU_MAX + HEADERS ? 0 : EINVAL);
+	    headers + lp->lp_mss <= LEM_MTU_MAX + HEADERS ? 0 : EINVAL);
 }
 
 /* The context descriptor of a packet with offloads, 3.3.6. */
@@ -719,7 +717,7 @@ rx_check(struct lem_core *lc, uint64_t done)
 	/* A frame is cut only where a buffer ends. */
 	if (len == 0 || len > lc->lc_rx_bufsize ||
 	    ((done & LEM_RXD_EOP) == 0 && len != lc->lc_rx_bufsize) ||
-	    lc->lc_rx_len + len > MTU_MAX + HEADERS) {
+	    lc->lc_rx_len + len > LEM_MTU_MAX + HEADERS) {
 		lc->lc_stats.rx_bad++;
 		return (false);
 	}
@@ -1003,7 +1001,7 @@ lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu)
 	int error;
 
 	if (!ring_size_ok(lc->lc_ntxd) || !ring_size_ok(lc->lc_nrxd) ||
-	    mtu < MTU_MIN || mtu > MTU_MAX ||
+	    mtu < LEM_MTU_MIN || mtu > LEM_MTU_MAX ||
 	    !rctl_bufsize(lc->lc_rx_bufsize, &rctl))
 		return (EINVAL);
 	if (lc->lc_running)

@@ -126,6 +126,9 @@ struct lem_packet {
 #define	LEM_MODE_POLL	0x08	/* no interrupts at all: the host polls */
 
 #define	LEM_ITR_MAX	65535	/* units of 256 ns */
+/* Bytes: IPv4's least (RFC 791), and what the longest frame leaves. */
+#define	LEM_MTU_MIN	68
+#define	LEM_MTU_MAX	16110
 
 /*
  * X(name, what is counted).  Each is written by one side only, and may be read
@@ -209,7 +212,7 @@ _Static_assert(offsetof(struct lem_core, lc_os) == 0, "LEM_OS");
 /*
  * Reset the adapter and read its station address.  Both locks.  0, or an errno
  * value: ENXIO where the registers read as all ones or the reset does not end;
- * EIO where the address, set all the same, is none.
+ * EIO where there is no address, or not a station's.
  */
 int	lem_attach(struct lem_core *lc, uint8_t mac[6]);
 

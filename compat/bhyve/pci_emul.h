@@ -26,6 +26,7 @@
 
 struct vmctx;
 struct pci_devinst;
+struct vm_snapshot_meta;
 
 /* A device model; one for each name `-s slot,name' can have. */
 struct pci_devemu {
@@ -41,7 +42,15 @@ struct pci_devemu {
 		    uint64_t offset, int size, uint64_t value);
 	uint64_t (*pe_barread)(struct pci_devinst *pi, int baridx,
 		    uint64_t offset, int size);
+
+	/* Save to `meta' or restore from it, between pause and resume, the
+	   vCPUs being paused too: 0 or an error. */
+	int	(*pe_snapshot)(struct vm_snapshot_meta *meta);
+	int	(*pe_pause)(struct pci_devinst *pi);
+	int	(*pe_resume)(struct pci_devinst *pi);
 };
+#define	PI_NAMESZ	40
+
 #define	PCI_EMUL_SET(x)	DATA_SET(pci_devemu_set, x)
 
 enum pcibar_type {
@@ -56,6 +65,7 @@ struct pci_devinst {
 	struct pci_devemu	*pi_d;
 	struct vmctx		*pi_vmctx;
 	uint8_t			 pi_bus, pi_slot, pi_func;
+	char			 pi_name[PI_NAMESZ];
 	void			*pi_arg;	/* the model's own */
 	uint8_t			 pi_cfgdata[PCI_REGMAX + 1];
 };

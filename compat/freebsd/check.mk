@@ -27,6 +27,7 @@ SRCS+=		lib/libvale/vale_netmap.c sys/dev/netmap/vale_name.c
 _ATF=		${_out}/include
 
 CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
+		-DBHYVE_SNAPSHOT			\
 		-I${SRCTOP}/usr.sbin/bhyve		\
 		-I${SRCTOP}/lib/libvale			\
 		-I${SRCTOP}/sys				\

@@ -37,6 +37,7 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_snap.h"
 
 struct reg {
 	uint32_t	off;		/* bytes */
@@ -135,7 +136,7 @@ static const struct reg regs[] = {
 	RW(E82545_TIPG, "TIPG", 0, 0x3fffffff),
 	RW(E82545_AIFS, "AIFS", 0, 0x0000ffff),
 	RW(E82545_LEDCTL, "LEDCTL", 0x07068302, 0xcfcfcfef),
-	FN(E82545_PBA, "PBA", 0x00100030, 0x0000007f,
+	FN(E82545_PBA, "PBA", 0x00100030, E82545_PBA_RX,
 	    NULL, pba_write, RING_NONE),
 	RW(E82545_FCRTL, "FCRTL", 0, 0x8000fff8),
 	RW(E82545_FCRTH, "FCRTH", 0, 0x0000fff8),
@@ -246,9 +247,9 @@ lock_rings(struct e82545 *dev, int rings)
 {
 
 	if ((rings & RING_TX) != 0)
-		pthread_mutex_lock(&dev->tx_mtx);
+		e82545_lock(&dev->tx_mtx);
 	if ((rings & RING_RX) != 0)
-		pthread_mutex_lock(&dev->rx_mtx);
+		e82545_lock(&dev->rx_mtx);
 }
 
 static void
@@ -256,9 +257,47 @@ unlock_rings(struct e82545 *dev, int rings)
 {
 
 	if ((rings & RING_RX) != 0)
-		pthread_mutex_unlock(&dev->rx_mtx);
+		e82545_unlock(&dev->rx_mtx);
 	if ((rings & RING_TX) != 0)
-		pthread_mutex_unlock(&dev->tx_mtx);
+		e82545_unlock(&dev->tx_mtx);
+}
+
+void
+e82545_lock_all(struct e82545 *dev)
+{
+
+	lock_rings(dev, RING_BOTH);
+	pthread_mutex_lock(&dev->reg_mtx);
+}
+
+void
+e82545_unlock_all(struct e82545 *dev)
+{
+
+	pthread_mutex_unlock(&dev->reg_mtx);
+	unlock_rings(dev, RING_BOTH);
+}
+
+static int
+lock_init(struct e82545_lock *lock)
+{
+	int error;
+
+	error = pthread_mutex_init(&lock->gate, NULL);
+	if (error != 0)
+		return (error);
+	error = pthread_mutex_init(&lock->mtx, NULL);
+	if (error != 0)
+		pthread_mutex_destroy(&lock->gate);
+	return (error);
+}
+
+static void
+lock_destroy(struct e82545_lock *lock)
+{
+
+	pthread_mutex_destroy(&lock->mtx);
+	pthread_mutex_destroy(&lock->gate);
 }
 
 /* The station address comes from the EEPROM.  reg_mtx held. */
@@ -403,10 +442,62 @@ pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	uint32_t rx_kb;
 
-	rx_kb = value & 0x7f;
+	rx_kb = value & E82545_PBA_RX;
 	if (rx_kb > 64)
 		rx_kb = 64;
 	e82545_reg_set(dev, off, rx_kb | (64 - rx_kb) << 16);
+}
+
+/*
+ * Snapshots.
+ */
+
+/* Bits that the model sets, beyond those guests can write. */
+static uint32_t
+reg_own(uint32_t off)
+{
+
+	switch (off) {
+	case E82545_STATUS:
+		return (E82545_STATUS_FD | E82545_STATUS_LU |
+		    E82545_STATUS_SPEED | E82545_STATUS_ASDV);
+	case E82545_EERD:
+		return (E82545_EERD_DONE | ALL << E82545_EERD_DATA_SHIFT);
+	case E82545_MDIC:
+		return (E82545_MDIC_READY | E82545_MDIC_ERROR);
+	case E82545_PBA:
+		return (E82545_PBA_TX);
+	default:
+		return (off >= E82545_STAT_FIRST && off <= E82545_STAT_LAST ?
+		    ALL : 0);
+	}
+}
+
+void
+e82545_regs_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	const struct reg *r;
+	uint32_t off, value;
+	unsigned int i;
+	bool csb;
+
+	csb = dev->config.ec_csb;
+	e82545_snap_bool(s, &csb);
+	e82545_snap_check(s, csb == dev->config.ec_csb);
+	for (r = regs; r < regs + NLINES; r++)
+		for (i = 0; i < r->count; i++) {
+			off = r->off + i * r->stride;
+			value = e82545_reg(dev, off);
+			e82545_snap_u32(s, &value, ALL);
+			e82545_snap_check(s, ((value ^ r->reset) &
+			    ~(r->mask | reg_own(off))) == 0);
+			e82545_reg_set(dev, off, value);
+		}
+	value = __atomic_load_n(&dev->io_addr, __ATOMIC_RELAXED);
+	e82545_snap_u32(s, &value, ALL);
+	if (s->restore != NULL)
+		__atomic_store_n(&dev->io_addr, value, __ATOMIC_RELAXED);
+	e82545_snap_bool(s, &dev->link_up);
 }
 
 /*
@@ -597,23 +688,21 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 		goto notxq;
 	if ((dev->rxq = e82545_rxq_create()) == NULL)
 		goto norxq;
-	if (pthread_mutex_init(&dev->tx_mtx, NULL) != 0)
+	if (lock_init(&dev->tx_mtx) != 0)
 		goto notx;
-	if (pthread_mutex_init(&dev->rx_mtx, NULL) != 0)
+	if (lock_init(&dev->rx_mtx) != 0)
 		goto norx;
 	if (pthread_mutex_init(&dev->reg_mtx, NULL) != 0)
 		goto noreg;
-	lock_rings(dev, RING_BOTH);
-	pthread_mutex_lock(&dev->reg_mtx);
+	e82545_lock_all(dev);
 	reset_locked(dev);
-	pthread_mutex_unlock(&dev->reg_mtx);
-	unlock_rings(dev, RING_BOTH);
+	e82545_unlock_all(dev);
 	return (dev);
 
 noreg:
-	pthread_mutex_destroy(&dev->rx_mtx);
+	lock_destroy(&dev->rx_mtx);
 norx:
-	pthread_mutex_destroy(&dev->tx_mtx);
+	lock_destroy(&dev->tx_mtx);
 notx:
 	e82545_rxq_destroy(dev->rxq);
 norxq:
@@ -632,8 +721,8 @@ e82545_destroy(struct e82545 *dev)
 {
 
 	pthread_mutex_destroy(&dev->reg_mtx);
-	pthread_mutex_destroy(&dev->rx_mtx);
-	pthread_mutex_destroy(&dev->tx_mtx);
+	lock_destroy(&dev->rx_mtx);
+	lock_destroy(&dev->tx_mtx);
 	e82545_rxq_destroy(dev->rxq);
 	e82545_txq_destroy(dev->txq);
 	e82545_nvm_destroy(dev->nvm);
@@ -645,7 +734,8 @@ e82545_timer(struct e82545 *dev)
 {
 
 	pthread_mutex_lock(&dev->reg_mtx);
-	e82545_intr_timer(dev);
+	if (!dev->paused)
+		e82545_intr_timer(dev);
 	pthread_mutex_unlock(&dev->reg_mtx);
 }
 
@@ -666,27 +756,24 @@ e82545_reset(struct e82545 *dev)
 	reset(dev, true);
 }
 
-static void
-set_paused(struct e82545 *dev, bool paused)
-{
-
-	lock_rings(dev, RING_BOTH);
-	dev->paused = paused;
-	unlock_rings(dev, RING_BOTH);
-}
-
 void
 e82545_pause(struct e82545 *dev)
 {
 
-	set_paused(dev, true);
+	e82545_lock_all(dev);
+	dev->paused = true;
+	e82545_unlock_all(dev);
 }
 
+/* The timer may have run out meanwhile. */
 void
 e82545_resume(struct e82545 *dev)
 {
 
-	set_paused(dev, false);
+	e82545_lock_all(dev);
+	dev->paused = false;
+	e82545_intr_timer(dev);
+	e82545_unlock_all(dev);
 	dev->ops->eo_tx_kick(dev->arg);
 	dev->ops->eo_rx_ready(dev->arg);
 }

@@ -18,8 +18,8 @@
  *	receive		one at a time in e82545_rx().
  *
  * One thread may play all three parts.  e82545_timer(), e82545_link(),
- * e82545_pause(), e82545_reset() and e82545_counters() may be called from any
- * thread, but never from inside an operation.
+ * e82545_pause(), e82545_reset(), e82545_counters() and the snapshots may be
+ * called from any thread, but never from inside an operation.
  *
  * Manual: Intel, "PCI/PCI-X Family of Gigabit Ethernet Controllers Software
  * Developer's Manual", 317453-006EN (rev. 4.0), "8254x SDM" in this directory.
@@ -200,8 +200,9 @@ enum e82545_rx_state {
 	E82545_RX_IDLE,		/* no more frames: call when some come */
 	E82545_RX_MORE,		/* more frames may wait, or slots are to be
 				   given back: call again */
-	E82545_RX_STALLED,	/* the guest has no room: eo_rx_ready() tells
-				   when to call again */
+	E82545_RX_STALLED,	/* the guest has no room, or the model is
+				   paused: eo_rx_ready() tells when to call
+				   again */
 };
 
 /*
@@ -255,12 +256,35 @@ void	e82545_reset(struct e82545 *dev);
 
 /*
  * Keep the model away from guest memory: on return from e82545_pause() no
- * batch is in progress, and e82545_tx() and e82545_rx() do nothing until
- * e82545_resume(), which asks the host for both.  For changes in the guest's
- * memory map, and before a snapshot.  Calls do not nest.
+ * batch is in progress, and e82545_tx(), e82545_rx() and e82545_timer() do
+ * nothing until e82545_resume(), which asks the host for what they missed.  For
+ * changes in the guest's memory map, and for snapshots.  Calls do not nest.
  */
 void	e82545_pause(struct e82545 *dev);
 void	e82545_resume(struct e82545 *dev);
+
+/*
+ * The whole state of a paused model as a string of bytes: registers, rings'
+ * positions, EEPROM and PHY, filters, statistics, moderation with the time its
+ * timers have yet to go, the CSB, counters, frames being looped back.  Not
+ * guest memory, and none of struct e82545_config: the model restored into is
+ * to be created alike (ec_itr_256ns may differ; ec_mac is overridden).
+ *
+ * e82545_snapshot_size() tells how many bytes e82545_snapshot_save() will
+ * write, while the model stays paused.  Errors: EBUSY for a model that is not
+ * paused, EINVAL for another size than that.
+ *
+ * e82545_snapshot_restore() trusts nothing in `buf'.  It returns, with the model
+ * as it was, EBUSY as above; ENOTSUP for a snapshot of another version of the
+ * model; EINVAL for one that is damaged, has more or less than a snapshot has,
+ * or values no model can have, or is of one with another ec_csb; ENOMEM.
+ * Else it returns 0, has told eo_intr() if the line is another than before, and
+ * counts time from now on.  All else is asked for by e82545_resume().
+ */
+size_t	e82545_snapshot_size(struct e82545 *dev);
+int	e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size);
+int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,
+	    size_t size);
 
 /* A snapshot of all counters; any thread, takes no lock. */
 void	e82545_counters(const struct e82545 *dev,

@@ -59,6 +59,7 @@
 #include <net/paravirt.h>
 
 #include "e82545_impl.h"
+#include "e82545_snap.h"
 
 /* The most empty rounds, whatever host_txcycles_lim says. */
 #define	CSB_ROUNDS_MAX	65536
@@ -535,4 +536,28 @@ e82545_csb_reset(struct e82545 *dev)
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
 	c->tdt = c->rdt = NET_PARAVIRT_NONE;
 	c->tx_seen = c->rx_seen = NET_PARAVIRT_NONE;
+}
+
+/* Between batches; what csb_map() makes of the address is for each to see. */
+void
+e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	e82545_snap_u64(s, &c->gpa, dev->config.ec_csb ? UINT64_MAX : 0);
+	e82545_snap_bool(s, &c->on);
+	e82545_snap_bool(s, &c->kicked);
+	e82545_snap_u32(s, &c->tdt, NET_PARAVIRT_NONE);
+	e82545_snap_u32(s, &c->rdt, NET_PARAVIRT_NONE);
+	e82545_snap_check(s, c->tdt <= E82545_DPTR_MASK ||
+	    c->tdt == NET_PARAVIRT_NONE);
+	e82545_snap_check(s, c->rdt <= E82545_DPTR_MASK ||
+	    c->rdt == NET_PARAVIRT_NONE);
+	e82545_snap_bool(s, &c->tx_awake);
+	e82545_snap_u32(s, &c->tx_seen, UINT32_MAX);
+	e82545_snap_u32(s, &c->tx_rounds, CSB_ROUNDS_MAX);
+	e82545_snap_bool(s, &c->rx_armed);
+	e82545_snap_u32(s, &c->rx_seen, UINT32_MAX);
+	e82545_snap_check(s, c->gpa != 0 || (!c->on && !c->tx_awake &&
+	    !c->rx_armed));
 }

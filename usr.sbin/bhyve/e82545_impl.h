@@ -15,6 +15,7 @@
  *	e82545_rx.c	 receive ring, loopback
  *	e82545_filter.c	 address and VLAN filters
  *	e82545_csb.c	 the communication status block
+ *	e82545_snap.c	 snapshots
  *	e82545_offload.c checksum, TSO and VLAN arithmetic on bytes: no state
  *	e82545_iov.h	 walking through the pieces of a frame
  *
@@ -34,6 +35,10 @@
  * the CSB those of both: when it returns, no batch goes by the old value.
  * Nothing of the host is called under reg_mtx but eo_intr, eo_timer and
  * eo_now.
+ *
+ * Workers go from batch to batch and let go of their ring's mutex for no more
+ * than an instant, which a plain mutex would give to them again and again.  The
+ * rings' are struct e82545_lock, which lets in who came first.
  */
 
 #ifndef _E82545_IMPL_H_
@@ -162,6 +167,29 @@ struct e82545_csb {
 	uint32_t	rx_seen;	/* guest_rdt */
 };
 
+/*
+ * A mutex that a thread cannot take twice while another waits.  Who waits for
+ * `mtx' holds `gate', where everybody else has to wait, he too who has `mtx'
+ * just now and will want it again.
+ */
+struct e82545_lock {
+	pthread_mutex_t	gate, mtx;
+};
+
+static inline void
+e82545_lock(struct e82545_lock *lock)
+{
+	pthread_mutex_lock(&lock->gate);
+	pthread_mutex_lock(&lock->mtx);
+	pthread_mutex_unlock(&lock->gate);
+}
+
+static inline void
+e82545_unlock(struct e82545_lock *lock)
+{
+	pthread_mutex_unlock(&lock->mtx);
+}
+
 struct e82545_txq;			/* e82545_tx.c */
 struct e82545_rxq;			/* e82545_rx.c */
 struct e82545_nvm;			/* e82545_nvm.c */
@@ -172,9 +200,9 @@ struct e82545 {
 	struct e82545_config	 config;
 	char			 name[32];
 
-	pthread_mutex_t		 tx_mtx;
+	struct e82545_lock	 tx_mtx;
 	struct e82545_txq	*txq;
-	pthread_mutex_t		 rx_mtx;
+	struct e82545_lock	 rx_mtx;
 	struct e82545_rxq	*rxq;
 
 	pthread_mutex_t		 reg_mtx;
@@ -189,7 +217,7 @@ struct e82545 {
 	bool			 wake_tx;	/* eo_tx_kick, unlocked */
 	bool			 wake_rx;	/* eo_rx_ready, unlocked */
 	bool			 link_up;	/* cable, not register */
-	bool			 paused;	/* under tx_mtx and rx_mtx */
+	bool			 paused;	/* written with all locks */
 
 	uint64_t		 counters[E82545_NCOUNTERS]; /* atomic */
 };
@@ -224,6 +252,12 @@ e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
 		__atomic_fetch_add(&dev->counters[counter], n,
 		    __ATOMIC_RELAXED);
 }
+
+/*
+ * e82545.c: all of the locks.
+ */
+void	e82545_lock_all(struct e82545 *dev);
+void	e82545_unlock_all(struct e82545 *dev);
 
 /*
  * e82545_stat.c: reg_mtx held throughout.
@@ -281,6 +315,9 @@ struct e82545_moder_verdict e82545_moderate(
 	    const struct e82545_moder_event *event);
 /* The host's timer ran out. */
 void	e82545_intr_timer(struct e82545 *dev);
+/* Another state was put in the place of one in which the line was `asserted':
+   the host has the line as it is now, and no timer. */
+void	e82545_intr_restored(struct e82545 *dev, bool asserted);
 /* Raise causes at once (ICR bits), then decide about the line. */
 void	e82545_intr_raise(struct e82545 *dev, uint32_t causes);
 /*

@@ -31,13 +31,19 @@
  * Everything here runs under reg_mtx.
  */
 
+#include <sys/param.h>
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_snap.h"
 
 /* Causes that announce received packets, and so stop the receive timers. */
 #define	RX_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0 |		\
 			 E82545_ICR_RXO | E82545_ICR_SRPD)
+
+/* The longest that the delay timers and the throttle can be set to. */
+#define	DELAY_MAX_NS	(UINT16_MAX * 1024ULL)
+#define	THROTTLE_MAX_NS	(E82545_ITR_MASK * 256ULL)
 
 static bool
 due(uint64_t deadline_ns, uint64_t now_ns)
@@ -245,6 +251,63 @@ e82545_intr_timer(struct e82545 *dev)
 
 	dev->armed_ns = 0;
 	intr_again(dev);
+}
+
+void
+e82545_intr_restored(struct e82545 *dev, bool asserted)
+{
+
+	if (dev->moder.asserted != asserted)
+		dev->ops->eo_intr(dev->arg, !asserted);
+	if (dev->armed_ns != 0) {
+		dev->armed_ns = 0;
+		dev->ops->eo_timer(dev->arg, 0);
+	}
+}
+
+/* A deadline, as time yet to go, and 1 ns more while the timer runs. */
+static void
+snap_deadline(struct e82545_snap *s, uint64_t *deadline_ns)
+{
+	uint64_t left_ns;
+
+	left_ns = *deadline_ns == 0 ? 0 :
+	    MAX(*deadline_ns, s->now_ns) - s->now_ns + 1;
+	e82545_snap_u64(s, &left_ns, DELAY_MAX_NS + 1);
+	if (s->restore != NULL)
+		*deadline_ns = left_ns == 0 ? 0 : s->now_ns + left_ns - 1;
+}
+
+/* When the line was last asserted: so long ago, 0 where ITR cannot tell. */
+static void
+snap_last(struct e82545_snap *s, uint64_t *last_ns)
+{
+	uint64_t ago_ns;
+
+	ago_ns = *last_ns == 0 ? 0 : MAX(s->now_ns - *last_ns, 1);
+	if (ago_ns > THROTTLE_MAX_NS)
+		ago_ns = 0;
+	e82545_snap_u64(s, &ago_ns, THROTTLE_MAX_NS);
+	if (s->restore != NULL)
+		*last_ns = ago_ns == 0 ? 0 : ago_ns < s->now_ns ?
+		    s->now_ns - ago_ns : 1;
+}
+
+void
+e82545_intr_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	struct e82545_moderation *m = &dev->moder;
+
+	snap_last(s, &m->last_ns);
+	snap_deadline(s, &m->rx_packet_ns);
+	snap_deadline(s, &m->rx_absolute_ns);
+	snap_deadline(s, &m->tx_packet_ns);
+	snap_deadline(s, &m->tx_absolute_ns);
+	e82545_snap_bool(s, &m->asserted);
+	e82545_snap_bool(s, &m->held);
+	e82545_snap_check(s, !m->asserted || !m->held);
+	e82545_snap_check(s, (!m->asserted && !m->held) ||
+	    (e82545_reg(dev, E82545_ICR) & e82545_reg(dev, E82545_IMS)) != 0);
 }
 
 void

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_snap.h"
 
 /*
  * EEPROM words: 8254x SDM table 5-2.  Others are 0xffff, as erased.
@@ -152,9 +153,9 @@ struct e82545_nvm {
 	bool		write_enabled;
 
 	enum mw_state	state;
-	unsigned int	nbits;		/* shifted in this state */
+	uint32_t	nbits;		/* shifted in this state */
 	uint32_t	shift;
-	unsigned int	opcode, addr;
+	uint32_t	opcode, addr;
 	bool		data_out;	/* the level of DO */
 
 	uint16_t	phy[PHY_NREGS];
@@ -621,4 +622,63 @@ e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	e82545_reg_set(dev, off, mdic | E82545_MDIC_READY);
 	if ((value & E82545_MDIC_INT) != 0)
 		e82545_intr_raise(dev, E82545_ICR_MDAC);
+}
+
+static void
+phy_snap(struct e82545_nvm *nvm, struct e82545_snap *s)
+{
+	uint16_t own;
+	uint8_t speed;
+	int i;
+
+	for (i = 0; i < PHY_NREGS; i++) {
+		own = i == PHY_M88_INT_STATUS ? PHY_M88_INT_LINK : 0;
+		e82545_snap_u16(s, &nvm->phy[i], UINT16_MAX);
+		e82545_snap_check(s, ((nvm->phy[i] ^ phy_regs[i].reset) &
+		    ~(phy_regs[i].mask | own)) == 0);
+		e82545_snap_u16(s, &nvm->paged[i], UINT16_MAX);
+	}
+	speed = nvm->speed;
+	e82545_snap_u8(s, &speed, PHY_1000);
+	nvm->speed = speed;
+	e82545_snap_bool(s, &nvm->duplex);
+	e82545_snap_bool(s, &nvm->link);
+	e82545_snap_bool(s, &nvm->link_low);
+}
+
+/* How far a state shifts before it goes over into the next. */
+static unsigned int
+mw_bits(enum mw_state state)
+{
+
+	switch (state) {
+	case MW_COMMAND:
+		return (2 + NVM_ADDR_BITS - 1);
+	case MW_DATA_OUT:
+	case MW_DATA_IN:
+		return (15);
+	default:
+		return (16);
+	}
+}
+
+void
+e82545_nvm_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	struct e82545_nvm *nvm = dev->nvm;
+	uint8_t state;
+	int i;
+
+	for (i = 0; i < NVM_WORDS; i++)
+		e82545_snap_u16(s, &nvm->words[i], UINT16_MAX);
+	e82545_snap_bool(s, &nvm->write_enabled);
+	state = nvm->state;
+	e82545_snap_u8(s, &state, MW_DONE);
+	nvm->state = state;
+	e82545_snap_u32(s, &nvm->nbits, mw_bits(nvm->state));
+	e82545_snap_u32(s, &nvm->shift, UINT16_MAX);
+	e82545_snap_u32(s, &nvm->opcode, MW_ERASE);
+	e82545_snap_u32(s, &nvm->addr, NVM_WORDS - 1);
+	e82545_snap_bool(s, &nvm->data_out);
+	phy_snap(nvm, s);
 }

@@ -42,8 +42,10 @@
 #define	 E82545_STATUS_FD	0x00000001	/* full duplex */
 #define	 E82545_STATUS_LU	0x00000002	/* link up */
 #define	 E82545_STATUS_TXOFF	0x00000010	/* paused by flow control */
+#define	 E82545_STATUS_SPEED	0x000000c0
 #define	 E82545_STATUS_SPEED_1000 0x00000080	/* 1000 Mb/s */
-#define	 E82545_STATUS_ASDV_1000 0x00000200	/* speed as detected */
+#define	 E82545_STATUS_ASDV	0x00000300	/* speed as detected */
+#define	 E82545_STATUS_ASDV_1000 0x00000200
 
 #define	E82545_EECD		0x00010	/* 13.4.3 EEPROM control */
 #define	 E82545_EECD_SK		0x00000001	/* clock */
@@ -148,6 +150,8 @@
 #define	E82545_AIFS		0x00458	/* 13.4.35 adaptive IFS */
 #define	E82545_LEDCTL		0x00e00	/* 13.4.15 LEDs */
 #define	E82545_PBA		0x01000	/* 13.4.16 packet buffer division */
+#define	 E82545_PBA_RX		0x0000007f	/* KB */
+#define	 E82545_PBA_TX		0x007f0000
 
 /*
  * Data FIFOs, diagnostic.

@@ -45,6 +45,7 @@
 
 #include "e82545_impl.h"
 #include "e82545_iov.h"
+#include "e82545_snap.h"
 
 #define	RX_BATCH	256		/* frames, dropped ones too */
 /* Descriptors of a batch, and those that the longest frame takes: buffers
@@ -185,6 +186,35 @@ e82545_rx_loopback(struct e82545 *dev, const struct iovec *iov, int niov)
 	return (true);
 }
 
+/* Frames of a snapshot are put in one by one. */
+void
+e82545_loop_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	struct e82545_rxq *rxq = dev->rxq;
+	struct rx_looped *l;
+	uint32_t i, len, n;
+
+	n = rxq->loop_tail - rxq->loop_head;
+	e82545_snap_u32(s, &n, RX_LOOP_FRAMES);
+	for (i = 0; i < n && !s->bad; i++) {
+		l = &rxq->loop[(rxq->loop_head + i) % RX_LOOP_FRAMES];
+		len = l->len;
+		e82545_snap_u32(s, &len, E82545_FRAME_MAX);
+		if (s->restore != NULL) {
+			l->data = malloc(MAX(len, 1));
+			s->nomem = l->data == NULL;
+			e82545_snap_check(s, !s->nomem);
+			if (s->bad) {
+				free(l->data);
+				return;
+			}
+			l->len = len;
+			rxq->loop_tail++;
+		}
+		e82545_snap_bytes(s, l->data, len);
+	}
+}
+
 /* The next frame, looped ones first. */
 static int
 rx_peek(struct e82545 *dev, struct rx_batch *b, struct iovec *iov)
@@ -254,6 +284,16 @@ e82545_rx_unstall(struct e82545 *dev)
 		return (false);
 	rxq->stalled = false;
 	return (true);
+}
+
+void
+e82545_rxq_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	struct e82545_rxq *rxq = dev->rxq;
+
+	e82545_snap_bool(s, &rxq->stalled);
+	e82545_snap_u32(s, &rxq->need, RX_FRAME_DESCS);
+	e82545_snap_u32(s, &rxq->need_rctl, UINT32_MAX);
 }
 
 bool
@@ -613,8 +653,8 @@ e82545_rx(struct e82545 *dev)
 	enum e82545_rx_state state;
 	struct rx_batch b;
 
-	state = E82545_RX_IDLE;
-	pthread_mutex_lock(&dev->rx_mtx);
+	state = E82545_RX_STALLED;
+	e82545_lock(&dev->rx_mtx);
 	if (!dev->paused) {
 		dev->ops->eo_rx_sync(dev->arg);
 		e82545_csb_rx_begin(dev);
@@ -622,6 +662,6 @@ e82545_rx(struct e82545 *dev)
 		state = rx_end(dev, &b, rx_run(dev, &b));
 		e82545_csb_rx_end(dev);
 	}
-	pthread_mutex_unlock(&dev->rx_mtx);
+	e82545_unlock(&dev->rx_mtx);
 	return (state);
 }

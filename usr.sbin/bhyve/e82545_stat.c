@@ -14,15 +14,29 @@
  * Everything here runs under reg_mtx.
  */
 
+#include <sys/param.h>
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_snap.h"
 
 void
 e82545_stat_reset(struct e82545 *dev)
 {
 
 	memset(dev->stat_latched, 0, sizeof(dev->stat_latched));
+}
+
+/* The registers themselves are among all registers. */
+void
+e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(dev->stat_latch); i++) {
+		e82545_snap_u64(s, &dev->stat_latch[i], UINT64_MAX);
+		e82545_snap_bool(s, &dev->stat_latched[i]);
+	}
 }
 
 void

@@ -43,6 +43,7 @@
 
 #include "e82545_impl.h"
 #include "e82545_iov.h"
+#include "e82545_snap.h"
 
 /* Descriptors one packet may take. */
 #define	TX_PACKET_DESCS		256
@@ -123,6 +124,33 @@ e82545_txq_reset(struct e82545 *dev)
 	memset(dev->txq->ctx, 0, sizeof(dev->txq->ctx));
 	dev->txq->skipping = false;
 	dev->txq->sent = 0;
+}
+
+static void
+tx_ctx_snap(struct e82545_txctx *ctx, struct e82545_snap *s)
+{
+	struct e82545_sum_where *w;
+
+	for (w = &ctx->ip; w != NULL; w = w == &ctx->ip ? &ctx->l4 : NULL) {
+		e82545_snap_u8(s, &w->start, UINT8_MAX);
+		e82545_snap_u8(s, &w->field, UINT8_MAX);
+		e82545_snap_u16(s, &w->end, UINT16_MAX);
+	}
+	e82545_snap_u32(s, &ctx->paylen, E82545_TXD_LEN);
+	e82545_snap_u16(s, &ctx->mss, UINT16_MAX);
+	e82545_snap_u8(s, &ctx->hdrlen, UINT8_MAX);
+	e82545_snap_u32(s, &ctx->cmd, UINT32_MAX);
+}
+
+void
+e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	struct e82545_txq *txq = dev->txq;
+
+	tx_ctx_snap(&txq->ctx[0], s);
+	tx_ctx_snap(&txq->ctx[1], s);
+	e82545_snap_bool(s, &txq->skipping);
+	e82545_snap_u32(s, &txq->sent, TX_PACKET_MAX);
 }
 
 /*
@@ -647,7 +675,7 @@ e82545_tx(struct e82545 *dev)
 
 	idle = true;
 	more = wake = false;
-	pthread_mutex_lock(&dev->tx_mtx);
+	e82545_lock(&dev->tx_mtx);
 	if (!dev->paused) {
 		e82545_csb_tx_begin(dev);
 		if (tx_begin(dev, &b)) {
@@ -657,7 +685,7 @@ e82545_tx(struct e82545 *dev)
 		}
 		more = e82545_csb_tx_end(dev, idle, more);
 	}
-	pthread_mutex_unlock(&dev->tx_mtx);
+	e82545_unlock(&dev->tx_mtx);
 	if (wake)
 		dev->ops->eo_rx_ready(dev->arg);
 	return (more);

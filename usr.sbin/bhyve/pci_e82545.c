@@ -24,6 +24,11 @@
  *
  * `mtx' covers the words between the vCPUs and the two threads.  It is held
  * for a few instructions, and nothing is called under it.
+ *
+ * Save and restore: bhyve pauses its vCPUs, then the devices.  What the kernel
+ * saves of its interrupt controllers counts who holds a line asserted; bhyve
+ * does not save that it was this device.  So a paused device does not hold its
+ * line, and takes it back when it is resumed, here or where it was restored.
  */
 
 #include <sys/types.h>
@@ -52,6 +57,9 @@
 #include "net_batch.h"
 #include "net_utils.h"
 #include "pci_emul.h"
+#ifdef BHYVE_SNAPSHOT
+#include "snapshot.h"
+#endif
 
 /* From IPv4's least MTU (RFC 791) on; header and VLAN tag come on top. */
 #define	E82545_MTU_MIN	68
@@ -77,6 +85,10 @@ struct pci_e82545 {
 	size_t		 frame_max;	/* what mtu= lets through, bytes */
 	int		 ready_fd;
 	struct mevent	*ready;
+
+	/* The model's register lock; pausing waits until nobody has it. */
+	bool		 line;		/* asserted, by the model */
+	bool		 paused;
 
 	pthread_mutex_t	 mtx;
 	pthread_cond_t	 tx_cond;
@@ -111,6 +123,9 @@ pci_e82545_intr(void *arg, bool asserted)
 	struct pci_e82545 *pe;
 
 	pe = arg;
+	pe->line = asserted;
+	if (pe->paused)
+		return;
 	if (asserted) {
 		pci_lintr_assert(pe->pi);
 		if (pci_msi_enabled(pe->pi))
@@ -609,11 +624,85 @@ pci_e82545_barread(struct pci_devinst *pi, int baridx, uint64_t offset,
 	return (e82545_read(pe->dev, baridx, offset, size));
 }
 
+#ifdef BHYVE_SNAPSHOT
+static int
+pci_e82545_pause(struct pci_devinst *pi)
+{
+	struct pci_e82545 *pe;
+
+	pe = pi->pi_arg;
+	e82545_pause(pe->dev);
+	pe->paused = true;
+	if (pe->line)
+		pci_lintr_deassert(pi);
+	return (0);
+}
+
+static int
+pci_e82545_resume(struct pci_devinst *pi)
+{
+	struct pci_e82545 *pe;
+
+	pe = pi->pi_arg;
+	pe->paused = false;
+	if (pe->line)
+		pci_lintr_assert(pi);
+	e82545_resume(pe->dev);
+	return (0);
+}
+
+/* Either way, between pause and resume. */
+static int
+pci_e82545_snapshot(struct vm_snapshot_meta *meta)
+{
+	struct pci_devinst *pi;
+	struct pci_e82545 *pe;
+	uint64_t size;
+	void *buf;
+	int error;
+
+	pi = meta->dev_data;
+	pe = pi->pi_arg;
+	buf = NULL;
+	size = e82545_snapshot_size(pe->dev);
+	SNAPSHOT_VAR_OR_LEAVE(size, meta, error, out);
+	error = EINVAL;
+	if (meta->op == VM_SNAPSHOT_RESTORE && size > meta->buffer.buf_rem)
+		goto out;
+	error = ENOMEM;
+	buf = malloc(size);
+	if (buf == NULL)
+		goto out;
+	if (meta->op == VM_SNAPSHOT_SAVE) {
+		error = e82545_snapshot_save(pe->dev, buf, size);
+		if (error != 0)
+			goto out;
+	}
+	SNAPSHOT_BUF_OR_LEAVE(buf, size, meta, error, out);
+	if (meta->op == VM_SNAPSHOT_RESTORE)
+		error = e82545_snapshot_restore(pe->dev, buf, size);
+out:
+	if (error != 0)
+		EPRINTLN("%s: cannot be %s: %s", pi->pi_name,
+		    meta->op == VM_SNAPSHOT_SAVE ? "saved" : "restored",
+		    error == ENOTSUP ? "saved by another version of e1000" :
+		    error == EINVAL ? "not a snapshot of such an e1000" :
+		    strerror(error));
+	free(buf);
+	return (error);
+}
+#endif
+
 static const struct pci_devemu pci_de_e82545 = {
 	.pe_emu = "e1000",
 	.pe_init = pci_e82545_init,
 	.pe_legacy_config = netbe_legacy_config,
 	.pe_barwrite = pci_e82545_barwrite,
 	.pe_barread = pci_e82545_barread,
+#ifdef BHYVE_SNAPSHOT
+	.pe_snapshot = pci_e82545_snapshot,
+	.pe_pause = pci_e82545_pause,
+	.pe_resume = pci_e82545_resume,
+#endif
 };
 PCI_EMUL_SET(pci_de_e82545);

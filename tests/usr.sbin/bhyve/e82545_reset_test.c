@@ -234,6 +234,66 @@ TEST(wait_for_batch, "What takes a ring away waits for the batch in progress")
 }
 
 /*
+ * A guest that never stops sending: each batch adds the next one's frame.  Who
+ * wants the ring's lock gets it after the batch in progress, not when luck has
+ * it.  That batch takes long enough for him to come and wait; those after it,
+ * for a thread that was let go to get in.
+ */
+static struct {
+	bool		coming;		/* he is about to ask, */
+	unsigned int	batches;	/* and so many have begun since */
+} flood;
+
+static void
+send_one_more(struct host *h)
+{
+
+	if (!__atomic_load_n(&flood.coming, __ATOMIC_ACQUIRE))
+		usleep(100);
+	else if (__atomic_fetch_add(&flood.batches, 1, __ATOMIC_RELAXED) == 0)
+		usleep(100000);
+	else
+		usleep(1000);
+	host_tx_go(h);
+	h->txtail = (h->txtail + 1) % h->ntxd;
+}
+
+TEST(flood, "Reset, pause and registers do not wait for a guest to stop "
+    "sending")
+{
+	static void (*const how[])(struct host *) = {
+		reset_by_ctrl, reset_by_pci, pause_model, transmit_off,
+		move_txring
+	};
+	struct host *h;
+	unsigned int i, n;
+
+	for (i = 0; i < 2 * nitems(how); i++) {
+		h = host_create(HOST_RAM);
+		host_up(h, 8, 8, 2048);
+		h->tx_discard = true;
+		for (n = 0; n < 8; n++)
+			host_tx_legacy(h, h->rxbuf, 60, TXD_LAST);
+		h->txtail = 2;
+		flood.coming = false;
+		flood.batches = 0;
+		h->tx_hook = send_one_more;
+		host_start_threads(h);
+		host_wr(h, E82545_TDT, 1);
+		while (host_counter(h, E82545_C_TX_BATCH) < 3)
+			usleep(100);
+		__atomic_store_n(&flood.coming, true, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&flood.batches, __ATOMIC_RELAXED) == 0)
+			usleep(100);
+		how[i % nitems(how)](h);
+		n = __atomic_load_n(&flood.batches, __ATOMIC_RELAXED);
+		ATF_CHECK_MSG(n <= 2, "%u: after %u batches", i, n);
+		host_stop_threads(h);
+		host_destroy(h);
+	}
+}
+
+/*
  * Resets from one thread while batches are in progress in two others: the
  * rings are torn down and set up again in other places, and what a batch of
  * before writes to the new memory shows.
@@ -314,6 +374,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, reset);
 	ATF_TP_ADD_TC(tp, pause);
 	ATF_TP_ADD_TC(tp, wait_for_batch);
+	ATF_TP_ADD_TC(tp, flood);
 	ATF_TP_ADD_TC(tp, reset_under_load);
 
 	return (atf_no_error());

@@ -1,0 +1,50 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * bhyve's snapshots as a device model sees them, here and in
+ * <machine/vmm_snapshot.h>: a buffer to which values are appended, or out of
+ * which they are taken again.
+ */
+
+#ifndef _SNAPSHOT_H_
+#define	_SNAPSHOT_H_
+
+#include <sys/types.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct vm_snapshot_buffer {
+	uint8_t	*buf;			/* the next byte */
+	size_t	 buf_rem;		/* bytes from there on */
+};
+
+struct vm_snapshot_meta {
+	void	*dev_data;		/* struct pci_devinst */
+	const char *dev_name;
+	struct vm_snapshot_buffer buffer;
+	enum vm_snapshot_op {
+		VM_SNAPSHOT_SAVE,
+		VM_SNAPSHOT_RESTORE
+	} op;
+};
+
+/* Pass `size' bytes on: 0, or E2BIG where the buffer has not so many. */
+int	vm_snapshot_buf(void *data, size_t size,
+	    struct vm_snapshot_meta *meta);
+
+#define	SNAPSHOT_BUF_OR_LEAVE(data, size, meta, res, label)		\
+	do {								\
+		(res) = vm_snapshot_buf((data), (size), (meta));	\
+		if ((res) != 0)						\
+			goto label;					\
+	} while (0)
+#define	SNAPSHOT_VAR_OR_LEAVE(data, meta, res, label)			\
+	SNAPSHOT_BUF_OR_LEAVE(&(data), sizeof(data), meta, res, label)
+
+#endif /* !_SNAPSHOT_H_ */

@@ -1,0 +1,716 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Snapshots: an adapter in the middle of something is saved, and restored into
+ * a fresh one on another host whose clock shows another time.  From there on
+ * both do the same, and everything about them has to stay the same: registers,
+ * counters, guest memory, frames sent, interrupts and when they came.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_guest.h"
+#include "e82545_regs.h"
+
+#define	CLOCK_AHEAD	123456789012	/* of the second host, ns */
+#define	HEADER		20		/* bytes: magic, version, size, CRC */
+
+static uint8_t *
+save(struct host *h, size_t *sizep)
+{
+	uint8_t *buf;
+
+	*sizep = e82545_snapshot_size(h->dev);
+	ATF_REQUIRE(*sizep > HEADER);
+	buf = malloc(*sizep);
+	ATF_REQUIRE(buf != NULL);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, *sizep));
+	return (buf);
+}
+
+/* What a snapshot leaves to the host: guest, network and line. */
+static struct host *
+twin(const struct host *a, bool csb)
+{
+	struct host *b;
+	struct iovec *iov;
+	unsigned int i;
+
+	b = csb ? host_create_csb(a->ram_size) : host_create(a->ram_size);
+	b->now_ns = a->now_ns + CLOCK_AHEAD;
+	memcpy(b->ram, a->ram, a->brk);
+	memcpy(&b->brk, &a->brk, sizeof(*a) - offsetof(struct host, brk));
+	for (i = a->rx_head; i != a->rx_tail; i++) {
+		ATF_REQUIRE_EQ(1, a->rx[i % HOST_FRAMES].npieces);
+		iov = a->rx_iov[i % HOST_FRAMES];
+		host_inject(b, iov->iov_base, iov->iov_len, 1);
+	}
+	b->kicked = b->ready = false;
+	return (b);
+}
+
+static struct host *
+migrate(struct host *a, bool csb)
+{
+	struct host *b;
+	uint8_t *buf;
+	size_t size;
+
+	e82545_pause(a->dev);
+	buf = save(a, &size);
+	b = twin(a, csb);
+	e82545_pause(b->dev);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(b->dev, buf, size));
+	ATF_CHECK_EQ(host_line(a), host_line(b));
+	free(buf);
+	e82545_resume(a->dev);
+	e82545_resume(b->dev);
+	host_sent_clear(a);
+	a->nedges = a->nraised = b->nedges = b->nraised = 0;
+	return (b);
+}
+
+static void
+check_same_state(struct host *a, struct host *b)
+{
+	size_t i, na, nb;
+	uint8_t *sa, *sb;
+
+	e82545_pause(a->dev);
+	e82545_pause(b->dev);
+	sa = save(a, &na);
+	sb = save(b, &nb);
+	ATF_REQUIRE_EQ(na, nb);
+	for (i = HEADER; i < na; i++)
+		ATF_REQUIRE_EQ_MSG(sa[i], sb[i], "snapshots differ at %zu", i);
+	free(sa);
+	free(sb);
+	e82545_resume(a->dev);
+	e82545_resume(b->dev);
+}
+
+static void
+check_same(struct host *a, struct host *b)
+{
+	const struct host_frame *fa, *fb;
+	unsigned int i, j;
+	uint32_t o;
+
+	ATF_CHECK_EQ(0, memcmp(a->ram, b->ram, a->ram_size));
+	ATF_REQUIRE_EQ(host_sent(a), host_sent(b));
+	for (i = 0; i < host_sent(a); i++) {
+		fa = host_sent_frame(a, i);
+		fb = host_sent_frame(b, i);
+		ATF_REQUIRE_EQ(fa->len, fb->len);
+		ATF_CHECK_EQ(0, memcmp(fa->data, fb->data, fa->len));
+	}
+	ATF_CHECK_EQ(host_rx_waiting(a), host_rx_waiting(b));
+	ATF_CHECK_EQ(host_line(a), host_line(b));
+	ATF_REQUIRE_EQ(a->nedges, b->nedges);
+	for (i = 0; i < a->nedges; i++) {
+		ATF_CHECK_EQ(a->edges[i].ns + CLOCK_AHEAD, b->edges[i].ns);
+		ATF_CHECK_EQ(a->edges[i].asserted, b->edges[i].asserted);
+	}
+	for (i = 0; i < E82545_NCOUNTERS; i++)
+		ATF_CHECK_EQ_MSG(host_counter(a, i), host_counter(b, i), "%s",
+		    e82545_counter_name(i));
+	check_same_state(a, b);
+	FOREACH_REG(i, j, o)
+		ATF_CHECK_EQ_MSG(host_rd(a, o), host_rd(b, o), "%s[%u]",
+		    regs[i].name, j);
+	check_same_state(a, b);
+}
+
+/*
+ * Something going on, and how it goes on.
+ */
+
+static uint8_t frame[9000], bulk[65536];
+
+static void
+eecd(struct host *h, uint32_t wires)
+{
+
+	wires |= E82545_EECD_REQ | E82545_EECD_CS;
+	host_wr(h, E82545_EECD, wires);
+	host_wr(h, E82545_EECD, wires | E82545_EECD_SK);
+}
+
+static void
+eecd_bits(struct host *h, uint32_t bits, int n)
+{
+
+	while (n-- > 0)
+		eecd(h, (bits >> n & 1) != 0 ? E82545_EECD_DI : 0);
+}
+
+static void
+eecd_done(struct host *h)
+{
+
+	host_wr(h, E82545_EECD, E82545_EECD_REQ);
+}
+
+static void
+phy_write(struct host *h, uint32_t reg, uint32_t value)
+{
+
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | reg << 16 |
+	    value);
+}
+
+static uint32_t
+phy_read(struct host *h, uint32_t reg)
+{
+
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_READ | 1 << 21 | reg << 16);
+	return (host_rd(h, E82545_MDIC));
+}
+
+/* Each register another value, the EEPROM in mid-word, the PHY changed. */
+static void
+registers(struct host *h)
+{
+	uint32_t o, seed;
+	unsigned int i, j;
+
+	seed = 99;
+	FOREACH_REG(i, j, o)
+		if (regs[i].kind == REG_RW)
+			host_wr(h, o, packet_random(&seed));
+	host_wr(h, E82545_RCTL, 0);
+	host_wr(h, E82545_TCTL, 0);
+	host_wr(h, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_VME);
+	host_wr(h, E82545_PBA, 20);
+	reg_count(h, E82545_GPRC, 5);
+	reg_count(h, E82545_PTC64, 77);
+	reg_count64(h, E82545_TOTL, 0x500000005);
+	host_rd(h, E82545_TOTL);
+	reg_count64(h, E82545_TOTL, 3);
+	host_wr(h, E82545_EERD, 2 << 8 | E82545_EERD_START);
+	eecd_bits(h, 4 << 6 | 3 << 4, 9);	/* write enable */
+	eecd_done(h);
+	eecd_bits(h, 5 << 6 | 7, 9);		/* write word 7: 0x1234 */
+	eecd_bits(h, 0x12, 8);
+	phy_write(h, 29, 5);
+	phy_write(h, 30, 0xabcd);
+	phy_write(h, 4, 0x0061);
+	phy_write(h, 9, 0);
+	phy_write(h, 0, 0x1240);
+	e82545_link(h->dev, false);
+	e82545_write(h->dev, E82545_BAR_IO, 0, 4, E82545_RAH(3));
+	host_wr(h, E82545_ITR, 0);
+	host_wr(h, E82545_IMS, ALL);
+	host_wr(h, E82545_ICS, E82545_ICR_RXDMT0);
+}
+
+static void
+registers_on(struct host *h)
+{
+	unsigned int i;
+
+	eecd_bits(h, 0x34, 8);
+	eecd_done(h);
+	host_wr(h, E82545_EERD, 7 << 8 | E82545_EERD_START);
+	ATF_CHECK_EQ(0x1234, host_rd(h, E82545_EERD) >> 16);
+	ATF_CHECK_EQ(0x5, host_rd(h, E82545_TOTH));
+	ATF_CHECK_EQ(3, host_rd(h, E82545_TOTL));
+	for (i = 0; i < 32; i++)
+		host_wr(h, E82545_RDTR, phy_read(h, i));
+	ATF_CHECK_EQ(0xabcd, phy_read(h, 30) & 0xffff);
+	host_wr(h, E82545_RADV, e82545_read(h->dev, E82545_BAR_IO, 4, 4));
+	e82545_link(h->dev, true);
+}
+
+/* A packet of 1000 segments, 256 of which are gone. */
+static void
+segments(struct host *h)
+{
+	struct packet p = { .payload = bulk, .paylen = 1000, .seq = 7 };
+	struct packet header = p;
+	uint8_t big[PACKET_HDR_MAX + 1000];
+	size_t hdrlen;
+
+	packet_fill(bulk, sizeof(bulk), 4);
+	host_up(h, 64, 64, 2048);
+	host_wr(h, E82545_IMS, ALL);
+	header.paylen = 0;
+	hdrlen = packet_build(&header, big);
+	packet_prepare(&header, big, false);
+	memcpy(big + hdrlen, bulk, 1000);
+	tx_context(h, &p, 1, 0);
+	tx_data(h, big, hdrlen + 1000, 300, 200, E82545_TXD_TSE, tx_popts(&p),
+	    0);
+	host_tx_go(h);
+	ATF_CHECK(e82545_tx(h->dev));
+	ATF_CHECK_EQ(256, host_sent(h));
+}
+
+static void
+segments_on(struct host *h)
+{
+
+	h->kicked = true;
+	host_run(h);
+	ATF_CHECK_EQ(1000 - 256, host_sent(h));
+	guest_frames(h, 3);
+	tx_go(h);
+}
+
+/* A packet of more descriptors than any may have, whose end is to come. */
+static void
+skipping(struct host *h)
+{
+	int i;
+
+	host_up(h, 512, 64, 2048);
+	for (i = 0; i < 300; i++)
+		host_tx_legacy(h, h->txring, 60, E82545_TXD_IFCS);
+	tx_go(h);
+}
+
+static void
+skipping_on(struct host *h)
+{
+
+	guest_frames(h, 2);
+	tx_go(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+}
+
+/* A frame that takes more buffers than are left, and others behind it. */
+static void
+stalled(struct host *h)
+{
+	unsigned int i;
+
+	host_up(h, 64, 8, 256);
+	host_set(h, E82545_RCTL, E82545_RCTL_UPE);
+	host_wr(h, E82545_IMS, ALL);
+	for (i = 0; i < 4; i++) {
+		host_make_frame(frame, 700, host_mac, i);
+		host_inject(h, frame, 700, 1);
+	}
+	host_run(h);
+	ATF_CHECK_EQ(2, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_STALL));
+}
+
+static void
+stalled_on(struct host *h)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		host_run(h);
+		host_make_frame(frame, 700, host_mac, i);
+		check_taken(h, frame, 700);
+		host_rx_post(h);
+	}
+}
+
+/* Frames on their way from the transmit ring into the receive ring. */
+static void
+looped(struct host *h)
+{
+
+	host_up(h, 64, 8, 256);
+	host_set(h, E82545_RCTL, E82545_RCTL_UPE | E82545_RCTL_LBM_MAC);
+	guest_frames(h, 20);
+	tx_go(h);
+	ATF_CHECK(e82545_rx(h->dev) == E82545_RX_STALLED);
+}
+
+static void
+looped_on(struct host *h)
+{
+	uint8_t want[60];
+	unsigned int i;
+
+	for (i = 0; i < 20; i++) {
+		host_make_frame(want, sizeof(want), host_mac, i);
+		check_taken(h, want, sizeof(want));
+		host_rx_post(h);
+		host_run(h);
+	}
+	check_none(h);
+}
+
+/* All four delay timers are running, and an interrupt waits for ITR. */
+static void
+moderated(struct host *h)
+{
+	uint32_t o;
+
+	host_up(h, 64, 64, 2048);
+	host_wr(h, E82545_ITR, 5000);		/* 1.28 ms */
+	host_wr(h, E82545_RDTR, 1000);
+	host_wr(h, E82545_RADV, 1500);
+	host_wr(h, E82545_TIDV, 2000);
+	host_wr(h, E82545_TADV, 2500);
+	host_rd(h, E82545_ICR);
+	host_wr(h, E82545_IMS, E82545_ICR_RXT0 | E82545_ICR_TXDW |
+	    E82545_ICR_LSC);
+	host_wr(h, E82545_ICS, E82545_ICR_LSC);
+	host_rd(h, E82545_ICR);
+	host_advance(h, 100000);
+	host_make_frame(frame, 60, host_mac, 1);
+	host_inject(h, frame, 60, 1);
+	o = host_tx_frame(h, frame, 60, E82545_TXD_IDE);
+	tx_go(h);
+	ATF_CHECK(host_tx_done(h, o));
+	host_advance(h, 100000);
+	host_wr(h, E82545_ICS, E82545_ICR_LSC);
+	ATF_CHECK(!host_line(h));
+	ATF_CHECK(h->timer_ns != 0);
+}
+
+static void
+moderated_on(struct host *h)
+{
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		host_advance(h, 700000);
+		if (host_line(h))
+			host_wr(h, E82545_RSRPD, host_rd(h, E82545_ICR));
+	}
+	ATF_CHECK_EQ(2, host_raised(h));
+}
+
+/* Timers that have run out while nobody looked. */
+static void
+overdue(struct host *h)
+{
+
+	moderated(h);
+	h->now_ns += 50000000;
+}
+
+static void
+overdue_on(struct host *h)
+{
+
+	ATF_CHECK(host_line(h));
+	ATF_CHECK_EQ(E82545_ICR_LSC | E82545_ICR_RXT0 | E82545_ICR_TXDW,
+	    host_rd(h, E82545_ICR) & host_rd(h, E82545_IMS));
+}
+
+static struct paravirt_csb *
+block(struct host *h)
+{
+
+	return (host_mem(h, host_rd(h, E82545_CSBAL), NET_PARAVIRT_CSB_SIZE));
+}
+
+/* With the CSB: transmit polls, receive waits to be kicked. */
+static void
+csb(struct host *h)
+{
+	struct paravirt_csb *page;
+	uint64_t gpa;
+	int i;
+
+	gpa = guest_alloc(h, &page);
+	host_up(h, 64, 8, 2048);
+	CSB_SET(page, guest_rdt, h->rxtail);
+	CSB_SET(page, host_txcycles_lim, 10);
+	guest_place(h, gpa);
+	CSB_SET(page, guest_csb_on, 1);
+	host_wr(h, E82545_IMS, E82545_ICR_ALL & ~E82545_ICR_TXD_LOW);
+	host_run(h);
+	guest_frames(h, 5);
+	ATF_CHECK(guest_send(h, page));
+	for (i = 0; i < 5; i++)
+		ATF_CHECK(e82545_tx(h->dev));
+	for (i = 0; i < 9; i++) {
+		host_make_frame(frame, 60, host_mac, i);
+		host_inject(h, frame, 60, 1);
+	}
+	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	h->kicked = h->ready = false;
+	/* Posted late: kept aside. */
+	host_wr(h, E82545_RDT, 3);
+	host_wr(h, E82545_TDT, 2);
+}
+
+static void
+csb_on(struct host *h)
+{
+	struct paravirt_csb *page = block(h);
+	int i;
+
+	/* It polls: no kick is wanted. */
+	guest_frames(h, 3);
+	ATF_CHECK(!guest_send(h, page));
+	host_run(h);
+	ATF_CHECK_EQ(3, host_sent(h));
+	ATF_CHECK(CSB_GET(page, host_need_txkick) != 0);
+	for (i = 0; i < 9; i++) {
+		host_make_frame(frame, 60, host_mac, i);
+		check_taken(h, frame, 60);
+		guest_give(h, page);
+		host_run(h);
+	}
+}
+
+static const struct scenario {
+	const char	*name;
+	void		(*begin)(struct host *);
+	void		(*go_on)(struct host *);
+	bool		 csb;
+} scenarios[] = {
+	{ "registers", registers, registers_on, false },
+	{ "segments", segments, segments_on, false },
+	{ "skipping", skipping, skipping_on, false },
+	{ "stalled", stalled, stalled_on, false },
+	{ "looped", looped, looped_on, false },
+	{ "moderated", moderated, moderated_on, false },
+	{ "overdue", overdue, overdue_on, false },
+	{ "csb", csb, csb_on, true },
+};
+
+static struct host *
+begin(const struct scenario *s)
+{
+	struct host *h;
+
+	h = s->csb ? host_create_csb(HOST_RAM) : host_create(HOST_RAM);
+	s->begin(h);
+	return (h);
+}
+
+TEST(same, "Saved and restored in the middle of anything, an adapter goes on "
+    "as the one that stayed")
+{
+	const struct scenario *s;
+	struct host *a, *b;
+
+	for (s = scenarios; s < scenarios + nitems(scenarios); s++) {
+		printf("%s\n", s->name);
+		a = begin(s);
+		b = migrate(a, s->csb);
+		s->go_on(a);
+		s->go_on(b);
+		check_same(a, b);
+		host_destroy(a);
+		host_destroy(b);
+	}
+}
+
+TEST(again, "What a model was before its restore leaves no trace")
+{
+	const struct scenario *s, *t;
+	struct host *a, *b;
+	uint8_t *buf;
+	size_t size;
+
+	for (s = scenarios; s < scenarios + nitems(scenarios); s++)
+		for (t = scenarios; t < scenarios + nitems(scenarios); t++) {
+			if (s->csb != t->csb)
+				continue;
+			a = begin(s);
+			b = begin(t);
+			e82545_pause(a->dev);
+			buf = save(a, &size);
+			e82545_pause(b->dev);
+			ATF_REQUIRE_EQ(0, e82545_snapshot_restore(b->dev, buf,
+			    size));
+			ATF_CHECK_EQ(host_line(a), host_line(b));
+			ATF_CHECK_EQ(0, b->timer_ns);
+			free(buf);
+			check_same_state(a, b);
+			host_destroy(a);
+			host_destroy(b);
+		}
+}
+
+static void
+check_refused(struct host *h, int error, const void *buf, size_t size,
+    const void *before, size_t nbefore)
+{
+	uint8_t *after;
+	size_t n;
+
+	ATF_REQUIRE_EQ(error, e82545_snapshot_restore(h->dev, buf, size));
+	after = save(h, &n);
+	ATF_REQUIRE_EQ(nbefore, n);
+	ATF_REQUIRE_EQ(0, memcmp(before, after, n));
+	free(after);
+}
+
+TEST(refused, "Snapshots cut short, with a bit flipped, of another version or "
+    "with more behind them change nothing")
+{
+	struct host *a, *b;
+	uint8_t *buf, *copy, *own;
+	size_t i, nown, size;
+
+	a = begin(&scenarios[7]);
+	b = begin(&scenarios[7]);
+	guest_frames(b, 1);
+	e82545_pause(a->dev);
+	e82545_pause(b->dev);
+	buf = save(a, &size);
+	own = save(b, &nown);
+	copy = calloc(1, size + 1);
+	ATF_REQUIRE(copy != NULL);
+	for (i = 0; i < size; i++) {
+		/* Of its own, so that sanitizers see where it ends. */
+		free(copy);
+		copy = malloc(i + 1);
+		ATF_REQUIRE(copy != NULL);
+		memcpy(copy, buf, i);
+		check_refused(b, EINVAL, copy, i, own, nown);
+	}
+	free(copy);
+	copy = calloc(1, size + 1);
+	ATF_REQUIRE(copy != NULL);
+	memcpy(copy, buf, size);
+	check_refused(b, EINVAL, copy, size + 1, own, nown);
+	for (i = 0; i < size; i++) {
+		copy[i] ^= 1 << i % 8;
+		check_refused(b, i >= 8 && i < 12 ? ENOTSUP : EINVAL, copy,
+		    size, own, nown);
+		copy[i] ^= 1 << i % 8;
+	}
+	e82545_resume(b->dev);
+	ATF_CHECK_EQ(EBUSY, e82545_snapshot_restore(b->dev, buf, size));
+	ATF_CHECK_EQ(EBUSY, e82545_snapshot_save(b->dev, copy, size));
+	e82545_pause(b->dev);
+	ATF_CHECK_EQ(EINVAL, e82545_snapshot_save(b->dev, copy, nown + 1));
+	ATF_CHECK_EQ(EINVAL, e82545_snapshot_save(b->dev, copy, nown - 1));
+	ATF_CHECK_EQ(EINVAL, e82545_snapshot_save(b->dev, NULL, 0));
+	host_destroy(b);
+
+	/* An adapter without the CSB. */
+	b = host_create(HOST_RAM);
+	e82545_pause(b->dev);
+	ATF_CHECK_EQ(EINVAL, e82545_snapshot_restore(b->dev, buf, size));
+	host_destroy(b);
+	host_destroy(a);
+	free(copy);
+	free(buf);
+	free(own);
+}
+
+/* CRC-32, told by its table-free definition: bit by bit over the message. */
+static void
+seal(uint8_t *buf, size_t size)
+{
+	uint32_t crc;
+	size_t i;
+
+	crc = 0xffffffff;
+	for (i = 8 * HEADER; i < 8 * size; i++) {
+		crc ^= buf[i / 8] >> i % 8 & 1;
+		crc = (crc & 1) != 0 ? crc >> 1 ^ 0xedb88320 : crc >> 1;
+	}
+	le32enc(buf + 16, ~crc);
+}
+
+/*
+ * A guest with a restored adapter: whatever that believes, guest memory and the
+ * host are safe, and a reset makes an adapter of it again.
+ */
+static void
+use(struct host *h)
+{
+	unsigned int i, j;
+	uint32_t o;
+
+	h->tx_discard = true;
+	e82545_resume(h->dev);
+	for (i = 0; i < 50; i++) {
+		e82545_tx(h->dev);
+		e82545_rx(h->dev);
+		host_advance(h, 10000000);
+	}
+	FOREACH_REG(i, j, o)
+		host_rd(h, o);
+	for (i = 0; i < 40; i++)
+		eecd(h, E82545_EECD_DI);
+	eecd_done(h);
+	for (i = 0; i < 32; i++)
+		phy_read(h, i);
+	e82545_reset(h->dev);
+	e82545_link(h->dev, true);
+	h->kicked = h->ready = false;
+	h->brk = 0x10000;
+	host_up(h, 64, 64, 2048);
+	while (host_rx_waiting(h) > 0) {
+		h->ready = true;
+		host_run(h);
+	}
+	h->tx_discard = false;
+	host_sent_clear(h);
+	host_up(h, 64, 64, 2048);
+	/* The EEPROM may have another address. */
+	host_set(h, E82545_RCTL, E82545_RCTL_UPE);
+	check_tx_alive(h);
+	check_rx_alive(h);
+}
+
+TEST(hostile, "Snapshots made to do harm, their CRC in order, are refused or "
+    "do none")
+{
+	const struct scenario *s;
+	unsigned int accepted, n, round;
+	uint32_t seed;
+	struct host *a, *b;
+	uint8_t *buf, *copy, *own;
+	size_t nown, size;
+
+	seed = 4711;
+	accepted = 0;
+	for (round = 0; round < 1500; round++) {
+		s = &scenarios[round % nitems(scenarios)];
+		a = begin(s);
+		e82545_pause(a->dev);
+		buf = save(a, &size);
+		copy = malloc(size);
+		ATF_REQUIRE(copy != NULL);
+		memcpy(copy, buf, size);
+		for (n = 1 + packet_random(&seed) % 3; n > 0; n--)
+			copy[HEADER + packet_random(&seed) %
+			    (size - HEADER)] = packet_random(&seed) % 3 == 0 ?
+			    0xff : packet_random(&seed);
+		seal(copy, size);
+		b = twin(a, s->csb);
+		e82545_pause(b->dev);
+		own = save(b, &nown);
+		if (e82545_snapshot_restore(b->dev, copy, size) == 0) {
+			accepted++;
+			use(b);
+		} else
+			check_refused(b, EINVAL, copy, size, own, nown);
+		host_destroy(a);
+		host_destroy(b);
+		free(buf);
+		free(copy);
+		free(own);
+	}
+	/* Both have happened, often. */
+	ATF_CHECK_MSG(accepted > 100 && accepted < round - 100, "%u of %u",
+	    accepted, round);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, same);
+	ATF_TP_ADD_TC(tp, again);
+	ATF_TP_ADD_TC(tp, refused);
+	ATF_TP_ADD_TC(tp, hostile);
+
+	return (atf_no_error());
+}

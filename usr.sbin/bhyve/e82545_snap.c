@@ -1,0 +1,284 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Snapshots: the whole state of the model as a string of bytes.
+ *
+ *	header	what it is, its version, its length, a CRC-32 of the rest
+ *	state	registers, statistics, EEPROM and PHY, CSB, rings, moderation,
+ *		counters
+ *	frames	on their way through the loopback
+ *
+ * The version changes with the meaning of any of that; a model takes its own
+ * version and no other.
+ *
+ * A file may have been damaged, or made to do harm.  So a snapshot is restored
+ * into a fresh model first, where every value is checked as it goes in.  Only
+ * when all of it was good does it go into the real one, the same way.
+ *
+ * Guest memory is the host's to save, the CSB's page and the rings included.
+ * Both calls are for a paused model, with all locks held.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "e82545_impl.h"
+#include "e82545_snap.h"
+
+#define	SNAP_VERSION	1
+
+struct snap_header {
+	char		magic[8];
+	uint32_t	version;
+	uint32_t	size;		/* of all, bytes */
+	uint32_t	crc;		/* of what follows */
+};
+_Static_assert(sizeof(struct snap_header) == 20, "without padding");
+
+static const char snap_magic[8] = { '8', '2', '5', '4', '5', 'E', 'M', 0 };
+
+/* CRC-32 as of IEEE 802.3. */
+static uint32_t
+snap_crc(const uint8_t *data, size_t len)
+{
+	uint32_t crc;
+	int i;
+
+	crc = UINT32_MAX;
+	while (len-- > 0) {
+		crc ^= *data++;
+		for (i = 0; i < 8; i++)
+			crc = crc >> 1 ^ (0xedb88320 & -(crc & 1));
+	}
+	return (~crc);
+}
+
+/*
+ * One value.
+ */
+
+void
+e82545_snap_check(struct e82545_snap *s, bool holds)
+{
+
+	if (!holds)
+		s->bad = true;
+}
+
+void
+e82545_snap_bytes(struct e82545_snap *s, void *buf, size_t len)
+{
+
+	if (s->restore != NULL || s->save != NULL)
+		e82545_snap_check(s, len <= s->size - s->done);
+	if (s->bad)
+		return;
+	if (s->restore != NULL)
+		memcpy(buf, s->restore + s->done, len);
+	else if (s->save != NULL)
+		memcpy(s->save + s->done, buf, len);
+	s->done += len;
+}
+
+static uint64_t
+snap_number(struct e82545_snap *s, uint64_t value, uint64_t max, size_t len)
+{
+	uint8_t bytes[sizeof(value)];
+
+	le64enc(bytes, value);
+	e82545_snap_bytes(s, bytes, len);
+	if (s->restore != NULL && !s->bad) {
+		memset(bytes + len, 0, sizeof(bytes) - len);
+		e82545_snap_check(s, le64dec(bytes) <= max);
+		if (!s->bad)
+			value = le64dec(bytes);
+	}
+	return (value);
+}
+
+void
+e82545_snap_u8(struct e82545_snap *s, uint8_t *value, uint8_t max)
+{
+
+	*value = snap_number(s, *value, max, sizeof(*value));
+}
+
+void
+e82545_snap_u16(struct e82545_snap *s, uint16_t *value, uint16_t max)
+{
+
+	*value = snap_number(s, *value, max, sizeof(*value));
+}
+
+void
+e82545_snap_u32(struct e82545_snap *s, uint32_t *value, uint32_t max)
+{
+
+	*value = snap_number(s, *value, max, sizeof(*value));
+}
+
+void
+e82545_snap_u64(struct e82545_snap *s, uint64_t *value, uint64_t max)
+{
+
+	*value = snap_number(s, *value, max, sizeof(*value));
+}
+
+void
+e82545_snap_bool(struct e82545_snap *s, bool *value)
+{
+
+	*value = snap_number(s, *value, 1, 1) != 0;
+}
+
+/*
+ * All of them.
+ */
+
+static void
+snap_counters(struct e82545 *dev, struct e82545_snap *s)
+{
+	uint64_t value;
+	int i;
+
+	for (i = 0; i < E82545_NCOUNTERS; i++) {
+		value = __atomic_load_n(&dev->counters[i], __ATOMIC_RELAXED);
+		e82545_snap_u64(s, &value, UINT64_MAX);
+		if (s->restore != NULL)
+			__atomic_store_n(&dev->counters[i], value,
+			    __ATOMIC_RELAXED);
+	}
+}
+
+static void
+snap_state(struct e82545 *dev, struct e82545_snap *s)
+{
+
+	e82545_regs_snap(dev, s);
+	e82545_stat_snap(dev, s);
+	e82545_nvm_snap(dev, s);
+	e82545_csb_snap(dev, s);
+	e82545_txq_snap(dev, s);
+	e82545_rxq_snap(dev, s);
+	e82545_intr_snap(dev, s);
+	snap_counters(dev, s);
+}
+
+/* Saves without a buffer, too, to learn how much it takes. */
+static size_t
+snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
+{
+	struct e82545_snap s = {
+		.save = buf, .size = size,
+		.now_ns = dev->ops->eo_now(dev->arg)
+	};
+	struct snap_header h;
+
+	s.done = sizeof(h);
+	snap_state(dev, &s);
+	e82545_loop_snap(dev, &s);
+	if (buf != NULL && !s.bad) {
+		memcpy(h.magic, snap_magic, sizeof(h.magic));
+		h.version = htole32(SNAP_VERSION);
+		h.size = htole32(s.done);
+		h.crc = htole32(snap_crc(buf + sizeof(h),
+		    s.done - sizeof(h)));
+		memcpy(buf, &h, sizeof(h));
+	}
+	return (s.bad ? 0 : s.done);
+}
+
+size_t
+e82545_snapshot_size(struct e82545 *dev)
+{
+	size_t size;
+
+	e82545_lock_all(dev);
+	size = snap_save(dev, NULL, 0);
+	e82545_unlock_all(dev);
+	return (size);
+}
+
+int
+e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size)
+{
+	int error;
+
+	error = 0;
+	e82545_lock_all(dev);
+	if (!dev->paused)
+		error = EBUSY;
+	else if (size < sizeof(struct snap_header) ||
+	    snap_save(dev, buf, size) != size)
+		error = EINVAL;
+	e82545_unlock_all(dev);
+	return (error);
+}
+
+static int
+snap_header_check(const void *buf, size_t size)
+{
+	struct snap_header h;
+
+	if (size < sizeof(h))
+		return (EINVAL);
+	memcpy(&h, buf, sizeof(h));
+	if (memcmp(h.magic, snap_magic, sizeof(h.magic)) != 0)
+		return (EINVAL);
+	if (le32toh(h.version) != SNAP_VERSION)
+		return (ENOTSUP);
+	if (le32toh(h.size) != size || le32toh(h.crc) !=
+	    snap_crc((const uint8_t *)buf + sizeof(h), size - sizeof(h)))
+		return (EINVAL);
+	return (0);
+}
+
+int
+e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
+{
+	struct e82545_snap s = { .restore = buf, .size = size };
+	struct e82545_rxq *rxq;
+	struct e82545 *fresh;
+	bool asserted;
+	int error;
+
+	error = snap_header_check(buf, size);
+	if (error != 0)
+		return (error);
+	fresh = e82545_create(&dev->config, dev->ops, dev->arg);
+	if (fresh == NULL)
+		return (ENOMEM);
+	e82545_lock_all(dev);
+	if (!dev->paused) {
+		error = EBUSY;
+		goto out;
+	}
+	s.now_ns = dev->ops->eo_now(dev->arg);
+	s.done = sizeof(struct snap_header);
+	snap_state(fresh, &s);
+	e82545_loop_snap(fresh, &s);
+	e82545_snap_check(&s, s.done == size);
+	if (s.bad) {
+		error = s.nomem ? ENOMEM : EINVAL;
+		goto out;
+	}
+
+	/* The frames are in the fresh one's queue; the rest is read again. */
+	rxq = dev->rxq;
+	dev->rxq = fresh->rxq;
+	fresh->rxq = rxq;
+	asserted = dev->moder.asserted;
+	s.done = sizeof(struct snap_header);
+	snap_state(dev, &s);
+	e82545_intr_restored(dev, asserted);
+out:
+	e82545_unlock_all(dev);
+	e82545_destroy(fresh);
+	return (error);
+}

@@ -7,6 +7,7 @@
 #	LIB=		vale
 #	INTERNALLIB=			not installed (all are internal here)
 #	SRCS=		a.c b.c		found through .PATH
+#			x.d		a DTrace provider: makes x.h
 #	CFLAGS+=, CFLAGS.a.c+=
 #	MAN=		vale.3
 #	.include <bsd.lib.mk>
@@ -26,6 +27,21 @@ ${_s:T:R}.o: ${_s}
 	    -c ${.ALLSRC:[1]} -o ${.TARGET}
 .-include "${.OBJDIR}/${_s:T:R}.d"
 .endfor
+
+# The header, and what counts who watches a probe.
+.for _s in ${SRCS:M*.d}
+${_s:T:R}.h: ${_s}
+	${_say} DTRACE ${RELDIR}/${.TARGET}
+	${_q}${DTRACE} -h -s ${.ALLSRC} -o ${.TARGET}
+${OBJS}: ${_s:T:R}.h
+${_s:T:R}.o: ${_s}
+	${_q}CC="${CC}" ${DTRACE} -G -s ${.ALLSRC} -o ${.TARGET}
+CLEANFILES+=	${_s:T:R}.h
+.endfor
+.if !empty(SRCS:M*.d)
+CFLAGS+=	-I${.OBJDIR}
+OBJS+=		${SRCS:M*.d:T:R:S/$/.o/}
+.endif
 
 ${_LIBFILE}: ${OBJS}
 	${_say} AR ${RELDIR}/${.TARGET}

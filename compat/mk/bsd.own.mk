@@ -11,6 +11,12 @@
 .if !target(__<bsd.own.mk>__)
 __<bsd.own.mk>__:	.NOTMAIN
 
+# WITHOUT_DTRACE=yes leaves the probes out, as on FreeBSD.
+.if defined(WITHOUT_DTRACE)
+MK_DTRACE=	no
+.endif
+MK_DTRACE?=	yes
+
 PREFIX?=	/usr/local
 .if !empty(RELDIR:Musr.sbin/*)
 BINDIR?=	${PREFIX}/sbin

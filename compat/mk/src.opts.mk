@@ -2,5 +2,5 @@
 #
 # Copyright (c) 2026 The bhyve-vale authors
 
-# FreeBSD's Makefiles read this for the MK_* options; none matter here.
+# FreeBSD's Makefiles read this for the MK_* options.
 .include <bsd.own.mk>

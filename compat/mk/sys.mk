@@ -53,6 +53,7 @@ AR?=		ar
 ARFLAGS?=	rcs
 INSTALL?=	install
 MANDOC?=	mandoc
+DTRACE?=	dtrace
 ECHO?=		echo
 
 # Build one command quietly, with its name; V=1 shows the command instead.

@@ -15,25 +15,16 @@
 
 #include "vale_ctl.h"
 
-static const struct {
-	const char	*name;
-	const char	*desc;
-} ctl_counters[VALE_NCOUNTERS] = {
-#define	CTL_COUNTER(id, name, what)	[VALE_C_##id] = { name, what },
-	VALE_COUNTERS(CTL_COUNTER)
-#undef CTL_COUNTER
-};
-
-const char *
-vale_counter_name(enum vale_counter counter)
-{
-	return (ctl_counters[counter].name);
-}
-
 const char *
 vale_counter_desc(enum vale_counter counter)
 {
-	return (ctl_counters[counter].desc);
+	static const char *const descs[] = {
+#define	COUNTER_DESC(id, name, what)	[VALE_C_##id] = what,
+		VALE_COUNTERS(COUNTER_DESC)
+#undef COUNTER_DESC
+	};
+
+	return (descs[counter]);
 }
 
 struct ctl_list {

@@ -20,8 +20,7 @@
 #include <dev/netmap/vale.h>	/* struct vale_port_info, vale_fdb_entry, the
 				   counters */
 
-/* The name of a counter, and what it counts, as in VALE_COUNTERS. */
-const char *vale_counter_name(enum vale_counter counter);
+/* What a counter counts, as in VALE_COUNTERS. */
 const char *vale_counter_desc(enum vale_counter counter);
 
 /*

@@ -37,6 +37,7 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_probes.h"
 #include "e82545_snap.h"
 
 struct reg {
@@ -350,6 +351,7 @@ reset(struct e82545 *dev, bool outside)
 	pthread_mutex_unlock(&dev->reg_mtx);
 	unlock_rings(dev, RING_BOTH);
 	e82545_count(dev, E82545_C_RESET, 1);
+	E82545_PROBE(dev, RESET);
 }
 
 /*
@@ -407,6 +409,7 @@ rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		dev->wake_rx = e82545_rx_kicked(dev);
 	else
 		rx_write(dev, off, value);
+	E82545_PROBE(dev, RX_KICK, value, dev->wake_rx);
 }
 
 /* The ring's place, or TCTL: there may be something in it now. */
@@ -434,6 +437,7 @@ tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
 	if (dev->wake_tx)
 		__atomic_store_n(&dev->csb.kicked, true, __ATOMIC_RELEASE);
+	E82545_PROBE(dev, TX_KICK, value, dev->wake_tx);
 }
 
 /* 64 KB in all: what receive does not get, transmit has.  Section 13.4.16. */
@@ -632,12 +636,14 @@ e82545_read(struct e82545 *dev, int bar, uint64_t off, int size)
 	uint64_t value;
 
 	e82545_count(dev, E82545_C_REG_READ, 1);
-	if (!access_ok(bar, off, size))
-		return (size == 1 ? UINT8_MAX : size == 2 ? UINT16_MAX :
-		    size == 4 ? UINT32_MAX : UINT64_MAX);
-	value = bar_read(dev, bar, off);
-	if (size == 8)
-		value |= (uint64_t)bar_read(dev, bar, off + 4) << 32;
+	if (access_ok(bar, off, size)) {
+		value = bar_read(dev, bar, off);
+		if (size == 8)
+			value |= (uint64_t)bar_read(dev, bar, off + 4) << 32;
+	} else
+		value = size == 1 ? UINT8_MAX : size == 2 ? UINT16_MAX :
+		    size == 4 ? UINT32_MAX : UINT64_MAX;
+	E82545_PROBE(dev, REG_READ, (uint32_t)off, value, bar);
 	return (value);
 }
 
@@ -647,6 +653,7 @@ e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
 {
 
 	e82545_count(dev, E82545_C_REG_WRITE, 1);
+	E82545_PROBE(dev, REG_WRITE, (uint32_t)off, value, bar);
 	if (!access_ok(bar, off, size))
 		return;
 	bar_write(dev, bar, off, value);

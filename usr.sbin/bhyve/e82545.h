@@ -53,7 +53,7 @@
 /* The most pieces of memory a frame can come in, either way. */
 #define	E82545_MAXIOV		64
 /* Frames the model hands to the host between two flushes, at the most. */
-#define	E82545_TX_BATCH		256
+#define	E82545_TX_FRAMES	256
 
 struct e82545;			/* one adapter; opaque */
 
@@ -228,7 +228,7 @@ void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
 	    uint64_t value);
 
 /*
- * Send up to E82545_TX_BATCH frames from the guest's ring.  Returns true
+ * Send up to E82545_TX_FRAMES frames from the guest's ring.  Returns true
  * where it is to be called again: more may wait, or the guest puts frames into
  * the ring without a word and the model looks there for a while.
  * Transmit thread.

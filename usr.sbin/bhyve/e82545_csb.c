@@ -59,6 +59,7 @@
 #include <net/paravirt.h>
 
 #include "e82545_impl.h"
+#include "e82545_probes.h"
 #include "e82545_snap.h"
 
 /* The most empty rounds, whatever host_txcycles_lim says. */
@@ -92,6 +93,15 @@ csb_barrier(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* An address or an index that cannot be. */
+static void
+csb_bad(struct e82545 *dev, uint32_t what)
+{
+
+	e82545_count(dev, E82545_C_CSB_BAD, 1);
+	E82545_PROBE_REASON(dev, BAD_DESCRIPTOR, E82545_C_CSB_BAD, what);
+}
+
 static struct paravirt_csb *
 csb_map(struct e82545 *dev)
 {
@@ -102,7 +112,7 @@ csb_map(struct e82545 *dev)
 	page = dev->ops->eo_map(dev->arg, dev->csb.gpa, NET_PARAVIRT_CSB_SIZE);
 	if (page == NULL ||
 	    (uintptr_t)page % _Alignof(struct paravirt_csb) != 0) {
-		e82545_count(dev, E82545_C_CSB_BAD, 1);
+		csb_bad(dev, dev->csb.gpa);
 		return (NULL);
 	}
 	return (page);
@@ -113,9 +123,14 @@ static void
 csb_mode(struct e82545 *dev, bool on)
 {
 
-	if (__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED) != on &&
-	    __atomic_exchange_n(&dev->csb.on, on, __ATOMIC_RELAXED) != on)
-		e82545_count(dev, on ? E82545_C_CSB_ON : E82545_C_CSB_OFF, 1);
+	if (__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED) == on ||
+	    __atomic_exchange_n(&dev->csb.on, on, __ATOMIC_RELAXED) == on)
+		return;
+	e82545_count(dev, on ? E82545_C_CSB_ON : E82545_C_CSB_OFF, 1);
+	if (on)
+		E82545_PROBE(dev, CSB_ON, dev->csb.gpa);
+	else
+		E82545_PROBE(dev, CSB_OFF, dev->csb.gpa);
 }
 
 static bool
@@ -173,7 +188,7 @@ csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 	head = e82545_reg(dev, r->head);
 	tail = e82545_reg(dev, r->tail);
 	if (value >= size) {
-		e82545_count(dev, E82545_C_CSB_BAD, 1);
+		csb_bad(dev, value);
 		return (false);
 	}
 	if (head >= size || (tail < size &&
@@ -181,6 +196,18 @@ csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 		return (false);
 	e82545_reg_set(dev, r->tail, value);
 	return (true);
+}
+
+/* The guest's tail was taken without a kick. */
+static void
+csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
+{
+
+	e82545_count(dev, r->saved, 1);
+	if (r == &csb_tx_ring)
+		E82545_PROBE(dev, TX_KICK_SAVED, tail);
+	else
+		E82545_PROBE(dev, RX_KICK_SAVED, tail);
 }
 
 /* Look at the guest's tail, which was *seen when last looked at. */
@@ -199,7 +226,7 @@ csb_look(struct e82545 *dev, const struct csb_ring *r, const uint32_t *field,
 	moved = csb_advance(dev, r, value);
 	pthread_mutex_unlock(&dev->reg_mtx);
 	if (moved)
-		e82545_count(dev, r->saved, 1);
+		csb_kick_saved(dev, r, value);
 	return (moved);
 }
 
@@ -247,6 +274,17 @@ csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
 	} else
 		e82545_reg_set(dev, r->tail, *kept);
 	*kept = NET_PARAVIRT_NONE;
+}
+
+/* No interrupt for data: the guest looks by itself. */
+static void
+csb_intr_saved(struct e82545 *dev, uint32_t causes)
+{
+
+	if (causes == 0)
+		return;
+	e82545_count(dev, E82545_C_INTR_SAVED, 1);
+	E82545_PROBE(dev, INTR_SAVED, causes);
 }
 
 /*
@@ -353,7 +391,7 @@ e82545_csb_tx_tell(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 	csb_barrier();
 	at = csb_get(&c->tx->guest_txkick_at);
 	if (at != NET_PARAVIRT_NONE && at >= size)
-		e82545_count(dev, E82545_C_CSB_BAD, 1);
+		csb_bad(dev, at);
 	need = csb_get(&c->tx->guest_need_txkick);
 	if ((need != 0 && need != CSB_ACKNOWLEDGED) ||
 	    csb_passed(at, start, ndescs, size)) {
@@ -361,8 +399,8 @@ e82545_csb_tx_tell(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 		delayed = delayed && done;
 		done = ndescs > 0;
 	} else if (csb_get(&c->tx->guest_csb_on) != 0) {
-		e82545_count(dev, E82545_C_INTR_SAVED,
-		    done || (causes & TX_DATA_CAUSES) != 0);
+		csb_intr_saved(dev, (causes & TX_DATA_CAUSES) |
+		    (done ? E82545_ICR_TXDW : 0));
 		done = false;
 		causes &= ~TX_DATA_CAUSES;
 	}
@@ -430,7 +468,7 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	if (at != c->rx_seen) {
 		c->rx_seen = at;
 		if (csb_advance(dev, &csb_rx_ring, at))
-			e82545_count(dev, E82545_C_RX_KICK_SAVED, 1);
+			csb_kick_saved(dev, &csb_rx_ring, at);
 	}
 }
 
@@ -447,8 +485,8 @@ e82545_csb_rx_tell(struct e82545 *dev, bool done, uint32_t causes)
 	csb_barrier();
 	if (csb_get(&c->rx->guest_need_rxkick) == 0 &&
 	    csb_get(&c->rx->guest_csb_on) != 0) {
-		e82545_count(dev, E82545_C_INTR_SAVED,
-		    done || (causes & RX_DATA_CAUSES) != 0);
+		csb_intr_saved(dev, (causes & RX_DATA_CAUSES) |
+		    (done ? E82545_ICR_RXT0 : 0));
 		done = false;
 		causes &= ~RX_DATA_CAUSES;
 	}

@@ -35,6 +35,7 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_probes.h"
 #include "e82545_snap.h"
 
 /* Causes that announce received packets, and so stop the receive timers. */
@@ -204,12 +205,22 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 	dev->moder = v.next;
 	e82545_reg_set(dev, E82545_ICR, v.icr);
 
-	if (ev->raise != 0 || ev->rx || ev->tx)
+	if (ev->raise != 0 || ev->rx || ev->tx) {
 		e82545_count(dev, E82545_C_INTR_ASKED, 1);
-	if (v.put_off)
+		if (E82545_PROBE_WATCHED(INTR_ASKED))
+			E82545_PROBE(dev, INTR_ASKED, ev->raise |
+			    (ev->rx ? E82545_ICR_RXT0 : 0) |
+			    (ev->tx ? E82545_ICR_TXDW : 0));
+	}
+	if (v.put_off) {
 		e82545_count(dev, E82545_C_INTR_HELD, 1);
+		E82545_PROBE(dev, INTR_HELD, v.icr & ev->ims,
+		    v.next.last_ns + ev->itr_256ns * 256ULL - ev->now_ns);
+	}
 	if (v.fire) {
 		e82545_count(dev, E82545_C_INTR_SENT, 1);
+		E82545_PROBE(dev, INTR_SENT, v.icr & ev->ims, ev->now_ns,
+		    ev->itr_256ns * 256ULL);
 		dev->ops->eo_intr(dev->arg, true);
 	}
 	if (v.drop)

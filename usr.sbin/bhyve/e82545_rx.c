@@ -44,6 +44,7 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_probes.h"
 #include "e82545_iov.h"
 #include "e82545_snap.h"
 
@@ -365,6 +366,15 @@ struct rx_frame {
 	uint8_t		 head[E82545_RX_HEAD];
 };
 
+/* The frame at hand is lost. */
+static void
+rx_drop(struct e82545 *dev, struct rx_batch *b, enum e82545_counter why)
+{
+
+	b->counts[why]++;
+	E82545_PROBE_REASON(dev, RX_DROP, why, b->head);
+}
+
 static void
 rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
     size_t len)
@@ -406,7 +416,9 @@ rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
 		b->counts[E82545_C_RX_BYTE] += f->len;
 		e82545_tally(&b->tally, f->head, f->wire);
 	} else {
-		b->counts[E82545_C_RX_BAD_ADDR]++;
+		rx_drop(dev, b, E82545_C_RX_BAD_ADDR);
+		E82545_PROBE_REASON(dev, BAD_DESCRIPTOR, E82545_C_RX_BAD_ADDR,
+		    b->head);
 		errors |= E82545_RXD_ERR_RXE;
 	}
 	dev->rxq->done[b->ndone - 1] = rx_done(last, &rs, status, errors, tag);
@@ -442,13 +454,13 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 
 	/* The cable is out, or the wire ends in the loop. */
 	if (!b->on || (!b->looped && (!b->link || b->loopback))) {
-		b->counts[E82545_C_RX_DISABLED]++;
+		rx_drop(dev, b, E82545_C_RX_DISABLED);
 		return (RX_TAKEN);
 	}
 	rx_measure(b, f);
 	result = e82545_filter(dev, b->rctl, f->head, f->tagged);
 	if (result == E82545_FILTER_DROP) {
-		b->counts[E82545_C_RX_FILTERED]++;
+		rx_drop(dev, b, E82545_C_RX_FILTERED);
 		goto seen;
 	}
 	f->inexact = result == E82545_FILTER_INEXACT;
@@ -461,7 +473,7 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	/* What the whole ring cannot hold would wait for ever. */
 	if (f->len > E82545_FRAME_MAX || (b->size != 0 && need >= b->size) ||
 	    (f->wire > RX_WIRE_MAX && (b->rctl & E82545_RCTL_LPE) == 0)) {
-		b->counts[E82545_C_RX_OVERSIZE]++;
+		rx_drop(dev, b, E82545_C_RX_OVERSIZE);
 		b->oversize++;
 		goto seen;
 	}
@@ -525,8 +537,11 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 		b->ring = NULL;
 	if (b->ring == NULL)
 		b->room = 0;
-	if (b->ring == NULL || e82545_reg(dev, E82545_RDT) >= b->size)
+	if (b->ring == NULL || e82545_reg(dev, E82545_RDT) >= b->size) {
 		b->counts[E82545_C_RX_BAD_RING]++;
+		E82545_PROBE_REASON(dev, BAD_DESCRIPTOR, E82545_C_RX_BAD_RING,
+		    b->head);
+	}
 }
 
 static enum e82545_rx_state
@@ -618,6 +633,7 @@ rx_stall(struct e82545 *dev, struct rx_batch *b)
 		return (false);
 	e82545_stat(dev, E82545_RNBC, 1);
 	b->counts[E82545_C_RX_STALL]++;
+	E82545_PROBE(dev, RX_STALL, b->need);
 	return (true);
 }
 
@@ -631,6 +647,8 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 		return (state);
 	causes = rx_causes(dev, b);
 	rx_write_back(dev, b);
+	E82545_PROBE(dev, RX_BATCH, (uint32_t)b->counts[E82545_C_RX_FRAME],
+	    b->counts[E82545_C_RX_BYTE], b->ndone);
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (b->ndone > 0) {
 		e82545_reg_set(dev, E82545_RDH, b->head);
@@ -656,6 +674,7 @@ e82545_rx(struct e82545 *dev)
 	state = E82545_RX_STALLED;
 	e82545_lock(&dev->rx_mtx);
 	if (!dev->paused) {
+		E82545_PROBE(dev, RX_LOOK);
 		dev->ops->eo_rx_sync(dev->arg);
 		e82545_csb_rx_begin(dev);
 		rx_begin(dev, &b);

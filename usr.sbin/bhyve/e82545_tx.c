@@ -42,6 +42,7 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_probes.h"
 #include "e82545_iov.h"
 #include "e82545_snap.h"
 
@@ -66,7 +67,7 @@ struct e82545_txq {
 	/* For one batch. */
 	uint16_t		report[TX_BATCH_DESCS + TX_PACKET_DESCS];
 	bool			delay[TX_BATCH_DESCS + TX_PACKET_DESCS];
-	uint8_t			pool[E82545_TX_BATCH][TX_SLOT];
+	uint8_t			pool[E82545_TX_FRAMES][TX_SLOT];
 	/* For one packet. */
 	struct iovec		pieces[TX_PACKET_DESCS];
 };
@@ -77,7 +78,7 @@ struct tx_batch {
 	uint32_t	start, head, tail;	/* indices */
 	unsigned int	ndescs;		/* taken */
 	unsigned int	nreports;	/* of them to write back */
-	unsigned int	nframes;	/* made, at most E82545_TX_BATCH */
+	unsigned int	nframes;	/* made, at most E82545_TX_FRAMES */
 	uint16_t	vet;
 	bool		vme, psp, link, loopback;
 	bool		queued;		/* something for the host to flush */
@@ -157,6 +158,33 @@ e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
  * Send.
  */
 
+/* A descriptor of the packet at the head cannot be as it is. */
+static void
+tx_bad(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
+{
+
+	b->counts[why]++;
+	E82545_PROBE_REASON(dev, BAD_DESCRIPTOR, why, b->head);
+}
+
+/* A frame of it is lost. */
+static void
+tx_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
+{
+
+	b->counts[why]++;
+	E82545_PROBE_REASON(dev, TX_DROP, why, b->head);
+}
+
+/* The same, and it is the guest's fault. */
+static void
+tx_bad_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
+{
+
+	tx_bad(dev, b, why);
+	E82545_PROBE_REASON(dev, TX_DROP, why, b->head);
+}
+
 static void
 tx_out(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
     int niov, size_t len)
@@ -169,16 +197,16 @@ tx_out(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
 			b->looped = true;
 			b->counts[E82545_C_LOOPBACK]++;
 		} else
-			b->counts[E82545_C_TX_NOROOM]++;
+			tx_drop(dev, b, E82545_C_TX_NOROOM);
 	} else if (b->link) {
 		b->queued = true;
 		if (dev->ops->eo_tx_frame(dev->arg, iov, niov)) {
 			b->counts[E82545_C_TX_FRAME]++;
 			b->counts[E82545_C_TX_BYTE] += len;
 		} else
-			b->counts[E82545_C_TX_NOROOM]++;
+			tx_drop(dev, b, E82545_C_TX_NOROOM);
 	} else {
-		b->counts[E82545_C_TX_LINKDOWN]++;
+		tx_drop(dev, b, E82545_C_TX_LINKDOWN);
 		return;
 	}
 	e82545_cursor_init(&cur, iov);
@@ -195,14 +223,14 @@ tx_sums(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 
 	if ((p->flags & E82545_TXD_IC) != 0 &&
 	    !e82545_sum_insert(iov, len, &p->legacy, 0, false))
-		b->counts[E82545_C_TX_BAD_CTX]++;
+		tx_bad(dev, b, E82545_C_TX_BAD_CTX);
 	if ((p->popts & E82545_TXD_POPTS_IXSM) != 0 &&
 	    !e82545_sum_insert(iov, len, &ctx->ip, 0, false))
-		b->counts[E82545_C_TX_BAD_CTX]++;
+		tx_bad(dev, b, E82545_C_TX_BAD_CTX);
 	if ((p->popts & E82545_TXD_POPTS_TXSM) != 0 &&
 	    !e82545_sum_insert(iov, len, &ctx->l4, l4len,
 	    (ctx->cmd & E82545_TXD_TUCMD_TCP) == 0))
-		b->counts[E82545_C_TX_BAD_CTX]++;
+		tx_bad(dev, b, E82545_C_TX_BAD_CTX);
 }
 
 static size_t
@@ -250,7 +278,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 	npay = e82545_cursor_slice(cur, paylen, iov + n, E82545_MAXIOV - n);
 	b->nframes++;
 	if (npay == -1) {
-		b->counts[E82545_C_TX_BAD_LEN]++;
+		tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);
 		return;
 	}
 	n += npay;
@@ -293,7 +321,7 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 		len -= MIN(len, E82545_ETH_FCS);
 	if (len < E82545_ETH_HDRLEN ||
 	    len > E82545_FRAME_MAX - tx_taglen(p)) {
-		b->counts[E82545_C_TX_BAD_LEN]++;
+		tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);
 		return;
 	}
 	hdrlen = MIN(tx_changed(dev, p), len);
@@ -316,13 +344,13 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	uint32_t len, paylen;
 
 	if (!e82545_tso_valid(ctx) || p->len < ctx->hdrlen) {
-		b->counts[E82545_C_TX_BAD_CTX]++;
+		tx_bad_drop(dev, b, E82545_C_TX_BAD_CTX);
 		return (true);
 	}
 	paylen = p->len - ctx->hdrlen;
 	if (ctx->hdrlen + MIN(ctx->mss, paylen) >
 	    E82545_FRAME_MAX - tx_taglen(p)) {
-		b->counts[E82545_C_TX_BAD_LEN]++;
+		tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);
 		return (true);
 	}
 	/* The guest may have changed the packet since its first segments. */
@@ -331,7 +359,7 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	e82545_cursor_copy(&cur, header, ctx->hdrlen);
 	e82545_cursor_skip(&cur, txq->sent);
 	do {
-		if (b->nframes == E82545_TX_BATCH)
+		if (b->nframes == E82545_TX_FRAMES)
 			return (false);
 		len = MIN(ctx->mss, paylen - txq->sent);
 		memcpy(tx_slot(dev, b), header, ctx->hdrlen);
@@ -353,7 +381,7 @@ tx_send(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 {
 
 	if (p->error != TX_NO_ERROR) {
-		b->counts[p->error]++;
+		tx_bad_drop(dev, b, p->error);
 		return (true);
 	}
 	if (!p->begun)
@@ -553,6 +581,8 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 		    b->size * sizeof(union e82545_txd));
 	if (b->ring == NULL || (uintptr_t)b->ring % sizeof(uint64_t) != 0) {
 		e82545_count(dev, E82545_C_TX_BAD_RING, 1);
+		E82545_PROBE_REASON(dev, BAD_DESCRIPTOR, E82545_C_TX_BAD_RING,
+		    b->head);
 		return (false);
 	}
 	ctrl = e82545_reg(dev, E82545_CTRL);
@@ -576,7 +606,7 @@ tx_run(struct e82545 *dev, struct tx_batch *b)
 	struct tx_packet p;
 	unsigned int nreports;
 
-	while (b->nframes < E82545_TX_BATCH && b->ndescs < TX_BATCH_DESCS) {
+	while (b->nframes < E82545_TX_FRAMES && b->ndescs < TX_BATCH_DESCS) {
 		nreports = b->nreports;
 		if (!tx_collect(dev, b, &p)) {
 			b->nreports = nreports;
@@ -644,6 +674,8 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 		return (false);
 	if (b->queued)
 		dev->ops->eo_tx_flush(dev->arg);
+	E82545_PROBE(dev, TX_BATCH, (uint32_t)b->counts[E82545_C_TX_FRAME],
+	    b->counts[E82545_C_TX_BYTE], b->ndescs);
 	delayed = true;
 	for (i = 0; i < b->nreports; i++) {
 		__atomic_store_n((uint8_t *)b->ring[txq->report[i]] +
@@ -677,6 +709,7 @@ e82545_tx(struct e82545 *dev)
 	more = wake = false;
 	e82545_lock(&dev->tx_mtx);
 	if (!dev->paused) {
+		E82545_PROBE(dev, TX_LOOK);
 		e82545_csb_tx_begin(dev);
 		if (tx_begin(dev, &b)) {
 			more = tx_run(dev, &b);

@@ -80,6 +80,9 @@ enum vale_counter {
 	VALE_NCOUNTERS
 };
 
+/* The name of a counter, as in the list above. */
+const char *vale_counter_name(enum vale_counter counter);
+
 struct netmap_if;
 struct vale_port;			/* opaque */
 

@@ -42,6 +42,7 @@
 #include <time.h>
 
 #include <dev/netmap/vale_impl.h>
+#include <dev/netmap/vale_probes.h>
 
 #ifndef CLOCK_MONOTONIC_COARSE
 #define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC
@@ -53,6 +54,25 @@
 
 /* Why a frame dies in collect; 0 where it does not.  No drop counter is 0. */
 _Static_assert(VALE_C_TX_SYNC == 0, "0 is not a reason to drop");
+
+/*
+ * `n' frames from `from' are lost at `port'.  The reason's name is read before
+ * the probe has it, as a tracer sees only memory that is present.
+ */
+static void
+forward_drop(struct vale_port *port, enum vale_counter why, uint32_t n,
+    const struct vale_port *from)
+{
+	const char *reason;
+
+	vale_count(port, why, n);
+	if (VALE_PROBE_WATCHED(DROP) && n != 0) {
+		reason = vale_counter_name(why);
+		if (*(const volatile char *)reason != '\0')
+			VALE_PROBE(port, DROP, reason, n,
+			    (const char *)from->vp_name);
+	}
+}
 
 /*
  * Stage 1.
@@ -116,7 +136,7 @@ collect_frame(struct vale_port *port, uint32_t head)
 	if (why == 0 && len > VALE_FRAME_MAX)
 		why = VALE_C_TX_OVERSIZE;
 	if (why != 0) {
-		vale_count(port, why, 1);
+		forward_drop(port, why, 1, port);
 		return;
 	}
 	__builtin_prefetch(first->pc_buf);
@@ -131,11 +151,13 @@ static void
 collect(struct vale_port *port, uint32_t head)
 {
 	struct vale_txq *vt = &port->vp_tx;
+	uint32_t frames = 0;
 
 	vt->vt_npieces = 0;
-	while (vt->vt_cur != head && vt->vt_npieces < VALE_BATCH)
+	for (; vt->vt_cur != head && vt->vt_npieces < VALE_BATCH; frames++)
 		collect_frame(port, head);
 	vale_count(port, VALE_C_TX_BATCH, 1);
+	VALE_PROBE(port, BATCH_IN, frames, vt->vt_npieces);
 }
 
 /*
@@ -199,13 +221,15 @@ lookup_sort(struct vale_port *port, uint32_t frame, unsigned int dst)
 	unsigned int nports = port->vp_switch->vs_nports;
 
 	if (nports == 1)
-		vale_count(port, VALE_C_TX_NODEST, 1);
+		forward_drop(port, VALE_C_TX_NODEST, 1, port);
 	else if (dst == VALE_FDB_FLOOD) {
 		lookup_append(vt, &vt->vt_list[dst], frame);
 		vale_count(port, VALE_C_TX_FLOOD, 1);
 		vale_count(port, VALE_C_TX_COPY, nports - 1);
+		VALE_PROBE(port, FLOOD, vt->vt_piece[frame].pc_frame_len,
+		    nports - 1);
 	} else if (dst == port->vp_index)
-		vale_count(port, VALE_C_TX_SELF, 1);
+		forward_drop(port, VALE_C_TX_SELF, 1, port);
 	else {
 		if (vt->vt_list[dst].ls_first == VALE_END)
 			vt->vt_dst[vt->vt_ndsts++] = dst;
@@ -236,6 +260,7 @@ lookup(struct vale_port *port)
 		if (i == 0 || memcmp(addrs, last, sizeof(last)) != 0) {
 			dst = lookup_dst(port, addrs, (uint32_t)now.tv_sec);
 			memcpy(last, addrs, sizeof(last));
+			VALE_PROBE(port, LOOKUP, dst, last);
 		}
 		lookup_sort(port, i, dst);
 	}
@@ -358,8 +383,8 @@ deliver(struct vale_port *port, struct vale_port *dst)
 	if (left > space)
 		left = deliver_fit(m, space);
 	if (left == 0) {
-		vale_count(dst, VALE_C_RX_FULL,
-		    own->ls_frames + flood->ls_frames);
+		forward_drop(dst, VALE_C_RX_FULL,
+		    own->ls_frames + flood->ls_frames, port);
 		pthread_mutex_unlock(&rq->rq_lock);
 		return;
 	}
@@ -381,12 +406,16 @@ deliver(struct vale_port *port, struct vale_port *dst)
 	vale_count(dst, VALE_C_RX_FRAME, frames);
 	vale_count(dst, VALE_C_RX_BYTE, bytes);
 	vale_count(dst, VALE_C_RX_BAD_BUF, mended);
-	vale_count(dst, VALE_C_RX_FULL,
-	    own->ls_frames + flood->ls_frames - frames);
+	forward_drop(dst, VALE_C_RX_FULL,
+	    own->ls_frames + flood->ls_frames - frames, port);
 	vale_count(dst, VALE_C_RX_WAKE, wake);
+	VALE_PROBE(dst, DELIVER, (const char *)port->vp_name, frames, bytes,
+	    vale_slot_sub(rq->rq_next, rq->rq_cur, rq->rq_nslots));
 	pthread_mutex_unlock(&rq->rq_lock);
-	if (wake)
+	if (wake) {
+		VALE_PROBE(dst, WAKE);
 		vale_rxq_wake(rq);
+	}
 }
 
 static void

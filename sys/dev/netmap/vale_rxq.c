@@ -48,6 +48,7 @@
 #include <unistd.h>
 
 #include <dev/netmap/vale_impl.h>
+#include <dev/netmap/vale_probes.h>
 
 int
 vale_rxq_init(struct vale_rxq *rq, uint32_t nslots)
@@ -172,6 +173,8 @@ vale_port_rxsync(struct vale_port *port)
 	vale_count(port, VALE_C_RX_SYNC, 1);
 	if (error != 0)
 		vale_count(port, VALE_C_RX_BAD_RING, 1);
+	VALE_PROBE(port, RX_SYNC, vale_slot_sub(head, rq->rq_cur,
+	    rq->rq_nslots), vale_slot_sub(rq->rq_tail, head, rq->rq_nslots));
 	rq->rq_cur = head;
 	rq->rq_shown = rq->rq_tail;
 	if (cur == rq->rq_tail)

@@ -326,3 +326,15 @@ vale_ageing(const char *switch_name, uint32_t seconds)
 	pthread_mutex_unlock(&vale_lock);
 	return (vs != NULL);
 }
+
+const char *
+vale_counter_name(enum vale_counter counter)
+{
+	static const char *const names[] = {
+#define	COUNTER_NAME(id, name, what)	[VALE_C_##id] = name,
+		VALE_COUNTERS(COUNTER_NAME)
+#undef COUNTER_NAME
+	};
+
+	return (names[counter]);
+}

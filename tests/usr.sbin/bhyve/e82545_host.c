@@ -125,7 +125,7 @@ host_tx_queue(void *arg, const struct iovec *iov, int niov)
 	REQUIRE(h->tx_iov[h->ntx] != NULL);
 	memcpy(h->tx_iov[h->ntx], iov, niov * sizeof(*iov));
 	h->ntx++;
-	REQUIRE(h->ntx - h->ntx_flushed <= E82545_TX_BATCH);
+	REQUIRE(h->ntx - h->ntx_flushed <= E82545_TX_FRAMES);
 	pthread_mutex_unlock(&h->mtx);
 	return (true);
 }

@@ -1,0 +1,27 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The probes of the switch in user space: dtrace_vale(4) has what they mean.
+ * The first argument of each is the name of a port.
+ */
+
+provider vale {
+	/* frames, slots they came in */
+	probe batch__in(const char *, uint32_t, uint32_t);
+	/* destination's index, both addresses */
+	probe lookup(const char *, uint32_t, const uint8_t *);
+	/* bytes, destinations */
+	probe flood(const char *, uint32_t, uint32_t);
+	/* sending port, frames, bytes, slots that now wait */
+	probe deliver(const char *, const char *, uint32_t, uint64_t,
+	    uint32_t);
+	/* reason, frames, sending port */
+	probe drop(const char *, const char *, uint32_t, const char *);
+	probe wake(const char *);
+	/* slots given back, slots that wait */
+	probe rx__sync(const char *, uint32_t, uint32_t);
+};

@@ -99,7 +99,7 @@ csb_bad(struct e82545 *dev, uint32_t what)
 {
 
 	e82545_count(dev, E82545_C_CSB_BAD, 1);
-	E82545_PROBE_REASON(dev, BAD_DESCRIPTOR, E82545_C_CSB_BAD, what);
+	e82545_probe_bad(dev, E82545_C_CSB_BAD, what);
 }
 
 static struct paravirt_csb *

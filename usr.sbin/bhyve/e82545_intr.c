@@ -207,10 +207,9 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 
 	if (ev->raise != 0 || ev->rx || ev->tx) {
 		e82545_count(dev, E82545_C_INTR_ASKED, 1);
-		if (E82545_PROBE_WATCHED(INTR_ASKED))
-			E82545_PROBE(dev, INTR_ASKED, ev->raise |
-			    (ev->rx ? E82545_ICR_RXT0 : 0) |
-			    (ev->tx ? E82545_ICR_TXDW : 0));
+		E82545_PROBE(dev, INTR_ASKED, ev->raise |
+		    (ev->rx ? E82545_ICR_RXT0 : 0) |
+		    (ev->tx ? E82545_ICR_TXDW : 0));
 	}
 	if (v.put_off) {
 		e82545_count(dev, E82545_C_INTR_HELD, 1);

@@ -8,10 +8,10 @@
  * The model's probes, dtrace_e82545(4).  Compiled out WITHOUT_DTRACE.
  *
  *	E82545_PROBE(dev, TX_BATCH, frames, bytes, descriptors);
- *	E82545_PROBE_REASON(dev, TX_DROP, E82545_C_TX_NOROOM, descriptor);
  *
- * One that nobody watches is a nop.  So its arguments must be at hand: what
- * would have to be worked out first belongs under E82545_PROBE_WATCHED().
+ * The arguments are worked out only while somebody watches the probe.  Until
+ * then it is a test of a word that never changes, which costs less than to have
+ * the arguments at hand for a nop.
  */
 
 #ifndef _E82545_PROBES_H_
@@ -20,9 +20,10 @@
 #ifndef WITHOUT_DTRACE
 #include "e82545_provider.h"
 
-#define	E82545_PROBE(dev, probe, ...)					\
-	E82545_##probe((const char *)(dev)->name, ##__VA_ARGS__)
-#define	E82545_PROBE_WATCHED(probe)	(E82545_##probe##_ENABLED())
+#define	E82545_PROBE(dev, probe, ...) do {				\
+	if (__predict_false(E82545_##probe##_ENABLED()))		\
+		E82545_##probe((const char *)(dev)->name, ##__VA_ARGS__); \
+} while (0)
 
 #else
 
@@ -31,24 +32,22 @@ e82545_probe_nothing(const void *dev __unused, ...)
 {
 }
 
-#define	E82545_PROBE(dev, probe, ...)					\
-	e82545_probe_nothing(dev, ##__VA_ARGS__)
-#define	E82545_PROBE_WATCHED(probe)	(false)
+#define	E82545_PROBE(dev, probe, ...) do {				\
+	if (false)							\
+		e82545_probe_nothing(dev, ##__VA_ARGS__);		\
+} while (0)
 
 #endif
 
 /*
- * One whose second argument is a counter, by its name: that is read first, as
- * a tracer sees only memory that is present.
+ * Those that give a reason, which is a counter: a descriptor is not what it
+ * should be, a frame is lost.  `index' is the descriptor's.  Any thread.
  */
-#define	E82545_PROBE_REASON(dev, probe, counter, index) do {		\
-	const char *_reason;						\
-									\
-	if (E82545_PROBE_WATCHED(probe)) {				\
-		_reason = e82545_counter_name(counter);			\
-		if (*(const volatile char *)_reason != '\0')		\
-			E82545_PROBE(dev, probe, _reason, index);	\
-	}								\
-} while (0)
+void	e82545_probe_bad(struct e82545 *dev, enum e82545_counter reason,
+	    uint32_t index);
+void	e82545_probe_tx_drop(struct e82545 *dev, enum e82545_counter reason,
+	    uint32_t index);
+void	e82545_probe_rx_drop(struct e82545 *dev, enum e82545_counter reason,
+	    uint32_t index);
 
 #endif /* !_E82545_PROBES_H_ */

@@ -372,7 +372,7 @@ rx_drop(struct e82545 *dev, struct rx_batch *b, enum e82545_counter why)
 {
 
 	b->counts[why]++;
-	E82545_PROBE_REASON(dev, RX_DROP, why, b->head);
+	e82545_probe_rx_drop(dev, why, b->head);
 }
 
 static void
@@ -417,7 +417,7 @@ rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
 		e82545_tally(&b->tally, f->head, f->wire);
 	} else {
 		rx_drop(dev, b, E82545_C_RX_BAD_ADDR);
-		E82545_PROBE_REASON(dev, BAD_DESCRIPTOR, E82545_C_RX_BAD_ADDR,
+		e82545_probe_bad(dev, E82545_C_RX_BAD_ADDR,
 		    b->head);
 		errors |= E82545_RXD_ERR_RXE;
 	}
@@ -539,7 +539,7 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 		b->room = 0;
 	if (b->ring == NULL || e82545_reg(dev, E82545_RDT) >= b->size) {
 		b->counts[E82545_C_RX_BAD_RING]++;
-		E82545_PROBE_REASON(dev, BAD_DESCRIPTOR, E82545_C_RX_BAD_RING,
+		e82545_probe_bad(dev, E82545_C_RX_BAD_RING,
 		    b->head);
 	}
 }

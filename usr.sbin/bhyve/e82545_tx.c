@@ -164,7 +164,7 @@ tx_bad(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 {
 
 	b->counts[why]++;
-	E82545_PROBE_REASON(dev, BAD_DESCRIPTOR, why, b->head);
+	e82545_probe_bad(dev, why, b->head);
 }
 
 /* A frame of it is lost. */
@@ -173,7 +173,7 @@ tx_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 {
 
 	b->counts[why]++;
-	E82545_PROBE_REASON(dev, TX_DROP, why, b->head);
+	e82545_probe_tx_drop(dev, why, b->head);
 }
 
 /* The same, and it is the guest's fault. */
@@ -182,7 +182,7 @@ tx_bad_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 {
 
 	tx_bad(dev, b, why);
-	E82545_PROBE_REASON(dev, TX_DROP, why, b->head);
+	e82545_probe_tx_drop(dev, why, b->head);
 }
 
 static void
@@ -581,7 +581,7 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 		    b->size * sizeof(union e82545_txd));
 	if (b->ring == NULL || (uintptr_t)b->ring % sizeof(uint64_t) != 0) {
 		e82545_count(dev, E82545_C_TX_BAD_RING, 1);
-		E82545_PROBE_REASON(dev, BAD_DESCRIPTOR, E82545_C_TX_BAD_RING,
+		e82545_probe_bad(dev, E82545_C_TX_BAD_RING,
 		    b->head);
 		return (false);
 	}

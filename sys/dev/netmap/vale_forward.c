@@ -55,23 +55,26 @@
 /* Why a frame dies in collect; 0 where it does not.  No drop counter is 0. */
 _Static_assert(VALE_C_TX_SYNC == 0, "0 is not a reason to drop");
 
-/*
- * `n' frames from `from' are lost at `port'.  The reason's name is read before
- * the probe has it, as a tracer sees only memory that is present.
- */
-static void
+/* A tracer sees only memory that is present: so look at the name first. */
+static const char *
+drop_reason(enum vale_counter why)
+{
+	const char *name;
+
+	name = vale_counter_name(why);
+	(void)*(const volatile char *)name;
+	return (name);
+}
+
+/* `n' frames from `from', one at least, are lost at `port'. */
+static __attribute__((__noinline__)) void
 forward_drop(struct vale_port *port, enum vale_counter why, uint32_t n,
     const struct vale_port *from)
 {
-	const char *reason;
 
 	vale_count(port, why, n);
-	if (VALE_PROBE_WATCHED(DROP) && n != 0) {
-		reason = vale_counter_name(why);
-		if (*(const volatile char *)reason != '\0')
-			VALE_PROBE(port, DROP, reason, n,
-			    (const char *)from->vp_name);
-	}
+	VALE_PROBE(port, DROP, drop_reason(why), n,
+	    (const char *)from->vp_name);
 }
 
 /*
@@ -406,8 +409,9 @@ deliver(struct vale_port *port, struct vale_port *dst)
 	vale_count(dst, VALE_C_RX_FRAME, frames);
 	vale_count(dst, VALE_C_RX_BYTE, bytes);
 	vale_count(dst, VALE_C_RX_BAD_BUF, mended);
-	forward_drop(dst, VALE_C_RX_FULL,
-	    own->ls_frames + flood->ls_frames - frames, port);
+	if (frames != own->ls_frames + flood->ls_frames)
+		forward_drop(dst, VALE_C_RX_FULL,
+		    own->ls_frames + flood->ls_frames - frames, port);
 	vale_count(dst, VALE_C_RX_WAKE, wake);
 	VALE_PROBE(dst, DELIVER, (const char *)port->vp_name, frames, bytes,
 	    vale_slot_sub(rq->rq_next, rq->rq_cur, rq->rq_nslots));

@@ -10,8 +10,9 @@
  *
  *	VALE_PROBE(port, BATCH_IN, frames, slots);
  *
- * One that nobody watches is a nop.  So its arguments must be at hand: what
- * would have to be worked out first belongs under VALE_PROBE_WATCHED().
+ * The arguments are worked out only while somebody watches the probe.  Until
+ * then it is a test of a word that never changes, which costs less than to have
+ * the arguments at hand for a nop.
  */
 
 #ifndef _DEV_NETMAP_VALE_PROBES_H_
@@ -20,9 +21,10 @@
 #ifndef WITHOUT_DTRACE
 #include "vale_provider.h"
 
-#define	VALE_PROBE(port, probe, ...)					\
-	VALE_##probe((const char *)(port)->vp_name, ##__VA_ARGS__)
-#define	VALE_PROBE_WATCHED(probe)	(VALE_##probe##_ENABLED())
+#define	VALE_PROBE(port, probe, ...) do {				\
+	if (__predict_false(VALE_##probe##_ENABLED()))			\
+		VALE_##probe((const char *)(port)->vp_name, ##__VA_ARGS__); \
+} while (0)
 
 #else
 
@@ -31,9 +33,10 @@ vale_probe_nothing(const void *port __unused, ...)
 {
 }
 
-#define	VALE_PROBE(port, probe, ...)					\
-	vale_probe_nothing(port, ##__VA_ARGS__)
-#define	VALE_PROBE_WATCHED(probe)	(false)
+#define	VALE_PROBE(port, probe, ...) do {				\
+	if (false)							\
+		vale_probe_nothing(port, ##__VA_ARGS__);		\
+} while (0)
 
 #endif
 

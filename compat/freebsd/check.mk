@@ -23,6 +23,12 @@ SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
 		    tests/usr.sbin/bhyve/e82545_*.c
 SRCS+=		lib/libvale/vale_netmap.c sys/dev/netmap/vale_name.c
 
+# What Linux's dtrace makes of the provider goes with FreeBSD's <sys/sdt.h>, too.
+_PROBES=	${_out}/e82545_provider.h
+${_PROBES}: ${SRCTOP}/usr.sbin/bhyve/e82545_provider.d
+	@mkdir -p ${_out}
+	@${DTRACE} -h -s ${.ALLSRC} -o ${.TARGET}
+
 # libatf's headers are the same everywhere, but stand among the system's.
 _ATF=		${_out}/include
 
@@ -32,7 +38,7 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${SRCTOP}/lib/libvale			\
 		-I${SRCTOP}/sys				\
 		-I${SRCTOP}/compat/bhyve		\
-		-I${_ATF}
+		-I${_ATF} -I${_out}
 
 KSRCS=		sys/dev/e1000/if_lem.c sys/dev/e1000/if_lem_netmap.c \
 		sys/dev/e1000/if_lem_txrx.c sys/dev/e1000/lem_core.c
@@ -61,7 +67,7 @@ ${_ATF}:
 
 .for _s in ${SRCS} ${KSRCS}
 _o:=		${_out}/${_s:T:R}.o
-${_o}: ${SRCTOP}/${_s} ${.PARSEDIR}/${.PARSEFILE} ${_ATF}
+${_o}: ${SRCTOP}/${_s} ${.PARSEDIR}/${.PARSEFILE} ${_ATF} ${_PROBES}
 	${_say} ZIGCC ${_s}
 	${_q}ZIG_GLOBAL_CACHE_DIR=${_out}/.cache \
 	    ZIG_LOCAL_CACHE_DIR=${_out}/.cache ${ZIG} cc -target ${FREEBSD_TARGET} \

@@ -19,7 +19,8 @@
 #
 # and each setting with four workloads: ping; pktgen, which sends 60-byte UDP
 # frames as fast as it can, in one guest and then in both at once; and one TCP
-# stream.
+# stream.  The rings are as long as the adapter allows, so that neither side
+# waits for want of descriptors.
 #
 # Then two micro-guests climb the ladder of what a driver can do (ladder.sh).
 #
@@ -44,6 +45,7 @@ MAC2=52:54:00:82:54:02
 # As the driver's module option counts: interrupts a second.
 ITR_0=InterruptThrottleRate=0
 ITR_250=InterruptThrottleRate=15625
+RINGS="TxDescriptors=4096 RxDescriptors=4096"
 
 fail()
 {
@@ -60,8 +62,8 @@ progress()
 # Both guests load the driver with the given options, anew if need be.
 drivers()
 {
-	vm vm1 "rmmod e1000 2>/dev/null; up 1 $*" > /dev/null &&
-	    vm vm2 "rmmod e1000 2>/dev/null; up 2 $*" > /dev/null ||
+	vm vm1 "rmmod e1000 2>/dev/null; up 1 $RINGS $*" > /dev/null &&
+	    vm vm2 "rmmod e1000 2>/dev/null; up 2 $RINGS $*" > /dev/null ||
 	    fail "the guests' driver does not come up"
 	vm vm1 ping -q -c 3 -i 0.1 10.0.0.2 > /dev/null ||
 	    fail "the guests do not hear each other"
@@ -77,8 +79,9 @@ measure_ping()
 }
 
 # udp SENDS1 SENDS2: vm1, vm2 or both (1, not 0) send to each other as fast as
-# they can.  Sets kpps, the frames that arrived in a second, and fpi, the frames
-# sent and received for one interrupt; both guests counted together.
+# they can.  Sets sent and kpps, the frames that left and that arrived in a
+# second, and fpi, the frames sent and received for one interrupt; both guests
+# counted together.
 udp()
 {
 	vm vm1 "flood $UDP_SECONDS /tmp/sample $1" &&
@@ -94,11 +97,15 @@ udp()
 		    fail "$guest cannot say what it saw"
 	done
 	set -- $(cat vm1.sample vm2.sample | awk '
-	    $1 > 0 { pps += $3 / $1; frames += $2 + $3; interrupts += $4 }
-	    END { printf "%.1f %.1f\n", pps,
+	    $1 > 0 {
+		sent += $2 / $1; pps += $3 / $1
+		frames += $2 + $3; interrupts += $4
+	    }
+	    END { printf "%.1f %.1f %.1f\n", sent, pps,
 		frames / (interrupts ? interrupts : 1) }')
-	kpps=$1
-	fpi=$2
+	sent=$1
+	kpps=$2
+	fpi=$3
 }
 
 measure_udp()
@@ -107,12 +114,14 @@ measure_udp()
 	    vm vm2 "pktgen_setup $MAC1 10.0.0.1 60; pg eth0 'burst $BURST'" ||
 	    fail "pktgen is not to be had"
 	udp 1 0
+	sent_one=$sent
 	kpps_one=$kpps
 	fpi_one=$fpi
-	progress "UDP, one way: $kpps Kpps, $fpi frames an interrupt"
+	progress "UDP, one way: $sent Kpps sent, $kpps arrived," \
+	    "$fpi frames an interrupt"
 	udp 1 1
-	progress "UDP, both ways: $kpps Kpps, $fpi frames an interrupt," \
-	    "$epf exits a frame"
+	progress "UDP, both ways: $sent Kpps sent, $kpps arrived," \
+	    "$fpi frames an interrupt, $epf exits a frame"
 }
 
 measure_tcp()
@@ -120,7 +129,7 @@ measure_tcp()
 	vm vm2 "wire tcp-sink 5001 > /tmp/sink 2>&1 < /dev/null &" ||
 	    fail "the receiver of the TCP stream does not start"
 	mbps=$(vm vm1 wire tcp-pump 10.0.0.2 5001 $TCP_SECONDS |
-	    awk '{ printf "%.0f", $2 * 8 / $4 / 1e6 }')
+	    awk '$4 > 0 { printf "%.0f", $2 * 8 / $4 / 1e6 }')
 	[ -n "$mbps" ] || fail "the TCP stream broke"
 	progress "TCP: $mbps Mbit/s"
 }
@@ -176,9 +185,9 @@ run()
 	measure_ping
 	measure_udp
 	measure_tcp
-	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kind" "$setting" \
-	    "$kpps_one" "$kpps" "$fpi_one" "$fpi" "$epf" "$mbps" "$rtt" \
-	    >> results.tsv
+	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' \
+	    "$kind" "$setting" "$sent_one" "$kpps_one" "$sent" "$kpps" \
+	    "$fpi_one" "$fpi" "$epf" "$mbps" "$rtt" >> results.tsv
 }
 
 # pair_valed [option]: two guests on a new valed.

@@ -7,19 +7,25 @@
 BEGIN {
 	FS = "\t"
 	print ""
-	print "                 UDP, 60 bytes,  frames for one  exits   TCP    ping,"
-	print "                      Kpps         interrupt     for a  Mbit/s  there"
-	print "                   one    both     one    both   frame            and"
-	print "                   way    ways     way    ways              back, us"
+	print "                 UDP, 60 bytes, Kpps: sent, arrived  frames for one  " \
+	    "exits   TCP    ping,"
+	print "                    one way         both ways       interrupt    " \
+	    "for a  Mbit/s  there"
+	print "                  sent    arr.    sent    arr.    one    both   " \
+	    "frame           and"
+	print "                                                  way    ways   " \
+	    "              back, us"
 }
 
 {
-	printf "%-6s %-8s %7.1f %7.1f %7.1f %7.1f %7.2f %7d %7d\n", \
-	    $1, $2, $3, $4, $5, $6, $7, $8, $9
-	one[$1, $2] = $3
-	both[$1, $2] = $4
-	fpi_one[$1, $2] = $5
-	fpi_both[$1, $2] = $6
+	printf "%-6s %-8s %7.1f %7.1f %7.1f %7.1f %7.1f %7.1f %6.2f %6d %8d\n", \
+	    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
+	sent_one[$1, $2] = $3
+	one[$1, $2] = $4
+	sent_both[$1, $2] = $5
+	both[$1, $2] = $6
+	fpi_one[$1, $2] = $7
+	fpi_both[$1, $2] = $8
 }
 
 function ratio(a, b)
@@ -30,8 +36,14 @@ function ratio(a, b)
 # line(WHAT, A, B, X, Y): A[X] / A[Y] one way, and B[X] / B[Y] both ways.
 function line(what, a, b, x, y)
 {
-	printf "  %-48s x%.2f one way, x%.2f both ways\n", what, \
+	printf "  %-34s x%.2f one way, x%.2f both ways\n", what, \
 	    ratio(a[x], a[y]), ratio(b[x], b[y])
+}
+
+function rates(x, y)
+{
+	line("frames sent in a second", sent_one, sent_both, x, y)
+	line("frames that arrived in a second", one, both, x, y)
 }
 
 END {
@@ -39,14 +51,15 @@ END {
 	q = "qemu" SUBSEP
 	print ""
 	print "valed, itr=250 against itr=0:"
-	line("frames a second", one, both, v "itr=250", v "itr=0")
 	line("frames for one interrupt", fpi_one, fpi_both, v "itr=250", \
 	    v "itr=0")
-	print "valed against QEMU's own adapter, frames a second:"
-	line("both with itr=250", one, both, v "itr=250", q "itr=250")
-	line("both with the driver's moderation", one, both, v "driver", \
-	    q "driver")
-	line("both with none", one, both, v "itr=0", q "itr=0")
+	rates(v "itr=250", v "itr=0")
+	print "valed against QEMU's own adapter, both with itr=250:"
+	rates(v "itr=250", q "itr=250")
+	print "both with the driver's moderation:"
+	rates(v "driver", q "driver")
+	print "both with none:"
+	rates(v "itr=0", q "itr=0")
 	print ""
 	printf "valed uses %.1f MB beside the guests' own memory.\n", memory
 }

@@ -17,6 +17,7 @@
 
 #include <sys/param.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -370,6 +371,7 @@ vm_thread(void *arg)
 {
 	struct vm *vm = arg;
 
+	prctl(PR_SET_NAME, vm->config->vc_name);	/* for top and taskset */
 	vm->error = vm_open(vm);
 	sem_post(&vm->ready);
 	if (vm->error != 0)

@@ -59,6 +59,23 @@ progress()
 	printf '  %-18s %s\n' "$label" "$*"
 }
 
+# A processor for each guest, the valed thread that serves it included, so that
+# a guest that sends does not live on the processor of the one that receives.
+pin()
+{
+	local guest cpu=0 valed=
+
+	[ "$(nproc)" -ge 2 ] || return 0
+	[ "$1" = qemu ] || valed=/proc/$(cat valed.pid)/task
+	for guest in vm1 vm2; do
+		taskset -acp $cpu "$(cat $guest.pid)" > /dev/null
+		[ -z "$valed" ] || taskset -cp $cpu "$(basename "$(
+		    grep -lx "$guest" "$valed"/*/comm | xargs dirname)")" \
+		    > /dev/null
+		cpu=$((cpu + 1))
+	done || fail "taskset: the guests cannot be kept apart"
+}
+
 # Both guests load the driver with the given options, anew if need be.
 drivers()
 {
@@ -199,6 +216,7 @@ pair_valed()
 	vm_valed vm1
 	vm_valed vm2
 	vm_wait vm1 vm2 || fail "the guests do not start"
+	pin valed
 }
 
 pair_qemu()
@@ -211,6 +229,7 @@ pair_qemu()
 	    -chardev pipe,id=mon,path=vm1.mon -monitor chardev:mon
 	vm_qemu vm2 $MAC2 off
 	vm_wait vm1 vm2 || fail "the guests do not start"
+	pin qemu
 }
 
 # Memory that valed has in use, in MB, without that of the guests.

@@ -153,6 +153,7 @@ reset(struct lem_core *lc)
 
 	lc->lc_dead = false;
 	SHARED_SET(lc->lc_intr_on, false);
+	SHARED_SET(lc->lc_unread, false);
 	lem_os_write(lc, LEM_IMC, ALL_ONES);
 	lem_os_write(lc, LEM_RCTL, 0);
 	lem_os_write(lc, LEM_TCTL, LEM_TCTL_PSP);
@@ -218,17 +219,12 @@ wanted_causes(const struct lem_core *lc)
 	return (causes);
 }
 
-/*
- * With the CSB, the need-kick flags keep interrupts away until the rings have
- * been looked at, and the masks stay as they are: two exits less.
- */
-uint32_t
-lem_intr(struct lem_core *lc)
+/* Read and clear the causes. */
+static uint32_t
+causes_read(struct lem_core *lc)
 {
 	uint32_t bits, icr;
 
-	if (!usable(lc) || polling(lc))
-		return (0);
 	icr = reg_read(lc, LEM_ICR);
 	if (lc->lc_dead)
 		return (0);
@@ -239,6 +235,26 @@ lem_intr(struct lem_core *lc)
 		bits |= LEM_INTR_TX;
 	if ((icr & CAUSES_LINK) != 0)
 		bits |= LEM_INTR_LINK;
+	return (bits);
+}
+
+/*
+ * With the CSB, the need-kick flags keep interrupts away until the rings have
+ * been looked at, and the masks stay as they are: two exits less.  The one that
+ * reads the causes can wait where no line has to be lowered.
+ */
+uint32_t
+lem_intr(struct lem_core *lc)
+{
+	uint32_t bits;
+
+	if (!usable(lc) || polling(lc))
+		return (0);
+	if (csb_on(lc) && lc->lc_msi) {
+		SHARED_SET(lc->lc_unread, true);
+		bits = LEM_INTR_RX | LEM_INTR_TX;
+	} else
+		bits = causes_read(lc);
 	if (bits == 0)
 		return (0);
 	lc->lc_stats.interrupts++;
@@ -253,14 +269,26 @@ lem_intr(struct lem_core *lc)
 }
 
 /* Pairs with tx_wait(): lc_intr_on is set before lc_tx_short is read. */
-void
-lem_intr_enable(struct lem_core *lc)
+static void
+intr_on(struct lem_core *lc)
 {
-	if (!usable(lc) || polling(lc) || SHARED_GET(lc->lc_intr_on))
-		return;
 	SHARED_SET(lc->lc_intr_on, true);
 	lem_os_mb();
 	lem_os_write(lc, LEM_IMS, wanted_causes(lc));
+}
+
+uint32_t
+lem_intr_enable(struct lem_core *lc)
+{
+	if (!usable(lc) || polling(lc))
+		return (0);
+	if (SHARED_GET(lc->lc_unread)) {
+		SHARED_SET(lc->lc_unread, false);
+		return (causes_read(lc));
+	}
+	if (!SHARED_GET(lc->lc_intr_on))
+		intr_on(lc);
+	return (0);
 }
 
 void
@@ -910,7 +938,7 @@ lem_set_mode(struct lem_core *lc, uint32_t mode)
 	else {
 		if (SHARED_GET(lc->lc_intr_on)) {
 			lem_intr_disable(lc);
-			lem_intr_enable(lc);
+			intr_on(lc);
 		}
 		lem_os_write(lc, LEM_ICS, LEM_ICR_RXT0 | LEM_ICR_TXDW);
 	}

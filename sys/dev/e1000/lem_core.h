@@ -173,6 +173,7 @@ struct lem_core {
 	struct paravirt_csb *lc_csb;	/* one zeroed page, or NULL */
 	uint64_t	 lc_csb_dma;
 	bool		 lc_has_csb;	/* PCI subdevice is LEM_SUBDEVICE_CSB */
+	bool		 lc_msi;	/* interrupts are messages */
 
 	/* For the host to read. */
 	bool		 lc_running;
@@ -206,6 +207,7 @@ struct lem_core {
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
 	/* Both. */
 	bool		 lc_intr_on;	/* causes are unmasked */
+	bool		 lc_unread;	/* ICR is, since the last message */
 };
 _Static_assert(offsetof(struct lem_core, lc_os) == 0, "LEM_OS");
 
@@ -259,12 +261,17 @@ void	lem_link(struct lem_core *lc);
  * else LEM_INTR_* bits; interrupts are then masked until lem_intr_enable().
  * It is a host's to call lem_rx(), lem_tx_clean() and lem_link() for them.
  * lem_intr_enable() is a no-op with LEM_MODE_POLL.
+ *
+ * With LEM_MODE_CSB and messages, which no line keeps asserted, the causes are
+ * read last, when the frames have gone their way: lem_intr() guesses, and
+ * lem_intr_enable() returns what it then read, to be served like the rest
+ * before it is called again; 0 when there is nothing, and always otherwise.
  */
 #define	LEM_INTR_RX	0x01
 #define	LEM_INTR_TX	0x02
 #define	LEM_INTR_LINK	0x04
 uint32_t lem_intr(struct lem_core *lc);
-void	lem_intr_enable(struct lem_core *lc);
+uint32_t lem_intr_enable(struct lem_core *lc);
 void	lem_intr_disable(struct lem_core *lc);
 
 /*

@@ -8,7 +8,7 @@
  * The driver core's host: memory for rings and buffers, interrupts, and the
  * round of work that they ask for.
  *
- * The interrupt handler reads the causes (lem_intr(), which leaves the adapter
+ * The interrupt handler asks for the causes (lem_intr(), which leaves the adapter
  * masked) and leaves the rest to nic_service().  Polling, there is no
  * interrupt, and nic_service() looks at both rings once a tick, or always with
  * tick=0.
@@ -104,6 +104,7 @@ nic_init(const struct options *opt)
 
 	pci_setup_intr(&pci, opt->intr == INTR_MSI ||
 	    (opt->intr == INTR_AUTO && pci_has_msi(&pci)));
+	nic.lc_msi = pci.msi;
 	error = lem_attach(&nic, own);
 	if (error != 0)
 		panic("attach: error %d", error);
@@ -221,7 +222,11 @@ nic_service(void)
 		pending = true;
 		return;
 	}
-	lem_intr_enable(&nic);
+	work = lem_intr_enable(&nic);
+	if (work != 0) {
+		causes |= work;
+		pending = true;
+	}
 }
 
 void

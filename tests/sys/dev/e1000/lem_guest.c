@@ -153,14 +153,16 @@ guest_interrupt(struct guest *g, unsigned int budget)
 	bits = lem_intr(&g->lc);
 	if (bits == 0)
 		return (false);
-	if ((bits & LEM_INTR_TX) != 0)
-		lem_tx_clean(&g->lc);
-	if ((bits & LEM_INTR_RX) != 0)
-		while (lem_rx(&g->lc, budget) == budget)
-			continue;
-	if ((bits & LEM_INTR_LINK) != 0)
-		lem_link(&g->lc);
-	lem_intr_enable(&g->lc);
+	do {
+		if ((bits & LEM_INTR_TX) != 0)
+			lem_tx_clean(&g->lc);
+		if ((bits & LEM_INTR_RX) != 0)
+			while (lem_rx(&g->lc, budget) == budget)
+				continue;
+		if ((bits & LEM_INTR_LINK) != 0)
+			lem_link(&g->lc);
+		bits = lem_intr_enable(&g->lc);
+	} while (bits != 0);
 	return (true);
 }
 

@@ -1,0 +1,135 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Interrupts by message with the CSB: the causes are read after the work, and
+ * no message is lost by it.  The model sends one when its line rises.
+ */
+
+#include <atf-c.h>
+
+#include "lem_test.h"
+
+#define	TC(name, what)							\
+	ATF_TC(name);							\
+	ATF_TC_HEAD(name, tc) { atf_tc_set_md_var(tc, "descr", what); }	\
+	ATF_TC_BODY(name, tc)
+
+#define	ALL	(LEM_INTR_RX | LEM_INTR_TX)
+
+static struct lem_test *
+create(void)
+{
+	struct lem_test *t;
+
+	t = test_create(LEM_MODE_CSB, 2048, 1500);
+	t->g.lc.lc_msi = true;
+	return (t);
+}
+
+static void
+inject(struct lem_test *t, unsigned int n)
+{
+	test_inject(t, n, 60);
+	host_run(t->h);
+}
+
+/* Frames go to the host before any register is read; one is, in the end. */
+TC(causes_last, "with the CSB, a message costs no exit before the frames are "
+    "taken, and one after")
+{
+	struct lem_test *t = create();
+
+	inject(t, 3);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK_EQ(ALL, lem_intr(&t->g.lc));
+	ATF_CHECK_EQ(3, lem_rx(&t->g.lc, 8));
+	ATF_CHECK_EQ(0, test_exits(t));
+	ATF_CHECK_EQ(LEM_INTR_RX, lem_intr_enable(&t->g.lc));
+	ATF_CHECK_EQ(1, test_exits(t));
+	ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 8));
+	ATF_CHECK_EQ(0, lem_intr_enable(&t->g.lc));
+	ATF_CHECK_EQ(0, test_exits(t));
+	ATF_CHECK_EQ(3, t->g.received);
+	test_destroy(t);
+}
+
+TC(unread, "frames that come while the causes are unread raise no message, "
+    "and are found after the reading")
+{
+	struct lem_test *t = create();
+
+	inject(t, 1);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK_EQ(ALL, lem_intr(&t->g.lc));
+	ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
+	inject(t, 1);
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK_EQ(LEM_INTR_RX, lem_intr_enable(&t->g.lc));
+	ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
+	ATF_CHECK_EQ(0, lem_intr_enable(&t->g.lc));
+	inject(t, 1);
+	ATF_CHECK_EQ(1, test_raised(t));
+	test_settle(t);
+	ATF_CHECK_EQ(3, t->g.received);
+	ATF_CHECK_EQ(0, t->g.missing + t->g.wrong);
+	test_destroy(t);
+}
+
+TC(link, "a link change is found when the causes are read")
+{
+	struct lem_test *t = create();
+
+	e82545_link(t->h->dev, false);
+	host_run(t->h);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK_EQ(ALL, lem_intr(&t->g.lc));
+	ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 8));
+	ATF_CHECK_EQ(LEM_INTR_LINK, lem_intr_enable(&t->g.lc));
+	ATF_CHECK_EQ(0, lem_intr_enable(&t->g.lc));
+	test_destroy(t);
+}
+
+TC(turn, "the mode changes while the causes are unread: the next frame still "
+    "interrupts")
+{
+	const uint32_t modes[] = {
+	    0, LEM_MODE_CSB | LEM_MODE_LAZY, LEM_MODE_POLL
+	};
+	struct lem_test *t;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		t = create();
+		inject(t, 1);
+		ATF_CHECK_EQ(ALL, lem_intr(&t->g.lc));
+		ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, modes[i]));
+		if (modes[i] == LEM_MODE_POLL)
+			ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB));
+		do {
+			lem_tx_clean(&t->g.lc);
+			while (lem_rx(&t->g.lc, 8) == 8)
+				continue;
+		} while (lem_intr_enable(&t->g.lc) != 0);
+		test_settle(t);
+		(void)test_raised(t);
+		inject(t, 1);
+		ATF_CHECK_EQ(1, test_raised(t));
+		test_settle(t);
+		ATF_CHECK_EQ(2, t->g.received);
+		test_destroy(t);
+	}
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, causes_last);
+	ATF_TP_ADD_TC(tp, unread);
+	ATF_TP_ADD_TC(tp, link);
+	ATF_TP_ADD_TC(tp, turn);
+	return (atf_no_error());
+}

@@ -40,8 +40,7 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${SRCTOP}/compat/bhyve		\
 		-I${_ATF} -I${_out}
 
-KSRCS=		sys/dev/e1000/if_lem.c sys/dev/e1000/if_lem_netmap.c \
-		sys/dev/e1000/if_lem_txrx.c sys/dev/e1000/lem_core.c
+KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/*.c
 
 # The warnings are those of sys/conf/kern.mk.
 KCFLAGS=	-std=gnu17 -O2 -Wall -Werror -Wcast-qual -Wmissing-prototypes \

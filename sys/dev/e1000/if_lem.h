@@ -5,14 +5,14 @@
  */
 
 /*
- * State of an adapter, shared by if_lem.c (newbus, configuration, interrupts),
- * if_lem_txrx.c (mbufs) and if_lem_netmap.c.
+ * State of an adapter, shared by if_lem.c (newbus, interface, interrupts),
+ * if_lem_sysctl.c, if_lem_txrx.c (mbufs) and if_lem_netmap.c.
  *
  * Three locks, taken in this order:
  *
  *   ctl	sleeps; whoever starts, stops or reconfigures the adapter
- *   rx_mtx	the receive side of lem_core, and the link's state
- *   tx_mtx	the transmit side
+ *   rx.mtx	the receive side of lem_core
+ *   tx.mtx	the transmit side
  *
  * lem_core's calls that need both sides are made under all three.
  */
@@ -20,12 +20,12 @@
 #ifndef _DEV_E1000_IF_LEM_H_
 #define	_DEV_E1000_IF_LEM_H_
 
-#include <sys/param.h>
-#include <sys/systm.h>
-#include <sys/bus.h>
+#include <dev/e1000/lem_core.h>
+
 #include <sys/callout.h>
 #include <sys/lock.h>
 #include <sys/malloc.h>
+#include <sys/mbuf.h>
 #include <sys/mutex.h>
 #include <sys/sx.h>
 #include <sys/socket.h>
@@ -36,21 +36,33 @@
 #include <net/if_var.h>
 #include <net/if_media.h>
 
-#include <dev/e1000/lem_core.h>
-
 struct buf_ring;
-struct mbuf;
-struct netmap_adapter;
 
 #define	LEM_NDESC	1024	/* descriptors in a ring */
 #define	LEM_BR_SLOTS	4096	/* packets that wait for room in one */
 #define	LEM_TSO_MAX	65535	/* bytes with all headers */
 
-/* What a descriptor points at. */
+/* What the adapter reads and writes, besides packets. */
+struct lem_shared {
+	struct lem_txd	 txd[LEM_NDESC];
+	struct lem_rxd	 rxd[LEM_NDESC];
+	uint8_t		 csb[NET_PARAVIRT_CSB_SIZE];
+};
+_Static_assert(offsetof(struct lem_shared, csb) % NET_PARAVIRT_CSB_SIZE == 0,
+    "the CSB is a page");
+
+/* What a slot's descriptor points at; TX: that of a packet's first. */
 struct lem_buf {
-	struct mbuf	*m;
+	struct mbuf	*m;		/* if any, it is loaded */
 	bus_dmamap_t	 map;
-	bus_addr_t	 addr;
+};
+
+/* Receive side, transmit side. */
+struct lem_side {
+	struct mtx	 mtx;
+	bus_dma_tag_t	 tag;
+	struct lem_buf	 buf[LEM_NDESC];
+	bool		 netmap;	/* netmap(4) has it */
 };
 
 struct lem_softc {
@@ -66,47 +78,28 @@ struct lem_softc {
 	uint32_t	 mta[128];	/* ctl */
 	u_int		 if_flags;	/* ctl: as the filters were set */
 
-	int		 mem_rid;
-	int		 irq_rid;
+	struct lem_shared *shared;
+	bus_addr_t	 shared_dma;
 	struct resource	*irq;
 	void		*irq_cookie;
 	struct taskqueue *tq;
 	struct task	 intr_task;
-	struct task	 tx_task;
 	struct task	 reset_task;
-	struct callout	 tick;		/* tx_mtx */
-	uint32_t	 causes;	/* atomic: LEM_INTR_*, not yet served */
+	struct callout	 tick;		/* tx.mtx */
 
-	struct mtx	 rx_mtx;
-	bus_dma_tag_t	 rx_tag;
-	struct lem_buf	 rx_buf[LEM_NDESC];
-	bus_dmamap_t	 rx_spare;
+	struct lem_side	 rx;
 	uint32_t	 rx_budget;	/* frames a batch */
 	struct mbuf	*rx_frame;	/* pieces of the frame that comes in */
-	struct mbuf	*rx_frame_last;
-	struct mbuf	*rx_list;	/* frames to hand to the stack */
-	struct mbuf	**rx_list_end;
-	uint64_t	 rx_bytes;
-	uint64_t	 rx_frames;
+	struct mbufq	 rx_queue;	/* frames to hand to the stack */
+	bool		 rx_bad;	/* a netmap slot named no buffer */
 
-	struct mtx	 tx_mtx;
-	bus_dma_tag_t	 tx_tag;
-	struct lem_buf	 tx_buf[LEM_NDESC];
-	bus_dmamap_t	 tx_spare;
-	bus_dma_segment_t tx_dseg[LEM_TX_MAXSEGS];
+	struct lem_side	 tx;
 	struct lem_seg	 tx_seg[LEM_TX_MAXSEGS];
 	struct buf_ring	*tx_br;
-	uint64_t	 tx_done;	/* packets that came back */
+	uint64_t	 tx_done;	/* descriptors that came back */
 	uint64_t	 tx_done_seen;	/* of those at the last progress */
 	u_int		 tx_stuck;	/* seconds without any */
 	uint64_t	 watchdogs;
-
-	/* netmap mode; each under its side's lock. */
-	bool		 nm_rx, nm_tx;
-	bool		 nm_bad;	/* a slot named no buffer */
-	uint32_t	 nm_rx_head;	/* first slot that the user holds */
-	uint32_t	 nm_rx_next;	/* lc_rx_next as of the last sync */
-	uint32_t	 nm_rx_frame;	/* slot where this frame began */
 };
 
 static inline struct lem_softc *
@@ -115,28 +108,34 @@ lem_softc(struct lem_core *lc)
 	return (__containerof(lc, struct lem_softc, core));
 }
 
-/* if_lem.c: ctl held, detaching not set. */
+/*
+ * if_lem.c: ctl held.  lem_up() does nothing where the adapter runs, is not to,
+ * or is to go; lem_mode_update() puts sc->mode in force, ENOTSUP where the
+ * adapter cannot.
+ */
 void	lem_up(struct lem_softc *sc);
 void	lem_down(struct lem_softc *sc);
+int	lem_mode_update(struct lem_softc *sc);
+
+/* if_lem_sysctl.c: for attach. */
+void	lem_sysctls(struct lem_softc *sc);
 
 /*
  * if_lem_txrx.c
  *
  * lem_rxeof() takes up to `budget' frames, hands them to the stack, and returns
- * how many; it takes rx_mtx, and nothing is held while the stack runs.
+ * how many; it takes rx.mtx, and nothing is held while the stack runs.
  * lem_txeof() takes completions and sends what waits in the buf_ring; it takes
- * tx_mtx, which lem_txeof_locked()'s caller holds.  lem_transmit() and
- * lem_qflush() are the interface's methods.
+ * tx.mtx.  lem_transmit() and lem_qflush() are the interface's methods.
  * lem_txrx_alloc() and lem_txrx_free() are for attach and detach, the latter
  * also after a failed former; lem_rx_purge() drops the buffers of a stopped
- * adapter, rx_mtx held.
+ * adapter, rx.mtx held.
  */
-int	lem_txrx_alloc(struct lem_softc *sc, bus_dma_tag_t parent);
+int	lem_txrx_alloc(struct lem_softc *sc);
 void	lem_txrx_free(struct lem_softc *sc);
 u_int	lem_rxeof(struct lem_softc *sc, u_int budget);
 void	lem_rx_purge(struct lem_softc *sc);
 void	lem_txeof(struct lem_softc *sc);
-void	lem_txeof_locked(struct lem_softc *sc);
 int	lem_transmit(if_t ifp, struct mbuf *m);
 void	lem_qflush(if_t ifp);
 
@@ -144,20 +143,17 @@ void	lem_qflush(if_t ifp);
  * if_lem_netmap.c
  *
  * lem_netmap_start() is called with all locks held before lem_start(), and
- * decides for both sides whether netmap has them.  lem_netmap_{rx,tx}_irq() are
- * for an interrupt, no lock held: true if netmap took it.  lem_netmap_busy()
- * is whether a user has it.  The last three stand in for the hooks of lem_os.h
- * where nm_rx is set.
+ * decides for both sides whether netmap has them; lem_netmap_irq() is for an
+ * interrupt, no lock held, and wakes the users of those it has.
+ * lem_netmap_detach() is EBUSY while there are users.  The last two stand in
+ * for the hooks of lem_os.h.
  */
 int	lem_netmap_attach(struct lem_softc *sc);
-void	lem_netmap_detach(struct lem_softc *sc);
+int	lem_netmap_detach(struct lem_softc *sc);
 void	lem_netmap_start(struct lem_softc *sc);
-bool	lem_netmap_busy(struct lem_softc *sc);
-bool	lem_netmap_rx_irq(struct lem_softc *sc);
-bool	lem_netmap_tx_irq(struct lem_softc *sc);
+void	lem_netmap_irq(struct lem_softc *sc);
 uint64_t lem_netmap_rx_buf(struct lem_softc *sc, uint32_t slot);
-void	lem_netmap_rx(struct lem_softc *sc, uint32_t slot,
-	    const struct lem_rx *rx);
-void	lem_netmap_rx_drop(struct lem_softc *sc);
+void	lem_netmap_rx(struct lem_softc *sc, uint32_t slot, uint32_t len,
+	    uint32_t flags);
 
 #endif /* !_DEV_E1000_IF_LEM_H_ */

@@ -11,8 +11,9 @@
  * one descriptor, both ways, so that descriptor and slot differ by nkr_hwofs
  * alone.  Transmit: what txsync finds goes to lem_tx(), and the slots up to
  * lem_core's first descriptor not cleaned are the user's again.  Receive:
- * lem_rx() reports each slot that was filled, in order, and asks for the
- * buffers of those that the user has released; one slot always stays out.
+ * lem_rx() reports each slot that came back, in order, and the end of a frame
+ * moves nr_hwtail past it; and it asks for the buffers of those slots that the
+ * user has released, which end before nr_hwcur; one slot always stays out.
  *
  * The syncs hold the lock of their side for as long as they touch the ring or
  * the kring.
@@ -31,24 +32,20 @@ static int
 lem_netmap_register(struct netmap_adapter *na, int onoff)
 {
 	struct lem_softc *sc = if_getsoftc(na->ifp);
-	bool up;
 	int error = 0;
 
 	/* Receive buffers are given to the adapter as MCLBYTES each. */
 	if (onoff && NETMAP_BUF_SIZE(na) < MCLBYTES)
 		return (EINVAL);
 	sx_xlock(&sc->ctl);
-	up = (if_getflags(sc->ifp) & IFF_UP) != 0;
 	lem_down(sc);
 	if (onoff)
 		nm_set_native_flags(na);
 	else
 		nm_clear_native_flags(na);
-	if (up) {
-		lem_up(sc);
-		if (!sc->core.lc_running)
-			error = ENXIO;
-	}
+	lem_up(sc);
+	if ((if_getflags(sc->ifp) & IFF_UP) != 0 && !sc->core.lc_running)
+		error = ENXIO;
 	sx_xunlock(&sc->ctl);
 	return (error);
 }
@@ -76,7 +73,6 @@ lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring, u_int *ip)
 	struct netmap_adapter *na = kring->na;
 	struct netmap_slot *slot;
 	struct lem_seg *seg;
-	uint32_t last;
 	u_int i = *ip;
 	int error;
 	bool more;
@@ -96,7 +92,7 @@ lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring, u_int *ip)
 		more = (slot->flags & NS_MOREFRAG) != 0;
 		i = nm_next(i, kring->nkr_num_slots - 1);
 	} while (more);
-	error = lem_tx(&sc->core, &lp, &last);
+	error = lem_tx(&sc->core, &lp);
 	if (error == 0)
 		*ip = i;
 	return (error);
@@ -118,9 +114,9 @@ lem_netmap_txsync(struct netmap_kring *kring, int flags __unused)
 	int error = 0;
 	u_int i;
 
-	mtx_lock(&sc->tx_mtx);
-	if (!lc->lc_running || !sc->nm_tx) {
-		mtx_unlock(&sc->tx_mtx);
+	mtx_lock(&sc->tx.mtx);
+	if (!lc->lc_running || !sc->tx.netmap) {
+		mtx_unlock(&sc->tx.mtx);
 		return (0);
 	}
 	i = kring->nr_hwcur;
@@ -131,40 +127,11 @@ lem_netmap_txsync(struct netmap_kring *kring, int flags __unused)
 	lem_tx_clean(lc);
 	lem_netmap_tx_show(lc, kring);
 	if (kring->rcur == kring->nr_hwtail) {
-		lem_tx_wait(lc);
+		lem_tx_wait(lc, 1);
 		lem_netmap_tx_show(lc, kring);
 	}
-	mtx_unlock(&sc->tx_mtx);
+	mtx_unlock(&sc->tx.mtx);
 	return (error == EINVAL ? netmap_ring_reinit(kring) : 0);
-}
-
-/*
- * Show the user what came in, but for a frame that is not whole yet.  Slots
- * that lem_core passed over, since what came in was bad, go to the user empty;
- * that they hold no buffer any more is lem_core's to know, as the user may
- * change it.  They cannot have been given back yet: the slot before the user's
- * first never is.
- */
-static void
-lem_netmap_rx_show(struct lem_softc *sc, struct netmap_kring *kring)
-{
-	struct lem_core *lc = &sc->core;
-	struct netmap_slot *slot;
-	uint32_t i;
-
-	for (i = sc->nm_rx_next; i != lc->lc_rx_next;
-	    i = nm_next(i, lc->lc_nrxd - 1)) {
-		if (lc->lc_rx_empty[i])
-			continue;
-		lc->lc_rx_empty[i] = true;
-		lc->lc_rx_missing++;
-		slot = &kring->ring->slot[netmap_idx_n2k(kring, i)];
-		slot->len = slot->flags = 0;
-	}
-	sc->nm_rx_next = i;
-	if (lc->lc_rx_len == 0)
-		sc->nm_rx_frame = netmap_idx_n2k(kring, i);
-	kring->nr_hwtail = sc->nm_rx_frame;
 }
 
 static int
@@ -175,109 +142,73 @@ lem_netmap_rxsync(struct netmap_kring *kring, int flags __unused)
 
 	if (kring->rhead >= kring->nkr_num_slots)
 		return (netmap_ring_reinit(kring));
-	mtx_lock(&sc->rx_mtx);
-	if (sc->core.lc_running && sc->nm_rx) {
-		kring->nr_hwcur = sc->nm_rx_head = kring->rhead;
+	mtx_lock(&sc->rx.mtx);
+	if (sc->core.lc_running && sc->rx.netmap) {
+		kring->nr_hwcur = kring->rhead;
 		lem_rx(&sc->core, kring->nkr_num_slots);
-		lem_netmap_rx_show(sc, kring);
 		kring->nr_kflags &= ~NKR_PENDINTR;
-		bad = sc->nm_bad;
-		sc->nm_bad = false;
+		bad = sc->rx_bad;
+		sc->rx_bad = false;
 	}
-	mtx_unlock(&sc->rx_mtx);
+	mtx_unlock(&sc->rx.mtx);
 	return (bad ? netmap_ring_reinit(kring) : 0);
 }
 
-/* lem_core's hooks, rx_mtx held. */
-
-static struct netmap_kring *
-lem_netmap_rx_kring(struct lem_softc *sc)
-{
-	return (NA(sc->ifp)->rx_rings[0]);
-}
+/* lem_core's hooks, rx.mtx held. */
 
 uint64_t
 lem_netmap_rx_buf(struct lem_softc *sc, uint32_t slot)
 {
-	struct netmap_kring *kring = lem_netmap_rx_kring(sc);
+	struct netmap_kring *kring = NA(sc->ifp)->rx_rings[0];
 	u_int i = netmap_idx_n2k(kring, slot);
 	uint64_t addr;
 
-	if (i == nm_prev(sc->nm_rx_head, kring->nkr_num_slots - 1))
+	if (i == nm_prev(kring->nr_hwcur, kring->nkr_num_slots - 1))
 		return (0);
 	addr = lem_netmap_addr(kring->na, &kring->ring->slot[i]);
 	if (addr == 0)
-		sc->nm_bad = true;
+		sc->rx_bad = true;
 	return (addr);
-}
-
-void
-lem_netmap_rx(struct lem_softc *sc, uint32_t slot, const struct lem_rx *rx)
-{
-	struct netmap_kring *kring = lem_netmap_rx_kring(sc);
-	u_int i = netmap_idx_n2k(kring, slot);
-
-	kring->ring->slot[i].len = rx->len;
-	kring->ring->slot[i].flags = rx->eop ? 0 : NS_MOREFRAG;
-	if (rx->eop)
-		sc->nm_rx_frame = nm_next(i, kring->nkr_num_slots - 1);
 }
 
 /* The slots of a frame that came to nothing go to the user empty. */
 void
-lem_netmap_rx_drop(struct lem_softc *sc)
+lem_netmap_rx(struct lem_softc *sc, uint32_t slot, uint32_t len,
+    uint32_t flags)
 {
-	struct netmap_kring *kring = lem_netmap_rx_kring(sc);
-	uint32_t end = netmap_idx_n2k(kring, sc->core.lc_rx_next);
-	struct netmap_slot *slot;
+	struct netmap_kring *kring = NA(sc->ifp)->rx_rings[0];
+	struct netmap_slot *slots = kring->ring->slot;
+	u_int i, lim = kring->nkr_num_slots - 1;
 
-	for (; sc->nm_rx_frame != end; sc->nm_rx_frame =
-	    nm_next(sc->nm_rx_frame, kring->nkr_num_slots - 1)) {
-		slot = &kring->ring->slot[sc->nm_rx_frame];
-		slot->len = slot->flags = 0;
-	}
+	slot = netmap_idx_n2k(kring, slot);
+	slots[slot].len = len;
+	slots[slot].flags =
+	    (flags & (LEM_RX_EOP | LEM_RX_BAD)) != 0 ? 0 : NS_MOREFRAG;
+	if (slots[slot].flags != 0)
+		return;
+	if ((flags & LEM_RX_BAD) != 0)
+		for (i = kring->nr_hwtail; i != slot; i = nm_next(i, lim))
+			slots[i].len = slots[i].flags = 0;
+	kring->nr_hwtail = nm_next(slot, lim);
 }
 
 void
 lem_netmap_start(struct lem_softc *sc)
 {
-	struct netmap_adapter *na = NA(sc->ifp);
-	struct netmap_kring *kring;
-
-	sc->nm_tx = netmap_reset(na, NR_TX, 0, 0) != NULL;
-	sc->nm_rx = netmap_reset(na, NR_RX, 0, 0) != NULL;
-	sc->nm_bad = false;
-	if (sc->nm_rx) {
-		kring = na->rx_rings[0];
-		sc->nm_rx_head = kring->nr_hwcur;
-		sc->nm_rx_frame = kring->nr_hwtail;
-		sc->nm_rx_next = 0;
-	}
+	sc->tx.netmap = netmap_reset(NA(sc->ifp), NR_TX, 0, 0) != NULL;
+	sc->rx.netmap = netmap_reset(NA(sc->ifp), NR_RX, 0, 0) != NULL;
+	sc->rx_bad = false;
 }
 
-bool
-lem_netmap_rx_irq(struct lem_softc *sc)
+void
+lem_netmap_irq(struct lem_softc *sc)
 {
 	u_int done;
 
-	return (sc->nm_rx &&
-	    netmap_rx_irq(sc->ifp, 0, &done) != NM_IRQ_PASS);
-}
-
-bool
-lem_netmap_tx_irq(struct lem_softc *sc)
-{
-	if (!sc->nm_tx)
-		return (false);
-	/* Send combining counts on it, whether or not the user comes. */
-	lem_txeof(sc);
-	return (netmap_tx_irq(sc->ifp, 0) != NM_IRQ_PASS);
-}
-
-bool
-lem_netmap_busy(struct lem_softc *sc)
-{
-	return (nm_netmap_on(NA(sc->ifp)));
+	if (sc->rx.netmap)
+		(void)netmap_rx_irq(sc->ifp, 0, &done);
+	if (sc->tx.netmap)
+		(void)netmap_tx_irq(sc->ifp, 0);
 }
 
 int
@@ -299,8 +230,11 @@ lem_netmap_attach(struct lem_softc *sc)
 	return (netmap_attach(&na));
 }
 
-void
+int
 lem_netmap_detach(struct lem_softc *sc)
 {
+	if (nm_netmap_on(NA(sc->ifp)))
+		return (EBUSY);
 	netmap_detach(sc->ifp);
+	return (0);
 }

@@ -8,9 +8,10 @@
  * The part of an 8254x driver that is the same in every system: rings,
  * interrupt service, send combining, lazy completion, polling, and the CSB.
  *
- * It calls no operating system.  Whoever builds lem_core.c, the driver's host,
- * puts a lem_os.h on the include path, which defines, static inline where
- * speed matters (LEM_OS(lc) is the lem_os of a core):
+ * It calls no operating system.  Whoever builds lem_*.c, the driver's host,
+ * puts a lem_os.h on the include path, which brings C's fixed-width integers,
+ * bool, offsetof() and errno values, and defines, static inline where speed
+ * matters (LEM_OS(lc) is the lem_os of a core):
  *
  *   struct lem_os		what the host needs to know of its adapter
  *   uint32_t lem_os_read(struct lem_core *lc, uint32_t reg)
@@ -21,27 +22,26 @@
  *   void lem_os_mb(), lem_os_rmb(), lem_os_wmb()
  *				full barrier; loads; stores, as the adapter
  *				(or another CPU) sees them
- *   void lem_os_txring_sync(struct lem_core *lc, bool before)
- *   void lem_os_rxring_sync(struct lem_core *lc, bool before)
+ *   void lem_os_sync(struct lem_core *lc, bool before)
  *				busdma's PREREAD | PREWRITE (before) and
- *				POSTREAD | POSTWRITE for a descriptor ring
+ *				POSTREAD | POSTWRITE for the descriptor rings
  *   void lem_os_tx_done(struct lem_core *lc, uint32_t slot)
- *				the packet whose last descriptor is `slot' has
- *				been sent, or will never be: drop its memory
+ *				the adapter is done with what was put in TX
+ *				slot `slot', sent or not: drop its memory
  *   uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot)
  *				DMA address of an empty buffer of lc_rx_bufsize
  *				bytes for RX slot `slot', replacing the one
  *				that lem_os_rx() took; 0 if none can be had.
  *				lem_start() asks for every slot: one that has
  *				a buffer still is answered with that
- *   bool lem_os_rx(struct lem_core *lc, uint32_t slot,
- *       const struct lem_rx *rx)
- *				a piece of a frame is in the buffer of `slot',
- *				the last one where rx->eop.  True: the host
- *				keeps the buffer, and lem_os_rx_buf() is asked
- *				for another; false: it goes back as it is
- *   void lem_os_rx_drop(struct lem_core *lc)
- *				the pieces since the last eop are no frame
+ *   bool lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len,
+ *       uint32_t flags, uint16_t vlan)
+ *				the adapter has filled the buffer of `slot',
+ *				with `len' bytes that `flags', LEM_RX_*, tell
+ *				of; called for each slot, in the ring's order.
+ *				True: the host keeps the buffer, and
+ *				lem_os_rx_buf() is asked for another; false: it
+ *				goes back as it is
  *
  * Locking is the host's: one lock around the transmit side (lem_tx*), one
  * around the receive side (lem_rx*), both around what says so; lem_intr() needs
@@ -57,40 +57,30 @@
 #ifndef _DEV_E1000_LEM_CORE_H_
 #define	_DEV_E1000_LEM_CORE_H_
 
-#ifdef _KERNEL
-#include <sys/types.h>
-#include <sys/stddef.h>
-#else
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#endif
-#include <net/paravirt.h>
-
-#include "lem_reg.h"
-
 struct lem_core;
 
-/* What the adapter says of a received piece. */
-struct lem_rx {
-	uint16_t	 len;		/* bytes in this buffer, without FCS */
-	bool		 eop;		/* the frame ends here; and then: */
-	bool		 ipsum_ok, l4sum_ok;	/* checksums verified */
-	bool		 vlan;		/* a tag was taken out: */
-	uint16_t	 tag;
-};
-
-/* Descriptors in a ring: a multiple of 8, 8254x SDM section 13.4.27. */
-#define	LEM_RING_MIN	80
+/* Descriptors in a ring: a power of two. */
+#define	LEM_RING_MIN	128
 #define	LEM_RING_MAX	4096
 /* Descriptors that one packet may take, at the most. */
 #define	LEM_TX_MAXSEGS	64
+
+/* What lem_os_rx() is told of a piece of a frame. */
+#define	LEM_RX_SOP	0x01	/* the first one */
+#define	LEM_RX_EOP	0x02	/* the last one, and then: */
+#define	LEM_RX_IPSUM	0x04	/* IPv4 header checksum verified */
+#define	LEM_RX_L4SUM	0x08	/* TCP or UDP checksum verified */
+#define	LEM_RX_VLAN	0x10	/* tag `vlan' was taken out */
+#define	LEM_RX_BAD	0x20	/* no frame, nor what came of it before */
 
 /* A core begins with its host's part: for lem_os.h, where it has no members
    yet. */
 #define	LEM_OS(lc)	((struct lem_os *)(void *)(lc))
 
 #include <lem_os.h>
+#include <net/paravirt.h>
+
+#include "lem_reg.h"
 
 /* What lem_tx() is to have the adapter do to a packet. */
 #define	LEM_TX_IPSUM	0x01	/* IPv4 header checksum */
@@ -163,13 +153,13 @@ struct lem_core {
 	struct lem_os	 lc_os;		/* the host's own */
 
 	/* Set by the host before lem_start(), and not changed after. */
-	union lem_txd	*lc_txd;	/* rings: memory, DMA address, size */
+	struct lem_txd	*lc_txd;	/* rings: memory, DMA address, size */
 	uint64_t	 lc_txd_dma;
 	uint32_t	 lc_ntxd;
 	struct lem_rxd	*lc_rxd;
 	uint64_t	 lc_rxd_dma;
 	uint32_t	 lc_nrxd;
-	uint32_t	 lc_rx_bufsize;	/* bytes: 2048, 4096, 8192 or 16384 */
+	uint32_t	 lc_rx_bufsize;	/* bytes: 2048 or 4096 */
 	struct paravirt_csb *lc_csb;	/* one zeroed page, or NULL */
 	uint64_t	 lc_csb_dma;
 	bool		 lc_has_csb;	/* PCI subdevice is LEM_SUBDEVICE_CSB */
@@ -182,30 +172,27 @@ struct lem_core {
 	uint32_t	 lc_mode;	/* LEM_MODE_*, as is in force */
 	uint32_t	 lc_itr_256ns;
 	struct lem_stats lc_stats;
-
-	/* lem_core.c's own: transmit side. */
 	uint32_t	 lc_tx_head;	/* first descriptor not cleaned */
-	uint32_t	 lc_tx_tail;	/* next to fill */
+	uint32_t	 lc_tx_tail;	/* where the next packet begins */
+	uint32_t	 lc_rx_missing;	/* slots without a buffer */
+
+	/* lem_tx.c's own. */
 	uint32_t	 lc_tx_told;	/* what TDT (or guest_tdt) was set to */
-	uint32_t	 lc_tx_since_rs; /* descriptors since one with RS */
-	uint32_t	 lc_tx_untold;	/* packets since lc_tx_told */
+	uint32_t	 lc_tx_untold;	/* packets since then */
 	uint32_t	 lc_tx_held;	/* of them, held back (SC) */
 	bool		 lc_tx_waiting;	/* an interrupt is to come (SC) */
 	bool		 lc_tx_short;	/* the host waits for room */
 	uint64_t	 lc_tx_ctx[2];	/* the context descriptor in force */
-	uint16_t	 lc_tx_eop[LEM_RING_MAX]; /* last slot of the packet
-						   that starts here */
-	uint32_t	 lc_tx_rs_head, lc_tx_rs_tail;	/* free-running: */
-	uint16_t	 lc_tx_rs[LEM_RING_MAX]; /* slots with RS, in order */
-	/* Receive side. */
+	uint32_t	 lc_tx_batch;	/* where the last batch begins, */
+	uint16_t	 lc_tx_last[LEM_RING_MAX]; /* and the others end */
+	/* lem_rx.c's own. */
 	uint32_t	 lc_rx_next;	/* next descriptor to come back */
 	uint32_t	 lc_rx_tail;	/* next to give */
 	uint32_t	 lc_rx_told;	/* what RDT (or guest_rdt) was set to */
-	uint32_t	 lc_rx_missing;	/* slots without a buffer */
 	uint32_t	 lc_rx_len;	/* bytes of a frame not complete */
 	bool		 lc_rx_skip;	/* the rest of it is to be dropped */
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
-	/* Both. */
+	/* lem_core.c's own. */
 	bool		 lc_intr_on;	/* causes are unmasked */
 	bool		 lc_unread;	/* ICR is, since the last message */
 };
@@ -228,7 +215,8 @@ int	lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu);
 
 /*
  * Stop: mask interrupts, take the CSB back, reset.  lem_os_tx_done() is called
- * for each packet in the ring; RX buffers stay with the host.  Both locks.
+ * for each slot in use; RX buffers stay with the host, and so do the pieces of
+ * a frame that has not ended.  Both locks.
  */
 void	lem_stop(struct lem_core *lc);
 
@@ -245,62 +233,61 @@ int	lem_set_mode(struct lem_core *lc, uint32_t mode);
    EINVAL out of range.  Any thread. */
 int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
 
-/* Filters: promiscuous, all multicast, and 128 words of hash bits.  Any
-   thread, one at a time.  `mta' may be NULL for none. */
-void	lem_set_filter(struct lem_core *lc, bool promisc, bool allmulti,
+/* What is received, besides unicast to us and broadcast: LEM_FILTER_*, and
+   multicast by 128 words of hash bits, NULL for none.  Any thread, one at a
+   time. */
+#define	LEM_FILTER_PROMISC	0x01
+#define	LEM_FILTER_ALLMULTI	0x02
+#define	LEM_FILTER_VLAN		0x04	/* tags taken out, and put in */
+void	lem_set_filter(struct lem_core *lc, uint32_t flags,
 	    const uint32_t mta[128]);
-/* The MTA bit of a multicast address, 0 to 4095: word = bit / 32. */
-uint32_t lem_mta_bit(const uint8_t mac[6]);
-/* VLAN tags taken out and put in by the adapter, or not. */
-void	lem_set_vlan(struct lem_core *lc, bool on);
-/* Read the link's state into lc_link.  Any thread, one at a time. */
+/* The MTA bit of a multicast address, 0 to 4095: word = bit / 32.  8254x SDM
+   section 13.5.1 with RCTL.MO 0: the upper twelve bits. */
+#define	lem_mta_bit(mac)	((mac)[4] >> 4 | (mac)[5] << 4)
+/* Read the link's state into lc_link, polling.  Any thread. */
 void	lem_link(struct lem_core *lc);
 
 /*
- * Interrupts.  lem_intr() reads the causes: 0 if the interrupt was not ours,
- * else LEM_INTR_* bits; interrupts are then masked until lem_intr_enable().
- * It is a host's to call lem_rx(), lem_tx_clean() and lem_link() for them.
- * lem_intr_enable() is a no-op with LEM_MODE_POLL.
+ * Interrupts.  lem_intr() is false if the interrupt was not ours; else they are
+ * masked, the link's state is up to date, and the host is to call
+ * lem_tx_clean(), lem_rx() until that returns less than its budget, and then
+ * lem_intr_enable(), which does nothing with LEM_MODE_POLL.
  *
  * With LEM_MODE_CSB and messages, which no line keeps asserted, the causes are
  * read last, when the frames have gone their way: lem_intr() guesses, and
- * lem_intr_enable() returns what it then read, to be served like the rest
- * before it is called again; 0 when there is nothing, and always otherwise.
+ * lem_intr_enable() is true if there may be more to do, all of the above, and
+ * itself to be called again; it is false at all other times.
  */
-#define	LEM_INTR_RX	0x01
-#define	LEM_INTR_TX	0x02
-#define	LEM_INTR_LINK	0x04
-uint32_t lem_intr(struct lem_core *lc);
-uint32_t lem_intr_enable(struct lem_core *lc);
-void	lem_intr_disable(struct lem_core *lc);
+bool	lem_intr(struct lem_core *lc);
+bool	lem_intr_enable(struct lem_core *lc);
 
 /*
- * Queue a packet; the adapter learns of it by lem_tx_flush(), called once for
- * any number of packets.  0 with *slotp the slot that lem_os_tx_done() will
- * name; ENOBUFS where there is no room, and then an interrupt (or, polling, the
- * next lem_tx_clean()) comes when there is; EINVAL for lengths or pieces out of
- * range; ENXIO when dead.  Transmit lock.
+ * Queue a packet, from slot lc_tx_tail on; the adapter learns of it by
+ * lem_tx_flush(), called once for any number of packets.  0, and no slot of it
+ * comes to lem_os_tx_done() before all are done; ENOBUFS where there is no
+ * room, and then an interrupt (or, polling, the next lem_tx_clean()) comes when
+ * there is; EINVAL for lengths or pieces out of range; ENXIO when dead.
+ * Transmit lock.
  */
-int	lem_tx(struct lem_core *lc, const struct lem_packet *lp,
-	    uint32_t *slotp);
+int	lem_tx(struct lem_core *lc, const struct lem_packet *lp);
 void	lem_tx_flush(struct lem_core *lc);
 
 /*
  * Take back what the adapter has sent, and let go what send combining held
- * back.  Returns how many packets.  Transmit lock.
+ * back.  Returns how many descriptors.  Transmit lock.
  */
 unsigned int lem_tx_clean(struct lem_core *lc);
 
 /*
  * Ask for the interrupt that lem_tx() asks for when it returns ENOBUFS: for a
- * host that waits for room before it has a packet.  There may be some at once;
- * look at lem_tx_room() after it.  Transmit lock.
+ * host that waits for room of `need' descriptors before it has a packet.  There
+ * may be some at once; look at lem_tx_room() after it.  Transmit lock.
  */
-void	lem_tx_wait(struct lem_core *lc);
+void	lem_tx_wait(struct lem_core *lc, uint32_t need);
 
-/* Free TX descriptors, and packets still in the ring.  Transmit lock. */
+/* Free TX descriptors, and whether that is all.  Transmit lock. */
 uint32_t lem_tx_room(const struct lem_core *lc);
-bool	lem_tx_idle(const struct lem_core *lc);
+#define	lem_tx_idle(lc)	((lc)->lc_tx_head == (lc)->lc_tx_tail)
 
 /*
  * Take up to `budget' frames out of the ring and give buffers back.  Returns

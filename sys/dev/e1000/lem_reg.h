@@ -29,7 +29,6 @@
 #define	LEM_ICR			0x000c0	/* 13.4.17 causes, clear on read */
 #define	 LEM_ICR_TXDW		0x00000001	/* TX descriptors written */
 #define	 LEM_ICR_LSC		0x00000004	/* link status change */
-#define	 LEM_ICR_RXSEQ		0x00000008	/* RX sequence error */
 #define	 LEM_ICR_RXDMT0		0x00000010	/* RX descriptors low */
 #define	 LEM_ICR_RXO		0x00000040	/* RX overrun */
 #define	 LEM_ICR_RXT0		0x00000080	/* frames received */
@@ -44,8 +43,7 @@
 #define	 LEM_RCTL_MPE		0x00000010	/* all multicast */
 #define	 LEM_RCTL_LPE		0x00000020	/* frames over 1522 bytes */
 #define	 LEM_RCTL_BAM		0x00008000	/* broadcast */
-#define	 LEM_RCTL_BSIZE_SHIFT	16		/* with BSEX, 1: 16384, 2: */
-#define	 LEM_RCTL_BSEX		0x02000000	/* 8192, 3: 4096; else 2048 */
+#define	 LEM_RCTL_BSIZE_4096	0x02030000	/* of a buffer; else 2048 */
 #define	 LEM_RCTL_SECRC		0x04000000	/* strip the FCS */
 #define	LEM_TCTL		0x00400	/* 13.4.33 transmit control */
 #define	 LEM_TCTL_EN		0x00000002	/* transmitter on */
@@ -55,22 +53,17 @@
 #define	LEM_TIPG		0x00410	/* 13.4.34 inter-packet gap */
 #define	 LEM_TIPG_COPPER	0x00602008	/* copper */
 
-#define	LEM_RDBAL		0x02800	/* 13.4.25 RX ring, low */
-#define	LEM_RDBAH		0x02804	/* 13.4.26 and high */
-#define	LEM_RDLEN		0x02808	/* 13.4.27 bytes */
-#define	LEM_RDH			0x02810	/* 13.4.28 head */
-#define	LEM_RDT			0x02818	/* 13.4.29 tail */
-#define	LEM_RDTR		0x02820	/* 13.4.30 packet timer */
-#define	LEM_RADV		0x0282c	/* 13.4.31 absolute timer */
+/* The rings' registers lie alike, from the low half of the base on. */
+#define	LEM_RDBAL		0x02800	/* 13.4.25 RX ring */
+#define	LEM_TDBAL		0x03800	/* 13.4.36 TX ring */
+#define	 LEM_RING_HIGH		0x04	/* high half of the base */
+#define	 LEM_RING_LEN		0x08	/* bytes */
+#define	 LEM_RING_HEAD		0x10
+#define	 LEM_RING_TAIL		0x18
+#define	LEM_RDT			(LEM_RDBAL + LEM_RING_TAIL)
+#define	LEM_TDT			(LEM_TDBAL + LEM_RING_TAIL)
 #define	LEM_CSBAL		0x02830	/* the CSB, low: takes effect */
 #define	LEM_CSBAH		0x02834	/* and high */
-#define	LEM_TDBAL		0x03800	/* 13.4.36 TX ring, low */
-#define	LEM_TDBAH		0x03804	/* 13.4.37 and high */
-#define	LEM_TDLEN		0x03808	/* 13.4.38 bytes */
-#define	LEM_TDH			0x03810	/* 13.4.39 head */
-#define	LEM_TDT			0x03818	/* 13.4.40 tail */
-#define	LEM_TIDV		0x03820	/* 13.4.41 delay */
-#define	LEM_TADV		0x0382c	/* 13.4.44 absolute delay */
 
 #define	LEM_RXCSUM		0x05000	/* 13.4.47 RX checksums */
 #define	 LEM_RXCSUM_IPOFL	0x00000100	/* verify IPv4 headers */
@@ -85,17 +78,12 @@
  * Transmit descriptor.  A legacy one (3.3.3) and a data descriptor (3.3.7)
  * are alike but for DEXT and POPTS; a context descriptor (3.3.6) is two words.
  */
-union lem_txd {
-	struct {
-		uint64_t addr;		/* of the buffer */
-		uint32_t lower;		/* length, LEM_TXD_* */
-		uint32_t upper;		/* status, POPTS, VLAN tag */
-	};
-	uint64_t	 word[2];
+struct lem_txd {
+	uint64_t	 addr;		/* of the buffer */
+	uint64_t	 cmd;		/* length, LEM_TXD_* */
 };
-_Static_assert(sizeof(union lem_txd) == 16, "8254x SDM 3.3");
+_Static_assert(sizeof(struct lem_txd) == 16, "8254x SDM 3.3");
 
-/* `lower' */
 #define	LEM_TXD_DATA		0x00100000	/* with DEXT, else context */
 #define	LEM_TXD_EOP		0x01000000	/* end of packet */
 #define	LEM_TXD_IFCS		0x02000000	/* insert FCS */
@@ -105,11 +93,10 @@ _Static_assert(sizeof(union lem_txd) == 16, "8254x SDM 3.3");
 #define	LEM_TXD_VLE		0x40000000	/* insert the VLAN tag */
 #define	LEM_TXD_CTX_TCP		0x01000000	/* context: TCP, else UDP */
 #define	LEM_TXD_CTX_IP		0x02000000	/* context: IPv4, else IPv6 */
-/* `upper' */
-#define	LEM_TXD_DD		0x00000001	/* done */
-#define	LEM_TXD_IXSM		0x00000100	/* insert the IP checksum */
-#define	LEM_TXD_TXSM		0x00000200	/* insert TCP's or UDP's */
-#define	LEM_TXD_VLAN_SHIFT	16
+#define	LEM_TXD_DD		(0x001ULL << 32) /* done */
+#define	LEM_TXD_IXSM		(0x100ULL << 32) /* insert the IP checksum */
+#define	LEM_TXD_TXSM		(0x200ULL << 32) /* insert TCP's or UDP's */
+#define	LEM_TXD_VLAN(tag)	((uint64_t)(tag) << 48)
 /* The words of a context. */
 #define	LEM_CTX_IP(css, cso, cse)					\
 	((uint64_t)(css) | (uint64_t)(cso) << 8 | (uint64_t)(cse) << 16)

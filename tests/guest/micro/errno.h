@@ -5,7 +5,7 @@
  */
 
 /*
- * The errors that lem_core.c returns, numbered as in FreeBSD's <errno.h>.
+ * The errors that the driver core returns, numbered as in FreeBSD's <errno.h>.
  */
 
 #ifndef _ERRNO_H_

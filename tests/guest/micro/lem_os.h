@@ -5,16 +5,18 @@
  */
 
 /*
- * What lem_core.c needs of its host, which is nic.c; lem_core.h says what each
- * of these does.  Memory is mapped one to one and coherent: DMA addresses are
- * addresses, and there is nothing to sync.  Every register access is counted:
- * it is what a VM exit is spent on.
+ * What the driver core needs of its host, which is nic.c; lem_core.h says what
+ * each of these does.  Memory is mapped one to one and coherent: DMA addresses
+ * are addresses, and there is nothing to sync.  Every register access is
+ * counted: it is what a VM exit is spent on.
  */
 
 #ifndef _LEM_OS_H_
 #define	_LEM_OS_H_
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct lem_os {
@@ -25,8 +27,13 @@ struct lem_os {
 
 void	lem_os_delay(struct lem_core *lc, unsigned int us);
 uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot);
-bool	lem_os_rx(struct lem_core *lc, uint32_t slot, const struct lem_rx *rx);
-void	lem_os_rx_drop(struct lem_core *lc);
+bool	lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len,
+	    uint32_t flags, uint16_t vlan);
+
+/* x86 keeps loads in order, and stores. */
+#define	lem_os_mb()	__asm __volatile("mfence" : : : "memory")
+#define	lem_os_rmb()	__asm __volatile("" : : : "memory")
+#define	lem_os_wmb()	__asm __volatile("" : : : "memory")
 
 static inline uint32_t
 lem_os_read(struct lem_core *lc, uint32_t reg)
@@ -49,31 +56,7 @@ lem_os_write(struct lem_core *lc, uint32_t reg, uint32_t value)
 }
 
 static inline void
-lem_os_mb(void)
-{
-	__asm __volatile("mfence" : : : "memory");
-}
-
-static inline void
-lem_os_rmb(void)
-{
-	__asm __volatile("" : : : "memory");
-}
-
-static inline void
-lem_os_wmb(void)
-{
-	__asm __volatile("" : : : "memory");
-}
-
-static inline void
-lem_os_txring_sync(struct lem_core *lc __attribute__((unused)),
-    bool before __attribute__((unused)))
-{
-}
-
-static inline void
-lem_os_rxring_sync(struct lem_core *lc __attribute__((unused)),
+lem_os_sync(struct lem_core *lc __attribute__((unused)),
     bool before __attribute__((unused)))
 {
 }

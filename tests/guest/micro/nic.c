@@ -8,8 +8,8 @@
  * The driver core's host: memory for rings and buffers, interrupts, and the
  * round of work that they ask for.
  *
- * The interrupt handler asks for the causes (lem_intr(), which leaves the adapter
- * masked) and leaves the rest to nic_service().  Polling, there is no
+ * The interrupt handler is lem_intr(), which leaves the adapter masked, and
+ * leaves the rest to nic_service().  Polling, there is no
  * interrupt, and nic_service() looks at both rings once a tick, or always with
  * tick=0.
  */
@@ -31,7 +31,6 @@ static uint8_t rxbufs[LEM_RING_MAX][2048] __attribute__((aligned(4096)));
 
 static struct pci_nic pci;
 static uint32_t next_buf;	/* of txbufs */
-static volatile uint32_t causes; /* LEM_INTR_* not yet served */
 static volatile bool pending;	/* there is something to do */
 static uint64_t irqs, halts;
 static bool polling;		/* LEM_MODE_POLL */
@@ -49,35 +48,23 @@ lem_os_rx_buf(struct lem_core *lc __attribute__((unused)), uint32_t slot)
 	return ((uint64_t)rxbufs[slot]);
 }
 
+/* No frame of ours needs two buffers. */
 bool
 lem_os_rx(struct lem_core *lc __attribute__((unused)), uint32_t slot,
-    const struct lem_rx *rx)
+    uint32_t len, uint32_t flags, uint16_t vlan __attribute__((unused)))
 {
-	static bool partial;
-
-	/* No frame of ours needs two buffers. */
-	if (rx->eop && !partial)
-		traffic_frame(rxbufs[slot], rx->len);
-	partial = !rx->eop;
+	if ((flags & (LEM_RX_SOP | LEM_RX_EOP | LEM_RX_BAD)) ==
+	    (LEM_RX_SOP | LEM_RX_EOP))
+		traffic_frame(rxbufs[slot], len);
 	return (false);
-}
-
-void
-lem_os_rx_drop(struct lem_core *lc __attribute__((unused)))
-{
 }
 
 void
 nic_intr(void)
 {
-	uint32_t got;
-
 	irqs++;
-	got = lem_intr(&nic);
-	if (got != 0) {
-		causes |= got;
+	if (lem_intr(&nic))
 		pending = true;
-	}
 }
 
 void
@@ -132,7 +119,6 @@ void
 nic_stop(void)
 {
 	cpu_interrupts(false);
-	lem_intr_disable(&nic);
 	lem_stop(&nic);
 }
 
@@ -151,9 +137,8 @@ nic_send(uint32_t len)
 		.lp_nsegs = 1,
 		.lp_len = len,
 	};
-	uint32_t slot;
 
-	if (lem_tx(&nic, &packet, &slot) != 0) {
+	if (lem_tx(&nic, &packet) != 0) {
 		if (nic.lc_dead)
 			panic("the adapter is dead");
 		return (false);
@@ -197,36 +182,18 @@ poll(void)
 void
 nic_service(void)
 {
-	uint32_t work;
-
 	if (!pending && !spinning)
 		return;
+	pending = false;
 	if (polling) {
-		pending = false;
 		poll();
 		return;
 	}
-	cpu_interrupts(false);
-	work = causes;
-	causes = 0;
-	pending = false;
-	cpu_interrupts(true);
-	if ((work & LEM_INTR_LINK) != 0)
-		lem_link(&nic);
-	if ((work & LEM_INTR_TX) != 0)
-		lem_tx_clean(&nic);
-	if ((work & LEM_INTR_RX) != 0 &&
-	    lem_rx(&nic, RX_BUDGET) == RX_BUDGET) {
-		/* More wait; the adapter stays masked. */
-		causes |= LEM_INTR_RX | LEM_INTR_TX;
+	lem_tx_clean(&nic);
+	if (lem_rx(&nic, RX_BUDGET) == RX_BUDGET)
+		pending = true;	/* more wait; the adapter stays masked */
+	else if (lem_intr_enable(&nic))
 		pending = true;
-		return;
-	}
-	work = lem_intr_enable(&nic);
-	if (work != 0) {
-		causes |= work;
-		pending = true;
-	}
 }
 
 void

@@ -21,7 +21,7 @@
  *	count=N		how many frames to send; 0 (default): no limit
  *	mode=W,W...	base (default), sc, lazy, poll, csb, itr=N (units of
  *			256 ns); see lem_core.h
- *	ring=N		descriptors in each ring, 80 to 4096, a multiple of 8.
+ *	ring=N		descriptors in each ring, 128 to 4096, a power of two.
  *			256
  *	tick=N		us between timer interrupts, at which polling mode looks
  *			for work; 0: it never sleeps.  1000
@@ -191,6 +191,6 @@ options_parse(struct options *opt, const char *cmdline)
 			break;
 		option(&cmdline, opt);
 	}
-	if (opt->ring % 8 != 0)
-		panic("ring=%u is not a multiple of 8", opt->ring);
+	if ((opt->ring & (opt->ring - 1)) != 0)
+		panic("ring=%u is not a power of two", opt->ring);
 }

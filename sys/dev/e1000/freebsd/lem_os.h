@@ -16,85 +16,42 @@
 #include <sys/param.h>
 #include <sys/systm.h>
 #include <sys/bus.h>
+#include <sys/stddef.h>
 
 #include <machine/bus.h>
 #include <machine/resource.h>
 #include <sys/rman.h>
 
-/* Memory that the adapter reads and writes. */
-struct lem_dma {
-	bus_dma_tag_t	 tag;
-	bus_dmamap_t	 map;
-	void		*mem;
-	bus_addr_t	 addr;
-};
-
 struct lem_os {
-	struct resource	*mem;		/* registers */
-	struct lem_dma	 txd, rxd, csb;
+	struct resource	*regs;
+	bus_dma_tag_t	 tag;		/* of rings and CSB */
+	bus_dmamap_t	 map;
 };
 
-static inline uint32_t
-lem_os_read(struct lem_core *lc, uint32_t reg)
-{
-	return (bus_read_4(LEM_OS(lc)->mem, reg));
-}
+#define	lem_os_mb()	atomic_thread_fence_seq_cst()
+#define	lem_os_rmb()	atomic_thread_fence_acq()
+#define	lem_os_wmb()	atomic_thread_fence_rel()
+#define	lem_os_delay(lc, us)	DELAY(us)
+#define	lem_os_read(lc, reg)	bus_read_4(LEM_OS(lc)->regs, reg)
 
 static inline void
 lem_os_write(struct lem_core *lc, uint32_t reg, uint32_t value)
 {
 	wmb();
-	bus_write_4(LEM_OS(lc)->mem, reg, value);
+	bus_write_4(LEM_OS(lc)->regs, reg, value);
 }
 
 static inline void
-lem_os_delay(struct lem_core *lc __unused, unsigned int us)
+lem_os_sync(struct lem_core *lc, bool before)
 {
-	DELAY(us);
-}
-
-static inline void
-lem_os_mb(void)
-{
-	atomic_thread_fence_seq_cst();
-}
-
-static inline void
-lem_os_rmb(void)
-{
-	atomic_thread_fence_acq();
-}
-
-static inline void
-lem_os_wmb(void)
-{
-	atomic_thread_fence_rel();
-}
-
-static inline void
-lem_os_ring_sync(struct lem_dma *ring, bool before)
-{
-	bus_dmamap_sync(ring->tag, ring->map, before ?
+	bus_dmamap_sync(LEM_OS(lc)->tag, LEM_OS(lc)->map, before ?
 	    BUS_DMASYNC_PREREAD | BUS_DMASYNC_PREWRITE :
 	    BUS_DMASYNC_POSTREAD | BUS_DMASYNC_POSTWRITE);
 }
 
-static inline void
-lem_os_txring_sync(struct lem_core *lc, bool before)
-{
-	lem_os_ring_sync(&LEM_OS(lc)->txd, before);
-}
-
-static inline void
-lem_os_rxring_sync(struct lem_core *lc, bool before)
-{
-	lem_os_ring_sync(&LEM_OS(lc)->rxd, before);
-}
-
 void	 lem_os_tx_done(struct lem_core *lc, uint32_t slot);
 uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot);
-bool	 lem_os_rx(struct lem_core *lc, uint32_t slot,
-	    const struct lem_rx *rx);
-void	 lem_os_rx_drop(struct lem_core *lc);
+bool	 lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len,
+	    uint32_t flags, uint16_t vlan);
 
 #endif /* !_DEV_E1000_FREEBSD_LEM_OS_H_ */

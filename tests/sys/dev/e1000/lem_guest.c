@@ -21,7 +21,7 @@
 
 static void
 guest_frame(void *arg, const uint8_t *data, size_t len,
-    const struct lem_rx *rx __unused)
+    uint32_t flags __unused, uint16_t vlan __unused)
 {
 	struct guest *g = arg;
 	uint64_t number;
@@ -71,7 +71,7 @@ guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
 	uint32_t i;
 
 	memset(g, 0, sizeof(*g));
-	lc->lc_txd_dma = carve(&gpa, ntxd * sizeof(union lem_txd));
+	lc->lc_txd_dma = carve(&gpa, ntxd * sizeof(struct lem_txd));
 	lc->lc_rxd_dma = carve(&gpa, nrxd * sizeof(struct lem_rxd));
 	lc->lc_csb_dma = carve(&gpa, NET_PARAVIRT_CSB_SIZE);
 	g->txbufsize = txbufsize;
@@ -116,18 +116,34 @@ guest_txbuf(const struct guest *g)
 }
 
 int
+guest_tx(struct guest *g, const struct lem_packet *lp)
+{
+	struct lem_core *lc = &g->lc;
+	uint32_t slot = lc->lc_tx_tail;
+	uint8_t what = OS_TX_FIRST;
+	int error;
+
+	error = lem_tx(lc, lp);
+	if (error != 0)
+		return (error);
+	for (; slot != lc->lc_tx_tail; slot = (slot + 1) % lc->lc_ntxd) {
+		lc->lc_os.tx_slot[slot] = what;
+		what = OS_TX_MORE;
+	}
+	g->sent++;
+	return (0);
+}
+
+int
 guest_send(struct guest *g, const uint8_t dst[6], size_t len)
 {
-	struct lem_os *os = &g->lc.lc_os;
 	struct lem_packet lp;
 	struct lem_seg seg;
 	uint8_t *p;
-	uint32_t slot;
-	int error;
 
 	seg.ls_addr = guest_txbuf(g);
 	seg.ls_len = len;
-	p = os->ram + seg.ls_addr;
+	p = g->lc.lc_os.ram + seg.ls_addr;
 	memcpy(p, dst, 6);
 	memcpy(p + 6, g->mac, 6);
 	p[12] = TYPE_HI;
@@ -137,32 +153,19 @@ guest_send(struct guest *g, const uint8_t dst[6], size_t len)
 	lp.lp_segs = &seg;
 	lp.lp_nsegs = 1;
 	lp.lp_len = len;
-	error = lem_tx(&g->lc, &lp, &slot);
-	if (error != 0)
-		return (error);
-	os->tx_owned[slot] = true;
-	g->sent++;
-	return (0);
+	return (guest_tx(g, &lp));
 }
 
 bool
 guest_interrupt(struct guest *g, unsigned int budget)
 {
-	uint32_t bits;
-
-	bits = lem_intr(&g->lc);
-	if (bits == 0)
+	if (!lem_intr(&g->lc))
 		return (false);
 	do {
-		if ((bits & LEM_INTR_TX) != 0)
-			lem_tx_clean(&g->lc);
-		if ((bits & LEM_INTR_RX) != 0)
-			while (lem_rx(&g->lc, budget) == budget)
-				continue;
-		if ((bits & LEM_INTR_LINK) != 0)
-			lem_link(&g->lc);
-		bits = lem_intr_enable(&g->lc);
-	} while (bits != 0);
+		lem_tx_clean(&g->lc);
+		while (lem_rx(&g->lc, budget) == budget)
+			continue;
+	} while (lem_intr_enable(&g->lc));
 	return (true);
 }
 

@@ -52,6 +52,9 @@ int	guest_up(struct guest *g, uint32_t mtu);
    in a full ring. */
 uint64_t guest_txbuf(const struct guest *g);
 
+/* Queue a packet, from memory at guest_txbuf().  As lem_tx(). */
+int	guest_tx(struct guest *g, const struct lem_packet *lp);
+
 /* Queue the next frame, `len' bytes, to `dst'.  As lem_tx(). */
 int	guest_send(struct guest *g, const uint8_t dst[6], size_t len);
 

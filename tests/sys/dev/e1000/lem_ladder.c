@@ -479,25 +479,21 @@ split_interrupts(void *arg)
 {
 	struct vm *vm = arg;
 	struct lem_core *lc = &vm->g.lc;
-	uint32_t bits;
 
 	while (!GET(vm->stop)) {
 		if (!GET(vm->line)) {
 			cpu_halt(vm);
 			continue;
 		}
-		bits = lem_intr(lc);
-		if ((bits & LEM_INTR_TX) != 0) {
-			pthread_mutex_lock(&vm->tx_mtx);
-			(void)lem_tx_clean(lc);
-			pthread_mutex_unlock(&vm->tx_mtx);
-		}
-		if ((bits & LEM_INTR_RX) != 0) {
-			pthread_mutex_lock(&vm->rx_mtx);
-			while (lem_rx(lc, BUDGET) == BUDGET)
-				continue;
-			pthread_mutex_unlock(&vm->rx_mtx);
-		}
+		if (!lem_intr(lc))
+			continue;
+		pthread_mutex_lock(&vm->tx_mtx);
+		(void)lem_tx_clean(lc);
+		pthread_mutex_unlock(&vm->tx_mtx);
+		pthread_mutex_lock(&vm->rx_mtx);
+		while (lem_rx(lc, BUDGET) == BUDGET)
+			continue;
+		pthread_mutex_unlock(&vm->rx_mtx);
 		lem_intr_enable(lc);
 	}
 	return (NULL);
@@ -539,10 +535,8 @@ host_main(void *arg)
 {
 	struct vm *vm = arg;
 	struct netmap_ring *ring = vm->port->rxring;
-	struct lem_rx rx;
 	uint32_t i;
 
-	memset(&rx, 0, sizeof(rx));
 	while (!GET(vm->stop)) {
 		SET(vm->cpu.rounds, vm->cpu.rounds + 1);
 		(void)vale_rxsync(vm->port);
@@ -554,7 +548,7 @@ host_main(void *arg)
 		    i = nm_ring_next(ring, i))
 			vm->g.lc.lc_os.frame(&vm->g, (uint8_t *)NETMAP_BUF(
 			    ring, ring->slot[i].buf_idx), ring->slot[i].len,
-			    &rx);
+			    0, 0);
 		ring->head = ring->cur = ring->tail;
 	}
 	return (NULL);

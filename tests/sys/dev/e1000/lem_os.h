@@ -15,8 +15,17 @@
 #define	_LEM_OS_H_
 
 #include <sys/cdefs.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
+
+/* What a TX slot holds. */
+#define	OS_TX_NONE	0
+#define	OS_TX_FIRST	1		/* of a packet's descriptors */
+#define	OS_TX_MORE	2
 
 struct lem_os {
 	/* The adapter. */
@@ -30,7 +39,7 @@ struct lem_os {
 	uint64_t	 misuses;
 
 	/* Transmit. */
-	bool		 tx_owned[LEM_RING_MAX];	/* by slot of EOP */
+	uint8_t		 tx_slot[LEM_RING_MAX];	/* OS_TX_* */
 	uint64_t	 tx_done;	/* packets */
 
 	/* Receive: buffers of the slots, and spare ones. */
@@ -41,7 +50,7 @@ struct lem_os {
 	bool		 rx_hoard;	/* are not spare again */
 	/* Called with a whole frame, if set. */
 	void		(*frame)(void *arg, const uint8_t *data, size_t len,
-			    const struct lem_rx *rx);
+			    uint32_t flags, uint16_t vlan);
 	void		*frame_arg;
 	uint8_t		 data[20000];	/* the frame so far, bytes */
 	size_t		 len;
@@ -96,34 +105,12 @@ lem_os_delay(struct lem_core *lc __unused, unsigned int us __unused)
 {
 }
 
-static inline void
-lem_os_mb(void)
-{
-
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
+#define	lem_os_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define	lem_os_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define	lem_os_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
 
 static inline void
-lem_os_rmb(void)
-{
-
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-}
-
-static inline void
-lem_os_wmb(void)
-{
-
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-static inline void
-lem_os_txring_sync(struct lem_core *lc __unused, bool before __unused)
-{
-}
-
-static inline void
-lem_os_rxring_sync(struct lem_core *lc __unused, bool before __unused)
+lem_os_sync(struct lem_core *lc __unused, bool before __unused)
 {
 }
 
@@ -132,11 +119,12 @@ lem_os_tx_done(struct lem_core *lc, uint32_t slot)
 {
 	struct lem_os *os = LEM_OS(lc);
 
-	if (slot >= LEM_RING_MAX || !os->tx_owned[slot])
+	if (slot >= LEM_RING_MAX || os->tx_slot[slot] == OS_TX_NONE) {
 		os->misuses++;
-	else
-		os->tx_owned[slot] = false;
-	os->tx_done++;
+		return;
+	}
+	os->tx_done += os->tx_slot[slot] == OS_TX_FIRST;
+	os->tx_slot[slot] = OS_TX_NONE;
 }
 
 static inline uint64_t
@@ -150,22 +138,29 @@ lem_os_rx_buf(struct lem_core *lc, uint32_t slot)
 }
 
 static inline bool
-lem_os_rx(struct lem_core *lc, uint32_t slot, const struct lem_rx *rx)
+lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
+    uint16_t vlan)
 {
 	struct lem_os *os = LEM_OS(lc);
 	uint64_t gpa = os->rx_buf[slot];
 
-	if (gpa == 0 || os->len + rx->len > sizeof(os->data)) {
+	if ((flags & LEM_RX_SOP) != 0)
+		os->len = 0;
+	if ((flags & LEM_RX_BAD) != 0) {
+		os->rx_dropped += os->len > 0;
+		os->len = 0;
+		return (false);
+	}
+	if (gpa == 0 || os->len + len > sizeof(os->data)) {
 		os->misuses++;
 		return (false);
 	}
 	if (os->frame != NULL) {
-		memcpy(os->data + os->len, os->ram + gpa, rx->len);
-		os->len += rx->len;
-		if (rx->eop) {
-			os->frame(os->frame_arg, os->data, os->len, rx);
-			os->len = 0;
-		}
+		memcpy(os->data + os->len, os->ram + gpa, len);
+		os->len += len;
+		if ((flags & LEM_RX_EOP) != 0)
+			os->frame(os->frame_arg, os->data, os->len, flags,
+			    vlan);
 	}
 	if (!os->rx_keep)
 		return (false);
@@ -173,15 +168,6 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, const struct lem_rx *rx)
 		os->spare[os->nspare++] = gpa;
 	os->rx_buf[slot] = 0;
 	return (true);
-}
-
-static inline void
-lem_os_rx_drop(struct lem_core *lc)
-{
-	struct lem_os *os = LEM_OS(lc);
-
-	os->len = 0;
-	os->rx_dropped++;
 }
 
 #endif /* !_LEM_OS_H_ */

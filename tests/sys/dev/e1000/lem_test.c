@@ -153,3 +153,13 @@ test_check_sent(struct lem_test *t, size_t len)
 		ATF_REQUIRE_EQ(i, number);
 	}
 }
+
+void
+test_check_received(struct lem_test *t)
+{
+
+	ATF_CHECK_EQ(t->injected, t->g.received);
+	ATF_CHECK_EQ(0, t->g.missing);
+	ATF_CHECK_EQ(0, t->g.wrong);
+	ATF_CHECK_EQ(t->g.received, t->g.lc.lc_stats.rx_packets);
+}

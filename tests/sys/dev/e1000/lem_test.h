@@ -27,6 +27,19 @@ struct lem_test {
 
 extern const uint8_t test_peer[6];
 
+/* Accesses for an interrupt: ICR, IMC, IMS; with the CSB ICR alone. */
+#define	INTR_EXITS	3
+#define	INTR_EXITS_CSB	1
+
+#define	TC(name, what)							\
+	ATF_TC(name);							\
+	ATF_TC_HEAD(name, tc)						\
+	{								\
+		atf_tc_set_md_var(tc, "descr", what);			\
+		atf_tc_set_md_var(tc, "timeout", "60");			\
+	}								\
+	ATF_TC_BODY(name, tc)
+
 /* An adapter, and a driver that is up in `mode', buffers of `bufsize'. */
 struct lem_test *test_create(uint32_t mode, uint32_t bufsize, uint32_t mtu);
 /* The same, but the driver is not up, and has no mode. */
@@ -46,5 +59,8 @@ unsigned int test_raised(struct lem_test *t);
 
 /* All of what was sent has come out, in order, and is the host's again. */
 void	test_check_sent(struct lem_test *t, size_t len);
+
+/* All of what was injected has come in, in order. */
+void	test_check_received(struct lem_test *t);
 
 #endif /* !_LEM_TEST_H_ */

@@ -1,0 +1,60 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * What lem_core.c (life cycle, interrupts, mode), lem_tx.c and lem_rx.c have
+ * between them.
+ *
+ * What is dear under a hypervisor is not work but telling: each register
+ * access and each interrupt is an exit.  So both rings keep what was done
+ * apart from what the adapter was told of:
+ *
+ *	TX   head            told            tail
+ *	  ----+---------------+---------------+----
+ *	      | the adapter's | not told yet  |	     free, one slot always
+ *	  ----+---------------+---------------+----
+ *	RX   tail            next            told (= tail after a refill)
+ *	  ----+---------------+---------------+----
+ *	      | taken, to be  | the adapter's |
+ *	      | given back    |		      |
+ *
+ * Whatever the adapter writes (descriptors, the CSB's host part) is read once
+ * and then checked; it is never an index.  8254x SDM sections: lem_reg.h.
+ */
+
+#ifndef _DEV_E1000_LEM_IMPL_H_
+#define	_DEV_E1000_LEM_IMPL_H_
+
+#include "lem_core.h"
+
+/* Bytes of a frame, with Ethernet's header and a tag. */
+#define	FRAME_MIN	14
+#define	FRAME_MAX	(LEM_MTU_MAX + 18)
+
+/* Memory that the adapter writes, too. */
+#define	SHARED_GET(field)	__atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define	SHARED_SET(field, value)					\
+	__atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+
+#define	USABLE(lc)	((lc)->lc_running && !(lc)->lc_dead)
+#define	CSB_ON(lc)	(((lc)->lc_mode & LEM_MODE_CSB) != 0)
+#define	POLLING(lc)	(((lc)->lc_mode & LEM_MODE_POLL) != 0)
+
+/* Slots from `a' on to `b', and the one behind `a', in a ring of `n'. */
+#define	DISTANCE(a, b, n)	(((b) - (a)) & ((n) - 1))
+#define	NEXT(a, n)		(((a) + 1) & ((n) - 1))
+
+/*
+ * For lem_core.c: the rings' state to that of a fresh start (lem_rx_init()
+ * gives buffers: ENOBUFS where there is none); all packets told, send combining
+ * or not; the slots before `end' to the host, returning how many.
+ */
+void	lem_tx_init(struct lem_core *lc);
+int	lem_rx_init(struct lem_core *lc);
+void	lem_tx_tell(struct lem_core *lc);
+unsigned int lem_tx_drop(struct lem_core *lc, uint32_t end);
+
+#endif /* !_DEV_E1000_LEM_IMPL_H_ */

@@ -1,0 +1,337 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The transmit ring; its drawing is in lem_impl.h.
+ *
+ * RS is set in the last descriptor before `told' moves, and where a quarter of
+ * the ring has gone by without one, so that one DD stands for a batch of
+ * packets: lc_tx_last[] of the slot where it begins is the one that has RS, but
+ * for the last batch, from lc_tx_batch to the tail.  `told' moves, with one
+ * write to TDT,
+ *
+ *	always		when lem_tx_flush() is called,
+ *	LEM_MODE_SC	when it is called and no interrupt is to come that
+ *			would do it, or the ring runs short; else from
+ *			lem_tx_clean(), which that interrupt brings about,
+ *	LEM_MODE_CSB	in memory, and TDT is written if the other side sleeps.
+ *
+ * An interrupt is to come where TXDW is unmasked and RS is set in what was
+ * told; so send combining holds nothing back with LAZY, POLL or CSB.  What is
+ * held back is let go when completions are seen, and when none are left to
+ * wait for: neither a lost interrupt nor somebody else's lem_tx_clean() can
+ * leave it behind.
+ *
+ * Short of descriptors, everything is told, then the interrupt asked for
+ * (LAZY: TXDW unmasked; CSB: guest_need_txkick), then completions are looked
+ * for again, since they may have come before the asking.
+ */
+
+#include "lem_impl.h"
+
+#define	SEG_MAX		16383		/* bytes */
+#define	PACKET_MAX	0xfffff		/* bytes: DTALEN, PAYLEN */
+#define	HEADERS_MAX	UINT8_MAX	/* bytes: HDRLEN; TUCSO: */
+#define	L4_MAX		(UINT8_MAX - 16)
+
+/* Free descriptors: below this, waiting costs more than telling. */
+#define	LOW(lc)		((lc)->lc_ntxd / 4)
+
+#define	FLAGS_TSO	(LEM_TX_TSO4 | LEM_TX_TSO6)
+#define	FLAGS_L4	(LEM_TX_TCPSUM | LEM_TX_UDPSUM | FLAGS_TSO)
+#define	FLAGS_IP	(LEM_TX_IPSUM | LEM_TX_TSO4)
+#define	FLAGS_OFFLOAD	(LEM_TX_IPSUM | FLAGS_L4)
+
+uint32_t
+lem_tx_room(const struct lem_core *lc)
+{
+	return (lc->lc_ntxd - 1 -
+	    DISTANCE(lc->lc_tx_head, lc->lc_tx_tail, lc->lc_ntxd));
+}
+
+/* End the batch: have the completion of its last packet reported. */
+static void
+tx_report(struct lem_core *lc)
+{
+	uint32_t last = (lc->lc_tx_tail - 1) & (lc->lc_ntxd - 1);
+
+	if (lc->lc_tx_batch == lc->lc_tx_tail)
+		return;
+	lc->lc_txd[last].cmd |= LEM_TXD_RS;
+	lc->lc_tx_last[lc->lc_tx_batch] = last;
+	lc->lc_tx_batch = lc->lc_tx_tail;
+}
+
+/* True where the adapter needs TDT to be written. */
+static bool
+tx_publish(struct lem_core *lc)
+{
+	struct paravirt_csb *csb = lc->lc_csb;
+
+	if (!CSB_ON(lc))
+		return (true);
+	lem_os_wmb();
+	SHARED_SET(csb->guest_tdt, lc->lc_tx_told);
+	lem_os_mb();
+	if ((SHARED_GET(csb->host_need_txkick) & 1) == 0)
+		return (false);
+	/* One kick is enough, however long the host takes to wake up. */
+	SHARED_SET(csb->host_need_txkick, 0);
+	return (true);
+}
+
+void
+lem_tx_tell(struct lem_core *lc)
+{
+	if (lc->lc_tx_told == lc->lc_tx_tail)
+		return;
+	tx_report(lc);
+	lem_os_sync(lc, true);
+	lc->lc_tx_told = lc->lc_tx_tail;
+	if (tx_publish(lc)) {
+		lem_os_write(lc, LEM_TDT, lc->lc_tx_told);
+		lc->lc_stats.tx_kicks++;
+		lc->lc_tx_untold--;
+	}
+	lc->lc_stats.tx_kicks_saved += lc->lc_tx_untold;
+	lc->lc_stats.tx_combined += lc->lc_tx_held;
+	lc->lc_stats.tx_flushes += lc->lc_tx_held > 0;
+	lc->lc_tx_untold = lc->lc_tx_held = 0;
+	lc->lc_tx_waiting = lc->lc_mode == LEM_MODE_SC;
+}
+
+void
+lem_tx_flush(struct lem_core *lc)
+{
+	if (!USABLE(lc))
+		return;
+	if (lc->lc_tx_waiting && lem_tx_room(lc) > LOW(lc))
+		lc->lc_tx_held = lc->lc_tx_untold;
+	else
+		lem_tx_tell(lc);
+}
+
+unsigned int
+lem_tx_drop(struct lem_core *lc, uint32_t end)
+{
+	unsigned int n = 0;
+
+	for (; lc->lc_tx_head != end; n++) {
+		lem_os_tx_done(lc, lc->lc_tx_head);
+		lc->lc_tx_head = NEXT(lc->lc_tx_head, lc->lc_ntxd);
+	}
+	return (n);
+}
+
+/* Take back what is done. */
+static unsigned int
+tx_reclaim(struct lem_core *lc)
+{
+	struct lem_txd *txd;
+	unsigned int n = 0;
+	uint32_t head, last;
+
+	lem_os_sync(lc, false);
+	while ((head = lc->lc_tx_head) != lc->lc_tx_batch) {
+		last = lc->lc_tx_last[head];
+		txd = &lc->lc_txd[last];
+		if ((SHARED_GET(txd->cmd) & LEM_TXD_DD) == 0)
+			break;
+		/* Done before the adapter can know of it? */
+		if (DISTANCE(head, last, lc->lc_ntxd) >=
+		    DISTANCE(head, lc->lc_tx_told, lc->lc_ntxd)) {
+			lc->lc_stats.tx_bad++;
+			SHARED_SET(txd->cmd, txd->cmd & ~LEM_TXD_DD);
+			break;
+		}
+		lem_os_rmb();
+		n += lem_tx_drop(lc, NEXT(last, lc->lc_ntxd));
+	}
+	lc->lc_stats.tx_cleans += n > 0;
+	return (n);
+}
+
+/* The host waits for room, or waits no more. */
+static void
+tx_set_short(struct lem_core *lc, bool on)
+{
+	SHARED_SET(lc->lc_tx_short, on);
+	if (CSB_ON(lc) && !POLLING(lc))
+		SHARED_SET(lc->lc_csb->guest_need_txkick, on);
+	lem_os_mb();
+}
+
+void
+lem_tx_wait(struct lem_core *lc, uint32_t need)
+{
+	if (!USABLE(lc))
+		return;
+	lem_tx_tell(lc);
+	tx_set_short(lc, true);
+	if ((lc->lc_mode & ~LEM_MODE_SC) == LEM_MODE_LAZY &&
+	    SHARED_GET(lc->lc_intr_on))
+		lem_os_write(lc, LEM_IMS, LEM_ICR_TXDW);
+	tx_reclaim(lc);
+	if (lem_tx_room(lc) >= need)
+		tx_set_short(lc, false);
+}
+
+unsigned int
+lem_tx_clean(struct lem_core *lc)
+{
+	unsigned int n;
+
+	if (!USABLE(lc))
+		return (0);
+	n = tx_reclaim(lc);
+	if (lc->lc_tx_short) {
+		tx_set_short(lc, lem_tx_room(lc) < LOW(lc));
+		if (lc->lc_tx_short)
+			n += tx_reclaim(lc);
+	}
+	if (n > 0 || lc->lc_tx_head == lc->lc_tx_batch) {
+		lc->lc_tx_waiting = false;
+		lem_tx_tell(lc);
+	}
+	return (n);
+}
+
+static bool
+tx_ok(const struct lem_packet *lp)
+{
+	unsigned int flags = lp->lp_flags, tso = flags & FLAGS_TSO;
+	unsigned int l4 = lp->lp_l2len + lp->lp_l3len;
+	unsigned int headers = l4 + lp->lp_l4len, i;
+	uint32_t len = 0;
+
+	if (lp->lp_nsegs > LEM_TX_MAXSEGS ||
+	    (flags & ~(FLAGS_OFFLOAD | LEM_TX_VLAN)) != 0)
+		return (false);
+	for (i = 0; i < lp->lp_nsegs; i++) {
+		if (lp->lp_segs[i].ls_len == 0 ||
+		    lp->lp_segs[i].ls_len > SEG_MAX)
+			return (false);
+		len += lp->lp_segs[i].ls_len;
+	}
+	if (len != lp->lp_len || len < FRAME_MIN ||
+	    len > (tso != 0 ? PACKET_MAX : FRAME_MAX))
+		return (false);
+	if ((flags & FLAGS_OFFLOAD) == 0)
+		return (true);
+	/* A byte must hold where each checksum goes, and HDRLEN. */
+	if (lp->lp_l2len == 0 || lp->lp_l3len == 0 || headers > len ||
+	    l4 > L4_MAX || ((flags & LEM_TX_UDPSUM) != 0 &&
+	    (flags & FLAGS_L4) != LEM_TX_UDPSUM))
+		return (false);
+	return (tso == 0 || (tso != FLAGS_TSO && headers <= HEADERS_MAX &&
+	    headers < len && lp->lp_l4len != 0 && lp->lp_mss != 0 &&
+	    headers + lp->lp_mss <= FRAME_MAX));
+}
+
+/* The context descriptor of a packet with offloads, 3.3.6. */
+static void
+tx_context(const struct lem_packet *lp, uint64_t ctx[2])
+{
+	const bool udp = (lp->lp_flags & LEM_TX_UDPSUM) != 0;
+	const unsigned int ip = lp->lp_l2len, l4 = ip + lp->lp_l3len;
+	const unsigned int headers = l4 + lp->lp_l4len;
+
+	ctx[0] = LEM_CTX_IP(ip, ip + 10, l4 - 1) |
+	    LEM_CTX_L4(l4, l4 + (udp ? 6 : 16));
+	ctx[1] = LEM_TXD_DEXT | (udp ? 0 : LEM_TXD_CTX_TCP) |
+	    ((lp->lp_flags & LEM_TX_TSO6) != 0 ? 0 : LEM_TXD_CTX_IP);
+	if ((lp->lp_flags & FLAGS_TSO) != 0)
+		ctx[1] |= LEM_TXD_TSE | (lp->lp_len - headers) |
+		    LEM_CTX_TSO(headers, lp->lp_mss);
+}
+
+/* What is common to the data descriptors of a packet. */
+static uint64_t
+tx_cmd(const struct lem_packet *lp)
+{
+	const unsigned int flags = lp->lp_flags;
+
+	return (LEM_TXD_IFCS |
+	    ((flags & FLAGS_OFFLOAD) != 0 ? LEM_TXD_DEXT | LEM_TXD_DATA : 0) |
+	    ((flags & FLAGS_TSO) != 0 ? LEM_TXD_TSE : 0) |
+	    ((flags & FLAGS_IP) != 0 ? LEM_TXD_IXSM : 0) |
+	    ((flags & FLAGS_L4) != 0 ? LEM_TXD_TXSM : 0) |
+	    ((flags & LEM_TX_VLAN) == 0 ? 0 :
+	    LEM_TXD_VLE | LEM_TXD_VLAN(lp->lp_vlan)));
+}
+
+static void
+tx_put(struct lem_core *lc, uint64_t addr, uint64_t cmd)
+{
+	struct lem_txd *txd = &lc->lc_txd[lc->lc_tx_tail];
+
+	txd->addr = addr;
+	txd->cmd = cmd;
+	lc->lc_tx_tail = NEXT(lc->lc_tx_tail, lc->lc_ntxd);
+}
+
+/* Put a packet at the tail, after its context if `fresh'. */
+static void
+tx_fill(struct lem_core *lc, const struct lem_packet *lp, bool fresh)
+{
+	const struct lem_seg *seg = lp->lp_segs;
+	uint64_t cmd = tx_cmd(lp);
+	unsigned int i;
+
+	if (fresh)
+		tx_put(lc, lc->lc_tx_ctx[0], lc->lc_tx_ctx[1]);
+	for (i = 1; i < lp->lp_nsegs; i++, seg++)
+		tx_put(lc, seg->ls_addr, cmd | seg->ls_len);
+	tx_put(lc, seg->ls_addr, cmd | LEM_TXD_EOP | seg->ls_len);
+	lc->lc_tx_untold++;
+	lc->lc_stats.tx_packets++;
+	if (DISTANCE(lc->lc_tx_batch, lc->lc_tx_tail, lc->lc_ntxd) >=
+	    LOW(lc))
+		tx_report(lc);
+}
+
+int
+lem_tx(struct lem_core *lc, const struct lem_packet *lp)
+{
+	uint64_t ctx[2];
+	uint32_t need;
+	bool fresh = false;
+
+	if (!USABLE(lc))
+		return (ENXIO);
+	if (!tx_ok(lp))
+		return (EINVAL);
+	/* One that stays is sent once; TSO counts PAYLEN down, 3.3.6. */
+	if ((lp->lp_flags & FLAGS_OFFLOAD) != 0) {
+		tx_context(lp, ctx);
+		fresh = (lp->lp_flags & FLAGS_TSO) != 0 ||
+		    ctx[0] != lc->lc_tx_ctx[0] || ctx[1] != lc->lc_tx_ctx[1];
+	}
+	need = lp->lp_nsegs + fresh;
+	if (lem_tx_room(lc) < need)
+		lem_tx_clean(lc);
+	if (lem_tx_room(lc) < need)
+		lem_tx_wait(lc, need);
+	if (lem_tx_room(lc) < need) {
+		lc->lc_stats.tx_full++;
+		return (ENOBUFS);
+	}
+	if (fresh) {
+		lc->lc_tx_ctx[0] = ctx[0];
+		lc->lc_tx_ctx[1] = ctx[1];
+	}
+	tx_fill(lc, lp, fresh);
+	return (0);
+}
+
+void
+lem_tx_init(struct lem_core *lc)
+{
+	lc->lc_tx_head = lc->lc_tx_tail = lc->lc_tx_told = lc->lc_tx_batch = 0;
+	lc->lc_tx_untold = lc->lc_tx_held = 0;
+	lc->lc_tx_waiting = lc->lc_tx_short = false;
+	lc->lc_tx_ctx[0] = lc->lc_tx_ctx[1] = 0;
+}

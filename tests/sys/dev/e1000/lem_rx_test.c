@@ -1,0 +1,211 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The driver's receive ring against the model, one step at a time: what comes
+ * in, and how many register accesses and interrupts that takes in each mode.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "lem_test.h"
+
+TC(rx_base, "Plain: an interrupt and a write to RDT for each batch")
+{
+	struct lem_test *t = test_create(0, 2048, 1500);
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		test_inject(t, 1, 60);
+		test_settle(t);
+	}
+	ATF_CHECK_EQ(1000, test_raised(t));
+	ATF_CHECK_EQ(1000 * (1 + INTR_EXITS), test_exits(t));
+	test_inject(t, 50, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK_EQ(1 + INTR_EXITS, test_exits(t));
+	test_check_received(t);
+	test_destroy(t);
+}
+
+TC(rx_poll, "Polling: no interrupt, a write to RDT for an eighth of the ring")
+{
+	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
+	unsigned int i;
+
+	for (i = 0; i < 4 * TEST_RING; i++) {
+		test_inject(t, 1, 60);
+		host_run(t->h);
+		ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
+		ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 8));
+	}
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK_EQ(4 * 8, test_exits(t));
+	test_check_received(t);
+	/* Bounded work. */
+	test_inject(t, 20, 60);
+	host_run(t->h);
+	ATF_CHECK_EQ(8, lem_rx(&t->g.lc, 8));
+	ATF_CHECK_EQ(8, lem_rx(&t->g.lc, 8));
+	ATF_CHECK_EQ(4, lem_rx(&t->g.lc, 8));
+	test_check_received(t);
+	test_destroy(t);
+}
+
+TC(rx_csb, "CSB: no interrupt while the guest is at it, no write to RDT while "
+    "the host has buffers")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct paravirt_csb *csb = t->g.lc.lc_csb;
+	unsigned int i;
+
+	ATF_CHECK_EQ(1, csb->guest_need_rxkick);
+	test_inject(t, 1, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK_EQ(INTR_EXITS_CSB, test_exits(t));
+	/* A budget used up: the guest comes again by itself. */
+	test_inject(t, 8, 60);
+	host_run(t->h);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK(lem_intr(&t->g.lc));
+	ATF_CHECK_EQ(0, csb->guest_need_rxkick);
+	ATF_CHECK_EQ(8, lem_rx(&t->g.lc, 8));
+	ATF_CHECK_EQ(0, csb->guest_need_rxkick);
+	(void)test_exits(t);
+	for (i = 0; i < 1000; i++) {
+		test_inject(t, 8, 60);
+		host_run(t->h);
+		ATF_CHECK_EQ(8, lem_rx(&t->g.lc, 8));
+	}
+	ATF_CHECK_EQ(0, test_exits(t));
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 8));
+	lem_intr_enable(&t->g.lc);
+	ATF_CHECK_EQ(1, csb->guest_need_rxkick);
+	test_inject(t, 1, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(1, test_raised(t));
+	test_check_received(t);
+	test_destroy(t);
+}
+
+TC(rx_csb_full, "CSB: a host without buffers is kicked once, when guest_rdt "
+    "gets to host_rxkick_at, also past the ring's end")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct paravirt_csb *csb = t->g.lc.lc_csb;
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		test_inject(t, TEST_RING + 100, 60);
+		host_run(t->h);
+		ATF_CHECK(csb->host_rxkick_at < TEST_RING);
+		t->g.lc.lc_stats.rx_kicks = 0;
+		while (lem_rx(&t->g.lc, 8) == 8)
+			continue;
+		ATF_CHECK_EQ(1, t->g.lc.lc_stats.rx_kicks);
+		test_settle(t);
+		ATF_CHECK_EQ(NET_PARAVIRT_NONE, csb->host_rxkick_at);
+		test_check_received(t);
+	}
+	test_destroy(t);
+}
+
+TC(rx_nobuf, "Slots without a buffer wait for one, and keep those behind "
+    "them")
+{
+	struct lem_test *t = test_create(0, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	struct lem_os *os = &lc->lc_os;
+	unsigned int i, n;
+
+	os->rx_keep = os->rx_hoard = true;
+	n = os->nspare;
+	/* All spare ones are used up, then the ring's. */
+	for (i = 0; i < n + TEST_RING - 1; i++) {
+		test_inject(t, 1, 60);
+		test_settle(t);
+	}
+	test_check_received(t);
+	ATF_CHECK_EQ(0, os->nspare);
+	ATF_CHECK_EQ(TEST_RING, lc->lc_rx_missing);
+	ATF_CHECK(lc->lc_stats.rx_nobuf > 0);
+	test_inject(t, 30, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(30, host_rx_waiting(t->h));
+	/* Some come back. */
+	for (i = 0; i < 40; i++)
+		os->spare[os->nspare++] = t->g.txbuf + i * 2048;
+	os->rx_hoard = false;
+	ATF_CHECK_EQ(0, lem_rx(lc, 64));
+	test_settle(t);
+	ATF_CHECK_EQ(0, host_rx_waiting(t->h));
+	test_check_received(t);
+	test_destroy(t);
+}
+
+TC(rx_csb_nobuf, "CSB: a guest that cannot get to host_rxkick_at for want of "
+    "buffers kicks for those that it has")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct lem_os *os = &t->g.lc.lc_os;
+	unsigned int i;
+
+	/* A quarter of the ring is all there is. */
+	os->nspare = 0;
+	os->rx_keep = os->rx_hoard = true;
+	test_inject(t, TEST_RING - 1, 60);
+	test_settle(t);
+	test_check_received(t);
+	for (i = 0; i < TEST_RING / 4; i++)
+		os->spare[os->nspare++] = t->g.txbuf + i * 2048;
+	os->rx_hoard = false;
+	for (i = 0; i < 5; i++) {
+		test_inject(t, TEST_RING, 60);
+		host_run(t->h);
+		(void)lem_rx(&t->g.lc, 8);
+		test_settle(t);
+		ATF_CHECK_EQ(0, host_rx_waiting(t->h));
+		test_check_received(t);
+	}
+	test_destroy(t);
+}
+
+TC(jumbo, "Frames of the largest MTU, in many slots, both ways")
+{
+	struct lem_test *t = test_create(0, 2048, 16110);
+	struct lem_os *os = &t->g.lc.lc_os;
+	unsigned int i;
+
+	for (i = 0; i < 50; i++) {
+		test_inject(t, 1, 16124);
+		test_settle(t);
+		test_send(t, 1, 16124);
+		test_settle(t);
+	}
+	test_check_received(t);
+	ATF_CHECK_EQ(50 * 16124, t->g.bytes);
+	ATF_CHECK_EQ(0, os->rx_dropped);
+	test_check_sent(t, 16124);
+	test_destroy(t);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, rx_base);
+	ATF_TP_ADD_TC(tp, rx_poll);
+	ATF_TP_ADD_TC(tp, rx_csb);
+	ATF_TP_ADD_TC(tp, rx_csb_full);
+	ATF_TP_ADD_TC(tp, rx_nobuf);
+	ATF_TP_ADD_TC(tp, rx_csb_nobuf);
+	ATF_TP_ADD_TC(tp, jumbo);
+	return (atf_no_error());
+}

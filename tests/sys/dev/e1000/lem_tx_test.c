@@ -1,0 +1,356 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The driver's transmit ring against the model, one step at a time: what goes
+ * out, and how many register accesses and interrupts that takes in each mode.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "lem_test.h"
+
+TC(packets, "Packets that cannot be are refused")
+{
+	struct lem_test *t = test_create(0, 2048, 1500);
+	struct lem_seg seg[LEM_TX_MAXSEGS + 1];
+	struct lem_packet lp;
+	unsigned int i;
+
+	for (i = 0; i <= LEM_TX_MAXSEGS; i++) {
+		seg[i].ls_addr = t->g.txbuf;
+		seg[i].ls_len = 60;
+	}
+	memset(&lp, 0, sizeof(lp));
+	lp.lp_segs = seg;
+#define	REFUSED()							\
+	ATF_CHECK_EQ(EINVAL, lem_tx(&t->g.lc, &lp))
+	lp.lp_len = 60;
+	REFUSED();
+	lp.lp_nsegs = LEM_TX_MAXSEGS + 1;
+	lp.lp_len = 60 * lp.lp_nsegs;
+	REFUSED();
+	lp.lp_nsegs = 1;
+	lp.lp_len = 61;
+	REFUSED();
+	lp.lp_len = seg[0].ls_len = 13;
+	REFUSED();
+	lp.lp_len = seg[0].ls_len = 16384;
+	REFUSED();
+	lp.lp_len = 60;
+	lp.lp_nsegs = 2;
+	seg[0].ls_len = 60;
+	seg[1].ls_len = 0;
+	REFUSED();
+	lp.lp_nsegs = 1;
+	lp.lp_flags = 0x40;
+	REFUSED();
+	lp.lp_flags = LEM_TX_IPSUM;
+	REFUSED();
+	lp.lp_l2len = 14;
+	lp.lp_l3len = 20;
+	lp.lp_l4len = 20;
+	lp.lp_flags = LEM_TX_TSO4;
+	REFUSED();
+	lp.lp_mss = 100;
+	lp.lp_flags = LEM_TX_TSO4 | LEM_TX_TSO6;
+	REFUSED();
+	lp.lp_flags = LEM_TX_TCPSUM | LEM_TX_UDPSUM;
+	REFUSED();
+	lp.lp_l3len = 230;
+	lp.lp_flags = LEM_TX_TCPSUM;
+	REFUSED();
+	ATF_CHECK_EQ(0, t->g.lc.lc_stats.tx_packets);
+	ATF_CHECK(lem_tx_idle(&t->g.lc));
+	test_destroy(t);
+}
+
+TC(tx_base, "Plain: a write to TDT for each frame, and an interrupt for each "
+    "batch")
+{
+	struct lem_test *t = test_create(0, 2048, 1500);
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		test_send(t, 1, 60);
+		test_settle(t);
+	}
+	ATF_CHECK_EQ(1000, test_raised(t));
+	ATF_CHECK_EQ(1000 * (1 + INTR_EXITS), test_exits(t));
+	ATF_CHECK_EQ(1000, t->g.lc.lc_os.tx_done);
+	ATF_CHECK_EQ(1000, t->g.lc.lc_stats.tx_kicks);
+	ATF_CHECK_EQ(1000, t->g.lc.lc_stats.tx_cleans);
+	test_send(t, 100, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK_EQ(100 + INTR_EXITS, test_exits(t));
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TC(tx_batch, "Frames flushed together take one write to TDT")
+{
+	struct lem_test *t = test_create(0, 2048, 1500);
+	unsigned int i;
+
+	for (i = 0; i < 40; i++)
+		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	ATF_CHECK_EQ(0, test_exits(t));
+	lem_tx_flush(&t->g.lc);
+	lem_tx_flush(&t->g.lc);
+	ATF_CHECK_EQ(1, test_exits(t));
+	ATF_CHECK_EQ(39, t->g.lc.lc_stats.tx_kicks_saved);
+	test_settle(t);
+	test_check_sent(t, 60);
+	ATF_CHECK_EQ(40, t->g.lc.lc_os.tx_done);
+	test_destroy(t);
+}
+
+TC(tx_combining, "Send combining: two writes to TDT for all that is sent "
+    "between two interrupts")
+{
+	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
+	unsigned int i;
+
+	for (i = 0; i < 50; i++) {
+		test_send(t, 21, 60);
+		/* One told; its interrupt lets 20 go, the next finds none. */
+		test_settle(t);
+	}
+	ATF_CHECK_EQ(100, test_raised(t));
+	ATF_CHECK_EQ(50 * (2 + 2 * INTR_EXITS), test_exits(t));
+	ATF_CHECK_EQ(1000, t->g.lc.lc_stats.tx_combined);
+	ATF_CHECK_EQ(50, t->g.lc.lc_stats.tx_flushes);
+	ATF_CHECK_EQ(100, t->g.lc.lc_stats.tx_kicks);
+	ATF_CHECK_EQ(950, t->g.lc.lc_stats.tx_kicks_saved);
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TC(tx_combining_short, "Send combining holds nothing back when the ring runs "
+    "short, and never for good")
+{
+	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
+
+	/* Until a quarter is left: one told, the others held. */
+	test_send(t, TEST_RING - 1 - TEST_RING / 4 - 1, 60);
+	ATF_CHECK_EQ(1, test_exits(t));
+	test_send(t, 1, 60);
+	ATF_CHECK_EQ(1, test_exits(t));
+	test_settle(t);
+	test_check_sent(t, 60);
+	/* Somebody else takes the completions: what is held goes out. */
+	test_send(t, 10, 60);
+	host_run(t->h);
+	ATF_CHECK_EQ(1, lem_tx_clean(&t->g.lc));
+	host_run(t->h);
+	ATF_CHECK_EQ(9, lem_tx_clean(&t->g.lc));
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TC(tx_combining_moderation, "With moderation the wait is the interval: one "
+    "write to TDT and one interrupt for each")
+{
+	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(0, lem_set_itr(&t->g.lc, 400));
+	test_send(t, 1, 60);
+	test_settle(t);
+	(void)test_raised(t);
+	(void)test_exits(t);
+	for (i = 0; i < 30; i++) {
+		test_send(t, 60, 60);
+		test_settle(t);
+		host_advance(t->h, 400 * 256);
+		test_settle(t);
+	}
+	/* What an interrupt lets go is done before the next. */
+	ATF_CHECK_EQ(30, test_raised(t));
+	ATF_CHECK_EQ(30 * (1 + INTR_EXITS), test_exits(t));
+	host_advance(t->h, 400 * 256);
+	test_settle(t);
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TC(tx_lazy, "Lazy completion: no interrupt until the ring runs short, then "
+    "one")
+{
+	struct lem_test *t = test_create(LEM_MODE_LAZY, 2048, 1500);
+	unsigned int i;
+
+	for (i = 0; i < 4 * TEST_RING; i++) {
+		test_send(t, 1, 60);
+		test_settle(t);
+	}
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK_EQ(4 * TEST_RING, test_exits(t));
+	(void)lem_tx_clean(&t->g.lc);
+	ATF_CHECK(lem_tx_idle(&t->g.lc));
+	/* The model does nothing meanwhile: short, and IMS written once. */
+	host_sent_clear(t->h);
+	t->g.sent = t->g.lc.lc_os.tx_done = 0;
+	test_send(t, TEST_RING - 1, 60);
+	ATF_CHECK_EQ(TEST_RING - 1, test_exits(t));
+	ATF_CHECK_EQ(ENOBUFS, guest_send(&t->g, test_peer, 60));
+	ATF_CHECK_EQ(1, test_exits(t));
+	ATF_CHECK_EQ(1, t->g.lc.lc_stats.tx_full);
+	test_settle(t);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK_EQ(INTR_EXITS, test_exits(t));
+	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_room(&t->g.lc));
+	/* And masked again. */
+	test_send(t, 1, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(0, test_raised(t));
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TC(tx_lazy_report, "One report for a quarter of the ring, and for the last "
+    "frame told")
+{
+	struct lem_test *t = test_create(LEM_MODE_LAZY, 2048, 1500);
+	unsigned int i, n;
+
+	for (i = 0; i < TEST_RING - 1; i++)
+		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	lem_tx_flush(&t->g.lc);
+	for (i = n = 0; i < TEST_RING - 1; i++)
+		n += (t->g.lc.lc_txd[i].cmd & LEM_TXD_RS) != 0;
+	ATF_CHECK_EQ(4, n);
+	ATF_CHECK((t->g.lc.lc_txd[TEST_RING / 4 - 1].cmd & LEM_TXD_RS) != 0);
+	ATF_CHECK((t->g.lc.lc_txd[TEST_RING - 2].cmd & LEM_TXD_RS) != 0);
+	test_settle(t);
+	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(&t->g.lc));
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TC(tx_poll, "Polling: no interrupt, one access for each flush")
+{
+	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
+	unsigned int i, j;
+
+	for (i = 0; i < 20; i++) {
+		for (j = 0; j < 50; j++)
+			ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+		lem_tx_flush(&t->g.lc);
+		host_run(t->h);
+		ATF_CHECK_EQ(50, lem_tx_clean(&t->g.lc));
+	}
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK_EQ(20, test_exits(t));
+	/* Short: no interrupt is asked for either. */
+	for (i = 0; guest_send(&t->g, test_peer, 60) == 0; i++)
+		continue;
+	ATF_CHECK_EQ(TEST_RING - 1, i);
+	host_run(t->h);
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(&t->g.lc));
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TC(tx_csb, "CSB: one kick wakes the host, the rest is memory")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	unsigned int i;
+
+	test_send(t, 1, 60);
+	ATF_CHECK_EQ(1, test_exits(t));
+	/* The host looks, and goes on looking. */
+	while (host_sent(t->h) < 1)
+		(void)e82545_tx(t->h->dev);
+	for (i = 0; i < 1000; i++) {
+		test_send(t, 1, 60);
+		ATF_CHECK(e82545_tx(t->h->dev));
+	}
+	ATF_CHECK_EQ(0, test_exits(t));
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK_EQ(1, t->g.lc.lc_stats.tx_kicks);
+	ATF_CHECK_EQ(1000, t->g.lc.lc_stats.tx_kicks_saved);
+	/* It sleeps at last: a kick again. */
+	while (e82545_tx(t->h->dev))
+		continue;
+	test_send(t, 1, 60);
+	ATF_CHECK_EQ(1, test_exits(t));
+	test_settle(t);
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TC(tx_csb_short, "CSB: out of descriptors, one interrupt is asked for, and "
+    "brings room")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct paravirt_csb *csb = t->g.lc.lc_csb;
+
+	test_send(t, TEST_RING - 1, 60);
+	ATF_CHECK_EQ(0, csb->guest_need_txkick);
+	ATF_CHECK_EQ(ENOBUFS, guest_send(&t->g, test_peer, 60));
+	ATF_CHECK_EQ(1, csb->guest_need_txkick);
+	test_settle(t);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK_EQ(0, csb->guest_need_txkick);
+	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_room(&t->g.lc));
+	test_send(t, 100, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(0, test_raised(t));
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TC(tx_wait, "A host may ask for room before it is refused any: one interrupt "
+    "in each mode that has some")
+{
+	static const uint32_t step[] = {
+		0, LEM_MODE_SC, LEM_MODE_LAZY, LEM_MODE_CSB,
+		LEM_MODE_CSB | LEM_MODE_LAZY, LEM_MODE_POLL
+	};
+	unsigned int i;
+
+	for (i = 0; i < 6; i++) {
+		struct lem_test *t = test_create(step[i], 2048, 1500);
+
+		test_send(t, TEST_RING - 1, 60);
+		lem_tx_wait(&t->g.lc, 1);
+		ATF_CHECK_EQ(0, lem_tx_room(&t->g.lc));
+		test_settle(t);
+		ATF_CHECK_EQ(step[i] != LEM_MODE_POLL, test_raised(t));
+		if (step[i] == LEM_MODE_POLL)
+			(void)lem_tx_clean(&t->g.lc);
+		ATF_CHECK_EQ(TEST_RING - 1, lem_tx_room(&t->g.lc));
+		test_check_sent(t, 60);
+		/* Room there is already: nothing is asked for. */
+		lem_tx_wait(&t->g.lc, 1);
+		test_settle(t);
+		ATF_CHECK_EQ(0, test_raised(t));
+		test_destroy(t);
+	}
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, packets);
+	ATF_TP_ADD_TC(tp, tx_base);
+	ATF_TP_ADD_TC(tp, tx_batch);
+	ATF_TP_ADD_TC(tp, tx_combining);
+	ATF_TP_ADD_TC(tp, tx_combining_short);
+	ATF_TP_ADD_TC(tp, tx_combining_moderation);
+	ATF_TP_ADD_TC(tp, tx_lazy);
+	ATF_TP_ADD_TC(tp, tx_lazy_report);
+	ATF_TP_ADD_TC(tp, tx_poll);
+	ATF_TP_ADD_TC(tp, tx_csb);
+	ATF_TP_ADD_TC(tp, tx_csb_short);
+	ATF_TP_ADD_TC(tp, tx_wait);
+	return (atf_no_error());
+}

@@ -25,6 +25,16 @@
 
 typedef struct net_backend net_backend_t;
 
+/* What a virtio-net header can ask for: VIRTIO 1.2, section 5.1.3. */
+#define	VIRTIO_NET_F_CSUM	(1 << 0)
+#define	VIRTIO_NET_F_GUEST_CSUM	(1 << 1)
+#define	VIRTIO_NET_F_GUEST_TSO4	(1 << 7)
+#define	VIRTIO_NET_F_GUEST_TSO6	(1 << 8)
+#define	VIRTIO_NET_F_GUEST_UFO	(1 << 10)
+#define	VIRTIO_NET_F_HOST_TSO4	(1 << 11)
+#define	VIRTIO_NET_F_HOST_TSO6	(1 << 12)
+#define	VIRTIO_NET_F_HOST_UFO	(1 << 14)
+
 /* Frames may have come in.  `param' as given to netbe_init(). */
 typedef void (*net_be_rxeof_t)(int fd, enum ev_type type, void *param);
 

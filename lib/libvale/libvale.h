@@ -49,12 +49,20 @@ struct vale_params {
  * and the port; both go away when the last user closes.  `params' may be NULL.
  * Returns NULL with errno set: EINVAL for a bad name or params, EBUSY if the
  * port is open already, ENOSPC when the switch has 254 ports, ENOMEM, or what
- * open(2) of /dev/netmap, or eventfd(2), says.
+ * open(2) of /dev/netmap, its ioctl(2)s, or eventfd(2) say.
  */
 struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 
 /* Close the port.  Frames it has not received are dropped. */
 void	vale_close(struct vale_desc *d);
+
+/*
+ * Whether frames of this port begin with a virtio-net header, and of how many
+ * bytes: 0 for none, as after vale_open(), 10 or 12.  A switch that knows of
+ * them translates between ports.  Not during a sync.  0, or -1 with errno:
+ * EINVAL for another length, EOPNOTSUPP where the switch has no headers.
+ */
+int	vale_set_header(struct vale_desc *d, unsigned int len);
 
 /*
  * Transmit the slots before ring->head.  All are consumed when it returns: a

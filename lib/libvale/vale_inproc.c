@@ -8,6 +8,8 @@
  * libvale.h over the switch in this process, <dev/netmap/vale.h>.
  */
 
+#include <sys/cdefs.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +64,12 @@ vale_close(struct vale_desc *d)
 
 	vale_port_destroy(ip->ip_port);
 	free(ip);
+}
+
+int
+vale_set_header(struct vale_desc *d __unused, unsigned int len)
+{
+	return (inproc_result(len == 0 ? 0 : EOPNOTSUPP));
 }
 
 int

@@ -49,14 +49,14 @@ netmap_slots_valid(uint32_t slots)
 }
 
 static int
-netmap_register(int fd, const char *name, struct nmreq_register *reg)
+netmap_request(int fd, const char *name, uint16_t type, void *body)
 {
 	struct nmreq_header hdr;
 
 	memset(&hdr, 0, sizeof(hdr));
 	hdr.nr_version = NETMAP_API;
-	hdr.nr_reqtype = NETMAP_REQ_REGISTER;
-	hdr.nr_body = (uintptr_t)reg;
+	hdr.nr_reqtype = type;
+	hdr.nr_body = (uintptr_t)body;
 	memcpy(hdr.nr_name, name, strlen(name));
 	return (ioctl(fd, NIOCCTRL, &hdr));
 }
@@ -70,7 +70,7 @@ vale_open(const char *name, const struct vale_params *params)
 
 	memset(&reg, 0, sizeof(reg));
 	reg.nr_mode = NR_REG_ALL_NIC;
-	reg.nr_flags = NR_EXCLUSIVE | NR_NO_TX_POLL;
+	reg.nr_flags = NR_EXCLUSIVE | NR_NO_TX_POLL | NR_ACCEPT_VNET_HDR;
 	reg.nr_tx_rings = reg.nr_rx_rings = 1;
 	if (params != NULL) {
 		reg.nr_tx_slots = params->tx_slots;
@@ -89,7 +89,7 @@ vale_open(const char *name, const struct vale_params *params)
 	d->fd = open(NETMAP_DEVICE_NAME, O_RDWR | O_CLOEXEC);
 	if (d->fd == -1)
 		goto fail_open;
-	if (netmap_register(d->fd, name, &reg) == -1)
+	if (netmap_request(d->fd, name, NETMAP_REQ_REGISTER, &reg) == -1)
 		goto fail_register;
 	np->np_memsize = reg.nr_memsize;
 	np->np_mem = mmap(NULL, np->np_memsize, PROT_READ | PROT_WRITE,
@@ -117,6 +117,16 @@ vale_close(struct vale_desc *d)
 	munmap(np->np_mem, np->np_memsize);
 	close(d->fd);
 	free(np);
+}
+
+int
+vale_set_header(struct vale_desc *d, unsigned int len)
+{
+	struct nmreq_port_hdr req;
+
+	memset(&req, 0, sizeof(req));
+	req.nr_hdr_len = len;
+	return (netmap_request(d->fd, d->name, NETMAP_REQ_PORT_HDR_SET, &req));
 }
 
 int

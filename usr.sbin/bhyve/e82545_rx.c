@@ -187,7 +187,7 @@ e82545_rx_loopback(struct e82545 *dev, const struct iovec *iov, int niov)
 	return (true);
 }
 
-/* Frames of a snapshot are put in one by one. */
+/* All that is saved of this side: whether it has stalled is seen anew. */
 void
 e82545_loop_snap(struct e82545 *dev, struct e82545_snap *s)
 {
@@ -285,16 +285,6 @@ e82545_rx_unstall(struct e82545 *dev)
 		return (false);
 	rxq->stalled = false;
 	return (true);
-}
-
-void
-e82545_rxq_snap(struct e82545 *dev, struct e82545_snap *s)
-{
-	struct e82545_rxq *rxq = dev->rxq;
-
-	e82545_snap_bool(s, &rxq->stalled);
-	e82545_snap_u32(s, &rxq->need, RX_FRAME_DESCS);
-	e82545_snap_u32(s, &rxq->need_rctl, UINT32_MAX);
 }
 
 bool

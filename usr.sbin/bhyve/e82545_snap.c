@@ -165,7 +165,6 @@ snap_state(struct e82545 *dev, struct e82545_snap *s)
 	e82545_nvm_snap(dev, s);
 	e82545_csb_snap(dev, s);
 	e82545_txq_snap(dev, s);
-	e82545_rxq_snap(dev, s);
 	e82545_intr_snap(dev, s);
 	snap_counters(dev, s);
 }

@@ -50,7 +50,6 @@ void	e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_nvm_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s);
-void	e82545_rxq_snap(struct e82545 *dev, struct e82545_snap *s);
 /* The frames in the loopback queue, which must be empty to restore. */
 void	e82545_loop_snap(struct e82545 *dev, struct e82545_snap *s);
 /* After the registers; times are kept as how long ago, and how long yet. */

@@ -13,6 +13,10 @@
  * takes them all; a sync comes with every frame, until the frontend promises
  * to ask for it (net_backend_vale_defer()).
  *
+ * Frames with a virtio-net header, which a frontend may ask for, go out through
+ * the slots' own buffers: a switch that has to carry out what a header asks for
+ * works on the frame where it lies, and that has to be the switch's memory.
+ *
  * In: frames are looked at where the switch put them.  rx_next runs ahead of
  * ring->head over the frames the frontend is done with; a sync makes it the
  * new head, which gives their slots back.
@@ -42,7 +46,15 @@
 #include "net_backends_priv.h"
 #include "net_backend_vale.h"
 
-#define	VALE_FRAME_MAX	65535	/* bytes without FCS */
+#define	VALE_FRAME_MAX	65535	/* bytes without FCS and headers */
+
+/* The virtio-net headers there are, and what can be asked for in them. */
+#define	VALE_HEADER	12
+#define	VALE_HEADER_SHORT 10
+#define	VALE_FEATURES	(VIRTIO_NET_F_CSUM | VIRTIO_NET_F_HOST_TSO4 |	\
+			VIRTIO_NET_F_HOST_TSO6 | VIRTIO_NET_F_HOST_UFO | \
+			VIRTIO_NET_F_GUEST_CSUM | VIRTIO_NET_F_GUEST_TSO4 | \
+			VIRTIO_NET_F_GUEST_TSO6 | VIRTIO_NET_F_GUEST_UFO)
 
 /*
  * FreeBSD's switch copies pieces so that they keep their place within 64
@@ -92,12 +104,20 @@ vale_strerror(int error)
 {
 
 	switch (error) {
+	case EACCES:
+	case EPERM:
+		return ("no permission to open " NETMAP_DEVICE_NAME);
 	case EBUSY:
 		return ("the port is open already");
 	case EINVAL:
 		return ("not the name of a VALE port, valeSWITCH:PORT");
+	case ENOENT:
+		return ("there is no " NETMAP_DEVICE_NAME
+		    ": the kernel has no netmap(4)");
 	case ENOSPC:
 		return ("the switch has no port left");
+	case ENXIO:
+		return ("there are no more switches to be had");
 	default:
 		return (strerror(error));
 	}
@@ -112,7 +132,13 @@ vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
 	priv = NET_BE_PRIV(be);
 	priv->port = vale_open(devname, NULL);
 	if (priv->port == NULL) {
-		EPRINTLN("%s: %s", devname, vale_strerror(errno));
+		EPRINTLN("backend=%s: %s", devname, vale_strerror(errno));
+		return (-1);
+	}
+	/* A port that outlives its users may have one from the last. */
+	if (vale_set_header(priv->port, 0) != 0) {
+		EPRINTLN("backend=%s: %s", devname, strerror(errno));
+		vale_cleanup(be);
 		return (-1);
 	}
 	priv->piece_max = MIN(priv->port->txring->nr_buf_size, UINT16_MAX) &
@@ -122,11 +148,27 @@ vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
 
 	priv->mevp = mevent_add_disabled(be->fd, EVF_READ, cb, param);
 	if (priv->mevp == NULL) {
-		EPRINTLN("%s: cannot wait for frames", devname);
+		EPRINTLN("backend=%s: cannot wait for frames", devname);
 		vale_cleanup(be);
 		return (-1);
 	}
 	return (0);
+}
+
+/* Say once that a sync fails, and once that it no longer does. */
+static void
+vale_report(const struct vale_priv *priv, bool *failed, int error,
+    const char *what)
+{
+
+	if (*failed == (error != 0))
+		return;
+	*failed = error != 0;
+	if (*failed)
+		EPRINTLN("%s: cannot %s: %s", priv->port->name, what,
+		    strerror(errno));
+	else
+		EPRINTLN("%s: can %s again", priv->port->name, what);
 }
 
 /*
@@ -152,11 +194,7 @@ net_backend_vale_flush(struct net_backend *be)
 	ring = priv->port->txring;
 	if (nm_ring_space(ring) == ring->num_slots - 1)
 		return;
-	if (vale_txsync(priv->port) != 0 && !priv->tx_failed) {
-		priv->tx_failed = true;
-		EPRINTLN("%s: cannot send: %s", priv->port->name,
-		    strerror(errno));
-	}
+	vale_report(priv, &priv->tx_failed, vale_txsync(priv->port), "send");
 }
 
 /*
@@ -230,18 +268,64 @@ vale_lay_out(const struct vale_priv *priv, const struct iovec *iov, int iovcnt,
 	return (head);
 }
 
+/* Copy bytes [off, off + len) of a frame, which it has; returns `len'. */
+static size_t
+vale_copy(void *buf, const struct iovec *iov, size_t off, size_t len)
+{
+	size_t done, n;
+
+	for (done = 0; done < len; iov++) {
+		if (off >= iov->iov_len) {
+			off -= iov->iov_len;
+			continue;
+		}
+		n = MIN(iov->iov_len - off, len - done);
+		memcpy((char *)buf + done, (char *)iov->iov_base + off, n);
+		done += n;
+		off = 0;
+	}
+	return (len);
+}
+
+/* The same, of a copy in the slots' own buffers. */
+static uint32_t
+vale_copy_out(const struct vale_priv *priv, const struct iovec *iov,
+    size_t total, uint32_t room)
+{
+	struct netmap_ring *ring;
+	struct netmap_slot *slot;
+	uint32_t head;
+	size_t n, off;
+
+	ring = priv->port->txring;
+	if (howmany(total, priv->piece_max) > room)
+		return (ring->head);
+	head = ring->head;
+	for (off = 0; off < total; off += n) {
+		slot = &ring->slot[head];
+		n = vale_copy(NETMAP_BUF(ring, slot->buf_idx), iov, off,
+		    MIN(priv->piece_max, total - off));
+		slot->len = n;
+		slot->flags = off + n < total ? NS_MOREFRAG : 0;
+		head = nm_ring_next(ring, head);
+	}
+	return (head);
+}
+
 static ssize_t
 vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 {
 	struct vale_priv *priv;
 	struct netmap_ring *ring;
 	uint32_t head, room;
-	ssize_t total;
+	ssize_t hdrlen, total;
 
 	priv = NET_BE_PRIV(be);
 	ring = priv->port->txring;
 	total = count_iov(iov, iovcnt);
-	if (total <= ETHER_HDR_LEN || total > VALE_FRAME_MAX) {
+	hdrlen = be->be_vnet_hdr_len;
+	if (total <= ETHER_HDR_LEN + hdrlen ||
+	    total > VALE_FRAME_MAX + hdrlen) {
 		errno = EMSGSIZE;
 		return (-1);
 	}
@@ -250,7 +334,10 @@ vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 		net_backend_vale_flush(be);
 	room = MIN(NETMAP_MAX_FRAGS, nm_ring_space(ring));
 
-	head = vale_lay_out(priv, iov, iovcnt, room);
+	if (hdrlen == 0)
+		head = vale_lay_out(priv, iov, iovcnt, room);
+	else
+		head = vale_copy_out(priv, iov, total, room);
 	if (head == ring->head) {
 		errno = ENOBUFS;
 		return (-1);
@@ -341,11 +428,8 @@ net_backend_vale_sync(struct net_backend *be)
 	priv = NET_BE_PRIV(be);
 	ring = priv->port->rxring;
 	ring->head = ring->cur = priv->rx_next;
-	if (vale_rxsync(priv->port) != 0 && !priv->rx_failed) {
-		priv->rx_failed = true;
-		EPRINTLN("%s: cannot receive: %s", priv->port->name,
-		    strerror(errno));
-	}
+	vale_report(priv, &priv->rx_failed, vale_rxsync(priv->port),
+	    "receive");
 }
 
 /* The next frame for a frontend that does not know of syncs. */
@@ -408,20 +492,41 @@ vale_recv_disable(struct net_backend *be)
 	mevent_disable(priv->mevp);
 }
 
-/* Frames carry no virtio-net header. */
-static uint64_t
-vale_get_cap(struct net_backend *be __unused)
-{
+/*
+ * virtio-net headers: what there is in them is for the switch to do, where it
+ * can, or for the port the frame goes to.
+ */
 
-	return (0);
+static uint64_t
+vale_get_cap(struct net_backend *be)
+{
+	struct vale_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	if (be->be_vnet_hdr_len == 0) {
+		if (vale_set_header(priv->port, VALE_HEADER) != 0)
+			return (0);
+		vale_set_header(priv->port, 0);
+	}
+	return (VALE_FEATURES);
 }
 
 static int
-vale_set_cap(struct net_backend *be __unused, uint64_t features,
+vale_set_cap(struct net_backend *be, uint64_t features,
     unsigned int vnet_hdr_len)
 {
+	struct vale_priv *priv;
 
-	return (features != 0 || vnet_hdr_len != 0 ? -1 : 0);
+	priv = NET_BE_PRIV(be);
+	if ((features & ~(uint64_t)VALE_FEATURES) != 0 ||
+	    (features != 0 && vnet_hdr_len == 0) ||
+	    (vnet_hdr_len != 0 && vnet_hdr_len != VALE_HEADER_SHORT &&
+	    vnet_hdr_len != VALE_HEADER))
+		return (-1);
+	if (vale_set_header(priv->port, vnet_hdr_len) != 0)
+		return (-1);
+	be->be_vnet_hdr_len = vnet_hdr_len;
+	return (0);
 }
 
 static struct net_backend vale_backend = {

@@ -13,6 +13,9 @@
 
 #include <net/netmap.h>
 
+/* Where ports come from; here, for messages. */
+#define	NETMAP_DEVICE_NAME	"/dev/netmap"
+
 /* Ring `i' of an interface. */
 #define	NETMAP_TXRING(nifp, i)						\
 	((struct netmap_ring *)(void *)((char *)(nifp) + (nifp)->ring_ofs[i]))

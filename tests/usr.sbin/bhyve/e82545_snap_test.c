@@ -176,7 +176,8 @@ phy_read(struct host *h, uint32_t reg)
 	return (host_rd(h, E82545_MDIC));
 }
 
-/* Each register another value, the EEPROM in mid-word, the PHY changed. */
+/* Each register another value, the EEPROM written, and being written in
+   mid-word, the PHY changed. */
 static void
 registers(struct host *h)
 {
@@ -199,11 +200,14 @@ registers(struct host *h)
 	host_wr(h, E82545_EERD, 2 << 8 | E82545_EERD_START);
 	eecd_bits(h, 4 << 6 | 3 << 4, 9);	/* write enable */
 	eecd_done(h);
+	eecd_bits(h, 5 << 6 | 9, 9);		/* write word 9: 0x9876 */
+	eecd_bits(h, 0x9876, 16);
+	eecd_done(h);
 	eecd_bits(h, 5 << 6 | 7, 9);		/* write word 7: 0x1234 */
 	eecd_bits(h, 0x12, 8);
 	phy_write(h, 29, 5);
 	phy_write(h, 30, 0xabcd);
-	phy_write(h, 4, 0x0061);
+	phy_write(h, 4, 0x0021);		/* 10 Mb/s, half duplex */
 	phy_write(h, 9, 0);
 	phy_write(h, 0, 0x1240);
 	e82545_link(h->dev, false);
@@ -222,6 +226,8 @@ registers_on(struct host *h)
 	eecd_done(h);
 	host_wr(h, E82545_EERD, 7 << 8 | E82545_EERD_START);
 	ATF_CHECK_EQ(0x1234, host_rd(h, E82545_EERD) >> 16);
+	host_wr(h, E82545_EERD, 9 << 8 | E82545_EERD_START);
+	ATF_CHECK_EQ(0x9876, host_rd(h, E82545_EERD) >> 16);
 	ATF_CHECK_EQ(0x5, host_rd(h, E82545_TOTH));
 	ATF_CHECK_EQ(3, host_rd(h, E82545_TOTL));
 	for (i = 0; i < 32; i++)
@@ -264,6 +270,47 @@ segments_on(struct host *h)
 	ATF_CHECK_EQ(1000 - 256, host_sent(h));
 	guest_frames(h, 3);
 	tx_go(h);
+}
+
+/* The EEPROM read in mid-word, the link up and known to be, and a checksum
+   asked for of a packet that is to come. */
+static void
+context(struct host *h)
+{
+	struct packet p = { .payload = bulk, .paylen = 100 };
+
+	host_up(h, 64, 64, 2048);
+	phy_read(h, 1);
+	phy_read(h, 1);
+	eecd_bits(h, 6 << 6, 9);		/* read word 0 */
+	eecd_bits(h, 0, 10);
+	tx_context(h, &p, 0, 0);
+	tx_go(h);
+	host_rd(h, E82545_ICR);
+}
+
+static void
+context_on(struct host *h)
+{
+	struct packet p = { .payload = bulk, .paylen = 100 };
+	uint8_t sent[PACKET_HDR_MAX + 100], want[PACKET_HDR_MAX + 100];
+	size_t len;
+	int i;
+
+	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
+	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) == 0);
+	ATF_CHECK((phy_read(h, 1) & 4) != 0);
+	for (i = 0; i < 40; i++) {
+		host_wr(h, E82545_RDTR, host_rd(h, E82545_EECD) |
+		    host_rd(h, E82545_RDTR) << 1);
+		eecd_bits(h, 0, 1);
+	}
+	len = packet_build(&p, sent);
+	memcpy(want, sent, len);
+	packet_prepare(&p, sent, true);
+	tx_data(h, sent, len, len, len, 0, tx_popts(&p), 0);
+	tx_go(h);
+	check_sent(h, 0, want, len);
 }
 
 /* A packet of more descriptors than any may have, whose end is to come. */
@@ -387,6 +434,23 @@ moderated_on(struct host *h)
 	ATF_CHECK_EQ(2, host_raised(h));
 }
 
+/* Packets keep coming, so that it is the absolute timers that run out. */
+static void
+moderated_busy(struct host *h)
+{
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		host_advance(h, 700000);
+		host_inject(h, frame, 60, 1);
+		host_tx_frame(h, frame, 60, E82545_TXD_IDE);
+		tx_go(h);
+		if (host_line(h))
+			host_wr(h, E82545_RSRPD, host_rd(h, E82545_ICR));
+	}
+	ATF_CHECK(host_raised(h) >= 2);
+}
+
 /* Timers that have run out while nobody looked. */
 static void
 overdue(struct host *h)
@@ -414,7 +478,7 @@ block(struct host *h)
 
 /* With the CSB: transmit polls, receive waits to be kicked. */
 static void
-csb(struct host *h)
+polling(struct host *h)
 {
 	struct paravirt_csb *page;
 	uint64_t gpa;
@@ -438,29 +502,73 @@ csb(struct host *h)
 	}
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	h->kicked = h->ready = false;
-	/* Posted late: kept aside. */
-	host_wr(h, E82545_RDT, 3);
-	host_wr(h, E82545_TDT, 2);
 }
 
 static void
-csb_on(struct host *h)
+polling_on(struct host *h)
 {
 	struct paravirt_csb *page = block(h);
 	int i;
 
+	/* Four empty rounds before, this is the fifth. */
+	ATF_CHECK(e82545_tx(h->dev));
+	ATF_CHECK_EQ(5, CSB_GET(page, host_txcycles));
 	/* It polls: no kick is wanted. */
 	guest_frames(h, 3);
 	ATF_CHECK(!guest_send(h, page));
+	/* Nor for one buffer. */
+	host_make_frame(frame, 60, host_mac, 0);
+	check_taken(h, frame, 60);
+	ATF_CHECK(!guest_give(h, page));
 	host_run(h);
 	ATF_CHECK_EQ(3, host_sent(h));
 	ATF_CHECK(CSB_GET(page, host_need_txkick) != 0);
-	for (i = 0; i < 9; i++) {
+	for (i = 1; i < 9; i++) {
 		host_make_frame(frame, 60, host_mac, i);
 		check_taken(h, frame, 60);
 		guest_give(h, page);
 		host_run(h);
 	}
+}
+
+/* Tails written late are kept aside; those in the page cannot be. */
+static void
+late(struct host *h)
+{
+
+	polling(h);
+	host_wr(h, E82545_RDT, 3);
+	host_wr(h, E82545_TDT, 2);
+}
+
+static void
+late_on(struct host *h)
+{
+
+	CSB_SET(block(h), guest_csb_on, 0);
+	host_run(h);
+	ATF_CHECK_EQ(3, host_rd(h, E82545_RDT));
+	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
+}
+
+static void
+hopeless(struct host *h)
+{
+
+	polling(h);
+	CSB_SET(block(h), guest_tdt, 999);
+	CSB_SET(block(h), guest_rdt, 998);
+	ATF_CHECK(e82545_tx(h->dev));
+	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	ATF_CHECK_EQ(2, host_counter(h, E82545_C_CSB_BAD));
+}
+
+static void
+hopeless_on(struct host *h)
+{
+
+	host_run(h);
+	ATF_CHECK_EQ(2, host_counter(h, E82545_C_CSB_BAD));
 }
 
 static const struct scenario {
@@ -471,12 +579,16 @@ static const struct scenario {
 } scenarios[] = {
 	{ "registers", registers, registers_on, false },
 	{ "segments", segments, segments_on, false },
+	{ "context", context, context_on, false },
 	{ "skipping", skipping, skipping_on, false },
 	{ "stalled", stalled, stalled_on, false },
 	{ "looped", looped, looped_on, false },
 	{ "moderated", moderated, moderated_on, false },
+	{ "busy", moderated, moderated_busy, false },
 	{ "overdue", overdue, overdue_on, false },
-	{ "csb", csb, csb_on, true },
+	{ "polling", polling, polling_on, true },
+	{ "late", late, late_on, true },
+	{ "hopeless", hopeless, hopeless_on, true },
 };
 
 static struct host *
@@ -555,8 +667,8 @@ TEST(refused, "Snapshots cut short, with a bit flipped, of another version or "
 	uint8_t *buf, *copy, *own;
 	size_t i, nown, size;
 
-	a = begin(&scenarios[7]);
-	b = begin(&scenarios[7]);
+	a = begin(&scenarios[nitems(scenarios) - 1]);
+	b = begin(&scenarios[nitems(scenarios) - 1]);
 	guest_frames(b, 1);
 	e82545_pause(a->dev);
 	e82545_pause(b->dev);

@@ -48,6 +48,8 @@ static struct {
 	int		 txsyncs, rxsyncs;
 	int		 error;		/* for the syncs to return */
 	bool		 stuck;		/* txsync consumes nothing */
+	bool		 headers;	/* virtio-net's can be had */
+	unsigned int	 header;	/* and have so many bytes */
 	uint32_t	 rx_filled;	/* slots up to this hold frames */
 } port;
 
@@ -90,6 +92,20 @@ vale_close(struct vale_desc *d)
 	ATF_CHECK_EQ(&port.desc, d);
 	close(port.pipe[0]);
 	close(port.pipe[1]);
+}
+
+int
+vale_set_header(struct vale_desc *d, unsigned int len)
+{
+
+	ATF_CHECK_EQ(&port.desc, d);
+	ATF_CHECK(len == 0 || len == 10 || len == 12);
+	if (len != 0 && !port.headers) {
+		errno = EOPNOTSUPP;
+		return (-1);
+	}
+	port.header = len;
+	return (0);
 }
 
 int
@@ -415,6 +431,61 @@ ATF_TC_BODY(no_room, tc)
 	netbe_cleanup(be);
 }
 
+ATF_TC(vnet_header);
+ATF_TC_HEAD(vnet_header, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames with virtio-net headers go out "
+	    "as copies, where the port has such headers");
+}
+ATF_TC_BODY(vnet_header, tc)
+{
+	static const size_t sizes[] = { 15, 60, PORT_BUF - 12, PORT_BUF - 11,
+	    9000, 65535 };
+	static char frame[12 + 65536];
+	struct iovec iov[3];
+	net_backend_t *be;
+	size_t i, n;
+
+	fill(frame, sizeof(frame));
+	be = backend();
+	ATF_CHECK_EQ(0, netbe_get_cap(be));
+	ATF_CHECK_EQ(-1, netbe_set_cap(be, 0, 12));
+	port.headers = true;
+	ATF_CHECK((netbe_get_cap(be) & VIRTIO_NET_F_HOST_TSO4) != 0);
+	ATF_CHECK_EQ(0, port.header);
+	ATF_CHECK_EQ(-1, netbe_set_cap(be, VIRTIO_NET_F_CSUM, 0));
+	ATF_CHECK_EQ(-1, netbe_set_cap(be, 1 << 16, 12));
+	ATF_CHECK_EQ(0, netbe_set_cap(be, VIRTIO_NET_F_CSUM, 12));
+	ATF_CHECK_EQ(12, port.header);
+	ATF_CHECK_EQ(12, netbe_get_vnet_hdr_len(be));
+	ATF_CHECK(netbe_get_cap(be) != 0);
+	ATF_CHECK_EQ(12, port.header);
+
+	for (i = 0; i < nitems(sizes); i++) {
+		n = port.nsent;
+		iov[0] = (struct iovec){ frame, 12 };
+		iov[1] = (struct iovec){ frame + 12, 0 };
+		iov[2] = (struct iovec){ frame + 12, sizes[i] };
+		ATF_CHECK_EQ((ssize_t)sizes[i] + 12, netbe_send(be, iov, 3));
+		check_frame(n, frame, sizes[i] + 12);
+		for (; n < port.nsent; n++)
+			ATF_CHECK((port.sent[n].flags & NS_INDIRECT) == 0);
+	}
+	iov[0] = (struct iovec){ frame, 12 + 14 };
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
+	iov[0] = (struct iovec){ frame, 12 + 65536 };
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
+
+	port.stuck = true;
+	iov[0] = (struct iovec){ frame, 12 + 9000 };
+	while (netbe_send(be, iov, 1) == 12 + 9000)
+		continue;
+	ATF_CHECK_EQ(ENOBUFS, errno);
+	ATF_CHECK_EQ(0, netbe_set_cap(be, 0, 0));
+	ATF_CHECK_EQ(0, port.header);
+	netbe_cleanup(be);
+}
+
 ATF_TC(peek);
 ATF_TC_HEAD(peek, tc)
 {
@@ -547,6 +618,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, bounds);
 	ATF_TP_ADD_TC(tp, defer);
 	ATF_TP_ADD_TC(tp, no_room);
+	ATF_TP_ADD_TC(tp, vnet_header);
 	ATF_TP_ADD_TC(tp, peek);
 	ATF_TP_ADD_TC(tp, peek_skip);
 	ATF_TP_ADD_TC(tp, recv);

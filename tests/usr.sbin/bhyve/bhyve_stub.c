@@ -1,0 +1,45 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * FreeBSD: what bhyve's network backends want of the rest of bhyve, for
+ * programs that have the backends alone.
+ */
+
+#include <sys/types.h>
+#include <sys/nv.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "debug.h"
+#include "pci_emul.h"
+
+/* Messages end in a plain newline. */
+int raw_stdio;
+
+/* "a=1,b" is a=1 and b=true. */
+int
+pci_parse_legacy_config(nvlist_t *nvl, const char *opts)
+{
+	char *copy, *name, *rest, *value;
+
+	if (opts == NULL)
+		return (0);
+	rest = copy = strdup(opts);
+	if (copy == NULL)
+		return (-1);
+	while ((name = strsep(&rest, ",")) != NULL) {
+		value = strchr(name, '=');
+		if (value != NULL)
+			*value++ = '\0';
+		set_config_value_node(nvl, name,
+		    value != NULL ? value : "true");
+	}
+	free(copy);
+	return (0);
+}

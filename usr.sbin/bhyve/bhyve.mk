@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# FreeBSD: what a program other than bhyve needs of bhyve, from the source tree
+# SRCTOP and from here, to have network backends.  For tests and measurements:
+#
+#	BHYVE_SRCS	goes into SRCS
+#	BHYVE_LIBADD	goes into LIBADD
+
+_BHYVE_OURS:=	${.PARSEDIR:tA}
+_BHYVE_TREE:=	${SRCTOP}/usr.sbin/bhyve
+_BHYVE_TOP:=	${_BHYVE_OURS:H:H}
+
+# The tree's directory last: it has files of the same names.
+.PATH:		${_BHYVE_OURS} ${_BHYVE_TOP}/lib/libvale \
+		${_BHYVE_TOP}/sys/dev/netmap \
+		${_BHYVE_TOP}/tests/usr.sbin/bhyve ${_BHYVE_TREE}
+CFLAGS+=	-I${_BHYVE_OURS} -I${_BHYVE_TOP}/lib/libvale \
+		-I${_BHYVE_TOP}/sys -I${_BHYVE_TREE} \
+		-I${_BHYVE_TREE}/${MACHINE_CPUARCH}
+
+# Of two backends for the same names, the first one linked serves.
+BHYVE_SRCS=	net_backend_vale.c net_batch.c vale_name.c vale_netmap.c \
+		bhyve_stub.c config.c iov.c mevent.c net_backends.c net_utils.c
+BHYVE_LIBADD=	md nv pthread

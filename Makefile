@@ -3,9 +3,9 @@
 # Copyright (c) 2026 The bhyve-vale authors
 
 # Linux: type make; GNUmakefile calls bmake with compat/mk, own replacements of
-# FreeBSD's bsd.*.mk.  FreeBSD: make SRCTOP=/usr/src.
+# FreeBSD's bsd.*.mk.  FreeBSD: make, with a source tree in SRCTOP=/usr/src.
 #
-#	all		build into build/
+#	all		build, on Linux into build/
 #	check		build, all tests, the tests again with sanitizers, man
 #			pages, and the FreeBSD compilation
 #	demo		two guests over the switch, beside QEMU's own e1000
@@ -18,7 +18,15 @@
 SUBDIR=		compat lib/libvale usr.sbin/bhyve .WAIT \
 		usr.sbin/valed .WAIT tests bench
 .else
-SUBDIR=		lib/libvale usr.sbin/bhyve .WAIT tests
+SRCTOP?=	/usr/src
+SYSDIR?=	${SRCTOP}/sys
+.export SRCTOP SYSDIR
+SUBDIR=		usr.sbin/bhyve share/man tests
+.for _m in if_lem vale_learn
+.if exists(${.CURDIR}/sys/modules/${_m}/Makefile)
+SUBDIR+=	sys/modules/${_m}
+.endif
+.endfor
 .endif
 
 .if ${.MAKE.OS} == "Linux"

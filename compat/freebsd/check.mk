@@ -22,6 +22,12 @@ _out=		${SRCTOP}/build/freebsd
 SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
 		    tests/usr.sbin/bhyve/e82545_*.c
 SRCS+=		lib/libvale/vale_netmap.c sys/dev/netmap/vale_name.c
+SRCS+=		bench/backends/backends.c
+SRCS+=		tests/usr.sbin/bhyve/backend.c			\
+		tests/usr.sbin/bhyve/bhyve_stub.c		\
+		tests/usr.sbin/bhyve/net_backend_vale_netmap_test.c \
+		tests/usr.sbin/bhyve/pci_e82545_test.c		\
+		tests/usr.sbin/bhyve/see.c
 
 # What Linux's dtrace makes of the provider goes with FreeBSD's <sys/sdt.h>, too.
 _PROBES=	${_out}/e82545_provider.h
@@ -71,7 +77,7 @@ ${_o}: ${SRCTOP}/${_s} ${.PARSEDIR}/${.PARSEFILE} ${_ATF} ${_PROBES}
 	${_q}ZIG_GLOBAL_CACHE_DIR=${_out}/.cache \
 	    ZIG_LOCAL_CACHE_DIR=${_out}/.cache ${ZIG} cc -target ${FREEBSD_TARGET} \
 	    ${"${KSRCS:M${_s}}":?${KCFLAGS}:${CFLAGS}} \
-	    -MMD -MF ${.TARGET:R}.d -c ${.ALLSRC:[1]} -o ${.TARGET}
-.-include "${_o:R}.d"
+	    -MMD -MP -MF ${.TARGET:R}.dep -c ${.ALLSRC:[1]} -o ${.TARGET}
+.-include "${_o:R}.dep"
 freebsd: ${_o}
 .endfor

@@ -35,6 +35,9 @@
 #include <sys/eventfd.h>
 #include <sys/param.h>
 #include <sys/uio.h>
+#ifdef BHYVE_SNAPSHOT
+#include <machine/vmm_snapshot.h>
+#endif
 
 #include <errno.h>
 #include <pthread.h>
@@ -57,9 +60,6 @@
 #include "net_batch.h"
 #include "net_utils.h"
 #include "pci_emul.h"
-#ifdef BHYVE_SNAPSHOT
-#include "snapshot.h"
-#endif
 
 /* From IPv4's least MTU (RFC 791) on; header and VLAN tag come on top. */
 #define	E82545_MTU_MIN	68
@@ -562,7 +562,11 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 		error = errno;
 		goto fail_fd;
 	}
-	if (netbe_init(&pe->be, nvl, pci_e82545_rx_event, pe) != 0) {
+	error = netbe_init(&pe->be, nvl, pci_e82545_rx_event, pe);
+	if (error == EINVAL)
+		EPRINTLN("%s: backend=%s: no network backend goes by such a "
+		    "name", name, get_config_value_node(nvl, "backend"));
+	if (error != 0) {
 		error = ENXIO;
 		goto fail_dev;
 	}

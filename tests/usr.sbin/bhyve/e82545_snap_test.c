@@ -300,7 +300,7 @@ context_on(struct host *h)
 	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) == 0);
 	ATF_CHECK((phy_read(h, 1) & 4) != 0);
-	for (i = 0; i < 40; i++) {
+	for (i = 0; i < 6; i++) {
 		host_wr(h, E82545_RDTR, host_rd(h, E82545_EECD) |
 		    host_rd(h, E82545_RDTR) << 1);
 		eecd_bits(h, 0, 1);

@@ -7,13 +7,15 @@
 /*
  * pci_e82545.c in a bhyve played by this file: PCI emulation, guest memory and
  * a network backend, a socket whose other end is the network.  The test's own
- * thread is bhyve's event loop, and the vCPU.
+ * thread is the vCPU, and where it can be (bhyve's own never ends) the event
+ * loop.
  */
 
 #include <sys/types.h>
 #include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <machine/vmm_snapshot.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +36,6 @@
 #include "net_backends.h"
 #include "net_backends_priv.h"
 #include "pci_emul.h"
-#include "snapshot.h"
 
 SET_DECLARE(pci_devemu_set, struct pci_devemu);
 
@@ -158,6 +159,12 @@ vm_snapshot_buf(void *data, size_t size, struct vm_snapshot_meta *meta)
 	return (0);
 }
 
+void
+vm_snapshot_buf_err(const char *name __unused,
+    const enum vm_snapshot_op op __unused)
+{
+}
+
 /* The backend `wire'. */
 
 struct wire_priv {
@@ -237,6 +244,21 @@ wire_recv_disable(struct net_backend *be)
 	mevent_disable(priv->ev);
 }
 
+static uint64_t
+wire_get_cap(struct net_backend *be __unused)
+{
+
+	return (0);
+}
+
+static int
+wire_set_cap(struct net_backend *be __unused, uint64_t features __unused,
+    unsigned int vnet_hdr_len __unused)
+{
+
+	return (-1);
+}
+
 static struct net_backend wire_backend = {
 	.prefix = "wire",
 	.priv_size = sizeof(struct wire_priv),
@@ -246,6 +268,8 @@ static struct net_backend wire_backend = {
 	.recv = wire_recv,
 	.recv_enable = wire_recv_enable,
 	.recv_disable = wire_recv_disable,
+	.get_cap = wire_get_cap,
+	.set_cap = wire_set_cap,
 };
 DATA_SET(net_backend_set, wire_backend);
 
@@ -301,6 +325,34 @@ cfg16(int off)
 }
 
 /* Run the event loop until done(), looked at every ms. */
+#ifdef __FreeBSD__
+static void *
+event_loop(void *arg __unused)
+{
+
+	mevent_dispatch();
+	return (NULL);
+}
+
+static void
+run_until(bool (*done)(void))
+{
+	static bool started;
+	pthread_t thread;
+	bool stop;
+
+	if (!started)
+		ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, event_loop,
+		    NULL));
+	started = true;
+	do {
+		usleep(1000);
+		pthread_mutex_lock(&bhyve.mtx);
+		stop = done();
+		pthread_mutex_unlock(&bhyve.mtx);
+	} while (!stop);
+}
+#else
 static void
 on_clock(int fd __unused, enum ev_type type __unused, void *param)
 {
@@ -325,6 +377,7 @@ run_until(bool (*done)(void))
 	mevent_dispatch();
 	ATF_REQUIRE_EQ(0, mevent_delete(clock));
 }
+#endif
 
 static int ticks;
 
@@ -708,7 +761,7 @@ snapshot(enum vm_snapshot_op op, void *buf, size_t *sizep)
 	struct vm_snapshot_meta meta = {
 		.dev_data = &bhyve.pi,
 		.dev_name = "e1000",
-		.buffer = { buf, *sizep },
+		.buffer = { .buf = buf, .buf_rem = *sizep },
 		.op = op,
 	};
 	int error;

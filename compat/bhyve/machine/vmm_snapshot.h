@@ -5,13 +5,12 @@
  */
 
 /*
- * bhyve's snapshots as a device model sees them, here and in
- * <machine/vmm_snapshot.h>: a buffer to which values are appended, or out of
- * which they are taken again.
+ * bhyve's snapshots as a device model sees them: a buffer to which values are
+ * appended, or out of which they are taken again.
  */
 
-#ifndef _SNAPSHOT_H_
-#define	_SNAPSHOT_H_
+#ifndef _MACHINE_VMM_SNAPSHOT_H_
+#define	_MACHINE_VMM_SNAPSHOT_H_
 
 #include <sys/types.h>
 
@@ -38,13 +37,18 @@ struct vm_snapshot_meta {
 int	vm_snapshot_buf(void *data, size_t size,
 	    struct vm_snapshot_meta *meta);
 
+/* Say that this went wrong for `name'. */
+void	vm_snapshot_buf_err(const char *name, const enum vm_snapshot_op op);
+
 #define	SNAPSHOT_BUF_OR_LEAVE(data, size, meta, res, label)		\
 	do {								\
 		(res) = vm_snapshot_buf((data), (size), (meta));	\
-		if ((res) != 0)						\
+		if ((res) != 0) {					\
+			vm_snapshot_buf_err(#data, (meta)->op);		\
 			goto label;					\
+		}							\
 	} while (0)
 #define	SNAPSHOT_VAR_OR_LEAVE(data, meta, res, label)			\
 	SNAPSHOT_BUF_OR_LEAVE(&(data), sizeof(data), meta, res, label)
 
-#endif /* !_SNAPSHOT_H_ */
+#endif /* !_MACHINE_VMM_SNAPSHOT_H_ */

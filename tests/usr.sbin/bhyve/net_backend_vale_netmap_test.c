@@ -1,0 +1,527 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The VALE backend in bhyve's own surroundings on FreeBSD: its event loop, its
+ * configuration, and ports of the kernel's switch.
+ */
+
+#include <sys/types.h>
+#include <sys/param.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "backend.h"
+#include "libvale.h"
+#include "mevent.h"
+#include "net_backends_priv.h"
+#include "net_backend_vale.h"
+
+#define	PORT_A		"vale7:a"
+#define	PORT_B		"vale7:b"
+#define	FRAME_MAX	16110
+#define	NOBODY		65534
+#define	HEADER		12	/* virtio-net's, bytes */
+
+#define	TEST(name, descr)						\
+	ATF_TC(name);							\
+	ATF_TC_HEAD(name, tc) { atf_tc_set_md_var(tc, "descr", descr); } \
+	ATF_TC_BODY(name, tc)
+
+static const uint8_t mac_a[6] = { 2, 0, 0, 0, 0, 0xa };
+static const uint8_t mac_b[6] = { 2, 0, 0, 0, 0, 0xb };
+
+static void
+need_netmap(void)
+{
+
+	if (access(NETMAP_DEVICE_NAME, R_OK | W_OK) != 0)
+		atf_tc_skip("%s: %s", NETMAP_DEVICE_NAME, strerror(errno));
+}
+
+static void *
+event_loop(void *arg __unused)
+{
+
+	mevent_dispatch();
+	return (NULL);
+}
+
+/* The event loop forgets a descriptor some time after its backend is gone. */
+static net_backend_t *
+open_port(const char *name)
+{
+	static bool started;
+	net_backend_t *be;
+	pthread_t thread;
+	int i;
+
+	if (!started)
+		ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, event_loop,
+		    NULL));
+	started = true;
+	for (i = 0; backend_try(&be, name) != 0; i++) {
+		ATF_REQUIRE_MSG(i < 1000, "%s cannot be opened", name);
+		usleep(1000);
+	}
+	ATF_REQUIRE_MSG(net_backend_vale(be), "not the backend under test");
+	return (be);
+}
+
+static void
+fill(uint8_t *frame, size_t len, const uint8_t *dst, const uint8_t *src,
+    uint32_t seed)
+{
+	size_t i;
+
+	memcpy(frame, dst, 6);
+	memcpy(frame + 6, src, 6);
+	frame[12] = 0x88;
+	frame[13] = 0xb5;
+	for (i = 14; i < len; i++) {
+		seed = seed * 1664525 + 1013904223;
+		frame[i] = seed >> 24;
+	}
+}
+
+static void
+send_one(net_backend_t *be, uint8_t *frame, size_t len)
+{
+	struct iovec iov = { frame, len };
+
+	ATF_REQUIRE_EQ((ssize_t)len, netbe_send(be, &iov, 1));
+}
+
+static ssize_t
+receive_one(net_backend_t *be, void *buf, size_t size)
+{
+	struct iovec iov = { buf, size };
+
+	return (netbe_recv(be, &iov, 1));
+}
+
+/* So that the switch knows where both are. */
+static void
+introduce(net_backend_t *a, net_backend_t *b)
+{
+	uint8_t frame[FRAME_MAX];
+
+	fill(frame, 60, mac_b, mac_a, 0);
+	send_one(a, frame, 60);
+	ATF_REQUIRE_EQ(60, receive_one(b, frame, sizeof(frame)));
+	fill(frame, 60, mac_a, mac_b, 0);
+	send_one(b, frame, 60);
+	ATF_REQUIRE_EQ(60, receive_one(a, frame, sizeof(frame)));
+	ATF_REQUIRE_EQ(0, receive_one(b, frame, sizeof(frame)));
+}
+
+TEST(exchange, "Frames of all sizes and cuts arrive whole and in order")
+{
+	static const size_t sizes[] = { 15, 60, 63, 64, 65, 1514, 1518, 2047,
+	    2048, 2049, 4096, 9018, FRAME_MAX };
+	static uint8_t frame[FRAME_MAX], got[FRAME_MAX + 1];
+	struct iovec out[3];
+	net_backend_t *a, *b;
+	size_t cut, i;
+
+	need_netmap();
+	a = open_port(PORT_A);
+	b = open_port(PORT_B);
+	introduce(a, b);
+	for (i = 0; i < nitems(sizes); i++)
+		for (cut = 1; cut < sizes[i]; cut += 1 + sizes[i] / 7) {
+			fill(frame, sizes[i], mac_b, mac_a, i + cut);
+			out[0] = (struct iovec){ frame, cut };
+			out[1] = (struct iovec){ frame + cut, 0 };
+			out[2] = (struct iovec){ frame + cut, sizes[i] - cut };
+			ATF_CHECK_EQ((ssize_t)sizes[i], netbe_send(a, out, 3));
+			ATF_CHECK_EQ((ssize_t)sizes[i], netbe_peek_recvlen(b));
+			memset(got, 0, sizeof(got));
+			ATF_CHECK_EQ((ssize_t)sizes[i],
+			    receive_one(b, got, sizeof(got)));
+			ATF_CHECK_EQ_MSG(0, memcmp(frame, got, sizes[i]),
+			    "%zu bytes, cut at %zu", sizes[i], cut);
+			ATF_CHECK_EQ(0, receive_one(b, got, sizeof(got)));
+			ATF_CHECK_EQ(0, receive_one(a, got, sizeof(got)));
+		}
+	netbe_cleanup(a);
+	netbe_cleanup(b);
+}
+
+TEST(batch, "Frames put off until the flush arrive all together, and are seen "
+    "where they lie")
+{
+	static uint8_t frames[200][300];
+	struct iovec iov[64];
+	uint8_t got[300];
+	net_backend_t *a, *b;
+	uint32_t i;
+
+	need_netmap();
+	a = open_port(PORT_A);
+	b = open_port(PORT_B);
+	introduce(a, b);
+	net_backend_vale_defer(a);
+	for (i = 0; i < nitems(frames); i++) {
+		fill(frames[i], sizeof(frames[i]), mac_b, mac_a, i);
+		send_one(a, frames[i], 60 + i);
+		ATF_CHECK_EQ(0, receive_one(b, got, sizeof(got)));
+	}
+	net_backend_vale_flush(a);
+	net_backend_vale_sync(b);
+	for (i = 0; i < nitems(frames); i++) {
+		ATF_REQUIRE_EQ(1, net_backend_vale_peek(b, iov, nitems(iov)));
+		ATF_CHECK_EQ(60 + i, iov[0].iov_len);
+		ATF_CHECK_EQ(0, memcmp(frames[i], iov[0].iov_base, 60 + i));
+		net_backend_vale_next(b);
+	}
+	ATF_CHECK_EQ(0, net_backend_vale_peek(b, iov, nitems(iov)));
+	netbe_cleanup(a);
+	netbe_cleanup(b);
+}
+
+TEST(full, "A receiver that does not look loses frames, the sender nothing; "
+    "the frames it had room for are there")
+{
+	uint8_t frame[64], got[64];
+	net_backend_t *a, *b;
+	uint32_t i, n, seq;
+
+	need_netmap();
+	a = open_port(PORT_A);
+	b = open_port(PORT_B);
+	introduce(a, b);
+	for (i = 0; i < 5000; i++) {
+		fill(frame, sizeof(frame), mac_b, mac_a, 1);
+		memcpy(frame + 14, &i, sizeof(i));
+		send_one(a, frame, sizeof(frame));
+	}
+	for (n = 0; receive_one(b, got, sizeof(got)) > 0; n++) {
+		memcpy(&seq, got + 14, sizeof(seq));
+		ATF_REQUIRE_EQ(n, seq);
+	}
+	ATF_CHECK_MSG(n >= 1000 && n < 5000, "%u frames", n);
+	introduce(a, b);
+	netbe_cleanup(a);
+	netbe_cleanup(b);
+}
+
+TEST(gone, "Ports and the whole switch come and go; who stays goes on")
+{
+	uint8_t frame[64], got[64];
+	net_backend_t *a, *b;
+	int i, j;
+
+	need_netmap();
+	a = open_port(PORT_A);
+	for (i = 0; i < 20; i++) {
+		b = open_port(PORT_B);
+		introduce(a, b);
+		fill(frame, sizeof(frame), mac_b, mac_a, i);
+		send_one(a, frame, sizeof(frame));
+		netbe_cleanup(b);
+		/* To nobody: the address is still known. */
+		for (j = 0; j < 100; j++)
+			send_one(a, frame, sizeof(frame));
+		ATF_CHECK_EQ(0, receive_one(a, got, sizeof(got)));
+		if (i % 4 == 0) {
+			netbe_cleanup(a);
+			a = open_port(PORT_A);
+		}
+	}
+	netbe_cleanup(a);
+}
+
+/* Run where stderr is a file, and return what was written there. */
+static const char *
+messages(void (*what)(void))
+{
+	static char text[4096];
+	FILE *f;
+	size_t n;
+	int saved;
+
+	fflush(stderr);
+	saved = dup(STDERR_FILENO);
+	f = freopen("messages", "w+", stderr);
+	ATF_REQUIRE(saved != -1 && f != NULL);
+	what();
+	fflush(stderr);
+	rewind(stderr);
+	n = fread(text, 1, sizeof(text) - 1, stderr);
+	text[n] = '\0';
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	return (text);
+}
+
+static net_backend_t *dead;
+
+/* A descriptor that has become of no use, as of a port taken away. */
+static void
+lose_port(void)
+{
+	uint8_t frame[64];
+	struct iovec iov = { frame, sizeof(frame) };
+	int i, null, saved;
+
+	saved = dup(dead->fd);
+	null = open("/dev/null", O_RDWR);
+	ATF_REQUIRE(saved != -1 && null != -1);
+	ATF_REQUIRE(dup2(null, dead->fd) != -1);
+	fill(frame, sizeof(frame), mac_b, mac_a, 0);
+	for (i = 0; i < 3000; i++)
+		netbe_send(dead, &iov, 1);
+	ATF_CHECK_EQ(-1, netbe_send(dead, &iov, 1));
+	ATF_CHECK_EQ(ENOBUFS, errno);
+	for (i = 0; i < 10; i++)
+		ATF_CHECK_EQ(0, netbe_recv(dead, &iov, 1));
+	ATF_REQUIRE(dup2(saved, dead->fd) != -1);
+	net_backend_vale_flush(dead);
+	net_backend_vale_sync(dead);
+	close(saved);
+	close(null);
+}
+
+static int
+count(const char *text, const char *word)
+{
+	int n;
+
+	for (n = 0; (text = strstr(text, word)) != NULL; n++)
+		text += strlen(word);
+	return (n);
+}
+
+TEST(dead, "A port that fails is reported once, costs its frames and nothing "
+    "else, and works again when it can")
+{
+	const char *text;
+	net_backend_t *b;
+
+	need_netmap();
+	dead = open_port(PORT_A);
+	text = messages(lose_port);
+	ATF_CHECK_EQ_MSG(1, count(text, "cannot send"), "%s", text);
+	ATF_CHECK_EQ_MSG(1, count(text, "cannot receive"), "%s", text);
+	ATF_CHECK_EQ_MSG(1, count(text, "can send again"), "%s", text);
+	ATF_CHECK_EQ_MSG(1, count(text, "can receive again"), "%s", text);
+	b = open_port(PORT_B);
+	introduce(dead, b);
+	netbe_cleanup(b);
+	netbe_cleanup(dead);
+}
+
+static const char *wanted;
+
+static void
+try_wanted(void)
+{
+	net_backend_t *be;
+
+	ATF_CHECK_MSG(backend_try(&be, wanted) != 0, "%s", wanted);
+}
+
+static void
+check_message(const char *port, const char *why)
+{
+	const char *text;
+
+	wanted = port;
+	text = messages(try_wanted);
+	ATF_CHECK_MSG(strstr(text, port) != NULL, "%s: %s", port, text);
+	ATF_CHECK_MSG(strstr(text, why) != NULL, "%s: %s", port, text);
+}
+
+TEST(refused, "A bad name and a port in use are refused, with the option and "
+    "the reason")
+{
+	net_backend_t *a;
+
+	need_netmap();
+	check_message("vale7", "not the name of a VALE port");
+	check_message("vale7:", "not the name of a VALE port");
+	check_message("vale7:a/b", "not the name of a VALE port");
+	a = open_port(PORT_A);
+	check_message(PORT_A, "open already");
+	netbe_cleanup(a);
+	netbe_cleanup(open_port(PORT_A));
+}
+
+TEST(permission, "Without permission on /dev/netmap that is the reason given")
+{
+	struct stat sb;
+	pid_t pid;
+	int status;
+
+	need_netmap();
+	if (stat(NETMAP_DEVICE_NAME, &sb) == 0 && (sb.st_mode & S_IWOTH) != 0)
+		atf_tc_skip("everybody may open " NETMAP_DEVICE_NAME);
+	ATF_REQUIRE_EQ(0, chmod(".", 0777));
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
+			_exit(2);
+		wanted = PORT_A;
+		_exit(strstr(messages(try_wanted), "no permission") == NULL);
+	}
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	ATF_CHECK_EQ(0, status);
+}
+
+/* Ones' complement sum, RFC 1071. */
+static uint16_t
+sum(const uint8_t *p, size_t len)
+{
+	uint32_t s;
+	size_t i;
+
+	for (i = 0, s = 0; i < len; i++)
+		s += i % 2 == 0 ? p[i] << 8 : p[i];
+	while (s > 0xffff)
+		s = (s & 0xffff) + (s >> 16);
+	return (s);
+}
+
+TEST(vnet_header, "virtio-net headers are had from the switch, translated "
+    "between ports, and what they ask for is done")
+{
+	static uint8_t with[HEADER + FRAME_MAX], got[HEADER + FRAME_MAX];
+	uint8_t *frame = with + HEADER;
+	net_backend_t *a, *b;
+	struct iovec iov[2];
+
+	need_netmap();
+	a = open_port(PORT_A);
+	b = open_port(PORT_B);
+	introduce(a, b);
+	ATF_REQUIRE((netbe_get_cap(a) & VIRTIO_NET_F_CSUM) != 0);
+	ATF_REQUIRE_EQ(0, netbe_set_cap(a, VIRTIO_NET_F_CSUM, HEADER));
+	ATF_CHECK_EQ(HEADER, netbe_get_vnet_hdr_len(a));
+
+	fill(frame, 200, mac_b, mac_a, 5);
+	iov[0] = (struct iovec){ with, HEADER };
+	iov[1] = (struct iovec){ frame, 200 };
+	ATF_CHECK_EQ(HEADER + 200, netbe_send(a, iov, 2));
+	ATF_CHECK_EQ(200, receive_one(b, got, sizeof(got)));
+	ATF_CHECK_EQ(0, memcmp(frame, got, 200));
+
+	/* Bytes 34 to the end are to be summed, into byte 40. */
+	memset(frame + 40, 0, 2);
+	with[0] = 1;				/* NEEDS_CSUM */
+	with[6] = 34;				/* csum_start */
+	with[8] = 6;				/* csum_offset */
+	ATF_CHECK_EQ(HEADER + 200, netbe_send(a, iov, 2));
+	ATF_CHECK_EQ(200, receive_one(b, got, sizeof(got)));
+	ATF_CHECK_EQ(0, memcmp(frame, got, 40));
+	ATF_CHECK_EQ(0, memcmp(frame + 42, got + 42, 200 - 42));
+	ATF_CHECK_EQ(0xffff, sum(got + 34, 200 - 34));
+
+	fill(frame, 200, mac_a, mac_b, 6);
+	send_one(b, frame, 200);
+	ATF_CHECK_EQ(HEADER + 200, receive_one(a, got, sizeof(got)));
+	ATF_CHECK_EQ(0, memcmp(frame, got + HEADER, 200));
+	netbe_cleanup(a);
+	netbe_cleanup(b);
+
+	/* None is left behind for the next. */
+	a = open_port(PORT_A);
+	b = open_port(PORT_B);
+	introduce(a, b);
+	netbe_cleanup(a);
+	netbe_cleanup(b);
+}
+
+static struct {
+	pthread_mutex_t	mtx;
+	net_backend_t	*be;
+	uint32_t	frames, calls, bad;
+} receiver = { .mtx = PTHREAD_MUTEX_INITIALIZER };
+
+static void
+on_frames(int fd __unused, enum ev_type type __unused, void *param __unused)
+{
+	uint8_t got[64];
+	uint32_t seq;
+
+	pthread_mutex_lock(&receiver.mtx);
+	receiver.calls++;
+	while (receive_one(receiver.be, got, sizeof(got)) > 0) {
+		memcpy(&seq, got + 14, sizeof(seq));
+		receiver.bad += seq != receiver.frames++;
+	}
+	pthread_mutex_unlock(&receiver.mtx);
+}
+
+static uint32_t
+received(void)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&receiver.mtx);
+	n = receiver.frames;
+	pthread_mutex_unlock(&receiver.mtx);
+	return (n);
+}
+
+TEST(event, "bhyve's event loop sees every frame, and none while it is told "
+    "not to look")
+{
+	uint8_t frame[64];
+	net_backend_t *a;
+	uint32_t burst, i, n;
+
+	need_netmap();
+	a = open_port(PORT_A);
+	receiver.be = backend_open(PORT_B, on_frames, NULL);
+	for (n = 0, burst = 0; burst < 200; burst++) {
+		if (burst % 10 == 0)
+			netbe_rx_disable(receiver.be);
+		for (i = 0; i <= burst % 50; i++) {
+			fill(frame, sizeof(frame), mac_b, mac_a, n);
+			memcpy(frame + 14, &n, sizeof(n));
+			send_one(a, frame, sizeof(frame));
+			n++;
+		}
+		if (burst % 10 == 0)
+			netbe_rx_enable(receiver.be);
+		while (received() < n)
+			usleep(1000);
+	}
+	ATF_CHECK_EQ(n, received());
+	ATF_CHECK_EQ(0, receiver.bad);
+	ATF_CHECK_MSG(receiver.calls <= 2 * n, "%u calls", receiver.calls);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, exchange);
+	ATF_TP_ADD_TC(tp, batch);
+	ATF_TP_ADD_TC(tp, full);
+	ATF_TP_ADD_TC(tp, gone);
+	ATF_TP_ADD_TC(tp, dead);
+	ATF_TP_ADD_TC(tp, refused);
+	ATF_TP_ADD_TC(tp, permission);
+	ATF_TP_ADD_TC(tp, vnet_header);
+	ATF_TP_ADD_TC(tp, event);
+
+	return (atf_no_error());
+}

@@ -226,6 +226,24 @@ csb_run()
 	    "$((5 * $(v vm2 reg_reads reg_writes)))" -le "$(v vm2 received)"
 }
 
+# The receiver takes 10,000 frames a second at most, so nearly all must go; the
+# adapter, which has no descriptors for them, leaves that to the switch.
+micro_case overload "more than the receiver can take is dropped at its port"
+overload_run()
+{
+	local mode
+
+	for mode in csb poll; do
+		pair "role=source ms=500 mode=$mode batch=64" \
+		    "role=sink mode=$mode work=100000"
+		accounted
+		is "received" "$(v vm2 received)" -gt 0
+		is "dropped at the port" "$(c vm2 port_rx_drop_full)" -gt 0
+		is "lost in the adapter" "$(c vm2 rx_disabled rx_oversize \
+		    rx_bad_ring rx_bad_addr)" -eq 0
+	done
+}
+
 # The guest waits for each write to a register, so the host has seen a kick
 # before there can be another.
 micro_case csb_exits "the CSB, register writes waited for: an exit in 10 frames"

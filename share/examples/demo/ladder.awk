@@ -24,6 +24,13 @@ $1 == "rtt" {
 	next
 }
 
+$1 == "overload" {
+	overload[$2] = sprintf("  %-12s %7.1f of %7.1f  %7.1f of %7.1f  x%.2f" \
+	    "  %8d at the port, %d in the adapter", \
+	    $2, $4, $3, $6, $5, ratio($6, $4), $7, $8)
+	next
+}
+
 {
 	if (!($1 in base))
 		base[$1] = $3
@@ -36,4 +43,9 @@ END {
 	for (rung in rtt)
 		printf "  %-12s %7.1f us  x%.2f\n", rung, rtt[rung], \
 		    ratio(rtt[rung], rtt["BASE"])
+	print "A receiver that needs 20 us for a frame, Kpps received of Kpps " \
+	    "sent: what it can take,"
+	print "and as much as the sender has; lost of the latter:"
+	for (rung in overload)
+		print overload[rung]
 }

@@ -25,6 +25,7 @@ micro_pair()
 	micro_valed vm1 "$1"
 	micro_wait vm1 vm2 > micro.out ||
 	    fail "micro-guests: see $PWD/micro.out"
+	valed_counters
 	valed_stop || fail "valed: see $PWD/valed.log"
 }
 
@@ -57,9 +58,7 @@ step()
 	shift 3
 	${PAIR:-micro_pair} "role=source size=$size ms=$LADDER_MS mode=$mode $*" \
 	    "role=sink mode=$mode $*"
-	kpps=$(awk -v n="$(micro_value vm2 received)" \
-	    -v us="$(micro_value vm1 us)" \
-	    'BEGIN { printf "%.1f", n * 1e3 / us }')
+	kpps=$(per_ms $(micro_value vm2 received))
 	label="micro, $size"
 	progress "$name: $kpps Kpps"
 	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$size" "$name" "$kpps" \
@@ -69,15 +68,47 @@ step()
 	    "$(micro_frame vm2 received irqs)" >> ladder.tsv
 }
 
-# round_trip NAME MODE: one frame there and back, at a time; the median.
+# round_trip NAME MODE [options]: one frame there and back, at a time; the median.
 round_trip()
 {
-	micro_pair "role=rr ms=1000 mode=$2" "role=echo mode=$2"
+	local name=$1 mode=$2
+
+	shift 2
+	micro_pair "role=rr ms=1000 mode=$mode $*" "role=echo mode=$mode $*"
 	rtt=$(awk -v ns="$(micro_value vm1 rtt_median_ns)" \
 	    'BEGIN { printf "%.1f", ns / 1e3 }')
 	label="micro, 60"
-	progress "$1, there and back: $rtt us"
-	printf 'rtt\t%s\t%s\n' "$1" "$rtt" >> ladder.tsv
+	progress "$name, there and back: $rtt us"
+	printf 'rtt\t%s\t%s\n' "$name" "$rtt" >> ladder.tsv
+}
+
+# overload NAME MODE [options]: a receiver that spends WORK_NS on each frame is
+# sent what it can take, and then as much as there is; what it took, and where
+# the rest went.
+WORK_NS=20000
+overload()
+{
+	local name=$1 mode=$2 rate
+
+	shift 2
+	label="micro, 60"
+	printf 'overload\t%s' "$name" >> ladder.tsv
+	for rate in $((1000000000 / WORK_NS)) 0; do
+		micro_pair "role=source ms=$LADDER_MS rate=$rate mode=$mode $*" \
+		    "role=sink mode=$mode work=$WORK_NS $*"
+		printf '\t%s\t%s' "$(per_ms $(micro_value vm1 sent))" \
+		    "$(per_ms $(micro_value vm2 received))" >> ladder.tsv
+	done
+	printf '\t%s\t%s\n' "$(counter vm2 port_rx_drop_full)" \
+	    "$(counter vm2 rx_disabled rx_oversize)" >> ladder.tsv
+	progress "$name, overload: $(tail -n 1 ladder.tsv | cut -f 3-)"
+}
+
+# per_ms FRAMES: Kpps, over the time that vm1 sent.
+per_ms()
+{
+	awk -v n="$1" -v us="$(micro_value vm1 us)" \
+	    'BEGIN { printf "%.1f", n * 1e3 / us }'
 }
 
 ladder()
@@ -94,6 +125,11 @@ ladder()
 	step "CSB" 1514 csb
 	round_trip "BASE" base
 	round_trip "CSB" csb
+	# Without a pause, as a system does that polls before it halts.
+	round_trip "CSB, polling" csb,poll tick=0
+	overload "BASE" base
+	overload "polling" poll $POLL
+	overload "CSB" csb
 	SYNC=false
 	step "BASE, posted" 60 base
 	step "itr=250, SC, posted" 60 itr=250,sc

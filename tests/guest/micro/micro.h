@@ -123,6 +123,7 @@ struct options {
 	enum intr intr;
 	uint32_t size;		/* bytes of a frame */
 	uint32_t rate;		/* frames a second, 0: no limit */
+	uint32_t work_ns;	/* for each frame that a sink gets */
 	uint32_t batch;		/* frames for one flush */
 	uint64_t count;		/* frames to send, 0: no limit */
 	uint32_t ms;		/* to send for; 0: no limit */

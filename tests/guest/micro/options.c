@@ -15,6 +15,7 @@
  *	size=N		bytes of a frame without FCS, 60 (default) to 1514
  *	rate=N		frames a second, sent in bursts at each tick; 0
  *			(default): as fast as possible
+ *	work=N		ns that a sink spends on each frame.  0
  *	batch=N		frames the driver is handed before it is told to send,
  *			1 (default) to 4096
  *	ms=N		how long to send; 0: no limit.  3000
@@ -149,6 +150,8 @@ option(const char **s, struct options *opt)
 		opt->size = (uint32_t)number(s, FRAME_MIN, FRAME_MAX);
 	else if (skip(s, "rate="))
 		opt->rate = (uint32_t)number(s, 0, 100000000);
+	else if (skip(s, "work="))
+		opt->work_ns = (uint32_t)number(s, 0, 1000000000);
 	else if (skip(s, "batch="))
 		opt->batch = (uint32_t)number(s, 1, LEM_RING_MAX);
 	else if (skip(s, "ms="))

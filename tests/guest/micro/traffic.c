@@ -139,6 +139,16 @@ echo(const struct wire *w, uint32_t len)
 	}
 }
 
+/* What somebody would do with a frame. */
+static void
+work(void)
+{
+	uint64_t until = now_ns() + opt->work_ns;
+
+	while (now_ns() < until)
+		continue;
+}
+
 static void
 data(const struct wire *w, uint32_t len)
 {
@@ -158,6 +168,8 @@ data(const struct wire *w, uint32_t len)
 	bytes += len;
 	if (opt->role == ROLE_ECHO)
 		echo(w, len);
+	if (opt->work_ns != 0)
+		work();
 }
 
 void

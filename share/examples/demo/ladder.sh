@@ -11,7 +11,7 @@
 # is to post the writes to valed and go on, is measured for comparison;
 # so is QEMU's own adapter, to which a register write is a function call.
 
-LADDER_MS=1500
+LADDER_MS=1000
 # Polling takes what a tick has brought, so that must have room.
 POLL="batch=64 ring=1024 tick=250"
 
@@ -127,7 +127,6 @@ ladder()
 	round_trip "CSB" csb
 	# Without a pause, as a system does that polls before it halts.
 	round_trip "CSB, polling" csb,poll tick=0
-	overload "BASE" base
 	overload "polling" poll $POLL
 	overload "CSB" csb
 	SYNC=false

@@ -110,3 +110,17 @@ vale_set_ageing(const char *switch_name, uint32_t seconds)
 	}
 	return (0);
 }
+
+int
+vale_set_limit(const char *name, uint32_t limit)
+{
+	if (limit > VALE_FDB_ENTRIES) {
+		errno = EINVAL;
+		return (-1);
+	}
+	if (!vale_limit(name, limit)) {
+		errno = ENXIO;
+		return (-1);
+	}
+	return (0);
+}

@@ -51,4 +51,11 @@ int	vale_fdb_list(const char *switch_name,
  */
 int	vale_set_ageing(const char *switch_name, uint32_t seconds);
 
+/*
+ * How many addresses port "vale0:vm1" may have, from 1 to VALE_FDB_ENTRIES, or
+ * 0 for any number, as at first; frames from others are dropped.  0, or -1
+ * with errno: ENXIO when there is no such port, EINVAL when out of range.
+ */
+int	vale_set_limit(const char *name, uint32_t limit);
+
 #endif /* !_VALE_CTL_H_ */

@@ -64,6 +64,7 @@
 	X(TX_CUT,	"tx_drop_cut",	"frames whose last slot is missing") \
 	X(TX_NODEST,	"tx_drop_nodest", "frames with no port to go to") \
 	X(TX_SELF,	"tx_drop_self",	"frames that would go back to it") \
+	X(TX_LIMIT,	"tx_drop_limit", "frames of addresses over the limit") \
 	X(RX_SYNC,	"rx_syncs",	"receive syncs")		\
 	X(RX_BATCH,	"rx_batches",	"batches put into the ring")	\
 	X(RX_FRAME,	"rx_frames",	"frames put into the ring")	\
@@ -151,5 +152,11 @@ int	vale_walk_fdb(const char *switch_name,
 
 /* How long "vale0" remembers: see vale_fdb_set_ageing().  False: no switch. */
 bool	vale_ageing(const char *switch_name, uint32_t seconds);
+
+/*
+ * How many addresses port "vale0:vm1" may have: see vale_fdb_set_limit().
+ * Frames from others are dropped.  False: no such port.
+ */
+bool	vale_limit(const char *name, unsigned int limit);
 
 #endif /* !_DEV_NETMAP_VALE_H_ */

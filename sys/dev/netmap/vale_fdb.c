@@ -20,6 +20,9 @@
  *   taken by an exchange; so no address is ever there twice.  If another
  *   thread holds it the frame teaches nothing, and the next one will.  Nobody
  *   waits, which is what makes this fit for any context of a kernel.
+ * - How many entries a port has is counted with them, so under fb_writer, but
+ *   for all buckets together: by atomic addition, taken back where it turns
+ *   out to be one too many.  No port ever has more than its limit.
  * - A lookup or a refresh may meet an entry with the time of the one that was
  *   there a moment ago.  It then floods a frame that had a known destination,
  *   trusts an expired entry once, or refreshes one just written.  All of them
@@ -79,6 +82,7 @@ fdb_hash(const struct vale_fdb *f, uint64_t key)
 	return (h >> 54);
 }
 
+_Static_assert(VALE_FDB_ENTRIES <= UINT16_MAX, "f_used and f_limit");
 _Static_assert(VALE_FDB_BUCKETS == 1 << (64 - 54), "the hash's width");
 
 /*
@@ -108,6 +112,12 @@ vale_fdb_set_ageing(struct vale_fdb *f, uint32_t seconds)
 	if (seconds > VALE_FDB_AGEING_MAX_S)
 		seconds = VALE_FDB_AGEING_MAX_S;
 	FDB_STORE(&f->f_ageing_s, seconds);
+}
+
+void
+vale_fdb_set_limit(struct vale_fdb *f, unsigned int port, unsigned int limit)
+{
+	FDB_STORE(&f->f_limit[port], limit);
 }
 
 /*
@@ -141,6 +151,71 @@ fdb_victim(const struct vale_fdb *f, const struct vale_fdb_bucket *b,
 	return (best);
 }
 
+static bool
+fdb_writer_enter(struct vale_fdb_bucket *b)
+{
+	return (__atomic_exchange_n(&b->fb_writer, 1, __ATOMIC_ACQUIRE) == 0);
+}
+
+static void
+fdb_writer_leave(struct vale_fdb_bucket *b)
+{
+	__atomic_store_n(&b->fb_writer, 0, __ATOMIC_RELEASE);
+}
+
+/* Count one more address for `port'; false: it has as many as it may. */
+static bool
+fdb_take(struct vale_fdb *f, unsigned int port)
+{
+	unsigned int limit = FDB_LOAD(&f->f_limit[port]), used;
+
+	used = __atomic_add_fetch(&f->f_used[port], 1, __ATOMIC_RELAXED);
+	if (limit == 0 || used <= limit)
+		return (true);
+	__atomic_sub_fetch(&f->f_used[port], 1, __ATOMIC_RELAXED);
+	return (false);
+}
+
+static void
+fdb_give(struct vale_fdb *f, uint64_t entry)
+{
+	if (entry != 0)
+		__atomic_sub_fetch(&f->f_used[FDB_PORT(entry)], 1,
+		    __ATOMIC_RELAXED);
+}
+
+/*
+ * Make room for a port at its limit: free its expired entries.  This walks the
+ * table, so that a port full of strangers' addresses may ask for it once a
+ * second only.
+ */
+static void
+fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
+{
+	struct vale_fdb_bucket *b;
+	uint64_t entry;
+	unsigned int w;
+
+	if (__atomic_exchange_n(&f->f_swept_s[port], now_s,
+	    __ATOMIC_RELAXED) == now_s)
+		return;
+	for (b = f->f_bucket; b < f->f_bucket + VALE_FDB_BUCKETS; b++) {
+		for (w = 0; w < VALE_FDB_WAYS; w++) {
+			entry = FDB_LOAD(&b->fb_entry[w]);
+			if (entry == 0 || FDB_PORT(entry) != port ||
+			    !fdb_expired(f, FDB_LOAD(&b->fb_seen_s[w]), now_s))
+				continue;
+			if (!fdb_writer_enter(b))
+				break;
+			if (FDB_LOAD(&b->fb_entry[w]) == entry) {
+				FDB_STORE(&b->fb_entry[w], 0);
+				fdb_give(f, entry);
+			}
+			fdb_writer_leave(b);
+		}
+	}
+}
+
 /* Add or move an address.  The caller holds the bucket's fb_writer. */
 static enum vale_fdb_news
 fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
@@ -156,14 +231,20 @@ fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
 		if (FDB_KEY(entry) == key)
 			break;
 	}
-	if (w == VALE_FDB_WAYS)
+	if (w == VALE_FDB_WAYS) {
 		w = fdb_victim(f, b, port, now_s);
-	else {
+		entry = FDB_LOAD(&b->fb_entry[w]);
+	} else {
 		seen_s = FDB_LOAD(&b->fb_seen_s[w]);
 		if (FDB_PORT(entry) == port)
 			news = VALE_FDB_KNOWN;
 		else if (!fdb_expired(f, seen_s, now_s))
 			news = VALE_FDB_MOVED;
+	}
+	if (news != VALE_FDB_KNOWN) {
+		if (!fdb_take(f, port))
+			return (VALE_FDB_REFUSED);
+		fdb_give(f, entry);
 	}
 	FDB_STORE(&b->fb_seen_s[w], now_s);
 	FDB_STORE(&b->fb_entry[w], key << FDB_PORT_BITS | port);
@@ -178,7 +259,7 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 	enum vale_fdb_news news;
 	uint64_t key;
 	uint32_t seen_s;
-	unsigned int w;
+	unsigned int limit, w;
 
 	key = fdb_key(addr);
 	if ((addr[0] & 1) != 0 || key == 0)
@@ -194,10 +275,13 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 		return (fdb_expired(f, seen_s, now_s) ? VALE_FDB_LEARNED :
 		    VALE_FDB_KNOWN);
 	}
-	if (__atomic_exchange_n(&b->fb_writer, 1, __ATOMIC_ACQUIRE) != 0)
+	limit = FDB_LOAD(&f->f_limit[port]);
+	if (limit != 0 && FDB_LOAD(&f->f_used[port]) >= limit)
+		fdb_sweep(f, port, now_s);
+	if (!fdb_writer_enter(b))
 		return (VALE_FDB_IGNORED);
 	news = fdb_write(f, b, key, port, now_s);
-	__atomic_store_n(&b->fb_writer, 0, __ATOMIC_RELEASE);
+	fdb_writer_leave(b);
 	return (news);
 }
 
@@ -237,6 +321,8 @@ vale_fdb_flush(struct vale_fdb *f, unsigned int port)
 				FDB_STORE(&b->fb_entry[w], 0);
 		}
 	}
+	FDB_STORE(&f->f_used[port], 0);
+	FDB_STORE(&f->f_limit[port], 0);
 }
 
 bool
@@ -248,7 +334,7 @@ vale_fdb_next(const struct vale_fdb *f, unsigned int *cursor, uint32_t now_s,
 	uint32_t seen_s;
 	unsigned int w;
 
-	while (*cursor < VALE_FDB_BUCKETS * VALE_FDB_WAYS) {
+	while (*cursor < VALE_FDB_ENTRIES) {
 		b = &f->f_bucket[*cursor / VALE_FDB_WAYS];
 		w = (*cursor)++ % VALE_FDB_WAYS;
 		e = FDB_LOAD(&b->fb_entry[w]);

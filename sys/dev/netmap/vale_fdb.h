@@ -33,6 +33,7 @@
 
 #define	VALE_FDB_BUCKETS	1024
 #define	VALE_FDB_WAYS		5	/* what a cache line holds */
+#define	VALE_FDB_ENTRIES	(VALE_FDB_BUCKETS * VALE_FDB_WAYS)
 #define	VALE_FDB_AGEING_S	300	/* IEEE 802.1D's default */
 #define	VALE_FDB_AGEING_MAX_S	1000000	/* and its greatest value */
 
@@ -47,6 +48,9 @@ struct vale_fdb_bucket {
 struct vale_fdb {
 	uint64_t	f_seed[2];
 	uint32_t	f_ageing_s;
+	uint16_t	f_limit[VALE_FDB_PORTS];	/* 0: none */
+	uint16_t	f_used[VALE_FDB_PORTS];		/* entries it has */
+	uint32_t	f_swept_s[VALE_FDB_PORTS];	/* of expired ones */
 	struct vale_fdb_bucket f_bucket[VALE_FDB_BUCKETS];
 };
 
@@ -57,6 +61,7 @@ enum vale_fdb_news {
 	VALE_FDB_MOVED,		/* the station was on another port */
 	VALE_FDB_IGNORED,	/* no station's address, or the bucket is being
 				   written: the next frame will do */
+	VALE_FDB_REFUSED,	/* the port has as many as it may */
 };
 
 struct vale_fdb_entry {
@@ -78,6 +83,13 @@ void	vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2]);
 void	vale_fdb_set_ageing(struct vale_fdb *f, uint32_t seconds);
 
 /*
+ * How many addresses `port' may have, up to VALE_FDB_ENTRIES; 0: any number.
+ * Those it has already stay.  Expired ones make room within a second.
+ */
+void	vale_fdb_set_limit(struct vale_fdb *f, unsigned int port,
+	    unsigned int limit);
+
+/*
  * A frame from `addr' came in on `port'.  Where all ways of a bucket are
  * taken, a port loses its own oldest address first and another's only if it
  * has none there.
@@ -90,8 +102,8 @@ unsigned int vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr,
 	    uint32_t now_s);
 
 /*
- * Forget all stations on `port'.  The caller sees to it that nobody learns
- * on that port at the same time.
+ * Forget all stations on `port', and its limit.  The caller sees to it that
+ * nobody learns at the same time.
  */
 void	vale_fdb_flush(struct vale_fdb *f, unsigned int port);
 

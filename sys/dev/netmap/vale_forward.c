@@ -183,6 +183,9 @@ lookup_addrs(const struct vale_piece *pc, uint8_t *addrs)
 	}
 }
 
+/* VALE_REFUSED: the port may not have that source. */
+#define	VALE_REFUSED	(VALE_FDB_FLOOD + 1)
+
 static unsigned int
 lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 {
@@ -196,6 +199,8 @@ lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 	case VALE_FDB_MOVED:
 		vale_count(port, VALE_C_MOVED, 1);
 		break;
+	case VALE_FDB_REFUSED:
+		return (VALE_REFUSED);
 	case VALE_FDB_KNOWN:
 	case VALE_FDB_IGNORED:
 		break;
@@ -223,7 +228,9 @@ lookup_sort(struct vale_port *port, uint32_t frame, unsigned int dst)
 	struct vale_txq *vt = &port->vp_tx;
 	unsigned int nports = port->vp_switch->vs_nports;
 
-	if (nports == 1)
+	if (dst == VALE_REFUSED)
+		forward_drop(port, VALE_C_TX_LIMIT, 1, port);
+	else if (nports == 1)
 		forward_drop(port, VALE_C_TX_NODEST, 1, port);
 	else if (dst == VALE_FDB_FLOOD) {
 		lookup_append(vt, &vt->vt_list[dst], frame);

@@ -143,6 +143,21 @@ switch_destroy(struct vale_switch *vs)
 	free(vs);
 }
 
+/* The port of that name on a switch, or NULL.  vale_lock. */
+static struct vale_port *
+switch_port(struct vale_switch *vs, const char *name)
+{
+	struct vale_port *port;
+	unsigned int i;
+
+	for (i = 0; i < vs->vs_nports; i++) {
+		port = vs->vs_port[vs->vs_active[i]];
+		if (strcmp(port->vp_name, name) == 0)
+			return (port);
+	}
+	return (NULL);
+}
+
 /* Put a port on its switch.  vale_lock. */
 static int
 switch_attach(struct vale_port *port)
@@ -158,11 +173,8 @@ switch_attach(struct vale_port *port)
 		if (error != 0)
 			return (error);
 	}
-	for (i = 0; i < vs->vs_nports; i++) {
-		if (strcmp(vs->vs_port[vs->vs_active[i]]->vp_name,
-		    port->vp_name) == 0)
-			return (EBUSY);
-	}
+	if (switch_port(vs, port->vp_name) != NULL)
+		return (EBUSY);
 	if (vs->vs_nports == VALE_FDB_PORTS)
 		return (ENOSPC);
 	for (i = 0; vs->vs_port[i] != NULL; i++)
@@ -337,4 +349,20 @@ vale_counter_name(enum vale_counter counter)
 	};
 
 	return (names[counter]);
+}
+
+bool
+vale_limit(const char *name, unsigned int limit)
+{
+	struct vale_switch *vs;
+	struct vale_port *port = NULL;
+
+	pthread_mutex_lock(&vale_lock);
+	vs = switch_find(name, strcspn(name, ":"));
+	if (vs != NULL)
+		port = switch_port(vs, name);
+	if (port != NULL)
+		vale_fdb_set_limit(&vs->vs_fdb, port->vp_index, limit);
+	pthread_mutex_unlock(&vale_lock);
+	return (port != NULL);
 }

@@ -373,6 +373,22 @@ ATF_TC_BODY(ctl, tc)
 	ATF_CHECK_EQ(EINVAL, errno);
 	ATF_CHECK_EQ(-1, vale_set_ageing("valet9", 300));
 	ATF_CHECK_EQ(ENXIO, errno);
+
+	/* Port 0 has two addresses, and may now have no third. */
+	ATF_CHECK_EQ(-1, vale_set_limit("valet0:p0", VALE_FDB_ENTRIES + 1));
+	ATF_CHECK_EQ(EINVAL, errno);
+	ATF_CHECK_EQ(-1, vale_set_limit("valet0:p9", 2));
+	ATF_CHECK_EQ(ENXIO, errno);
+	ATF_CHECK_EQ(-1, vale_set_limit("valet9:p0", 2));
+	ATF_CHECK_EQ(ENXIO, errno);
+	ATF_CHECK_EQ(0, vale_set_limit("valet0:p0", 2));
+	t_send(d[0], 60, EVERYBODY, 8, 0);
+	t_send(d[0], 60, EVERYBODY, 5, 0);
+	ATF_REQUIRE_EQ(0, vale_port_counters("valet0:p0", counters));
+	ATF_CHECK_EQ(1, counters[VALE_C_TX_LIMIT]);
+	ATF_CHECK_EQ(3, counters[VALE_C_TX_FLOOD]);
+	ATF_REQUIRE_EQ(0, vale_port_counters("valet0:p1", counters));
+	ATF_CHECK_EQ(3, counters[VALE_C_RX_FRAME]);
 	for (i = 0; i < 6; i++)
 		vale_close(d[i]);
 	memset(&seen, 0, sizeof(seen));

@@ -295,12 +295,87 @@ ATF_TC_BODY(flooded, tc)
 	for (i = 0; i < 100; i++)
 		lost += vale_fdb_lookup(&fdb, addr(i), 1) != 1;
 	ATF_CHECK_EQ(0, lost);
-	ATF_CHECK_EQ(VALE_FDB_BUCKETS * VALE_FDB_WAYS, entries(1));
+	ATF_CHECK_EQ(VALE_FDB_ENTRIES, entries(1));
+}
+
+ATF_TC(limit);
+ATF_TC_HEAD(limit, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A port learns up to its limit; what "
+	    "expires or moves away makes room");
+}
+ATF_TC_BODY(limit, tc)
+{
+	uint32_t i;
+
+	vale_fdb_init(&fdb, seed);
+	vale_fdb_set_limit(&fdb, 1, 3);
+	for (i = 0; i < 10; i++)
+		ATF_CHECK_EQ(i < 3 ? VALE_FDB_LEARNED : VALE_FDB_REFUSED,
+		    vale_fdb_learn(&fdb, addr(i), 1, 100 + i));
+	ATF_CHECK_EQ(3, entries(110));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(3), 110));
+	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(2), 1, 110));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(4), 2, 110));
+
+	/* Another's station does not come where there is no room, */
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(4), 1, 110));
+	ATF_CHECK_EQ(2, vale_fdb_lookup(&fdb, addr(4), 110));
+	/* and one that goes leaves some. */
+	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(0), 2, 110));
+	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(4), 1, 110));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 1, 110));
+
+	/* addr(1), of 101, expires. */
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 1, 401));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(5), 1, 402));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(6), 1, 402));
+	/* All of them do. */
+	for (i = 20; i < 24; i++)
+		ATF_CHECK_EQ(i < 23 ? VALE_FDB_LEARNED : VALE_FDB_REFUSED,
+		    vale_fdb_learn(&fdb, addr(i), 1, 1000));
+
+	/* A port's limit goes with it, and what it has stays below a new. */
+	vale_fdb_flush(&fdb, 1);
+	for (i = 0; i < 100; i++)
+		ATF_CHECK_EQ(VALE_FDB_LEARNED,
+		    vale_fdb_learn(&fdb, addr(i), 1, 2000));
+	vale_fdb_set_limit(&fdb, 1, 1);
+	ATF_CHECK_EQ(VALE_FDB_REFUSED,
+	    vale_fdb_learn(&fdb, addr(100), 1, 2001));
+	ATF_CHECK_EQ(100, entries(2001));
+}
+
+ATF_TC(limit_one_bucket);
+ATF_TC_HEAD(limit_one_bucket, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Entries thrown out of a full bucket "
+	    "no longer count for their port");
+}
+ATF_TC_BODY(limit_one_bucket, tc)
+{
+	uint32_t a[2 * VALE_FDB_WAYS];
+	unsigned int i;
+
+	same_bucket(a, 2 * VALE_FDB_WAYS);
+	vale_fdb_set_limit(&fdb, 1, VALE_FDB_WAYS);
+	for (i = 0; i < VALE_FDB_WAYS; i++)
+		vale_fdb_learn(&fdb, addr(a[i]), 1, 0);
+	for (; i < 2 * VALE_FDB_WAYS; i++)
+		ATF_CHECK_EQ(VALE_FDB_LEARNED,
+		    vale_fdb_learn(&fdb, addr(a[i]), 2 + i, i));
+	ATF_CHECK_EQ(0, fdb.f_used[1]);
+	for (i = 0; i < VALE_FDB_WAYS; i++)
+		ATF_CHECK_EQ(VALE_FDB_LEARNED,
+		    vale_fdb_learn(&fdb, addr(10000 + i), 1, 20));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED,
+	    vale_fdb_learn(&fdb, addr(20000), 1, 20));
 }
 
 #define	THREADS		4
 #define	STATIONS	64
 #define	ROUNDS		20000
+#define	ROAM_LIMIT	20	/* of port 1 */
 
 static void *
 roam(void *arg)
@@ -312,6 +387,9 @@ roam(void *arg)
 	for (i = 0; i < ROUNDS; i++) {
 		vale_fdb_learn(&fdb, addr(i * (port + 1) % STATIONS), port,
 		    i / 1000);
+		if (__atomic_load_n(&fdb.f_used[1], __ATOMIC_RELAXED) >
+		    ROAM_LIMIT + THREADS)
+			return ((void *)1);
 		dst = vale_fdb_lookup(&fdb, addr(i % STATIONS), i / 1000);
 		if (dst >= THREADS && dst != VALE_FDB_FLOOD)
 			return ((void *)1);
@@ -323,7 +401,7 @@ ATF_TC(threads);
 ATF_TC_HEAD(threads, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "Stations roaming between four threads' "
-	    "ports are never there twice, nor on a port nobody is");
+	    "ports are never there twice, on a port nobody is, or miscounted");
 }
 ATF_TC_BODY(threads, tc)
 {
@@ -331,9 +409,12 @@ ATF_TC_BODY(threads, tc)
 	pthread_t thread[THREADS];
 	void *bad;
 	unsigned int cursor = 0, i, seen[STATIONS] = { 0 };
+	unsigned int used[THREADS] = { 0 };
 	uint32_t n;
 
 	vale_fdb_init(&fdb, seed);
+	vale_fdb_set_ageing(&fdb, 2);
+	vale_fdb_set_limit(&fdb, 1, ROAM_LIMIT);
 	for (i = 0; i < THREADS; i++)
 		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, roam,
 		    (void *)(uintptr_t)i));
@@ -341,13 +422,18 @@ ATF_TC_BODY(threads, tc)
 		ATF_REQUIRE_EQ(0, pthread_join(thread[i], &bad));
 		ATF_CHECK(bad == NULL);
 	}
+	vale_fdb_set_ageing(&fdb, 0);
 	while (vale_fdb_next(&fdb, &cursor, ROUNDS / 1000, &e)) {
 		memcpy(&n, e.fe_addr + 2, sizeof(n));
 		ATF_REQUIRE(n < STATIONS);
 		seen[n]++;
+		used[e.fe_port]++;
 	}
 	for (i = 0; i < STATIONS; i++)
-		ATF_CHECK_EQ(1, seen[i]);
+		ATF_CHECK(seen[i] <= 1);
+	for (i = 0; i < THREADS; i++)
+		ATF_CHECK_EQ(used[i], fdb.f_used[i]);
+	ATF_CHECK(used[1] <= ROAM_LIMIT);
 }
 
 ATF_TP_ADD_TCS(tp)
@@ -361,6 +447,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, flush);
 	ATF_TP_ADD_TC(tp, full);
 	ATF_TP_ADD_TC(tp, flooded);
+	ATF_TP_ADD_TC(tp, limit);
+	ATF_TP_ADD_TC(tp, limit_one_bucket);
 	ATF_TP_ADD_TC(tp, threads);
 	return (atf_no_error());
 }

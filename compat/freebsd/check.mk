@@ -7,12 +7,12 @@
 # it).  Of compat/ only bhyve's internal API is seen: its headers are in
 # FreeBSD's source tree, not among those it installs.
 #
-# And what is meant for its kernel, if_lem.ko.  Real are all headers that
-# FreeBSD installs, which is most of the kernel's: sys/, net/, netinet/, vm/,
-# machine/, dev/pci/pcireg.h.  Stand-ins, in compat/freebsd/kernel, are those
-# that a kernel's build makes (opt_*.h, {bus,device,pci}_if.h), Concurrency
-# Kit's, and three that are not installed: dev/pci/pcivar.h,
-# dev/netmap/netmap_kern.h, sys/abi_types.h.
+# And what is meant for its kernel, if_lem.ko and vale_learn.ko.  Real are all
+# headers that FreeBSD installs, which is most of the kernel's: sys/, net/,
+# netinet/, vm/, machine/, dev/pci/pcireg.h.  Stand-ins, in
+# compat/freebsd/kernel, are those that a kernel's build makes (opt_*.h,
+# {bus,device,pci}_if.h), Concurrency Kit's, and some that are not installed:
+# dev/pci/pcivar.h, dev/netmap/netmap_{bdg,kern}.h, sys/abi_types.h.
 
 ZIG?=		${SRCTOP}/build/deps/zig/zig
 FREEBSD_TARGET?= x86_64-freebsd
@@ -28,6 +28,7 @@ SRCS+=		tests/usr.sbin/bhyve/backend.c			\
 		tests/usr.sbin/bhyve/net_backend_vale_netmap_test.c \
 		tests/usr.sbin/bhyve/pci_e82545_test.c		\
 		tests/usr.sbin/bhyve/see.c
+SRCS+=		tests/sys/net/vale/vale_traffic.c
 
 # What Linux's dtrace makes of the provider goes with FreeBSD's <sys/sdt.h>, too.
 _PROBES=	${_out}/e82545_provider.h
@@ -46,7 +47,8 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${SRCTOP}/compat/bhyve		\
 		-I${_ATF} -I${_out}
 
-KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/*.c
+KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/*.c \
+		    sys/dev/netmap/vale_fdb.c sys/dev/netmap/vale_learn*.c
 
 # The warnings are those of sys/conf/kern.mk.
 KCFLAGS=	-std=gnu17 -O2 -Wall -Werror -Wcast-qual -Wmissing-prototypes \

@@ -30,7 +30,8 @@ accounted()
 		    "$(($(counter vm$to port_rx_frames port_rx_drop_full) +
 		    $(counter vm$from port_tx_drop_runt port_tx_drop_oversize \
 		    port_tx_drop_buf port_tx_drop_len port_tx_drop_frags \
-		    port_tx_drop_cut port_tx_drop_nodest port_tx_drop_self)))"
+		    port_tx_drop_cut port_tx_drop_nodest port_tx_drop_self \
+		    port_tx_drop_limit)))"
 		equal "vm$to: port and adapter" \
 		    "$(counter vm$to port_rx_frames)" \
 		    "$(counter vm$to rx_frames rx_filtered rx_oversize \

@@ -335,11 +335,27 @@ ATF_TC_BODY(limit, tc)
 		ATF_CHECK_EQ(i < 23 ? VALE_FDB_LEARNED : VALE_FDB_REFUSED,
 		    vale_fdb_learn(&fdb, addr(i), 1, 1000));
 
-	/* A port's limit goes with it, and what it has stays below a new. */
+	/* The table is searched for expired ones once a second. */
+	vale_fdb_set_ageing(&fdb, 1);
+	vale_fdb_learn(&fdb, addr(20), 1, 1002);
+	vale_fdb_set_ageing(&fdb, 300);
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(30), 1, 1100));
+	vale_fdb_set_ageing(&fdb, 1);
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(30), 1, 1100));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(30), 1, 1101));
+	vale_fdb_set_ageing(&fdb, 300);
+
+	/* What a port has goes with it, and its limit does. */
+	vale_fdb_flush(&fdb, 1);
+	vale_fdb_set_limit(&fdb, 1, 3);
+	for (i = 0; i < 4; i++)
+		ATF_CHECK_EQ(i < 3 ? VALE_FDB_LEARNED : VALE_FDB_REFUSED,
+		    vale_fdb_learn(&fdb, addr(40 + i), 1, 1500));
 	vale_fdb_flush(&fdb, 1);
 	for (i = 0; i < 100; i++)
 		ATF_CHECK_EQ(VALE_FDB_LEARNED,
 		    vale_fdb_learn(&fdb, addr(i), 1, 2000));
+	/* Those there are stay when a limit is set. */
 	vale_fdb_set_limit(&fdb, 1, 1);
 	ATF_CHECK_EQ(VALE_FDB_REFUSED,
 	    vale_fdb_learn(&fdb, addr(100), 1, 2001));

@@ -586,7 +586,7 @@ ATF_TC_BODY(scribbled, tc)
 	}
 	/* To one, to all three others, or nowhere. */
 	gone = t_count(a, VALE_C_TX_COPY) - 2 * t_count(a, VALE_C_TX_FLOOD);
-	for (n = VALE_C_TX_RUNT; n <= VALE_C_TX_SELF; n++)
+	for (n = VALE_C_TX_RUNT; n <= VALE_C_TX_LIMIT; n++)
 		gone += t_count(a, n);
 	T_COUNT(a, TX_FRAME, gone);
 	ATF_CHECK(t_count(a, VALE_C_TX_BAD_BUF) > 0);

@@ -211,7 +211,7 @@ ATF_TC_BODY(accounted, tc)
 		unicast = t_count(d, VALE_C_TX_COPY) -
 		    flooded * (NSTATIONS - 1);
 		drops = 0;
-		for (c = VALE_C_TX_RUNT; c <= VALE_C_TX_SELF; c++)
+		for (c = VALE_C_TX_RUNT; c <= VALE_C_TX_LIMIT; c++)
 			drops += t_count(d, c);
 		ATF_CHECK_EQ(drops, t_count(d, VALE_C_TX_RUNT) +
 		    t_count(d, VALE_C_TX_SELF));

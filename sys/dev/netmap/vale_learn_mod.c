@@ -1,0 +1,406 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * vale_learn(4): the learning table as lookup function of the kernel's VALE.
+ *
+ * To manage a switch is to be its bridge's lookup and dtor function.  netmap
+ * calls both with the bridge's lock held, lookup for reading and dtor for
+ * writing, so that
+ *
+ * - ports stay where they are while a frame is looked up; many threads look up
+ *   at once, which the table is made for;
+ * - once netmap_bdg_regops() has put its own functions back, nobody is in
+ *   ours, nor comes: what they used can be freed.
+ *
+ * netmap says when a port goes, not when one comes.  But their number then
+ * grows: the lookup compares it with that of the ports it has added, and adds
+ * the others before it decides about a frame.  When one goes that number is
+ * forgotten, lest one that comes in its place be taken for it.
+ *
+ * A switch stays while it is managed, be it without ports: NM_BDG_ACTIVE.  It
+ * is not in netmap's exclusive mode, in which valectl(8) could not attach
+ * adapters to it, and which could not be ended while there are ports.  When it
+ * is managed no longer it goes at once or with its last port.
+ */
+
+#include <dev/netmap/vale_learn_os.h>
+#include <sys/libkern.h>
+#include <sys/sbuf.h>
+#include <dev/netmap/vale_learn_var.h>
+
+_Static_assert(VALE_FDB_PORTS == NM_BDG_MAXPORTS &&
+    VALE_FDB_FLOOD == NM_BDG_BROADCAST && VALE_LEARN_NONE == NM_BDG_NOPORT,
+    "vale_learn.h's destinations are netmap's");
+
+/* netmap_vale.c's, which does not check what is more. */
+#define	LEARN_DST_RINGS		16
+
+MALLOC_DEFINE(M_VALE_LEARN, "vale_learn", "VALE switches' learning tables");
+
+static struct sx learn_lock;
+static TAILQ_HEAD(, vale_learn_switch) learn_switches =
+    TAILQ_HEAD_INITIALIZER(learn_switches);
+
+bool
+vale_learn_scan(struct vale_learn_switch *sw)
+{
+	struct nm_bridge *b = sw->sw_bdg;
+	struct netmap_adapter *na;
+	struct vale_learn_port *lp;
+	uint32_t i, index, rings;
+	bool done = true;
+
+	mtx_lock(&sw->sw_scan);
+	for (i = 0; done && i < b->bdg_active_ports; i++) {
+		index = b->bdg_port_index[i];
+		if (sw->sw_learn.vl_port[index] != NULL)
+			continue;
+		na = &b->bdg_ports[index]->up;
+		rings = max(na->num_tx_rings, 1);
+		lp = malloc(vale_learn_port_size(rings), M_VALE_LEARN,
+		    M_NOWAIT | M_ZERO);
+		if (lp == NULL)
+			done = false;
+		else
+			vale_learn_port_add(&sw->sw_learn, index, na->name,
+			    rings, lp);
+	}
+	if (done)
+		atomic_store_rel_32(&sw->sw_nports, b->bdg_active_ports);
+	mtx_unlock(&sw->sw_scan);
+	return (done);
+}
+
+/* Make the copies of a frame. */
+static void
+learn_copy_all(struct vale_learn_switch *sw, const struct nm_bdg_fwd *ft,
+    struct netmap_vp_adapter *na, unsigned int ring,
+    const struct vale_learn_set *copies)
+{
+	const struct nm_bridge *b = sw->sw_bdg;
+	uint32_t i, index, lost = 0, made = 0;
+
+	for (i = 0; i < b->bdg_active_ports; i++) {
+		index = b->bdg_port_index[i];
+		if (!vale_learn_set_has(copies, index))
+			continue;
+		if (vale_learn_copy(ft, na, b->bdg_ports[index]))
+			made++;
+		else
+			lost++;
+	}
+	vale_learn_count(&sw->sw_learn, na->bdg_port, ring,
+	    VALE_LEARN_C_COPY, made);
+	vale_learn_count(&sw->sw_learn, na->bdg_port, ring,
+	    VALE_LEARN_C_DROP_COPY, lost);
+}
+
+/*
+ * netmap's lookup function: where to with the frame that `ft' begins.
+ * *dst_ring is the ring it comes from, and says which it should go to.
+ */
+static uint32_t
+learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
+    struct netmap_vp_adapter *na, void *private_data)
+{
+	struct vale_learn_switch *sw = private_data;
+	struct vale_learn_set copies;
+	const struct nm_bdg_fwd *f;
+	const uint8_t *addrs = (const uint8_t *)ft->ft_buf + ft->ft_offset;
+	uint8_t indirect[VALE_LEARN_ADDRS];
+	uint32_t bytes, len = ft->ft_len - ft->ft_offset;
+	unsigned int dst, ring = *dst_ring;
+
+	if (atomic_load_acq_32(&sw->sw_nports) !=
+	    sw->sw_bdg->bdg_active_ports && !vale_learn_scan(sw)) {
+		counter_u64_add(sw->sw_nomem, 1);
+		return (NM_BDG_NOPORT);
+	}
+	*dst_ring = ring % LEARN_DST_RINGS;
+	for (f = ft, bytes = len; (f->ft_flags & NS_MOREFRAG) != 0; )
+		bytes += (++f)->ft_len;
+	if ((ft->ft_flags & NS_INDIRECT) != 0) {
+		if (len >= VALE_LEARN_HEADER &&
+		    copyin(addrs, indirect, sizeof(indirect)) != 0)
+			addrs = NULL;
+		else
+			addrs = indirect;
+	}
+	dst = vale_learn_forward(&sw->sw_learn, na->bdg_port, ring, addrs, len,
+	    bytes, (uint32_t)time_uptime, &copies);
+	if ((dst & VALE_LEARN_COPIES) != 0) {
+		dst &= ~VALE_LEARN_COPIES;
+		learn_copy_all(sw, ft, na, ring, &copies);
+	}
+	return (dst);
+}
+
+static void
+learn_forget(struct vale_learn_switch *sw, unsigned int index)
+{
+	free(vale_learn_port_remove(&sw->sw_learn, index), M_VALE_LEARN);
+	sw->sw_nports = 0;
+}
+
+/*
+ * netmap's dtor function: a port goes.  Of an adapter and its host's port,
+ * which go together, it names the first.
+ */
+static void
+learn_dtor(const struct netmap_vp_adapter *na)
+{
+	struct vale_learn_switch *sw = na->na_bdg->private_data;
+	const struct netmap_vp_adapter *host = na->up.na_hostvp;
+
+	learn_forget(sw, na->bdg_port);
+	if (host != NULL && host->na_bdg == na->na_bdg &&
+	    sw->sw_bdg->bdg_ports[host->bdg_port] == host)
+		learn_forget(sw, host->bdg_port);
+}
+
+static struct netmap_bdg_ops learn_ops = {
+	.lookup = learn_lookup,
+	.dtor = learn_dtor,
+};
+
+/*
+ * Make the bridge, or find it, and see to it that it stays.  One that another
+ * module has a hand in is left alone.
+ */
+static int
+learn_take(struct vale_learn_switch *sw)
+{
+	struct nm_bridge *b;
+	int created, error;
+
+	do {
+		(void)netmap_vale_create(sw->sw_bdg_name, &created);
+		if (created == ENOMEM)
+			return (ENOSPC);
+		error = 0;
+		NMG_LOCK();
+		b = nm_find_bridge(sw->sw_bdg_name, 0, NULL);
+		if (b == NULL)
+			error = EAGAIN;
+		else if (created == EEXIST && ((b->bdg_flags &
+		    (NM_BDG_ACTIVE | NM_BDG_EXCLUSIVE)) != 0 ||
+		    b->bdg_ops.lookup != b->bdg_saved_ops.lookup))
+			error = EBUSY;
+		else {
+			b->bdg_flags &= ~NM_BDG_EXCLUSIVE;
+			b->bdg_flags |= NM_BDG_ACTIVE;
+			sw->sw_bdg = b;
+		}
+		NMG_UNLOCK();
+	} while (error == EAGAIN);
+	if (error == 0)
+		error = netmap_bdg_regops(sw->sw_bdg_name, &learn_ops, sw,
+		    NULL);
+	return (error);
+}
+
+/*
+ * Give the bridge back.  The table that netmap gets anew learns an address
+ * when it is not the last that the port sent; those from before are no news.
+ */
+static void
+learn_give(struct vale_learn_switch *sw)
+{
+	struct nm_bridge *b = sw->sw_bdg;
+	uint32_t i;
+
+	NMG_LOCK();
+	BDG_WLOCK(b);
+	for (i = 0; i < b->bdg_active_ports; i++)
+		b->bdg_ports[b->bdg_port_index[i]]->last_smac = 0;
+	BDG_WUNLOCK(b);
+	NMG_UNLOCK();
+	(void)netmap_bdg_regops(sw->sw_bdg_name, NULL, NULL, NULL);
+	NMG_LOCK();
+	b->bdg_flags &= ~NM_BDG_ACTIVE;
+	(void)netmap_bdg_free(b);
+	NMG_UNLOCK();
+}
+
+static int
+learn_switch_create(const char *name)
+{
+	struct vale_learn_switch *sw;
+	uint64_t seed[2];
+	int error;
+
+	sw = malloc(sizeof(*sw), M_VALE_LEARN, M_WAITOK | M_ZERO);
+	strlcpy(sw->sw_name, name, sizeof(sw->sw_name));
+	snprintf(sw->sw_bdg_name, sizeof(sw->sw_bdg_name), "%s:", name);
+	arc4random_buf(seed, sizeof(seed));
+	vale_learn_init(&sw->sw_learn, seed);
+	mtx_init(&sw->sw_scan, "vale_learn scan", NULL, MTX_DEF);
+	sw->sw_nomem = counter_u64_alloc(M_WAITOK);
+	error = learn_take(sw);
+	if (error != 0)
+		goto fail;
+	sw->sw_keep = sw->sw_new = true;
+	TAILQ_INSERT_TAIL(&learn_switches, sw, sw_link);
+	vale_learn_sysctl_add(sw);
+	return (0);
+
+fail:
+	counter_u64_free(sw->sw_nomem);
+	mtx_destroy(&sw->sw_scan);
+	free(sw, M_VALE_LEARN);
+	return (error);
+}
+
+static void
+learn_switch_destroy(struct vale_learn_switch *sw)
+{
+	unsigned int i;
+
+	vale_learn_sysctl_remove(sw);
+	TAILQ_REMOVE(&learn_switches, sw, sw_link);
+	learn_give(sw);
+	for (i = 0; i < VALE_FDB_PORTS; i++)
+		free(vale_learn_port_remove(&sw->sw_learn, i), M_VALE_LEARN);
+	counter_u64_free(sw->sw_nomem);
+	mtx_destroy(&sw->sw_scan);
+	free(sw, M_VALE_LEARN);
+}
+
+struct learn_change {
+	struct vale_learn_switch *lc_switch;
+	enum vale_learn_rule	  lc_rule;
+	const char		 *lc_text;
+};
+
+static void *
+learn_change(void *private_data, void *arg, int *error)
+{
+	struct learn_change *lc = arg;
+
+	*error = vale_learn_rule_set(&lc->lc_switch->sw_learn, lc->lc_rule,
+	    lc->lc_text);
+	return (private_data);
+}
+
+int
+vale_learn_switch_rule(struct vale_learn_switch *sw, enum vale_learn_rule rule,
+    const char *text)
+{
+	struct learn_change lc = { sw, rule, text };
+
+	return (netmap_bdg_update_private_data(sw->sw_bdg_name, learn_change,
+	    &lc, NULL));
+}
+
+static struct vale_learn_switch *
+learn_find(const char *name)
+{
+	struct vale_learn_switch *sw;
+
+	TAILQ_FOREACH(sw, &learn_switches, sw_link) {
+		if (strcmp(sw->sw_name, name) == 0)
+			break;
+	}
+	return (sw);
+}
+
+/* netmap's rules: "vale", then letters, digits and '_'. */
+static bool
+learn_name_valid(const char *name)
+{
+	size_t len = strlen(name);
+
+	return (len < LEARN_SWITCH_NAME && strncmp(name, "vale", 4) == 0 &&
+	    strspn(name, "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len);
+}
+
+/* After a change, destroy what is left from before; or undo it.  learn_lock. */
+static void
+learn_prune(bool undo)
+{
+	struct vale_learn_switch *next, *sw;
+
+	TAILQ_FOREACH_SAFE(sw, &learn_switches, sw_link, next) {
+		if (undo ? sw->sw_new : !sw->sw_keep)
+			learn_switch_destroy(sw);
+	}
+}
+
+int
+vale_learn_attach(const char *text)
+{
+	struct vale_learn_switch *sw;
+	char word[VALE_LEARN_WORD];
+	const char *p;
+	int error = 0, r;
+
+	for (p = text; (r = vale_learn_word(&p, word)) == 1; ) {
+		if (!learn_name_valid(word))
+			return (EINVAL);
+	}
+	if (r != 0)
+		return (EINVAL);
+
+	sx_xlock(&learn_lock);
+	TAILQ_FOREACH(sw, &learn_switches, sw_link)
+		sw->sw_keep = sw->sw_new = false;
+	for (p = text; error == 0 && vale_learn_word(&p, word) == 1; ) {
+		sw = learn_find(word);
+		if (sw != NULL)
+			sw->sw_keep = true;
+		else
+			error = learn_switch_create(word);
+	}
+	learn_prune(error != 0);
+	sx_xunlock(&learn_lock);
+	return (error);
+}
+
+void
+vale_learn_attached(char text[VALE_LEARN_TEXT])
+{
+	struct vale_learn_switch *sw;
+	struct sbuf sb;
+
+	sbuf_new(&sb, text, VALE_LEARN_TEXT, SBUF_FIXEDLEN);
+	sx_slock(&learn_lock);
+	TAILQ_FOREACH(sw, &learn_switches, sw_link)
+		sbuf_printf(&sb, "%s%s", sbuf_len(&sb) == 0 ? "" : " ",
+		    sw->sw_name);
+	sx_sunlock(&learn_lock);
+	sbuf_finish(&sb);
+}
+
+static int
+learn_modevent(module_t mod __unused, int what, void *arg __unused)
+{
+	int error = 0;
+
+	switch (what) {
+	case MOD_LOAD:
+		sx_init(&learn_lock, "vale_learn");
+		error = vale_learn_sysctl_load();
+		if (error != 0)
+			sx_destroy(&learn_lock);
+		break;
+	case MOD_UNLOAD:
+		vale_learn_sysctl_unload();
+		(void)vale_learn_attach("");
+		sx_destroy(&learn_lock);
+		break;
+	default:
+		error = EOPNOTSUPP;
+	}
+	return (error);
+}
+
+static moduledata_t learn_mod = { "vale_learn", learn_modevent, NULL };
+
+DECLARE_MODULE(vale_learn, learn_mod, SI_SUB_PSEUDO, SI_ORDER_ANY);
+MODULE_VERSION(vale_learn, 1);
+MODULE_DEPEND(vale_learn, netmap, 1, 1, 1);

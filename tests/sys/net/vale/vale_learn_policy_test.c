@@ -1,0 +1,440 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * What vale_learn(4) decides, without a kernel.  Ports are added as the module
+ * would; `to' is where a frame went, with the ports that got copies after it.
+ */
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include <dev/netmap/vale_learn.h>
+
+static const uint64_t seed[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
+static struct vale_learn vl;
+
+static void
+add(unsigned int index, const char *name, unsigned int rings)
+{
+	struct vale_learn_port *lp;
+
+	lp = calloc(1, vale_learn_port_size(rings));
+	ATF_REQUIRE(lp != NULL);
+	vale_learn_port_add(&vl, index, name, rings, lp);
+}
+
+static void
+drop(unsigned int index)
+{
+	struct vale_learn_port *lp = vale_learn_port_remove(&vl, index);
+
+	ATF_CHECK(lp != NULL);
+	free(lp);
+}
+
+static void
+end(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < VALE_FDB_PORTS; i++)
+		free(vale_learn_port_remove(&vl, i));
+}
+
+static void
+frame(uint8_t *addrs, unsigned int src, unsigned int dst)
+{
+	memset(addrs, dst == 0 ? 0xff : 0, 6);
+	memset(addrs + 6, 0, 6);
+	if (dst != 0) {
+		addrs[0] = 2;
+		addrs[5] = dst;
+	}
+	addrs[6] = 2;
+	addrs[11] = src;
+}
+
+/* Where a frame goes: "port", "flood", "-", then "+port" for each copy. */
+static const char *
+to(unsigned int port, unsigned int ring, unsigned int src, unsigned int dst,
+    uint32_t now_s)
+{
+	static char text[256];
+	struct vale_learn_set copies;
+	uint8_t addrs[VALE_LEARN_ADDRS];
+	unsigned int d, i;
+	size_t n;
+
+	frame(addrs, src, dst);
+	memset(&copies, 0xff, sizeof(copies));
+	d = vale_learn_forward(&vl, port, ring, addrs, 60, 60, now_s, &copies);
+	if ((d & 0xff) == VALE_FDB_FLOOD)
+		n = sprintf(text, "flood");
+	else if ((d & 0xff) == VALE_LEARN_NONE)
+		n = sprintf(text, "-");
+	else
+		n = sprintf(text, "%u", d & 0xff);
+	for (i = 0; (d & VALE_LEARN_COPIES) != 0 && i < VALE_FDB_PORTS; i++) {
+		if (vale_learn_set_has(&copies, i))
+			n += sprintf(text + n, "+%u", i);
+	}
+	return (text);
+}
+
+static uint64_t
+counted(unsigned int port, enum vale_learn_counter c)
+{
+	struct vale_learn_port_info info;
+
+	vale_learn_port_info(&vl, port, &info);
+	return (info.pi_counter[c]);
+}
+
+static int
+rule(enum vale_learn_rule r, const char *text)
+{
+	return (vale_learn_rule_set(&vl, r, text));
+}
+
+ATF_TC(plain);
+ATF_TC_HEAD(plain, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "With no rules: flood, learn, find, "
+	    "never back to where it came from");
+}
+ATF_TC_BODY(plain, tc)
+{
+	vale_learn_init(&vl, seed);
+	add(0, "vale0:a", 1);
+	add(100, "vale0:b", 1);
+	add(253, "vale0:c", 1);
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 2, 0));
+	ATF_CHECK_STREQ("0", to(253, 0, 2, 1, 0));
+	ATF_CHECK_STREQ("253", to(0, 0, 1, 2, 0));
+	ATF_CHECK_STREQ("-", to(253, 0, 3, 2, 0));
+	ATF_CHECK_STREQ("flood", to(253, 0, 3, 0, 0));
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 2, 301));
+
+	ATF_CHECK_EQ(3, counted(0, VALE_LEARN_C_FRAME));
+	ATF_CHECK_EQ(180, counted(0, VALE_LEARN_C_BYTE));
+	ATF_CHECK_EQ(2, counted(0, VALE_LEARN_C_FLOOD));
+	ATF_CHECK_EQ(2, counted(0, VALE_LEARN_C_LEARNED));
+	ATF_CHECK_EQ(1, counted(253, VALE_LEARN_C_DROP_SELF));
+	ATF_CHECK_EQ(0, counted(100, VALE_LEARN_C_FRAME));
+	to(100, 0, 3, 0, 301);
+	to(253, 0, 3, 0, 301);
+	ATF_CHECK_EQ(1, counted(253, VALE_LEARN_C_MOVED));
+	end();
+}
+
+ATF_TC(unseen);
+ATF_TC_HEAD(unseen, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame whose header is short or "
+	    "unreadable is dropped, and teaches nothing");
+}
+ATF_TC_BODY(unseen, tc)
+{
+	struct vale_learn_set copies;
+	struct vale_learn_port_info info;
+	uint8_t addrs[VALE_LEARN_ADDRS];
+
+	vale_learn_init(&vl, seed);
+	add(0, "vale0:a", 1);
+	frame(addrs, 1, 0);
+	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, 0, 0, addrs,
+	    VALE_LEARN_HEADER - 1, 100, 0, &copies));
+	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, 0, 0, NULL, 0,
+	    0, 0, &copies));
+	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, 0, 0, NULL, 60,
+	    60, 0, &copies));
+	vale_learn_port_info(&vl, 0, &info);
+	ATF_CHECK_EQ(2, info.pi_counter[VALE_LEARN_C_DROP_RUNT]);
+	ATF_CHECK_EQ(1, info.pi_counter[VALE_LEARN_C_DROP_FAULT]);
+	ATF_CHECK_EQ(3, info.pi_counter[VALE_LEARN_C_FRAME]);
+	ATF_CHECK_EQ(160, info.pi_counter[VALE_LEARN_C_BYTE]);
+	ATF_CHECK_EQ(0, info.pi_used);
+	end();
+}
+
+ATF_TC(private);
+ATF_TC_HEAD(private, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Private ports reach all but one "
+	    "another; what floods from others is netmap's to flood");
+}
+ATF_TC_BODY(private, tc)
+{
+	vale_learn_init(&vl, seed);
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, "vm*"));
+	add(0, "vale0:vm0", 1);
+	add(64, "vale0:vm1", 1);
+	add(65, "vale0:up", 1);
+	add(200, "vale0:x", 1);
+	ATF_CHECK_STREQ("-+65+200", to(0, 0, 1, 0, 0));
+	ATF_CHECK_STREQ("-+65+200", to(64, 0, 2, 9, 0));
+	ATF_CHECK_STREQ("flood", to(65, 0, 3, 0, 0));
+	ATF_CHECK_STREQ("-", to(0, 0, 1, 2, 0));
+	ATF_CHECK_STREQ("65", to(0, 0, 1, 3, 0));
+	ATF_CHECK_STREQ("64", to(65, 0, 3, 2, 0));
+	ATF_CHECK_EQ(1, counted(0, VALE_LEARN_C_DROP_PRIVATE));
+	ATF_CHECK_EQ(1, counted(0, VALE_LEARN_C_FLOOD));
+
+	/* The last two that are not private go: nobody is left. */
+	drop(65);
+	drop(200);
+	ATF_CHECK_STREQ("-", to(0, 0, 1, 0, 0));
+	/* And with the other private one there is nobody to be kept from. */
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, ""));
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
+	ATF_CHECK_STREQ("64", to(0, 0, 1, 2, 0));
+	ATF_CHECK_EQ(0, vl.vl_special);
+	end();
+}
+
+ATF_TC(mirror);
+ATF_TC_HEAD(mirror, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A mirror gets a copy of each frame "
+	    "that is forwarded, private or not, and sends nothing");
+}
+ATF_TC_BODY(mirror, tc)
+{
+	vale_learn_init(&vl, seed);
+	add(0, "vale0:a", 1);
+	add(1, "vale0:b", 1);
+	add(2, "vale0:mon", 1);
+	add(3, "vale0:mon2", 1);
+	to(2, 0, 7, 0, 0);
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 7, 0));
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_MIRROR, "mon*"));
+	/* What it sent before is forgotten. */
+	ATF_CHECK_STREQ("-+1+2+3", to(0, 0, 1, 7, 0));
+	ATF_CHECK_STREQ("0+2+3", to(1, 0, 2, 1, 0));
+	ATF_CHECK_STREQ("-", to(2, 0, 8, 1, 0));
+	ATF_CHECK_EQ(1, counted(2, VALE_LEARN_C_DROP_MIRROR));
+	/* For a station on the same port: not forwarded, not seen. */
+	ATF_CHECK_STREQ("-", to(1, 0, 3, 2, 0));
+
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, "*"));
+	ATF_CHECK_STREQ("-+2+3", to(0, 0, 1, 0, 0));
+	ATF_CHECK_STREQ("-", to(0, 0, 1, 2, 0));
+	drop(2);
+	drop(3);
+	ATF_CHECK_STREQ("-", to(0, 0, 1, 0, 0));
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, ""));
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
+	ATF_CHECK_EQ(0, vl.vl_special);
+	end();
+}
+
+ATF_TC(limit);
+ATF_TC_HEAD(limit, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames from more addresses than the "
+	    "port may have are dropped; a limit goes with its port");
+}
+ATF_TC_BODY(limit, tc)
+{
+	struct vale_learn_port_info info;
+
+	vale_learn_init(&vl, seed);
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_LIMIT, "vm*=1 up=0"));
+	add(0, "vale0:vm0", 1);
+	add(1, "vale0:up", 1);
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
+	ATF_CHECK_STREQ("-", to(0, 0, 2, 0, 0));
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
+	ATF_CHECK_STREQ("flood", to(1, 0, 3, 0, 0));
+	ATF_CHECK_STREQ("flood", to(1, 0, 4, 0, 0));
+	vale_learn_port_info(&vl, 0, &info);
+	ATF_CHECK_EQ(1, info.pi_limit);
+	ATF_CHECK_EQ(1, info.pi_used);
+	ATF_CHECK_EQ(1, info.pi_counter[VALE_LEARN_C_DROP_LIMIT]);
+	drop(0);
+	add(0, "vale0:x", 1);
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
+	ATF_CHECK_STREQ("flood", to(0, 0, 2, 0, 0));
+	vale_learn_port_info(&vl, 0, &info);
+	ATF_CHECK_EQ(0, info.pi_limit);
+	ATF_CHECK_EQ(2, info.pi_counter[VALE_LEARN_C_FRAME]);
+	end();
+}
+
+ATF_TC(rules);
+ATF_TC_HEAD(rules, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Lists: the last word that matches "
+	    "counts; bad ones are refused and leave the list before");
+}
+ATF_TC_BODY(rules, tc)
+{
+	static const struct {
+		enum vale_learn_rule	 rule;
+		const char		*text, *port;
+		unsigned int		 value;
+	} good[] = {
+		{ VALE_LEARN_PRIVATE, "", "vale0:vm1", 0 },
+		{ VALE_LEARN_PRIVATE, " ,\t\n,", "vale0:vm1", 0 },
+		{ VALE_LEARN_PRIVATE, "vm1", "vale0:vm1", 1 },
+		{ VALE_LEARN_PRIVATE, "vm1", "vale0:vm10", 0 },
+		{ VALE_LEARN_PRIVATE, "vm", "vale0:vm1", 0 },
+		{ VALE_LEARN_PRIVATE, "vale0", "vale0:vm1", 0 },
+		{ VALE_LEARN_PRIVATE, "*,!vm1", "vale0:vm1", 0 },
+		{ VALE_LEARN_PRIVATE, "!vm1 *", "vale0:vm1", 1 },
+		{ VALE_LEARN_PRIVATE, "* !em?^", "vale0:em0^", 0 },
+		{ VALE_LEARN_MIRROR, "m[0-9]", "vale:m7", 1 },
+		{ VALE_LEARN_LIMIT, "5120", "vale0:vm1", 5120 },
+		{ VALE_LEARN_LIMIT, "4 vm1=7", "vale0:vm1", 7 },
+		{ VALE_LEARN_LIMIT, "vm1=7 4", "vale0:vm1", 4 },
+		{ VALE_LEARN_LIMIT, "4,vm*=0", "vale0:vm1", 0 },
+		{ VALE_LEARN_LIMIT, "vm*=3", "vale0:x", 0 },
+		{ VALE_LEARN_LIMIT, "a=b=3", "vale0:a=b", 3 },
+		{ VALE_LEARN_PRIVATE, "a23456789012345678901234567890",
+		    "a23456789012345678901234567890", 1 },
+	};
+	static const struct {
+		enum vale_learn_rule	 rule;
+		const char		*text;
+	} bad[] = {
+		{ VALE_LEARN_PRIVATE, "!" },
+		{ VALE_LEARN_PRIVATE, "vm1 ! vm2" },
+		{ VALE_LEARN_PRIVATE, "vm\001" },
+		{ VALE_LEARN_PRIVATE, "vm\200" },
+		{ VALE_LEARN_MIRROR, "a2345678901234567890123456789012" },
+		{ VALE_LEARN_LIMIT, "x" },
+		{ VALE_LEARN_LIMIT, "5121" },
+		{ VALE_LEARN_LIMIT, "-1" },
+		{ VALE_LEARN_LIMIT, "4294967297" },
+		{ VALE_LEARN_LIMIT, "vm=" },
+		{ VALE_LEARN_LIMIT, "=" },
+		{ VALE_LEARN_LIMIT, "=4" },
+		{ VALE_LEARN_LIMIT, "vm=4 vm=0x4" },
+	};
+	char text[VALE_LEARN_TEXT + 1];
+	unsigned int i;
+
+	vale_learn_init(&vl, seed);
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		ATF_CHECK_EQ_MSG(0, rule(good[i].rule, good[i].text), "%s",
+		    good[i].text);
+		ATF_CHECK_EQ_MSG(good[i].value, vale_learn_rule_match(
+		    good[i].rule, good[i].text, good[i].port), "%s of %s",
+		    good[i].text, good[i].port);
+	}
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		strcpy(text, vl.vl_rule[bad[i].rule]);
+		ATF_CHECK_EQ_MSG(EINVAL, rule(bad[i].rule, bad[i].text), "%s",
+		    bad[i].text);
+		ATF_CHECK_STREQ(text, vl.vl_rule[bad[i].rule]);
+	}
+	memset(text, ',', sizeof(text) - 1);
+	text[VALE_LEARN_TEXT] = '\0';
+	ATF_CHECK_EQ(EINVAL, rule(VALE_LEARN_LIMIT, text));
+	ATF_CHECK_EQ(0, rule(VALE_LEARN_LIMIT, text + 1));
+}
+
+ATF_TC(long_name);
+ATF_TC_HEAD(long_name, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A name that is too long is cut");
+}
+ATF_TC_BODY(long_name, tc)
+{
+	char name[2 * VALE_LEARN_NAME];
+	struct vale_learn_port_info info;
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	vale_learn_init(&vl, seed);
+	add(0, name, 1);
+	vale_learn_port_info(&vl, 0, &info);
+	ATF_CHECK_EQ(VALE_LEARN_NAME - 1, strlen(info.pi_name));
+	end();
+}
+
+#define	THREADS	4
+#define	FRAMES	50000
+
+static void *
+send_frames(void *arg)
+{
+	unsigned int i, ring = (unsigned int)(uintptr_t)arg;
+	struct vale_learn_set copies;
+	uint8_t addrs[VALE_LEARN_ADDRS];
+
+	for (i = 0; i < FRAMES; i++) {
+		frame(addrs, i % 8 + 1, i % 3);
+		vale_learn_forward(&vl, 0, ring, addrs, 60, 60, i / 1000,
+		    &copies);
+		vale_learn_count(&vl, 0, ring, VALE_LEARN_C_COPY, 2);
+	}
+	return (NULL);
+}
+
+ATF_TC(rings);
+ATF_TC_HEAD(rings, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A port that sends through all of its "
+	    "rings at once, numbered from 3, loses no count; ports come "
+	    "meanwhile");
+}
+ATF_TC_BODY(rings, tc)
+{
+	struct vale_learn_port_info info;
+	pthread_t thread[THREADS];
+	unsigned int c, i;
+	uint64_t sum = 0;
+
+	vale_learn_init(&vl, seed);
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, "p*"));
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_LIMIT, "6"));
+	add(0, "vale0:p0", THREADS);
+	for (i = 0; i < THREADS; i++)
+		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, send_frames,
+		    (void *)(uintptr_t)(i + 3)));
+	for (i = 1; i < 200; i++)
+		add(i, i % 2 ? "vale0:p" : "vale0:x", 1);
+	for (i = 0; i < THREADS; i++)
+		ATF_REQUIRE_EQ(0, pthread_join(thread[i], NULL));
+	vale_learn_port_info(&vl, 0, &info);
+	ATF_CHECK_EQ(THREADS * FRAMES, info.pi_counter[VALE_LEARN_C_FRAME]);
+	ATF_CHECK_EQ(THREADS * FRAMES * 60,
+	    info.pi_counter[VALE_LEARN_C_BYTE]);
+	ATF_CHECK_EQ(THREADS * FRAMES * 2,
+	    info.pi_counter[VALE_LEARN_C_COPY]);
+	/* Each ring has a lane of its own, 3's being the last of the four. */
+	for (i = 0; i < THREADS; i++)
+		ATF_CHECK_EQ(FRAMES, vl.vl_port[0]->lp_lane[i].
+		    ln_counter[VALE_LEARN_C_FRAME]);
+	/* All stations are behind port 0: a frame floods or dies. */
+	for (c = VALE_LEARN_C_DROP_RUNT; c < VALE_LEARN_C_DROP_COPY; c++)
+		sum += info.pi_counter[c];
+	ATF_CHECK_EQ(THREADS * FRAMES,
+	    sum + info.pi_counter[VALE_LEARN_C_FLOOD]);
+	ATF_CHECK_EQ(6, info.pi_used);
+	ATF_CHECK(info.pi_counter[VALE_LEARN_C_DROP_LIMIT] > 0);
+	end();
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, plain);
+	ATF_TP_ADD_TC(tp, unseen);
+	ATF_TP_ADD_TC(tp, private);
+	ATF_TP_ADD_TC(tp, mirror);
+	ATF_TP_ADD_TC(tp, limit);
+	ATF_TP_ADD_TC(tp, rules);
+	ATF_TP_ADD_TC(tp, long_name);
+	ATF_TP_ADD_TC(tp, rings);
+	return (atf_no_error());
+}

@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# vale_learn(4) in the kernel, with real ports.  vale_traffic does what its
+# arguments say, one after another, and prints what each port received;
+# "count" shows a port's counters meanwhile.
+
+oid=dev.netmap.vale_learn
+
+# Load the module, and let it manage valet0.
+begin()
+{
+	[ "$(uname -s)" = FreeBSD ] ||
+	    atf_skip "a module of FreeBSD's kernel"
+	[ -c /dev/netmap ] || atf_skip "the kernel has no netmap"
+	kldload -n vale_learn || atf_skip "there is no vale_learn.ko to load"
+	[ -z "$(sysctl -n $oid.attach)" ] ||
+	    atf_skip "$oid.attach is in use"
+	traffic="$(atf_get_srcdir)/vale_traffic"
+	cat > count <<-'EOF'
+		port=$1; shift
+		line="$(sysctl -n dev.netmap.vale_learn.valet0.ports |
+		    grep "^valet0:$port ") "
+		out=$port
+		for c; do
+			rest=${line#* $c }
+			[ "$rest" = "$line" ] && rest=none
+			out="$out ${rest%% *}"
+		done
+		echo "$out"
+	EOF
+	cat > addresses <<-'EOF'
+		list=$(sysctl -n dev.netmap.vale_learn.valet0.addresses)
+		for n in 1 2 3 4 5 6 7 8 9; do
+			echo "$list" | sed -n \
+			    "s/^\(02:00:00:00:00:0$n [^ ]*\) .*/\1/p"
+		done
+	EOF
+	set_ok attach valet0
+}
+
+# What the kernel says of the module that goes must not be of leaks.
+end()
+{
+	[ "$(uname -s)" = FreeBSD ] || return 0
+	kldstat -q -n vale_learn.ko || return 0
+	sysctl -n $oid.attach | grep -qv '^valet0' && return 0
+	kldunload vale_learn
+	if dmesg | grep "vale_learn leaked"; then
+		atf_fail "memory leaked"
+	fi
+}
+
+set_ok()
+{
+	atf_check -o ignore sysctl "$oid.$1=$2"
+}
+
+# A value that is refused leaves the one before.
+set_bad()
+{
+	before=$(sysctl -n "$oid.$1")
+	atf_check -s not-exit:0 -o ignore -e match:"Invalid argument" \
+	    sysctl "$oid.$1=$2"
+	[ "$(sysctl -n "$oid.$1")" = "$before" ] ||
+	    atf_fail "$1: $before became $(sysctl -n "$oid.$1")"
+}
+
+# Arguments are operations; standard input is what they shall print.
+talk()
+{
+	cat > expected
+	atf_check -o file:expected "$traffic" "$@"
+}
+
+case_with()
+{
+	atf_test_case "$1" cleanup
+	eval "$1_head() { atf_set descr \"$2\"; atf_set require.user root; }
+	$1_cleanup() { end; }"
+}
+
+case_with attach "Switches are managed and given up, with ports or without;
+bad names and one too many change nothing"
+attach_body()
+{
+	begin
+	for bad in "val0" "em0" "valet0:" "valet0:a" "vale-1" "vale.1" \
+	    "valefortysixteen" "vale0 vale0x/" \
+	    "vale0123456789abcdef0123456789abcdef"; do
+		set_bad attach "$bad"
+	done
+	atf_check -o inline:"valet0\n" sysctl -n $oid.attach
+	set_ok attach "valet1, valet0 valet0"
+	atf_check -o inline:"300\n" sysctl -n $oid.valet1.ageing
+	atf_check -o inline:"valet0 valet1\n" sysctl -n $oid.attach
+	set_ok attach valet0
+	atf_check -s not-exit:0 -o ignore -e ignore sysctl $oid.valet1.ageing
+
+	names="valet0"
+	for n in $(seq 1 $(($(sysctl -n dev.netmap.max_bridges) + 1))); do
+		names="$names valetx$n"
+	done
+	atf_check -s not-exit:0 -o ignore -e match:"No space left" \
+	    sysctl "$oid.attach=$names"
+	atf_check -o inline:"valet0\n" sysctl -n $oid.attach
+
+	# A switch that has ports, by nobody, by us, by nobody.
+	talk valet1:a valet1:b valet1:c -- \
+	    send,0,1,0 recv send,1,2,1 recv \
+	    "run,sysctl $oid.attach=valet1 >/dev/null" \
+	    send,1,2,1 recv send,0,1,2 recv \
+	    "run,sysctl -n $oid.valet1.addresses | grep -c valet1" \
+	    "run,sysctl $oid.attach= >/dev/null" \
+	    send,1,2,1 recv send,0,1,2 recv send,1,2,1 recv <<-EOF
+		recv 0 1 1
+		recv 1 0 0
+		recv 1 0 1
+		recv 0 1 0
+		2
+		recv 1 0 1
+		recv 0 1 0
+		recv 1 0 0
+	EOF
+	atf_check -s ignore valectl
+}
+
+case_with values "A value out of range is refused, and leaves the old one"
+values_body()
+{
+	begin
+	set_ok valet0.ageing 0
+	set_ok valet0.ageing 1000000
+	for bad in 1000001 4294967295 -1; do
+		set_bad valet0.ageing $bad
+	done
+	set_ok valet0.limit "16 up*=0,vm?=5120"
+	for bad in x 5121 -1 "vm=" "=4" "vm=4x" "4 vm=99999999999999999999" \
+	    "$(printf 'vm\001=4')" "a23456789012345678901234567890=1"; do
+		set_bad valet0.limit "$bad"
+	done
+	long=$(seq -s, 1 400)
+	for rule in private mirror; do
+		set_ok valet0.$rule "vm*, !vm1 up[0-9]"
+		for bad in "!" "vm1 !" "$(printf 'vm\177')" "$long" \
+		    "a2345678901234567890123456789012"; do
+			set_bad valet0.$rule "$bad"
+		done
+		set_ok valet0.$rule ""
+	done
+	set_bad valet0.limit "$long"
+}
+
+case_with learn "Stations are learned, found, listed and counted"
+learn_body()
+{
+	begin
+	talk valet0:a valet0:b valet0:c -- \
+	    send,0,1,0 recv send,1,2,1,10,1514 recv isend,0,1,2,3 recv \
+	    fsend,0,1,2,1,1000,14 show,1 \
+	    "run,sh count a frames bytes flooded learned moved addresses" \
+	    "run,sh count b frames bytes flooded learned moved addresses" \
+	    "run,sh count c frames bytes flooded learned moved addresses" \
+	    send,2,1,0 recv send,1,2,1 recv "run,sh count c moved learned" \
+	    "run,sh addresses" <<-EOF
+		recv 0 1 1
+		recv 10 0 0
+		recv 0 3 0
+		show 1>2:1000
+		a 5 1240 1 1 0 1
+		b 10 15140 0 1 0 1
+		c 0 0 0 0 0 0
+		recv 1 1 0
+		recv 0 0 1
+		c 1 0
+		02:00:00:00:00:01 valet0:c
+		02:00:00:00:00:02 valet0:b
+	EOF
+}
+
+case_with drops "Each reason to drop has its counter"
+drops_body()
+{
+	begin
+	talk valet0:a valet0:b -- \
+	    send,0,1,0,2,13 lost,0 fsend,0,1,0,1,60,13 recv \
+	    send,0,1,0 send,0,3,1,4 recv \
+	    "run,sh count a frames flooded drop_runt drop_fault drop_self" \
+	    <<-EOF
+		recv 0 0
+		recv 0 1
+		a 9 1 3 1 4
+	EOF
+	atf_check -o inline:"0\n" sysctl -n $oid.valet0.drop_nomem
+}
+
+case_with ageing "A station not seen for its time is forgotten"
+ageing_body()
+{
+	begin
+	set_ok valet0.ageing 1
+	talk valet0:a valet0:b valet0:c -- \
+	    send,0,1,0 recv send,1,2,1 recv "run,sleep 3" send,1,2,1 recv \
+	    "run,sh addresses" <<-EOF
+		recv 0 1 1
+		recv 1 0 0
+		recv 1 0 1
+		02:00:00:00:00:02 valet0:b
+	EOF
+}
+
+case_with private "Private ports reach the others and not one another, by
+name or by flooding, whenever the list is set and whenever they come"
+private_body()
+{
+	begin
+	set_ok valet0.private "vm*"
+	talk valet0:vm1 valet0:vm2 valet0:up1 valet0:up2 -- \
+	    send,0,1,0 recv send,1,2,9 recv send,2,3,0 recv \
+	    send,0,1,2 recv send,0,1,3 recv send,2,3,1 recv \
+	    open,valet0:vm3 send,0,1,0 recv send,4,5,1 recv \
+	    "run,sh count vm1 private flooded copies drop_private drop_copy" \
+	    "run,sh count up1 private flooded copies drop_private" \
+	    "run,sysctl $oid.valet0.private='* !up1 !vm2' > /dev/null" \
+	    send,3,4,0 recv send,0,1,2 recv \
+	    "run,sh count up2 private" "run,sh count vm2 private" <<-EOF
+		recv 0 0 1 1
+		recv 0 0 1 1
+		recv 1 1 0 1
+		recv 0 0 0 0
+		recv 0 0 1 0
+		recv 1 0 0 0
+		recv 0 0 1 1 0
+		recv 0 0 0 0 0
+		vm1 1 2 4 1 0
+		up1 0 1 0 0
+		recv 0 1 1 0 0
+		recv 0 1 0 0 0
+		up2 1
+		vm2 0
+	EOF
+}
+
+case_with mirror "A mirror sees what the others send, in order, and sends
+nothing"
+mirror_body()
+{
+	begin
+	set_ok valet0.mirror "mon*"
+	talk valet0:a valet0:b valet0:c valet0:mon -- \
+	    send,0,1,0 send,1,2,1,2,100 fsend,0,1,2,1,1500,14 isend,2,3,1 \
+	    show,3 recv send,3,9,1,5 recv send,0,1,9 recv \
+	    "run,sh count mon mirror frames drop_mirror addresses" \
+	    "run,sh count b frames copies drop_copy" "run,sh addresses" \
+	    "run,sysctl $oid.valet0.mirror= > /dev/null" \
+	    send,1,2,1 recv send,3,9,1 recv <<-EOF
+		show 1>0:60 2>1:100 2>1:100 1>2:1500 3>1:60
+		recv 3 2 1 0
+		recv 0 0 0 0
+		recv 0 1 1 1
+		mon 1 5 5 0
+		b 2 2 0
+		02:00:00:00:00:01 valet0:a
+		02:00:00:00:00:02 valet0:b
+		02:00:00:00:00:03 valet0:c
+		recv 1 0 0 0
+		recv 1 0 0 0
+	EOF
+	# One that is not read costs its own copies, not the frames.
+	set_ok valet0.mirror "mon*"
+	talk valet0:a valet0:b valet0:mon -- \
+	    send,0,1,0 send,1,2,1,1000 recv \
+	    send,1,2,1,1000 show,1 send,1,2,1,1000 \
+	    "run,sh count b frames copies drop_copy" recv <<-EOF
+		recv 1000 1 1001
+		show
+		b 3000 2023 977
+		recv 1023 0 1023
+	EOF
+}
+
+case_with header "Copies are converted between ports with a virtio-net header
+and without"
+header_body()
+{
+	begin
+	set_ok valet0.mirror "mon*"
+	talk valet0:with valet0:without valet0:mon valet0:mon12 -- \
+	    header,0,12 header,3,12 \
+	    send,0,1,0,1,72 send,1,2,1,1,60 fsend,0,1,2,1,112,12 \
+	    show,0 show,1 show,2 show,3 \
+	    "run,sh count with frames bytes copies drop_copy" \
+	    "run,sysctl $oid.valet0.mirror= > /dev/null" \
+	    "run,sysctl $oid.valet0.private=with* > /dev/null" \
+	    fsend,0,1,0,1,112,12 show,1 show,2 show,3 \
+	    "run,sh count with flooded copies drop_copy" <<-EOF
+		show 2>1:72
+		show 1>0:60 1>2:100
+		show 1>0:60 2>1:60 1>2:100
+		show 1>0:72 2>1:72 1>2:112
+		with 2 160 5 0
+		show
+		show 1>0:100
+		show 1>0:112
+		with 2 7 0
+	EOF
+}
+
+case_with uplink "An adapter and its host's side are two ports, which go
+together"
+uplink_body()
+{
+	begin
+	tap=$(ifconfig tap create) || atf_skip "no tap(4)"
+	echo $tap > tap
+	exec 3<>/dev/$tap	# the link is up while it is open
+	ifconfig $tap inet 198.51.100.1/24 up
+	valectl -h valet0:$tap || atf_skip "no emulated mode"
+	set_ok valet0.private "* !$tap"
+	talk valet0:a -- \
+	    "run,ping -q -c 1 -t 1 198.51.100.2 > /dev/null; true" \
+	    "run,sh count '$tap^' private frames flooded addresses" \
+	    "run,sh count $tap private frames" recv \
+	    "run,sysctl $oid.valet0.private= > /dev/null" \
+	    "run,ping -q -c 1 -t 1 198.51.100.3 > /dev/null; true" recv \
+	    "run,valectl -d valet0:$tap" \
+	    "run,sh count '$tap^' frames; sh count $tap frames" \
+	    "run,sysctl -n $oid.valet0.addresses" <<-EOF
+		$tap^ 1 1 1 1
+		$tap 0 0
+		recv 0
+		recv 1
+		$tap^ none
+		$tap none
+
+	EOF
+}
+uplink_cleanup()
+{
+	end
+	exec 3>&-
+	[ -s tap ] && ifconfig $(cat tap) destroy
+	return 0
+}
+
+case_with limit "A port has no more addresses than it may"
+limit_body()
+{
+	begin
+	set_ok valet0.limit "2 up=0"
+	talk valet0:a valet0:up -- \
+	    send,0,1,0 send,0,2,0 send,0,3,0 send,0,1,0 recv \
+	    send,1,4,0 send,1,5,0 send,1,6,0 recv \
+	    "run,sh count a limit addresses frames drop_limit" \
+	    "run,sh count up limit addresses frames drop_limit" \
+	    "run,sysctl $oid.valet0.limit='a=3' > /dev/null" \
+	    send,0,3,0 send,0,7,0 recv \
+	    "run,sh count a limit addresses drop_limit" \
+	    "run,sh count up limit" <<-EOF
+		recv 0 3
+		recv 3 0
+		a 2 2 4 1
+		up 0 3 3 0
+		recv 0 1
+		a 3 3 2
+		up 0
+	EOF
+}
+
+case_with ports "What goes with a port does not stay for the next in its
+place"
+ports_body()
+{
+	begin
+	set_ok valet0.private "vm*"
+	talk valet0:vm1 valet0:vm2 valet0:up -- \
+	    send,0,1,0 send,1,2,0 recv \
+	    close,1 open,valet0:x "run,sh count x private frames addresses" \
+	    "run,sh count vm2 frames" \
+	    send,3,3,1 recv send,2,9,2 recv send,0,1,3 recv \
+	    close,3 open,valet0:vm3 send,4,3,1 recv send,4,3,0 recv \
+	    "run,sh addresses" <<-EOF
+		recv 0 0 2
+		x 0 0 0
+		vm2 none
+		recv 1 0 0
+		recv 1 0 1
+		recv 0 0 1
+		recv 0 0 0
+		recv 0 1 0
+		02:00:00:00:00:01 valet0:vm1
+		02:00:00:00:00:03 valet0:vm3
+		02:00:00:00:00:09 valet0:up
+	EOF
+	# With the last port gone the switch and what was set are still there.
+	atf_check -o inline:"vm*\n" sysctl -n $oid.valet0.private
+	atf_check -o empty sh addresses
+	talk valet0:vm1 valet0:vm2 -- send,0,1,0 recv <<-EOF
+		recv 0 0
+	EOF
+}
+
+case_with unload "Values change, switches are given up and the module goes
+and comes back under traffic"
+unload_body()
+{
+	begin
+	"$traffic" valet0:vm1 valet0:vm2 valet0:up valet0:mon valet0:x -- \
+	    storm,600000 &
+	storm=$!
+	until valectl | grep -q "^valet0:x "; do
+		sleep 0.1
+	done
+	(
+		while [ ! -e enough ]; do
+			"$traffic" valet0:in valet0:out -- storm,20 || exit 1
+		done
+	) > /dev/null &
+	inout=$!
+	for round in $(seq 4); do
+		kldload -n vale_learn
+		set_ok attach "valet0 valet1"
+		set_ok valet0.private "vm*"
+		set_ok valet0.mirror mon
+		set_ok valet0.limit "4 up=0"
+		set_ok valet0.ageing 1
+		sleep 0.1
+		atf_check -o match:"^valet0:[a-z0-9]* .* frames [1-9]" \
+		    sysctl -n $oid.valet0.ports
+		atf_check -o match:"^02:.* valet0:" \
+		    sysctl -n $oid.valet0.addresses
+		set_ok valet0.private ""
+		set_ok valet0.mirror ""
+		[ $((round % 2)) = 0 ] && set_ok attach ""
+		atf_check kldunload vale_learn
+	done
+	# Both went on all the time.
+	: > enough
+	wait $inout || atf_fail "ports could not come and go"
+	kill $storm || atf_fail "traffic ended"
+	wait $storm
+	atf_check -s exit:1 sh -c "dmesg | grep 'vale_learn leaked'"
+	atf_check -s ignore valectl
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case attach
+	atf_add_test_case values
+	atf_add_test_case learn
+	atf_add_test_case drops
+	atf_add_test_case ageing
+	atf_add_test_case private
+	atf_add_test_case mirror
+	atf_add_test_case header
+	atf_add_test_case uplink
+	atf_add_test_case limit
+	atf_add_test_case ports
+	atf_add_test_case unload
+}

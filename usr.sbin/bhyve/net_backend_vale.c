@@ -57,8 +57,9 @@
 			VIRTIO_NET_F_GUEST_TSO6 | VIRTIO_NET_F_GUEST_UFO)
 
 /*
- * FreeBSD's switch copies pieces so that they keep their place within 64
- * bytes, and drops those that do not fit into a buffer that way.
+ * FreeBSD's switch copies a piece so that it keeps its place within 64 bytes,
+ * and leaves the first 64 of the buffer free where that is not their
+ * beginning.  It drops what does not fit into a buffer that way.
  */
 #define	VALE_ALIGN	64
 
@@ -221,6 +222,16 @@ vale_gather_header(struct netmap_ring *ring, struct netmap_slot *slot,
 	slot->flags = NS_MOREFRAG;
 }
 
+/* The bytes at `addr' that fit into a slot. */
+static size_t
+vale_piece(const struct vale_priv *priv, uintptr_t addr)
+{
+	size_t skew;
+
+	skew = addr % VALE_ALIGN;
+	return (priv->piece_max - (skew != 0 ? VALE_ALIGN + skew : 0));
+}
+
 /*
  * Lay a frame out over the slots from ring->head, at most `room' of them.
  * Returns the slot after the last, or ring->head where it takes more.
@@ -255,7 +266,7 @@ vale_lay_out(const struct vale_priv *priv, const struct iovec *iov, int iovcnt,
 		for (left = iov[i].iov_len - n; left > 0; left -= n) {
 			if (room-- == 0)
 				return (ring->head);
-			n = MIN(priv->piece_max - addr % VALE_ALIGN, left);
+			n = MIN(vale_piece(priv, addr), left);
 			slot = &ring->slot[head];
 			slot->ptr = addr;
 			slot->len = n;

@@ -104,11 +104,23 @@ guest_body()
 	timeout 100 bhyveload ${loader:+-l "$loader"} -m 160M "$@" \
 	    -c stdio valetest < /dev/null > load.out 2>&1 ||
 	    { cat load.out; atf_fail "bhyveload"; }
-	sleep 1000 | "$bhyve" -c 1 -m 160M -AH -s 0,hostbridge \
+	"$(atf_get_srcdir)"/see vale7:eye $mac 200 > seen 2>&1 &
+	see=$!
+	mkfifo console
+	( exec 3<> console
+	"$bhyve" -c 1 -m 160M -AH -s 0,hostbridge \
 	    -s "1,virtio-blk,$image,ro" -s "2,e1000,vale7:guest,mac=$mac" \
-	    -s 31,lpc -l com1,stdio valetest > guest.out 2>&1 &
-	atf_check -o match:bytes "$(atf_get_srcdir)"/see vale7:eye $mac 300
-	grep -a "^em0:" guest.out
+	    -s 31,lpc -l com1,stdio valetest <&3 > guest.out 2>&1
+	echo $? > exited ) &
+	while kill -0 $see 2> /dev/null && [ ! -e exited ]; do
+		sleep 1
+	done
+	if [ -e exited ]; then
+		kill $see
+		tail -30 guest.out
+		atf_fail "bhyve has exited: $(cat exited)"
+	fi
+	wait $see || { tail -30 guest.out; atf_fail "no frame from $mac"; }
 	bhyvectl --force-poweroff --vm=valetest
 }
 guest_cleanup()

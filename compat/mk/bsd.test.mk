@@ -43,7 +43,7 @@ CLEANFILES+=	${_t}
 .endfor
 
 .for _f in ${${PACKAGE}FILES}
-${.OBJDIR}/${_f:T}: ${_f:M/*}${_f:N/*:S,^,${.CURDIR}/,}
+${.OBJDIR}/${_f:T}: ${_f:M/*}${_f:N/*:@_n@${.CURDIR}/${_n}@}
 	${_q}cp -p ${.ALLSRC:[1]} ${.TARGET}.tmp && touch ${.TARGET}.tmp && \
 	    mv ${.TARGET}.tmp ${.TARGET}
 all: ${.OBJDIR}/${_f:T}

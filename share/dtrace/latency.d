@@ -1,0 +1,106 @@
+#!/usr/sbin/dtrace -qs
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Where does a frame spend its time, from one guest's driver to the other's?
+ *
+ *	latency.d		all virtual machines that run; Ctrl-C ends it
+ *
+ * For two guests that talk to each other and to nobody else, one frame or
+ * burst under way at a time (a ping): the last frames sent by one are taken for
+ * those that the other finds.  Distributions in ns, by virtual machine (process
+ * of bhyve):
+ *	1 kick to look		TDT is written ... the adapter's thread looks
+ *	2 look to switch	... the batch is handed to the kernel's VALE
+ *	3 switch to receiver	... the other adapter's thread looks
+ *	4 receiver to ring	... the batch is in the guest's RX ring
+ *	5 ring to interrupt	... the interrupt is sent (moderation)
+ *	6 interrupt to guest	... the guest reads ICR
+ *	total to ring		from the kick to the guest's RX ring
+ *	total to guest		from the kick to ICR
+ *
+ * A sender that uses the CSB does not kick while the host polls: its frames
+ * begin at 2.
+ *
+ * Probes: dtrace_e82545(4).  On Linux: latency.bt.
+ */
+
+e82545*:::tx-kick
+/kick[pid, copyinstr(arg0)] == 0/
+{
+	kick[pid, copyinstr(arg0)] = timestamp;
+}
+
+e82545*:::tx-look
+{
+	self->tx = timestamp;
+	self->begin = timestamp;
+}
+
+e82545*:::tx-look
+/kick[pid, copyinstr(arg0)] != 0/
+{
+	self->begin = kick[pid, copyinstr(arg0)];
+	@ns[pid, "1 kick to look"] = quantize(self->tx - self->begin);
+	kick[pid, copyinstr(arg0)] = 0;
+}
+
+/* The flush of a batch is a sync of the netmap port. */
+syscall::ioctl:entry
+/self->tx != 0/
+{
+	@ns[pid, "2 look to switch"] = quantize(timestamp - self->tx);
+	switched = timestamp;
+	begun = self->begin;
+	sender = pid;
+	self->tx = 0;
+}
+
+e82545*:::tx-batch
+{
+	self->tx = 0;
+}
+
+e82545*:::rx-look
+{
+	self->rx = timestamp;
+}
+
+e82545*:::rx-batch
+/arg1 > 0 && switched != 0 && sender != pid && self->rx > switched/
+{
+	@ns[pid, "3 switch to receiver"] = quantize(self->rx - switched);
+	@ns[pid, "4 receiver to ring"] = quantize(timestamp - self->rx);
+	@ns[pid, "total to ring"] = quantize(timestamp - begun);
+	ring[pid, copyinstr(arg0)] = timestamp;
+	kicked[pid, copyinstr(arg0)] = begun;
+	switched = 0;
+}
+
+e82545*:::intr-saved
+{
+	ring[pid, copyinstr(arg0)] = 0;
+}
+
+e82545*:::intr-sent
+/ring[pid, copyinstr(arg0)] != 0/
+{
+	@ns[pid, "5 ring to interrupt"] =
+	    quantize(timestamp - ring[pid, copyinstr(arg0)]);
+	intr[pid, copyinstr(arg0)] = timestamp;
+	ring[pid, copyinstr(arg0)] = 0;
+}
+
+e82545*:::reg-read
+/arg1 == 0xc0 && intr[pid, copyinstr(arg0)] != 0/
+{
+	@ns[pid, "6 interrupt to guest"] =
+	    quantize(timestamp - intr[pid, copyinstr(arg0)]);
+	@ns[pid, "total to guest"] =
+	    quantize(timestamp - kicked[pid, copyinstr(arg0)]);
+	intr[pid, copyinstr(arg0)] = 0;
+}

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# The whole path, held together by its probes (dtrace_e82545(4),
+# dtrace_vale(4)): bpftrace counts in valed while two micro-guests exchange
+# traffic through it, and what it counted has to add up.
+
+setup()
+{
+	local missing
+
+	OBJTOP=${OBJTOP:-$(cd "$(atf_get_srcdir)/../.." && pwd)}
+	. "$(atf_get_srcdir)/guest.subr"
+	. "$(atf_get_srcdir)/micro.subr"
+	missing=$(micro_missing)
+	[ -z "$missing" ] || atf_skip "$missing"
+}
+
+# able: skips the test where bpftrace cannot run.
+able()
+{
+	[ "$(id -u)" -eq 0 ] || atf_skip "bpftrace needs root"
+	command -v bpftrace > /dev/null || atf_skip "there is no bpftrace"
+	timeout 60 bpftrace -e "usdt:$VALED:e82545:reset { }
+	    interval:ms:1 { exit(); }" > able.out 2>&1 ||
+	    atf_skip "no BPF here: $(grep ERROR able.out | tail -n 1)"
+}
+
+mac()
+{
+	echo "52:54:00:82:54:0$1"
+}
+
+# is WHAT A OP B: compares, and says what was compared.
+is()
+{
+	echo "$1: $2 $3 $4"
+	[ "$2" "$3" "$4" ] || atf_fail "$1: $2 is not $3 $4"
+}
+
+# trace NAME < script: starts bpftrace on valed, and waits until all probes are
+# there: they are attached in the order they stand in, or in the opposite one.
+trace()
+{
+	local i name=$1
+
+	{
+		echo 'interval:ms:100 { printf("first\n"); }'
+		cat
+		echo 'interval:ms:100 { printf("last\n"); }'
+	} > "$name.bt"
+	bpftrace -B line -p "$(cat valed.pid)" "$name.bt" \
+	    > "$name.out" 2> "$name.err" &
+	echo $! > "$name.pid"
+	for i in $(seq 300); do
+		sleep 0.1
+		if grep -q '^first$' "$name.out" &&
+		    grep -q '^last$' "$name.out"; then
+			return
+		fi
+		vm_alive "$name" || break
+	done
+	cat "$name.err"
+	atf_fail "bpftrace does not start"
+}
+
+# traced NAME: ends it, and leaves what it counted in NAME.maps.
+traced()
+{
+	local pid
+
+	pid=$(cat "$1.pid")
+	rm -f "$1.pid"
+	kill -INT "$pid"
+	wait "$pid"
+	grep -v -e '^first$' -e '^last$' "$1.out" > "$1.maps"
+}
+
+# m NAME MAP [KEY]: a number, or the sum of those whose keys begin so; 0 where
+# there is none.
+m()
+{
+	awk -v want="@$2${3:+[$3}" '{
+		n = length(want)
+		c = substr($0, n + 1, 1)
+		if (substr($0, 1, n) == want && c ~ /[],:[]/)
+			sum += $NF
+	    }
+	    END { print sum + 0 }' "$1.maps"
+}
+
+# v GUEST COUNTER...: the sum of what a guest counted.
+v()
+{
+	micro_value "$@" || atf_fail "$*: not counted"
+}
+
+# ports N [option]: starts valed with so many.
+ports()
+{
+	local i n=$1 option=$2
+
+	set --
+	for i in $(seq "$n"); do
+		set -- "$@" -s \
+		    "$i,e1000,vale0:vm$i,path=vm$i.sock,mac=$(mac "$i")$option"
+	done
+	valed_start "$@" || atf_fail "valed does not start"
+}
+
+# run LEADER FOLLOWER: runs the guests to their end.
+run()
+{
+	echo "== $1 / $2"
+	micro_valed vm2 "$2"
+	micro_valed vm1 "$1"
+	micro_wait vm1 vm2 || atf_fail "a guest did not end: $1 / $2"
+}
+
+# done_with NAME: the end of a run.
+done_with()
+{
+	traced "$1"
+	grep '^@' "$1.maps"
+	valed_counters || atf_fail "valed does not print its counters"
+	valed_stop || atf_fail "valed ended with status $?"
+	rm -f *.sock
+}
+
+# probe_case NAME DESCRIPTION: a test case whose body is NAME_run.
+probe_case()
+{
+	atf_test_case $1 cleanup
+	eval "
+	$1_head() { atf_set descr \"$2\"; atf_set timeout 180; }
+	$1_body() { setup; able; $1_run; }
+	$1_cleanup() { setup; stop_all; }"
+	cases="$cases $1"
+}
+
+probe_case documented "the manual's probes are those that valed has"
+documented_run()
+{
+	local page provider
+
+	for provider in e82545 vale; do
+		page=$(atf_get_srcdir)/dtrace_$provider.4
+		sed -n 's/^\.It Fn \([a-z0-9-]*\).*/\1/p' "$page" |
+		    sort > "$provider.page"
+		bpftrace -l "usdt:$VALED:$provider:*" |
+		    sed -e 's/.*://' -e 's/__/-/g' | sort -u > "$provider.has"
+		[ -s "$provider.has" ] || atf_fail "$provider: no probes"
+		atf_check diff -u "$provider.page" "$provider.has"
+	done
+}
+
+# The sink polls so seldom, with so short a ring, that most frames find no
+# place.  A third adapter has no guest: what goes to everybody waits there.
+probe_case accounted "a frame that enters leaves, or is dropped with a reason"
+accounted_run()
+{
+	local i in out reason
+
+	ports 3
+	trace all <<-EOF
+	usdt:*:e82545:tx__batch { @sent[str(arg0)] = sum(arg1); }
+	usdt:*:e82545:tx__drop { @unsent[str(arg0), str(arg1)] = count(); }
+	usdt:*:vale:batch__in { @in[str(arg0)] = sum(arg1); }
+	usdt:*:vale:flood { @more = sum(arg2 - 1); }
+	usdt:*:vale:deliver
+	    { @delivered[str(arg0)] = sum(arg2); @waits[str(arg0)] = arg4; }
+	usdt:*:vale:rx__sync { @waits[str(arg0)] = arg2; }
+	usdt:*:vale:drop { @dropped[str(arg0), str(arg1)] = sum(arg2); }
+	usdt:*:e82545:rx__batch { @received[str(arg0)] = sum(arg1); }
+	usdt:*:e82545:rx__drop { @refused[str(arg0), str(arg1)] = count(); }
+	EOF
+	run "role=source ms=500" "role=sink mode=poll ring=128 tick=20000"
+	done_with all
+
+	is "vm1, driver and adapter" "$(v vm1 total_tx_packets)" -eq \
+	    $(($(m all sent vm1) + $(m all unsent vm1)))
+	for i in 1 2; do
+		is "vm$i, adapter and port" "$(m all sent vm$i)" -eq \
+		    "$(m all in vale0:vm$i)"
+	done
+	in=$(($(m all in) + $(m all more)))
+	out=$(($(m all delivered) + $(m all dropped)))
+	is "into the switch and out of it" "$in" -eq "$out"
+	for i in 1 2 3; do
+		is "vm$i, port and adapter" "$(m all delivered vale0:vm$i)" \
+		    -eq $(($(m all received vm$i) + $(m all refused vm$i) + \
+		    $(m all waits vale0:vm$i)))
+	done
+	is "vm1, waiting" "$(m all waits vale0:vm1)" -eq 0
+	is "vm2, waiting" "$(m all waits vale0:vm2)" -eq 0
+	is "vm2, adapter and driver" "$(m all received vm2)" -eq \
+	    "$(v vm2 total_rx_packets)"
+
+	is "lost on the way" "$(m all dropped vale0:vm2)" -gt 0
+	is "to everybody" "$(m all delivered vale0:vm3)" -gt 0
+	sed -n -e 's/^@dropped\[.*, \(.*\)\].*/port_\1/p' \
+	    -e 's/^@\(unsent\|refused\)\[.*, \(.*\)\].*/\2/p' all.maps |
+	    sort -u > reasons
+	while read -r reason; do
+		grep -q " $reason " valed.counters ||
+		    atf_fail "'$reason' is no reason"
+	done < reasons
+}
+
+# kicks MODE: in one mode of the driver.
+kicks()
+{
+	ports 2
+	trace kick <<-EOF
+	usdt:*:e82545:tx__kick /arg2 == 1/
+	    { @tx_kicked[str(arg0)] = 1; @kicks = count(); }
+	usdt:*:e82545:tx__look /@tx_kicked[str(arg0)] == 1/
+	    { @tx_kicked[str(arg0)] = 0; @answers = count(); }
+	usdt:*:e82545:rx__kick /arg2 == 1/
+	    { @rx_kicked[str(arg0)] = 1; @kicks = count(); }
+	usdt:*:e82545:rx__look /@rx_kicked[str(arg0)] == 1/
+	    { @rx_kicked[str(arg0)] = 0; @answers = count(); }
+	EOF
+	run "role=source ms=300 mode=$1" "role=sink mode=$1 ring=128"
+	done_with kick
+	is "kicks" "$(m kick kicks)" -gt 0
+	is "answers" "$(m kick answers)" -gt 0
+	is "kicks without an answer" \
+	    $(($(m kick tx_kicked) + $(m kick rx_kicked))) -eq 0
+}
+
+probe_case kicks "every kick is answered"
+kicks_run()
+{
+	local mode
+
+	for mode in base sc csb; do
+		kicks $mode
+	done
+}
+
+# One guest sets a window itself, 400 times 256 ns, the other has that of its
+# host, 250 times.  The model's clock is the tracer's, too.
+probe_case moderation "no interrupt is sent within the moderation window"
+moderation_run()
+{
+	ports 2 ,itr=250
+	trace intr <<-EOF
+	usdt:*:e82545:intr__sent {
+		if (@last[str(arg0)] > 0) {
+			@gaps[str(arg0), arg3] = count();
+			if (arg2 - @last[str(arg0)] < arg3) {
+				@early[str(arg0)] = count();
+			}
+		}
+		if (arg2 > nsecs) { @future[str(arg0)] = count(); }
+		@last[str(arg0)] = arg2;
+	}
+	usdt:*:e82545:intr__held {
+		@held[str(arg0)] = count();
+		if (arg2 == 0 || arg2 > 400 * 256) { @odd = count(); }
+	}
+	usdt:*:e82545:reset { @last[str(arg0)] = 0; }
+	END { clear(@last); }
+	EOF
+	run "role=source ms=500 mode=itr=400" "role=sink"
+	done_with intr
+	is "vm1, own window" "$(m intr gaps "vm1, 102400")" -gt 0
+	is "vm2, its host's" "$(m intr gaps "vm2, 64000")" -gt 0
+	is "held back" "$(m intr held)" -gt 0
+	is "for no time, or longer than the window" "$(m intr odd)" -eq 0
+	is "too early" "$(m intr early)" -eq 0
+	is "from the future" "$(m intr future)" -eq 0
+}
+
+# The guest waits for each register access, as under a hypervisor that emulates
+# the adapter itself.
+probe_case csb_exits "with the CSB, under 0.02 exits a frame at full load"
+csb_exits_run()
+{
+	SYNC=true
+	ports 2 ,itr=1000
+	trace csb <<-EOF
+	usdt:*:e82545:csb__on { @on[str(arg0)] = 1; @turns[str(arg0)] = count(); }
+	usdt:*:e82545:csb__off { @on[str(arg0)] = 0; }
+	usdt:*:e82545:reg__read /@on[str(arg0)] == 1/
+	    { @exits[str(arg0)] = count(); }
+	usdt:*:e82545:reg__write /@on[str(arg0)] == 1/
+	    { @exits[str(arg0)] = count(); }
+	usdt:*:e82545:tx__batch /@on[str(arg0)] == 1/
+	    { @sent[str(arg0)] = sum(arg1); }
+	usdt:*:e82545:rx__batch /@on[str(arg0)] == 1/
+	    { @received[str(arg0)] = sum(arg1); }
+	EOF
+	run "role=source ms=1000 mode=csb ring=1024 batch=32" \
+	    "role=sink mode=csb ring=1024"
+	done_with csb
+	is "vm1, turned on" "$(m csb turns vm1)" -gt 0
+	is "vm2, turned on" "$(m csb turns vm2)" -gt 0
+	is "sender's exits, 50 times" $((50 * $(m csb exits vm1))) -lt \
+	    "$(m csb sent vm1)"
+	is "receiver's exits, 50 times" $((50 * $(m csb exits vm2))) -lt \
+	    "$(m csb received vm2)"
+	is "sender's exits, counted" "$(m csb exits vm1)" -gt 0
+}
+
+# The scripts of share/dtrace, all at once.
+probe_case scripts "each script says what its first lines promise"
+scripts_run()
+{
+	local script scripts="batches drops exits interrupts latency"
+
+	ports 2 ,itr=250
+	for script in $scripts; do
+		sed 1d "$(atf_get_srcdir)/$script.bt" > script
+		trace $script < script
+	done
+	run "role=source ms=500" "role=sink ring=128 tick=20000 mode=poll"
+	run "role=rr count=200 ms=0" "role=echo"
+	for script in $scripts; do
+		traced $script
+	done
+	valed_stop || atf_fail "valed ended with status $?"
+	for script in $scripts; do
+		# The names it explains, and no other.
+		grep '^ \*' "$(atf_get_srcdir)/$script.bt" |
+		    grep -o '@[a-z0-9_]*' | sort -u > said
+		sed -n 's/^\(@[a-z0-9_]*\).*/\1/p' $script.maps |
+		    sort -u > counted
+		echo "$script: $(cat counted | xargs)"
+		[ -z "$(comm -13 said counted)" ] ||
+		    atf_fail "$script: not explained: $(comm -13 said counted)"
+	done
+	is "TDT" "$(m exits write "vm1, TDT")" -gt 0
+	is "sent" "$(m interrupts sent vm1)" -gt 0
+	is "dropped" "$(m drops switch "vale0:vm2, rx_drop_full")" -gt 0
+	for script in s1_sent s2_switched s3_delivered s4_waiting s5_received; do
+		grep -q "^@$script\[" batches.maps ||
+		    atf_fail "batches: no $script"
+	done
+	for script in s1_kick_look s2_look_switch s3_switch_port \
+	    s4_port_receiver s5_receiver_ring s6_ring_intr s7_intr_guest \
+	    total_ring total_guest; do
+		grep -q "^@$script\[" latency.maps ||
+		    atf_fail "latency: no $script"
+	done
+}
+
+atf_init_test_cases()
+{
+	local case
+
+	for case in $cases; do
+		atf_add_test_case $case
+	done
+}

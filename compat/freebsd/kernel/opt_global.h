@@ -4,8 +4,10 @@
  * Copyright (c) 2026 The bhyve-vale authors
  */
 
-/* Stand-in for config(8)'s output: no optional parts but these. */
+/* Stand-in for config(8)'s output: GENERIC's optional parts, of which these
+   matter. */
 
 #define	SMP		1
 #define	VIMAGE		1
 #define	DEV_NETMAP	1
+#define	KDTRACE_HOOKS	1

@@ -595,6 +595,7 @@ lem_attach_dev(device_t dev)
 	int error;
 
 	sc->dev = dev;
+	sc->core.lc_os.name = device_get_nameunit(dev);
 	sx_init(&sc->ctl, "em ctl");
 	mtx_init(&sc->rx.mtx, device_get_nameunit(dev), "em rx", MTX_DEF);
 	mtx_init(&sc->tx.mtx, device_get_nameunit(dev), "em tx", MTX_DEF);
@@ -670,6 +671,19 @@ static driver_t lem_driver = {
 	lem_methods,
 	sizeof(struct lem_softc)
 };
+
+/* dtrace_lem(4) */
+SDT_PROVIDER_DEFINE(lem);
+SDT_PROBE_DEFINE2(lem, , , tx__kick, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , tx__kick__saved, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , rx__kick, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , rx__kick__saved, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , combine, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , flush, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , clean, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , interrupt, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , receive, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , poll, "char *", "uint32_t");
 
 /* The module's name, unlike the driver's, is not that of the stock driver. */
 DRIVER_MODULE(lem, pci, lem_driver, NULL, NULL);

@@ -42,6 +42,9 @@
  *				True: the host keeps the buffer, and
  *				lem_os_rx_buf() is asked for another; false: it
  *				goes back as it is
+ *   lem_os_probe(lc, name, value)
+ *				a macro: a place of dtrace_lem(4); `name' is the
+ *				probe's, with __ for -, `value' at hand
  *
  * Locking is the host's: one lock around the transmit side (lem_tx*), one
  * around the receive side (lem_rx*), both around what says so; lem_intr() needs

@@ -61,10 +61,12 @@ rx_tell(struct lem_core *lc)
 	lem_os_sync(lc, true);
 	lc->lc_rx_told = lc->lc_rx_tail;
 	if (rx_publish(lc, old)) {
+		lem_os_probe(lc, rx__kick, lc->lc_rx_told);
 		lem_os_write(lc, LEM_RDT, lc->lc_rx_told);
 		lc->lc_stats.rx_kicks++;
 		n--;
-	}
+	} else
+		lem_os_probe(lc, rx__kick__saved, lc->lc_rx_told);
 	lc->lc_stats.rx_kicks_saved += n;
 }
 
@@ -223,7 +225,11 @@ lem_rx(struct lem_core *lc, unsigned int budget)
 		    LEM_RXD_DD) == 0)
 			break;
 	}
-	if (n > 0)
+	if (POLLING(lc))
+		lem_os_probe(lc, poll, n);
+	if (n > 0) {
+		lem_os_probe(lc, receive, n);
 		lc->lc_stats.rx_batches++;
+	}
 	return (n);
 }

@@ -91,11 +91,14 @@ lem_tx_tell(struct lem_core *lc)
 	tx_report(lc);
 	lem_os_sync(lc, true);
 	lc->lc_tx_told = lc->lc_tx_tail;
+	lem_os_probe(lc, flush, lc->lc_tx_untold);
 	if (tx_publish(lc)) {
+		lem_os_probe(lc, tx__kick, lc->lc_tx_told);
 		lem_os_write(lc, LEM_TDT, lc->lc_tx_told);
 		lc->lc_stats.tx_kicks++;
 		lc->lc_tx_untold--;
-	}
+	} else
+		lem_os_probe(lc, tx__kick__saved, lc->lc_tx_told);
 	lc->lc_stats.tx_kicks_saved += lc->lc_tx_untold;
 	lc->lc_stats.tx_combined += lc->lc_tx_held;
 	lc->lc_stats.tx_flushes += lc->lc_tx_held > 0;
@@ -108,9 +111,10 @@ lem_tx_flush(struct lem_core *lc)
 {
 	if (!USABLE(lc))
 		return;
-	if (lc->lc_tx_waiting && lem_tx_room(lc) > LOW(lc))
+	if (lc->lc_tx_waiting && lem_tx_room(lc) > LOW(lc)) {
 		lc->lc_tx_held = lc->lc_tx_untold;
-	else
+		lem_os_probe(lc, combine, lc->lc_tx_held);
+	} else
 		lem_tx_tell(lc);
 }
 
@@ -150,7 +154,10 @@ tx_reclaim(struct lem_core *lc)
 		lem_os_rmb();
 		n += lem_tx_drop(lc, NEXT(last, lc->lc_ntxd));
 	}
-	lc->lc_stats.tx_cleans += n > 0;
+	if (n > 0) {
+		lem_os_probe(lc, clean, n);
+		lc->lc_stats.tx_cleans++;
+	}
 	return (n);
 }
 

@@ -30,6 +30,7 @@
 #include <dev/netmap/vale_learn_os.h>
 #include <sys/libkern.h>
 #include <sys/sbuf.h>
+#include <sys/sdt.h>
 #include <dev/netmap/vale_learn_var.h>
 
 _Static_assert(VALE_FDB_PORTS == NM_BDG_MAXPORTS &&
@@ -38,6 +39,10 @@ _Static_assert(VALE_FDB_PORTS == NM_BDG_MAXPORTS &&
 
 /* netmap_vale.c's, which does not check what is more. */
 #define	LEARN_DST_RINGS		16
+
+/* dtrace_vale(4) */
+SDT_PROVIDER_DEFINE(vale);
+SDT_PROBE_DEFINE3(vale, , , lookup, "char *", "uint32_t", "uint8_t *");
 
 MALLOC_DEFINE(M_VALE_LEARN, "vale_learn", "VALE switches' learning tables");
 
@@ -132,6 +137,8 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 	}
 	dst = vale_learn_forward(&sw->sw_learn, na->bdg_port, ring, addrs, len,
 	    bytes, (uint32_t)time_uptime, &copies);
+	SDT_PROBE3(vale, , , lookup, na->up.name, dst & ~VALE_LEARN_COPIES,
+	    addrs);
 	if ((dst & VALE_LEARN_COPIES) != 0) {
 		dst &= ~VALE_LEARN_COPIES;
 		learn_copy_all(sw, ft, na, ring, &copies);

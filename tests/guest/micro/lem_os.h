@@ -30,6 +30,8 @@ uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot);
 bool	lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len,
 	    uint32_t flags, uint16_t vlan);
 
+#define	lem_os_probe(lc, probe, value)	((void)0)
+
 /* x86 keeps loads in order, and stores. */
 #define	lem_os_mb()	__asm __volatile("mfence" : : : "memory")
 #define	lem_os_rmb()	__asm __volatile("" : : : "memory")

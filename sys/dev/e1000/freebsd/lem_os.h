@@ -16,6 +16,7 @@
 #include <sys/param.h>
 #include <sys/systm.h>
 #include <sys/bus.h>
+#include <sys/sdt.h>
 #include <sys/stddef.h>
 
 #include <machine/bus.h>
@@ -23,10 +24,26 @@
 #include <sys/rman.h>
 
 struct lem_os {
+	const char	*name;		/* of the interface */
 	struct resource	*regs;
 	bus_dma_tag_t	 tag;		/* of rings and CSB */
 	bus_dmamap_t	 map;
 };
+
+#define	lem_os_probe(lc, probe, value)					\
+	SDT_PROBE2(lem, , , probe, LEM_OS(lc)->name, value)
+
+SDT_PROVIDER_DECLARE(lem);
+SDT_PROBE_DECLARE(lem, , , tx__kick);
+SDT_PROBE_DECLARE(lem, , , tx__kick__saved);
+SDT_PROBE_DECLARE(lem, , , rx__kick);
+SDT_PROBE_DECLARE(lem, , , rx__kick__saved);
+SDT_PROBE_DECLARE(lem, , , combine);
+SDT_PROBE_DECLARE(lem, , , flush);
+SDT_PROBE_DECLARE(lem, , , clean);
+SDT_PROBE_DECLARE(lem, , , interrupt);
+SDT_PROBE_DECLARE(lem, , , receive);
+SDT_PROBE_DECLARE(lem, , , poll);
 
 #define	lem_os_mb()	atomic_thread_fence_seq_cst()
 #define	lem_os_rmb()	atomic_thread_fence_acq()

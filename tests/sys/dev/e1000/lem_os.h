@@ -22,6 +22,14 @@
 #include <string.h>
 #include <time.h>
 
+#ifndef WITHOUT_DTRACE
+#include <sys/sdt.h>
+#define	lem_os_probe(lc, probe, value)					\
+	DTRACE_PROBE2(lem, probe, lc, (uint32_t)(value))
+#else
+#define	lem_os_probe(lc, probe, value)	((void)0)
+#endif
+
 /* What a TX slot holds. */
 #define	OS_TX_NONE	0
 #define	OS_TX_FIRST	1		/* of a packet's descriptors */

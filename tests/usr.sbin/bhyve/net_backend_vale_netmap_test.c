@@ -47,14 +47,6 @@
 static const uint8_t mac_a[6] = { 2, 0, 0, 0, 0, 0xa };
 static const uint8_t mac_b[6] = { 2, 0, 0, 0, 0, 0xb };
 
-static void
-need_netmap(void)
-{
-
-	if (access(NETMAP_DEVICE_NAME, R_OK | W_OK) != 0)
-		atf_tc_skip("%s: %s", NETMAP_DEVICE_NAME, strerror(errno));
-}
-
 static void *
 event_loop(void *arg __unused)
 {
@@ -63,19 +55,40 @@ event_loop(void *arg __unused)
 	return (NULL);
 }
 
-/* The event loop forgets a descriptor some time after its backend is gone. */
+static bool looping;
+
+static void
+on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
+{
+
+	__atomic_store_n(&looping, true, __ATOMIC_RELEASE);
+}
+
+/*
+ * Begin a test: the kernel has netmap, and the event loop is at work.  It has to
+ * be before there are backends, so that no descriptor of its own has the number
+ * of one that it has yet to forget.
+ */
+static void
+need_netmap(void)
+{
+	pthread_t thread;
+
+	if (access(NETMAP_DEVICE_NAME, R_OK | W_OK) != 0)
+		atf_tc_skip("%s: %s", NETMAP_DEVICE_NAME, strerror(errno));
+	ATF_REQUIRE(mevent_add(1, EVF_TIMER, on_clock, NULL) != NULL);
+	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, event_loop, NULL));
+	while (!__atomic_load_n(&looping, __ATOMIC_ACQUIRE))
+		usleep(1000);
+}
+
+/* The loop forgets a descriptor some time after its backend is gone. */
 static net_backend_t *
 open_port(const char *name)
 {
-	static bool started;
 	net_backend_t *be;
-	pthread_t thread;
 	int i;
 
-	if (!started)
-		ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, event_loop,
-		    NULL));
-	started = true;
 	for (i = 0; backend_try(&be, name) != 0; i++) {
 		ATF_REQUIRE_MSG(i < 1000, "%s cannot be opened", name);
 		usleep(1000);

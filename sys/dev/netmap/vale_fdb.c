@@ -104,6 +104,14 @@ vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
 	f->f_seed[0] = seed[0];
 	f->f_seed[1] = seed[1];
 	f->f_ageing_s = VALE_FDB_AGEING_S;
+	f->f_changes = 1;
+}
+
+/* After a change: whoever sees the number sees the change. */
+static void
+fdb_changed(struct vale_fdb *f)
+{
+	__atomic_add_fetch(&f->f_changes, 1, __ATOMIC_RELEASE);
 }
 
 void
@@ -112,12 +120,14 @@ vale_fdb_set_ageing(struct vale_fdb *f, uint32_t seconds)
 	if (seconds > VALE_FDB_AGEING_MAX_S)
 		seconds = VALE_FDB_AGEING_MAX_S;
 	FDB_STORE(&f->f_ageing_s, seconds);
+	fdb_changed(f);
 }
 
 void
 vale_fdb_set_limit(struct vale_fdb *f, unsigned int port, unsigned int limit)
 {
 	FDB_STORE(&f->f_limit[port], limit);
+	fdb_changed(f);
 }
 
 /*
@@ -210,6 +220,7 @@ fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
 			if (FDB_LOAD(&b->fb_entry[w]) == entry) {
 				FDB_STORE(&b->fb_entry[w], 0);
 				fdb_give(f, entry);
+				fdb_changed(f);
 			}
 			fdb_writer_leave(b);
 		}
@@ -241,13 +252,14 @@ fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
 		else if (!fdb_expired(f, seen_s, now_s))
 			news = VALE_FDB_MOVED;
 	}
-	if (news != VALE_FDB_KNOWN) {
-		if (!fdb_take(f, port))
-			return (VALE_FDB_REFUSED);
-		fdb_give(f, entry);
-	}
+	if (news == VALE_FDB_KNOWN)
+		return (news);
+	if (!fdb_take(f, port))
+		return (VALE_FDB_REFUSED);
+	fdb_give(f, entry);
 	FDB_STORE(&b->fb_seen_s[w], now_s);
 	FDB_STORE(&b->fb_entry[w], key << FDB_PORT_BITS | port);
+	fdb_changed(f);
 	return (news);
 }
 
@@ -272,8 +284,10 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 		if (seen_s == now_s)
 			return (VALE_FDB_KNOWN);
 		FDB_STORE(&b->fb_seen_s[w], now_s);
-		return (fdb_expired(f, seen_s, now_s) ? VALE_FDB_LEARNED :
-		    VALE_FDB_KNOWN);
+		if (!fdb_expired(f, seen_s, now_s))
+			return (VALE_FDB_KNOWN);
+		fdb_changed(f);
+		return (VALE_FDB_LEARNED);
 	}
 	limit = FDB_LOAD(&f->f_limit[port]);
 	if (limit != 0 && FDB_LOAD(&f->f_used[port]) >= limit)
@@ -323,6 +337,7 @@ vale_fdb_flush(struct vale_fdb *f, unsigned int port)
 	}
 	FDB_STORE(&f->f_used[port], 0);
 	FDB_STORE(&f->f_limit[port], 0);
+	fdb_changed(f);
 }
 
 bool

@@ -48,6 +48,7 @@ struct vale_fdb_bucket {
 struct vale_fdb {
 	uint64_t	f_seed[2];
 	uint32_t	f_ageing_s;
+	uint32_t	f_changes;
 	uint16_t	f_limit[VALE_FDB_PORTS];	/* 0: none */
 	uint16_t	f_used[VALE_FDB_PORTS];		/* entries it has */
 	uint32_t	f_swept_s[VALE_FDB_PORTS];	/* of expired ones */
@@ -96,6 +97,17 @@ void	vale_fdb_set_limit(struct vale_fdb *f, unsigned int port,
  */
 enum vale_fdb_news vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr,
 	    unsigned int port, uint32_t now_s);
+
+/*
+ * A number that is another one whenever the table's answers may be: to
+ * remember them for as long as it, and the second, stay the same.  Take it
+ * before asking.  Never 0 in practice.
+ */
+static inline uint32_t
+vale_fdb_changes(const struct vale_fdb *f)
+{
+	return (__atomic_load_n(&f->f_changes, __ATOMIC_ACQUIRE));
+}
 
 /* The port of `addr', VALE_FDB_FLOOD if it is unknown or a group address. */
 unsigned int vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr,

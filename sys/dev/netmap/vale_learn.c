@@ -7,9 +7,9 @@
 /*
  * The decisions of vale_learn(4): see vale_learn.h.
  *
- * A frame costs two visits to the learning table and a few additions to
- * counters that only its sender writes.  Private ports and mirrors cost
- * nothing where there are none: vl_special says so.
+ * A frame like the one before it costs two additions to counters that only its
+ * sender writes; with another destination a visit to the learning table, and
+ * with another source one more.  With rules for private ports or mirrors each frame is decided anew.
  *
  * What a lookup function of netmap's can ask for is one port, or all.  Where a
  * frame is for some, that is
@@ -68,19 +68,11 @@ vale_learn_init(struct vale_learn *vl, const uint64_t seed[2])
 	vale_fdb_init(&vl->vl_fdb, seed);
 }
 
-/* 1 for a private port or a mirror. */
-static unsigned int
-learn_special_port(const struct vale_learn *vl, unsigned int index)
-{
-	return (vale_learn_set_has(&vl->vl_private, index) +
-	    vale_learn_set_has(&vl->vl_mirror, index));
-}
-
 /* Find out again what a port is. */
 static void
 learn_classify(struct vale_learn *vl, unsigned int index)
 {
-	unsigned int r, value[VALE_LEARN_NRULES], was;
+	unsigned int r, value[VALE_LEARN_NRULES];
 
 	for (r = 0; r < VALE_LEARN_NRULES; r++)
 		value[r] = vale_learn_rule_match(r, vl->vl_rule[r],
@@ -88,11 +80,8 @@ learn_classify(struct vale_learn *vl, unsigned int index)
 	/* A mirror gets everything, and isolation is between others. */
 	if (value[VALE_LEARN_MIRROR])
 		value[VALE_LEARN_PRIVATE] = 0;
-	was = learn_special_port(vl, index);
 	set_put(&vl->vl_private, index, value[VALE_LEARN_PRIVATE]);
 	set_put(&vl->vl_mirror, index, value[VALE_LEARN_MIRROR]);
-	LEARN_STORE(&vl->vl_special,
-	    vl->vl_special - was + learn_special_port(vl, index));
 	vale_fdb_set_limit(&vl->vl_fdb, index, value[VALE_LEARN_LIMIT]);
 }
 
@@ -125,40 +114,12 @@ vale_learn_port_remove(struct vale_learn *vl, unsigned int index)
 
 	if (lp == NULL)
 		return (NULL);
-	vl->vl_special -= learn_special_port(vl, index);
 	set_put(&vl->vl_present, index, false);
 	set_put(&vl->vl_private, index, false);
 	set_put(&vl->vl_mirror, index, false);
 	vl->vl_port[index] = NULL;
 	vale_fdb_flush(&vl->vl_fdb, index);
 	return (lp);
-}
-
-static inline void
-lane_count(struct vale_learn_lane *lane, enum vale_learn_counter c, uint64_t n)
-{
-	LEARN_STORE(&lane->ln_counter[c], lane->ln_counter[c] + n);
-}
-
-/*
- * A ring's lane.  The rings of a port are numbered one after another, but not
- * always from 0: the host's of an adapter come after its own.
- */
-static inline struct vale_learn_lane *
-port_lane(struct vale_learn *vl, unsigned int port, unsigned int ring)
-{
-	struct vale_learn_port *lp;
-
-	lp = __atomic_load_n(&vl->vl_port[port], __ATOMIC_ACQUIRE);
-	return (&lp->lp_lane[ring < lp->lp_rings ? ring :
-	    ring % lp->lp_rings]);
-}
-
-void
-vale_learn_count(struct vale_learn *vl, unsigned int port, unsigned int ring,
-    enum vale_learn_counter c, uint64_t n)
-{
-	lane_count(port_lane(vl, port, ring), c, n);
 }
 
 /*
@@ -191,7 +152,7 @@ learn_copies(const struct vale_learn *vl, unsigned int port, unsigned int dst,
 	return (dst | VALE_LEARN_COPIES);
 }
 
-/* The same as vale_learn_forward() where there are such ports. */
+/* Where to, where there are rules. */
 static unsigned int
 learn_special(const struct vale_learn *vl, struct vale_learn_lane *lane,
     unsigned int port, unsigned int dst, struct vale_learn_set *copies)
@@ -199,46 +160,58 @@ learn_special(const struct vale_learn *vl, struct vale_learn_lane *lane,
 	if (dst != VALE_FDB_FLOOD &&
 	    vale_learn_set_has(&vl->vl_private, port) &&
 	    vale_learn_set_has(&vl->vl_private, dst)) {
-		lane_count(lane, VALE_LEARN_C_DROP_PRIVATE, 1);
+		vale_learn_lane_count(lane, VALE_LEARN_C_DROP_PRIVATE, 1);
 		return (VALE_LEARN_NONE);
 	}
 	if (dst == VALE_FDB_FLOOD)
-		lane_count(lane, VALE_LEARN_C_FLOOD, 1);
+		vale_learn_lane_count(lane, VALE_LEARN_C_FLOOD, 1);
 	return (learn_copies(vl, port, dst, copies));
 }
 
-/* Learn the source.  False: its port may not have it. */
-static bool
-learn_source(struct vale_learn *vl, struct vale_learn_lane *lane,
-    const uint8_t *addr, unsigned int port, uint32_t now_s)
+/* Where to, where there are none; `known': the source was. */
+static unsigned int
+learn_plain(struct vale_learn_lane *lane, const uint8_t *addrs,
+    unsigned int dst, bool known, uint32_t now_s, uint32_t changes)
 {
-	switch (vale_fdb_learn(&vl->vl_fdb, addr, port, now_s)) {
-	case VALE_FDB_LEARNED:
-		lane_count(lane, VALE_LEARN_C_LEARNED, 1);
-		break;
-	case VALE_FDB_MOVED:
-		lane_count(lane, VALE_LEARN_C_MOVED, 1);
-		break;
-	case VALE_FDB_REFUSED:
-		return (false);
-	case VALE_FDB_KNOWN:
-	case VALE_FDB_IGNORED:
-		break;
+	if (dst == VALE_FDB_FLOOD)
+		vale_learn_lane_count(lane, VALE_LEARN_C_FLOOD, 1);
+	else if (known) {
+		memcpy(lane->ln_addrs, addrs, sizeof(lane->ln_addrs));
+		lane->ln_now_s = now_s;
+		lane->ln_changes = changes;
+		lane->ln_dst = dst;
 	}
-	return (true);
+	return (dst);
+}
+
+/* Learn the source, if it is not that of the last frame. */
+static enum vale_fdb_news
+learn_source(struct vale_learn *vl, struct vale_learn_lane *lane,
+    unsigned int port, const uint8_t *addr, uint32_t now_s)
+{
+	enum vale_fdb_news news;
+
+	if (memcmp(addr, lane->ln_addrs + ADDR_LEN, ADDR_LEN) == 0 &&
+	    vale_learn_holds(vl, lane, now_s))
+		return (VALE_FDB_KNOWN);
+	news = vale_fdb_learn(&vl->vl_fdb, addr, port, now_s);
+	if (news == VALE_FDB_LEARNED)
+		vale_learn_lane_count(lane, VALE_LEARN_C_LEARNED, 1);
+	else if (news == VALE_FDB_MOVED)
+		vale_learn_lane_count(lane, VALE_LEARN_C_MOVED, 1);
+	return (news);
 }
 
 unsigned int
-vale_learn_forward(struct vale_learn *vl, unsigned int port, unsigned int ring,
-    const uint8_t *addrs, uint32_t len, uint32_t bytes, uint32_t now_s,
+vale_learn_decide(struct vale_learn *vl, struct vale_learn_lane *lane,
+    unsigned int port, const uint8_t *addrs, uint32_t len, uint32_t now_s,
     struct vale_learn_set *copies)
 {
-	struct vale_learn_lane *lane = port_lane(vl, port, ring);
 	enum vale_learn_counter drop;
-	unsigned int dst, special = LEARN_LOAD(&vl->vl_special);
+	enum vale_fdb_news news;
+	uint32_t changes = vale_fdb_changes(&vl->vl_fdb);
+	unsigned int dst;
 
-	lane_count(lane, VALE_LEARN_C_FRAME, 1);
-	lane_count(lane, VALE_LEARN_C_BYTE, bytes);
 	drop = VALE_LEARN_C_DROP_RUNT;
 	if (len < VALE_LEARN_HEADER)
 		goto drop;
@@ -246,24 +219,34 @@ vale_learn_forward(struct vale_learn *vl, unsigned int port, unsigned int ring,
 	if (addrs == NULL)
 		goto drop;
 	drop = VALE_LEARN_C_DROP_MIRROR;
-	if (special != 0 && vale_learn_set_has(&vl->vl_mirror, port))
+	if (vale_learn_set_has(&vl->vl_mirror, port))
 		goto drop;
 	drop = VALE_LEARN_C_DROP_LIMIT;
-	if (!learn_source(vl, lane, addrs + ADDR_LEN, port, now_s))
+	news = learn_source(vl, lane, port, addrs + ADDR_LEN, now_s);
+	if (news == VALE_FDB_REFUSED)
 		goto drop;
 	dst = vale_fdb_lookup(&vl->vl_fdb, addrs, now_s);
 	drop = VALE_LEARN_C_DROP_SELF;
 	if (dst == port)
 		goto drop;
-	if (special != 0)
+	if (vl->vl_special)
 		return (learn_special(vl, lane, port, dst, copies));
-	if (dst == VALE_FDB_FLOOD)
-		lane_count(lane, VALE_LEARN_C_FLOOD, 1);
-	return (dst);
+	return (learn_plain(lane, addrs, dst, news == VALE_FDB_KNOWN, now_s,
+	    changes));
 
 drop:
-	lane_count(lane, drop, 1);
+	vale_learn_lane_count(lane, drop, 1);
 	return (VALE_LEARN_NONE);
+}
+
+/* There is a word in the list. */
+static bool
+learn_ruled(const struct vale_learn *vl, enum vale_learn_rule rule)
+{
+	char word[VALE_LEARN_WORD];
+	const char *text = vl->vl_rule[rule];
+
+	return (vale_learn_word(&text, word) == 1);
 }
 
 int
@@ -276,6 +259,8 @@ vale_learn_rule_set(struct vale_learn *vl, enum vale_learn_rule rule,
 	if (len >= VALE_LEARN_TEXT || !vale_learn_rule_valid(rule, text))
 		return (EINVAL);
 	memcpy(vl->vl_rule[rule], text, len + 1);
+	vl->vl_special = learn_ruled(vl, VALE_LEARN_PRIVATE) ||
+	    learn_ruled(vl, VALE_LEARN_MIRROR);
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
 		if (vl->vl_port[i] == NULL)
 			continue;

@@ -13,13 +13,19 @@
  * it the addresses of each frame and does what it says.
  *
  * "Forwarding": any number of threads at once call vale_learn_forward(), one
- * at a time for a ring of a port.  Under "exclusion" nobody forwards; the
+ * at a time for a lane.  Under "exclusion" nobody forwards; the
  * kernel has it with the bridge's lock held for writing.
  */
 
 #ifndef _DEV_NETMAP_VALE_LEARN_H_
 #define	_DEV_NETMAP_VALE_LEARN_H_
 
+#ifdef _KERNEL
+#include <sys/param.h>
+#include <sys/systm.h>
+#else
+#include <string.h>
+#endif
 #include <dev/netmap/vale_fdb.h>
 
 #define	VALE_LEARN_NAME		64	/* bytes of a port's name, with NUL */
@@ -80,12 +86,16 @@ vale_learn_set_has(const struct vale_learn_set *s, unsigned int port)
 }
 
 /*
- * One ring's counters: written by the thread that has the ring, so that
- * counting costs neither a lock nor a cache line that others write.
+ * One ring's counters, and where its last frame went that went to one port.
+ * Written by the thread that has the ring, so that it costs neither a lock nor
+ * a cache line that others write.
  */
 struct vale_learn_lane {
 	uint64_t	ln_counter[VALE_LEARN_NCOUNTERS];
-	uint64_t	ln_pad[16 - VALE_LEARN_NCOUNTERS];
+	uint8_t		ln_addrs[VALE_LEARN_ADDRS];
+	uint32_t	ln_now_s;
+	uint32_t	ln_changes;	/* vale_fdb_changes() then; 0: none */
+	uint32_t	ln_dst;
 };
 _Static_assert(sizeof(struct vale_learn_lane) == 128, "two cache lines");
 
@@ -110,7 +120,7 @@ struct vale_learn {
 	struct vale_learn_set vl_present;
 	struct vale_learn_set vl_private;
 	struct vale_learn_set vl_mirror;
-	unsigned int	vl_special;	/* private ports and mirrors */
+	bool		vl_special;	/* there are rules for these */
 	char		vl_rule[VALE_LEARN_NRULES][VALE_LEARN_TEXT];
 };
 
@@ -140,23 +150,73 @@ void	vale_learn_port_add(struct vale_learn *vl, unsigned int index,
 struct vale_learn_port *vale_learn_port_remove(struct vale_learn *vl,
 	    unsigned int index);
 
+/* vale_learn_forward() where the last frame's way will not do. */
+unsigned int vale_learn_decide(struct vale_learn *vl,
+	    struct vale_learn_lane *lane, unsigned int port,
+	    const uint8_t *addrs, uint32_t len, uint32_t now_s,
+	    struct vale_learn_set *copies);
+
+static inline void
+vale_learn_lane_count(struct vale_learn_lane *lane, enum vale_learn_counter c,
+    uint64_t n)
+{
+	__atomic_store_n(&lane->ln_counter[c], lane->ln_counter[c] + n,
+	    __ATOMIC_RELAXED);
+}
+
 /*
- * Where a frame goes that `port', which was added, sends through its ring
- * `ring'.  `addrs' are the 12 bytes it begins with, `len' the bytes of its
- * first slot, `bytes' all of its; where `len' is less than VALE_LEARN_HEADER,
- * or `addrs' NULL because nobody can read them, it is dropped.  `now_s': see
- * vale_fdb.h.
+ * A ring's lane; NULL: the port was not added.  The rings of a port are
+ * numbered one after another, but not always from 0: the host's of an adapter
+ * come after its own.
+ */
+static inline struct vale_learn_lane *
+vale_learn_lane(const struct vale_learn *vl, unsigned int port,
+    unsigned int ring)
+{
+	struct vale_learn_port *lp;
+
+	lp = __atomic_load_n(&vl->vl_port[port], __ATOMIC_ACQUIRE);
+	if (lp == NULL)
+		return (NULL);
+	return (&lp->lp_lane[ring < lp->lp_rings ? ring :
+	    ring % lp->lp_rings]);
+}
+
+/* What is remembered of the ring's last frame still holds. */
+static inline bool
+vale_learn_holds(const struct vale_learn *vl,
+    const struct vale_learn_lane *lane, uint32_t now_s)
+{
+	return (lane->ln_now_s == now_s &&
+	    lane->ln_changes == vale_fdb_changes(&vl->vl_fdb));
+}
+
+/*
+ * Where a frame goes that `port' sends through the ring of `lane'.  `addrs'
+ * are the 12 bytes it begins with, `len' the bytes of its first slot, `bytes'
+ * all of its; where `len' is less than VALE_LEARN_HEADER, or `addrs' NULL
+ * because nobody can read them, it is dropped.  `now_s': see vale_fdb.h.
  *
  * Returns a port, VALE_FDB_FLOOD or VALE_LEARN_NONE; with VALE_LEARN_COPIES
  * added, each port of *copies gets a copy beside that.
+ *
+ * Most frames go where the one before went, in the same second and with
+ * nothing changed in between: those cost no visit to the table.  Most of the
+ * others have the same source, and cost one.
  */
-unsigned int vale_learn_forward(struct vale_learn *vl, unsigned int port,
-	    unsigned int ring, const uint8_t *addrs, uint32_t len,
-	    uint32_t bytes, uint32_t now_s, struct vale_learn_set *copies);
-
-/* Add to a counter; as vale_learn_forward(). */
-void	vale_learn_count(struct vale_learn *vl, unsigned int port,
-	    unsigned int ring, enum vale_learn_counter c, uint64_t n);
+static inline unsigned int
+vale_learn_forward(struct vale_learn *vl, struct vale_learn_lane *lane,
+    unsigned int port, const uint8_t *addrs, uint32_t len, uint32_t bytes,
+    uint32_t now_s, struct vale_learn_set *copies)
+{
+	vale_learn_lane_count(lane, VALE_LEARN_C_FRAME, 1);
+	vale_learn_lane_count(lane, VALE_LEARN_C_BYTE, bytes);
+	if (len >= VALE_LEARN_HEADER && addrs != NULL &&
+	    memcmp(addrs, lane->ln_addrs, VALE_LEARN_ADDRS) == 0 &&
+	    vale_learn_holds(vl, lane, now_s))
+		return (lane->ln_dst);
+	return (vale_learn_decide(vl, lane, port, addrs, len, now_s, copies));
+}
 
 /*
  * Set what ports are.  `text' is a list of words, separated by blanks or

@@ -17,9 +17,9 @@
  *   ours, nor comes: what they used can be freed.
  *
  * netmap says when a port goes, not when one comes.  But their number then
- * grows: the lookup compares it with that of the ports it has added, and adds
- * the others before it decides about a frame.  When one goes that number is
- * forgotten, lest one that comes in its place be taken for it.
+ * grows: where it matters the lookup compares it with that of the ports it has
+ * added, and adds the others before it decides about a frame.  When one goes
+ * that number is forgotten, lest one that comes in its place be taken for it.
  *
  * A switch stays while it is managed, be it without ports: NM_BDG_ACTIVE.  It
  * is not in netmap's exclusive mode, in which valectl(8) could not attach
@@ -83,7 +83,7 @@ vale_learn_scan(struct vale_learn_switch *sw)
 /* Make the copies of a frame. */
 static void
 learn_copy_all(struct vale_learn_switch *sw, const struct nm_bdg_fwd *ft,
-    struct netmap_vp_adapter *na, unsigned int ring,
+    struct netmap_vp_adapter *na, struct vale_learn_lane *lane,
     const struct vale_learn_set *copies)
 {
 	const struct nm_bridge *b = sw->sw_bdg;
@@ -98,10 +98,27 @@ learn_copy_all(struct vale_learn_switch *sw, const struct nm_bdg_fwd *ft,
 		else
 			lost++;
 	}
-	vale_learn_count(&sw->sw_learn, na->bdg_port, ring,
-	    VALE_LEARN_C_COPY, made);
-	vale_learn_count(&sw->sw_learn, na->bdg_port, ring,
-	    VALE_LEARN_C_DROP_COPY, lost);
+	vale_learn_lane_count(lane, VALE_LEARN_C_COPY, made);
+	vale_learn_lane_count(lane, VALE_LEARN_C_DROP_COPY, lost);
+}
+
+/*
+ * Ports have to be looked for when the sender is new, and with rules, which
+ * may be for one that nobody has heard of yet.
+ */
+static struct vale_learn_lane *
+learn_lane(struct vale_learn_switch *sw, unsigned int port, unsigned int ring)
+{
+	struct vale_learn_lane *lane;
+
+	lane = vale_learn_lane(&sw->sw_learn, port, ring);
+	if (lane != NULL && (!sw->sw_learn.vl_special || sw->sw_bdg->
+	    bdg_active_ports == atomic_load_acq_32(&sw->sw_nports)))
+		return (lane);
+	if (vale_learn_scan(sw))
+		return (vale_learn_lane(&sw->sw_learn, port, ring));
+	counter_u64_add(sw->sw_nomem, 1);
+	return (NULL);
 }
 
 /*
@@ -113,35 +130,35 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
     struct netmap_vp_adapter *na, void *private_data)
 {
 	struct vale_learn_switch *sw = private_data;
+	struct vale_learn_lane *lane;
 	struct vale_learn_set copies;
 	const struct nm_bdg_fwd *f;
 	const uint8_t *addrs = (const uint8_t *)ft->ft_buf + ft->ft_offset;
 	uint8_t indirect[VALE_LEARN_ADDRS];
 	uint32_t bytes, len = ft->ft_len - ft->ft_offset;
-	unsigned int dst, ring = *dst_ring;
+	unsigned int dst;
 
-	if (atomic_load_acq_32(&sw->sw_nports) !=
-	    sw->sw_bdg->bdg_active_ports && !vale_learn_scan(sw)) {
-		counter_u64_add(sw->sw_nomem, 1);
+	lane = learn_lane(sw, na->bdg_port, *dst_ring);
+	if (lane == NULL)
 		return (NM_BDG_NOPORT);
-	}
-	*dst_ring = ring % LEARN_DST_RINGS;
+	if (*dst_ring >= LEARN_DST_RINGS)
+		*dst_ring %= LEARN_DST_RINGS;
 	for (f = ft, bytes = len; (f->ft_flags & NS_MOREFRAG) != 0; )
 		bytes += (++f)->ft_len;
 	if ((ft->ft_flags & NS_INDIRECT) != 0) {
 		if (len >= VALE_LEARN_HEADER &&
-		    copyin(addrs, indirect, sizeof(indirect)) != 0)
-			addrs = NULL;
-		else
+		    copyin(addrs, indirect, sizeof(indirect)) == 0)
 			addrs = indirect;
+		else
+			addrs = NULL;
 	}
-	dst = vale_learn_forward(&sw->sw_learn, na->bdg_port, ring, addrs, len,
+	dst = vale_learn_forward(&sw->sw_learn, lane, na->bdg_port, addrs, len,
 	    bytes, (uint32_t)time_uptime, &copies);
 	SDT_PROBE3(vale, , , lookup, na->up.name, dst & ~VALE_LEARN_COPIES,
 	    addrs);
 	if ((dst & VALE_LEARN_COPIES) != 0) {
 		dst &= ~VALE_LEARN_COPIES;
-		learn_copy_all(sw, ft, na, ring, &copies);
+		learn_copy_all(sw, ft, na, lane, &copies);
 	}
 	return (dst);
 }

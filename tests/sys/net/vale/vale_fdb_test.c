@@ -388,6 +388,47 @@ ATF_TC_BODY(limit_one_bucket, tc)
 	    vale_fdb_learn(&fdb, addr(20000), 1, 20));
 }
 
+static bool
+changed(void)
+{
+	static uint32_t before;
+	uint32_t now = vale_fdb_changes(&fdb), was = before;
+
+	before = now;
+	return (now != was);
+}
+
+ATF_TC(changes);
+ATF_TC_HEAD(changes, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "What changes answers changes the "
+	    "number of changes, what does not does not");
+}
+ATF_TC_BODY(changes, tc)
+{
+	vale_fdb_init(&fdb, seed);
+	ATF_CHECK(changed());
+	vale_fdb_learn(&fdb, addr(1), 1, 0);
+	ATF_CHECK(changed());
+	vale_fdb_learn(&fdb, addr(1), 1, 0);
+	vale_fdb_learn(&fdb, addr(1), 1, 300);
+	vale_fdb_lookup(&fdb, addr(1), 300);
+	ATF_CHECK(!changed());
+	vale_fdb_learn(&fdb, addr(1), 1, 601);	/* was forgotten */
+	ATF_CHECK(changed());
+	vale_fdb_learn(&fdb, addr(1), 2, 601);
+	ATF_CHECK(changed());
+	vale_fdb_set_limit(&fdb, 2, 1);
+	ATF_CHECK(changed());
+	ATF_REQUIRE_EQ(VALE_FDB_REFUSED,
+	    vale_fdb_learn(&fdb, addr(2), 2, 602));
+	ATF_CHECK(!changed());
+	vale_fdb_set_ageing(&fdb, 10);
+	ATF_CHECK(changed());
+	vale_fdb_flush(&fdb, 1);
+	ATF_CHECK(changed());
+}
+
 #define	THREADS		4
 #define	STATIONS	64
 #define	ROUNDS		20000
@@ -465,6 +506,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, flooded);
 	ATF_TP_ADD_TC(tp, limit);
 	ATF_TP_ADD_TC(tp, limit_one_bucket);
+	ATF_TP_ADD_TC(tp, changes);
 	ATF_TP_ADD_TC(tp, threads);
 	return (atf_no_error());
 }

@@ -76,7 +76,8 @@ to(unsigned int port, unsigned int ring, unsigned int src, unsigned int dst,
 
 	frame(addrs, src, dst);
 	memset(&copies, 0xff, sizeof(copies));
-	d = vale_learn_forward(&vl, port, ring, addrs, 60, 60, now_s, &copies);
+	d = vale_learn_forward(&vl, vale_learn_lane(&vl, port, ring), port,
+	    addrs, 60, 60, now_s, &copies);
 	if ((d & 0xff) == VALE_FDB_FLOOD)
 		n = sprintf(text, "flood");
 	else if ((d & 0xff) == VALE_LEARN_NONE)
@@ -144,6 +145,7 @@ ATF_TC_HEAD(unseen, tc)
 }
 ATF_TC_BODY(unseen, tc)
 {
+	struct vale_learn_lane *lane;
 	struct vale_learn_set copies;
 	struct vale_learn_port_info info;
 	uint8_t addrs[VALE_LEARN_ADDRS];
@@ -151,11 +153,12 @@ ATF_TC_BODY(unseen, tc)
 	vale_learn_init(&vl, seed);
 	add(0, "vale0:a", 1);
 	frame(addrs, 1, 0);
-	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, 0, 0, addrs,
+	lane = vale_learn_lane(&vl, 0, 0);
+	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, lane, 0, addrs,
 	    VALE_LEARN_HEADER - 1, 100, 0, &copies));
-	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, 0, 0, NULL, 0,
+	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, lane, 0, NULL, 0,
 	    0, 0, &copies));
-	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, 0, 0, NULL, 60,
+	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, lane, 0, NULL, 60,
 	    60, 0, &copies));
 	vale_learn_port_info(&vl, 0, &info);
 	ATF_CHECK_EQ(2, info.pi_counter[VALE_LEARN_C_DROP_RUNT]);
@@ -197,7 +200,7 @@ ATF_TC_BODY(private, tc)
 	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, ""));
 	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
 	ATF_CHECK_STREQ("64", to(0, 0, 1, 2, 0));
-	ATF_CHECK_EQ(0, vl.vl_special);
+	ATF_CHECK(!vl.vl_special);
 	end();
 }
 
@@ -233,7 +236,78 @@ ATF_TC_BODY(mirror, tc)
 	ATF_CHECK_STREQ("-", to(0, 0, 1, 0, 0));
 	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, ""));
 	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
-	ATF_CHECK_EQ(0, vl.vl_special);
+	ATF_CHECK(vl.vl_special);
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_MIRROR, " "));
+	ATF_CHECK(!vl.vl_special);
+	end();
+}
+
+ATF_TC(same_way);
+ATF_TC_HEAD(same_way, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame like the one before goes the "
+	    "same way, but not when anything has changed in between");
+}
+ATF_TC_BODY(same_way, tc)
+{
+	unsigned int i;
+
+	vale_learn_init(&vl, seed);
+	for (i = 0; i < 4; i++)
+		add(i, i == 3 ? "vale0:mon" : "vale0:a", 1);
+	to(1, 0, 2, 0, 0);
+	for (i = 0; i < 3; i++)
+		ATF_CHECK_STREQ("1", to(0, 0, 1, 2, 0));
+	ATF_CHECK_EQ(3, counted(0, VALE_LEARN_C_FRAME));
+
+	/* The destination moves; the source does, and comes back. */
+	to(2, 0, 2, 0, 0);
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
+	to(2, 0, 1, 0, 0);
+	ATF_CHECK_STREQ("-", to(2, 0, 2, 1, 0));
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
+	ATF_CHECK_STREQ("0", to(2, 0, 2, 1, 0));
+	ATF_CHECK_EQ(1, counted(0, VALE_LEARN_C_MOVED));
+
+	/* Another destination, another source, another port. */
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 3, 0));
+	ATF_CHECK_STREQ("2", to(0, 0, 3, 2, 0));
+	ATF_CHECK_STREQ("-", to(0, 0, 1, 3, 0));
+
+	/* A source is not asked for again while it is the same. */
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 4, 0));
+	to(2, 0, 1, 2, 0);
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 4, 0));
+	ATF_CHECK_EQ(2, counted(0, VALE_LEARN_C_MOVED));
+	ATF_CHECK_STREQ("0", to(2, 0, 2, 1, 0));
+
+	/* Time goes by; what was refreshed, and no longer would be, stays. */
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 300));
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 2, 301));
+	ATF_CHECK_STREQ("0", to(2, 0, 2, 1, 301));
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 301));
+	vale_fdb_set_ageing(&vl.vl_fdb, 5);
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 306));
+	vale_fdb_set_ageing(&vl.vl_fdb, 4);
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 2, 306));
+	vale_fdb_set_ageing(&vl.vl_fdb, 300);
+
+	/* Rules come; the port goes. */
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 306));
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, "a"));
+	ATF_CHECK_STREQ("-", to(0, 0, 1, 2, 306));
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, ""));
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 306));
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_MIRROR, "mon"));
+	ATF_CHECK_STREQ("2+3", to(0, 0, 1, 2, 306));
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_MIRROR, ""));
+	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 306));
+	drop(2);
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, 2, 306));
 	end();
 }
 
@@ -369,14 +443,15 @@ static void *
 send_frames(void *arg)
 {
 	unsigned int i, ring = (unsigned int)(uintptr_t)arg;
+	struct vale_learn_lane *lane = vale_learn_lane(&vl, 0, ring);
 	struct vale_learn_set copies;
 	uint8_t addrs[VALE_LEARN_ADDRS];
 
 	for (i = 0; i < FRAMES; i++) {
 		frame(addrs, i % 8 + 1, i % 3);
-		vale_learn_forward(&vl, 0, ring, addrs, 60, 60, i / 1000,
+		vale_learn_forward(&vl, lane, 0, addrs, 60, 60, i / 1000,
 		    &copies);
-		vale_learn_count(&vl, 0, ring, VALE_LEARN_C_COPY, 2);
+		vale_learn_lane_count(lane, VALE_LEARN_C_COPY, 2);
 	}
 	return (NULL);
 }
@@ -432,6 +507,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, unseen);
 	ATF_TP_ADD_TC(tp, private);
 	ATF_TP_ADD_TC(tp, mirror);
+	ATF_TP_ADD_TC(tp, same_way);
 	ATF_TP_ADD_TC(tp, limit);
 	ATF_TP_ADD_TC(tp, rules);
 	ATF_TP_ADD_TC(tp, long_name);

@@ -22,9 +22,9 @@
  *				many bytes, all zero, before them; L and H count
  *				it, and "show" does
  *	run,COMMAND		run it with the shell; ends where it fails
- *	rate,MS			port 0 sends to port 1 for so long, 256 frames
- *				of 60 bytes at a time; prints
- *				"rate FRAMES tx NS all NS", a frame
+ *	rate,MS[,N]		port 0 sends to port 1 for so long, 256 frames
+ *				of 60 bytes at a time, to N stations (1) in
+ *				turn; prints "rate FRAMES tx NS all NS", a frame
  *	storm,MS		all ports send to all, a thread each, with
  *				pauses; prints "storm FRAMES"
  *
@@ -234,21 +234,26 @@ now_ns(void)
 
 /* The frames are written once and stay; the ring only turns. */
 static void
-op_rate(unsigned int ms)
+op_rate(const char *args)
 {
 	struct vale_desc *from = nth(0), *to = nth(1);
 	struct netmap_ring *ring = from->txring;
 	uint8_t frame[FRAME] = { 0 };
 	uint64_t begun, end, frames = 0, got = 0, t, tx = 0;
+	unsigned int ms, n = 1;
 	uint32_t i;
 
-	station(frame, 1);
-	station(frame + 6, 2);
-	queue(to, frame, FRAME, 0);
+	if (sscanf(args, "%u,%u", &ms, &n) < 1 || n == 0)
+		errx(1, "rate: %s", args);
+	for (i = 0; i < n; i++) {
+		station(frame, 1);
+		station(frame + 6, 2 + i);
+		queue(to, frame, FRAME, 0);
+	}
 	sync_tx(to);
-	station(frame, 2);
 	station(frame + 6, 1);
 	for (i = 0; i < ring->num_slots; i++) {
+		station(frame, 2 + i % n);
 		ring->slot[i].len = FRAME;
 		ring->slot[i].flags = 0;
 		memcpy(NETMAP_BUF(ring, ring->slot[i].buf_idx), frame, FRAME);
@@ -350,7 +355,7 @@ operation(char *op)
 	else if (strcmp(op, "header") == 0)
 		op_header(args);
 	else if (strcmp(op, "rate") == 0)
-		op_rate(n);
+		op_rate(args);
 	else if (strcmp(op, "storm") == 0)
 		op_storm(n);
 	else if (strcmp(op, "run") != 0)

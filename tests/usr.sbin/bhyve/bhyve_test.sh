@@ -26,21 +26,23 @@ need()
 	    atf_skip "the processor has no virtualization that vmm can use"
 }
 
-# try device: a guest that has no kernel, with it: bhyve has to refuse.
-try()
+# nodes name=value...: the same device for bhyve_config(5).
+nodes()
 {
-	bhyvectl --create --vm=valetest > /dev/null 2>&1
-	timeout 20 "$bhyve" -c 1 -m 64M -s 0,hostbridge -s "2,$1" valetest \
-	    > out 2> err < /dev/null
-	echo $? > status
-	bhyvectl --destroy --vm=valetest > /dev/null 2>&1
+	printf -- '-o pci.0.2.0.device=e1000'
+	printf -- ' -o pci.0.2.0.%s' "$@"
 }
 
+# refuses "options" why: a guest that has no kernel, with them.
 refuses()
 {
-	try "$1"
-	[ "$(cat status)" != 0 ] && [ "$(cat status)" != 124 ] ||
-	    atf_fail "$1: taken, status $(cat status)"
+	bhyvectl --create --vm=valetest > /dev/null 2>&1
+	timeout 20 "$bhyve" -c 1 -m 64M -s 0,hostbridge $1 valetest \
+	    > out 2> err < /dev/null
+	status=$?
+	bhyvectl --destroy --vm=valetest > /dev/null 2>&1
+	[ $status -ne 0 ] && [ $status -ne 124 ] ||
+	    atf_fail "$1: taken, status $status"
 	grep -q -- "$2" err || { cat err >&2; atf_fail "$1: no word of $2"; }
 }
 
@@ -55,18 +57,22 @@ refused_head()
 refused_body()
 {
 	need
-	refuses e1000 "no network backend given"
-	refuses e1000,nosuch0 "backend=nosuch0"
-	refuses e1000,vale7 "backend=vale7: not the name of a VALE port"
-	refuses e1000,vale7:a/b "backend=vale7:a/b: not the name"
-	refuses e1000,vale7:t,itr=65536 "itr=65536"
-	refuses e1000,vale7:t,mtu=67 "mtu=67"
-	refuses e1000,vale7:t,csb=maybe "csb=maybe"
-	refuses e1000,vale7:t,mac=01:00:00:00:00:01 "01:00:00:00:00:01"
+	refuses "-s 2,e1000" "no network backend given"
+	refuses -s2,e1000,nosuch0 "backend=nosuch0"
+	refuses -s2,e1000,vale7 "backend=vale7: not the name of a VALE port"
+	refuses -s2,e1000,vale7:a/b "backend=vale7:a/b: not the name"
+	refuses -s2,e1000,vale7:t,itr=65536 "itr=65536"
+	refuses -s2,e1000,vale7:t,mtu=67 "mtu=67"
+	refuses -s2,e1000,vale7:t,csb=maybe "csb=maybe"
+	refuses -s2,e1000,vale7:t,mac=01:00:00:00:00:01 "01:00:00:00:00:01"
+	refuses "$(nodes backend=vale7)" "backend=vale7: not the name"
+	refuses "$(nodes backend=vale7:t itr=-1)" "itr=-1"
+	refuses "$(nodes backend=vale7:t mac=x)" "nvalid MAC\|mac=x"
+	refuses "$(nodes mtu=1500)" "no network backend given"
 	"$(atf_get_srcdir)"/see vale7:t $mac 100 > /dev/null 2>&1 &
 	see=$!
 	sleep 2
-	refuses e1000,vale7:t "backend=vale7:t: the port is open already"
+	refuses -s2,e1000,vale7:t "backend=vale7:t: the port is open already"
 	kill $see
 }
 refused_cleanup()
@@ -109,7 +115,8 @@ guest_body()
 	mkfifo console
 	( exec 3<> console
 	"$bhyve" -c 1 -m 160M -AH -s 0,hostbridge \
-	    -s "1,virtio-blk,$image,ro" -s "2,e1000,vale7:guest,mac=$mac" \
+	    -s "1,virtio-blk,$image,ro" \
+	    $(nodes backend=vale7:guest mac=$mac itr=488 csb=off) \
 	    -s 31,lpc -l com1,stdio valetest <&3 > guest.out 2>&1
 	echo $? > exited ) &
 	while kill -0 $see 2> /dev/null && [ ! -e exited ]; do

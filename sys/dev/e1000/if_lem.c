@@ -228,10 +228,9 @@ lem_filter(void *arg)
 static u_int
 lem_work(struct lem_softc *sc, u_int budget)
 {
-	u_int n = 0;
+	u_int n;
 
-	if (!sc->rx.netmap)
-		n = lem_rxeof(sc, budget);
+	n = lem_rxeof(sc, budget);
 	/* Send combining counts on it, whether or not netmap's user comes. */
 	lem_txeof(sc);
 	lem_netmap_irq(sc);

@@ -124,7 +124,8 @@ void	lem_sysctls(struct lem_softc *sc);
  * if_lem_txrx.c
  *
  * lem_rxeof() takes up to `budget' frames, hands them to the stack, and returns
- * how many; it takes rx.mtx, and nothing is held while the stack runs.
+ * how many; it takes rx.mtx, and nothing is held while the stack runs.  It does
+ * nothing where netmap has the side.
  * lem_txeof() takes completions and sends what waits in the buf_ring; it takes
  * tx.mtx.  lem_transmit() and lem_qflush() are the interface's methods.
  * lem_txrx_alloc() and lem_txrx_free() are for attach and detach, the latter

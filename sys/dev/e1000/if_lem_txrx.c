@@ -224,7 +224,7 @@ lem_rxeof(struct lem_softc *sc, u_int budget)
 	u_int n;
 
 	mtx_lock(&sc->rx.mtx);
-	n = lem_rx(&sc->core, budget);
+	n = sc->rx.netmap ? 0 : lem_rx(&sc->core, budget);
 	list = mbufq_flush(&sc->rx_queue);
 	mtx_unlock(&sc->rx.mtx);
 	if (list != NULL) {

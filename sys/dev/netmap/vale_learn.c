@@ -9,7 +9,8 @@
  *
  * A frame like the one before it costs two additions to counters that only its
  * sender writes; with another destination a visit to the learning table, and
- * with another source one more.  With rules for private ports or mirrors each frame is decided anew.
+ * with another source one more.  With rules for private ports or mirrors each
+ * frame is decided anew.
  *
  * What a lookup function of netmap's can ask for is one port, or all.  Where a
  * frame is for some, that is
@@ -130,13 +131,15 @@ static unsigned int
 learn_copies(const struct vale_learn *vl, unsigned int port, unsigned int dst,
     struct vale_learn_set *copies)
 {
-	struct vale_learn_set set = vl->vl_mirror;
+	struct vale_learn_set set;
 	uint64_t any = 0;
 	unsigned int i;
 	bool mine = vale_learn_set_has(&vl->vl_private, port);
 
-	for (i = 0; i < VALE_LEARN_WORDS; i++)
+	for (i = 0; i < VALE_LEARN_WORDS; i++) {
+		set.s_word[i] = LEARN_LOAD(&vl->vl_mirror.s_word[i]);
 		any |= set.s_word[i];
+	}
 	if (dst == VALE_FDB_FLOOD && (any != 0 || mine)) {
 		dst = VALE_LEARN_NONE;
 		for (i = 0; i < VALE_LEARN_WORDS; i++) {

@@ -190,14 +190,14 @@ learn_plain(struct vale_learn_lane *lane, const uint8_t *addrs,
 /* Learn the source, if it is not that of the last frame. */
 static enum vale_fdb_news
 learn_source(struct vale_learn *vl, struct vale_learn_lane *lane,
-    unsigned int port, const uint8_t *addr, uint32_t now_s)
+    unsigned int port, const uint8_t *addrs, uint32_t now_s)
 {
 	enum vale_fdb_news news;
 
-	if (memcmp(addr, lane->ln_addrs + ADDR_LEN, ADDR_LEN) == 0 &&
+	if (vale_learn_same_source(addrs, lane->ln_addrs) &&
 	    vale_learn_holds(vl, lane, now_s))
 		return (VALE_FDB_KNOWN);
-	news = vale_fdb_learn(&vl->vl_fdb, addr, port, now_s);
+	news = vale_fdb_learn(&vl->vl_fdb, addrs + ADDR_LEN, port, now_s);
 	if (news == VALE_FDB_LEARNED)
 		vale_learn_lane_count(lane, VALE_LEARN_C_LEARNED, 1);
 	else if (news == VALE_FDB_MOVED)
@@ -225,7 +225,7 @@ vale_learn_decide(struct vale_learn *vl, struct vale_learn_lane *lane,
 	if (vale_learn_set_has(&vl->vl_mirror, port))
 		goto drop;
 	drop = VALE_LEARN_C_DROP_LIMIT;
-	news = learn_source(vl, lane, port, addrs + ADDR_LEN, now_s);
+	news = learn_source(vl, lane, port, addrs, now_s);
 	if (news == VALE_FDB_REFUSED)
 		goto drop;
 	dst = vale_fdb_lookup(&vl->vl_fdb, addrs, now_s);

@@ -182,6 +182,33 @@ vale_learn_lane(const struct vale_learn *vl, unsigned int port,
 	    ring % lp->lp_rings]);
 }
 
+/* Whether two frames have the same source; and the same destination, too. */
+static inline bool
+vale_learn_same_source(const uint8_t *a, const uint8_t *b)
+{
+	uint32_t x, y;
+	uint16_t u, v;
+
+	memcpy(&x, a + 6, sizeof(x));
+	memcpy(&y, b + 6, sizeof(y));
+	memcpy(&u, a + 10, sizeof(u));
+	memcpy(&v, b + 10, sizeof(v));
+	return (x == y && u == v);
+}
+
+static inline bool
+vale_learn_same(const uint8_t *a, const uint8_t *b)
+{
+	uint64_t x, y;
+	uint32_t u, v;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	memcpy(&u, a + 8, sizeof(u));
+	memcpy(&v, b + 8, sizeof(v));
+	return (x == y && u == v);
+}
+
 /* What is remembered of the ring's last frame still holds. */
 static inline bool
 vale_learn_holds(const struct vale_learn *vl,
@@ -212,7 +239,7 @@ vale_learn_forward(struct vale_learn *vl, struct vale_learn_lane *lane,
 	vale_learn_lane_count(lane, VALE_LEARN_C_FRAME, 1);
 	vale_learn_lane_count(lane, VALE_LEARN_C_BYTE, bytes);
 	if (len >= VALE_LEARN_HEADER && addrs != NULL &&
-	    memcmp(addrs, lane->ln_addrs, VALE_LEARN_ADDRS) == 0 &&
+	    vale_learn_same(addrs, lane->ln_addrs) &&
 	    vale_learn_holds(vl, lane, now_s))
 		return (lane->ln_dst);
 	return (vale_learn_decide(vl, lane, port, addrs, len, now_s, copies));

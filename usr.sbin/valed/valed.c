@@ -32,7 +32,8 @@
  *
  *  - What a client sends is checked before it is used, and costs no memory:
  *    all buffers and tables are of fixed size, and belong to one VM.
- *  - A client that stalls, floods or breaks off holds up its own thread.
+ *  - A client that stalls, floods or breaks off holds up its own thread, and
+ *    not for long.
  *  - Guest memory is mapped only where it cannot vanish (vfu_dma.h).
  *  - Should all of this fail, the process can open and start nothing.
  */
@@ -44,6 +45,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,10 +53,21 @@
 #include "valed.h"
 #include "vm.h"
 
-/* Signals are taken by the main thread alone, by waiting for them. */
+static void
+signal_nothing(int sig __unused)
+{
+}
+
+/* Signals are taken by the main thread alone, by waiting for them; but for one,
+   which does nothing more than to end a system call. */
 static void
 signals_block(sigset_t *set)
 {
+	struct sigaction sa;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = signal_nothing;
+	sigaction(VM_SIGNAL, &sa, NULL);
 	sigemptyset(set);
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGINT);
@@ -103,11 +116,12 @@ signal_wait(const sigset_t *set, int64_t until)
 	return (sig == -1 ? 0 : sig);
 }
 
-/* Serve signals, and -v, until one of them ends us. */
+/* Serve signals, look after the VMs, and -v, until a signal ends us. */
 static void
 run(const sigset_t *set, struct vm **vms, const struct valed_options *opt)
 {
 	const int64_t second = 1000000000;
+	unsigned int i;
 	int64_t next;
 	int sig;
 
@@ -121,6 +135,8 @@ run(const sigset_t *set, struct vm **vms, const struct valed_options *opt)
 		if (clock_ns() < next)
 			continue;
 		next += second;
+		for (i = 0; i < opt->vo_nvms; i++)
+			vm_watch(vms[i]);
 		if (opt->vo_verbose)
 			valed_stats_live(vms, opt->vo_nvms);
 	}

@@ -22,10 +22,12 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "valed.h"
+#include "vm.h"
 
 static const int allowed[] = {
 	/* descriptors that are open */
@@ -87,6 +89,16 @@ rules_memory(scmp_filter_ctx ctx)
 	return (error);
 }
 
+/* Between our threads, one signal (vm_watch()).  0, or a negative errno. */
+static int
+rules_signal(scmp_filter_ctx ctx)
+{
+
+	return (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 2,
+	    SCMP_A0(SCMP_CMP_EQ, getpid(), 0),
+	    SCMP_A2(SCMP_CMP_EQ, VM_SIGNAL, 0)));
+}
+
 static int
 rules(scmp_filter_ctx ctx)
 {
@@ -94,6 +106,8 @@ rules(scmp_filter_ctx ctx)
 	int error;
 
 	error = rules_memory(ctx);
+	if (error == 0)
+		error = rules_signal(ctx);
 	for (i = 0; i < nitems(allowed) && error == 0; i++)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
 	for (i = 0; i < nitems(refused) && error == 0; i++)

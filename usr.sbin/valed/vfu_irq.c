@@ -25,6 +25,7 @@ vfu_irq_init(struct vfu_irq *irq)
 	irq->unmask_ev = NULL;
 	irq->level = irq->masked = irq->intx_disabled = false;
 	irq->sent = irq->unmasked = 0;
+	irq->calls = 0;
 }
 
 static void
@@ -35,20 +36,30 @@ irq_drop(int *fd)
 	*fd = -1;
 }
 
+/* Before and after a system call that the client could make block. */
+static void
+irq_call(struct vfu_irq *irq)
+{
+	__atomic_store_n(&irq->calls, irq->calls + 1, __ATOMIC_RELAXED);
+}
+
 /*
  * Put an event into the client's descriptor.  That one may be full or bad;
- * then the event is the client's to miss.  It does not block, for irq_take()
- * saw to that; a client that changes it back and fills it stops its own VM.
+ * then the event is the client's to miss.
  */
 static void
-irq_signal(struct vfu_irq *irq, int fd)
+irq_signal(struct vfu_irq *irq, int *slot)
 {
 	uint64_t one = 1;
 	ssize_t n;
 
-	n = write(fd, &one, sizeof(one));
+	irq_call(irq);
+	n = write(*slot, &one, sizeof(one));
+	irq_call(irq);
 	if (n == (ssize_t)sizeof(one))
 		__atomic_fetch_add(&irq->sent, 1, __ATOMIC_RELAXED);
+	else if (n == -1 && errno == EINTR)
+		irq_drop(slot);
 }
 
 /* Send an INTx event if one is due. */
@@ -59,7 +70,7 @@ irq_intx(struct vfu_irq *irq)
 	    irq->intx_fd == -1)
 		return;
 	irq->masked = true;
-	irq_signal(irq, irq->intx_fd);
+	irq_signal(irq, &irq->intx_fd);
 }
 
 static void
@@ -77,7 +88,7 @@ vfu_irq_level(struct vfu_irq *irq, bool level)
 	if (irq->msi_fd == -1)
 		irq_intx(irq);
 	else if (level)
-		irq_signal(irq, irq->msi_fd);
+		irq_signal(irq, &irq->msi_fd);
 }
 
 void
@@ -113,23 +124,29 @@ vfu_irq_info(struct vfio_user_irq_info *info)
 }
 
 static void
-irq_unmask_event(int fd, enum ev_type type __attribute__((__unused__)),
-    void *arg)
-{
-	struct vfu_irq *irq = arg;
-	uint64_t n;
-
-	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
-		irq_unmask(irq);
-}
-
-static void
 irq_drop_unmask(struct vfu_irq *irq)
 {
 	if (irq->unmask_ev != NULL)
 		mevent_delete(irq->unmask_ev);
 	irq->unmask_ev = NULL;
 	irq_drop(&irq->unmask_fd);
+}
+
+static void
+irq_unmask_event(int fd, enum ev_type type __attribute__((__unused__)),
+    void *arg)
+{
+	struct vfu_irq *irq = arg;
+	uint64_t count;
+	ssize_t n;
+
+	irq_call(irq);
+	n = read(fd, &count, sizeof(count));
+	irq_call(irq);
+	if (n == (ssize_t)sizeof(count))
+		irq_unmask(irq);
+	else if (n == -1 && errno == EINTR)
+		irq_drop_unmask(irq);
 }
 
 void
@@ -143,7 +160,8 @@ vfu_irq_clear(struct vfu_irq *irq)
 
 /*
  * Take an event descriptor from the client.  Anonymous inodes have no file
- * type, so this keeps out files, pipes and sockets, which could block us.
+ * type, so this keeps out files, pipes and sockets, in which a call can take
+ * its time in other ways.
  */
 static int
 irq_take(int *slot, int *fd)
@@ -168,7 +186,7 @@ irq_set_trigger(struct vfu_irq *irq, int *slot, bool eventfd, bool act,
 
 	if (!eventfd) {
 		if (act && *slot != -1)
-			irq_signal(irq, *slot);
+			irq_signal(irq, slot);
 		return (0);
 	}
 	if (nfds == 0) {

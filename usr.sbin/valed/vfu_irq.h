@@ -13,6 +13,10 @@
  * the interrupt, with a command or by an event of its own, and if the line is
  * still asserted then, the next event follows.
  *
+ * The descriptors are made not to block, but stay the client's, who may change
+ * that at any time.  A call that a signal has to end (vm_watch()) is the last
+ * one on that descriptor.
+ *
  * Belongs to one thread.
  */
 
@@ -35,6 +39,9 @@ struct vfu_irq {
 	bool		level;		/* the line, as the model has it */
 	bool		masked;		/* INTx waits to be unmasked */
 	bool		intx_disabled;	/* by the PCI command register */
+	uint32_t	calls;		/* system calls on the client's
+					   descriptors, begun and ended: odd
+					   while in one; relaxed atomic */
 	uint64_t	sent;		/* events written; relaxed atomic */
 	uint64_t	unmasked;	/* unmasks seen; relaxed atomic */
 };

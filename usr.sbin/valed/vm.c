@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -422,4 +423,15 @@ void
 vm_go(struct vm *vm)
 {
 	sem_post(&vm->go);
+}
+
+void
+vm_watch(struct vm *vm)
+{
+	uint32_t calls;
+
+	calls = __atomic_load_n(&vm->irq.calls, __ATOMIC_RELAXED);
+	if (calls % 2 != 0 && calls == vm->watched)
+		pthread_kill(vm->thread, VM_SIGNAL);
+	vm->watched = calls;
 }

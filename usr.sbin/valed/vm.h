@@ -79,6 +79,7 @@ struct vm {
 	struct vfu_irq		 irq;
 	struct vfu_server	 server;
 
+	uint32_t		 watched;	/* irq.calls, at vm_watch() */
 	uint64_t		 log_ns;	/* vm_log() rate limit */
 	unsigned int		 log_lines;
 
@@ -94,6 +95,15 @@ struct vm *vm_start(const struct vm_config *config);
 
 /* Let the VM serve its client.  The main thread. */
 void	vm_go(struct vm *vm);
+
+/*
+ * To be called once in a while: interrupts a system call in which the VM's
+ * thread has been since the last time, held up by its client.  The signal for
+ * this, VM_SIGNAL, must have a handler, set without SA_RESTART.  The main
+ * thread.
+ */
+void	vm_watch(struct vm *vm);
+#define	VM_SIGNAL	SIGUSR2
 
 /* Add to a counter.  The VM's thread. */
 static inline void

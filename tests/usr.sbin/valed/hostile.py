@@ -320,6 +320,19 @@ def interrupts():
             a.set(IMS, ICR_TXDW)
             a.set(ICS, ICR_TXDW)
             a.get(STATUS)
+        # One that is made to block afterwards: whoever writes it is freed, and
+        # does not try again.
+        with s.misdeed() as a:
+            full = eventfd()
+            a.set_irqs(MSI, on, fds=(full,))
+            os.set_blocking(full, True)
+            os.eventfd_write(full, 0xfffffffffffffffe)
+            for _ in range(20):
+                a.raw(a.message(SET_IRQS, struct.pack(
+                    "=IIIII", 20, IRQ_NONE | IRQ_TRIGGER, MSI, 0, 1)))
+            exchange(s.b, s.c)
+            for _ in range(20):
+                a.reply()
         # An event unmasks again and again while the line is asserted.
         with s.misdeed() as a:
             fd, unmask = eventfd(), eventfd()

@@ -1,0 +1,424 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Breaking out of valed's sandbox, from inside: a process that has entered it
+ * as valed does tries what an attacker would, who has taken over a thread.
+ * Each attempt ends the process (SIGSYS), or is refused where the sandbox says
+ * so; and what valed needs goes on working.
+ */
+
+#include <sys/param.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "valed.h"
+#include "vm.h"
+
+#define	TEST(name, descr)						\
+	ATF_TC(name);							\
+	ATF_TC_HEAD(name, tc) { atf_tc_set_md_var(tc, "descr", descr); } \
+	ATF_TC_BODY(name, tc)
+
+/* How an attempt ended. */
+#define	DONE		0		/* exit status: it worked */
+#define	REFUSED		1		/* EPERM */
+#define	OTHERWISE	2		/* another error: it was let through */
+#define	NOT_IN		3		/* the sandbox could not be entered */
+
+static int	socket_pair[2];
+static char	page[8192];
+
+/* A system call with what would be good arguments. */
+struct attempt {
+	const char	*what;
+	long		 number;
+	long		 arg[6];
+};
+
+static int
+judge(long result)
+{
+
+	if (result != -1)
+		return (DONE);
+	return (errno == EPERM ? REFUSED : OTHERWISE);
+}
+
+/* What becomes of a process that goes in and does as told. */
+static int
+inside(int (*act)(const void *), const void *arg)
+{
+	pid_t pid;
+	int status;
+
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		if (valed_sandbox_enter() == -1)
+			_exit(NOT_IN);
+		_exit(act(arg));
+	}
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	return (status);
+}
+
+static int
+act_attempt(const void *arg)
+{
+	const struct attempt *a = arg;
+
+	return (judge(syscall(a->number, a->arg[0], a->arg[1], a->arg[2],
+	    a->arg[3], a->arg[4], a->arg[5])));
+}
+
+static void
+check_killed(const char *what, int status)
+{
+
+	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS,
+	    "%s: status %#x", what, status);
+}
+
+static void
+all_killed(const struct attempt *a, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		check_killed(a[i].what, inside(act_attempt, &a[i]));
+}
+
+#define	P(p)	((long)(uintptr_t)(p))
+
+TEST(files, "Files: opening is refused, all else about names kills")
+{
+	struct stat st;
+	const struct attempt refused[] = {
+		{ "open", SYS_open, { P("/etc/passwd"), O_RDONLY } },
+		{ "openat", SYS_openat, { AT_FDCWD, P("."), O_RDONLY } },
+		{ "stat", SYS_stat, { P("/"), P(&st) } },
+		{ "access", SYS_access, { P("/"), R_OK } },
+		{ "readlink", SYS_readlink, { P("/proc/self/exe"), P(page),
+		    sizeof(page) } },
+		{ "ioctl", SYS_ioctl, { 0, 0x5413 } },
+	}, killed[] = {
+		{ "creat", SYS_creat, { P("x"), 0600 } },
+		{ "openat2", SYS_openat2, { AT_FDCWD, P("."), P(page), 24 } },
+		{ "open_by_handle_at", SYS_open_by_handle_at,
+		    { AT_FDCWD, P(page), O_RDONLY } },
+		{ "newfstatat by name", SYS_newfstatat,
+		    { AT_FDCWD, P("/"), P(&st), 0 } },
+		{ "unlink", SYS_unlink, { P("x") } },
+		{ "rename", SYS_rename, { P("x"), P("y") } },
+		{ "mkdir", SYS_mkdir, { P("x"), 0700 } },
+		{ "chmod", SYS_chmod, { P("x"), 0777 } },
+		{ "chdir", SYS_chdir, { P("/") } },
+		{ "getdents64", SYS_getdents64, { 0, P(page), sizeof(page) } },
+		{ "truncate", SYS_ftruncate, { 0, 0 } },
+		{ "name_to_handle_at", SYS_name_to_handle_at,
+		    { AT_FDCWD, P("/"), P(page), P(page + 4096), 0 } },
+		{ "memfd_create", SYS_memfd_create, { P("x"), 0 } },
+		{ "mount", SYS_mount, { P("x"), P("/"), P("tmpfs"), 0, 0 } },
+		{ "fcntl F_SETLK", SYS_fcntl, { 0, F_SETLK, P(page) } },
+		{ "fcntl F_SETOWN", SYS_fcntl, { 0, F_SETOWN, 1 } },
+		{ "fcntl F_ADD_SEALS", SYS_fcntl,
+		    { 0, F_ADD_SEALS, F_SEAL_SEAL } },
+	};
+	size_t i;
+	int status;
+
+	for (i = 0; i < nitems(refused); i++) {
+		status = inside(act_attempt, &refused[i]);
+		ATF_CHECK_MSG(WIFEXITED(status) &&
+		    WEXITSTATUS(status) == REFUSED, "%s: status %#x",
+		    refused[i].what, status);
+	}
+	all_killed(killed, nitems(killed));
+}
+
+TEST(processes, "Programs, processes, threads, and other processes")
+{
+	char *const argv[] = { NULL };
+	const struct attempt killed[] = {
+		{ "execve", SYS_execve, { P("/bin/true"), P(argv), P(argv) } },
+		{ "execveat", SYS_execveat,
+		    { 0, P(""), P(argv), P(argv), AT_EMPTY_PATH } },
+		{ "fork", SYS_fork, { 0 } },
+		{ "vfork", SYS_vfork, { 0 } },
+		{ "clone", SYS_clone, { SIGCHLD } },
+		{ "clone3", SYS_clone3, { P(page), 88 } },
+		{ "ptrace", SYS_ptrace, { PTRACE_TRACEME } },
+		{ "process_vm_readv", SYS_process_vm_readv, { getpid() } },
+		{ "process_vm_writev", SYS_process_vm_writev, { getpid() } },
+		{ "pidfd_open", SYS_pidfd_open, { getpid() } },
+		{ "pidfd_getfd", SYS_pidfd_getfd, { 0, 0, 0 } },
+		{ "kill", SYS_kill, { getpid(), 0 } },
+		{ "tkill", SYS_tkill, { getpid(), 0 } },
+		{ "tgkill another", SYS_tgkill,
+		    { getpid(), getpid(), VM_SIGNAL } },
+		{ "prlimit of another's", SYS_setrlimit, { 0, P(page) } },
+		{ "setpriority", SYS_setpriority, { 0, 0, -20 } },
+		{ "sched_setaffinity", SYS_sched_setaffinity,
+		    { 0, 8, P(page) } },
+	};
+
+	all_killed(killed, nitems(killed));
+}
+
+TEST(network, "Sockets: none is made, bound or connected")
+{
+	struct sockaddr_un sun;
+	struct attempt killed[] = {
+		{ "socket", SYS_socket, { AF_UNIX, SOCK_STREAM, 0 } },
+		{ "socket inet", SYS_socket, { AF_INET, SOCK_STREAM, 0 } },
+		{ "socketpair", SYS_socketpair,
+		    { AF_UNIX, SOCK_STREAM, 0, P(page) } },
+		{ "connect", SYS_connect, { 0, P(&sun), sizeof(sun) } },
+		{ "bind", SYS_bind, { 0, P(&sun), sizeof(sun) } },
+		{ "listen", SYS_listen, { 0, 1 } },
+		{ "setsockopt", SYS_setsockopt,
+		    { 0, SOL_SOCKET, SO_SNDBUF, P(page), 4 } },
+		{ "pipe", SYS_pipe, { P(page) } },
+		{ "eventfd2", SYS_eventfd2, { 0, 0 } },
+		{ "epoll_create1", SYS_epoll_create1, { 0 } },
+	};
+	size_t i;
+
+	memset(&sun, 0, sizeof(sun));
+	sun.sun_family = AF_UNIX;
+	strcpy(sun.sun_path, "x");
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, socket_pair));
+	for (i = 0; i < nitems(killed); i++)
+		if (killed[i].arg[0] == 0)
+			killed[i].arg[0] = socket_pair[0];
+	all_killed(killed, nitems(killed));
+}
+
+TEST(memory, "Memory that can be run")
+{
+	void *p;
+
+	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON,
+	    -1, 0);
+	ATF_REQUIRE(p != MAP_FAILED);
+	const struct attempt killed[] = {
+		{ "mmap", SYS_mmap, { 0, 4096, PROT_READ | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANON, -1, 0 } },
+		{ "mprotect", SYS_mprotect, { P(p), 4096,
+		    PROT_READ | PROT_WRITE | PROT_EXEC } },
+		{ "pkey_mprotect", SYS_pkey_mprotect, { P(p), 4096,
+		    PROT_READ | PROT_EXEC, -1 } },
+		{ "shmat", SYS_shmat, { 0, 0, 0100000 } },
+		{ "remap_file_pages", SYS_remap_file_pages,
+		    { P(p), 4096, 0, 0, 0 } },
+		{ "userfaultfd", SYS_userfaultfd, { 0 } },
+		{ "process_madvise", SYS_process_madvise, { 0 } },
+		{ "modify_ldt", SYS_modify_ldt, { 0, P(page), 16 } },
+	};
+
+	all_killed(killed, nitems(killed));
+}
+
+TEST(privilege, "Identity, capabilities, namespaces, the kernel's own doors")
+{
+	const struct attempt killed[] = {
+		{ "setuid", SYS_setuid, { 0 } },
+		{ "setresgid", SYS_setresgid, { 0, 0, 0 } },
+		{ "capset", SYS_capset, { P(page), P(page + 64) } },
+		{ "prctl", SYS_prctl, { PR_SET_DUMPABLE, 1 } },
+		{ "seccomp", SYS_seccomp, { 0, 0, 0 } },
+		{ "unshare", SYS_unshare, { CLONE_NEWUSER } },
+		{ "setns", SYS_setns, { 0, 0 } },
+		{ "chroot", SYS_chroot, { P("/") } },
+		{ "bpf", SYS_bpf, { 0, P(page), 64 } },
+		{ "io_uring_setup", SYS_io_uring_setup, { 1, P(page) } },
+		{ "io_setup", SYS_io_setup, { 1, P(page) } },
+		{ "perf_event_open", SYS_perf_event_open,
+		    { P(page), 0, -1, -1, 0 } },
+		{ "keyctl", SYS_keyctl, { 0 } },
+		{ "add_key", SYS_add_key, { P("user"), P("x"), 0 } },
+		{ "init_module", SYS_init_module, { P(page), 1, P("") } },
+		{ "reboot", SYS_reboot, { 0, 0, 0, 0 } },
+		{ "personality", SYS_personality, { 0xffffffff } },
+		{ "arch_prctl", SYS_arch_prctl, { 0x1002, P(page) } },
+		{ "iopl", SYS_iopl, { 3 } },
+		{ "timer_create", SYS_timer_create, { 0, 0, P(page) } },
+	};
+
+	all_killed(killed, nitems(killed));
+}
+
+/* Other doors to the same calls: getpid() of the x32 ABI, and of i386's. */
+static int
+act_x32(const void *arg __attribute__((__unused__)))
+{
+
+	return (judge(syscall(0x40000000 + SYS_getpid)));
+}
+
+static int
+act_i386(const void *arg __attribute__((__unused__)))
+{
+	long result;
+
+	__asm __volatile("int $0x80" : "=a" (result) : "0" (20L) : "memory",
+	    "r8", "r9", "r10", "r11");
+	return (DONE);
+}
+
+TEST(other_abi, "System calls by other ABIs' numbers")
+{
+
+	check_killed("x32", inside(act_x32, NULL));
+	check_killed("i386", inside(act_i386, NULL));
+}
+
+/* A thread from before. */
+static pthread_barrier_t barrier;
+
+static void *
+thread_main(void *arg __attribute__((__unused__)))
+{
+
+	pthread_barrier_wait(&barrier);
+	syscall(SYS_unlink, "x");
+	return (NULL);
+}
+
+TEST(threads, "A thread that was there before is inside, too")
+{
+	pthread_t thread;
+	pid_t pid;
+	int status;
+
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		pthread_barrier_init(&barrier, NULL, 2);
+		if (pthread_create(&thread, NULL, thread_main, NULL) != 0 ||
+		    valed_sandbox_enter() == -1)
+			_exit(NOT_IN);
+		pthread_barrier_wait(&barrier);
+		pthread_join(thread, NULL);
+		_exit(DONE);
+	}
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	check_killed("unlink by a thread", status);
+}
+
+static volatile sig_atomic_t	signalled;
+
+static void
+on_signal(int sig __attribute__((__unused__)))
+{
+
+	signalled = 1;
+}
+
+/* Returns which step failed. */
+static int
+act_serve(const void *arg __attribute__((__unused__)))
+{
+	struct __user_cap_header_struct h;
+	uint64_t one = 1;
+	void *p;
+
+	memset(&h, 0, sizeof(h));
+	if (send(socket_pair[0], &one, sizeof(one), 0) != sizeof(one) ||
+	    recv(socket_pair[1], &one, sizeof(one), 0) != sizeof(one))
+		return (10);
+	p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON,
+	    -1, 0);
+	if (p == MAP_FAILED || munmap(p, 1 << 20) == -1)
+		return (11);
+	p = malloc(1 << 20);
+	if (p == NULL)
+		return (12);
+	free(p);
+	if (fcntl(socket_pair[0], F_SETFL, O_NONBLOCK) == -1)
+		return (13);
+	if (pthread_kill(pthread_self(), VM_SIGNAL) != 0 || !signalled)
+		return (14);
+	return (DONE);
+}
+
+TEST(serves, "What valed needs works inside")
+{
+	struct sigaction sa;
+	int status;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = on_signal;
+	ATF_REQUIRE_EQ(0, sigaction(VM_SIGNAL, &sa, NULL));
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, socket_pair));
+	status = inside(act_serve, NULL);
+	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);
+}
+
+static int
+act_rights(const void *arg __attribute__((__unused__)))
+{
+	struct __user_cap_header_struct h;
+	struct __user_cap_data_struct d[_LINUX_CAPABILITY_U32S_3];
+
+	memset(&h, 0, sizeof(h));
+	memset(d, 0, sizeof(d));
+	h.version = _LINUX_CAPABILITY_VERSION_3;
+	if (syscall(SYS_capget, &h, d) == -1)
+		return (10);
+	return (d[0].effective == 0 && d[0].permitted == 0 &&
+	    d[1].effective == 0 && d[1].permitted == 0 ? DONE : 11);
+}
+
+TEST(rights, "Capabilities are gone before the filter stands")
+{
+	pid_t pid;
+	int status;
+
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0)
+		_exit(valed_sandbox_drop() == -1 ? NOT_IN : act_rights(NULL));
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, files);
+	ATF_TP_ADD_TC(tp, processes);
+	ATF_TP_ADD_TC(tp, network);
+	ATF_TP_ADD_TC(tp, memory);
+	ATF_TP_ADD_TC(tp, privilege);
+	ATF_TP_ADD_TC(tp, other_abi);
+	ATF_TP_ADD_TC(tp, threads);
+	ATF_TP_ADD_TC(tp, serves);
+	ATF_TP_ADD_TC(tp, rights);
+	return (atf_no_error());
+}

@@ -153,7 +153,11 @@ lem_intr(struct lem_core *lc)
 	return (true);
 }
 
-/* Pairs with lem_tx_wait(): lc_intr_on is set before lc_tx_short is read. */
+/*
+ * Pairs with lem_tx_wait(): lc_intr_on is set before lc_tx_short is read.  And
+ * with lem_set_mode(), under locks not taken here, which masks the causes after
+ * it has set LEM_MODE_POLL: if that came before our write, it is seen after it.
+ */
 static void
 intr_unmask(struct lem_core *lc)
 {
@@ -161,10 +165,13 @@ intr_unmask(struct lem_core *lc)
 
 	SHARED_SET(lc->lc_intr_on, true);
 	lem_os_mb();
-	if ((lc->lc_mode & LEM_MODE_LAZY) == 0 || CSB_ON(lc) ||
+	if ((SHARED_GET(lc->lc_mode) & LEM_MODE_LAZY) == 0 || CSB_ON(lc) ||
 	    SHARED_GET(lc->lc_tx_short))
 		causes |= LEM_ICR_TXDW;
 	lem_os_write(lc, LEM_IMS, causes);
+	lem_os_mb();
+	if (POLLING(lc))
+		intr_mask(lc);
 }
 
 bool
@@ -234,12 +241,12 @@ lem_set_mode(struct lem_core *lc, uint32_t mode)
 		return (ENOTSUP);
 	changed = lc->lc_mode ^ mode;
 	if (!USABLE(lc) || changed == 0) {
-		lc->lc_mode = mode;
+		SHARED_SET(lc->lc_mode, mode);
 		return (0);
 	}
 	lem_tx_tell(lc);
 	lc->lc_tx_waiting = false;
-	lc->lc_mode = mode;
+	SHARED_SET(lc->lc_mode, mode);
 	if ((changed & LEM_MODE_CSB) != 0 ||
 	    (CSB_ON(lc) && (changed & LEM_MODE_POLL) != 0)) {
 		csb_fill(lc);

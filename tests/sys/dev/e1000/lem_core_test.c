@@ -58,6 +58,35 @@ TC(arguments, "Rings, buffers, MTUs and modes out of range are refused, and "
 	test_destroy(t);
 }
 
+static struct lem_test *late_test;
+
+/* Another thread turns to polling while the causes are being unmasked. */
+static void
+late_write(void *arg, uint32_t reg, uint32_t value)
+{
+	struct lem_core *lc = &late_test->g.lc;
+
+	if (reg == LEM_IMS && lc->lc_mode != LEM_MODE_POLL)
+		ATF_CHECK_EQ(0, lem_set_mode(lc, LEM_MODE_POLL));
+	host_wr(arg, reg, value);
+}
+
+TC(poll_late, "A mode that becomes polling as interrupts are being enabled: "
+    "they are masked in the end")
+{
+	struct lem_test *t = test_create(0, 2048, 1500);
+
+	test_inject(t, 1, 60);
+	host_run(t->h);
+	ATF_CHECK(lem_intr(&t->g.lc));
+	late_test = t;
+	t->g.lc.lc_os.reg_write = late_write;
+	ATF_CHECK(!lem_intr_enable(&t->g.lc));
+	ATF_CHECK_EQ(LEM_MODE_POLL, t->g.lc.lc_mode);
+	ATF_CHECK_EQ(0, host_rd(t->h, LEM_IMS));
+	test_destroy(t);
+}
+
 TC(csb_left, "A CSB that somebody left behind is taken back before the reset")
 {
 	struct lem_test *t = test_create_down(2048);
@@ -218,6 +247,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, address);
 	ATF_TP_ADD_TC(tp, arguments);
+	ATF_TP_ADD_TC(tp, poll_late);
 	ATF_TP_ADD_TC(tp, csb_left);
 	ATF_TP_ADD_TC(tp, round_trip);
 	ATF_TP_ADD_TC(tp, mode_changes);

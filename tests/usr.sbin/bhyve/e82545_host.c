@@ -13,6 +13,8 @@
  * the moment it is stepped over.
  */
 
+#include <sys/types.h>
+#include <sys/endian.h>
 #include <sys/mman.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -752,9 +754,10 @@ host_tx_done(struct host *h, uint32_t n)
 bool
 host_rx_done(struct host *h, uint32_t n)
 {
-	volatile uint8_t *status = &host_rxd(h, n)->status;
+	/* Read in one piece, as it is written. */
+	const uint64_t *done = (const void *)&host_rxd(h, n)->length;
 
-	return ((__atomic_load_n(status, __ATOMIC_ACQUIRE) &
+	return ((le64toh(__atomic_load_n(done, __ATOMIC_ACQUIRE)) >> 32 &
 	    E82545_RXD_DD) != 0);
 }
 

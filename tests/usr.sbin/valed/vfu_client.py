@@ -271,10 +271,11 @@ class Driver(Client):
     def frame(self):
         """The next frame received, or None."""
         at = self.RXRING + 16 * self.next_rx
+        # Done first: unpack() does not read all of it at once.
+        if not self.ram[at + 12] & 1:
+            return None
         _, length, _, status, errors, _ = struct.unpack_from(
             "<QHHBBH", self.ram, at)
-        if not status & 1:
-            return None
         assert status & 2 and not errors, "one whole frame"
         buf = self.RXBUF + 2048 * self.next_rx
         data = bytes(self.ram[buf:buf + length])

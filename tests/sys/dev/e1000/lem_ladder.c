@@ -240,13 +240,13 @@ model_receive(struct vm *vm)
 	SET(vm->rx_wanted, false);
 	switch (e82545_rx(vm->dev)) {
 	case E82545_RX_IDLE:
-		vm->listening = true;
+		SET(vm->listening, true);
 		break;
 	case E82545_RX_MORE:
 		SET(vm->rx_wanted, true);
 		break;
 	case E82545_RX_STALLED:
-		vm->listening = false;
+		SET(vm->listening, false);
 		break;
 	}
 }
@@ -298,7 +298,7 @@ model_sleep(struct vm *vm)
 	now_ns = lem_os_now();
 	if (when_ns != 0 && when_ns < now_ns + ns)
 		ns = when_ns > now_ns ? when_ns - now_ns : 0;
-	if (doze(&vm->model, vm->listening && !model_rx_inline(vm) ?
+	if (doze(&vm->model, GET(vm->listening) && !model_rx_inline(vm) ?
 	    vm->be->fd : -1, ns))
 		SET(vm->rx_wanted, true);
 }
@@ -314,7 +314,7 @@ model_main(void *arg)
 		model_timer(vm);
 		model_transmit(vm);
 		if (!model_rx_inline(vm) && (GET(vm->rx_wanted) ||
-		    (vm->listening && rounds % RX_EVERY == 0)))
+		    (GET(vm->listening) && rounds % RX_EVERY == 0)))
 			model_receive(vm);
 		if (!model_tx_wanted(vm) && !model_rx_wanted(vm))
 			model_sleep(vm);
@@ -340,8 +340,8 @@ vm_reg_write(void *arg, uint32_t reg, uint32_t value)
 	struct vm *vm = arg;
 
 	e82545_write(vm->dev, E82545_BAR_MEM, reg, 4, value);
-	while (vm->params->own_thread && vm->tx_wanted)
-		vm->tx_wanted = e82545_tx(vm->dev);
+	while (vm->params->own_thread && GET(vm->tx_wanted))
+		SET(vm->tx_wanted, e82545_tx(vm->dev));
 }
 
 /* Read for every frame: such hooks change it. */
@@ -458,7 +458,7 @@ receiver_main(void *arg)
 		cpu_hook(vm, round);
 		if (cpu_polls(vm)) {
 			if (model_rx_inline(vm) &&
-			    (vm->listening || GET(vm->rx_wanted)))
+			    (GET(vm->listening) || GET(vm->rx_wanted)))
 				model_receive(vm);
 			if (lem_rx(&vm->g.lc, BUDGET) == 0)
 				sched_yield();

@@ -522,6 +522,7 @@ vale_get_cap(struct net_backend *be)
 	return (VALE_FEATURES);
 }
 
+/* `features' are all that frontend and guest agreed on, its own ones too. */
 static int
 vale_set_cap(struct net_backend *be, uint64_t features,
     unsigned int vnet_hdr_len)
@@ -529,8 +530,7 @@ vale_set_cap(struct net_backend *be, uint64_t features,
 	struct vale_priv *priv;
 
 	priv = NET_BE_PRIV(be);
-	if ((features & ~(uint64_t)VALE_FEATURES) != 0 ||
-	    (features != 0 && vnet_hdr_len == 0) ||
+	if (((features & VALE_FEATURES) != 0 && vnet_hdr_len == 0) ||
 	    (vnet_hdr_len != 0 && vnet_hdr_len != VALE_HEADER_SHORT &&
 	    vnet_hdr_len != VALE_HEADER))
 		return (-1);

@@ -280,7 +280,7 @@ probe_case csb_exits "with the CSB, under 0.02 exits a frame at full load"
 csb_exits_run()
 {
 	SYNC=true
-	ports 2 ,itr=1000
+	ports 2
 	trace csb <<-EOF
 	usdt:*:e82545:csb__on { @on[str(arg0)] = 1; @turns[str(arg0)] = count(); }
 	usdt:*:e82545:csb__off { @on[str(arg0)] = 0; }

@@ -154,13 +154,14 @@ static void
 collect(struct vale_port *port, uint32_t head)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	uint32_t frames = 0;
+	uint64_t before = port->vp_counter[VALE_C_TX_FRAME];
 
 	vt->vt_npieces = 0;
-	for (; vt->vt_cur != head && vt->vt_npieces < VALE_BATCH; frames++)
+	while (vt->vt_cur != head && vt->vt_npieces < VALE_BATCH)
 		collect_frame(port, head);
 	vale_count(port, VALE_C_TX_BATCH, 1);
-	VALE_PROBE(port, BATCH_IN, frames, vt->vt_npieces);
+	VALE_PROBE(port, BATCH_IN, (uint32_t)(port->vp_counter[VALE_C_TX_FRAME]
+	    - before), vt->vt_npieces);
 }
 
 /*

@@ -1,0 +1,78 @@
+#!/bin/sh
+#
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# probes.sh [rounds]: what the probes cost while nobody watches them.  Builds
+# the model and the switch with and without them and lets both carry frames of
+# 60 bytes from one adapter to another (path.c), in batches of several lengths.
+# Prints for each length the frames a second (thousands, the best of so many
+# rounds, which alternate) and, where there is valgrind, the instructions a
+# frame; each with probes, without, and the difference.
+
+set -eu
+
+rounds=${1:-15}
+top=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# build OBJTOP [option]: leaves path in the work directory, without the debug
+# information that valgrind may not understand.
+build()
+{
+	local dir
+
+	for dir in compat lib/libvale usr.sbin/bhyve bench; do
+		(cd "$top/$dir" && MAKEFLAGS= bmake -m "$top/compat/mk" \
+		    OBJTOP="$top/$1" ${2:-} all) > /dev/null
+	done
+	strip -g -o "$work/$1" "$top/$1/bench/path"
+}
+
+# best PROGRAM RATE: the higher of a rate and that of another run.
+best()
+{
+	"$work/$1" -b $batch -n 500000 |
+	    awk -v was="$2" '{ print ($1 > was ? $1 : was) }'
+}
+
+# instructions PROGRAM: those of a frame; what all runs have in common is left
+# out.
+instructions()
+{
+	local n
+
+	for n in 20480 122880; do
+		valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+		    "$work/$1" -b $batch -n $n 2>&1 |
+		    sed -n 's/.*Collected : //p'
+	done | awk '{ n[NR] = $1 } END { print (n[2] - n[1]) / 102400 }'
+}
+
+show()
+{
+	awk -v what="$1" -v batch=$batch -v with="$2" -v without="$3" 'BEGIN {
+		printf "%-16s%6d%12.1f%12.1f%9.2f%%\n", what, batch, with,
+		    without, (with / without - 1) * 100
+	}'
+}
+
+build build
+build build-nodtrace WITHOUT_DTRACE=yes
+printf '%-16s%6s%12s%12s%10s\n' "" batch probes without ""
+for batch in 1 16 64 256; do
+	with=0
+	without=0
+	for i in $(seq "$rounds"); do
+		with=$(best build $with)
+		without=$(best build-nodtrace $without)
+	done
+	show "frames/ms" "$with" "$without"
+done
+command -v valgrind > /dev/null || exit 0
+for batch in 1 16 64 256; do
+	show "instructions" "$(instructions build)" \
+	    "$(instructions build-nodtrace)"
+done

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# The adapters of the virtual machines that run, watched by their probes,
+# dtrace_e82545(4), for some seconds: whatever the guests do, it has to add up.
+# The more they exchange meanwhile, the more this says.
+
+need()
+{
+	[ "$(uname)" = FreeBSD ] || atf_skip "dtrace(1) watches bhyve on FreeBSD"
+	[ "$(id -u)" -eq 0 ] || atf_skip "dtrace needs root"
+	dtrace -ln 'e82545*:::tx-look' > /dev/null 2>&1 ||
+	    atf_skip "no virtual machine with this adapter runs"
+}
+
+# watch SCRIPT: leaves in `out' what it prints.
+watch()
+{
+	timeout 60 dtrace -q -o out -n "$1" || atf_fail "dtrace: status $?"
+	cat out
+}
+
+# value NAME: a number that was printed; 0 where it was not.
+value()
+{
+	awk -v name="$1" '$1 == name { n = $2 } END { print n + 0 }' out
+}
+
+probe_case()
+{
+	atf_test_case $1
+	eval "
+	$1_head() { atf_set descr \"$2\"; atf_set timeout 120; }
+	$1_body() { need; $1_run; }"
+	cases="$cases $1"
+}
+
+# A kick counts if it comes before the last second, an answer always: a ring
+# that is kicked twice before it is looked at is answered once.
+probe_case kicks "every kick is answered"
+kicks_run()
+{
+	watch '
+	e82545*:::tx-kick
+	/!late && arg2 == 1 && !tx[pid, copyinstr(arg0)]/
+	{ tx[pid, copyinstr(arg0)] = 1; @kicks = sum(1); @open = sum(1); }
+	e82545*:::tx-look
+	/tx[pid, copyinstr(arg0)]/
+	{ tx[pid, copyinstr(arg0)] = 0; @open = sum(-1); }
+	e82545*:::rx-kick
+	/!late && arg2 == 1 && !rx[pid, copyinstr(arg0)]/
+	{ rx[pid, copyinstr(arg0)] = 1; @kicks = sum(1); @open = sum(1); }
+	e82545*:::rx-look
+	/rx[pid, copyinstr(arg0)]/
+	{ rx[pid, copyinstr(arg0)] = 0; @open = sum(-1); }
+	tick-9s { late = 1; }
+	tick-10s
+	{ printa("kicks %@d\n", @kicks); printa("open %@d\n", @open); exit(0); }
+	'
+	[ "$(value kicks)" -gt 0 ] || atf_skip "no guest has sent anything"
+	[ "$(value open)" -eq 0 ] ||
+	    atf_fail "$(value open) kicks without an answer"
+}
+
+probe_case moderation "no interrupt is sent within the moderation window"
+moderation_run()
+{
+	watch '
+	e82545*:::intr-sent
+	{ @sent = sum(1); }
+	e82545*:::intr-sent
+	/last[pid, copyinstr(arg0)] && arg2 - last[pid, copyinstr(arg0)] < arg3/
+	{ @early = sum(1); }
+	e82545*:::intr-sent
+	{ last[pid, copyinstr(arg0)] = arg2; }
+	e82545*:::reset
+	{ last[pid, copyinstr(arg0)] = 0; }
+	tick-10s
+	{ printa("sent %@d\n", @sent); printa("early %@d\n", @early); exit(0); }
+	'
+	[ "$(value sent)" -gt 0 ] || atf_skip "no interrupt was sent"
+	[ "$(value early)" -eq 0 ] || atf_fail "$(value early) too early"
+}
+
+probe_case reasons "a frame that an adapter drops has a reason"
+reasons_run()
+{
+	watch '
+	e82545*:::tx-drop, e82545*:::rx-drop, e82545*:::bad-descriptor
+	{ @[probename, copyinstr(arg1)] = count(); }
+	e82545*:::tx-batch, e82545*:::rx-batch
+	{ @frames = sum(arg1); }
+	tick-10s
+	{ printa("drop %s-%s %@d\n", @); printa("frames %@d\n", @frames); exit(0); }
+	'
+	[ "$(value frames)" -gt 0 ] || atf_skip "no guest has sent anything"
+	awk '$1 == "drop" && $2 !~ /-(tx|rx|csb)_bad/ &&
+	    $2 !~ /-tx_(noroom|linkdown)$/ &&
+	    $2 !~ /-rx_(disabled|filtered|oversize)$/ { bad = 1 }
+	    END { exit bad }' out || atf_fail "a reason that is none"
+}
+
+atf_init_test_cases()
+{
+	local case
+
+	for case in $cases; do
+		atf_add_test_case $case
+	done
+}

@@ -59,9 +59,12 @@
 /*
  * FreeBSD's switch copies a piece so that it keeps its place within 64 bytes,
  * and leaves the first 64 of the buffer free where that is not their
- * beginning.  It drops what does not fit into a buffer that way.
+ * beginning.  It drops what does not fit into a buffer that way.  Where the
+ * receiver has a virtio-net header and the sender none, it puts one before the
+ * first piece, and does not look whether both fit: 64 bytes stay free for that.
  */
 #define	VALE_ALIGN	64
+#define	VALE_BUF_MIN	512	/* bytes, so that enough is left of one */
 
 struct vale_priv {
 	struct vale_desc *port;
@@ -136,14 +139,20 @@ vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
 		EPRINTLN("backend=%s: %s", devname, vale_strerror(errno));
 		return (-1);
 	}
+	if (priv->port->txring->nr_buf_size < VALE_BUF_MIN) {
+		EPRINTLN("backend=%s: netmap's buffers have but %u bytes",
+		    devname, priv->port->txring->nr_buf_size);
+		vale_cleanup(be);
+		return (-1);
+	}
 	/* A port that outlives its users may have one from the last. */
 	if (vale_set_header(priv->port, 0) != 0) {
 		EPRINTLN("backend=%s: %s", devname, strerror(errno));
 		vale_cleanup(be);
 		return (-1);
 	}
-	priv->piece_max = MIN(priv->port->txring->nr_buf_size, UINT16_MAX) &
-	    ~(VALE_ALIGN - 1);
+	priv->piece_max = (MIN(priv->port->txring->nr_buf_size, UINT16_MAX) &
+	    ~(VALE_ALIGN - 1)) - VALE_ALIGN;
 	priv->rx_next = priv->port->rxring->head;
 	be->fd = priv->port->fd;
 

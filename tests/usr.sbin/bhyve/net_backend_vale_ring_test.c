@@ -48,6 +48,7 @@ static struct {
 	int		 txsyncs, rxsyncs;
 	int		 error;		/* for the syncs to return */
 	bool		 stuck;		/* txsync consumes nothing */
+	uint32_t	 buf_size;	/* 0: PORT_BUF */
 	bool		 headers;	/* virtio-net's can be had */
 	unsigned int	 header;	/* and have so many bytes */
 	uint32_t	 rx_filled;	/* slots up to this hold frames */
@@ -59,7 +60,7 @@ port_ring_init(struct port_ring *pr, uint32_t tail)
 	const struct netmap_ring template = {
 		.buf_ofs = offsetof(struct port_ring, buf),
 		.num_slots = PORT_SLOTS,
-		.nr_buf_size = PORT_BUF,
+		.nr_buf_size = port.buf_size != 0 ? port.buf_size : PORT_BUF,
 		.tail = tail,
 	};
 	struct netmap_ring *ring;
@@ -431,6 +432,31 @@ ATF_TC_BODY(no_room, tc)
 	netbe_cleanup(be);
 }
 
+ATF_TC(small_buffers);
+ATF_TC_HEAD(small_buffers, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Buffers that are too small are refused, "
+	    "the smallest that are not do");
+}
+ATF_TC_BODY(small_buffers, tc)
+{
+	static char frame[9000];
+	struct iovec iov = { frame + 1, sizeof(frame) - 1 };
+	net_backend_t *be;
+	unsigned int i;
+
+	port.buf_size = 511;
+	ATF_CHECK(backend_try(&be, "vale0:a") != 0);
+	port.buf_size = 512;
+	fill(frame, sizeof(frame));
+	be = backend();
+	ATF_CHECK_EQ((ssize_t)iov.iov_len, netbe_send(be, &iov, 1));
+	check_frame(0, frame + 1, iov.iov_len);
+	for (i = 0; i < port.nsent; i++)
+		ATF_CHECK(64 + port.sent[i].ptr % 64 + port.sent[i].len <= 512);
+	netbe_cleanup(be);
+}
+
 ATF_TC(vnet_header);
 ATF_TC_HEAD(vnet_header, tc)
 {
@@ -618,6 +644,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, bounds);
 	ATF_TP_ADD_TC(tp, defer);
 	ATF_TP_ADD_TC(tp, no_room);
+	ATF_TP_ADD_TC(tp, small_buffers);
 	ATF_TP_ADD_TC(tp, vnet_header);
 	ATF_TP_ADD_TC(tp, peek);
 	ATF_TP_ADD_TC(tp, peek_skip);

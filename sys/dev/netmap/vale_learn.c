@@ -7,10 +7,10 @@
 /*
  * The decisions of vale_learn(4): see vale_learn.h.
  *
- * A frame like the one before it costs two additions to counters that only its
- * sender writes; with another destination a visit to the learning table, and
- * with another source one more.  With rules for private ports or mirrors each
- * frame is decided anew.
+ * A frame between two stations whose frames its sender just had costs two
+ * additions to counters that only the sender writes; others a visit to the
+ * learning table or two.  With rules for private ports or mirrors each frame is
+ * decided anew.
  *
  * What a lookup function of netmap's can ask for is one port, or all.  Where a
  * frame is for some, that is
@@ -176,26 +176,29 @@ static unsigned int
 learn_plain(struct vale_learn_lane *lane, const uint8_t *addrs,
     unsigned int dst, bool known, uint32_t now_s, uint32_t changes)
 {
+	struct vale_learn_way *way = vale_learn_way(lane, addrs);
+
 	if (dst == VALE_FDB_FLOOD)
 		vale_learn_lane_count(lane, VALE_LEARN_C_FLOOD, 1);
 	else if (known) {
-		memcpy(lane->ln_addrs, addrs, sizeof(lane->ln_addrs));
-		lane->ln_now_s = now_s;
-		lane->ln_changes = changes;
-		lane->ln_dst = dst;
+		memcpy(way->lw_addrs, addrs, sizeof(way->lw_addrs));
+		way->lw_now_s = now_s;
+		way->lw_changes = changes;
+		way->lw_dst = dst;
 	}
 	return (dst);
 }
 
-/* Learn the source, if it is not that of the last frame. */
+/* Learn the source, if that is not what was just done. */
 static enum vale_fdb_news
 learn_source(struct vale_learn *vl, struct vale_learn_lane *lane,
     unsigned int port, const uint8_t *addrs, uint32_t now_s)
 {
+	const struct vale_learn_way *way = vale_learn_way(lane, addrs);
 	enum vale_fdb_news news;
 
-	if (vale_learn_same_source(addrs, lane->ln_addrs) &&
-	    vale_learn_holds(vl, lane, now_s))
+	if (vale_learn_same_source(addrs, way->lw_addrs) &&
+	    vale_learn_holds(vl, way, now_s))
 		return (VALE_FDB_KNOWN);
 	news = vale_fdb_learn(&vl->vl_fdb, addrs + ADDR_LEN, port, now_s);
 	if (news == VALE_FDB_LEARNED)

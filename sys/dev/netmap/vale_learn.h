@@ -85,19 +85,26 @@ vale_learn_set_has(const struct vale_learn_set *s, unsigned int port)
 	    port % 64 & 1) != 0);
 }
 
+/* Where a frame with these addresses went, if it was to one port. */
+struct vale_learn_way {
+	uint8_t		lw_addrs[VALE_LEARN_ADDRS];
+	uint32_t	lw_now_s;
+	uint32_t	lw_changes;	/* vale_fdb_changes() then; 0: none */
+	uint32_t	lw_dst;
+};
+
 /*
- * One ring's counters, and where its last frame went that went to one port.
- * Written by the thread that has the ring, so that it costs neither a lock nor
- * a cache line that others write.
+ * One ring's counters, and its last frames' ways by the last bits of their
+ * destinations.  Written by the thread that has the ring, so that it costs
+ * neither a lock nor a cache line that others write.
  */
+#define	VALE_LEARN_WAYS		16
 struct vale_learn_lane {
 	uint64_t	ln_counter[VALE_LEARN_NCOUNTERS];
-	uint8_t		ln_addrs[VALE_LEARN_ADDRS];
-	uint32_t	ln_now_s;
-	uint32_t	ln_changes;	/* vale_fdb_changes() then; 0: none */
-	uint32_t	ln_dst;
+	uint64_t	ln_pad[16 - VALE_LEARN_NCOUNTERS];
+	struct vale_learn_way ln_way[VALE_LEARN_WAYS];
 };
-_Static_assert(sizeof(struct vale_learn_lane) == 128, "two cache lines");
+_Static_assert(sizeof(struct vale_learn_lane) == 512, "eight cache lines");
 
 struct vale_learn_port {
 	char		lp_name[VALE_LEARN_NAME];	/* "vale0:vm1" */
@@ -209,13 +216,20 @@ vale_learn_same(const uint8_t *a, const uint8_t *b)
 	return (x == y && u == v);
 }
 
-/* What is remembered of the ring's last frame still holds. */
-static inline bool
-vale_learn_holds(const struct vale_learn *vl,
-    const struct vale_learn_lane *lane, uint32_t now_s)
+/* The one place where the way of a frame may be remembered. */
+static inline struct vale_learn_way *
+vale_learn_way(struct vale_learn_lane *lane, const uint8_t *addrs)
 {
-	return (lane->ln_now_s == now_s &&
-	    lane->ln_changes == vale_fdb_changes(&vl->vl_fdb));
+	return (&lane->ln_way[addrs[5] % VALE_LEARN_WAYS]);
+}
+
+/* What is remembered still holds. */
+static inline bool
+vale_learn_holds(const struct vale_learn *vl, const struct vale_learn_way *way,
+    uint32_t now_s)
+{
+	return (way->lw_now_s == now_s &&
+	    way->lw_changes == vale_fdb_changes(&vl->vl_fdb));
 }
 
 /*
@@ -227,21 +241,24 @@ vale_learn_holds(const struct vale_learn *vl,
  * Returns a port, VALE_FDB_FLOOD or VALE_LEARN_NONE; with VALE_LEARN_COPIES
  * added, each port of *copies gets a copy beside that.
  *
- * Most frames go where the one before went, in the same second and with
- * nothing changed in between: those cost no visit to the table.  Most of the
- * others have the same source, and cost one.
+ * Most frames have the addresses of another shortly before, in the same second
+ * and with nothing changed in between: those cost no visit to the table.
  */
 static inline unsigned int
 vale_learn_forward(struct vale_learn *vl, struct vale_learn_lane *lane,
     unsigned int port, const uint8_t *addrs, uint32_t len, uint32_t bytes,
     uint32_t now_s, struct vale_learn_set *copies)
 {
+	const struct vale_learn_way *way;
+
 	vale_learn_lane_count(lane, VALE_LEARN_C_FRAME, 1);
 	vale_learn_lane_count(lane, VALE_LEARN_C_BYTE, bytes);
-	if (len >= VALE_LEARN_HEADER && addrs != NULL &&
-	    vale_learn_same(addrs, lane->ln_addrs) &&
-	    vale_learn_holds(vl, lane, now_s))
-		return (lane->ln_dst);
+	if (len >= VALE_LEARN_HEADER && addrs != NULL) {
+		way = vale_learn_way(lane, addrs);
+		if (vale_learn_same(addrs, way->lw_addrs) &&
+		    vale_learn_holds(vl, way, now_s))
+			return (way->lw_dst);
+	}
 	return (vale_learn_decide(vl, lane, port, addrs, len, now_s, copies));
 }
 

@@ -250,7 +250,7 @@ ATF_TC_HEAD(same_way, tc)
 }
 ATF_TC_BODY(same_way, tc)
 {
-	unsigned int i;
+	unsigned int i, other;
 
 	vale_learn_init(&vl, seed);
 	for (i = 0; i < 4; i++)
@@ -276,12 +276,19 @@ ATF_TC_BODY(same_way, tc)
 	ATF_CHECK_STREQ("2", to(0, 0, 3, 2, 0));
 	ATF_CHECK_STREQ("-", to(0, 0, 1, 3, 0));
 
-	/* A source is not asked for again while it is the same. */
+	/* Destinations that are remembered in the same place as 2. */
+	other = 2 + VALE_LEARN_WAYS;
 	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
 	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
-	ATF_CHECK_STREQ("flood", to(0, 0, 1, 4, 0));
+	ATF_CHECK_STREQ("flood", to(0, 0, 1, other, 0));
+	to(1, 0, other, 0, 0);
+	for (i = 0; i < 3; i++) {
+		ATF_CHECK_STREQ("1", to(0, 0, 1, other, 0));
+		ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
+	}
+	/* The source is asked for again where it may have moved. */
 	to(2, 0, 1, 2, 0);
-	ATF_CHECK_STREQ("flood", to(0, 0, 1, 4, 0));
+	ATF_CHECK_STREQ("1", to(0, 0, 1, other, 0));
 	ATF_CHECK_EQ(2, counted(0, VALE_LEARN_C_MOVED));
 	ATF_CHECK_STREQ("0", to(2, 0, 2, 1, 0));
 

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Each fuzzer: its corpus again, then a while of inputs made from it, the same
+# ones every time as long as the program is the same.
+
+seconds=10
+
+fuzz()
+{
+	local name=$1 dir=$(atf_get_srcdir) bin options
+
+	bin=$dir/${name}_fuzz
+	options=$(cat "$dir/$name.opts")
+	[ ! -e "$dir/$name.dict" ] || options="$options -dict=$dir/$name.dict"
+	mkdir new
+	atf_check -o ignore -e save:replay "$bin" $options -runs=0 \
+	    "$dir/corpus/$name"
+	atf_check -o ignore -e save:more "$bin" $options -seed=1 -runs=20000 \
+	    -max_total_time=$seconds new "$dir/corpus/$name"
+	tail -n 2 more
+}
+
+for name in model server switch options core; do
+	eval "
+	atf_test_case $name
+	${name}_head()
+	{
+		atf_set descr 'fuzzing goes on from the corpus: $name'
+	}
+	${name}_body()
+	{
+		fuzz $name
+	}"
+done
+
+atf_init_test_cases()
+{
+	atf_add_test_case model
+	atf_add_test_case server
+	atf_add_test_case switch
+	atf_add_test_case options
+	atf_add_test_case core
+}

@@ -1,0 +1,18 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ops.h"
+
+void
+invariant_broken(const char *file, int line, const char *what)
+{
+
+	fprintf(stderr, "%s:%d: not so: %s\n", file, line, what);
+	abort();
+}

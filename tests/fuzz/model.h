@@ -1,0 +1,53 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * What the operations of the model's fuzzer are: made in model_ops.c, carried
+ * out in model_fuzz.c.
+ */
+
+#ifndef _FUZZ_MODEL_H_
+#define	_FUZZ_MODEL_H_
+
+#include "ops.h"
+
+#define	MODEL_RAM	0x80000		/* bytes, from gpa 0 */
+/* A second piece of memory, of no round size, far away. */
+#define	MODEL_FAR	0x100000000
+#define	MODEL_FAR_SIZE	12344
+
+/* X(identifier, what it does with the fields) */
+#define	MODEL_OPS(X)							\
+	X(WRITE,	"register at b * 4 is set to c")		\
+	X(ACCESS,	"BAR a & 7 at c, size b & 15, writing d if b & 16") \
+	X(UP,		"rings of a * 8 and b * 8 descriptors, RX buffers "\
+			"as RCTL c says")				\
+	X(TXD,		"descriptor at the tail: d, c, a << 24 | b << 8") \
+	X(TX_KICK,	"TDT: the tail + (int8_t)a; b & 1: by the CSB")	\
+	X(RX_GIVE,	"a buffers from d on, then RDT; b & 1: by the CSB") \
+	X(CSB,		"the CSB's word a is c")			\
+	X(PLACE,	"the CSB is at d")				\
+	X(MEMORY,	"8 bytes at gpa c are d")			\
+	X(TX,		"up to a transmit batches")			\
+	X(RX,		"up to a receive batches")			\
+	X(FRAME,	"a frame of b bytes, kind a & 7, seed c, arrives in "\
+			"1 + (a >> 3) pieces")				\
+	X(TIME,		"c ns go by")					\
+	X(LINK,		"the cable: a & 1")				\
+	X(RESET,	"a & 1: by the guest, else from outside")	\
+	X(PAUSE,	"a & 1: paused, or resumed")			\
+	X(ROOM,		"the network takes b frames more")		\
+	X(RACE,		"the b-th access from now on changes the 8 bytes at "\
+			"gpa c to d")
+
+enum model_op {
+#define	MODEL_OP_ENUM(id, what)	MODEL_##id,
+	MODEL_OPS(MODEL_OP_ENUM)
+#undef MODEL_OP_ENUM
+	MODEL_NOPS
+};
+
+#endif /* !_FUZZ_MODEL_H_ */

@@ -1,0 +1,738 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The adapter's model and a hostile guest.  The guest writes registers, rings,
+ * the CSB and memory as it likes, also while the model is at work on them; the
+ * network sends and takes frames; time goes by.  What must hold:
+ *
+ *  - The model touches guest memory in what it asked for by eo_map() only, and
+ *    only until it returns: all other memory is poisoned (ASan).
+ *  - A call does a bounded amount of work: memory asked for, frames sent and
+ *    taken.
+ *  - Every frame ends up in one counter.  Transmit: what was queued is
+ *    tx_frames, and as many outcomes are counted as packets went by in the
+ *    ring, where the guest does not change it in the middle and nothing is cut
+ *    into segments.  Receive: frames stepped over are received or dropped for
+ *    a reason.
+ *  - At the end, after a reset, a driver comes up, sends and receives.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <sys/mman.h>
+#include <sanitizer/asan_interface.h>
+#include <net/paravirt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_host.h"
+#include "model.h"
+
+/* Memory asked for in a batch: rings, CSB, descriptors with their packets'. */
+#define	TX_MAPS_MAX	(1024 + 256 + 8)
+#define	RX_MAPS_MAX	(1024 + 8)
+/* Frames taken in a batch, and left waiting at the network's end. */
+#define	RX_BATCH_MAX	256
+#define	WAITING_MAX	64
+/* Calls of e82545_tx() until it says that it has done: rounds of polling the
+   CSB (which is told to be few), and a batch for each TSO segment of a ring. */
+#define	TX_CALLS_MAX	100000
+#define	TX_RING_MAX	65536		/* descriptors */
+
+static struct {
+	struct host	*h;
+	uint8_t		*far;
+	bool		 paused;
+	/* The driver's, wherever the rings are. */
+	uint32_t	 txtail, rxtail;
+	uint64_t	 csb;
+	/* One access changes memory. */
+	uint32_t	 race_in;	/* 0: none */
+	uint64_t	 race_gpa, race_value;
+	/* Of one call. */
+	unsigned int	 maps, sent, stepped;
+	/* Of one input. */
+	uint64_t	 accepted, refused, taken;
+	bool		 raced;		/* memory has changed in a call */
+	bool		 cut;		/* TSO has been at work since reset */
+	int64_t		 open;		/* outcomes, less packets gone by */
+} m;
+
+/*
+ * Guest memory.
+ */
+
+static uint8_t *
+memory(uint64_t gpa, size_t len)
+{
+
+	if (gpa < MODEL_RAM && len <= MODEL_RAM - gpa)
+		return (m.h->ram + gpa);
+	if (gpa >= MODEL_FAR && gpa - MODEL_FAR < MODEL_FAR_SIZE &&
+	    len <= MODEL_FAR_SIZE - (gpa - MODEL_FAR))
+		return (m.far + (gpa - MODEL_FAR));
+	return (NULL);
+}
+
+static void
+put64(uint64_t gpa, uint64_t value)
+{
+	uint8_t *p = memory(gpa, sizeof(value));
+
+	if (p != NULL)
+		memcpy(p, &value, sizeof(value));
+}
+
+static void
+put32(uint64_t gpa, uint32_t value)
+{
+	uint8_t *p = memory(gpa, sizeof(value));
+
+	if (p != NULL)
+		memcpy(p, &value, sizeof(value));
+}
+
+/* Other CPUs of the guest do not care what ASan thinks. */
+__attribute__((__no_sanitize__("address", "undefined")))
+static void
+race(void)
+{
+	uint8_t *p;
+	size_t i;
+
+	if (m.race_in == 0 || --m.race_in != 0)
+		return;
+	p = memory(m.race_gpa, sizeof(m.race_value));
+	for (i = 0; p != NULL && i < sizeof(m.race_value); i++)
+		p[i] = m.race_value >> (8 * i);
+	m.raced = true;
+}
+
+static void
+call_begin(void)
+{
+
+	m.maps = m.sent = m.stepped = 0;
+	ASAN_POISON_MEMORY_REGION(m.h->ram, MODEL_RAM);
+	ASAN_POISON_MEMORY_REGION(m.far, MODEL_FAR_SIZE);
+}
+
+static void
+call_end(void)
+{
+
+	ASAN_UNPOISON_MEMORY_REGION(m.h->ram, MODEL_RAM);
+	ASAN_UNPOISON_MEMORY_REGION(m.far, MODEL_FAR_SIZE);
+}
+
+/*
+ * The host: that of the model's tests, with memory and frames counted.
+ */
+
+static void *
+model_map(void *arg __unused, uint64_t gpa, size_t len)
+{
+	void *p;
+
+	race();
+	m.maps++;
+	INVARIANT(len > 0);
+	p = memory(gpa, len);
+	if (p != NULL)
+		ASAN_UNPOISON_MEMORY_REGION(p, len);
+	return (p);
+}
+
+static void
+model_intr(void *arg, bool asserted)
+{
+
+	host_ops.eo_intr(arg, asserted);
+}
+
+static uint64_t
+model_now(void *arg)
+{
+
+	return (host_ops.eo_now(arg));
+}
+
+static void
+model_timer(void *arg, uint64_t when_ns)
+{
+
+	host_ops.eo_timer(arg, when_ns);
+}
+
+static void
+model_tx_kick(void *arg)
+{
+
+	host_ops.eo_tx_kick(arg);
+}
+
+static bool
+model_tx_frame(void *arg, const struct iovec *iov, int niov)
+{
+	bool ok;
+
+	race();
+	m.sent++;
+	ok = host_ops.eo_tx_frame(arg, iov, niov);
+	if (ok)
+		m.accepted++;
+	else
+		m.refused++;
+	return (ok);
+}
+
+static void
+model_tx_flush(void *arg)
+{
+
+	race();
+	host_ops.eo_tx_flush(arg);
+}
+
+static void
+model_rx_sync(void *arg)
+{
+
+	host_ops.eo_rx_sync(arg);
+}
+
+static int
+model_rx_peek(void *arg, struct iovec *iov)
+{
+
+	race();
+	return (host_ops.eo_rx_peek(arg, iov));
+}
+
+static void
+model_rx_next(void *arg)
+{
+
+	m.stepped++;
+	m.taken++;
+	host_ops.eo_rx_next(arg);
+}
+
+static void
+model_rx_ready(void *arg)
+{
+
+	host_ops.eo_rx_ready(arg);
+}
+
+static const struct e82545_ops model_ops = {
+	.eo_map = model_map,
+	.eo_intr = model_intr,
+	.eo_now = model_now,
+	.eo_timer = model_timer,
+	.eo_tx_kick = model_tx_kick,
+	.eo_tx_frame = model_tx_frame,
+	.eo_tx_flush = model_tx_flush,
+	.eo_rx_sync = model_rx_sync,
+	.eo_rx_peek = model_rx_peek,
+	.eo_rx_next = model_rx_next,
+	.eo_rx_ready = model_rx_ready,
+};
+
+/*
+ * Registers and rings.
+ */
+
+static uint32_t
+get(uint32_t off)
+{
+
+	return (e82545_read(m.h->dev, E82545_BAR_MEM, off, 4));
+}
+
+static void
+set(uint32_t off, uint32_t value)
+{
+
+	call_begin();
+	e82545_write(m.h->dev, E82545_BAR_MEM, off, 4, value);
+	call_end();
+}
+
+static uint64_t
+ring_base(uint32_t low)
+{
+
+	return ((uint64_t)get(low + 4) << 32 | get(low));
+}
+
+static uint32_t
+ring_size(uint32_t len)
+{
+
+	return (MAX(get(len) / sizeof(union e82545_txd), 1));
+}
+
+/* A reset forgets what was begun. */
+static void
+forget(void)
+{
+
+	m.open = 0;
+	m.cut = false;
+}
+
+/*
+ * Transmit, and what becomes of each packet.
+ */
+
+static int64_t
+outcomes(void)
+{
+	static const enum e82545_counter which[] = {
+		E82545_C_TX_FRAME, E82545_C_LOOPBACK, E82545_C_TX_NOROOM,
+		E82545_C_TX_LINKDOWN, E82545_C_TX_BAD_DESC,
+		E82545_C_TX_BAD_ADDR, E82545_C_TX_BAD_LEN
+	};
+	uint64_t counters[E82545_NCOUNTERS];
+	int64_t n;
+	size_t i;
+
+	e82545_counters(m.h->dev, counters);
+	n = 0;
+	for (i = 0; i < nitems(which); i++)
+		n += counters[which[i]];
+	return (n);
+}
+
+/* Copied before the call: the model writes into the ring. */
+static uint32_t ring[TX_RING_MAX];
+
+static void
+ring_copy(uint32_t size)
+{
+	uint64_t base = ring_base(E82545_TDBAL);
+	uint8_t *p;
+	uint32_t i;
+
+	memset(ring, 0, size * sizeof(ring[0]));
+	p = memory(base, size * sizeof(union e82545_txd));
+	for (i = 0; p != NULL && i < size; i++)
+		memcpy(&ring[i], p + i * sizeof(union e82545_txd) +
+		    offsetof(union e82545_txd, lower), sizeof(ring[0]));
+	if (m.csb < base + size * sizeof(union e82545_txd) &&
+	    base < m.csb + NET_PARAVIRT_CSB_SIZE)
+		m.raced = true;		/* the model writes there */
+}
+
+static bool
+is_context(uint32_t lower)
+{
+
+	return ((lower & (E82545_TXD_DEXT | E82545_TXD_DTYP)) ==
+	    (E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT));
+}
+
+static bool
+transmit(void)
+{
+	uint32_t head, i, size;
+	int64_t before;
+	bool more;
+
+	head = get(E82545_TDH);
+	size = MIN(ring_size(E82545_TDLEN), TX_RING_MAX);
+	if (!m.raced && !m.cut)
+		ring_copy(size);
+	before = outcomes();
+	call_begin();
+	more = e82545_tx(m.h->dev);
+	call_end();
+	INVARIANT(m.maps <= TX_MAPS_MAX);
+	INVARIANT(m.sent <= E82545_TX_FRAMES);
+	if (m.raced || m.cut || head >= size)
+		return (more);
+	for (i = 0; i < size; i++)
+		if ((ring[i] & E82545_TXD_DEXT) != 0 &&
+		    (ring[i] & E82545_TXD_TSE) != 0)
+			m.cut = true;
+	if (m.cut)
+		return (more);
+	m.open += outcomes() - before;
+	for (i = head; i != get(E82545_TDH); i = (i + 1) % size)
+		if ((ring[i] & E82545_TXD_EOP) != 0 && !is_context(ring[i]))
+			m.open--;
+	/* One that is too long is counted before its end is seen. */
+	INVARIANT(m.open == 0 || m.open == 1);
+	return (more);
+}
+
+static void
+receive(unsigned int calls)
+{
+	enum e82545_rx_state state;
+
+	do {
+		call_begin();
+		state = e82545_rx(m.h->dev);
+		call_end();
+		INVARIANT(m.maps <= RX_MAPS_MAX);
+		INVARIANT(m.stepped <= RX_BATCH_MAX);
+	} while (state == E82545_RX_MORE && --calls > 0);
+}
+
+static void
+check_counters(void)
+{
+	uint64_t c[E82545_NCOUNTERS], dropped;
+
+	e82545_counters(m.h->dev, c);
+	INVARIANT(c[E82545_C_TX_FRAME] == m.accepted);
+	INVARIANT(c[E82545_C_TX_NOROOM] >= m.refused);
+	dropped = c[E82545_C_RX_FILTERED] + c[E82545_C_RX_OVERSIZE] +
+	    c[E82545_C_RX_DISABLED] + c[E82545_C_RX_BAD_ADDR];
+	INVARIANT(c[E82545_C_RX_FRAME] + dropped >= m.taken);
+	INVARIANT(c[E82545_C_RX_FRAME] + dropped <=
+	    m.taken + c[E82545_C_LOOPBACK]);
+}
+
+/*
+ * Operations.
+ */
+
+static void
+op_up(const struct op *op)
+{
+
+	set(E82545_CTRL, E82545_CTRL_SLU | (op->d & E82545_CTRL_VME));
+	set(E82545_TDBAL, 0x10000);
+	set(E82545_TDBAH, 0);
+	set(E82545_TDLEN, op->a * 128);
+	set(E82545_TDH, 0);
+	set(E82545_TDT, 0);
+	set(E82545_RDBAL, 0x18000);
+	set(E82545_RDBAH, 0);
+	set(E82545_RDLEN, op->b * 128);
+	set(E82545_RDH, 0);
+	set(E82545_RDT, 0);
+	m.txtail = m.rxtail = 0;
+	set(E82545_IMS, E82545_ICR_ALL);
+	set(E82545_TCTL, E82545_TCTL_EN | (op->d & E82545_TCTL_PSP));
+	set(E82545_RCTL, op->c);
+}
+
+static void
+op_txd(const struct op *op)
+{
+	uint32_t size = ring_size(E82545_TDLEN);
+	uint64_t at;
+
+	m.txtail %= size;
+	at = ring_base(E82545_TDBAL) + m.txtail * sizeof(union e82545_txd);
+	put64(at, op->d);
+	put64(at + 8, op->c | (uint64_t)op->b << 40 | (uint64_t)op->a << 56);
+	m.txtail = (m.txtail + 1) % size;
+}
+
+static void
+op_tx_kick(const struct op *op)
+{
+	uint32_t tail = m.txtail + (int8_t)op->a;
+
+	if ((op->b & 1) != 0) {
+		put32(m.csb + offsetof(struct paravirt_csb, guest_tdt), tail);
+		if ((op->b & 2) != 0)
+			return;
+	}
+	set(E82545_TDT, tail);
+}
+
+static void
+op_rx_give(const struct op *op)
+{
+	uint32_t i, size = ring_size(E82545_RDLEN);
+	uint64_t base = ring_base(E82545_RDBAL);
+
+	for (i = 0; i < op->a; i++) {
+		m.rxtail %= size;
+		put64(base + m.rxtail * sizeof(struct e82545_rxd),
+		    op->d + i * 2048);
+		m.rxtail = (m.rxtail + 1) % size;
+	}
+	if ((op->b & 1) != 0) {
+		put32(m.csb + offsetof(struct paravirt_csb, guest_rdt),
+		    m.rxtail);
+		if ((op->b & 2) != 0)
+			return;
+	}
+	set(E82545_RDT, m.rxtail);
+}
+
+static void
+op_access(const struct op *op)
+{
+	static const int sizes[] = { 1, 2, 4, 8 };
+	int size = sizes[(op->b >> 2) % 4];
+
+	/* The last two bits say where it is odd. */
+	call_begin();
+	if ((op->b & 16) != 0)
+		e82545_write(m.h->dev, op->a & 7, op->c + (op->b & 3), size,
+		    op->d);
+	else
+		e82545_read(m.h->dev, op->a & 7, op->c + (op->b & 3), size);
+	call_end();
+	if ((op->b & 16) != 0)
+		m.open = 0, m.cut = true;	/* may have been a reset */
+}
+
+static void
+op_frame(const struct op *op)
+{
+	static const uint8_t dst[8][6] = {
+		{ 0x00, 0x0c, 0x29, 0x12, 0x34, 0x56 },	/* host_mac */
+		{ 0xff, 0xff, 0xff, 0xff, 0xff, 0xff },
+		{ 0x01, 0x00, 0x5e, 0x00, 0x00, 0x01 },
+		{ 0x02, 0x00, 0x00, 0x00, 0x00, 0x07 },
+	};
+	static uint8_t frame[UINT16_MAX + 1];
+	size_t len = MAX(op->b, 1);
+	int pieces = 1 + (op->a >> 3);
+
+	if (host_rx_waiting(m.h) >= WAITING_MAX)
+		return;
+	memset(frame, op->c, len);
+	memcpy(frame, dst[op->a % 4], 6);
+	/* IPv4 and TCP, IPv6 and UDP, with a tag or without; or nothing. */
+	if ((op->a & 4) != 0)
+		be32enc(frame + 12, 0x81000000 | (op->c & 0xffff));
+	be16enc(frame + 12 + (op->a & 4), (op->c & 1) != 0 ? 0x0800 : 0x86dd);
+	frame[14 + (op->a & 4)] = (op->c & 1) != 0 ? 0x40 | (op->c >> 8 & 15) :
+	    0x60;
+	be16enc(frame + 16 + (op->a & 4), op->c >> 16);
+	frame[(op->c & 1) != 0 ? 23 : 20] = (op->c & 2) != 0 ? 6 : 17;
+	memcpy(frame + 26, &op->d, sizeof(op->d));
+	host_inject(m.h, frame, len, MIN(pieces, (int)len));
+}
+
+static void
+op_reset(const struct op *op)
+{
+
+	if ((op->a & 1) != 0)
+		set(E82545_CTRL, E82545_CTRL_RST);
+	else {
+		call_begin();
+		e82545_reset(m.h->dev);
+		call_end();
+	}
+	forget();
+}
+
+static void
+op_pause(bool pause)
+{
+
+	if (pause == m.paused)
+		return;
+	call_begin();
+	if (pause)
+		e82545_pause(m.h->dev);
+	else
+		e82545_resume(m.h->dev);
+	call_end();
+	m.paused = pause;
+}
+
+static void
+op_run(const struct op *op)
+{
+	unsigned int i;
+
+	switch (op->kind) {
+	case MODEL_WRITE:
+		set(op->b * 4, op->c);
+		if (op->b * 4 <= E82545_CTRL_DUP && (op->c &
+		    E82545_CTRL_RST) != 0)
+			forget();
+		break;
+	case MODEL_ACCESS:
+		op_access(op);
+		break;
+	case MODEL_UP:
+		op_up(op);
+		break;
+	case MODEL_TXD:
+		op_txd(op);
+		break;
+	case MODEL_TX_KICK:
+		op_tx_kick(op);
+		break;
+	case MODEL_RX_GIVE:
+		op_rx_give(op);
+		break;
+	case MODEL_CSB:
+		put32(m.csb + op->a * 4, op->c);
+		break;
+	case MODEL_PLACE:
+		m.csb = op->d;
+		set(E82545_CSBAH, op->d >> 32);
+		set(E82545_CSBAL, op->d);
+		break;
+	case MODEL_MEMORY:
+		put64(op->c, op->d);
+		break;
+	case MODEL_TX:
+		for (i = 0; i < op->a && transmit(); i++)
+			;
+		break;
+	case MODEL_RX:
+		receive(MAX(op->a, 1));
+		break;
+	case MODEL_FRAME:
+		op_frame(op);
+		break;
+	case MODEL_TIME:
+		call_begin();
+		host_advance(m.h, op->c);
+		call_end();
+		break;
+	case MODEL_LINK:
+		call_begin();
+		e82545_link(m.h->dev, op->a & 1);
+		call_end();
+		break;
+	case MODEL_RESET:
+		op_reset(op);
+		break;
+	case MODEL_PAUSE:
+		op_pause(op->a & 1);
+		break;
+	case MODEL_ROOM:
+		m.h->tx_room = op->b;
+		break;
+	case MODEL_RACE:
+		m.race_in = op->b;
+		m.race_gpa = op->c;
+		m.race_value = op->d;
+		break;
+	}
+}
+
+/*
+ * The end: everything comes to rest, and works again.
+ */
+
+static void
+settle(void)
+{
+	unsigned int i;
+
+	m.race_in = 0;
+	m.raced = true;
+	op_pause(false);
+	put32(m.csb + offsetof(struct paravirt_csb, host_txcycles_lim), 8);
+	for (i = 0; i < TX_CALLS_MAX && transmit(); i++)
+		;
+	INVARIANT(i < TX_CALLS_MAX);
+	check_counters();
+}
+
+static void
+works(bool by_guest)
+{
+	uint8_t out[60], in[1514], buf[2048];
+	struct host *h = m.h;
+
+	if (by_guest) {
+		set(E82545_CSBAH, 0);
+		set(E82545_CSBAL, 0);
+		set(E82545_CTRL, E82545_CTRL_RST);
+	} else
+		e82545_reset(h->dev);
+	e82545_link(h->dev, true);
+	receive(UINT32_MAX);
+	INVARIANT(host_rx_waiting(h) == 0);
+	madvise(h->ram, MODEL_RAM, MADV_DONTNEED);
+	h->tx_room = UINT32_MAX;
+	h->tx_discard = false;
+	h->brk = 0x10000;
+	host_up(h, 16, 16, 2048);
+	host_make_frame(out, sizeof(out), host_mac, 1);
+	host_tx_frame(h, out, sizeof(out), 0);
+	host_tx_go(h);
+	host_make_frame(in, sizeof(in), host_mac, 2);
+	host_inject(h, in, sizeof(in), 3);
+	host_run(h);
+	INVARIANT(host_tx_done(h, 0));
+	INVARIANT(host_sent(h) == 1);
+	INVARIANT(host_sent_frame(h, 0)->len == sizeof(out));
+	INVARIANT(memcmp(host_sent_frame(h, 0)->data, out, sizeof(out)) == 0);
+	INVARIANT(host_rx_take(h, buf, sizeof(buf), NULL) == sizeof(in));
+	INVARIANT(memcmp(buf, in, sizeof(in)) == 0);
+	check_counters();
+}
+
+static void
+begin(void)
+{
+	struct e82545_config config;
+	struct host *h;
+
+	if (m.h == NULL) {
+		m.h = host_create(MODEL_RAM);
+		e82545_destroy(m.h->dev);
+		m.far = malloc(MODEL_FAR_SIZE);
+	}
+	h = m.h;
+	memset(&m, 0, sizeof(m));
+	m.h = h;
+	m.far = malloc(MODEL_FAR_SIZE);
+	INVARIANT(m.far != NULL);
+	memset(m.far, 0, MODEL_FAR_SIZE);
+	madvise(h->ram, MODEL_RAM, MADV_DONTNEED);
+	h->now_ns = 1000000000;
+	h->timer_ns = 0;
+	h->line = h->kicked = h->ready = false;
+	h->nedges = h->nraised = 0;
+	h->tx_room = UINT32_MAX;
+	h->tx_discard = true;
+	memset(&config, 0, sizeof(config));
+	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
+	config.ec_csb = true;
+	config.ec_name = "fuzz";
+	h->dev = e82545_create(&config, &model_ops, h);
+	INVARIANT(h->dev != NULL);
+}
+
+static void
+end(void)
+{
+
+	host_sent_clear(m.h);
+	e82545_destroy(m.h->dev);
+	m.h->dev = NULL;
+	free(m.far);
+}
+
+int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct op ops[OPS_MAX];
+	size_t i, n;
+
+	n = ops_read(data, size, ops);
+	begin();
+	for (i = 0; i < n; i++)
+		op_run(&ops[i]);
+	settle();
+	works(n % 2 == 0);
+	end();
+	return (0);
+}

@@ -1,0 +1,315 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Operations for the model that drivers might do, and some that none would:
+ * registers with values of the right kind, descriptors of all three layouts,
+ * the CSB's fields, and phrases that bring rings up, send and receive.
+ */
+
+#include <sys/param.h>
+#include <net/paravirt.h>
+#include <string.h>
+
+#include "e82545_reg.h"
+#include "model.h"
+
+/* How to make up a value. */
+enum value {
+	V_ANY, V_FLAGS, V_SMALL, V_LOW, V_HIGH, V_LEN, V_INDEX, V_RCTL, V_TCTL,
+	V_CTRL
+};
+
+static const struct {
+	uint16_t	off;
+	uint8_t		value;
+	uint8_t		weight;
+} registers[] = {
+	{ E82545_CTRL, V_CTRL, 2 },	{ E82545_CTRL_DUP, V_CTRL, 1 },
+	{ E82545_EECD, V_FLAGS, 1 },	{ E82545_EERD, V_ANY, 1 },
+	{ E82545_CTRL_EXT, V_FLAGS, 1 }, { E82545_MDIC, V_ANY, 2 },
+	{ E82545_VET, V_ANY, 1 },	{ E82545_ICR, V_FLAGS, 1 },
+	{ E82545_ITR, V_SMALL, 2 },	{ E82545_ICS, V_FLAGS, 2 },
+	{ E82545_IMS, V_FLAGS, 3 },	{ E82545_IMC, V_FLAGS, 2 },
+	{ E82545_RCTL, V_RCTL, 4 },	{ E82545_TCTL, V_TCTL, 3 },
+	{ E82545_PBA, V_ANY, 1 },
+	{ E82545_RDBAL, V_LOW, 2 },	{ E82545_RDBAH, V_HIGH, 1 },
+	{ E82545_RDLEN, V_LEN, 2 },	{ E82545_RDH, V_INDEX, 2 },
+	{ E82545_RDT, V_INDEX, 3 },	{ E82545_RDTR, V_SMALL, 2 },
+	{ E82545_RADV, V_SMALL, 1 },	{ E82545_RXCSUM, V_FLAGS, 2 },
+	{ E82545_CSBAL, V_LOW, 2 },	{ E82545_CSBAH, V_HIGH, 1 },
+	{ E82545_TDBAL, V_LOW, 2 },	{ E82545_TDBAH, V_HIGH, 1 },
+	{ E82545_TDLEN, V_LEN, 2 },	{ E82545_TDH, V_INDEX, 2 },
+	{ E82545_TDT, V_INDEX, 3 },	{ E82545_TIDV, V_SMALL, 2 },
+	{ E82545_TXDCTL, V_FLAGS, 1 },	{ E82545_TADV, V_SMALL, 1 },
+	{ E82545_MTA, V_ANY, 1 },	{ E82545_VFTA, V_ANY, 1 },
+	{ E82545_RAL(0), V_ANY, 1 },	{ E82545_RAH(0), V_FLAGS, 1 },
+	{ E82545_RAH(3), V_FLAGS, 1 },
+};
+
+static uint64_t
+make_gpa(struct rng *rng)
+{
+
+	switch (rng_below(rng, 10)) {
+	case 0:
+		return (MODEL_FAR + rng_below(rng, MODEL_FAR_SIZE));
+	case 1:
+		return (MODEL_RAM - rng_below(rng, 4096));
+	case 2:
+		return ((uint64_t)rng_next(rng) << rng_below(rng, 33));
+	case 3:
+		return (rng_below(rng, 4096));
+	default:
+		return (rng_below(rng, MODEL_RAM / 256) * 256);
+	}
+}
+
+static uint32_t
+make_value(struct rng *rng, enum value value)
+{
+
+	switch (value) {
+	case V_FLAGS:
+		return (1u << rng_below(rng, 32) | (rng_one_in(rng, 2) ?
+		    rng_next(rng) & rng_next(rng) : 0));
+	case V_SMALL:
+		return (rng_below(rng, 300));
+	case V_LOW:
+		return (make_gpa(rng));
+	case V_HIGH:
+		return (rng_one_in(rng, 8) ? rng_number(rng) :
+		    rng_below(rng, 2));
+	case V_LEN:
+		return (rng_one_in(rng, 4) ? rng_number(rng) :
+		    128u << rng_below(rng, 7));
+	case V_INDEX:
+		return (rng_one_in(rng, 8) ? rng_number(rng) :
+		    rng_below(rng, 64));
+	case V_RCTL:
+		return ((rng_next(rng) & rng_next(rng) & ~E82545_RCTL_LBM) |
+		    (rng_one_in(rng, 8) ? 0 : E82545_RCTL_EN) |
+		    (rng_one_in(rng, 8) ? E82545_RCTL_LBM_MAC : 0) |
+		    (rng_one_in(rng, 2) ? E82545_RCTL_UPE : 0));
+	case V_TCTL:
+		return ((rng_next(rng) & 0x3fffff8) |
+		    (rng_one_in(rng, 8) ? 0 : E82545_TCTL_EN));
+	case V_CTRL:
+		return (E82545_CTRL_SLU | (rng_one_in(rng, 8) ? rng_next(rng) :
+		    rng_next(rng) & E82545_CTRL_VME));
+	default:
+		return (rng_number(rng));
+	}
+}
+
+static void
+make_write(struct rng *rng, struct op *op)
+{
+	unsigned int i, total, at;
+
+	total = 0;
+	for (i = 0; i < nitems(registers); i++)
+		total += registers[i].weight;
+	at = rng_below(rng, total);
+	for (i = 0; at >= registers[i].weight; i++)
+		at -= registers[i].weight;
+	op->b = registers[i].off / 4;
+	op->c = make_value(rng, registers[i].value);
+	if (rng_one_in(rng, 16))
+		op->b = rng_next(rng);
+}
+
+/* Bytes of a buffer. */
+static uint32_t
+make_len(struct rng *rng)
+{
+
+	switch (rng_below(rng, 8)) {
+	case 0:
+		return (rng_number(rng) & E82545_TXD_LEN);
+	case 1:
+		return (0);
+	case 2:
+		return (14 + rng_below(rng, 16200));
+	default:
+		return (14 + rng_below(rng, 1600));
+	}
+}
+
+static void
+make_context(struct rng *rng, struct op *op)
+{
+	uint32_t hdrlen;
+
+	hdrlen = rng_one_in(rng, 4) ? rng_below(rng, 256) : 54;
+	op->d = rng_one_in(rng, 4) ? ((uint64_t)rng_next(rng) << 32 |
+	    rng_next(rng)) : (14 | 24 << 8 | 33 << 16 |
+	    (uint64_t)(34 | (rng_one_in(rng, 4) ? 40 : 50) << 8) << 32);
+	op->c = E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT | make_len(rng) |
+	    (rng_next(rng) & (E82545_TXD_TUCMD_TCP | E82545_TXD_TUCMD_IP |
+	    E82545_TXD_TUCMD_TSE | E82545_TXD_RS));
+	/* MSS over a and the upper byte of b. */
+	op->a = rng_one_in(rng, 3) ? 0 : rng_below(rng, 8);
+	op->b = hdrlen | rng_below(rng, 256) << 8;
+}
+
+static void
+make_txd(struct rng *rng, struct op *op)
+{
+	uint32_t kind;
+
+	op->d = make_gpa(rng);
+	op->a = rng_next(rng);
+	op->b = rng_next(rng);
+	op->c = rng_next(rng) & (E82545_TXD_RS | E82545_TXD_IDE |
+	    E82545_TXD_VLE);
+	if (!rng_one_in(rng, 4))
+		op->c |= E82545_TXD_EOP;
+	if (!rng_one_in(rng, 4))
+		op->c |= E82545_TXD_IFCS;
+	kind = rng_below(rng, 8);
+	if (kind == 0)
+		op->c |= rng_next(rng);
+	else if (kind < 3)
+		make_context(rng, op);
+	else if (kind < 5)
+		op->c |= make_len(rng) & E82545_TXD_LEN_LEGACY;
+	else {
+		op->c |= make_len(rng) | E82545_TXD_DEXT |
+		    E82545_TXD_DTYP_DATA;
+		op->b &= 0xff03;
+	}
+	if (kind >= 3 && rng_one_in(rng, 3))
+		op->c |= E82545_TXD_TSE;	/* or IC */
+}
+
+static void
+make_csb(struct rng *rng, struct op *op)
+{
+
+	op->a = rng_below(rng, sizeof(struct paravirt_csb) / 4);
+	if (rng_one_in(rng, 2))
+		op->a = rng_below(rng, 7);
+	op->c = rng_one_in(rng, 4) ? rng_number(rng) : rng_below(rng, 3);
+	if (op->a == 0 || op->a == 4 || op->a == 5)
+		op->c = make_value(rng, V_INDEX);
+}
+
+void
+target_op(struct rng *rng, struct op *op)
+{
+	/* Ring work comes more often than the rest. */
+	static const uint8_t kinds[] = {
+		MODEL_WRITE, MODEL_WRITE, MODEL_WRITE, MODEL_ACCESS, MODEL_UP,
+		MODEL_TXD, MODEL_TXD, MODEL_TXD, MODEL_TX_KICK, MODEL_TX_KICK,
+		MODEL_RX_GIVE, MODEL_RX_GIVE, MODEL_CSB, MODEL_CSB, MODEL_PLACE,
+		MODEL_MEMORY, MODEL_TX, MODEL_TX, MODEL_RX, MODEL_RX,
+		MODEL_FRAME, MODEL_FRAME, MODEL_TIME, MODEL_LINK, MODEL_RESET,
+		MODEL_PAUSE, MODEL_ROOM, MODEL_RACE, MODEL_RACE
+	};
+
+	memset(op, 0, sizeof(*op));
+	op->kind = kinds[rng_below(rng, nitems(kinds))];
+	op->a = rng_next(rng);
+	op->b = rng_number(rng);
+	op->c = rng_number(rng);
+	op->d = make_gpa(rng);
+	switch (op->kind) {
+	case MODEL_WRITE:
+		make_write(rng, op);
+		break;
+	case MODEL_ACCESS:
+		op->a = rng_one_in(rng, 4) ? rng_below(rng, 8) :
+		    rng_below(rng, 2) * 2;
+		op->b = (rng_one_in(rng, 4) ? rng_below(rng, 16) : 4) |
+		    rng_below(rng, 2) << 4;
+		op->c = rng_one_in(rng, 4) ? rng_number(rng) :
+		    registers[rng_below(rng, nitems(registers))].off;
+		op->d = rng_number(rng);
+		break;
+	case MODEL_UP:
+		op->a = rng_one_in(rng, 4) ? op->a : 1 + rng_below(rng, 8);
+		op->b = rng_one_in(rng, 4) ? op->b : 1 + rng_below(rng, 8);
+		op->c = make_value(rng, V_RCTL);
+		break;
+	case MODEL_TXD:
+		make_txd(rng, op);
+		break;
+	case MODEL_TX_KICK:
+		op->a = rng_one_in(rng, 8) ? op->a : 0;
+		break;
+	case MODEL_CSB:
+		make_csb(rng, op);
+		break;
+	case MODEL_MEMORY:
+		op->c = make_gpa(rng);
+		op->d = (uint64_t)rng_number(rng) << 32 | rng_number(rng);
+		break;
+	case MODEL_TX:
+	case MODEL_RX:
+		op->a = 1 + rng_below(rng, 8);
+		break;
+	case MODEL_FRAME:
+		op->b = rng_one_in(rng, 4) ? rng_below(rng, 16400) :
+		    rng_below(rng, 1600);
+		break;
+	case MODEL_TIME:
+		op->c = 1u << rng_below(rng, 30);
+		break;
+	case MODEL_RACE:
+		op->b = 1 + rng_below(rng, 12);
+		op->c = make_gpa(rng);
+		op->d = (uint64_t)rng_number(rng) << 32 | rng_number(rng);
+		break;
+	}
+}
+
+static void
+put(struct op *op, enum model_op kind, uint8_t a, uint16_t b, uint32_t c,
+    uint64_t d)
+{
+
+	op->kind = kind;
+	op->a = a;
+	op->b = b;
+	op->c = c;
+	op->d = d;
+}
+
+/* Rings up; with the CSB or without; some frames out, some in. */
+size_t
+target_phrase(struct rng *rng, struct op *ops, size_t max)
+{
+	uint64_t csb = 0x1000 * (1 + rng_below(rng, 8));
+	uint16_t by_csb = rng_below(rng, 2);
+	size_t i, n, frames;
+
+	n = 0;
+	if (!rng_one_in(rng, 4)) {
+		if (by_csb) {
+			put(&ops[n++], MODEL_PLACE, 0, 0, 0, csb);
+			put(&ops[n++], MODEL_CSB, 18, 0, rng_below(rng, 20), 0);
+			put(&ops[n++], MODEL_CSB, 3, 0, 1, 0);
+		}
+		put(&ops[n++], MODEL_UP, 1 + rng_below(rng, 8),
+		    1 + rng_below(rng, 8), make_value(rng, V_RCTL) |
+		    E82545_RCTL_EN | E82545_RCTL_UPE, 0);
+	}
+	frames = 1 + rng_below(rng, 6);
+	for (i = 0; i < frames; i++) {
+		ops[n].kind = MODEL_TXD;
+		make_txd(rng, &ops[n++]);
+	}
+	put(&ops[n++], MODEL_TX_KICK, 0, by_csb, 0, 0);
+	put(&ops[n++], MODEL_TX, 4, 0, 0, 0);
+	put(&ops[n++], MODEL_RX_GIVE, 1 + rng_below(rng, 16), by_csb, 0,
+	    0x20000);
+	for (i = 0; i < 2; i++)
+		put(&ops[n++], MODEL_FRAME, rng_next(rng),
+		    rng_below(rng, 4000), rng_next(rng), 0);
+	put(&ops[n++], MODEL_RX, 4, 0, 0, 0);
+	return (MIN(n, max));
+}

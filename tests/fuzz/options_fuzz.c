@@ -1,0 +1,404 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Everything that reads options.  An input is text: its first byte says who is
+ * to read it, and each line behind that is
+ *
+ *	v	an argument of valed, -s in front if there is no '-'
+ *	b	what follows "-s 2,e1000," of bhyve
+ *	n	the name of a port
+ *	c	a node of bhyve's configuration, or, with '=', a value
+ *
+ * What ends a program (errx(3), exit(3)) comes back here instead: the files
+ * are compiled so that they call the functions below.  What must hold: valed
+ * ends with EX_USAGE and one message, or what it makes of its options is what
+ * its manual allows; the model is created with sound values only; a name is
+ * taken exactly if it is a name.
+ */
+
+#include <sys/param.h>
+#include <ctype.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "e82545.h"
+#include "libvale.h"
+#include "ops.h"
+#include "pci_emul.h"
+#include "valed.h"
+
+#define	TEXT_MAX	4096
+#define	LINES_MAX	32
+
+static jmp_buf	ended;
+static int	status;
+static char	message[8192];
+
+/* What is allocated for a while, and is left behind by who ends the program. */
+#define	KEPT_MAX	64
+static void	*kept[KEPT_MAX];
+
+/*
+ * In the place of libc's, see the Makefile.
+ */
+
+void	*fuzz_calloc(size_t n, size_t size);
+char	*fuzz_strdup(const char *s);
+char	*fuzz_strndup(const char *s, size_t len);
+void	fuzz_free(void *p);
+void	fuzz_err(int code, const char *fmt, ...) __attribute__((__noreturn__));
+void	fuzz_errx(int code, const char *fmt, ...) __attribute__((__noreturn__));
+void	fuzz_exit(int code) __attribute__((__noreturn__));
+struct e82545 *fuzz_create(const struct e82545_config *config,
+	    const struct e82545_ops *ops, void *arg);
+
+static void *
+keep(void *p)
+{
+	int i;
+
+	for (i = 0; kept[i] != NULL; i++)
+		INVARIANT(i < KEPT_MAX - 1);
+	kept[i] = p;
+	return (p);
+}
+
+void *
+fuzz_calloc(size_t n, size_t size)
+{
+
+	return (keep(calloc(n, size)));
+}
+
+char *
+fuzz_strdup(const char *s)
+{
+
+	return (keep(strdup(s)));
+}
+
+char *
+fuzz_strndup(const char *s, size_t len)
+{
+
+	return (keep(strndup(s, len)));
+}
+
+void
+fuzz_free(void *p)
+{
+	int i;
+
+	for (i = 0; i < KEPT_MAX; i++)
+		if (kept[i] == p)
+			kept[i] = NULL;
+	free(p);
+}
+
+void
+fuzz_exit(int code)
+{
+	int i;
+
+	for (i = 0; i < KEPT_MAX; i++)
+		fuzz_free(kept[i]);
+	status = code;
+	longjmp(ended, 1);
+}
+
+void
+fuzz_err(int code, const char *fmt __unused, ...)
+{
+
+	fuzz_exit(code);
+}
+
+void
+fuzz_errx(int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	fuzz_exit(code);
+}
+
+static bool
+mac_ok(const uint8_t mac[6])
+{
+	static const uint8_t none[6];
+
+	return ((mac[0] & 1) == 0 && memcmp(mac, none, sizeof(none)) != 0);
+}
+
+/* bhyve's adapter gets no further than this. */
+struct e82545 *
+fuzz_create(const struct e82545_config *config,
+    const struct e82545_ops *ops __unused, void *arg __unused)
+{
+
+	INVARIANT(config->ec_itr_256ns <= 65535);
+	INVARIANT(mac_ok(config->ec_mac));
+	INVARIANT(config->ec_name != NULL);
+	errno = ENOMEM;
+	return (NULL);
+}
+
+/*
+ * bhyve, for pci_e82545.c.
+ */
+
+SET_DECLARE(pci_devemu_set, struct pci_devemu);
+
+void *
+paddr_guest2host(struct vmctx *ctx __unused, uintptr_t addr __unused,
+    size_t len __unused)
+{
+
+	return (NULL);
+}
+
+int
+pci_emul_alloc_bar(struct pci_devinst *pi __unused, int idx __unused,
+    enum pcibar_type type __unused, uint64_t size __unused)
+{
+
+	return (0);
+}
+
+int
+pci_emul_add_msicap(struct pci_devinst *pi __unused, int msgnum __unused)
+{
+
+	return (0);
+}
+
+void
+pci_lintr_request(struct pci_devinst *pi __unused)
+{
+}
+
+void
+pci_lintr_assert(struct pci_devinst *pi __unused)
+{
+}
+
+void
+pci_lintr_deassert(struct pci_devinst *pi __unused)
+{
+}
+
+int
+pci_msi_enabled(struct pci_devinst *pi __unused)
+{
+
+	return (0);
+}
+
+void
+pci_generate_msi(struct pci_devinst *pi __unused, int msgnum __unused)
+{
+}
+
+/*
+ * Names.
+ */
+
+static bool
+name_part(const char *s, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (!isalnum((unsigned char)s[i]) &&
+		    strchr("_-.", s[i]) == NULL)
+			return (false);
+	return (true);
+}
+
+/* As netmap(4) has it. */
+static bool
+name_ok(const char *s)
+{
+	const char *colon = strchr(s, ':');
+
+	return (strlen(s) < 64 && strncmp(s, "vale", 4) == 0 &&
+	    colon != NULL && name_part(s + 4, colon - s - 4) &&
+	    colon[1] != '\0' && name_part(colon + 1, strlen(colon + 1)));
+}
+
+static void
+read_name(const char *line)
+{
+	const struct vale_params params = { 2, 2 };
+	struct vale_desc *d;
+
+	d = vale_open(line, &params);
+	INVARIANT((d != NULL) == name_ok(line));
+	if (d == NULL) {
+		INVARIANT(errno == EINVAL);
+		return;
+	}
+	INVARIANT(strcmp(d->name, line) == 0);
+	vale_close(d);
+}
+
+/*
+ * valed.
+ */
+
+static void
+check_vm(const struct vm_config *vc)
+{
+
+	INVARIANT(vc->vc_slot >= 0 && vc->vc_slot <= 31);
+	INVARIANT(vc->vc_func >= 0 && vc->vc_func <= 7);
+	INVARIANT(vc->vc_path[0] != '\0');
+	INVARIANT(strnlen(vc->vc_path, sizeof(vc->vc_path)) <
+	    sizeof(vc->vc_path));
+	INVARIANT(mac_ok(vc->vc_mac));
+	INVARIANT(vc->vc_mtu == 0 ||
+	    (vc->vc_mtu >= 68 && vc->vc_mtu <= 16110));
+	INVARIANT(vc->vc_itr_256ns <= 65535);
+	INVARIANT(name_ok(vc->vc_backend) ||
+	    (strncmp(vc->vc_backend, "tap", 3) == 0 &&
+	    strlen(vc->vc_backend) < 16 &&
+	    name_part(vc->vc_backend, strlen(vc->vc_backend))));
+	INVARIANT(vc->vc_name[0] != '\0');
+}
+
+static void
+check_valed(const struct valed_options *opt)
+{
+	const struct vm_config *a, *b;
+
+	INVARIANT(opt->vo_nvms > 0 && opt->vo_nvms <= VALED_MAXVMS);
+	for (a = opt->vo_vms; a < opt->vo_vms + opt->vo_nvms; a++) {
+		check_vm(a);
+		for (b = opt->vo_vms; b < a; b++) {
+			INVARIANT(strcmp(a->vc_backend, b->vc_backend) != 0);
+			INVARIANT(strcmp(a->vc_path, b->vc_path) != 0);
+			INVARIANT(memcmp(a->vc_mac, b->vc_mac, 6) != 0);
+			INVARIANT(strcmp(a->vc_name, b->vc_name) != 0);
+		}
+	}
+}
+
+static void
+read_valed(char **lines, int n)
+{
+	static char program[] = "valed", dash_s[] = "-s";
+	char *argv[2 * LINES_MAX + 2];
+	struct valed_options opt;
+	int argc, i;
+
+	argc = 0;
+	argv[argc++] = program;
+	for (i = 0; i < n; i++) {
+		if (lines[i][0] != '-')
+			argv[argc++] = dash_s;
+		argv[argc++] = lines[i];
+	}
+	argv[argc] = NULL;
+	optind = 0;
+	message[0] = '\0';
+	if (setjmp(ended) != 0) {
+		INVARIANT(status == EX_OK ||
+		    (status == EX_USAGE && message[0] != '\0'));
+		return;
+	}
+	valed_options(argc, argv, &opt);
+	check_valed(&opt);
+	fuzz_free(opt.vo_vms);
+}
+
+/*
+ * bhyve.
+ */
+
+static void
+read_bhyve(const char *line)
+{
+	struct pci_devemu **pdpp;
+	struct pci_devinst pi;
+	nvlist_t *nvl;
+
+	memset(&pi, 0, sizeof(pi));
+	pi.pi_slot = 2;
+	if (setjmp(ended) != 0) {
+		INVARIANT(status == EX_USAGE && message[0] != '\0');
+		return;
+	}
+	init_config();
+	nvl = create_config_node("pci.0.2.0");
+	pdpp = SET_BEGIN(pci_devemu_set);
+	if ((*pdpp)->pe_legacy_config(nvl, line) == 0)
+		INVARIANT((*pdpp)->pe_init(&pi, nvl) != 0);
+}
+
+static void
+read_config(char *line)
+{
+	char *value;
+
+	if (setjmp(ended) != 0) {
+		INVARIANT(status == EX_USAGE && message[0] != '\0');
+		return;
+	}
+	value = strchr(line, '=');
+	if (value == NULL) {
+		INVARIANT(create_config_node(line) == find_config_node(line));
+		return;
+	}
+	*value++ = '\0';
+	set_config_value(line, value);
+	INVARIANT(strcmp(get_config_value(line), value) == 0);
+	(void)get_config_bool(line);
+}
+
+int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char text[TEXT_MAX], *lines[LINES_MAX], *p, *line;
+	int i, n;
+
+	if (size == 0 || size > sizeof(text))
+		return (0);
+	memcpy(text, data + 1, size - 1);
+	text[size - 1] = '\0';
+	n = 0;
+	for (p = text; n < LINES_MAX && (line = strsep(&p, "\n")) != NULL;)
+		lines[n++] = line;
+	if (data[0] == 'c')
+		init_config();
+	if (data[0] == 'v')
+		read_valed(lines, n);
+	for (i = 0; i < n; i++) {
+		switch (data[0]) {
+		case 'b':
+			read_bhyve(lines[i]);
+			break;
+		case 'n':
+			read_name(lines[i]);
+			break;
+		case 'c':
+			read_config(lines[i]);
+			break;
+		}
+	}
+	return (0);
+}

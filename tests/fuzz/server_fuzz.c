@@ -1,0 +1,873 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * valed's vfio-user server and hostile clients: one VM of valed, its client at
+ * the other end of a socket, messages with descriptors, in pieces, too many,
+ * malformed.  The event loop is in this file, so that everything happens in
+ * one thread, one step after another.  What must hold:
+ *
+ *  - Replies are framed, of lengths the protocol allows, and each to a
+ *    command.
+ *  - Once a client is gone nothing of it is left: no descriptor, no mapping,
+ *    no event.
+ *  - Then a client that behaves is served: frames go both ways between its
+ *    memory and another port, and interrupts come.
+ */
+
+#include <sys/param.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "e82545_reg.h"
+#include "libvale.h"
+#include "mevent.h"
+#include "server.h"
+#include "valed.h"
+#include "vm.h"
+
+#define	EVENTS		16
+#define	ROUNDS		16		/* of events, in one go */
+#define	PIECES		8		/* of a message; the last has the rest */
+#define	MSG_FDS		20
+#define	TXRING		0x1000		/* in the good client's memory */
+#define	RXRING		0x2000
+#define	TXBUF		0x4000
+#define	RXBUF		0x8000
+
+/*
+ * The event loop.
+ */
+
+static struct mevent {
+	int		  fd;
+	enum ev_type	  type;
+	void		(*func)(int, enum ev_type, void *);
+	void		 *arg;
+	bool		  on, used;
+} events[EVENTS];
+
+static struct mevent *
+event_add(int fd, enum ev_type type, void (*func)(int, enum ev_type, void *),
+    void *arg, bool on)
+{
+	struct mevent *m;
+	struct stat st;
+	int i;
+
+	if (fstat(fd, &st) == -1 || S_ISREG(st.st_mode))
+		return (NULL);
+	for (i = 0; events[i].used; i++)
+		INVARIANT(i < EVENTS - 1);
+	m = &events[i];
+	m->fd = fd;
+	m->type = type;
+	m->func = func;
+	m->arg = arg;
+	m->on = on;
+	m->used = true;
+	return (m);
+}
+
+struct mevent *
+mevent_add(int fd, enum ev_type type, void (*func)(int, enum ev_type, void *),
+    void *arg)
+{
+
+	return (event_add(fd, type, func, arg, true));
+}
+
+struct mevent *
+mevent_add_disabled(int fd, enum ev_type type,
+    void (*func)(int, enum ev_type, void *), void *arg)
+{
+
+	return (event_add(fd, type, func, arg, false));
+}
+
+int
+mevent_enable(struct mevent *m)
+{
+
+	INVARIANT(m->used);
+	m->on = true;
+	return (0);
+}
+
+int
+mevent_disable(struct mevent *m)
+{
+
+	INVARIANT(m->used);
+	m->on = false;
+	return (0);
+}
+
+int
+mevent_delete(struct mevent *m)
+{
+
+	INVARIANT(m->used);
+	memset(m, 0, sizeof(*m));
+	return (0);
+}
+
+int
+mevent_delete_close(struct mevent *m)
+{
+
+	close(m->fd);
+	return (mevent_delete(m));
+}
+
+/* The VM's thread has set it up, and goes; we are its loop. */
+void
+mevent_dispatch(void)
+{
+}
+
+/* As long as there is something to do, but not for ever: a guest can keep the
+   model polling. */
+static void
+dispatch(void)
+{
+	struct pollfd pfd[EVENTS];
+	int i, n, round;
+
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < EVENTS; i++) {
+			pfd[i].fd = events[i].used && events[i].on ?
+			    events[i].fd : -1;
+			pfd[i].events = events[i].type == EVF_READ ? POLLIN :
+			    POLLOUT;
+			pfd[i].revents = 0;
+		}
+		n = poll(pfd, EVENTS, 0);
+		if (n <= 0)
+			return;
+		for (i = 0; i < EVENTS; i++)
+			if (pfd[i].revents != 0 && events[i].used &&
+			    events[i].on && events[i].fd == pfd[i].fd)
+				events[i].func(events[i].fd, events[i].type,
+				    events[i].arg);
+	}
+}
+
+int
+valed_sandbox_drop(void)
+{
+
+	return (0);
+}
+
+/*
+ * valed, started once.
+ */
+
+static struct {
+	struct vm	*vm;
+	struct vm_config config;
+	struct sockaddr_un sun;
+	socklen_t	 sunlen;
+	struct vale_desc *peer;
+	int		 fds[FD_COUNT];
+	uint8_t		*ram;		/* FD_RAM's */
+	int		 nevents;	/* without a client */
+	int		 nfds;		/* open before there was one */
+	/* The client. */
+	int		 s;
+	unsigned int	 piece;
+	bool		 deaf;
+	uint16_t	 id;
+	uint8_t		 reply[VFU_REPLY_MAX + 4096];
+	size_t		 replylen;
+} v = { .s = -1 };
+
+static int
+memory_fd(bool sealed)
+{
+	int fd;
+
+	fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	INVARIANT(fd != -1 && ftruncate(fd, SERVER_RAM) == 0);
+	if (sealed)
+		INVARIANT(fcntl(fd, F_ADD_SEALS,
+		    F_SEAL_SHRINK | F_SEAL_GROW) == 0);
+	return (fd);
+}
+
+static void
+make_fds(void)
+{
+	int s[2];
+
+	v.fds[FD_NONE] = -1;
+	v.fds[FD_RAM] = memory_fd(true);
+	v.fds[FD_RAM2] = memory_fd(true);
+	v.fds[FD_UNSEALED] = memory_fd(false);
+	v.fds[FD_EVENT] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	v.fds[FD_EVENT2] = eventfd(0, EFD_CLOEXEC);
+	v.fds[FD_UNMASK] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	INVARIANT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) == 0);
+	v.fds[FD_SOCKET] = s[0];
+	v.fds[FD_FILE] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	v.ram = mmap(NULL, SERVER_RAM, PROT_READ | PROT_WRITE, MAP_SHARED,
+	    v.fds[FD_RAM], 0);
+	INVARIANT(v.ram != MAP_FAILED);
+}
+
+static int
+count_events(void)
+{
+	int i, n;
+
+	n = 0;
+	for (i = 0; i < EVENTS; i++)
+		n += events[i].used;
+	return (n);
+}
+
+static void
+start(void)
+{
+	const struct vale_params params = { 16, 16 };
+	struct vm_config *vc = &v.config;
+	int n;
+
+	signal(SIGPIPE, SIG_IGN);
+	make_fds();
+	v.peer = vale_open("vale0:peer", &params);
+	INVARIANT(v.peer != NULL);
+	v.sun.sun_family = AF_UNIX;
+	n = snprintf(v.sun.sun_path + 1, sizeof(v.sun.sun_path) - 1,
+	    "bhyve-vale-fuzz-%d", getpid());
+	v.sunlen = offsetof(struct sockaddr_un, sun_path) + 1 + n;
+	vc->vc_listen = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	INVARIANT(bind(vc->vc_listen, (void *)&v.sun, v.sunlen) == 0);
+	INVARIANT(listen(vc->vc_listen, 8) == 0);
+	init_config();
+	vc->vc_nvl = create_config_node("pci.0.1.0");
+	set_config_value_node(vc->vc_nvl, "backend", "vale0:vm");
+	vc->vc_backend = vc->vc_name = "vm";
+	vc->vc_mac[5] = 1;
+	vc->vc_csb = true;
+	v.vm = vm_start(vc);
+	INVARIANT(v.vm != NULL);
+	vm_go(v.vm);
+	pthread_join(v.vm->thread, NULL);
+	dispatch();
+	v.nevents = count_events();
+}
+
+/*
+ * The client's end.
+ */
+
+/* What there are of replies.  They come whole, one after another. */
+static void
+take_replies(void)
+{
+	struct vfio_user_header h;
+	ssize_t n;
+
+	while (v.s != -1 && !v.deaf) {
+		n = recv(v.s, v.reply + v.replylen,
+		    sizeof(v.reply) - v.replylen, MSG_DONTWAIT);
+		if (n <= 0)
+			return;
+		v.replylen += n;
+		while (v.replylen >= sizeof(h)) {
+			memcpy(&h, v.reply, sizeof(h));
+			INVARIANT((h.flags & VFIO_USER_F_TYPE) ==
+			    VFIO_USER_F_REPLY);
+			INVARIANT(h.size >= sizeof(h));
+			INVARIANT(h.size <= VFU_REPLY_MAX);
+			INVARIANT((h.flags & VFIO_USER_F_ERROR) == 0 ||
+			    (h.size == sizeof(h) && h.error != 0));
+			if (h.size > v.replylen)
+				break;
+			v.replylen -= h.size;
+			memmove(v.reply, v.reply + h.size, v.replylen);
+		}
+	}
+}
+
+static void
+client_come(void)
+{
+
+	v.s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	INVARIANT(connect(v.s, (void *)&v.sun, v.sunlen) == 0);
+	v.deaf = false;
+	v.replylen = 0;
+	v.piece = 0;
+	dispatch();
+}
+
+static int
+count_fds(void)
+{
+	struct pollfd pfd[128];
+	int i, n;
+
+	for (i = 0; i < (int)nitems(pfd); i++)
+		pfd[i].fd = i;
+	(void)poll(pfd, nitems(pfd), 0);
+	n = 0;
+	for (i = 0; i < (int)nitems(pfd); i++)
+		n += (pfd[i].revents & POLLNVAL) == 0;
+	return (n);
+}
+
+static void
+client_go(void)
+{
+
+	if (v.s != -1)
+		close(v.s);
+	v.s = -1;
+	dispatch();
+	INVARIANT(v.vm->server.fd == -1);
+	INVARIANT(v.vm->dma.n == 0 && v.vm->dma.mapped == 0);
+	INVARIANT(count_events() == v.nevents);
+	INVARIANT(count_fds() == v.nfds);
+}
+
+static void
+send_piece(const uint8_t *data, size_t len, const int *fds, int nfds)
+{
+	union {
+		struct cmsghdr	c;
+		char		buf[CMSG_SPACE(MSG_FDS * sizeof(int))];
+	} control;
+	struct msghdr msg;
+	struct iovec iov;
+	int tries;
+
+	memset(&msg, 0, sizeof(msg));
+	iov.iov_base = (void *)(uintptr_t)data;
+	iov.iov_len = len;
+	msg.msg_iov = &iov;
+	msg.msg_iovlen = 1;
+	if (nfds > 0) {
+		memset(&control, 0, sizeof(control));
+		control.c.cmsg_level = SOL_SOCKET;
+		control.c.cmsg_type = SCM_RIGHTS;
+		control.c.cmsg_len = CMSG_LEN(nfds * sizeof(int));
+		memcpy(CMSG_DATA(&control.c), fds, nfds * sizeof(int));
+		msg.msg_control = control.buf;
+		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+	}
+	for (tries = 0; tries < 4; tries++) {
+		if (sendmsg(v.s, &msg, MSG_DONTWAIT) == (ssize_t)len)
+			return;
+		if (errno != EAGAIN)
+			break;
+		dispatch();
+		take_replies();
+	}
+	/* The server is gone or does not listen: so do we. */
+	close(v.s);
+	v.s = -1;
+}
+
+static void
+send_bytes(const uint8_t *data, size_t len, const int *fds, int nfds)
+{
+	size_t i, n;
+
+	i = 0;
+	do {
+		n = v.piece == 0 || ++i == PIECES ? len : MIN(v.piece, len);
+		if (v.s == -1)
+			return;
+		send_piece(data, n, fds, nfds);
+		nfds = 0;
+		data += n;
+		len -= n;
+		if (v.piece != 0)
+			dispatch();
+	} while (len > 0);
+	take_replies();
+}
+
+static void
+send_message(uint16_t command, uint32_t flags, const void *data, size_t len,
+    const int *fds, int nfds)
+{
+	uint8_t msg[VFU_MSG_MAX + 64];
+	struct vfio_user_header h = {
+		.id = v.id++, .command = command, .size = sizeof(h) + len,
+		.flags = flags
+	};
+
+	INVARIANT(len <= sizeof(msg) - sizeof(h));
+	memcpy(msg, &h, sizeof(h));
+	if (len > 0)
+		memcpy(msg + sizeof(h), data, len);
+	send_bytes(msg, sizeof(h) + len, fds, nfds);
+}
+
+/*
+ * Messages.
+ */
+
+static void
+send_version(const struct op *op)
+{
+	static const char *const texts[] = {
+		"{\"capabilities\":{\"max_msg_fds\":16,\"write_multiple\":true"
+		",\"max_data_xfer_size\":1048576,\"pgsizes\":4096,"
+		"\"migration\":{\"pgsize\":4096}}}",
+		"{}", "{\"capabilities\":{}}", "[[[[[[[[[[[[[[[[[[[[[[[[]",
+		"{\"a\":\"\\u0041\\\"\",\"b\":[1,2.5e3,-7,null,false]}",
+		"{\"capabilities\":{\"pgsizes\":true,\"max_msg_fds\":\"x\"}}",
+		"{\"capabilities\":[]}", "x", "{\"capabilities\":{\"a\":{}}} ",
+	};
+	struct vfio_user_version version = { op->c, op->c >> 16 };
+	uint8_t data[1024];
+	const char *text = texts[op->a % nitems(texts)];
+	size_t len = strlen(text) + 1;
+
+	memcpy(data, &version, sizeof(version));
+	memcpy(data + sizeof(version), text, len);
+	if (op->a >= 128)
+		memcpy(data + sizeof(version) + op->d % len, &op->d,
+		    sizeof(op->d));
+	len += sizeof(version);
+	send_message(VFIO_USER_VERSION, 0, data, len - op->b % len, NULL, 0);
+}
+
+static void
+send_map(const struct op *op)
+{
+	struct vfio_user_dma_map map = {
+		sizeof(map), op->b & 7, (uint64_t)(op->b >> 8) * 4096, op->d,
+		(uint64_t)op->c * 4096
+	};
+	int fd = v.fds[op->a % FD_COUNT];
+
+	send_message(VFIO_USER_DMA_MAP, 0, &map, sizeof(map), &fd, fd != -1);
+}
+
+static void
+send_unmap(const struct op *op)
+{
+	struct vfio_user_dma_unmap unmap = {
+		sizeof(unmap), op->b & 7, op->d, (uint64_t)op->c * 4096
+	};
+
+	if (unmap.flags == VFIO_DMA_UNMAP_FLAG_ALL)
+		unmap.address = unmap.size = 0;
+	send_message(VFIO_USER_DMA_UNMAP, 0, &unmap, sizeof(unmap), NULL, 0);
+}
+
+static void
+send_info(const struct op *op)
+{
+	static const size_t sizes[] = {
+		sizeof(struct vfio_user_device_info),
+		sizeof(struct vfio_user_region_info),
+		sizeof(struct vfio_user_region_io_fds),
+		sizeof(struct vfio_user_irq_info)
+	};
+	uint32_t words[8] = { op->b, 0, op->c };
+
+	send_message(VFIO_USER_DEVICE_GET_INFO + op->a % nitems(sizes), 0,
+	    words, sizes[op->a % nitems(sizes)], NULL, 0);
+}
+
+static void
+send_irqs(const struct op *op)
+{
+	uint8_t data[sizeof(struct vfio_user_irq_set) + sizeof(op->d)];
+	struct vfio_user_irq_set set = {
+		sizeof(set), op->b, op->a & 7, op->a >> 3 & 3, op->c & 0xffff
+	};
+	int fds[3], i, n;
+
+	memcpy(data, &set, sizeof(set));
+	memcpy(data + sizeof(set), &op->d, sizeof(op->d));
+	n = op->c >> 16 & 3;
+	for (i = 0; i < n; i++)
+		fds[i] = v.fds[1 + (op->c / (1u << 24) + i) % (FD_COUNT - 1)];
+	send_message(VFIO_USER_DEVICE_SET_IRQS, 0, data, sizeof(set) +
+	    (op->d % 3 == 0 ? 0 : sizeof(op->d)), fds, n);
+}
+
+static void
+send_read(const struct op *op)
+{
+	struct vfio_user_region_rw rw = { op->d, op->a, op->b };
+
+	send_message(VFIO_USER_REGION_READ, 0, &rw, sizeof(rw), NULL, 0);
+}
+
+static void
+send_write(uint32_t region, uint64_t offset, const void *value, uint32_t count,
+    bool post)
+{
+	struct vfio_user_region_rw rw = { offset, region, count };
+	uint8_t data[sizeof(rw) + 16];
+
+	memcpy(data, &rw, sizeof(rw));
+	memset(data + sizeof(rw), 0, 16);
+	memcpy(data + sizeof(rw), value, MIN(count, sizeof(uint64_t)));
+	send_message(VFIO_USER_REGION_WRITE, post ? VFIO_USER_F_NO_REPLY : 0,
+	    data, sizeof(rw) + MIN(count, 16), NULL, 0);
+}
+
+static void
+send_multi(const struct op *op)
+{
+	uint8_t data[sizeof(struct vfio_user_write_multi) +
+	    256 * sizeof(struct vfio_user_write_one)];
+	struct vfio_user_write_multi multi = { op->b };
+	struct vfio_user_write_one one;
+	unsigned int i, n = op->b & 255;
+
+	memcpy(data, &multi, sizeof(multi));
+	for (i = 0; i < n; i++) {
+		memset(&one, 0, sizeof(one));
+		one.offset = op->c + 4 * i;
+		one.region = op->a;
+		one.count = 4;
+		memcpy(one.data, &op->d, sizeof(op->d));
+		memcpy(data + sizeof(multi) + i * sizeof(one), &one,
+		    sizeof(one));
+	}
+	send_message(VFIO_USER_REGION_WRITE_MULTI, 0, data, sizeof(multi) +
+	    n * sizeof(one), NULL, 0);
+}
+
+static void
+send_raw(const struct op *op)
+{
+	struct vfio_user_header h = { v.id++, op->b, op->c, op->a, 0 };
+	uint8_t msg[sizeof(h) + sizeof(op->d)];
+	int fds[MSG_FDS], i, n;
+
+	memcpy(msg, &h, sizeof(h));
+	memcpy(msg + sizeof(h), &op->d, sizeof(op->d));
+	n = MIN(op->d & 31, MSG_FDS);
+	for (i = 0; i < n; i++)
+		fds[i] = v.fds[1 + i % (FD_COUNT - 1)];
+	send_bytes(msg, sizeof(msg), fds, n);
+}
+
+static void
+send_junk(const struct op *op)
+{
+	uint8_t bytes[1024];
+	struct rng rng = { op->d };
+	size_t i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = rng_next(&rng);
+	if ((op->b & 1023) > 0)
+		send_bytes(bytes, op->b & 1023, NULL, 0);
+}
+
+static void
+set(uint32_t off, uint32_t value)
+{
+	uint64_t value64 = value;
+
+	send_write(VFIO_PCI_BAR0_REGION_INDEX, off, &value64, 4, true);
+}
+
+static void
+send_driver(const struct op *op)
+{
+
+	set(E82545_CTRL, E82545_CTRL_SLU);
+	set(E82545_TDBAL, TXRING);
+	set(E82545_TDLEN, 128);
+	set(E82545_RDBAL, RXRING);
+	set(E82545_RDLEN, 128);
+	set(E82545_IMS, E82545_ICR_ALL);
+	set(E82545_TCTL, op->d);
+	set(E82545_RCTL, op->c);
+	set(E82545_RDT, 7);
+	set(E82545_TDT, 4);
+	dispatch();
+}
+
+/*
+ * What else happens.
+ */
+
+static void
+memory_write(const struct op *op)
+{
+	int fd = v.fds[op->a % FD_COUNT];
+
+	if (op->a % FD_COUNT >= FD_RAM && op->a % FD_COUNT <= FD_UNSEALED)
+		INVARIANT(pwrite(fd, &op->d, sizeof(op->d), op->c %
+		    (SERVER_RAM - sizeof(op->d))) == sizeof(op->d));
+}
+
+static void
+memory_punch(int fd, off_t from)
+{
+
+	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from,
+	    SERVER_RAM - from);
+}
+
+static void
+peer_send(size_t len)
+{
+	struct netmap_ring *ring = v.peer->txring;
+	struct netmap_slot *slot;
+	size_t n;
+
+	do {
+		slot = &ring->slot[ring->head];
+		n = MIN(len, ring->nr_buf_size);
+		memset(NETMAP_BUF(ring, slot->buf_idx), 0xff, n);
+		/* Not from where it goes to. */
+		NETMAP_BUF(ring, slot->buf_idx)[6] = 2;
+		slot->len = n;
+		len -= n;
+		slot->flags = len > 0 ? NS_MOREFRAG : 0;
+		ring->head = nm_ring_next(ring, ring->head);
+	} while (len > 0);
+	INVARIANT(vale_txsync(v.peer) == 0);
+}
+
+/* Forget what has come; the last frame's bytes, if asked for. */
+static size_t
+peer_receive(uint8_t *buf)
+{
+	struct netmap_ring *ring = v.peer->rxring;
+	size_t len;
+
+	INVARIANT(vale_rxsync(v.peer) == 0);
+	len = 0;
+	while (!nm_ring_empty(ring)) {
+		len = ring->slot[ring->head].len;
+		if (buf != NULL)
+			memcpy(buf, NETMAP_BUF(ring,
+			    ring->slot[ring->head].buf_idx), len);
+		ring->head = ring->cur = nm_ring_next(ring, ring->head);
+	}
+	INVARIANT(vale_rxsync(v.peer) == 0);
+	return (len);
+}
+
+/* A second client is refused: its socket ends. */
+static void
+second_client(void)
+{
+	struct pollfd pfd;
+	bool first = v.vm->server.fd != -1 && v.s != -1;
+	int s;
+
+	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	INVARIANT(connect(s, (void *)&v.sun, v.sunlen) == 0);
+	dispatch();
+	pfd.fd = s;
+	pfd.events = 0;
+	if (first && v.vm->server.fd != -1)
+		INVARIANT(poll(&pfd, 1, 0) == 1 &&
+		    (pfd.revents & POLLHUP) != 0);
+	close(s);
+	dispatch();
+}
+
+static void
+op_run(const struct op *op)
+{
+	uint64_t one = 1, i;
+
+	switch (op->kind) {
+	case SERVER_PIECES:
+		v.piece = op->a;
+		break;
+	case SERVER_RUN:
+		dispatch();
+		take_replies();
+		break;
+	case SERVER_MEMORY:
+		memory_write(op);
+		break;
+	case SERVER_PUNCH:
+		if (op->a % FD_COUNT >= FD_RAM &&
+		    op->a % FD_COUNT <= FD_UNSEALED)
+			memory_punch(v.fds[op->a % FD_COUNT],
+			    op->c % SERVER_RAM);
+		break;
+	case SERVER_PEER:
+		peer_send(14 + op->b % 9000);
+		break;
+	case SERVER_EVENT:
+		if (op->a % FD_COUNT >= FD_EVENT &&
+		    op->a % FD_COUNT <= FD_UNMASK)
+			(void)!write(v.fds[op->a % FD_COUNT], &one,
+			    sizeof(one));
+		break;
+	case SERVER_SECOND:
+		second_client();
+		break;
+	case SERVER_RECONNECT:
+		client_go();
+		client_come();
+		break;
+	case SERVER_DEAF:
+		v.deaf = op->a & 1;
+		take_replies();
+		break;
+	}
+	if (v.s == -1)
+		return;
+	switch (op->kind) {
+	case SERVER_VERSION:
+		send_version(op);
+		break;
+	case SERVER_MAP:
+		send_map(op);
+		break;
+	case SERVER_UNMAP:
+		send_unmap(op);
+		break;
+	case SERVER_INFO:
+		send_info(op);
+		break;
+	case SERVER_IRQS:
+		send_irqs(op);
+		break;
+	case SERVER_READ:
+		send_read(op);
+		break;
+	case SERVER_WRITE:
+		send_write(op->a, op->c, &op->d, op->b & 15,
+		    (op->b & 16) != 0);
+		break;
+	case SERVER_MULTI:
+		send_multi(op);
+		break;
+	case SERVER_RESET:
+		send_message(VFIO_USER_DEVICE_RESET, 0, NULL, 0, NULL, 0);
+		break;
+	case SERVER_RAW:
+		send_raw(op);
+		break;
+	case SERVER_JUNK:
+		send_junk(op);
+		break;
+	case SERVER_DRIVER:
+		send_driver(op);
+		break;
+	case SERVER_FLOOD:
+		v.piece = 0;
+		for (i = 0; i < (op->b & 511) && v.s != -1; i++)
+			send_read(&(const struct op){ .a =
+			    VFIO_PCI_CONFIG_REGION_INDEX, .b = 256 });
+		break;
+	}
+}
+
+/*
+ * The good client.
+ */
+
+static void
+put_descriptor(uint64_t at, uint64_t low, uint64_t high)
+{
+
+	memcpy(v.ram + at, &low, sizeof(low));
+	memcpy(v.ram + at + 8, &high, sizeof(high));
+}
+
+static void
+works(void)
+{
+	const struct op version = { 0 }, map = {
+		.a = FD_RAM, .b = 3, .c = SERVER_RAM / 4096
+	}, driver = {
+		.c = E82545_RCTL_EN | E82545_RCTL_BAM | E82545_RCTL_SECRC,
+		.d = E82545_TCTL_EN
+	}, irqs = {
+		.a = VFIO_PCI_MSI_IRQ_INDEX, .b = VFIO_IRQ_SET_DATA_EVENTFD |
+		VFIO_IRQ_SET_ACTION_TRIGGER, .c = 1 | 1 << 16 |
+		(FD_EVENT - 1) << 24
+	};
+	const uint64_t master = 7;
+	uint8_t frame[2048];
+	uint64_t n, done;
+	int i;
+
+	(void)!read(v.fds[FD_EVENT], &n, sizeof(n));
+	memory_punch(v.fds[FD_RAM], 0);
+	client_come();
+	send_version(&version);
+	send_map(&map);
+	send_irqs(&irqs);
+	send_write(VFIO_PCI_CONFIG_REGION_INDEX, 4, &master, 2, false);
+	for (i = 0; i < 8; i++) {
+		put_descriptor(RXRING + 16 * i, RXBUF + 2048 * i, 0);
+		put_descriptor(TXRING + 16 * i, TXBUF, 60 | E82545_TXD_EOP |
+		    E82545_TXD_IFCS | E82545_TXD_RS);
+	}
+	memset(v.ram + TXBUF, 0xff, 12);
+	memset(v.ram + TXBUF + 6, 0x22, 54);
+	dispatch();
+	peer_receive(NULL);
+	send_driver(&driver);
+	INVARIANT(v.s != -1 && v.vm->server.fd != -1);
+	INVARIANT(peer_receive(frame) == 60);
+	INVARIANT(memcmp(frame, v.ram + TXBUF, 60) == 0);
+	INVARIANT((v.ram[TXRING + 16 * 3 + 12] & E82545_TXD_DD) != 0);
+	INVARIANT(read(v.fds[FD_EVENT], &n, sizeof(n)) == sizeof(n));
+	/* Frames that came for earlier clients are gone, or are first. */
+	peer_send(77);
+	dispatch();
+	for (i = 0; i < 7; i++) {
+		memcpy(&done, v.ram + RXRING + 16 * i + 8, sizeof(done));
+		if ((done & 0xffff) == 77)
+			break;
+	}
+	INVARIANT(i < 7);
+	client_go();
+}
+
+int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct op ops[OPS_MAX];
+	size_t i, n;
+
+	if (v.vm == NULL)
+		start();
+	n = ops_read(data, size, ops);
+	memory_punch(v.fds[FD_RAM], 0);
+	memory_punch(v.fds[FD_RAM2], 0);
+	v.nfds = count_fds();
+	client_come();
+	for (i = 0; i < n; i++)
+		op_run(&ops[i]);
+	dispatch();
+	take_replies();
+	client_go();
+	peer_receive(NULL);
+	works();
+	return (0);
+}

@@ -1,0 +1,494 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * The netmap API of libvale, and users that are hostile: rings with indexes,
+ * buffers, lengths and flags of any kind, ports that come and go, switches of
+ * several ports.  One thing they cannot do is give an address (NS_INDIRECT)
+ * that is not theirs: in one process there is nobody to tell whose it is.
+ * What must hold:
+ *
+ *  - Indirect frames are read from where they are, to the byte (ASan); all
+ *    else stays in the ports' memory, behind which nothing is mapped.
+ *  - vale_txsync() consumes everything and gives all slots back; what
+ *    vale_rxsync() shows are slots with lengths that buffers have, in whole
+ *    frames, and it fails exactly when head or cur is not the user's.
+ *  - The counters add up as <dev/netmap/vale.h> says.
+ *  - In the end two new ports of the same switch exchange frames.
+ */
+
+#include <sys/param.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libvale.h>
+#include <vale_ctl.h>
+
+#include "ops.h"
+
+#define	PORTS		6
+#define	NAMES		8		/* more than ports, some twice */
+#define	INDIRECT	3000		/* bytes one can point to */
+
+/* X(identifier, what it does with the fields); the port is a % PORTS */
+#define	SWITCH_OPS(X)							\
+	X(OPEN,		"opened as name b, rings of c and d slots")	\
+	X(CLOSE,	"closed")					\
+	X(TX_SLOT,	"slot c of the transmit ring is d")		\
+	X(RX_SLOT,	"slot c of the receive ring is d")		\
+	X(TX_HEAD,	"transmit head is c")				\
+	X(RX_HEAD,	"receive head is c, cur is d")			\
+	X(SEND,		"a frame of b bytes in slots of c, from station "\
+			"d & 15 to d >> 4 & 15")			\
+	X(TXSYNC,	"a transmit sync")				\
+	X(RXSYNC,	"a receive sync; b frames taken")		\
+	X(LOOK,		"everything is listed; ageing is c seconds")
+
+enum switch_op {
+#define	SWITCH_OP_ENUM(id, what)	SWITCH_##id,
+	SWITCH_OPS(SWITCH_OP_ENUM)
+#undef SWITCH_OP_ENUM
+	SWITCH_NOPS
+};
+
+static const char *const names[NAMES] = {
+	"vale0:a", "vale0:b", "vale0:c", "vale0:d", "vale1:a", "vale1:b",
+	"vale:x", "vale2"		/* the last is none */
+};
+
+static struct port {
+	struct vale_desc *d;
+	bool		 touched;	/* slots of its receive ring, too */
+	uint8_t		*bytes;		/* for indirect slots */
+} ports[PORTS];
+
+/*
+ * Making operations.
+ */
+
+static void
+make_op(struct rng *rng, struct op *op, enum switch_op kind)
+{
+
+	memset(op, 0, sizeof(*op));
+	op->kind = kind;
+	op->a = rng_below(rng, PORTS);
+	op->c = rng_below(rng, 40);
+	switch (kind) {
+	case SWITCH_OPEN:
+		op->b = rng_below(rng, NAMES);
+		op->c = rng_one_in(rng, 4) ? rng_number(rng) :
+		    2u << rng_below(rng, 6);
+		op->d = rng_one_in(rng, 4) ? rng_number(rng) :
+		    2u << rng_below(rng, 6);
+		break;
+	case SWITCH_TX_SLOT:
+	case SWITCH_RX_SLOT:
+		op->d = rng_one_in(rng, 4) ? rng_next(rng) :
+		    rng_below(rng, 140);
+		op->d |= (uint64_t)(rng_one_in(rng, 4) ? rng_number(rng) :
+		    rng_below(rng, 2049)) << 32;
+		op->d |= (uint64_t)(rng_below(rng, 8) << 4) << 48;
+		break;
+	case SWITCH_TX_HEAD:
+	case SWITCH_RX_HEAD:
+		op->d = op->c + rng_below(rng, 3);
+		if (rng_one_in(rng, 4)) {
+			op->c = rng_number(rng);
+			op->d = rng_number(rng);
+		}
+		break;
+	case SWITCH_SEND:
+		op->b = rng_one_in(rng, 4) ? rng_number(rng) :
+		    14 + rng_below(rng, 3000);
+		op->c = rng_one_in(rng, 2) ? 2048 : rng_below(rng, 2049);
+		op->d = rng_next(rng);
+		break;
+	case SWITCH_RXSYNC:
+		op->b = rng_below(rng, 32);
+		break;
+	case SWITCH_LOOK:
+		op->c = rng_number(rng);
+		break;
+	default:
+		break;
+	}
+}
+
+void
+target_op(struct rng *rng, struct op *op)
+{
+
+	make_op(rng, op, rng_below(rng, SWITCH_NOPS));
+}
+
+/* Two ports, frames from one, and syncs of both. */
+size_t
+target_phrase(struct rng *rng, struct op *ops, size_t max)
+{
+	unsigned int a = rng_below(rng, PORTS), b = rng_below(rng, PORTS);
+	size_t i, n, frames;
+
+	n = 0;
+	make_op(rng, &ops[n], SWITCH_OPEN);
+	ops[n++].a = a;
+	make_op(rng, &ops[n], SWITCH_OPEN);
+	ops[n++].a = b;
+	frames = 1 + rng_below(rng, 8);
+	for (i = 0; i < frames; i++) {
+		make_op(rng, &ops[n], SWITCH_SEND);
+		ops[n++].a = a;
+	}
+	make_op(rng, &ops[n], SWITCH_TXSYNC);
+	ops[n++].a = a;
+	make_op(rng, &ops[n], SWITCH_RXSYNC);
+	ops[n++].a = b;
+	return (MIN(n, max));
+}
+
+/*
+ * What must hold.
+ */
+
+struct totals {
+	uint64_t	copies, arrived;
+	bool		fail;
+};
+
+static int
+check_port(const struct vale_port_info *pi, void *arg)
+{
+	const uint64_t *c = pi->pi_counter;
+	struct totals *t = arg;
+	uint64_t dropped, unicast;
+
+	dropped = c[VALE_C_TX_RUNT] + c[VALE_C_TX_OVERSIZE] +
+	    c[VALE_C_TX_BAD_BUF] + c[VALE_C_TX_BAD_LEN] + c[VALE_C_TX_FRAGS] +
+	    c[VALE_C_TX_CUT] + c[VALE_C_TX_NODEST] + c[VALE_C_TX_SELF];
+	/* Without coming and going, copies to one are frames to one. */
+	INVARIANT(c[VALE_C_TX_FRAME] >= dropped + c[VALE_C_TX_FLOOD]);
+	unicast = c[VALE_C_TX_FRAME] - dropped - c[VALE_C_TX_FLOOD];
+	INVARIANT(c[VALE_C_TX_COPY] >= unicast + c[VALE_C_TX_FLOOD]);
+	INVARIANT(c[VALE_C_TX_COPY] <= unicast + c[VALE_C_TX_FLOOD] * PORTS);
+	t->copies += c[VALE_C_TX_COPY];
+	t->arrived += c[VALE_C_RX_FRAME] + c[VALE_C_RX_FULL];
+	return (0);
+}
+
+static struct totals
+totals(void)
+{
+	struct totals t = { 0 };
+
+	vale_list(NULL, check_port, &t);
+	return (t);
+}
+
+/* Frames come in whole: a chain of slots, each saying how many they are.  Of
+   the first the user may have taken some. */
+static void
+check_shown(const struct port *p)
+{
+	struct netmap_ring *ring = p->d->rxring;
+	const struct netmap_slot *slot;
+	uint32_t i, left;
+	bool more, whole;
+
+	INVARIANT(ring->tail < ring->num_slots);
+	if (p->touched)
+		return;
+	left = 0;
+	more = whole = false;
+	for (i = ring->head; i != ring->tail; i = nm_ring_next(ring, i)) {
+		slot = &ring->slot[i];
+		if (!more)
+			left = NS_RFRAGS(slot);
+		INVARIANT(slot->len > 0 && slot->len <= ring->nr_buf_size);
+		INVARIANT(left > 0);
+		left--;
+		more = (slot->flags & NS_MOREFRAG) != 0;
+		INVARIANT(!whole || more == (left > 0));
+		whole |= !more;
+	}
+	INVARIANT(!more);
+}
+
+/*
+ * Operations.
+ */
+
+static void
+op_open(struct port *p, const struct op *op)
+{
+	struct vale_params params = { op->c, op->d };
+	const char *name = names[op->b % NAMES];
+	bool ok;
+	int i;
+
+	if (p->d != NULL)
+		return;
+	p->d = vale_open(name, &params);
+	ok = (params.tx_slots == 0 || (params.tx_slots >= VALE_SLOTS_MIN &&
+	    params.tx_slots <= VALE_SLOTS_MAX)) &&
+	    (params.rx_slots == 0 || (params.rx_slots >= VALE_SLOTS_MIN &&
+	    params.rx_slots <= VALE_SLOTS_MAX)) &&
+	    op->b % NAMES != NAMES - 1;
+	if (!ok) {
+		INVARIANT(p->d == NULL && errno == EINVAL);
+		return;
+	}
+	for (i = 0; i < PORTS; i++)
+		if (&ports[i] != p && ports[i].d != NULL &&
+		    strcmp(ports[i].d->name, name) == 0) {
+			INVARIANT(p->d == NULL && errno == EBUSY);
+			return;
+		}
+	INVARIANT(p->d != NULL);
+	p->touched = false;
+}
+
+static void
+op_slot(struct port *p, struct netmap_ring *ring, const struct op *op)
+{
+	struct netmap_slot *slot = &ring->slot[op->c % ring->num_slots];
+
+	slot->buf_idx = op->d;
+	slot->len = op->d >> 32;
+	slot->flags = op->d >> 48;
+	/* As many bytes as are said to be there, and not one more. */
+	slot->ptr = (uintptr_t)p->bytes + INDIRECT -
+	    MIN(slot->len, INDIRECT);
+}
+
+/* The user's own way to send, with what is left of the ring. */
+static void
+op_send(struct port *p, const struct op *op)
+{
+	struct netmap_ring *ring = p->d->txring;
+	struct netmap_slot *slot;
+	uint32_t head = ring->head, i, len, left, n;
+	uint8_t addrs[12] = { 2 }, *buf;
+
+	if (head >= ring->num_slots)
+		return;
+	addrs[6] = 2;
+	addrs[5] = op->d >> 4 & 15;
+	addrs[11] = op->d & 15;
+	if (addrs[5] == 0)
+		memset(addrs, 0xff, 6);
+	left = op->b;
+	n = 0;
+	do {
+		slot = &ring->slot[head];
+		len = MIN(op->c, ring->nr_buf_size);
+		len = MIN(MAX(len, 1), left);
+		slot->len = len;
+		slot->flags = left > len ? NS_MOREFRAG : 0;
+		if (slot->buf_idx >= 2 && slot->buf_idx < 4) {
+			buf = (uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
+			for (i = 0; i < len && n + i < sizeof(addrs); i++)
+				buf[i] = addrs[n + i];
+		} else {
+			slot->flags |= NS_INDIRECT;
+			memcpy(p->bytes, addrs, sizeof(addrs));
+			slot->ptr = (uintptr_t)p->bytes;
+		}
+		n += len;
+		left -= len;
+		head = nm_ring_next(ring, head);
+	} while (left > 0 && head != ring->head);
+	ring->head = ring->cur = head;
+}
+
+static void
+op_txsync(struct port *p)
+{
+	struct netmap_ring *ring = p->d->txring;
+	struct totals before, after;
+	uint32_t head = ring->head;
+	int error;
+
+	before = totals();
+	error = vale_txsync(p->d);
+	after = totals();
+	INVARIANT((error == 0) == (head < ring->num_slots));
+	INVARIANT(error == 0 || errno == EINVAL);
+	INVARIANT(ring->head < ring->num_slots);
+	INVARIANT(nm_ring_space(ring) == ring->num_slots - 1);
+	INVARIANT(after.copies - before.copies ==
+	    after.arrived - before.arrived);
+}
+
+static bool
+readable(const struct vale_desc *d)
+{
+	struct pollfd pfd = { d->fd, POLLIN, 0 };
+
+	return (poll(&pfd, 1, 0) == 1);
+}
+
+static void
+op_rxsync(struct port *p, const struct op *op)
+{
+	struct netmap_ring *ring = p->d->rxring;
+	unsigned int n;
+	int error;
+
+	error = vale_rxsync(p->d);
+	INVARIANT(error == 0 || errno == EINVAL);
+	INVARIANT(ring->head < ring->num_slots);
+	check_shown(p);
+	/* Who is about to sleep is woken by the next frame only. */
+	if (error == 0 && ring->cur == ring->tail)
+		INVARIANT(!readable(p->d));
+	for (n = 0; n < op->b && !nm_ring_empty(ring); n++)
+		ring->head = ring->cur = nm_ring_next(ring, ring->head);
+}
+
+static int
+look_port(const struct vale_port_info *pi, void *arg)
+{
+	unsigned int *n = arg;
+
+	INVARIANT(pi->pi_index < 254);
+	++*n;
+	return (0);
+}
+
+static int
+look_address(const struct vale_fdb_entry *e __unused, void *arg __unused)
+{
+
+	return (0);
+}
+
+static void
+op_look(const struct op *op)
+{
+	unsigned int i, n, open;
+
+	n = open = 0;
+	for (i = 0; i < PORTS; i++)
+		open += ports[i].d != NULL;
+	INVARIANT(vale_list(NULL, look_port, &n) == 0);
+	INVARIANT(n == open);
+	(void)vale_fdb_list("vale0", look_address, NULL);
+	(void)vale_set_ageing("vale0", op->c);
+}
+
+static void
+op_run(const struct op *op)
+{
+	struct port *p = &ports[op->a % PORTS];
+
+	if (op->kind % SWITCH_NOPS == SWITCH_OPEN)
+		op_open(p, op);
+	else if (op->kind % SWITCH_NOPS == SWITCH_LOOK)
+		op_look(op);
+	if (p->d == NULL)
+		return;
+	switch (op->kind % SWITCH_NOPS) {
+	case SWITCH_CLOSE:
+		vale_close(p->d);
+		p->d = NULL;
+		break;
+	case SWITCH_TX_SLOT:
+		op_slot(p, p->d->txring, op);
+		break;
+	case SWITCH_RX_SLOT:
+		op_slot(p, p->d->rxring, op);
+		p->touched = true;
+		break;
+	case SWITCH_TX_HEAD:
+		p->d->txring->head = op->c;
+		break;
+	case SWITCH_RX_HEAD:
+		p->d->rxring->head = op->c;
+		p->d->rxring->cur = op->d;
+		p->touched = true;
+		break;
+	case SWITCH_SEND:
+		op_send(p, op);
+		break;
+	case SWITCH_TXSYNC:
+		op_txsync(p);
+		break;
+	case SWITCH_RXSYNC:
+		op_rxsync(p, op);
+		break;
+	}
+}
+
+/*
+ * The end.
+ */
+
+static void
+exchange(struct vale_desc *from, struct vale_desc *to)
+{
+	struct netmap_slot *slot = &from->txring->slot[from->txring->head];
+	uint8_t *buf = (uint8_t *)NETMAP_BUF(from->txring, slot->buf_idx);
+	struct netmap_ring *ring = to->rxring;
+
+	memset(buf, 0xff, 60);
+	buf[6] = 2;
+	slot->len = 60;
+	from->txring->head = nm_ring_next(from->txring, from->txring->head);
+	INVARIANT(vale_rxsync(to) == 0);
+	INVARIANT(vale_txsync(from) == 0);
+	INVARIANT(readable(to));
+	INVARIANT(vale_rxsync(to) == 0);
+	INVARIANT(nm_ring_space(ring) == 1);
+	INVARIANT(ring->slot[ring->head].len == 60);
+	INVARIANT(memcmp(NETMAP_BUF(ring, ring->slot[ring->head].buf_idx),
+	    buf, 60) == 0);
+}
+
+static void
+works(void)
+{
+	const struct vale_params params = { 8, 8 };
+	struct vale_desc *a, *b;
+
+	a = vale_open("vale0:works1", &params);
+	b = vale_open("vale0:works2", &params);
+	INVARIANT(a != NULL && b != NULL);
+	exchange(a, b);
+	vale_close(a);
+	vale_close(b);
+}
+
+int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct op ops[OPS_MAX];
+	unsigned int none;
+	size_t i, n;
+
+	n = ops_read(data, size, ops);
+	for (i = 0; i < PORTS; i++) {
+		ports[i].bytes = malloc(INDIRECT);
+		INVARIANT(ports[i].bytes != NULL);
+		memset(ports[i].bytes, 0xa5, INDIRECT);
+	}
+	for (i = 0; i < n; i++)
+		op_run(&ops[i]);
+	works();
+	for (i = 0; i < PORTS; i++) {
+		if (ports[i].d != NULL)
+			vale_close(ports[i].d);
+		free(ports[i].bytes);
+	}
+	memset(ports, 0, sizeof(ports));
+	none = 0;
+	vale_list(NULL, look_port, &none);
+	INVARIANT(none == 0);
+	return (0);
+}

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+"""Guests of one valed, for as long as the first argument says (seconds).
+
+On one switch are clients of this process, which send to one and to all, reset
+their adapters in each way there is, go without a word, and come again; on
+another, where there is QEMU, micro-guests that run the driver in each of its
+modes, until they end or are killed.  In between all of them stand still, and
+the counters have to add up:
+
+  - what a driver has sent, its adapter has sent, and the port has taken;
+  - what the switch has copied, is in a port's ring or dropped there;
+  - what was in the ring, the adapter has received or dropped, with the reason;
+  - descriptors, mappings and memory are what they were at the beginning.
+"""
+
+import contextlib
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+
+from vfu_client import *
+
+NAMES = ["vm1", "vm2", "vm3", "vm4"]
+MICRO = ["g1", "g2"]
+# Frames one client has under way.
+BURST = 16
+# Seconds between two looks at the counters; memory is measured from the
+# second look on.
+ROUND = 5
+# KB that memory may differ by: buffers of one client, and of libc.
+SLACK = 2048
+# How micro-guests go about it: leader, follower.
+PAIRS = (
+    ("role=source ms=1500", "role=sink"),
+    ("role=source ms=1500 mode=csb batch=64", "role=sink mode=csb"),
+    ("role=source ms=1500 mode=sc,itr=250 size=1514", "role=sink mode=itr=250"),
+    ("role=source ms=1500 mode=poll batch=64", "role=sink mode=poll"),
+    ("role=rr count=200 ms=0 mode=csb", "role=echo mode=csb"),
+)
+
+
+class Guest(Driver):
+    """A driver that counts, and forgives what its resets lose."""
+
+    def __init__(self, path):
+        self.sent = self.received = 0
+        Driver.__init__(self, path)
+
+    def burst(self, frames):
+        first = self.tail
+        for f in frames:
+            self.queue(f)
+        self.set(TDT, self.tail, post=True)
+        last = (self.tail - 1) % self.SLOTS
+        until(lambda: self.ram[self.TXRING + 16 * last + 12] & 1,
+              "a burst from %d on" % first)
+        self.sent += len(frames)
+
+    def drain(self):
+        while self.frame() is not None:
+            self.received += 1
+
+    def restart(self):
+        """Rings anew: what was in them is lost."""
+        self.start()
+
+    def reset(self, rng):
+        """In one of three ways."""
+        way = rng.randrange(3)
+        if way == 0:
+            self.call(RESET)
+        elif way == 1:
+            self.set(CTRL, 1 << 26)
+        else:
+            # Off and on again, memory and all.
+            self.set(RCTL, 0)
+            self.set(TCTL, 0)
+            self.dma_unmap(self.gpa, self.SIZE)
+            self.dma_map(self.gpa, self.SIZE, self.fd)
+            self.call(RESET)
+        self.restart()
+
+
+class Micro:
+    """Two micro-guests on QEMU, again and again; none without QEMU."""
+
+    def __init__(self):
+        self.runs = self.kills = 0
+        self.procs = []
+        self.there = all(os.access(os.environ.get(e, ""), os.X_OK)
+                         for e in ("QEMU", "MICRO"))
+
+    def start(self, rng):
+        for name, options in zip(MICRO, rng.choice(PAIRS)):
+            self.procs.append(subprocess.Popen(
+                [os.environ["QEMU"], "-nodefaults", "-no-user-config",
+                 "-display", "none", "-machine", "pc,memory-backend=mem",
+                 "-accel", "tcg", "-m", "64", "-smp", "1", "-object",
+                 "memory-backend-memfd,id=mem,size=64M,share=on",
+                 "-kernel", os.environ["MICRO"], "-append", options,
+                 "-serial", "file:%s.log" % name, "-device",
+                 '{"driver":"vfio-user-pci","socket":{"type":"unix",'
+                 '"path":"%s.sock"}}' % name],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.STDOUT))
+
+    def step(self, rng):
+        """They have ended, or are ended, or neither."""
+        if not self.there:
+            return
+        if not self.procs:
+            self.start(rng)
+        elif rng.randrange(400) == 0:
+            self.stop()
+            self.kills += 1
+        elif all(p.poll() is not None for p in self.procs):
+            for p, name in zip(self.procs, MICRO):
+                with open(name + ".log") as f:
+                    assert p.returncode == 0 and "done 1" in f.read(), name
+            self.procs = []
+            self.runs += 1
+
+    def stop(self):
+        for p in self.procs:
+            p.kill()
+        for p in self.procs:
+            p.wait()
+        self.procs = []
+
+
+class Soak:
+    def __init__(self, valed, rng):
+        self.valed = valed
+        self.rng = rng
+        self.guests = {n: Guest(n + ".sock") for n in NAMES}
+        self.micro = Micro()
+        self.done = {"frames": 0, "bursts": 0, "resets": 0, "kills": 0,
+                     "looks": 0}
+        self.first = None
+
+    def others(self, name):
+        return [n for n in NAMES if n != name]
+
+    def burst(self, name):
+        g = self.guests[name]
+        to = self.rng.choice(self.others(name) + ["all"])
+        dst = b"\xff" * 6 if to == "all" else self.guests[to].mac
+        size = self.rng.choice((60, 60, 300, 1514))
+        n = self.rng.randrange(1, BURST)
+        g.burst([ethernet(dst, g.mac, b"%d" % i).ljust(size, b"\0")
+                 for i in range(n)])
+        self.done["frames"] += n
+        self.done["bursts"] += 1
+
+    def kill(self, name):
+        """Frames under way, the guest dies, another takes its place."""
+        g = self.guests[name]
+        for i in range(self.rng.randrange(BURST)):
+            g.queue(ethernet(b"\xff" * 6, g.mac, b"last"))
+        g.set(TDT, g.tail, post=True)
+        g.close()
+        self.valed.idle(name)
+        self.guests[name] = Guest(name + ".sock")
+        self.done["kills"] += 1
+
+    def step(self):
+        name = self.rng.choice(NAMES)
+        what = self.rng.randrange(100)
+        if what < 90:
+            self.burst(name)
+        elif what < 97:
+            self.guests[name].reset(self.rng)
+            self.done["resets"] += 1
+        else:
+            self.kill(name)
+        for g in self.guests.values():
+            g.drain()
+        self.micro.step(self.rng)
+
+    def still(self):
+        """Counters of all, once they do not move any more."""
+        self.micro.stop()
+        for name in MICRO:
+            self.valed.idle(name)
+
+        def look():
+            for g in self.guests.values():
+                g.drain()
+            return {n: self.valed.counters(n) for n in NAMES + MICRO}
+
+        def moving(a, b):
+            return any(a[n][c] != b[n][c] for n in a for c in a[n]
+                       if "frames" in c or "drop" in c or "copies" in c)
+        last = look()
+        while True:
+            now = look()
+            if not moving(last, now):
+                return now
+            last = now
+
+    def check(self):
+        now = self.still()
+        for n, c in now.items():
+            def eq(what, a, b):
+                assert a == b, "%s: %s: %d, %d: %s" % (n, what, a, b, c)
+            eq("adapter and port", c["tx_frames"], c["port_tx_frames"])
+            drops = sum(v for k, v in c.items()
+                        if k.startswith("port_tx_drop_"))
+            flooded = c["port_tx_flooded"]
+            unicast = c["port_tx_frames"] - flooded - drops
+            nports = len(NAMES) if n in NAMES else len(MICRO)
+            eq("port and switch", c["port_tx_copies"],
+               unicast + flooded * (nports - 1))
+            eq("port and adapter", c["port_rx_frames"],
+               c["rx_frames"] + c["rx_filtered"] + c["rx_oversize"] +
+               c["rx_disabled"] + c["rx_bad_addr"] + self.waiting(n, c))
+            eq("impossible things", 0, c["tx_bad_desc"] + c["tx_bad_len"] +
+               c["tx_bad_ctx"] + c["broken"])
+        for names in NAMES, MICRO:
+            copies = sum(now[n]["port_tx_copies"] for n in names)
+            arrived = sum(now[n]["port_rx_frames"] +
+                          now[n]["port_rx_drop_full"] for n in names)
+            assert copies == arrived, (names, copies, arrived)
+        self.flat()
+        self.done["looks"] += 1
+
+    def waiting(self, name, c):
+        """Frames in the ring of a port without a guest; with one, none."""
+        if name in NAMES:
+            return 0
+        left = c["port_rx_frames"] - sum(c[k] for k in (
+            "rx_frames", "rx_filtered", "rx_oversize", "rx_disabled",
+            "rx_bad_addr"))
+        assert 0 <= left < 1024, (name, left)
+        return left
+
+    def flat(self):
+        with open("/proc/%d/status" % self.valed.proc.pid) as f:
+            rss = [int(line.split()[1]) for line in f
+                   if line.startswith("RssAnon")][0]
+        now = (self.valed.descriptors(), self.valed.mappings(), rss)
+        if self.done["looks"] < 2:
+            self.first = now
+            return
+        assert now[:2] == self.first[:2], (self.first, now)
+        assert now[2] <= self.first[2] + SLACK, (self.first, now)
+        self.last = now
+
+    def run(self, seconds):
+        start = time.monotonic()
+        look = start + ROUND
+        while time.monotonic() < start + seconds or self.done["looks"] < 3:
+            self.step()
+            if time.monotonic() >= look:
+                self.check()
+                look = time.monotonic() + ROUND
+        self.check()
+        self.done["seconds"] = int(time.monotonic() - start)
+        self.done["micro_runs"] = self.micro.runs
+        self.done["micro_kills"] = self.micro.kills
+        self.done["micro_frames"] = sum(
+            self.valed.counters(n)["tx_frames"] for n in MICRO)
+        self.done["rss_kb"] = "%d..%d" % (self.first[2], self.last[2])
+
+
+def main():
+    seed = int(os.environ.get("SOAK_SEED", "1"))
+    args = []
+    for i, name in enumerate(MICRO):
+        args += ["-s", "%d,e1000,vale1:%s,path=%s.sock" % (20 + i, name, name)]
+    with Valed(NAMES, args=args) as valed:
+        soak = Soak(valed, random.Random(seed))
+        try:
+            soak.run(float(sys.argv[1]))
+        finally:
+            soak.micro.stop()
+        for g in soak.guests.values():
+            g.close()
+    print(" ".join("%s=%s" % kv for kv in soak.done.items()))
+    assert soak.done["resets"] and soak.done["kills"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+. "$(atf_get_srcdir)/valed.subr"
+
+seconds=${SOAK_SECONDS:-20}
+
+atf_test_case guests
+guests_head()
+{
+	atf_set descr "guests of one valed talk, are reset, killed and come \
+again: all frames are accounted for, memory stays as it is"
+	atf_set require.progs python3
+}
+guests_body()
+{
+	local plain=$(cd "$(atf_get_srcdir)/../../../build" 2>/dev/null && pwd)
+
+	VALED=$(atf_get_srcdir)/../../usr.sbin/valed/valed
+	QEMU=$plain/deps/bin/qemu-system-x86_64
+	MICRO=$plain/tests/guest/micro/micro
+	export VALED QEMU MICRO
+	PYTHONDONTWRITEBYTECODE=1 python3 "$(atf_get_srcdir)/soak.py" \
+	    "$seconds" || atf_fail "soak.py"
+}
+
+atf_test_case ports
+ports_head()
+{
+	atf_set descr "ports come and go while others send: frames arrive \
+whole and in order, counters add up, memory stays as it is"
+}
+ports_body()
+{
+	atf_check -o save:out "$(atf_get_srcdir)/soak_ports" "$seconds"
+	cat out
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case guests
+	atf_add_test_case ports
+}

@@ -9,6 +9,10 @@
 #	check		build, all tests, the tests again with sanitizers, man
 #			pages, and the FreeBSD compilation
 #	demo		two guests over the switch, beside QEMU's own e1000
+#	fuzz		all fuzzers, FUZZ_SECONDS (300) each
+#	fuzz-merge	what they found, made small, into tests/fuzz/corpus
+#	soak		everything at once, for SOAK_SECONDS (600)
+#	tsan		the threaded tests under ThreadSanitizer
 #	freebsd		compile what is meant for FreeBSD, on Linux
 #	manlint		check the man pages
 #	install		DESTDIR= and PREFIX= apply on Linux
@@ -32,6 +36,25 @@ SUBDIR+=	sys/modules/${_m}
 .if ${.MAKE.OS} == "Linux"
 check: .PHONY
 	@sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}"
+
+tsan: .PHONY
+	@sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}" threads
+
+FUZZ_SECONDS?=	300
+.for _t in run merge
+_fuzz.${_t}: .PHONY
+	@${MAKE} SAN=address,undefined all
+	@FUZZ_SECONDS=${FUZZ_SECONDS} \
+	    sh ${SRCTOP}/tests/fuzz/fuzz.sh ${_t} ${SRCTOP}
+.endfor
+fuzz: .PHONY _fuzz.run
+fuzz-merge: .PHONY _fuzz.merge
+
+SOAK_SECONDS?=	600
+soak: .PHONY all .WAIT _soak
+_soak: .PHONY
+	@SOAK_SECONDS=${SOAK_SECONDS} kyua -v parallelism=2 test \
+	    -k ${OBJTOP}/tests/Kyuafile soak
 
 demo: all .WAIT _demo
 _demo: .PHONY

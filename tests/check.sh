@@ -4,10 +4,11 @@
 #
 # Copyright (c) 2026 The bhyve-vale authors
 
-# check.sh top make: what "make check" does.  Builds, runs all tests, runs those
-# without guests again with sanitizers, lints the man pages, and compiles for
-# FreeBSD.  Goes on after failures, prints one count of everything as the last
-# line, and fails if anything did.
+# check.sh top make [threads]: what "make check" does.  Builds, runs all tests,
+# runs those that gain by it again with sanitizers, lints the man pages, and
+# compiles for FreeBSD.  Goes on after failures, prints one count of everything
+# as the last line, and fails if anything did.  With `threads', only what runs
+# under ThreadSanitizer.
 
 top=$1
 make=$2
@@ -25,13 +26,15 @@ build()
 	fi
 }
 
-# kyua_run objtop: runs the tests built there and adds up their results.
+# kyua_run objtop [filter...]: runs the tests built there, those that the
+# filters name, and adds up their results.
 kyua_run()
 {
-	local db="$1/check.db" numbers
+	local db="$1/check.db" kyuafile="$1/tests/Kyuafile" numbers
 
+	shift
 	rm -f "$db"
-	kyua -v parallelism="$(nproc)" test -k "$1/tests/Kyuafile" -r "$db"
+	kyua -v parallelism="$(nproc)" test -k "$kyuafile" -r "$db" "$@"
 	# Total, skipped, broken, failed.
 	numbers=$(kyua report -r "$db" 2>/dev/null |
 	    sed -n -e 's/, [0-9]* expected failures//' \
@@ -69,7 +72,31 @@ finish()
 	exit
 }
 
+# Tests with threads of their own, and valed.
+threads()
+{
+	build SAN=thread
+	TSAN_OPTIONS=report_thread_leaks=0 kyua_run "$top/build-tsan" \
+	    usr.sbin/bhyve/e82545_csb_race_test \
+	    usr.sbin/bhyve/e82545_reset_test \
+	    usr.sbin/bhyve/e82545_rx_stall_test \
+	    usr.sbin/bhyve/e82545_tx_test \
+	    usr.sbin/bhyve/mevent_test \
+	    usr.sbin/bhyve/net_backend_vale_test \
+	    usr.sbin/bhyve/pci_e82545_test \
+	    sys/net/vale/vale_fdb_test \
+	    sys/net/vale/vale_threads_test \
+	    sys/dev/e1000/lem_threads_test \
+	    usr.sbin/valed/valed_protocol_test \
+	    soak/soak_test:ports
+}
+
 cd "$top" || exit 1
+
+if [ "${3:-all}" = threads ]; then
+	threads
+	finish
+fi
 
 build
 kyua_run "$top/build"
@@ -78,6 +105,8 @@ build SAN=address,undefined
 ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
 UBSAN_OPTIONS=print_stacktrace=1 \
     kyua_run "$top/build-san"
+
+threads
 
 for page in $(find share usr.sbin lib sys -name '*.[1-9]'); do
 	one mandoc -Tlint -Wwarning "$page"

@@ -11,15 +11,17 @@
 # Makefiles in the tree are those that FreeBSD's make reads too.
 #
 # SRCTOP	top of this tree
-# OBJTOP	build, or build-san when SAN is set; everything made goes there
-#		and nothing beside the sources
+# OBJTOP	build; build-san when SAN is set, build-tsan when that is thread;
+#		everything made goes there and nothing beside the sources
 # SAN		sanitizers to build with, e.g. SAN=address,undefined
 #
 # Every directory's objects go to the directory of the same name under OBJTOP,
 # which is made here, before its Makefile is read.
 
 SRCTOP:=	${.PARSEDIR:tA:H:H}
-.if defined(SAN) && !empty(SAN)
+.if defined(SAN) && !empty(SAN:M*thread*)
+OBJTOP?=	${SRCTOP}/build-tsan
+.elif defined(SAN) && !empty(SAN)
 OBJTOP?=	${SRCTOP}/build-san
 .else
 OBJTOP?=	${SRCTOP}/build

@@ -83,6 +83,7 @@ struct lem_txd {
 	uint64_t	 cmd;		/* length, LEM_TXD_* */
 };
 _Static_assert(sizeof(struct lem_txd) == 16, "8254x SDM 3.3");
+#define	LEM_TXD_STATUS		12	/* where in it DD comes, bytes */
 
 #define	LEM_TXD_DATA		0x00100000	/* with DEXT, else context */
 #define	LEM_TXD_EOP		0x01000000	/* end of packet */

@@ -135,6 +135,7 @@ static unsigned int
 tx_reclaim(struct lem_core *lc)
 {
 	struct lem_txd *txd;
+	const uint8_t *status;
 	unsigned int n = 0;
 	uint32_t head, last;
 
@@ -142,7 +143,9 @@ tx_reclaim(struct lem_core *lc)
 	while ((head = lc->lc_tx_head) != lc->lc_tx_batch) {
 		last = lc->lc_tx_last[head];
 		txd = &lc->lc_txd[last];
-		if ((SHARED_GET(txd->cmd) & LEM_TXD_DD) == 0)
+		/* Read as the adapter writes it, which is this byte alone. */
+		status = (const uint8_t *)txd + LEM_TXD_STATUS;
+		if ((SHARED_GET(*status) & LEM_TXD_DD >> 32) == 0)
 			break;
 		/* Done before the adapter can know of it? */
 		if (DISTANCE(head, last, lc->lc_ntxd) >=

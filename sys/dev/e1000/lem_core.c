@@ -144,7 +144,7 @@ lem_intr(struct lem_core *lc)
 	else if (!causes_read(lc))
 		return (false);
 	lc->lc_stats.interrupts++;
-	lem_os_probe(lc, interrupt, lc->lc_mode);
+	lem_os_probe(lc, interrupt, SHARED_GET(lc->lc_mode));
 	if (CSB_ON(lc)) {
 		SHARED_SET(lc->lc_csb->guest_need_rxkick, 0);
 		SHARED_SET(lc->lc_csb->guest_need_txkick, 0);

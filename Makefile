@@ -20,12 +20,12 @@
 
 .if ${.MAKE.OS} == "Linux"
 SUBDIR=		compat lib/libvale usr.sbin/bhyve .WAIT \
-		usr.sbin/valed .WAIT tests bench
+		usr.sbin/valed .WAIT tests bench share/dtrace
 .else
 SRCTOP?=	/usr/src
 SYSDIR?=	${SRCTOP}/sys
 .export SRCTOP SYSDIR
-SUBDIR=		usr.sbin/bhyve share/man tests
+SUBDIR=		usr.sbin/bhyve share/dtrace share/man tests
 .for _m in if_lem vale_learn
 .if exists(${.CURDIR}/sys/modules/${_m}/Makefile)
 SUBDIR+=	sys/modules/${_m}

@@ -187,13 +187,18 @@ accounted_run()
 	in=$(($(m all in) + $(m all more)))
 	out=$(($(m all delivered) + $(m all dropped)))
 	is "into the switch and out of it" "$in" -eq "$out"
-	for i in 1 2 3; do
+	for i in 2 3; do
 		is "vm$i, port and adapter" "$(m all delivered vale0:vm$i)" \
 		    -eq $(($(m all received vm$i) + $(m all refused vm$i) + \
 		    $(m all waits vale0:vm$i)))
 	done
-	is "vm1, waiting" "$(m all waits vale0:vm1)" -eq 0
 	is "vm2, waiting" "$(m all waits vale0:vm2)" -eq 0
+	# The leader goes first: some that it is sent may have been taken, and
+	# the slots not be given back.
+	in=$(($(m all received vm1) + $(m all refused vm1)))
+	is "vm1, adapter and port" "$in" -le "$(m all delivered vale0:vm1)"
+	is "vm1, port and adapter" "$(m all delivered vale0:vm1)" -le \
+	    $((in + $(m all waits vale0:vm1)))
 	is "vm2, adapter and driver" "$(m all received vm2)" -eq \
 	    "$(v vm2 total_rx_packets)"
 
@@ -316,7 +321,7 @@ scripts_run()
 		sed 1d "$(atf_get_srcdir)/$script.bt" > script
 		trace $script < script
 	done
-	run "role=source ms=500" "role=sink ring=128 tick=20000 mode=poll"
+	run "role=source ms=500" "role=sink ring=128 tick=50000 mode=poll"
 	run "role=rr count=200 ms=0" "role=echo"
 	for script in $scripts; do
 		traced $script

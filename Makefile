@@ -9,6 +9,7 @@
 #	check		build, all tests, the tests again with sanitizers, man
 #			pages, and the FreeBSD compilation
 #	demo		two guests over the switch, beside QEMU's own e1000
+#	bench		measurements beside bare loops and other switches
 #	fuzz		all fuzzers, FUZZ_SECONDS (300) each
 #	fuzz-merge	what they found, made small, into tests/fuzz/corpus
 #	soak		everything at once, for SOAK_SECONDS (600)
@@ -59,6 +60,10 @@ _soak: .PHONY
 demo: all .WAIT _demo
 _demo: .PHONY
 	@sh ${SRCTOP}/share/examples/demo/demo.sh ${OBJTOP}
+
+bench: all .WAIT _bench
+_bench: .PHONY
+	@sh ${SRCTOP}/bench/bench.sh ${OBJTOP}
 
 freebsd: .PHONY
 	@${MAKE} -f ${SRCTOP}/compat/freebsd/check.mk

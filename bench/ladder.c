@@ -10,7 +10,8 @@
  * frames received a second, how many times BASE that is, and what a frame cost
  * either guest in exits and interrupts.  With -h the receiver is a program on
  * a port of the switch; with -1 an adapter sends, and polling also receives, in
- * its guest's thread.
+ * its guest's thread; with -p each guest has a processor of its own.  -m runs one
+ * mode only.
  */
 
 #include <err.h>
@@ -44,8 +45,9 @@ static void
 usage(void)
 {
 
-	fprintf(stderr, "usage: ladder [-1h] [-b batch] [-e exit_ns] "
-	    "[-i itr_256ns] [-s bytes]\n              [-t milliseconds]\n");
+	fprintf(stderr, "usage: ladder [-1hp] [-b batch] [-e exit_ns] "
+	    "[-i itr_256ns] [-m mode]\n              [-s bytes] "
+	    "[-t milliseconds]\n");
 	exit(1);
 }
 
@@ -98,6 +100,7 @@ main(int argc, char **argv)
 	struct ladder_params params;
 	uint32_t batch, itr, only;
 	unsigned int i, s;
+	const char *mode = NULL;
 	double base, mpps;
 	int ch;
 
@@ -107,7 +110,7 @@ main(int argc, char **argv)
 	params.run_ns = 500 * 1000000ULL;
 	itr = 400;
 	only = 0;
-	while ((ch = getopt(argc, argv, "1b:e:hi:s:t:")) != -1) {
+	while ((ch = getopt(argc, argv, "1b:e:hi:m:ps:t:")) != -1) {
 		switch (ch) {
 		case '1':
 			params.own_thread = true;
@@ -123,6 +126,12 @@ main(int argc, char **argv)
 			break;
 		case 'i':
 			itr = number(optarg, 0, LEM_ITR_MAX);
+			break;
+		case 'm':
+			mode = optarg;
+			break;
+		case 'p':
+			params.pinned = true;
 			break;
 		case 's':
 			only = number(optarg, 60, 1514);
@@ -145,6 +154,8 @@ main(int argc, char **argv)
 		params.len = only != 0 ? only : sizes[s];
 		base = 0;
 		for (i = 0; i < NSTEPS; i++) {
+			if (mode != NULL && strcmp(mode, step[i].name) != 0)
+				continue;
 			params.mode = step[i].mode;
 			params.itr_256ns = step[i].moderated ? itr : 0;
 			params.batch = batch < step[i].batch ? step[i].batch :

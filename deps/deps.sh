@@ -7,7 +7,8 @@
 # Sets up what the build, the tests and the demo need on Linux:
 #
 #	deps.sh build	Debian packages (deps/packages); what "make all" needs
-#	deps.sh		those, and under build/deps, without touching the system:
+#	deps.sh bench	those, and what it is compared with (deps/packages.bench)
+#	deps.sh		those of deps/packages, and under build/deps, without touching the system:
 #		bin/qemu-system-x86_64	one that has vfio-user-pci
 #		guest/			the guests' kernel, modules, programs
 #		zig/			compiler with FreeBSD's headers
@@ -49,12 +50,12 @@ die()
 	exit 1
 }
 
-# Prints the packages of the list that are not installed.
+# Prints the packages of the lists that are not installed.
 missing_packages()
 {
 	local list installed p
 
-	list=$(sed -e '/^#/d' -e 's/[[:space:]].*//' "$top/deps/packages")
+	list=$(sed -e '/^#/d' -e 's/[[:space:]].*//' $lists)
 	installed=" $(dpkg-query -W -f '${db:Status-Status} ${Package}\n' \
 	    $list 2>/dev/null | sed -n 's/^installed //p' | tr '\n' ' ')"
 	for p in $list; do
@@ -225,6 +226,8 @@ setup_zig()
 
 umask 022
 mkdir -p "$deps"
+lists=$top/deps/packages
+[ "${1:-all}" != bench ] || lists="$lists $top/deps/packages.bench"
 packages
 [ "${1:-all}" = all ] || exit 0
 

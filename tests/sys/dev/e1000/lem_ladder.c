@@ -216,6 +216,26 @@ static const struct e82545_ops vm_ops = {
 	.eo_rx_ready = vm_rx_ready,
 };
 
+/* Keep a thread of this guest on its processor: the first that this process
+   may use for one, the last for the other. */
+static void
+pin(const struct vm *vm)
+{
+	cpu_set_t may, one;
+	int cpu, found = -1;
+
+	if (!vm->params->pinned ||
+	    sched_getaffinity(0, sizeof(may), &may) == -1)
+		return;
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &may) && (found == -1 || vm->index != 0))
+			found = cpu;
+	}
+	CPU_ZERO(&one);
+	CPU_SET(found, &one);
+	(void)pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+}
+
 /*
  * The adapter's thread.
  */
@@ -309,6 +329,7 @@ model_main(void *arg)
 	struct vm *vm = arg;
 	uint64_t rounds;
 
+	pin(vm);
 	for (rounds = 0; !GET(vm->stop); rounds++) {
 		SET(vm->model.rounds, rounds);
 		model_timer(vm);
@@ -419,6 +440,7 @@ sender_main(void *arg)
 	unsigned int i, round;
 	int error;
 
+	pin(vm);
 	vm->first_ns = lem_os_now();
 	for (round = 1; send_more(vm) && !GET(vm->stop); round++) {
 		cpu_hook(vm, round);
@@ -453,6 +475,7 @@ receiver_main(void *arg)
 	struct vm *vm = arg;
 	uint64_t round;
 
+	pin(vm);
 	for (round = 1; !GET(vm->stop); round++) {
 		SET(vm->cpu.rounds, round);
 		cpu_hook(vm, round);
@@ -537,6 +560,7 @@ host_main(void *arg)
 	struct netmap_ring *ring = vm->port->rxring;
 	uint32_t i;
 
+	pin(vm);
 	while (!GET(vm->stop)) {
 		SET(vm->cpu.rounds, vm->cpu.rounds + 1);
 		(void)vale_rxsync(vm->port);
@@ -638,6 +662,7 @@ host_open(struct vm *vm, struct ladder_params *params, const char *port)
 	static const uint8_t mac[6] = { 0x02, 0, 0, 0, 0, 2 };
 
 	vm->params = params;
+	vm->index = 1;
 	vm->model.fd = vm->cpu.fd = -1;
 	memcpy(vm->g.mac, mac, sizeof(mac));
 	guest_listen(&vm->g);

@@ -35,6 +35,9 @@ struct ladder_params {
 	bool		own_thread;	/* an adapter sends in the thread of
 					   its processor: an exit that waits for
 					   it; LEM_MODE_POLL, receives, too */
+	bool		pinned;		/* a guest's threads are kept on one of
+					   the host's processors, the other's on
+					   another */
 	/* Called by both guests' processors now and then, the sender's 0. */
 	void		(*hook)(struct ladder_params *params, int guest,
 			    void *lem_core);

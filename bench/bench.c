@@ -1,0 +1,195 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * See bench.h.  All threads of a run start together, at a barrier, and it is
+ * over when the last has ended.
+ */
+
+#include <err.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "bench.h"
+
+#define	RUN_NS		2000000		/* what a run should take */
+#define	ROUNDS		21		/* of one run each */
+#define	FRAMES_MIN	4096		/* of a run and a thread */
+
+/* One run of all threads. */
+struct crew {
+	pthread_barrier_t start;
+	bench_run_t	*run;		/* NULL: go home */
+	void		*arg;
+	uint64_t	 frames;	/* for each */
+};
+
+struct member {
+	struct crew	*crew;
+	unsigned int	 thread;
+	pthread_t	 id;
+};
+
+uint64_t
+bench_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (ts.tv_sec * 1000000000ULL + ts.tv_nsec);
+}
+
+uint32_t
+bench_number(const char *s, uint32_t min, uint32_t max)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(s, &end, 10);
+	if (errno != 0 || end == s || *end != '\0' || n < min || n > max)
+		errx(1, "%s: not from %u to %u", s, min, max);
+	return (n);
+}
+
+void
+bench_pin(unsigned int n)
+{
+	cpu_set_t all, one;
+	int cpu;
+
+	if (sched_getaffinity(0, sizeof(all), &all) == -1)
+		err(1, "processors");
+	n %= CPU_COUNT(&all);
+	for (cpu = 0; !CPU_ISSET(cpu, &all) || n-- > 0; cpu++)
+		continue;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (pthread_setaffinity_np(pthread_self(), sizeof(one), &one) != 0)
+		errx(1, "processor %d is not to be had", cpu);
+}
+
+static void *
+member_main(void *arg)
+{
+	struct member *m = arg;
+	struct crew *crew = m->crew;
+
+	bench_pin(m->thread);
+	for (;;) {
+		pthread_barrier_wait(&crew->start);
+		if (crew->run == NULL)
+			return (NULL);
+		crew->run(crew->arg, m->thread, crew->frames);
+		pthread_barrier_wait(&crew->start);
+	}
+}
+
+/* Nanoseconds. */
+static uint64_t
+crew_run(struct crew *crew, bench_run_t *run, void *arg, uint64_t frames)
+{
+	uint64_t ns;
+
+	crew->run = run;
+	crew->arg = arg;
+	crew->frames = frames;
+	pthread_barrier_wait(&crew->start);
+	ns = bench_now_ns();
+	if (run == NULL)
+		return (0);
+	run(arg, 0, frames);
+	pthread_barrier_wait(&crew->start);
+	return (bench_now_ns() - ns);
+}
+
+/* How many frames a thread passes in about RUN_NS. */
+static uint64_t
+crew_frames(struct crew *crew, bench_run_t *run, void *arg)
+{
+	uint64_t frames, ns;
+
+	for (frames = FRAMES_MIN;; frames *= 2) {
+		ns = crew_run(crew, run, arg, frames);
+		if (ns >= RUN_NS / 2)
+			return (frames * RUN_NS / ns);
+	}
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x < *y ? -1 : *x > *y);
+}
+
+static double
+median(double *v, int n)
+{
+
+	qsort(v, n, sizeof(*v), compare);
+	return (v[n / 2]);
+}
+
+__attribute__((__noinline__)) void
+bench_counted(bench_run_t *run, void *arg, uint64_t frames)
+{
+
+	run(arg, 0, frames);
+	/* Stays a function with an end, for those who look for it. */
+	__asm__ volatile("" ::: "memory");
+}
+
+void
+bench_measure(const struct bench_what *what, bench_run_t *run,
+    bench_run_t *bare, void *arg, uint64_t frames)
+{
+	double ns[ROUNDS], bare_ns[ROUNDS], ratio[ROUNDS];
+	struct member *member;
+	struct crew crew;
+	uint64_t n, nbare;
+	unsigned int i;
+
+	if (frames != 0) {
+		bench_counted(run, arg, frames);
+		return;
+	}
+	member = calloc(what->senders, sizeof(*member));
+	if (member == NULL)
+		err(1, NULL);
+	pthread_barrier_init(&crew.start, NULL, what->senders);
+	for (i = 1; i < what->senders; i++) {
+		member[i].crew = &crew;
+		member[i].thread = i;
+		if (pthread_create(&member[i].id, NULL, member_main,
+		    &member[i]) != 0)
+			errx(1, "no thread");
+	}
+	bench_pin(0);
+	n = crew_frames(&crew, run, arg);
+	nbare = crew_frames(&crew, bare, arg);
+	for (i = 0; i < ROUNDS; i++) {
+		ns[i] = (double)crew_run(&crew, run, arg, n) /
+		    (n * what->senders);
+		bare_ns[i] = (double)crew_run(&crew, bare, arg, nbare) /
+		    (nbare * what->senders);
+		ratio[i] = ns[i] / bare_ns[i];
+	}
+	crew_run(&crew, NULL, NULL, 0);
+	for (i = 1; i < what->senders; i++)
+		pthread_join(member[i].id, NULL);
+	pthread_barrier_destroy(&crew.start);
+	free(member);
+	printf("%s,%u,%u,%u,%u,%u,%.2f,%.2f,%.2f\n", what->subject,
+	    what->bytes, what->batch, what->destinations, what->senders,
+	    what->idle, median(ns, ROUNDS), median(bare_ns, ROUNDS),
+	    median(ratio, ROUNDS));
+}

@@ -1,0 +1,110 @@
+#!/bin/sh
+#
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# bench.sh objtop: what "make bench" does.  Measures switch and model beside bare
+# loops (switch.c, model.c), then other switches (peers.subr), then the driver,
+# model and port beside DPDK's (dpdk.subr), and ends with a table.
+#
+# Everything is measured ROUNDS times over, alternatives one after the other, and
+# what is shown is the median.  Left in bench/ under objtop: results.csv, with a
+# line for each measurement; table.txt; *.svg, *.png.
+
+set -u
+
+ROUNDS=${ROUNDS:-3}
+bench=$1/bench
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX")
+trap 'stop_all; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+
+results=$bench/results.csv
+skipped=$work/skipped
+: > "$skipped"
+
+say()
+{
+	printf '%4ds  %s\n' $(($(date +%s) - begun)) "$*" >&2
+}
+
+skip()
+{
+	echo "$1: $2" >> "$skipped"
+	say "$1 skipped: $2"
+}
+
+# measure program...: its line goes into the results.
+measure()
+{
+	timeout 60 "$@" >> "$results" 2> "$work/err" ||
+	    skip "$(basename "$*")" "$(cat "$work/err")"
+}
+
+. "$here/peers.subr"
+. "$here/dpdk.subr"
+
+BATCHES="1 2 4 8 16 32 64 128 256 512 1024"
+SIZES="60 256 1514 9000"
+PORTS="1 2 4 8 16 32 64 128 253"
+
+sweep()
+{
+	local b s n subject senders
+
+	say "round $1: switch"
+	for s in $SIZES; do
+		for b in $BATCHES; do
+			measure "$bench/switch" -s $s -b $b
+		done
+	done
+	for n in $PORTS; do
+		measure "$bench/switch" -d $n
+		measure "$bench/switch" -f -d $n
+	done
+	for n in 10 100 252; do
+		measure "$bench/switch" -i $n
+	done
+	senders=2
+	while [ $senders -le "$(nproc)" ] && [ $senders -le 127 ]; do
+		measure "$bench/switch" -t $senders
+		senders=$((senders * 2))
+	done
+	for subject in tx rx path; do
+		say "round $1: model $subject"
+		for s in $SIZES; do
+			for b in 1 4 16 64 256; do
+				measure "$bench/model" -s $s -b $b $subject
+			done
+		done
+	done
+}
+
+begun=$(date +%s)
+echo "subject,bytes,batch,destinations,senders,idle,ns,bare_ns,ratio" \
+    > "$results"
+round=1
+while [ $round -le "$ROUNDS" ]; do
+	sweep $round
+	say "round $round: other switches"
+	peers
+	say "round $round: DPDK's virtio-user and vhost"
+	dpdk
+	round=$((round + 1))
+done
+awk -F, -v machine="$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)" \
+    -v cores="$(nproc)" -f "$here/table.awk" "$results" > "$bench/table.txt"
+[ ! -s "$skipped" ] || {
+	echo
+	echo "Skipped:"
+	sort -u "$skipped" | sed 's/^/  /'
+} >> "$bench/table.txt"
+awk -F, -v dir="$work" -f "$here/curves.awk" "$results"
+for term in svg png; do
+	(cd "$work" && gnuplot -e "term='$term'; out='$bench'" \
+	    "$here/plot.gp") || skip "plots" "gnuplot failed"
+done
+say "done; tables, CSV and plots are in $bench"
+cat "$bench/table.txt"

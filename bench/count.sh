@@ -1,0 +1,59 @@
+#!/bin/sh
+#
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# count.sh objtop: instructions a frame takes, by callgrind: they repeat exactly
+# where times do not.  A line for each way of a frame: its name and how many.
+# bench/baseline is what this printed when somebody last looked; see
+# tests/bench/instructions_test.sh.  What they depend on besides our code comes
+# first, as "# name value": the compiler, and the C library, which is kept from
+# choosing its memcpy by the processor.
+#
+#	sh bench/count.sh build > bench/baseline
+
+set -eu
+
+FRAMES=20480
+bench=$1/bench
+out=$(mktemp -d "${TMPDIR:-/tmp}/count.XXXXXX")
+trap 'rm -rf "$out"' EXIT
+
+hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-ERMS,-FSRM
+hwcaps=$hwcaps,-AVX_Fast_Unaligned_Load
+export GLIBC_TUNABLES="glibc.cpu.hwcaps=$hwcaps"
+
+# Symbols are wanted; Debian 12's valgrind cannot read clang's DWARF 5.
+for prog in model switch; do
+	llvm-strip -g -o "$out/$prog" "$bench/$prog"
+done
+
+# count name program option...
+count()
+{
+	local name=$1 prog=$2
+
+	shift 2
+	valgrind --tool=callgrind --callgrind-out-file="$out/callgrind" \
+	    --toggle-collect=bench_counted "$out/$prog" -n $FRAMES "$@" \
+	    > "$out/log" 2>&1 || {
+		cat "$out/log" >&2
+		exit 1
+	}
+	awk -v name="$name" -v frames=$FRAMES '/^summary:/ {
+	    printf "%s %.1f\n", name, $2 / frames }' "$out/callgrind"
+}
+
+echo "# compiler $(${CC:-clang} --version | head -1)"
+echo "# libc $(getconf GNU_LIBC_VERSION)"
+count switch-60-256 switch -s 60 -b 256
+count switch-60-8 switch -s 60 -b 8
+count switch-1514-256 switch -s 1514 -b 256
+count flood-60-256-8 switch -f -d 8 -s 60 -b 256
+count spread-60-256-8 switch -d 8 -s 60 -b 256
+count tx-60-64 model -s 60 -b 64 tx
+count tx-60-1 model -s 60 -b 1 tx
+count rx-60-64 model -s 60 -b 64 rx
+count rx-1514-64 model -s 1514 -b 64 rx
+count path-60-64 model -s 60 -b 64 path

@@ -1,0 +1,258 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * What the model costs a frame:
+ *
+ *	model tx	sends, and what is sent is gone
+ *	model rx	receives what is there
+ *	model path	the whole way: a model, the switch, another model
+ *
+ * A batch is one write to a tail register, and with tx every descriptor asks
+ * for its status.  The bare loops read the descriptors, copy the frame (tx: to
+ * where a switch would have it; path: to there and from there) and write the
+ * descriptors back.
+ */
+
+#include <sys/param.h>
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "config.h"
+#include "vm.h"
+
+struct job {
+	struct bench_what what;
+	struct vm	 vm[2];
+	uint32_t	 descs;		/* of a received frame */
+	uint32_t	 txbare, rxbare; /* next descriptors of the bare loops */
+	uint64_t	 passed;	/* frames, to be found in a counter */
+};
+
+static void
+run_tx(void *arg, unsigned int thread __unused, uint64_t frames)
+{
+	struct job *job = arg;
+	struct vm *vm = &job->vm[0];
+	uint32_t batch = job->what.batch;
+	uint64_t n;
+
+	for (n = 0; n < frames; n += batch) {
+		vm->tail = (vm->tail + batch) % VM_RING;
+		e82545_write(vm->dev, E82545_BAR_MEM, E82545_TDT, 4, vm->tail);
+		while (e82545_tx(vm->dev))
+			continue;
+	}
+	job->passed += n;
+}
+
+static void
+run_rx(void *arg, unsigned int thread __unused, uint64_t frames)
+{
+	struct job *job = arg;
+	struct vm *vm = &job->vm[0];
+	uint32_t batch = job->what.batch;
+	uint64_t n;
+
+	for (n = 0; n < frames; n += batch) {
+		vm->waiting = batch;
+		while (e82545_rx(vm->dev) == E82545_RX_MORE && vm->waiting > 0)
+			continue;
+		vm->next = (vm->next + batch * job->descs) % VM_RING;
+		e82545_write(vm->dev, E82545_BAR_MEM, E82545_RDT, 4,
+		    (vm->next + VM_RING - 1) % VM_RING);
+	}
+	job->passed += n;
+}
+
+static void
+run_path(void *arg, unsigned int thread __unused, uint64_t frames)
+{
+	struct job *job = arg;
+	uint32_t batch = job->what.batch;
+	uint64_t n;
+
+	for (n = 0; n < frames; n += batch) {
+		vm_send(&job->vm[0], batch);
+		if (vm_receive(&job->vm[1]) != batch * job->descs)
+			errx(1, "frames are missing");
+	}
+	job->passed += n;
+}
+
+/* Take a frame out of a transmit ring, into the buffers of a port. */
+static void
+bare_send(struct job *job, const struct vm *vm)
+{
+	union e82545_txd *txd = &vm_txd(vm)[job->txbare];
+	uint32_t left, n;
+	uint8_t *src;
+
+	src = vm->ram + txd->legacy.addr;
+	for (left = txd->lower & E82545_TXD_LEN_LEGACY; left > 0; left -= n) {
+		n = MIN(left, VM_BUF);
+		memcpy(vm_frame_buf(&job->vm[0], 0), src, n);
+		src += n;
+		job->vm[0].frame++;
+	}
+	txd->legacy.status = E82545_TXD_DD;
+	job->txbare = (job->txbare + 1) % VM_RING;
+}
+
+/* Put the frame at `src', in buffers of a port, into a receive ring. */
+static void
+bare_receive(struct job *job, const struct vm *vm, uint32_t frame)
+{
+	struct e82545_rxd *rxd;
+	uint32_t left, n;
+
+	for (left = job->what.bytes; left > 0; left -= n, frame++) {
+		n = MIN(left, VM_BUF);
+		rxd = &vm_rxd(vm)[job->rxbare];
+		memcpy(vm->ram + rxd->addr, job->vm[0].frames +
+		    (size_t)(frame % VM_RING) * VM_BUF, n);
+		rxd->length = n;
+		rxd->csum = rxd->special = 0;
+		rxd->errors = 0;
+		rxd->status = E82545_RXD_DD | E82545_RXD_EOP;
+		job->rxbare = (job->rxbare + 1) % VM_RING;
+	}
+}
+
+static void
+bare_tx(void *arg, unsigned int thread __unused, uint64_t frames)
+{
+	struct job *job = arg;
+
+	for (; frames > 0; frames--)
+		bare_send(job, &job->vm[0]);
+}
+
+static void
+bare_rx(void *arg, unsigned int thread __unused, uint64_t frames)
+{
+	struct job *job = arg;
+
+	for (; frames > 0; frames--) {
+		bare_receive(job, &job->vm[0], job->vm[0].frame);
+		job->vm[0].frame += job->descs;
+	}
+}
+
+/* In batches, as the path. */
+static void
+bare_path(void *arg, unsigned int thread __unused, uint64_t frames)
+{
+	struct job *job = arg;
+	uint64_t n;
+	uint32_t frame, i;
+
+	for (n = 0; n < frames; n += job->what.batch) {
+		frame = job->vm[0].frame;
+		for (i = 0; i < job->what.batch; i++)
+			bare_send(job, &job->vm[0]);
+		for (i = 0; i < job->what.batch; i++, frame += job->descs)
+			bare_receive(job, &job->vm[1], frame);
+	}
+	/* As the guest left them. */
+	for (i = 0; i < VM_RING; i++)
+		vm_rxd(&job->vm[1])[i].status = 0;
+}
+
+static void
+usage(void)
+{
+
+	fprintf(stderr, "usage: model [-b batch] [-n frames] [-s bytes] "
+	    "tx | rx | path\n");
+	exit(1);
+}
+
+/* All frames went the way they should have. */
+static void
+check(const struct job *job, const struct vm *vm, enum e82545_counter c)
+{
+	uint64_t counters[E82545_NCOUNTERS];
+
+	e82545_counters(vm->dev, counters);
+	if (counters[c] != job->passed)
+		errx(1, "%ju of %ju frames", (uintmax_t)counters[c],
+		    (uintmax_t)job->passed);
+}
+
+static void
+measure(struct job *job, uint32_t frames)
+{
+	struct bench_what *what = &job->what;
+	struct vm *vm = job->vm;
+	bool path = strcmp(what->subject, "path") == 0;
+	uint32_t i;
+
+	vm_create(&vm[0], 1, path);
+	vm_frames(&vm[0], what->bytes);
+	if (path) {
+		vm_create(&vm[1], 2, true);
+		vm_up(&vm[0], &vm[1], what->bytes);
+		vm_up(&vm[1], &vm[0], what->bytes);
+		/* The switch learns where the receiver is. */
+		vm_send(&vm[1], 1);
+		if (vm_receive(&vm[0]) != job->descs)
+			errx(1, "nothing came");
+		bench_measure(what, run_path, bare_path, job, frames);
+		check(job, &vm[1], E82545_C_RX_FRAME);
+		return;
+	}
+	vm_up(&vm[0], &vm[0], what->bytes);
+	for (i = 0; i < VM_RING; i++)
+		vm_txd(&vm[0])[i].lower |= E82545_TXD_RS;
+	if (strcmp(what->subject, "tx") == 0) {
+		bench_measure(what, run_tx, bare_tx, job, frames);
+		check(job, &vm[0], E82545_C_TX_FRAME);
+	} else {
+		bench_measure(what, run_rx, bare_rx, job, frames);
+		check(job, &vm[0], E82545_C_RX_FRAME);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct job job = { .what = { "", 60, 64, 1, 1, 0 } };
+	uint32_t frames = 0;
+	int ch;
+
+	while ((ch = getopt(argc, argv, "b:n:s:")) != -1) {
+		switch (ch) {
+		case 'b':
+			job.what.batch = bench_number(optarg, 1, VM_RING - 1);
+			break;
+		case 'n':
+			frames = bench_number(optarg, 1, UINT32_MAX);
+			break;
+		case 's':
+			job.what.bytes = bench_number(optarg, 60, VM_LEN_MAX);
+			break;
+		default:
+			usage();
+		}
+	}
+	if (optind != argc - 1 || (strcmp(argv[optind], "tx") != 0 &&
+	    strcmp(argv[optind], "rx") != 0 &&
+	    strcmp(argv[optind], "path") != 0))
+		usage();
+	job.what.subject = argv[optind];
+	job.descs = howmany(job.what.bytes, VM_BUF);
+	/* A guest keeps a descriptor, and its ring holds a batch. */
+	if (job.what.batch > (VM_RING - 1) / job.descs)
+		job.what.batch = (VM_RING - 1) / job.descs;
+	init_config();
+	measure(&job, frames);
+	return (0);
+}

@@ -1,0 +1,298 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * What the switch costs a frame.  Each sender is a thread with a port, and
+ * serves the ports of its destinations besides: it syncs a batch out, and then
+ * each destination that got frames takes them and gives back those it took
+ * before, so that nobody ever sleeps.  With -f every frame goes to all
+ * destinations of its sender.  The bare loop reads the sender's slots, copies
+ * the frames to the same places and fills in the destinations' slots.
+ */
+
+#include <sys/types.h>
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "libvale.h"
+#include "vale_ctl.h"
+
+#define	PORTS		254
+#define	BUF		2048	/* bytes of a slot's buffer */
+#define	SLOTS		1024	/* at least, of a ring */
+
+struct sender {
+	struct vale_desc *tx;
+	struct vale_desc *rx[PORTS];
+	uint32_t	 bare[PORTS];	/* next slot of the bare loop */
+};
+
+struct net {
+	struct bench_what what;
+	bool		 flood;
+	uint32_t	 slots;		/* of a frame */
+	uint32_t	 ring;		/* frames in the senders' rings */
+	struct sender	*sender;
+	struct vale_desc *idle[PORTS];
+};
+
+static struct vale_desc *
+port_open(const char *kind, unsigned int sender, unsigned int n, uint32_t slots)
+{
+	struct vale_params params = { slots, slots };
+	struct vale_desc *d;
+	char name[64];
+
+	snprintf(name, sizeof(name), "vale%u:%s%u", sender, kind, n);
+	d = vale_open(name, &params);
+	if (d == NULL)
+		err(1, "%s", name);
+	return (d);
+}
+
+#define	EVERYBODY	PORTS
+
+static void
+put_addrs(uint8_t *frame, unsigned int dst, unsigned int src)
+{
+
+	memcpy(frame, (uint8_t[]){ 2, 0, 0, 0, 0, dst, 2, 0, 0, 0, 0, src },
+	    12);
+	if (dst == EVERYBODY)
+		memset(frame, 0xff, 6);
+}
+
+/* The switch learns where a destination is. */
+static void
+announce(struct vale_desc *d, unsigned int n)
+{
+	struct netmap_ring *ring = d->txring;
+	struct netmap_slot *slot = &ring->slot[ring->head];
+
+	put_addrs((uint8_t *)NETMAP_BUF(ring, slot->buf_idx), EVERYBODY, n);
+	slot->len = 60;
+	ring->head = ring->cur = nm_ring_next(ring, ring->head);
+	if (vale_txsync(d) == -1)
+		err(1, "%s", d->name);
+}
+
+/* Take all frames; those of the call before are given back. */
+static void
+take(struct vale_desc *d)
+{
+
+	d->rxring->head = d->rxring->cur = d->rxring->tail;
+	if (vale_rxsync(d) == -1)
+		err(1, "%s", d->name);
+}
+
+/* To whom the frame that begins in slot `i' of a sender's ring goes. */
+static uint32_t
+destination(const struct net *net, uint32_t i)
+{
+
+	return (i / net->slots % net->what.destinations);
+}
+
+/* Lay the frames out over a sender's whole ring, once and for all. */
+static void
+fill(const struct net *net, unsigned int sender)
+{
+	struct netmap_ring *ring = net->sender[sender].tx->txring;
+	struct netmap_slot *slot;
+	uint32_t dst, i, left = 0;
+
+	for (i = 0; i < ring->num_slots; i++) {
+		slot = &ring->slot[i];
+		if (left == 0) {
+			left = net->what.bytes;
+			dst = sender * net->what.destinations +
+			    destination(net, i);
+			put_addrs((uint8_t *)NETMAP_BUF(ring, slot->buf_idx),
+			    net->flood ? EVERYBODY : dst, PORTS - 1 - sender);
+		}
+		slot->len = left < BUF ? left : BUF;
+		left -= slot->len;
+		slot->flags = left > 0 ? NS_MOREFRAG : 0;
+	}
+}
+
+static void
+net_open(struct net *net)
+{
+	const struct bench_what *what = &net->what;
+	struct sender *s;
+	uint32_t d, i, slots;
+
+	net->slots = (what->bytes + BUF - 1) / BUF;
+	/* A batch and the one before fit, and the frames of a ring are whole. */
+	slots = 2 * what->batch * net->slots + 1;
+	if (slots < SLOTS)
+		slots = SLOTS;
+	slots += (net->slots - slots % net->slots) % net->slots;
+	net->sender = calloc(what->senders, sizeof(*net->sender));
+	if (net->sender == NULL)
+		err(1, NULL);
+	for (i = 0; i < what->senders; i++) {
+		s = &net->sender[i];
+		s->tx = port_open("tx", net->flood ? i : 0, i, slots);
+		for (d = 0; d < what->destinations; d++)
+			s->rx[d] = port_open("rx", net->flood ? i : 0,
+			    i * what->destinations + d, slots);
+	}
+	for (i = 0; i < what->idle; i++)
+		net->idle[i] = port_open("idle", 0, i, 0);
+	for (i = 0; i < what->senders; i++) {
+		s = &net->sender[i];
+		for (d = 0; d < what->destinations; d++)
+			announce(s->rx[d], i * what->destinations + d);
+		fill(net, i);
+	}
+	for (i = 0; i < what->senders; i++) {
+		for (d = 0; d < what->destinations; d++) {
+			take(net->sender[i].rx[d]);
+			take(net->sender[i].rx[d]);
+		}
+	}
+}
+
+static void
+run(void *arg, unsigned int thread, uint64_t frames)
+{
+	const struct net *net = arg;
+	const struct bench_what *what = &net->what;
+	struct sender *s = &net->sender[thread];
+	struct netmap_ring *ring = s->tx->txring;
+	uint32_t d, head, i, n, receivers;
+
+	receivers = what->destinations;
+	if (!net->flood && what->batch < receivers)
+		receivers = what->batch;
+	n = what->batch * net->slots;
+	for (; frames > 0; frames -= frames < what->batch ? frames :
+	    what->batch) {
+		head = ring->head;
+		d = destination(net, head);
+		ring->head = ring->cur = (head + n) % ring->num_slots;
+		if (vale_txsync(s->tx) == -1)
+			err(1, "%s", s->tx->name);
+		for (i = 0; i < receivers; i++) {
+			take(s->rx[d]);
+			if (++d == what->destinations)
+				d = 0;
+		}
+	}
+}
+
+/* Copy the frame in slot `from' of a sender into the next slots of `to'. */
+static void
+bare_copy(const struct netmap_ring *ring, uint32_t from,
+    struct netmap_ring *to, uint32_t *next, uint32_t slots)
+{
+	const struct netmap_slot *src;
+	struct netmap_slot *dst;
+
+	for (; slots > 0; slots--) {
+		src = &ring->slot[from++];
+		dst = &to->slot[*next];
+		memcpy(NETMAP_BUF(to, dst->buf_idx),
+		    NETMAP_BUF(ring, src->buf_idx), src->len);
+		dst->len = src->len;
+		dst->flags = src->flags;
+		if (++*next == to->num_slots)
+			*next = 0;
+	}
+}
+
+static void
+bare(void *arg, unsigned int thread, uint64_t frames)
+{
+	const struct net *net = arg;
+	struct sender *s = &net->sender[thread];
+	const struct netmap_ring *ring = s->tx->txring;
+	uint32_t d, i = 0, n;
+
+	for (; frames > 0; frames--) {
+		d = net->flood ? 0 : destination(net, i);
+		n = net->flood ? net->what.destinations : 1;
+		for (; n > 0; n--, d++)
+			bare_copy(ring, i, s->rx[d]->rxring, &s->bare[d],
+			    net->slots);
+		i += net->slots;
+		if (i == ring->num_slots)
+			i = 0;
+	}
+}
+
+static int
+check_port(const struct vale_port_info *info, void *arg)
+{
+	uint64_t *lost = arg;
+
+	*lost += info->pi_counter[VALE_C_RX_FULL];
+	return (0);
+}
+
+static void
+usage(void)
+{
+
+	fprintf(stderr, "usage: switch [-f] [-b batch] [-d destinations] "
+	    "[-i idle] [-n frames]\n              [-s bytes] [-t senders]\n");
+	exit(1);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct net net = { .what = { "switch", 60, 256, 1, 1, 0 } };
+	struct bench_what *what = &net.what;
+	uint64_t lost = 0;
+	uint32_t frames = 0;
+	int ch;
+
+	while ((ch = getopt(argc, argv, "b:d:fi:n:s:t:")) != -1) {
+		switch (ch) {
+		case 'b':
+			what->batch = bench_number(optarg, 1, 1024);
+			break;
+		case 'd':
+			what->destinations = bench_number(optarg, 1, PORTS);
+			break;
+		case 'f':
+			net.flood = true;
+			what->subject = "flood";
+			break;
+		case 'i':
+			what->idle = bench_number(optarg, 0, PORTS);
+			break;
+		case 'n':
+			frames = bench_number(optarg, 1, UINT32_MAX);
+			break;
+		case 's':
+			what->bytes = bench_number(optarg, 60, 16128);
+			break;
+		case 't':
+			what->senders = bench_number(optarg, 1, PORTS / 2);
+			break;
+		default:
+			usage();
+		}
+	}
+	if (optind != argc ||
+	    what->senders * (what->destinations + 1) + what->idle > PORTS)
+		usage();
+	net_open(&net);
+	bench_measure(what, run, bare, &net, frames);
+	(void)vale_list(NULL, check_port, &lost);
+	if (lost != 0)
+		errx(1, "%ju frames were lost", (uintmax_t)lost);
+	return (0);
+}

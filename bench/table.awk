@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Makes the table of bench.sh's results.csv: for each configuration the median of
+# its rounds, then what is to be reached beside what was seen.
+
+function median(list,	v, n, i, j, t) {
+	n = split(list, v, " ")
+	for (i = 2; i <= n; i++) {
+		t = v[i]
+		for (j = i - 1; j > 0 && v[j] + 0 > t + 0; j--)
+			v[j + 1] = v[j]
+		v[j + 1] = t
+	}
+	return (v[int((n + 1) / 2)])
+}
+
+# ns("switch", bytes, batch, destinations, senders, idle), "" where not seen.
+function ns(s, y, b, d, t, i,	k) {
+	k = s "," y "," b "," d "," t "," i
+	return (k in all_ns ? median(all_ns[k]) : "")
+}
+
+function ratio(s, y, b,	k) {
+	k = s "," y "," b ",1,1,0"
+	return (k in all_ratio ? median(all_ratio[k]) : "")
+}
+
+# what, the bound, what was seen; sign is "<=" or ">=".
+function wanted(what, sign, bound, seen,	verdict) {
+	if (seen == "") {
+		printf "  %-58s %s %-6s %8s\n", what, sign, bound, "-"
+		return
+	}
+	verdict = (sign == "<=" ? seen <= bound : seen >= bound) ? "" : "  missed"
+	printf "  %-58s %s %-6s %8.2f%s\n", what, sign, bound, seen, verdict
+}
+
+function over(a, b) {
+	return (a == "" || b == "" ? "" : a / b)
+}
+
+NR > 1 {
+	k = $1 "," $2 "," $3 "," $4 "," $5 "," $6
+	if (!(k in all_ns))
+		order[++n] = k
+	all_ns[k] = all_ns[k] " " $7
+	all_bare[k] = all_bare[k] " " $8
+	all_ratio[k] = all_ratio[k] " " $9
+}
+
+END {
+	printf "%s, %d processors\n\n", machine, cores
+	printf "%-16s%7s%7s%7s%9s%6s%11s%9s%9s%8s\n", "what", "bytes", "batch",
+	    "dests", "senders", "idle", "ns/frame", "Mpps", "bare ns", "x bare"
+	for (i = 1; i <= n; i++) {
+		split(order[i], f, ",")
+		t = median(all_ns[order[i]])
+		printf "%-16s%7d%7d%7d%9d%6d%11.1f%9.2f%9s%8s\n", f[1], f[2],
+		    f[3], f[4], f[5], f[6], t, 1e3 / t,
+		    median(all_bare[order[i]]), median(all_ratio[order[i]])
+	}
+	one = ns("switch", 60, 256, 1, 1, 0)
+	ours = ns("switch", 60, 32, 1, 1, 0)
+	printf "\nTo be reached, and seen:\n"
+	wanted("switch, 60 bytes, batch 256, times the bare loop", "<=", 2.5,
+	    ratio("switch", 60, 256))
+	wanted("  its rate at batch 8, of that at 256", ">=", 0.6,
+	    over(one, ns("switch", 60, 8, 1, 1, 0)))
+	wanted("  1514 bytes, times the bare loop", "<=", 1.5,
+	    ratio("switch", 1514, 256))
+	wanted("  times Linux bridge", ">=", 20,
+	    over(ns("bridge", 60, 64, 1, 1, 0), one))
+	wanted("  times vde_switch", ">=", 20,
+	    over(ns("vde_switch", 60, 64, 1, 1, 0), one))
+	wanted("  times testpmd with memif, both in batches of 32", ">=", 1,
+	    over(ns("testpmd-memif", 60, 32, 1, 1, 0), ours))
+	wanted("flooding to 8 ports, times 8 deliveries", "<=", 1,
+	    over(ns("flood", 60, 256, 8, 1, 0), 8 * one))
+	wanted("flooding to 64 ports, times 64 deliveries", "<=", 1,
+	    over(ns("flood", 60, 256, 64, 1, 0), 64 * one))
+	wanted("flooding to 253 ports, times 253 deliveries", "<=", 1,
+	    over(ns("flood", 60, 256, 253, 1, 0), 253 * one))
+	wanted("252 idle ports, times none", "<=", 1.05,
+	    over(ns("switch", 60, 256, 1, 1, 252), one))
+	wanted("model TX, 60 bytes, batch 64, times the bare loop", "<=", 3,
+	    ratio("tx", 60, 64))
+	wanted("model RX, 60 bytes, batch 64, times the bare loop", "<=", 3,
+	    ratio("rx", 60, 64))
+	virtio = ns("testpmd-virtio", 60, 32, 1, 1, 0)
+	wanted("guest to host, rate of testpmd virtio-user to vhost", ">=", 1,
+	    over(virtio, ns("ladder-host", 60, 64, 1, 1, 0)))
+	wanted("guest to guest, rate of the same", ">=", 0.5,
+	    over(virtio, ns("ladder", 60, 64, 1, 1, 0)))
+}

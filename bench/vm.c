@@ -1,0 +1,302 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * See vm.h.
+ */
+
+#include <sys/param.h>
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "config.h"
+#include "net_backends.h"
+#include "net_batch.h"
+#include "vm.h"
+
+/*
+ * What the model asks of its host.
+ */
+
+static void *
+vm_map(void *arg, uint64_t gpa, size_t len)
+{
+	struct vm *vm = arg;
+
+	return (gpa > VM_RAM || len > VM_RAM - gpa ? NULL : vm->ram + gpa);
+}
+
+static void
+vm_intr(void *arg, bool asserted)
+{
+	struct vm *vm = arg;
+
+	vm->line = asserted;
+}
+
+static uint64_t
+vm_now(void *arg __unused)
+{
+
+	return (bench_now_ns());
+}
+
+static void
+vm_timer(void *arg __unused, uint64_t when_ns __unused)
+{
+}
+
+static void
+vm_wanted(void *arg __unused)
+{
+}
+
+static bool
+vm_tx_frame(void *arg, const struct iovec *iov, int niov)
+{
+	struct vm *vm = arg;
+
+	return (net_batch_send(vm->nb, iov, niov));
+}
+
+static void
+vm_tx_flush(void *arg)
+{
+	struct vm *vm = arg;
+
+	net_batch_flush(vm->nb);
+}
+
+static void
+vm_rx_sync(void *arg)
+{
+	struct vm *vm = arg;
+
+	net_batch_sync(vm->nb);
+}
+
+static int
+vm_rx_peek(void *arg, struct iovec *iov)
+{
+	struct vm *vm = arg;
+
+	return (net_batch_peek(vm->nb, iov, E82545_MAXIOV));
+}
+
+static void
+vm_rx_next(void *arg)
+{
+	struct vm *vm = arg;
+
+	net_batch_next(vm->nb);
+}
+
+/*
+ * The network of nothing.
+ */
+
+static bool
+null_tx_frame(void *arg __unused, const struct iovec *iov __unused,
+    int niov __unused)
+{
+
+	return (true);
+}
+
+static void
+null_call(void *arg __unused)
+{
+}
+
+static int
+null_rx_peek(void *arg, struct iovec *iov)
+{
+	struct vm *vm = arg;
+	uint32_t left;
+	int n;
+
+	if (vm->waiting == 0)
+		return (0);
+	left = vm->frame_len;
+	for (n = 0; left > 0; n++) {
+		iov[n].iov_base = vm_frame_buf(vm, n);
+		iov[n].iov_len = MIN(left, VM_BUF);
+		left -= iov[n].iov_len;
+	}
+	return (n);
+}
+
+static void
+null_rx_next(void *arg)
+{
+	struct vm *vm = arg;
+
+	vm->waiting--;
+	vm->frame += howmany(vm->frame_len, VM_BUF);
+}
+
+static const struct e82545_ops null_ops = {
+	.eo_map = vm_map,
+	.eo_intr = vm_intr,
+	.eo_now = vm_now,
+	.eo_timer = vm_timer,
+	.eo_tx_kick = vm_wanted,
+	.eo_tx_frame = null_tx_frame,
+	.eo_tx_flush = null_call,
+	.eo_rx_sync = null_call,
+	.eo_rx_peek = null_rx_peek,
+	.eo_rx_next = null_rx_next,
+	.eo_rx_ready = vm_wanted,
+};
+
+static const struct e82545_ops vm_ops = {
+	.eo_map = vm_map,
+	.eo_intr = vm_intr,
+	.eo_now = vm_now,
+	.eo_timer = vm_timer,
+	.eo_tx_kick = vm_wanted,
+	.eo_tx_frame = vm_tx_frame,
+	.eo_tx_flush = vm_tx_flush,
+	.eo_rx_sync = vm_rx_sync,
+	.eo_rx_peek = vm_rx_peek,
+	.eo_rx_next = vm_rx_next,
+	.eo_rx_ready = vm_wanted,
+};
+
+static void
+vm_rxeof(int fd __unused, enum ev_type type __unused, void *param __unused)
+{
+}
+
+/*
+ * The guests.
+ */
+
+static void
+vm_write(struct vm *vm, uint32_t reg, uint32_t value)
+{
+
+	e82545_write(vm->dev, E82545_BAR_MEM, reg, 4, value);
+}
+
+void
+vm_up(struct vm *vm, const struct vm *to, uint32_t len)
+{
+	struct e82545_rxd *rxd = vm_rxd(vm);
+	union e82545_txd *txd = vm_txd(vm);
+	uint32_t gpa, i, stride;
+
+	vm->len = len;
+	stride = len <= VM_BUF ? VM_BUF : VM_TXBUF;
+	for (i = 0; i < VM_RING; i++) {
+		gpa = VM_TXBUFS + i * stride;
+		memcpy(vm->ram + gpa, to->mac, sizeof(to->mac));
+		memcpy(vm->ram + gpa + 6, vm->mac, sizeof(vm->mac));
+		txd[i].legacy.addr = gpa;
+		txd[i].lower = len | E82545_TXD_EOP | E82545_TXD_IFCS;
+		rxd[i].addr = VM_RXBUFS + i * VM_BUF;
+	}
+	vm_write(vm, E82545_RDBAL, VM_RXRING);
+	vm_write(vm, E82545_RDLEN, VM_RING * sizeof(*rxd));
+	vm_write(vm, E82545_RDT, VM_RING - 1);
+	vm_write(vm, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_BAM |
+	    E82545_RCTL_SECRC | (len > 1518 ? E82545_RCTL_LPE : 0));
+	vm_write(vm, E82545_TDBAL, VM_TXRING);
+	vm_write(vm, E82545_TDLEN, VM_RING * sizeof(*txd));
+	vm_write(vm, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
+	vm_write(vm, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_FD);
+	vm_write(vm, E82545_IMS, E82545_ICR_RXT0 | E82545_ICR_TXDW);
+}
+
+void
+vm_create(struct vm *vm, int n, bool port)
+{
+	struct e82545_config config;
+	char name[16], portname[32];
+	nvlist_t *nvl;
+
+	snprintf(name, sizeof(name), "vm%d", n);
+	memcpy(vm->mac, (uint8_t[]){ 0x52, 0x54, 0, 0x82, 0x54, n }, 6);
+	vm->ram = aligned_alloc(4096, VM_RAM);
+	if (vm->ram == NULL)
+		err(1, NULL);
+	memset(vm->ram, 0, VM_RAM);
+	if (port) {
+		snprintf(portname, sizeof(portname), "vale0:%s", name);
+		nvl = create_config_node(name);
+		if (netbe_legacy_config(nvl, portname) != 0 ||
+		    netbe_init(&vm->be, nvl, vm_rxeof, NULL) != 0)
+			errx(1, "%s: no backend", portname);
+		vm->nb = net_batch_create(vm->be);
+		if (vm->nb == NULL)
+			err(1, "%s", portname);
+	}
+	memset(&config, 0, sizeof(config));
+	memcpy(config.ec_mac, vm->mac, sizeof(config.ec_mac));
+	config.ec_name = name;
+	vm->dev = e82545_create(&config, port ? &vm_ops : &null_ops, vm);
+	if (vm->dev == NULL)
+		err(1, "%s", name);
+}
+
+void
+vm_frames(struct vm *vm, uint32_t len)
+{
+	uint32_t i;
+
+	vm->frames = aligned_alloc(4096, VM_RING * VM_BUF);
+	if (vm->frames == NULL)
+		err(1, NULL);
+	memset(vm->frames, 0, VM_RING * VM_BUF);
+	for (i = 0; i < VM_RING; i++)
+		memcpy(vm->frames + i * VM_BUF, vm->mac, sizeof(vm->mac));
+	vm->frame_len = len;
+}
+
+/* The guest serves its interrupt. */
+static void
+vm_serve(struct vm *vm)
+{
+
+	if (vm->line)
+		(void)e82545_read(vm->dev, E82545_BAR_MEM, E82545_ICR, 4);
+}
+
+void
+vm_send(struct vm *vm, uint32_t batch)
+{
+	union e82545_txd *txd = vm_txd(vm);
+	uint32_t last;
+
+	last = (vm->tail + batch - 1) % VM_RING;
+	txd[last].lower |= E82545_TXD_RS;
+	vm->tail = (vm->tail + batch) % VM_RING;
+	vm_write(vm, E82545_TDT, vm->tail);
+	while (e82545_tx(vm->dev))
+		continue;
+	txd[last].lower &= ~E82545_TXD_RS;
+	vm_serve(vm);
+}
+
+uint32_t
+vm_receive(struct vm *vm)
+{
+	struct e82545_rxd *rxd = vm_rxd(vm);
+	uint32_t n;
+
+	while (e82545_rx(vm->dev) == E82545_RX_MORE)
+		continue;
+	for (n = 0; (rxd[vm->next].status & E82545_RXD_DD) != 0; n++) {
+		rxd[vm->next].status = 0;
+		vm->next = (vm->next + 1) % VM_RING;
+	}
+	vm_serve(vm);
+	vm_write(vm, E82545_RDT, (vm->next + VM_RING - 1) % VM_RING);
+	return (n);
+}

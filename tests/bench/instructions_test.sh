@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copyright (c) 2026 The bhyve-vale authors
+
+# Instructions a frame takes, beside those of bench/baseline.
+
+atf_test_case per_frame
+per_frame_head()
+{
+	atf_set descr "No frame takes over 3% more instructions than it used to"
+	atf_set timeout 120
+	atf_set require.progs "valgrind clang"
+}
+
+per_frame_body()
+{
+	local top obj
+
+	top=$(atf_get_srcdir)/../../..
+	obj=$(atf_get_srcdir)/../..
+	case $(basename "$(realpath "$obj")") in
+	build)	;;
+	*)	atf_skip "counted in the plain build only" ;;
+	esac
+	atf_check -o save:now sh "$top/bench/count.sh" "$obj"
+	grep '^#' "$top/bench/baseline" > env.then
+	grep '^#' now > env.now
+	cmp -s env.then env.now ||
+	    atf_skip "the baseline is another compiler's: $(sed -n 1p env.then)"
+	awk '/^#/ { next }
+	    NR == FNR { then[$1] = $2; next }
+	    !($1 in then) { print $1 ": not in the baseline"; next }
+	    $2 > then[$1] * 1.03 {
+		printf "%s: %s instructions a frame, were %s\n", $1, $2,
+		    then[$1]
+	    }' "$top/bench/baseline" now > worse
+	cat now
+	[ ! -s worse ] || atf_fail "$(cat worse)"
+}
+
+atf_init_test_cases()
+{
+
+	atf_add_test_case per_frame
+}

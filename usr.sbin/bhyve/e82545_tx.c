@@ -191,6 +191,7 @@ tx_out(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
 {
 	struct e82545_cursor cur;
 	uint8_t dst[6];
+	const uint8_t *to = dst;
 
 	if (b->loopback) {
 		if (e82545_rx_loopback(dev, iov, niov)) {
@@ -209,9 +210,13 @@ tx_out(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
 		tx_drop(dev, b, E82545_C_TX_LINKDOWN);
 		return;
 	}
-	e82545_cursor_init(&cur, iov);
-	e82545_cursor_copy(&cur, dst, sizeof(dst));
-	e82545_tally(&b->tally, dst, len + E82545_ETH_FCS);
+	if (iov[0].iov_len >= sizeof(dst))
+		to = iov[0].iov_base;
+	else {
+		e82545_cursor_init(&cur, iov);
+		e82545_cursor_copy(&cur, dst, sizeof(dst));
+	}
+	e82545_tally(&b->tally, to, len + E82545_ETH_FCS);
 }
 
 /* `l4len' is what the hardware adds to the pseudo-header of a segment. */
@@ -553,6 +558,64 @@ tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 	return (false);
 }
 
+/* What a descriptor asks for besides being sent as it is, and what one that
+   is a packet of its own has. */
+#define	TX_MORE_BITS	(E82545_TXD_IC | E82545_TXD_VLE)
+#define	TX_WHOLE_BITS	(E82545_TXD_EOP | E82545_TXD_IFCS)
+
+/*
+ * Most packets are one descriptor and one frame, sent as it is: what collect
+ * and send come down to then.  Returns false, having done nothing, where the
+ * packet at the head is not of that kind.
+ */
+static bool
+tx_whole(struct e82545 *dev, struct tx_batch *b)
+{
+	struct e82545_txq *txq = dev->txq;
+	union e82545_txd txd;
+	struct iovec iov;
+	uint32_t len, lower;
+
+	if (b->head == b->tail || txq->skipping)
+		return (false);
+	txd = tx_load(b->ring[b->head]);
+	lower = le32toh(txd.lower);
+	if ((lower & (TX_MORE_BITS | TX_WHOLE_BITS)) != TX_WHOLE_BITS)
+		return (false);
+	len = lower & E82545_TXD_LEN_LEGACY;
+	if ((lower & E82545_TXD_DEXT) != 0) {
+		if ((lower & E82545_TXD_DTYP) != E82545_TXD_DTYP_DATA ||
+		    (txd.data.popts & (E82545_TXD_POPTS_IXSM |
+		    E82545_TXD_POPTS_TXSM)) != 0)
+			return (false);
+		len = lower & E82545_TXD_LEN;
+	}
+	if (txd.addr == 0 || len < E82545_ETH_MIN || len > E82545_FRAME_MAX)
+		return (false);
+	iov.iov_base = dev->ops->eo_map(dev->arg, le64toh(txd.addr), len);
+	if (iov.iov_base == NULL)
+		return (false);
+	iov.iov_len = len;
+	if ((lower & (E82545_TXD_RS | E82545_TXD_RPS)) != 0) {
+		txq->report[b->nreports] = b->head;
+		txq->delay[b->nreports++] = (lower & E82545_TXD_IDE) != 0;
+	}
+	b->nframes++;
+	tx_out(dev, b, &iov, 1, len);
+	return (true);
+}
+
+static void
+tx_step(struct e82545 *dev, struct tx_batch *b, unsigned int ndescs)
+{
+
+	dev->txq->sent = 0;
+	b->ndescs += ndescs;
+	b->head += ndescs;
+	if (b->head >= b->size)
+		b->head -= b->size;
+}
+
 /*
  * The batch.
  */
@@ -607,6 +670,10 @@ tx_run(struct e82545 *dev, struct tx_batch *b)
 	unsigned int nreports;
 
 	while (b->nframes < E82545_TX_FRAMES && b->ndescs < TX_BATCH_DESCS) {
+		if (tx_whole(dev, b)) {
+			tx_step(dev, b, 1);
+			continue;
+		}
 		nreports = b->nreports;
 		if (!tx_collect(dev, b, &p)) {
 			b->nreports = nreports;
@@ -618,11 +685,7 @@ tx_run(struct e82545 *dev, struct tx_batch *b)
 			b->nreports = nreports;
 			return (true);
 		}
-		dev->txq->sent = 0;
-		b->ndescs += p.ndescs;
-		b->head += p.ndescs;
-		if (b->head >= b->size)
-			b->head -= b->size;
+		tx_step(dev, b, p.ndescs);
 	}
 	return (b->head != b->tail);
 }

@@ -394,6 +394,18 @@ request_response(void)
 	}
 }
 
+/* Until the last is out; nobody may be going to say so. */
+static void
+drain(void)
+{
+	while (!lem_tx_idle(&nic)) {
+		serve();
+		nic_clean();
+		if (!lem_tx_idle(&nic))
+			nic_wait();
+	}
+}
+
 static void
 lead(void)
 {
@@ -404,16 +416,12 @@ lead(void)
 		request_response();
 	else
 		source();
-	/* Until the last is out; nobody may be going to say so. */
-	while (!lem_tx_idle(&nic)) {
-		serve();
-		nic_clean();
-		if (!lem_tx_idle(&nic))
-			nic_wait();
-	}
+	drain();
 	mark(&end);
 	if (!ask(KIND_BYE, KIND_THANKS, sent, BYE_WAIT))
 		report("no_answer", 1);
+	/* A BYE may have been repeated as the answer came. */
+	drain();
 }
 
 static void

@@ -10,8 +10,8 @@
  * frames received a second, how many times BASE that is, and what a frame cost
  * either guest in exits and interrupts.  With -h the receiver is a program on
  * a port of the switch; with -1 an adapter sends, and polling also receives, in
- * its guest's thread; with -p each guest has a processor of its own.  -m runs one
- * mode only.
+ * its guest's thread; with -p each guest has a processor of its own.  -m runs
+ * one mode only.
  */
 
 #include <err.h>

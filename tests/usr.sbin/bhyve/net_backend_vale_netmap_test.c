@@ -65,8 +65,8 @@ on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
 }
 
 /*
- * Begin a test: the kernel has netmap, and the event loop is at work.  It has to
- * be before there are backends, so that no descriptor of its own has the number
+ * Begin a test: the kernel has netmap, and the event loop is at work.  It has
+ * to be before there are backends, so that no descriptor of its own has the number
  * of one that it has yet to forget.
  */
 static void

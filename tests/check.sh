@@ -85,6 +85,7 @@ threads()
 	    usr.sbin/bhyve/net_backend_vale_test \
 	    usr.sbin/bhyve/pci_e82545_test \
 	    sys/net/vale/vale_fdb_test \
+	    sys/net/vale/vale_sink_test \
 	    sys/net/vale/vale_threads_test \
 	    sys/dev/e1000/lem_threads_test \
 	    usr.sbin/valed/valed_protocol_test \

@@ -20,6 +20,7 @@
 #define	_LIBVALE_H_
 
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <net/if.h>
 #include <net/netmap.h>
 #include <net/netmap_user.h>
@@ -84,5 +85,36 @@ int	vale_txsync(struct vale_desc *d);
  * tail.
  */
 int	vale_rxsync(struct vale_desc *d);
+
+/*
+ * Past the ring.  Frames for the port are offered to sink(arg, offer) where
+ * they lie, in their sender's memory, before they are copied into the receive
+ * ring; what it leaves goes there.  They are offered only while the ring is
+ * empty, and all of its slots are given back: so frames of one sender keep
+ * their order if those taken from the ring are done with before the
+ * vale_rxsync() that gives them back.  NULL: no longer.
+ *
+ * The sink is called by whatever thread sends, by several at a time where there
+ * are several senders, and each of them waits for it.  It may call the two
+ * functions below, and no others of this library.
+ *
+ * On return no call of the former sink is in progress.  Any thread.  0, or -1
+ * with errno EOPNOTSUPP where the switch does not do this.
+ */
+struct vale_offer;			/* opaque; for the time of the call */
+int	vale_set_sink(struct vale_desc *d,
+	    void (*sink)(void *arg, struct vale_offer *offer), void *arg);
+
+/*
+ * The first frame that has not been stepped over: sets up to `maxiov' pieces,
+ * some of which may be empty, and returns how many; 0 when there are no more
+ * frames, or this one has more pieces.  They are to be read only, and the
+ * sender may be writing to them.
+ */
+int	vale_offer_peek(struct vale_offer *offer, struct iovec *iov,
+	    int maxiov);
+
+/* Step over that frame: it has been taken. */
+void	vale_offer_next(struct vale_offer *offer);
 
 #endif /* !_LIBVALE_H_ */

@@ -5,7 +5,8 @@
  */
 
 /*
- * libvale.h over the switch in this process, <dev/netmap/vale.h>.
+ * libvale.h over the switch in this process, <dev/netmap/vale.h>, which has
+ * vale_offer_peek() and vale_offer_next() of its own.
  */
 
 #include <sys/cdefs.h>
@@ -82,4 +83,12 @@ int
 vale_rxsync(struct vale_desc *d)
 {
 	return (inproc_result(vale_port_rxsync(((struct inproc *)d)->ip_port)));
+}
+
+int
+vale_set_sink(struct vale_desc *d, void (*sink)(void *, struct vale_offer *),
+    void *arg)
+{
+	vale_port_sink(((struct inproc *)d)->ip_port, sink, arg);
+	return (0);
 }

@@ -140,3 +140,14 @@ vale_rxsync(struct vale_desc *d)
 {
 	return (ioctl(d->fd, NIOCRXSYNC, NULL));
 }
+
+/* Frames of other ports are the kernel's. */
+int
+vale_set_sink(struct vale_desc *d __unused,
+    void (*sink)(void *, struct vale_offer *), void *arg __unused)
+{
+	if (sink == NULL)
+		return (0);
+	errno = EOPNOTSUPP;
+	return (-1);
+}

@@ -35,14 +35,16 @@
 
 /*
  * Counters of a port, from its creation.  "tx" is what the port sends into the
- * switch, "rx" what the switch puts into its ring.  A frame is lost in one
- * place and counted there, so that
+ * switch, "rx" what the switch puts into its ring or its sink takes.  A frame
+ * is lost in one place and counted there, so that
  *
  *	tx_frames = unicast + tx_flooded + all of tx_drop_*
  *	tx_copies = unicast + tx_flooded * (ports - 1)
  *
  * and the sum of tx_copies over all ports is that of rx_frames and
- * rx_drop_full, when no port came or went and nobody is sending.
+ * rx_drop_full, when no port came or went and nobody is sending.  At each port
+ *
+ *	rx_frames = rx_copies + rx_direct
  *
  * X(identifier, name, what is counted)
  */
@@ -67,8 +69,10 @@
 	X(TX_LIMIT,	"tx_drop_limit", "frames of addresses over the limit") \
 	X(RX_SYNC,	"rx_syncs",	"receive syncs")		\
 	X(RX_BATCH,	"rx_batches",	"batches put into the ring")	\
-	X(RX_FRAME,	"rx_frames",	"frames put into the ring")	\
+	X(RX_FRAME,	"rx_frames",	"frames that the port got")	\
 	X(RX_BYTE,	"rx_bytes",	"bytes of those")		\
+	X(RX_COPY,	"rx_copies",	"frames copied into the ring")	\
+	X(RX_DIRECT,	"rx_direct",	"frames taken by the sink, not copied") \
 	X(RX_WAKE,	"rx_wakeups",	"times a sleeping receiver was woken") \
 	X(RX_BAD_RING,	"rx_bad_ring",	"receive rings with bad positions") \
 	X(RX_BAD_BUF,	"rx_bad_buf",	"receive slots with a bad buffer") \
@@ -84,8 +88,24 @@ enum vale_counter {
 /* The name of a counter, as in the list above. */
 const char *vale_counter_name(enum vale_counter counter);
 
+struct iovec;
 struct netmap_if;
 struct vale_port;			/* opaque */
+
+/*
+ * Frames on their way to one port, offered to its sink, in order: opaque, and
+ * valid as long as the call that got it.
+ *
+ * vale_offer_peek() shows the first frame that has not been stepped over: sets
+ * up to `maxiov' pieces, some of which may be empty, and returns how many; 0
+ * when there are no more frames, or this one has more pieces.  They lie in the
+ * sender's memory, which the sender may be writing to, and are to be read only.
+ * vale_offer_next() steps over a frame that was shown: it has been taken.
+ */
+struct vale_offer;
+int	vale_offer_peek(struct vale_offer *offer, struct iovec *iov,
+	    int maxiov);
+void	vale_offer_next(struct vale_offer *offer);
 
 /* A port as vale_walk() shows it. */
 struct vale_port_info {
@@ -134,6 +154,24 @@ int	vale_port_txsync(struct vale_port *port);
  * One thread at a time, which may be another than txsync's.
  */
 int	vale_port_rxsync(struct vale_port *port);
+
+/*
+ * Have frames for the port offered to sink(arg, offer) before they are copied
+ * into its ring; those that it leaves go there.  NULL: no longer.  They are
+ * offered only while the ring is empty and its user has given back all of its
+ * slots, so that frames of one sender keep their order: whoever takes some from
+ * the ring has to be done with them before the vale_port_rxsync() that gives
+ * them back.
+ *
+ * The sink is called by whatever thread sends, by several at a time where
+ * there are several senders, and holds up that sender, and changes to the
+ * switch.  It must not call the switch but for the two functions above.
+ *
+ * Waits for batches under way: on return no call of the former sink is in
+ * progress.  Any thread.
+ */
+void	vale_port_sink(struct vale_port *port,
+	    void (*sink)(void *arg, struct vale_offer *offer), void *arg);
 
 /*
  * Show all ports of all switches to `show', until it returns non-zero;

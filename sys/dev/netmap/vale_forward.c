@@ -22,21 +22,26 @@
  *    that nobody ever scans all 254.
  *
  * 3. Deliver.  For each destination, merge its list with that of frames for
- *    everybody in the order they came, reserve the slots for all of them in
- *    one go, copy, and publish them in one go; vale_rxq.c says how.  Its lock
- *    is taken twice a batch, and never held over a copy.  Frames that find no
- *    room are dropped, each for itself: a short one may still fit where a
- *    long one did not.
+ *    everybody in the order they came, and offer them to its sink, if it has
+ *    one.  For what that leaves, reserve the slots in one go, copy, and publish
+ *    them in one go; vale_rxq.c says how.  Its lock is taken twice a batch,
+ *    and never held over a copy or a sink.  Frames that find no room are
+ *    dropped, each for itself: a short one may still fit where a long one did
+ *    not.
  *
  * Order: a sender goes through its ring in order, the lists and the merge
- * keep it, and leases are published in the order they were made.  So frames
- * of one port arrive at any other in the order they were sent, whether they
- * go to one or to all.
+ * keep it, and leases are published in the order they were made.  A sink may
+ * take frames only when the destination's user is done with all that ever was
+ * in its ring: then nothing older of this sender is there, and nobody but this
+ * sender, who is here, can add any; what others add meanwhile has no order with
+ * these.  So frames of one port arrive at any other in the order they were
+ * sent, whether they go to one or to all, past the ring or through it.
  *
  * All of it runs between vale_switch_enter() and vale_switch_leave(), which
  * keep the switch's ports where they are (vale_switch.c).
  */
 
+#include <sys/uio.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -281,38 +286,51 @@ lookup(struct vale_port *port)
  * Stage 3.
  */
 
-/* Where a destination is in the two lists that it merges. */
-struct merge {
-	const struct vale_piece	*m_piece;
-	uint32_t		 m_own;
-	uint32_t		 m_flood;
+/* Two lists that a destination merges, from where it is; see vale.h. */
+struct vale_offer {
+	const struct vale_piece	*of_piece;
+	uint32_t		 of_own;
+	uint32_t		 of_flood;
+	uint32_t		 of_frames;	/* from here to the end, */
+	uint32_t		 of_slots;	/* and what they take */
+	uint64_t		 of_bytes;	/* of those gone by */
 };
 
-/* The next frame of the two, NULL at the end of both. */
+/* The next frame of the two, VALE_END at the end of both. */
+static uint32_t
+offer_first(const struct vale_offer *of)
+{
+	return (of->of_own < of->of_flood ? of->of_own : of->of_flood);
+}
+
+/* Step over a frame, which there is, and return it. */
 static const struct vale_piece *
-merge_next(struct merge *m)
+offer_step(struct vale_offer *of)
 {
 	const struct vale_piece *pc;
 
-	if (m->m_own < m->m_flood) {
-		pc = &m->m_piece[m->m_own];
-		m->m_own = pc->pc_next;
-	} else if (m->m_flood != VALE_END) {
-		pc = &m->m_piece[m->m_flood];
-		m->m_flood = pc->pc_next;
-	} else
-		pc = NULL;
+	if (of->of_own < of->of_flood) {
+		pc = &of->of_piece[of->of_own];
+		of->of_own = pc->pc_next;
+	} else {
+		pc = &of->of_piece[of->of_flood];
+		of->of_flood = pc->pc_next;
+	}
+	of->of_frames--;
+	of->of_slots -= pc->pc_slots;
+	of->of_bytes += pc->pc_frame_len;
 	return (pc);
 }
 
 /* How many slots those frames take that fit in `space' slots. */
 static uint32_t
-deliver_fit(struct merge m, uint32_t space)
+deliver_fit(struct vale_offer of, uint32_t space)
 {
 	const struct vale_piece *pc;
 	uint32_t left = space;
 
-	while (left > 0 && (pc = merge_next(&m)) != NULL) {
+	while (left > 0 && of.of_frames > 0) {
+		pc = offer_step(&of);
 		if (pc->pc_slots <= left)
 			left -= pc->pc_slots;
 	}
@@ -375,34 +393,33 @@ deliver_frame(struct vale_port *port, const struct vale_piece *pc, uint32_t i,
 	return (i);
 }
 
+/* Deliver through the ring what is on offer, at least one frame. */
 static void
-deliver(struct vale_port *port, struct vale_port *dst)
+deliver_ring(struct vale_port *port, struct vale_port *dst,
+    struct vale_offer of)
 {
 	struct vale_rxq *rq = &dst->vp_rx;
-	struct vale_txq *vt = &port->vp_tx;
-	struct vale_list *own = &vt->vt_list[dst->vp_index];
-	const struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
-	struct merge m = { vt->vt_piece, own->ls_first, flood->ls_first };
 	const struct vale_piece *pc;
 	uint64_t bytes = 0;
 	uint32_t frames = 0, lease, left, mended = 0, slot, space;
+	uint32_t offered = of.of_frames;
 	bool wake;
 
 	pthread_mutex_lock(&rq->rq_lock);
-	left = own->ls_slots + flood->ls_slots;
+	left = of.of_slots;
 	space = vale_rxq_space(rq);
 	if (left > space)
-		left = deliver_fit(m, space);
+		left = deliver_fit(of, space);
 	if (left == 0) {
-		forward_drop(dst, VALE_C_RX_FULL,
-		    own->ls_frames + flood->ls_frames, port);
+		forward_drop(dst, VALE_C_RX_FULL, offered, port);
 		pthread_mutex_unlock(&rq->rq_lock);
 		return;
 	}
 	lease = slot = vale_rxq_lease(rq, left);
 	pthread_mutex_unlock(&rq->rq_lock);
 
-	while (left > 0 && (pc = merge_next(&m)) != NULL) {
+	while (left > 0 && of.of_frames > 0) {
+		pc = offer_step(&of);
 		if (pc->pc_slots > left)
 			continue;
 		left -= pc->pc_slots;
@@ -416,10 +433,10 @@ deliver(struct vale_port *port, struct vale_port *dst)
 	vale_count(dst, VALE_C_RX_BATCH, 1);
 	vale_count(dst, VALE_C_RX_FRAME, frames);
 	vale_count(dst, VALE_C_RX_BYTE, bytes);
+	vale_count(dst, VALE_C_RX_COPY, frames);
 	vale_count(dst, VALE_C_RX_BAD_BUF, mended);
-	if (frames != own->ls_frames + flood->ls_frames)
-		forward_drop(dst, VALE_C_RX_FULL,
-		    own->ls_frames + flood->ls_frames - frames, port);
+	if (frames != offered)
+		forward_drop(dst, VALE_C_RX_FULL, offered - frames, port);
 	vale_count(dst, VALE_C_RX_WAKE, wake);
 	VALE_PROBE(dst, DELIVER, (const char *)port->vp_name, frames, bytes,
 	    vale_slot_sub(rq->rq_next, rq->rq_cur, rq->rq_nslots));
@@ -428,6 +445,77 @@ deliver(struct vale_port *port, struct vale_port *dst)
 		VALE_PROBE(dst, WAKE);
 		vale_rxq_wake(rq);
 	}
+}
+
+int
+vale_offer_peek(struct vale_offer *of, struct iovec *iov, int maxiov)
+{
+	const struct vale_piece *pc;
+	int i;
+
+	if (of->of_frames == 0)
+		return (0);
+	pc = &of->of_piece[offer_first(of)];
+	if (pc->pc_pieces > maxiov)
+		return (0);
+	for (i = 0; i < pc->pc_pieces; i++) {
+		iov[i].iov_base = (void *)(uintptr_t)pc[i].pc_buf;
+		iov[i].iov_len = pc[i].pc_len;
+	}
+	return (i);
+}
+
+void
+vale_offer_next(struct vale_offer *of)
+{
+	offer_step(of);
+}
+
+/* Have the sink take what it will.  Above is why the ring has to be empty. */
+static void
+deliver_direct(struct vale_port *port, struct vale_port *dst,
+    struct vale_offer *of)
+{
+	struct vale_rxq *rq = &dst->vp_rx;
+	uint32_t offered = of->of_frames, taken;
+	bool empty;
+
+	pthread_mutex_lock(&rq->rq_lock);
+	empty = rq->rq_cur == rq->rq_next;
+	pthread_mutex_unlock(&rq->rq_lock);
+	if (!empty)
+		return;
+	dst->vp_sink(dst->vp_sink_arg, of);
+	taken = offered - of->of_frames;
+	if (taken == 0)
+		return;
+	pthread_mutex_lock(&rq->rq_lock);
+	vale_count(dst, VALE_C_RX_FRAME, taken);
+	vale_count(dst, VALE_C_RX_BYTE, of->of_bytes);
+	vale_count(dst, VALE_C_RX_DIRECT, taken);
+	pthread_mutex_unlock(&rq->rq_lock);
+	VALE_PROBE(dst, DIRECT, (const char *)port->vp_name, taken,
+	    of->of_bytes);
+}
+
+static void
+deliver(struct vale_port *port, struct vale_port *dst)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	const struct vale_list *own = &vt->vt_list[dst->vp_index];
+	const struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
+	struct vale_offer of = {
+		.of_piece = vt->vt_piece,
+		.of_own = own->ls_first,
+		.of_flood = flood->ls_first,
+		.of_frames = own->ls_frames + flood->ls_frames,
+		.of_slots = own->ls_slots + flood->ls_slots,
+	};
+
+	if (dst->vp_sink != NULL)
+		deliver_direct(port, dst, &of);
+	if (of.of_frames > 0)
+		deliver_ring(port, dst, of);
 }
 
 static void

@@ -109,6 +109,9 @@ struct vale_port {
 	char			 vp_name[VALE_NAME_SIZE];
 	uint8_t			 vp_index;
 	struct vale_region	 vp_region;
+	/* Changes while no sender is there. */
+	void			(*vp_sink)(void *, struct vale_offer *);
+	void			*vp_sink_arg;
 	_Alignas(VALE_CACHE_LINE)
 	struct vale_txq		 vp_tx;
 	_Alignas(VALE_CACHE_LINE)

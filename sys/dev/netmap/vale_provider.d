@@ -19,6 +19,8 @@ provider vale {
 	/* sending port, frames, bytes, slots that now wait */
 	probe deliver(const char *, const char *, uint32_t, uint64_t,
 	    uint32_t);
+	/* sending port, frames, bytes */
+	probe direct(const char *, const char *, uint32_t, uint64_t);
 	/* reason, frames, sending port */
 	probe drop(const char *, const char *, uint32_t, const char *);
 	probe wake(const char *);

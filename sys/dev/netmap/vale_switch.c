@@ -259,6 +259,20 @@ vale_port_destroy(struct vale_port *port)
 	free(port);
 }
 
+void
+vale_port_sink(struct vale_port *port,
+    void (*sink)(void *, struct vale_offer *), void *arg)
+{
+	struct vale_switch *vs = port->vp_switch;
+
+	pthread_mutex_lock(&vale_lock);
+	switch_stop(vs);
+	port->vp_sink = sink;
+	port->vp_sink_arg = arg;
+	switch_go(vs);
+	pthread_mutex_unlock(&vale_lock);
+}
+
 struct netmap_if *
 vale_port_nifp(const struct vale_port *port)
 {

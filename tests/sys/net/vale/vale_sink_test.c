@@ -1,0 +1,560 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Past the ring: frames that a port's sink takes from their sender's memory.
+ */
+
+#include <sys/cdefs.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "vale_test.h"
+
+#define	NSENDERS	3
+#define	ROUND		500		/* frames that each of them sends, */
+#define	FRAMES		(40 * ROUND)	/* and then waits; and in all */
+#define	LEN		60
+
+/* A sink that notes what it takes, up to so many frames a call. */
+struct sink {
+	unsigned int	calls;
+	unsigned int	limit;
+	int		maxiov;
+	unsigned int	taken;
+	int		pieces;		/* of the last frame */
+	uint32_t	src, next;	/* sender, and the number after it */
+	uint8_t		last[T_FRAME_MAX];
+	size_t		last_len;
+};
+
+static void
+gather(struct sink *s, const struct iovec *iov, int n)
+{
+	uint32_t src;
+	int i;
+
+	s->last_len = 0;
+	for (i = 0; i < n; i++) {
+		ATF_REQUIRE(s->last_len + iov[i].iov_len <= sizeof(s->last));
+		memcpy(s->last + s->last_len, iov[i].iov_base, iov[i].iov_len);
+		s->last_len += iov[i].iov_len;
+	}
+	s->pieces = n;
+	memcpy(&src, s->last + 14, sizeof(src));
+	memcpy(&s->next, s->last + 18, sizeof(s->next));
+	s->src = src;
+	s->next++;
+}
+
+static void
+take_some(void *arg, struct vale_offer *offer)
+{
+	struct sink *s = arg;
+	struct iovec iov[NETMAP_MAX_FRAGS];
+	unsigned int n;
+	int pieces;
+
+	s->calls++;
+	for (n = 0; n < s->limit; n++) {
+		pieces = vale_offer_peek(offer, iov, s->maxiov);
+		if (pieces == 0)
+			break;
+		gather(s, iov, pieces);
+		vale_offer_next(offer);
+		s->taken++;
+	}
+}
+
+/* Two ports that know each other, the first with a sink. */
+static struct vale_desc *rx, *tx;
+static struct sink sink;
+
+static void
+ports_open(unsigned int limit)
+{
+	rx = t_open("valet0:rx", 512, 64);
+	tx = t_open("valet0:tx", 512, 64);
+	t_send(rx, LEN, EVERYBODY, 0, 0);
+	t_drain(tx);
+	memset(&sink, 0, sizeof(sink));
+	sink.limit = limit;
+	sink.maxiov = NETMAP_MAX_FRAGS;
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take_some, &sink));
+}
+
+static void
+ports_close(void)
+{
+	vale_close(rx);
+	vale_close(tx);
+}
+
+/* `n' frames to port rx in one batch, numbered from `seq'. */
+static void
+burst(unsigned int n, uint32_t seq)
+{
+	while (n-- > 0)
+		t_queue(tx, LEN, 0, 1, seq++);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+}
+
+/* These frames are in rx's ring, and are now taken, not yet given back. */
+static void
+ring_has(unsigned int n, uint32_t seq)
+{
+	struct t_frame f;
+
+	while (n-- > 0) {
+		ATF_REQUIRE(t_take(rx, &f));
+		ATF_CHECK_EQ(1, f.f_src);
+		ATF_CHECK_EQ_MSG(seq, f.f_seq, "%u, not %u", f.f_seq, seq);
+		seq++;
+	}
+	ATF_CHECK(nm_ring_empty(rx->rxring));
+}
+
+ATF_TC(all);
+ATF_TC_HEAD(all, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "What the sink takes is not copied, is "
+	    "in no ring and wakes nobody");
+}
+ATF_TC_BODY(all, tc)
+{
+	ports_open(1000);
+	t_expect_none(rx);
+	burst(200, 0);
+	ATF_CHECK_EQ(1, sink.calls);
+	ATF_CHECK_EQ(200, sink.taken);
+	ATF_CHECK_EQ(200, sink.next);
+	ATF_CHECK(!t_readable(rx));
+	t_expect_none(rx);
+	T_COUNT(rx, RX_FRAME, 200);
+	T_COUNT(rx, RX_BYTE, 200 * LEN);
+	T_COUNT(rx, RX_DIRECT, 200);
+	T_COUNT(rx, RX_COPY, 0);
+	T_COUNT(rx, RX_BATCH, 0);
+	T_COUNT(rx, RX_WAKE, 0);
+	T_COUNT(tx, TX_COPY, 200);
+
+	/* Not the other way, and no more when it is gone. */
+	t_send(rx, LEN, 1, 0, 7);
+	t_expect(tx, LEN, 0, 7);
+	T_COUNT(tx, RX_DIRECT, 0);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, NULL, NULL));
+	burst(1, 200);
+	t_expect(rx, LEN, 1, 200);
+	ATF_CHECK_EQ(200, sink.taken);
+	T_COUNT(rx, RX_DIRECT, 200);
+	T_COUNT(rx, RX_COPY, 1);
+	ports_close();
+}
+
+ATF_TC(part);
+ATF_TC_HEAD(part, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "What the sink leaves is in the ring, "
+	    "behind what it took; it is asked again when that is given back");
+}
+ATF_TC_BODY(part, tc)
+{
+	ports_open(5);
+	burst(12, 0);
+	ATF_CHECK_EQ(1, sink.calls);
+	ATF_CHECK_EQ(5, sink.next);
+
+	/* Not while frames wait, */
+	burst(3, 12);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	/* nor while somebody looks at them, */
+	burst(3, 15);
+	ring_has(10, 5);
+	/* nor when he has seen them, and has not said so, */
+	burst(3, 18);
+	ATF_CHECK_EQ(1, sink.calls);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	ring_has(6, 15);
+	/* but then. */
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	burst(3, 21);
+	ATF_CHECK_EQ(2, sink.calls);
+	ATF_CHECK_EQ(24, sink.next);
+	T_COUNT(rx, RX_FRAME, 24);
+	T_COUNT(rx, RX_DIRECT, 8);
+	T_COUNT(rx, RX_COPY, 16);
+
+	/* One that takes nothing is asked and that is all. */
+	sink.limit = 0;
+	burst(2, 24);
+	ATF_CHECK_EQ(3, sink.calls);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	ring_has(2, 24);
+	/* A ring that is too short for the rest drops there. */
+	sink.limit = 10;
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	burst(80, 26);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	ring_has(63, 36);
+	T_COUNT(rx, RX_FULL, 7);
+	ports_close();
+}
+
+ATF_TC(merged);
+ATF_TC_HEAD(merged, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames to one and frames to all come "
+	    "to a sink, and past it, in the order they were sent");
+}
+ATF_TC_BODY(merged, tc)
+{
+	unsigned int i;
+
+	ports_open(1);
+	for (i = 0; i < 30; i++) {
+		t_queue(tx, LEN, i % 3 == 1 ? EVERYBODY : 0, 1, i);
+		/* The sink's one, then the ring's. */
+		if (i % 6 != 5)
+			continue;
+		ATF_REQUIRE_EQ(0, vale_txsync(tx));
+		ATF_CHECK_EQ(i - 4, sink.next);
+		ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+		ring_has(5, i - 4);
+		ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	}
+	T_COUNT(rx, RX_DIRECT, 5);
+	T_COUNT(rx, RX_COPY, 25);
+	ports_close();
+}
+
+ATF_TC(pieces);
+ATF_TC_HEAD(pieces, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame in pieces is offered as they "
+	    "are; one of too many for the sink goes through the ring");
+}
+ATF_TC_BODY(pieces, tc)
+{
+	static uint8_t frame[9000], first[100];
+	struct netmap_slot *slot;
+	uint32_t seq;
+
+	ports_open(1000);
+	t_make(frame, sizeof(frame), 0, 1, 0);
+	t_put(tx, frame, sizeof(frame), 1000, true);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	ATF_CHECK_EQ(9, sink.pieces);
+	ATF_REQUIRE_EQ(sizeof(frame), sink.last_len);
+	ATF_CHECK(memcmp(frame, sink.last, sizeof(frame)) == 0);
+	T_COUNT(rx, RX_BYTE, sizeof(frame));
+
+	/* With an empty piece in the middle. */
+	t_make(first, sizeof(first), 0, 1, 1);
+	slot = &tx->txring->slot[tx->txring->head];
+	t_put(tx, first, 50, 50, true);
+	slot->flags |= NS_MOREFRAG;
+	slot = &tx->txring->slot[tx->txring->head];
+	t_put(tx, first, 0, 1, true);
+	slot->flags |= NS_MOREFRAG;
+	t_put(tx, first + 50, 50, 50, true);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	ATF_CHECK_EQ(3, sink.pieces);
+	ATF_REQUIRE_EQ(sizeof(first), sink.last_len);
+	ATF_CHECK(memcmp(first, sink.last, sizeof(first)) == 0);
+
+	sink.maxiov = 8;
+	for (seq = 2; seq < 5; seq++) {
+		t_make(frame, sizeof(frame), 0, 1, seq);
+		t_put(tx, frame, seq == 3 ? 9000 : 8000, 1000, true);
+		/* Its memory may be used again after a sync. */
+		if (seq == 2)
+			ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	}
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	ATF_CHECK_EQ(3, sink.taken);
+	ATF_CHECK_EQ(3, sink.next);
+	T_COUNT(rx, RX_DIRECT, 3);
+	T_COUNT(rx, RX_COPY, 2);
+	ports_close();
+}
+
+/*
+ * Several senders at a time, a sink that takes as many as it likes, and a
+ * receiver: every sender's frames in order, none twice, none lost.
+ */
+static struct {
+	pthread_mutex_t	mtx;
+	pthread_barrier_t barrier;
+	uint32_t	next[NSENDERS + 1];
+	unsigned int	rnd;
+	uint32_t	direct, ring;
+	bool		bad;
+} book = { .mtx = PTHREAD_MUTEX_INITIALIZER };
+
+struct sender {
+	struct vale_desc *d;
+	unsigned int	 id;
+};
+
+/* book.mtx held. */
+static void
+enter(uint32_t src, uint32_t seq)
+{
+	if (src < 1 || src > NSENDERS || seq != book.next[src])
+		book.bad = true;
+	else
+		book.next[src]++;
+}
+
+static void
+take_booked(void *arg __unused, struct vale_offer *offer)
+{
+	struct iovec iov[NETMAP_MAX_FRAGS];
+	uint32_t seq, src;
+	unsigned int n;
+
+	pthread_mutex_lock(&book.mtx);
+	book.rnd = book.rnd * 1103515245 + 12345;
+	n = (book.rnd >> 16) % 8 == 0 ? (book.rnd >> 19) % 4 : UINT32_MAX;
+	while (n-- > 0 && vale_offer_peek(offer, iov, NETMAP_MAX_FRAGS) > 0) {
+		memcpy(&src, (uint8_t *)iov[0].iov_base + 14, sizeof(src));
+		memcpy(&seq, (uint8_t *)iov[0].iov_base + 18, sizeof(seq));
+		enter(src, seq);
+		book.direct++;
+		vale_offer_next(offer);
+	}
+	pthread_mutex_unlock(&book.mtx);
+}
+
+static void *
+receive_booked(void *arg)
+{
+	bool *stop = arg, last;
+	struct t_frame f;
+
+	do {
+		last = __atomic_load_n(stop, __ATOMIC_ACQUIRE);
+		ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+		while (t_take(rx, &f)) {
+			pthread_mutex_lock(&book.mtx);
+			enter(f.f_src, f.f_seq);
+			book.ring++;
+			pthread_mutex_unlock(&book.mtx);
+		}
+		sched_yield();
+	} while (!last);
+	return (NULL);
+}
+
+/* Wait until all but `few' of a sender's `seq' frames are in the book. */
+static void
+booked(const struct sender *s, uint32_t seq, uint32_t few)
+{
+	uint32_t behind;
+
+	for (;;) {
+		pthread_mutex_lock(&book.mtx);
+		behind = book.bad ? 0 : seq - book.next[s->id];
+		pthread_mutex_unlock(&book.mtx);
+		if (behind <= few)
+			break;
+		sched_yield();
+	}
+}
+
+/* All wait for each other, and until the receiver has given all slots back. */
+static void
+empty_ring(void)
+{
+	uint64_t syncs;
+
+	pthread_barrier_wait(&book.barrier);
+	syncs = t_count(rx, VALE_C_RX_SYNC) + 2;
+	while (t_count(rx, VALE_C_RX_SYNC) < syncs)
+		sched_yield();
+	pthread_barrier_wait(&book.barrier);
+}
+
+/* No more under way than fit into the ring. */
+static void *
+send_booked(void *arg)
+{
+	const struct sender *s = arg;
+	uint32_t n, seq = 0;
+
+	while (seq < FRAMES) {
+		if (seq % ROUND == 0) {
+			booked(s, seq, 0);
+			empty_ring();
+		}
+		n = seq % 50 + 1;
+		do {
+			t_queue(s->d, LEN, seq % 8 == 0 ? EVERYBODY : 0, s->id,
+			    seq);
+			seq++;
+		} while (--n > 0 && seq % ROUND != 0);
+		ATF_REQUIRE_EQ(0, vale_txsync(s->d));
+		booked(s, seq, 100);
+	}
+	return (NULL);
+}
+
+ATF_TC(order);
+ATF_TC_HEAD(order, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Three senders at once, some frames "
+	    "past the ring and some through it: each one's come in order");
+	atf_tc_set_md_var(tc, "timeout", "240");
+}
+ATF_TC_BODY(order, tc)
+{
+	struct sender sender[NSENDERS];
+	pthread_t receiver, thread[NSENDERS];
+	char name[] = "valet0:s0";
+	bool stop = false;
+	unsigned int i;
+
+	rx = t_open("valet0:rx", 64, 1024);
+	for (i = 0; i < NSENDERS; i++) {
+		name[sizeof(name) - 2] = '0' + i;
+		sender[i].d = t_open(name, 64, 64);
+		sender[i].id = i + 1;
+	}
+	t_send(rx, LEN, EVERYBODY, 0, 0);
+	ATF_REQUIRE_EQ(0, pthread_barrier_init(&book.barrier, NULL, NSENDERS));
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take_booked, NULL));
+	ATF_REQUIRE_EQ(0, pthread_create(&receiver, NULL, receive_booked,
+	    &stop));
+	for (i = 0; i < NSENDERS; i++)
+		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, send_booked,
+		    &sender[i]));
+	for (i = 0; i < NSENDERS; i++)
+		pthread_join(thread[i], NULL);
+	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+	pthread_join(receiver, NULL);
+	ATF_CHECK(!book.bad);
+	for (i = 1; i <= NSENDERS; i++)
+		ATF_CHECK_EQ(FRAMES, book.next[i]);
+	ATF_CHECK(book.direct > 0);
+	ATF_CHECK(book.ring > 0);
+	T_COUNT(rx, RX_FRAME, NSENDERS * FRAMES);
+	T_COUNT(rx, RX_DIRECT, book.direct);
+	T_COUNT(rx, RX_COPY, book.ring);
+	T_COUNT(rx, RX_FULL, 0);
+	for (i = 0; i < NSENDERS; i++)
+		vale_close(sender[i].d);
+	vale_close(rx);
+}
+
+/* A sink that takes a frame, says that it is there and waits. */
+static int inside[2], go_on[2];		/* pipes */
+static bool in_sink;			/* atomic */
+
+static void
+take_slowly(void *arg __unused, struct vale_offer *offer)
+{
+	struct iovec iov[NETMAP_MAX_FRAGS];
+	char c = 0;
+
+	__atomic_store_n(&in_sink, true, __ATOMIC_SEQ_CST);
+	ATF_REQUIRE_EQ(1, write(inside[1], &c, 1));
+	ATF_REQUIRE_EQ(1, read(go_on[0], &c, 1));
+	ATF_REQUIRE(vale_offer_peek(offer, iov, NETMAP_MAX_FRAGS) > 0);
+	vale_offer_next(offer);
+	__atomic_store_n(&in_sink, false, __ATOMIC_SEQ_CST);
+}
+
+static void *
+sync_tx(void *arg __unused)
+{
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	return (NULL);
+}
+
+static void *
+remove_sink(void *arg __unused)
+{
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, NULL, NULL));
+	ATF_CHECK(!__atomic_load_n(&in_sink, __ATOMIC_SEQ_CST));
+	return (NULL);
+}
+
+static void *
+remove_port(void *arg __unused)
+{
+	vale_close(rx);
+	ATF_CHECK(!__atomic_load_n(&in_sink, __ATOMIC_SEQ_CST));
+	return (NULL);
+}
+
+/* Have `remover' run while the sink is in a call. */
+static void
+removal(void *(*remover)(void *))
+{
+	pthread_t r, t;
+	char c = 0;
+
+	ports_open(0);
+	ATF_REQUIRE(pipe(inside) == 0 && pipe(go_on) == 0);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take_slowly, NULL));
+	t_queue(tx, LEN, 0, 1, 0);
+	t_queue(tx, LEN, 0, 1, 1);
+	ATF_REQUIRE_EQ(0, pthread_create(&t, NULL, sync_tx, NULL));
+	ATF_REQUIRE_EQ(1, read(inside[0], &c, 1));
+	ATF_REQUIRE_EQ(0, pthread_create(&r, NULL, remover, NULL));
+	usleep(50000);		/* one that does not wait is through by then */
+	ATF_REQUIRE_EQ(1, write(go_on[1], &c, 1));
+	pthread_join(t, NULL);
+	pthread_join(r, NULL);
+}
+
+ATF_TC(removed);
+ATF_TC_HEAD(removed, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A sink is gone when it has been taken "
+	    "away, and not before the call that is in progress is over");
+}
+ATF_TC_BODY(removed, tc)
+{
+	removal(remove_sink);
+	t_expect(rx, LEN, 1, 1);
+	burst(1, 2);
+	t_expect(rx, LEN, 1, 2);
+	T_COUNT(rx, RX_DIRECT, 1);
+	ports_close();
+}
+
+ATF_TC(port_removed);
+ATF_TC_HEAD(port_removed, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "The same for the whole port");
+}
+ATF_TC_BODY(port_removed, tc)
+{
+	removal(remove_port);
+	burst(1, 2);
+	T_COUNT(tx, TX_NODEST, 1);
+	vale_close(tx);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, all);
+	ATF_TP_ADD_TC(tp, part);
+	ATF_TP_ADD_TC(tp, merged);
+	ATF_TP_ADD_TC(tp, pieces);
+	ATF_TP_ADD_TC(tp, order);
+	ATF_TP_ADD_TC(tp, removed);
+	ATF_TP_ADD_TC(tp, port_removed);
+	return (atf_no_error());
+}

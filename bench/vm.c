@@ -123,13 +123,14 @@ null_rx_peek(void *arg, struct iovec *iov)
 
 	if (vm->waiting == 0)
 		return (0);
-	left = vm->frame_len;
-	for (n = 0; left > 0; n++) {
+	n = 0;
+	for (left = vm->frame_len; left > VM_BUF; left -= VM_BUF) {
 		iov[n].iov_base = vm_frame_buf(vm, n);
-		iov[n].iov_len = MIN(left, VM_BUF);
-		left -= iov[n].iov_len;
+		iov[n++].iov_len = VM_BUF;
 	}
-	return (n);
+	iov[n].iov_base = vm_frame_buf(vm, n);
+	iov[n].iov_len = left;
+	return (n + 1);
 }
 
 static void

@@ -20,6 +20,8 @@
 
 #include "e82545_impl.h"
 
+#define	FILTER_BROADCAST	0xffffffffffff
+
 static bool
 filter_table(const struct e82545 *dev, uint32_t base, unsigned int bit)
 {
@@ -39,53 +41,65 @@ filter_vlan(const struct e82545 *dev, uint32_t rctl, uint16_t tci)
 	return (filter_table(dev, E82545_VFTA, tci & 0xfff));
 }
 
-static bool
-filter_exact(const struct e82545 *dev, uint32_t low, uint32_t high)
+/* Entry `i' of the receive address table, or what no frame has. */
+static uint64_t
+filter_address(const struct e82545 *dev, unsigned int i)
 {
 	uint32_t rah;
+
+	rah = e82545_reg(dev, E82545_RAH(i));
+	if ((rah & (E82545_RAH_AV | E82545_RAH_AS)) != E82545_RAH_AV)
+		return (UINT64_MAX);
+	return ((uint64_t)(rah & 0xffff) << 32 |
+	    e82545_reg(dev, E82545_RAL(i)));
+}
+
+static bool
+filter_exact(const struct e82545 *dev, uint64_t address)
+{
 	int i;
 
-	for (i = 0; i < E82545_RA_COUNT; i++) {
-		if (e82545_reg(dev, E82545_RAL(i)) != low)
-			continue;
-		rah = e82545_reg(dev, E82545_RAH(i));
-		if ((rah & (E82545_RAH_AV | E82545_RAH_AS | 0xffff)) ==
-		    (E82545_RAH_AV | high))
+	for (i = 0; i < E82545_RA_COUNT; i++)
+		if (filter_address(dev, i) == address)
 			return (true);
-	}
 	return (false);
 }
 
 /* Section 13.5.1: 12 bits of the last two bytes, which ones RCTL.MO tells. */
 static bool
-filter_hash(const struct e82545 *dev, uint32_t rctl, uint32_t high)
+filter_hash(const struct e82545 *dev, uint32_t rctl, uint64_t address)
 {
 	static const uint8_t shift[4] = { 4, 3, 2, 0 };
 
 	return (filter_table(dev, E82545_MTA,
-	    high >> shift[E82545_RCTL_MO(rctl)] & 0xfff));
+	    address >> 32 >> shift[E82545_RCTL_MO(rctl)] & 0xfff));
+}
+
+uint64_t
+e82545_filter_own(const struct e82545 *dev)
+{
+
+	return (filter_address(dev, 0));
 }
 
 enum e82545_filter_result
 e82545_filter(const struct e82545 *dev, uint32_t rctl, const uint8_t *head,
     bool tagged)
 {
-	uint32_t high, low;
+	uint64_t address;
 
 	if (tagged && (rctl & E82545_RCTL_VFE) != 0 &&
 	    !filter_vlan(dev, rctl, be16dec(head + E82545_VLAN_OFF + 2)))
 		return (E82545_FILTER_DROP);
-	low = le32dec(head);
-	high = le16dec(head + 4);
-	if ((rctl & E82545_RCTL_BAM) != 0 && low == 0xffffffff &&
-	    high == 0xffff)
+	address = le32dec(head) | (uint64_t)le16dec(head + 4) << 32;
+	if ((rctl & E82545_RCTL_BAM) != 0 && address == FILTER_BROADCAST)
 		return (E82545_FILTER_PASS);
-	if (filter_exact(dev, low, high))
+	if (filter_exact(dev, address))
 		return (E82545_FILTER_PASS);
-	if ((low & 1) == 0)
+	if ((address & 1) == 0)
 		return ((rctl & E82545_RCTL_UPE) != 0 ?
 		    E82545_FILTER_INEXACT : E82545_FILTER_DROP);
-	if ((rctl & E82545_RCTL_MPE) != 0 || filter_hash(dev, rctl, high))
+	if ((rctl & E82545_RCTL_MPE) != 0 || filter_hash(dev, rctl, address))
 		return (E82545_FILTER_INEXACT);
 	return (E82545_FILTER_DROP);
 }

@@ -44,6 +44,7 @@
 #ifndef _E82545_IMPL_H_
 #define	_E82545_IMPL_H_
 
+#include <sys/endian.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -93,6 +94,8 @@ struct e82545_moder_verdict {
 #define	E82545_ETH_HDRLEN	14
 #define	E82545_ETH_MIN		60	/* a frame without FCS */
 #define	E82545_ETH_FCS		4
+#define	E82545_ETHERTYPE_IP4	0x0800
+#define	E82545_ETHERTYPE_IP6	0x86dd
 #define	E82545_VLAN_LEN		4	/* of a tag */
 #define	E82545_VLAN_OFF		12	/* and where it goes */
 
@@ -437,8 +440,13 @@ enum e82545_filter_result {
 	E82545_FILTER_PASS,
 	E82545_FILTER_INEXACT	/* by hash or in promiscuous mode: PIF */
 };
-/* Whether the guest wants a frame with these first bytes (18 of them);
-   `tagged' if it has a VLAN tag.  Any thread. */
+/* The first bytes of a frame, up to its type behind a VLAN tag. */
+#define	E82545_RX_HEAD	(E82545_ETH_HDRLEN + E82545_VLAN_LEN)
+/* The address, as the first 48 bits of a frame that is read as little-endian,
+   that surely passes as the guest's own; UINT64_MAX: none.  Any thread. */
+uint64_t e82545_filter_own(const struct e82545 *dev);
+/* Whether the guest wants a frame with these first bytes; `tagged' if it has a
+   VLAN tag.  Any thread. */
 enum e82545_filter_result e82545_filter(const struct e82545 *dev,
 	    uint32_t rctl, const uint8_t *head, bool tagged);
 
@@ -449,8 +457,19 @@ enum e82545_filter_result e82545_filter(const struct e82545 *dev,
 /* The sum of bytes in ones' complement, continuing `sum'; `odd' tells that an
    odd number of bytes went before.  Not folded. */
 uint64_t e82545_sum(const void *data, size_t len, uint64_t sum, bool odd);
+/* The same of `len' bytes that are copied on the way, from where they may
+   change at any time: each is read once. */
+uint64_t e82545_sum_copy(void *dst, const void *src, size_t len);
 /* The checksum field that goes with a sum, in network order. */
-uint16_t e82545_sum_fold(uint64_t sum);
+static inline uint16_t
+e82545_sum_fold(uint64_t sum)
+{
+	uint32_t s;
+
+	/* Both halves in the upper one, with the carry out of the lower. */
+	s = (sum + (sum << 32 | sum >> 32)) >> 32;
+	return (~(s + (s << 16 | s >> 16)) >> 16);
+}
 /* The sum of bytes [off, off + len) of a frame, which it must have. */
 uint64_t e82545_sum_iov(const struct iovec *iov, size_t off, size_t len,
 	    bool odd);
@@ -474,22 +493,41 @@ void	e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx,
 /* Insert a VLAN tag; the frame's first byte moves to hdr[-4]. */
 void	e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag);
 
-/* The first bytes of a received frame, for filters and checksums: Ethernet,
-   a VLAN tag, IP with all options, and ports, lengths and sum of UDP. */
-#define	E82545_RX_HEAD		96
-
-/* What a receive descriptor tells about checksums. */
-struct e82545_rxsum {
-	uint16_t	csum;		/* packet checksum, host order */
-	uint8_t		status;		/* IXSM, or IPCS and TCPCS */
-	uint8_t		errors;		/* IPE and TCPE */
-};
 /*
- * Check a received frame of `len' bytes; `head' are the first
- * E82545_RX_HEAD of them, zeros behind its end, `rxcsum' the register, `tagged'
- * whether it has a VLAN tag, `strip' whether the guest will not see that.
+ * What a receive descriptor tells of a frame of `len' bytes, all of which have
+ * the sum `sum', with a header of `type' at `off'; `rxcsum' is the register.
+ * The status byte, and above it that of errors.
  */
-void	e82545_rx_sum(const struct iovec *iov, size_t len, const uint8_t *head,
-	    uint32_t rxcsum, bool tagged, bool strip, struct e82545_rxsum *rs);
+uint16_t e82545_rx_ip(const struct iovec *iov, uint16_t type,
+	    size_t off, size_t len, uint64_t sum, uint32_t rxcsum);
+/* The sum of a frame of `len' bytes from `from' on as the guest sees it:
+   without its tag if `strip' is set. */
+uint64_t e82545_rx_seen(const struct iovec *iov, size_t len, size_t from,
+	    bool strip);
+
+/*
+ * Check a received frame of `len' bytes, all of which have the sum `sum';
+ * `type' is in its Ethernet header, behind a VLAN tag if it has one (`tagged');
+ * `strip' if the guest will not see the tag.  Returns what the upper half of
+ * its descriptor tells about it, in host order: checksum, status (IXSM, or
+ * IPCS and TCPCS), errors (IPE, TCPE).
+ */
+static inline uint64_t
+e82545_rx_sum(const struct iovec *iov, size_t len, uint64_t sum, uint16_t type,
+    uint32_t rxcsum, bool tagged, bool strip)
+{
+	uint64_t found;
+
+	if ((type == E82545_ETHERTYPE_IP4 || type == E82545_ETHERTYPE_IP6) &&
+	    (rxcsum & (E82545_RXCSUM_IPOFL | E82545_RXCSUM_TUOFL)) != 0)
+		found = e82545_rx_ip(iov, type, E82545_ETH_HDRLEN + (tagged ?
+		    E82545_VLAN_LEN : 0), len, sum, rxcsum);
+	else
+		found = E82545_RXD_IXSM;
+	if (strip || (rxcsum & E82545_RXCSUM_PCSS) != 0)
+		sum = e82545_rx_seen(iov, len, rxcsum & E82545_RXCSUM_PCSS,
+		    strip);
+	return ((uint64_t)be16toh(e82545_sum_fold(sum)) << 16 | found << 32);
+}
 
 #endif /* !_E82545_IMPL_H_ */

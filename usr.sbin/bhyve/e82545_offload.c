@@ -44,57 +44,88 @@
 #define	PROTO_TCP	6
 #define	PROTO_UDP	17
 
-#define	TYPE_IP4	0x0800
-#define	TYPE_IP6	0x86dd
-
-static uint16_t
-sum_fold16(uint64_t sum)
-{
-	while ((sum >> 16) != 0)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return (sum);
-}
-
 static uint16_t
 sum_swap(uint64_t sum)
 {
-	uint16_t s = sum_fold16(sum);
+	uint16_t s = ~e82545_sum_fold(sum);
 
 	return (s << 8 | s >> 8);
+}
+
+/* Two words at a time, which is one register of most processors. */
+typedef uint64_t sum_pair __attribute__((__vector_size__(16)));
+
+/* Read what lies at `p', and have it at `dst' too. */
+#define	SUM_TAKE(w) do {						\
+	memcpy(&(w), p, sizeof(w));					\
+	p += sizeof(w);							\
+	if (copy) {							\
+		memcpy(dst, &(w), sizeof(w));				\
+		dst += sizeof(w);					\
+	}								\
+} while (0)
+
+/*
+ * 32-bit words in 64-bit sums: no carry to look after.  All and the upper ones
+ * of each two are summed up; the former sum runs over, which does not matter as
+ * 2^32 times the latter are taken off it.
+ */
+static inline __attribute__((__always_inline__)) uint64_t
+sum_words(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
+{
+	sum_pair all = { 0, 0 }, high = { 0, 0 }, w[2];
+	uint64_t w64;
+	uint32_t w32;
+	uint16_t w16;
+	uint8_t w8;
+
+	for (; len >= sizeof(w); len -= sizeof(w)) {
+		SUM_TAKE(w);
+		all += w[0] + w[1];
+		high += (w[0] >> 32) + (w[1] >> 32);
+	}
+	if ((len & sizeof(w[0])) != 0) {
+		SUM_TAKE(w[0]);
+		all += w[0];
+		high += w[0] >> 32;
+	}
+	if ((len & sizeof(w64)) != 0) {
+		SUM_TAKE(w64);
+		w[0] = (sum_pair){ w64, 0 };
+		all += w[0];
+		high += w[0] >> 32;
+	}
+	all += high - (high << 32);
+	w64 = all[0] + all[1];
+	if ((len & sizeof(w32)) != 0) {
+		SUM_TAKE(w32);
+		w64 += w32;
+	}
+	if ((len & sizeof(w16)) != 0) {
+		SUM_TAKE(w16);
+		w64 += w16;
+	}
+	if ((len & sizeof(w8)) != 0) {
+		SUM_TAKE(w8);
+		w64 += be16toh((uint16_t)w8 << 8);
+	}
+	return (w64);
 }
 
 uint64_t
 e82545_sum(const void *data, size_t len, uint64_t sum, bool odd)
 {
-	const uint8_t *p = data;
-	uint64_t lo, hi, w[4];
+	uint64_t s;
 
-	/* 32-bit words in 64-bit sums: no carry to look after. */
-	lo = hi = 0;
-	for (; len >= sizeof(w); p += sizeof(w), len -= sizeof(w)) {
-		memcpy(w, p, sizeof(w));
-		lo += (w[0] & 0xffffffff) + (w[1] & 0xffffffff) +
-		    (w[2] & 0xffffffff) + (w[3] & 0xffffffff);
-		hi += (w[0] >> 32) + (w[1] >> 32) + (w[2] >> 32) +
-		    (w[3] >> 32);
-	}
-	if (len > 0) {
-		memset(w, 0, sizeof(w));
-		memcpy(w, p, len);
-		lo += (w[0] & 0xffffffff) + (w[1] & 0xffffffff) +
-		    (w[2] & 0xffffffff) + (w[3] & 0xffffffff);
-		hi += (w[0] >> 32) + (w[1] >> 32) + (w[2] >> 32) +
-		    (w[3] >> 32);
-	}
-	lo = (lo & 0xffffffff) + (lo >> 32) + (hi & 0xffffffff) + (hi >> 32);
-	return (sum + (odd ? sum_swap(lo) : lo));
+	s = sum_words(data, len, false, NULL);
+	return (sum + (odd ? sum_swap(s) : s));
 }
 
-uint16_t
-e82545_sum_fold(uint64_t sum)
+uint64_t
+e82545_sum_copy(void *dst, const void *src, size_t len)
 {
 
-	return (~sum_fold16(sum));
+	return (sum_words(src, len, true, dst));
 }
 
 uint64_t
@@ -186,6 +217,10 @@ e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag)
  * Received frames: 8254x SDM sections 3.2.3 and 3.2.9.
  */
 
+/* The first bytes of a frame: Ethernet, a VLAN tag, IP with all options, and
+   ports, lengths and sum of UDP. */
+#define	RX_HEAD		96
+
 /* Where the TCP segment or UDP datagram of a frame lies, and the sum of its
    pseudo-header. */
 struct l4 {
@@ -222,28 +257,31 @@ rx_l4(struct l4 *l4, const uint8_t *head, unsigned int proto, size_t off,
 }
 
 /* `off' is that of the IPv4 header, `len' the length of the frame. */
-static void
+static uint16_t
 rx_ip4(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
-    struct e82545_rxsum *rs, struct l4 *l4)
+    struct l4 *l4)
 {
 	const uint8_t *ip = head + off;
 	size_t hdrlen, iplen;
+	uint16_t found;
 
 	hdrlen = (ip[0] & 0xf) * 4;
 	iplen = be16dec(ip + IP4_LENGTH);
 	if ((ip[0] >> 4) != 4 || hdrlen < IP4_HDRLEN || iplen < hdrlen ||
 	    iplen > len - off)
-		return;
+		return (0);
+	found = 0;
 	if ((rxcsum & E82545_RXCSUM_IPOFL) != 0) {
-		rs->status |= E82545_RXD_IPCS;
+		found |= E82545_RXD_IPCS;
 		if (e82545_sum_fold(e82545_sum(ip, hdrlen, 0, false)) != 0)
-			rs->errors |= E82545_RXD_ERR_IPE;
+			found |= E82545_RXD_ERR_IPE << 8;
 	}
 	/* A fragment has only a part of what the sum is about. */
 	if ((rxcsum & E82545_RXCSUM_TUOFL) != 0 &&
 	    (be16dec(ip + IP4_FRAGMENT) & 0x3fff) == 0)
 		rx_l4(l4, head, ip[IP4_PROTO], off + hdrlen, iplen - hdrlen,
 		    e82545_sum(ip + IP4_ADDRS, 8, 0, false));
+	return (found);
 }
 
 static void
@@ -273,53 +311,44 @@ rx_range(const struct iovec *iov, size_t from, size_t to, size_t base)
 	return (e82545_sum_iov(iov, from, to - from, (from ^ base) & 1));
 }
 
-void
-e82545_rx_sum(const struct iovec *iov, size_t len, const uint8_t *head,
-    uint32_t rxcsum, bool tagged, bool strip, struct e82545_rxsum *rs)
+uint16_t
+e82545_rx_ip(const struct iovec *iov, uint16_t type, size_t off, size_t len,
+    uint64_t sum, uint32_t rxcsum)
 {
-	struct l4 l4;
-	uint64_t l4sum, sum;
-	size_t base, from, off;
-	uint16_t type;
+	struct l4 l4 = { 0, 0, 0 };
+	struct e82545_cursor cur;
+	uint8_t head[RX_HEAD];
+	size_t end;
+	uint16_t found;
 
-	rs->status = rs->errors = 0;
-	l4.len = l4.off = 0;
-	l4sum = 0;
-	off = E82545_ETH_HDRLEN + (tagged ? E82545_VLAN_LEN : 0);
-	type = be16dec(head + off - 2);
-	if (type == TYPE_IP4 && len >= off + IP4_HDRLEN)
-		rx_ip4(head, off, len, rxcsum, rs, &l4);
-	else if (type == TYPE_IP6 && len >= off + IP6_HDRLEN)
+	/* Read once: whose memory it is may change it at any time. */
+	e82545_cursor_init(&cur, iov);
+	e82545_cursor_copy(&cur, head, MIN(len, sizeof(head)));
+	found = 0;
+	if (type == E82545_ETHERTYPE_IP4 && len >= off + IP4_HDRLEN)
+		found = rx_ip4(head, off, len, rxcsum, &l4);
+	else if (type == E82545_ETHERTYPE_IP6 && len >= off + IP6_HDRLEN)
 		rx_ip6(head, off, len, rxcsum, &l4);
-	if (l4.len != 0) {
-		l4sum = e82545_sum_iov(iov, l4.off, l4.len, false);
-		rs->status |= E82545_RXD_TCPCS;
-		if (e82545_sum_fold(l4sum + l4.pseudo) != 0)
-			rs->errors |= E82545_RXD_ERR_TCPE;
-	}
-	if (rs->status == 0)
-		rs->status = E82545_RXD_IXSM;
+	if (l4.len == 0)
+		return (found != 0 ? found : E82545_RXD_IXSM);
+	/* All of the frame less what is not in the packet. */
+	end = l4.off + l4.len;
+	sum += e82545_sum_fold(rx_range(iov, 0, l4.off, 0) +
+	    rx_range(iov, end, len, 0));
+	found |= E82545_RXD_TCPCS;
+	if (e82545_sum_fold(sum + l4.pseudo) != 0)
+		found |= E82545_RXD_ERR_TCPE << 8;
+	return (found);
+}
 
-	/*
-	 * The packet checksum starts at PCSS of the frame as the guest sees
-	 * it, without a tag that was taken out.  What was summed above is not
-	 * summed again.
-	 */
-	base = rxcsum & E82545_RXCSUM_PCSS;
-	sum = 0;
-	if (strip && base >= E82545_VLAN_OFF)
-		base += E82545_VLAN_LEN;
-	from = base;
-	if (strip && base < E82545_VLAN_OFF) {
-		sum += rx_range(iov, base, E82545_VLAN_OFF, base);
-		from = E82545_VLAN_OFF + E82545_VLAN_LEN;
-	}
-	if (l4.len != 0 && from <= l4.off) {
-		sum += rx_range(iov, from, l4.off, base);
-		sum += ((l4.off ^ base) & 1) != 0 ?
-		    sum_swap(l4sum) : l4sum;
-		from = l4.off + l4.len;
-	}
-	sum += rx_range(iov, from, len, base);
-	rs->csum = be16toh(e82545_sum_fold(sum));
+uint64_t
+e82545_rx_seen(const struct iovec *iov, size_t len, size_t from, bool strip)
+{
+
+	if (!strip)
+		return (rx_range(iov, from, len, from));
+	if (from >= E82545_VLAN_OFF)
+		return (rx_range(iov, from + E82545_VLAN_LEN, len, from));
+	return (rx_range(iov, from, E82545_VLAN_OFF, from) +
+	    rx_range(iov, E82545_VLAN_OFF + E82545_VLAN_LEN, len, from));
 }

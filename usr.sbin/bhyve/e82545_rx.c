@@ -49,8 +49,8 @@
 #include "e82545_snap.h"
 
 #define	RX_BATCH	256		/* frames, dropped ones too */
-/* Descriptors of a batch, and those that the longest frame takes: buffers
-   are never shorter than 256 bytes. */
+/* Descriptors after which a batch takes no frame that needs more than one, and
+   those that the longest takes: buffers are never shorter than 256 bytes. */
 #define	RX_BATCH_DESCS	1024
 #define	RX_FRAME_DESCS	howmany(E82545_FRAME_MAX + E82545_ETH_FCS, 256)
 _Static_assert(RX_FRAME_DESCS <= RX_BATCH_DESCS, "no frame would fit");
@@ -76,13 +76,20 @@ struct e82545_rxq {
 	uint32_t	 loop_head, loop_tail;	/* free-running */
 
 	/* For one batch: what goes into the upper halves of descriptors. */
-	uint64_t	 done[RX_BATCH_DESCS];
+	uint64_t	 done[RX_BATCH_DESCS + RX_BATCH];
 };
 
 enum rx_verdict {
 	RX_TAKEN,		/* delivered or dropped */
 	RX_NOROOM,		/* the guest has too few descriptors */
 	RX_FULL			/* the batch has */
+};
+
+/* Where frames come from: see eo_rx_peek(), eo_rx_next(). */
+struct rx_source {
+	int		(*peek)(void *arg, struct iovec *iov);
+	void		(*next)(void *arg);
+	void		*arg;
 };
 
 struct rx_batch {
@@ -94,13 +101,16 @@ struct rx_batch {
 	uint32_t	need;		/* by the frame that did not fit */
 	uint32_t	rctl, rxcsum;
 	uint32_t	bufsize;	/* bytes */
+	uint64_t	own;		/* address: see e82545_filter_own() */
+	uint32_t	whole;		/* bytes of a frame that goes into one
+					   buffer; 0: none does */
+	uint32_t	fcs;		/* bytes of it that the guest gets */
 	uint16_t	vet;
 	bool		vme, on, link, loopback;
-	bool		looped;		/* the frame at hand is */
-	struct e82545_tally tally;
-	unsigned int	total;		/* frames seen, */
-	uint64_t	total_bytes;	/* with FCS, */
-	unsigned int	oversize;	/* too long */
+	bool		looped;		/* frames come out of the loop */
+	struct e82545_tally tally;	/* frames delivered */
+	unsigned int	lost;		/* seen, and not delivered */
+	uint64_t	lost_bytes;	/* of them, with FCS */
 	uint64_t	counts[E82545_NCOUNTERS];
 };
 
@@ -216,16 +226,16 @@ e82545_loop_snap(struct e82545 *dev, struct e82545_snap *s)
 	}
 }
 
-/* The next frame, looped ones first. */
+/* The queue as a source of frames: eo_rx_peek() and eo_rx_next(). */
+
 static int
-rx_peek(struct e82545 *dev, struct rx_batch *b, struct iovec *iov)
+rx_loop_peek(void *arg, struct iovec *iov)
 {
-	struct e82545_rxq *rxq = dev->rxq;
+	const struct e82545_rxq *rxq = arg;
 	const struct rx_looped *l;
 
-	b->looped = rx_loop_waits(rxq);
-	if (!b->looped)
-		return (dev->ops->eo_rx_peek(dev->arg, iov));
+	if (!rx_loop_waits(rxq))
+		return (0);
 	l = &rxq->loop[rxq->loop_head % RX_LOOP_FRAMES];
 	iov[0].iov_base = l->data;
 	iov[0].iov_len = l->len;
@@ -233,14 +243,10 @@ rx_peek(struct e82545 *dev, struct rx_batch *b, struct iovec *iov)
 }
 
 static void
-rx_next(struct e82545 *dev, const struct rx_batch *b)
+rx_loop_next(void *arg)
 {
-	struct e82545_rxq *rxq = dev->rxq;
+	struct e82545_rxq *rxq = arg;
 
-	if (!b->looped) {
-		dev->ops->eo_rx_next(dev->arg);
-		return;
-	}
 	free(rxq->loop[rxq->loop_head % RX_LOOP_FRAMES].data);
 	__atomic_store_n(&rxq->loop_head, rxq->loop_head + 1,
 	    __ATOMIC_RELEASE);
@@ -299,50 +305,36 @@ e82545_rx_kicked(struct e82545 *dev)
  * One frame.
  */
 
+/* Where the next buffer is: guest memory, read once. */
 static uint64_t
-rx_done(size_t len, const struct e82545_rxsum *rs, uint8_t status,
-    uint8_t errors, uint16_t special)
+rx_buffer(const struct rx_batch *b)
 {
 
-	return (htole64(len | (uint64_t)rs->csum << 16 |
-	    (uint64_t)(rs->status | status) << 32 |
-	    (uint64_t)(rs->errors | errors) << 40 |
-	    (uint64_t)special << 48));
+	return (le64toh(__atomic_load_n(&b->ring[b->head][0],
+	    __ATOMIC_RELAXED)));
 }
 
-/*
- * Copy `len' bytes into the buffers of as many descriptors as that takes.
- * Returns false where some of the buffers are not in guest memory; those are
- * left out.
- */
-static bool
-rx_copy(struct e82545 *dev, struct rx_batch *b, struct e82545_cursor *cur,
-    size_t len)
+/* That is filled, which its descriptor will tell; `sums' as from
+   e82545_rx_sum(). */
+static void
+rx_done(struct e82545 *dev, struct rx_batch *b, size_t len, uint64_t sums,
+    uint8_t status, uint8_t errors, uint16_t special)
 {
-	static const struct e82545_rxsum nothing;
-	uint64_t gpa;
-	size_t n;
-	void *dst;
-	bool ok;
 
-	ok = true;
-	for (; len > 0; len -= n) {
-		n = MIN(len, b->bufsize);
-		gpa = le64toh(__atomic_load_n(&b->ring[b->head][0],
-		    __ATOMIC_RELAXED));
-		dst = dev->ops->eo_map(dev->arg, gpa, n);
-		if (dst != NULL)
-			e82545_cursor_copy(cur, dst, n);
-		else {
-			e82545_cursor_skip(cur, n);
-			ok = false;
-		}
-		dev->rxq->done[b->ndone++] = rx_done(n, &nothing,
-		    E82545_RXD_DD, 0, 0);
-		if (++b->head == b->size)
-			b->head = 0;
-	}
-	return (ok);
+	dev->rxq->done[b->ndone++] = htole64(len | sums |
+	    (uint64_t)status << 32 | (uint64_t)errors << 40 |
+	    (uint64_t)special << 48);
+	if (++b->head == b->size)
+		b->head = 0;
+}
+
+/* The longest frame that is let in, bytes without FCS. */
+static uint32_t
+rx_longest(const struct rx_batch *b)
+{
+
+	return ((b->rctl & E82545_RCTL_LPE) != 0 ? E82545_FRAME_MAX :
+	    RX_WIRE_MAX - E82545_ETH_FCS);
 }
 
 /* A frame as it is on its way through here. */
@@ -353,10 +345,46 @@ struct rx_frame {
 	size_t		 wire;		/* padded, with FCS */
 	bool		 tagged, strip;	/* has a VLAN tag; it is taken out */
 	bool		 inexact;	/* PIF */
-	uint8_t		 head[E82545_RX_HEAD];
+	uint8_t		 head[E82545_RX_HEAD]; /* zeros behind its end */
 };
 
-/* The frame at hand is lost. */
+/*
+ * Copy `len' bytes into the buffers of as many descriptors as that takes, all
+ * but the last of which are done then.  Returns how much is in that one, and
+ * sets `ok' to false where some of the buffers are not in guest memory; those
+ * are left out.
+ */
+static size_t
+rx_copy(struct e82545 *dev, struct rx_batch *b, struct e82545_cursor *cur,
+    size_t len, bool *ok)
+{
+	size_t n;
+	void *dst;
+
+	for (;;) {
+		n = MIN(len, b->bufsize);
+		dst = dev->ops->eo_map(dev->arg, rx_buffer(b), n);
+		if (dst != NULL)
+			e82545_cursor_copy(cur, dst, n);
+		else {
+			e82545_cursor_skip(cur, n);
+			*ok = false;
+		}
+		if ((len -= n) == 0)
+			return (n);
+		rx_done(dev, b, n, 0, E82545_RXD_DD, 0, 0);
+	}
+}
+
+static uint16_t
+rx_type(const uint8_t *head, bool tagged)
+{
+
+	return (be16dec(head + E82545_VLAN_OFF + (tagged ? E82545_VLAN_LEN :
+	    0)));
+}
+
+/* The frame at hand is lost, before anything is known of it. */
 static void
 rx_drop(struct e82545 *dev, struct rx_batch *b, enum e82545_counter why)
 {
@@ -365,6 +393,32 @@ rx_drop(struct e82545 *dev, struct rx_batch *b, enum e82545_counter why)
 	e82545_probe_rx_drop(dev, why, b->head);
 }
 
+/* The same, and it counts as seen. */
+static void
+rx_lose(struct e82545 *dev, struct rx_batch *b, size_t wire,
+    enum e82545_counter why)
+{
+
+	b->lost++;
+	b->lost_bytes += wire;
+	rx_drop(dev, b, why);
+}
+
+/* Take the tag out of a frame, which is in `cut' then.  Returns the pieces. */
+static int
+rx_strip(const struct rx_frame *f, struct iovec *cut)
+{
+	struct e82545_cursor cur;
+
+	cut[0].iov_base = (void *)(uintptr_t)f->head;
+	cut[0].iov_len = E82545_VLAN_OFF;
+	e82545_cursor_init(&cur, f->iov);
+	e82545_cursor_skip(&cur, E82545_VLAN_OFF + E82545_VLAN_LEN);
+	return (1 + e82545_cursor_slice(&cur, f->len - E82545_VLAN_OFF -
+	    E82545_VLAN_LEN, cut + 1, E82545_MAXIOV));
+}
+
+/* `len' bytes are what the guest gets. */
 static void
 rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
     size_t len)
@@ -372,46 +426,42 @@ rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
 	static uint8_t zeros[E82545_ETH_MIN + E82545_ETH_FCS];
 	struct iovec cut[E82545_MAXIOV + 2];
 	struct e82545_cursor cur;
-	struct e82545_rxsum rs;
 	struct iovec *iov = f->iov;
+	uint64_t sums;
 	uint8_t errors, status;
 	uint16_t tag;
-	size_t last;
+	bool ok;
 	int n = f->niov;
 
-	e82545_rx_sum(f->iov, f->len, f->head, b->rxcsum, f->tagged, f->strip,
-	    &rs);
+	sums = e82545_rx_sum(f->iov, f->len, e82545_sum_iov(f->iov, 0, f->len,
+	    false), rx_type(f->head, f->tagged), b->rxcsum, f->tagged,
+	    f->strip);
 	status = E82545_RXD_DD | E82545_RXD_EOP;
 	errors = 0;
 	tag = 0;
 	if (f->inexact)
 		status |= E82545_RXD_PIF;
-	e82545_cursor_init(&cur, f->iov);
 	if (f->strip) {
 		status |= E82545_RXD_VP;
 		tag = be16dec(f->head + E82545_VLAN_OFF + 2);
-		cut[0].iov_base = f->head;
-		cut[0].iov_len = E82545_VLAN_OFF;
-		e82545_cursor_skip(&cur, E82545_VLAN_OFF + E82545_VLAN_LEN);
-		n = 1 + e82545_cursor_slice(&cur, f->len - E82545_VLAN_OFF -
-		    E82545_VLAN_LEN, cut + 1, E82545_MAXIOV);
+		n = rx_strip(f, cut);
 		iov = cut;
 	}
 	iov[n].iov_base = zeros;
 	iov[n].iov_len = sizeof(zeros);
 	e82545_cursor_init(&cur, iov);
-	last = (len - 1) % b->bufsize + 1;
-	if (rx_copy(dev, b, &cur, len)) {
-		b->counts[E82545_C_RX_FRAME]++;
+	ok = true;
+	len = rx_copy(dev, b, &cur, len, &ok);
+	if (ok) {
 		b->counts[E82545_C_RX_BYTE] += f->len;
 		e82545_tally(&b->tally, f->head, f->wire);
 	} else {
-		rx_drop(dev, b, E82545_C_RX_BAD_ADDR);
+		rx_lose(dev, b, f->wire, E82545_C_RX_BAD_ADDR);
 		e82545_probe_bad(dev, E82545_C_RX_BAD_ADDR,
 		    b->head);
 		errors |= E82545_RXD_ERR_RXE;
 	}
-	dev->rxq->done[b->ndone - 1] = rx_done(last, &rs, status, errors, tag);
+	rx_done(dev, b, len, sums, status, errors, tag);
 }
 
 static void
@@ -424,14 +474,10 @@ rx_measure(const struct rx_batch *b, struct rx_frame *f)
 	for (i = 0; i < f->niov; i++)
 		f->len += f->iov[i].iov_len;
 	f->wire = MAX(f->len, E82545_ETH_MIN) + E82545_ETH_FCS;
+	memset(f->head, 0, sizeof(f->head));
 	e82545_cursor_init(&cur, f->iov);
-	if (f->len >= sizeof(f->head))
-		e82545_cursor_copy(&cur, f->head, sizeof(f->head));
-	else {
-		e82545_cursor_copy(&cur, f->head, f->len);
-		memset(f->head + f->len, 0, sizeof(f->head) - f->len);
-	}
-	f->tagged = be16dec(f->head + E82545_VLAN_OFF) == b->vet &&
+	e82545_cursor_copy(&cur, f->head, MIN(f->len, sizeof(f->head)));
+	f->tagged = rx_type(f->head, false) == b->vet &&
 	    f->len >= E82545_ETH_HDRLEN + E82545_VLAN_LEN;
 	f->strip = f->tagged && b->vme;
 }
@@ -450,22 +496,19 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	rx_measure(b, f);
 	result = e82545_filter(dev, b->rctl, f->head, f->tagged);
 	if (result == E82545_FILTER_DROP) {
-		rx_drop(dev, b, E82545_C_RX_FILTERED);
-		goto seen;
+		rx_lose(dev, b, f->wire, E82545_C_RX_FILTERED);
+		return (RX_TAKEN);
 	}
 	f->inexact = result == E82545_FILTER_INEXACT;
 	len = f->wire;
 	if (f->strip)
 		len -= E82545_VLAN_LEN;
-	if ((b->rctl & E82545_RCTL_SECRC) != 0)
-		len -= E82545_ETH_FCS;
-	need = howmany(len, b->bufsize);
+	len -= E82545_ETH_FCS - b->fcs;
+	need = len <= b->bufsize ? 1 : howmany(len, b->bufsize);
 	/* What the whole ring cannot hold would wait for ever. */
-	if (f->len > E82545_FRAME_MAX || (b->size != 0 && need >= b->size) ||
-	    (f->wire > RX_WIRE_MAX && (b->rctl & E82545_RCTL_LPE) == 0)) {
-		rx_drop(dev, b, E82545_C_RX_OVERSIZE);
-		b->oversize++;
-		goto seen;
+	if (f->len > rx_longest(b) || (b->size != 0 && need >= b->size)) {
+		rx_lose(dev, b, f->wire, E82545_C_RX_OVERSIZE);
+		return (RX_TAKEN);
 	}
 	if (need > b->room - b->ndone && b->ring != NULL &&
 	    e82545_csb_rx_tail(dev))
@@ -474,13 +517,57 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		b->need = need;
 		return (RX_NOROOM);
 	}
-	if (need > RX_BATCH_DESCS - b->ndone)
+	if (b->ndone + need > RX_BATCH_DESCS)
 		return (RX_FULL);
 	rx_deliver(dev, b, f, len);
-seen:
-	b->total++;
-	b->total_bytes += f->wire;
 	return (RX_TAKEN);
+}
+
+/*
+ * Most frames are in one piece, have no tag, and fit into a buffer: what all of
+ * the above comes down to then.  Returns false, having done nothing, where the
+ * frame is not of that kind.
+ */
+static bool
+rx_whole(struct e82545 *dev, struct rx_batch *b, const struct iovec *iov)
+{
+	const uint8_t *frame = iov->iov_base;
+	size_t full, len = iov->iov_len;
+	uint64_t sum;
+	uint16_t type;
+	uint8_t *dst, status;
+
+	if (len < E82545_ETH_MIN || len > b->whole || b->ndone >= b->room)
+		return (false);
+	type = rx_type(frame, false);
+	if (type == b->vet)
+		return (false);
+	status = E82545_RXD_DD | E82545_RXD_EOP;
+	if ((le64dec(frame) & 0xffffffffffff) != b->own) {
+		switch (e82545_filter(dev, b->rctl, frame, false)) {
+		case E82545_FILTER_DROP:
+			rx_lose(dev, b, len + E82545_ETH_FCS,
+			    E82545_C_RX_FILTERED);
+			return (true);
+		case E82545_FILTER_PASS:
+			break;
+		case E82545_FILTER_INEXACT:
+			status |= E82545_RXD_PIF;
+			break;
+		}
+	}
+	full = len + b->fcs;
+	dst = dev->ops->eo_map(dev->arg, rx_buffer(b), full);
+	if (dst == NULL)
+		return (false);
+	sum = e82545_sum_copy(dst, frame, len);
+	if (full != len)
+		memset(dst + len, 0, E82545_ETH_FCS);
+	rx_done(dev, b, full, e82545_rx_sum(iov, len, sum, type, b->rxcsum,
+	    false, false), status, 0, 0);
+	b->counts[E82545_C_RX_BYTE] += len;
+	e82545_tally(&b->tally, frame, len + E82545_ETH_FCS);
+	return (true);
 }
 
 /*
@@ -509,10 +596,13 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	b->on = (b->rctl & E82545_RCTL_EN) != 0;
 	b->link = (e82545_reg(dev, E82545_STATUS) & E82545_STATUS_LU) != 0;
 	b->loopback = e82545_loopback(dev);
+	b->looped = rx_loop_waits(dev->rxq);
+	b->own = e82545_filter_own(dev);
 	b->rxcsum = e82545_reg(dev, E82545_RXCSUM);
 	b->vet = e82545_reg(dev, E82545_VET);
 	b->vme = (e82545_reg(dev, E82545_CTRL) & E82545_CTRL_VME) != 0;
 	b->bufsize = rx_bufsize(b->rctl);
+	b->fcs = (b->rctl & E82545_RCTL_SECRC) != 0 ? 0 : E82545_ETH_FCS;
 	b->start = b->head = e82545_reg(dev, E82545_RDH);
 	b->size = rx_ring_size(dev);
 	b->room = rx_ring_room(dev, b->head, b->size);
@@ -527,6 +617,8 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 		b->ring = NULL;
 	if (b->ring == NULL)
 		b->room = 0;
+	if (b->ring != NULL && b->link && !b->loopback && !b->looped)
+		b->whole = MIN(rx_longest(b), b->bufsize - b->fcs);
 	if (b->ring == NULL || e82545_reg(dev, E82545_RDT) >= b->size) {
 		b->counts[E82545_C_RX_BAD_RING]++;
 		e82545_probe_bad(dev, E82545_C_RX_BAD_RING,
@@ -534,23 +626,47 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	}
 }
 
+static struct rx_source
+rx_backend(const struct e82545 *dev)
+{
+
+	return ((struct rx_source){ dev->ops->eo_rx_peek,
+	    dev->ops->eo_rx_next, dev->arg });
+}
+
 static enum e82545_rx_state
 rx_run(struct e82545 *dev, struct rx_batch *b)
 {
 	struct iovec iov[E82545_MAXIOV + 2];
+	struct rx_source source;
 	struct rx_frame f;
 	unsigned int n;
 
+	/* Looped frames first; what is looped meanwhile is for later. */
+	if (b->looped)
+		source = (struct rx_source){ rx_loop_peek, rx_loop_next,
+		    dev->rxq };
+	else
+		source = rx_backend(dev);
 	f.iov = iov;
 	for (n = 0; n < RX_BATCH; n++) {
-		f.niov = rx_peek(dev, b, iov);
+		f.niov = source.peek(source.arg, iov);
+		if (f.niov == 0 && b->looped) {
+			b->looped = false;
+			source = rx_backend(dev);
+			continue;
+		}
 		if (f.niov == 0) {
 			/* Slots stepped over are given back by a sync. */
 			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
 		}
+		if (f.niov == 1 && rx_whole(dev, b, iov)) {
+			source.next(source.arg);
+			continue;
+		}
 		switch (rx_frame(dev, b, &f)) {
 		case RX_TAKEN:
-			rx_next(dev, b);
+			source.next(source.arg);
 			break;
 		case RX_NOROOM:
 			return (E82545_RX_STALLED);
@@ -565,13 +681,18 @@ rx_run(struct e82545 *dev, struct rx_batch *b)
 static void
 rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 {
-	uint32_t i, n;
+	const uint64_t *done = dev->rxq->done;
+	uint64_t (*rxd)[2] = b->ring + b->start;
+	uint32_t i, left, run;
 
-	for (i = b->start, n = 0; n < b->ndone; n++) {
-		__atomic_store_n(&b->ring[i][1], dev->rxq->done[n],
-		    __ATOMIC_RELEASE);
-		if (++i == b->size)
-			i = 0;
+	/* Up to the end of the ring, and from its beginning. */
+	for (left = b->ndone; left > 0; left -= run) {
+		run = MIN(left, b->ring + b->size - rxd);
+		for (i = 0; i < run; i++)
+			__atomic_store_n(&rxd[i][1], done[i],
+			    __ATOMIC_RELEASE);
+		done += run;
+		rxd = b->ring;
 	}
 }
 
@@ -580,9 +701,9 @@ rx_stats(struct e82545 *dev, const struct rx_batch *b)
 {
 	const struct e82545_tally *t = &b->tally;
 
-	e82545_stat(dev, E82545_TPR, b->total);
-	e82545_stat64(dev, E82545_TORL, b->total_bytes);
-	e82545_stat(dev, E82545_ROC, b->oversize);
+	e82545_stat(dev, E82545_TPR, t->frames + b->lost);
+	e82545_stat64(dev, E82545_TORL, t->bytes + b->lost_bytes);
+	e82545_stat(dev, E82545_ROC, b->counts[E82545_C_RX_OVERSIZE]);
 	e82545_stat(dev, E82545_GPRC, t->frames);
 	e82545_stat64(dev, E82545_GORCL, t->bytes);
 	e82545_stat(dev, E82545_BPRC, t->broadcast);
@@ -637,6 +758,7 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 		return (state);
 	causes = rx_causes(dev, b);
 	rx_write_back(dev, b);
+	b->counts[E82545_C_RX_FRAME] = b->tally.frames;
 	E82545_PROBE(dev, RX_BATCH, (uint32_t)b->counts[E82545_C_RX_FRAME],
 	    b->counts[E82545_C_RX_BYTE], b->ndone);
 	pthread_mutex_lock(&dev->reg_mtx);

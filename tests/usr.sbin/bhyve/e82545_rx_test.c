@@ -52,20 +52,24 @@ TEST(sizes, "Every buffer size, frames to the byte and over many descriptors")
 		60, 255, 256, 257, 511, 512, 513, 1024, 1025, 1514, 2048,
 		2049, 4095, 4096, 4097, 8192, 8193, 9014, E82545_FRAME_MAX
 	};
+#define	NLENS	(sizeof(lens) / sizeof(lens[0]))
 	struct host *h;
 	uint8_t frame[E82545_FRAME_MAX];
-	unsigned int i, j, k, need;
+	unsigned int i, j, k, n, need;
 	uint32_t first, head;
 	struct e82545_rxd *rxd;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		h = rx_up(128, sizes[i]);
 		host_set(h, E82545_RCTL, E82545_RCTL_LPE);
-		for (j = 0; j < sizeof(lens) / sizeof(lens[0]); j++) {
+		/* In one piece, and in some. */
+		for (n = 0; n < 2 * NLENS; n++) {
+			j = n % NLENS;
 			need = howmany(lens[j], sizes[i]);
 			first = host_rd(h, E82545_RDH);
-			host_make_frame(frame, lens[j], host_mac, j);
-			host_inject(h, frame, lens[j], 1 + j * 3);
+			host_make_frame(frame, lens[j], host_mac, n);
+			host_inject(h, frame, lens[j],
+			    n < NLENS ? 1 : 2 + j * 3);
 			host_run(h);
 			head = host_rd(h, E82545_RDH);
 			ATF_CHECK_EQ((first + need) % 128, head);
@@ -79,9 +83,10 @@ TEST(sizes, "Every buffer size, frames to the byte and over many descriptors")
 			check_taken(h, frame, lens[j]);
 			host_rx_post(h);
 		}
-		ATF_CHECK_EQ(j, host_counter(h, E82545_C_RX_FRAME));
+		ATF_CHECK_EQ(n, host_counter(h, E82545_C_RX_FRAME));
 		host_destroy(h);
 	}
+#undef NLENS
 }
 
 TEST(reserved_size, "The reserved buffer size is that of the default")

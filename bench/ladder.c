@@ -11,7 +11,7 @@
  * either guest in exits and interrupts.  With -h the receiver is a program on
  * a port of the switch; with -1 an adapter sends, and polling also receives, in
  * its guest's thread; with -p each guest has a processor of its own.  -m runs
- * one mode only.
+ * one mode only.  -r has all frames go through the ring of the receiver's port.
  */
 
 #include <err.h>
@@ -45,7 +45,7 @@ static void
 usage(void)
 {
 
-	fprintf(stderr, "usage: ladder [-1hp] [-b batch] [-e exit_ns] "
+	fprintf(stderr, "usage: ladder [-1hpr] [-b batch] [-e exit_ns] "
 	    "[-i itr_256ns] [-m mode]\n              [-s bytes] "
 	    "[-t milliseconds]\n");
 	exit(1);
@@ -89,7 +89,8 @@ run(unsigned int i, struct ladder_params *params, double base)
 		printf("%10.4f%10.4f", side->exits / frames,
 		    side->interrupts / frames);
 	}
-	printf("%8.1f%%\n", 100.0 * (r.sent - r.received) / r.sent);
+	printf("%8.1f%%%8.2f\n", 100.0 * (r.sent - r.received) / r.sent,
+	    1.0 + (double)r.copied / (r.direct + r.copied));
 	return (mpps);
 }
 
@@ -110,7 +111,7 @@ main(int argc, char **argv)
 	params.run_ns = 500 * 1000000ULL;
 	itr = 400;
 	only = 0;
-	while ((ch = getopt(argc, argv, "1b:e:hi:m:ps:t:")) != -1) {
+	while ((ch = getopt(argc, argv, "1b:e:hi:m:prs:t:")) != -1) {
 		switch (ch) {
 		case '1':
 			params.own_thread = true;
@@ -133,6 +134,9 @@ main(int argc, char **argv)
 		case 'p':
 			params.pinned = true;
 			break;
+		case 'r':
+			params.by_ring = true;
+			break;
 		case 's':
 			only = number(optarg, 60, 1514);
 			break;
@@ -148,8 +152,9 @@ main(int argc, char **argv)
 	printf("an exit %ju ns, moderation %.1f us, %u frames a flush\n",
 	    (uintmax_t)params.exit_ns, itr * 0.256, batch);
 	printf("%38s%20s%20s\n", "", "sender, a frame", "receiver, a frame");
-	printf("%-12s%6s%10s%8s%10s%10s%10s%10s%9s\n", "mode", "bytes", "Kpps",
-	    "x BASE", "exits", "intr", "exits", "intr", "dropped");
+	printf("%-12s%6s%10s%8s%10s%10s%10s%10s%9s%8s\n", "mode", "bytes", "Kpps",
+	    "x BASE", "exits", "intr", "exits", "intr", "dropped",
+	    "copies");
 	for (s = 0; s < (only != 0 ? 1 : 2); s++) {
 		params.len = only != 0 ? only : sizes[s];
 		base = 0;

@@ -78,6 +78,7 @@ threads()
 	build SAN=thread
 	TSAN_OPTIONS=report_thread_leaks=0 kyua_run "$top/build-tsan" \
 	    usr.sbin/bhyve/e82545_csb_race_test \
+	    usr.sbin/bhyve/e82545_direct_test \
 	    usr.sbin/bhyve/e82545_reset_test \
 	    usr.sbin/bhyve/e82545_rx_stall_test \
 	    usr.sbin/bhyve/e82545_tx_test \

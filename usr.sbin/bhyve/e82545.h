@@ -17,7 +17,9 @@
  *	transmit	one at a time in e82545_tx().
  *	receive		one at a time in e82545_rx().
  *
- * One thread may play all three parts.  e82545_timer(), e82545_link(),
+ * One thread may play all three parts.  Besides, a thread that has frames for
+ * the guest at hand, such as one that transmits for another adapter, may bring
+ * them by itself: e82545_rx_direct().  e82545_timer(), e82545_link(),
  * e82545_pause(), e82545_reset(), e82545_counters() and the snapshots may be
  * called from any thread, but never from inside an operation.
  *
@@ -68,8 +70,9 @@ struct e82545_ops {
 	 * host.  len > 0.  The address is used until the model returns to the
 	 * caller of e82545_tx() or e82545_rx(), or a device reset by the guest
 	 * is done, never later.
-	 * Transmit and receive threads, and register threads in a reset; takes
-	 * no lock that is held around a call into the model.
+	 * Transmit and receive threads, threads in e82545_rx_direct(), and
+	 * register threads in a reset; takes no lock that is held around a
+	 * call into the model.
 	 */
 	void	*(*eo_map)(void *arg, uint64_t gpa, size_t len);
 
@@ -205,6 +208,14 @@ enum e82545_rx_state {
 				   again */
 };
 
+/* Where e82545_rx_direct() has frames from. */
+struct e82545_source {
+	/* As eo_rx_peek() and eo_rx_next(). */
+	int	(*es_peek)(void *arg, struct iovec *iov);
+	void	(*es_next)(void *arg);
+	void	*es_arg;
+};
+
 /*
  * Make an adapter, in its power-on state and with the link up.  `ops' and
  * `arg' must outlive it.  Returns NULL with errno set: ENOMEM, or EINVAL for
@@ -242,6 +253,26 @@ bool	e82545_tx(struct e82545 *dev);
  */
 enum e82545_rx_state e82545_rx(struct e82545 *dev);
 
+/*
+ * Move frames from `source' into the guest's ring, from first to last, as
+ * e82545_rx() does with those of the network; the ones that the guest has no
+ * room for are left, and so are all while the receive side has stalled, or is
+ * paused, or e82545_rx_accept() was not called.  Frames in the network are none
+ * of its business: whoever calls sees to their order.
+ *
+ * Any thread, any number of them, also from inside another adapter's
+ * eo_tx_flush(); waits for batches in progress.  The operations called are
+ * eo_map() and those called from any thread.
+ */
+void	e82545_rx_direct(struct e82545 *dev,
+	    const struct e82545_source *source);
+
+/*
+ * Whether e82545_rx_direct() may move frames; not at first.  On return from
+ * turning it off none is in progress.  Not from inside an operation.
+ */
+void	e82545_rx_accept(struct e82545 *dev, bool on);
+
 /* The timer set by eo_timer() has run out.  Early calls do no harm. */
 void	e82545_timer(struct e82545 *dev);
 
@@ -256,9 +287,10 @@ void	e82545_reset(struct e82545 *dev);
 
 /*
  * Keep the model away from guest memory: on return from e82545_pause() no
- * batch is in progress, and e82545_tx(), e82545_rx() and e82545_timer() do
- * nothing until e82545_resume(), which asks the host for what they missed.  For
- * changes in the guest's memory map, and for snapshots.  Calls do not nest.
+ * batch is in progress, and e82545_tx(), e82545_rx(), e82545_rx_direct() and
+ * e82545_timer() do nothing until e82545_resume(), which asks the host for what
+ * they missed.  For changes in the guest's memory map, and for snapshots.
+ * Calls do not nest.
  */
 void	e82545_pause(struct e82545 *dev);
 void	e82545_resume(struct e82545 *dev);

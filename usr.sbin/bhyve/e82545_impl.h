@@ -21,7 +21,8 @@
  *
  * Locks.  Three mutexes, taken in this order:
  *
- *	tx_mtx	the transmit ring and struct e82545_txq; held for a batch
+ *	tx_mtx	the transmit ring and struct e82545_txq; held for a batch,
+ *		and so over what other adapters do in e82545_rx_direct()
  *	rx_mtx	the receive ring and struct e82545_rxq; held for a batch
  *	reg_mtx	everything else: the register file, the interrupt state
  *
@@ -34,7 +35,8 @@
  * length, head; TCTL, RCTL) takes the ring's before reg_mtx, one that places
  * the CSB those of both: when it returns, no batch goes by the old value.
  * Nothing of the host is called under reg_mtx but eo_intr, eo_timer and
- * eo_now.
+ * eo_now.  The order holds across adapters: with the rx_mtx of one nobody waits
+ * for a tx_mtx, be it another's.
  *
  * Workers go from batch to batch and let go of their ring's mutex for no more
  * than an instant, which a plain mutex would give to them again and again.  The
@@ -221,6 +223,7 @@ struct e82545 {
 	bool			 wake_rx;	/* eo_rx_ready, unlocked */
 	bool			 link_up;	/* cable, not register */
 	bool			 paused;	/* written with all locks */
+	bool			 accept;	/* rx_mtx: e82545_rx_accept() */
 
 	uint64_t		 counters[E82545_NCOUNTERS]; /* atomic */
 };

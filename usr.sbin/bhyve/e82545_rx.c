@@ -8,9 +8,10 @@
  * The receive ring: 8254x SDM section 3.2.  Everything here runs under rx_mtx
  * but for e82545_rx_unstall() and the sending end of the loopback queue.
  *
- * A call of e82545_rx() is one batch:
+ * A call of e82545_rx() is one batch, of frames that the network has, a call of
+ * e82545_rx_direct() one or more, of frames that its caller has:
  *
- *	begin	take a snapshot of the registers, map the ring, sync
+ *	begin	take a snapshot of the registers, map the ring
  *	run	for each frame, looked at where the backend has it: filter;
  *		check its length; check its checksums; copy it, the only time,
  *		into the guest's buffers
@@ -33,6 +34,10 @@
  * held, so a guest that adds descriptors just then is either seen by the
  * batch or sees the stall.  A reset leaves `stalled' alone.  A guest that uses
  * the CSB has first said there what it added: see e82545_csb.c.
+ *
+ * Frames of a direct call that do not fit are left to its caller, who has the
+ * network keep them, where e82545_rx() will find them and stall; and as long as
+ * it has stalled none go directly, for the guest was told when to kick.
  *
  * Frames come with no FCS, and leave with four bytes of zeros for it if
  * RCTL.SECRC is off.  Short ones are padded to the minimum with zeros.
@@ -85,13 +90,6 @@ enum rx_verdict {
 	RX_FULL			/* the batch has */
 };
 
-/* Where frames come from: see eo_rx_peek(), eo_rx_next(). */
-struct rx_source {
-	int		(*peek)(void *arg, struct iovec *iov);
-	void		(*next)(void *arg);
-	void		*arg;
-};
-
 struct rx_batch {
 	uint64_t	(*ring)[2];	/* descriptors; NULL: none */
 	uint32_t	size;		/* of them */
@@ -108,6 +106,7 @@ struct rx_batch {
 	uint16_t	vet;
 	bool		vme, on, link, loopback;
 	bool		looped;		/* frames come out of the loop */
+	bool		end;		/* there are no more */
 	struct e82545_tally tally;	/* frames delivered */
 	unsigned int	lost;		/* seen, and not delivered */
 	uint64_t	lost_bytes;	/* of them, with FCS */
@@ -626,47 +625,39 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	}
 }
 
-static struct rx_source
-rx_backend(const struct e82545 *dev)
-{
-
-	return ((struct rx_source){ dev->ops->eo_rx_peek,
-	    dev->ops->eo_rx_next, dev->arg });
-}
-
 static enum e82545_rx_state
-rx_run(struct e82545 *dev, struct rx_batch *b)
+rx_run(struct e82545 *dev, struct rx_batch *b,
+    const struct e82545_source *frames)
 {
 	struct iovec iov[E82545_MAXIOV + 2];
-	struct rx_source source;
+	struct e82545_source source = *frames;
 	struct rx_frame f;
 	unsigned int n;
 
 	/* Looped frames first; what is looped meanwhile is for later. */
 	if (b->looped)
-		source = (struct rx_source){ rx_loop_peek, rx_loop_next,
+		source = (struct e82545_source){ rx_loop_peek, rx_loop_next,
 		    dev->rxq };
-	else
-		source = rx_backend(dev);
 	f.iov = iov;
 	for (n = 0; n < RX_BATCH; n++) {
-		f.niov = source.peek(source.arg, iov);
+		f.niov = source.es_peek(source.es_arg, iov);
 		if (f.niov == 0 && b->looped) {
 			b->looped = false;
-			source = rx_backend(dev);
+			source = *frames;
 			continue;
 		}
 		if (f.niov == 0) {
+			b->end = true;
 			/* Slots stepped over are given back by a sync. */
 			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
 		}
 		if (f.niov == 1 && rx_whole(dev, b, iov)) {
-			source.next(source.arg);
+			source.es_next(source.es_arg);
 			continue;
 		}
 		switch (rx_frame(dev, b, &f)) {
 		case RX_TAKEN:
-			source.next(source.arg);
+			source.es_next(source.es_arg);
 			break;
 		case RX_NOROOM:
 			return (E82545_RX_STALLED);
@@ -780,6 +771,9 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 enum e82545_rx_state
 e82545_rx(struct e82545 *dev)
 {
+	const struct e82545_source network = {
+		dev->ops->eo_rx_peek, dev->ops->eo_rx_next, dev->arg
+	};
 	enum e82545_rx_state state;
 	struct rx_batch b;
 
@@ -790,9 +784,52 @@ e82545_rx(struct e82545 *dev)
 		dev->ops->eo_rx_sync(dev->arg);
 		e82545_csb_rx_begin(dev);
 		rx_begin(dev, &b);
-		state = rx_end(dev, &b, rx_run(dev, &b));
+		state = rx_end(dev, &b, rx_run(dev, &b, &network));
 		e82545_csb_rx_end(dev);
 	}
 	e82545_unlock(&dev->rx_mtx);
 	return (state);
+}
+
+/* rx_mtx held. */
+static bool
+rx_accepts(struct e82545 *dev)
+{
+	bool stalled;
+
+	if (!dev->accept || dev->paused)
+		return (false);
+	pthread_mutex_lock(&dev->reg_mtx);
+	stalled = dev->rxq->stalled;
+	pthread_mutex_unlock(&dev->reg_mtx);
+	return (!stalled);
+}
+
+void
+e82545_rx_direct(struct e82545 *dev, const struct e82545_source *source)
+{
+	enum e82545_rx_state state;
+	struct rx_batch b;
+
+	e82545_lock(&dev->rx_mtx);
+	if (rx_accepts(dev)) {
+		do {
+			E82545_PROBE(dev, RX_LOOK);
+			e82545_csb_rx_begin(dev);
+			rx_begin(dev, &b);
+			state = rx_run(dev, &b, source);
+			rx_end(dev, &b, E82545_RX_MORE);
+			e82545_csb_rx_end(dev);
+		} while (state == E82545_RX_MORE && !b.end);
+	}
+	e82545_unlock(&dev->rx_mtx);
+}
+
+void
+e82545_rx_accept(struct e82545 *dev, bool on)
+{
+
+	e82545_lock(&dev->rx_mtx);
+	dev->accept = on;
+	e82545_unlock(&dev->rx_mtx);
 }

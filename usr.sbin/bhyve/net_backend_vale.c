@@ -19,7 +19,8 @@
  *
  * In: frames are looked at where the switch put them.  rx_next runs ahead of
  * ring->head over the frames the frontend is done with; a sync makes it the
- * new head, which gives their slots back.
+ * new head, which gives their slots back.  A frontend may have frames before
+ * they are put there, from threads that send (net_backend_vale_direct()).
  *
  * No locks: the transmit side belongs to the sending thread, the receive side
  * to the receiving one, and the two have no data in common.
@@ -450,6 +451,16 @@ net_backend_vale_sync(struct net_backend *be)
 	ring->head = ring->cur = priv->rx_next;
 	vale_report(priv, &priv->rx_failed, vale_rxsync(priv->port),
 	    "receive");
+}
+
+bool
+net_backend_vale_direct(struct net_backend *be,
+    void (*sink)(void *, struct vale_offer *), void *arg)
+{
+	struct vale_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	return (vale_set_sink(priv->port, sink, arg) == 0);
 }
 
 /* The next frame for a frontend that does not know of syncs. */

@@ -45,4 +45,9 @@ void	net_backend_vale_next(struct net_backend *be);
 /* Return the frames stepped over to the switch and take in new ones. */
 void	net_backend_vale_sync(struct net_backend *be);
 
+/* As net_batch_direct(); false where the switch does not do this. */
+struct vale_offer;
+bool	net_backend_vale_direct(struct net_backend *be,
+	    void (*sink)(void *arg, struct vale_offer *offer), void *arg);
+
 #endif /* !_NET_BACKEND_VALE_H_ */

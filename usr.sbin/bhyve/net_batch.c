@@ -107,3 +107,13 @@ net_batch_sync(struct net_batch *nb)
 	if (nb->nb_vale)
 		net_backend_vale_sync(nb->nb_be);
 }
+
+bool
+net_batch_direct(struct net_batch *nb,
+    void (*sink)(void *, struct vale_offer *), void *arg)
+{
+
+	if (!nb->nb_vale)
+		return (sink == NULL);
+	return (net_backend_vale_direct(nb->nb_be, sink, arg));
+}

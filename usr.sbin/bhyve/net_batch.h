@@ -23,6 +23,7 @@
 
 struct net_backend;
 struct net_batch;
+struct vale_offer;
 
 /* Wrap a backend, which must outlive it.  NULL: out of memory. */
 struct net_batch *net_batch_create(struct net_backend *be);
@@ -43,5 +44,15 @@ void	net_batch_flush(struct net_batch *nb);
 int	net_batch_peek(struct net_batch *nb, struct iovec *iov, int maxiov);
 void	net_batch_next(struct net_batch *nb);
 void	net_batch_sync(struct net_batch *nb);
+
+/*
+ * From now on have frames that another port of the same switch, in the same
+ * process, sends offered to sink(arg, offer) before they are copied for
+ * net_batch_peek(): libvale.h says what a sink may do, vale_set_sink(); NULL
+ * ends it.  Frames stay in order if those peeked at are done with before the
+ * next sync.  False where the backend does not do this.
+ */
+bool	net_batch_direct(struct net_batch *nb,
+	    void (*sink)(void *arg, struct vale_offer *offer), void *arg);
 
 #endif /* !_NET_BATCH_H_ */

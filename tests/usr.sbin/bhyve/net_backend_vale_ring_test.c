@@ -146,6 +146,19 @@ vale_rxsync(struct vale_desc *d)
 	return (0);
 }
 
+/* As the kernel's. */
+int
+vale_set_sink(struct vale_desc *d, void (*sink)(void *, struct vale_offer *),
+    void *arg __unused)
+{
+
+	ATF_CHECK_EQ(&port.desc, d);
+	if (sink == NULL)
+		return (0);
+	errno = EOPNOTSUPP;
+	return (-1);
+}
+
 /* A frame, or part of one, to be seen after the next rxsync. */
 static void
 port_receive(const char *data, size_t len, uint16_t flags)
@@ -635,6 +648,29 @@ ATF_TC_BODY(recv, tc)
 	netbe_cleanup(be);
 }
 
+static void
+no_sink(void *arg __unused, struct vale_offer *offer __unused)
+{
+
+	atf_tc_fail("called");
+}
+
+ATF_TC(no_direct);
+ATF_TC_HEAD(no_direct, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Where the switch has no way past the "
+	    "ring the frontend is told");
+}
+ATF_TC_BODY(no_direct, tc)
+{
+	net_backend_t *be;
+
+	be = backend();
+	ATF_CHECK(!net_backend_vale_direct(be, no_sink, NULL));
+	ATF_CHECK(net_backend_vale_direct(be, NULL, NULL));
+	netbe_cleanup(be);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 
@@ -649,5 +685,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, peek);
 	ATF_TP_ADD_TC(tp, peek_skip);
 	ATF_TP_ADD_TC(tp, recv);
+	ATF_TP_ADD_TC(tp, no_direct);
 	return (atf_no_error());
 }

@@ -21,6 +21,7 @@
 
 #include "backend.h"
 #include "iov.h"
+#include "libvale.h"
 #include "net_backends_priv.h"
 #include "net_batch.h"
 
@@ -211,11 +212,70 @@ ATF_TC_BODY(vale, tc)
 	netbe_cleanup(be[1]);
 }
 
+/* Takes one frame. */
+static void
+take_one(void *arg, struct vale_offer *offer)
+{
+	struct iovec iov[4];
+
+	ATF_REQUIRE_EQ(1, vale_offer_peek(offer, iov, 4));
+	memcpy(arg, iov[0].iov_base, iov[0].iov_len);
+	vale_offer_next(offer);
+}
+
+ATF_TC(direct);
+ATF_TC_HEAD(direct, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Over VALE frames can be had before "
+	    "they are copied; over other backends they cannot");
+}
+ATF_TC_BODY(direct, tc)
+{
+	uint8_t frame[2][60], got[60];
+	struct iovec iov[4], out;
+	struct net_batch *a, *b;
+	net_backend_t *be[2];
+	int i;
+
+	be[0] = backend_open("vale0:a", backend_ignore, NULL);
+	be[1] = backend_open("vale0:b", backend_ignore, NULL);
+	a = net_batch_create(be[0]);
+	b = net_batch_create(be[1]);
+	ATF_REQUIRE(a != NULL && b != NULL);
+	ATF_CHECK(net_batch_direct(b, take_one, got));
+	for (i = 0; i < 2; i++) {
+		memset(frame[i], i, sizeof(frame[i]));
+		memset(frame[i], 0xff, 6);
+		out = (struct iovec){ frame[i], sizeof(frame[i]) };
+		ATF_CHECK(net_batch_send(a, &out, 1));
+	}
+	net_batch_flush(a);
+	ATF_CHECK_EQ(0, memcmp(frame[0], got, sizeof(got)));
+	net_batch_sync(b);
+	ATF_REQUIRE_EQ(1, net_batch_peek(b, iov, 4));
+	ATF_CHECK_EQ(0, memcmp(frame[1], iov[0].iov_base, sizeof(frame[1])));
+	net_batch_next(b);
+	ATF_CHECK_EQ(0, net_batch_peek(b, iov, 4));
+	ATF_CHECK(net_batch_direct(b, NULL, NULL));
+	net_batch_destroy(a);
+	net_batch_destroy(b);
+	netbe_cleanup(be[0]);
+	netbe_cleanup(be[1]);
+
+	be[0] = backend_open("one0", backend_ignore, NULL);
+	a = net_batch_create(be[0]);
+	ATF_REQUIRE(a != NULL);
+	ATF_CHECK(!net_batch_direct(a, take_one, got));
+	net_batch_destroy(a);
+	netbe_cleanup(be[0]);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 
 	ATF_TP_ADD_TC(tp, send_one);
 	ATF_TP_ADD_TC(tp, recv_one);
 	ATF_TP_ADD_TC(tp, vale);
+	ATF_TP_ADD_TC(tp, direct);
 	return (atf_no_error());
 }

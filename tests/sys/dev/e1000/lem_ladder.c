@@ -33,6 +33,7 @@
 #include "net_backends.h"
 #include "net_backends_priv.h"
 #include "net_batch.h"
+#include "vale_ctl.h"
 
 #define	RAM		(32u << 20)	/* bytes of each guest */
 #define	RING		1024		/* descriptors */
@@ -215,6 +216,35 @@ static const struct e82545_ops vm_ops = {
 	.eo_rx_next = vm_rx_next,
 	.eo_rx_ready = vm_rx_ready,
 };
+
+/*
+ * Frames that the other guest's thread brings.
+ */
+
+static int
+vm_offer_peek(void *arg, struct iovec *iov)
+{
+
+	return (vale_offer_peek(arg, iov, E82545_MAXIOV));
+}
+
+static void
+vm_offer_next(void *arg)
+{
+
+	vale_offer_next(arg);
+}
+
+static void
+vm_offer(void *arg, struct vale_offer *offer)
+{
+	struct vm *vm = arg;
+	const struct e82545_source source = {
+		vm_offer_peek, vm_offer_next, offer
+	};
+
+	e82545_rx_direct(vm->dev, &source);
+}
 
 /* Keep a thread of this guest on its processor: the first that this process
    may use for one, the last for the other. */
@@ -633,6 +663,9 @@ vm_open(struct vm *vm, struct ladder_params *params, int index,
 	vm->dev = e82545_create(&config, &vm_ops, vm);
 	if (vm->nb == NULL || vm->dev == NULL)
 		return (ENOMEM);
+	e82545_rx_accept(vm->dev, true);
+	if (!params->by_ring && !net_batch_direct(vm->nb, vm_offer, vm))
+		return (EOPNOTSUPP);
 	if (guest_init(&vm->g, vm->ram, 4096, RAM, RING, RING, BUFSIZE, BUFSIZE,
 	    true) == 0)
 		return (ENOMEM);
@@ -717,6 +750,7 @@ settle(const struct vm *vm)
 int
 ladder_run(struct ladder_params *params, struct ladder_result *result)
 {
+	uint64_t counters[VALE_NCOUNTERS];
 	struct vm *vm;
 	int error, guests, i;
 
@@ -762,6 +796,11 @@ ladder_run(struct ladder_params *params, struct ladder_result *result)
 	result->received = vm[1].g.received;
 	result->missing = vm[1].g.missing;
 	result->wrong = vm[1].g.wrong;
+	if (vale_port_counters("valeladder:b", counters) != 0)
+		abort();
+	result->direct = counters[VALE_C_RX_DIRECT];
+	result->copied = counters[VALE_C_RX_COPY];
+	result->dropped = counters[VALE_C_RX_FULL];
 out:
 	for (i = 0; i < 2; i++)
 		vm_close(&vm[i]);

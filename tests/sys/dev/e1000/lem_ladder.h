@@ -35,6 +35,8 @@ struct ladder_params {
 	bool		own_thread;	/* an adapter sends in the thread of
 					   its processor: an exit that waits for
 					   it; LEM_MODE_POLL, receives, too */
+	bool		by_ring;	/* all frames go through the ports'
+					   rings, none straight to the guest */
 	bool		pinned;		/* a guest's threads are kept on one of
 					   the host's processors, the other's on
 					   another */
@@ -58,6 +60,9 @@ struct ladder_result {
 	uint64_t	sent, received;	/* frames */
 	uint64_t	missing;	/* gaps in what was received */
 	uint64_t	wrong;		/* out of order, or other frames */
+	uint64_t	direct;		/* frames straight to the receiver, */
+	uint64_t	copied;		/* into its port's ring, */
+	uint64_t	dropped;	/* and not there for want of room */
 	uint64_t	ns;		/* from the first frame to the last */
 };
 

@@ -64,6 +64,8 @@ deliver(uint32_t mode, uint32_t itr_256ns, unsigned int intr_exits,
 	ATF_CHECK_EQ(FRAMES, r->sent);
 	ATF_CHECK_EQ(FRAMES, r->received);
 	ATF_CHECK_EQ(0, r->missing);
+	/* Each went one way. */
+	ATF_CHECK_EQ(FRAMES, r->direct + r->copied);
 	for (i = 0; i < 2; i++) {
 		g = &r->guest[i];
 		ATF_CHECK_EQ(g->tx_kicks + g->rx_kicks +
@@ -149,6 +151,42 @@ TC(csb, "CSB: kicks and interrupts only for those that sleep")
 	ATF_CHECK(r.guest[0].tx_kicks <= FRAMES);
 	deliver(LEM_MODE_CSB | LEM_MODE_POLL, 0, INTR_EXITS_CSB, &r);
 	ATF_CHECK_EQ(0, r.guest[0].raised + r.guest[1].raised);
+}
+
+TC(one_copy, "While the receiver has buffers a frame is copied once, from "
+    "guest to guest, in every mode; by the ring twice, if that is wanted")
+{
+	struct ladder_params p = { .frames = FRAMES, .window = WINDOW };
+	struct ladder_result r;
+
+	for (p.mode = 0; p.mode < 16; p.mode++) {
+		p.own_thread = p.mode % 3 == 0;
+		p.len = 60 + 96 * p.mode;
+		run(&p, &r);
+		ATF_CHECK_EQ(FRAMES, r.received);
+		ATF_CHECK_EQ(FRAMES, r.direct);
+		ATF_CHECK_EQ(0, r.copied);
+	}
+	p.mode = LEM_MODE_CSB;
+	p.by_ring = true;
+	run(&p, &r);
+	ATF_CHECK_EQ(FRAMES, r.received);
+	ATF_CHECK_EQ(0, r.direct);
+	ATF_CHECK_EQ(FRAMES, r.copied);
+}
+
+TC(both_ways, "A receiver that is at times too slow: some frames go straight "
+    "to it, some through the ring, and they come in order")
+{
+	struct ladder_params p = { .frames = 4000, .exit_ns = 20000 };
+	struct ladder_result r;
+
+	for (p.mode = 0; p.mode < 16; p.mode++) {
+		run(&p, &r);
+		ATF_CHECK(r.direct > 0);
+		ATF_CHECK_EQ(r.direct + r.copied, r.received);
+		ATF_CHECK_EQ(r.sent - r.dropped, r.received);
+	}
 }
 
 TC(csb_load, "CSB at full load: less than 0.02 exits for a frame, at both "
@@ -284,6 +322,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, lazy);
 	ATF_TP_ADD_TC(tp, polling);
 	ATF_TP_ADD_TC(tp, csb);
+	ATF_TP_ADD_TC(tp, one_copy);
+	ATF_TP_ADD_TC(tp, both_ways);
 	ATF_TP_ADD_TC(tp, csb_load);
 	ATF_TP_ADD_TC(tp, own_thread);
 	ATF_TP_ADD_TC(tp, mode_changes);

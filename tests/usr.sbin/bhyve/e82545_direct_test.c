@@ -1,0 +1,464 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Frames that another thread brings to the receive ring: e82545_rx_direct().
+ * They come from the host's own network, which is a source like any other.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "e82545_guest.h"
+
+/* A hand-over of all that waits. */
+static void
+direct(struct host *h)
+{
+	const struct e82545_source source = {
+		host_ops.eo_rx_peek, host_ops.eo_rx_next, h
+	};
+
+	e82545_rx_direct(h->dev, &source);
+}
+
+static void
+offer(struct host *h, unsigned int from, unsigned int to)
+{
+	uint8_t frame[60];
+
+	for (; from < to; from++) {
+		host_make_frame(frame, sizeof(frame), host_mac, from);
+		host_inject(h, frame, sizeof(frame), 1);
+	}
+}
+
+static void
+taken(struct host *h, unsigned int from, unsigned int to)
+{
+	uint8_t frame[60];
+
+	for (; from < to; from++) {
+		host_make_frame(frame, sizeof(frame), host_mac, from);
+		check_taken(h, frame, sizeof(frame));
+	}
+}
+
+TEST(delivered, "Frames of another thread arrive as those of the network do")
+{
+	struct host *h = rx_up(64, 2048);
+	unsigned int raised = host_raised(h), syncs = h->nsync;
+
+	e82545_rx_accept(h->dev, true);
+	offer(h, 0, 10);
+	direct(h);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(10, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BATCH));
+	ATF_CHECK_EQ(10, host_rd(h, E82545_RDH));
+	ATF_CHECK_EQ(10, host_rd(h, E82545_GPRC));
+	ATF_CHECK_EQ(raised + 1, host_raised(h));
+	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_RXT0) != 0);
+	/* The network is somebody else's. */
+	ATF_CHECK_EQ(syncs, h->nsync);
+	taken(h, 0, 10);
+	check_none(h);
+	host_destroy(h);
+}
+
+TEST(refused, "None is taken before it is allowed, afterwards, or in a pause")
+{
+	struct host *h = rx_up(64, 2048);
+
+	offer(h, 0, 4);
+	direct(h);
+	ATF_CHECK_EQ(4, host_rx_waiting(h));
+	e82545_rx_accept(h->dev, true);
+	e82545_pause(h->dev);
+	direct(h);
+	ATF_CHECK_EQ(4, host_rx_waiting(h));
+	e82545_resume(h->dev);
+	e82545_rx_accept(h->dev, false);
+	direct(h);
+	ATF_CHECK_EQ(4, host_rx_waiting(h));
+	check_none(h);
+	e82545_rx_accept(h->dev, true);
+	direct(h);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	taken(h, 0, 4);
+	/* A reset has nothing to do with it; the receiver is off then. */
+	e82545_reset(h->dev);
+	offer(h, 0, 1);
+	direct(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
+	host_destroy(h);
+}
+
+TEST(many, "More frames than a batch has are taken in one call")
+{
+	struct host *h = rx_up(1024, 2048);
+
+	e82545_rx_accept(h->dev, true);
+	offer(h, 0, 600);
+	direct(h);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_BATCH));
+	taken(h, 0, 600);
+	host_destroy(h);
+}
+
+TEST(no_room, "What finds no room is left and is no stall; while the receive "
+    "side has stalled nothing is taken")
+{
+	struct host *h = rx_up(8, 2048);
+
+	e82545_rx_accept(h->dev, true);
+	offer(h, 0, 10);
+	direct(h);
+	ATF_CHECK_EQ(3, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_RNBC));
+	h->ready = false;
+	taken(h, 0, 1);
+	host_rx_post(h);
+	ATF_CHECK(!h->ready);
+	direct(h);
+	ATF_CHECK_EQ(2, host_rx_waiting(h));
+
+	/* The receive thread finds them. */
+	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	ATF_CHECK_EQ(1, host_rd(h, E82545_RNBC));
+	direct(h);
+	ATF_CHECK_EQ(2, host_rx_waiting(h));
+	taken(h, 1, 2);
+	host_rx_post(h);
+	ATF_CHECK(h->ready);
+	direct(h);
+	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	taken(h, 2, 9);
+	host_rx_post(h);
+	h->ready = true;
+	host_run(h);
+	taken(h, 9, 10);
+	ATF_CHECK_EQ(10, host_counter(h, E82545_C_RX_FRAME));
+	host_destroy(h);
+}
+
+TEST(csb, "Interrupts, buffers and kicks are as the CSB says")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	uint8_t buf[2048];
+	unsigned int i;
+
+	e82545_rx_accept(h->dev, true);
+	CSB_SET(csb, guest_need_rxkick, 0);
+	for (i = 0; i < 20; i++) {
+		offer(h, 3 * i, 3 * i + 3);
+		direct(h);
+		taken(h, 3 * i, 3 * i + 3);
+		ATF_CHECK(!guest_give(h, csb));
+	}
+	ATF_CHECK_EQ(0, host_raised(h));
+	ATF_CHECK_EQ(20, host_counter(h, E82545_C_INTR_SAVED));
+	ATF_CHECK(host_counter(h, E82545_C_RX_KICK_SAVED) > 0);
+	CSB_SET(csb, guest_need_rxkick, 1);
+	offer(h, 0, 1);
+	direct(h);
+	ATF_CHECK_EQ(1, host_raised(h));
+	taken(h, 0, 1);
+	guest_give(h, csb);
+
+	/* Where the ring is dry, only the receive thread asks for a kick, */
+	offer(h, 0, 20);
+	direct(h);
+	ATF_CHECK_EQ(5, host_rx_waiting(h));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
+	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	i = CSB_GET(csb, host_rxkick_at);
+	ATF_CHECK(i != NET_PARAVIRT_NONE);
+	/* and nobody takes that back. */
+	taken(h, 0, 4);
+	ATF_CHECK(!guest_give(h, csb));
+	direct(h);
+	ATF_CHECK_EQ(i, CSB_GET(csb, host_rxkick_at));
+	ATF_CHECK_EQ(5, host_rx_waiting(h));
+	while (host_rx_take(h, buf, sizeof(buf), NULL) > 0)
+		continue;
+	ATF_CHECK(guest_give(h, csb));
+	direct(h);
+	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
+	taken(h, 15, 20);
+	host_destroy(h);
+}
+
+/*
+ * What must not return while a call is in progress.  The call is held up until
+ * the other thread had time to get ahead of it, if it can.
+ */
+static bool in_call;			/* atomic */
+
+static void
+hold(struct host *h __unused)
+{
+
+	if (!__atomic_exchange_n(&in_call, true, __ATOMIC_SEQ_CST))
+		usleep(20000);
+}
+
+static void *
+direct_thread(void *arg)
+{
+
+	direct(arg);
+	return (NULL);
+}
+
+static void
+reset_by_ctrl(struct host *h)
+{
+
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+}
+
+static void
+reset_by_pci(struct host *h)
+{
+
+	e82545_reset(h->dev);
+}
+
+static void
+pause_model(struct host *h)
+{
+
+	e82545_pause(h->dev);
+}
+
+static void
+receive_off(struct host *h)
+{
+
+	host_wr(h, E82545_RCTL, 0);
+}
+
+static void
+move_ring(struct host *h)
+{
+
+	host_wr(h, E82545_RDBAL, 0);
+}
+
+static void
+refuse(struct host *h)
+{
+
+	e82545_rx_accept(h->dev, false);
+}
+
+TEST(waited_for, "What takes the ring or memory away waits for a call in "
+    "progress")
+{
+	static void (*const how[])(struct host *) = {
+		reset_by_ctrl, reset_by_pci, pause_model, receive_off,
+		move_ring, refuse
+	};
+	struct host *h;
+	pthread_t thread;
+	unsigned int i;
+
+	for (i = 0; i < nitems(how); i++) {
+		h = rx_up(64, 2048);
+		e82545_rx_accept(h->dev, true);
+		offer(h, 0, 3);
+		in_call = false;
+		h->rx_hook = hold;
+		ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, direct_thread,
+		    h));
+		while (!__atomic_load_n(&in_call, __ATOMIC_SEQ_CST))
+			sched_yield();
+		how[i](h);
+		ATF_CHECK_MSG(host_rx_done(h, 2), "%u", i);
+		pthread_join(thread, NULL);
+		host_destroy(h);
+	}
+}
+
+/*
+ * Two adapters whose transmit threads bring what they send right into each
+ * other's receive ring, while both are reset again and again.
+ */
+#define	ROUNDS		200
+#define	QUEUE		E82545_TX_FRAMES
+
+static struct station {
+	struct host	*h;
+	struct e82545_ops ops;
+	struct e82545	*dev;
+	struct station	*other;
+	struct iovec	 queue[QUEUE];
+	unsigned int	 head, tail;
+	uint64_t	 moved;		/* frames stepped over */
+	bool		 stop;		/* atomic */
+} station[2];
+
+static bool
+station_frame(void *arg, const struct iovec *iov, int niov)
+{
+	struct station *st = arg == station[0].h ? &station[0] : &station[1];
+
+	ATF_REQUIRE_EQ(1, niov);
+	ATF_REQUIRE(st->tail < QUEUE);
+	st->queue[st->tail++] = *iov;
+	return (true);
+}
+
+static int
+station_peek(void *arg, struct iovec *iov)
+{
+	struct station *st = arg;
+
+	if (st->head == st->tail)
+		return (0);
+	*iov = st->queue[st->head];
+	return (1);
+}
+
+static void
+station_next(void *arg)
+{
+	struct station *st = arg;
+
+	st->head++;
+	st->moved++;
+}
+
+static void
+station_flush(void *arg)
+{
+	struct station *st = arg == station[0].h ? &station[0] : &station[1];
+	const struct e82545_source source = {
+		station_peek, station_next, st
+	};
+
+	e82545_rx_direct(st->other->h->dev, &source);
+	st->head = st->tail = 0;
+}
+
+static void *
+station_transmit(void *arg)
+{
+	struct station *st = arg;
+
+	while (!__atomic_load_n(&st->stop, __ATOMIC_ACQUIRE)) {
+		if (!e82545_tx(st->h->dev))
+			sched_yield();
+	}
+	return (NULL);
+}
+
+static void *
+station_drive(void *arg)
+{
+	struct station *st = arg;
+	struct host *h = st->h;
+	uint8_t buf[2048], frame[64];
+	uint64_t brk = h->brk;
+	unsigned int i, r;
+	uint32_t last = 0;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (r = 0; r < ROUNDS; r++) {
+		h->brk = brk;
+		host_up(h, 64, 64, 2048);
+		host_wr(h, E82545_IMS, UINT32_MAX);
+		for (i = 0; i < 60; i++) {
+			last = host_tx_frame(h, frame, sizeof(frame), 0);
+			if (i % 8 == r % 8)
+				host_tx_go(h);
+			while (host_rx_take(h, buf, sizeof(buf), NULL) > 0)
+				host_rx_post(h);
+		}
+		host_tx_go(h);
+		while (r % 3 != 0 && !host_tx_done(h, last))
+			sched_yield();
+		if (r % 4 == 0) {
+			e82545_pause(h->dev);
+			memset(host_mem(h, h->rxring, 64 * 16), 0, 64 * 16);
+			e82545_resume(h->dev);
+		}
+		if (r % 2 == 0)
+			reset_by_ctrl(h);
+		else
+			reset_by_pci(h);
+	}
+	return (NULL);
+}
+
+TEST(crossed, "Two adapters that bring frames to each other, and are reset, "
+    "never wait for each other for ever")
+{
+	struct e82545_config config = { .ec_name = "crossed" };
+	pthread_t drive[2], transmit[2];
+	struct station *st;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		st = &station[i];
+		st->h = host_create(HOST_RAM);
+		st->other = &station[1 - i];
+		st->ops = host_ops;
+		st->ops.eo_tx_frame = station_frame;
+		st->ops.eo_tx_flush = station_flush;
+		e82545_destroy(st->h->dev);
+		memcpy(config.ec_mac, host_mac, sizeof(config.ec_mac));
+		st->h->dev = e82545_create(&config, &st->ops, st->h);
+		ATF_REQUIRE(st->h->dev != NULL);
+		e82545_rx_accept(st->h->dev, true);
+	}
+	for (i = 0; i < 2; i++) {
+		ATF_REQUIRE_EQ(0, pthread_create(&transmit[i], NULL,
+		    station_transmit, &station[i]));
+		ATF_REQUIRE_EQ(0, pthread_create(&drive[i], NULL,
+		    station_drive, &station[i]));
+	}
+	for (i = 0; i < 2; i++)
+		pthread_join(drive[i], NULL);
+	for (i = 0; i < 2; i++) {
+		__atomic_store_n(&station[i].stop, true, __ATOMIC_RELEASE);
+		pthread_join(transmit[i], NULL);
+	}
+	for (i = 0; i < 2; i++) {
+		st = &station[i];
+		ATF_CHECK(st->moved > 0);
+		ATF_CHECK_EQ(st->moved,
+		    host_counter(st->other->h, E82545_C_RX_FRAME) +
+		    host_counter(st->other->h, E82545_C_RX_DISABLED) +
+		    host_counter(st->other->h, E82545_C_RX_FILTERED));
+	}
+	for (i = 0; i < 2; i++)
+		host_destroy(station[i].h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+
+	ATF_TP_ADD_TC(tp, delivered);
+	ATF_TP_ADD_TC(tp, refused);
+	ATF_TP_ADD_TC(tp, many);
+	ATF_TP_ADD_TC(tp, no_room);
+	ATF_TP_ADD_TC(tp, csb);
+	ATF_TP_ADD_TC(tp, waited_for);
+	ATF_TP_ADD_TC(tp, crossed);
+
+	return (atf_no_error());
+}

@@ -22,13 +22,13 @@
  * Probes: dtrace_e82545(4).  On Linux: batches.bt.
  */
 
-e82545*:::tx-batch
+e82545em*:::tx-batch
 /arg1 > 0/
 {
 	@sent[pid, copyinstr(arg0)] = quantize(arg1);
 }
 
-e82545*:::rx-batch
+e82545em*:::rx-batch
 /arg1 > 0/
 {
 	@received[pid, copyinstr(arg0)] = quantize(arg1);

@@ -22,20 +22,20 @@
  * Probes: dtrace_e82545(4).  On Linux: drops.bt.
  */
 
-e82545*:::tx-drop,
-e82545*:::rx-drop,
-e82545*:::bad-descriptor
+e82545em*:::tx-drop,
+e82545em*:::rx-drop,
+e82545em*:::bad-descriptor
 {
 	@lost[pid, copyinstr(arg0), probename, copyinstr(arg1)] = count();
 }
 
-e82545*:::rx-stall
+e82545em*:::rx-stall
 {
 	@lost[pid, copyinstr(arg0), probename, "no buffers"] = count();
 }
 
-e82545*:::tx-batch,
-e82545*:::rx-batch
+e82545em*:::tx-batch,
+e82545em*:::rx-batch
 {
 	@frames[pid, copyinstr(arg0), probename] = sum(arg1);
 }

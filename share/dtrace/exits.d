@@ -38,22 +38,22 @@ BEGIN
 	reg[0x3818] = "TDT";
 }
 
-e82545*:::reg-read
+e82545em*:::reg-read
 {
 	@exits[pid, copyinstr(arg0), "read", reg[(int)arg1]] = count();
 }
 
-e82545*:::reg-write
+e82545em*:::reg-write
 {
 	@exits[pid, copyinstr(arg0), "write", reg[(int)arg1]] = count();
 }
 
-e82545*:::tx-batch
+e82545em*:::tx-batch
 {
 	@frames[pid, copyinstr(arg0), "sent"] = sum(arg1);
 }
 
-e82545*:::rx-batch
+e82545em*:::rx-batch
 {
 	@frames[pid, copyinstr(arg0), "received"] = sum(arg1);
 }

@@ -25,20 +25,20 @@
  * Probes: dtrace_e82545(4).  On Linux: interrupts.bt.
  */
 
-e82545*:::intr-asked,
-e82545*:::intr-saved,
-e82545*:::intr-held,
-e82545*:::intr-sent
+e82545em*:::intr-asked,
+e82545em*:::intr-saved,
+e82545em*:::intr-held,
+e82545em*:::intr-sent
 {
 	@count[pid, copyinstr(arg0), probename] = count();
 }
 
-e82545*:::intr-held
+e82545em*:::intr-held
 {
 	since[pid, copyinstr(arg0)] = timestamp;
 }
 
-e82545*:::intr-sent
+e82545em*:::intr-sent
 /since[pid, copyinstr(arg0)] != 0/
 {
 	@held_us[pid, copyinstr(arg0)] =
@@ -46,26 +46,26 @@ e82545*:::intr-sent
 	since[pid, copyinstr(arg0)] = 0;
 }
 
-e82545*:::intr-sent
+e82545em*:::intr-sent
 /last[pid, copyinstr(arg0)] != 0/
 {
 	@gap_us[pid, copyinstr(arg0)] =
 	    quantize((timestamp - last[pid, copyinstr(arg0)]) / 1000);
 }
 
-e82545*:::intr-sent
+e82545em*:::intr-sent
 {
 	last[pid, copyinstr(arg0)] = timestamp;
 }
 
 /* The guest takes the causes, or masks them: nothing waits any more. */
-e82545*:::reg-read
+e82545em*:::reg-read
 /arg1 == 0xc0/
 {
 	since[pid, copyinstr(arg0)] = 0;
 }
 
-e82545*:::reg-write
+e82545em*:::reg-write
 /arg1 == 0xd8/
 {
 	since[pid, copyinstr(arg0)] = 0;

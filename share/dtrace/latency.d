@@ -29,19 +29,19 @@
  * Probes: dtrace_e82545(4).  On Linux: latency.bt.
  */
 
-e82545*:::tx-kick
+e82545em*:::tx-kick
 /kick[pid, copyinstr(arg0)] == 0/
 {
 	kick[pid, copyinstr(arg0)] = timestamp;
 }
 
-e82545*:::tx-look
+e82545em*:::tx-look
 {
 	self->tx = timestamp;
 	self->begin = timestamp;
 }
 
-e82545*:::tx-look
+e82545em*:::tx-look
 /kick[pid, copyinstr(arg0)] != 0/
 {
 	self->begin = kick[pid, copyinstr(arg0)];
@@ -60,17 +60,17 @@ syscall::ioctl:entry
 	self->tx = 0;
 }
 
-e82545*:::tx-batch
+e82545em*:::tx-batch
 {
 	self->tx = 0;
 }
 
-e82545*:::rx-look
+e82545em*:::rx-look
 {
 	self->rx = timestamp;
 }
 
-e82545*:::rx-batch
+e82545em*:::rx-batch
 /arg1 > 0 && switched != 0 && sender != pid && self->rx > switched/
 {
 	@ns[pid, "3 switch to receiver"] = quantize(self->rx - switched);
@@ -81,12 +81,12 @@ e82545*:::rx-batch
 	switched = 0;
 }
 
-e82545*:::intr-saved
+e82545em*:::intr-saved
 {
 	ring[pid, copyinstr(arg0)] = 0;
 }
 
-e82545*:::intr-sent
+e82545em*:::intr-sent
 /ring[pid, copyinstr(arg0)] != 0/
 {
 	@ns[pid, "5 ring to interrupt"] =
@@ -95,7 +95,7 @@ e82545*:::intr-sent
 	ring[pid, copyinstr(arg0)] = 0;
 }
 
-e82545*:::reg-read
+e82545em*:::reg-read
 /arg1 == 0xc0 && intr[pid, copyinstr(arg0)] != 0/
 {
 	@ns[pid, "6 interrupt to guest"] =

@@ -22,7 +22,7 @@ able()
 {
 	[ "$(id -u)" -eq 0 ] || atf_skip "bpftrace needs root"
 	command -v bpftrace > /dev/null || atf_skip "there is no bpftrace"
-	timeout 60 bpftrace -e "usdt:$VALED:e82545:reset { }
+	timeout 60 bpftrace -e "usdt:$VALED:e82545em:reset { }
 	    interval:ms:1 { exit(); }" > able.out 2>&1 ||
 	    atf_skip "no BPF here: $(grep ERROR able.out | tail -n 1)"
 }
@@ -144,8 +144,8 @@ documented_run()
 {
 	local page provider
 
-	for provider in e82545 vale; do
-		page=$(atf_get_srcdir)/dtrace_$provider.4
+	for provider in e82545em vale; do
+		page=$(atf_get_srcdir)/dtrace_${provider%em}.4
 		sed -n 's/^\.It Fn \([a-z0-9-]*\).*/\1/p' "$page" |
 		    sort > "$provider.page"
 		bpftrace -l "usdt:$VALED:$provider:*" |
@@ -164,16 +164,16 @@ accounted_run()
 
 	ports 3
 	trace all <<-EOF
-	usdt:*:e82545:tx__batch { @sent[str(arg0)] = sum(arg1); }
-	usdt:*:e82545:tx__drop { @unsent[str(arg0), str(arg1)] = count(); }
+	usdt:*:e82545em:tx__batch { @sent[str(arg0)] = sum(arg1); }
+	usdt:*:e82545em:tx__drop { @unsent[str(arg0), str(arg1)] = count(); }
 	usdt:*:vale:batch__in { @in[str(arg0)] = sum(arg1); }
 	usdt:*:vale:flood { @more = sum(arg2 - 1); }
 	usdt:*:vale:deliver
 	    { @delivered[str(arg0)] = sum(arg2); @waits[str(arg0)] = arg4; }
 	usdt:*:vale:rx__sync { @waits[str(arg0)] = arg2; }
 	usdt:*:vale:drop { @dropped[str(arg0), str(arg1)] = sum(arg2); }
-	usdt:*:e82545:rx__batch { @received[str(arg0)] = sum(arg1); }
-	usdt:*:e82545:rx__drop { @refused[str(arg0), str(arg1)] = count(); }
+	usdt:*:e82545em:rx__batch { @received[str(arg0)] = sum(arg1); }
+	usdt:*:e82545em:rx__drop { @refused[str(arg0), str(arg1)] = count(); }
 	EOF
 	run "role=source ms=500" "role=sink mode=poll ring=128 tick=20000"
 	done_with all
@@ -218,13 +218,13 @@ kicks()
 {
 	ports 2
 	trace kick <<-EOF
-	usdt:*:e82545:tx__kick /arg2 == 1/
+	usdt:*:e82545em:tx__kick /arg2 == 1/
 	    { @tx_kicked[str(arg0)] = 1; @kicks = count(); }
-	usdt:*:e82545:tx__look /@tx_kicked[str(arg0)] == 1/
+	usdt:*:e82545em:tx__look /@tx_kicked[str(arg0)] == 1/
 	    { @tx_kicked[str(arg0)] = 0; @answers = count(); }
-	usdt:*:e82545:rx__kick /arg2 == 1/
+	usdt:*:e82545em:rx__kick /arg2 == 1/
 	    { @rx_kicked[str(arg0)] = 1; @kicks = count(); }
-	usdt:*:e82545:rx__look /@rx_kicked[str(arg0)] == 1/
+	usdt:*:e82545em:rx__look /@rx_kicked[str(arg0)] == 1/
 	    { @rx_kicked[str(arg0)] = 0; @answers = count(); }
 	EOF
 	run "role=source ms=300 mode=$1" "role=sink mode=$1 ring=128"
@@ -252,7 +252,7 @@ moderation_run()
 {
 	ports 2 ,itr=250
 	trace intr <<-EOF
-	usdt:*:e82545:intr__sent {
+	usdt:*:e82545em:intr__sent {
 		if (@last[str(arg0)] > 0) {
 			@gaps[str(arg0), arg3] = count();
 			if (arg2 - @last[str(arg0)] < arg3) {
@@ -262,11 +262,11 @@ moderation_run()
 		if (arg2 > nsecs) { @future[str(arg0)] = count(); }
 		@last[str(arg0)] = arg2;
 	}
-	usdt:*:e82545:intr__held {
+	usdt:*:e82545em:intr__held {
 		@held[str(arg0)] = count();
 		if (arg2 == 0 || arg2 > 400 * 256) { @odd = count(); }
 	}
-	usdt:*:e82545:reset { @last[str(arg0)] = 0; }
+	usdt:*:e82545em:reset { @last[str(arg0)] = 0; }
 	END { clear(@last); }
 	EOF
 	run "role=source ms=500 mode=itr=400" "role=sink"
@@ -287,15 +287,15 @@ csb_exits_run()
 	SYNC=true
 	ports 2
 	trace csb <<-EOF
-	usdt:*:e82545:csb__on { @on[str(arg0)] = 1; @turns[str(arg0)] = count(); }
-	usdt:*:e82545:csb__off { @on[str(arg0)] = 0; }
-	usdt:*:e82545:reg__read /@on[str(arg0)] == 1/
+	usdt:*:e82545em:csb__on { @on[str(arg0)] = 1; @turns[str(arg0)] = count(); }
+	usdt:*:e82545em:csb__off { @on[str(arg0)] = 0; }
+	usdt:*:e82545em:reg__read /@on[str(arg0)] == 1/
 	    { @exits[str(arg0)] = count(); }
-	usdt:*:e82545:reg__write /@on[str(arg0)] == 1/
+	usdt:*:e82545em:reg__write /@on[str(arg0)] == 1/
 	    { @exits[str(arg0)] = count(); }
-	usdt:*:e82545:tx__batch /@on[str(arg0)] == 1/
+	usdt:*:e82545em:tx__batch /@on[str(arg0)] == 1/
 	    { @sent[str(arg0)] = sum(arg1); }
-	usdt:*:e82545:rx__batch /@on[str(arg0)] == 1/
+	usdt:*:e82545em:rx__batch /@on[str(arg0)] == 1/
 	    { @received[str(arg0)] = sum(arg1); }
 	EOF
 	run "role=source ms=1000 mode=csb ring=1024" \

@@ -21,8 +21,8 @@
 #include "e82545_provider.h"
 
 #define	E82545_PROBE(dev, probe, ...) do {				\
-	if (__predict_false(E82545_##probe##_ENABLED()))		\
-		E82545_##probe((const char *)(dev)->name, ##__VA_ARGS__); \
+	if (__predict_false(E82545EM_##probe##_ENABLED()))		\
+		E82545EM_##probe((const char *)(dev)->name, ##__VA_ARGS__); \
 } while (0)
 
 #else

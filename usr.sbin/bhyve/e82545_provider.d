@@ -6,10 +6,11 @@
 
 /*
  * The probes of the 82545EM model: dtrace_e82545(4) has what they mean.  The
- * first argument of each is the adapter's name.
+ * first argument of each is the adapter's name.  dtrace(1) takes no name of a
+ * provider that ends in a digit: so this is all of the chip's.
  */
 
-provider e82545 {
+provider e82545em {
 	/* offset, value, BAR */
 	probe reg__read(const char *, uint32_t, uint64_t, int);
 	probe reg__write(const char *, uint32_t, uint64_t, int);

@@ -10,7 +10,7 @@ need()
 {
 	[ "$(uname)" = FreeBSD ] || atf_skip "dtrace(1) watches bhyve on FreeBSD"
 	[ "$(id -u)" -eq 0 ] || atf_skip "dtrace needs root"
-	dtrace -ln 'e82545*:::tx-look' > /dev/null 2>&1 ||
+	dtrace -ln 'e82545em*:::tx-look' > /dev/null 2>&1 ||
 	    atf_skip "no virtual machine with this adapter runs"
 }
 
@@ -42,16 +42,16 @@ probe_case kicks "every kick is answered"
 kicks_run()
 {
 	watch '
-	e82545*:::tx-kick
+	e82545em*:::tx-kick
 	/!late && arg2 == 1 && !tx[pid, copyinstr(arg0)]/
 	{ tx[pid, copyinstr(arg0)] = 1; @kicks = sum(1); @open = sum(1); }
-	e82545*:::tx-look
+	e82545em*:::tx-look
 	/tx[pid, copyinstr(arg0)]/
 	{ tx[pid, copyinstr(arg0)] = 0; @open = sum(-1); }
-	e82545*:::rx-kick
+	e82545em*:::rx-kick
 	/!late && arg2 == 1 && !rx[pid, copyinstr(arg0)]/
 	{ rx[pid, copyinstr(arg0)] = 1; @kicks = sum(1); @open = sum(1); }
-	e82545*:::rx-look
+	e82545em*:::rx-look
 	/rx[pid, copyinstr(arg0)]/
 	{ rx[pid, copyinstr(arg0)] = 0; @open = sum(-1); }
 	tick-9s { late = 1; }
@@ -67,14 +67,14 @@ probe_case moderation "no interrupt is sent within the moderation window"
 moderation_run()
 {
 	watch '
-	e82545*:::intr-sent
+	e82545em*:::intr-sent
 	{ @sent = sum(1); }
-	e82545*:::intr-sent
+	e82545em*:::intr-sent
 	/last[pid, copyinstr(arg0)] && arg2 - last[pid, copyinstr(arg0)] < arg3/
 	{ @early = sum(1); }
-	e82545*:::intr-sent
+	e82545em*:::intr-sent
 	{ last[pid, copyinstr(arg0)] = arg2; }
-	e82545*:::reset
+	e82545em*:::reset
 	{ last[pid, copyinstr(arg0)] = 0; }
 	tick-10s
 	{ printa("sent %@d\n", @sent); printa("early %@d\n", @early); exit(0); }
@@ -87,9 +87,9 @@ probe_case reasons "a frame that an adapter drops has a reason"
 reasons_run()
 {
 	watch '
-	e82545*:::tx-drop, e82545*:::rx-drop, e82545*:::bad-descriptor
+	e82545em*:::tx-drop, e82545em*:::rx-drop, e82545em*:::bad-descriptor
 	{ @[probename, copyinstr(arg1)] = count(); }
-	e82545*:::tx-batch, e82545*:::rx-batch
+	e82545em*:::tx-batch, e82545em*:::rx-batch
 	{ @frames = sum(arg1); }
 	tick-10s
 	{ printa("drop %s-%s %@d\n", @); printa("frames %@d\n", @frames); exit(0); }

@@ -35,7 +35,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$OBJTOP/tests/guest/micro.subr"
 . "$here/ladder.sh"
 
-UDP_SECONDS=3
+UDP_SECONDS=2
 TCP_SECONDS=2
 # Frames that pktgen gives the driver at a time, as Linux's queues do when
 # there is more than one to send: the tail register is written once for them.

@@ -170,6 +170,8 @@ accounted_run()
 	usdt:*:vale:flood { @more = sum(arg2 - 1); }
 	usdt:*:vale:deliver
 	    { @delivered[str(arg0)] = sum(arg2); @waits[str(arg0)] = arg4; }
+	usdt:*:vale:direct
+	    { @delivered[str(arg0)] = sum(arg2); @direct = sum(arg2); }
 	usdt:*:vale:rx__sync { @waits[str(arg0)] = arg2; }
 	usdt:*:vale:drop { @dropped[str(arg0), str(arg1)] = sum(arg2); }
 	usdt:*:e82545em:rx__batch { @received[str(arg0)] = sum(arg1); }
@@ -202,6 +204,7 @@ accounted_run()
 	is "vm2, adapter and driver" "$(m all received vm2)" -eq \
 	    "$(v vm2 total_rx_packets)"
 
+	is "straight from guest to guest" "$(m all direct)" -gt 0
 	is "lost on the way" "$(m all dropped vale0:vm2)" -gt 0
 	is "to everybody" "$(m all delivered vale0:vm3)" -gt 0
 	sed -n -e 's/^@dropped\[.*, \(.*\)\].*/port_\1/p' \

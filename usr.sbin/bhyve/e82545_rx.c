@@ -758,6 +758,7 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 		e82545_csb_rx_tell(dev, true, causes);
 	}
 	rx_stats(dev, b);
+	dev->rxq->stalled = false;
 	if (state == E82545_RX_STALLED && !rx_stall(dev, b))
 		state = E82545_RX_MORE;
 	pthread_mutex_unlock(&dev->reg_mtx);

@@ -7,7 +7,9 @@
 /*
  * Counters on demand.  A VM has those of its adapter, of its server, of its
  * interrupts and of its port; here they are one array, read without locks
- * while the others go on counting.
+ * while the others go on counting.  So is "copies", how many times frames were
+ * copied on their way to the guest: each into its memory, and those that took
+ * the way through the port's ring into that before.
  */
 
 #include <sys/param.h>
@@ -26,6 +28,7 @@ enum {
 	AT_VM		= AT_MODEL + E82545_NCOUNTERS,
 	AT_IRQ_SENT	= AT_VM + VM_NCOUNTERS,
 	AT_IRQ_UNMASKED,
+	AT_COPIES,
 	AT_PORT,
 	NCOUNTERS	= AT_PORT + VALE_NCOUNTERS
 };
@@ -59,6 +62,8 @@ snapshot(const struct vm *vm, uint64_t value[NCOUNTERS])
 	    __ATOMIC_RELAXED);
 	if (vale_port_counters(vm->config->vc_backend, value + AT_PORT) != 0)
 		memset(value + AT_PORT, 0, VALE_NCOUNTERS * sizeof(*value));
+	value[AT_COPIES] = value[AT_MODEL + E82545_C_RX_FRAME] +
+	    value[AT_PORT + VALE_C_RX_COPY];
 }
 
 /* A counter's name; those of ports are told apart by `prefix'. */
@@ -80,6 +85,8 @@ counter_name(int i, const char **prefix)
 		return ("irq_sent");
 	if (i == AT_IRQ_UNMASKED)
 		return ("irq_unmasked");
+	if (i == AT_COPIES)
+		return ("copies");
 	*prefix = "port_";
 	return (vale_counter_name((enum vale_counter)(i - AT_PORT)));
 }

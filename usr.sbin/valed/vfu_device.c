@@ -41,9 +41,11 @@ cmd_dma_map(struct vm *vm, struct vfu_request *req)
 	    (map.flags & ~(VFIO_DMA_MAP_FLAG_READ |
 	    VFIO_DMA_MAP_FLAG_WRITE)) != 0)
 		return (EINVAL);
+	e82545_pause(vm->dev);
 	error = vfu_dma_map(&vm->dma, req->nfds == 1 ? req->fds[0] : -1,
 	    map.offset, map.address, map.size, map.flags ==
 	    (VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE), &why);
+	e82545_resume(vm->dev);
 	if (error != 0)
 		vm_log(vm, "memory at %#" PRIx64 ", size %#" PRIx64
 		    ", refused: %s", map.address, map.size, why);
@@ -161,8 +163,14 @@ cmd_set_irqs(struct vm *vm, struct vfu_request *req)
 static void
 config_changed(struct vm *vm, bool was_master)
 {
+	bool master;
+
 	vfu_irq_intx_disable(&vm->irq, vfu_pci_intx_disabled(&vm->pci));
-	if (!was_master && vfu_pci_busmaster(&vm->pci))
+	master = vfu_pci_busmaster(&vm->pci);
+	if (master == was_master)
+		return;
+	e82545_rx_accept(vm->dev, master);
+	if (master)
 		vm->tx_wanted = vm->rx_wanted = true;
 }
 

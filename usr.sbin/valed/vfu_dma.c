@@ -155,12 +155,12 @@ vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len)
 	const struct vfu_dma_range *r;
 	unsigned int i;
 
-	i = dma->last;
+	i = __atomic_load_n(&dma->last, __ATOMIC_RELAXED);
 	if (i >= dma->n || gpa - dma->range[i].gpa >= dma->range[i].size) {
 		i = dma_find(dma, gpa);
 		if (i == dma->n || gpa < dma->range[i].gpa)
 			return (NULL);
-		dma->last = i;
+		__atomic_store_n(&dma->last, i, __ATOMIC_RELAXED);
 	}
 	r = &dma->range[i];
 	if (r->base == NULL || len > r->size - (gpa - r->gpa))

@@ -13,7 +13,9 @@
  * F_SEAL_SHRINK, as QEMU's memory-backend-memfd makes it.  Truncating any
  * other file would turn our next access into SIGBUS.
  *
- * Belongs to one thread.
+ * Belongs to one thread, but for vfu_dma_addr(), which any may call.  Whoever
+ * changes the table sees to it that nobody does then, nor goes on using what it
+ * returned: e82545_pause().
  */
 
 #ifndef _VFU_DMA_H_
@@ -40,7 +42,8 @@ struct vfu_dma_range {
 
 struct vfu_dma {
 	unsigned int	n;
-	unsigned int	last;		/* where the last lookup hit */
+	unsigned int	last;		/* where the last lookup hit; relaxed
+					   atomic */
 	uint64_t	mapped;		/* bytes of address space in use */
 	struct vfu_dma_range range[VFU_DMA_MAX]; /* sorted by gpa */
 };

@@ -24,6 +24,7 @@ vfu_irq_init(struct vfu_irq *irq)
 	irq->intx_fd = irq->msi_fd = irq->unmask_fd = -1;
 	irq->unmask_ev = NULL;
 	irq->level = irq->masked = irq->intx_disabled = false;
+	irq->rises = 0;
 	irq->sent = irq->unmasked = 0;
 	irq->calls = 0;
 }
@@ -44,20 +45,19 @@ irq_call(struct vfu_irq *irq)
 }
 
 /*
- * Put an event into the client's descriptor.  That one may be full or bad;
- * then the event is the client's to miss.
+ * Put events into the client's descriptor.  That one may be full or bad; then
+ * they are the client's to miss.
  */
 static void
-irq_signal(struct vfu_irq *irq, int *slot)
+irq_signal(struct vfu_irq *irq, int *slot, uint64_t events)
 {
-	uint64_t one = 1;
 	ssize_t n;
 
 	irq_call(irq);
-	n = write(*slot, &one, sizeof(one));
+	n = write(*slot, &events, sizeof(events));
 	irq_call(irq);
-	if (n == (ssize_t)sizeof(one))
-		__atomic_fetch_add(&irq->sent, 1, __ATOMIC_RELAXED);
+	if (n == (ssize_t)sizeof(events))
+		__atomic_fetch_add(&irq->sent, events, __ATOMIC_RELAXED);
 	else if (n == -1 && errno == EINTR)
 		irq_drop(slot);
 }
@@ -66,11 +66,11 @@ irq_signal(struct vfu_irq *irq, int *slot)
 static void
 irq_intx(struct vfu_irq *irq)
 {
-	if (!irq->level || irq->masked || irq->intx_disabled ||
+	if (!__atomic_load_n(&irq->level, __ATOMIC_RELAXED) || irq->masked || irq->intx_disabled ||
 	    irq->intx_fd == -1)
 		return;
 	irq->masked = true;
-	irq_signal(irq, &irq->intx_fd);
+	irq_signal(irq, &irq->intx_fd, 1);
 }
 
 static void
@@ -84,11 +84,29 @@ irq_unmask(struct vfu_irq *irq)
 void
 vfu_irq_level(struct vfu_irq *irq, bool level)
 {
-	irq->level = level;
+	__atomic_store_n(&irq->level, level, __ATOMIC_RELAXED);
+	if (level)
+		__atomic_fetch_add(&irq->rises, 1, __ATOMIC_SEQ_CST);
+}
+
+bool
+vfu_irq_pending(const struct vfu_irq *irq)
+{
+	return (__atomic_load_n(&irq->rises, __ATOMIC_SEQ_CST) != 0);
+}
+
+void
+vfu_irq_flush(struct vfu_irq *irq)
+{
+	uint32_t rises;
+
+	if (!vfu_irq_pending(irq))
+		return;
+	rises = __atomic_exchange_n(&irq->rises, 0, __ATOMIC_SEQ_CST);
 	if (irq->msi_fd == -1)
 		irq_intx(irq);
-	else if (level)
-		irq_signal(irq, &irq->msi_fd);
+	else
+		irq_signal(irq, &irq->msi_fd, rises);
 }
 
 void
@@ -156,6 +174,7 @@ vfu_irq_clear(struct vfu_irq *irq)
 	irq_drop(&irq->intx_fd);
 	irq_drop(&irq->msi_fd);
 	irq->masked = irq->intx_disabled = false;
+	__atomic_store_n(&irq->rises, 0, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -186,7 +205,7 @@ irq_set_trigger(struct vfu_irq *irq, int *slot, bool eventfd, bool act,
 
 	if (!eventfd) {
 		if (act && *slot != -1)
-			irq_signal(irq, slot);
+			irq_signal(irq, slot, 1);
 		return (0);
 	}
 	if (nfds == 0) {

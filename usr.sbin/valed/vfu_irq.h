@@ -15,9 +15,10 @@
  *
  * The descriptors are made not to block, but stay the client's, who may change
  * that at any time.  A call that a signal has to end (vm_watch()) is the last
- * one on that descriptor.
+ * one on that descriptor.  So nobody but the client's own thread makes one, and
+ * it holds no lock then: the model only says what the line is to be.
  *
- * Belongs to one thread.
+ * Belongs to one thread, but for vfu_irq_level() and vfu_irq_pending().
  */
 
 #ifndef _VFU_IRQ_H_
@@ -36,7 +37,10 @@ struct vfu_irq {
 	int		msi_fd;		/* -1: none */
 	int		unmask_fd;	/* unmasks when it fires; -1: none */
 	struct mevent	*unmask_ev;
-	bool		level;		/* the line, as the model has it */
+	bool		level;		/* the line, as the model has it;
+					   relaxed atomic */
+	uint32_t	rises;		/* it was asserted so often, and that
+					   has not been sent; atomic */
 	bool		masked;		/* INTx waits to be unmasked */
 	bool		intx_disabled;	/* by the PCI command register */
 	uint32_t	calls;		/* system calls on the client's
@@ -51,8 +55,17 @@ void	vfu_irq_init(struct vfu_irq *irq);
 /* Close all descriptors and forget the mask; the line stays as it is. */
 void	vfu_irq_clear(struct vfu_irq *irq);
 
-/* The model asserts or releases the line. */
+/*
+ * The model asserts or releases the line.  Any thread, one at a time; the next
+ * vfu_irq_flush() sends what comes of it.
+ */
 void	vfu_irq_level(struct vfu_irq *irq, bool level);
+
+/* Whether vfu_irq_flush() has something to send.  Any thread. */
+bool	vfu_irq_pending(const struct vfu_irq *irq);
+
+/* Send what is due: an event for a level, a message for each edge. */
+void	vfu_irq_flush(struct vfu_irq *irq);
 
 /* The INTx disable bit of the PCI command register has been written. */
 void	vfu_irq_intx_disable(struct vfu_irq *irq, bool disabled);

@@ -13,6 +13,14 @@
  * and receives one batch each.  What is left over after a batch is asked for
  * again through an event of our own, so that neither direction, nor the
  * client, has to wait for the others to run dry.
+ *
+ * What other VMs of this process send does not wait for the thread: theirs
+ * bring it here (vm_offer()), as long as the client lets the adapter have the
+ * bus, the guest has buffers, and nothing older is in the port's ring.  An
+ * interrupt is the only thing that the thread is woken for then.
+ *
+ * Interrupts are sent from here, and not from inside the model: the client may
+ * make its event block, and others may be waiting for the model's locks.
  */
 
 #include <sys/param.h>
@@ -29,6 +37,7 @@
 #include <unistd.h>
 
 #include "e82545.h"
+#include "libvale.h"
 #include "mevent.h"
 #include "net_backends.h"
 #include "net_batch.h"
@@ -164,6 +173,62 @@ vm_rx_next(void *arg)
 	net_batch_next(vm->nb);
 }
 
+/* Have the thread look for what there is to do.  Any thread. */
+static void
+vm_post(struct vm *vm)
+{
+	uint64_t one = 1;
+
+	if (!__atomic_exchange_n(&vm->work_posted, true, __ATOMIC_ACQ_REL) &&
+	    write(vm->work_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+		__atomic_store_n(&vm->work_posted, false, __ATOMIC_RELEASE);
+}
+
+/*
+ * Frames of another VM, on that one's thread.
+ */
+
+struct vm_offer {
+	struct vm		*vm;
+	struct vale_offer	*frames;
+};
+
+static int
+vm_offer_peek(void *arg, struct iovec *iov)
+{
+	struct vm_offer *of = arg;
+	int n;
+
+	while ((n = vale_offer_peek(of->frames, iov, E82545_MAXIOV)) > 0 &&
+	    !vm_frame_fits(of->vm, iov, n)) {
+		vm_count(of->vm, VM_C_RX_OVERMTU);
+		vale_offer_next(of->frames);
+	}
+	return (n);
+}
+
+static void
+vm_offer_next(void *arg)
+{
+	struct vm_offer *of = arg;
+
+	vale_offer_next(of->frames);
+}
+
+static void
+vm_offer(void *arg, struct vale_offer *frames)
+{
+	struct vm *vm = arg;
+	struct vm_offer of = { vm, frames };
+	const struct e82545_source source = {
+		vm_offer_peek, vm_offer_next, &of
+	};
+
+	e82545_rx_direct(vm->dev, &source);
+	if (vfu_irq_pending(&vm->irq))
+		vm_post(vm);
+}
+
 static const struct e82545_ops vm_ops = {
 	.eo_map = vm_map,
 	.eo_intr = vm_intr,
@@ -204,11 +269,10 @@ vm_tx(struct vm *vm)
 	return (true);
 }
 
-void
-vm_work(struct vm *vm)
+/* A batch each way. */
+static void
+vm_batches(struct vm *vm)
 {
-	uint64_t one = 1;
-
 	/* Without a client or the bus, memory is out of reach. */
 	if (vm->server.fd == -1 || !vfu_pci_busmaster(&vm->pci)) {
 		vm_rx_events(vm, false);
@@ -234,9 +298,17 @@ vm_work(struct vm *vm)
 			break;
 		}
 	}
-	if ((vm->tx_wanted || vm->rx_wanted) && !vm->work_posted)
-		vm->work_posted = write(vm->work_fd, &one, sizeof(one)) ==
-		    (ssize_t)sizeof(one);
+	if (vm->tx_wanted || vm->rx_wanted)
+		vm_post(vm);
+}
+
+void
+vm_work(struct vm *vm)
+{
+	/* Registers may have asked for some, batches may. */
+	vfu_irq_flush(&vm->irq);
+	vm_batches(vm);
+	vfu_irq_flush(&vm->irq);
 }
 
 static void
@@ -245,8 +317,9 @@ vm_work_event(int fd, enum ev_type type __unused, void *arg)
 	struct vm *vm = arg;
 	uint64_t n;
 
+	/* What whoever posted it did before is then seen here. */
 	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
-		vm->work_posted = false;
+		__atomic_exchange_n(&vm->work_posted, false, __ATOMIC_ACQ_REL);
 	vm_work(vm);
 }
 
@@ -258,6 +331,7 @@ vm_timer_event(int fd, enum ev_type type __unused, void *arg)
 
 	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
 		e82545_timer(vm->dev);
+	vfu_irq_flush(&vm->irq);
 }
 
 /* The backend has frames. */
@@ -280,6 +354,7 @@ vm_attach(struct vm *vm)
 void
 vm_reset(struct vm *vm)
 {
+	e82545_rx_accept(vm->dev, false);
 	e82545_reset(vm->dev);
 	vfu_pci_reset(&vm->pci);
 	vfu_irq_intx_disable(&vm->irq, false);
@@ -358,6 +433,8 @@ vm_open(struct vm *vm)
 	if (vm->nb == NULL)
 		return (errno);
 	netbe_rx_disable(vm->be);
+	/* Not over every backend; without it frames are copied once more. */
+	net_batch_direct(vm->nb, vm_offer, vm);
 	vm->failed = "socket";
 	if (vfu_server_init(vm) != 0)
 		return (errno);

@@ -6,9 +6,14 @@
 
 /*
  * One virtual machine: the adapter, its port and its client, all served by
- * one thread with an event loop (bhyve's mevent).  Nothing here is shared
- * between threads but the counters, so there are no locks; a client can only
- * hold up its own thread.
+ * one thread with an event loop (bhyve's mevent).  A client can only hold up
+ * its own thread.
+ *
+ * Threads of other VMs come in by one door: they bring frames that their guests
+ * send straight into this one's memory (vm.c, vm_offer()).  What they meet
+ * there is the model, which has its own locks, the table of guest memory, which
+ * changes only while the model is paused, counters, and the interrupt, which
+ * they ask this thread to send.  Everything else is its own, without locks.
  */
 
 #ifndef _VM_H_
@@ -67,7 +72,8 @@ struct vm {
 	struct net_batch	*nb;
 	int			 timer_fd;	/* for e82545_timer() */
 	int			 work_fd;	/* event: more work is left */
-	bool			 work_posted;	/* that event is under way */
+	bool			 work_posted;	/* that event is under way;
+						   atomic */
 	bool			 tx_wanted;	/* e82545_tx() is to run */
 	bool			 tx_flushed;	/* it had frames to send */
 	bool			 rx_wanted;	/* e82545_rx() likewise */

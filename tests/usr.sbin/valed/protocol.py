@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import struct
+import threading
 
 from vfu_client import *
 
@@ -359,6 +360,114 @@ def traffic():
             assert one["tx_bytes"] == two["rx_bytes"]
 
 
+def one_copy():
+    """From guest to guest a frame is copied once, and twice if it had to wait
+    for a buffer; the order is as sent."""
+    def check(frames, waited):
+        c = v.counters("vm2")
+        assert c["rx_frames"] == c["port_rx_frames"] == frames, c
+        assert c["port_rx_direct"] == frames - waited, c
+        assert c["port_rx_copies"] == waited, c
+        assert c["copies"] == frames + waited, c
+
+    with Valed(["vm1", "vm2"]) as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            frames = [ethernet(b.mac, a.mac, b"%d" % i) for i in range(200)]
+            for frame in frames:
+                a.send(frame)
+                assert b.receive() == frame
+            check(200, 0)
+            # It keeps its buffers: all of them are filled, and 19 wait.
+            for frame in frames[:b.SLOTS - 1 + 19]:
+                a.send(frame)
+            for frame in frames[:b.SLOTS - 1 + 19]:
+                assert b.receive() == frame
+            check(200 + b.SLOTS - 1 + 19, 19)
+
+            # When the ring is empty, and given back, nothing waits there.
+            def again():
+                before = v.counters("vm2")["port_rx_direct"]
+                a.send(frames[0])
+                assert b.receive() == frames[0]
+                return v.counters("vm2")["port_rx_direct"] > before
+            until(again, "the short way")
+
+
+def withheld():
+    """Other VMs bring no frame to one that has no bus, or no memory."""
+    with Valed(["vm1", "vm2"]) as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            def nothing():
+                direct = v.counters("vm2")["port_rx_direct"]
+                before = bytes(b.ram)
+                a.send(frame)
+                c = v.counters("vm2")
+                assert c["port_rx_direct"] == direct, c
+                assert bytes(b.ram) == before
+                assert b.frame() is None
+
+            exchange(a, b)
+            frame = ethernet(b.mac, a.mac, b"withheld")
+            b.region_write(CONFIG, 4, struct.pack("<H", 3))
+            nothing()
+            b.region_write(CONFIG, 4, struct.pack("<H", 7))
+            assert b.receive() == frame
+
+            b.dma_unmap(b.gpa, b.SIZE)
+            nothing()
+            b.dma_map(b.gpa, b.SIZE, b.fd)
+            assert b.receive() == frame
+            exchange(a, b)
+
+            b.call(RESET)
+            nothing()
+            b.start()
+            exchange(a, b)
+
+
+def withdrawn():
+    """Memory goes and comes back, the adapter is reset, the client leaves,
+    while another VM sends without a pause."""
+    with Valed(["vm1", "vm2"]) as v:
+        with Driver("vm1.sock") as a:
+            stop = threading.Event()
+            done = []
+
+            def flood():
+                frame = ethernet(b"\xff" * 6, a.mac, bytes(1000))
+                n = 0
+                while not stop.is_set():
+                    for _ in range(8):
+                        a.queue(frame)
+                    a.set(TDT, a.tail, post=True)
+                    until(lambda: a.ram[a.TXRING + 12 + 16 * (
+                        (a.tail - 1) % a.SLOTS)] & 1, "TX write-back")
+                    n += 8
+                done.append(n)
+
+            thread = threading.Thread(target=flood)
+            thread.start()
+            try:
+                for i in range(100):
+                    with Driver("vm2.sock") as b:
+                        for j in range(5):
+                            while b.frame() is not None:
+                                pass
+                            if j % 2 == 0:
+                                b.dma_unmap(b.gpa, b.SIZE)
+                                b.dma_map(b.gpa, b.SIZE, b.fd)
+                            else:
+                                b.call(RESET)
+                                b.start()
+            finally:
+                stop.set()
+                thread.join()
+            c = v.counters("vm2")
+            assert done and c["port_rx_frames"] + c["port_rx_drop_full"] == \
+                done[0], (done, c)
+            assert c["port_rx_direct"] > 0, c
+
+
 def mtu():
     with Valed(["vm1", "vm2"], {"vm1": ",mtu=100"}) as v:
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
@@ -547,5 +656,5 @@ def serves():
 if __name__ == "__main__":
     main({f.__name__: f for f in (
         version, info, config, registers, default_mac, writes, fragments,
-        descriptors, msi, intx, traffic, mtu, moderation, csb, bus_master, dma,
-        reset, reconnect, serves)})
+        descriptors, msi, intx, traffic, one_copy, withheld, withdrawn, mtu,
+        moderation, csb, bus_master, dma, reset, reconnect, serves)})

@@ -19,6 +19,9 @@ descriptors: descriptors go to the message they came with
 msi: MSI: one event for each assertion
 intx: INTx: masked by itself, unmasked by command and by event
 traffic: frames go from the memory of one VM to another, and are counted
+one_copy: from guest to guest a frame is copied once, if a buffer is there
+withheld: nobody brings frames to a VM without the bus or memory
+withdrawn: memory goes, adapters are reset, clients leave while others send
 mtu: frames longer than mtu= are dropped both ways
 moderation: itr= puts off interrupts
 csb: the CSB works through shared memory, and ends with its client

@@ -16,6 +16,8 @@
  *  - vale_txsync() consumes everything and gives all slots back; what
  *    vale_rxsync() shows are slots with lengths that buffers have, in whole
  *    frames, and it fails exactly when head or cur is not the user's.
+ *  - What a sink is offered are whole frames, in pieces that their sender may
+ *    have read (ASan), and only while nothing is in its port's ring.
  *  - The counters add up as <dev/netmap/vale.h> says.
  *  - In the end two new ports of the same switch exchange frames.
  */
@@ -47,7 +49,8 @@
 			"d & 15 to d >> 4 & 15")			\
 	X(TXSYNC,	"a transmit sync")				\
 	X(RXSYNC,	"a receive sync; b frames taken")		\
-	X(LOOK,		"everything is listed; ageing is c seconds")
+	X(LOOK,		"everything is listed; ageing is c seconds")	\
+	X(SINK,		"has a sink that takes b frames a time; 0: none")
 
 enum switch_op {
 #define	SWITCH_OP_ENUM(id, what)	SWITCH_##id,
@@ -65,6 +68,8 @@ static struct port {
 	struct vale_desc *d;
 	bool		 touched;	/* slots of its receive ring, too */
 	uint8_t		*bytes;		/* for indirect slots */
+	uint32_t	 sink;		/* frames it takes a time */
+	uint64_t	 sunk;		/* and has taken */
 } ports[PORTS];
 
 /*
@@ -114,6 +119,9 @@ make_op(struct rng *rng, struct op *op, enum switch_op kind)
 		break;
 	case SWITCH_LOOK:
 		op->c = rng_number(rng);
+		break;
+	case SWITCH_SINK:
+		op->b = rng_below(rng, 8);
 		break;
 	default:
 		break;
@@ -177,6 +185,8 @@ check_port(const struct vale_port_info *pi, void *arg)
 	INVARIANT(c[VALE_C_TX_COPY] <= unicast + c[VALE_C_TX_FLOOD] * PORTS);
 	t->copies += c[VALE_C_TX_COPY];
 	t->arrived += c[VALE_C_RX_FRAME] + c[VALE_C_RX_FULL];
+	INVARIANT(c[VALE_C_RX_FRAME] == c[VALE_C_RX_COPY] +
+	    c[VALE_C_RX_DIRECT]);
 	return (0);
 }
 
@@ -250,6 +260,54 @@ op_open(struct port *p, const struct op *op)
 		}
 	INVARIANT(p->d != NULL);
 	p->touched = false;
+	p->sink = p->sunk = 0;
+}
+
+static bool
+readable(const struct vale_desc *d)
+{
+	struct pollfd pfd = { d->fd, POLLIN, 0 };
+
+	return (poll(&pfd, 1, 0) == 1);
+}
+
+static void
+take(void *arg, struct vale_offer *offer)
+{
+	struct iovec iov[NETMAP_MAX_FRAGS];
+	struct port *p = arg;
+	static volatile uint8_t sum;
+	size_t i, len;
+	uint32_t left;
+	int j, n;
+
+	INVARIANT(!readable(p->d) || p->touched);
+	for (left = p->sink; left > 0; left--) {
+		/* More pieces than that are left to the ring. */
+		n = vale_offer_peek(offer, iov, NETMAP_MAX_FRAGS / 2);
+		if (n == 0)
+			break;
+		INVARIANT(n <= NETMAP_MAX_FRAGS / 2);
+		for (j = 0, len = 0; j < n; j++) {
+			for (i = 0; i < iov[j].iov_len; i++)
+				sum += ((uint8_t *)iov[j].iov_base)[i];
+			len += i;
+		}
+		INVARIANT(len >= VALE_FRAME_MIN && len <= VALE_FRAME_MAX);
+		vale_offer_next(offer);
+		p->sunk++;
+	}
+}
+
+static void
+op_sink(struct port *p, const struct op *op)
+{
+	uint64_t counters[VALE_NCOUNTERS];
+
+	p->sink = op->b;
+	INVARIANT(vale_set_sink(p->d, p->sink == 0 ? NULL : take, p) == 0);
+	INVARIANT(vale_port_counters(p->d->name, counters) == 0);
+	INVARIANT(counters[VALE_C_RX_DIRECT] == p->sunk);
 }
 
 static void
@@ -322,14 +380,6 @@ op_txsync(struct port *p)
 	INVARIANT(nm_ring_space(ring) == ring->num_slots - 1);
 	INVARIANT(after.copies - before.copies ==
 	    after.arrived - before.arrived);
-}
-
-static bool
-readable(const struct vale_desc *d)
-{
-	struct pollfd pfd = { d->fd, POLLIN, 0 };
-
-	return (poll(&pfd, 1, 0) == 1);
 }
 
 static void
@@ -420,6 +470,9 @@ op_run(const struct op *op)
 		break;
 	case SWITCH_RXSYNC:
 		op_rxsync(p, op);
+		break;
+	case SWITCH_SINK:
+		op_sink(p, op);
 		break;
 	}
 }

@@ -673,17 +673,16 @@ static void
 rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 {
 	const uint64_t *done = dev->rxq->done;
-	uint64_t (*rxd)[2] = b->ring + b->start;
-	uint32_t i, left, run;
+	uint32_t first, i, left, run;
 
 	/* Up to the end of the ring, and from its beginning. */
+	first = b->start;
 	for (left = b->ndone; left > 0; left -= run) {
-		run = MIN(left, b->ring + b->size - rxd);
+		run = MIN(left, b->size - first);
 		for (i = 0; i < run; i++)
-			__atomic_store_n(&rxd[i][1], done[i],
+			__atomic_store_n(&b->ring[first + i][1], *done++,
 			    __ATOMIC_RELEASE);
-		done += run;
-		rxd = b->ring;
+		first = 0;
 	}
 }
 

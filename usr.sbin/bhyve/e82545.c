@@ -350,7 +350,7 @@ reset(struct e82545 *dev, bool outside)
 	reset_locked(dev);
 	pthread_mutex_unlock(&dev->reg_mtx);
 	unlock_rings(dev, RING_BOTH);
-	e82545_count(dev, E82545_C_RESET, 1);
+	e82545_count_any(dev, E82545_C_RESET);
 	E82545_PROBE(dev, RESET);
 }
 
@@ -635,7 +635,7 @@ e82545_read(struct e82545 *dev, int bar, uint64_t off, int size)
 {
 	uint64_t value;
 
-	e82545_count(dev, E82545_C_REG_READ, 1);
+	e82545_count_any(dev, E82545_C_REG_READ);
 	if (access_ok(bar, off, size)) {
 		value = bar_read(dev, bar, off);
 		if (size == 8)
@@ -652,7 +652,7 @@ e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
     uint64_t value)
 {
 
-	e82545_count(dev, E82545_C_REG_WRITE, 1);
+	e82545_count_any(dev, E82545_C_REG_WRITE);
 	E82545_PROBE(dev, REG_WRITE, (uint32_t)off, value, bar);
 	if (!access_ok(bar, off, size))
 		return;

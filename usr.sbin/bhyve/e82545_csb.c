@@ -98,7 +98,7 @@ static void
 csb_bad(struct e82545 *dev, uint32_t what)
 {
 
-	e82545_count(dev, E82545_C_CSB_BAD, 1);
+	e82545_count_any(dev, E82545_C_CSB_BAD);
 	e82545_probe_bad(dev, E82545_C_CSB_BAD, what);
 }
 
@@ -126,7 +126,7 @@ csb_mode(struct e82545 *dev, bool on)
 	if (__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED) == on ||
 	    __atomic_exchange_n(&dev->csb.on, on, __ATOMIC_RELAXED) == on)
 		return;
-	e82545_count(dev, on ? E82545_C_CSB_ON : E82545_C_CSB_OFF, 1);
+	e82545_count_any(dev, on ? E82545_C_CSB_ON : E82545_C_CSB_OFF);
 	if (on)
 		E82545_PROBE(dev, CSB_ON, dev->csb.gpa);
 	else
@@ -236,11 +236,12 @@ static bool
 csb_keep(struct e82545 *dev, uint32_t *kept, bool enabled, uint32_t value)
 {
 
-	*kept = NET_PARAVIRT_NONE;
-	if (!enabled || !__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED))
-		return (false);
-	*kept = value;
-	return (true);
+	bool on;
+
+	on = enabled && __atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED);
+	__atomic_store_n(kept, on ? value : NET_PARAVIRT_NONE,
+	    __ATOMIC_RELAXED);
+	return (on);
 }
 
 bool
@@ -257,6 +258,14 @@ e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 	return (csb_keep(dev, &dev->csb.rdt, csb_rx_enabled(dev), value));
 }
 
+/* A tail was kept aside.  Any thread. */
+static bool
+csb_kept(const uint32_t *kept)
+{
+
+	return (__atomic_load_n(kept, __ATOMIC_RELAXED) != NET_PARAVIRT_NONE);
+}
+
 /* After a kick: the tail is the block's (`field'; NULL: there is none, or it is
    off), or what was kept aside if that cannot be.  reg_mtx held. */
 static void
@@ -265,7 +274,7 @@ csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
 {
 	uint32_t value;
 
-	if (*kept == NET_PARAVIRT_NONE)
+	if (!csb_kept(kept))
 		return;
 	value = field != NULL ? csb_get(field) : NET_PARAVIRT_NONE;
 	if (value < csb_ring_size(dev, r)) {
@@ -273,7 +282,7 @@ csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
 		csb_advance(dev, r, value);
 	} else
 		e82545_reg_set(dev, r->tail, *kept);
-	*kept = NET_PARAVIRT_NONE;
+	__atomic_store_n(kept, NET_PARAVIRT_NONE, __ATOMIC_RELAXED);
 }
 
 /* No interrupt for data: the guest looks by itself. */
@@ -299,14 +308,15 @@ e82545_csb_tx_begin(struct e82545 *dev)
 
 	c->tx = NULL;
 	c->tx_on = false;
-	kicked = __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
+	kicked = __atomic_load_n(&c->kicked, __ATOMIC_RELAXED) &&
+	    __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
 	enabled = csb_tx_enabled(dev);
 	/* The guest may want its page back when the ring is off. */
 	if (enabled || c->tx_awake || kicked)
 		c->tx = csb_map(dev);
 	if (c->tx != NULL)
 		c->tx_on = csb_is_on(dev, c->tx) && enabled;
-	if (kicked) {
+	if (kicked && csb_kept(&c->tdt)) {
 		pthread_mutex_lock(&dev->reg_mtx);
 		csb_settle(dev, &csb_tx_ring, &c->tdt,
 		    c->tx_on ? &c->tx->guest_tdt : NULL, &c->tx_seen);
@@ -424,10 +434,12 @@ e82545_csb_rx_begin(struct e82545 *dev)
 	c->rx = csb_map(dev);
 	if (c->rx != NULL)
 		c->rx_on = csb_is_on(dev, c->rx);
-	pthread_mutex_lock(&dev->reg_mtx);
-	csb_settle(dev, &csb_rx_ring, &c->rdt,
-	    c->rx_on ? &c->rx->guest_rdt : NULL, &c->rx_seen);
-	pthread_mutex_unlock(&dev->reg_mtx);
+	if (csb_kept(&c->rdt)) {
+		pthread_mutex_lock(&dev->reg_mtx);
+		csb_settle(dev, &csb_rx_ring, &c->rdt,
+		    c->rx_on ? &c->rx->guest_rdt : NULL, &c->rx_seen);
+		pthread_mutex_unlock(&dev->reg_mtx);
+	}
 	if (c->rx != NULL && c->rx_armed) {
 		csb_set(&c->rx->host_rxkick_at, NET_PARAVIRT_NONE);
 		c->rx_armed = false;

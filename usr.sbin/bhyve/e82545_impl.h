@@ -18,6 +18,7 @@
  *	e82545_snap.c	 snapshots
  *	e82545_offload.c checksum, TSO and VLAN arithmetic on bytes: no state
  *	e82545_iov.h	 walking through the pieces of a frame
+ *	e82545_sum.h	 sums of bytes
  *
  * Locks.  Three mutexes, taken in this order:
  *
@@ -52,6 +53,7 @@
 
 #include "e82545.h"
 #include "e82545_reg.h"
+#include "e82545_sum.h"
 
 /* The register file covers offsets 0 to 0x9fff: 8254x SDM table 13-2. */
 #define	E82545_NREGS	(0xa000 / 4)
@@ -156,7 +158,7 @@ struct e82545_csb {
 	bool		on;		/* the guest's mode when last seen;
 					   atomic */
 	bool		kicked;		/* TDT was written; atomic */
-	/* reg_mtx. */
+	/* reg_mtx; whether there is one is asked without. */
 	uint32_t	tdt, rdt;	/* written with the mode on, and not
 					   looked at yet; else "none" */
 	/* tx_mtx. */
@@ -222,6 +224,7 @@ struct e82545 {
 	bool			 wake_tx;	/* eo_tx_kick, unlocked */
 	bool			 wake_rx;	/* eo_rx_ready, unlocked */
 	bool			 link_up;	/* cable, not register */
+	bool			 phy_loopback;	/* the PHY's; atomic */
 	bool			 paused;	/* written with all locks */
 	bool			 accept;	/* rx_mtx: e82545_rx_accept() */
 
@@ -250,13 +253,36 @@ e82545_reg_set(struct e82545 *dev, uint32_t off, uint32_t value)
 	__atomic_store_n(&dev->regs[off / 4], value, __ATOMIC_RELEASE);
 }
 
-/* Add to a counter.  Any thread; once a batch, not once a frame. */
+/*
+ * Add to a counter, once a batch, not once a frame.  Who adds to it holds a
+ * lock that all who do hold: TX_* tx_mtx, RX_* rx_mtx, TX_KICK, RX_KICK and
+ * INTR_* reg_mtx.
+ */
 static inline void
 e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
 {
-	if (n != 0)
-		__atomic_fetch_add(&dev->counters[counter], n,
-		    __ATOMIC_RELAXED);
+	uint64_t *c = &dev->counters[counter];
+
+	__atomic_store_n(c, __atomic_load_n(c, __ATOMIC_RELAXED) + n,
+	    __ATOMIC_RELAXED);
+}
+
+/* What a batch has counted. */
+static inline void
+e82545_count_all(struct e82545 *dev, const uint64_t counts[E82545_NCOUNTERS])
+{
+	enum e82545_counter c;
+
+	for (c = 0; c < E82545_NCOUNTERS; c++)
+		if (counts[c] != 0)
+			e82545_count(dev, c, counts[c]);
+}
+
+/* Add to one of the others: any thread. */
+static inline void
+e82545_count_any(struct e82545 *dev, enum e82545_counter counter)
+{
+	__atomic_fetch_add(&dev->counters[counter], 1, __ATOMIC_RELAXED);
 }
 
 /*
@@ -303,8 +329,6 @@ void	e82545_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value);
 /* EEPROM word `word' (0 to 63): where reset loads RAL0/RAH0 from. */
 uint16_t e82545_nvm_word(const struct e82545 *dev, unsigned int word);
-/* The PHY loops frames back (PHY control bit 14). */
-bool	e82545_phy_loopback(const struct e82545 *dev);
 /*
  * The cable, or CTRL, changed: the link as PHY and STATUS show it, and LSC if
  * that went up or down.  The PHY is kept in reset by CTRL.PHY_RST.
@@ -375,7 +399,7 @@ bool	e82545_rx_kicked(struct e82545 *dev);
  */
 bool	e82545_rx_loopback(struct e82545 *dev, const struct iovec *iov,
 	    int niov);
-/* What is sent comes back: RCTL.LBM or the PHY.  Takes reg_mtx. */
+/* What is sent comes back: RCTL.LBM or the PHY.  Any thread. */
 bool	e82545_loopback(struct e82545 *dev);
 
 /*
@@ -457,22 +481,9 @@ enum e82545_filter_result e82545_filter(const struct e82545 *dev,
  * e82545_offload.c: pure functions on bytes.
  */
 
-/* The sum of bytes in ones' complement, continuing `sum'; `odd' tells that an
-   odd number of bytes went before.  Not folded. */
+/* The sum of bytes, continuing `sum'; `odd' tells that an odd number of bytes
+   went before.  Not folded. */
 uint64_t e82545_sum(const void *data, size_t len, uint64_t sum, bool odd);
-/* The same of `len' bytes that are copied on the way, from where they may
-   change at any time: each is read once. */
-uint64_t e82545_sum_copy(void *dst, const void *src, size_t len);
-/* The checksum field that goes with a sum, in network order. */
-static inline uint16_t
-e82545_sum_fold(uint64_t sum)
-{
-	uint32_t s;
-
-	/* Both halves in the upper one, with the carry out of the lower. */
-	s = (sum + (sum << 32 | sum >> 32)) >> 32;
-	return (~(s + (s << 16 | s >> 16)) >> 16);
-}
 /* The sum of bytes [off, off + len) of a frame, which it must have. */
 uint64_t e82545_sum_iov(const struct iovec *iov, size_t off, size_t len,
 	    bool odd);

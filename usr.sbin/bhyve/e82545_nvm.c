@@ -437,6 +437,16 @@ phy_has_link(const struct e82545 *dev)
 	return (dev->link_up && nvm->speed != PHY_NONE);
 }
 
+/* For the workers, who do not take reg_mtx for it. */
+static void
+phy_tell_loopback(struct e82545 *dev)
+{
+
+	__atomic_store_n(&dev->phy_loopback, (dev->nvm->phy[PHY_CTRL] &
+	    (PHY_CTRL_LOOPBACK | PHY_CTRL_POWERDOWN)) == PHY_CTRL_LOOPBACK,
+	    __ATOMIC_RELAXED);
+}
+
 /*
  * STATUS from PHY and CTRL: sections 13.4.1, 13.4.2.  `bounced' tells that
  * the link went down on the way, even if it is up again.
@@ -448,6 +458,7 @@ phy_update(struct e82545 *dev, bool bounced)
 	uint32_t ctrl, speed, status;
 	bool up;
 
+	phy_tell_loopback(dev);
 	ctrl = e82545_reg(dev, E82545_CTRL);
 	up = phy_has_link(dev);
 	if (!up || bounced)
@@ -482,14 +493,6 @@ e82545_phy_link(struct e82545 *dev, bool up)
 	if ((e82545_reg(dev, E82545_CTRL) & E82545_CTRL_PHY_RST) != 0)
 		phy_defaults(dev->nvm);
 	phy_update(dev, false);
-}
-
-bool
-e82545_phy_loopback(const struct e82545 *dev)
-{
-
-	return ((dev->nvm->phy[PHY_CTRL] &
-	    (PHY_CTRL_LOOPBACK | PHY_CTRL_POWERDOWN)) == PHY_CTRL_LOOPBACK);
 }
 
 /*
@@ -681,4 +684,5 @@ e82545_nvm_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_u32(s, &nvm->addr, NVM_WORDS - 1);
 	e82545_snap_bool(s, &nvm->data_out);
 	phy_snap(nvm, s);
+	phy_tell_loopback(dev);
 }

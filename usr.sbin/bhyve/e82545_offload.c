@@ -7,11 +7,8 @@
 /*
  * What the adapter does to the bytes of a frame: checksums, the headers of
  * TSO segments, VLAN tags.  Pure functions, no state, no locks; every offset
- * comes from a guest and is checked here against the frame.
- *
- * Sums are ones' complement sums of 16-bit words as they lie in memory, kept
- * in 64 bits and folded at the very end (RFC 1071: byte order does not matter
- * for addition, so nothing is swapped but what begins at an odd byte).
+ * comes from a guest and is checked here against the frame.  How bytes are
+ * summed up is in e82545_sum.h.
  */
 
 #include <sys/param.h>
@@ -52,80 +49,13 @@ sum_swap(uint64_t sum)
 	return (s << 8 | s >> 8);
 }
 
-/* Two words at a time, which is one register of most processors. */
-typedef uint64_t sum_pair __attribute__((__vector_size__(16)));
-
-/* Read what lies at `p', and have it at `dst' too. */
-#define	SUM_TAKE(w) do {						\
-	memcpy(&(w), p, sizeof(w));					\
-	p += sizeof(w);							\
-	if (copy) {							\
-		memcpy(dst, &(w), sizeof(w));				\
-		dst += sizeof(w);					\
-	}								\
-} while (0)
-
-/*
- * 32-bit words in 64-bit sums: no carry to look after.  All and the upper ones
- * of each two are summed up; the former sum runs over, which does not matter as
- * 2^32 times the latter are taken off it.
- */
-static inline __attribute__((__always_inline__)) uint64_t
-sum_words(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
-{
-	sum_pair all = { 0, 0 }, high = { 0, 0 }, w[2];
-	uint64_t w64;
-	uint32_t w32;
-	uint16_t w16;
-	uint8_t w8;
-
-	for (; len >= sizeof(w); len -= sizeof(w)) {
-		SUM_TAKE(w);
-		all += w[0] + w[1];
-		high += (w[0] >> 32) + (w[1] >> 32);
-	}
-	if ((len & sizeof(w[0])) != 0) {
-		SUM_TAKE(w[0]);
-		all += w[0];
-		high += w[0] >> 32;
-	}
-	if ((len & sizeof(w64)) != 0) {
-		SUM_TAKE(w64);
-		w[0] = (sum_pair){ w64, 0 };
-		all += w[0];
-		high += w[0] >> 32;
-	}
-	all += high - (high << 32);
-	w64 = all[0] + all[1];
-	if ((len & sizeof(w32)) != 0) {
-		SUM_TAKE(w32);
-		w64 += w32;
-	}
-	if ((len & sizeof(w16)) != 0) {
-		SUM_TAKE(w16);
-		w64 += w16;
-	}
-	if ((len & sizeof(w8)) != 0) {
-		SUM_TAKE(w8);
-		w64 += be16toh((uint16_t)w8 << 8);
-	}
-	return (w64);
-}
-
 uint64_t
 e82545_sum(const void *data, size_t len, uint64_t sum, bool odd)
 {
 	uint64_t s;
 
-	s = sum_words(data, len, false, NULL);
+	s = e82545_sum_bytes(data, len);
 	return (sum + (odd ? sum_swap(s) : s));
-}
-
-uint64_t
-e82545_sum_copy(void *dst, const void *src, size_t len)
-{
-
-	return (sum_words(src, len, true, dst));
 }
 
 uint64_t

@@ -151,14 +151,10 @@ bool
 e82545_loopback(struct e82545 *dev)
 {
 	uint32_t lbm;
-	bool phy;
 
-	pthread_mutex_lock(&dev->reg_mtx);
-	phy = e82545_phy_loopback(dev);
-	pthread_mutex_unlock(&dev->reg_mtx);
 	lbm = e82545_reg(dev, E82545_RCTL) & E82545_RCTL_LBM;
-	return (phy || lbm == E82545_RCTL_LBM_MAC ||
-	    lbm == E82545_RCTL_LBM_TCVR);
+	return (lbm == E82545_RCTL_LBM_MAC || lbm == E82545_RCTL_LBM_TCVR ||
+	    __atomic_load_n(&dev->phy_loopback, __ATOMIC_RELAXED));
 }
 
 static bool
@@ -481,7 +477,7 @@ rx_measure(const struct rx_batch *b, struct rx_frame *f)
 	f->strip = f->tagged && b->vme;
 }
 
-static enum rx_verdict
+static __attribute__((__noinline__)) enum rx_verdict
 rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 {
 	enum e82545_filter_result result;
@@ -741,7 +737,6 @@ rx_stall(struct e82545 *dev, struct rx_batch *b)
 static enum e82545_rx_state
 rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 {
-	enum e82545_counter c;
 	uint32_t causes;
 
 	if (state == E82545_RX_IDLE)
@@ -763,8 +758,31 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	pthread_mutex_unlock(&dev->reg_mtx);
 
 	b->counts[E82545_C_RX_BATCH] = b->ndone > 0;
-	for (c = 0; c < E82545_NCOUNTERS; c++)
-		e82545_count(dev, c, b->counts[c]);
+	e82545_count_all(dev, b->counts);
+	return (state);
+}
+
+/* Of the network's frames, or directly of those a caller has. */
+static enum e82545_rx_state
+rx_once(struct e82545 *dev, const struct e82545_source *frames, bool direct)
+{
+	enum e82545_rx_state state;
+	struct rx_batch b;
+
+	E82545_PROBE(dev, RX_LOOK);
+	if (!direct)
+		dev->ops->eo_rx_sync(dev->arg);
+	e82545_csb_rx_begin(dev);
+	rx_begin(dev, &b);
+	state = rx_run(dev, &b, frames);
+	if (direct) {
+		/* Nothing stalls, and a source has no slots to be given back. */
+		rx_end(dev, &b, E82545_RX_MORE);
+		if (b.end)
+			state = E82545_RX_IDLE;
+	} else
+		state = rx_end(dev, &b, state);
+	e82545_csb_rx_end(dev);
 	return (state);
 }
 
@@ -775,18 +793,11 @@ e82545_rx(struct e82545 *dev)
 		dev->ops->eo_rx_peek, dev->ops->eo_rx_next, dev->arg
 	};
 	enum e82545_rx_state state;
-	struct rx_batch b;
 
 	state = E82545_RX_STALLED;
 	e82545_lock(&dev->rx_mtx);
-	if (!dev->paused) {
-		E82545_PROBE(dev, RX_LOOK);
-		dev->ops->eo_rx_sync(dev->arg);
-		e82545_csb_rx_begin(dev);
-		rx_begin(dev, &b);
-		state = rx_end(dev, &b, rx_run(dev, &b, &network));
-		e82545_csb_rx_end(dev);
-	}
+	if (!dev->paused)
+		state = rx_once(dev, &network, false);
 	e82545_unlock(&dev->rx_mtx);
 	return (state);
 }
@@ -808,20 +819,11 @@ rx_accepts(struct e82545 *dev)
 void
 e82545_rx_direct(struct e82545 *dev, const struct e82545_source *source)
 {
-	enum e82545_rx_state state;
-	struct rx_batch b;
 
 	e82545_lock(&dev->rx_mtx);
-	if (rx_accepts(dev)) {
-		do {
-			E82545_PROBE(dev, RX_LOOK);
-			e82545_csb_rx_begin(dev);
-			rx_begin(dev, &b);
-			state = rx_run(dev, &b, source);
-			rx_end(dev, &b, E82545_RX_MORE);
-			e82545_csb_rx_end(dev);
-		} while (state == E82545_RX_MORE && !b.end);
-	}
+	if (rx_accepts(dev))
+		while (rx_once(dev, source, true) == E82545_RX_MORE)
+			continue;
 	e82545_unlock(&dev->rx_mtx);
 }
 

@@ -729,7 +729,6 @@ static bool
 tx_end(struct e82545 *dev, struct tx_batch *b)
 {
 	struct e82545_txq *txq = dev->txq;
-	enum e82545_counter c;
 	unsigned int i;
 	bool delayed, wake;
 
@@ -757,8 +756,7 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 
 	b->counts[E82545_C_TX_BATCH] = b->nframes > 0;
 	b->counts[E82545_C_TX_TSO] = b->ntso;
-	for (c = 0; c < E82545_NCOUNTERS; c++)
-		e82545_count(dev, c, b->counts[c]);
+	e82545_count_all(dev, b->counts);
 	return (wake);
 }
 

@@ -619,7 +619,7 @@ ATF_TC_BODY(loopback, tc __unused)
 		host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 		e82545_link(h->dev, cable == 1);
 		host_up(h, 256, 256, 2048);
-		ATF_CHECK(!e82545_phy_loopback(h->dev));
+		ATF_CHECK(!e82545_loopback(h->dev));
 
 		phy_wr(h, 16, 0x0808);
 		phy_wr(h, 0, 0x9140);
@@ -634,7 +634,7 @@ ATF_TC_BODY(loopback, tc __unused)
 		phy_wr(h, 29, 0x001a);
 		phy_wr(h, 30, 0x8ff0);
 		ATF_CHECK_EQ(0x4140, phy_rd(h, 0));
-		ATF_CHECK(e82545_phy_loopback(h->dev));
+		ATF_CHECK(e82545_loopback(h->dev));
 		ATF_CHECK(mac_link(h));
 
 		for (i = 0; i < 64; i++)
@@ -651,12 +651,12 @@ ATF_TC_BODY(loopback, tc __unused)
 		/* And back. */
 		phy_wr(h, 0, phy_rd(h, 0) & ~0x4000);
 		phy_wr(h, 0, phy_rd(h, 0) | 0x8000);
-		ATF_CHECK(!e82545_phy_loopback(h->dev));
+		ATF_CHECK(!e82545_loopback(h->dev));
 		ATF_CHECK_EQ(cable == 1, mac_link(h));
 	}
 	/* Powered down it loops nothing. */
 	phy_wr(h, 0, 0x4940);
-	ATF_CHECK(!e82545_phy_loopback(h->dev));
+	ATF_CHECK(!e82545_loopback(h->dev));
 	host_destroy(h);
 }
 

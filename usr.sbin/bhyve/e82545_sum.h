@@ -1,0 +1,154 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Copyright (c) 2026 The bhyve-vale authors
+ */
+
+/*
+ * Sums of bytes, for checksums: ones' complement sums of 16-bit words as they
+ * lie in memory, kept in 64 bits and folded at the very end (RFC 1071: byte
+ * order does not matter for addition, so nothing is swapped but what begins at
+ * an odd byte).  No state, no locks.
+ */
+
+#ifndef _E82545_SUM_H_
+#define	_E82545_SUM_H_
+
+#include <sys/types.h>
+#include <sys/endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Two words at a time, which is one register of most processors. */
+typedef uint64_t e82545_pair __attribute__((__vector_size__(16)));
+
+/* Read what lies at `p', and write it to `dst' if `copy' is set. */
+#define	E82545_SUM_AT(w, size, off) do {				\
+	memcpy(&(w), p + (off), size);					\
+	if (copy)							\
+		memcpy(dst + (off), &(w), size);			\
+} while (0)
+/* The same, and step over it. */
+#define	E82545_SUM_TAKE(w) do {						\
+	E82545_SUM_AT(w, sizeof(w), 0);					\
+	p += sizeof(w);							\
+	if (copy)							\
+		dst += sizeof(w);					\
+} while (0)
+
+/* Of less than 16 bytes. */
+static inline uint64_t
+e82545_sum_short(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
+{
+	uint64_t sum, w64;
+	uint32_t w32;
+	uint16_t w16;
+	uint8_t w8;
+
+	sum = 0;
+	if ((len & sizeof(w64)) != 0) {
+		E82545_SUM_TAKE(w64);
+		sum = (w64 & 0xffffffff) + (w64 >> 32);
+	}
+	if ((len & sizeof(w32)) != 0) {
+		E82545_SUM_TAKE(w32);
+		sum += w32;
+	}
+	if ((len & sizeof(w16)) != 0) {
+		E82545_SUM_TAKE(w16);
+		sum += w16;
+	}
+	if ((len & sizeof(w8)) != 0) {
+		E82545_SUM_TAKE(w8);
+		sum += be16toh((uint16_t)w8 << 8);
+	}
+	return (sum);
+}
+
+/*
+ * Of 16 bytes or more: 32-bit words in 64-bit sums, so that there is no carry
+ * to look after.  All of them and the upper ones of each two are summed up; the
+ * former sum runs over, which does not matter as 2^32 times the latter are
+ * taken off it.  What is left behind the last whole pair is the end of one that
+ * overlaps it, without what was summed before.
+ */
+static inline uint64_t
+e82545_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
+{
+	static const uint8_t tail[2 * sizeof(e82545_pair)] = {
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		255, 255, 255, 255, 255, 255, 255, 255,
+		255, 255, 255, 255, 255, 255, 255, 255,
+	};
+	e82545_pair all = { 0, 0 }, high = { 0, 0 }, mask, w, w2[2], w4[4];
+	ptrdiff_t left;
+	uint8_t last;
+
+	for (; len >= sizeof(w4); len -= sizeof(w4)) {
+		E82545_SUM_TAKE(w4);
+		all += (w4[0] + w4[1]) + (w4[2] + w4[3]);
+		high += ((w4[0] >> 32) + (w4[1] >> 32)) +
+		    ((w4[2] >> 32) + (w4[3] >> 32));
+	}
+	if ((len & sizeof(w2)) != 0) {
+		E82545_SUM_TAKE(w2);
+		all += w2[0] + w2[1];
+		high += (w2[0] >> 32) + (w2[1] >> 32);
+	}
+	if ((len & sizeof(w)) != 0) {
+		E82545_SUM_TAKE(w);
+		all += w;
+		high += w >> 32;
+	}
+	left = len & (sizeof(w) - 2);
+	if (left != 0) {
+		E82545_SUM_AT(w, sizeof(w), left - (ptrdiff_t)sizeof(w));
+		memcpy(&mask, tail + left, sizeof(mask));
+		w &= mask;
+		all += w;
+		high += w >> 32;
+	}
+	all += high - (high << 32);
+	last = 0;
+	if ((len & 1) != 0)
+		E82545_SUM_AT(last, sizeof(last), left);
+	return (all[0] + all[1] + be16toh((uint16_t)last << 8));
+}
+
+#undef E82545_SUM_AT
+#undef E82545_SUM_TAKE
+
+/* The sum of bytes.  Not folded. */
+static inline uint64_t
+e82545_sum_bytes(const uint8_t *p, size_t len)
+{
+	return (len < sizeof(e82545_pair) ?
+	    e82545_sum_short(p, len, false, NULL) :
+	    e82545_sum_long(p, len, false, NULL));
+}
+
+/* The same of bytes that are copied on the way, from where they may change at
+   any time: what is summed is what is copied, but where the last 16 bytes
+   overlap those before. */
+static inline uint64_t
+e82545_sum_copy(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	return (len < sizeof(e82545_pair) ?
+	    e82545_sum_short(src, len, true, dst) :
+	    e82545_sum_long(src, len, true, dst));
+}
+
+/* The checksum field that goes with a sum, in network order. */
+static inline uint16_t
+e82545_sum_fold(uint64_t sum)
+{
+	uint32_t s;
+
+	/* Both halves in the upper one, with the carry out of the lower. */
+	s = (sum + (sum << 32 | sum >> 32)) >> 32;
+	return (~(s + (s << 16 | s >> 16)) >> 16);
+}
+
+#endif /* !_E82545_SUM_H_ */

@@ -498,7 +498,6 @@ lem_setup_ifp(struct lem_softc *sc)
 	if_settransmitfn(ifp, lem_transmit);
 	if_setqflushfn(ifp, lem_qflush);
 	if_setbaudrate(ifp, IF_Gbps(1));
-	if_setifheaderlen(ifp, sizeof(struct ether_vlan_header));
 	if_sethwtsomax(ifp, LEM_TSO_MAX - ETHER_HDR_LEN -
 	    ETHER_VLAN_ENCAP_LEN);
 	if_sethwtsomaxsegcount(ifp, LEM_TX_MAXSEGS - 2);
@@ -622,6 +621,8 @@ lem_attach_dev(device_t dev)
 		return (error);
 	}
 	ether_ifattach(sc->ifp, sc->mac);
+	/* FreeBSD 14's ether_ifattach() knows of no tags. */
+	if_setifheaderlen(sc->ifp, sizeof(struct ether_vlan_header));
 	error = lem_netmap_attach(sc);
 	if (error != 0) {
 		lem_detach_dev(dev);

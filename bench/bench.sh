@@ -72,6 +72,9 @@ sweep()
 		measure "$bench/switch" -t $senders
 		senders=$((senders * 2))
 	done
+	for s in $SIZES; do
+		measure "$bench/model" -s $s direct
+	done
 	for subject in tx rx path; do
 		say "round $1: model $subject"
 		for s in $SIZES; do

@@ -57,3 +57,4 @@ count tx-60-1 model -s 60 -b 1 tx
 count rx-60-64 model -s 60 -b 64 rx
 count rx-1514-64 model -s 1514 -b 64 rx
 count path-60-64 model -s 60 -b 64 path
+count direct-60-64 model -s 60 -b 64 direct

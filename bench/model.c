@@ -10,11 +10,12 @@
  *	model tx	sends, and what is sent is gone
  *	model rx	receives what is there
  *	model path	the whole way: a model, the switch, another model
+ *	model direct	the same past the ring of the receiver's port
  *
  * A batch is one write to a tail register, and with tx every descriptor asks
  * for its status.  The bare loops read the descriptors, copy the frame (tx: to
- * where a switch would have it; path: to there and from there) and write the
- * descriptors back.
+ * where a switch would have it; path: to there and from there; direct: once,
+ * to where it goes) and write the descriptors back.
  */
 
 #include <sys/param.h>
@@ -166,12 +167,43 @@ bare_path(void *arg, unsigned int thread __unused, uint64_t frames)
 		vm_rxd(&job->vm[1])[i].status = 0;
 }
 
+/* The same, without the port's buffers. */
+static void
+bare_direct(void *arg, unsigned int thread __unused, uint64_t frames)
+{
+	struct job *job = arg;
+	union e82545_txd *txd;
+	struct e82545_rxd *rxd;
+	uint32_t left, n;
+	uint8_t *src;
+
+	for (; frames > 0; frames--) {
+		txd = &vm_txd(&job->vm[0])[job->txbare];
+		src = job->vm[0].ram + txd->legacy.addr;
+		left = txd->lower & E82545_TXD_LEN_LEGACY;
+		for (; left > 0; left -= n, src += n) {
+			n = MIN(left, VM_BUF);
+			rxd = &vm_rxd(&job->vm[1])[job->rxbare];
+			memcpy(job->vm[1].ram + rxd->addr, src, n);
+			rxd->length = n;
+			rxd->csum = rxd->special = 0;
+			rxd->errors = 0;
+			rxd->status = E82545_RXD_DD | E82545_RXD_EOP;
+			job->rxbare = (job->rxbare + 1) % VM_RING;
+		}
+		txd->legacy.status = E82545_TXD_DD;
+		job->txbare = (job->txbare + 1) % VM_RING;
+	}
+	for (n = 0; n < VM_RING; n++)
+		vm_rxd(&job->vm[1])[n].status = 0;
+}
+
 static void
 usage(void)
 {
 
 	fprintf(stderr, "usage: model [-b batch] [-n frames] [-s bytes] "
-	    "tx | rx | path\n");
+	    "tx | rx | path | direct\n");
 	exit(1);
 }
 
@@ -192,7 +224,8 @@ measure(struct job *job, uint32_t frames)
 {
 	struct bench_what *what = &job->what;
 	struct vm *vm = job->vm;
-	bool path = strcmp(what->subject, "path") == 0;
+	bool direct = strcmp(what->subject, "direct") == 0;
+	bool path = direct || strcmp(what->subject, "path") == 0;
 	uint32_t i;
 
 	vm_create(&vm[0], 1, path);
@@ -205,7 +238,10 @@ measure(struct job *job, uint32_t frames)
 		vm_send(&vm[1], 1);
 		if (vm_receive(&vm[0]) != job->descs)
 			errx(1, "nothing came");
-		bench_measure(what, run_path, bare_path, job, frames);
+		if (direct)
+			vm_direct(&vm[1]);
+		bench_measure(what, run_path, direct ? bare_direct : bare_path,
+		    job, frames);
 		check(job, &vm[1], E82545_C_RX_FRAME);
 		return;
 	}
@@ -245,7 +281,8 @@ main(int argc, char **argv)
 	}
 	if (optind != argc - 1 || (strcmp(argv[optind], "tx") != 0 &&
 	    strcmp(argv[optind], "rx") != 0 &&
-	    strcmp(argv[optind], "path") != 0))
+	    strcmp(argv[optind], "path") != 0 &&
+	    strcmp(argv[optind], "direct") != 0))
 		usage();
 	job.what.subject = argv[optind];
 	job.descs = howmany(job.what.bytes, VM_BUF);

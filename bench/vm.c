@@ -16,6 +16,7 @@
 
 #include "bench.h"
 #include "config.h"
+#include "libvale.h"
 #include "net_backends.h"
 #include "net_batch.h"
 #include "vm.h"
@@ -170,6 +171,43 @@ static const struct e82545_ops vm_ops = {
 	.eo_rx_ready = vm_wanted,
 };
 
+static int
+vm_offer_peek(void *arg, struct iovec *iov)
+{
+
+	return (vale_offer_peek(arg, iov, E82545_MAXIOV));
+}
+
+static void
+vm_offer_next(void *arg)
+{
+
+	vale_offer_next(arg);
+}
+
+static void
+vm_offer(void *arg, struct vale_offer *offer)
+{
+	struct vm *vm = arg;
+	const struct e82545_source source = {
+		vm_offer_peek, vm_offer_next, offer
+	};
+
+	e82545_rx_direct(vm->dev, &source);
+}
+
+void
+vm_direct(struct vm *vm)
+{
+
+	/* The port's ring as it has to be: given back. */
+	(void)e82545_rx(vm->dev);
+	e82545_rx_accept(vm->dev, true);
+	if (!net_batch_direct(vm->nb, vm_offer, vm))
+		errx(1, "no way past the ring");
+	vm->direct = true;
+}
+
 static void
 vm_rxeof(int fd __unused, enum ev_type type __unused, void *param __unused)
 {
@@ -291,7 +329,7 @@ vm_receive(struct vm *vm)
 	struct e82545_rxd *rxd = vm_rxd(vm);
 	uint32_t n;
 
-	while (e82545_rx(vm->dev) == E82545_RX_MORE)
+	while (!vm->direct && e82545_rx(vm->dev) == E82545_RX_MORE)
 		continue;
 	for (n = 0; (rxd[vm->next].status & E82545_RXD_DD) != 0; n++) {
 		rxd[vm->next].status = 0;

@@ -40,6 +40,7 @@ struct vm {
 	uint32_t	 len;		/* of the frames it sends */
 	uint32_t	 tail, next;	/* TX, RX */
 	bool		 line;
+	bool		 direct;	/* vm_direct() was called */
 	uint8_t		 mac[6];
 	/* The network of nothing. */
 	uint8_t		*frames;	/* as a port has them: VM_RING buffers
@@ -60,6 +61,9 @@ void	vm_up(struct vm *vm, const struct vm *to, uint32_t len);
 
 /* Frames of `len' bytes to `vm' for the network of nothing. */
 void	vm_frames(struct vm *vm, uint32_t len);
+
+/* Have frames of other guests come straight into the receive ring. */
+void	vm_direct(struct vm *vm);
 
 /* Send `batch' frames with one write to TDT. */
 void	vm_send(struct vm *vm, uint32_t batch);

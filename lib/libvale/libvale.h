@@ -35,6 +35,9 @@ struct vale_desc {
 	struct netmap_if	*nifp;
 	struct netmap_ring	*txring;	/* ring 0, as is */
 	struct netmap_ring	*rxring;	/* ring 0 */
+	bool			 whole;	/* better not use NS_MOREFRAG: ports of
+					   adapters and of the host's stack take
+					   every slot for a frame */
 	char			 name[64];	/* "vale0:vm1" */
 };
 

@@ -99,6 +99,7 @@ vale_open(const char *name, const struct vale_params *params)
 	d->nifp = (void *)((char *)np->np_mem + reg.nr_offset);
 	d->txring = NETMAP_TXRING(d->nifp, 0);
 	d->rxring = NETMAP_RXRING(d->nifp, 0);
+	d->whole = true;
 	memcpy(d->name, name, strlen(name) + 1);
 	return (d);
 

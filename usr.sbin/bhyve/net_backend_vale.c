@@ -13,6 +13,10 @@
  * takes them all; a sync comes with every frame, until the frontend promises
  * to ask for it (net_backend_vale_defer()).
  *
+ * FreeBSD's switch hands slots on to an adapter or the host's stack, if those
+ * are attached to it, as if each were a frame.  There a frame of several pieces
+ * is copied into one slot's own buffer if it fits.
+ *
  * Frames with a virtio-net header, which a frontend may ask for, go out through
  * the slots' own buffers: a switch that has to carry out what a header asks for
  * works on the frame where it lies, and that has to be the switch's memory.
@@ -333,6 +337,16 @@ vale_copy_out(const struct vale_priv *priv, const struct iovec *iov,
 	return (head);
 }
 
+/* Whether a frame fits into a slot, and yet would not be one as it lies. */
+static bool
+vale_in_pieces(const struct vale_priv *priv, const struct iovec *iov,
+    int iovcnt, size_t total)
+{
+
+	return (total <= priv->piece_max && (iovcnt > 1 ||
+	    total > vale_piece(priv, (uintptr_t)iov->iov_base)));
+}
+
 static ssize_t
 vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 {
@@ -355,10 +369,11 @@ vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 		net_backend_vale_flush(be);
 	room = MIN(NETMAP_MAX_FRAGS, nm_ring_space(ring));
 
-	if (hdrlen == 0)
-		head = vale_lay_out(priv, iov, iovcnt, room);
-	else
+	if (hdrlen != 0 || (priv->port->whole &&
+	    vale_in_pieces(priv, iov, iovcnt, total)))
 		head = vale_copy_out(priv, iov, total, room);
+	else
+		head = vale_lay_out(priv, iov, iovcnt, room);
 	if (head == ring->head) {
 		errno = ENOBUFS;
 		return (-1);

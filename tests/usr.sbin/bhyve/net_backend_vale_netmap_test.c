@@ -11,12 +11,19 @@
 
 #include <sys/types.h>
 #include <sys/param.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/sockio.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include <net/if.h>
+#include <net/if_tap.h>
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -463,6 +470,106 @@ TEST(vnet_header, "virtio-net headers are had from the switch, translated "
 	netbe_cleanup(b);
 }
 
+/* A tap(4) that is up: its descriptor. */
+static int
+tap_open(struct ifreq *ifr)
+{
+	int fd, s;
+
+	fd = open("/dev/tap", O_RDWR | O_NONBLOCK);
+	if (fd == -1)
+		atf_tc_skip("/dev/tap: %s", strerror(errno));
+	s = socket(AF_LOCAL, SOCK_DGRAM, 0);
+	ATF_REQUIRE_EQ(0, ioctl(fd, TAPGIFNAME, ifr));
+	ATF_REQUIRE_EQ(0, ioctl(s, SIOCGIFFLAGS, ifr));
+	ifr->ifr_flags |= IFF_UP;
+	ATF_REQUIRE_EQ(0, ioctl(s, SIOCSIFFLAGS, ifr));
+	close(s);
+	return (fd);
+}
+
+static void
+tap_close(int fd, struct ifreq *ifr)
+{
+	int s;
+
+	close(fd);
+	s = socket(AF_LOCAL, SOCK_DGRAM, 0);
+	ATF_CHECK_EQ(0, ioctl(s, SIOCIFDESTROY, ifr));
+	close(s);
+}
+
+/* Attach an interface to the switch, or detach it. */
+static int
+uplink(const char *ifname, bool on)
+{
+	struct nmreq_header hdr;
+	struct nmreq_vale_attach attach;
+	struct nmreq_vale_detach detach;
+	int error, fd;
+
+	memset(&hdr, 0, sizeof(hdr));
+	memset(&attach, 0, sizeof(attach));
+	memset(&detach, 0, sizeof(detach));
+	hdr.nr_version = NETMAP_API;
+	hdr.nr_reqtype = on ? NETMAP_REQ_VALE_ATTACH : NETMAP_REQ_VALE_DETACH;
+	hdr.nr_body = on ? (uintptr_t)&attach : (uintptr_t)&detach;
+	snprintf(hdr.nr_name, sizeof(hdr.nr_name), "vale7:%s", ifname);
+	attach.reg.nr_mode = NR_REG_ALL_NIC;
+	fd = open(NETMAP_DEVICE_NAME, O_RDWR);
+	error = ioctl(fd, NIOCCTRL, &hdr) == 0 ? 0 : errno;
+	close(fd);
+	return (error);
+}
+
+/* The next of our frames that leaves by the tap, within a second; or 0. */
+static ssize_t
+tap_read(int fd, uint8_t *buf, size_t size)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	ssize_t len;
+
+	while (poll(&pfd, 1, 1000) == 1) {
+		len = read(fd, buf, size);
+		if (len >= 14 && buf[12] == 0x88 && buf[13] == 0xb5)
+			return (len);
+	}
+	return (0);
+}
+
+TEST(uplink, "Through an adapter that is attached to the switch, frames go out "
+    "whole, however many pieces they were")
+{
+	uint8_t frame[1514], got[2048];
+	struct iovec out[3];
+	struct ifreq ifr;
+	net_backend_t *a;
+	size_t cut, len;
+	int error, fd;
+
+	need_netmap();
+	fd = tap_open(&ifr);
+	a = open_port(PORT_A);
+	error = uplink(ifr.ifr_name, true);
+	ATF_CHECK_EQ_MSG(0, error, "%s", strerror(error));
+	for (len = 60; error == 0 && len <= sizeof(frame); len += 727)
+		for (cut = 1; cut < len / 2; cut += 1 + len / 5) {
+			fill(frame, len, mac_b, mac_a, len + cut);
+			out[0] = (struct iovec){ frame, cut };
+			out[1] = (struct iovec){ frame + cut, cut };
+			out[2] = (struct iovec){ frame + 2 * cut,
+			    len - 2 * cut };
+			ATF_CHECK_EQ((ssize_t)len, netbe_send(a, out, 3));
+			ATF_CHECK_EQ((ssize_t)len,
+			    tap_read(fd, got, sizeof(got)));
+			ATF_CHECK_EQ_MSG(0, memcmp(frame, got, len),
+			    "%zu bytes, cut at %zu", len, cut);
+		}
+	ATF_CHECK_EQ(error, error == 0 ? uplink(ifr.ifr_name, false) : error);
+	netbe_cleanup(a);
+	tap_close(fd, &ifr);
+}
+
 static struct {
 	pthread_mutex_t	mtx;
 	net_backend_t	*be;
@@ -535,6 +642,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, refused);
 	ATF_TP_ADD_TC(tp, permission);
 	ATF_TP_ADD_TC(tp, vnet_header);
+	ATF_TP_ADD_TC(tp, uplink);
 	ATF_TP_ADD_TC(tp, event);
 
 	return (atf_no_error());

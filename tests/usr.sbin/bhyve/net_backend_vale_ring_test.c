@@ -327,6 +327,54 @@ ATF_TC_BODY(header, tc)
 	netbe_cleanup(be);
 }
 
+ATF_TC(whole);
+ATF_TC_HEAD(whole, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Where a switch hands slots on as "
+	    "frames, what fits into one goes in one");
+}
+ATF_TC_BODY(whole, tc)
+{
+	static _Alignas(64) char frame[64 + 4096];
+	struct iovec iov[3];
+	const size_t fits = PORT_BUF - 64;
+	net_backend_t *be;
+	size_t cut;
+
+	fill(frame, sizeof(frame));
+	port.desc.whole = true;
+	be = backend();
+	for (cut = 0; cut <= fits; cut += 32) {
+		iov[0] = (struct iovec){ frame, cut };
+		iov[1] = (struct iovec){ NULL, 0 };
+		iov[2] = (struct iovec){ frame + cut, fits - cut };
+		port.nsent = 0;
+		ATF_CHECK_EQ((ssize_t)fits, netbe_send(be, iov, 3));
+		ATF_REQUIRE_EQ(1, port.nsent);
+		check_frame(0, frame, fits);
+	}
+	/* In one piece it stays where it is, if it fits from there. */
+	iov[0] = (struct iovec){ frame + 1, fits - 65 };
+	port.nsent = 0;
+	ATF_CHECK_EQ((ssize_t)fits - 65, netbe_send(be, iov, 1));
+	ATF_REQUIRE_EQ(1, port.nsent);
+	ATF_CHECK_EQ(NS_INDIRECT, port.sent[0].flags);
+	check_frame(0, frame + 1, fits - 65);
+	iov[0].iov_len++;
+	port.nsent = 0;
+	ATF_CHECK_EQ((ssize_t)fits - 64, netbe_send(be, iov, 1));
+	ATF_REQUIRE_EQ(1, port.nsent);
+	ATF_CHECK_EQ(0, port.sent[0].flags);
+	check_frame(0, frame + 1, fits - 64);
+	/* What does not fit takes what it takes. */
+	iov[0] = (struct iovec){ frame, fits + 1 };
+	port.nsent = 0;
+	ATF_CHECK_EQ((ssize_t)fits + 1, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(2, port.nsent);
+	check_frame(0, frame, fits + 1);
+	netbe_cleanup(be);
+}
+
 ATF_TC(bounds);
 ATF_TC_HEAD(bounds, tc)
 {
@@ -677,6 +725,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, in_place);
 	ATF_TP_ADD_TC(tp, pieces);
 	ATF_TP_ADD_TC(tp, header);
+	ATF_TP_ADD_TC(tp, whole);
 	ATF_TP_ADD_TC(tp, bounds);
 	ATF_TP_ADD_TC(tp, defer);
 	ATF_TP_ADD_TC(tp, no_room);

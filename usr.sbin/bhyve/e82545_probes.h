@@ -18,11 +18,13 @@
 #define	_E82545_PROBES_H_
 
 #ifndef WITHOUT_DTRACE
+#include <sys/cdefs.h>
 #include "e82545_provider.h"
 
 #define	E82545_PROBE(dev, probe, ...) do {				\
 	if (__predict_false(E82545EM_##probe##_ENABLED()))		\
-		E82545EM_##probe((const char *)(dev)->name, ##__VA_ARGS__); \
+		E82545EM_##probe(__DECONST(char *, (dev)->name),	\
+		    ##__VA_ARGS__);					\
 } while (0)
 
 #else

@@ -7,39 +7,40 @@
 /*
  * The probes of the 82545EM model: dtrace_e82545(4) has what they mean.  The
  * first argument of each is the adapter's name.  dtrace(1) takes no name of a
- * provider that ends in a digit: so this is all of the chip's.
+ * provider that ends in a digit: so this is all of the chip's.  The header it
+ * makes knows no `const'.
  */
 
 provider e82545em {
 	/* offset, value, BAR */
-	probe reg__read(const char *, uint32_t, uint64_t, int);
-	probe reg__write(const char *, uint32_t, uint64_t, int);
+	probe reg__read(char *, uint32_t, uint64_t, int);
+	probe reg__write(char *, uint32_t, uint64_t, int);
 	/* tail, whether the rings will be looked at */
-	probe tx__kick(const char *, uint32_t, int);
-	probe rx__kick(const char *, uint32_t, int);
+	probe tx__kick(char *, uint32_t, int);
+	probe rx__kick(char *, uint32_t, int);
 	/* tail */
-	probe tx__kick__saved(const char *, uint32_t);
-	probe rx__kick__saved(const char *, uint32_t);
-	probe tx__look(const char *);
-	probe rx__look(const char *);
+	probe tx__kick__saved(char *, uint32_t);
+	probe rx__kick__saved(char *, uint32_t);
+	probe tx__look(char *);
+	probe rx__look(char *);
 	/* frames, bytes, descriptors */
-	probe tx__batch(const char *, uint32_t, uint64_t, uint32_t);
-	probe rx__batch(const char *, uint32_t, uint64_t, uint32_t);
+	probe tx__batch(char *, uint32_t, uint64_t, uint32_t);
+	probe rx__batch(char *, uint32_t, uint64_t, uint32_t);
 	/* reason, descriptor */
-	probe tx__drop(const char *, const char *, uint32_t);
-	probe rx__drop(const char *, const char *, uint32_t);
-	probe bad__descriptor(const char *, const char *, uint32_t);
+	probe tx__drop(char *, char *, uint32_t);
+	probe rx__drop(char *, char *, uint32_t);
+	probe bad__descriptor(char *, char *, uint32_t);
 	/* descriptors needed */
-	probe rx__stall(const char *, uint32_t);
+	probe rx__stall(char *, uint32_t);
 	/* causes */
-	probe intr__asked(const char *, uint32_t);
-	probe intr__saved(const char *, uint32_t);
+	probe intr__asked(char *, uint32_t);
+	probe intr__saved(char *, uint32_t);
 	/* causes, ns to wait */
-	probe intr__held(const char *, uint32_t, uint64_t);
+	probe intr__held(char *, uint32_t, uint64_t);
 	/* causes, now in ns, moderation window in ns */
-	probe intr__sent(const char *, uint32_t, uint64_t, uint64_t);
+	probe intr__sent(char *, uint32_t, uint64_t, uint64_t);
 	/* guest-physical address of the block */
-	probe csb__on(const char *, uint64_t);
-	probe csb__off(const char *, uint64_t);
-	probe reset(const char *);
+	probe csb__on(char *, uint64_t);
+	probe csb__off(char *, uint64_t);
+	probe reset(char *);
 };

@@ -201,9 +201,11 @@ lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 	    now_s)) {
 	case VALE_FDB_LEARNED:
 		vale_count(port, VALE_C_LEARNED, 1);
+		VALE_PROBE(port, LEARN, addrs + ADDR_LEN, 0);
 		break;
 	case VALE_FDB_MOVED:
 		vale_count(port, VALE_C_MOVED, 1);
+		VALE_PROBE(port, LEARN, addrs + ADDR_LEN, 1);
 		break;
 	case VALE_FDB_REFUSED:
 		return (VALE_REFUSED);

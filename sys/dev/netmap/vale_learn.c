@@ -36,6 +36,7 @@
 #endif
 
 #include <dev/netmap/vale_learn.h>
+#include <dev/netmap/vale_learn_probes.h>
 
 #define	ADDR_LEN	6	/* bytes; the destination's comes first */
 
@@ -123,6 +124,18 @@ vale_learn_port_remove(struct vale_learn *vl, unsigned int index)
 	return (lp);
 }
 
+/* A frame from `port' ends here. */
+static unsigned int
+learn_drop(const struct vale_learn *vl, struct vale_learn_lane *lane,
+    unsigned int port, enum vale_learn_counter why)
+{
+
+	vale_learn_lane_count(lane, why, 1);
+	VALE_LEARN_PROBE4(drop, vl->vl_port[port]->lp_name,
+	    learn_counter_name[why], 1, vl->vl_port[port]->lp_name);
+	return (VALE_LEARN_NONE);
+}
+
 /*
  * Who gets a copy of a frame for one port, or for all; returns who gets it
  * from netmap.
@@ -162,10 +175,8 @@ learn_special(const struct vale_learn *vl, struct vale_learn_lane *lane,
 {
 	if (dst != VALE_FDB_FLOOD &&
 	    vale_learn_set_has(&vl->vl_private, port) &&
-	    vale_learn_set_has(&vl->vl_private, dst)) {
-		vale_learn_lane_count(lane, VALE_LEARN_C_DROP_PRIVATE, 1);
-		return (VALE_LEARN_NONE);
-	}
+	    vale_learn_set_has(&vl->vl_private, dst))
+		return (learn_drop(vl, lane, port, VALE_LEARN_C_DROP_PRIVATE));
 	if (dst == VALE_FDB_FLOOD)
 		vale_learn_lane_count(lane, VALE_LEARN_C_FLOOD, 1);
 	return (learn_copies(vl, port, dst, copies));
@@ -201,10 +212,12 @@ learn_source(struct vale_learn *vl, struct vale_learn_lane *lane,
 	    vale_learn_holds(vl, way, now_s))
 		return (VALE_FDB_KNOWN);
 	news = vale_fdb_learn(&vl->vl_fdb, addrs + ADDR_LEN, port, now_s);
-	if (news == VALE_FDB_LEARNED)
-		vale_learn_lane_count(lane, VALE_LEARN_C_LEARNED, 1);
-	else if (news == VALE_FDB_MOVED)
-		vale_learn_lane_count(lane, VALE_LEARN_C_MOVED, 1);
+	if (news == VALE_FDB_LEARNED || news == VALE_FDB_MOVED) {
+		vale_learn_lane_count(lane, news == VALE_FDB_LEARNED ?
+		    VALE_LEARN_C_LEARNED : VALE_LEARN_C_MOVED, 1);
+		VALE_LEARN_PROBE3(learn, vl->vl_port[port]->lp_name,
+		    addrs + ADDR_LEN, news == VALE_FDB_MOVED);
+	}
 	return (news);
 }
 
@@ -241,8 +254,7 @@ vale_learn_decide(struct vale_learn *vl, struct vale_learn_lane *lane,
 	    changes));
 
 drop:
-	vale_learn_lane_count(lane, drop, 1);
-	return (VALE_LEARN_NONE);
+	return (learn_drop(vl, lane, port, drop));
 }
 
 /* There is a word in the list. */

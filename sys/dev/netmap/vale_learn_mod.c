@@ -30,7 +30,7 @@
 #include <dev/netmap/vale_learn_os.h>
 #include <sys/libkern.h>
 #include <sys/sbuf.h>
-#include <sys/sdt.h>
+#include <dev/netmap/vale_learn_probes.h>
 #include <dev/netmap/vale_learn_var.h>
 
 _Static_assert(VALE_FDB_PORTS == NM_BDG_MAXPORTS &&
@@ -43,6 +43,9 @@ _Static_assert(VALE_FDB_PORTS == NM_BDG_MAXPORTS &&
 /* dtrace_vale(4) */
 SDT_PROVIDER_DEFINE(vale);
 SDT_PROBE_DEFINE3(vale, , , lookup, "char *", "uint32_t", "uint8_t *");
+SDT_PROBE_DEFINE3(vale, , , learn, "char *", "uint8_t *", "int");
+SDT_PROBE_DEFINE3(vale, , , flood, "char *", "uint32_t", "uint32_t");
+SDT_PROBE_DEFINE4(vale, , , drop, "char *", "char *", "uint32_t", "char *");
 
 MALLOC_DEFINE(M_VALE_LEARN, "vale_learn", "VALE switches' learning tables");
 
@@ -93,13 +96,39 @@ learn_copy_all(struct vale_learn_switch *sw, const struct nm_bdg_fwd *ft,
 		index = b->bdg_port_index[i];
 		if (!vale_learn_set_has(copies, index))
 			continue;
-		if (vale_learn_copy(ft, na, b->bdg_ports[index]))
+		if (vale_learn_copy(ft, na, b->bdg_ports[index])) {
 			made++;
-		else
-			lost++;
+			continue;
+		}
+		lost++;
+		VALE_LEARN_PROBE4(drop, b->bdg_ports[index]->up.name,
+		    vale_learn_counter_name(VALE_LEARN_C_DROP_COPY), 1,
+		    na->up.name);
 	}
 	vale_learn_lane_count(lane, VALE_LEARN_C_COPY, made);
 	vale_learn_lane_count(lane, VALE_LEARN_C_DROP_COPY, lost);
+}
+
+/* What the table said: a port, or all, though netmap may be told otherwise. */
+static unsigned int
+learn_where(unsigned int dst)
+{
+	return (dst == (VALE_LEARN_NONE | VALE_LEARN_COPIES) ?
+	    VALE_FDB_FLOOD : dst & ~VALE_LEARN_COPIES);
+}
+
+/* How many ports a frame for all of them goes to. */
+static uint32_t
+learn_flooded(const struct vale_learn_switch *sw, unsigned int dst,
+    const struct vale_learn_set *copies)
+{
+	uint32_t i, n = 0;
+
+	if (dst == VALE_FDB_FLOOD)
+		return (sw->sw_bdg->bdg_active_ports - 1);
+	for (i = 0; i < VALE_FDB_PORTS; i++)
+		n += vale_learn_set_has(copies, i);
+	return (n);
 }
 
 /*
@@ -139,8 +168,11 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 	unsigned int dst;
 
 	lane = learn_lane(sw, na->bdg_port, *dst_ring);
-	if (lane == NULL)
+	if (lane == NULL) {
+		VALE_LEARN_PROBE4(drop, na->up.name, "drop_nomem", 1,
+		    na->up.name);
 		return (NM_BDG_NOPORT);
+	}
 	if (*dst_ring >= LEARN_DST_RINGS)
 		*dst_ring %= LEARN_DST_RINGS;
 	for (f = ft, bytes = len; (f->ft_flags & NS_MOREFRAG) != 0; )
@@ -154,8 +186,10 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 	}
 	dst = vale_learn_forward(&sw->sw_learn, lane, na->bdg_port, addrs, len,
 	    bytes, (uint32_t)time_uptime, &copies);
-	SDT_PROBE3(vale, , , lookup, na->up.name, dst & ~VALE_LEARN_COPIES,
-	    addrs);
+	VALE_LEARN_PROBE3(lookup, na->up.name, learn_where(dst), addrs);
+	if (learn_where(dst) == VALE_FDB_FLOOD)
+		VALE_LEARN_PROBE3(flood, na->up.name, bytes,
+		    learn_flooded(sw, dst, &copies));
 	if ((dst & VALE_LEARN_COPIES) != 0) {
 		dst &= ~VALE_LEARN_COPIES;
 		learn_copy_all(sw, ft, na, lane, &copies);

@@ -14,6 +14,8 @@ provider vale {
 	probe batch__in(const char *, uint32_t, uint32_t);
 	/* destination's index, both addresses */
 	probe lookup(const char *, uint32_t, const uint8_t *);
+	/* address, whether it was at another port before */
+	probe learn(const char *, const uint8_t *, int);
 	/* bytes, destinations */
 	probe flood(const char *, uint32_t, uint32_t);
 	/* sending port, frames, bytes, slots that now wait */

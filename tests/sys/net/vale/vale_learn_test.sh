@@ -404,6 +404,48 @@ ports_body()
 	EOF
 }
 
+case_with probes "The probes, dtrace_vale(4), tell of what the counters count"
+probes_body()
+{
+	begin
+	dtrace -ln BEGIN > /dev/null 2>&1 || atf_skip "no DTrace here"
+	set_ok valet0.private "vm*"
+	set_ok valet0.mirror mon
+	set_ok valet0.limit "b=2"
+	cat > probes.d <<-'EOF'
+		vale:::lookup { @[stringof(arg0), "frames"] = count(); }
+		vale:::flood { @[stringof(arg0), "flooded"] = count(); }
+		vale:::flood { @to[stringof(arg0), arg1] = sum(arg2); }
+		vale:::learn { @[stringof(arg0),
+		    arg2 == 0 ? "learned" : "moved"] = count(); }
+		vale:::drop { @lost[stringof(arg3), stringof(arg1)] = sum(arg2); }
+		END { printa("%s %s %@d\n", @); printa("%s %s %@d\n", @lost);
+		    printa("to %s %d %@d\n", @to); }
+	EOF
+	cat > traffic.sh <<-EOF
+		"$traffic" valet0:a valet0:b valet0:vm1 valet0:vm2 valet0:mon \
+		    -- send,0,1,0,1,100 send,1,2,1,3 send,2,3,0,1,200 \
+		    send,3,4,3,2 send,0,1,1 send,1,1,0 send,1,7,0 lost,2 \
+		    send,0,5,0,2,13 send,4,6,0,3 send,1,2,3,1100 \
+		    "run,sysctl -n $oid.valet0.ports > ports"
+	EOF
+	atf_check -e ignore dtrace -q -s probes.d -o out -c "sh traffic.sh"
+	# Copies go to all but the sender; from a private port, to the others.
+	atf_check -o inline:"to valet0:a 100 4\nto valet0:b 60 4\n\
+to valet0:vm1 200 3\n" sh -c "grep ^to out | sort"
+	awk '{
+		for (i = 2; i < NF; i++)
+			if ($i ~ /^(frames|flooded|learned|moved|drop_.*)$/ &&
+			    $(i + 1) > 0)
+				print $1, $i, $(i + 1)
+	}' ports | sort > counted
+	cat counted
+	for c in runt fault self limit private mirror copy; do
+		grep -q " drop_$c " counted || atf_fail "no drop_$c"
+	done
+	atf_check -o file:counted sh -c "grep ^valet0 out | sort"
+}
+
 case_with unload "Values change, switches are given up and the module goes
 and comes back under traffic"
 unload_body()
@@ -461,5 +503,6 @@ atf_init_test_cases()
 	atf_add_test_case uplink
 	atf_add_test_case limit
 	atf_add_test_case ports
+	atf_add_test_case probes
 	atf_add_test_case unload
 }

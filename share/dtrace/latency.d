@@ -29,6 +29,8 @@
  * Probes: dtrace_e82545(4).  On Linux: latency.bt.
  */
 
+#pragma D option aggsortkey
+
 e82545em*:::tx-kick
 /kick[pid, copyinstr(arg0)] == 0/
 {

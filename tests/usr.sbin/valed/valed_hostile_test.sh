@@ -13,6 +13,7 @@ payload_sizes: payloads of wrong size, and fields that disagree with them
 version: proposals that are not JSON, too deep, or of another version
 dma_ranges: memory that could vanish, bad ranges, overlaps, too many
 memory_vanishes: pages punched out under the adapter, rings beyond memory
+blocked_receiver: a client with events that block holds up no sender
 interrupts: bad interrupt indexes, ranges, flags and descriptors
 descriptors: more descriptors than allowed are closed, not kept
 second_client: a second client of a VM is refused, the first stays

@@ -43,6 +43,7 @@ struct vm_config {
 	uint32_t	vc_mtu;		/* bytes; 0: any */
 	uint32_t	vc_itr_256ns;
 	bool		vc_csb;
+	bool		vc_direct;
 	int		vc_listen;	/* the socket, listening */
 };
 

@@ -57,6 +57,8 @@ static const char usage_text[] =
     "                    for guests that set none; 0 to 65535\n"
     "        csb=on|off  offer drivers a shared page in place of most\n"
     "                    register accesses and interrupts; default on\n"
+    "        direct=on|off  have other adapters of this process bring frames\n"
+    "                    straight to the guest; default on\n"
     "  -v  print what happened, every second\n"
     "  -h  print this\n";
 
@@ -162,7 +164,7 @@ static void
 check_names(const char *opts)
 {
 	static const char *const known[] = {
-		"path", "mac", "mtu", "itr", "csb"
+		"path", "mac", "mtu", "itr", "csb", "direct"
 	};
 	bool seen[nitems(known)] = { false };
 	const char *p;
@@ -269,6 +271,7 @@ parse_values(struct vm_config *vc, int bus)
 	vc->vc_mtu = parse_number(vc->vc_nvl, "mtu", MTU_MIN, MTU_MAX);
 	vc->vc_itr_256ns = parse_number(vc->vc_nvl, "itr", 0, ITR_MAX);
 	vc->vc_csb = parse_bool(vc->vc_nvl, "csb", true);
+	vc->vc_direct = parse_bool(vc->vc_nvl, "direct", true);
 }
 
 /* One -s, like pci_parse_slot() of bhyve. */

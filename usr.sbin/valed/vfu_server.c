@@ -175,9 +175,11 @@ server_message(struct vm *vm, const struct vfio_user_header *h,
 	req.reply = srv->out + srv->out_len + sizeof(reply);
 	req.reply_len = 0;
 
-	if (srv->negotiated)
+	if (srv->negotiated) {
 		error = vfu_command(vm, &req);
-	else if (h->command != VFIO_USER_VERSION) {
+		/* Who has the answer has the interrupt, too. */
+		vfu_irq_flush(&vm->irq);
+	} else if (h->command != VFIO_USER_VERSION) {
 		server_broken(vm, "command before VERSION");
 		return;
 	} else {

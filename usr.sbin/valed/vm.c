@@ -15,9 +15,10 @@
  * client, has to wait for the others to run dry.
  *
  * What other VMs of this process send does not wait for the thread: theirs
- * bring it here (vm_offer()), as long as the client lets the adapter have the
- * bus, the guest has buffers, and nothing older is in the port's ring.  An
- * interrupt is the only thing that the thread is woken for then.
+ * bring it here (vm_offer()), unless direct=off says otherwise, as long as the
+ * client lets the adapter have the bus, the guest has buffers, and nothing
+ * older is in the port's ring.  An interrupt is the only thing that the thread
+ * is woken for then.
  *
  * Interrupts are sent from here, and not from inside the model: the client may
  * make its event block, and others may be waiting for the model's locks.
@@ -305,7 +306,7 @@ vm_batches(struct vm *vm)
 void
 vm_work(struct vm *vm)
 {
-	/* Registers may have asked for some, batches may. */
+	/* Other threads may have asked for some, batches may. */
 	vfu_irq_flush(&vm->irq);
 	vm_batches(vm);
 	vfu_irq_flush(&vm->irq);
@@ -434,7 +435,8 @@ vm_open(struct vm *vm)
 		return (errno);
 	netbe_rx_disable(vm->be);
 	/* Not over every backend; without it frames are copied once more. */
-	net_batch_direct(vm->nb, vm_offer, vm);
+	if (vc->vc_direct)
+		net_batch_direct(vm->nb, vm_offer, vm);
 	vm->failed = "socket";
 	if (vfu_server_init(vm) != 0)
 		return (errno);

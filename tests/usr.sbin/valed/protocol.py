@@ -391,6 +391,12 @@ def one_copy():
                 assert b.receive() == frames[0]
                 return v.counters("vm2")["port_rx_direct"] > before
             until(again, "the short way")
+    with Valed(["vm1", "vm2"], {"vm2": ",direct=off"}) as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            for _ in range(10):
+                exchange(a, b)
+            check(10, 10)
+            assert v.counters("vm1")["copies"] == 10
 
 
 def withheld():

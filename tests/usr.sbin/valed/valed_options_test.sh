@@ -97,6 +97,7 @@ x,e1000,vale0:b,path=b.sock		slot
 2,e1000,vale0:b,path=b.sock,csb=	csb=
 2,e1000,vale0:b,path=b.sock,csb=1	csb=1
 2,e1000,vale0:b,path=b.sock,csb=on,csb=on	csb=
+2,e1000,vale0:b,path=b.sock,direct=yes	direct=yes
 2,e1000,vale0:b,path=b.sock,mtu=67	mtu=67
 2,e1000,vale0:b,path=b.sock,mtu=16111	mtu=16111
 2,e1000,vale0:b,path=b.sock,mtu=no	mtu=no

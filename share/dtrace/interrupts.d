@@ -25,6 +25,8 @@
  * Probes: dtrace_e82545(4).  On Linux: interrupts.bt.
  */
 
+#pragma D option dynvarsize=16m
+
 uint64_t since[pid_t, string], last[pid_t, string];
 
 e82545em*:::intr-asked,

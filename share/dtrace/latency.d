@@ -30,6 +30,7 @@
  */
 
 #pragma D option aggsortkey
+#pragma D option dynvarsize=16m
 
 e82545em*:::tx-kick
 /kick[pid, copyinstr(arg0)] == 0/

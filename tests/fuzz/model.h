@@ -32,7 +32,8 @@
 	X(PLACE,	"the CSB is at d")				\
 	X(MEMORY,	"8 bytes at gpa c are d")			\
 	X(TX,		"up to a transmit batches")			\
-	X(RX,		"up to a receive batches")			\
+	X(RX,		"up to a receive batches; b & 1: another thread "\
+			"brings the frames")				\
 	X(FRAME,	"a frame of b bytes, kind a & 7, seed c, arrives in "\
 			"1 + (a >> 3) pieces")				\
 	X(TIME,		"c ns go by")					\

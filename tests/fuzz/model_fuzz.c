@@ -385,6 +385,26 @@ receive(unsigned int calls)
 	} while (state == E82545_RX_MORE && --calls > 0);
 }
 
+/* Batches until all frames are taken or one does not fit. */
+static void
+receive_direct(void)
+{
+	const struct e82545_source frames = {
+		model_rx_peek, model_rx_next, m.h
+	};
+	uint64_t stalls;
+	unsigned int waiting;
+
+	waiting = host_rx_waiting(m.h);
+	stalls = host_counter(m.h, E82545_C_RX_STALL);
+	call_begin();
+	e82545_rx_direct(m.h->dev, &frames);
+	call_end();
+	INVARIANT(m.stepped + host_rx_waiting(m.h) == waiting);
+	INVARIANT(m.maps <= (waiting / RX_BATCH_MAX + 2) * RX_MAPS_MAX);
+	INVARIANT(host_counter(m.h, E82545_C_RX_STALL) == stalls);
+}
+
 static void
 check_counters(void)
 {
@@ -591,7 +611,10 @@ op_run(const struct op *op)
 			;
 		break;
 	case MODEL_RX:
-		receive(MAX(op->a, 1));
+		if ((op->b & 1) != 0)
+			receive_direct();
+		else
+			receive(MAX(op->a, 1));
 		break;
 	case MODEL_FRAME:
 		op_frame(op);
@@ -707,6 +730,7 @@ begin(void)
 	config.ec_name = "fuzz";
 	h->dev = e82545_create(&config, &model_ops, h);
 	INVARIANT(h->dev != NULL);
+	e82545_rx_accept(h->dev, true);
 }
 
 static void

@@ -248,8 +248,10 @@ target_op(struct rng *rng, struct op *op)
 		op->c = make_gpa(rng);
 		op->d = (uint64_t)rng_number(rng) << 32 | rng_number(rng);
 		break;
-	case MODEL_TX:
 	case MODEL_RX:
+		op->b = rng_below(rng, 2);
+		/* FALLTHROUGH */
+	case MODEL_TX:
 		op->a = 1 + rng_below(rng, 8);
 		break;
 	case MODEL_FRAME:

@@ -90,6 +90,14 @@ int	vale_txsync(struct vale_desc *d);
 int	vale_rxsync(struct vale_desc *d);
 
 /*
+ * In rxring->flags, set and cleared by the port's user, who calls vale_rxsync()
+ * again and again and does not wait on d->fd: senders need not wake it, and
+ * d->fd may stay readable with no frames there until a vale_rxsync() without
+ * the flag finds none.  Switches that do not know it take no notice.
+ */
+#define	VALE_RING_POLLED	0x80000000
+
+/*
  * Past the ring.  Frames for the port are offered to sink(arg, offer) where
  * they lie, in their sender's memory, before they are copied into the receive
  * ring; what it leaves goes there.  They are offered only while the ring is

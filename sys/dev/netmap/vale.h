@@ -25,6 +25,9 @@
 #include <dev/netmap/vale_fdb.h>
 #include <dev/netmap/vale_name.h>
 
+/* In the flags of a receive ring, for its user to set: libvale.h. */
+#define	VALE_RING_POLLED	0x80000000
+
 #define	VALE_SLOTS_MIN		2
 #define	VALE_SLOTS_MAX		16384
 #define	VALE_SLOTS_DEFAULT	1024

@@ -40,6 +40,10 @@
  * wakes by itself, takes the frame and goes to sleep before it is there to be
  * read.  rq_woken and rq_drained tell; the write then wakes the user once for
  * nothing, and that rxsync reads it.
+ *
+ * A user that looks again and again (VALE_RING_POLLED) never is asleep, and
+ * its rq_fd stays readable: at full load those turns, two system calls, would
+ * come with every batch.
  */
 
 #include <sys/eventfd.h>
@@ -162,9 +166,11 @@ vale_port_rxsync(struct vale_port *port)
 	struct vale_rxq *rq = &port->vp_rx;
 	uint32_t cur, head;
 	int error = 0;
+	bool polled;
 
 	head = VALE_ONCE(ring->head);
 	cur = VALE_ONCE(ring->cur);
+	polled = (VALE_ONCE(ring->flags) & VALE_RING_POLLED) != 0;
 	if (!rxq_valid(rq, head, cur)) {
 		head = cur = ring->head = ring->cur = rq->rq_cur;
 		error = EINVAL;
@@ -177,7 +183,7 @@ vale_port_rxsync(struct vale_port *port)
 	    rq->rq_nslots), vale_slot_sub(rq->rq_tail, head, rq->rq_nslots));
 	rq->rq_cur = head;
 	rq->rq_shown = rq->rq_tail;
-	if (cur == rq->rq_tail)
+	if (cur == rq->rq_tail && !polled)
 		rxq_sleep(rq);
 	pthread_mutex_unlock(&rq->rq_lock);
 	ring->tail = rq->rq_shown;

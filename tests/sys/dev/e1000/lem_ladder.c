@@ -44,6 +44,9 @@
 #define	ROUNDS		3		/* that see what there is */
 /* Rounds of transmit alone before the network is looked at. */
 #define	RX_EVERY	16
+/* Rounds of a guest that polls, and that frames come to past the ring, before
+   it looks there: who looks keeps out who brings them. */
+#define	DIRECT_EVERY	64
 
 #define	GET(x)		__atomic_load_n(&(x), __ATOMIC_SEQ_CST)
 #define	SET(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_SEQ_CST)
@@ -511,6 +514,7 @@ receiver_main(void *arg)
 		cpu_hook(vm, round);
 		if (cpu_polls(vm)) {
 			if (model_rx_inline(vm) &&
+			    (vm->params->by_ring || round % DIRECT_EVERY == 0) &&
 			    (GET(vm->listening) || GET(vm->rx_wanted)))
 				model_receive(vm);
 			if (lem_rx(&vm->g.lc, BUDGET) == 0)
@@ -591,6 +595,7 @@ host_main(void *arg)
 	uint32_t i;
 
 	pin(vm);
+	ring->flags |= VALE_RING_POLLED;
 	while (!GET(vm->stop)) {
 		SET(vm->cpu.rounds, vm->cpu.rounds + 1);
 		(void)vale_rxsync(vm->port);

@@ -219,6 +219,43 @@ ATF_TC_BODY(readable, tc)
 	vale_close(b);
 }
 
+ATF_TC(polled);
+ATF_TC_HEAD(polled, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Who polls is not woken, and can go "
+	    "back to waiting");
+}
+ATF_TC_BODY(polled, tc)
+{
+	struct vale_desc *a, *b;
+	struct t_frame f;
+	uint32_t seq;
+
+	a = t_open("valet0:a", 0, 0);
+	b = t_open("valet0:b", 0, 0);
+	b->rxring->flags |= VALE_RING_POLLED;
+	for (seq = 0; seq < 3; seq++) {
+		t_expect_none(b);
+		t_send(a, 60, EVERYBODY, 0, seq);
+		ATF_REQUIRE_EQ(0, vale_rxsync(b));
+		ATF_REQUIRE(t_take(b, &f));
+	}
+	/* The first found it asleep, as a port is in the beginning. */
+	T_COUNT(b, RX_WAKE, 1);
+	t_expect_none(b);
+	ATF_CHECK(t_readable(b));
+
+	b->rxring->flags &= ~VALE_RING_POLLED;
+	ATF_CHECK(t_readable(b));
+	t_expect_none(b);
+	ATF_CHECK(!t_readable(b));
+	t_send(a, 60, EVERYBODY, 0, seq);
+	ATF_CHECK(t_readable(b));
+	T_COUNT(b, RX_WAKE, 2);
+	vale_close(a);
+	vale_close(b);
+}
+
 ATF_TC(cur_ahead);
 ATF_TC_HEAD(cur_ahead, tc)
 {
@@ -404,6 +441,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, busy);
 	ATF_TP_ADD_TC(tp, nothing_left);
 	ATF_TP_ADD_TC(tp, readable);
+	ATF_TP_ADD_TC(tp, polled);
 	ATF_TP_ADD_TC(tp, cur_ahead);
 	ATF_TP_ADD_TC(tp, no_wake_for_nothing);
 	ATF_TP_ADD_TC(tp, ctl);

@@ -82,6 +82,7 @@ struct vale_priv {
 
 	/* The receiving thread's. */
 	uint32_t	 rx_next;	/* first slot not stepped over */
+	uint32_t	 rx_end;	/* that after the frame last looked at */
 	bool		 rx_failed;
 };
 
@@ -347,6 +348,29 @@ vale_in_pieces(const struct vale_priv *priv, const struct iovec *iov,
 	    total > vale_piece(priv, (uintptr_t)iov->iov_base)));
 }
 
+/*
+ * Most frames are in one piece that a slot takes as it lies: what follows comes
+ * down to this.  Returns false, having done nothing, where that is not so, or
+ * the ring is full.
+ */
+static bool
+vale_send_whole(const struct vale_priv *priv, const struct iovec *iov)
+{
+	struct netmap_ring *ring = priv->port->txring;
+	struct netmap_slot *slot;
+	uint32_t head = ring->head;
+
+	if (head == ring->tail || iov->iov_len <= ETHER_HDR_LEN ||
+	    iov->iov_len > vale_piece(priv, (uintptr_t)iov->iov_base))
+		return (false);
+	slot = &ring->slot[head];
+	slot->ptr = (uintptr_t)iov->iov_base;
+	slot->len = iov->iov_len;
+	slot->flags = NS_INDIRECT;
+	ring->head = ring->cur = nm_ring_next(ring, head);
+	return (true);
+}
+
 static ssize_t
 vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 {
@@ -357,8 +381,11 @@ vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 
 	priv = NET_BE_PRIV(be);
 	ring = priv->port->txring;
-	total = count_iov(iov, iovcnt);
 	hdrlen = be->be_vnet_hdr_len;
+	if (iovcnt == 1 && hdrlen == 0 && priv->defer &&
+	    vale_send_whole(priv, iov))
+		return (iov->iov_len);
+	total = count_iov(iov, iovcnt);
 	if (total <= ETHER_HDR_LEN + hdrlen ||
 	    total > VALE_FRAME_MAX + hdrlen) {
 		errno = EMSGSIZE;
@@ -417,6 +444,28 @@ vale_frame_end(struct netmap_ring *ring, uint32_t first, uint32_t *npiecesp)
 	return (i);
 }
 
+/*
+ * Most frames are one slot: what follows comes down to this, and has the time
+ * to fetch the one after.  Returns false where there is none, or the next is
+ * not of that kind.
+ */
+static bool
+vale_peek_whole(struct vale_priv *priv, struct iovec *iov)
+{
+	struct netmap_ring *ring = priv->port->rxring;
+	const struct netmap_slot *slot = &ring->slot[priv->rx_next];
+
+	if (priv->rx_next == ring->tail || (slot->flags & NS_MOREFRAG) != 0 ||
+	    slot->len == 0)
+		return (false);
+	iov->iov_base = NETMAP_BUF(ring, slot->buf_idx);
+	iov->iov_len = slot->len;
+	priv->rx_end = nm_ring_next(ring, priv->rx_next);
+	slot = &ring->slot[priv->rx_end];
+	__builtin_prefetch(NETMAP_BUF(ring, slot->buf_idx));
+	return (true);
+}
+
 int
 net_backend_vale_peek(struct net_backend *be, struct iovec *iov, int maxiov)
 {
@@ -428,6 +477,8 @@ net_backend_vale_peek(struct net_backend *be, struct iovec *iov, int maxiov)
 
 	priv = NET_BE_PRIV(be);
 	ring = priv->port->rxring;
+	if (vale_peek_whole(priv, iov))
+		return (1);
 	for (;; priv->rx_next = end) {
 		end = vale_frame_end(ring, priv->rx_next, &n);
 		if (end == priv->rx_next)
@@ -442,6 +493,7 @@ net_backend_vale_peek(struct net_backend *be, struct iovec *iov, int maxiov)
 		iov[niov].iov_len = slot->len;
 		niov++;
 	}
+	priv->rx_end = end;
 	return (niov);
 }
 
@@ -449,10 +501,9 @@ void
 net_backend_vale_next(struct net_backend *be)
 {
 	struct vale_priv *priv;
-	uint32_t n;
 
 	priv = NET_BE_PRIV(be);
-	priv->rx_next = vale_frame_end(priv->port->rxring, priv->rx_next, &n);
+	priv->rx_next = priv->rx_end;
 }
 
 void

@@ -109,12 +109,25 @@ collect_slot(const struct vale_port *port, uint32_t cur,
 	return (0);
 }
 
+/* Add the frame that begins at `first' to the batch. */
+static void
+collect_add(struct vale_txq *vt, struct vale_piece *first, uint32_t len,
+    uint32_t npieces)
+{
+
+	__builtin_prefetch(first->pc_buf);
+	first->pc_frame_len = len;
+	first->pc_pieces = npieces;
+	first->pc_slots = vale_frame_slots(len);
+	vt->vt_npieces += npieces;
+}
+
 /*
  * Take one frame from the ring, all of its slots up to `head', and add it to
  * the batch if it is well formed.
  */
 static void
-collect_frame(struct vale_port *port, uint32_t head)
+collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 {
 	struct vale_txq *vt = &port->vp_tx;
 	struct vale_piece *first = &vt->vt_piece[vt->vt_npieces], spare;
@@ -136,7 +149,6 @@ collect_frame(struct vale_port *port, uint32_t head)
 		vt->vt_cur = vale_slot_add(vt->vt_cur, 1, vt->vt_nslots);
 	} while (more && vt->vt_cur != head);
 
-	vale_count(port, VALE_C_TX_FRAME, 1);
 	if (why == 0 && more)
 		why = VALE_C_TX_CUT;
 	if (why == 0 && len < VALE_FRAME_MIN)
@@ -147,26 +159,47 @@ collect_frame(struct vale_port *port, uint32_t head)
 		forward_drop(port, why, 1, port);
 		return;
 	}
-	__builtin_prefetch(first->pc_buf);
-	first->pc_frame_len = len;
-	first->pc_pieces = n;
-	first->pc_slots = vale_frame_slots(len);
-	vt->vt_npieces += n;
-	vale_count(port, VALE_C_TX_BYTE, len);
+	collect_add(vt, first, len, n);
+	*bytes += len;
+}
+
+/*
+ * Most frames are one slot: what the above comes down to then.  Returns false,
+ * having done nothing, where the next is not, or is not well formed.
+ */
+static bool
+collect_whole(struct vale_port *port, uint64_t *bytes)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	struct vale_piece *first = &vt->vt_piece[vt->vt_npieces];
+	bool more;
+
+	if (collect_slot(port, vt->vt_cur, first, &more) != 0 || more ||
+	    first->pc_len < VALE_FRAME_MIN)
+		return (false);
+	collect_add(vt, first, first->pc_len, 1);
+	*bytes += first->pc_len;
+	vt->vt_cur = vale_slot_add(vt->vt_cur, 1, vt->vt_nslots);
+	return (true);
 }
 
 static void
 collect(struct vale_port *port, uint32_t head)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	uint64_t before = port->vp_counter[VALE_C_TX_FRAME];
+	uint64_t bytes = 0;
+	uint32_t frames;
 
 	vt->vt_npieces = 0;
-	while (vt->vt_cur != head && vt->vt_npieces < VALE_BATCH)
-		collect_frame(port, head);
+	for (frames = 0; vt->vt_cur != head && vt->vt_npieces < VALE_BATCH;
+	    frames++) {
+		if (!collect_whole(port, &bytes))
+			collect_frame(port, head, &bytes);
+	}
+	vale_count(port, VALE_C_TX_FRAME, frames);
+	vale_count(port, VALE_C_TX_BYTE, bytes);
 	vale_count(port, VALE_C_TX_BATCH, 1);
-	VALE_PROBE(port, BATCH_IN, (uint32_t)(port->vp_counter[VALE_C_TX_FRAME]
-	    - before), vt->vt_npieces);
+	VALE_PROBE(port, BATCH_IN, frames, vt->vt_npieces);
 }
 
 /*
@@ -229,8 +262,8 @@ lookup_append(struct vale_txq *vt, struct vale_list *ls, uint32_t frame)
 	ls->ls_slots += vt->vt_piece[frame].pc_slots;
 }
 
-/* Put one frame on its list, or drop it. */
-static void
+/* Put one frame on its list, or drop it.  Returns how many ports get it. */
+static unsigned int
 lookup_sort(struct vale_port *port, uint32_t frame, unsigned int dst)
 {
 	struct vale_txq *vt = &port->vp_tx;
@@ -243,17 +276,18 @@ lookup_sort(struct vale_port *port, uint32_t frame, unsigned int dst)
 	else if (dst == VALE_FDB_FLOOD) {
 		lookup_append(vt, &vt->vt_list[dst], frame);
 		vale_count(port, VALE_C_TX_FLOOD, 1);
-		vale_count(port, VALE_C_TX_COPY, nports - 1);
 		VALE_PROBE(port, FLOOD, vt->vt_piece[frame].pc_frame_len,
 		    nports - 1);
+		return (nports - 1);
 	} else if (dst == port->vp_index)
 		forward_drop(port, VALE_C_TX_SELF, 1, port);
 	else {
 		if (vt->vt_list[dst].ls_first == VALE_END)
 			vt->vt_dst[vt->vt_ndsts++] = dst;
 		lookup_append(vt, &vt->vt_list[dst], frame);
-		vale_count(port, VALE_C_TX_COPY, 1);
+		return (1);
 	}
+	return (0);
 }
 
 /*
@@ -268,6 +302,7 @@ lookup(struct vale_port *port)
 	uint8_t addrs[ADDRS_LEN], last[ADDRS_LEN];
 	struct timespec now;
 	unsigned int dst = VALE_FDB_FLOOD;
+	uint64_t copies = 0;
 	uint32_t i;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -280,8 +315,9 @@ lookup(struct vale_port *port)
 			memcpy(last, addrs, sizeof(last));
 			VALE_PROBE(port, LOOKUP, dst, last);
 		}
-		lookup_sort(port, i, dst);
+		copies += lookup_sort(port, i, dst);
 	}
+	vale_count(port, VALE_C_TX_COPY, copies);
 }
 
 /*
@@ -361,7 +397,10 @@ deliver_buf(struct vale_port *port, struct netmap_slot *slot, uint32_t i,
 	return (buf);
 }
 
-/* Copy a frame into slots `i' and following.  Returns the slot after. */
+/*
+ * Copy a frame into slots `i' and following.  Returns the slot after.  Most
+ * frames are one piece and take one slot.
+ */
 static uint32_t
 deliver_frame(struct vale_port *port, const struct vale_piece *pc, uint32_t i,
     uint32_t *mended)
@@ -372,6 +411,13 @@ deliver_frame(struct vale_port *port, const struct vale_piece *pc, uint32_t i,
 	uint32_t left = pc->pc_frame_len, nslots = pc->pc_slots;
 	uint32_t len, n, off = 0, used;
 
+	if (pc->pc_pieces == 1 && nslots == 1) {
+		slot = &ring->slot[i];
+		memcpy(deliver_buf(port, slot, i, mended), pc->pc_buf, left);
+		slot->len = left;
+		slot->flags = 1 << 8;
+		return (vale_slot_add(i, 1, port->vp_rx.rq_nslots));
+	}
 	while (left > 0) {
 		slot = &ring->slot[i];
 		buf = deliver_buf(port, slot, i, mended);

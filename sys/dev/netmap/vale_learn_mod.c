@@ -117,8 +117,8 @@ learn_where(unsigned int dst)
 	    VALE_FDB_FLOOD : dst & ~VALE_LEARN_COPIES);
 }
 
-/* How many ports a frame for all of them goes to. */
-static uint32_t
+/* How many ports a frame for all of them goes to; the probes ask. */
+static __unused uint32_t
 learn_flooded(const struct vale_learn_switch *sw, unsigned int dst,
     const struct vale_learn_set *copies)
 {

@@ -10,25 +10,31 @@
 # Prints for each length the frames a second (thousands, the best of so many
 # rounds, which alternate) and, where there is valgrind, the instructions a
 # frame; each with probes, without, and the difference.
+#
+# Where functions begin matters more than what probes they have, by some percent
+# either way: so both are built with several alignments, each of which has a
+# line, and there is a line for the mean of all.
 
 set -eu
 
-rounds=${1:-15}
+rounds=${1:-8}
+layouts="16 32 64 128"
 top=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# build OBJTOP [option]: leaves path in the work directory, without the debug
-# information that valgrind may not understand.
+# build OBJTOP ALIGNMENT [option]: leaves path in the work directory, without the
+# debug information that valgrind may not understand.
 build()
 {
 	local dir
 
 	for dir in compat lib/libvale usr.sbin/bhyve bench; do
 		(cd "$top/$dir" && MAKEFLAGS= bmake -m "$top/compat/mk" \
-		    OBJTOP="$top/$1" ${2:-} all) > /dev/null
+		    OBJTOP="$work/$1.d" OPTFLAGS="-O2 -g -falign-functions=$2" \
+		    ${3:-} all) > /dev/null
 	done
-	strip -g -o "$work/$1" "$top/$1/bench/path"
+	strip -g -o "$work/$1" "$work/$1.d/bench/path"
 }
 
 # best PROGRAM RATE: the higher of a rate and that of another run.
@@ -59,20 +65,31 @@ show()
 	}'
 }
 
-build build
-build build-nodtrace WITHOUT_DTRACE=yes
+mean()
+{
+	awk -v batch=$batch '{ sum += $NF }
+	    END { printf "%-16s%6d%33.2f%%\n", "  mean", batch, sum / NR }'
+}
+
+for layout in $layouts; do
+	build probes$layout $layout
+	build none$layout $layout WITHOUT_DTRACE=yes
+done
 printf '%-16s%6s%12s%12s%10s\n' "" batch probes without ""
 for batch in 1 16 64 256; do
-	with=0
-	without=0
-	for i in $(seq "$rounds"); do
-		with=$(best build $with)
-		without=$(best build-nodtrace $without)
-	done
-	show "frames/ms" "$with" "$without"
+	for layout in $layouts; do
+		with=0
+		without=0
+		for i in $(seq "$rounds"); do
+			with=$(best probes$layout $with)
+			without=$(best none$layout $without)
+		done
+		show "frames/ms, $layout" "$with" "$without"
+	done | tee "$work/rates"
+	mean < "$work/rates"
 done
 command -v valgrind > /dev/null || exit 0
 for batch in 1 16 64 256; do
-	show "instructions" "$(instructions build)" \
-	    "$(instructions build-nodtrace)"
+	show "instructions" "$(instructions probes16)" \
+	    "$(instructions none16)"
 done

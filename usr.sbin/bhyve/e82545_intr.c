@@ -176,6 +176,15 @@ e82545_moderate(const struct e82545_moderation *state,
 	return (v);
 }
 
+/* What an event asks an interrupt for. */
+static uint32_t
+intr_causes(const struct e82545_moder_event *ev)
+{
+
+	return (ev->raise | (ev->rx ? E82545_ICR_RXT0 : 0) |
+	    (ev->tx ? E82545_ICR_TXDW : 0));
+}
+
 /*
  * Whether anything depends on the time: a timer that runs or may start, or an
  * interrupt that may go.  It does not while the guest, with the line asserted
@@ -186,11 +195,9 @@ static bool
 intr_timed(const struct e82545_moderation *m,
     const struct e82545_moder_event *ev)
 {
-	uint32_t icr;
 
-	icr = ev->icr | ev->raise | (ev->rx ? E82545_ICR_RXT0 : 0) |
-	    (ev->tx ? E82545_ICR_TXDW : 0);
-	return ((!m->asserted && (icr & ev->ims) != 0) ||
+	return ((!m->asserted &&
+	    ((ev->icr | intr_causes(ev)) & ev->ims) != 0) ||
 	    m->rx_packet_ns != 0 || m->rx_absolute_ns != 0 ||
 	    m->tx_packet_ns != 0 || m->tx_absolute_ns != 0 ||
 	    (ev->rx && ev->rdtr_1024ns != 0) ||
@@ -229,9 +236,7 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 
 	if (ev->raise != 0 || ev->rx || ev->tx) {
 		e82545_count(dev, E82545_C_INTR_ASKED, 1);
-		E82545_PROBE(dev, INTR_ASKED, ev->raise |
-		    (ev->rx ? E82545_ICR_RXT0 : 0) |
-		    (ev->tx ? E82545_ICR_TXDW : 0));
+		E82545_PROBE(dev, INTR_ASKED, intr_causes(ev));
 	}
 	if (v.put_off) {
 		e82545_count(dev, E82545_C_INTR_HELD, 1);

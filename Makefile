@@ -25,7 +25,9 @@ SUBDIR=		compat lib/libvale usr.sbin/bhyve .WAIT \
 .else
 SRCTOP?=	/usr/src
 SYSDIR?=	${SRCTOP}/sys
-.export SRCTOP SYSDIR
+# LIBADD and what tests are linked with are known to the tree's makefiles only.
+MAKESYSPATH?=	${SRCTOP}/share/mk
+.export SRCTOP SYSDIR MAKESYSPATH
 SUBDIR=		usr.sbin/bhyve share/dtrace share/man tests
 .for _m in if_lem vale_learn
 .if exists(${.CURDIR}/sys/modules/${_m}/Makefile)

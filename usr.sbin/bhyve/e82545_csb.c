@@ -210,9 +210,22 @@ csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
 		E82545_PROBE(dev, RX_KICK_SAVED, tail);
 }
 
-/* Look at the guest's tail, which was *seen when last looked at. */
+/* A tail was kept aside.  Any thread. */
 static bool
-csb_look(struct e82545 *dev, const struct csb_ring *r, const uint32_t *field,
+csb_kept(const uint32_t *kept)
+{
+
+	return (__atomic_load_n(kept, __ATOMIC_RELAXED) != NET_PARAVIRT_NONE);
+}
+
+/*
+ * Look at the guest's tail, `field' of `page', which was *seen when last looked
+ * at.  If the mode is on, what was kept aside before is not newer than the tail
+ * there is now: it must not be taken for the tail when the mode goes off.
+ */
+static bool
+csb_look(struct e82545 *dev, const struct csb_ring *r,
+    const struct paravirt_csb *page, const uint32_t *field, uint32_t *kept,
     uint32_t *seen)
 {
 	uint32_t value;
@@ -221,8 +234,12 @@ csb_look(struct e82545 *dev, const struct csb_ring *r, const uint32_t *field,
 	value = csb_get(field);
 	if (value == *seen)
 		return (false);
-	*seen = value;
 	pthread_mutex_lock(&dev->reg_mtx);
+	if (csb_kept(kept) && csb_get(&page->guest_csb_on) != 0) {
+		value = csb_get(field);
+		__atomic_store_n(kept, NET_PARAVIRT_NONE, __ATOMIC_RELAXED);
+	}
+	*seen = value;
 	moved = csb_advance(dev, r, value);
 	pthread_mutex_unlock(&dev->reg_mtx);
 	if (moved)
@@ -256,14 +273,6 @@ e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 {
 
 	return (csb_keep(dev, &dev->csb.rdt, csb_rx_enabled(dev), value));
-}
-
-/* A tail was kept aside.  Any thread. */
-static bool
-csb_kept(const uint32_t *kept)
-{
-
-	return (__atomic_load_n(kept, __ATOMIC_RELAXED) != NET_PARAVIRT_NONE);
 }
 
 /* After a kick: the tail is the block's (`field'; NULL: there is none, or it is
@@ -334,7 +343,8 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	}
 	/* A mode just gone off left frames here that nobody kicked for. */
 	if (c->tx_awake && enabled)
-		csb_look(dev, &csb_tx_ring, &c->tx->guest_tdt, &c->tx_seen);
+		csb_look(dev, &csb_tx_ring, c->tx, &c->tx->guest_tdt, &c->tdt,
+		    &c->tx_seen);
 }
 
 /* Returns false where there is something to stay awake for. */
@@ -452,8 +462,8 @@ e82545_csb_rx_tail(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 
-	return (c->rx_on && csb_look(dev, &csb_rx_ring, &c->rx->guest_rdt,
-	    &c->rx_seen));
+	return (c->rx_on && csb_look(dev, &csb_rx_ring, c->rx,
+	    &c->rx->guest_rdt, &c->rdt, &c->rx_seen));
 }
 
 /*

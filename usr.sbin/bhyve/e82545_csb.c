@@ -43,7 +43,8 @@
  * With the mode on, a write to TDT or RDT is a kick and no more.  The index it
  * brings may be behind the head: a host that posts the guest's writes delivers
  * them when the CSB's newer index has long been acted upon.  It is kept aside
- * (tdt, rdt), and counts only if the CSB's cannot, or the mode is off again.
+ * (tdt, rdt) until the CSB's is looked at with the mode on, and counts only if
+ * the CSB's cannot, or the mode is off again.
  *
  * guest_csb_on is looked at in every batch.  The host's part of the block is
  * kept also while that is 0: a guest that turns the mode on finds the truth

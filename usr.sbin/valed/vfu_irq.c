@@ -66,8 +66,8 @@ irq_signal(struct vfu_irq *irq, int *slot, uint64_t events)
 static void
 irq_intx(struct vfu_irq *irq)
 {
-	if (!__atomic_load_n(&irq->level, __ATOMIC_RELAXED) || irq->masked || irq->intx_disabled ||
-	    irq->intx_fd == -1)
+	if (!__atomic_load_n(&irq->level, __ATOMIC_RELAXED) || irq->masked ||
+	    irq->intx_disabled || irq->intx_fd == -1)
 		return;
 	irq->masked = true;
 	irq_signal(irq, &irq->intx_fd, 1);

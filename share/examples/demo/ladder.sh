@@ -14,7 +14,10 @@
 # The guests wait for each write to a register, as they do under a hypervisor
 # that emulates the adapter itself; what QEMU does unless told otherwise, which
 # is to post the writes to valed and go on, is measured for comparison;
-# so is QEMU's own adapter, to which a register write is a function call.
+# so is QEMU's own adapter, to which a register write is a function call.  Each
+# has a processor, which it shares with the valed thread that serves it: under
+# such a hypervisor an exit does not leave the processor, and between two the
+# time to wake the other one, which varies, would be most of what is measured.
 
 LADDER_MS=1000
 # Polling takes what a tick has brought, so that must have room.
@@ -28,6 +31,7 @@ micro_pair()
 	    fail "valed does not start"
 	micro_valed vm2 "$2"
 	micro_valed vm1 "$1"
+	pin valed
 	micro_wait vm1 vm2 > micro.out ||
 	    fail "micro-guests: see $PWD/micro.out"
 	valed_counters
@@ -40,6 +44,7 @@ micro_pair_qemu()
 	rm -f wire
 	micro_qemu vm2 "$MAC2" on "$2"
 	micro_qemu vm1 "$MAC1" off "$1"
+	pin qemu
 	micro_wait vm1 vm2 > micro.out ||
 	    fail "micro-guests: see $PWD/micro.out"
 }

@@ -239,12 +239,21 @@ void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
 	    uint64_t value);
 
 /*
- * Send up to E82545_TX_FRAMES frames from the guest's ring.  Returns true
- * where it is to be called again: more may wait, or the guest puts frames into
- * the ring without a word and the model looks there for a while.
- * Transmit thread.
+ * Send up to E82545_TX_FRAMES frames from the guest's ring.  Returns whether it
+ * is to be called again.  Transmit thread.
+ *
+ * A guest that puts frames into the ring without a word is looked after for a
+ * while.  It may need the processor for that on which this is done, which is
+ * left to it now and then; unless it keeps one busy itself, looking for frames
+ * all the time: that would be given back when its time is up, and not before.
  */
-bool	e82545_tx(struct e82545 *dev);
+enum e82545_tx_state {
+	E82545_TX_IDLE,		/* eo_tx_kick() will tell */
+	E82545_TX_MORE,		/* call again: there may be more */
+	E82545_TX_POLL,		/* again: nothing now, but perhaps then */
+	E82545_TX_YIELD,	/* the same, others having had the processor */
+};
+enum e82545_tx_state e82545_tx(struct e82545 *dev);
 
 /*
  * Move a batch of received frames into the guest's ring.  Call when the

@@ -366,27 +366,28 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 	return (true);
 }
 
-bool
+enum e82545_tx_state
 e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page = c->tx;
 
 	c->tx = NULL;
-	if (!c->tx_awake)
-		return (more);
-	if (c->tx_on) {
+	if (c->tx_awake && c->tx_on) {
 		if (!idle) {
 			c->tx_rounds = 0;
-			return (true);
+			return (E82545_TX_MORE);
 		}
 		if (c->tx_rounds < MIN(csb_get(&page->host_txcycles_lim),
 		    CSB_ROUNDS_MAX)) {
 			csb_set(&page->host_txcycles, ++c->tx_rounds);
-			return (true);
+			return (csb_get(&page->guest_need_rxkick) != 0 ?
+			    E82545_TX_YIELD : E82545_TX_POLL);
 		}
 	}
-	return (!csb_tx_sleep(dev, page) || more);
+	if (c->tx_awake && !csb_tx_sleep(dev, page))
+		more = true;
+	return (more ? E82545_TX_MORE : E82545_TX_IDLE);
 }
 
 /* Whether an index is among the `ndescs' that a head stepped to. */

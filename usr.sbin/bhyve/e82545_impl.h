@@ -429,7 +429,8 @@ void	e82545_csb_tx_tell(struct e82545 *dev, uint32_t start, uint32_t ndescs,
  * Whether e82545_tx() is to be called again, which it is anyway where `more'
  * is set; `idle' where it had nothing to do.  tx_mtx held.
  */
-bool	e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more);
+enum e82545_tx_state e82545_csb_tx_end(struct e82545 *dev, bool idle,
+	    bool more);
 
 /* rx_mtx held; not while paused. */
 void	e82545_csb_rx_begin(struct e82545 *dev);

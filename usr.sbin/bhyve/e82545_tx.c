@@ -760,12 +760,14 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	return (wake);
 }
 
-bool
+enum e82545_tx_state
 e82545_tx(struct e82545 *dev)
 {
 	struct tx_batch b;
+	enum e82545_tx_state state;
 	bool idle, more, wake;
 
+	state = E82545_TX_IDLE;
 	idle = true;
 	more = wake = false;
 	e82545_lock(&dev->tx_mtx);
@@ -777,10 +779,10 @@ e82545_tx(struct e82545 *dev)
 			wake = tx_end(dev, &b);
 			idle = b.ndescs == 0 && b.nframes == 0;
 		}
-		more = e82545_csb_tx_end(dev, idle, more);
+		state = e82545_csb_tx_end(dev, idle, more);
 	}
 	e82545_unlock(&dev->tx_mtx);
 	if (wake)
 		dev->ops->eo_rx_ready(dev->arg);
-	return (more);
+	return (state);
 }

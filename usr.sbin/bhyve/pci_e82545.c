@@ -42,6 +42,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <pthread_np.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -74,6 +75,8 @@
 #define	E82545_RX_ROUNDS	16
 /* Frames beyond mtu= thrown away between two that are not, for its sake too. */
 #define	E82545_RX_SKIP	256
+/* Looks for frames in vain before a turn for others, the guest among them. */
+#define	E82545_TX_POLLS	16
 
 #define	NSEC		1000000000
 
@@ -293,6 +296,19 @@ pci_e82545_ready_event(int fd, enum ev_type type __unused, void *param)
  * The adapter's own threads.
  */
 
+static void
+pci_e82545_tx(struct pci_e82545 *pe)
+{
+	enum e82545_tx_state state;
+	int polls;
+
+	polls = 0;
+	while ((state = e82545_tx(pe->dev)) != E82545_TX_IDLE)
+		if (state == E82545_TX_YIELD &&
+		    ++polls % E82545_TX_POLLS == 0)
+			sched_yield();
+}
+
 static void *
 pci_e82545_tx_main(void *arg)
 {
@@ -307,8 +323,7 @@ pci_e82545_tx_main(void *arg)
 		}
 		pe->tx_kicked = false;
 		pthread_mutex_unlock(&pe->mtx);
-		while (e82545_tx(pe->dev))
-			continue;
+		pci_e82545_tx(pe);
 		pthread_mutex_lock(&pe->mtx);
 	}
 	pthread_mutex_unlock(&pe->mtx);

@@ -29,6 +29,7 @@
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,9 +49,9 @@
 /* What mtu= leaves out: the Ethernet header with one VLAN tag, bytes. */
 #define	FRAME_HEADER	18
 /* Rounds of transmit without a frame, the model polling the guest's CSB, before
-   messages and the receive side have their turn: a round is far cheaper than a
-   turn. */
-#define	TX_ROUNDS	16
+   others have their turn, the guest, messages and the receive side: a round is
+   far cheaper than a turn. */
+#define	TX_POLLS	16
 /* Lines of log a second. */
 #define	LOG_LIMIT	10
 #define	NS_PER_S	1000000000ULL
@@ -140,7 +141,6 @@ vm_tx_flush(void *arg)
 {
 	struct vm *vm = arg;
 
-	vm->tx_flushed = true;
 	net_batch_flush(vm->nb);
 }
 
@@ -261,13 +261,14 @@ vm_rx_events(struct vm *vm, bool on)
 static bool
 vm_tx(struct vm *vm)
 {
+	enum e82545_tx_state state = E82545_TX_POLL;
 	int i;
 
-	vm->tx_flushed = false;
-	for (i = 0; i < TX_ROUNDS && !vm->tx_flushed; i++)
-		if (!e82545_tx(vm->dev))
-			return (false);
-	return (true);
+	for (i = 0; i < TX_POLLS && state >= E82545_TX_POLL; i++)
+		state = e82545_tx(vm->dev);
+	if (state == E82545_TX_YIELD)
+		sched_yield();
+	return (state != E82545_TX_IDLE);
 }
 
 /* A batch each way. */

@@ -75,7 +75,6 @@ struct vm {
 	bool			 work_posted;	/* that event is under way;
 						   atomic */
 	bool			 tx_wanted;	/* e82545_tx() is to run */
-	bool			 tx_flushed;	/* it had frames to send */
 	bool			 rx_wanted;	/* e82545_rx() likewise */
 	bool			 rx_stopped;	/* backend events are off */
 	unsigned int		 frame_max;	/* bytes, from mtu=; 0: any */

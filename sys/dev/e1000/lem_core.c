@@ -17,7 +17,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 #define	ALL_ONES	0xffffffff	/* what a device that is gone reads */
 #define	RESET_TRIES	10		/* of a millisecond */
-#define	CSB_TXCYCLES	256		/* host's empty rounds before sleep */
+/* Host's empty rounds before it sleeps: the way of a packet there and back is
+   to be shorter.  Polling, we may keep it from the processor it would need. */
+#define	CSB_TXCYCLES	1024
+#define	CSB_TXCYCLES_POLL 256
 
 #define	MODE_ALL							\
 	(LEM_MODE_SC | LEM_MODE_CSB | LEM_MODE_LAZY | LEM_MODE_POLL)
@@ -216,6 +219,8 @@ csb_fill(struct lem_core *lc)
 	SHARED_SET(csb->guest_need_txkick, kicks && lc->lc_tx_short);
 	SHARED_SET(csb->guest_need_rxkick, kicks);
 	SHARED_SET(csb->guest_txkick_at, NET_PARAVIRT_NONE);
+	SHARED_SET(csb->host_txcycles_lim,
+	    kicks ? CSB_TXCYCLES : CSB_TXCYCLES_POLL);
 	lem_os_mb();
 	SHARED_SET(csb->guest_csb_on, CSB_ON(lc));
 	lem_os_mb();
@@ -303,7 +308,6 @@ hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 	lem_link(lc);
 	if (!csb_there(lc))
 		return;
-	SHARED_SET(lc->lc_csb->host_txcycles_lim, CSB_TXCYCLES);
 	SHARED_SET(lc->lc_csb->host_need_txkick, 1);
 	SHARED_SET(lc->lc_csb->host_rxkick_at, NET_PARAVIRT_NONE);
 	csb_fill(lc);

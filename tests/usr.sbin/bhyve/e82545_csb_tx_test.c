@@ -109,6 +109,31 @@ TEST(rounds, "Polling ends after host_txcycles_lim empty rounds, and begins "
 	host_destroy(h);
 }
 
+TEST(states, "The host is to leave its processor to a guest that may need it, "
+    "and not to one that keeps one busy looking for frames")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 4, &csb);
+
+	CSB_SET(csb, guest_need_rxkick, 1);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	guest_frames(h, 1);
+	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(E82545_TX_YIELD, e82545_tx(h->dev));
+	CSB_SET(csb, guest_need_rxkick, 0);
+	ATF_CHECK_EQ(E82545_TX_POLL, e82545_tx(h->dev));
+	guest_frames(h, 1);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(E82545_TX_POLL, e82545_tx(h->dev));
+	CSB_SET(csb, guest_need_rxkick, 1);
+	ATF_CHECK_EQ(E82545_TX_YIELD, e82545_tx(h->dev));
+	CSB_SET(csb, guest_csb_on, 0);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	host_destroy(h);
+}
+
 TEST(half_packet, "A packet whose end is yet to come is waited for asleep")
 {
 	struct paravirt_csb *csb;
@@ -309,6 +334,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, one_kick);
 	ATF_TP_ADD_TC(tp, late_kick);
 	ATF_TP_ADD_TC(tp, rounds);
+	ATF_TP_ADD_TC(tp, states);
 	ATF_TP_ADD_TC(tp, half_packet);
 	ATF_TP_ADD_TC(tp, need_kick);
 	ATF_TP_ADD_TC(tp, threshold);

@@ -182,6 +182,26 @@ TC(mode_changes, "From any mode to any other with frames under way: none is "
 	test_destroy(t);
 }
 
+TC(csb_rounds, "A guest that polls lets its host, which may need the same "
+    "processor, go to sleep sooner, and is sent for no less")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	const struct paravirt_csb *csb = t->g.lc.lc_csb;
+	uint32_t lim = csb->host_txcycles_lim;
+
+	ATF_CHECK(lim > 0);
+	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB | LEM_MODE_POLL));
+	ATF_CHECK(csb->host_txcycles_lim > 0 && csb->host_txcycles_lim < lim);
+	test_send(t, 3, 60);
+	while (csb->host_need_txkick == 0)
+		host_run(t->h);
+	ATF_CHECK_EQ(csb->host_txcycles_lim, csb->host_txcycles);
+	test_check_sent(t, 60);
+	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB));
+	ATF_CHECK_EQ(lim, csb->host_txcycles_lim);
+	test_destroy(t);
+}
+
 TC(restart, "Stopped with frames in the ring: each is the host's again, and "
     "the next start is as the first")
 {
@@ -251,6 +271,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, csb_left);
 	ATF_TP_ADD_TC(tp, round_trip);
 	ATF_TP_ADD_TC(tp, mode_changes);
+	ATF_TP_ADD_TC(tp, csb_rounds);
 	ATF_TP_ADD_TC(tp, restart);
 	ATF_TP_ADD_TC(tp, filter);
 	return (atf_no_error());

@@ -50,7 +50,9 @@ echo "# libc $(getconf GNU_LIBC_VERSION)"
 count switch-60-256 switch -s 60 -b 256
 count switch-60-8 switch -s 60 -b 8
 count switch-1514-256 switch -s 1514 -b 256
+count idle-60-256-252 switch -i 252 -s 60 -b 256
 count flood-60-256-8 switch -f -d 8 -s 60 -b 256
+count flood-60-256-64 switch -f -d 64 -s 60 -b 256
 count spread-60-256-8 switch -d 8 -s 60 -b 256
 count tx-60-64 model -s 60 -b 64 tx
 count tx-60-1 model -s 60 -b 1 tx

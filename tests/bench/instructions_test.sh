@@ -7,7 +7,9 @@
 atf_test_case per_frame
 per_frame_head()
 {
-	atf_set descr "No frame takes over 3% more instructions than it used to"
+	atf_set descr "No frame takes over 3% more instructions than it used" \
+	    "to; ports that nothing goes to cost none, and flooding to N at" \
+	    "most N times a delivery"
 	atf_set timeout 120
 	atf_set require.progs "valgrind clang"
 }
@@ -23,6 +25,16 @@ per_frame_body()
 	*)	atf_skip "counted in the plain build only" ;;
 	esac
 	atf_check -o save:now sh "$top/bench/count.sh" "$obj"
+	awk '{ n[$1] = $2 }
+	    END {
+		one = n["switch-60-256"]
+		if (n["idle-60-256-252"] > one)
+			print "252 ports that nothing goes to cost something"
+		for (ports = 8; ports <= 64; ports *= 8)
+			if (n["flood-60-256-" ports] > ports * one)
+				print "flooding to " ports " ports costs more"
+	    }' now > worse
+	[ ! -s worse ] || atf_fail "$(cat worse)"
 	grep '^#' "$top/bench/baseline" > env.then
 	grep '^#' now > env.now
 	cmp -s env.then env.now ||

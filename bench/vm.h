@@ -14,12 +14,12 @@
 #ifndef _VM_H_
 #define	_VM_H_
 
+#include <dev/e1000/e82545_reg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "e82545.h"
-#include "e82545_reg.h"
 
 #define	VM_RING		1024		/* descriptors */
 #define	VM_BUF		2048		/* bytes of a receive buffer */

@@ -60,7 +60,8 @@ static uint32_t		 regs[REGS];
 static const uint8_t	 peer[6] = { 2, 0, 0, 0, 0, 9 };
 
 static const uint32_t registers[] = {
-	LEM_CTRL, LEM_STATUS, LEM_ICR, LEM_RAL(0), LEM_RAH(0), LEM_RCTL
+	E82545_CTRL, E82545_STATUS, E82545_ICR, E82545_RAL(0), E82545_RAH(0),
+	E82545_RCTL
 };
 
 /*
@@ -160,9 +161,9 @@ regs_good(void)
 {
 
 	memset(regs, 0, sizeof(regs));
-	regs[LEM_STATUS / 4] = LEM_STATUS_LU;
-	regs[LEM_RAL(0) / 4] = 0x00000002;
-	regs[LEM_RAH(0) / 4] = 0x80000100;
+	regs[E82545_STATUS / 4] = E82545_STATUS_LU;
+	regs[E82545_RAL(0) / 4] = 0x00000002;
+	regs[E82545_RAH(0) / 4] = 0x80000100;
 }
 
 static void
@@ -172,7 +173,7 @@ rx_done(unsigned int n, uint32_t len, uint8_t status, uint8_t errors)
 	uint32_t slot = lc->lc_rx_next % RING;
 
 	for (; n > 0; n--) {
-		lc->lc_rxd[slot].done = (len & 0xffff) |
+		lc->lc_rxd[slot].rest = (len & 0xffff) |
 		    (uint64_t)status << 32 | (uint64_t)errors << 40;
 		slot = (slot + 1) % RING;
 	}
@@ -185,7 +186,8 @@ tx_done(unsigned int n)
 	uint32_t slot = lc->lc_tx_head % RING;
 
 	for (; n > 0; n--) {
-		lc->lc_txd[slot].cmd |= LEM_TXD_DD;
+		lc->lc_txd[slot].rest |=
+		    E82545_REST_STATUS(E82545_TXD_DD);
 		slot = (slot + 1) % RING;
 	}
 }
@@ -205,7 +207,7 @@ op_run(const struct op *op)
 		((uint32_t *)&lc->lc_txd[op->b % RING])[op->a & 3] = op->c;
 		break;
 	case CORE_RXD:
-		lc->lc_rxd[op->b % RING].done = op->d;
+		lc->lc_rxd[op->b % RING].rest = op->d;
 		break;
 	case CORE_RX_DONE:
 		rx_done(op->a, op->c, op->b, op->d);
@@ -231,7 +233,7 @@ op_run(const struct op *op)
 		INVARIANT(lem_rx(lc, op->a) <= op->a);
 		break;
 	case CORE_INTR:
-		regs[LEM_ICR / 4] = op->c;
+		regs[E82545_ICR / 4] = op->c;
 		(void)guest_interrupt(g, 8);
 		break;
 	case CORE_MODE:
@@ -284,7 +286,7 @@ works(void)
 	tx_done(RING);
 	INVARIANT(lem_tx_clean(lc) == 1);
 	packets = lc->lc_stats.rx_packets;
-	rx_done(1, 60, (LEM_RXD_DD | LEM_RXD_EOP) >> 32, 0);
+	rx_done(1, 60, E82545_RXD_DD | E82545_RXD_EOP, 0);
 	INVARIANT(lem_rx(lc, 2) == 1);
 	INVARIANT(lc->lc_stats.rx_packets == packets + 1);
 	lem_stop(lc);

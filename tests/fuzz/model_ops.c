@@ -11,10 +11,10 @@
  */
 
 #include <sys/param.h>
+#include <dev/e1000/e82545_reg.h>
 #include <net/paravirt.h>
 #include <string.h>
 
-#include "e82545_reg.h"
 #include "model.h"
 
 /* How to make up a value. */

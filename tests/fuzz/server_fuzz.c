@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <dev/e1000/e82545_reg.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -34,7 +35,6 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "e82545_reg.h"
 #include "libvale.h"
 #include "mevent.h"
 #include "server.h"

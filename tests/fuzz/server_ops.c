@@ -7,10 +7,10 @@
 /* Messages that a client might send, and some that none would; see server.h. */
 
 #include <sys/param.h>
+#include <dev/e1000/e82545_reg.h>
 #include <linux/vfio.h>
 #include <string.h>
 
-#include "e82545_reg.h"
 #include "server.h"
 
 static const uint32_t registers[] = {

@@ -36,13 +36,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* PCI identity: 8254x SDM table 5-1 and section 4.1. */
-#define	E82545_PCI_VENDOR	0x8086
-#define	E82545_PCI_DEVICE	0x100f	/* 82545EM, copper */
-#define	E82545_PCI_SUBDEVICE	0x1008
-#define	E82545_PCI_SUBDEVICE_CSB 0x1101	/* has a CSB: paravirt_csb(9) */
-#define	E82545_PCI_REVISION	0x03
-
 /* The two base address registers: 8254x SDM section 4.1.  Sizes in bytes. */
 #define	E82545_BAR_MEM		0
 #define	E82545_BAR_MEM_SIZE	0x20000

@@ -48,11 +48,11 @@
 #define	_E82545_IMPL_H_
 
 #include <sys/endian.h>
+#include <dev/e1000/e82545_reg.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "e82545.h"
-#include "e82545_reg.h"
 #include "e82545_sum.h"
 
 /* The register file covers offsets 0 to 0x9fff: 8254x SDM table 13-2. */

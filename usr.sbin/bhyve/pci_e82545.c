@@ -35,6 +35,7 @@
 #include <sys/eventfd.h>
 #include <sys/param.h>
 #include <sys/uio.h>
+#include <dev/e1000/e82545_reg.h>
 #ifdef BHYVE_SNAPSHOT
 #include <machine/vmm_snapshot.h>
 #endif

@@ -15,6 +15,7 @@
  */
 
 #include <sys/param.h>
+#include <dev/e1000/e82545_reg.h>
 #include <linux/pci_regs.h>
 #include <string.h>
 

@@ -28,6 +28,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
+#include <dev/e1000/e82545_reg.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>

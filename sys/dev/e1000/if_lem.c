@@ -426,7 +426,7 @@ lem_alloc_shared(struct lem_softc *sc)
 	lc->lc_ntxd = lc->lc_nrxd = LEM_NDESC;
 	lc->lc_csb = (struct paravirt_csb *)sc->shared->csb;
 	lc->lc_csb_dma = sc->shared_dma + offsetof(struct lem_shared, csb);
-	lc->lc_has_csb = pci_get_subdevice(sc->dev) == LEM_SUBDEVICE_CSB;
+	lc->lc_has_csb = pci_get_subdevice(sc->dev) == E82545_PCI_SUBDEVICE_CSB;
 	return (0);
 }
 

@@ -44,8 +44,8 @@ struct buf_ring;
 
 /* What the adapter reads and writes, besides packets. */
 struct lem_shared {
-	struct lem_txd	 txd[LEM_NDESC];
-	struct lem_rxd	 rxd[LEM_NDESC];
+	struct e82545_desc txd[LEM_NDESC];
+	struct e82545_desc rxd[LEM_NDESC];
 	uint8_t		 csb[NET_PARAVIRT_CSB_SIZE];
 };
 _Static_assert(offsetof(struct lem_shared, csb) % NET_PARAVIRT_CSB_SIZE == 0,

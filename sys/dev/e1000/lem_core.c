@@ -24,7 +24,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 #define	MODE_ALL							\
 	(LEM_MODE_SC | LEM_MODE_CSB | LEM_MODE_LAZY | LEM_MODE_POLL)
-#define	CAUSES_RX	(LEM_ICR_RXT0 | LEM_ICR_RXDMT0 | LEM_ICR_RXO)
+#define	CAUSES_RX							\
+	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0 | E82545_ICR_RXO)
 
 static void
 give_up(struct lem_core *lc)
@@ -58,7 +59,7 @@ static void
 intr_mask(struct lem_core *lc)
 {
 	SHARED_SET(lc->lc_intr_on, false);
-	lem_os_write(lc, LEM_IMC, ALL_ONES);
+	lem_os_write(lc, E82545_IMC, ALL_ONES);
 }
 
 /*
@@ -74,24 +75,24 @@ reset(struct lem_core *lc)
 	lc->lc_dead = false;
 	SHARED_SET(lc->lc_unread, false);
 	intr_mask(lc);
-	lem_os_write(lc, LEM_RCTL, 0);
-	lem_os_write(lc, LEM_TCTL, LEM_TCTL_PSP);
+	lem_os_write(lc, E82545_RCTL, 0);
+	lem_os_write(lc, E82545_TCTL, E82545_TCTL_PSP);
 	if (lc->lc_has_csb) {
 		/* A reset leaves it, and who placed it may be long gone. */
-		lem_os_write(lc, LEM_CSBAH, 0);
-		lem_os_write(lc, LEM_CSBAL, 0);
+		lem_os_write(lc, E82545_CSBAH, 0);
+		lem_os_write(lc, E82545_CSBAL, 0);
 	}
-	ctrl = reg_read(lc, LEM_CTRL) | LEM_CTRL_RST;
+	ctrl = reg_read(lc, E82545_CTRL) | E82545_CTRL_RST;
 	if (!lc->lc_dead)
-		lem_os_write(lc, LEM_CTRL, ctrl);
-	for (i = 0; !lc->lc_dead && (ctrl & LEM_CTRL_RST) != 0; i++) {
+		lem_os_write(lc, E82545_CTRL, ctrl);
+	for (i = 0; !lc->lc_dead && (ctrl & E82545_CTRL_RST) != 0; i++) {
 		if (i == RESET_TRIES)
 			give_up(lc);
 		lem_os_delay(lc, 1000);
-		ctrl = reg_read(lc, LEM_CTRL);
+		ctrl = reg_read(lc, E82545_CTRL);
 	}
-	lem_os_write(lc, LEM_IMC, ALL_ONES);
-	(void)reg_read(lc, LEM_ICR);
+	lem_os_write(lc, E82545_IMC, ALL_ONES);
+	(void)reg_read(lc, E82545_ICR);
 	return (lc->lc_dead ? ENXIO : 0);
 }
 
@@ -104,13 +105,13 @@ lem_attach(struct lem_core *lc, uint8_t mac[6])
 
 	if (reset(lc) != 0)
 		return (ENXIO);
-	low = reg_read(lc, LEM_RAL(0));
-	high = reg_read(lc, LEM_RAH(0));
+	low = reg_read(lc, E82545_RAL(0));
+	high = reg_read(lc, E82545_RAH(0));
 	if (lc->lc_dead)
 		return (ENXIO);
 	for (i = 0; i < 6; i++)
 		mac[i] = i < 4 ? low >> 8 * i : high >> 8 * (i - 4);
-	return ((high & LEM_RAH_AV) != 0 && (low | (high & 0xffff)) != 0 &&
+	return ((high & E82545_RAH_AV) != 0 && (low | (high & 0xffff)) != 0 &&
 	    (mac[0] & 1) == 0 ? 0 : EIO);
 }
 
@@ -122,12 +123,12 @@ lem_attach(struct lem_core *lc, uint8_t mac[6])
 static bool
 causes_read(struct lem_core *lc)
 {
-	uint32_t icr = reg_read(lc, LEM_ICR);
+	uint32_t icr = reg_read(lc, E82545_ICR);
 
 	if (lc->lc_dead ||
-	    (icr & (CAUSES_RX | LEM_ICR_TXDW | LEM_ICR_LSC)) == 0)
+	    (icr & (CAUSES_RX | E82545_ICR_TXDW | E82545_ICR_LSC)) == 0)
 		return (false);
-	if ((icr & LEM_ICR_LSC) != 0)
+	if ((icr & E82545_ICR_LSC) != 0)
 		lem_link(lc);
 	return (true);
 }
@@ -164,14 +165,14 @@ lem_intr(struct lem_core *lc)
 static void
 intr_unmask(struct lem_core *lc)
 {
-	uint32_t causes = CAUSES_RX | LEM_ICR_LSC;
+	uint32_t causes = CAUSES_RX | E82545_ICR_LSC;
 
 	SHARED_SET(lc->lc_intr_on, true);
 	lem_os_mb();
 	if ((SHARED_GET(lc->lc_mode) & LEM_MODE_LAZY) == 0 || CSB_ON(lc) ||
 	    SHARED_GET(lc->lc_tx_short))
-		causes |= LEM_ICR_TXDW;
-	lem_os_write(lc, LEM_IMS, causes);
+		causes |= E82545_ICR_TXDW;
+	lem_os_write(lc, E82545_IMS, causes);
 	lem_os_mb();
 	if (POLLING(lc))
 		intr_mask(lc);
@@ -199,7 +200,7 @@ lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
 		return (EINVAL);
 	lc->lc_itr_256ns = itr_256ns;
 	if (USABLE(lc))
-		lem_os_write(lc, LEM_ITR, itr_256ns);
+		lem_os_write(lc, E82545_ITR, itr_256ns);
 	return (0);
 }
 
@@ -255,8 +256,8 @@ lem_set_mode(struct lem_core *lc, uint32_t mode)
 	if ((changed & LEM_MODE_CSB) != 0 ||
 	    (CSB_ON(lc) && (changed & LEM_MODE_POLL) != 0)) {
 		csb_fill(lc);
-		lem_os_write(lc, LEM_TDT, lc->lc_tx_told);
-		lem_os_write(lc, LEM_RDT, lc->lc_rx_told);
+		lem_os_write(lc, E82545_TDT, lc->lc_tx_told);
+		lem_os_write(lc, E82545_RDT, lc->lc_rx_told);
 	}
 	unmask = SHARED_GET(lc->lc_intr_on);
 	intr_mask(lc);
@@ -264,7 +265,7 @@ lem_set_mode(struct lem_core *lc, uint32_t mode)
 		return (0);
 	if (unmask)
 		intr_unmask(lc);
-	lem_os_write(lc, LEM_ICS, LEM_ICR_RXT0 | LEM_ICR_TXDW);
+	lem_os_write(lc, E82545_ICS, E82545_ICR_RXT0 | E82545_ICR_TXDW);
 	return (0);
 }
 
@@ -279,46 +280,48 @@ static void
 ring_start(struct lem_core *lc, uint32_t base, uint64_t dma, uint32_t n)
 {
 	lem_os_write(lc, base, dma);
-	lem_os_write(lc, base + LEM_RING_HIGH, dma >> 32);
-	lem_os_write(lc, base + LEM_RING_LEN, n * 16);
-	lem_os_write(lc, base + LEM_RING_HEAD, 0);
-	lem_os_write(lc, base + LEM_RING_TAIL, 0);
+	lem_os_write(lc, base + E82545_RING_BAH, dma >> 32);
+	lem_os_write(lc, base + E82545_RING_LEN,
+	    n * sizeof(struct e82545_desc));
+	lem_os_write(lc, base + E82545_RING_HEAD, 0);
+	lem_os_write(lc, base + E82545_RING_TAIL, 0);
 }
 
 /* Everything that a reset has undone. */
 static void
 hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 {
-	lem_os_write(lc, LEM_CTRL, (reg_read(lc, LEM_CTRL) &
-	    ~(LEM_CTRL_FRCSPD | LEM_CTRL_FRCDPX)) | LEM_CTRL_SLU |
-	    LEM_CTRL_ASDE);
-	lem_os_write(lc, LEM_RAL(0), mac[0] | mac[1] << 8 | mac[2] << 16 |
+	lem_os_write(lc, E82545_CTRL, (reg_read(lc, E82545_CTRL) &
+	    ~(E82545_CTRL_FRCSPD | E82545_CTRL_FRCDPX)) | E82545_CTRL_SLU |
+	    E82545_CTRL_ASDE);
+	lem_os_write(lc, E82545_RAL(0), mac[0] | mac[1] << 8 | mac[2] << 16 |
 	    (uint32_t)mac[3] << 24);
-	lem_os_write(lc, LEM_RAH(0), mac[4] | mac[5] << 8 | LEM_RAH_AV);
+	lem_os_write(lc, E82545_RAH(0), mac[4] | mac[5] << 8 | E82545_RAH_AV);
 	lem_set_filter(lc, 0, NULL);
-	lem_os_write(lc, LEM_ITR, lc->lc_itr_256ns);
-	ring_start(lc, LEM_TDBAL, lc->lc_txd_dma, lc->lc_ntxd);
-	lem_os_write(lc, LEM_TIPG, LEM_TIPG_COPPER);
-	lem_os_write(lc, LEM_TCTL, LEM_TCTL_EN | LEM_TCTL_PSP |
-	    LEM_TCTL_CT | LEM_TCTL_COLD);
-	ring_start(lc, LEM_RDBAL, lc->lc_rxd_dma, lc->lc_nrxd);
-	lem_os_write(lc, LEM_RXCSUM, LEM_RXCSUM_IPOFL | LEM_RXCSUM_TUOFL);
-	lem_os_write(lc, LEM_RCTL, rctl);
-	lem_os_write(lc, LEM_RDT, lc->lc_rx_told);
+	lem_os_write(lc, E82545_ITR, lc->lc_itr_256ns);
+	ring_start(lc, E82545_TDBAL, lc->lc_txd_dma, lc->lc_ntxd);
+	lem_os_write(lc, E82545_TIPG, E82545_TIPG_COPPER);
+	lem_os_write(lc, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP |
+	    E82545_TCTL_CT(15) | E82545_TCTL_COLD(64));
+	ring_start(lc, E82545_RDBAL, lc->lc_rxd_dma, lc->lc_nrxd);
+	lem_os_write(lc, E82545_RXCSUM,
+	    E82545_RXCSUM_IPOFL | E82545_RXCSUM_TUOFL);
+	lem_os_write(lc, E82545_RCTL, rctl);
+	lem_os_write(lc, E82545_RDT, lc->lc_rx_told);
 	lem_link(lc);
 	if (!csb_there(lc))
 		return;
 	SHARED_SET(lc->lc_csb->host_need_txkick, 1);
 	SHARED_SET(lc->lc_csb->host_rxkick_at, NET_PARAVIRT_NONE);
 	csb_fill(lc);
-	lem_os_write(lc, LEM_CSBAH, lc->lc_csb_dma >> 32);
-	lem_os_write(lc, LEM_CSBAL, lc->lc_csb_dma);
+	lem_os_write(lc, E82545_CSBAH, lc->lc_csb_dma >> 32);
+	lem_os_write(lc, E82545_CSBAL, lc->lc_csb_dma);
 }
 
 int
 lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu)
 {
-	uint32_t rctl = LEM_RCTL_EN | LEM_RCTL_BAM | LEM_RCTL_SECRC;
+	uint32_t rctl = E82545_RCTL_EN | E82545_RCTL_BAM | E82545_RCTL_SECRC;
 	int error;
 
 	if (!RING_OK(lc->lc_ntxd) || !RING_OK(lc->lc_nrxd) ||
@@ -333,9 +336,9 @@ lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu)
 	if (error != 0)
 		return (error);
 	if (lc->lc_rx_bufsize == 4096)
-		rctl |= LEM_RCTL_BSIZE_4096;
+		rctl |= E82545_RCTL_BSEX | E82545_RCTL_BSIZE_256;
 	if (mtu > 1500)
-		rctl |= LEM_RCTL_LPE;
+		rctl |= E82545_RCTL_LPE;
 	hw_start(lc, mac, rctl);
 	if (lc->lc_dead) {
 		(void)reset(lc);
@@ -371,28 +374,28 @@ lem_set_filter(struct lem_core *lc, uint32_t flags, const uint32_t mta[128])
 	uint32_t ctrl, old, rctl;
 	unsigned int i;
 
-	ctrl = reg_read(lc, LEM_CTRL);
-	old = reg_read(lc, LEM_RCTL);
+	ctrl = reg_read(lc, E82545_CTRL);
+	old = reg_read(lc, E82545_RCTL);
 	if (lc->lc_dead)
 		return;
-	lem_os_write(lc, LEM_CTRL, (flags & LEM_FILTER_VLAN) != 0 ?
-	    ctrl | LEM_CTRL_VME : ctrl & ~LEM_CTRL_VME);
-	rctl = old & ~(LEM_RCTL_UPE | LEM_RCTL_MPE);
+	lem_os_write(lc, E82545_CTRL, (flags & LEM_FILTER_VLAN) != 0 ?
+	    ctrl | E82545_CTRL_VME : ctrl & ~E82545_CTRL_VME);
+	rctl = old & ~(E82545_RCTL_UPE | E82545_RCTL_MPE);
 	if ((flags & LEM_FILTER_PROMISC) != 0)
-		rctl |= LEM_RCTL_UPE | LEM_RCTL_MPE;
+		rctl |= E82545_RCTL_UPE | E82545_RCTL_MPE;
 	if ((flags & LEM_FILTER_ALLMULTI) != 0)
-		rctl |= LEM_RCTL_MPE;
+		rctl |= E82545_RCTL_MPE;
 	/* QEMU's e1000 receives nothing for a second after each write. */
 	if (rctl != old)
-		lem_os_write(lc, LEM_RCTL, rctl);
-	for (i = 0; i < LEM_MTA_WORDS; i++)
-		lem_os_write(lc, LEM_MTA + 4 * i, mta == NULL ? 0 : mta[i]);
+		lem_os_write(lc, E82545_RCTL, rctl);
+	for (i = 0; i < E82545_MTA_COUNT; i++)
+		lem_os_write(lc, E82545_MTA + 4 * i, mta == NULL ? 0 : mta[i]);
 }
 
 void
 lem_link(struct lem_core *lc)
 {
-	uint32_t status = reg_read(lc, LEM_STATUS);
+	uint32_t status = reg_read(lc, E82545_STATUS);
 
-	lc->lc_link = !lc->lc_dead && (status & LEM_STATUS_LU) != 0;
+	lc->lc_link = !lc->lc_dead && (status & E82545_STATUS_LU) != 0;
 }

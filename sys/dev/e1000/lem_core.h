@@ -54,7 +54,7 @@
  * back wrong, a CSB full of nonsense: each is counted (lc_stats) and at worst
  * ends in lc_dead, after which every call does nothing until lem_start().
  *
- * Hardware facts: lem_reg.h; the CSB: <net/paravirt.h>, paravirt_csb(9).
+ * Hardware facts: e82545_reg.h; the CSB: <net/paravirt.h>, paravirt_csb(9).
  */
 
 #ifndef _DEV_E1000_LEM_CORE_H_
@@ -83,7 +83,7 @@ struct lem_core;
 #include <lem_os.h>
 #include <net/paravirt.h>
 
-#include "lem_reg.h"
+#include "e82545_reg.h"
 
 /* What lem_tx() is to have the adapter do to a packet. */
 #define	LEM_TX_IPSUM	0x01	/* IPv4 header checksum */
@@ -156,16 +156,16 @@ struct lem_core {
 	struct lem_os	 lc_os;		/* the host's own */
 
 	/* Set by the host before lem_start(), and not changed after. */
-	struct lem_txd	*lc_txd;	/* rings: memory, DMA address, size */
+	struct e82545_desc *lc_txd;	/* rings: memory, DMA address, size */
 	uint64_t	 lc_txd_dma;
 	uint32_t	 lc_ntxd;
-	struct lem_rxd	*lc_rxd;
+	struct e82545_desc *lc_rxd;
 	uint64_t	 lc_rxd_dma;
 	uint32_t	 lc_nrxd;
 	uint32_t	 lc_rx_bufsize;	/* bytes: 2048 or 4096 */
 	struct paravirt_csb *lc_csb;	/* one zeroed page, or NULL */
 	uint64_t	 lc_csb_dma;
-	bool		 lc_has_csb;	/* PCI subdevice is LEM_SUBDEVICE_CSB */
+	bool		 lc_has_csb;	/* E82545_PCI_SUBDEVICE_CSB */
 	bool		 lc_msi;	/* interrupts are messages */
 
 	/* For the host to read. */

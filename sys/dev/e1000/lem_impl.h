@@ -22,7 +22,7 @@
  *	      | given back    |		      |
  *
  * Whatever the adapter writes (descriptors, the CSB's host part) is read once
- * and then checked; it is never an index.  8254x SDM sections: lem_reg.h.
+ * and then checked; it is never an index.  8254x SDM sections: e82545_reg.h.
  */
 
 #ifndef _DEV_E1000_LEM_IMPL_H_

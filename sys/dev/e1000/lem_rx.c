@@ -13,6 +13,11 @@
 
 #include "lem_impl.h"
 
+/* What the adapter writes, 3.2.3: the descriptor's second word. */
+#define	STATUS(bits)	E82545_REST_STATUS(E82545_RXD_##bits)
+#define	ERROR(bit)	E82545_REST_ERRORS(E82545_RXD_ERR_##bit)
+#define	BAD	(ERROR(CE) | ERROR(SE) | ERROR(SEQ) | ERROR(CXE) | ERROR(RXE))
+
 /* Slots that were taken and not given back. */
 static uint32_t
 rx_owed(const struct lem_core *lc)
@@ -62,7 +67,7 @@ rx_tell(struct lem_core *lc)
 	lc->lc_rx_told = lc->lc_rx_tail;
 	if (rx_publish(lc, old)) {
 		lem_os_probe(lc, rx__kick, lc->lc_rx_told);
-		lem_os_write(lc, LEM_RDT, lc->lc_rx_told);
+		lem_os_write(lc, E82545_RDT, lc->lc_rx_told);
 		lc->lc_stats.rx_kicks++;
 		n--;
 	} else
@@ -99,7 +104,7 @@ lem_rx_init(struct lem_core *lc)
 	uint32_t slot;
 
 	for (slot = 0; slot < lc->lc_nrxd; slot++) {
-		SHARED_SET(lc->lc_rxd[slot].done, 0);
+		SHARED_SET(lc->lc_rxd[slot].rest, 0);
 		lc->lc_rx_empty[slot] = true;
 	}
 	lc->lc_rx_missing = lc->lc_nrxd;
@@ -115,8 +120,8 @@ lem_rx_init(struct lem_core *lc)
 static bool
 rx_check(struct lem_core *lc, uint64_t done)
 {
-	uint32_t len = LEM_RXD_LEN(done), sum = lc->lc_rx_len + len;
-	bool eop = (done & LEM_RXD_EOP) != 0;
+	uint32_t len = (uint16_t)done, sum = lc->lc_rx_len + len;
+	bool eop = (done & STATUS(EOP)) != 0;
 
 	/* A frame is cut only where a buffer ends. */
 	if (len == 0 || len > lc->lc_rx_bufsize ||
@@ -125,7 +130,7 @@ rx_check(struct lem_core *lc, uint64_t done)
 		lc->lc_stats.rx_bad++;
 		return (false);
 	}
-	if (eop && (done & LEM_RXD_BAD) != 0) {
+	if (eop && (done & BAD) != 0) {
 		lc->lc_stats.rx_errors++;
 		return (false);
 	}
@@ -137,24 +142,24 @@ static bool
 rx_slot(struct lem_core *lc, uint32_t slot, uint64_t done)
 {
 	bool bad = lc->lc_rx_skip || !rx_check(lc, done);
-	uint64_t ip = done & (LEM_RXD_IXSM | LEM_RXD_IPCS | LEM_RXD_IPE);
-	uint64_t l4 = done & (LEM_RXD_IXSM | LEM_RXD_TCPCS | LEM_RXD_TCPE);
+	uint64_t ip = done & (STATUS(IXSM) | STATUS(IPCS) | ERROR(IPE));
+	uint64_t l4 = done & (STATUS(IXSM) | STATUS(TCPCS) | ERROR(TCPE));
 	uint32_t flags;
 
 	flags = (lc->lc_rx_len == 0 ? LEM_RX_SOP : 0) |
-	    ((done & LEM_RXD_EOP) != 0 ? LEM_RX_EOP : 0) |
-	    (ip == LEM_RXD_IPCS ? LEM_RX_IPSUM : 0) |
-	    (l4 == LEM_RXD_TCPCS ? LEM_RX_L4SUM : 0) |
-	    ((done & LEM_RXD_VP) != 0 ? LEM_RX_VLAN : 0) |
+	    ((done & STATUS(EOP)) != 0 ? LEM_RX_EOP : 0) |
+	    (ip == STATUS(IPCS) ? LEM_RX_IPSUM : 0) |
+	    (l4 == STATUS(TCPCS) ? LEM_RX_L4SUM : 0) |
+	    ((done & STATUS(VP)) != 0 ? LEM_RX_VLAN : 0) |
 	    (bad ? LEM_RX_BAD : 0);
-	if (lem_os_rx(lc, slot, bad ? 0 : LEM_RXD_LEN(done), flags,
-	    LEM_RXD_TAG(done))) {
+	if (lem_os_rx(lc, slot, bad ? 0 : (uint16_t)done, flags,
+	    done >> 48)) {
 		lc->lc_rx_empty[slot] = true;
 		lc->lc_rx_missing++;
 	}
 	lc->lc_rx_skip = bad && (flags & LEM_RX_EOP) == 0;
 	if ((flags & (LEM_RX_EOP | LEM_RX_BAD)) == 0) {
-		lc->lc_rx_len += LEM_RXD_LEN(done);
+		lc->lc_rx_len += (uint16_t)done;
 		return (false);
 	}
 	lc->lc_rx_len = 0;
@@ -175,10 +180,10 @@ rx_take(struct lem_core *lc, unsigned int budget)
 
 	for (n = 0; n < budget; ) {
 		slot = lc->lc_rx_next;
-		done = SHARED_GET(lc->lc_rxd[slot].done);
-		if ((done & LEM_RXD_DD) == 0)
+		done = SHARED_GET(lc->lc_rxd[slot].rest);
+		if ((done & STATUS(DD)) == 0)
 			break;
-		SHARED_SET(lc->lc_rxd[slot].done, 0);
+		SHARED_SET(lc->lc_rxd[slot].rest, 0);
 		if (slot == lc->lc_rx_told) {
 			lc->lc_stats.rx_bad++;	/* not the adapter's */
 			n++;
@@ -221,8 +226,8 @@ lem_rx(struct lem_core *lc, unsigned int budget)
 		SHARED_SET(csb->guest_need_rxkick, 1);
 		lem_os_mb();
 		lem_os_sync(lc, false);
-		if ((SHARED_GET(lc->lc_rxd[lc->lc_rx_next].done) &
-		    LEM_RXD_DD) == 0)
+		if ((SHARED_GET(lc->lc_rxd[lc->lc_rx_next].rest) &
+		    STATUS(DD)) == 0)
 			break;
 	}
 	if (POLLING(lc))

@@ -60,7 +60,7 @@ tx_report(struct lem_core *lc)
 
 	if (lc->lc_tx_batch == lc->lc_tx_tail)
 		return;
-	lc->lc_txd[last].cmd |= LEM_TXD_RS;
+	lc->lc_txd[last].rest |= E82545_TXD_RS;
 	lc->lc_tx_last[lc->lc_tx_batch] = last;
 	lc->lc_tx_batch = lc->lc_tx_tail;
 }
@@ -94,7 +94,7 @@ lem_tx_tell(struct lem_core *lc)
 	lem_os_probe(lc, flush, lc->lc_tx_untold);
 	if (tx_publish(lc)) {
 		lem_os_probe(lc, tx__kick, lc->lc_tx_told);
-		lem_os_write(lc, LEM_TDT, lc->lc_tx_told);
+		lem_os_write(lc, E82545_TDT, lc->lc_tx_told);
 		lc->lc_stats.tx_kicks++;
 		lc->lc_tx_untold--;
 	} else
@@ -134,7 +134,7 @@ lem_tx_drop(struct lem_core *lc, uint32_t end)
 static unsigned int
 tx_reclaim(struct lem_core *lc)
 {
-	struct lem_txd *txd;
+	struct e82545_desc *txd;
 	const uint8_t *status;
 	unsigned int n = 0;
 	uint32_t head, last;
@@ -144,14 +144,16 @@ tx_reclaim(struct lem_core *lc)
 		last = lc->lc_tx_last[head];
 		txd = &lc->lc_txd[last];
 		/* Read as the adapter writes it, which is this byte alone. */
-		status = (const uint8_t *)txd + LEM_TXD_STATUS;
-		if ((SHARED_GET(*status) & LEM_TXD_DD >> 32) == 0)
+		status = (const uint8_t *)txd +
+		    offsetof(struct e82545_txd_data, status);
+		if ((SHARED_GET(*status) & E82545_TXD_DD) == 0)
 			break;
 		/* Done before the adapter can know of it? */
 		if (DISTANCE(head, last, lc->lc_ntxd) >=
 		    DISTANCE(head, lc->lc_tx_told, lc->lc_ntxd)) {
 			lc->lc_stats.tx_bad++;
-			SHARED_SET(txd->cmd, txd->cmd & ~LEM_TXD_DD);
+			SHARED_SET(txd->rest, txd->rest &
+			    ~E82545_REST_STATUS(E82545_TXD_DD));
 			break;
 		}
 		lem_os_rmb();
@@ -183,7 +185,7 @@ lem_tx_wait(struct lem_core *lc, uint32_t need)
 	tx_set_short(lc, true);
 	if ((lc->lc_mode & ~LEM_MODE_SC) == LEM_MODE_LAZY &&
 	    SHARED_GET(lc->lc_intr_on))
-		lem_os_write(lc, LEM_IMS, LEM_ICR_TXDW);
+		lem_os_write(lc, E82545_IMS, E82545_ICR_TXDW);
 	tx_reclaim(lc);
 	if (lem_tx_room(lc) >= need)
 		tx_set_short(lc, false);
@@ -241,6 +243,12 @@ tx_ok(const struct lem_packet *lp)
 	    headers + lp->lp_mss <= FRAME_MAX));
 }
 
+/* The first word of a context descriptor, 3.3.6. */
+#define	CTX_IP(css, cso, cse)						\
+	((uint64_t)(css) | (uint64_t)(cso) << 8 | (uint64_t)(cse) << 16)
+#define	CTX_L4(css, cso)						\
+	((uint64_t)(css) << 32 | (uint64_t)(cso) << 40)
+
 /* The context descriptor of a packet with offloads, 3.3.6. */
 static void
 tx_context(const struct lem_packet *lp, uint64_t ctx[2])
@@ -249,37 +257,39 @@ tx_context(const struct lem_packet *lp, uint64_t ctx[2])
 	const unsigned int ip = lp->lp_l2len, l4 = ip + lp->lp_l3len;
 	const unsigned int headers = l4 + lp->lp_l4len;
 
-	ctx[0] = LEM_CTX_IP(ip, ip + 10, l4 - 1) |
-	    LEM_CTX_L4(l4, l4 + (udp ? 6 : 16));
-	ctx[1] = LEM_TXD_DEXT | (udp ? 0 : LEM_TXD_CTX_TCP) |
-	    ((lp->lp_flags & LEM_TX_TSO6) != 0 ? 0 : LEM_TXD_CTX_IP);
+	ctx[0] = CTX_IP(ip, ip + 10, l4 - 1) |
+	    CTX_L4(l4, l4 + (udp ? 6 : 16));
+	ctx[1] = E82545_TXD_DEXT | (udp ? 0 : E82545_TXD_TUCMD_TCP) |
+	    ((lp->lp_flags & LEM_TX_TSO6) != 0 ? 0 : E82545_TXD_TUCMD_IP);
 	if ((lp->lp_flags & FLAGS_TSO) != 0)
-		ctx[1] |= LEM_TXD_TSE | (lp->lp_len - headers) |
-		    LEM_CTX_TSO(headers, lp->lp_mss);
+		ctx[1] |= E82545_TXD_TUCMD_TSE | (lp->lp_len - headers) |
+		    E82545_REST_HDRLEN(headers) | E82545_REST_MSS(lp->lp_mss);
 }
 
 /* What is common to the data descriptors of a packet. */
 static uint64_t
-tx_cmd(const struct lem_packet *lp)
+tx_rest(const struct lem_packet *lp)
 {
 	const unsigned int flags = lp->lp_flags;
 
-	return (LEM_TXD_IFCS |
-	    ((flags & FLAGS_OFFLOAD) != 0 ? LEM_TXD_DEXT | LEM_TXD_DATA : 0) |
-	    ((flags & FLAGS_TSO) != 0 ? LEM_TXD_TSE : 0) |
-	    ((flags & FLAGS_IP) != 0 ? LEM_TXD_IXSM : 0) |
-	    ((flags & FLAGS_L4) != 0 ? LEM_TXD_TXSM : 0) |
-	    ((flags & LEM_TX_VLAN) == 0 ? 0 :
-	    LEM_TXD_VLE | LEM_TXD_VLAN(lp->lp_vlan)));
+	return (E82545_TXD_IFCS | ((flags & FLAGS_OFFLOAD) != 0 ?
+	    E82545_TXD_DEXT | E82545_TXD_DTYP_DATA : 0) |
+	    ((flags & FLAGS_TSO) != 0 ? E82545_TXD_TSE : 0) |
+	    ((flags & FLAGS_IP) != 0 ?
+	    E82545_REST_POPTS(E82545_TXD_POPTS_IXSM) : 0) |
+	    ((flags & FLAGS_L4) != 0 ?
+	    E82545_REST_POPTS(E82545_TXD_POPTS_TXSM) : 0) |
+	    ((flags & LEM_TX_VLAN) != 0 ?
+	    E82545_TXD_VLE | E82545_REST_SPECIAL(lp->lp_vlan) : 0));
 }
 
 static void
-tx_put(struct lem_core *lc, uint64_t addr, uint64_t cmd)
+tx_put(struct lem_core *lc, uint64_t addr, uint64_t rest)
 {
-	struct lem_txd *txd = &lc->lc_txd[lc->lc_tx_tail];
+	struct e82545_desc *txd = &lc->lc_txd[lc->lc_tx_tail];
 
 	txd->addr = addr;
-	txd->cmd = cmd;
+	txd->rest = rest;
 	lc->lc_tx_tail = NEXT(lc->lc_tx_tail, lc->lc_ntxd);
 }
 
@@ -288,14 +298,14 @@ static void
 tx_fill(struct lem_core *lc, const struct lem_packet *lp, bool fresh)
 {
 	const struct lem_seg *seg = lp->lp_segs;
-	uint64_t cmd = tx_cmd(lp);
+	uint64_t rest = tx_rest(lp);
 	unsigned int i;
 
 	if (fresh)
 		tx_put(lc, lc->lc_tx_ctx[0], lc->lc_tx_ctx[1]);
 	for (i = 1; i < lp->lp_nsegs; i++, seg++)
-		tx_put(lc, seg->ls_addr, cmd | seg->ls_len);
-	tx_put(lc, seg->ls_addr, cmd | LEM_TXD_EOP | seg->ls_len);
+		tx_put(lc, seg->ls_addr, rest | seg->ls_len);
+	tx_put(lc, seg->ls_addr, rest | E82545_TXD_EOP | seg->ls_len);
 	lc->lc_tx_untold++;
 	lc->lc_stats.tx_packets++;
 	if (DISTANCE(lc->lc_tx_batch, lc->lc_tx_tail, lc->lc_ntxd) >=

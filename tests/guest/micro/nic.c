@@ -81,7 +81,7 @@ nic_init(const struct options *opt)
 	nic.lc_rxd_dma = (uint64_t)rxring;
 	nic.lc_ntxd = nic.lc_nrxd = opt->ring;
 	nic.lc_rx_bufsize = sizeof(rxbufs[0]);
-	nic.lc_has_csb = pci.subdevice == LEM_SUBDEVICE_CSB;
+	nic.lc_has_csb = pci.subdevice == E82545_PCI_SUBDEVICE_CSB;
 	if (nic.lc_has_csb) {
 		nic.lc_csb = (void *)csb;
 		nic.lc_csb_dma = (uint64_t)csb;

@@ -23,13 +23,13 @@
 
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <dev/e1000/e82545_reg.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "e82545.h"
-#include "e82545_reg.h"
 
 #define	HOST_FRAMES	4096		/* frames recorded or waiting */
 #define	HOST_EDGES	4096		/* changes of the interrupt line */

@@ -15,6 +15,7 @@
 #include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <dev/e1000/e82545_reg.h>
 #include <machine/vmm_snapshot.h>
 
 #include <errno.h>
@@ -31,7 +32,6 @@
 #include "bhyverun.h"
 #include "config.h"
 #include "e82545.h"
-#include "e82545_reg.h"
 #include "mevent.h"
 #include "net_backends.h"
 #include "net_backends_priv.h"

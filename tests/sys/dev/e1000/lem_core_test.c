@@ -66,7 +66,7 @@ late_write(void *arg, uint32_t reg, uint32_t value)
 {
 	struct lem_core *lc = &late_test->g.lc;
 
-	if (reg == LEM_IMS && lc->lc_mode != LEM_MODE_POLL)
+	if (reg == E82545_IMS && lc->lc_mode != LEM_MODE_POLL)
 		ATF_CHECK_EQ(0, lem_set_mode(lc, LEM_MODE_POLL));
 	host_wr(arg, reg, value);
 }
@@ -83,7 +83,7 @@ TC(poll_late, "A mode that becomes polling as interrupts are being enabled: "
 	t->g.lc.lc_os.reg_write = late_write;
 	ATF_CHECK(!lem_intr_enable(&t->g.lc));
 	ATF_CHECK_EQ(LEM_MODE_POLL, t->g.lc.lc_mode);
-	ATF_CHECK_EQ(0, host_rd(t->h, LEM_IMS));
+	ATF_CHECK_EQ(0, host_rd(t->h, E82545_IMS));
 	test_destroy(t);
 }
 
@@ -235,7 +235,7 @@ TC(filter, "Promiscuous, multicast and their hash, VLAN tags, the link")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	static const uint8_t group[6] = { 0x01, 0, 0x5e, 0x12, 0x34, 0x56 };
-	uint32_t mta[LEM_MTA_WORDS], bit;
+	uint32_t mta[E82545_MTA_COUNT], bit;
 
 	bit = lem_mta_bit(group);
 	ATF_CHECK_EQ(0x563, bit);

@@ -71,8 +71,8 @@ guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
 	uint32_t i;
 
 	memset(g, 0, sizeof(*g));
-	lc->lc_txd_dma = carve(&gpa, ntxd * sizeof(struct lem_txd));
-	lc->lc_rxd_dma = carve(&gpa, nrxd * sizeof(struct lem_rxd));
+	lc->lc_txd_dma = carve(&gpa, ntxd * sizeof(struct e82545_desc));
+	lc->lc_rxd_dma = carve(&gpa, nrxd * sizeof(struct e82545_desc));
 	lc->lc_csb_dma = carve(&gpa, NET_PARAVIRT_CSB_SIZE);
 	g->txbufsize = txbufsize;
 	g->txbuf = carve(&gpa, ntxd * (size_t)GUEST_STRIDE(txbufsize));

@@ -67,7 +67,7 @@ TC(gone_at_attach, "An adapter that reads as all ones, whose reset does not "
 	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
 	ATF_CHECK(t->g.lc.lc_dead);
 	ATF_CHECK_EQ(ENXIO, lem_start(&t->g.lc, host_mac, 1500));
-	fault_set(t, LEM_CTRL, LEM_CTRL_RST, false);
+	fault_set(t, E82545_CTRL, E82545_CTRL_RST, false);
 	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
 	fault.on = false;
 	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
@@ -80,12 +80,12 @@ TC(address, "An address that is not valid, of a group, or none: EIO")
 	struct lem_test *t = test_create_down(2048);
 	uint8_t mac[6];
 
-	fault_set(t, LEM_RAH(0), 0x1234, false);
+	fault_set(t, E82545_RAH(0), 0x1234, false);
 	ATF_CHECK_EQ(EIO, lem_attach(&t->g.lc, mac));
 	ATF_CHECK_EQ(0x34, mac[4]);
-	fault_set(t, LEM_RAL(0), 0x5e0001, false);
+	fault_set(t, E82545_RAL(0), 0x5e0001, false);
 	ATF_CHECK_EQ(EIO, lem_attach(&t->g.lc, mac));
-	fault_set(t, LEM_RAL(0), 0xffffffff, false);
+	fault_set(t, E82545_RAL(0), 0xffffffff, false);
 	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
 	fault.on = false;
 	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
@@ -138,7 +138,7 @@ write_back(struct lem_test *t, uint32_t slot, uint16_t len, uint8_t status,
     uint8_t errors)
 {
 
-	__atomic_store_n(&t->g.lc.lc_rxd[slot].done, len |
+	__atomic_store_n(&t->g.lc.lc_rxd[slot].rest, len |
 	    (uint64_t)status << 32 | (uint64_t)errors << 40,
 	    __ATOMIC_RELEASE);
 }
@@ -220,7 +220,8 @@ TC(tx_descriptors, "Packets done that the adapter does not know of: counted, "
 	for (i = 0; i < TEST_RING - 1; i++)
 		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	for (i = 0; i < TEST_RING; i++)
-		lc->lc_txd[i].cmd |= LEM_TXD_DD;
+		lc->lc_txd[i].rest |=
+		    E82545_REST_STATUS(E82545_TXD_DD);
 	ATF_CHECK_EQ(0, lem_tx_clean(lc));
 	ATF_CHECK(lc->lc_stats.tx_bad > 0);
 	ATF_CHECK_EQ(0, lc->lc_os.tx_done);
@@ -228,7 +229,8 @@ TC(tx_descriptors, "Packets done that the adapter does not know of: counted, "
 	/* All done, told now, and none sent: as good as sent. */
 	lem_tx_flush(lc);
 	for (i = 0; i < TEST_RING; i++)
-		lc->lc_txd[i].cmd |= LEM_TXD_DD;
+		lc->lc_txd[i].rest |=
+		    E82545_REST_STATUS(E82545_TXD_DD);
 	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(lc));
 	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_os.tx_done);
 	ATF_CHECK_EQ(0, lem_tx_clean(lc));
@@ -283,11 +285,11 @@ TC(random, "Registers, descriptors and CSB at random, in all modes")
 		n = (uint32_t)rand() % TEST_RING;
 		switch (rand() % 12) {
 		case 0:
-			lc->lc_txd[n].cmd = (uint32_t)lc->lc_txd[n].cmd |
+			lc->lc_txd[n].rest = (uint32_t)lc->lc_txd[n].rest |
 			    (uint64_t)rand() << 32;
 			break;
 		case 1:
-			lc->lc_rxd[n].done = (uint64_t)rand() << 33 ^ rand();
+			lc->lc_rxd[n].rest = (uint64_t)rand() << 33 ^ rand();
 			break;
 		case 2:
 			write_back(t, lc->lc_rx_next, rand() % 2100,
@@ -297,7 +299,7 @@ TC(random, "Registers, descriptors and CSB at random, in all modes")
 			((uint32_t *)lc->lc_csb)[rand() % 26] = rand() % 300;
 			break;
 		case 4:
-			fault_set(t, LEM_ICR, rand(), false);
+			fault_set(t, E82545_ICR, rand(), false);
 			(void)guest_interrupt(&t->g, 8);
 			fault.on = false;
 			break;

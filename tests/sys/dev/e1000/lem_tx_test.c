@@ -225,10 +225,11 @@ TC(tx_lazy_report, "One report for a quarter of the ring, and for the last "
 		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	lem_tx_flush(&t->g.lc);
 	for (i = n = 0; i < TEST_RING - 1; i++)
-		n += (t->g.lc.lc_txd[i].cmd & LEM_TXD_RS) != 0;
+		n += (t->g.lc.lc_txd[i].rest & E82545_TXD_RS) != 0;
 	ATF_CHECK_EQ(4, n);
-	ATF_CHECK((t->g.lc.lc_txd[TEST_RING / 4 - 1].cmd & LEM_TXD_RS) != 0);
-	ATF_CHECK((t->g.lc.lc_txd[TEST_RING - 2].cmd & LEM_TXD_RS) != 0);
+	ATF_CHECK((t->g.lc.lc_txd[TEST_RING / 4 - 1].rest &
+	    E82545_TXD_RS) != 0);
+	ATF_CHECK((t->g.lc.lc_txd[TEST_RING - 2].rest & E82545_TXD_RS) != 0);
 	test_settle(t);
 	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(&t->g.lc));
 	test_check_sent(t, 60);

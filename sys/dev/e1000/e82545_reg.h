@@ -5,17 +5,31 @@
  */
 
 /*
- * Registers and descriptors of the 82545EM, each with its section of the
- * 8254x SDM (317453-006EN).  Offsets are bytes into BAR 0.  Everything the
- * guest's memory holds is little endian.
+ * The 82545EM: identity, registers and descriptors, each with its section of
+ * the 8254x SDM (317453-006EN).  The model and the driver share it; it goes
+ * into a kernel, a program and a freestanding image alike.  Offsets are bytes
+ * into BAR 0.  Everything the guest's memory holds is little endian.
  */
 
-#ifndef _E82545_REG_H_
-#define	_E82545_REG_H_
+#ifndef _DEV_E1000_E82545_REG_H_
+#define	_DEV_E1000_E82545_REG_H_
 
+#ifdef _KERNEL
 #include <sys/types.h>
+#include <sys/stddef.h>
+#else
 #include <stddef.h>
 #include <stdint.h>
+#endif
+
+/*
+ * PCI identity: table 5-1 and section 4.1.
+ */
+#define	E82545_PCI_VENDOR	0x8086
+#define	E82545_PCI_DEVICE	0x100f	/* 82545EM, copper */
+#define	E82545_PCI_SUBDEVICE	0x1008
+#define	E82545_PCI_SUBDEVICE_CSB 0x1101	/* has a CSB: paravirt_csb(9) */
+#define	E82545_PCI_REVISION	0x03
 
 /*
  * General.
@@ -126,6 +140,7 @@
 #define	 E82545_RCTL_MO(v)	(((v) >> 12) & 0x3)	/* hash bits */
 #define	 E82545_RCTL_BAM	0x00008000	/* accept broadcast */
 #define	 E82545_RCTL_BSIZE(v)	(((v) >> 16) & 0x3)	/* 0: 2048 ... */
+#define	 E82545_RCTL_BSIZE_256	0x00030000
 #define	 E82545_RCTL_VFE	0x00040000	/* VLAN filter */
 #define	 E82545_RCTL_CFIEN	0x00080000	/* filter on CFI */
 #define	 E82545_RCTL_CFI	0x00100000	/* CFI to accept */
@@ -145,7 +160,10 @@
 #define	E82545_TCTL		0x00400	/* 13.4.33 transmit control */
 #define	 E82545_TCTL_EN		0x00000002	/* transmitter on */
 #define	 E82545_TCTL_PSP	0x00000008	/* pad short packets */
+#define	 E82545_TCTL_CT(n)	((n) << 4)	/* collisions before giving up */
+#define	 E82545_TCTL_COLD(n)	((n) << 12)	/* their distance, bytes */
 #define	E82545_TIPG		0x00410	/* 13.4.34 inter-packet gap */
+#define	 E82545_TIPG_COPPER	0x00602008	/* copper */
 #define	E82545_TBT		0x00448	/* burst timer, 82543 and older */
 #define	E82545_AIFS		0x00458	/* 13.4.35 adaptive IFS */
 #define	E82545_LEDCTL		0x00e00	/* 13.4.15 LEDs */
@@ -166,6 +184,14 @@
 #define	E82545_TDFHS		0x03420	/* 13.8.8 */
 #define	E82545_TDFTS		0x03428	/* 13.8.9 */
 #define	E82545_TDFPC		0x03430	/* 13.8.10 */
+
+/*
+ * Both rings' registers lie alike, from the low half of the base on.
+ */
+#define	E82545_RING_BAH		0x04
+#define	E82545_RING_LEN		0x08
+#define	E82545_RING_HEAD	0x10
+#define	E82545_RING_TAIL	0x18
 
 /*
  * Receive ring.
@@ -327,6 +353,7 @@ struct e82545_rxd {
 };
 _Static_assert(sizeof(struct e82545_rxd) == 16, "3.2.3");
 _Static_assert(offsetof(struct e82545_rxd, status) == 12, "3.2.3");
+_Static_assert(offsetof(struct e82545_rxd, errors) == 13, "3.2.3");
 _Static_assert(offsetof(struct e82545_rxd, special) == 14, "3.2.3");
 
 /* 3.2.3.1 */
@@ -394,9 +421,12 @@ union e82545_txd {
 _Static_assert(sizeof(struct e82545_txd_legacy) == 16, "3.3.3");
 _Static_assert(offsetof(struct e82545_txd_legacy, cmd) == 11, "3.3.3");
 _Static_assert(sizeof(struct e82545_txd_context) == 16, "3.3.6");
+_Static_assert(offsetof(struct e82545_txd_context, hdrlen) == 13, "3.3.6");
 _Static_assert(offsetof(struct e82545_txd_context, mss) == 14, "3.3.6");
 _Static_assert(sizeof(struct e82545_txd_data) == 16, "3.3.7");
+_Static_assert(offsetof(struct e82545_txd_data, status) == 12, "3.3.7");
 _Static_assert(offsetof(struct e82545_txd_data, popts) == 13, "3.3.7");
+_Static_assert(offsetof(struct e82545_txd_data, special) == 14, "3.3.7");
 _Static_assert(sizeof(union e82545_txd) == 16, "3.3");
 
 /* `lower' in all of them. */
@@ -424,4 +454,20 @@ _Static_assert(sizeof(union e82545_txd) == 16, "3.3");
 /* `status', and the low byte of `upper'. */
 #define	E82545_TXD_DD		0x01		/* descriptor done */
 
-#endif /* !_E82545_REG_H_ */
+/*
+ * A descriptor of either ring as the driver takes it: two words.  In the second
+ * the length or `lower' comes first, and above it what these shift into place.
+ */
+struct e82545_desc {
+	uint64_t	addr;
+	uint64_t	rest;
+};
+#define	E82545_REST_STATUS(v)	((uint64_t)(v) << 32)
+#define	E82545_REST_ERRORS(v)	((uint64_t)(v) << 40)	/* of RX alone */
+#define	E82545_REST_POPTS(v)	((uint64_t)(v) << 40)	/* of data alone */
+#define	E82545_REST_HDRLEN(v)	((uint64_t)(v) << 40)	/* of a context */
+#define	E82545_REST_MSS(v)	((uint64_t)(v) << 48)	/* of a context */
+#define	E82545_REST_SPECIAL(v)	((uint64_t)(v) << 48)
+_Static_assert(sizeof(struct e82545_desc) == 16, "3.2.3, 3.3");
+
+#endif /* !_DEV_E1000_E82545_REG_H_ */

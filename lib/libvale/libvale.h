@@ -93,7 +93,10 @@ int	vale_rxsync(struct vale_desc *d);
  * In rxring->flags, set and cleared by the port's user, who calls vale_rxsync()
  * again and again and does not wait on d->fd: senders need not wake it, and
  * d->fd may stay readable with no frames there until a vale_rxsync() without
- * the flag finds none.  Switches that do not know it take no notice.
+ * the flag finds none.  Its frames go through the ring, and none to a sink: two
+ * processors are at work there, and do best when each does a part of it, the
+ * sender up to the ring, the receiver from there.  Each vale_rxsync() goes by
+ * what is set then.  Switches that do not know the flag take no notice.
  */
 #define	VALE_RING_POLLED	0x80000000
 
@@ -101,9 +104,9 @@ int	vale_rxsync(struct vale_desc *d);
  * Past the ring.  Frames for the port are offered to sink(arg, offer) where
  * they lie, in their sender's memory, before they are copied into the receive
  * ring; what it leaves goes there.  They are offered only while the ring is
- * empty, and all of its slots are given back: so frames of one sender keep
- * their order if those taken from the ring are done with before the
- * vale_rxsync() that gives them back.  NULL: no longer.
+ * empty, all of its slots are given back, and it is not polled: so frames of
+ * one sender keep their order if those taken from the ring are done with before
+ * the vale_rxsync() that gives them back.  NULL: no longer.
  *
  * The sink is called by whatever thread sends, by several at a time where there
  * are several senders, and each of them waits for it.  It may call the two

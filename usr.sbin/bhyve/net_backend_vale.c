@@ -24,7 +24,8 @@
  * In: frames are looked at where the switch put them.  rx_next runs ahead of
  * ring->head over the frames the frontend is done with; a sync makes it the
  * new head, which gives their slots back.  A frontend may have frames before
- * they are put there, from threads that send (net_backend_vale_direct()).
+ * they are put there, from threads that send (net_backend_vale_direct()), but
+ * not while it polls (net_backend_vale_polled()).
  *
  * No locks: the transmit side belongs to the sending thread, the receive side
  * to the receiving one, and the two have no data in common.
@@ -517,6 +518,20 @@ net_backend_vale_sync(struct net_backend *be)
 	ring->head = ring->cur = priv->rx_next;
 	vale_report(priv, &priv->rx_failed, vale_rxsync(priv->port),
 	    "receive");
+}
+
+void
+net_backend_vale_polled(struct net_backend *be, bool on)
+{
+	struct vale_priv *priv;
+	struct netmap_ring *ring;
+
+	priv = NET_BE_PRIV(be);
+	ring = priv->port->rxring;
+	if (on)
+		ring->flags |= VALE_RING_POLLED;
+	else
+		ring->flags &= ~VALE_RING_POLLED;
 }
 
 bool

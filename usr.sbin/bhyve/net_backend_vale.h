@@ -45,6 +45,9 @@ void	net_backend_vale_next(struct net_backend *be);
 /* Return the frames stepped over to the switch and take in new ones. */
 void	net_backend_vale_sync(struct net_backend *be);
 
+/* As net_batch_polled().  The receiving thread. */
+void	net_backend_vale_polled(struct net_backend *be, bool on);
+
 /* As net_batch_direct(); false where the switch does not do this. */
 struct vale_offer;
 bool	net_backend_vale_direct(struct net_backend *be,

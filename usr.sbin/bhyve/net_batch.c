@@ -108,6 +108,14 @@ net_batch_sync(struct net_batch *nb)
 		net_backend_vale_sync(nb->nb_be);
 }
 
+void
+net_batch_polled(struct net_batch *nb, bool on)
+{
+
+	if (nb->nb_vale)
+		net_backend_vale_polled(nb->nb_be, on);
+}
+
 bool
 net_batch_direct(struct net_batch *nb,
     void (*sink)(void *, struct vale_offer *), void *arg)

@@ -46,6 +46,13 @@ void	net_batch_next(struct net_batch *nb);
 void	net_batch_sync(struct net_batch *nb);
 
 /*
+ * Say that the receiving thread looks for frames again and again, or that it no
+ * longer does: libvale.h, VALE_RING_POLLED, says what comes of that, from the
+ * next sync on.  Over other backends nothing does.  The receiving thread.
+ */
+void	net_batch_polled(struct net_batch *nb, bool on);
+
+/*
  * From now on have frames that another port of the same switch, in the same
  * process, sends offered to sink(arg, offer) before they are copied for
  * net_batch_peek(): libvale.h says what a sink may do, vale_set_sink(); NULL

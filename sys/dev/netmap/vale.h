@@ -164,7 +164,7 @@ int	vale_port_rxsync(struct vale_port *port);
  * offered only while the ring is empty and its user has given back all of its
  * slots, so that frames of one sender keep their order: whoever takes some from
  * the ring has to be done with them before the vale_port_rxsync() that gives
- * them back.
+ * them back.  Nor are they while the ring's user polls it (VALE_RING_POLLED).
  *
  * The sink is called by whatever thread sends, by several at a time where
  * there are several senders, and holds up that sender, and changes to the

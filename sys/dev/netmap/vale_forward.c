@@ -32,10 +32,11 @@
  * Order: a sender goes through its ring in order, the lists and the merge
  * keep it, and leases are published in the order they were made.  A sink may
  * take frames only when the destination's user is done with all that ever was
- * in its ring: then nothing older of this sender is there, and nobody but this
- * sender, who is here, can add any; what others add meanwhile has no order with
- * these.  So frames of one port arrive at any other in the order they were
- * sent, whether they go to one or to all, past the ring or through it.
+ * in its ring, and does not poll it: then nothing older of this sender is
+ * there, and nobody but this sender, who is here, can add any; what others add
+ * meanwhile has no order with these.  So frames of one port arrive at any other
+ * in the order they were sent, whether they go to one or to all, past the ring
+ * or through it.
  *
  * All of it runs between vale_switch_enter() and vale_switch_leave(), which
  * keep the switch's ports where they are (vale_switch.c).
@@ -501,7 +502,7 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 		forward_drop(dst, VALE_C_RX_FULL, offered - frames, port);
 	vale_count(dst, VALE_C_RX_WAKE, wake);
 	VALE_PROBE(dst, DELIVER, (const char *)port->vp_name, frames, bytes,
-	    vale_slot_sub(rq->rq_next, rq->rq_cur, rq->rq_nslots));
+	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
 	pthread_mutex_unlock(&rq->rq_lock);
 	if (wake) {
 		VALE_PROBE(dst, WAKE);
@@ -533,7 +534,8 @@ vale_offer_next(struct vale_offer *of)
 	offer_step(of);
 }
 
-/* Have the sink take what it will.  Above is why the ring has to be empty. */
+/* Have the sink take what it will.  Above is why the ring has to be empty, and
+   not polled. */
 static void
 deliver_direct(struct vale_port *port, struct vale_port *dst,
     struct vale_offer *of)
@@ -543,7 +545,7 @@ deliver_direct(struct vale_port *port, struct vale_port *dst,
 	bool empty;
 
 	pthread_mutex_lock(&rq->rq_lock);
-	empty = rq->rq_cur == rq->rq_next;
+	empty = !rq->rq_polled && vale_rxq_cur(rq) == rq->rq_next;
 	pthread_mutex_unlock(&rq->rq_lock);
 	if (!empty)
 		return;

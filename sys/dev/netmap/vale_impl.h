@@ -56,20 +56,35 @@ struct vale_lease {
 	bool		vl_done;
 };
 
-/* The receiving side of a port.  vale_rxq.c; rq_lock unless noted. */
+/*
+ * The receiving side of a port.  vale_rxq.c.  A cache line each for what is
+ * fixed, what senders have between them, what they tell the user, and what the
+ * user tells them.
+ */
 struct vale_rxq {
+	uint32_t	 rq_nslots;
+	int		 rq_fd;
+	struct vale_lease *rq_lease;	/* by their first slot; rq_lock */
+
+	/* rq_lock. */
+	_Alignas(VALE_CACHE_LINE)
 	pthread_mutex_t	 rq_lock;
-	uint32_t	 rq_nslots;	/* fixed */
-	uint32_t	 rq_cur;	/* first slot the user has; its thread
-					   writes, and reads without lock */
-	uint32_t	 rq_tail;	/* first slot not yet the user's */
 	uint32_t	 rq_next;	/* first slot not leased */
 	bool		 rq_asleep;
-	int		 rq_fd;		/* fixed */
 	uint64_t	 rq_woken;	/* writes to rq_fd decided upon */
 	uint64_t	 rq_drained;	/* and read back */
-	uint32_t	 rq_shown;	/* tail the user knows; its thread */
-	struct vale_lease *rq_lease;	/* by their first slot */
+
+	/* First slot not yet the user's: who writes has rq_lock; atomic. */
+	_Alignas(VALE_CACHE_LINE)
+	uint32_t	 rq_tail;
+
+	/* The user's thread, which reads them without a lock. */
+	_Alignas(VALE_CACHE_LINE)
+	uint32_t	 rq_cur;	/* first slot the user has; atomic */
+	uint32_t	 rq_shown;	/* tail the user knows */
+	uint64_t	 rq_syncs;	/* atomic */
+	bool		 rq_polled;	/* VALE_RING_POLLED when last looked
+					   at; written with rq_lock */
 };
 
 /* One source slot of a batch.  The first of a frame speaks for all of it. */
@@ -180,6 +195,13 @@ vale_region_buf(const struct vale_region *vr, uint32_t idx)
 /* vale_rxq.c */
 int	vale_rxq_init(struct vale_rxq *rq, uint32_t nslots);
 void	vale_rxq_fini(struct vale_rxq *rq);
+/* The user's thread may be ahead of it; what it gave back it is done with. */
+static inline uint32_t
+vale_rxq_cur(const struct vale_rxq *rq)
+{
+	return (__atomic_load_n(&rq->rq_cur, __ATOMIC_ACQUIRE));
+}
+
 /* These three with rq_lock held. */
 uint32_t vale_rxq_space(const struct vale_rxq *rq);
 uint32_t vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots);

@@ -43,7 +43,9 @@
  *
  * A user that looks again and again (VALE_RING_POLLED) never is asleep, and
  * its rq_fd stays readable: at full load those turns, two system calls, would
- * come with every batch.
+ * come with every batch.  Such a user takes no lock either, which senders would
+ * find taken most of the time: it has rq_cur for itself, and rq_tail is all it
+ * needs to know of them.  rq_polled says so, and changes under the lock.
  */
 
 #include <sys/eventfd.h>
@@ -83,7 +85,7 @@ uint32_t
 vale_rxq_space(const struct vale_rxq *rq)
 {
 	return (rq->rq_nslots - 1 -
-	    vale_slot_sub(rq->rq_next, rq->rq_cur, rq->rq_nslots));
+	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
 }
 
 /* Reserve the `nslots' slots from rq_next on, at least one. */
@@ -102,14 +104,15 @@ vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots)
 bool
 vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
 {
+	uint32_t tail = rq->rq_tail;
 
 	rq->rq_lease[lease].vl_done = true;
-	if (lease != rq->rq_tail)
+	if (lease != tail)
 		return (false);
 	do {
-		rq->rq_tail = rq->rq_lease[rq->rq_tail].vl_end;
-	} while (rq->rq_tail != rq->rq_next &&
-	    rq->rq_lease[rq->rq_tail].vl_done);
+		tail = rq->rq_lease[tail].vl_end;
+	} while (tail != rq->rq_next && rq->rq_lease[tail].vl_done);
+	__atomic_store_n(&rq->rq_tail, tail, __ATOMIC_RELEASE);
 	if (!rq->rq_asleep)
 		return (false);
 	rq->rq_asleep = false;
@@ -164,9 +167,9 @@ vale_port_rxsync(struct vale_port *port)
 {
 	struct netmap_ring *ring = port->vp_region.vr_rxring;
 	struct vale_rxq *rq = &port->vp_rx;
-	uint32_t cur, head;
+	uint32_t cur, freed, head;
 	int error = 0;
-	bool polled;
+	bool locked, polled;
 
 	head = VALE_ONCE(ring->head);
 	cur = VALE_ONCE(ring->cur);
@@ -175,17 +178,25 @@ vale_port_rxsync(struct vale_port *port)
 		head = cur = ring->head = ring->cur = rq->rq_cur;
 		error = EINVAL;
 	}
-	pthread_mutex_lock(&rq->rq_lock);
-	vale_count(port, VALE_C_RX_SYNC, 1);
-	if (error != 0)
-		vale_count(port, VALE_C_RX_BAD_RING, 1);
-	VALE_PROBE(port, RX_SYNC, vale_slot_sub(head, rq->rq_cur,
-	    rq->rq_nslots), vale_slot_sub(rq->rq_tail, head, rq->rq_nslots));
-	rq->rq_cur = head;
-	rq->rq_shown = rq->rq_tail;
-	if (cur == rq->rq_tail && !polled)
-		rxq_sleep(rq);
-	pthread_mutex_unlock(&rq->rq_lock);
+	freed = vale_slot_sub(head, rq->rq_cur, rq->rq_nslots);
+	/* Going from one way of receiving to the other, and to sleep. */
+	locked = !polled || !rq->rq_polled || error != 0;
+	if (locked)
+		pthread_mutex_lock(&rq->rq_lock);
+	if (freed > 0)
+		__atomic_store_n(&rq->rq_cur, head, __ATOMIC_RELEASE);
+	rq->rq_shown = __atomic_load_n(&rq->rq_tail, __ATOMIC_ACQUIRE);
+	if (locked) {
+		rq->rq_polled = polled;
+		if (error != 0)
+			vale_count(port, VALE_C_RX_BAD_RING, 1);
+		if (cur == rq->rq_shown && !polled)
+			rxq_sleep(rq);
+		pthread_mutex_unlock(&rq->rq_lock);
+	}
+	__atomic_store_n(&rq->rq_syncs, rq->rq_syncs + 1, __ATOMIC_RELAXED);
+	VALE_PROBE(port, RX_SYNC, freed,
+	    vale_slot_sub(rq->rq_shown, head, rq->rq_nslots));
 	ring->tail = rq->rq_shown;
 	return (error);
 }

@@ -299,6 +299,7 @@ walk_port(const struct vale_port *port,
 	info.pi_rx_slots = port->vp_rx.rq_nslots;
 	for (i = 0; i < VALE_NCOUNTERS; i++)
 		info.pi_counter[i] = VALE_ONCE(port->vp_counter[i]);
+	info.pi_counter[VALE_C_RX_SYNC] = VALE_ONCE(port->vp_rx.rq_syncs);
 	return (show(&info, arg));
 }
 

@@ -227,7 +227,8 @@ ATF_TC(direct);
 ATF_TC_HEAD(direct, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "Over VALE frames can be had before "
-	    "they are copied; over other backends they cannot");
+	    "they are copied, but by who polls; over other backends they "
+	    "cannot");
 }
 ATF_TC_BODY(direct, tc)
 {
@@ -256,6 +257,21 @@ ATF_TC_BODY(direct, tc)
 	ATF_CHECK_EQ(0, memcmp(frame[1], iov[0].iov_base, sizeof(frame[1])));
 	net_batch_next(b);
 	ATF_CHECK_EQ(0, net_batch_peek(b, iov, 4));
+
+	net_batch_polled(b, true);
+	net_batch_sync(b);
+	ATF_CHECK(net_batch_send(a, &out, 1));
+	net_batch_flush(a);
+	net_batch_sync(b);
+	ATF_CHECK_EQ(1, net_batch_peek(b, iov, 4));
+	net_batch_next(b);
+	net_batch_polled(b, false);
+	net_batch_sync(b);
+	ATF_CHECK(net_batch_send(a, &out, 1));
+	net_batch_flush(a);
+	ATF_CHECK_EQ(0, memcmp(frame[1], got, sizeof(got)));
+	net_batch_sync(b);
+	ATF_CHECK_EQ(0, net_batch_peek(b, iov, 4));
 	ATF_CHECK(net_batch_direct(b, NULL, NULL));
 	net_batch_destroy(a);
 	net_batch_destroy(b);
@@ -266,6 +282,7 @@ ATF_TC_BODY(direct, tc)
 	a = net_batch_create(be[0]);
 	ATF_REQUIRE(a != NULL);
 	ATF_CHECK(!net_batch_direct(a, take_one, got));
+	net_batch_polled(a, true);
 	net_batch_destroy(a);
 	netbe_cleanup(be[0]);
 }

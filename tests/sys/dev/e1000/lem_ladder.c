@@ -44,9 +44,6 @@
 #define	ROUNDS		3		/* that see what there is */
 /* Rounds of transmit alone before the network is looked at. */
 #define	RX_EVERY	16
-/* Rounds of a guest that polls, and that frames come to past the ring, before
-   it looks there: who looks keeps out who brings them. */
-#define	DIRECT_EVERY	64
 
 #define	GET(x)		__atomic_load_n(&(x), __ATOMIC_SEQ_CST)
 #define	SET(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_SEQ_CST)
@@ -107,6 +104,15 @@ doze(struct sleeper *s, int fd, uint64_t ns)
 	    read(s->fd, &n, sizeof(n)) != (ssize_t)sizeof(n))
 		abort();
 	return (fd != -1 && pfd[1].revents != 0);
+}
+
+/* Who receives: the processor, where it polls, or the adapter's thread. */
+static bool
+rx_inline(const struct vm *vm)
+{
+
+	return (vm->params->own_thread &&
+	    (vm->params->mode & LEM_MODE_POLL) != 0);
 }
 
 /*
@@ -187,6 +193,7 @@ vm_rx_sync(void *arg)
 {
 	struct vm *vm = arg;
 
+	net_batch_polled(vm->nb, rx_inline(vm));
 	net_batch_sync(vm->nb);
 }
 
@@ -304,15 +311,6 @@ model_receive(struct vm *vm)
 	}
 }
 
-/* By whom: the processor, where it polls, or the adapter's thread. */
-static bool
-model_rx_inline(const struct vm *vm)
-{
-
-	return (vm->params->own_thread &&
-	    (vm->params->mode & LEM_MODE_POLL) != 0);
-}
-
 static bool
 model_tx_wanted(struct vm *vm)
 {
@@ -324,7 +322,7 @@ static bool
 model_rx_wanted(struct vm *vm)
 {
 
-	return (!model_rx_inline(vm) && GET(vm->rx_wanted));
+	return (!rx_inline(vm) && GET(vm->rx_wanted));
 }
 
 static void
@@ -351,7 +349,7 @@ model_sleep(struct vm *vm)
 	now_ns = lem_os_now();
 	if (when_ns != 0 && when_ns < now_ns + ns)
 		ns = when_ns > now_ns ? when_ns - now_ns : 0;
-	if (doze(&vm->model, GET(vm->listening) && !model_rx_inline(vm) ?
+	if (doze(&vm->model, GET(vm->listening) && !rx_inline(vm) ?
 	    vm->be->fd : -1, ns))
 		SET(vm->rx_wanted, true);
 }
@@ -367,7 +365,7 @@ model_main(void *arg)
 		SET(vm->model.rounds, rounds);
 		model_timer(vm);
 		model_transmit(vm);
-		if (!model_rx_inline(vm) && (GET(vm->rx_wanted) ||
+		if (!rx_inline(vm) && (GET(vm->rx_wanted) ||
 		    (GET(vm->listening) && rounds % RX_EVERY == 0)))
 			model_receive(vm);
 		if (!model_tx_wanted(vm) && !model_rx_wanted(vm))
@@ -507,17 +505,21 @@ receiver_main(void *arg)
 {
 	struct vm *vm = arg;
 	uint64_t round;
+	unsigned int n, taken;
 
 	pin(vm);
 	for (round = 1; !GET(vm->stop); round++) {
 		SET(vm->cpu.rounds, round);
 		cpu_hook(vm, round);
 		if (cpu_polls(vm)) {
-			if (model_rx_inline(vm) &&
-			    (vm->params->by_ring || round % DIRECT_EVERY == 0) &&
+			if (rx_inline(vm) &&
 			    (GET(vm->listening) || GET(vm->rx_wanted)))
 				model_receive(vm);
-			if (lem_rx(&vm->g.lc, BUDGET) == 0)
+			/* All of what one look brought, before the next. */
+			n = taken = lem_rx(&vm->g.lc, BUDGET);
+			while (n == BUDGET)
+				n = lem_rx(&vm->g.lc, BUDGET);
+			if (taken == 0)
 				sched_yield();
 		} else {
 			cpu_interrupts(vm);
@@ -685,6 +687,9 @@ vm_open(struct vm *vm, struct ladder_params *params, int index,
 		errno = guest_up(&vm->g, 1500);
 	if (errno != 0)
 		return (errno);
+	/* Nothing comes while the processor waits for its adapter. */
+	if (params->own_thread)
+		SET(lc->lc_csb->host_txcycles_lim, 0);
 	/* The link came up. */
 	while (vm->line && guest_interrupt(&vm->g, BUDGET))
 		continue;
@@ -783,8 +788,12 @@ ladder_run(struct ladder_params *params, struct ladder_result *result)
 	    split_interrupts, &vm[0]) != 0)
 		abort();
 	if (pthread_create(&vm[1].cpu_thread, NULL, params->to_host ?
-	    host_main : receiver_main, &vm[1]) != 0 ||
-	    pthread_create(&vm[0].cpu_thread, NULL, params->split ?
+	    host_main : receiver_main, &vm[1]) != 0)
+		abort();
+	/* What is to be polled is from the first frame on. */
+	while (rx_inline(&vm[1]) && GET(vm[1].cpu.rounds) < ROUNDS)
+		sched_yield();
+	if (pthread_create(&vm[0].cpu_thread, NULL, params->split ?
 	    split_sender : sender_main, &vm[0]) != 0)
 		abort();
 	pthread_join(vm[0].cpu_thread, NULL);

@@ -34,7 +34,8 @@ struct ladder_params {
 					   of the switch, not a guest */
 	bool		own_thread;	/* an adapter sends in the thread of
 					   its processor: an exit that waits for
-					   it; LEM_MODE_POLL, receives, too */
+					   it; LEM_MODE_POLL, receives, too, and
+					   polls its port's ring for that */
 	bool		by_ring;	/* all frames go through the ports'
 					   rings, none straight to the guest */
 	bool		pinned;		/* a guest's threads are kept on one of

@@ -210,6 +210,56 @@ ATF_TC_BODY(part, tc)
 	ports_close();
 }
 
+ATF_TC(polled);
+ATF_TC_HEAD(polled, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Who polls its ring gets all through it, "
+	    "and nothing twice; the sink is asked when that is over");
+}
+ATF_TC_BODY(polled, tc)
+{
+	ports_open(1000);
+	burst(3, 0);
+	ATF_CHECK_EQ(3, sink.next);
+	/* What is said takes effect with the next sync. */
+	rx->rxring->flags |= VALE_RING_POLLED;
+	burst(3, 3);
+	ATF_CHECK_EQ(6, sink.next);
+	t_expect_none(rx);
+	burst(3, 6);
+	ATF_CHECK_EQ(2, sink.calls);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	ring_has(3, 6);
+	/* More than the ring is long, which is given back bit by bit. */
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	burst(40, 9);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	burst(23, 49);
+	ring_has(40, 9);
+	burst(1, 999);
+	T_COUNT(rx, RX_FULL, 1);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	ring_has(23, 49);
+	ATF_CHECK_EQ(2, sink.calls);
+
+	/* No longer; what is in the ring goes first. */
+	burst(2, 72);
+	rx->rxring->flags &= ~VALE_RING_POLLED;
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	burst(2, 74);
+	ring_has(2, 72);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	ring_has(2, 74);
+	ATF_CHECK_EQ(2, sink.calls);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	burst(2, 76);
+	ATF_CHECK_EQ(78, sink.next);
+	T_COUNT(rx, RX_DIRECT, 8);
+	T_COUNT(rx, RX_COPY, 70);
+	T_COUNT(rx, RX_SYNC, 8);
+	ports_close();
+}
+
 ATF_TC(merged);
 ATF_TC_HEAD(merged, tc)
 {
@@ -551,6 +601,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, all);
 	ATF_TP_ADD_TC(tp, part);
+	ATF_TP_ADD_TC(tp, polled);
 	ATF_TP_ADD_TC(tp, merged);
 	ATF_TP_ADD_TC(tp, pieces);
 	ATF_TP_ADD_TC(tp, order);

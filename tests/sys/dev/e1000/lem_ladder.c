@@ -41,7 +41,7 @@
 #define	BUDGET		64		/* frames for a call of lem_rx() */
 #define	HOOK_EVERY	16		/* rounds of a processor */
 #define	SLEEP_MS	20		/* then look anyway */
-#define	ROUNDS		3		/* that see what there is */
+#define	ROUNDS		2		/* begun: one that sees what there is */
 /* Rounds of transmit alone before the network is looked at. */
 #define	RX_EVERY	16
 
@@ -740,20 +740,28 @@ stop(struct vm *vm, pthread_t thread, struct sleeper *s)
 	pthread_join(thread, NULL);
 }
 
-/* The receiver is done when nothing comes though both its threads look. */
+static void
+settle_thread(const struct sleeper *s)
+{
+	uint64_t rounds;
+
+	rounds = GET(s->rounds);
+	while (GET(s->rounds) - rounds < ROUNDS)
+		usleep(1000);
+}
+
+/* The receiver is done when nothing comes though both its threads look, one
+   after the other. */
 static void
 settle(const struct vm *vm)
 {
-	uint64_t cpu, model, received;
+	uint64_t received;
 
 	do {
 		received = GET(vm->g.received);
-		cpu = GET(vm->cpu.rounds);
-		model = GET(vm->model.rounds);
-		while (GET(vm->cpu.rounds) - cpu < ROUNDS ||
-		    (vm->dev != NULL &&
-		    GET(vm->model.rounds) - model < ROUNDS))
-			usleep(1000);
+		if (vm->dev != NULL)
+			settle_thread(&vm->model);
+		settle_thread(&vm->cpu);
 	} while (GET(vm->g.received) != received);
 }
 

@@ -185,6 +185,20 @@ tx_bad_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 	e82545_probe_tx_drop(dev, why, b->head);
 }
 
+/* To the network. */
+static inline void
+tx_queue(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
+    int niov, size_t len)
+{
+
+	b->queued = true;
+	if (dev->ops->eo_tx_frame(dev->arg, iov, niov)) {
+		b->counts[E82545_C_TX_FRAME]++;
+		b->counts[E82545_C_TX_BYTE] += len;
+	} else
+		tx_drop(dev, b, E82545_C_TX_NOROOM);
+}
+
 static void
 tx_out(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
     int niov, size_t len)
@@ -200,12 +214,7 @@ tx_out(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
 		} else
 			tx_drop(dev, b, E82545_C_TX_NOROOM);
 	} else if (b->link) {
-		b->queued = true;
-		if (dev->ops->eo_tx_frame(dev->arg, iov, niov)) {
-			b->counts[E82545_C_TX_FRAME]++;
-			b->counts[E82545_C_TX_BYTE] += len;
-		} else
-			tx_drop(dev, b, E82545_C_TX_NOROOM);
+		tx_queue(dev, b, iov, niov, len);
 	} else {
 		tx_drop(dev, b, E82545_C_TX_LINKDOWN);
 		return;
@@ -564,8 +573,8 @@ tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 #define	TX_WHOLE_BITS	(E82545_TXD_EOP | E82545_TXD_IFCS)
 
 /*
- * Most packets are one descriptor and one frame, sent as it is: what collect
- * and send come down to then.  Returns false, having done nothing, where the
+ * Most packets are one descriptor and one frame, sent as it is, to the network:
+ * what collect and send come down to then.  Returns false, having done nothing, where the
  * packet at the head is not of that kind.
  */
 static bool
@@ -576,7 +585,7 @@ tx_whole(struct e82545 *dev, struct tx_batch *b)
 	struct iovec iov;
 	uint32_t len, lower;
 
-	if (b->head == b->tail || txq->skipping)
+	if (b->head == b->tail || txq->skipping || b->loopback || !b->link)
 		return (false);
 	txd = tx_load(b->ring[b->head]);
 	lower = le32toh(txd.lower);
@@ -601,7 +610,8 @@ tx_whole(struct e82545 *dev, struct tx_batch *b)
 		txq->delay[b->nreports++] = (lower & E82545_TXD_IDE) != 0;
 	}
 	b->nframes++;
-	tx_out(dev, b, &iov, 1, len);
+	tx_queue(dev, b, &iov, 1, len);
+	e82545_tally(&b->tally, iov.iov_base, len + E82545_ETH_FCS);
 	return (true);
 }
 

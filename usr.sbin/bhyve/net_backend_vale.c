@@ -350,8 +350,8 @@ vale_in_pieces(const struct vale_priv *priv, const struct iovec *iov,
 }
 
 /*
- * Most frames are in one piece that a slot takes as it lies: what follows comes
- * down to this.  Returns false, having done nothing, where that is not so, or
+ * Most frames are in one piece that a slot takes as it lies: vale_send_any()
+ * comes down to this.  Returns false, having done nothing, where that is not so, or
  * the ring is full.
  */
 static bool
@@ -372,8 +372,8 @@ vale_send_whole(const struct vale_priv *priv, const struct iovec *iov)
 	return (true);
 }
 
-static ssize_t
-vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
+static __attribute__((__noinline__)) ssize_t
+vale_send_any(struct net_backend *be, const struct iovec *iov, int iovcnt)
 {
 	struct vale_priv *priv;
 	struct netmap_ring *ring;
@@ -383,9 +383,6 @@ vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 	priv = NET_BE_PRIV(be);
 	ring = priv->port->txring;
 	hdrlen = be->be_vnet_hdr_len;
-	if (iovcnt == 1 && hdrlen == 0 && priv->defer &&
-	    vale_send_whole(priv, iov))
-		return (iov->iov_len);
 	total = count_iov(iov, iovcnt);
 	if (total <= ETHER_HDR_LEN + hdrlen ||
 	    total > VALE_FRAME_MAX + hdrlen) {
@@ -410,6 +407,18 @@ vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 	if (!priv->defer)
 		net_backend_vale_flush(be);
 	return (total);
+}
+
+static ssize_t
+vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
+{
+	struct vale_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	if (iovcnt == 1 && be->be_vnet_hdr_len == 0 && priv->defer &&
+	    vale_send_whole(priv, iov))
+		return (iov->iov_len);
+	return (vale_send_any(be, iov, iovcnt));
 }
 
 /*

@@ -215,8 +215,7 @@ static bool
 tx_ok(const struct lem_packet *lp)
 {
 	unsigned int flags = lp->lp_flags, tso = flags & FLAGS_TSO;
-	unsigned int l4 = lp->lp_l2len + lp->lp_l3len;
-	unsigned int headers = l4 + lp->lp_l4len, i;
+	unsigned int headers, i, l4;
 	uint32_t len = 0;
 
 	if (lp->lp_nsegs > LEM_TX_MAXSEGS ||
@@ -233,6 +232,8 @@ tx_ok(const struct lem_packet *lp)
 		return (false);
 	if ((flags & FLAGS_OFFLOAD) == 0)
 		return (true);
+	l4 = lp->lp_l2len + lp->lp_l3len;
+	headers = l4 + lp->lp_l4len;
 	/* A byte must hold where each checksum goes, and HDRLEN. */
 	if (lp->lp_l2len == 0 || lp->lp_l3len == 0 || headers > len ||
 	    l4 > L4_MAX || ((flags & LEM_TX_UDPSUM) != 0 &&
@@ -272,6 +273,8 @@ tx_rest(const struct lem_packet *lp)
 {
 	const unsigned int flags = lp->lp_flags;
 
+	if (flags == 0)
+		return (E82545_TXD_IFCS);
 	return (E82545_TXD_IFCS | ((flags & FLAGS_OFFLOAD) != 0 ?
 	    E82545_TXD_DEXT | E82545_TXD_DTYP_DATA : 0) |
 	    ((flags & FLAGS_TSO) != 0 ? E82545_TXD_TSE : 0) |
@@ -331,13 +334,14 @@ lem_tx(struct lem_core *lc, const struct lem_packet *lp)
 		    ctx[0] != lc->lc_tx_ctx[0] || ctx[1] != lc->lc_tx_ctx[1];
 	}
 	need = lp->lp_nsegs + fresh;
-	if (lem_tx_room(lc) < need)
-		lem_tx_clean(lc);
-	if (lem_tx_room(lc) < need)
-		lem_tx_wait(lc, need);
 	if (lem_tx_room(lc) < need) {
-		lc->lc_stats.tx_full++;
-		return (ENOBUFS);
+		lem_tx_clean(lc);
+		if (lem_tx_room(lc) < need)
+			lem_tx_wait(lc, need);
+		if (lem_tx_room(lc) < need) {
+			lc->lc_stats.tx_full++;
+			return (ENOBUFS);
+		}
 	}
 	if (fresh) {
 		lc->lc_tx_ctx[0] = ctx[0];

@@ -54,6 +54,9 @@
 #define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC
 #endif
 
+/* Slots of a receive ring that are fetched before they are written to. */
+#define	AHEAD		16
+
 /* The two addresses a header begins with. */
 #define	ADDRS_LEN	12
 #define	ADDR_LEN	6
@@ -147,7 +150,7 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 		}
 		if (why == 0)
 			why = bad;
-		vt->vt_cur = vale_slot_add(vt->vt_cur, 1, vt->vt_nslots);
+		vt->vt_cur = vale_slot_next(vt->vt_cur, vt->vt_nslots);
 	} while (more && vt->vt_cur != head);
 
 	if (why == 0 && more)
@@ -180,7 +183,7 @@ collect_whole(struct vale_port *port, uint64_t *bytes)
 		return (false);
 	collect_add(vt, first, first->pc_len, 1);
 	*bytes += first->pc_len;
-	vt->vt_cur = vale_slot_add(vt->vt_cur, 1, vt->vt_nslots);
+	vt->vt_cur = vale_slot_next(vt->vt_cur, vt->vt_nslots);
 	return (true);
 }
 
@@ -293,16 +296,18 @@ lookup_sort(struct vale_port *port, uint32_t frame, unsigned int dst)
 
 /*
  * Most of a batch is one station talking to another: a frame with the same
- * addresses as the one before goes the same way.
+ * addresses as the one before goes the same way, onto `ls' if that is the list
+ * of one port.
  */
 static void
 lookup(struct vale_port *port)
 {
 	struct vale_txq *vt = &port->vp_tx;
 	const struct vale_piece *pc;
+	struct vale_list *ls = NULL;
 	uint8_t addrs[ADDRS_LEN], last[ADDRS_LEN];
 	struct timespec now;
-	unsigned int dst = VALE_FDB_FLOOD;
+	unsigned int dst = VALE_FDB_FLOOD, n;
 	uint64_t copies = 0;
 	uint32_t i;
 
@@ -314,9 +319,18 @@ lookup(struct vale_port *port)
 		if (i == 0 || memcmp(addrs, last, sizeof(last)) != 0) {
 			dst = lookup_dst(port, addrs, (uint32_t)now.tv_sec);
 			memcpy(last, addrs, sizeof(last));
+			ls = NULL;
 			VALE_PROBE(port, LOOKUP, dst, last);
 		}
-		copies += lookup_sort(port, i, dst);
+		if (ls != NULL) {
+			lookup_append(vt, ls, i);
+			copies++;
+			continue;
+		}
+		n = lookup_sort(port, i, dst);
+		if (n != 0 && dst < VALE_FDB_FLOOD)
+			ls = &vt->vt_list[dst];
+		copies += n;
 	}
 	vale_count(port, VALE_C_TX_COPY, copies);
 }
@@ -412,9 +426,55 @@ deliver_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
 }
 
 /*
- * Copy a frame into slots `i' and following.  Returns the slot after.  Most
- * frames are one piece and take one slot.
+ * Most frames are in one piece and take one slot: copy those that the offer
+ * begins with, up to `max', into the slots from `i' on.  Returns how many.
+ *
+ * The memory they go to was last read by the receiver, on another processor,
+ * and takes long to come over from there: it is fetched `ahead' slots before
+ * its turn, across the end of this batch.
  */
+static uint32_t
+deliver_whole(struct vale_port *port, struct vale_offer *of, uint32_t i,
+    uint32_t max, uint32_t ahead, uint32_t *mended)
+{
+	struct netmap_ring *ring = port->vp_region.vr_rxring;
+	const uint32_t nslots = port->vp_rx.rq_nslots;
+	const uint32_t first = offer_first(of);
+	const uint32_t other = first == of->of_own ? of->of_flood : of->of_own;
+	const struct vale_piece *pc;
+	struct netmap_slot *slot;
+	uint32_t fetch = vale_slot_add(i, ahead, nslots), frame, n = 0;
+	uint64_t bytes = 0;
+
+	for (frame = first; n < max && frame < other; frame = pc->pc_next) {
+		pc = &of->of_piece[frame];
+		if (pc->pc_pieces != 1 || pc->pc_slots != 1)
+			break;
+		slot = &ring->slot[fetch];
+		VALE_FETCH(slot);
+		VALE_FETCH(vale_region_buf(&port->vp_region,
+		    VALE_ONCE(slot->buf_idx)));
+		fetch = vale_slot_next(fetch, nslots);
+		slot = &ring->slot[i];
+		deliver_copy(deliver_buf(port, slot, i, mended), pc->pc_buf,
+		    pc->pc_frame_len);
+		slot->len = pc->pc_frame_len;
+		slot->flags = 1 << 8;
+		bytes += pc->pc_frame_len;
+		i = vale_slot_next(i, nslots);
+		n++;
+	}
+	if (first == of->of_own)
+		of->of_own = frame;
+	else
+		of->of_flood = frame;
+	of->of_frames -= n;
+	of->of_slots -= n;
+	of->of_bytes += bytes;
+	return (n);
+}
+
+/* Copy a frame into slots `i' and following.  Returns the slot after. */
 static uint32_t
 deliver_frame(struct vale_port *port, const struct vale_piece *pc, uint32_t i,
     uint32_t *mended)
@@ -425,14 +485,6 @@ deliver_frame(struct vale_port *port, const struct vale_piece *pc, uint32_t i,
 	uint32_t left = pc->pc_frame_len, nslots = pc->pc_slots;
 	uint32_t len, n, off = 0, used;
 
-	if (pc->pc_pieces == 1 && nslots == 1) {
-		slot = &ring->slot[i];
-		deliver_copy(deliver_buf(port, slot, i, mended), pc->pc_buf,
-		    left);
-		slot->len = left;
-		slot->flags = 1 << 8;
-		return (vale_slot_add(i, 1, port->vp_rx.rq_nslots));
-	}
 	while (left > 0) {
 		slot = &ring->slot[i];
 		buf = deliver_buf(port, slot, i, mended);
@@ -451,7 +503,7 @@ deliver_frame(struct vale_port *port, const struct vale_piece *pc, uint32_t i,
 		}
 		slot->len = len;
 		slot->flags = nslots << 8 | (left > 0 ? NS_MOREFRAG : 0);
-		i = vale_slot_add(i, 1, port->vp_rx.rq_nslots);
+		i = vale_slot_next(i, port->vp_rx.rq_nslots);
 	}
 	return (i);
 }
@@ -463,8 +515,8 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 {
 	struct vale_rxq *rq = &dst->vp_rx;
 	const struct vale_piece *pc;
-	uint64_t bytes = 0;
-	uint32_t frames = 0, lease, left, mended = 0, slot, space;
+	uint64_t bytes, before = of.of_bytes, skipped = 0;
+	uint32_t ahead, frames = 0, lease, left, mended = 0, n, slot, space;
 	uint32_t offered = of.of_frames;
 	bool wake;
 
@@ -481,15 +533,24 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	lease = slot = vale_rxq_lease(rq, left);
 	pthread_mutex_unlock(&rq->rq_lock);
 
-	while (left > 0 && of.of_frames > 0) {
+	/* Not where the user still reads: a ring that is nearly full. */
+	ahead = space - left >= AHEAD ? AHEAD : 0;
+	for (;;) {
+		n = deliver_whole(dst, &of, slot, left, ahead, &mended);
+		frames += n;
+		left -= n;
+		slot = vale_slot_add(slot, n, rq->rq_nslots);
+		if (left == 0 || of.of_frames == 0)
+			break;
 		pc = offer_step(&of);
-		if (pc->pc_slots > left)
-			continue;
-		left -= pc->pc_slots;
-		slot = deliver_frame(dst, pc, slot, &mended);
-		frames++;
-		bytes += pc->pc_frame_len;
+		if (pc->pc_slots <= left) {
+			left -= pc->pc_slots;
+			slot = deliver_frame(dst, pc, slot, &mended);
+			frames++;
+		} else
+			skipped += pc->pc_frame_len;
 	}
+	bytes = of.of_bytes - before - skipped;
 
 	pthread_mutex_lock(&rq->rq_lock);
 	wake = vale_rxq_publish(rq, lease);

@@ -147,6 +147,13 @@ struct vale_switch {
 	struct vale_fdb		 vs_fdb;
 };
 
+/* Fetch a cache line that is to be written; `p' may be any address. */
+#ifdef __x86_64__
+#define	VALE_FETCH(p)	__asm__ volatile("prefetchw (%0)" : : "r" (p))
+#else
+#define	VALE_FETCH(p)	__builtin_prefetch((p), 1)
+#endif
+
 /* Read what a stranger may be writing: once, and no more. */
 #define	VALE_ONCE(lvalue)	__atomic_load_n(&(lvalue), __ATOMIC_RELAXED)
 
@@ -163,6 +170,13 @@ vale_slot_add(uint32_t i, uint32_t n, uint32_t nslots)
 {
 	i += n;
 	return (i >= nslots ? i - nslots : i);
+}
+
+/* The one after `i'. */
+static inline uint32_t
+vale_slot_next(uint32_t i, uint32_t nslots)
+{
+	return (i + 1 == nslots ? 0 : i + 1);
 }
 
 /* How many slots from `from' to `to'. */

@@ -11,9 +11,10 @@
  * Ports are named "vale0:vm1"; what stands before the colon names the switch,
  * which is there as long as it has ports.  Errors are errno values.
  *
- * How it works is told where it is done: forwarding in vale_forward.c, the
- * receiving end of a port in vale_rxq.c, memory in vale_region.c, coming and
- * going of ports in vale_switch.c, learning in vale_fdb.c.
+ * How it works is told where it is done: forwarding in vale_forward.c and
+ * vale_deliver.c, the receiving end of a port in vale_rxq.c, memory in
+ * vale_region.c, coming and going of ports in vale_switch.c, learning in
+ * vale_fdb.c.
  */
 
 #ifndef _DEV_NETMAP_VALE_H_

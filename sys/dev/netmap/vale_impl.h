@@ -225,6 +225,12 @@ void	vale_rxq_wake(struct vale_rxq *rq);
 
 /* vale_forward.c */
 void	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
+/* `n' frames from `from', one at least, are lost at `port'. */
+void	vale_forward_drop(struct vale_port *port, enum vale_counter why,
+	    uint32_t n, const struct vale_port *from);
+
+/* vale_deliver.c: what the batch of `port' has for `dst', at least a frame. */
+void	vale_deliver(struct vale_port *port, struct vale_port *dst);
 
 /* vale_switch.c: a sender uses its switch's ports from here to there. */
 void	vale_switch_enter(struct vale_port *port);

@@ -12,8 +12,9 @@
  *
  * Buffers start on a page.  Pages nobody touches cost nothing, and a port
  * that only sends from elsewhere (NS_INDIRECT) never touches its transmit
- * buffers.  What the user can write, the switch reads only where vale_rxq.c
- * and vale_forward.c say; sizes and addresses it keeps for itself.
+ * buffers.  What the user can write, the switch reads only where vale_rxq.c,
+ * vale_forward.c and vale_deliver.c say; sizes and addresses it keeps for
+ * itself.
  */
 
 #include <sys/mman.h>

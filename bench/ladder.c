@@ -11,7 +11,8 @@
  * either guest in exits and interrupts.  With -h the receiver is a program on
  * a port of the switch; with -1 an adapter sends, and polling also receives, in
  * its guest's thread; with -p each guest has a processor of its own.  -m runs
- * one mode only.  -r has all frames go through the ring of the receiver's port.
+ * one mode only.  -r has all frames go through the ring of the receiver's port,
+ * as those go in any case that a guest polls for in its own thread.
  */
 
 #include <err.h>

@@ -244,7 +244,8 @@ op_run(const struct op *op)
 		break;
 	case CORE_LINK:
 		lem_link(lc);
-		lem_set_filter(lc, op->a & 7, NULL);
+		lem_set_filter(lc, op->a & (E82545_RCTL_UPE | E82545_RCTL_MPE),
+		    (op->a & 1) != 0, NULL);
 		break;
 	case CORE_WAIT:
 		lem_tx_wait(lc, op->b);

@@ -160,7 +160,7 @@
 #define	E82545_TCTL		0x00400	/* 13.4.33 transmit control */
 #define	 E82545_TCTL_EN		0x00000002	/* transmitter on */
 #define	 E82545_TCTL_PSP	0x00000008	/* pad short packets */
-#define	 E82545_TCTL_CT(n)	((n) << 4)	/* collisions before giving up */
+#define	 E82545_TCTL_CT(n)	((n) << 4)	/* collisions at most */
 #define	 E82545_TCTL_COLD(n)	((n) << 12)	/* their distance, bytes */
 #define	E82545_TIPG		0x00410	/* 13.4.34 inter-packet gap */
 #define	 E82545_TIPG_COPPER	0x00602008	/* copper */

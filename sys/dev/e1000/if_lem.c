@@ -88,10 +88,10 @@ lem_filters(struct lem_softc *sc)
 	sc->if_flags = flags;
 	if (sc->core.lc_running)
 		lem_set_filter(&sc->core,
-		    (flags & IFF_PROMISC ? LEM_FILTER_PROMISC : 0) |
-		    (flags & IFF_ALLMULTI ? LEM_FILTER_ALLMULTI : 0) |
-		    (if_getcapenable(sc->ifp) & IFCAP_VLAN_HWTAGGING ?
-		    LEM_FILTER_VLAN : 0), sc->mta);
+		    (flags & IFF_PROMISC ? E82545_RCTL_UPE : 0) |
+		    (flags & (IFF_PROMISC | IFF_ALLMULTI) ?
+		    E82545_RCTL_MPE : 0),
+		    if_getcapenable(sc->ifp) & IFCAP_VLAN_HWTAGGING, sc->mta);
 }
 
 /* tx.mtx held. */
@@ -424,9 +424,9 @@ lem_alloc_shared(struct lem_softc *sc)
 	lc->lc_rxd = sc->shared->rxd;
 	lc->lc_rxd_dma = sc->shared_dma + offsetof(struct lem_shared, rxd);
 	lc->lc_ntxd = lc->lc_nrxd = LEM_NDESC;
-	lc->lc_csb = (struct paravirt_csb *)sc->shared->csb;
+	if (pci_get_subdevice(sc->dev) == E82545_PCI_SUBDEVICE_CSB)
+		lc->lc_csb = (struct paravirt_csb *)sc->shared->csb;
 	lc->lc_csb_dma = sc->shared_dma + offsetof(struct lem_shared, csb);
-	lc->lc_has_csb = pci_get_subdevice(sc->dev) == E82545_PCI_SUBDEVICE_CSB;
 	return (0);
 }
 
@@ -507,7 +507,8 @@ lem_setup_ifp(struct lem_softc *sc)
 	    IFCAP_VLAN_HWTSO | IFCAP_LINKSTATE;
 	if_setcapabilities(ifp, caps);
 	/* QEMU's e1000 gives IPv6 segments a wrong length. */
-	if_setcapenable(ifp, sc->core.lc_has_csb ? caps : caps & ~IFCAP_TSO6);
+	if_setcapenable(ifp, sc->core.lc_csb != NULL ? caps :
+	    caps & ~IFCAP_TSO6);
 #ifdef DEVICE_POLLING
 	if_setcapabilitiesbit(ifp, IFCAP_POLLING, 0);
 #endif
@@ -611,7 +612,7 @@ lem_attach_dev(device_t dev)
 		sc->ifp = if_alloc(IFT_ETHER);
 		lem_setup_ifp(sc);
 		sc->mode = LEM_MODE_SC |
-		    (sc->core.lc_has_csb ? LEM_MODE_CSB : 0);
+		    (sc->core.lc_csb != NULL ? LEM_MODE_CSB : 0);
 		(void)lem_mode_update(sc);
 		(void)lem_set_itr(&sc->core, LEM_ITR_DEFAULT);
 		error = lem_setup_intr(sc);

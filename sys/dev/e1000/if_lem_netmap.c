@@ -88,7 +88,6 @@ lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring, u_int *ip)
 		seg->ls_addr = lem_netmap_addr(na, slot);
 		if (seg->ls_addr == 0 || seg->ls_len > NETMAP_BUF_SIZE(na))
 			return (EINVAL);
-		lp.lp_len += seg->ls_len;
 		more = (slot->flags & NS_MOREFRAG) != 0;
 		i = nm_next(i, kring->nkr_num_slots - 1);
 	} while (more);

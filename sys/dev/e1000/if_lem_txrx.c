@@ -340,7 +340,6 @@ lem_tx_load(struct lem_softc *sc, bus_dmamap_t map, struct mbuf **mp,
 		sc->tx_seg[i].ls_len = seg[i].ds_len;
 	}
 	lp->lp_nsegs = nsegs;
-	lp->lp_len = (*mp)->m_pkthdr.len;
 	return (0);
 }
 

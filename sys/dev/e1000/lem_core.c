@@ -22,37 +22,25 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define	CSB_TXCYCLES	1024
 #define	CSB_TXCYCLES_POLL 256
 
-#define	MODE_ALL							\
-	(LEM_MODE_SC | LEM_MODE_CSB | LEM_MODE_LAZY | LEM_MODE_POLL)
 #define	CAUSES_RX							\
 	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0 | E82545_ICR_RXO)
 
 static void
 give_up(struct lem_core *lc)
 {
-	if (!lc->lc_dead) {
-		lc->lc_dead = true;
-		lc->lc_stats.dead++;
-	}
+	lc->lc_stats.dead += !lc->lc_dead;
+	lc->lc_dead = true;
 }
 
 /* No register that is read here has all bits set in a live adapter. */
 static uint32_t
 reg_read(struct lem_core *lc, uint32_t reg)
 {
-	uint32_t value;
+	uint32_t value = lem_os_read(lc, reg);
 
-	value = lem_os_read(lc, reg);
 	if (value == ALL_ONES)
 		give_up(lc);
 	return (value);
-}
-
-/* The adapter has one, and the host brought the page. */
-static bool
-csb_there(const struct lem_core *lc)
-{
-	return (lc->lc_has_csb && lc->lc_csb != NULL);
 }
 
 static void
@@ -77,7 +65,7 @@ reset(struct lem_core *lc)
 	intr_mask(lc);
 	lem_os_write(lc, E82545_RCTL, 0);
 	lem_os_write(lc, E82545_TCTL, E82545_TCTL_PSP);
-	if (lc->lc_has_csb) {
+	if (lc->lc_csb != NULL) {
 		/* A reset leaves it, and who placed it may be long gone. */
 		lem_os_write(lc, E82545_CSBAH, 0);
 		lem_os_write(lc, E82545_CSBAL, 0);
@@ -238,14 +226,14 @@ csb_fill(struct lem_core *lc)
 int
 lem_set_mode(struct lem_core *lc, uint32_t mode)
 {
-	uint32_t changed;
+	const uint32_t changed = lc->lc_mode ^ mode;
 	bool unmask;
 
-	if ((mode & ~MODE_ALL) != 0)
+	if ((mode & ~(LEM_MODE_SC | LEM_MODE_CSB | LEM_MODE_LAZY |
+	    LEM_MODE_POLL)) != 0)
 		return (EINVAL);
-	if ((mode & LEM_MODE_CSB) != 0 && !csb_there(lc))
+	if ((mode & LEM_MODE_CSB) != 0 && lc->lc_csb == NULL)
 		return (ENOTSUP);
-	changed = lc->lc_mode ^ mode;
 	if (!USABLE(lc) || changed == 0) {
 		SHARED_SET(lc->lc_mode, mode);
 		return (0);
@@ -281,8 +269,7 @@ ring_start(struct lem_core *lc, uint32_t base, uint64_t dma, uint32_t n)
 {
 	lem_os_write(lc, base, dma);
 	lem_os_write(lc, base + E82545_RING_BAH, dma >> 32);
-	lem_os_write(lc, base + E82545_RING_LEN,
-	    n * sizeof(struct e82545_desc));
+	lem_os_write(lc, base + E82545_RING_LEN, n * sizeof(*lc->lc_txd));
 	lem_os_write(lc, base + E82545_RING_HEAD, 0);
 	lem_os_write(lc, base + E82545_RING_TAIL, 0);
 }
@@ -297,7 +284,7 @@ hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 	lem_os_write(lc, E82545_RAL(0), mac[0] | mac[1] << 8 | mac[2] << 16 |
 	    (uint32_t)mac[3] << 24);
 	lem_os_write(lc, E82545_RAH(0), mac[4] | mac[5] << 8 | E82545_RAH_AV);
-	lem_set_filter(lc, 0, NULL);
+	lem_set_filter(lc, 0, false, NULL);
 	lem_os_write(lc, E82545_ITR, lc->lc_itr_256ns);
 	ring_start(lc, E82545_TDBAL, lc->lc_txd_dma, lc->lc_ntxd);
 	lem_os_write(lc, E82545_TIPG, E82545_TIPG_COPPER);
@@ -309,7 +296,7 @@ hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 	lem_os_write(lc, E82545_RCTL, rctl);
 	lem_os_write(lc, E82545_RDT, lc->lc_rx_told);
 	lem_link(lc);
-	if (!csb_there(lc))
+	if (lc->lc_csb == NULL)
 		return;
 	SHARED_SET(lc->lc_csb->host_need_txkick, 1);
 	SHARED_SET(lc->lc_csb->host_rxkick_at, NET_PARAVIRT_NONE);
@@ -322,7 +309,6 @@ int
 lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu)
 {
 	uint32_t rctl = E82545_RCTL_EN | E82545_RCTL_BAM | E82545_RCTL_SECRC;
-	int error;
 
 	if (!RING_OK(lc->lc_ntxd) || !RING_OK(lc->lc_nrxd) ||
 	    (lc->lc_rx_bufsize != 2048 && lc->lc_rx_bufsize != 4096) ||
@@ -332,9 +318,8 @@ lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu)
 	if (reset(lc) != 0)
 		return (ENXIO);
 	lem_tx_init(lc);
-	error = lem_rx_init(lc);
-	if (error != 0)
-		return (error);
+	if (!lem_rx_init(lc))
+		return (ENOBUFS);
 	if (lc->lc_rx_bufsize == 4096)
 		rctl |= E82545_RCTL_BSEX | E82545_RCTL_BSIZE_256;
 	if (mtu > 1500)
@@ -351,15 +336,11 @@ lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu)
 void
 lem_stop(struct lem_core *lc)
 {
-	bool dead;
-
 	if (!lc->lc_running)
 		return;
-	if (csb_there(lc))
+	if (lc->lc_csb != NULL)
 		SHARED_SET(lc->lc_csb->guest_csb_on, 0);
-	dead = lc->lc_dead;
 	(void)reset(lc);
-	lc->lc_dead = lc->lc_dead || dead;
 	lc->lc_running = false;
 	(void)lem_tx_drop(lc, lc->lc_tx_tail);
 }
@@ -369,22 +350,18 @@ lem_stop(struct lem_core *lc)
  */
 
 void
-lem_set_filter(struct lem_core *lc, uint32_t flags, const uint32_t mta[128])
+lem_set_filter(struct lem_core *lc, uint32_t rctl, bool vlan,
+    const uint32_t mta[128])
 {
-	uint32_t ctrl, old, rctl;
+	const uint32_t ctrl = reg_read(lc, E82545_CTRL);
+	const uint32_t old = reg_read(lc, E82545_RCTL);
 	unsigned int i;
 
-	ctrl = reg_read(lc, E82545_CTRL);
-	old = reg_read(lc, E82545_RCTL);
 	if (lc->lc_dead)
 		return;
-	lem_os_write(lc, E82545_CTRL, (flags & LEM_FILTER_VLAN) != 0 ?
+	lem_os_write(lc, E82545_CTRL, vlan ?
 	    ctrl | E82545_CTRL_VME : ctrl & ~E82545_CTRL_VME);
-	rctl = old & ~(E82545_RCTL_UPE | E82545_RCTL_MPE);
-	if ((flags & LEM_FILTER_PROMISC) != 0)
-		rctl |= E82545_RCTL_UPE | E82545_RCTL_MPE;
-	if ((flags & LEM_FILTER_ALLMULTI) != 0)
-		rctl |= E82545_RCTL_MPE;
+	rctl |= old & ~(E82545_RCTL_UPE | E82545_RCTL_MPE);
 	/* QEMU's e1000 receives nothing for a second after each write. */
 	if (rctl != old)
 		lem_os_write(lc, E82545_RCTL, rctl);

@@ -109,7 +109,6 @@ struct lem_packet {
 	uint8_t		 lp_l2len;	/* bytes of each header, where */
 	uint8_t		 lp_l3len;	/* a checksum or TSO is asked for */
 	uint8_t		 lp_l4len;
-	uint32_t	 lp_len;	/* bytes in all pieces */
 };
 
 /* How the adapter is to be run; lem_set_mode() takes a set of these. */
@@ -163,9 +162,10 @@ struct lem_core {
 	uint64_t	 lc_rxd_dma;
 	uint32_t	 lc_nrxd;
 	uint32_t	 lc_rx_bufsize;	/* bytes: 2048 or 4096 */
-	struct paravirt_csb *lc_csb;	/* one zeroed page, or NULL */
+	struct paravirt_csb *lc_csb;	/* one zeroed page for an adapter with a
+					   CSB (E82545_PCI_SUBDEVICE_CSB), or
+					   NULL */
 	uint64_t	 lc_csb_dma;
-	bool		 lc_has_csb;	/* E82545_PCI_SUBDEVICE_CSB */
 	bool		 lc_msi;	/* interrupts are messages */
 
 	/* For the host to read. */
@@ -177,7 +177,6 @@ struct lem_core {
 	struct lem_stats lc_stats;
 	uint32_t	 lc_tx_head;	/* first descriptor not cleaned */
 	uint32_t	 lc_tx_tail;	/* where the next packet begins */
-	uint32_t	 lc_rx_missing;	/* slots without a buffer */
 
 	/* lem_tx.c's own. */
 	uint32_t	 lc_tx_told;	/* what TDT (or guest_tdt) was set to */
@@ -202,9 +201,9 @@ struct lem_core {
 _Static_assert(offsetof(struct lem_core, lc_os) == 0, "LEM_OS");
 
 /*
- * Reset the adapter and read its station address.  Both locks.  0, or an errno
- * value: ENXIO where the registers read as all ones or the reset does not end;
- * EIO where there is no address, or not a station's.
+ * Reset the adapter and read its station address, before anybody else has to do
+ * with it.  0, or an errno value: ENXIO where the registers read as all ones or
+ * the reset does not end; EIO where there is no address, or not a station's.
  */
 int	lem_attach(struct lem_core *lc, uint8_t mac[6]);
 
@@ -236,13 +235,10 @@ int	lem_set_mode(struct lem_core *lc, uint32_t mode);
    EINVAL out of range.  Any thread. */
 int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
 
-/* What is received, besides unicast to us and broadcast: LEM_FILTER_*, and
-   multicast by 128 words of hash bits, NULL for none.  Any thread, one at a
-   time. */
-#define	LEM_FILTER_PROMISC	0x01
-#define	LEM_FILTER_ALLMULTI	0x02
-#define	LEM_FILTER_VLAN		0x04	/* tags taken out, and put in */
-void	lem_set_filter(struct lem_core *lc, uint32_t flags,
+/* What is received, besides unicast to us and broadcast: what E82545_RCTL_UPE
+   and E82545_RCTL_MPE say, and multicast by 128 words of hash bits, NULL for
+   none; `vlan': tags are taken out, and put in.  Any thread, one at a time. */
+void	lem_set_filter(struct lem_core *lc, uint32_t rctl, bool vlan,
 	    const uint32_t mta[128]);
 /* The MTA bit of a multicast address, 0 to 4095: word = bit / 32.  8254x SDM
    section 13.5.1 with RCTL.MO 0: the upper twelve bits. */

@@ -54,11 +54,11 @@
 
 /*
  * For lem_core.c: the rings' state to that of a fresh start (lem_rx_init()
- * gives buffers: ENOBUFS where there is none); all packets told, send combining
- * or not; the slots before `end' to the host, returning how many.
+ * gives buffers, and is false where there is none); all packets told, send
+ * combining or not; the slots before `end' to the host, returning how many.
  */
 void	lem_tx_init(struct lem_core *lc);
-int	lem_rx_init(struct lem_core *lc);
+bool	lem_rx_init(struct lem_core *lc);
 void	lem_tx_tell(struct lem_core *lc);
 unsigned int lem_tx_drop(struct lem_core *lc, uint32_t end);
 

@@ -29,15 +29,14 @@ rx_owed(const struct lem_core *lc)
 static bool
 rx_publish(struct lem_core *lc, uint32_t old)
 {
-	struct paravirt_csb *csb = lc->lc_csb;
 	uint32_t at;
 
 	if (!CSB_ON(lc))
 		return (true);
 	lem_os_wmb();
-	SHARED_SET(csb->guest_rdt, lc->lc_rx_told);
+	SHARED_SET(lc->lc_csb->guest_rdt, lc->lc_rx_told);
 	lem_os_mb();
-	at = SHARED_GET(csb->host_rxkick_at);
+	at = SHARED_GET(lc->lc_csb->host_rxkick_at);
 	if (at == NET_PARAVIRT_NONE)
 		return (false);
 	if (at >= lc->lc_nrxd) {
@@ -50,17 +49,15 @@ rx_publish(struct lem_core *lc, uint32_t old)
 		return (true);
 	/* Reached, or gone past, by this step? */
 	at = DISTANCE(old, at, lc->lc_nrxd);
-	return (at > 0 &&
-	    at <= DISTANCE(old, lc->lc_rx_told, lc->lc_nrxd));
+	return (at > 0 && at <= DISTANCE(old, lc->lc_rx_told, lc->lc_nrxd));
 }
 
 static void
 rx_tell(struct lem_core *lc)
 {
-	uint32_t n, old;
+	uint32_t old = lc->lc_rx_told;
+	uint32_t n = DISTANCE(old, lc->lc_rx_tail, lc->lc_nrxd);
 
-	old = lc->lc_rx_told;
-	n = DISTANCE(old, lc->lc_rx_tail, lc->lc_nrxd);
 	if (n == 0)
 		return;
 	lem_os_sync(lc, true);
@@ -93,12 +90,11 @@ rx_refill(struct lem_core *lc)
 		}
 		lc->lc_rxd[slot].addr = addr;
 		lc->lc_rx_empty[slot] = false;
-		lc->lc_rx_missing--;
 	}
 	lc->lc_rx_tail = slot;
 }
 
-int
+bool
 lem_rx_init(struct lem_core *lc)
 {
 	uint32_t slot;
@@ -107,13 +103,12 @@ lem_rx_init(struct lem_core *lc)
 		SHARED_SET(lc->lc_rxd[slot].rest, 0);
 		lc->lc_rx_empty[slot] = true;
 	}
-	lc->lc_rx_missing = lc->lc_nrxd;
 	lc->lc_rx_next = lc->lc_rx_tail = lc->lc_rx_len = 0;
 	lc->lc_rx_skip = false;
 	rx_refill(lc);
 	lc->lc_rx_told = lc->lc_rx_tail;
 	lem_os_sync(lc, true);
-	return (lc->lc_rx_tail != 0 ? 0 : ENOBUFS);
+	return (lc->lc_rx_tail != 0);
 }
 
 /* Whether a descriptor that was written back is as it should be. */
@@ -152,11 +147,8 @@ rx_slot(struct lem_core *lc, uint32_t slot, uint64_t done)
 	    (l4 == STATUS(TCPCS) ? LEM_RX_L4SUM : 0) |
 	    ((done & STATUS(VP)) != 0 ? LEM_RX_VLAN : 0) |
 	    (bad ? LEM_RX_BAD : 0);
-	if (lem_os_rx(lc, slot, bad ? 0 : (uint16_t)done, flags,
-	    done >> 48)) {
+	if (lem_os_rx(lc, slot, bad ? 0 : (uint16_t)done, flags, done >> 48))
 		lc->lc_rx_empty[slot] = true;
-		lc->lc_rx_missing++;
-	}
 	lc->lc_rx_skip = bad && (flags & LEM_RX_EOP) == 0;
 	if ((flags & (LEM_RX_EOP | LEM_RX_BAD)) == 0) {
 		lc->lc_rx_len += (uint16_t)done;
@@ -203,27 +195,25 @@ rx_take(struct lem_core *lc, unsigned int budget)
 unsigned int
 lem_rx(struct lem_core *lc, unsigned int budget)
 {
-	struct paravirt_csb *csb = lc->lc_csb;
-	unsigned int n;
-	bool kicks;
+	const bool kicks = CSB_ON(lc) && !POLLING(lc);
+	unsigned int n = 0;
 
 	if (!USABLE(lc))
 		return (0);
-	kicks = CSB_ON(lc) && !POLLING(lc);
-	for (n = 0;;) {
+	for (;;) {
 		if (kicks)
-			SHARED_SET(csb->guest_need_rxkick, 0);
+			SHARED_SET(lc->lc_csb->guest_need_rxkick, 0);
 		lem_os_sync(lc, false);
 		n += rx_take(lc, budget - n);
 		rx_refill(lc);
 		/* Polling, a few at a time can wait. */
-		if (!POLLING(lc) || lc->lc_rx_missing > 0 ||
+		if (!POLLING(lc) || rx_owed(lc) > 1 ||
 		    DISTANCE(lc->lc_rx_told, lc->lc_rx_tail, lc->lc_nrxd) >=
 		    lc->lc_nrxd / 8)
 			rx_tell(lc);
 		if (!kicks || n >= budget)
 			break;
-		SHARED_SET(csb->guest_need_rxkick, 1);
+		SHARED_SET(lc->lc_csb->guest_need_rxkick, 1);
 		lem_os_mb();
 		lem_os_sync(lc, false);
 		if ((SHARED_GET(lc->lc_rxd[lc->lc_rx_next].rest) &

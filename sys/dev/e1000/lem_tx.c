@@ -69,17 +69,15 @@ tx_report(struct lem_core *lc)
 static bool
 tx_publish(struct lem_core *lc)
 {
-	struct paravirt_csb *csb = lc->lc_csb;
-
 	if (!CSB_ON(lc))
 		return (true);
 	lem_os_wmb();
-	SHARED_SET(csb->guest_tdt, lc->lc_tx_told);
+	SHARED_SET(lc->lc_csb->guest_tdt, lc->lc_tx_told);
 	lem_os_mb();
-	if ((SHARED_GET(csb->host_need_txkick) & 1) == 0)
+	if ((SHARED_GET(lc->lc_csb->host_need_txkick) & 1) == 0)
 		return (false);
 	/* One kick is enough, however long the host takes to wake up. */
-	SHARED_SET(csb->host_need_txkick, 0);
+	SHARED_SET(lc->lc_csb->host_need_txkick, 0);
 	return (true);
 }
 
@@ -211,8 +209,9 @@ lem_tx_clean(struct lem_core *lc)
 	return (n);
 }
 
-static bool
-tx_ok(const struct lem_packet *lp)
+/* Bytes of a packet; 0 for one that cannot be. */
+static uint32_t
+tx_length(const struct lem_packet *lp)
 {
 	unsigned int flags = lp->lp_flags, tso = flags & FLAGS_TSO;
 	unsigned int headers, i, l4;
@@ -220,70 +219,27 @@ tx_ok(const struct lem_packet *lp)
 
 	if (lp->lp_nsegs > LEM_TX_MAXSEGS ||
 	    (flags & ~(FLAGS_OFFLOAD | LEM_TX_VLAN)) != 0)
-		return (false);
+		return (0);
 	for (i = 0; i < lp->lp_nsegs; i++) {
 		if (lp->lp_segs[i].ls_len == 0 ||
 		    lp->lp_segs[i].ls_len > SEG_MAX)
-			return (false);
+			return (0);
 		len += lp->lp_segs[i].ls_len;
 	}
-	if (len != lp->lp_len || len < FRAME_MIN ||
-	    len > (tso != 0 ? PACKET_MAX : FRAME_MAX))
-		return (false);
+	if (len < FRAME_MIN || len > (tso != 0 ? PACKET_MAX : FRAME_MAX))
+		return (0);
 	if ((flags & FLAGS_OFFLOAD) == 0)
-		return (true);
+		return (len);
 	l4 = lp->lp_l2len + lp->lp_l3len;
 	headers = l4 + lp->lp_l4len;
 	/* A byte must hold where each checksum goes, and HDRLEN. */
 	if (lp->lp_l2len == 0 || lp->lp_l3len == 0 || headers > len ||
 	    l4 > L4_MAX || ((flags & LEM_TX_UDPSUM) != 0 &&
 	    (flags & FLAGS_L4) != LEM_TX_UDPSUM))
-		return (false);
+		return (0);
 	return (tso == 0 || (tso != FLAGS_TSO && headers <= HEADERS_MAX &&
 	    headers < len && lp->lp_l4len != 0 && lp->lp_mss != 0 &&
-	    headers + lp->lp_mss <= FRAME_MAX));
-}
-
-/* The first word of a context descriptor, 3.3.6. */
-#define	CTX_IP(css, cso, cse)						\
-	((uint64_t)(css) | (uint64_t)(cso) << 8 | (uint64_t)(cse) << 16)
-#define	CTX_L4(css, cso)						\
-	((uint64_t)(css) << 32 | (uint64_t)(cso) << 40)
-
-/* The context descriptor of a packet with offloads, 3.3.6. */
-static void
-tx_context(const struct lem_packet *lp, uint64_t ctx[2])
-{
-	const bool udp = (lp->lp_flags & LEM_TX_UDPSUM) != 0;
-	const unsigned int ip = lp->lp_l2len, l4 = ip + lp->lp_l3len;
-	const unsigned int headers = l4 + lp->lp_l4len;
-
-	ctx[0] = CTX_IP(ip, ip + 10, l4 - 1) |
-	    CTX_L4(l4, l4 + (udp ? 6 : 16));
-	ctx[1] = E82545_TXD_DEXT | (udp ? 0 : E82545_TXD_TUCMD_TCP) |
-	    ((lp->lp_flags & LEM_TX_TSO6) != 0 ? 0 : E82545_TXD_TUCMD_IP);
-	if ((lp->lp_flags & FLAGS_TSO) != 0)
-		ctx[1] |= E82545_TXD_TUCMD_TSE | (lp->lp_len - headers) |
-		    E82545_REST_HDRLEN(headers) | E82545_REST_MSS(lp->lp_mss);
-}
-
-/* What is common to the data descriptors of a packet. */
-static uint64_t
-tx_rest(const struct lem_packet *lp)
-{
-	const unsigned int flags = lp->lp_flags;
-
-	if (flags == 0)
-		return (E82545_TXD_IFCS);
-	return (E82545_TXD_IFCS | ((flags & FLAGS_OFFLOAD) != 0 ?
-	    E82545_TXD_DEXT | E82545_TXD_DTYP_DATA : 0) |
-	    ((flags & FLAGS_TSO) != 0 ? E82545_TXD_TSE : 0) |
-	    ((flags & FLAGS_IP) != 0 ?
-	    E82545_REST_POPTS(E82545_TXD_POPTS_IXSM) : 0) |
-	    ((flags & FLAGS_L4) != 0 ?
-	    E82545_REST_POPTS(E82545_TXD_POPTS_TXSM) : 0) |
-	    ((flags & LEM_TX_VLAN) != 0 ?
-	    E82545_TXD_VLE | E82545_REST_SPECIAL(lp->lp_vlan) : 0));
+	    headers + lp->lp_mss <= FRAME_MAX) ? len : 0);
 }
 
 static void
@@ -296,44 +252,74 @@ tx_put(struct lem_core *lc, uint64_t addr, uint64_t rest)
 	lc->lc_tx_tail = NEXT(lc->lc_tx_tail, lc->lc_ntxd);
 }
 
-/* Put a packet at the tail, after its context if `fresh'. */
+/*
+ * The context descriptor of a packet with offloads, 3.3.6.  One that stays is
+ * sent once; TSO counts PAYLEN down.
+ */
 static void
-tx_fill(struct lem_core *lc, const struct lem_packet *lp, bool fresh)
+tx_context(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)
+{
+	const bool udp = (lp->lp_flags & LEM_TX_UDPSUM) != 0;
+	const bool tso = (lp->lp_flags & FLAGS_TSO) != 0;
+	const uint64_t ip = lp->lp_l2len, l4 = ip + lp->lp_l3len;
+	const uint64_t headers = l4 + lp->lp_l4len;
+	uint64_t addr, rest;
+
+	/* IPCSS, IPCSO, IPCSE; TUCSS, TUCSO. */
+	addr = ip | (ip + 10) << 8 | (l4 - 1) << 16 |
+	    l4 << 32 | (l4 + (udp ? 6 : 16)) << 40;
+	rest = E82545_TXD_DEXT | (udp ? 0 : E82545_TXD_TUCMD_TCP) |
+	    ((lp->lp_flags & LEM_TX_TSO6) != 0 ? 0 : E82545_TXD_TUCMD_IP);
+	if (tso)
+		rest |= E82545_TXD_TUCMD_TSE | (len - headers) |
+		    E82545_REST_HDRLEN(headers) | E82545_REST_MSS(lp->lp_mss);
+	if (tso || addr != lc->lc_tx_ctx[0] || rest != lc->lc_tx_ctx[1])
+		tx_put(lc, addr, rest);
+	lc->lc_tx_ctx[0] = addr;
+	lc->lc_tx_ctx[1] = rest;
+}
+
+/* Put a packet of `len' bytes at the tail, 3.3.7. */
+static void
+tx_fill(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)
 {
 	const struct lem_seg *seg = lp->lp_segs;
-	uint64_t rest = tx_rest(lp);
+	const unsigned int flags = lp->lp_flags;
+	uint64_t rest = E82545_TXD_IFCS;
 	unsigned int i;
 
-	if (fresh)
-		tx_put(lc, lc->lc_tx_ctx[0], lc->lc_tx_ctx[1]);
+	if ((flags & FLAGS_OFFLOAD) != 0) {
+		tx_context(lc, lp, len);
+		rest |= E82545_TXD_DEXT | E82545_TXD_DTYP_DATA |
+		    ((flags & FLAGS_TSO) != 0 ? E82545_TXD_TSE : 0) |
+		    ((flags & FLAGS_IP) != 0 ?
+		    E82545_REST_POPTS(E82545_TXD_POPTS_IXSM) : 0) |
+		    ((flags & FLAGS_L4) != 0 ?
+		    E82545_REST_POPTS(E82545_TXD_POPTS_TXSM) : 0);
+	}
+	if ((flags & LEM_TX_VLAN) != 0)
+		rest |= E82545_TXD_VLE | E82545_REST_SPECIAL(lp->lp_vlan);
 	for (i = 1; i < lp->lp_nsegs; i++, seg++)
 		tx_put(lc, seg->ls_addr, rest | seg->ls_len);
 	tx_put(lc, seg->ls_addr, rest | E82545_TXD_EOP | seg->ls_len);
 	lc->lc_tx_untold++;
 	lc->lc_stats.tx_packets++;
-	if (DISTANCE(lc->lc_tx_batch, lc->lc_tx_tail, lc->lc_ntxd) >=
-	    LOW(lc))
+	if (DISTANCE(lc->lc_tx_batch, lc->lc_tx_tail, lc->lc_ntxd) >= LOW(lc))
 		tx_report(lc);
 }
 
 int
 lem_tx(struct lem_core *lc, const struct lem_packet *lp)
 {
-	uint64_t ctx[2];
-	uint32_t need;
-	bool fresh = false;
+	uint32_t len, need;
 
 	if (!USABLE(lc))
 		return (ENXIO);
-	if (!tx_ok(lp))
+	len = tx_length(lp);
+	if (len == 0)
 		return (EINVAL);
-	/* One that stays is sent once; TSO counts PAYLEN down, 3.3.6. */
-	if ((lp->lp_flags & FLAGS_OFFLOAD) != 0) {
-		tx_context(lp, ctx);
-		fresh = (lp->lp_flags & FLAGS_TSO) != 0 ||
-		    ctx[0] != lc->lc_tx_ctx[0] || ctx[1] != lc->lc_tx_ctx[1];
-	}
-	need = lp->lp_nsegs + fresh;
+	/* With a context, which may turn out to stay. */
+	need = lp->lp_nsegs + ((lp->lp_flags & FLAGS_OFFLOAD) != 0);
 	if (lem_tx_room(lc) < need) {
 		lem_tx_clean(lc);
 		if (lem_tx_room(lc) < need)
@@ -343,11 +329,7 @@ lem_tx(struct lem_core *lc, const struct lem_packet *lp)
 			return (ENOBUFS);
 		}
 	}
-	if (fresh) {
-		lc->lc_tx_ctx[0] = ctx[0];
-		lc->lc_tx_ctx[1] = ctx[1];
-	}
-	tx_fill(lc, lp, fresh);
+	tx_fill(lc, lp, len);
 	return (0);
 }
 

@@ -81,8 +81,7 @@ nic_init(const struct options *opt)
 	nic.lc_rxd_dma = (uint64_t)rxring;
 	nic.lc_ntxd = nic.lc_nrxd = opt->ring;
 	nic.lc_rx_bufsize = sizeof(rxbufs[0]);
-	nic.lc_has_csb = pci.subdevice == E82545_PCI_SUBDEVICE_CSB;
-	if (nic.lc_has_csb) {
+	if (pci.subdevice == E82545_PCI_SUBDEVICE_CSB) {
 		nic.lc_csb = (void *)csb;
 		nic.lc_csb_dma = (uint64_t)csb;
 	}
@@ -135,7 +134,6 @@ nic_send(uint32_t len)
 	struct lem_packet packet = {
 		.lp_segs = &seg,
 		.lp_nsegs = 1,
-		.lp_len = len,
 	};
 
 	if (lem_tx(&nic, &packet) != 0) {

@@ -31,11 +31,12 @@ TC(arguments, "Rings, buffers, MTUs and modes out of range are refused, and "
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
+	struct paravirt_csb *csb = lc->lc_csb;
 
 	ATF_CHECK_EQ(EINVAL, lem_set_mode(lc, 0x10));
-	lc->lc_has_csb = false;
+	lc->lc_csb = NULL;
 	ATF_CHECK_EQ(ENOTSUP, lem_set_mode(lc, LEM_MODE_CSB | LEM_MODE_LAZY));
-	lc->lc_has_csb = true;
+	lc->lc_csb = csb;
 	ATF_CHECK_EQ(LEM_MODE_SC, lc->lc_mode);
 	ATF_CHECK_EQ(EINVAL, lem_set_itr(lc, LEM_ITR_MAX + 1));
 	ATF_CHECK_EQ(0, lem_set_itr(lc, LEM_ITR_MAX));
@@ -241,18 +242,19 @@ TC(filter, "Promiscuous, multicast and their hash, VLAN tags, the link")
 	ATF_CHECK_EQ(0x563, bit);
 	memset(mta, 0, sizeof(mta));
 	mta[bit / 32] |= 1u << bit % 32;
-	lem_set_filter(&t->g.lc, 0, mta);
+	lem_set_filter(&t->g.lc, 0, false, mta);
 	ATF_CHECK_EQ(mta[bit / 32], host_rd(t->h, E82545_MTA + bit / 32 * 4));
-	lem_set_filter(&t->g.lc, LEM_FILTER_PROMISC, NULL);
+	lem_set_filter(&t->g.lc, E82545_RCTL_UPE | E82545_RCTL_MPE, false,
+	    NULL);
 	ATF_CHECK_EQ(E82545_RCTL_UPE | E82545_RCTL_MPE,
 	    host_rd(t->h, E82545_RCTL) & (E82545_RCTL_UPE | E82545_RCTL_MPE));
-	lem_set_filter(&t->g.lc, LEM_FILTER_ALLMULTI, NULL);
+	lem_set_filter(&t->g.lc, E82545_RCTL_MPE, false, NULL);
 	ATF_CHECK_EQ(E82545_RCTL_MPE,
 	    host_rd(t->h, E82545_RCTL) & (E82545_RCTL_UPE | E82545_RCTL_MPE));
 	ATF_CHECK_EQ(0, host_rd(t->h, E82545_MTA + bit / 32 * 4));
-	lem_set_filter(&t->g.lc, LEM_FILTER_VLAN, NULL);
+	lem_set_filter(&t->g.lc, 0, true, NULL);
 	ATF_CHECK((host_rd(t->h, E82545_CTRL) & E82545_CTRL_VME) != 0);
-	lem_set_filter(&t->g.lc, 0, NULL);
+	lem_set_filter(&t->g.lc, 0, false, NULL);
 	ATF_CHECK((host_rd(t->h, E82545_CTRL) & E82545_CTRL_VME) == 0);
 	e82545_link(t->h->dev, false);
 	test_settle(t);

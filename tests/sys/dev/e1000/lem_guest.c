@@ -81,8 +81,7 @@ guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
 		return (0);
 	lc->lc_txd = (void *)(ram + lc->lc_txd_dma);
 	lc->lc_rxd = (void *)(ram + lc->lc_rxd_dma);
-	lc->lc_csb = (void *)(ram + lc->lc_csb_dma);
-	lc->lc_has_csb = csb;
+	lc->lc_csb = csb ? (void *)(ram + lc->lc_csb_dma) : NULL;
 	lc->lc_ntxd = ntxd;
 	lc->lc_nrxd = nrxd;
 	lc->lc_rx_bufsize = rxbufsize;
@@ -152,7 +151,6 @@ guest_send(struct guest *g, const uint8_t dst[6], size_t len)
 	memset(&lp, 0, sizeof(lp));
 	lp.lp_segs = &seg;
 	lp.lp_nsegs = 1;
-	lp.lp_len = len;
 	return (guest_tx(g, &lp));
 }
 

@@ -82,7 +82,6 @@ send_ip(struct lem_test *t, uint8_t *frame, size_t len, unsigned int flags,
 	lp.lp_segs = seg;
 	lp.lp_nsegs = 3;
 	lp.lp_flags = flags;
-	lp.lp_len = len;
 	lp.lp_l2len = 14;
 	lp.lp_l3len = 20;
 	lp.lp_l4len = tcp ? 20 : 8;
@@ -151,7 +150,7 @@ TC(tso, "TSO cuts a packet into segments with right checksums, with tag")
 	const struct host_frame *f;
 	unsigned int i;
 
-	lem_set_filter(&t->g.lc, LEM_FILTER_VLAN, NULL);
+	lem_set_filter(&t->g.lc, 0, true, NULL);
 	make_ip(frame, sizeof(frame), true, 3);
 	ATF_REQUIRE_EQ(0, send_ip(t, frame, sizeof(frame),
 	    LEM_TX_TSO4 | LEM_TX_VLAN, 1000, 0x0123));
@@ -197,7 +196,7 @@ TC(rx_offload, "What the adapter verified, and the tag it took out")
 	uint8_t frame[200];
 	uint32_t s;
 
-	lem_set_filter(&t->g.lc, LEM_FILTER_VLAN, NULL);
+	lem_set_filter(&t->g.lc, 0, true, NULL);
 	t->g.lc.lc_os.frame = keep_rx;
 	make_ip(frame, 200, true, 1);
 	memcpy(frame, t->g.mac, 6);

@@ -31,19 +31,14 @@ TC(packets, "Packets that cannot be are refused")
 	lp.lp_segs = seg;
 #define	REFUSED()							\
 	ATF_CHECK_EQ(EINVAL, lem_tx(&t->g.lc, &lp))
-	lp.lp_len = 60;
 	REFUSED();
 	lp.lp_nsegs = LEM_TX_MAXSEGS + 1;
-	lp.lp_len = 60 * lp.lp_nsegs;
 	REFUSED();
 	lp.lp_nsegs = 1;
-	lp.lp_len = 61;
+	seg[0].ls_len = 13;
 	REFUSED();
-	lp.lp_len = seg[0].ls_len = 13;
+	seg[0].ls_len = 16384;
 	REFUSED();
-	lp.lp_len = seg[0].ls_len = 16384;
-	REFUSED();
-	lp.lp_len = 60;
 	lp.lp_nsegs = 2;
 	seg[0].ls_len = 60;
 	seg[1].ls_len = 0;

@@ -28,21 +28,19 @@
  * probe at all.
  */
 
-#ifdef HAVE_KERNEL_OPTION_HEADERS
 #include "opt_device_polling.h"
-#endif
 
 #include <dev/e1000/if_lem.h>
 
+#include <sys/buf_ring.h>
 #include <sys/kernel.h>
+#include <sys/limits.h>
 #include <sys/module.h>
 #include <sys/priority.h>
 #include <sys/sockio.h>
 
-#include <net/bpf.h>
 #include <net/if_dl.h>
 #include <net/if_types.h>
-#include <net/if_vlan_var.h>
 
 #include <dev/pci/pcireg.h>
 #include <dev/pci/pcivar.h>
@@ -50,6 +48,9 @@
 #define	LEM_ITR_DEFAULT		488	/* 8000 interrupts a second */
 #define	LEM_RX_BUDGET_DEFAULT	256
 #define	LEM_STUCK_MAX		5	/* seconds without a completion */
+
+/* Bytes of a frame, besides its payload. */
+#define	LEM_OVERHEAD	(ETHER_HDR_LEN + ETHER_VLAN_ENCAP_LEN + ETHER_CRC_LEN)
 
 #define	LEM_HWASSIST	(CSUM_IP | CSUM_IP_TCP | CSUM_IP_UDP)
 #define	LEM_HWASSIST6	(CSUM_IP6_TCP | CSUM_IP6_UDP)
@@ -70,103 +71,75 @@ static const uint16_t lem_ids[] = {
 static u_int
 lem_hash_maddr(void *arg, struct sockaddr_dl *sdl, u_int count __unused)
 {
-	struct lem_softc *sc = arg;
-	uint32_t bit = lem_mta_bit((const uint8_t *)LLADDR(sdl));
+	uint32_t bit = lem_mta_bit((const uint8_t *)LLADDR(sdl)), *mta = arg;
 
-	sc->mta[bit / 32] |= 1U << (bit % 32);
+	mta[bit / 32] |= 1U << (bit % 32);
 	return (1);
 }
 
 static void
 lem_filters(struct lem_softc *sc)
 {
+	uint32_t mta[E82545_MTA_COUNT] = { 0 };
 	int flags = if_getflags(sc->ifp);
 
 	sx_assert(&sc->ctl, SX_XLOCKED);
-	memset(sc->mta, 0, sizeof(sc->mta));
-	if_foreach_llmaddr(sc->ifp, lem_hash_maddr, sc);
-	sc->if_flags = flags;
+	if_foreach_llmaddr(sc->ifp, lem_hash_maddr, mta);
 	if (sc->core.lc_running)
 		lem_set_filter(&sc->core,
 		    (flags & IFF_PROMISC ? E82545_RCTL_UPE : 0) |
 		    (flags & (IFF_PROMISC | IFF_ALLMULTI) ?
 		    E82545_RCTL_MPE : 0),
-		    if_getcapenable(sc->ifp) & IFCAP_VLAN_HWTAGGING, sc->mta);
-}
-
-/* tx.mtx held. */
-static void
-lem_tick(void *arg)
-{
-	struct lem_softc *sc = arg;
-
-	if (sc->tx_done != sc->tx_done_seen || !sc->core.lc_link ||
-	    lem_tx_idle(&sc->core)) {
-		sc->tx_done_seen = sc->tx_done;
-		sc->tx_stuck = 0;
-	} else
-		sc->tx_stuck++;
-	if (sc->core.lc_dead || sc->tx_stuck >= LEM_STUCK_MAX) {
-		sc->watchdogs++;
-		if_inc_counter(sc->ifp, IFCOUNTER_OERRORS, 1);
-		taskqueue_enqueue(sc->tq, &sc->reset_task);
-	} else
-		taskqueue_enqueue(sc->tq, &sc->intr_task);
-	callout_schedule(&sc->tick, hz);
+		    if_getcapenable(sc->ifp) & IFCAP_VLAN_HWTAGGING, mta);
 }
 
 int
 lem_mode_update(struct lem_softc *sc)
 {
-	uint32_t mode = sc->mode;
 	int error;
 
-	if (if_getcapenable(sc->ifp) & IFCAP_POLLING)
-		mode |= LEM_MODE_POLL;
 	mtx_lock(&sc->rx.mtx);
 	mtx_lock(&sc->tx.mtx);
-	error = lem_set_mode(&sc->core, mode);
+	error = lem_set_mode(&sc->core, (sc->knobs.sc ? LEM_MODE_SC : 0) |
+	    (sc->knobs.csb ? LEM_MODE_CSB : 0) |
+	    (sc->knobs.tx_lazy ? LEM_MODE_LAZY : 0) |
+	    (if_getcapenable(sc->ifp) & IFCAP_POLLING ? LEM_MODE_POLL : 0));
 	mtx_unlock(&sc->tx.mtx);
 	mtx_unlock(&sc->rx.mtx);
-	return (error);
+	return (error != 0 ? error : lem_set_itr(&sc->core, sc->knobs.itr));
 }
 
-void
+int
 lem_up(struct lem_softc *sc)
 {
 	if_t ifp = sc->ifp;
-	uint32_t frame;
 	int error;
 
 	sx_assert(&sc->ctl, SX_XLOCKED);
-	if (sc->detaching || sc->suspended || sc->core.lc_running ||
+	if (sc->suspended || sc->core.lc_running ||
 	    (if_getflags(ifp) & IFF_UP) == 0)
-		return;
-	memcpy(sc->mac, if_getlladdr(ifp), sizeof(sc->mac));
-	frame = if_getmtu(ifp) + ETHER_HDR_LEN + ETHER_VLAN_ENCAP_LEN +
-	    ETHER_CRC_LEN;
+		return (0);
 	mtx_lock(&sc->rx.mtx);
 	mtx_lock(&sc->tx.mtx);
 	lem_netmap_start(sc);
-	sc->core.lc_rx_bufsize = frame <= MCLBYTES || sc->rx.netmap ?
-	    MCLBYTES : MJUMPAGESIZE;
-	error = lem_start(&sc->core, sc->mac, if_getmtu(ifp));
+	sc->core.lc_rx_bufsize = if_getmtu(ifp) + LEM_OVERHEAD <= MCLBYTES ||
+	    sc->rx.netmap ? MCLBYTES : MJUMPAGESIZE;
+	error = lem_start(&sc->core, if_getlladdr(ifp), if_getmtu(ifp));
 	sc->tx_stuck = 0;
-	sc->tx_done_seen = sc->tx_done;
-	if (error == 0)
-		callout_reset(&sc->tick, hz, lem_tick, sc);
-	else
+	if (error != 0)
 		lem_rx_purge(sc);
 	mtx_unlock(&sc->tx.mtx);
 	mtx_unlock(&sc->rx.mtx);
 	if (error != 0) {
 		device_printf(sc->dev, "cannot start: error %d\n", error);
-		return;
+		return (error);
 	}
 	lem_filters(sc);
 	if_setdrvflagbits(ifp, IFF_DRV_RUNNING, 0);
 	lem_intr_enable(&sc->core);
 	taskqueue_enqueue(sc->tq, &sc->intr_task);
+	taskqueue_enqueue_timeout(sc->tq, &sc->tick, hz);
+	return (0);
 }
 
 void
@@ -176,9 +149,9 @@ lem_down(struct lem_softc *sc)
 
 	sx_assert(&sc->ctl, SX_XLOCKED);
 	if_setdrvflagbits(ifp, 0, IFF_DRV_RUNNING);
+	(void)taskqueue_cancel_timeout(sc->tq, &sc->tick, NULL);
 	mtx_lock(&sc->rx.mtx);
 	mtx_lock(&sc->tx.mtx);
-	callout_stop(&sc->tick);
 	lem_stop(&sc->core);
 	mtx_unlock(&sc->tx.mtx);
 	lem_rx_purge(sc);
@@ -188,13 +161,30 @@ lem_down(struct lem_softc *sc)
 		if_link_state_change(ifp, LINK_STATE_UNKNOWN);
 }
 
+/* lem_down() does not wait for it; a look at the ring needs no lock. */
 static void
-lem_restart(struct lem_softc *sc)
+lem_tick(void *arg, int pending __unused)
 {
-	if (sc->core.lc_running) {
+	struct lem_softc *sc = arg;
+	struct lem_core *lc = &sc->core;
+	uint64_t cleans = lc->lc_stats.tx_cleans;
+
+	sx_xlock(&sc->ctl);
+	sc->tx_stuck = cleans != sc->tx_cleans || !lc->lc_link ||
+	    lem_tx_idle(lc) ? 0 : sc->tx_stuck + 1;
+	sc->tx_cleans = cleans;
+	if (lc->lc_running && (lc->lc_dead || sc->tx_stuck >= LEM_STUCK_MAX)) {
+		sc->watchdogs++;
+		if_inc_counter(sc->ifp, IFCOUNTER_OERRORS, 1);
+		device_printf(sc->dev, "%s, resetting\n", lc->lc_dead ?
+		    "adapter out of order" : "transmission stuck");
 		lem_down(sc);
-		lem_up(sc);
+		(void)lem_up(sc);
+	} else if (lc->lc_running) {
+		taskqueue_enqueue(sc->tq, &sc->intr_task);
+		taskqueue_enqueue_timeout(sc->tq, &sc->tick, hz);
 	}
+	sx_xunlock(&sc->ctl);
 }
 
 static void
@@ -203,7 +193,7 @@ lem_init(void *arg)
 	struct lem_softc *sc = arg;
 
 	sx_xlock(&sc->ctl);
-	lem_up(sc);
+	(void)lem_up(sc);
 	sx_xunlock(&sc->ctl);
 }
 
@@ -228,9 +218,8 @@ lem_filter(void *arg)
 static u_int
 lem_work(struct lem_softc *sc, u_int budget)
 {
-	u_int n;
+	u_int n = lem_rxeof(sc, budget);
 
-	n = lem_rxeof(sc, budget);
 	/* Send combining counts on it, whether or not netmap's user comes. */
 	lem_txeof(sc);
 	lem_netmap_irq(sc);
@@ -250,7 +239,7 @@ lem_intr_task(void *arg, int pending __unused)
 {
 	struct lem_softc *sc = arg;
 
-	(void)lem_work(sc, sc->rx_budget);
+	(void)lem_work(sc, sc->knobs.rx_budget);
 }
 
 #ifdef DEVICE_POLLING
@@ -261,21 +250,9 @@ lem_poll(if_t ifp, enum poll_cmd cmd, int count)
 
 	if (cmd == POLL_AND_CHECK_STATUS)
 		lem_link(&sc->core);
-	return (lem_work(sc, imin(count, sc->rx_budget)));
+	return (lem_work(sc, imin(count, sc->knobs.rx_budget)));
 }
 #endif
-
-static void
-lem_reset_task(void *arg, int pending __unused)
-{
-	struct lem_softc *sc = arg;
-
-	device_printf(sc->dev, "%s, resetting\n", sc->core.lc_dead ?
-	    "adapter out of order" : "transmission stuck");
-	sx_xlock(&sc->ctl);
-	lem_restart(sc);
-	sx_xunlock(&sc->ctl);
-}
 
 /* Interface. */
 
@@ -289,32 +266,17 @@ static void
 lem_media_status(if_t ifp, struct ifmediareq *req)
 {
 	struct lem_softc *sc = if_getsoftc(ifp);
+	bool up = sc->core.lc_running && sc->core.lc_link;
 
-	req->ifm_status = IFM_AVALID;
-	req->ifm_active = IFM_ETHER;
-	if (sc->core.lc_running && sc->core.lc_link) {
-		req->ifm_status |= IFM_ACTIVE;
-		req->ifm_active |= IFM_1000_T | IFM_FDX;
-	}
-}
-
-static void
-lem_hwassist(struct lem_softc *sc)
-{
-	int enabled = if_getcapenable(sc->ifp);
-
-	if_sethwassist(sc->ifp,
-	    (enabled & IFCAP_TXCSUM ? LEM_HWASSIST : 0) |
-	    (enabled & IFCAP_TXCSUM_IPV6 ? LEM_HWASSIST6 : 0) |
-	    (enabled & IFCAP_TSO4 ? CSUM_IP_TSO : 0) |
-	    (enabled & IFCAP_TSO6 ? CSUM_IP6_TSO : 0));
+	req->ifm_status = IFM_AVALID | (up ? IFM_ACTIVE : 0);
+	req->ifm_active = IFM_ETHER | (up ? IFM_1000_T | IFM_FDX : 0);
 }
 
 static int
 lem_set_caps(struct lem_softc *sc, int wanted)
 {
 	if_t ifp = sc->ifp;
-	int change, error = 0;
+	int change, enabled, error = 0;
 
 	change = (wanted ^ if_getcapenable(ifp)) & if_getcapabilities(ifp);
 #ifdef DEVICE_POLLING
@@ -327,40 +289,44 @@ lem_set_caps(struct lem_softc *sc, int wanted)
 		return (error);
 	if_togglecapenable(ifp, change);
 	if_vlancap(ifp);
-	lem_hwassist(sc);
+	enabled = if_getcapenable(ifp);
+	if_sethwassist(ifp, (enabled & IFCAP_TXCSUM ? LEM_HWASSIST : 0) |
+	    (enabled & IFCAP_TXCSUM_IPV6 ? LEM_HWASSIST6 : 0) |
+	    (enabled & IFCAP_TSO4 ? CSUM_IP_TSO : 0) |
+	    (enabled & IFCAP_TSO6 ? CSUM_IP6_TSO : 0));
 	lem_filters(sc);
 	error = lem_mode_update(sc);
 	taskqueue_enqueue(sc->tq, &sc->intr_task);
 	return (error);
 }
 
-/* `ifr' is NULL where `cmd' is about multicast. */
+/* ENOIOCTL: not for the driver. */
 static int
-lem_configure(struct lem_softc *sc, u_long cmd, const struct ifreq *ifr)
+lem_configure(struct lem_softc *sc, u_long cmd, struct ifreq *ifr)
 {
-	int flags = if_getflags(sc->ifp);
-
-	if (sc->detaching)
-		return (ENXIO);
 	switch (cmd) {
-	case SIOCSIFFLAGS:
-		if ((flags & IFF_UP) == 0)
-			lem_down(sc);
-		lem_up(sc);
-		if ((flags ^ sc->if_flags) & (IFF_PROMISC | IFF_ALLMULTI))
-			lem_filters(sc);
-		return (0);
 	case SIOCSIFMTU:
 		if (ifr->ifr_mtu < LEM_MTU_MIN || ifr->ifr_mtu > LEM_MTU_MAX)
 			return (EINVAL);
 		if_setmtu(sc->ifp, ifr->ifr_mtu);
-		lem_restart(sc);
+		lem_down(sc);
+		/* FALLTHROUGH */
+	case SIOCSIFFLAGS:
+		if ((if_getflags(sc->ifp) & IFF_UP) == 0)
+			lem_down(sc);
+		(void)lem_up(sc);
+		/* FALLTHROUGH */
+	case SIOCADDMULTI:
+	case SIOCDELMULTI:
+		lem_filters(sc);
 		return (0);
 	case SIOCSIFCAP:
 		return (lem_set_caps(sc, ifr->ifr_reqcap));
+	case SIOCSIFMEDIA:
+	case SIOCGIFMEDIA:
+		return (ifmedia_ioctl(sc->ifp, ifr, &sc->media, cmd));
 	default:
-		lem_filters(sc);
-		return (0);
+		return (ENOIOCTL);
 	}
 }
 
@@ -368,25 +334,12 @@ static int
 lem_ioctl(if_t ifp, u_long cmd, caddr_t data)
 {
 	struct lem_softc *sc = if_getsoftc(ifp);
-	struct ifreq *ifr = (struct ifreq *)data;
 	int error;
 
-	switch (cmd) {
-	case SIOCSIFMEDIA:
-	case SIOCGIFMEDIA:
-		return (ifmedia_ioctl(ifp, ifr, &sc->media, cmd));
-	case SIOCSIFFLAGS:
-	case SIOCSIFMTU:
-	case SIOCSIFCAP:
-	case SIOCADDMULTI:
-	case SIOCDELMULTI:
-		sx_xlock(&sc->ctl);
-		error = lem_configure(sc, cmd, ifr);
-		sx_xunlock(&sc->ctl);
-		return (error);
-	default:
-		return (ether_ioctl(ifp, cmd, data));
-	}
+	sx_xlock(&sc->ctl);
+	error = lem_configure(sc, cmd, (struct ifreq *)data);
+	sx_xunlock(&sc->ctl);
+	return (error == ENOIOCTL ? ether_ioctl(ifp, cmd, data) : error);
 }
 
 /* Attach and detach. */
@@ -403,22 +356,18 @@ lem_shared_addr(void *arg, bus_dma_segment_t *segs, int nsegs __unused,
 static int
 lem_alloc_shared(struct lem_softc *sc)
 {
+	const bus_size_t size = sizeof(*sc->shared);
 	struct lem_core *lc = &sc->core;
 	struct lem_os *os = &lc->lc_os;
-	const bus_size_t size = sizeof(*sc->shared);
-	int error;
 
-	error = bus_dma_tag_create(bus_get_dma_tag(sc->dev), PAGE_SIZE, 0,
+	if (bus_dma_tag_create(bus_get_dma_tag(sc->dev), PAGE_SIZE, 0,
 	    BUS_SPACE_MAXADDR, BUS_SPACE_MAXADDR, NULL, NULL, size, 1, size,
-	    0, NULL, NULL, &os->tag);
-	if (error == 0)
-		error = bus_dmamem_alloc(os->tag, (void **)&sc->shared,
-		    BUS_DMA_WAITOK | BUS_DMA_ZERO | BUS_DMA_COHERENT, &os->map);
-	if (error == 0)
-		error = bus_dmamap_load(os->tag, os->map, sc->shared, size,
-		    lem_shared_addr, &sc->shared_dma, BUS_DMA_NOWAIT);
-	if (error != 0)
-		return (error);
+	    0, NULL, NULL, &os->tag) != 0 ||
+	    bus_dmamem_alloc(os->tag, (void **)&sc->shared,
+	    BUS_DMA_WAITOK | BUS_DMA_ZERO | BUS_DMA_COHERENT, &os->map) != 0 ||
+	    bus_dmamap_load(os->tag, os->map, sc->shared, size,
+	    lem_shared_addr, &sc->shared_dma, BUS_DMA_NOWAIT) != 0)
+		return (ENOMEM);
 	lc->lc_txd = sc->shared->txd;
 	lc->lc_txd_dma = sc->shared_dma + offsetof(struct lem_shared, txd);
 	lc->lc_rxd = sc->shared->rxd;
@@ -430,67 +379,46 @@ lem_alloc_shared(struct lem_softc *sc)
 	return (0);
 }
 
-static void
-lem_free_shared(struct lem_softc *sc)
-{
-	struct lem_os *os = &sc->core.lc_os;
-
-	if (sc->shared_dma != 0)
-		bus_dmamap_unload(os->tag, os->map);
-	if (sc->shared != NULL)
-		bus_dmamem_free(os->tag, sc->shared, os->map);
-	if (os->tag != NULL)
-		bus_dma_tag_destroy(os->tag);
-}
-
-/* Registers, memory, a reset, and the station address. */
+/* Registers, memory, a reset, the station address, and interrupts. */
 static int
 lem_attach_hw(struct lem_softc *sc)
 {
-	int error, rid = PCIR_BAR(0);
+	struct lem_core *lc = &sc->core;
+	int count = 1, error, rid = PCIR_BAR(0);
 
 	pci_enable_busmaster(sc->dev);
-	sc->core.lc_os.regs = bus_alloc_resource_any(sc->dev, SYS_RES_MEMORY,
-	    &rid, RF_ACTIVE);
-	if (sc->core.lc_os.regs == NULL)
-		return (ENXIO);
-	error = lem_alloc_shared(sc);
-	if (error == 0)
-		error = lem_txrx_alloc(sc);
-	if (error != 0)
-		return (error);
-	mtx_lock(&sc->rx.mtx);
-	mtx_lock(&sc->tx.mtx);
-	error = lem_attach(&sc->core, sc->mac);
-	mtx_unlock(&sc->tx.mtx);
-	mtx_unlock(&sc->rx.mtx);
-	if (error == EIO)
-		device_printf(sc->dev, "no station address\n");
-	return (error);
-}
-
-static int
-lem_setup_intr(struct lem_softc *sc)
-{
-	int count = 1, rid;
-
-	rid = sc->core.lc_msi = pci_alloc_msi(sc->dev, &count) == 0;
+	lc->lc_os.regs = bus_alloc_resource_any(sc->dev, SYS_RES_MEMORY, &rid,
+	    RF_ACTIVE);
+	rid = lc->lc_msi = pci_alloc_msi(sc->dev, &count) == 0;
 	sc->irq = bus_alloc_resource_any(sc->dev, SYS_RES_IRQ, &rid,
 	    RF_ACTIVE | (rid == 0 ? RF_SHAREABLE : 0));
-	if (sc->irq == NULL)
+	if (lc->lc_os.regs == NULL || sc->irq == NULL)
 		return (ENXIO);
-	return (bus_setup_intr(sc->dev, sc->irq, INTR_TYPE_NET | INTR_MPSAFE,
-	    lem_filter, NULL, sc, &sc->irq_cookie));
+	if (taskqueue_start_threads(&sc->tq, 1, PI_NET, "%s taskq",
+	    device_get_nameunit(sc->dev)) != 0 || lem_alloc_shared(sc) != 0 ||
+	    lem_side_alloc(sc, &sc->rx, MJUMPAGESIZE, 1) != 0 ||
+	    lem_side_alloc(sc, &sc->tx, LEM_TSO_MAX + ETHER_VLAN_ENCAP_LEN,
+	    LEM_TX_MAXSEGS) != 0)
+		return (ENOMEM);
+	error = lem_attach(lc, sc->mac);
+	if (error == EIO)
+		device_printf(sc->dev, "no station address\n");
+	if (error == 0)
+		error = bus_setup_intr(sc->dev, sc->irq,
+		    INTR_TYPE_NET | INTR_MPSAFE, lem_filter, NULL, sc,
+		    &sc->irq_cookie);
+	return (error);
 }
 
 static void
 lem_setup_ifp(struct lem_softc *sc)
 {
+	const int caps = IFCAP_HWCSUM | IFCAP_HWCSUM_IPV6 | IFCAP_TSO |
+	    IFCAP_JUMBO_MTU | IFCAP_VLAN_MTU | IFCAP_VLAN_HWTAGGING |
+	    IFCAP_VLAN_HWCSUM | IFCAP_VLAN_HWTSO | IFCAP_LINKSTATE;
 	if_t ifp = sc->ifp;
-	int caps;
 
 	if_initname(ifp, device_get_name(sc->dev), device_get_unit(sc->dev));
-	if_setdev(ifp, sc->dev);
 	if_setsoftc(ifp, sc);
 	if_setflags(ifp, IFF_BROADCAST | IFF_SIMPLEX | IFF_MULTICAST);
 	if_setinitfn(ifp, lem_init);
@@ -498,23 +426,19 @@ lem_setup_ifp(struct lem_softc *sc)
 	if_settransmitfn(ifp, lem_transmit);
 	if_setqflushfn(ifp, lem_qflush);
 	if_setbaudrate(ifp, IF_Gbps(1));
-	if_sethwtsomax(ifp, LEM_TSO_MAX - ETHER_HDR_LEN -
-	    ETHER_VLAN_ENCAP_LEN);
+	if_sethwtsomax(ifp, LEM_TSO_MAX - ETHER_HDR_LEN - ETHER_VLAN_ENCAP_LEN);
 	if_sethwtsomaxsegcount(ifp, LEM_TX_MAXSEGS - 2);
 	if_sethwtsomaxsegsize(ifp, PAGE_SIZE);
-	caps = IFCAP_HWCSUM | IFCAP_HWCSUM_IPV6 | IFCAP_TSO | IFCAP_JUMBO_MTU |
-	    IFCAP_VLAN_MTU | IFCAP_VLAN_HWTAGGING | IFCAP_VLAN_HWCSUM |
-	    IFCAP_VLAN_HWTSO | IFCAP_LINKSTATE;
 	if_setcapabilities(ifp, caps);
-	/* QEMU's e1000 gives IPv6 segments a wrong length. */
-	if_setcapenable(ifp, sc->core.lc_csb != NULL ? caps :
-	    caps & ~IFCAP_TSO6);
 #ifdef DEVICE_POLLING
 	if_setcapabilitiesbit(ifp, IFCAP_POLLING, 0);
 #endif
-	lem_hwassist(sc);
-	ifmedia_init(&sc->media, IFM_IMASK, lem_media_change,
-	    lem_media_status);
+	/* QEMU's e1000 gives IPv6 segments a wrong length. */
+	sx_xlock(&sc->ctl);
+	(void)lem_set_caps(sc, sc->core.lc_csb != NULL ? caps :
+	    caps & ~IFCAP_TSO6);
+	sx_xunlock(&sc->ctl);
+	ifmedia_init(&sc->media, IFM_IMASK, lem_media_change, lem_media_status);
 	ifmedia_add(&sc->media, IFM_ETHER | IFM_AUTO, 0, NULL);
 	ifmedia_set(&sc->media, IFM_ETHER | IFM_AUTO);
 }
@@ -538,6 +462,8 @@ lem_probe(device_t dev)
 static void
 lem_release(struct lem_softc *sc)
 {
+	struct lem_os *os = &sc->core.lc_os;
+
 	if (sc->irq_cookie != NULL)
 		bus_teardown_intr(sc->dev, sc->irq, sc->irq_cookie);
 	if (sc->irq != NULL)
@@ -545,92 +471,24 @@ lem_release(struct lem_softc *sc)
 		    rman_get_rid(sc->irq), sc->irq);
 	pci_release_msi(sc->dev);
 	taskqueue_free(sc->tq);
-	if (sc->ifp != NULL) {
-		ifmedia_removeall(&sc->media);
-		if_free(sc->ifp);
-	}
-	lem_txrx_free(sc);
-	lem_free_shared(sc);
-	if (sc->core.lc_os.regs != NULL)
+	ifmedia_removeall(&sc->media);
+	if_free(sc->ifp);
+	drbr_free(sc->tx_br, M_DEVBUF);
+	lem_side_free(&sc->tx);
+	lem_side_free(&sc->rx);
+	if (sc->shared_dma != 0)
+		bus_dmamap_unload(os->tag, os->map);
+	if (sc->shared != NULL)
+		bus_dmamem_free(os->tag, sc->shared, os->map);
+	if (os->tag != NULL)
+		bus_dma_tag_destroy(os->tag);
+	if (os->regs != NULL)
 		bus_release_resource(sc->dev, SYS_RES_MEMORY,
-		    rman_get_rid(sc->core.lc_os.regs), sc->core.lc_os.regs);
+		    rman_get_rid(os->regs), os->regs);
 	pci_disable_busmaster(sc->dev);
 	mtx_destroy(&sc->tx.mtx);
 	mtx_destroy(&sc->rx.mtx);
 	sx_destroy(&sc->ctl);
-}
-
-static int
-lem_detach_dev(device_t dev)
-{
-	struct lem_softc *sc = device_get_softc(dev);
-
-	if (if_vlantrunkinuse(sc->ifp)) {
-		device_printf(dev, "vlan(4) uses this interface\n");
-		return (EBUSY);
-	}
-	if (lem_netmap_detach(sc) != 0) {
-		device_printf(dev, "netmap(4) uses this interface\n");
-		return (EBUSY);
-	}
-#ifdef DEVICE_POLLING
-	if (if_getcapenable(sc->ifp) & IFCAP_POLLING)
-		ether_poll_deregister(sc->ifp);
-#endif
-	sx_xlock(&sc->ctl);
-	sc->detaching = true;
-	lem_down(sc);
-	sx_xunlock(&sc->ctl);
-	ether_ifdetach(sc->ifp);
-	callout_drain(&sc->tick);
-	lem_release(sc);
-	return (0);
-}
-
-static int
-lem_attach_dev(device_t dev)
-{
-	struct lem_softc *sc = device_get_softc(dev);
-	int error;
-
-	sc->dev = dev;
-	sc->core.lc_os.name = device_get_nameunit(dev);
-	sx_init(&sc->ctl, "em ctl");
-	mtx_init(&sc->rx.mtx, device_get_nameunit(dev), "em rx", MTX_DEF);
-	mtx_init(&sc->tx.mtx, device_get_nameunit(dev), "em tx", MTX_DEF);
-	callout_init_mtx(&sc->tick, &sc->tx.mtx, 0);
-	TASK_INIT(&sc->intr_task, 0, lem_intr_task, sc);
-	TASK_INIT(&sc->reset_task, 0, lem_reset_task, sc);
-	sc->rx_budget = LEM_RX_BUDGET_DEFAULT;
-	sc->tq = taskqueue_create_fast("em", M_WAITOK,
-	    taskqueue_thread_enqueue, &sc->tq);
-	error = taskqueue_start_threads(&sc->tq, 1, PI_NET, "%s taskq",
-	    device_get_nameunit(dev));
-	if (error == 0)
-		error = lem_attach_hw(sc);
-	if (error == 0) {
-		sc->ifp = if_alloc(IFT_ETHER);
-		lem_setup_ifp(sc);
-		sc->mode = LEM_MODE_SC |
-		    (sc->core.lc_csb != NULL ? LEM_MODE_CSB : 0);
-		(void)lem_mode_update(sc);
-		(void)lem_set_itr(&sc->core, LEM_ITR_DEFAULT);
-		error = lem_setup_intr(sc);
-	}
-	if (error != 0) {
-		lem_release(sc);
-		return (error);
-	}
-	ether_ifattach(sc->ifp, sc->mac);
-	/* FreeBSD 14's ether_ifattach() knows of no tags. */
-	if_setifheaderlen(sc->ifp, sizeof(struct ether_vlan_header));
-	error = lem_netmap_attach(sc);
-	if (error != 0) {
-		lem_detach_dev(dev);
-		return (error);
-	}
-	lem_sysctls(sc);
-	return (0);
 }
 
 static int
@@ -646,14 +504,74 @@ lem_suspend(device_t dev)
 }
 
 static int
+lem_detach_dev(device_t dev)
+{
+	struct lem_softc *sc = device_get_softc(dev);
+	const char *user;
+
+	user = if_vlantrunkinuse(sc->ifp) ? "vlan(4)" :
+	    lem_netmap_detach(sc) != 0 ? "netmap(4)" : NULL;
+	if (user != NULL) {
+		device_printf(dev, "%s uses this interface\n", user);
+		return (EBUSY);
+	}
+	lem_suspend(dev);
+	ether_ifdetach(sc->ifp);
+	sx_xlock(&sc->ctl);
+	(void)lem_set_caps(sc, if_getcapenable(sc->ifp) & ~IFCAP_POLLING);
+	sx_xunlock(&sc->ctl);
+	taskqueue_drain_timeout(sc->tq, &sc->tick);
+	lem_release(sc);
+	return (0);
+}
+
+static int
+lem_attach_dev(device_t dev)
+{
+	struct lem_softc *sc = device_get_softc(dev);
+	const char *name = device_get_nameunit(dev);
+	int error;
+
+	sc->dev = dev;
+	sc->core.lc_os.name = name;
+	sx_init(&sc->ctl, "em ctl");
+	mtx_init(&sc->rx.mtx, name, "em rx", MTX_DEF);
+	mtx_init(&sc->tx.mtx, name, "em tx", MTX_DEF);
+	sc->tq = taskqueue_create_fast("em", M_WAITOK,
+	    taskqueue_thread_enqueue, &sc->tq);
+	TASK_INIT(&sc->intr_task, 0, lem_intr_task, sc);
+	TIMEOUT_TASK_INIT(sc->tq, &sc->tick, 0, lem_tick, sc);
+	mbufq_init(&sc->rx_queue, INT_MAX);
+	sc->tx_br = buf_ring_alloc(LEM_BR_SLOTS, M_DEVBUF, M_WAITOK,
+	    &sc->tx.mtx);
+	sc->ifp = if_alloc(IFT_ETHER);
+	error = lem_attach_hw(sc);
+	if (error != 0) {
+		lem_release(sc);
+		return (error);
+	}
+	sc->knobs.itr = LEM_ITR_DEFAULT;
+	sc->knobs.rx_budget = LEM_RX_BUDGET_DEFAULT;
+	sc->knobs.sc = 1;
+	sc->knobs.csb = sc->core.lc_csb != NULL;
+	lem_setup_ifp(sc);
+	ether_ifattach(sc->ifp, sc->mac);
+	/* FreeBSD 14's ether_ifattach() knows of no tags. */
+	if_setifheaderlen(sc->ifp, sizeof(struct ether_vlan_header));
+	lem_sysctls(sc);
+	error = lem_netmap_attach(sc);
+	if (error != 0)
+		lem_detach_dev(dev);
+	return (error);
+}
+
+static int
 lem_resume(device_t dev)
 {
 	struct lem_softc *sc = device_get_softc(dev);
 
-	sx_xlock(&sc->ctl);
 	sc->suspended = false;
-	lem_up(sc);
-	sx_xunlock(&sc->ctl);
+	lem_init(sc);
 	return (0);
 }
 
@@ -667,24 +585,13 @@ static device_method_t lem_methods[] = {
 	DEVMETHOD_END
 };
 
-static driver_t lem_driver = {
-	"em",
-	lem_methods,
-	sizeof(struct lem_softc)
-};
+DEFINE_CLASS_0(em, lem_driver, lem_methods, sizeof(struct lem_softc));
 
 /* dtrace_lem(4) */
 SDT_PROVIDER_DEFINE(lem);
-SDT_PROBE_DEFINE2(lem, , , tx__kick, "char *", "uint32_t");
-SDT_PROBE_DEFINE2(lem, , , tx__kick__saved, "char *", "uint32_t");
-SDT_PROBE_DEFINE2(lem, , , rx__kick, "char *", "uint32_t");
-SDT_PROBE_DEFINE2(lem, , , rx__kick__saved, "char *", "uint32_t");
-SDT_PROBE_DEFINE2(lem, , , combine, "char *", "uint32_t");
-SDT_PROBE_DEFINE2(lem, , , flush, "char *", "uint32_t");
-SDT_PROBE_DEFINE2(lem, , , clean, "char *", "uint32_t");
-SDT_PROBE_DEFINE2(lem, , , interrupt, "char *", "uint32_t");
-SDT_PROBE_DEFINE2(lem, , , receive, "char *", "uint32_t");
-SDT_PROBE_DEFINE2(lem, , , poll, "char *", "uint32_t");
+#define	LEM_PROBE_DEFINE(name)						\
+	SDT_PROBE_DEFINE2(lem, , , name, "char *", "uint32_t");
+LEM_PROBES(LEM_PROBE_DEFINE)
 
 /* The module's name, unlike the driver's, is not that of the stock driver. */
 DRIVER_MODULE(lem, pci, lem_driver, NULL, NULL);

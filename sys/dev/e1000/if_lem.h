@@ -22,7 +22,6 @@
 
 #include <dev/e1000/lem_core.h>
 
-#include <sys/callout.h>
 #include <sys/lock.h>
 #include <sys/malloc.h>
 #include <sys/mbuf.h>
@@ -36,11 +35,18 @@
 #include <net/if_var.h>
 #include <net/if_media.h>
 
-struct buf_ring;
-
 #define	LEM_NDESC	1024	/* descriptors in a ring */
 #define	LEM_BR_SLOTS	4096	/* packets that wait for room in one */
 #define	LEM_TSO_MAX	65535	/* bytes with all headers */
+
+/* What dev.em.N sets; ranges are in if_lem_sysctl.c. */
+struct lem_knobs {
+	u_int		 itr;		/* between interrupts, 256 ns */
+	u_int		 rx_budget;	/* frames a batch */
+	u_int		 sc;		/* LEM_MODE_SC */
+	u_int		 csb;		/* LEM_MODE_CSB */
+	u_int		 tx_lazy;	/* LEM_MODE_LAZY */
+};
 
 /* What the adapter reads and writes, besides packets. */
 struct lem_shared {
@@ -72,11 +78,8 @@ struct lem_softc {
 	struct ifmedia	 media;
 	uint8_t		 mac[ETHER_ADDR_LEN];
 	struct sx	 ctl;
-	bool		 detaching;	/* ctl */
-	bool		 suspended;	/* ctl */
-	uint32_t	 mode;		/* ctl: LEM_MODE_* asked for */
-	uint32_t	 mta[128];	/* ctl */
-	u_int		 if_flags;	/* ctl: as the filters were set */
+	bool		 suspended;	/* newbus's; or to be detached */
+	struct lem_knobs knobs;		/* ctl */
 
 	struct lem_shared *shared;
 	bus_addr_t	 shared_dma;
@@ -84,11 +87,9 @@ struct lem_softc {
 	void		*irq_cookie;
 	struct taskqueue *tq;
 	struct task	 intr_task;
-	struct task	 reset_task;
-	struct callout	 tick;		/* tx.mtx */
+	struct timeout_task tick;
 
 	struct lem_side	 rx;
-	uint32_t	 rx_budget;	/* frames a batch */
 	struct mbuf	*rx_frame;	/* pieces of the frame that comes in */
 	struct mbufq	 rx_queue;	/* frames to hand to the stack */
 	bool		 rx_bad;	/* a netmap slot named no buffer */
@@ -96,24 +97,19 @@ struct lem_softc {
 	struct lem_side	 tx;
 	struct lem_seg	 tx_seg[LEM_TX_MAXSEGS];
 	struct buf_ring	*tx_br;
-	uint64_t	 tx_done;	/* descriptors that came back */
-	uint64_t	 tx_done_seen;	/* of those at the last progress */
-	u_int		 tx_stuck;	/* seconds without any */
+	uint64_t	 tx_cleans;	/* ctl: as of the last tick */
+	u_int		 tx_stuck;	/* ctl: seconds without any since */
 	uint64_t	 watchdogs;
 };
 
-static inline struct lem_softc *
-lem_softc(struct lem_core *lc)
-{
-	return (__containerof(lc, struct lem_softc, core));
-}
+#define	LEM_SOFTC(lc)	__containerof(lc, struct lem_softc, core)
 
 /*
  * if_lem.c: ctl held.  lem_up() does nothing where the adapter runs, is not to,
- * or is to go; lem_mode_update() puts sc->mode in force, ENOTSUP where the
- * adapter cannot.
+ * or is to go, which is no error; else it returns what lem_start() does.
+ * lem_mode_update() puts the knobs in force, ENOTSUP where the adapter cannot.
  */
-void	lem_up(struct lem_softc *sc);
+int	lem_up(struct lem_softc *sc);
 void	lem_down(struct lem_softc *sc);
 int	lem_mode_update(struct lem_softc *sc);
 
@@ -128,12 +124,14 @@ void	lem_sysctls(struct lem_softc *sc);
  * nothing where netmap has the side.
  * lem_txeof() takes completions and sends what waits in the buf_ring; it takes
  * tx.mtx.  lem_transmit() and lem_qflush() are the interface's methods.
- * lem_txrx_alloc() and lem_txrx_free() are for attach and detach, the latter
- * also after a failed former; lem_rx_purge() drops the buffers of a stopped
+ * lem_side_alloc() and lem_side_free() are for attach and detach, the latter
+ * also after a failed former, or none; packets of a side have up to `size'
+ * bytes in `nsegs' pieces.  lem_rx_purge() drops the buffers of a stopped
  * adapter, rx.mtx held.
  */
-int	lem_txrx_alloc(struct lem_softc *sc);
-void	lem_txrx_free(struct lem_softc *sc);
+int	lem_side_alloc(struct lem_softc *sc, struct lem_side *side,
+	    bus_size_t size, int nsegs);
+void	lem_side_free(struct lem_side *side);
 u_int	lem_rxeof(struct lem_softc *sc, u_int budget);
 void	lem_rx_purge(struct lem_softc *sc);
 void	lem_txeof(struct lem_softc *sc);

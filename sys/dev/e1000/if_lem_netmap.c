@@ -32,7 +32,7 @@ static int
 lem_netmap_register(struct netmap_adapter *na, int onoff)
 {
 	struct lem_softc *sc = if_getsoftc(na->ifp);
-	int error = 0;
+	int error;
 
 	/* Receive buffers are given to the adapter as MCLBYTES each. */
 	if (onoff && NETMAP_BUF_SIZE(na) < MCLBYTES)
@@ -43,9 +43,7 @@ lem_netmap_register(struct netmap_adapter *na, int onoff)
 		nm_set_native_flags(na);
 	else
 		nm_clear_native_flags(na);
-	lem_up(sc);
-	if ((if_getflags(sc->ifp) & IFF_UP) != 0 && !sc->core.lc_running)
-		error = ENXIO;
+	error = lem_up(sc);
 	sx_xunlock(&sc->ctl);
 	return (error);
 }
@@ -63,19 +61,17 @@ lem_netmap_addr(struct netmap_adapter *na, struct netmap_slot *slot)
 }
 
 /*
- * Gather the packet that starts at slot *ip and queue it.  *ip moves past it.
- * EAGAIN: its last slot is still to come.
+ * Gather the packet that starts at nr_hwcur and queue it.  nr_hwcur moves past
+ * it.  EAGAIN: its last slot is still to come.
  */
 static int
-lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring, u_int *ip)
+lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring)
 {
 	struct lem_packet lp = { .lp_segs = sc->tx_seg };
-	struct netmap_adapter *na = kring->na;
 	struct netmap_slot *slot;
 	struct lem_seg *seg;
-	u_int i = *ip;
+	u_int i = kring->nr_hwcur;
 	int error;
-	bool more;
 
 	do {
 		if (i == kring->rhead)
@@ -85,24 +81,24 @@ lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring, u_int *ip)
 		slot = &kring->ring->slot[i];
 		seg = &sc->tx_seg[lp.lp_nsegs++];
 		seg->ls_len = slot->len;
-		seg->ls_addr = lem_netmap_addr(na, slot);
-		if (seg->ls_addr == 0 || seg->ls_len > NETMAP_BUF_SIZE(na))
+		seg->ls_addr = lem_netmap_addr(kring->na, slot);
+		if (seg->ls_addr == 0 ||
+		    seg->ls_len > NETMAP_BUF_SIZE(kring->na))
 			return (EINVAL);
-		more = (slot->flags & NS_MOREFRAG) != 0;
 		i = nm_next(i, kring->nkr_num_slots - 1);
-	} while (more);
+	} while (slot->flags & NS_MOREFRAG);
 	error = lem_tx(&sc->core, &lp);
 	if (error == 0)
-		*ip = i;
+		kring->nr_hwcur = i;
 	return (error);
 }
 
-/* Give the user the slots that lem_core is done with. */
-static void
-lem_netmap_tx_show(struct lem_core *lc, struct netmap_kring *kring)
+/* Where the slots end that lem_core is done with. */
+static u_int
+lem_netmap_tx_tail(struct lem_core *lc, struct netmap_kring *kring)
 {
-	kring->nr_hwtail = nm_prev(netmap_idx_n2k(kring, lc->lc_tx_head),
-	    kring->nkr_num_slots - 1);
+	return (nm_prev(netmap_idx_n2k(kring, lc->lc_tx_head),
+	    kring->nkr_num_slots - 1));
 }
 
 static int
@@ -111,23 +107,16 @@ lem_netmap_txsync(struct netmap_kring *kring, int flags __unused)
 	struct lem_softc *sc = if_getsoftc(kring->na->ifp);
 	struct lem_core *lc = &sc->core;
 	int error = 0;
-	u_int i;
 
 	mtx_lock(&sc->tx.mtx);
-	if (!lc->lc_running || !sc->tx.netmap) {
-		mtx_unlock(&sc->tx.mtx);
-		return (0);
-	}
-	i = kring->nr_hwcur;
-	while (error == 0 && i != kring->rhead)
-		error = lem_netmap_packet(sc, kring, &i);
-	kring->nr_hwcur = i;
-	lem_tx_flush(lc);
-	lem_tx_clean(lc);
-	lem_netmap_tx_show(lc, kring);
-	if (kring->rcur == kring->nr_hwtail) {
-		lem_tx_wait(lc, 1);
-		lem_netmap_tx_show(lc, kring);
+	if (lc->lc_running && sc->tx.netmap) {
+		while (error == 0 && kring->nr_hwcur != kring->rhead)
+			error = lem_netmap_packet(sc, kring);
+		lem_tx_flush(lc);
+		lem_tx_clean(lc);
+		if (kring->rcur == lem_netmap_tx_tail(lc, kring))
+			lem_tx_wait(lc, 1);
+		kring->nr_hwtail = lem_netmap_tx_tail(lc, kring);
 	}
 	mtx_unlock(&sc->tx.mtx);
 	return (error == EINVAL ? netmap_ring_reinit(kring) : 0);
@@ -137,18 +126,18 @@ static int
 lem_netmap_rxsync(struct netmap_kring *kring, int flags __unused)
 {
 	struct lem_softc *sc = if_getsoftc(kring->na->ifp);
-	bool bad = false;
+	bool bad;
 
 	if (kring->rhead >= kring->nkr_num_slots)
 		return (netmap_ring_reinit(kring));
 	mtx_lock(&sc->rx.mtx);
+	sc->rx_bad = false;
 	if (sc->core.lc_running && sc->rx.netmap) {
 		kring->nr_hwcur = kring->rhead;
 		lem_rx(&sc->core, kring->nkr_num_slots);
 		kring->nr_kflags &= ~NKR_PENDINTR;
-		bad = sc->rx_bad;
-		sc->rx_bad = false;
 	}
+	bad = sc->rx_bad;
 	mtx_unlock(&sc->rx.mtx);
 	return (bad ? netmap_ring_reinit(kring) : 0);
 }
@@ -172,8 +161,7 @@ lem_netmap_rx_buf(struct lem_softc *sc, uint32_t slot)
 
 /* The slots of a frame that came to nothing go to the user empty. */
 void
-lem_netmap_rx(struct lem_softc *sc, uint32_t slot, uint32_t len,
-    uint32_t flags)
+lem_netmap_rx(struct lem_softc *sc, uint32_t slot, uint32_t len, uint32_t flags)
 {
 	struct netmap_kring *kring = NA(sc->ifp)->rx_rings[0];
 	struct netmap_slot *slots = kring->ring->slot;
@@ -181,10 +169,11 @@ lem_netmap_rx(struct lem_softc *sc, uint32_t slot, uint32_t len,
 
 	slot = netmap_idx_n2k(kring, slot);
 	slots[slot].len = len;
-	slots[slot].flags =
-	    (flags & (LEM_RX_EOP | LEM_RX_BAD)) != 0 ? 0 : NS_MOREFRAG;
-	if (slots[slot].flags != 0)
+	if ((flags & (LEM_RX_EOP | LEM_RX_BAD)) == 0) {
+		slots[slot].flags = NS_MOREFRAG;
 		return;
+	}
+	slots[slot].flags = 0;
 	if ((flags & LEM_RX_BAD) != 0)
 		for (i = kring->nr_hwtail; i != slot; i = nm_next(i, lim))
 			slots[i].len = slots[i].flags = 0;
@@ -196,7 +185,6 @@ lem_netmap_start(struct lem_softc *sc)
 {
 	sc->tx.netmap = netmap_reset(NA(sc->ifp), NR_TX, 0, 0) != NULL;
 	sc->rx.netmap = netmap_reset(NA(sc->ifp), NR_RX, 0, 0) != NULL;
-	sc->rx_bad = false;
 }
 
 void
@@ -204,10 +192,8 @@ lem_netmap_irq(struct lem_softc *sc)
 {
 	u_int done;
 
-	if (sc->rx.netmap)
-		(void)netmap_rx_irq(sc->ifp, 0, &done);
-	if (sc->tx.netmap)
-		(void)netmap_tx_irq(sc->ifp, 0);
+	(void)netmap_rx_irq(sc->ifp, 0, &done);
+	(void)netmap_tx_irq(sc->ifp, 0);
 }
 
 int

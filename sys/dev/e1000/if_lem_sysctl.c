@@ -12,65 +12,42 @@
 
 #include <sys/sysctl.h>
 
-/* A knob is one of these, or a bit of the mode. */
-#define	KNOB_ITR	0x100
-#define	KNOB_RX_BUDGET	0x200
-
 static const struct {
 	const char	*name;
-	int		 knob;
+	size_t		 at;		/* in struct lem_knobs */
+	u_int		 min, max;
 	const char	*what;
 } lem_knobs[] = {
-	{ "itr", KNOB_ITR,
+	{ "itr", offsetof(struct lem_knobs, itr), 0, LEM_ITR_MAX,
 	    "Least time between interrupts, units of 256 ns; 0: none" },
-	{ "rx_budget", KNOB_RX_BUDGET, "Frames a batch" },
-	{ "sc", LEM_MODE_SC, "Send combining" },
-	{ "csb", LEM_MODE_CSB,
+	{ "rx_budget", offsetof(struct lem_knobs, rx_budget), 1, LEM_NDESC,
+	    "Frames a batch" },
+	{ "sc", offsetof(struct lem_knobs, sc), 0, 1, "Send combining" },
+	{ "csb", offsetof(struct lem_knobs, csb), 0, 1,
 	    "Shared-memory notification, where the adapter has it" },
-	{ "tx_lazy", LEM_MODE_LAZY,
+	{ "tx_lazy", offsetof(struct lem_knobs, tx_lazy), 0, 1,
 	    "No transmit interrupts until the ring runs short" },
 };
-
-/* ctl held. */
-static int
-lem_knob_set(struct lem_softc *sc, int knob, u_int value)
-{
-	uint32_t old = sc->mode;
-	int error;
-
-	if (knob == KNOB_ITR)
-		return (lem_set_itr(&sc->core, value));
-	if (knob == KNOB_RX_BUDGET) {
-		if (value < 1 || value > LEM_NDESC)
-			return (EINVAL);
-		sc->rx_budget = value;
-		return (0);
-	}
-	if (value > 1)
-		return (EINVAL);
-	sc->mode = value ? old | knob : old & ~knob;
-	error = lem_mode_update(sc);
-	if (error != 0)
-		sc->mode = old;
-	return (error);
-}
 
 static int
 lem_sysctl_knob(SYSCTL_HANDLER_ARGS)
 {
 	struct lem_softc *sc = arg1;
-	u_int value = (sc->mode & arg2) != 0;
+	u_int *knob = (u_int *)((char *)&sc->knobs + lem_knobs[arg2].at);
+	u_int old, value = *knob;
 	int error;
 
-	if (arg2 == KNOB_ITR)
-		value = sc->core.lc_itr_256ns;
-	else if (arg2 == KNOB_RX_BUDGET)
-		value = sc->rx_budget;
 	error = sysctl_handle_int(oidp, &value, 0, req);
 	if (error != 0 || req->newptr == NULL)
 		return (error);
+	if (value < lem_knobs[arg2].min || value > lem_knobs[arg2].max)
+		return (EINVAL);
 	sx_xlock(&sc->ctl);
-	error = lem_knob_set(sc, arg2, value);
+	old = *knob;
+	*knob = value;
+	error = lem_mode_update(sc);
+	if (error != 0)
+		*knob = old;
 	sx_xunlock(&sc->ctl);
 	return (error);
 }
@@ -85,9 +62,8 @@ lem_sysctls(struct lem_softc *sc)
 	top = SYSCTL_CHILDREN(device_get_sysctl_tree(sc->dev));
 	for (i = 0; i < nitems(lem_knobs); i++)
 		SYSCTL_ADD_PROC(ctx, top, OID_AUTO, lem_knobs[i].name,
-		    CTLTYPE_UINT | CTLFLAG_RWTUN | CTLFLAG_MPSAFE, sc,
-		    lem_knobs[i].knob, lem_sysctl_knob, "IU",
-		    lem_knobs[i].what);
+		    CTLTYPE_UINT | CTLFLAG_RWTUN | CTLFLAG_MPSAFE, sc, i,
+		    lem_sysctl_knob, "IU", lem_knobs[i].what);
 	stats = SYSCTL_CHILDREN(SYSCTL_ADD_NODE(ctx, top, OID_AUTO, "stats",
 	    CTLFLAG_RD | CTLFLAG_MPSAFE, NULL, "Counters"));
 #define	LEM_COUNTER(name, what)						\

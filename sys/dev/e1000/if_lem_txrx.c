@@ -18,18 +18,14 @@
 
 #include <dev/e1000/if_lem.h>
 
-#include <sys/buf_ring.h>
-#include <sys/endian.h>
-#include <sys/epoch.h>
-#include <sys/limits.h>
-
 #include <net/bpf.h>
 #include <net/ifq.h>
-#include <net/if_vlan_var.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
 #include <netinet/tcp.h>
+
+#include <machine/in_cksum.h>
 
 #define	LEM_CSUM_TCP	(CSUM_IP_TCP | CSUM_IP6_TCP)
 #define	LEM_CSUM_UDP	(CSUM_IP_UDP | CSUM_IP6_UDP)
@@ -40,21 +36,21 @@
 /* Bytes of headers at the most: IPv4 and TCP with all options. */
 #define	LEM_HEADERS	(ETHER_HDR_LEN + ETHER_VLAN_ENCAP_LEN + 60 + 60)
 
-static int
-lem_side_alloc(struct lem_side *side, bus_dma_tag_t parent, bus_size_t size,
-    int nsegs, bus_size_t segsize)
+int
+lem_side_alloc(struct lem_softc *sc, struct lem_side *side, bus_size_t size,
+    int nsegs)
 {
 	int error, i;
 
-	error = bus_dma_tag_create(parent, 1, 0, BUS_SPACE_MAXADDR,
-	    BUS_SPACE_MAXADDR, NULL, NULL, size, nsegs, segsize, 0, NULL, NULL,
-	    &side->tag);
+	error = bus_dma_tag_create(bus_get_dma_tag(sc->dev), 1, 0,
+	    BUS_SPACE_MAXADDR, BUS_SPACE_MAXADDR, NULL, NULL, size, nsegs,
+	    PAGE_SIZE, 0, NULL, NULL, &side->tag);
 	for (i = 0; error == 0 && i < LEM_NDESC; i++)
 		error = bus_dmamap_create(side->tag, 0, &side->buf[i].map);
 	return (error);
 }
 
-static void
+void
 lem_side_free(struct lem_side *side)
 {
 	int i;
@@ -64,32 +60,6 @@ lem_side_free(struct lem_side *side)
 			bus_dmamap_destroy(side->tag, side->buf[i].map);
 	if (side->tag != NULL)
 		bus_dma_tag_destroy(side->tag);
-}
-
-int
-lem_txrx_alloc(struct lem_softc *sc)
-{
-	bus_dma_tag_t parent = bus_get_dma_tag(sc->dev);
-	int error;
-
-	mbufq_init(&sc->rx_queue, INT_MAX);
-	sc->tx_br = buf_ring_alloc(LEM_BR_SLOTS, M_DEVBUF, M_WAITOK,
-	    &sc->tx.mtx);
-	error = lem_side_alloc(&sc->rx, parent, MJUMPAGESIZE, 1, MJUMPAGESIZE);
-	if (error == 0)
-		error = lem_side_alloc(&sc->tx, parent,
-		    LEM_TSO_MAX + ETHER_VLAN_ENCAP_LEN, LEM_TX_MAXSEGS,
-		    PAGE_SIZE);
-	return (error);
-}
-
-void
-lem_txrx_free(struct lem_softc *sc)
-{
-	if (sc->tx_br != NULL)
-		drbr_free(sc->tx_br, M_DEVBUF);
-	lem_side_free(&sc->tx);
-	lem_side_free(&sc->rx);
 }
 
 static void
@@ -110,7 +80,7 @@ lem_buf_drop(struct lem_side *side, uint32_t slot, bus_dmasync_op_t op)
 uint64_t
 lem_os_rx_buf(struct lem_core *lc, uint32_t slot)
 {
-	struct lem_softc *sc = lem_softc(lc);
+	struct lem_softc *sc = LEM_SOFTC(lc);
 	struct lem_buf *b = &sc->rx.buf[slot];
 	bus_dma_segment_t seg[1];
 	struct mbuf *m;
@@ -142,21 +112,17 @@ lem_rx_frame(struct lem_softc *sc, uint32_t flags, uint16_t vlan)
 
 	sc->rx_frame = NULL;
 	m->m_pkthdr.rcvif = sc->ifp;
-	if ((if_getcapenable(sc->ifp) &
-	    (IFCAP_RXCSUM | IFCAP_RXCSUM_IPV6)) == 0)
-		flags &= ~(LEM_RX_IPSUM | LEM_RX_L4SUM);
-	if (flags & LEM_RX_IPSUM)
-		m->m_pkthdr.csum_flags |= CSUM_IP_CHECKED | CSUM_IP_VALID;
-	if (flags & LEM_RX_L4SUM) {
-		m->m_pkthdr.csum_flags |= CSUM_DATA_VALID | CSUM_PSEUDO_HDR;
+	if (if_getcapenable(sc->ifp) & (IFCAP_RXCSUM | IFCAP_RXCSUM_IPV6)) {
+		m->m_pkthdr.csum_flags = (flags & LEM_RX_IPSUM ?
+		    CSUM_IP_CHECKED | CSUM_IP_VALID : 0) |
+		    (flags & LEM_RX_L4SUM ?
+		    CSUM_DATA_VALID | CSUM_PSEUDO_HDR : 0);
 		m->m_pkthdr.csum_data = 0xffff;
 	}
-	if (flags & LEM_RX_VLAN) {
-		m->m_pkthdr.ether_vtag = vlan;
+	if (flags & LEM_RX_VLAN)
 		m->m_flags |= M_VLANTAG;
-	}
+	m->m_pkthdr.ether_vtag = vlan;
 	if_inc_counter(sc->ifp, IFCOUNTER_IPACKETS, 1);
-	if_inc_counter(sc->ifp, IFCOUNTER_IBYTES, m->m_pkthdr.len);
 	(void)mbufq_enqueue(&sc->rx_queue, m);
 }
 
@@ -165,7 +131,7 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
     uint16_t vlan)
 {
 	const uint32_t whole = LEM_RX_SOP | LEM_RX_EOP;
-	struct lem_softc *sc = lem_softc(lc);
+	struct lem_softc *sc = LEM_SOFTC(lc);
 	struct lem_buf *b = &sc->rx.buf[slot];
 	struct mbuf *m = NULL;
 
@@ -191,15 +157,11 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
 		b->m = NULL;
 		bus_dmamap_unload(sc->rx.tag, b->map);
 	}
-	m->m_len = len;
-	if (flags & LEM_RX_SOP) {
+	m->m_len = m->m_pkthdr.len = len;
+	if (flags & LEM_RX_SOP)
 		sc->rx_frame = m;
-		m->m_pkthdr.len = len;
-	} else {
-		m_demote_pkthdr(m);
-		m_last(sc->rx_frame)->m_next = m;
-		sc->rx_frame->m_pkthdr.len += len;
-	}
+	else
+		m_catpkt(sc->rx_frame, m);
 	if (flags & LEM_RX_EOP)
 		lem_rx_frame(sc, flags, vlan);
 	return (b->m == NULL);
@@ -240,10 +202,7 @@ lem_rxeof(struct lem_softc *sc, u_int budget)
 void
 lem_os_tx_done(struct lem_core *lc, uint32_t slot)
 {
-	struct lem_softc *sc = lem_softc(lc);
-
-	sc->tx_done++;
-	lem_buf_drop(&sc->tx, slot, BUS_DMASYNC_POSTWRITE);
+	lem_buf_drop(&LEM_SOFTC(lc)->tx, slot, BUS_DMASYNC_POSTWRITE);
 }
 
 /*
@@ -256,28 +215,24 @@ lem_tx_tso(struct mbuf **mp, uint8_t *hdr, struct lem_packet *lp)
 {
 	uint8_t *ip = hdr + lp->lp_l2len;
 	struct tcphdr *th = (struct tcphdr *)(ip + lp->lp_l3len);
-	uint16_t *from, *to;
-	uint32_t sum = htons(IPPROTO_TCP);
-	int headers;
+	int from = lp->lp_l2len, headers, to = lp->lp_l2len;
 
 	lp->lp_mss = (*mp)->m_pkthdr.tso_segsz;
 	lp->lp_l4len = th->th_off << 2;
 	headers = lp->lp_l2len + lp->lp_l3len + lp->lp_l4len;
-	if (headers > (*mp)->m_pkthdr.len)
-		return (false);
 	if (lp->lp_flags & LEM_TX_TSO4) {
 		((struct ip *)ip)->ip_len = ((struct ip *)ip)->ip_sum = 0;
-		from = (uint16_t *)(ip + offsetof(struct ip, ip_src));
-		to = (uint16_t *)(ip + sizeof(struct ip));
+		from += offsetof(struct ip, ip_src);
+		to += sizeof(struct ip);
 	} else {
 		((struct ip6_hdr *)ip)->ip6_plen = 0;
-		from = (uint16_t *)(ip + offsetof(struct ip6_hdr, ip6_src));
-		to = (uint16_t *)(ip + sizeof(struct ip6_hdr));
+		from += offsetof(struct ip6_hdr, ip6_src);
+		to += sizeof(struct ip6_hdr);
 	}
-	while (from < to)
-		sum += *from++;
-	sum = (sum >> 16) + (sum & 0xffff);
-	th->th_sum = (sum >> 16) + sum;
+	if (imax(headers, to) > (*mp)->m_pkthdr.len)
+		return (false);
+	th->th_sum = in_addword(~in_cksum_skip(*mp, to, from),
+	    htons(IPPROTO_TCP));
 	if ((*mp)->m_len < headers || !M_WRITABLE(*mp))
 		*mp = m_copyup(*mp, headers, 0);
 	if (*mp == NULL)
@@ -294,14 +249,12 @@ lem_tx_headers(struct mbuf **mp, struct lem_packet *lp)
 	uint8_t *hdr = buf + ETHER_ALIGN;
 	struct ether_vlan_header *evh = (struct ether_vlan_header *)hdr;
 	uint16_t type;
+	bool tagged;
 
 	m_copydata(*mp, 0, imin((*mp)->m_pkthdr.len, LEM_HEADERS), hdr);
-	type = ntohs(evh->evl_encap_proto);
-	lp->lp_l2len = ETHER_HDR_LEN;
-	if (type == ETHERTYPE_VLAN) {
-		type = ntohs(evh->evl_proto);
-		lp->lp_l2len += ETHER_VLAN_ENCAP_LEN;
-	}
+	tagged = evh->evl_encap_proto == htons(ETHERTYPE_VLAN);
+	type = ntohs(tagged ? evh->evl_proto : evh->evl_encap_proto);
+	lp->lp_l2len = ETHER_HDR_LEN + (tagged ? ETHER_VLAN_ENCAP_LEN : 0);
 	if (type == ETHERTYPE_IP)
 		lp->lp_l3len = ((struct ip *)(hdr + lp->lp_l2len))->ip_hl << 2;
 	else if (type == ETHERTYPE_IPV6)
@@ -316,60 +269,43 @@ lem_tx_headers(struct mbuf **mp, struct lem_packet *lp)
 	return (lem_tx_tso(mp, hdr, lp));
 }
 
-/* Load *mp for DMA, in fewer pieces if need be. */
-static int
-lem_tx_load(struct lem_softc *sc, bus_dmamap_t map, struct mbuf **mp,
-    struct lem_packet *lp)
-{
-	bus_dma_segment_t seg[LEM_TX_MAXSEGS];
-	struct mbuf *m;
-	int error, i, nsegs;
-
-	error = bus_dmamap_load_mbuf_sg(sc->tx.tag, map, *mp, seg, &nsegs,
-	    BUS_DMA_NOWAIT);
-	if (error == EFBIG && (m = m_defrag(*mp, M_NOWAIT)) != NULL) {
-		*mp = m;
-		error = bus_dmamap_load_mbuf_sg(sc->tx.tag, map, m, seg,
-		    &nsegs, BUS_DMA_NOWAIT);
-	}
-	if (error != 0)
-		return (error == ENOBUFS ? ENOMEM : error);
-	bus_dmamap_sync(sc->tx.tag, map, BUS_DMASYNC_PREWRITE);
-	for (i = 0; i < nsegs; i++) {
-		sc->tx_seg[i].ls_addr = seg[i].ds_addr;
-		sc->tx_seg[i].ls_len = seg[i].ds_len;
-	}
-	lp->lp_nsegs = nsegs;
-	return (0);
-}
-
 /*
- * Hand a packet to lem_core.  ENOBUFS: try again with what is in *mp; any other
- * error: drop *mp, if it is still there.
+ * Hand a packet to lem_core, in fewer pieces if need be.  ENOBUFS: try again
+ * with what is in *mp; any other error: drop *mp, if it is still there.
  */
 static int
 lem_tx_packet(struct lem_softc *sc, struct mbuf **mp)
 {
-	struct lem_packet lp = { .lp_segs = sc->tx_seg };
+	const int flags = (*mp)->m_pkthdr.csum_flags & LEM_CSUM_ALL;
+	struct lem_packet lp = {
+		.lp_segs = sc->tx_seg,
+		.lp_flags = (flags & CSUM_IP ? LEM_TX_IPSUM : 0) |
+		    (flags & LEM_CSUM_TCP ? LEM_TX_TCPSUM : 0) |
+		    (flags & LEM_CSUM_UDP ? LEM_TX_UDPSUM : 0) |
+		    ((*mp)->m_flags & M_VLANTAG ? LEM_TX_VLAN : 0),
+		.lp_vlan = (*mp)->m_pkthdr.ether_vtag,
+	};
 	struct lem_buf *b = &sc->tx.buf[sc->core.lc_tx_tail];
-	int error, flags;
+	bus_dma_segment_t seg[LEM_TX_MAXSEGS];
+	struct mbuf *m;
+	int error, i, nsegs;
 
-	flags = (*mp)->m_pkthdr.csum_flags & LEM_CSUM_ALL;
-	if (flags & CSUM_IP)
-		lp.lp_flags |= LEM_TX_IPSUM;
-	if (flags & LEM_CSUM_TCP)
-		lp.lp_flags |= LEM_TX_TCPSUM;
-	if (flags & LEM_CSUM_UDP)
-		lp.lp_flags |= LEM_TX_UDPSUM;
-	if ((*mp)->m_flags & M_VLANTAG) {
-		lp.lp_flags |= LEM_TX_VLAN;
-		lp.lp_vlan = (*mp)->m_pkthdr.ether_vtag;
-	}
 	if (flags != 0 && !lem_tx_headers(mp, &lp))
 		return (EINVAL);
-	error = lem_tx_load(sc, b->map, mp, &lp);
+	error = bus_dmamap_load_mbuf_sg(sc->tx.tag, b->map, *mp, seg, &nsegs,
+	    BUS_DMA_NOWAIT);
+	if (error == EFBIG && (m = m_defrag(*mp, M_NOWAIT)) != NULL) {
+		*mp = m;
+		error = bus_dmamap_load_mbuf_sg(sc->tx.tag, b->map, m, seg,
+		    &nsegs, BUS_DMA_NOWAIT);
+	}
 	if (error != 0)
-		return (error);
+		return (error == ENOBUFS ? ENOMEM : error);
+	bus_dmamap_sync(sc->tx.tag, b->map, BUS_DMASYNC_PREWRITE);
+	for (i = 0; i < nsegs; i++)
+		sc->tx_seg[i] = (struct lem_seg){ .ls_addr = seg[i].ds_addr,
+		    .ls_len = seg[i].ds_len };
+	lp.lp_nsegs = nsegs;
 	error = lem_tx(&sc->core, &lp);
 	if (error != 0)
 		bus_dmamap_unload(sc->tx.tag, b->map);
@@ -384,13 +320,10 @@ lem_tx_start(struct lem_softc *sc)
 {
 	if_t ifp = sc->ifp;
 	struct mbuf *m;
-	int error, len;
-	bool mcast;
+	int error;
 
 	mtx_assert(&sc->tx.mtx, MA_OWNED);
 	while ((m = drbr_peek(ifp, sc->tx_br)) != NULL) {
-		len = m->m_pkthdr.len;
-		mcast = (m->m_flags & M_MCAST) != 0;
 		error = lem_tx_packet(sc, &m);
 		if (error == ENOBUFS) {
 			drbr_putback(ifp, sc->tx_br, m);
@@ -403,8 +336,9 @@ lem_tx_start(struct lem_softc *sc)
 			continue;
 		}
 		if_inc_counter(ifp, IFCOUNTER_OPACKETS, 1);
-		if_inc_counter(ifp, IFCOUNTER_OBYTES, len);
-		if_inc_counter(ifp, IFCOUNTER_OMCASTS, mcast);
+		if_inc_counter(ifp, IFCOUNTER_OBYTES, m->m_pkthdr.len);
+		if_inc_counter(ifp, IFCOUNTER_OMCASTS,
+		    (m->m_flags & M_MCAST) != 0);
 		ETHER_BPF_MTAP(ifp, m);
 	}
 	lem_tx_flush(&sc->core);

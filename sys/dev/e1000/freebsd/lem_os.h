@@ -34,16 +34,11 @@ struct lem_os {
 	SDT_PROBE2(lem, , , probe, LEM_OS(lc)->name, value)
 
 SDT_PROVIDER_DECLARE(lem);
-SDT_PROBE_DECLARE(lem, , , tx__kick);
-SDT_PROBE_DECLARE(lem, , , tx__kick__saved);
-SDT_PROBE_DECLARE(lem, , , rx__kick);
-SDT_PROBE_DECLARE(lem, , , rx__kick__saved);
-SDT_PROBE_DECLARE(lem, , , combine);
-SDT_PROBE_DECLARE(lem, , , flush);
-SDT_PROBE_DECLARE(lem, , , clean);
-SDT_PROBE_DECLARE(lem, , , interrupt);
-SDT_PROBE_DECLARE(lem, , , receive);
-SDT_PROBE_DECLARE(lem, , , poll);
+#define	LEM_PROBES(X)							\
+	X(tx__kick) X(tx__kick__saved) X(rx__kick) X(rx__kick__saved)	\
+	X(combine) X(flush) X(clean) X(interrupt) X(receive) X(poll)
+#define	LEM_PROBE_DECLARE(name)	SDT_PROBE_DECLARE(lem, , , name);
+LEM_PROBES(LEM_PROBE_DECLARE)
 
 #define	lem_os_mb()	atomic_thread_fence_seq_cst()
 #define	lem_os_rmb()	atomic_thread_fence_acq()

@@ -288,7 +288,6 @@ lem_set_caps(struct lem_softc *sc, int wanted)
 	if (error != 0)
 		return (error);
 	if_togglecapenable(ifp, change);
-	if_vlancap(ifp);
 	enabled = if_getcapenable(ifp);
 	if_sethwassist(ifp, (enabled & IFCAP_TXCSUM ? LEM_HWASSIST : 0) |
 	    (enabled & IFCAP_TXCSUM_IPV6 ? LEM_HWASSIST6 : 0) |
@@ -322,9 +321,6 @@ lem_configure(struct lem_softc *sc, u_long cmd, struct ifreq *ifr)
 		return (0);
 	case SIOCSIFCAP:
 		return (lem_set_caps(sc, ifr->ifr_reqcap));
-	case SIOCSIFMEDIA:
-	case SIOCGIFMEDIA:
-		return (ifmedia_ioctl(sc->ifp, ifr, &sc->media, cmd));
 	default:
 		return (ENOIOCTL);
 	}
@@ -334,11 +330,18 @@ static int
 lem_ioctl(if_t ifp, u_long cmd, caddr_t data)
 {
 	struct lem_softc *sc = if_getsoftc(ifp);
+	struct ifreq *ifr = (struct ifreq *)data;
 	int error;
 
+	if (cmd == SIOCSIFMEDIA || cmd == SIOCGIFMEDIA ||
+	    cmd == SIOCGIFXMEDIA)
+		return (ifmedia_ioctl(ifp, ifr, &sc->media, cmd));
 	sx_xlock(&sc->ctl);
-	error = lem_configure(sc, cmd, (struct ifreq *)data);
+	error = lem_configure(sc, cmd, ifr);
 	sx_xunlock(&sc->ctl);
+	/* Takes vlan(4)'s lock, which is held where vlan(4) comes to here. */
+	if (cmd == SIOCSIFCAP)
+		if_vlancap(ifp);
 	return (error == ENOIOCTL ? ether_ioctl(ifp, cmd, data) : error);
 }
 

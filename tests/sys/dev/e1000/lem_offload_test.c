@@ -170,6 +170,46 @@ TC(tso, "TSO cuts a packet into segments with right checksums, with tag")
 	test_destroy(t);
 }
 
+TC(tso_context, "TSO has a context before each packet, though it be the same")
+{
+	struct lem_test *t = test_create(0, 2048, 1500);
+	uint8_t frame[2054];
+	unsigned int i;
+	uint32_t tail;
+
+	for (i = 1; i <= 3; i++) {
+		make_ip(frame, sizeof(frame), true, 3);
+		tail = t->g.lc.lc_tx_tail;
+		ATF_REQUIRE_EQ(0, send_ip(t, frame, sizeof(frame),
+		    LEM_TX_TSO4, 1000, 0));
+		ATF_CHECK_EQ(4, t->g.lc.lc_tx_tail - tail);
+		test_settle(t);
+		ATF_REQUIRE_EQ(2 * i, host_sent(t->h));
+		check_sums(host_sent_frame(t->h, 2 * i - 1)->data, 1054, true);
+	}
+	test_destroy(t);
+}
+
+TC(context_room, "No room for the context: the packet is refused, until there "
+    "is")
+{
+	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
+	uint8_t frame[101];
+
+	test_send(t, TEST_RING - 1 - 3, 60);
+	ATF_REQUIRE_EQ(3, lem_tx_room(&t->g.lc));
+	make_ip(frame, sizeof(frame), true, 0);
+	ATF_CHECK_EQ(ENOBUFS, send_ip(t, frame, sizeof(frame),
+	    LEM_TX_TCPSUM, 0, 0));
+	ATF_CHECK_EQ(3, lem_tx_room(&t->g.lc));
+	host_run(t->h);
+	ATF_CHECK_EQ(0, send_ip(t, frame, sizeof(frame), LEM_TX_TCPSUM, 0, 0));
+	host_run(t->h);
+	ATF_CHECK_EQ(4, lem_tx_clean(&t->g.lc));
+	ATF_CHECK_EQ(TEST_RING - 3, host_sent(t->h));
+	test_destroy(t);
+}
+
 /* What the last frame's descriptor said. */
 static struct {
 	size_t		len;
@@ -233,6 +273,8 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, checksums);
 	ATF_TP_ADD_TC(tp, tso);
+	ATF_TP_ADD_TC(tp, tso_context);
+	ATF_TP_ADD_TC(tp, context_room);
 	ATF_TP_ADD_TC(tp, rx_offload);
 	return (atf_no_error());
 }

@@ -40,7 +40,9 @@ TC(rx_poll, "Polling: no interrupt, a write to RDT for an eighth of the ring")
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	unsigned int i;
 
+	/* Whether or not the buffers are new. */
 	for (i = 0; i < 4 * TEST_RING; i++) {
+		t->g.lc.lc_os.rx_keep = i >= 2 * TEST_RING;
 		test_inject(t, 1, 60);
 		host_run(t->h);
 		ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
@@ -153,6 +155,31 @@ TC(rx_nobuf, "Slots without a buffer wait for one, and keep those behind "
 	test_destroy(t);
 }
 
+TC(rx_poll_nobuf, "Polling, short of buffers: the adapter is told of each one "
+    "that is to be had")
+{
+	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
+	struct lem_os *os = &t->g.lc.lc_os;
+	unsigned int i;
+
+	os->nspare = 0;
+	os->rx_keep = os->rx_hoard = true;
+	for (i = 0; i < TEST_RING - 1; i++) {
+		test_inject(t, 1, 60);
+		host_run(t->h);
+		ATF_REQUIRE_EQ(1, lem_rx(&t->g.lc, 8));
+	}
+	test_inject(t, 30, 60);
+	host_run(t->h);
+	ATF_CHECK_EQ(30, host_rx_waiting(t->h));
+	for (i = 0; i < 5; i++)
+		os->spare[os->nspare++] = t->g.txbuf + i * 2048;
+	ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 64));
+	host_run(t->h);
+	ATF_CHECK_EQ(25, host_rx_waiting(t->h));
+	test_destroy(t);
+}
+
 TC(rx_csb_nobuf, "CSB: a guest that cannot get to host_rxkick_at for want of "
     "buffers kicks for those that it has")
 {
@@ -207,6 +234,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, rx_csb_full);
 	ATF_TP_ADD_TC(tp, rx_nobuf);
 	ATF_TP_ADD_TC(tp, rx_csb_nobuf);
+	ATF_TP_ADD_TC(tp, rx_poll_nobuf);
 	ATF_TP_ADD_TC(tp, jumbo);
 	return (atf_no_error());
 }

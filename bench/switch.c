@@ -11,6 +11,9 @@
  * before, so that nobody ever sleeps.  With -f every frame goes to all
  * destinations of its sender.  The bare loop reads the sender's slots, copies
  * the frames to the same places and fills in the destinations' slots.
+ *
+ * With -i there are ports that nobody uses, and in place of the bare loop
+ * stands the same on a switch without them.
  */
 
 #include <sys/types.h>
@@ -41,16 +44,18 @@ struct net {
 	uint32_t	 ring;		/* frames in the senders' rings */
 	struct sender	*sender;
 	struct vale_desc *idle[PORTS];
+	unsigned int	 first;		/* its switch; -f: its senders' */
+	struct net	*alone;		/* the same without idle ports */
 };
 
 static struct vale_desc *
-port_open(const char *kind, unsigned int sender, unsigned int n, uint32_t slots)
+port_open(const char *kind, unsigned int vale, unsigned int n, uint32_t slots)
 {
 	struct vale_params params = { slots, slots };
 	struct vale_desc *d;
 	char name[64];
 
-	snprintf(name, sizeof(name), "vale%u:%s%u", sender, kind, n);
+	snprintf(name, sizeof(name), "vale%u:%s%u", vale, kind, n);
 	d = vale_open(name, &params);
 	if (d == NULL)
 		err(1, "%s", name);
@@ -141,7 +146,7 @@ net_open(struct net *net)
 {
 	const struct bench_what *what = &net->what;
 	struct sender *s;
-	uint32_t d, i, slots;
+	uint32_t d, i, slots, vale;
 
 	net->slots = (what->bytes + BUF - 1) / BUF;
 	/* A batch and the one before fit, and the frames of a ring are whole. */
@@ -154,13 +159,14 @@ net_open(struct net *net)
 		err(1, NULL);
 	for (i = 0; i < what->senders; i++) {
 		s = &net->sender[i];
-		s->tx = port_open("tx", net->flood ? i : 0, i, slots);
+		vale = net->first + (net->flood ? i : 0);
+		s->tx = port_open("tx", vale, i, slots);
 		for (d = 0; d < what->destinations; d++)
-			s->rx[d] = port_open("rx", net->flood ? i : 0,
+			s->rx[d] = port_open("rx", vale,
 			    i * what->destinations + d, slots);
 	}
 	for (i = 0; i < what->idle; i++)
-		net->idle[i] = port_open("idle", 0, i, 0);
+		net->idle[i] = port_open("idle", net->first, i, 0);
 	for (i = 0; i < what->senders; i++) {
 		s = &net->sender[i];
 		for (d = 0; d < what->destinations; d++)
@@ -202,6 +208,14 @@ run(void *arg, unsigned int thread, uint64_t frames)
 				d = 0;
 		}
 	}
+}
+
+static void
+run_alone(void *arg, unsigned int thread, uint64_t frames)
+{
+	const struct net *net = arg;
+
+	run(net->alone, thread, frames);
 }
 
 /* Copy the frame in slot `from' of a sender into the next slots of `to'. */
@@ -267,6 +281,7 @@ main(int argc, char **argv)
 {
 	struct net net = { .what = { "switch", 60, 256, 1, 1, 0 } };
 	struct bench_what *what = &net.what;
+	struct net alone;
 	uint64_t lost = 0;
 	uint32_t frames = 0;
 	int ch;
@@ -302,8 +317,17 @@ main(int argc, char **argv)
 	if (optind != argc ||
 	    what->senders * (what->destinations + 1) + what->idle > PORTS)
 		usage();
+	if (what->idle > 0) {
+		what->subject = "idle";
+		alone = net;
+		alone.what.idle = 0;
+		alone.first = PORTS;
+		net.alone = &alone;
+		net_open(&alone);
+	}
 	net_open(&net);
-	bench_measure(what, run, bare, &net, frames);
+	bench_measure(what, run, what->idle > 0 ? run_alone : bare, &net,
+	    frames);
 	(void)vale_list(NULL, check_port, &lost);
 	if (lost != 0)
 		errx(1, "%ju frames were lost", (uintmax_t)lost);

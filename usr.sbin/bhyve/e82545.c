@@ -333,7 +333,7 @@ reset_locked(struct e82545 *dev)
 	e82545_intr_reset(dev);
 	e82545_nvm_reset(dev);
 	e82545_txq_reset(dev);
-	e82545_rxq_reset(dev);
+	e82545_loop_reset(dev);
 }
 
 /* By the guest, CTRL.RST, or from outside, which takes the CSB away. */
@@ -695,6 +695,8 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 		goto notxq;
 	if ((dev->rxq = e82545_rxq_create()) == NULL)
 		goto norxq;
+	if ((dev->loop = e82545_loop_create()) == NULL)
+		goto noloop;
 	if (lock_init(&dev->tx_mtx) != 0)
 		goto notx;
 	if (lock_init(&dev->rx_mtx) != 0)
@@ -711,6 +713,8 @@ noreg:
 norx:
 	lock_destroy(&dev->tx_mtx);
 notx:
+	e82545_loop_destroy(dev->loop);
+noloop:
 	e82545_rxq_destroy(dev->rxq);
 norxq:
 	e82545_txq_destroy(dev->txq);
@@ -730,6 +734,7 @@ e82545_destroy(struct e82545 *dev)
 	pthread_mutex_destroy(&dev->reg_mtx);
 	lock_destroy(&dev->rx_mtx);
 	lock_destroy(&dev->tx_mtx);
+	e82545_loop_destroy(dev->loop);
 	e82545_rxq_destroy(dev->rxq);
 	e82545_txq_destroy(dev->txq);
 	e82545_nvm_destroy(dev->nvm);

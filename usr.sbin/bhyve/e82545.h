@@ -309,9 +309,9 @@ void	e82545_resume(struct e82545 *dev);
  * paused, EINVAL for another size than that.
  *
  * e82545_snapshot_restore() trusts nothing in `buf'.  It returns, with the
- * model as it was, EBUSY as above; ENOTSUP for a snapshot of another version of the
- * model; EINVAL for one that is damaged, has more or less than a snapshot has,
- * or values no model can have, or is of one with another ec_csb; ENOMEM.
+ * model as it was, EBUSY as above; ENOTSUP for a snapshot of another version of
+ * the model; EINVAL for one that is damaged, has more or less than a snapshot
+ * has, or values no model can have, or is of one with another ec_csb; ENOMEM.
  * Else it returns 0, has told eo_intr() if the line is another than before, and
  * counts time from now on.  All else is asked for by e82545_resume().
  */

@@ -12,7 +12,8 @@
  *	e82545_nvm.c	 EEPROM and PHY
  *	e82545_intr.c	 ICR, IMS and the moderation engine
  *	e82545_tx.c	 transmit ring
- *	e82545_rx.c	 receive ring, loopback
+ *	e82545_rx.c	 receive ring
+ *	e82545_loop.c	 loopback: frames from one to the other
  *	e82545_filter.c	 address and VLAN filters
  *	e82545_csb.c	 the communication status block
  *	e82545_snap.c	 snapshots
@@ -211,6 +212,7 @@ struct e82545 {
 	struct e82545_txq	*txq;
 	struct e82545_lock	 rx_mtx;
 	struct e82545_rxq	*rxq;
+	struct e82545_loop	*loop;
 
 	pthread_mutex_t		 reg_mtx;
 	uint32_t		 regs[E82545_NREGS];
@@ -381,8 +383,6 @@ void	e82545_txq_reset(struct e82545 *dev);
  */
 struct e82545_rxq *e82545_rxq_create(void);
 void	e82545_rxq_destroy(struct e82545_rxq *rxq);
-/* rx_mtx and reg_mtx held. */
-void	e82545_rxq_reset(struct e82545 *dev);
 /*
  * RDT, RCTL or the loopback queue changed: whether there is something to do
  * for the receive path, so that the caller, having dropped its locks, calls
@@ -392,15 +392,24 @@ void	e82545_rxq_reset(struct e82545 *dev);
 bool	e82545_rx_unstall(struct e82545 *dev);
 /* The same where it is the CSB that says how much room there is. */
 bool	e82545_rx_kicked(struct e82545 *dev);
+
 /*
- * A frame the guest sent with loopback on: queue a copy of it for the receive
- * path.  Returns false where the queue is full.  Transmit thread, without
- * rx_mtx.
+ * e82545_loop.c
  */
-bool	e82545_rx_loopback(struct e82545 *dev, const struct iovec *iov,
-	    int niov);
+struct e82545_loop *e82545_loop_create(void);
+void	e82545_loop_destroy(struct e82545_loop *loop);
+/* All locks held. */
+void	e82545_loop_reset(struct e82545 *dev);
 /* What is sent comes back: RCTL.LBM or the PHY.  Any thread. */
 bool	e82545_loopback(struct e82545 *dev);
+/* A frame the guest sent with loopback on: queue a copy of it for the receive
+   path.  Returns false where the queue is full.  tx_mtx held, not rx_mtx. */
+bool	e82545_loop_send(struct e82545 *dev, const struct iovec *iov,
+	    int niov);
+/* Whether frames are there.  Any thread. */
+bool	e82545_loop_waits(const struct e82545 *dev);
+/* The queue as the receive path takes it in.  rx_mtx held, also to use it. */
+struct e82545_source e82545_loop_source(struct e82545 *dev);
 
 /*
  * e82545_csb.c

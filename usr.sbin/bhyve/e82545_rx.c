@@ -6,7 +6,7 @@
 
 /*
  * The receive ring: 8254x SDM section 3.2.  Everything here runs under rx_mtx
- * but for e82545_rx_unstall() and the sending end of the loopback queue.
+ * but for e82545_rx_unstall().
  *
  * A call of e82545_rx() is one batch, of frames that the network has, a call of
  * e82545_rx_direct() one or more, of frames that its caller has:
@@ -63,22 +63,11 @@ _Static_assert(RX_FRAME_DESCS <= RX_BATCH_DESCS, "no frame would fit");
 /* Frames with an FCS: RCTL.LPE, section 13.4.22. */
 #define	RX_WIRE_MAX	1522
 
-#define	RX_LOOP_FRAMES	256		/* in the loopback queue */
-
-struct rx_looped {
-	void		*data;
-	size_t		 len;		/* bytes */
-};
-
 struct e82545_rxq {
 	/* reg_mtx. */
 	bool		 stalled;
 	uint32_t	 need;		/* descriptors the frame would take */
 	uint32_t	 need_rctl;	/* with this RCTL */
-
-	/* One thread puts in at the tail, one takes out at the head. */
-	struct rx_looped loop[RX_LOOP_FRAMES];
-	uint32_t	 loop_head, loop_tail;	/* free-running */
 
 	/* For one batch: what goes into the upper halves of descriptors. */
 	uint64_t	 done[RX_BATCH_DESCS + RX_BATCH];
@@ -120,131 +109,11 @@ e82545_rxq_create(void)
 	return (calloc(1, sizeof(struct e82545_rxq)));
 }
 
-static void
-rx_loop_clear(struct e82545_rxq *rxq)
-{
-
-	while (rxq->loop_head != rxq->loop_tail)
-		free(rxq->loop[rxq->loop_head++ % RX_LOOP_FRAMES].data);
-}
-
 void
 e82545_rxq_destroy(struct e82545_rxq *rxq)
 {
 
-	rx_loop_clear(rxq);
 	free(rxq);
-}
-
-void
-e82545_rxq_reset(struct e82545 *dev)
-{
-
-	rx_loop_clear(dev->rxq);
-}
-
-/*
- * Loopback.
- */
-
-bool
-e82545_loopback(struct e82545 *dev)
-{
-	uint32_t lbm;
-
-	lbm = e82545_reg(dev, E82545_RCTL) & E82545_RCTL_LBM;
-	return (lbm == E82545_RCTL_LBM_MAC || lbm == E82545_RCTL_LBM_TCVR ||
-	    __atomic_load_n(&dev->phy_loopback, __ATOMIC_RELAXED));
-}
-
-static bool
-rx_loop_waits(const struct e82545_rxq *rxq)
-{
-
-	return (__atomic_load_n(&rxq->loop_head, __ATOMIC_RELAXED) !=
-	    __atomic_load_n(&rxq->loop_tail, __ATOMIC_ACQUIRE));
-}
-
-bool
-e82545_rx_loopback(struct e82545 *dev, const struct iovec *iov, int niov)
-{
-	struct e82545_rxq *rxq = dev->rxq;
-	struct e82545_cursor cur;
-	struct rx_looped *l;
-	size_t len;
-	int i;
-
-	if (rxq->loop_tail - __atomic_load_n(&rxq->loop_head,
-	    __ATOMIC_ACQUIRE) == RX_LOOP_FRAMES)
-		return (false);
-	len = 0;
-	for (i = 0; i < niov; i++)
-		len += iov[i].iov_len;
-	l = &rxq->loop[rxq->loop_tail % RX_LOOP_FRAMES];
-	l->data = malloc(len);
-	if (l->data == NULL)
-		return (false);
-	l->len = len;
-	e82545_cursor_init(&cur, iov);
-	e82545_cursor_copy(&cur, l->data, len);
-	__atomic_store_n(&rxq->loop_tail, rxq->loop_tail + 1,
-	    __ATOMIC_RELEASE);
-	return (true);
-}
-
-/* All that is saved of this side: whether it has stalled is seen anew. */
-void
-e82545_loop_snap(struct e82545 *dev, struct e82545_snap *s)
-{
-	struct e82545_rxq *rxq = dev->rxq;
-	struct rx_looped *l;
-	uint32_t i, len, n;
-
-	n = rxq->loop_tail - rxq->loop_head;
-	e82545_snap_u32(s, &n, RX_LOOP_FRAMES);
-	for (i = 0; i < n && !s->bad; i++) {
-		l = &rxq->loop[(rxq->loop_head + i) % RX_LOOP_FRAMES];
-		len = l->len;
-		e82545_snap_u32(s, &len, E82545_FRAME_MAX);
-		if (s->restore != NULL) {
-			l->data = malloc(MAX(len, 1));
-			s->nomem = l->data == NULL;
-			e82545_snap_check(s, !s->nomem);
-			if (s->bad) {
-				free(l->data);
-				return;
-			}
-			l->len = len;
-			rxq->loop_tail++;
-		}
-		e82545_snap_bytes(s, l->data, len);
-	}
-}
-
-/* The queue as a source of frames: eo_rx_peek() and eo_rx_next(). */
-
-static int
-rx_loop_peek(void *arg, struct iovec *iov)
-{
-	const struct e82545_rxq *rxq = arg;
-	const struct rx_looped *l;
-
-	if (!rx_loop_waits(rxq))
-		return (0);
-	l = &rxq->loop[rxq->loop_head % RX_LOOP_FRAMES];
-	iov[0].iov_base = l->data;
-	iov[0].iov_len = l->len;
-	return (1);
-}
-
-static void
-rx_loop_next(void *arg)
-{
-	struct e82545_rxq *rxq = arg;
-
-	free(rxq->loop[rxq->loop_head % RX_LOOP_FRAMES].data);
-	__atomic_store_n(&rxq->loop_head, rxq->loop_head + 1,
-	    __ATOMIC_RELEASE);
 }
 
 /*
@@ -278,7 +147,7 @@ e82545_rx_unstall(struct e82545 *dev)
 	uint32_t rctl;
 
 	if (!rxq->stalled)
-		return (rx_loop_waits(rxq));
+		return (e82545_loop_waits(dev));
 	rctl = e82545_reg(dev, E82545_RCTL);
 	if ((rctl & E82545_RCTL_EN) != 0 && rctl == rxq->need_rctl &&
 	    rx_ring_room(dev, e82545_reg(dev, E82545_RDH),
@@ -591,7 +460,7 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	b->on = (b->rctl & E82545_RCTL_EN) != 0;
 	b->link = (e82545_reg(dev, E82545_STATUS) & E82545_STATUS_LU) != 0;
 	b->loopback = e82545_loopback(dev);
-	b->looped = rx_loop_waits(dev->rxq);
+	b->looped = e82545_loop_waits(dev);
 	b->own = e82545_filter_own(dev);
 	b->rxcsum = e82545_reg(dev, E82545_RXCSUM);
 	b->vet = e82545_reg(dev, E82545_VET);
@@ -632,8 +501,7 @@ rx_run(struct e82545 *dev, struct rx_batch *b,
 
 	/* Looped frames first; what is looped meanwhile is for later. */
 	if (b->looped)
-		source = (struct e82545_source){ rx_loop_peek, rx_loop_next,
-		    dev->rxq };
+		source = e82545_loop_source(dev);
 	f.iov = iov;
 	for (n = 0; n < RX_BATCH; n++) {
 		f.niov = source.es_peek(source.es_arg, iov);
@@ -776,7 +644,7 @@ rx_once(struct e82545 *dev, const struct e82545_source *frames, bool direct)
 	rx_begin(dev, &b);
 	state = rx_run(dev, &b, frames);
 	if (direct) {
-		/* Nothing stalls, and a source has no slots to be given back. */
+		/* Nothing stalls, and a source has no slots to give back. */
 		rx_end(dev, &b, E82545_RX_MORE);
 		if (b.end)
 			state = E82545_RX_IDLE;

@@ -242,7 +242,7 @@ int
 e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 {
 	struct e82545_snap s = { .restore = buf, .size = size };
-	struct e82545_rxq *rxq;
+	struct e82545_loop *loop;
 	struct e82545 *fresh;
 	bool asserted;
 	int error;
@@ -269,9 +269,10 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	}
 
 	/* The frames are in the fresh one's queue; the rest is read again. */
-	rxq = dev->rxq;
-	dev->rxq = fresh->rxq;
-	fresh->rxq = rxq;
+	loop = dev->loop;
+	dev->loop = fresh->loop;
+	fresh->loop = loop;
+	e82545_rx_kicked(dev);
 	asserted = dev->moder.asserted;
 	s.done = sizeof(struct snap_header);
 	snap_state(dev, &s);

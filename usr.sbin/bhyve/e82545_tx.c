@@ -208,7 +208,7 @@ tx_out(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
 	const uint8_t *to = dst;
 
 	if (b->loopback) {
-		if (e82545_rx_loopback(dev, iov, niov)) {
+		if (e82545_loop_send(dev, iov, niov)) {
 			b->looped = true;
 			b->counts[E82545_C_LOOPBACK]++;
 		} else
@@ -574,8 +574,8 @@ tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 
 /*
  * Most packets are one descriptor and one frame, sent as it is, to the network:
- * what collect and send come down to then.  Returns false, having done nothing, where the
- * packet at the head is not of that kind.
+ * what collect and send come down to then.  Returns false, having done nothing,
+ * where the packet at the head is not of that kind.
  */
 static bool
 tx_whole(struct e82545 *dev, struct tx_batch *b)

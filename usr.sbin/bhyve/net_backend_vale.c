@@ -83,7 +83,7 @@ struct vale_priv {
 
 	/* The receiving thread's. */
 	uint32_t	 rx_next;	/* first slot not stepped over */
-	uint32_t	 rx_end;	/* that after the frame last looked at */
+	uint32_t	 rx_end;	/* that after the frame looked at */
 	bool		 rx_failed;
 };
 
@@ -351,8 +351,8 @@ vale_in_pieces(const struct vale_priv *priv, const struct iovec *iov,
 
 /*
  * Most frames are in one piece that a slot takes as it lies: vale_send_any()
- * comes down to this.  Returns false, having done nothing, where that is not so, or
- * the ring is full.
+ * comes down to this.  Returns false, having done nothing, where that is not
+ * so, or the ring is full.
  */
 static bool
 vale_send_whole(const struct vale_priv *priv, const struct iovec *iov)

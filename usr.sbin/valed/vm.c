@@ -453,7 +453,8 @@ vm_thread(void *arg)
 {
 	struct vm *vm = arg;
 
-	prctl(PR_SET_NAME, vm->config->vc_name);	/* for top and taskset */
+	/* For top(1) and taskset(1). */
+	prctl(PR_SET_NAME, vm->config->vc_name);
 	vm->error = vm_open(vm);
 	sem_post(&vm->ready);
 	if (vm->error != 0)

@@ -76,7 +76,7 @@
 	X(RX_FRAME,	"rx_frames",	"frames that the port got")	\
 	X(RX_BYTE,	"rx_bytes",	"bytes of those")		\
 	X(RX_COPY,	"rx_copies",	"frames copied into the ring")	\
-	X(RX_DIRECT,	"rx_direct",	"frames taken by the sink, not copied") \
+	X(RX_DIRECT,	"rx_direct",	"frames the sink took, not copied") \
 	X(RX_WAKE,	"rx_wakeups",	"times a sleeping receiver was woken") \
 	X(RX_BAD_RING,	"rx_bad_ring",	"receive rings with bad positions") \
 	X(RX_BAD_BUF,	"rx_bad_buf",	"receive slots with a bad buffer") \

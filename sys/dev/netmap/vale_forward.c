@@ -332,12 +332,14 @@ deliver_all(struct vale_port *port)
 {
 	struct vale_switch *vs = port->vp_switch;
 	struct vale_txq *vt = &port->vp_tx;
+	struct vale_port *dst;
 	unsigned int i;
 
 	if (vt->vt_list[VALE_FDB_FLOOD].ls_first != VALE_END) {
 		for (i = 0; i < vs->vs_nports; i++) {
-			if (vs->vs_active[i] != port->vp_index)
-				vale_deliver(port, vs->vs_port[vs->vs_active[i]]);
+			dst = vs->vs_port[vs->vs_active[i]];
+			if (dst != port)
+				vale_deliver(port, dst);
 		}
 		list_init(&vt->vt_list[VALE_FDB_FLOOD]);
 	} else {

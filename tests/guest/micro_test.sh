@@ -224,7 +224,8 @@ lazy_run()
 {
 	pair "role=source count=200 ms=0 mode=lazy ring=256" "role=sink"
 	accounted
-	is "interrupts" "$(v vm1 irqs)" -eq 0
+	# That of the peer's first answer, which may be seen before it comes.
+	is "interrupts" "$(v vm1 irqs)" -le 1
 }
 
 micro_case poll "polling: no interrupts, and all accounted for"

@@ -92,7 +92,8 @@ class Guest(Driver):
 class Micro:
     """Two micro-guests on QEMU, again and again; none without QEMU."""
 
-    def __init__(self):
+    def __init__(self, valed):
+        self.valed = valed
         self.runs = self.kills = 0
         self.procs = []
         self.there = all(os.access(os.environ.get(e, ""), os.X_OK)
@@ -100,6 +101,7 @@ class Micro:
 
     def start(self, rng):
         for name, options in zip(MICRO, rng.choice(PAIRS)):
+            self.valed.idle(name)
             self.procs.append(subprocess.Popen(
                 [os.environ["QEMU"], "-nodefaults", "-no-user-config",
                  "-display", "none", "-machine", "pc,memory-backend=mem",
@@ -143,7 +145,7 @@ class Soak:
         for name in NAMES[:2]:
             self.fill(name)
         self.guests = {n: Guest(n + ".sock") for n in NAMES}
-        self.micro = Micro()
+        self.micro = Micro(valed)
         self.done = {"frames": 0, "bursts": 0, "resets": 0, "kills": 0,
                      "looks": 0}
         self.first = self.last = None

@@ -646,7 +646,8 @@ def reconnect():
         with Client("vm1.sock") as c:
             # The adapter is as new.
             assert (c.get(RDBAL), c.get(RCTL), c.get(IMS)) == (0, 0, 0)
-            assert v.descriptors() == before + 2
+            until(lambda: v.descriptors() == before + 2,
+                  "%d descriptors" % (before + 2))
             assert v.mappings() == 1
 
 

@@ -573,8 +573,10 @@ lem_resume(device_t dev)
 {
 	struct lem_softc *sc = device_get_softc(dev);
 
+	sx_xlock(&sc->ctl);
 	sc->suspended = false;
-	lem_init(sc);
+	(void)lem_up(sc);
+	sx_xunlock(&sc->ctl);
 	return (0);
 }
 

@@ -14,7 +14,7 @@
 
 set -u
 
-ROUNDS=${ROUNDS:-3}
+ROUNDS=${ROUNDS:-5}
 bench=$1/bench
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX")

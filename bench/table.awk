@@ -3,70 +3,78 @@
 # Copyright (c) 2026 The bhyve-vale authors
 
 # Makes the table of bench.sh's results.csv: for each configuration the median
-# of its rounds, then what is to be reached beside what was seen.  Where the rounds
-# of what is compared differ by more than STEADY, something else was running: the
-# figure is shown, but nothing is said to be reached or missed by it.
+# of its rounds, then what is to be reached beside what was seen.
+#
+# What was seen is a median with its range, the least and the greatest that the
+# rounds, put together in any way, would give.  A range that lies on one side of
+# the bound decides, however wide.  Else the median does, unless the range is
+# wider than STEADY: then something else was running, and nothing is said.
 
-function median(list,	v, n, i, j, t) {
-	n = split(list, v, " ")
+# Sorts v[1] to v[n].
+function sort(v, n,	i, j, t) {
 	for (i = 2; i <= n; i++) {
 		t = v[i]
 		for (j = i - 1; j > 0 && v[j] + 0 > t + 0; j--)
 			v[j + 1] = v[j]
 		v[j + 1] = t
 	}
+}
+
+function median(list,	v, n) {
+	n = split(list, v, " ")
+	sort(v, n)
 	return (v[int((n + 1) / 2)])
 }
 
-# How many times the least of a list its greatest is.
-function spread(list,	v, n, i, least, most) {
+# "median least greatest" of a list.
+function figure(list,	v, n) {
 	n = split(list, v, " ")
-	least = most = v[1] + 0
-	for (i = 2; i <= n; i++) {
-		if (v[i] + 0 < least)
-			least = v[i] + 0
-		if (v[i] + 0 > most)
-			most = v[i] + 0
-	}
-	return (least > 0 ? most / least : 1)
+	sort(v, n)
+	return (v[int((n + 1) / 2)] " " v[1] " " v[n])
 }
 
-# A figure that the next verdict is from.
-function used(list,	s) {
-	s = spread(list)
-	if (s > unsteady)
-		unsteady = s
-	return (median(list))
-}
-
-# ns("switch", bytes, batch, destinations, senders, idle), "" where not seen.
+# The figure of ns("switch", bytes, batch, destinations, senders, idle), ""
+# where not seen.
 function ns(s, y, b, d, t, i,	k) {
 	k = s "," y "," b "," d "," t "," i
-	return (k in all_ns ? used(all_ns[k]) : "")
+	return (k in all_ns ? figure(all_ns[k]) : "")
 }
 
 # The same of what stood beside it, idle ports being none where not said.
 function ratio(s, y, b, i,	k) {
 	k = s "," y "," b ",1,1," (i + 0)
-	return (k in all_ratio ? used(all_ratio[k]) : "")
+	return (k in all_ratio ? figure(all_ratio[k]) : "")
 }
 
-# what, the bound, what was seen; sign is "<=" or ">=".
-function wanted(what, sign, bound, seen,	verdict) {
+function over(a, b,	x, y) {
+	if (a == "" || b == "")
+		return ("")
+	split(a, x, " ")
+	split(b, y, " ")
+	return (x[1] / y[1] " " x[2] / y[3] " " x[3] / y[2])
+}
+
+function times(n, a,	x) {
+	split(a, x, " ")
+	return (a == "" ? "" : n * x[1] " " n * x[2] " " n * x[3])
+}
+
+function holds(seen, sign, bound) {
+	return (sign == "<=" ? seen + 0 <= bound : seen + 0 >= bound)
+}
+
+# what, the bound, the figure seen; sign is "<=" or ">=".
+function wanted(what, sign, bound, seen,	v, verdict) {
 	if (seen == "") {
 		printf "  %-58s %s %-6s %8s\n", what, sign, bound, "-"
-		unsteady = 0
 		return
 	}
-	if (unsteady > STEADY)
-		verdict = sprintf("  not judged: rounds differ %.1f times",
-		    unsteady)
-	else if (sign == "<=" ? seen <= bound : seen >= bound)
-		verdict = "  reached"
-	else
-		verdict = "  missed"
-	unsteady = 0
-	printf "  %-58s %s %-6s %8.2f%s\n", what, sign, bound, seen, verdict
+	split(seen, v, " ")
+	verdict = holds(v[1], sign, bound) ? "reached" : "missed"
+	if (holds(v[2], sign, bound) != holds(v[3], sign, bound) &&
+	    v[3] > v[2] * STEADY)
+		verdict = sprintf("not judged: %.2f to %.2f", v[2], v[3])
+	printf "  %-58s %s %-6s %8.2f  %s\n", what, sign, bound, v[1], verdict
 }
 
 function one() {
@@ -78,15 +86,11 @@ function one() {
 function flooding(ports) {
 	wanted("flooding to " ports " ports, times a delivery to each", "<=", 1,
 	    over(ns("flood", 60, 256, ports, 1, 0),
-	    ports * ns("switch", 60, 256, ports, 1, 0)))
+	    times(ports, ns("switch", 60, 256, ports, 1, 0))))
 }
 
 function virtio() {
 	return (ns("testpmd-virtio", 60, 32, 1, 1, 0))
-}
-
-function over(a, b) {
-	return (a == "" || b == "" ? "" : a / b)
 }
 
 NR > 1 {

@@ -189,26 +189,30 @@ ATF_TC_HEAD(timer, tc)
 ATF_TC_BODY(timer, tc)
 {
 	struct watch a = { .stop_after = 3 };
-	struct watch b = { 0 };
+	struct watch b = { .stop_after = 3 };
 	struct watch never = { 0 };
+	int calls;
 
 	a.ev = mevent_add(1, EVF_TIMER, on_event, &a);
 	b.ev = mevent_add(1, EVF_TIMER, on_event, &b);
 	never.ev = mevent_add(1000 * 1000, EVF_TIMER, on_event, &never);
 	ATF_REQUIRE(a.ev != NULL && b.ev != NULL && never.ev != NULL);
 	ATF_CHECK_EQ(NULL, mevent_add(0, EVF_TIMER, on_event, &a));
+	/* Each of the two stops the loop once. */
 	mevent_dispatch();
-	ATF_CHECK_EQ(3, a.calls);
-	ATF_CHECK(b.calls > 0);
+	mevent_dispatch();
+	ATF_CHECK(a.calls >= 3);
+	ATF_CHECK(b.calls >= 3);
 	ATF_CHECK_EQ(0, never.calls);
 	ATF_CHECK_EQ(EVF_TIMER, a.type);
 
 	ATF_CHECK_EQ(0, mevent_timer_update(a.ev, 1000 * 1000));
 	ATF_CHECK_EQ(0, mevent_timer_update(never.ev, 1));
 	ATF_CHECK_EQ(-1, mevent_timer_update(never.ev, 0));
+	calls = a.calls;
 	never.stop_after = 2;
 	mevent_dispatch();
-	ATF_CHECK_EQ(3, a.calls);
+	ATF_CHECK_EQ(calls, a.calls);
 	ATF_CHECK_EQ(2, never.calls);
 	ATF_CHECK_EQ(0, mevent_delete(a.ev));
 	ATF_CHECK_EQ(0, mevent_delete(b.ev));

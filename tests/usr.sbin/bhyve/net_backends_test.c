@@ -36,6 +36,8 @@
 
 /* IEEE's EtherType for experiments: nothing else on the interface has it. */
 #define	TEST_ETHERTYPE	0x88b5
+/* Shorter frames may be the host's: IPv6 looks for neighbours and routers. */
+#define	TEST_LEN_MIN	200
 
 /* A backend that remembers what it was asked. */
 static struct {
@@ -214,26 +216,51 @@ recv_ours(net_backend_t *be, uint8_t *buf, size_t size)
 	return (len);
 }
 
+/* A frame is on its way: wait until something is there. */
+static void
+await(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	ATF_REQUIRE_EQ(1, poll(&pfd, 1, 60000));
+}
+
+/* The length of the next frame of ours, past the host's own, which are short;
+   it stays where it is. */
+static ssize_t
+peek_ours(net_backend_t *be)
+{
+	ssize_t len;
+
+	while ((len = netbe_peek_recvlen(be)) >= 0 && len < TEST_LEN_MIN) {
+		if (len == 0)
+			await(be->fd);
+		else
+			netbe_rx_discard(be);
+	}
+	return (len);
+}
+
 /* Frames of `len' bytes in both directions. */
 static void
 tap_exchange(net_backend_t *be, int s, size_t len)
 {
 	static uint8_t frame[65536], got[65536];
 	struct iovec iov[2] = { { frame, 20 }, { frame + 20, len - 20 } };
-	struct pollfd pfd = { .fd = s, .events = POLLIN };
+	ssize_t n;
 
 	fill(frame, len, len);
 	ATF_REQUIRE_EQ((ssize_t)len, netbe_send(be, iov, nitems(iov)));
-	ATF_REQUIRE_EQ(1, poll(&pfd, 1, 10000));
+	await(s);
 	ATF_REQUIRE_EQ((ssize_t)len, recv(s, got, sizeof(got), 0));
 	ATF_CHECK_EQ(0, memcmp(frame, got, len));
 
 	fill(frame, len, len + 1);
 	memset(got, 0, sizeof(got));
 	ATF_REQUIRE_EQ((ssize_t)len, send(s, frame, len, 0));
-	pfd.fd = be->fd;
-	ATF_REQUIRE_EQ(1, poll(&pfd, 1, 10000));
-	ATF_REQUIRE_EQ((ssize_t)len, recv_ours(be, got, sizeof(got)));
+	while ((n = recv_ours(be, got, sizeof(got))) == 0)
+		await(be->fd);
+	ATF_REQUIRE_EQ((ssize_t)len, n);
 	ATF_CHECK_EQ(0, memcmp(frame, got, len));
 }
 
@@ -248,7 +275,6 @@ ATF_TC_BODY(tap, tc)
 	static uint8_t frame[1000], got[2000];
 	struct iovec iov = { got, 100 };
 	net_backend_t *be;
-	ssize_t len;
 	int s;
 
 	private_network();
@@ -266,15 +292,15 @@ ATF_TC_BODY(tap, tc)
 	ATF_REQUIRE_EQ(500, send(s, frame, 500, 0));
 	ATF_REQUIRE_EQ(300, send(s, frame, 300, 0));
 	ATF_REQUIRE_EQ(200, send(s, frame, 200, 0));
-	while ((len = netbe_peek_recvlen(be)) != 1000 && len > 0)
-		netbe_rx_discard(be);
-	ATF_CHECK_EQ(1000, len);
+	ATF_CHECK_EQ(1000, peek_ours(be));
 	ATF_CHECK_EQ(1000, netbe_peek_recvlen(be));
 	ATF_CHECK_EQ(1000, recv_ours(be, got, sizeof(got)));
 	ATF_CHECK_EQ(0, memcmp(frame, got, 1000));
+	ATF_CHECK_EQ(500, peek_ours(be));
 	ATF_CHECK_EQ(500, netbe_rx_discard(be));
-	ATF_CHECK_EQ(300, netbe_peek_recvlen(be));
+	ATF_CHECK_EQ(300, peek_ours(be));
 	ATF_CHECK_EQ_MSG(100, netbe_recv(be, &iov, 1), "not cut to the room");
+	ATF_CHECK_EQ(200, peek_ours(be));
 	ATF_CHECK_EQ(200, recv_ours(be, got, sizeof(got)));
 	netbe_cleanup(be);
 	ATF_CHECK_EQ_MSG(0, if_nametoindex("tap0"), "left behind");

@@ -42,6 +42,7 @@
 #define	HOOK_EVERY	16		/* rounds of a processor */
 #define	SLEEP_MS	20		/* then look anyway */
 #define	ROUNDS		2		/* begun: one that sees what there is */
+#define	LOOKS		10		/* in vain: nothing comes any more */
 /* Rounds of transmit alone before the network is looked at. */
 #define	RX_EVERY	16
 
@@ -750,19 +751,35 @@ settle_thread(const struct sleeper *s)
 		usleep(1000);
 }
 
-/* The receiver is done when nothing comes though both its threads look, one
-   after the other. */
+/* Whether the receiver has all that found room on its way. */
+static bool
+all_received(const struct vm *vm)
+{
+	uint64_t counters[VALE_NCOUNTERS];
+
+	if (vale_port_counters("valeladder:b", counters) != 0)
+		abort();
+	return (GET(vm->g.received) + counters[VALE_C_RX_FULL] >=
+	    vm->other->g.sent);
+}
+
+/* What is missing is lost when nothing comes though both its threads look, one
+   after the other, again and again: either may have to wait for the other, and
+   for the timer. */
 static void
 settle(const struct vm *vm)
 {
 	uint64_t received;
+	unsigned int looks;
 
-	do {
+	for (looks = 0; looks < LOOKS && !all_received(vm); looks++) {
 		received = GET(vm->g.received);
 		if (vm->dev != NULL)
 			settle_thread(&vm->model);
 		settle_thread(&vm->cpu);
-	} while (GET(vm->g.received) != received);
+		if (GET(vm->g.received) != received)
+			looks = 0;
+	}
 }
 
 int

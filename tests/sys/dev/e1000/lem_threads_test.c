@@ -23,7 +23,7 @@
 	ATF_TC_HEAD(name, tc)						\
 	{								\
 		atf_tc_set_md_var(tc, "descr", what);			\
-		atf_tc_set_md_var(tc, "timeout", "120");		\
+		atf_tc_set_md_var(tc, "timeout", "600");		\
 	}								\
 	ATF_TC_BODY(name, tc)
 

@@ -30,6 +30,18 @@ zig_url=$zig_url/ziglang-$zig_version-py3-none-manylinux_2_12_x86_64
 zig_url=$zig_url.manylinux2010_x86_64.musllinux_1_1_x86_64.whl
 zig_sha256=97079827064a7492cce5541ceb438ae8003ce1e54e399676da2d62fb7a5dc08b
 
+# Runs a command that fetches something: where it fails, that may pass.
+again()
+{
+	local i
+
+	for i in 1 2 3; do
+		! "$@" || return 0
+		sleep 10
+	done
+	"$@"
+}
+
 # Runs a command, and shows what it wrote only if it fails.
 quietly()
 {
@@ -66,6 +78,13 @@ missing_packages()
 	done
 }
 
+# update takes old lists for none, and install finds out.
+install_packages()
+{
+	apt-get -q update && env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+	    -o DPkg::Lock::Timeout=600 install --no-install-recommends "$@"
+}
+
 packages()
 {
 	local missing
@@ -81,9 +100,7 @@ packages()
 		die "run: sudo make deps"
 	fi
 	say "installing $missing"
-	quietly apt-get -q update
-	quietly env DEBIAN_FRONTEND=noninteractive apt-get -q -y install \
-	    --no-install-recommends $missing
+	quietly again install_packages $missing
 }
 
 # apt-get and apt-cache of the private apt.
@@ -117,7 +134,7 @@ setup_apt()
 	Pin: release n=trixie-backports
 	Pin-Priority: 990
 	EOT
-	quietly private_apt apt-get -q update
+	quietly again private_apt apt-get -q update
 	touch "$apt/.done"
 }
 
@@ -144,7 +161,7 @@ setup_qemu()
 	fi
 	setup_apt
 	say "fetching QEMU from trixie-backports"
-	quietly private_apt apt-get -q -y install --download-only \
+	quietly again private_apt apt-get -q -y install --download-only \
 	    qemu-system-x86
 	rm -rf "$root"
 	mkdir -p "$root"
@@ -195,7 +212,7 @@ setup_guest()
 	    sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p')
 	rm -rf "$guest"
 	mkdir -p "$guest/debs"
-	(cd "$guest/debs" && quietly private_apt apt-get -q download \
+	(cd "$guest/debs" && quietly again private_apt apt-get -q download \
 	    $image busybox-static ethtool libmnl0 libc6)
 	for f in "$guest"/debs/*.deb; do
 		dpkg-deb --fsys-tarfile "$f" |
@@ -213,7 +230,7 @@ setup_zig()
 
 	[ ! -e "$deps/.zig-$zig_version" ] || return 0
 	say "fetching zig $zig_version"
-	curl -fsSL --retry 5 -o "$wheel" "$zig_url"
+	again curl -fsSL --retry 5 -o "$wheel" "$zig_url"
 	echo "$zig_sha256  $wheel" | sha256sum -c --quiet - ||
 	    die "$zig_url is not the file it was"
 	rm -rf "$deps/zig"

@@ -12,7 +12,8 @@ fuzz()
 	local name=$1 dir=$(atf_get_srcdir) bin options
 
 	bin=$dir/${name}_fuzz
-	options=$(cat "$dir/$name.opts")
+	# An input takes ms; the seconds it may take are those of the clock.
+	options="$(cat "$dir/$name.opts") -timeout=100"
 	[ ! -e "$dir/$name.dict" ] || options="$options -dict=$dir/$name.dict"
 	mkdir new
 	atf_check -o ignore -e save:replay "$bin" $options -runs=0 \

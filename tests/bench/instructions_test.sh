@@ -10,7 +10,7 @@ per_frame_head()
 	atf_set descr "No frame takes over 3% more instructions than it used" \
 	    "to; ports that nothing goes to cost none, and flooding to N at" \
 	    "most N times a delivery"
-	atf_set timeout 120
+	atf_set timeout 600
 	atf_set require.progs "valgrind clang"
 }
 

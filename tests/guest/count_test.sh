@@ -83,7 +83,7 @@ atf_test_case small cleanup
 small_head()
 {
 	atf_set descr "60-byte frames both ways at full rate, all accounted for"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 small_body()
 {
@@ -102,7 +102,7 @@ atf_test_case large cleanup
 large_head()
 {
 	atf_set descr "1514-byte frames both ways at full rate, with itr=250"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 large_body()
 {

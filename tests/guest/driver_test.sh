@@ -9,7 +9,7 @@ atf_test_case ethtool cleanup
 ethtool_head()
 {
 	atf_set descr "ethtool -t: registers, EEPROM, interrupt, loopback, link"
-	atf_set timeout 120
+	atf_set timeout 900
 }
 ethtool_body()
 {
@@ -37,7 +37,7 @@ atf_test_case identity cleanup
 identity_head()
 {
 	atf_set descr "The driver finds the address given and a gigabit link"
-	atf_set timeout 120
+	atf_set timeout 900
 }
 identity_body()
 {
@@ -69,7 +69,7 @@ atf_test_case multicast cleanup
 multicast_head()
 {
 	atf_set descr "Multicast and promiscuous filters follow the driver"
-	atf_set timeout 120
+	atf_set timeout 900
 }
 multicast_body()
 {
@@ -117,7 +117,7 @@ atf_test_case reload cleanup
 reload_head()
 {
 	atf_set descr "The driver is unloaded and loaded again under load"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 reload_body()
 {

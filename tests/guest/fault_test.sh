@@ -8,7 +8,7 @@ atf_test_case reset cleanup
 reset_head()
 {
 	atf_set descr "A guest is reset under load, sending and receiving"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 reset_body()
 {
@@ -51,7 +51,7 @@ atf_test_case killed cleanup
 killed_head()
 {
 	atf_set descr "A guest is killed under load; the others do not notice"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 killed_body()
 {
@@ -99,7 +99,7 @@ atf_test_case receiver_killed cleanup
 receiver_killed_head()
 {
 	atf_set descr "A guest that is being sent to is killed, and comes back"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 receiver_killed_body()
 {
@@ -129,7 +129,7 @@ atf_test_case stopped cleanup
 stopped_head()
 {
 	atf_set descr "A guest that stands still holds nobody else up"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 stopped_body()
 {

@@ -9,7 +9,7 @@ atf_test_case sizes cleanup
 sizes_head()
 {
 	atf_set descr "Datagrams of every size up to the MTU, IPv4 and IPv6"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 sizes_body()
 {
@@ -57,7 +57,7 @@ atf_test_case jumbo cleanup
 jumbo_head()
 {
 	atf_set descr "Jumbo frames: MTU 9000 and the driver's largest, 16110"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 jumbo_body()
 {
@@ -87,7 +87,7 @@ atf_test_case tcp cleanup
 tcp_head()
 {
 	atf_set descr "TCP streams, IPv4 and IPv6, with all offloads and none"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 tcp_body()
 {
@@ -122,7 +122,7 @@ atf_test_case udp cleanup
 udp_head()
 {
 	atf_set descr "Datagrams both ways at once arrive whole, once, in order"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 udp_body()
 {
@@ -157,7 +157,7 @@ atf_test_case vlan cleanup
 vlan_head()
 {
 	atf_set descr "VLAN tags put in, taken out and filtered by the adapter"
-	atf_set timeout 300
+	atf_set timeout 900
 }
 vlan_body()
 {

@@ -104,7 +104,7 @@ micro_case()
 {
 	atf_test_case $1 cleanup
 	eval "
-	$1_head() { atf_set descr \"$2\"; atf_set timeout 180; }
+	$1_head() { atf_set descr \"$2\"; atf_set timeout 600; }
 	$1_body() { setup; $1_run; }
 	$1_cleanup() { setup; stop_all; }"
 	cases="$cases $1"

@@ -133,7 +133,7 @@ probe_case()
 {
 	atf_test_case $1 cleanup
 	eval "
-	$1_head() { atf_set descr \"$2\"; atf_set timeout 180; }
+	$1_head() { atf_set descr \"$2\"; atf_set timeout 600; }
 	$1_body() { setup; able; $1_run; }
 	$1_cleanup() { setup; stop_all; }"
 	cases="$cases $1"

@@ -37,8 +37,7 @@ class Scene:
         self.c = Driver("vm3.sock")
         self.valed.idle("vm1")
         self.unharmed()
-        self.fds = self.valed.descriptors()
-        self.maps = self.valed.mappings()
+        self.held = self.valed.held("vm1")
         return self
 
     def __exit__(self, kind, *rest):
@@ -63,9 +62,8 @@ class Scene:
 
     def clean(self):
         """Nothing of vm1's former clients is left."""
-        until(lambda: self.valed.descriptors() == self.fds,
-              "%d descriptors, now %d" % (self.fds, self.valed.descriptors()))
-        until(lambda: self.valed.mappings() == self.maps, "mappings gone")
+        now = self.valed.held("vm1")
+        assert now == self.held, (self.held, now)
 
     @contextlib.contextmanager
     def misdeed(self, negotiate=True):

@@ -499,11 +499,16 @@ def moderation():
         c.set(IMS, ICR_TXDW)
         c.set(ICS, ICR_TXDW)
         assert wait_event(fd) == 1
-        for _ in range(3):
-            c.get(ICR)
-            c.set(ICS, ICR_TXDW)
-        assert wait_event(fd) >= 1
-        assert v.counters("vm1")["intr_held"] >= 1
+
+        # The window is 17 ms, within which two may not come on a slow machine.
+        def held():
+            for _ in range(3):
+                c.get(ICR)
+                fired(fd)
+                c.set(ICS, ICR_TXDW)
+            return v.counters("vm1")["intr_held"]
+        until(held, "an interrupt put off")
+        assert wait_event(fd) == 1
 
 
 def csb():

@@ -352,6 +352,7 @@ def traffic():
                 a.queue(frame)
             a.set(TDT, a.tail, post=True)
             assert [b.receive() for _ in frames] == frames
+            a.settle()
             one, two = v.counters("vm1"), v.counters("vm2")
             assert one["tx_frames"] == two["rx_frames"] == 120
             assert two["tx_frames"] == one["rx_frames"] == 100
@@ -549,6 +550,7 @@ def csb():
                     kicks += 1
                     a.set(TDT, a.tail)
                 assert b.receive() == frame
+            a.settle()
             counters = v.counters("vm1")
             assert counters["tx_kicks"] == kicks
             assert counters["tx_frames"] == 100

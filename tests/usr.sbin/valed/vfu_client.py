@@ -203,6 +203,11 @@ class Client:
     def set(self, reg, value, post=False):
         self.region_write(BAR0, reg, struct.pack("<I", value), post)
 
+    def settle(self):
+        """Wait until the adapter has counted what it was seen to do: guests
+        see their frames first."""
+        self.get(STATUS)
+
 
 CTRL, STATUS, ICR, ITR, ICS, IMS, IMC = 0, 8, 0xc0, 0xc4, 0xc8, 0xd0, 0xd8
 RCTL, TCTL = 0x100, 0x400

@@ -355,12 +355,18 @@ def blocked_receiver():
                 os.set_blocking(full, True)
                 os.eventfd_write(full, 0xfffffffffffffffe)
                 a.set(IMS, ICR_RXT0)
-                for i in range(20):
-                    s.b.send(ethernet(a.mac, s.b.mac, b"%d" % i))
-                there = [a.ram[a.RXRING + 16 * i + 12] & 1 for i in range(20)]
+                frames = [ethernet(a.mac, s.b.mac, b"%d" % i)
+                          for i in range(20)]
+                # The first one's interrupt is where the thread gets stuck.
+                s.b.send(frames[0])
                 a.raw(a.message(REGION_READ, READ_STATUS))
-                answers = select.select([a.sock], [], [], 0.2)[0]
+                select.select([a.sock], [], [], 0.2)
+                for frame in frames[1:-1]:
+                    s.b.queue(frame)
+                s.b.send(frames[-1])
+                there = [a.ram[a.RXRING + 16 * i + 12] & 1 for i in range(20)]
                 assert all(there), there
+                answers = select.select([a.sock], [], [], 0)[0]
                 os.close(full)
             s.valed.idle("vm1")
             return not answers

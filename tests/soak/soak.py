@@ -206,6 +206,10 @@ class Soak:
         def look():
             for g in self.guests.values():
                 g.drain()
+            # Its thread has had a turn: what waits for it moves.
+            for g in self.guests.values():
+                g.settle()
+                g.settle()
             return {n: self.valed.counters(n) for n in NAMES + MICRO}
 
         def moving(a, b):
@@ -261,7 +265,7 @@ class Soak:
         with open("/proc/%d/status" % self.valed.proc.pid) as f:
             rss = [int(line.split()[1]) for line in f
                    if line.startswith("RssAnon")][0]
-        now = (self.valed.descriptors(), self.valed.mappings(), rss)
+        now = self.valed.held(*MICRO) + (rss,)
         if self.first is None:
             self.first = now
         assert now[:2] == self.first[:2], (self.first, now)
@@ -271,7 +275,8 @@ class Soak:
     def run(self, seconds):
         start = time.monotonic()
         look = start + ROUND
-        while time.monotonic() < start + seconds or self.done["looks"] < 3:
+        while (time.monotonic() < start + seconds or self.done["looks"] < 3 or
+               not self.done["resets"] or not self.done["kills"]):
             self.step()
             if time.monotonic() >= look:
                 self.check()

@@ -44,11 +44,22 @@ carrier()
 	return 1
 }
 
-# said WORD FILE: waits until a background command has written a line with the
-# word, half a minute at most, and shows what it wrote.
-said()
+# bound PORT: waits until a background command has bound the port, for UDP.
+bound()
 {
 	for i in $(seq 300); do
+		! grep -q ":$(printf %04X "$1") " /proc/net/udp6 || return 0
+		sleep 0.1
+	done
+	echo "nobody is at port $1"
+	return 1
+}
+
+# said WORD FILE: waits until a background command has written a line with the
+# word, two minutes at most, and shows what it wrote.
+said()
+{
+	for i in $(seq 1200); do
 		! grep -q "$1" "$2" 2> /dev/null || break
 		sleep 0.1
 	done

@@ -46,9 +46,10 @@ sweep()
 
 	# Addresses are resolved before, or Linux drops the first.
 	hears "$1" "$3"
-	on "$2" "wire udp-recv 5002 4 > /tmp/recv 2>&1 < /dev/null & sleep 0.2"
+	on "$2" "rm -f /tmp/recv
+	    wire udp-recv 5002 4 > /tmp/recv 2>&1 < /dev/null & bound 5002"
 	on "$1" "wire udp-sweep $3 5002 $4 $5"
-	on "$2" "sleep 5; cat /tmp/recv" > recv
+	on "$2" "said good /tmp/recv" > recv
 	[ "$(cat recv)" = "good $n bad 0 duplicate 0 late 0" ] ||
 	    wrong "$1 to $2: $n sent, $(cat recv)"
 }
@@ -132,13 +133,14 @@ udp_body()
 	guests 2
 	up 1 2
 	for n in 1 2; do
-		on vm$n "wire udp-recv 5002 6 > /tmp/recv 2>&1 < /dev/null & sleep 0.2"
+		on vm$n "rm -f /tmp/recv
+		    wire udp-recv 5002 6 > /tmp/recv 2>&1 < /dev/null & bound 5002"
 	done
 	vm vm1 wire udp-send 10.0.0.2 5002 1000 20000 & first=$!
 	on vm2 wire udp-send 10.0.0.1 5002 60 20000
 	wait $first || atf_fail "vm1 could not send"
 	for n in 1 2; do
-		on vm$n "sleep 7; cat /tmp/recv" > recv
+		on vm$n "said good /tmp/recv" > recv
 		# UDP may lose some; that is counted elsewhere.
 		grep -q '^good [1-9][0-9]* bad 0 duplicate 0 late 0$' recv ||
 		    atf_fail "vm$n: $(cat recv)"

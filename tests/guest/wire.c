@@ -9,7 +9,8 @@
  *
  *	wire udp-send address port size count [pause_us]
  *	wire udp-sweep address port first last	one datagram of each size
- *	wire udp-recv port idle_s	until nothing came for idle_s seconds
+ *	wire udp-recv port idle_s	until nothing came for idle_s seconds,
+ *					a minute before the first datagram
  *	wire tcp-send address port bytes
  *	wire tcp-recv port		one connection
  *	wire tcp-sink port		the same, without looking at the bytes
@@ -42,11 +43,15 @@
 #define	UDP_MAX		65507
 #define	TCP_CHUNK	65536
 #define	SEEN_MAX	(1U << 24)
+/* How long the first datagram, and an answer, may take. */
+#define	WAIT_MS		60000
 
 struct udp_head {
 	uint32_t	seq;
 	uint32_t	size;
 };
+/* In size: the head is to be sent back. */
+#define	UDP_ASK		0x80000000
 
 static uint8_t buf[UDP_MAX > TCP_CHUNK ? UDP_MAX : TCP_CHUNK];
 
@@ -141,13 +146,13 @@ udp_socket(const char *host, const char *port)
 
 /* Sends datagram number seq; its size is at least the header's. */
 static void
-datagram(int s, uint32_t seq, uint32_t size)
+datagram(int s, uint32_t seq, uint32_t size, uint32_t ask)
 {
 	struct udp_head h;
 	uint32_t i;
 
 	h.seq = htonl(seq);
-	h.size = htonl(size);
+	h.size = htonl(size | ask);
 	memcpy(buf, &h, sizeof(h));
 	for (i = sizeof(h); i < size; i++)
 		buf[i] = pattern(seq, i);
@@ -169,12 +174,27 @@ udp_send(char **argv)
 		errx(2, "size: at least %zu", sizeof(struct udp_head));
 	s = udp_socket(argv[0], argv[1]);
 	for (seq = 0; seq < count; seq++) {
-		datagram(s, seq, size);
+		datagram(s, seq, size, 0);
 		if (pause_us != 0)
 			usleep(pause_us);
 	}
 	printf("sent %u\n", count);
 	return (0);
+}
+
+/* Waits until the other side has had datagram number seq. */
+static void
+answered(int s, uint32_t seq)
+{
+	struct pollfd pfd = { .fd = s, .events = POLLIN };
+	struct udp_head h;
+
+	if (poll(&pfd, 1, WAIT_MS) != 1)
+		errx(1, "no answer to datagram %u", seq);
+	if (recv(s, &h, sizeof(h), 0) != sizeof(h))
+		err(1, "answer");
+	if (ntohl(h.seq) != seq)
+		errx(1, "an answer to datagram %u", ntohl(h.seq));
 }
 
 static int
@@ -189,10 +209,10 @@ udp_sweep(char **argv)
 		errx(2, "size: at least %zu", sizeof(struct udp_head));
 	s = udp_socket(argv[0], argv[1]);
 	for (size = first; size <= last; size++) {
-		datagram(s, size - first, size);
 		/* Never more than the other side can keep. */
+		datagram(s, size - first, size, size % 16 == 0 ? UDP_ASK : 0);
 		if (size % 16 == 0)
-			usleep(10000);
+			answered(s, size - first);
 	}
 	printf("sent %u\n", last - first + 1);
 	return (0);
@@ -201,13 +221,15 @@ udp_sweep(char **argv)
 static int
 udp_recv(char **argv)
 {
+	struct sockaddr_storage from;
+	socklen_t fromlen;
 	struct pollfd pfd;
 	struct udp_head h;
 	uint8_t *seen;
 	uint32_t i, last, seq;
 	uint64_t bad, duplicate, good, late;
 	ssize_t n;
-	int idle_ms;
+	int idle_ms, wait_ms;
 
 	seen = calloc(SEEN_MAX / 8 + 1, 1);
 	if (seen == NULL)
@@ -217,14 +239,18 @@ udp_recv(char **argv)
 	idle_ms = (int)number(argv[1], 1000) * 1000;
 	bad = duplicate = good = late = 0;
 	last = 0;
-	while (poll(&pfd, 1, idle_ms) == 1) {
-		n = recv(pfd.fd, buf, sizeof(buf), MSG_TRUNC);
+	wait_ms = WAIT_MS;
+	while (poll(&pfd, 1, wait_ms) == 1) {
+		wait_ms = idle_ms;
+		fromlen = sizeof(from);
+		n = recvfrom(pfd.fd, buf, sizeof(buf), MSG_TRUNC,
+		    (struct sockaddr *)&from, &fromlen);
 		if (n < 0)
 			err(1, "recv");
 		memcpy(&h, buf, sizeof(h));
 		seq = ntohl(h.seq);
-		if (n < (ssize_t)sizeof(h) || ntohl(h.size) != (uint32_t)n ||
-		    seq > SEEN_MAX) {
+		if (n < (ssize_t)sizeof(h) || seq > SEEN_MAX ||
+		    (ntohl(h.size) & ~UDP_ASK) != (uint32_t)n) {
 			bad++;
 			continue;
 		}
@@ -245,6 +271,9 @@ udp_recv(char **argv)
 		else
 			last = seq;
 		good++;
+		if ((ntohl(h.size) & UDP_ASK) != 0 && sendto(pfd.fd, &h,
+		    sizeof(h), 0, (struct sockaddr *)&from, fromlen) < 0)
+			err(1, "answer");
 	}
 	printf("good %ju bad %ju duplicate %ju late %ju\n", (uintmax_t)good,
 	    (uintmax_t)bad, (uintmax_t)duplicate, (uintmax_t)late);

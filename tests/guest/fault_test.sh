@@ -39,12 +39,20 @@ reset_cleanup()
 	stop_all
 }
 
-# reboot GUEST: as by its reset button, without a word to the driver.
+# reboot GUEST: as by its reset button, without a word to the driver, which is
+# what tells the guest of before from that of after.
 reboot()
 {
-	vm -t 2 "$1" 'echo b > /proc/sysrq-trigger'
-	vm_wait "$1" || atf_fail "$1 does not start again"
-	on "$1" test ! -d /sys/class/net/eth0
+	local i
+
+	on "$1" '{ sleep 0.2; echo b > /proc/sysrq-trigger; } \
+	    < /dev/null > /dev/null 2>&1 &'
+	for i in $(seq 20); do
+		sleep 2
+		vm_wait "$1" || atf_fail "$1 does not start again"
+		! vm -t 20 "$1" test ! -d /sys/class/net/eth0 || return 0
+	done
+	atf_fail "$1 is not reset"
 }
 
 atf_test_case killed cleanup

@@ -10,11 +10,17 @@
  *
  *	leader		HELLO, until it is answered: both are up, and know each
  *			other's addresses
- *	follower	WELCOME
+ *	follower	WELCOME, to each
  *	leader		DATA, numbered from 0
  *	echo		each DATA as it came, back to its sender
  *	leader		BYE with the number of DATA sent, until it is answered
- *	follower	THANKS; it reports, and ends when no more BYE comes
+ *	follower	THANKS, to each
+ *	leader		DONE, and it ends
+ *	follower	ends, at the latest when no more BYE comes
+ *
+ * HELLO and BYE are numbered, and so are their answers.  The leader goes on when
+ * that to its last has come: frames keep their order, so no other is under way
+ * then, and none after DONE, however long either did not run.
  *
  * A data frame carries its number at the front and at the very end, so that a
  * buffer used too early, or a frame cut short, shows.
@@ -30,12 +36,14 @@
 #define	KIND_DATA	3
 #define	KIND_BYE	4
 #define	KIND_THANKS	5
+#define	KIND_DONE	6
 
 #define	MS		1000000ul	/* ns */
 #define	PEER_WAIT	(60000 * MS)	/* for the other side to come up */
 #define	RETRY_EVERY	(10 * MS)	/* HELLO and BYE */
+#define	RETRY_LAST	(1000 * MS)	/* the same, once one was answered */
 #define	BYE_WAIT	(20000 * MS)
-#define	BYE_QUIET	(100 * MS)
+#define	BYE_QUIET	(5000 * MS)	/* should DONE get lost */
 #define	REPLY_WAIT	(20000 * MS)	/* before a request counts as lost */
 
 struct wire {
@@ -59,9 +67,11 @@ struct mark {
 
 static const struct options *opt;
 static uint8_t peer[6];
-static bool answered;		/* leader: by WELCOME or THANKS */
+static uint64_t asked;		/* leader: the last HELLO or BYE */
+static uint64_t answered;	/* that of the last WELCOME or THANKS */
 static uint8_t awaited;		/* which of them */
 static bool bye;		/* follower: BYE has come */
+static bool done;		/* and DONE */
 static uint64_t bye_ns;		/* the last one */
 static uint64_t announced;	/* what it said */
 static struct mark begin, end;
@@ -112,11 +122,14 @@ flush(void)
 }
 
 /* The same for frames that are not data: at once, or not at all. */
-static void
-send_control(const uint8_t dst[6], uint32_t kind, uint64_t count)
+static bool
+send_control(const uint8_t dst[6], uint32_t kind, uint64_t seq, uint64_t count)
 {
-	send(dst, kind, FRAME_MIN, 0, count);
+	bool there;
+
+	there = send(dst, kind, FRAME_MIN, seq, count);
 	flush();
+	return (there);
 }
 
 /* Sends back a frame as it came. */
@@ -191,7 +204,7 @@ traffic_frame(const void *frame, uint32_t len)
 		break;
 	case KIND_HELLO:
 		if (opt->role == ROLE_SINK || opt->role == ROLE_ECHO)
-			send_control(w->src, KIND_WELCOME, 0);
+			send_control(w->src, KIND_WELCOME, w->seq, 0);
 		break;
 	case KIND_BYE:
 		if (!bye) {
@@ -201,13 +214,16 @@ traffic_frame(const void *frame, uint32_t len)
 			mark(&end);
 		}
 		bye_ns = now_ns();
-		send_control(w->src, KIND_THANKS, received);
+		send_control(w->src, KIND_THANKS, w->seq, received);
+		break;
+	case KIND_DONE:
+		done = true;
 		break;
 	case KIND_WELCOME:
 	case KIND_THANKS:
 		if (w->kind == awaited) {
 			memcpy(peer, w->src, 6);
-			answered = true;
+			answered = w->seq;
 		}
 		break;
 	default:
@@ -247,6 +263,8 @@ follow(void)
 	until = now_ns() + PEER_WAIT;
 	for (;;) {
 		serve();
+		if (done)
+			return;
 		if (tick != cpu_ticks) {
 			tick = cpu_ticks;
 			if (bye && now_ns() > bye_ns + BYE_QUIET)
@@ -260,28 +278,29 @@ follow(void)
 	}
 }
 
-/* Asks until the answer comes; false if it does not. */
+/* Asks until the last answer has come; false if it does not. */
 static bool
 ask(uint8_t kind, uint8_t answer, uint64_t count, uint64_t wait)
 {
-	uint64_t again = 0, until = now_ns() + wait, now;
+	uint64_t last = 0, until = now_ns() + wait, now;
 
 	awaited = answer;
-	answered = false;
-	while (!answered) {
+	asked = answered = 0;
+	for (;;) {
 		now = now_ns();
 		if (now > until)
 			return (false);
-		if (now >= again) {
-			send_control(kind == KIND_HELLO ? opt->dst : peer,
-			    kind, count);
-			again = now + RETRY_EVERY;
+		if (now >= last + (answered == 0 ? RETRY_EVERY : RETRY_LAST) &&
+		    send_control(kind == KIND_HELLO ? opt->dst : peer, kind,
+		    asked + 1, count)) {
+			asked++;
+			last = now;
 		}
 		serve();
-		if (!answered)
-			nic_wait();
+		if (asked != 0 && answered == asked)
+			return (true);
+		nic_wait();
 	}
-	return (true);
 }
 
 /* How many more frames may be sent now. */
@@ -420,7 +439,7 @@ lead(void)
 	mark(&end);
 	if (!ask(KIND_BYE, KIND_THANKS, sent, BYE_WAIT))
 		report("no_answer", 1);
-	/* A BYE may have been repeated as the answer came. */
+	send_control(peer, KIND_DONE, 0, 0);
 	drain();
 }
 

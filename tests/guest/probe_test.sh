@@ -53,7 +53,7 @@ trace()
 	bpftrace -B line -p "$(cat valed.pid)" "$name.bt" \
 	    > "$name.out" 2> "$name.err" &
 	echo $! > "$name.pid"
-	for i in $(seq 300); do
+	for i in $(seq 1200); do
 		sleep 0.1
 		if grep -q '^first$' "$name.out" &&
 		    grep -q '^last$' "$name.out"; then

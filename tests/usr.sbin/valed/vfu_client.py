@@ -23,7 +23,7 @@ import struct
 import subprocess
 import time
 
-DEADLINE = 15
+DEADLINE = 60
 
 VERSION, DMA_MAP, DMA_UNMAP, GET_INFO, GET_REGION_INFO = 1, 2, 3, 4, 5
 GET_REGION_IO_FDS, GET_IRQ_INFO, SET_IRQS = 6, 7, 8

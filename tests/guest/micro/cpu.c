@@ -179,14 +179,15 @@ setup_idt(void)
 
 /*
  * How far the time stamp counter and the APIC's timer get while the 8254
- * counts down.  Anything that delays this only makes both look faster, so the
- * slowest of a few is right.
+ * counts down, which QEMU's does from when its count is written, whatever the
+ * gate.  They are looked at before and after that, so anything that delays this
+ * only makes them look faster, and the slowest of a few is right.
  */
 static uint32_t
 calibrate(void)
 {
-	uint64_t start, tsc, best = ~0ul;
-	uint32_t lapic = 0, passed;
+	uint64_t start, passed, tsc = ~0ul;
+	uint32_t apic, lapic = ~0u;
 	uint8_t port;
 	int i;
 
@@ -195,21 +196,21 @@ calibrate(void)
 		outb(PORT_B, port);
 		outb(PIT_CONTROL, PIT_CH2_MODE0);
 		outb(PIT_CH2, (PIT_HZ * CALIBRATE_MS / 1000) & 0xff);
-		outb(PIT_CH2, (PIT_HZ * CALIBRATE_MS / 1000) >> 8);
 		mmio_write(LAPIC + LAPIC_INITIAL, 0xffffffff);
 		start = rdtsc();
+		outb(PIT_CH2, (PIT_HZ * CALIBRATE_MS / 1000) >> 8);
 		outb(PORT_B, port | PORT_B_GATE2);
 		while ((inb(PORT_B) & PORT_B_OUT2) == 0)
 			continue;
-		tsc = rdtsc() - start;
-		passed = 0xffffffff - mmio_read(LAPIC + LAPIC_CURRENT);
-		if (tsc < best) {
-			best = tsc;
-			lapic = passed;
-		}
+		passed = rdtsc() - start;
+		apic = 0xffffffff - mmio_read(LAPIC + LAPIC_CURRENT);
+		if (passed < tsc)
+			tsc = passed;
+		if (apic < lapic)
+			lapic = apic;
 	}
 	outb(PORT_B, port);
-	tsc_khz = best / CALIBRATE_MS;
+	tsc_khz = tsc / CALIBRATE_MS;
 	tsc_start = rdtsc();
 	return (lapic / CALIBRATE_MS);
 }

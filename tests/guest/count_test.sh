@@ -73,6 +73,7 @@ both_ways()
 	vm vm1 "pktgen_start; wait" & first=$!
 	on vm2 "pktgen_start; wait"
 	wait $first || atf_fail "vm1 could not send"
+	drained
 	set -- $(driver vm1) $(driver vm2)
 	equal "vm1 sent" 30000 "$1"
 	equal "vm2 sent" 30000 "$3"

@@ -5,76 +5,68 @@
 # Makes the table of bench.sh's results.csv: for each configuration the median
 # of its rounds, then what is to be reached beside what was seen.
 #
-# What was seen is a median with its range, the least and the greatest that the
-# rounds, put together in any way, would give.  A range that lies on one side of
-# the bound decides, however wide.  Else the median does, unless the range is
-# wider than STEADY: then something else was running, and nothing is said.
+# What was seen is a list, of each round what its alternatives gave one after the
+# other: shown is the median.  Where all rounds are on one side of the bound, that
+# decides, however they differ.  Else the median does, unless they differ more
+# than STEADY times: then something else was running, and nothing is said.
 
-# Sorts v[1] to v[n].
-function sort(v, n,	i, j, t) {
+# Splits a list into v, sorted; how many there are.
+function sorted(list, v,	n, i, j, t) {
+	n = split(list, v, " ")
 	for (i = 2; i <= n; i++) {
 		t = v[i]
 		for (j = i - 1; j > 0 && v[j] + 0 > t + 0; j--)
 			v[j + 1] = v[j]
 		v[j + 1] = t
 	}
+	return (n)
 }
 
 function median(list,	v, n) {
-	n = split(list, v, " ")
-	sort(v, n)
+	n = sorted(list, v)
 	return (v[int((n + 1) / 2)])
 }
 
-# "median least greatest" of a list.
-function figure(list,	v, n) {
-	n = split(list, v, " ")
-	sort(v, n)
-	return (v[int((n + 1) / 2)] " " v[1] " " v[n])
-}
-
-# The figure of ns("switch", bytes, batch, destinations, senders, idle), ""
-# where not seen.
-function ns(s, y, b, d, t, i,	k) {
-	k = s "," y "," b "," d "," t "," i
-	return (k in all_ns ? figure(all_ns[k]) : "")
+# ns("switch", bytes, batch, destinations, senders, idle), "" where not seen.
+function ns(s, y, b, d, t, i) {
+	return (all_ns[s "," y "," b "," d "," t "," i])
 }
 
 # The same of what stood beside it, idle ports being none where not said.
-function ratio(s, y, b, i,	k) {
-	k = s "," y "," b ",1,1," (i + 0)
-	return (k in all_ratio ? figure(all_ratio[k]) : "")
+function ratio(s, y, b, i) {
+	return (all_ratio[s "," y "," b ",1,1," (i + 0)])
 }
 
-function over(a, b,	x, y) {
-	if (a == "" || b == "")
+# One list over another.  What is measured twice in a round where the other is
+# once is over or under the same one twice.
+function over(a, b,	x, y, na, nb, n, i, list) {
+	na = split(a, x, " ")
+	nb = split(b, y, " ")
+	if (na == 0 || nb == 0)
 		return ("")
-	split(a, x, " ")
-	split(b, y, " ")
-	return (x[1] / y[1] " " x[2] / y[3] " " x[3] / y[2])
-}
-
-function times(n, a,	x) {
-	split(a, x, " ")
-	return (a == "" ? "" : n * x[1] " " n * x[2] " " n * x[3])
+	n = na > nb ? na : nb
+	for (i = 0; i < n; i++)
+		list = list " " x[int(i * na / n) + 1] / y[int(i * nb / n) + 1]
+	return (list)
 }
 
 function holds(seen, sign, bound) {
 	return (sign == "<=" ? seen + 0 <= bound : seen + 0 >= bound)
 }
 
-# what, the bound, the figure seen; sign is "<=" or ">=".
-function wanted(what, sign, bound, seen,	v, verdict) {
-	if (seen == "") {
+# what, the bound, the list seen; sign is "<=" or ">=".
+function wanted(what, sign, bound, seen,	v, n, m, verdict) {
+	n = sorted(seen, v)
+	if (n == 0) {
 		printf "  %-58s %s %-6s %8s\n", what, sign, bound, "-"
 		return
 	}
-	split(seen, v, " ")
-	verdict = holds(v[1], sign, bound) ? "reached" : "missed"
-	if (holds(v[2], sign, bound) != holds(v[3], sign, bound) &&
-	    v[3] > v[2] * STEADY)
-		verdict = sprintf("not judged: %.2f to %.2f", v[2], v[3])
-	printf "  %-58s %s %-6s %8.2f  %s\n", what, sign, bound, v[1], verdict
+	m = v[int((n + 1) / 2)]
+	verdict = holds(m, sign, bound) ? "reached" : "missed"
+	if (holds(v[1], sign, bound) != holds(v[n], sign, bound) &&
+	    v[n] > v[1] * STEADY)
+		verdict = sprintf("not judged: %.2f to %.2f", v[1], v[n])
+	printf "  %-58s %s %-6s %8.2f  %s\n", what, sign, bound, m, verdict
 }
 
 function one() {
@@ -85,8 +77,8 @@ function one() {
 # cache, where that of one is, which costs the bare loop as much.
 function flooding(ports) {
 	wanted("flooding to " ports " ports, times a delivery to each", "<=", 1,
-	    over(ns("flood", 60, 256, ports, 1, 0),
-	    times(ports, ns("switch", 60, 256, ports, 1, 0))))
+	    over(over(ns("flood", 60, 256, ports, 1, 0),
+	    ns("switch", 60, 256, ports, 1, 0)), ports))
 }
 
 function virtio() {

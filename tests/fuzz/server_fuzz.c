@@ -319,6 +319,18 @@ client_come(void)
 	dispatch();
 }
 
+/* The client closes its end.  The socket may live a little longer: a process
+   that looks at /proc/PID/fd holds it; its connection does not. */
+static void
+hang_up(int s)
+{
+
+	if (s == -1)
+		return;
+	(void)shutdown(s, SHUT_RDWR);
+	close(s);
+}
+
 static int
 count_fds(void)
 {
@@ -338,8 +350,7 @@ static void
 client_go(void)
 {
 
-	if (v.s != -1)
-		close(v.s);
+	hang_up(v.s);
 	v.s = -1;
 	dispatch();
 	INVARIANT(v.vm->server.fd == -1);
@@ -382,7 +393,7 @@ send_piece(const uint8_t *data, size_t len, const int *fds, int nfds)
 		take_replies();
 	}
 	/* The server is gone or does not listen: so do we. */
-	close(v.s);
+	hang_up(v.s);
 	v.s = -1;
 }
 
@@ -687,7 +698,7 @@ second_client(void)
 	if (first && v.vm->server.fd != -1)
 		INVARIANT(poll(&pfd, 1, 0) == 1 &&
 		    (pfd.revents & POLLHUP) != 0);
-	close(s);
+	hang_up(s);
 	dispatch();
 }
 

@@ -37,7 +37,7 @@ function ratio(s, y, b, i) {
 	return (all_ratio[s "," y "," b ",1,1," (i + 0)])
 }
 
-# One list over another.  What is measured twice in a round where the other is
+# One list over another, round by round.  What is measured twice in a round where the other is
 # once is over or under the same one twice.
 function over(a, b,	x, y, na, nb, n, i, list) {
 	na = split(a, x, " ")
@@ -61,7 +61,7 @@ function wanted(what, sign, bound, seen,	v, n, m, verdict) {
 		printf "  %-58s %s %-6s %8s\n", what, sign, bound, "-"
 		return
 	}
-	m = v[int((n + 1) / 2)]
+	m = median(seen)
 	verdict = holds(m, sign, bound) ? "reached" : "missed"
 	if (holds(v[1], sign, bound) != holds(v[n], sign, bound) &&
 	    v[n] > v[1] * STEADY)

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Linux: type make; GNUmakefile calls bmake with compat/mk, own replacements of
 # FreeBSD's bsd.*.mk.  FreeBSD: make, with a source tree in SRCTOP=/usr/src.

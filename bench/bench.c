@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -134,7 +134,6 @@ compare(const void *a, const void *b)
 static double
 median(double *v, int n)
 {
-
 	qsort(v, n, sizeof(*v), compare);
 	return (v[n / 2]);
 }
@@ -142,7 +141,6 @@ median(double *v, int n)
 __attribute__((__noinline__)) void
 bench_counted(bench_run_t *run, void *arg, uint64_t frames)
 {
-
 	run(arg, 0, frames);
 	/* Stays a function with an end, for those who look for it. */
 	__asm__ volatile("" ::: "memory");

@@ -1,8 +1,8 @@
 #!/bin/sh
 #
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # bench.sh objtop: what "make bench" does.  Measures switch and model beside bare
 # loops (switch.c, model.c), then other switches (peers.subr), then the driver,

@@ -1,8 +1,8 @@
 #!/bin/sh
 #
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # count.sh objtop: instructions a frame takes, by callgrind: they repeat exactly
 # where times do not.  A line for each way of a frame: its name and how many.

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Splits bench.sh's results.csv into a file under dir for each curve that plot.gp
 # draws: x, Mpps, Mpps of the bare loop.  The rounds of a point follow each other

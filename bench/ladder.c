@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -45,7 +45,6 @@ static const struct {
 static void
 usage(void)
 {
-
 	fprintf(stderr, "usage: ladder [-1hpr] [-b batch] [-e exit_ns] "
 	    "[-i itr_256ns] [-m mode]\n              [-s bytes] "
 	    "[-t milliseconds]\n");

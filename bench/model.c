@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -19,6 +19,7 @@
  */
 
 #include <sys/param.h>
+
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,7 +202,6 @@ bare_direct(void *arg, unsigned int thread __unused, uint64_t frames)
 static void
 usage(void)
 {
-
 	fprintf(stderr, "usage: model [-b batch] [-n frames] [-s bytes] "
 	    "tx | rx | path | direct\n");
 	exit(1);

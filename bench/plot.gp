@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Plots for bench.sh, of what curves.awk made in this directory.  Variables:
 # term, svg or png; out, the directory to put them in.

@@ -1,8 +1,8 @@
 #!/bin/sh
 #
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # probes.sh [rounds]: what the probes cost while nobody watches them.  Builds
 # the model and the switch with and without them and lets both carry frames of

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -16,11 +16,14 @@
  */
 
 #include <sys/ioctl.h>
+
 #include <dlfcn.h>
 #include <err.h>
 #include <fcntl.h>
+
 #include <linux/if.h>
 #include <linux/if_tun.h>
+
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +79,6 @@ vde_load(void)
 static void
 plug(struct end *end, const char *path)
 {
-
 	end->vde = plug_open(path, "bench", 1, NULL);
 	if (end->vde == NULL)
 		err(1, "%s", path);
@@ -89,7 +91,6 @@ plug(struct end *end, const char *path)
 static bool
 end_send(struct end *end, const uint8_t *frame)
 {
-
 	return ((end->vde != NULL ?
 	    plug_send(end->vde, frame, LEN, 0) :
 	    write(end->fd, frame, LEN)) == LEN);
@@ -116,7 +117,6 @@ static const uint8_t macs[2][6] = {
 static void
 address(uint8_t *frame, int from)
 {
-
 	memcpy(frame, macs[!from], 6);
 	memcpy(frame + 6, macs[from], 6);
 	frame[12] = 0x88;

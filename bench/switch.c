@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -17,6 +17,7 @@
  */
 
 #include <sys/types.h>
+
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,6 @@ port_open(const char *kind, unsigned int vale, unsigned int n, uint32_t slots)
 static void
 put_addrs(uint8_t *frame, unsigned int dst, unsigned int src)
 {
-
 	memcpy(frame, (uint8_t[]){ 2, 0, 0, 0, 0, dst, 2, 0, 0, 0, 0, src },
 	    12);
 	if (dst == EVERYBODY)
@@ -88,8 +88,10 @@ announce(struct vale_desc *d, unsigned int n)
 		err(1, "%s", d->name);
 }
 
-/* Have the memory of a port's receive ring: a short run does not come by all of
-   its slots, and would measure page faults. */
+/*
+ * Have the memory of a port's receive ring: a short run does not come by all of
+ * its slots, and would measure page faults.
+ */
 static void
 touch(struct vale_desc *d)
 {
@@ -104,7 +106,6 @@ touch(struct vale_desc *d)
 static void
 take(struct vale_desc *d)
 {
-
 	d->rxring->head = d->rxring->cur = d->rxring->tail;
 	if (vale_rxsync(d) == -1)
 		err(1, "%s", d->name);
@@ -114,7 +115,6 @@ take(struct vale_desc *d)
 static uint32_t
 destination(const struct net *net, uint32_t i)
 {
-
 	return (i / net->slots % net->what.destinations);
 }
 
@@ -270,7 +270,6 @@ check_port(const struct vale_port_info *info, void *arg)
 static void
 usage(void)
 {
-
 	fprintf(stderr, "usage: switch [-f] [-b batch] [-d destinations] "
 	    "[-i idle] [-n frames]\n              [-s bytes] [-t senders]\n");
 	exit(1);

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Makes the table of bench.sh's results.csv: for each configuration the median
 # of its rounds, then what is to be reached beside what was seen.

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -9,6 +9,7 @@
  */
 
 #include <sys/param.h>
+
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,6 @@ vm_intr(void *arg, bool asserted)
 static uint64_t
 vm_now(void *arg __unused)
 {
-
 	return (bench_now_ns());
 }
 
@@ -106,7 +106,6 @@ static bool
 null_tx_frame(void *arg __unused, const struct iovec *iov __unused,
     int niov __unused)
 {
-
 	return (true);
 }
 
@@ -174,14 +173,12 @@ static const struct e82545_ops vm_ops = {
 static int
 vm_offer_peek(void *arg, struct iovec *iov)
 {
-
 	return (vale_offer_peek(arg, iov, E82545_MAXIOV));
 }
 
 static void
 vm_offer_next(void *arg)
 {
-
 	vale_offer_next(arg);
 }
 
@@ -199,7 +196,6 @@ vm_offer(void *arg, struct vale_offer *offer)
 void
 vm_direct(struct vm *vm)
 {
-
 	/* The port's ring as it has to be: given back. */
 	(void)e82545_rx(vm->dev);
 	e82545_rx_accept(vm->dev, true);
@@ -220,7 +216,6 @@ vm_rxeof(int fd __unused, enum ev_type type __unused, void *param __unused)
 static void
 vm_write(struct vm *vm, uint32_t reg, uint32_t value)
 {
-
 	e82545_write(vm->dev, E82545_BAR_MEM, reg, 4, value);
 }
 
@@ -302,7 +297,6 @@ vm_frames(struct vm *vm, uint32_t len)
 static void
 vm_serve(struct vm *vm)
 {
-
 	if (vm->line)
 		(void)e82545_read(vm->dev, E82545_BAR_MEM, E82545_ICR, 4);
 }

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -15,6 +15,7 @@
 #define	_VM_H_
 
 #include <dev/e1000/e82545_reg.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

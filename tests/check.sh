@@ -1,8 +1,8 @@
 #!/bin/sh
 #
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # check.sh top make [threads]: what "make check" does.  Builds, runs all tests,
 # runs those that gain by it again with sanitizers, lints the man pages, and

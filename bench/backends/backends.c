@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -229,7 +229,6 @@ compare(const void *a, const void *b)
 static double
 median(double *v, uint32_t n)
 {
-
 	qsort(v, n, sizeof(*v), compare);
 	return (n % 2 != 0 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2);
 }

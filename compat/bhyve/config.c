@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 #include <sys/cdefs.h>
@@ -20,7 +20,6 @@ static nvlist_t *config_root;
 void
 init_config(void)
 {
-
 	nvlist_destroy(config_root);
 	config_root = nvlist_create(0);
 	if (config_root == NULL)
@@ -69,28 +68,24 @@ config_walk(nvlist_t *parent, const char *path, bool create)
 nvlist_t *
 create_config_node(const char *path)
 {
-
 	return (config_walk(NULL, path, true));
 }
 
 nvlist_t *
 create_relative_config_node(nvlist_t *parent, const char *path)
 {
-
 	return (config_walk(parent, path, true));
 }
 
 nvlist_t *
 find_config_node(const char *path)
 {
-
 	return (config_walk(NULL, path, false));
 }
 
 nvlist_t *
 find_relative_config_node(nvlist_t *parent, const char *path)
 {
-
 	return (config_walk(parent, path, false));
 }
 
@@ -120,7 +115,6 @@ config_split(const char *path, nvlist_t **nodep, bool create)
 const char *
 get_config_value_node(const nvlist_t *parent, const char *name)
 {
-
 	if (parent == NULL)
 		parent = config_root;
 	if (!nvlist_exists_string(parent, name))
@@ -231,13 +225,11 @@ get_config_bool_node(const nvlist_t *parent, const char *name)
 void
 set_config_bool(const char *path, bool value)
 {
-
 	set_config_value(path, value ? "true" : "false");
 }
 
 void
 set_config_bool_node(nvlist_t *parent, const char *name, bool value)
 {
-
 	set_config_value_node(parent, name, value ? "true" : "false");
 }

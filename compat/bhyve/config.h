@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -17,6 +17,7 @@
 #define	_CONFIG_H_
 
 #include <sys/nv.h>
+
 #include <stdbool.h>
 
 /* Begin with an empty tree. */

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -79,7 +79,6 @@ static int mevent_key_error;
 static void
 mevent_loop_free(struct mevent_loop *loop)
 {
-
 	close(loop->ml_epfd);
 	close(loop->ml_wakefd);
 	pthread_mutex_destroy(&loop->ml_mtx);
@@ -89,7 +88,6 @@ mevent_loop_free(struct mevent_loop *loop)
 static void
 mevent_free(struct mevent *evp)
 {
-
 	if (evp->me_pollfd != evp->me_fd)
 		close(evp->me_pollfd);
 	if (evp->me_closefd)
@@ -127,7 +125,6 @@ mevent_thread_ends(void *arg)
 static void
 mevent_init(void)
 {
-
 	mevent_key_error = pthread_key_create(&mevent_key, mevent_thread_ends);
 }
 
@@ -183,7 +180,6 @@ fail:
 static void
 mevent_wake(struct mevent_loop *loop)
 {
-
 	eventfd_write(loop->ml_wakefd, 1);
 }
 
@@ -323,7 +319,6 @@ struct mevent *
 mevent_add(int fd, enum ev_type type,
     void (*func)(int, enum ev_type, void *), void *param)
 {
-
 	return (mevent_add_state(fd, type, func, param, true));
 }
 
@@ -331,7 +326,6 @@ struct mevent *
 mevent_add_disabled(int fd, enum ev_type type,
     void (*func)(int, enum ev_type, void *), void *param)
 {
-
 	return (mevent_add_state(fd, type, func, param, false));
 }
 
@@ -349,21 +343,18 @@ mevent_set_enabled(struct mevent *evp, bool enable)
 int
 mevent_enable(struct mevent *evp)
 {
-
 	return (mevent_set_enabled(evp, true));
 }
 
 int
 mevent_disable(struct mevent *evp)
 {
-
 	return (mevent_set_enabled(evp, false));
 }
 
 int
 mevent_timer_update(struct mevent *evp, int msecs)
 {
-
 	if (evp->me_type != EVF_TIMER) {
 		errno = EINVAL;
 		return (-1);
@@ -399,21 +390,18 @@ mevent_delete_state(struct mevent *evp, bool closefd)
 int
 mevent_delete(struct mevent *evp)
 {
-
 	return (mevent_delete_state(evp, false));
 }
 
 int
 mevent_delete_close(struct mevent *evp)
 {
-
 	return (mevent_delete_state(evp, true));
 }
 
 void
 mevent_stop(struct mevent_loop *loop)
 {
-
 	pthread_mutex_lock(&loop->ml_mtx);
 	loop->ml_stop = true;
 	mevent_wake(loop);

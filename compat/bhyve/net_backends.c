@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -151,14 +151,12 @@ fail:
 static ssize_t
 tap_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 {
-
 	return (writev(be->fd, iov, iovcnt));
 }
 
 static ssize_t
 tap_none(ssize_t len)
 {
-
 	return (len == -1 && errno == EAGAIN ? 0 : len);
 }
 
@@ -213,7 +211,6 @@ tap_recv_disable(struct net_backend *be)
 static uint64_t
 tap_get_cap(struct net_backend *be __unused)
 {
-
 	return (0);
 }
 
@@ -221,7 +218,6 @@ static int
 tap_set_cap(struct net_backend *be __unused, uint64_t features,
     unsigned int vnet_hdr_len)
 {
-
 	return (features != 0 || vnet_hdr_len != 0 ? -1 : 0);
 }
 
@@ -332,7 +328,6 @@ netbe_init(net_backend_t **ret, nvlist_t *nvl, net_be_rxeof_t cb, void *param)
 void
 netbe_cleanup(net_backend_t *be)
 {
-
 	if (be != NULL) {
 		be->cleanup(be);
 		free(be);
@@ -342,14 +337,12 @@ netbe_cleanup(net_backend_t *be)
 uint64_t
 netbe_get_cap(net_backend_t *be)
 {
-
 	return (be->get_cap(be));
 }
 
 int
 netbe_set_cap(net_backend_t *be, uint64_t features, unsigned int vnet_hdr_len)
 {
-
 	if (vnet_hdr_len != 0 && vnet_hdr_len != 10 && vnet_hdr_len != 12)
 		return (-1);
 	be->fe_vnet_hdr_len = vnet_hdr_len;
@@ -359,28 +352,24 @@ netbe_set_cap(net_backend_t *be, uint64_t features, unsigned int vnet_hdr_len)
 size_t
 netbe_get_vnet_hdr_len(net_backend_t *be)
 {
-
 	return (be->be_vnet_hdr_len);
 }
 
 ssize_t
 netbe_send(net_backend_t *be, const struct iovec *iov, int iovcnt)
 {
-
 	return (be->send(be, iov, iovcnt));
 }
 
 ssize_t
 netbe_peek_recvlen(net_backend_t *be)
 {
-
 	return (be->peek_recvlen(be));
 }
 
 ssize_t
 netbe_recv(net_backend_t *be, const struct iovec *iov, int iovcnt)
 {
-
 	return (be->recv(be, iov, iovcnt));
 }
 
@@ -403,13 +392,11 @@ netbe_rx_discard(net_backend_t *be)
 void
 netbe_rx_disable(net_backend_t *be)
 {
-
 	be->recv_disable(be);
 }
 
 void
 netbe_rx_enable(net_backend_t *be)
 {
-
 	be->recv_enable(be);
 }

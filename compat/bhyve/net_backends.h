@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -19,6 +19,7 @@
 #include <sys/types.h>
 #include <sys/nv.h>
 #include <sys/uio.h>
+
 #include <stdint.h>
 
 #include "mevent.h"

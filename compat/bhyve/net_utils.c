@@ -1,13 +1,15 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 #include <ctype.h>
 #include <errno.h>
+
 #include <net/ethernet.h>
 #include <netinet/ether.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

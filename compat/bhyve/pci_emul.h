@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -43,8 +43,10 @@ struct pci_devemu {
 	uint64_t (*pe_barread)(struct pci_devinst *pi, int baridx,
 		    uint64_t offset, int size);
 
-	/* Save to `meta' or restore from it, between pause and resume, the
-	   vCPUs being paused too: 0 or an error. */
+	/*
+	 * Save to `meta' or restore from it, between pause and resume, the
+	 * vCPUs being paused too: 0 or an error.
+	 */
 	int	(*pe_snapshot)(struct vm_snapshot_meta *meta);
 	int	(*pe_pause)(struct pci_devinst *pi);
 	int	(*pe_resume)(struct pci_devinst *pi);
@@ -91,7 +93,6 @@ void	pci_generate_msi(struct pci_devinst *pi, int msgnum);
 static inline void
 pci_set_cfgdata8(struct pci_devinst *pi, int offset, uint8_t value)
 {
-
 	assert(offset >= 0 && offset <= PCI_REGMAX);
 	pi->pi_cfgdata[offset] = value;
 }
@@ -99,7 +100,6 @@ pci_set_cfgdata8(struct pci_devinst *pi, int offset, uint8_t value)
 static inline void
 pci_set_cfgdata16(struct pci_devinst *pi, int offset, uint16_t value)
 {
-
 	pci_set_cfgdata8(pi, offset, value & 0xff);
 	pci_set_cfgdata8(pi, offset + 1, value >> 8);
 }

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # make freebsd: compile on Linux what is meant for FreeBSD's userland, against
 # FreeBSD's own headers, which the zig compiler carries (deps/deps.sh fetches

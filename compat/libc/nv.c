@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -47,7 +47,6 @@ nvlist_create(int flags)
 static void
 nvpair_destroy(struct nvpair *np)
 {
-
 	free(np->np_name);
 	free(np->np_string);
 	nvlist_destroy(np->np_nvlist);
@@ -80,14 +79,12 @@ nvlist_find(const nvlist_t *nvl, const char *name)
 bool
 nvlist_empty(const nvlist_t *nvl)
 {
-
 	return (STAILQ_EMPTY(&nvl->nl_pairs));
 }
 
 bool
 nvlist_exists(const nvlist_t *nvl, const char *name)
 {
-
 	return (nvlist_find(nvl, name) != NULL);
 }
 
@@ -112,7 +109,6 @@ nvlist_exists_nvlist(const nvlist_t *nvl, const char *name)
 const char *
 nvlist_get_string(const nvlist_t *nvl, const char *name)
 {
-
 	if (!nvlist_exists_string(nvl, name))
 		errx(EX_SOFTWARE, "no string '%s' in nvlist", name);
 	return (nvlist_find(nvl, name)->np_string);
@@ -121,7 +117,6 @@ nvlist_get_string(const nvlist_t *nvl, const char *name)
 const nvlist_t *
 nvlist_get_nvlist(const nvlist_t *nvl, const char *name)
 {
-
 	if (!nvlist_exists_nvlist(nvl, name))
 		errx(EX_SOFTWARE, "no nvlist '%s' in nvlist", name);
 	return (nvlist_find(nvl, name)->np_nvlist);
@@ -155,7 +150,6 @@ nvlist_add_string(nvlist_t *nvl, const char *name, const char *value)
 void
 nvlist_move_nvlist(nvlist_t *nvl, const char *name, nvlist_t *value)
 {
-
 	nvlist_add(nvl, name)->np_nvlist = value;
 }
 

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -46,7 +46,6 @@ strtonum(const char *s, long long min, long long max, const char **errstr)
 const char *
 getprogname(void)
 {
-
 	return (program_invocation_short_name);
 }
 

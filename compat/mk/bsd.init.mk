@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Read first by every bsd.*.mk.  Takes ../Makefile.inc, as on FreeBSD, and the
 # project's flags from Makefile.inc at the top; adds the sanitizers.

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Libraries that LIBADD may name.  Internal ones are static archives in this
 # tree: ${LIBE82545}, ${LIBVALE}, ${LIBCOMPAT} name the files.  Any other name X

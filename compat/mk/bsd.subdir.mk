@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Makes the target (all, clean, install, manlint) in each of SUBDIR, in
 # parallel; .WAIT in the list separates those that need the ones before.

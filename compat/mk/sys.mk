@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # What make(1) knows before it reads a Makefile, where the system's own BSD
 # make files are missing (Linux, with Debian's bmake).  Found with

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -24,6 +24,7 @@
 #include <net/if.h>
 #include <net/netmap.h>
 #include <net/netmap_user.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

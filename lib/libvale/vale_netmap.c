@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -17,6 +17,7 @@
 #include <sys/types.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #include "libvale.h"
+
 #include <dev/netmap/vale_name.h>
 
 /* The same bounds as in the user-space switch; the kernel would round. */

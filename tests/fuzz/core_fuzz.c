@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -14,6 +14,7 @@
  */
 
 #include <sys/param.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +72,6 @@ static const uint32_t registers[] = {
 static void
 make_op(struct rng *rng, struct op *op, enum core_op kind)
 {
-
 	memset(op, 0, sizeof(*op));
 	op->kind = kind;
 	op->a = rng_below(rng, 8);
@@ -119,7 +119,6 @@ make_op(struct rng *rng, struct op *op, enum core_op kind)
 void
 target_op(struct rng *rng, struct op *op)
 {
-
 	make_op(rng, op, rng_below(rng, CORE_NOPS));
 }
 
@@ -144,7 +143,6 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 static uint32_t
 reg_read(void *arg __unused, uint32_t reg)
 {
-
 	INVARIANT(reg / 4 < REGS && reg % 4 == 0);
 	return (regs[reg / 4]);
 }
@@ -152,14 +150,12 @@ reg_read(void *arg __unused, uint32_t reg)
 static void
 reg_write(void *arg __unused, uint32_t reg, uint32_t value __unused)
 {
-
 	INVARIANT(reg / 4 < REGS && reg % 4 == 0);
 }
 
 static void
 regs_good(void)
 {
-
 	memset(regs, 0, sizeof(regs));
 	regs[E82545_STATUS / 4] = E82545_STATUS_LU;
 	regs[E82545_RAL(0) / 4] = 0x00000002;

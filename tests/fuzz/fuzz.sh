@@ -1,8 +1,8 @@
 #!/bin/sh
 #
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # fuzz.sh run|merge top: "make fuzz" and "make fuzz-merge".
 #

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Each fuzzer: its corpus again, then a while of inputs made from it, the same
 # ones every time as long as the program is the same.

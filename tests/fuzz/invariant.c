@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 #include <stdio.h>
@@ -12,7 +12,6 @@
 void
 invariant_broken(const char *file, int line, const char *what)
 {
-
 	fprintf(stderr, "%s:%d: not so: %s\n", file, line, what);
 	abort();
 }

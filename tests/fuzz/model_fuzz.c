@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -24,8 +24,11 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 #include <sys/mman.h>
+
 #include <sanitizer/asan_interface.h>
+
 #include <net/paravirt.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +41,10 @@
 /* Frames taken in a batch, and left waiting at the network's end. */
 #define	RX_BATCH_MAX	256
 #define	WAITING_MAX	64
-/* Calls of e82545_tx() until it says that it has done: rounds of polling the
-   CSB (which is told to be few), and a batch for each TSO segment of a ring. */
+/*
+ * Calls of e82545_tx() until it says that it has done: rounds of polling the
+ * CSB (which is told to be few), and a batch for each TSO segment of a ring.
+ */
 #define	TX_CALLS_MAX	100000
 #define	TX_RING_MAX	65536		/* descriptors */
 
@@ -69,7 +74,6 @@ static struct {
 static uint8_t *
 memory(uint64_t gpa, size_t len)
 {
-
 	if (gpa < MODEL_RAM && len <= MODEL_RAM - gpa)
 		return (m.h->ram + gpa);
 	if (gpa >= MODEL_FAR && gpa - MODEL_FAR < MODEL_FAR_SIZE &&
@@ -115,7 +119,6 @@ race(void)
 static void
 call_begin(void)
 {
-
 	m.maps = m.sent = m.stepped = 0;
 	ASAN_POISON_MEMORY_REGION(m.h->ram, MODEL_RAM);
 	ASAN_POISON_MEMORY_REGION(m.far, MODEL_FAR_SIZE);
@@ -124,7 +127,6 @@ call_begin(void)
 static void
 call_end(void)
 {
-
 	ASAN_UNPOISON_MEMORY_REGION(m.h->ram, MODEL_RAM);
 	ASAN_UNPOISON_MEMORY_REGION(m.far, MODEL_FAR_SIZE);
 }
@@ -150,28 +152,24 @@ model_map(void *arg __unused, uint64_t gpa, size_t len)
 static void
 model_intr(void *arg, bool asserted)
 {
-
 	host_ops.eo_intr(arg, asserted);
 }
 
 static uint64_t
 model_now(void *arg)
 {
-
 	return (host_ops.eo_now(arg));
 }
 
 static void
 model_timer(void *arg, uint64_t when_ns)
 {
-
 	host_ops.eo_timer(arg, when_ns);
 }
 
 static void
 model_tx_kick(void *arg)
 {
-
 	host_ops.eo_tx_kick(arg);
 }
 
@@ -193,7 +191,6 @@ model_tx_frame(void *arg, const struct iovec *iov, int niov)
 static void
 model_tx_flush(void *arg)
 {
-
 	race();
 	host_ops.eo_tx_flush(arg);
 }
@@ -201,14 +198,12 @@ model_tx_flush(void *arg)
 static void
 model_rx_sync(void *arg)
 {
-
 	host_ops.eo_rx_sync(arg);
 }
 
 static int
 model_rx_peek(void *arg, struct iovec *iov)
 {
-
 	race();
 	return (host_ops.eo_rx_peek(arg, iov));
 }
@@ -216,7 +211,6 @@ model_rx_peek(void *arg, struct iovec *iov)
 static void
 model_rx_next(void *arg)
 {
-
 	m.stepped++;
 	m.taken++;
 	host_ops.eo_rx_next(arg);
@@ -225,7 +219,6 @@ model_rx_next(void *arg)
 static void
 model_rx_ready(void *arg)
 {
-
 	host_ops.eo_rx_ready(arg);
 }
 
@@ -250,14 +243,12 @@ static const struct e82545_ops model_ops = {
 static uint32_t
 get(uint32_t off)
 {
-
 	return (e82545_read(m.h->dev, E82545_BAR_MEM, off, 4));
 }
 
 static void
 set(uint32_t off, uint32_t value)
 {
-
 	call_begin();
 	e82545_write(m.h->dev, E82545_BAR_MEM, off, 4, value);
 	call_end();
@@ -266,14 +257,12 @@ set(uint32_t off, uint32_t value)
 static uint64_t
 ring_base(uint32_t low)
 {
-
 	return ((uint64_t)get(low + 4) << 32 | get(low));
 }
 
 static uint32_t
 ring_size(uint32_t len)
 {
-
 	return (MAX(get(len) / sizeof(union e82545_txd), 1));
 }
 
@@ -281,7 +270,6 @@ ring_size(uint32_t len)
 static void
 forget(void)
 {
-
 	m.open = 0;
 	m.cut = false;
 }
@@ -332,7 +320,6 @@ ring_copy(uint32_t size)
 static bool
 is_context(uint32_t lower)
 {
-
 	return ((lower & (E82545_TXD_DEXT | E82545_TXD_DTYP)) ==
 	    (E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT));
 }
@@ -427,7 +414,6 @@ check_counters(void)
 static void
 op_up(const struct op *op)
 {
-
 	set(E82545_CTRL, E82545_CTRL_SLU | (op->d & E82545_CTRL_VME));
 	set(E82545_TDBAL, 0x10000);
 	set(E82545_TDBAH, 0);
@@ -542,7 +528,6 @@ op_frame(const struct op *op)
 static void
 op_reset(const struct op *op)
 {
-
 	if ((op->a & 1) != 0)
 		set(E82545_CTRL, E82545_CTRL_RST);
 	else {
@@ -556,7 +541,6 @@ op_reset(const struct op *op)
 static void
 op_pause(bool pause)
 {
-
 	if (pause == m.paused)
 		return;
 	call_begin();
@@ -736,7 +720,6 @@ begin(void)
 static void
 end(void)
 {
-
 	host_sent_clear(m.h);
 	e82545_destroy(m.h->dev);
 	m.h->dev = NULL;

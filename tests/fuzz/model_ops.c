@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -13,6 +13,7 @@
 #include <sys/param.h>
 #include <dev/e1000/e82545_reg.h>
 #include <net/paravirt.h>
+
 #include <string.h>
 
 #include "model.h"
@@ -53,7 +54,6 @@ static const struct {
 static uint64_t
 make_gpa(struct rng *rng)
 {
-
 	switch (rng_below(rng, 10)) {
 	case 0:
 		return (MODEL_FAR + rng_below(rng, MODEL_FAR_SIZE));
@@ -71,7 +71,6 @@ make_gpa(struct rng *rng)
 static uint32_t
 make_value(struct rng *rng, enum value value)
 {
-
 	switch (value) {
 	case V_FLAGS:
 		return (1u << rng_below(rng, 32) | (rng_one_in(rng, 2) ?
@@ -126,7 +125,6 @@ make_write(struct rng *rng, struct op *op)
 static uint32_t
 make_len(struct rng *rng)
 {
-
 	switch (rng_below(rng, 8)) {
 	case 0:
 		return (rng_number(rng) & E82545_TXD_LEN);
@@ -189,7 +187,6 @@ make_txd(struct rng *rng, struct op *op)
 static void
 make_csb(struct rng *rng, struct op *op)
 {
-
 	op->a = rng_below(rng, sizeof(struct paravirt_csb) / 4);
 	if (rng_one_in(rng, 2))
 		op->a = rng_below(rng, 7);
@@ -273,7 +270,6 @@ static void
 put(struct op *op, enum model_op kind, uint8_t a, uint16_t b, uint32_t c,
     uint64_t d)
 {
-
 	op->kind = kind;
 	op->a = a;
 	op->b = b;

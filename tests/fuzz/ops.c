@@ -1,12 +1,13 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /* See ops.h.  The entry points with long names are libFuzzer's. */
 
 #include <sys/param.h>
+
 #include <string.h>
 
 #include "ops.h"
@@ -40,21 +41,18 @@ rng_next(struct rng *rng)
 uint32_t
 rng_below(struct rng *rng, uint32_t n)
 {
-
 	return (rng_next(rng) % n);
 }
 
 bool
 rng_one_in(struct rng *rng, uint32_t n)
 {
-
 	return (rng_below(rng, n) == 0);
 }
 
 uint32_t
 rng_number(struct rng *rng)
 {
-
 	switch (rng_below(rng, 4)) {
 	case 0:
 		return (rng_below(rng, 16));
@@ -99,7 +97,6 @@ ops_insert(struct op *ops, size_t n, size_t max, size_t at,
 static size_t
 ops_remove(struct op *ops, size_t n, size_t at, size_t count)
 {
-
 	count = MIN(count, n - at);
 	memmove(ops + at, ops + at + count, (n - at - count) * sizeof(*ops));
 	return (n - count);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -21,6 +21,7 @@
  */
 
 #include <sys/param.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -77,21 +78,18 @@ keep(void *p)
 void *
 fuzz_calloc(size_t n, size_t size)
 {
-
 	return (keep(calloc(n, size)));
 }
 
 char *
 fuzz_strdup(const char *s)
 {
-
 	return (keep(strdup(s)));
 }
 
 char *
 fuzz_strndup(const char *s, size_t len)
 {
-
 	return (keep(strndup(s, len)));
 }
 
@@ -120,7 +118,6 @@ fuzz_exit(int code)
 void
 fuzz_err(int code, const char *fmt __unused, ...)
 {
-
 	fuzz_exit(code);
 }
 
@@ -148,7 +145,6 @@ struct e82545 *
 fuzz_create(const struct e82545_config *config,
     const struct e82545_ops *ops __unused, void *arg __unused)
 {
-
 	INVARIANT(config->ec_itr_256ns <= 65535);
 	INVARIANT(mac_ok(config->ec_mac));
 	INVARIANT(config->ec_name != NULL);
@@ -166,7 +162,6 @@ void *
 paddr_guest2host(struct vmctx *ctx __unused, uintptr_t addr __unused,
     size_t len __unused)
 {
-
 	return (NULL);
 }
 
@@ -174,14 +169,12 @@ int
 pci_emul_alloc_bar(struct pci_devinst *pi __unused, int idx __unused,
     enum pcibar_type type __unused, uint64_t size __unused)
 {
-
 	return (0);
 }
 
 int
 pci_emul_add_msicap(struct pci_devinst *pi __unused, int msgnum __unused)
 {
-
 	return (0);
 }
 
@@ -203,7 +196,6 @@ pci_lintr_deassert(struct pci_devinst *pi __unused)
 int
 pci_msi_enabled(struct pci_devinst *pi __unused)
 {
-
 	return (0);
 }
 
@@ -262,7 +254,6 @@ read_name(const char *line)
 static void
 check_vm(const struct vm_config *vc)
 {
-
 	INVARIANT(vc->vc_slot >= 0 && vc->vc_slot <= 31);
 	INVARIANT(vc->vc_func >= 0 && vc->vc_func <= 7);
 	INVARIANT(vc->vc_path[0] != '\0');

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <dev/e1000/e82545_reg.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -88,7 +89,6 @@ struct mevent *
 mevent_add(int fd, enum ev_type type, void (*func)(int, enum ev_type, void *),
     void *arg)
 {
-
 	return (event_add(fd, type, func, arg, true));
 }
 
@@ -96,14 +96,12 @@ struct mevent *
 mevent_add_disabled(int fd, enum ev_type type,
     void (*func)(int, enum ev_type, void *), void *arg)
 {
-
 	return (event_add(fd, type, func, arg, false));
 }
 
 int
 mevent_enable(struct mevent *m)
 {
-
 	INVARIANT(m->used);
 	m->on = true;
 	return (0);
@@ -112,7 +110,6 @@ mevent_enable(struct mevent *m)
 int
 mevent_disable(struct mevent *m)
 {
-
 	INVARIANT(m->used);
 	m->on = false;
 	return (0);
@@ -121,7 +118,6 @@ mevent_disable(struct mevent *m)
 int
 mevent_delete(struct mevent *m)
 {
-
 	INVARIANT(m->used);
 	memset(m, 0, sizeof(*m));
 	return (0);
@@ -130,7 +126,6 @@ mevent_delete(struct mevent *m)
 int
 mevent_delete_close(struct mevent *m)
 {
-
 	close(m->fd);
 	return (mevent_delete(m));
 }
@@ -141,8 +136,10 @@ mevent_dispatch(void)
 {
 }
 
-/* As long as there is something to do, but not for ever: a guest can keep the
-   model polling. */
+/*
+ * As long as there is something to do, but not for ever: a guest can keep the
+ * model polling.
+ */
 static void
 dispatch(void)
 {
@@ -171,7 +168,6 @@ dispatch(void)
 int
 valed_sandbox_drop(void)
 {
-
 	return (0);
 }
 
@@ -310,7 +306,6 @@ take_replies(void)
 static void
 client_come(void)
 {
-
 	v.s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	INVARIANT(connect(v.s, (void *)&v.sun, v.sunlen) == 0);
 	v.deaf = false;
@@ -319,12 +314,13 @@ client_come(void)
 	dispatch();
 }
 
-/* The client closes its end.  The socket may live a little longer: a process
-   that looks at /proc/PID/fd holds it; its connection does not. */
+/*
+ * The client closes its end.  The socket may live a little longer: a process
+ * that looks at /proc/PID/fd holds it; its connection does not.
+ */
 static void
 hang_up(int s)
 {
-
 	if (s == -1)
 		return;
 	(void)shutdown(s, SHUT_RDWR);
@@ -349,7 +345,6 @@ count_fds(void)
 static void
 client_go(void)
 {
-
 	hang_up(v.s);
 	v.s = -1;
 	dispatch();
@@ -605,7 +600,6 @@ set(uint32_t off, uint32_t value)
 static void
 send_driver(const struct op *op)
 {
-
 	set(E82545_CTRL, E82545_CTRL_SLU);
 	set(E82545_TDBAL, TXRING);
 	set(E82545_TDLEN, 128);
@@ -636,7 +630,6 @@ memory_write(const struct op *op)
 static void
 memory_punch(int fd, off_t from)
 {
-
 	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from,
 	    SERVER_RAM - from);
 }
@@ -801,7 +794,6 @@ op_run(const struct op *op)
 static void
 put_descriptor(uint64_t at, uint64_t low, uint64_t high)
 {
-
 	memcpy(v.ram + at, &low, sizeof(low));
 	memcpy(v.ram + at + 8, &high, sizeof(high));
 }

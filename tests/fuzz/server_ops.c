@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /* Messages that a client might send, and some that none would; see server.h. */
@@ -9,6 +9,7 @@
 #include <sys/param.h>
 #include <dev/e1000/e82545_reg.h>
 #include <linux/vfio.h>
+
 #include <string.h>
 
 #include "server.h"
@@ -47,7 +48,6 @@ make_irqs(struct rng *rng, struct op *op)
 static void
 make_map(struct rng *rng, struct op *op)
 {
-
 	op->d = rng_below(rng, 8) * 0x10000;
 	op->c = 1 + rng_below(rng, 32);
 	op->b = 3;
@@ -83,7 +83,6 @@ make_access(struct rng *rng, struct op *op)
 static void
 make_op(struct rng *rng, struct op *op, enum server_op kind)
 {
-
 	memset(op, 0, sizeof(*op));
 	op->kind = kind;
 	op->a = rng_next(rng);
@@ -152,7 +151,6 @@ make_op(struct rng *rng, struct op *op, enum server_op kind)
 void
 target_op(struct rng *rng, struct op *op)
 {
-
 	make_op(rng, op, rng_below(rng, SERVER_NOPS));
 }
 

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -23,6 +23,7 @@
  */
 
 #include <sys/param.h>
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -79,7 +80,6 @@ static struct port {
 static void
 make_op(struct rng *rng, struct op *op, enum switch_op kind)
 {
-
 	memset(op, 0, sizeof(*op));
 	op->kind = kind;
 	op->a = rng_below(rng, PORTS);
@@ -131,7 +131,6 @@ make_op(struct rng *rng, struct op *op, enum switch_op kind)
 void
 target_op(struct rng *rng, struct op *op)
 {
-
 	make_op(rng, op, rng_below(rng, SWITCH_NOPS));
 }
 
@@ -199,8 +198,10 @@ totals(void)
 	return (t);
 }
 
-/* Frames come in whole: a chain of slots, each saying how many they are.  Of
-   the first the user may have taken some. */
+/*
+ * Frames come in whole: a chain of slots, each saying how many they are.  Of
+ * the first the user may have taken some.
+ */
 static void
 check_shown(const struct port *p)
 {
@@ -413,7 +414,6 @@ look_port(const struct vale_port_info *pi, void *arg)
 static int
 look_address(const struct vale_fdb_entry *e __unused, void *arg __unused)
 {
-
 	return (0);
 }
 

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Traffic between two stock Linux guests: every byte that arrives is compared
 # with what was sent, and Linux's own stack judges headers and checksums.

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Two micro-guests, which are nothing but the driver core and a packet
 # generator: each way to run the driver, and what it costs.

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # The whole path, held together by its probes (dtrace_e82545(4),
 # dtrace_vale(4)): bpftrace counts in valed while two micro-guests exchange

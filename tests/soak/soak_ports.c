@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -14,6 +14,7 @@
  */
 
 #include <sys/param.h>
+
 #include <err.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -166,7 +167,6 @@ count(const struct station *s, enum vale_counter c)
 static int
 count_port(const struct vale_port_info *pi __unused, void *arg)
 {
-
 	++*(int *)arg;
 	return (0);
 }

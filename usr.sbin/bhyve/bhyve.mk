@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # FreeBSD: what a program other than bhyve needs of bhyve, from the source tree
 # SRCTOP and from here, to have network backends.  For tests and measurements:

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -246,7 +246,6 @@ reg_find(uint32_t off)
 static void
 lock_rings(struct e82545 *dev, int rings)
 {
-
 	if ((rings & RING_TX) != 0)
 		e82545_lock(&dev->tx_mtx);
 	if ((rings & RING_RX) != 0)
@@ -256,7 +255,6 @@ lock_rings(struct e82545 *dev, int rings)
 static void
 unlock_rings(struct e82545 *dev, int rings)
 {
-
 	if ((rings & RING_RX) != 0)
 		e82545_unlock(&dev->rx_mtx);
 	if ((rings & RING_TX) != 0)
@@ -266,7 +264,6 @@ unlock_rings(struct e82545 *dev, int rings)
 void
 e82545_lock_all(struct e82545 *dev)
 {
-
 	lock_rings(dev, RING_BOTH);
 	pthread_mutex_lock(&dev->reg_mtx);
 }
@@ -274,7 +271,6 @@ e82545_lock_all(struct e82545 *dev)
 void
 e82545_unlock_all(struct e82545 *dev)
 {
-
 	pthread_mutex_unlock(&dev->reg_mtx);
 	unlock_rings(dev, RING_BOTH);
 }
@@ -296,7 +292,6 @@ lock_init(struct e82545_lock *lock)
 static void
 lock_destroy(struct e82545_lock *lock)
 {
-
 	pthread_mutex_destroy(&lock->mtx);
 	pthread_mutex_destroy(&lock->gate);
 }
@@ -305,7 +300,6 @@ lock_destroy(struct e82545_lock *lock)
 static void
 load_address(struct e82545 *dev)
 {
-
 	e82545_reg_set(dev, E82545_RAL(0), e82545_nvm_word(dev, 0) |
 	    (uint32_t)e82545_nvm_word(dev, 1) << 16);
 	e82545_reg_set(dev, E82545_RAH(0), e82545_nvm_word(dev, 2) |
@@ -340,7 +334,6 @@ reset_locked(struct e82545 *dev)
 static void
 reset(struct e82545 *dev, bool outside)
 {
-
 	lock_rings(dev, RING_BOTH);
 	if (outside)
 		e82545_csb_release(dev);
@@ -361,21 +354,18 @@ reset(struct e82545 *dev, bool outside)
 static uint32_t
 zero_read(struct e82545 *dev __unused, uint32_t off __unused)
 {
-
 	return (0);
 }
 
 static uint32_t
 ctrl_dup_read(struct e82545 *dev, uint32_t off __unused)
 {
-
 	return (e82545_reg(dev, E82545_CTRL));
 }
 
 static void
 ctrl_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 {
-
 	e82545_reg_set(dev, E82545_CTRL, value);
 	e82545_phy_link(dev, dev->link_up);
 }
@@ -384,7 +374,6 @@ ctrl_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 static void
 ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-
 	if ((value & E82545_CTRL_EXT_EE_RST) != 0)
 		load_address(dev);
 	e82545_reg_set(dev, off, value &
@@ -395,7 +384,6 @@ ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static void
 rx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-
 	e82545_reg_set(dev, off, value);
 	dev->wake_rx = e82545_rx_unstall(dev);
 }
@@ -403,7 +391,6 @@ rx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static void
 rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-
 	e82545_count(dev, E82545_C_RX_KICK, 1);
 	if (e82545_csb_keep_rdt(dev, value))
 		dev->wake_rx = e82545_rx_kicked(dev);
@@ -416,7 +403,6 @@ rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static void
 tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-
 	e82545_reg_set(dev, off, value);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0 &&
 	    e82545_reg(dev, E82545_TDT) != e82545_reg(dev, E82545_TDH);
@@ -430,7 +416,6 @@ tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static void
 tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-
 	if (!e82545_csb_keep_tdt(dev, value))
 		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
@@ -460,7 +445,6 @@ pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static uint32_t
 reg_own(uint32_t off)
 {
-
 	switch (off) {
 	case E82545_STATUS:
 		return (E82545_STATUS_FD | E82545_STATUS_LU |
@@ -530,7 +514,6 @@ static uint32_t
 reg_merge(const struct e82545 *dev, const struct reg *r, uint32_t off,
     uint32_t value)
 {
-
 	return ((value & r->mask) | (e82545_reg(dev, off) & ~r->mask));
 }
 
@@ -572,7 +555,6 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static bool
 io_target(const struct e82545 *dev, uint32_t *off)
 {
-
 	*off = __atomic_load_n(&dev->io_addr, __ATOMIC_RELAXED);
 	return (*off < E82545_BAR_MEM_SIZE && *off % 4 == 0);
 }
@@ -616,14 +598,12 @@ access_ok(int bar, uint64_t off, int size)
 static uint32_t
 bar_read(struct e82545 *dev, int bar, uint32_t off)
 {
-
 	return (bar == E82545_BAR_IO ? io_read(dev, off) : reg_read(dev, off));
 }
 
 static void
 bar_write(struct e82545 *dev, int bar, uint32_t off, uint32_t value)
 {
-
 	if (bar == E82545_BAR_IO)
 		io_write(dev, off, value);
 	else
@@ -651,7 +631,6 @@ void
 e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
     uint64_t value)
 {
-
 	e82545_count_any(dev, E82545_C_REG_WRITE);
 	E82545_PROBE(dev, REG_WRITE, (uint32_t)off, value, bar);
 	if (!access_ok(bar, off, size))
@@ -730,7 +709,6 @@ nodev:
 void
 e82545_destroy(struct e82545 *dev)
 {
-
 	pthread_mutex_destroy(&dev->reg_mtx);
 	lock_destroy(&dev->rx_mtx);
 	lock_destroy(&dev->tx_mtx);
@@ -744,7 +722,6 @@ e82545_destroy(struct e82545 *dev)
 void
 e82545_timer(struct e82545 *dev)
 {
-
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (!dev->paused)
 		e82545_intr_timer(dev);
@@ -754,7 +731,6 @@ e82545_timer(struct e82545 *dev)
 void
 e82545_link(struct e82545 *dev, bool up)
 {
-
 	pthread_mutex_lock(&dev->reg_mtx);
 	e82545_phy_link(dev, up);
 	pthread_mutex_unlock(&dev->reg_mtx);
@@ -763,7 +739,6 @@ e82545_link(struct e82545 *dev, bool up)
 void
 e82545_reset(struct e82545 *dev)
 {
-
 	__atomic_store_n(&dev->io_addr, 0, __ATOMIC_RELAXED);
 	reset(dev, true);
 }
@@ -771,7 +746,6 @@ e82545_reset(struct e82545 *dev)
 void
 e82545_pause(struct e82545 *dev)
 {
-
 	e82545_lock_all(dev);
 	dev->paused = true;
 	e82545_unlock_all(dev);
@@ -781,7 +755,6 @@ e82545_pause(struct e82545 *dev)
 void
 e82545_resume(struct e82545 *dev)
 {
-
 	e82545_lock_all(dev);
 	dev->paused = false;
 	e82545_intr_timer(dev);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -32,6 +32,7 @@
 
 #include <sys/types.h>
 #include <sys/uio.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,8 +43,10 @@
 #define	E82545_BAR_IO		2
 #define	E82545_BAR_IO_SIZE	8
 
-/* The longest frame the model sends or takes, bytes without FCS: an MTU of
-   16110, the largest that drivers offer, and a VLAN tag. */
+/*
+ * The longest frame the model sends or takes, bytes without FCS: an MTU of
+ * 16110, the largest that drivers offer, and a VLAN tag.
+ */
 #define	E82545_FRAME_MAX	16128
 /* The most pieces of memory a frame can come in, either way. */
 #define	E82545_MAXIOV		64

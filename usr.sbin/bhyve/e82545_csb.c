@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -76,21 +76,18 @@
 static uint32_t
 csb_get(const uint32_t *field)
 {
-
 	return (le32toh(__atomic_load_n(field, __ATOMIC_ACQUIRE)));
 }
 
 static void
 csb_set(uint32_t *field, uint32_t value)
 {
-
 	__atomic_store_n(field, htole32(value), __ATOMIC_RELEASE);
 }
 
 static void
 csb_barrier(void)
 {
-
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -98,7 +95,6 @@ csb_barrier(void)
 static void
 csb_bad(struct e82545 *dev, uint32_t what)
 {
-
 	e82545_count_any(dev, E82545_C_CSB_BAD);
 	e82545_probe_bad(dev, E82545_C_CSB_BAD, what);
 }
@@ -123,7 +119,6 @@ csb_map(struct e82545 *dev)
 static void
 csb_mode(struct e82545 *dev, bool on)
 {
-
 	if (__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED) == on ||
 	    __atomic_exchange_n(&dev->csb.on, on, __ATOMIC_RELAXED) == on)
 		return;
@@ -160,21 +155,18 @@ static const struct csb_ring {
 static bool
 csb_tx_enabled(const struct e82545 *dev)
 {
-
 	return ((e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0);
 }
 
 static bool
 csb_rx_enabled(const struct e82545 *dev)
 {
-
 	return ((e82545_reg(dev, E82545_RCTL) & E82545_RCTL_EN) != 0);
 }
 
 static uint32_t
 csb_ring_size(const struct e82545 *dev, const struct csb_ring *r)
 {
-
 	return ((e82545_reg(dev, r->len) & E82545_DLEN_MASK) /
 	    sizeof(union e82545_txd));
 }
@@ -203,7 +195,6 @@ csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 static void
 csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
 {
-
 	e82545_count(dev, r->saved, 1);
 	if (r == &csb_tx_ring)
 		E82545_PROBE(dev, TX_KICK_SAVED, tail);
@@ -215,7 +206,6 @@ csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
 static bool
 csb_kept(const uint32_t *kept)
 {
-
 	return (__atomic_load_n(kept, __ATOMIC_RELAXED) != NET_PARAVIRT_NONE);
 }
 
@@ -248,12 +238,13 @@ csb_look(struct e82545 *dev, const struct csb_ring *r,
 	return (moved);
 }
 
-/* A tail register is written; returns false where it is to be stored, and
-   what was kept before is of the past. */
+/*
+ * A tail register is written; returns false where it is to be stored, and
+ * what was kept before is of the past.
+ */
 static bool
 csb_keep(struct e82545 *dev, uint32_t *kept, bool enabled, uint32_t value)
 {
-
 	bool on;
 
 	on = enabled && __atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED);
@@ -265,19 +256,19 @@ csb_keep(struct e82545 *dev, uint32_t *kept, bool enabled, uint32_t value)
 bool
 e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value)
 {
-
 	return (csb_keep(dev, &dev->csb.tdt, csb_tx_enabled(dev), value));
 }
 
 bool
 e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 {
-
 	return (csb_keep(dev, &dev->csb.rdt, csb_rx_enabled(dev), value));
 }
 
-/* After a kick: the tail is the block's (`field'; NULL: there is none, or it is
-   off), or what was kept aside if that cannot be.  reg_mtx held. */
+/*
+ * After a kick: the tail is the block's (`field'; NULL: there is none, or it is
+ * off), or what was kept aside if that cannot be.  reg_mtx held.
+ */
 static void
 csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
     const uint32_t *field, uint32_t *seen)
@@ -299,7 +290,6 @@ csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
 static void
 csb_intr_saved(struct e82545 *dev, uint32_t causes)
 {
-
 	if (causes == 0)
 		return;
 	e82545_count(dev, E82545_C_INTR_SAVED, 1);
@@ -394,7 +384,6 @@ e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more)
 static bool
 csb_passed(uint32_t at, uint32_t start, uint32_t ndescs, uint32_t size)
 {
-
 	return (at < size && (at + size - start - 1) % size < ndescs);
 }
 
@@ -521,7 +510,6 @@ e82545_csb_rx_tell(struct e82545 *dev, bool done, uint32_t causes)
 void
 e82545_csb_rx_end(struct e82545 *dev)
 {
-
 	dev->csb.rx = NULL;
 }
 
@@ -584,7 +572,6 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 void
 e82545_csbah_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-
 	if (dev->config.ec_csb)
 		e82545_reg_set(dev, off, value);
 }

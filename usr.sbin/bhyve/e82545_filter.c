@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -25,7 +25,6 @@
 static bool
 filter_table(const struct e82545 *dev, uint32_t base, unsigned int bit)
 {
-
 	return ((e82545_reg(dev, base + bit / 32 * 4) >> (bit % 32) & 1) != 0);
 }
 
@@ -78,7 +77,6 @@ filter_hash(const struct e82545 *dev, uint32_t rctl, uint64_t address)
 uint64_t
 e82545_filter_own(const struct e82545 *dev)
 {
-
 	return (filter_address(dev, 0));
 }
 

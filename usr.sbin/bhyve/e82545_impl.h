@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -50,6 +50,7 @@
 
 #include <sys/endian.h>
 #include <dev/e1000/e82545_reg.h>
+
 #include <pthread.h>
 #include <string.h>
 
@@ -304,8 +305,10 @@ void	e82545_unlock_all(struct e82545 *dev);
 void	e82545_stat(struct e82545 *dev, uint32_t off, uint64_t n);
 void	e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n);
 
-/* Add to the six registers that count frames by size, of which `first' is the
-   first: PRC64 or PTC64. */
+/*
+ * Add to the six registers that count frames by size, of which `first' is the
+ * first: PRC64 or PTC64.
+ */
 void	e82545_stat_sizes(struct e82545 *dev, uint32_t first,
 	    const struct e82545_tally *t);
 
@@ -347,8 +350,10 @@ struct e82545_moder_verdict e82545_moderate(
 	    const struct e82545_moder_event *event);
 /* The host's timer ran out. */
 void	e82545_intr_timer(struct e82545 *dev);
-/* Another state was put in the place of one in which the line was `asserted':
-   the host has the line as it is now, and no timer. */
+/*
+ * Another state was put in the place of one in which the line was `asserted':
+ * the host has the line as it is now, and no timer.
+ */
 void	e82545_intr_restored(struct e82545 *dev, bool asserted);
 /* Raise causes at once (ICR bits), then decide about the line. */
 void	e82545_intr_raise(struct e82545 *dev, uint32_t causes);
@@ -402,8 +407,10 @@ void	e82545_loop_destroy(struct e82545_loop *loop);
 void	e82545_loop_reset(struct e82545 *dev);
 /* What is sent comes back: RCTL.LBM or the PHY.  Any thread. */
 bool	e82545_loopback(struct e82545 *dev);
-/* A frame the guest sent with loopback on: queue a copy of it for the receive
-   path.  Returns false where the queue is full.  tx_mtx held, not rx_mtx. */
+/*
+ * A frame the guest sent with loopback on: queue a copy of it for the receive
+ * path.  Returns false where the queue is full.  tx_mtx held, not rx_mtx.
+ */
 bool	e82545_loop_send(struct e82545 *dev, const struct iovec *iov,
 	    int niov);
 /* Whether frames are there.  Any thread. */
@@ -460,8 +467,10 @@ void	e82545_csb_rx_end(struct e82545 *dev);
  * on, and keeps it.  tx_mtx and rx_mtx held.
  */
 void	e82545_csb_idle(struct e82545 *dev);
-/* A reset from outside: let go of the block without touching it.  All locks
-   held. */
+/*
+ * A reset from outside: let go of the block without touching it.  All locks
+ * held.
+ */
 void	e82545_csb_release(struct e82545 *dev);
 /* CSBAL and CSBAH, as the register table calls them. */
 void	e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value);
@@ -479,11 +488,15 @@ enum e82545_filter_result {
 };
 /* The first bytes of a frame, up to its type behind a VLAN tag. */
 #define	E82545_RX_HEAD	(E82545_ETH_HDRLEN + E82545_VLAN_LEN)
-/* The address, as the first 48 bits of a frame that is read as little-endian,
-   that surely passes as the guest's own; UINT64_MAX: none.  Any thread. */
+/*
+ * The address, as the first 48 bits of a frame that is read as little-endian,
+ * that surely passes as the guest's own; UINT64_MAX: none.  Any thread.
+ */
 uint64_t e82545_filter_own(const struct e82545 *dev);
-/* Whether the guest wants a frame with these first bytes; `tagged' if it has a
-   VLAN tag.  Any thread. */
+/*
+ * Whether the guest wants a frame with these first bytes; `tagged' if it has a
+ * VLAN tag.  Any thread.
+ */
 enum e82545_filter_result e82545_filter(const struct e82545 *dev,
 	    uint32_t rctl, const uint8_t *head, bool tagged);
 
@@ -491,8 +504,10 @@ enum e82545_filter_result e82545_filter(const struct e82545 *dev,
  * e82545_offload.c: pure functions on bytes.
  */
 
-/* The sum of bytes, continuing `sum'; `odd' tells that an odd number of bytes
-   went before.  Not folded. */
+/*
+ * The sum of bytes, continuing `sum'; `odd' tells that an odd number of bytes
+ * went before.  Not folded.
+ */
 uint64_t e82545_sum(const void *data, size_t len, uint64_t sum, bool odd);
 /* The sum of bytes [off, off + len) of a frame, which it must have. */
 uint64_t e82545_sum_iov(const struct iovec *iov, size_t off, size_t len,
@@ -524,8 +539,10 @@ void	e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag);
  */
 uint16_t e82545_rx_ip(const struct iovec *iov, uint16_t type,
 	    size_t off, size_t len, uint64_t sum, uint32_t rxcsum);
-/* The sum of a frame of `len' bytes from `from' on as the guest sees it:
-   without its tag if `strip' is set. */
+/*
+ * The sum of a frame of `len' bytes from `from' on as the guest sees it:
+ * without its tag if `strip' is set.
+ */
 uint64_t e82545_rx_seen(const struct iovec *iov, size_t len, size_t from,
 	    bool strip);
 

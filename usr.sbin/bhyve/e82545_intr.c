@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -32,6 +32,7 @@
  */
 
 #include <sys/param.h>
+
 #include <string.h>
 
 #include "e82545_impl.h"
@@ -49,14 +50,12 @@
 static bool
 due(uint64_t deadline_ns, uint64_t now_ns)
 {
-
 	return (deadline_ns != 0 && deadline_ns <= now_ns);
 }
 
 static uint64_t
 earlier(uint64_t a_ns, uint64_t b_ns)
 {
-
 	if (a_ns == 0)
 		return (b_ns);
 	if (b_ns == 0)
@@ -74,7 +73,6 @@ static bool
 start_timers(uint64_t *packet_ns, uint64_t *absolute_ns, uint64_t now_ns,
     uint16_t packet_1024ns, uint16_t absolute_1024ns)
 {
-
 	if (packet_1024ns == 0)
 		return (false);
 	*packet_ns = now_ns + packet_1024ns * 1024ULL;
@@ -180,7 +178,6 @@ e82545_moderate(const struct e82545_moderation *state,
 static uint32_t
 intr_causes(const struct e82545_moder_event *ev)
 {
-
 	return (ev->raise | (ev->rx ? E82545_ICR_RXT0 : 0) |
 	    (ev->tx ? E82545_ICR_TXDW : 0));
 }
@@ -195,7 +192,6 @@ static bool
 intr_timed(const struct e82545_moderation *m,
     const struct e82545_moder_event *ev)
 {
-
 	return ((!m->asserted &&
 	    ((ev->icr | intr_causes(ev)) & ev->ims) != 0) ||
 	    m->rx_packet_ns != 0 || m->rx_absolute_ns != 0 ||
@@ -272,7 +268,6 @@ intr_again(struct e82545 *dev)
 void
 e82545_intr_reset(struct e82545 *dev)
 {
-
 	if (dev->moder.asserted)
 		dev->ops->eo_intr(dev->arg, false);
 	memset(&dev->moder, 0, sizeof(dev->moder));
@@ -285,7 +280,6 @@ e82545_intr_reset(struct e82545 *dev)
 void
 e82545_intr_timer(struct e82545 *dev)
 {
-
 	dev->armed_ns = 0;
 	intr_again(dev);
 }
@@ -293,7 +287,6 @@ e82545_intr_timer(struct e82545 *dev)
 void
 e82545_intr_restored(struct e82545 *dev, bool asserted)
 {
-
 	if (dev->moder.asserted != asserted)
 		dev->ops->eo_intr(dev->arg, !asserted);
 	if (dev->armed_ns != 0) {
@@ -398,7 +391,6 @@ e82545_icr_read(struct e82545 *dev, uint32_t off)
 void
 e82545_icr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-
 	e82545_reg_set(dev, off, e82545_reg(dev, off) & ~value);
 	intr_again(dev);
 }
@@ -406,14 +398,12 @@ e82545_icr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 void
 e82545_ics_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 {
-
 	e82545_intr_raise(dev, value);
 }
 
 void
 e82545_ims_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-
 	e82545_reg_set(dev, off, e82545_reg(dev, off) | value);
 	intr_again(dev);
 }
@@ -421,7 +411,6 @@ e82545_ims_write(struct e82545 *dev, uint32_t off, uint32_t value)
 void
 e82545_imc_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 {
-
 	e82545_reg_set(dev, E82545_IMS,
 	    e82545_reg(dev, E82545_IMS) & ~value);
 	intr_again(dev);
@@ -430,7 +419,6 @@ e82545_imc_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 void
 e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-
 	e82545_reg_set(dev, off, value);
 	intr_again(dev);
 }
@@ -439,7 +427,6 @@ e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 void
 e82545_rdtr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-
 	e82545_reg_set(dev, off, value & ~E82545_RDTR_FPD);
 	if ((value & E82545_RDTR_FPD) != 0)
 		e82545_intr_raise(dev, E82545_ICR_RXT0);

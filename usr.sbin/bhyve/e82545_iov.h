@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -15,6 +15,7 @@
 
 #include <sys/types.h>
 #include <sys/uio.h>
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -31,8 +32,10 @@ e82545_cursor_init(struct e82545_cursor *cur, const struct iovec *iov)
 	cur->off = 0;
 }
 
-/* The bytes from here on that lie together, `len' at the most, stepped over.
-   At least one for len > 0: empty pieces are passed by. */
+/*
+ * The bytes from here on that lie together, `len' at the most, stepped over.
+ * At least one for len > 0: empty pieces are passed by.
+ */
 static inline struct iovec
 e82545_cursor_piece(struct e82545_cursor *cur, size_t len)
 {
@@ -70,8 +73,10 @@ e82545_cursor_copy(struct e82545_cursor *cur, void *dst, size_t len)
 	}
 }
 
-/* The next `len' bytes as pieces in `iov', without copying them.  Returns how
-   many pieces, or -1 where `max' are not enough. */
+/*
+ * The next `len' bytes as pieces in `iov', without copying them.  Returns how
+ * many pieces, or -1 where `max' are not enough.
+ */
 static inline int
 e82545_cursor_slice(struct e82545_cursor *cur, size_t len, struct iovec *iov,
     int max)

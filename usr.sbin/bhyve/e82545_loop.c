@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -15,6 +15,7 @@
  */
 
 #include <sys/param.h>
+
 #include <stdlib.h>
 
 #include "e82545_impl.h"
@@ -36,14 +37,12 @@ struct e82545_loop {
 struct e82545_loop *
 e82545_loop_create(void)
 {
-
 	return (calloc(1, sizeof(struct e82545_loop)));
 }
 
 static void
 loop_clear(struct e82545_loop *loop)
 {
-
 	while (loop->head != loop->tail)
 		free(loop->frame[loop->head++ % LOOP_FRAMES].data);
 }
@@ -51,7 +50,6 @@ loop_clear(struct e82545_loop *loop)
 void
 e82545_loop_destroy(struct e82545_loop *loop)
 {
-
 	loop_clear(loop);
 	free(loop);
 }
@@ -59,7 +57,6 @@ e82545_loop_destroy(struct e82545_loop *loop)
 void
 e82545_loop_reset(struct e82545 *dev)
 {
-
 	loop_clear(dev->loop);
 }
 
@@ -134,7 +131,6 @@ loop_next(void *arg)
 struct e82545_source
 e82545_loop_source(struct e82545 *dev)
 {
-
 	return ((struct e82545_source){ loop_peek, loop_next, dev });
 }
 

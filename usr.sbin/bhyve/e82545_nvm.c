@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -212,14 +212,12 @@ e82545_nvm_create(const uint8_t mac[6], uint16_t subdevice)
 void
 e82545_nvm_destroy(struct e82545_nvm *nvm)
 {
-
 	free(nvm);
 }
 
 uint16_t
 e82545_nvm_word(const struct e82545 *dev, unsigned int word)
 {
-
 	return (dev->nvm->words[word % NVM_WORDS]);
 }
 
@@ -231,7 +229,6 @@ e82545_nvm_word(const struct e82545 *dev, unsigned int word)
 static void
 mw_decode(struct e82545_nvm *nvm)
 {
-
 	nvm->opcode = nvm->shift >> NVM_ADDR_BITS & 3;
 	nvm->addr = nvm->shift & (NVM_WORDS - 1);
 	nvm->shift = 0;
@@ -266,7 +263,6 @@ mw_decode(struct e82545_nvm *nvm)
 static void
 mw_clock(struct e82545_nvm *nvm, bool data_in)
 {
-
 	switch (nvm->state) {
 	case MW_IDLE:
 		if (data_in) {
@@ -441,7 +437,6 @@ phy_has_link(const struct e82545 *dev)
 static void
 phy_tell_loopback(struct e82545 *dev)
 {
-
 	__atomic_store_n(&dev->phy_loopback, (dev->nvm->phy[PHY_CTRL] &
 	    (PHY_CTRL_LOOPBACK | PHY_CTRL_POWERDOWN)) == PHY_CTRL_LOOPBACK,
 	    __ATOMIC_RELAXED);
@@ -488,7 +483,6 @@ phy_update(struct e82545 *dev, bool bounced)
 void
 e82545_phy_link(struct e82545 *dev, bool up)
 {
-
 	dev->link_up = up;
 	if ((e82545_reg(dev, E82545_CTRL) & E82545_CTRL_PHY_RST) != 0)
 		phy_defaults(dev->nvm);
@@ -653,7 +647,6 @@ phy_snap(struct e82545_nvm *nvm, struct e82545_snap *s)
 static unsigned int
 mw_bits(enum mw_state state)
 {
-
 	switch (state) {
 	case MW_COMMAND:
 		return (2 + NVM_ADDR_BITS - 1);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -13,6 +13,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+
 #include <string.h>
 
 #include "e82545_impl.h"
@@ -136,7 +137,6 @@ e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx, size_t off,
 void
 e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag)
 {
-
 	memmove(hdr - E82545_VLAN_LEN, hdr, E82545_VLAN_OFF);
 	hdr += E82545_VLAN_OFF - E82545_VLAN_LEN;
 	be16enc(hdr, type);
@@ -147,12 +147,16 @@ e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag)
  * Received frames: 8254x SDM sections 3.2.3 and 3.2.9.
  */
 
-/* The first bytes of a frame: Ethernet, a VLAN tag, IP with all options, and
-   ports, lengths and sum of UDP. */
+/*
+ * The first bytes of a frame: Ethernet, a VLAN tag, IP with all options, and
+ * ports, lengths and sum of UDP.
+ */
 #define	RX_HEAD		96
 
-/* Where the TCP segment or UDP datagram of a frame lies, and the sum of its
-   pseudo-header. */
+/*
+ * Where the TCP segment or UDP datagram of a frame lies, and the sum of its
+ * pseudo-header.
+ */
 struct l4 {
 	size_t		off, len;	/* bytes; len 0: nothing to check */
 	uint64_t	pseudo;
@@ -235,7 +239,6 @@ rx_ip6(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
 static uint64_t
 rx_range(const struct iovec *iov, size_t from, size_t to, size_t base)
 {
-
 	if (from >= to)
 		return (0);
 	return (e82545_sum_iov(iov, from, to - from, (from ^ base) & 1));
@@ -274,7 +277,6 @@ e82545_rx_ip(const struct iovec *iov, uint16_t type, size_t off, size_t len,
 uint64_t
 e82545_rx_seen(const struct iovec *iov, size_t len, size_t from, bool strip)
 {
-
 	if (!strip)
 		return (rx_range(iov, from, len, from));
 	if (from >= E82545_VLAN_OFF)

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -27,7 +27,6 @@ void
 e82545_probe_bad(struct e82545 *dev, enum e82545_counter reason,
     uint32_t index)
 {
-
 	E82545_PROBE(dev, BAD_DESCRIPTOR, reason_name(reason), index);
 }
 
@@ -35,7 +34,6 @@ void
 e82545_probe_tx_drop(struct e82545 *dev, enum e82545_counter reason,
     uint32_t index)
 {
-
 	E82545_PROBE(dev, TX_DROP, reason_name(reason), index);
 }
 
@@ -43,6 +41,5 @@ void
 e82545_probe_rx_drop(struct e82545 *dev, enum e82545_counter reason,
     uint32_t index)
 {
-
 	E82545_PROBE(dev, RX_DROP, reason_name(reason), index);
 }

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -19,6 +19,7 @@
 
 #ifndef WITHOUT_DTRACE
 #include <sys/cdefs.h>
+
 #include "e82545_provider.h"
 
 #define	E82545_PROBE(dev, probe, ...) do {				\

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -45,6 +45,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,8 +55,10 @@
 #include "e82545_snap.h"
 
 #define	RX_BATCH	256		/* frames, dropped ones too */
-/* Descriptors after which a batch takes no frame that needs more than one, and
-   those that the longest takes: buffers are never shorter than 256 bytes. */
+/*
+ * Descriptors after which a batch takes no frame that needs more than one, and
+ * those that the longest takes: buffers are never shorter than 256 bytes.
+ */
 #define	RX_BATCH_DESCS	1024
 #define	RX_FRAME_DESCS	howmany(E82545_FRAME_MAX + E82545_ETH_FCS, 256)
 _Static_assert(RX_FRAME_DESCS <= RX_BATCH_DESCS, "no frame would fit");
@@ -105,14 +108,12 @@ struct rx_batch {
 struct e82545_rxq *
 e82545_rxq_create(void)
 {
-
 	return (calloc(1, sizeof(struct e82545_rxq)));
 }
 
 void
 e82545_rxq_destroy(struct e82545_rxq *rxq)
 {
-
 	free(rxq);
 }
 
@@ -123,7 +124,6 @@ e82545_rxq_destroy(struct e82545_rxq *rxq)
 static uint32_t
 rx_ring_size(const struct e82545 *dev)
 {
-
 	return ((e82545_reg(dev, E82545_RDLEN) & E82545_DLEN_MASK) /
 	    sizeof(struct e82545_rxd));
 }
@@ -160,7 +160,6 @@ e82545_rx_unstall(struct e82545 *dev)
 bool
 e82545_rx_kicked(struct e82545 *dev)
 {
-
 	dev->rxq->stalled = false;
 	return (true);
 }
@@ -173,18 +172,18 @@ e82545_rx_kicked(struct e82545 *dev)
 static uint64_t
 rx_buffer(const struct rx_batch *b)
 {
-
 	return (le64toh(__atomic_load_n(&b->ring[b->head][0],
 	    __ATOMIC_RELAXED)));
 }
 
-/* That is filled, which its descriptor will tell; `sums' as from
-   e82545_rx_sum(). */
+/*
+ * That is filled, which its descriptor will tell; `sums' as from
+ * e82545_rx_sum().
+ */
 static void
 rx_done(struct e82545 *dev, struct rx_batch *b, size_t len, uint64_t sums,
     uint8_t status, uint8_t errors, uint16_t special)
 {
-
 	dev->rxq->done[b->ndone++] = htole64(len | sums |
 	    (uint64_t)status << 32 | (uint64_t)errors << 40 |
 	    (uint64_t)special << 48);
@@ -196,7 +195,6 @@ rx_done(struct e82545 *dev, struct rx_batch *b, size_t len, uint64_t sums,
 static uint32_t
 rx_longest(const struct rx_batch *b)
 {
-
 	return ((b->rctl & E82545_RCTL_LPE) != 0 ? E82545_FRAME_MAX :
 	    RX_WIRE_MAX - E82545_ETH_FCS);
 }
@@ -243,7 +241,6 @@ rx_copy(struct e82545 *dev, struct rx_batch *b, struct e82545_cursor *cur,
 static uint16_t
 rx_type(const uint8_t *head, bool tagged)
 {
-
 	return (be16dec(head + E82545_VLAN_OFF + (tagged ? E82545_VLAN_LEN :
 	    0)));
 }
@@ -252,7 +249,6 @@ rx_type(const uint8_t *head, bool tagged)
 static void
 rx_drop(struct e82545 *dev, struct rx_batch *b, enum e82545_counter why)
 {
-
 	b->counts[why]++;
 	e82545_probe_rx_drop(dev, why, b->head);
 }
@@ -262,7 +258,6 @@ static void
 rx_lose(struct e82545 *dev, struct rx_batch *b, size_t wire,
     enum e82545_counter why)
 {
-
 	b->lost++;
 	b->lost_bytes += wire;
 	rx_drop(dev, b, why);
@@ -565,8 +560,10 @@ rx_stats(struct e82545 *dev, const struct rx_batch *b)
 	e82545_stat_sizes(dev, E82545_PRC64, t);
 }
 
-/* RXDMT0 when the room comes down to a half, quarter or eighth of the ring:
-   section 13.4.22, RDMTS.  Before the batch is written back. */
+/*
+ * RXDMT0 when the room comes down to a half, quarter or eighth of the ring:
+ * section 13.4.22, RDMTS.  Before the batch is written back.
+ */
 static uint32_t
 rx_causes(struct e82545 *dev, struct rx_batch *b)
 {
@@ -687,7 +684,6 @@ rx_accepts(struct e82545 *dev)
 void
 e82545_rx_direct(struct e82545 *dev, const struct e82545_source *source)
 {
-
 	e82545_lock(&dev->rx_mtx);
 	if (rx_accepts(dev))
 		while (rx_once(dev, source, true) == E82545_RX_MORE)
@@ -698,7 +694,6 @@ e82545_rx_direct(struct e82545 *dev, const struct e82545_source *source)
 void
 e82545_rx_accept(struct e82545 *dev, bool on)
 {
-
 	e82545_lock(&dev->rx_mtx);
 	dev->accept = on;
 	e82545_unlock(&dev->rx_mtx);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -25,6 +25,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -66,7 +67,6 @@ snap_crc(const uint8_t *data, size_t len)
 void
 e82545_snap_check(struct e82545_snap *s, bool holds)
 {
-
 	if (!holds)
 		s->bad = true;
 }
@@ -74,7 +74,6 @@ e82545_snap_check(struct e82545_snap *s, bool holds)
 void
 e82545_snap_bytes(struct e82545_snap *s, void *buf, size_t len)
 {
-
 	if (s->restore != NULL || s->save != NULL)
 		e82545_snap_check(s, len <= s->size - s->done);
 	if (s->bad)
@@ -105,35 +104,30 @@ snap_number(struct e82545_snap *s, uint64_t value, uint64_t max, size_t len)
 void
 e82545_snap_u8(struct e82545_snap *s, uint8_t *value, uint8_t max)
 {
-
 	*value = snap_number(s, *value, max, sizeof(*value));
 }
 
 void
 e82545_snap_u16(struct e82545_snap *s, uint16_t *value, uint16_t max)
 {
-
 	*value = snap_number(s, *value, max, sizeof(*value));
 }
 
 void
 e82545_snap_u32(struct e82545_snap *s, uint32_t *value, uint32_t max)
 {
-
 	*value = snap_number(s, *value, max, sizeof(*value));
 }
 
 void
 e82545_snap_u64(struct e82545_snap *s, uint64_t *value, uint64_t max)
 {
-
 	*value = snap_number(s, *value, max, sizeof(*value));
 }
 
 void
 e82545_snap_bool(struct e82545_snap *s, bool *value)
 {
-
 	*value = snap_number(s, *value, 1, 1) != 0;
 }
 
@@ -159,7 +153,6 @@ snap_counters(struct e82545 *dev, struct e82545_snap *s)
 static void
 snap_state(struct e82545 *dev, struct e82545_snap *s)
 {
-
 	e82545_regs_snap(dev, s);
 	e82545_stat_snap(dev, s);
 	e82545_nvm_snap(dev, s);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -15,6 +15,7 @@
  */
 
 #include <sys/param.h>
+
 #include <string.h>
 
 #include "e82545_impl.h"
@@ -23,7 +24,6 @@
 void
 e82545_stat_reset(struct e82545 *dev)
 {
-
 	memset(dev->stat_latched, 0, sizeof(dev->stat_latched));
 }
 
@@ -51,7 +51,6 @@ e82545_stat(struct e82545 *dev, uint32_t off, uint64_t n)
 static uint64_t
 stat64(const struct e82545 *dev, uint32_t off)
 {
-
 	return (e82545_reg(dev, off) |
 	    (uint64_t)e82545_reg(dev, off + 4) << 32);
 }
@@ -59,7 +58,6 @@ stat64(const struct e82545 *dev, uint32_t off)
 static void
 stat64_set(struct e82545 *dev, uint32_t off, uint64_t value)
 {
-
 	e82545_reg_set(dev, off, value);
 	e82545_reg_set(dev, off + 4, value >> 32);
 }
@@ -98,7 +96,6 @@ e82545_stat_read(struct e82545 *dev, uint32_t off)
 static unsigned int
 stat_pair(uint32_t off)
 {
-
 	switch (off & ~7u) {
 	case E82545_GORCL:
 		return (0);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -16,6 +16,7 @@
 
 #include <sys/types.h>
 #include <sys/endian.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -129,9 +130,11 @@ e82545_sum_bytes(const uint8_t *p, size_t len)
 	    e82545_sum_long(p, len, false, NULL));
 }
 
-/* The same of bytes that are copied on the way, from where they may change at
-   any time: what is summed is what is copied, but where the last 16 bytes
-   overlap those before. */
+/*
+ * The same of bytes that are copied on the way, from where they may change at
+ * any time: what is summed is what is copied, but where the last 16 bytes
+ * overlap those before.
+ */
 static inline uint64_t
 e82545_sum_copy(uint8_t *dst, const uint8_t *src, size_t len)
 {

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -38,6 +38,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,8 +54,10 @@
 /* The longest packet, header and PAYLEN, bytes. */
 #define	TX_PACKET_MAX		(255 + E82545_TXD_LEN)
 
-/* A header slot, bytes: the tag that is inserted, then what the farthest
-   offset of a checksum (255 and two bytes) or HDRLEN (255) can reach. */
+/*
+ * A header slot, bytes: the tag that is inserted, then what the farthest
+ * offset of a checksum (255 and two bytes) or HDRLEN (255) can reach.
+ */
 #define	TX_SLOT			264
 _Static_assert(E82545_VLAN_LEN + 255 + 2 <= TX_SLOT, "a slot is too short");
 
@@ -107,21 +110,18 @@ struct tx_packet {
 struct e82545_txq *
 e82545_txq_create(void)
 {
-
 	return (calloc(1, sizeof(struct e82545_txq)));
 }
 
 void
 e82545_txq_destroy(struct e82545_txq *txq)
 {
-
 	free(txq);
 }
 
 void
 e82545_txq_reset(struct e82545 *dev)
 {
-
 	memset(dev->txq->ctx, 0, sizeof(dev->txq->ctx));
 	dev->txq->skipping = false;
 	dev->txq->sent = 0;
@@ -162,7 +162,6 @@ e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
 static void
 tx_bad(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 {
-
 	b->counts[why]++;
 	e82545_probe_bad(dev, why, b->head);
 }
@@ -171,7 +170,6 @@ tx_bad(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 static void
 tx_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 {
-
 	b->counts[why]++;
 	e82545_probe_tx_drop(dev, why, b->head);
 }
@@ -180,7 +178,6 @@ tx_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 static void
 tx_bad_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 {
-
 	tx_bad(dev, b, why);
 	e82545_probe_tx_drop(dev, why, b->head);
 }
@@ -190,7 +187,6 @@ static inline void
 tx_queue(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
     int niov, size_t len)
 {
-
 	b->queued = true;
 	if (dev->ops->eo_tx_frame(dev->arg, iov, niov)) {
 		b->counts[E82545_C_TX_FRAME]++;
@@ -250,14 +246,12 @@ tx_sums(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 static size_t
 tx_taglen(const struct tx_packet *p)
 {
-
 	return ((p->flags & E82545_TXD_VLE) != 0 ? E82545_VLAN_LEN : 0);
 }
 
 static uint8_t *
 tx_slot(struct e82545 *dev, const struct tx_batch *b)
 {
-
 	return (dev->txq->pool[b->nframes] + E82545_VLAN_LEN);
 }
 
@@ -393,7 +387,6 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 static bool
 tx_send(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 {
-
 	if (p->error != TX_NO_ERROR) {
 		tx_bad_drop(dev, b, p->error);
 		return (true);
@@ -426,7 +419,6 @@ tx_load(const uint64_t *ring)
 static void
 tx_error(struct tx_packet *p, enum e82545_counter error)
 {
-
 	if (p->error == TX_NO_ERROR)
 		p->error = error;
 }
@@ -459,7 +451,6 @@ tx_context(struct e82545_txq *txq, const struct e82545_txd_context *txd)
 static void
 tx_commands(struct tx_packet *p, const union e82545_txd *txd, uint32_t lower)
 {
-
 	if (!p->begun) {
 		p->begun = true;
 		p->data = (lower & E82545_TXD_DEXT) != 0;
@@ -567,8 +558,10 @@ tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 	return (false);
 }
 
-/* What a descriptor asks for besides being sent as it is, and what one that
-   is a packet of its own has. */
+/*
+ * What a descriptor asks for besides being sent as it is, and what one that
+ * is a packet of its own has.
+ */
 #define	TX_MORE_BITS	(E82545_TXD_IC | E82545_TXD_VLE)
 #define	TX_WHOLE_BITS	(E82545_TXD_EOP | E82545_TXD_IFCS)
 
@@ -618,7 +611,6 @@ tx_whole(struct e82545 *dev, struct tx_batch *b)
 static void
 tx_step(struct e82545 *dev, struct tx_batch *b, unsigned int ndescs)
 {
-
 	dev->txq->sent = 0;
 	b->ndescs += ndescs;
 	b->head += ndescs;
@@ -716,8 +708,10 @@ tx_stats(struct e82545 *dev, const struct tx_batch *b)
 	e82545_stat(dev, E82545_TSCTFC, b->ntsofail);
 }
 
-/* Section 13.4.43: TXD_LOW when the descriptors that wait come down to
-   LWTHRESH; TXQE when there are none. */
+/*
+ * Section 13.4.43: TXD_LOW when the descriptors that wait come down to
+ * LWTHRESH; TXQE when there are none.
+ */
 static uint32_t
 tx_causes(struct e82545 *dev, const struct tx_batch *b)
 {

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -93,7 +93,6 @@ static ssize_t vale_send(struct net_backend *be, const struct iovec *iov,
 bool
 net_backend_vale(const struct net_backend *be)
 {
-
 	return (be->send == vale_send);
 }
 
@@ -113,7 +112,6 @@ vale_cleanup(struct net_backend *be)
 static const char *
 vale_strerror(int error)
 {
-
 	switch (error) {
 	case EACCES:
 	case EPERM:
@@ -177,7 +175,6 @@ static void
 vale_report(const struct vale_priv *priv, bool *failed, int error,
     const char *what)
 {
-
 	if (*failed == (error != 0))
 		return;
 	*failed = error != 0;
@@ -344,7 +341,6 @@ static bool
 vale_in_pieces(const struct vale_priv *priv, const struct iovec *iov,
     int iovcnt, size_t total)
 {
-
 	return (total <= priv->piece_max && (iovcnt > 1 ||
 	    total > vale_piece(priv, (uintptr_t)iov->iov_base)));
 }

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -51,21 +51,18 @@ net_batch_create(struct net_backend *be)
 void
 net_batch_destroy(struct net_batch *nb)
 {
-
 	free(nb);
 }
 
 bool
 net_batch_send(struct net_batch *nb, const struct iovec *iov, int niov)
 {
-
 	return (netbe_send(nb->nb_be, iov, niov) >= 0);
 }
 
 void
 net_batch_flush(struct net_batch *nb)
 {
-
 	if (nb->nb_vale)
 		net_backend_vale_flush(nb->nb_be);
 }
@@ -94,7 +91,6 @@ net_batch_peek(struct net_batch *nb, struct iovec *iov, int maxiov)
 void
 net_batch_next(struct net_batch *nb)
 {
-
 	if (nb->nb_vale)
 		net_backend_vale_next(nb->nb_be);
 	nb->nb_len = 0;
@@ -103,7 +99,6 @@ net_batch_next(struct net_batch *nb)
 void
 net_batch_sync(struct net_batch *nb)
 {
-
 	if (nb->nb_vale)
 		net_backend_vale_sync(nb->nb_be);
 }
@@ -111,7 +106,6 @@ net_batch_sync(struct net_batch *nb)
 void
 net_batch_polled(struct net_batch *nb, bool on)
 {
-
 	if (nb->nb_vale)
 		net_backend_vale_polled(nb->nb_be, on);
 }
@@ -120,7 +114,6 @@ bool
 net_batch_direct(struct net_batch *nb,
     void (*sink)(void *, struct vale_offer *), void *arg)
 {
-
 	if (!nb->nb_vale)
 		return (sink == NULL);
 	return (net_backend_vale_direct(nb->nb_be, sink, arg));

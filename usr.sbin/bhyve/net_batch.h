@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -19,6 +19,7 @@
 #define	_NET_BATCH_H_
 
 #include <sys/uio.h>
+
 #include <stdbool.h>
 
 struct net_backend;

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -277,7 +277,6 @@ pci_e82545_rx(struct pci_e82545 *pe)
 static void
 pci_e82545_rx_event(int fd __unused, enum ev_type type __unused, void *param)
 {
-
 	pci_e82545_rx(param);
 }
 
@@ -468,7 +467,6 @@ pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
 static void
 pci_e82545_cfgspace(struct pci_devinst *pi, bool csb)
 {
-
 	pci_set_cfgdata16(pi, PCIR_VENDOR, E82545_PCI_VENDOR);
 	pci_set_cfgdata16(pi, PCIR_DEVICE, E82545_PCI_DEVICE);
 	pci_set_cfgdata16(pi, PCIR_SUBVEND_0, E82545_PCI_VENDOR);
@@ -484,7 +482,6 @@ pci_e82545_cfgspace(struct pci_devinst *pi, bool csb)
 static int
 pci_e82545_resources(struct pci_devinst *pi)
 {
-
 	if (pci_emul_alloc_bar(pi, E82545_BAR_MEM, PCIBAR_MEM32,
 	    E82545_BAR_MEM_SIZE) != 0 ||
 	    pci_emul_alloc_bar(pi, E82545_BAR_IO, PCIBAR_IO,
@@ -530,7 +527,6 @@ out:
 static void
 pci_e82545_sync_destroy(struct pci_e82545 *pe)
 {
-
 	pthread_cond_destroy(&pe->timer_cond);
 	pthread_cond_destroy(&pe->tx_cond);
 	pthread_mutex_destroy(&pe->mtx);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -40,6 +40,7 @@
 
 #include <sys/param.h>
 #include <sys/resource.h>
+
 #include <err.h>
 #include <errno.h>
 #include <signal.h>
@@ -58,8 +59,10 @@ signal_nothing(int sig __unused)
 {
 }
 
-/* Signals are taken by the main thread alone, by waiting for them; but for one,
-   which does nothing more than to end a system call. */
+/*
+ * Signals are taken by the main thread alone, by waiting for them; but for one,
+ * which does nothing more than to end a system call.
+ */
 static void
 signals_block(sigset_t *set)
 {

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -24,6 +24,7 @@
 
 #include <sys/types.h>
 #include <sys/un.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,8 +57,10 @@ struct valed_options {
 	struct vm_config *vo_vms;
 };
 
-/* valed_options.c: parse and check the command line.  Says what is wrong on
-   one line of stderr and exits, EX_USAGE; nothing has been created then. */
+/*
+ * valed_options.c: parse and check the command line.  Says what is wrong on
+ * one line of stderr and exits, EX_USAGE; nothing has been created then.
+ */
 void	valed_options(int argc, char **argv, struct valed_options *opt);
 
 /*

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -15,6 +15,7 @@
  */
 
 #include <sys/param.h>
+
 #include <ctype.h>
 #include <err.h>
 #include <stdarg.h>
@@ -236,8 +237,10 @@ parse_mac(const char *s, uint8_t mac[6])
 	return ((mac[0] & 1) == 0 && memcmp(mac, none, sizeof(none)) != 0);
 }
 
-/* The default address depends on the place and, for bhyve's name of the VM,
-   on the port. */
+/*
+ * The default address depends on the place and, for bhyve's name of the VM,
+ * on the port.
+ */
 static void
 default_mac(struct vm_config *vc, int bus)
 {

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -18,9 +18,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+
 #include <errno.h>
 #include <fcntl.h>
+
 #include <linux/capability.h>
+
 #include <seccomp.h>
 #include <signal.h>
 #include <string.h>
@@ -93,7 +96,6 @@ rules_memory(scmp_filter_ctx ctx)
 static int
 rules_signal(scmp_filter_ctx ctx)
 {
-
 	return (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 2,
 	    SCMP_A0(SCMP_CMP_EQ, getpid(), 0),
 	    SCMP_A2(SCMP_CMP_EQ, VM_SIGNAL, 0)));

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -15,6 +15,7 @@
 #define	_VFIO_USER_H_
 
 #include <linux/vfio.h>
+
 #include <stdint.h>
 
 /* Spec "VFIO_USER_VERSION": the version spoken here. */

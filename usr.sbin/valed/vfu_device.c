@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -14,9 +14,12 @@
  */
 
 #include <sys/param.h>
+
 #include <errno.h>
 #include <inttypes.h>
+
 #include <linux/pci_regs.h>
+
 #include <string.h>
 
 #include "e82545.h"

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /* The table of guest memory; see vfu_dma.h. */
@@ -10,9 +10,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+
 #include <errno.h>
 #include <fcntl.h>
+
 #include <linux/magic.h>
+
 #include <string.h>
 
 #include "vfu_dma.h"

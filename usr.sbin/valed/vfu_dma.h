@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -22,12 +22,15 @@
 #define	_VFU_DMA_H_
 
 #include <sys/types.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ranges a client may have at a time.  QEMU needs one for each piece of RAM
-   and ROM: about 20 for a PC. */
+/*
+ * Ranges a client may have at a time.  QEMU needs one for each piece of RAM
+ * and ROM: about 20 for a PC.
+ */
 #define	VFU_DMA_MAX	256
 /* Bytes a client may have mapped: many clients fit in our address space. */
 #define	VFU_DMA_BYTES	(1ULL << 40)

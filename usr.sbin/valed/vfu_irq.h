@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -70,8 +70,10 @@ void	vfu_irq_flush(struct vfu_irq *irq);
 /* The INTx disable bit of the PCI command register has been written. */
 void	vfu_irq_intx_disable(struct vfu_irq *irq, bool disabled);
 
-/* Fill in info->flags and count for info->index.  0, or EINVAL for an index
-   that is not there. */
+/*
+ * Fill in info->flags and count for info->index.  0, or EINVAL for an index
+ * that is not there.
+ */
 int	vfu_irq_info(struct vfio_user_irq_info *info);
 
 /*

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -17,6 +17,7 @@
 #include <sys/param.h>
 #include <dev/e1000/e82545_reg.h>
 #include <linux/pci_regs.h>
+
 #include <string.h>
 
 #include "e82545.h"

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -32,15 +32,19 @@ void	vfu_pci_init(struct vfu_pci *pci, uint16_t subdevice);
 /* Set all registers to their values after PCI RST#. */
 void	vfu_pci_reset(struct vfu_pci *pci);
 
-/* Read or write `len' bytes from `off' on; the caller has checked that they
-   lie inside.  Bits that are read only keep their value. */
+/*
+ * Read or write `len' bytes from `off' on; the caller has checked that they
+ * lie inside.  Bits that are read only keep their value.
+ */
 void	vfu_pci_read(const struct vfu_pci *pci, size_t off, void *buf,
 	    size_t len);
 void	vfu_pci_write(struct vfu_pci *pci, size_t off, const void *buf,
 	    size_t len);
 
-/* Command register: whether the device may access memory by itself, and
-   whether it must keep its interrupt line still. */
+/*
+ * Command register: whether the device may access memory by itself, and
+ * whether it must keep its interrupt line still.
+ */
 bool	vfu_pci_busmaster(const struct vfu_pci *pci);
 bool	vfu_pci_intx_disabled(const struct vfu_pci *pci);
 

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -14,6 +14,7 @@
 
 #include <sys/param.h>
 #include <sys/socket.h>
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -29,6 +29,7 @@
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <dev/e1000/e82545_reg.h>
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -49,9 +50,11 @@
 
 /* What mtu= leaves out: the Ethernet header with one VLAN tag, bytes. */
 #define	FRAME_HEADER	18
-/* Rounds of transmit without a frame, the model polling the guest's CSB, before
-   others have their turn, the guest, messages and the receive side: a round is
-   far cheaper than a turn. */
+/*
+ * Rounds of transmit without a frame, the model polling the guest's CSB, before
+ * others have their turn, the guest, messages and the receive side: a round is
+ * far cheaper than a turn.
+ */
 #define	TX_POLLS	16
 /* Lines of log a second. */
 #define	LOG_LIMIT	10

@@ -1,11 +1,13 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* Stand-in for config(8)'s output: GENERIC's optional parts, of which these
-   matter. */
+/*
+ * Stand-in for config(8)'s output: GENERIC's optional parts, of which these
+ * matter.
+ */
 
 #define	SMP		1
 #define	VIMAGE		1

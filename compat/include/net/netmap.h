@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <sys/time.h>
 #include <net/if.h>
+
 #include <stddef.h>
 #include <stdint.h>
 

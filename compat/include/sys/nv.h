@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -17,6 +17,7 @@
 #define	_COMPAT_SYS_NV_H_
 
 #include <sys/types.h>
+
 #include <stdbool.h>
 
 #define	NV_TYPE_STRING	4

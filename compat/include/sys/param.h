@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -12,6 +12,7 @@
 #define	_COMPAT_SYS_PARAM_H_
 
 #include_next <sys/param.h>
+
 #include <sys/cdefs.h>
 
 #define	nitems(x)		(sizeof((x)) / sizeof((x)[0]))

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Register accesses for one frame, from QEMU's trace of a guest's 82545EM that
 # sends small frames, each one descriptor, and receives.  The driver has 256

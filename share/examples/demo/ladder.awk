@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # The ladder's table, from ladder.tsv: bytes, rung, Kpps that arrived; exits and
 # interrupts for a frame sent, the same for a frame received.

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # The ladder: two micro-guests (tests/guest/micro), which are nothing but the
 # driver core and a packet generator, one sending to the other as fast as it

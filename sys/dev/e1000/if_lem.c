@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -59,8 +59,10 @@
 static int lem_vm = 1;
 TUNABLE_INT("hw.em.vm", &lem_vm);
 
-/* Copper adapters that lem_core knows.  Emulated are 0x100c (QEMU), 0x100e
-   (QEMU, VirtualBox) and 0x100f (these, bhyve, VMware). */
+/*
+ * Copper adapters that lem_core knows.  Emulated are 0x100c (QEMU), 0x100e
+ * (QEMU, VirtualBox) and 0x100f (these, bhyve, VMware).
+ */
 static const uint16_t lem_ids[] = {
 	0x1008, 0x100c, 0x100d,			/* 82544 */
 	0x100e, 0x1015, 0x1016, 0x1017,		/* 82540 */

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -17,8 +17,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 #define	ALL_ONES	0xffffffff	/* what a device that is gone reads */
 #define	RESET_TRIES	10		/* of a millisecond */
-/* Host's empty rounds before it sleeps: the way of a packet there and back is
-   to be shorter.  Polling, we may keep it from the processor it would need. */
+/*
+ * Host's empty rounds before it sleeps: the way of a packet there and back is
+ * to be shorter.  Polling, we may keep it from the processor it would need.
+ */
 #define	CSB_TXCYCLES	1024
 #define	CSB_TXCYCLES_POLL 256
 

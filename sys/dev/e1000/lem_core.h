@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -76,11 +76,14 @@ struct lem_core;
 #define	LEM_RX_VLAN	0x10	/* tag `vlan' was taken out */
 #define	LEM_RX_BAD	0x20	/* no frame, nor what came of it before */
 
-/* A core begins with its host's part: for lem_os.h, where it has no members
-   yet. */
+/*
+ * A core begins with its host's part: for lem_os.h, where it has no members
+ * yet.
+ */
 #define	LEM_OS(lc)	((struct lem_os *)(void *)(lc))
 
 #include <lem_os.h>
+
 #include <net/paravirt.h>
 
 #include "e82545_reg.h"
@@ -231,17 +234,23 @@ void	lem_stop(struct lem_core *lc);
  */
 int	lem_set_mode(struct lem_core *lc, uint32_t mode);
 
-/* Least time between interrupts, units of 256 ns, 0 to LEM_ITR_MAX; 0: none.
-   EINVAL out of range.  Any thread. */
+/*
+ * Least time between interrupts, units of 256 ns, 0 to LEM_ITR_MAX; 0: none.
+ * EINVAL out of range.  Any thread.
+ */
 int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
 
-/* What is received, besides unicast to us and broadcast: what E82545_RCTL_UPE
-   and E82545_RCTL_MPE say, and multicast by 128 words of hash bits, NULL for
-   none; `vlan': tags are taken out, and put in.  Any thread, one at a time. */
+/*
+ * What is received, besides unicast to us and broadcast: what E82545_RCTL_UPE
+ * and E82545_RCTL_MPE say, and multicast by 128 words of hash bits, NULL for
+ * none; `vlan': tags are taken out, and put in.  Any thread, one at a time.
+ */
 void	lem_set_filter(struct lem_core *lc, uint32_t rctl, bool vlan,
 	    const uint32_t mta[128]);
-/* The MTA bit of a multicast address, 0 to 4095: word = bit / 32.  8254x SDM
-   section 13.5.1 with RCTL.MO 0: the upper twelve bits. */
+/*
+ * The MTA bit of a multicast address, 0 to 4095: word = bit / 32.  8254x SDM
+ * section 13.5.1 with RCTL.MO 0: the upper twelve bits.
+ */
 #define	lem_mta_bit(mac)	((mac)[4] >> 4 | (mac)[5] << 4)
 /* Read the link's state into lc_link, polling.  Any thread. */
 void	lem_link(struct lem_core *lc);

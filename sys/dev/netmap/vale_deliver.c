@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -26,6 +26,7 @@
  */
 
 #include <sys/uio.h>
+
 #include <string.h>
 
 #include <dev/netmap/vale_impl.h>
@@ -290,8 +291,10 @@ vale_offer_next(struct vale_offer *of)
 	offer_step(of);
 }
 
-/* Have the sink take what it will.  Above is why the ring has to be empty, and
-   not polled. */
+/*
+ * Have the sink take what it will.  Above is why the ring has to be empty, and
+ * not polled.
+ */
 static void
 deliver_direct(struct vale_port *port, struct vale_port *dst,
     struct vale_offer *of)

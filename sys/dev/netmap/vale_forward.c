@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -61,7 +61,6 @@ void
 vale_forward_drop(struct vale_port *port, enum vale_counter why, uint32_t n,
     const struct vale_port *from)
 {
-
 	vale_count(port, why, n);
 	VALE_PROBE(port, DROP, drop_reason(why), n,
 	    (const char *)from->vp_name);
@@ -99,7 +98,6 @@ static void
 collect_add(struct vale_txq *vt, struct vale_piece *first, uint32_t len,
     uint32_t npieces)
 {
-
 	__builtin_prefetch(first->pc_buf);
 	first->pc_frame_len = len;
 	first->pc_pieces = npieces;

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -28,6 +28,7 @@
 #include <net/if.h>
 #include <net/netmap.h>
 #include <net/netmap_user.h>
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>

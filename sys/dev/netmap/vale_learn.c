@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -129,7 +129,6 @@ static unsigned int
 learn_drop(const struct vale_learn *vl, struct vale_learn_lane *lane,
     unsigned int port, enum vale_learn_counter why)
 {
-
 	vale_learn_lane_count(lane, why, 1);
 	VALE_LEARN_PROBE4(drop, vl->vl_port[port]->lp_name,
 	    learn_counter_name[why], 1, vl->vl_port[port]->lp_name);

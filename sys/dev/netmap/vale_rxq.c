@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -49,6 +49,7 @@
  */
 
 #include <sys/eventfd.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -76,8 +76,10 @@ rdtsc(void)
 
 #define	VECTOR_NIC	0x21
 
-/* Interrupt tables, clocks and local APIC; the timer ticks every tick_us.
-   Interrupts are still off. */
+/*
+ * Interrupt tables, clocks and local APIC; the timer ticks every tick_us.
+ * Interrupts are still off.
+ */
 void	cpu_init(uint32_t tick_us);
 /* Ticks of the timer so far. */
 extern volatile uint64_t cpu_ticks;

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -37,7 +37,6 @@ options(const char *opts)
 int
 backend_try(net_backend_t **be, const char *opts)
 {
-
 	return (netbe_init(be, options(opts), backend_ignore, NULL));
 }
 

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # The adapters of the virtual machines that run, watched by their probes,
 # dtrace_e82545(4), for some seconds: whatever the guests do, it has to add up.

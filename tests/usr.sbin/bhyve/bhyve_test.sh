@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # bhyve itself, the one with this adapter: what it does with options that are
 # wrong, and a whole guest.  Needs FreeBSD, and says what else it needs:

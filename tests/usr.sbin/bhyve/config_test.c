@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -116,7 +116,6 @@ ATF_TC_BODY(bools, tc)
 static void
 call_bool(const char *value)
 {
-
 	set_config_value("b", value);
 	get_config_bool("b");
 }
@@ -124,21 +123,18 @@ call_bool(const char *value)
 static void
 call_unset(const char *name)
 {
-
 	get_config_bool(name);
 }
 
 static void
 call_set_node(const char *name)
 {
-
 	set_config_value_node(NULL, name, "1");
 }
 
 static void
 call_create(const char *path)
 {
-
 	create_config_node(path);
 }
 
@@ -150,7 +146,6 @@ ATF_TC_HEAD(malformed, tc)
 }
 ATF_TC_BODY(malformed, tc)
 {
-
 	init_config();
 	set_config_value("node.leaf", "1");
 	ATF_CHECK_EQ(EX_OK, exit_of(call_bool, "yes"));
@@ -310,7 +305,6 @@ ATF_TC_BODY(strings, tc)
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, tree);
 	ATF_TP_ADD_TC(tp, bools);
 	ATF_TP_ADD_TC(tp, malformed);

@@ -1,7 +1,7 @@
 #
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # csb.pml through spin: the protocol as it is, and with each barrier left out.
 

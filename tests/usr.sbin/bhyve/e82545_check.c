@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -31,7 +31,6 @@ up(uint32_t ntxd, uint32_t nrxd, uint32_t bufsize)
 struct host *
 tx_up(uint32_t ntxd)
 {
-
 	return (up(ntxd, 64, 2048));
 }
 
@@ -100,14 +99,12 @@ tx_data(struct host *h, const uint8_t *frame, size_t len, size_t first,
 uint8_t
 tx_popts(const struct packet *p)
 {
-
 	return (E82545_TXD_POPTS_TXSM | (p->v6 ? 0 : E82545_TXD_POPTS_IXSM));
 }
 
 void
 tx_go(struct host *h)
 {
-
 	host_tx_go(h);
 	host_run(h);
 }
@@ -146,14 +143,12 @@ check_tx_alive(struct host *h)
 struct host *
 rx_up(uint32_t nrxd, uint32_t bufsize)
 {
-
 	return (up(64, nrxd, bufsize));
 }
 
 void
 rx_receive(struct host *h, const void *frame, size_t len)
 {
-
 	host_inject(h, frame, len, 1);
 	host_run(h);
 }

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -14,6 +14,7 @@
 #define	_E82545_CHECK_H_
 
 #include <sys/types.h>
+
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+
 #include <sched.h>
 #include <string.h>
 
@@ -41,7 +42,6 @@ sender_room(struct sender *s)
 static void
 wait_interrupt(struct host *h)
 {
-
 	while (!host_line(h))
 		sched_yield();
 	host_rd(h, E82545_ICR);
@@ -72,7 +72,6 @@ sender_wait(struct sender *s, uint32_t n)
 static void
 sender_put(struct sender *s, unsigned int n)
 {
-
 	for (; n > 0; n--)
 		host_tx_legacy(s->h, s->gpa, 60, TXD_LAST);
 	s->kicks += guest_send(s->h, s->csb);
@@ -112,14 +111,12 @@ transmit(uint32_t rounds, bool threshold)
 
 TEST(tx_boolean, "No kick and no interrupt for room is lost (boolean)")
 {
-
 	transmit(0, false);
 	transmit(50, false);
 }
 
 TEST(tx_threshold, "No kick and no interrupt for room is lost (threshold)")
 {
-
 	transmit(0, true);
 	transmit(50, true);
 }
@@ -207,8 +204,10 @@ disturb(struct sender *s, uint64_t gpa, uint64_t brk, unsigned int what)
 	CSB_SET(s->csb, guest_csb_on, 1);
 }
 
-/* Bursts, and one of the above in the middle; with resets some frames get lost
-   that were under way, else each is sent once. */
+/*
+ * Bursts, and one of the above in the middle; with resets some frames get lost
+ * that were under way, else each is sent once.
+ */
 static void
 disturbed(bool resets)
 {
@@ -259,7 +258,6 @@ TEST(switched, "Release and switch-off at any time send each frame once")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, tx_boolean);
 	ATF_TP_ADD_TC(tp, tx_threshold);
 	ATF_TP_ADD_TC(tp, rx);

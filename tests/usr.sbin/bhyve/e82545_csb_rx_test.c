@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -187,7 +187,6 @@ static struct paravirt_csb *hooked;
 static void
 give_one(struct host *h)
 {
-
 	CSB_SET(hooked, guest_rdt, (CSB_GET(hooked, guest_rdt) + 1) % h->nrxd);
 }
 
@@ -208,7 +207,6 @@ TEST(not_dry, "A buffer given as the ring runs dry is found without a kick")
 static void
 turn_off(struct host *h __unused)
 {
-
 	CSB_SET(hooked, guest_csb_on, 0);
 }
 
@@ -357,7 +355,6 @@ TEST(bad_ring, "A ring outside guest memory stays unused, whatever guest_rdt "
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, need_kick);
 	ATF_TP_ADD_TC(tp, moderated);
 	ATF_TP_ADD_TC(tp, lazily);

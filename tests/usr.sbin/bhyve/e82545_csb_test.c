@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -9,6 +9,7 @@
  */
 
 #include <sys/param.h>
+
 #include <string.h>
 
 #include "e82545_guest.h"
@@ -17,7 +18,6 @@
 static uint16_t
 eeprom(struct host *h, unsigned int word)
 {
-
 	host_wr(h, E82545_EERD, word << 8 | E82545_EERD_START);
 	return (host_rd(h, E82545_EERD) >> E82545_EERD_DATA_SHIFT);
 }
@@ -396,7 +396,6 @@ TEST(random, "Any contents, changed at any time, do no harm")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, absent);
 	ATF_TP_ADD_TC(tp, registers);
 	ATF_TP_ADD_TC(tp, early);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -233,7 +233,6 @@ static struct paravirt_csb *hooked;
 static void
 turn_off(struct host *h __unused)
 {
-
 	CSB_SET(hooked, guest_csb_on, 0);
 }
 
@@ -330,7 +329,6 @@ TEST(bad_ring, "Polling a ring outside guest memory ends")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, one_kick);
 	ATF_TP_ADD_TC(tp, late_kick);
 	ATF_TP_ADD_TC(tp, rounds);

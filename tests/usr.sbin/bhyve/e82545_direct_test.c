@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -210,7 +211,6 @@ static bool in_call;			/* atomic */
 static void
 hold(struct host *h __unused)
 {
-
 	if (!__atomic_exchange_n(&in_call, true, __ATOMIC_SEQ_CST))
 		usleep(20000);
 }
@@ -218,7 +218,6 @@ hold(struct host *h __unused)
 static void *
 direct_thread(void *arg)
 {
-
 	direct(arg);
 	return (NULL);
 }
@@ -226,42 +225,36 @@ direct_thread(void *arg)
 static void
 reset_by_ctrl(struct host *h)
 {
-
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 }
 
 static void
 reset_by_pci(struct host *h)
 {
-
 	e82545_reset(h->dev);
 }
 
 static void
 pause_model(struct host *h)
 {
-
 	e82545_pause(h->dev);
 }
 
 static void
 receive_off(struct host *h)
 {
-
 	host_wr(h, E82545_RCTL, 0);
 }
 
 static void
 move_ring(struct host *h)
 {
-
 	host_wr(h, E82545_RDBAL, 0);
 }
 
 static void
 refuse(struct host *h)
 {
-
 	e82545_rx_accept(h->dev, false);
 }
 
@@ -451,7 +444,6 @@ TEST(crossed, "Two adapters that bring frames to each other, and are reset, "
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, delivered);
 	ATF_TP_ADD_TC(tp, refused);
 	ATF_TP_ADD_TC(tp, many);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 #include <sys/endian.h>
+
 #include <string.h>
 
 #include "e82545_check.h"
@@ -150,8 +151,10 @@ TEST(vlan, "VFE, VFTA and CFI")
 	host_set(h, E82545_RCTL, E82545_RCTL_CFI);
 	ATF_CHECK(!PASSES(5));
 	ATF_CHECK(PASSES(5 | 0x1000));
-	/* Frames without a tag are none of its business, nor of another
-	   type than VET. */
+	/*
+	 * Frames without a tag are none of its business, nor of another
+	 * type than VET.
+	 */
 	be16enc(frame + 12, 0x0800);
 	ATF_CHECK(PASSES(5));
 	be16enc(frame + 12, 0x8100);
@@ -202,7 +205,6 @@ TEST(long_packets, "1522 bytes with FCS are the limit without LPE")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, unicast);
 	ATF_TP_ADD_TC(tp, multicast);
 	ATF_TP_ADD_TC(tp, vlan);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -28,7 +28,6 @@ guest_alloc(struct host *h, struct paravirt_csb **csbp)
 void
 guest_place(struct host *h, uint64_t gpa)
 {
-
 	host_wr(h, E82545_CSBAH, gpa >> 32);
 	host_wr(h, E82545_CSBAL, gpa);
 }
@@ -69,7 +68,6 @@ guest_frames(struct host *h, unsigned int n)
 bool
 guest_send(struct host *h, struct paravirt_csb *csb)
 {
-
 	CSB_SET(csb, guest_tdt, h->txtail);
 	CSB_BARRIER();
 	if (CSB_GET(csb, guest_csb_on) != 0 &&

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -15,6 +15,7 @@
 
 #include <sys/endian.h>
 #include <net/paravirt.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 

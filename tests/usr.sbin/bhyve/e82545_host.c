@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <sys/endian.h>
 #include <sys/mman.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -296,21 +297,18 @@ host_create_config(size_t ram_size, uint32_t itr_256ns, bool csb)
 struct host *
 host_create_itr(size_t ram_size, uint32_t itr_256ns)
 {
-
 	return (host_create_config(ram_size, itr_256ns, false));
 }
 
 struct host *
 host_create(size_t ram_size)
 {
-
 	return (host_create_config(ram_size, 0, false));
 }
 
 struct host *
 host_create_csb(size_t ram_size)
 {
-
 	return (host_create_config(ram_size, 0, true));
 }
 
@@ -341,28 +339,24 @@ host_destroy(struct host *h)
 uint32_t
 host_rd(struct host *h, uint32_t off)
 {
-
 	return (e82545_read(h->dev, E82545_BAR_MEM, off, 4));
 }
 
 void
 host_wr(struct host *h, uint32_t off, uint32_t value)
 {
-
 	e82545_write(h->dev, E82545_BAR_MEM, off, 4, value);
 }
 
 void
 host_set(struct host *h, uint32_t off, uint32_t bits)
 {
-
 	host_wr(h, off, host_rd(h, off) | bits);
 }
 
 void
 host_clear(struct host *h, uint32_t off, uint32_t bits)
 {
-
 	host_wr(h, off, host_rd(h, off) & ~bits);
 }
 
@@ -436,7 +430,6 @@ host_take(struct host *h, bool *flag)
 static void
 host_rx_all(struct host *h)
 {
-
 	while (e82545_rx(h->dev) == E82545_RX_MORE)
 		;
 }
@@ -503,7 +496,6 @@ host_rx_main(void *arg)
 void
 host_start_threads(struct host *h)
 {
-
 	REQUIRE(!h->threads);
 	h->stop = false;
 	h->threads = true;
@@ -514,7 +506,6 @@ host_start_threads(struct host *h)
 void
 host_stop_threads(struct host *h)
 {
-
 	REQUIRE(h->threads);
 	pthread_mutex_lock(&h->mtx);
 	h->stop = true;
@@ -586,7 +577,6 @@ host_sent(struct host *h)
 const struct host_frame *
 host_sent_frame(struct host *h, unsigned int n)
 {
-
 	REQUIRE(n < host_sent(h));
 	return (&h->tx[n]);
 }
@@ -594,7 +584,6 @@ host_sent_frame(struct host *h, unsigned int n)
 void
 host_sent_clear(struct host *h)
 {
-
 	pthread_mutex_lock(&h->mtx);
 	REQUIRE(h->ntx == h->ntx_flushed);
 	host_tx_forget(h);
@@ -608,7 +597,6 @@ host_sent_clear(struct host *h)
 void *
 host_mem(struct host *h, uint64_t gpa, size_t len)
 {
-
 	REQUIRE(gpa < h->ram_size && len <= h->ram_size - gpa);
 	return (h->ram + gpa);
 }
@@ -627,7 +615,6 @@ host_alloc(struct host *h, size_t len, size_t align)
 uint32_t
 host_rctl_bsize(uint32_t rxbufsize)
 {
-
 	switch (rxbufsize) {
 	case 256:
 		return (3 << 16);
@@ -687,7 +674,6 @@ host_up(struct host *h, uint32_t ntxd, uint32_t nrxd, uint32_t rxbufsize)
 union e82545_txd *
 host_txd(struct host *h, uint32_t n)
 {
-
 	REQUIRE(n < h->ntxd);
 	return (host_mem(h, h->txring + n * sizeof(union e82545_txd),
 	    sizeof(union e82545_txd)));
@@ -696,7 +682,6 @@ host_txd(struct host *h, uint32_t n)
 struct e82545_rxd *
 host_rxd(struct host *h, uint32_t n)
 {
-
 	REQUIRE(n < h->nrxd);
 	return (host_mem(h, h->rxring + n * sizeof(struct e82545_rxd),
 	    sizeof(struct e82545_rxd)));
@@ -738,7 +723,6 @@ host_tx_frame(struct host *h, const void *data, uint16_t len, uint32_t cmd)
 void
 host_tx_go(struct host *h)
 {
-
 	host_wr(h, E82545_TDT, h->txtail);
 }
 
@@ -799,7 +783,6 @@ host_rx_take(struct host *h, void *buf, size_t size, struct e82545_rxd *last)
 void
 host_rx_post(struct host *h)
 {
-
 	host_wr(h, E82545_RDT, h->rxtail);
 }
 

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -24,6 +24,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <dev/e1000/e82545_reg.h>
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -178,8 +179,10 @@ uint32_t host_tx_desc(struct host *h, const union e82545_txd *txd);
 /* A legacy descriptor for memory at `gpa'; `cmd' are E82545_TXD_* bits. */
 uint32_t host_tx_legacy(struct host *h, uint64_t gpa, uint16_t len,
 	    uint32_t cmd);
-/* Copy a frame into memory of its own, as one legacy descriptor with EOP,
-   IFCS, RS and `cmd'. */
+/*
+ * Copy a frame into memory of its own, as one legacy descriptor with EOP,
+ * IFCS, RS and `cmd'.
+ */
 uint32_t host_tx_frame(struct host *h, const void *data, uint16_t len,
 	    uint32_t cmd);
 /* Write TDT. */

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -11,6 +11,7 @@
  */
 
 #include <sys/param.h>
+
 #include <string.h>
 
 #include <atf-c.h>
@@ -283,7 +284,6 @@ ATF_TC_HEAD(flood, tc)
 }
 ATF_TC_BODY(flood, tc __unused)
 {
-
 	ATF_CHECK_EQ(flood_interrupts(0), 64000);
 	/* 250 * 256 ns = 64 us: at 0, 64, 128, ... 64000 us. */
 	ATF_CHECK_EQ(flood_interrupts(250), 64000 / 64 + 1);
@@ -291,7 +291,6 @@ ATF_TC_BODY(flood, tc __unused)
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, icr);
 	ATF_TP_ADD_TC(tp, ethtool);
 	ATF_TP_ADD_TC(tp, timer);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -128,7 +128,6 @@ TEST(stall, "Looped frames wait for descriptors, a reset drops them")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, modes);
 	ATF_TP_ADD_TC(tp, many);
 	ATF_TP_ADD_TC(tp, filters);

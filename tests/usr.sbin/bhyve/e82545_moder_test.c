@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -11,6 +11,7 @@
  */
 
 #include <sys/param.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -586,8 +587,10 @@ ATF_TC_BODY(verdicts, tc __unused)
 
 	/* Nothing. */
 	EXPECT(false, false, false, 0, 0);
-	/* A packet: in 10240 ns; 5000 ns later 10240 again, which is before
-	   the absolute timer's 15360; 5000 ns later that one is nearer. */
+	/*
+	 * A packet: in 10240 ns; 5000 ns later 10240 again, which is before
+	 * the absolute timer's 15360; 5000 ns later that one is nearer.
+	 */
 	ev.rx = true;
 	EXPECT(false, false, false, 10240, 0);
 	ev.now_ns += 5000;
@@ -633,7 +636,6 @@ ATF_TC_BODY(verdicts, tc __unused)
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, moderation);
 	ATF_TP_ADD_TC(tp, verdicts);
 	return (atf_no_error());

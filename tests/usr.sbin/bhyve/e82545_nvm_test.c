@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -10,6 +10,7 @@
  */
 
 #include <sys/param.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,6 @@
 static void
 mw_acquire(struct host *h)
 {
-
 	host_set(h, E82545_EECD, E82545_EECD_REQ);
 	ATF_REQUIRE((host_rd(h, E82545_EECD) & E82545_EECD_GNT) != 0);
 	host_clear(h, E82545_EECD, DI | SK | CS);
@@ -40,7 +40,6 @@ mw_acquire(struct host *h)
 static void
 mw_release(struct host *h)
 {
-
 	host_clear(h, E82545_EECD, E82545_EECD_REQ);
 	ATF_REQUIRE((host_rd(h, E82545_EECD) & E82545_EECD_GNT) == 0);
 }
@@ -48,7 +47,6 @@ mw_release(struct host *h)
 static void
 mw_out(struct host *h, uint32_t bits, int n)
 {
-
 	while (n-- > 0) {
 		host_clear(h, E82545_EECD, DI);
 		if ((bits >> n & 1) != 0)
@@ -76,7 +74,6 @@ mw_in(struct host *h, int n)
 static void
 mw_standby(struct host *h)
 {
-
 	host_clear(h, E82545_EECD, CS | SK);
 	host_set(h, E82545_EECD, SK);
 	host_set(h, E82545_EECD, CS);
@@ -101,7 +98,6 @@ mw_read(struct host *h, unsigned int addr)
 static void
 mw_command(struct host *h, uint32_t bits, int n)
 {
-
 	host_set(h, E82545_EECD, CS);
 	mw_out(h, bits, n);
 	mw_standby(h);
@@ -160,7 +156,6 @@ phy_rd(struct host *h, unsigned int reg)
 static void
 phy_wr(struct host *h, unsigned int reg, uint16_t data)
 {
-
 	ATF_CHECK((mdic(h, E82545_MDIC_OP_WRITE, 1, reg, data) &
 	    E82545_MDIC_ERROR) == 0);
 }
@@ -168,7 +163,6 @@ phy_wr(struct host *h, unsigned int reg, uint16_t data)
 static bool
 mac_link(struct host *h)
 {
-
 	return ((host_rd(h, E82545_STATUS) & E82545_STATUS_LU) != 0);
 }
 
@@ -662,7 +656,6 @@ ATF_TC_BODY(loopback, tc __unused)
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, eeprom_contents);
 	ATF_TP_ADD_TC(tp, eeprom_access);
 	ATF_TP_ADD_TC(tp, eeprom_write);

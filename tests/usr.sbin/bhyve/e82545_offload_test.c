@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,6 @@
 static uint16_t
 model_sum(const void *data, size_t len)
 {
-
 	return (be16toh(e82545_sum_fold(e82545_sum(data, len, 0, false))));
 }
 
@@ -468,7 +468,6 @@ TEST(rx_packet_sum, "The packet checksum from every PCSS, tag in and out")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, vectors);
 	ATF_TP_ADD_TC(tp, sum_copy);
 	ATF_TP_ADD_TC(tp, lengths);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -18,7 +18,6 @@ static const uint8_t src_mac[6] = { 0x02, 0x00, 0x5e, 0x10, 0x20, 0x31 };
 static void
 put16(uint8_t *p, unsigned int v)
 {
-
 	p[0] = v >> 8;
 	p[1] = v;
 }
@@ -26,7 +25,6 @@ put16(uint8_t *p, unsigned int v)
 static void
 put32(uint8_t *p, uint32_t v)
 {
-
 	put16(p, v >> 16);
 	put16(p + 2, v & 0xffff);
 }
@@ -47,28 +45,24 @@ add(uint32_t sum, const uint8_t *data, size_t len)
 uint16_t
 packet_sum(const uint8_t *data, size_t len)
 {
-
 	return (~add(0, data, len));
 }
 
 size_t
 packet_l3(const struct packet *p)
 {
-
 	return (p->vlan ? 18 : 14);
 }
 
 size_t
 packet_l4(const struct packet *p)
 {
-
 	return (packet_l3(p) + (p->v6 ? 40 : 20 + 4 * p->ipopts));
 }
 
 size_t
 packet_hdrlen(const struct packet *p)
 {
-
 	return (packet_l4(p) + (p->udp ? 8 : 20 + 4 * p->tcpopts));
 }
 
@@ -88,7 +82,6 @@ pseudo(const struct packet *p, const uint8_t *frame, size_t l4len)
 static size_t
 sum_offset(const struct packet *p)
 {
-
 	return (packet_l4(p) + (p->udp ? 6 : 16));
 }
 
@@ -125,7 +118,6 @@ build_ip(const struct packet *p, uint8_t *ip, size_t len)
 static void
 build_l4(const struct packet *p, uint8_t *l4)
 {
-
 	put16(l4, 0x1234);
 	put16(l4 + 2, 0x0050);
 	if (p->udp) {
@@ -185,7 +177,6 @@ packet_prepare(const struct packet *p, uint8_t *frame, bool length)
 uint32_t
 packet_random(uint32_t *seed)
 {
-
 	*seed ^= *seed << 13;
 	*seed ^= *seed >> 17;
 	*seed ^= *seed << 5;

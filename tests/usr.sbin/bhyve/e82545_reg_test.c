@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -10,6 +10,7 @@
  */
 
 #include <sys/param.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -455,7 +456,6 @@ TEST(create, "Bad configurations; counters' names")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, reset_values);
 	ATF_TP_ADD_TC(tp, writable_bits);
 	ATF_TP_ADD_TC(tp, nowhere);

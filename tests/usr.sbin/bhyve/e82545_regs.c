@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -113,7 +113,6 @@ check_reset_values(struct host *h)
 uint32_t
 reg_io_rd(struct host *h, uint32_t off)
 {
-
 	e82545_write(h->dev, E82545_BAR_IO, 0, 4, off);
 	return (e82545_read(h->dev, E82545_BAR_IO, 4, 4));
 }
@@ -121,7 +120,6 @@ reg_io_rd(struct host *h, uint32_t off)
 void
 reg_io_wr(struct host *h, uint32_t off, uint32_t value)
 {
-
 	e82545_write(h->dev, E82545_BAR_IO, 0, 4, off);
 	e82545_write(h->dev, E82545_BAR_IO, 4, 4, value);
 }
@@ -129,7 +127,6 @@ reg_io_wr(struct host *h, uint32_t off, uint32_t value)
 void
 reg_count(struct host *h, uint32_t off, uint64_t n)
 {
-
 	pthread_mutex_lock(&h->dev->reg_mtx);
 	e82545_stat(h->dev, off, n);
 	pthread_mutex_unlock(&h->dev->reg_mtx);
@@ -138,7 +135,6 @@ reg_count(struct host *h, uint32_t off, uint64_t n)
 void
 reg_count64(struct host *h, uint32_t off, uint64_t n)
 {
-
 	pthread_mutex_lock(&h->dev->reg_mtx);
 	e82545_stat64(h->dev, off, n);
 	pthread_mutex_unlock(&h->dev->reg_mtx);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -11,6 +11,7 @@
  */
 
 #include <sys/param.h>
+
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,14 +36,12 @@ dirty(struct host *h)
 static void
 reset_by_ctrl(struct host *h)
 {
-
 	host_wr(h, 0x0000, E82545_CTRL_RST | E82545_CTRL_SLU);
 }
 
 static void
 reset_by_dup(struct host *h)
 {
-
 	host_wr(h, 0x0004, E82545_CTRL_RST);
 }
 
@@ -50,14 +49,12 @@ reset_by_dup(struct host *h)
 static void
 reset_by_io(struct host *h)
 {
-
 	reg_io_wr(h, 0x0000, host_rd(h, 0x0000) | E82545_CTRL_RST);
 }
 
 static void
 reset_by_pci(struct host *h)
 {
-
 	e82545_reset(h->dev);
 }
 
@@ -153,7 +150,6 @@ stop_in_batch(struct host *h __unused)
 static void
 wait_for_batch(void)
 {
-
 	pthread_mutex_lock(&barrier.mtx);
 	while (!barrier.in_batch)
 		pthread_cond_wait(&barrier.cv, &barrier.mtx);
@@ -164,35 +160,30 @@ wait_for_batch(void)
 static void
 transmit_off(struct host *h)
 {
-
 	host_wr(h, E82545_TCTL, 0);
 }
 
 static void
 move_txring(struct host *h)
 {
-
 	host_wr(h, E82545_TDBAL, 0);
 }
 
 static void
 receive_off(struct host *h)
 {
-
 	host_wr(h, E82545_RCTL, 0);
 }
 
 static void
 move_rxring(struct host *h)
 {
-
 	host_wr(h, E82545_RDLEN, 0);
 }
 
 static void
 pause_model(struct host *h)
 {
-
 	e82545_pause(h->dev);
 }
 
@@ -260,7 +251,6 @@ wait_for_waiter(struct e82545_lock *lock)
 static void
 send_one_more(struct host *h)
 {
-
 	if (!__atomic_load_n(&flood.coming, __ATOMIC_ACQUIRE))
 		usleep(100);
 	else if (__atomic_fetch_add(&flood.batches, 1, __ATOMIC_RELAXED) == 0)
@@ -383,7 +373,6 @@ TEST(reset_under_load, "Device reset while transmit and receive are at work")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, reset);
 	ATF_TP_ADD_TC(tp, pause);
 	ATF_TP_ADD_TC(tp, wait_for_batch);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -10,6 +10,7 @@
  */
 
 #include <sys/param.h>
+
 #include <string.h>
 
 #include "e82545_check.h"
@@ -198,7 +199,6 @@ TEST(fuzz, "Random rings, registers and frames never stop or break the model")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, bad_address);
 	ATF_TP_ADD_TC(tp, bad_ring);
 	ATF_TP_ADD_TC(tp, overlap);

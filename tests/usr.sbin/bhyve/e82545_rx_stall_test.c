@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -10,6 +10,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+
 #include <sched.h>
 
 #include "e82545_check.h"
@@ -147,8 +148,10 @@ TEST(race, "A guest that adds descriptors as the ring runs dry is not missed")
 			be32enc(frame + 14, in++);
 			host_inject(h, frame, sizeof(frame), 1);
 		}
-		/* A lost wake-up leaves this loop without an end, and the
-		   test to its timeout. */
+		/*
+		 * A lost wake-up leaves this loop without an end, and the
+		 * test to its timeout.
+		 */
 		while ((len = host_rx_take(h, buf, sizeof(buf), NULL)) == -1)
 			sched_yield();
 		ATF_REQUIRE_EQ(64, len);
@@ -164,7 +167,6 @@ TEST(race, "A guest that adds descriptors as the ring runs dry is not missed")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, stall);
 	ATF_TP_ADD_TC(tp, long_frame);
 	ATF_TP_ADD_TC(tp, ends);

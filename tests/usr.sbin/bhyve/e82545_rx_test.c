@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -10,6 +10,7 @@
  */
 
 #include <sys/param.h>
+
 #include <string.h>
 
 #include "e82545_check.h"
@@ -311,7 +312,6 @@ TEST(states, "Receiver off, no link, paused")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, simple);
 	ATF_TP_ADD_TC(tp, sizes);
 	ATF_TP_ADD_TC(tp, reserved_size);

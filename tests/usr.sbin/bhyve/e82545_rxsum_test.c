@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 #include <sys/endian.h>
+
 #include <string.h>
 
 #include "e82545_check.h"
@@ -126,7 +127,6 @@ TEST(checksum, "IPCS, TCPCS, IPE, TCPE of good and spoilt packets")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, strip);
 	ATF_TP_ADD_TC(tp, checksum);
 

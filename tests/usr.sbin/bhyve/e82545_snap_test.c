@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -13,6 +13,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +140,6 @@ static uint8_t frame[9000], bulk[65536];
 static void
 eecd(struct host *h, uint32_t wires)
 {
-
 	wires |= E82545_EECD_REQ | E82545_EECD_CS;
 	host_wr(h, E82545_EECD, wires);
 	host_wr(h, E82545_EECD, wires | E82545_EECD_SK);
@@ -148,7 +148,6 @@ eecd(struct host *h, uint32_t wires)
 static void
 eecd_bits(struct host *h, uint32_t bits, int n)
 {
-
 	while (n-- > 0)
 		eecd(h, (bits >> n & 1) != 0 ? E82545_EECD_DI : 0);
 }
@@ -156,14 +155,12 @@ eecd_bits(struct host *h, uint32_t bits, int n)
 static void
 eecd_done(struct host *h)
 {
-
 	host_wr(h, E82545_EECD, E82545_EECD_REQ);
 }
 
 static void
 phy_write(struct host *h, uint32_t reg, uint32_t value)
 {
-
 	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | reg << 16 |
 	    value);
 }
@@ -171,13 +168,14 @@ phy_write(struct host *h, uint32_t reg, uint32_t value)
 static uint32_t
 phy_read(struct host *h, uint32_t reg)
 {
-
 	host_wr(h, E82545_MDIC, E82545_MDIC_OP_READ | 1 << 21 | reg << 16);
 	return (host_rd(h, E82545_MDIC));
 }
 
-/* Each register another value, the EEPROM written, and being written in
-   mid-word, the PHY changed. */
+/*
+ * Each register another value, the EEPROM written, and being written in
+ * mid-word, the PHY changed.
+ */
 static void
 registers(struct host *h)
 {
@@ -264,7 +262,6 @@ segments(struct host *h)
 static void
 segments_on(struct host *h)
 {
-
 	h->kicked = true;
 	host_run(h);
 	ATF_CHECK_EQ(1000 - 256, host_sent(h));
@@ -272,8 +269,10 @@ segments_on(struct host *h)
 	tx_go(h);
 }
 
-/* The EEPROM read in mid-word, the link up and known to be, and a checksum
-   asked for of a packet that is to come. */
+/*
+ * The EEPROM read in mid-word, the link up and known to be, and a checksum
+ * asked for of a packet that is to come.
+ */
 static void
 context(struct host *h)
 {
@@ -328,7 +327,6 @@ skipping(struct host *h)
 static void
 skipping_on(struct host *h)
 {
-
 	guest_frames(h, 2);
 	tx_go(h);
 	ATF_CHECK_EQ(1, host_sent(h));
@@ -369,7 +367,6 @@ stalled_on(struct host *h)
 static void
 looped(struct host *h)
 {
-
 	host_up(h, 64, 8, 256);
 	host_set(h, E82545_RCTL, E82545_RCTL_UPE | E82545_RCTL_LBM_MAC);
 	guest_frames(h, 20);
@@ -455,7 +452,6 @@ moderated_busy(struct host *h)
 static void
 overdue(struct host *h)
 {
-
 	moderated(h);
 	h->now_ns += 50000000;
 }
@@ -463,7 +459,6 @@ overdue(struct host *h)
 static void
 overdue_on(struct host *h)
 {
-
 	ATF_CHECK(host_line(h));
 	ATF_CHECK_EQ(E82545_ICR_LSC | E82545_ICR_RXT0 | E82545_ICR_TXDW,
 	    host_rd(h, E82545_ICR) & host_rd(h, E82545_IMS));
@@ -472,7 +467,6 @@ overdue_on(struct host *h)
 static struct paravirt_csb *
 block(struct host *h)
 {
-
 	return (host_mem(h, host_rd(h, E82545_CSBAL), NET_PARAVIRT_CSB_SIZE));
 }
 
@@ -535,7 +529,6 @@ polling_on(struct host *h)
 static void
 late(struct host *h)
 {
-
 	polling(h);
 	host_wr(h, E82545_RDT, 3);
 	host_wr(h, E82545_TDT, 2);
@@ -544,7 +537,6 @@ late(struct host *h)
 static void
 late_on(struct host *h)
 {
-
 	CSB_SET(block(h), guest_csb_on, 0);
 	host_run(h);
 	ATF_CHECK_EQ(3, host_rd(h, E82545_RDT));
@@ -554,7 +546,6 @@ late_on(struct host *h)
 static void
 hopeless(struct host *h)
 {
-
 	polling(h);
 	CSB_SET(block(h), guest_tdt, 999);
 	CSB_SET(block(h), guest_rdt, 998);
@@ -566,7 +557,6 @@ hopeless(struct host *h)
 static void
 hopeless_on(struct host *h)
 {
-
 	host_run(h);
 	ATF_CHECK_EQ(2, host_counter(h, E82545_C_CSB_BAD));
 }
@@ -818,7 +808,6 @@ TEST(hostile, "Snapshots made to do harm, their CRC in order, are refused or "
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, same);
 	ATF_TP_ADD_TC(tp, again);
 	ATF_TP_ADD_TC(tp, refused);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -95,7 +95,6 @@ struct bank {
 static void
 queue_sent(struct host *h, const uint8_t *frame, size_t len)
 {
-
 	host_tx_frame(h, frame, len, 0);
 	host_tx_go(h);
 }
@@ -103,7 +102,6 @@ queue_sent(struct host *h, const uint8_t *frame, size_t len)
 static void
 queue_received(struct host *h, const uint8_t *frame, size_t len)
 {
-
 	host_inject(h, frame, len, 1);
 }
 
@@ -182,7 +180,6 @@ TEST(received, "Frames received, by size and by kind of address")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, stick);
 	ATF_TP_ADD_TC(tp, bytes);
 	ATF_TP_ADD_TC(tp, sent);

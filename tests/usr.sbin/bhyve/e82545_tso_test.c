@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -9,6 +9,7 @@
  */
 
 #include <sys/param.h>
+
 #include <string.h>
 
 #include "e82545_check.h"
@@ -380,7 +381,6 @@ TEST(pieces, "A segment of too many pieces is dropped, the others go")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, tso);
 	ATF_TP_ADD_TC(tp, payload_in_place);
 	ATF_TP_ADD_TC(tp, vlan);

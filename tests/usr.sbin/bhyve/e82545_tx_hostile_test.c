@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -202,7 +202,6 @@ TEST(fuzz, "Rings of random descriptors never stop or break the model")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, bad_ring);
 	ATF_TP_ADD_TC(tp, bad_address);
 	ATF_TP_ADD_TC(tp, bad_descriptor);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+
 #include <sched.h>
 #include <string.h>
 
@@ -559,7 +560,6 @@ TEST(threads, "Frames of a guest and its worker come out whole and in order")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, legacy);
 	ATF_TP_ADD_TC(tp, report_status);
 	ATF_TP_ADD_TC(tp, delay);

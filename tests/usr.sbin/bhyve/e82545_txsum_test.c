@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 #include <sys/endian.h>
+
 #include <string.h>
 
 #include "e82545_check.h"
@@ -303,7 +304,6 @@ TEST(context_inside, "A context descriptor in the middle of a frame")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, vlan);
 	ATF_TP_ADD_TC(tp, legacy_checksum);
 	ATF_TP_ADD_TC(tp, legacy_checksum_vlan);

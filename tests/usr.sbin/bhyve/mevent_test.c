@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -67,7 +67,6 @@ on_event(int fd, enum ev_type type, void *param)
 static void
 make_pipe(int fds[2], int bytes)
 {
-
 	ATF_REQUIRE_EQ(0, pipe(fds));
 	while (bytes-- > 0)
 		ATF_REQUIRE_EQ(1, write(fds[1], "x", 1));
@@ -311,7 +310,6 @@ ATF_TC_HEAD(delete_other, tc)
 }
 ATF_TC_BODY(delete_other, tc)
 {
-
 	end_other(false);
 	end_other(true);
 }
@@ -390,7 +388,6 @@ loop_main(void *arg)
 static void
 loop_start(struct loop_thread *t)
 {
-
 	make_pipe(t->fds, 1);
 	ATF_REQUIRE_EQ(0, pthread_mutex_init(&t->mtx, NULL));
 	ATF_REQUIRE_EQ(0, pthread_cond_init(&t->cond, NULL));
@@ -464,7 +461,6 @@ ATF_TC_BODY(delete_remote, tc)
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, level);
 	ATF_TP_ADD_TC(tp, disabled);
 	ATF_TP_ADD_TC(tp, pair);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -57,7 +57,6 @@ static const uint8_t mac_b[6] = { 2, 0, 0, 0, 0, 0xb };
 static void *
 event_loop(void *arg __unused)
 {
-
 	mevent_dispatch();
 	return (NULL);
 }
@@ -67,7 +66,6 @@ static bool looping;
 static void
 on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
 {
-
 	__atomic_store_n(&looping, true, __ATOMIC_RELEASE);
 }
 
@@ -633,7 +631,6 @@ TEST(event, "bhyve's event loop sees every frame, and none while it is told "
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, exchange);
 	ATF_TP_ADD_TC(tp, batch);
 	ATF_TP_ADD_TC(tp, full);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -76,7 +76,6 @@ port_ring_init(struct port_ring *pr, uint32_t tail)
 struct vale_desc *
 vale_open(const char *name, const struct vale_params *params)
 {
-
 	ATF_CHECK_EQ(NULL, params);
 	ATF_REQUIRE_EQ(0, pipe(port.pipe));
 	port.desc.fd = port.pipe[0];
@@ -89,7 +88,6 @@ vale_open(const char *name, const struct vale_params *params)
 void
 vale_close(struct vale_desc *d)
 {
-
 	ATF_CHECK_EQ(&port.desc, d);
 	close(port.pipe[0]);
 	close(port.pipe[1]);
@@ -98,7 +96,6 @@ vale_close(struct vale_desc *d)
 int
 vale_set_header(struct vale_desc *d, unsigned int len)
 {
-
 	ATF_CHECK_EQ(&port.desc, d);
 	ATF_CHECK(len == 0 || len == 10 || len == 12);
 	if (len != 0 && !port.headers) {
@@ -135,7 +132,6 @@ vale_txsync(struct vale_desc *d)
 int
 vale_rxsync(struct vale_desc *d)
 {
-
 	ATF_CHECK_EQ(d->rxring->head, d->rxring->cur);
 	port.rxsyncs++;
 	if (port.error != 0) {
@@ -151,7 +147,6 @@ int
 vale_set_sink(struct vale_desc *d, void (*sink)(void *, struct vale_offer *),
     void *arg __unused)
 {
-
 	ATF_CHECK_EQ(&port.desc, d);
 	if (sink == NULL)
 		return (0);
@@ -185,7 +180,6 @@ backend(void)
 static const char *
 slot_data(const struct netmap_slot *slot)
 {
-
 	return ((slot->flags & NS_INDIRECT) != 0 ?
 	    (const char *)(uintptr_t)slot->ptr : port.tx.buf[slot->buf_idx]);
 }
@@ -699,7 +693,6 @@ ATF_TC_BODY(recv, tc)
 static void
 no_sink(void *arg __unused, struct vale_offer *offer __unused)
 {
-
 	atf_tc_fail("called");
 }
 
@@ -721,7 +714,6 @@ ATF_TC_BODY(no_direct, tc)
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, in_place);
 	ATF_TP_ADD_TC(tp, pieces);
 	ATF_TP_ADD_TC(tp, header);

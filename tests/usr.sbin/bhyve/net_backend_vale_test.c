@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -271,7 +271,6 @@ send_frame(net_backend_t *be, uint8_t *frame, uint32_t n)
 static void
 on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
 {
-
 	mevent_stop(mevent_loop());
 }
 
@@ -390,7 +389,6 @@ ATF_TC_HEAD(threads, tc)
 }
 ATF_TC_BODY(threads, tc)
 {
-
 	two_threads(false);
 }
 
@@ -402,13 +400,11 @@ ATF_TC_HEAD(threads_batch, tc)
 }
 ATF_TC_BODY(threads_batch, tc)
 {
-
 	two_threads(true);
 }
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, exchange);
 	ATF_TP_ADD_TC(tp, defer);
 	ATF_TP_ADD_TC(tp, overflow);

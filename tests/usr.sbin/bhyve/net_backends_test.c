@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -18,6 +18,7 @@
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <netinet/in.h>
+
 #include <netpacket/packet.h>
 
 #include <errno.h>
@@ -52,7 +53,6 @@ static int
 probe_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
     net_be_rxeof_t cb, void *param)
 {
-
 	ATF_CHECK_EQ(-1, be->fd);
 	ATF_CHECK_EQ(0, *(char *)NET_BE_PRIV(be));
 	strlcpy(probe.name, devname, sizeof(probe.name));
@@ -64,7 +64,6 @@ probe_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
 static void
 probe_cleanup(struct net_backend *be __unused)
 {
-
 	probe.cleanups++;
 }
 
@@ -72,7 +71,6 @@ static int
 probe_set_cap(struct net_backend *be, uint64_t features,
     unsigned int vnet_hdr_len)
 {
-
 	be->be_vnet_hdr_len = vnet_hdr_len;
 	return (features == 1 ? 0 : -1);
 }
@@ -225,8 +223,10 @@ await(int fd)
 	ATF_REQUIRE_EQ(1, poll(&pfd, 1, 60000));
 }
 
-/* The length of the next frame of ours, past the host's own, which are short;
-   it stays where it is. */
+/*
+ * The length of the next frame of ours, past the host's own, which are short;
+ * it stays where it is.
+ */
 static ssize_t
 peek_ours(net_backend_t *be)
 {
@@ -333,7 +333,6 @@ on_frames(int fd, enum ev_type type, void *param)
 static void
 on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
 {
-
 	mevent_stop(mevent_loop());
 }
 
@@ -425,7 +424,6 @@ ATF_TC_BODY(tap_errors, tc)
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, find);
 	ATF_TP_ADD_TC(tp, missing);
 	ATF_TP_ADD_TC(tp, caps);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -39,7 +39,6 @@ static int
 one_init(struct net_backend *be __unused, const char *devname __unused,
     nvlist_t *nvl __unused, net_be_rxeof_t cb __unused, void *param __unused)
 {
-
 	return (0);
 }
 
@@ -51,7 +50,6 @@ one_cleanup(struct net_backend *be __unused)
 static ssize_t
 one_send(struct net_backend *be __unused, const struct iovec *iov, int iovcnt)
 {
-
 	one.sends++;
 	one.iov = iov;
 	one.niov = iovcnt;
@@ -65,7 +63,6 @@ one_send(struct net_backend *be __unused, const struct iovec *iov, int iovcnt)
 static ssize_t
 one_recv(struct net_backend *be __unused, const struct iovec *iov, int iovcnt)
 {
-
 	one.recvs++;
 	ATF_REQUIRE_EQ(1, iovcnt);
 	if (one.next > 0) {
@@ -289,7 +286,6 @@ ATF_TC_BODY(direct, tc)
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, send_one);
 	ATF_TP_ADD_TC(tp, recv_one);
 	ATF_TP_ADD_TC(tp, vale);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -73,7 +73,6 @@ static struct {
 void *
 paddr_guest2host(struct vmctx *ctx, uintptr_t addr, size_t len)
 {
-
 	ATF_CHECK_EQ((struct vmctx *)ram, ctx);
 	if (addr >= RAM_SIZE || len > RAM_SIZE - addr)
 		return (NULL);
@@ -84,7 +83,6 @@ int
 pci_emul_alloc_bar(struct pci_devinst *pi __unused, int idx,
     enum pcibar_type type, uint64_t size)
 {
-
 	bhyve.bar[idx].type = type;
 	bhyve.bar[idx].size = size;
 	return (bhyve.no_bars ? ENOMEM : 0);
@@ -93,7 +91,6 @@ pci_emul_alloc_bar(struct pci_devinst *pi __unused, int idx,
 int
 pci_emul_add_msicap(struct pci_devinst *pi __unused, int msgnum)
 {
-
 	bhyve.msi_messages = msgnum;
 	return (0);
 }
@@ -101,14 +98,12 @@ pci_emul_add_msicap(struct pci_devinst *pi __unused, int msgnum)
 void
 pci_lintr_request(struct pci_devinst *pi __unused)
 {
-
 	bhyve.lintr_requested = true;
 }
 
 void
 pci_lintr_assert(struct pci_devinst *pi)
 {
-
 	ATF_CHECK_EQ(&bhyve.pi, pi);
 	ATF_CHECK(bhyve.lintr_requested);
 	pthread_mutex_lock(&bhyve.mtx);
@@ -120,7 +115,6 @@ pci_lintr_assert(struct pci_devinst *pi)
 void
 pci_lintr_deassert(struct pci_devinst *pi __unused)
 {
-
 	ATF_CHECK(bhyve.lintr_requested);
 	pthread_mutex_lock(&bhyve.mtx);
 	bhyve.line = false;
@@ -130,14 +124,12 @@ pci_lintr_deassert(struct pci_devinst *pi __unused)
 int
 pci_msi_enabled(struct pci_devinst *pi __unused)
 {
-
 	return (bhyve.msi_on);
 }
 
 void
 pci_generate_msi(struct pci_devinst *pi __unused, int msgnum)
 {
-
 	ATF_CHECK_EQ(0, msgnum);
 	pthread_mutex_lock(&bhyve.mtx);
 	bhyve.msis++;
@@ -147,7 +139,6 @@ pci_generate_msi(struct pci_devinst *pi __unused, int msgnum)
 int
 vm_snapshot_buf(void *data, size_t size, struct vm_snapshot_meta *meta)
 {
-
 	if (size > meta->buffer.buf_rem)
 		return (E2BIG);
 	if (meta->op == VM_SNAPSHOT_SAVE)
@@ -247,7 +238,6 @@ wire_recv_disable(struct net_backend *be)
 static uint64_t
 wire_get_cap(struct net_backend *be __unused)
 {
-
 	return (0);
 }
 
@@ -255,7 +245,6 @@ static int
 wire_set_cap(struct net_backend *be __unused, uint64_t features __unused,
     unsigned int vnet_hdr_len __unused)
 {
-
 	return (-1);
 }
 
@@ -306,21 +295,18 @@ try_init(const char *opts)
 static uint32_t
 rd(uint32_t off)
 {
-
 	return (bhyve.pi.pi_d->pe_barread(&bhyve.pi, E82545_BAR_MEM, off, 4));
 }
 
 static void
 wr(uint32_t off, uint32_t value)
 {
-
 	bhyve.pi.pi_d->pe_barwrite(&bhyve.pi, E82545_BAR_MEM, off, 4, value);
 }
 
 static uint16_t
 cfg16(int off)
 {
-
 	return (bhyve.pi.pi_cfgdata[off] | bhyve.pi.pi_cfgdata[off + 1] << 8);
 }
 
@@ -329,7 +315,6 @@ cfg16(int off)
 static void *
 event_loop(void *arg __unused)
 {
-
 	mevent_dispatch();
 	return (NULL);
 }
@@ -384,14 +369,12 @@ static int ticks;
 static bool
 ten_ticks(void)
 {
-
 	return (ticks++ == 10);
 }
 
 static bool
 line_up(void)
 {
-
 	return (bhyve.line);
 }
 
@@ -400,7 +383,6 @@ static int expected;
 static bool
 sent_expected(void)
 {
-
 	return (bhyve.sent == expected);
 }
 
@@ -470,7 +452,6 @@ ATF_TC_HEAD(identity, tc)
 }
 ATF_TC_BODY(identity, tc)
 {
-
 	ATF_REQUIRE_EQ(0, try_init("wire0"));
 	ATF_CHECK_EQ(0x8086, cfg16(PCIR_VENDOR));
 	ATF_CHECK_EQ(0x100f, cfg16(PCIR_DEVICE));
@@ -670,7 +651,6 @@ ATF_TC_HEAD(loopback, tc)
 }
 ATF_TC_BODY(loopback, tc)
 {
-
 	start("wire0");
 	wr(E82545_RCTL, rd(E82545_RCTL) | E82545_RCTL_LBM_MAC);
 	wr(E82545_RDT, RING - 1);
@@ -868,7 +848,6 @@ ATF_TC_BODY(save_restore, tc)
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, identity);
 	ATF_TP_ADD_TC(tp, options);
 	ATF_TP_ADD_TC(tp, transmit);

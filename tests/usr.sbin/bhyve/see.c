@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -24,7 +24,6 @@
 static int
 hex(const char *s, uint8_t mac[6])
 {
-
 	return (sscanf(s, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", mac, mac + 1,
 	    mac + 2, mac + 3, mac + 4, mac + 5) == 6 ? 0 : -1);
 }

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 """What a well-behaved client gets: see valed_protocol_test.sh."""
 

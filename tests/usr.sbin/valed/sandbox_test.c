@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -22,9 +22,12 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+
 #include <errno.h>
 #include <fcntl.h>
+
 #include <linux/capability.h>
+
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -63,7 +66,6 @@ struct attempt {
 static int
 judge(long result)
 {
-
 	if (result != -1)
 		return (DONE);
 	return (errno == EPERM ? REFUSED : OTHERWISE);
@@ -99,7 +101,6 @@ act_attempt(const void *arg)
 static void
 check_killed(const char *what, int status)
 {
-
 	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS,
 	    "%s: status %#x", what, status);
 }
@@ -277,7 +278,6 @@ TEST(privilege, "Identity, capabilities, namespaces, the kernel's own doors")
 static int
 act_x32(const void *arg __attribute__((__unused__)))
 {
-
 	return (judge(syscall(0x40000000 + SYS_getpid)));
 }
 
@@ -293,7 +293,6 @@ act_i386(const void *arg __attribute__((__unused__)))
 
 TEST(other_abi, "System calls by other ABIs' numbers")
 {
-
 	check_killed("x32", inside(act_x32, NULL));
 	check_killed("i386", inside(act_i386, NULL));
 }
@@ -304,7 +303,6 @@ static pthread_barrier_t barrier;
 static void *
 thread_main(void *arg __attribute__((__unused__)))
 {
-
 	pthread_barrier_wait(&barrier);
 	syscall(SYS_unlink, "x");
 	return (NULL);
@@ -336,7 +334,6 @@ static volatile sig_atomic_t	signalled;
 static void
 on_signal(int sig __attribute__((__unused__)))
 {
-
 	signalled = 1;
 }
 
@@ -410,7 +407,6 @@ TEST(rights, "Capabilities are gone before the filter stands")
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, files);
 	ATF_TP_ADD_TC(tp, processes);
 	ATF_TP_ADD_TC(tp, network);

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # Broken and hostile clients: the others do not notice.  The cases are functions
 # of hostile.py.

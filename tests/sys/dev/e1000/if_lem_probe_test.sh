@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # The driver in a FreeBSD guest, watched by its probes, dtrace_lem(4), while
 # pings leave through one of its interfaces.

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -9,6 +9,7 @@
  */
 
 #include <sys/types.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -45,7 +46,6 @@ guest_frame(void *arg, const uint8_t *data, size_t len,
 void
 guest_listen(struct guest *g)
 {
-
 	g->lc.lc_os.frame = guest_frame;
 	g->lc.lc_os.frame_arg = g;
 }
@@ -109,7 +109,6 @@ guest_up(struct guest *g, uint32_t mtu)
 uint64_t
 guest_txbuf(const struct guest *g)
 {
-
 	return (g->txbuf + (uint64_t)g->lc.lc_tx_tail *
 	    GUEST_STRIDE(g->txbufsize));
 }
@@ -170,7 +169,6 @@ guest_interrupt(struct guest *g, unsigned int budget)
 uint64_t
 guest_exits(const struct guest *g)
 {
-
 	return (__atomic_load_n(&g->lc.lc_os.reads, __ATOMIC_RELAXED) +
 	    __atomic_load_n(&g->lc.lc_os.writes, __ATOMIC_RELAXED));
 }

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -48,8 +48,10 @@ void	guest_listen(struct guest *g);
 /* lem_attach(), lem_start(), interrupts on.  0, or an errno value. */
 int	guest_up(struct guest *g, uint32_t mtu);
 
-/* The gpa of the buffer for the next frame: the slot at the tail is free, even
-   in a full ring. */
+/*
+ * The gpa of the buffer for the next frame: the slot at the tail is free, even
+ * in a full ring.
+ */
 uint64_t guest_txbuf(const struct guest *g);
 
 /* Queue a packet, from memory at guest_txbuf().  As lem_tx(). */

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -40,7 +40,6 @@ fault_read(void *arg, uint32_t reg)
 static void
 fault_write(void *arg, uint32_t reg, uint32_t value)
 {
-
 	if (!fault.on || !fault.deaf)
 		host_wr(arg, reg, value);
 }
@@ -48,7 +47,6 @@ fault_write(void *arg, uint32_t reg, uint32_t value)
 static void
 fault_set(struct lem_test *t, uint32_t reg, uint32_t value, bool deaf)
 {
-
 	t->g.lc.lc_os.reg_read = fault_read;
 	t->g.lc.lc_os.reg_write = fault_write;
 	fault.reg = reg;
@@ -137,7 +135,6 @@ static void
 write_back(struct lem_test *t, uint32_t slot, uint16_t len, uint8_t status,
     uint8_t errors)
 {
-
 	__atomic_store_n(&t->g.lc.lc_rxd[slot].rest, len |
 	    (uint64_t)status << 32 | (uint64_t)errors << 40,
 	    __ATOMIC_RELEASE);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -88,8 +89,10 @@ wake(struct sleeper *s)
 		abort();
 }
 
-/* Sleep, for `ns' at most, until woken or `fd' (or -1) is readable; the caller
-   has set s->asleep and looked around since.  True for `fd'. */
+/*
+ * Sleep, for `ns' at most, until woken or `fd' (or -1) is readable; the caller
+ * has set s->asleep and looked around since.  True for `fd'.
+ */
 static bool
 doze(struct sleeper *s, int fd, uint64_t ns)
 {
@@ -111,7 +114,6 @@ doze(struct sleeper *s, int fd, uint64_t ns)
 static bool
 rx_inline(const struct vm *vm)
 {
-
 	return (vm->params->own_thread &&
 	    (vm->params->mode & LEM_MODE_POLL) != 0);
 }
@@ -141,7 +143,6 @@ vm_intr(void *arg, bool asserted)
 static uint64_t
 vm_now(void *arg __unused)
 {
-
 	return (lem_os_now());
 }
 
@@ -235,14 +236,12 @@ static const struct e82545_ops vm_ops = {
 static int
 vm_offer_peek(void *arg, struct iovec *iov)
 {
-
 	return (vale_offer_peek(arg, iov, E82545_MAXIOV));
 }
 
 static void
 vm_offer_next(void *arg)
 {
-
 	vale_offer_next(arg);
 }
 
@@ -257,8 +256,10 @@ vm_offer(void *arg, struct vale_offer *offer)
 	e82545_rx_direct(vm->dev, &source);
 }
 
-/* Keep a thread of this guest on its processor: the first that this process
-   may use for one, the last for the other. */
+/*
+ * Keep a thread of this guest on its processor: the first that this process
+ * may use for one, the last for the other.
+ */
 static void
 pin(const struct vm *vm)
 {
@@ -297,7 +298,6 @@ model_timer(struct vm *vm)
 static void
 model_receive(struct vm *vm)
 {
-
 	SET(vm->rx_wanted, false);
 	switch (e82545_rx(vm->dev)) {
 	case E82545_RX_IDLE:
@@ -315,21 +315,18 @@ model_receive(struct vm *vm)
 static bool
 model_tx_wanted(struct vm *vm)
 {
-
 	return (!vm->params->own_thread && GET(vm->tx_wanted));
 }
 
 static bool
 model_rx_wanted(struct vm *vm)
 {
-
 	return (!rx_inline(vm) && GET(vm->rx_wanted));
 }
 
 static void
 model_transmit(struct vm *vm)
 {
-
 	if (model_tx_wanted(vm) && SWAP(vm->tx_wanted, false) &&
 	    e82545_tx(vm->dev))
 		SET(vm->tx_wanted, true);
@@ -401,14 +398,12 @@ vm_reg_write(void *arg, uint32_t reg, uint32_t value)
 static bool
 cpu_polls(const struct vm *vm)
 {
-
 	return ((vm->g.lc.lc_mode & LEM_MODE_POLL) != 0);
 }
 
 static void
 cpu_interrupts(struct vm *vm)
 {
-
 	while (GET(vm->line)) {
 		lem_os_spin(vm->params->exit_ns);
 		if (!guest_interrupt(&vm->g, BUDGET))
@@ -420,7 +415,6 @@ cpu_interrupts(struct vm *vm)
 static void
 cpu_halt(struct vm *vm)
 {
-
 	SET(vm->cpu.asleep, true);
 	if (GET(vm->line) || GET(vm->stop))
 		SET(vm->cpu.asleep, false);
@@ -432,7 +426,6 @@ cpu_halt(struct vm *vm)
 static void
 cpu_wait(struct vm *vm)
 {
-
 	if (cpu_polls(vm)) {
 		if (lem_tx_clean(&vm->g.lc) == 0)
 			sched_yield();
@@ -443,7 +436,6 @@ cpu_wait(struct vm *vm)
 static bool
 window_open(const struct vm *vm)
 {
-
 	return (vm->params->window == 0 || vm->g.sent -
 	    GET(vm->other->g.received) < vm->params->window);
 }
@@ -451,7 +443,6 @@ window_open(const struct vm *vm)
 static bool
 send_more(const struct vm *vm)
 {
-
 	if (vm->params->frames != 0)
 		return (vm->g.sent < vm->params->frames);
 	return (lem_os_now() - vm->first_ns < vm->params->run_ns);
@@ -460,7 +451,6 @@ send_more(const struct vm *vm)
 static void
 cpu_hook(struct vm *vm, unsigned int round)
 {
-
 	if (vm->params->hook != NULL && round % HOOK_EVERY == 0)
 		vm->params->hook(vm->params, vm->index, &vm->g.lc);
 }
@@ -559,8 +549,10 @@ split_interrupts(void *arg)
 	return (NULL);
 }
 
-/* Out of room, and when all is sent, it is interrupts that help; polling, we
-   do. */
+/*
+ * Out of room, and when all is sent, it is interrupts that help; polling, we
+ * do.
+ */
 static void *
 split_sender(void *arg)
 {
@@ -717,7 +709,6 @@ host_open(struct vm *vm, struct ladder_params *params, const char *port)
 static void
 vm_close(struct vm *vm)
 {
-
 	if (vm->dev != NULL) {
 		lem_stop(&vm->g.lc);
 		e82545_destroy(vm->dev);
@@ -735,7 +726,6 @@ vm_close(struct vm *vm)
 static void
 stop(struct vm *vm, pthread_t thread, struct sleeper *s)
 {
-
 	SET(vm->stop, true);
 	wake(s);
 	pthread_join(thread, NULL);
@@ -763,9 +753,11 @@ all_received(const struct vm *vm)
 	    vm->other->g.sent);
 }
 
-/* What is missing is lost when nothing comes though both its threads look, one
-   after the other, again and again: either may have to wait for the other, and
-   for the timer. */
+/*
+ * What is missing is lost when nothing comes though both its threads look, one
+ * after the other, again and again: either may have to wait for the other, and
+ * for the timer.
+ */
 static void
 settle(const struct vm *vm)
 {

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -121,7 +121,6 @@ TC(turn, "the mode changes while the causes are unread: the next frame still "
 
 ATF_TP_ADD_TCS(tp)
 {
-
 	ATF_TP_ADD_TC(tp, causes_last);
 	ATF_TP_ADD_TC(tp, unread);
 	ATF_TP_ADD_TC(tp, link);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -16,8 +16,10 @@
 
 #include "lem_test.h"
 
-/* Ethernet, IPv4, TCP or UDP, `len' bytes in all; the last two bytes of the
-   payload tell it from others. */
+/*
+ * Ethernet, IPv4, TCP or UDP, `len' bytes in all; the last two bytes of the
+ * payload tell it from others.
+ */
 static void
 make_ip(uint8_t *p, size_t len, bool tcp, unsigned int seed)
 {
@@ -95,7 +97,6 @@ send_ip(struct lem_test *t, uint8_t *frame, size_t len, unsigned int flags,
 static void
 check_sums(const uint8_t *p, size_t len, bool tcp)
 {
-
 	ATF_CHECK_EQ(0xffff, sum(p + 14, 20, 0));
 	ATF_CHECK_EQ(0xffff, sum(p + 34, len - 34, sum(p + 26, 8,
 	    (tcp ? 6 : 17) + (len - 34))));
@@ -223,7 +224,6 @@ static void
 keep_rx(void *arg __unused, const uint8_t *data __unused, size_t len,
     uint32_t flags, uint16_t vlan)
 {
-
 	last.len = len;
 	last.sums = flags & RX_SUMS;
 	last.tagged = (flags & LEM_RX_VLAN) != 0;

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -15,6 +15,7 @@
 #define	_LEM_OS_H_
 
 #include <sys/cdefs.h>
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -23,14 +23,12 @@ const uint8_t test_peer[6] = { 0x02, 0, 0, 0, 0, 0x99 };
 static uint32_t
 test_reg_read(void *arg, uint32_t reg)
 {
-
 	return (host_rd(arg, reg));
 }
 
 static void
 test_reg_write(void *arg, uint32_t reg, uint32_t value)
 {
-
 	host_wr(arg, reg, value);
 }
 
@@ -75,7 +73,6 @@ test_create(uint32_t mode, uint32_t bufsize, uint32_t mtu)
 void
 test_destroy(struct lem_test *t)
 {
-
 	lem_stop(&t->g.lc);
 	ATF_CHECK(lem_tx_idle(&t->g.lc));
 	ATF_CHECK_EQ(t->g.sent, t->g.lc.lc_os.tx_done);
@@ -87,7 +84,6 @@ test_destroy(struct lem_test *t)
 void
 test_send(struct lem_test *t, unsigned int n, size_t len)
 {
-
 	while (n-- > 0) {
 		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, len));
 		lem_tx_flush(&t->g.lc);
@@ -157,7 +153,6 @@ test_check_sent(struct lem_test *t, size_t len)
 void
 test_check_received(struct lem_test *t)
 {
-
 	ATF_CHECK_EQ(t->injected, t->g.received);
 	ATF_CHECK_EQ(0, t->g.missing);
 	ATF_CHECK_EQ(0, t->g.wrong);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -37,7 +37,6 @@
 static void
 run(struct ladder_params *p, struct ladder_result *r)
 {
-
 	if (p->batch == 0)
 		p->batch = 1;
 	if (p->len == 0)
@@ -89,7 +88,6 @@ TC(base, "Plain: a kick for each frame, three exits for each interrupt, "
 static void
 check_moderation(const struct ladder_result *r, uint32_t itr_256ns)
 {
-
 	ATF_CHECK_MSG(r->guest[0].raised <= r->ns / (itr_256ns * 256ULL) + 2,
 	    "%ju interrupts in %ju ns", (uintmax_t)r->guest[0].raised,
 	    (uintmax_t)r->ns);

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -9,6 +9,7 @@
  */
 
 #include <sys/types.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: BSD-2-Clause
-#
 # Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
 
 # vale_learn(4) in the kernel, with real ports.  vale_traffic does what its
 # arguments say, one after another, and prints what each port received;

@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -11,6 +11,7 @@
 #include <sys/cdefs.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

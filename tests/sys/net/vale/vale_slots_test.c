@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -10,6 +10,7 @@
  */
 
 #include <sys/mman.h>
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,10 +1,11 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 #include <sys/types.h>
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

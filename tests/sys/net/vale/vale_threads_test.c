@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -12,6 +12,7 @@
 #include <sys/cdefs.h>
 #include <sys/types.h>
 #include <sys/mman.h>
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

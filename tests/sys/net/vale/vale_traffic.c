@@ -1,7 +1,7 @@
-/*-
- * SPDX-License-Identifier: BSD-2-Clause
- *
+/*
  * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
  */
 
 /*
@@ -32,6 +32,7 @@
  */
 
 #include <sys/ioctl.h>
+
 #include <err.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -20,7 +20,7 @@
 #	clean		remove what was built; downloads stay in build/deps
 
 .if ${.MAKE.OS} == "Linux"
-SUBDIR=		compat lib/libvale usr.sbin/bhyve .WAIT \
+SUBDIR=		compat lib/libvale lib/libtestbed usr.sbin/bhyve .WAIT \
 		usr.sbin/valed .WAIT tests bench share/dtrace
 .else
 SRCTOP?=	/usr/src

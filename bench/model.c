@@ -26,9 +26,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bare_guest.h"
 #include "bench.h"
 #include "config.h"
-#include "vm.h"
 
 struct job {
 	struct bench_what what;

@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "bare_guest.h"
 #include "bench.h"
 #include "config.h"
-#include "vm.h"
 
 int
 main(int argc, char **argv)

@@ -77,12 +77,12 @@ threads()
 {
 	build SAN=thread
 	TSAN_OPTIONS=report_thread_leaks=0 kyua_run "$top/build-tsan" \
+	    compat/bhyve/mevent_test \
 	    usr.sbin/bhyve/e82545_csb_race_test \
 	    usr.sbin/bhyve/e82545_direct_test \
 	    usr.sbin/bhyve/e82545_reset_test \
 	    usr.sbin/bhyve/e82545_rx_stall_test \
 	    usr.sbin/bhyve/e82545_tx_test \
-	    usr.sbin/bhyve/mevent_test \
 	    usr.sbin/bhyve/net_backend_vale_test \
 	    usr.sbin/bhyve/pci_e82545_test \
 	    sys/net/vale/vale_fdb_test \

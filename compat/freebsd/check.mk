@@ -21,10 +21,11 @@ _out=		${SRCTOP}/build/freebsd
 
 SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
 		    tests/usr.sbin/bhyve/e82545_*.c
-SRCS+=		lib/libvale/vale_netmap.c sys/dev/netmap/vale_name.c
+SRCS+=		lib/libvale/vale_netmap.c lib/libvale/vale_name.c
 SRCS+=		bench/backends/backends.c
-SRCS+=		tests/usr.sbin/bhyve/backend.c			\
-		tests/usr.sbin/bhyve/bhyve_stub.c		\
+SRCS+=		lib/libtestbed/backend.c			\
+		lib/libtestbed/bhyve_stub.c			\
+		lib/libtestbed/e82545_host.c			\
 		tests/usr.sbin/bhyve/net_backend_vale_netmap_test.c \
 		tests/usr.sbin/bhyve/pci_e82545_test.c		\
 		tests/usr.sbin/bhyve/see.c
@@ -43,6 +44,7 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-DBHYVE_SNAPSHOT			\
 		-I${SRCTOP}/usr.sbin/bhyve		\
 		-I${SRCTOP}/lib/libvale			\
+		-I${SRCTOP}/lib/libtestbed		\
 		-I${SRCTOP}/sys				\
 		-I${SRCTOP}/compat/bhyve		\
 		-I${_ATF} -I${_out}

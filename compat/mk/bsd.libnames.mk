@@ -9,9 +9,10 @@
 #
 # A new internal library is one line: its name and its directory.
 
-_INTERNALLIBS=	e82545 vale compat
+_INTERNALLIBS=	e82545 vale testbed compat
 LIBE82545DIR=	usr.sbin/bhyve
 LIBVALEDIR=	lib/libvale
+LIBTESTBEDDIR=	lib/libtestbed
 LIBCOMPATDIR=	compat
 
 .for _l in ${_INTERNALLIBS}

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#include <dev/netmap/vale.h>	/* struct vale_port_info, vale_fdb_entry, the
+#include "vale.h"		/* struct vale_port_info, vale_fdb_entry, the
 				   counters */
 
 /* What a counter counts, as in VALE_COUNTERS. */

@@ -5,7 +5,7 @@
  */
 
 /*
- * libvale.h over the switch in this process, <dev/netmap/vale.h>, which has
+ * libvale.h over the switch in this process, vale.h, which has
  * vale_offer_peek() and vale_offer_next() of its own.
  */
 
@@ -16,8 +16,7 @@
 #include <string.h>
 
 #include "libvale.h"
-
-#include <dev/netmap/vale.h>
+#include "vale.h"
 
 struct inproc {
 	struct vale_desc	 ip_desc;	/* must be first */

@@ -26,8 +26,7 @@
 #include <unistd.h>
 
 #include "libvale.h"
-
-#include <dev/netmap/vale_name.h>
+#include "vale_name.h"
 
 /* The same bounds as in the user-space switch; the kernel would round. */
 #define	SLOTS_MIN	2

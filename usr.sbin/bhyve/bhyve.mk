@@ -14,10 +14,9 @@ _BHYVE_TOP:=	${_BHYVE_OURS:H:H}
 
 # The tree's directory last: it has files of the same names.
 .PATH:		${_BHYVE_OURS} ${_BHYVE_TOP}/lib/libvale \
-		${_BHYVE_TOP}/sys/dev/netmap \
-		${_BHYVE_TOP}/tests/usr.sbin/bhyve ${_BHYVE_TREE}
+		${_BHYVE_TOP}/lib/libtestbed ${_BHYVE_TREE}
 CFLAGS+=	-I${_BHYVE_OURS} -I${_BHYVE_TOP}/lib/libvale \
-		-I${_BHYVE_TOP}/sys -I${_BHYVE_TREE} \
+		-I${_BHYVE_TOP}/lib/libtestbed -I${_BHYVE_TOP}/sys -I${_BHYVE_TREE} \
 		-I${_BHYVE_TREE}/${MACHINE_CPUARCH}
 
 # Of two backends for the same names, the first one linked serves.

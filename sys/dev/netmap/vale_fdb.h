@@ -7,7 +7,7 @@
 /*
  * A learning switch's table: which station was last seen on which port.
  *
- * It is the lookup stage of the user-space switch (vale_forward.c) and, on
+ * It is the lookup stage of the user-space switch (lib/libvale) and, on
  * FreeBSD, of the in-tree VALE through netmap_bdg_regops(): port numbers and
  * the two special destinations are netmap's.
  *

@@ -22,7 +22,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <dev/netmap/vale_impl.h>
+#include "vale_impl.h"
 
 #define	REGION_PAGE	4096
 

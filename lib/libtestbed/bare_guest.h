@@ -11,8 +11,8 @@
  * there while `waiting' is not 0.
  */
 
-#ifndef _VM_H_
-#define	_VM_H_
+#ifndef _BARE_GUEST_H_
+#define	_BARE_GUEST_H_
 
 #include <dev/e1000/e82545_reg.h>
 
@@ -92,4 +92,4 @@ vm_frame_buf(const struct vm *vm, uint32_t n)
 	return (vm->frames + (size_t)((vm->frame + n) % VM_RING) * VM_BUF);
 }
 
-#endif /* !_VM_H_ */
+#endif /* !_BARE_GUEST_H_ */

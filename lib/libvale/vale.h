@@ -17,14 +17,15 @@
  * vale_fdb.c.
  */
 
-#ifndef _DEV_NETMAP_VALE_H_
-#define	_DEV_NETMAP_VALE_H_
+#ifndef _VALE_H_
+#define	_VALE_H_
+
+#include <dev/netmap/vale_fdb.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <dev/netmap/vale_fdb.h>
-#include <dev/netmap/vale_name.h>
+#include "vale_name.h"
 
 /* In the flags of a receive ring, for its user to set: libvale.h. */
 #define	VALE_RING_POLLED	0x80000000
@@ -201,4 +202,4 @@ bool	vale_ageing(const char *switch_name, uint32_t seconds);
  */
 bool	vale_limit(const char *name, unsigned int limit);
 
-#endif /* !_DEV_NETMAP_VALE_H_ */
+#endif /* !_VALE_H_ */

@@ -15,8 +15,8 @@
  * the arguments at hand for a nop.
  */
 
-#ifndef _DEV_NETMAP_VALE_PROBES_H_
-#define	_DEV_NETMAP_VALE_PROBES_H_
+#ifndef _VALE_PROBES_H_
+#define	_VALE_PROBES_H_
 
 #ifndef WITHOUT_DTRACE
 #include "vale_provider.h"
@@ -40,4 +40,4 @@ vale_probe_nothing(const void *port __unused, ...)
 
 #endif
 
-#endif /* !_DEV_NETMAP_VALE_PROBES_H_ */
+#endif /* !_VALE_PROBES_H_ */

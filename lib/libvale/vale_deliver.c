@@ -29,8 +29,8 @@
 
 #include <string.h>
 
-#include <dev/netmap/vale_impl.h>
-#include <dev/netmap/vale_probes.h>
+#include "vale_impl.h"
+#include "vale_probes.h"
 
 /* Slots of a receive ring that are fetched before they are written to. */
 #define	AHEAD		16

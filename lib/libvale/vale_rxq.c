@@ -54,8 +54,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <dev/netmap/vale_impl.h>
-#include <dev/netmap/vale_probes.h>
+#include "vale_impl.h"
+#include "vale_probes.h"
 
 int
 vale_rxq_init(struct vale_rxq *rq, uint32_t nslots)

@@ -32,8 +32,8 @@
 #include <string.h>
 #include <time.h>
 
-#include <dev/netmap/vale_impl.h>
-#include <dev/netmap/vale_probes.h>
+#include "vale_impl.h"
+#include "vale_probes.h"
 
 #ifndef CLOCK_MONOTONIC_COARSE
 #define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC

@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <dev/netmap/vale_impl.h>
+#include "vale_impl.h"
 
 #ifndef CLOCK_MONOTONIC_COARSE
 #define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC

@@ -20,8 +20,8 @@
  * while no sender is there.
  */
 
-#ifndef _DEV_NETMAP_VALE_IMPL_H_
-#define	_DEV_NETMAP_VALE_IMPL_H_
+#ifndef _VALE_IMPL_H_
+#define	_VALE_IMPL_H_
 
 #include <sys/types.h>
 #include <sys/queue.h>
@@ -33,7 +33,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <dev/netmap/vale.h>
+#include "vale.h"
 
 #define	VALE_CACHE_LINE	64
 #define	VALE_BUF_SIZE	2048	/* bytes; netmap's default */
@@ -237,4 +237,4 @@ void	vale_deliver(struct vale_port *port, struct vale_port *dst);
 void	vale_switch_enter(struct vale_port *port);
 void	vale_switch_leave(struct vale_port *port);
 
-#endif /* !_DEV_NETMAP_VALE_IMPL_H_ */
+#endif /* !_VALE_IMPL_H_ */

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-#ifndef _DEV_NETMAP_VALE_NAME_H_
-#define	_DEV_NETMAP_VALE_NAME_H_
+#ifndef _VALE_NAME_H_
+#define	_VALE_NAME_H_
 
 #include <stdbool.h>
 
@@ -18,4 +18,4 @@
  */
 bool	vale_name_valid(const char *name);
 
-#endif /* !_DEV_NETMAP_VALE_NAME_H_ */
+#endif /* !_VALE_NAME_H_ */

@@ -15,7 +15,8 @@
  *	table			      TX causes |   | frames	  ^ |
  *	  |   |					v   v		  | | RX causes
  *	  |   +- ICR, IMS, ITR ... --> e82545_intr.c <-------------+
- *	  +- EECD, MDIC --> e82545_nvm.c  | eo_intr, eo_timer	  |
+ *	  +- EECD --> e82545_eeprom.c	  | eo_intr, eo_timer	  |
+ *	  +- MDIC --> e82545_phy.c	  |			  |
  *					  v		    frames, eo_rx_peek
  *				     interrupt line		network
  *
@@ -300,9 +301,9 @@ lock_destroy(struct e82545_lock *lock)
 static void
 load_address(struct e82545 *dev)
 {
-	e82545_reg_set(dev, E82545_RAL(0), e82545_nvm_word(dev, 0) |
-	    (uint32_t)e82545_nvm_word(dev, 1) << 16);
-	e82545_reg_set(dev, E82545_RAH(0), e82545_nvm_word(dev, 2) |
+	e82545_reg_set(dev, E82545_RAL(0), e82545_eeprom_word(dev, 0) |
+	    (uint32_t)e82545_eeprom_word(dev, 1) << 16);
+	e82545_reg_set(dev, E82545_RAH(0), e82545_eeprom_word(dev, 2) |
 	    E82545_RAH_AV);
 }
 
@@ -325,7 +326,8 @@ reset_locked(struct e82545 *dev)
 	dev->wake_tx = dev->wake_rx = false;
 	load_address(dev);
 	e82545_intr_reset(dev);
-	e82545_nvm_reset(dev);
+	e82545_eeprom_reset(dev);
+	e82545_phy_reset(dev);
 	e82545_txq_reset(dev);
 	e82545_loop_reset(dev);
 }
@@ -666,10 +668,12 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 		strncpy(dev->name, config->ec_name, sizeof(dev->name) - 1);
 	dev->config.ec_name = dev->name;
 	dev->link_up = true;
-	dev->nvm = e82545_nvm_create(config->ec_mac, config->ec_csb ?
+	dev->eeprom = e82545_eeprom_create(config->ec_mac, config->ec_csb ?
 	    E82545_PCI_SUBDEVICE_CSB : E82545_PCI_SUBDEVICE);
-	if (dev->nvm == NULL)
-		goto nonvm;
+	if (dev->eeprom == NULL)
+		goto noeeprom;
+	if ((dev->phy = e82545_phy_create()) == NULL)
+		goto nophy;
 	if ((dev->txq = e82545_txq_create()) == NULL)
 		goto notxq;
 	if ((dev->rxq = e82545_rxq_create()) == NULL)
@@ -698,8 +702,10 @@ noloop:
 norxq:
 	e82545_txq_destroy(dev->txq);
 notxq:
-	e82545_nvm_destroy(dev->nvm);
-nonvm:
+	e82545_phy_destroy(dev->phy);
+nophy:
+	e82545_eeprom_destroy(dev->eeprom);
+noeeprom:
 	free(dev);
 nodev:
 	errno = ENOMEM;
@@ -715,7 +721,8 @@ e82545_destroy(struct e82545 *dev)
 	e82545_loop_destroy(dev->loop);
 	e82545_rxq_destroy(dev->rxq);
 	e82545_txq_destroy(dev->txq);
-	e82545_nvm_destroy(dev->nvm);
+	e82545_phy_destroy(dev->phy);
+	e82545_eeprom_destroy(dev->eeprom);
 	free(dev);
 }
 

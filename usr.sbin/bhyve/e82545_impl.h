@@ -9,7 +9,8 @@
  *
  *	e82545.c	 life cycle, register file
  *	e82545_stat.c	 statistics registers
- *	e82545_nvm.c	 EEPROM and PHY
+ *	e82545_eeprom.c	 EEPROM
+ *	e82545_phy.c	 PHY
  *	e82545_intr.c	 ICR, IMS and the moderation engine
  *	e82545_tx.c	 transmit ring
  *	e82545_rx.c	 receive ring
@@ -201,7 +202,8 @@ e82545_unlock(struct e82545_lock *lock)
 
 struct e82545_txq;			/* e82545_tx.c */
 struct e82545_rxq;			/* e82545_rx.c */
-struct e82545_nvm;			/* e82545_nvm.c */
+struct e82545_eeprom;			/* e82545_eeprom.c */
+struct e82545_phy;			/* e82545_phy.c */
 
 struct e82545 {
 	const struct e82545_ops	*ops;
@@ -218,7 +220,8 @@ struct e82545 {
 	pthread_mutex_t		 reg_mtx;
 	uint32_t		 regs[E82545_NREGS];
 	uint32_t		 io_addr;	/* IOADDR, in the I/O BAR */
-	struct e82545_nvm	*nvm;
+	struct e82545_eeprom	*eeprom;
+	struct e82545_phy	*phy;
 	struct e82545_csb	 csb;
 	struct e82545_moderation moder;
 	uint64_t		 armed_ns;	/* the host's timer; 0: not */
@@ -320,23 +323,32 @@ uint32_t e82545_stat_low_read(struct e82545 *dev, uint32_t off);
 uint32_t e82545_stat_high_read(struct e82545 *dev, uint32_t off);
 
 /*
- * e82545_nvm.c: reg_mtx held throughout.
+ * e82545_eeprom.c: reg_mtx held throughout.
  */
-struct e82545_nvm *e82545_nvm_create(const uint8_t mac[6],
+struct e82545_eeprom *e82545_eeprom_create(const uint8_t mac[6],
 	    uint16_t subdevice);
-void	e82545_nvm_destroy(struct e82545_nvm *nvm);
-/* Device reset: the PHY goes back to its defaults, the EEPROM keeps. */
-void	e82545_nvm_reset(struct e82545 *dev);
-/* EECD, EERD and MDIC, as the register table calls them. */
+void	e82545_eeprom_destroy(struct e82545_eeprom *ee);
+/* Device reset: aborts an instruction and disables writes, keeps contents. */
+void	e82545_eeprom_reset(struct e82545 *dev);
+/* EECD and EERD, as the register table calls them. */
 uint32_t e82545_eecd_read(struct e82545 *dev, uint32_t off);
 void	e82545_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value);
-void	e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value);
-/* EEPROM word `word' (0 to 63): where reset loads RAL0/RAH0 from. */
-uint16_t e82545_nvm_word(const struct e82545 *dev, unsigned int word);
+/* EEPROM word `word', 0 to 63.  A reset loads RAL0 and RAH0 from 0 to 2. */
+uint16_t e82545_eeprom_word(const struct e82545 *dev, unsigned int word);
+
 /*
- * The cable, or CTRL, changed: the link as PHY and STATUS show it, and LSC if
- * that went up or down.  The PHY is kept in reset by CTRL.PHY_RST.
+ * e82545_phy.c: reg_mtx held throughout.
+ */
+struct e82545_phy *e82545_phy_create(void);
+void	e82545_phy_destroy(struct e82545_phy *phy);
+/* Device reset: every PHY register returns to its default. */
+void	e82545_phy_reset(struct e82545 *dev);
+/* MDIC, as the register table calls it. */
+void	e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value);
+/*
+ * The cable (`up') or CTRL changed: update STATUS and the PHY registers, and
+ * raise LSC if the link went up or down.  CTRL.PHY_RST holds the PHY in reset.
  */
 void	e82545_phy_link(struct e82545 *dev, bool up);
 

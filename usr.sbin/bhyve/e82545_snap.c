@@ -155,7 +155,8 @@ snap_state(struct e82545 *dev, struct e82545_snap *s)
 {
 	e82545_regs_snap(dev, s);
 	e82545_stat_snap(dev, s);
-	e82545_nvm_snap(dev, s);
+	e82545_eeprom_snap(dev, s);
+	e82545_phy_snap(dev, s);
 	e82545_csb_snap(dev, s);
 	e82545_txq_snap(dev, s);
 	e82545_intr_snap(dev, s);

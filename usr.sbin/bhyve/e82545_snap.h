@@ -47,7 +47,8 @@ void	e82545_snap_check(struct e82545_snap *s, bool holds);
  */
 void	e82545_regs_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s);
-void	e82545_nvm_snap(struct e82545 *dev, struct e82545_snap *s);
+void	e82545_eeprom_snap(struct e82545 *dev, struct e82545_snap *s);
+void	e82545_phy_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s);
 /* The frames in the loopback queue, which must be empty to restore. */

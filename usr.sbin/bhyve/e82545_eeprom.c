@@ -1,0 +1,335 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The EEPROM of the 82545EM, as drivers access it through EECD and EERD.
+ *
+ * It is a 93C46: 64 words on a Microwire bus of four wires (chip select,
+ * clock, data in and data out).  Software drives the wires through EECD, bit
+ * by bit, or has the adapter read a word for it through EERD.  A guest may
+ * write the EEPROM; the contents survive every reset, and last as long as the
+ * adapter.
+ *
+ * 8254x SDM chapter 5 (contents), sections 13.4.3 (EECD) and 13.4.4 (EERD).
+ *
+ * Everything here runs under reg_mtx.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_impl.h"
+#include "e82545_snap.h"
+
+/*
+ * EEPROM words: 8254x SDM table 5-2.  All others are 0xffff, as if erased.
+ */
+#define	EEPROM_WORDS	64
+#define	EEPROM_ADDR_BITS 6
+
+#define	EEPROM_MAC	0x00	/* to 0x02 */
+#define	EEPROM_COMPAT	0x03
+#define	 EEPROM_COMPAT_SERVER	0x0400
+#define	EEPROM_VERSION	0x05	/* of the image; drivers print any but 0 */
+#define	EEPROM_PBA	0x08	/* and 0x09: part number of the board */
+#define	EEPROM_INIT1	0x0a
+#define	 EEPROM_INIT1_IDS	0x0003	/* the next four words are valid */
+#define	 EEPROM_INIT1_PM	0x0008	/* power management */
+#define	 EEPROM_INIT1_FD	0x0400	/* full duplex */
+#define	 EEPROM_INIT1_VALID	0x4000	/* signature of a valid EEPROM */
+#define	EEPROM_SUBDEVICE	0x0b
+#define	EEPROM_SUBVENDOR	0x0c
+#define	EEPROM_DEVICE	0x0d
+#define	EEPROM_VENDOR	0x0e
+#define	EEPROM_INIT2	0x0f
+#define	 EEPROM_INIT2_PAUSE	0x3000	/* supports flow control */
+#define	EEPROM_INIT3	0x24
+#define	 EEPROM_INIT3_NO_APM	0x0000	/* no wake on LAN */
+#define	EEPROM_CHECKSUM	0x3f
+#define	 EEPROM_SUM	0xbaba	/* of all words */
+
+/*
+ * A Microwire instruction is a start bit, a two-bit opcode and an address.
+ * The two high bits of the address select one of the extended instructions.
+ */
+#define	MW_EXTENDED	0
+#define	 MW_EWDS	0	/* write disable */
+#define	 MW_WRAL	1	/* write all words */
+#define	 MW_ERAL	2	/* erase all words */
+#define	 MW_EWEN	3	/* write enable */
+#define	MW_WRITE	1
+#define	MW_READ		2
+#define	MW_ERASE	3
+
+enum mw_state {
+	MW_IDLE,		/* waiting for the start bit */
+	MW_COMMAND,		/* shifting in opcode and address */
+	MW_DATA_OUT,		/* shifting out words */
+	MW_DATA_IN,		/* shifting in the word to write */
+	MW_DONE,		/* complete; waiting for chip select to fall */
+};
+
+struct e82545_eeprom {
+	uint16_t	words[EEPROM_WORDS];
+	bool		write_enabled;
+
+	enum mw_state	state;
+	uint32_t	nbits;		/* shifted so far in this state */
+	uint32_t	shift;
+	uint32_t	opcode, addr;
+	bool		data_out;	/* the level of DO */
+};
+
+/*
+ * Contents.
+ */
+
+static void
+eeprom_fill(struct e82545_eeprom *ee, const uint8_t mac[6], uint16_t subdevice)
+{
+	uint16_t sum;
+	int i;
+
+	memset(ee->words, 0xff, sizeof(ee->words));
+	for (i = 0; i < 3; i++)
+		ee->words[EEPROM_MAC + i] = mac[2 * i] | mac[2 * i + 1] << 8;
+	ee->words[EEPROM_COMPAT] = EEPROM_COMPAT_SERVER;
+	ee->words[EEPROM_VERSION] = 0;
+	ee->words[EEPROM_PBA] = 0;
+	ee->words[EEPROM_PBA + 1] = 0;
+	ee->words[EEPROM_INIT1] = EEPROM_INIT1_VALID | EEPROM_INIT1_FD |
+	    EEPROM_INIT1_PM | EEPROM_INIT1_IDS;
+	ee->words[EEPROM_SUBDEVICE] = subdevice;
+	ee->words[EEPROM_SUBVENDOR] = E82545_PCI_VENDOR;
+	ee->words[EEPROM_DEVICE] = E82545_PCI_DEVICE;
+	ee->words[EEPROM_VENDOR] = E82545_PCI_VENDOR;
+	ee->words[EEPROM_INIT2] = EEPROM_INIT2_PAUSE;
+	ee->words[EEPROM_INIT3] = EEPROM_INIT3_NO_APM;
+	sum = 0;
+	for (i = 0; i < EEPROM_CHECKSUM; i++)
+		sum += ee->words[i];
+	ee->words[EEPROM_CHECKSUM] = EEPROM_SUM - sum;
+}
+
+struct e82545_eeprom *
+e82545_eeprom_create(const uint8_t mac[6], uint16_t subdevice)
+{
+	struct e82545_eeprom *ee;
+
+	ee = calloc(1, sizeof(*ee));
+	if (ee == NULL)
+		return (NULL);
+	eeprom_fill(ee, mac, subdevice);
+	return (ee);
+}
+
+void
+e82545_eeprom_destroy(struct e82545_eeprom *ee)
+{
+	free(ee);
+}
+
+uint16_t
+e82545_eeprom_word(const struct e82545 *dev, unsigned int word)
+{
+	return (dev->eeprom->words[word % EEPROM_WORDS]);
+}
+
+/*
+ * The Microwire bus.
+ */
+
+/* Opcode and address are complete. */
+static void
+mw_decode(struct e82545_eeprom *ee)
+{
+	ee->opcode = ee->shift >> EEPROM_ADDR_BITS & 3;
+	ee->addr = ee->shift & (EEPROM_WORDS - 1);
+	ee->shift = 0;
+	ee->nbits = 0;
+	ee->state = MW_DONE;
+	switch (ee->opcode) {
+	case MW_READ:
+		/* DO falls to 0 with the last bit of the address. */
+		ee->data_out = false;
+		ee->state = MW_DATA_OUT;
+		break;
+	case MW_WRITE:
+		ee->state = MW_DATA_IN;
+		break;
+	case MW_EXTENDED:
+		switch (ee->addr >> (EEPROM_ADDR_BITS - 2)) {
+		case MW_EWEN:
+			ee->write_enabled = true;
+			break;
+		case MW_EWDS:
+			ee->write_enabled = false;
+			break;
+		case MW_WRAL:
+			ee->state = MW_DATA_IN;
+			break;
+		}
+		break;
+	}
+}
+
+/* The clock rises while the chip is selected. */
+static void
+mw_clock(struct e82545_eeprom *ee, bool data_in)
+{
+	switch (ee->state) {
+	case MW_IDLE:
+		if (data_in) {
+			ee->state = MW_COMMAND;
+			ee->shift = 0;
+			ee->nbits = 0;
+		}
+		break;
+	case MW_COMMAND:
+		ee->shift = ee->shift << 1 | data_in;
+		if (++ee->nbits == 2 + EEPROM_ADDR_BITS)
+			mw_decode(ee);
+		break;
+	case MW_DATA_OUT:
+		ee->data_out = (ee->words[ee->addr] >>
+		    (15 - ee->nbits) & 1) != 0;
+		if (++ee->nbits == 16) {
+			ee->nbits = 0;
+			ee->addr = (ee->addr + 1) % EEPROM_WORDS;
+		}
+		break;
+	case MW_DATA_IN:
+		ee->shift = (ee->shift << 1 | data_in) & 0xffff;
+		if (++ee->nbits == 16)
+			ee->state = MW_DONE;
+		break;
+	case MW_DONE:
+		break;
+	}
+}
+
+/* Chip select falls: carry out an instruction that is complete. */
+static void
+mw_deselect(struct e82545_eeprom *ee)
+{
+	unsigned int i;
+
+	if (ee->state == MW_DONE && ee->write_enabled) {
+		if (ee->opcode == MW_WRITE)
+			ee->words[ee->addr] = ee->shift;
+		else if (ee->opcode == MW_ERASE)
+			ee->words[ee->addr] = 0xffff;
+		else if (ee->opcode == MW_EXTENDED)
+			switch (ee->addr >> (EEPROM_ADDR_BITS - 2)) {
+			case MW_ERAL:
+				memset(ee->words, 0xff, sizeof(ee->words));
+				break;
+			case MW_WRAL:
+				for (i = 0; i < EEPROM_WORDS; i++)
+					ee->words[i] = ee->shift;
+				break;
+			}
+	}
+	ee->state = MW_IDLE;
+	/* High means ready when the chip is selected again. */
+	ee->data_out = true;
+}
+
+void
+e82545_eeprom_reset(struct e82545 *dev)
+{
+	struct e82545_eeprom *ee = dev->eeprom;
+
+	ee->state = MW_IDLE;
+	ee->write_enabled = false;
+	ee->data_out = true;
+}
+
+#define	EECD_WIRES	(E82545_EECD_SK | E82545_EECD_CS | E82545_EECD_DI)
+
+/* Grant each request at once: software is the only user of the EEPROM. */
+uint32_t
+e82545_eecd_read(struct e82545 *dev, uint32_t off)
+{
+	uint32_t eecd;
+
+	eecd = e82545_reg(dev, off);
+	if ((eecd & E82545_EECD_REQ) != 0) {
+		eecd |= E82545_EECD_GNT;
+		if (dev->eeprom->data_out)
+			eecd |= E82545_EECD_DO;
+	}
+	return (eecd);
+}
+
+void
+e82545_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	struct e82545_eeprom *ee = dev->eeprom;
+	uint32_t old;
+
+	/* Without a request the wires stay low. */
+	if ((value & E82545_EECD_REQ) == 0)
+		value &= ~EECD_WIRES;
+	old = e82545_reg(dev, off);
+	e82545_reg_set(dev, off, value);
+
+	if ((old & E82545_EECD_CS) != 0 && (value & E82545_EECD_CS) == 0)
+		mw_deselect(ee);
+	if ((old & value & E82545_EECD_CS) != 0 &&
+	    (old & E82545_EECD_SK) == 0 && (value & E82545_EECD_SK) != 0)
+		mw_clock(ee, (value & E82545_EECD_DI) != 0);
+}
+
+/* A read completes at once.  The EEPROM decodes six bits of the address. */
+void
+e82545_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	uint32_t data;
+
+	if ((value & E82545_EERD_START) == 0) {
+		e82545_reg_set(dev, off, value & E82545_EERD_ADDR_MASK);
+		return;
+	}
+	data = e82545_eeprom_word(dev, E82545_EERD_ADDR(value));
+	e82545_reg_set(dev, off, data << E82545_EERD_DATA_SHIFT |
+	    (value & E82545_EERD_ADDR_MASK) | E82545_EERD_DONE);
+}
+
+/* The most bits that a state has shifted before the next one begins. */
+static unsigned int
+mw_bits(enum mw_state state)
+{
+	switch (state) {
+	case MW_COMMAND:
+		return (2 + EEPROM_ADDR_BITS - 1);
+	case MW_DATA_OUT:
+	case MW_DATA_IN:
+		return (15);
+	default:
+		return (16);
+	}
+}
+
+void
+e82545_eeprom_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	struct e82545_eeprom *ee = dev->eeprom;
+	uint8_t state;
+	int i;
+
+	for (i = 0; i < EEPROM_WORDS; i++)
+		e82545_snap_u16(s, &ee->words[i], UINT16_MAX);
+	e82545_snap_bool(s, &ee->write_enabled);
+	state = ee->state;
+	e82545_snap_u8(s, &state, MW_DONE);
+	ee->state = state;
+	e82545_snap_u32(s, &ee->nbits, mw_bits(ee->state));
+	e82545_snap_u32(s, &ee->shift, UINT16_MAX);
+	e82545_snap_u32(s, &ee->opcode, MW_ERASE);
+	e82545_snap_u32(s, &ee->addr, EEPROM_WORDS - 1);
+	e82545_snap_bool(s, &ee->data_out);
+}

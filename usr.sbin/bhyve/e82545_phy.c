@@ -1,0 +1,386 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The PHY of the 82545EM, as drivers access it through MDIC.
+ *
+ * It is a Marvell 88E1011, at address 1.  Its link partner is a switch port
+ * that supports every speed but not flow control; negotiation takes no time.
+ * phy_update() is the one place where the MAC's view of the link (STATUS)
+ * follows from the cable, the PHY and CTRL.
+ *
+ * 8254x SDM sections 13.4.1 and 13.4.2 (CTRL, STATUS), 13.4.7 (MDIC) and
+ * 13.4.7.1 (PHY registers).
+ *
+ * Everything here runs under reg_mtx.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_impl.h"
+#include "e82545_snap.h"
+
+/* PHY registers: IEEE 802.3 clause 22; those from 16 on are Marvell's. */
+#define	PHY_ADDRESS	1
+#define	PHY_NREGS	32
+#define	PHY_CTRL	0
+#define	 PHY_CTRL_SPEED_1000	0x0040
+#define	 PHY_CTRL_FD		0x0100
+#define	 PHY_CTRL_RESTART	0x0200	/* self clearing */
+#define	 PHY_CTRL_POWERDOWN	0x0800
+#define	 PHY_CTRL_AUTONEG	0x1000
+#define	 PHY_CTRL_SPEED_100	0x2000
+#define	 PHY_CTRL_LOOPBACK	0x4000
+#define	 PHY_CTRL_RESET		0x8000	/* self clearing */
+#define	PHY_STATUS	1
+#define	 PHY_STATUS_LINK	0x0004	/* latches low */
+#define	 PHY_STATUS_AUTONEG	0x0020	/* complete */
+#define	PHY_ID1		2
+#define	PHY_ID2		3
+#define	PHY_ADV		4
+#define	 PHY_ADV_10_HD		0x0020
+#define	 PHY_ADV_10_FD		0x0040
+#define	 PHY_ADV_100_HD		0x0080
+#define	 PHY_ADV_100_FD		0x0100
+#define	PHY_PARTNER	5
+#define	PHY_EXPANSION	6
+#define	 PHY_EXPANSION_PARTNER	0x0001	/* the partner negotiates */
+#define	PHY_NEXT_PAGE	7
+#define	PHY_GCTRL	9
+#define	 PHY_GCTRL_HD		0x0100
+#define	 PHY_GCTRL_FD		0x0200
+#define	PHY_GSTATUS	10
+#define	PHY_EXT_STATUS	15
+#define	PHY_M88_CTRL	16
+#define	PHY_M88_STATUS	17
+#define	 PHY_M88_1000		0x8000
+#define	 PHY_M88_100		0x4000
+#define	 PHY_M88_FD		0x2000
+#define	 PHY_M88_RESOLVED	0x0800
+#define	 PHY_M88_LINK		0x0400
+#define	PHY_M88_INT_ENABLE	18
+#define	PHY_M88_INT_STATUS	19
+#define	 PHY_M88_INT_LINK	0x0400
+#define	PHY_M88_EXT_CTRL	20
+#define	PHY_M88_EXT_CTRL2	26
+#define	PHY_M88_LED		24
+#define	PHY_M88_PAGE	29
+#define	PHY_M88_PAGED	30
+
+/*
+ * Values after reset, and the bits that software can write.  phy_read() adds
+ * link, speed and partner.
+ */
+static const struct {
+	uint16_t	reset;
+	uint16_t	mask;
+} phy_regs[PHY_NREGS] = {
+	[PHY_CTRL] =		{ 0x1140, 0x7dc0 },
+	[PHY_STATUS] =		{ 0x7949, 0 },
+	[PHY_ID1] =		{ 0x0141, 0 },
+	[PHY_ID2] =		{ 0x0c20, 0 },
+	[PHY_ADV] =		{ 0x0de1, 0xbfff },
+	[PHY_EXPANSION] =	{ 0x0004, 0 },
+	[PHY_NEXT_PAGE] =	{ 0x2001, 0xbfff },
+	[PHY_GCTRL] =		{ 0x0300, 0xff00 },
+	[PHY_EXT_STATUS] =	{ 0x3000, 0 },
+	[PHY_M88_CTRL] =	{ 0x0068, 0xffff },
+	[PHY_M88_INT_ENABLE] =	{ 0x0000, 0xffff },
+	[PHY_M88_EXT_CTRL] =	{ 0x0d60, 0xffff },
+	[PHY_M88_LED] =		{ 0x4100, 0xffff },
+	[PHY_M88_EXT_CTRL2] =	{ 0x0000, 0xffff },
+	[PHY_M88_PAGE] =	{ 0x0000, 0xffff },
+};
+
+/* The speed that negotiation or software selected. */
+enum phy_speed { PHY_NONE, PHY_10, PHY_100, PHY_1000 };
+
+struct e82545_phy {
+	uint16_t	regs[PHY_NREGS];
+	uint16_t	paged[PHY_NREGS];	/* reached through
+						   PHY_M88_PAGED */
+	enum phy_speed	speed;
+	bool		duplex;
+	bool		link;		/* as STATUS.LU shows it */
+	bool		link_low;	/* down since PHY_STATUS was read */
+};
+
+struct e82545_phy *
+e82545_phy_create(void)
+{
+	return (calloc(1, sizeof(struct e82545_phy)));
+}
+
+void
+e82545_phy_destroy(struct e82545_phy *phy)
+{
+	free(phy);
+}
+
+/* Select the best mode of both ends, or the one that software forces. */
+static void
+phy_negotiate(struct e82545_phy *phy)
+{
+	uint16_t adv, ctrl, gctrl;
+
+	ctrl = phy->regs[PHY_CTRL];
+	adv = phy->regs[PHY_ADV];
+	gctrl = phy->regs[PHY_GCTRL];
+	if ((ctrl & PHY_CTRL_AUTONEG) == 0) {
+		phy->duplex = (ctrl & PHY_CTRL_FD) != 0;
+		if ((ctrl & PHY_CTRL_SPEED_1000) != 0)
+			phy->speed = PHY_1000;
+		else if ((ctrl & PHY_CTRL_SPEED_100) != 0)
+			phy->speed = PHY_100;
+		else
+			phy->speed = PHY_10;
+	} else if ((gctrl & (PHY_GCTRL_FD | PHY_GCTRL_HD)) != 0) {
+		phy->speed = PHY_1000;
+		phy->duplex = (gctrl & PHY_GCTRL_FD) != 0;
+	} else if ((adv & (PHY_ADV_100_FD | PHY_ADV_100_HD)) != 0) {
+		phy->speed = PHY_100;
+		phy->duplex = (adv & PHY_ADV_100_FD) != 0;
+	} else if ((adv & (PHY_ADV_10_FD | PHY_ADV_10_HD)) != 0) {
+		phy->speed = PHY_10;
+		phy->duplex = (adv & PHY_ADV_10_FD) != 0;
+	} else {
+		phy->speed = PHY_NONE;
+		phy->duplex = false;
+	}
+}
+
+static void
+phy_defaults(struct e82545_phy *phy)
+{
+	int i;
+
+	for (i = 0; i < PHY_NREGS; i++)
+		phy->regs[i] = phy_regs[i].reset;
+	memset(phy->paged, 0, sizeof(phy->paged));
+	phy_negotiate(phy);
+}
+
+/* Whether the PHY has a link; in loopback it has one to itself. */
+static bool
+phy_has_link(const struct e82545 *dev)
+{
+	const struct e82545_phy *phy = dev->phy;
+
+	if ((e82545_reg(dev, E82545_CTRL) & E82545_CTRL_PHY_RST) != 0 ||
+	    (phy->regs[PHY_CTRL] & PHY_CTRL_POWERDOWN) != 0)
+		return (false);
+	if ((phy->regs[PHY_CTRL] & PHY_CTRL_LOOPBACK) != 0)
+		return (true);
+	return (dev->link_up && phy->speed != PHY_NONE);
+}
+
+/* Publish PHY loopback to the workers, which read it without reg_mtx. */
+static void
+phy_publish_loopback(struct e82545 *dev)
+{
+	__atomic_store_n(&dev->phy_loopback, (dev->phy->regs[PHY_CTRL] &
+	    (PHY_CTRL_LOOPBACK | PHY_CTRL_POWERDOWN)) == PHY_CTRL_LOOPBACK,
+	    __ATOMIC_RELAXED);
+}
+
+/*
+ * Derive STATUS from PHY and CTRL.  `bounced' means that the link went down in
+ * between, even if it is up again.
+ */
+static void
+phy_update(struct e82545 *dev, bool bounced)
+{
+	struct e82545_phy *phy = dev->phy;
+	uint32_t ctrl, speed, status;
+	bool up;
+
+	phy_publish_loopback(dev);
+	ctrl = e82545_reg(dev, E82545_CTRL);
+	up = phy_has_link(dev);
+	if (!up || bounced)
+		phy->link_low = true;
+	up = up && (ctrl & E82545_CTRL_SLU) != 0;
+
+	/* CTRL.SPEED, STATUS.SPEED and STATUS.ASDV encode alike: 0, 1, 2. */
+	speed = phy->speed == PHY_NONE ? 0 : phy->speed - PHY_10;
+	status = speed << 8;
+	if ((ctrl & E82545_CTRL_FRCSPD) != 0)
+		speed = (ctrl & E82545_CTRL_SPEED) >> 8;
+	status |= speed << 6;
+	if ((ctrl & E82545_CTRL_FRCDPX) != 0 ?
+	    (ctrl & E82545_CTRL_FD) != 0 : phy->duplex)
+		status |= E82545_STATUS_FD;
+	if (up)
+		status |= E82545_STATUS_LU;
+	e82545_reg_set(dev, E82545_STATUS, status);
+
+	if (up != phy->link || (up && bounced)) {
+		phy->link = up;
+		phy->regs[PHY_M88_INT_STATUS] |= PHY_M88_INT_LINK;
+		e82545_intr_raise(dev, E82545_ICR_LSC);
+	}
+}
+
+void
+e82545_phy_link(struct e82545 *dev, bool up)
+{
+	dev->link_up = up;
+	if ((e82545_reg(dev, E82545_CTRL) & E82545_CTRL_PHY_RST) != 0)
+		phy_defaults(dev->phy);
+	phy_update(dev, false);
+}
+
+/*
+ * The register file already has its reset values.  CTRL.SLU is 0, so the MAC
+ * has no link, and there is no change to report.
+ */
+void
+e82545_phy_reset(struct e82545 *dev)
+{
+	dev->phy->link = false;
+	phy_defaults(dev->phy);
+	phy_update(dev, true);
+}
+
+static uint16_t
+phy_read(struct e82545 *dev, unsigned int reg)
+{
+	struct e82545_phy *phy = dev->phy;
+	uint16_t value;
+	bool autoneg, link;
+
+	value = phy->regs[reg];
+	link = phy_has_link(dev);
+	autoneg = link && (phy->regs[PHY_CTRL] & (PHY_CTRL_AUTONEG |
+	    PHY_CTRL_LOOPBACK)) == PHY_CTRL_AUTONEG;
+	switch (reg) {
+	case PHY_STATUS:
+		if (link && !phy->link_low)
+			value |= PHY_STATUS_LINK;
+		if (autoneg)
+			value |= PHY_STATUS_AUTONEG;
+		phy->link_low = !link;
+		break;
+	case PHY_PARTNER:
+		/* All modes of 10 and 100 Mb/s, no pause, acknowledged. */
+		if (autoneg)
+			value = 0x41e1;
+		break;
+	case PHY_EXPANSION:
+		if (autoneg)
+			value |= PHY_EXPANSION_PARTNER;
+		break;
+	case PHY_GSTATUS:
+		/* 1000 Mb/s, both receivers good, this end is master. */
+		if (autoneg)
+			value = 0x7c00;
+		break;
+	case PHY_M88_STATUS:
+		if (link) {
+			value |= PHY_M88_LINK | PHY_M88_RESOLVED;
+			if (phy->duplex)
+				value |= PHY_M88_FD;
+			if (phy->speed == PHY_1000)
+				value |= PHY_M88_1000;
+			else if (phy->speed == PHY_100)
+				value |= PHY_M88_100;
+		}
+		break;
+	case PHY_M88_INT_STATUS:
+		phy->regs[reg] = 0;
+		break;
+	case PHY_M88_PAGED:
+		value = phy->paged[phy->regs[PHY_M88_PAGE] % PHY_NREGS];
+		break;
+	}
+	return (value);
+}
+
+/*
+ * New settings of speed and advertisement take effect when RESTART or a
+ * software reset restarts negotiation, or at once if negotiation is off.
+ */
+static void
+phy_ctrl_write(struct e82545 *dev, uint16_t old, uint16_t value)
+{
+	struct e82545_phy *phy = dev->phy;
+	bool bounced;
+
+	bounced = (value & PHY_CTRL_RESET) != 0 ||
+	    (value & (PHY_CTRL_AUTONEG | PHY_CTRL_RESTART)) ==
+	    (PHY_CTRL_AUTONEG | PHY_CTRL_RESTART) ||
+	    ((old ^ value) & (PHY_CTRL_AUTONEG | PHY_CTRL_LOOPBACK)) != 0;
+	if (bounced || (value & PHY_CTRL_AUTONEG) == 0)
+		phy_negotiate(phy);
+	phy_update(dev, bounced);
+}
+
+static void
+phy_write(struct e82545 *dev, unsigned int reg, uint16_t value)
+{
+	struct e82545_phy *phy = dev->phy;
+	uint16_t old;
+
+	if (reg == PHY_M88_PAGED) {
+		phy->paged[phy->regs[PHY_M88_PAGE] % PHY_NREGS] = value;
+		return;
+	}
+	old = phy->regs[reg];
+	phy->regs[reg] = (old & ~phy_regs[reg].mask) |
+	    (value & phy_regs[reg].mask);
+	if (reg == PHY_CTRL)
+		phy_ctrl_write(dev, old, value);
+}
+
+/*
+ * An access completes at once.  It fails with MDIC.E if the address is not the
+ * PHY's, or if the opcode is neither read nor write.
+ */
+void
+e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	uint32_t mdic;
+
+	mdic = value & ~(E82545_MDIC_READY | E82545_MDIC_ERROR);
+	if (E82545_MDIC_PHY(value) != PHY_ADDRESS)
+		mdic |= E82545_MDIC_ERROR;
+	else if ((value & E82545_MDIC_OP) == E82545_MDIC_OP_READ)
+		mdic = (mdic & ~E82545_MDIC_DATA) |
+		    phy_read(dev, E82545_MDIC_REG(value));
+	else if ((value & E82545_MDIC_OP) == E82545_MDIC_OP_WRITE)
+		phy_write(dev, E82545_MDIC_REG(value),
+		    value & E82545_MDIC_DATA);
+	else
+		mdic |= E82545_MDIC_ERROR;
+	e82545_reg_set(dev, off, mdic | E82545_MDIC_READY);
+	if ((value & E82545_MDIC_INT) != 0)
+		e82545_intr_raise(dev, E82545_ICR_MDAC);
+}
+
+void
+e82545_phy_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	struct e82545_phy *phy = dev->phy;
+	uint16_t own;
+	uint8_t speed;
+	int i;
+
+	for (i = 0; i < PHY_NREGS; i++) {
+		own = i == PHY_M88_INT_STATUS ? PHY_M88_INT_LINK : 0;
+		e82545_snap_u16(s, &phy->regs[i], UINT16_MAX);
+		e82545_snap_check(s, ((phy->regs[i] ^ phy_regs[i].reset) &
+		    ~(phy_regs[i].mask | own)) == 0);
+		e82545_snap_u16(s, &phy->paged[i], UINT16_MAX);
+	}
+	speed = phy->speed;
+	e82545_snap_u8(s, &speed, PHY_1000);
+	phy->speed = speed;
+	e82545_snap_bool(s, &phy->duplex);
+	e82545_snap_bool(s, &phy->link);
+	e82545_snap_bool(s, &phy->link_low);
+	phy_publish_loopback(dev);
+}

@@ -164,15 +164,20 @@ base_run()
 	is "interrupts" "$(v vm1 irqs)" -gt 0
 }
 
-micro_case batch "a write to TDT for each batch"
+# The driver tells the adapter of frames when it flushes, whatever interrupts
+# come in between; tx_batch_interrupted of lem_tx_test has them come.
+micro_case batch "one write to TDT for each batch"
 batch_run()
 {
-	# Lazy: completions would tell of what is there, too.
-	pair "role=source count=256 ms=0 batch=64 ring=1024 size=1514 \
-mode=lazy" "role=sink ring=1024"
-	accounted
-	is "received" "$(v vm2 received)" -eq 256
-	is "TDT written" "$(v vm1 tx_kicks)" -eq 4
+	local mode
+
+	for mode in base lazy; do
+		pair "role=source count=256 ms=0 batch=64 ring=1024 size=1514 \
+mode=$mode" "role=sink ring=1024"
+		accounted
+		is "received" "$(v vm2 received)" -eq 256
+		is "TDT written" "$(v vm1 tx_kicks)" -eq 4
+	done
 }
 
 micro_case sc "send combining: fewer writes to TDT than frames"

@@ -204,7 +204,9 @@ lem_tx_clean(struct lem_core *lc)
 	}
 	if (n > 0 || lc->lc_tx_head == lc->lc_tx_batch) {
 		lc->lc_tx_waiting = false;
-		lem_tx_tell(lc);
+		/* What was not flushed yet waits for lem_tx_flush(). */
+		if (lc->lc_tx_held > 0)
+			lem_tx_tell(lc);
 	}
 	return (n);
 }

@@ -9,6 +9,8 @@
  * out, and how many register accesses and interrupts that takes in each mode.
  */
 
+#include <sys/param.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -105,6 +107,35 @@ TC(tx_batch, "Frames flushed together take one write to TDT")
 	test_check_sent(t, 60);
 	ATF_CHECK_EQ(40, t->g.lc.lc_os.tx_done);
 	test_destroy(t);
+}
+
+TC(tx_batch_interrupted, "An interrupt within a batch costs no write to TDT")
+{
+	static const uint32_t modes[] = { 0, LEM_MODE_SC, LEM_MODE_LAZY };
+	struct lem_test *t;
+	unsigned int i, j;
+
+	for (i = 0; i < nitems(modes); i++) {
+		t = test_create(modes[i], 2048, 1500);
+		for (j = 0; j < 256; j++) {
+			ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+			/* A frame is received before each flush. */
+			if (j % 64 == 31) {
+				test_inject(t, 1, 60);
+				test_settle(t);
+				ATF_CHECK_EQ(j / 64, t->g.lc.lc_stats.tx_kicks);
+			}
+			if (j % 64 == 63) {
+				lem_tx_flush(&t->g.lc);
+				test_settle(t);
+			}
+		}
+		ATF_CHECK_EQ(4, t->g.lc.lc_stats.tx_kicks);
+		ATF_CHECK_EQ(252, t->g.lc.lc_stats.tx_kicks_saved);
+		test_check_sent(t, 60);
+		test_check_received(t);
+		test_destroy(t);
+	}
 }
 
 TC(tx_combining, "Send combining: two writes to TDT for all that is sent "
@@ -339,6 +370,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, packets);
 	ATF_TP_ADD_TC(tp, tx_base);
 	ATF_TP_ADD_TC(tp, tx_batch);
+	ATF_TP_ADD_TC(tp, tx_batch_interrupted);
 	ATF_TP_ADD_TC(tp, tx_combining);
 	ATF_TP_ADD_TC(tp, tx_combining_short);
 	ATF_TP_ADD_TC(tp, tx_combining_moderation);

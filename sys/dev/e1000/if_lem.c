@@ -5,9 +5,8 @@
  */
 
 /*
- * em(4) for the 8254x that hypervisors emulate: newbus, interface, interrupts.
- * The adapter itself is driven by lem_core.c; packets are in if_lem_txrx.c;
- * locks are told in if_lem.h.
+ * if_lem(4): newbus, the interface and its interrupts.  lem_core.c drives the
+ * adapter, if_lem_txrx.c handles packets, and if_lem.h describes the locks.
  *
  * Life of an adapter.  Attach leaves it reset and silent; lem_up() starts it,
  * lem_down() brings it back to that state, and all that reconfigures the rings

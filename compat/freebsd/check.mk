@@ -30,6 +30,7 @@ SRCS+=		lib/libtestbed/backend.c			\
 		tests/usr.sbin/bhyve/pci_e82545_test.c		\
 		tests/usr.sbin/bhyve/see.c
 SRCS+=		tests/sys/net/vale/vale_traffic.c
+SRCS+=		lib/libtestbed/aborts.c tests/compat/kern/systm_test.c
 
 # What Linux's dtrace makes of the provider goes with FreeBSD's <sys/sdt.h>, too.
 _PROBES=	${_out}/e82545_provider.h
@@ -46,6 +47,7 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${SRCTOP}/lib/libvale			\
 		-I${SRCTOP}/lib/libtestbed		\
 		-I${SRCTOP}/sys				\
+		-I${SRCTOP}/compat/kern -DINVARIANTS	\
 		-I${SRCTOP}/compat/bhyve		\
 		-I${_ATF} -I${_out}
 

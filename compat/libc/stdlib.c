@@ -5,13 +5,11 @@
  */
 
 /*
- * strtonum(3), getprogname(3), pthread_set_name_np(3).
+ * strtonum(3), getprogname(3).
  */
 
 #include <errno.h>
-#include <pthread_np.h>
 #include <stdlib.h>
-#include <string.h>
 
 long long
 strtonum(const char *s, long long min, long long max, const char **errstr)
@@ -47,13 +45,4 @@ const char *
 getprogname(void)
 {
 	return (program_invocation_short_name);
-}
-
-void
-pthread_set_name_np(pthread_t thread, const char *name)
-{
-	char shortname[16];
-
-	strlcpy(shortname, name, sizeof(shortname));
-	pthread_setname_np(thread, shortname);
 }

@@ -17,9 +17,10 @@ __<bsd.init.mk>__:	.NOTMAIN
 .endif
 .include <bsd.libnames.mk>
 
+# Assertions are on in sanitizer builds, and in what bsd.test.mk builds.
 .if defined(SAN) && !empty(SAN)
 _sanflags=	-fsanitize=${SAN} -fno-sanitize-recover=all \
-		-fno-omit-frame-pointer
+		-fno-omit-frame-pointer -DINVARIANTS
 .else
 _sanflags=
 .endif

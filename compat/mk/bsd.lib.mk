@@ -51,6 +51,31 @@ ${_LIBFILE}: ${OBJS}
 all: ${_LIBFILE}
 CLEANFILES+=	${_LIBFILE} ${OBJS} ${OBJS:.o=.d}
 
+# Once more for tests, with assertions: see bsd.libnames.mk.
+.if !empty(_INVARIANTSLIBS:M${LIB})
+_IOBJS=		${SRCS:M*.[cS]:T:R:S/$/.inv.o/}
+_IPROBES=
+.for _s in ${SRCS:M*.[cS]}
+${_s:T:R}.inv.o: ${_s}
+	${_q}${CC} ${CFLAGS} ${CFLAGS.${_s:T}} -DINVARIANTS ${_depflags} \
+	    -c ${.ALLSRC:[1]} -o ${.TARGET}
+.-include "${.OBJDIR}/${_s:T:R}.inv.d"
+.endfor
+
+.for _s in ${SRCS:M*.d}
+${_IOBJS}: ${_s:T:R}.h
+_IPROBES+=	${_s:T:R}.o
+.endfor
+
+lib${LIB}_invariants.a: ${_IOBJS} ${_IPROBES}
+	${_say} AR ${RELDIR}/${.TARGET}
+	${_q}rm -f ${.TARGET}
+	${_q}${AR} ${ARFLAGS} ${.TARGET} ${.ALLSRC}
+
+all: lib${LIB}_invariants.a
+CLEANFILES+=	lib${LIB}_invariants.a ${_IOBJS} ${_IOBJS:.o=.d}
+.endif
+
 .include <bsd.man.mk>
 .include <bsd.subdir.mk>
 .include <bsd.obj.mk>

@@ -18,3 +18,12 @@ LIBCOMPATDIR=	compat
 .for _l in ${_INTERNALLIBS}
 LIB${_l:tu}=	${OBJTOP}/${LIB${_l:tu}DIR}/lib${_l}.a
 .endfor
+
+# Libraries with assertions are built twice: libX.a without, for what is
+# installed and measured, and libX_invariants.a, with -DINVARIANTS, for tests.
+# A sanitizer build has assertions throughout, and one of each.
+.if defined(SAN) && !empty(SAN)
+_INVARIANTSLIBS=
+.else
+_INVARIANTSLIBS= e82545 vale testbed
+.endif

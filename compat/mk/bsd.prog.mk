@@ -37,7 +37,11 @@ SRCS.${_p}=	${_p}.c
 .if empty(_INTERNALLIBS:M${_l})
 _libs.${_p}+=	-l${_l}
 .elif exists(${SRCTOP}/${LIB${_l:tu}DIR}/Makefile)
+.if defined(_INVARIANTS) && !empty(_INVARIANTSLIBS:M${_l})
+_arch.${_p}+=	${LIB${_l:tu}:R}_invariants.a
+.else
 _arch.${_p}+=	${LIB${_l:tu}}
+.endif
 .endif
 .endfor
 

@@ -23,6 +23,9 @@
 .include <bsd.init.mk>
 
 _NOINSTALL=	yes
+# Tests, and the libraries they are linked with, have assertions on.
+_INVARIANTS=	yes
+CFLAGS+=	-DINVARIANTS
 PROGS+=		${ATF_TESTS_C}
 .for _t in ${ATF_TESTS_C}
 LIBADD.${_t}+=	atf-c

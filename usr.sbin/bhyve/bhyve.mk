@@ -16,7 +16,8 @@ _BHYVE_TOP:=	${_BHYVE_OURS:H:H}
 .PATH:		${_BHYVE_OURS} ${_BHYVE_TOP}/lib/libvale \
 		${_BHYVE_TOP}/lib/libtestbed ${_BHYVE_TREE}
 CFLAGS+=	-I${_BHYVE_OURS} -I${_BHYVE_TOP}/lib/libvale \
-		-I${_BHYVE_TOP}/lib/libtestbed -I${_BHYVE_TOP}/sys -I${_BHYVE_TREE} \
+		-I${_BHYVE_TOP}/lib/libtestbed -I${_BHYVE_TOP}/sys \
+		-I${_BHYVE_TOP}/compat/kern -I${_BHYVE_TREE} \
 		-I${_BHYVE_TREE}/${MACHINE_CPUARCH}
 
 # Of two backends for the same names, the first one linked serves.

@@ -13,3 +13,7 @@
 #define	VIMAGE		1
 #define	DEV_NETMAP	1
 #define	KDTRACE_HOOKS	1
+
+/* Assertions are compiled, too. */
+#define	INVARIANTS	1
+#define	INVARIANT_SUPPORT 1

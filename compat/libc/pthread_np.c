@@ -1,0 +1,55 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * pthread_np(3): pthread_set_name_np(), pthread_mutex_isowned_np().
+ */
+
+#include <pthread.h>
+#include <pthread_np.h>
+#include <string.h>
+#include <unistd.h>
+
+void
+pthread_set_name_np(pthread_t thread, const char *name)
+{
+	char shortname[16];
+
+	strlcpy(shortname, name, sizeof(shortname));
+	pthread_setname_np(thread, shortname);
+}
+
+static _Thread_local pid_t self;	/* 0: not known yet */
+
+/* A child's only thread has another number. */
+static void
+self_forget(void)
+{
+	self = 0;
+}
+
+static void
+self_init(void)
+{
+	pthread_atfork(NULL, NULL, self_forget);
+}
+
+/*
+ * glibc keeps the owner's thread number in every mutex, whatever its type,
+ * except if lock elision is turned on, which it never is by default.
+ */
+int
+pthread_mutex_isowned_np(pthread_mutex_t *mutex)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (self == 0) {
+		pthread_once(&once, self_init);
+		self = gettid();
+	}
+	return (__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) ==
+	    self);
+}

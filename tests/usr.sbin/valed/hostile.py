@@ -162,7 +162,16 @@ def version():
            hello(b"{\"capabilities\":1}\0"), hello(b"{\"a\":\"\n\"}\0"),
            hello(b"{\"capabilities\":{\"max_msg_fds\":\"1\"}}\0"),
            hello(b"{\"capabilities\":{\"pgsizes\":-}}\0"),
-           hello(b"{\"capabilities\":\0}\0"),
+           hello(b"{\"capabilities\":\0}\0"), hello(b"{\"\xc3(\":1}\0"),
+           hello(b"{\"a\":\"\\ud800\"}\0"), hello(b"{\"a\":\"\\u0000\"}\0"),
+           hello(b"{\"a\":01}\0"), hello(b"{\"a\":1-2}\0"),
+           hello(b"{\"a\":1" + b"0" * 400 + b"}\0"),
+           hello(b"{\"a\":1,\"a\":1}\0"),
+           hello(b"{\"capabilities\":{\"max_msg_fds\":1.5}}\0"),
+           hello(b"{\"a\":" + b"[" * 8 + b"1" + b"]" * 8 + b"}\0"),
+           hello(b"{\"a\":" * 9 + b"1" + b"}" * 9 + b"\0"),
+           hello(b"{\"a\":" + b"[" * 2000 + b"]" * 2000 + b"}\0"),
+           hello(b"{\"a\":" + b"[" * 4000 + b"]" * 4000 + b"}\0"),
            hello(b"{\"a\":" + b"[" * 8000 + b"\0"),
            hello(b"{\"a\":" * 1000 + b"\0"), hello(b"\xff" * 8000 + b"\0")]
     with Scene() as s:

@@ -8,6 +8,7 @@ import array
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import struct
 import threading
@@ -45,6 +46,15 @@ def version():
             with Client("vm1.sock", False) as c:
                 c.negotiate(caps, minor=1)
                 assert c.caps == want, c.caps
+        # JSON that no client of ours writes, and is valid.
+        for text, want in (
+                (b' {"a" : [ -1.5E+3, null ] , "capabilities":{ } } ', {}),
+                (b'{"capabilities":{"pgsi\\u007Aes":1,"x":{}}}',
+                 {"pgsizes": 4096}),
+                (b'{"a":' + b"[" * 8 + b"]" * 8 + b"}", {})):
+            with Client("vm1.sock", False) as c:
+                data = c.call(VERSION, struct.pack("=HH", 0, 0) + text + b"\0")
+                assert json.loads(data[4:-1]) == {"capabilities": want}, data
         with Client("vm1.sock", False) as c:
             c.call(VERSION, struct.pack("=HH", 0, 0))
             c.get(STATUS)

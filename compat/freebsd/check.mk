@@ -84,6 +84,6 @@ ${_o}: ${SRCTOP}/${_s} ${.PARSEDIR}/${.PARSEFILE} ${_ATF} ${_PROBES}
 	    ZIG_LOCAL_CACHE_DIR=${_out}/.cache ${ZIG} cc -target ${FREEBSD_TARGET} \
 	    ${"${KSRCS:M${_s}}":?${KCFLAGS}:${CFLAGS}} \
 	    -MMD -MP -MF ${.TARGET:R}.dep -c ${.ALLSRC:[1]} -o ${.TARGET}
-.-include "${_o:R}.dep"
+.dinclude "${_o:R}.dep"
 freebsd: ${_o}
 .endfor

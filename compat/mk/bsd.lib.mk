@@ -25,7 +25,7 @@ ${_s:T:R}.o: ${_s}
 	${_say} CC ${RELDIR}/${.TARGET}
 	${_q}${CC} ${CFLAGS} ${CFLAGS.${_s:T}} ${_sanflags} ${_depflags} \
 	    -c ${.ALLSRC:[1]} -o ${.TARGET}
-.-include "${.OBJDIR}/${_s:T:R}.d"
+.dinclude "${.OBJDIR}/${_s:T:R}.d"
 .endfor
 
 # The header, and what counts who watches a probe.

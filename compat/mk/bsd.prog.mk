@@ -51,7 +51,7 @@ ${_p}.${_s:T:R}.o: ${_s}
 	${_say} CC ${RELDIR}/${.TARGET}
 	${_q}${CC} ${CFLAGS} ${CFLAGS.${_p}} ${CFLAGS.${_s:T}} ${_sanflags} \
 	    ${_depflags} -c ${.ALLSRC:[1]} -o ${.TARGET}
-.-include "${.OBJDIR}/${_p}.${_s:T:R}.d"
+.dinclude "${.OBJDIR}/${_p}.${_s:T:R}.d"
 .endfor
 
 ${_p}: ${_objs.${_p}} ${_arch.${_p}} ${DPADD} ${DPADD.${_p}}

@@ -4,28 +4,27 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# demo.sh objtop: what "make demo" does.
+# demo.sh objtop: run by "make demo".
 #
 # Two stock Linux guests exchange traffic, first through the 82545EM of valed
 # and its VALE switch, then through QEMU's own 82545EM and a socket: the same
-# kernel, driver, workload and machine.  Each is measured at three settings of
-# interrupt moderation:
+# kernel, driver, workload and machine.  Each adapter runs with three settings
+# of interrupt moderation:
 #
 #	itr=0		none
-#	itr=250		at least 64 us between interrupts.  valed imposes it
-#			(its option itr=250); QEMU cannot, so there the driver
-#			is told to ask for it
-#	driver		what Linux's driver sets by itself
+#	itr=250		at least 64 us between interrupts; valed imposes it
+#			(its option itr=250), with QEMU the driver sets it
+#	driver		chosen by Linux's driver
 #
 # and each setting with four workloads: ping; pktgen, which sends 60-byte UDP
 # frames as fast as it can, in one guest and then in both at once; and one TCP
-# stream.  The rings are as long as the adapter allows, so that neither side
-# waits for want of descriptors.
+# stream.  The rings have the most descriptors that the adapter allows.
 #
-# Then two micro-guests climb the ladder of what a driver can do (ladder.sh).
+# Then two micro-guests run the driver in each of its modes (ladder.sh).
 #
-# Everything is left in demo/ under objtop: results.tsv, ladder.tsv, demo.svg,
-# demo.png, and the guests' consoles.
+# The directory demo/ under objtop keeps all results: ladder.tsv and the picture
+# of it, demo.png and demo.svg; results.tsv and demo-stock.png and .svg; and the
+# guests' consoles.
 
 set -u
 
@@ -37,12 +36,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 UDP_SECONDS=2
 TCP_SECONDS=2
-# Frames that pktgen gives the driver at a time, as Linux's queues do when
-# there is more than one to send: the tail register is written once for them.
+# pktgen hands the driver this many frames at a time, as Linux's queues do if
+# more than one is waiting; the driver writes the tail register once for them.
 BURST=16
 MAC1=52:54:00:82:54:01
 MAC2=52:54:00:82:54:02
-# As the driver's module option counts: interrupts a second.
+# The driver's module option, in interrupts a second.
 ITR_0=InterruptThrottleRate=0
 ITR_250=InterruptThrottleRate=15625
 RINGS="TxDescriptors=4096 RxDescriptors=4096"
@@ -59,8 +58,8 @@ progress()
 	printf '  %-18s %s\n' "$label" "$*"
 }
 
-# A processor for each guest, the valed thread that serves it included, so that
-# a guest that sends does not live on the processor of the one that receives.
+# Bind each guest, and the valed thread that serves it, to a processor of its
+# own, so that sender and receiver do not share one.
 pin()
 {
 	local guest cpu=0 valed=
@@ -73,17 +72,18 @@ pin()
 		    grep -lx "$guest" "$valed"/*/comm | xargs dirname)")" \
 		    > /dev/null
 		cpu=$((cpu + 1))
-	done || fail "taskset: the guests cannot be kept apart"
+	done || fail "taskset: cannot bind the guests to processors"
 }
 
-# Both guests load the driver with the given options, anew if need be.
+# Load the driver with the given options in both guests; unload it first if it
+# is there.
 drivers()
 {
 	vm vm1 "rmmod e1000 2>/dev/null; up 1 $RINGS $*" > /dev/null &&
 	    vm vm2 "rmmod e1000 2>/dev/null; up 2 $RINGS $*" > /dev/null ||
-	    fail "the guests' driver does not come up"
+	    fail "the guests' driver does not start"
 	vm vm1 ping -q -c 3 -i 0.1 10.0.0.2 > /dev/null ||
-	    fail "the guests do not hear each other"
+	    fail "the guests do not reach each other"
 }
 
 measure_ping()
@@ -95,10 +95,10 @@ measure_ping()
 	progress "ping: $rtt us"
 }
 
-# udp SENDS1 SENDS2: vm1, vm2 or both (1, not 0) send to each other as fast as
-# they can.  Sets sent and kpps, the frames that left and that arrived in a
-# second, and fpi, the frames sent and received for one interrupt; both guests
-# counted together.
+# udp SENDS1 SENDS2: vm1 sends to vm2 if SENDS1 is 1, vm2 to vm1 if SENDS2 is 1,
+# as fast as they can.  Sets sent and kpps, the thousands of frames sent and
+# received a second, and fpi, the frames sent and received an interrupt; each is
+# the sum over both guests.
 udp()
 {
 	vm vm1 "flood $UDP_SECONDS /tmp/sample $1" &&
@@ -111,7 +111,7 @@ udp()
 	sleep 1
 	for guest in vm1 vm2; do
 		vm $guest "said ' ' /tmp/sample" > $guest.sample ||
-		    fail "$guest cannot say what it saw"
+		    fail "$guest does not report its counters"
 	done
 	set -- $(cat vm1.sample vm2.sample | awk '
 	    $1 > 0 {
@@ -129,7 +129,7 @@ measure_udp()
 {
 	vm vm1 "pktgen_setup $MAC2 10.0.0.2 60; pg eth0 'burst $BURST'" &&
 	    vm vm2 "pktgen_setup $MAC1 10.0.0.1 60; pg eth0 'burst $BURST'" ||
-	    fail "pktgen is not to be had"
+	    fail "pktgen cannot be set up"
 	udp 1 0
 	sent_one=$sent
 	kpps_one=$kpps
@@ -151,7 +151,7 @@ measure_tcp()
 	progress "TCP: $mbps Mbit/s"
 }
 
-# Register accesses and frames of vm1's adapter, as valed counts them.
+# Print register accesses and frames of vm1's adapter, from valed's counters.
 valed_exits()
 {
 	valed_counters
@@ -159,16 +159,16 @@ valed_exits()
 	    $(counter vm1 tx_frames rx_frames)
 }
 
-# QEMU does not count, but can trace register accesses.  A short trace is
-# taken while traffic flows; how far the two tail registers moved tells how
-# many frames it saw.
+# QEMU has no such counters, but traces register accesses.  The demo takes a
+# short trace while traffic flows; exits.awk derives the number of frames from
+# the movement of the two tail registers.
 trace()
 {
 	echo "trace-event memory_region_ops_* $1" > vm1.mon.in
 }
 
-# exits_before, exits_after: set epf, the register accesses (exits) of vm1's
-# driver for one frame between the two.
+# exits_before, exits_after: measure the register accesses (exits) of vm1's
+# driver between the two calls; exits_after sets epf, exits a frame.
 exits_before()
 {
 	if [ "$kind" = valed ]; then
@@ -191,7 +191,7 @@ exits_after()
 	epf=$(awk -f "$here/exits.awk" vm1.trace)
 }
 
-# run KIND SETTING options...: measures one setting on running guests.
+# run KIND SETTING options...: measure one setting on running guests.
 run()
 {
 	kind=$1
@@ -207,7 +207,7 @@ run()
 	    "$fpi_one" "$fpi" "$epf" "$mbps" "$rtt" >> results.tsv
 }
 
-# pair_valed [option]: two guests on a new valed.
+# pair_valed [option]: start two guests on a new valed.
 pair_valed()
 {
 	valed_start -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$MAC1$1" \
@@ -232,7 +232,7 @@ pair_qemu()
 	pin qemu
 }
 
-# Memory that valed has in use, in MB, without that of the guests.
+# Print the memory that valed uses, in MB, without that of the guests.
 valed_memory()
 {
 	awk '/^[0-9a-f]+-/ { guest = /memory-backend-memfd/ }
@@ -273,5 +273,6 @@ awk -f "$here/table.awk" -v memory="$memory" results.tsv
 awk -f "$here/ladder.awk" ladder.tsv
 gnuplot -c "$here/plot.gp" 2> gnuplot.log || fail "gnuplot: see $PWD/gnuplot.log"
 echo
-echo "Plot: $PWD/demo.svg (and .png)"
+echo "Pictures: $PWD/demo.png (driver modes), demo-stock.png (stock guests);"
+echo "both also as .svg"
 echo "$(($(date +%s) - start)) seconds"

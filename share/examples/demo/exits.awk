@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Register accesses for one frame, from QEMU's trace of a guest's 82545EM that
-# sends small frames, each one descriptor, and receives.  The driver has 256
-# descriptors in each ring, and moves TDT over those it fills and RDT over those
+# Prints register accesses a frame, from QEMU's trace of the 82545EM of a guest
+# that sends and receives small frames, one descriptor each.  The driver has 256
+# descriptors in each ring, advances TDT over those it fills and RDT over those
 # it empties.
 
 function hex(s,		i, v)

@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The ladder's table, from ladder.tsv: bytes, rung, Kpps that arrived; exits and
-# interrupts for a frame sent, the same for a frame received.
+# Prints the ladder's table, from ladder.tsv: bytes, mode, Kpps that arrived;
+# exits and interrupts for a frame sent, the same for a frame received.
 
 BEGIN {
 	FS = "\t"
@@ -39,13 +39,13 @@ $1 == "overload" {
 }
 
 END {
-	print "There and back, one frame at a time:"
-	for (rung in rtt)
-		printf "  %-12s %7.1f us  x%.2f\n", rung, rtt[rung], \
-		    ratio(rtt[rung], rtt["BASE"])
+	print "Round-trip time of single frames, median:"
+	for (mode in rtt)
+		printf "  %-12s %7.1f us  x%.2f\n", mode, rtt[mode], \
+		    ratio(rtt[mode], rtt["BASE"])
 	print "A receiver that needs 20 us for a frame, Kpps received of Kpps " \
-	    "sent: what it can take,"
-	print "and as much as the sender has; lost of the latter:"
-	for (rung in overload)
-		print overload[rung]
+	    "sent: at its own rate,"
+	print "and at the sender's full rate; frames dropped of the latter:"
+	for (mode in overload)
+		print overload[mode]
 }

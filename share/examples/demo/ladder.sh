@@ -2,28 +2,27 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The ladder: two micro-guests (tests/guest/micro), which are nothing but the
-# driver core and a packet generator, one sending to the other as fast as it
-# can, in each way that the driver can be run.  Read by demo.sh.
+# The ladder of driver modes; demo.sh includes this file.  One micro-guest
+# (tests/guest/micro: the driver core and a packet generator, no kernel) sends
+# to another as fast as it can, once in each mode of the driver.
 #
-# Moderation stands there twice: with 64 us between interrupts, as in the rest of
-# the demo, which holds back little, as these guests are seldom interrupted more
-# often than that; and with 1 ms (Intel suggests 167 us to 1.4 ms for a start,
-# 8254x SDM section 13.4.18).
+# Moderation is measured twice: with 64 us between interrupts, as in the rest of
+# the demo, which delays few interrupts of these guests; and with 1 ms (8254x
+# SDM section 13.4.18 suggests 167 us to 1.4 ms for a start).
 #
-# The guests wait for each write to a register, as they do under a hypervisor
-# that emulates the adapter itself; what QEMU does unless told otherwise, which
-# is to post the writes to valed and go on, is measured for comparison;
-# so is QEMU's own adapter, to which a register write is a function call.  Each
-# has a processor, which it shares with the valed thread that serves it: under
-# such a hypervisor an exit does not leave the processor, and between two the
-# time to wake the other one, which varies, would be most of what is measured.
+# The guests wait for each register write, as under a hypervisor that emulates
+# the adapter itself.  Two comparisons follow: QEMU's default, which posts the
+# writes to valed and lets the guest go on; and QEMU's own adapter, for which a
+# register write is a function call.  Each guest shares a processor with the
+# valed thread that serves it, because under such a hypervisor an exit stays on
+# its processor; with two processors, most of the time measured would be that of
+# waking the other one, which varies.
 
 LADDER_MS=1000
-# Polling takes what a tick has brought, so that must have room.
+# Polling needs a ring that has space for the frames of a tick.
 POLL="batch=64 ring=1024 tick=250"
 
-# micro_pair LEADER FOLLOWER: runs two to their end.
+# micro_pair LEADER FOLLOWER: run two micro-guests to their end.
 micro_pair()
 {
 	valed_start -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$MAC1" \
@@ -49,7 +48,7 @@ micro_pair_qemu()
 	    fail "micro-guests: see $PWD/micro.out"
 }
 
-# micro_frame GUEST FRAMES COUNTER...: what was counted, for one frame.
+# micro_frame GUEST FRAMES COUNTER...: print the sum of the counters a frame.
 micro_frame()
 {
 	local guest=$1 frames=$2
@@ -60,7 +59,7 @@ micro_frame()
 	    'BEGIN { printf "%.4f", frames ? n / frames : 0 }'
 }
 
-# step NAME SIZE MODE [options]: one rung, with the adapter that PAIR makes.
+# step NAME SIZE MODE [options]: measure one mode; PAIR starts the guests.
 step()
 {
 	local name=$1 size=$2 mode=$3
@@ -78,7 +77,8 @@ step()
 	    "$(micro_frame vm2 received irqs)" >> ladder.tsv
 }
 
-# round_trip NAME MODE [options]: one frame there and back, at a time; the median.
+# round_trip NAME MODE [options]: measure the median round-trip time of single
+# frames.
 round_trip()
 {
 	local name=$1 mode=$2
@@ -88,13 +88,13 @@ round_trip()
 	rtt=$(awk -v ns="$(micro_value vm1 rtt_median_ns)" \
 	    'BEGIN { printf "%.1f", ns / 1e3 }')
 	label="micro, 60"
-	progress "$name, there and back: $rtt us"
+	progress "$name, round trip: $rtt us"
 	printf 'rtt\t%s\t%s\n' "$name" "$rtt" >> ladder.tsv
 }
 
-# overload NAME MODE [options]: a receiver that spends WORK_NS on each frame is
-# sent what it can take, and then as much as there is; what it took, and where
-# the rest went.
+# overload NAME MODE [options]: the receiver spends WORK_NS on each frame.  The
+# sender sends first at the receiver's rate, then as fast as it can; count what
+# the receiver takes, and where the other frames are dropped.
 WORK_NS=20000
 overload()
 {
@@ -114,7 +114,7 @@ overload()
 	progress "$name, overload: $(tail -n 1 ladder.tsv | cut -f 3-)"
 }
 
-# per_ms FRAMES: Kpps, over the time that vm1 sent.
+# per_ms FRAMES: print Kpps over the time that vm1 sent.
 per_ms()
 {
 	awk -v n="$1" -v us="$(micro_value vm1 us)" \
@@ -136,7 +136,7 @@ ladder()
 	step "CSB" 1514 csb
 	round_trip "BASE" base
 	round_trip "CSB" csb
-	# Without a pause, as a system does that polls before it halts.
+	# Poll without a pause, as a system does that polls before it halts.
 	round_trip "CSB, polling" csb,poll tick=0
 	overload "polling" poll $POLL
 	overload "CSB" csb

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The demo's last page, from results.tsv; memory is what valed has in use, MB.
+# Prints the stock guests' table, from results.tsv; memory is valed's, in MB.
 
 BEGIN {
 	FS = "\t"
@@ -50,16 +50,16 @@ END {
 	v = "valed" SUBSEP
 	q = "qemu" SUBSEP
 	print ""
-	print "valed, itr=250 against itr=0:"
+	print "valed, itr=250 compared with itr=0:"
 	line("frames for one interrupt", fpi_one, fpi_both, v "itr=250", \
 	    v "itr=0")
 	rates(v "itr=250", v "itr=0")
-	print "valed against QEMU's own adapter, both with itr=250:"
+	print "valed compared with QEMU's own adapter, both with itr=250:"
 	rates(v "itr=250", q "itr=250")
 	print "both with the driver's moderation:"
 	rates(v "driver", q "driver")
 	print "both with none:"
 	rates(v "itr=0", q "itr=0")
 	print ""
-	printf "valed uses %.1f MB beside the guests' own memory.\n", memory
+	printf "valed uses %.1f MB besides the guests' memory.\n", memory
 }

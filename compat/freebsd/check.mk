@@ -20,8 +20,10 @@ FREEBSD_TARGET?= x86_64-freebsd
 _out=		${SRCTOP}/build/freebsd
 
 SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
-		    tests/usr.sbin/bhyve/e82545_*.c
-SRCS+=		lib/libvale/vale_netmap.c lib/libvale/vale_name.c
+		    tests/usr.sbin/bhyve/e82545_*.c tests/sys/net/vale/*.c
+.include "${SRCTOP}/lib/libvale/vale.mk"
+SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
+SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_name.c:S,^,lib/libvale/,}
 SRCS+=		bench/backends/backends.c
 SRCS+=		lib/libtestbed/backend.c			\
 		lib/libtestbed/bhyve_stub.c			\
@@ -29,14 +31,15 @@ SRCS+=		lib/libtestbed/backend.c			\
 		tests/usr.sbin/bhyve/net_backend_vale_netmap_test.c \
 		tests/usr.sbin/bhyve/pci_e82545_test.c		\
 		tests/usr.sbin/bhyve/see.c
-SRCS+=		tests/sys/net/vale/vale_traffic.c
 SRCS+=		lib/libtestbed/aborts.c tests/compat/kern/systm_test.c
 
-# What Linux's dtrace makes of the provider goes with FreeBSD's <sys/sdt.h>, too.
-_PROBES=	${_out}/e82545_provider.h
-${_PROBES}: ${SRCTOP}/usr.sbin/bhyve/e82545_provider.d
+# What Linux's dtrace makes of a provider goes with FreeBSD's <sys/sdt.h>, too.
+.for _d in usr.sbin/bhyve/e82545_provider.d lib/libvale/vale_provider.d
+_PROBES+=	${_out}/${_d:T:R}.h
+${_out}/${_d:T:R}.h: ${SRCTOP}/${_d}
 	@mkdir -p ${_out}
 	@${DTRACE} -h -s ${.ALLSRC} -o ${.TARGET}
+.endfor
 
 # libatf's headers are the same everywhere, but stand among the system's.
 _ATF=		${_out}/include

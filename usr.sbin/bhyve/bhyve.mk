@@ -20,7 +20,10 @@ CFLAGS+=	-I${_BHYVE_OURS} -I${_BHYVE_TOP}/lib/libvale \
 		-I${_BHYVE_TOP}/compat/kern -I${_BHYVE_TREE} \
 		-I${_BHYVE_TREE}/${MACHINE_CPUARCH}
 
+.include "e82545.mk"
+.include "../../lib/libvale/vale.mk"
+
 # Of two backends for the same names, the first one linked serves.
-BHYVE_SRCS=	net_backend_vale.c net_batch.c vale_name.c vale_netmap.c \
+BHYVE_SRCS=	${NETBE_SRCS} ${VALE_NETMAP_SRCS} \
 		bhyve_stub.c config.c iov.c mevent.c net_backends.c net_utils.c
 BHYVE_LIBADD=	md nv pthread

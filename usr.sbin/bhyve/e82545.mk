@@ -1,0 +1,27 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# The sources of this directory, each in one list.
+#
+#	E82545_SRCS	the model
+#	NETBE_SRCS	the VALE backend, and batches for every backend
+#
+# pci_e82545.c, which knows bhyve, is in neither.
+
+E82545_SRCS=	e82545.c		\
+		e82545_csb.c		\
+		e82545_eeprom.c		\
+		e82545_filter.c		\
+		e82545_intr.c		\
+		e82545_loop.c		\
+		e82545_offload.c	\
+		e82545_phy.c		\
+		e82545_probes.c		\
+		e82545_rx.c		\
+		e82545_snap.c		\
+		e82545_stat.c		\
+		e82545_tx.c
+
+NETBE_SRCS=	net_backend_vale.c	\
+		net_batch.c

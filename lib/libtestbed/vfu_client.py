@@ -5,8 +5,7 @@
 """A scripted vfio-user client, a driver for the adapter behind it, and valed.
 
 The client is written from the vfio-user specification alone and shares no code
-with valed.  Everything waits for its condition up to DEADLINE seconds; that is
-how long a failure takes, not how long success does.
+with valed.
 """
 
 import array
@@ -21,9 +20,8 @@ import signal
 import socket
 import struct
 import subprocess
-import time
 
-DEADLINE = 60
+from wait_until import WAIT_S, wait_until
 
 VERSION, DMA_MAP, DMA_UNMAP, GET_INFO, GET_REGION_INFO = 1, 2, 3, 4, 5
 GET_REGION_IO_FDS, GET_IRQ_INFO, SET_IRQS = 6, 7, 8
@@ -42,26 +40,15 @@ CAPS = {"max_msg_fds": 16, "max_data_xfer_size": 1048576,
 
 
 class Gone(Exception):
-    """The server has closed the connection."""
+    """The server closed the connection."""
 
 
 class Refused(Exception):
-    """The server has answered with an error."""
+    """The server answered with an error."""
 
     def __init__(self, errno):
         Exception.__init__(self, os.strerror(errno))
         self.errno = errno
-
-
-def until(condition, what):
-    """Wait until condition() is true, and return what it returns."""
-    end = time.monotonic() + DEADLINE
-    while True:
-        result = condition()
-        if result:
-            return result
-        assert time.monotonic() < end, "never happened: " + what
-        time.sleep(0.002)
 
 
 def eventfd():
@@ -69,7 +56,7 @@ def eventfd():
 
 
 def fired(fd):
-    """How many events are in an eventfd; takes them."""
+    """The number of events in an eventfd, which is 0 afterwards."""
     try:
         return os.eventfd_read(fd)
     except BlockingIOError:
@@ -77,13 +64,13 @@ def fired(fd):
 
 
 def wait_event(fd):
-    ready, _, _ = select.select([fd], [], [], DEADLINE)
-    assert ready, "no event came"
+    ready, _, _ = select.select([fd], [], [], WAIT_S)
+    assert ready, "no event within %d s" % WAIT_S
     return fired(fd)
 
 
 def memory(size, seals=fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW):
-    """A memfd of `size' bytes, sealed unless seals is 0."""
+    """Return a memfd of `size' bytes, sealed unless seals is 0."""
     fd = os.memfd_create("guest", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, size)
     if seals:
@@ -92,11 +79,11 @@ def memory(size, seals=fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW):
 
 
 class Client:
-    """A connection, with as much help as wanted: nothing is checked here."""
+    """A connection.  It sends what the caller says, right or wrong."""
 
     def __init__(self, path, negotiate=True):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(DEADLINE)
+        self.sock.settimeout(WAIT_S)
         self.sock.connect(path)
         self.next_id = 0
         self.caps = None
@@ -113,7 +100,7 @@ class Client:
         self.sock.close()
 
     def raw(self, data, fds=()):
-        """Send bytes as they are, in one piece."""
+        """Send bytes as they are, with descriptors."""
         anc = []
         if fds:
             anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
@@ -145,7 +132,7 @@ class Client:
         return data
 
     def reply(self):
-        """The next reply: (id, command, payload), or Refused."""
+        """Return the next reply, (id, command, payload), or raise Refused."""
         rid, command, size, flags, errno = struct.unpack("=HHIII",
                                                          self.read(16))
         assert flags & 0xf == F_REPLY, "not a reply"
@@ -156,7 +143,7 @@ class Client:
         return rid, command, payload
 
     def call(self, command, payload=b"", fds=()):
-        """Send a command, wait for its reply, return that's payload."""
+        """Send a command, wait for its reply, and return the payload."""
         self.raw(self.message(command, payload), fds)
         rid, rcommand, data = self.reply()
         assert (rid, rcommand) == (self.next_id, command)
@@ -204,8 +191,8 @@ class Client:
         self.region_write(BAR0, reg, struct.pack("<I", value), post)
 
     def settle(self):
-        """Wait until the adapter has counted what it was seen to do: guests
-        see their frames first."""
+        """Wait until the adapter has counted the frames it delivered.  A guest
+        sees a frame before its adapter counts it."""
         self.get(STATUS)
 
 
@@ -219,7 +206,7 @@ ICR_TXDW, ICR_RXT0 = 1 << 0, 1 << 7
 
 
 class Driver(Client):
-    """A client with guest memory, and a driver for the adapter."""
+    """A client with guest memory that drives its adapter."""
 
     SIZE = 1 << 20
     SLOTS = 32
@@ -240,7 +227,7 @@ class Driver(Client):
             os.close(self.fd)
 
     def start(self):
-        """Bus mastering, rings, everything on, promiscuous."""
+        """Turn on bus mastering, set up rings, send and receive all frames."""
         self.region_write(CONFIG, 4, struct.pack("<H", 7))
         for i in range(self.SLOTS):
             struct.pack_into("<QQ", self.ram, self.RXRING + 16 * i,
@@ -259,7 +246,7 @@ class Driver(Client):
         self.set(RCTL, 0x0400801a)      # EN, UPE, MPE, BAM, SECRC
 
     def queue(self, frame):
-        """Put a frame into the TX ring; TDT is left alone."""
+        """Put a frame into the TX ring without writing TDT."""
         buf = self.TXBUF + 2048 * self.tail
         self.ram[buf:buf + len(frame)] = frame
         struct.pack_into("<QHBBBBH", self.ram, self.TXRING + 16 * self.tail,
@@ -270,13 +257,13 @@ class Driver(Client):
         slot = self.tail
         self.queue(frame)
         self.set(TDT, self.tail, post=True)
-        until(lambda: self.ram[self.TXRING + 16 * slot + 12] & 1,
-              "TX write-back")
+        wait_until(lambda: self.ram[self.TXRING + 16 * slot + 12] & 1,
+                   "write-back of TX descriptor %d" % slot)
 
     def frame(self):
-        """The next frame received, or None."""
+        """Return the next frame received, or None."""
         at = self.RXRING + 16 * self.next_rx
-        # Done first: unpack() does not read all of it at once.
+        # DD is read first: unpack() reads the descriptor in several parts.
         if not self.ram[at + 12] & 1:
             return None
         _, length, _, status, errors, _ = struct.unpack_from(
@@ -290,17 +277,17 @@ class Driver(Client):
         return data
 
     def receive(self):
-        return until(self.frame, "a frame received")
+        return wait_until(self.frame, "a frame received")
 
 
 def ethernet(dst, src, payload):
-    """A frame of at least the least length."""
+    """Return a frame, padded to 60 bytes."""
     return (dst + src + b"\x88\xb5" + payload).ljust(60, b"\0")
 
 
 def exchange(a, b, n=[0]):
-    """A frame from each of two drivers reaches the other.  Frames that are for
-    neither, which a third has sent, are skipped."""
+    """Send a frame each way between two drivers.  Frames for other addresses,
+    which a third driver sent, are skipped."""
     for src, dst in ((a, b), (b, a)):
         n[0] += 1
         frame = ethernet(dst.mac, src.mac, b"frame %d" % n[0])
@@ -312,7 +299,7 @@ def exchange(a, b, n=[0]):
 
 
 class Valed:
-    """A valed with one VM for each name, in the current directory."""
+    """valed with a VM for each name, in the current directory."""
 
     def __init__(self, names, options=None, args=()):
         options = options or {}
@@ -328,7 +315,7 @@ class Valed:
                                      stdout=self.out, stderr=self.err)
         atexit.register(self.proc.kill)
         for path in self.paths:
-            until(lambda: self.connects(path), "socket " + path)
+            wait_until(lambda: self.connects(path), "a server at " + path)
 
     def connects(self, path):
         assert self.proc.poll() is None, self.messages()
@@ -348,9 +335,9 @@ class Valed:
             self.proc.kill()
             self.proc.wait()
             return
-        assert self.proc.poll() is None, "valed has ended by itself"
+        assert self.proc.poll() is None, "valed exited by itself"
         self.proc.terminate()
-        assert self.proc.wait(DEADLINE) == 0
+        assert self.proc.wait(WAIT_S) == 0
         for path in self.paths:
             assert not os.path.lexists(path), path + " was left behind"
 
@@ -359,7 +346,7 @@ class Valed:
             return f.read()
 
     def counters(self, name):
-        """All counters of a VM, by name."""
+        """Return all counters of a VM, by name."""
         with open("valed.out") as f:
             f.seek(0, os.SEEK_END)
             text = ""
@@ -370,7 +357,7 @@ class Valed:
                 nonlocal text
                 text += f.read()
                 return last in text and text.endswith("\n")
-            until(complete, "counters")
+            wait_until(complete, "counters", lambda: text)
         result = {}
         for line in text.splitlines():
             vm, counter, value = line.split()
@@ -385,10 +372,11 @@ class Valed:
         with open("/proc/%d/maps" % self.proc.pid) as f:
             return sum("memfd:guest" in line for line in f)
 
-    def held(self, *names):
-        """Descriptors and mappings of guest memory while each of these VMs has
-        a client that asks for nothing.  What the last ones had is let go of
-        after they are counted as gone, but before others are served."""
+    def resources(self, *names):
+        """Return how many descriptors and mappings of guest memory valed has
+        while each of these VMs has an idle client.  valed releases those of a
+        former client after it counts the disconnect, and before it serves the
+        next client."""
         with contextlib.ExitStack() as clients:
             for name in names:
                 self.idle(name)
@@ -400,10 +388,10 @@ class Valed:
         def gone():
             c = self.counters(name)
             return c["connects"] == c["disconnects"]
-        until(gone, name + " to be free")
+        wait_until(gone, "the disconnect of the client of " + name)
 
 
 def main(cases):
-    """Run the case that is the first argument."""
+    """Run the case that the first argument names."""
     import sys
     cases[sys.argv[1]]()

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "libvale.h"
+#include "vale_name.h"
 
 #define	NAME_PREFIX	"vale"
 #define	NAME_CHARS	"abcdefghijklmnopqrstuvwxyz"		\

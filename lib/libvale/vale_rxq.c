@@ -164,13 +164,12 @@ rxq_valid(const struct vale_rxq *rq, uint32_t head, uint32_t cur)
 }
 
 int
-vale_rxsync(struct vale_desc *d)
+vale_port_rxsync(struct vale_port *port)
 {
-	struct vale_port *port = vale_desc_port(d);
 	struct netmap_ring *ring = port->vp_region.vr_rxring;
 	struct vale_rxq *rq = &port->vp_rx;
 	uint32_t cur, freed, head;
-	int result = 0;
+	int error = 0;
 	bool locked, polled;
 
 	head = VALE_ONCE(ring->head);
@@ -178,12 +177,11 @@ vale_rxsync(struct vale_desc *d)
 	polled = (VALE_ONCE(ring->flags) & VALE_RING_POLLED) != 0;
 	if (!rxq_valid(rq, head, cur)) {
 		head = cur = ring->head = ring->cur = rq->rq_cur;
-		errno = EINVAL;
-		result = -1;
+		error = EINVAL;
 	}
 	freed = vale_slot_sub(head, rq->rq_cur, rq->rq_nslots);
 	/* Going from one way of receiving to the other, and to sleep. */
-	locked = !polled || !rq->rq_polled || result != 0;
+	locked = !polled || !rq->rq_polled || error != 0;
 	if (locked)
 		pthread_mutex_lock(&rq->rq_lock);
 	if (freed > 0)
@@ -191,7 +189,7 @@ vale_rxsync(struct vale_desc *d)
 	rq->rq_shown = __atomic_load_n(&rq->rq_tail, __ATOMIC_ACQUIRE);
 	if (locked) {
 		rq->rq_polled = polled;
-		if (result != 0)
+		if (error != 0)
 			vale_count(port, VALE_C_RX_BAD_RING, 1);
 		if (cur == rq->rq_shown && !polled)
 			rxq_sleep(rq);
@@ -201,5 +199,5 @@ vale_rxsync(struct vale_desc *d)
 	VALE_PROBE(port, RX_SYNC, freed,
 	    vale_slot_sub(rq->rq_shown, head, rq->rq_nslots));
 	ring->tail = rq->rq_shown;
-	return (result);
+	return (error);
 }

@@ -2,18 +2,18 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Guests of one valed, for as long as the first argument says (seconds).
+"""Guests of one valed, for as many seconds as the first argument says.
 
-On one switch are clients of this process, which send to one and to all, reset
-their adapters in each way there is, go without a word, and come again; on
-another, where there is QEMU, micro-guests that run the driver in each of its
-modes, until they end or are killed.  In between all of them stand still, and
-the counters have to add up:
+On one switch are clients of this process.  They send to one or to all, reset
+their adapters in each possible way, disconnect at any time and reconnect.  On
+another switch, if QEMU is installed, micro-guests run the driver in each of its
+modes, until they end or are killed.  At times all traffic stops, and then the
+counters must add up:
 
-  - what a driver has sent, its adapter has sent, and the port has taken;
-  - what the switch has copied, is in a port's ring or dropped there;
-  - what was in the ring, the adapter has received or dropped, with the reason;
-  - descriptors, mappings and memory are what they were at the beginning.
+  - frames that a driver sent were sent by its adapter and taken by the port;
+  - frames that the switch copied are in a port's ring or were dropped there;
+  - frames from the ring were received by the adapter, or dropped with a reason;
+  - descriptors, mappings and memory are those of the first check.
 """
 
 import contextlib
@@ -28,16 +28,16 @@ from vfu_client import *
 
 NAMES = ["vm1", "vm2", "vm3", "vm4"]
 MICRO = ["g1", "g2"]
-# Frames one client has under way.
+# Most frames that a client sends at once.
 BURST = 16
-# Seconds between two looks at the counters.
+# Seconds between two checks of the counters.
 ROUND = 5
-# Slots of a port's ring: each is used before memory is compared.
+# Slots of a port's ring, all of which are used before memory is measured.
 SLOTS = 1024
-# KB that it may differ by: the rings of micro-guests, which come late or never,
-# and buffers of libc.
+# KB that memory may grow by: the rings of micro-guests, which may start after
+# the first check, and buffers of libc.
 SLACK = 2 * 2 * SLOTS + 4096
-# How micro-guests go about it: leader, follower.
+# Options of two micro-guests: leader, follower.
 PAIRS = (
     ("role=source ms=1500", "role=sink"),
     ("role=source ms=1500 mode=csb batch=64", "role=sink mode=csb"),
@@ -48,7 +48,7 @@ PAIRS = (
 
 
 class Guest(Driver):
-    """A driver that counts, and forgives what its resets lose."""
+    """A driver that counts frames; those in its rings are lost by a reset."""
 
     def __init__(self, path):
         self.sent = self.received = 0
@@ -60,44 +60,40 @@ class Guest(Driver):
             self.queue(f)
         self.set(TDT, self.tail, post=True)
         last = (self.tail - 1) % self.SLOTS
-        until(lambda: self.ram[self.TXRING + 16 * last + 12] & 1,
-              "a burst from %d on" % first)
+        wait_until(lambda: self.ram[self.TXRING + 16 * last + 12] & 1,
+                   "write-back of TX descriptors %d to %d" % (first, last))
         self.sent += len(frames)
 
     def drain(self):
         while self.frame() is not None:
             self.received += 1
 
-    def restart(self):
-        """Rings anew: what was in them is lost."""
-        self.start()
-
     def reset(self, rng):
-        """In one of three ways."""
+        """Reset the adapter in one of three ways, and set up the rings."""
         way = rng.randrange(3)
         if way == 0:
             self.call(RESET)
         elif way == 1:
             self.set(CTRL, 1 << 26)
         else:
-            # Off and on again, memory and all.
+            # Unmap and map memory, too.
             self.set(RCTL, 0)
             self.set(TCTL, 0)
             self.dma_unmap(self.gpa, self.SIZE)
             self.dma_map(self.gpa, self.SIZE, self.fd)
             self.call(RESET)
-        self.restart()
+        self.start()
 
 
 class Micro:
-    """Two micro-guests on QEMU, again and again; none without QEMU."""
+    """Two micro-guests on QEMU, started again and again; none without QEMU."""
 
     def __init__(self, valed):
         self.valed = valed
         self.runs = self.kills = 0
         self.procs = []
-        self.there = all(os.access(os.environ.get(e, ""), os.X_OK)
-                         for e in ("QEMU", "MICRO"))
+        self.available = all(os.access(os.environ.get(e, ""), os.X_OK)
+                             for e in ("QEMU", "MICRO"))
 
     def start(self, rng):
         for name, options in zip(MICRO, rng.choice(PAIRS)):
@@ -115,8 +111,8 @@ class Micro:
                 stderr=subprocess.STDOUT))
 
     def step(self, rng):
-        """They have ended, or are ended, or neither."""
-        if not self.there:
+        """Start them, kill them at random, or check that they ended well."""
+        if not self.available:
             return
         if not self.procs:
             self.start(rng)
@@ -147,11 +143,11 @@ class Soak:
         self.guests = {n: Guest(n + ".sock") for n in NAMES}
         self.micro = Micro(valed)
         self.done = {"frames": 0, "bursts": 0, "resets": 0, "kills": 0,
-                     "looks": 0}
+                     "checks": 0}
         self.first = self.last = None
 
     def fill(self, name):
-        """Use all of the others' rings, while nobody is there to receive."""
+        """Fill the rings of the other ports, which have no guests yet."""
         with contextlib.closing(Guest(name + ".sock")) as g:
             frame = ethernet(b"\xff" * 6, g.mac, bytes(1500))
             for _ in range(SLOTS // BURST + 1):
@@ -173,7 +169,7 @@ class Soak:
         self.done["bursts"] += 1
 
     def kill(self, name):
-        """Frames under way, the guest dies, another takes its place."""
+        """Disconnect with frames under way, and connect another guest."""
         g = self.guests[name]
         for i in range(self.rng.randrange(BURST)):
             g.queue(ethernet(b"\xff" * 6, g.mac, b"last"))
@@ -185,10 +181,10 @@ class Soak:
 
     def step(self):
         name = self.rng.choice(NAMES)
-        what = self.rng.randrange(100)
-        if what < 90:
+        n = self.rng.randrange(100)
+        if n < 90:
             self.burst(name)
-        elif what < 97:
+        elif n < 97:
             self.guests[name].reset(self.rng)
             self.done["resets"] += 1
         else:
@@ -198,29 +194,32 @@ class Soak:
         self.micro.step(self.rng)
 
     def still(self):
-        """Counters of all, once they do not move any more."""
+        """Stop all traffic, and return all counters, which do not change."""
         self.micro.stop()
         for name in MICRO:
             self.valed.idle(name)
 
-        def look():
+        def counters():
             for g in self.guests.values():
                 g.drain()
-            # Its thread has had a turn: what waits for it moves.
+            # Each adapter's thread runs, and moves what waits for it.
             for g in self.guests.values():
                 g.settle()
                 g.settle()
             return {n: self.valed.counters(n) for n in NAMES + MICRO}
 
-        def moving(a, b):
-            return any(a[n][c] != b[n][c] for n in a for c in a[n]
-                       if "frames" in c or "drop" in c or "copies" in c)
-        last = look()
-        while True:
-            now = look()
-            if not moving(last, now):
-                return now
-            last = now
+        def changes():
+            return ["%s %s" % (n, c) for n in last for c in last[n]
+                    if last[n][c] != now[n][c] and
+                    ("frames" in c or "drop" in c or "copies" in c)]
+
+        def unchanged():
+            nonlocal last, now
+            last, now = now, counters()
+            return not changes()
+        last, now = None, counters()
+        wait_until(unchanged, "counters that do not change", changes)
+        return now
 
     def check(self):
         now = self.still()
@@ -238,20 +237,20 @@ class Soak:
             eq("port and adapter", c["port_rx_frames"],
                c["rx_frames"] + c["rx_filtered"] + c["rx_oversize"] +
                c["rx_disabled"] + c["rx_bad_addr"] + self.waiting(n, c))
-            eq("ways into a port", c["port_rx_frames"],
+            eq("direct or through the ring", c["port_rx_frames"],
                c["port_rx_direct"] + c["port_rx_copies"])
-            eq("impossible things", 0, c["tx_bad_desc"] + c["tx_bad_len"] +
+            eq("invalid input", 0, c["tx_bad_desc"] + c["tx_bad_len"] +
                c["tx_bad_ctx"] + c["broken"])
         for names in NAMES, MICRO:
             copies = sum(now[n]["port_tx_copies"] for n in names)
             arrived = sum(now[n]["port_rx_frames"] +
                           now[n]["port_rx_drop_full"] for n in names)
             assert copies == arrived, (names, copies, arrived)
-        self.flat()
-        self.done["looks"] += 1
+        self.check_memory()
+        self.done["checks"] += 1
 
     def waiting(self, name, c):
-        """Frames in the ring of a port without a guest; with one, none."""
+        """Return how many frames wait in a port's ring; with a guest, none."""
         if name in NAMES:
             return 0
         left = c["port_rx_frames"] - sum(c[k] for k in (
@@ -260,12 +259,12 @@ class Soak:
         assert 0 <= left < 1024, (name, left)
         return left
 
-    def flat(self):
-        """Descriptors, mappings and memory are as ever."""
+    def check_memory(self):
+        """Descriptors, mappings and memory are those of the first check."""
         with open("/proc/%d/status" % self.valed.proc.pid) as f:
             rss = [int(line.split()[1]) for line in f
                    if line.startswith("RssAnon")][0]
-        now = self.valed.held(*MICRO) + (rss,)
+        now = self.valed.resources(*MICRO) + (rss,)
         if self.first is None:
             self.first = now
         assert now[:2] == self.first[:2], (self.first, now)
@@ -274,13 +273,13 @@ class Soak:
 
     def run(self, seconds):
         start = time.monotonic()
-        look = start + ROUND
-        while (time.monotonic() < start + seconds or self.done["looks"] < 3 or
+        check = start + ROUND
+        while (time.monotonic() < start + seconds or self.done["checks"] < 3 or
                not self.done["resets"] or not self.done["kills"]):
             self.step()
-            if time.monotonic() >= look:
+            if time.monotonic() >= check:
                 self.check()
-                look = time.monotonic() + ROUND
+                check = time.monotonic() + ROUND
         self.check()
         self.done["seconds"] = int(time.monotonic() - start)
         self.done["micro_runs"] = self.micro.runs

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include <libvale.h>
+#include <vale_ctl.h>
 
 #define	STAYING		2
 #define	COMING		2

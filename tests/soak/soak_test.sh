@@ -9,8 +9,8 @@ seconds=${SOAK_SECONDS:-20}
 atf_test_case guests
 guests_head()
 {
-	atf_set descr "guests of one valed talk, are reset, killed and come \
-again: all frames are accounted for, memory stays as it is"
+	atf_set descr "Guests of one valed send, are reset, are killed and \
+return: all frames are accounted for, and memory does not grow"
 	atf_set require.progs python3
 }
 guests_body()
@@ -28,8 +28,8 @@ guests_body()
 atf_test_case ports
 ports_head()
 {
-	atf_set descr "ports come and go while others send: frames arrive \
-whole and in order, counters add up, memory stays as it is"
+	atf_set descr "Ports are created and destroyed while others send: \
+frames arrive intact and in order, counters add up, memory does not grow"
 }
 ports_body()
 {

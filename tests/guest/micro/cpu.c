@@ -68,6 +68,10 @@ struct table {
 	uint64_t	base;
 } __attribute__((packed));
 
+struct frame {
+	uint64_t	rip, cs, rflags, rsp, ss;
+};
+
 static struct gate idt[256] __attribute__((aligned(16)));
 static uint64_t tsc_start, tsc_khz;
 
@@ -102,9 +106,17 @@ delay_us(uint32_t us)
 		__asm __volatile("pause");
 }
 
-/* An exception ends the machine. */
-void
-cpu_trap(const struct trap_frame *f, uint64_t code)
+/*
+ * Exceptions end the machine.  A handler for each kind of stack frame.
+ */
+__attribute__((interrupt)) static void
+trap(struct frame *f)
+{
+	panic("exception at %lx", f->rip);
+}
+
+__attribute__((interrupt)) static void
+trap_code(struct frame *f, uint64_t code)
 {
 	uint64_t cr2;
 
@@ -112,19 +124,24 @@ cpu_trap(const struct trap_frame *f, uint64_t code)
 	panic("exception at %lx, code %lx, address %lx", f->rip, code, cr2);
 }
 
-void
-cpu_timer_intr(void)
+__attribute__((interrupt)) static void
+timer_intr(struct frame *f __attribute__((unused)))
 {
 	cpu_ticks++;
 	nic_tick();
 	mmio_write(LAPIC + LAPIC_EOI, 0);
 }
 
-void
-cpu_nic_intr(void)
+__attribute__((interrupt)) static void
+nic_vector(struct frame *f __attribute__((unused)))
 {
 	nic_intr();
 	mmio_write(LAPIC + LAPIC_EOI, 0);
+}
+
+__attribute__((interrupt)) static void
+spurious_intr(struct frame *f __attribute__((unused)))
+{
 }
 
 static void
@@ -148,15 +165,15 @@ setup_idt(void)
 	int i;
 
 	for (i = 0; i < 32; i++)
-		set_gate(i, vector_trap);
+		set_gate(i, trap);
 	/* Those that push an error code: #DF, #TS, #NP, #SS, #GP, #PF, #AC. */
 	for (i = 10; i <= 14; i++)
-		set_gate(i, vector_trap_code);
-	set_gate(8, vector_trap_code);
-	set_gate(17, vector_trap_code);
-	set_gate(VECTOR_TIMER, vector_timer);
-	set_gate(VECTOR_NIC, vector_nic);
-	set_gate(VECTOR_SPURIOUS, vector_spurious);
+		set_gate(i, trap_code);
+	set_gate(8, trap_code);
+	set_gate(17, trap_code);
+	set_gate(VECTOR_TIMER, timer_intr);
+	set_gate(VECTOR_NIC, nic_vector);
+	set_gate(VECTOR_SPURIOUS, spurious_intr);
 	__asm __volatile("lidt %0" : : "m" (desc));
 }
 

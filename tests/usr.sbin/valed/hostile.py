@@ -2,12 +2,11 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""What a hostile client gets, and that nobody else notices: see
-valed_hostile_test.sh.
+"""Hostile clients, for valed_hostile_test.sh.
 
-Three VMs: vm1's client misbehaves; those of vm2 and vm3 exchange frames before
-and after each misdeed, over connections they keep throughout, and vm1 then
-serves a new client.  Descriptors and mappings of valed are counted.
+valed has three VMs.  The client of vm1 attacks.  Those of vm2 and vm3 stay
+connected and exchange frames before and after each attack; vm1 then must serve
+a new client, and valed must have as many descriptors and mappings as before.
 """
 
 import contextlib
@@ -29,26 +28,26 @@ READ_STATUS = struct.pack("=QII", STATUS, BAR0, 4)
 
 
 class Scene:
-    """valed with bystanders."""
+    """valed, with vm2 and vm3 connected."""
 
     def __enter__(self):
         self.valed = Valed(["vm1", "vm2", "vm3"])
         self.b = Driver("vm2.sock")
         self.c = Driver("vm3.sock")
         self.valed.idle("vm1")
-        self.unharmed()
-        self.held = self.valed.held("vm1")
+        self.check_service()
+        self.resources = self.valed.resources("vm1")
         return self
 
     def __exit__(self, kind, *rest):
         if kind is None:
-            self.unharmed()
+            self.check_service()
         self.b.close()
         self.c.close()
         self.valed.__exit__(kind, *rest)
 
-    def unharmed(self):
-        """The others still work, and vm1 works for a new client."""
+    def check_service(self):
+        """vm2 and vm3 still work, and vm1 works for a new client."""
         exchange(self.b, self.c)
         self.valed.idle("vm1")
         with Driver("vm1.sock") as a:
@@ -60,27 +59,28 @@ class Scene:
             assert wait_event(fd) == 1
         self.valed.idle("vm1")
 
-    def clean(self):
-        """Nothing of vm1's former clients is left."""
-        now = self.valed.held("vm1")
-        assert now == self.held, (self.held, now)
+    def check_resources(self):
+        """valed has released what vm1's former clients had."""
+        now = self.valed.resources("vm1")
+        assert now == self.resources, (self.resources, now)
 
     @contextlib.contextmanager
-    def misdeed(self, negotiate=True):
+    def attack(self, negotiate=True):
+        """Connect to vm1, and check afterwards that nothing is harmed."""
         with Client("vm1.sock", negotiate) as a:
             yield a
-        self.unharmed()
-        self.clean()
+        self.check_service()
+        self.check_resources()
 
-    def dropped(self, what):
-        """`what' makes valed close the connection."""
-        with self.misdeed() as a:
-            what(a)
+    def disconnects(self, action):
+        """Check that valed closes the connection after action(client)."""
+        with self.attack() as a:
+            action(a)
             closed(a)
 
 
 def closed(a):
-    """The server closes the connection, after replies at most."""
+    """Check that the server closes the connection; skip earlier replies."""
     try:
         while True:
             with contextlib.suppress(Refused):
@@ -102,16 +102,16 @@ def refused(codes, fn, *args, **kwargs):
 def framing():
     with Scene() as s:
         for size in 0, 1, 15, 8193, 0x10000, 0x80000000, 0xffffffff:
-            s.dropped(lambda a: a.raw(a.message(REGION_READ, READ_STATUS,
+            s.disconnects(lambda a: a.raw(a.message(REGION_READ, READ_STATUS,
                                                 size=size)))
         for kind in range(1, 16):
-            s.dropped(lambda a: a.raw(a.message(REGION_READ, READ_STATUS,
+            s.disconnects(lambda a: a.raw(a.message(REGION_READ, READ_STATUS,
                                                 flags=kind)))
-        # A reply to nothing, with an error at that.
-        s.dropped(lambda a: a.raw(a.message(DMA_READ, b"",
+        # An error reply without a request.
+        s.disconnects(lambda a: a.raw(a.message(DMA_READ, b"",
                                             flags=F_REPLY | F_ERROR)))
         # Good commands before the bad one are answered.
-        with s.misdeed() as a:
+        with s.attack() as a:
             good = a.message(REGION_READ, READ_STATUS)
             a.raw(good * 10 + a.message(0, size=3) + good)
             for _ in range(10):
@@ -121,8 +121,8 @@ def framing():
 
 
 def payload_sizes():
-    """Every command with a payload of every wrong length."""
-    with Scene() as s, s.misdeed() as a:
+    """Send every command with payloads of wrong lengths."""
+    with Scene() as s, s.attack() as a:
         right = {DMA_MAP: 32, DMA_UNMAP: 24, GET_INFO: 16,
                  GET_REGION_INFO: 32, GET_IRQ_INFO: 16, REGION_READ: 16}
         for command, size in right.items():
@@ -176,18 +176,18 @@ def version():
            hello(b"{\"a\":" * 1000 + b"\0"), hello(b"\xff" * 8000 + b"\0")]
     with Scene() as s:
         for payload in bad:
-            with s.misdeed(False) as a:
+            with s.attack(False) as a:
                 refused((errno.EINVAL, errno.ENOTSUP), a.call, VERSION,
                         payload)
                 closed(a)
         for command in list(range(2, 20)) + [0, 0xffff]:
-            with s.misdeed(False) as a:
+            with s.attack(False) as a:
                 a.raw(a.message(command, bytes(16)))
                 closed(a)
 
 
 def bad_memory(a):
-    """Descriptors that are not memory which stays."""
+    """Map descriptors that are not memory, or whose pages may vanish."""
     plain = memory(8192, 0)
     grow = memory(8192, fcntl.F_SEAL_GROW)
     with tempfile.TemporaryFile(dir=".") as f:
@@ -217,18 +217,18 @@ def bad_ranges(a):
         refused(errno.EINVAL, a.dma_map, gpa, size, fd, offset)
     for flags in 0, 4, 8, 0xffffffff:
         refused(errno.EINVAL, a.dma_map, 0, 4096, fd, 0, flags)
-    # The last page there is.
+    # The last page of the address space.
     a.dma_map(top - 4096, 4096, fd)
     refused(errno.EEXIST, a.dma_map, top - 4096, 4096, fd)
     a.dma_unmap(top - 4096, 4096)
-    # Overlaps, from all sides.
+    # Ranges that overlap.
     a.dma_map(0x10000, 0x4000, fd)
     for gpa, size in ((0x10000, 0x4000), (0xf000, 0x2000), (0x13000, 0x2000),
                       (0x11000, 0x1000), (0xf000, 0x6000), (0, top - 4096)):
         refused(errno.EEXIST, a.dma_map, gpa, size)
     a.dma_map(0xf000, 0x1000, fd)
     a.dma_map(0x14000, 0x1000)
-    # Unmapping what was never mapped so.
+    # Ranges that were never mapped like this.
     for gpa, size in ((0x10000, 0x2000), (0x11000, 0x3000), (0xf000, 0x5000),
                       (0, 4096), (0x20000, 4096), (0, 0)):
         refused(errno.ENOENT, a.dma_unmap, gpa, size)
@@ -248,7 +248,7 @@ def too_much_memory(a):
     a.dma_unmap(0x10000, 4096)
     a.dma_map(0x8000000, 4096, fd)
     a.dma_unmap(0, 0, 2)
-    # More address space than one client may have; none of it is touched.
+    # More address space than a client may map; no page is touched.
     big = memory(1 << 40)
     a.dma_map(0, 1 << 39, big)
     a.dma_map(1 << 41, 1 << 39, big)
@@ -257,13 +257,13 @@ def too_much_memory(a):
 
 def dma_ranges():
     with Scene() as s:
-        for deed in bad_memory, bad_ranges, too_much_memory:
-            with s.misdeed() as a:
-                deed(a)
+        for action in bad_memory, bad_ranges, too_much_memory:
+            with s.attack() as a:
+                action(a)
 
 
 def memory_vanishes():
-    """Pages taken away under the adapter, and rings beyond the end."""
+    """Discard pages that the adapter uses; place rings beyond memory."""
     with Scene() as s:
         a = Driver("vm1.sock")
         for _ in range(50):
@@ -284,13 +284,13 @@ def memory_vanishes():
                 a.set(tail, 1)
             exchange(s.b, s.c)
         a.close()
-        s.unharmed()
-        s.clean()
+        s.check_service()
+        s.check_resources()
 
 
 def interrupts():
     with Scene() as s:
-        with s.misdeed() as a:
+        with s.attack() as a:
             fd = eventfd()
             on = IRQ_EVENTFD | IRQ_TRIGGER
             for index in MSIX, ERR, REQ, 5, 0xffffffff:
@@ -308,8 +308,8 @@ def interrupts():
                         flags, fds=(fd,))
             refused(errno.EINVAL, a.set_irqs, INTX, IRQ_BOOL | IRQ_TRIGGER)
             refused(errno.EINVAL, a.set_irqs, MSI, on, fds=(fd, fd))
-        # Descriptors that would block or are no events.
-        with s.misdeed() as a:
+        # Descriptors that are not eventfds, or may block.
+        with s.attack() as a:
             r, w = os.pipe()
             one, two = socket.socketpair()
             with tempfile.TemporaryFile(dir=".") as f:
@@ -319,8 +319,8 @@ def interrupts():
                             INTX, IRQ_EVENTFD | IRQ_UNMASK)):
                         refused(errno.EINVAL, a.set_irqs, index, flags,
                                 fds=(bad,))
-        # An event that is full, and blocks whoever writes it.
-        with s.misdeed() as a:
+        # A full eventfd: a write to it blocks.
+        with s.attack() as a:
             full = os.eventfd(0xfffffffe)
             os.eventfd_write(full, 0xfffffffffffffffe - 0xfffffffe)
             a.set_irqs(MSI, on, fds=(full,))
@@ -328,9 +328,9 @@ def interrupts():
             a.set(IMS, ICR_TXDW)
             a.set(ICS, ICR_TXDW)
             a.get(STATUS)
-        # One that is made to block afterwards: whoever writes it is freed, and
-        # does not try again.
-        with s.misdeed() as a:
+        # An eventfd that the client makes blocking later: valed's write is
+        # interrupted, and valed does not write again.
+        with s.attack() as a:
             full = eventfd()
             a.set_irqs(MSI, on, fds=(full,))
             os.set_blocking(full, True)
@@ -341,8 +341,8 @@ def interrupts():
             exchange(s.b, s.c)
             for _ in range(20):
                 a.reply()
-        # An event unmasks again and again while the line is asserted.
-        with s.misdeed() as a:
+        # An eventfd unmasks again and again while the line is asserted.
+        with s.attack() as a:
             fd, unmask = eventfd(), eventfd()
             a.set_irqs(INTX, on, fds=(fd,))
             a.set_irqs(INTX, IRQ_EVENTFD | IRQ_UNMASK, fds=(unmask,))
@@ -354,10 +354,10 @@ def interrupts():
 
 
 def blocked_receiver():
-    """An event that blocks whoever writes it, of a client whose guest receives:
-    its own thread is stuck, and those who send to it are not."""
+    """An eventfd blocks its VM's thread when a frame is received; VMs that send
+    to it do not block."""
     with Scene() as s:
-        def unhindered():
+        def blocked_alone():
             with contextlib.closing(Driver("vm1.sock")) as a:
                 full = eventfd()
                 a.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(full,))
@@ -366,44 +366,45 @@ def blocked_receiver():
                 a.set(IMS, ICR_RXT0)
                 frames = [ethernet(a.mac, s.b.mac, b"%d" % i)
                           for i in range(20)]
-                # The first one's interrupt is where the thread gets stuck.
+                # The thread blocks in the interrupt for the first frame.
                 s.b.send(frames[0])
                 a.raw(a.message(REGION_READ, READ_STATUS))
                 select.select([a.sock], [], [], 0.2)
                 for frame in frames[1:-1]:
                     s.b.queue(frame)
                 s.b.send(frames[-1])
-                there = [a.ram[a.RXRING + 16 * i + 12] & 1 for i in range(20)]
-                assert all(there), there
+                done = [a.ram[a.RXRING + 16 * i + 12] & 1 for i in range(20)]
+                assert all(done), done
                 answers = select.select([a.sock], [], [], 0)[0]
                 os.close(full)
             s.valed.idle("vm1")
             return not answers
-        # Each is freed after a while, on a slow machine even before we look.
-        assert any(unhindered() for _ in range(5))
-        s.unharmed()
-        s.clean()
+        # valed interrupts the write after a while; on a slow machine that may
+        # be before the last frame is sent.
+        wait_until(blocked_alone, "20 frames received while the thread blocks")
+        s.check_service()
+        s.check_resources()
 
 
 def descriptors():
-    """More than a message may carry; with garbage; with half a message."""
+    """Descriptors: too many, with garbage, and with half a message."""
     with Scene() as s:
         fd = memory(4096)
         for n in 17, 100, 253:
-            s.dropped(lambda a: a.raw(a.message(REGION_READ, READ_STATUS),
+            s.disconnects(lambda a: a.raw(a.message(REGION_READ, READ_STATUS),
                                       [fd] * n))
-        s.dropped(lambda a: a.raw(b"\xff" * 100, [fd] * 16))
-        with s.misdeed() as a:
+        s.disconnects(lambda a: a.raw(b"\xff" * 100, [fd] * 16))
+        with s.attack() as a:
             a.raw(a.message(DMA_MAP, b"", size=48), [fd] * 16)
-        with s.misdeed() as a:
+        with s.attack() as a:
             a.raw(b"\x01", [fd] * 16)
-        # One at a time, until there are too many.
-        with s.misdeed() as a:
+        # One with each byte, until there are too many.
+        with s.attack() as a:
             msg = a.message(REGION_READ, READ_STATUS)
             for i in range(17):
                 a.raw(msg[i:i + 1], [fd])
             closed(a)
-        with s.misdeed(False) as a:
+        with s.attack(False) as a:
             a.raw(a.message(VERSION, struct.pack("=HH", 0, 0)), [fd] * 16)
             a.reply()
 
@@ -418,11 +419,11 @@ def second_client():
                         closed(other)
             assert s.valed.counters("vm1")["refused"] == before + 20
             exchange(a, s.b)
-        s.clean()
+        s.check_resources()
 
 
 def stalls():
-    """Messages that are never finished."""
+    """Messages that are never completed."""
     with Scene() as s:
         msg = Client.message(type("", (), {"next_id": 0})(), DMA_MAP,
                              bytes(32))
@@ -437,11 +438,11 @@ def stalls():
             with Client("vm1.sock", False) as a:
                 a.raw(msg[:n])
                 exchange(s.b, s.c)
-        s.clean()
+        s.check_resources()
 
 
-def deaf():
-    """A client that sends and sends, and never reads a reply."""
+def unread_replies():
+    """A client that sends without reading replies."""
     with Scene() as s:
         with Client("vm1.sock") as a:
             a.sock.setblocking(False)
@@ -455,14 +456,14 @@ def deaf():
                     part = part[a.sock.send(part):]
                     sent += not part
                     idle = 0
-                    # Sockets hold some; valed must not take in the rest.
+                    # Sockets buffer some; valed must not read the rest.
                     assert sent < 10000
                 except BlockingIOError:
                     idle += 1
                     exchange(s.b, s.c)
             assert sent > 100
-            # Nothing is lost: it hears again.
-            a.sock.settimeout(DEADLINE)
+            # All replies arrive when the client reads again.
+            a.sock.settimeout(WAIT_S)
             for i in range(sent):
                 rid, _, data = a.reply()
                 assert len(data) == 272
@@ -470,8 +471,8 @@ def deaf():
                 a.raw(part)
                 a.reply()
             a.get(STATUS)
-        # One that goes away deaf.
-        with s.misdeed() as a:
+        # A client that disconnects without reading any.
+        with s.attack() as a:
             a.sock.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 while True:
@@ -479,7 +480,7 @@ def deaf():
 
 
 def flood():
-    """Frames to nowhere at full rate, and kill -9 in the middle of it."""
+    """A client sends at full rate to its own address, and is killed."""
     code = """
 import struct
 from vfu_client import *
@@ -498,15 +499,15 @@ with Driver("vm1.sock") as a:
             p.stdout.readline()
             for _ in range(50):
                 exchange(s.b, s.c)
-            # It may not have had the processor meanwhile.
-            until(lambda: s.valed.counters("vm1")["tx_frames"] > 1000,
-                  "the flood")
+            # On a busy machine it may not have run yet.
+            wait_until(lambda: s.valed.counters("vm1")["tx_frames"] > 1000,
+                       "1000 frames of vm1")
         finally:
             p.kill()
             p.wait()
             p.stdout.close()
-        s.unharmed()
-        s.clean()
+        s.check_service()
+        s.check_resources()
 
 
 def random_bytes():
@@ -518,12 +519,12 @@ def random_bytes():
                     for _ in range(20):
                         a.raw(rng.randbytes(rng.randrange(1, 3000)))
             exchange(s.b, s.c)
-        s.unharmed()
-        s.clean()
+        s.check_service()
+        s.check_resources()
 
 
 def random_message(rng, a, fds):
-    """A message that frames correctly, with a payload near the right ones."""
+    """Send a well-framed message whose payload is nearly valid."""
     edges = (0, 1, 2, 4, 8, 15, 16, 20, 24, 32, 255, 256, 4096, 0x1ffff,
              0x20000, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 32, 1 << 40,
              (1 << 63), (1 << 64) - 4096, (1 << 64) - 1, 0x100000, 0x3818,
@@ -576,21 +577,21 @@ def random_messages():
                 a.dma_map(0x100000, 1 << 20, ram)
                 for _ in range(200):
                     random_message(rng, a, fds)
-                    # Replies are thrown away.
+                    # Replies are discarded.
                     a.sock.setblocking(False)
                     with contextlib.suppress(BlockingIOError):
                         while a.sock.recv(65536):
                             pass
-                    a.sock.settimeout(DEADLINE)
+                    a.sock.settimeout(WAIT_S)
             exchange(s.b, s.c)
-        s.unharmed()
-        s.clean()
+        s.check_service()
+        s.check_resources()
 
 
 if __name__ == "__main__":
-    # valed's limit on descriptors is its own; this is for 253 of them here.
+    # For the 253 descriptors of this process; valed sets a limit of its own.
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
     run_case({f.__name__: f for f in (
         framing, payload_sizes, version, dma_ranges, memory_vanishes,
         interrupts, blocked_receiver, descriptors, second_client, stalls,
-        deaf, flood, random_bytes, random_messages)})
+        unread_replies, flood, random_bytes, random_messages)})

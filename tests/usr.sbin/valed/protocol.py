@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""What a well-behaved client gets: see valed_protocol_test.sh."""
+"""Clients that follow the protocol, for valed_protocol_test.sh."""
 
 import array
 import contextlib
@@ -40,7 +40,7 @@ def version():
                               "write_multiple": True}, c.caps
             expect(errno.EINVAL, c.negotiate)
             c.get(STATUS)
-        # The answer is a subset of what was proposed.
+        # The reply is a subset of the proposal.
         for caps, want in (({}, {}), ({"pgsizes": 4096}, {"pgsizes": 4096}),
                            ({"write_multiple": False}, {})):
             with Client("vm1.sock", False) as c:
@@ -107,7 +107,7 @@ def config():
             at = cfg[at + 1]
         assert seen == [1, 5], seen
         assert struct.unpack_from("<H", cfg, 0xf2)[0] == 0x80
-        # Identity, status and MSI's size cannot be written.
+        # Identity, status and the MSI capability's size are read-only.
         c.region_write(CONFIG, 0, b"\xff" * 256)
         now = c.region_read(CONFIG, 0, 256)
         assert now[:4] == cfg[:4] and now[6:12] == cfg[6:12]
@@ -130,7 +130,7 @@ def registers():
         assert (c.get(RAL0), c.get(RAH0)) == (MAC_RAL0, MAC_RAH0)
         assert not c.get(STATUS) & 2
         c.set(CTRL, 0x40)               # set link up
-        until(lambda: c.get(STATUS) & 2, "link up")
+        wait_until(lambda: c.get(STATUS) & 2, "link up")
         assert struct.unpack("<II", c.region_read(BAR0, RAL0, 8)) == (
             MAC_RAL0, MAC_RAH0)
         c.set(RDBAL, 0x12345670)
@@ -165,7 +165,7 @@ def default_mac():
 
 
 def writes():
-    """Posted, coalesced and multiple writes are all done, in order."""
+    """Posted, coalesced and multiple writes are done in order."""
     with one_vm() as v, Client("vm1.sock") as c:
         def write(value, flags=F_NO_REPLY):
             return c.message(REGION_WRITE, struct.pack(
@@ -176,7 +176,7 @@ def writes():
         after = v.counters("vm1")
         assert after["posted"] - before["posted"] == 499
         assert after["reg_writes"] - before["reg_writes"] == 499
-        # Several with replies: the replies come in order.
+        # Writes with replies: the replies come in order.
         first = c.next_id + 1
         c.raw(b"".join(write(16 * i, 0) for i in range(1, 500)))
         assert [c.reply()[0] for _ in range(499)] == list(
@@ -201,14 +201,14 @@ def writes():
 
 
 def fragments():
-    """A message may arrive in any pieces."""
+    """A message may arrive in any number of parts."""
     with one_vm(), Client("vm1.sock") as c:
         msg = c.message(REGION_READ, struct.pack("=QII", STATUS, BAR0, 4))
         for cut in range(1, len(msg)):
             c.raw(msg[:cut])
-            until(lambda: not unsent(c), "the first piece to be read")
+            wait_until(lambda: not unsent(c), "a read of the first part")
             c.raw(msg[cut:] + msg[:5])
-            until(lambda: not unsent(c), "the second piece to be read")
+            wait_until(lambda: not unsent(c), "a read of the second part")
             c.raw(msg[5:])
             assert c.reply()[2][16:] == c.reply()[2][16:]
         for byte in msg:
@@ -217,14 +217,14 @@ def fragments():
 
 
 def unsent(c):
-    """Bytes the server has not read yet: SIOCOUTQ."""
+    """Return how many bytes the server has not read yet: SIOCOUTQ."""
     buf = array.array("i", [0])
     fcntl.ioctl(c.sock, 0x5411, buf)
     return buf[0]
 
 
 def descriptors():
-    """Descriptors go to the message they came with."""
+    """A descriptor belongs to the message it came with."""
     with one_vm() as v, Client("vm1.sock") as c:
         c.get(STATUS)
         before = v.descriptors()
@@ -233,7 +233,7 @@ def descriptors():
             return c.message(DMA_MAP, struct.pack("=IIQQQ", 32, 3, 0, gpa,
                                                   4096))
         fd = memory(4096)
-        # A range without a descriptor, then one with: two reads or one.
+        # One of three ranges has a descriptor; valed may read all at once.
         c.raw(dma(0))
         c.raw(dma(0x1000), (fd,))
         c.raw(dma(0x2000))
@@ -245,13 +245,13 @@ def descriptors():
             msg = dma(0x10000 + 0x1000 * i)
             if cut:
                 c.raw(msg[:cut])
-                until(lambda: not unsent(c), "the start to be read")
+                wait_until(lambda: not unsent(c), "a read of the first part")
             c.raw(msg[cut:cut + 1], (fd,))
             c.raw(msg[cut + 1:] + dma(0x80000 + 0x1000 * i))
             c.reply()
             c.reply()
             assert v.mappings() == 2 + i
-        # Descriptors that nobody wants are closed.
+        # Descriptors that a command does not use are closed.
         c.raw(c.message(REGION_READ, struct.pack("=QII", 8, 0, 4)), [fd] * 16)
         c.reply()
         expect(errno.EINVAL, c.call, DMA_MAP, struct.pack(
@@ -277,11 +277,11 @@ def msi():
         c.set(ICS, ICR_TXDW)
         assert wait_event(fd) == 1
         assert v.counters("vm1")["irq_sent"] == 3
-        # Frames raise it.
+        # A frame that was sent asserts it.
         c.get(ICR)
         c.send(ethernet(b"\xff" * 6, c.mac, b"x"))
         assert wait_event(fd) == 1
-        # Off, by either way of saying it.
+        # Both ways to turn the trigger off.
         for off in (lambda: c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER),
                     lambda: c.set_irqs(MSI, IRQ_NONE | IRQ_TRIGGER, 0, 0)):
             c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
@@ -293,6 +293,12 @@ def msi():
         expect(errno.EINVAL, c.set_irqs, MSI, IRQ_NONE | IRQ_UNMASK)
 
 
+def unmasked(v, n):
+    def count():
+        return v.counters("vm1")["irq_unmasked"]
+    wait_until(lambda: count() == n, "irq_unmasked %d" % n, count)
+
+
 def intx():
     with one_vm() as v, Driver("vm1.sock") as c:
         fd = eventfd()
@@ -300,15 +306,15 @@ def intx():
         c.set(IMS, ICR_TXDW)
         c.set(ICS, ICR_TXDW)
         assert wait_event(fd) == 1
-        # Masked by itself: another edge says nothing.
+        # Masked by the first event: another edge sends none.
         c.get(ICR)
         c.set(ICS, ICR_TXDW)
         c.get(STATUS)
         assert fired(fd) == 0
-        # Still asserted when unmasked: again.
+        # Asserted when unmasked: another event.
         c.set_irqs(INTX, IRQ_NONE | IRQ_UNMASK)
         assert wait_event(fd) == 1
-        # Released: unmasking says nothing, the next assertion does.
+        # Deasserted: the next assertion sends the event, not the unmask.
         c.get(ICR)
         c.set_irqs(INTX, IRQ_BOOL | IRQ_UNMASK, data=b"\1")
         assert fired(fd) == 0
@@ -323,21 +329,21 @@ def intx():
         assert fired(fd) == 0
         c.set_irqs(INTX, IRQ_NONE | IRQ_UNMASK)
         assert wait_event(fd) == 1
-        # Unmasked by an event, as KVM does: resampling.
+        # Unmasked by an eventfd, as KVM's resampling does.
         unmask = eventfd()
         c.set_irqs(INTX, IRQ_EVENTFD | IRQ_UNMASK, fds=(unmask,))
         os.eventfd_write(unmask, 1)
         assert wait_event(fd) == 1
         c.get(ICR)
         os.eventfd_write(unmask, 1)
-        until(lambda: v.counters("vm1")["irq_unmasked"] == 6, "unmasking")
+        unmasked(v, 6)
         assert fired(fd) == 0
         c.set(ICS, ICR_TXDW)
         assert wait_event(fd) == 1
         # The command register's interrupt disable bit.
         c.region_write(CONFIG, 4, struct.pack("<H", 0x407))
         os.eventfd_write(unmask, 1)
-        until(lambda: v.counters("vm1")["irq_unmasked"] == 7, "unmasking")
+        unmasked(v, 7)
         assert fired(fd) == 0
         c.region_write(CONFIG, 4, struct.pack("<H", 7))
         assert wait_event(fd) == 1
@@ -372,8 +378,8 @@ def traffic():
 
 
 def one_copy():
-    """From guest to guest a frame is copied once, and twice if it had to wait
-    for a buffer; the order is as sent."""
+    """A frame is copied once from guest to guest, or twice if it waits in the
+    port's ring for a buffer; frames keep their order."""
     def check(frames, waited):
         c = v.counters("vm2")
         assert c["rx_frames"] == c["port_rx_frames"] == frames, c
@@ -388,20 +394,20 @@ def one_copy():
                 a.send(frame)
                 assert b.receive() == frame
             check(200, 0)
-            # It keeps its buffers: all of them are filled, and 19 wait.
+            # All posted buffers are filled, and 19 frames wait.
             for frame in frames[:b.SLOTS - 1 + 19]:
                 a.send(frame)
             for frame in frames[:b.SLOTS - 1 + 19]:
                 assert b.receive() == frame
             check(200 + b.SLOTS - 1 + 19, 19)
 
-            # When the ring is empty, and given back, nothing waits there.
+            # Frames go direct again once the port's ring is empty.
             def again():
                 before = v.counters("vm2")["port_rx_direct"]
                 a.send(frames[0])
                 assert b.receive() == frames[0]
                 return v.counters("vm2")["port_rx_direct"] > before
-            until(again, "the short way")
+            wait_until(again, "a frame that goes direct")
     with Valed(["vm1", "vm2"], {"vm2": ",direct=off"}) as v:
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
             for _ in range(10):
@@ -410,8 +416,8 @@ def one_copy():
             assert v.counters("vm1")["copies"] == 10
 
 
-def withheld():
-    """Other VMs bring no frame to one that has no bus, or no memory."""
+def no_bus_master_rx():
+    """A VM without bus mastering or memory receives no frames."""
     with Valed(["vm1", "vm2"]) as v:
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
             def nothing():
@@ -424,7 +430,7 @@ def withheld():
                 assert b.frame() is None
 
             exchange(a, b)
-            frame = ethernet(b.mac, a.mac, b"withheld")
+            frame = ethernet(b.mac, a.mac, b"waits")
             b.region_write(CONFIG, 4, struct.pack("<H", 3))
             nothing()
             b.region_write(CONFIG, 4, struct.pack("<H", 7))
@@ -442,9 +448,9 @@ def withheld():
             exchange(a, b)
 
 
-def withdrawn():
-    """Memory goes and comes back, the adapter is reset, the client leaves,
-    while another VM sends without a pause."""
+def remap_under_load():
+    """A client maps and unmaps memory, resets its adapter and reconnects, while
+    another VM sends without a pause."""
     with Valed(["vm1", "vm2"]) as v:
         with Driver("vm1.sock") as a:
             stop = threading.Event()
@@ -457,8 +463,9 @@ def withdrawn():
                     for _ in range(8):
                         a.queue(frame)
                     a.set(TDT, a.tail, post=True)
-                    until(lambda: a.ram[a.TXRING + 12 + 16 * (
-                        (a.tail - 1) % a.SLOTS)] & 1, "TX write-back")
+                    wait_until(lambda: a.ram[a.TXRING + 12 + 16 * (
+                        (a.tail - 1) % a.SLOTS)] & 1,
+                        "write-back of the last TX descriptor")
                     n += 8
                 done.append(n)
 
@@ -468,7 +475,7 @@ def withdrawn():
                 for i in range(100):
                     with Driver("vm2.sock") as b:
                         for j in range(5):
-                            # They may come faster than they are taken.
+                            # Frames may arrive faster than this loop runs.
                             for _ in range(b.SLOTS):
                                 if b.frame() is None:
                                     break
@@ -499,13 +506,14 @@ def mtu():
             assert a.receive() == fits
             a.send(fits + b"x")
             b.send(fits + b"x")
-            until(lambda: v.counters("vm1")["rx_overmtu"] == 1, "a drop")
-            assert v.counters("vm1")["tx_overmtu"] == 1
+            wait_until(lambda: v.counters("vm1")["rx_overmtu"], "rx_overmtu")
+            c = v.counters("vm1")
+            assert c["rx_overmtu"] == c["tx_overmtu"] == 1, c
             exchange(a, b)
 
 
 def moderation():
-    """itr= puts off interrupts for a guest that leaves ITR at 0."""
+    """itr= delays interrupts for a guest that leaves ITR at 0."""
     with one_vm(",itr=65535") as v, Driver("vm1.sock") as c:
         fd = eventfd()
         c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
@@ -513,27 +521,28 @@ def moderation():
         c.set(ICS, ICR_TXDW)
         assert wait_event(fd) == 1
 
-        # The window is 17 ms, within which two may not come on a slow machine.
-        def held():
+        # The interval is 17 ms; on a slow machine each interrupt may come
+        # after it.
+        def delayed():
             for _ in range(3):
                 c.get(ICR)
                 fired(fd)
                 c.set(ICS, ICR_TXDW)
             return v.counters("vm1")["intr_held"]
-        until(held, "an interrupt put off")
+        wait_until(delayed, "a delayed interrupt")
         assert wait_event(fd) == 1
 
 
 def csb():
-    """Frames leave when the shared page says so, with a kick where it asks for
-    one; the adapter answers while it polls, and stops when the client goes."""
+    """The adapter sends frames up to the tail in the CSB, with a kick if it
+    asks for one, and stops polling when the client disconnects."""
     page, tdt, need_rxkick, on, rdt, txkick_at = 0x8000, 0, 8, 12, 16, 20
     need_txkick, limit, rxkick_at = 68, 72, 92
 
     with Valed(["vm1", "vm2"]) as v, Driver("vm2.sock") as b:
         with Driver("vm1.sock") as a:
-            # One load, one store each: pack_into() clears first, and the
-            # adapter, which looks all the time, would see a tail of 0.
+            # One load or store for each access: pack_into() clears first, and
+            # the adapter, which polls, would see a tail of 0.
             block = memoryview(a.ram)[page:page + 4096].cast("I")
 
             def put(field, value):
@@ -550,13 +559,14 @@ def csb():
             put(on, 1)
             a.set(CSBAH, (a.gpa + page) >> 32)
             a.set(CSBAL, (a.gpa + page) & 0xffffffff)
-            until(lambda: look(rxkick_at) == 0xffffffff, "the block's use")
+            wait_until(lambda: look(rxkick_at) == 0xffffffff, "use of the CSB",
+                       lambda: hex(look(rxkick_at)))
             kicks = v.counters("vm1")["tx_kicks"]
             for i in range(100):
                 frame = ethernet(b.mac, a.mac, b"frame %d" % i)
                 a.queue(frame)
                 put(tdt, a.tail)
-                # A system call is a barrier, too.
+                # The system call is a full barrier.
                 assert a.get(STATUS) & 2
                 if look(need_txkick) & 1:
                     kicks += 1
@@ -567,20 +577,20 @@ def csb():
             assert counters["tx_kicks"] == kicks
             assert counters["tx_frames"] == 100
             assert counters["csb_on"] == 1
-            # A kick more, and it polls when the client is gone.
+            # After this kick the adapter polls while the client disconnects.
             a.set(TDT, a.tail)
-        until(lambda: v.counters("vm1")["csb_off"] == 1, "the end of it")
+        wait_until(lambda: v.counters("vm1")["csb_off"] == 1, "csb_off")
         with Driver("vm1.sock") as a:
             exchange(a, b)
 
 
 def bus_master():
-    """Without it the adapter leaves memory alone."""
+    """Without bus mastering the adapter does not access memory."""
     with Valed(["vm1", "vm2"]) as v:
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
             exchange(a, b)
             a.region_write(CONFIG, 4, struct.pack("<H", 3))
-            frame = ethernet(b"\xff" * 6, a.mac, b"held")
+            frame = ethernet(b"\xff" * 6, a.mac, b"posted")
             a.queue(frame)
             a.set(TDT, a.tail)
             b.send(ethernet(b"\xff" * 6, b.mac, b"waiting"))
@@ -592,7 +602,7 @@ def bus_master():
 
 
 def dma():
-    """Ranges come and go, and the adapter reaches what is there."""
+    """Ranges are mapped and unmapped; the adapter reaches what is mapped."""
     with Valed(["vm1", "vm2"]) as v:
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
             exchange(a, b)
@@ -601,12 +611,12 @@ def dma():
             assert v.mappings() == 1
             a.queue(ethernet(b"\xff" * 6, a.mac, b"lost"))
             a.set(TDT, a.tail)
-            until(lambda: v.counters("vm1")["tx_bad_ring"] > 0, "bad ring")
+            wait_until(lambda: v.counters("vm1")["tx_bad_ring"], "tx_bad_ring")
             a.dma_map(a.gpa, a.SIZE, a.fd)
             a.call(RESET)
             a.start()
             exchange(a, b)
-            # At another place, from the middle of the file.
+            # At another address, in two halves of the file.
             a.dma_unmap(0, 0, 2)
             assert v.mappings() == 1
             half = a.SIZE // 2
@@ -615,7 +625,7 @@ def dma():
             assert v.mappings() == 3
             a.dma_unmap(0x40000000, half)
             a.dma_unmap(0x40000000 + half, half)
-            # Ranges without memory: a ROM.  Not reached, but remembered.
+            # Ranges without memory, like a ROM, are kept and not accessed.
             a.dma_map(0xfffc0000, 0x40000)
             a.dma_map(0xc0000, 0x20000, a.fd, 0, 1)
             expect(errno.EEXIST, a.dma_map, 0xc1000, 0x1000)
@@ -651,7 +661,7 @@ def reset():
 
 def reconnect():
     with Valed(["vm1", "vm2"]) as v, Driver("vm2.sock") as b:
-        before = v.held("vm1")
+        before = v.resources("vm1")
         for i in range(20):
             a = Driver("vm1.sock")
             assert a.get(RDBAL) == (a.gpa + a.RXRING) & 0xffffffff
@@ -660,29 +670,30 @@ def reconnect():
             a.set_irqs(INTX, IRQ_EVENTFD | IRQ_TRIGGER, fds=(eventfd(),))
             a.set_irqs(INTX, IRQ_EVENTFD | IRQ_UNMASK, fds=(eventfd(),))
             if i % 2:
-                # In the middle of everything, as by kill -9.
+                # With a frame and half a message under way, as by kill -9.
                 a.queue(ethernet(b"\xff" * 6, a.mac, b"stray"))
                 a.set(TDT, a.tail, post=True)
                 a.raw(a.message(REGION_WRITE, b"", size=100))
             a.close()
         with Client("vm1.sock") as c:
-            # The adapter is as new.
+            # The adapter is in its initial state.
             assert (c.get(RDBAL), c.get(RCTL), c.get(IMS)) == (0, 0, 0)
-        now = v.held("vm1")
+        now = v.resources("vm1")
         assert now == before and now[1] == 1, (before, now)
 
 
 def serves():
-    """Whoever listens on a.sock is a valed; for valed_options_test.sh."""
+    """Wait until valed answers at a.sock; for valed_options_test.sh."""
     def answers():
         with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
             with Client("a.sock") as c:
                 return c.region_read(CONFIG, 0, 2) == b"\x86\x80"
-    until(answers, "an adapter at a.sock")
+    wait_until(answers, "an adapter at a.sock")
 
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (
         version, info, config, registers, default_mac, writes, fragments,
-        descriptors, msi, intx, traffic, one_copy, withheld, withdrawn, mtu,
-        moderation, csb, bus_master, dma, reset, reconnect, serves)})
+        descriptors, msi, intx, traffic, one_copy, no_bus_master_rx,
+        remap_under_load, mtu, moderation, csb, bus_master, dma, reset,
+        reconnect, serves)})

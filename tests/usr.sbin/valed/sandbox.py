@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""What valed may do once it serves: see valed_options_test.sh."""
+"""The rights of a valed that serves, for valed_options_test.sh."""
 
 import os
 
@@ -28,12 +28,11 @@ def sandbox():
                 assert s["NoNewPrivs"] == "1"
                 for caps in "CapEff", "CapPrm", "CapInh", "CapAmb":
                     assert int(s[caps], 16) == 0, (caps, s[caps])
-            # Nothing can be run, nor written where it can.
+            # No page is both writable and executable.
             with open(proc + "/maps") as f:
                 assert not [m for m in f if " rwxp " in m or " rwxs " in m]
-            # Memory for two ports, the guests' own (2 MB) included.  Under
-            # a sanitizer, whose shadow takes terabytes of address space,
-            # there is nothing to be measured.
+            # Memory for two ports, with the guests' 2 MB.  A sanitizer's shadow
+            # takes terabytes of address space: then nothing is measured.
             if int(s["VmSize"].split()[0]) < 1 << 30:
                 assert int(s["VmHWM"].split()[0]) < 32 * 1024, s["VmHWM"]
 

@@ -2,24 +2,24 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Broken and hostile clients: the others do not notice.  The cases are functions
-# of hostile.py.
+# Broken and hostile clients, which must not affect other clients.  The cases
+# are functions of hostile.py.
 
 . "$(atf_get_srcdir)/valed.subr"
 
 python_cases hostile <<'END'
-framing: messages of impossible size or type end the connection
-payload_sizes: payloads of wrong size, and fields that disagree with them
-version: proposals that are not JSON, too deep, or of another version
-dma_ranges: memory that could vanish, bad ranges, overlaps, too many
-memory_vanishes: pages punched out under the adapter, rings beyond memory
-blocked_receiver: a client with events that block holds up no sender
-interrupts: bad interrupt indexes, ranges, flags and descriptors
-descriptors: more descriptors than allowed are closed, not kept
-second_client: a second client of a VM is refused, the first stays
-stalls: messages that are never finished hold up nobody
-deaf: a client that reads no replies costs no memory, and loses none
-flood: frames at full rate, and kill -9 in the middle
-random_bytes: streams of random bytes
-random_messages: well-framed messages of random content
+framing: a message of invalid size or type ends the connection
+payload_sizes: payloads of wrong size, or with a wrong size field, are refused
+version: version messages with bad JSON or another version are refused
+dma_ranges: valed refuses memory that may vanish, bad ranges and too many
+memory_vanishes: valed survives discarded pages and rings beyond memory
+blocked_receiver: an eventfd that blocks its VM does not block senders
+interrupts: bad interrupt indexes, ranges, flags and descriptors are refused
+descriptors: valed closes descriptors that exceed the limit
+second_client: a second client of a VM is refused, and the first stays
+stalls: an incomplete message does not delay other VMs
+unread_replies: valed buffers no replies for a client that does not read
+flood: a client that is killed while it sends at full rate leaves nothing
+random_bytes: valed survives streams of random bytes
+random_messages: valed survives well-framed messages with random payloads
 END

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The command line, and what is left behind.
+# The command line of valed, and what it leaves in the file system.
 
 . "$(atf_get_srcdir)/valed.subr"
 
@@ -11,8 +11,8 @@ EX_USAGE=64
 EX_UNAVAILABLE=69
 EX_CANTCREAT=73
 
-# refused status pattern valed-arguments...: valed exits so, says one line that
-# matches the pattern, and leaves nothing behind but what was there.
+# refused status pattern valed-arguments...: valed exits with the status, prints
+# one line that matches the pattern on stderr, and leaves no new file.
 refused()
 {
 	local status=$1 pattern=$2 before
@@ -22,7 +22,7 @@ refused()
 	atf_check -s exit:$status -o empty -e save:../err "$VALED" "$@"
 	[ $(wc -l < ../err) -eq 1 ] || atf_fail "not one line: $(cat ../err)"
 	grep -q -e "$pattern" ../err ||
-	    atf_fail "'$pattern' not named: $(cat ../err)"
+	    atf_fail "no match for '$pattern': $(cat ../err)"
 	atf_check_equal "$before" "$(ls -A)"
 }
 
@@ -34,7 +34,8 @@ enter()
 atf_test_case usage
 usage_head()
 {
-	atf_set descr "mistakes are named on one line, and nothing is created"
+	atf_set descr "An invalid option is named on one line of stderr, and \
+no file is created"
 }
 usage_body()
 {
@@ -107,7 +108,7 @@ END
 atf_test_case twice
 twice_head()
 {
-	atf_set descr "a slot, port, path or address given twice is refused"
+	atf_set descr "A slot, port, path or MAC address given twice is refused"
 }
 twice_body()
 {
@@ -128,7 +129,7 @@ twice_body()
 atf_test_case help
 help_head()
 {
-	atf_set descr "-h explains on stdout"
+	atf_set descr "-h prints the usage on stdout"
 }
 help_body()
 {
@@ -138,7 +139,7 @@ help_body()
 atf_test_case in_use
 in_use_head()
 {
-	atf_set descr "paths that cannot be had are named, and stay as they are"
+	atf_set descr "A path that valed cannot use is named and left unchanged"
 }
 in_use_body()
 {
@@ -146,7 +147,7 @@ in_use_body()
 	"$VALED" -s 1,e1000,vale0:a,path=a.sock > ../out 2>&1 &
 	pid=$!
 	listening a.sock
-	# The second socket is refused: the first must not stay behind.
+	# The second socket is refused: the first must be removed.
 	refused $EX_UNAVAILABLE "path=a.sock" -s 1,e1000,vale0:b,path=b.sock \
 	    -s 2,e1000,vale0:a,path=a.sock
 	refused $EX_UNAVAILABLE "path=./a.sock" -s 1,e1000,vale0:b,path=./a.sock
@@ -158,18 +159,19 @@ in_use_body()
 	atf_check -o inline:'data\n' cat file
 	refused $EX_CANTCREAT "path=dir" -s 1,e1000,vale0:b,path=dir
 	refused $EX_CANTCREAT "path=no/b" -s 1,e1000,vale0:b,path=no/b
-	# All is well but for want of descriptors.
+	# Not enough descriptors.
 	(ulimit -n 8; refused $EX_UNAVAILABLE "valed: b: " \
 	    -s 1,e1000,vale0:b,path=b.sock) || exit 1
 	kill $pid
 	wait $pid || atf_fail "valed failed"
-	[ ! -e a.sock ] || atf_fail "a.sock left behind"
+	[ ! -e a.sock ] || atf_fail "valed did not remove a.sock"
 }
 
 atf_test_case stale
 stale_head()
 {
-	atf_set descr "sockets go when valed ends; stale ones are taken over"
+	atf_set descr "valed removes its sockets when it exits, and replaces \
+stale ones"
 }
 stale_body()
 {
@@ -180,27 +182,23 @@ stale_body()
 		listening a.sock
 		kill -$s $!
 		wait $! || atf_fail "exit status $? after SIG$s"
-		[ ! -e a.sock ] || atf_fail "left behind by SIG$s"
+		[ ! -e a.sock ] || atf_fail "a.sock not removed after SIG$s"
 	done
-	# Even a kill -9 is cleaned up after, once it is all there.
+	# Once it serves, valed's sockets are removed even after kill -9.
 	"$VALED" -s 1,e1000,vale0:a,path=a.sock &
 	pid=$!
 	python_case protocol serves
 	kill -KILL $pid
 	wait $pid
-	n=0
-	while [ -e a.sock ]; do
-		n=$((n + 1))
-		[ $n -lt 1000 ] || atf_fail "left behind by SIGKILL"
-		sleep 0.01
-	done
-	# A socket nobody listens to, from whatever died with all it had.
+	wait_until "removal of a.sock" [ ! -e a.sock ] ||
+	    atf_fail "a.sock not removed after SIGKILL"
+	# A stale socket: no process listens.
 	atf_check python3 -c 'import socket
 socket.socket(socket.AF_UNIX).bind("a.sock")'
 	"$VALED" -s 1,e1000,vale0:a,path=a.sock > out 2>&1 &
 	pid=$!
 	python_case protocol serves
-	# Replaced by somebody else's in the meantime: that one stays.
+	# Another file has replaced the socket: valed does not remove it.
 	rm a.sock
 	echo other > a.sock
 	kill $pid
@@ -211,27 +209,20 @@ socket.socket(socket.AF_UNIX).bind("a.sock")'
 atf_test_case counters
 counters_head()
 {
-	atf_set descr "-v and SIGUSR1 print counters, by VM"
+	atf_set descr "-v and SIGUSR1 print the counters of each VM"
 }
 counters_body()
 {
-	# Two ports of one name: the switches tell them apart.
+	# Ports of the same name on two switches are printed with the switch.
 	"$VALED" -v -s 1,e1000,vale0:a,path=a -s 2,e1000,vale1:a,path=b \
 	    -s 3,e1000,vale1:c,path=c > out &
 	pid=$!
 	listening c
-	n=0
-	until grep -q '^c tx 0 frames' out; do
-		n=$((n + 1))
-		[ $n -lt 1000 ] || atf_fail "-v prints nothing"
-		sleep 0.01
-	done
+	wait_until "a line of -v" grep '^c tx 0 frames' out ||
+	    atf_fail "-v prints nothing"
 	kill -USR1 $pid
-	until grep -q '^c port_rx_drop_full 0$' out; do
-		n=$((n + 1))
-		[ $n -lt 2000 ] || atf_fail "SIGUSR1 prints nothing"
-		sleep 0.01
-	done
+	wait_until "the last counter" grep '^c port_rx_drop_full 0$' out ||
+	    atf_fail "SIGUSR1 prints nothing"
 	kill $pid
 	wait $pid
 	for vm in vale0:a vale1:a c; do
@@ -240,7 +231,7 @@ counters_body()
 		atf_check -o ignore grep "^$vm port_tx_drop_nodest 0\$" out
 		atf_check -o ignore grep "^$vm connects 0\$" out
 	done
-	# Nothing else is printed, and nothing twice.
+	# No other lines, and no line twice.
 	atf_check -s exit:1 grep -Ev \
 	    '^[^ ]+ ([a-z0-9_]+ [0-9]+|tx 0 frames .*)$' out
 	grep -v ' tx ' out | cut -d' ' -f1,2 | sort | uniq -d > twice
@@ -250,7 +241,7 @@ counters_body()
 atf_test_case sandbox
 sandbox_head()
 {
-	atf_set descr "every thread has given up its rights; memory stays small"
+	atf_set descr "Every thread is sandboxed; memory stays below 32 MB"
 	atf_set require.progs python3
 }
 sandbox_body()

@@ -2,31 +2,31 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# valed as a well-behaved vfio-user client sees it.  The cases are functions of
-# protocol.py.
+# valed with clients that follow the vfio-user protocol.  The cases are
+# functions of protocol.py.
 
 . "$(atf_get_srcdir)/valed.subr"
 
 python_cases protocol <<'END'
 version: versions and capabilities are negotiated
-info: the device, its regions and its interrupts are described
+info: valed describes the device, its regions and its interrupts
 config: PCI configuration space has the right values and writable bits
-registers: registers are reached through both base address registers
-default_mac: addresses not given are made up, each other, always the same
+registers: both base address registers reach the adapter
+default_mac: default MAC addresses are distinct and the same in each run
 writes: posted, coalesced and multiple writes are done in order
-fragments: messages may arrive in any pieces
-descriptors: descriptors go to the message they came with
-msi: MSI: one event for each assertion
-intx: INTx: masked by itself, unmasked by command and by event
-traffic: frames go from the memory of one VM to another, and are counted
-one_copy: from guest to guest a frame is copied once, if a buffer is there
-withheld: nobody brings frames to a VM without the bus or memory
-withdrawn: memory goes, adapters are reset, clients leave while others send
+fragments: a message may arrive in any number of parts
+descriptors: a descriptor belongs to the message it came with
+msi: MSI sends one event for each assertion
+intx: INTx masks itself, and is unmasked by command and by eventfd
+traffic: frames move between VMs and are counted
+one_copy: a frame is copied once if the receiver has a buffer posted
+no_bus_master_rx: a VM without bus mastering or memory receives no frames
+remap_under_load: memory moves, resets and reconnects while another VM sends
 mtu: frames longer than mtu= are dropped both ways
-moderation: itr= puts off interrupts
-csb: the CSB works through shared memory, and ends with its client
-bus_master: without bus mastering memory is left alone
-dma: ranges of memory come, go and come back elsewhere
+moderation: itr= delays interrupts
+csb: the CSB works through shared memory until its client disconnects
+bus_master: without bus mastering the adapter does not access memory
+dma: ranges of memory are mapped, unmapped and mapped elsewhere
 reset: a reset clears the adapter and keeps memory and interrupts
-reconnect: clients come and go, the adapter being new each time
+reconnect: each client finds the adapter in its initial state
 END

@@ -115,7 +115,9 @@ ATOMIC_LOADSTORE(8, uint8_t)
 ATOMIC_LOADSTORE(16, uint16_t)
 ATOMIC_LOADSTORE(32, uint32_t)
 ATOMIC_LOADSTORE(64, uint64_t)
-ATOMIC_LOADSTORE(ptr, uintptr_t)
+/* Of any pointer, cast to uintptr_t *: the kernel is built without aliasing. */
+typedef uintptr_t __attribute__((__may_alias__)) kern_uintptr_t;
+ATOMIC_LOADSTORE(ptr, kern_uintptr_t)
 ATOMIC_MODIFY(32, uint32_t)
 ATOMIC_MODIFY(64, uint64_t)
 

@@ -7,34 +7,30 @@
 /*
  * The learning table: see vale_fdb.h.
  *
- * A hash table of buckets, each of five ways and one cache line long, so that
- * a lookup costs one miss at the most.  A way is two words: the entry (address
- * and port, 0 when free) and when the station was last seen.  Both are read
- * and written with relaxed atomics, and what the words say is looked at only
- * after being read once:
+ * A hash table of buckets.  A bucket has five ways and fills one cache line, so
+ * a lookup costs at most one miss.  A way is two words: the entry (address and
+ * port, 0 if free), and the second in which the station was last seen.  Threads
+ * load and store both with relaxed atomics, and look at a word only after they
+ * have loaded it once:
  *
- * - The entry is complete in itself; nothing it leads to needs ordering.
- * - A refresh, by far the most frequent thing, is one store to the time, and
- *   only when the second has changed.
- * - Whoever adds, moves or replaces an entry holds the bucket's fb_writer,
- *   taken by an exchange; so no address is ever there twice.  If another
- *   thread holds it the frame teaches nothing, and the next one will.  Nobody
- *   waits, which is what makes this fit for any context of a kernel.
- * - How many entries a port has is counted with them, so under fb_writer, but
- *   for all buckets together: by atomic addition, taken back where it turns
- *   out to be one too many.  No port ever has more than its limit.
- * - A lookup or a refresh may meet an entry with the time of the one that was
- *   there a moment ago.  It then floods a frame that had a known destination,
- *   trusts an expired entry once, or refreshes one just written.  All of them
- *   could as well have happened in another order of events.
+ * - An entry is complete in itself; it refers to nothing that needs ordering.
+ * - A refresh, by far the most frequent case, is one store of the time, and
+ *   only if the second has changed.
+ * - A thread that adds, moves or replaces an entry first takes the bucket's
+ *   fb_writer, by compare and set, so no address is in a bucket twice.  If
+ *   another thread has it, the frame is not learned; the next one will be.
+ *   No thread waits, so the table may be used in any context of a kernel.
+ * - f_used[] counts the entries of each port in all buckets.  A writer adds to
+ *   it before it stores an entry, and takes that back if the port is at its
+ *   limit; so no port has more entries than its limit.
+ * - A lookup or a refresh may see an entry together with the time of the one
+ *   that was in the same way a moment ago.  It may then flood a frame whose
+ *   destination is known, use an expired entry once, or refresh an entry just
+ *   written.  Another order of the same events has the same results.
  */
 
-#ifdef _KERNEL
 #include <sys/param.h>
 #include <sys/systm.h>
-#else
-#include <string.h>
-#endif
 
 #include <dev/netmap/vale_fdb.h>
 
@@ -46,9 +42,6 @@ _Static_assert(VALE_FDB_FLOOD >= VALE_FDB_PORTS && VALE_FDB_FLOOD <= 255,
 #define	FDB_PORT_BITS	8
 #define	FDB_KEY(e)	((e) >> FDB_PORT_BITS)
 #define	FDB_PORT(e)	((unsigned int)(e) & ((1u << FDB_PORT_BITS) - 1))
-
-#define	FDB_LOAD(p)	__atomic_load_n((p), __ATOMIC_RELAXED)
-#define	FDB_STORE(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELAXED)
 
 static uint64_t
 fdb_key(const uint8_t *addr)
@@ -82,17 +75,15 @@ fdb_hash(const struct vale_fdb *f, uint64_t key)
 	return (h >> 54);
 }
 
-_Static_assert(VALE_FDB_ENTRIES <= UINT16_MAX, "f_used and f_limit");
 _Static_assert(VALE_FDB_BUCKETS == 1 << (64 - 54), "the hash's width");
 
 /*
- * The difference is signed because another thread's clock may be a tick ahead
- * of this one's.
+ * The difference is signed because another thread's clock may be a tick ahead.
  */
 static bool
 fdb_expired(const struct vale_fdb *f, uint32_t seen_s, uint32_t now_s)
 {
-	uint32_t ageing_s = FDB_LOAD(&f->f_ageing_s);
+	uint32_t ageing_s = atomic_load_32(&f->f_ageing_s);
 
 	return (ageing_s != 0 && (int32_t)(now_s - seen_s) > (int32_t)ageing_s);
 }
@@ -100,6 +91,7 @@ fdb_expired(const struct vale_fdb *f, uint32_t seen_s, uint32_t now_s)
 void
 vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
 {
+	MPASS(((uintptr_t)f & 63) == 0);
 	memset(f, 0, sizeof(*f));
 	f->f_seed[0] = seed[0];
 	f->f_seed[1] = seed[1];
@@ -107,11 +99,11 @@ vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
 	f->f_changes = 1;
 }
 
-/* After a change: whoever sees the number sees the change. */
+/* A thread that loads the new generation with acquire sees the change. */
 static void
 fdb_changed(struct vale_fdb *f)
 {
-	__atomic_add_fetch(&f->f_changes, 1, __ATOMIC_RELEASE);
+	atomic_add_rel_32(&f->f_changes, 1);
 }
 
 void
@@ -119,20 +111,21 @@ vale_fdb_set_ageing(struct vale_fdb *f, uint32_t seconds)
 {
 	if (seconds > VALE_FDB_AGEING_MAX_S)
 		seconds = VALE_FDB_AGEING_MAX_S;
-	FDB_STORE(&f->f_ageing_s, seconds);
+	atomic_store_32(&f->f_ageing_s, seconds);
 	fdb_changed(f);
 }
 
 void
 vale_fdb_set_limit(struct vale_fdb *f, unsigned int port, unsigned int limit)
 {
-	FDB_STORE(&f->f_limit[port], limit);
+	MPASS(port < VALE_FDB_PORTS && limit <= VALE_FDB_ENTRIES);
+	atomic_store_32(&f->f_limit[port], limit);
 	fdb_changed(f);
 }
 
 /*
- * Which way to use for a new address from `port': a free or expired one, else
- * the port's own oldest, else the oldest.
+ * The way for a new address of `port': a free or expired one, else the port's
+ * own oldest, else the oldest.
  */
 static unsigned int
 fdb_victim(const struct vale_fdb *f, const struct vale_fdb_bucket *b,
@@ -145,8 +138,8 @@ fdb_victim(const struct vale_fdb *f, const struct vale_fdb_bucket *b,
 	bool own, best_own = false;
 
 	for (w = 0; w < VALE_FDB_WAYS; w++) {
-		entry = FDB_LOAD(&b->fb_entry[w]);
-		seen_s = FDB_LOAD(&b->fb_seen_s[w]);
+		entry = atomic_load_64(&b->fb_entry[w]);
+		seen_s = atomic_load_32(&b->fb_seen_s[w]);
 		if (entry == 0 || fdb_expired(f, seen_s, now_s))
 			return (w);
 		own = FDB_PORT(entry) == port;
@@ -164,40 +157,42 @@ fdb_victim(const struct vale_fdb *f, const struct vale_fdb_bucket *b,
 static bool
 fdb_writer_enter(struct vale_fdb_bucket *b)
 {
-	return (__atomic_exchange_n(&b->fb_writer, 1, __ATOMIC_ACQUIRE) == 0);
+	return (atomic_cmpset_acq_32(&b->fb_writer, 0, 1) != 0);
 }
 
 static void
 fdb_writer_leave(struct vale_fdb_bucket *b)
 {
-	__atomic_store_n(&b->fb_writer, 0, __ATOMIC_RELEASE);
+	MPASS(atomic_load_32(&b->fb_writer) == 1);
+	atomic_store_rel_32(&b->fb_writer, 0);
 }
 
-/* Count one more address for `port'; false: it has as many as it may. */
+/* Count an entry of `port'.  Returns false if the port is at its limit. */
 static bool
 fdb_take(struct vale_fdb *f, unsigned int port)
 {
-	unsigned int limit = FDB_LOAD(&f->f_limit[port]), used;
+	unsigned int limit = atomic_load_32(&f->f_limit[port]), used;
 
-	used = __atomic_add_fetch(&f->f_used[port], 1, __ATOMIC_RELAXED);
-	if (limit == 0 || used <= limit)
+	used = atomic_fetchadd_32(&f->f_used[port], 1);
+	if (limit == 0 || used < limit)
 		return (true);
-	__atomic_sub_fetch(&f->f_used[port], 1, __ATOMIC_RELAXED);
+	atomic_subtract_32(&f->f_used[port], 1);
 	return (false);
 }
 
+/* No longer count `entry', if there was one. */
 static void
 fdb_give(struct vale_fdb *f, uint64_t entry)
 {
-	if (entry != 0)
-		__atomic_sub_fetch(&f->f_used[FDB_PORT(entry)], 1,
-		    __ATOMIC_RELAXED);
+	if (entry == 0)
+		return;
+	MPASS(atomic_load_32(&f->f_used[FDB_PORT(entry)]) > 0);
+	atomic_subtract_32(&f->f_used[FDB_PORT(entry)], 1);
 }
 
 /*
- * Make room for a port at its limit: free its expired entries.  This walks the
- * table, so that a port full of strangers' addresses may ask for it once a
- * second only.
+ * Free the expired entries of a port at its limit.  This walks the table, so it
+ * is done at most once a second for each port.
  */
 static void
 fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
@@ -206,19 +201,18 @@ fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
 	uint64_t entry;
 	unsigned int w;
 
-	if (__atomic_exchange_n(&f->f_swept_s[port], now_s,
-	    __ATOMIC_RELAXED) == now_s)
+	if (atomic_swap_32(&f->f_swept_s[port], now_s) == now_s)
 		return;
 	for (b = f->f_bucket; b < f->f_bucket + VALE_FDB_BUCKETS; b++) {
 		for (w = 0; w < VALE_FDB_WAYS; w++) {
-			entry = FDB_LOAD(&b->fb_entry[w]);
+			entry = atomic_load_64(&b->fb_entry[w]);
 			if (entry == 0 || FDB_PORT(entry) != port ||
-			    !fdb_expired(f, FDB_LOAD(&b->fb_seen_s[w]), now_s))
+			    !fdb_expired(f, atomic_load_32(&b->fb_seen_s[w]), now_s))
 				continue;
 			if (!fdb_writer_enter(b))
 				break;
-			if (FDB_LOAD(&b->fb_entry[w]) == entry) {
-				FDB_STORE(&b->fb_entry[w], 0);
+			if (atomic_load_64(&b->fb_entry[w]) == entry) {
+				atomic_store_64(&b->fb_entry[w], 0);
 				fdb_give(f, entry);
 				fdb_changed(f);
 			}
@@ -227,7 +221,7 @@ fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
 	}
 }
 
-/* Add or move an address.  The caller holds the bucket's fb_writer. */
+/* Add or move an address.  The caller must have the bucket's fb_writer. */
 static enum vale_fdb_news
 fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
     unsigned int port, uint32_t now_s)
@@ -237,16 +231,17 @@ fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
 	uint32_t seen_s;
 	unsigned int w;
 
+	MPASS(atomic_load_32(&b->fb_writer) == 1);
 	for (w = 0; w < VALE_FDB_WAYS; w++) {
-		entry = FDB_LOAD(&b->fb_entry[w]);
+		entry = atomic_load_64(&b->fb_entry[w]);
 		if (FDB_KEY(entry) == key)
 			break;
 	}
 	if (w == VALE_FDB_WAYS) {
 		w = fdb_victim(f, b, port, now_s);
-		entry = FDB_LOAD(&b->fb_entry[w]);
+		entry = atomic_load_64(&b->fb_entry[w]);
 	} else {
-		seen_s = FDB_LOAD(&b->fb_seen_s[w]);
+		seen_s = atomic_load_32(&b->fb_seen_s[w]);
 		if (FDB_PORT(entry) == port)
 			news = VALE_FDB_KNOWN;
 		else if (!fdb_expired(f, seen_s, now_s))
@@ -257,8 +252,8 @@ fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
 	if (!fdb_take(f, port))
 		return (VALE_FDB_REFUSED);
 	fdb_give(f, entry);
-	FDB_STORE(&b->fb_seen_s[w], now_s);
-	FDB_STORE(&b->fb_entry[w], key << FDB_PORT_BITS | port);
+	atomic_store_32(&b->fb_seen_s[w], now_s);
+	atomic_store_64(&b->fb_entry[w], key << FDB_PORT_BITS | port);
 	fdb_changed(f);
 	return (news);
 }
@@ -273,24 +268,25 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 	uint32_t seen_s;
 	unsigned int limit, w;
 
+	MPASS(port < VALE_FDB_PORTS);
 	key = fdb_key(addr);
 	if ((addr[0] & 1) != 0 || key == 0)
 		return (VALE_FDB_IGNORED);
 	b = &f->f_bucket[fdb_hash(f, key)];
 	for (w = 0; w < VALE_FDB_WAYS; w++) {
-		if (FDB_LOAD(&b->fb_entry[w]) != (key << FDB_PORT_BITS | port))
+		if (atomic_load_64(&b->fb_entry[w]) != (key << FDB_PORT_BITS | port))
 			continue;
-		seen_s = FDB_LOAD(&b->fb_seen_s[w]);
+		seen_s = atomic_load_32(&b->fb_seen_s[w]);
 		if (seen_s == now_s)
 			return (VALE_FDB_KNOWN);
-		FDB_STORE(&b->fb_seen_s[w], now_s);
+		atomic_store_32(&b->fb_seen_s[w], now_s);
 		if (!fdb_expired(f, seen_s, now_s))
 			return (VALE_FDB_KNOWN);
 		fdb_changed(f);
 		return (VALE_FDB_LEARNED);
 	}
-	limit = FDB_LOAD(&f->f_limit[port]);
-	if (limit != 0 && FDB_LOAD(&f->f_used[port]) >= limit)
+	limit = atomic_load_32(&f->f_limit[port]);
+	if (limit != 0 && atomic_load_32(&f->f_used[port]) >= limit)
 		fdb_sweep(f, port, now_s);
 	if (!fdb_writer_enter(b))
 		return (VALE_FDB_IGNORED);
@@ -311,11 +307,12 @@ vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr, uint32_t now_s)
 		return (VALE_FDB_FLOOD);
 	b = &f->f_bucket[fdb_hash(f, key)];
 	for (w = 0; w < VALE_FDB_WAYS; w++) {
-		entry = FDB_LOAD(&b->fb_entry[w]);
+		entry = atomic_load_64(&b->fb_entry[w]);
 		if (FDB_KEY(entry) != key)
 			continue;
-		if (fdb_expired(f, FDB_LOAD(&b->fb_seen_s[w]), now_s))
+		if (fdb_expired(f, atomic_load_32(&b->fb_seen_s[w]), now_s))
 			break;
+		MPASS(FDB_PORT(entry) < VALE_FDB_PORTS);
 		return (FDB_PORT(entry));
 	}
 	return (VALE_FDB_FLOOD);
@@ -328,15 +325,17 @@ vale_fdb_flush(struct vale_fdb *f, unsigned int port)
 	uint64_t entry;
 	unsigned int w;
 
+	MPASS(port < VALE_FDB_PORTS);
 	for (b = f->f_bucket; b < f->f_bucket + VALE_FDB_BUCKETS; b++) {
+		MPASS(atomic_load_32(&b->fb_writer) == 0);
 		for (w = 0; w < VALE_FDB_WAYS; w++) {
-			entry = FDB_LOAD(&b->fb_entry[w]);
+			entry = atomic_load_64(&b->fb_entry[w]);
 			if (entry != 0 && FDB_PORT(entry) == port)
-				FDB_STORE(&b->fb_entry[w], 0);
+				atomic_store_64(&b->fb_entry[w], 0);
 		}
 	}
-	FDB_STORE(&f->f_used[port], 0);
-	FDB_STORE(&f->f_limit[port], 0);
+	atomic_store_32(&f->f_used[port], 0);
+	atomic_store_32(&f->f_limit[port], 0);
 	fdb_changed(f);
 }
 
@@ -352,8 +351,8 @@ vale_fdb_next(const struct vale_fdb *f, unsigned int *cursor, uint32_t now_s,
 	while (*cursor < VALE_FDB_ENTRIES) {
 		b = &f->f_bucket[*cursor / VALE_FDB_WAYS];
 		w = (*cursor)++ % VALE_FDB_WAYS;
-		e = FDB_LOAD(&b->fb_entry[w]);
-		seen_s = FDB_LOAD(&b->fb_seen_s[w]);
+		e = atomic_load_64(&b->fb_entry[w]);
+		seen_s = atomic_load_32(&b->fb_seen_s[w]);
 		if (e == 0 || fdb_expired(f, seen_s, now_s))
 			continue;
 		fdb_addr(FDB_KEY(e), entry->fe_addr);

@@ -5,43 +5,35 @@
  */
 
 /*
- * The decisions of vale_learn(4): see vale_learn.h.
+ * The policy of vale_learn(4): see vale_learn.h.
  *
- * A frame between two stations whose frames its sender just had costs two
- * additions to counters that only the sender writes; others a visit to the
- * learning table or two.  With rules for private ports or mirrors each frame is
- * decided anew.
+ * A frame whose addresses are those of a recent frame costs two additions to
+ * counters that only its sender writes; any other costs one or two lookups in
+ * the table.  If there are rules for private or mirror ports, results are not
+ * cached.
  *
- * What a lookup function of netmap's can ask for is one port, or all.  Where a
- * frame is for some, that is
+ * A lookup function of netmap's returns one port, or all.  Some frames go to
+ * several ports:
  *
- *	flooded from a private port	all but private ports
- *	flooded, and there are mirrors	all
- *	for one port, with mirrors	that port, and mirrors
+ *	flooded by a private port	all ports that are not private
+ *	flooded, and there are mirrors	all ports
+ *	unicast, and there are mirrors	the port and the mirrors
  *
- * those are asked for as copies, which the module makes by itself, at once:
- * before netmap delivers what else is in the batch.  In the second case netmap
- * could do it, but a mirror would then see a sender's frames out of order.
+ * The module copies these to the ports of a set, immediately, before netmap
+ * delivers the rest of the batch.  Netmap itself could flood in the second
+ * case; a mirror would then get a sender's frames out of order.
  *
- * Sets of ports change by whole words, and while frames are forwarded they
- * only grow (ports come): a frame at that moment sees the port or does not.
+ * A set of ports is stored word by word.  While threads forward, sets only
+ * grow, when a port is added; a frame may or may not find the new port.
  */
 
-#ifdef _KERNEL
 #include <sys/param.h>
 #include <sys/systm.h>
-#else
-#include <errno.h>
-#include <string.h>
-#endif
 
 #include <dev/netmap/vale_learn.h>
 #include <dev/netmap/vale_learn_probes.h>
 
-#define	ADDR_LEN	6	/* bytes; the destination's comes first */
-
-#define	LEARN_LOAD(p)		__atomic_load_n((p), __ATOMIC_RELAXED)
-#define	LEARN_STORE(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define	ADDR_LEN	6	/* bytes; the destination comes first */
 
 static const char *const learn_counter_name[VALE_LEARN_NCOUNTERS] = {
 #define	LEARN_NAME(id, name)	[VALE_LEARN_C_##id] = name,
@@ -60,7 +52,8 @@ set_put(struct vale_learn_set *s, unsigned int port, bool in)
 {
 	uint64_t *word = &s->s_word[port / 64], bit = 1ULL << port % 64;
 
-	LEARN_STORE(word, in ? *word | bit : *word & ~bit);
+	MPASS(port < VALE_FDB_PORTS);
+	atomic_store_64(word, in ? *word | bit : *word & ~bit);
 }
 
 void
@@ -70,7 +63,7 @@ vale_learn_init(struct vale_learn *vl, const uint64_t seed[2])
 	vale_fdb_init(&vl->vl_fdb, seed);
 }
 
-/* Find out again what a port is. */
+/* Apply the rules to a port. */
 static void
 learn_classify(struct vale_learn *vl, unsigned int index)
 {
@@ -91,7 +84,7 @@ size_t
 vale_learn_port_size(unsigned int rings)
 {
 	return (sizeof(struct vale_learn_port) +
-	    rings * sizeof(struct vale_learn_lane));
+	    rings * sizeof(struct vale_learn_ring));
 }
 
 void
@@ -100,11 +93,13 @@ vale_learn_port_add(struct vale_learn *vl, unsigned int index,
 {
 	size_t len = strlen(name);
 
+	MPASS(index < VALE_FDB_PORTS && vl->vl_port[index] == NULL);
+	MPASS(rings >= 1);
 	if (len >= sizeof(lp->lp_name))
 		len = sizeof(lp->lp_name) - 1;
 	memcpy(lp->lp_name, name, len);
 	lp->lp_rings = rings;
-	__atomic_store_n(&vl->vl_port[index], lp, __ATOMIC_RELEASE);
+	atomic_store_rel_ptr((uintptr_t *)&vl->vl_port[index], (uintptr_t)lp);
 	learn_classify(vl, index);
 	set_put(&vl->vl_present, index, true);
 }
@@ -124,20 +119,20 @@ vale_learn_port_remove(struct vale_learn *vl, unsigned int index)
 	return (lp);
 }
 
-/* A frame from `port' ends here. */
+/* Drop a frame from `port'. */
 static unsigned int
-learn_drop(const struct vale_learn *vl, struct vale_learn_lane *lane,
+learn_drop(const struct vale_learn *vl, struct vale_learn_ring *lr,
     unsigned int port, enum vale_learn_counter why)
 {
-	vale_learn_lane_count(lane, why, 1);
+	vale_learn_count(lr, why, 1);
 	VALE_LEARN_PROBE4(drop, vl->vl_port[port]->lp_name,
 	    learn_counter_name[why], 1, vl->vl_port[port]->lp_name);
 	return (VALE_LEARN_NONE);
 }
 
 /*
- * Who gets a copy of a frame for one port, or for all; returns who gets it
- * from netmap.
+ * The ports that get a copy of a frame for `dst', one port or VALE_FDB_FLOOD.
+ * Returns the destination for netmap.
  */
 static unsigned int
 learn_copies(const struct vale_learn *vl, unsigned int port, unsigned int dst,
@@ -149,16 +144,17 @@ learn_copies(const struct vale_learn *vl, unsigned int port, unsigned int dst,
 	bool mine = vale_learn_set_has(&vl->vl_private, port);
 
 	for (i = 0; i < VALE_LEARN_WORDS; i++) {
-		set.s_word[i] = LEARN_LOAD(&vl->vl_mirror.s_word[i]);
+		set.s_word[i] = atomic_load_64(&vl->vl_mirror.s_word[i]);
 		any |= set.s_word[i];
 	}
 	if (dst == VALE_FDB_FLOOD && (any != 0 || mine)) {
 		dst = VALE_LEARN_NONE;
 		for (i = 0; i < VALE_LEARN_WORDS; i++) {
-			set.s_word[i] = LEARN_LOAD(&vl->vl_present.s_word[i]);
+			set.s_word[i] =
+			    atomic_load_64(&vl->vl_present.s_word[i]);
 			if (mine)
 				set.s_word[i] &=
-				    ~LEARN_LOAD(&vl->vl_private.s_word[i]);
+				    ~atomic_load_64(&vl->vl_private.s_word[i]);
 		}
 		set_put(&set, port, false);
 	} else if (any == 0)
@@ -167,52 +163,52 @@ learn_copies(const struct vale_learn *vl, unsigned int port, unsigned int dst,
 	return (dst | VALE_LEARN_COPIES);
 }
 
-/* Where to, where there are rules. */
+/* The destination if there are rules. */
 static unsigned int
-learn_special(const struct vale_learn *vl, struct vale_learn_lane *lane,
+learn_special(const struct vale_learn *vl, struct vale_learn_ring *lr,
     unsigned int port, unsigned int dst, struct vale_learn_set *copies)
 {
 	if (dst != VALE_FDB_FLOOD &&
 	    vale_learn_set_has(&vl->vl_private, port) &&
 	    vale_learn_set_has(&vl->vl_private, dst))
-		return (learn_drop(vl, lane, port, VALE_LEARN_C_DROP_PRIVATE));
+		return (learn_drop(vl, lr, port, VALE_LEARN_C_DROP_PRIVATE));
 	if (dst == VALE_FDB_FLOOD)
-		vale_learn_lane_count(lane, VALE_LEARN_C_FLOOD, 1);
+		vale_learn_count(lr, VALE_LEARN_C_FLOOD, 1);
 	return (learn_copies(vl, port, dst, copies));
 }
 
-/* Where to, where there are none; `known': the source was. */
+/* The destination if there are none.  `known': the source is in the table. */
 static unsigned int
-learn_plain(struct vale_learn_lane *lane, const uint8_t *addrs,
+learn_plain(struct vale_learn_ring *lr, const uint8_t *addrs,
     unsigned int dst, bool known, uint32_t now_s, uint32_t changes)
 {
-	struct vale_learn_way *way = vale_learn_way(lane, addrs);
+	struct vale_learn_result *re = vale_learn_result(lr, addrs);
 
 	if (dst == VALE_FDB_FLOOD)
-		vale_learn_lane_count(lane, VALE_LEARN_C_FLOOD, 1);
+		vale_learn_count(lr, VALE_LEARN_C_FLOOD, 1);
 	else if (known) {
-		memcpy(way->lw_addrs, addrs, sizeof(way->lw_addrs));
-		way->lw_now_s = now_s;
-		way->lw_changes = changes;
-		way->lw_dst = dst;
+		memcpy(re->re_addrs, addrs, sizeof(re->re_addrs));
+		re->re_now_s = now_s;
+		re->re_changes = changes;
+		re->re_dst = dst;
 	}
 	return (dst);
 }
 
-/* Learn the source, if that is not what was just done. */
+/* Learn the source, except if a recent frame had the same one. */
 static enum vale_fdb_news
-learn_source(struct vale_learn *vl, struct vale_learn_lane *lane,
+learn_source(struct vale_learn *vl, struct vale_learn_ring *lr,
     unsigned int port, const uint8_t *addrs, uint32_t now_s)
 {
-	const struct vale_learn_way *way = vale_learn_way(lane, addrs);
+	const struct vale_learn_result *re = vale_learn_result(lr, addrs);
 	enum vale_fdb_news news;
 
-	if (vale_learn_same_source(addrs, way->lw_addrs) &&
-	    vale_learn_holds(vl, way, now_s))
+	if (vale_learn_same_source(addrs, re->re_addrs) &&
+	    vale_learn_valid(vl, re, now_s))
 		return (VALE_FDB_KNOWN);
 	news = vale_fdb_learn(&vl->vl_fdb, addrs + ADDR_LEN, port, now_s);
 	if (news == VALE_FDB_LEARNED || news == VALE_FDB_MOVED) {
-		vale_learn_lane_count(lane, news == VALE_FDB_LEARNED ?
+		vale_learn_count(lr, news == VALE_FDB_LEARNED ?
 		    VALE_LEARN_C_LEARNED : VALE_LEARN_C_MOVED, 1);
 		VALE_LEARN_PROBE3(learn, vl->vl_port[port]->lp_name,
 		    addrs + ADDR_LEN, news == VALE_FDB_MOVED);
@@ -221,7 +217,7 @@ learn_source(struct vale_learn *vl, struct vale_learn_lane *lane,
 }
 
 unsigned int
-vale_learn_decide(struct vale_learn *vl, struct vale_learn_lane *lane,
+vale_learn_decide(struct vale_learn *vl, struct vale_learn_ring *lr,
     unsigned int port, const uint8_t *addrs, uint32_t len, uint32_t now_s,
     struct vale_learn_set *copies)
 {
@@ -240,7 +236,7 @@ vale_learn_decide(struct vale_learn *vl, struct vale_learn_lane *lane,
 	if (vale_learn_set_has(&vl->vl_mirror, port))
 		goto drop;
 	drop = VALE_LEARN_C_DROP_LIMIT;
-	news = learn_source(vl, lane, port, addrs, now_s);
+	news = learn_source(vl, lr, port, addrs, now_s);
 	if (news == VALE_FDB_REFUSED)
 		goto drop;
 	dst = vale_fdb_lookup(&vl->vl_fdb, addrs, now_s);
@@ -248,15 +244,15 @@ vale_learn_decide(struct vale_learn *vl, struct vale_learn_lane *lane,
 	if (dst == port)
 		goto drop;
 	if (vl->vl_special)
-		return (learn_special(vl, lane, port, dst, copies));
-	return (learn_plain(lane, addrs, dst, news == VALE_FDB_KNOWN, now_s,
+		return (learn_special(vl, lr, port, dst, copies));
+	return (learn_plain(lr, addrs, dst, news == VALE_FDB_KNOWN, now_s,
 	    changes));
 
 drop:
-	return (learn_drop(vl, lane, port, drop));
+	return (learn_drop(vl, lr, port, drop));
 }
 
-/* There is a word in the list. */
+/* Whether the list is not empty. */
 static bool
 learn_ruled(const struct vale_learn *vl, enum vale_learn_rule rule)
 {
@@ -295,16 +291,18 @@ vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
 	const struct vale_learn_port *lp;
 	unsigned int c, ring;
 
-	lp = __atomic_load_n(&vl->vl_port[index], __ATOMIC_ACQUIRE);
+	lp = (const struct vale_learn_port *)
+	    atomic_load_acq_ptr((const uintptr_t *)&vl->vl_port[index]);
+	MPASS(lp != NULL);
 	memset(info, 0, sizeof(*info));
 	memcpy(info->pi_name, lp->lp_name, sizeof(info->pi_name));
 	info->pi_private = vale_learn_set_has(&vl->vl_private, index);
 	info->pi_mirror = vale_learn_set_has(&vl->vl_mirror, index);
-	info->pi_limit = LEARN_LOAD(&vl->vl_fdb.f_limit[index]);
-	info->pi_used = LEARN_LOAD(&vl->vl_fdb.f_used[index]);
+	info->pi_limit = atomic_load_32(&vl->vl_fdb.f_limit[index]);
+	info->pi_used = atomic_load_32(&vl->vl_fdb.f_used[index]);
 	for (ring = 0; ring < lp->lp_rings; ring++) {
 		for (c = 0; c < VALE_LEARN_NCOUNTERS; c++)
 			info->pi_counter[c] +=
-			    LEARN_LOAD(&lp->lp_lane[ring].ln_counter[c]);
+			    atomic_load_64(&lp->lp_ring[ring].lr_counter[c]);
 	}
 }

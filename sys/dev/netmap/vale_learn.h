@@ -5,65 +5,63 @@
  */
 
 /*
- * What vale_learn(4) decides: where each frame of a switch goes.  It is the
- * learning table, who may talk to whom, who gets copies, how many addresses a
- * port may have, and what is counted of all that.
+ * The policy of vale_learn(4): the destination of each frame of a switch.  It
+ * combines the learning table, private ports, mirror ports and the limit of
+ * addresses for each port, and keeps the counters.
  *
- * It knows no kernel.  The module (vale_learn_mod.c) tells it of ports, hands
- * it the addresses of each frame and does what it says.
+ * It calls no kernel function.  The module (vale_learn_mod.c) adds and removes
+ * ports, passes in the addresses of each frame, and delivers the frame as
+ * vale_learn_forward() says.
  *
- * "Forwarding": any number of threads at once call vale_learn_forward(), one
- * at a time for a lane.  Under "exclusion" nobody forwards; the
- * kernel has it with the bridge's lock held for writing.
+ * Any number of threads may forward, that is, be in vale_learn_forward(), but
+ * only one for each ring.  A function that requires exclusion must be called
+ * while no thread forwards; the module owns the bridge's lock for writing then.
  */
 
 #ifndef _DEV_NETMAP_VALE_LEARN_H_
 #define	_DEV_NETMAP_VALE_LEARN_H_
 
-#ifdef _KERNEL
 #include <sys/param.h>
 #include <sys/systm.h>
-#else
-#include <string.h>
-#endif
+
 #include <dev/netmap/vale_fdb.h>
 
 #define	VALE_LEARN_NAME		64	/* bytes of a port's name, with NUL */
-#define	VALE_LEARN_TEXT		1024	/* of a list, with NUL */
-#define	VALE_LEARN_WORD		32	/* of a word of a list, with NUL */
-#define	VALE_LEARN_HEADER	14	/* bytes of a frame that must be seen */
-#define	VALE_LEARN_ADDRS	12	/* of which these are looked at */
+#define	VALE_LEARN_TEXT		1024	/* bytes of a list, with NUL */
+#define	VALE_LEARN_WORD		32	/* bytes of a word, with NUL */
+#define	VALE_LEARN_HEADER	14	/* bytes of an Ethernet header */
+#define	VALE_LEARN_ADDRS	12	/* bytes of its addresses */
 
-/* Where to: a port, VALE_FDB_FLOOD, or nowhere.  Netmap has the same. */
+/* A destination is a port, VALE_FDB_FLOOD, or none; the values are netmap's. */
 #define	VALE_LEARN_NONE		(VALE_FDB_FLOOD + 1)
-/* Set beside one of these where there are copies to make. */
+/* Set in addition if other ports get copies. */
 #define	VALE_LEARN_COPIES	0x100
 
 /*
- * Counters of a port, from its coming: of frames that came from it.
+ * Counters of the frames that a port sent since it was added.
  *
- *	frames = unicast + flooded + all of drop_* but drop_copy
+ *	frames = unicast + flooded + drop_*, without drop_copy
  *
- * unicast frames are not counted, being what is left.  "drop" is what the
- * lookup drops; what finds the destination's ring full is lost later, and
- * netmap keeps no count of that.
+ * The unicast frames are the remainder and have no counter.  drop_* count what
+ * the lookup drops.  Netmap drops a frame later if the destination's ring is
+ * full, and does not count it.
  *
  * X(identifier, name)
  */
 #define	VALE_LEARN_COUNTERS(X)						\
 	X(FRAME,	"frames")	/* taken from the port */	\
 	X(BYTE,		"bytes")					\
-	X(FLOOD,	"flooded")	/* to all that may have it */	\
+	X(FLOOD,	"flooded")	/* to all ports that may get it */ \
 	X(LEARNED,	"learned")	/* addresses new on the port */	\
 	X(MOVED,	"moved")	/* addresses from another port */ \
 	X(COPY,		"copies")	/* made for other ports */	\
 	X(DROP_RUNT,	"drop_runt")	/* no header in the first slot */ \
 	X(DROP_FAULT,	"drop_fault")	/* indirect, and not readable */ \
-	X(DROP_SELF,	"drop_self")	/* for a station on that port */ \
-	X(DROP_LIMIT,	"drop_limit")	/* from an address too many */	\
+	X(DROP_SELF,	"drop_self")	/* to a station on the same port */ \
+	X(DROP_LIMIT,	"drop_limit")	/* port at its limit of addresses */ \
 	X(DROP_PRIVATE,	"drop_private")	/* both ports are private */	\
 	X(DROP_MIRROR,	"drop_mirror")	/* from a mirror port */	\
-	X(DROP_COPY,	"drop_copy")	/* copies that found no room */
+	X(DROP_COPY,	"drop_copy")	/* copies, ring full */
 
 enum vale_learn_counter {
 #define	VALE_LEARN_ENUM(id, name)	VALE_LEARN_C_##id,
@@ -81,38 +79,38 @@ struct vale_learn_set {
 static inline bool
 vale_learn_set_has(const struct vale_learn_set *s, unsigned int port)
 {
-	return ((__atomic_load_n(&s->s_word[port / 64], __ATOMIC_RELAXED) >>
-	    port % 64 & 1) != 0);
+	MPASS(port < VALE_FDB_PORTS);
+	return ((atomic_load_64(&s->s_word[port / 64]) >> port % 64 & 1) != 0);
 }
 
-/* Where a frame with these addresses went, if it was to one port. */
-struct vale_learn_way {
-	uint8_t		lw_addrs[VALE_LEARN_ADDRS];
-	uint32_t	lw_now_s;
-	uint32_t	lw_changes;	/* vale_fdb_changes() then; 0: none */
-	uint32_t	lw_dst;
+/* The cached destination, a single port, of frames with these addresses. */
+struct vale_learn_result {
+	uint8_t		re_addrs[VALE_LEARN_ADDRS];
+	uint32_t	re_now_s;
+	uint32_t	re_changes;	/* vale_fdb_changes() then; 0: unused */
+	uint32_t	re_dst;
 };
 
 /*
- * One ring's counters, and its last frames' ways by the last bits of their
- * destinations.  Written by the thread that has the ring, so that it costs
- * neither a lock nor a cache line that others write.
+ * A transmit ring's counters, and the results for its last frames, indexed by
+ * the low bits of their destinations.  Only the thread that syncs the ring
+ * writes it, so it needs no lock and shares no cache line.
  */
-#define	VALE_LEARN_WAYS		16
-struct vale_learn_lane {
-	uint64_t	ln_counter[VALE_LEARN_NCOUNTERS];
-	uint64_t	ln_pad[16 - VALE_LEARN_NCOUNTERS];
-	struct vale_learn_way ln_way[VALE_LEARN_WAYS];
+#define	VALE_LEARN_RESULTS		16
+struct vale_learn_ring {
+	uint64_t	lr_counter[VALE_LEARN_NCOUNTERS];
+	uint64_t	lr_pad[16 - VALE_LEARN_NCOUNTERS];
+	struct vale_learn_result lr_result[VALE_LEARN_RESULTS];
 };
-_Static_assert(sizeof(struct vale_learn_lane) == 512, "eight cache lines");
+_Static_assert(sizeof(struct vale_learn_ring) == 512, "eight cache lines");
 
 struct vale_learn_port {
 	char		lp_name[VALE_LEARN_NAME];	/* "vale0:vm1" */
 	unsigned int	lp_rings;
-	struct vale_learn_lane lp_lane[];
+	struct vale_learn_ring lp_ring[];
 };
 
-/* What ports are: lists of patterns, as vale_learn_rule_set() has them. */
+/* Lists of patterns for ports: see vale_learn_rule_set(). */
 enum vale_learn_rule {
 	VALE_LEARN_PRIVATE,
 	VALE_LEARN_MIRROR,
@@ -120,76 +118,77 @@ enum vale_learn_rule {
 	VALE_LEARN_NRULES
 };
 
-/* A switch.  Private to vale_learn.c; here for those who allocate it. */
+/* A switch.  Private to vale_learn.c, except that the caller allocates it. */
 struct vale_learn {
 	struct vale_fdb	vl_fdb;		/* aligned to 64 bytes */
 	struct vale_learn_port *vl_port[VALE_FDB_PORTS];
 	struct vale_learn_set vl_present;
 	struct vale_learn_set vl_private;
 	struct vale_learn_set vl_mirror;
-	bool		vl_special;	/* there are rules for these */
+	bool		vl_special;	/* PRIVATE or MIRROR is not empty */
 	char		vl_rule[VALE_LEARN_NRULES][VALE_LEARN_TEXT];
 };
 
 /*
- * Make a switch without ports in memory aligned to 64 bytes.  `seed': see
+ * Make a switch without ports.  `vl' must be aligned to 64 bytes.  `seed': see
  * vale_fdb_init().
  */
 void	vale_learn_init(struct vale_learn *vl, const uint64_t seed[2]);
 
-/* Bytes of memory, zeroed, that a port of so many rings needs. */
+/* The size in bytes of a port with `rings' transmit rings. */
 size_t	vale_learn_port_size(unsigned int rings);
 
 /*
- * A port has come.  `index' is 0 to 253 and not in use, `rings' the number of
- * its transmit rings, at least 1; `name' is cut if need be; `lp'
- * is memory of vale_learn_port_size(), the switch's until removal.  One call
- * at a time, and not at the same time as another that changes something;
- * others may be forwarding.
+ * Add a port.  `index', 0 to 253, must not be in use; `rings' is the number of
+ * its transmit rings, at least 1; `name' is truncated if it is too long.  `lp'
+ * must be zeroed memory of vale_learn_port_size() bytes, and belongs to the
+ * switch until vale_learn_port_remove().  Other threads may forward meanwhile;
+ * none may add, remove or set rules.
  */
 void	vale_learn_port_add(struct vale_learn *vl, unsigned int index,
 	    const char *name, unsigned int rings, struct vale_learn_port *lp);
 
 /*
- * A port has gone, and what was learned on it.  Returns its memory, or NULL
- * when there was no such port.  Under exclusion.
+ * Remove a port and its addresses.  Returns its memory, or NULL if there is no
+ * such port.  Requires exclusion.
  */
 struct vale_learn_port *vale_learn_port_remove(struct vale_learn *vl,
 	    unsigned int index);
 
-/* vale_learn_forward() where the last frame's way will not do. */
+/* vale_learn_forward() without a cached result. */
 unsigned int vale_learn_decide(struct vale_learn *vl,
-	    struct vale_learn_lane *lane, unsigned int port,
+	    struct vale_learn_ring *lr, unsigned int port,
 	    const uint8_t *addrs, uint32_t len, uint32_t now_s,
 	    struct vale_learn_set *copies);
 
 static inline void
-vale_learn_lane_count(struct vale_learn_lane *lane, enum vale_learn_counter c,
+vale_learn_count(struct vale_learn_ring *lr, enum vale_learn_counter c,
     uint64_t n)
 {
-	__atomic_store_n(&lane->ln_counter[c], lane->ln_counter[c] + n,
-	    __ATOMIC_RELAXED);
+	atomic_store_64(&lr->lr_counter[c], lr->lr_counter[c] + n);
 }
 
 /*
- * A ring's lane; NULL: the port was not added.  The rings of a port are
- * numbered one after another, but not always from 0: the host's of an adapter
- * come after its own.
+ * The state of transmit ring `ring', or NULL if the port was not added.  The
+ * rings of a port have consecutive numbers that need not start at 0: the host
+ * rings of an adapter follow its own.
  */
-static inline struct vale_learn_lane *
-vale_learn_lane(const struct vale_learn *vl, unsigned int port,
+static inline struct vale_learn_ring *
+vale_learn_ring(const struct vale_learn *vl, unsigned int port,
     unsigned int ring)
 {
 	struct vale_learn_port *lp;
 
-	lp = __atomic_load_n(&vl->vl_port[port], __ATOMIC_ACQUIRE);
+	MPASS(port < VALE_FDB_PORTS);
+	lp = (struct vale_learn_port *)
+	    atomic_load_acq_ptr((const uintptr_t *)&vl->vl_port[port]);
 	if (lp == NULL)
 		return (NULL);
-	return (&lp->lp_lane[ring < lp->lp_rings ? ring :
+	return (&lp->lp_ring[ring < lp->lp_rings ? ring :
 	    ring % lp->lp_rings]);
 }
 
-/* Whether two frames have the same source; and the same destination, too. */
+/* Whether two frames have the same source. */
 static inline bool
 vale_learn_same_source(const uint8_t *a, const uint8_t *b)
 {
@@ -203,8 +202,9 @@ vale_learn_same_source(const uint8_t *a, const uint8_t *b)
 	return (x == y && u == v);
 }
 
+/* Whether they have the same source and destination. */
 static inline bool
-vale_learn_same(const uint8_t *a, const uint8_t *b)
+vale_learn_same_addrs(const uint8_t *a, const uint8_t *b)
 {
 	uint64_t x, y;
 	uint32_t u, v;
@@ -216,69 +216,68 @@ vale_learn_same(const uint8_t *a, const uint8_t *b)
 	return (x == y && u == v);
 }
 
-/* The one place where the way of a frame may be remembered. */
-static inline struct vale_learn_way *
-vale_learn_way(struct vale_learn_lane *lane, const uint8_t *addrs)
+/* The only place where the result for these addresses may be cached. */
+static inline struct vale_learn_result *
+vale_learn_result(struct vale_learn_ring *lr, const uint8_t *addrs)
 {
-	return (&lane->ln_way[addrs[5] % VALE_LEARN_WAYS]);
+	return (&lr->lr_result[addrs[5] % VALE_LEARN_RESULTS]);
 }
 
-/* What is remembered still holds. */
 static inline bool
-vale_learn_holds(const struct vale_learn *vl, const struct vale_learn_way *way,
+vale_learn_valid(const struct vale_learn *vl, const struct vale_learn_result *re,
     uint32_t now_s)
 {
-	return (way->lw_now_s == now_s &&
-	    way->lw_changes == vale_fdb_changes(&vl->vl_fdb));
+	return (re->re_now_s == now_s &&
+	    re->re_changes == vale_fdb_changes(&vl->vl_fdb));
 }
 
 /*
- * Where a frame goes that `port' sends through the ring of `lane'.  `addrs'
- * are the 12 bytes it begins with, `len' the bytes of its first slot, `bytes'
- * all of its; where `len' is less than VALE_LEARN_HEADER, or `addrs' NULL
- * because nobody can read them, it is dropped.  `now_s': see vale_fdb.h.
+ * The destination of a frame that `port' sends through ring `lr'.  `addrs'
+ * points at the first 12 bytes of the frame, `len' is the length of its first
+ * slot and `bytes' that of the whole frame.  The frame is dropped if `len' is
+ * less than VALE_LEARN_HEADER, or if `addrs' is NULL because the memory is not
+ * readable.  `now_s': see vale_fdb.h.
  *
- * Returns a port, VALE_FDB_FLOOD or VALE_LEARN_NONE; with VALE_LEARN_COPIES
- * added, each port of *copies gets a copy beside that.
+ * Returns a port, VALE_FDB_FLOOD or VALE_LEARN_NONE.  If VALE_LEARN_COPIES is
+ * set in addition, the caller must copy the frame to each port of *copies, too.
  *
- * Most frames have the addresses of another shortly before, in the same second
- * and with nothing changed in between: those cost no visit to the table.
+ * Most frames have the addresses of a recent frame of the same second, with no
+ * change of the table in between.  These do not look into the table.
  */
 static inline unsigned int
-vale_learn_forward(struct vale_learn *vl, struct vale_learn_lane *lane,
+vale_learn_forward(struct vale_learn *vl, struct vale_learn_ring *lr,
     unsigned int port, const uint8_t *addrs, uint32_t len, uint32_t bytes,
     uint32_t now_s, struct vale_learn_set *copies)
 {
-	const struct vale_learn_way *way;
+	const struct vale_learn_result *re;
 
-	vale_learn_lane_count(lane, VALE_LEARN_C_FRAME, 1);
-	vale_learn_lane_count(lane, VALE_LEARN_C_BYTE, bytes);
+	vale_learn_count(lr, VALE_LEARN_C_FRAME, 1);
+	vale_learn_count(lr, VALE_LEARN_C_BYTE, bytes);
 	if (len >= VALE_LEARN_HEADER && addrs != NULL) {
-		way = vale_learn_way(lane, addrs);
-		if (vale_learn_same(addrs, way->lw_addrs) &&
-		    vale_learn_holds(vl, way, now_s))
-			return (way->lw_dst);
+		re = vale_learn_result(lr, addrs);
+		if (vale_learn_same_addrs(addrs, re->re_addrs) &&
+		    vale_learn_valid(vl, re, now_s))
+			return (re->re_dst);
 	}
-	return (vale_learn_decide(vl, lane, port, addrs, len, now_s, copies));
+	return (vale_learn_decide(vl, lr, port, addrs, len, now_s, copies));
 }
 
 /*
- * Set what ports are.  `text' is a list of words, separated by blanks or
- * commas:
+ * Set a rule.  `text' is a list of words, separated by blanks or commas:
  *
- *	PRIVATE, MIRROR		PATTERN, or !PATTERN for those it is not for
+ *	PRIVATE, MIRROR		PATTERN, or !PATTERN to exclude ports
  *	LIMIT			N for all ports, or PATTERN=N; N is 0 to
- *				VALE_FDB_ENTRIES, 0 for any number
+ *				VALE_FDB_ENTRIES, 0 for no limit
  *
- * PATTERN is matched as in fnmatch(3) to what follows the colon in a port's
- * name; the last word that matches counts.  Applies to ports that are there
- * and those to come.  Returns 0, or EINVAL and changes nothing.
- * Under exclusion.
+ * PATTERN is matched, as by fnmatch(3), against the part of a port's name
+ * behind the colon; the last match applies.  A rule applies to all ports, and
+ * to those added later.  Returns 0, or EINVAL and changes nothing.  Requires
+ * exclusion.
  */
 int	vale_learn_rule_set(struct vale_learn *vl, enum vale_learn_rule rule,
 	    const char *text);
 
-/* A port's state, for listings; `index' was added and is not being removed. */
+/* A port's state.  The port must exist, and must not be removed meanwhile. */
 struct vale_learn_port_info {
 	char		pi_name[VALE_LEARN_NAME];
 	bool		pi_private;
@@ -292,18 +291,19 @@ void	vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
 
 const char *vale_learn_counter_name(enum vale_learn_counter c);
 
-/* vale_learn_rule.c: words of lists. */
+/* vale_learn_rule.c: lists of words. */
 
 /*
- * Copy the next word of *text and step over it.  1; 0 at the end; -1 where it
- * is longer than VALE_LEARN_WORD or has other than printable ASCII in it.
+ * Copy the next word of *text and advance *text past it.  Returns 1; 0 at the
+ * end; -1 if the word does not fit in VALE_LEARN_WORD bytes, or has characters
+ * other than printable ASCII.
  */
 int	vale_learn_word(const char **text, char word[VALE_LEARN_WORD]);
 
-/* Whether `text' is a list for that rule. */
+/* Whether `text' is a valid list for `rule'. */
 bool	vale_learn_rule_valid(enum vale_learn_rule rule, const char *text);
 
-/* What a valid list says of the port: 0 or 1, or its limit. */
+/* The value of a valid list for a port: 0 or 1, or its limit. */
 unsigned int vale_learn_rule_match(enum vale_learn_rule rule,
 	    const char *text, const char *port_name);
 

@@ -5,25 +5,26 @@
  */
 
 /*
- * Copies of a frame, for ports that netmap does not deliver it to: its lookup
- * functions name one port or all of them, never some.
+ * Copies of a frame to ports that netmap does not deliver it to: a lookup
+ * function returns one port or all, never some.
  *
- * A VALE port's receive ring takes frames from many senders at once.  Each
- * leases slots under the ring's q_lock, fills them without it, and reports
- * under it that they are done; slots become visible in the order they were
- * leased (netmap_kern.h, struct netmap_kring).  A copy here is one more sender
- * by those rules, with a lease for a single frame.  The caller has the
- * bridge's lock for reading, which keeps the ports where they are.
+ * Many senders may put frames into a VALE port's receive ring at once.  Each
+ * leases slots under the ring's q_lock, fills them without it, and ends the
+ * lease under it; slots become visible in the order of the leases (struct
+ * netmap_kring in netmap_kern.h).  A copy follows the same protocol, with a
+ * lease for a single frame.  The caller holds the bridge's lock for reading, so
+ * ports do not change.
  *
- * Source and destination may differ in whether a virtio-net header stands
- * before each frame.  netmap's own function then converts, which may split a
- * frame into several.
+ * If only one of source and destination has a virtio-net header before each
+ * frame, netmap's own function converts the frame, and may split it into
+ * several.
  */
 
 #include <dev/netmap/vale_learn_os.h>
+
 #include <dev/netmap/vale_learn_var.h>
 
-/* A range of slots of a receive ring that is ours to fill. */
+/* Leased slots of a receive ring. */
 struct copy_lease {
 	uint32_t	cl_index;	/* in nkr_leases */
 	uint32_t	cl_first;
@@ -62,8 +63,8 @@ copy_lease(struct netmap_kring *kring, uint32_t slots, struct copy_lease *cl)
 }
 
 /*
- * Slots up to `end' were filled.  Those left over go back if nobody has leased
- * after us, else they become empty frames, which receivers skip.
+ * Slots up to `end' were filled.  Return the rest of the lease if it is the
+ * last one; else make empty frames of them, which receivers skip.
  */
 static void
 copy_return(struct netmap_kring *kring, const struct copy_lease *cl,
@@ -72,6 +73,7 @@ copy_return(struct netmap_kring *kring, const struct copy_lease *cl,
 	struct netmap_slot *slot;
 	uint32_t after = copy_slot_add(kring, cl->cl_first, cl->cl_slots);
 
+	mtx_assert(&kring->q_lock, MA_OWNED);
 	if (*end == after)
 		return;
 	if (nm_next(cl->cl_index, kring->nkr_num_slots - 1) ==
@@ -86,7 +88,7 @@ copy_return(struct netmap_kring *kring, const struct copy_lease *cl,
 	}
 }
 
-/* The lease is done; show what can be shown. */
+/* End the lease; make all slots visible that no older lease holds back. */
 static void
 copy_publish(struct netmap_kring *kring, const struct copy_lease *cl,
     uint32_t end)
@@ -95,6 +97,7 @@ copy_publish(struct netmap_kring *kring, const struct copy_lease *cl,
 	bool news = false;
 
 	mtx_lock(&kring->q_lock);
+	MPASS(kring->nkr_leases[i] == NR_NOSLOT);
 	copy_return(kring, cl, &end);
 	kring->nkr_leases[i] = end;
 	if (kring->nr_hwtail == cl->cl_first) {
@@ -112,7 +115,7 @@ copy_publish(struct netmap_kring *kring, const struct copy_lease *cl,
 		kring->nm_notify(kring, 0);
 }
 
-/* Copy slot by slot.  Returns the slot after. */
+/* Copy slot by slot.  Returns the slot behind the last. */
 static uint32_t
 copy_frame(struct netmap_kring *kring, const struct nm_bdg_fwd *ft,
     uint32_t slots, uint32_t i)
@@ -143,7 +146,7 @@ copy_frame(struct netmap_kring *kring, const struct nm_bdg_fwd *ft,
 	return (i);
 }
 
-/* How many slots the frame may take at its destination. */
+/* The maximum of slots that the frame needs at its destination. */
 static uint32_t
 copy_slots(uint32_t slots, const struct netmap_vp_adapter *src,
     const struct netmap_vp_adapter *dst)
@@ -151,7 +154,7 @@ copy_slots(uint32_t slots, const struct netmap_vp_adapter *src,
 	if (src->up.virt_hdr_len == dst->up.virt_hdr_len ||
 	    dst->mfs >= src->mfs || dst->mfs <= WORST_CASE_GSO_HEADER)
 		return (slots);
-	/* Each piece of a segmented frame has a header of its own. */
+	/* Each segment has a header of its own. */
 	return (slots * src->mfs / (dst->mfs - WORST_CASE_GSO_HEADER) + 1);
 }
 
@@ -163,7 +166,8 @@ vale_learn_copy(const struct nm_bdg_fwd *ft, struct netmap_vp_adapter *src,
 	struct copy_lease cl;
 	uint32_t end, left, slots;
 
-	/* The header may have a slot of its own, before what we were given. */
+	rw_assert(&src->na_bdg->bdg_lock, RA_LOCKED);
+	/* The virtio-net header may be in a slot of its own, before `ft'. */
 	if (src->up.virt_hdr_len != 0 && ft->ft_offset == 0)
 		ft--;
 	if ((dst->up.na_flags & NAF_SW_ONLY) != 0 || !nm_netmap_on(&dst->up))
@@ -176,7 +180,7 @@ vale_learn_copy(const struct nm_bdg_fwd *ft, struct netmap_vp_adapter *src,
 	if (!copy_lease(kring, left, &cl)) {
 		if (!dst->retry)
 			return (false);
-		/* An adapter's ring is emptied by us or by nobody. */
+		/* A hardware adapter's ring: nobody else empties it. */
 		kring->nm_notify(kring, NAF_FORCE_RECLAIM);
 		if (!copy_lease(kring, left, &cl))
 			return (false);

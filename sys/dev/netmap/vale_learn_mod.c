@@ -5,31 +5,33 @@
  */
 
 /*
- * vale_learn(4): the learning table as lookup function of the kernel's VALE.
+ * vale_learn(4): the learning table as the lookup function of the kernel's
+ * VALE.
  *
- * To manage a switch is to be its bridge's lookup and dtor function.  netmap
- * calls both with the bridge's lock held, lookup for reading and dtor for
- * writing, so that
+ * The module manages a switch by setting the lookup and dtor functions of its
+ * bridge.  netmap calls both with the bridge's lock held, lookup for reading
+ * and dtor for writing.  Therefore
  *
- * - ports stay where they are while a frame is looked up; many threads look up
- *   at once, which the table is made for;
- * - once netmap_bdg_regops() has put its own functions back, nobody is in
- *   ours, nor comes: what they used can be freed.
+ * - ports do not change while a frame is looked up, and many threads may look
+ *   up at once, for which the table is designed;
+ * - after netmap_bdg_regops() has restored netmap's own functions, no thread is
+ *   in ours or will enter them, and their memory can be freed.
  *
- * netmap says when a port goes, not when one comes.  But their number then
- * grows: where it matters the lookup compares it with that of the ports it has
- * added, and adds the others before it decides about a frame.  When one goes
- * that number is forgotten, lest one that comes in its place be taken for it.
+ * netmap calls the module when it removes a port, but not when it adds one.  If
+ * it matters, the lookup compares netmap's number of ports with sw_nports, the
+ * number that it knows, and adds the missing ones before it looks at the frame.
+ * When a port is removed sw_nports becomes 0, so that a port added in its place
+ * is noticed.
  *
- * A switch stays while it is managed, be it without ports: NM_BDG_ACTIVE.  It
- * is not in netmap's exclusive mode, in which valectl(8) could not attach
- * adapters to it, and which could not be ended while there are ports.  When it
- * is managed no longer it goes at once or with its last port.
+ * NM_BDG_ACTIVE keeps a managed switch, even without ports.  It is not in
+ * netmap's exclusive mode: valectl(8) could not attach adapters then, and the
+ * mode could not be left while there are ports.  A switch that is no longer
+ * managed is destroyed at once, or with its last port.
  */
 
 #include <dev/netmap/vale_learn_os.h>
-#include <sys/libkern.h>
 #include <sys/sbuf.h>
+
 #include <dev/netmap/vale_learn_probes.h>
 #include <dev/netmap/vale_learn_var.h>
 
@@ -37,7 +39,7 @@ _Static_assert(VALE_FDB_PORTS == NM_BDG_MAXPORTS &&
     VALE_FDB_FLOOD == NM_BDG_BROADCAST && VALE_LEARN_NONE == NM_BDG_NOPORT,
     "vale_learn.h's destinations are netmap's");
 
-/* netmap_vale.c's, which does not check what is more. */
+/* netmap_vale.c's limit, which it does not check. */
 #define	LEARN_DST_RINGS		16
 
 /* dtrace_vale(4) */
@@ -62,6 +64,7 @@ vale_learn_scan(struct vale_learn_switch *sw)
 	uint32_t i, index, rings;
 	bool done = true;
 
+	rw_assert(&b->bdg_lock, RA_LOCKED);
 	mtx_lock(&sw->sw_scan);
 	for (i = 0; done && i < b->bdg_active_ports; i++) {
 		index = b->bdg_port_index[i];
@@ -86,12 +89,13 @@ vale_learn_scan(struct vale_learn_switch *sw)
 /* Make the copies of a frame. */
 static void
 learn_copy_all(struct vale_learn_switch *sw, const struct nm_bdg_fwd *ft,
-    struct netmap_vp_adapter *na, struct vale_learn_lane *lane,
+    struct netmap_vp_adapter *na, struct vale_learn_ring *lr,
     const struct vale_learn_set *copies)
 {
 	const struct nm_bridge *b = sw->sw_bdg;
 	uint32_t i, index, lost = 0, made = 0;
 
+	rw_assert(&b->bdg_lock, RA_LOCKED);
 	for (i = 0; i < b->bdg_active_ports; i++) {
 		index = b->bdg_port_index[i];
 		if (!vale_learn_set_has(copies, index))
@@ -105,11 +109,11 @@ learn_copy_all(struct vale_learn_switch *sw, const struct nm_bdg_fwd *ft,
 		    vale_learn_counter_name(VALE_LEARN_C_DROP_COPY), 1,
 		    na->up.name);
 	}
-	vale_learn_lane_count(lane, VALE_LEARN_C_COPY, made);
-	vale_learn_lane_count(lane, VALE_LEARN_C_DROP_COPY, lost);
+	vale_learn_count(lr, VALE_LEARN_C_COPY, made);
+	vale_learn_count(lr, VALE_LEARN_C_DROP_COPY, lost);
 }
 
-/* What the table said: a port, or all, though netmap may be told otherwise. */
+/* The destination in the table's terms: if all ports get copies, a flood. */
 static unsigned int
 learn_where(unsigned int dst)
 {
@@ -117,7 +121,7 @@ learn_where(unsigned int dst)
 	    VALE_FDB_FLOOD : dst & ~VALE_LEARN_COPIES);
 }
 
-/* How many ports a frame for all of them goes to; the probes ask. */
+/* The number of ports that a flooded frame goes to, for the probe. */
 static __unused uint32_t
 learn_flooded(const struct vale_learn_switch *sw, unsigned int dst,
     const struct vale_learn_set *copies)
@@ -132,34 +136,35 @@ learn_flooded(const struct vale_learn_switch *sw, unsigned int dst,
 }
 
 /*
- * Ports have to be looked for when the sender is new, and with rules, which
- * may be for one that nobody has heard of yet.
+ * Look for new ports if the sender is new, and, if there are rules, whenever
+ * the number of ports has changed: a rule may apply to a port that has not sent
+ * yet.
  */
-static struct vale_learn_lane *
-learn_lane(struct vale_learn_switch *sw, unsigned int port, unsigned int ring)
+static struct vale_learn_ring *
+learn_ring(struct vale_learn_switch *sw, unsigned int port, unsigned int ring)
 {
-	struct vale_learn_lane *lane;
+	struct vale_learn_ring *lr;
 
-	lane = vale_learn_lane(&sw->sw_learn, port, ring);
-	if (lane != NULL && (!sw->sw_learn.vl_special || sw->sw_bdg->
+	lr = vale_learn_ring(&sw->sw_learn, port, ring);
+	if (lr != NULL && (!sw->sw_learn.vl_special || sw->sw_bdg->
 	    bdg_active_ports == atomic_load_acq_32(&sw->sw_nports)))
-		return (lane);
+		return (lr);
 	if (vale_learn_scan(sw))
-		return (vale_learn_lane(&sw->sw_learn, port, ring));
+		return (vale_learn_ring(&sw->sw_learn, port, ring));
 	counter_u64_add(sw->sw_nomem, 1);
 	return (NULL);
 }
 
 /*
- * netmap's lookup function: where to with the frame that `ft' begins.
- * *dst_ring is the ring it comes from, and says which it should go to.
+ * netmap's lookup function: the destination of the frame that starts at `ft'.
+ * *dst_ring is the source ring on entry, the destination ring on return.
  */
 static uint32_t
 learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
     struct netmap_vp_adapter *na, void *private_data)
 {
 	struct vale_learn_switch *sw = private_data;
-	struct vale_learn_lane *lane;
+	struct vale_learn_ring *lr;
 	struct vale_learn_set copies;
 	const struct nm_bdg_fwd *f;
 	const uint8_t *addrs = (const uint8_t *)ft->ft_buf + ft->ft_offset;
@@ -167,8 +172,9 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 	uint32_t bytes, len = ft->ft_len - ft->ft_offset;
 	unsigned int dst;
 
-	lane = learn_lane(sw, na->bdg_port, *dst_ring);
-	if (lane == NULL) {
+	rw_assert(&sw->sw_bdg->bdg_lock, RA_LOCKED);
+	lr = learn_ring(sw, na->bdg_port, *dst_ring);
+	if (lr == NULL) {
 		VALE_LEARN_PROBE4(drop, na->up.name, "drop_nomem", 1,
 		    na->up.name);
 		return (NM_BDG_NOPORT);
@@ -184,7 +190,7 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 		else
 			addrs = NULL;
 	}
-	dst = vale_learn_forward(&sw->sw_learn, lane, na->bdg_port, addrs, len,
+	dst = vale_learn_forward(&sw->sw_learn, lr, na->bdg_port, addrs, len,
 	    bytes, (uint32_t)time_uptime, &copies);
 	VALE_LEARN_PROBE3(lookup, na->up.name, learn_where(dst), addrs);
 	if (learn_where(dst) == VALE_FDB_FLOOD)
@@ -192,7 +198,7 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 		    learn_flooded(sw, dst, &copies));
 	if ((dst & VALE_LEARN_COPIES) != 0) {
 		dst &= ~VALE_LEARN_COPIES;
-		learn_copy_all(sw, ft, na, lane, &copies);
+		learn_copy_all(sw, ft, na, lr, &copies);
 	}
 	return (dst);
 }
@@ -200,13 +206,14 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 static void
 learn_forget(struct vale_learn_switch *sw, unsigned int index)
 {
+	rw_assert(&sw->sw_bdg->bdg_lock, RA_WLOCKED);
 	free(vale_learn_port_remove(&sw->sw_learn, index), M_VALE_LEARN);
 	sw->sw_nports = 0;
 }
 
 /*
- * netmap's dtor function: a port goes.  Of an adapter and its host's port,
- * which go together, it names the first.
+ * netmap's dtor function: a port is removed.  An adapter and its host port are
+ * removed together, with one call for the adapter.
  */
 static void
 learn_dtor(const struct netmap_vp_adapter *na)
@@ -226,8 +233,8 @@ static struct netmap_bdg_ops learn_ops = {
 };
 
 /*
- * Make the bridge, or find it, and see to it that it stays.  One that another
- * module has a hand in is left alone.
+ * Create or find the bridge, and keep it.  Returns EBUSY if another module
+ * manages it.
  */
 static int
 learn_take(struct vale_learn_switch *sw)
@@ -262,8 +269,8 @@ learn_take(struct vale_learn_switch *sw)
 }
 
 /*
- * Give the bridge back.  The table that netmap gets anew learns an address
- * when it is not the last that the port sent; those from before are no news.
+ * Give the bridge back to netmap, with an empty table.  netmap learns a source
+ * address only if it differs from the port's last one: reset these.
  */
 static void
 learn_give(struct vale_learn_switch *sw)
@@ -291,6 +298,7 @@ learn_switch_create(const char *name)
 	uint64_t seed[2];
 	int error;
 
+	sx_assert(&learn_lock, SA_XLOCKED);
 	sw = malloc(sizeof(*sw), M_VALE_LEARN, M_WAITOK | M_ZERO);
 	strlcpy(sw->sw_name, name, sizeof(sw->sw_name));
 	snprintf(sw->sw_bdg_name, sizeof(sw->sw_bdg_name), "%s:", name);
@@ -318,6 +326,7 @@ learn_switch_destroy(struct vale_learn_switch *sw)
 {
 	unsigned int i;
 
+	sx_assert(&learn_lock, SA_XLOCKED);
 	vale_learn_sysctl_remove(sw);
 	TAILQ_REMOVE(&learn_switches, sw, sw_link);
 	learn_give(sw);
@@ -339,6 +348,7 @@ learn_change(void *private_data, void *arg, int *error)
 {
 	struct learn_change *lc = arg;
 
+	rw_assert(&lc->lc_switch->sw_bdg->bdg_lock, RA_WLOCKED);
 	*error = vale_learn_rule_set(&lc->lc_switch->sw_learn, lc->lc_rule,
 	    lc->lc_text);
 	return (private_data);
@@ -359,6 +369,7 @@ learn_find(const char *name)
 {
 	struct vale_learn_switch *sw;
 
+	sx_assert(&learn_lock, SA_XLOCKED);
 	TAILQ_FOREACH(sw, &learn_switches, sw_link) {
 		if (strcmp(sw->sw_name, name) == 0)
 			break;
@@ -377,12 +388,13 @@ learn_name_valid(const char *name)
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len);
 }
 
-/* After a change, destroy what is left from before; or undo it.  learn_lock. */
+/* Destroy the switches that are no longer listed; `undo': the new ones. */
 static void
 learn_prune(bool undo)
 {
 	struct vale_learn_switch *next, *sw;
 
+	sx_assert(&learn_lock, SA_XLOCKED);
 	TAILQ_FOREACH_SAFE(sw, &learn_switches, sw_link, next) {
 		if (undo ? sw->sw_new : !sw->sw_keep)
 			learn_switch_destroy(sw);

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* What netmap's private headers need before them. */
+/* netmap's private headers, and those that must be included before them. */
 
 #ifndef _DEV_NETMAP_VALE_LEARN_OS_H_
 #define	_DEV_NETMAP_VALE_LEARN_OS_H_

@@ -5,8 +5,8 @@
  */
 
 /*
- * The probes of vale_learn(4), dtrace_vale(4): the kernel's alone.  Arguments
- * are worked out only while somebody watches the probe.
+ * The probes of vale_learn(4): see dtrace_vale(4).  Only the kernel module has
+ * them.  Arguments are evaluated only while a probe is enabled.
  */
 
 #ifndef _DEV_NETMAP_VALE_LEARN_PROBES_H_
@@ -28,8 +28,6 @@ SDT_PROBE_DECLARE(vale, , , drop);	/* port, reason, frames, sending port */
 #define	VALE_LEARN_PROBE4(probe, a, b, c, d)				\
 	SDT_PROBE4(vale, , , probe, a, b, c, d)
 #else
-#include <stdbool.h>
-
 static inline void
 vale_learn_probe_nothing(const void *port, ...)
 {

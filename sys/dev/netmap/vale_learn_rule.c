@@ -5,19 +5,13 @@
  */
 
 /*
- * Lists of patterns, kept as the text that they were given as: a port is
- * matched when it comes, or when a list changes, which is seldom.  A list that
- * is in use has been found valid before.
+ * Lists of patterns.  They are kept as text: a port is matched when it is
+ * added and when a list changes, which is rare.  A list is checked before it is
+ * put in force.
  */
 
-#ifdef _KERNEL
 #include <sys/param.h>
 #include <sys/systm.h>
-#include <sys/libkern.h>
-#else
-#include <fnmatch.h>
-#include <string.h>
-#endif
 
 #include <dev/netmap/vale_learn.h>
 
@@ -45,7 +39,7 @@ vale_learn_word(const char **text, char word[VALE_LEARN_WORD])
 	return (n != 0);
 }
 
-/* All of `p' is a number up to `max'. */
+/* Whether all of `p' is a decimal number up to `max'. */
 static bool
 rule_number(const char *p, unsigned int max, unsigned int *n)
 {
@@ -62,8 +56,8 @@ rule_number(const char *p, unsigned int max, unsigned int *n)
 }
 
 /*
- * Take a word apart: its pattern, and what it says of ports that match.
- * Changes the word.  False: it is not of this kind.
+ * Split a word, in place, into a pattern and the value for ports that match.
+ * Returns false if the word is invalid for this rule.
  */
 static bool
 rule_parse(enum vale_learn_rule rule, char *word, const char **pattern,

@@ -5,18 +5,19 @@
  */
 
 /*
- * The variables under dev.netmap.vale_learn: which switches there are, a node
- * for each with what can be set, and two listings, as text in the manner of
- * valectl(8).  A value that is refused changes nothing.
+ * The variables under dev.netmap.vale_learn: the list of managed switches, and
+ * for each switch a node with its settings and two listings in the format of
+ * valectl(8).  An invalid value changes nothing.
  *
- * The listings are collected under the bridge's lock and printed without it,
- * since printing may wait for the reader's memory.
+ * A listing is collected under the bridge's lock and printed without it,
+ * because printing may fault on the reader's memory.
  */
 
 #include <dev/netmap/vale_learn_os.h>
 #include <sys/jail.h>
 #include <sys/proc.h>
 #include <sys/sbuf.h>
+
 #include <dev/netmap/vale_learn_var.h>
 
 SYSCTL_DECL(_dev_netmap);
@@ -25,7 +26,7 @@ static SYSCTL_NODE(_dev_netmap, OID_AUTO, vale_learn,
 
 static struct sysctl_ctx_list learn_ctx;
 
-/* What the ports are, or what one of them is called. */
+/* The ports of a switch, for a listing. */
 struct learn_ports {
 	bool	lp_there[VALE_FDB_PORTS];
 	struct vale_learn_port_info lp_info[VALE_FDB_PORTS];
@@ -69,7 +70,7 @@ learn_ageing_sysctl(SYSCTL_HANDLER_ARGS)
 {
 	struct vale_fdb *fdb = &((struct vale_learn_switch *)arg1)->
 	    sw_learn.vl_fdb;
-	unsigned int seconds = fdb->f_ageing_s;
+	unsigned int seconds = atomic_load_32(&fdb->f_ageing_s);
 	int error;
 
 	error = sysctl_handle_int(oidp, &seconds, 0, req);
@@ -81,7 +82,7 @@ learn_ageing_sysctl(SYSCTL_HANDLER_ARGS)
 	return (0);
 }
 
-/* A table of the ports there are now, to be freed. */
+/* The present ports.  The caller must free the result. */
 static struct learn_ports *
 learn_collect(struct vale_learn_switch *sw)
 {
@@ -138,7 +139,7 @@ learn_print_addresses(struct sbuf *sb, const struct vale_learn_switch *sw,
 
 	while (vale_fdb_next(&sw->sw_learn.vl_fdb, &cursor,
 	    (uint32_t)time_uptime, &e)) {
-		/* A port that has come since is in the next listing. */
+		/* The port was added after learn_collect(). */
 		if (!ports->lp_there[e.fe_port])
 			continue;
 		sbuf_printf(sb, "\n%02x:%02x:%02x:%02x:%02x:%02x"
@@ -148,7 +149,7 @@ learn_print_addresses(struct sbuf *sb, const struct vale_learn_switch *sw,
 	}
 }
 
-/* arg2: whether the addresses, else the ports. */
+/* arg2: 1: addresses; 0: ports. */
 static int
 learn_list_sysctl(SYSCTL_HANDLER_ARGS)
 {
@@ -171,7 +172,7 @@ learn_list_sysctl(SYSCTL_HANDLER_ARGS)
 	return (error);
 }
 
-/* Make the variable that says which switches there are; apply its tunable. */
+/* Create the list of switches, and apply its tunable. */
 int
 vale_learn_sysctl_load(void)
 {
@@ -199,11 +200,11 @@ vale_learn_sysctl_add(struct vale_learn_switch *sw)
 		const char		*desc;
 	} rule[] = {
 		{ VALE_LEARN_PRIVATE, "private",
-		    "Ports that do not talk to one another" },
+		    "Ports that exchange no frames with each other" },
 		{ VALE_LEARN_MIRROR, "mirror",
-		    "Ports that get copies and send nothing" },
+		    "Ports that get copies of all frames and may not send" },
 		{ VALE_LEARN_LIMIT, "limit",
-		    "How many addresses ports may have; 0: any number" },
+		    "Maximum of addresses of a port; 0: no limit" },
 	};
 	struct sysctl_oid *node;
 	struct sysctl_oid_list *list;
@@ -221,16 +222,16 @@ vale_learn_sysctl_add(struct vale_learn_switch *sw)
 	SYSCTL_ADD_PROC(&sw->sw_ctx, list, OID_AUTO, "ageing",
 	    CTLTYPE_UINT | CTLFLAG_RWTUN | CTLFLAG_MPSAFE, sw, 0,
 	    learn_ageing_sysctl, "IU",
-	    "Seconds after which an unseen address is forgotten; 0: never");
+	    "Seconds after which an unused address expires; 0: never");
 	SYSCTL_ADD_PROC(&sw->sw_ctx, list, OID_AUTO, "ports",
 	    CTLTYPE_STRING | CTLFLAG_RD | CTLFLAG_MPSAFE, sw, 0,
 	    learn_list_sysctl, "A", "Ports and their counters");
 	SYSCTL_ADD_PROC(&sw->sw_ctx, list, OID_AUTO, "addresses",
 	    CTLTYPE_STRING | CTLFLAG_RD | CTLFLAG_MPSAFE, sw, 1,
-	    learn_list_sysctl, "A", "Addresses learned");
+	    learn_list_sysctl, "A", "Learned addresses");
 	SYSCTL_ADD_COUNTER_U64(&sw->sw_ctx, list, OID_AUTO, "drop_nomem",
 	    CTLFLAG_RD, &sw->sw_nomem,
-	    "Frames dropped for want of memory to add their port");
+	    "Frames dropped because there was no memory to add their port");
 }
 
 void

@@ -5,18 +5,19 @@
  */
 
 /*
- * The module's own: a switch that it manages.  vale_learn_mod.c tells how.
+ * The module's state for a managed switch; see vale_learn_mod.c.
  *
- * Locks, in the order they are taken:
+ * Locks, in the order in which they are taken:
  *
- *	learn_lock	which switches there are
- *	NMG_LOCK	netmap's, for all that changes a bridge
- *	bdg_lock	netmap's, one a bridge: forwarding reads; what
- *			vale_learn.h calls exclusion is to write
- *	sw_scan		one thread at a time adds ports
+ *	learn_lock	the list of switches
+ *	NMG_LOCK	netmap's, for all changes of a bridge
+ *	bdg_lock	netmap's, one for each bridge: held for reading while
+ *			frames are forwarded, for writing as vale_learn.h's
+ *			exclusion
+ *	sw_scan		held while ports are added
  *
- * Handlers of a switch's variables must not take learn_lock: whoever holds it
- * waits for them when the switch goes.
+ * The handlers of a switch's variables must not take learn_lock:
+ * vale_learn_sysctl_remove() waits for them with that lock held.
  */
 
 #ifndef _DEV_NETMAP_VALE_LEARN_VAR_H_
@@ -31,13 +32,13 @@ struct vale_learn_switch {
 	TAILQ_ENTRY(vale_learn_switch) sw_link;
 	char		sw_name[LEARN_SWITCH_NAME];	/* "vale0" */
 	char		sw_bdg_name[LEARN_SWITCH_NAME + 1];	/* "vale0:" */
-	bool		sw_keep;	/* learn_lock: asked for by a change, */
-	bool		sw_new;		/* and created for it */
-	struct nm_bridge *sw_bdg;	/* stays while the switch is managed */
+	bool		sw_keep;	/* learn_lock: in vale_learn_attach(), */
+	bool		sw_new;		/* listed; created for the new list */
+	struct nm_bridge *sw_bdg;	/* exists while the switch is managed */
 	struct mtx	sw_scan;
-	uint32_t	sw_nports;	/* sw_scan: ports that were added; or
-					   0, when one has gone since */
-	counter_u64_t	sw_nomem;	/* frames lost for want of memory */
+	uint32_t	sw_nports;	/* written under sw_scan: ports that
+					   were added; 0: look again */
+	counter_u64_t	sw_nomem;	/* frames lost, no memory */
 	struct sysctl_ctx_list sw_ctx;
 };
 
@@ -46,8 +47,8 @@ MALLOC_DECLARE(M_VALE_LEARN);
 /* vale_learn_mod.c */
 
 /*
- * Add ports that have come.  False: there is no memory for one.  With bdg_lock
- * held for reading.
+ * Add the ports that are new.  Returns false if there was no memory for one.
+ * The caller must hold bdg_lock for reading.
  */
 bool	vale_learn_scan(struct vale_learn_switch *sw);
 
@@ -55,13 +56,13 @@ bool	vale_learn_scan(struct vale_learn_switch *sw);
 int	vale_learn_switch_rule(struct vale_learn_switch *sw,
 	    enum vale_learn_rule rule, const char *text);
 
-/* Which switches are managed, "vale0 vale1".  May sleep. */
+/* The list of managed switches, "vale0 vale1".  May sleep. */
 void	vale_learn_attached(char text[VALE_LEARN_TEXT]);
 
 /*
- * Manage these and no others.  EINVAL, EBUSY where a switch is another
- * module's, or ENOSPC when netmap has as many switches as it can; then all
- * stays as it was.  May sleep.
+ * Manage the switches of this list and no others.  Returns EINVAL, EBUSY if
+ * another module manages one, or ENOSPC if netmap is at its maximum of
+ * switches; the list is unchanged then.  May sleep.
  */
 int	vale_learn_attach(const char *text);
 
@@ -74,8 +75,9 @@ void	vale_learn_sysctl_remove(struct vale_learn_switch *sw);
 /* vale_learn_copy.c */
 
 /*
- * Put a copy of a frame into a port's receive ring, at once.  `ft' is what the
- * lookup function got.  False: it found no room, or nobody to receive it.
+ * Put a copy of a frame into a port's receive ring.  `ft' is the argument of
+ * the lookup function.  Returns false if the ring is full or not in use.  The
+ * caller must hold bdg_lock for reading.
  */
 bool	vale_learn_copy(const struct nm_bdg_fwd *ft,
 	    struct netmap_vp_adapter *src, struct netmap_vp_adapter *dst);

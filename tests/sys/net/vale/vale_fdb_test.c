@@ -16,6 +16,8 @@
 
 #include <dev/netmap/vale_fdb.h>
 
+#include "aborts.h"
+
 static const uint64_t seed[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
 static struct vale_fdb fdb;
 
@@ -444,8 +446,7 @@ roam(void *arg)
 	for (i = 0; i < ROUNDS; i++) {
 		vale_fdb_learn(&fdb, addr(i * (port + 1) % STATIONS), port,
 		    i / 1000);
-		if (__atomic_load_n(&fdb.f_used[1], __ATOMIC_RELAXED) >
-		    ROAM_LIMIT + THREADS)
+		if (atomic_load_32(&fdb.f_used[1]) > ROAM_LIMIT + THREADS)
 			return ((void *)1);
 		dst = vale_fdb_lookup(&fdb, addr(i % STATIONS), i / 1000);
 		if (dst >= THREADS && dst != VALE_FDB_FLOOD)
@@ -493,6 +494,44 @@ ATF_TC_BODY(threads, tc)
 	ATF_CHECK(used[1] <= ROAM_LIMIT);
 }
 
+static void
+learn_bad_port(void *arg)
+{
+	(void)arg;
+	vale_fdb_learn(&fdb, addr(0), VALE_FDB_PORTS, 0);
+}
+
+static void
+flush_while_learning(void *arg)
+{
+	(void)arg;
+	fdb.f_bucket[0].fb_writer = 1;
+	vale_fdb_flush(&fdb, 0);
+}
+
+static void
+move_uncounted(void *arg)
+{
+	(void)arg;
+	vale_fdb_learn(&fdb, addr(0), 0, 0);
+	fdb.f_used[0] = 0;
+	vale_fdb_learn(&fdb, addr(0), 1, 0);
+}
+
+ATF_TC(asserts);
+ATF_TC_HEAD(asserts, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Assertions fire: a port out of range, a "
+	    "flush while another thread learns, entries that are not counted");
+}
+ATF_TC_BODY(asserts, tc)
+{
+	vale_fdb_init(&fdb, seed);
+	ATF_CHECK(aborts(learn_bad_port, NULL, "port < VALE_FDB_PORTS"));
+	ATF_CHECK(aborts(flush_while_learning, NULL, "fb_writer) == 0"));
+	ATF_CHECK(aborts(move_uncounted, NULL, "f_used[FDB_PORT(entry)]"));
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, learn);
@@ -508,5 +547,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, limit_one_bucket);
 	ATF_TP_ADD_TC(tp, changes);
 	ATF_TP_ADD_TC(tp, threads);
+	ATF_TP_ADD_TC(tp, asserts);
 	return (atf_no_error());
 }

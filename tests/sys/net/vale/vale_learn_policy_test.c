@@ -19,6 +19,8 @@
 
 #include <dev/netmap/vale_learn.h>
 
+#include "aborts.h"
+
 static const uint64_t seed[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
 static struct vale_learn vl;
 
@@ -76,7 +78,7 @@ to(unsigned int port, unsigned int ring, unsigned int src, unsigned int dst,
 
 	frame(addrs, src, dst);
 	memset(&copies, 0xff, sizeof(copies));
-	d = vale_learn_forward(&vl, vale_learn_lane(&vl, port, ring), port,
+	d = vale_learn_forward(&vl, vale_learn_ring(&vl, port, ring), port,
 	    addrs, 60, 60, now_s, &copies);
 	if ((d & 0xff) == VALE_FDB_FLOOD)
 		n = sprintf(text, "flood");
@@ -145,7 +147,7 @@ ATF_TC_HEAD(unseen, tc)
 }
 ATF_TC_BODY(unseen, tc)
 {
-	struct vale_learn_lane *lane;
+	struct vale_learn_ring *lr;
 	struct vale_learn_set copies;
 	struct vale_learn_port_info info;
 	uint8_t addrs[VALE_LEARN_ADDRS];
@@ -153,12 +155,12 @@ ATF_TC_BODY(unseen, tc)
 	vale_learn_init(&vl, seed);
 	add(0, "vale0:a", 1);
 	frame(addrs, 1, 0);
-	lane = vale_learn_lane(&vl, 0, 0);
-	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, lane, 0, addrs,
+	lr = vale_learn_ring(&vl, 0, 0);
+	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, lr, 0, addrs,
 	    VALE_LEARN_HEADER - 1, 100, 0, &copies));
-	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, lane, 0, NULL, 0,
+	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, lr, 0, NULL, 0,
 	    0, 0, &copies));
-	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, lane, 0, NULL, 60,
+	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, lr, 0, NULL, 60,
 	    60, 0, &copies));
 	vale_learn_port_info(&vl, 0, &info);
 	ATF_CHECK_EQ(2, info.pi_counter[VALE_LEARN_C_DROP_RUNT]);
@@ -246,7 +248,7 @@ ATF_TC(same_way);
 ATF_TC_HEAD(same_way, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "A frame like the one before goes the "
-	    "same way, but not when anything has changed in between");
+	    "same re, but not when anything has changed in between");
 }
 ATF_TC_BODY(same_way, tc)
 {
@@ -277,7 +279,7 @@ ATF_TC_BODY(same_way, tc)
 	ATF_CHECK_STREQ("-", to(0, 0, 1, 3, 0));
 
 	/* Destinations that are remembered in the same place as 2. */
-	other = 2 + VALE_LEARN_WAYS;
+	other = 2 + VALE_LEARN_RESULTS;
 	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
 	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
 	ATF_CHECK_STREQ("flood", to(0, 0, 1, other, 0));
@@ -450,15 +452,15 @@ static void *
 send_frames(void *arg)
 {
 	unsigned int i, ring = (unsigned int)(uintptr_t)arg;
-	struct vale_learn_lane *lane = vale_learn_lane(&vl, 0, ring);
+	struct vale_learn_ring *lr = vale_learn_ring(&vl, 0, ring);
 	struct vale_learn_set copies;
 	uint8_t addrs[VALE_LEARN_ADDRS];
 
 	for (i = 0; i < FRAMES; i++) {
 		frame(addrs, i % 8 + 1, i % 3);
-		vale_learn_forward(&vl, lane, 0, addrs, 60, 60, i / 1000,
+		vale_learn_forward(&vl, lr, 0, addrs, 60, 60, i / 1000,
 		    &copies);
-		vale_learn_lane_count(lane, VALE_LEARN_C_COPY, 2);
+		vale_learn_count(lr, VALE_LEARN_C_COPY, 2);
 	}
 	return (NULL);
 }
@@ -494,10 +496,10 @@ ATF_TC_BODY(rings, tc)
 	    info.pi_counter[VALE_LEARN_C_BYTE]);
 	ATF_CHECK_EQ(THREADS * FRAMES * 2,
 	    info.pi_counter[VALE_LEARN_C_COPY]);
-	/* Each ring has a lane of its own, 3's being the last of the four. */
+	/* Each ring has a lr of its own, 3's being the last of the four. */
 	for (i = 0; i < THREADS; i++)
-		ATF_CHECK_EQ(FRAMES, vl.vl_port[0]->lp_lane[i].
-		    ln_counter[VALE_LEARN_C_FRAME]);
+		ATF_CHECK_EQ(FRAMES, vl.vl_port[0]->lp_ring[i].
+		    lr_counter[VALE_LEARN_C_FRAME]);
 	/* All stations are behind port 0: a frame floods or dies. */
 	for (c = VALE_LEARN_C_DROP_RUNT; c < VALE_LEARN_C_DROP_COPY; c++)
 		sum += info.pi_counter[c];
@@ -508,8 +510,39 @@ ATF_TC_BODY(rings, tc)
 	end();
 }
 
+static void
+add_twice(void *arg)
+{
+	(void)arg;
+	add(0, "vale0:a", 1);
+	add(0, "vale0:b", 1);
+}
+
+static void
+info_of_none(void *arg)
+{
+	struct vale_learn_port_info info;
+
+	(void)arg;
+	vale_learn_port_info(&vl, 0, &info);
+}
+
+ATF_TC(asserts);
+ATF_TC_HEAD(asserts, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Assertions fire: a port added twice, "
+	    "one that does not exist");
+}
+ATF_TC_BODY(asserts, tc)
+{
+	vale_learn_init(&vl, seed);
+	ATF_CHECK(aborts(add_twice, NULL, "vl_port[index] == NULL"));
+	ATF_CHECK(aborts(info_of_none, NULL, "lp != NULL"));
+}
+
 ATF_TP_ADD_TCS(tp)
 {
+	ATF_TP_ADD_TC(tp, asserts);
 	ATF_TP_ADD_TC(tp, plain);
 	ATF_TP_ADD_TC(tp, unseen);
 	ATF_TP_ADD_TC(tp, private);

@@ -26,7 +26,6 @@
 
 #include "bench.h"
 #include "libvale.h"
-#include "vale_ctl.h"
 
 #define	PORTS		254
 #define	BUF		2048	/* bytes of a slot's buffer */

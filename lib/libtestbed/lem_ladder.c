@@ -34,7 +34,6 @@
 #include "net_backends.h"
 #include "net_backends_priv.h"
 #include "net_batch.h"
-#include "vale_ctl.h"
 
 #define	RAM		(32u << 20)	/* bytes of each guest */
 #define	RING		1024		/* descriptors */

@@ -6,14 +6,27 @@
 
 /*
  * Ports on a VALE switch, through netmap's API: rings, slots and buffers are
- * laid out as <net/netmap.h> says and used with <net/netmap_user.h>; only
- * opening, closing and the two syncs are calls.  On FreeBSD they go to
- * /dev/netmap (vale_netmap.c), elsewhere to a switch in this process
- * (vale_inproc.c).  The same program works with both.
+ * laid out as <net/netmap.h> says and used with <net/netmap_user.h>; opening,
+ * closing, the two syncs and the settings are calls.
  *
- * One thread at a time may use the transmit side of a port, and one the
- * receive side; the two may be different threads.  Opening and closing may
- * happen on any thread, closing when no other call on that port is going on.
+ * A port is named "vale0:vm1".  The part before the colon names the switch,
+ * which exists as long as it has ports.
+ *
+ * The library exists twice, and the same program works with both:
+ *
+ *	vale_switch.c, ...	The switches are in this process.
+ *	vale_netmap.c		FreeBSD: the switches are the kernel's, through
+ *				/dev/netmap.  It ignores VALE_RING_POLLED, has
+ *				no sinks, and has nothing from "Switches of this
+ *				process" on: there, valectl(8) lists ports, and
+ *				vale_learn(4) has addresses and limits.
+ *
+ * Threads: one thread at a time may use the transmit side of a port
+ * (vale_txsync(), txring), and one the receive side (vale_rxsync(), rxring);
+ * the two may be different threads.  Every other function may be called by any
+ * thread.  A port must not be closed while another call with it is in progress.
+ *
+ * Functions that return an int return 0, or -1 with errno set, except as noted.
  */
 
 #ifndef _LIBVALE_H_
@@ -29,32 +42,55 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An open port.  Read only, but for what the rings' rules let users write. */
+/* Bytes of a port's name with its final NUL: netmap's NETMAP_REQ_IFNAMSIZ. */
+#define	VALE_NAME_SIZE		64
+
+/* Slots of a ring. */
+#define	VALE_SLOTS_MIN		2
+#define	VALE_SLOTS_MAX		16384
+#define	VALE_SLOTS_DEFAULT	1024
+
+/* Bytes of a frame, without FCS: an Ethernet header; 64 KB. */
+#define	VALE_FRAME_MIN		14
+#define	VALE_FRAME_MAX		65536
+
+/* An open port.  The user may write to the rings and to nothing else. */
 struct vale_desc {
-	int			 fd;	/* readable when frames wait, from a
-					   vale_rxsync() that found none */
+	int			 fd;	/* for poll(2): see vale_rxsync() */
 	struct netmap_if	*nifp;
-	struct netmap_ring	*txring;	/* ring 0, as is */
-	struct netmap_ring	*rxring;	/* ring 0 */
-	bool			 whole;	/* better not use NS_MOREFRAG: ports of
-					   adapters and of the host's stack take
-					   every slot for a frame */
-	char			 name[64];	/* "vale0:vm1" */
+	struct netmap_ring	*txring;	/* ring 0, the only one */
+	struct netmap_ring	*rxring;
+	bool			 single_slot;	/* frames should not use
+					   NS_MOREFRAG: some ports of the
+					   switch, those of adapters and of the
+					   host's stack, take each slot for a
+					   frame */
+	char			 name[VALE_NAME_SIZE];
 };
 
-/* What to open a port with; all zero means netmap's defaults. */
+/* How to open a port; all zero means the defaults. */
 struct vale_params {
-	uint32_t	tx_slots;	/* 0, or 2 to 16384; default 1024 */
-	uint32_t	rx_slots;
+	uint32_t	tx_slots;	/* VALE_SLOTS_MIN to _MAX, or 0 for */
+	uint32_t	rx_slots;	/* VALE_SLOTS_DEFAULT */
 };
 
 /*
- * Open port `name', "valeSWITCH:PORT": SWITCH may be empty, both are letters,
- * digits, '_', '-' and '.'.  Makes the switch if there is none of that name,
- * and the port; both go away when the last user closes.  `params' may be NULL.
- * Returns NULL with errno set: EINVAL for a bad name or params, EBUSY if the
- * port is open already, ENOSPC when the switch has 254 ports, ENOMEM, or what
- * open(2) of /dev/netmap, its ioctl(2)s, or eventfd(2) say.
+ * Whether `name' is "valeSWITCH:PORT": SWITCH may be empty, both consist of
+ * letters, digits, '_', '-' and '.', and all of it fits in VALE_NAME_SIZE.
+ */
+bool	vale_name_valid(const char *name);
+
+/*
+ * Open port `name'.  Makes the port, and the switch if there is none of that
+ * name; both exist until vale_close().  `params' may be NULL.
+ *
+ * Returns NULL with errno set:
+ *	EINVAL	the name is not valid, or the number of slots out of range
+ *	EBUSY	the port is open already
+ *	ENOSPC	the switch has 254 ports
+ *	ENOMEM	no memory
+ * or an error of open(2) of /dev/netmap, of its ioctl(2)s, or of eventfd(2) and
+ * getentropy(3).
  */
 struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 
@@ -62,74 +98,209 @@ struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 void	vale_close(struct vale_desc *d);
 
 /*
- * Whether frames of this port begin with a virtio-net header, and of how many
- * bytes: 0 for none, as after vale_open(), 10 or 12.  A switch that knows of
- * them translates between ports.  Not during a sync.  0, or -1 with errno:
- * EINVAL for another length, EOPNOTSUPP where the switch has no headers.
+ * Say that frames of this port begin with a virtio-net header of `len' bytes:
+ * 10, 12, or 0 for none, as after vale_open().  The switch translates between
+ * ports with and without.  Not during a sync.
+ *	EINVAL		another length
+ *	EOPNOTSUPP	the switch is in this process, and `len' is not 0
  */
 int	vale_set_header(struct vale_desc *d, unsigned int len);
 
 /*
- * Transmit the slots before ring->head.  All are consumed when it returns: a
- * frame is delivered or dropped, never left.  Slots may have NS_INDIRECT set,
- * `ptr' then being the address of `len' bytes (not more than nr_buf_size), and
- * NS_MOREFRAG, when the frame goes on in the next slot (NETMAP_MAX_FRAGS at
- * most).  A frame whose last slot is missing is dropped.  0, or -1 with errno:
- * ENXIO when the port has gone; EINVAL when head is outside the ring, which is
- * then put back to where it was.
+ * Transmit the slots before ring->head.  On return all of them are consumed: a
+ * frame is delivered or dropped, and never stays in the ring.
+ *
+ * A slot may have these flags:
+ *	NS_INDIRECT	the data is at address `ptr', `len' bytes, at most
+ *			nr_buf_size
+ *	NS_MOREFRAG	the frame continues in the next slot; at most
+ *			NETMAP_MAX_FRAGS slots a frame.  If the last slot is not
+ *			before ring->head, the frame is dropped.
+ *
+ *	EINVAL	ring->head is outside the ring.  It and ring->cur are set back
+ *		to the first slot that was not consumed, and no frame is sent.
+ *	ENXIO	vale_netmap.c: the port has gone.
  */
 int	vale_txsync(struct vale_desc *d);
 
 /*
- * Return the slots before ring->head to the switch and show new frames up to
- * ring->tail.  When none wait beyond ring->cur, d->fd becomes readable with the
- * next one, and stays so until a vale_rxsync() again finds none: one may stop
- * waiting on it with frames left, and will find it readable later.
- * 0, or -1 with errno as above, EINVAL also for ring->cur not between head and
- * tail.
+ * Return the slots before ring->head to the switch, and show new frames up to
+ * ring->tail.
+ *
+ * If no frames wait beyond ring->cur, d->fd becomes readable with the next one,
+ * and stays so until a vale_rxsync() finds none again.  A thread may stop
+ * waiting on d->fd while frames are left: it finds d->fd readable later.
+ *
+ *	EINVAL	ring->head and ring->cur are not in this order between the last
+ *		head and the last tail.  Both are set back to the last head.
+ *	ENXIO	vale_netmap.c: the port has gone.
  */
 int	vale_rxsync(struct vale_desc *d);
 
 /*
- * In rxring->flags, set and cleared by the port's user, who calls vale_rxsync()
- * again and again and does not wait on d->fd: senders need not wake it, and
- * d->fd may stay readable with no frames there until a vale_rxsync() without
- * the flag finds none.  Its frames go through the ring, and none to a sink: two
- * processors are at work there, and do best when each does a part of it, the
- * sender up to the ring, the receiver from there.  Each vale_rxsync() goes by
- * what is set then.  Switches that do not know the flag take no notice.
+ * A flag in rxring->flags.  The port's user sets it while it calls
+ * vale_rxsync() again and again and does not wait on d->fd.  Then senders need
+ * not wake it up, and do not call its sink: sender and receiver run on two
+ * processors, which work best if the one fills the ring and the other one
+ * empties it.  d->fd may stay readable without frames until a vale_rxsync()
+ * without the flag finds none.
+ *
+ * Each vale_rxsync() goes by the flag as it finds it.
  */
 #define	VALE_RING_POLLED	0x80000000
 
 /*
- * Past the ring.  Frames for the port are offered to sink(arg, offer) where
- * they lie, in their sender's memory, before they are copied into the receive
- * ring; what it leaves goes there.  They are offered only while the ring is
- * empty, all of its slots are given back, and it is not polled: so frames of
- * one sender keep their order if those taken from the ring are done with before
- * the vale_rxsync() that gives them back.  NULL: no longer.
+ * A port's sink takes frames where they lie, in their sender's memory, before
+ * the switch copies them into the receive ring.
  *
- * The sink is called by whatever thread sends, by several at a time where there
- * are several senders, and each of them waits for it.  It may call the two
- * functions below, and no others of this library.
+ * The sending thread calls sink(arg, offer), with frames in the order in which
+ * they were sent; frames that the sink does not step over go to the ring.
+ * Several senders may call it at once, and each of them waits for it, as does
+ * every change of the switch.  It must not call any function of this library
+ * except the two below.
  *
- * On return no call of the former sink is in progress.  Any thread.  0, or -1
- * with errno EOPNOTSUPP where the switch does not do this.
+ * It is called only while the ring is empty, all slots are returned, and
+ * VALE_RING_POLLED is not set.  So frames of one sender stay in order, if the
+ * receiver has finished with the frames of the ring before it calls the
+ * vale_rxsync() that returns their slots.
  */
-struct vale_offer;			/* opaque; for the time of the call */
+struct vale_offer;			/* opaque; valid during the call */
+
+/*
+ * Set the port's sink; NULL for none.  On return no call of the former sink is
+ * in progress.  Must not be called by a sink.
+ *	EOPNOTSUPP	vale_netmap.c: `sink' is not NULL
+ */
 int	vale_set_sink(struct vale_desc *d,
 	    void (*sink)(void *arg, struct vale_offer *offer), void *arg);
 
 /*
- * The first frame that has not been stepped over: sets up to `maxiov' pieces,
- * some of which may be empty, and returns how many; 0 when there are no more
- * frames, or this one has more pieces.  They are to be read only, and the
- * sender may be writing to them.
+ * The first frame that the sink has not stepped over: sets up to `maxiov'
+ * fragments, some of which may be empty, and returns how many.  0 if there are
+ * no more frames, or if this one has more fragments.  The sink must not write
+ * to them, and the sender may be writing to them.  Only for a sink.
  */
 int	vale_offer_peek(struct vale_offer *offer, struct iovec *iov,
 	    int maxiov);
 
-/* Step over that frame: it has been taken. */
+/*
+ * Step over the frame that vale_offer_peek() has shown: the sink has taken it.
+ * Only for a sink.
+ */
 void	vale_offer_next(struct vale_offer *offer);
+
+/*
+ * Switches of this process.  Not in vale_netmap.c.
+ */
+
+/*
+ * Counters of a port, from its creation.  "tx" is what the port sends into the
+ * switch, "rx" what the switch puts into its ring or its sink takes.  A frame
+ * is lost in one place and counted there, so that
+ *
+ *	tx_frames = unicast + tx_flooded + all of tx_drop_*
+ *	tx_copies = unicast + tx_flooded * (ports - 1)
+ *
+ * and the sum of tx_copies over all ports is that of rx_frames and
+ * rx_drop_full, when no port came or went and nobody is sending.  At each port
+ *
+ *	rx_frames = rx_copies + rx_direct
+ *
+ * X(identifier, name, what is counted)
+ */
+#define	VALE_COUNTERS(X)						\
+	X(TX_SYNC,	"tx_syncs",	"transmit syncs")		\
+	X(TX_BATCH,	"tx_batches",	"batches taken from the port")	\
+	X(TX_FRAME,	"tx_frames",	"frames taken from the port")	\
+	X(TX_BYTE,	"tx_bytes",	"bytes of those that were well formed")\
+	X(TX_FLOOD,	"tx_flooded",	"frames sent to all other ports") \
+	X(TX_COPY,	"tx_copies",	"frames times destinations")	\
+	X(LEARNED,	"learned",	"addresses learned on the port") \
+	X(MOVED,	"moved",	"addresses that moved to the port") \
+	X(TX_BAD_RING,	"tx_bad_ring",	"transmit rings with a bad head") \
+	X(TX_RUNT,	"tx_drop_runt",	"frames without a whole header") \
+	X(TX_OVERSIZE,	"tx_drop_oversize", "frames of more than 64 KB") \
+	X(TX_BAD_BUF,	"tx_drop_buf",	"frames in no buffer of the port") \
+	X(TX_BAD_LEN,	"tx_drop_len",	"slots longer than a buffer")	\
+	X(TX_FRAGS,	"tx_drop_frags", "frames of too many slots")	\
+	X(TX_CUT,	"tx_drop_cut",	"frames whose last slot is missing") \
+	X(TX_NODEST,	"tx_drop_nodest", "frames with no port to go to") \
+	X(TX_SELF,	"tx_drop_self",	"frames that would go back to it") \
+	X(TX_LIMIT,	"tx_drop_limit", "frames of addresses over the limit") \
+	X(RX_SYNC,	"rx_syncs",	"receive syncs")		\
+	X(RX_BATCH,	"rx_batches",	"batches put into the ring")	\
+	X(RX_FRAME,	"rx_frames",	"frames that the port got")	\
+	X(RX_BYTE,	"rx_bytes",	"bytes of those")		\
+	X(RX_COPY,	"rx_copies",	"frames copied into the ring")	\
+	X(RX_DIRECT,	"rx_direct",	"frames the sink took, not copied") \
+	X(RX_WAKE,	"rx_wakeups",	"times a sleeping receiver was woken") \
+	X(RX_BAD_RING,	"rx_bad_ring",	"receive rings with bad positions") \
+	X(RX_BAD_BUF,	"rx_bad_buf",	"receive slots with a bad buffer") \
+	X(RX_FULL,	"rx_drop_full",	"frames that found the ring full")
+
+enum vale_counter {
+#define	VALE_COUNTER_ENUM(id, name, what)	VALE_C_##id,
+	VALE_COUNTERS(VALE_COUNTER_ENUM)
+#undef VALE_COUNTER_ENUM
+	VALE_NCOUNTERS
+};
+
+/* The counter's name, and what it counts, as in VALE_COUNTERS. */
+const char *vale_counter_name(enum vale_counter counter);
+const char *vale_counter_desc(enum vale_counter counter);
+
+/* A port as vale_list() shows it. */
+struct vale_port_info {
+	char		pi_name[VALE_NAME_SIZE];	/* "vale0:vm1" */
+	uint8_t		pi_index;	/* 0 to 253, as fe_port */
+	uint32_t	pi_tx_slots;
+	uint32_t	pi_rx_slots;
+	uint64_t	pi_counter[VALE_NCOUNTERS];
+};
+
+/*
+ * Call show(port, arg) for each port of switch `switch_name' ("vale0"), or, if
+ * that is NULL, of each switch in turn.  Ends when `show' returns non-zero, and
+ * returns that; else 0.  `show' must not call any function of this library
+ * except vale_counter_name() and vale_counter_desc().
+ */
+int	vale_list(const char *switch_name,
+	    int (*show)(const struct vale_port_info *port, void *arg),
+	    void *arg);
+
+/*
+ * The counters of port `name' ("vale0:vm1").
+ *	ENXIO	there is no such port
+ */
+int	vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS]);
+
+/*
+ * Call show(entry, arg) for each address that switch `switch_name' has learned,
+ * in no particular order; fe_port is the pi_index of its port.  Otherwise as
+ * vale_list(), and `show' should not return -1.
+ *	ENXIO	there is no such switch
+ */
+struct vale_fdb_entry;			/* <dev/netmap/vale_fdb.h> */
+int	vale_fdb_list(const char *switch_name,
+	    int (*show)(const struct vale_fdb_entry *entry, void *arg),
+	    void *arg);
+
+/*
+ * How long switch `switch_name' remembers an address that it does not see
+ * again: 1 to VALE_FDB_AGEING_MAX_S seconds, or 0 for ever.  At first,
+ * VALE_FDB_AGEING_S.
+ *	EINVAL	out of range
+ *	ENXIO	there is no such switch
+ */
+int	vale_set_ageing(const char *switch_name, uint32_t seconds);
+
+/*
+ * How many addresses the switch learns on port `name': 1 to VALE_FDB_ENTRIES,
+ * or 0 for any number, as at first.  Frames from other addresses are dropped
+ * (tx_drop_limit).
+ *	EINVAL	out of range
+ *	ENXIO	there is no such port
+ */
+int	vale_set_limit(const char *name, uint32_t limit);
 
 #endif /* !_LIBVALE_H_ */

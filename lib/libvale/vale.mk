@@ -10,6 +10,5 @@
 
 VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c
 
-VALE_SWITCH_SRCS=	vale_ctl.c vale_deliver.c vale_fdb.c vale_forward.c \
-			vale_inproc.c vale_name.c vale_region.c vale_rxq.c \
-			vale_switch.c
+VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_forward.c vale_name.c \
+			vale_region.c vale_rxq.c vale_switch.c

@@ -35,7 +35,7 @@
 /* Slots of a receive ring that are fetched before they are written to. */
 #define	AHEAD		16
 
-/* Two lists that a destination merges, from where it is; see vale.h. */
+/* Two lists that a destination merges, from where it is; see libvale.h. */
 struct vale_offer {
 	const struct vale_piece	*of_piece;
 	uint32_t		 of_own;

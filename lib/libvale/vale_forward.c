@@ -359,12 +359,13 @@ vale_txq_init(struct vale_txq *vt, uint32_t nslots)
 }
 
 int
-vale_port_txsync(struct vale_port *port)
+vale_txsync(struct vale_desc *d)
 {
+	struct vale_port *port = vale_desc_port(d);
 	struct netmap_ring *ring = port->vp_region.vr_txring;
 	struct vale_txq *vt = &port->vp_tx;
 	uint32_t head;
-	int error = 0;
+	int result = 0;
 
 	vale_switch_enter(port);
 	vale_count(port, VALE_C_TX_SYNC, 1);
@@ -372,7 +373,8 @@ vale_port_txsync(struct vale_port *port)
 	if (head >= vt->vt_nslots) {
 		vale_count(port, VALE_C_TX_BAD_RING, 1);
 		ring->head = ring->cur = head = vt->vt_cur;
-		error = EINVAL;
+		errno = EINVAL;
+		result = -1;
 	}
 	while (vt->vt_cur != head) {
 		collect(port, head);
@@ -381,5 +383,5 @@ vale_port_txsync(struct vale_port *port)
 	}
 	ring->tail = vale_slot_add(head, vt->vt_nslots - 1, vt->vt_nslots);
 	vale_switch_leave(port);
-	return (error);
+	return (result);
 }

@@ -5,7 +5,14 @@
  */
 
 /*
- * State shared by vale_*.c and nobody else.
+ * The switches of this process: state shared by vale_*.c and nobody else.
+ *
+ *	vale_switch.c	switches and ports: opening, closing, settings, lists
+ *	vale_forward.c	vale_txsync(): from a transmit ring to destinations
+ *	vale_deliver.c	the last stage of that: into a port's ring, or its sink
+ *	vale_rxq.c	vale_rxsync(): the receiving end of a port
+ *	vale_region.c	a port's memory
+ *	vale_fdb.c	addresses, in sys/dev/netmap
  *
  * Locks, in the order they are taken:
  *
@@ -28,12 +35,14 @@
 #include <net/if.h>
 #include <net/netmap.h>
 #include <net/netmap_user.h>
+#include <dev/netmap/vale_fdb.h>
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "vale.h"
+#include "libvale.h"
 
 #define	VALE_CACHE_LINE	64
 #define	VALE_BUF_SIZE	2048	/* bytes; netmap's default */
@@ -121,6 +130,7 @@ struct vale_txq {
 };
 
 struct vale_port {
+	struct vale_desc	 vp_desc;	/* must be first */
 	struct vale_switch	*vp_switch;
 	char			 vp_name[VALE_NAME_SIZE];
 	uint8_t			 vp_index;
@@ -136,6 +146,15 @@ struct vale_port {
 	_Alignas(VALE_CACHE_LINE)
 	uint64_t		 vp_counter[VALE_NCOUNTERS];
 };
+
+/* What a vale_desc of this library is part of. */
+static inline struct vale_port *
+vale_desc_port(struct vale_desc *d)
+{
+	return ((struct vale_port *)(void *)d);
+}
+
+_Static_assert(offsetof(struct vale_port, vp_desc) == 0, "vale_desc_port()");
 
 struct vale_switch {
 	TAILQ_ENTRY(vale_switch) vs_link;

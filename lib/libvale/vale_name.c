@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "vale_name.h"
+#include "libvale.h"
 
 #define	NAME_PREFIX	"vale"
 #define	NAME_CHARS	"abcdefghijklmnopqrstuvwxyz"		\

@@ -26,15 +26,8 @@
 #include <unistd.h>
 
 #include "libvale.h"
-#include "vale_name.h"
-
-/* The same bounds as in the user-space switch; the kernel would round. */
-#define	SLOTS_MIN	2
-#define	SLOTS_MAX	16384
 
 _Static_assert(sizeof(((struct nmreq_header *)0)->nr_name) == VALE_NAME_SIZE,
-    "any valid name fits");
-_Static_assert(sizeof(((struct vale_desc *)0)->name) == VALE_NAME_SIZE,
     "any valid name fits");
 
 struct netmap_port {
@@ -43,10 +36,12 @@ struct netmap_port {
 	size_t			 np_memsize;
 };
 
+/* The kernel would round the number. */
 static bool
 netmap_slots_valid(uint32_t slots)
 {
-	return (slots == 0 || (slots >= SLOTS_MIN && slots <= SLOTS_MAX));
+	return (slots == 0 ||
+	    (slots >= VALE_SLOTS_MIN && slots <= VALE_SLOTS_MAX));
 }
 
 static int
@@ -100,7 +95,7 @@ vale_open(const char *name, const struct vale_params *params)
 	d->nifp = (void *)((char *)np->np_mem + reg.nr_offset);
 	d->txring = NETMAP_TXRING(d->nifp, 0);
 	d->rxring = NETMAP_RXRING(d->nifp, 0);
-	d->whole = true;
+	d->single_slot = true;
 	memcpy(d->name, name, strlen(name) + 1);
 	return (d);
 
@@ -143,7 +138,7 @@ vale_rxsync(struct vale_desc *d)
 	return (ioctl(d->fd, NIOCRXSYNC, NULL));
 }
 
-/* Frames of other ports are the kernel's. */
+/* Frames of other ports are in the kernel. */
 int
 vale_set_sink(struct vale_desc *d __unused,
     void (*sink)(void *, struct vale_offer *), void *arg __unused)

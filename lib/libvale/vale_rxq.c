@@ -164,12 +164,13 @@ rxq_valid(const struct vale_rxq *rq, uint32_t head, uint32_t cur)
 }
 
 int
-vale_port_rxsync(struct vale_port *port)
+vale_rxsync(struct vale_desc *d)
 {
+	struct vale_port *port = vale_desc_port(d);
 	struct netmap_ring *ring = port->vp_region.vr_rxring;
 	struct vale_rxq *rq = &port->vp_rx;
 	uint32_t cur, freed, head;
-	int error = 0;
+	int result = 0;
 	bool locked, polled;
 
 	head = VALE_ONCE(ring->head);
@@ -177,11 +178,12 @@ vale_port_rxsync(struct vale_port *port)
 	polled = (VALE_ONCE(ring->flags) & VALE_RING_POLLED) != 0;
 	if (!rxq_valid(rq, head, cur)) {
 		head = cur = ring->head = ring->cur = rq->rq_cur;
-		error = EINVAL;
+		errno = EINVAL;
+		result = -1;
 	}
 	freed = vale_slot_sub(head, rq->rq_cur, rq->rq_nslots);
 	/* Going from one way of receiving to the other, and to sleep. */
-	locked = !polled || !rq->rq_polled || error != 0;
+	locked = !polled || !rq->rq_polled || result != 0;
 	if (locked)
 		pthread_mutex_lock(&rq->rq_lock);
 	if (freed > 0)
@@ -189,7 +191,7 @@ vale_port_rxsync(struct vale_port *port)
 	rq->rq_shown = __atomic_load_n(&rq->rq_tail, __ATOMIC_ACQUIRE);
 	if (locked) {
 		rq->rq_polled = polled;
-		if (error != 0)
+		if (result != 0)
 			vale_count(port, VALE_C_RX_BAD_RING, 1);
 		if (cur == rq->rq_shown && !polled)
 			rxq_sleep(rq);
@@ -199,5 +201,5 @@ vale_port_rxsync(struct vale_port *port)
 	VALE_PROBE(port, RX_SYNC, freed,
 	    vale_slot_sub(rq->rq_shown, head, rq->rq_nslots));
 	ring->tail = rq->rq_shown;
-	return (error);
+	return (result);
 }

@@ -5,7 +5,7 @@
  */
 
 /*
- * Switches and ports: their coming and going.
+ * Switches and ports: they come and go, and are listed and set up.
  *
  * A sender reads its switch's list of ports for as long as its sync takes, and
  * copies into other ports' memory.  To keep both where they are it takes no
@@ -203,25 +203,28 @@ switch_detach(struct vale_port *port)
 		switch_destroy(vs);
 }
 
-int
-vale_port_create(const char *name, uint32_t tx_slots, uint32_t rx_slots,
-    struct vale_port **portp)
+struct vale_desc *
+vale_open(const char *name, const struct vale_params *params)
 {
+	uint32_t rx_slots = VALE_SLOTS_DEFAULT, tx_slots = VALE_SLOTS_DEFAULT;
 	struct vale_port *port;
+	struct vale_desc *d;
 	int error;
 
-	if (tx_slots == 0)
-		tx_slots = VALE_SLOTS_DEFAULT;
-	if (rx_slots == 0)
-		rx_slots = VALE_SLOTS_DEFAULT;
+	if (params != NULL && params->tx_slots != 0)
+		tx_slots = params->tx_slots;
+	if (params != NULL && params->rx_slots != 0)
+		rx_slots = params->rx_slots;
 	if (!vale_name_valid(name) ||
 	    tx_slots < VALE_SLOTS_MIN || tx_slots > VALE_SLOTS_MAX ||
-	    rx_slots < VALE_SLOTS_MIN || rx_slots > VALE_SLOTS_MAX)
-		return (EINVAL);
+	    rx_slots < VALE_SLOTS_MIN || rx_slots > VALE_SLOTS_MAX) {
+		errno = EINVAL;
+		return (NULL);
+	}
 
 	port = aligned_alloc(VALE_CACHE_LINE, sizeof(*port));
 	if (port == NULL)
-		return (ENOMEM);
+		return (NULL);
 	memset(port, 0, sizeof(*port));
 	memcpy(port->vp_name, name, strlen(name));
 	vale_txq_init(&port->vp_tx, tx_slots);
@@ -231,13 +234,18 @@ vale_port_create(const char *name, uint32_t tx_slots, uint32_t rx_slots,
 	error = vale_rxq_init(&port->vp_rx, rx_slots);
 	if (error != 0)
 		goto fail_rxq;
+	d = &port->vp_desc;
+	d->fd = port->vp_rx.rq_fd;
+	d->nifp = port->vp_region.vr_nifp;
+	d->txring = port->vp_region.vr_txring;
+	d->rxring = port->vp_region.vr_rxring;
+	memcpy(d->name, port->vp_name, sizeof(d->name));
 	pthread_mutex_lock(&vale_lock);
 	error = switch_attach(port);
 	pthread_mutex_unlock(&vale_lock);
 	if (error != 0)
 		goto fail_attach;
-	*portp = port;
-	return (0);
+	return (d);
 
 fail_attach:
 	vale_rxq_fini(&port->vp_rx);
@@ -245,12 +253,15 @@ fail_rxq:
 	vale_region_destroy(&port->vp_region);
 fail_region:
 	free(port);
-	return (error);
+	errno = error;
+	return (NULL);
 }
 
 void
-vale_port_destroy(struct vale_port *port)
+vale_close(struct vale_desc *d)
 {
+	struct vale_port *port = vale_desc_port(d);
+
 	pthread_mutex_lock(&vale_lock);
 	switch_detach(port);
 	pthread_mutex_unlock(&vale_lock);
@@ -259,10 +270,20 @@ vale_port_destroy(struct vale_port *port)
 	free(port);
 }
 
-void
-vale_port_sink(struct vale_port *port,
-    void (*sink)(void *, struct vale_offer *), void *arg)
+int
+vale_set_header(struct vale_desc *d __unused, unsigned int len)
 {
+	if (len == 0)
+		return (0);
+	errno = EOPNOTSUPP;
+	return (-1);
+}
+
+int
+vale_set_sink(struct vale_desc *d, void (*sink)(void *, struct vale_offer *),
+    void *arg)
+{
+	struct vale_port *port = vale_desc_port(d);
 	struct vale_switch *vs = port->vp_switch;
 
 	pthread_mutex_lock(&vale_lock);
@@ -271,87 +292,7 @@ vale_port_sink(struct vale_port *port,
 	port->vp_sink_arg = arg;
 	switch_go(vs);
 	pthread_mutex_unlock(&vale_lock);
-}
-
-struct netmap_if *
-vale_port_nifp(const struct vale_port *port)
-{
-	return (port->vp_region.vr_nifp);
-}
-
-int
-vale_port_fd(const struct vale_port *port)
-{
-	return (port->vp_rx.rq_fd);
-}
-
-static int
-walk_port(const struct vale_port *port,
-    int (*show)(const struct vale_port_info *, void *), void *arg)
-{
-	struct vale_port_info info;
-	unsigned int i;
-
-	memset(&info, 0, sizeof(info));
-	memcpy(info.pi_name, port->vp_name, sizeof(info.pi_name));
-	info.pi_index = port->vp_index;
-	info.pi_tx_slots = port->vp_tx.vt_nslots;
-	info.pi_rx_slots = port->vp_rx.rq_nslots;
-	for (i = 0; i < VALE_NCOUNTERS; i++)
-		info.pi_counter[i] = VALE_ONCE(port->vp_counter[i]);
-	info.pi_counter[VALE_C_RX_SYNC] = VALE_ONCE(port->vp_rx.rq_syncs);
-	return (show(&info, arg));
-}
-
-int
-vale_walk(int (*show)(const struct vale_port_info *, void *), void *arg)
-{
-	struct vale_switch *vs;
-	unsigned int i;
-	int r = 0;
-
-	pthread_mutex_lock(&vale_lock);
-	TAILQ_FOREACH(vs, &vale_switches, vs_link) {
-		for (i = 0; r == 0 && i < vs->vs_nports; i++)
-			r = walk_port(vs->vs_port[vs->vs_active[i]], show, arg);
-	}
-	pthread_mutex_unlock(&vale_lock);
-	return (r);
-}
-
-int
-vale_walk_fdb(const char *switch_name,
-    int (*show)(const struct vale_fdb_entry *, void *), void *arg)
-{
-	struct vale_fdb_entry entry;
-	struct vale_switch *vs;
-	struct timespec now;
-	unsigned int cursor = 0;
-	int r = 0;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	pthread_mutex_lock(&vale_lock);
-	vs = switch_find(switch_name, strlen(switch_name));
-	if (vs == NULL)
-		r = -1;
-	while (r == 0 && vale_fdb_next(&vs->vs_fdb, &cursor,
-	    (uint32_t)now.tv_sec, &entry))
-		r = show(&entry, arg);
-	pthread_mutex_unlock(&vale_lock);
-	return (r);
-}
-
-bool
-vale_ageing(const char *switch_name, uint32_t seconds)
-{
-	struct vale_switch *vs;
-
-	pthread_mutex_lock(&vale_lock);
-	vs = switch_find(switch_name, strlen(switch_name));
-	if (vs != NULL)
-		vale_fdb_set_ageing(&vs->vs_fdb, seconds);
-	pthread_mutex_unlock(&vale_lock);
-	return (vs != NULL);
+	return (0);
 }
 
 const char *
@@ -366,18 +307,146 @@ vale_counter_name(enum vale_counter counter)
 	return (names[counter]);
 }
 
-bool
-vale_limit(const char *name, unsigned int limit)
+const char *
+vale_counter_desc(enum vale_counter counter)
 {
+	static const char *const descs[] = {
+#define	COUNTER_DESC(id, name, what)	[VALE_C_##id] = what,
+		VALE_COUNTERS(COUNTER_DESC)
+#undef COUNTER_DESC
+	};
+
+	return (descs[counter]);
+}
+
+/* The result of a call for a switch or port that was looked for. */
+static int
+found(const void *p)
+{
+	if (p != NULL)
+		return (0);
+	errno = ENXIO;
+	return (-1);
+}
+
+/* Read the counters while other threads count.  vale_lock. */
+static void
+port_counters(const struct vale_port *port, uint64_t counters[VALE_NCOUNTERS])
+{
+	unsigned int i;
+
+	for (i = 0; i < VALE_NCOUNTERS; i++)
+		counters[i] = VALE_ONCE(port->vp_counter[i]);
+	counters[VALE_C_RX_SYNC] = VALE_ONCE(port->vp_rx.rq_syncs);
+}
+
+static void
+port_info(const struct vale_port *port, struct vale_port_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	memcpy(info->pi_name, port->vp_name, sizeof(info->pi_name));
+	info->pi_index = port->vp_index;
+	info->pi_tx_slots = port->vp_tx.vt_nslots;
+	info->pi_rx_slots = port->vp_rx.rq_nslots;
+	port_counters(port, info->pi_counter);
+}
+
+int
+vale_list(const char *switch_name,
+    int (*show)(const struct vale_port_info *, void *), void *arg)
+{
+	struct vale_port_info info;
 	struct vale_switch *vs;
-	struct vale_port *port = NULL;
+	unsigned int i;
+	int r = 0;
 
 	pthread_mutex_lock(&vale_lock);
-	vs = switch_find(name, strcspn(name, ":"));
-	if (vs != NULL)
-		port = switch_port(vs, name);
-	if (port != NULL)
-		vale_fdb_set_limit(&vs->vs_fdb, port->vp_index, limit);
+	TAILQ_FOREACH(vs, &vale_switches, vs_link) {
+		if (switch_name != NULL && strcmp(vs->vs_name, switch_name) != 0)
+			continue;
+		for (i = 0; r == 0 && i < vs->vs_nports; i++) {
+			port_info(vs->vs_port[vs->vs_active[i]], &info);
+			r = show(&info, arg);
+		}
+	}
 	pthread_mutex_unlock(&vale_lock);
-	return (port != NULL);
+	return (r);
+}
+
+/* The port "vale0:vm1", or NULL.  vale_lock. */
+static struct vale_port *
+port_find(const char *name)
+{
+	struct vale_switch *vs;
+
+	vs = switch_find(name, strcspn(name, ":"));
+	return (vs != NULL ? switch_port(vs, name) : NULL);
+}
+
+int
+vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS])
+{
+	const struct vale_port *port;
+
+	pthread_mutex_lock(&vale_lock);
+	port = port_find(name);
+	if (port != NULL)
+		port_counters(port, counters);
+	pthread_mutex_unlock(&vale_lock);
+	return (found(port));
+}
+
+int
+vale_fdb_list(const char *switch_name,
+    int (*show)(const struct vale_fdb_entry *, void *), void *arg)
+{
+	struct vale_fdb_entry entry;
+	struct vale_switch *vs;
+	struct timespec now;
+	unsigned int cursor = 0;
+	int r = 0;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	pthread_mutex_lock(&vale_lock);
+	vs = switch_find(switch_name, strlen(switch_name));
+	while (vs != NULL && r == 0 && vale_fdb_next(&vs->vs_fdb, &cursor,
+	    (uint32_t)now.tv_sec, &entry))
+		r = show(&entry, arg);
+	pthread_mutex_unlock(&vale_lock);
+	return (vs != NULL ? r : found(vs));
+}
+
+int
+vale_set_ageing(const char *switch_name, uint32_t seconds)
+{
+	struct vale_switch *vs;
+
+	if (seconds > VALE_FDB_AGEING_MAX_S) {
+		errno = EINVAL;
+		return (-1);
+	}
+	pthread_mutex_lock(&vale_lock);
+	vs = switch_find(switch_name, strlen(switch_name));
+	if (vs != NULL)
+		vale_fdb_set_ageing(&vs->vs_fdb, seconds);
+	pthread_mutex_unlock(&vale_lock);
+	return (found(vs));
+}
+
+int
+vale_set_limit(const char *name, uint32_t limit)
+{
+	struct vale_port *port;
+
+	if (limit > VALE_FDB_ENTRIES) {
+		errno = EINVAL;
+		return (-1);
+	}
+	pthread_mutex_lock(&vale_lock);
+	port = port_find(name);
+	if (port != NULL)
+		vale_fdb_set_limit(&port->vp_switch->vs_fdb, port->vp_index,
+		    limit);
+	pthread_mutex_unlock(&vale_lock);
+	return (found(port));
 }

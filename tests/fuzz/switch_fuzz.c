@@ -18,7 +18,7 @@
  *    frames, and it fails exactly when head or cur is not the user's.
  *  - What a sink is offered are whole frames, in pieces that their sender may
  *    have read (ASan), and only while nothing is in its port's ring.
- *  - The counters add up as <dev/netmap/vale.h> says.
+ *  - The counters add up as libvale.h says.
  *  - In the end two new ports of the same switch exchange frames.
  */
 
@@ -30,7 +30,6 @@
 #include <string.h>
 
 #include <libvale.h>
-#include <vale_ctl.h>
 
 #include "ops.h"
 

@@ -26,7 +26,6 @@
 #include <unistd.h>
 
 #include <libvale.h>
-#include <vale_ctl.h>
 
 #define	STAYING		2
 #define	COMING		2

@@ -52,7 +52,7 @@
 #include "net_backends_priv.h"
 #include "net_backend_vale.h"
 
-#define	VALE_FRAME_MAX	65535	/* bytes without FCS and headers */
+#define	VALE_SEND_MAX	65535	/* bytes without FCS and headers */
 
 /* The virtio-net headers there are, and what can be asked for in them. */
 #define	VALE_HEADER	12
@@ -381,7 +381,7 @@ vale_send_any(struct net_backend *be, const struct iovec *iov, int iovcnt)
 	hdrlen = be->be_vnet_hdr_len;
 	total = count_iov(iov, iovcnt);
 	if (total <= ETHER_HDR_LEN + hdrlen ||
-	    total > VALE_FRAME_MAX + hdrlen) {
+	    total > VALE_SEND_MAX + hdrlen) {
 		errno = EMSGSIZE;
 		return (-1);
 	}
@@ -390,7 +390,7 @@ vale_send_any(struct net_backend *be, const struct iovec *iov, int iovcnt)
 		net_backend_vale_flush(be);
 	room = MIN(NETMAP_MAX_FRAGS, nm_ring_space(ring));
 
-	if (hdrlen != 0 || (priv->port->whole &&
+	if (hdrlen != 0 || (priv->port->single_slot &&
 	    vale_in_pieces(priv, iov, iovcnt, total)))
 		head = vale_copy_out(priv, iov, total, room);
 	else

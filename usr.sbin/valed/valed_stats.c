@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "e82545.h"
-#include "vale_ctl.h"
+#include "libvale.h"
 #include "valed.h"
 #include "vm.h"
 

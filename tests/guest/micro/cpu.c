@@ -68,10 +68,6 @@ struct table {
 	uint64_t	base;
 } __attribute__((packed));
 
-struct frame {
-	uint64_t	rip, cs, rflags, rsp, ss;
-};
-
 static struct gate idt[256] __attribute__((aligned(16)));
 static uint64_t tsc_start, tsc_khz;
 
@@ -106,17 +102,9 @@ delay_us(uint32_t us)
 		__asm __volatile("pause");
 }
 
-/*
- * Exceptions end the machine.  A handler for each kind of stack frame.
- */
-__attribute__((interrupt)) static void
-trap(struct frame *f)
-{
-	panic("exception at %lx", f->rip);
-}
-
-__attribute__((interrupt)) static void
-trap_code(struct frame *f, uint64_t code)
+/* An exception ends the machine. */
+void
+cpu_trap(const struct trap_frame *f, uint64_t code)
 {
 	uint64_t cr2;
 
@@ -124,24 +112,19 @@ trap_code(struct frame *f, uint64_t code)
 	panic("exception at %lx, code %lx, address %lx", f->rip, code, cr2);
 }
 
-__attribute__((interrupt)) static void
-timer_intr(struct frame *f __attribute__((unused)))
+void
+cpu_timer_intr(void)
 {
 	cpu_ticks++;
 	nic_tick();
 	mmio_write(LAPIC + LAPIC_EOI, 0);
 }
 
-__attribute__((interrupt)) static void
-nic_vector(struct frame *f __attribute__((unused)))
+void
+cpu_nic_intr(void)
 {
 	nic_intr();
 	mmio_write(LAPIC + LAPIC_EOI, 0);
-}
-
-__attribute__((interrupt)) static void
-spurious_intr(struct frame *f __attribute__((unused)))
-{
 }
 
 static void
@@ -165,15 +148,15 @@ setup_idt(void)
 	int i;
 
 	for (i = 0; i < 32; i++)
-		set_gate(i, trap);
+		set_gate(i, vector_trap);
 	/* Those that push an error code: #DF, #TS, #NP, #SS, #GP, #PF, #AC. */
 	for (i = 10; i <= 14; i++)
-		set_gate(i, trap_code);
-	set_gate(8, trap_code);
-	set_gate(17, trap_code);
-	set_gate(VECTOR_TIMER, timer_intr);
-	set_gate(VECTOR_NIC, nic_vector);
-	set_gate(VECTOR_SPURIOUS, spurious_intr);
+		set_gate(i, vector_trap_code);
+	set_gate(8, vector_trap_code);
+	set_gate(17, vector_trap_code);
+	set_gate(VECTOR_TIMER, vector_timer);
+	set_gate(VECTOR_NIC, vector_nic);
+	set_gate(VECTOR_SPURIOUS, vector_spurious);
 	__asm __volatile("lidt %0" : : "m" (desc));
 }
 

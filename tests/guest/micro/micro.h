@@ -10,6 +10,7 @@
  * mapped one to one, so that an address is also what the adapter uses.
  *
  *	start.S		from the loader to C
+ *	vector.S	from an interrupt to C
  *	console.c	serial port, and the little of libc there is
  *	cpu.c		clock, interrupts, power
  *	pci.c		finds the adapter
@@ -96,6 +97,24 @@ _Noreturn void cpu_exit(uint8_t status);
 /* Says why, and ends the machine with status 1. */
 _Noreturn void panic(const char *fmt, ...)
 	    __attribute__((format(printf, 1, 2)));
+
+/* What the processor pushes on an exception. */
+struct trap_frame {
+	uint64_t rip, cs, rflags, rsp, ss;
+};
+
+/*
+ * vector.S: the entries in the interrupt descriptor table, and the functions
+ * of cpu.c that they call with interrupts off.
+ */
+void	vector_trap(void);		/* exception without an error code */
+void	vector_trap_code(void);		/* with one */
+void	vector_timer(void);
+void	vector_nic(void);
+void	vector_spurious(void);
+_Noreturn void cpu_trap(const struct trap_frame *f, uint64_t code);
+void	cpu_timer_intr(void);
+void	cpu_nic_intr(void);
 
 /*
  * pci.c

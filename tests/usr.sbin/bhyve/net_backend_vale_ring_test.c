@@ -336,7 +336,7 @@ ATF_TC_BODY(whole, tc)
 	size_t cut;
 
 	fill(frame, sizeof(frame));
-	port.desc.whole = true;
+	port.desc.single_slot = true;
 	be = backend();
 	for (cut = 0; cut <= fits; cut += 32) {
 		iov[0] = (struct iovec){ frame, cut };

@@ -5,7 +5,7 @@
  */
 
 /*
- * libvale's calls: names, errors, the descriptor to wait on, and vale_ctl.h.
+ * libvale's calls: names, errors, the descriptor to wait on, lists and settings.
  */
 
 #include <sys/types.h>

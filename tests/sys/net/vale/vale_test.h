@@ -15,11 +15,12 @@
 #ifndef _VALE_TEST_H_
 #define	_VALE_TEST_H_
 
+#include <dev/netmap/vale_fdb.h>
+
 #include <stddef.h>
 #include <stdint.h>
 
 #include <libvale.h>
-#include <vale_ctl.h>
 
 #define	EVERYBODY	0xffff		/* as a station: broadcast */
 #define	T_FRAME_MIN	22		/* a header, the sender, the number */

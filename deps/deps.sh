@@ -4,66 +4,57 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Sets up what the build, the tests and the demo need on Linux:
+# deps.sh [build | bench | root]: set up what Linux needs.
 #
-#	deps.sh build	Debian packages (deps/packages); what "make all" needs
-#	deps.sh bench	those, and what it is compared with (deps/packages.bench)
-#	deps.sh		those of deps/packages, and under build/deps, without touching the system:
-#		bin/qemu-system-x86_64	one that has vfio-user-pci
+#	build	Debian packages (deps/packages); "make all" needs no more
+#	bench	those, and what "make bench" compares with (packages.bench)
+#	root	everything, and what makes a clean root (packages.root)
+#	-	the packages; and under build/deps, without touching the system:
+#		bin/qemu-system-x86_64	a QEMU that has vfio-user-pci
 #		guest/			the guests' kernel, modules, programs
 #		zig/			compiler with FreeBSD's headers
 #
-# Packages are installed when run as root; another user is told the command.
-# The rest needs no root.  What is there is not fetched again.
+# Only root can install packages; another user is shown the command.  Nothing is
+# fetched twice.  Everything comes from the mirrors of the system's apt and pip;
+# DEBIAN_MIRROR names another one for Debian's packages.
 
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 deps=$top/build/deps
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+what=${1:-all}
 
-zig_version=0.17.0
-zig_url=https://files.pythonhosted.org/packages/fe/6f
-zig_url=$zig_url/e1c380fe61db36cb464d5d4d18c557338812500986885373e2550d4ebf6b
-zig_url=$zig_url/ziglang-$zig_version-py3-none-manylinux_2_12_x86_64
-zig_url=$zig_url.manylinux2010_x86_64.musllinux_1_1_x86_64.whl
-zig_sha256=97079827064a7492cce5541ceb438ae8003ce1e54e399676da2d62fb7a5dc08b
+. "$top/deps/deps.subr"
 
-# Runs a command that fetches something: where it fails, that may pass.
-again()
-{
-	local i
-
-	for i in 1 2 3; do
-		! "$@" || return 0
-		sleep 10
-	done
-	"$@"
-}
-
-# Runs a command, and shows what it wrote only if it fails.
-quietly()
-{
-	if ! "$@" > "$deps/log" 2>&1; then
-		cat "$deps/log" >&2
-		die "failed: $*"
-	fi
-}
-
-say()
-{
-	echo "deps: $*" >&2
-}
-
-die()
-{
-	say "$*"
-	exit 1
-}
-
-# Prints the packages of the lists that are not installed.
+# Print the packages of the lists that are not installed.  A name in a list may
+# be a pattern, if Debian's has a version in it; apt-get takes the same patterns.
 missing_packages()
+{
+	local found installed list name pattern
+
+	set -f
+	list=$(sed -e '/^#/d' -e 's/[[:space:]].*//' $lists)
+	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' \
+	    $list 2>/dev/null | sed -n 's/^installed //p')
+	for pattern in $list; do
+		found=false
+		for name in $installed; do
+			case $name in
+			$pattern)	found=true ;;
+			esac
+		done
+		$found || echo "$pattern"
+	done
+}
+
+# apt-get update reports old lists as a success, so retry both.
+install_packages()
+{
+	apt-get -q update && env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+	    -o DPkg::Lock::Timeout=600 install --no-install-recommends "$@"
+}
+
+packages()
 {
 	local list installed p
 
@@ -111,7 +102,7 @@ private_apt()
 
 setup_apt()
 {
-	local apt=$deps/apt
+	local apt=$deps/apt mirror
 
 	[ ! -e "$apt/.done" ] || return 0
 	[ "$(dpkg --print-architecture)" = amd64 ] ||
@@ -122,6 +113,8 @@ setup_apt()
 	    "$apt/etc/preferences.d" "$apt/log"
 	: > "$apt/status"
 	sed "s,@DIR@,$apt,g" "$top/deps/apt.conf.in" > "$apt/apt.conf"
+	apt_acquire >> "$apt/apt.conf"
+	mirror=$(debian_mirror)
 	cat > "$apt/etc/debian.sources" <<-EOT
 	Types: deb
 	URIs: $mirror
@@ -154,8 +147,9 @@ setup_qemu()
 		return 0
 	fi
 	mkdir -p "$deps/bin"
+	rm -f "$bin"
 	if f=$(command -v qemu-system-x86_64) && has_vfio_user "$f"; then
-		ln -sf "$f" "$bin"
+		ln -s "$f" "$bin"
 		touch "$deps/.qemu"
 		return 0
 	fi
@@ -226,27 +220,30 @@ setup_guest()
 
 setup_zig()
 {
-	local wheel=$deps/zig.whl
+	local list=$top/deps/requirements.txt sum
 
-	[ ! -e "$deps/.zig-$zig_version" ] || return 0
-	say "fetching zig $zig_version"
-	again curl -fsSL --retry 5 -o "$wheel" "$zig_url"
-	echo "$zig_sha256  $wheel" | sha256sum -c --quiet - ||
-	    die "$zig_url is not the file it was"
-	rm -rf "$deps/zig"
-	unzip -q "$wheel" 'ziglang/*' -d "$deps"
-	mv "$deps/ziglang" "$deps/zig"
-	chmod +x "$deps/zig/zig"
-	rm "$wheel"
-	touch "$deps/.zig-$zig_version"
+	sum=$(sha256sum < "$list")
+	[ "$(cat "$deps/.zig" 2>/dev/null)" != "$sum" ] || return 0
+	say "fetching zig"
+	rm -rf "$deps/zig" "$deps/pip"
+	quietly again python3 -m pip install --root-user-action=ignore \
+	    --no-deps --no-compile --no-cache-dir --only-binary :all: \
+	    --require-hashes --target "$deps/pip" -r "$list"
+	mv "$deps/pip/ziglang" "$deps/zig"
+	rm -r "$deps/pip"
+	echo "$sum" > "$deps/.zig"
 }
 
 umask 022
 mkdir -p "$deps"
 lists=$top/deps/packages
-[ "${1:-all}" != bench ] || lists="$lists $top/deps/packages.bench"
+case $what in
+bench|root)	lists="$lists $top/deps/packages.$what" ;;
+esac
 packages
-[ "${1:-all}" = all ] || exit 0
+case $what in
+build|bench)	exit 0 ;;
+esac
 
 exec 9> "$deps/.lock"
 flock 9

@@ -8,6 +8,9 @@
 #	all		build, on Linux into build/
 #	check		build, all tests, the tests again with sanitizers, man
 #			pages, and the FreeBSD compilation
+#	test		build, and run all tests once, without sanitizers
+#	check-root	make TARGETS (test) in a clean root of another Debian
+#			RELEASE (trixie or bookworm); needs root
 #	demo		two guests over the switch, beside QEMU's own e1000
 #	bench		measurements beside bare loops and other switches
 #	fuzz		all fuzzers, FUZZ_SECONDS (300) each
@@ -39,6 +42,9 @@ SUBDIR+=	sys/modules/${_m}
 .if ${.MAKE.OS} == "Linux"
 check: .PHONY
 	@sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}"
+
+test: .PHONY
+	@sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}" plain
 
 tsan: .PHONY
 	@sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}" threads

@@ -4,11 +4,12 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# check.sh top make [threads]: what "make check" does.  Builds, runs all tests,
-# runs those that gain by it again with sanitizers, lints the man pages, and
-# compiles for FreeBSD.  Goes on after failures, prints one count of everything
-# as the last line, and fails if anything did.  With `threads', only what runs
-# under ThreadSanitizer.
+# check.sh top make [plain | threads]: what "make check" does.  Builds, runs all
+# tests, runs those that gain by it again with sanitizers, lints the man pages,
+# and compiles for FreeBSD.  Goes on after failures, prints one count of
+# everything as the last line, and fails if anything did.  With `plain', it
+# builds and runs all tests once; with `threads', it runs under ThreadSanitizer
+# what has threads.
 
 top=$1
 make=$2
@@ -102,6 +103,7 @@ fi
 
 build
 kyua_run "$top/build"
+[ "${3:-all}" != plain ] || finish
 
 build SAN=address,undefined
 ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \

@@ -6,18 +6,18 @@
  */
 
 /*
- * How many frames travel together, at each stage of their way?
+ * How many frames travel together, at each stage?
  *
- *	batches.d		all virtual machines that run; Ctrl-C ends it
+ *	batches.d		all virtual machines; end it with Ctrl-C
  *
- * Distributions of frames a batch, by virtual machine (process of bhyve) and
- * adapter: out of the guest's TX ring into the switch, and from the switch into
- * the guest's RX ring.
+ * Distributions of frames per batch, by virtual machine (process of bhyve) and
+ * adapter: from the guest's TX ring to the switch, and from the switch to the
+ * guest's RX ring.
  *
- * What costs much (an exit, a lock, a wake-up, an interrupt) is paid once a
- * batch.  Batches of one mean that everything is quicker than frames come, or
- * that somebody tells of each frame; received batches of 256, the most there
- * is, that the receiver is the slow one.
+ * Exits, locks, wakeups and interrupts are paid once per batch.  Batches of one
+ * frame mean that each stage is faster than frames arrive, or that the sender
+ * notifies for each frame.  Received batches of 256, the maximum, mean that the
+ * receiver is the slowest stage.
  *
  * Probes: dtrace_e82545(4).  On Linux: batches.bt.
  */

@@ -6,19 +6,19 @@
  */
 
 /*
- * What does a guest's driver tell its adapter, and what does it spare itself?
+ * How often does a guest's driver notify its adapter, and how often not?
  *
- *	driver.d		in a guest, with if_lem; Ctrl-C ends it
+ *	driver.d		in a guest with if_lem(4); end it with Ctrl-C
  *
- * By interface: how often each probe of the driver was passed.  tx-kick and
- * rx-kick are exits, and interrupt mostly is one, too; what is saved is not.
- * Then distributions: packets the adapter is told of at once (flush), those
- * held back until then (combine), descriptors that are done (clean), frames
- * received (receive).
+ * By interface: how often each probe of the driver fired.  tx-kick, rx-kick and
+ * most interrupts are exits; tx-kick-saved and rx-kick-saved are not.  Then
+ * distributions: packets announced to the adapter at once (flush), packets held
+ * back until then (combine), descriptors reclaimed (clean), frames received
+ * (receive).
  *
- * A driver that tells of each packet, in base mode, flushes one at a time;
- * send combining makes that more, as the interrupts come seldom; with the CSB
- * nearly all kicks are saved.
+ * Without any of its modes the driver flushes one packet at a time.  Send
+ * combining flushes more, if interrupts are rare.  The CSB saves nearly all
+ * kicks.
  *
  * Probes: dtrace_lem(4).
  */

@@ -6,18 +6,17 @@
  */
 
 /*
- * Who loses frames, and why?
+ * Where are frames dropped, and why?
  *
- *	drops.d			all virtual machines that run; Ctrl-C ends it
+ *	drops.d			all virtual machines; end it with Ctrl-C
  *
  * By virtual machine (process of bhyve), adapter and reason: frames that did
- * not leave an adapter, frames that did not reach a guest, descriptors that
- * cannot be (whether or not a frame was lost), and how often a guest had no
- * buffers; then what was sent and received.
+ * not leave an adapter, frames that did not reach a guest, invalid descriptors
+ * (whether or not a frame was dropped), and how often a guest had no buffers;
+ * then frames sent and received.
  *
- * Reasons are names of the model's counters, in e82545.h.  What the kernel's
- * VALE drops is not seen from here: it is what was sent and not received, and
- * stands in no other line.
+ * A reason is the name of a counter of the adapter.  Frames that the kernel's
+ * VALE drops have no line: they are the frames sent that are in no other line.
  *
  * Probes: dtrace_e82545(4).  On Linux: drops.bt.
  */

@@ -6,17 +6,17 @@
  */
 
 /*
- * Which register accesses does a guest make, each of them an exit from it, and
- * how many to a frame?
+ * Which registers does a guest access, each time with an exit, and how often
+ * per frame?
  *
- *	exits.d			all virtual machines that run; Ctrl-C ends it
+ *	exits.d			all virtual machines; end it with Ctrl-C
  *
- * A line for each virtual machine (process of bhyve), adapter, and register;
- * all those that no driver touches under traffic are one line without a name.
- * Frames sent and received stand below.  A driver that sends frame by frame
- * writes TDT for each; an interrupt costs a read of ICR, and with most drivers
- * a write of IMC and one of IMS; a driver that uses the CSB does next to
- * nothing of that at full load.
+ * A line for each virtual machine (process of bhyve), adapter and register; the
+ * registers that no driver accesses under traffic share a line without a name.
+ * Frames sent and received follow.  A driver that sends frame by frame writes
+ * TDT for each.  An interrupt costs a read of ICR and, with most drivers, a
+ * write of IMC and one of IMS.  A driver that uses the CSB needs few of these
+ * at full load.
  *
  * Probes: dtrace_e82545(4).  On Linux: exits.bt.
  */

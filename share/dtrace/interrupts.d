@@ -6,21 +6,20 @@
  */
 
 /*
- * How many interrupts did an adapter want to send, how many went, and how long
- * did moderation hold back those that had to wait?
+ * How often did an adapter raise causes of an interrupt, how many interrupts
+ * did it send, and for how long did moderation delay them?
  *
- *	interrupts.d		all virtual machines that run; Ctrl-C ends it
+ *	interrupts.d		all virtual machines; end it with Ctrl-C
  *
  * By virtual machine (process of bhyve) and adapter:
- *	asked	times the model wanted the guest's attention
- *	saved	times it did not, as the CSB said that the guest looks anyway
- *	held	times the throttle (ITR, itr=) put an interrupt off
+ *	asked	times that the adapter raised causes
+ *	saved	times that it did not, because the guest polls (CSB)
+ *	held	times that moderation (ITR, itr=) delayed an interrupt
  *	sent	interrupts sent
- * and distributions, in us, of how long they were held, and from one interrupt
- * to the next.
+ * and distributions, in us, of the delays and of the time between interrupts.
  *
- * Many asked for and few sent is what moderation is for.  What is asked for
- * while one is pending needs none of its own, so the numbers do not add up.
+ * Many asked and few sent is the purpose of moderation.  The numbers do not add
+ * up: causes raised while an interrupt is pending need none of their own.
  *
  * Probes: dtrace_e82545(4).  On Linux: interrupts.bt.
  */
@@ -62,7 +61,7 @@ e82545em*:::intr-sent
 	last[pid, copyinstr(arg0)] = timestamp;
 }
 
-/* The guest takes the causes, or masks them: nothing waits any more. */
+/* The guest read the causes or masked them: no interrupt is pending. */
 e82545em*:::reg-read
 /arg1 == 0xc0/
 {

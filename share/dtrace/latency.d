@@ -6,16 +6,17 @@
  */
 
 /*
- * Where does a frame spend its time, from one guest's driver to the other's?
+ * How long does a frame take from one guest's driver to the other's, stage by
+ * stage?
  *
- *	latency.d		all virtual machines that run; Ctrl-C ends it
+ *	latency.d		all virtual machines; end it with Ctrl-C
  *
- * For two guests that talk to each other and to nobody else, one frame or
- * burst under way at a time (a ping): the last frames sent by one are taken for
- * those that the other finds.  Distributions in ns, by virtual machine (process
- * of bhyve):
+ * Two guests must exchange frames with each other only, one frame or burst at a
+ * time (a ping): the script takes the frames that one receives for those that
+ * the other sent last.  Distributions in ns, by virtual machine (process of
+ * bhyve):
  *	1 kick to look		TDT is written ... the adapter's thread looks
- *	2 look to switch	... the batch is handed to the kernel's VALE
+ *	2 look to switch	... it passes the batch to the kernel's VALE
  *	3 switch to receiver	... the other adapter's thread looks
  *	4 receiver to ring	... the batch is in the guest's RX ring
  *	5 ring to interrupt	... the interrupt is sent (moderation)
@@ -23,8 +24,8 @@
  *	total to ring		from the kick to the guest's RX ring
  *	total to guest		from the kick to ICR
  *
- * A sender that uses the CSB does not kick while the host polls: its frames
- * begin at 2.
+ * A sender that uses the CSB does not kick while the host polls; its frames
+ * start at 2.
  *
  * Probes: dtrace_e82545(4).  On Linux: latency.bt.
  */

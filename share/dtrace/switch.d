@@ -6,20 +6,22 @@
  */
 
 /*
- * What do the switches of the kernel do with the frames of their ports: how
- * many do they get at a time, where do those go, and who loses any?
+ * What do the kernel's VALE switches do with the frames of their ports: how
+ * many arrive at a time, where do they go, and where are they dropped?
  *
- *	switch.d		all VALE switches of this host; Ctrl-C ends it
+ *	switch.d		all VALE switches of this host; end it with
+ *				Ctrl-C
  *
- * By port: batches, and a distribution of the slots in each, of which a large
- * frame has several; where its frames went, "all", "none", or the port_idx that
- * vale_learn(4) and valectl(8) list; the stations learned there.  Then frames
- * lost, by the port that lost them, reason and sender.
+ * By port: batches, and a distribution of the slots in each (a large frame has
+ * several); where its frames went: "all", "none", or the port_idx that
+ * vale_learn(4) and valectl(8) list; the stations learned there.  Then dropped
+ * frames, by port, reason and sender.
  *
- * Batches come from a function of netmap's, nm_vale_flush(), by fbt: that is no
- * stable interface, and where it is not found no batches are shown.  All else
- * needs vale_learn(4) to manage the switch.  Frames that netmap drops, as their
- * receiver has no room, are in none of these: nobody counts them.
+ * Batches come from netmap's function nm_vale_flush(), through fbt, which is
+ * not a stable interface: if it does not exist, no batches are shown.  The rest
+ * requires vale_learn(4) to manage the switch.  Frames that netmap drops
+ * because a receive ring is full are not included: the kernel does not count
+ * them.
  *
  * Probes: dtrace_vale(4).
  */

@@ -126,7 +126,7 @@ main(int argc, char **argv)
 			params.exit_ns = number(optarg, 0, 1000000);
 			break;
 		case 'i':
-			itr = number(optarg, 0, LEM_ITR_MAX);
+			itr = number(optarg, 0, E82545_ITR_MAX);
 			break;
 		case 'm':
 			mode = optarg;

@@ -32,6 +32,7 @@
 
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <dev/e1000/e82545_reg.h>	/* E82545_FRAME_MAX and other limits */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,11 +44,6 @@
 #define	E82545_BAR_IO		2
 #define	E82545_BAR_IO_SIZE	8
 
-/*
- * The longest frame the model sends or takes, bytes without FCS: an MTU of
- * 16110, the largest that drivers offer, and a VLAN tag.
- */
-#define	E82545_FRAME_MAX	16128
 /* The most pieces of memory a frame can come in, either way. */
 #define	E82545_MAXIOV		64
 /* Frames the model hands to the host between two flushes, at the most. */

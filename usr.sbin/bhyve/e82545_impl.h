@@ -98,13 +98,9 @@ struct e82545_moder_verdict {
 };
 
 /* Ethernet: IEEE 802.3, 802.1Q.  Bytes. */
-#define	E82545_ETH_HDRLEN	14
-#define	E82545_ETH_MIN		60	/* a frame without FCS */
-#define	E82545_ETH_FCS		4
 #define	E82545_ETHERTYPE_IP4	0x0800
 #define	E82545_ETHERTYPE_IP6	0x86dd
-#define	E82545_VLAN_LEN		4	/* of a tag */
-#define	E82545_VLAN_OFF		12	/* and where it goes */
+#define	E82545_VLAN_OFF		12	/* where a tag goes */
 
 /* A checksum in a frame, offsets in bytes. */
 struct e82545_sum_where {
@@ -499,7 +495,7 @@ enum e82545_filter_result {
 	E82545_FILTER_INEXACT	/* by hash or in promiscuous mode: PIF */
 };
 /* The first bytes of a frame, up to its type behind a VLAN tag. */
-#define	E82545_RX_HEAD	(E82545_ETH_HDRLEN + E82545_VLAN_LEN)
+#define	E82545_RX_HEAD	E82545_HDRLEN_MAX
 /*
  * The address, as the first 48 bits of a frame that is read as little-endian,
  * that surely passes as the guest's own; UINT64_MAX: none.  Any thread.

@@ -63,12 +63,6 @@
 #include "net_utils.h"
 #include "pci_emul.h"
 
-/* From IPv4's least MTU (RFC 791) on; header and VLAN tag come on top. */
-#define	E82545_MTU_MIN	68
-#define	E82545_MTU_MAX	(E82545_FRAME_MAX - E82545_HEADER)
-#define	E82545_HEADER	18
-#define	E82545_ITR_MAX	65535	/* units of 256 ns */
-
 /*
  * Batches moved in one call from the event loop, which has other devices to
  * serve.  When more is left, ready_fd brings us back.
@@ -560,7 +554,7 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 		goto fail;
 	}
 	pe->pi = pi;
-	pe->frame_max = mtu + E82545_HEADER;
+	pe->frame_max = mtu + E82545_HDRLEN_MAX;
 	error = pci_e82545_sync_init(pe);
 	if (error != 0)
 		goto fail_pe;

@@ -27,6 +27,7 @@
 
 #include "config.h"
 #include "e82545.h"
+#include "libvale.h"
 #include "net_backends.h"
 #include "net_utils.h"
 #include "pci_emul.h"
@@ -36,14 +37,6 @@
 #define	MAXSLOT		31
 #define	MAXFUNC		7
 
-/* IPv4 needs 68 bytes (RFC 791); Ethernet and VLAN headers take 18. */
-#define	MTU_MIN		68
-#define	MTU_MAX		16110
-_Static_assert(MTU_MAX == E82545_FRAME_MAX - 18, "the adapter's own limit");
-#define	ITR_MAX		65535
-
-/* "valeSWITCH:PORT", with its NUL: <net/netmap.h> NETMAP_REQ_IFNAMSIZ. */
-#define	VALE_NAMSIZ	64
 #define	TAP_NAMSIZ	16
 
 static const char usage_text[] =
@@ -148,9 +141,7 @@ check_backend(const char *be)
 		if (colon == NULL || colon[1] == '\0')
 			bad("%s: the port's name is missing "
 			    "(valeSWITCH:PORT)", be);
-		if (!name_ok(be + 4, colon - be - 4) ||
-		    !name_ok(colon + 1, strlen(colon + 1)) ||
-		    strlen(be) >= VALE_NAMSIZ)
+		if (!vale_name_valid(be))
 			bad("%s: not a port's name (valeSWITCH:PORT, of "
 			    "letters, digits, '_', '-' and '.')", be);
 	} else if (strncmp(be, "tap", 3) == 0) {
@@ -271,8 +262,9 @@ parse_values(struct vm_config *vc, int bus)
 		default_mac(vc, bus);
 	else if (!parse_mac(value, vc->vc_mac))
 		bad("mac=%s: not a unicast Ethernet address", value);
-	vc->vc_mtu = parse_number(vc->vc_nvl, "mtu", MTU_MIN, MTU_MAX);
-	vc->vc_itr_256ns = parse_number(vc->vc_nvl, "itr", 0, ITR_MAX);
+	vc->vc_mtu = parse_number(vc->vc_nvl, "mtu", E82545_MTU_MIN,
+	    E82545_MTU_MAX);
+	vc->vc_itr_256ns = parse_number(vc->vc_nvl, "itr", 0, E82545_ITR_MAX);
 	vc->vc_csb = parse_bool(vc->vc_nvl, "csb", true);
 	vc->vc_direct = parse_bool(vc->vc_nvl, "direct", true);
 }

@@ -48,8 +48,6 @@
 #include "valed.h"
 #include "vm.h"
 
-/* What mtu= leaves out: the Ethernet header with one VLAN tag, bytes. */
-#define	FRAME_HEADER	18
 /*
  * Rounds of transmit without a frame, the model polling the guest's CSB, before
  * others have their turn, the guest, messages and the receive side: a round is
@@ -479,7 +477,7 @@ vm_start(const struct vm_config *config)
 	vm->config = config;
 	vm->rx_stopped = true;
 	vm->frame_max = config->vc_mtu == 0 ? 0 :
-	    config->vc_mtu + FRAME_HEADER;
+	    config->vc_mtu + E82545_HDRLEN_MAX;
 	vfu_pci_init(&vm->pci, config->vc_csb ? E82545_PCI_SUBDEVICE_CSB :
 	    E82545_PCI_SUBDEVICE);
 	vfu_irq_init(&vm->irq);

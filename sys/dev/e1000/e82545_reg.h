@@ -32,6 +32,23 @@
 #define	E82545_PCI_REVISION	0x03
 
 /*
+ * Ethernet (IEEE 802.3, 802.1Q), bytes.
+ */
+#define	E82545_ETH_HDRLEN	14
+#define	E82545_ETH_MIN		60	/* a frame without FCS */
+#define	E82545_ETH_FCS		4
+#define	E82545_VLAN_LEN		4	/* of a tag */
+#define	E82545_HDRLEN_MAX	(E82545_ETH_HDRLEN + E82545_VLAN_LEN)
+
+/*
+ * Limits of the adapter, its options and its driver.
+ */
+#define	E82545_MTU_MIN		68	/* bytes: IPv4's, RFC 791 */
+#define	E82545_MTU_MAX		16110	/* bytes: the most that drivers offer */
+#define	E82545_FRAME_MAX	(E82545_MTU_MAX + E82545_HDRLEN_MAX)
+#define	E82545_ITR_MAX		65535	/* units of 256 ns */
+
+/*
  * General.
  */
 #define	E82545_CTRL		0x00000	/* 13.4.1 device control */

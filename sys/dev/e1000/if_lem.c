@@ -306,7 +306,8 @@ lem_configure(struct lem_softc *sc, u_long cmd, struct ifreq *ifr)
 {
 	switch (cmd) {
 	case SIOCSIFMTU:
-		if (ifr->ifr_mtu < LEM_MTU_MIN || ifr->ifr_mtu > LEM_MTU_MAX)
+		if (ifr->ifr_mtu < E82545_MTU_MIN ||
+		    ifr->ifr_mtu > E82545_MTU_MAX)
 			return (EINVAL);
 		if_setmtu(sc->ifp, ifr->ifr_mtu);
 		lem_down(sc);

@@ -18,7 +18,7 @@ static const struct {
 	u_int		 min, max;
 	const char	*what;
 } lem_knobs[] = {
-	{ "itr", offsetof(struct lem_knobs, itr), 0, LEM_ITR_MAX,
+	{ "itr", offsetof(struct lem_knobs, itr), 0, E82545_ITR_MAX,
 	    "Least time between interrupts, units of 256 ns; 0: none" },
 	{ "rx_budget", offsetof(struct lem_knobs, rx_budget), 1, LEM_NDESC,
 	    "Frames a batch" },

@@ -186,7 +186,7 @@ lem_intr_enable(struct lem_core *lc)
 int
 lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
 {
-	if (itr_256ns > LEM_ITR_MAX)
+	if (itr_256ns > E82545_ITR_MAX)
 		return (EINVAL);
 	lc->lc_itr_256ns = itr_256ns;
 	if (USABLE(lc))
@@ -314,7 +314,7 @@ lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu)
 
 	if (!RING_OK(lc->lc_ntxd) || !RING_OK(lc->lc_nrxd) ||
 	    (lc->lc_rx_bufsize != 2048 && lc->lc_rx_bufsize != 4096) ||
-	    mtu < LEM_MTU_MIN || mtu > LEM_MTU_MAX)
+	    mtu < E82545_MTU_MIN || mtu > E82545_MTU_MAX)
 		return (EINVAL);
 	lem_stop(lc);
 	if (reset(lc) != 0)

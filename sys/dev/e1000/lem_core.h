@@ -120,11 +120,6 @@ struct lem_packet {
 #define	LEM_MODE_LAZY	0x04	/* no transmit interrupts but when short */
 #define	LEM_MODE_POLL	0x08	/* no interrupts at all: the host polls */
 
-#define	LEM_ITR_MAX	65535	/* units of 256 ns */
-/* Bytes: IPv4's least (RFC 791), and what the longest frame leaves. */
-#define	LEM_MTU_MIN	68
-#define	LEM_MTU_MAX	16110
-
 /*
  * X(name, what is counted).  Each is written by one side only, and may be read
  * by anybody at any time.
@@ -212,9 +207,9 @@ int	lem_attach(struct lem_core *lc, uint8_t mac[6]);
 
 /*
  * Program rings, filters' defaults and offloads, give all RX buffers, and
- * start; interrupts are still off.  `mac' is the station address, `mtu' 68 to
- * 16110 bytes.  Both locks.  0, or ENXIO, EINVAL (rings, sizes), ENOBUFS where
- * the host had not one buffer.
+ * start; interrupts are still off.  `mac' is the station address, `mtu'
+ * E82545_MTU_MIN to E82545_MTU_MAX bytes.  Both locks.  0, or ENXIO, EINVAL
+ * (rings, sizes), ENOBUFS if the host has no buffer at all.
  */
 int	lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu);
 
@@ -235,7 +230,7 @@ void	lem_stop(struct lem_core *lc);
 int	lem_set_mode(struct lem_core *lc, uint32_t mode);
 
 /*
- * Least time between interrupts, units of 256 ns, 0 to LEM_ITR_MAX; 0: none.
+ * Least time between interrupts, units of 256 ns, 0 to E82545_ITR_MAX; 0: none.
  * EINVAL out of range.  Any thread.
  */
 int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);

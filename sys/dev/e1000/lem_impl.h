@@ -30,10 +30,6 @@
 
 #include "lem_core.h"
 
-/* Bytes of a frame, with Ethernet's header and a tag. */
-#define	FRAME_MIN	14
-#define	FRAME_MAX	(LEM_MTU_MAX + 18)
-
 /*
  * Memory that the adapter writes, too, and what is read without a lock.  Who
  * sees an index or a status sees what it speaks of: in the order of a device's

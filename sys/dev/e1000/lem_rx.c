@@ -121,7 +121,7 @@ rx_check(struct lem_core *lc, uint64_t done)
 	/* A frame is cut only where a buffer ends. */
 	if (len == 0 || len > lc->lc_rx_bufsize ||
 	    (!eop && len != lc->lc_rx_bufsize) ||
-	    sum < FRAME_MIN || sum > FRAME_MAX) {
+	    sum < E82545_ETH_HDRLEN || sum > E82545_FRAME_MAX) {
 		lc->lc_stats.rx_bad++;
 		return (false);
 	}

@@ -228,7 +228,8 @@ tx_length(const struct lem_packet *lp)
 			return (0);
 		len += lp->lp_segs[i].ls_len;
 	}
-	if (len < FRAME_MIN || len > (tso != 0 ? PACKET_MAX : FRAME_MAX))
+	if (len < E82545_ETH_HDRLEN ||
+	    len > (tso != 0 ? PACKET_MAX : E82545_FRAME_MAX))
 		return (0);
 	if ((flags & FLAGS_OFFLOAD) == 0)
 		return (len);
@@ -241,7 +242,7 @@ tx_length(const struct lem_packet *lp)
 		return (0);
 	return (tso == 0 || (tso != FLAGS_TSO && headers <= HEADERS_MAX &&
 	    headers < len && lp->lp_l4len != 0 && lp->lp_mss != 0 &&
-	    headers + lp->lp_mss <= FRAME_MAX) ? len : 0);
+	    headers + lp->lp_mss <= E82545_FRAME_MAX) ? len : 0);
 }
 
 static void

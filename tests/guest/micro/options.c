@@ -131,7 +131,7 @@ mode(const char **s, struct options *opt)
 {
 	for (;; ++*s) {
 		if (skip(s, "itr="))
-			opt->itr = (uint32_t)number(s, 0, LEM_ITR_MAX);
+			opt->itr = (uint32_t)number(s, 0, E82545_ITR_MAX);
 		else
 			opt->mode |= word(s, modes);
 		if (**s != ',')

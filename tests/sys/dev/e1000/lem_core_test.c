@@ -38,9 +38,9 @@ TC(arguments, "Rings, buffers, MTUs and modes out of range are refused, and "
 	ATF_CHECK_EQ(ENOTSUP, lem_set_mode(lc, LEM_MODE_CSB | LEM_MODE_LAZY));
 	lc->lc_csb = csb;
 	ATF_CHECK_EQ(LEM_MODE_SC, lc->lc_mode);
-	ATF_CHECK_EQ(EINVAL, lem_set_itr(lc, LEM_ITR_MAX + 1));
-	ATF_CHECK_EQ(0, lem_set_itr(lc, LEM_ITR_MAX));
-	ATF_CHECK_EQ(LEM_ITR_MAX, host_rd(t->h, E82545_ITR));
+	ATF_CHECK_EQ(EINVAL, lem_set_itr(lc, E82545_ITR_MAX + 1));
+	ATF_CHECK_EQ(0, lem_set_itr(lc, E82545_ITR_MAX));
+	ATF_CHECK_EQ(E82545_ITR_MAX, host_rd(t->h, E82545_ITR));
 	lem_stop(lc);
 	ATF_CHECK_EQ(EINVAL, lem_start(lc, t->g.mac, 67));
 	ATF_CHECK_EQ(EINVAL, lem_start(lc, t->g.mac, 16111));

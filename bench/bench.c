@@ -5,8 +5,8 @@
  */
 
 /*
- * See bench.h.  All threads of a run start together, at a barrier, and it is
- * over when the last has ended.
+ * See bench.h.  All threads of a run start together, at a barrier; the run ends
+ * with the last of them.
  */
 
 #include <err.h>
@@ -19,14 +19,14 @@
 
 #include "bench.h"
 
-#define	RUN_NS		2000000		/* what a run should take */
+#define	RUN_NS		2000000		/* length of a run */
 #define	ROUNDS		21		/* of one run each */
 #define	FRAMES_MIN	4096		/* of a run and a thread */
 
 /* One run of all threads. */
 struct crew {
 	pthread_barrier_t start;
-	bench_run_t	*run;		/* NULL: go home */
+	bench_run_t	*run;		/* NULL: end */
 	void		*arg;
 	uint64_t	 frames;	/* for each */
 };
@@ -73,7 +73,7 @@ bench_pin(unsigned int n)
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	if (pthread_setaffinity_np(pthread_self(), sizeof(one), &one) != 0)
-		errx(1, "processor %d is not to be had", cpu);
+		errx(1, "cannot bind a thread to processor %d", cpu);
 }
 
 static void *
@@ -92,7 +92,7 @@ member_main(void *arg)
 	}
 }
 
-/* Nanoseconds. */
+/* Returns nanoseconds. */
 static uint64_t
 crew_run(struct crew *crew, bench_run_t *run, void *arg, uint64_t frames)
 {
@@ -110,7 +110,7 @@ crew_run(struct crew *crew, bench_run_t *run, void *arg, uint64_t frames)
 	return (bench_now_ns() - ns);
 }
 
-/* How many frames a thread passes in about RUN_NS. */
+/* Returns how many frames a thread passes in about RUN_NS. */
 static uint64_t
 crew_frames(struct crew *crew, bench_run_t *run, void *arg)
 {
@@ -142,7 +142,7 @@ __attribute__((__noinline__)) void
 bench_counted(bench_run_t *run, void *arg, uint64_t frames)
 {
 	run(arg, 0, frames);
-	/* Stays a function with an end, for those who look for it. */
+	/* No tail call: callgrind needs this function's end. */
 	__asm__ volatile("" ::: "memory");
 }
 
@@ -169,7 +169,7 @@ bench_measure(const struct bench_what *what, bench_run_t *run,
 		member[i].thread = i;
 		if (pthread_create(&member[i].id, NULL, member_main,
 		    &member[i]) != 0)
-			errx(1, "no thread");
+			errx(1, "cannot start a thread");
 	}
 	bench_pin(0);
 	n = crew_frames(&crew, run, arg);

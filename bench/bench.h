@@ -5,12 +5,12 @@
  */
 
 /*
- * What the measuring programs have in common.
+ * Common to the programs that measure.
  *
- * Figures of two runs minutes apart cannot be compared on a machine that does
- * other things too.  So a program measures what it is about and, beside it, a
- * bare loop that touches the same bytes: in turn, in runs of a few
- * milliseconds, many times over, and takes medians.
+ * On a machine that does other things too, figures of runs minutes apart cannot
+ * be compared.  So a program measures its subject and a bare loop that touches
+ * the same bytes in turn, in many runs of a few milliseconds, and prints
+ * medians.
  */
 
 #ifndef _BENCH_H_
@@ -19,14 +19,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a measurement is about; a line of the CSV. */
+/* The parameters of a measurement; a line of the CSV. */
 struct bench_what {
 	const char	*subject;	/* "switch", "tx", ... */
 	uint32_t	 bytes;		/* of a frame */
 	uint32_t	 batch;		/* frames */
 	uint32_t	 destinations;	/* of a sender */
 	uint32_t	 senders;
-	uint32_t	 idle;		/* ports nobody uses */
+	uint32_t	 idle;		/* unused ports */
 };
 
 /* Pass at least `frames' frames, as thread `thread' of several. */
@@ -35,10 +35,10 @@ typedef void	bench_run_t(void *arg, unsigned int thread, uint64_t frames);
 /* Monotonic, nanoseconds. */
 uint64_t bench_now_ns(void);
 
-/* A command line's number; ends the program if it is not from min to max. */
+/* Convert a number of the command line; exits unless it is from min to max. */
 uint32_t bench_number(const char *s, uint32_t min, uint32_t max);
 
-/* Keep the calling thread on the n-th of the processors it may use. */
+/* Bind the calling thread to the n-th of the processors it may use. */
 void	bench_pin(unsigned int n);
 
 /*
@@ -47,9 +47,10 @@ void	bench_pin(unsigned int n);
  *
  *	subject,bytes,batch,destinations,senders,idle,ns,bare_ns,ratio
  *
- * the nanoseconds being of all senders together.  With `frames' not 0, run only
- * `run', for that many frames, in this thread, and print nothing: for programs
- * that count instructions, which find it as bench_counted().
+ * Nanoseconds are elapsed time divided by the frames of all senders.  If
+ * `frames' is not 0, run only `run', for that many frames, in this thread, and
+ * print nothing: for programs that count instructions, which look for
+ * bench_counted().
  */
 void	bench_measure(const struct bench_what *what, bench_run_t *run,
 	    bench_run_t *bare, void *arg, uint64_t frames);

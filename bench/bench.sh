@@ -4,13 +4,14 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# bench.sh objtop: what "make bench" does.  Measures switch and model beside bare
-# loops (switch.c, model.c), then other switches (peers.subr), then the driver,
-# model and port beside DPDK's (dpdk.subr), and ends with a table.
+# bench.sh objtop: run by "make bench".  Measures the switch and the model
+# beside bare loops (switch.c, model.c), then other switches (peers.subr), then
+# driver, model and port beside DPDK's (dpdk.subr), and prints a table.
 #
-# Everything is measured ROUNDS times over, alternatives one after the other, and
-# what is shown is the median.  Left in bench/ under objtop: results.csv, with a
-# line for each measurement; table.txt; *.svg, *.png.
+# Each of ROUNDS rounds measures everything, alternatives one after the other;
+# the table shows medians.  The directory bench/ under objtop keeps
+# results.csv, with a line for each measurement, table.txt, and the plots,
+# *.svg and *.png.
 
 set -u
 
@@ -36,7 +37,7 @@ skip()
 	say "$1 skipped: $2"
 }
 
-# measure program...: its line goes into the results.
+# measure program...: add the line that the program prints to the results.
 measure()
 {
 	timeout 60 "$@" >> "$results" 2> "$work/err" ||

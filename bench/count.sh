@@ -4,12 +4,12 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# count.sh objtop: instructions a frame takes, by callgrind: they repeat exactly
-# where times do not.  A line for each way of a frame: its name and how many.
-# bench/baseline is what this printed when somebody last looked; see
-# tests/bench/instructions_test.sh.  What they depend on besides our code comes
-# first, as "# name value": the compiler, and the C library, which is kept from
-# choosing its memcpy by the processor.
+# count.sh objtop: count the instructions a frame with callgrind; unlike times
+# they repeat exactly.  Prints a line for each path of a frame: its name and
+# the instructions. bench/baseline is the output of an earlier run; the test
+# tests/bench/instructions_test.sh compares.  The output begins with what else
+# the counts depend on, as "# name value": the compiler, and the C library,
+# whose choice of memcpy is made independent of the processor.
 #
 #	sh bench/count.sh build > bench/baseline
 
@@ -24,7 +24,8 @@ hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-ERMS,-FSRM
 hwcaps=$hwcaps,-AVX_Fast_Unaligned_Load
 export GLIBC_TUNABLES="glibc.cpu.hwcaps=$hwcaps"
 
-# Symbols are wanted; Debian 12's valgrind cannot read clang's DWARF 5.
+# Keep the symbols, but not clang's DWARF 5, which Debian 12's valgrind cannot
+# read.
 for prog in model switch; do
 	llvm-strip -g -o "$out/$prog" "$bench/$prog"
 done

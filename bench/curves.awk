@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Splits bench.sh's results.csv into a file under dir for each curve that plot.gp
-# draws: x, Mpps, Mpps of the bare loop.  The rounds of a point follow each other
-# and gnuplot takes their mean.
+# Writes a file under dir for each curve that plot.gp draws, from bench.sh's
+# results.csv: x, Mpps, Mpps of the bare loop.  A point has a line for each
+# round; gnuplot plots their mean.
 
 function point(curve, x) {
 	print x, 1e3 / $7, 1e3 / $8 > (dir "/" curve)
@@ -20,7 +20,7 @@ $1 == "switch" && $4 == 1 && $5 == 1 && $6 == 0 {
 $1 == "switch" && $2 == 60 && $3 == 256 && $5 == 1 && $6 == 0 {
 	point("unicast", $4)
 }
-# Deliveries, not frames.
+# Deliveries a second, not frames.
 $1 == "flood" { print $4, $4 * 1e3 / $7, $4 * 1e3 / $8 > (dir "/flood") }
 $1 == "switch" && $2 == 60 && $3 == 256 && $4 == 1 && $6 == 0 {
 	point("senders", $5)

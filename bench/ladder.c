@@ -5,14 +5,18 @@
  */
 
 /*
- * The ladder: two guests over the switch in this process (lem_ladder.h), from
- * a plain driver to the CSB.  Prints a line for each mode and frame size:
- * frames received a second, how many times BASE that is, and what a frame cost
- * either guest in exits and interrupts.  With -h the receiver is a program on
- * a port of the switch; with -1 an adapter sends, and polling also receives, in
- * its guest's thread; with -p each guest has a processor of its own.  -m runs
- * one mode only.  -r has all frames go through the ring of the receiver's port,
- * as those go in any case that a guest polls for in its own thread.
+ * The ladder: one guest sends to another over the switch, in this process
+ * (lem_ladder.h), once in each mode of the driver.  Prints a line for each mode
+ * and frame size: frames received a second, the ratio to BASE, and exits and
+ * interrupts a frame of both guests.
+ *
+ *	-h	the receiver is a program on a port of the switch
+ *	-1	an adapter sends, and if polling also receives, in its guest's
+ *		thread
+ *	-p	each guest has a processor of its own
+ *	-m	run one mode only
+ *	-r	all frames go through the ring of the receiver's port, as they
+ *		do without -r if the guest polls in its own thread
  */
 
 #include <err.h>
@@ -30,13 +34,13 @@ static const struct {
 	const char	*name;
 	uint32_t	mode;
 	bool		moderated;
-	uint32_t	batch;		/* frames a flush, if not the user's */
+	uint32_t	batch;		/* least frames a flush; 0: as -b */
 } step[] = {
 	{ "BASE",	0,			false,	0 },
 	{ "moderation",	0,			true,	0 },
 	{ "SC",		LEM_MODE_SC,		false,	0 },
 	{ "SC+mod",	LEM_MODE_SC,		true,	0 },
-	/* What came together since the last poll goes out together. */
+	/* Packets gathered since the last poll are flushed together. */
 	{ "polling",	LEM_MODE_POLL,		false,	64 },
 	{ "CSB",	LEM_MODE_CSB,		true,	0 },
 };
@@ -64,7 +68,7 @@ number(const char *s, uint32_t min, uint32_t max)
 	return (n);
 }
 
-/* Frames received in a microsecond, 0 where it did not run. */
+/* Returns frames received a microsecond. */
 static double
 run(unsigned int i, struct ladder_params *params, double base)
 {

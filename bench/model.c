@@ -5,17 +5,17 @@
  */
 
 /*
- * What the model costs a frame:
+ * The cost of the model, a frame:
  *
- *	model tx	sends, and what is sent is gone
- *	model rx	receives what is there
- *	model path	the whole way: a model, the switch, another model
- *	model direct	the same past the ring of the receiver's port
+ *	model tx	send; the port discards the frames
+ *	model rx	receive frames that are pending
+ *	model path	from a model through the switch to another model
+ *	model direct	the same without the ring of the receiver's port
  *
- * A batch is one write to a tail register, and with tx every descriptor asks
- * for its status.  The bare loops read the descriptors, copy the frame (tx: to
- * where a switch would have it; path: to there and from there; direct: once,
- * to where it goes) and write the descriptors back.
+ * A batch is one write to a tail register; with tx every descriptor has RS set.
+ * The bare loops read the descriptors, copy the frame (tx: to a port's buffer;
+ * path: to a port's buffer and from there; direct: once, to the receiver's
+ * memory) and write the descriptors back.
  */
 
 #include <sys/param.h>
@@ -35,7 +35,7 @@ struct job {
 	struct vm	 vm[2];
 	uint32_t	 descs;		/* of a received frame */
 	uint32_t	 txbare, rxbare; /* next descriptors of the bare loops */
-	uint64_t	 passed;	/* frames, to be found in a counter */
+	uint64_t	 passed;	/* frames; a counter must agree */
 };
 
 static void
@@ -89,7 +89,7 @@ run_path(void *arg, unsigned int thread __unused, uint64_t frames)
 	job->passed += n;
 }
 
-/* Take a frame out of a transmit ring, into the buffers of a port. */
+/* Copy a frame from a transmit ring into the buffers of a port. */
 static void
 bare_send(struct job *job, const struct vm *vm)
 {
@@ -108,7 +108,7 @@ bare_send(struct job *job, const struct vm *vm)
 	job->txbare = (job->txbare + 1) % VM_RING;
 }
 
-/* Put the frame at `src', in buffers of a port, into a receive ring. */
+/* Copy the frame in buffer `frame' of a port into a receive ring. */
 static void
 bare_receive(struct job *job, const struct vm *vm, uint32_t frame)
 {
@@ -148,7 +148,7 @@ bare_rx(void *arg, unsigned int thread __unused, uint64_t frames)
 	}
 }
 
-/* In batches, as the path. */
+/* In batches, like run_path(). */
 static void
 bare_path(void *arg, unsigned int thread __unused, uint64_t frames)
 {
@@ -207,7 +207,7 @@ usage(void)
 	exit(1);
 }
 
-/* All frames went the way they should have. */
+/* Check that the adapter counted all frames. */
 static void
 check(const struct job *job, const struct vm *vm, enum e82545_counter c)
 {
@@ -237,7 +237,7 @@ measure(struct job *job, uint32_t frames)
 		/* The switch learns where the receiver is. */
 		vm_send(&vm[1], 1);
 		if (vm_receive(&vm[0]) != job->descs)
-			errx(1, "nothing came");
+			errx(1, "no frame was received");
 		if (direct)
 			vm_direct(&vm[1]);
 		bench_measure(what, run_path, direct ? bare_direct : bare_path,
@@ -286,7 +286,7 @@ main(int argc, char **argv)
 		usage();
 	job.what.subject = argv[optind];
 	job.descs = howmany(job.what.bytes, VM_BUF);
-	/* A guest keeps a descriptor, and its ring holds a batch. */
+	/* A batch must fit into a ring, one descriptor of which stays free. */
 	if (job.what.batch > (VM_RING - 1) / job.descs)
 		job.what.batch = (VM_RING - 1) / job.descs;
 	init_config();

@@ -5,11 +5,11 @@
  */
 
 /*
- * What the host does for a frame: from one model's TX ring over the switch into
- * another model's RX ring, in one thread, with nothing of a guest but what puts
- * descriptors into rings.  Prints how many thousand frames went through a
- * second.  Does the same work in every run, so that instructions can be
- * compared.  bench/model has the same as "path", beside a bare loop.
+ * The host's work for a frame: from one model's TX ring over the switch into
+ * another model's RX ring, in one thread, with just enough of a guest to fill
+ * the rings.  Prints thousands of frames a second.  Each run does the same
+ * work, so that instructions can be compared.  "bench/model path" measures the
+ * same beside a bare loop.
  */
 
 #include <err.h>
@@ -53,7 +53,7 @@ main(int argc, char **argv)
 	/* The switch learns where the receiver is. */
 	vm_send(&vm[1], 1);
 	if (vm_receive(&vm[0]) != 1)
-		errx(1, "nothing came");
+		errx(1, "no frame was received");
 	ns = bench_now_ns();
 	for (n = 0; n < frames; n += batch) {
 		vm_send(&vm[0], batch);

@@ -4,16 +4,16 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# probes.sh [rounds]: what the probes cost while nobody watches them.  Builds
-# the model and the switch with and without them and lets both carry frames of
-# 60 bytes from one adapter to another (path.c), in batches of several lengths.
-# Prints for each length the frames a second (thousands, the best of so many
-# rounds, which alternate) and, where there is valgrind, the instructions a
-# frame; each with probes, without, and the difference.
+# probes.sh [rounds]: measure the cost of disabled probes.  Builds the model
+# and the switch with and without probes, and has both carry frames of 60 bytes
+# from one adapter to another (path.c), in batches of several lengths.  Prints
+# for each length thousands of frames a second (the best of the rounds, which
+# alternate) and, if valgrind is installed, the instructions a frame; each with
+# probes, without, and the difference.
 #
-# Where functions begin matters more than what probes they have, by some percent
-# either way: so both are built with several alignments, each of which has a
-# line, and there is a line for the mean of all.
+# The alignment of functions changes the rate by some percent, more than probes
+# do.  Both are therefore built with several alignments; each has a line, and
+# the last line is the mean.
 
 set -eu
 
@@ -23,8 +23,8 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# build OBJTOP ALIGNMENT [option]: leaves path in the work directory, without the
-# debug information that valgrind may not understand.
+# build OBJTOP ALIGNMENT [option]: build path into the work directory, without
+# the debug information, which valgrind may not be able to read.
 build()
 {
 	local dir
@@ -37,15 +37,15 @@ build()
 	strip -g -o "$work/$1" "$work/$1.d/bench/path"
 }
 
-# best PROGRAM RATE: the higher of a rate and that of another run.
+# best PROGRAM RATE: run the program; print its rate or RATE, the higher one.
 best()
 {
 	"$work/$1" -b $batch -n 500000 |
 	    awk -v was="$2" '{ print ($1 > was ? $1 : was) }'
 }
 
-# instructions PROGRAM: those of a frame; what all runs have in common is left
-# out.
+# instructions PROGRAM: print the instructions a frame.  Two runs differ only
+# in the number of frames; the difference leaves out start and end.
 instructions()
 {
 	local n

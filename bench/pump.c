@@ -5,14 +5,14 @@
  */
 
 /*
- * Frames of 60 bytes through a switch that is not ours:
+ * Send frames of 60 bytes through another switch:
  *
- *	pump tap in out		between two TAP interfaces, which exist
+ *	pump tap in out		between two existing TAP interfaces
  *	pump vde socket		between two ports of a vde_switch
  *
- * Sends up to WINDOW frames ahead of what came out at the other end, for a
- * second, and prints nanoseconds for each that did come.  Frames that do not
- * come back for a while count as lost, and others take their place.
+ * Runs for a second with up to WINDOW frames in flight, and prints nanoseconds
+ * a frame received.  If no frame arrives for 5 ms, those in flight count as
+ * lost.
  */
 
 #include <sys/ioctl.h>
@@ -31,7 +31,7 @@
 
 #include "bench.h"
 
-#define	WINDOW		64		/* frames under way */
+#define	WINDOW		64		/* frames in flight */
 #define	RUN_NS		1000000000ULL
 #define	LEN		60
 
@@ -40,7 +40,7 @@ struct end {
 	void	*vde;
 };
 
-/* libvdeplug.so.2, if it is there. */
+/* From libvdeplug.so.2, if it is installed. */
 static void	*(*plug_open)(const char *, const char *, int, void *);
 static ssize_t	(*plug_send)(void *, const void *, size_t, int);
 static ssize_t	(*plug_recv)(void *, void *, size_t, int);
@@ -96,7 +96,10 @@ end_send(struct end *end, const uint8_t *frame)
 	    write(end->fd, frame, LEN)) == LEN);
 }
 
-/* One of the frames sent here; others, such as IPv6's, do not count. */
+/*
+ * Receive a frame.  Sets *ours if it was sent by end_send(); others, such as
+ * IPv6's, do not count.
+ */
 static bool
 end_receive(struct end *end, bool *ours)
 {
@@ -123,25 +126,25 @@ address(uint8_t *frame, int from)
 	frame[13] = 0xb5;
 }
 
-/* Frames that came out; `until' on the clock, and whether any at all. */
+/* Send for `ns'; returns how many frames were received. */
 static uint64_t
 pump(struct end *from, struct end *to, const uint8_t *frame, uint64_t ns)
 {
 	struct pollfd pfd = { to->fd, POLLIN, 0 };
 	uint64_t received = 0, until = bench_now_ns() + ns;
-	unsigned int under_way = 0;
+	unsigned int in_flight = 0;
 	bool ours;
 
 	while (bench_now_ns() < until) {
-		while (under_way < WINDOW && end_send(from, frame))
-			under_way++;
+		while (in_flight < WINDOW && end_send(from, frame))
+			in_flight++;
 		while (end_receive(to, &ours)) {
-			if (ours && under_way > 0)
-				under_way--;
+			if (ours && in_flight > 0)
+				in_flight--;
 			received += ours;
 		}
-		if (under_way == WINDOW && poll(&pfd, 1, 5) == 0)
-			under_way = 0;
+		if (in_flight == WINDOW && poll(&pfd, 1, 5) == 0)
+			in_flight = 0;
 	}
 	return (received);
 }
@@ -163,15 +166,15 @@ main(int argc, char **argv)
 		plug(&end[1], argv[2]);
 	} else
 		errx(1, "usage: pump tap in out | pump vde socket");
-	/* The switch learns both, and wakes up. */
+	/* The switch learns both addresses. */
 	for (i = 1; i >= 0; i--) {
 		address(frame, i);
 		if (pump(&end[i], &end[!i], frame, RUN_NS / 10) == 0)
-			warnx("nothing came out yet");
+			warnx("no frame was received yet");
 	}
 	n = pump(&end[0], &end[1], frame, RUN_NS);
 	if (n == 0)
-		errx(1, "nothing came out");
+		errx(1, "no frame was received");
 	printf("%.2f\n", (double)RUN_NS / n);
 	return (0);
 }

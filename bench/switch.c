@@ -5,15 +5,15 @@
  */
 
 /*
- * What the switch costs a frame.  Each sender is a thread with a port, and
- * serves the ports of its destinations besides: it syncs a batch out, and then
- * each destination that got frames takes them and gives back those it took
- * before, so that nobody ever sleeps.  With -f every frame goes to all
+ * The cost of the switch, a frame.  Each sender is a thread with a port, and
+ * also serves the ports of its destinations: it sends a batch with one sync,
+ * and syncs each destination that received frames, which returns the slots of
+ * the batch before; so no receiver sleeps.  With -f every frame goes to all
  * destinations of its sender.  The bare loop reads the sender's slots, copies
- * the frames to the same places and fills in the destinations' slots.
+ * the frames to the same buffers and fills in the destinations' slots.
  *
- * With -i there are ports that nobody uses, and in place of the bare loop
- * stands the same on a switch without them.
+ * With -i the switch has unused ports; the same on a switch without them takes
+ * the place of the bare loop.
  */
 
 #include <sys/types.h>
@@ -29,7 +29,7 @@
 
 #define	PORTS		254
 #define	BUF		2048	/* bytes of a slot's buffer */
-#define	SLOTS		1024	/* at least, of a ring */
+#define	SLOTS		1024	/* of a ring, at least */
 
 struct sender {
 	struct vale_desc *tx;
@@ -44,7 +44,8 @@ struct net {
 	uint32_t	 ring;		/* frames in the senders' rings */
 	struct sender	*sender;
 	struct vale_desc *idle[PORTS];
-	unsigned int	 first;		/* its switch; -f: its senders' */
+	unsigned int	 first;		/* number of the switch; -f: of the
+					   first sender's */
 	struct net	*alone;		/* the same without idle ports */
 };
 
@@ -73,7 +74,7 @@ put_addrs(uint8_t *frame, unsigned int dst, unsigned int src)
 		memset(frame, 0xff, 6);
 }
 
-/* The switch learns where a destination is. */
+/* Have the switch learn the port of a destination. */
 static void
 announce(struct vale_desc *d, unsigned int n)
 {
@@ -88,8 +89,8 @@ announce(struct vale_desc *d, unsigned int n)
 }
 
 /*
- * Have the memory of a port's receive ring: a short run does not come by all of
- * its slots, and would measure page faults.
+ * Fault in the buffers of a port's receive ring: a short run does not use all
+ * of its slots before, and would measure page faults.
  */
 static void
 touch(struct vale_desc *d)
@@ -101,7 +102,7 @@ touch(struct vale_desc *d)
 		memset(NETMAP_BUF(ring, ring->slot[i].buf_idx), 0, BUF);
 }
 
-/* Take all frames; those of the call before are given back. */
+/* Take all frames, and return the slots of those taken before. */
 static void
 take(struct vale_desc *d)
 {
@@ -110,14 +111,14 @@ take(struct vale_desc *d)
 		err(1, "%s", d->name);
 }
 
-/* To whom the frame that begins in slot `i' of a sender's ring goes. */
+/* The destination of the frame that begins in slot `i' of a sender's ring. */
 static uint32_t
 destination(const struct net *net, uint32_t i)
 {
 	return (i / net->slots % net->what.destinations);
 }
 
-/* Lay the frames out over a sender's whole ring, once and for all. */
+/* Fill a sender's ring with frames, once. */
 static void
 fill(const struct net *net, unsigned int sender)
 {
@@ -148,7 +149,7 @@ net_open(struct net *net)
 	uint32_t d, i, slots, vale;
 
 	net->slots = (what->bytes + BUF - 1) / BUF;
-	/* A batch and the one before fit, and the frames of a ring are whole. */
+	/* Two batches fit, and no frame wraps around the ring's end. */
 	slots = 2 * what->batch * net->slots + 1;
 	if (slots < SLOTS)
 		slots = SLOTS;

@@ -2,15 +2,15 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Makes the table of bench.sh's results.csv: for each configuration the median
-# of its rounds, then what is to be reached beside what was seen.
+# Prints the table of bench.sh's results.csv: for each configuration the median
+# of its rounds, then each goal beside the result.
 #
-# What was seen is a list, of each round what its alternatives gave one after the
-# other: shown is the median.  Where all rounds are on one side of the bound, that
-# decides, however they differ.  Else the median does, unless they differ more
-# than STEADY times: then something else was running, and nothing is said.
+# A result is a list of values, one or more from each round; the table shows its
+# median.  If all values are on one side of the bound, they decide.  Otherwise
+# the median decides, unless the largest is more than STEADY times the smallest:
+# then something else ran on the machine, and the goal is not judged.
 
-# Splits a list into v, sorted; how many there are.
+# Split a list into v and sort it; returns its length.
 function sorted(list, v,	n, i, j, t) {
 	n = split(list, v, " ")
 	for (i = 2; i <= n; i++) {
@@ -27,18 +27,19 @@ function median(list,	v, n) {
 	return (v[int((n + 1) / 2)])
 }
 
-# ns("switch", bytes, batch, destinations, senders, idle), "" where not seen.
+# ns("switch", bytes, batch, destinations, senders, idle): the list of times, ""
+# if there is none.
 function ns(s, y, b, d, t, i) {
 	return (all_ns[s "," y "," b "," d "," t "," i])
 }
 
-# The same of what stood beside it, idle ports being none where not said.
+# The list of ratios to what was measured beside it; no idle ports by default.
 function ratio(s, y, b, i) {
 	return (all_ratio[s "," y "," b ",1,1," (i + 0)])
 }
 
-# One list over another, round by round.  What is measured twice in a round where the other is
-# once is over or under the same one twice.
+# Divide one list by another, round by round.  If one has two values a round and
+# the other one, that one is used twice.
 function over(a, b,	x, y, na, nb, n, i, list) {
 	na = split(a, x, " ")
 	nb = split(b, y, " ")
@@ -54,7 +55,7 @@ function holds(seen, sign, bound) {
 	return (sign == "<=" ? seen + 0 <= bound : seen + 0 >= bound)
 }
 
-# what, the bound, the list seen; sign is "<=" or ">=".
+# wanted(text, sign, bound, list): print a goal; sign is "<=" or ">=".
 function wanted(what, sign, bound, seen,	v, n, m, verdict) {
 	n = sorted(seen, v)
 	if (n == 0) {
@@ -73,8 +74,8 @@ function one() {
 	return (ns("switch", 60, 256, 1, 1, 0))
 }
 
-# Beside deliveries to the same rings, by turns: those of many ports are in no
-# cache, where that of one is, which costs the bare loop as much.
+# Compared with deliveries to the same rings in turn, because the rings of many
+# ports do not fit a cache, which costs the bare loop as much.
 function flooding(ports) {
 	wanted("flooding to " ports " ports, times a delivery to each", "<=", 1,
 	    over(over(ns("flood", 60, 256, ports, 1, 0),
@@ -106,7 +107,7 @@ END {
 		    f[3], f[4], f[5], f[6], t, 1e3 / t,
 		    median(all_bare[order[i]]), median(all_ratio[order[i]])
 	}
-	printf "\nTo be reached, and seen:\n"
+	printf "\nGoals and results:\n"
 	wanted("switch, 60 bytes, batch 256, times the bare loop", "<=", 2.5,
 	    ratio("switch", 60, 256))
 	wanted("  its rate at batch 8, of that at 256", ">=", 0.6,

@@ -2,24 +2,24 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Linux: type make; GNUmakefile calls bmake with compat/mk, own replacements of
-# FreeBSD's bsd.*.mk.  FreeBSD: make, with a source tree in SRCTOP=/usr/src.
+# On Linux, GNUmakefile runs bmake with compat/mk, which replaces FreeBSD's
+# bsd.*.mk.  On FreeBSD, make needs a source tree in SRCTOP=/usr/src.
 #
 #	all		build, on Linux into build/
-#	check		build, all tests, the tests again with sanitizers, man
-#			pages, and the FreeBSD compilation
+#	check		build, run all tests, run them again with sanitizers,
+#			check the man pages, compile the FreeBSD parts
 #	test		build, and run all tests once, without sanitizers
 #	check-root	make TARGETS (test) in a clean root of another Debian
 #			RELEASE (trixie or bookworm); needs root
-#	demo		two guests over the switch, beside QEMU's own e1000
-#	bench		measurements beside bare loops and other switches
-#	fuzz		all fuzzers, FUZZ_SECONDS (300) each
-#	fuzz-merge	what they found, made small, into tests/fuzz/corpus
-#	soak		everything at once, for SOAK_SECONDS (600)
-#	tsan		the threaded tests under ThreadSanitizer
-#	freebsd		compile what is meant for FreeBSD, on Linux
+#	demo		measure two guests on the switch and on QEMU's own e1000
+#	bench		measure beside bare loops and other switches
+#	fuzz		run each fuzzer for FUZZ_SECONDS (300)
+#	fuzz-merge	save minimized corpora, with what the fuzzers found
+#	soak		run everything at once for SOAK_SECONDS (600)
+#	tsan		run the threaded tests under ThreadSanitizer
+#	freebsd		compile the FreeBSD parts, on Linux
 #	manlint		check the man pages
-#	install		DESTDIR= and PREFIX= apply on Linux
+#	install		install; DESTDIR= and PREFIX= apply on Linux
 #	clean		remove what was built; downloads stay in build/deps
 
 .if ${.MAKE.OS} == "Linux"
@@ -28,7 +28,7 @@ SUBDIR=		compat lib/libvale lib/libtestbed usr.sbin/bhyve .WAIT \
 .else
 SRCTOP?=	/usr/src
 SYSDIR?=	${SRCTOP}/sys
-# LIBADD and what tests are linked with are known to the tree's makefiles only.
+# Only the source tree's makefiles know the libraries of LIBADD and of tests.
 MAKESYSPATH?=	${SRCTOP}/share/mk
 .export SRCTOP SYSDIR MAKESYSPATH
 SUBDIR=		usr.sbin/bhyve share/dtrace share/man tests

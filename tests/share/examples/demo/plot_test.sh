@@ -1,0 +1,124 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# The demo's tables and pictures, from made-up results.
+
+demo=$(atf_get_srcdir)/../../../../../share/examples/demo
+
+# One line of ladder.tsv for each mode: bytes, mode, Kpps; exits and interrupts
+# a frame of the sender and of the receiver.
+ladder()
+{
+	tr ' ' '\t' <<-'EOF'
+	60 BASE 10.0 2.0 0.5 1.5 0.5
+	60 SC 0.0 0.0 0.0 0.0 0.0
+	60 CSB 250.0 0.004 0.0 - 0.0
+	1514 BASE 8.0 2.0 0.5 1.5 0.5
+	rtt BASE 185.0
+	overload CSB 50.0 50.0 1000.0 25.0 900 0
+	60 BASE,_posted - 1.0 0.5 0.1 0.5
+	EOF
+}
+
+# Two settings of three, and nothing of QEMU's with one.
+results()
+{
+	tr ' ' '\t' <<-'EOF'
+	valed itr=0 700.0 90.0 600.0 80.0 400.0 300.0 0.06 1000 1100
+	valed driver 0.0 0.0 0.0 0.0 0.0 0.0 0.00 0 0
+	qemu itr=0 200.0 70.0 200.0 70.0 80.0 90.0 0.15 900 1200
+	EOF
+}
+
+atf_test_case ladder
+ladder_head()
+{
+	atf_set descr "The ladder's picture has a line for each mode measured," \
+	    "with its value and its ratio to BASE"
+}
+ladder_body()
+{
+	ladder | sed 's/,_/, /' > ladder.tsv
+	awk -f "$demo/rungs.awk" ladder.tsv > rungs || atf_fail "awk"
+	cut -f 2,3,5,7,9 rungs > seen
+	cat > expected <<-'EOF'
+	head	60-byte frames, each register write an exit, as under bhyve			
+	mode	BASE	10.0  (x1.0)	2.00	1.50
+	mode	SC	0  (x0.0)	0	0
+	mode	CSB	250  (x25.0)	0.0040	
+	head	60-byte frames, register writes posted by QEMU			
+	mode	BASE	not measured	1.00	0.100
+	head	1514-byte frames, each register write an exit			
+	mode	BASE	8.00  (x1.0)	2.00	1.50
+	EOF
+	diff expected seen || atf_fail "other lines than expected"
+}
+
+atf_test_case stock
+stock_head()
+{
+	atf_set descr "The stock guests' picture has a place for each setting," \
+	    "empty if it was not measured"
+}
+stock_body()
+{
+	results > results.tsv
+	awk -v column=4 -f "$demo/bars.awk" results.tsv > seen ||
+	    atf_fail "awk"
+	tr ' ' '\t' > expected <<-'EOF'
+	1 itr=0 90.0 90 70.0 70
+	2 itr=250 NaN  NaN 
+	3 driver 0.0 0 NaN 
+	EOF
+	diff expected seen || atf_fail "other bars than expected"
+}
+
+atf_test_case pictures
+pictures_head()
+{
+	atf_set descr "gnuplot draws both pictures, 1000 pixels wide, also if" \
+	    "modes are missing or all values are 0"
+	atf_set require.progs "gnuplot"
+}
+
+# Bytes 17 to 20 of a PNG are its width.
+width()
+{
+	od -A n -t u1 -j 16 -N 4 "$1" | awk '{ print $3 * 256 + $4 }'
+}
+
+pictures_body()
+{
+	local f
+
+	for f in some zero; do
+		ladder | sed 's/,_/, /' > ladder.tsv
+		results > results.tsv
+		if [ $f = zero ]; then
+			for t in ladder results; do
+				awk -F '\t' -v OFS='\t' '{
+				    for (i = 3; i <= NF; i++)
+					$i = 0
+				    print }' $t.tsv > zero.tsv
+				mv zero.tsv $t.tsv
+			done
+		fi
+		gnuplot -c "$demo/plot.gp" 2> err || {
+			cat err
+			atf_fail "gnuplot fails"
+		}
+		atf_check_equal 1000 "$(width demo.png)"
+		atf_check_equal 1000 "$(width demo-stock.png)"
+		[ -s demo.svg ] && [ -s demo-stock.svg ] || atf_fail "no SVG"
+		rm demo.png demo-stock.png
+	done
+}
+
+atf_init_test_cases()
+{
+
+	atf_add_test_case ladder
+	atf_add_test_case stock
+	atf_add_test_case pictures
+}

@@ -7,8 +7,8 @@
 /*
  * The vfio-user protocol on the wire: "vfio-user Protocol Specification",
  * docs/interop/vfio-user.rst of QEMU ("spec" below, with its section titles).
- * Everything is in the byte order of the host.  Flags and indexes that the
- * protocol takes over from VFIO are in <linux/vfio.h>.
+ * All fields are in the byte order of the host.  <linux/vfio.h> defines the
+ * flags and indexes that the protocol shares with VFIO.
  */
 
 #ifndef _VFIO_USER_H_
@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-/* Spec "VFIO_USER_VERSION": the version spoken here. */
+/* Spec "VFIO_USER_VERSION": the version that valed implements. */
 #define	VFIO_USER_MAJOR		0
 #define	VFIO_USER_MINOR		0
 
@@ -47,7 +47,7 @@ enum vfio_user_command {
 struct vfio_user_header {
 	uint16_t	id;
 	uint16_t	command;
-	uint32_t	size;		/* of the message, this included */
+	uint32_t	size;		/* of the message with this header */
 	uint32_t	flags;
 	uint32_t	error;		/* errno, in replies with F_ERROR */
 };
@@ -59,7 +59,7 @@ _Static_assert(sizeof(struct vfio_user_header) == 16, "Header");
 #define	VFIO_USER_F_NO_REPLY	0x10
 #define	VFIO_USER_F_ERROR	0x20
 
-/* Spec "VFIO_USER_VERSION"; JSON with its NUL follows. */
+/* Spec "VFIO_USER_VERSION"; JSON with a terminating NUL follows. */
 struct vfio_user_version {
 	uint16_t	major;
 	uint16_t	minor;
@@ -76,7 +76,7 @@ struct vfio_user_dma_map {
 };
 _Static_assert(sizeof(struct vfio_user_dma_map) == 32, "DMA_MAP");
 
-/* Spec "VFIO_USER_DMA_UNMAP"; QEMU sets VFIO_DMA_UNMAP_FLAG_ALL too. */
+/* Spec "VFIO_USER_DMA_UNMAP"; QEMU may set VFIO_DMA_UNMAP_FLAG_ALL. */
 struct vfio_user_dma_unmap {
 	uint32_t	argsz;
 	uint32_t	flags;
@@ -142,7 +142,7 @@ struct vfio_user_region_rw {
 };
 _Static_assert(sizeof(struct vfio_user_region_rw) == 16, "REGION_READ");
 
-/* Spec "VFIO_USER_REGION_WRITE_MULTI"; wr_cnt of the second follow. */
+/* Spec "VFIO_USER_REGION_WRITE_MULTI"; wr_cnt vfio_user_write_one follow. */
 struct vfio_user_write_multi {
 	uint64_t	wr_cnt;
 };
@@ -155,7 +155,7 @@ struct vfio_user_write_one {
 _Static_assert(sizeof(struct vfio_user_write_multi) == 8, "WRITE_MULTI");
 _Static_assert(sizeof(struct vfio_user_write_one) == 24, "WRITE_MULTI");
 
-/* The most writes QEMU puts into one REGION_WRITE_MULTI. */
+/* Writes that QEMU puts into one REGION_WRITE_MULTI, at most. */
 #define	VFIO_USER_MULTI_MAX	200
 
 #endif /* !_VFIO_USER_H_ */

@@ -20,7 +20,7 @@
 
 #include "vfu_dma.h"
 
-/* The first range that ends after gpa: where it is, or would be put. */
+/* The index of the first range that ends after gpa. */
 static unsigned int
 dma_find(const struct vfu_dma *dma, uint64_t gpa)
 {
@@ -40,9 +40,9 @@ dma_find(const struct vfu_dma *dma, uint64_t gpa)
 }
 
 /*
- * Whether the file can be relied on to keep [offset, offset + size).  Only
- * memory files have seals.  Huge pages have them too, but a hole punched into
- * one can leave no page for us to fault in.
+ * Check that [offset, offset + size) of the file stays accessible.  Only files
+ * in memory have seals.  Files in huge pages have them, too, but if a hole is
+ * punched into one, the next access may find no page and fault.
  */
 static int
 dma_check_file(int fd, uint64_t offset, uint64_t size, const char **why)
@@ -79,7 +79,7 @@ vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset, uint64_t gpa,
 
 	if (size == 0 || gpa + (size - 1) < gpa ||
 	    (gpa | size | offset) % VFU_DMA_PAGE != 0) {
-		*why = "range is empty, wraps or is not whole pages";
+		*why = "range is empty, wraps or is not a multiple of pages";
 		return (EINVAL);
 	}
 	i = dma_find(dma, gpa);

@@ -38,7 +38,7 @@ irq_drop(int *fd)
 	*fd = -1;
 }
 
-/* Before and after a system call that the client could make block. */
+/* Call before and after a system call that the client can make block. */
 static void
 irq_call(struct vfu_irq *irq)
 {
@@ -46,8 +46,8 @@ irq_call(struct vfu_irq *irq)
 }
 
 /*
- * Put events into the client's descriptor.  That one may be full or bad; then
- * they are the client's to miss.
+ * Write events to the client's descriptor.  If the write fails, the client
+ * loses them.
  */
 static void
 irq_signal(struct vfu_irq *irq, int *slot, uint64_t events)
@@ -137,7 +137,7 @@ vfu_irq_info(struct vfio_user_irq_info *info)
 		info->count = 0;
 		return (0);
 	default:
-		/* ERR included: a conventional PCI device reports no errors. */
+		/* And ERR: a conventional PCI device reports no errors. */
 		return (EINVAL);
 	}
 }
@@ -179,9 +179,8 @@ vfu_irq_clear(struct vfu_irq *irq)
 }
 
 /*
- * Take an event descriptor from the client.  Anonymous inodes have no file
- * type, so this keeps out files, pipes and sockets, in which a call can take
- * its time in other ways.
+ * Take an eventfd from the client.  Anonymous inodes have no file type, so this
+ * rejects files, pipes and sockets, on which a call may block in other ways.
  */
 static int
 irq_take(int *slot, int *fd)
@@ -197,7 +196,7 @@ irq_take(int *slot, int *fd)
 	return (0);
 }
 
-/* TRIGGER: where events go, or one event for a test. */
+/* TRIGGER: set the descriptor for events, or send one event. */
 static int
 irq_set_trigger(struct vfu_irq *irq, int *slot, bool eventfd, bool act,
     int *fds, int nfds)
@@ -223,7 +222,7 @@ irq_set_trigger(struct vfu_irq *irq, int *slot, bool eventfd, bool act,
 	return (0);
 }
 
-/* UNMASK, now or whenever the client's event comes. */
+/* UNMASK: now, or on each event of the client. */
 static int
 irq_set_unmask(struct vfu_irq *irq, bool eventfd, bool act, int *fds,
     int nfds)
@@ -279,7 +278,7 @@ vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 	case VFIO_IRQ_SET_DATA_NONE:
 		if (set->count == 0 && action == VFIO_IRQ_SET_ACTION_TRIGGER &&
 		    nfds == 0) {
-			/* The interrupt is switched off altogether. */
+			/* Disable the interrupt. */
 			if (intx)
 				irq_drop_unmask(irq);
 			irq_drop(slot);

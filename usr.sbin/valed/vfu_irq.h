@@ -8,17 +8,18 @@
  * The adapter's interrupts: event descriptors from the client, one for the
  * INTx line and one for the MSI message.
  *
- * INTx is level triggered but an event is an edge, so VFIO masks the line by
- * itself with each event; the client unmasks it when the guest has handled
- * the interrupt, with a command or by an event of its own, and if the line is
- * still asserted then, the next event follows.
+ * INTx is level triggered and an event is an edge, so VFIO masks the line with
+ * each event.  When the guest has handled the interrupt, the client unmasks the
+ * line, with a command or through an eventfd; if the line is still asserted,
+ * the next event follows.
  *
- * The descriptors are made not to block, but stay the client's, who may change
- * that at any time.  A call that a signal has to end (vm_watch()) is the last
- * one on that descriptor.  So nobody but the client's own thread makes one, and
- * it holds no lock then: the model only says what the line is to be.
+ * The descriptors are set to O_NONBLOCK, which the client may undo at any time.
+ * If a system call on one of them blocks, a signal ends it (vm_watch()), and
+ * the descriptor is closed.  Only the adapter's own thread makes these calls,
+ * and it holds no lock then: the model only sets the level of the line.
  *
- * Belongs to one thread, but for vfu_irq_level() and vfu_irq_pending().
+ * Only the adapter's thread may call these functions, except vfu_irq_level()
+ * and vfu_irq_pending().
  */
 
 #ifndef _VFU_IRQ_H_
@@ -35,51 +36,54 @@ struct mevent;
 struct vfu_irq {
 	int		intx_fd;	/* -1: none */
 	int		msi_fd;		/* -1: none */
-	int		unmask_fd;	/* unmasks when it fires; -1: none */
+	int		unmask_fd;	/* an event unmasks; -1: none */
 	struct mevent	*unmask_ev;
-	bool		level;		/* the line, as the model has it;
+	bool		level;		/* of the line, set by the model;
 					   relaxed atomic */
-	uint32_t	rises;		/* it was asserted so often, and that
-					   has not been sent; atomic */
-	bool		masked;		/* INTx waits to be unmasked */
+	uint32_t	rises;		/* assertions of the line not sent
+					   yet; atomic */
+	bool		masked;		/* INTx, until the client unmasks it */
 	bool		intx_disabled;	/* by the PCI command register */
-	uint32_t	calls;		/* system calls on the client's
-					   descriptors, begun and ended: odd
-					   while in one; relaxed atomic */
+	uint32_t	calls;		/* starts and ends of system calls on
+					   the client's descriptors: odd during
+					   a call; relaxed atomic */
 	uint64_t	sent;		/* events written; relaxed atomic */
 	uint64_t	unmasked;	/* unmasks seen; relaxed atomic */
 };
 
 void	vfu_irq_init(struct vfu_irq *irq);
 
-/* Close all descriptors and forget the mask; the line stays as it is. */
+/*
+ * Close all descriptors, and discard the mask and pending events.  Does not
+ * change the line.
+ */
 void	vfu_irq_clear(struct vfu_irq *irq);
 
 /*
- * The model asserts or releases the line.  Any thread, one at a time; the next
- * vfu_irq_flush() sends what comes of it.
+ * Set the level of the line; the next vfu_irq_flush() sends the event.  Any
+ * thread, one at a time.
  */
 void	vfu_irq_level(struct vfu_irq *irq, bool level);
 
-/* Whether vfu_irq_flush() has something to send.  Any thread. */
+/* Whether vfu_irq_flush() has an event to send.  Any thread. */
 bool	vfu_irq_pending(const struct vfu_irq *irq);
 
-/* Send what is due: an event for a level, a message for each edge. */
+/* Send pending events: INTx by level, MSI by edge. */
 void	vfu_irq_flush(struct vfu_irq *irq);
 
 /* The INTx disable bit of the PCI command register has been written. */
 void	vfu_irq_intx_disable(struct vfu_irq *irq, bool disabled);
 
 /*
- * Fill in info->flags and count for info->index.  0, or EINVAL for an index
- * that is not there.
+ * Set info->flags and info->count for info->index.  Returns 0, or EINVAL for an
+ * unknown index.
  */
 int	vfu_irq_info(struct vfio_user_irq_info *info);
 
 /*
- * VFIO_USER_DEVICE_SET_IRQS with `len' bytes of data after the header and
- * `nfds' descriptors.  Descriptors that are kept are replaced by -1 in `fds'.
- * Returns 0 or an errno: EINVAL, ENOTSUP, ENOMEM.
+ * Carry out VFIO_USER_DEVICE_SET_IRQS with `len' bytes of data after the header
+ * and `nfds' descriptors.  Sets descriptors in `fds' that it keeps to -1.
+ * Returns 0, EINVAL or ENOTSUP.
  */
 int	vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 	    const uint8_t *data, size_t len, int *fds, int nfds);

@@ -5,10 +5,11 @@
  */
 
 /*
- * PCI configuration space: one table of fields, from which the reset values
- * and the writable bits of each byte follow.
+ * PCI configuration space: a table of fields with their reset values and
+ * writable bits.
  *
- * The subsystem ID tells drivers of the CSB, and so is each device's own.
+ * The subsystem ID tells drivers whether the device offers a CSB, so it is not
+ * in the table.
  *
  * Manual: Intel 317453-006EN ("8254x SDM") section 4.1; PCI Local Bus
  * Specification 3.0, section 6.
@@ -23,7 +24,7 @@
 #include "e82545.h"
 #include "vfu_pci.h"
 
-/* Where the 82545EM has its capabilities; it has PCI-X between them. */
+/* Offsets of the 82545EM's capabilities, without its PCI-X. */
 #define	CAP_PM		0xdc
 #define	CAP_MSI		0xf0
 
@@ -62,7 +63,7 @@ static const struct pci_field {
 	{ CAP_PM, 1, PCI_CAP_ID_PM, 0 },
 	{ CAP_PM + PCI_CAP_LIST_NEXT, 1, CAP_MSI, 0 },
 	{ CAP_PM + PCI_PM_PMC, 2, PM_VERSION_1_1, 0 },
-	/* Going to D3 and back changes nothing. */
+	/* A transition to D3 and back changes nothing. */
 	{ CAP_PM + PCI_PM_CTRL, 2, PCI_PM_CTRL_NO_SOFT_RESET,
 	    PCI_PM_CTRL_STATE_MASK },
 
@@ -74,7 +75,7 @@ static const struct pci_field {
 	{ CAP_MSI + PCI_MSI_DATA_64, 2, 0, 0xffff },
 };
 
-/* The bits of byte `off' that can be written. */
+/* The writable bits of the byte at `off'. */
 static uint8_t
 pci_writable(size_t off)
 {

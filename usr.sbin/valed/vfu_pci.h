@@ -5,11 +5,11 @@
  */
 
 /*
- * PCI configuration space of the adapter.  The client (QEMU) keeps the base
- * address registers and the MSI capability it shows to the guest itself, but
- * reads ours first to learn what the device is, and forwards writes.
+ * PCI configuration space of the adapter.  The client (QEMU) emulates the base
+ * address registers and the MSI capability that the guest sees.  It reads this
+ * configuration space once, to learn what the device is, and forwards writes.
  *
- * Belongs to one thread.
+ * Only the adapter's thread uses it.
  */
 
 #ifndef _VFU_PCI_H_
@@ -26,15 +26,15 @@ struct vfu_pci {
 	uint16_t	subdevice;
 };
 
-/* A device with this subsystem ID, after PCI RST#. */
+/* Initialize as after PCI RST#, with this subsystem ID. */
 void	vfu_pci_init(struct vfu_pci *pci, uint16_t subdevice);
 
-/* Set all registers to their values after PCI RST#. */
+/* Reset all registers, as PCI RST# does. */
 void	vfu_pci_reset(struct vfu_pci *pci);
 
 /*
- * Read or write `len' bytes from `off' on; the caller has checked that they
- * lie inside.  Bits that are read only keep their value.
+ * Read or write `len' bytes at `off'.  The caller must check that they are
+ * inside the configuration space.  Writes do not change read-only bits.
  */
 void	vfu_pci_read(const struct vfu_pci *pci, size_t off, void *buf,
 	    size_t len);
@@ -42,8 +42,8 @@ void	vfu_pci_write(struct vfu_pci *pci, size_t off, const void *buf,
 	    size_t len);
 
 /*
- * Command register: whether the device may access memory by itself, and
- * whether it must keep its interrupt line still.
+ * The command register: whether the device may access memory (bus master), and
+ * whether INTx is disabled.
  */
 bool	vfu_pci_busmaster(const struct vfu_pci *pci);
 bool	vfu_pci_intx_disabled(const struct vfu_pci *pci);

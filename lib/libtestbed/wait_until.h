@@ -51,13 +51,13 @@
 		}							\
 	} while (0)
 
-#define	wait_readable(fd, ...)						\
+#define	wait_readable(desc, ...)					\
 	do {								\
-		struct pollfd wait_ = { .fd = (fd), .events = POLLIN };	\
+		struct pollfd wait_ = { (desc), POLLIN, 0 };		\
 									\
 		if (poll(&wait_, 1, WAIT_S * 1000) != 1)		\
 			wait_failed(__FILE__, __LINE__,			\
-			    #fd " is readable", __VA_ARGS__);		\
+			    #desc " is readable", __VA_ARGS__);		\
 	} while (0)
 
 struct wait_state {

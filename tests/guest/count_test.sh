@@ -2,12 +2,11 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Every frame is accounted for: what one guest's driver sent has been received
-# by the other's, or stands in a counter that says why not.
+# Every frame is accounted for: a frame that one guest's driver sends is received
+# by the other's, or counted with the reason why not.
 
-# No frame that a valed port has seen may be lost without a reason.  Called when
-# traffic has ended; $1 frames were sent by vm1's driver and $2 by vm2's since
-# the driver was loaded, $3 and $4 received.
+# accounted SENT1 SENT2 RECEIVED1 RECEIVED2: valed's counters agree with those of
+# the drivers of vm1 and vm2, when traffic has ended.
 accounted()
 {
 	local from to sent received missing
@@ -47,21 +46,23 @@ equal()
 	[ "$2" -eq "$3" ] || atf_fail "$1: $2 is not $3"
 }
 
-# driver GUEST: frames sent and received as the driver says, once they stand
-# still.
+# driver GUEST: prints how many frames the driver sent and received, once it has
+# received all that its adapter has.
 driver()
 {
-	on "$1" 'a=; while :; do b="$(stat tx_packets) $(stat rx_packets)"
-	    [ "$a" != "$b" ] || break; a=$b; sleep 1; done; echo $b'
+	on "$1" "wait_until '$2 frames received' eval \
+	    'stat rx_packets; [ \$(stat rx_packets) -ge $2 ]'
+	    echo \$(stat tx_packets) \$(stat rx_packets)"
 }
 
-# both_ways SETTING SIZE: full rate from both guests, then the account.
+# both_ways SETTING SIZE: both guests send at full rate, then all frames are
+# accounted for.
 both_ways()
 {
 	local n
 
 	guests 2 "$1"
-	# Nothing but what is sent here: no address, no neighbour discovery.
+	# No addresses, so that the guests send no frames of their own.
 	for n in 1 2; do
 		on vm$n "load && sysctl -q -w \
 		    net.ipv6.conf.eth0.disable_ipv6=1 &&
@@ -74,7 +75,9 @@ both_ways()
 	on vm2 "pktgen_start; wait"
 	wait $first || atf_fail "vm1 could not send"
 	drained
-	set -- $(driver vm1) $(driver vm2)
+	valed_counters || atf_fail "valed does not print its counters"
+	set -- $(driver vm1 $(counter vm1 rx_frames)) \
+	    $(driver vm2 $(counter vm2 rx_frames))
 	equal "vm1 sent" 30000 "$1"
 	equal "vm2 sent" 30000 "$3"
 	accounted "$1" "$3" "$2" "$4"
@@ -83,7 +86,7 @@ both_ways()
 atf_test_case small cleanup
 small_head()
 {
-	atf_set descr "60-byte frames both ways at full rate, all accounted for"
+	atf_set descr "60-byte frames both ways are all accounted for"
 	atf_set timeout 900
 }
 small_body()
@@ -102,7 +105,8 @@ small_cleanup()
 atf_test_case large cleanup
 large_head()
 {
-	atf_set descr "1514-byte frames both ways at full rate, with itr=250"
+	atf_set descr "1514-byte frames both ways, with itr=250, are all \
+accounted for"
 	atf_set timeout 900
 }
 large_body()

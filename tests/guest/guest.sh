@@ -4,18 +4,17 @@
 
 # Functions for the commands that run in a guest.
 
+. /lib/wait_until.subr
+
 # Loads the driver with the given module options, and waits for the interface.
 load()
 {
 	insmod /lib/e1000.ko "$@" || return 1
-	for i in 1 2 3 4 5 6 7 8 9 10; do
-		[ ! -d /sys/class/net/eth0 ] || return 0
-		sleep 0.1
-	done
-	return 1
+	wait_until eth0 [ -d /sys/class/net/eth0 ]
 }
 
-# up N [options]: loads the driver and makes this guest 10.0.0.N, fd00::N.
+# up N [options]: loads the driver and gives eth0 the addresses 10.0.0.N and
+# fd00::N.
 up()
 {
 	local n=$1
@@ -32,38 +31,38 @@ address()
 	    ip link set eth0 up && carrier eth0
 }
 
-# Waits until an interface can be used: its driver has found the link, and the
-# kernel, which takes up to a second more, sends through it.
+# Waits until an interface is up: its driver has found the link, and the kernel,
+# up to a second later, sends through it.
 carrier()
 {
-	for i in $(seq 100); do
-		[ "$(cat /sys/class/net/$1/operstate)" != up ] || return 0
-		sleep 0.1
-	done
-	echo "$1: no carrier"
-	return 1
+	wait_until "carrier of $1" grep '^up$' /sys/class/net/$1/operstate
 }
 
-# bound PORT: waits until a background command has bound the port, for UDP.
-bound()
+# wait_port PORT: waits until a background command has bound the UDP port.
+wait_port()
 {
-	for i in $(seq 300); do
-		! grep -q ":$(printf %04X "$1") " /proc/net/udp6 || return 0
-		sleep 0.1
-	done
-	echo "nobody is at port $1"
-	return 1
+	wait_until "UDP port $1" \
+	    grep ":$(printf %04X "$1") " /proc/net/udp6
 }
 
-# said WORD FILE: waits until a background command has written a line with the
-# word, two minutes at most, and shows what it wrote.
-said()
+# wait_word WORD FILE: waits until a background command has written the word to
+# the file, and prints the file.
+wait_word()
 {
-	for i in $(seq 1200); do
-		! grep -q "$1" "$2" 2> /dev/null || break
-		sleep 0.1
-	done
+	wait_until "'$1' in $2" grep "$1" "$2"
 	cat "$2"
+}
+
+# wait_sent N: waits until eth0 has sent N frames from now on.
+wait_sent()
+{
+	wait_until "$1 frames sent" more_than $(($(stat tx_packets) + $1 - 1))
+}
+
+more_than()
+{
+	stat tx_packets
+	[ "$(stat tx_packets)" -gt "$1" ]
 }
 
 # stat NAME: one of eth0's counters.
@@ -72,7 +71,7 @@ stat()
 	cat /sys/class/net/eth0/statistics/$1
 }
 
-# Interrupts that eth0 has raised.
+# The number of eth0's interrupts.
 interrupts()
 {
 	awk '/eth0/ { n += $2 } END { print n + 0 }' /proc/interrupts
@@ -83,8 +82,8 @@ pg()
 	echo "$2" > /proc/net/pktgen/$1
 }
 
-# pktgen_setup MAC ADDRESS SIZE [COUNT]: prepares pktgen on eth0; SIZE is
-# without the frame check sequence, COUNT 0 means until stopped.
+# pktgen_setup MAC ADDRESS SIZE [COUNT]: prepares pktgen on eth0.  SIZE is
+# without FCS.  COUNT is the number of frames; 0, the default, is no limit.
 pktgen_setup()
 {
 	[ -d /proc/net/pktgen ] || insmod /lib/pktgen.ko || return 1
@@ -100,7 +99,7 @@ pktgen_setup()
 	pg eth0 "udp_dst_max 9"
 }
 
-# Runs pktgen until its count is reached or pktgen_stop.
+# Starts pktgen, which runs for its count or until pktgen_stop.
 pktgen_start()
 {
 	echo start > /proc/net/pktgen/pgctrl &
@@ -111,8 +110,8 @@ pktgen_stop()
 	echo stop > /proc/net/pktgen/pgctrl
 }
 
-# sample SECONDS: how much time passed, in ms, and how many frames eth0 sent,
-# received, and interrupts it raised meanwhile.
+# sample SECONDS: prints how much time passed, in ms, how many frames eth0 sent
+# and received, and how many interrupts it raised.
 sample()
 {
 	local before after
@@ -124,10 +123,10 @@ sample()
 	echo $(($5 - $1)) $(($6 - $2)) $(($7 - $3)) $(($8 - $4))
 }
 
-# flood SECONDS FILE [0]: in the background, runs pktgen for a second, for as long as
-# a sample takes, which it writes into the file, and for two seconds more.  A
-# guest under full load can take long to hear a command, so it gets this one
-# before.  With 0 for the last argument it samples only.
+# flood SECONDS FILE [0]: in the background, runs pktgen for a second, takes a
+# sample, which it writes to the file, and runs pktgen for two seconds more.  A
+# guest under full load can take long to read a command, so this is a single
+# one.  With 0 for the last argument it does not run pktgen.
 flood()
 {
 	rm -f "$2"

@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Traffic between two stock Linux guests: every byte that arrives is compared
-# with what was sent, and Linux's own stack judges headers and checksums.
+# Traffic between two stock Linux guests: the receiver compares every byte with
+# what was sent, and Linux's own stack checks headers and checksums.
 
 atf_test_case sizes cleanup
 sizes_head()
@@ -20,12 +20,12 @@ sizes_body()
 	up 1 2
 	sweep vm1 vm2 10.0.0.2 8 1472
 	sweep vm2 vm1 fd00::1 8 1452
-	# In fragments, up to the largest there is; one at a time, for they
-	# come in bursts that a busy machine may lose.
+	# Larger ones, in fragments.  One datagram at a time: the fragments of
+	# several are bursts that a busy machine may lose.
 	for size in 1473 20000 65000; do
 		for i in 1 2 3 4 5; do
-			hears vm1 10.0.0.2 -s $size -c 1
-			hears vm2 fd00::1 -s $size -c 1
+			pings vm1 10.0.0.2 -s $size -c 1
+			pings vm2 fd00::1 -s $size -c 1
 		done
 	done
 	no_checksum_errors vm1
@@ -39,17 +39,18 @@ sizes_cleanup()
 	stop_all
 }
 
-# sweep FROM TO ADDRESS FIRST LAST: one datagram of each size; none is lost.
+# sweep FROM TO ADDRESS FIRST LAST: one datagram of each size is received.
 sweep()
 {
 	local n=$(($5 - $4 + 1))
 
-	# Addresses are resolved before, or Linux drops the first.
-	hears "$1" "$3"
+	# Linux drops the first datagram if it must resolve the address.
+	pings "$1" "$3"
 	on "$2" "rm -f /tmp/recv
-	    wire udp-recv 5002 4 > /tmp/recv 2>&1 < /dev/null & bound 5002"
+	    wire udp-recv 5002 4 > /tmp/recv 2>&1 < /dev/null &
+	    wait_port 5002"
 	on "$1" "wire udp-sweep $3 5002 $4 $5"
-	on "$2" "said good /tmp/recv" > recv
+	on "$2" "wait_word good /tmp/recv" > recv
 	[ "$(cat recv)" = "good $n bad 0 duplicate 0 late 0" ] ||
 	    wrong "$1 to $2: $n sent, $(cat recv)"
 }
@@ -108,7 +109,7 @@ tcp_body()
 	transfer vm2 vm1 10.0.0.1 10000000
 	no_checksum_errors vm1
 	no_checksum_errors vm2
-	# The adapter has cut large segments, and only where asked to.
+	# The adapter has done TSO.
 	some vm1 tx_tso
 	finish
 }
@@ -122,7 +123,7 @@ tcp_cleanup()
 atf_test_case udp cleanup
 udp_head()
 {
-	atf_set descr "Datagrams both ways at once arrive whole, once, in order"
+	atf_set descr "Datagrams both ways at once arrive intact and in order"
 	atf_set timeout 900
 }
 udp_body()
@@ -134,14 +135,15 @@ udp_body()
 	up 1 2
 	for n in 1 2; do
 		on vm$n "rm -f /tmp/recv
-		    wire udp-recv 5002 6 > /tmp/recv 2>&1 < /dev/null & bound 5002"
+		    wire udp-recv 5002 6 > /tmp/recv 2>&1 < /dev/null &
+		    wait_port 5002"
 	done
 	vm vm1 wire udp-send 10.0.0.2 5002 1000 20000 & first=$!
 	on vm2 wire udp-send 10.0.0.1 5002 60 20000
 	wait $first || atf_fail "vm1 could not send"
 	for n in 1 2; do
-		on vm$n "said good /tmp/recv" > recv
-		# UDP may lose some; that is counted elsewhere.
+		on vm$n "wait_word good /tmp/recv" > recv
+		# Some may be lost; count_test counts frames.
 		grep -q '^good [1-9][0-9]* bad 0 duplicate 0 late 0$' recv ||
 		    atf_fail "vm$n: $(cat recv)"
 		no_checksum_errors vm$n
@@ -158,7 +160,7 @@ udp_cleanup()
 atf_test_case vlan cleanup
 vlan_head()
 {
-	atf_set descr "VLAN tags put in, taken out and filtered by the adapter"
+	atf_set descr "The adapter inserts, strips and filters VLAN tags"
 	atf_set timeout 900
 }
 vlan_body()
@@ -179,22 +181,22 @@ vlan_body()
 		    ip addr add 10.94.0.$n/24 dev v4094"
 	done
 	for rxvlan in on off; do
-		# Off: Linux takes out tags that vm1's adapter has put in.
+		# Off: Linux strips tags that vm1's adapter inserted.
 		on vm2 "ethtool -K eth0 rxvlan $rxvlan"
-		hears vm1 10.7.0.2
-		hears vm1 10.94.0.2 -s 1472
-		hears vm1 10.0.0.2
+		pings vm1 10.7.0.2
+		pings vm1 10.94.0.2 -s 1472
+		pings vm1 10.0.0.2
 		transfer vm1 vm2 10.7.0.2 5000000
 		transfer vm2 vm1 10.94.0.1 5000000
 	done
-	# A VLAN the other side has no interface for is filtered away.
+	# A VLAN that vm2 has no interface for is filtered.
 	on vm1 "ip link add link eth0 name v9 type vlan id 9 &&
 	    ip link set v9 up && ip addr add 10.9.0.1/24 dev v9"
 	on vm2 "ethtool -K eth0 rxvlan on"
 	valed_counters
 	filtered=$(counter vm2 rx_filtered)
 	vm vm1 ping -q -c 3 -i 0.2 -W 1 10.9.0.2 &&
-	    atf_fail "an answer from a VLAN that is not there"
+	    atf_fail "an answer from a VLAN that vm2 is not in"
 	valed_counters
 	[ "$(counter vm2 rx_filtered)" -gt "$filtered" ] ||
 	    atf_fail "the frames were not filtered"

@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Two micro-guests, which are nothing but the driver core and a packet
-# generator: each way to run the driver, and what it costs.
+# Two micro-guests, each the driver core and a packet generator, in each mode of
+# the driver: frames are accounted for, register accesses and interrupts counted.
 
 setup()
 {
@@ -21,14 +21,16 @@ mac()
 	echo "52:54:00:82:54:0$1"
 }
 
-# pair LEADER FOLLOWER [option]: runs two micro-guests on a new valed, whose
-# ports all have the option, to their end.  Their options are given first.
+# pair LEADER FOLLOWER [option]: runs two micro-guests with these options on a
+# new valed, whose ports all have the third, to their end.
 pair()
 {
 	valed_start -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1)$3" \
 	    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2)$3" ||
 	    atf_fail "valed does not start"
 	micro_valed vm2 "$2"
+	[ -z "$FOLLOWER_FIRST" ] || micro_ready vm2 ||
+	    atf_fail "vm2 does not start"
 	micro_valed vm1 "$1"
 	micro_wait vm1 vm2 || atf_fail "a guest did not end: $1 / $2"
 	valed_counters || atf_fail "valed does not print its counters"
@@ -38,7 +40,7 @@ pair()
 	rm -f vm1.sock vm2.sock
 }
 
-# is WHAT A OP B: compares, and says what was compared.
+# is WHAT A OP B: compares two numbers and prints them.
 is()
 {
 	echo "$1: $2 $3 $4"
@@ -55,7 +57,7 @@ c()
 	counter "$@" || atf_fail "$*: not counted"
 }
 
-# in_order: what arrived was as it was sent.
+# in_order GUEST...: frames arrived intact and in order.
 in_order()
 {
 	local name
@@ -63,14 +65,14 @@ in_order()
 	for name; do
 		is "$name, reordered" "$(v $name reordered)" -eq 0
 		is "$name, bad" "$(v $name bad)" -eq 0
-		is "$name, impossible descriptors" \
+		is "$name, invalid descriptors" \
 		    "$(v $name total_rx_bad total_tx_bad total_rx_errors \
 		    total_dead)" -eq 0
 	done
 }
 
-# accounted: every frame that vm1's driver sent was received by vm2's, or stands
-# in the counter that says why not.
+# accounted: every frame that vm1's driver sent was received by vm2's, or counted
+# with the reason why not.
 accounted()
 {
 	in_order vm1 vm2
@@ -84,12 +86,12 @@ accounted()
 	    "$(c vm2 rx_frames rx_disabled)"
 	is "vm2: adapter and driver" "$(c vm2 rx_frames)" -eq \
 	    "$(v vm2 total_rx_packets)"
-	is "vm2: what vm1 said" "$(v vm2 announced)" -eq "$(v vm1 sent)"
-	is "vm2: numbers seen and missed" "$(v vm2 received lost)" -eq \
+	is "vm2: announced by vm1" "$(v vm2 announced)" -eq "$(v vm1 sent)"
+	is "vm2: received and lost" "$(v vm2 received lost)" -eq \
 	    "$(v vm1 sent)"
 }
 
-# answered LEADER: requests all came back.
+# answered: all requests were answered.
 answered()
 {
 	in_order vm1 vm2
@@ -110,7 +112,7 @@ micro_case()
 	cases="$cases $1"
 }
 
-micro_case qemu "two micro-guests on QEMU's own adapter"
+micro_case qemu "Two micro-guests on QEMU's own adapter"
 qemu_run()
 {
 	micro_qemu vm2 $(mac 2) on "role=echo"
@@ -120,7 +122,7 @@ qemu_run()
 	answered
 }
 
-micro_case rr_intx "request and response, interrupts by the line"
+micro_case rr_intx "Request and response with INTx"
 rr_intx_run()
 {
 	pair "role=rr count=300 ms=0 intr=intx" "role=echo intr=intx"
@@ -129,7 +131,7 @@ rr_intx_run()
 	is "interrupts" "$(v vm1 irqs)" -ge 300
 }
 
-micro_case rr_msi "request and response, interrupts by MSI"
+micro_case rr_msi "Request and response with MSI"
 rr_msi_run()
 {
 	pair "role=rr count=300 ms=0 intr=msi size=1514" "role=echo intr=msi"
@@ -138,7 +140,7 @@ rr_msi_run()
 	is "interrupts" "$(v vm1 irqs)" -ge 300
 }
 
-micro_case rr_modes "request and response in every mode"
+micro_case rr_modes "Request and response in each mode"
 rr_modes_run()
 {
 	local mode
@@ -153,7 +155,7 @@ rr_modes_run()
 	is "interrupts" "$(v vm2 irqs)" -eq 0
 }
 
-micro_case base "a write to TDT for each frame, and all accounted for"
+micro_case base "One write to TDT for each frame; all are accounted for"
 base_run()
 {
 	pair "role=source ms=1000" "role=sink"
@@ -164,9 +166,9 @@ base_run()
 	is "interrupts" "$(v vm1 irqs)" -gt 0
 }
 
-# The driver tells the adapter of frames when it flushes, whatever interrupts
-# come in between; tx_batch_interrupted of lem_tx_test has them come.
-micro_case batch "one write to TDT for each batch"
+# The driver writes TDT when it flushes, whatever interrupts come in between;
+# lem_tx_test:tx_batch_interrupted makes them come.
+micro_case batch "One write to TDT for each batch"
 batch_run()
 {
 	local mode
@@ -180,22 +182,23 @@ mode=$mode" "role=sink ring=1024"
 	done
 }
 
-micro_case sc "send combining: fewer writes to TDT than frames"
+micro_case sc "Send combining: one write to TDT for two frames or more"
 sc_run()
 {
 	pair "role=source ms=1000 mode=sc,itr=250" "role=sink mode=itr=250"
 	accounted
 	is "TDT written, twice" "$((2 * $(v vm1 tx_kicks)))" -le \
 	    "$(v vm1 tx_packets)"
-	is "held back" "$(v vm1 tx_combined)" -gt 0
+	is "combined" "$(v vm1 tx_combined)" -gt 0
 }
 
-# Fewer under way than the receiver has buffers: it is never without.  Frames
-# that were sent before it was up may have waited, and are lost.
-micro_case one_copy "a frame is copied once, from guest to guest"
+# One frame is under way at a time, so the receiver has a buffer for it.  The
+# leader starts when the follower is up: else its first frames would wait in the
+# follower's port.
+micro_case one_copy "A frame is copied once, from guest to guest"
 one_copy_run()
 {
-	local mode name
+	local mode name FOLLOWER_FIRST=yes
 
 	for mode in base csb poll itr=250; do
 		pair "role=rr count=300 ms=0 mode=$mode size=1000 ring=256" \
@@ -203,28 +206,25 @@ one_copy_run()
 		answered
 		for name in vm1 vm2; do
 			is "$name: received" "$(c $name rx_frames)" -ge 300
-			is "$name: came straight" \
-			    "$(c $name port_rx_direct)" -ge \
+			is "$name: received direct" \
+			    "$(c $name port_rx_direct)" -eq \
 			    "$(c $name rx_frames)"
-			is "$name: copied for nobody" \
-			    "$(c $name port_rx_copies)" -le \
-			    "$(c $name rx_disabled)"
-			is "$name: copies of the others" \
-			    $(($(c $name copies) - \
-			    $(c $name port_rx_copies))) -eq \
+			is "$name: copied to the ring" \
+			    "$(c $name port_rx_copies)" -eq 0
+			is "$name: copies" "$(c $name copies)" -eq \
 			    "$(c $name rx_frames)"
 		done
 	done
-	# More than it can take: each frame once or twice.
+	# More than the receiver can take: a frame is copied once or twice.
 	pair "role=source ms=500 batch=64" "role=sink ring=128 work=100000"
 	accounted
-	is "vm2: went through the ring" "$(c vm2 port_rx_copies)" -gt 0
-	is "vm2: went straight" "$(c vm2 port_rx_direct)" -gt 0
+	is "vm2: received through the ring" "$(c vm2 port_rx_copies)" -gt 0
+	is "vm2: received direct" "$(c vm2 port_rx_direct)" -gt 0
 	is "vm2: copies" "$(c vm2 copies)" -eq \
 	    "$(c vm2 rx_frames port_rx_copies)"
 }
 
-micro_case lazy "lazy completion: no interrupt while there is room"
+micro_case lazy "Lazy completion: no interrupt while descriptors are free"
 lazy_run()
 {
 	pair "role=source count=200 ms=0 mode=lazy ring=256" "role=sink"
@@ -233,7 +233,7 @@ lazy_run()
 	is "interrupts" "$(v vm1 irqs)" -le 1
 }
 
-micro_case poll "polling: no interrupts, and all accounted for"
+micro_case poll "Polling: no interrupts; all frames are accounted for"
 poll_run()
 {
 	pair "role=source ms=1000 mode=poll batch=64" "role=sink mode=poll"
@@ -244,7 +244,7 @@ poll_run()
 	is "adapter: interrupts" "$(c vm2 intr_sent)" -eq 0
 }
 
-micro_case spin "polling without a pause"
+micro_case spin "Polling without a pause"
 spin_run()
 {
 	pair "role=rr count=300 ms=0 mode=poll tick=0" \
@@ -253,22 +253,22 @@ spin_run()
 	is "halts" "$(v vm1 halts)" -eq 0
 }
 
-micro_case csb "the CSB: few register accesses, and all accounted for"
+micro_case csb "CSB: few register accesses; all frames are accounted for"
 csb_run()
 {
 	pair "role=source ms=1000 mode=csb" "role=sink mode=csb"
 	is "subsystem" "$(v vm1 subdevice)" -eq 4353
-	is "CSB taken up" "$(c vm1 csb_on)" -ge 1
+	is "CSB on" "$(c vm1 csb_on)" -ge 1
 	accounted
 	is "TDT written" "$(v vm1 tx_kicks)" -le "$(v vm1 tx_packets)"
-	is "not written" "$(v vm1 tx_kicks_saved)" -gt 0
+	is "kicks saved" "$(v vm1 tx_kicks_saved)" -gt 0
 	is "receiver's accesses, five times" \
 	    "$((5 * $(v vm2 reg_reads reg_writes)))" -le "$(v vm2 received)"
 }
 
-# The receiver takes 10,000 frames a second at most, so nearly all must go; the
-# adapter, which has no descriptors for them, leaves that to the switch.
-micro_case overload "more than the receiver can take is dropped at its port"
+# The receiver takes at most 10,000 frames a second.  The adapter has no
+# descriptors for the others, and the switch drops them.
+micro_case overload "Frames that the receiver cannot take are dropped at its port"
 overload_run()
 {
 	local mode
@@ -281,15 +281,15 @@ overload_run()
 		is "dropped at the port" "$(c vm2 port_rx_drop_full)" -gt 0
 		is "lost in the adapter" "$(c vm2 rx_oversize rx_bad_ring \
 		    rx_bad_addr)" -eq 0
-		# The other guest calls until this one is up.
-		is "lost before it was up" "$(c vm2 rx_disabled)" -le \
+		# vm1 sends HELLO until vm2 is up.
+		is "lost before vm2 was up" "$(c vm2 rx_disabled)" -le \
 		    "$(($(v vm1 total_tx_packets) - $(v vm1 tx_packets)))"
 	done
 }
 
-# The guest waits for each write to a register, so the host has seen a kick
-# before there can be another.
-micro_case csb_exits "the CSB, register writes waited for: an exit in 10 frames"
+# The guest waits for each register write, so the host has seen a kick before
+# the guest can send another.
+micro_case csb_exits "CSB: a register access for ten frames or more"
 csb_exits_run()
 {
 	SYNC=true
@@ -301,19 +301,19 @@ csb_exits_run()
 	    "$((10 * $(v vm2 reg_reads reg_writes)))" -le "$(v vm2 received)"
 }
 
-micro_case csb_off "the CSB refused where the adapter has none"
+micro_case csb_off "The driver refuses CSB mode if the adapter has no CSB"
 csb_off_run()
 {
 	valed_start -s \
 	    "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1),csb=off" ||
 	    atf_fail "valed does not start"
 	micro_valed vm1 "role=sink mode=csb"
-	micro_wait vm1 && atf_fail "the driver has taken what is not there"
+	micro_wait vm1 && atf_fail "the driver has turned on the CSB"
 	is "subsystem" "$(v vm1 subdevice)" -eq 4104
 	grep -q "^panic: start: error 45" vm1.log || atf_fail "no ENOTSUP"
 }
 
-micro_case echo "a flood that comes back"
+micro_case echo "Frames are sent back at full rate"
 echo_run()
 {
 	pair "role=source ms=1000 size=1514" "role=echo"
@@ -322,7 +322,7 @@ echo_run()
 	is "sent back" "$(v vm2 sent echo_full)" -eq "$(v vm2 received)"
 }
 
-micro_case rate "a given rate"
+micro_case rate "Frames are sent at a given rate"
 rate_run()
 {
 	pair "role=source rate=2000 count=1000 ms=0" "role=sink"

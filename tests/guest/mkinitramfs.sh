@@ -8,7 +8,7 @@
 #
 # Packs the guests' root file system into out: init and guest.sh from the
 # directory source; Debian's busybox, ethtool and kernel modules from guest
-# (build/deps/guest); and the given files in /bin.
+# (build/deps/guest); the given files: *.subr in /lib, others in /bin.
 
 set -eu
 
@@ -25,7 +25,13 @@ done
 cp "$src/init" "$root/init"
 chmod 755 "$root/init"
 cp "$src/guest.sh" "$root/lib/"
-cp "$@" "$guest/usr/sbin/ethtool" "$root/bin/"
+for f; do
+	case $f in
+	*.subr)	cp "$f" "$root/lib/" ;;
+	*)	cp "$f" "$root/bin/" ;;
+	esac
+done
+cp "$guest/usr/sbin/ethtool" "$root/bin/"
 cp "$guest/usr/bin/busybox" "$root/bin/"
 for f in $("$guest/usr/bin/busybox" --list); do
 	[ -e "$root/bin/$f" ] || ln -s busybox "$root/bin/$f"

@@ -2,9 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The whole path, held together by its probes (dtrace_e82545(4),
-# dtrace_vale(4)): bpftrace counts in valed while two micro-guests exchange
-# traffic through it, and what it counted has to add up.
+# The probes of dtrace_e82545(4) and dtrace_vale(4): bpftrace counts their events
+# in valed while two micro-guests exchange frames, and the counts must add up.
 
 setup()
 {
@@ -17,7 +16,7 @@ setup()
 	[ -z "$missing" ] || atf_skip "$missing"
 }
 
-# able: skips the test where bpftrace cannot run.
+# able: skips the test if bpftrace cannot run.
 able()
 {
 	[ "$(id -u)" -eq 0 ] || atf_skip "bpftrace needs root"
@@ -32,18 +31,28 @@ mac()
 	echo "52:54:00:82:54:0$1"
 }
 
-# is WHAT A OP B: compares, and says what was compared.
+# is WHAT A OP B: compares two numbers and prints them.
 is()
 {
 	echo "$1: $2 $3 $4"
 	[ "$2" "$3" "$4" ] || atf_fail "$1: $2 is not $3 $4"
 }
 
-# trace NAME < script: starts bpftrace on valed, and waits until all probes are
-# there: they are attached in the order they stand in, or in the opposite one.
+# traces NAME: bpftrace has attached all probes: those of the first and the last
+# line print, and it attaches them in their order or the opposite one.  True, too,
+# if bpftrace has ended.
+traces()
+{
+	vm_alive "$1" || return 0
+	cat "$1.err"
+	grep -q '^first$' "$1.out" && grep -q '^last$' "$1.out"
+}
+
+# trace NAME < script: starts bpftrace on valed, and waits until it has attached
+# all probes.
 trace()
 {
-	local i name=$1
+	local name=$1
 
 	{
 		echo 'interval:ms:100 { printf("first\n"); }'
@@ -53,19 +62,13 @@ trace()
 	bpftrace -B line -p "$(cat valed.pid)" "$name.bt" \
 	    > "$name.out" 2> "$name.err" &
 	echo $! > "$name.pid"
-	for i in $(seq 1200); do
-		sleep 0.1
-		if grep -q '^first$' "$name.out" &&
-		    grep -q '^last$' "$name.out"; then
-			return
-		fi
-		vm_alive "$name" || break
-	done
-	cat "$name.err"
-	atf_fail "bpftrace does not start"
+	wait_until "bpftrace's probes" traces "$name" && vm_alive "$name" || {
+		cat "$name.err"
+		atf_fail "bpftrace does not start"
+	}
 }
 
-# traced NAME: ends it, and leaves what it counted in NAME.maps.
+# traced NAME: ends it, and leaves its counts in NAME.maps.
 traced()
 {
 	local pid
@@ -77,8 +80,8 @@ traced()
 	grep -v -e '^first$' -e '^last$' "$1.out" > "$1.maps"
 }
 
-# m NAME MAP [KEY]: a number, or the sum of those whose keys begin so; 0 where
-# there is none.
+# m NAME MAP [KEY]: prints a map's number, or the sum of those whose keys begin
+# with KEY; 0 if there is none.
 m()
 {
 	awk -v want="@$2${3:+[$3}" '{
@@ -90,13 +93,13 @@ m()
 	    END { print sum + 0 }' "$1.maps"
 }
 
-# v GUEST COUNTER...: the sum of what a guest counted.
+# v GUEST COUNTER...: prints the sum of a guest's counters.
 v()
 {
 	micro_value "$@" || atf_fail "$*: not counted"
 }
 
-# ports N [option]: starts valed with so many.
+# ports N [option]: starts valed with N ports.
 ports()
 {
 	local i n=$1 option=$2
@@ -118,7 +121,7 @@ run()
 	micro_wait vm1 vm2 || atf_fail "a guest did not end: $1 / $2"
 }
 
-# done_with NAME: the end of a run.
+# done_with NAME: ends bpftrace and valed, and prints the counts.
 done_with()
 {
 	traced "$1"
@@ -139,7 +142,7 @@ probe_case()
 	cases="$cases $1"
 }
 
-probe_case documented "the manual's probes are those that valed has"
+probe_case documented "The manual pages list the probes that valed has"
 documented_run()
 {
 	local page provider
@@ -155,9 +158,9 @@ documented_run()
 	done
 }
 
-# The sink polls so seldom, with so short a ring, that most frames find no
-# place.  A third adapter has no guest: what goes to everybody waits there.
-probe_case accounted "a frame that enters leaves, or is dropped with a reason"
+# The sink has a short ring and polls seldom, so most frames are dropped.  A
+# third adapter has no guest: broadcasts wait in its port.
+probe_case accounted "A frame that enters leaves, or is dropped with a reason"
 accounted_run()
 {
 	local i in out reason
@@ -195,8 +198,8 @@ accounted_run()
 		    $(m all waits vale0:vm$i)))
 	done
 	is "vm2, waiting" "$(m all waits vale0:vm2)" -eq 0
-	# The leader goes first: some that it is sent may have been taken, and
-	# the slots not be given back.
+	# The leader ends first: its adapter may have received frames whose
+	# slots it has not released yet.
 	in=$(($(m all received vm1) + $(m all refused vm1)))
 	is "vm1, adapter and port" "$in" -le "$(m all delivered vale0:vm1)"
 	is "vm1, port and adapter" "$(m all delivered vale0:vm1)" -le \
@@ -204,19 +207,19 @@ accounted_run()
 	is "vm2, adapter and driver" "$(m all received vm2)" -eq \
 	    "$(v vm2 total_rx_packets)"
 
-	is "straight from guest to guest" "$(m all direct)" -gt 0
-	is "lost on the way" "$(m all dropped vale0:vm2)" -gt 0
-	is "to everybody" "$(m all delivered vale0:vm3)" -gt 0
+	is "direct from guest to guest" "$(m all direct)" -gt 0
+	is "dropped at vm2" "$(m all dropped vale0:vm2)" -gt 0
+	is "broadcasts" "$(m all delivered vale0:vm3)" -gt 0
 	sed -n -e 's/^@dropped\[.*, \(.*\)\].*/port_\1/p' \
 	    -e 's/^@\(unsent\|refused\)\[.*, \(.*\)\].*/\2/p' all.maps |
 	    sort -u > reasons
 	while read -r reason; do
 		grep -q " $reason " valed.counters ||
-		    atf_fail "'$reason' is no reason"
+		    atf_fail "'$reason' is not a counter"
 	done < reasons
 }
 
-# kicks MODE: in one mode of the driver.
+# kicks MODE: every kick is answered in this mode of the driver.
 kicks()
 {
 	ports 2
@@ -238,7 +241,7 @@ kicks()
 	    $(($(m kick tx_kicked) + $(m kick rx_kicked))) -eq 0
 }
 
-probe_case kicks "every kick is answered"
+probe_case kicks "Every kick is answered"
 kicks_run()
 {
 	local mode
@@ -248,9 +251,9 @@ kicks_run()
 	done
 }
 
-# One guest sets a window itself, 400 times 256 ns, the other has that of its
-# host, 250 times.  The model's clock is the tracer's, too.
-probe_case moderation "no interrupt is sent within the moderation window"
+# One guest sets an interval itself, 400 times 256 ns; the other has its host's,
+# 250 times.  The model's clock is also bpftrace's.
+probe_case moderation "No interrupt is sent within the moderation interval"
 moderation_run()
 {
 	ports 2 ,itr=250
@@ -274,17 +277,17 @@ moderation_run()
 	EOF
 	run "role=source ms=500 mode=itr=400" "role=sink"
 	done_with intr
-	is "vm1, own window" "$(m intr gaps "vm1, 102400")" -gt 0
+	is "vm1, own interval" "$(m intr gaps "vm1, 102400")" -gt 0
 	is "vm2, its host's" "$(m intr gaps "vm2, 64000")" -gt 0
-	is "held back" "$(m intr held)" -gt 0
-	is "for no time, or longer than the window" "$(m intr odd)" -eq 0
+	is "delayed" "$(m intr held)" -gt 0
+	is "delayed by 0 or more than the interval" "$(m intr odd)" -eq 0
 	is "too early" "$(m intr early)" -eq 0
 	is "from the future" "$(m intr future)" -eq 0
 }
 
-# The guest waits for each register access, as under a hypervisor that emulates
+# The guest waits for each register write, as under a hypervisor that emulates
 # the adapter itself.
-probe_case csb_exits "with the CSB, under 0.02 exits a frame at full load"
+probe_case csb_exits "With the CSB, under 0.02 exits a frame at full load"
 csb_exits_run()
 {
 	SYNC=true
@@ -314,7 +317,7 @@ csb_exits_run()
 }
 
 # The scripts of share/dtrace, all at once.
-probe_case scripts "each script says what its first lines promise"
+probe_case scripts "Each script prints the maps that its first lines explain"
 scripts_run()
 {
 	local script scripts="batches drops exits interrupts latency"
@@ -331,14 +334,14 @@ scripts_run()
 	done
 	valed_stop || atf_fail "valed ended with status $?"
 	for script in $scripts; do
-		# The names it explains, and no other.
+		# It prints no map that it does not explain.
 		grep '^ \*' "$(atf_get_srcdir)/$script.bt" |
-		    grep -o '@[a-z0-9_]*' | sort -u > said
+		    grep -o '@[a-z0-9_]*' | sort -u > explained
 		sed -n 's/^\(@[a-z0-9_]*\).*/\1/p' $script.maps |
 		    sort -u > counted
 		echo "$script: $(cat counted | xargs)"
-		[ -z "$(comm -13 said counted)" ] ||
-		    atf_fail "$script: not explained: $(comm -13 said counted)"
+		[ -z "$(comm -13 explained counted)" ] || atf_fail \
+		    "$script: not explained: $(comm -13 explained counted)"
 	done
 	is "TDT" "$(m exits write "vm1, TDT")" -gt 0
 	is "sent" "$(m interrupts sent vm1)" -gt 0

@@ -5,17 +5,17 @@
  */
 
 /*
- * Guest and host at the same time, with kicks and interrupts alone to go by:
- * one that is lost leaves a test to its timeout.
+ * Guest and host run in threads and learn of each other's work only by kicks
+ * and interrupts: if one is lost, wait_until() fails.
  */
 
 #include <sys/param.h>
 #include <sys/endian.h>
 
-#include <sched.h>
 #include <string.h>
 
 #include "e82545_guest.h"
+#include "wait_until.h"
 
 #define	FRAMES	100000
 
@@ -25,7 +25,7 @@ struct sender {
 	struct paravirt_csb *csb;
 	uint64_t	 gpa;		/* the frame */
 	uint32_t	 clean;		/* next descriptor to come back */
-	bool		 threshold;	/* else boolean */
+	bool		 threshold;	/* guest_txkick_at, not need_txkick */
 	unsigned int	 kicks, waits;
 };
 
@@ -42,12 +42,12 @@ sender_room(struct sender *s)
 static void
 wait_interrupt(struct host *h)
 {
-	while (!host_line(h))
-		sched_yield();
+	wait_until(host_line(h), "no interrupt after %u, TDH %u, RDH %u",
+	    host_raised(h), host_rd(h, E82545_TDH), host_rd(h, E82545_RDH));
 	host_rd(h, E82545_ICR);
 }
 
-/* Have `n' free descriptors, asleep where they are not there yet. */
+/* Wait, by interrupts, for `n' free descriptors. */
 static void
 sender_wait(struct sender *s, uint32_t n)
 {
@@ -95,7 +95,7 @@ transmit(uint32_t rounds, bool threshold)
 		if (sender_room(&s) < n)
 			sender_wait(&s, packet_random(&seed) % 2 ? 63 : n);
 		sender_put(&s, n);
-		/* Now and then the host is to run dry. */
+		/* Now and then the host runs out of frames. */
 		if (packet_random(&seed) % 16 == 0)
 			sender_wait(&s, 63);
 	}
@@ -109,19 +109,19 @@ transmit(uint32_t rounds, bool threshold)
 	host_destroy(s.h);
 }
 
-TEST(tx_boolean, "No kick and no interrupt for room is lost (boolean)")
+TEST(tx_boolean, "With guest_need_txkick no kick and no interrupt is lost")
 {
 	transmit(0, false);
 	transmit(50, false);
 }
 
-TEST(tx_threshold, "No kick and no interrupt for room is lost (threshold)")
+TEST(tx_threshold, "With guest_txkick_at no kick and no interrupt is lost")
 {
 	transmit(0, true);
 	transmit(50, true);
 }
 
-TEST(rx, "No interrupt for frames and no kick for buffers is lost")
+TEST(rx, "On receive no interrupt and no kick is lost")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 256, 0, &csb);
@@ -159,7 +159,15 @@ TEST(rx, "No interrupt for frames and no kick for buffers is lost")
 	host_destroy(h);
 }
 
-/* What may happen to a driver between two bursts. */
+/* Wait until all that was sent is done. */
+static void
+wait_sent(struct sender *s)
+{
+	wait_until(sender_room(s) == 63, "%u of 63 descriptors free",
+	    sender_room(s));
+}
+
+/* What a driver may do between two bursts. */
 static void
 disturb(struct sender *s, uint64_t gpa, uint64_t brk, unsigned int what)
 {
@@ -171,12 +179,11 @@ disturb(struct sender *s, uint64_t gpa, uint64_t brk, unsigned int what)
 		CSB_BARRIER();
 		host_tx_go(h);
 		break;
-	case 1:				/* taken back, and placed again */
+	case 1:				/* CSBAL cleared, and set again */
 		guest_place(h, 0);
 		memset(s->csb, 0xa5, NET_PARAVIRT_CSB_SIZE);
 		host_tx_go(h);
-		while (sender_room(s) < 63)
-			sched_yield();
+		wait_sent(s);
 		ATF_REQUIRE_EQ(0xa5a5a5a5, CSB_GET(s->csb, host_tdh));
 		ATF_REQUIRE_EQ(0xa5a5a5a5, CSB_GET(s->csb, host_need_txkick));
 		h->brk = gpa;
@@ -186,7 +193,7 @@ disturb(struct sender *s, uint64_t gpa, uint64_t brk, unsigned int what)
 		CSB_SET(s->csb, host_txcycles_lim, 50);
 		guest_place(h, gpa);
 		break;
-	case 2:				/* reset, with what was under way */
+	case 2:				/* reset, with frames under way */
 		host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 		ATF_REQUIRE_EQ(1, CSB_GET(s->csb, host_need_txkick));
 		s->clean = 0;
@@ -205,8 +212,8 @@ disturb(struct sender *s, uint64_t gpa, uint64_t brk, unsigned int what)
 }
 
 /*
- * Bursts, and one of the above in the middle; with resets some frames get lost
- * that were under way, else each is sent once.
+ * Bursts, and one of the above in the middle.  A reset loses frames under way;
+ * all others are sent once.
  */
 static void
 disturbed(bool resets)
@@ -233,8 +240,7 @@ disturbed(bool resets)
 		n = 1 + packet_random(&seed) % 20;
 		sender_put(&s, n);
 		put += n;
-		while (sender_room(&s) < 63)
-			sched_yield();
+		wait_sent(&s);
 	}
 	host_stop_threads(s.h);
 	if (resets)
@@ -245,13 +251,13 @@ disturbed(bool resets)
 	host_destroy(s.h);
 }
 
-TEST(disturbed, "Reset, release and switch-off at any time lose nothing that "
-    "comes after")
+TEST(disturbed, "After a reset, or when the CSB is turned off or moved, frames "
+    "are sent")
 {
 	disturbed(true);
 }
 
-TEST(switched, "Release and switch-off at any time send each frame once")
+TEST(switched, "When the CSB is turned off or moved, each frame is sent once")
 {
 	disturbed(false);
 }

@@ -5,22 +5,22 @@
  */
 
 /*
- * Device reset and pause: what they bring back and what they leave alone, and
- * that they and other writes that take a ring away wait for the batch in
- * progress.
+ * Device reset and pause: which state they change, and that they and register
+ * writes that move a ring wait for the batch in progress.
  */
 
 #include <sys/param.h>
 
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "e82545_check.h"
 #include "e82545_impl.h"
 #include "e82545_regs.h"
+#include "wait_until.h"
 
-/* Every kept register away from its reset value. */
+/* Change every read-write register from its reset value. */
 static void
 dirty(struct host *h)
 {
@@ -58,7 +58,7 @@ reset_by_pci(struct host *h)
 	e82545_reset(h->dev);
 }
 
-TEST(reset, "Every way to reset the device brings every register back")
+TEST(reset, "Each kind of reset gives all registers their reset values")
 {
 	static void (*const how[])(struct host *) = {
 		reset_by_ctrl, reset_by_dup, reset_by_io, reset_by_pci
@@ -79,17 +79,17 @@ TEST(reset, "Every way to reset the device brings every register back")
 		ATF_CHECK(host_line(h));
 		how[i](h);
 		ATF_CHECK(!host_line(h));
-		/* The low half read before counts no more. */
+		/* The high half latched by the read of TOTL is cleared. */
 		ATF_CHECK_EQ(0, host_rd(h, E82545_TOTH));
 		check_reset_values(h);
 		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_RESET));
-		/* No timer was left behind. */
+		/* No timer is armed. */
 		ATF_CHECK_EQ(0, h->timer_ns);
 	}
 	host_destroy(h);
 }
 
-TEST(pause, "A paused adapter leaves guest memory alone until it resumes")
+TEST(pause, "A paused adapter does not access guest memory until it resumes")
 {
 	uint8_t frame[64];
 	struct host *h;
@@ -107,7 +107,7 @@ TEST(pause, "A paused adapter leaves guest memory alone until it resumes")
 	ATF_CHECK(!host_rx_done(h, 0));
 	ATF_CHECK_EQ(0, host_sent(h));
 	ATF_CHECK_EQ(1, host_rx_waiting(h));
-	/* Registers answer. */
+	/* Registers can be read. */
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
 
 	h->nkick = h->nready = 0;
@@ -122,39 +122,40 @@ TEST(pause, "A paused adapter leaves guest memory alone until it resumes")
 	host_destroy(h);
 }
 
+/* Whether a thread waits for a lock that another one holds. */
+static bool
+has_waiter(struct e82545_lock *lock)
+{
+	if (pthread_mutex_trylock(&lock->gate) != 0)
+		return (true);
+	pthread_mutex_unlock(&lock->gate);
+	return (false);
+}
+
 /*
- * What must not return while a batch is in progress, as the guest or the host
- * takes the memory back then.  The batch is stopped in its middle until the
- * other thread had time to get ahead of it, if it can.
+ * What must not return while a batch is in progress: the guest or the host
+ * reuses the memory then.  The batch stops in its middle until the thread that
+ * calls one of these waits for its lock.
  */
-static struct barrier {
-	pthread_mutex_t	mtx;
-	pthread_cond_t	cv;
-	bool		in_batch;
-} barrier = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false };
+static bool in_batch;			/* atomic */
 
 static void
-stop_in_batch(struct host *h __unused)
+stop_in_batch(struct e82545_lock *lock)
 {
-	bool first;
-
-	pthread_mutex_lock(&barrier.mtx);
-	first = !barrier.in_batch;
-	barrier.in_batch = true;
-	pthread_cond_signal(&barrier.cv);
-	pthread_mutex_unlock(&barrier.mtx);
-	if (first)
-		usleep(20000);
+	if (!__atomic_exchange_n(&in_batch, true, __ATOMIC_SEQ_CST))
+		wait_until(has_waiter(lock), "no thread waits for the batch");
 }
 
 static void
-wait_for_batch(void)
+stop_in_tx(struct host *h)
 {
-	pthread_mutex_lock(&barrier.mtx);
-	while (!barrier.in_batch)
-		pthread_cond_wait(&barrier.cv, &barrier.mtx);
-	barrier.in_batch = false;
-	pthread_mutex_unlock(&barrier.mtx);
+	stop_in_batch(&h->dev->tx_mtx);
+}
+
+static void
+stop_in_rx(struct host *h)
+{
+	stop_in_batch(&h->dev->rx_mtx);
 }
 
 static void
@@ -187,7 +188,8 @@ pause_model(struct host *h)
 	e82545_pause(h->dev);
 }
 
-TEST(wait_for_batch, "What takes a ring away waits for the batch in progress")
+TEST(wait_for_batch, "Reset, pause, and writes that stop or move a ring wait "
+    "for the batch in progress")
 {
 	static void (*const how[2][5])(struct host *) = {
 		{ reset_by_ctrl, reset_by_pci, pause_model, transmit_off,
@@ -204,10 +206,11 @@ TEST(wait_for_batch, "What takes a ring away waits for the batch in progress")
 		for (i = 0; i < nitems(how[rx]); i++) {
 			h = host_create(HOST_RAM);
 			host_up(h, 8, 8, 2048);
+			in_batch = false;
 			if (rx)
-				h->rx_hook = stop_in_batch;
+				h->rx_hook = stop_in_rx;
 			else
-				h->tx_hook = stop_in_batch;
+				h->tx_hook = stop_in_tx;
 			host_start_threads(h);
 			if (rx) {
 				host_inject(h, frame, sizeof(frame), 1);
@@ -215,9 +218,10 @@ TEST(wait_for_batch, "What takes a ring away waits for the batch in progress")
 				host_tx_frame(h, frame, sizeof(frame), 0);
 				host_tx_go(h);
 			}
-			wait_for_batch();
+			wait_until(__atomic_load_n(&in_batch, __ATOMIC_SEQ_CST),
+			    "no batch: %s %u", rx ? "rx" : "tx", i);
 			how[rx][i](h);
-			/* The batch is over: this was its end. */
+			/* The batch has ended. */
 			ATF_CHECK_MSG((rx ? host_rx_done(h, 0) :
 			    host_tx_done(h, 0)), "%s %u", rx ? "rx" : "tx", i);
 			host_stop_threads(h);
@@ -226,43 +230,36 @@ TEST(wait_for_batch, "What takes a ring away waits for the batch in progress")
 }
 
 /*
- * A guest that never stops sending: each batch adds the next one's frame.  Who
- * wants the ring's lock gets it after the batch in progress, not when luck has
- * it.  That batch goes on until he waits, which who has the lock can tell by
- * its gate; those after it long enough for a thread that was let go to get in.
+ * A guest that never stops sending: each batch adds the frame of the next one.
+ * A thread that waits for the ring's lock must get it after the batch in
+ * progress, which goes on until that thread waits.  The next batch cannot end
+ * before that thread is done: if it began first, both would wait.
  */
 static struct {
-	bool		coming;		/* he is about to ask, */
-	unsigned int	batches;	/* and so many have begun since */
-} flood;
-
-static void
-wait_for_waiter(struct e82545_lock *lock)
-{
-	int i;
-
-	for (i = 0; i < 100000 && pthread_mutex_trylock(&lock->gate) == 0;
-	    i++) {
-		pthread_mutex_unlock(&lock->gate);
-		usleep(100);
-	}
-}
+	bool		begin;		/* the next batch is the first */
+	bool		done;		/* the other thread had the lock */
+	unsigned int	batches;
+} flood;				/* atomic */
 
 static void
 send_one_more(struct host *h)
 {
-	if (!__atomic_load_n(&flood.coming, __ATOMIC_ACQUIRE))
-		usleep(100);
+	const struct timespec pause = { 0, 100000 };
+
+	if (!__atomic_load_n(&flood.begin, __ATOMIC_ACQUIRE))
+		nanosleep(&pause, NULL);
 	else if (__atomic_fetch_add(&flood.batches, 1, __ATOMIC_RELAXED) == 0)
-		wait_for_waiter(&h->dev->tx_mtx);
+		wait_until(has_waiter(&h->dev->tx_mtx),
+		    "no thread waits for the batch");
 	else
-		usleep(1000);
+		wait_until(__atomic_load_n(&flood.done, __ATOMIC_ACQUIRE),
+		    "a second batch began before");
 	host_tx_go(h);
 	h->txtail = (h->txtail + 1) % h->ntxd;
 }
 
-TEST(flood, "Reset, pause and registers do not wait for a guest to stop "
-    "sending")
+TEST(flood, "Reset, pause and register writes wait for one batch only, though "
+    "the guest goes on sending")
 {
 	static void (*const how[])(struct host *) = {
 		reset_by_ctrl, reset_by_pci, pause_model, transmit_off,
@@ -278,19 +275,19 @@ TEST(flood, "Reset, pause and registers do not wait for a guest to stop "
 		for (n = 0; n < 8; n++)
 			host_tx_legacy(h, h->rxbuf, 60, TXD_LAST);
 		h->txtail = 2;
-		flood.coming = false;
+		flood.begin = flood.done = false;
 		flood.batches = 0;
 		h->tx_hook = send_one_more;
 		host_start_threads(h);
 		host_wr(h, E82545_TDT, 1);
-		while (host_counter(h, E82545_C_TX_BATCH) < 3)
-			usleep(100);
-		__atomic_store_n(&flood.coming, true, __ATOMIC_RELEASE);
-		while (__atomic_load_n(&flood.batches, __ATOMIC_RELAXED) == 0)
-			usleep(100);
+		wait_until(host_counter(h, E82545_C_TX_BATCH) >= 3,
+		    "%ju batches",
+		    (uintmax_t)host_counter(h, E82545_C_TX_BATCH));
+		__atomic_store_n(&flood.begin, true, __ATOMIC_RELEASE);
+		wait_until(__atomic_load_n(&flood.batches,
+		    __ATOMIC_RELAXED) != 0, "no batch");
 		how[i % nitems(how)](h);
-		n = __atomic_load_n(&flood.batches, __ATOMIC_RELAXED);
-		ATF_CHECK_MSG(n == 1, "%u: after %u batches", i, n);
+		__atomic_store_n(&flood.done, true, __ATOMIC_RELEASE);
 		host_stop_threads(h);
 		host_destroy(h);
 	}
@@ -298,10 +295,10 @@ TEST(flood, "Reset, pause and registers do not wait for a guest to stop "
 
 /*
  * Resets from one thread while batches are in progress in two others: the
- * rings are torn down and set up again in other places, and what a batch of
- * before writes to the new memory shows.
+ * rings move each time, and a write by an earlier batch is seen in the memory
+ * of the former ones.
  */
-TEST(reset_under_load, "Device reset while transmit and receive are at work")
+TEST(reset_under_load, "After a reset no batch writes to guest memory")
 {
 	const unsigned int nring = 64, rounds = 300;
 	uint8_t frame[64], got[2048];
@@ -334,7 +331,7 @@ TEST(reset_under_load, "Device reset while transmit and receive are at work")
 			host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 		else
 			e82545_reset(h->dev);
-		/* From here on this memory is the guest's alone. */
+		/* The adapter must not write here any more. */
 		memset(host_mem(h, h->txring, nring * 16), 0xee, nring * 16);
 		memset(host_mem(h, h->rxring, nring * 16), 0xee, nring * 16);
 		ATF_REQUIRE_EQ(0, host_rd(h, E82545_TDH));
@@ -350,7 +347,7 @@ TEST(reset_under_load, "Device reset while transmit and receive are at work")
 	host_stop_threads(h);
 	ATF_CHECK_EQ(rounds, host_counter(h, E82545_C_RESET));
 
-	/* And it works. */
+	/* The adapter still works. */
 	h->tx_discard = false;
 	host_run(h);
 	host_sent_clear(h);

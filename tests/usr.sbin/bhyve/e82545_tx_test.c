@@ -12,10 +12,10 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
-#include <sched.h>
 #include <string.h>
 
 #include "e82545_check.h"
+#include "wait_until.h"
 
 /*
  * Descriptors and the ring.
@@ -528,14 +528,12 @@ TEST(threads, "Frames of a guest and its worker come out whole and in order")
 	host_start_threads(h);
 	clean = used = 0;
 	for (i = 0; i < 4000; i++) {
-		while (used == 255 || (used > 0 && host_tx_done(h, clean))) {
-			if (!host_tx_done(h, clean)) {
-				sched_yield();
-				continue;
-			}
+		if (used == 255)
+			wait_until(host_tx_done(h, clean),
+			    "descriptor %u not done, %u frames sent", clean,
+			    host_sent(h));
+		for (; used > 0 && host_tx_done(h, clean); used--)
 			clean = (clean + 1) % 256;
-			used--;
-		}
 		host_make_frame(frame, sizeof(frame), host_mac, i);
 		be32enc(frame + 14, i);
 		n = h->txtail;
@@ -547,8 +545,7 @@ TEST(threads, "Frames of a guest and its worker come out whole and in order")
 			host_tx_go(h);
 	}
 	host_tx_go(h);
-	while (host_sent(h) < 4000)
-		sched_yield();
+	wait_until(host_sent(h) == 4000, "%u frames sent", host_sent(h));
 	host_stop_threads(h);
 	for (i = 0; i < 4000; i++) {
 		host_make_frame(frame, sizeof(frame), host_mac, i);

@@ -5,7 +5,7 @@
  */
 
 /*
- * Past the ring: frames that a port's sink takes from their sender's memory.
+ * Sinks: frames that a port takes directly from the sender's memory.
  */
 
 #include <sys/cdefs.h>
@@ -21,13 +21,14 @@
 #include <atf-c.h>
 
 #include "vale_test.h"
+#include "wait_until.h"
 
 #define	NSENDERS	3
-#define	ROUND		500		/* frames that each of them sends, */
-#define	FRAMES		(40 * ROUND)	/* and then waits; and in all */
+#define	ROUND		500		/* frames of each in a round */
+#define	FRAMES		(40 * ROUND)
 #define	LEN		60
 
-/* A sink that notes what it takes, up to so many frames a call. */
+/* A sink that takes up to `limit' frames a call. */
 struct sink {
 	unsigned int	calls;
 	unsigned int	limit;
@@ -77,7 +78,7 @@ take_some(void *arg, struct vale_offer *offer)
 	}
 }
 
-/* Two ports that know each other, the first with a sink. */
+/* Two ports, learned by the switch, the first with a sink. */
 static struct vale_desc *rx, *tx;
 static struct sink sink;
 
@@ -110,7 +111,7 @@ burst(unsigned int n, uint32_t seq)
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
 }
 
-/* These frames are in rx's ring, and are now taken, not yet given back. */
+/* Take these frames, and no others, from rx's ring, and do not release them. */
 static void
 ring_has(unsigned int n, uint32_t seq)
 {
@@ -128,8 +129,8 @@ ring_has(unsigned int n, uint32_t seq)
 ATF_TC(all);
 ATF_TC_HEAD(all, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "What the sink takes is not copied, is "
-	    "in no ring and wakes nobody");
+	atf_tc_set_md_var(tc, "descr", "A frame that the sink takes is not "
+	    "copied, is in no ring and causes no wakeup");
 }
 ATF_TC_BODY(all, tc)
 {
@@ -149,7 +150,7 @@ ATF_TC_BODY(all, tc)
 	T_COUNT(rx, RX_WAKE, 0);
 	T_COUNT(tx, TX_COPY, 200);
 
-	/* Not the other way, and no more when it is gone. */
+	/* The other port has no sink, nor has this one after it is removed. */
 	t_send(rx, LEN, 1, 0, 7);
 	t_expect(tx, LEN, 0, 7);
 	T_COUNT(tx, RX_DIRECT, 0);
@@ -165,8 +166,8 @@ ATF_TC_BODY(all, tc)
 ATF_TC(part);
 ATF_TC_HEAD(part, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "What the sink leaves is in the ring, "
-	    "behind what it took; it is asked again when that is given back");
+	atf_tc_set_md_var(tc, "descr", "Frames that the sink leaves go to the "
+	    "ring; it is called again once they are released");
 }
 ATF_TC_BODY(part, tc)
 {
@@ -175,18 +176,18 @@ ATF_TC_BODY(part, tc)
 	ATF_CHECK_EQ(1, sink.calls);
 	ATF_CHECK_EQ(5, sink.next);
 
-	/* Not while frames wait, */
+	/* It is not called while frames wait, */
 	burst(3, 12);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
-	/* nor while somebody looks at them, */
+	/* nor before the receiver has taken them, */
 	burst(3, 15);
 	ring_has(10, 5);
-	/* nor when he has seen them, and has not said so, */
+	/* nor before the receiver has released them with a sync, */
 	burst(3, 18);
 	ATF_CHECK_EQ(1, sink.calls);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	ring_has(6, 15);
-	/* but then. */
+	/* only then. */
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	burst(3, 21);
 	ATF_CHECK_EQ(2, sink.calls);
@@ -195,13 +196,13 @@ ATF_TC_BODY(part, tc)
 	T_COUNT(rx, RX_DIRECT, 8);
 	T_COUNT(rx, RX_COPY, 16);
 
-	/* One that takes nothing is asked and that is all. */
+	/* A sink that takes nothing is called once. */
 	sink.limit = 0;
 	burst(2, 24);
 	ATF_CHECK_EQ(3, sink.calls);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	ring_has(2, 24);
-	/* A ring that is too short for the rest drops there. */
+	/* Frames that fit neither the sink nor the ring are dropped. */
 	sink.limit = 10;
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	burst(80, 26);
@@ -214,15 +215,15 @@ ATF_TC_BODY(part, tc)
 ATF_TC(polled);
 ATF_TC_HEAD(polled, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Who polls its ring gets all through it, "
-	    "and nothing twice; the sink is asked when that is over");
+	atf_tc_set_md_var(tc, "descr", "With VALE_RING_POLLED all frames go "
+	    "through the ring, and to the sink again afterwards");
 }
 ATF_TC_BODY(polled, tc)
 {
 	ports_open(1000);
 	burst(3, 0);
 	ATF_CHECK_EQ(3, sink.next);
-	/* What is said takes effect with the next sync. */
+	/* The flag takes effect with the next sync. */
 	rx->rxring->flags |= VALE_RING_POLLED;
 	burst(3, 3);
 	ATF_CHECK_EQ(6, sink.next);
@@ -231,7 +232,7 @@ ATF_TC_BODY(polled, tc)
 	ATF_CHECK_EQ(2, sink.calls);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	ring_has(3, 6);
-	/* More than the ring is long, which is given back bit by bit. */
+	/* More frames than slots, which are released in parts. */
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	burst(40, 9);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
@@ -243,7 +244,7 @@ ATF_TC_BODY(polled, tc)
 	ring_has(23, 49);
 	ATF_CHECK_EQ(2, sink.calls);
 
-	/* No longer; what is in the ring goes first. */
+	/* The flag is cleared: frames in the ring go first. */
 	burst(2, 72);
 	rx->rxring->flags &= ~VALE_RING_POLLED;
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
@@ -264,8 +265,8 @@ ATF_TC_BODY(polled, tc)
 ATF_TC(merged);
 ATF_TC_HEAD(merged, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frames to one and frames to all come "
-	    "to a sink, and past it, in the order they were sent");
+	atf_tc_set_md_var(tc, "descr", "Unicast and broadcast frames, through "
+	    "the sink and the ring, arrive in the order they were sent");
 }
 ATF_TC_BODY(merged, tc)
 {
@@ -288,13 +289,13 @@ ATF_TC_BODY(merged, tc)
 	ports_close();
 }
 
-ATF_TC(pieces);
-ATF_TC_HEAD(pieces, tc)
+ATF_TC(fragments);
+ATF_TC_HEAD(fragments, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A frame in pieces is offered as they "
-	    "are; one of too many for the sink goes through the ring");
+	atf_tc_set_md_var(tc, "descr", "A sink gets a frame with the sender's "
+	    "fragments; one with too many goes through the ring");
 }
-ATF_TC_BODY(pieces, tc)
+ATF_TC_BODY(fragments, tc)
 {
 	static uint8_t frame[9000], first[100];
 	struct netmap_slot *slot;
@@ -309,7 +310,7 @@ ATF_TC_BODY(pieces, tc)
 	ATF_CHECK(memcmp(frame, sink.last, sizeof(frame)) == 0);
 	T_COUNT(rx, RX_BYTE, sizeof(frame));
 
-	/* With an empty piece in the middle. */
+	/* With an empty fragment in the middle. */
 	t_make(first, sizeof(first), 0, 1, 1);
 	slot = &tx->txring->slot[tx->txring->head];
 	t_put(tx, first, 50, 50, true);
@@ -327,7 +328,7 @@ ATF_TC_BODY(pieces, tc)
 	for (seq = 2; seq < 5; seq++) {
 		t_make(frame, sizeof(frame), 0, 1, seq);
 		t_put(tx, frame, seq == 3 ? 9000 : 8000, 1000, true);
-		/* Its memory may be used again after a sync. */
+		/* Its memory may be reused after a sync. */
 		if (seq == 2)
 			ATF_REQUIRE_EQ(0, vale_txsync(tx));
 	}
@@ -340,8 +341,8 @@ ATF_TC_BODY(pieces, tc)
 }
 
 /*
- * Several senders at a time, a sink that takes as many as it likes, and a
- * receiver: every sender's frames in order, none twice, none lost.
+ * Several senders at a time, a sink that takes a random number of frames, and a
+ * receiver: every sender's frames arrive once and in order.
  */
 static struct {
 	pthread_mutex_t	mtx;
@@ -407,23 +408,19 @@ receive_booked(void *arg)
 	return (NULL);
 }
 
-/* Wait until all but `few' of a sender's `seq' frames are in the book. */
-static void
-booked(const struct sender *s, uint32_t seq, uint32_t few)
+/* How many of a sender's first `seq' frames are under way. */
+static uint32_t
+under_way(const struct sender *s, uint32_t seq)
 {
-	uint32_t behind;
+	uint32_t n;
 
-	for (;;) {
-		pthread_mutex_lock(&book.mtx);
-		behind = book.bad ? 0 : seq - book.next[s->id];
-		pthread_mutex_unlock(&book.mtx);
-		if (behind <= few)
-			break;
-		sched_yield();
-	}
+	pthread_mutex_lock(&book.mtx);
+	n = book.bad ? 0 : seq - book.next[s->id];
+	pthread_mutex_unlock(&book.mtx);
+	return (n);
 }
 
-/* All wait for each other, and until the receiver has given all slots back. */
+/* Wait for all senders, and until the receiver has released all slots. */
 static void
 empty_ring(void)
 {
@@ -431,12 +428,12 @@ empty_ring(void)
 
 	pthread_barrier_wait(&book.barrier);
 	syncs = t_count(rx, VALE_C_RX_SYNC) + 2;
-	while (t_count(rx, VALE_C_RX_SYNC) < syncs)
-		sched_yield();
+	wait_until(t_count(rx, VALE_C_RX_SYNC) >= syncs, "%ju syncs, not %ju",
+	    (uintmax_t)t_count(rx, VALE_C_RX_SYNC), (uintmax_t)syncs);
 	pthread_barrier_wait(&book.barrier);
 }
 
-/* No more under way than fit into the ring. */
+/* All frames under way fit into the ring. */
 static void *
 send_booked(void *arg)
 {
@@ -445,7 +442,8 @@ send_booked(void *arg)
 
 	while (seq < FRAMES) {
 		if (seq % ROUND == 0) {
-			booked(s, seq, 0);
+			wait_until(under_way(s, seq) == 0, "%u frames",
+			    under_way(s, seq));
 			empty_ring();
 		}
 		n = seq % 50 + 1;
@@ -455,7 +453,8 @@ send_booked(void *arg)
 			seq++;
 		} while (--n > 0 && seq % ROUND != 0);
 		ATF_REQUIRE_EQ(0, vale_txsync(s->d));
-		booked(s, seq, 100);
+		wait_until(under_way(s, seq) <= 100, "%u frames",
+		    under_way(s, seq));
 	}
 	return (NULL);
 }
@@ -463,9 +462,9 @@ send_booked(void *arg)
 ATF_TC(order);
 ATF_TC_HEAD(order, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Three senders at once, some frames "
-	    "past the ring and some through it: each one's come in order");
-	atf_tc_set_md_var(tc, "timeout", "240");
+	atf_tc_set_md_var(tc, "descr", "Frames of three senders, some to the "
+	    "sink and some through the ring, arrive in order");
+	atf_tc_set_md_var(tc, "timeout", "600");
 }
 ATF_TC_BODY(order, tc)
 {
@@ -507,7 +506,7 @@ ATF_TC_BODY(order, tc)
 	vale_close(rx);
 }
 
-/* A sink that takes a frame, says that it is there and waits. */
+/* A sink that reports its call, waits, and takes a frame. */
 static int inside[2], go_on[2];		/* pipes */
 static bool in_sink;			/* atomic */
 
@@ -563,7 +562,7 @@ removal(void *(*remover)(void *))
 	ATF_REQUIRE_EQ(0, pthread_create(&t, NULL, sync_tx, NULL));
 	ATF_REQUIRE_EQ(1, read(inside[0], &c, 1));
 	ATF_REQUIRE_EQ(0, pthread_create(&r, NULL, remover, NULL));
-	usleep(50000);		/* one that does not wait is through by then */
+	usleep(50000);		/* time for one that does not wait to end */
 	ATF_REQUIRE_EQ(1, write(go_on[1], &c, 1));
 	pthread_join(t, NULL);
 	pthread_join(r, NULL);
@@ -572,8 +571,8 @@ removal(void *(*remover)(void *))
 ATF_TC(removed);
 ATF_TC_HEAD(removed, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A sink is gone when it has been taken "
-	    "away, and not before the call that is in progress is over");
+	atf_tc_set_md_var(tc, "descr", "vale_set_sink() waits for the call of "
+	    "the former sink to end");
 }
 ATF_TC_BODY(removed, tc)
 {
@@ -588,7 +587,8 @@ ATF_TC_BODY(removed, tc)
 ATF_TC(port_removed);
 ATF_TC_HEAD(port_removed, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "The same for the whole port");
+	atf_tc_set_md_var(tc, "descr", "vale_close() waits for the call of the "
+	    "port's sink to end");
 }
 ATF_TC_BODY(port_removed, tc)
 {
@@ -604,7 +604,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, part);
 	ATF_TP_ADD_TC(tp, polled);
 	ATF_TP_ADD_TC(tp, merged);
-	ATF_TP_ADD_TC(tp, pieces);
+	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, order);
 	ATF_TP_ADD_TC(tp, removed);
 	ATF_TP_ADD_TC(tp, port_removed);

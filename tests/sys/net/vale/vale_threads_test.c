@@ -5,8 +5,7 @@
  */
 
 /*
- * The switch under several threads.  A check that fails in one of them ends the
- * whole test case there.
+ * The switch with several threads.
  */
 
 #include <sys/cdefs.h>
@@ -26,16 +25,15 @@
 #include <atf-c.h>
 
 #include "vale_test.h"
+#include "wait_until.h"
 
 #define	NSTATIONS	4
-#define	PATIENCE_MS	60000	/* after which a wake-up counts as lost */
 
 /* One port, with a thread that sends and one that receives. */
 struct station {
 	struct vale_desc	*d;
 	unsigned int		 id;
 	uint32_t		 nframes;	/* to send */
-	bool			 lost_wakeup;
 	bool			 bad_order;
 	uint32_t		 received;
 	uint32_t		 bytes;
@@ -101,7 +99,7 @@ stopped(struct station *st)
 	return (__atomic_load_n(&st->stop, __ATOMIC_ACQUIRE));
 }
 
-/* Frames of each sender must come in the order of their numbers. */
+/* Frames of each sender must arrive in the order of their numbers. */
 static void
 take_all(struct station *st)
 {
@@ -119,16 +117,7 @@ take_all(struct station *st)
 	}
 }
 
-/* Wait on the descriptor; false: nothing came for too long. */
-static bool
-wait_readable(struct station *st)
-{
-	struct pollfd pfd = { .fd = st->d->fd, .events = POLLIN };
-
-	return (poll(&pfd, 1, PATIENCE_MS) == 1);
-}
-
-/* A receiver that sleeps whenever it finds nothing, until it is stopped. */
+/* A receiver that sleeps when its ring is empty, until it is stopped. */
 static void *
 receive(void *arg)
 {
@@ -149,7 +138,7 @@ receive(void *arg)
 	return (NULL);
 }
 
-/* Mixed traffic: unicast, unknown, to all, jumbo, malformed, in batches. */
+/* Unicast, unknown addresses, broadcast, jumbo and malformed, in batches. */
 static void *
 send_mixed(void *arg)
 {
@@ -181,8 +170,8 @@ send_mixed(void *arg)
 ATF_TC(accounted);
 ATF_TC_HEAD(accounted, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Four senders, four receivers, all "
-	    "sorts of frames: each is received whole and in order, or counted");
+	atf_tc_set_md_var(tc, "descr", "Each frame of four senders is received "
+	    "intact and in order by four receivers, or counted as dropped");
 }
 ATF_TC_BODY(accounted, tc)
 {
@@ -228,7 +217,7 @@ ATF_TC_BODY(accounted, tc)
 	stations_close();
 }
 
-/* As many frames to station 0 as fit in its ring, in batches of 1 to 32. */
+/* Send frames to station 0 that all fit in its ring, in batches of 1 to 32. */
 static void *
 send_numbered(void *arg)
 {
@@ -250,7 +239,7 @@ ATF_TC(no_loss);
 ATF_TC_HEAD(no_loss, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "Three senders fill one ring at once: "
-	    "not a frame is lost, doubled or out of order");
+	    "no frame is lost, duplicated or out of order");
 }
 ATF_TC_BODY(no_loss, tc)
 {
@@ -285,8 +274,8 @@ ATF_TC_BODY(no_loss, tc)
 }
 
 /*
- * Memory that a reader has to wait for: a page without access, and a handler
- * that says it was touched and waits until it may be.
+ * Memory that a reader must wait for: a page without access, and a handler that
+ * reports the access and waits until it may go on.
  */
 static uint8_t *slow_mem;
 static size_t slow_size;
@@ -315,8 +304,8 @@ send_slow(void *arg)
 ATF_TC(slow_source);
 ATF_TC_HEAD(slow_source, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A sender whose memory is slow to come "
-	    "in holds up nobody; its frames are shown first all the same");
+	atf_tc_set_md_var(tc, "descr", "A sender that waits for a page fault "
+	    "does not delay others, and its frames keep their place");
 }
 ATF_TC_BODY(slow_source, tc)
 {
@@ -357,8 +346,8 @@ ATF_TC_BODY(slow_source, tc)
 	ATF_REQUIRE_EQ(1, read(slow_touched[0], &c, 1));
 
 	/*
-	 * It waits.  Others send and sync, many more times than there are
-	 * slots, and nothing is shown yet.
+	 * It waits.  Others send more frames than the ring has slots, and none
+	 * can be received yet.
 	 */
 	for (seq = 0; seq < 600; seq++) {
 		t_send(station[2].d, 60, 0, 2, seq);
@@ -392,8 +381,8 @@ ATF_TC_BODY(slow_source, tc)
 }
 
 /*
- * Send one or a few at a time, never more than fit, to a receiver that is
- * asleep most of the time.
+ * Send one or a few frames at a time, never more than fit, to a receiver that
+ * sleeps most of the time.
  */
 static void *
 send_slowly(void *arg)
@@ -406,9 +395,11 @@ send_slowly(void *arg)
 		    n > 0 && seq < st->nframes; n--)
 			t_queue(st->d, 60, 0, st->id, seq++);
 		ATF_REQUIRE_EQ(0, vale_txsync(st->d));
-		while (seq - __atomic_load_n(&station[0].next[st->id],
-		    __ATOMIC_RELAXED) > 100 && !stopped(st))
-			sched_yield();
+		wait_until(seq - __atomic_load_n(&station[0].next[st->id],
+		    __ATOMIC_RELAXED) <= 100 || stopped(st),
+		    "%u of %u frames received",
+		    __atomic_load_n(&station[0].next[st->id],
+		    __ATOMIC_RELAXED), seq);
 		for (n = rnd(st) % 64; n > 40; n--)
 			sched_yield();
 	}
@@ -416,8 +407,7 @@ send_slowly(void *arg)
 }
 
 /*
- * Wait, sync, take some or all, and now and then stop waiting for a while
- * with frames left.
+ * Wait, sync, and take all frames, or only some; sync only after a wakeup.
  */
 static void *
 receive_asleep(void *arg)
@@ -427,10 +417,8 @@ receive_asleep(void *arg)
 	uint32_t n;
 
 	while (st->received < st->nframes) {
-		if (!wait_readable(st)) {
-			st->lost_wakeup = true;
-			break;
-		}
+		wait_readable(st->d->fd, "asleep with %u of %u frames",
+		    st->received, st->nframes);
 		ATF_REQUIRE_EQ(0, vale_rxsync(st->d));
 		for (n = rnd(st) % 8 == 0 ? rnd(st) % 4 : UINT32_MAX;
 		    n > 0 && t_take(st->d, &f); n--) {
@@ -451,7 +439,7 @@ ATF_TC_HEAD(wakeups, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "A receiver that only syncs when woken, "
 	    "and at times leaves frames, gets all of three senders' frames");
-	atf_tc_set_md_var(tc, "timeout", "240");
+	atf_tc_set_md_var(tc, "timeout", "600");
 }
 ATF_TC_BODY(wakeups, tc)
 {
@@ -459,7 +447,7 @@ ATF_TC_BODY(wakeups, tc)
 	uint32_t n = 30000;
 	unsigned int i;
 
-	/* Room for what is under way, and as much taken but not given back. */
+	/* Slots for the frames under way, and for as many not released yet. */
 	stations_open(2048);
 	t_send(station[0].d, 60, EVERYBODY, 0, 0);
 	station[0].nframes = (NSTATIONS - 1) * n;
@@ -473,13 +461,11 @@ ATF_TC_BODY(wakeups, tc)
 		stop(&station[i]);
 		finish(tx[i]);
 	}
-	ATF_CHECK_MSG(!station[0].lost_wakeup, "asleep with %u of %u frames",
-	    station[0].received, station[0].nframes);
 	ATF_CHECK(!station[0].bad_order);
 	ATF_CHECK_EQ(station[0].nframes, station[0].received);
 	T_COUNT(station[0].d, RX_FRAME, station[0].nframes);
 	T_COUNT(station[0].d, RX_FULL, 0);
-	/* Nobody was woken without a frame to find. */
+	/* There was a frame after each wakeup. */
 	ATF_CHECK(t_count(station[0].d, VALE_C_RX_WAKE) <=
 	    t_count(station[0].d, VALE_C_RX_BATCH));
 	t_expect_none(station[0].d);
@@ -488,7 +474,7 @@ ATF_TC_BODY(wakeups, tc)
 	stations_close();
 }
 
-/* Open and close ports that talk a little. */
+/* Open ports, send a frame from each, and close them. */
 static void *
 come_and_go(void *arg)
 {
@@ -515,9 +501,9 @@ come_and_go(void *arg)
 ATF_TC(churn);
 ATF_TC_HEAD(churn, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Ports come and go while others send to "
-	    "all: the ports that stay lose nothing of each other's");
-	atf_tc_set_md_var(tc, "timeout", "240");
+	atf_tc_set_md_var(tc, "descr", "While ports are opened and closed, "
+	    "others lose no frame");
+	atf_tc_set_md_var(tc, "timeout", "600");
 }
 ATF_TC_BODY(churn, tc)
 {
@@ -527,7 +513,7 @@ ATF_TC_BODY(churn, tc)
 
 	stations_open(16384);
 	t_send(station[0].d, 60, EVERYBODY, 0, 0);
-	/* The station that comes and goes is not one of the four. */
+	/* come_and_go() uses stations of its own. */
 	station[0].nframes = 300;
 	start(&churn, come_and_go, &station[0]);
 	start(&rx, receive, &station[0]);
@@ -546,10 +532,10 @@ ATF_TC_BODY(churn, tc)
 	}
 	T_COUNT(station[0].d, RX_FRAME, station[0].received);
 	T_COUNT(station[0].d, RX_FULL, 0);
-	/* All of the three senders', and three of each round. */
+	/* Those of the three senders, and three of each round. */
 	ATF_CHECK_EQ((NSTATIONS - 1) * n + 3 * 300, station[0].received);
 	ATF_CHECK_EQ(3 * 300, station[0].next[NSTATIONS]);
-	/* None of the ports that went is still learned. */
+	/* No closed port is still learned. */
 	for (i = 0; i < NSTATIONS; i++)
 		t_drain(station[i].d);
 	for (j = 1; j < NSTATIONS; j++) {

@@ -619,9 +619,10 @@ vm_count(const struct vm *vm, struct ladder_side *side)
 
 	e82545_counters(vm->dev, counters);
 	side->exits = guest_exits(&vm->g) - vm->before.exits;
-	side->tx_kicks = lc->lc_stats.tx_kicks;
-	side->rx_kicks = lc->lc_stats.rx_kicks;
-	side->interrupts = lc->lc_stats.interrupts - vm->before.interrupts;
+	side->tx_kicks = lc->lc_counter[LEM_C_TX_KICK];
+	side->rx_kicks = lc->lc_counter[LEM_C_RX_KICK];
+	side->interrupts = lc->lc_counter[LEM_C_INTERRUPT] -
+	    vm->before.interrupts;
 	side->raised = counters[E82545_C_INTR_SENT] - vm->before.raised;
 	side->misuses = lc->lc_os.misuses;
 }

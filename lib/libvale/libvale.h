@@ -33,6 +33,7 @@
 #define	_LIBVALE_H_
 
 #include <sys/types.h>
+#include <sys/counter_table.h>
 #include <sys/uio.h>
 #include <net/if.h>
 #include <net/netmap.h>
@@ -205,49 +206,54 @@ void	vale_offer_next(struct vale_offer *offer);
  * rx_drop_full, when no port came or went and nobody is sending.  At each port
  *
  *	rx_frames = rx_copies + rx_direct
- *
- * X(identifier, name, what is counted)
  */
 #define	VALE_COUNTERS(X)						\
-	X(TX_SYNC,	"tx_syncs",	"transmit syncs")		\
-	X(TX_BATCH,	"tx_batches",	"batches taken from the port")	\
-	X(TX_FRAME,	"tx_frames",	"frames taken from the port")	\
-	X(TX_BYTE,	"tx_bytes",	"bytes of those that were well formed")\
-	X(TX_FLOOD,	"tx_flooded",	"frames sent to all other ports") \
-	X(TX_COPY,	"tx_copies",	"frames times destinations")	\
-	X(LEARNED,	"learned",	"addresses learned on the port") \
-	X(MOVED,	"moved",	"addresses that moved to the port") \
-	X(TX_BAD_RING,	"tx_bad_ring",	"transmit rings with a bad head") \
-	X(TX_RUNT,	"tx_drop_runt",	"frames without a whole header") \
-	X(TX_OVERSIZE,	"tx_drop_oversize", "frames of more than 64 KB") \
-	X(TX_BAD_BUF,	"tx_drop_buf",	"frames in no buffer of the port") \
-	X(TX_BAD_LEN,	"tx_drop_len",	"slots longer than a buffer")	\
-	X(TX_FRAGS,	"tx_drop_frags", "frames of too many slots")	\
-	X(TX_CUT,	"tx_drop_cut",	"frames whose last slot is missing") \
-	X(TX_NODEST,	"tx_drop_nodest", "frames with no port to go to") \
-	X(TX_SELF,	"tx_drop_self",	"frames that would go back to it") \
-	X(TX_LIMIT,	"tx_drop_limit", "frames of addresses over the limit") \
-	X(RX_SYNC,	"rx_syncs",	"receive syncs")		\
-	X(RX_BATCH,	"rx_batches",	"batches put into the ring")	\
-	X(RX_FRAME,	"rx_frames",	"frames that the port got")	\
-	X(RX_BYTE,	"rx_bytes",	"bytes of those")		\
-	X(RX_COPY,	"rx_copies",	"frames copied into the ring")	\
-	X(RX_DIRECT,	"rx_direct",	"frames the sink took, not copied") \
-	X(RX_WAKE,	"rx_wakeups",	"times a sleeping receiver was woken") \
-	X(RX_BAD_RING,	"rx_bad_ring",	"receive rings with bad positions") \
-	X(RX_BAD_BUF,	"rx_bad_buf",	"receive slots with a bad buffer") \
-	X(RX_FULL,	"rx_drop_full",	"frames that found the ring full")
+	X(VALE_C_TX_SYNC, "tx_syncs", "transmit syncs")			\
+	X(VALE_C_TX_BATCH, "tx_batches", "batches taken from the port")	\
+	X(VALE_C_TX_FRAME, "tx_frames", "frames taken from the port")	\
+	X(VALE_C_TX_BYTE, "tx_bytes", "bytes of well-formed frames")	\
+	X(VALE_C_TX_FLOOD, "tx_flooded", "frames flooded")		\
+	X(VALE_C_TX_COPY, "tx_copies", "frames times destinations")	\
+	X(VALE_C_LEARNED, "learned", "addresses learned on the port")	\
+	X(VALE_C_MOVED, "moved", "addresses that moved to the port")	\
+	X(VALE_C_TX_BAD_RING, "tx_bad_ring",				\
+	    "transmit syncs with an invalid head")			\
+	X(VALE_C_TX_RUNT, "tx_drop_runt", "frames dropped: no whole header") \
+	X(VALE_C_TX_OVERSIZE, "tx_drop_oversize",			\
+	    "frames dropped: longer than 64 KB")			\
+	X(VALE_C_TX_BAD_BUF, "tx_drop_buf", "frames dropped: invalid buffer") \
+	X(VALE_C_TX_BAD_LEN, "tx_drop_len",				\
+	    "frames dropped: slot longer than a buffer")		\
+	X(VALE_C_TX_FRAGS, "tx_drop_frags",				\
+	    "frames dropped: too many fragments")			\
+	X(VALE_C_TX_CUT, "tx_drop_cut",					\
+	    "frames dropped: last fragment missing")			\
+	X(VALE_C_TX_NODEST, "tx_drop_nodest",				\
+	    "frames dropped: no other port")				\
+	X(VALE_C_TX_SELF, "tx_drop_self",				\
+	    "frames dropped: destination is the source port")		\
+	X(VALE_C_TX_LIMIT, "tx_drop_limit",				\
+	    "frames dropped: source over the address limit")		\
+	X(VALE_C_RX_SYNC, "rx_syncs", "receive syncs")			\
+	X(VALE_C_RX_BATCH, "rx_batches", "batches put into the ring")	\
+	X(VALE_C_RX_FRAME, "rx_frames", "frames delivered to the port")	\
+	X(VALE_C_RX_BYTE, "rx_bytes", "bytes delivered to the port")	\
+	X(VALE_C_RX_COPY, "rx_copies", "frames copied into the ring")	\
+	X(VALE_C_RX_DIRECT, "rx_direct",				\
+	    "frames that the sink took from the sender")		\
+	X(VALE_C_RX_WAKE, "rx_wakeups",					\
+	    "times a sleeping receiver was woken")			\
+	X(VALE_C_RX_BAD_RING, "rx_bad_ring",				\
+	    "receive syncs with an invalid head or cur")		\
+	X(VALE_C_RX_BAD_BUF, "rx_bad_buf",				\
+	    "receive slots with an invalid buffer")			\
+	X(VALE_C_RX_FULL, "rx_drop_full", "frames dropped: receive ring full")
 
 enum vale_counter {
-#define	VALE_COUNTER_ENUM(id, name, what)	VALE_C_##id,
-	VALE_COUNTERS(VALE_COUNTER_ENUM)
-#undef VALE_COUNTER_ENUM
+	COUNTER_IDS(VALE_COUNTERS)
 	VALE_NCOUNTERS
 };
-
-/* The counter's name, and what it counts, as in VALE_COUNTERS. */
-const char *vale_counter_name(enum vale_counter counter);
-const char *vale_counter_desc(enum vale_counter counter);
+extern const struct counter_row vale_counter_table[VALE_NCOUNTERS];
 
 /* A port as vale_list() shows it. */
 struct vale_port_info {
@@ -261,8 +267,7 @@ struct vale_port_info {
 /*
  * Call show(port, arg) for each port of switch `switch_name' ("vale0"), or, if
  * that is NULL, of each switch in turn.  Ends when `show' returns non-zero, and
- * returns that; else 0.  `show' must not call any function of this library
- * except vale_counter_name() and vale_counter_desc().
+ * returns that; else 0.  `show' must not call any function of this library.
  */
 int	vale_list(const char *switch_name,
 	    int (*show)(const struct vale_port_info *port, void *arg),

@@ -295,29 +295,9 @@ vale_set_sink(struct vale_desc *d, void (*sink)(void *, struct vale_offer *),
 	return (0);
 }
 
-const char *
-vale_counter_name(enum vale_counter counter)
-{
-	static const char *const names[] = {
-#define	COUNTER_NAME(id, name, what)	[VALE_C_##id] = name,
-		VALE_COUNTERS(COUNTER_NAME)
-#undef COUNTER_NAME
-	};
-
-	return (names[counter]);
-}
-
-const char *
-vale_counter_desc(enum vale_counter counter)
-{
-	static const char *const descs[] = {
-#define	COUNTER_DESC(id, name, what)	[VALE_C_##id] = what,
-		VALE_COUNTERS(COUNTER_DESC)
-#undef COUNTER_DESC
-	};
-
-	return (descs[counter]);
-}
+const struct counter_row vale_counter_table[VALE_NCOUNTERS] = {
+	COUNTER_ROWS(VALE_COUNTERS)
+};
 
 /* The result of a call for a switch or port that was looked for. */
 static int

@@ -282,10 +282,10 @@ works(void)
 	lem_tx_flush(lc);
 	tx_done(RING);
 	INVARIANT(lem_tx_clean(lc) == 1);
-	packets = lc->lc_stats.rx_packets;
+	packets = lc->lc_counter[LEM_C_RX_PACKET];
 	rx_done(1, 60, E82545_RXD_DD | E82545_RXD_EOP, 0);
 	INVARIANT(lem_rx(lc, 2) == 1);
-	INVARIANT(lc->lc_stats.rx_packets == packets + 1);
+	INVARIANT(lc->lc_counter[LEM_C_RX_PACKET] == packets + 1);
 	lem_stop(lc);
 	INVARIANT(os->tx_done == g->sent);
 	INVARIANT(os->misuses == 0);

@@ -770,6 +770,10 @@ e82545_resume(struct e82545 *dev)
 	dev->ops->eo_rx_ready(dev->arg);
 }
 
+const struct counter_row e82545_counter_table[E82545_NCOUNTERS] = {
+	COUNTER_ROWS(E82545_COUNTERS)
+};
+
 void
 e82545_counters(const struct e82545 *dev, uint64_t counters[E82545_NCOUNTERS])
 {
@@ -778,16 +782,4 @@ e82545_counters(const struct e82545 *dev, uint64_t counters[E82545_NCOUNTERS])
 	for (i = 0; i < E82545_NCOUNTERS; i++)
 		counters[i] = __atomic_load_n(&dev->counters[i],
 		    __ATOMIC_RELAXED);
-}
-
-const char *
-e82545_counter_name(enum e82545_counter counter)
-{
-	static const char *const names[] = {
-#define	COUNTER_NAME(id, name, what)	[E82545_C_##id] = name,
-		E82545_COUNTERS(COUNTER_NAME)
-#undef COUNTER_NAME
-	};
-
-	return (names[counter]);
 }

@@ -31,6 +31,7 @@
 #define	_E82545_H_
 
 #include <sys/types.h>
+#include <sys/counter_table.h>
 #include <sys/uio.h>
 #include <dev/e1000/e82545_reg.h>	/* E82545_FRAME_MAX and other limits */
 
@@ -143,52 +144,67 @@ struct e82545_config {
 };
 
 /*
- * Counters, all counting up from creation, whatever the guest resets.
- * X(identifier, name, what is counted)
+ * Counters.  They count from creation on; a reset by the guest does not clear
+ * them.
  */
 #define	E82545_COUNTERS(X)						\
-	X(REG_READ,	"reg_reads",	"register reads (exits)")	\
-	X(REG_WRITE,	"reg_writes",	"register writes (exits)")	\
-	X(TX_KICK,	"tx_kicks",	"writes to TDT")		\
-	X(TX_KICK_SAVED, "tx_kicks_saved", "TX tails taken from the CSB") \
-	X(TX_FRAME,	"tx_frames",	"frames sent")			\
-	X(TX_BYTE,	"tx_bytes",	"bytes sent")			\
-	X(TX_BATCH,	"tx_batches",	"batches sent")			\
-	X(TX_TSO,	"tx_tso",	"packets cut into segments")	\
-	X(TX_BAD_RING,	"tx_bad_ring",	"TX rings outside guest memory") \
-	X(TX_BAD_DESC,	"tx_bad_desc",	"TX descriptors not understood") \
-	X(TX_BAD_ADDR,	"tx_bad_addr",	"TX buffers outside guest memory") \
-	X(TX_BAD_LEN,	"tx_bad_len",	"TX frames of impossible length") \
-	X(TX_BAD_CTX,	"tx_bad_ctx",	"TX offloads outside the frame") \
-	X(TX_NOROOM,	"tx_noroom",	"TX frames the network refused") \
-	X(TX_LINKDOWN,	"tx_linkdown",	"TX frames without a link")	\
-	X(RX_KICK,	"rx_kicks",	"writes to RDT")		\
-	X(RX_KICK_SAVED, "rx_kicks_saved", "RX tails taken from the CSB") \
-	X(RX_FRAME,	"rx_frames",	"frames received")		\
-	X(RX_BYTE,	"rx_bytes",	"bytes received")		\
-	X(RX_BATCH,	"rx_batches",	"batches received")		\
-	X(RX_FILTERED,	"rx_filtered",	"frames for other addresses")	\
-	X(RX_OVERSIZE,	"rx_oversize",	"frames longer than allowed")	\
-	X(RX_DISABLED,	"rx_disabled",	"frames while receive was off")	\
-	X(RX_STALL,	"rx_stalls",	"times the guest had no buffers") \
-	X(RX_BAD_RING,	"rx_bad_ring",	"RX rings outside guest memory") \
-	X(RX_BAD_ADDR,	"rx_bad_addr",	"RX buffers outside guest memory") \
-	X(LOOPBACK,	"loopback",	"frames looped back")		\
-	X(INTR_ASKED,	"intr_asked",	"interrupt causes raised")	\
-	X(INTR_SENT,	"intr_sent",	"interrupts sent")		\
-	X(INTR_HELD,	"intr_held",	"interrupts put off by moderation") \
-	X(INTR_SAVED,	"intr_saved",	"interrupts the CSB made needless") \
-	X(CSB_ON,	"csb_on",	"times the CSB was taken up")	\
-	X(CSB_OFF,	"csb_off",	"times it was given up")	\
-	X(CSB_BAD,	"csb_bad",	"addresses, indices that cannot be") \
-	X(RESET,	"resets",	"device resets")
+	X(E82545_C_REG_READ, "reg_reads", "register reads (exits)")	\
+	X(E82545_C_REG_WRITE, "reg_writes", "register writes (exits)")	\
+	X(E82545_C_TX_KICK, "tx_kicks", "writes to TDT")		\
+	X(E82545_C_TX_KICK_SAVED, "tx_kicks_saved",			\
+	    "TX tails read from the CSB")				\
+	X(E82545_C_TX_FRAME, "tx_frames", "frames sent")		\
+	X(E82545_C_TX_BYTE, "tx_bytes", "bytes sent")			\
+	X(E82545_C_TX_BATCH, "tx_batches", "transmit batches")		\
+	X(E82545_C_TX_TSO, "tx_tso", "packets segmented by TSO")	\
+	X(E82545_C_TX_BAD_RING, "tx_bad_ring",				\
+	    "batches that found an invalid TX ring")			\
+	X(E82545_C_TX_BAD_DESC, "tx_bad_desc",				\
+	    "TX packets dropped: invalid descriptor")			\
+	X(E82545_C_TX_BAD_ADDR, "tx_bad_addr",				\
+	    "TX packets dropped: buffer outside guest memory")		\
+	X(E82545_C_TX_BAD_LEN, "tx_bad_len",				\
+	    "TX packets dropped: invalid length")			\
+	X(E82545_C_TX_BAD_CTX, "tx_bad_ctx",				\
+	    "TX offload requests outside the packet")			\
+	X(E82545_C_TX_NOROOM, "tx_noroom",				\
+	    "TX frames dropped: no space in the network")		\
+	X(E82545_C_TX_LINKDOWN, "tx_linkdown", "TX frames dropped: no link") \
+	X(E82545_C_RX_KICK, "rx_kicks", "writes to RDT")		\
+	X(E82545_C_RX_KICK_SAVED, "rx_kicks_saved",			\
+	    "RX tails read from the CSB")				\
+	X(E82545_C_RX_FRAME, "rx_frames", "frames received")		\
+	X(E82545_C_RX_BYTE, "rx_bytes", "bytes received")		\
+	X(E82545_C_RX_BATCH, "rx_batches", "receive batches")		\
+	X(E82545_C_RX_FILTERED, "rx_filtered",				\
+	    "RX frames dropped: another destination")			\
+	X(E82545_C_RX_OVERSIZE, "rx_oversize", "RX frames dropped: too long") \
+	X(E82545_C_RX_DISABLED, "rx_disabled",				\
+	    "RX frames dropped: receiver off or no link")		\
+	X(E82545_C_RX_STALL, "rx_stalls",				\
+	    "times the guest ran out of receive buffers")		\
+	X(E82545_C_RX_BAD_RING, "rx_bad_ring",				\
+	    "batches that found an invalid RX ring")			\
+	X(E82545_C_RX_BAD_ADDR, "rx_bad_addr",				\
+	    "RX frames dropped: buffer outside guest memory")		\
+	X(E82545_C_LOOPBACK, "loopback", "frames looped back")		\
+	X(E82545_C_INTR_ASKED, "intr_asked",				\
+	    "events that raised interrupt causes")			\
+	X(E82545_C_INTR_SENT, "intr_sent", "interrupts sent")		\
+	X(E82545_C_INTR_HELD, "intr_held",				\
+	    "interrupts delayed by moderation")				\
+	X(E82545_C_INTR_SAVED, "intr_saved",				\
+	    "interrupts suppressed by the CSB")				\
+	X(E82545_C_CSB_ON, "csb_on", "times the guest turned CSB mode on") \
+	X(E82545_C_CSB_OFF, "csb_off", "times CSB mode went off")	\
+	X(E82545_C_CSB_BAD, "csb_bad", "invalid CSB addresses and indices") \
+	X(E82545_C_RESET, "resets", "device resets")
 
 enum e82545_counter {
-#define	E82545_COUNTER_ENUM(id, name, what)	E82545_C_##id,
-	E82545_COUNTERS(E82545_COUNTER_ENUM)
-#undef E82545_COUNTER_ENUM
+	COUNTER_IDS(E82545_COUNTERS)
 	E82545_NCOUNTERS
 };
+extern const struct counter_row e82545_counter_table[E82545_NCOUNTERS];
 
 /* What e82545_rx() has to say. */
 enum e82545_rx_state {
@@ -319,11 +335,8 @@ int	e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size);
 int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,
 	    size_t size);
 
-/* A snapshot of all counters; any thread, takes no lock. */
+/* Read all counters.  Any thread; takes no lock. */
 void	e82545_counters(const struct e82545 *dev,
 	    uint64_t counters[E82545_NCOUNTERS]);
-
-/* The name of a counter, as in the list above. */
-const char *e82545_counter_name(enum e82545_counter counter);
 
 #endif /* !_E82545_H_ */

@@ -18,7 +18,7 @@ reason_name(enum e82545_counter reason)
 {
 	const char *name;
 
-	name = e82545_counter_name(reason);
+	name = e82545_counter_table[reason].cr_name;
 	(void)*(const volatile char *)name;
 	return (__DECONST(char *, name));
 }

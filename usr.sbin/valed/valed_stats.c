@@ -5,11 +5,9 @@
  */
 
 /*
- * Counters on demand.  A VM has those of its adapter, of its server, of its
- * interrupts and of its port; here they are one array, read without locks
- * while the others go on counting.  So is "copies", how many times frames were
- * copied on their way to the guest: each into its memory, and those that took
- * the way through the port's ring into that before.
+ * Counters on demand: those of an adapter's model, its server, its interrupts
+ * and its port.  All of them are read into one array, without locks, while
+ * their owners go on counting.
  */
 
 #include <sys/param.h>
@@ -24,14 +22,47 @@
 #include "valed.h"
 #include "vm.h"
 
+/*
+ * Counters that stand in no table.  Every frame is copied into guest memory
+ * once; one that goes through the port's ring is copied into that first.
+ */
+#define	OTHER_COUNTERS(X)						\
+	X(OTHER_IRQ_SENT, "irq_sent", "interrupts sent to the client")	\
+	X(OTHER_IRQ_UNMASKED, "irq_unmasked", "unmasks seen")		\
+	X(OTHER_COPIES, "copies", "copies of frames made")
+
+enum other_counter {
+	COUNTER_IDS(OTHER_COUNTERS)
+	OTHER_NCOUNTERS
+};
+
+static const struct counter_row other_counter_table[OTHER_NCOUNTERS] = {
+	COUNTER_ROWS(OTHER_COUNTERS)
+};
+
+static const struct counter_row vm_counter_table[VM_NCOUNTERS] = {
+	COUNTER_ROWS(VM_COUNTERS)
+};
+
+/* Where each table begins in the array. */
 enum {
 	AT_MODEL	= 0,
 	AT_VM		= AT_MODEL + E82545_NCOUNTERS,
-	AT_IRQ_SENT	= AT_VM + VM_NCOUNTERS,
-	AT_IRQ_UNMASKED,
-	AT_COPIES,
-	AT_PORT,
+	AT_OTHER	= AT_VM + VM_NCOUNTERS,
+	AT_PORT		= AT_OTHER + OTHER_NCOUNTERS,
 	NCOUNTERS	= AT_PORT + VALE_NCOUNTERS
+};
+
+static const struct section {
+	int				 at;
+	const char			*prefix;	/* of its names */
+	const struct counter_row	*table;
+} sections[] = {
+	{ AT_MODEL,	"",		e82545_counter_table },
+	{ AT_VM,	"",		vm_counter_table },
+	{ AT_OTHER,	"",		other_counter_table },
+	{ AT_PORT,	"port_",	vale_counter_table },
+	{ NCOUNTERS,	NULL,		NULL },
 };
 
 /* Frames lost, one reason each. */
@@ -58,38 +89,26 @@ snapshot(const struct vm *vm, uint64_t value[NCOUNTERS])
 	for (i = 0; i < VM_NCOUNTERS; i++)
 		value[AT_VM + i] = __atomic_load_n(&vm->counters[i],
 		    __ATOMIC_RELAXED);
-	value[AT_IRQ_SENT] = __atomic_load_n(&vm->irq.sent, __ATOMIC_RELAXED);
-	value[AT_IRQ_UNMASKED] = __atomic_load_n(&vm->irq.unmasked,
+	value[AT_OTHER + OTHER_IRQ_SENT] = __atomic_load_n(&vm->irq.sent,
 	    __ATOMIC_RELAXED);
+	value[AT_OTHER + OTHER_IRQ_UNMASKED] =
+	    __atomic_load_n(&vm->irq.unmasked, __ATOMIC_RELAXED);
 	if (vale_port_counters(vm->config->vc_backend, value + AT_PORT) != 0)
 		memset(value + AT_PORT, 0, VALE_NCOUNTERS * sizeof(*value));
-	value[AT_COPIES] = value[AT_MODEL + E82545_C_RX_FRAME] +
+	value[AT_OTHER + OTHER_COPIES] = value[AT_MODEL + E82545_C_RX_FRAME] +
 	    value[AT_PORT + VALE_C_RX_COPY];
 }
 
-/* A counter's name; those of ports are told apart by `prefix'. */
+/* A counter's name, and the prefix of its table. */
 static const char *
 counter_name(int i, const char **prefix)
 {
-	static const char *const vm_names[] = {
-#define	VM_COUNTER_NAME(id, name, what)	name,
-		VM_COUNTERS(VM_COUNTER_NAME)
-#undef VM_COUNTER_NAME
-	};
+	const struct section *sec = sections;
 
-	*prefix = "";
-	if (i < AT_VM)
-		return (e82545_counter_name((enum e82545_counter)i));
-	if (i < AT_IRQ_SENT)
-		return (vm_names[i - AT_VM]);
-	if (i == AT_IRQ_SENT)
-		return ("irq_sent");
-	if (i == AT_IRQ_UNMASKED)
-		return ("irq_unmasked");
-	if (i == AT_COPIES)
-		return ("copies");
-	*prefix = "port_";
-	return (vale_counter_name((enum vale_counter)(i - AT_PORT)));
+	while (i >= sec[1].at)
+		sec++;
+	*prefix = sec->prefix;
+	return (sec->table[i - sec->at].cr_name);
 }
 
 void
@@ -126,7 +145,7 @@ live_line(const struct vm *vm, const uint64_t *now, const uint64_t *last)
 	    "port tx %" PRIu64 " rx %" PRIu64, vm->config->vc_name,
 	    d[AT_MODEL + E82545_C_TX_FRAME], d[AT_MODEL + E82545_C_TX_BATCH],
 	    d[AT_MODEL + E82545_C_TX_KICK], d[AT_MODEL + E82545_C_RX_FRAME],
-	    d[AT_MODEL + E82545_C_RX_BATCH], d[AT_IRQ_SENT],
+	    d[AT_MODEL + E82545_C_RX_BATCH], d[AT_OTHER + OTHER_IRQ_SENT],
 	    d[AT_MODEL + E82545_C_REG_READ] + d[AT_MODEL + E82545_C_REG_WRITE],
 	    d[AT_PORT + VALE_C_TX_FRAME], d[AT_PORT + VALE_C_RX_FRAME]);
 	for (i = 0; i < nitems(drops); i++) {

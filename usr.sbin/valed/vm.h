@@ -19,6 +19,8 @@
 #ifndef _VM_H_
 #define	_VM_H_
 
+#include <sys/counter_table.h>
+
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -35,27 +37,26 @@ struct net_backend;
 struct net_batch;
 struct vm_config;
 
-/* X(identifier, name, what is counted) */
+/* Counters, in sys/counter_table.h's form. */
 #define	VM_COUNTERS(X)							\
-	X(CONNECT,	"connects",	"clients that came")		\
-	X(DISCONNECT,	"disconnects",	"clients that went")		\
-	X(REFUSED,	"refused",	"clients while there was one")	\
-	X(BROKEN,	"broken",	"clients dropped for bad framing") \
-	X(RECV,		"recvs",	"reads from the socket")	\
-	X(MESSAGE,	"messages",	"messages")			\
-	X(POSTED,	"posted",	"messages without a reply")	\
-	X(SEND,		"sends",	"writes to the socket")		\
-	X(ERROR,	"errors",	"commands answered with an error") \
-	X(DMA_MAP,	"dma_maps",	"ranges of memory shared")	\
-	X(DMA_UNMAP,	"dma_unmaps",	"ranges of memory withdrawn")	\
-	X(WAKEUP,	"wakeups",	"rounds of work")		\
-	X(TX_OVERMTU,	"tx_overmtu",	"TX frames longer than mtu=")	\
-	X(RX_OVERMTU,	"rx_overmtu",	"RX frames longer than mtu=")
+	X(VM_C_CONNECT, "connects", "clients connected")		\
+	X(VM_C_DISCONNECT, "disconnects", "clients disconnected")	\
+	X(VM_C_REFUSED, "refused", "clients refused: one is connected")	\
+	X(VM_C_BROKEN, "broken", "clients dropped for bad framing")	\
+	X(VM_C_RECV, "recvs", "reads from the socket")			\
+	X(VM_C_MESSAGE, "messages", "messages received")		\
+	X(VM_C_POSTED, "posted", "messages that asked for no reply")	\
+	X(VM_C_SEND, "sends", "writes to the socket")			\
+	X(VM_C_ERROR, "errors", "commands that failed")			\
+	X(VM_C_DMA_MAP, "dma_maps", "memory ranges mapped")		\
+	X(VM_C_DMA_UNMAP, "dma_unmaps", "memory ranges unmapped")	\
+	X(VM_C_WAKEUP, "wakeups", "rounds of transmit and receive work") \
+	X(VM_C_TX_OVERMTU, "tx_overmtu",				\
+	    "TX frames dropped: longer than mtu=")			\
+	X(VM_C_RX_OVERMTU, "rx_overmtu", "RX frames dropped: longer than mtu=")
 
 enum vm_counter {
-#define	VM_COUNTER_ENUM(id, name, what)	VM_C_##id,
-	VM_COUNTERS(VM_COUNTER_ENUM)
-#undef VM_COUNTER_ENUM
+	COUNTER_IDS(VM_COUNTERS)
 	VM_NCOUNTERS
 };
 

@@ -168,7 +168,7 @@ lem_tick(void *arg, int pending __unused)
 {
 	struct lem_softc *sc = arg;
 	struct lem_core *lc = &sc->core;
-	uint64_t cleans = lc->lc_stats.tx_cleans;
+	uint64_t cleans = lc->lc_counter[LEM_C_TX_CLEAN];
 
 	sx_xlock(&sc->ctl);
 	sc->tx_stuck = cleans != sc->tx_cleans || !lc->lc_link ||

@@ -5,7 +5,7 @@
  */
 
 /*
- * dev.em.N: the knobs, in one table, and the counters, which are lem_core's.
+ * dev.em.N: the knobs, listed here, and the counters of lem_core.
  */
 
 #include <dev/e1000/if_lem.h>
@@ -66,11 +66,10 @@ lem_sysctls(struct lem_softc *sc)
 		    lem_sysctl_knob, "IU", lem_knobs[i].what);
 	stats = SYSCTL_CHILDREN(SYSCTL_ADD_NODE(ctx, top, OID_AUTO, "stats",
 	    CTLFLAG_RD | CTLFLAG_MPSAFE, NULL, "Counters"));
-#define	LEM_COUNTER(name, what)						\
-	SYSCTL_ADD_U64(ctx, stats, OID_AUTO, #name, CTLFLAG_RD,		\
-	    &sc->core.lc_stats.name, 0, what);
-	LEM_STATS(LEM_COUNTER)
-#undef LEM_COUNTER
+	for (i = 0; i < LEM_NCOUNTERS; i++)
+		SYSCTL_ADD_U64(ctx, stats, OID_AUTO,
+		    lem_counter_table[i].cr_name, CTLFLAG_RD,
+		    &sc->core.lc_counter[i], 0, lem_counter_table[i].cr_desc);
 	SYSCTL_ADD_U64(ctx, stats, OID_AUTO, "watchdogs", CTLFLAG_RD,
-	    &sc->watchdogs, 0, "resets of an adapter that hung");
+	    &sc->watchdogs, 0, "resets by the watchdog");
 }

@@ -27,10 +27,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define	CAUSES_RX							\
 	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0 | E82545_ICR_RXO)
 
+const struct counter_row lem_counter_table[LEM_NCOUNTERS] = {
+	COUNTER_ROWS(LEM_COUNTERS)
+};
+
 static void
 give_up(struct lem_core *lc)
 {
-	lc->lc_stats.dead += !lc->lc_dead;
+	lc->lc_counter[LEM_C_DEAD] += !lc->lc_dead;
 	lc->lc_dead = true;
 }
 
@@ -137,7 +141,7 @@ lem_intr(struct lem_core *lc)
 		SHARED_SET(lc->lc_unread, true);
 	else if (!causes_read(lc))
 		return (false);
-	lc->lc_stats.interrupts++;
+	lc->lc_counter[LEM_C_INTERRUPT]++;
 	lem_os_probe(lc, interrupt, SHARED_GET(lc->lc_mode));
 	if (CSB_ON(lc)) {
 		SHARED_SET(lc->lc_csb->guest_need_rxkick, 0);

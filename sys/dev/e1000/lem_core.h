@@ -51,7 +51,7 @@
  * neither.  Nothing here sleeps.
  *
  * Hostile devices.  A register that reads as all ones, descriptors that come
- * back wrong, a CSB full of nonsense: each is counted (lc_stats) and at worst
+ * back wrong, a CSB full of nonsense: each is counted (lc_counter) and at worst
  * ends in lc_dead, after which every call does nothing until lem_start().
  *
  * Hardware facts: e82545_reg.h; the CSB: <net/paravirt.h>, paravirt_csb(9).
@@ -84,6 +84,7 @@ struct lem_core;
 
 #include <lem_os.h>
 
+#include <sys/counter_table.h>
 #include <net/paravirt.h>
 
 #include "e82545_reg.h"
@@ -121,33 +122,37 @@ struct lem_packet {
 #define	LEM_MODE_POLL	0x08	/* no interrupts at all: the host polls */
 
 /*
- * X(name, what is counted).  Each is written by one side only, and may be read
- * by anybody at any time.
+ * Counters, in the form of sys/counter_table.h.  One thread writes each of
+ * them; any thread may read them at any time.
  */
-#define	LEM_STATS(X)							\
-	X(tx_packets,	"packets given to the adapter")			\
-	X(tx_kicks,	"writes to TDT")				\
-	X(tx_kicks_saved, "packets that needed none of their own")	\
-	X(tx_combined,	"packets held back by send combining")		\
-	X(tx_flushes,	"times that those were let go")			\
-	X(tx_full,	"times the ring was out of descriptors")	\
-	X(tx_cleans,	"batches of completions")			\
-	X(tx_bad,	"transmit state that cannot be")		\
-	X(rx_packets,	"frames received")				\
-	X(rx_batches,	"batches received")				\
-	X(rx_kicks,	"writes to RDT")				\
-	X(rx_kicks_saved, "buffers returned without one")		\
-	X(rx_nobuf,	"buffers the host did not have")		\
-	X(rx_errors,	"frames the adapter found bad")			\
-	X(rx_bad,	"descriptors that cannot be")			\
-	X(interrupts,	"interrupts of ours")				\
-	X(dead,		"times the adapter was given up")
+#define	LEM_COUNTERS(X)							\
+	X(LEM_C_TX_PACKET, "tx_packets", "packets posted to the adapter") \
+	X(LEM_C_TX_KICK, "tx_kicks", "writes to TDT")			\
+	X(LEM_C_TX_KICK_SAVED, "tx_kicks_saved",			\
+	    "packets posted without a write to TDT")			\
+	X(LEM_C_TX_COMBINED, "tx_combined",				\
+	    "packets deferred by send combining")			\
+	X(LEM_C_TX_FLUSH, "tx_flushes", "flushes of deferred packets")	\
+	X(LEM_C_TX_FULL, "tx_full", "times the transmit ring was full")	\
+	X(LEM_C_TX_CLEAN, "tx_cleans", "batches of completed packets")	\
+	X(LEM_C_TX_BAD, "tx_bad", "invalid completions")		\
+	X(LEM_C_RX_PACKET, "rx_packets", "frames received")		\
+	X(LEM_C_RX_BATCH, "rx_batches", "receive batches")		\
+	X(LEM_C_RX_KICK, "rx_kicks", "writes to RDT")			\
+	X(LEM_C_RX_KICK_SAVED, "rx_kicks_saved",			\
+	    "buffers posted without a write to RDT")			\
+	X(LEM_C_RX_NOBUF, "rx_nobuf", "buffers that could not be allocated") \
+	X(LEM_C_RX_ERROR, "rx_errors", "frames that the adapter marked bad") \
+	X(LEM_C_RX_BAD, "rx_bad",					\
+	    "invalid receive descriptors and CSB indices")		\
+	X(LEM_C_INTERRUPT, "interrupts", "interrupts handled")		\
+	X(LEM_C_DEAD, "dead", "times the driver gave up on the adapter")
 
-struct lem_stats {
-#define	LEM_STATS_MEMBER(name, what)	uint64_t name;
-	LEM_STATS(LEM_STATS_MEMBER)
-#undef LEM_STATS_MEMBER
+enum lem_counter {
+	COUNTER_IDS(LEM_COUNTERS)
+	LEM_NCOUNTERS
 };
+extern const struct counter_row lem_counter_table[LEM_NCOUNTERS];
 
 struct lem_core {
 	struct lem_os	 lc_os;		/* the host's own */
@@ -172,7 +177,7 @@ struct lem_core {
 	bool		 lc_link;	/* as of the last lem_link() */
 	uint32_t	 lc_mode;	/* LEM_MODE_*, as is in force */
 	uint32_t	 lc_itr_256ns;
-	struct lem_stats lc_stats;
+	uint64_t	 lc_counter[LEM_NCOUNTERS];
 	uint32_t	 lc_tx_head;	/* first descriptor not cleaned */
 	uint32_t	 lc_tx_tail;	/* where the next packet begins */
 

@@ -41,7 +41,7 @@ rx_publish(struct lem_core *lc, uint32_t old)
 		return (false);
 	if (at >= lc->lc_nrxd) {
 		/* It waits for what cannot come. */
-		lc->lc_stats.rx_bad++;
+		lc->lc_counter[LEM_C_RX_BAD]++;
 		return (true);
 	}
 	/* No buffer for the next slot: it may be long before we get there. */
@@ -65,11 +65,11 @@ rx_tell(struct lem_core *lc)
 	if (rx_publish(lc, old)) {
 		lem_os_probe(lc, rx__kick, lc->lc_rx_told);
 		lem_os_write(lc, E82545_RDT, lc->lc_rx_told);
-		lc->lc_stats.rx_kicks++;
+		lc->lc_counter[LEM_C_RX_KICK]++;
 		n--;
 	} else
 		lem_os_probe(lc, rx__kick__saved, lc->lc_rx_told);
-	lc->lc_stats.rx_kicks_saved += n;
+	lc->lc_counter[LEM_C_RX_KICK_SAVED] += n;
 }
 
 /* Give slots back, all but one: head and tail alike mean none. */
@@ -85,7 +85,7 @@ rx_refill(struct lem_core *lc)
 			continue;
 		addr = lem_os_rx_buf(lc, slot);
 		if (addr == 0) {
-			lc->lc_stats.rx_nobuf++;
+			lc->lc_counter[LEM_C_RX_NOBUF]++;
 			break;
 		}
 		lc->lc_rxd[slot].addr = addr;
@@ -122,11 +122,11 @@ rx_check(struct lem_core *lc, uint64_t done)
 	if (len == 0 || len > lc->lc_rx_bufsize ||
 	    (!eop && len != lc->lc_rx_bufsize) ||
 	    sum < E82545_ETH_HDRLEN || sum > E82545_FRAME_MAX) {
-		lc->lc_stats.rx_bad++;
+		lc->lc_counter[LEM_C_RX_BAD]++;
 		return (false);
 	}
 	if (eop && (done & BAD) != 0) {
-		lc->lc_stats.rx_errors++;
+		lc->lc_counter[LEM_C_RX_ERROR]++;
 		return (false);
 	}
 	return (true);
@@ -155,7 +155,7 @@ rx_slot(struct lem_core *lc, uint32_t slot, uint64_t done)
 		return (false);
 	}
 	lc->lc_rx_len = 0;
-	lc->lc_stats.rx_packets += !bad;
+	lc->lc_counter[LEM_C_RX_PACKET] += !bad;
 	return (true);
 }
 
@@ -177,7 +177,7 @@ rx_take(struct lem_core *lc, unsigned int budget)
 			break;
 		SHARED_SET(lc->lc_rxd[slot].rest, 0);
 		if (slot == lc->lc_rx_told) {
-			lc->lc_stats.rx_bad++;	/* not the adapter's */
+			lc->lc_counter[LEM_C_RX_BAD]++;	/* not the adapter's */
 			n++;
 			break;
 		}
@@ -224,7 +224,7 @@ lem_rx(struct lem_core *lc, unsigned int budget)
 		lem_os_probe(lc, poll, n);
 	if (n > 0) {
 		lem_os_probe(lc, receive, n);
-		lc->lc_stats.rx_batches++;
+		lc->lc_counter[LEM_C_RX_BATCH]++;
 	}
 	return (n);
 }

@@ -93,13 +93,13 @@ lem_tx_tell(struct lem_core *lc)
 	if (tx_publish(lc)) {
 		lem_os_probe(lc, tx__kick, lc->lc_tx_told);
 		lem_os_write(lc, E82545_TDT, lc->lc_tx_told);
-		lc->lc_stats.tx_kicks++;
+		lc->lc_counter[LEM_C_TX_KICK]++;
 		lc->lc_tx_untold--;
 	} else
 		lem_os_probe(lc, tx__kick__saved, lc->lc_tx_told);
-	lc->lc_stats.tx_kicks_saved += lc->lc_tx_untold;
-	lc->lc_stats.tx_combined += lc->lc_tx_held;
-	lc->lc_stats.tx_flushes += lc->lc_tx_held > 0;
+	lc->lc_counter[LEM_C_TX_KICK_SAVED] += lc->lc_tx_untold;
+	lc->lc_counter[LEM_C_TX_COMBINED] += lc->lc_tx_held;
+	lc->lc_counter[LEM_C_TX_FLUSH] += lc->lc_tx_held > 0;
 	lc->lc_tx_untold = lc->lc_tx_held = 0;
 	lc->lc_tx_waiting = lc->lc_mode == LEM_MODE_SC;
 }
@@ -149,7 +149,7 @@ tx_reclaim(struct lem_core *lc)
 		/* Done before the adapter can know of it? */
 		if (DISTANCE(head, last, lc->lc_ntxd) >=
 		    DISTANCE(head, lc->lc_tx_told, lc->lc_ntxd)) {
-			lc->lc_stats.tx_bad++;
+			lc->lc_counter[LEM_C_TX_BAD]++;
 			SHARED_SET(txd->rest, txd->rest &
 			    ~E82545_REST_STATUS(E82545_TXD_DD));
 			break;
@@ -159,7 +159,7 @@ tx_reclaim(struct lem_core *lc)
 	}
 	if (n > 0) {
 		lem_os_probe(lc, clean, n);
-		lc->lc_stats.tx_cleans++;
+		lc->lc_counter[LEM_C_TX_CLEAN]++;
 	}
 	return (n);
 }
@@ -306,7 +306,7 @@ tx_fill(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)
 		tx_put(lc, seg->ls_addr, rest | seg->ls_len);
 	tx_put(lc, seg->ls_addr, rest | E82545_TXD_EOP | seg->ls_len);
 	lc->lc_tx_untold++;
-	lc->lc_stats.tx_packets++;
+	lc->lc_counter[LEM_C_TX_PACKET]++;
 	if (DISTANCE(lc->lc_tx_batch, lc->lc_tx_tail, lc->lc_ntxd) >= LOW(lc))
 		tx_report(lc);
 }
@@ -328,7 +328,7 @@ lem_tx(struct lem_core *lc, const struct lem_packet *lp)
 		if (lem_tx_room(lc) < need)
 			lem_tx_wait(lc, need);
 		if (lem_tx_room(lc) < need) {
-			lc->lc_stats.tx_full++;
+			lc->lc_counter[LEM_C_TX_FULL]++;
 			return (ENOBUFS);
 		}
 	}

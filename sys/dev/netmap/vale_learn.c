@@ -35,17 +35,9 @@
 
 #define	ADDR_LEN	6	/* bytes; the destination comes first */
 
-static const char *const learn_counter_name[VALE_LEARN_NCOUNTERS] = {
-#define	LEARN_NAME(id, name)	[VALE_LEARN_C_##id] = name,
-	VALE_LEARN_COUNTERS(LEARN_NAME)
-#undef LEARN_NAME
+const struct counter_row vale_learn_counter_table[VALE_LEARN_NCOUNTERS] = {
+	COUNTER_ROWS(VALE_LEARN_COUNTERS)
 };
-
-const char *
-vale_learn_counter_name(enum vale_learn_counter c)
-{
-	return (learn_counter_name[c]);
-}
 
 static void
 set_put(struct vale_learn_set *s, unsigned int port, bool in)
@@ -126,7 +118,8 @@ learn_drop(const struct vale_learn *vl, struct vale_learn_ring *lr,
 {
 	vale_learn_count(lr, why, 1);
 	VALE_LEARN_PROBE4(drop, vl->vl_port[port]->lp_name,
-	    learn_counter_name[why], 1, vl->vl_port[port]->lp_name);
+	    vale_learn_counter_table[why].cr_name, 1,
+	    vl->vl_port[port]->lp_name);
 	return (VALE_LEARN_NONE);
 }
 

@@ -23,6 +23,7 @@
 
 #include <sys/param.h>
 #include <sys/systm.h>
+#include <sys/counter_table.h>
 
 #include <dev/netmap/vale_fdb.h>
 
@@ -45,30 +46,33 @@
  * The unicast frames are the remainder and have no counter.  drop_* count what
  * the lookup drops.  Netmap drops a frame later if the destination's ring is
  * full, and does not count it.
- *
- * X(identifier, name)
  */
 #define	VALE_LEARN_COUNTERS(X)						\
-	X(FRAME,	"frames")	/* taken from the port */	\
-	X(BYTE,		"bytes")					\
-	X(FLOOD,	"flooded")	/* to all ports that may get it */ \
-	X(LEARNED,	"learned")	/* addresses new on the port */	\
-	X(MOVED,	"moved")	/* addresses from another port */ \
-	X(COPY,		"copies")	/* made for other ports */	\
-	X(DROP_RUNT,	"drop_runt")	/* no header in the first slot */ \
-	X(DROP_FAULT,	"drop_fault")	/* indirect, and not readable */ \
-	X(DROP_SELF,	"drop_self")	/* to a station on the same port */ \
-	X(DROP_LIMIT,	"drop_limit")	/* port at its limit of addresses */ \
-	X(DROP_PRIVATE,	"drop_private")	/* both ports are private */	\
-	X(DROP_MIRROR,	"drop_mirror")	/* from a mirror port */	\
-	X(DROP_COPY,	"drop_copy")	/* copies, ring full */
+	X(VALE_LEARN_C_FRAME, "frames", "frames taken from the port")	\
+	X(VALE_LEARN_C_BYTE, "bytes", "bytes of those frames")		\
+	X(VALE_LEARN_C_FLOOD, "flooded", "frames flooded")		\
+	X(VALE_LEARN_C_LEARNED, "learned", "addresses learned on the port") \
+	X(VALE_LEARN_C_MOVED, "moved", "addresses that moved to the port") \
+	X(VALE_LEARN_C_COPY, "copies", "copies made for other ports")	\
+	X(VALE_LEARN_C_DROP_RUNT, "drop_runt",				\
+	    "frames dropped: no header in the first slot")		\
+	X(VALE_LEARN_C_DROP_FAULT, "drop_fault",			\
+	    "frames dropped: indirect memory not readable")		\
+	X(VALE_LEARN_C_DROP_SELF, "drop_self",				\
+	    "frames dropped: destination is the source port")		\
+	X(VALE_LEARN_C_DROP_LIMIT, "drop_limit",			\
+	    "frames dropped: source over the address limit")		\
+	X(VALE_LEARN_C_DROP_PRIVATE, "drop_private",			\
+	    "frames dropped: both ports are private")			\
+	X(VALE_LEARN_C_DROP_MIRROR, "drop_mirror",			\
+	    "frames dropped: sent by a mirror port")			\
+	X(VALE_LEARN_C_DROP_COPY, "drop_copy", "copies dropped: no space")
 
 enum vale_learn_counter {
-#define	VALE_LEARN_ENUM(id, name)	VALE_LEARN_C_##id,
-	VALE_LEARN_COUNTERS(VALE_LEARN_ENUM)
-#undef VALE_LEARN_ENUM
+	COUNTER_IDS(VALE_LEARN_COUNTERS)
 	VALE_LEARN_NCOUNTERS
 };
+extern const struct counter_row vale_learn_counter_table[VALE_LEARN_NCOUNTERS];
 
 /* A set of ports. */
 #define	VALE_LEARN_WORDS	4
@@ -288,8 +292,6 @@ struct vale_learn_port_info {
 };
 void	vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
 	    struct vale_learn_port_info *info);
-
-const char *vale_learn_counter_name(enum vale_learn_counter c);
 
 /* vale_learn_rule.c: lists of words. */
 

@@ -106,7 +106,7 @@ learn_copy_all(struct vale_learn_switch *sw, const struct nm_bdg_fwd *ft,
 		}
 		lost++;
 		VALE_LEARN_PROBE4(drop, b->bdg_ports[index]->up.name,
-		    vale_learn_counter_name(VALE_LEARN_C_DROP_COPY), 1,
+		    vale_learn_counter_table[VALE_LEARN_C_DROP_COPY].cr_name, 1,
 		    na->up.name);
 	}
 	vale_learn_count(lr, VALE_LEARN_C_COPY, made);

@@ -113,7 +113,7 @@ learn_print_port(struct sbuf *sb, const struct vale_learn_switch *sw,
 	    index, info->pi_private, info->pi_mirror, info->pi_limit,
 	    info->pi_used);
 	for (c = 0; c < VALE_LEARN_NCOUNTERS; c++)
-		sbuf_printf(sb, " %s %ju", vale_learn_counter_name(c),
+		sbuf_printf(sb, " %s %ju", vale_learn_counter_table[c].cr_name,
 		    (uintmax_t)info->pi_counter[c]);
 }
 

@@ -123,6 +123,12 @@ report(const char *name, uint64_t value)
 	print("%s %lu\n", name, value);
 }
 
+void
+report_total(const char *name, uint64_t value)
+{
+	print("total_%s %lu\n", name, value);
+}
+
 _Noreturn void
 panic(const char *fmt, ...)
 {

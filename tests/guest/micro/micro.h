@@ -43,6 +43,8 @@ void	console_init(void);
 void	print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A line "name value": what programs outside read. */
 void	report(const char *name, uint64_t value);
+/* The same, "total_" before the name. */
+void	report_total(const char *name, uint64_t value);
 void	*memcpy(void *restrict dst, const void *restrict src, size_t len);
 void	*memset(void *dst, int c, size_t len);
 int	memcmp(const void *a, const void *b, size_t len);

@@ -439,13 +439,14 @@ TEST(create, "Bad configurations; counters' names")
 	e82545_destroy(dev);
 
 	for (i = 0; i < E82545_NCOUNTERS; i++) {
-		ATF_REQUIRE(e82545_counter_name(i) != NULL);
+		ATF_REQUIRE(e82545_counter_table[i].cr_name != NULL);
 		ATF_CHECK_EQ(0, h->dev->counters[i]);
 		for (j = 0; j < i; j++)
-			ATF_CHECK(strcmp(e82545_counter_name(i),
-			    e82545_counter_name(j)) != 0);
+			ATF_CHECK(strcmp(e82545_counter_table[i].cr_name,
+			    e82545_counter_table[j].cr_name) != 0);
 	}
-	ATF_CHECK_STREQ("reg_reads", e82545_counter_name(E82545_C_REG_READ));
+	ATF_CHECK_STREQ("reg_reads",
+	    e82545_counter_table[E82545_C_REG_READ].cr_name);
 	host_rd(h, E82545_STATUS);
 	e82545_read(h->dev, 5, 0, 1);
 	host_wr(h, E82545_STATUS, 0);

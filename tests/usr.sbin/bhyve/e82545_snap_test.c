@@ -123,7 +123,7 @@ check_same(struct host *a, struct host *b)
 	}
 	for (i = 0; i < E82545_NCOUNTERS; i++)
 		ATF_CHECK_EQ_MSG(host_counter(a, i), host_counter(b, i), "%s",
-		    e82545_counter_name(i));
+		    e82545_counter_table[i].cr_name);
 	check_same_state(a, b);
 	FOREACH_REG(i, j, o)
 		ATF_CHECK_EQ_MSG(host_rd(a, o), host_rd(b, o), "%s[%u]",

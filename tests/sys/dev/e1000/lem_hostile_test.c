@@ -106,7 +106,7 @@ TC(gone, "An adapter that goes away: nothing more is done, all packets come "
 		fault_set(t, ALL, 0xffffffff, true);
 		ATF_CHECK(!lem_intr(&t->g.lc));
 		ATF_CHECK(t->g.lc.lc_dead);
-		ATF_CHECK_EQ(1, t->g.lc.lc_stats.dead);
+		ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_DEAD]);
 		ATF_CHECK_EQ(ENXIO, guest_send(&t->g, test_peer, 60));
 		(void)test_exits(t);
 		lem_tx_flush(&t->g.lc);
@@ -155,7 +155,7 @@ TC(rx_descriptors, "Lengths that cannot be, errors, pieces without an end: "
 	write_back(t, slot++, 2049, DD | EOP, 0);
 	write_back(t, slot++, 0xffff, DD | EOP, 0);
 	ATF_CHECK_EQ(3, lem_rx(lc, 8));
-	ATF_CHECK_EQ(3, lc->lc_stats.rx_bad);
+	ATF_CHECK_EQ(3, lc->lc_counter[LEM_C_RX_BAD]);
 	ATF_CHECK_EQ(0, lc->lc_os.rx_dropped);
 	/* Cut where no buffer ends: the rest is dropped with it. */
 	write_back(t, slot++, 2048, DD, 0);
@@ -163,13 +163,13 @@ TC(rx_descriptors, "Lengths that cannot be, errors, pieces without an end: "
 	write_back(t, slot++, 2048, DD, 0);
 	write_back(t, slot++, 60, DD | EOP, 0);
 	ATF_CHECK_EQ(3, lem_rx(lc, 8));
-	ATF_CHECK_EQ(4, lc->lc_stats.rx_bad);
+	ATF_CHECK_EQ(4, lc->lc_counter[LEM_C_RX_BAD]);
 	ATF_CHECK_EQ(1, lc->lc_os.rx_dropped);
 	/* Bad on the wire. */
 	write_back(t, slot++, 2048, DD, 0);
 	write_back(t, slot++, 60, DD | EOP, E82545_RXD_ERR_CE);
 	ATF_CHECK_EQ(1, lem_rx(lc, 8));
-	ATF_CHECK_EQ(1, lc->lc_stats.rx_errors);
+	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_RX_ERROR]);
 	ATF_CHECK_EQ(2, lc->lc_os.rx_dropped);
 	/* No end at all. */
 	for (i = 0; i < 100; i++)
@@ -177,12 +177,12 @@ TC(rx_descriptors, "Lengths that cannot be, errors, pieces without an end: "
 	for (i = 0; i < 100 && lem_rx(lc, 8) > 0; i++)
 		continue;
 	ATF_CHECK_EQ(3, lc->lc_os.rx_dropped);
-	ATF_CHECK_EQ(5, lc->lc_stats.rx_bad);
-	ATF_CHECK_EQ(0, lc->lc_stats.rx_packets);
+	ATF_CHECK_EQ(5, lc->lc_counter[LEM_C_RX_BAD]);
+	ATF_CHECK_EQ(0, lc->lc_counter[LEM_C_RX_PACKET]);
 	write_back(t, slot++, 60, DD | EOP, 0);
 	write_back(t, slot++, 60, DD | EOP, 0);
 	ATF_CHECK_EQ(2, lem_rx(lc, 8));
-	ATF_CHECK_EQ(1, lc->lc_stats.rx_packets);
+	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_RX_PACKET]);
 	test_destroy(t);
 }
 
@@ -201,8 +201,8 @@ TC(rx_not_ours, "More descriptors done than were given: counted, not taken")
 			continue;
 		ATF_CHECK(n < 1000);
 	}
-	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_stats.rx_packets);
-	ATF_CHECK(lc->lc_stats.rx_bad >= 5);
+	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_counter[LEM_C_RX_PACKET]);
+	ATF_CHECK(lc->lc_counter[LEM_C_RX_BAD] >= 5);
 	ATF_CHECK_EQ(0, lc->lc_os.misuses);
 	test_destroy(t);
 }
@@ -220,7 +220,7 @@ TC(tx_descriptors, "Packets done that the adapter does not know of: counted, "
 		lc->lc_txd[i].rest |=
 		    E82545_REST_STATUS(E82545_TXD_DD);
 	ATF_CHECK_EQ(0, lem_tx_clean(lc));
-	ATF_CHECK(lc->lc_stats.tx_bad > 0);
+	ATF_CHECK(lc->lc_counter[LEM_C_TX_BAD] > 0);
 	ATF_CHECK_EQ(0, lc->lc_os.tx_done);
 	ATF_CHECK_EQ(0, lem_tx_room(lc));
 	/* All done, told now, and none sent: as good as sent. */
@@ -256,7 +256,7 @@ TC(csb_nonsense, "A CSB whose host part is nonsense: kicks too many or too "
 		ATF_REQUIRE_EQ(csb->guest_rdt, t->g.lc.lc_rx_told);
 		ATF_REQUIRE(csb->guest_rdt < TEST_RING);
 	}
-	ATF_CHECK(t->g.lc.lc_stats.rx_bad > 0);
+	ATF_CHECK(t->g.lc.lc_counter[LEM_C_RX_BAD] > 0);
 	ATF_CHECK_EQ(0, t->g.wrong);
 	/* And it works when the nonsense ends. */
 	csb->host_need_txkick = 1;

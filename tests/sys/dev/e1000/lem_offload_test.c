@@ -167,7 +167,7 @@ TC(tso, "TSO cuts a packet into segments with right checksums, with tag")
 		    1000));
 	}
 	ATF_CHECK_EQ(1, t->g.lc.lc_os.tx_done);
-	ATF_CHECK_EQ(1, t->g.lc.lc_stats.tx_packets);
+	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_TX_PACKET]);
 	test_destroy(t);
 }
 

@@ -110,10 +110,10 @@ TC(rx_csb_full, "CSB: a host without buffers is kicked once, when guest_rdt "
 		test_inject(t, TEST_RING + 100, 60);
 		host_run(t->h);
 		ATF_CHECK(csb->host_rxkick_at < TEST_RING);
-		t->g.lc.lc_stats.rx_kicks = 0;
+		t->g.lc.lc_counter[LEM_C_RX_KICK] = 0;
 		while (lem_rx(&t->g.lc, 8) == 8)
 			continue;
-		ATF_CHECK_EQ(1, t->g.lc.lc_stats.rx_kicks);
+		ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_RX_KICK]);
 		test_settle(t);
 		ATF_CHECK_EQ(NET_PARAVIRT_NONE, csb->host_rxkick_at);
 		test_check_received(t);
@@ -140,7 +140,7 @@ TC(rx_nobuf, "Slots without a buffer wait for one, and keep those behind "
 	ATF_CHECK_EQ(0, os->nspare);
 	for (i = 0; i < TEST_RING; i++)
 		ATF_CHECK(lc->lc_rx_empty[i]);
-	ATF_CHECK(lc->lc_stats.rx_nobuf > 0);
+	ATF_CHECK(lc->lc_counter[LEM_C_RX_NOBUF] > 0);
 	test_inject(t, 30, 60);
 	test_settle(t);
 	ATF_CHECK_EQ(30, host_rx_waiting(t->h));

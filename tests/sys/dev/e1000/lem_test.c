@@ -156,5 +156,5 @@ test_check_received(struct lem_test *t)
 	ATF_CHECK_EQ(t->injected, t->g.received);
 	ATF_CHECK_EQ(0, t->g.missing);
 	ATF_CHECK_EQ(0, t->g.wrong);
-	ATF_CHECK_EQ(t->g.received, t->g.lc.lc_stats.rx_packets);
+	ATF_CHECK_EQ(t->g.received, t->g.lc.lc_counter[LEM_C_RX_PACKET]);
 }

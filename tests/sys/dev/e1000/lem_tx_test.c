@@ -63,7 +63,7 @@ TC(packets, "Packets that cannot be are refused")
 	lp.lp_l3len = 230;
 	lp.lp_flags = LEM_TX_TCPSUM;
 	REFUSED();
-	ATF_CHECK_EQ(0, t->g.lc.lc_stats.tx_packets);
+	ATF_CHECK_EQ(0, t->g.lc.lc_counter[LEM_C_TX_PACKET]);
 	ATF_CHECK(lem_tx_idle(&t->g.lc));
 	test_destroy(t);
 }
@@ -81,8 +81,8 @@ TC(tx_base, "Plain: a write to TDT for each frame, and an interrupt for each "
 	ATF_CHECK_EQ(1000, test_raised(t));
 	ATF_CHECK_EQ(1000 * (1 + INTR_EXITS), test_exits(t));
 	ATF_CHECK_EQ(1000, t->g.lc.lc_os.tx_done);
-	ATF_CHECK_EQ(1000, t->g.lc.lc_stats.tx_kicks);
-	ATF_CHECK_EQ(1000, t->g.lc.lc_stats.tx_cleans);
+	ATF_CHECK_EQ(1000, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+	ATF_CHECK_EQ(1000, t->g.lc.lc_counter[LEM_C_TX_CLEAN]);
 	test_send(t, 100, 60);
 	test_settle(t);
 	ATF_CHECK_EQ(1, test_raised(t));
@@ -102,7 +102,7 @@ TC(tx_batch, "Frames flushed together take one write to TDT")
 	lem_tx_flush(&t->g.lc);
 	lem_tx_flush(&t->g.lc);
 	ATF_CHECK_EQ(1, test_exits(t));
-	ATF_CHECK_EQ(39, t->g.lc.lc_stats.tx_kicks_saved);
+	ATF_CHECK_EQ(39, t->g.lc.lc_counter[LEM_C_TX_KICK_SAVED]);
 	test_settle(t);
 	test_check_sent(t, 60);
 	ATF_CHECK_EQ(40, t->g.lc.lc_os.tx_done);
@@ -123,15 +123,16 @@ TC(tx_batch_interrupted, "An interrupt within a batch costs no write to TDT")
 			if (j % 64 == 31) {
 				test_inject(t, 1, 60);
 				test_settle(t);
-				ATF_CHECK_EQ(j / 64, t->g.lc.lc_stats.tx_kicks);
+				ATF_CHECK_EQ(j / 64,
+				    t->g.lc.lc_counter[LEM_C_TX_KICK]);
 			}
 			if (j % 64 == 63) {
 				lem_tx_flush(&t->g.lc);
 				test_settle(t);
 			}
 		}
-		ATF_CHECK_EQ(4, t->g.lc.lc_stats.tx_kicks);
-		ATF_CHECK_EQ(252, t->g.lc.lc_stats.tx_kicks_saved);
+		ATF_CHECK_EQ(4, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+		ATF_CHECK_EQ(252, t->g.lc.lc_counter[LEM_C_TX_KICK_SAVED]);
 		test_check_sent(t, 60);
 		test_check_received(t);
 		test_destroy(t);
@@ -151,10 +152,10 @@ TC(tx_combining, "Send combining: two writes to TDT for all that is sent "
 	}
 	ATF_CHECK_EQ(100, test_raised(t));
 	ATF_CHECK_EQ(50 * (2 + 2 * INTR_EXITS), test_exits(t));
-	ATF_CHECK_EQ(1000, t->g.lc.lc_stats.tx_combined);
-	ATF_CHECK_EQ(50, t->g.lc.lc_stats.tx_flushes);
-	ATF_CHECK_EQ(100, t->g.lc.lc_stats.tx_kicks);
-	ATF_CHECK_EQ(950, t->g.lc.lc_stats.tx_kicks_saved);
+	ATF_CHECK_EQ(1000, t->g.lc.lc_counter[LEM_C_TX_COMBINED]);
+	ATF_CHECK_EQ(50, t->g.lc.lc_counter[LEM_C_TX_FLUSH]);
+	ATF_CHECK_EQ(100, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+	ATF_CHECK_EQ(950, t->g.lc.lc_counter[LEM_C_TX_KICK_SAVED]);
 	test_check_sent(t, 60);
 	test_destroy(t);
 }
@@ -228,7 +229,7 @@ TC(tx_lazy, "Lazy completion: no interrupt until the ring runs short, then "
 	ATF_CHECK_EQ(TEST_RING - 1, test_exits(t));
 	ATF_CHECK_EQ(ENOBUFS, guest_send(&t->g, test_peer, 60));
 	ATF_CHECK_EQ(1, test_exits(t));
-	ATF_CHECK_EQ(1, t->g.lc.lc_stats.tx_full);
+	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_TX_FULL]);
 	test_settle(t);
 	ATF_CHECK_EQ(1, test_raised(t));
 	ATF_CHECK_EQ(INTR_EXITS, test_exits(t));
@@ -303,8 +304,8 @@ TC(tx_csb, "CSB: one kick wakes the host, the rest is memory")
 	}
 	ATF_CHECK_EQ(0, test_exits(t));
 	ATF_CHECK_EQ(0, test_raised(t));
-	ATF_CHECK_EQ(1, t->g.lc.lc_stats.tx_kicks);
-	ATF_CHECK_EQ(1000, t->g.lc.lc_stats.tx_kicks_saved);
+	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+	ATF_CHECK_EQ(1000, t->g.lc.lc_counter[LEM_C_TX_KICK_SAVED]);
 	/* It sleeps at last: a kick again. */
 	while (e82545_tx(t->h->dev))
 		continue;

@@ -398,11 +398,11 @@ ATF_TC_BODY(ctl, tc)
 	ATF_CHECK_EQ(-1, vale_port_counters("valet0:p9", counters));
 	ATF_CHECK_EQ(ENXIO, errno);
 	for (i = 0; i < VALE_NCOUNTERS; i++) {
-		ATF_CHECK(vale_counter_name(i)[0] != '\0');
-		ATF_CHECK(vale_counter_desc(i)[0] != '\0');
+		ATF_CHECK(vale_counter_table[i].cr_name[0] != '\0');
+		ATF_CHECK(vale_counter_table[i].cr_desc[0] != '\0');
 		for (j = 0; j < i; j++)
-			ATF_CHECK(strcmp(vale_counter_name(i),
-			    vale_counter_name(j)) != 0);
+			ATF_CHECK(strcmp(vale_counter_table[i].cr_name,
+			    vale_counter_table[j].cr_name) != 0);
 	}
 
 	ATF_CHECK_EQ(0, vale_set_ageing("valet0", 0));

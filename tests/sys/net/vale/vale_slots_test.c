@@ -55,7 +55,7 @@ expect_drop(enum vale_counter drop)
 
 	ATF_REQUIRE_EQ(0, vale_txsync(a));
 	ATF_CHECK_EQ_MSG(before + 1, t_count(a, drop), "%s",
-	    vale_counter_name(drop));
+	    vale_counter_table[drop].cr_name);
 	ATF_CHECK_EQ(copies, t_count(a, VALE_C_TX_COPY));
 	t_expect_none(b);
 	/* The ring still works. */

@@ -6,12 +6,14 @@
 
 # fuzz.sh run|merge top: "make fuzz" and "make fuzz-merge".
 #
-#	run	each of FUZZERS (all) for FUZZ_SECONDS (300), from the corpus
-#		that is committed and what earlier runs have found, which stays
-#		in build-san/fuzz.  A finding ends the run of its fuzzer and is
-#		kept there; the command shown repeats it.
-#	merge	makes of both the least corpus that reaches as much, in
-#		tests/fuzz/corpus.
+#	run	runs each of FUZZERS (all) for FUZZ_SECONDS (300), from the
+#		committed corpus, which make has unpacked, and from what earlier
+#		runs have found, which stays in build-san/fuzz.  A finding ends
+#		the run of its fuzzer and is kept there; the command shown
+#		repeats it.
+#	merge	makes of both the smallest corpus that reaches as much, and
+#		writes it to tests/fuzz/corpus/NAME.tar.  The same inputs make
+#		the same archive.
 
 set -u
 
@@ -21,16 +23,26 @@ bin=$top/build-san/tests/fuzz
 work=$top/build-san/fuzz
 status=0
 
+# pack directory archive: of the files of one directory, at least one.
+pack()
+{
+	[ -n "$(ls "$1")" ] && ls "$1" | LC_ALL=C sort |
+	    tar -c -f "$2.new" --format=ustar --mtime=@0 --mode=0644 \
+	    --owner=0 --group=0 --numeric-owner -C "$1" -T - &&
+	    mv "$2.new" "$2"
+}
+
 # The fuzzer writes beside the directory it is in.
 mkdir -p "$work"
 cd "$work" || exit 1
 
 for name in ${FUZZERS:-model server switch options core}; do
 	fuzzer=$bin/${name}_fuzz
-	corpus=$top/tests/fuzz/corpus/$name
+	corpus=$bin/corpus/$name
+	archive=$top/tests/fuzz/corpus/$name.tar
 	options=$(cat "$bin/$name.opts")
 	[ ! -e "$bin/$name.dict" ] || options="$options -dict=$bin/$name.dict"
-	mkdir -p "$name" "$corpus"
+	mkdir -p "$name"
 	case $what in
 	run)
 		echo "$name: ${FUZZ_SECONDS:-300} s"
@@ -47,12 +59,15 @@ for name in ${FUZZERS:-model server switch options core}; do
 	merge)
 		rm -rf "$name.min"
 		mkdir "$name.min"
-		"$fuzzer" $options -merge=1 "$name.min" "$corpus" "$name" \
-		    > "$name.log" 2>&1 || status=1
-		rm -rf "$corpus"
-		mv "$name.min" "$corpus"
-		echo "$name: $(ls "$corpus" | wc -l) inputs," \
-		    "$(du -sk --apparent-size "$corpus" | cut -f1) KB"
+		if "$fuzzer" $options -merge=1 "$name.min" "$corpus" "$name" \
+		    > "$name.log" 2>&1 && pack "$name.min" "$archive"; then
+			echo "$name: $(ls "$name.min" | wc -l) inputs," \
+			    "$(du -sk --apparent-size "$name.min" |
+			    cut -f1) KB"
+		else
+			status=1
+			echo "$name: not merged, see $work/$name.log" >&2
+		fi
 		;;
 	esac
 done

@@ -9,15 +9,19 @@ seconds=10
 
 fuzz()
 {
-	local name=$1 dir=$(atf_get_srcdir) bin options
+	local name=$1 dir=$(atf_get_srcdir) bin inputs options
 
 	bin=$dir/${name}_fuzz
+	inputs=$(ls "$dir/corpus/$name" | wc -l)
+	[ "$inputs" -gt 0 ] || atf_fail "corpus/$name.tar is empty"
 	# An input takes ms; the seconds it may take are those of the clock.
 	options="$(cat "$dir/$name.opts") -timeout=100"
 	[ ! -e "$dir/$name.dict" ] || options="$options -dict=$dir/$name.dict"
 	mkdir new
 	atf_check -o ignore -e save:replay "$bin" $options -runs=0 \
 	    "$dir/corpus/$name"
+	grep -q "seed corpus: files: $inputs " replay ||
+	    atf_fail "not all $inputs inputs were run"
 	atf_check -o ignore -e save:more "$bin" $options -seed=1 -runs=20000 \
 	    -max_total_time=$seconds new "$dir/corpus/$name"
 	tail -n 2 more

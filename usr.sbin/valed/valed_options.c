@@ -5,13 +5,13 @@
  */
 
 /*
- * The command line.  An adapter is described as to bhyve,
+ * The command line.  An adapter has the syntax of bhyve(8),
  *
  *	-s [bus:]slot[:func],e1000,backend[,name=value...]
  *
- * and kept in configuration nodes, as there; bhyve takes what it does not
- * know for granted, valed refuses it.  Everything is checked before anything
- * is created: a mistake is one line on stderr and EX_USAGE.
+ * and is stored in configuration nodes, as there.  bhyve ignores unknown
+ * options; valed rejects them.  All options are checked before anything is
+ * created.  An error is one line on stderr, and EX_USAGE.
  */
 
 #include <sys/param.h>
@@ -46,14 +46,14 @@ static const char usage_text[] =
     "        backend     vale<switch>:<port> or tap<n>\n"
     "        path=file   the vfio-user socket, which QEMU connects to\n"
     "        mac=address the adapter's Ethernet address\n"
-    "        mtu=bytes   longest packet let through, 68 to 16110\n"
-    "        itr=n       least time between interrupts, in units of 256 ns,\n"
-    "                    for guests that set none; 0 to 65535\n"
-    "        csb=on|off  offer drivers a shared page in place of most\n"
+    "        mtu=bytes   maximum transmission unit, 68 to 16110\n"
+    "        itr=n       minimum interval between interrupts, in units of\n"
+    "                    256 ns, if the driver sets none; 0 to 65535\n"
+    "        csb=on|off  offer the driver shared memory in place of most\n"
     "                    register accesses and interrupts; default on\n"
-    "        direct=on|off  have other adapters of this process bring frames\n"
+    "        direct=on|off  let other adapters of this process copy frames\n"
     "                    straight to the guest; default on\n"
-    "  -v  print what happened, every second\n"
+    "  -v  print a line for each adapter every second\n"
     "  -h  print this\n";
 
 /* The -s option being parsed, for messages. */
@@ -71,7 +71,7 @@ bad(const char *fmt, ...)
 	errx(EX_USAGE, "-s %s: %s", option, why);
 }
 
-/* Decimal number at *p, at most `max'; steps over it.  -1 if there is none. */
+/* Parse a decimal number at *p and advance *p.  -1 if it exceeds `max'. */
 static int
 place_number(const char **p, int max)
 {
@@ -87,7 +87,7 @@ place_number(const char **p, int max)
 	return (n);
 }
 
-/* [bus:]slot[:func], which ends at `end'. */
+/* Parse [bus:]slot[:func], which ends at `end'. */
 static void
 parse_place(struct vm_config *vc, const char *s, const char *end, int *bus)
 {
@@ -151,7 +151,7 @@ check_backend(const char *be)
 		bad("%s: no such backend", be);
 }
 
-/* Every option after the backend is known, has a value, and stands once. */
+/* Check that each option after the backend is known, unique and has a value. */
 static void
 check_names(const char *opts)
 {
@@ -211,7 +211,7 @@ parse_bool(nvlist_t *nvl, const char *name, bool otherwise)
 	return (strcmp(value, "on") == 0);
 }
 
-/* Two hexadecimal digits six times, with colons. */
+/* Parse six pairs of hexadecimal digits, separated by colons. */
 static bool
 parse_mac(const char *s, uint8_t mac[6])
 {
@@ -229,8 +229,8 @@ parse_mac(const char *s, uint8_t mac[6])
 }
 
 /*
- * The default address depends on the place and, for bhyve's name of the VM,
- * on the port.
+ * Set the default address, as bhyve does, with the name of the port in place of
+ * the name of the virtual machine.
  */
 static void
 default_mac(struct vm_config *vc, int bus)
@@ -269,7 +269,7 @@ parse_values(struct vm_config *vc, int bus)
 	vc->vc_direct = parse_bool(vc->vc_nvl, "direct", true);
 }
 
-/* One -s, like pci_parse_slot() of bhyve. */
+/* Parse one -s option, as pci_parse_slot() of bhyve does. */
 static void
 parse_slot(struct vm_config *vc, const char *s)
 {
@@ -308,7 +308,7 @@ parse_slot(struct vm_config *vc, const char *s)
 	parse_values(vc, bus);
 }
 
-/* Nothing may be used by two adapters. */
+/* Check that two adapters share no port, socket or address. */
 static void
 check_twice(const struct vm_config *vc, const struct vm_config *other)
 {
@@ -331,7 +331,7 @@ port_name(const struct vm_config *vc)
 	return (colon == NULL ? vc->vc_backend : colon + 1);
 }
 
-/* A VM goes by its port's name, or the switch's too if that is not enough. */
+/* Name adapters after their ports, with the switch if that is not unique. */
 static void
 give_names(struct valed_options *opt)
 {

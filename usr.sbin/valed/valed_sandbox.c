@@ -5,13 +5,13 @@
  */
 
 /*
- * Giving up rights: see seccomp(2), capabilities(7), and PR_SET_NO_NEW_PRIVS
- * in prctl(2).  The filter is one for all threads.
+ * Dropping privileges: see seccomp(2), capabilities(7), and PR_SET_NO_NEW_PRIVS
+ * in prctl(2).  All threads have the same filter.
  *
- * What is on the list is what serving takes: the sockets and descriptors that
- * are open, memory, threads' synchronization, time, the end.  Opening a file
- * is answered with EPERM, because libc and the sanitizers try and can do
- * without; whatever else is not listed kills the process.
+ * The filter allows the system calls that serving adapters takes, on open
+ * descriptors, memory, locks, time and exit.  Opening a file fails with EPERM,
+ * because libc and the sanitizers try to, and handle the error.  Any other
+ * system call kills the process.
  */
 
 #include <sys/param.h>
@@ -33,7 +33,7 @@
 #include "vm.h"
 
 static const int allowed[] = {
-	/* descriptors that are open */
+	/* open descriptors */
 	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev),
 	SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(fstatfs),
 	SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
@@ -49,11 +49,11 @@ static const int allowed[] = {
 	SCMP_SYS(sigaltstack), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),
 	SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(getrandom),
 	SCMP_SYS(restart_syscall), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
-	/* the end */
+	/* exit */
 	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(wait4),
 };
 
-/* Tried by libraries that can do without. */
+/* Libraries try these, and handle the error. */
 static const int refused[] = {
 	SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(readlink),
 	SCMP_SYS(readlinkat), SCMP_SYS(stat), SCMP_SYS(lstat),
@@ -77,7 +77,7 @@ valed_sandbox_drop(void)
 	return ((int)syscall(SYS_capset, &h, d));
 }
 
-/* Memory that can be run is never made.  0, or a negative errno. */
+/* Allow memory that is not executable.  0, or a negative errno. */
 static int
 rules_memory(scmp_filter_ctx ctx)
 {
@@ -92,7 +92,7 @@ rules_memory(scmp_filter_ctx ctx)
 	return (error);
 }
 
-/* Between our threads, one signal (vm_watch()).  0, or a negative errno. */
+/* Allow VM_SIGNAL between threads: vm_watch().  0, or a negative errno. */
 static int
 rules_signal(scmp_filter_ctx ctx)
 {
@@ -119,7 +119,7 @@ rules(scmp_filter_ctx ctx)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
 		    SCMP_SYS(fcntl), 1,
 		    SCMP_A1(SCMP_CMP_EQ, fcntl_allowed[i], 0));
-	/* fstat() by another name, without looking anything up. */
+	/* fstat() by another name, without a path. */
 	if (error == 0)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
 		    SCMP_SYS(newfstatat), 1,

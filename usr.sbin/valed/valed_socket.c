@@ -5,16 +5,17 @@
  */
 
 /*
- * The sockets' names in the file system.
+ * The sockets in the file system.
  *
- * A name is taken under a lock on its directory, so that of two valeds
- * starting at once one finds the other's socket alive.  A socket nobody
- * listens to is left over from one that was killed, and is replaced.
+ * valed creates a socket under a lock on its directory, so that of two
+ * processes that start at once, one finds the other's socket in use.  If no
+ * process listens on a socket, the one that did was killed, and valed replaces
+ * it.
  *
- * The sandbox allows no file operations, so names are removed by a second
- * process, which does nothing but wait for the first one's end of a pipe to
- * close, and so works however that one ends.  It removes what is still ours:
- * the same inode.
+ * The sandbox allows no file operations, so a second process, the guard,
+ * removes the sockets.  It only waits until the first process closes its end of
+ * a pipe, which happens however that process ends.  The guard removes a socket
+ * only if it still is the same inode.
  */
 
 #include <sys/param.h>
@@ -74,7 +75,7 @@ fail(int code, const char *path, const char *fmt, ...)
 	errx(code, "path=%s: %s", path, why);
 }
 
-/* Lock the directory a path is in.  Closing the descriptor unlocks it. */
+/* Lock the directory of a path.  Closing the descriptor unlocks it. */
 static int
 lock_directory(const char *path)
 {
@@ -88,7 +89,7 @@ lock_directory(const char *path)
 	return (fd);
 }
 
-/* Remove a socket that nobody listens to; give up on anything else. */
+/* Remove a socket on which no process listens; fail on any other file. */
 static void
 clear_stale(const struct sockaddr_un *sun)
 {
@@ -98,7 +99,7 @@ clear_stale(const struct sockaddr_un *sun)
 	if (lstat(sun->sun_path, &st) == -1)
 		return;
 	if (!S_ISSOCK(st.st_mode))
-		fail(EX_CANTCREAT, sun->sun_path, "is there, and not a socket");
+		fail(EX_CANTCREAT, sun->sun_path, "exists and is not a socket");
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s == -1)
 		fail(EX_OSERR, sun->sun_path, "%s", strerror(errno));
@@ -151,7 +152,7 @@ valed_sockets_open(struct valed_options *opt)
 		opt->vo_vms[i].vc_listen = socket_open(opt->vo_vms[i].vc_path);
 }
 
-/* The second process. */
+/* The guard process. */
 static void __dead2
 guard(int fd)
 {
@@ -177,7 +178,7 @@ valed_sockets_guard(const struct valed_options *opt)
 	if (pipe2(fds, O_CLOEXEC) == -1 || (guard_pid = fork()) == -1)
 		fail(EX_OSERR, opt->vo_vms[0].vc_path, "%s", strerror(errno));
 	if (guard_pid == 0) {
-		/* Listening here too would make the sockets look alive. */
+		/* If the guard listened, too, the sockets would look used. */
 		for (i = 0; i < opt->vo_nvms; i++)
 			close(opt->vo_vms[i].vc_listen);
 		close(fds[1]);

@@ -5,7 +5,7 @@
  */
 
 /*
- * What device models use of bhyve's main program.
+ * The functions of bhyve's main program that device models call.
  */
 
 #ifndef _BHYVERUN_H_
@@ -17,8 +17,8 @@
 struct vmctx;
 
 /*
- * The host's address of [addr, addr + len) of guest memory, NULL if any of it
- * is none.
+ * The host's address of guest memory [addr, addr + len), or NULL if some of the
+ * range is not guest memory.
  */
 void	*paddr_guest2host(struct vmctx *ctx, uintptr_t addr, size_t len);
 

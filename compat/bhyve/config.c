@@ -38,7 +38,10 @@ config_create(nvlist_t *parent, const char *name)
 	return (nvl);
 }
 
-/* The node `path' below `parent'; NULL if there is none and not `create'. */
+/*
+ * The node `path' below `parent'.  If it does not exist, create it or return
+ * NULL.
+ */
 static nvlist_t *
 config_walk(nvlist_t *parent, const char *path, bool create)
 {
@@ -90,8 +93,8 @@ find_relative_config_node(nvlist_t *parent, const char *path)
 }
 
 /*
- * Split a full path into its node and the name of the leaf, which is returned.
- * *nodep is NULL where there is no such node and not `create'.
+ * Split a full path into its node, *nodep, and the name of the leaf, which is
+ * returned.  If the node does not exist, create it or set *nodep to NULL.
  */
 static const char *
 config_split(const char *path, nvlist_t **nodep, bool create)
@@ -143,7 +146,7 @@ set_config_value_node(nvlist_t *parent, const char *name, const char *value)
 		parent = config_root;
 	if (nvlist_exists_nvlist(parent, name))
 		errx(EX_USAGE, "configuration: '%s' is not a variable", name);
-	/* The new value may be the old one, or part of it. */
+	/* `value' may point into the string that nvlist_free() frees. */
 	copy = strdup(value);
 	if (copy == NULL)
 		err(EX_OSERR, "configuration");

@@ -5,12 +5,13 @@
  */
 
 /*
- * bhyve's configuration: a tree of nv(9) lists whose leaves are strings.  Full
- * paths name nodes with dots between, as sysctl(8) does.  `parent' NULL means
- * the root.  Values are taken as they are: %(name) is not expanded.
+ * bhyve's configuration: a tree of nv(9) lists whose leaves are strings.  A
+ * full path separates the names of nodes by dots, as sysctl(8) does.  If
+ * `parent' is NULL, it is the root.  %(name) in a value is not expanded.
  *
- * A malformed name, a node where a leaf should be or the reverse, and want of
- * memory end the program with a message.  No locks; set up by one thread.
+ * The functions exit with a message if a name is malformed, if a leaf is used
+ * as a node or a node as a leaf, or if there is no memory.  They do not lock:
+ * one thread sets up the configuration.
  */
 
 #ifndef _CONFIG_H_
@@ -20,10 +21,10 @@
 
 #include <stdbool.h>
 
-/* Begin with an empty tree. */
+/* Create an empty tree, in place of the one there is. */
 void	init_config(void);
 
-/* The node, made with all that lead to it if need be. */
+/* The node; if it does not exist, it is created, with its parents. */
 nvlist_t *create_config_node(const char *path);
 nvlist_t *create_relative_config_node(nvlist_t *parent, const char *path);
 
@@ -31,7 +32,7 @@ nvlist_t *create_relative_config_node(nvlist_t *parent, const char *path);
 nvlist_t *find_config_node(const char *path);
 nvlist_t *find_relative_config_node(nvlist_t *parent, const char *path);
 
-/* The value, or NULL; good until it is set again. */
+/* The value, or NULL; valid until it is set again. */
 const char *get_config_value(const char *path);
 const char *get_config_value_node(const nvlist_t *parent, const char *name);
 
@@ -41,8 +42,8 @@ void	set_config_value_node(nvlist_t *parent, const char *name,
 	    const char *value);
 
 /*
- * Truth values: true, on, yes, 1 and false, off, no, 0; anything else ends
- * the program.  Without _default, so does a value that is not set.
+ * Truth values: true, on, yes, 1 and false, off, no, 0.  The functions exit if
+ * the value is another one and, without _default, if it is not set.
  */
 bool	get_config_bool(const char *path);
 bool	get_config_bool_node(const nvlist_t *parent, const char *name);

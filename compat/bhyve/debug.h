@@ -5,8 +5,8 @@
  */
 
 /*
- * bhyve's console output, one line a call.  The terminal is never raw here, so
- * a plain newline does.
+ * bhyve's console output, one line a call.  The terminal is never in raw mode
+ * here, so a newline without a carriage return is enough.
  */
 
 #ifndef _DEBUG_H_

@@ -5,7 +5,7 @@
  */
 
 /*
- * Scattered memory.
+ * Copying to and from scattered memory.
  */
 
 #ifndef _IOV_H_
@@ -14,12 +14,13 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* Bytes in all. */
+/* The sum of the lengths. */
 size_t	count_iov(const struct iovec *iov, int niov);
 
 /*
- * Copy `len' bytes from `buf' to the pieces, beginning `seek' bytes into
- * them; what does not fit is left out.  Returns how many were copied.
+ * Copy `len' bytes from `buf' to the fragments, starting at offset `seek' of
+ * them all.  Copies less if they are shorter.  Returns the number of bytes
+ * copied.
  */
 ssize_t	buf_to_iov(const void *buf, size_t len, const struct iovec *iov,
 	    int niov, size_t seek);

@@ -5,22 +5,21 @@
  */
 
 /*
- * Event loops over epoll(7), one a thread; see mevent.h.
+ * Event loops over epoll(7), one per thread; see mevent.h.
  *
- * An event is one descriptor in its loop's epoll set.  Timers and signals get
- * a timerfd or signalfd; a second event on a descriptor that is in use (one to
- * read, one to write) gets a duplicate, because epoll takes each once.  An
- * event that is disabled is taken out of the set: epoll reports errors and
- * hangups even of descriptors it was asked nothing about.
+ * An event is one descriptor in its loop's epoll set.  Timers and signals have
+ * a timerfd or signalfd.  If a descriptor has two events, one to read and one
+ * to write, the second gets a duplicate of it, because epoll accepts each
+ * descriptor once.  mevent_disable() removes the event from the set: epoll
+ * reports errors and hangups even of descriptors with an empty event mask.
  *
- * Deleted events wait on ml_dead until the loop's thread is between two
- * rounds, since the round in progress may still hold pointers to them.  When
- * the thread is not dispatching there is no round, and it frees them itself.
- * A thread that ends leaves its loop to the events still there; the last one
- * deleted takes the loop along.
+ * The round in progress may hold pointers to an event that is deleted.  So a
+ * deleted event stays on ml_dead until the loop's thread is between two rounds
+ * and frees it; outside of mevent_dispatch(), that thread frees it at once.  A
+ * loop outlives its thread until its last event is deleted.
  *
- * ml_mtx covers all that changes in a loop and its events.  It is never held
- * while a handler runs.
+ * ml_mtx protects all fields of a loop and its events that change.  It is never
+ * held while a handler runs.
  */
 
 #include <sys/cdefs.h>
@@ -43,7 +42,7 @@
 
 #include "mevent.h"
 
-#define	MEVENT_BATCH	64	/* events taken from the kernel in a round */
+#define	MEVENT_BATCH	64	/* events per epoll_wait(2) */
 
 struct mevent {
 	LIST_ENTRY(mevent)	 me_link;
@@ -55,7 +54,7 @@ struct mevent {
 	int			 me_pollfd;	/* as epoll sees it */
 	bool			 me_enabled;
 	bool			 me_dead;
-	bool			 me_closefd;	/* close me_fd in the end */
+	bool			 me_closefd;	/* mevent_free() closes me_fd */
 };
 
 LIST_HEAD(mevent_list, mevent);
@@ -95,7 +94,7 @@ mevent_free(struct mevent *evp)
 	free(evp);
 }
 
-/* ml_mtx held, no round in progress. */
+/* Free deleted events.  ml_mtx is held, no round in progress. */
 static void
 mevent_reap(struct mevent_loop *loop)
 {
@@ -183,7 +182,7 @@ mevent_wake(struct mevent_loop *loop)
 	eventfd_write(loop->ml_wakefd, 1);
 }
 
-/* Put the event into the epoll set or take it out.  ml_mtx held. */
+/* Add the event to the epoll set or remove it.  ml_mtx is held. */
 static int
 mevent_poll(struct mevent *evp, bool enable)
 {
@@ -297,7 +296,7 @@ mevent_add_state(int fd, enum ev_type type,
 	evp->me_pollfd = mevent_open(loop, fd, type);
 	if (evp->me_pollfd == -1)
 		goto fail;
-	/* A trial run, so that enabling later cannot fail for the fd's sake. */
+	/* Try it now, so that mevent_enable() does not fail because of the fd. */
 	if (mevent_poll(evp, true) != 0)
 		goto fail_pollfd;
 	if (!enable)
@@ -408,7 +407,7 @@ mevent_stop(struct mevent_loop *loop)
 	pthread_mutex_unlock(&loop->ml_mtx);
 }
 
-/* Take away what makes a timerfd or signalfd readable. */
+/* Read what makes a timerfd or signalfd readable. */
 static void
 mevent_drain(const struct mevent *evp)
 {

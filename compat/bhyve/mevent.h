@@ -7,49 +7,49 @@
 /*
  * bhyve's event loop, over epoll(7).
  *
- * Unlike bhyve, which has one loop, every thread here has its own: an event
- * belongs to the loop of the thread that added it, and its handler runs in
- * that thread's mevent_dispatch().  A program that adds and dispatches from one
- * thread sees no difference.
+ * bhyve has one loop; here each thread has its own.  An event belongs to the
+ * loop of the thread that added it, and mevent_dispatch() calls its handler in
+ * that thread.  A program that adds and dispatches from one thread sees no
+ * difference.
  *
- * Events are persistent and level triggered: a handler that leaves its cause
- * in place is called again.  Handlers may add, change and delete any event,
- * their own included.
+ * Events are persistent and level triggered: a handler is called again until it
+ * removes the cause.  Handlers may add, change and delete any event, including
+ * their own.
  *
- * mevent_enable(), mevent_disable(), mevent_timer_update(), mevent_delete(),
- * mevent_delete_close() and mevent_stop() may be called from any thread.  From
- * another thread than the loop's, a handler may still be running, or be just
- * about to, when mevent_disable() or mevent_delete() returns; within the
- * loop's thread it is not called again.
+ * Any thread may call mevent_enable(), mevent_disable(), mevent_timer_update(),
+ * mevent_delete(), mevent_delete_close() and mevent_stop().  If the loop's own
+ * thread calls mevent_disable() or mevent_delete(), the handler is not called
+ * after that.  If another thread does, the handler may still run once, or be
+ * running, when the function returns.
  */
 
 #ifndef _MEVENT_H_
 #define	_MEVENT_H_
 
 enum ev_type {
-	EVF_READ,	/* fd readable, or at its end */
-	EVF_WRITE,	/* fd writable */
-	EVF_TIMER,	/* every so many ms; in place of fd: ms > 0 */
-	EVF_SIGNAL,	/* in place of fd: the signal's number */
+	EVF_READ,	/* fd is readable, or at end of file */
+	EVF_WRITE,	/* fd is writable */
+	EVF_TIMER,	/* periodic; fd is the period in ms, > 0 */
+	EVF_SIGNAL,	/* fd is the number of the signal */
 };
 
 struct mevent;
 struct mevent_loop;
 
 /*
- * Call func(fd, type, param) when the event happens.  A loop takes each pair
- * of fd and type once, timers excepted.  EVF_SIGNAL blocks the signal in the
- * calling thread; threads that exist already must have it blocked themselves.
- * mevent_add_disabled(): not before mevent_enable().
- * Returns NULL where the pair is there already, the fd cannot be waited for
- * (regular files), or resources lack.
+ * Call func(fd, type, param) when the event occurs; after
+ * mevent_add_disabled(), not before mevent_enable().  A loop accepts a pair of
+ * fd and type once, except for timers.  EVF_SIGNAL blocks the signal in the
+ * calling thread; all other threads must have it blocked.  Returns NULL with
+ * errno if the pair exists, if epoll(7) does not accept the fd (a regular
+ * file), or if resources run out.
  */
 struct mevent *mevent_add(int fd, enum ev_type type,
 	    void (*func)(int, enum ev_type, void *), void *param);
 struct mevent *mevent_add_disabled(int fd, enum ev_type type,
 	    void (*func)(int, enum ev_type, void *), void *param);
 
-/* Let the handler be called, or not.  0, or -1 with errno. */
+/* Whether the handler is called.  0, or -1 with errno. */
 int	mevent_enable(struct mevent *evp);
 int	mevent_disable(struct mevent *evp);
 
@@ -57,8 +57,8 @@ int	mevent_disable(struct mevent *evp);
 int	mevent_timer_update(struct mevent *evp, int msecs);
 
 /*
- * Forget the event, which must not be used again.  _close: close the fd too,
- * not before its handler, if it is running, has returned.
+ * Delete the event; the caller must not use it again.  mevent_delete_close()
+ * also closes the fd, after the handler has returned if it is running.
  */
 int	mevent_delete(struct mevent *evp);
 int	mevent_delete_close(struct mevent *evp);
@@ -69,10 +69,10 @@ void	mevent_dispatch(void);
 /*
  * Not in bhyve, whose loop never ends.
  *
- * mevent_loop(): the calling thread's loop, for other threads to stop; it
- * lives as long as the thread.  NULL: out of resources.
- * mevent_stop(): have mevent_dispatch() return as soon as the handler that is
- * running returns; when it is not running, the next one returns at once.
+ * mevent_loop() returns the calling thread's loop, for another thread to stop,
+ * or NULL with errno.  It is valid as long as the thread exists.
+ * mevent_stop() makes mevent_dispatch() return when the current handler does.
+ * If the thread is not in mevent_dispatch(), its next call returns at once.
  */
 struct mevent_loop *mevent_loop(void);
 void	mevent_stop(struct mevent_loop *loop);

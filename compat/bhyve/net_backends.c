@@ -5,12 +5,12 @@
  */
 
 /*
- * Network backends: the dispatch over the linker set, and the one that every
- * program has, a TAP interface.
+ * Network backends: the dispatch over the linker set, and the TAP backend,
+ * which every program has.
  *
- * A TAP is an Ethernet interface of the host's whose other side is a file: a
- * read is a frame the host sent, a write one it receives.  See Linux's
- * Documentation/networking/tuntap.rst.
+ * A TAP is an Ethernet interface of the host with a file at its other end:
+ * read(2) returns a frame that the host sent, write(2) makes the host receive
+ * one.  See Linux's Documentation/networking/tuntap.rst.
  */
 
 #include <sys/cdefs.h>

@@ -5,7 +5,7 @@
  */
 
 /*
- * bhyve's network backends, for backends.
+ * bhyve's network backends, the backend's interface.
  */
 
 #ifndef _NET_BACKENDS_PRIV_H_
@@ -14,14 +14,14 @@
 #include <sys/linker_set.h>
 
 /*
- * A backend registers one of these with DATA_SET(net_backend_set, ...); every
- * opened instance is a copy, with priv_size bytes of its own behind it.  The
- * operations are netbe_*() of net_backends.h one to one.
+ * A backend registers one of these with DATA_SET(net_backend_set, ...).  Each
+ * open instance is a copy, followed by priv_size bytes of its own.  The
+ * operations are the netbe_*() functions of net_backends.h.
  */
 struct net_backend {
-	const char *prefix;		/* names it serves begin so */
+	const char *prefix;		/* of the names that select it */
 
-	/* As netbe_init() and netbe_cleanup(); 0, or not after a message. */
+	/* init() returns 0, or nonzero after a message on stderr. */
 	int	(*init)(struct net_backend *be, const char *devname,
 		    nvlist_t *nvl, net_be_rxeof_t cb, void *param);
 	void	(*cleanup)(struct net_backend *be);
@@ -37,12 +37,12 @@ struct net_backend {
 	int	(*set_cap)(struct net_backend *be, uint64_t features,
 		    unsigned int vnet_hdr_len);
 
-	int	fd;			/* -1 in init() */
-	/* virtio-net headers, bytes: of the network, of the frontend. */
+	int	fd;			/* -1 before init() */
+	/* Bytes of the virtio-net header: backend's and frontend's. */
 	unsigned int be_vnet_hdr_len;
 	unsigned int fe_vnet_hdr_len;
 
-	size_t	priv_size;		/* bytes, zeroed before init() */
+	size_t	priv_size;		/* bytes, zero before init() */
 };
 
 #define	NET_BE_PRIV(be)		((void *)((be) + 1))

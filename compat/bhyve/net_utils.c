@@ -80,7 +80,7 @@ net_genmac(struct pci_devinst *pi, uint8_t *macaddr)
 	for (p = place; *p != '\0'; p++)
 		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
 
-	/* The OUI is FreeBSD's own for bhyve. */
+	/* The OUI that FreeBSD has for bhyve. */
 	macaddr[0] = 0x58;
 	macaddr[1] = 0x9c;
 	macaddr[2] = 0xfc;

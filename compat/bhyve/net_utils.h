@@ -5,7 +5,7 @@
  */
 
 /*
- * Options that all network devices have.
+ * Options of all network devices.
  */
 
 #ifndef _NET_UTILS_H_
@@ -16,17 +16,18 @@
 #include "pci_emul.h"
 
 /*
- * A unicast address, as "02:00:00:00:00:01".  0, or EINVAL after a message on
- * stderr.
+ * Parse a unicast address, such as "02:00:00:00:00:01".  Returns 0, or EINVAL
+ * with a message on stderr.
  */
 int	net_parsemac(const char *mac_str, uint8_t *mac_addr);
 
-/* A number, in C's notation.  0, or EINVAL or ERANGE, silently. */
+/* Parse a number in C's notation.  Returns 0, EINVAL or ERANGE. */
 int	net_parsemtu(const char *mtu_str, unsigned long *mtu);
 
 /*
- * An address for a device that was given none: the same each time for the
- * same place and VM (the configuration's "name").
+ * Make an address for a device that has no mac= option.  It depends on the
+ * device's bus, slot and function and on the VM's name (configuration "name"),
+ * so it is the same on every start.
  */
 void	net_genmac(struct pci_devinst *pi, uint8_t *macaddr);
 

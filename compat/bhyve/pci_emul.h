@@ -5,10 +5,9 @@
  */
 
 /*
- * bhyve's PCI emulation as far as a plain network device needs it: enough to
- * compile pci_e82545.c away from FreeBSD's source tree, and to run it in a test
- * that plays the rest of bhyve.  The structures have bhyve's members by name,
- * not its layout.
+ * The part of bhyve's PCI emulation that a network device uses: enough to
+ * compile pci_e82545.c on Linux and to test it with a stand-in for the rest of
+ * bhyve.  The structures have the names of bhyve's members, not their layout.
  */
 
 #ifndef _PCI_EMUL_H_
@@ -28,24 +27,24 @@ struct vmctx;
 struct pci_devinst;
 struct vm_snapshot_meta;
 
-/* A device model; one for each name `-s slot,name' can have. */
+/* A device model, selected by the name in `-s slot,name'. */
 struct pci_devemu {
 	const char *pe_emu;		/* the name */
 
-	/* Make an instance: 0, or an error that ends bhyve. */
+	/* Create an instance.  Returns 0; after an error bhyve exits. */
 	int	(*pe_init)(struct pci_devinst *, nvlist_t *);
-	/* Turn the rest of the option into configuration nodes. */
+	/* Set configuration nodes from the rest of the option. */
 	int	(*pe_legacy_config)(nvlist_t *, const char *);
 
-	/* Accesses to BAR `baridx'; vCPU threads, several at a time. */
+	/* Access BAR `baridx'.  vCPU threads call these concurrently. */
 	void	(*pe_barwrite)(struct pci_devinst *pi, int baridx,
 		    uint64_t offset, int size, uint64_t value);
 	uint64_t (*pe_barread)(struct pci_devinst *pi, int baridx,
 		    uint64_t offset, int size);
 
 	/*
-	 * Save to `meta' or restore from it, between pause and resume, the
-	 * vCPUs being paused too: 0 or an error.
+	 * Save to `meta' or restore from it.  Called between pe_pause() and
+	 * pe_resume(), while the vCPUs are paused.  Return 0 or an error.
 	 */
 	int	(*pe_snapshot)(struct vm_snapshot_meta *meta);
 	int	(*pe_pause)(struct pci_devinst *pi);
@@ -73,23 +72,23 @@ struct pci_devinst {
 };
 
 /*
- * Turn "a=1,b" into nodes a=1, b=true.  0, always.
+ * Turn "a=1,b" into nodes a=1, b=true.  Returns 0, or -1 if there is no memory.
  */
 int	pci_parse_legacy_config(nvlist_t *nvl, const char *opt);
 
-/* While an instance is made. */
+/* For pe_init(). */
 int	pci_emul_alloc_bar(struct pci_devinst *pi, int idx,
 	    enum pcibar_type type, uint64_t size);
 int	pci_emul_add_msicap(struct pci_devinst *pi, int msgnum);
 void	pci_lintr_request(struct pci_devinst *pi);
 
-/* Interrupts; any thread. */
+/* Interrupts.  Any thread may call these. */
 void	pci_lintr_assert(struct pci_devinst *pi);
 void	pci_lintr_deassert(struct pci_devinst *pi);
 int	pci_msi_enabled(struct pci_devinst *pi);
 void	pci_generate_msi(struct pci_devinst *pi, int msgnum);
 
-/* Configuration space, by offset; PCI is little endian. */
+/* Configuration space, which is little endian. */
 static inline void
 pci_set_cfgdata8(struct pci_devinst *pi, int offset, uint8_t value)
 {

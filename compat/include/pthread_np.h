@@ -5,7 +5,7 @@
  */
 
 /*
- * FreeBSD's pthread_np(3), as far as it is used here.
+ * The functions of FreeBSD's pthread_np(3) that are used here.
  */
 
 #ifndef _COMPAT_PTHREAD_NP_H_
@@ -13,10 +13,10 @@
 
 #include <pthread.h>
 
-/* Name a thread, for debuggers; Linux shows the first 15 characters. */
+/* Name a thread for debuggers.  Linux keeps the first 15 characters. */
 void	pthread_set_name_np(pthread_t thread, const char *name);
 
-/* Whether the calling thread has locked the mutex.  For assertions. */
+/* Whether the calling thread owns the mutex.  For assertions. */
 int	pthread_mutex_isowned_np(pthread_mutex_t *mutex);
 
 #endif /* !_COMPAT_PTHREAD_NP_H_ */

@@ -14,14 +14,14 @@
 #include_next <stdlib.h>
 
 /*
- * The decimal number `s', within [min, max].  *errstr, if wanted, becomes NULL,
- * or "invalid", "too small" or "too large"; errno is EINVAL or ERANGE then and
- * the result 0.
+ * Return the decimal number `s', from min to max, and set *errstr to NULL.  If
+ * it is none, return 0 with errno EINVAL or ERANGE and set *errstr to
+ * "invalid", "too small" or "too large".  `errstr' may be NULL.
  */
 long long strtonum(const char *s, long long min, long long max,
 	    const char **errstr);
 
-/* The program's name, without directories. */
+/* The last component of the program's path. */
 const char *getprogname(void);
 
 #endif /* !_COMPAT_STDLIB_H_ */

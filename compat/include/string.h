@@ -14,9 +14,10 @@
 #include_next <string.h>
 
 /*
- * Copy `src' to `dst', or append it: never more than `size' bytes in all, the
- * result always ended by NUL if size > 0 (strlcat: if there was one).  Return
- * the length it would have with room enough, so that >= size tells truncation.
+ * Copy `src' to `dst', or append it.  `size' is that of `dst'; the result has a
+ * NUL if size > 0 (strlcat(): if `dst' had one).  Returns the length that the
+ * result has without the limit; if that is size or more, the result is
+ * truncated.
  */
 size_t	strlcpy(char *restrict dst, const char *restrict src, size_t size);
 size_t	strlcat(char *restrict dst, const char *restrict src, size_t size);

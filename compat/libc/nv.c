@@ -5,8 +5,8 @@
  */
 
 /*
- * nv(9), see <sys/nv.h>.  A list is a queue of pairs: the ones here have a
- * dozen at most.
+ * nv(9), see <sys/nv.h>.  A list is a queue of pairs and searched from its
+ * head: bhyve's lists have a dozen pairs at most.
  */
 
 #include <sys/queue.h>

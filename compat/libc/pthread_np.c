@@ -24,7 +24,7 @@ pthread_set_name_np(pthread_t thread, const char *name)
 
 static _Thread_local pid_t self;	/* 0: not known yet */
 
-/* A child's only thread has another number. */
+/* After fork(2), the child's only thread has another ID. */
 static void
 self_forget(void)
 {
@@ -38,8 +38,8 @@ self_init(void)
 }
 
 /*
- * glibc keeps the owner's thread number in every mutex, whatever its type,
- * except if lock elision is turned on, which it never is by default.
+ * glibc stores the owner's thread ID in a mutex of any type, unless lock
+ * elision is on; it is off by default.
  */
 int
 pthread_mutex_isowned_np(pthread_mutex_t *mutex)

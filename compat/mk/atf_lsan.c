@@ -5,15 +5,16 @@
  */
 
 /*
- * Linked into every ATF test program of a sanitizer build: libatf-c itself
- * never frees what it keeps about the program, and those leaks are not ours.
- * Test bodies run below atf_tc_run(), which none of these matches.
+ * Linked into every ATF test program of a sanitizer build.  libatf-c never
+ * frees its data about the program; these suppressions keep LeakSanitizer from
+ * reporting them.  No suppression matches atf_tc_run(), which calls the bodies
+ * of the tests, so their leaks are reported.
  */
 
 const char *__lsan_default_options(void);
 const char *__lsan_default_suppressions(void);
 
-/* Kyua takes anything on stderr for a failure when it lists test cases. */
+/* When Kyua lists test cases, any output on stderr is a failure. */
 const char *
 __lsan_default_options(void)
 {

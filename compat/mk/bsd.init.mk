@@ -2,8 +2,9 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Read first by every bsd.*.mk.  Takes ../Makefile.inc, as on FreeBSD, and the
-# project's flags from Makefile.inc at the top; adds the sanitizers.
+# Every bsd.*.mk includes this first.  It includes ../Makefile.inc, as on
+# FreeBSD, and the top Makefile.inc, which has the project's flags, and adds the
+# flags of the sanitizers.
 
 .if !target(__<bsd.init.mk>__)
 __<bsd.init.mk>__:	.NOTMAIN

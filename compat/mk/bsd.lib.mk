@@ -7,12 +7,12 @@
 #	LIB=		vale
 #	INTERNALLIB=			not installed (all are internal here)
 #	SRCS=		a.c b.c		found through .PATH
-#			x.d		a DTrace provider: makes x.h
+#			x.d		a DTrace provider: generates x.h
 #	CFLAGS+=, CFLAGS.a.c+=
 #	MAN=		vale.3
 #	.include <bsd.lib.mk>
 #
-# The name must stand in bsd.libnames.mk for LIBADD to find it.
+# The name must be in bsd.libnames.mk, so that LIBADD finds it.
 
 .include <bsd.init.mk>
 
@@ -28,7 +28,7 @@ ${_s:T:R}.o: ${_s}
 .dinclude "${.OBJDIR}/${_s:T:R}.d"
 .endfor
 
-# The header, and what counts who watches a probe.
+# The header, and the object with the semaphores that count a probe's tracers.
 .for _s in ${SRCS:M*.d}
 ${_s:T:R}.h: ${_s}
 	${_say} DTRACE ${RELDIR}/${.TARGET}

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Libraries that LIBADD may name.  Internal ones are static archives in this
+# Libraries for LIBADD.  Internal ones are static archives in this
 # tree: ${LIBE82545}, ${LIBVALE}, ${LIBCOMPAT} name the files.  Any other name X
 # becomes -lX.  The internal ones go into one link group, so their order does
 # not matter; libcompat is always in it.

@@ -4,8 +4,8 @@
 
 # Man pages: MAN= valed.8 e82545.4 ...
 #
-# install	puts them in ${MANDIR}${section}
-# manlint	checks them with mandoc; a warning is an error
+# install	install them in ${MANDIR}${section}
+# manlint	check them with mandoc; a warning is an error
 
 .if !target(__<bsd.man.mk>__)
 __<bsd.man.mk>__:	.NOTMAIN

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# clean: removes what this directory made (CLEANFILES), from OBJTOP.
+# clean: remove the files that this directory made in OBJTOP (CLEANFILES).
 
 .if !target(__<bsd.obj.mk>__)
 __<bsd.obj.mk>__:	.NOTMAIN

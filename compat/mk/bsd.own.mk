@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Where things are installed, with which mode.  DESTDIR and PREFIX may be set.
+# Directories and modes for installing.  The user may set DESTDIR and PREFIX.
 #
 # BINDIR	programs	${PREFIX}/sbin for usr.sbin, else ${PREFIX}/bin
 # MANDIR	man pages	${PREFIX}/share/man/man (the section is added)
@@ -11,7 +11,7 @@
 .if !target(__<bsd.own.mk>__)
 __<bsd.own.mk>__:	.NOTMAIN
 
-# WITHOUT_DTRACE=yes leaves the probes out, as on FreeBSD.
+# WITHOUT_DTRACE=yes builds without probes, as on FreeBSD.
 .if defined(WITHOUT_DTRACE)
 MK_DTRACE=	no
 .endif

@@ -16,9 +16,9 @@
 #	BINDIR=		where it is installed
 #	.include <bsd.prog.mk>
 #
-# Sources are found through .PATH.  An object belongs to one program
-# (prog.src.o), so that programs of one directory may be compiled from the same
-# file with flags of their own.
+# Sources are found through .PATH.  Each program has its own objects
+# (prog.src.o), so programs of one directory can compile the same file with
+# different flags.
 
 .include <bsd.init.mk>
 

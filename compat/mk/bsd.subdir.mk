@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Makes the target (all, clean, install, manlint) in each of SUBDIR, in
-# parallel; .WAIT in the list separates those that need the ones before.
-# Directories that have no Makefile are passed over.
+# Makes the target (all, clean, install, manlint) in the directories of SUBDIR,
+# in parallel.  Directories after a .WAIT need those before it.  Directories
+# without a Makefile are skipped.
 #
 #	SUBDIR=		compat lib/libvale .WAIT usr.sbin/valed .WAIT tests
 #	.include <bsd.subdir.mk>

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Builds tests and the Kyuafile that runs them where they are built:
+# Builds tests, and a Kyuafile that runs them in the directory of objects:
 #
 #	kyua test -k build/tests/Kyuafile
 #
@@ -10,14 +10,13 @@
 #					libatf-c; everything of bsd.prog.mk
 #					(SRCS.a, CFLAGS.a, LIBADD.a) applies
 #	ATF_TESTS_SH=	c		scripts, from c.sh
-#	TEST_METADATA+=			for all programs of the directory, and
-#	TEST_METADATA.a+=		for one, as on FreeBSD:
+#	TEST_METADATA+=			for all programs of the directory,
+#	TEST_METADATA.a+=		for one program, as on FreeBSD:
 #		required_user="root", is_exclusive=true, timeout=600, ...
 #	PROGS=		helper		built beside the tests, not run by Kyua
-#	${PACKAGE}FILES+= data		put beside the tests, so that they find
-#					them in `atf_get_srcdir`; the mode of a
-#					file is kept
-#	TESTS_SUBDIRS=	x y		included by the Kyuafile if they exist
+#	${PACKAGE}FILES+= data		copied, with their mode, to where
+#					atf_get_srcdir finds them
+#	TESTS_SUBDIRS=	x y		the Kyuafile includes those that exist
 #	.include <bsd.test.mk>
 
 .include <bsd.init.mk>
@@ -53,8 +52,8 @@ all: ${.OBJDIR}/${_f:T}
 CLEANFILES+=	${_f:T}
 .endfor
 
-# Kyua knows a directory's tests by its Kyuafile alone.  It is made anew when
-# the Makefile changes or a subdirectory comes or goes.
+# Kyua finds a directory's tests in its Kyuafile only.  That is written again when
+# the Makefile changes or a subdirectory is added or removed.
 _kyuasub=
 .for _d in ${TESTS_SUBDIRS}
 .if exists(${.CURDIR}/${_d}/Makefile)

@@ -2,21 +2,21 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# What make(1) knows before it reads a Makefile, where the system's own BSD
-# make files are missing (Linux, with Debian's bmake).  Found with
+# The file that make(1) reads before a Makefile, for systems without BSD make
+# files (Linux, with Debian's bmake).  From any directory of the tree,
 #
 #	bmake -m .../compat/mk [target]
 #
-# from any directory of the tree; GNUmakefile does so for GNU make.  The
-# Makefiles in the tree are those that FreeBSD's make reads too.
+# finds it, and GNUmakefile runs that for GNU make.  FreeBSD's make reads the
+# same Makefiles.
 #
 # SRCTOP	top of this tree
 # OBJTOP	build; build-san when SAN is set, build-tsan when that is thread;
-#		everything made goes there and nothing beside the sources
+#		all output is written there, none beside the sources
 # SAN		sanitizers to build with, e.g. SAN=address,undefined
 #
-# Every directory's objects go to the directory of the same name under OBJTOP,
-# which is made here, before its Makefile is read.
+# The objects of a directory are in the directory of the same name under OBJTOP.
+# It is created here, before make reads the Makefile.
 
 SRCTOP:=	${.PARSEDIR:tA:H:H}
 .if defined(SAN) && !empty(SAN:M*thread*)
@@ -40,7 +40,7 @@ _mkobjdir!=	mkdir -p ${_objdir}
 .OBJDIR:	${_objdir}
 .endif
 
-# For the makes called from here.
+# For the makes that this one runs.
 MAKESYSPATH:=	${.PARSEDIR:tA}
 .export MAKESYSPATH
 
@@ -58,7 +58,7 @@ MANDOC?=	mandoc
 DTRACE?=	dtrace
 ECHO?=		echo
 
-# Build one command quietly, with its name; V=1 shows the command instead.
+# Show the name of a command; V=1 shows the command itself.
 .if defined(V)
 _say=		@:
 _q=
@@ -67,16 +67,16 @@ _say=		@printf '  %-6s %s\n'
 _q=		@
 .endif
 
-# No line for every target, only the commands' own.
+# No line for every target, only the output of the commands.
 .MAKE.JOB.PREFIX=
 
 # Tests add their data files to ${PACKAGE}FILES.
 PACKAGE?=	tests
 
-# The BSDs' sys.mk leaves these empty or nearly so; the flags of this project
-# are in Makefile.inc at the top.
+# FreeBSD's sys.mk sets few flags.  Those of this project are in the top
+# Makefile.inc.
 CFLAGS?=
 LDFLAGS?=
 
-# A failed command must not leave a half-made file behind.
+# Delete the target of a command that fails.
 .DELETE_ON_ERROR:

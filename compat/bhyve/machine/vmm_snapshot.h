@@ -5,8 +5,8 @@
  */
 
 /*
- * bhyve's snapshots as a device model sees them: a buffer to which values are
- * appended, or out of which they are taken again.
+ * bhyve's snapshots, a device model's interface: a buffer to which it appends
+ * values, or from which it takes them in the same order.
  */
 
 #ifndef _MACHINE_VMM_SNAPSHOT_H_
@@ -20,7 +20,7 @@
 
 struct vm_snapshot_buffer {
 	uint8_t	*buf;			/* the next byte */
-	size_t	 buf_rem;		/* bytes from there on */
+	size_t	 buf_rem;		/* bytes from buf to the end */
 };
 
 struct vm_snapshot_meta {
@@ -33,11 +33,11 @@ struct vm_snapshot_meta {
 	} op;
 };
 
-/* Pass `size' bytes on: 0, or E2BIG where the buffer has not so many. */
+/* Save or restore `size' bytes.  Returns 0, or E2BIG if too few are left. */
 int	vm_snapshot_buf(void *data, size_t size,
 	    struct vm_snapshot_meta *meta);
 
-/* Say that this went wrong for `name'. */
+/* Report that saving or restoring `name' failed. */
 void	vm_snapshot_buf_err(const char *name, const enum vm_snapshot_op op);
 
 #define	SNAPSHOT_BUF_OR_LEAVE(data, size, meta, res, label)		\

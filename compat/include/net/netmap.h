@@ -5,9 +5,9 @@
  */
 
 /*
- * netmap's rings as a program sees them: netmap(4), API version 14.  Only what
- * is used here.  The layout is that of FreeBSD's <net/netmap.h>, which takes
- * this file's place on FreeBSD; the assertions at the end hold it there.
+ * netmap's rings, a program's interface: netmap(4), API version 14, as far as
+ * it is used here.  FreeBSD has <net/netmap.h> with the same layout, which the
+ * assertions at the end check.
  */
 
 #ifndef _NET_NETMAP_H_
@@ -21,11 +21,11 @@
 #include <stdint.h>
 
 #define	NETMAP_API		14
-#define	NETMAP_MAX_FRAGS	64	/* slots a frame may take */
+#define	NETMAP_MAX_FRAGS	64	/* slots per frame, at most */
 #define	NM_CACHE_ALIGN		128
-#define	NM_BDG_NAME		"vale"	/* what port names begin with */
+#define	NM_BDG_NAME		"vale"	/* the beginning of port names */
 
-/* One buffer, or a piece of memory elsewhere. */
+/* A buffer, or memory elsewhere. */
 struct netmap_slot {
 	uint32_t	buf_idx;
 	uint16_t	len;		/* bytes */
@@ -33,25 +33,25 @@ struct netmap_slot {
 	uint64_t	ptr;		/* address, with NS_INDIRECT */
 };
 
-#define	NS_BUF_CHANGED	0x0001		/* the user put in another buf_idx */
-#define	NS_INDIRECT	0x0010		/* transmit: the data is at ptr */
-#define	NS_MOREFRAG	0x0020		/* the frame goes on in the next slot */
-/* Received frames: how many slots this one has, in the upper byte. */
+#define	NS_BUF_CHANGED	0x0001		/* the user has changed buf_idx */
+#define	NS_INDIRECT	0x0010		/* transmit: the data are at ptr */
+#define	NS_MOREFRAG	0x0020		/* the next slot continues the frame */
+/* The number of slots of a received frame. */
 #define	NS_RFRAGS(slot)	((slot)->flags >> 8)
 
 /*
- * The user owns slots [head, tail): free ones of a transmit ring, frames of a
- * receive ring.  It moves head and cur; a sync moves tail.
+ * The user owns slots [head, tail): free slots of a transmit ring, frames of a
+ * receive ring.  The user advances head and cur; a sync advances tail.
  */
 struct netmap_ring {
-	const int64_t	buf_ofs;	/* of buffer 0, from here */
+	const int64_t	buf_ofs;	/* of buffer 0, from the ring */
 	const uint32_t	num_slots;
 	const uint32_t	nr_buf_size;	/* bytes */
 	const uint16_t	ringid;
 	const uint16_t	dir;		/* 0 transmit, 1 receive */
-	uint32_t	head;		/* first slot of the user's */
-	uint32_t	cur;		/* wake up when tail moves past it */
-	uint32_t	tail;		/* first slot of the switch's */
+	uint32_t	head;		/* first slot of the user */
+	uint32_t	cur;		/* poll(2) wakes when tail passes it */
+	uint32_t	tail;		/* first slot of the switch */
 	uint32_t	flags;
 	struct timeval	ts;
 	const uint64_t	offset_mask;
@@ -71,7 +71,7 @@ struct netmap_if {
 	const uint32_t	ni_host_tx_rings;
 	const uint32_t	ni_host_rx_rings;
 	uint32_t	ni_spare1[3];
-	/* Of each ring from here: transmit, host, receive, host. */
+	/* Offsets from here: transmit, host, receive, host rings. */
 	const ssize_t	ring_ofs[];
 };
 

@@ -5,7 +5,7 @@
  */
 
 /*
- * Finding one's way in netmap's memory: netmap(4).  Only what is used here.
+ * Access to netmap's memory: netmap(4), as far as it is used here.
  */
 
 #ifndef _NET_NETMAP_USER_H_
@@ -13,7 +13,7 @@
 
 #include <net/netmap.h>
 
-/* Where ports come from; here, for messages. */
+/* The device; here, only messages name it. */
 #define	NETMAP_DEVICE_NAME	"/dev/netmap"
 
 /* Ring `i' of an interface. */
@@ -23,7 +23,7 @@
 	NETMAP_TXRING(nifp, (i) + (nifp)->ni_tx_rings +			\
 	    (nifp)->ni_host_tx_rings)
 
-/* Buffer `idx' of the memory a ring is in. */
+/* Buffer `idx' of the ring's memory. */
 #define	NETMAP_BUF(ring, idx)						\
 	((char *)(ring) + (ring)->buf_ofs +				\
 	    (size_t)(idx) * (ring)->nr_buf_size)
@@ -35,7 +35,7 @@ nm_ring_next(struct netmap_ring *ring, uint32_t i)
 	return (i + 1 == ring->num_slots ? 0 : i + 1);
 }
 
-/* How many slots are the user's. */
+/* The number of slots that the user owns. */
 static inline uint32_t
 nm_ring_space(struct netmap_ring *ring)
 {

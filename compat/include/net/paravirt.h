@@ -6,12 +6,12 @@
 
 /*
  * The communication status block (CSB) of a paravirtual network interface: a
- * page that guest and host share, so that they need no register accesses and
- * few interrupts to tell each other of progress.  Little endian.  See
- * paravirt_csb(9) for who does what, and when.
+ * page that guest and host share.  Through it they report progress without
+ * register accesses and with few interrupts.  Little endian.  paravirt_csb(9)
+ * has the protocol.
  *
- * The layout is that of FreeBSD's <net/paravirt.h>, which takes this file's
- * place on FreeBSD; the assertions at the end hold it there.
+ * FreeBSD has <net/paravirt.h> with the same layout, which the assertions at
+ * the end check.
  */
 
 #ifndef _NET_PARAVIRT_H_
@@ -21,31 +21,32 @@
 #include <stdint.h>
 
 #define	NET_PARAVIRT_CSB_SIZE	4096		/* bytes, one page */
-#define	NET_PARAVIRT_NONE	0xffffffffu	/* no index, in *_at */
+#define	NET_PARAVIRT_NONE	0xffffffffu	/* *_at: at no index */
 
 struct paravirt_csb {
 	/* The guest writes, the host reads. */
-	uint32_t	guest_tdt;		/* end of what is to be sent */
-	uint32_t	guest_need_txkick;	/* TX interrupt, please */
-	uint32_t	guest_need_rxkick;	/* RX interrupt, please */
-	uint32_t	guest_csb_on;		/* the mode is on */
-	uint32_t	guest_rdt;		/* end of the empty buffers */
-	uint32_t	guest_txkick_at;	/* TX interrupt at this TDH */
+	uint32_t	guest_tdt;		/* TDT: end of the frames to send */
+	uint32_t	guest_need_txkick;	/* the host must interrupt (TX) */
+	uint32_t	guest_need_rxkick;	/* the host must interrupt (RX) */
+	uint32_t	guest_csb_on;		/* the CSB is in use */
+	uint32_t	guest_rdt;		/* RDT: end of the posted buffers */
+	uint32_t	guest_txkick_at;	/* interrupt (TX) at this TDH */
 	uint32_t	guest_use_msix;
 	uint32_t	pad[9];
 
-	/* The host writes, the guest reads, but for what is noted. */
+	/* The host writes and the guest reads, except as noted. */
 	uint32_t	host_tdh;		/* copy of TDH */
-	uint32_t	host_need_txkick;	/* write TDT, please */
-	uint32_t	host_txcycles_lim;	/* empty rounds before the host
-						   sleeps; by the guest */
-	uint32_t	host_txcycles;		/* empty rounds so far */
+	uint32_t	host_need_txkick;	/* the guest must write TDT */
+	uint32_t	host_txcycles_lim;	/* the guest writes: idle polls
+						   before the host sleeps */
+	uint32_t	host_txcycles;		/* idle polls so far */
 	uint32_t	host_rdh;		/* copy of RDH */
-	uint32_t	host_need_rxkick;	/* write RDT, please */
+	uint32_t	host_need_rxkick;	/* the guest must write RDT */
 	uint32_t	host_isr;		/* copy of ICR */
-	uint32_t	host_rxkick_at;		/* write RDT from here on */
-	uint32_t	vnet_ring_high;		/* virtio-net headers; by the */
-	uint32_t	vnet_ring_low;		/* guest, 0: none */
+	uint32_t	host_rxkick_at;		/* write RDT at this RDT */
+	uint32_t	vnet_ring_high;		/* the guest writes: address of
+						   virtio-net headers, or 0 */
+	uint32_t	vnet_ring_low;
 };
 
 #define	_PARAVIRT_CSB_AT(member, offset)				\

@@ -5,9 +5,9 @@
  */
 
 /*
- * What FreeBSD's <sys/cdefs.h> has and glibc's lacks.  glibc's own headers
- * read this file too, so nothing here may clash with their names: __used
- * and __noinline are left out for that reason.
+ * FreeBSD's <sys/cdefs.h>: macros that glibc's lacks.  glibc's own headers
+ * include this file too, and a definition of __used or __noinline would break
+ * them, so these two are missing.
  */
 
 #ifndef _COMPAT_SYS_CDEFS_H_

@@ -5,8 +5,8 @@
  */
 
 /*
- * FreeBSD's <sys/endian.h>: the conversions are glibc's, the accessors to
- * numbers of a given byte order at any alignment are here.
+ * FreeBSD's <sys/endian.h>: the conversions of glibc, and functions that load
+ * and store numbers of either byte order at any alignment.
  */
 
 #ifndef _COMPAT_SYS_ENDIAN_H_

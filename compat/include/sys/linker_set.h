@@ -5,12 +5,12 @@
  */
 
 /*
- * Linker sets: objects that any file of a program may add to a set, gathered
- * by the linker.  A set is a section of pointers, named so that the linker
- * itself defines symbols for its two ends.
+ * Linker sets: any file of a program may add objects to a set, and the linker
+ * collects them.  A set is a section of pointers; its name is a C identifier,
+ * so the linker defines symbols for its start and end.
  *
- * A member in a static library is in the set only if something else in its
- * file is referenced, as for any object in a library.
+ * The linker takes an object file out of a static library only if another file
+ * refers to it.  The members in the others are not in the set.
  */
 
 #ifndef _COMPAT_SYS_LINKER_SET_H_
@@ -23,7 +23,7 @@
 	static const void * const __set_##set##_sym_##sym		\
 	    __attribute__((__section__("set_" #set), __used__)) = &(sym)
 
-/* Make `set', of objects of type `ptype', known to this file. */
+/* Declare `set', whose objects have type `ptype'. */
 #define	SET_DECLARE(set, ptype)						\
 	extern ptype *__start_set_##set[]				\
 	    __attribute__((__weak__, __visibility__("hidden")));	\
@@ -33,7 +33,7 @@
 #define	SET_BEGIN(set)		(&__start_set_##set[0])
 #define	SET_LIMIT(set)		(&__stop_set_##set[0])
 
-/* Loop over `set' in link order; `pvar' is a ptype **. */
+/* Loop over `set' in link order.  `pvar' is a ptype **. */
 #define	SET_FOREACH(pvar, set)						\
 	for (pvar = SET_BEGIN(set); pvar < SET_LIMIT(set); pvar++)
 

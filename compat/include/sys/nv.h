@@ -5,12 +5,12 @@
  */
 
 /*
- * The part of nv(9) that bhyve's configuration needs: lists of named values,
- * each a string or another list.  No two values of a list have the same name.
- * No locks: a list belongs to one thread at a time.
+ * The part of nv(9) that bhyve's configuration uses: lists of named values,
+ * each a string or another list.  The names in a list are distinct.  The
+ * functions do not lock: one thread at a time may use a list.
  *
- * As in nv(9), asking for a value that is not there is a bug of the caller's
- * and ends the program.
+ * As in nv(9), a program that gets a value that does not exist has a bug, and
+ * exits.
  */
 
 #ifndef _COMPAT_SYS_NV_H_
@@ -25,10 +25,10 @@
 
 typedef struct nvlist nvlist_t;
 
-/* An empty list, or NULL with ENOMEM.  `flags' must be 0. */
+/* Create an empty list.  `flags' must be 0.  NULL with errno on failure. */
 nvlist_t *nvlist_create(int flags);
 
-/* Free a list and all that is in it.  NULL is allowed. */
+/* Free a list and all its values.  `nvl' may be NULL. */
 void	nvlist_destroy(nvlist_t *nvl);
 
 bool	nvlist_empty(const nvlist_t *nvl);
@@ -36,13 +36,13 @@ bool	nvlist_exists(const nvlist_t *nvl, const char *name);
 bool	nvlist_exists_string(const nvlist_t *nvl, const char *name);
 bool	nvlist_exists_nvlist(const nvlist_t *nvl, const char *name);
 
-/* The value stays the list's; it is valid until removed. */
+/* The list owns the value, which is valid until it is removed. */
 const char *nvlist_get_string(const nvlist_t *nvl, const char *name);
 const nvlist_t *nvlist_get_nvlist(const nvlist_t *nvl, const char *name);
 
 /*
- * Add a copy of a string; add a list, which becomes part of this one.  The
- * name must be new.  Out of memory ends the program.
+ * Add a copy of a string; add a list, which `nvl' then owns.  The name must not
+ * be in the list.  The functions exit if there is no memory.
  */
 void	nvlist_add_string(nvlist_t *nvl, const char *name, const char *value);
 void	nvlist_move_nvlist(nvlist_t *nvl, const char *name, nvlist_t *value);
@@ -51,8 +51,8 @@ void	nvlist_move_nvlist(nvlist_t *nvl, const char *name, nvlist_t *value);
 void	nvlist_free(nvlist_t *nvl, const char *name);
 
 /*
- * Walk over a list in the order values were added: start with *cookiep NULL.
- * Returns the name and sets the type, or NULL at the end.
+ * Return the name of the next value in the order of addition and set *typep, or
+ * return NULL at the end.  The caller must set *cookiep to NULL at first.
  */
 const char *nvlist_next(const nvlist_t *nvl, int *typep, void **cookiep);
 

@@ -5,7 +5,7 @@
  */
 
 /*
- * What FreeBSD's <sys/param.h> has and glibc's lacks.
+ * FreeBSD's <sys/param.h>: macros that glibc's lacks.
  */
 
 #ifndef _COMPAT_SYS_PARAM_H_

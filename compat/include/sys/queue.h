@@ -5,8 +5,8 @@
  */
 
 /*
- * glibc's <sys/queue.h> with the loops that allow their element to be removed,
- * queue(3).
+ * glibc's <sys/queue.h>, and those loops of queue(3) that allow the caller to
+ * remove the element.
  */
 
 #ifndef _COMPAT_SYS_QUEUE_H_

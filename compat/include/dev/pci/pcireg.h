@@ -5,8 +5,8 @@
  */
 
 /*
- * PCI configuration space as far as an Ethernet adapter needs it, with the
- * names of FreeBSD's <dev/pci/pcireg.h>.  PCI Local Bus Specification 3.0,
+ * The registers of PCI configuration space that an Ethernet adapter has, with
+ * the names of FreeBSD's <dev/pci/pcireg.h>.  PCI Local Bus Specification 3.0,
  * section 6.1 and appendix D.
  */
 

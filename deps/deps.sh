@@ -26,8 +26,8 @@ what=${1:-all}
 
 . "$top/deps/deps.subr"
 
-# Print the packages of the lists that are not installed.  A name in a list may
-# be a pattern, if Debian's has a version in it; apt-get takes the same patterns.
+# Print the packages of the lists that are not installed.  If the name of a
+# package contains a version, the list has a pattern.  apt-get expands it too.
 missing_packages()
 {
 	local found installed list name pattern
@@ -47,7 +47,7 @@ missing_packages()
 	done
 }
 
-# apt-get update reports old lists as a success, so retry both.
+# apt-get update may succeed with old lists, and then apt-get install fails.
 install_packages()
 {
 	apt-get -q update && env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
@@ -94,7 +94,7 @@ packages()
 	quietly again install_packages $missing
 }
 
-# apt-get and apt-cache of the private apt.
+# private_apt command...: run a command of the private apt.
 private_apt()
 {
 	env APT_CONFIG="$deps/apt/apt.conf" "$@"
@@ -136,9 +136,9 @@ has_vfio_user()
 	"$1" -device vfio-user-pci,help 2>/dev/null | grep -q socket
 }
 
-# The system's QEMU if it can; otherwise the one of trixie-backports with its
-# libraries, unpacked and run through its own dynamic linker, so that it sees
-# the same files and sockets as everything else.
+# Use the system's QEMU if it has vfio-user-pci.  Otherwise unpack that of
+# trixie-backports with its libraries.  It is run by its own dynamic linker, not
+# in a root of its own, so it opens the same files and sockets as valed.
 setup_qemu()
 {
 	local bin=$deps/bin/qemu-system-x86_64 root=$deps/qemu f
@@ -167,7 +167,7 @@ setup_qemu()
 	done
 	cat > "$bin" <<-EOT
 	#!/bin/sh
-	root=$root
+	root=\$(dirname "\$0")/../qemu
 	lib=\$root/usr/lib/x86_64-linux-gnu
 	export QEMU_MODULE_DIR=\$lib/qemu
 	exec \$root/usr/lib64/ld-linux-x86-64.so.2 --inhibit-cache \\
@@ -180,9 +180,9 @@ setup_qemu()
 	touch "$deps/.qemu"
 }
 
-# Takes the ELF kernel out of a bzImage, where the header says (Linux's
-# Documentation/arch/x86/boot.rst).  Started as it is, a guest does not spend
-# its first seconds on unpacking itself.
+# extract_kernel bzImage file: extract the ELF kernel; the header has its place
+# (Linux's Documentation/arch/x86/boot.rst).  A guest that starts it need not
+# spend its first seconds on decompression.
 extract_kernel()
 {
 	local sects off len
@@ -194,7 +194,7 @@ extract_kernel()
 	    zstd -qdc > "$2"
 }
 
-# Debian's kernel, and the programs that run beside it in a guest.
+# Fetch Debian's kernel and the programs that run in a guest.
 setup_guest()
 {
 	local guest=$deps/guest image f

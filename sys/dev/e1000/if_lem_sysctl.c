@@ -19,12 +19,12 @@ static const struct {
 	const char	*what;
 } lem_knobs[] = {
 	{ "itr", offsetof(struct lem_knobs, itr), 0, E82545_ITR_MAX,
-	    "Least time between interrupts, units of 256 ns; 0: none" },
+	    "Minimum interval between interrupts, in units of 256 ns" },
 	{ "rx_budget", offsetof(struct lem_knobs, rx_budget), 1, LEM_NDESC,
-	    "Frames a batch" },
+	    "Maximum number of frames per batch" },
 	{ "sc", offsetof(struct lem_knobs, sc), 0, 1, "Send combining" },
 	{ "csb", offsetof(struct lem_knobs, csb), 0, 1,
-	    "Shared-memory notification, where the adapter has it" },
+	    "Shared-memory notification, if the adapter offers it" },
 	{ "tx_lazy", offsetof(struct lem_knobs, tx_lazy), 0, 1,
 	    "No transmit interrupts until the ring runs short" },
 };

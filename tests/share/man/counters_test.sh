@@ -1,0 +1,64 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# The counters of the tables (sys/counter_table.h) in the manual pages.
+
+# table header: prints the names in its tables.
+table()
+{
+	sed -n 's/^	X([A-Z0-9_]*, "\([a-z0-9_]*\)",.*/\1/p' \
+	    "$(atf_get_srcdir)/$1"
+}
+
+# described page: prints the items of the page that have a description, a line
+# of text that follows the item, without the nodes of sysctl(8) above them.
+described()
+{
+	awk 'name != "" && /^[A-Z]/ { print name }
+	    { name = "" }
+	    $1 == ".It" && ($2 == "Cm" || $2 == "Va") && NF == 3 { name = $3 }' \
+	    "$(atf_get_srcdir)/$1" | sed 's/.*\.//'
+}
+
+# page_has page header...: the page describes each counter of the headers.
+page_has()
+{
+	local header page=$1
+
+	shift
+	described "$page" | sort -u > described
+	for header; do
+		table "$header" | sort > table
+		[ -s table ] || atf_fail "$header: no table"
+		comm -23 table described > missing
+		[ ! -s missing ] ||
+		    atf_fail "$page: not described: $(xargs < missing)"
+	done
+}
+
+atf_test_case if_lem
+if_lem_head()
+{
+	atf_set descr "if_lem(4) describes the counters of the driver"
+}
+if_lem_body()
+{
+	page_has if_lem.4 lem_core.h
+}
+
+atf_test_case vale_learn
+vale_learn_head()
+{
+	atf_set descr "vale_learn(4) describes the counters of the module"
+}
+vale_learn_body()
+{
+	page_has vale_learn.4 vale_learn.h
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case if_lem
+	atf_add_test_case vale_learn
+}

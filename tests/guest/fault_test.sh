@@ -45,8 +45,9 @@ reboot()
 {
 	on "$1" '{ sleep 0.2; echo b > /proc/sysrq-trigger; } \
 	    < /dev/null > /dev/null 2>&1 &'
+	# A command that the reset interrupts is not answered: 20 s.
 	wait_until "$1 without a driver" \
-	    "$GCTL" -w -t $WAIT_S "$1.ctl" "test ! -d /sys/class/net/eth0" ||
+	    "$GCTL" -w -t 20 "$1.ctl" "test ! -d /sys/class/net/eth0" ||
 	    atf_fail "$1 is not reset"
 }
 

@@ -48,8 +48,8 @@ exit_of(void (*f)(const char *), const char *arg)
 ATF_TC(tree);
 ATF_TC_HEAD(tree, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Values by path and by node are the "
-	    "same; what is not there is NULL");
+	atf_tc_set_md_var(tc, "descr", "Values by path and by node are equal; "
+	    "a value that is not set is NULL");
 }
 ATF_TC_BODY(tree, tc)
 {
@@ -86,7 +86,7 @@ ATF_TC_BODY(tree, tc)
 ATF_TC(bools);
 ATF_TC_HEAD(bools, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Truth values in all their spellings");
+	atf_tc_set_md_var(tc, "descr", "Booleans in each spelling");
 }
 ATF_TC_BODY(bools, tc)
 {
@@ -141,8 +141,8 @@ call_create(const char *path)
 ATF_TC(malformed);
 ATF_TC_HEAD(malformed, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Malformed configuration ends the "
-	    "program with EX_USAGE");
+	atf_tc_set_md_var(tc, "descr", "Malformed configuration exits with "
+	    "EX_USAGE");
 }
 ATF_TC_BODY(malformed, tc)
 {
@@ -164,8 +164,7 @@ ATF_TC_BODY(malformed, tc)
 ATF_TC(option);
 ATF_TC_HEAD(option, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "-s options become nodes, in their "
-	    "order");
+	atf_tc_set_md_var(tc, "descr", "-s options become nodes, in order");
 }
 ATF_TC_BODY(option, tc)
 {
@@ -203,8 +202,8 @@ ATF_TC_BODY(option, tc)
 ATF_TC(mac);
 ATF_TC_HEAD(mac, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Ethernet addresses: good ones, bad "
-	    "ones, and those made up for a device");
+	atf_tc_set_md_var(tc, "descr", "Ethernet addresses: valid, invalid, "
+	    "and generated for a device");
 }
 ATF_TC_BODY(mac, tc)
 {
@@ -239,7 +238,7 @@ ATF_TC_BODY(mac, tc)
 ATF_TC(mtu);
 ATF_TC_HEAD(mtu, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "MTUs are plain numbers");
+	atf_tc_set_md_var(tc, "descr", "An MTU is a decimal number");
 }
 ATF_TC_BODY(mtu, tc)
 {

@@ -76,8 +76,8 @@ ATF_TC(level);
 ATF_TC_HEAD(level, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "A handler is called again for as long "
-	    "as there is something to read");
+	atf_tc_set_md_var(tc, "descr", "A handler is called while its "
+	    "descriptor is readable");
 }
 ATF_TC_BODY(level, tc)
 {
@@ -100,8 +100,8 @@ ATF_TC(disabled);
 ATF_TC_HEAD(disabled, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Disabled events are not called, "
-	    "enabled again they are; hangups do not get through either");
+	atf_tc_set_md_var(tc, "descr", "The handler of a disabled event is not "
+	    "called, not even for a hangup, until it is enabled");
 }
 ATF_TC_BODY(disabled, tc)
 {
@@ -135,8 +135,8 @@ ATF_TC(pair);
 ATF_TC_HEAD(pair, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "One descriptor can be waited on to "
-	    "read and to write, each once; regular files cannot");
+	atf_tc_set_md_var(tc, "descr", "A descriptor can have one read and one "
+	    "write event; a regular file has none");
 }
 ATF_TC_BODY(pair, tc)
 {
@@ -182,8 +182,8 @@ ATF_TC(timer);
 ATF_TC_HEAD(timer, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Timers come again and again, several "
-	    "of the same period, and take a new one");
+	atf_tc_set_md_var(tc, "descr", "Timers fire periodically, several with "
+	    "the same period, and change their period");
 }
 ATF_TC_BODY(timer, tc)
 {
@@ -222,8 +222,8 @@ ATF_TC(signal);
 ATF_TC_HEAD(signal, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "A signal calls its handler instead of "
-	    "its action, once for each time");
+	atf_tc_set_md_var(tc, "descr", "A signal calls its event's handler "
+	    "once instead of its action");
 }
 ATF_TC_BODY(signal, tc)
 {
@@ -305,8 +305,8 @@ ATF_TC(delete_other);
 ATF_TC_HEAD(delete_other, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "A handler deletes or disables another "
-	    "event that is ready too, which is not called then");
+	atf_tc_set_md_var(tc, "descr", "After a handler deletes or disables "
+	    "another ready event, that event's handler is not called");
 }
 ATF_TC_BODY(delete_other, tc)
 {
@@ -319,7 +319,7 @@ ATF_TC_HEAD(delete_close, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "mevent_delete_close() closes the "
-	    "descriptor, mevent_delete() leaves it");
+	    "descriptor, mevent_delete() does not");
 }
 ATF_TC_BODY(delete_close, tc)
 {
@@ -341,8 +341,8 @@ ATF_TC(stop_before);
 ATF_TC_HEAD(stop_before, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "A loop stopped before it runs returns "
-	    "at once, and only once");
+	atf_tc_set_md_var(tc, "descr", "mevent_stop() before mevent_dispatch() "
+	    "makes the next call return at once");
 }
 ATF_TC_BODY(stop_before, tc)
 {
@@ -403,8 +403,8 @@ ATF_TC(threads);
 ATF_TC_HEAD(threads, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Every thread has its own loop, others "
-	    "enable its events and stop it");
+	atf_tc_set_md_var(tc, "descr", "Each thread has its own loop, whose "
+	    "events other threads enable and which they stop");
 }
 ATF_TC_BODY(threads, tc)
 {
@@ -437,8 +437,8 @@ ATF_TC(delete_remote);
 ATF_TC_HEAD(delete_remote, tc)
 {
 	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Another thread deletes events of a "
-	    "loop that is busy with them");
+	atf_tc_set_md_var(tc, "descr", "A thread deletes events of another "
+	    "thread's running loop");
 }
 ATF_TC_BODY(delete_remote, tc)
 {

@@ -87,8 +87,8 @@ DATA_SET(net_backend_set, probe_backend);
 ATF_TC(find);
 ATF_TC_HEAD(find, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A backend is found by the beginning "
-	    "of its name or by type");
+	atf_tc_set_md_var(tc, "descr", "A backend is found by the prefix of "
+	    "its name or by type");
 }
 ATF_TC_BODY(find, tc)
 {
@@ -111,8 +111,8 @@ ATF_TC_BODY(find, tc)
 ATF_TC(missing);
 ATF_TC_HEAD(missing, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "No backend, an unknown one and one "
-	    "that does not open are errors");
+	atf_tc_set_md_var(tc, "descr", "No backend, an unknown one, and one "
+	    "that fails to open are errors");
 }
 ATF_TC_BODY(missing, tc)
 {
@@ -136,8 +136,8 @@ ATF_TC_BODY(missing, tc)
 ATF_TC(caps);
 ATF_TC_HEAD(caps, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Only the lengths a virtio-net header "
-	    "can have reach the backend");
+	atf_tc_set_md_var(tc, "descr", "The backend is only asked for valid "
+	    "lengths of a virtio-net header");
 }
 ATF_TC_BODY(caps, tc)
 {
@@ -267,8 +267,8 @@ tap_exchange(net_backend_t *be, int s, size_t len)
 ATF_TC(tap);
 ATF_TC_HEAD(tap, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frames go through a TAP interface "
-	    "both ways, whole and in order");
+	atf_tc_set_md_var(tc, "descr", "Frames pass a TAP interface both ways, "
+	    "intact and in order");
 }
 ATF_TC_BODY(tap, tc)
 {
@@ -339,8 +339,8 @@ on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
 ATF_TC(tap_event);
 ATF_TC_HEAD(tap_event, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "The callback comes with a frame, when "
-	    "receiving is enabled and not before");
+	atf_tc_set_md_var(tc, "descr", "The callback is called for a frame "
+	    "once receiving is enabled, and not before");
 }
 ATF_TC_BODY(tap_event, tc)
 {
@@ -375,7 +375,7 @@ ATF_TC(tap_mtu);
 ATF_TC_HEAD(tap_mtu, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "mtu= sets the interface's MTU, and "
-	    "frames of that size go through");
+	    "frames of that size pass");
 }
 ATF_TC_BODY(tap_mtu, tc)
 {
@@ -402,8 +402,8 @@ ATF_TC_BODY(tap_mtu, tc)
 ATF_TC(tap_errors);
 ATF_TC_HEAD(tap_errors, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "An interface in use, a name too long "
-	    "and an interface of another kind are errors");
+	atf_tc_set_md_var(tc, "descr", "An interface in use, a name too long, "
+	    "and an interface that is not a TAP are errors");
 }
 ATF_TC_BODY(tap_errors, tc)
 {

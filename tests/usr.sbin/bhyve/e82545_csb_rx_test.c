@@ -36,8 +36,7 @@ take(struct host *h, unsigned int max)
 	return (n);
 }
 
-TEST(need_kick, "An RX interrupt comes only where guest_need_rxkick asks "
-    "for it")
+TEST(need_kick, "An RX interrupt comes only if guest_need_rxkick asks for it")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 64, 2048, 1, &csb);
@@ -63,7 +62,7 @@ TEST(need_kick, "An RX interrupt comes only where guest_need_rxkick asks "
 	host_destroy(h);
 }
 
-TEST(moderated, "An RX interrupt waits for RDTR and ITR as ever")
+TEST(moderated, "RDTR and ITR delay an RX interrupt")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 64, 2048, 1, &csb);
@@ -84,7 +83,7 @@ TEST(moderated, "An RX interrupt waits for RDTR and ITR as ever")
 	host_destroy(h);
 }
 
-TEST(lazily, "Buffers given by guest_rdt alone are found when needed")
+TEST(lazily, "Buffers posted only by guest_rdt are found when needed")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
@@ -107,7 +106,7 @@ TEST(lazily, "Buffers given by guest_rdt alone are found when needed")
 	host_destroy(h);
 }
 
-TEST(late_kick, "A write to RDT that comes late gives nothing back")
+TEST(late_kick, "A write of an old value to RDT changes nothing")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
@@ -134,7 +133,7 @@ TEST(late_kick, "A write to RDT that comes late gives nothing back")
 	host_destroy(h);
 }
 
-TEST(low, "RXDMT0 tells of a ring that is low, not of an old look at it")
+TEST(low, "RXDMT0 is set only if the ring is low when the CSB is read again")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
@@ -152,7 +151,7 @@ TEST(low, "RXDMT0 tells of a ring that is low, not of an old look at it")
 	host_destroy(h);
 }
 
-TEST(dry, "A dry ring waits for three quarters of it, in one kick")
+TEST(dry, "An empty ring asks for one kick, at three quarters of its buffers")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
@@ -190,7 +189,8 @@ give_one(struct host *h)
 	CSB_SET(hooked, guest_rdt, (CSB_GET(hooked, guest_rdt) + 1) % h->nrxd);
 }
 
-TEST(not_dry, "A buffer given as the ring runs dry is found without a kick")
+TEST(not_dry, "A buffer posted while the ring runs empty is found without a "
+    "kick")
 {
 	struct host *h = guest_up(64, 16, 2048, 1, &hooked);
 
@@ -210,7 +210,8 @@ turn_off(struct host *h __unused)
 	CSB_SET(hooked, guest_csb_on, 0);
 }
 
-TEST(off_in_batch, "Turned off in the middle of a batch, the interrupt comes")
+TEST(off_in_batch, "When the CSB is turned off within a batch, the interrupt "
+    "comes")
 {
 	struct host *h = guest_up(64, 16, 2048, 1, &hooked);
 
@@ -221,7 +222,7 @@ TEST(off_in_batch, "Turned off in the middle of a batch, the interrupt comes")
 	host_destroy(h);
 }
 
-TEST(long_frame, "A dry ring waits for as many as the frame takes")
+TEST(long_frame, "An empty ring waits for as many buffers as the frame needs")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 256, 1, &csb);

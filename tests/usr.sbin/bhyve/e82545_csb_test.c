@@ -232,7 +232,7 @@ TEST(cleared, "A guest that clears host_need_txkick when it kicks finds it "
 	host_destroy(h);
 }
 
-TEST(reset_dry, "Reset while the ring is dry, it is not dry any more")
+TEST(reset_dry, "A reset ends the state of an empty ring")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
@@ -253,7 +253,7 @@ TEST(reset_dry, "Reset while the ring is dry, it is not dry any more")
 	host_destroy(h);
 }
 
-TEST(released, "When CSBAL is written the old block is not touched again")
+TEST(released, "After a write to CSBAL the old CSB is not accessed")
 {
 	struct paravirt_csb *csb, *other;
 	struct host *h = awake(&csb);
@@ -285,7 +285,7 @@ TEST(released, "When CSBAL is written the old block is not touched again")
 	host_destroy(h);
 }
 
-TEST(disabled, "Polling ends when the transmitter goes off")
+TEST(disabled, "Polling ends when the transmitter is turned off")
 {
 	struct paravirt_csb *csb;
 	struct host *h = awake(&csb);
@@ -303,7 +303,8 @@ TEST(disabled, "Polling ends when the transmitter goes off")
 	host_destroy(h);
 }
 
-TEST(paused, "Paused, the block is left alone; polling goes on after")
+TEST(paused, "A paused adapter does not access the CSB, and polls again after "
+    "it resumes")
 {
 	struct paravirt_csb *csb;
 	struct host *h = awake(&csb);
@@ -330,7 +331,8 @@ TEST(paused, "Paused, the block is left alone; polling goes on after")
 	host_destroy(h);
 }
 
-TEST(bad_place, "A block outside guest memory is counted; the adapter is plain")
+TEST(bad_place, "A CSB outside guest memory is counted, and the adapter works "
+    "without it")
 {
 	static const uint64_t bad[] = { HOST_RAM, HOST_RAM - 4092, 1ULL << 32,
 	    UINT64_MAX - 4095, UINT64_MAX, 1ULL << 63, 0x100001, 0x2002 };
@@ -359,7 +361,7 @@ TEST(bad_place, "A block outside guest memory is counted; the adapter is plain")
 	host_destroy(h);
 }
 
-TEST(random, "Any contents, changed at any time, do no harm")
+TEST(random, "Random contents, changed at any time, do no harm")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 3, &csb);

@@ -12,7 +12,7 @@
 
 #include "e82545_guest.h"
 
-TEST(one_kick, "One kick wakes the host, which finds the rest by itself")
+TEST(one_kick, "After one kick the host finds later frames without kicks")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 3, &csb);
@@ -43,7 +43,7 @@ TEST(one_kick, "One kick wakes the host, which finds the rest by itself")
 	host_destroy(h);
 }
 
-TEST(late_kick, "A write to TDT that comes late sends nothing again")
+TEST(late_kick, "A write of an old value to TDT sends nothing again")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 3, &csb);
@@ -72,8 +72,7 @@ TEST(late_kick, "A write to TDT that comes late sends nothing again")
 	host_destroy(h);
 }
 
-TEST(rounds, "Polling ends after host_txcycles_lim empty rounds, and begins "
-    "anew with each frame")
+TEST(rounds, "Polling ends after host_txcycles_lim rounds without a frame")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 3, &csb);
@@ -109,8 +108,8 @@ TEST(rounds, "Polling ends after host_txcycles_lim empty rounds, and begins "
 	host_destroy(h);
 }
 
-TEST(states, "The host is to leave its processor to a guest that may need it, "
-    "and not to one that keeps one busy looking for frames")
+TEST(states, "The host must yield its processor if the guest may need it, and "
+    "not if the guest polls")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 4, &csb);
@@ -134,7 +133,7 @@ TEST(states, "The host is to leave its processor to a guest that may need it, "
 	host_destroy(h);
 }
 
-TEST(half_packet, "A packet whose end is yet to come is waited for asleep")
+TEST(half_packet, "The host sleeps while it waits for the rest of a packet")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 2, &csb);
@@ -165,7 +164,7 @@ interrupts(struct host *h, struct paravirt_csb *csb)
 	return (host_raised(h) != before);
 }
 
-TEST(need_kick, "A TX interrupt comes only where guest_need_txkick asks for it")
+TEST(need_kick, "A TX interrupt comes only if guest_need_txkick asks for it")
 {
 	static const struct {
 		uint32_t	need;
@@ -198,7 +197,7 @@ TEST(need_kick, "A TX interrupt comes only where guest_need_txkick asks for it")
 	host_destroy(h);
 }
 
-TEST(threshold, "guest_txkick_at makes one interrupt, when TDH gets there")
+TEST(threshold, "guest_txkick_at causes one interrupt, when TDH reaches it")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 1, &csb);
@@ -236,7 +235,8 @@ turn_off(struct host *h __unused)
 	CSB_SET(hooked, guest_csb_on, 0);
 }
 
-TEST(off_in_batch, "Turned off in the middle of a batch, the interrupt comes")
+TEST(off_in_batch, "When the CSB is turned off within a batch, the interrupt "
+    "comes")
 {
 	struct host *h = guest_up(64, 8, 2048, 1, &hooked);
 
@@ -246,7 +246,7 @@ TEST(off_in_batch, "Turned off in the middle of a batch, the interrupt comes")
 	host_destroy(h);
 }
 
-TEST(link, "A change of the link is told, data or not")
+TEST(link, "A link change interrupts, whatever the CSB's flags")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 1, &csb);
@@ -260,7 +260,7 @@ TEST(link, "A change of the link is told, data or not")
 	host_destroy(h);
 }
 
-TEST(moderated, "An interrupt that is asked for waits for ITR")
+TEST(moderated, "ITR delays an interrupt that the CSB asks for")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 1, &csb);

@@ -284,7 +284,7 @@ ATF_TC_BODY(write, tc __unused)
 ATF_TC(hostile);
 ATF_TC_HEAD(hostile, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Noise on EECD and EERD");
+	atf_tc_set_md_var(tc, "descr", "Random writes to EECD and EERD");
 }
 ATF_TC_BODY(hostile, tc __unused)
 {

@@ -39,7 +39,7 @@ TEST(modes, "RCTL.LBM and the PHY send frames back, the link up or down")
 	host_destroy(h);
 }
 
-TEST(many, "63 frames in one kick all come back; floods are bounded")
+TEST(many, "63 frames of one kick all come back; a batch is bounded")
 {
 	struct host *h = tx_up(1024);
 	uint8_t buf[2048], frame[1024];
@@ -72,7 +72,7 @@ TEST(many, "63 frames in one kick all come back; floods are bounded")
 	host_destroy(h);
 }
 
-TEST(filters, "Looped frames are filtered; the network's are shut out")
+TEST(filters, "Looped frames are filtered; frames from the network are dropped")
 {
 	static const uint8_t other[6] = { 2, 9, 9, 9, 9, 9 };
 	struct host *h = rx_up(64, 256);
@@ -100,7 +100,7 @@ TEST(filters, "Looped frames are filtered; the network's are shut out")
 	host_destroy(h);
 }
 
-TEST(stall, "Looped frames wait for descriptors, a reset drops them")
+TEST(stall, "Looped frames wait for descriptors; a reset drops them")
 {
 	struct host *h = rx_up(8, 256);
 	uint8_t frame[60];

@@ -81,7 +81,7 @@ cut(uint8_t *buf, size_t len, struct iovec *iov, uint32_t *seed)
 	return (i);
 }
 
-TEST(pieces, "A sum does not depend on how its bytes are cut")
+TEST(pieces, "A sum does not depend on the fragments of its bytes")
 {
 	uint8_t buf[600];
 	struct iovec iov[1000];
@@ -101,7 +101,7 @@ TEST(pieces, "A sum does not depend on how its bytes are cut")
 	}
 }
 
-TEST(insert, "A checksum goes where it should, or nowhere")
+TEST(insert, "A checksum is inserted at its offset, or not at all")
 {
 	static const struct {
 		uint8_t		start, field;
@@ -167,7 +167,7 @@ TEST(insert_extra, "A length is added, and UDP's zero becomes ffff")
 	ATF_CHECK_EQ((uint16_t)~0x0100, be16dec(buf));
 }
 
-TEST(sum_copy, "What is summed up while it is copied")
+TEST(sum_copy, "A sum made while copying")
 {
 	uint8_t from[700], to[700 + 1];
 	size_t i, len, off;
@@ -228,7 +228,7 @@ TEST(tso_valid, "A TSO context whose headers are not in HDRLEN is refused")
 	ATF_CHECK(!e82545_tso_valid(&ctx));
 }
 
-TEST(vlan_insert, "A tag goes behind the addresses")
+TEST(vlan_insert, "A tag is inserted behind the addresses")
 {
 	uint8_t buf[4 + 16];
 	unsigned int i;
@@ -271,7 +271,7 @@ rx_sum(uint8_t *frame, size_t len, uint32_t rxcsum, bool strip, uint32_t *seed,
 #define	ALL_ON	(E82545_RXCSUM_IPOFL | E82545_RXCSUM_TUOFL |		\
 		E82545_RXCSUM_IPV6OFL)
 
-TEST(rx_status, "Good and spoilt packets of each kind")
+TEST(rx_status, "Valid and corrupted packets of each kind")
 {
 	uint8_t frame[PACKET_HDR_MAX + 64], payload[64];
 	struct packet p;
@@ -385,7 +385,7 @@ TEST(rx_trailer, "Ethernet padding is not part of the datagram")
 	ATF_CHECK_EQ(packet_sum(frame, len + 9), rs.csum);
 }
 
-TEST(rx_hostile, "Lengths that lie, and every cut of a packet")
+TEST(rx_hostile, "Wrong lengths, and truncated packets of every length")
 {
 	uint8_t frame[PACKET_HDR_MAX + 64], *copy, payload[64] = { 0 };
 	struct packet p;
@@ -427,7 +427,8 @@ TEST(rx_hostile, "Lengths that lie, and every cut of a packet")
 	}
 }
 
-TEST(rx_packet_sum, "The packet checksum from every PCSS, tag in and out")
+TEST(rx_packet_sum, "The packet checksum from every PCSS, with and without the "
+    "tag")
 {
 	uint8_t frame[PACKET_HDR_MAX + 300], payload[300], seen[400];
 	struct packet p;

@@ -352,7 +352,7 @@ ATF_TC_BODY(loopback, tc __unused)
 ATF_TC(hostile);
 ATF_TC_HEAD(hostile, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Noise on MDIC and CTRL");
+	atf_tc_set_md_var(tc, "descr", "Random writes to MDIC and CTRL");
 }
 ATF_TC_BODY(hostile, tc __unused)
 {

@@ -31,7 +31,7 @@ TEST(reset_values, "Each register's value after power-up")
 	host_destroy(h);
 }
 
-TEST(writable_bits, "Each register keeps the bits it has, and no others")
+TEST(writable_bits, "Each register keeps its writable bits, and no others")
 {
 	struct host *h;
 	unsigned int i, j, k;
@@ -81,7 +81,8 @@ TEST(nowhere, "Offsets without a register read as 0 and ignore writes")
 	host_destroy(h);
 }
 
-TEST(access_rules, "Accesses of other sizes, odd offsets, beyond the BAR")
+TEST(access_rules, "Accesses of other sizes, at odd offsets, and beyond the "
+    "BAR")
 {
 	static const int sizes[] = { 1, 2, 3, 4, 5, 8, 16, 0, -1, -8 };
 	static const int bars[] = { -1, 0, 1, 2, 3, 6, 1000 };
@@ -338,7 +339,7 @@ TEST(link, "STATUS.LU and LSC follow the cable, SLU and PHY_RST")
 	host_destroy(h);
 }
 
-TEST(wakeups, "Which writes ask the host for transmit and receive")
+TEST(wakeups, "Register writes that ask the host to transmit and receive")
 {
 	uint8_t frame[64];
 	struct host *h;
@@ -415,7 +416,7 @@ TEST(wakeups, "Which writes ask the host for transmit and receive")
 	host_destroy(h);
 }
 
-TEST(create, "Bad configurations; counters' names")
+TEST(create, "Invalid configurations; names of counters")
 {
 	struct e82545_config config = { .ec_mac = { 2, 0, 0, 0, 0, 1 } };
 	struct e82545 *dev;

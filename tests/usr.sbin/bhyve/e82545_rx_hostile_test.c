@@ -15,7 +15,7 @@
 
 #include "e82545_check.h"
 
-TEST(bad_address, "Buffers outside of guest memory: the frame is an error")
+TEST(bad_address, "A frame with a buffer outside guest memory is an error")
 {
 	static const uint64_t bad[] = {
 		HOST_RAM, HOST_RAM - 59, UINT64_MAX, UINT64_MAX - 59,
@@ -61,7 +61,7 @@ TEST(bad_address, "Buffers outside of guest memory: the frame is an error")
 	host_destroy(h);
 }
 
-TEST(bad_ring, "Rings that cannot be are counted; frames wait")
+TEST(bad_ring, "Invalid rings are counted; frames wait")
 {
 	static const struct {
 		uint64_t	base;
@@ -109,7 +109,7 @@ TEST(bad_ring, "Rings that cannot be are counted; frames wait")
 	host_destroy(h);
 }
 
-TEST(overlap, "A ring whose buffers are the ring itself")
+TEST(overlap, "A ring whose buffers overlap it")
 {
 	struct host *h = rx_up(64, 256);
 	uint8_t frame[600];
@@ -126,7 +126,8 @@ TEST(overlap, "A ring whose buffers are the ring itself")
 	host_destroy(h);
 }
 
-TEST(fuzz, "Random rings, registers and frames never stop or break the model")
+TEST(fuzz, "Random rings, registers and frames neither stop nor crash the "
+    "model")
 {
 	static const uint32_t regs[] = {
 		E82545_RCTL, E82545_RDH, E82545_RDT, E82545_RDLEN,

@@ -14,7 +14,8 @@
 #include "e82545_check.h"
 #include "wait_until.h"
 
-TEST(stall, "Without descriptors frames wait; RDT lets them in, in order")
+TEST(stall, "Without descriptors frames wait, and are received in order after "
+    "a write to RDT")
 {
 	struct host *h = rx_up(8, 256);
 	uint8_t frame[60];
@@ -48,7 +49,7 @@ TEST(stall, "Without descriptors frames wait; RDT lets them in, in order")
 	host_destroy(h);
 }
 
-TEST(long_frame, "A frame of many descriptors waits for all of them")
+TEST(long_frame, "A frame waits until there are descriptors for all of it")
 {
 	struct host *h = rx_up(16, 256);
 	uint8_t frame[1500], small[60];
@@ -80,7 +81,7 @@ TEST(long_frame, "A frame of many descriptors waits for all of them")
 	host_destroy(h);
 }
 
-TEST(ends, "A stall ends when RCTL changes or the receiver goes off")
+TEST(ends, "A stall ends when RCTL changes or the receiver is turned off")
 {
 	struct host *h = rx_up(8, 256);
 	uint8_t frame[60];
@@ -116,7 +117,7 @@ TEST(ends, "A stall ends when RCTL changes or the receiver goes off")
 	host_destroy(h);
 }
 
-TEST(never_fits, "A frame too long for the whole ring is dropped")
+TEST(never_fits, "A frame longer than all buffers of the ring is dropped")
 {
 	struct host *h = rx_up(8, 256);
 	uint8_t frame[2048];
@@ -131,7 +132,7 @@ TEST(never_fits, "A frame too long for the whole ring is dropped")
 	host_destroy(h);
 }
 
-TEST(race, "A guest that adds descriptors as the ring runs dry is not missed")
+TEST(race, "Descriptors added while the ring runs empty are seen")
 {
 	struct host *h = rx_up(8, 256);
 	uint8_t buf[256], frame[64];

@@ -45,7 +45,8 @@ TEST(simple, "One frame: contents, descriptor, interrupt, statistics")
 	host_destroy(h);
 }
 
-TEST(sizes, "Every buffer size, frames to the byte and over many descriptors")
+TEST(sizes, "Every buffer size: frames that fit exactly, and over several "
+    "descriptors")
 {
 	static const uint32_t sizes[] =
 	    { 256, 512, 1024, 2048, 4096, 8192, 16384 };
@@ -90,7 +91,7 @@ TEST(sizes, "Every buffer size, frames to the byte and over many descriptors")
 #undef NLENS
 }
 
-TEST(reserved_size, "The reserved buffer size is that of the default")
+TEST(reserved_size, "The reserved buffer size means the default")
 {
 	struct host *h = rx_up(64, 2048);
 	uint8_t frame[3000];
@@ -172,7 +173,7 @@ TEST(tiny, "Frames shorter than a header do no harm")
 	host_destroy(h);
 }
 
-TEST(pieces, "A frame in up to 64 pieces")
+TEST(pieces, "A frame in up to 64 fragments")
 {
 	struct host *h = rx_up(64, 512);
 	uint8_t frame[1514];
@@ -220,7 +221,7 @@ TEST(batch, "A batch is 256 frames, one sync and one interrupt")
 	host_destroy(h);
 }
 
-TEST(many_descriptors, "Batches of long frames in short buffers end in time")
+TEST(many_descriptors, "A batch of long frames in short buffers is bounded")
 {
 	struct host *h = rx_up(4096, 256);
 	uint8_t frame[E82545_FRAME_MAX];
@@ -242,7 +243,7 @@ TEST(many_descriptors, "Batches of long frames in short buffers end in time")
 	host_destroy(h);
 }
 
-TEST(threshold, "RXDMT0 when the free descriptors come down to RDMTS")
+TEST(threshold, "RXDMT0 is set when the free descriptors fall to RDMTS")
 {
 	struct host *h;
 	uint8_t frame[60];
@@ -263,7 +264,7 @@ TEST(threshold, "RXDMT0 when the free descriptors come down to RDMTS")
 	}
 }
 
-TEST(delay, "RXT0 waits for RDTR")
+TEST(delay, "RDTR delays RXT0")
 {
 	struct host *h = rx_up(64, 256);
 	uint8_t frame[60];

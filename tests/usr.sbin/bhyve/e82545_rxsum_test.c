@@ -15,7 +15,7 @@
 
 #include "e82545_check.h"
 
-TEST(strip, "Tags are taken out with CTRL.VME, however the frame is cut")
+TEST(strip, "Tags are stripped with CTRL.VME, however the frame is fragmented")
 {
 	struct host *h = rx_up(64, 512);
 	struct e82545_rxd last;
@@ -70,7 +70,7 @@ TEST(strip, "Tags are taken out with CTRL.VME, however the frame is cut")
 	host_destroy(h);
 }
 
-TEST(checksum, "IPCS, TCPCS, IPE, TCPE of good and spoilt packets")
+TEST(checksum, "IPCS, TCPCS, IPE, TCPE of valid and corrupted packets")
 {
 	struct host *h = rx_up(64, 256);
 	struct e82545_rxd last;

@@ -591,8 +591,8 @@ begin(const struct scenario *s)
 	return (h);
 }
 
-TEST(same, "Saved and restored in the middle of anything, an adapter goes on "
-    "as the one that stayed")
+TEST(same, "An adapter restored in any state behaves like the one that was "
+    "saved")
 {
 	const struct scenario *s;
 	struct host *a, *b;
@@ -609,7 +609,7 @@ TEST(same, "Saved and restored in the middle of anything, an adapter goes on "
 	}
 }
 
-TEST(again, "What a model was before its restore leaves no trace")
+TEST(again, "A restore replaces all state of the model")
 {
 	const struct scenario *s, *t;
 	struct host *a, *b;
@@ -650,8 +650,8 @@ check_refused(struct host *h, int error, const void *buf, size_t size,
 	free(after);
 }
 
-TEST(refused, "Snapshots cut short, with a bit flipped, of another version or "
-    "with more behind them change nothing")
+TEST(refused, "A snapshot that is truncated, corrupted, too long or of another "
+    "version changes nothing")
 {
 	struct host *a, *b;
 	uint8_t *buf, *copy, *own;
@@ -762,8 +762,8 @@ use(struct host *h)
 	check_rx_alive(h);
 }
 
-TEST(hostile, "Snapshots made to do harm, their CRC in order, are refused or "
-    "do none")
+TEST(hostile, "Malicious snapshots with a correct CRC are refused or do no "
+    "harm")
 {
 	const struct scenario *s;
 	unsigned int accepted, n, round;

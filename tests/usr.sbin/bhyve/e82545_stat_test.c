@@ -14,7 +14,7 @@
 #include "e82545_check.h"
 #include "e82545_regs.h"
 
-TEST(stick, "Statistics add up, stick at all ones, and clear when read")
+TEST(stick, "Statistics add up, saturate, and clear when read")
 {
 	struct host *h;
 	unsigned int i, j;

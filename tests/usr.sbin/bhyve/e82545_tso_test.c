@@ -85,7 +85,8 @@ queue(struct host *h, const struct packet *p, size_t mss, size_t first,
 	    0));
 }
 
-TEST(tso, "TCP and UDP over IPv4 and IPv6, every cut, against built segments")
+TEST(tso, "TCP and UDP over IPv4 and IPv6, in all fragments, compared with "
+    "built segments")
 {
 	static const size_t msses[] = { 1, 7, 536, 1448, 1460, 8960, 16000 };
 	static const size_t paylens[] = { 0, 1, 100, 1460, 1461, 2920, 9001 };
@@ -131,7 +132,7 @@ TEST(tso, "TCP and UDP over IPv4 and IPv6, every cut, against built segments")
 	host_destroy(h);
 }
 
-TEST(payload_in_place, "Payload is sent from where the guest has it")
+TEST(payload_in_place, "Payload is sent from the guest's buffers")
 {
 	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 4344 };
@@ -168,7 +169,7 @@ TEST(vlan, "Every segment gets the tag of the first descriptor")
 	host_destroy(h);
 }
 
-TEST(batches, "A packet of more segments than a batch, with others about")
+TEST(batches, "A packet of more segments than a batch, between other packets")
 {
 	struct host *h = tx_up(4096);
 	struct packet p = { .payload = bulk, .paylen = 60000 };
@@ -210,7 +211,7 @@ TEST(batches, "A packet of more segments than a batch, with others about")
 	host_destroy(h);
 }
 
-TEST(reset, "A reset between the batches of a packet forgets it")
+TEST(reset, "A reset between the batches of a packet drops the rest")
 {
 	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 30000 };
@@ -230,7 +231,7 @@ TEST(reset, "A reset between the batches of a packet forgets it")
 	host_destroy(h);
 }
 
-TEST(changed, "A guest that shrinks a packet between its batches")
+TEST(changed, "A guest shrinks a packet between its batches")
 {
 	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 30000 };
@@ -250,7 +251,7 @@ TEST(changed, "A guest that shrinks a packet between its batches")
 	host_destroy(h);
 }
 
-TEST(contexts, "The contexts for TSO and for other frames are two")
+TEST(contexts, "TSO and other frames have separate contexts")
 {
 	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
@@ -275,7 +276,7 @@ TEST(contexts, "The contexts for TSO and for other frames are two")
 	host_destroy(h);
 }
 
-TEST(bad, "TSO contexts that cannot be are counted, the packet dropped")
+TEST(bad, "A packet with an invalid TSO context is dropped and counted")
 {
 	static const struct {
 		uint16_t	mss;
@@ -365,7 +366,7 @@ TEST(largest, "The longest header, the largest segment, a megabyte")
 	host_destroy(h);
 }
 
-TEST(pieces, "A segment of too many pieces is dropped, the others go")
+TEST(pieces, "A segment of too many fragments is dropped, the others are sent")
 {
 	struct host *h = tx_up(512);
 	struct packet p = { .payload = bulk, .paylen = 1000 };

@@ -11,7 +11,7 @@
 
 #include "e82545_check.h"
 
-TEST(bad_ring, "Rings that cannot be are counted and left alone")
+TEST(bad_ring, "Invalid rings are counted and not used")
 {
 	static const struct {
 		uint64_t	base;
@@ -53,7 +53,7 @@ TEST(bad_ring, "Rings that cannot be are counted and left alone")
 	host_destroy(h);
 }
 
-TEST(bad_address, "Buffers outside of guest memory")
+TEST(bad_address, "Buffers outside guest memory")
 {
 	static const struct {
 		uint64_t	addr;
@@ -160,7 +160,7 @@ random_desc(struct host *h, uint32_t i, uint32_t *seed)
 	}
 }
 
-TEST(fuzz, "Rings of random descriptors never stop or break the model")
+TEST(fuzz, "Random descriptors neither stop nor crash the model")
 {
 	static const uint32_t regs[] = {
 		E82545_TDH, E82545_TDLEN, E82545_TDBAL, E82545_CTRL,

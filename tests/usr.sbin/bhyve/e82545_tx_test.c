@@ -56,7 +56,7 @@ TEST(legacy, "One frame in one descriptor: contents, write-back, statistics")
 	host_destroy(h);
 }
 
-TEST(report_status, "DD only where RS or RPS asks for it")
+TEST(report_status, "DD is set only if RS or RPS asks for it")
 {
 	struct host *h = tx_up(64);
 	uint8_t frame[60];
@@ -82,7 +82,7 @@ TEST(report_status, "DD only where RS or RPS asks for it")
 	host_destroy(h);
 }
 
-TEST(delay, "TXDW waits for TIDV only if all that report have IDE")
+TEST(delay, "TIDV delays TXDW only if all descriptors with RS have IDE")
 {
 	struct host *h = tx_up(64);
 	uint8_t frame[60];
@@ -103,7 +103,8 @@ TEST(delay, "TXDW waits for TIDV only if all that report have IDE")
 	host_destroy(h);
 }
 
-TEST(low, "TXD_LOW when the ring comes down to LWTHRESH, TXQE when it is empty")
+TEST(low, "TXD_LOW is set when the ring falls to LWTHRESH, TXQE when it is "
+    "empty")
 {
 	struct host *h = tx_up(512);
 	uint8_t frame[60];
@@ -167,7 +168,7 @@ TEST(batch, "A batch is 256 frames, one flush and one interrupt")
 	host_destroy(h);
 }
 
-TEST(wrap, "The ring goes round, and may have 65536 descriptors")
+TEST(wrap, "The ring wraps, and may have 65536 descriptors")
 {
 	struct host *h = tx_up(8);
 	uint8_t frame[64];
@@ -206,7 +207,8 @@ TEST(wrap, "The ring goes round, and may have 65536 descriptors")
 	host_destroy(h);
 }
 
-TEST(gather, "A frame of many descriptors, uncopied; neighbours join")
+TEST(gather, "A frame of several descriptors is not copied; adjacent buffers "
+    "are merged")
 {
 	struct host *h = tx_up(4096);
 	uint8_t frame[E82545_MAXIOV * 10];
@@ -233,7 +235,8 @@ TEST(gather, "A frame of many descriptors, uncopied; neighbours join")
 	host_destroy(h);
 }
 
-TEST(too_many_pieces, "65 pieces do not fit; the next frame does")
+TEST(too_many_pieces, "A frame of 65 fragments is dropped, the next one is "
+    "sent")
 {
 	struct host *h = tx_up(512);
 	uint8_t byte[2] = { 1, 2 };
@@ -250,7 +253,7 @@ TEST(too_many_pieces, "65 pieces do not fit; the next frame does")
 	host_destroy(h);
 }
 
-TEST(null, "Null and empty descriptors carry no data but report")
+TEST(null, "Null and empty descriptors have no data but set DD")
 {
 	struct host *h = tx_up(64);
 	uint8_t frame[64];
@@ -268,7 +271,7 @@ TEST(null, "Null and empty descriptors carry no data but report")
 	host_destroy(h);
 }
 
-TEST(padding, "TCTL.PSP pads to 60 bytes; without it, frames go as they are")
+TEST(padding, "TCTL.PSP pads to 60 bytes; without it frames are sent unpadded")
 {
 	struct host *h = tx_up(64);
 	uint8_t frame[64], padded[64];
@@ -307,7 +310,7 @@ TEST(own_fcs, "Without IFCS the last four bytes are the guest's FCS")
 	host_destroy(h);
 }
 
-TEST(lengths, "The shortest and the longest frame, and one beyond")
+TEST(lengths, "The shortest and the longest frame, and a longer one")
 {
 	static const struct {
 		size_t	len;
@@ -360,7 +363,7 @@ TEST(jumbo, "A jumbo frame over many descriptors")
  * Frames that are not whole yet.
  */
 
-TEST(partial, "A frame waits for its last descriptor, also over kicks")
+TEST(partial, "A frame waits for its last descriptor over several kicks")
 {
 	struct host *h = tx_up(16);
 	uint8_t frame[90];
@@ -386,7 +389,7 @@ TEST(partial, "A frame waits for its last descriptor, also over kicks")
 	host_destroy(h);
 }
 
-TEST(no_eop, "A ring full of descriptors without EOP is given up")
+TEST(no_eop, "A ring full of descriptors without EOP is skipped")
 {
 	struct host *h = tx_up(16);
 	uint8_t bytes[20] = { 0 };
@@ -409,7 +412,7 @@ TEST(no_eop, "A ring full of descriptors without EOP is given up")
 	host_destroy(h);
 }
 
-TEST(partial_reset, "A reset forgets that the rest of a frame is skipped")
+TEST(partial_reset, "After a reset the rest of a frame is not skipped")
 {
 	struct host *h = tx_up(16);
 	uint8_t bytes[20] = { 0 };
@@ -425,7 +428,8 @@ TEST(partial_reset, "A reset forgets that the rest of a frame is skipped")
 	host_destroy(h);
 }
 
-TEST(partial_after, "A whole frame goes, the incomplete one behind it waits")
+TEST(partial_after, "A complete frame is sent, the incomplete one behind it "
+    "waits")
 {
 	struct host *h = tx_up(16);
 	uint8_t frame[90];
@@ -515,7 +519,8 @@ TEST(states, "Transmitter off, paused, no link, no room")
 	host_destroy(h);
 }
 
-TEST(threads, "Frames of a guest and its worker come out whole and in order")
+TEST(threads, "Frames are sent intact and in order while guest and worker run "
+    "in threads")
 {
 	struct host *h = tx_up(256);
 	uint8_t frame[80];

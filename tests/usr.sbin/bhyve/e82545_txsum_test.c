@@ -15,7 +15,7 @@
 
 #include "e82545_check.h"
 
-TEST(vlan, "Tags are inserted with VLE and CTRL.VME, of type VET")
+TEST(vlan, "Tags of type VET are inserted with VLE and CTRL.VME")
 {
 	struct host *h = tx_up(64);
 	uint8_t frame[100], want[104];
@@ -58,7 +58,7 @@ TEST(vlan, "Tags are inserted with VLE and CTRL.VME, of type VET")
 	host_destroy(h);
 }
 
-TEST(legacy_checksum, "IC, CSO and CSS, in the frame and out of it")
+TEST(legacy_checksum, "IC, CSO and CSS inside and outside the frame")
 {
 	static const struct {
 		uint8_t	css, cso;
@@ -95,7 +95,7 @@ TEST(legacy_checksum, "IC, CSO and CSS, in the frame and out of it")
 	host_destroy(h);
 }
 
-TEST(legacy_checksum_vlan, "A checksum before the place of the tag")
+TEST(legacy_checksum_vlan, "A checksum before the offset of the tag")
 {
 	struct host *h = tx_up(64);
 	uint8_t frame[100], want[104];
@@ -114,7 +114,7 @@ TEST(legacy_checksum_vlan, "A checksum before the place of the tag")
 	host_destroy(h);
 }
 
-TEST(checksum, "IP, TCP and UDP checksums, IPv4 and IPv6, however cut")
+TEST(checksum, "IP, TCP and UDP checksums, IPv4 and IPv6, in all fragments")
 {
 	struct host *h = tx_up(4096);
 	uint8_t frame[1600], payload[1400], want[1600];
@@ -152,7 +152,7 @@ TEST(checksum, "IP, TCP and UDP checksums, IPv4 and IPv6, however cut")
 	host_destroy(h);
 }
 
-TEST(checksum_some, "Each sum alone; a context serves many frames")
+TEST(checksum_some, "Each checksum alone; one context for several frames")
 {
 	struct host *h = tx_up(64);
 	uint8_t frame[200], payload[100], want[200];
@@ -269,7 +269,7 @@ TEST(checksum_bad, "Contexts that reach outside the frame are counted")
 	host_destroy(h);
 }
 
-TEST(context_report, "A context descriptor reports too")
+TEST(context_report, "A context descriptor with RS sets DD")
 {
 	struct host *h = tx_up(64);
 	struct packet p = { .udp = true };

@@ -5,10 +5,9 @@
  */
 
 /*
- * Breaking out of valed's sandbox, from inside: a process that has entered it
- * as valed does tries what an attacker would, who has taken over a thread.
- * Each attempt ends the process (SIGSYS), or is refused where the sandbox says
- * so; and what valed needs goes on working.
+ * valed's sandbox: a process enters it as valed does, and makes the system calls
+ * of an attacker who controls a thread.  Each one kills the process (SIGSYS), or
+ * is refused with EPERM; those that valed needs work.
  */
 
 #include <sys/param.h>
@@ -48,15 +47,15 @@
 	ATF_TC_BODY(name, tc)
 
 /* How an attempt ended. */
-#define	DONE		0		/* exit status: it worked */
+#define	DONE		0		/* exit status: it succeeded */
 #define	REFUSED		1		/* EPERM */
-#define	OTHERWISE	2		/* another error: it was let through */
+#define	OTHERWISE	2		/* another error: it was allowed */
 #define	NOT_IN		3		/* the sandbox could not be entered */
 
 static int	socket_pair[2];
 static char	page[8192];
 
-/* A system call with what would be good arguments. */
+/* A system call with valid arguments. */
 struct attempt {
 	const char	*what;
 	long		 number;
@@ -71,7 +70,7 @@ judge(long result)
 	return (errno == EPERM ? REFUSED : OTHERWISE);
 }
 
-/* What becomes of a process that goes in and does as told. */
+/* Run `act' in a process in the sandbox, and return the process's status. */
 static int
 inside(int (*act)(const void *), const void *arg)
 {
@@ -116,7 +115,8 @@ all_killed(const struct attempt *a, size_t n)
 
 #define	P(p)	((long)(uintptr_t)(p))
 
-TEST(files, "Files: opening is refused, all else about names kills")
+TEST(files, "Opening a file is refused; other system calls with names kill the "
+    "process")
 {
 	struct stat st;
 	const struct attempt refused[] = {
@@ -162,7 +162,8 @@ TEST(files, "Files: opening is refused, all else about names kills")
 	all_killed(killed, nitems(killed));
 }
 
-TEST(processes, "Programs, processes, threads, and other processes")
+TEST(processes, "A system call that creates or controls a process kills the "
+    "caller")
 {
 	char *const argv[] = { NULL };
 	const struct attempt killed[] = {
@@ -191,7 +192,8 @@ TEST(processes, "Programs, processes, threads, and other processes")
 	all_killed(killed, nitems(killed));
 }
 
-TEST(network, "Sockets: none is made, bound or connected")
+TEST(network, "A system call that creates, binds or connects a socket kills "
+    "the process")
 {
 	struct sockaddr_un sun;
 	struct attempt killed[] = {
@@ -220,7 +222,7 @@ TEST(network, "Sockets: none is made, bound or connected")
 	all_killed(killed, nitems(killed));
 }
 
-TEST(memory, "Memory that can be run")
+TEST(memory, "A system call that makes memory executable kills the process")
 {
 	void *p;
 
@@ -245,7 +247,8 @@ TEST(memory, "Memory that can be run")
 	all_killed(killed, nitems(killed));
 }
 
-TEST(privilege, "Identity, capabilities, namespaces, the kernel's own doors")
+TEST(privilege, "A system call that changes identity, capabilities, namespaces "
+    "or the kernel kills the process")
 {
 	const struct attempt killed[] = {
 		{ "setuid", SYS_setuid, { 0 } },
@@ -274,7 +277,7 @@ TEST(privilege, "Identity, capabilities, namespaces, the kernel's own doors")
 	all_killed(killed, nitems(killed));
 }
 
-/* Other doors to the same calls: getpid() of the x32 ABI, and of i386's. */
+/* getpid() of the x32 ABI, and of i386's. */
 static int
 act_x32(const void *arg __attribute__((__unused__)))
 {
@@ -291,13 +294,13 @@ act_i386(const void *arg __attribute__((__unused__)))
 	return (DONE);
 }
 
-TEST(other_abi, "System calls by other ABIs' numbers")
+TEST(other_abi, "A system call of another ABI kills the process")
 {
 	check_killed("x32", inside(act_x32, NULL));
 	check_killed("i386", inside(act_i386, NULL));
 }
 
-/* A thread from before. */
+/* A thread that exists before the filter is installed. */
 static pthread_barrier_t barrier;
 
 static void *
@@ -308,7 +311,7 @@ thread_main(void *arg __attribute__((__unused__)))
 	return (NULL);
 }
 
-TEST(threads, "A thread that was there before is inside, too")
+TEST(threads, "The filter also applies to threads that exist already")
 {
 	pthread_t thread;
 	pid_t pid;
@@ -364,7 +367,7 @@ act_serve(const void *arg __attribute__((__unused__)))
 	return (DONE);
 }
 
-TEST(serves, "What valed needs works inside")
+TEST(serves, "System calls that valed needs work")
 {
 	struct sigaction sa;
 	int status;
@@ -392,7 +395,7 @@ act_rights(const void *arg __attribute__((__unused__)))
 	    d[1].effective == 0 && d[1].permitted == 0 ? DONE : 11);
 }
 
-TEST(rights, "Capabilities are gone before the filter stands")
+TEST(rights, "Capabilities are dropped before the filter is installed")
 {
 	pid_t pid;
 	int status;

@@ -26,8 +26,8 @@ TC(address, "The station address comes from the EEPROM")
 	test_destroy(t);
 }
 
-TC(arguments, "Rings, buffers, MTUs and modes out of range are refused, and "
-    "the mode stays")
+TC(arguments, "Rings, buffers, MTUs and modes out of range are refused; the "
+    "mode does not change")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
@@ -72,7 +72,7 @@ late_write(void *arg, uint32_t reg, uint32_t value)
 	host_wr(arg, reg, value);
 }
 
-TC(poll_late, "A mode that becomes polling as interrupts are being enabled: "
+TC(poll_late, "When the mode becomes polling while interrupts are enabled, "
     "they are masked in the end")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
@@ -88,7 +88,7 @@ TC(poll_late, "A mode that becomes polling as interrupts are being enabled: "
 	test_destroy(t);
 }
 
-TC(csb_left, "A CSB that somebody left behind is taken back before the reset")
+TC(csb_left, "A CSB left by an earlier driver is cleared before the reset")
 {
 	struct lem_test *t = test_create_down(2048);
 	uint8_t mac[6];
@@ -104,8 +104,8 @@ TC(csb_left, "A CSB that somebody left behind is taken back before the reset")
 	test_destroy(t);
 }
 
-TC(round_trip, "A request and its answer: eight exits and two interrupts, with "
-    "the CSB two and one")
+TC(round_trip, "A request and its response take eight exits and two "
+    "interrupts, with the CSB two and one")
 {
 	static const struct {
 		uint32_t	mode;
@@ -143,8 +143,8 @@ static const uint32_t modes[] = {
 };
 #define	NMODES	(sizeof(modes) / sizeof(modes[0]))
 
-TC(mode_changes, "From any mode to any other with frames under way: none is "
-    "lost, none waits")
+TC(mode_changes, "A change from any mode to any other loses and delays no "
+    "frame")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
@@ -183,8 +183,8 @@ TC(mode_changes, "From any mode to any other with frames under way: none is "
 	test_destroy(t);
 }
 
-TC(csb_rounds, "A guest that polls lets its host, which may need the same "
-    "processor, go to sleep sooner, and is sent for no less")
+TC(csb_rounds, "A polling guest, which may share its processor with the host, "
+    "lets the host poll for fewer rounds")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	const struct paravirt_csb *csb = t->g.lc.lc_csb;
@@ -203,8 +203,8 @@ TC(csb_rounds, "A guest that polls lets its host, which may need the same "
 	test_destroy(t);
 }
 
-TC(restart, "Stopped with frames in the ring: each is the host's again, and "
-    "the next start is as the first")
+TC(restart, "lem_stop() returns all buffers in the ring, and lem_start() "
+    "starts again")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	unsigned int i;
@@ -232,7 +232,7 @@ TC(restart, "Stopped with frames in the ring: each is the host's again, and "
 	test_destroy(t);
 }
 
-TC(filter, "Promiscuous, multicast and their hash, VLAN tags, the link")
+TC(filter, "Promiscuous mode, the multicast hash, VLAN tags and the link")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	static const uint8_t group[6] = { 0x01, 0, 0x5e, 0x12, 0x34, 0x56 };

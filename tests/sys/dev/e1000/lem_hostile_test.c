@@ -55,8 +55,8 @@ fault_set(struct lem_test *t, uint32_t reg, uint32_t value, bool deaf)
 	fault.on = true;
 }
 
-TC(gone_at_attach, "An adapter that reads as all ones, whose reset does not "
-    "end: ENXIO")
+TC(gone_at_attach, "lem_attach() returns ENXIO if registers read as all ones "
+    "or the reset does not end")
 {
 	struct lem_test *t = test_create_down(2048);
 	uint8_t mac[6];
@@ -73,7 +73,8 @@ TC(gone_at_attach, "An adapter that reads as all ones, whose reset does not "
 	test_destroy(t);
 }
 
-TC(address, "An address that is not valid, of a group, or none: EIO")
+TC(address, "lem_attach() returns EIO if the MAC address is missing, invalid "
+    "or multicast")
 {
 	struct lem_test *t = test_create_down(2048);
 	uint8_t mac[6];
@@ -91,8 +92,8 @@ TC(address, "An address that is not valid, of a group, or none: EIO")
 	test_destroy(t);
 }
 
-TC(gone, "An adapter that goes away: nothing more is done, all packets come "
-    "back, a start revives it")
+TC(gone, "When the adapter disappears, the driver stops and returns all "
+    "packets, until the next start")
 {
 	static const uint32_t modes[] = {
 		0, LEM_MODE_SC, LEM_MODE_LAZY, LEM_MODE_CSB
@@ -143,8 +144,8 @@ write_back(struct lem_test *t, uint32_t slot, uint16_t len, uint8_t status,
 #define	DD	E82545_RXD_DD
 #define	EOP	E82545_RXD_EOP
 
-TC(rx_descriptors, "Lengths that cannot be, errors, pieces without an end: "
-    "dropped and counted, and what follows is received")
+TC(rx_descriptors, "Frames with invalid lengths, errors or no end are dropped "
+    "and counted; later ones are received")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 16110);
 	struct lem_core *lc = &t->g.lc;
@@ -186,7 +187,8 @@ TC(rx_descriptors, "Lengths that cannot be, errors, pieces without an end: "
 	test_destroy(t);
 }
 
-TC(rx_not_ours, "More descriptors done than were given: counted, not taken")
+TC(rx_not_ours, "Completions of descriptors that were not posted are counted "
+    "and ignored")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
@@ -207,8 +209,8 @@ TC(rx_not_ours, "More descriptors done than were given: counted, not taken")
 	test_destroy(t);
 }
 
-TC(tx_descriptors, "Packets done that the adapter does not know of: counted, "
-    "and still ours")
+TC(tx_descriptors, "Completions of packets that were not posted are counted "
+    "and ignored")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
@@ -234,8 +236,8 @@ TC(tx_descriptors, "Packets done that the adapter does not know of: counted, "
 	test_destroy(t);
 }
 
-TC(csb_nonsense, "A CSB whose host part is nonsense: kicks too many or too "
-    "few, nothing else")
+TC(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
+    "numbers of kicks, and no other harm")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct paravirt_csb *csb = t->g.lc.lc_csb;
@@ -269,7 +271,7 @@ TC(csb_nonsense, "A CSB whose host part is nonsense: kicks too many or too "
 	test_destroy(t);
 }
 
-TC(random, "Registers, descriptors and CSB at random, in all modes")
+TC(random, "Random registers, descriptors and CSB, in all modes")
 {
 	struct lem_test *t = test_create(0, 2048, 9000);
 	struct lem_core *lc = &t->g.lc;

@@ -31,8 +31,8 @@ inject(struct lem_test *t, unsigned int n)
 }
 
 /* Frames go to the host before any register is read; one is, in the end. */
-TC(causes_last, "with the CSB, a message costs no exit before the frames are "
-    "taken, and one after")
+TC(causes_last, "With the CSB and MSI, the interrupt's only exit comes after "
+    "the frames are received")
 {
 	struct lem_test *t = create();
 
@@ -50,8 +50,8 @@ TC(causes_last, "with the CSB, a message costs no exit before the frames are "
 	test_destroy(t);
 }
 
-TC(unread, "frames that come while the causes are unread raise no message, "
-    "and are found after the reading")
+TC(unread, "A frame that arrives before ICR is read sends no message, and is "
+    "received after the read")
 {
 	struct lem_test *t = create();
 
@@ -72,7 +72,7 @@ TC(unread, "frames that come while the causes are unread raise no message, "
 	test_destroy(t);
 }
 
-TC(link, "a link change is found when the causes are read")
+TC(link, "A link change is seen when ICR is read")
 {
 	struct lem_test *t = create();
 
@@ -88,7 +88,7 @@ TC(link, "a link change is found when the causes are read")
 	test_destroy(t);
 }
 
-TC(turn, "the mode changes while the causes are unread: the next frame still "
+TC(turn, "After a mode change before ICR is read, the next frame still "
     "interrupts")
 {
 	const uint32_t modes[] = {

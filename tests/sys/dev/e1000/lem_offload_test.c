@@ -102,7 +102,7 @@ check_sums(const uint8_t *p, size_t len, bool tcp)
 	    (tcp ? 6 : 17) + (len - 34))));
 }
 
-TC(checksums, "IP, TCP and UDP checksums; a context that stays the same is "
+TC(checksums, "IP, TCP and UDP checksums; a context that does not change is "
     "sent once")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
@@ -144,7 +144,7 @@ TC(checksums, "IP, TCP and UDP checksums; a context that stays the same is "
 	test_destroy(t);
 }
 
-TC(tso, "TSO cuts a packet into segments with right checksums, with tag")
+TC(tso, "TSO sends segments with correct checksums and VLAN tags")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	uint8_t frame[10054];
@@ -171,7 +171,8 @@ TC(tso, "TSO cuts a packet into segments with right checksums, with tag")
 	test_destroy(t);
 }
 
-TC(tso_context, "TSO has a context before each packet, though it be the same")
+TC(tso_context, "TSO sends a context descriptor for each packet, even if it is "
+    "the same")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	uint8_t frame[2054];
@@ -191,8 +192,8 @@ TC(tso_context, "TSO has a context before each packet, though it be the same")
 	test_destroy(t);
 }
 
-TC(context_room, "No room for the context: the packet is refused, until there "
-    "is")
+TC(context_room, "A packet is refused while there is no descriptor for its "
+    "context")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	uint8_t frame[101];
@@ -230,7 +231,7 @@ keep_rx(void *arg __unused, const uint8_t *data __unused, size_t len,
 	last.vlan = vlan;
 }
 
-TC(rx_offload, "What the adapter verified, and the tag it took out")
+TC(rx_offload, "Verified checksums and stripped VLAN tags are reported")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	uint8_t frame[200];

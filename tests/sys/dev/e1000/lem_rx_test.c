@@ -16,7 +16,7 @@
 
 #include "lem_test.h"
 
-TC(rx_base, "Plain: an interrupt and a write to RDT for each batch")
+TC(rx_base, "Without a mode, each batch takes an interrupt and a write to RDT")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	unsigned int i;
@@ -35,7 +35,8 @@ TC(rx_base, "Plain: an interrupt and a write to RDT for each batch")
 	test_destroy(t);
 }
 
-TC(rx_poll, "Polling: no interrupt, a write to RDT for an eighth of the ring")
+TC(rx_poll, "Polling takes no interrupt, and a write to RDT for an eighth of "
+    "the ring")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	unsigned int i;
@@ -61,8 +62,8 @@ TC(rx_poll, "Polling: no interrupt, a write to RDT for an eighth of the ring")
 	test_destroy(t);
 }
 
-TC(rx_csb, "CSB: no interrupt while the guest is at it, no write to RDT while "
-    "the host has buffers")
+TC(rx_csb, "With the CSB, no interrupt while the guest polls, no write to RDT "
+    "while the host has buffers")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct paravirt_csb *csb = t->g.lc.lc_csb;
@@ -99,8 +100,8 @@ TC(rx_csb, "CSB: no interrupt while the guest is at it, no write to RDT while "
 	test_destroy(t);
 }
 
-TC(rx_csb_full, "CSB: a host without buffers is kicked once, when guest_rdt "
-    "gets to host_rxkick_at, also past the ring's end")
+TC(rx_csb_full, "With the CSB, a host without buffers is kicked once, when "
+    "guest_rdt reaches host_rxkick_at")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct paravirt_csb *csb = t->g.lc.lc_csb;
@@ -121,8 +122,8 @@ TC(rx_csb_full, "CSB: a host without buffers is kicked once, when guest_rdt "
 	test_destroy(t);
 }
 
-TC(rx_nobuf, "Slots without a buffer wait for one, and keep those behind "
-    "them")
+TC(rx_nobuf, "A slot without a buffer, and those behind it, are posted when a "
+    "buffer is available")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
@@ -155,8 +156,8 @@ TC(rx_nobuf, "Slots without a buffer wait for one, and keep those behind "
 	test_destroy(t);
 }
 
-TC(rx_poll_nobuf, "Polling, short of buffers: the adapter is told of each one "
-    "that is to be had")
+TC(rx_poll_nobuf, "Polling and short of buffers, the driver posts each buffer "
+    "it gets")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	struct lem_os *os = &t->g.lc.lc_os;
@@ -180,8 +181,8 @@ TC(rx_poll_nobuf, "Polling, short of buffers: the adapter is told of each one "
 	test_destroy(t);
 }
 
-TC(rx_csb_nobuf, "CSB: a guest that cannot get to host_rxkick_at for want of "
-    "buffers kicks for those that it has")
+TC(rx_csb_nobuf, "With the CSB, a guest without enough buffers to reach "
+    "host_rxkick_at kicks for those it has")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct lem_os *os = &t->g.lc.lc_os;
@@ -207,7 +208,7 @@ TC(rx_csb_nobuf, "CSB: a guest that cannot get to host_rxkick_at for want of "
 	test_destroy(t);
 }
 
-TC(jumbo, "Frames of the largest MTU, in many slots, both ways")
+TC(jumbo, "Frames of the largest MTU, in several slots, both ways")
 {
 	struct lem_test *t = test_create(0, 2048, 16110);
 	struct lem_os *os = &t->g.lc.lc_os;

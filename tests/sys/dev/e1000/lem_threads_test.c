@@ -74,8 +74,8 @@ deliver(uint32_t mode, uint32_t itr_256ns, unsigned int intr_exits,
 	ATF_CHECK_EQ(0, r->guest[1].tx_kicks);
 }
 
-TC(base, "Plain: a kick for each frame, three exits for each interrupt, "
-    "nothing else")
+TC(base, "Without a mode, each frame takes one kick, each interrupt three "
+    "exits")
 {
 	struct ladder_result r;
 
@@ -93,7 +93,7 @@ check_moderation(const struct ladder_result *r, uint32_t itr_256ns)
 	    (uintmax_t)r->ns);
 }
 
-TC(moderation, "No more interrupts than one for each interval")
+TC(moderation, "At most one interrupt in each moderation interval")
 {
 	struct ladder_result r;
 
@@ -102,8 +102,8 @@ TC(moderation, "No more interrupts than one for each interval")
 	check_moderation(&r, 4000);
 }
 
-TC(combining, "Send combining: a kick for each interrupt, and one for each "
-    "time the ring ran short or nothing was under way")
+TC(combining, "Send combining: one kick for each interrupt, short ring, and "
+    "idle ring")
 {
 	struct ladder_result r;
 
@@ -111,8 +111,8 @@ TC(combining, "Send combining: a kick for each interrupt, and one for each "
 	ATF_CHECK(r.guest[0].tx_kicks <= FRAMES);
 }
 
-TC(combining_moderation, "Send combining with moderation: two kicks for an "
-    "interval at the most, while the ring is not short")
+TC(combining_moderation, "Send combining with moderation: at most two kicks in "
+    "an interval, unless the ring is short")
 {
 	struct ladder_result r;
 
@@ -122,7 +122,7 @@ TC(combining_moderation, "Send combining with moderation: two kicks for an "
 	ATF_CHECK(r.guest[0].tx_kicks <= 2 * r.guest[0].interrupts + 2);
 }
 
-TC(lazy, "Lazy completion: no transmit interrupt while there is room")
+TC(lazy, "Lazy completion: no transmit interrupt while descriptors are free")
 {
 	struct ladder_result r;
 
@@ -130,7 +130,7 @@ TC(lazy, "Lazy completion: no transmit interrupt while there is room")
 	ATF_CHECK_EQ(0, r.guest[0].raised);
 }
 
-TC(polling, "Polling: no interrupt; a kick for each flush, and for an eighth "
+TC(polling, "Polling: no interrupt, a kick for each flush and for each eighth "
     "of the receive ring")
 {
 	struct ladder_result r;
@@ -141,7 +141,7 @@ TC(polling, "Polling: no interrupt; a kick for each flush, and for an eighth "
 	ATF_CHECK(r.guest[1].exits <= FRAMES / 128);
 }
 
-TC(csb, "CSB: kicks and interrupts only for those that sleep")
+TC(csb, "CSB: a kick or interrupt only if the other side sleeps")
 {
 	struct ladder_result r;
 
@@ -151,9 +151,8 @@ TC(csb, "CSB: kicks and interrupts only for those that sleep")
 	ATF_CHECK_EQ(0, r.guest[0].raised + r.guest[1].raised);
 }
 
-TC(one_copy, "While the receiver has buffers a frame is copied once, from "
-    "guest to guest, in every mode; by the ring twice, if that is wanted, or "
-    "polled")
+TC(one_copy, "A frame is copied once if the receiver has buffers; twice if its "
+    "ring is polled or direct delivery is off")
 {
 	struct ladder_params p = { .frames = FRAMES, .window = WINDOW };
 	struct ladder_result r;
@@ -176,8 +175,8 @@ TC(one_copy, "While the receiver has buffers a frame is copied once, from "
 	ATF_CHECK_EQ(FRAMES, r.copied);
 }
 
-TC(both_ways, "A receiver that is at times too slow: some frames go straight "
-    "to it, some through the ring, and they come in order")
+TC(both_ways, "With a slow receiver, direct frames and frames through the ring "
+    "arrive in order")
 {
 	struct ladder_params p = { .frames = 4000, .exit_ns = 20000 };
 	struct ladder_result r;
@@ -190,7 +189,7 @@ TC(both_ways, "A receiver that is at times too slow: some frames go straight "
 	}
 }
 
-TC(csb_load, "CSB at full load: less than 0.02 exits for a frame, at both "
+TC(csb_load, "With the CSB at full load, less than 0.02 exits a frame, at both "
     "ends")
 {
 	struct ladder_params p = {
@@ -208,8 +207,8 @@ TC(csb_load, "CSB at full load: less than 0.02 exits for a frame, at both "
 	    (uintmax_t)r.received);
 }
 
-TC(own_thread, "Adapters that work in the threads of their guests' processors, "
-    "to a guest and to a program on the switch")
+TC(own_thread, "Adapters that run in their guests' threads send to a guest and "
+    "to a program on a port")
 {
 	struct ladder_params p = {
 		.frames = FRAMES, .window = WINDOW, .own_thread = true
@@ -247,8 +246,8 @@ change_mode(struct ladder_params *p __unused, int guest, void *arg)
 	lem_intr_enable(lc);
 }
 
-TC(mode_changes, "Both guests change mode and moderation all the time: every "
-    "frame arrives, in order")
+TC(mode_changes, "While both guests change mode and moderation, every frame "
+    "arrives in order")
 {
 	struct ladder_params p = {
 		.frames = FRAMES, .window = WINDOW, .hook = change_mode
@@ -261,8 +260,8 @@ TC(mode_changes, "Both guests change mode and moderation all the time: every "
 	ATF_CHECK_EQ(0, r.missing);
 }
 
-TC(split, "One thread sends, another serves interrupts, in each mode: every "
-    "frame arrives; no wait for room is without end")
+TC(split, "One thread sends and another serves interrupts, in each mode: every "
+    "frame arrives, no wait is endless")
 {
 	struct ladder_params p = { .frames = FRAMES, .split = true };
 	struct ladder_result r;
@@ -303,8 +302,8 @@ restart(struct ladder_params *p, int guest, void *arg)
 	lem_intr_enable(lc);
 }
 
-TC(restarts, "Both guests stop and start their adapters in mid-traffic: "
-    "frames are lost, but never twice there or out of order")
+TC(restarts, "While both guests stop and start their adapters, frames may be "
+    "lost, never duplicated or reordered")
 {
 	struct ladder_params p = { .frames = FRAMES, .hook = restart };
 	struct ladder_result r;

@@ -18,7 +18,7 @@
 
 #include "lem_test.h"
 
-TC(packets, "Packets that cannot be are refused")
+TC(packets, "Invalid packets are refused")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	struct lem_seg seg[LEM_TX_MAXSEGS + 1];
@@ -68,8 +68,8 @@ TC(packets, "Packets that cannot be are refused")
 	test_destroy(t);
 }
 
-TC(tx_base, "Plain: a write to TDT for each frame, and an interrupt for each "
-    "batch")
+TC(tx_base, "Without a mode, each frame takes a write to TDT, each batch an "
+    "interrupt")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	unsigned int i;
@@ -139,8 +139,8 @@ TC(tx_batch_interrupted, "An interrupt within a batch costs no write to TDT")
 	}
 }
 
-TC(tx_combining, "Send combining: two writes to TDT for all that is sent "
-    "between two interrupts")
+TC(tx_combining, "Send combining: two writes to TDT for all frames between two "
+    "interrupts")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	unsigned int i;
@@ -160,8 +160,8 @@ TC(tx_combining, "Send combining: two writes to TDT for all that is sent "
 	test_destroy(t);
 }
 
-TC(tx_combining_short, "Send combining holds nothing back when the ring runs "
-    "short, and never for good")
+TC(tx_combining_short, "Send combining flushes when the ring is short, and "
+    "when completions are seen")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 
@@ -182,8 +182,8 @@ TC(tx_combining_short, "Send combining holds nothing back when the ring runs "
 	test_destroy(t);
 }
 
-TC(tx_combining_moderation, "With moderation the wait is the interval: one "
-    "write to TDT and one interrupt for each")
+TC(tx_combining_moderation, "Send combining with moderation: one write to TDT "
+    "and one interrupt for each interval")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	unsigned int i;
@@ -208,8 +208,7 @@ TC(tx_combining_moderation, "With moderation the wait is the interval: one "
 	test_destroy(t);
 }
 
-TC(tx_lazy, "Lazy completion: no interrupt until the ring runs short, then "
-    "one")
+TC(tx_lazy, "Lazy completion: no interrupt until the ring is short, then one")
 {
 	struct lem_test *t = test_create(LEM_MODE_LAZY, 2048, 1500);
 	unsigned int i;
@@ -242,8 +241,8 @@ TC(tx_lazy, "Lazy completion: no interrupt until the ring runs short, then "
 	test_destroy(t);
 }
 
-TC(tx_lazy_report, "One report for a quarter of the ring, and for the last "
-    "frame told")
+TC(tx_lazy_report, "RS is set in each quarter of the ring, and in the last "
+    "frame posted")
 {
 	struct lem_test *t = test_create(LEM_MODE_LAZY, 2048, 1500);
 	unsigned int i, n;
@@ -263,7 +262,7 @@ TC(tx_lazy_report, "One report for a quarter of the ring, and for the last "
 	test_destroy(t);
 }
 
-TC(tx_poll, "Polling: no interrupt, one access for each flush")
+TC(tx_poll, "Polling: no interrupt, one register access for each flush")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	unsigned int i, j;
@@ -288,7 +287,7 @@ TC(tx_poll, "Polling: no interrupt, one access for each flush")
 	test_destroy(t);
 }
 
-TC(tx_csb, "CSB: one kick wakes the host, the rest is memory")
+TC(tx_csb, "CSB: one kick wakes the host, which then finds frames in memory")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	unsigned int i;
@@ -316,8 +315,8 @@ TC(tx_csb, "CSB: one kick wakes the host, the rest is memory")
 	test_destroy(t);
 }
 
-TC(tx_csb_short, "CSB: out of descriptors, one interrupt is asked for, and "
-    "brings room")
+TC(tx_csb_short, "CSB: out of descriptors, the guest asks for one interrupt, "
+    "after which they are free")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct paravirt_csb *csb = t->g.lc.lc_csb;
@@ -337,8 +336,8 @@ TC(tx_csb_short, "CSB: out of descriptors, one interrupt is asked for, and "
 	test_destroy(t);
 }
 
-TC(tx_wait, "A host may ask for room before it is refused any: one interrupt "
-    "in each mode that has some")
+TC(tx_wait, "lem_tx_wait() requests one interrupt, in each mode with "
+    "interrupts")
 {
 	static const uint32_t step[] = {
 		0, LEM_MODE_SC, LEM_MODE_LAZY, LEM_MODE_CSB,

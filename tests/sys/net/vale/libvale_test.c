@@ -24,8 +24,8 @@
 ATF_TC(names);
 ATF_TC_HEAD(names, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Good names open a port of that name, "
-	    "bad ones say EINVAL");
+	atf_tc_set_md_var(tc, "descr", "A valid name opens a port of that "
+	    "name, an invalid one returns EINVAL");
 }
 ATF_TC_BODY(names, tc)
 {
@@ -67,8 +67,8 @@ ATF_TC_BODY(names, tc)
 ATF_TC(params);
 ATF_TC_HEAD(params, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Rings have the slots asked for, 1024 "
-	    "by default; numbers out of range say EINVAL");
+	atf_tc_set_md_var(tc, "descr", "Rings have as many slots as requested, "
+	    "by default 1024; a number out of range returns EINVAL");
 }
 ATF_TC_BODY(params, tc)
 {
@@ -105,8 +105,8 @@ ATF_TC_BODY(params, tc)
 ATF_TC(smallest);
 ATF_TC_HEAD(smallest, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Rings of two slots pass frames one by "
-	    "one");
+	atf_tc_set_md_var(tc, "descr", "Rings of two slots hold one frame at a "
+	    "time");
 }
 ATF_TC_BODY(smallest, tc)
 {
@@ -127,7 +127,8 @@ ATF_TC_BODY(smallest, tc)
 ATF_TC(busy);
 ATF_TC_HEAD(busy, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A port is opened once at a time");
+	atf_tc_set_md_var(tc, "descr", "A port that is open cannot be opened "
+	    "again");
 }
 ATF_TC_BODY(busy, tc)
 {
@@ -146,8 +147,8 @@ ATF_TC_BODY(busy, tc)
 ATF_TC(nothing_left);
 ATF_TC_HEAD(nothing_left, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Opening, failing to and closing leave "
-	    "no descriptor behind");
+	atf_tc_set_md_var(tc, "descr", "Closing a port, or failing to open "
+	    "one, leaves no descriptor open");
 }
 ATF_TC_BODY(nothing_left, tc)
 {
@@ -173,7 +174,7 @@ ATF_TC(readable);
 ATF_TC_HEAD(readable, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "The descriptor is readable from the "
-	    "first frame until a sync finds none, and wakes once");
+	    "first frame until a sync finds none, with one wakeup");
 }
 ATF_TC_BODY(readable, tc)
 {
@@ -223,8 +224,8 @@ ATF_TC_BODY(readable, tc)
 ATF_TC(polled);
 ATF_TC_HEAD(polled, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Who polls is not woken, and can go "
-	    "back to waiting");
+	atf_tc_set_md_var(tc, "descr", "A port that polls gets no wakeups "
+	    "until it waits again");
 }
 ATF_TC_BODY(polled, tc)
 {
@@ -260,8 +261,8 @@ ATF_TC_BODY(polled, tc)
 ATF_TC(cur_ahead);
 ATF_TC_HEAD(cur_ahead, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "cur ahead of head waits for frames "
-	    "beyond those kept");
+	atf_tc_set_md_var(tc, "descr", "With cur ahead of head, poll(2) waits "
+	    "for frames beyond cur");
 }
 ATF_TC_BODY(cur_ahead, tc)
 {
@@ -290,8 +291,8 @@ ATF_TC_BODY(cur_ahead, tc)
 ATF_TC(no_wake_for_nothing);
 ATF_TC_HEAD(no_wake_for_nothing, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frames that are all dropped wake "
-	    "nobody");
+	atf_tc_set_md_var(tc, "descr", "A batch whose frames are all dropped "
+	    "causes no wakeup");
 }
 ATF_TC_BODY(no_wake_for_nothing, tc)
 {

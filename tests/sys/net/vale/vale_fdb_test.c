@@ -68,7 +68,7 @@ ATF_TC(learn);
 ATF_TC_HEAD(learn, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "An address is learned once, found, and "
-	    "shown with its port and age");
+	    "listed with its port and age");
 }
 ATF_TC_BODY(learn, tc)
 {
@@ -119,7 +119,7 @@ ATF_TC_BODY(every_bit, tc)
 ATF_TC(hostile);
 ATF_TC_HEAD(hostile, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Group addresses and zero are never "
+	atf_tc_set_md_var(tc, "descr", "Multicast addresses and zero are never "
 	    "learned nor found");
 }
 ATF_TC_BODY(hostile, tc)
@@ -147,8 +147,8 @@ ATF_TC_BODY(hostile, tc)
 ATF_TC(ageing);
 ATF_TC_HEAD(ageing, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "An entry serves for its time to the "
-	    "second, longer when refreshed, for ever with 0");
+	atf_tc_set_md_var(tc, "descr", "An entry expires to the second, later "
+	    "when refreshed, never with an ageing time of 0");
 }
 ATF_TC_BODY(ageing, tc)
 {
@@ -187,7 +187,7 @@ ATF_TC(clock_behind);
 ATF_TC_HEAD(clock_behind, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "A thread whose clock is a second "
-	    "behind another's sees the other's entries");
+	    "behind finds the entries of others");
 }
 ATF_TC_BODY(clock_behind, tc)
 {
@@ -206,8 +206,8 @@ ATF_TC_BODY(clock_behind, tc)
 ATF_TC(move);
 ATF_TC_HEAD(move, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A station that moves is found where it "
-	    "is, and only there");
+	atf_tc_set_md_var(tc, "descr", "A station that moves is found at its "
+	    "new port only");
 }
 ATF_TC_BODY(move, tc)
 {
@@ -224,8 +224,8 @@ ATF_TC_BODY(move, tc)
 ATF_TC(flush);
 ATF_TC_HEAD(flush, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A flushed port's stations vanish, the "
-	    "others' stay");
+	atf_tc_set_md_var(tc, "descr", "A flush removes a port's stations, and "
+	    "no others");
 }
 ATF_TC_BODY(flush, tc)
 {
@@ -245,8 +245,8 @@ ATF_TC_BODY(flush, tc)
 ATF_TC(full);
 ATF_TC_HEAD(full, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A full bucket gives up an expired "
-	    "entry, then the port's own oldest, then the oldest");
+	atf_tc_set_md_var(tc, "descr", "A full bucket replaces an expired "
+	    "entry, else the port's own oldest, else the oldest");
 }
 ATF_TC_BODY(full, tc)
 {
@@ -281,8 +281,8 @@ ATF_TC_BODY(full, tc)
 ATF_TC(flooded);
 ATF_TC_HEAD(flooded, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A port that makes up addresses without "
-	    "end fills the table, and throws out only its own");
+	atf_tc_set_md_var(tc, "descr", "A port that sends from endless "
+	    "addresses fills the table, then replaces only its own entries");
 }
 ATF_TC_BODY(flooded, tc)
 {
@@ -303,8 +303,8 @@ ATF_TC_BODY(flooded, tc)
 ATF_TC(limit);
 ATF_TC_HEAD(limit, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A port learns up to its limit; what "
-	    "expires or moves away makes room");
+	atf_tc_set_md_var(tc, "descr", "A port learns up to its limit; expired "
+	    "and moved entries do not count");
 }
 ATF_TC_BODY(limit, tc)
 {
@@ -367,8 +367,8 @@ ATF_TC_BODY(limit, tc)
 ATF_TC(limit_one_bucket);
 ATF_TC_HEAD(limit_one_bucket, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Entries thrown out of a full bucket "
-	    "no longer count for their port");
+	atf_tc_set_md_var(tc, "descr", "Entries replaced in a full bucket no "
+	    "longer count for their port");
 }
 ATF_TC_BODY(limit_one_bucket, tc)
 {
@@ -403,8 +403,8 @@ changed(void)
 ATF_TC(changes);
 ATF_TC_HEAD(changes, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "What changes answers changes the "
-	    "number of changes, what does not does not");
+	atf_tc_set_md_var(tc, "descr", "The change counter changes exactly "
+	    "when lookups may");
 }
 ATF_TC_BODY(changes, tc)
 {
@@ -458,8 +458,8 @@ roam(void *arg)
 ATF_TC(threads);
 ATF_TC_HEAD(threads, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Stations roaming between four threads' "
-	    "ports are never there twice, on a port nobody is, or miscounted");
+	atf_tc_set_md_var(tc, "descr", "Stations that move between four "
+	    "threads' ports are found once, at a port they used, and counted");
 }
 ATF_TC_BODY(threads, tc)
 {

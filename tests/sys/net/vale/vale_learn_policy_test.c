@@ -111,8 +111,8 @@ rule(enum vale_learn_rule r, const char *text)
 ATF_TC(plain);
 ATF_TC_HEAD(plain, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "With no rules: flood, learn, find, "
-	    "never back to where it came from");
+	atf_tc_set_md_var(tc, "descr", "Without rules frames are flooded or "
+	    "forwarded, never to the port they came from");
 }
 ATF_TC_BODY(plain, tc)
 {
@@ -143,7 +143,7 @@ ATF_TC(unseen);
 ATF_TC_HEAD(unseen, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "A frame whose header is short or "
-	    "unreadable is dropped, and teaches nothing");
+	    "unreadable is dropped and not learned from");
 }
 ATF_TC_BODY(unseen, tc)
 {
@@ -174,8 +174,8 @@ ATF_TC_BODY(unseen, tc)
 ATF_TC(private);
 ATF_TC_HEAD(private, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Private ports reach all but one "
-	    "another; what floods from others is netmap's to flood");
+	atf_tc_set_md_var(tc, "descr", "Private ports reach all other ports "
+	    "except private ones; netmap floods frames of other ports");
 }
 ATF_TC_BODY(private, tc)
 {
@@ -209,8 +209,8 @@ ATF_TC_BODY(private, tc)
 ATF_TC(mirror);
 ATF_TC_HEAD(mirror, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A mirror gets a copy of each frame "
-	    "that is forwarded, private or not, and sends nothing");
+	atf_tc_set_md_var(tc, "descr", "A mirror port gets a copy of each "
+	    "forwarded frame, private or not, and cannot send");
 }
 ATF_TC_BODY(mirror, tc)
 {
@@ -247,8 +247,8 @@ ATF_TC_BODY(mirror, tc)
 ATF_TC(same_way);
 ATF_TC_HEAD(same_way, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A frame like the one before goes the "
-	    "same re, but not when anything has changed in between");
+	atf_tc_set_md_var(tc, "descr", "A frame like the last one takes the "
+	    "cached route, unless anything changed");
 }
 ATF_TC_BODY(same_way, tc)
 {
@@ -356,8 +356,8 @@ ATF_TC_BODY(limit, tc)
 ATF_TC(rules);
 ATF_TC_HEAD(rules, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Lists: the last word that matches "
-	    "counts; bad ones are refused and leave the list before");
+	atf_tc_set_md_var(tc, "descr", "In a list the last match counts; an "
+	    "invalid list is refused and changes nothing");
 }
 ATF_TC_BODY(rules, tc)
 {
@@ -429,7 +429,7 @@ ATF_TC_BODY(rules, tc)
 ATF_TC(long_name);
 ATF_TC_HEAD(long_name, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A name that is too long is cut");
+	atf_tc_set_md_var(tc, "descr", "A name that is too long is truncated");
 }
 ATF_TC_BODY(long_name, tc)
 {
@@ -468,9 +468,8 @@ send_frames(void *arg)
 ATF_TC(rings);
 ATF_TC_HEAD(rings, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A port that sends through all of its "
-	    "rings at once, numbered from 3, loses no count; ports come "
-	    "meanwhile");
+	atf_tc_set_md_var(tc, "descr", "A port that sends on several rings "
+	    "while ports are added counts every frame");
 }
 ATF_TC_BODY(rings, tc)
 {

@@ -66,8 +66,8 @@ expect_drop(enum vale_counter drop)
 ATF_TC(layout);
 ATF_TC_HEAD(layout, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Rings and buffers are as netmap(4) "
-	    "says, and no two buffers or ports share memory");
+	atf_tc_set_md_var(tc, "descr", "Rings and buffers are those of "
+	    "netmap(4); no two buffers or ports share memory");
 }
 ATF_TC_BODY(layout, tc)
 {
@@ -113,9 +113,8 @@ ATF_TC_BODY(layout, tc)
 ATF_TC(lengths);
 ATF_TC_HEAD(lengths, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frames of every length from the "
-	    "shortest to past two buffers arrive whole, in as few slots as "
-	    "will do");
+	atf_tc_set_md_var(tc, "descr", "Frames of all lengths up to two "
+	    "buffers arrive intact, in as few slots as possible");
 }
 ATF_TC_BODY(lengths, tc)
 {
@@ -165,8 +164,8 @@ ATF_TC_BODY(runts, tc)
 ATF_TC(fragments);
 ATF_TC_HEAD(fragments, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frames in pieces of any length, the "
-	    "header in many, arrive whole and learned from");
+	atf_tc_set_md_var(tc, "descr", "Frames in fragments of any length, "
+	    "even of the header, arrive intact and are learned from");
 }
 ATF_TC_BODY(fragments, tc)
 {
@@ -204,8 +203,8 @@ ATF_TC_BODY(fragments, tc)
 ATF_TC(empty_pieces);
 ATF_TC_HEAD(empty_pieces, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Empty slots within a frame add nothing "
-	    "to it");
+	atf_tc_set_md_var(tc, "descr", "Empty slots within a frame are "
+	    "ignored");
 }
 ATF_TC_BODY(empty_pieces, tc)
 {
@@ -231,8 +230,8 @@ ATF_TC_BODY(empty_pieces, tc)
 ATF_TC(indirect);
 ATF_TC_HEAD(indirect, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Data elsewhere is read where it is and "
-	    "not a byte beyond: it ends where memory ends");
+	atf_tc_set_md_var(tc, "descr", "NS_INDIRECT data is read from its "
+	    "place and not beyond its end");
 }
 ATF_TC_BODY(indirect, tc)
 {
@@ -282,8 +281,8 @@ ATF_TC_BODY(sixty_four_k, tc)
 ATF_TC(jumbo_room);
 ATF_TC_HEAD(jumbo_room, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A frame goes into a ring whole or not "
-	    "at all, and shorter ones behind it still go in");
+	atf_tc_set_md_var(tc, "descr", "A frame that does not fit into a ring "
+	    "is dropped, and shorter ones behind it go in");
 }
 ATF_TC_BODY(jumbo_room, tc)
 {
@@ -318,8 +317,8 @@ ATF_TC_BODY(jumbo_room, tc)
 ATF_TC(too_many);
 ATF_TC_HEAD(too_many, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A frame may have 64 slots; one of "
-	    "more, be it all the ring, is dropped and counted once");
+	atf_tc_set_md_var(tc, "descr", "A frame of more than 64 slots is "
+	    "dropped and counted once");
 }
 ATF_TC_BODY(too_many, tc)
 {
@@ -341,8 +340,8 @@ ATF_TC_BODY(too_many, tc)
 ATF_TC(cut);
 ATF_TC_HEAD(cut, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A frame whose last slot is missing is "
-	    "dropped and counted; the next sync begins a new frame");
+	atf_tc_set_md_var(tc, "descr", "A frame without a last slot is dropped "
+	    "and counted; the next sync begins a new frame");
 }
 ATF_TC_BODY(cut, tc)
 {
@@ -358,8 +357,8 @@ ATF_TC_BODY(cut, tc)
 ATF_TC(bad_buffer);
 ATF_TC_HEAD(bad_buffer, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Buffer indexes that are not of the "
-	    "port, and indirect slots without an address, are never followed");
+	atf_tc_set_md_var(tc, "descr", "Buffer indexes of other ports, and "
+	    "indirect slots without an address, are not used");
 }
 ATF_TC_BODY(bad_buffer, tc)
 {
@@ -397,7 +396,7 @@ ATF_TC(swapped);
 ATF_TC_HEAD(swapped, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "A port may swap buffers between its "
-	    "rings, as netmap allows");
+	    "rings");
 }
 ATF_TC_BODY(swapped, tc)
 {
@@ -428,8 +427,8 @@ ATF_TC_BODY(swapped, tc)
 ATF_TC(bad_rx_buffer);
 ATF_TC_HEAD(bad_rx_buffer, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Receive slots whose buffer is not of "
-	    "the port get their own back, and the frame");
+	atf_tc_set_md_var(tc, "descr", "A receive slot with an invalid buffer "
+	    "gets its own one back, and the frame");
 }
 ATF_TC_BODY(bad_rx_buffer, tc)
 {
@@ -449,8 +448,8 @@ ATF_TC_BODY(bad_rx_buffer, tc)
 ATF_TC(bad_length);
 ATF_TC_HEAD(bad_length, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Slots longer than a buffer are dropped "
-	    "and counted, direct or not");
+	atf_tc_set_md_var(tc, "descr", "Frames with a slot longer than a "
+	    "buffer are dropped and counted");
 }
 ATF_TC_BODY(bad_length, tc)
 {
@@ -477,7 +476,7 @@ ATF_TC(bad_tx_head);
 ATF_TC_HEAD(bad_tx_head, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "A transmit head outside the ring sends "
-	    "nothing, says EINVAL, and is put back");
+	    "nothing, returns EINVAL, and is reset");
 }
 ATF_TC_BODY(bad_tx_head, tc)
 {
@@ -508,8 +507,8 @@ ATF_TC_BODY(bad_tx_head, tc)
 ATF_TC(bad_rx_head);
 ATF_TC_HEAD(bad_rx_head, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A receive head or cur that is not the "
-	    "user's says EINVAL, is put back, and loses no frame");
+	atf_tc_set_md_var(tc, "descr", "A receive head or cur outside the "
+	    "user's slots returns EINVAL, is reset, and loses no frame");
 }
 ATF_TC_BODY(bad_rx_head, tc)
 {
@@ -549,8 +548,8 @@ ATF_TC_BODY(bad_rx_head, tc)
 ATF_TC(scribbled);
 ATF_TC_HEAD(scribbled, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Rings filled with noise harm nobody, "
-	    "and every frame in them is accounted for");
+	atf_tc_set_md_var(tc, "descr", "Rings with random contents harm no "
+	    "other port, and every frame is accounted for");
 }
 ATF_TC_BODY(scribbled, tc)
 {

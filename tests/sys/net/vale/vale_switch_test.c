@@ -58,8 +58,8 @@ learn_ports(void)
 ATF_TC(flood_unknown);
 ATF_TC_HEAD(flood_unknown, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A frame to a station not heard yet "
-	    "goes to all ports but its own");
+	atf_tc_set_md_var(tc, "descr", "A frame to an unknown station goes to "
+	    "all other ports");
 }
 ATF_TC_BODY(flood_unknown, tc)
 {
@@ -89,8 +89,8 @@ ATF_TC_BODY(flood_unknown, tc)
 ATF_TC(unicast);
 ATF_TC_HEAD(unicast, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A frame to a station heard before goes "
-	    "to its port alone, every pair of ports");
+	atf_tc_set_md_var(tc, "descr", "A frame to a known station goes to its "
+	    "port only, for each pair of ports");
 }
 ATF_TC_BODY(unicast, tc)
 {
@@ -123,7 +123,7 @@ ATF_TC(multicast);
 ATF_TC_HEAD(multicast, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "Broadcast and multicast go to all "
-	    "others, also after a frame pretended to come from there");
+	    "others, even after a frame with such a source address");
 }
 ATF_TC_BODY(multicast, tc)
 {
@@ -161,7 +161,7 @@ ATF_TC(self);
 ATF_TC_HEAD(self, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "A frame to a station on the sender's "
-	    "own port goes nowhere and is counted");
+	    "own port is dropped and counted");
 }
 ATF_TC_BODY(self, tc)
 {
@@ -184,8 +184,8 @@ ATF_TC_BODY(self, tc)
 ATF_TC(alone);
 ATF_TC_HEAD(alone, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "What the only port of a switch sends "
-	    "is dropped and counted; a second port gets what comes after it");
+	atf_tc_set_md_var(tc, "descr", "Frames of the only port of a switch "
+	    "are dropped and counted; a second port gets later ones");
 }
 ATF_TC_BODY(alone, tc)
 {
@@ -229,8 +229,8 @@ ATF_TC_BODY(move, tc)
 ATF_TC(order);
 ATF_TC_HEAD(order, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "In one batch, frames to one port and "
-	    "frames to all arrive in the order they were sent");
+	atf_tc_set_md_var(tc, "descr", "Unicast and broadcast frames of one "
+	    "batch arrive in the order they were sent");
 }
 ATF_TC_BODY(order, tc)
 {
@@ -270,7 +270,7 @@ ATF_TC(batches);
 ATF_TC_HEAD(batches, tc)
 {
 	atf_tc_set_md_var(tc, "descr", "A sync of more frames than a batch "
-	    "holds sends them all, in order, many times round the ring");
+	    "sends them all in order, many times round the ring");
 }
 ATF_TC_BODY(batches, tc)
 {
@@ -303,9 +303,8 @@ ATF_TC_BODY(batches, tc)
 ATF_TC(ring_full);
 ATF_TC_HEAD(ring_full, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A receiver that does not take its "
-	    "frames loses the latest, alone and counted, and gets new ones "
-	    "later");
+	atf_tc_set_md_var(tc, "descr", "A receiver with a full ring loses "
+	    "later frames, which are counted, until it releases slots");
 }
 ATF_TC_BODY(ring_full, tc)
 {
@@ -352,8 +351,8 @@ ATF_TC_BODY(ring_full, tc)
 ATF_TC(port_leaves);
 ATF_TC_HEAD(port_leaves, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "With a port go its addresses and the "
-	    "frames it has not taken; a new port in its place starts afresh");
+	atf_tc_set_md_var(tc, "descr", "A closed port's addresses and frames "
+	    "are gone; a new port of that name starts empty");
 }
 ATF_TC_BODY(port_leaves, tc)
 {
@@ -382,8 +381,8 @@ ATF_TC_BODY(port_leaves, tc)
 ATF_TC(port_limit);
 ATF_TC_HEAD(port_limit, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A switch takes 254 ports, which all "
-	    "reach each other, and refuses the 255th until one leaves");
+	atf_tc_set_md_var(tc, "descr", "A switch has up to 254 ports, which "
+	    "all reach each other, and refuses another until one is closed");
 }
 ATF_TC_BODY(port_limit, tc)
 {
@@ -427,8 +426,8 @@ ATF_TC_BODY(port_limit, tc)
 ATF_TC(switches);
 ATF_TC_HEAD(switches, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Switches do not hear each other, and "
-	    "learn the same addresses each for itself");
+	atf_tc_set_md_var(tc, "descr", "Switches are separate, and each learns "
+	    "addresses for itself");
 }
 ATF_TC_BODY(switches, tc)
 {

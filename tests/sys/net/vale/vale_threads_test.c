@@ -437,8 +437,9 @@ receive_asleep(void *arg)
 ATF_TC(wakeups);
 ATF_TC_HEAD(wakeups, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A receiver that only syncs when woken, "
-	    "and at times leaves frames, gets all of three senders' frames");
+	atf_tc_set_md_var(tc, "descr", "A receiver that syncs only after a "
+	    "wakeup, and at times leaves frames, gets all frames of three "
+	    "senders");
 	atf_tc_set_md_var(tc, "timeout", "600");
 }
 ATF_TC_BODY(wakeups, tc)

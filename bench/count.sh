@@ -6,7 +6,8 @@
 
 # count.sh objtop: count the instructions a frame with callgrind; unlike times
 # they repeat exactly.  Prints a line for each path of a frame: its name and
-# the instructions. bench/baseline is the output of an earlier run; the test
+# the instructions.  bench/baseline is the output of an earlier run on Debian
+# 12, bench/baseline.trixie of one on Debian 13, and the test
 # tests/bench/instructions_test.sh compares.  The output begins with what else
 # the counts depend on, as "# name value": the compiler, and the C library,
 # whose choice of memcpy is made independent of the processor.

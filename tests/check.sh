@@ -4,12 +4,13 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# check.sh top make [plain | threads]: what "make check" does.  Builds, runs all
-# tests, runs those that gain by it again with sanitizers, lints the man pages,
-# and compiles for FreeBSD.  Goes on after failures, prints one count of
-# everything as the last line, and fails if anything did.  With `plain', it
-# builds and runs all tests once; with `threads', it runs under ThreadSanitizer
-# what has threads.
+# check.sh top make [plain | threads]: do what "make check" does.  Build, run
+# all tests, run them again with sanitizers, check the man pages, and compile
+# for FreeBSD.  `plain' ("make test") builds and runs all tests once; `threads'
+# runs the tests that have threads under ThreadSanitizer.
+#
+# A failure does not end the run.  The last line counts all results, and the
+# exit status is 0 if nothing failed.
 
 top=$1
 make=$2
@@ -17,7 +18,7 @@ passed=0
 failed=0
 skipped=0
 
-# Everything goes wrong alike where the build does.
+# build [argument...]: build everything.  If that fails, no test can run.
 build()
 {
 	if ! $make "$@" all; then
@@ -27,8 +28,8 @@ build()
 	fi
 }
 
-# kyua_run objtop [filter...]: runs the tests built there, those that the
-# filters name, and adds up their results.
+# kyua_run objtop [filter...]: run the tests in objtop that match a filter, and
+# add their results to the counts.
 kyua_run()
 {
 	local db="$1/check.db" kyuafile="$1/tests/Kyuafile" numbers
@@ -54,7 +55,7 @@ kyua_run()
 	    --results-filter=broken,failed
 }
 
-# one command...: a check that counts as one test.
+# one command...: run a check that counts as one test.
 one()
 {
 	if "$@"; then
@@ -73,7 +74,7 @@ finish()
 	exit
 }
 
-# Tests with threads of their own, and valed.
+# The tests that start threads, and those of valed.
 threads()
 {
 	build SAN=thread

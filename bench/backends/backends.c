@@ -36,9 +36,10 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "frame_port.h"
 #include "net_backends.h"
 #include "net_backends_priv.h"
-#include "net_backend_vale.h"
+#include "net_port.h"
 
 #define	NSEC		1000000000ULL
 #define	BATCH_MAX	512		/* frames */
@@ -51,7 +52,7 @@ static uint32_t batch = 64, length = 60, runs = 5, run_ms = 2000;
 
 struct end {
 	net_backend_t	*be;
-	bool		 ours;
+	struct frame_port *port;	/* ours; NULL: the tree's */
 	uint8_t		 mac[6];
 };
 
@@ -80,11 +81,13 @@ end_open(struct end *e, bool ours, const char *port)
 	set_config_value_node(nvl, "backend", port);
 	if (netbe_init(&e->be, nvl, ignore, e) != 0)
 		errx(1, "%s: cannot be opened", port);
-	e->ours = net_backend_vale(e->be);
-	if (e->ours != ours)
+	if (strcmp(e->be->prefix, ours ? "vale" : "netmap") != 0)
 		errx(1, "%s: opened with the other backend", port);
-	if (ours)
-		net_backend_vale_defer(e->be);
+	if (ours) {
+		e->port = net_port_create(e->be, UINT32_MAX);
+		if (e->port == NULL)
+			err(1, "%s", port);
+	}
 }
 
 /* `n' frames, numbered from `first'. */
@@ -93,6 +96,7 @@ end_send(struct end *e, const uint8_t dst[6], uint64_t first, uint32_t n)
 {
 	static uint8_t frames[BATCH_MAX][FRAME_MAX];
 	struct iovec iov;
+	struct frame frame = { .f_iov = &iov };
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
@@ -104,15 +108,17 @@ end_send(struct end *e, const uint8_t dst[6], uint64_t first, uint32_t n)
 		memcpy(frames[i] + 14, &first, sizeof(first));
 		iov.iov_base = frames[i];
 		iov.iov_len = length;
-		if (netbe_send(e->be, &iov, 1) < 0)
+		frame_set(&frame, 1, length);
+		if (e->port != NULL ? frame_port_send(e->port, &frame) != 0 :
+		    netbe_send(e->be, &iov, 1) < 0)
 			warn("send");
 	}
-	if (e->ours)
-		net_backend_vale_flush(e->be);
+	if (e->port != NULL)
+		frame_port_flush(e->port);
 }
 
 static bool
-frame_whole(const uint8_t *frame, size_t len, uint64_t *last)
+frame_ok(const uint8_t *frame, size_t len, uint64_t *last)
 {
 	uint64_t seq;
 
@@ -127,19 +133,21 @@ frame_whole(const uint8_t *frame, size_t len, uint64_t *last)
 static uint64_t
 receive_ours(struct end *e, uint64_t *last)
 {
-	struct iovec iov[MAXIOV];
+	struct frame_source *source = e->port->fp_source;
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame f = { .f_iov = iov };
 	uint8_t frame[FRAME_MAX];
 	uint64_t n;
 
 	n = 0;
-	net_backend_vale_sync(e->be);
-	while (net_backend_vale_peek(e->be, iov, MAXIOV) == 1) {
+	frame_port_sync(e->port);
+	while (frame_peek(source, &f) && f.f_niov == 1) {
 		memcpy(frame, iov[0].iov_base,
 		    MIN(iov[0].iov_len, sizeof(frame)));
-		n += frame_whole(frame, iov[0].iov_len, last);
-		net_backend_vale_next(e->be);
+		n += frame_ok(frame, iov[0].iov_len, last);
+		frame_next(source);
 	}
-	net_backend_vale_sync(e->be);
+	frame_port_sync(e->port);
 	return (n);
 }
 
@@ -156,7 +164,7 @@ receive_tree(struct end *e, uint64_t *last)
 	if (poll(&pfd, 1, 0) < 1)
 		return (0);
 	while ((len = netbe_recv(e->be, &iov, 1)) > 0)
-		n += frame_whole(frame, len, last);
+		n += frame_ok(frame, len, last);
 	return (n);
 }
 

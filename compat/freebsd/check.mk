@@ -26,6 +26,7 @@ SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_name.c:S,^,lib/libvale/,}
 SRCS+=		bench/backends/backends.c
 SRCS+=		lib/libtestbed/backend.c			\
+		lib/libtestbed/port.c			\
 		lib/libtestbed/bhyve_stub.c			\
 		lib/libtestbed/e82545_host.c			\
 		tests/usr.sbin/bhyve/net_backend_vale_netmap_test.c \

@@ -45,6 +45,13 @@ _arch.${_p}+=	${LIB${_l:tu}}
 .endif
 .endfor
 
+# Only linker sets refer to the VALE backend, which would leave it in its
+# archive: a program with the model and the switch gets the backend, too.
+_all.${_p}:=	${LIBADD} ${LIBADD.${_p}}
+.if !empty(_all.${_p}:Me82545) && !empty(_all.${_p}:Mvale)
+LDFLAGS.${_p}+=	-Wl,-u,net_backend_vale_port
+.endif
+
 .for _s in ${SRCS.${_p}:M*.[cS]}
 _objs.${_p}+=	${_p}.${_s:T:R}.o
 ${_p}.${_s:T:R}.o: ${_s}

@@ -20,7 +20,7 @@
 #include "config.h"
 #include "libvale.h"
 #include "net_backends.h"
-#include "net_batch.h"
+#include "net_port.h"
 
 /*
  * What the model asks of its host.
@@ -61,139 +61,99 @@ vm_wanted(void *arg __unused)
 {
 }
 
-static bool
-vm_tx_frame(void *arg, const struct iovec *iov, int niov)
-{
-	struct vm *vm = arg;
-
-	return (net_batch_send(vm->nb, iov, niov));
-}
-
-static void
-vm_tx_flush(void *arg)
-{
-	struct vm *vm = arg;
-
-	net_batch_flush(vm->nb);
-}
-
-static void
-vm_rx_sync(void *arg)
-{
-	struct vm *vm = arg;
-
-	net_batch_sync(vm->nb);
-}
-
-static int
-vm_rx_peek(void *arg, struct iovec *iov)
-{
-	struct vm *vm = arg;
-
-	return (net_batch_peek(vm->nb, iov, E82545_MAXIOV));
-}
-
-static void
-vm_rx_next(void *arg)
-{
-	struct vm *vm = arg;
-
-	net_batch_next(vm->nb);
-}
-
-/*
- * The network of nothing.
- */
-
-static bool
-null_tx_frame(void *arg __unused, const struct iovec *iov __unused,
-    int niov __unused)
-{
-	return (true);
-}
-
-static void
-null_call(void *arg __unused)
-{
-}
-
-static int
-null_rx_peek(void *arg, struct iovec *iov)
-{
-	struct vm *vm = arg;
-	uint32_t left;
-	int n;
-
-	if (vm->waiting == 0)
-		return (0);
-	n = 0;
-	for (left = vm->frame_len; left > VM_BUF; left -= VM_BUF) {
-		iov[n].iov_base = vm_frame_buf(vm, n);
-		iov[n++].iov_len = VM_BUF;
-	}
-	iov[n].iov_base = vm_frame_buf(vm, n);
-	iov[n].iov_len = left;
-	return (n + 1);
-}
-
-static void
-null_rx_next(void *arg)
-{
-	struct vm *vm = arg;
-
-	vm->waiting--;
-	vm->frame += howmany(vm->frame_len, VM_BUF);
-}
-
-static const struct e82545_ops null_ops = {
-	.eo_map = vm_map,
-	.eo_intr = vm_intr,
-	.eo_now = vm_now,
-	.eo_timer = vm_timer,
-	.eo_tx_kick = vm_wanted,
-	.eo_tx_frame = null_tx_frame,
-	.eo_tx_flush = null_call,
-	.eo_rx_sync = null_call,
-	.eo_rx_peek = null_rx_peek,
-	.eo_rx_next = null_rx_next,
-	.eo_rx_ready = vm_wanted,
-};
-
 static const struct e82545_ops vm_ops = {
 	.eo_map = vm_map,
 	.eo_intr = vm_intr,
 	.eo_now = vm_now,
 	.eo_timer = vm_timer,
 	.eo_tx_kick = vm_wanted,
-	.eo_tx_frame = vm_tx_frame,
-	.eo_tx_flush = vm_tx_flush,
-	.eo_rx_sync = vm_rx_sync,
-	.eo_rx_peek = vm_rx_peek,
-	.eo_rx_next = vm_rx_next,
 	.eo_rx_ready = vm_wanted,
 };
 
-static int
-vm_offer_peek(void *arg, struct iovec *iov)
+/*
+ * The port without a network.
+ */
+
+static bool
+null_send(struct frame_port *port __unused,
+    const struct frame *frame __unused)
 {
-	return (vale_offer_peek(arg, iov, E82545_MAXIOV));
+	return (true);
 }
 
 static void
-vm_offer_next(void *arg)
+null_nothing(struct frame_port *port __unused)
 {
-	vale_offer_next(arg);
+}
+
+static const struct frame_port_ops null_port_ops = {
+	.fpo_send = null_send,
+	.fpo_flush = null_nothing,
+	.fpo_sync = null_nothing,
+};
+
+/* A frame of more than one buffer. */
+static __attribute__((__noinline__)) void
+null_peek_long(const struct vm *vm, struct frame *frame)
+{
+	struct iovec *iov = frame->f_iov;
+	const uint32_t len = vm->frame_len;
+	uint32_t left, n;
+
+	for (n = 0, left = len; left > VM_BUF; left -= VM_BUF, n++) {
+		iov[n].iov_base = vm_frame_buf(vm, n);
+		iov[n].iov_len = VM_BUF;
+	}
+	iov[n].iov_base = vm_frame_buf(vm, n);
+	iov[n].iov_len = left;
+	frame_set(frame, n + 1, len);
+}
+
+static bool
+null_peek(struct frame_source *source, struct frame *frame)
+{
+	const struct vm *vm = __containerof(source, struct vm, null_source);
+	struct iovec *iov = frame->f_iov;
+	const uint32_t len = vm->frame_len;
+
+	if (vm->waiting == 0)
+		return (false);
+	if (len > VM_BUF)
+		null_peek_long(vm, frame);
+	else {
+		iov->iov_base = vm_frame_buf(vm, 0);
+		iov->iov_len = len;
+		frame_set(frame, 1, len);
+	}
+	return (true);
 }
 
 static void
-vm_offer(void *arg, struct vale_offer *offer)
+null_next(struct frame_source *source)
+{
+	struct vm *vm = __containerof(source, struct vm, null_source);
+
+	vm->waiting--;
+	vm->frame += howmany(vm->frame_len, VM_BUF);
+}
+
+static void
+null_port_init(struct vm *vm)
+{
+	vm->null_source.fs_peek = null_peek;
+	vm->null_source.fs_next = null_next;
+	vm->null_port.fp_ops = &null_port_ops;
+	vm->null_port.fp_source = &vm->null_source;
+	vm->null_port.fp_frame_max = UINT32_MAX;
+	vm->port = &vm->null_port;
+}
+
+static void
+vm_sink(void *arg, struct frame_source *frames)
 {
 	struct vm *vm = arg;
-	const struct e82545_source source = {
-		vm_offer_peek, vm_offer_next, offer
-	};
 
-	e82545_rx_direct(vm->dev, &source);
+	e82545_rx_direct(vm->dev, frames);
 }
 
 void
@@ -201,8 +161,8 @@ vm_direct(struct vm *vm)
 {
 	/* The port's ring as it has to be: given back. */
 	(void)e82545_rx(vm->dev);
-	e82545_rx_accept(vm->dev, true);
-	if (!net_batch_direct(vm->nb, vm_offer, vm))
+	e82545_rx_direct_enable(vm->dev, true);
+	if (!frame_port_set_sink(vm->port, vm_sink, vm))
 		errx(1, "no way past the ring");
 	vm->direct = true;
 }
@@ -270,14 +230,15 @@ vm_create(struct vm *vm, int n, bool port)
 		if (netbe_legacy_config(nvl, portname) != 0 ||
 		    netbe_init(&vm->be, nvl, vm_rxeof, NULL) != 0)
 			errx(1, "%s: no backend", portname);
-		vm->nb = net_batch_create(vm->be);
-		if (vm->nb == NULL)
+		vm->port = net_port_create(vm->be, UINT32_MAX);
+		if (vm->port == NULL)
 			err(1, "%s", portname);
-	}
+	} else
+		null_port_init(vm);
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, vm->mac, sizeof(config.ec_mac));
 	config.ec_name = name;
-	vm->dev = e82545_create(&config, port ? &vm_ops : &null_ops, vm);
+	vm->dev = e82545_create(&config, &vm_ops, vm, vm->port);
 	if (vm->dev == NULL)
 		err(1, "%s", name);
 }
@@ -314,7 +275,7 @@ vm_send(struct vm *vm, uint32_t batch)
 	txd[last].lower |= E82545_TXD_RS;
 	vm->tail = (vm->tail + batch) % VM_RING;
 	vm_write(vm, E82545_TDT, vm->tail);
-	while (e82545_tx(vm->dev))
+	while (e82545_tx(vm->dev) != E82545_TX_IDLE)
 		continue;
 	txd[last].lower &= ~E82545_TXD_RS;
 	vm_serve(vm);

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "e82545.h"
+#include "frame_port.h"
 
 #define	VM_RING		1024		/* descriptors */
 #define	VM_BUF		2048		/* bytes of a receive buffer */
@@ -36,16 +37,17 @@
 struct vm {
 	struct e82545	*dev;
 	struct net_backend *be;
-	struct net_batch *nb;		/* NULL: nothing */
+	struct frame_port *port;
 	uint8_t		*ram;
 	uint32_t	 len;		/* of the frames it sends */
 	uint32_t	 tail, next;	/* TX, RX */
 	bool		 line;
 	bool		 direct;	/* vm_direct() was called */
 	uint8_t		 mac[6];
-	/* The network of nothing. */
-	uint8_t		*frames;	/* as a port has them: VM_RING buffers
-					   of VM_BUF bytes */
+	/* The port without a network. */
+	struct frame_port null_port;
+	struct frame_source null_source;
+	uint8_t		*frames;	/* VM_RING buffers of VM_BUF bytes */
 	uint32_t	 frame_len;	/* of each */
 	uint32_t	 frame;		/* buffer the next one begins in */
 	uint32_t	 waiting;	/* frames */

@@ -10,7 +10,7 @@
  *
  * Two promises of struct e82545_ops are put to the test by how frames are
  * kept: a frame sent is read only at the flush, and a frame received is freed
- * the moment it is stepped over.
+ * the moment it is taken.
  */
 
 #include <sys/types.h>
@@ -99,20 +99,28 @@ host_tx_kick(void *arg)
 	pthread_mutex_unlock(&h->mtx);
 }
 
-static bool
-host_tx_queue(void *arg, const struct iovec *iov, int niov)
+static struct host *
+host_of_port(struct frame_port *port)
 {
-	struct host *h = arg;
-	size_t len;
-	int i;
+	return (__containerof(port, struct host, port));
+}
 
-	REQUIRE(niov > 0 && niov <= E82545_MAXIOV);
+static bool
+host_send(struct frame_port *port, const struct frame *frame)
+{
+	struct host *h = host_of_port(port);
+	const struct iovec *iov = frame->f_iov;
+	size_t len;
+	int i, niov = frame->f_niov;
+
+	REQUIRE(niov > 0 && niov <= FRAME_MAXIOV);
 	len = 0;
 	for (i = 0; i < niov; i++) {
 		REQUIRE(iov[i].iov_len > 0);
 		len += iov[i].iov_len;
 	}
-	REQUIRE(len <= E82545_FRAME_MAX);
+	REQUIRE(len == frame->f_len && len <= E82545_FRAME_MAX);
+	REQUIRE(frame->f_flags == 0 && frame->f_gso_type == FRAME_GSO_NONE);
 	if (h->tx_hook != NULL)
 		h->tx_hook(h);
 	pthread_mutex_lock(&h->mtx);
@@ -165,9 +173,9 @@ host_tx_forget(struct host *h)
 }
 
 static void
-host_tx_flush(void *arg)
+host_flush(struct frame_port *port)
 {
-	struct host *h = arg;
+	struct host *h = host_of_port(port);
 
 	pthread_mutex_lock(&h->mtx);
 	h->nflush++;
@@ -178,23 +186,29 @@ host_tx_flush(void *arg)
 	pthread_mutex_unlock(&h->mtx);
 }
 
-static int
-host_rx_peek(void *arg, struct iovec *iov)
+static struct host *
+host_of_source(struct frame_source *source)
 {
-	struct host *h = arg;
+	return (__containerof(source, struct host, source));
+}
+
+static bool
+host_peek(struct frame_source *source, struct frame *frame)
+{
+	struct host *h = host_of_source(source);
 	struct host_frame *f;
-	int n;
+	bool pending;
 
 	pthread_mutex_lock(&h->mtx);
-	n = 0;
-	if (h->rx_head != h->rx_tail) {
+	pending = h->rx_head != h->rx_tail;
+	if (pending) {
 		f = &h->rx[h->rx_head % HOST_FRAMES];
-		n = f->npieces;
-		memcpy(iov, h->rx_iov[h->rx_head % HOST_FRAMES],
-		    n * sizeof(*iov));
+		memcpy(frame->f_iov, h->rx_iov[h->rx_head % HOST_FRAMES],
+		    f->npieces * sizeof(*frame->f_iov));
+		frame_set(frame, f->npieces, f->len);
 	}
 	pthread_mutex_unlock(&h->mtx);
-	return (n);
+	return (pending);
 }
 
 static void
@@ -211,9 +225,9 @@ host_rx_free(struct host *h)
 }
 
 static void
-host_rx_next(void *arg)
+host_next(struct frame_source *source)
 {
-	struct host *h = arg;
+	struct host *h = host_of_source(source);
 
 	if (h->rx_hook != NULL)
 		h->rx_hook(h);
@@ -225,9 +239,9 @@ host_rx_next(void *arg)
 }
 
 static void
-host_rx_sync(void *arg)
+host_sync(struct frame_port *port)
 {
-	struct host *h = arg;
+	struct host *h = host_of_port(port);
 
 	pthread_mutex_lock(&h->mtx);
 	h->nsync++;
@@ -253,12 +267,13 @@ const struct e82545_ops host_ops = {
 	.eo_now = host_now,
 	.eo_timer = host_timer,
 	.eo_tx_kick = host_tx_kick,
-	.eo_tx_frame = host_tx_queue,
-	.eo_tx_flush = host_tx_flush,
-	.eo_rx_sync = host_rx_sync,
-	.eo_rx_peek = host_rx_peek,
-	.eo_rx_next = host_rx_next,
 	.eo_rx_ready = host_rx_ready,
+};
+
+const struct frame_port_ops host_port_ops = {
+	.fpo_send = host_send,
+	.fpo_flush = host_flush,
+	.fpo_sync = host_sync,
 };
 
 /*
@@ -289,7 +304,12 @@ host_create_config(size_t ram_size, uint32_t itr_256ns, bool csb)
 	config.ec_itr_256ns = itr_256ns;
 	config.ec_csb = csb;
 	config.ec_name = "test";
-	h->dev = e82545_create(&config, &host_ops, h);
+	h->source.fs_peek = host_peek;
+	h->source.fs_next = host_next;
+	h->port.fp_ops = &host_port_ops;
+	h->port.fp_source = &h->source;
+	h->port.fp_frame_max = UINT32_MAX;
+	h->dev = e82545_create(&config, &host_ops, h, &h->port);
 	REQUIRE(h->dev != NULL);
 	return (h);
 }
@@ -443,7 +463,7 @@ host_run(struct host *h)
 	do {
 		tx = host_take(h, &h->kicked);
 		if (tx) {
-			while (e82545_tx(h->dev))
+			while (e82545_tx(h->dev) != E82545_TX_IDLE)
 				;
 		}
 		rx = host_take(h, &h->ready);
@@ -465,7 +485,7 @@ host_tx_main(void *arg)
 		}
 		h->kicked = false;
 		pthread_mutex_unlock(&h->mtx);
-		while (e82545_tx(h->dev))
+		while (e82545_tx(h->dev) != E82545_TX_IDLE)
 			;
 		pthread_mutex_lock(&h->mtx);
 	}
@@ -526,24 +546,26 @@ host_inject(struct host *h, const void *data, size_t len, int npieces)
 {
 	const uint8_t *p = data;
 	struct iovec *iov;
-	size_t n;
+	size_t left, n;
 	int i;
 
-	REQUIRE(npieces > 0 && npieces <= E82545_MAXIOV);
+	REQUIRE(npieces > 0 && npieces <= FRAME_MAXIOV);
 	REQUIRE(len >= (size_t)npieces);
 	iov = calloc(npieces, sizeof(*iov));
 	REQUIRE(iov != NULL);
+	left = len;
 	for (i = 0; i < npieces; i++) {
-		n = len / (npieces - i);
+		n = left / (npieces - i);
 		iov[i].iov_base = malloc(n);
 		REQUIRE(iov[i].iov_base != NULL);
 		iov[i].iov_len = n;
 		memcpy(iov[i].iov_base, p, n);
 		p += n;
-		len -= n;
+		left -= n;
 	}
 	pthread_mutex_lock(&h->mtx);
 	REQUIRE(h->rx_tail - h->rx_head < HOST_FRAMES);
+	h->rx[h->rx_tail % HOST_FRAMES].len = len;
 	h->rx[h->rx_tail % HOST_FRAMES].npieces = npieces;
 	h->rx_iov[h->rx_tail % HOST_FRAMES] = iov;
 	h->rx_tail++;

@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "e82545.h"
+#include "frame_port.h"
 
 #define	HOST_FRAMES	4096		/* frames recorded or waiting */
 #define	HOST_EDGES	4096		/* changes of the interrupt line */
@@ -49,6 +50,8 @@ struct host_edge {
 
 struct host {
 	struct e82545	*dev;
+	struct frame_port port;
+	struct frame_source source;
 	uint8_t		*ram;		/* gpa 0 */
 	size_t		 ram_size;	/* bytes */
 
@@ -72,7 +75,7 @@ struct host {
 	unsigned int	 tx_room;	/* frames to take before refusing */
 	bool		 tx_discard;	/* forget what is sent */
 
-	/* Called in mid-batch: with each frame queued, and stepped over. */
+	/* Called in mid-batch: with each frame queued, and each taken. */
 	void		(*tx_hook)(struct host *);
 	void		(*rx_hook)(struct host *);
 	/* Called when the line is asserted: model and host are locked. */
@@ -82,7 +85,7 @@ struct host {
 	struct host_frame rx[HOST_FRAMES];
 	struct iovec	*rx_iov[HOST_FRAMES];
 	unsigned int	 rx_head, rx_tail;
-	unsigned int	 rx_unsynced;	/* stepped over since eo_rx_sync() */
+	unsigned int	 rx_unsynced;	/* taken since frame_port_sync() */
 
 	/* Work asked for, and the threads that do it. */
 	bool		 kicked, ready, stop;
@@ -111,8 +114,12 @@ struct host *host_create(size_t ram_size);
 struct host *host_create_csb(size_t ram_size);
 void	host_destroy(struct host *h);
 
-/* The model's operations, for a test that changes one; arg: struct host. */
+/*
+ * The model's operations and its port's, for a test that changes some; arg:
+ * struct host.
+ */
 extern const struct e82545_ops host_ops;
+extern const struct frame_port_ops host_port_ops;
 
 /* Registers, 32 bits. */
 uint32_t host_rd(struct host *h, uint32_t off);
@@ -144,7 +151,7 @@ void	host_stop_threads(struct host *h);
 
 /* A frame from the network, in `npieces' of about the same size. */
 void	host_inject(struct host *h, const void *data, size_t len, int npieces);
-/* Frames that the model has not stepped over yet. */
+/* Frames that the model has not taken yet. */
 unsigned int host_rx_waiting(struct host *h);
 
 /* Frames sent and flushed; the n-th of them. */

@@ -28,12 +28,13 @@
 
 #include "config.h"
 #include "e82545.h"
+#include "frame_port.h"
 #include "lem_guest.h"
 #include "lem_ladder.h"
 #include "libvale.h"
 #include "net_backends.h"
 #include "net_backends_priv.h"
-#include "net_batch.h"
+#include "net_port.h"
 
 #define	RAM		(32u << 20)	/* bytes of each guest */
 #define	RING		1024		/* descriptors */
@@ -66,12 +67,12 @@ struct vm {
 
 	struct e82545	*dev;
 	net_backend_t	*be;
-	struct net_batch *nb;
+	struct frame_port *port;
 	struct sleeper	 model, cpu;
 	pthread_t	 model_thread, cpu_thread, intr_thread;
 	pthread_mutex_t	 tx_mtx, rx_mtx;	/* split */
 
-	struct vale_desc *port;		/* to_host */
+	struct vale_desc *vale;		/* to_host */
 	bool		 line, tx_wanted, rx_wanted, listening, stop;
 	uint64_t	 timer_ns;
 	struct ladder_side before;	/* counts when started */
@@ -173,86 +174,30 @@ vm_rx_ready(void *arg)
 	wake(&vm->model);
 }
 
-static bool
-vm_tx_frame(void *arg, const struct iovec *iov, int niov)
-{
-	struct vm *vm = arg;
-
-	return (net_batch_send(vm->nb, iov, niov));
-}
-
-static void
-vm_tx_flush(void *arg)
-{
-	struct vm *vm = arg;
-
-	net_batch_flush(vm->nb);
-}
-
-static void
-vm_rx_sync(void *arg)
-{
-	struct vm *vm = arg;
-
-	net_batch_polled(vm->nb, rx_inline(vm));
-	net_batch_sync(vm->nb);
-}
-
-static int
-vm_rx_peek(void *arg, struct iovec *iov)
-{
-	struct vm *vm = arg;
-
-	return (net_batch_peek(vm->nb, iov, E82545_MAXIOV));
-}
-
-static void
-vm_rx_next(void *arg)
-{
-	struct vm *vm = arg;
-
-	net_batch_next(vm->nb);
-}
-
 static const struct e82545_ops vm_ops = {
 	.eo_map = vm_map,
 	.eo_intr = vm_intr,
 	.eo_now = vm_now,
 	.eo_timer = vm_timer,
 	.eo_tx_kick = vm_tx_kick,
-	.eo_tx_frame = vm_tx_frame,
-	.eo_tx_flush = vm_tx_flush,
-	.eo_rx_sync = vm_rx_sync,
-	.eo_rx_peek = vm_rx_peek,
-	.eo_rx_next = vm_rx_next,
 	.eo_rx_ready = vm_rx_ready,
 };
 
-/*
- * Frames that the other guest's thread brings.
- */
-
-static int
-vm_offer_peek(void *arg, struct iovec *iov)
-{
-	return (vale_offer_peek(arg, iov, E82545_MAXIOV));
-}
-
+/* Frames that the other guest's thread brings. */
 static void
-vm_offer_next(void *arg)
-{
-	vale_offer_next(arg);
-}
-
-static void
-vm_offer(void *arg, struct vale_offer *offer)
+vm_sink(void *arg, struct frame_source *frames)
 {
 	struct vm *vm = arg;
-	const struct e82545_source source = {
-		vm_offer_peek, vm_offer_next, offer
-	};
 
-	e82545_rx_direct(vm->dev, &source);
+	e82545_rx_direct(vm->dev, frames);
+}
+
+/* The receiving thread of the port, which the ring's flag must know. */
+static enum e82545_rx_state
+vm_receive(struct vm *vm)
+{
+	frame_port_set_polled(vm->port, rx_inline(vm));
+	return (e82545_rx(vm->dev));
 }
 
 /*
@@ -298,7 +243,7 @@ static void
 model_receive(struct vm *vm)
 {
 	SET(vm->rx_wanted, false);
-	switch (e82545_rx(vm->dev)) {
+	switch (vm_receive(vm)) {
 	case E82545_RX_IDLE:
 		SET(vm->listening, true);
 		break;
@@ -327,7 +272,7 @@ static void
 model_transmit(struct vm *vm)
 {
 	if (model_tx_wanted(vm) && SWAP(vm->tx_wanted, false) &&
-	    e82545_tx(vm->dev))
+	    e82545_tx(vm->dev) != E82545_TX_IDLE)
 		SET(vm->tx_wanted, true);
 }
 
@@ -390,7 +335,8 @@ vm_reg_write(void *arg, uint32_t reg, uint32_t value)
 
 	e82545_write(vm->dev, E82545_BAR_MEM, reg, 4, value);
 	while (vm->params->own_thread && GET(vm->tx_wanted))
-		SET(vm->tx_wanted, e82545_tx(vm->dev));
+		SET(vm->tx_wanted,
+		    e82545_tx(vm->dev) != E82545_TX_IDLE);
 }
 
 /* Read for every frame: such hooks change it. */
@@ -585,14 +531,14 @@ static void *
 host_main(void *arg)
 {
 	struct vm *vm = arg;
-	struct netmap_ring *ring = vm->port->rxring;
+	struct netmap_ring *ring = vm->vale->rxring;
 	uint32_t i;
 
 	pin(vm);
 	ring->flags |= VALE_RING_POLLED;
 	while (!GET(vm->stop)) {
 		SET(vm->cpu.rounds, vm->cpu.rounds + 1);
-		(void)vale_rxsync(vm->port);
+		(void)vale_rxsync(vm->vale);
 		if (ring->head == ring->tail) {
 			sched_yield();
 			continue;
@@ -659,12 +605,14 @@ vm_open(struct vm *vm, struct ladder_params *params, int index,
 	if (netbe_legacy_config(nvl, port) != 0 ||
 	    netbe_init(&vm->be, nvl, no_event, NULL) != 0)
 		return (EIO);
-	vm->nb = net_batch_create(vm->be);
-	vm->dev = e82545_create(&config, &vm_ops, vm);
-	if (vm->nb == NULL || vm->dev == NULL)
+	vm->port = net_port_create(vm->be, UINT32_MAX);
+	if (vm->port == NULL)
 		return (ENOMEM);
-	e82545_rx_accept(vm->dev, true);
-	if (!params->by_ring && !net_batch_direct(vm->nb, vm_offer, vm))
+	vm->dev = e82545_create(&config, &vm_ops, vm, vm->port);
+	if (vm->dev == NULL)
+		return (ENOMEM);
+	e82545_rx_direct_enable(vm->dev, true);
+	if (!params->by_ring && !frame_port_set_sink(vm->port, vm_sink, vm))
 		return (EOPNOTSUPP);
 	if (guest_init(&vm->g, vm->ram, 4096, RAM, RING, RING, BUFSIZE, BUFSIZE,
 	    true) == 0)
@@ -702,8 +650,8 @@ host_open(struct vm *vm, struct ladder_params *params, const char *port)
 	vm->model.fd = vm->cpu.fd = -1;
 	memcpy(vm->g.mac, mac, sizeof(mac));
 	guest_listen(&vm->g);
-	vm->port = vale_open(port, NULL);
-	return (vm->port == NULL ? errno : 0);
+	vm->vale = vale_open(port, NULL);
+	return (vm->vale == NULL ? errno : 0);
 }
 
 static void
@@ -713,10 +661,10 @@ vm_close(struct vm *vm)
 		lem_stop(&vm->g.lc);
 		e82545_destroy(vm->dev);
 	}
-	net_batch_destroy(vm->nb);
+	net_port_destroy(vm->port);
 	netbe_cleanup(vm->be);
-	if (vm->port != NULL)
-		vale_close(vm->port);
+	if (vm->vale != NULL)
+		vale_close(vm->vale);
 	if (vm->ram != NULL && vm->ram != MAP_FAILED)
 		munmap(vm->ram, RAM);
 	close(vm->model.fd);

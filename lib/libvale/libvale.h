@@ -55,6 +55,8 @@
 #define	VALE_FRAME_MIN		14
 #define	VALE_FRAME_MAX		65536
 
+struct frame_source;			/* frame.h */
+
 /* An open port.  The user may write to the rings and to nothing else. */
 struct vale_desc {
 	int			 fd;	/* for poll(2): see vale_rxsync() */
@@ -154,41 +156,23 @@ int	vale_rxsync(struct vale_desc *d);
  * A port's sink takes frames where they lie, in their sender's memory, before
  * the switch copies them into the receive ring.
  *
- * The sending thread calls sink(arg, offer), with frames in the order in which
- * they were sent; frames that the sink does not step over go to the ring.
- * Several senders may call it at once, and each of them waits for it, as does
- * every change of the switch.  It must not call any function of this library
- * except the two below.
+ * The sending thread calls sink(arg, frames) with a source (frame.h) of the
+ * frames, in the order in which they were sent; those that the sink does not
+ * take go to the ring.  `frames' is valid during the call.  Several senders may
+ * call the sink at once, and each of them waits for it, as does every change of
+ * the switch.  It must not call any function of this library.
  *
  * It is called only while the ring is empty, all slots are returned, and
  * VALE_RING_POLLED is not set.  So frames of one sender stay in order, if the
  * receiver has finished with the frames of the ring before it calls the
  * vale_rxsync() that returns their slots.
- */
-struct vale_offer;			/* opaque; valid during the call */
-
-/*
+ *
  * Set the port's sink; NULL for none.  On return no call of the former sink is
  * in progress.  Must not be called by a sink.
  *	EOPNOTSUPP	vale_netmap.c: `sink' is not NULL
  */
 int	vale_set_sink(struct vale_desc *d,
-	    void (*sink)(void *arg, struct vale_offer *offer), void *arg);
-
-/*
- * The first frame that the sink has not stepped over: sets up to `maxiov'
- * fragments, some of which may be empty, and returns how many.  0 if there are
- * no more frames, or if this one has more fragments.  The sink must not write
- * to them, and the sender may be writing to them.  Only for a sink.
- */
-int	vale_offer_peek(struct vale_offer *offer, struct iovec *iov,
-	    int maxiov);
-
-/*
- * Step over the frame that vale_offer_peek() has shown: the sink has taken it.
- * Only for a sink.
- */
-void	vale_offer_next(struct vale_offer *offer);
+	    void (*sink)(void *arg, struct frame_source *frames), void *arg);
 
 /*
  * Switches of this process.  Not in vale_netmap.c.

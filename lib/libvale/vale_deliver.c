@@ -29,13 +29,14 @@
 
 #include <string.h>
 
+#include "frame.h"
 #include "vale_impl.h"
 #include "vale_probes.h"
 
 /* Slots of a receive ring that are fetched before they are written to. */
 #define	AHEAD		16
 
-/* Two lists that a destination merges, from where it is; see libvale.h. */
+/* Two lists of frames that a destination merges. */
 struct vale_offer {
 	const struct vale_piece	*of_piece;
 	uint32_t		 of_own;
@@ -267,39 +268,49 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	}
 }
 
-int
-vale_offer_peek(struct vale_offer *of, struct iovec *iov, int maxiov)
+/* The frames on offer as a source for a sink. */
+struct offer_source {
+	struct frame_source	 os_source;
+	struct vale_offer	*os_offer;
+};
+
+static bool
+offer_peek(struct frame_source *source, struct frame *frame)
 {
+	const struct vale_offer *of =
+	    __containerof(source, struct offer_source, os_source)->os_offer;
 	const struct vale_piece *pc;
 	int i;
 
 	if (of->of_frames == 0)
-		return (0);
+		return (false);
 	pc = &of->of_piece[offer_first(of)];
-	if (pc->pc_pieces > maxiov)
-		return (0);
 	for (i = 0; i < pc->pc_pieces; i++) {
-		iov[i].iov_base = (void *)(uintptr_t)pc[i].pc_buf;
-		iov[i].iov_len = pc[i].pc_len;
+		frame->f_iov[i].iov_base = __DECONST(void *, pc[i].pc_buf);
+		frame->f_iov[i].iov_len = pc[i].pc_len;
 	}
-	return (i);
+	frame_set(frame, i, pc->pc_frame_len);
+	return (true);
 }
+_Static_assert(NETMAP_MAX_FRAGS <= FRAME_MAXIOV, "a frame may have more");
 
-void
-vale_offer_next(struct vale_offer *of)
+static void
+offer_next(struct frame_source *source)
 {
-	offer_step(of);
+	offer_step(__containerof(source, struct offer_source,
+	    os_source)->os_offer);
 }
 
 /*
- * Have the sink take what it will.  Above is why the ring has to be empty, and
- * not polled.
+ * Let the sink take what it will.  The ring must be empty and not polled: see
+ * the top of this file.
  */
 static void
 deliver_direct(struct vale_port *port, struct vale_port *dst,
     struct vale_offer *of)
 {
 	struct vale_rxq *rq = &dst->vp_rx;
+	struct offer_source frames = { { offer_peek, offer_next }, of };
 	uint32_t offered = of->of_frames, taken;
 	bool empty;
 
@@ -308,7 +319,7 @@ deliver_direct(struct vale_port *port, struct vale_port *dst,
 	pthread_mutex_unlock(&rq->rq_lock);
 	if (!empty)
 		return;
-	dst->vp_sink(dst->vp_sink_arg, of);
+	dst->vp_sink(dst->vp_sink_arg, &frames.os_source);
 	taken = offered - of->of_frames;
 	if (taken == 0)
 		return;

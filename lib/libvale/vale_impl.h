@@ -136,7 +136,7 @@ struct vale_port {
 	uint8_t			 vp_index;
 	struct vale_region	 vp_region;
 	/* Changes while no sender is there. */
-	void			(*vp_sink)(void *, struct vale_offer *);
+	void			(*vp_sink)(void *, struct frame_source *);
 	void			*vp_sink_arg;
 	_Alignas(VALE_CACHE_LINE)
 	struct vale_txq		 vp_tx;

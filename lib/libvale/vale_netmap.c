@@ -141,7 +141,7 @@ vale_rxsync(struct vale_desc *d)
 /* Frames of other ports are in the kernel. */
 int
 vale_set_sink(struct vale_desc *d __unused,
-    void (*sink)(void *, struct vale_offer *), void *arg __unused)
+    void (*sink)(void *, struct frame_source *), void *arg __unused)
 {
 	if (sink == NULL)
 		return (0);

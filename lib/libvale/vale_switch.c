@@ -280,8 +280,8 @@ vale_set_header(struct vale_desc *d __unused, unsigned int len)
 }
 
 int
-vale_set_sink(struct vale_desc *d, void (*sink)(void *, struct vale_offer *),
-    void *arg)
+vale_set_sink(struct vale_desc *d,
+    void (*sink)(void *, struct frame_source *), void *arg)
 {
 	struct vale_port *port = vale_desc_port(d);
 	struct vale_switch *vs = port->vp_switch;

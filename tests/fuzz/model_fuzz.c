@@ -16,7 +16,7 @@
  *  - Every frame ends up in one counter.  Transmit: what was queued is
  *    tx_frames, and as many outcomes are counted as packets went by in the
  *    ring, where the guest does not change it in the middle and nothing is cut
- *    into segments.  Receive: frames stepped over are received or dropped for
+ *    into segments.  Receive: frames taken are received or dropped for
  *    a reason.
  *  - At the end, after a reset, a driver comes up, sends and receives.
  */
@@ -48,6 +48,10 @@
 #define	TX_CALLS_MAX	100000
 #define	TX_RING_MAX	65536		/* descriptors */
 
+/* The host's, of which some are replaced. */
+static struct e82545_ops model_ops;
+static struct frame_source host_source;
+
 static struct {
 	struct host	*h;
 	uint8_t		*far;
@@ -59,7 +63,7 @@ static struct {
 	uint32_t	 race_in;	/* 0: none */
 	uint64_t	 race_gpa, race_value;
 	/* Of one call. */
-	unsigned int	 maps, sent, stepped;
+	unsigned int	 maps, sent, taken_now;
 	/* Of one input. */
 	uint64_t	 accepted, refused, taken;
 	bool		 raced;		/* memory has changed in a call */
@@ -119,7 +123,7 @@ race(void)
 static void
 call_begin(void)
 {
-	m.maps = m.sent = m.stepped = 0;
+	m.maps = m.sent = m.taken_now = 0;
 	ASAN_POISON_MEMORY_REGION(m.h->ram, MODEL_RAM);
 	ASAN_POISON_MEMORY_REGION(m.far, MODEL_FAR_SIZE);
 }
@@ -149,38 +153,14 @@ model_map(void *arg __unused, uint64_t gpa, size_t len)
 	return (p);
 }
 
-static void
-model_intr(void *arg, bool asserted)
-{
-	host_ops.eo_intr(arg, asserted);
-}
-
-static uint64_t
-model_now(void *arg)
-{
-	return (host_ops.eo_now(arg));
-}
-
-static void
-model_timer(void *arg, uint64_t when_ns)
-{
-	host_ops.eo_timer(arg, when_ns);
-}
-
-static void
-model_tx_kick(void *arg)
-{
-	host_ops.eo_tx_kick(arg);
-}
-
 static bool
-model_tx_frame(void *arg, const struct iovec *iov, int niov)
+model_send(struct frame_port *port, const struct frame *frame)
 {
 	bool ok;
 
 	race();
 	m.sent++;
-	ok = host_ops.eo_tx_frame(arg, iov, niov);
+	ok = host_port_ops.fpo_send(port, frame);
 	if (ok)
 		m.accepted++;
 	else
@@ -189,52 +169,38 @@ model_tx_frame(void *arg, const struct iovec *iov, int niov)
 }
 
 static void
-model_tx_flush(void *arg)
+model_flush(struct frame_port *port)
 {
 	race();
-	host_ops.eo_tx_flush(arg);
+	host_port_ops.fpo_flush(port);
 }
 
 static void
-model_rx_sync(void *arg)
+model_sync(struct frame_port *port)
 {
-	host_ops.eo_rx_sync(arg);
+	host_port_ops.fpo_sync(port);
 }
 
-static int
-model_rx_peek(void *arg, struct iovec *iov)
-{
-	race();
-	return (host_ops.eo_rx_peek(arg, iov));
-}
-
-static void
-model_rx_next(void *arg)
-{
-	m.stepped++;
-	m.taken++;
-	host_ops.eo_rx_next(arg);
-}
-
-static void
-model_rx_ready(void *arg)
-{
-	host_ops.eo_rx_ready(arg);
-}
-
-static const struct e82545_ops model_ops = {
-	.eo_map = model_map,
-	.eo_intr = model_intr,
-	.eo_now = model_now,
-	.eo_timer = model_timer,
-	.eo_tx_kick = model_tx_kick,
-	.eo_tx_frame = model_tx_frame,
-	.eo_tx_flush = model_tx_flush,
-	.eo_rx_sync = model_rx_sync,
-	.eo_rx_peek = model_rx_peek,
-	.eo_rx_next = model_rx_next,
-	.eo_rx_ready = model_rx_ready,
+static const struct frame_port_ops model_port_ops = {
+	.fpo_send = model_send,
+	.fpo_flush = model_flush,
+	.fpo_sync = model_sync,
 };
+
+static bool
+model_peek(struct frame_source *source, struct frame *frame)
+{
+	race();
+	return (host_source.fs_peek(source, frame));
+}
+
+static void
+model_next(struct frame_source *source)
+{
+	m.taken_now++;
+	m.taken++;
+	host_source.fs_next(source);
+}
 
 /*
  * Registers and rings.
@@ -368,7 +334,7 @@ receive(unsigned int calls)
 		state = e82545_rx(m.h->dev);
 		call_end();
 		INVARIANT(m.maps <= RX_MAPS_MAX);
-		INVARIANT(m.stepped <= RX_BATCH_MAX);
+		INVARIANT(m.taken_now <= RX_BATCH_MAX);
 	} while (state == E82545_RX_MORE && --calls > 0);
 }
 
@@ -387,7 +353,7 @@ receive_direct(void)
 	call_begin();
 	e82545_rx_direct(m.h->dev, &frames);
 	call_end();
-	INVARIANT(m.stepped + host_rx_waiting(m.h) == waiting);
+	INVARIANT(m.taken_now + host_rx_waiting(m.h) == waiting);
 	INVARIANT(m.maps <= (waiting / RX_BATCH_MAX + 2) * RX_MAPS_MAX);
 	INVARIANT(host_counter(m.h, E82545_C_RX_STALL) == stalls);
 }
@@ -693,7 +659,12 @@ begin(void)
 	if (m.h == NULL) {
 		m.h = host_create(MODEL_RAM);
 		e82545_destroy(m.h->dev);
-		m.far = malloc(MODEL_FAR_SIZE);
+		model_ops = host_ops;
+		model_ops.eo_map = model_map;
+		m.h->port.fp_ops = &model_port_ops;
+		host_source = m.h->source;
+		m.h->source.fs_peek = model_peek;
+		m.h->source.fs_next = model_next;
 	}
 	h = m.h;
 	memset(&m, 0, sizeof(m));
@@ -712,9 +683,9 @@ begin(void)
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
 	config.ec_csb = true;
 	config.ec_name = "fuzz";
-	h->dev = e82545_create(&config, &model_ops, h);
+	h->dev = e82545_create(&config, &model_ops, h, &h->port);
 	INVARIANT(h->dev != NULL);
-	e82545_rx_accept(h->dev, true);
+	e82545_rx_direct_enable(h->dev, true);
 }
 
 static void

@@ -272,29 +272,28 @@ readable(const struct vale_desc *d)
 }
 
 static void
-take(void *arg, struct vale_offer *offer)
+take(void *arg, struct frame_source *frames)
 {
-	struct iovec iov[NETMAP_MAX_FRAGS];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame f = { .f_iov = iov };
 	struct port *p = arg;
 	static uint8_t frame[VALE_FRAME_MAX];
 	size_t len;
 	uint32_t left;
-	int j, n;
+	int j;
 
 	INVARIANT(!readable(p->d) || p->touched);
 	for (left = p->sink; left > 0; left--) {
-		/* More pieces than that are left to the ring. */
-		n = vale_offer_peek(offer, iov, NETMAP_MAX_FRAGS / 2);
-		if (n == 0)
+		/* Frames of more fragments are left to the ring. */
+		if (!frame_peek(frames, &f) || f.f_niov > FRAME_MAXIOV / 2)
 			break;
-		INVARIANT(n <= NETMAP_MAX_FRAGS / 2);
-		for (j = 0, len = 0; j < n; j++) {
+		for (j = 0, len = 0; j < f.f_niov; j++) {
 			INVARIANT(iov[j].iov_len <= sizeof(frame) - len);
 			memcpy(frame + len, iov[j].iov_base, iov[j].iov_len);
 			len += iov[j].iov_len;
 		}
-		INVARIANT(len >= VALE_FRAME_MIN);
-		vale_offer_next(offer);
+		INVARIANT(len >= VALE_FRAME_MIN && len == f.f_len);
+		frame_next(frames);
 		p->sunk++;
 	}
 }

@@ -16,9 +16,8 @@
  *	  |   |					v   v		  | | RX causes
  *	  |   +- ICR, IMS, ITR ... --> e82545_intr.c <-------------+
  *	  +- EECD --> e82545_eeprom.c	  | eo_intr, eo_timer	  |
- *	  +- MDIC --> e82545_phy.c	  |			  |
- *					  v		    frames, eo_rx_peek
- *				     interrupt line		network
+ *	  +- MDIC --> e82545_phy.c	  v			frames
+ *				     interrupt line	      frame port
  *
  * This file has the life cycle and the register file.  All a register is
  * stands in one line of one table: where, how many, what comes out of reset,
@@ -337,11 +336,11 @@ static void
 reset(struct e82545 *dev, bool outside)
 {
 	lock_rings(dev, RING_BOTH);
-	if (outside)
-		e82545_csb_release(dev);
-	else
+	if (!outside)
 		e82545_csb_idle(dev);
 	pthread_mutex_lock(&dev->reg_mtx);
+	if (outside)
+		e82545_csb_release(dev);
 	reset_locked(dev);
 	pthread_mutex_unlock(&dev->reg_mtx);
 	unlock_rings(dev, RING_BOTH);
@@ -394,7 +393,7 @@ static void
 rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	e82545_count(dev, E82545_C_RX_KICK, 1);
-	if (e82545_csb_keep_rdt(dev, value))
+	if (e82545_csb_placed(dev) && e82545_csb_keep_rdt(dev, value))
 		dev->wake_rx = e82545_rx_kicked(dev);
 	else
 		rx_write(dev, off, value);
@@ -418,11 +417,11 @@ tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static void
 tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-	if (!e82545_csb_keep_tdt(dev, value))
+	if (!e82545_csb_placed(dev) || !e82545_csb_keep_tdt(dev, value))
 		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
-	if (dev->wake_tx)
+	if (dev->wake_tx && e82545_csb_placed(dev))
 		__atomic_store_n(&dev->csb.kicked, true, __ATOMIC_RELEASE);
 	E82545_PROBE(dev, TX_KICK, value, dev->wake_tx);
 }
@@ -648,7 +647,7 @@ e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
 
 struct e82545 *
 e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
-    void *arg)
+    void *arg, struct frame_port *port)
 {
 	struct e82545 *dev;
 
@@ -663,6 +662,7 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 		goto nodev;
 	dev->ops = ops;
 	dev->arg = arg;
+	dev->port = port;
 	dev->config = *config;
 	if (config->ec_name != NULL)
 		strncpy(dev->name, config->ec_name, sizeof(dev->name) - 1);
@@ -782,4 +782,10 @@ e82545_counters(const struct e82545 *dev, uint64_t counters[E82545_NCOUNTERS])
 	for (i = 0; i < E82545_NCOUNTERS; i++)
 		counters[i] = __atomic_load_n(&dev->counters[i],
 		    __ATOMIC_RELAXED);
+}
+
+const char *
+e82545_name(const struct e82545 *dev)
+{
+	return (dev->name);
 }

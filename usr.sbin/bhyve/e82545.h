@@ -7,21 +7,23 @@
 /*
  * An Intel 82545EM Gigabit Ethernet controller in software.
  *
- * This is the whole interface between the model and whatever hosts it: bhyve
- * (pci_e82545.c), valed, or a test.  The model knows guest memory, interrupts,
- * time and the network only through the operations below, and has no thread
- * of its own.  The host brings three kinds of thread:
+ * This is the whole interface between the model and its host: bhyve
+ * (pci_e82545.c), valed, or a test.  The model reaches guest memory, interrupts
+ * and time only through the operations below, and the network only through a
+ * frame port (frame_port.h).  It has no thread of its own.  The host brings
+ * three kinds of thread:
  *
- *	register	vCPUs, or whoever carries their accesses: e82545_read(),
- *			e82545_write().  Any number at a time.
- *	transmit	one at a time in e82545_tx().
- *	receive		one at a time in e82545_rx().
+ *	register	vCPUs, or the threads that carry their accesses:
+ *			e82545_read(), e82545_write().  Any number at a time.
+ *	transmit	one at a time in e82545_tx(); the port's sending thread.
+ *	receive		one at a time in e82545_rx(); the port's receiving
+ *			thread.
  *
- * One thread may play all three parts.  Besides, a thread that has frames for
- * the guest at hand, such as one that transmits for another adapter, may bring
- * them by itself: e82545_rx_direct().  e82545_timer(), e82545_link(),
- * e82545_pause(), e82545_reset(), e82545_counters() and the snapshots may be
- * called from any thread, but never from inside an operation.
+ * One thread may play all three parts.  A thread that has frames for the guest
+ * at hand, such as one that transmits for another adapter, may deliver them
+ * itself: e82545_rx_direct().  e82545_timer(), e82545_link(), e82545_pause(),
+ * e82545_reset(), e82545_counters() and the snapshots may be called from any
+ * thread, but never from inside an operation.
  *
  * Manual: Intel, "PCI/PCI-X Family of Gigabit Ethernet Controllers Software
  * Developer's Manual", 317453-006EN (rev. 4.0), "8254x SDM" in this directory.
@@ -32,12 +34,14 @@
 
 #include <sys/types.h>
 #include <sys/counter_table.h>
-#include <sys/uio.h>
 #include <dev/e1000/e82545_reg.h>	/* E82545_FRAME_MAX and other limits */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct frame_port;
+struct frame_source;
 
 /* The two base address registers: 8254x SDM section 4.1.  Sizes in bytes. */
 #define	E82545_BAR_MEM		0
@@ -45,9 +49,7 @@
 #define	E82545_BAR_IO		2
 #define	E82545_BAR_IO_SIZE	8
 
-/* The most pieces of memory a frame can come in, either way. */
-#define	E82545_MAXIOV		64
-/* Frames the model hands to the host between two flushes, at the most. */
+/* The most frames the model sends between two flushes of the port. */
 #define	E82545_TX_FRAMES	256
 
 struct e82545;			/* one adapter; opaque */
@@ -58,14 +60,14 @@ struct e82545;			/* one adapter; opaque */
  */
 struct e82545_ops {
 	/*
-	 * Host address of guest-physical bytes [gpa, gpa + len), or NULL where
-	 * any of them is not guest RAM or the range is not contiguous in the
-	 * host.  len > 0.  The address is used until the model returns to the
-	 * caller of e82545_tx() or e82545_rx(), or a device reset by the guest
-	 * is done, never later.
+	 * Host address of guest-physical bytes [gpa, gpa + len), or NULL if any
+	 * of them is not guest RAM or the range is not contiguous in the host.
+	 * len > 0.  The address is used until the model returns to the caller
+	 * of e82545_tx(), e82545_rx() or e82545_rx_direct(), or a device reset
+	 * by the guest is done, never later.
 	 * Transmit and receive threads, threads in e82545_rx_direct(), and
-	 * register threads in a reset; takes no lock that is held around a
-	 * call into the model.
+	 * register threads in a reset.  Must not take a lock that is held
+	 * around a call into the model.
 	 */
 	void	*(*eo_map)(void *arg, uint64_t gpa, size_t len);
 
@@ -81,9 +83,9 @@ struct e82545_ops {
 	uint64_t (*eo_now)(void *arg);
 
 	/*
-	 * Arm the one-shot timer: e82545_timer() is to be called at or after
-	 * when_ns on eo_now()'s clock.  Takes the place of an earlier call;
-	 * 0 disarms.  Under the register lock: must not block or call back.
+	 * Arm the one-shot timer: the host must call e82545_timer() at or after
+	 * when_ns on eo_now()'s clock.  Replaces an earlier call; 0 disarms.
+	 * Under the register lock: must not block or call back.
 	 */
 	void	(*eo_timer)(void *arg, uint64_t when_ns);
 
@@ -92,35 +94,6 @@ struct e82545_ops {
 	 * Register threads, without locks of the model; must not block.
 	 */
 	void	(*eo_tx_kick)(void *arg);
-
-	/*
-	 * Queue one frame (no FCS) for the network.  The pieces point into
-	 * guest memory or the model's own, and stay in place until the next
-	 * eo_tx_flush() returns; the iovec array itself only for the call.
-	 * 0 < niov <= E82545_MAXIOV.  The host may send at once.
-	 * Returns false where the frame was dropped for want of room, which
-	 * the model counts.  Transmit thread.
-	 */
-	bool	(*eo_tx_frame)(void *arg, const struct iovec *iov, int niov);
-
-	/* Send what is queued.  One call a batch.  Transmit thread. */
-	void	(*eo_tx_flush)(void *arg);
-
-	/*
-	 * Give back what eo_rx_next() stepped over, and look for more frames.
-	 * One call a batch.  Receive thread, as the next two.
-	 */
-	void	(*eo_rx_sync)(void *arg);
-
-	/*
-	 * The next frame received (no FCS), left where it lies: sets up to
-	 * E82545_MAXIOV pieces and returns how many, 0 if there is none.
-	 * The pieces stay valid until the frame is stepped over.
-	 */
-	int	(*eo_rx_peek)(void *arg, struct iovec *iov);
-
-	/* Step over the frame eo_rx_peek() showed. */
-	void	(*eo_rx_next)(void *arg);
 
 	/*
 	 * The guest can take frames again after e82545_rx() returned
@@ -133,13 +106,13 @@ struct e82545_ops {
 
 struct e82545_config {
 	uint8_t		ec_mac[6];	/* permanent address, in the EEPROM */
-	uint32_t	ec_itr_256ns;	/* least interval between interrupts for
-					   guests that leave ITR at 0, in units
-					   of 256 ns as ITR itself; 0 to 65535,
+	uint32_t	ec_itr_256ns;	/* minimum interval between interrupts
+					   for guests that leave ITR at 0, in
+					   units of 256 ns; 0 to 65535,
 					   0: none */
-	bool		ec_csb;		/* offer the CSB; the PCI subsystem
-					   ID then is to be
-					   E82545_PCI_SUBDEVICE_CSB */
+	bool		ec_csb;		/* offer the CSB; the host must then
+					   show E82545_PCI_SUBDEVICE_CSB as the
+					   PCI subsystem ID */
 	const char	*ec_name;	/* for diagnostics; copied */
 };
 
@@ -206,31 +179,32 @@ enum e82545_counter {
 };
 extern const struct counter_row e82545_counter_table[E82545_NCOUNTERS];
 
-/* What e82545_rx() has to say. */
-enum e82545_rx_state {
-	E82545_RX_IDLE,		/* no more frames: call when some come */
-	E82545_RX_MORE,		/* more frames may wait, or slots are to be
-				   given back: call again */
-	E82545_RX_STALLED,	/* the guest has no room, or the model is
-				   paused: eo_rx_ready() tells when to call
-				   again */
+/* What e82545_tx() returns: when the host must call it again. */
+enum e82545_tx_state {
+	E82545_TX_IDLE,		/* after eo_tx_kick() */
+	E82545_TX_MORE,		/* now: more frames may be pending */
+	E82545_TX_POLL,		/* now: the model polls the guest's CSB, and
+				   nothing was pending */
+	E82545_TX_YIELD,	/* the same, but yield the processor now and
+				   then: the guest may need it */
 };
 
-/* Where e82545_rx_direct() has frames from. */
-struct e82545_source {
-	/* As eo_rx_peek() and eo_rx_next(). */
-	int	(*es_peek)(void *arg, struct iovec *iov);
-	void	(*es_next)(void *arg);
-	void	*es_arg;
+/* What e82545_rx() returns: when the host must call it again. */
+enum e82545_rx_state {
+	E82545_RX_IDLE,		/* when the port has frames */
+	E82545_RX_MORE,		/* now: more frames may be pending, or the
+				   port must get space back */
+	E82545_RX_STALLED,	/* after eo_rx_ready(): the guest has no
+				   buffers, or the model is paused */
 };
 
 /*
- * Make an adapter, in its power-on state and with the link up.  `ops' and
- * `arg' must outlive it.  Returns NULL with errno set: ENOMEM, or EINVAL for
- * a config value out of range or a multicast address.
+ * Create an adapter on `port', in its power-on state and with the link up.
+ * `ops', `arg' and `port' must outlive it.  Returns NULL with errno set:
+ * ENOMEM, or EINVAL for a config value out of range or a multicast address.
  */
 struct e82545 *e82545_create(const struct e82545_config *config,
-	    const struct e82545_ops *ops, void *arg);
+	    const struct e82545_ops *ops, void *arg, struct frame_port *port);
 
 /* Free it.  No other call may be in progress or follow. */
 void	e82545_destroy(struct e82545 *dev);
@@ -247,53 +221,46 @@ void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
 	    uint64_t value);
 
 /*
- * Send up to E82545_TX_FRAMES frames from the guest's ring.  Returns whether it
- * is to be called again.  Transmit thread.
+ * Send up to E82545_TX_FRAMES frames from the guest's ring.  Transmit thread.
  *
- * A guest that puts frames into the ring without a word is looked after for a
- * while.  It may need the processor for that on which this is done, which is
- * left to it now and then; unless it keeps one busy itself, looking for frames
- * all the time: that would be given back when its time is up, and not before.
+ * With the CSB on, the model keeps polling after the last frame, for as many
+ * rounds as the guest allows.  E82545_TX_YIELD asks the caller to yield between
+ * polls: the guest may need this processor to post its next frame.  It is not
+ * returned while the guest polls for received frames: such a guest keeps its
+ * own processor busy, and would not return this one before its time is up.
  */
-enum e82545_tx_state {
-	E82545_TX_IDLE,		/* eo_tx_kick() will tell */
-	E82545_TX_MORE,		/* call again: there may be more */
-	E82545_TX_POLL,		/* again: nothing now, but perhaps then */
-	E82545_TX_YIELD,	/* the same, others having had the processor */
-};
 enum e82545_tx_state e82545_tx(struct e82545 *dev);
 
 /*
- * Move a batch of received frames into the guest's ring.  Call when the
- * backend has frames, after eo_rx_ready(), and again while it returns
- * E82545_RX_MORE.  Receive thread.
+ * Move a batch of received frames from the port into the guest's ring.
+ * Receive thread.
  */
 enum e82545_rx_state e82545_rx(struct e82545 *dev);
 
 /*
- * Move frames from `source' into the guest's ring, from first to last, as
- * e82545_rx() does with those of the network; the ones that the guest has no
- * room for are left, and so are all while the receive side has stalled, or is
- * paused, or e82545_rx_accept() was not called.  Frames in the network are none
- * of its business: whoever calls sees to their order.
+ * Move frames from `frames' into the guest's ring, from first to last, as
+ * e82545_rx() does with those of the port.  Leaves frames that the guest has no
+ * buffers for, and takes none while the receive side is stalled or paused, or
+ * before e82545_rx_direct_enable().  Does not look at frames that are pending
+ * in the port: the caller must see to their order.
  *
  * Any thread, any number of them, also from inside another adapter's
- * eo_tx_flush(); waits for batches in progress.  The operations called are
- * eo_map() and those called from any thread.
+ * frame_port_flush(); waits for batches in progress.  Calls eo_map() and the
+ * operations that any thread may call.
  */
-void	e82545_rx_direct(struct e82545 *dev,
-	    const struct e82545_source *source);
+void	e82545_rx_direct(struct e82545 *dev, struct frame_source *frames);
 
 /*
- * Whether e82545_rx_direct() may move frames; not at first.  On return from
- * turning it off none is in progress.  Not from inside an operation.
+ * Let e82545_rx_direct() move frames, or stop it; initially off.  When a call
+ * that turns it off returns, no e82545_rx_direct() is in progress.  Not from
+ * inside an operation.
  */
-void	e82545_rx_accept(struct e82545 *dev, bool on);
+void	e82545_rx_direct_enable(struct e82545 *dev, bool on);
 
-/* The timer set by eo_timer() has run out.  Early calls do no harm. */
+/* The timer set by eo_timer() has expired.  Early calls do no harm. */
 void	e82545_timer(struct e82545 *dev);
 
-/* The cable goes in or out: STATUS.LU, the PHY, and an LSC interrupt. */
+/* Plug the cable in or out: STATUS.LU, the PHY, and an LSC interrupt. */
 void	e82545_link(struct e82545 *dev, bool up);
 
 /*
@@ -303,32 +270,33 @@ void	e82545_link(struct e82545 *dev, bool up);
 void	e82545_reset(struct e82545 *dev);
 
 /*
- * Keep the model away from guest memory: on return from e82545_pause() no
- * batch is in progress, and e82545_tx(), e82545_rx(), e82545_rx_direct() and
- * e82545_timer() do nothing until e82545_resume(), which asks the host for what
- * they missed.  For changes in the guest's memory map, and for snapshots.
- * Calls do not nest.
+ * Keep the model away from guest memory, for changes in the guest's memory map
+ * and for snapshots.  When e82545_pause() returns, no batch is in progress, and
+ * e82545_tx(), e82545_rx(), e82545_rx_direct() and e82545_timer() do nothing
+ * until e82545_resume(), which asks the host for the calls they missed.  Calls
+ * do not nest.
  */
 void	e82545_pause(struct e82545 *dev);
 void	e82545_resume(struct e82545 *dev);
 
 /*
- * The whole state of a paused model as a string of bytes: registers, rings'
- * positions, EEPROM and PHY, filters, statistics, moderation with the time its
- * timers have yet to go, the CSB, counters, frames being looped back.  Not
- * guest memory, and none of struct e82545_config: the model restored into is
- * to be created alike (ec_itr_256ns may differ; ec_mac is overridden).
+ * The complete state of a paused model as a string of bytes: registers, ring
+ * positions, EEPROM and PHY, filters, statistics, moderation with the time left
+ * on its timers, the CSB, counters, frames being looped back.  Not guest
+ * memory, and none of struct e82545_config: the caller must create the model
+ * it restores into with the same configuration (ec_itr_256ns may differ; ec_mac
+ * is overridden).
  *
- * e82545_snapshot_size() tells how many bytes e82545_snapshot_save() will
- * write, while the model stays paused.  Errors: EBUSY for a model that is not
- * paused, EINVAL for another size than that.
+ * e82545_snapshot_size() returns how many bytes e82545_snapshot_save() writes
+ * while the model stays paused.  Errors: EBUSY if the model is not paused,
+ * EINVAL for another size.
  *
- * e82545_snapshot_restore() trusts nothing in `buf'.  It returns, with the
- * model as it was, EBUSY as above; ENOTSUP for a snapshot of another version of
- * the model; EINVAL for one that is damaged, has more or less than a snapshot
- * has, or values no model can have, or is of one with another ec_csb; ENOMEM.
- * Else it returns 0, has told eo_intr() if the line is another than before, and
- * counts time from now on.  All else is asked for by e82545_resume().
+ * e82545_snapshot_restore() trusts nothing in `buf'.  Errors, which leave the
+ * model unchanged: EBUSY as above; ENOTSUP for a snapshot of another version of
+ * the model; EINVAL for one that is damaged, has the wrong length, has values
+ * that no model can have, or is of a model with another ec_csb; ENOMEM.
+ * On success it returns 0; it has called eo_intr() if the line changed, and
+ * counts time from now on.  e82545_resume() asks for everything else.
  */
 size_t	e82545_snapshot_size(struct e82545 *dev);
 int	e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size);
@@ -338,5 +306,8 @@ int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,
 /* Read all counters.  Any thread; takes no lock. */
 void	e82545_counters(const struct e82545 *dev,
 	    uint64_t counters[E82545_NCOUNTERS]);
+
+/* ec_name, as the model copied it. */
+const char *e82545_name(const struct e82545 *dev);
 
 #endif /* !_E82545_H_ */

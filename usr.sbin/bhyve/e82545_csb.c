@@ -18,7 +18,7 @@
  *
  * Of the four kicks, the host sends two and waits for two:
  *
- *	tx_tell, rx_tell  A batch is done.  Causes of interrupts that speak of
+ *	tx_notify, rx_notify  A batch is done.  Causes of interrupts that speak of
  *			data are dropped unless the guest wants them; what is
  *			left goes through moderation like any other.
  *	TDT		The guest's frames.  A write to TDT wakes the transmit
@@ -361,9 +361,11 @@ e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page = c->tx;
+	bool on = c->tx_on;
 
 	c->tx = NULL;
-	if (c->tx_awake && c->tx_on) {
+	c->tx_on = false;
+	if (c->tx_awake && on) {
 		if (!idle) {
 			c->tx_rounds = 0;
 			return (E82545_TX_MORE);
@@ -388,16 +390,12 @@ csb_passed(uint32_t at, uint32_t start, uint32_t ndescs, uint32_t size)
 }
 
 void
-e82545_csb_tx_tell(struct e82545 *dev, uint32_t start, uint32_t ndescs,
+e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
     uint32_t size, bool done, bool delayed, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
 	uint32_t at, need;
 
-	if (!c->tx_on) {
-		e82545_intr_tx(dev, done, delayed, causes);
-		return;
-	}
 	csb_set(&c->tx->host_tdh, e82545_reg(dev, E82545_TDH));
 	csb_barrier();
 	at = csb_get(&c->tx->guest_txkick_at);
@@ -444,7 +442,8 @@ e82545_csb_rx_begin(struct e82545 *dev)
 	if (c->rx != NULL && c->rx_armed) {
 		csb_set(&c->rx->host_rxkick_at, NET_PARAVIRT_NONE);
 		c->rx_armed = false;
-		e82545_csb_rx_tail(dev);
+		if (c->rx_on)
+			e82545_csb_rx_tail(dev);
 	}
 }
 
@@ -453,8 +452,8 @@ e82545_csb_rx_tail(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 
-	return (c->rx_on && csb_look(dev, &csb_rx_ring, c->rx,
-	    &c->rx->guest_rdt, &c->rdt, &c->rx_seen));
+	return (csb_look(dev, &csb_rx_ring, c->rx, &c->rx->guest_rdt, &c->rdt,
+	    &c->rx_seen));
 }
 
 /*
@@ -486,14 +485,10 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 }
 
 void
-e82545_csb_rx_tell(struct e82545 *dev, bool done, uint32_t causes)
+e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
 
-	if (!c->rx_on) {
-		e82545_intr_rx(dev, done, causes);
-		return;
-	}
 	csb_set(&c->rx->host_rdh, e82545_reg(dev, E82545_RDH));
 	csb_barrier();
 	if (csb_get(&c->rx->guest_need_rxkick) == 0 &&
@@ -511,6 +506,7 @@ void
 e82545_csb_rx_end(struct e82545 *dev)
 {
 	dev->csb.rx = NULL;
+	dev->csb.rx_on = false;
 }
 
 /*
@@ -546,6 +542,7 @@ e82545_csb_release(struct e82545 *dev)
 
 	csb_mode(dev, false);
 	c->gpa = 0;
+	__atomic_store_n(&c->kicked, false, __ATOMIC_RELAXED);
 	c->tx_awake = c->rx_armed = false;
 }
 

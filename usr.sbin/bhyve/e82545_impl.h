@@ -57,6 +57,7 @@
 
 #include "e82545.h"
 #include "e82545_sum.h"
+#include "frame_port.h"
 
 /* The register file covers offsets 0 to 0x9fff: 8254x SDM table 13-2. */
 #define	E82545_NREGS	(0xa000 / 4)
@@ -204,6 +205,7 @@ struct e82545_phy;			/* e82545_phy.c */
 struct e82545 {
 	const struct e82545_ops	*ops;
 	void			*arg;
+	struct frame_port	*port;
 	struct e82545_config	 config;
 	char			 name[32];
 
@@ -228,7 +230,7 @@ struct e82545 {
 	bool			 link_up;	/* cable, not register */
 	bool			 phy_loopback;	/* the PHY's; atomic */
 	bool			 paused;	/* written with all locks */
-	bool			 accept;	/* rx_mtx: e82545_rx_accept() */
+	bool			 rx_direct;	/* rx_mtx: enabled */
 
 	uint64_t		 counters[E82545_NCOUNTERS]; /* atomic */
 };
@@ -397,13 +399,13 @@ void	e82545_txq_reset(struct e82545 *dev);
 struct e82545_rxq *e82545_rxq_create(void);
 void	e82545_rxq_destroy(struct e82545_rxq *rxq);
 /*
- * RDT, RCTL or the loopback queue changed: whether there is something to do
- * for the receive path, so that the caller, having dropped its locks, calls
- * eo_rx_ready.  A stall lasts through a reset: frames still wait.
+ * RDT, RCTL or the loopback queue changed.  Returns whether the receive path
+ * has something to do; the caller must then call eo_rx_ready() after it has
+ * dropped its locks.  A stall outlasts a reset: frames are still pending.
  * reg_mtx held.
  */
 bool	e82545_rx_unstall(struct e82545 *dev);
-/* The same where it is the CSB that says how much room there is. */
+/* The same if the CSB, not RDT, says how many descriptors are posted. */
 bool	e82545_rx_kicked(struct e82545 *dev);
 
 /*
@@ -413,30 +415,37 @@ struct e82545_loop *e82545_loop_create(void);
 void	e82545_loop_destroy(struct e82545_loop *loop);
 /* All locks held. */
 void	e82545_loop_reset(struct e82545 *dev);
-/* What is sent comes back: RCTL.LBM or the PHY.  Any thread. */
+/* Whether loopback is on: RCTL.LBM or the PHY.  Any thread. */
 bool	e82545_loopback(struct e82545 *dev);
 /*
- * A frame the guest sent with loopback on: queue a copy of it for the receive
- * path.  Returns false where the queue is full.  tx_mtx held, not rx_mtx.
+ * Queue a copy of a frame, sent with loopback on, for the receive path.
+ * Returns false if the queue is full.  tx_mtx held, not rx_mtx.
  */
-bool	e82545_loop_send(struct e82545 *dev, const struct iovec *iov,
-	    int niov);
-/* Whether frames are there.  Any thread. */
-bool	e82545_loop_waits(const struct e82545 *dev);
-/* The queue as the receive path takes it in.  rx_mtx held, also to use it. */
-struct e82545_source e82545_loop_source(struct e82545 *dev);
+bool	e82545_loop_send(struct e82545 *dev, const struct frame *frame);
+/* Whether frames are pending.  Any thread. */
+bool	e82545_loop_pending(const struct e82545 *dev);
+/* The queue as the receive path reads it.  rx_mtx held, also to use it. */
+struct frame_source *e82545_loop_source(struct e82545 *dev);
 
 /*
  * e82545_csb.c
  *
- * The batches of both rings go through the following, whether there is a CSB
- * or not: begin, which makes TDT or RDT what the guest says there; tell, which
- * interrupts the guest if it is to know; and end.
+ * Only for an adapter whose guest has placed a block: e82545_csb_placed().
+ * A batch then calls begin, which sets TDT or RDT to the index in the block;
+ * notify, which publishes the head and interrupts the guest if it wants that;
+ * and end.
  */
 
+/* Whether there is a block.  Any of the three locks held. */
+static inline bool
+e82545_csb_placed(const struct e82545 *dev)
+{
+	return (dev->csb.gpa != 0);
+}
+
 /*
- * TDT and RDT are written: true where the CSB keeps the index aside, false
- * where it is to go into the register.  reg_mtx held.
+ * The guest writes TDT or RDT.  Returns true if the CSB keeps the index aside,
+ * false if it must go into the register.  reg_mtx held.
  */
 bool	e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value);
 bool	e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value);
@@ -444,29 +453,33 @@ bool	e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value);
 /* tx_mtx held; not while paused. */
 void	e82545_csb_tx_begin(struct e82545 *dev);
 /*
- * TDH went over `ndescs' of a ring's `size' descriptors, from `start' on; then
- * as e82545_intr_tx().  tx_mtx and reg_mtx held.
+ * TDH moved over `ndescs' of a ring's `size' descriptors, from `start' on; then
+ * as e82545_intr_tx().  csb.tx_on; tx_mtx and reg_mtx held.
  */
-void	e82545_csb_tx_tell(struct e82545 *dev, uint32_t start, uint32_t ndescs,
-	    uint32_t size, bool done, bool delayed, uint32_t causes);
+void	e82545_csb_tx_notify(struct e82545 *dev, uint32_t start,
+	    uint32_t ndescs, uint32_t size, bool done, bool delayed,
+	    uint32_t causes);
 /*
- * Whether e82545_tx() is to be called again, which it is anyway where `more'
- * is set; `idle' where it had nothing to do.  tx_mtx held.
+ * What e82545_tx() returns: `idle' if it had nothing to do, `more' if frames
+ * are still pending.  tx_mtx held.
  */
 enum e82545_tx_state e82545_csb_tx_end(struct e82545 *dev, bool idle,
 	    bool more);
 
 /* rx_mtx held; not while paused. */
 void	e82545_csb_rx_begin(struct e82545 *dev);
-/* Look whether the guest has added descriptors: RDT, if so.  rx_mtx held. */
+/*
+ * Look whether the guest has posted descriptors; sets RDT and returns true if
+ * so.  csb.rx_on; rx_mtx held.
+ */
 bool	e82545_csb_rx_tail(struct e82545 *dev);
 /*
- * The ring is dry: have the guest write RDT when there are at least `need'
- * descriptors, and look again.  rx_mtx and reg_mtx held.
+ * The ring is empty: ask the guest to write RDT when at least `need'
+ * descriptors are posted, and look again.  rx_mtx and reg_mtx held.
  */
 void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
-/* RDH moved; then as e82545_intr_rx().  rx_mtx and reg_mtx held. */
-void	e82545_csb_rx_tell(struct e82545 *dev, bool done, uint32_t causes);
+/* RDH moved; then as e82545_intr_rx().  csb.rx_on; rx_mtx, reg_mtx held. */
+void	e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes);
 /* rx_mtx held. */
 void	e82545_csb_rx_end(struct e82545 *dev);
 

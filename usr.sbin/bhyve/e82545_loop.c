@@ -30,14 +30,55 @@ struct looped {
 };
 
 struct e82545_loop {
+	struct frame_source source;
 	struct looped	 frame[LOOP_FRAMES];
 	uint32_t	 head, tail;	/* free-running; atomic */
 };
 
+static bool
+loop_pending(const struct e82545_loop *loop)
+{
+	return (__atomic_load_n(&loop->head, __ATOMIC_RELAXED) !=
+	    __atomic_load_n(&loop->tail, __ATOMIC_ACQUIRE));
+}
+
+static bool
+loop_peek(struct frame_source *source, struct frame *frame)
+{
+	const struct e82545_loop *loop =
+	    __containerof(source, struct e82545_loop, source);
+	const struct looped *l;
+
+	if (!loop_pending(loop))
+		return (false);
+	l = &loop->frame[loop->head % LOOP_FRAMES];
+	frame->f_iov[0].iov_base = l->data;
+	frame->f_iov[0].iov_len = l->len;
+	frame_set(frame, 1, l->len);
+	return (true);
+}
+
+static void
+loop_next(struct frame_source *source)
+{
+	struct e82545_loop *loop =
+	    __containerof(source, struct e82545_loop, source);
+
+	free(loop->frame[loop->head % LOOP_FRAMES].data);
+	__atomic_store_n(&loop->head, loop->head + 1, __ATOMIC_RELEASE);
+}
+
 struct e82545_loop *
 e82545_loop_create(void)
 {
-	return (calloc(1, sizeof(struct e82545_loop)));
+	struct e82545_loop *loop;
+
+	loop = calloc(1, sizeof(*loop));
+	if (loop == NULL)
+		return (NULL);
+	loop->source.fs_peek = loop_peek;
+	loop->source.fs_next = loop_next;
+	return (loop);
 }
 
 static void
@@ -71,67 +112,36 @@ e82545_loopback(struct e82545 *dev)
 }
 
 bool
-e82545_loop_send(struct e82545 *dev, const struct iovec *iov, int niov)
+e82545_loop_send(struct e82545 *dev, const struct frame *frame)
 {
 	struct e82545_loop *loop = dev->loop;
 	struct e82545_cursor cur;
 	struct looped *l;
-	size_t len;
-	int i;
 
 	if (loop->tail - __atomic_load_n(&loop->head, __ATOMIC_ACQUIRE) ==
 	    LOOP_FRAMES)
 		return (false);
-	len = 0;
-	for (i = 0; i < niov; i++)
-		len += iov[i].iov_len;
 	l = &loop->frame[loop->tail % LOOP_FRAMES];
-	l->data = malloc(len);
+	l->data = malloc(frame->f_len);
 	if (l->data == NULL)
 		return (false);
-	l->len = len;
-	e82545_cursor_init(&cur, iov);
-	e82545_cursor_copy(&cur, l->data, len);
+	l->len = frame->f_len;
+	e82545_cursor_init(&cur, frame->f_iov);
+	e82545_cursor_copy(&cur, l->data, l->len);
 	__atomic_store_n(&loop->tail, loop->tail + 1, __ATOMIC_RELEASE);
 	return (true);
 }
 
 bool
-e82545_loop_waits(const struct e82545 *dev)
+e82545_loop_pending(const struct e82545 *dev)
 {
-	const struct e82545_loop *loop = dev->loop;
-
-	return (__atomic_load_n(&loop->head, __ATOMIC_RELAXED) !=
-	    __atomic_load_n(&loop->tail, __ATOMIC_ACQUIRE));
+	return (loop_pending(dev->loop));
 }
 
-static int
-loop_peek(void *arg, struct iovec *iov)
-{
-	const struct e82545 *dev = arg;
-	const struct looped *l;
-
-	if (!e82545_loop_waits(dev))
-		return (0);
-	l = &dev->loop->frame[dev->loop->head % LOOP_FRAMES];
-	iov[0].iov_base = l->data;
-	iov[0].iov_len = l->len;
-	return (1);
-}
-
-static void
-loop_next(void *arg)
-{
-	struct e82545_loop *loop = ((struct e82545 *)arg)->loop;
-
-	free(loop->frame[loop->head % LOOP_FRAMES].data);
-	__atomic_store_n(&loop->head, loop->head + 1, __ATOMIC_RELEASE);
-}
-
-struct e82545_source
+struct frame_source *
 e82545_loop_source(struct e82545 *dev)
 {
-	return ((struct e82545_source){ loop_peek, loop_next, dev });
+	return (&dev->loop->source);
 }
 
 void

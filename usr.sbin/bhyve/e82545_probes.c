@@ -14,13 +14,16 @@
 
 /* A tracer sees only memory that is present: so look at the name first. */
 static char *
-reason_name(enum e82545_counter reason)
+present(const char *name)
 {
-	const char *name;
-
-	name = e82545_counter_table[reason].cr_name;
 	(void)*(const volatile char *)name;
 	return (__DECONST(char *, name));
+}
+
+static char *
+reason_name(enum e82545_counter reason)
+{
+	return (present(e82545_counter_table[reason].cr_name));
 }
 
 void
@@ -42,4 +45,20 @@ e82545_probe_rx_drop(struct e82545 *dev, enum e82545_counter reason,
     uint32_t index)
 {
 	E82545_PROBE(dev, RX_DROP, reason_name(reason), index);
+}
+
+void
+e82545_probe_tx_overmtu(struct e82545 *dev, uint32_t index)
+{
+	E82545_PROBE(dev, TX_DROP,
+	    present(frame_port_counter_table[FRAME_PORT_C_TX_OVERMTU].cr_name),
+	    index);
+}
+
+void
+e82545_probe_rx_overmtu(struct e82545 *dev, uint32_t index)
+{
+	E82545_PROBE(dev, RX_DROP,
+	    present(frame_port_counter_table[FRAME_PORT_C_RX_OVERMTU].cr_name),
+	    index);
 }

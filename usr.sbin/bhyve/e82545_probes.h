@@ -52,5 +52,8 @@ void	e82545_probe_tx_drop(struct e82545 *dev, enum e82545_counter reason,
 	    uint32_t index);
 void	e82545_probe_rx_drop(struct e82545 *dev, enum e82545_counter reason,
 	    uint32_t index);
+/* The frame port has dropped a frame, which it counts. */
+void	e82545_probe_tx_overmtu(struct e82545 *dev, uint32_t index);
+void	e82545_probe_rx_overmtu(struct e82545 *dev, uint32_t index);
 
 #endif /* !_E82545_PROBES_H_ */

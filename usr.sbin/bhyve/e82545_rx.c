@@ -92,8 +92,8 @@ struct rx_batch {
 	uint32_t	rctl, rxcsum;
 	uint32_t	bufsize;	/* bytes */
 	uint64_t	own;		/* address: see e82545_filter_own() */
-	uint32_t	whole;		/* bytes of a frame that goes into one
-					   buffer; 0: none does */
+	uint32_t	single_max;	/* bytes of a frame that rx_single() may
+					   take; 0: none */
 	uint32_t	fcs;		/* bytes of it that the guest gets */
 	uint16_t	vet;
 	bool		vme, on, link, loopback;
@@ -147,7 +147,7 @@ e82545_rx_unstall(struct e82545 *dev)
 	uint32_t rctl;
 
 	if (!rxq->stalled)
-		return (e82545_loop_waits(dev));
+		return (e82545_loop_pending(dev));
 	rctl = e82545_reg(dev, E82545_RCTL);
 	if ((rctl & E82545_RCTL_EN) != 0 && rctl == rxq->need_rctl &&
 	    rx_ring_room(dev, e82545_reg(dev, E82545_RDH),
@@ -201,10 +201,8 @@ rx_longest(const struct rx_batch *b)
 
 /* A frame as it is on its way through here. */
 struct rx_frame {
-	struct iovec	*iov;		/* its pieces, and room for two more */
-	int		 niov;
-	size_t		 len;		/* bytes that came */
-	size_t		 wire;		/* padded, with FCS */
+	struct frame	 f;		/* f_iov: space for two more elements */
+	size_t		 wire;		/* bytes, padded, with FCS */
 	bool		 tagged, strip;	/* has a VLAN tag; it is taken out */
 	bool		 inexact;	/* PIF */
 	uint8_t		 head[E82545_RX_HEAD]; /* zeros behind its end */
@@ -271,10 +269,10 @@ rx_strip(const struct rx_frame *f, struct iovec *cut)
 
 	cut[0].iov_base = (void *)(uintptr_t)f->head;
 	cut[0].iov_len = E82545_VLAN_OFF;
-	e82545_cursor_init(&cur, f->iov);
+	e82545_cursor_init(&cur, f->f.f_iov);
 	e82545_cursor_skip(&cur, E82545_VLAN_OFF + E82545_VLAN_LEN);
-	return (1 + e82545_cursor_slice(&cur, f->len - E82545_VLAN_OFF -
-	    E82545_VLAN_LEN, cut + 1, E82545_MAXIOV));
+	return (1 + e82545_cursor_slice(&cur, f->f.f_len - E82545_VLAN_OFF -
+	    E82545_VLAN_LEN, cut + 1, FRAME_MAXIOV));
 }
 
 /* `len' bytes are what the guest gets. */
@@ -283,16 +281,16 @@ rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
     size_t len)
 {
 	static uint8_t zeros[E82545_ETH_MIN + E82545_ETH_FCS];
-	struct iovec cut[E82545_MAXIOV + 2];
+	struct iovec cut[FRAME_MAXIOV + 2];
 	struct e82545_cursor cur;
-	struct iovec *iov = f->iov;
+	struct iovec *iov = f->f.f_iov;
 	uint64_t sums;
 	uint8_t errors, status;
 	uint16_t tag;
 	bool ok;
-	int n = f->niov;
+	int n = f->f.f_niov;
 
-	sums = e82545_rx_sum(f->iov, f->len, e82545_sum_iov(f->iov, 0, f->len,
+	sums = e82545_rx_sum(f->f.f_iov, f->f.f_len, e82545_sum_iov(f->f.f_iov, 0, f->f.f_len,
 	    false), rx_type(f->head, f->tagged), b->rxcsum, f->tagged,
 	    f->strip);
 	status = E82545_RXD_DD | E82545_RXD_EOP;
@@ -312,7 +310,7 @@ rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
 	ok = true;
 	len = rx_copy(dev, b, &cur, len, &ok);
 	if (ok) {
-		b->counts[E82545_C_RX_BYTE] += f->len;
+		b->counts[E82545_C_RX_BYTE] += f->f.f_len;
 		e82545_tally(&b->tally, f->head, f->wire);
 	} else {
 		rx_lose(dev, b, f->wire, E82545_C_RX_BAD_ADDR);
@@ -327,17 +325,13 @@ static void
 rx_measure(const struct rx_batch *b, struct rx_frame *f)
 {
 	struct e82545_cursor cur;
-	int i;
 
-	f->len = 0;
-	for (i = 0; i < f->niov; i++)
-		f->len += f->iov[i].iov_len;
-	f->wire = MAX(f->len, E82545_ETH_MIN) + E82545_ETH_FCS;
+	f->wire = MAX(f->f.f_len, (uint32_t)E82545_ETH_MIN) + E82545_ETH_FCS;
 	memset(f->head, 0, sizeof(f->head));
-	e82545_cursor_init(&cur, f->iov);
-	e82545_cursor_copy(&cur, f->head, MIN(f->len, sizeof(f->head)));
+	e82545_cursor_init(&cur, f->f.f_iov);
+	e82545_cursor_copy(&cur, f->head, MIN((size_t)f->f.f_len, sizeof(f->head)));
 	f->tagged = rx_type(f->head, false) == b->vet &&
-	    f->len >= E82545_ETH_HDRLEN + E82545_VLAN_LEN;
+	    f->f.f_len >= E82545_ETH_HDRLEN + E82545_VLAN_LEN;
 	f->strip = f->tagged && b->vme;
 }
 
@@ -347,6 +341,10 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	enum e82545_filter_result result;
 	size_t len, need;
 
+	if (!b->looped && !frame_port_accepts(dev->port, &f->f)) {
+		e82545_probe_rx_overmtu(dev, b->head);
+		return (RX_TAKEN);
+	}
 	/* The cable is out, or the wire ends in the loop. */
 	if (!b->on || (!b->looped && (!b->link || b->loopback))) {
 		rx_drop(dev, b, E82545_C_RX_DISABLED);
@@ -365,12 +363,12 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	len -= E82545_ETH_FCS - b->fcs;
 	need = len <= b->bufsize ? 1 : howmany(len, b->bufsize);
 	/* What the whole ring cannot hold would wait for ever. */
-	if (f->len > rx_longest(b) || (b->size != 0 && need >= b->size)) {
+	if (f->f.f_len > rx_longest(b) || (b->size != 0 && need >= b->size)) {
 		rx_lose(dev, b, f->wire, E82545_C_RX_OVERSIZE);
 		return (RX_TAKEN);
 	}
 	if (need > b->room - b->ndone && b->ring != NULL &&
-	    e82545_csb_rx_tail(dev))
+	    dev->csb.rx_on && e82545_csb_rx_tail(dev))
 		b->room = rx_ring_room(dev, b->start, b->size);
 	if (need > b->room - b->ndone) {
 		b->need = need;
@@ -383,12 +381,11 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 }
 
 /*
- * Most frames are in one piece, have no tag, and fit into a buffer: what all of
- * the above comes down to then.  Returns false, having done nothing, where the
- * frame is not of that kind.
+ * The fast path of rx_frame(): a frame of one fragment, untagged, that fits
+ * into one buffer.  Returns false, having done nothing, if it is another.
  */
 static bool
-rx_whole(struct e82545 *dev, struct rx_batch *b, const struct iovec *iov)
+rx_single(struct e82545 *dev, struct rx_batch *b, const struct iovec *iov)
 {
 	const uint8_t *frame = iov->iov_base;
 	size_t full, len = iov->iov_len;
@@ -396,7 +393,7 @@ rx_whole(struct e82545 *dev, struct rx_batch *b, const struct iovec *iov)
 	uint16_t type;
 	uint8_t *dst, status;
 
-	if (len < E82545_ETH_MIN || len > b->whole || b->ndone >= b->room)
+	if (len < E82545_ETH_MIN || len > b->single_max || b->ndone >= b->room)
 		return (false);
 	type = rx_type(frame, false);
 	if (type == b->vet)
@@ -455,7 +452,7 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	b->on = (b->rctl & E82545_RCTL_EN) != 0;
 	b->link = (e82545_reg(dev, E82545_STATUS) & E82545_STATUS_LU) != 0;
 	b->loopback = e82545_loopback(dev);
-	b->looped = e82545_loop_waits(dev);
+	b->looped = e82545_loop_pending(dev);
 	b->own = e82545_filter_own(dev);
 	b->rxcsum = e82545_reg(dev, E82545_RXCSUM);
 	b->vet = e82545_reg(dev, E82545_VET);
@@ -477,7 +474,8 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	if (b->ring == NULL)
 		b->room = 0;
 	if (b->ring != NULL && b->link && !b->loopback && !b->looped)
-		b->whole = MIN(rx_longest(b), b->bufsize - b->fcs);
+		b->single_max = MIN(dev->port->fp_frame_max,
+		    MIN(rx_longest(b), b->bufsize - b->fcs));
 	if (b->ring == NULL || e82545_reg(dev, E82545_RDT) >= b->size) {
 		b->counts[E82545_C_RX_BAD_RING]++;
 		e82545_probe_bad(dev, E82545_C_RX_BAD_RING,
@@ -486,37 +484,35 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 }
 
 static enum e82545_rx_state
-rx_run(struct e82545 *dev, struct rx_batch *b,
-    const struct e82545_source *frames)
+rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 {
-	struct iovec iov[E82545_MAXIOV + 2];
-	struct e82545_source source = *frames;
+	struct iovec iov[FRAME_MAXIOV + 2];
+	struct frame_source *source = frames;
 	struct rx_frame f;
 	unsigned int n;
 
 	/* Looped frames first; what is looped meanwhile is for later. */
 	if (b->looped)
 		source = e82545_loop_source(dev);
-	f.iov = iov;
+	f.f.f_iov = iov;
 	for (n = 0; n < RX_BATCH; n++) {
-		f.niov = source.es_peek(source.es_arg, iov);
-		if (f.niov == 0 && b->looped) {
-			b->looped = false;
-			source = *frames;
-			continue;
-		}
-		if (f.niov == 0) {
+		if (!frame_peek(source, &f.f)) {
+			if (b->looped) {
+				b->looped = false;
+				source = frames;
+				continue;
+			}
 			b->end = true;
-			/* Slots stepped over are given back by a sync. */
+			/* The next sync returns the space of frames taken. */
 			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
 		}
-		if (f.niov == 1 && rx_whole(dev, b, iov)) {
-			source.es_next(source.es_arg);
+		if (f.f.f_niov == 1 && rx_single(dev, b, iov)) {
+			frame_next(source);
 			continue;
 		}
 		switch (rx_frame(dev, b, &f)) {
 		case RX_TAKEN:
-			source.es_next(source.es_arg);
+			frame_next(source);
 			break;
 		case RX_NOROOM:
 			return (E82545_RX_STALLED);
@@ -572,7 +568,7 @@ rx_causes(struct e82545 *dev, struct rx_batch *b)
 	low = b->size >> (1 + MIN(E82545_RCTL_RDMTS(b->rctl), 2));
 	if (b->room <= low || b->room - b->ndone > low)
 		return (0);
-	if (e82545_csb_rx_tail(dev))
+	if (dev->csb.rx_on && e82545_csb_rx_tail(dev))
 		b->room = rx_ring_room(dev, b->start, b->size);
 	return (b->room - b->ndone <= low ? E82545_ICR_RXDMT0 : 0);
 }
@@ -590,7 +586,8 @@ rx_stall(struct e82545 *dev, struct rx_batch *b)
 	rxq->stalled = true;
 	rxq->need = b->need;
 	rxq->need_rctl = b->rctl;
-	e82545_csb_rx_wait(dev, b->need);
+	if (e82545_csb_placed(dev))
+		e82545_csb_rx_wait(dev, b->need);
 	if (b->ring != NULL && e82545_rx_unstall(dev))
 		return (false);
 	e82545_stat(dev, E82545_RNBC, 1);
@@ -614,7 +611,10 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (b->ndone > 0) {
 		e82545_reg_set(dev, E82545_RDH, b->head);
-		e82545_csb_rx_tell(dev, true, causes);
+		if (dev->csb.rx_on)
+			e82545_csb_rx_notify(dev, true, causes);
+		else
+			e82545_intr_rx(dev, true, causes);
 	}
 	rx_stats(dev, b);
 	dev->rxq->stalled = false;
@@ -627,53 +627,52 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	return (state);
 }
 
-/* Of the network's frames, or directly of those a caller has. */
+/* A batch of the port's frames, or (direct) of those that a caller has. */
 static enum e82545_rx_state
-rx_once(struct e82545 *dev, const struct e82545_source *frames, bool direct)
+rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 {
 	enum e82545_rx_state state;
 	struct rx_batch b;
 
 	E82545_PROBE(dev, RX_LOOK);
 	if (!direct)
-		dev->ops->eo_rx_sync(dev->arg);
-	e82545_csb_rx_begin(dev);
+		frame_port_sync(dev->port);
+	if (e82545_csb_placed(dev))
+		e82545_csb_rx_begin(dev);
 	rx_begin(dev, &b);
 	state = rx_run(dev, &b, frames);
 	if (direct) {
-		/* Nothing stalls, and a source has no slots to give back. */
+		/* Nothing stalls, and there is no space to return. */
 		rx_end(dev, &b, E82545_RX_MORE);
 		if (b.end)
 			state = E82545_RX_IDLE;
 	} else
 		state = rx_end(dev, &b, state);
-	e82545_csb_rx_end(dev);
+	if (e82545_csb_placed(dev))
+		e82545_csb_rx_end(dev);
 	return (state);
 }
 
 enum e82545_rx_state
 e82545_rx(struct e82545 *dev)
 {
-	const struct e82545_source network = {
-		dev->ops->eo_rx_peek, dev->ops->eo_rx_next, dev->arg
-	};
 	enum e82545_rx_state state;
 
 	state = E82545_RX_STALLED;
 	e82545_lock(&dev->rx_mtx);
 	if (!dev->paused)
-		state = rx_once(dev, &network, false);
+		state = rx_once(dev, dev->port->fp_source, false);
 	e82545_unlock(&dev->rx_mtx);
 	return (state);
 }
 
 /* rx_mtx held. */
 static bool
-rx_accepts(struct e82545 *dev)
+rx_direct_allowed(struct e82545 *dev)
 {
 	bool stalled;
 
-	if (!dev->accept || dev->paused)
+	if (!dev->rx_direct || dev->paused)
 		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);
 	stalled = dev->rxq->stalled;
@@ -682,19 +681,19 @@ rx_accepts(struct e82545 *dev)
 }
 
 void
-e82545_rx_direct(struct e82545 *dev, const struct e82545_source *source)
+e82545_rx_direct(struct e82545 *dev, struct frame_source *frames)
 {
 	e82545_lock(&dev->rx_mtx);
-	if (rx_accepts(dev))
-		while (rx_once(dev, source, true) == E82545_RX_MORE)
+	if (rx_direct_allowed(dev))
+		while (rx_once(dev, frames, true) == E82545_RX_MORE)
 			continue;
 	e82545_unlock(&dev->rx_mtx);
 }
 
 void
-e82545_rx_accept(struct e82545 *dev, bool on)
+e82545_rx_direct_enable(struct e82545 *dev, bool on)
 {
 	e82545_lock(&dev->rx_mtx);
-	dev->accept = on;
+	dev->rx_direct = on;
 	e82545_unlock(&dev->rx_mtx);
 }

@@ -244,7 +244,8 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	error = snap_header_check(buf, size);
 	if (error != 0)
 		return (error);
-	fresh = e82545_create(&dev->config, dev->ops, dev->arg);
+	fresh = e82545_create(&dev->config, dev->ops, dev->arg,
+	    dev->port);
 	if (fresh == NULL)
 		return (ENOMEM);
 	e82545_lock_all(dev);

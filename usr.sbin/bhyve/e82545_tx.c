@@ -39,6 +39,7 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,6 +87,10 @@ struct tx_batch {
 	bool		vme, psp, link, loopback;
 	bool		queued;		/* something for the host to flush */
 	bool		looped;		/* something for the receive path */
+	/* tx_single_desc()'s. */
+	uint32_t	single_max;	/* bytes of a frame */
+	struct iovec	iov;
+	struct frame	frame;		/* one fragment: iov */
 	struct e82545_tally tally;
 	unsigned int	ntso, ntsofail;
 	uint64_t	counts[E82545_NCOUNTERS];
@@ -182,46 +187,49 @@ tx_bad_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 	e82545_probe_tx_drop(dev, why, b->head);
 }
 
-/* To the network. */
+/* The port was given a frame of `len' bytes, and returned `error'. */
 static inline void
-tx_queue(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
-    int niov, size_t len)
+tx_sent(struct e82545 *dev, struct tx_batch *b, size_t len, int error)
 {
 	b->queued = true;
-	if (dev->ops->eo_tx_frame(dev->arg, iov, niov)) {
-		b->counts[E82545_C_TX_FRAME]++;
-		b->counts[E82545_C_TX_BYTE] += len;
-	} else
+	if (error == ENOBUFS) {
 		tx_drop(dev, b, E82545_C_TX_NOROOM);
+		return;
+	}
+	b->counts[E82545_C_TX_FRAME]++;
+	b->counts[E82545_C_TX_BYTE] += len;
+	/* Sent, and lost on the wire. */
+	if (error == EMSGSIZE)
+		e82545_probe_tx_overmtu(dev, b->head);
 }
 
 static void
-tx_out(struct e82545 *dev, struct tx_batch *b, const struct iovec *iov,
-    int niov, size_t len)
+tx_out(struct e82545 *dev, struct tx_batch *b, const struct frame *frame)
 {
 	struct e82545_cursor cur;
 	uint8_t dst[6];
 	const uint8_t *to = dst;
 
 	if (b->loopback) {
-		if (e82545_loop_send(dev, iov, niov)) {
+		if (e82545_loop_send(dev, frame)) {
 			b->looped = true;
 			b->counts[E82545_C_LOOPBACK]++;
 		} else
 			tx_drop(dev, b, E82545_C_TX_NOROOM);
 	} else if (b->link) {
-		tx_queue(dev, b, iov, niov, len);
+		tx_sent(dev, b, frame->f_len,
+		    frame_port_send(dev->port, frame));
 	} else {
 		tx_drop(dev, b, E82545_C_TX_LINKDOWN);
 		return;
 	}
-	if (iov[0].iov_len >= sizeof(dst))
-		to = iov[0].iov_base;
+	if (frame->f_iov[0].iov_len >= sizeof(dst))
+		to = frame->f_iov[0].iov_base;
 	else {
-		e82545_cursor_init(&cur, iov);
+		e82545_cursor_init(&cur, frame->f_iov);
 		e82545_cursor_copy(&cur, dst, sizeof(dst));
 	}
-	e82545_tally(&b->tally, to, len + E82545_ETH_FCS);
+	e82545_tally(&b->tally, to, frame->f_len + E82545_ETH_FCS);
 }
 
 /* `l4len' is what the hardware adds to the pseudo-header of a segment. */
@@ -263,7 +271,8 @@ static void
 tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
     size_t hdrlen, struct e82545_cursor *cur, size_t paylen, uint16_t l4len)
 {
-	struct iovec iov[E82545_MAXIOV];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
 	uint8_t *hdr = tx_slot(dev, b);
 	size_t len, pad, taglen;
 	int n, npay;
@@ -283,7 +292,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 		iov[n].iov_base = hdr;
 		iov[n++].iov_len = hdrlen;
 	}
-	npay = e82545_cursor_slice(cur, paylen, iov + n, E82545_MAXIOV - n);
+	npay = e82545_cursor_slice(cur, paylen, iov + n, FRAME_MAXIOV - n);
 	b->nframes++;
 	if (npay == -1) {
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);
@@ -297,7 +306,8 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 		iov[0].iov_base = hdr - taglen;
 	}
 	iov[0].iov_len += taglen + pad;
-	tx_out(dev, b, iov, n, len + taglen + pad);
+	frame_set(&frame, n, len + taglen + pad);
+	tx_out(dev, b, &frame);
 }
 
 /* How much of a frame that is not TSO has to be copied to be changed. */
@@ -559,30 +569,30 @@ tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 }
 
 /*
- * What a descriptor asks for besides being sent as it is, and what one that
- * is a packet of its own has.
+ * The bits that ask for more than sending a frame as it is, and those that a
+ * packet of one descriptor has.
  */
-#define	TX_MORE_BITS	(E82545_TXD_IC | E82545_TXD_VLE)
-#define	TX_WHOLE_BITS	(E82545_TXD_EOP | E82545_TXD_IFCS)
+#define	TX_OFFLOAD_BITS	(E82545_TXD_IC | E82545_TXD_VLE)
+#define	TX_SINGLE_BITS	(E82545_TXD_EOP | E82545_TXD_IFCS)
 
 /*
- * Most packets are one descriptor and one frame, sent as it is, to the network:
- * what collect and send come down to then.  Returns false, having done nothing,
- * where the packet at the head is not of that kind.
+ * The fast path of collect and send: a packet of one descriptor that goes to
+ * the network as one frame, as it is.  Returns false, having done nothing, if
+ * the packet at the head is another.
  */
 static bool
-tx_whole(struct e82545 *dev, struct tx_batch *b)
+tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 {
 	struct e82545_txq *txq = dev->txq;
 	union e82545_txd txd;
-	struct iovec iov;
 	uint32_t len, lower;
+	void *data;
 
 	if (b->head == b->tail || txq->skipping || b->loopback || !b->link)
 		return (false);
 	txd = tx_load(b->ring[b->head]);
 	lower = le32toh(txd.lower);
-	if ((lower & (TX_MORE_BITS | TX_WHOLE_BITS)) != TX_WHOLE_BITS)
+	if ((lower & (TX_OFFLOAD_BITS | TX_SINGLE_BITS)) != TX_SINGLE_BITS)
 		return (false);
 	len = lower & E82545_TXD_LEN_LEGACY;
 	if ((lower & E82545_TXD_DEXT) != 0) {
@@ -592,19 +602,21 @@ tx_whole(struct e82545 *dev, struct tx_batch *b)
 			return (false);
 		len = lower & E82545_TXD_LEN;
 	}
-	if (txd.addr == 0 || len < E82545_ETH_MIN || len > E82545_FRAME_MAX)
+	if (txd.addr == 0 || len < E82545_ETH_MIN || len > b->single_max)
 		return (false);
-	iov.iov_base = dev->ops->eo_map(dev->arg, le64toh(txd.addr), len);
-	if (iov.iov_base == NULL)
+	data = dev->ops->eo_map(dev->arg, le64toh(txd.addr), len);
+	if (data == NULL)
 		return (false);
-	iov.iov_len = len;
 	if ((lower & (E82545_TXD_RS | E82545_TXD_RPS)) != 0) {
 		txq->report[b->nreports] = b->head;
 		txq->delay[b->nreports++] = (lower & E82545_TXD_IDE) != 0;
 	}
 	b->nframes++;
-	tx_queue(dev, b, &iov, 1, len);
-	e82545_tally(&b->tally, iov.iov_base, len + E82545_ETH_FCS);
+	b->iov.iov_base = data;
+	b->iov.iov_len = len;
+	b->frame.f_len = len;
+	tx_sent(dev, b, len, frame_port_send_short(dev->port, &b->frame));
+	e82545_tally(&b->tally, data, len + E82545_ETH_FCS);
 	return (true);
 }
 
@@ -658,6 +670,9 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	b->loopback = e82545_loopback(dev);
 	b->ndescs = b->nreports = b->nframes = 0;
 	b->queued = b->looped = false;
+	b->single_max = MIN(E82545_FRAME_MAX, dev->port->fp_frame_max);
+	b->frame.f_iov = &b->iov;
+	frame_set(&b->frame, 1, 0);
 	b->ntso = b->ntsofail = 0;
 	memset(&b->tally, 0, sizeof(b->tally));
 	memset(b->counts, 0, sizeof(b->counts));
@@ -672,7 +687,7 @@ tx_run(struct e82545 *dev, struct tx_batch *b)
 	unsigned int nreports;
 
 	while (b->nframes < E82545_TX_FRAMES && b->ndescs < TX_BATCH_DESCS) {
-		if (tx_whole(dev, b)) {
+		if (tx_single_desc(dev, b)) {
 			tx_step(dev, b, 1);
 			continue;
 		}
@@ -739,7 +754,7 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	if (b->ndescs == 0 && b->nframes == 0)
 		return (false);
 	if (b->queued)
-		dev->ops->eo_tx_flush(dev->arg);
+		frame_port_flush(dev->port);
 	E82545_PROBE(dev, TX_BATCH, (uint32_t)b->counts[E82545_C_TX_FRAME],
 	    b->counts[E82545_C_TX_BYTE], b->ndescs);
 	delayed = true;
@@ -753,8 +768,12 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	pthread_mutex_lock(&dev->reg_mtx);
 	e82545_reg_set(dev, E82545_TDH, b->head);
 	tx_stats(dev, b);
-	e82545_csb_tx_tell(dev, b->start, b->ndescs, b->size, b->nreports > 0,
-	    delayed, tx_causes(dev, b));
+	if (dev->csb.tx_on)
+		e82545_csb_tx_notify(dev, b->start, b->ndescs, b->size,
+		    b->nreports > 0, delayed, tx_causes(dev, b));
+	else
+		e82545_intr_tx(dev, b->nreports > 0, delayed,
+		    tx_causes(dev, b));
 	wake = b->looped && e82545_rx_unstall(dev);
 	pthread_mutex_unlock(&dev->reg_mtx);
 
@@ -777,13 +796,17 @@ e82545_tx(struct e82545 *dev)
 	e82545_lock(&dev->tx_mtx);
 	if (!dev->paused) {
 		E82545_PROBE(dev, TX_LOOK);
-		e82545_csb_tx_begin(dev);
+		if (e82545_csb_placed(dev))
+			e82545_csb_tx_begin(dev);
 		if (tx_begin(dev, &b)) {
 			more = tx_run(dev, &b);
 			wake = tx_end(dev, &b);
 			idle = b.ndescs == 0 && b.nframes == 0;
 		}
-		state = e82545_csb_tx_end(dev, idle, more);
+		if (e82545_csb_placed(dev))
+			state = e82545_csb_tx_end(dev, idle, more);
+		else if (more)
+			state = E82545_TX_MORE;
 	}
 	e82545_unlock(&dev->tx_mtx);
 	if (wake)

@@ -7,28 +7,30 @@
 /*
  * A bhyve network backend that is a port of a VALE switch.
  *
- * Out: a frame becomes as many transmit slots as it has pieces, each pointing
- * (NS_INDIRECT) at the caller's memory, so that the only copy is the switch's,
- * into the receiver's ring.  Frames pile up in the ring until a sync, which
- * takes them all; a sync comes with every frame, until the frontend promises
- * to ask for it (net_backend_vale_defer()).
+ * Frontends that know of frame ports (net_port.h) use it in batches:
  *
- * FreeBSD's switch hands slots on to an adapter or the host's stack, if those
- * are attached to it, as if each were a frame.  There a frame of several pieces
- * is copied into one slot's own buffer if it fits.
+ * Send.  A frame becomes as many transmit slots as it has fragments, each
+ * pointing (NS_INDIRECT) at the caller's memory, so that the only copy is the
+ * switch's, into the receiver's ring.  Frames collect in the ring until a sync,
+ * which sends them all: frame_port_flush().
+ *
+ * Receive.  Frames are shown where the switch put them.  rx_next runs ahead of
+ * ring->head over the frames the frontend has processed; frame_port_sync()
+ * makes it the new head, which returns their slots.
+ *
+ * Any other frontend sends and receives a frame a call: netbe_send() syncs
+ * after every frame.
+ *
+ * FreeBSD's switch passes the slots on to an adapter or the host's stack, if
+ * those are attached to it, as if each were a frame.  There a frame of several
+ * fragments is copied into one slot's own buffer if it fits.
  *
  * Frames with a virtio-net header, which a frontend may ask for, go out through
- * the slots' own buffers: a switch that has to carry out what a header asks for
- * works on the frame where it lies, and that has to be the switch's memory.
- *
- * In: frames are looked at where the switch put them.  rx_next runs ahead of
- * ring->head over the frames the frontend is done with; a sync makes it the
- * new head, which gives their slots back.  A frontend may have frames before
- * they are put there, from threads that send (net_backend_vale_direct()), but
- * not while it polls (net_backend_vale_polled()).
+ * the slots' own buffers: a switch that does what the header asks for works on
+ * the frame where it lies, and that must be the switch's memory.
  *
  * No locks: the transmit side belongs to the sending thread, the receive side
- * to the receiving one, and the two have no data in common.
+ * to the receiving thread, and the two share no data.
  */
 
 #include <sys/types.h>
@@ -45,16 +47,17 @@
 #include <string.h>
 
 #include "debug.h"
+#include "frame_port.h"
 #include "iov.h"
 #include "libvale.h"
 #include "mevent.h"
 #include "net_backends.h"
 #include "net_backends_priv.h"
-#include "net_backend_vale.h"
+#include "net_port.h"
 
 #define	VALE_SEND_MAX	65535	/* bytes without FCS and headers */
 
-/* The virtio-net headers there are, and what can be asked for in them. */
+/* The lengths of virtio-net headers, bytes, and what they may ask for. */
 #define	VALE_HEADER	12
 #define	VALE_HEADER_SHORT 10
 #define	VALE_FEATURES	(VIRTIO_NET_F_CSUM | VIRTIO_NET_F_HOST_TSO4 |	\
@@ -63,37 +66,45 @@
 			VIRTIO_NET_F_GUEST_TSO6 | VIRTIO_NET_F_GUEST_UFO)
 
 /*
- * FreeBSD's switch copies a piece so that it keeps its place within 64 bytes,
- * and leaves the first 64 of the buffer free where that is not their
- * beginning.  It drops what does not fit into a buffer that way.  Where the
- * receiver has a virtio-net header and the sender none, it puts one before the
- * first piece, and does not look whether both fit: 64 bytes stay free for that.
+ * FreeBSD's switch copies a fragment so that it keeps its offset within 64
+ * bytes; unless that is 0, it leaves the first 64 bytes of the buffer free.  It
+ * drops a fragment that then does not fit.  If the receiver has a virtio-net
+ * header and the sender none, the switch puts one before the first fragment and
+ * does not check that both fit: 64 bytes stay free for that.
  */
 #define	VALE_ALIGN	64
-#define	VALE_BUF_MIN	512	/* bytes, so that enough is left of one */
+#define	VALE_BUF_MIN	512	/* bytes; enough remains of each */
 
 struct vale_priv {
+	struct frame_port frame_port;
+	struct frame_source frame_source;
 	struct vale_desc *port;
 	struct mevent	*mevp;
 
 	/* The sending thread's. */
-	uint32_t	 piece_max;	/* bytes in a slot, multiple of 64 */
-	bool		 defer;
-	bool		 tx_failed;	/* and it was said so */
+	uint32_t	 slot_max;	/* bytes in a slot, multiple of 64 */
+	bool		 tx_failed;	/* the last sync failed, reported */
 
 	/* The receiving thread's. */
-	uint32_t	 rx_next;	/* first slot not stepped over */
-	uint32_t	 rx_end;	/* that after the frame looked at */
-	bool		 rx_failed;
+	uint32_t	 rx_next;	/* first slot not taken */
+	uint32_t	 rx_end;	/* the one after the frame shown */
+	bool		 rx_failed;	/* the last sync failed, reported */
 };
 
-static ssize_t vale_send(struct net_backend *be, const struct iovec *iov,
-    int iovcnt);
+static const struct frame_port_ops vale_port_ops;
+static bool	vale_peek(struct frame_source *source, struct frame *frame);
+static void	vale_next(struct frame_source *source);
 
-bool
-net_backend_vale(const struct net_backend *be)
+static struct vale_priv *
+vale_of_port(struct frame_port *port)
 {
-	return (be->send == vale_send);
+	return (__containerof(port, struct vale_priv, frame_port));
+}
+
+static struct vale_priv *
+vale_of_source(struct frame_source *source)
+{
+	return (__containerof(source, struct vale_priv, frame_source));
 }
 
 static void
@@ -145,20 +156,24 @@ vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
 		return (-1);
 	}
 	if (priv->port->txring->nr_buf_size < VALE_BUF_MIN) {
-		EPRINTLN("backend=%s: netmap's buffers have but %u bytes",
+		EPRINTLN("backend=%s: netmap's buffers have only %u bytes",
 		    devname, priv->port->txring->nr_buf_size);
 		vale_cleanup(be);
 		return (-1);
 	}
-	/* A port that outlives its users may have one from the last. */
+	/* The last user of a persistent port may have left one. */
 	if (vale_set_header(priv->port, 0) != 0) {
 		EPRINTLN("backend=%s: %s", devname, strerror(errno));
 		vale_cleanup(be);
 		return (-1);
 	}
-	priv->piece_max = (MIN(priv->port->txring->nr_buf_size, UINT16_MAX) &
+	priv->slot_max = (MIN(priv->port->txring->nr_buf_size, UINT16_MAX) &
 	    ~(VALE_ALIGN - 1)) - VALE_ALIGN;
 	priv->rx_next = priv->port->rxring->head;
+	priv->frame_port.fp_ops = &vale_port_ops;
+	priv->frame_port.fp_source = &priv->frame_source;
+	priv->frame_source.fs_peek = vale_peek;
+	priv->frame_source.fs_next = vale_next;
 	be->fd = priv->port->fd;
 
 	priv->mevp = mevent_add_disabled(be->fd, EVF_READ, cb, param);
@@ -170,7 +185,7 @@ vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
 	return (0);
 }
 
-/* Say once that a sync fails, and once that it no longer does. */
+/* Report the first sync that fails, and the first that works again. */
 static void
 vale_report(const struct vale_priv *priv, bool *failed, int error,
     const char *what)
@@ -189,31 +204,19 @@ vale_report(const struct vale_priv *priv, bool *failed, int error,
  * The sending thread.
  */
 
-void
-net_backend_vale_defer(struct net_backend *be)
+static void
+vale_flush(struct vale_priv *priv)
 {
-	struct vale_priv *priv;
+	struct netmap_ring *ring = priv->port->txring;
 
-	priv = NET_BE_PRIV(be);
-	priv->defer = true;
-}
-
-void
-net_backend_vale_flush(struct net_backend *be)
-{
-	struct vale_priv *priv;
-	struct netmap_ring *ring;
-
-	priv = NET_BE_PRIV(be);
-	ring = priv->port->txring;
 	if (nm_ring_space(ring) == ring->num_slots - 1)
 		return;
 	vale_report(priv, &priv->tx_failed, vale_txsync(priv->port), "send");
 }
 
 /*
- * The switch finds the addresses in the first slot, so that has to have the
- * whole Ethernet header.  Copy the header of a frame whose first piece is
+ * The switch reads the addresses from the first slot, which must contain the
+ * complete Ethernet header.  Copy the header of a frame whose first fragment is
  * shorter into the slot's own buffer.  The frame is longer than a header.
  */
 static void
@@ -235,23 +238,23 @@ vale_gather_header(struct netmap_ring *ring, struct netmap_slot *slot,
 	slot->flags = NS_MOREFRAG;
 }
 
-/* The bytes at `addr' that fit into a slot. */
+/* How many of the bytes at `addr' fit into a slot. */
 static size_t
-vale_piece(const struct vale_priv *priv, uintptr_t addr)
+vale_slot_fit(const struct vale_priv *priv, uintptr_t addr)
 {
 	size_t skew;
 
 	skew = addr % VALE_ALIGN;
-	return (priv->piece_max - (skew != 0 ? VALE_ALIGN + skew : 0));
+	return (priv->slot_max - (skew != 0 ? VALE_ALIGN + skew : 0));
 }
 
 /*
- * Lay a frame out over the slots from ring->head, at most `room' of them.
- * Returns the slot after the last, or ring->head where it takes more.
+ * Lay a frame out over the slots from ring->head, at most `space' of them.
+ * Returns the slot after the last, or ring->head if it takes more.
  */
 static uint32_t
 vale_lay_out(const struct vale_priv *priv, const struct iovec *iov, int iovcnt,
-    uint32_t room)
+    uint32_t space)
 {
 	struct netmap_ring *ring;
 	struct netmap_slot *slot;
@@ -262,7 +265,7 @@ vale_lay_out(const struct vale_priv *priv, const struct iovec *iov, int iovcnt,
 
 	ring = priv->port->txring;
 	head = ring->head;
-	if (room == 0)
+	if (space == 0)
 		return (head);
 	slot = &ring->slot[head];
 	skip = 0;
@@ -270,16 +273,16 @@ vale_lay_out(const struct vale_priv *priv, const struct iovec *iov, int iovcnt,
 		vale_gather_header(ring, slot, iov);
 		skip = ETHER_HDR_LEN;
 		head = nm_ring_next(ring, head);
-		room--;
+		space--;
 	}
 	for (i = 0; i < iovcnt; i++) {
 		n = MIN(iov[i].iov_len, skip);
 		skip -= n;
 		addr = (uintptr_t)iov[i].iov_base + n;
 		for (left = iov[i].iov_len - n; left > 0; left -= n) {
-			if (room-- == 0)
+			if (space-- == 0)
 				return (ring->head);
-			n = MIN(vale_piece(priv, addr), left);
+			n = MIN(vale_slot_fit(priv, addr), left);
 			slot = &ring->slot[head];
 			slot->ptr = addr;
 			slot->len = n;
@@ -292,7 +295,7 @@ vale_lay_out(const struct vale_priv *priv, const struct iovec *iov, int iovcnt,
 	return (head);
 }
 
-/* Copy bytes [off, off + len) of a frame, which it has; returns `len'. */
+/* Copy bytes [off, off + len) of a frame, all of which exist.  Returns len. */
 static size_t
 vale_copy(void *buf, const struct iovec *iov, size_t off, size_t len)
 {
@@ -311,10 +314,10 @@ vale_copy(void *buf, const struct iovec *iov, size_t off, size_t len)
 	return (len);
 }
 
-/* The same, of a copy in the slots' own buffers. */
+/* The same for a copy in the slots' own buffers. */
 static uint32_t
 vale_copy_out(const struct vale_priv *priv, const struct iovec *iov,
-    size_t total, uint32_t room)
+    size_t total, uint32_t space)
 {
 	struct netmap_ring *ring;
 	struct netmap_slot *slot;
@@ -322,13 +325,13 @@ vale_copy_out(const struct vale_priv *priv, const struct iovec *iov,
 	size_t n, off;
 
 	ring = priv->port->txring;
-	if (howmany(total, priv->piece_max) > room)
+	if (howmany(total, priv->slot_max) > space)
 		return (ring->head);
 	head = ring->head;
 	for (off = 0; off < total; off += n) {
 		slot = &ring->slot[head];
 		n = vale_copy(NETMAP_BUF(ring, slot->buf_idx), iov, off,
-		    MIN(priv->piece_max, total - off));
+		    MIN(priv->slot_max, total - off));
 		slot->len = n;
 		slot->flags = off + n < total ? NS_MOREFRAG : 0;
 		head = nm_ring_next(ring, head);
@@ -336,29 +339,29 @@ vale_copy_out(const struct vale_priv *priv, const struct iovec *iov,
 	return (head);
 }
 
-/* Whether a frame fits into a slot, and yet would not be one as it lies. */
+/* Whether a frame fits into one slot only if it is copied there. */
 static bool
-vale_in_pieces(const struct vale_priv *priv, const struct iovec *iov,
+vale_needs_copy(const struct vale_priv *priv, const struct iovec *iov,
     int iovcnt, size_t total)
 {
-	return (total <= priv->piece_max && (iovcnt > 1 ||
-	    total > vale_piece(priv, (uintptr_t)iov->iov_base)));
+	return (total <= priv->slot_max && (iovcnt > 1 ||
+	    total > vale_slot_fit(priv, (uintptr_t)iov->iov_base)));
 }
 
 /*
- * Most frames are in one piece that a slot takes as it lies: vale_send_any()
- * comes down to this.  Returns false, having done nothing, where that is not
- * so, or the ring is full.
+ * The fast path of vale_send_frame(): a frame of one fragment that fits into a
+ * slot where it lies.  Returns false, having done nothing, if it is another or
+ * the ring is full.
  */
 static bool
-vale_send_whole(const struct vale_priv *priv, const struct iovec *iov)
+vale_send_single_slot(const struct vale_priv *priv, const struct iovec *iov)
 {
 	struct netmap_ring *ring = priv->port->txring;
 	struct netmap_slot *slot;
 	uint32_t head = ring->head;
 
 	if (head == ring->tail || iov->iov_len <= ETHER_HDR_LEN ||
-	    iov->iov_len > vale_piece(priv, (uintptr_t)iov->iov_base))
+	    iov->iov_len > vale_slot_fit(priv, (uintptr_t)iov->iov_base))
 		return (false);
 	slot = &ring->slot[head];
 	slot->ptr = (uintptr_t)iov->iov_base;
@@ -368,53 +371,69 @@ vale_send_whole(const struct vale_priv *priv, const struct iovec *iov)
 	return (true);
 }
 
-static __attribute__((__noinline__)) ssize_t
-vale_send_any(struct net_backend *be, const struct iovec *iov, int iovcnt)
+/*
+ * Put a frame of `total' bytes, of which `hdrlen' are a virtio-net header, into
+ * the ring.  Returns 0, or EMSGSIZE or ENOBUFS if it was dropped.
+ */
+static __attribute__((__noinline__)) int
+vale_send_frame(struct vale_priv *priv, const struct iovec *iov, int iovcnt,
+    size_t total, size_t hdrlen)
 {
-	struct vale_priv *priv;
-	struct netmap_ring *ring;
-	uint32_t head, room;
-	ssize_t hdrlen, total;
+	struct netmap_ring *ring = priv->port->txring;
+	uint32_t head, slots;
 
-	priv = NET_BE_PRIV(be);
-	ring = priv->port->txring;
-	hdrlen = be->be_vnet_hdr_len;
-	total = count_iov(iov, iovcnt);
 	if (total <= ETHER_HDR_LEN + hdrlen ||
-	    total > VALE_SEND_MAX + hdrlen) {
-		errno = EMSGSIZE;
-		return (-1);
-	}
-	room = MIN(NETMAP_MAX_FRAGS, ring->num_slots - 1);
-	if (nm_ring_space(ring) < room)
-		net_backend_vale_flush(be);
-	room = MIN(NETMAP_MAX_FRAGS, nm_ring_space(ring));
+	    total > VALE_SEND_MAX + hdrlen)
+		return (EMSGSIZE);
+	slots = MIN(NETMAP_MAX_FRAGS, ring->num_slots - 1);
+	if (nm_ring_space(ring) < slots)
+		vale_flush(priv);
+	slots = MIN(NETMAP_MAX_FRAGS, nm_ring_space(ring));
 
 	if (hdrlen != 0 || (priv->port->single_slot &&
-	    vale_in_pieces(priv, iov, iovcnt, total)))
-		head = vale_copy_out(priv, iov, total, room);
+	    vale_needs_copy(priv, iov, iovcnt, total)))
+		head = vale_copy_out(priv, iov, total, slots);
 	else
-		head = vale_lay_out(priv, iov, iovcnt, room);
-	if (head == ring->head) {
-		errno = ENOBUFS;
-		return (-1);
-	}
+		head = vale_lay_out(priv, iov, iovcnt, slots);
+	if (head == ring->head)
+		return (ENOBUFS);
 	ring->head = ring->cur = head;
-	if (!priv->defer)
-		net_backend_vale_flush(be);
-	return (total);
+	return (0);
+}
+
+static bool
+vale_port_send(struct frame_port *port, const struct frame *frame)
+{
+	struct vale_priv *priv = vale_of_port(port);
+
+	if (frame->f_niov == 1 && vale_send_single_slot(priv, frame->f_iov))
+		return (true);
+	return (vale_send_frame(priv, frame->f_iov, frame->f_niov,
+	    frame->f_len, 0) == 0);
+}
+
+static void
+vale_port_flush(struct frame_port *port)
+{
+	vale_flush(vale_of_port(port));
 }
 
 static ssize_t
 vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 {
 	struct vale_priv *priv;
+	ssize_t total;
+	int error;
 
 	priv = NET_BE_PRIV(be);
-	if (iovcnt == 1 && be->be_vnet_hdr_len == 0 && priv->defer &&
-	    vale_send_whole(priv, iov))
-		return (iov->iov_len);
-	return (vale_send_any(be, iov, iovcnt));
+	total = count_iov(iov, iovcnt);
+	error = vale_send_frame(priv, iov, iovcnt, total, be->be_vnet_hdr_len);
+	if (error != 0) {
+		errno = error;
+		return (-1);
+	}
+	vale_flush(priv);
+	return (total);
 }
 
 /*
@@ -422,13 +441,13 @@ vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
  */
 
 /*
- * The slot after the frame that begins at `first', or `first' where the frame
- * is not all there.  *npiecesp is how many slots it has, 0 for one to be
- * skipped: the switch leaves empty slots where a sender's memory was not to be
- * read, and where it had reserved more than it needed.
+ * The slot after the frame that begins at `first', or `first' if the frame is
+ * incomplete.  *nslotsp is how many slots it has, or 0 if it must be skipped:
+ * the switch leaves slots empty when it cannot read a sender's memory, and when
+ * it reserved more than it needed.
  */
 static uint32_t
-vale_frame_end(struct netmap_ring *ring, uint32_t first, uint32_t *npiecesp)
+vale_frame_end(struct netmap_ring *ring, uint32_t first, uint32_t *nslotsp)
 {
 	const struct netmap_slot *slot;
 	uint32_t i, n;
@@ -446,148 +465,151 @@ vale_frame_end(struct netmap_ring *ring, uint32_t first, uint32_t *npiecesp)
 		n++;
 		i = nm_ring_next(ring, i);
 	} while ((slot->flags & NS_MOREFRAG) != 0);
-	*npiecesp = empty ? 0 : n;
+	*nslotsp = empty ? 0 : n;
 	return (i);
 }
 
 /*
- * Most frames are one slot: what follows comes down to this, and has the time
- * to fetch the one after.  Returns false where there is none, or the next is
- * not of that kind.
+ * The fast path of vale_peek(): a frame of one slot.  Also fetches the frame
+ * after it.  Returns false if no frame is pending, or the next is another.
  */
 static bool
-vale_peek_whole(struct vale_priv *priv, struct iovec *iov)
+vale_peek_single_slot(struct vale_priv *priv, struct frame *frame)
 {
 	struct netmap_ring *ring = priv->port->rxring;
 	const struct netmap_slot *slot = &ring->slot[priv->rx_next];
+	uint32_t len;
 
-	if (priv->rx_next == ring->tail || (slot->flags & NS_MOREFRAG) != 0 ||
-	    slot->len == 0)
+	if (priv->rx_next == ring->tail || (slot->flags & NS_MOREFRAG) != 0)
 		return (false);
-	iov->iov_base = NETMAP_BUF(ring, slot->buf_idx);
-	iov->iov_len = slot->len;
+	len = slot->len;
+	if (len == 0)
+		return (false);
+	frame->f_iov[0].iov_base = NETMAP_BUF(ring, slot->buf_idx);
+	frame->f_iov[0].iov_len = len;
+	frame_set(frame, 1, len);
 	priv->rx_end = nm_ring_next(ring, priv->rx_next);
 	slot = &ring->slot[priv->rx_end];
 	__builtin_prefetch(NETMAP_BUF(ring, slot->buf_idx));
 	return (true);
 }
 
-int
-net_backend_vale_peek(struct net_backend *be, struct iovec *iov, int maxiov)
+static bool
+vale_peek(struct frame_source *source, struct frame *frame)
 {
-	struct vale_priv *priv;
-	struct netmap_ring *ring;
+	struct vale_priv *priv = vale_of_source(source);
+	struct netmap_ring *ring = priv->port->rxring;
 	struct netmap_slot *slot;
-	uint32_t end, i, n;
-	int niov;
+	uint32_t end, i, len, n;
 
-	priv = NET_BE_PRIV(be);
-	ring = priv->port->rxring;
-	if (vale_peek_whole(priv, iov))
-		return (1);
+	if (vale_peek_single_slot(priv, frame))
+		return (true);
 	for (;; priv->rx_next = end) {
 		end = vale_frame_end(ring, priv->rx_next, &n);
 		if (end == priv->rx_next)
-			return (0);
-		if (n > 0 && n <= (uint32_t)maxiov)
+			return (false);
+		if (n > 0 && n <= FRAME_MAXIOV)
 			break;
 	}
-	niov = 0;
+	len = n = 0;
 	for (i = priv->rx_next; i != end; i = nm_ring_next(ring, i)) {
 		slot = &ring->slot[i];
-		iov[niov].iov_base = NETMAP_BUF(ring, slot->buf_idx);
-		iov[niov].iov_len = slot->len;
-		niov++;
+		frame->f_iov[n].iov_base = NETMAP_BUF(ring, slot->buf_idx);
+		frame->f_iov[n].iov_len = slot->len;
+		len += slot->len;
+		n++;
 	}
+	frame_set(frame, n, len);
 	priv->rx_end = end;
-	return (niov);
+	return (true);
 }
 
-void
-net_backend_vale_next(struct net_backend *be)
+static void
+vale_next(struct frame_source *source)
 {
-	struct vale_priv *priv;
+	struct vale_priv *priv = vale_of_source(source);
 
-	priv = NET_BE_PRIV(be);
 	priv->rx_next = priv->rx_end;
 }
 
-void
-net_backend_vale_sync(struct net_backend *be)
+static void
+vale_sync(struct vale_priv *priv)
 {
-	struct vale_priv *priv;
-	struct netmap_ring *ring;
+	struct netmap_ring *ring = priv->port->rxring;
 
-	priv = NET_BE_PRIV(be);
-	ring = priv->port->rxring;
 	ring->head = ring->cur = priv->rx_next;
 	vale_report(priv, &priv->rx_failed, vale_rxsync(priv->port),
 	    "receive");
 }
 
-void
-net_backend_vale_polled(struct net_backend *be, bool on)
+static void
+vale_port_sync(struct frame_port *port)
 {
-	struct vale_priv *priv;
-	struct netmap_ring *ring;
+	vale_sync(vale_of_port(port));
+}
 
-	priv = NET_BE_PRIV(be);
-	ring = priv->port->rxring;
+static void
+vale_port_set_polled(struct frame_port *port, bool on)
+{
+	struct netmap_ring *ring = vale_of_port(port)->port->rxring;
+
 	if (on)
 		ring->flags |= VALE_RING_POLLED;
 	else
 		ring->flags &= ~VALE_RING_POLLED;
 }
 
-bool
-net_backend_vale_direct(struct net_backend *be,
-    void (*sink)(void *, struct vale_offer *), void *arg)
+static bool
+vale_port_set_sink(struct frame_port *port,
+    void (*sink)(void *, struct frame_source *), void *arg)
 {
-	struct vale_priv *priv;
-
-	priv = NET_BE_PRIV(be);
-	return (vale_set_sink(priv->port, sink, arg) == 0);
+	return (vale_set_sink(vale_of_port(port)->port, sink, arg) == 0);
 }
 
-/* The next frame for a frontend that does not know of syncs. */
-static int
-vale_peek_sync(struct net_backend *be, struct iovec *iov, int maxiov)
-{
-	int niov;
+static const struct frame_port_ops vale_port_ops = {
+	.fpo_send = vale_port_send,
+	.fpo_flush = vale_port_flush,
+	.fpo_sync = vale_port_sync,
+	.fpo_set_polled = vale_port_set_polled,
+	.fpo_set_sink = vale_port_set_sink,
+};
 
-	niov = net_backend_vale_peek(be, iov, maxiov);
-	if (niov == 0) {
-		net_backend_vale_sync(be);
-		niov = net_backend_vale_peek(be, iov, maxiov);
-	}
-	return (niov);
+/* Look at the next frame for a frontend that does not know of syncs. */
+static bool
+vale_peek_sync(struct vale_priv *priv, struct frame *frame)
+{
+	if (vale_peek(&priv->frame_source, frame))
+		return (true);
+	vale_sync(priv);
+	return (vale_peek(&priv->frame_source, frame));
 }
 
 static ssize_t
 vale_peek_recvlen(struct net_backend *be)
 {
-	struct iovec pieces[NETMAP_MAX_FRAGS];
-	int n;
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
 
-	n = vale_peek_sync(be, pieces, nitems(pieces));
-	return (count_iov(pieces, n));
+	return (vale_peek_sync(NET_BE_PRIV(be), &frame) ? frame.f_len : 0);
 }
 
 static ssize_t
 vale_recv(struct net_backend *be, const struct iovec *iov, int iovcnt)
 {
-	struct iovec pieces[NETMAP_MAX_FRAGS];
+	struct iovec slots[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = slots };
+	struct vale_priv *priv;
 	ssize_t done;
-	int i, n;
+	int i;
 
-	n = vale_peek_sync(be, pieces, nitems(pieces));
-	if (n == 0)
+	priv = NET_BE_PRIV(be);
+	if (!vale_peek_sync(priv, &frame))
 		return (0);
 	done = 0;
-	for (i = 0; i < n; i++)
-		done += buf_to_iov(pieces[i].iov_base, pieces[i].iov_len,
+	for (i = 0; i < frame.f_niov; i++)
+		done += buf_to_iov(slots[i].iov_base, slots[i].iov_len,
 		    iov, iovcnt, done);
-	net_backend_vale_next(be);
+	vale_next(&priv->frame_source);
 	return (done);
 }
 
@@ -610,8 +632,8 @@ vale_recv_disable(struct net_backend *be)
 }
 
 /*
- * virtio-net headers: what there is in them is for the switch to do, where it
- * can, or for the port the frame goes to.
+ * virtio-net headers: the switch, or the port that the frame goes to, does what
+ * they ask for.
  */
 
 static uint64_t
@@ -628,7 +650,7 @@ vale_get_cap(struct net_backend *be)
 	return (VALE_FEATURES);
 }
 
-/* `features' are all that frontend and guest agreed on, its own ones too. */
+/* `features' also has those that frontend and guest have among themselves. */
 static int
 vale_set_cap(struct net_backend *be, uint64_t features,
     unsigned int vnet_hdr_len)
@@ -660,3 +682,19 @@ static struct net_backend vale_backend = {
 	.set_cap = vale_set_cap,
 };
 DATA_SET(net_backend_set, vale_backend);
+
+static struct frame_port *
+vale_frame_port(struct net_backend *be)
+{
+	struct vale_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	return (&priv->frame_port);
+}
+
+/* Not static: compat/mk has the linker look for it. */
+const struct net_backend_port net_backend_vale_port = {
+	.nbp_prefix = "vale",
+	.nbp_port = vale_frame_port,
+};
+DATA_SET(net_backend_port_set, net_backend_vale_port);

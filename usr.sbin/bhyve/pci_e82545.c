@@ -15,35 +15,42 @@
  *	timer		a thread of the adapter's own, because the event loop's
  *			timers count ms and interrupt moderation ns
  *
- * Receiving: the backend's event calls e82545_rx().  When the guest has no
- * room the event is disabled, so that frames wait in the backend.  All of that
- * happens in the event loop's thread; a vCPU thread that finds room again
- * only writes to ready_fd, an event of its own, whose handler turns the
- * backend's on.  The two can thus not cross, and frames that come from the
- * model itself (loopback) are looked for although the backend has none.
+ * Frames go through a frame port (net_port.h) over bhyve's network backend.
  *
- * `mtx' covers the words between the vCPUs and the two threads.  It is held
- * for a few instructions, and nothing is called under it.
+ * Receiving: the backend's event calls e82545_rx().  When the guest has no
+ * buffers the event is disabled, so that frames wait in the backend.  All of
+ * that happens in the event loop's thread; a vCPU thread that posts buffers
+ * again only writes to ready_fd, an event of its own, whose handler enables the
+ * backend's.  So the two cannot cross, and frames that come from the model
+ * itself (loopback) are found although the backend has none.
+ *
+ * `mtx' protects what the vCPUs and the two threads share.  It is held for a
+ * few instructions, and nothing is called under it.
+ *
+ * SIGINFO prints the counters of all adapters: ^T on bhyve's terminal.
  *
  * Save and restore: bhyve pauses its vCPUs, then the devices.  What the kernel
- * saves of its interrupt controllers counts who holds a line asserted; bhyve
- * does not save that it was this device.  So a paused device does not hold its
- * line, and takes it back when it is resumed, here or where it was restored.
+ * saves of its interrupt controllers counts the devices that hold a line
+ * asserted; bhyve does not save that this device did.  So a paused device
+ * releases its line, and asserts it again when it is resumed, here or in the
+ * process that restored it.
  */
 
-#include <sys/types.h>
-#include <sys/eventfd.h>
 #include <sys/param.h>
-#include <sys/uio.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+
 #include <dev/e1000/e82545_reg.h>
 #ifdef BHYVE_SNAPSHOT
 #include <machine/vmm_snapshot.h>
 #endif
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <pthread_np.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,35 +63,33 @@
 #include "config.h"
 #include "debug.h"
 #include "e82545.h"
-#include "iov.h"
+#include "frame_port.h"
 #include "mevent.h"
 #include "net_backends.h"
-#include "net_batch.h"
+#include "net_port.h"
 #include "net_utils.h"
 #include "pci_emul.h"
 
 /*
- * Batches moved in one call from the event loop, which has other devices to
- * serve.  When more is left, ready_fd brings us back.
+ * Batches received in one call from the event loop, which has other devices to
+ * serve.  If frames are still pending then, ready_fd brings us back.
  */
 #define	E82545_RX_ROUNDS	16
-/* Frames beyond mtu= thrown away between two that are not, for its sake too. */
-#define	E82545_RX_SKIP	256
-/* Looks for frames in vain before a turn for others, the guest among them. */
+/* Polls of the guest's CSB between two that yield the processor. */
 #define	E82545_TX_POLLS	16
 
 #define	NSEC		1000000000
 
 struct pci_e82545 {
+	SLIST_ENTRY(pci_e82545) link;	/* pci_e82545_all */
 	struct pci_devinst *pi;
 	struct e82545	*dev;
 	net_backend_t	*be;
-	struct net_batch *batch;
-	size_t		 frame_max;	/* what mtu= lets through, bytes */
+	struct frame_port *port;
 	int		 ready_fd;
 	struct mevent	*ready;
 
-	/* The model's register lock; pausing waits until nobody has it. */
+	/* The model's register lock; a pause waits until nobody has it. */
 	bool		 line;		/* asserted, by the model */
 	bool		 paused;
 
@@ -98,8 +103,12 @@ struct pci_e82545 {
 	bool		 stop;		/* threads: end */
 };
 
+/* All adapters of this virtual machine.  The event loop's thread. */
+static SLIST_HEAD(, pci_e82545) pci_e82545_all =
+    SLIST_HEAD_INITIALIZER(pci_e82545_all);
+
 /*
- * What the model asks of its host: see e82545.h.
+ * The model's operations: see e82545.h.
  */
 
 static void *
@@ -112,8 +121,8 @@ pci_e82545_map(void *arg, uint64_t gpa, size_t len)
 }
 
 /*
- * bhyve is told of the line even with MSI on: it keeps it pending, and has
- * it right should the guest turn MSI off.
+ * bhyve learns of the line even with MSI on: it keeps it pending, so that the
+ * line is right if the guest turns MSI off.
  */
 static void
 pci_e82545_intr(void *arg, bool asserted)
@@ -172,59 +181,6 @@ pci_e82545_tx_kick(void *arg)
 		pthread_cond_signal(&pe->tx_cond);
 }
 
-static bool
-pci_e82545_tx_frame(void *arg, const struct iovec *iov, int niov)
-{
-	struct pci_e82545 *pe;
-
-	pe = arg;
-	return (count_iov(iov, niov) <= pe->frame_max &&
-	    net_batch_send(pe->batch, iov, niov));
-}
-
-static void
-pci_e82545_tx_flush(void *arg)
-{
-	struct pci_e82545 *pe;
-
-	pe = arg;
-	net_batch_flush(pe->batch);
-}
-
-static void
-pci_e82545_rx_sync(void *arg)
-{
-	struct pci_e82545 *pe;
-
-	pe = arg;
-	net_batch_sync(pe->batch);
-}
-
-static int
-pci_e82545_rx_peek(void *arg, struct iovec *iov)
-{
-	struct pci_e82545 *pe;
-	int i, niov;
-
-	pe = arg;
-	for (i = 0; i < E82545_RX_SKIP; i++) {
-		niov = net_batch_peek(pe->batch, iov, E82545_MAXIOV);
-		if (count_iov(iov, niov) <= pe->frame_max)
-			return (niov);
-		net_batch_next(pe->batch);
-	}
-	return (0);
-}
-
-static void
-pci_e82545_rx_next(void *arg)
-{
-	struct pci_e82545 *pe;
-
-	pe = arg;
-	net_batch_next(pe->batch);
-}
-
 static void
 pci_e82545_rx_ready(void *arg)
 {
@@ -240,11 +196,6 @@ static const struct e82545_ops pci_e82545_ops = {
 	.eo_now = pci_e82545_now,
 	.eo_timer = pci_e82545_timer,
 	.eo_tx_kick = pci_e82545_tx_kick,
-	.eo_tx_frame = pci_e82545_tx_frame,
-	.eo_tx_flush = pci_e82545_tx_flush,
-	.eo_rx_sync = pci_e82545_rx_sync,
-	.eo_rx_peek = pci_e82545_rx_peek,
-	.eo_rx_next = pci_e82545_rx_next,
 	.eo_rx_ready = pci_e82545_rx_ready,
 };
 
@@ -284,6 +235,47 @@ pci_e82545_ready_event(int fd, enum ev_type type __unused, void *param)
 	eventfd_read(fd, &n);
 	netbe_rx_enable(pe->be);
 	pci_e82545_rx(pe);
+}
+
+/*
+ * SIGINFO: the counters that are not 0, a line each.  The event loop's thread.
+ */
+static void
+pci_e82545_info(int sig __unused, enum ev_type type __unused,
+    void *arg __unused)
+{
+	uint64_t n[E82545_NCOUNTERS];
+	struct pci_e82545 *pe;
+	const char *name;
+	uint64_t value;
+	int i;
+
+	SLIST_FOREACH(pe, &pci_e82545_all, link) {
+		name = e82545_name(pe->dev);
+		e82545_counters(pe->dev, n);
+		for (i = 0; i < E82545_NCOUNTERS; i++)
+			if (n[i] != 0)
+				EPRINTLN("%s: %s %" PRIu64, name,
+				    e82545_counter_table[i].cr_name, n[i]);
+		for (i = 0; i < FRAME_PORT_NCOUNTERS; i++) {
+			value = frame_port_counter(pe->port, i);
+			if (value != 0)
+				EPRINTLN("%s: %s %" PRIu64, name,
+				    frame_port_counter_table[i].cr_name,
+				    value);
+		}
+	}
+}
+
+/* Add an adapter to those that SIGINFO shows; the first one adds the event. */
+static void
+pci_e82545_info_add(struct pci_e82545 *pe)
+{
+	if (SLIST_EMPTY(&pci_e82545_all) &&
+	    mevent_add(SIGINFO, EVF_SIGNAL, pci_e82545_info, NULL) == NULL)
+		EPRINTLN("%s: no counters on SIGINFO: %s",
+		    e82545_name(pe->dev), strerror(errno));
+	SLIST_INSERT_HEAD(&pci_e82545_all, pe, link);
 }
 
 /*
@@ -395,7 +387,7 @@ pci_e82545_start(struct pci_e82545 *pe)
  * bhyve's side: creation, configuration and register accesses.
  */
 
-/* A decimal option, `*valuep' if it is not there.  -1 after a message. */
+/* A decimal option; *valuep stays if it is not set.  -1 after a message. */
 static int
 pci_e82545_number(nvlist_t *nvl, const char *dev, const char *name, int min,
     int max, uint32_t *valuep)
@@ -416,7 +408,7 @@ pci_e82545_number(nvlist_t *nvl, const char *dev, const char *name, int min,
 	return (0);
 }
 
-/* An option that is on or off, `*valuep' if it is not there. */
+/* An option that is on or off; *valuep stays if it is not set. */
 static int
 pci_e82545_bool(nvlist_t *nvl, const char *dev, const char *name, bool *valuep)
 {
@@ -544,7 +536,7 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 		return (EINVAL);
 	pci_e82545_cfgspace(pi, config.ec_csb);
 	if (pci_e82545_resources(pi) != 0) {
-		EPRINTLN("%s: no room for its BARs", name);
+		EPRINTLN("%s: no address space for its BARs", name);
 		return (ENXIO);
 	}
 
@@ -554,7 +546,6 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 		goto fail;
 	}
 	pe->pi = pi;
-	pe->frame_max = mtu + E82545_HDRLEN_MAX;
 	error = pci_e82545_sync_init(pe);
 	if (error != 0)
 		goto fail_pe;
@@ -563,45 +554,47 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 		error = errno;
 		goto fail_sync;
 	}
-	pe->dev = e82545_create(&config, &pci_e82545_ops, pe);
-	if (pe->dev == NULL) {
-		error = errno;
-		goto fail_fd;
-	}
 	error = netbe_init(&pe->be, nvl, pci_e82545_rx_event, pe);
 	if (error == EINVAL)
-		EPRINTLN("%s: backend=%s: no network backend goes by such a "
-		    "name", name, get_config_value_node(nvl, "backend"));
+		EPRINTLN("%s: backend=%s: no network backend has this name",
+		    name, get_config_value_node(nvl, "backend"));
 	if (error != 0) {
 		error = ENXIO;
-		goto fail_dev;
+		goto fail_fd;
 	}
-	pe->batch = net_batch_create(pe->be);
-	if (pe->batch == NULL) {
+	pe->port = net_port_create(pe->be, mtu + E82545_HDRLEN_MAX);
+	if (pe->port == NULL) {
 		error = ENOMEM;
 		goto fail_be;
+	}
+	pe->dev = e82545_create(&config, &pci_e82545_ops, pe, pe->port);
+	if (pe->dev == NULL) {
+		error = errno;
+		goto fail_port;
 	}
 	pe->ready = mevent_add(pe->ready_fd, EVF_READ,
 	    pci_e82545_ready_event, pe);
 	if (pe->ready == NULL) {
 		error = ENOMEM;
-		goto fail_batch;
+		goto fail_dev;
 	}
 	pi->pi_arg = pe;
+	pci_e82545_info_add(pe);
 	error = pci_e82545_start(pe);
 	if (error != 0)
-		goto fail_ready;
+		goto fail_info;
 	netbe_rx_enable(pe->be);
 	return (0);
 
-fail_ready:
+fail_info:
+	SLIST_REMOVE(&pci_e82545_all, pe, pci_e82545, link);
 	mevent_delete(pe->ready);
-fail_batch:
-	net_batch_destroy(pe->batch);
-fail_be:
-	netbe_cleanup(pe->be);
 fail_dev:
 	e82545_destroy(pe->dev);
+fail_port:
+	net_port_destroy(pe->port);
+fail_be:
+	netbe_cleanup(pe->be);
 fail_fd:
 	close(pe->ready_fd);
 fail_sync:
@@ -661,7 +654,7 @@ pci_e82545_resume(struct pci_devinst *pi)
 	return (0);
 }
 
-/* Either way, between pause and resume. */
+/* Save or restore, between pause and resume. */
 static int
 pci_e82545_snapshot(struct vm_snapshot_meta *meta)
 {

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "e82545.h"
+#include "frame_port.h"
 #include "libvale.h"
 #include "valed.h"
 #include "vm.h"
@@ -48,7 +49,8 @@ static const struct counter_row vm_counter_table[VM_NCOUNTERS] = {
 enum {
 	AT_MODEL	= 0,
 	AT_VM		= AT_MODEL + E82545_NCOUNTERS,
-	AT_OTHER	= AT_VM + VM_NCOUNTERS,
+	AT_FRAME_PORT	= AT_VM + VM_NCOUNTERS,
+	AT_OTHER	= AT_FRAME_PORT + FRAME_PORT_NCOUNTERS,
 	AT_PORT		= AT_OTHER + OTHER_NCOUNTERS,
 	NCOUNTERS	= AT_PORT + VALE_NCOUNTERS
 };
@@ -60,6 +62,7 @@ static const struct section {
 } sections[] = {
 	{ AT_MODEL,	"",		e82545_counter_table },
 	{ AT_VM,	"",		vm_counter_table },
+	{ AT_FRAME_PORT, "",		frame_port_counter_table },
 	{ AT_OTHER,	"",		other_counter_table },
 	{ AT_PORT,	"port_",	vale_counter_table },
 	{ NCOUNTERS,	NULL,		NULL },
@@ -71,8 +74,8 @@ static const int drops[] = {
 	AT_MODEL + E82545_C_TX_BAD_LEN, AT_MODEL + E82545_C_TX_BAD_CTX,
 	AT_MODEL + E82545_C_TX_NOROOM, AT_MODEL + E82545_C_TX_LINKDOWN,
 	AT_MODEL + E82545_C_RX_OVERSIZE, AT_MODEL + E82545_C_RX_DISABLED,
-	AT_MODEL + E82545_C_RX_BAD_ADDR, AT_VM + VM_C_TX_OVERMTU,
-	AT_VM + VM_C_RX_OVERMTU, AT_PORT + VALE_C_TX_RUNT,
+	AT_MODEL + E82545_C_RX_BAD_ADDR, AT_FRAME_PORT + FRAME_PORT_C_TX_OVERMTU,
+	AT_FRAME_PORT + FRAME_PORT_C_RX_OVERMTU, AT_PORT + VALE_C_TX_RUNT,
 	AT_PORT + VALE_C_TX_OVERSIZE, AT_PORT + VALE_C_TX_BAD_BUF,
 	AT_PORT + VALE_C_TX_BAD_LEN, AT_PORT + VALE_C_TX_FRAGS,
 	AT_PORT + VALE_C_TX_CUT, AT_PORT + VALE_C_TX_NODEST,
@@ -89,6 +92,8 @@ snapshot(const struct vm *vm, uint64_t value[NCOUNTERS])
 	for (i = 0; i < VM_NCOUNTERS; i++)
 		value[AT_VM + i] = __atomic_load_n(&vm->counters[i],
 		    __ATOMIC_RELAXED);
+	for (i = 0; i < FRAME_PORT_NCOUNTERS; i++)
+		value[AT_FRAME_PORT + i] = frame_port_counter(vm->port, i);
 	value[AT_OTHER + OTHER_IRQ_SENT] = __atomic_load_n(&vm->irq.sent,
 	    __ATOMIC_RELAXED);
 	value[AT_OTHER + OTHER_IRQ_UNMASKED] =

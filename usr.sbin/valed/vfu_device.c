@@ -172,7 +172,7 @@ config_changed(struct vm *vm, bool was_master)
 	master = vfu_pci_busmaster(&vm->pci);
 	if (master == was_master)
 		return;
-	e82545_rx_accept(vm->dev, master);
+	e82545_rx_direct_enable(vm->dev, master);
 	if (master)
 		vm->tx_wanted = vm->rx_wanted = true;
 }

@@ -15,7 +15,7 @@
  * client, has to wait for the others to run dry.
  *
  * What other VMs of this process send does not wait for the thread: theirs
- * bring it here (vm_offer()), unless direct=off says otherwise, as long as the
+ * bring it here (vm_sink()), unless direct=off says otherwise, as long as the
  * client lets the adapter have the bus, the guest has buffers, and nothing
  * older is in the port's ring.  An interrupt is the only thing that the thread
  * is woken for then.
@@ -41,10 +41,11 @@
 #include <unistd.h>
 
 #include "e82545.h"
+#include "frame_port.h"
 #include "libvale.h"
 #include "mevent.h"
 #include "net_backends.h"
-#include "net_batch.h"
+#include "net_port.h"
 #include "valed.h"
 #include "vm.h"
 
@@ -111,71 +112,6 @@ vm_rx_ready(void *arg)
 	vm->rx_wanted = true;
 }
 
-/* Whether a frame is within mtu=. */
-static bool
-vm_frame_fits(const struct vm *vm, const struct iovec *iov, int niov)
-{
-	size_t len;
-	int i;
-
-	if (vm->frame_max == 0)
-		return (true);
-	len = 0;
-	for (i = 0; i < niov; i++)
-		len += iov[i].iov_len;
-	return (len <= vm->frame_max);
-}
-
-static bool
-vm_tx_frame(void *arg, const struct iovec *iov, int niov)
-{
-	struct vm *vm = arg;
-
-	if (!vm_frame_fits(vm, iov, niov)) {
-		vm_count(vm, VM_C_TX_OVERMTU);
-		return (true);		/* lost on the wire */
-	}
-	return (net_batch_send(vm->nb, iov, niov));
-}
-
-static void
-vm_tx_flush(void *arg)
-{
-	struct vm *vm = arg;
-
-	net_batch_flush(vm->nb);
-}
-
-static void
-vm_rx_sync(void *arg)
-{
-	struct vm *vm = arg;
-
-	net_batch_sync(vm->nb);
-}
-
-static int
-vm_rx_peek(void *arg, struct iovec *iov)
-{
-	struct vm *vm = arg;
-	int n;
-
-	while ((n = net_batch_peek(vm->nb, iov, E82545_MAXIOV)) > 0 &&
-	    !vm_frame_fits(vm, iov, n)) {
-		vm_count(vm, VM_C_RX_OVERMTU);
-		net_batch_next(vm->nb);
-	}
-	return (n);
-}
-
-static void
-vm_rx_next(void *arg)
-{
-	struct vm *vm = arg;
-
-	net_batch_next(vm->nb);
-}
-
 /* Have the thread look for what there is to do.  Any thread. */
 static void
 vm_post(struct vm *vm)
@@ -187,47 +123,13 @@ vm_post(struct vm *vm)
 		__atomic_store_n(&vm->work_posted, false, __ATOMIC_RELEASE);
 }
 
-/*
- * Frames of another VM, on that one's thread.
- */
-
-struct vm_offer {
-	struct vm		*vm;
-	struct vale_offer	*frames;
-};
-
-static int
-vm_offer_peek(void *arg, struct iovec *iov)
-{
-	struct vm_offer *of = arg;
-	int n;
-
-	while ((n = vale_offer_peek(of->frames, iov, E82545_MAXIOV)) > 0 &&
-	    !vm_frame_fits(of->vm, iov, n)) {
-		vm_count(of->vm, VM_C_RX_OVERMTU);
-		vale_offer_next(of->frames);
-	}
-	return (n);
-}
-
+/* Frames of another VM, on its thread. */
 static void
-vm_offer_next(void *arg)
-{
-	struct vm_offer *of = arg;
-
-	vale_offer_next(of->frames);
-}
-
-static void
-vm_offer(void *arg, struct vale_offer *frames)
+vm_sink(void *arg, struct frame_source *frames)
 {
 	struct vm *vm = arg;
-	struct vm_offer of = { vm, frames };
-	const struct e82545_source source = {
-		vm_offer_peek, vm_offer_next, &of
-	};
 
-	e82545_rx_direct(vm->dev, &source);
+	e82545_rx_direct(vm->dev, frames);
 	if (vfu_irq_pending(&vm->irq))
 		vm_post(vm);
 }
@@ -238,11 +140,6 @@ static const struct e82545_ops vm_ops = {
 	.eo_now = vm_now,
 	.eo_timer = vm_timer,
 	.eo_tx_kick = vm_tx_kick,
-	.eo_tx_frame = vm_tx_frame,
-	.eo_tx_flush = vm_tx_flush,
-	.eo_rx_sync = vm_rx_sync,
-	.eo_rx_peek = vm_rx_peek,
-	.eo_rx_next = vm_rx_next,
 	.eo_rx_ready = vm_rx_ready,
 };
 
@@ -263,11 +160,13 @@ vm_rx_events(struct vm *vm, bool on)
 static bool
 vm_tx(struct vm *vm)
 {
-	enum e82545_tx_state state = E82545_TX_POLL;
-	int i;
+	enum e82545_tx_state state;
+	int i = 0;
 
-	for (i = 0; i < TX_POLLS && state >= E82545_TX_POLL; i++)
+	do {
 		state = e82545_tx(vm->dev);
+	} while ((state == E82545_TX_POLL || state == E82545_TX_YIELD) &&
+	    ++i < TX_POLLS);
 	if (state == E82545_TX_YIELD)
 		sched_yield();
 	return (state != E82545_TX_IDLE);
@@ -358,7 +257,7 @@ vm_attach(struct vm *vm)
 void
 vm_reset(struct vm *vm)
 {
-	e82545_rx_accept(vm->dev, false);
+	e82545_rx_direct_enable(vm->dev, false);
 	e82545_reset(vm->dev);
 	vfu_pci_reset(&vm->pci);
 	vfu_irq_intx_disable(&vm->irq, false);
@@ -425,21 +324,22 @@ vm_open(struct vm *vm)
 	    mevent_add(vm->timer_fd, EVF_READ, vm_timer_event, vm) == NULL ||
 	    mevent_add(vm->work_fd, EVF_READ, vm_work_event, vm) == NULL)
 		return (errno);
-	vm->failed = "adapter";
-	vm->dev = e82545_create(&config, &vm_ops, vm);
-	if (vm->dev == NULL)
-		return (errno);
-	vm->failed = NULL;		/* netbe_init() says it itself */
+	vm->failed = NULL;		/* netbe_init() reports it */
 	if (netbe_init(&vm->be, vc->vc_nvl, vm_rx_event, vm) != 0)
 		return (EIO);
-	vm->failed = "batches";
-	vm->nb = net_batch_create(vm->be);
-	if (vm->nb == NULL)
+	vm->failed = "frame port";
+	vm->port = net_port_create(vm->be, vc->vc_mtu == 0 ? UINT32_MAX :
+	    vc->vc_mtu + E82545_HDRLEN_MAX);
+	if (vm->port == NULL)
+		return (errno);
+	vm->failed = "adapter";
+	vm->dev = e82545_create(&config, &vm_ops, vm, vm->port);
+	if (vm->dev == NULL)
 		return (errno);
 	netbe_rx_disable(vm->be);
-	/* Not over every backend; without it frames are copied once more. */
+	/* Not every backend can; without it frames are copied once more. */
 	if (vc->vc_direct)
-		net_batch_direct(vm->nb, vm_offer, vm);
+		frame_port_set_sink(vm->port, vm_sink, vm);
 	vm->failed = "socket";
 	if (vfu_server_init(vm) != 0)
 		return (errno);
@@ -476,8 +376,6 @@ vm_start(const struct vm_config *config)
 		return (NULL);
 	vm->config = config;
 	vm->rx_stopped = true;
-	vm->frame_max = config->vc_mtu == 0 ? 0 :
-	    config->vc_mtu + E82545_HDRLEN_MAX;
 	vfu_pci_init(&vm->pci, config->vc_csb ? E82545_PCI_SUBDEVICE_CSB :
 	    E82545_PCI_SUBDEVICE);
 	vfu_irq_init(&vm->irq);

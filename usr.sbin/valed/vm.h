@@ -10,7 +10,7 @@
  * its own thread.
  *
  * Threads of other VMs come in by one door: they bring frames that their guests
- * send straight into this one's memory (vm.c, vm_offer()).  What they meet
+ * send straight into this one's memory (vm.c, vm_sink()).  What they meet
  * there is the model, which has its own locks, the table of guest memory, which
  * changes only while the model is paused, counters, and the interrupt, which
  * they ask this thread to send.  Everything else is its own, without locks.
@@ -34,7 +34,7 @@
 struct e82545;
 struct mevent;
 struct net_backend;
-struct net_batch;
+struct frame_port;
 struct vm_config;
 
 /* Counters, in sys/counter_table.h's form. */
@@ -50,10 +50,7 @@ struct vm_config;
 	X(VM_C_ERROR, "errors", "commands that failed")			\
 	X(VM_C_DMA_MAP, "dma_maps", "memory ranges mapped")		\
 	X(VM_C_DMA_UNMAP, "dma_unmaps", "memory ranges unmapped")	\
-	X(VM_C_WAKEUP, "wakeups", "rounds of transmit and receive work") \
-	X(VM_C_TX_OVERMTU, "tx_overmtu",				\
-	    "TX frames dropped: longer than mtu=")			\
-	X(VM_C_RX_OVERMTU, "rx_overmtu", "RX frames dropped: longer than mtu=")
+	X(VM_C_WAKEUP, "wakeups", "rounds of transmit and receive work")
 
 enum vm_counter {
 	COUNTER_IDS(VM_COUNTERS)
@@ -70,7 +67,7 @@ struct vm {
 
 	struct e82545		*dev;
 	struct net_backend	*be;
-	struct net_batch	*nb;
+	struct frame_port	*port;
 	int			 timer_fd;	/* for e82545_timer() */
 	int			 work_fd;	/* event: more work is left */
 	bool			 work_posted;	/* that event is under way;
@@ -78,7 +75,6 @@ struct vm {
 	bool			 tx_wanted;	/* e82545_tx() is to run */
 	bool			 rx_wanted;	/* e82545_rx() likewise */
 	bool			 rx_stopped;	/* backend events are off */
-	unsigned int		 frame_max;	/* bytes, from mtu=; 0: any */
 
 	struct vfu_dma		 dma;
 	struct vfu_pci		 pci;

@@ -24,11 +24,7 @@
 static void
 direct(struct host *h)
 {
-	const struct e82545_source source = {
-		host_ops.eo_rx_peek, host_ops.eo_rx_next, h
-	};
-
-	e82545_rx_direct(h->dev, &source);
+	e82545_rx_direct(h->dev, &h->source);
 }
 
 static void
@@ -58,7 +54,7 @@ TEST(delivered, "Frames of another thread arrive as those of the network do")
 	struct host *h = rx_up(64, 2048);
 	unsigned int raised = host_raised(h), syncs = h->nsync;
 
-	e82545_rx_accept(h->dev, true);
+	e82545_rx_direct_enable(h->dev, true);
 	offer(h, 0, 10);
 	direct(h);
 	ATF_CHECK_EQ(0, host_rx_waiting(h));
@@ -82,16 +78,16 @@ TEST(refused, "None is taken before it is allowed, afterwards, or in a pause")
 	offer(h, 0, 4);
 	direct(h);
 	ATF_CHECK_EQ(4, host_rx_waiting(h));
-	e82545_rx_accept(h->dev, true);
+	e82545_rx_direct_enable(h->dev, true);
 	e82545_pause(h->dev);
 	direct(h);
 	ATF_CHECK_EQ(4, host_rx_waiting(h));
 	e82545_resume(h->dev);
-	e82545_rx_accept(h->dev, false);
+	e82545_rx_direct_enable(h->dev, false);
 	direct(h);
 	ATF_CHECK_EQ(4, host_rx_waiting(h));
 	check_none(h);
-	e82545_rx_accept(h->dev, true);
+	e82545_rx_direct_enable(h->dev, true);
 	direct(h);
 	ATF_CHECK_EQ(0, host_rx_waiting(h));
 	taken(h, 0, 4);
@@ -107,7 +103,7 @@ TEST(many, "More frames than a batch has are taken in one call")
 {
 	struct host *h = rx_up(1024, 2048);
 
-	e82545_rx_accept(h->dev, true);
+	e82545_rx_direct_enable(h->dev, true);
 	offer(h, 0, 600);
 	direct(h);
 	ATF_CHECK_EQ(0, host_rx_waiting(h));
@@ -121,7 +117,7 @@ TEST(no_room, "What finds no room is left and is no stall; while the receive "
 {
 	struct host *h = rx_up(8, 2048);
 
-	e82545_rx_accept(h->dev, true);
+	e82545_rx_direct_enable(h->dev, true);
 	offer(h, 0, 10);
 	direct(h);
 	ATF_CHECK_EQ(3, host_rx_waiting(h));
@@ -160,7 +156,7 @@ TEST(csb, "Interrupts, buffers and kicks are as the CSB says")
 	uint8_t buf[2048];
 	unsigned int i;
 
-	e82545_rx_accept(h->dev, true);
+	e82545_rx_direct_enable(h->dev, true);
 	CSB_SET(csb, guest_need_rxkick, 0);
 	for (i = 0; i < 20; i++) {
 		offer(h, 3 * i, 3 * i + 3);
@@ -255,7 +251,7 @@ move_ring(struct host *h)
 static void
 refuse(struct host *h)
 {
-	e82545_rx_accept(h->dev, false);
+	e82545_rx_direct_enable(h->dev, false);
 }
 
 TEST(waited_for, "What takes the ring or memory away waits for a call in "
@@ -271,7 +267,7 @@ TEST(waited_for, "What takes the ring or memory away waits for a call in "
 
 	for (i = 0; i < nitems(how); i++) {
 		h = rx_up(64, 2048);
-		e82545_rx_accept(h->dev, true);
+		e82545_rx_direct_enable(h->dev, true);
 		offer(h, 0, 3);
 		in_call = false;
 		h->rx_hook = hold;
@@ -295,8 +291,8 @@ TEST(waited_for, "What takes the ring or memory away waits for a call in "
 
 static struct station {
 	struct host	*h;
-	struct e82545_ops ops;
-	struct e82545	*dev;
+	struct frame_port port;
+	struct frame_source source;
 	struct station	*other;
 	struct iovec	 queue[QUEUE];
 	unsigned int	 head, tail;
@@ -305,47 +301,64 @@ static struct station {
 } station[2];
 
 static bool
-station_frame(void *arg, const struct iovec *iov, int niov)
+station_send(struct frame_port *port, const struct frame *frame)
 {
-	struct station *st = arg == station[0].h ? &station[0] : &station[1];
+	struct station *st = __containerof(port, struct station, port);
 
-	ATF_REQUIRE_EQ(1, niov);
+	ATF_REQUIRE_EQ(1, frame->f_niov);
 	ATF_REQUIRE(st->tail < QUEUE);
-	st->queue[st->tail++] = *iov;
+	st->queue[st->tail++] = frame->f_iov[0];
 	return (true);
 }
 
-static int
-station_peek(void *arg, struct iovec *iov)
+static bool
+station_peek(struct frame_source *source, struct frame *frame)
 {
-	struct station *st = arg;
+	struct station *st = __containerof(source, struct station, source);
 
 	if (st->head == st->tail)
-		return (0);
-	*iov = st->queue[st->head];
-	return (1);
+		return (false);
+	frame->f_iov[0] = st->queue[st->head];
+	frame_set(frame, 1, frame->f_iov[0].iov_len);
+	return (true);
 }
 
 static void
-station_next(void *arg)
+station_next(struct frame_source *source)
 {
-	struct station *st = arg;
+	struct station *st = __containerof(source, struct station, source);
 
 	st->head++;
 	st->moved++;
 }
 
 static void
-station_flush(void *arg)
+station_flush(struct frame_port *port)
 {
-	struct station *st = arg == station[0].h ? &station[0] : &station[1];
-	const struct e82545_source source = {
-		station_peek, station_next, st
-	};
+	struct station *st = __containerof(port, struct station, port);
 
-	e82545_rx_direct(st->other->h->dev, &source);
+	e82545_rx_direct(st->other->h->dev, &st->source);
 	st->head = st->tail = 0;
 }
+
+static void
+station_sync(struct frame_port *port __unused)
+{
+}
+
+static bool
+station_receive(struct frame_source *source __unused,
+    struct frame *frame __unused)
+{
+	return (false);
+}
+
+static const struct frame_port_ops station_ops = {
+	.fpo_send = station_send,
+	.fpo_flush = station_flush,
+	.fpo_sync = station_sync,
+};
+static struct frame_source no_source = { station_receive, station_next };
 
 static void *
 station_transmit(void *arg)
@@ -353,7 +366,7 @@ station_transmit(void *arg)
 	struct station *st = arg;
 
 	while (!__atomic_load_n(&st->stop, __ATOMIC_ACQUIRE)) {
-		if (!e82545_tx(st->h->dev))
+		if (e82545_tx(st->h->dev) == E82545_TX_IDLE)
 			sched_yield();
 	}
 	return (NULL);
@@ -409,14 +422,17 @@ TEST(crossed, "Two adapters that bring frames to each other, and are reset, "
 		st = &station[i];
 		st->h = host_create(HOST_RAM);
 		st->other = &station[1 - i];
-		st->ops = host_ops;
-		st->ops.eo_tx_frame = station_frame;
-		st->ops.eo_tx_flush = station_flush;
+		st->port.fp_ops = &station_ops;
+		st->port.fp_source = &no_source;
+		st->port.fp_frame_max = UINT32_MAX;
+		st->source.fs_peek = station_peek;
+		st->source.fs_next = station_next;
 		e82545_destroy(st->h->dev);
 		memcpy(config.ec_mac, host_mac, sizeof(config.ec_mac));
-		st->h->dev = e82545_create(&config, &st->ops, st->h);
+		st->h->dev = e82545_create(&config, &host_ops, st->h,
+		    &st->port);
 		ATF_REQUIRE(st->h->dev != NULL);
-		e82545_rx_accept(st->h->dev, true);
+		e82545_rx_direct_enable(st->h->dev, true);
 	}
 	for (i = 0; i < 2; i++) {
 		ATF_REQUIRE_EQ(0, pthread_create(&transmit[i], NULL,

@@ -426,16 +426,16 @@ TEST(create, "Invalid configurations; names of counters")
 	h = host_create(HOST_RAM);
 	config.ec_itr_256ns = 65536;
 	errno = 0;
-	ATF_CHECK(e82545_create(&config, &host_ops, h) == NULL);
+	ATF_CHECK(e82545_create(&config, &host_ops, h, &h->port) == NULL);
 	ATF_CHECK_EQ(EINVAL, errno);
 	config.ec_itr_256ns = 65535;
 	config.ec_mac[0] = 3;
 	errno = 0;
-	ATF_CHECK(e82545_create(&config, &host_ops, h) == NULL);
+	ATF_CHECK(e82545_create(&config, &host_ops, h, &h->port) == NULL);
 	ATF_CHECK_EQ(EINVAL, errno);
 	/* A name is not needed. */
 	config.ec_mac[0] = 2;
-	dev = e82545_create(&config, &host_ops, h);
+	dev = e82545_create(&config, &host_ops, h, &h->port);
 	ATF_REQUIRE(dev != NULL);
 	e82545_destroy(dev);
 

@@ -179,7 +179,7 @@ TEST(pieces, "A frame in up to 64 fragments")
 	uint8_t frame[1514];
 	int n;
 
-	for (n = 1; n <= E82545_MAXIOV; n++) {
+	for (n = 1; n <= FRAME_MAXIOV; n++) {
 		host_make_frame(frame, sizeof(frame), host_mac, n);
 		host_inject(h, frame, sizeof(frame), n);
 		host_run(h);

@@ -24,7 +24,7 @@ TEST(strip, "Tags are stripped with CTRL.VME, however the frame is fragmented")
 	int n;
 
 	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	for (n = 1; n <= E82545_MAXIOV; n++) {
+	for (n = 1; n <= FRAME_MAXIOV; n++) {
 		len = n % 2 == 0 ? sizeof(frame) : (size_t)64 + n;
 		host_make_frame(frame, len, host_mac, n);
 		be16enc(frame + 12, 0x8100);

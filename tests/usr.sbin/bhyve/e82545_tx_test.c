@@ -211,12 +211,12 @@ TEST(gather, "A frame of several descriptors is not copied; adjacent buffers "
     "are merged")
 {
 	struct host *h = tx_up(4096);
-	uint8_t frame[E82545_MAXIOV * 10];
+	uint8_t frame[FRAME_MAXIOV * 10];
 	unsigned int i, n;
 	uint64_t gpa;
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (n = 6; n <= E82545_MAXIOV; n++) {
+	for (n = 6; n <= FRAME_MAXIOV; n++) {
 		for (i = 0; i < n; i++)
 			host_tx_legacy(h, tx_put(h, frame + i * 10, 10), 10,
 			    i == n - 1 ? TXD_LAST : 0);
@@ -226,9 +226,9 @@ TEST(gather, "A frame of several descriptors is not copied; adjacent buffers "
 		host_sent_clear(h);
 	}
 	gpa = tx_put(h, frame, sizeof(frame));
-	for (i = 0; i < E82545_MAXIOV; i++)
+	for (i = 0; i < FRAME_MAXIOV; i++)
 		host_tx_legacy(h, gpa + i * 10, 10,
-		    i == E82545_MAXIOV - 1 ? TXD_LAST : 0);
+		    i == FRAME_MAXIOV - 1 ? TXD_LAST : 0);
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
 	ATF_CHECK_EQ(1, host_sent_frame(h, 0)->npieces);
@@ -242,13 +242,13 @@ TEST(too_many_pieces, "A frame of 65 fragments is dropped, the next one is "
 	uint8_t byte[2] = { 1, 2 };
 	unsigned int i;
 
-	for (i = 0; i < E82545_MAXIOV + 1; i++)
+	for (i = 0; i < FRAME_MAXIOV + 1; i++)
 		host_tx_legacy(h, tx_put(h, byte, 2), 2,
-		    i == E82545_MAXIOV ? TXD_LAST : 0);
+		    i == FRAME_MAXIOV ? TXD_LAST : 0);
 	tx_go(h);
 	ATF_CHECK_EQ(0, host_sent(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-	ATF_CHECK(host_tx_done(h, E82545_MAXIOV));
+	ATF_CHECK(host_tx_done(h, FRAME_MAXIOV));
 	check_tx_alive(h);
 	host_destroy(h);
 }

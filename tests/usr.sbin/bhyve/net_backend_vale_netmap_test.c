@@ -38,7 +38,7 @@
 #include "libvale.h"
 #include "mevent.h"
 #include "net_backends_priv.h"
-#include "net_backend_vale.h"
+#include "port.h"
 
 #define	PORT_A		"vale7:a"
 #define	PORT_B		"vale7:b"
@@ -186,8 +186,9 @@ TEST(batch, "Frames put off until the flush arrive all together, and are seen "
     "where they lie")
 {
 	static uint8_t frames[200][300];
-	struct iovec iov[64];
+	struct iovec iov[64], out;
 	uint8_t got[300];
+	struct frame_port *pa, *pb;
 	net_backend_t *a, *b;
 	uint32_t i;
 
@@ -195,21 +196,23 @@ TEST(batch, "Frames put off until the flush arrive all together, and are seen "
 	a = open_port(PORT_A);
 	b = open_port(PORT_B);
 	introduce(a, b);
-	net_backend_vale_defer(a);
+	pa = backend_port(a);
+	pb = backend_port(b);
 	for (i = 0; i < nitems(frames); i++) {
 		fill(frames[i], sizeof(frames[i]), mac_b, mac_a, i);
-		send_one(a, frames[i], 60 + i);
+		out = (struct iovec){ frames[i], 60 + i };
+		ATF_CHECK(port_send(pa, &out, 1));
 		ATF_CHECK_EQ(0, receive_one(b, got, sizeof(got)));
 	}
-	net_backend_vale_flush(a);
-	net_backend_vale_sync(b);
+	frame_port_flush(pa);
+	frame_port_sync(pb);
 	for (i = 0; i < nitems(frames); i++) {
-		ATF_REQUIRE_EQ(1, net_backend_vale_peek(b, iov, nitems(iov)));
+		ATF_REQUIRE_EQ(1, port_peek(pb, iov, nitems(iov)));
 		ATF_CHECK_EQ(60 + i, iov[0].iov_len);
 		ATF_CHECK_EQ(0, memcmp(frames[i], iov[0].iov_base, 60 + i));
-		net_backend_vale_next(b);
+		frame_next(pb->fp_source);
 	}
-	ATF_CHECK_EQ(0, net_backend_vale_peek(b, iov, nitems(iov)));
+	ATF_CHECK_EQ(0, port_peek(pb, iov, nitems(iov)));
 	netbe_cleanup(a);
 	netbe_cleanup(b);
 }
@@ -297,6 +300,7 @@ lose_port(void)
 {
 	uint8_t frame[64];
 	struct iovec iov = { frame, sizeof(frame) };
+	struct frame_port *port;
 	int i, null, saved;
 
 	saved = dup(dead->fd);
@@ -311,8 +315,9 @@ lose_port(void)
 	for (i = 0; i < 10; i++)
 		ATF_CHECK_EQ(0, netbe_recv(dead, &iov, 1));
 	ATF_REQUIRE(dup2(saved, dead->fd) != -1);
-	net_backend_vale_flush(dead);
-	net_backend_vale_sync(dead);
+	port = backend_port(dead);
+	frame_port_flush(port);
+	frame_port_sync(port);
 	close(saved);
 	close(null);
 }

@@ -24,7 +24,7 @@
 #include "backend.h"
 #include "libvale.h"
 #include "net_backends_priv.h"
-#include "net_backend_vale.h"
+#include "port.h"
 
 #define	PORT_SLOTS	128
 #define	PORT_BUF	2048		/* bytes */
@@ -144,8 +144,8 @@ vale_rxsync(struct vale_desc *d)
 
 /* As the kernel's. */
 int
-vale_set_sink(struct vale_desc *d, void (*sink)(void *, struct vale_offer *),
-    void *arg __unused)
+vale_set_sink(struct vale_desc *d,
+    void (*sink)(void *, struct frame_source *), void *arg __unused)
 {
 	ATF_CHECK_EQ(&port.desc, d);
 	if (sink == NULL)
@@ -173,7 +173,6 @@ backend(void)
 	net_backend_t *be;
 
 	be = backend_open("vale0:a", backend_ignore, NULL);
-	ATF_CHECK(net_backend_vale(be));
 	return (be);
 }
 
@@ -405,7 +404,6 @@ ATF_TC_BODY(bounds, tc)
 	first = port.nsent;
 	ATF_CHECK_EQ(-1, netbe_send(be, iov, 65));
 	ATF_CHECK_EQ(ENOBUFS, errno);
-	net_backend_vale_flush(be);
 	ATF_CHECK_EQ(first, port.nsent);
 	ATF_CHECK_EQ(1280, netbe_send(be, iov, 64));
 	check_frame(first, frame, 1280);
@@ -423,28 +421,29 @@ ATF_TC_BODY(defer, tc)
 {
 	char frame[300];
 	struct iovec iov = { frame, 60 };
+	struct frame_port *fp;
 	net_backend_t *be;
 	int i;
 
 	be = backend();
-	net_backend_vale_defer(be);
-	net_backend_vale_flush(be);
+	fp = backend_port(be);
+	frame_port_flush(fp);
 	ATF_CHECK_EQ_MSG(0, port.txsyncs, "a sync for nothing");
 	for (i = 0; i < 60; i++) {
 		iov.iov_base = frame + i;
-		ATF_CHECK_EQ(60, netbe_send(be, &iov, 1));
+		ATF_CHECK(port_send(fp, &iov, 1));
 	}
 	ATF_CHECK_EQ(0, port.txsyncs);
-	net_backend_vale_flush(be);
-	net_backend_vale_flush(be);
+	frame_port_flush(fp);
+	frame_port_flush(fp);
 	ATF_CHECK_EQ(1, port.txsyncs);
 	ATF_CHECK_EQ(60, port.nsent);
 
 	for (; i < 240; i++) {
 		iov.iov_base = frame + i;
-		ATF_CHECK_EQ(60, netbe_send(be, &iov, 1));
+		ATF_CHECK(port_send(fp, &iov, 1));
 	}
-	net_backend_vale_flush(be);
+	frame_port_flush(fp);
 	ATF_REQUIRE_EQ(240, port.nsent);
 	for (i = 0; i < 240; i++)
 		ATF_CHECK_EQ((uintptr_t)frame + i, port.sent[i].ptr);
@@ -461,28 +460,28 @@ ATF_TC_BODY(no_room, tc)
 {
 	char frame[60];
 	struct iovec iov = { frame, 60 };
+	struct frame_port *fp;
 	net_backend_t *be;
 	int i;
 
 	be = backend();
-	net_backend_vale_defer(be);
+	fp = backend_port(be);
 	port.stuck = true;
 	for (i = 0; i < PORT_SLOTS - 1; i++)
-		ATF_CHECK_EQ(60, netbe_send(be, &iov, 1));
-	ATF_CHECK_EQ(-1, netbe_send(be, &iov, 1));
-	ATF_CHECK_EQ(ENOBUFS, errno);
+		ATF_CHECK(port_send(fp, &iov, 1));
+	ATF_CHECK(!port_send(fp, &iov, 1));
 	port.error = ENXIO;
-	ATF_CHECK_EQ(-1, netbe_send(be, &iov, 1));
+	ATF_CHECK(!port_send(fp, &iov, 1));
 
 	port.stuck = false;
 	port.error = 0;
-	net_backend_vale_flush(be);
-	ATF_CHECK_EQ(60, netbe_send(be, &iov, 1));
-	net_backend_vale_flush(be);
+	frame_port_flush(fp);
+	ATF_CHECK(port_send(fp, &iov, 1));
+	frame_port_flush(fp);
 	ATF_CHECK_EQ(PORT_SLOTS, port.nsent);
 
 	port.error = ENXIO;
-	net_backend_vale_sync(be);
+	frame_port_sync(fp);
 	ATF_CHECK_EQ(0, netbe_recv(be, &iov, 1));
 	netbe_cleanup(be);
 }
@@ -577,34 +576,36 @@ ATF_TC_BODY(peek, tc)
 {
 	char data[PORT_BUF];
 	struct iovec iov[8];
+	struct frame_port *fp;
 	net_backend_t *be;
 
 	fill(data, sizeof(data));
 	be = backend();
+	fp = backend_port(be);
 	port_receive(data, 100, 0);
 	port_receive(data, 2048, NS_MOREFRAG);
 	port_receive(data, 200, 0);
-	ATF_CHECK_EQ(0, net_backend_vale_peek(be, iov, 8));
-	net_backend_vale_next(be);
-	net_backend_vale_sync(be);
-	ATF_CHECK_EQ(1, net_backend_vale_peek(be, iov, 8));
-	ATF_CHECK_EQ(1, net_backend_vale_peek(be, iov, 8));
+	ATF_CHECK_EQ(0, port_peek(fp, iov, 8));
+	frame_next(fp->fp_source);
+	frame_port_sync(fp);
+	ATF_CHECK_EQ(1, port_peek(fp, iov, 8));
+	ATF_CHECK_EQ(1, port_peek(fp, iov, 8));
 	ATF_CHECK_EQ((void *)port.rx.buf[0], iov[0].iov_base);
 	ATF_CHECK_EQ(100, iov[0].iov_len);
-	net_backend_vale_next(be);
+	frame_next(fp->fp_source);
 	ATF_CHECK_EQ_MSG(0, port.desc.rxring->head, "given back too early");
-	ATF_CHECK_EQ(2, net_backend_vale_peek(be, iov, 8));
+	ATF_CHECK_EQ(2, port_peek(fp, iov, 8));
 	ATF_CHECK_EQ((void *)port.rx.buf[1], iov[0].iov_base);
 	ATF_CHECK_EQ(2048, iov[0].iov_len);
 	ATF_CHECK_EQ((void *)port.rx.buf[2], iov[1].iov_base);
 	ATF_CHECK_EQ(200, iov[1].iov_len);
-	net_backend_vale_sync(be);
+	frame_port_sync(fp);
 	ATF_CHECK_EQ_MSG(1, port.desc.rxring->head, "not stepped over yet");
-	ATF_CHECK_EQ(2, net_backend_vale_peek(be, iov, 8));
-	net_backend_vale_next(be);
-	ATF_CHECK_EQ(0, net_backend_vale_peek(be, iov, 8));
-	net_backend_vale_next(be);
-	net_backend_vale_sync(be);
+	ATF_CHECK_EQ(2, port_peek(fp, iov, 8));
+	frame_next(fp->fp_source);
+	ATF_CHECK_EQ(0, port_peek(fp, iov, 8));
+	frame_next(fp->fp_source);
+	frame_port_sync(fp);
 	ATF_CHECK_EQ(3, port.desc.rxring->head);
 	netbe_cleanup(be);
 }
@@ -619,35 +620,37 @@ ATF_TC_BODY(peek_skip, tc)
 {
 	char data[200];
 	struct iovec iov[2];
+	struct frame_port *fp;
 	net_backend_t *be;
-	int i;
+	int i, j;
 
 	fill(data, sizeof(data));
 	be = backend();
+	fp = backend_port(be);
 	for (i = 0; i < PORT_SLOTS; i++) {
 		port_receive(data, 0, 0);
 		port_receive(data, 60, NS_MOREFRAG);
 		port_receive(data, 0, NS_MOREFRAG);
 		port_receive(data, 60, 0);
-		port_receive(data, 60, NS_MOREFRAG);
-		port_receive(data, 60, NS_MOREFRAG);
+		for (j = 0; j < FRAME_MAXIOV; j++)
+			port_receive(data, 60, NS_MOREFRAG);
 		port_receive(data, 60, 0);
 		port_receive(data, 60 + i, 0);
 		port_receive(data, 0, 0);
-		net_backend_vale_sync(be);
-		ATF_REQUIRE_EQ(1, net_backend_vale_peek(be, iov, 2));
+		frame_port_sync(fp);
+		ATF_REQUIRE_EQ(1, port_peek(fp, iov, 2));
 		ATF_CHECK_EQ((size_t)60 + i, iov[0].iov_len);
-		net_backend_vale_next(be);
-		ATF_CHECK_EQ(0, net_backend_vale_peek(be, iov, 2));
+		frame_next(fp->fp_source);
+		ATF_CHECK_EQ(0, port_peek(fp, iov, 2));
 
 		port_receive(data, 60, NS_MOREFRAG);
-		net_backend_vale_sync(be);
-		ATF_CHECK_EQ(0, net_backend_vale_peek(be, iov, 2));
+		frame_port_sync(fp);
+		ATF_CHECK_EQ(0, port_peek(fp, iov, 2));
 		port_receive(data, 100, 0);
-		net_backend_vale_sync(be);
-		ATF_CHECK_EQ(2, net_backend_vale_peek(be, iov, 2));
-		net_backend_vale_next(be);
-		net_backend_vale_sync(be);
+		frame_port_sync(fp);
+		ATF_CHECK_EQ(2, port_peek(fp, iov, 2));
+		frame_next(fp->fp_source);
+		frame_port_sync(fp);
 		ATF_CHECK_EQ(port.rx_filled, port.desc.rxring->head);
 	}
 	netbe_cleanup(be);
@@ -691,7 +694,7 @@ ATF_TC_BODY(recv, tc)
 }
 
 static void
-no_sink(void *arg __unused, struct vale_offer *offer __unused)
+no_sink(void *arg __unused, struct frame_source *frames __unused)
 {
 	atf_tc_fail("called");
 }
@@ -699,16 +702,18 @@ no_sink(void *arg __unused, struct vale_offer *offer __unused)
 ATF_TC(no_direct);
 ATF_TC_HEAD(no_direct, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Where the switch has no way past the "
-	    "ring the frontend is told");
+	atf_tc_set_md_var(tc, "descr", "The frontend gets an error if the "
+	    "switch has no sinks");
 }
 ATF_TC_BODY(no_direct, tc)
 {
+	struct frame_port *fp;
 	net_backend_t *be;
 
 	be = backend();
-	ATF_CHECK(!net_backend_vale_direct(be, no_sink, NULL));
-	ATF_CHECK(net_backend_vale_direct(be, NULL, NULL));
+	fp = backend_port(be);
+	ATF_CHECK(!frame_port_set_sink(fp, no_sink, NULL));
+	ATF_CHECK(frame_port_set_sink(fp, NULL, NULL));
 	netbe_cleanup(be);
 }
 

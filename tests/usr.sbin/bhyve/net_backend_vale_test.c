@@ -22,7 +22,7 @@
 
 #include "backend.h"
 #include "net_backends_priv.h"
-#include "net_backend_vale.h"
+#include "port.h"
 
 #define	MAXIOV		64
 #define	FRAME_MAX	16110
@@ -33,7 +33,7 @@ backend(const char *opts, net_be_rxeof_t cb, void *param)
 	net_backend_t *be;
 
 	be = backend_open(opts, cb, param);
-	ATF_REQUIRE(net_backend_vale(be));
+	ATF_REQUIRE(strcmp(be->prefix, "vale") == 0);
 	/* Makes the port's event ready for the first frame. */
 	ATF_REQUIRE_EQ(0, netbe_peek_recvlen(be));
 	return (be);
@@ -102,20 +102,21 @@ ATF_TC_BODY(defer, tc)
 	static uint8_t frame[2][3000], got[3000];
 	struct iovec in = { got, sizeof(got) };
 	struct iovec out;
+	struct frame_port *port;
 	net_backend_t *a, *b;
 	int i;
 
 	a = backend("vale0:a", backend_ignore, NULL);
 	b = backend("vale0:b", backend_ignore, NULL);
-	net_backend_vale_defer(a);
+	port = backend_port(a);
 	for (i = 0; i < 2; i++) {
 		fill(frame[i], sizeof(frame[i]), i);
 		out = (struct iovec){ frame[i], sizeof(frame[i]) };
-		ATF_CHECK_EQ(3000, netbe_send(a, &out, 1));
+		ATF_CHECK(port_send(port, &out, 1));
 	}
 	ATF_CHECK_EQ(0, netbe_recv(b, &in, 1));
 	fill(frame[0], sizeof(frame[0]), 7);
-	net_backend_vale_flush(a);
+	frame_port_flush(port);
 	for (i = 0; i < 2; i++) {
 		ATF_CHECK_EQ(3000, netbe_recv(b, &in, 1));
 		ATF_CHECK_EQ(0, memcmp(frame[i], got, sizeof(got)));
@@ -191,7 +192,8 @@ struct receiver {
 	uint32_t	 frames;	/* received */
 	uint32_t	 bad;
 	uint32_t	 stop_after;	/* frames */
-	bool		 batches;	/* by peek, next and sync */
+	bool		 batches;	/* through the frame port */
+	struct frame_port *port;
 	struct mevent_loop *loop;
 	pthread_mutex_t	 mtx;
 	pthread_cond_t	 cond;
@@ -224,14 +226,14 @@ receive_batch(struct receiver *r)
 	size_t len;
 	int i, n;
 
-	net_backend_vale_sync(r->be);
-	while ((n = net_backend_vale_peek(r->be, iov, MAXIOV)) > 0) {
+	frame_port_sync(r->port);
+	while ((n = port_peek(r->port, iov, MAXIOV)) > 0) {
 		for (i = 0, len = 0; i < n; len += iov[i++].iov_len)
 			memcpy(frame + len, iov[i].iov_base, iov[i].iov_len);
 		check_frame(r, frame, len);
-		net_backend_vale_next(r->be);
+		frame_next(r->port->fp_source);
 	}
-	net_backend_vale_sync(r->be);
+	frame_port_sync(r->port);
 }
 
 static void
@@ -259,13 +261,18 @@ receive_event(int fd, enum ev_type type __unused, void *param)
 }
 
 static void
-send_frame(net_backend_t *be, uint8_t *frame, uint32_t n)
+send_frame(net_backend_t *be, struct frame_port *port, uint8_t *frame,
+    uint32_t n)
 {
 	struct iovec iov = { frame, 64 + n % 4000 };
 
 	fill(frame, iov.iov_len, n);
 	memcpy(frame + 14, &n, sizeof(n));
-	ATF_REQUIRE_EQ((ssize_t)iov.iov_len, netbe_send(be, &iov, 1));
+	if (port != NULL)
+		ATF_REQUIRE(port_send(port, &iov, 1));
+	else
+		ATF_REQUIRE_EQ((ssize_t)iov.iov_len,
+		    netbe_send(be, &iov, 1));
 }
 
 static void
@@ -293,7 +300,7 @@ ATF_TC_BODY(event, tc)
 	r.be = backend("vale0:b", receive_event, &r);
 	clock = mevent_add(20, EVF_TIMER, on_clock, NULL);
 	ATF_REQUIRE(clock != NULL);
-	send_frame(a, frame, 0);
+	send_frame(a, NULL, frame, 0);
 	mevent_dispatch();
 	ATF_CHECK_EQ_MSG(0, r.calls, "called while disabled");
 	/* The frame ends the loop, not the clock, which is for later calls. */
@@ -311,7 +318,7 @@ ATF_TC_BODY(event, tc)
 	ATF_CHECK_EQ(0, mevent_delete(clock));
 
 	for (i = 1; i < 20; i++) {
-		send_frame(a, frame, i);
+		send_frame(a, NULL, frame, i);
 		r.stop_after = i + 1;
 		mevent_dispatch();
 		ATF_CHECK_EQ(i + 1, r.frames);
@@ -329,6 +336,8 @@ receive_main(void *arg)
 
 	r = arg;
 	be = backend("vale0:b", receive_event, r);
+	if (r->batches)
+		r->port = backend_port(be);
 	pthread_mutex_lock(&r->mtx);
 	r->be = be;
 	r->loop = mevent_loop();
@@ -351,13 +360,13 @@ two_threads(bool batches)
 	struct receiver r = { .stop_after = FRAMES, .batches = batches,
 	    .mtx = PTHREAD_MUTEX_INITIALIZER,
 	    .cond = PTHREAD_COND_INITIALIZER };
+	struct frame_port *port;
 	net_backend_t *a;
 	pthread_t thread;
 	uint32_t i;
 
 	a = backend("vale0:a", backend_ignore, NULL);
-	if (batches)
-		net_backend_vale_defer(a);
+	port = batches ? backend_port(a) : NULL;
 	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, receive_main, &r));
 	pthread_mutex_lock(&r.mtx);
 	while (r.be == NULL)
@@ -365,10 +374,11 @@ two_threads(bool batches)
 	pthread_mutex_unlock(&r.mtx);
 
 	for (i = 0; i < FRAMES; i++) {
-		send_frame(a, frame[i % BATCH], i);
+		send_frame(a, port, frame[i % BATCH], i);
 		if (i % BATCH != BATCH - 1)
 			continue;
-		net_backend_vale_flush(a);
+		if (batches)
+			frame_port_flush(port);
 		pthread_mutex_lock(&r.mtx);
 		while (r.frames + 200 < i)
 			pthread_cond_wait(&r.cond, &r.mtx);

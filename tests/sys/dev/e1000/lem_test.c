@@ -46,7 +46,7 @@ test_create_down(uint32_t bufsize)
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
 	config.ec_csb = true;
 	config.ec_name = "test";
-	t->h->dev = e82545_create(&config, &host_ops, t->h);
+	t->h->dev = e82545_create(&config, &host_ops, t->h, &t->h->port);
 	ATF_REQUIRE(t->h->dev != NULL);
 	ATF_REQUIRE(guest_init(&t->g, t->h->ram, 4096, TEST_RAM, TEST_RING,
 	    TEST_RING, TEST_TXBUF, bufsize, true) != 0);

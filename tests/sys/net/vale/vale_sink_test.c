@@ -20,6 +20,7 @@
 
 #include <atf-c.h>
 
+#include "frame.h"
 #include "vale_test.h"
 #include "wait_until.h"
 
@@ -60,20 +61,20 @@ gather(struct sink *s, const struct iovec *iov, int n)
 }
 
 static void
-take_some(void *arg, struct vale_offer *offer)
+take_some(void *arg, struct frame_source *frames)
 {
 	struct sink *s = arg;
-	struct iovec iov[NETMAP_MAX_FRAGS];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
 	unsigned int n;
-	int pieces;
 
 	s->calls++;
 	for (n = 0; n < s->limit; n++) {
-		pieces = vale_offer_peek(offer, iov, s->maxiov);
-		if (pieces == 0)
+		if (!frame_peek(frames, &frame) || frame.f_niov > s->maxiov)
 			break;
-		gather(s, iov, pieces);
-		vale_offer_next(offer);
+		gather(s, iov, frame.f_niov);
+		ATF_REQUIRE_EQ(frame.f_len, s->last_len);
+		frame_next(frames);
 		s->taken++;
 	}
 }
@@ -369,21 +370,22 @@ enter(uint32_t src, uint32_t seq)
 }
 
 static void
-take_booked(void *arg __unused, struct vale_offer *offer)
+take_booked(void *arg __unused, struct frame_source *frames)
 {
-	struct iovec iov[NETMAP_MAX_FRAGS];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
 	uint32_t seq, src;
 	unsigned int n;
 
 	pthread_mutex_lock(&book.mtx);
 	book.rnd = book.rnd * 1103515245 + 12345;
 	n = (book.rnd >> 16) % 8 == 0 ? (book.rnd >> 19) % 4 : UINT32_MAX;
-	while (n-- > 0 && vale_offer_peek(offer, iov, NETMAP_MAX_FRAGS) > 0) {
+	while (n-- > 0 && frame_peek(frames, &frame)) {
 		memcpy(&src, (uint8_t *)iov[0].iov_base + 14, sizeof(src));
 		memcpy(&seq, (uint8_t *)iov[0].iov_base + 18, sizeof(seq));
 		enter(src, seq);
 		book.direct++;
-		vale_offer_next(offer);
+		frame_next(frames);
 	}
 	pthread_mutex_unlock(&book.mtx);
 }
@@ -511,16 +513,17 @@ static int inside[2], go_on[2];		/* pipes */
 static bool in_sink;			/* atomic */
 
 static void
-take_slowly(void *arg __unused, struct vale_offer *offer)
+take_slowly(void *arg __unused, struct frame_source *frames)
 {
-	struct iovec iov[NETMAP_MAX_FRAGS];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
 	char c = 0;
 
 	__atomic_store_n(&in_sink, true, __ATOMIC_SEQ_CST);
 	ATF_REQUIRE_EQ(1, write(inside[1], &c, 1));
 	ATF_REQUIRE_EQ(1, read(go_on[0], &c, 1));
-	ATF_REQUIRE(vale_offer_peek(offer, iov, NETMAP_MAX_FRAGS) > 0);
-	vale_offer_next(offer);
+	ATF_REQUIRE(frame_peek(frames, &frame));
+	frame_next(frames);
 	__atomic_store_n(&in_sink, false, __ATOMIC_SEQ_CST);
 }
 

@@ -1,0 +1,32 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Frame ports in tests, a frame a call.
+ */
+
+#ifndef _PORT_H_
+#define	_PORT_H_
+
+#include <sys/uio.h>
+
+#include <stdbool.h>
+
+#include "frame_port.h"
+
+struct net_backend;
+
+/* The frame port of a backend, without an MTU. */
+struct frame_port *backend_port(struct net_backend *be);
+
+/*
+ * Send a frame; whether frame_port_send() took it.  Look at the next frame:
+ * sets up to `max' fragments, returns how many it has, 0 if none is pending.
+ */
+bool	port_send(struct frame_port *port, const struct iovec *iov, int niov);
+int	port_peek(struct frame_port *port, struct iovec *iov, int max);
+
+#endif /* !_PORT_H_ */

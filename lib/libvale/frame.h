@@ -1,0 +1,102 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * An Ethernet frame on its way, and a source of frames: a receive ring, the
+ * memory of another guest, a loopback queue.
+ *
+ * A frame is a list of fragments and what its producer knows of it: whether its
+ * checksums are complete, and whether it must be cut into segments.  That part
+ * has the fields, values and meaning of a virtio-net header: VIRTIO 1.2,
+ * section 5.1.6.
+ */
+
+#ifndef _FRAME_H_
+#define	_FRAME_H_
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The most fragments a frame may have. */
+#define	FRAME_MAXIOV		64
+
+/* f_flags.  Neither: the checksums are complete, and nobody checked them. */
+#define	FRAME_CSUM_PARTIAL	0x01	/* VIRTIO_NET_HDR_F_NEEDS_CSUM: the
+					   checksum at f_csum_start +
+					   f_csum_offset covers the
+					   pseudo-header only */
+#define	FRAME_CSUM_VERIFIED	0x02	/* VIRTIO_NET_HDR_F_DATA_VALID */
+
+/* f_gso_type: VIRTIO_NET_HDR_GSO_*. */
+#define	FRAME_GSO_NONE		0	/* one frame, sent as it is */
+#define	FRAME_GSO_TCPV4		1
+#define	FRAME_GSO_UDP		3
+#define	FRAME_GSO_TCPV6		4
+#define	FRAME_GSO_ECN		0x80	/* or'ed in: TCP has ECN set */
+
+struct frame {
+	struct iovec	*f_iov;		/* its fragments; some may be empty */
+	int		 f_niov;	/* 1 to FRAME_MAXIOV */
+	uint32_t	 f_len;		/* bytes in all, without FCS */
+	uint8_t		 f_flags;	/* FRAME_CSUM_* */
+	uint8_t		 f_gso_type;	/* FRAME_GSO_* */
+	uint16_t	 f_hdr_len;	/* bytes of headers, if f_gso_type */
+	uint16_t	 f_gso_size;	/* bytes of payload in a segment */
+	uint16_t	 f_csum_start;	/* first byte summed */
+	uint16_t	 f_csum_offset;	/* of the checksum, from there */
+};
+
+/*
+ * Make *frame one that is sent as it is, with complete checksums: `niov'
+ * fragments, `len' bytes in all, in f_iov, which stays as it is.
+ */
+static inline void
+frame_set(struct frame *frame, int niov, uint32_t len)
+{
+	frame->f_niov = niov;
+	frame->f_len = len;
+	frame->f_flags = 0;
+	frame->f_gso_type = FRAME_GSO_NONE;
+	frame->f_hdr_len = 0;
+	frame->f_gso_size = 0;
+	frame->f_csum_start = 0;
+	frame->f_csum_offset = 0;
+}
+
+/*
+ * A source of frames.  An implementation embeds this struct and fills it in;
+ * users call frame_peek() and frame_next().  One thread at a time.
+ */
+struct frame_source {
+	bool	(*fs_peek)(struct frame_source *source, struct frame *frame);
+	void	(*fs_next)(struct frame_source *source);
+};
+
+/*
+ * Look at the next frame, which stays where it is.  The caller must have set
+ * frame->f_iov to an array of FRAME_MAXIOV elements; the source fills it in and
+ * sets all other members of *frame.  Returns false if no frame is pending.
+ *
+ * The caller must not write to the fragments; a guest may, at any time.  They
+ * stay in place until frame_next(), or for longer if the source says so.
+ */
+static inline bool
+frame_peek(struct frame_source *source, struct frame *frame)
+{
+	return (source->fs_peek(source, frame));
+}
+
+/* Take the frame that frame_peek() showed: the one after it is next. */
+static inline void
+frame_next(struct frame_source *source)
+{
+	source->fs_next(source);
+}
+
+#endif /* !_FRAME_H_ */

@@ -749,6 +749,10 @@ ladder_run(struct ladder_params *params, struct ladder_result *result)
 		    &vm[i]) != 0)
 			abort();
 	}
+	if (params->split) {
+		vm[0].g.lc.lc_os.tx_lock = &vm[0].tx_mtx;
+		vm[0].g.lc.lc_os.rx_lock = &vm[0].rx_mtx;
+	}
 	if (params->split && pthread_create(&vm[0].intr_thread, NULL,
 	    split_interrupts, &vm[0]) != 0)
 		abort();
@@ -765,8 +769,10 @@ ladder_run(struct ladder_params *params, struct ladder_result *result)
 	result->ns = vm[0].last_ns - vm[0].first_ns;
 	settle(&vm[1]);
 	stop(&vm[1], vm[1].cpu_thread, &vm[1].cpu);
-	if (params->split)
+	if (params->split) {
 		stop(&vm[0], vm[0].intr_thread, &vm[0].cpu);
+		vm[0].g.lc.lc_os.tx_lock = vm[0].g.lc.lc_os.rx_lock = NULL;
+	}
 	for (i = 0; i < guests; i++) {
 		stop(&vm[i], vm[i].model_thread, &vm[i].model);
 		vm_count(&vm[i], &result->guest[i]);

@@ -15,12 +15,8 @@
 #define	_LEM_OS_H_
 
 #include <sys/cdefs.h>
+#include <sys/systm.h>
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
 
 #ifndef WITHOUT_DTRACE
@@ -43,6 +39,7 @@ struct lem_os {
 	void		*arg;
 	uint64_t	 exit_ns;	/* what an access costs besides */
 	uint64_t	 reads, writes;	/* accesses; atomic */
+	pthread_mutex_t	*tx_lock, *rx_lock;	/* asserted; or NULL */
 
 	uint8_t		*ram;		/* gpa 0 */
 	uint64_t	 misuses;
@@ -93,7 +90,7 @@ lem_os_read(struct lem_core *lc, uint32_t reg)
 {
 	struct lem_os *os = LEM_OS(lc);
 
-	__atomic_fetch_add(&os->reads, 1, __ATOMIC_RELAXED);
+	atomic_add_64(&os->reads, 1);
 	lem_os_spin(os->exit_ns);
 	return (os->reg_read(os->arg, reg));
 }
@@ -103,8 +100,8 @@ lem_os_write(struct lem_core *lc, uint32_t reg, uint32_t value)
 {
 	struct lem_os *os = LEM_OS(lc);
 
-	__atomic_fetch_add(&os->writes, 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	atomic_add_64(&os->writes, 1);
+	atomic_thread_fence_rel();
 	lem_os_spin(os->exit_ns);
 	os->reg_write(os->arg, reg, value);
 }
@@ -114,9 +111,15 @@ lem_os_delay(struct lem_core *lc __unused, unsigned int us __unused)
 {
 }
 
-#define	lem_os_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define	lem_os_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
-#define	lem_os_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
+/* Tests with one thread have no locks. */
+#define	lem_os_assert_tx(lc) do {					\
+	if (LEM_OS(lc)->tx_lock != NULL)				\
+		mtx_assert(LEM_OS(lc)->tx_lock, MA_OWNED);		\
+} while (0)
+#define	lem_os_assert_rx(lc) do {					\
+	if (LEM_OS(lc)->rx_lock != NULL)				\
+		mtx_assert(LEM_OS(lc)->rx_lock, MA_OWNED);		\
+} while (0)
 
 static inline void
 lem_os_sync(struct lem_core *lc __unused, bool before __unused)

@@ -6,21 +6,15 @@
 
 /*
  * The 82545EM: identity, registers and descriptors, each with its section of
- * the 8254x SDM (317453-006EN).  The model and the driver share it; it goes
- * into a kernel, a program and a freestanding image alike.  Offsets are bytes
- * into BAR 0.  Everything the guest's memory holds is little endian.
+ * the 8254x SDM (317453-006EN).  The model and the driver share it.  Offsets
+ * are in bytes, from the start of BAR 0.  Everything in the guest's memory is
+ * little-endian.
  */
 
 #ifndef _DEV_E1000_E82545_REG_H_
 #define	_DEV_E1000_E82545_REG_H_
 
-#ifdef _KERNEL
-#include <sys/types.h>
-#include <sys/stddef.h>
-#else
-#include <stddef.h>
-#include <stdint.h>
-#endif
+#include <sys/systm.h>
 
 /*
  * PCI identity: table 5-1 and section 4.1.
@@ -52,7 +46,7 @@
  * General.
  */
 #define	E82545_CTRL		0x00000	/* 13.4.1 device control */
-#define	E82545_CTRL_DUP		0x00004	/* 13.4.1 the same again */
+#define	E82545_CTRL_DUP		0x00004	/* 13.4.1 duplicate of it */
 #define	 E82545_CTRL_FD		0x00000001	/* full duplex */
 #define	 E82545_CTRL_LRST	0x00000008	/* link reset (fiber) */
 #define	 E82545_CTRL_ASDE	0x00000020	/* take speed from the PHY */
@@ -85,8 +79,8 @@
 #define	 E82545_EECD_DO		0x00000008	/* data from the EEPROM */
 #define	 E82545_EECD_FWE	0x00000030	/* flash writes: 10b allowed */
 #define	 E82545_EECD_FWE_DIS	0x00000010	/* flash writes: 01b not */
-#define	 E82545_EECD_REQ	0x00000040	/* software asks for access */
-#define	 E82545_EECD_GNT	0x00000080	/* and has it */
+#define	 E82545_EECD_REQ	0x00000040	/* software requests access */
+#define	 E82545_EECD_GNT	0x00000080	/* access granted */
 #define	 E82545_EECD_PRES	0x00000100	/* EEPROM present */
 #define	 E82545_EECD_SIZE	0x00000200	/* 0: 64 words, 1: 256 */
 
@@ -135,7 +129,7 @@
 #define	 E82545_ICR_TXD_LOW	0x00008000	/* few TX descriptors left */
 #define	 E82545_ICR_SRPD	0x00010000	/* small RX packet */
 #define	 E82545_ICR_ALL		0x0001ffff	/* all, reserved ones too */
-#define	E82545_ITR		0x000c4	/* 13.4.18 least interval, 256 ns */
+#define	E82545_ITR		0x000c4	/* 13.4.18 min. interval, 256 ns */
 #define	 E82545_ITR_MASK	0x0000ffff
 #define	E82545_ICS		0x000c8	/* 13.4.19 set causes */
 #define	E82545_IMS		0x000d0	/* 13.4.20 enable causes */
@@ -177,7 +171,7 @@
 #define	E82545_TCTL		0x00400	/* 13.4.33 transmit control */
 #define	 E82545_TCTL_EN		0x00000002	/* transmitter on */
 #define	 E82545_TCTL_PSP	0x00000008	/* pad short packets */
-#define	 E82545_TCTL_CT(n)	((n) << 4)	/* collisions at most */
+#define	 E82545_TCTL_CT(n)	((n) << 4)	/* max. collisions */
 #define	 E82545_TCTL_COLD(n)	((n) << 12)	/* their distance, bytes */
 #define	E82545_TIPG		0x00410	/* 13.4.34 inter-packet gap */
 #define	 E82545_TIPG_COPPER	0x00602008	/* copper */
@@ -203,7 +197,8 @@
 #define	E82545_TDFPC		0x03430	/* 13.8.10 */
 
 /*
- * Both rings' registers lie alike, from the low half of the base on.
+ * The registers of both rings have the same layout, relative to the low half of
+ * the base address.
  */
 #define	E82545_RING_BAH		0x04
 #define	E82545_RING_LEN		0x08
@@ -225,9 +220,10 @@
 #define	E82545_RSRPD		0x02c00	/* 13.4.32 small packet, bytes */
 
 /*
- * The communication status block, which no hardware has: paravirt_csb(9).
+ * The communication status block, which no hardware has: paravirt_csb(9).  A
+ * write to the low half sets the address.
  */
-#define	E82545_CSBAL		0x02830	/* address, low; takes effect */
+#define	E82545_CSBAL		0x02830	/* address, low */
 #define	E82545_CSBAH		0x02834	/* address, high */
 
 /*
@@ -332,7 +328,7 @@
 #define	E82545_VFTA_COUNT	128
 
 /*
- * Wake-up and management: kept, without effect.
+ * Wake-up and management.  The model stores these; they have no effect.
  */
 #define	E82545_WUC		0x05800	/* 13.6.1 wake-up control */
 #define	E82545_WUFC		0x05808	/* 13.6.2 wake-up filters */
@@ -362,7 +358,7 @@
  */
 struct e82545_rxd {
 	uint64_t	addr;		/* of the buffer */
-	uint16_t	length;		/* bytes in it */
+	uint16_t	length;		/* bytes */
 	uint16_t	csum;		/* packet checksum */
 	uint8_t		status;
 	uint8_t		errors;
@@ -378,8 +374,8 @@ _Static_assert(offsetof(struct e82545_rxd, special) == 14, "3.2.3");
 #define	E82545_RXD_EOP		0x02	/* end of packet */
 #define	E82545_RXD_IXSM		0x04	/* ignore the checksum bits */
 #define	E82545_RXD_VP		0x08	/* VLAN tag stripped */
-#define	E82545_RXD_TCPCS	0x20	/* TCP or UDP checksum looked at */
-#define	E82545_RXD_IPCS		0x40	/* IP checksum looked at */
+#define	E82545_RXD_TCPCS	0x20	/* TCP or UDP checksum checked */
+#define	E82545_RXD_IPCS		0x40	/* IP checksum checked */
 #define	E82545_RXD_PIF		0x80	/* passed the hash filter only */
 /* 3.2.3.2 */
 #define	E82545_RXD_ERR_CE	0x01	/* CRC */
@@ -391,13 +387,13 @@ _Static_assert(offsetof(struct e82545_rxd, special) == 14, "3.2.3");
 #define	E82545_RXD_ERR_RXE	0x80	/* RX data */
 
 /*
- * Transmit descriptors.  Which of the three it is, DEXT in `lower' and then
- * DTYP tell: sections 3.3.3, 3.3.6 and 3.3.7.
+ * Transmit descriptors.  DEXT and DTYP in `lower' distinguish the three types:
+ * sections 3.3.3, 3.3.6 and 3.3.7.
  */
 struct e82545_txd_legacy {
 	uint64_t	addr;		/* of the buffer */
-	uint16_t	length;		/* bytes in it */
-	uint8_t		cso;		/* where the checksum goes */
+	uint16_t	length;		/* bytes */
+	uint8_t		cso;		/* offset of the checksum */
 	uint8_t		cmd;		/* lower >> 24 */
 	uint8_t		status;
 	uint8_t		css;		/* first byte summed */
@@ -406,7 +402,7 @@ struct e82545_txd_legacy {
 
 struct e82545_txd_context {
 	uint8_t		ipcss;		/* IP checksum: first byte, */
-	uint8_t		ipcso;		/* where it goes, */
+	uint8_t		ipcso;		/* offset of the checksum, */
 	uint16_t	ipcse;		/* last byte */
 	uint8_t		tucss;		/* the same for TCP and UDP */
 	uint8_t		tucso;
@@ -472,18 +468,19 @@ _Static_assert(sizeof(union e82545_txd) == 16, "3.3");
 #define	E82545_TXD_DD		0x01		/* descriptor done */
 
 /*
- * A descriptor of either ring as the driver takes it: two words.  In the second
- * the length or `lower' comes first, and above it what these shift into place.
+ * A descriptor of either ring as two words, for the driver.  The low bits of
+ * the second word are the length or `lower'; the macros shift the other fields
+ * into place.
  */
 struct e82545_desc {
 	uint64_t	addr;
 	uint64_t	rest;
 };
 #define	E82545_REST_STATUS(v)	((uint64_t)(v) << 32)
-#define	E82545_REST_ERRORS(v)	((uint64_t)(v) << 40)	/* of RX alone */
-#define	E82545_REST_POPTS(v)	((uint64_t)(v) << 40)	/* of data alone */
-#define	E82545_REST_HDRLEN(v)	((uint64_t)(v) << 40)	/* of a context */
-#define	E82545_REST_MSS(v)	((uint64_t)(v) << 48)	/* of a context */
+#define	E82545_REST_ERRORS(v)	((uint64_t)(v) << 40)	/* RX */
+#define	E82545_REST_POPTS(v)	((uint64_t)(v) << 40)	/* TX data */
+#define	E82545_REST_HDRLEN(v)	((uint64_t)(v) << 40)	/* TX context */
+#define	E82545_REST_MSS(v)	((uint64_t)(v) << 48)	/* TX context */
 #define	E82545_REST_SPECIAL(v)	((uint64_t)(v) << 48)
 _Static_assert(sizeof(struct e82545_desc) == 16, "3.2.3, 3.3");
 

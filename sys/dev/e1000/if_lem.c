@@ -8,23 +8,22 @@
  * if_lem(4): newbus, the interface and its interrupts.  lem_core.c drives the
  * adapter, if_lem_txrx.c handles packets, and if_lem.h describes the locks.
  *
- * Life of an adapter.  Attach leaves it reset and silent; lem_up() starts it,
- * lem_down() brings it back to that state, and all that reconfigures the rings
- * (MTU, netmap, a reset, resume) is a lem_down() and a lem_up().
+ * Life cycle.  Attach leaves the adapter reset and stopped.  lem_up() starts
+ * it, lem_down() stops it.  Everything that reconfigures the rings (MTU,
+ * netmap, a reset, resume) is a lem_down() and a lem_up().
  *
- * Interrupts.  The filter reads the causes, which masks further ones, and wakes
- * a task; the task works in batches of rx_budget frames and goes to the back of
- * its queue after each, until the ring is empty, and only then lets interrupts
- * in again.  With DEVICE_POLLING the same work is done by the poll handler.
+ * Interrupts.  The filter reads the causes, masks the interrupt and enqueues a
+ * task.  The task works in batches of rx_budget frames, and enqueues itself
+ * again after each until the ring is empty; only then it unmasks the interrupt.
+ * With DEVICE_POLLING the poll handler does the same work.
  *
- * Once a second the tick wakes the task, for completions that no interrupt told
- * of (lazy completion counts on it) and for receive slots that found no memory,
- * or resets the adapter where packets do not come back or the core has given it
- * up.
+ * Once a second, lem_tick() enqueues the task: for completions without an
+ * interrupt, on which lazy completion depends, and for receive slots for which
+ * there was no memory.  It resets the adapter if packets do not complete, or if
+ * lem_core has found it dead.
  *
- * The stock driver of the same name leaves these adapters to this one where
- * both are there, by BUS_PROBE_VENDOR; without a hypervisor this one does not
- * probe at all.
+ * The probe returns BUS_PROBE_VENDOR, so the stock driver of the same name
+ * loses these adapters to this one.  Without a hypervisor it does not match.
  */
 
 #include "opt_device_polling.h"
@@ -54,13 +53,13 @@
 #define	LEM_HWASSIST	(CSUM_IP | CSUM_IP_TCP | CSUM_IP_UDP)
 #define	LEM_HWASSIST6	(CSUM_IP6_TCP | CSUM_IP6_UDP)
 
-/* hw.em.vm: drive what a hypervisor emulates. */
+/* hw.em.vm: attach to adapters that a hypervisor emulates. */
 static int lem_vm = 1;
 TUNABLE_INT("hw.em.vm", &lem_vm);
 
 /*
- * Copper adapters that lem_core knows.  Emulated are 0x100c (QEMU), 0x100e
- * (QEMU, VirtualBox) and 0x100f (these, bhyve, VMware).
+ * Copper adapters that lem_core supports.  Hypervisors emulate 0x100c (QEMU),
+ * 0x100e (QEMU, VirtualBox) and 0x100f (bhyve, valed, VMware).
  */
 static const uint16_t lem_ids[] = {
 	0x1008, 0x100c, 0x100d,			/* 82544 */
@@ -99,6 +98,7 @@ lem_mode_update(struct lem_softc *sc)
 {
 	int error;
 
+	sx_assert(&sc->ctl, SX_XLOCKED);
 	mtx_lock(&sc->rx.mtx);
 	mtx_lock(&sc->tx.mtx);
 	error = lem_set_mode(&sc->core, (sc->knobs.sc ? LEM_MODE_SC : 0) |
@@ -162,7 +162,10 @@ lem_down(struct lem_softc *sc)
 		if_link_state_change(ifp, LINK_STATE_UNKNOWN);
 }
 
-/* lem_down() does not wait for it; a look at the ring needs no lock. */
+/*
+ * lem_down() does not wait for the tick.  lem_tx_idle() is a hint here and is
+ * called without tx.mtx.
+ */
 static void
 lem_tick(void *arg, int pending __unused)
 {
@@ -178,7 +181,7 @@ lem_tick(void *arg, int pending __unused)
 		sc->watchdogs++;
 		if_inc_counter(sc->ifp, IFCOUNTER_OERRORS, 1);
 		device_printf(sc->dev, "%s, resetting\n", lc->lc_dead ?
-		    "adapter out of order" : "transmission stuck");
+		    "adapter does not respond" : "transmit timeout");
 		lem_down(sc);
 		(void)lem_up(sc);
 	} else if (lc->lc_running) {
@@ -212,16 +215,16 @@ lem_filter(void *arg)
 }
 
 /*
- * Work both ways, and come again if there may be more; else interrupts are let
- * in again, unless the adapter was stopped meanwhile.  Returns how many frames
- * came.
+ * Serve both sides.  If there may be more to do, enqueue the task; if not,
+ * unmask interrupts, unless the adapter was stopped meanwhile.  Returns the
+ * number of frames received.
  */
 static u_int
 lem_work(struct lem_softc *sc, u_int budget)
 {
 	u_int n = lem_rxeof(sc, budget);
 
-	/* Send combining counts on it, whether or not netmap's user comes. */
+	/* In netmap mode, too: send combining depends on it. */
 	lem_txeof(sc);
 	lem_netmap_irq(sc);
 	mtx_lock(&sc->rx.mtx);
@@ -279,6 +282,7 @@ lem_set_caps(struct lem_softc *sc, int wanted)
 	if_t ifp = sc->ifp;
 	int change, enabled, error = 0;
 
+	sx_assert(&sc->ctl, SX_XLOCKED);
 	change = (wanted ^ if_getcapenable(ifp)) & if_getcapabilities(ifp);
 #ifdef DEVICE_POLLING
 	if (change & IFCAP_POLLING)
@@ -300,10 +304,11 @@ lem_set_caps(struct lem_softc *sc, int wanted)
 	return (error);
 }
 
-/* ENOIOCTL: not for the driver. */
+/* Returns ENOIOCTL for commands that the driver does not handle. */
 static int
 lem_configure(struct lem_softc *sc, u_long cmd, struct ifreq *ifr)
 {
+	sx_assert(&sc->ctl, SX_XLOCKED);
 	switch (cmd) {
 	case SIOCSIFMTU:
 		if (ifr->ifr_mtu < E82545_MTU_MIN ||
@@ -341,7 +346,10 @@ lem_ioctl(if_t ifp, u_long cmd, caddr_t data)
 	sx_xlock(&sc->ctl);
 	error = lem_configure(sc, cmd, ifr);
 	sx_xunlock(&sc->ctl);
-	/* Takes vlan(4)'s lock, which is held where vlan(4) comes to here. */
+	/*
+	 * Takes vlan(4)'s lock, which vlan(4) holds when it calls this
+	 * function: not under ctl.
+	 */
 	if (cmd == SIOCSIFCAP)
 		if_vlancap(ifp);
 	return (error == ENOIOCTL ? ether_ioctl(ifp, cmd, data) : error);
@@ -357,7 +365,7 @@ lem_shared_addr(void *arg, bus_dma_segment_t *segs, int nsegs __unused,
 		*(bus_addr_t *)arg = segs[0].ds_addr;
 }
 
-/* Rings and CSB: one piece of zeroed memory. */
+/* Rings and CSB, in one allocation of zeroed memory. */
 static int
 lem_alloc_shared(struct lem_softc *sc)
 {
@@ -463,7 +471,7 @@ lem_probe(device_t dev)
 	return (ENXIO);
 }
 
-/* What attach has brought so far, but for what the system was told of. */
+/* Undo attach, as far as it got, before ether_ifattach(). */
 static void
 lem_release(struct lem_softc *sc)
 {
@@ -561,7 +569,7 @@ lem_attach_dev(device_t dev)
 	sc->knobs.csb = sc->core.lc_csb != NULL;
 	lem_setup_ifp(sc);
 	ether_ifattach(sc->ifp, sc->mac);
-	/* FreeBSD 14's ether_ifattach() knows of no tags. */
+	/* FreeBSD 14's ether_ifattach() does not account for VLAN tags. */
 	if_setifheaderlen(sc->ifp, sizeof(struct ether_vlan_header));
 	lem_sysctls(sc);
 	error = lem_netmap_attach(sc);
@@ -600,7 +608,7 @@ SDT_PROVIDER_DEFINE(lem);
 	SDT_PROBE_DEFINE2(lem, , , name, "char *", "uint32_t");
 LEM_PROBES(LEM_PROBE_DEFINE)
 
-/* The module's name, unlike the driver's, is not that of the stock driver. */
+/* The module is "lem", because a kernel may have the stock driver as "em". */
 DRIVER_MODULE(lem, pci, lem_driver, NULL, NULL);
 MODULE_DEPEND(lem, pci, 1, 1, 1);
 MODULE_DEPEND(lem, ether, 1, 1, 1);

@@ -10,11 +10,11 @@
  *
  * Three locks, taken in this order:
  *
- *   ctl	sleeps; whoever starts, stops or reconfigures the adapter
+ *   ctl	an sx(9) lock: held to start, stop or reconfigure the adapter
  *   rx.mtx	the receive side of lem_core
- *   tx.mtx	the transmit side
+ *   tx.mtx	the transmit side of lem_core
  *
- * lem_core's calls that need both sides are made under all three.
+ * A call of lem_core's that requires both locks is made under all three.
  */
 
 #ifndef _DEV_E1000_IF_LEM_H_
@@ -36,19 +36,19 @@
 #include <net/if_media.h>
 
 #define	LEM_NDESC	1024	/* descriptors in a ring */
-#define	LEM_BR_SLOTS	4096	/* packets that wait for room in one */
+#define	LEM_BR_SLOTS	4096	/* packets that wait for descriptors */
 #define	LEM_TSO_MAX	65535	/* bytes with all headers */
 
-/* What dev.em.N sets; ranges are in if_lem_sysctl.c. */
+/* The tunables of dev.em.N; their ranges are in if_lem_sysctl.c. */
 struct lem_knobs {
-	u_int		 itr;		/* between interrupts, 256 ns */
+	u_int		 itr;		/* minimum between interrupts, 256 ns */
 	u_int		 rx_budget;	/* frames a batch */
 	u_int		 sc;		/* LEM_MODE_SC */
 	u_int		 csb;		/* LEM_MODE_CSB */
 	u_int		 tx_lazy;	/* LEM_MODE_LAZY */
 };
 
-/* What the adapter reads and writes, besides packets. */
+/* Memory that the adapter reads and writes, except packets. */
 struct lem_shared {
 	struct e82545_desc txd[LEM_NDESC];
 	struct e82545_desc rxd[LEM_NDESC];
@@ -57,9 +57,9 @@ struct lem_shared {
 _Static_assert(offsetof(struct lem_shared, csb) % NET_PARAVIRT_CSB_SIZE == 0,
     "the CSB is a page");
 
-/* What a slot's descriptor points at; TX: that of a packet's first. */
+/* The mbuf of a slot; TX: of a packet's first slot. */
 struct lem_buf {
-	struct mbuf	*m;		/* if any, it is loaded */
+	struct mbuf	*m;		/* loaded into `map', or NULL */
 	bus_dmamap_t	 map;
 };
 
@@ -68,7 +68,7 @@ struct lem_side {
 	struct mtx	 mtx;
 	bus_dma_tag_t	 tag;
 	struct lem_buf	 buf[LEM_NDESC];
-	bool		 netmap;	/* netmap(4) has it */
+	bool		 netmap;	/* in netmap(4) mode */
 };
 
 struct lem_softc {
@@ -78,7 +78,7 @@ struct lem_softc {
 	struct ifmedia	 media;
 	uint8_t		 mac[ETHER_ADDR_LEN];
 	struct sx	 ctl;
-	bool		 suspended;	/* newbus's; or to be detached */
+	bool		 suspended;	/* or being detached */
 	struct lem_knobs knobs;		/* ctl */
 
 	struct lem_shared *shared;
@@ -90,44 +90,51 @@ struct lem_softc {
 	struct timeout_task tick;
 
 	struct lem_side	 rx;
-	struct mbuf	*rx_frame;	/* pieces of the frame that comes in */
-	struct mbufq	 rx_queue;	/* frames to hand to the stack */
-	bool		 rx_bad;	/* a netmap slot named no buffer */
+	struct mbuf	*rx_frame;	/* buffers of an incomplete frame */
+	struct mbufq	 rx_queue;	/* frames for the stack */
+	bool		 rx_bad;	/* a netmap slot has no valid buffer */
 
 	struct lem_side	 tx;
 	struct lem_seg	 tx_seg[LEM_TX_MAXSEGS];
 	struct buf_ring	*tx_br;
 	uint64_t	 tx_cleans;	/* ctl: as of the last tick */
-	u_int		 tx_stuck;	/* ctl: seconds without any since */
+	u_int		 tx_stuck;	/* ctl: seconds without a completion */
 	uint64_t	 watchdogs;
 };
 
 #define	LEM_SOFTC(lc)	__containerof(lc, struct lem_softc, core)
 
 /*
- * if_lem.c: ctl held.  lem_up() does nothing where the adapter runs, is not to,
- * or is to go, which is no error; else it returns what lem_start() does.
- * lem_mode_update() puts the knobs in force, ENOTSUP where the adapter cannot.
+ * if_lem.c.  The caller must hold ctl.
+ *
+ * lem_up() starts the adapter and returns lem_start()'s result.  It does
+ * nothing and returns 0 if the adapter is running, suspended, or not IFF_UP.
+ * lem_mode_update() applies the knobs; it returns ENOTSUP if the adapter does
+ * not support one.
  */
 int	lem_up(struct lem_softc *sc);
 void	lem_down(struct lem_softc *sc);
 int	lem_mode_update(struct lem_softc *sc);
 
-/* if_lem_sysctl.c: for attach. */
+/* if_lem_sysctl.c: add the variables of an adapter. */
 void	lem_sysctls(struct lem_softc *sc);
 
 /*
  * if_lem_txrx.c
  *
- * lem_rxeof() takes up to `budget' frames, hands them to the stack, and returns
- * how many; it takes rx.mtx, and nothing is held while the stack runs.  It does
- * nothing where netmap has the side.
- * lem_txeof() takes completions and sends what waits in the buf_ring; it takes
- * tx.mtx.  lem_transmit() and lem_qflush() are the interface's methods.
- * lem_side_alloc() and lem_side_free() are for attach and detach, the latter
- * also after a failed former, or none; packets of a side have up to `size'
- * bytes in `nsegs' pieces.  lem_rx_purge() drops the buffers of a stopped
- * adapter, rx.mtx held.
+ * lem_side_alloc() and lem_side_free() are for attach and detach.  The packets
+ * of a side have up to `size' bytes in `nsegs' segments.  lem_side_free() may
+ * also be called if lem_side_alloc() failed or was not called.
+ *
+ * lem_rxeof() receives up to `budget' frames, passes them to the stack, and
+ * returns their number.  It locks rx.mtx, and unlocks it before it calls the
+ * stack.  In netmap mode it does nothing.
+ *
+ * lem_txeof() reclaims completed packets and sends those in the buf_ring.  It
+ * locks tx.mtx.  lem_transmit() and lem_qflush() are methods of the interface.
+ *
+ * lem_rx_purge() frees the buffers of a stopped adapter.  The caller must hold
+ * rx.mtx.
  */
 int	lem_side_alloc(struct lem_softc *sc, struct lem_side *side,
 	    bus_size_t size, int nsegs);
@@ -141,11 +148,11 @@ void	lem_qflush(if_t ifp);
 /*
  * if_lem_netmap.c
  *
- * lem_netmap_start() is called with all locks held before lem_start(), and
- * decides for both sides whether netmap has them; lem_netmap_irq() is for an
- * interrupt, no lock held, and wakes the users of those it has.
- * lem_netmap_detach() is EBUSY while there are users.  The last two stand in
- * for the hooks of lem_os.h.
+ * lem_netmap_start() must be called under all locks before lem_start(); it sets
+ * both sides' netmap mode.  lem_netmap_irq() wakes the users of a netmap side;
+ * the caller must hold no lock.  lem_netmap_detach() returns EBUSY while there
+ * are users.  lem_netmap_rx_buf() and lem_netmap_rx() replace the hooks of
+ * lem_os.h; the caller must hold rx.mtx.
  */
 int	lem_netmap_attach(struct lem_softc *sc);
 int	lem_netmap_detach(struct lem_softc *sc);

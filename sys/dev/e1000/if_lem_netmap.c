@@ -5,18 +5,19 @@
  */
 
 /*
- * netmap(4), native: the rings' descriptors point at netmap's buffers.
+ * Native netmap(4): descriptors point at netmap's buffers.
  *
- * lem_core keeps the descriptors, and the krings follow it.  A netmap slot is
- * one descriptor, both ways, so that descriptor and slot differ by nkr_hwofs
- * alone.  Transmit: what txsync finds goes to lem_tx(), and the slots up to
- * lem_core's first descriptor not cleaned are the user's again.  Receive:
- * lem_rx() reports each slot that came back, in order, and the end of a frame
- * moves nr_hwtail past it; and it asks for the buffers of those slots that the
- * user has released, which end before nr_hwcur; one slot always stays out.
+ * lem_core keeps the rings, and the krings follow it.  In both directions a
+ * netmap slot is one descriptor, so their indices differ by nkr_hwofs only.
  *
- * The syncs hold the lock of their side for as long as they touch the ring or
- * the kring.
+ * Transmit: txsync passes the new slots to lem_tx().  The slots before
+ * lem_core's head belong to the user again.
+ *
+ * Receive: lem_rx() reports each received slot, in order, and nr_hwtail moves
+ * past the last slot of each frame.  lem_rx() refills the slots that the user
+ * has released, those before nr_hwcur; one slot always stays empty.
+ *
+ * A sync holds the lock of its side while it uses the ring and the kring.
  */
 
 #include <dev/e1000/if_lem.h>
@@ -34,7 +35,7 @@ lem_netmap_register(struct netmap_adapter *na, int onoff)
 	struct lem_softc *sc = if_getsoftc(na->ifp);
 	int error;
 
-	/* Receive buffers are given to the adapter as MCLBYTES each. */
+	/* The adapter assumes receive buffers of MCLBYTES. */
 	if (onoff && NETMAP_BUF_SIZE(na) < MCLBYTES)
 		return (EINVAL);
 	sx_xlock(&sc->ctl);
@@ -48,7 +49,7 @@ lem_netmap_register(struct netmap_adapter *na, int onoff)
 	return (error);
 }
 
-/* The address of a slot's buffer; 0 if it names none. */
+/* The DMA address of a slot's buffer; 0 if the slot's index is invalid. */
 static uint64_t
 lem_netmap_addr(struct netmap_adapter *na, struct netmap_slot *slot)
 {
@@ -61,8 +62,8 @@ lem_netmap_addr(struct netmap_adapter *na, struct netmap_slot *slot)
 }
 
 /*
- * Gather the packet that starts at nr_hwcur and queue it.  nr_hwcur moves past
- * it.  EAGAIN: its last slot is still to come.
+ * Queue the packet that starts at nr_hwcur, and advance nr_hwcur past it.
+ * Returns EAGAIN if the user has not written its last slot yet.
  */
 static int
 lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring)
@@ -73,6 +74,7 @@ lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring)
 	u_int i = kring->nr_hwcur;
 	int error;
 
+	mtx_assert(&sc->tx.mtx, MA_OWNED);
 	do {
 		if (i == kring->rhead)
 			return (EAGAIN);
@@ -93,7 +95,7 @@ lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring)
 	return (error);
 }
 
-/* Where the slots end that lem_core is done with. */
+/* The last slot that lem_core has cleaned. */
 static u_int
 lem_netmap_tx_tail(struct lem_core *lc, struct netmap_kring *kring)
 {
@@ -142,7 +144,7 @@ lem_netmap_rxsync(struct netmap_kring *kring, int flags __unused)
 	return (bad ? netmap_ring_reinit(kring) : 0);
 }
 
-/* lem_core's hooks, rx.mtx held. */
+/* lem_core's hooks. */
 
 uint64_t
 lem_netmap_rx_buf(struct lem_softc *sc, uint32_t slot)
@@ -151,6 +153,7 @@ lem_netmap_rx_buf(struct lem_softc *sc, uint32_t slot)
 	u_int i = netmap_idx_n2k(kring, slot);
 	uint64_t addr;
 
+	mtx_assert(&sc->rx.mtx, MA_OWNED);
 	if (i == nm_prev(kring->nr_hwcur, kring->nkr_num_slots - 1))
 		return (0);
 	addr = lem_netmap_addr(kring->na, &kring->ring->slot[i]);
@@ -159,7 +162,7 @@ lem_netmap_rx_buf(struct lem_softc *sc, uint32_t slot)
 	return (addr);
 }
 
-/* The slots of a frame that came to nothing go to the user empty. */
+/* The slots of a dropped frame become empty, and go to the user. */
 void
 lem_netmap_rx(struct lem_softc *sc, uint32_t slot, uint32_t len, uint32_t flags)
 {
@@ -167,6 +170,7 @@ lem_netmap_rx(struct lem_softc *sc, uint32_t slot, uint32_t len, uint32_t flags)
 	struct netmap_slot *slots = kring->ring->slot;
 	u_int i, lim = kring->nkr_num_slots - 1;
 
+	mtx_assert(&sc->rx.mtx, MA_OWNED);
 	slot = netmap_idx_n2k(kring, slot);
 	slots[slot].len = len;
 	if ((flags & (LEM_RX_EOP | LEM_RX_BAD)) == 0) {
@@ -183,6 +187,9 @@ lem_netmap_rx(struct lem_softc *sc, uint32_t slot, uint32_t len, uint32_t flags)
 void
 lem_netmap_start(struct lem_softc *sc)
 {
+	sx_assert(&sc->ctl, SX_XLOCKED);
+	mtx_assert(&sc->rx.mtx, MA_OWNED);
+	mtx_assert(&sc->tx.mtx, MA_OWNED);
 	sc->tx.netmap = netmap_reset(NA(sc->ifp), NR_TX, 0, 0) != NULL;
 	sc->rx.netmap = netmap_reset(NA(sc->ifp), NR_RX, 0, 0) != NULL;
 }

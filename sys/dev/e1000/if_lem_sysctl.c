@@ -26,7 +26,7 @@ static const struct {
 	{ "csb", offsetof(struct lem_knobs, csb), 0, 1,
 	    "Shared-memory notification, if the adapter offers it" },
 	{ "tx_lazy", offsetof(struct lem_knobs, tx_lazy), 0, 1,
-	    "No transmit interrupts until the ring runs short" },
+	    "No transmit interrupts unless the ring is short" },
 };
 
 static int

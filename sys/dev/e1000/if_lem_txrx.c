@@ -5,15 +5,15 @@
  */
 
 /*
- * Packets: between mbufs and the descriptors that lem_core drives.
+ * Packets: mbufs to and from the descriptors of lem_core.
  *
- * Receive.  A frame that fits an mbuf is copied and leaves its slot's cluster
- * where it is; others take theirs along.  A batch's frames go to the stack in
- * one call with no lock held.
+ * Receive.  A frame that fits into an mbuf is copied, and the slot keeps its
+ * cluster; any other frame takes its clusters with it.  The frames of a batch
+ * are passed to the stack in one call, with no lock held.
  *
- * Transmit.  Packets enter a buf_ring; whoever gets tx.mtx moves all there is
- * to the adapter and tells it once.  A packet is loaded into the DMA map of the
- * slot at lem_core's tail, where it begins.
+ * Transmit.  Packets are enqueued in a buf_ring.  The thread that gets tx.mtx
+ * moves all of them to the ring and flushes it once.  A packet uses the DMA map
+ * of its first slot, at lem_core's tail.
  */
 
 #include <dev/e1000/if_lem.h>
@@ -31,9 +31,9 @@
 #define	LEM_CSUM_UDP	(CSUM_IP_UDP | CSUM_IP6_UDP)
 #define	LEM_CSUM_ALL	(CSUM_IP | LEM_CSUM_TCP | LEM_CSUM_UDP | CSUM_TSO)
 
-/* Bytes of a frame that are copied rather than passed on with their cluster. */
+/* The longest frame that is copied, bytes. */
 #define	LEM_RX_COPY	(MHLEN - ETHER_ALIGN)
-/* Bytes of headers at the most: IPv4 and TCP with all options. */
+/* The longest headers, bytes: IPv4 and TCP with all options. */
 #define	LEM_HEADERS	(ETHER_HDR_LEN + ETHER_VLAN_ENCAP_LEN + 60 + 60)
 
 int
@@ -75,6 +75,20 @@ lem_buf_drop(struct lem_side *side, uint32_t slot, bus_dmasync_op_t op)
 	b->m = NULL;
 }
 
+#ifdef INVARIANTS
+void
+lem_os_assert_tx(const struct lem_core *lc)
+{
+	mtx_assert(&LEM_SOFTC(lc)->tx.mtx, MA_OWNED);
+}
+
+void
+lem_os_assert_rx(const struct lem_core *lc)
+{
+	mtx_assert(&LEM_SOFTC(lc)->rx.mtx, MA_OWNED);
+}
+#endif
+
 /* Receive. */
 
 uint64_t
@@ -104,12 +118,13 @@ lem_os_rx_buf(struct lem_core *lc, uint32_t slot)
 	return (seg[0].ds_addr);
 }
 
-/* The frame in rx_frame is whole. */
+/* The frame in rx_frame is complete: queue it for the stack. */
 static void
 lem_rx_frame(struct lem_softc *sc, uint32_t flags, uint16_t vlan)
 {
 	struct mbuf *m = sc->rx_frame;
 
+	mtx_assert(&sc->rx.mtx, MA_OWNED);
 	sc->rx_frame = NULL;
 	m->m_pkthdr.rcvif = sc->ifp;
 	if (if_getcapenable(sc->ifp) & (IFCAP_RXCSUM | IFCAP_RXCSUM_IPV6)) {
@@ -135,6 +150,7 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
 	struct lem_buf *b = &sc->rx.buf[slot];
 	struct mbuf *m = NULL;
 
+	mtx_assert(&sc->rx.mtx, MA_OWNED);
 	if (sc->rx.netmap) {
 		lem_netmap_rx(sc, slot, len, flags);
 		return (true);
@@ -172,6 +188,7 @@ lem_rx_purge(struct lem_softc *sc)
 {
 	int i;
 
+	mtx_assert(&sc->rx.mtx, MA_OWNED);
 	m_freem(sc->rx_frame);
 	sc->rx_frame = NULL;
 	for (i = 0; i < LEM_NDESC; i++)
@@ -202,13 +219,17 @@ lem_rxeof(struct lem_softc *sc, u_int budget)
 void
 lem_os_tx_done(struct lem_core *lc, uint32_t slot)
 {
-	lem_buf_drop(&LEM_SOFTC(lc)->tx, slot, BUS_DMASYNC_POSTWRITE);
+	struct lem_softc *sc = LEM_SOFTC(lc);
+
+	mtx_assert(&sc->tx.mtx, MA_OWNED);
+	lem_buf_drop(&sc->tx, slot, BUS_DMASYNC_POSTWRITE);
 }
 
 /*
- * TSO.  The adapter wants the sum of the pseudo header without the length in
- * TCP's header, and the lengths and sums of IP clear (8254x SDM section 3.5.6).
- * `hdr' is a copy of the headers; false: the packet cannot be sent.
+ * TSO.  The adapter needs the sum of the pseudo header without the length in
+ * TCP's checksum, and IP's length and checksum must be 0 (8254x SDM section
+ * 3.5.6).  `hdr' is a copy of the headers.  Returns false if the packet cannot
+ * be sent.
  */
 static bool
 lem_tx_tso(struct mbuf **mp, uint8_t *hdr, struct lem_packet *lp)
@@ -241,7 +262,10 @@ lem_tx_tso(struct mbuf **mp, uint8_t *hdr, struct lem_packet *lp)
 	return (true);
 }
 
-/* What offloads need to know of a packet; false: it cannot be sent. */
+/*
+ * Fill in the lengths of the headers, for offloads.  Returns false if the
+ * packet cannot be sent.
+ */
 static bool
 lem_tx_headers(struct mbuf **mp, struct lem_packet *lp)
 {
@@ -258,7 +282,7 @@ lem_tx_headers(struct mbuf **mp, struct lem_packet *lp)
 	if (type == ETHERTYPE_IP)
 		lp->lp_l3len = ((struct ip *)(hdr + lp->lp_l2len))->ip_hl << 2;
 	else if (type == ETHERTYPE_IPV6)
-		/* The stack offloads nothing behind extension headers. */
+		/* The stack uses no offload with extension headers. */
 		lp->lp_l3len = sizeof(struct ip6_hdr);
 	else
 		return (false);
@@ -270,8 +294,9 @@ lem_tx_headers(struct mbuf **mp, struct lem_packet *lp)
 }
 
 /*
- * Hand a packet to lem_core, in fewer pieces if need be.  ENOBUFS: try again
- * with what is in *mp; any other error: drop *mp, if it is still there.
+ * Pass a packet to lem_core, defragmented if it has too many segments.  The
+ * packet may be replaced.  On ENOBUFS the caller must retry with *mp later; on
+ * any other error it must free *mp, which may be NULL.
  */
 static int
 lem_tx_packet(struct lem_softc *sc, struct mbuf **mp)
@@ -290,6 +315,7 @@ lem_tx_packet(struct lem_softc *sc, struct mbuf **mp)
 	struct mbuf *m;
 	int error, i, nsegs;
 
+	mtx_assert(&sc->tx.mtx, MA_OWNED);
 	if (flags != 0 && !lem_tx_headers(mp, &lp))
 		return (EINVAL);
 	error = bus_dmamap_load_mbuf_sg(sc->tx.tag, b->map, *mp, seg, &nsegs,
@@ -314,7 +340,7 @@ lem_tx_packet(struct lem_softc *sc, struct mbuf **mp)
 	return (error);
 }
 
-/* Send what waits, until the adapter has no room; tx.mtx held. */
+/* Send the packets in the buf_ring, until there are no free descriptors. */
 static void
 lem_tx_start(struct lem_softc *sc)
 {

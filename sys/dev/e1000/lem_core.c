@@ -5,9 +5,9 @@
  */
 
 /*
- * An 8254x driver without an operating system; see lem_core.h: life cycle,
- * interrupts, mode, filters.  The rings are in lem_tx.c and lem_rx.c, and how
- * it all fits is told in lem_impl.h.
+ * The life cycle, interrupts, mode and filters of an 8254x driver without an
+ * operating system.  lem_core.h is its interface; lem_impl.h describes the
+ * rings, which are in lem_tx.c and lem_rx.c.
  */
 
 #include "lem_impl.h"
@@ -15,11 +15,11 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
     "hypervisors with an 8254x run on little endian machines");
 
-#define	ALL_ONES	0xffffffff	/* what a device that is gone reads */
+#define	ALL_ONES	0xffffffff	/* a register of an absent device */
 #define	RESET_TRIES	10		/* of a millisecond */
 /*
- * Host's empty rounds before it sleeps: the way of a packet there and back is
- * to be shorter.  Polling, we may keep it from the processor it would need.
+ * Rounds without a packet before the host sleeps: more than a packet and its
+ * reply take.  A polling guest may occupy the processor that the host needs.
  */
 #define	CSB_TXCYCLES	1024
 #define	CSB_TXCYCLES_POLL 256
@@ -38,7 +38,7 @@ give_up(struct lem_core *lc)
 	lc->lc_dead = true;
 }
 
-/* No register that is read here has all bits set in a live adapter. */
+/* Of the registers that are read here, none has all bits set. */
 static uint32_t
 reg_read(struct lem_core *lc, uint32_t reg)
 {
@@ -52,12 +52,12 @@ reg_read(struct lem_core *lc, uint32_t reg)
 static void
 intr_mask(struct lem_core *lc)
 {
-	SHARED_SET(lc->lc_intr_on, false);
+	atomic_store_rel_32(&lc->lc_intr_on, false);
 	lem_os_write(lc, E82545_IMC, ALL_ONES);
 }
 
 /*
- * Reset, identity.
+ * Reset, station address.
  */
 
 static int
@@ -67,12 +67,15 @@ reset(struct lem_core *lc)
 	int i;
 
 	lc->lc_dead = false;
-	SHARED_SET(lc->lc_unread, false);
+	atomic_store_rel_32(&lc->lc_unread, false);
 	intr_mask(lc);
 	lem_os_write(lc, E82545_RCTL, 0);
 	lem_os_write(lc, E82545_TCTL, E82545_TCTL_PSP);
 	if (lc->lc_csb != NULL) {
-		/* A reset leaves it, and who placed it may be long gone. */
+		/*
+		 * A reset keeps these, and the memory may be that of another
+		 * driver, before us.
+		 */
 		lem_os_write(lc, E82545_CSBAH, 0);
 		lem_os_write(lc, E82545_CSBAL, 0);
 	}
@@ -90,7 +93,7 @@ reset(struct lem_core *lc)
 	return (lc->lc_dead ? ENXIO : 0);
 }
 
-/* Reset loads the address from the EEPROM into the first filter, 13.5.2. */
+/* A reset loads the address from the EEPROM into the first filter, 13.5.2. */
 int
 lem_attach(struct lem_core *lc, uint8_t mac[6])
 {
@@ -113,7 +116,7 @@ lem_attach(struct lem_core *lc, uint8_t mac[6])
  * Interrupts.
  */
 
-/* Read and clear the causes; whether there were any of ours. */
+/* Read and clear the causes.  Returns whether the adapter had any. */
 static bool
 causes_read(struct lem_core *lc)
 {
@@ -128,9 +131,10 @@ causes_read(struct lem_core *lc)
 }
 
 /*
- * With the CSB, the need-kick flags keep interrupts away until the rings have
- * been looked at, and the masks stay as they are: two exits less.  The one that
- * reads the causes can wait where no line has to be lowered.
+ * With the CSB, the need-kick flags suppress interrupts until the rings have
+ * been processed, and the mask does not change, which saves two exits.  With
+ * messages there is no line to deassert, so the read of the causes, another
+ * exit, can wait.
  */
 bool
 lem_intr(struct lem_core *lc)
@@ -138,36 +142,37 @@ lem_intr(struct lem_core *lc)
 	if (!USABLE(lc) || POLLING(lc))
 		return (false);
 	if (CSB_ON(lc) && lc->lc_msi)
-		SHARED_SET(lc->lc_unread, true);
+		atomic_store_rel_32(&lc->lc_unread, true);
 	else if (!causes_read(lc))
 		return (false);
 	lc->lc_counter[LEM_C_INTERRUPT]++;
-	lem_os_probe(lc, interrupt, SHARED_GET(lc->lc_mode));
+	lem_os_probe(lc, interrupt, atomic_load_32(&lc->lc_mode));
 	if (CSB_ON(lc)) {
-		SHARED_SET(lc->lc_csb->guest_need_rxkick, 0);
-		SHARED_SET(lc->lc_csb->guest_need_txkick, 0);
+		atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 0);
+		atomic_store_rel_32(&lc->lc_csb->guest_need_txkick, 0);
 	} else
 		intr_mask(lc);
 	return (true);
 }
 
 /*
- * Pairs with lem_tx_wait(): lc_intr_on is set before lc_tx_short is read.  And
- * with lem_set_mode(), under locks not taken here, which masks the causes after
- * it has set LEM_MODE_POLL: if that came before our write, it is seen after it.
+ * Pairs with lem_tx_wait(): lc_intr_on is stored before lc_tx_short is loaded.
+ * Also with lem_set_mode(), whose locks are not held here, and which masks the
+ * causes after it has set LEM_MODE_POLL.  If that was before the write below,
+ * the load after it sees the mode.
  */
 static void
 intr_unmask(struct lem_core *lc)
 {
 	uint32_t causes = CAUSES_RX | E82545_ICR_LSC;
 
-	SHARED_SET(lc->lc_intr_on, true);
-	lem_os_mb();
-	if ((SHARED_GET(lc->lc_mode) & LEM_MODE_LAZY) == 0 || CSB_ON(lc) ||
-	    SHARED_GET(lc->lc_tx_short))
+	atomic_store_rel_32(&lc->lc_intr_on, true);
+	atomic_thread_fence_seq_cst();
+	if ((atomic_load_acq_32(&lc->lc_mode) & LEM_MODE_LAZY) == 0 ||
+	    CSB_ON(lc) || atomic_load_acq_32(&lc->lc_tx_short) != 0)
 		causes |= E82545_ICR_TXDW;
 	lem_os_write(lc, E82545_IMS, causes);
-	lem_os_mb();
+	atomic_thread_fence_seq_cst();
 	if (POLLING(lc))
 		intr_mask(lc);
 }
@@ -177,12 +182,12 @@ lem_intr_enable(struct lem_core *lc)
 {
 	if (!USABLE(lc) || POLLING(lc))
 		return (false);
-	if (SHARED_GET(lc->lc_unread)) {
-		SHARED_SET(lc->lc_unread, false);
+	if (atomic_load_acq_32(&lc->lc_unread) != 0) {
+		atomic_store_rel_32(&lc->lc_unread, false);
 		if (causes_read(lc))
 			return (true);
 	}
-	if (!SHARED_GET(lc->lc_intr_on))
+	if (atomic_load_acq_32(&lc->lc_intr_on) == 0)
 		intr_unmask(lc);
 	return (false);
 }
@@ -202,32 +207,32 @@ lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
  * The CSB and the mode.
  */
 
-/* The guest's part of the block, guest_csb_on last. */
+/* Fill the guest's part of the CSB, guest_csb_on last.  Both locks. */
 static void
 csb_fill(struct lem_core *lc)
 {
 	struct paravirt_csb *csb = lc->lc_csb;
 	bool kicks = !POLLING(lc);
 
-	SHARED_SET(csb->guest_tdt, lc->lc_tx_told);
-	SHARED_SET(csb->guest_rdt, lc->lc_rx_told);
-	SHARED_SET(csb->guest_need_txkick, kicks && lc->lc_tx_short);
-	SHARED_SET(csb->guest_need_rxkick, kicks);
-	SHARED_SET(csb->guest_txkick_at, NET_PARAVIRT_NONE);
-	SHARED_SET(csb->host_txcycles_lim,
+	atomic_store_rel_32(&csb->guest_tdt, lc->lc_tx_posted);
+	atomic_store_rel_32(&csb->guest_rdt, lc->lc_rx_posted);
+	atomic_store_rel_32(&csb->guest_need_txkick, kicks && lc->lc_tx_short);
+	atomic_store_rel_32(&csb->guest_need_rxkick, kicks);
+	atomic_store_rel_32(&csb->guest_txkick_at, NET_PARAVIRT_NONE);
+	atomic_store_rel_32(&csb->host_txcycles_lim,
 	    kicks ? CSB_TXCYCLES : CSB_TXCYCLES_POLL);
-	lem_os_mb();
-	SHARED_SET(csb->guest_csb_on, CSB_ON(lc));
-	lem_os_mb();
+	atomic_thread_fence_seq_cst();
+	atomic_store_rel_32(&csb->guest_csb_on, CSB_ON(lc));
+	atomic_thread_fence_seq_cst();
 }
 
 /*
- * Where the CSB is turned on or off under traffic, both sides go on from the
- * same place: the tails that either was told of are written to the registers
- * after the turn, which is a kick, too.
+ * The CSB may be turned on or off under traffic.  Both sides must continue with
+ * the same indices: after the change the posted tails are written to the
+ * registers, which is also a kick.
  *
- * An interrupt that was due in the old mode may not be in the new one, nor
- * ever have been sent: after the change one is asked for in each direction.
+ * An interrupt that is due in the old mode may be lost by the change, so one is
+ * requested for each direction afterwards.
  */
 int
 lem_set_mode(struct lem_core *lc, uint32_t mode)
@@ -235,25 +240,27 @@ lem_set_mode(struct lem_core *lc, uint32_t mode)
 	const uint32_t changed = lc->lc_mode ^ mode;
 	bool unmask;
 
+	lem_os_assert_tx(lc);
+	lem_os_assert_rx(lc);
 	if ((mode & ~(LEM_MODE_SC | LEM_MODE_CSB | LEM_MODE_LAZY |
 	    LEM_MODE_POLL)) != 0)
 		return (EINVAL);
 	if ((mode & LEM_MODE_CSB) != 0 && lc->lc_csb == NULL)
 		return (ENOTSUP);
 	if (!USABLE(lc) || changed == 0) {
-		SHARED_SET(lc->lc_mode, mode);
+		atomic_store_rel_32(&lc->lc_mode, mode);
 		return (0);
 	}
-	lem_tx_tell(lc);
+	lem_tx_post(lc);
 	lc->lc_tx_waiting = false;
-	SHARED_SET(lc->lc_mode, mode);
+	atomic_store_rel_32(&lc->lc_mode, mode);
 	if ((changed & LEM_MODE_CSB) != 0 ||
 	    (CSB_ON(lc) && (changed & LEM_MODE_POLL) != 0)) {
 		csb_fill(lc);
-		lem_os_write(lc, E82545_TDT, lc->lc_tx_told);
-		lem_os_write(lc, E82545_RDT, lc->lc_rx_told);
+		lem_os_write(lc, E82545_TDT, lc->lc_tx_posted);
+		lem_os_write(lc, E82545_RDT, lc->lc_rx_posted);
 	}
-	unmask = SHARED_GET(lc->lc_intr_on);
+	unmask = atomic_load_acq_32(&lc->lc_intr_on) != 0;
 	intr_mask(lc);
 	if (POLLING(lc))
 		return (0);
@@ -280,7 +287,7 @@ ring_start(struct lem_core *lc, uint32_t base, uint64_t dma, uint32_t n)
 	lem_os_write(lc, base + E82545_RING_TAIL, 0);
 }
 
-/* Everything that a reset has undone. */
+/* Program all registers that a reset has cleared. */
 static void
 hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 {
@@ -300,12 +307,12 @@ hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 	lem_os_write(lc, E82545_RXCSUM,
 	    E82545_RXCSUM_IPOFL | E82545_RXCSUM_TUOFL);
 	lem_os_write(lc, E82545_RCTL, rctl);
-	lem_os_write(lc, E82545_RDT, lc->lc_rx_told);
+	lem_os_write(lc, E82545_RDT, lc->lc_rx_posted);
 	lem_link(lc);
 	if (lc->lc_csb == NULL)
 		return;
-	SHARED_SET(lc->lc_csb->host_need_txkick, 1);
-	SHARED_SET(lc->lc_csb->host_rxkick_at, NET_PARAVIRT_NONE);
+	atomic_store_rel_32(&lc->lc_csb->host_need_txkick, 1);
+	atomic_store_rel_32(&lc->lc_csb->host_rxkick_at, NET_PARAVIRT_NONE);
 	csb_fill(lc);
 	lem_os_write(lc, E82545_CSBAH, lc->lc_csb_dma >> 32);
 	lem_os_write(lc, E82545_CSBAL, lc->lc_csb_dma);
@@ -316,6 +323,8 @@ lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu)
 {
 	uint32_t rctl = E82545_RCTL_EN | E82545_RCTL_BAM | E82545_RCTL_SECRC;
 
+	lem_os_assert_tx(lc);
+	lem_os_assert_rx(lc);
 	if (!RING_OK(lc->lc_ntxd) || !RING_OK(lc->lc_nrxd) ||
 	    (lc->lc_rx_bufsize != 2048 && lc->lc_rx_bufsize != 4096) ||
 	    mtu < E82545_MTU_MIN || mtu > E82545_MTU_MAX)
@@ -342,10 +351,14 @@ lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu)
 void
 lem_stop(struct lem_core *lc)
 {
+	lem_os_assert_tx(lc);
+	lem_os_assert_rx(lc);
 	if (!lc->lc_running)
 		return;
+	lem_tx_assert(lc);
+	lem_rx_assert(lc);
 	if (lc->lc_csb != NULL)
-		SHARED_SET(lc->lc_csb->guest_csb_on, 0);
+		atomic_store_rel_32(&lc->lc_csb->guest_csb_on, 0);
 	(void)reset(lc);
 	lc->lc_running = false;
 	(void)lem_tx_drop(lc, lc->lc_tx_tail);
@@ -368,7 +381,7 @@ lem_set_filter(struct lem_core *lc, uint32_t rctl, bool vlan,
 	lem_os_write(lc, E82545_CTRL, vlan ?
 	    ctrl | E82545_CTRL_VME : ctrl & ~E82545_CTRL_VME);
 	rctl |= old & ~(E82545_RCTL_UPE | E82545_RCTL_MPE);
-	/* QEMU's e1000 receives nothing for a second after each write. */
+	/* After each write, QEMU's e1000 receives nothing for a second. */
 	if (rctl != old)
 		lem_os_write(lc, E82545_RCTL, rctl);
 	for (i = 0; i < E82545_MTA_COUNT; i++)

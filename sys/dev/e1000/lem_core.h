@@ -8,51 +8,51 @@
  * The part of an 8254x driver that is the same in every system: rings,
  * interrupt service, send combining, lazy completion, polling, and the CSB.
  *
- * It calls no operating system.  Whoever builds lem_*.c, the driver's host,
- * puts a lem_os.h on the include path, which brings C's fixed-width integers,
- * bool, offsetof() and errno values, and defines, static inline where speed
- * matters (LEM_OS(lc) is the lem_os of a core):
+ * It calls no operating system.  The driver that compiles lem_*.c, its host,
+ * must have a lem_os.h in the include path.  That header must provide the
+ * fixed-width integers, bool, offsetof(), errno values, atomic(9) and MPASS(9),
+ * and the following functions, as static inline functions where speed matters.
+ * LEM_OS(lc) is the lem_os of a core.
  *
- *   struct lem_os		what the host needs to know of its adapter
+ *   struct lem_os		the host's state of its adapter
  *   uint32_t lem_os_read(struct lem_core *lc, uint32_t reg)
  *   void lem_os_write(struct lem_core *lc, uint32_t reg, uint32_t value)
- *				a device register; a write is not to pass
+ *				access a device register; a write must not pass
  *				earlier stores to memory
  *   void lem_os_delay(struct lem_core *lc, unsigned int us)
- *   void lem_os_mb(), lem_os_rmb(), lem_os_wmb()
- *				full barrier; loads; stores, as the adapter
- *				(or another CPU) sees them
+ *				wait
  *   void lem_os_sync(struct lem_core *lc, bool before)
- *				busdma's PREREAD | PREWRITE (before) and
+ *				busdma's PREREAD | PREWRITE (before) or
  *				POSTREAD | POSTWRITE for the descriptor rings
  *   void lem_os_tx_done(struct lem_core *lc, uint32_t slot)
- *				the adapter is done with what was put in TX
- *				slot `slot', sent or not: drop its memory
+ *				release the memory of the packet in TX slot
+ *				`slot', which was sent or dropped
  *   uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot)
- *				DMA address of an empty buffer of lc_rx_bufsize
- *				bytes for RX slot `slot', replacing the one
- *				that lem_os_rx() took; 0 if none can be had.
- *				lem_start() asks for every slot: one that has
- *				a buffer still is answered with that
+ *				return the DMA address of an empty buffer of
+ *				lc_rx_bufsize bytes for RX slot `slot', or 0 if
+ *				there is none.  lem_start() calls it for every
+ *				slot: if a slot has a buffer, return that one
  *   bool lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len,
  *       uint32_t flags, uint16_t vlan)
- *				the adapter has filled the buffer of `slot',
- *				with `len' bytes that `flags', LEM_RX_*, tell
- *				of; called for each slot, in the ring's order.
- *				True: the host keeps the buffer, and
- *				lem_os_rx_buf() is asked for another; false: it
- *				goes back as it is
+ *				receive `len' bytes in the buffer of `slot';
+ *				`flags' are LEM_RX_*.  Called for each slot, in
+ *				the order of the ring.  Return true to keep the
+ *				buffer: lem_os_rx_buf() must then replace it.
+ *				Return false to give it back to the adapter
  *   lem_os_probe(lc, name, value)
- *				a macro: a place of dtrace_lem(4); `name' is the
- *				probe's, with __ for -, `value' at hand
+ *				a macro: fire a probe of dtrace_lem(4); `name'
+ *				is its name, with __ for -
+ *   lem_os_assert_tx(lc), lem_os_assert_rx(lc)
+ *				macros: assert that the caller holds the
+ *				transmit lock, the receive lock
  *
- * Locking is the host's: one lock around the transmit side (lem_tx*), one
- * around the receive side (lem_rx*), both around what says so; lem_intr() needs
- * neither.  Nothing here sleeps.
+ * The host must lock: one lock for the transmit side (lem_tx*), one for the
+ * receive side (lem_rx*), both for the functions that say so.  lem_intr() needs
+ * none.  No function sleeps.
  *
- * Hostile devices.  A register that reads as all ones, descriptors that come
- * back wrong, a CSB full of nonsense: each is counted (lc_counter) and at worst
- * ends in lc_dead, after which every call does nothing until lem_start().
+ * Hostile devices.  A register that reads as all ones, invalid descriptors, an
+ * invalid CSB: the core counts each of these (lc_counter), and at worst sets
+ * lc_dead.  Every call does nothing then, until lem_start().
  *
  * Hardware facts: e82545_reg.h; the CSB: <net/paravirt.h>, paravirt_csb(9).
  */
@@ -65,21 +65,18 @@ struct lem_core;
 /* Descriptors in a ring: a power of two. */
 #define	LEM_RING_MIN	128
 #define	LEM_RING_MAX	4096
-/* Descriptors that one packet may take, at the most. */
+/* Maximum of data descriptors for one packet. */
 #define	LEM_TX_MAXSEGS	64
 
-/* What lem_os_rx() is told of a piece of a frame. */
-#define	LEM_RX_SOP	0x01	/* the first one */
-#define	LEM_RX_EOP	0x02	/* the last one, and then: */
+/* Flags of lem_os_rx(). */
+#define	LEM_RX_SOP	0x01	/* first buffer of a frame */
+#define	LEM_RX_EOP	0x02	/* last buffer of a frame, and with it: */
 #define	LEM_RX_IPSUM	0x04	/* IPv4 header checksum verified */
 #define	LEM_RX_L4SUM	0x08	/* TCP or UDP checksum verified */
-#define	LEM_RX_VLAN	0x10	/* tag `vlan' was taken out */
-#define	LEM_RX_BAD	0x20	/* no frame, nor what came of it before */
+#define	LEM_RX_VLAN	0x10	/* tag `vlan' was stripped */
+#define	LEM_RX_BAD	0x20	/* drop this buffer and the frame so far */
 
-/*
- * A core begins with its host's part: for lem_os.h, where it has no members
- * yet.
- */
+/* A core begins with its lem_os: lem_os.h sees an incomplete type. */
 #define	LEM_OS(lc)	((struct lem_os *)(void *)(lc))
 
 #include <lem_os.h>
@@ -89,15 +86,15 @@ struct lem_core;
 
 #include "e82545_reg.h"
 
-/* What lem_tx() is to have the adapter do to a packet. */
+/* Offloads of a packet. */
 #define	LEM_TX_IPSUM	0x01	/* IPv4 header checksum */
 #define	LEM_TX_TCPSUM	0x02	/* TCP checksum */
 #define	LEM_TX_UDPSUM	0x04	/* UDP checksum */
-#define	LEM_TX_TSO4	0x08	/* cut into segments, TCP over IPv4 */
-#define	LEM_TX_TSO6	0x10	/* the same over IPv6 */
+#define	LEM_TX_TSO4	0x08	/* segmentation of TCP over IPv4 */
+#define	LEM_TX_TSO6	0x10	/* segmentation of TCP over IPv6 */
 #define	LEM_TX_VLAN	0x20	/* insert lp_vlan */
 
-/* A piece of a packet: DMA address and bytes, 1 to 16383. */
+/* A segment of a packet: DMA address and bytes, 1 to 16383. */
 struct lem_seg {
 	uint64_t	 ls_addr;
 	uint32_t	 ls_len;
@@ -110,16 +107,17 @@ struct lem_packet {
 	uint16_t	 lp_flags;	/* LEM_TX_* */
 	uint16_t	 lp_vlan;	/* tag */
 	uint16_t	 lp_mss;	/* bytes of payload, with TSO */
-	uint8_t		 lp_l2len;	/* bytes of each header, where */
-	uint8_t		 lp_l3len;	/* a checksum or TSO is asked for */
+	uint8_t		 lp_l2len;	/* bytes of each header, with */
+	uint8_t		 lp_l3len;	/* checksum offload or TSO */
 	uint8_t		 lp_l4len;
 };
 
-/* How the adapter is to be run; lem_set_mode() takes a set of these. */
+/* Flags of lem_set_mode(). */
 #define	LEM_MODE_SC	0x01	/* send combining */
 #define	LEM_MODE_CSB	0x02	/* use the CSB, if the adapter has one */
-#define	LEM_MODE_LAZY	0x04	/* no transmit interrupts but when short */
-#define	LEM_MODE_POLL	0x08	/* no interrupts at all: the host polls */
+#define	LEM_MODE_LAZY	0x04	/* transmit interrupts only if the ring is
+				   short of descriptors */
+#define	LEM_MODE_POLL	0x08	/* no interrupts: the host polls */
 
 /*
  * Counters, in the form of sys/counter_table.h.  One thread writes each of
@@ -155,9 +153,9 @@ enum lem_counter {
 extern const struct counter_row lem_counter_table[LEM_NCOUNTERS];
 
 struct lem_core {
-	struct lem_os	 lc_os;		/* the host's own */
+	struct lem_os	 lc_os;		/* the host's */
 
-	/* Set by the host before lem_start(), and not changed after. */
+	/* The host must set these before lem_start(), and not change them. */
 	struct e82545_desc *lc_txd;	/* rings: memory, DMA address, size */
 	uint64_t	 lc_txd_dma;
 	uint32_t	 lc_ntxd;
@@ -171,79 +169,80 @@ struct lem_core {
 	uint64_t	 lc_csb_dma;
 	bool		 lc_msi;	/* interrupts are messages */
 
-	/* For the host to read. */
+	/* The host may read these. */
 	bool		 lc_running;
 	bool		 lc_dead;
 	bool		 lc_link;	/* as of the last lem_link() */
-	uint32_t	 lc_mode;	/* LEM_MODE_*, as is in force */
+	uint32_t	 lc_mode;	/* LEM_MODE_*; atomic */
 	uint32_t	 lc_itr_256ns;
 	uint64_t	 lc_counter[LEM_NCOUNTERS];
 	uint32_t	 lc_tx_head;	/* first descriptor not cleaned */
-	uint32_t	 lc_tx_tail;	/* where the next packet begins */
+	uint32_t	 lc_tx_tail;	/* first descriptor not used */
 
-	/* lem_tx.c's own. */
-	uint32_t	 lc_tx_told;	/* what TDT (or guest_tdt) was set to */
-	uint32_t	 lc_tx_untold;	/* packets since then */
-	uint32_t	 lc_tx_held;	/* of them, held back (SC) */
-	bool		 lc_tx_waiting;	/* an interrupt is to come (SC) */
-	bool		 lc_tx_short;	/* the host waits for room */
+	/* lem_tx.c; transmit lock. */
+	uint32_t	 lc_tx_posted;	/* last value of TDT (or guest_tdt) */
+	uint32_t	 lc_tx_pending;	/* packets since then, */
+	uint32_t	 lc_tx_deferred; /* of them, by send combining */
+	bool		 lc_tx_waiting;	/* (SC) an interrupt will come */
+	uint32_t	 lc_tx_short;	/* the host waits for descriptors;
+					   atomic */
 	uint64_t	 lc_tx_ctx[2];	/* the context descriptor in force */
-	uint32_t	 lc_tx_batch;	/* where the last batch begins, */
-	uint16_t	 lc_tx_last[LEM_RING_MAX]; /* and the others end */
-	/* lem_rx.c's own. */
-	uint32_t	 lc_rx_next;	/* next descriptor to come back */
-	uint32_t	 lc_rx_tail;	/* next to give */
-	uint32_t	 lc_rx_told;	/* what RDT (or guest_rdt) was set to */
-	uint32_t	 lc_rx_len;	/* bytes of a frame not complete */
-	bool		 lc_rx_skip;	/* the rest of it is to be dropped */
+	uint32_t	 lc_tx_batch;	/* first slot of the last batch, */
+	uint16_t	 lc_tx_last[LEM_RING_MAX]; /* last of the others */
+	/* lem_rx.c; receive lock. */
+	uint32_t	 lc_rx_next;	/* next descriptor to be received */
+	uint32_t	 lc_rx_tail;	/* next descriptor to refill */
+	uint32_t	 lc_rx_posted;	/* last value of RDT (or guest_rdt) */
+	uint32_t	 lc_rx_len;	/* bytes of an incomplete frame */
+	bool		 lc_rx_skip;	/* drop the rest of a frame */
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
-	/* lem_core.c's own. */
-	bool		 lc_intr_on;	/* causes are unmasked */
-	bool		 lc_unread;	/* ICR is, since the last message */
+	/* lem_core.c; atomic. */
+	uint32_t	 lc_intr_on;	/* causes are unmasked */
+	uint32_t	 lc_unread;	/* a message came, ICR was not read */
 };
 _Static_assert(offsetof(struct lem_core, lc_os) == 0, "LEM_OS");
 
 /*
- * Reset the adapter and read its station address, before anybody else has to do
- * with it.  0, or an errno value: ENXIO where the registers read as all ones or
- * the reset does not end; EIO where there is no address, or not a station's.
+ * Reset the adapter and read its station address.  No other function may be
+ * called before.  Returns 0; ENXIO if the registers read as all ones or the
+ * reset does not end; EIO if there is no valid address.
  */
 int	lem_attach(struct lem_core *lc, uint8_t mac[6]);
 
 /*
- * Program rings, filters' defaults and offloads, give all RX buffers, and
- * start; interrupts are still off.  `mac' is the station address, `mtu'
- * E82545_MTU_MIN to E82545_MTU_MAX bytes.  Both locks.  0, or ENXIO, EINVAL
- * (rings, sizes), ENOBUFS if the host has no buffer at all.
+ * Program the rings, default filters and offloads, post all RX buffers, and
+ * start the adapter with interrupts masked.  `mac' is the station address,
+ * `mtu' E82545_MTU_MIN to E82545_MTU_MAX bytes.  Both locks.  Returns 0; ENXIO; EINVAL for the sizes
+ * of rings, buffers or mtu; ENOBUFS if the host has no buffer at all.
  */
 int	lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu);
 
 /*
- * Stop: mask interrupts, take the CSB back, reset.  lem_os_tx_done() is called
- * for each slot in use; RX buffers stay with the host, and so do the pieces of
- * a frame that has not ended.  Both locks.
+ * Stop: mask interrupts, disable the CSB, reset.  Calls lem_os_tx_done() for
+ * each slot in use.  The host keeps the RX buffers, and those of an incomplete
+ * frame.  Both locks.
  */
 void	lem_stop(struct lem_core *lc);
 
 /*
- * The mode; may change at any time.  Both locks.  Into LEM_MODE_POLL,
- * interrupts are masked; out of it, the host calls lem_intr_enable() when it is
- * ready for one, which comes in any case.  EINVAL for unknown bits,
- * ENOTSUP for LEM_MODE_CSB on an adapter without one (the other bits are then
- * not set either).
+ * Set the mode; it may change at any time.  LEM_MODE_POLL masks interrupts;
+ * when that is cleared, the host must call lem_intr_enable(), and an interrupt
+ * follows in any case.  Both locks.  Returns 0; EINVAL for unknown bits;
+ * ENOTSUP for LEM_MODE_CSB without a CSB (the mode is unchanged then).
  */
 int	lem_set_mode(struct lem_core *lc, uint32_t mode);
 
 /*
- * Least time between interrupts, units of 256 ns, 0 to E82545_ITR_MAX; 0: none.
- * EINVAL out of range.  Any thread.
+ * Set the minimum time between interrupts, in units of 256 ns, 0 to
+ * E82545_ITR_MAX.  Returns 0, or EINVAL if it is out of range.  Any thread.
  */
 int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
 
 /*
- * What is received, besides unicast to us and broadcast: what E82545_RCTL_UPE
- * and E82545_RCTL_MPE say, and multicast by 128 words of hash bits, NULL for
- * none; `vlan': tags are taken out, and put in.  Any thread, one at a time.
+ * Set the receive filter.  Broadcasts and unicast to the station address always
+ * pass.  `rctl': E82545_RCTL_UPE and E82545_RCTL_MPE; `mta': 128 words of
+ * multicast hash bits, NULL for none; `vlan': strip and insert tags.  Any
+ * thread, one at a time.
  */
 void	lem_set_filter(struct lem_core *lc, uint32_t rctl, bool vlan,
 	    const uint32_t mta[128]);
@@ -252,56 +251,56 @@ void	lem_set_filter(struct lem_core *lc, uint32_t rctl, bool vlan,
  * section 13.5.1 with RCTL.MO 0: the upper twelve bits.
  */
 #define	lem_mta_bit(mac)	((mac)[4] >> 4 | (mac)[5] << 4)
-/* Read the link's state into lc_link, polling.  Any thread. */
+/* Read the state of the link into lc_link.  Any thread. */
 void	lem_link(struct lem_core *lc);
 
 /*
- * Interrupts.  lem_intr() is false if the interrupt was not ours; else they are
- * masked, the link's state is up to date, and the host is to call
- * lem_tx_clean(), lem_rx() until that returns less than its budget, and then
- * lem_intr_enable(), which does nothing with LEM_MODE_POLL.
+ * Interrupts.  lem_intr() returns false if the interrupt is not the adapter's.
+ * Otherwise it masks interrupts and updates lc_link, and the host must call
+ * lem_tx_clean(), then lem_rx() until that returns less than its budget, and
+ * then lem_intr_enable(), which does nothing with LEM_MODE_POLL.
  *
- * With LEM_MODE_CSB and messages, which no line keeps asserted, the causes are
- * read last, when the frames have gone their way: lem_intr() guesses, and
- * lem_intr_enable() is true if there may be more to do, all of the above, and
- * itself to be called again; it is false at all other times.
+ * With LEM_MODE_CSB and messages no line stays asserted, so the causes are read
+ * last, after the frames were delivered: lem_intr() assumes that the message
+ * was for frames, and lem_intr_enable() returns true if the host must do all of
+ * the above again.  In all other cases it returns false.
  */
 bool	lem_intr(struct lem_core *lc);
 bool	lem_intr_enable(struct lem_core *lc);
 
 /*
- * Queue a packet, from slot lc_tx_tail on; the adapter learns of it by
- * lem_tx_flush(), called once for any number of packets.  0, and no slot of it
- * comes to lem_os_tx_done() before all are done; ENOBUFS where there is no
- * room, and then an interrupt (or, polling, the next lem_tx_clean()) comes when
- * there is; EINVAL for lengths or pieces out of range; ENXIO when dead.
- * Transmit lock.
+ * Queue a packet, from slot lc_tx_tail on.  lem_tx_flush() posts any number of
+ * queued packets to the adapter.  Returns 0; all slots of a packet go to
+ * lem_os_tx_done() together.  Returns ENOBUFS if there are not enough free
+ * descriptors; an interrupt follows when there are (if polling, call
+ * lem_tx_clean()).  Returns EINVAL for invalid lengths or segments, and ENXIO
+ * if the adapter is dead.  Transmit lock.
  */
 int	lem_tx(struct lem_core *lc, const struct lem_packet *lp);
 void	lem_tx_flush(struct lem_core *lc);
 
 /*
- * Take back what the adapter has sent, and let go what send combining held
- * back.  Returns how many descriptors.  Transmit lock.
+ * Reclaim descriptors that the adapter has completed, and post packets that
+ * send combining deferred.  Returns the number of descriptors.  Transmit lock.
  */
 unsigned int lem_tx_clean(struct lem_core *lc);
 
 /*
- * Ask for the interrupt that lem_tx() asks for when it returns ENOBUFS: for a
- * host that waits for room of `need' descriptors before it has a packet.  There
- * may be some at once; look at lem_tx_room() after it.  Transmit lock.
+ * Request the interrupt that follows ENOBUFS, for a host that waits for `need'
+ * free descriptors before it has a packet.  There may be enough already; the
+ * host must check lem_tx_avail() afterwards.  Transmit lock.
  */
 void	lem_tx_wait(struct lem_core *lc, uint32_t need);
 
-/* Free TX descriptors, and whether that is all.  Transmit lock. */
-uint32_t lem_tx_room(const struct lem_core *lc);
+/* The number of free TX descriptors; whether all are free.  Transmit lock. */
+uint32_t lem_tx_avail(const struct lem_core *lc);
 #define	lem_tx_idle(lc)	((lc)->lc_tx_head == (lc)->lc_tx_tail)
 
 /*
- * Take up to `budget' frames out of the ring and give buffers back.  Returns
- * how many; fewer than `budget' means the ring is empty, and that the adapter
- * will interrupt for the next frame (not polling) once lem_intr_enable() is
- * called.  Receive lock.
+ * Receive up to `budget' frames and refill the ring.  Returns their number.  If
+ * it is less than `budget', the ring is empty, and, except with LEM_MODE_POLL,
+ * the adapter interrupts for the next frame after lem_intr_enable().  Receive
+ * lock.
  */
 unsigned int lem_rx(struct lem_core *lc, unsigned int budget);
 

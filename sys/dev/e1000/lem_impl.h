@@ -5,24 +5,26 @@
  */
 
 /*
- * What lem_core.c (life cycle, interrupts, mode), lem_tx.c and lem_rx.c have
- * between them.
+ * Shared by lem_core.c (life cycle, interrupts, mode), lem_tx.c and lem_rx.c.
  *
- * What is dear under a hypervisor is not work but telling: each register
- * access and each interrupt is an exit.  So both rings keep what was done
- * apart from what the adapter was told of:
+ * Under a hypervisor each register access and each interrupt is an exit, which
+ * costs far more than the work on a packet.  So both rings keep the descriptors
+ * that are ready apart from those that were posted, that is, of which the
+ * adapter knows:
  *
- *	TX   head            told            tail
+ *	TX   head           posted           tail
  *	  ----+---------------+---------------+----
- *	      | the adapter's | not told yet  |	     free, one slot always
+ *	      | the adapter's |    pending    | free; at least one slot
  *	  ----+---------------+---------------+----
- *	RX   tail            next            told (= tail after a refill)
+ *	RX   tail            next           posted (= tail after a refill)
  *	  ----+---------------+---------------+----
- *	      | taken, to be  | the adapter's |
- *	      | given back    |		      |
+ *	      |    missing    | the adapter's |
+ *	      |  (to refill)  |		      |
  *
- * Whatever the adapter writes (descriptors, the CSB's host part) is read once
- * and then checked; it is never an index.  8254x SDM sections: e82545_reg.h.
+ * Everything that the adapter writes (descriptors, the CSB's host part) is
+ * loaded once, with acquire, and then checked; none of it is used as an index,
+ * and no assertion depends on it.  The section numbers are those of the 8254x
+ * SDM: see e82545_reg.h.
  */
 
 #ifndef _DEV_E1000_LEM_IMPL_H_
@@ -30,32 +32,60 @@
 
 #include "lem_core.h"
 
-/*
- * Memory that the adapter writes, too, and what is read without a lock.  Who
- * sees an index or a status sees what it speaks of: in the order of a device's
- * accesses that is the barriers' to say, in that of another CPU's (the CSB's
- * host) it is said here as well, at no cost on amd64.
- */
-#define	SHARED_GET(field)	__atomic_load_n(&(field), __ATOMIC_ACQUIRE)
-#define	SHARED_SET(field, value)					\
-	__atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
-
 #define	USABLE(lc)	((lc)->lc_running && !(lc)->lc_dead)
-#define	CSB_ON(lc)	((SHARED_GET((lc)->lc_mode) & LEM_MODE_CSB) != 0)
-#define	POLLING(lc)	((SHARED_GET((lc)->lc_mode) & LEM_MODE_POLL) != 0)
+#define	CSB_ON(lc)							\
+	((atomic_load_acq_32(&(lc)->lc_mode) & LEM_MODE_CSB) != 0)
+#define	POLLING(lc)							\
+	((atomic_load_acq_32(&(lc)->lc_mode) & LEM_MODE_POLL) != 0)
 
-/* Slots from `a' on to `b', and the one behind `a', in a ring of `n'. */
+/* Slots from `a' to `b', and the slot after `a', in a ring of `n'. */
 #define	DISTANCE(a, b, n)	(((b) - (a)) & ((n) - 1))
 #define	NEXT(a, n)		(((a) + 1) & ((n) - 1))
 
-/*
- * For lem_core.c: the rings' state to that of a fresh start (lem_rx_init()
- * gives buffers, and is false where there is none); all packets told, send
- * combining or not; the slots before `end' to the host, returning how many.
- */
+/* Reset the transmit ring.  Transmit lock. */
 void	lem_tx_init(struct lem_core *lc);
+
+/*
+ * Reset the receive ring, and give all buffers to it.  Returns false if the
+ * host has no buffer at all.  Receive lock.
+ */
 bool	lem_rx_init(struct lem_core *lc);
-void	lem_tx_tell(struct lem_core *lc);
+
+/* Post all pending packets, even if send combining is on.  Transmit lock. */
+void	lem_tx_post(struct lem_core *lc);
+
+/*
+ * Return the slots before `end' to the host.  Returns their number.  Transmit
+ * lock.
+ */
 unsigned int lem_tx_drop(struct lem_core *lc, uint32_t end);
+
+/*
+ * The indices of each ring are in the order of the drawing.  The caller must
+ * hold the ring's lock.
+ */
+static inline void
+lem_tx_assert(const struct lem_core *lc)
+{
+	lem_os_assert_tx(lc);
+	MPASS(lc->lc_tx_head < lc->lc_ntxd && lc->lc_tx_tail < lc->lc_ntxd);
+	MPASS(lc->lc_tx_posted < lc->lc_ntxd && lc->lc_tx_batch < lc->lc_ntxd);
+	MPASS(DISTANCE(lc->lc_tx_head, lc->lc_tx_posted, lc->lc_ntxd) <=
+	    DISTANCE(lc->lc_tx_head, lc->lc_tx_batch, lc->lc_ntxd));
+	MPASS(DISTANCE(lc->lc_tx_head, lc->lc_tx_batch, lc->lc_ntxd) <=
+	    DISTANCE(lc->lc_tx_head, lc->lc_tx_tail, lc->lc_ntxd));
+	MPASS(lc->lc_tx_deferred <= lc->lc_tx_pending);
+}
+
+static inline void
+lem_rx_assert(const struct lem_core *lc)
+{
+	lem_os_assert_rx(lc);
+	MPASS(lc->lc_rx_next < lc->lc_nrxd && lc->lc_rx_tail < lc->lc_nrxd);
+	MPASS(lc->lc_rx_posted < lc->lc_nrxd);
+	MPASS(DISTANCE(lc->lc_rx_next, lc->lc_rx_posted, lc->lc_nrxd) <=
+	    DISTANCE(lc->lc_rx_next, lc->lc_rx_tail, lc->lc_nrxd));
+	MPASS(lc->lc_rx_len <= E82545_FRAME_MAX);
+}
 
 #endif /* !_DEV_E1000_LEM_IMPL_H_ */

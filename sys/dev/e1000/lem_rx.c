@@ -5,27 +5,27 @@
  */
 
 /*
- * The receive ring; its drawing is in lem_impl.h.
+ * The receive ring; see the drawing in lem_impl.h.
  *
- * Slots are given back in the order of the ring, so one that has no buffer
- * stops those behind it until there is one.
+ * Slots are refilled in the order of the ring.  If there is no buffer for one,
+ * those behind it wait until there is.
  */
 
 #include "lem_impl.h"
 
-/* What the adapter writes, 3.2.3: the descriptor's second word. */
+/* The second word of a descriptor, as the adapter writes it, 3.2.3. */
 #define	STATUS(bits)	E82545_REST_STATUS(E82545_RXD_##bits)
 #define	ERROR(bit)	E82545_REST_ERRORS(E82545_RXD_ERR_##bit)
 #define	BAD	(ERROR(CE) | ERROR(SE) | ERROR(SEQ) | ERROR(CXE) | ERROR(RXE))
 
-/* Slots that were taken and not given back. */
+/* Slots to refill. */
 static uint32_t
-rx_owed(const struct lem_core *lc)
+rx_missing(const struct lem_core *lc)
 {
 	return (DISTANCE(lc->lc_rx_tail, lc->lc_rx_next, lc->lc_nrxd));
 }
 
-/* True where the adapter needs RDT to be written. */
+/* Store the tail in the CSB.  Returns whether RDT must be written. */
 static bool
 rx_publish(struct lem_core *lc, uint32_t old)
 {
@@ -33,52 +33,54 @@ rx_publish(struct lem_core *lc, uint32_t old)
 
 	if (!CSB_ON(lc))
 		return (true);
-	lem_os_wmb();
-	SHARED_SET(lc->lc_csb->guest_rdt, lc->lc_rx_told);
-	lem_os_mb();
-	at = SHARED_GET(lc->lc_csb->host_rxkick_at);
+	atomic_thread_fence_rel();
+	atomic_store_rel_32(&lc->lc_csb->guest_rdt, lc->lc_rx_posted);
+	atomic_thread_fence_seq_cst();
+	at = atomic_load_acq_32(&lc->lc_csb->host_rxkick_at);
 	if (at == NET_PARAVIRT_NONE)
 		return (false);
 	if (at >= lc->lc_nrxd) {
-		/* It waits for what cannot come. */
+		/* Not a slot: it would wait for ever. */
 		lc->lc_counter[LEM_C_RX_BAD]++;
 		return (true);
 	}
-	/* No buffer for the next slot: it may be long before we get there. */
-	if (rx_owed(lc) > 1)
+	/* No buffer for the next slot: it may take long to get to `at'. */
+	if (rx_missing(lc) > 1)
 		return (true);
-	/* Reached, or gone past, by this step? */
+	/* Did this step reach it? */
 	at = DISTANCE(old, at, lc->lc_nrxd);
-	return (at > 0 && at <= DISTANCE(old, lc->lc_rx_told, lc->lc_nrxd));
+	return (at > 0 && at <= DISTANCE(old, lc->lc_rx_posted, lc->lc_nrxd));
 }
 
 static void
-rx_tell(struct lem_core *lc)
+rx_post(struct lem_core *lc)
 {
-	uint32_t old = lc->lc_rx_told;
+	uint32_t old = lc->lc_rx_posted;
 	uint32_t n = DISTANCE(old, lc->lc_rx_tail, lc->lc_nrxd);
 
+	lem_rx_assert(lc);
 	if (n == 0)
 		return;
 	lem_os_sync(lc, true);
-	lc->lc_rx_told = lc->lc_rx_tail;
+	lc->lc_rx_posted = lc->lc_rx_tail;
 	if (rx_publish(lc, old)) {
-		lem_os_probe(lc, rx__kick, lc->lc_rx_told);
-		lem_os_write(lc, E82545_RDT, lc->lc_rx_told);
+		lem_os_probe(lc, rx__kick, lc->lc_rx_posted);
+		lem_os_write(lc, E82545_RDT, lc->lc_rx_posted);
 		lc->lc_counter[LEM_C_RX_KICK]++;
 		n--;
 	} else
-		lem_os_probe(lc, rx__kick__saved, lc->lc_rx_told);
+		lem_os_probe(lc, rx__kick__saved, lc->lc_rx_posted);
 	lc->lc_counter[LEM_C_RX_KICK_SAVED] += n;
 }
 
-/* Give slots back, all but one: head and tail alike mean none. */
+/* Refill all slots but one: a ring with equal head and tail is empty. */
 static void
 rx_refill(struct lem_core *lc)
 {
 	uint64_t addr;
 	uint32_t n = lc->lc_nrxd, slot;
 
+	lem_os_assert_rx(lc);
 	for (slot = lc->lc_rx_tail; NEXT(slot, n) != lc->lc_rx_next;
 	    slot = NEXT(slot, n)) {
 		if (!lc->lc_rx_empty[slot])
@@ -99,26 +101,27 @@ lem_rx_init(struct lem_core *lc)
 {
 	uint32_t slot;
 
+	lem_os_assert_rx(lc);
 	for (slot = 0; slot < lc->lc_nrxd; slot++) {
-		SHARED_SET(lc->lc_rxd[slot].rest, 0);
+		atomic_store_rel_64(&lc->lc_rxd[slot].rest, 0);
 		lc->lc_rx_empty[slot] = true;
 	}
 	lc->lc_rx_next = lc->lc_rx_tail = lc->lc_rx_len = 0;
 	lc->lc_rx_skip = false;
 	rx_refill(lc);
-	lc->lc_rx_told = lc->lc_rx_tail;
+	lc->lc_rx_posted = lc->lc_rx_tail;
 	lem_os_sync(lc, true);
 	return (lc->lc_rx_tail != 0);
 }
 
-/* Whether a descriptor that was written back is as it should be. */
+/* Whether a descriptor that was written back is valid, and without errors. */
 static bool
 rx_check(struct lem_core *lc, uint64_t done)
 {
 	uint32_t len = (uint16_t)done, sum = lc->lc_rx_len + len;
 	bool eop = (done & STATUS(EOP)) != 0;
 
-	/* A frame is cut only where a buffer ends. */
+	/* All buffers of a frame except the last are full. */
 	if (len == 0 || len > lc->lc_rx_bufsize ||
 	    (!eop && len != lc->lc_rx_bufsize) ||
 	    sum < E82545_ETH_HDRLEN || sum > E82545_FRAME_MAX) {
@@ -132,7 +135,10 @@ rx_check(struct lem_core *lc, uint64_t done)
 	return (true);
 }
 
-/* Hand a slot to the host.  True at the end of a frame, and of none. */
+/*
+ * Pass a slot to the host.  Returns whether a frame ends with it, or the slot
+ * is part of none.
+ */
 static bool
 rx_slot(struct lem_core *lc, uint32_t slot, uint64_t done)
 {
@@ -141,6 +147,7 @@ rx_slot(struct lem_core *lc, uint32_t slot, uint64_t done)
 	uint64_t l4 = done & (STATUS(IXSM) | STATUS(TCPCS) | ERROR(TCPE));
 	uint32_t flags;
 
+	MPASS(!lc->lc_rx_empty[slot]);
 	flags = (lc->lc_rx_len == 0 ? LEM_RX_SOP : 0) |
 	    ((done & STATUS(EOP)) != 0 ? LEM_RX_EOP : 0) |
 	    (ip == STATUS(IPCS) ? LEM_RX_IPSUM : 0) |
@@ -160,8 +167,8 @@ rx_slot(struct lem_core *lc, uint32_t slot, uint64_t done)
 }
 
 /*
- * Take what came back; at most `budget' of frames and of pieces that belong
- * to none, so that an adapter that writes nonsense costs no more than others.
+ * Receive up to `budget' frames.  A slot that is part of no frame counts as
+ * one, so an adapter that writes invalid descriptors costs no more.
  */
 static unsigned int
 rx_take(struct lem_core *lc, unsigned int budget)
@@ -172,21 +179,21 @@ rx_take(struct lem_core *lc, unsigned int budget)
 
 	for (n = 0; n < budget; ) {
 		slot = lc->lc_rx_next;
-		done = SHARED_GET(lc->lc_rxd[slot].rest);
+		done = atomic_load_acq_64(&lc->lc_rxd[slot].rest);
 		if ((done & STATUS(DD)) == 0)
 			break;
-		SHARED_SET(lc->lc_rxd[slot].rest, 0);
-		if (slot == lc->lc_rx_told) {
-			lc->lc_counter[LEM_C_RX_BAD]++;	/* not the adapter's */
+		atomic_store_rel_64(&lc->lc_rxd[slot].rest, 0);
+		if (slot == lc->lc_rx_posted) {
+			lc->lc_counter[LEM_C_RX_BAD]++;	/* was not posted */
 			n++;
 			break;
 		}
-		lem_os_rmb();
+		atomic_thread_fence_acq();
 		lc->lc_rx_next = NEXT(slot, lc->lc_nrxd);
 		n += rx_slot(lc, slot, done);
-		if (rx_owed(lc) > lc->lc_nrxd / 4) {
+		if (rx_missing(lc) > lc->lc_nrxd / 4) {
 			rx_refill(lc);
-			rx_tell(lc);
+			rx_post(lc);
 		}
 	}
 	return (n);
@@ -198,25 +205,27 @@ lem_rx(struct lem_core *lc, unsigned int budget)
 	const bool kicks = CSB_ON(lc) && !POLLING(lc);
 	unsigned int n = 0;
 
+	lem_os_assert_rx(lc);
 	if (!USABLE(lc))
 		return (0);
+	lem_rx_assert(lc);
 	for (;;) {
 		if (kicks)
-			SHARED_SET(lc->lc_csb->guest_need_rxkick, 0);
+			atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 0);
 		lem_os_sync(lc, false);
 		n += rx_take(lc, budget - n);
 		rx_refill(lc);
-		/* Polling, a few at a time can wait. */
-		if (!POLLING(lc) || rx_owed(lc) > 1 ||
-		    DISTANCE(lc->lc_rx_told, lc->lc_rx_tail, lc->lc_nrxd) >=
+		/* A polling guest need not post a few slots at once. */
+		if (!POLLING(lc) || rx_missing(lc) > 1 ||
+		    DISTANCE(lc->lc_rx_posted, lc->lc_rx_tail, lc->lc_nrxd) >=
 		    lc->lc_nrxd / 8)
-			rx_tell(lc);
+			rx_post(lc);
 		if (!kicks || n >= budget)
 			break;
-		SHARED_SET(lc->lc_csb->guest_need_rxkick, 1);
-		lem_os_mb();
+		atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 1);
+		atomic_thread_fence_seq_cst();
 		lem_os_sync(lc, false);
-		if ((SHARED_GET(lc->lc_rxd[lc->lc_rx_next].rest) &
+		if ((atomic_load_acq_64(&lc->lc_rxd[lc->lc_rx_next].rest) &
 		    STATUS(DD)) == 0)
 			break;
 	}

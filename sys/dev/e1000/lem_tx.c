@@ -5,29 +5,31 @@
  */
 
 /*
- * The transmit ring; its drawing is in lem_impl.h.
+ * The transmit ring; see the drawing in lem_impl.h.
  *
- * RS is set in the last descriptor before `told' moves, and where a quarter of
- * the ring has gone by without one, so that one DD stands for a batch of
- * packets: lc_tx_last[] of the slot where it begins is the one that has RS, but
- * for the last batch, from lc_tx_batch to the tail.  `told' moves, with one
- * write to TDT,
+ * Batches.  One DD stands for a batch of packets.  RS is set in the last
+ * descriptor of a batch, which ends when packets are posted, or when it fills a
+ * quarter of the ring.  lc_tx_last[] of a batch's first slot is the slot with
+ * RS.  The last batch, from lc_tx_batch to the tail, has none yet.
  *
- *	always		when lem_tx_flush() is called,
- *	LEM_MODE_SC	when it is called and no interrupt is to come that
- *			would do it, or the ring runs short; else from
- *			lem_tx_clean(), which that interrupt brings about,
- *	LEM_MODE_CSB	in memory, and TDT is written if the other side sleeps.
+ * Posting.  Pending packets are posted with one write to TDT:
  *
- * An interrupt is to come where TXDW is unmasked and RS is set in what was
- * told; so send combining holds nothing back with LAZY, POLL or CSB.  What is
- * held back is let go when completions are seen, and when none are left to
- * wait for: neither a lost interrupt nor somebody else's lem_tx_clean() can
- * leave it behind.
+ *	otherwise	by each lem_tx_flush()
+ *	LEM_MODE_SC	by lem_tx_flush() if the ring is short of descriptors or
+ *			no interrupt will come; else they are deferred, and
+ *			posted by the lem_tx_clean() of that interrupt
+ *	LEM_MODE_CSB	in the CSB; TDT is written only if the host sleeps
  *
- * Short of descriptors, everything is told, then the interrupt asked for
- * (LAZY: TXDW unmasked; CSB: guest_need_txkick), then completions are looked
- * for again, since they may have come before the asking.
+ * An interrupt will come if TXDW is unmasked and RS is set in posted packets;
+ * so send combining defers nothing with LAZY, POLL or CSB.  Deferred packets
+ * are posted when lem_tx_clean() finds completions, or nothing to wait for.
+ * Therefore neither a lost interrupt nor another caller's lem_tx_clean() can
+ * leave them behind.
+ *
+ * Waiting for descriptors.  If the ring is short, all packets are posted, then
+ * an interrupt is requested (LAZY: TXDW is unmasked; CSB: guest_need_txkick),
+ * then the ring is checked again, because completions may have come before the
+ * request.
  */
 
 #include "lem_impl.h"
@@ -37,7 +39,7 @@
 #define	HEADERS_MAX	UINT8_MAX	/* bytes: HDRLEN; TUCSO: */
 #define	L4_MAX		(UINT8_MAX - 16)
 
-/* Free descriptors: below this, waiting costs more than telling. */
+/* Free descriptors: the ring is short if it has less. */
 #define	LOW(lc)		((lc)->lc_ntxd / 4)
 
 #define	FLAGS_TSO	(LEM_TX_TSO4 | LEM_TX_TSO6)
@@ -46,18 +48,20 @@
 #define	FLAGS_OFFLOAD	(LEM_TX_IPSUM | FLAGS_L4)
 
 uint32_t
-lem_tx_room(const struct lem_core *lc)
+lem_tx_avail(const struct lem_core *lc)
 {
+	lem_os_assert_tx(lc);
 	return (lc->lc_ntxd - 1 -
 	    DISTANCE(lc->lc_tx_head, lc->lc_tx_tail, lc->lc_ntxd));
 }
 
-/* End the batch: have the completion of its last packet reported. */
+/* End the batch: set RS in its last descriptor. */
 static void
 tx_report(struct lem_core *lc)
 {
 	uint32_t last = (lc->lc_tx_tail - 1) & (lc->lc_ntxd - 1);
 
+	lem_tx_assert(lc);
 	if (lc->lc_tx_batch == lc->lc_tx_tail)
 		return;
 	lc->lc_txd[last].rest |= E82545_TXD_RS;
@@ -65,55 +69,58 @@ tx_report(struct lem_core *lc)
 	lc->lc_tx_batch = lc->lc_tx_tail;
 }
 
-/* True where the adapter needs TDT to be written. */
+/* Store the tail in the CSB.  Returns whether TDT must be written. */
 static bool
 tx_publish(struct lem_core *lc)
 {
 	if (!CSB_ON(lc))
 		return (true);
-	lem_os_wmb();
-	SHARED_SET(lc->lc_csb->guest_tdt, lc->lc_tx_told);
-	lem_os_mb();
-	if ((SHARED_GET(lc->lc_csb->host_need_txkick) & 1) == 0)
+	atomic_thread_fence_rel();
+	atomic_store_rel_32(&lc->lc_csb->guest_tdt, lc->lc_tx_posted);
+	atomic_thread_fence_seq_cst();
+	if ((atomic_load_acq_32(&lc->lc_csb->host_need_txkick) & 1) == 0)
 		return (false);
-	/* One kick is enough, however long the host takes to wake up. */
-	SHARED_SET(lc->lc_csb->host_need_txkick, 0);
+	/* One kick is enough, even if the host takes long to wake up. */
+	atomic_store_rel_32(&lc->lc_csb->host_need_txkick, 0);
 	return (true);
 }
 
 void
-lem_tx_tell(struct lem_core *lc)
+lem_tx_post(struct lem_core *lc)
 {
-	if (lc->lc_tx_told == lc->lc_tx_tail)
+	lem_tx_assert(lc);
+	if (lc->lc_tx_posted == lc->lc_tx_tail)
 		return;
 	tx_report(lc);
+	MPASS(lc->lc_tx_pending > 0 && lc->lc_tx_batch == lc->lc_tx_tail);
 	lem_os_sync(lc, true);
-	lc->lc_tx_told = lc->lc_tx_tail;
-	lem_os_probe(lc, flush, lc->lc_tx_untold);
+	lc->lc_tx_posted = lc->lc_tx_tail;
+	lem_os_probe(lc, flush, lc->lc_tx_pending);
 	if (tx_publish(lc)) {
-		lem_os_probe(lc, tx__kick, lc->lc_tx_told);
-		lem_os_write(lc, E82545_TDT, lc->lc_tx_told);
+		lem_os_probe(lc, tx__kick, lc->lc_tx_posted);
+		lem_os_write(lc, E82545_TDT, lc->lc_tx_posted);
 		lc->lc_counter[LEM_C_TX_KICK]++;
-		lc->lc_tx_untold--;
+		lc->lc_tx_pending--;
 	} else
-		lem_os_probe(lc, tx__kick__saved, lc->lc_tx_told);
-	lc->lc_counter[LEM_C_TX_KICK_SAVED] += lc->lc_tx_untold;
-	lc->lc_counter[LEM_C_TX_COMBINED] += lc->lc_tx_held;
-	lc->lc_counter[LEM_C_TX_FLUSH] += lc->lc_tx_held > 0;
-	lc->lc_tx_untold = lc->lc_tx_held = 0;
+		lem_os_probe(lc, tx__kick__saved, lc->lc_tx_posted);
+	lc->lc_counter[LEM_C_TX_KICK_SAVED] += lc->lc_tx_pending;
+	lc->lc_counter[LEM_C_TX_COMBINED] += lc->lc_tx_deferred;
+	lc->lc_counter[LEM_C_TX_FLUSH] += lc->lc_tx_deferred > 0;
+	lc->lc_tx_pending = lc->lc_tx_deferred = 0;
 	lc->lc_tx_waiting = lc->lc_mode == LEM_MODE_SC;
 }
 
 void
 lem_tx_flush(struct lem_core *lc)
 {
+	lem_os_assert_tx(lc);
 	if (!USABLE(lc))
 		return;
-	if (lc->lc_tx_waiting && lem_tx_room(lc) > LOW(lc)) {
-		lc->lc_tx_held = lc->lc_tx_untold;
-		lem_os_probe(lc, combine, lc->lc_tx_held);
+	if (lc->lc_tx_waiting && lem_tx_avail(lc) > LOW(lc)) {
+		lc->lc_tx_deferred = lc->lc_tx_pending;
+		lem_os_probe(lc, combine, lc->lc_tx_deferred);
 	} else
-		lem_tx_tell(lc);
+		lem_tx_post(lc);
 }
 
 unsigned int
@@ -121,6 +128,9 @@ lem_tx_drop(struct lem_core *lc, uint32_t end)
 {
 	unsigned int n = 0;
 
+	lem_os_assert_tx(lc);
+	MPASS(DISTANCE(lc->lc_tx_head, end, lc->lc_ntxd) <=
+	    DISTANCE(lc->lc_tx_head, lc->lc_tx_tail, lc->lc_ntxd));
 	for (; lc->lc_tx_head != end; n++) {
 		lem_os_tx_done(lc, lc->lc_tx_head);
 		lc->lc_tx_head = NEXT(lc->lc_tx_head, lc->lc_ntxd);
@@ -128,7 +138,7 @@ lem_tx_drop(struct lem_core *lc, uint32_t end)
 	return (n);
 }
 
-/* Take back what is done. */
+/* Reclaim completed batches. */
 static unsigned int
 tx_reclaim(struct lem_core *lc)
 {
@@ -137,24 +147,25 @@ tx_reclaim(struct lem_core *lc)
 	unsigned int n = 0;
 	uint32_t head, last;
 
+	lem_tx_assert(lc);
 	lem_os_sync(lc, false);
 	while ((head = lc->lc_tx_head) != lc->lc_tx_batch) {
 		last = lc->lc_tx_last[head];
 		txd = &lc->lc_txd[last];
-		/* Read as the adapter writes it, which is this byte alone. */
+		/* The adapter writes this byte only. */
 		status = (const uint8_t *)txd +
 		    offsetof(struct e82545_txd_data, status);
-		if ((SHARED_GET(*status) & E82545_TXD_DD) == 0)
+		if ((atomic_load_acq_8(status) & E82545_TXD_DD) == 0)
 			break;
-		/* Done before the adapter can know of it? */
+		/* Completed before it was posted? */
 		if (DISTANCE(head, last, lc->lc_ntxd) >=
-		    DISTANCE(head, lc->lc_tx_told, lc->lc_ntxd)) {
+		    DISTANCE(head, lc->lc_tx_posted, lc->lc_ntxd)) {
 			lc->lc_counter[LEM_C_TX_BAD]++;
-			SHARED_SET(txd->rest, txd->rest &
+			atomic_store_rel_64(&txd->rest, txd->rest &
 			    ~E82545_REST_STATUS(E82545_TXD_DD));
 			break;
 		}
-		lem_os_rmb();
+		atomic_thread_fence_acq();
 		n += lem_tx_drop(lc, NEXT(last, lc->lc_ntxd));
 	}
 	if (n > 0) {
@@ -164,28 +175,29 @@ tx_reclaim(struct lem_core *lc)
 	return (n);
 }
 
-/* The host waits for room, or waits no more. */
+/* The host waits for descriptors, or no longer waits. */
 static void
 tx_set_short(struct lem_core *lc, bool on)
 {
-	SHARED_SET(lc->lc_tx_short, on);
+	atomic_store_rel_32(&lc->lc_tx_short, on);
 	if (CSB_ON(lc) && !POLLING(lc))
-		SHARED_SET(lc->lc_csb->guest_need_txkick, on);
-	lem_os_mb();
+		atomic_store_rel_32(&lc->lc_csb->guest_need_txkick, on);
+	atomic_thread_fence_seq_cst();
 }
 
 void
 lem_tx_wait(struct lem_core *lc, uint32_t need)
 {
+	lem_os_assert_tx(lc);
 	if (!USABLE(lc))
 		return;
-	lem_tx_tell(lc);
+	lem_tx_post(lc);
 	tx_set_short(lc, true);
 	if ((lc->lc_mode & ~LEM_MODE_SC) == LEM_MODE_LAZY &&
-	    SHARED_GET(lc->lc_intr_on))
+	    atomic_load_acq_32(&lc->lc_intr_on) != 0)
 		lem_os_write(lc, E82545_IMS, E82545_ICR_TXDW);
 	tx_reclaim(lc);
-	if (lem_tx_room(lc) >= need)
+	if (lem_tx_avail(lc) >= need)
 		tx_set_short(lc, false);
 }
 
@@ -194,24 +206,25 @@ lem_tx_clean(struct lem_core *lc)
 {
 	unsigned int n;
 
+	lem_os_assert_tx(lc);
 	if (!USABLE(lc))
 		return (0);
 	n = tx_reclaim(lc);
-	if (lc->lc_tx_short) {
-		tx_set_short(lc, lem_tx_room(lc) < LOW(lc));
-		if (lc->lc_tx_short)
+	if (lc->lc_tx_short != 0) {
+		tx_set_short(lc, lem_tx_avail(lc) < LOW(lc));
+		if (lc->lc_tx_short != 0)
 			n += tx_reclaim(lc);
 	}
 	if (n > 0 || lc->lc_tx_head == lc->lc_tx_batch) {
 		lc->lc_tx_waiting = false;
-		/* What was not flushed yet waits for lem_tx_flush(). */
-		if (lc->lc_tx_held > 0)
-			lem_tx_tell(lc);
+		/* Other pending packets wait for lem_tx_flush(). */
+		if (lc->lc_tx_deferred > 0)
+			lem_tx_post(lc);
 	}
 	return (n);
 }
 
-/* Bytes of a packet; 0 for one that cannot be. */
+/* The length of a packet in bytes; 0 if it is invalid. */
 static uint32_t
 tx_length(const struct lem_packet *lp)
 {
@@ -235,7 +248,7 @@ tx_length(const struct lem_packet *lp)
 		return (len);
 	l4 = lp->lp_l2len + lp->lp_l3len;
 	headers = l4 + lp->lp_l4len;
-	/* A byte must hold where each checksum goes, and HDRLEN. */
+	/* The offsets of the checksums, and HDRLEN, have one byte each. */
 	if (lp->lp_l2len == 0 || lp->lp_l3len == 0 || headers > len ||
 	    l4 > L4_MAX || ((flags & LEM_TX_UDPSUM) != 0 &&
 	    (flags & FLAGS_L4) != LEM_TX_UDPSUM))
@@ -250,14 +263,16 @@ tx_put(struct lem_core *lc, uint64_t addr, uint64_t rest)
 {
 	struct e82545_desc *txd = &lc->lc_txd[lc->lc_tx_tail];
 
+	MPASS(NEXT(lc->lc_tx_tail, lc->lc_ntxd) != lc->lc_tx_head);
 	txd->addr = addr;
 	txd->rest = rest;
 	lc->lc_tx_tail = NEXT(lc->lc_tx_tail, lc->lc_ntxd);
 }
 
 /*
- * The context descriptor of a packet with offloads, 3.3.6.  One that stays is
- * sent once; TSO counts PAYLEN down.
+ * The context descriptor of a packet with offloads, 3.3.6.  It stays in force
+ * and is sent only if it differs from the last one, except for TSO, which
+ * counts PAYLEN down.
  */
 static void
 tx_context(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)
@@ -305,7 +320,7 @@ tx_fill(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)
 	for (i = 1; i < lp->lp_nsegs; i++, seg++)
 		tx_put(lc, seg->ls_addr, rest | seg->ls_len);
 	tx_put(lc, seg->ls_addr, rest | E82545_TXD_EOP | seg->ls_len);
-	lc->lc_tx_untold++;
+	lc->lc_tx_pending++;
 	lc->lc_counter[LEM_C_TX_PACKET]++;
 	if (DISTANCE(lc->lc_tx_batch, lc->lc_tx_tail, lc->lc_ntxd) >= LOW(lc))
 		tx_report(lc);
@@ -316,18 +331,19 @@ lem_tx(struct lem_core *lc, const struct lem_packet *lp)
 {
 	uint32_t len, need;
 
+	lem_os_assert_tx(lc);
 	if (!USABLE(lc))
 		return (ENXIO);
 	len = tx_length(lp);
 	if (len == 0)
 		return (EINVAL);
-	/* With a context, which may turn out to stay. */
+	/* Including a context descriptor, which may turn out not to be sent. */
 	need = lp->lp_nsegs + ((lp->lp_flags & FLAGS_OFFLOAD) != 0);
-	if (lem_tx_room(lc) < need) {
+	if (lem_tx_avail(lc) < need) {
 		lem_tx_clean(lc);
-		if (lem_tx_room(lc) < need)
+		if (lem_tx_avail(lc) < need)
 			lem_tx_wait(lc, need);
-		if (lem_tx_room(lc) < need) {
+		if (lem_tx_avail(lc) < need) {
 			lc->lc_counter[LEM_C_TX_FULL]++;
 			return (ENOBUFS);
 		}
@@ -339,8 +355,11 @@ lem_tx(struct lem_core *lc, const struct lem_packet *lp)
 void
 lem_tx_init(struct lem_core *lc)
 {
-	lc->lc_tx_head = lc->lc_tx_tail = lc->lc_tx_told = lc->lc_tx_batch = 0;
-	lc->lc_tx_untold = lc->lc_tx_held = 0;
-	lc->lc_tx_waiting = lc->lc_tx_short = false;
+	lem_os_assert_tx(lc);
+	lc->lc_tx_head = lc->lc_tx_tail = 0;
+	lc->lc_tx_posted = lc->lc_tx_batch = 0;
+	lc->lc_tx_pending = lc->lc_tx_deferred = 0;
+	lc->lc_tx_waiting = false;
+	lc->lc_tx_short = 0;
 	lc->lc_tx_ctx[0] = lc->lc_tx_ctx[1] = 0;
 }

@@ -207,7 +207,8 @@ fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
 		for (w = 0; w < VALE_FDB_WAYS; w++) {
 			entry = atomic_load_64(&b->fb_entry[w]);
 			if (entry == 0 || FDB_PORT(entry) != port ||
-			    !fdb_expired(f, atomic_load_32(&b->fb_seen_s[w]), now_s))
+			    !fdb_expired(f, atomic_load_32(&b->fb_seen_s[w]),
+			    now_s))
 				continue;
 			if (!fdb_writer_enter(b))
 				break;
@@ -264,7 +265,7 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 {
 	struct vale_fdb_bucket *b;
 	enum vale_fdb_news news;
-	uint64_t key;
+	uint64_t entry, key;
 	uint32_t seen_s;
 	unsigned int limit, w;
 
@@ -272,9 +273,10 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 	key = fdb_key(addr);
 	if ((addr[0] & 1) != 0 || key == 0)
 		return (VALE_FDB_IGNORED);
+	entry = key << FDB_PORT_BITS | port;
 	b = &f->f_bucket[fdb_hash(f, key)];
 	for (w = 0; w < VALE_FDB_WAYS; w++) {
-		if (atomic_load_64(&b->fb_entry[w]) != (key << FDB_PORT_BITS | port))
+		if (atomic_load_64(&b->fb_entry[w]) != entry)
 			continue;
 		seen_s = atomic_load_32(&b->fb_seen_s[w]);
 		if (seen_s == now_s)

@@ -228,8 +228,8 @@ vale_learn_result(struct vale_learn_ring *lr, const uint8_t *addrs)
 }
 
 static inline bool
-vale_learn_valid(const struct vale_learn *vl, const struct vale_learn_result *re,
-    uint32_t now_s)
+vale_learn_valid(const struct vale_learn *vl,
+    const struct vale_learn_result *re, uint32_t now_s)
 {
 	return (re->re_now_s == now_s &&
 	    re->re_changes == vale_fdb_changes(&vl->vl_fdb));

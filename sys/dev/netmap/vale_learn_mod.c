@@ -115,7 +115,7 @@ learn_copy_all(struct vale_learn_switch *sw, const struct nm_bdg_fwd *ft,
 
 /* The destination in the table's terms: if all ports get copies, a flood. */
 static unsigned int
-learn_where(unsigned int dst)
+learn_dst(unsigned int dst)
 {
 	return (dst == (VALE_LEARN_NONE | VALE_LEARN_COPIES) ?
 	    VALE_FDB_FLOOD : dst & ~VALE_LEARN_COPIES);
@@ -192,8 +192,8 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 	}
 	dst = vale_learn_forward(&sw->sw_learn, lr, na->bdg_port, addrs, len,
 	    bytes, (uint32_t)time_uptime, &copies);
-	VALE_LEARN_PROBE3(lookup, na->up.name, learn_where(dst), addrs);
-	if (learn_where(dst) == VALE_FDB_FLOOD)
+	VALE_LEARN_PROBE3(lookup, na->up.name, learn_dst(dst), addrs);
+	if (learn_dst(dst) == VALE_FDB_FLOOD)
 		VALE_LEARN_PROBE3(flood, na->up.name, bytes,
 		    learn_flooded(sw, dst, &copies));
 	if ((dst & VALE_LEARN_COPIES) != 0) {

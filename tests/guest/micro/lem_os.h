@@ -14,10 +14,9 @@
 #ifndef _LEM_OS_H_
 #define	_LEM_OS_H_
 
+#include <sys/systm.h>
+
 #include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct lem_os {
 	volatile uint8_t *regs;		/* BAR 0 */
@@ -32,10 +31,9 @@ bool	lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len,
 
 #define	lem_os_probe(lc, probe, value)	((void)0)
 
-/* x86 keeps loads in order, and stores. */
-#define	lem_os_mb()	__asm __volatile("mfence" : : : "memory")
-#define	lem_os_rmb()	__asm __volatile("" : : : "memory")
-#define	lem_os_wmb()	__asm __volatile("" : : : "memory")
+/* One thread, and the interrupt handler only wakes it. */
+#define	lem_os_assert_tx(lc)	((void)(lc))
+#define	lem_os_assert_rx(lc)	((void)(lc))
 
 static inline uint32_t
 lem_os_read(struct lem_core *lc, uint32_t reg)

@@ -5,7 +5,7 @@
  */
 
 /*
- * What lem_core.h asks of its host, for FreeBSD's kernel: registers through
+ * lem_core.h's interface to its host, for FreeBSD's kernel: registers through
  * bus_space, rings through busdma.  The hooks that move packets are in
  * if_lem_txrx.c.
  */
@@ -24,7 +24,7 @@
 #include <sys/rman.h>
 
 struct lem_os {
-	const char	*name;		/* of the interface */
+	const char	*name;		/* interface */
 	struct resource	*regs;
 	bus_dma_tag_t	 tag;		/* of rings and CSB */
 	bus_dmamap_t	 map;
@@ -40,9 +40,6 @@ SDT_PROVIDER_DECLARE(lem);
 #define	LEM_PROBE_DECLARE(name)	SDT_PROBE_DECLARE(lem, , , name);
 LEM_PROBES(LEM_PROBE_DECLARE)
 
-#define	lem_os_mb()	atomic_thread_fence_seq_cst()
-#define	lem_os_rmb()	atomic_thread_fence_acq()
-#define	lem_os_wmb()	atomic_thread_fence_rel()
 #define	lem_os_delay(lc, us)	DELAY(us)
 #define	lem_os_read(lc, reg)	bus_read_4(LEM_OS(lc)->regs, reg)
 
@@ -60,6 +57,14 @@ lem_os_sync(struct lem_core *lc, bool before)
 	    BUS_DMASYNC_PREREAD | BUS_DMASYNC_PREWRITE :
 	    BUS_DMASYNC_POSTREAD | BUS_DMASYNC_POSTWRITE);
 }
+
+#ifdef INVARIANTS
+void	 lem_os_assert_tx(const struct lem_core *lc);
+void	 lem_os_assert_rx(const struct lem_core *lc);
+#else
+#define	lem_os_assert_tx(lc)	((void)(lc))
+#define	lem_os_assert_rx(lc)	((void)(lc))
+#endif
 
 void	 lem_os_tx_done(struct lem_core *lc, uint32_t slot);
 uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot);

@@ -14,6 +14,7 @@
 
 #include <atf-c.h>
 
+#include "aborts.h"
 #include "lem_test.h"
 
 TC(address, "The station address comes from the EEPROM")
@@ -265,8 +266,60 @@ TC(filter, "Promiscuous mode, the multicast hash, VLAN tags and the link")
 	test_destroy(t);
 }
 
+static void
+batch_behind(void *arg)
+{
+	struct lem_test *t = arg;
+
+	t->g.lc.lc_tx_batch = t->g.lc.lc_tx_head - 1;
+	t->g.lc.lc_tx_batch &= TEST_RING - 1;
+	lem_tx_clean(&t->g.lc);
+}
+
+static void
+posted_ahead(void *arg)
+{
+	struct lem_test *t = arg;
+
+	t->g.lc.lc_rx_tail = t->g.lc.lc_rx_next;
+	t->g.lc.lc_rx_posted = (t->g.lc.lc_rx_next + 1) & (TEST_RING - 1);
+	lem_rx(&t->g.lc, 1);
+}
+
+static void
+unlocked(void *arg)
+{
+	struct lem_test *t = arg;
+	pthread_mutex_t mtx = PTHREAD_MUTEX_INITIALIZER;
+
+	t->g.lc.lc_os.tx_lock = &mtx;
+	lem_tx_flush(&t->g.lc);
+}
+
+static void
+rx_unlocked(void *arg)
+{
+	struct lem_test *t = arg;
+	pthread_mutex_t mtx = PTHREAD_MUTEX_INITIALIZER;
+
+	t->g.lc.lc_os.rx_lock = &mtx;
+	lem_stop(&t->g.lc);
+}
+
+TC(asserts, "Assertions fire: indices out of order, calls without the lock")
+{
+	struct lem_test *t = test_create(0, 2048, 1500);
+
+	ATF_CHECK(aborts(batch_behind, t, "lc_tx_batch"));
+	ATF_CHECK(aborts(posted_ahead, t, "lc_rx_posted"));
+	ATF_CHECK(aborts(unlocked, t, "tx_lock not owned"));
+	ATF_CHECK(aborts(rx_unlocked, t, "rx_lock not owned"));
+	test_destroy(t);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
+	ATF_TP_ADD_TC(tp, asserts);
 	ATF_TP_ADD_TC(tp, address);
 	ATF_TP_ADD_TC(tp, arguments);
 	ATF_TP_ADD_TC(tp, poll_late);

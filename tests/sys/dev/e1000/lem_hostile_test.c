@@ -224,7 +224,7 @@ TC(tx_descriptors, "Completions of packets that were not posted are counted "
 	ATF_CHECK_EQ(0, lem_tx_clean(lc));
 	ATF_CHECK(lc->lc_counter[LEM_C_TX_BAD] > 0);
 	ATF_CHECK_EQ(0, lc->lc_os.tx_done);
-	ATF_CHECK_EQ(0, lem_tx_room(lc));
+	ATF_CHECK_EQ(0, lem_tx_avail(lc));
 	/* All done, told now, and none sent: as good as sent. */
 	lem_tx_flush(lc);
 	for (i = 0; i < TEST_RING; i++)
@@ -255,7 +255,7 @@ TC(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
 		test_settle(t);
 		/* The guest's own part stays its own. */
 		ATF_REQUIRE_EQ(csb->guest_tdt, t->g.lc.lc_tx_tail);
-		ATF_REQUIRE_EQ(csb->guest_rdt, t->g.lc.lc_rx_told);
+		ATF_REQUIRE_EQ(csb->guest_rdt, t->g.lc.lc_rx_posted);
 		ATF_REQUIRE(csb->guest_rdt < TEST_RING);
 	}
 	ATF_CHECK(t->g.lc.lc_counter[LEM_C_RX_BAD] > 0);

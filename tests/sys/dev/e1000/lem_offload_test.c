@@ -199,11 +199,11 @@ TC(context_room, "A packet is refused while there is no descriptor for its "
 	uint8_t frame[101];
 
 	test_send(t, TEST_RING - 1 - 3, 60);
-	ATF_REQUIRE_EQ(3, lem_tx_room(&t->g.lc));
+	ATF_REQUIRE_EQ(3, lem_tx_avail(&t->g.lc));
 	make_ip(frame, sizeof(frame), true, 0);
 	ATF_CHECK_EQ(ENOBUFS, send_ip(t, frame, sizeof(frame),
 	    LEM_TX_TCPSUM, 0, 0));
-	ATF_CHECK_EQ(3, lem_tx_room(&t->g.lc));
+	ATF_CHECK_EQ(3, lem_tx_avail(&t->g.lc));
 	host_run(t->h);
 	ATF_CHECK_EQ(0, send_ip(t, frame, sizeof(frame), LEM_TX_TCPSUM, 0, 0));
 	host_run(t->h);

@@ -232,7 +232,7 @@ TC(tx_lazy, "Lazy completion: no interrupt until the ring is short, then one")
 	test_settle(t);
 	ATF_CHECK_EQ(1, test_raised(t));
 	ATF_CHECK_EQ(INTR_EXITS, test_exits(t));
-	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_room(&t->g.lc));
+	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_avail(&t->g.lc));
 	/* And masked again. */
 	test_send(t, 1, 60);
 	test_settle(t);
@@ -328,7 +328,7 @@ TC(tx_csb_short, "CSB: out of descriptors, the guest asks for one interrupt, "
 	test_settle(t);
 	ATF_CHECK_EQ(1, test_raised(t));
 	ATF_CHECK_EQ(0, csb->guest_need_txkick);
-	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_room(&t->g.lc));
+	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_avail(&t->g.lc));
 	test_send(t, 100, 60);
 	test_settle(t);
 	ATF_CHECK_EQ(0, test_raised(t));
@@ -350,12 +350,12 @@ TC(tx_wait, "lem_tx_wait() requests one interrupt, in each mode with "
 
 		test_send(t, TEST_RING - 1, 60);
 		lem_tx_wait(&t->g.lc, 1);
-		ATF_CHECK_EQ(0, lem_tx_room(&t->g.lc));
+		ATF_CHECK_EQ(0, lem_tx_avail(&t->g.lc));
 		test_settle(t);
 		ATF_CHECK_EQ(step[i] != LEM_MODE_POLL, test_raised(t));
 		if (step[i] == LEM_MODE_POLL)
 			(void)lem_tx_clean(&t->g.lc);
-		ATF_CHECK_EQ(TEST_RING - 1, lem_tx_room(&t->g.lc));
+		ATF_CHECK_EQ(TEST_RING - 1, lem_tx_avail(&t->g.lc));
 		test_check_sent(t, 60);
 		/* Room there is already: nothing is asked for. */
 		lem_tx_wait(&t->g.lc, 1);

@@ -215,7 +215,7 @@ lem_tx_clean(struct lem_core *lc)
 		if (lc->lc_tx_short != 0)
 			n += tx_reclaim(lc);
 	}
-	if (n > 0 || lc->lc_tx_head == lc->lc_tx_batch) {
+	if (n > 0 || lc->lc_tx_head == lc->lc_tx_posted) {
 		lc->lc_tx_waiting = false;
 		/* Other pending packets wait for lem_tx_flush(). */
 		if (lc->lc_tx_deferred > 0)

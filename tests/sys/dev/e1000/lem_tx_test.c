@@ -182,6 +182,33 @@ TC(tx_combining_short, "Send combining flushes when the ring is short, and "
 	test_destroy(t);
 }
 
+/* The adapter is done before the write to TDT returns. */
+static void
+run_at_once(void *arg, uint32_t reg, uint32_t value)
+{
+	host_wr(arg, reg, value);
+	if (reg == E82545_TDT)
+		host_run(arg);
+}
+
+TC(tx_combining_done_at_once, "Send combining leaves nothing behind when "
+    "lem_tx() itself finds all posted packets completed")
+{
+	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
+	unsigned int i;
+
+	t->g.lc.lc_os.reg_write = run_at_once;
+	for (i = 0; i < TEST_RING; i++)
+		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+	/* More than a batch, deferred. */
+	test_send(t, TEST_RING / 2, 60);
+	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+	test_settle(t);
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
 TC(tx_combining_moderation, "Send combining with moderation: one write to TDT "
     "and one interrupt for each interval")
 {
@@ -373,6 +400,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, tx_batch_interrupted);
 	ATF_TP_ADD_TC(tp, tx_combining);
 	ATF_TP_ADD_TC(tp, tx_combining_short);
+	ATF_TP_ADD_TC(tp, tx_combining_done_at_once);
 	ATF_TP_ADD_TC(tp, tx_combining_moderation);
 	ATF_TP_ADD_TC(tp, tx_lazy);
 	ATF_TP_ADD_TC(tp, tx_lazy_report);

@@ -88,7 +88,7 @@ packages()
 	[ -n "$missing" ] || return 0
 	if [ "$(id -u)" -ne 0 ]; then
 		say "missing: $missing"
-		die "run: sudo make deps"
+		die "run: sudo sh deps/deps.sh $what"
 	fi
 	say "installing $missing"
 	quietly again install_packages $missing

@@ -93,6 +93,16 @@ page()
 	}
 }
 
+atf_test_case architecture
+architecture_head()
+{
+	atf_set descr "Files and functions in docs/architecture.md exist"
+}
+architecture_body()
+{
+	page architecture.md
+}
+
 atf_test_case security
 security_head()
 {
@@ -130,6 +140,7 @@ found_body()
 atf_init_test_cases()
 {
 
+	atf_add_test_case architecture
 	atf_add_test_case security
 	atf_add_test_case found
 }

@@ -25,6 +25,7 @@
  * or through it.
  */
 
+#include <sys/fast_path.h>
 #include <sys/uio.h>
 
 #include <string.h>
@@ -123,15 +124,16 @@ deliver_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
 }
 
 /*
- * Most frames are in one piece and take one slot: copy those that the offer
- * begins with, up to `max', into the slots from `i' on.  Returns how many.
+ * The fast path of deliver_frame(), for frames that are one fragment and take
+ * a single slot.  Copies up to `max' such frames, as long as the offer begins
+ * with one, into the slots from `i' on.  Returns how many.
  *
- * The memory they go to was last read by the receiver, on another processor,
- * and takes long to come over from there: it is fetched `ahead' slots before
- * its turn, across the end of this batch.
+ * The receiver has last read that memory, on another processor, so that it
+ * takes long to arrive.  Each slot and buffer is prefetched `ahead' slots
+ * before its turn, also beyond the end of this batch.
  */
 static uint32_t
-deliver_whole(struct vale_port *port, struct vale_offer *of, uint32_t i,
+deliver_single_slot(struct vale_port *port, struct vale_offer *of, uint32_t i,
     uint32_t max, uint32_t ahead, uint32_t *mended)
 {
 	struct netmap_ring *ring = port->vp_region.vr_rxring;
@@ -233,7 +235,8 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	/* Not where the user still reads: a ring that is nearly full. */
 	ahead = space - left >= AHEAD ? AHEAD : 0;
 	for (;;) {
-		n = deliver_whole(dst, &of, slot, left, ahead, &mended);
+		n = FAST_PATH(deliver_single_slot(dst, &of, slot, left, ahead,
+		    &mended));
 		frames += n;
 		left -= n;
 		slot = vale_slot_add(slot, n, rq->rq_nslots);

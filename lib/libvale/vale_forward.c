@@ -28,6 +28,8 @@
  * keep the switch's ports where they are (vale_switch.c).
  */
 
+#include <sys/fast_path.h>
+
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -147,11 +149,11 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 }
 
 /*
- * Most frames are one slot: what the above comes down to then.  Returns false,
- * having done nothing, where the next is not, or is not well formed.
+ * The fast path of collect_frame(), for a well-formed frame in a single slot.
+ * Returns false, having done nothing, if the next frame is no such frame.
  */
 static bool
-collect_whole(struct vale_port *port, uint64_t *bytes)
+collect_single_slot(struct vale_port *port, uint64_t *bytes)
 {
 	struct vale_txq *vt = &port->vp_tx;
 	struct vale_piece *first = &vt->vt_piece[vt->vt_npieces];
@@ -176,7 +178,7 @@ collect(struct vale_port *port, uint32_t head)
 	vt->vt_npieces = 0;
 	for (frames = 0; vt->vt_cur != head && vt->vt_npieces < VALE_BATCH;
 	    frames++) {
-		if (!collect_whole(port, &bytes))
+		if (!FAST_PATH(collect_single_slot(port, &bytes)))
 			collect_frame(port, head, &bytes);
 	}
 	vale_count(port, VALE_C_TX_FRAME, frames);

@@ -1,0 +1,24 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The two files once more, under other names and without their fast paths.
+ */
+
+#include <sys/types.h>
+
+#define	NO_FAST_PATH
+#ifndef WITHOUT_DTRACE
+#define	WITHOUT_DTRACE
+#endif
+
+#define	vale_deliver		vale_general_deliver
+#define	vale_forward_drop	vale_general_forward_drop
+#define	vale_txq_init		vale_general_txq_init
+#define	vale_txsync		vale_general_txsync
+
+#include "vale_deliver.c"
+#include "vale_forward.c"

@@ -37,6 +37,27 @@ page_has()
 	done
 }
 
+# adapter page: prints its list of the adapter's counters.
+adapter()
+{
+	sed -n '/^\.It Cm reg_reads$/,/^\.El$/p' "$(atf_get_srcdir)/$1"
+}
+
+atf_test_case bhyve_e1000
+bhyve_e1000_head()
+{
+	atf_set descr "bhyve-e1000(8) describes the counters of the adapter" \
+	    "and of its frame port, as valed(8) does"
+}
+bhyve_e1000_body()
+{
+	page_has bhyve-e1000.8 e82545.h frame_port.h
+	adapter bhyve-e1000.8 > list
+	adapter valed.8 > same
+	[ -s list ] || atf_fail "bhyve-e1000.8: no list"
+	atf_check diff -u list same
+}
+
 atf_test_case if_lem
 if_lem_head()
 {
@@ -59,6 +80,7 @@ vale_learn_body()
 
 atf_init_test_cases()
 {
+	atf_add_test_case bhyve_e1000
 	atf_add_test_case if_lem
 	atf_add_test_case vale_learn
 }

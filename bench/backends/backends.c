@@ -5,18 +5,17 @@
  */
 
 /*
- * bhyve's two ways onto the kernel's VALE side by side, on FreeBSD: the source
- * tree's net_backend_netmap.c, and net_backend_vale.c.  Both are in this
- * program, as they are in bhyve.
+ * Compares bhyve's two backends for the kernel's VALE, on FreeBSD: the source
+ * tree's net_backend_netmap.c and net_backend_vale.c.  Both are linked into this
+ * program, as they are into bhyve.
  *
- * A run opens two ports with one of them.  Over and over, a batch of frames is
- * sent on the first and taken from the second, each in the way a frontend has
- * to use that backend: the tree's syncs with every frame it sends, and looks
- * for frames when the event loop polls; ours does both once a batch.  Frames
- * are copied out on arrival, as a device model would.  What counts is frames
- * that arrived and were whole.
+ * A run opens two ports with one backend, and repeatedly sends a batch of frames
+ * on the first and receives it on the second, with the calls that a frontend of
+ * that backend makes: the tree's syncs for each frame that it sends, and looks
+ * for frames if poll(2) says so; ours does both once a batch.  Frames are copied
+ * on arrival, as a device model does.  Only frames that arrive complete count.
  *
- * The two take turns.  Prints each run, the medians and their ratio.
+ * The backends alternate.  Prints each run, the medians and their ratio.
  */
 
 #include <sys/types.h>
@@ -90,7 +89,7 @@ end_open(struct end *e, bool ours, const char *port)
 	}
 }
 
-/* `n' frames, numbered from `first'. */
+/* Send `n' frames with sequence numbers from `first' + 1. */
 static void
 end_send(struct end *e, const uint8_t dst[6], uint64_t first, uint32_t n)
 {
@@ -129,7 +128,7 @@ frame_ok(const uint8_t *frame, size_t len, uint64_t *last)
 	return (true);
 }
 
-/* What there is to receive. */
+/* Receive all pending frames; returns how many are complete. */
 static uint64_t
 receive_ours(struct end *e, uint64_t *last)
 {
@@ -168,7 +167,7 @@ receive_tree(struct end *e, uint64_t *last)
 	return (n);
 }
 
-/* Frames a second. */
+/* Returns frames a second. */
 static double
 run(bool ours)
 {
@@ -200,8 +199,8 @@ run(bool ours)
 }
 
 /*
- * A process for each run: bhyve's event loop, which does not run here, is what
- * forgets descriptors.
+ * Each run has its own process: only bhyve's event loop, which does not run
+ * here, forgets the events of closed descriptors.
  */
 static double
 run_apart(bool ours)

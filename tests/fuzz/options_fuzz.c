@@ -252,7 +252,7 @@ read_name(const char *line)
  */
 
 static void
-check_vm(const struct vm_config *vc)
+check_vm(const struct adapter_config *vc)
 {
 	INVARIANT(vc->vc_slot >= 0 && vc->vc_slot <= 31);
 	INVARIANT(vc->vc_func >= 0 && vc->vc_func <= 7);
@@ -273,7 +273,7 @@ check_vm(const struct vm_config *vc)
 static void
 check_valed(const struct valed_options *opt)
 {
-	const struct vm_config *a, *b;
+	const struct adapter_config *a, *b;
 
 	INVARIANT(opt->vo_nvms > 0 && opt->vo_nvms <= VALED_MAXVMS);
 	for (a = opt->vo_vms; a < opt->vo_vms + opt->vo_nvms; a++) {

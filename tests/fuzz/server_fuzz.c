@@ -35,12 +35,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter.h"
 #include "config.h"
 #include "libvale.h"
 #include "mevent.h"
 #include "server.h"
 #include "valed.h"
-#include "vm.h"
 
 #define	EVENTS		16
 #define	ROUNDS		16		/* of events, in one go */
@@ -176,8 +176,8 @@ valed_sandbox_drop(void)
  */
 
 static struct {
-	struct vm	*vm;
-	struct vm_config config;
+	struct adapter	*ad;
+	struct adapter_config config;
 	struct sockaddr_un sun;
 	socklen_t	 sunlen;
 	struct vale_desc *peer;
@@ -242,7 +242,7 @@ static void
 start(void)
 {
 	const struct vale_params params = { 16, 16 };
-	struct vm_config *vc = &v.config;
+	struct adapter_config *vc = &v.config;
 	int n;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -262,10 +262,10 @@ start(void)
 	vc->vc_backend = vc->vc_name = "vm";
 	vc->vc_mac[5] = 1;
 	vc->vc_csb = true;
-	v.vm = vm_start(vc);
-	INVARIANT(v.vm != NULL);
-	vm_go(v.vm);
-	pthread_join(v.vm->thread, NULL);
+	v.ad = adapter_start(vc);
+	INVARIANT(v.ad != NULL);
+	adapter_go(v.ad);
+	pthread_join(v.ad->thread, NULL);
 	dispatch();
 	v.nevents = count_events();
 }
@@ -348,8 +348,8 @@ client_go(void)
 	hang_up(v.s);
 	v.s = -1;
 	dispatch();
-	INVARIANT(v.vm->server.fd == -1);
-	INVARIANT(v.vm->dma.n == 0 && v.vm->dma.mapped == 0);
+	INVARIANT(v.ad->server.fd == -1);
+	INVARIANT(v.ad->dma.n == 0 && v.ad->dma.mapped == 0);
 	INVARIANT(count_events() == v.nevents);
 	INVARIANT(count_fds() == v.nfds);
 }
@@ -680,7 +680,7 @@ static void
 second_client(void)
 {
 	struct pollfd pfd;
-	bool first = v.vm->server.fd != -1 && v.s != -1;
+	bool first = v.ad->server.fd != -1 && v.s != -1;
 	int s;
 
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -688,7 +688,7 @@ second_client(void)
 	dispatch();
 	pfd.fd = s;
 	pfd.events = 0;
-	if (first && v.vm->server.fd != -1)
+	if (first && v.ad->server.fd != -1)
 		INVARIANT(poll(&pfd, 1, 0) == 1 &&
 		    (pfd.revents & POLLHUP) != 0);
 	hang_up(s);
@@ -833,7 +833,7 @@ works(void)
 	dispatch();
 	peer_receive(NULL);
 	send_driver(&driver);
-	INVARIANT(v.s != -1 && v.vm->server.fd != -1);
+	INVARIANT(v.s != -1 && v.ad->server.fd != -1);
 	INVARIANT(peer_receive(frame) == 60);
 	INVARIANT(memcmp(frame, v.ram + TXBUF, 60) == 0);
 	INVARIANT((v.ram[TXRING + 16 * 3 + 12] & E82545_TXD_DD) != 0);
@@ -858,7 +858,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct op ops[OPS_MAX];
 	size_t i, n;
 
-	if (v.vm == NULL)
+	if (v.ad == NULL)
 		start();
 	n = ops_read(data, size, ops);
 	memory_punch(v.fds[FD_RAM], 0);

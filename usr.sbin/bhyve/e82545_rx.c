@@ -290,9 +290,9 @@ rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
 	bool ok;
 	int n = f->f.f_niov;
 
-	sums = e82545_rx_sum(f->f.f_iov, f->f.f_len, e82545_sum_iov(f->f.f_iov, 0, f->f.f_len,
-	    false), rx_type(f->head, f->tagged), b->rxcsum, f->tagged,
-	    f->strip);
+	sums = e82545_rx_sum(f->f.f_iov, f->f.f_len,
+	    e82545_sum_iov(f->f.f_iov, 0, f->f.f_len, false),
+	    rx_type(f->head, f->tagged), b->rxcsum, f->tagged, f->strip);
 	status = E82545_RXD_DD | E82545_RXD_EOP;
 	errors = 0;
 	tag = 0;
@@ -329,7 +329,8 @@ rx_measure(const struct rx_batch *b, struct rx_frame *f)
 	f->wire = MAX(f->f.f_len, (uint32_t)E82545_ETH_MIN) + E82545_ETH_FCS;
 	memset(f->head, 0, sizeof(f->head));
 	e82545_cursor_init(&cur, f->f.f_iov);
-	e82545_cursor_copy(&cur, f->head, MIN((size_t)f->f.f_len, sizeof(f->head)));
+	e82545_cursor_copy(&cur, f->head,
+	    MIN((size_t)f->f.f_len, sizeof(f->head)));
 	f->tagged = rx_type(f->head, false) == b->vet &&
 	    f->f.f_len >= E82545_ETH_HDRLEN + E82545_VLAN_LEN;
 	f->strip = f->tagged && b->vme;

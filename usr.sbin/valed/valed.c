@@ -22,9 +22,9 @@
  * what it needs of a host, and the world vfio-user, by which QEMU takes a
  * device out of another process as it would take one out of a PCI slot.
  *
- * Each VM has a thread, which does all there is to do for it (vm.c); VMs meet
- * in the switch only, where a port never sees another port's memory.  The
- * main thread opens sockets, starts the others, gives up the process's rights
+ * Each VM has a thread, which does all its work (adapter.c); VMs meet in the
+ * switch only, where a port never sees another port's memory.  The main thread
+ * opens sockets, starts the others, gives up the process's rights
  * and then waits for signals.  A small second process removes the sockets'
  * names in the end (valed_socket.c).
  *
@@ -53,8 +53,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "adapter.h"
 #include "valed.h"
-#include "vm.h"
 
 static void
 signal_nothing(int sig __unused)
@@ -72,7 +72,7 @@ signals_block(sigset_t *set)
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = signal_nothing;
-	sigaction(VM_SIGNAL, &sa, NULL);
+	sigaction(ADAPTER_SIGNAL, &sa, NULL);
 	sigemptyset(set);
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGINT);
@@ -123,7 +123,8 @@ signal_wait(const sigset_t *set, int64_t until)
 
 /* Serve signals, look after the VMs, and -v, until a signal ends us. */
 static void
-run(const sigset_t *set, struct vm **vms, const struct valed_options *opt)
+run(const sigset_t *set, struct adapter **adapters,
+    const struct valed_options *opt)
 {
 	const int64_t second = 1000000000;
 	unsigned int i;
@@ -136,14 +137,14 @@ run(const sigset_t *set, struct vm **vms, const struct valed_options *opt)
 		if (sig == SIGTERM || sig == SIGINT)
 			return;
 		if (sig != 0)
-			valed_stats_print(vms, opt->vo_nvms);
+			valed_stats_print(adapters, opt->vo_nvms);
 		if (clock_ns() < next)
 			continue;
 		next += second;
 		for (i = 0; i < opt->vo_nvms; i++)
-			vm_watch(vms[i]);
+			adapter_watch(adapters[i]);
 		if (opt->vo_verbose)
-			valed_stats_live(vms, opt->vo_nvms);
+			valed_stats_live(adapters, opt->vo_nvms);
 	}
 }
 
@@ -151,13 +152,13 @@ int
 main(int argc, char **argv)
 {
 	struct valed_options opt;
-	struct vm **vms;
+	struct adapter **adapters;
 	sigset_t set;
 	unsigned int i;
 
 	valed_options(argc, argv, &opt);
-	vms = calloc(opt.vo_nvms, sizeof(*vms));
-	if (vms == NULL)
+	adapters = calloc(opt.vo_nvms, sizeof(*adapters));
+	if (adapters == NULL)
 		err(EX_OSERR, NULL);
 	limits_raise();
 	/* From a file, which the sandbox will not let it open. */
@@ -166,8 +167,8 @@ main(int argc, char **argv)
 	valed_sockets_open(&opt);
 	valed_sockets_guard(&opt);
 	for (i = 0; i < opt.vo_nvms; i++) {
-		vms[i] = vm_start(&opt.vo_vms[i]);
-		if (vms[i] == NULL) {
+		adapters[i] = adapter_start(&opt.vo_vms[i]);
+		if (adapters[i] == NULL) {
 			valed_sockets_close();
 			_exit(EX_UNAVAILABLE);
 		}
@@ -178,8 +179,8 @@ main(int argc, char **argv)
 		_exit(EX_OSERR);
 	}
 	for (i = 0; i < opt.vo_nvms; i++)
-		vm_go(vms[i]);
-	run(&set, vms, &opt);
+		adapter_go(adapters[i]);
+	run(&set, adapters, &opt);
 
 	/* The threads may be busy: they end with the process. */
 	valed_sockets_close();

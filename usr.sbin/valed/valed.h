@@ -12,7 +12,7 @@
  *	valed_socket.c	 the sockets' names: taking over, cleaning up
  *	valed_sandbox.c	 giving up rights
  *	valed_stats.c	 counters on demand
- *	vm.c		 one VM: its thread, and the model's host operations
+ *	adapter.c	 one VM: its thread, and the model's host operations
  *	vfu_server.c	 its client: connection and framing
  *	vfu_version.c	 negotiation
  *	vfu_device.c	 commands
@@ -30,10 +30,10 @@
 #include <stdint.h>
 
 struct nvlist;
-struct vm;
+struct adapter;
 
 /* One -s option. */
-struct vm_config {
+struct adapter_config {
 	int		vc_slot;
 	int		vc_func;
 	struct nvlist	*vc_nvl;	/* for the backend */
@@ -54,7 +54,7 @@ struct vm_config {
 struct valed_options {
 	bool		 vo_verbose;
 	unsigned int	 vo_nvms;
-	struct vm_config *vo_vms;
+	struct adapter_config *vo_vms;
 };
 
 /*
@@ -102,9 +102,9 @@ int	valed_sandbox_enter(void);
  */
 
 /* Print "vm counter value" for every counter, to stdout. */
-void	valed_stats_print(struct vm **vms, unsigned int nvms);
+void	valed_stats_print(struct adapter **adapters, unsigned int nadapters);
 
 /* Print one line for each VM: what happened in the last second. */
-void	valed_stats_live(struct vm **vms, unsigned int nvms);
+void	valed_stats_live(struct adapter **adapters, unsigned int nadapters);
 
 #endif /* !_VALED_H_ */

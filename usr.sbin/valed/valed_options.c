@@ -89,7 +89,7 @@ place_number(const char **p, int max)
 
 /* Parse [bus:]slot[:func], which ends at `end'. */
 static void
-parse_place(struct vm_config *vc, const char *s, const char *end, int *bus)
+parse_place(struct adapter_config *vc, const char *s, const char *end, int *bus)
 {
 	int n[3], count;
 	const char *p;
@@ -233,7 +233,7 @@ parse_mac(const char *s, uint8_t mac[6])
  * the name of the virtual machine.
  */
 static void
-default_mac(struct vm_config *vc, int bus)
+default_mac(struct adapter_config *vc, int bus)
 {
 	struct pci_devinst pi;
 
@@ -246,7 +246,7 @@ default_mac(struct vm_config *vc, int bus)
 }
 
 static void
-parse_values(struct vm_config *vc, int bus)
+parse_values(struct adapter_config *vc, int bus)
 {
 	const char *value;
 
@@ -271,7 +271,7 @@ parse_values(struct vm_config *vc, int bus)
 
 /* Parse one -s option, as pci_parse_slot() of bhyve does. */
 static void
-parse_slot(struct vm_config *vc, const char *s)
+parse_slot(struct adapter_config *vc, const char *s)
 {
 	const char *conf, *emul, *end;
 	char *backend, node[32];
@@ -310,7 +310,7 @@ parse_slot(struct vm_config *vc, const char *s)
 
 /* Check that two adapters share no port, socket or address. */
 static void
-check_twice(const struct vm_config *vc, const struct vm_config *other)
+check_twice(const struct adapter_config *vc, const struct adapter_config *other)
 {
 	if (strcmp(vc->vc_backend, other->vc_backend) == 0)
 		bad("%s: port used twice", vc->vc_backend);
@@ -323,7 +323,7 @@ check_twice(const struct vm_config *vc, const struct vm_config *other)
 }
 
 static const char *
-port_name(const struct vm_config *vc)
+port_name(const struct adapter_config *vc)
 {
 	const char *colon;
 
@@ -351,7 +351,7 @@ give_names(struct valed_options *opt)
 void
 valed_options(int argc, char **argv, struct valed_options *opt)
 {
-	struct vm_config *vc;
+	struct adapter_config *vc;
 	unsigned int i;
 	int ch;
 

@@ -29,8 +29,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter.h"
 #include "valed.h"
-#include "vm.h"
 
 static const int allowed[] = {
 	/* open descriptors */
@@ -92,13 +92,16 @@ rules_memory(scmp_filter_ctx ctx)
 	return (error);
 }
 
-/* Allow VM_SIGNAL between threads: vm_watch().  0, or a negative errno. */
+/*
+ * Allow ADAPTER_SIGNAL between threads: adapter_watch().  Returns 0 or a
+ * negative errno.
+ */
 static int
 rules_signal(scmp_filter_ctx ctx)
 {
 	return (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 2,
 	    SCMP_A0(SCMP_CMP_EQ, getpid(), 0),
-	    SCMP_A2(SCMP_CMP_EQ, VM_SIGNAL, 0)));
+	    SCMP_A2(SCMP_CMP_EQ, ADAPTER_SIGNAL, 0)));
 }
 
 static int

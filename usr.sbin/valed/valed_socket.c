@@ -40,7 +40,7 @@
 #include "valed.h"
 
 static struct socket_name {
-	char		path[sizeof(((struct vm_config *)0)->vc_path)];
+	char		path[sizeof(((struct adapter_config *)0)->vc_path)];
 	dev_t		dev;
 	ino_t		ino;
 } *names;

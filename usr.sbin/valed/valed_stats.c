@@ -17,11 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter.h"
 #include "e82545.h"
 #include "frame_port.h"
 #include "libvale.h"
 #include "valed.h"
-#include "vm.h"
 
 /*
  * Counters that stand in no table.  Every frame is copied into guest memory
@@ -41,15 +41,15 @@ static const struct counter_row other_counter_table[OTHER_NCOUNTERS] = {
 	COUNTER_ROWS(OTHER_COUNTERS)
 };
 
-static const struct counter_row vm_counter_table[VM_NCOUNTERS] = {
-	COUNTER_ROWS(VM_COUNTERS)
+static const struct counter_row adapter_counter_table[ADAPTER_NCOUNTERS] = {
+	COUNTER_ROWS(ADAPTER_COUNTERS)
 };
 
 /* Where each table begins in the array. */
 enum {
 	AT_MODEL	= 0,
-	AT_VM		= AT_MODEL + E82545_NCOUNTERS,
-	AT_FRAME_PORT	= AT_VM + VM_NCOUNTERS,
+	AT_ADAPTER		= AT_MODEL + E82545_NCOUNTERS,
+	AT_FRAME_PORT	= AT_ADAPTER + ADAPTER_NCOUNTERS,
 	AT_OTHER	= AT_FRAME_PORT + FRAME_PORT_NCOUNTERS,
 	AT_PORT		= AT_OTHER + OTHER_NCOUNTERS,
 	NCOUNTERS	= AT_PORT + VALE_NCOUNTERS
@@ -61,7 +61,7 @@ static const struct section {
 	const struct counter_row	*table;
 } sections[] = {
 	{ AT_MODEL,	"",		e82545_counter_table },
-	{ AT_VM,	"",		vm_counter_table },
+	{ AT_ADAPTER,	"",		adapter_counter_table },
 	{ AT_FRAME_PORT, "",		frame_port_counter_table },
 	{ AT_OTHER,	"",		other_counter_table },
 	{ AT_PORT,	"port_",	vale_counter_table },
@@ -74,7 +74,8 @@ static const int drops[] = {
 	AT_MODEL + E82545_C_TX_BAD_LEN, AT_MODEL + E82545_C_TX_BAD_CTX,
 	AT_MODEL + E82545_C_TX_NOROOM, AT_MODEL + E82545_C_TX_LINKDOWN,
 	AT_MODEL + E82545_C_RX_OVERSIZE, AT_MODEL + E82545_C_RX_DISABLED,
-	AT_MODEL + E82545_C_RX_BAD_ADDR, AT_FRAME_PORT + FRAME_PORT_C_TX_OVERMTU,
+	AT_MODEL + E82545_C_RX_BAD_ADDR,
+	AT_FRAME_PORT + FRAME_PORT_C_TX_OVERMTU,
 	AT_FRAME_PORT + FRAME_PORT_C_RX_OVERMTU, AT_PORT + VALE_C_TX_RUNT,
 	AT_PORT + VALE_C_TX_OVERSIZE, AT_PORT + VALE_C_TX_BAD_BUF,
 	AT_PORT + VALE_C_TX_BAD_LEN, AT_PORT + VALE_C_TX_FRAGS,
@@ -84,21 +85,21 @@ static const int drops[] = {
 };
 
 static void
-snapshot(const struct vm *vm, uint64_t value[NCOUNTERS])
+snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 {
 	int i;
 
-	e82545_counters(vm->dev, value + AT_MODEL);
-	for (i = 0; i < VM_NCOUNTERS; i++)
-		value[AT_VM + i] = __atomic_load_n(&vm->counters[i],
+	e82545_counters(ad->dev, value + AT_MODEL);
+	for (i = 0; i < ADAPTER_NCOUNTERS; i++)
+		value[AT_ADAPTER + i] = __atomic_load_n(&ad->counters[i],
 		    __ATOMIC_RELAXED);
 	for (i = 0; i < FRAME_PORT_NCOUNTERS; i++)
-		value[AT_FRAME_PORT + i] = frame_port_counter(vm->port, i);
-	value[AT_OTHER + OTHER_IRQ_SENT] = __atomic_load_n(&vm->irq.sent,
+		value[AT_FRAME_PORT + i] = frame_port_counter(ad->port, i);
+	value[AT_OTHER + OTHER_IRQ_SENT] = __atomic_load_n(&ad->irq.sent,
 	    __ATOMIC_RELAXED);
 	value[AT_OTHER + OTHER_IRQ_UNMASKED] =
-	    __atomic_load_n(&vm->irq.unmasked, __ATOMIC_RELAXED);
-	if (vale_port_counters(vm->config->vc_backend, value + AT_PORT) != 0)
+	    __atomic_load_n(&ad->irq.unmasked, __ATOMIC_RELAXED);
+	if (vale_port_counters(ad->config->vc_backend, value + AT_PORT) != 0)
 		memset(value + AT_PORT, 0, VALE_NCOUNTERS * sizeof(*value));
 	value[AT_OTHER + OTHER_COPIES] = value[AT_MODEL + E82545_C_RX_FRAME] +
 	    value[AT_PORT + VALE_C_RX_COPY];
@@ -117,26 +118,27 @@ counter_name(int i, const char **prefix)
 }
 
 void
-valed_stats_print(struct vm **vms, unsigned int nvms)
+valed_stats_print(struct adapter **adapters, unsigned int nadapters)
 {
 	uint64_t value[NCOUNTERS];
 	const char *name, *prefix;
 	unsigned int v;
 	int i;
 
-	for (v = 0; v < nvms; v++) {
-		snapshot(vms[v], value);
+	for (v = 0; v < nadapters; v++) {
+		snapshot(adapters[v], value);
 		for (i = 0; i < NCOUNTERS; i++) {
 			name = counter_name(i, &prefix);
-			printf("%s %s%s %" PRIu64 "\n", vms[v]->config->vc_name,
-			    prefix, name, value[i]);
+			printf("%s %s%s %" PRIu64 "\n",
+			    adapters[v]->config->vc_name, prefix, name,
+			    value[i]);
 		}
 	}
 	fflush(stdout);
 }
 
 static void
-live_line(const struct vm *vm, const uint64_t *now, const uint64_t *last)
+live_line(const struct adapter *ad, const uint64_t *now, const uint64_t *last)
 {
 	const char *name, *prefix;
 	uint64_t d[NCOUNTERS];
@@ -147,7 +149,7 @@ live_line(const struct vm *vm, const uint64_t *now, const uint64_t *last)
 	printf("%s tx %" PRIu64 " frames %" PRIu64 " batches %" PRIu64
 	    " kicks, rx %" PRIu64 " frames %" PRIu64 " batches, "
 	    "%" PRIu64 " interrupts, %" PRIu64 " exits, "
-	    "port tx %" PRIu64 " rx %" PRIu64, vm->config->vc_name,
+	    "port tx %" PRIu64 " rx %" PRIu64, ad->config->vc_name,
 	    d[AT_MODEL + E82545_C_TX_FRAME], d[AT_MODEL + E82545_C_TX_BATCH],
 	    d[AT_MODEL + E82545_C_TX_KICK], d[AT_MODEL + E82545_C_RX_FRAME],
 	    d[AT_MODEL + E82545_C_RX_BATCH], d[AT_OTHER + OTHER_IRQ_SENT],
@@ -163,17 +165,17 @@ live_line(const struct vm *vm, const uint64_t *now, const uint64_t *last)
 }
 
 void
-valed_stats_live(struct vm **vms, unsigned int nvms)
+valed_stats_live(struct adapter **adapters, unsigned int nadapters)
 {
 	static uint64_t (*last)[NCOUNTERS];
 	uint64_t now[NCOUNTERS];
 	unsigned int v;
 
-	if (last == NULL && (last = calloc(nvms, sizeof(*last))) == NULL)
+	if (last == NULL && (last = calloc(nadapters, sizeof(*last))) == NULL)
 		return;
-	for (v = 0; v < nvms; v++) {
-		snapshot(vms[v], now);
-		live_line(vms[v], now, last[v]);
+	for (v = 0; v < nadapters; v++) {
+		snapshot(adapters[v], now);
+		live_line(adapters[v], now, last[v]);
 		memcpy(last[v], now, sizeof(now));
 	}
 	fflush(stdout);

@@ -22,8 +22,8 @@
 
 #include <string.h>
 
+#include "adapter.h"
 #include "e82545.h"
-#include "vm.h"
 
 static void
 reply_set(struct vfu_request *req, const void *data, size_t len)
@@ -33,7 +33,7 @@ reply_set(struct vfu_request *req, const void *data, size_t len)
 }
 
 static int
-cmd_dma_map(struct vm *vm, struct vfu_request *req)
+cmd_dma_map(struct adapter *ad, struct vfu_request *req)
 {
 	struct vfio_user_dma_map map;
 	const char *why;
@@ -44,21 +44,21 @@ cmd_dma_map(struct vm *vm, struct vfu_request *req)
 	    (map.flags & ~(VFIO_DMA_MAP_FLAG_READ |
 	    VFIO_DMA_MAP_FLAG_WRITE)) != 0)
 		return (EINVAL);
-	e82545_pause(vm->dev);
-	error = vfu_dma_map(&vm->dma, req->nfds == 1 ? req->fds[0] : -1,
+	e82545_pause(ad->dev);
+	error = vfu_dma_map(&ad->dma, req->nfds == 1 ? req->fds[0] : -1,
 	    map.offset, map.address, map.size, map.flags ==
 	    (VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE), &why);
-	e82545_resume(vm->dev);
+	e82545_resume(ad->dev);
 	if (error != 0)
-		vm_log(vm, "memory at %#" PRIx64 ", size %#" PRIx64
+		adapter_log(ad, "memory at %#" PRIx64 ", size %#" PRIx64
 		    ", refused: %s", map.address, map.size, why);
 	else
-		vm_count(vm, VM_C_DMA_MAP);
+		adapter_count(ad, ADAPTER_C_DMA_MAP);
 	return (error);
 }
 
 static int
-cmd_dma_unmap(struct vm *vm, struct vfu_request *req)
+cmd_dma_unmap(struct adapter *ad, struct vfu_request *req)
 {
 	struct vfio_user_dma_unmap unmap;
 	int error;
@@ -67,24 +67,24 @@ cmd_dma_unmap(struct vm *vm, struct vfu_request *req)
 	if (unmap.argsz < sizeof(unmap))
 		return (EINVAL);
 	error = 0;
-	e82545_pause(vm->dev);
+	e82545_pause(ad->dev);
 	if (unmap.flags == 0)
-		error = vfu_dma_unmap(&vm->dma, unmap.address, unmap.size);
+		error = vfu_dma_unmap(&ad->dma, unmap.address, unmap.size);
 	else if (unmap.flags == VFIO_DMA_UNMAP_FLAG_ALL &&
 	    unmap.address == 0 && unmap.size == 0)
-		vfu_dma_clear(&vm->dma);
+		vfu_dma_clear(&ad->dma);
 	else
 		error = EINVAL;
-	e82545_resume(vm->dev);
+	e82545_resume(ad->dev);
 	if (error != 0)
 		return (error);
-	vm_count(vm, VM_C_DMA_UNMAP);
+	adapter_count(ad, ADAPTER_C_DMA_UNMAP);
 	reply_set(req, &unmap, sizeof(unmap));
 	return (0);
 }
 
 static int
-cmd_device_info(struct vm *vm __unused, struct vfu_request *req)
+cmd_device_info(struct adapter *ad __unused, struct vfu_request *req)
 {
 	struct vfio_user_device_info info;
 
@@ -116,7 +116,7 @@ region_size(uint32_t region)
 }
 
 static int
-cmd_region_info(struct vm *vm __unused, struct vfu_request *req)
+cmd_region_info(struct adapter *ad __unused, struct vfu_request *req)
 {
 	struct vfio_user_region_info info;
 
@@ -134,7 +134,7 @@ cmd_region_info(struct vm *vm __unused, struct vfu_request *req)
 }
 
 static int
-cmd_irq_info(struct vm *vm __unused, struct vfu_request *req)
+cmd_irq_info(struct adapter *ad __unused, struct vfu_request *req)
 {
 	struct vfio_user_irq_info info;
 	int error;
@@ -151,30 +151,30 @@ cmd_irq_info(struct vm *vm __unused, struct vfu_request *req)
 }
 
 static int
-cmd_set_irqs(struct vm *vm, struct vfu_request *req)
+cmd_set_irqs(struct adapter *ad, struct vfu_request *req)
 {
 	struct vfio_user_irq_set set;
 
 	memcpy(&set, req->data, sizeof(set));
 	if (set.argsz < sizeof(set))
 		return (EINVAL);
-	return (vfu_irq_set(&vm->irq, &set, req->data + sizeof(set),
+	return (vfu_irq_set(&ad->irq, &set, req->data + sizeof(set),
 	    req->len - sizeof(set), req->fds, req->nfds));
 }
 
 /* The command register has been written: what follows from it. */
 static void
-config_changed(struct vm *vm, bool was_master)
+config_changed(struct adapter *ad, bool was_master)
 {
 	bool master;
 
-	vfu_irq_intx_disable(&vm->irq, vfu_pci_intx_disabled(&vm->pci));
-	master = vfu_pci_busmaster(&vm->pci);
+	vfu_irq_intx_disable(&ad->irq, vfu_pci_intx_disabled(&ad->pci));
+	master = vfu_pci_busmaster(&ad->pci);
 	if (master == was_master)
 		return;
-	e82545_rx_direct_enable(vm->dev, master);
+	e82545_rx_direct_enable(ad->dev, master);
 	if (master)
-		vm->tx_wanted = vm->rx_wanted = true;
+		ad->tx_wanted = ad->rx_wanted = true;
 }
 
 /* Whether [offset, offset + count) can be accessed in a region. */
@@ -192,8 +192,8 @@ region_ok(uint32_t region, uint64_t offset, uint32_t count)
 }
 
 static int
-region_write(struct vm *vm, uint32_t region, uint64_t offset, uint32_t count,
-    const uint8_t *data)
+region_write(struct adapter *ad, uint32_t region, uint64_t offset,
+    uint32_t count, const uint8_t *data)
 {
 	uint64_t value;
 	uint32_t i;
@@ -202,21 +202,21 @@ region_write(struct vm *vm, uint32_t region, uint64_t offset, uint32_t count,
 	if (!region_ok(region, offset, count))
 		return (EINVAL);
 	if (region == VFIO_PCI_CONFIG_REGION_INDEX) {
-		master = vfu_pci_busmaster(&vm->pci);
-		vfu_pci_write(&vm->pci, offset, data, count);
-		config_changed(vm, master);
+		master = vfu_pci_busmaster(&ad->pci);
+		vfu_pci_write(&ad->pci, offset, data, count);
+		config_changed(ad, master);
 		return (0);
 	}
 	value = 0;
 	for (i = 0; i < count; i++)
 		value |= (uint64_t)data[i] << (8 * i);
-	e82545_write(vm->dev, region - VFIO_PCI_BAR0_REGION_INDEX, offset,
+	e82545_write(ad->dev, region - VFIO_PCI_BAR0_REGION_INDEX, offset,
 	    count, value);
 	return (0);
 }
 
 static int
-cmd_region_read(struct vm *vm, struct vfu_request *req)
+cmd_region_read(struct adapter *ad, struct vfu_request *req)
 {
 	struct vfio_user_region_rw rw;
 	uint64_t value;
@@ -231,10 +231,10 @@ cmd_region_read(struct vm *vm, struct vfu_request *req)
 	data = req->reply + sizeof(rw);
 	req->reply_len += rw.count;
 	if (rw.region == VFIO_PCI_CONFIG_REGION_INDEX) {
-		vfu_pci_read(&vm->pci, rw.offset, data, rw.count);
+		vfu_pci_read(&ad->pci, rw.offset, data, rw.count);
 		return (0);
 	}
-	value = e82545_read(vm->dev, rw.region - VFIO_PCI_BAR0_REGION_INDEX,
+	value = e82545_read(ad->dev, rw.region - VFIO_PCI_BAR0_REGION_INDEX,
 	    rw.offset, rw.count);
 	for (i = 0; i < rw.count; i++)
 		data[i] = (uint8_t)(value >> (8 * i));
@@ -242,7 +242,7 @@ cmd_region_read(struct vm *vm, struct vfu_request *req)
 }
 
 static int
-cmd_region_write(struct vm *vm, struct vfu_request *req)
+cmd_region_write(struct adapter *ad, struct vfu_request *req)
 {
 	struct vfio_user_region_rw rw;
 	int error;
@@ -250,7 +250,7 @@ cmd_region_write(struct vm *vm, struct vfu_request *req)
 	memcpy(&rw, req->data, sizeof(rw));
 	if (req->len - sizeof(rw) != rw.count)
 		return (EINVAL);
-	error = region_write(vm, rw.region, rw.offset, rw.count,
+	error = region_write(ad, rw.region, rw.offset, rw.count,
 	    req->data + sizeof(rw));
 	if (error == 0)
 		reply_set(req, &rw, sizeof(rw));
@@ -258,7 +258,7 @@ cmd_region_write(struct vm *vm, struct vfu_request *req)
 }
 
 static int
-cmd_write_multi(struct vm *vm, struct vfu_request *req)
+cmd_write_multi(struct adapter *ad, struct vfu_request *req)
 {
 	struct vfio_user_write_multi multi;
 	struct vfio_user_write_one one;
@@ -275,7 +275,7 @@ cmd_write_multi(struct vm *vm, struct vfu_request *req)
 		memcpy(&one, p, sizeof(one));
 		if (one.count > sizeof(one.data))
 			return (EINVAL);
-		error = region_write(vm, one.region, one.offset, one.count,
+		error = region_write(ad, one.region, one.offset, one.count,
 		    one.data);
 		if (error != 0)
 			return (error);
@@ -285,28 +285,28 @@ cmd_write_multi(struct vm *vm, struct vfu_request *req)
 }
 
 static int
-cmd_reset(struct vm *vm, struct vfu_request *req __unused)
+cmd_reset(struct adapter *ad, struct vfu_request *req __unused)
 {
-	vm_reset(vm);
+	adapter_reset(ad);
 	return (0);
 }
 
 static int
-cmd_unsupported(struct vm *vm __unused, struct vfu_request *req __unused)
+cmd_unsupported(struct adapter *ad __unused, struct vfu_request *req __unused)
 {
 	return (ENOTSUP);
 }
 
 /* Not a client's to send, or not twice. */
 static int
-cmd_invalid(struct vm *vm __unused, struct vfu_request *req __unused)
+cmd_invalid(struct adapter *ad __unused, struct vfu_request *req __unused)
 {
 	return (EINVAL);
 }
 
 #define	AND_DATA	true
 static const struct vfu_cmd {
-	int	(*fn)(struct vm *vm, struct vfu_request *req);
+	int	(*fn)(struct adapter *ad, struct vfu_request *req);
 	size_t	len;			/* of the payload, bytes */
 	bool	more;			/* variable data follows */
 } vfu_cmds[] = {
@@ -337,16 +337,16 @@ static const struct vfu_cmd {
 };
 
 int
-vfu_command(struct vm *vm, struct vfu_request *req)
+vfu_command(struct adapter *ad, struct vfu_request *req)
 {
 	const struct vfu_cmd *c;
 	unsigned int command;
 
 	command = req->header->command;
 	if (command >= nitems(vfu_cmds) || vfu_cmds[command].fn == NULL)
-		return (cmd_unsupported(vm, req));
+		return (cmd_unsupported(ad, req));
 	c = &vfu_cmds[command];
 	if (req->len < c->len || (req->len > c->len && !c->more))
 		return (EINVAL);
-	return (c->fn(vm, req));
+	return (c->fn(ad, req));
 }

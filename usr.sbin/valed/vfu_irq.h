@@ -14,7 +14,7 @@
  * the next event follows.
  *
  * The descriptors are set to O_NONBLOCK, which the client may undo at any time.
- * If a system call on one of them blocks, a signal ends it (vm_watch()), and
+ * If a system call on one of them blocks, adapter_watch() ends it, and
  * the descriptor is closed.  Only the adapter's own thread makes these calls,
  * and it holds no lock then: the model only sets the level of the line.
  *

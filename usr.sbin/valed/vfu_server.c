@@ -21,9 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter.h"
 #include "mevent.h"
 #include "valed.h"
-#include "vm.h"
 
 static void	server_readable(int fd, enum ev_type type, void *arg);
 static void	server_writable(int fd, enum ev_type type, void *arg);
@@ -41,26 +41,26 @@ server_close_fds(struct vfu_server *srv)
 }
 
 static void
-server_drop(struct vm *vm)
+server_drop(struct adapter *ad)
 {
-	struct vfu_server *srv = &vm->server;
+	struct vfu_server *srv = &ad->server;
 
 	mevent_delete(srv->read_ev);
 	mevent_delete(srv->write_ev);
 	close(srv->fd);
 	srv->fd = -1;
 	server_close_fds(srv);
-	vm_count(vm, VM_C_DISCONNECT);
-	vm_detach(vm);
+	adapter_count(ad, ADAPTER_C_DISCONNECT);
+	adapter_detach(ad);
 }
 
 /* The client has broken the framing: say how, and let the caller drop it. */
 static void
-server_broken(struct vm *vm, const char *how)
+server_broken(struct adapter *ad, const char *how)
 {
-	vm_log(vm, "client dropped: %s", how);
-	vm_count(vm, VM_C_BROKEN);
-	vm->server.broken = true;
+	adapter_log(ad, "client dropped: %s", how);
+	adapter_count(ad, ADAPTER_C_BROKEN);
+	ad->server.broken = true;
 }
 
 /* Whether the client has closed its end, which we may yet have to notice. */
@@ -77,49 +77,49 @@ server_left(const struct vfu_server *srv)
 static void
 server_accept(int fd, enum ev_type type __unused, void *arg)
 {
-	struct vm *vm = arg;
-	struct vfu_server *srv = &vm->server;
+	struct adapter *ad = arg;
+	struct vfu_server *srv = &ad->server;
 	int s;
 
 	s = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (s == -1)
 		return;
 	if (srv->fd != -1 && server_left(srv))
-		server_drop(vm);
+		server_drop(ad);
 	if (srv->fd != -1) {
-		vm_count(vm, VM_C_REFUSED);
-		vm_log(vm, "second client refused");
+		adapter_count(ad, ADAPTER_C_REFUSED);
+		adapter_log(ad, "second client refused");
 		close(s);
 		return;
 	}
-	srv->read_ev = mevent_add(s, EVF_READ, server_readable, vm);
+	srv->read_ev = mevent_add(s, EVF_READ, server_readable, ad);
 	if (srv->read_ev == NULL)
 		goto fail;
-	srv->write_ev = mevent_add_disabled(s, EVF_WRITE, server_writable, vm);
+	srv->write_ev = mevent_add_disabled(s, EVF_WRITE, server_writable, ad);
 	if (srv->write_ev == NULL)
 		goto fail_read;
 	srv->fd = s;
 	srv->blocked = srv->negotiated = srv->broken = false;
 	srv->nfds = 0;
 	srv->in_len = srv->out_len = 0;
-	vm_count(vm, VM_C_CONNECT);
-	vm_attach(vm);
+	adapter_count(ad, ADAPTER_C_CONNECT);
+	adapter_attach(ad);
 	return;
 
 fail_read:
 	mevent_delete(srv->read_ev);
 fail:
-	vm_log(vm, "client refused: out of resources");
+	adapter_log(ad, "client refused: out of resources");
 	close(s);
 }
 
 int
-vfu_server_init(struct vm *vm)
+vfu_server_init(struct adapter *ad)
 {
-	vm->server.fd = -1;
-	vm->server.listen_ev = mevent_add(vm->config->vc_listen, EVF_READ,
-	    server_accept, vm);
-	return (vm->server.listen_ev == NULL ? errno : 0);
+	ad->server.fd = -1;
+	ad->server.listen_ev = mevent_add(ad->config->vc_listen, EVF_READ,
+	    server_accept, ad);
+	return (ad->server.listen_ev == NULL ? errno : 0);
 }
 
 /*
@@ -127,15 +127,15 @@ vfu_server_init(struct vm *vm)
  * nothing more is read until it is gone.
  */
 static void
-server_flush(struct vm *vm)
+server_flush(struct adapter *ad)
 {
-	struct vfu_server *srv = &vm->server;
+	struct vfu_server *srv = &ad->server;
 	ssize_t n;
 
 	if (srv->out_len == 0)
 		return;
 	n = send(srv->fd, srv->out, srv->out_len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	vm_count(vm, VM_C_SEND);
+	adapter_count(ad, ADAPTER_C_SEND);
 	if (n == -1) {
 		if (errno != EAGAIN && errno != EINTR) {
 			srv->broken = true;
@@ -159,15 +159,15 @@ server_flush(struct vm *vm)
 
 /* Carry out one whole message, and queue its reply. */
 static void
-server_message(struct vm *vm, const struct vfio_user_header *h,
+server_message(struct adapter *ad, const struct vfio_user_header *h,
     const uint8_t *data, int *fds, int nfds)
 {
-	struct vfu_server *srv = &vm->server;
+	struct vfu_server *srv = &ad->server;
 	struct vfio_user_header reply;
 	struct vfu_request req;
 	int error;
 
-	vm_count(vm, VM_C_MESSAGE);
+	adapter_count(ad, ADAPTER_C_MESSAGE);
 	req.header = h;
 	req.data = data;
 	req.len = h->size - sizeof(*h);
@@ -177,25 +177,25 @@ server_message(struct vm *vm, const struct vfio_user_header *h,
 	req.reply_len = 0;
 
 	if (srv->negotiated) {
-		error = vfu_command(vm, &req);
+		error = vfu_command(ad, &req);
 		/* Who has the answer has the interrupt, too. */
-		vfu_irq_flush(&vm->irq);
+		vfu_irq_flush(&ad->irq);
 	} else if (h->command != VFIO_USER_VERSION) {
-		server_broken(vm, "command before VERSION");
+		server_broken(ad, "command before VERSION");
 		return;
 	} else {
-		error = vfu_version(vm, &req);
+		error = vfu_version(ad, &req);
 		if (error == 0)
 			srv->negotiated = true;
 		else
-			server_broken(vm, "no common version");
+			server_broken(ad, "no common version");
 	}
 	if (error != 0) {
-		vm_count(vm, VM_C_ERROR);
+		adapter_count(ad, ADAPTER_C_ERROR);
 		req.reply_len = 0;
 	}
 	if ((h->flags & VFIO_USER_F_NO_REPLY) != 0) {
-		vm_count(vm, VM_C_POSTED);
+		adapter_count(ad, ADAPTER_C_POSTED);
 		return;
 	}
 	reply.id = h->id;
@@ -212,18 +212,18 @@ server_message(struct vm *vm, const struct vfio_user_header *h,
  * is not known yet, or the client is broken.
  */
 static size_t
-server_frame(struct vm *vm, const uint8_t *p, size_t len,
+server_frame(struct adapter *ad, const uint8_t *p, size_t len,
     struct vfio_user_header *h)
 {
 	if (len < sizeof(*h))
 		return (0);
 	memcpy(h, p, sizeof(*h));
 	if (h->size < sizeof(*h) || h->size > VFU_MSG_MAX) {
-		server_broken(vm, "message of impossible size");
+		server_broken(ad, "message of impossible size");
 		return (0);
 	}
 	if ((h->flags & VFIO_USER_F_TYPE) != VFIO_USER_F_COMMAND) {
-		server_broken(vm, "not a command");
+		server_broken(ad, "not a command");
 		return (0);
 	}
 	return (h->size);
@@ -231,25 +231,25 @@ server_frame(struct vm *vm, const uint8_t *p, size_t len,
 
 /* Carry out all whole messages there are, as long as replies have room. */
 static void
-server_parse(struct vm *vm)
+server_parse(struct adapter *ad)
 {
-	struct vfu_server *srv = &vm->server;
+	struct vfu_server *srv = &ad->server;
 	struct vfio_user_header h;
 	size_t pos, size;
 	bool owner;
 
 	pos = 0;
 	while (!srv->broken) {
-		size = server_frame(vm, srv->in + pos, srv->in_len - pos, &h);
+		size = server_frame(ad, srv->in + pos, srv->in_len - pos, &h);
 		if (size == 0 || size > srv->in_len - pos)
 			break;
 		if (sizeof(srv->out) - srv->out_len < VFU_REPLY_MAX) {
-			server_flush(vm);
+			server_flush(ad);
 			if (srv->blocked || srv->broken)
 				break;
 		}
 		owner = srv->nfds > 0 && srv->fd_pos <= pos + size;
-		server_message(vm, &h, srv->in + pos + sizeof(h), srv->fds,
+		server_message(ad, &h, srv->in + pos + sizeof(h), srv->fds,
 		    owner ? srv->nfds : 0);
 		if (owner)
 			server_close_fds(srv);
@@ -263,21 +263,21 @@ server_parse(struct vm *vm)
 
 /* After messages were handled: replies first, then the work they asked for. */
 static void
-server_finish(struct vm *vm)
+server_finish(struct adapter *ad)
 {
-	if (!vm->server.broken || vm->server.out_len > 0)
-		server_flush(vm);
-	if (vm->server.broken)
-		server_drop(vm);
+	if (!ad->server.broken || ad->server.out_len > 0)
+		server_flush(ad);
+	if (ad->server.broken)
+		server_drop(ad);
 	else
-		vm_work(vm);
+		adapter_work(ad);
 }
 
 /* Collect the descriptors that came with a recvmsg(2). */
 static void
-server_take_fds(struct vm *vm, struct msghdr *msg)
+server_take_fds(struct adapter *ad, struct msghdr *msg)
 {
-	struct vfu_server *srv = &vm->server;
+	struct vfu_server *srv = &ad->server;
 	struct cmsghdr *c;
 	size_t i, n;
 	int fd;
@@ -291,14 +291,14 @@ server_take_fds(struct vm *vm, struct msghdr *msg)
 			    sizeof(int));
 			if (srv->nfds == VFU_FDS_MAX) {
 				close(fd);
-				server_broken(vm, "too many descriptors");
+				server_broken(ad, "too many descriptors");
 			} else
 				srv->fds[srv->nfds++] = fd;
 		}
 		srv->fd_pos = srv->in_len;
 	}
 	if ((msg->msg_flags & MSG_CTRUNC) != 0)
-		server_broken(vm, "too many descriptors");
+		server_broken(ad, "too many descriptors");
 }
 
 /*
@@ -323,8 +323,8 @@ server_room(const struct vfu_server *srv)
 static void
 server_readable(int fd, enum ev_type type __unused, void *arg)
 {
-	struct vm *vm = arg;
-	struct vfu_server *srv = &vm->server;
+	struct adapter *ad = arg;
+	struct vfu_server *srv = &ad->server;
 	union {
 		struct cmsghdr	align;
 		char		buf[CMSG_SPACE(VFU_FDS_MAX * sizeof(int))];
@@ -341,29 +341,29 @@ server_readable(int fd, enum ev_type type __unused, void *arg)
 	msg.msg_control = control.buf;
 	msg.msg_controllen = sizeof(control.buf);
 	n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	vm_count(vm, VM_C_RECV);
+	adapter_count(ad, ADAPTER_C_RECV);
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		server_drop(vm);
+		server_drop(ad);
 		return;
 	}
 	srv->in_len += n;
-	server_take_fds(vm, &msg);
+	server_take_fds(ad, &msg);
 	if (!srv->broken)
-		server_parse(vm);
-	server_finish(vm);
+		server_parse(ad);
+	server_finish(ad);
 }
 
 /* The client reads its replies again: send the rest, then go on. */
 static void
 server_writable(int fd __unused, enum ev_type type __unused, void *arg)
 {
-	struct vm *vm = arg;
-	struct vfu_server *srv = &vm->server;
+	struct adapter *ad = arg;
+	struct vfu_server *srv = &ad->server;
 
-	server_flush(vm);
+	server_flush(ad);
 	if (!srv->blocked && !srv->broken)
-		server_parse(vm);
-	server_finish(vm);
+		server_parse(ad);
+	server_finish(ad);
 }

@@ -25,7 +25,7 @@
 #include "vfio_user.h"
 
 struct mevent;
-struct vm;
+struct adapter;
 
 /* The most data in one region access, bytes (max_data_xfer_size). */
 #define	VFU_XFER_MAX	4096
@@ -73,18 +73,18 @@ struct vfu_request {
 };
 
 /* Watch the VM's listening socket.  0 or an errno. */
-int	vfu_server_init(struct vm *vm);
+int	vfu_server_init(struct adapter *ad);
 
 /*
  * vfu_version.c: answer VERSION.  Returns 0, or an errno for a client that
  * cannot be served.
  */
-int	vfu_version(struct vm *vm, struct vfu_request *req);
+int	vfu_version(struct adapter *ad, struct vfu_request *req);
 
 /*
  * vfu_device.c: carry out any other command.  Returns 0 or the errno for the
  * reply.
  */
-int	vfu_command(struct vm *vm, struct vfu_request *req);
+int	vfu_command(struct adapter *ad, struct vfu_request *req);
 
 #endif /* !_VFU_SERVER_H_ */

@@ -16,7 +16,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "vm.h"
+#include "adapter.h"
 
 /*
  * JSON nested deeper is refused: the specification needs three levels.  The
@@ -111,7 +111,7 @@ version_answer(const json_t *offered, json_t *ours)
 }
 
 int
-vfu_version(struct vm *vm __unused, struct vfu_request *req)
+vfu_version(struct adapter *ad __unused, struct vfu_request *req)
 {
 	struct vfio_user_version version;
 	json_t *answer, *doc, *ours;

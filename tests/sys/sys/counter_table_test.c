@@ -18,10 +18,10 @@
 
 #include <dev/netmap/vale_learn.h>
 
+#include "adapter.h"
 #include "e82545.h"
 #include "lem_guest.h"
 #include "libvale.h"
-#include "vm.h"
 
 static void
 check_table(const struct counter_row *table, unsigned int n)
@@ -52,15 +52,15 @@ ATF_TC_HEAD(rows, tc)
 }
 ATF_TC_BODY(rows, tc)
 {
-	static const struct counter_row vm_counter_table[VM_NCOUNTERS] = {
-		COUNTER_ROWS(VM_COUNTERS)
+	static const struct counter_row adapter_counter_table[ADAPTER_NCOUNTERS] = {
+		COUNTER_ROWS(ADAPTER_COUNTERS)
 	};
 
 	check_table(e82545_counter_table, E82545_NCOUNTERS);
 	check_table(vale_counter_table, VALE_NCOUNTERS);
 	check_table(vale_learn_counter_table, VALE_LEARN_NCOUNTERS);
 	check_table(lem_counter_table, LEM_NCOUNTERS);
-	check_table(vm_counter_table, VM_NCOUNTERS);
+	check_table(adapter_counter_table, ADAPTER_NCOUNTERS);
 }
 
 ATF_TC(names);

@@ -38,8 +38,8 @@
 
 #include <atf-c.h>
 
+#include "adapter.h"
 #include "valed.h"
-#include "vm.h"
 
 #define	TEST(name, descr)						\
 	ATF_TC(name);							\
@@ -182,7 +182,7 @@ TEST(processes, "A system call that creates or controls a process kills the "
 		{ "kill", SYS_kill, { getpid(), 0 } },
 		{ "tkill", SYS_tkill, { getpid(), 0 } },
 		{ "tgkill another", SYS_tgkill,
-		    { getpid(), getpid(), VM_SIGNAL } },
+		    { getpid(), getpid(), ADAPTER_SIGNAL } },
 		{ "prlimit of another's", SYS_setrlimit, { 0, P(page) } },
 		{ "setpriority", SYS_setpriority, { 0, 0, -20 } },
 		{ "sched_setaffinity", SYS_sched_setaffinity,
@@ -362,7 +362,7 @@ act_serve(const void *arg __attribute__((__unused__)))
 	free(p);
 	if (fcntl(socket_pair[0], F_SETFL, O_NONBLOCK) == -1)
 		return (13);
-	if (pthread_kill(pthread_self(), VM_SIGNAL) != 0 || !signalled)
+	if (pthread_kill(pthread_self(), ADAPTER_SIGNAL) != 0 || !signalled)
 		return (14);
 	return (DONE);
 }
@@ -374,7 +374,7 @@ TEST(serves, "System calls that valed needs work")
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = on_signal;
-	ATF_REQUIRE_EQ(0, sigaction(VM_SIGNAL, &sa, NULL));
+	ATF_REQUIRE_EQ(0, sigaction(ADAPTER_SIGNAL, &sa, NULL));
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, socket_pair));
 	status = inside(act_serve, NULL);
 	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);

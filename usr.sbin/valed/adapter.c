@@ -1,0 +1,418 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * One adapter: its thread, and the host's side of the model.  See adapter.h.
+ *
+ * The thread plays all of the model's parts.  It takes register accesses from
+ * the client's messages; after all pending messages, adapter_work() sends and
+ * receives one batch each.  If more is pending then, it asks for another call
+ * through an event of its own, so that neither direction, nor the client, waits
+ * until the others run dry.
+ *
+ * Frames of other VMs of this process do not wait for the thread: their threads
+ * deliver them (adapter_sink()), unless direct=off, as long as the client has
+ * enabled bus mastering, the guest has posted buffers, and nothing older is in
+ * the port's ring.  They wake the thread only for an interrupt.
+ *
+ * The thread sends interrupts outside of the model: the client may make its
+ * eventfd block, and other threads may wait for the model's locks.
+ */
+
+#include <sys/param.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <dev/e1000/e82545_reg.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "adapter.h"
+#include "e82545.h"
+#include "frame_port.h"
+#include "libvale.h"
+#include "mevent.h"
+#include "net_backends.h"
+#include "net_port.h"
+#include "valed.h"
+
+/*
+ * Polls of the guest's CSB in one call of adapter_work().  A poll is far
+ * cheaper than a turn of the event loop.
+ */
+#define	TX_POLLS	16
+/* Lines of log a second. */
+#define	LOG_LIMIT	10
+#define	NS_PER_S	1000000000ULL
+
+static uint64_t
+adapter_now(void *arg __unused)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (ts.tv_sec * NS_PER_S + ts.tv_nsec);
+}
+
+static void *
+adapter_map(void *arg, uint64_t gpa, size_t len)
+{
+	struct adapter *ad = arg;
+
+	return (vfu_dma_addr(&ad->dma, gpa, len));
+}
+
+static void
+adapter_intr(void *arg, bool asserted)
+{
+	struct adapter *ad = arg;
+
+	vfu_irq_level(&ad->irq, asserted);
+}
+
+static void
+adapter_timer(void *arg, uint64_t when_ns)
+{
+	struct adapter *ad = arg;
+	struct itimerspec its;
+
+	memset(&its, 0, sizeof(its));
+	its.it_value.tv_sec = when_ns / NS_PER_S;
+	its.it_value.tv_nsec = when_ns % NS_PER_S;
+	timerfd_settime(ad->timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
+}
+
+static void
+adapter_tx_kick(void *arg)
+{
+	struct adapter *ad = arg;
+
+	ad->tx_wanted = true;
+}
+
+static void
+adapter_rx_ready(void *arg)
+{
+	struct adapter *ad = arg;
+
+	ad->rx_wanted = true;
+}
+
+/* Wake the thread for adapter_work().  Any thread. */
+static void
+adapter_post(struct adapter *ad)
+{
+	uint64_t one = 1;
+
+	if (!__atomic_exchange_n(&ad->work_posted, true, __ATOMIC_ACQ_REL) &&
+	    write(ad->work_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+		__atomic_store_n(&ad->work_posted, false, __ATOMIC_RELEASE);
+}
+
+/* Frames of another VM, on that VM's thread. */
+static void
+adapter_sink(void *arg, struct frame_source *frames)
+{
+	struct adapter *ad = arg;
+
+	e82545_rx_direct(ad->dev, frames);
+	if (vfu_irq_pending(&ad->irq))
+		adapter_post(ad);
+}
+
+static const struct e82545_ops adapter_ops = {
+	.eo_map = adapter_map,
+	.eo_intr = adapter_intr,
+	.eo_now = adapter_now,
+	.eo_timer = adapter_timer,
+	.eo_tx_kick = adapter_tx_kick,
+	.eo_rx_ready = adapter_rx_ready,
+};
+
+/* Turn the backend's events on or off; if off, frames wait in the port. */
+static void
+adapter_rx_events(struct adapter *ad, bool on)
+{
+	if (on == !ad->rx_stopped)
+		return;
+	ad->rx_stopped = !on;
+	if (on)
+		netbe_rx_enable(ad->be);
+	else
+		netbe_rx_disable(ad->be);
+}
+
+/* Send a batch, if one is pending.  Returns true if it must be called again. */
+static bool
+adapter_tx(struct adapter *ad)
+{
+	enum e82545_tx_state state;
+	int i = 0;
+
+	do {
+		state = e82545_tx(ad->dev);
+	} while ((state == E82545_TX_POLL || state == E82545_TX_YIELD) &&
+	    ++i < TX_POLLS);
+	if (state == E82545_TX_YIELD)
+		sched_yield();
+	return (state != E82545_TX_IDLE);
+}
+
+/* Send and receive a batch. */
+static void
+adapter_batches(struct adapter *ad)
+{
+	/* No client or no bus mastering: no access to guest memory. */
+	if (ad->server.fd == -1 || !vfu_pci_busmaster(&ad->pci)) {
+		adapter_rx_events(ad, false);
+		return;
+	}
+	adapter_count(ad, ADAPTER_C_WAKEUP);
+	if (ad->tx_wanted) {
+		ad->tx_wanted = false;
+		if (adapter_tx(ad))
+			ad->tx_wanted = true;
+	}
+	if (ad->rx_wanted) {
+		ad->rx_wanted = false;
+		switch (e82545_rx(ad->dev)) {
+		case E82545_RX_IDLE:
+			adapter_rx_events(ad, true);
+			break;
+		case E82545_RX_MORE:
+			ad->rx_wanted = true;
+			break;
+		case E82545_RX_STALLED:
+			adapter_rx_events(ad, false);
+			break;
+		}
+	}
+	if (ad->tx_wanted || ad->rx_wanted)
+		adapter_post(ad);
+}
+
+void
+adapter_work(struct adapter *ad)
+{
+	/* Other threads may have raised interrupts; so may the batches. */
+	vfu_irq_flush(&ad->irq);
+	adapter_batches(ad);
+	vfu_irq_flush(&ad->irq);
+}
+
+static void
+adapter_work_event(int fd, enum ev_type type __unused, void *arg)
+{
+	struct adapter *ad = arg;
+	uint64_t n;
+
+	/* Pairs with adapter_post(): what that thread did before is visible. */
+	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
+		__atomic_exchange_n(&ad->work_posted, false, __ATOMIC_ACQ_REL);
+	adapter_work(ad);
+}
+
+static void
+adapter_timer_event(int fd, enum ev_type type __unused, void *arg)
+{
+	struct adapter *ad = arg;
+	uint64_t n;
+
+	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
+		e82545_timer(ad->dev);
+	vfu_irq_flush(&ad->irq);
+}
+
+/* The backend has frames. */
+static void
+adapter_rx_event(int fd __unused, enum ev_type type __unused, void *arg)
+{
+	struct adapter *ad = arg;
+
+	ad->rx_wanted = true;
+	adapter_work(ad);
+}
+
+void
+adapter_attach(struct adapter *ad)
+{
+	ad->tx_wanted = false;
+	ad->rx_wanted = true;
+}
+
+void
+adapter_reset(struct adapter *ad)
+{
+	e82545_rx_direct_enable(ad->dev, false);
+	e82545_reset(ad->dev);
+	vfu_pci_reset(&ad->pci);
+	vfu_irq_intx_disable(&ad->irq, false);
+}
+
+void
+adapter_detach(struct adapter *ad)
+{
+	adapter_reset(ad);
+	vfu_irq_clear(&ad->irq);
+	e82545_pause(ad->dev);
+	vfu_dma_clear(&ad->dma);
+	e82545_resume(ad->dev);
+	adapter_work(ad);
+}
+
+void
+adapter_log(struct adapter *ad, const char *fmt, ...)
+{
+	char line[256];
+	uint64_t now;
+	va_list ap;
+	int n;
+
+	now = adapter_now(ad);
+	if (ad->log_ns == 0 || now - ad->log_ns >= NS_PER_S) {
+		ad->log_ns = now;
+		ad->log_lines = 0;
+	}
+	if (ad->log_lines++ >= LOG_LIMIT)
+		return;
+	n = snprintf(line, sizeof(line), "valed: %s: ", ad->config->vc_name);
+	va_start(ap, fmt);
+	n += vsnprintf(line + n, sizeof(line) - n, fmt, ap);
+	va_end(ap);
+	n = MIN(n, (int)sizeof(line) - 1);
+	line[n++] = '\n';
+	/* Not through stdio, whose lock all threads share. */
+	if (write(STDERR_FILENO, line, n) == -1)
+		return;
+}
+
+/*
+ * Open everything that the adapter needs, in its own thread, because the events
+ * belong to that thread's loop.  If a step fails, the program ends; so nothing
+ * is undone.
+ */
+static int
+adapter_open(struct adapter *ad)
+{
+	const struct adapter_config *vc = ad->config;
+	struct e82545_config config;
+
+	memset(&config, 0, sizeof(config));
+	memcpy(config.ec_mac, vc->vc_mac, sizeof(config.ec_mac));
+	config.ec_itr_256ns = vc->vc_itr_256ns;
+	config.ec_csb = vc->vc_csb;
+	config.ec_name = vc->vc_name;
+
+	ad->failed = "event descriptors";
+	ad->timer_fd = timerfd_create(CLOCK_MONOTONIC,
+	    TFD_NONBLOCK | TFD_CLOEXEC);
+	ad->work_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (ad->timer_fd == -1 || ad->work_fd == -1 ||
+	    mevent_add(ad->timer_fd, EVF_READ, adapter_timer_event,
+	    ad) == NULL ||
+	    mevent_add(ad->work_fd, EVF_READ, adapter_work_event, ad) == NULL)
+		return (errno);
+	ad->failed = NULL;		/* netbe_init() reports it */
+	if (netbe_init(&ad->be, vc->vc_nvl, adapter_rx_event, ad) != 0)
+		return (EIO);
+	ad->failed = "frame port";
+	ad->port = net_port_create(ad->be, vc->vc_mtu == 0 ? UINT32_MAX :
+	    vc->vc_mtu + E82545_HDRLEN_MAX);
+	if (ad->port == NULL)
+		return (errno);
+	ad->failed = "adapter";
+	ad->dev = e82545_create(&config, &adapter_ops, ad, ad->port);
+	if (ad->dev == NULL)
+		return (errno);
+	netbe_rx_disable(ad->be);
+	/* Not every backend can; without it frames are copied once more. */
+	if (vc->vc_direct)
+		frame_port_set_sink(ad->port, adapter_sink, ad);
+	ad->failed = "socket";
+	if (vfu_server_init(ad) != 0)
+		return (errno);
+	ad->failed = "capabilities";
+	if (valed_sandbox_drop() != 0)
+		return (errno);
+	return (0);
+}
+
+static void *
+adapter_thread(void *arg)
+{
+	struct adapter *ad = arg;
+
+	/* For top(1) and taskset(1). */
+	prctl(PR_SET_NAME, ad->config->vc_name);
+	ad->error = adapter_open(ad);
+	sem_post(&ad->ready);
+	if (ad->error != 0)
+		return (NULL);
+	while (sem_wait(&ad->go) == -1)
+		continue;
+	mevent_dispatch();
+	return (NULL);
+}
+
+struct adapter *
+adapter_start(const struct adapter_config *config)
+{
+	struct adapter *ad;
+
+	ad = calloc(1, sizeof(*ad));
+	if (ad == NULL)
+		return (NULL);
+	ad->config = config;
+	ad->rx_stopped = true;
+	vfu_pci_init(&ad->pci, config->vc_csb ? E82545_PCI_SUBDEVICE_CSB :
+	    E82545_PCI_SUBDEVICE);
+	vfu_irq_init(&ad->irq);
+	if (sem_init(&ad->ready, 0, 0) == -1 || sem_init(&ad->go, 0, 0) == -1)
+		goto fail;
+	errno = pthread_create(&ad->thread, NULL, adapter_thread, ad);
+	if (errno != 0)
+		goto fail;
+	while (sem_wait(&ad->ready) == -1)
+		continue;
+	if (ad->error != 0) {
+		if (ad->failed != NULL)
+			adapter_log(ad, "%s: %s", ad->failed,
+			    strerror(ad->error));
+		errno = ad->error;
+		return (NULL);		/* the thread still uses ad */
+	}
+	return (ad);
+
+fail:
+	adapter_log(ad, "cannot start: %s", strerror(errno));
+	free(ad);
+	return (NULL);
+}
+
+void
+adapter_go(struct adapter *ad)
+{
+	sem_post(&ad->go);
+}
+
+void
+adapter_watch(struct adapter *ad)
+{
+	uint32_t calls;
+
+	calls = __atomic_load_n(&ad->irq.calls, __ATOMIC_RELAXED);
+	if (calls % 2 != 0 && calls == ad->watched)
+		pthread_kill(ad->thread, ADAPTER_SIGNAL);
+	ad->watched = calls;
+}

@@ -1,0 +1,141 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * One adapter of a virtual machine: the model, its port and its client, all
+ * served by one thread with an event loop (bhyve's mevent).  A client can only
+ * block its own thread.
+ *
+ * Threads of other VMs enter in one place: they deliver frames that their
+ * guests send straight into this guest's memory (adapter.c, adapter_sink()).
+ * There they use the model, which has its own locks; the table of guest memory,
+ * which changes only while the model is paused; counters; and the interrupt,
+ * which they ask this thread to send.  Only this thread uses everything else,
+ * without locks.
+ */
+
+#ifndef _ADAPTER_H_
+#define	_ADAPTER_H_
+
+#include <sys/counter_table.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vfu_dma.h"
+#include "vfu_irq.h"
+#include "vfu_pci.h"
+#include "vfu_server.h"
+
+struct e82545;
+struct mevent;
+struct net_backend;
+struct frame_port;
+struct adapter_config;
+
+/* Counters, in sys/counter_table.h's form. */
+#define	ADAPTER_COUNTERS(X)							\
+	X(ADAPTER_C_CONNECT, "connects", "clients connected") \
+	X(ADAPTER_C_DISCONNECT, "disconnects", "clients disconnected") \
+	X(ADAPTER_C_REFUSED, "refused", "clients refused: one is connected") \
+	X(ADAPTER_C_BROKEN, "broken", "clients dropped for bad framing") \
+	X(ADAPTER_C_RECV, "recvs", "reads from the socket") \
+	X(ADAPTER_C_MESSAGE, "messages", "messages received") \
+	X(ADAPTER_C_POSTED, "posted", "messages that asked for no reply") \
+	X(ADAPTER_C_SEND, "sends", "writes to the socket") \
+	X(ADAPTER_C_ERROR, "errors", "commands that failed") \
+	X(ADAPTER_C_DMA_MAP, "dma_maps", "memory ranges mapped") \
+	X(ADAPTER_C_DMA_UNMAP, "dma_unmaps", "memory ranges unmapped") \
+	X(ADAPTER_C_WAKEUP, "wakeups", "rounds of transmit and receive work")
+
+enum adapter_counter {
+	COUNTER_IDS(ADAPTER_COUNTERS)
+	ADAPTER_NCOUNTERS
+};
+
+struct adapter {
+	const struct adapter_config	*config;
+	pthread_t		 thread;
+	sem_t			 ready;		/* adapter_open() returned */
+	int			 error;		/* its errno, or 0 */
+	const char		*failed;	/* the step that failed */
+	sem_t			 go;		/* it may start serving */
+
+	struct e82545		*dev;
+	struct net_backend	*be;
+	struct frame_port	*port;
+	int			 timer_fd;	/* for e82545_timer() */
+	int			 work_fd;	/* event: more work is left */
+	bool			 work_posted;	/* that event is pending;
+						   atomic */
+	bool			 tx_wanted;	/* e82545_tx() must run */
+	bool			 rx_wanted;	/* e82545_rx() likewise */
+	bool			 rx_stopped;	/* backend events are off */
+
+	struct vfu_dma		 dma;
+	struct vfu_pci		 pci;
+	struct vfu_irq		 irq;
+	struct vfu_server	 server;
+
+	uint32_t		 watched;	/* irq.calls, when last seen */
+	uint64_t		 log_ns;	/* adapter_log() rate limit */
+	unsigned int		 log_lines;
+
+	uint64_t		 counters[ADAPTER_NCOUNTERS]; /* atomic */
+};
+
+/*
+ * Start an adapter's thread, which opens everything it needs and then waits for
+ * adapter_go().  Returns NULL after a line on stderr, with errno set.
+ * The main thread.
+ */
+struct adapter *adapter_start(const struct adapter_config *config);
+
+/* Let the adapter serve its client.  The main thread. */
+void	adapter_go(struct adapter *ad);
+
+/*
+ * Interrupt a system call in which the client has blocked the adapter's thread
+ * since the last call of this function.  The main thread must call it once a
+ * second or so, and set a handler for the signal that it sends, ADAPTER_SIGNAL,
+ * without SA_RESTART.
+ */
+void	adapter_watch(struct adapter *ad);
+#define	ADAPTER_SIGNAL	SIGUSR2
+
+/* Add one to a counter.  The adapter's thread. */
+static inline void
+adapter_count(struct adapter *ad, enum adapter_counter counter)
+{
+	__atomic_fetch_add(&ad->counters[counter], 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * Only the adapter's thread may call the functions below.
+ */
+
+/* A client has connected: start receiving. */
+void	adapter_attach(struct adapter *ad);
+
+/*
+ * The client has disconnected: reset the adapter, then release its memory and
+ * interrupts.
+ */
+void	adapter_detach(struct adapter *ad);
+
+/* Reset the adapter as by PCI RST#. */
+void	adapter_reset(struct adapter *ad);
+
+/* Send and receive what is pending, up to a batch each. */
+void	adapter_work(struct adapter *ad);
+
+/* Write a line to stderr; more than ten a second are suppressed. */
+void	adapter_log(struct adapter *ad, const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 2, 3)));
+
+#endif /* !_ADAPTER_H_ */

@@ -5,7 +5,7 @@
  */
 
 /*
- * bhyve's network backends, opened as its command line would.
+ * bhyve's network backends, opened as by its command line.
  */
 
 #ifndef _BACKEND_H_
@@ -13,13 +13,13 @@
 
 #include "net_backends.h"
 
-/* A callback for those who look for frames by themselves. */
+/* A callback for tests that poll for frames. */
 void	backend_ignore(int fd, enum ev_type type, void *param);
 
 /*
- * The backend of an option string such as "vale0:a,mtu=9000", in a fresh
- * configuration.  backend_try() returns what netbe_init() does; where
- * backend_open() has no backend to return, the test case has failed.
+ * Open the backend of an option string such as "vale0:a,mtu=9000", in a new
+ * configuration.  backend_try() returns the result of netbe_init();
+ * backend_open() fails the test case if there is no backend.
  */
 int	backend_try(net_backend_t **be, const char *opts);
 net_backend_t *backend_open(const char *opts, net_be_rxeof_t cb, void *param);

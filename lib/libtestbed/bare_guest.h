@@ -27,7 +27,7 @@
 #define	VM_BUF		2048		/* bytes of a receive buffer */
 #define	VM_TXBUF	16384		/* bytes of a transmit buffer, if long */
 #define	VM_LEN_MAX	9216		/* of a frame */
-/* Where the rings are in a guest's RAM. */
+/* Addresses of the rings in a guest's RAM. */
 #define	VM_RXRING	0x10000
 #define	VM_TXRING	0x20000
 #define	VM_RXBUFS	0x100000
@@ -65,13 +65,13 @@ void	vm_up(struct vm *vm, const struct vm *to, uint32_t len);
 /* Frames of `len' bytes to `vm' for the network of nothing. */
 void	vm_frames(struct vm *vm, uint32_t len);
 
-/* Have frames of other guests come straight into the receive ring. */
+/* Receive frames of other guests direct, into the receive ring. */
 void	vm_direct(struct vm *vm);
 
 /* Send `batch' frames with one write to TDT. */
 void	vm_send(struct vm *vm, uint32_t batch);
 
-/* Receive what is there and give the buffers back; how many descriptors. */
+/* Receive all frames and post the buffers; the number of descriptors. */
 uint32_t vm_receive(struct vm *vm);
 
 /* The descriptors. */

@@ -5,9 +5,8 @@
  */
 
 /*
- * A guest that is nothing but the driver's core: memory, rings, and one
- * buffer for each TX slot.  Frames carry a number, which the receiving guest
- * looks at.
+ * A guest that consists of the driver's core, memory, rings, and one buffer for
+ * each TX slot.  Frames have a number, which the receiving guest checks.
  */
 
 #ifndef _LEM_GUEST_H_
@@ -19,7 +18,7 @@
 
 #include "lem_core.h"
 
-/* Between buffers of `size' bytes: not all in the same sets of a cache. */
+/* Distance of buffers of `size' bytes, which uses all sets of a cache. */
 #define	GUEST_STRIDE(size)	((size) + 64)
 
 struct guest {
@@ -28,29 +27,29 @@ struct guest {
 	uint64_t	 txbuf;		/* gpa of slot 0's buffer, */
 	uint32_t	 txbufsize;	/* bytes */
 	uint64_t	 sent;		/* number of the next frame */
-	/* What came, by the number it should have had. */
+	/* Frames received, compared with the next number. */
 	uint64_t	 received, bytes;
 	uint64_t	 missing;	/* gaps */
 	uint64_t	 wrong;		/* out of order, or not ours */
 };
 
 /*
- * Rings, buffers (TX and RX, `txbufsize' and `rxbufsize' bytes) and a page for
- * the CSB in `ram', from `gpa' on; the adapter has a CSB where `csb'.  The
- * registers are the caller's to set (lc.lc_os), before lem_attach().  Returns
- * the first gpa behind all that, 0 where `size' is too small.
+ * Place rings, buffers (TX and RX, `txbufsize' and `rxbufsize' bytes) and a
+ * page for the CSB in `ram', from `gpa' on; the adapter has a CSB if `csb'.
+ * The caller must set the register functions (lc.lc_os) before lem_attach().
+ * Returns the first gpa after all these, 0 if `size' is too small.
  */
 uint64_t guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
 	    uint32_t ntxd, uint32_t nrxd, uint32_t txbufsize,
 	    uint32_t rxbufsize, bool csb);
-/* Look at the number of each frame received; guest_init() does so. */
+/* Check the number of each frame received; guest_init() calls this. */
 void	guest_listen(struct guest *g);
 /* lem_attach(), lem_start(), interrupts on.  0, or an errno value. */
 int	guest_up(struct guest *g, uint32_t mtu);
 
 /*
- * The gpa of the buffer for the next frame: the slot at the tail is free, even
- * in a full ring.
+ * The gpa of the buffer for the next frame.  The slot at the tail is free, even
+ * if the ring is full.
  */
 uint64_t guest_txbuf(const struct guest *g);
 
@@ -60,7 +59,7 @@ int	guest_tx(struct guest *g, const struct lem_packet *lp);
 /* Queue the next frame, `len' bytes, to `dst'.  As lem_tx(). */
 int	guest_send(struct guest *g, const uint8_t dst[6], size_t len);
 
-/* What an interrupt handler does: true if it was ours. */
+/* Serve an interrupt.  True if it was this adapter's. */
 bool	guest_interrupt(struct guest *g, unsigned int budget);
 
 /* Register accesses so far. */

@@ -5,10 +5,10 @@
  */
 
 /*
- * The driver's core in a process: registers through a pair of functions,
- * guest memory at an address, frames counted or handed to a function.  What
- * the core must not do (name a packet twice, a buffer it does not have) is
- * counted as misuse.
+ * The host of the driver's core in a process: registers are functions, guest
+ * memory is at an address, frames are counted or passed to a function.  Errors
+ * of the core, like returning a packet twice or using a buffer it does not own,
+ * are counted as misuse.
  */
 
 #ifndef _LEM_OS_H_
@@ -27,7 +27,7 @@
 #define	lem_os_probe(lc, probe, value)	((void)0)
 #endif
 
-/* What a TX slot holds. */
+/* State of a TX slot. */
 #define	OS_TX_NONE	0
 #define	OS_TX_FIRST	1		/* of a packet's descriptors */
 #define	OS_TX_MORE	2
@@ -37,7 +37,7 @@ struct lem_os {
 	uint32_t	(*reg_read)(void *arg, uint32_t reg);
 	void		(*reg_write)(void *arg, uint32_t reg, uint32_t value);
 	void		*arg;
-	uint64_t	 exit_ns;	/* what an access costs besides */
+	uint64_t	 exit_ns;	/* extra cost of an access */
 	uint64_t	 reads, writes;	/* accesses; atomic */
 	pthread_mutex_t	*tx_lock, *rx_lock;	/* asserted; or NULL */
 
@@ -54,7 +54,7 @@ struct lem_os {
 	unsigned int	 nspare;
 	bool		 rx_keep;	/* buffers of frames are kept, and */
 	bool		 rx_hoard;	/* are not spare again */
-	/* Called with a whole frame, if set. */
+	/* Called with each frame, if set. */
 	void		(*frame)(void *arg, const uint8_t *data, size_t len,
 			    uint32_t flags, uint16_t vlan);
 	void		*frame_arg;
@@ -72,7 +72,7 @@ lem_os_now(void)
 	return (ts.tv_sec * 1000000000ULL + ts.tv_nsec);
 }
 
-/* A processor that is away for a while. */
+/* A processor that does not run for a while. */
 static inline void
 lem_os_spin(uint64_t ns)
 {

@@ -7,11 +7,10 @@
 # fuzz.sh run|merge top: "make fuzz" and "make fuzz-merge".
 #
 #	run	runs each of FUZZERS (all) for FUZZ_SECONDS (300), from the
-#		committed corpus, which make has unpacked, and from what earlier
-#		runs have found, which stays in build-san/fuzz.  A finding ends
-#		the run of its fuzzer and is kept there; the command shown
-#		repeats it.
-#	merge	makes of both the smallest corpus that reaches as much, and
+#		committed corpus, which make has unpacked, and from inputs that
+#		earlier runs left in build-san/fuzz.  A finding ends the run of
+#		its fuzzer and is kept there; the command printed repeats it.
+#	merge	makes of both the smallest corpus with the same coverage, and
 #		writes it to tests/fuzz/corpus/NAME.tar.  The same inputs make
 #		the same archive.
 

@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Each fuzzer: its corpus again, then a while of inputs made from it, the same
-# ones every time as long as the program is the same.
+# Each fuzzer runs its corpus, and then new inputs for some seconds, which are
+# the same each time as long as the program is.
 
 seconds=10
 
@@ -14,7 +14,7 @@ fuzz()
 	bin=$dir/${name}_fuzz
 	inputs=$(ls "$dir/corpus/$name" | wc -l)
 	[ "$inputs" -gt 0 ] || atf_fail "corpus/$name.tar is empty"
-	# An input takes ms; the seconds it may take are those of the clock.
+	# An input takes milliseconds, but the machine may be busy.
 	options="$(cat "$dir/$name.opts") -timeout=100"
 	[ ! -e "$dir/$name.dict" ] || options="$options -dict=$dir/$name.dict"
 	mkdir new
@@ -32,7 +32,7 @@ for name in model server switch options core; do
 	atf_test_case $name
 	${name}_head()
 	{
-		atf_set descr 'fuzzing goes on from the corpus: $name'
+		atf_set descr 'No finding in the corpus and new inputs: $name'
 	}
 	${name}_body()
 	{

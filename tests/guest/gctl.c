@@ -5,25 +5,25 @@
  */
 
 /*
- * Runs one shell command in a guest and takes over its output and status.
+ * Runs a shell command in a guest, and returns its output and status.
  *
  *	gctl [-w] [-t seconds] socket command
  *
- * The socket is that of the guest's second serial port, where init listens.
- * A request is one line, "tag command", with the command's own newlines turned
- * into unit separators (037); the answer is the line "+tag", the
- * command's output, and a line "-tag status".  The tag is new for every
- * request, so that what an earlier one left behind is not taken for an answer.
+ * The socket is that of the guest's second serial port, which init reads.  A
+ * request is one line, "tag command", with newlines in the command replaced by
+ * unit separators (037); the answer is a line "+tag", the command's output, and
+ * a line "-tag status".  Every request has a new tag, so that the answer to an
+ * earlier one is not taken for this one's.
  *
- * While nothing comes an empty line is sent every second, which init passes over:
- * a guest under load may have missed the serial port's last interrupt, and takes
- * the line that it then forgot with the next.
+ * While no answer comes, gctl sends an empty line every second, which init
+ * ignores: a guest under load may lose an interrupt of the serial port, and
+ * reads the line before with the next one.
  *
- * With -w the guest may still be booting: a request that does nothing is first
- * made again and again until one is answered.
+ * With -w the guest may still be booting: gctl first repeats a request that
+ * does nothing until it is answered.
  *
- * Exit status: the command's; 124 if it took longer than the time allowed (60
- * seconds unless -t says otherwise); 125 if the guest went away.
+ * Exit status: the command's; 124 if it took longer than the deadline, 60
+ * seconds or that of -t; 125 if the guest has ended.
  */
 
 #include <sys/socket.h>
@@ -44,7 +44,7 @@
 
 #define	NUDGE_MS	1000
 
-/* A line of the answer; what goes beyond is cut off. */
+/* A line of the answer; a longer one is truncated. */
 static char line[65536];
 static size_t line_len;
 
@@ -96,7 +96,7 @@ request(int s, const char *tag, const char *cmd)
 	char *p, *text;
 	size_t len;
 
-	/* The first newline ends whatever was left of an earlier request. */
+	/* The first newline ends what is left of an earlier request. */
 	len = strlen(tag) + strlen(cmd) + 4;
 	text = malloc(len);
 	if (text == NULL)
@@ -110,8 +110,8 @@ request(int s, const char *tag, const char *cmd)
 }
 
 /*
- * Takes what has come and writes out the lines of the answer.  Returns the
- * command's status once it is there, -1 before.
+ * Reads from the guest and prints the lines of the answer.  Returns the
+ * command's status at its end, -1 before.
  */
 static int
 answer(int s, const char *tag, int *begun)
@@ -147,8 +147,8 @@ answer(int s, const char *tag, int *begun)
 }
 
 /*
- * Makes a request, again every resend_ms unless that is 0, and waits for the
- * answer until the deadline.  Returns the command's status or EXIT_TIMEOUT.
+ * Sends a request, every resend_ms unless that is 0, and waits for the answer
+ * until the deadline.  Returns the command's status or EXIT_TIMEOUT.
  */
 static int
 ask(int s, const char *cmd, long resend_ms, long deadline)

@@ -6,9 +6,9 @@
 
 /*
  * Prints the frequency of the processor's time stamp counter in kHz.  An
- * emulated guest has the same counter, but measures it against emulated timers;
- * while the machine is busy it arrives at anything, and its clock then goes
- * at that speed.  So it is told.
+ * emulated guest has the same counter.  On a busy machine it would measure a
+ * wrong frequency with its emulated timers, and its clock would run at a wrong
+ * speed; so the frequency is passed to its kernel.
  */
 
 #include <err.h>
@@ -19,7 +19,7 @@
 
 #define	NS_PER_S	1000000000LL
 #define	MEASURE_NS	(NS_PER_S / 5)
-/* How far apart the two clocks may have been read, ns. */
+/* Most ns between the reads of the two clocks. */
 #define	SLACK_NS	2000
 
 static int64_t
@@ -32,7 +32,7 @@ now_ns(void)
 	return (ts.tv_sec * NS_PER_S + ts.tv_nsec);
 }
 
-/* Both clocks at the same moment: tried again if something came between. */
+/* Read both clocks, again if the reads were too far apart. */
 static void
 read_both(int64_t *ns, uint64_t *tsc)
 {

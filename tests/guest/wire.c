@@ -5,24 +5,23 @@
  */
 
 /*
- * Traffic that can be checked byte by byte, for use inside the guests.
+ * Sends and receives traffic inside the guests, and checks every byte.
  *
  *	wire udp-send address port size count [pause_us]
  *	wire udp-sweep address port first last	one datagram of each size
- *	wire udp-recv port idle_s	until nothing came for idle_s seconds,
- *					a minute before the first datagram
+ *	wire udp-recv port idle_s	until no datagram came for idle_s
+ *					seconds after the first one
  *	wire tcp-send address port bytes
  *	wire tcp-recv port		one connection
- *	wire tcp-sink port		the same, without looking at the bytes
- *	wire tcp-pump address port seconds	for tcp-sink, as fast as it goes
+ *	wire tcp-sink port		the same, without checking the bytes
+ *	wire tcp-pump address port seconds	to tcp-sink, at full speed
  *
- * Every byte is a function of its place: of the datagram's number and the
- * offset in UDP, of the offset alone in TCP.  A receiver therefore needs to
- * know nothing else to tell whether what it got is what was sent.  The
- * receivers print one line of "name value" pairs; the exit status is 0 when all
- * content was right, even if datagrams were lost.
+ * Every byte is a function of its place: in UDP of the datagram's number and
+ * the offset, in TCP of the offset.  The receivers print one line of "name
+ * value" pairs; the exit status is 0 if all bytes were correct, even if
+ * datagrams were lost.
  *
- * Addresses are IPv4 or IPv6, in numbers.
+ * Addresses are numeric, IPv4 or IPv6.
  */
 
 #include <sys/socket.h>
@@ -40,17 +39,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wait_until.h"
+
 #define	UDP_MAX		65507
 #define	TCP_CHUNK	65536
 #define	SEEN_MAX	(1U << 24)
-/* How long the first datagram, and an answer, may take. */
-#define	WAIT_MS		60000
 
 struct udp_head {
 	uint32_t	seq;
 	uint32_t	size;
 };
-/* In size: the head is to be sent back. */
+/* In size: the receiver sends the head back. */
 #define	UDP_ASK		0x80000000
 
 static uint8_t buf[UDP_MAX > TCP_CHUNK ? UDP_MAX : TCP_CHUNK];
@@ -64,7 +63,7 @@ now(void)
 	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
 }
 
-/* The byte at place i of stream key. */
+/* The byte at offset i of stream key. */
 static uint8_t
 pattern(uint32_t key, uint64_t i)
 {
@@ -109,7 +108,7 @@ address(struct sockaddr_storage *ss, const char *host, const char *port)
 	errx(2, "%s: not an address", host);
 }
 
-/* A socket bound to a port of both protocols. */
+/* A socket bound to a port, for IPv4 and IPv6. */
 static int
 bound(int type, const char *port)
 {
@@ -182,15 +181,13 @@ udp_send(char **argv)
 	return (0);
 }
 
-/* Waits until the other side has had datagram number seq. */
+/* Waits until the other side has received datagram number seq. */
 static void
 answered(int s, uint32_t seq)
 {
-	struct pollfd pfd = { .fd = s, .events = POLLIN };
 	struct udp_head h;
 
-	if (poll(&pfd, 1, WAIT_MS) != 1)
-		errx(1, "no answer to datagram %u", seq);
+	wait_readable(s, "no answer to datagram %u", seq);
 	if (recv(s, &h, sizeof(h), 0) != sizeof(h))
 		err(1, "answer");
 	if (ntohl(h.seq) != seq)
@@ -209,7 +206,7 @@ udp_sweep(char **argv)
 		errx(2, "size: at least %zu", sizeof(struct udp_head));
 	s = udp_socket(argv[0], argv[1]);
 	for (size = first; size <= last; size++) {
-		/* Never more than the other side can keep. */
+		/* Never more than the other side can buffer. */
 		datagram(s, size - first, size, size % 16 == 0 ? UDP_ASK : 0);
 		if (size % 16 == 0)
 			answered(s, size - first);
@@ -239,7 +236,7 @@ udp_recv(char **argv)
 	idle_ms = (int)number(argv[1], 1000) * 1000;
 	bad = duplicate = good = late = 0;
 	last = 0;
-	wait_ms = WAIT_MS;
+	wait_ms = WAIT_S * 1000;
 	while (poll(&pfd, 1, wait_ms) == 1) {
 		wait_ms = idle_ms;
 		fromlen = sizeof(from);
@@ -280,24 +277,34 @@ udp_recv(char **argv)
 	return (bad != 0 || duplicate != 0 || late != 0);
 }
 
+/* Returns a connected socket, or -1 with errno. */
+static int
+tcp_try(const struct sockaddr_storage *ss, socklen_t len)
+{
+	int error, s;
+
+	s = socket(ss->ss_family, SOCK_STREAM, 0);
+	if (s < 0)
+		err(1, "socket");
+	if (connect(s, (const struct sockaddr *)ss, len) == 0)
+		return (s);
+	error = errno;
+	close(s);
+	errno = error;
+	return (-1);
+}
+
+/* Connects to a receiver that may not listen yet. */
 static int
 tcp_connect(const char *host, const char *port)
 {
 	struct sockaddr_storage ss;
 	socklen_t len;
-	int s, tries;
+	int s;
 
 	len = address(&ss, host, port);
-	for (tries = 0; tries < 50; tries++) {
-		s = socket(ss.ss_family, SOCK_STREAM, 0);
-		if (s < 0)
-			err(1, "socket");
-		if (connect(s, (struct sockaddr *)&ss, len) == 0)
-			return (s);
-		close(s);
-		usleep(100000);
-	}
-	err(1, "connect");
+	wait_until((s = tcp_try(&ss, len)) >= 0, "%s", strerror(errno));
+	return (s);
 }
 
 /* Waits until the other side has read everything, and reports. */

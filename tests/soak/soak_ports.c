@@ -5,12 +5,12 @@
  */
 
 /*
- * Ports that come and go while others send, for as many seconds as the first
- * argument says.  Two ports stay, and send numbered frames to each other, one
- * batch after another; two threads open ports on the same switch, flood it,
- * and close them.  Between those that stay every frame arrives or is counted
- * as dropped for want of room, and the numbers that arrive go up; in the end
- * nobody else is left, and the memory of the process is what it was.
+ * Ports are opened and closed while others send, for as many seconds as the
+ * first argument says.  Two ports stay and send numbered frames to each other,
+ * one batch after another; two threads open ports on the same switch, send to
+ * all, and close them.  Every frame between the two that stay arrives, with
+ * ascending numbers, or is counted as dropped because the ring is full.  In the
+ * end no other port is left, and the memory of the process has not grown.
  */
 
 #include <sys/param.h>
@@ -32,7 +32,7 @@
 #define	BATCH		64		/* frames in a sync */
 #define	FRAME		60		/* bytes */
 #define	NUMBER_OFF	14
-/* Rings of the ports that come; sanitizers need more, see the Makefile. */
+/* For the rings of new ports; sanitizers need more, see the Makefile. */
 #ifndef SLACK_KB
 #define	SLACK_KB	4096
 #endif
@@ -42,7 +42,7 @@ static struct station {
 	uint8_t		 addr;
 	uint64_t	 sent;
 	uint64_t	 received;	/* from the other that stays */
-	uint64_t	 next;		/* the least number to come */
+	uint64_t	 next;		/* the lowest number that may follow */
 	uint64_t	 others;	/* from those that come and go */
 } staying[STAYING];
 static uint64_t came[COMING];
@@ -192,7 +192,7 @@ check(void)
 			    s->d->name, (uintmax_t)s->received,
 			    (uintmax_t)s->others,
 			    (uintmax_t)count(s, VALE_C_RX_FRAME));
-		/* What the other sent is here, or was dropped here. */
+		/* A frame that the other sent was received or dropped here. */
 		if (staying[1 - i].sent > s->received +
 		    count(s, VALE_C_RX_FULL))
 			errx(1, "%s: %ju of %ju are missing", s->d->name,

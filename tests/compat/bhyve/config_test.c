@@ -28,7 +28,7 @@
 #include "net_utils.h"
 #include "pci_emul.h"
 
-/* Run f(arg) in a process of its own; returns how that exited. */
+/* Run f(arg) in a process of its own; returns its exit status. */
 static int
 exit_of(void (*f)(const char *), const char *arg)
 {

@@ -5,8 +5,8 @@
  */
 
 /*
- * compat/bhyve/mevent.c.  Tests end their loops from handlers; one that never
- * ends fails by Kyua's timeout.
+ * compat/bhyve/mevent.c.  Handlers end the loops; a loop that does not end
+ * fails by Kyua's timeout.
  */
 
 #include <sys/cdefs.h>
@@ -23,13 +23,13 @@
 
 #include "mevent.h"
 
-/* What a handler is to do, and how often it was called. */
+/* What a handler does, and how often it was called. */
 struct watch {
 	struct mevent	*ev;
 	struct mevent	*other;		/* to delete or disable, if any */
 	int		 calls;
 	int		 stop_after;	/* calls; 0: never */
-	int		 fd;		/* as the handler was told */
+	int		 fd;		/* the handler's argument */
 	enum ev_type	 type;
 	bool		 drain;		/* read a byte */
 	bool		 delete_self;
@@ -162,7 +162,7 @@ ATF_TC_BODY(pair, tc)
 	ATF_CHECK_EQ(s[0], r.fd);
 	ATF_CHECK_EQ(s[0], w.fd);
 
-	/* The first to go must not take the other's registration along. */
+	/* Deleting one event must not remove the other one's registration. */
 	ATF_CHECK_EQ(0, mevent_delete(r.ev));
 	w.stop_after = 2;
 	ATF_CHECK_EQ(0, mevent_enable(w.ev));
@@ -360,7 +360,7 @@ ATF_TC_BODY(stop_before, tc)
 	ATF_CHECK_EQ(0, mevent_delete(w.ev));
 }
 
-/* A thread with a loop; tells of its event and loop through `up'. */
+/* A thread with a loop and an event. */
 struct loop_thread {
 	pthread_t	 id;
 	pthread_mutex_t	 mtx;
@@ -427,7 +427,7 @@ ATF_TC_BODY(threads, tc)
 	ATF_REQUIRE_EQ(0, pthread_join(t[1].id, NULL));
 	ATF_CHECK_EQ(0, t[1].w.calls);
 
-	/* Their threads have gone; the events are still to be deleted. */
+	/* Their threads have ended; the events still must be deleted. */
 	for (i = 0; i < 2; i++)
 		ATF_CHECK_EQ(0, mevent_delete_close(t[i].w.ev));
 	ATF_CHECK_EQ(-1, fcntl(t[0].fds[0], F_GETFD));

@@ -5,9 +5,8 @@
  */
 
 /*
- * compat/bhyve/net_backends.c: finding a backend, and TAP interfaces.  Those
- * need /dev/net/tun and a network namespace, which the test makes for itself
- * so that the machine's own network is left alone.
+ * compat/bhyve/net_backends.c: finding a backend, and TAP interfaces.  These
+ * need /dev/net/tun; each test creates them in a network namespace of its own.
  */
 
 #include <sys/cdefs.h>
@@ -23,7 +22,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,13 +32,14 @@
 
 #include "backend.h"
 #include "net_backends_priv.h"
+#include "wait_until.h"
 
-/* IEEE's EtherType for experiments: nothing else on the interface has it. */
+/* IEEE's EtherType for experiments: no other frame has it. */
 #define	TEST_ETHERTYPE	0x88b5
-/* Shorter frames may be the host's: IPv6 looks for neighbours and routers. */
+/* Shorter frames may be the host's own, of IPv6. */
 #define	TEST_LEN_MIN	200
 
-/* A backend that remembers what it was asked. */
+/* A backend that records its calls. */
 static struct {
 	char		 name[32];
 	net_be_rxeof_t	 cb;
@@ -153,7 +152,7 @@ ATF_TC_BODY(caps, tc)
 	netbe_cleanup(be);
 }
 
-/* A network of our own, or skip. */
+/* Enter a new network namespace, or skip the test. */
 static void
 private_network(void)
 {
@@ -168,7 +167,7 @@ private_network(void)
 	close(fd);
 }
 
-/* The host's end of interface `name': raw frames of our EtherType. */
+/* A raw socket at the host's end of an interface, for our EtherType. */
 static int
 host_end(const char *name)
 {
@@ -199,7 +198,7 @@ fill(uint8_t *frame, size_t len, uint8_t seed)
 		frame[i] = seed + i * 7;
 }
 
-/* The next frame of ours, past what the host's own protocols sent. */
+/* Receive the next frame of the test, and skip those of the host. */
 static ssize_t
 recv_ours(net_backend_t *be, uint8_t *buf, size_t size)
 {
@@ -214,18 +213,9 @@ recv_ours(net_backend_t *be, uint8_t *buf, size_t size)
 	return (len);
 }
 
-/* A frame is on its way: wait until something is there. */
-static void
-await(int fd)
-{
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-
-	ATF_REQUIRE_EQ(1, poll(&pfd, 1, 60000));
-}
-
 /*
- * The length of the next frame of ours, past the host's own, which are short;
- * it stays where it is.
+ * The length of the next frame of the test, which is not received yet; shorter
+ * frames, of the host, are discarded.
  */
 static ssize_t
 peek_ours(net_backend_t *be)
@@ -234,7 +224,7 @@ peek_ours(net_backend_t *be)
 
 	while ((len = netbe_peek_recvlen(be)) >= 0 && len < TEST_LEN_MIN) {
 		if (len == 0)
-			await(be->fd);
+			wait_readable(be->fd, "no frame");
 		else
 			netbe_rx_discard(be);
 	}
@@ -251,7 +241,7 @@ tap_exchange(net_backend_t *be, int s, size_t len)
 
 	fill(frame, len, len);
 	ATF_REQUIRE_EQ((ssize_t)len, netbe_send(be, iov, nitems(iov)));
-	await(s);
+	wait_readable(s, "no frame");
 	ATF_REQUIRE_EQ((ssize_t)len, recv(s, got, sizeof(got), 0));
 	ATF_CHECK_EQ(0, memcmp(frame, got, len));
 
@@ -259,7 +249,7 @@ tap_exchange(net_backend_t *be, int s, size_t len)
 	memset(got, 0, sizeof(got));
 	ATF_REQUIRE_EQ((ssize_t)len, send(s, frame, len, 0));
 	while ((n = recv_ours(be, got, sizeof(got))) == 0)
-		await(be->fd);
+		wait_readable(be->fd, "no frame");
 	ATF_REQUIRE_EQ((ssize_t)len, n);
 	ATF_CHECK_EQ(0, memcmp(frame, got, len));
 }
@@ -286,7 +276,7 @@ ATF_TC_BODY(tap, tc)
 	tap_exchange(be, s, 1514);
 	ATF_CHECK_EQ(0, recv_ours(be, got, sizeof(got)));
 
-	/* Peeked at, then taken; peeked at, then thrown away. */
+	/* Peek and receive; peek and discard. */
 	fill(frame, sizeof(frame), 1);
 	ATF_REQUIRE_EQ(1000, send(s, frame, 1000, 0));
 	ATF_REQUIRE_EQ(500, send(s, frame, 500, 0));

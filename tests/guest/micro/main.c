@@ -38,7 +38,7 @@ micro_main(const struct start_info *info)
 	console_init();
 	if (info->magic != START_MAGIC)
 		panic("not started by PVH");
-	/* It lies in memory that is nobody's. */
+	/* It may be in memory that is used later. */
 	s = (const char *)info->cmdline_paddr;
 	for (n = 0; s != NULL && s[n] != '\0'; n++) {
 		if (n == sizeof(cmdline) - 1)

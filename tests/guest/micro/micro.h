@@ -5,9 +5,9 @@
  */
 
 /*
- * The micro-guest: a machine with nothing in it but the driver core of an
- * 8254x (lem_core.c) and a packet generator.  One CPU, one thread; memory is
- * mapped one to one, so that an address is also what the adapter uses.
+ * The micro-guest consists of the driver core of an 8254x (lem_core.c) and a
+ * packet generator.  It has one CPU and one thread; virtual addresses are
+ * physical addresses, which the adapter uses.
  *
  *	start.S		from the loader to C
  *	vector.S	from an interrupt to C
@@ -41,7 +41,7 @@
 void	console_init(void);
 /* Knows %s %c %d %u %x, with l, a width and leading zeroes. */
 void	print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* A line "name value": what programs outside read. */
+/* Print a line "name value", for programs outside. */
 void	report(const char *name, uint64_t value);
 /* The same, "total_" before the name. */
 void	report_total(const char *name, uint64_t value);
@@ -91,12 +91,12 @@ uint64_t now_ns(void);
 void	delay_us(uint32_t us);
 /* Routes a pin of the I/O APIC, level triggered, to VECTOR_NIC. */
 void	cpu_route(uint32_t pin);
-/* Sleep until an interrupt, unless *unless: no interrupt is missed. */
+/* Sleep until an interrupt, unless *unless is true; misses no interrupt. */
 void	cpu_sleep(const volatile bool *unless);
 void	cpu_interrupts(bool on);
 /* Ends the machine: power off, or QEMU's isa-debug-exit with the status. */
 _Noreturn void cpu_exit(uint8_t status);
-/* Says why, and ends the machine with status 1. */
+/* Prints a message, and ends the machine with status 1. */
 _Noreturn void panic(const char *fmt, ...)
 	    __attribute__((format(printf, 1, 2)));
 
@@ -131,7 +131,7 @@ struct pci_nic {
 
 /* Finds the first 82545EM or 82540EM and turns it on. */
 void	pci_find_nic(struct pci_nic *nic);
-/* Has it interrupt with VECTOR_NIC, by MSI or its line. */
+/* Makes it interrupt with VECTOR_NIC, by MSI or INTx. */
 void	pci_setup_intr(struct pci_nic *nic, bool msi);
 bool	pci_has_msi(const struct pci_nic *nic);
 
@@ -157,7 +157,7 @@ struct options {
 	uint32_t itr;		/* 256 ns */
 	bool	 has_mac;
 	uint8_t	 mac[6];	/* station address */
-	uint8_t	 dst[6];	/* where the peer is looked for */
+	uint8_t	 dst[6];	/* where HELLO is sent */
 };
 
 /* Reads the command line; ends the machine if it makes no sense. */
@@ -181,26 +181,26 @@ extern uint8_t nic_mac[6];
 void	nic_init(const struct options *opt);
 /* Memory for the next frame to send, FRAME_MAX bytes. */
 void	*nic_buffer(void);
-/* Queues what is in it; false where there is no room. */
+/* Queues the frame in it.  False if no descriptor is free. */
 bool	nic_send(uint32_t len);
 void	nic_flush(void);
-/* Does what the adapter has asked for; traffic_frame() gets what came. */
+/* Serves the adapter, if it asked; calls traffic_frame() for each frame. */
 void	nic_service(void);
-/* Also takes back what was sent, asked or not. */
+/* Cleans the transmit ring, whether or not the adapter asked. */
 void	nic_clean(void);
-/* Sleeps until there may be something to do. */
+/* Sleeps until there may be work. */
 void	nic_wait(void);
 void	nic_counts(struct nic_counts *counts);
 void	nic_stop(void);
-/* The adapter interrupts; called by VECTOR_NIC's handler. */
+/* An interrupt of the adapter; called by VECTOR_NIC's handler. */
 void	nic_intr(void);
-/* The timer ticks; called by its handler. */
+/* A tick of the timer; called by its handler. */
 void	nic_tick(void);
 
 /*
  * traffic.c
  */
-/* A frame came in; called under nic_service(). */
+/* A frame was received; called by nic_service(). */
 void	traffic_frame(const void *frame, uint32_t len);
 /* Plays the role to its end, and reports. */
 void	traffic_run(const struct options *opt);

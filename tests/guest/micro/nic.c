@@ -5,19 +5,17 @@
  */
 
 /*
- * The driver core's host: memory for rings and buffers, interrupts, and the
- * round of work that they ask for.
+ * The driver core's host: memory for rings and buffers, and interrupts.
  *
- * The interrupt handler is lem_intr(), which leaves the adapter masked, and
- * leaves the rest to nic_service().  Polling, there is no
- * interrupt, and nic_service() looks at both rings once a tick, or always with
- * tick=0.
+ * The interrupt handler calls lem_intr(), which masks the adapter's interrupts;
+ * nic_service() does the work.  In polling mode there are no interrupts, and
+ * nic_service() looks at both rings once a tick, or always with tick=0.
  */
 
 #include "lem_core.h"
 #include "micro.h"
 
-/* Frames between two looks at whether there is something else to do. */
+/* Most frames that a call of nic_service() receives, except in polling mode. */
 #define	RX_BUDGET	64
 
 struct lem_core nic;
@@ -31,7 +29,7 @@ static uint8_t rxbufs[LEM_RING_MAX][2048] __attribute__((aligned(4096)));
 
 static struct pci_nic pci;
 static uint32_t next_buf;	/* of txbufs */
-static volatile bool pending;	/* there is something to do */
+static volatile bool pending;	/* there is work */
 static uint64_t irqs, halts;
 static bool polling;		/* LEM_MODE_POLL */
 static bool spinning;		/* and without a pause */
@@ -48,7 +46,7 @@ lem_os_rx_buf(struct lem_core *lc __attribute__((unused)), uint32_t slot)
 	return ((uint64_t)rxbufs[slot]);
 }
 
-/* No frame of ours needs two buffers. */
+/* Every frame fits into one buffer. */
 bool
 lem_os_rx(struct lem_core *lc __attribute__((unused)), uint32_t slot,
     uint32_t len, uint32_t flags, uint16_t vlan __attribute__((unused)))
@@ -165,7 +163,7 @@ nic_tick(void)
 		pending = true;
 }
 
-/* A look at both rings; no more than one ring's worth of frames. */
+/* Serve both rings; receive at most as many frames as the ring has slots. */
 static void
 poll(void)
 {

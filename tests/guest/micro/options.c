@@ -9,15 +9,14 @@
  *
  *	role=sink	counts what comes (default)
  *	role=echo	sends it back
- *	role=source	sends as told below, to a sink or an echo
+ *	role=source	sends to a sink or an echo, as the options below say
  *	role=rr		sends one frame, waits for it to come back from an echo,
  *			and so on
  *	size=N		bytes of a frame without FCS, 60 (default) to 1514
  *	rate=N		frames a second, sent in bursts at each tick; 0
  *			(default): as fast as possible
  *	work=N		ns that a sink spends on each frame.  0
- *	batch=N		frames the driver is handed before it is told to send,
- *			1 (default) to 4096
+ *	batch=N		frames queued for each flush, 1 (default) to 4096
  *	ms=N		how long to send; 0: no limit.  3000
  *	count=N		how many frames to send; 0 (default): no limit
  *	mode=W,W...	base (default), sc, lazy, poll, csb, itr=N (units of
@@ -28,7 +27,7 @@
  *			for work; 0: it never sleeps.  1000
  *	intr=msi|intx|auto	MSI if there is (auto, default)
  *	mac=M		station address; default the adapter's own
- *	dst=M		where the peer is looked for; default everywhere
+ *	dst=M		address that HELLO is sent to; default broadcast
  */
 
 #include "lem_core.h"

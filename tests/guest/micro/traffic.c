@@ -19,11 +19,11 @@
  *	follower	ends, at the latest when no more BYE comes
  *
  * HELLO and BYE are numbered, and so are their answers.  The leader goes on when
- * that to its last has come: frames keep their order, so no other is under way
- * then, and none after DONE, however long either did not run.
+ * the last one is answered: frames keep their order, so no other frame is under
+ * way then, and none after DONE.
  *
- * A data frame carries its number at the front and at the very end, so that a
- * buffer used too early, or a frame cut short, shows.
+ * A data frame has its number at the front and at the end, which shows a buffer
+ * that was reused too early, or a truncated frame.
  */
 
 #include "lem_core.h"
@@ -42,9 +42,9 @@
 #define	PEER_WAIT	(60000 * MS)	/* for the other side to come up */
 #define	RETRY_EVERY	(10 * MS)	/* HELLO and BYE */
 #define	RETRY_LAST	(1000 * MS)	/* the same, once one was answered */
-#define	BYE_WAIT	(20000 * MS)
-#define	BYE_QUIET	(5000 * MS)	/* should DONE get lost */
-#define	REPLY_WAIT	(20000 * MS)	/* before a request counts as lost */
+#define	BYE_WAIT	(60000 * MS)
+#define	BYE_QUIET	(5000 * MS)	/* if DONE gets lost */
+#define	REPLY_WAIT	(60000 * MS)	/* before a request counts as lost */
 
 struct wire {
 	uint8_t		dst[6];
@@ -52,14 +52,14 @@ struct wire {
 	uint16_t	type;
 	uint16_t	magic;
 	uint32_t	kind;
-	uint32_t	size;		/* of the whole frame */
+	uint32_t	size;		/* of the frame */
 	uint64_t	seq;
 	uint64_t	count;		/* BYE: DATA sent */
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct wire) + 8 <= FRAME_MIN, "wire");
 
-/* Where the measurement begins and ends. */
+/* The beginning and the end of the measurement. */
 struct mark {
 	struct nic_counts counts;
 	uint64_t counter[LEM_NCOUNTERS];
@@ -87,7 +87,7 @@ mark(struct mark *m)
 	memcpy(m->counter, nic.lc_counter, sizeof(m->counter));
 }
 
-/* Queues a frame; false where there is no room. */
+/* Queues a frame.  False if no descriptor is free. */
 static bool
 send(const uint8_t dst[6], uint32_t kind, uint32_t size, uint64_t seq,
     uint64_t count)
@@ -121,7 +121,7 @@ flush(void)
 	}
 }
 
-/* The same for frames that are not data: at once, or not at all. */
+/* Sends a frame that is not data at once.  False if no descriptor is free. */
 static bool
 send_control(const uint8_t dst[6], uint32_t kind, uint64_t seq, uint64_t count)
 {
@@ -152,7 +152,7 @@ echo(const struct wire *w, uint32_t len)
 	}
 }
 
-/* What somebody would do with a frame. */
+/* Spend the time for a frame that work= asks for. */
 static void
 work(void)
 {
@@ -232,7 +232,7 @@ traffic_frame(const void *frame, uint32_t len)
 	}
 }
 
-/* One round: what has come in, and what that made go out. */
+/* Receive frames, and send the answers. */
 static void
 serve(void)
 {
@@ -240,7 +240,7 @@ serve(void)
 	flush();
 }
 
-/* Prints how many frames went by in the last second. */
+/* Prints how many frames were sent and received in the last second. */
 static void
 each_second(uint64_t *next)
 {
@@ -270,7 +270,7 @@ follow(void)
 			if (bye && now_ns() > bye_ns + BYE_QUIET)
 				return;
 			if (received == 0 && now_ns() > until)
-				panic("nobody came");
+				panic("no leader");
 			if (received > 0 && !bye)
 				each_second(&second);
 		}
@@ -278,7 +278,7 @@ follow(void)
 	}
 }
 
-/* Asks until the last answer has come; false if it does not. */
+/* Sends HELLO or BYE until the last one is answered.  False if it is not. */
 static bool
 ask(uint8_t kind, uint8_t answer, uint64_t count, uint64_t wait)
 {
@@ -371,7 +371,7 @@ median_us(void)
 	return (us);
 }
 
-/* One at a time, each when the one before has come back. */
+/* Sends one frame at a time, when the one before has come back. */
 static void
 request_response(void)
 {
@@ -413,7 +413,7 @@ request_response(void)
 	}
 }
 
-/* Until the last is out; nobody may be going to say so. */
+/* Waits until all frames are sent, for which there may be no interrupt. */
 static void
 drain(void)
 {
@@ -429,7 +429,7 @@ static void
 lead(void)
 {
 	if (!ask(KIND_HELLO, KIND_WELCOME, 0, PEER_WAIT))
-		panic("nobody answers");
+		panic("no answer to HELLO");
 	mark(&begin);
 	if (opt->role == ROLE_RR)
 		request_response();

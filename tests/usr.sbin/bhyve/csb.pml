@@ -9,20 +9,21 @@
  * lost, so that neither side sleeps while there is work.
  *
  *	-DRING_TX or -DRING_RX		which ring
- *	-DTHRESHOLD			who sleeps says at which index to be
- *					woken (guest_txkick_at, host_rxkick_at),
- *					else just that (guest_need_txkick,
+ *	-DTHRESHOLD			a side that sleeps publishes the index
+ *					at which the other one wakes it
+ *					(guest_txkick_at, host_rxkick_at), else
+ *					only a flag (guest_need_txkick,
  *					host_need_rxkick)
  *	-DNO_BARRIER_x			leave out barrier x of those below
  *
  * Memory is ordered as on x86: stores wait in a buffer, first in, first out,
- * while later loads go ahead.  Each field is written by one side only, but for
- * host_need_txkick, which a guest may clear when it kicks.  A kick (TDT, RDT)
- * and an interrupt go after the stores before them.  Other machines
- * order less, and their full barriers do what is asked for here.
+ * and later loads may be done before them.  Each field is written by one side
+ * only, except host_need_txkick, which a guest may clear when it kicks.  A kick
+ * (TDT, RDT) or an interrupt is ordered after earlier stores.  On machines with
+ * weaker order, full barriers give the order that is needed here.
  *
- * What is wrong shows as a deadlock: both sides wait, one of them not at a
- * label that begins with "end".
+ * An error is a deadlock: both sides wait, one of them not at a label that
+ * begins with "end".
  *
  * Indices count up and never wrap; SLOTS of them are the ring.
  */
@@ -58,7 +59,7 @@ end:	do
 	od
 }
 
-/* Between a store and a load, in the order they come in the text. */
+/* The barriers, each between a store and a load, in the order of the text. */
 #ifdef NO_BARRIER_GUEST_TELL
 #define	barrier_guest_tell	skip
 #else
@@ -80,7 +81,7 @@ end:	do
 #define	barrier_host_sleep	empty(hbuf)
 #endif
 
-/* Who says where to be woken is woken when the index steps there. */
+/* Whether an index moves to or past the one at which the other side wakes. */
 #define	PASSED(at, old, new)	((at) != NONE && (old) < (at) && (at) <= (new))
 
 #ifdef RING_TX
@@ -120,7 +121,7 @@ proctype guest()
 		fi;
 		gbuf!GWANT,ROOM_UNWANTED
 	od;
-	/* All frames leave, though nobody asks any more. */
+	/* All frames are sent, though the guest does not wait for them. */
 	mem[HHEAD] == FRAMES
 }
 

@@ -3,9 +3,9 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# csb.pml through spin: the protocol as it is, and with each barrier left out.
+# spin checks csb.pml: the protocol, and the protocol without each barrier.
 
-# check define...: runs the checker; its verdict is then in "out".
+# check define...: runs the checker, which writes its result to "out".
 check()
 {
 	command -v spin > /dev/null || atf_skip "spin is not installed"
@@ -16,17 +16,17 @@ check()
 	./pan -m100000 > out 2>&1 || true
 }
 
-# holds define...
+# holds define...: the checker finds no error.
 holds()
 {
 	check "$@"
 	atf_check -o ignore grep -q 'errors: 0' out
-	# All of it was looked at.
+	# The search was complete.
 	atf_check -s exit:1 grep -e 'max search depth too small' \
 	    -e 'Search not completed' -e 'out of memory' out
 }
 
-# needs barrier define...
+# needs barrier define...: the checker finds an error without the barrier.
 needs()
 {
 	local barrier=$1
@@ -49,8 +49,8 @@ ring()
 atf_test_case tx_boolean
 tx_boolean_head()
 {
-	atf_set descr "TX, need-kick flags: nobody sleeps with work to do," \
-	    "and each barrier is needed for that"
+	atf_set descr "TX with guest_need_txkick: neither side sleeps while" \
+	    "there is work, and every barrier is needed"
 }
 tx_boolean_body()
 {
@@ -60,7 +60,7 @@ tx_boolean_body()
 atf_test_case tx_threshold
 tx_threshold_head()
 {
-	atf_set descr "TX, guest_txkick_at: the same"
+	atf_set descr "The same for TX with guest_txkick_at"
 }
 tx_threshold_body()
 {
@@ -70,7 +70,7 @@ tx_threshold_body()
 atf_test_case rx_boolean
 rx_boolean_head()
 {
-	atf_set descr "RX, need-kick flags: the same"
+	atf_set descr "The same for RX with host_need_rxkick"
 }
 rx_boolean_body()
 {
@@ -80,7 +80,7 @@ rx_boolean_body()
 atf_test_case rx_threshold
 rx_threshold_head()
 {
-	atf_set descr "RX, host_rxkick_at: the same"
+	atf_set descr "The same for RX with host_rxkick_at"
 }
 rx_threshold_body()
 {

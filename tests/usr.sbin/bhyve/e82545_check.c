@@ -39,7 +39,7 @@ tx_put(struct host *h, const void *data, size_t len)
 {
 	uint64_t gpa;
 
-	/* A gap, so that no two buffers are neighbours. */
+	/* A gap, so that no two buffers are adjacent. */
 	gpa = host_alloc(h, len + 1, 1);
 	memcpy(host_mem(h, gpa, len), data, len);
 	return (gpa);

@@ -5,9 +5,9 @@
  */
 
 /*
- * What several tests of the rings do: bring an adapter up, put descriptors and
- * frames on its rings, and compare what comes out.  Functions that check end
- * the test case where what they look at is not there.
+ * Functions for the tests of the rings: they start an adapter, put descriptors
+ * and frames into its rings, and compare the results.  Functions that check end
+ * the test case if a frame or descriptor is missing.
  */
 
 #ifndef _E82545_CHECK_H_
@@ -37,39 +37,39 @@
 #define	TXD_DATA	(E82545_TXD_DEXT | E82545_TXD_DTYP_DATA)
 #define	TXD_CONTEXT	(E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT)
 
-/* An adapter that is up, with all interrupts on and none pending. */
+/* Create an adapter with its rings on, all interrupts on and none pending. */
 struct host *tx_up(uint32_t ntxd);
 
-/* Fresh guest memory with these bytes, next to nothing else. */
+/* Put bytes into new guest memory that is not adjacent to any other. */
 uint64_t tx_put(struct host *h, const void *data, size_t len);
 
 /* Put a descriptor at the tail; returns its index.  TDT is not written. */
 uint32_t tx_desc(struct host *h, uint64_t addr, uint32_t lower,
 	    uint32_t upper);
 
-/* A context descriptor for a packet, for TSO if `mss' is not 0. */
+/* Queue a context descriptor for a packet, for TSO if `mss' is not 0. */
 uint32_t tx_context(struct host *h, const struct packet *p, uint16_t mss,
 	    uint32_t cmd);
 
 /*
- * A packet as data descriptors, cut after `first' bytes and then each `step';
- * `flags' are of all of them.  Returns the last one's index.
+ * Queue a packet as data descriptors of `first', then `step' bytes, each with
+ * `flags'.  Returns the index of the last one.
  */
 uint32_t tx_data(struct host *h, const uint8_t *frame, size_t len,
 	    size_t first, size_t step, uint32_t flags, uint8_t popts,
 	    uint16_t tag);
 
-/* The POPTS that ask for all checksums a packet has. */
+/* The POPTS that ask for all of a packet's checksums. */
 uint8_t	tx_popts(const struct packet *p);
 
-/* Write TDT, and let everything happen that comes of it. */
+/* Write TDT, and run the adapter until it has nothing to do. */
 void	tx_go(struct host *h);
 
-/* The n-th frame sent has these bytes. */
+/* Check that the n-th frame sent has these bytes. */
 void	check_sent(struct host *h, unsigned int n, const void *data,
 	    size_t len);
 
-/* That the ring works is what a test of bad input ends with. */
+/* Check that the ring still works, at the end of a test of bad input. */
 void	check_tx_alive(struct host *h);
 
 /*
@@ -84,12 +84,15 @@ void	check_tx_alive(struct host *h);
 /* As tx_up(), with receive buffers of `bufsize' bytes. */
 struct host *rx_up(uint32_t nrxd, uint32_t bufsize);
 
-/* Inject a frame in one piece and let it be received. */
+/* Inject a frame as one fragment, and run the adapter. */
 void	rx_receive(struct host *h, const void *frame, size_t len);
 
-/* The next packet in the ring has these bytes; returns its last descriptor. */
+/*
+ * Check that the next packet in the ring has these bytes; returns its last
+ * descriptor.
+ */
 struct e82545_rxd check_taken(struct host *h, const void *data, size_t len);
-/* No packet is in the ring. */
+/* Check that no packet is in the ring. */
 void	check_none(struct host *h);
 
 /* As check_tx_alive(). */

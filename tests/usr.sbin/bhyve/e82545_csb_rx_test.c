@@ -5,8 +5,8 @@
  */
 
 /*
- * The CSB and the receive ring: interrupts, buffers given without a word, and
- * a ring that runs dry.
+ * The CSB and the receive ring: interrupts, buffers posted without a kick, and
+ * a ring that runs out of buffers.
  */
 
 #include <sys/param.h>
@@ -100,7 +100,7 @@ TEST(lazily, "Buffers posted only by guest_rdt are found when needed")
 	/* host_up() wrote RDT once. */
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
 	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
-	/* Not with every batch, either: twice in a ring. */
+	/* Nor with every batch, but twice for all descriptors of the ring. */
 	ATF_CHECK(host_counter(h, E82545_C_RX_KICK_SAVED) <= 300 / 6);
 	ATF_CHECK(host_counter(h, E82545_C_RX_KICK_SAVED) >= 300 / 15);
 	host_destroy(h);
@@ -125,7 +125,7 @@ TEST(late_kick, "A write of an old value to RDT changes nothing")
 	ATF_CHECK_EQ(13, host_rd(h, E82545_RDH));
 	ATF_CHECK_EQ(45, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(15, take(h, 100));
-	/* With the mode off, RDT is what it ever was. */
+	/* With the CSB off, RDT has its usual meaning. */
 	CSB_SET(csb, guest_csb_on, 0);
 	host_rx_post(h);
 	host_run(h);
@@ -180,7 +180,7 @@ TEST(dry, "An empty ring asks for one kick, at three quarters of its buffers")
 	host_destroy(h);
 }
 
-/* The block sits where guest_up() put it. */
+/* The CSB is where guest_up() put it. */
 static struct paravirt_csb *hooked;
 
 static void

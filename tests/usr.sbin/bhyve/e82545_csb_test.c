@@ -5,7 +5,7 @@
  */
 
 /*
- * The CSB comes and goes: registers, the mode, resets, bad places.
+ * The CSB is turned on and off: registers, resets, invalid addresses.
  */
 
 #include <sys/param.h>
@@ -107,7 +107,7 @@ TEST(early, "The mode may be on before there are rings")
 	host_destroy(h);
 }
 
-/* A host that has been woken and polls. */
+/* A host that was kicked, and polls. */
 static struct host *
 awake(struct paravirt_csb **csbp)
 {
@@ -137,7 +137,7 @@ TEST(off, "Turned off, polling ends and what waits goes out; it can be turned "
 		ATF_CHECK(!e82545_tx(h->dev));
 		ATF_CHECK_EQ(4 * i - 1, host_sent(h));
 		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
-		/* A plain adapter: guest_tdt alone does nothing. */
+		/* Without the CSB, guest_tdt does nothing. */
 		guest_frames(h, 1);
 		CSB_SET(csb, guest_tdt, h->txtail);
 		ATF_CHECK(!e82545_tx(h->dev));
@@ -169,7 +169,7 @@ TEST(reset, "Reset while it polls, the host sleeps; the next kick wakes it")
 	guest_send(h, csb);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
-	/* The driver may be gone and its page be something else. */
+	/* The driver may be gone, and its page in use for something else. */
 	memcpy(page, csb, sizeof(page));
 	ATF_CHECK(!e82545_tx(h->dev));
 	host_wr(h, E82545_TDLEN, 64 * 16);
@@ -178,7 +178,7 @@ TEST(reset, "Reset while it polls, the host sleeps; the next kick wakes it")
 	host_run(h);
 	e82545_rx(h->dev);
 	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
-	/* Not what is left of the last run. */
+	/* Not the fields of an earlier driver. */
 	host_up(h, 64, 8, 2048);
 	host_run(h);
 	ATF_CHECK_EQ(1, host_sent(h));
@@ -227,7 +227,7 @@ TEST(cleared, "A guest that clears host_need_txkick when it kicks finds it "
 		host_set(h, E82545_TCTL, E82545_TCTL_EN);
 		host_run(h);
 	}
-	/* All but the one that the reset took. */
+	/* All except the one that the reset dropped. */
 	ATF_CHECK_EQ(3, host_sent(h));
 	host_destroy(h);
 }
@@ -320,7 +320,7 @@ TEST(paused, "A paused adapter does not access the CSB, and polls again after "
 	e82545_resume(h->dev);
 	ATF_CHECK(e82545_tx(h->dev));
 	ATF_CHECK_EQ(2, host_sent(h));
-	/* A reset in between is made good. */
+	/* After a reset in between, start again. */
 	e82545_pause(h->dev);
 	memcpy(page, csb, sizeof(page));
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
@@ -382,11 +382,11 @@ TEST(random, "Random contents, changed at any time, do no harm")
 			host_tx_go(h);
 		if (r % 13 == 0)
 			host_rx_post(h);
-		/* Not to sleep: the limit may be any. */
+		/* Until it sleeps may take long: the limit is random. */
 		e82545_tx(h->dev);
 		e82545_rx(h->dev);
 	}
-	/* And what is left is an adapter that works. */
+	/* The adapter still works. */
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	guest_place(h, 0);
 	host_up(h, 64, 128, 2048);

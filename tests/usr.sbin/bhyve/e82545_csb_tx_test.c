@@ -5,7 +5,8 @@
  */
 
 /*
- * The CSB and the transmit ring: kicks, polling, and the interrupt for room.
+ * The CSB and the transmit ring: kicks, polling, and the interrupt for free
+ * descriptors.
  */
 
 #include <sys/param.h>
@@ -62,7 +63,7 @@ TEST(late_kick, "A write of an old value to TDT sends nothing again")
 	ATF_CHECK_EQ(4, host_sent(h));
 	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDH));
 	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
-	/* With the mode off, TDT is what it ever was. */
+	/* With the CSB off, TDT has its usual meaning. */
 	CSB_SET(csb, guest_csb_on, 0);
 	guest_frames(h, 1);
 	host_tx_go(h);
@@ -82,11 +83,13 @@ TEST(rounds, "Polling ends after host_txcycles_lim rounds without a frame")
 		CSB_SET(csb, host_txcycles_lim, lim);
 		guest_frames(h, 1);
 		ATF_CHECK(guest_send(h, csb));
-		/* The frame, the rounds, and the one that goes to sleep. */
+		/*
+		 * The frame, the empty rounds, and the one that goes to sleep.
+		 */
 		ATF_CHECK_EQ(lim + 2, guest_rounds(h));
 		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
 		ATF_CHECK_EQ(lim, CSB_GET(csb, host_txcycles));
-		/* Asleep, and called for nothing. */
+		/* Asleep, and called without work. */
 		ATF_CHECK_EQ(1, guest_rounds(h));
 		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
 	}
@@ -99,7 +102,7 @@ TEST(rounds, "Polling ends after host_txcycles_lim rounds without a frame")
 	guest_frames(h, 1);
 	ATF_CHECK(!guest_send(h, csb));
 	ATF_CHECK_EQ(12, guest_rounds(h));
-	/* Nobody polls for ever. */
+	/* The host does not poll for ever. */
 	CSB_SET(csb, host_txcycles_lim, UINT32_MAX);
 	guest_frames(h, 1);
 	guest_send(h, csb);
@@ -151,7 +154,7 @@ TEST(half_packet, "The host sleeps while it waits for the rest of a packet")
 	host_destroy(h);
 }
 
-/* Send a frame; whether that made an interrupt, which is then taken. */
+/* Send a frame.  True if that caused an interrupt, which is then served. */
 static bool
 interrupts(struct host *h, struct paravirt_csb *csb)
 {
@@ -187,7 +190,7 @@ TEST(need_kick, "A TX interrupt comes only if guest_need_txkick asks for it")
 		/* Never touched by the host. */
 		ATF_CHECK_EQ(t[i].need, CSB_GET(csb, guest_need_txkick));
 	}
-	/* What is asked for is room, written back or not. */
+	/* The guest asks for free descriptors, with or without RS. */
 	CSB_SET(csb, guest_need_txkick, 1);
 	host_tx_legacy(h, host_alloc(h, 60, 1), 60,
 	    E82545_TXD_EOP | E82545_TXD_IFCS);
@@ -208,7 +211,7 @@ TEST(threshold, "guest_txkick_at causes one interrupt, when TDH reaches it")
 			CSB_SET(csb, guest_txkick_at, (h->txtail + 20) % 64);
 		ATF_CHECK_EQ_MSG(i % 50 == 20, interrupts(h, csb), "%u", i);
 	}
-	/* In the middle of a batch, at its end, and behind it. */
+	/* Within a batch, at its end, and after it. */
 	for (i = 8; i <= 11; i++) {
 		CSB_SET(csb, guest_txkick_at, (h->txtail + i) % 64);
 		n = host_raised(h);
@@ -298,7 +301,7 @@ TEST(bad_tail, "A guest_tdt outside the ring is counted once and ignored")
 		ATF_CHECK_EQ(i + 1, host_sent(h));
 		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_CSB_BAD));
 	}
-	/* A kick with a tail of its own counts, whatever the block says. */
+	/* A kick with another tail is used, whatever guest_tdt is. */
 	guest_frames(h, 1);
 	host_tx_go(h);
 	host_run(h);

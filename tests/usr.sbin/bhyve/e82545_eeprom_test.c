@@ -20,7 +20,7 @@
 #define	NWORDS		64
 
 /*
- * Microwire by hand: data is set up, the clock rises, the answer is there.
+ * One bit of Microwire: set the data, raise the clock, read the answer.
  */
 #define	SK	E82545_EECD_SK
 #define	CS	E82545_EECD_CS
@@ -92,7 +92,7 @@ mw_read(struct host *h, unsigned int addr)
 	return (v);
 }
 
-/* Shift in an instruction from the start bit on, and have it executed. */
+/* Shift in an instruction from the start bit on, and execute it. */
 static void
 mw_command(struct host *h, uint32_t bits, int n)
 {
@@ -157,7 +157,7 @@ ATF_TC_BODY(contents, tc __unused)
 	ATF_CHECK_EQ(0x4000, words[0x0a] & 0xc000);
 	/* LED settings: erased, so that the driver chooses. */
 	ATF_CHECK_EQ(0xffff, words[0x04]);
-	/* Drivers print any other version. */
+	/* Drivers print a version other than this one. */
 	ATF_CHECK_EQ(0, words[0x05]);
 	/* No wake on LAN. */
 	ATF_CHECK_EQ(0, words[0x24] & 0x0400);
@@ -207,12 +207,12 @@ ATF_TC_BODY(access, tc __unused)
 	mw_out(h, 1, 4);
 	mw_standby(h);
 	ATF_CHECK_EQ(eerd(h, 2), mw_read(h, 2));
-	/* A clock that rises together with chip select does not count. */
+	/* A clock that rises together with chip select is ignored. */
 	host_clear(h, E82545_EECD, CS | SK | DI);
 	host_set(h, E82545_EECD, CS | SK | DI);
 	host_clear(h, E82545_EECD, SK | DI);
 	ATF_CHECK_EQ(eerd(h, 3), mw_read(h, 3));
-	/* Giving up access aborts an instruction, too. */
+	/* Releasing the request aborts an instruction, too. */
 	host_set(h, E82545_EECD, CS);
 	mw_out(h, 6, 3);
 	mw_release(h);

@@ -5,7 +5,7 @@
  */
 
 /*
- * Which frames the guest wants: by address, VLAN and length.
+ * Filters by address, VLAN and length.
  */
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@
 
 static const uint8_t broadcast[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 
-/* Whether a frame to `dst' passes, and whether it says PIF. */
+/* Whether a frame to `dst' passes, and whether its descriptor has PIF. */
 static void
 check_filter(struct host *h, const uint8_t dst[6], bool pass, bool pif)
 {
@@ -62,7 +62,7 @@ TEST(unicast, "Station addresses, their valid bit, and UPE")
 		host_wr(h, E82545_RAH(i), le16dec(mac + 4) |
 		    E82545_RAH_AV);
 		check_filter(h, mac, true, false);
-		/* An address to be looked for as the source. */
+		/* An address that is compared with the source. */
 		host_wr(h, E82545_RAH(i), le16dec(mac + 4) |
 		    E82545_RAH_AV | 1 << 16);
 		check_filter(h, mac, false, false);
@@ -91,13 +91,13 @@ TEST(multicast, "The hash of each RCTL.MO, MPE, exact addresses, broadcast")
 		reg = E82545_MTA + hash[mo] / 32 * 4;
 		host_wr(h, reg, 1u << hash[mo] % 32);
 		check_filter(h, group, true, true);
-		/* All bits but this. */
+		/* All bits except this one. */
 		for (i = 0; i < E82545_MTA_COUNT; i++)
 			host_wr(h, E82545_MTA + i * 4, 0xffffffff);
 		host_wr(h, reg, ~(1u << hash[mo] % 32));
 		check_filter(h, group, false, false);
 	}
-	/* The hash is for multicasts only. */
+	/* The hash applies to multicast only. */
 	check_filter(h, (const uint8_t[6]){ 2, 9, 9, 9, 9, 9 }, false, false);
 	for (i = 0; i < E82545_MTA_COUNT; i++)
 		host_wr(h, E82545_MTA + i * 4, 0);
@@ -152,8 +152,8 @@ TEST(vlan, "VFE, VFTA and CFI")
 	ATF_CHECK(!PASSES(5));
 	ATF_CHECK(PASSES(5 | 0x1000));
 	/*
-	 * Frames without a tag are none of its business, nor of another
-	 * type than VET.
+	 * The filter passes frames without a tag, or with a type other than
+	 * VET.
 	 */
 	be16enc(frame + 12, 0x0800);
 	ATF_CHECK(PASSES(5));

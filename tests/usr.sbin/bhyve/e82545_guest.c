@@ -46,7 +46,7 @@ guest_up(uint32_t ntxd, uint32_t nrxd, uint32_t bufsize, uint32_t rounds,
 	CSB_SET(*csbp, host_txcycles_lim, rounds);
 	guest_place(h, gpa);
 	CSB_SET(*csbp, guest_csb_on, 1);
-	/* Without TXD_LOW, which is no data cause to the CSB. */
+	/* Without TXD_LOW, which the CSB's flags do not cover. */
 	host_wr(h, E82545_IMS, E82545_ICR_ALL & ~E82545_ICR_TXD_LOW);
 	host_run(h);
 	host_rd(h, E82545_ICR);

@@ -6,8 +6,8 @@
 
 /*
  * The guest's side of the CSB, paravirt_csb(9), on top of the driver of
- * e82545_host.h.  As there, what belongs to transmit and to receive is for one
- * thread at a time each.
+ * e82545_host.h.  As there, only one thread at a time may transmit, and one
+ * receive.
  */
 
 #ifndef _E82545_GUEST_H_
@@ -21,7 +21,7 @@
 
 #include "e82545_check.h"
 
-/* Fields of the block, as the model may change them at any time. */
+/* Fields of the CSB, which the model may change at any time. */
 #define	CSB_GET(csb, field)						\
 	le32toh(__atomic_load_n(&(csb)->field, __ATOMIC_ACQUIRE))
 #define	CSB_SET(csb, field, value)					\
@@ -29,25 +29,25 @@
 #define	CSB_BARRIER()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 /*
- * An adapter that is up, all interrupts on and none pending, with the mode on
- * and nothing said yet.  *csbp is the block; the host polls for `rounds'.
+ * Create an adapter with its rings and the CSB on, all interrupts on and none
+ * pending.  *csbp is the CSB; the host polls for `rounds' empty rounds.
  */
 struct host *guest_up(uint32_t ntxd, uint32_t nrxd, uint32_t bufsize,
 	    uint32_t rounds, struct paravirt_csb **csbp);
 
-/* A zeroed page with what the guest sets before it places the block. */
+/* Allocate a CSB, with the fields that the guest sets before it places it. */
 uint64_t guest_alloc(struct host *h, struct paravirt_csb **csbp);
-/* Place the block, 0: take it back. */
+/* Write a CSB's address to CSBAH and CSBAL; 0 turns it off. */
 void	guest_place(struct host *h, uint64_t gpa);
 
-/* Put frames in the ring, `n' of 60 bytes. */
+/* Queue `n' frames of 60 bytes. */
 void	guest_frames(struct host *h, unsigned int n);
-/* Tell of what is in the TX ring; whether that took a kick. */
+/* Publish the TX ring's tail.  True if that took a kick. */
 bool	guest_send(struct host *h, struct paravirt_csb *csb);
-/* Give back the buffers taken; whether that took a kick. */
+/* Post the buffers of received frames.  True if that took a kick. */
 bool	guest_give(struct host *h, struct paravirt_csb *csb);
 
-/* Calls of e82545_tx() until it wants no more, that one too. */
+/* Call e82545_tx() until it returns false; the number of calls. */
 unsigned int guest_rounds(struct host *h);
 
 #endif /* !_E82545_GUEST_H_ */

@@ -6,8 +6,7 @@
 
 /*
  * Interrupts of the 82545EM: ICR, ICS, IMS, IMC; the host's timer; interrupts
- * that batches of frames make.  When moderation lets them go is
- * e82545_moder_test's.
+ * of batches of frames.  e82545_moder_test tests their moderation.
  */
 
 #include <sys/param.h>
@@ -35,7 +34,7 @@ ATF_TC_BODY(icr, tc __unused)
 	struct host *h;
 
 	h = host_create(HOST_RAM);
-	/* Causes without masks. */
+	/* Causes that are masked. */
 	host_wr(h, E82545_ICS, RXT0 | LSC);
 	ATF_CHECK(!host_line(h));
 	ATF_CHECK_EQ(RXT0 | LSC, host_rd(h, E82545_ICR));
@@ -44,7 +43,7 @@ ATF_TC_BODY(icr, tc __unused)
 	host_wr(h, E82545_ICS, ALL);
 	host_wr(h, E82545_ICR, 0x1fff0);
 	ATF_CHECK_EQ(0xf, host_rd(h, E82545_ICR));
-	/* Only bits there are. */
+	/* Only implemented bits are set. */
 	host_wr(h, E82545_ICS, ALL);
 	ATF_CHECK_EQ(0x1ffff, host_rd(h, E82545_ICR));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICS));
@@ -70,17 +69,17 @@ ATF_TC_BODY(icr, tc __unused)
 	ATF_CHECK(!host_line(h));
 	host_wr(h, E82545_ICS, LSC);
 	ATF_CHECK(host_line(h));
-	/* A new cause while asserted is no new edge. */
+	/* A new cause while the line is asserted makes no new edge. */
 	host_wr(h, E82545_ICS, RXT0);
 	ATF_CHECK_EQ(1, host_raised(h));
-	/* Clearing one of two leaves it asserted, clearing both does not. */
+	/* The line stays asserted until both causes are cleared. */
 	host_wr(h, E82545_ICR, LSC);
 	ATF_CHECK(host_line(h));
 	host_wr(h, E82545_ICR, RXT0);
 	ATF_CHECK(!host_line(h));
 	ATF_CHECK_EQ(TXDW, host_rd(h, E82545_ICR));
 
-	/* The mask takes it away and brings it back: a new edge. */
+	/* Masking deasserts the line, unmasking asserts it: a new edge. */
 	host_wr(h, E82545_ICS, RXT0);
 	ATF_CHECK(host_line(h));
 	host_wr(h, E82545_IMC, RXT0);
@@ -97,7 +96,7 @@ ATF_TC_BODY(icr, tc __unused)
 	host_destroy(h);
 }
 
-/* As Linux's e1000 does for `ethtool -t', on a line of its own. */
+/* As Linux's e1000 does for `ethtool -t', on a line that is not shared. */
 ATF_TC(ethtool);
 ATF_TC_HEAD(ethtool, tc)
 {
@@ -152,7 +151,9 @@ ATF_TC_BODY(timer, tc __unused)
 	h = host_create(HOST_RAM);
 	host_wr(h, E82545_IMS, ALL);
 	host_wr(h, E82545_RDTR, 10);
-	/* 1000 packets 100 ns apart: 100 us, the timer runs out each 10.24. */
+	/*
+	 * 1000 packets, 100 ns apart: 100 us.  The timer expires each 10.24 us.
+	 */
 	for (i = 0; i < 1000; i++) {
 		pthread_mutex_lock(&h->dev->reg_mtx);
 		e82545_intr_rx(h->dev, true, 0);
@@ -175,7 +176,7 @@ ATF_TC_BODY(timer, tc __unused)
 	ATF_CHECK_EQ(0, h->timer_ns);
 	host_rd(h, E82545_ICR);
 
-	/* A reset stops what is running. */
+	/* A reset stops the timer. */
 	pthread_mutex_lock(&h->dev->reg_mtx);
 	e82545_intr_rx(h->dev, true, 0);
 	pthread_mutex_unlock(&h->dev->reg_mtx);
@@ -186,7 +187,7 @@ ATF_TC_BODY(timer, tc __unused)
 	host_advance(h, 1000000000);
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
-	/* Late by far, and with nothing to do. */
+	/* Very late, and with nothing to do. */
 	e82545_timer(h->dev);
 	ATF_CHECK_EQ(1, host_raised(h));
 	host_destroy(h);
@@ -242,8 +243,8 @@ ATF_TC_BODY(rings, tc __unused)
 }
 
 /*
- * A flood, one frame each microsecond for 64 ms, into a guest that answers
- * every interrupt at once.
+ * A frame each microsecond for 64 ms, to a guest that serves every interrupt at
+ * once.
  */
 static unsigned int
 flood_interrupts(uint32_t itr_256ns)
@@ -270,7 +271,7 @@ flood_interrupts(uint32_t itr_256ns)
 	}
 	n = host_raised(h);
 	ATF_CHECK_EQ(n, host_counter(h, E82545_C_INTR_SENT));
-	/* What is left belongs to an interrupt that is not due yet. */
+	/* The rest belongs to an interrupt that is not due yet. */
 	ATF_CHECK(received > 64000 - 65);
 	host_destroy(h);
 	return (n);

@@ -5,7 +5,7 @@
  */
 
 /*
- * Frames that come back: RCTL.LBM and the PHY's loopback.
+ * Loopback by RCTL.LBM and by the PHY.
  */
 
 #include "e82545_check.h"
@@ -55,7 +55,7 @@ TEST(many, "63 frames of one kick all come back; a batch is bounded")
 		host_make_frame(frame, sizeof(frame), host_mac, i);
 		check_taken(h, frame, sizeof(frame));
 	}
-	/* Nobody takes them now. */
+	/* The receiver is off now. */
 	for (i = 0; i < 900; i++)
 		host_tx_frame(h, frame, sizeof(frame), 0);
 	tx_go(h);

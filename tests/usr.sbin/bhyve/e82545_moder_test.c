@@ -6,8 +6,8 @@
 
 /*
  * Moderation of the 82545EM's interrupts on a virtual clock, against a table
- * worked out by hand from the 8254x SDM; and the function that decides, by
- * itself.
+ * that was calculated by hand from the 8254x SDM; and the moderation function
+ * alone.
  */
 
 #include <sys/param.h>
@@ -51,15 +51,17 @@ enum what {
 	EV_READ,
 };
 
-/* A batch received; a batch sent, without and with IDE in all of it. */
+/*
+ * A batch received; a batch sent without IDE, and with IDE in each descriptor.
+ */
 #define	RX(ns)			{ ns, EV_RX, 0, 0 }
 #define	TX(ns)			{ ns, EV_TX, 0, 0 }
 #define	TXI(ns)			{ ns, EV_TXI, 0, 0 }
-/* Causes that go at once. */
+/* Causes that are not delayed. */
 #define	RAISE(ns, causes)	{ ns, EV_RAISE, causes, 0 }
 /* A register is written. */
 #define	WRITE(ns, off, value)	{ ns, EV_WRITE, off, value }
-/* The guest reads ICR, where the case is late. */
+/* The guest reads ICR, in a case that says so. */
 #define	READ(ns)		{ ns, EV_READ, 0, 0 }
 
 struct event {
@@ -81,7 +83,7 @@ struct mcase {
 	bool		late;		/* ICR is read by READ only */
 	struct event	events[24];
 	struct interrupt interrupts[12];	/* up to { 0, 0 } */
-	unsigned int	held;		/* interrupts put off by ITR */
+	unsigned int	held;		/* interrupts delayed by ITR */
 };
 
 static const struct mcase cases[] = {
@@ -100,9 +102,9 @@ static const struct mcase cases[] = {
 	},
 	{
 		/*
-		 * 250 * 256 = 64000 ns.  The first interrupt is free; what
-		 * comes until 64000 waits for then, what comes until 128000
-		 * for then.
+		 * 250 * 256 = 64000 ns.  The first interrupt is not delayed;
+		 * causes before 64000 wait until 64000, causes before 128000
+		 * until 128000.
 		 */
 		.name = "itr",
 		.itr = 250, .ims = ALL,
@@ -117,7 +119,9 @@ static const struct mcase cases[] = {
 		.held = 2,
 	},
 	{
-		/* After an interval without events the next is free again. */
+		/*
+		 * After an interval without events the next one is not delayed.
+		 */
 		.name = "itr_quiet",
 		.itr = 250, .ims = ALL,
 		.events = {
@@ -132,9 +136,9 @@ static const struct mcase cases[] = {
 	},
 	{
 		/*
-		 * The interval counts from assertion to assertion: that the
-		 * guest takes 50 us to read ICR costs it nothing.  Causes that
-		 * come while the line is asserted are read with the others.
+		 * The interval counts from assertion to assertion, though the
+		 * guest takes 50 us to read ICR.  Causes that come while the
+		 * line is asserted are read with the others.
 		 */
 		.name = "itr_slow_guest",
 		.itr = 250, .ims = ALL, .late = true,
@@ -180,7 +184,9 @@ static const struct mcase cases[] = {
 		.held = 2,
 	},
 	{
-		/* ICR is read while a cause is held: nothing is left of it. */
+		/*
+		 * ICR is read while a cause is delayed: no interrupt follows.
+		 */
 		.name = "itr_polled",
 		.itr = 250, .ims = ALL, .late = true,
 		.events = {
@@ -191,7 +197,7 @@ static const struct mcase cases[] = {
 		.held = 1,
 	},
 	{
-		/* A shorter interval takes effect on what is held. */
+		/* A shorter interval applies to a delayed cause. */
 		.name = "itr_changed",
 		.itr = 250, .ims = ALL,
 		.events = {
@@ -207,7 +213,7 @@ static const struct mcase cases[] = {
 		.held = 2,
 	},
 	{
-		/* A longer one as well: 500 * 256 = 128000. */
+		/* So does a longer one: 500 * 256 = 128000. */
 		.name = "itr_lengthened",
 		.itr = 250, .ims = ALL,
 		.events = {
@@ -218,7 +224,7 @@ static const struct mcase cases[] = {
 		.held = 1,
 	},
 	{
-		/* The host's interval is for guests that set none... */
+		/* The host's interval applies to a guest that sets none... */
 		.name = "host_itr",
 		.host_itr = 500, .ims = ALL,
 		.events = {
@@ -226,7 +232,7 @@ static const struct mcase cases[] = {
 			/* ...this one does now: 64000 from 128000. */
 			WRITE(128001, E82545_ITR, 250),
 			RX(128002),
-			/* And no more: 128000 from 192000. */
+			/* Not any more: 128000 from 192000. */
 			WRITE(192001, E82545_ITR, 0),
 			RX(192002),
 		},
@@ -243,7 +249,7 @@ static const struct mcase cases[] = {
 		.events = {
 			RX(0),
 			RX(20000), RX(25000), RX(35239),
-			/* Comes when the timer runs out: after it. */
+			/* A packet when the timer expires: after it. */
 			RX(100000), RX(110240),
 		},
 		.interrupts = {
@@ -282,8 +288,8 @@ static const struct mcase cases[] = {
 	},
 	{
 		/*
-		 * Another receive interrupt brings the packets along and stops
-		 * the timers: section 3.2.7.1.  Others leave them alone.
+		 * Another receive interrupt reports the packets and stops the
+		 * timers: section 3.2.7.1.  Other interrupts do not.
 		 */
 		.name = "rdtr_other_causes",
 		.rdtr = 10, .radv = 20, .ims = ALL,
@@ -303,7 +309,7 @@ static const struct mcase cases[] = {
 		},
 	},
 	{
-		/* FPD runs the timers out: section 13.4.30. */
+		/* FPD expires the timers: section 13.4.30. */
 		.name = "rdtr_fpd",
 		.rdtr = 10, .radv = 20, .ims = ALL,
 		.events = {
@@ -345,7 +351,7 @@ static const struct mcase cases[] = {
 		.interrupts = { { 0, TXDW }, { 10, TXDW } },
 	},
 	{
-		/* TXD_LOW and TXQE go at once, and leave TIDV running. */
+		/* TXD_LOW and TXQE are not delayed and do not stop TIDV. */
 		.name = "tidv_other_causes",
 		.tidv = 64, .ims = ALL,
 		.events = {
@@ -358,7 +364,9 @@ static const struct mcase cases[] = {
 		},
 	},
 	{
-		/* Both directions' timers at once, and the latest counts. */
+		/*
+		 * The timers of both directions, each reset by its last packet.
+		 */
 		.name = "both",
 		.rdtr = 10, .radv = 20, .tidv = 12, .tadv = 100, .ims = ALL,
 		.events = {
@@ -369,9 +377,9 @@ static const struct mcase cases[] = {
 	},
 	{
 		/*
-		 * First the delay, then the throttle: RXT0 at 10240 is free,
-		 * RXT0 at 20000 + 10240 waits for 10240 + 64000, and takes
-		 * TXDW of 5000 + 65536 = 70536 along.
+		 * First the delay, then ITR: RXT0 at 10240 is not delayed by
+		 * ITR, RXT0 at 20000 + 10240 waits until 10240 + 64000, and
+		 * TXDW of 5000 + 65536 = 70536 comes with it.
 		 */
 		.name = "rdtr_itr",
 		.itr = 250, .rdtr = 10, .tidv = 64, .ims = ALL,
@@ -381,8 +389,8 @@ static const struct mcase cases[] = {
 	},
 	{
 		/*
-		 * Masked causes are held in ICR, interrupt when unmasked, and
-		 * are read with the first one that is not masked.
+		 * Masked causes stay in ICR, interrupt when unmasked, and are
+		 * read with the first one that is not masked.
 		 */
 		.name = "masked",
 		.ims = RXT0,
@@ -395,7 +403,7 @@ static const struct mcase cases[] = {
 		},
 	},
 	{
-		/* So does the throttle when they are unmasked. */
+		/* ITR applies when they are unmasked, too. */
 		.name = "masked_itr",
 		.itr = 250, .ims = RXT0,
 		.events = {
@@ -406,7 +414,10 @@ static const struct mcase cases[] = {
 		.held = 1,
 	},
 	{
-		/* Masking what is held forgets the wait, not the cause. */
+		/*
+		 * Masking a delayed cause cancels the timer, and keeps the
+		 * cause.
+		 */
 		.name = "itr_masked",
 		.itr = 250, .ims = ALL,
 		.events = {
@@ -544,8 +555,8 @@ ATF_TC_BODY(moderation, tc __unused)
 }
 
 /*
- * The engine by itself: what it answers, and that it says so again for the
- * same arguments.
+ * The moderation function alone: its answers, and that they are the same for
+ * the same arguments.
  */
 ATF_TC(verdicts);
 ATF_TC_HEAD(verdicts, tc)
@@ -612,7 +623,7 @@ ATF_TC_BODY(verdicts, tc __unused)
 	ev.now_ns += 1000;
 	ev.icr = 0;
 	EXPECT(false, true, false, 0, 0);
-	/* Held, said once: 63000 of 64000 ns are left. */
+	/* Delayed, and counted once: 63000 of 64000 ns are left. */
 	ev.raise = TXDW;
 	EXPECT(false, false, true, 63000, TXDW);
 	ev.now_ns += 1000;

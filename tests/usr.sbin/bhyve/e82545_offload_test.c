@@ -63,7 +63,7 @@ TEST(lengths, "Every length and alignment up to 200 bytes, and a long one")
 	    model_sum(buf, sizeof(buf) - 1));
 }
 
-/* Cut `len' bytes into pieces of 0 to 40 bytes. */
+/* Split `len' bytes into fragments of 0 to 40 bytes. */
 static int
 cut(uint8_t *buf, size_t len, struct iovec *iov, uint32_t *seed)
 {
@@ -81,7 +81,7 @@ cut(uint8_t *buf, size_t len, struct iovec *iov, uint32_t *seed)
 	return (i);
 }
 
-TEST(pieces, "A sum does not depend on the fragments of its bytes")
+TEST(fragments, "A sum does not depend on the fragments of its bytes")
 {
 	uint8_t buf[600];
 	struct iovec iov[1000];
@@ -118,7 +118,7 @@ TEST(insert, "A checksum is inserted at its offset, or not at all")
 		{ 14, 24, 0xffff, false },
 		{ 100, 24, 0, false },		/* begins outside */
 		{ 255, 24, 0, false },
-		{ 14, 49, 0, false },		/* not in the first piece */
+		{ 14, 49, 0, false },		/* not in the first fragment */
 		{ 14, 255, 0, false },
 	};
 	uint8_t buf[100], expect[100];
@@ -244,15 +244,15 @@ TEST(vlan_insert, "A tag is inserted behind the addresses")
 		ATF_CHECK_EQ(i, buf[4 + i]);
 }
 
-/* What a receive descriptor tells about checksums. */
-struct told {
+/* Checksum status of a receive descriptor. */
+struct rx_sums {
 	uint16_t	csum;
 	uint8_t		status, errors;
 };
 
 static void
 rx_sum(uint8_t *frame, size_t len, uint32_t rxcsum, bool strip, uint32_t *seed,
-    struct told *rs)
+    struct rx_sums *rs)
 {
 	struct iovec iov[2000];
 	uint64_t upper;
@@ -275,7 +275,7 @@ TEST(rx_status, "Valid and corrupted packets of each kind")
 {
 	uint8_t frame[PACKET_HDR_MAX + 64], payload[64];
 	struct packet p;
-	struct told rs;
+	struct rx_sums rs;
 	uint32_t seed = 4;
 	unsigned int i;
 	size_t len;
@@ -306,7 +306,7 @@ TEST(rx_status, "Valid and corrupted packets of each kind")
 		frame[len - 1] ^= 0x10;
 
 		if (!p.v6) {
-			/* The time to live is in no other sum. */
+			/* The time to live is in no other checksum. */
 			frame[packet_l3(&p) + 8]++;
 			rx_sum(frame, len, ALL_ON, false, &seed, &rs);
 			ATF_CHECK_EQ_MSG(status, rs.status, "case %u", i);
@@ -322,7 +322,7 @@ TEST(rx_switches, "Each kind of check can be turned off, or does not apply")
 	struct packet p4 = { .payload = payload, .paylen = 20 };
 	struct packet p6 = { .v6 = true, .payload = payload, .paylen = 20 };
 	struct packet u4 = { .udp = true, .payload = payload, .paylen = 20 };
-	struct told rs;
+	struct rx_sums rs;
 	uint32_t seed = 5;
 	size_t len;
 
@@ -355,7 +355,7 @@ TEST(rx_switches, "Each kind of check can be turned off, or does not apply")
 	rx_sum(frame, len, ALL_ON, false, &seed, &rs);
 	ATF_CHECK_EQ(E82545_RXD_IPCS, rs.status);
 	ATF_CHECK_EQ(0, rs.errors);
-	/* UDP shorter than IP has it: the rest is not summed. */
+	/* UDP's length is less than IP's: the rest is not summed. */
 	len = packet_build(&u4, frame);
 	memset(frame + len, 0xa5, 6);
 	be16enc(frame + packet_l3(&u4) + 2, len - packet_l3(&u4) + 6);
@@ -373,7 +373,7 @@ TEST(rx_trailer, "Ethernet padding is not part of the datagram")
 {
 	uint8_t frame[PACKET_HDR_MAX + 64], payload[3] = { 0x99, 0x88, 0x77 };
 	struct packet p = { .payload = payload, .paylen = 3 };
-	struct told rs;
+	struct rx_sums rs;
 	uint32_t seed = 6;
 	size_t len;
 
@@ -389,7 +389,7 @@ TEST(rx_hostile, "Wrong lengths, and truncated packets of every length")
 {
 	uint8_t frame[PACKET_HDR_MAX + 64], *copy, payload[64] = { 0 };
 	struct packet p;
-	struct told rs;
+	struct rx_sums rs;
 	uint32_t seed = 7;
 	size_t cutoff, len;
 	unsigned int i, n;
@@ -403,7 +403,7 @@ TEST(rx_hostile, "Wrong lengths, and truncated packets of every length")
 		p.paylen = 10;
 		len = packet_build(&p, frame);
 		for (cutoff = 1; cutoff < len; cutoff++) {
-			/* On the heap, for the sanitizer's sake. */
+			/* On the heap, so that sanitizers check its bounds. */
 			copy = malloc(cutoff);
 			ATF_REQUIRE(copy != NULL);
 			memcpy(copy, frame, cutoff);
@@ -432,7 +432,7 @@ TEST(rx_packet_sum, "The packet checksum from every PCSS, with and without the "
 {
 	uint8_t frame[PACKET_HDR_MAX + 300], payload[300], seen[400];
 	struct packet p;
-	struct told rs;
+	struct rx_sums rs;
 	uint32_t seed = 8;
 	unsigned int i, pcss;
 	size_t len, seenlen;
@@ -472,7 +472,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, vectors);
 	ATF_TP_ADD_TC(tp, sum_copy);
 	ATF_TP_ADD_TC(tp, lengths);
-	ATF_TP_ADD_TC(tp, pieces);
+	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, insert);
 	ATF_TP_ADD_TC(tp, insert_extra);
 	ATF_TP_ADD_TC(tp, tso_valid);

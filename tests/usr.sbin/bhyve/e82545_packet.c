@@ -29,7 +29,7 @@ put32(uint8_t *p, uint32_t v)
 	put16(p + 2, v & 0xffff);
 }
 
-/* A sum as it goes: bytes at even places count 256 times. */
+/* A sum under way: bytes at even offsets count 256 times. */
 static uint32_t
 add(uint32_t sum, const uint8_t *data, size_t len)
 {

@@ -5,8 +5,8 @@
  */
 
 /*
- * Packets for tests: built and summed byte by byte from the RFCs, with no code
- * in common with the model.
+ * Packets for tests, built and summed byte by byte according to the RFCs,
+ * without code of the model.
  */
 
 #ifndef _E82545_PACKET_H_
@@ -38,27 +38,27 @@ struct packet {
 	size_t		 paylen;
 };
 
-/* Where things are in the frame packet_build() makes. */
+/* Offsets of the headers, and their length, in a frame of packet_build(). */
 size_t	packet_l3(const struct packet *p);
 size_t	packet_l4(const struct packet *p);
 size_t	packet_hdrlen(const struct packet *p);
 
-/* The whole frame with all checksums; returns its length. */
+/* Build the frame with all checksums; returns its length. */
 size_t	packet_build(const struct packet *p, uint8_t *frame);
 
 /*
- * Take out of such a frame what the adapter is to fill in: the checksums, with
- * the TCP or UDP one replaced by the sum of the pseudo-header, with or (as
- * TSO wants it) without the length.
+ * Clear the checksums of a frame, which the adapter must fill in.  That of TCP
+ * or UDP is set to the sum of the pseudo-header, with the length or, for TSO,
+ * without it.
  */
 void	packet_prepare(const struct packet *p, uint8_t *frame, bool length);
 
-/* RFC 1071, one byte after the other; as a number. */
+/* The checksum of RFC 1071, byte by byte, in host order. */
 uint16_t packet_sum(const uint8_t *data, size_t len);
 
-/* A sequence of numbers, the same each time for the same seed (not 0). */
+/* The next pseudo-random number; the seed must not be 0. */
 uint32_t packet_random(uint32_t *seed);
-/* Fill memory with such a sequence. */
+/* Fill memory with pseudo-random bytes. */
 void	packet_fill(uint8_t *buf, size_t len, uint32_t seed);
 
 #endif /* !_E82545_PACKET_H_ */

@@ -220,7 +220,7 @@ ATF_TC_BODY(link, tc __unused)
 	ATF_CHECK(mac_link(h));
 	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(h, E82545_ICR));
 
-	/* Restarting negotiation takes the link down for a moment. */
+	/* Restarting negotiation takes the link down for a short time. */
 	phy_rd(h, 1);
 	phy_wr(h, 0, 0x1340);
 	ATF_CHECK_EQ(0x1140, phy_rd(h, 0));

@@ -5,8 +5,8 @@
  */
 
 /*
- * The register file of the 82545EM, through its BARs: reset values, writable
- * bits, what reading and writing do besides, access rules.
+ * The registers of the 82545EM through its BARs: reset values, writable bits,
+ * side effects, access rules.
  */
 
 #include <sys/param.h>
@@ -52,7 +52,7 @@ TEST(writable_bits, "Each register keeps its writable bits, and no others")
 		}
 		host_wr(h, o, regs[i].reset);
 	}
-	/* And none of them changed another one. */
+	/* No write changed another register. */
 	host_rd(h, E82545_ICR);
 	check_reset_values(h);
 	host_destroy(h);
@@ -128,7 +128,7 @@ TEST(access_rules, "Accesses of other sizes, at odd offsets, and beyond the "
 	host_wr(h, E82545_FCAH, 0);
 	check_reset_values(h);
 
-	/* 64 bits are two registers. */
+	/* An access of 64 bits reaches two registers. */
 	e82545_write(h->dev, 0, E82545_FCAL, 8, 0x99991234cafef00d);
 	ATF_CHECK_EQ(0xcafef00d, host_rd(h, E82545_FCAL));
 	ATF_CHECK_EQ(0x1234, host_rd(h, E82545_FCAH));
@@ -177,7 +177,7 @@ TEST(io_bar, "Every register through IOADDR and IODATA")
 	ATF_CHECK_EQ((uint64_t)0x12345678 << 32 | E82545_FCAL,
 	    e82545_read(h->dev, E82545_BAR_IO, 0, 8));
 
-	/* A PCI reset takes the address, a device reset does not. */
+	/* A PCI reset clears IOADDR, a device reset does not. */
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	ATF_CHECK_EQ(E82545_FCAL, e82545_read(h->dev, E82545_BAR_IO, 0, 4));
 	e82545_reset(h->dev);
@@ -250,7 +250,7 @@ TEST(ethtool, "What Linux's ethtool -t expects of registers")
 		ethtool_pattern(h, E82545_RAH(i), 0x8003ffff, ALL);
 	for (i = 0; i < 128; i++)
 		ethtool_pattern(h, E82545_MTA + 4 * i, ALL, ALL);
-	/* The ring that leaves behind is nowhere; frames find that out. */
+	/* The address of the ring is now invalid, which frames will show. */
 	host_inject(h, host_mac, sizeof(host_mac), 1);
 	host_run(h);
 	host_destroy(h);
@@ -268,7 +268,7 @@ TEST(ctrl, "CTRL and its duplicate, CTRL_EXT's self-clearing bits, PBA")
 	ATF_CHECK_EQ(0, host_rd(h, 0x0000));
 	ATF_CHECK_EQ(0, host_rd(h, 0x0004));
 
-	/* EE_RST brings the station address back, and nothing else. */
+	/* EE_RST loads the station address, and changes nothing else. */
 	host_wr(h, E82545_RAL(0), 0);
 	host_wr(h, E82545_RAH(0), 0);
 	host_wr(h, E82545_RAL(1), 5);
@@ -318,7 +318,7 @@ TEST(link, "STATUS.LU and LSC follow the cable, SLU and PHY_RST")
 	EXPECT(false, true);
 	host_clear(h, E82545_CTRL, E82545_CTRL_PHY_RST);
 	EXPECT(true, true);
-	/* The cable stays out over a reset. */
+	/* A reset does not plug the cable in. */
 	e82545_link(h->dev, false);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	EXPECT(false, false);
@@ -356,7 +356,7 @@ TEST(wakeups, "Register writes that ask the host to transmit and receive")
 	ATF_CHECK_EQ(1, h->nkick);
 	host_wr(h, E82545_TDT, 4);
 	ATF_CHECK_EQ(2, h->nkick);
-	/* The ring is somewhere else now. */
+	/* The ring has moved. */
 	host_wr(h, E82545_TDBAL, 0x10000);
 	ATF_CHECK_EQ(3, h->nkick);
 	host_wr(h, E82545_TDH, 4);
@@ -385,12 +385,12 @@ TEST(wakeups, "Register writes that ask the host to transmit and receive")
 	host_run(h);
 	ATF_CHECK_EQ(0, host_rx_waiting(h));
 	ATF_CHECK_EQ(64, host_rx_take(h, frame, sizeof(frame), NULL));
-	/* Not stalled: RDT tells nothing new. */
+	/* Not stalled: RDT has no effect. */
 	host_rx_post(h);
 	ATF_CHECK_EQ(1, h->nready);
 	host_destroy(h);
 
-	/* A ring outside memory, then a good one. */
+	/* A ring outside memory, then a valid one. */
 	h = host_create(HOST_RAM);
 	host_up(h, 8, 8, 2048);
 	host_wr(h, E82545_RDBAH, 1);
@@ -403,7 +403,7 @@ TEST(wakeups, "Register writes that ask the host to transmit and receive")
 	ATF_CHECK_EQ(1, h->nready);
 	host_run(h);
 	ATF_CHECK_EQ(0, host_rx_waiting(h));
-	/* Receive turned off and on with frames waiting for room. */
+	/* Receive is turned off and on while frames wait for descriptors. */
 	for (i = 0; i < 9; i++)
 		host_inject(h, frame, sizeof(frame), 1);
 	host_run(h);

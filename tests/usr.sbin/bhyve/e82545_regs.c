@@ -5,8 +5,8 @@
  */
 
 /*
- * See e82545_regs.h.  The table is by number, so that a slip in e82545_reg.h
- * shows.
+ * See e82545_regs.h.  The table has numbers, not names, so that it finds
+ * mistakes in e82545_reg.h.
  */
 
 #include <sys/param.h>

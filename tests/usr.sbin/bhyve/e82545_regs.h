@@ -5,8 +5,8 @@
  */
 
 /*
- * The register file of the 82545EM as the manual has it, which the model's is
- * held against: 8254x SDM table 13-2 and chapter 13.
+ * The registers of the 82545EM according to the 8254x SDM, table 13-2 and
+ * chapter 13, to compare the model with.
  */
 
 #ifndef _E82545_REGS_H_
@@ -20,7 +20,7 @@
 
 #define	ALL	0xffffffff
 
-/* Registers with effects of their own are told apart. */
+/* Whether a register has side effects. */
 enum reg_kind {
 	REG_RW,		/* kept under the mask */
 	REG_RO,		/* ignores writes */
@@ -46,14 +46,17 @@ extern const size_t nregs;
 		for (j = 0; j < regs[i].count &&			\
 		    (o = regs[i].off + j * regs[i].stride, true); j++)
 
-/* Each register has its value after reset. */
+/* Check that each register has its value after reset. */
 void	check_reset_values(struct host *h);
 
 /* Registers through IOADDR and IODATA. */
 uint32_t reg_io_rd(struct host *h, uint32_t off);
 void	reg_io_wr(struct host *h, uint32_t off, uint32_t value);
 
-/* Add to a statistics register, as the rings do; a pair by its low half. */
+/*
+ * Add to a statistics register, as the rings do; a pair is named by its low
+ * half.
+ */
 void	reg_count(struct host *h, uint32_t off, uint64_t n);
 void	reg_count64(struct host *h, uint32_t off, uint64_t n);
 

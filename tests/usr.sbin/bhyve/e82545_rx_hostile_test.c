@@ -5,8 +5,8 @@
  */
 
 /*
- * Receive rings and descriptors that no honest driver would write: they are
- * counted, and neither stop nor break the model.
+ * Invalid receive rings and descriptors: they are counted, and neither stop nor
+ * crash the model.
  */
 
 #include <sys/param.h>
@@ -41,7 +41,10 @@ TEST(bad_address, "A frame with a buffer outside guest memory is an error")
 		ATF_CHECK_EQ(60, host_rx_take(h, buf, sizeof(buf), NULL));
 	}
 	ATF_CHECK_EQ(0, host_rd(h, E82545_GPRC));
-	/* The very end of memory is memory; so is less than a buffer. */
+	/*
+	 * A buffer may end where memory ends, or reach beyond if the frame does
+	 * not.
+	 */
 	rxd = host_rxd(h, h->rxnext);
 	rxd->addr = HOST_RAM - 60;
 	rx_receive(h, frame, 60);
@@ -49,7 +52,10 @@ TEST(bad_address, "A frame with a buffer outside guest memory is an error")
 	ATF_CHECK_EQ(0, rxd->errors);
 	rxd->addr = h->rxbuf;
 	ATF_CHECK_EQ(60, host_rx_take(h, buf, sizeof(buf), NULL));
-	/* One bad buffer among three: the others are filled, the last tells. */
+	/*
+	 * One invalid buffer among three: the others are filled, and the last
+	 * descriptor has the error.
+	 */
 	n = h->rxnext;
 	host_rxd(h, n + 1)->addr = HOST_RAM;
 	rx_receive(h, frame, 600);

@@ -5,7 +5,7 @@
  */
 
 /*
- * A receive ring that runs dry: frames wait, and go on when there is room.
+ * A receive ring without descriptors: frames wait until some are posted.
  */
 
 #include <sys/param.h>
@@ -31,7 +31,7 @@ TEST(stall, "Without descriptors frames wait, and are received in order after "
 	ATF_CHECK_EQ(1, host_rd(h, E82545_RNBC));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_MPC));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & E82545_ICR_RXO);
-	/* The same RDT again gives no room. */
+	/* The same RDT again posts no descriptors. */
 	h->ready = false;
 	host_rx_post(h);
 	ATF_CHECK(!h->ready);
@@ -55,7 +55,7 @@ TEST(long_frame, "A frame waits until there are descriptors for all of it")
 	uint8_t frame[1500], small[60];
 	unsigned int i;
 
-	/* 12 of 15 descriptors gone; the next frame takes 6. */
+	/* 12 of 15 descriptors are used; the next frame needs 6. */
 	for (i = 0; i < 12; i++) {
 		host_make_frame(small, sizeof(small), host_mac, i);
 		rx_receive(h, small, sizeof(small));
@@ -98,7 +98,7 @@ TEST(ends, "A stall ends when RCTL changes or the receiver is turned off")
 	host_run(h);
 	ATF_CHECK_EQ(1, host_rx_waiting(h));
 	ATF_CHECK_EQ(2, host_counter(h, E82545_C_RX_STALL));
-	/* A reset, and the driver comes back. */
+	/* A reset, after which the driver sets the ring up again. */
 	e82545_reset(h->dev);
 	h->ready = false;
 	host_up(h, 64, 8, 256);

@@ -5,8 +5,7 @@
  */
 
 /*
- * The receive ring: what reaches the guest, what its descriptors tell, and how
- * batches go.
+ * The receive ring: frames, descriptors and batches.
  */
 
 #include <sys/param.h>
@@ -64,7 +63,7 @@ TEST(sizes, "Every buffer size: frames that fit exactly, and over several "
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		h = rx_up(128, sizes[i]);
 		host_set(h, E82545_RCTL, E82545_RCTL_LPE);
-		/* In one piece, and in some. */
+		/* As one fragment, and as several. */
 		for (n = 0; n < 2 * NLENS; n++) {
 			j = n % NLENS;
 			need = howmany(lens[j], sizes[i]);
@@ -116,7 +115,7 @@ TEST(fcs, "Without SECRC, four bytes of FCS are in the buffer")
 	rx_receive(h, frame, 100);
 	check_taken(h, frame, 104);
 	ATF_CHECK_EQ(0xa5, *(uint8_t *)host_mem(h, h->rxbuf + 104, 1));
-	/* Also where it alone goes into the next buffer. */
+	/* Even if only the FCS goes into the next buffer. */
 	host_make_frame(frame, 256, host_mac, 1);
 	memset(frame + 256, 0, 4);
 	rx_receive(h, frame, 256);
@@ -162,7 +161,9 @@ TEST(tiny, "Frames shorter than a header do no harm")
 		rx_receive(h, frame, len);
 		check_taken(h, frame, sizeof(frame));
 	}
-	/* What an address lacks is zeros, not what came before. */
+	/*
+	 * Missing bytes of an address are zeros, not those of earlier frames.
+	 */
 	host_clear(h, E82545_RCTL, E82545_RCTL_UPE | E82545_RCTL_MPE);
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	host_inject(h, frame, sizeof(frame), 1);
@@ -173,7 +174,7 @@ TEST(tiny, "Frames shorter than a header do no harm")
 	host_destroy(h);
 }
 
-TEST(pieces, "A frame in up to 64 fragments")
+TEST(fragments, "A frame in up to 64 fragments")
 {
 	struct host *h = rx_up(64, 512);
 	uint8_t frame[1514];
@@ -209,7 +210,7 @@ TEST(batch, "A batch is 256 frames, one sync and one interrupt")
 		host_rd(h, E82545_ICR);
 	}
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_BATCH));
-	/* What was stepped over is given back before all is quiet. */
+	/* Frames received are released before the adapter goes idle. */
 	ATF_CHECK(h->rx_unsynced > 0);
 	ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
 	ATF_CHECK_EQ(0, h->rx_unsynced);
@@ -319,7 +320,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, fcs);
 	ATF_TP_ADD_TC(tp, padding);
 	ATF_TP_ADD_TC(tp, tiny);
-	ATF_TP_ADD_TC(tp, pieces);
+	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, batch);
 	ATF_TP_ADD_TC(tp, many_descriptors);
 	ATF_TP_ADD_TC(tp, threshold);

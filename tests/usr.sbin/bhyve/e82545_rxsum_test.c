@@ -5,7 +5,7 @@
  */
 
 /*
- * VLAN tags that are taken out of received frames, and checksums checked.
+ * Received frames: VLAN tags are stripped, checksums verified.
  */
 
 #include <sys/types.h>
@@ -39,7 +39,7 @@ TEST(strip, "Tags are stripped with CTRL.VME, however the frame is fragmented")
 		ATF_CHECK_EQ(packet_sum(want, len - 4), last.csum);
 		host_rx_post(h);
 	}
-	/* A short frame is padded before the tag is out. */
+	/* A short frame is padded before its tag is stripped. */
 	memset(want + 40, 0, 20);
 	host_make_frame(frame, 44, host_mac, 9);
 	be16enc(frame + 12, 0x8100);
@@ -48,13 +48,13 @@ TEST(strip, "Tags are stripped with CTRL.VME, however the frame is fragmented")
 	rx_receive(h, frame, 44);
 	last = check_taken(h, want, 56);
 	ATF_CHECK_EQ(7, last.special);
-	/* Cut off in the tag: there is none. */
+	/* A frame that ends within the tag has none. */
 	rx_receive(h, frame, 17);
 	memcpy(want, frame, 17);
 	memset(want + 17, 0, 43);
 	last = check_taken(h, want, 60);
 	ATF_CHECK_EQ(0, last.status & E82545_RXD_VP);
-	/* Another type than VET, or the mode off. */
+	/* Another type than VET, or VME off. */
 	host_wr(h, E82545_VET, 0x9100);
 	host_make_frame(frame, 100, host_mac, 9);
 	be16enc(frame + 12, 0x8100);
@@ -112,7 +112,7 @@ TEST(checksum, "IPCS, TCPCS, IPE, TCPE of valid and corrupted packets")
 		ATF_CHECK_EQ(packet_sum(frame, len), last.csum);
 		host_rx_post(h);
 	}
-	/* All off: the guest is told to ignore them. */
+	/* All off: IXSM is set. */
 	host_wr(h, E82545_RXCSUM, 0);
 	rx_receive(h, frame, len);
 	last = check_taken(h, frame, len);

@@ -5,10 +5,10 @@
  */
 
 /*
- * Snapshots: an adapter in the middle of something is saved, and restored into
- * a fresh one on another host whose clock shows another time.  From there on
- * both do the same, and everything about them has to stay the same: registers,
- * counters, guest memory, frames sent, interrupts and when they came.
+ * Snapshots: an adapter is saved in some state, and restored into a new one on
+ * another host whose clock differs.  Then the same is done to both, and they
+ * must behave the same: registers, counters, guest memory, frames sent,
+ * interrupts and their times.
  */
 
 #include <sys/param.h>
@@ -38,7 +38,7 @@ save(struct host *h, size_t *sizep)
 	return (buf);
 }
 
-/* What a snapshot leaves to the host: guest, network and line. */
+/* Copy the state that is not in a snapshot: guest, network and line. */
 static struct host *
 twin(const struct host *a, bool csb)
 {
@@ -132,7 +132,7 @@ check_same(struct host *a, struct host *b)
 }
 
 /*
- * Something going on, and how it goes on.
+ * A state, and what is done after it is saved.
  */
 
 static uint8_t frame[9000], bulk[65536];
@@ -173,8 +173,8 @@ phy_read(struct host *h, uint32_t reg)
 }
 
 /*
- * Each register another value, the EEPROM written, and being written in
- * mid-word, the PHY changed.
+ * Each register has another value, the EEPROM was written and is being written
+ * in the middle of a word, the PHY is changed.
  */
 static void
 registers(struct host *h)
@@ -235,7 +235,7 @@ registers_on(struct host *h)
 	e82545_link(h->dev, true);
 }
 
-/* A packet of 1000 segments, 256 of which are gone. */
+/* A packet of 1000 segments, 256 of which are sent. */
 static void
 segments(struct host *h)
 {
@@ -270,8 +270,8 @@ segments_on(struct host *h)
 }
 
 /*
- * The EEPROM read in mid-word, the link up and known to be, and a checksum
- * asked for of a packet that is to come.
+ * The EEPROM is being read in the middle of a word, the link is up, and there
+ * is a context for a packet that follows.
  */
 static void
 context(struct host *h)
@@ -312,7 +312,7 @@ context_on(struct host *h)
 	check_sent(h, 0, want, len);
 }
 
-/* A packet of more descriptors than any may have, whose end is to come. */
+/* A packet with too many descriptors, whose last one follows. */
 static void
 skipping(struct host *h)
 {
@@ -332,7 +332,7 @@ skipping_on(struct host *h)
 	ATF_CHECK_EQ(1, host_sent(h));
 }
 
-/* A frame that takes more buffers than are left, and others behind it. */
+/* A frame that needs more buffers than are posted, and others behind it. */
 static void
 stalled(struct host *h)
 {
@@ -448,7 +448,7 @@ moderated_busy(struct host *h)
 	ATF_CHECK(host_raised(h) >= 2);
 }
 
-/* Timers that have run out while nobody looked. */
+/* Timers that expired without e82545_timer() being called. */
 static void
 overdue(struct host *h)
 {
@@ -470,7 +470,7 @@ block(struct host *h)
 	return (host_mem(h, host_rd(h, E82545_CSBAL), NET_PARAVIRT_CSB_SIZE));
 }
 
-/* With the CSB: transmit polls, receive waits to be kicked. */
+/* With the CSB: transmit polls, receive waits for a kick. */
 static void
 polling(struct host *h)
 {
@@ -504,10 +504,10 @@ polling_on(struct host *h)
 	struct paravirt_csb *page = block(h);
 	int i;
 
-	/* Four empty rounds before, this is the fifth. */
+	/* The fifth empty round. */
 	ATF_CHECK(e82545_tx(h->dev));
 	ATF_CHECK_EQ(5, CSB_GET(page, host_txcycles));
-	/* It polls: no kick is wanted. */
+	/* It polls and asks for no kick. */
 	guest_frames(h, 3);
 	ATF_CHECK(!guest_send(h, page));
 	/* Nor for one buffer. */
@@ -525,7 +525,7 @@ polling_on(struct host *h)
 	}
 }
 
-/* Tails written late are kept aside; those in the page cannot be. */
+/* TDT and RDT, written while the CSB is on, show when it is turned off. */
 static void
 late(struct host *h)
 {
@@ -667,7 +667,7 @@ TEST(refused, "A snapshot that is truncated, corrupted, too long or of another "
 	copy = calloc(1, size + 1);
 	ATF_REQUIRE(copy != NULL);
 	for (i = 0; i < size; i++) {
-		/* Of its own, so that sanitizers see where it ends. */
+		/* Memory of its own, so that sanitizers check its bounds. */
 		free(copy);
 		copy = malloc(i + 1);
 		ATF_REQUIRE(copy != NULL);
@@ -705,7 +705,7 @@ TEST(refused, "A snapshot that is truncated, corrupted, too long or of another "
 	free(own);
 }
 
-/* CRC-32, told by its table-free definition: bit by bit over the message. */
+/* CRC-32 by its definition, bit by bit. */
 static void
 seal(uint8_t *buf, size_t size)
 {
@@ -721,8 +721,8 @@ seal(uint8_t *buf, size_t size)
 }
 
 /*
- * A guest with a restored adapter: whatever that believes, guest memory and the
- * host are safe, and a reset makes an adapter of it again.
+ * A guest uses a restored adapter: whatever its state, the host and its memory
+ * are safe, and after a reset it works.
  */
 static void
 use(struct host *h)
@@ -801,7 +801,7 @@ TEST(hostile, "Malicious snapshots with a correct CRC are refused or do no "
 		free(copy);
 		free(own);
 	}
-	/* Both have happened, often. */
+	/* Both have happened. */
 	ATF_CHECK_MSG(accepted > 100 && accepted < round - 100, "%u of %u",
 	    accepted, round);
 }

@@ -5,8 +5,8 @@
  */
 
 /*
- * Statistics registers of the 82545EM: how they add up and are read, and what
- * of sent and received frames they count.
+ * Statistics registers of the 82545EM: how they add up, how they are read, and
+ * which frames they count.
  */
 
 #include <sys/param.h>
@@ -55,7 +55,7 @@ TEST(bytes,
 		/* The low half may be read again. */
 		ATF_CHECK_EQ(0x10, host_rd(h, o));
 		ATF_CHECK_EQ(0x10, host_rd(h, o));
-		/* Comes between the halves, and would carry. */
+		/* Counted between the reads of the halves, with a carry. */
 		reg_count64(h, o, 0xfffffff5);
 		ATF_CHECK_EQ(0x2, host_rd(h, o + 4));
 		ATF_CHECK_EQ(0xfffffff5, host_rd(h, o));
@@ -74,7 +74,7 @@ TEST(bytes,
 	host_destroy(h);
 }
 
-/* Lengths without FCS, and which of the six registers counts such frames. */
+/* Lengths without FCS, and which of the six registers counts them. */
 static const struct {
 	size_t		len;
 	unsigned int	n;
@@ -91,7 +91,7 @@ struct bank {
 	uint32_t	total, total_bytes;
 };
 
-/* A frame that host_run() sends, or receives. */
+/* Have host_run() send, or receive, a frame. */
 static void
 queue_sent(struct host *h, const uint8_t *frame, size_t len)
 {
@@ -106,8 +106,8 @@ queue_received(struct host *h, const uint8_t *frame, size_t len)
 }
 
 /*
- * Frames are counted by size and by kind of address; `others', which are of 64
- * bytes and went before, in the totals only.  Bytes include padding and FCS.
+ * Check that frames are counted by size and kind of address, and `others',
+ * earlier ones of 64 bytes, in the totals only.  Bytes include padding and FCS.
  */
 static void
 check_counts(struct host *h, const struct bank *b,
@@ -171,7 +171,7 @@ TEST(received, "Frames received, by size and by kind of address")
 	uint8_t frame[60];
 
 	host_set(h, E82545_RCTL, E82545_RCTL_LPE | E82545_RCTL_MPE);
-	/* Frames for others are in the totals only. */
+	/* Frames for other addresses are in the totals only. */
 	host_make_frame(frame, sizeof(frame), other, 0);
 	rx_receive(h, frame, sizeof(frame));
 	check_counts(h, &bank, queue_received, 1);

@@ -5,7 +5,7 @@
  */
 
 /*
- * TCP and UDP segmentation, against segments built one by one.
+ * TCP and UDP segmentation, compared with segments built one by one.
  */
 
 #include <sys/param.h>
@@ -14,10 +14,10 @@
 
 #include "e82545_check.h"
 
-/* A packet before its segmentation, and payload to take from. */
+/* A packet before its segmentation, and its payload. */
 static uint8_t big[PACKET_HDR_MAX + 65536], bulk[65536];
 
-/* What segment `i' should be; returns its length, 0 beyond the last. */
+/* Build segment `i'; returns its length, 0 after the last. */
 static size_t
 segment(const struct packet *p, unsigned int i, size_t mss, uint8_t *frame)
 {
@@ -60,7 +60,7 @@ prepare_tso(const struct packet *p)
 	struct packet header = *p;
 	size_t hdrlen;
 
-	/* The header as of an empty packet, so that 64 KB fit behind it. */
+	/* The header of an empty packet, so that 64 KB fit behind it. */
 	header.paylen = 0;
 	hdrlen = packet_build(&header, big);
 	packet_prepare(&header, big, false);
@@ -70,8 +70,8 @@ prepare_tso(const struct packet *p)
 }
 
 /*
- * Queue the packet, cut after `first' bytes and then each `step'; returns the
- * last descriptor's index.
+ * Queue the packet as data descriptors of `first', then `step' bytes; returns
+ * the index of the last one.
  */
 static uint32_t
 queue(struct host *h, const struct packet *p, size_t mss, size_t first,
@@ -193,7 +193,7 @@ TEST(batches, "A packet of more segments than a batch, between other packets")
 		ATF_REQUIRE(calls < 10);
 		ATF_CHECK_EQ(calls, h->nflush);
 		ATF_CHECK_EQ(calls * 256, host_sent(h));
-		/* Not a descriptor of it is done before all of it is. */
+		/* No descriptor of it is done before the whole packet is. */
 		ATF_CHECK_EQ(11, host_rd(h, E82545_TDH));
 		for (i = 11; i <= n; i++)
 			ATF_CHECK(!host_tx_done(h, i));
@@ -350,7 +350,7 @@ TEST(largest, "The longest header, the largest segment, a megabyte")
 	for (i = 0; i + 1 < host_sent(h); i++)
 		ATF_CHECK_EQ(E82545_FRAME_MAX, host_sent_frame(h, i)->len);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TSCTFC));
-	/* A byte more than PAYLEN can tell. */
+	/* A byte more than PAYLEN can hold. */
 	host_sent_clear(h);
 	tx_desc(h, gpa, TXD_DATA | E82545_TXD_TSE | 256, 0);
 	tx_desc(h, gpa + 300, TXD_DATA | TXD_LAST | E82545_TXD_TSE |
@@ -358,7 +358,7 @@ TEST(largest, "The longest header, the largest segment, a megabyte")
 	tx_go(h);
 	ATF_CHECK_EQ(0, host_sent(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-	/* PAYLEN that is not what comes. */
+	/* PAYLEN differs from the packet's length. */
 	tx_desc(h, gpa, TXD_DATA | TXD_LAST | E82545_TXD_TSE | 1000, 0);
 	tx_go(h);
 	ATF_CHECK_EQ(1, host_sent(h));
@@ -366,7 +366,8 @@ TEST(largest, "The longest header, the largest segment, a megabyte")
 	host_destroy(h);
 }
 
-TEST(pieces, "A segment of too many fragments is dropped, the others are sent")
+TEST(fragments, "A segment of too many fragments is dropped, the others are "
+    "sent")
 {
 	struct host *h = tx_up(512);
 	struct packet p = { .payload = bulk, .paylen = 1000 };
@@ -391,7 +392,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, contexts);
 	ATF_TP_ADD_TC(tp, bad);
 	ATF_TP_ADD_TC(tp, largest);
-	ATF_TP_ADD_TC(tp, pieces);
+	ATF_TP_ADD_TC(tp, fragments);
 
 	return (atf_no_error());
 }

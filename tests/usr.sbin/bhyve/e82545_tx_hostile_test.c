@@ -5,8 +5,8 @@
  */
 
 /*
- * Transmit rings and descriptors that no honest driver would write: they are
- * counted, and neither stop nor break the model.
+ * Invalid transmit rings and descriptors: they are counted, and neither stop
+ * nor crash the model.
  */
 
 #include "e82545_check.h"
@@ -75,7 +75,7 @@ TEST(bad_address, "Buffers outside guest memory")
 	bad = 0;
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		host_sent_clear(h);
-		/* As the only, the first and the last piece of a frame. */
+		/* As the only, the first and the last descriptor of a frame. */
 		n = host_tx_legacy(h, t[i].addr, t[i].len, TXD_LAST);
 		host_tx_legacy(h, t[i].addr, t[i].len, 0);
 		host_tx_legacy(h, 0x1000, 100, TXD_LAST);
@@ -123,7 +123,7 @@ TEST(bad_descriptor, "Unknown types, and legacy and data descriptors mixed")
 	host_destroy(h);
 }
 
-/* Descriptors of any kind, with a liking for what makes sense. */
+/* Random descriptors, many of them valid. */
 static void
 random_desc(struct host *h, uint32_t i, uint32_t *seed)
 {
@@ -189,7 +189,7 @@ TEST(fuzz, "Random descriptors neither stop nor crash the model")
 			host_set(h, E82545_CTRL, E82545_CTRL_VME);
 		}
 	}
-	/* It was not all refused. */
+	/* Some were valid. */
 	ATF_CHECK(host_counter(h, E82545_C_TX_FRAME) > 1000);
 	ATF_CHECK(host_counter(h, E82545_C_TX_TSO) > 10);
 	h->tx_discard = false;

@@ -5,8 +5,8 @@
  */
 
 /*
- * The transmit ring: what comes out on the network, what is written back, and
- * how batches and frames of many descriptors go.
+ * The transmit ring: frames sent, write-back, batches, and frames of several
+ * descriptors.
  */
 
 #include <sys/param.h>
@@ -34,7 +34,7 @@ TEST(legacy, "One frame in one descriptor: contents, write-back, statistics")
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
 	ATF_CHECK_EQ(1, host_sent_frame(h, 0)->npieces);
-	/* DD is written, and not a byte more. */
+	/* Only the byte with DD is written. */
 	after = *host_txd(h, n);
 	ATF_CHECK_EQ(E82545_TXD_DD, after.legacy.status);
 	after.legacy.status = before.legacy.status;
@@ -157,7 +157,7 @@ TEST(batch, "A batch is 256 frames, one flush and one interrupt")
 		host_rd(h, E82545_ICR);
 	}
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_TX_BATCH));
-	/* Nothing to do: nothing done. */
+	/* Nothing to do. */
 	ATF_CHECK(!e82545_tx(h->dev));
 	ATF_CHECK_EQ(3, h->nflush);
 	for (i = 0; i < 600; i++) {
@@ -235,7 +235,7 @@ TEST(gather, "A frame of several descriptors is not copied; adjacent buffers "
 	host_destroy(h);
 }
 
-TEST(too_many_pieces, "A frame of 65 fragments is dropped, the next one is "
+TEST(too_many_fragments, "A frame of 65 fragments is dropped, the next one is "
     "sent")
 {
 	struct host *h = tx_up(512);
@@ -360,7 +360,7 @@ TEST(jumbo, "A jumbo frame over many descriptors")
 }
 
 /*
- * Frames that are not whole yet.
+ * Incomplete frames.
  */
 
 TEST(partial, "A frame waits for its last descriptor over several kicks")
@@ -401,7 +401,7 @@ TEST(no_eop, "A ring full of descriptors without EOP is skipped")
 	ATF_CHECK_EQ(0, host_sent(h));
 	ATF_CHECK_EQ(15, host_rd(h, E82545_TDH));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-	/* And what follows, up to EOP, is of the same frame. */
+	/* Descriptors up to EOP belong to the same frame. */
 	for (i = 0; i < 10; i++)
 		host_tx_legacy(h, tx_put(h, bytes, 20), 20, 0);
 	host_tx_legacy(h, tx_put(h, bytes, 20), 20, TXD_LAST);
@@ -475,7 +475,7 @@ TEST(endless, "A frame of thousands of descriptors is skipped in batches")
 }
 
 /*
- * Where frames go.
+ * Frames that are not sent, and threads.
  */
 
 TEST(states, "Transmitter off, paused, no link, no room")
@@ -569,7 +569,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, batch);
 	ATF_TP_ADD_TC(tp, wrap);
 	ATF_TP_ADD_TC(tp, gather);
-	ATF_TP_ADD_TC(tp, too_many_pieces);
+	ATF_TP_ADD_TC(tp, too_many_fragments);
 	ATF_TP_ADD_TC(tp, null);
 	ATF_TP_ADD_TC(tp, padding);
 	ATF_TP_ADD_TC(tp, own_fcs);

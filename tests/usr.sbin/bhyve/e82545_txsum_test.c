@@ -5,7 +5,7 @@
  */
 
 /*
- * VLAN tags and checksums that are put into frames on their way out.
+ * Transmitted frames: VLAN tags and checksums are inserted.
  */
 
 #include <sys/types.h>
@@ -33,7 +33,7 @@ TEST(vlan, "Tags of type VET are inserted with VLE and CTRL.VME")
 	tx_desc(h, gpa, TXD_LAST | 100, 0xa123u << 16);
 	tx_go(h);
 	check_sent(h, 1, frame, 100);
-	/* Legacy and data descriptors; the last one's tag is the one. */
+	/* Legacy and data descriptors; the tag is that of the last one. */
 	be16enc(want + 12, 0x8100);
 	be16enc(want + 14, 0xa123);
 	tx_desc(h, gpa, E82545_TXD_VLE | 7, 0x7777u << 16);
@@ -82,7 +82,7 @@ TEST(legacy_checksum, "IC, CSO and CSS inside and outside the frame")
 			    100 - t[i].css));
 		bad += !t[i].ok;
 		gpa = tx_put(h, frame, sizeof(frame));
-		/* In pieces that cut everything. */
+		/* In fragments that split every field. */
 		tx_desc(h, gpa, 25 | 1 << 16, 2 << 8);
 		tx_desc(h, gpa + 25, 74, 0);
 		tx_desc(h, gpa + 99, TXD_LAST | E82545_TXD_IC |
@@ -162,7 +162,7 @@ TEST(checksum_some, "Each checksum alone; one context for several frames")
 	packet_fill(payload, sizeof(payload), 2);
 	len = packet_build(&p, frame);
 	tx_context(h, &p, 0, 0);
-	/* Nothing asked for. */
+	/* No checksum requested. */
 	packet_prepare(&p, frame, true);
 	tx_data(h, frame, len, 40, 100, 0, 0, 0);
 	tx_go(h);
@@ -177,7 +177,7 @@ TEST(checksum_some, "Each checksum alone; one context for several frames")
 	tx_data(h, frame, len, 40, 100, 0, E82545_TXD_POPTS_TXSM, 0);
 	tx_go(h);
 	check_sent(h, 2, want, len);
-	/* POPTS counts in the first descriptor only. */
+	/* POPTS is used in the first descriptor only. */
 	tx_desc(h, tx_put(h, frame, 50), TXD_DATA | 50, 0);
 	tx_desc(h, tx_put(h, frame + 50, len - 50), TXD_DATA | TXD_LAST |
 	    (len - 50), tx_popts(&p) << 8);

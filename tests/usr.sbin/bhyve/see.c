@@ -5,8 +5,8 @@
  */
 
 /*
- * see port xx:xx:xx:xx:xx:xx seconds: wait on a VALE port for a frame from an
- * Ethernet address.  Exits 0 with a line about the frame, 1 where none came.
+ * see port xx:xx:xx:xx:xx:xx seconds: wait on a VALE port for a frame from a
+ * MAC address.  Prints a line about it and exits 0, or exits 1 if none came.
  */
 
 #include <sys/types.h>
@@ -28,7 +28,7 @@ hex(const char *s, uint8_t mac[6])
 	    mac + 2, mac + 3, mac + 4, mac + 5) == 6 ? 0 : -1);
 }
 
-/* Whether one of the frames in the ring is his; gives them all back. */
+/* Whether one of the frames in the ring is from `mac'; releases all. */
 static int
 look(struct vale_desc *d, const uint8_t mac[6])
 {

@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The driver in a FreeBSD guest, watched by its probes, dtrace_lem(4), while
-# pings leave through one of its interfaces.
+# The probes of the driver in a FreeBSD guest, dtrace_lem(4), while pings are
+# sent through one of its interfaces.
 
 need()
 {
@@ -11,26 +11,26 @@ need()
 	[ "$(id -u)" -eq 0 ] || atf_skip "dtrace needs root"
 	kldstat -q -n if_lem || atf_skip "if_lem is not loaded"
 	dtrace -ln BEGIN > /dev/null 2>&1 || atf_skip "no DTrace here"
-	# The first interface that has an address to send to everybody.
+	# The first interface that has a broadcast address.
 	ifp=
 	for i in $(ifconfig -l -u ether); do
 		case $i in
 		em[0-9]*)	;;
 		*)		continue ;;
 		esac
-		everybody=$(ifconfig $i inet |
+		broadcast=$(ifconfig $i inet |
 		    awk '$5 == "broadcast" { print $6; exit }')
-		[ -z "$everybody" ] || { ifp=$i; break; }
+		[ -z "$broadcast" ] || { ifp=$i; break; }
 	done
 	[ -n "$ifp" ] || atf_skip "no em interface has an IPv4 address"
 }
 
-# watch SCRIPT: leaves in `out' what it prints about a hundred pings; `$ifp' is
-# the script's first argument.
+# watch SCRIPT: runs a script during a hundred pings; its first argument is the
+# interface, its output goes to `out'.
 watch()
 {
 	timeout 60 dtrace -q -o out -n "$1
-	    tick-5s { exit(0); }" -c "ping -q -c 100 -i 0.01 $everybody" \
+	    tick-5s { exit(0); }" -c "ping -q -c 100 -i 0.01 $broadcast" \
 	    "$ifp" > ping.out 2>&1 || { cat ping.out; atf_fail "dtrace"; }
 	cat out
 }
@@ -49,7 +49,7 @@ probe_case()
 	cases="$cases $1"
 }
 
-probe_case probes "each probe of the manual is there"
+probe_case probes "Each probe of the manual page exists"
 probes_run()
 {
 	local probe
@@ -61,19 +61,19 @@ probes_run()
 	done
 }
 
-probe_case told "what is sent is told of, each time with a kick or without"
-told_run()
+probe_case flushes "Each flush has a kick or saves one"
+flushes_run()
 {
 	watch '
 	lem:::flush /stringof(arg0) == $$1/ { @packets = sum(arg1);
 	    @flushes = sum(1); }
 	lem:::tx-kick, lem:::tx-kick-saved /stringof(arg0) == $$1/
-	{ @told = sum(1); }
+	{ @kicks = sum(1); }
 	END { printa("packets %@d\n", @packets);
-	    printa("flushes %@d\n", @flushes); printa("told %@d\n", @told); }'
-	[ "$(value packets)" -ge 100 ] || atf_fail "not all pings were told of"
-	[ "$(value flushes)" -eq "$(value told)" ] ||
-	    atf_fail "$(value flushes) flushes, told $(value told) times"
+	    printa("flushes %@d\n", @flushes); printa("kicks %@d\n", @kicks); }'
+	[ "$(value packets)" -ge 100 ] || atf_fail "not all pings were flushed"
+	[ "$(value flushes)" -eq "$(value kicks)" ] || atf_fail \
+	    "$(value flushes) flushes, $(value kicks) kicks, saved or not"
 }
 
 atf_init_test_cases()

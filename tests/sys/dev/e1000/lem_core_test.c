@@ -5,8 +5,8 @@
  */
 
 /*
- * The driver's core against the model, one step at a time: start and stop,
- * mode and filters, and what a round trip costs.
+ * The driver's core and the model, one step at a time: start and stop, modes
+ * and filters, and the exits of a round trip.
  */
 
 #include <errno.h>
@@ -62,7 +62,7 @@ TC(arguments, "Rings, buffers, MTUs and modes out of range are refused; the "
 
 static struct lem_test *late_test;
 
-/* Another thread turns to polling while the causes are being unmasked. */
+/* Another thread sets LEM_MODE_POLL while the causes are unmasked. */
 static void
 late_write(void *arg, uint32_t reg, uint32_t value)
 {
@@ -135,7 +135,7 @@ TC(round_trip, "A request and its response take eight exits and two "
 	}
 }
 
-/* Every mode there is, and a bit that must not stay. */
+/* Every mode, and an invalid bit, which must not be set. */
 static const uint32_t modes[] = {
 	0, LEM_MODE_CSB, LEM_MODE_SC, LEM_MODE_POLL, LEM_MODE_LAZY,
 	LEM_MODE_CSB | LEM_MODE_POLL, LEM_MODE_SC | LEM_MODE_LAZY,
@@ -156,7 +156,9 @@ TC(mode_changes, "A change from any mode to any other loses and delays no "
 			ATF_REQUIRE_EQ(0, lem_set_mode(lc, modes[i]));
 			lem_intr_enable(lc);
 			test_settle(t);
-			/* Told, held, done and not looked at. */
+			/*
+			 * Packets posted, combined, and done but not cleaned.
+			 */
 			test_send(t, 3, 60);
 			test_inject(t, 5, 60);
 			host_run(t->h);

@@ -5,9 +5,9 @@
  */
 
 /*
- * The driver's core on adapters that do as they should not: gone, stuck, with
- * descriptors and a CSB full of nonsense.  What is wrong is counted; nothing
- * is handed over twice, and everything ends.
+ * The driver's core with a broken or malicious adapter: gone, stuck, or with
+ * random descriptors and CSB.  Errors are counted, no buffer is returned twice,
+ * and every call returns.
  */
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #include "lem_test.h"
 
-/* Between the driver and the adapter, reads may be changed. */
+/* Reads of registers may be changed between driver and adapter. */
 static struct {
 	uint32_t	reg;		/* this register, all: ALL */
 	uint32_t	value;		/* reads as that */
@@ -120,7 +120,7 @@ TC(gone, "When the adapter disappears, the driver stops and returns all "
 		lem_stop(&t->g.lc);
 		ATF_CHECK_EQ(t->g.sent, t->g.lc.lc_os.tx_done);
 		fault.on = false;
-		/* What it was told meanwhile is not what it would be now. */
+		/* The registers of the former adapter must not be used. */
 		ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, 0));
 		ATF_REQUIRE_EQ(0, lem_start(&t->g.lc, t->g.mac, 1500));
 		lem_intr_enable(&t->g.lc);
@@ -158,7 +158,10 @@ TC(rx_descriptors, "Frames with invalid lengths, errors or no end are dropped "
 	ATF_CHECK_EQ(3, lem_rx(lc, 8));
 	ATF_CHECK_EQ(3, lc->lc_counter[LEM_C_RX_BAD]);
 	ATF_CHECK_EQ(0, lc->lc_os.rx_dropped);
-	/* Cut where no buffer ends: the rest is dropped with it. */
+	/*
+	 * EOP is missing where the buffer is not full: the rest is dropped,
+	 * too.
+	 */
 	write_back(t, slot++, 2048, DD, 0);
 	write_back(t, slot++, 2047, DD, 0);
 	write_back(t, slot++, 2048, DD, 0);
@@ -166,13 +169,13 @@ TC(rx_descriptors, "Frames with invalid lengths, errors or no end are dropped "
 	ATF_CHECK_EQ(3, lem_rx(lc, 8));
 	ATF_CHECK_EQ(4, lc->lc_counter[LEM_C_RX_BAD]);
 	ATF_CHECK_EQ(1, lc->lc_os.rx_dropped);
-	/* Bad on the wire. */
+	/* A frame with an error. */
 	write_back(t, slot++, 2048, DD, 0);
 	write_back(t, slot++, 60, DD | EOP, E82545_RXD_ERR_CE);
 	ATF_CHECK_EQ(1, lem_rx(lc, 8));
 	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_RX_ERROR]);
 	ATF_CHECK_EQ(2, lc->lc_os.rx_dropped);
-	/* No end at all. */
+	/* No EOP in the whole ring. */
 	for (i = 0; i < 100; i++)
 		write_back(t, slot++, 2048, DD, 0);
 	for (i = 0; i < 100 && lem_rx(lc, 8) > 0; i++)
@@ -225,7 +228,7 @@ TC(tx_descriptors, "Completions of packets that were not posted are counted "
 	ATF_CHECK(lc->lc_counter[LEM_C_TX_BAD] > 0);
 	ATF_CHECK_EQ(0, lc->lc_os.tx_done);
 	ATF_CHECK_EQ(0, lem_tx_avail(lc));
-	/* All done, told now, and none sent: as good as sent. */
+	/* All are posted now, and DD is set before they are sent: accepted. */
 	lem_tx_flush(lc);
 	for (i = 0; i < TEST_RING; i++)
 		lc->lc_txd[i].rest |=
@@ -253,14 +256,14 @@ TC(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
 		lem_tx_flush(&t->g.lc);
 		test_inject(t, 1, 60);
 		test_settle(t);
-		/* The guest's own part stays its own. */
+		/* The guest's part of the CSB does not change. */
 		ATF_REQUIRE_EQ(csb->guest_tdt, t->g.lc.lc_tx_tail);
 		ATF_REQUIRE_EQ(csb->guest_rdt, t->g.lc.lc_rx_posted);
 		ATF_REQUIRE(csb->guest_rdt < TEST_RING);
 	}
 	ATF_CHECK(t->g.lc.lc_counter[LEM_C_RX_BAD] > 0);
 	ATF_CHECK_EQ(0, t->g.wrong);
-	/* And it works when the nonsense ends. */
+	/* The driver works when the CSB is valid again. */
 	csb->host_need_txkick = 1;
 	csb->host_rxkick_at = NET_PARAVIRT_NONE;
 	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, 0));
@@ -317,7 +320,7 @@ TC(random, "Random registers, descriptors and CSB, in all modes")
 			host_sent_clear(t->h);
 			break;
 		default:
-			/* Not twice: what is done at random is done. */
+			/* Only once: random contents may set DD. */
 			(void)guest_send(&t->g, test_peer, 60);
 			lem_tx_flush(lc);
 		}

@@ -5,8 +5,8 @@
  */
 
 /*
- * Interrupts by message with the CSB: the causes are read after the work, and
- * no message is lost by it.  The model sends one when its line rises.
+ * MSI with the CSB: ICR is read after the rings were served, and no interrupt
+ * is lost.  The model sends a message when its line is asserted.
  */
 
 #include <atf-c.h>
@@ -30,7 +30,7 @@ inject(struct lem_test *t, unsigned int n)
 	host_run(t->h);
 }
 
-/* Frames go to the host before any register is read; one is, in the end. */
+/* Frames are received before any register is read; ICR is read last. */
 TC(causes_last, "With the CSB and MSI, the interrupt's only exit comes after "
     "the frames are received")
 {

@@ -5,8 +5,8 @@
  */
 
 /*
- * Checksums, segmentation and VLAN tags: what the driver's core asks of the
- * model, and what the model tells it.
+ * Checksums, segmentation and VLAN tags, from the driver's core to the model
+ * and back.
  */
 
 #include <errno.h>
@@ -17,8 +17,8 @@
 #include "lem_test.h"
 
 /*
- * Ethernet, IPv4, TCP or UDP, `len' bytes in all; the last two bytes of the
- * payload tell it from others.
+ * Build a frame with Ethernet, IPv4, TCP or UDP, of `len' bytes; the last two
+ * bytes of the payload identify it.
  */
 static void
 make_ip(uint8_t *p, size_t len, bool tcp, unsigned int seed)
@@ -44,7 +44,9 @@ make_ip(uint8_t *p, size_t len, bool tcp, unsigned int seed)
 	}
 }
 
-/* The ones' complement sum of bytes, folded: 0xffff with a right checksum. */
+/*
+ * The ones' complement sum of bytes, folded: 0xffff if the checksum is correct.
+ */
 static uint32_t
 sum(const uint8_t *p, size_t len, uint32_t start)
 {
@@ -58,7 +60,7 @@ sum(const uint8_t *p, size_t len, uint32_t start)
 	return (s);
 }
 
-/* Send bytes as a packet of pieces that end in odd places. */
+/* Send bytes as a packet in three fragments of odd lengths. */
 static int
 send_ip(struct lem_test *t, uint8_t *frame, size_t len, unsigned int flags,
     uint16_t mss, uint16_t vlan)
@@ -70,7 +72,7 @@ send_ip(struct lem_test *t, uint8_t *frame, size_t len, unsigned int flags,
 	bool tcp = (flags & (LEM_TX_TCPSUM | LEM_TX_TSO4)) != 0;
 	int error;
 
-	/* What the hardware goes on from: the pseudo-header's sum. */
+	/* The sum of the pseudo-header, where the hardware starts from. */
 	uint32_t s = sum(frame + 26, 8, (tcp ? 6 : 17) +
 	    ((flags & LEM_TX_TSO4) != 0 ? 0 : len - 34));
 	frame[tcp ? 50 : 40] = s >> 8;
@@ -108,7 +110,7 @@ TC(checksums, "IP, TCP and UDP checksums; a context that does not change is "
 	struct lem_test *t = test_create(0, 2048, 1500);
 	const unsigned int tcp = LEM_TX_IPSUM | LEM_TX_TCPSUM;
 	const unsigned int udp = LEM_TX_IPSUM | LEM_TX_UDPSUM;
-	/* Descriptors: three pieces, and a context at each change. */
+	/* Descriptors: three fragments, and a context at each change. */
 	static const struct {
 		bool		tcp;
 		uint32_t	descs;
@@ -132,7 +134,7 @@ TC(checksums, "IP, TCP and UDP checksums; a context that does not change is "
 		check_sums(host_sent_frame(t->h, i)->data, 101 + i,
 		    step[i].tcp);
 	}
-	/* A reset forgets it, and so do we. */
+	/* A reset clears the context in the adapter and in the driver. */
 	lem_stop(&t->g.lc);
 	ATF_REQUIRE_EQ(0, lem_start(&t->g.lc, t->g.mac, 1500));
 	make_ip(frame, 101, true, 0);
@@ -212,7 +214,7 @@ TC(context_room, "A packet is refused while there is no descriptor for its "
 	test_destroy(t);
 }
 
-/* What the last frame's descriptor said. */
+/* Flags and tag of the last frame. */
 static struct {
 	size_t		len;
 	uint32_t	sums;

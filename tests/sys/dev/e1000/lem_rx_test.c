@@ -5,8 +5,8 @@
  */
 
 /*
- * The driver's receive ring against the model, one step at a time: what comes
- * in, and how many register accesses and interrupts that takes in each mode.
+ * The driver's receive ring and the model, one step at a time: frames received,
+ * register accesses and interrupts in each mode.
  */
 
 #include <errno.h>
@@ -41,7 +41,7 @@ TC(rx_poll, "Polling takes no interrupt, and a write to RDT for an eighth of "
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	unsigned int i;
 
-	/* Whether or not the buffers are new. */
+	/* With new buffers, and with the same ones. */
 	for (i = 0; i < 4 * TEST_RING; i++) {
 		t->g.lc.lc_os.rx_keep = i >= 2 * TEST_RING;
 		test_inject(t, 1, 60);
@@ -74,7 +74,7 @@ TC(rx_csb, "With the CSB, no interrupt while the guest polls, no write to RDT "
 	test_settle(t);
 	ATF_CHECK_EQ(1, test_raised(t));
 	ATF_CHECK_EQ(INTR_EXITS_CSB, test_exits(t));
-	/* A budget used up: the guest comes again by itself. */
+	/* The budget is used up: the guest calls again without an interrupt. */
 	test_inject(t, 8, 60);
 	host_run(t->h);
 	ATF_CHECK_EQ(1, test_raised(t));
@@ -132,7 +132,7 @@ TC(rx_nobuf, "A slot without a buffer, and those behind it, are posted when a "
 
 	os->rx_keep = os->rx_hoard = true;
 	n = os->nspare;
-	/* All spare ones are used up, then the ring's. */
+	/* All spare buffers are used, then those in the ring. */
 	for (i = 0; i < n + TEST_RING - 1; i++) {
 		test_inject(t, 1, 60);
 		test_settle(t);
@@ -145,7 +145,7 @@ TC(rx_nobuf, "A slot without a buffer, and those behind it, are posted when a "
 	test_inject(t, 30, 60);
 	test_settle(t);
 	ATF_CHECK_EQ(30, host_rx_waiting(t->h));
-	/* Some come back. */
+	/* Some are freed. */
 	for (i = 0; i < 40; i++)
 		os->spare[os->nspare++] = t->g.txbuf + i * 2048;
 	os->rx_hoard = false;
@@ -188,7 +188,7 @@ TC(rx_csb_nobuf, "With the CSB, a guest without enough buffers to reach "
 	struct lem_os *os = &t->g.lc.lc_os;
 	unsigned int i;
 
-	/* A quarter of the ring is all there is. */
+	/* Buffers for a quarter of the ring only. */
 	os->nspare = 0;
 	os->rx_keep = os->rx_hoard = true;
 	test_inject(t, TEST_RING - 1, 60);

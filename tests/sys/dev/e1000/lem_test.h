@@ -5,8 +5,8 @@
  */
 
 /*
- * One guest (lem_guest.h) on one adapter, whose host is that of the model's
- * own tests (e82545_host.h): no threads, a clock that is moved by hand.
+ * One guest (lem_guest.h) with one adapter on the host of the model's tests
+ * (e82545_host.h): no threads, and a clock that the test advances.
  */
 
 #ifndef _LEM_TEST_H_
@@ -40,27 +40,29 @@ extern const uint8_t test_peer[6];
 	}								\
 	ATF_TC_BODY(name, tc)
 
-/* An adapter, and a driver that is up in `mode', buffers of `bufsize'. */
+/*
+ * Create an adapter, and start a driver in `mode', with buffers of `bufsize'.
+ */
 struct lem_test *test_create(uint32_t mode, uint32_t bufsize, uint32_t mtu);
-/* The same, but the driver is not up, and has no mode. */
+/* The same, without starting the driver or setting a mode. */
 struct lem_test *test_create_down(uint32_t bufsize);
 void	test_destroy(struct lem_test *t);
 
 /* Queue `n' frames of `len' bytes, each followed by lem_tx_flush(). */
 void	test_send(struct lem_test *t, unsigned int n, size_t len);
-/* Put `n' numbered frames on the wire. */
+/* Have the adapter receive `n' numbered frames of `len' bytes. */
 void	test_inject(struct lem_test *t, unsigned int n, size_t len);
-/* Serve interrupts and let the model work, until nothing happens. */
+/* Serve interrupts and run the model until there is nothing to do. */
 void	test_settle(struct lem_test *t);
 
-/* Register accesses, interrupts, since the last call. */
+/* Register accesses and interrupts since the last call. */
 uint64_t test_exits(struct lem_test *t);
 unsigned int test_raised(struct lem_test *t);
 
-/* All of what was sent has come out, in order, and is the host's again. */
+/* Check that all packets were sent, in order. */
 void	test_check_sent(struct lem_test *t, size_t len);
 
-/* All of what was injected has come in, in order. */
+/* Check that all frames injected were received, in order. */
 void	test_check_received(struct lem_test *t);
 
 #endif /* !_LEM_TEST_H_ */

@@ -5,8 +5,8 @@
  */
 
 /*
- * Two guests over the switch, with threads (lem_ladder.h): that nothing is
- * lost or comes twice in any mode, and what each mode costs in exits.
+ * Two guests over the switch, with threads (lem_ladder.h): in each mode no
+ * frame is lost or duplicated, and exits are counted.
  */
 
 #include <stdint.h>
@@ -28,7 +28,7 @@
 	ATF_TC_BODY(name, tc)
 
 #define	FRAMES		20000
-/* Less than any ring on the way holds. */
+/* Less than the slots of any ring on the way. */
 #define	WINDOW		200
 /* Accesses for an interrupt: ICR, IMC, IMS; with the CSB ICR alone. */
 #define	INTR_EXITS	3
@@ -47,7 +47,7 @@ run(struct ladder_params *p, struct ladder_result *r)
 	ATF_CHECK_EQ(0, r->guest[1].misuses);
 }
 
-/* All frames through, in order; `intr_exits' for an interrupt. */
+/* Check that all frames arrived in order, with `intr_exits' an interrupt. */
 static void
 deliver(uint32_t mode, uint32_t itr_256ns, unsigned int intr_exits,
     struct ladder_result *r)
@@ -63,7 +63,7 @@ deliver(uint32_t mode, uint32_t itr_256ns, unsigned int intr_exits,
 	ATF_CHECK_EQ(FRAMES, r->sent);
 	ATF_CHECK_EQ(FRAMES, r->received);
 	ATF_CHECK_EQ(0, r->missing);
-	/* Each went one way. */
+	/* Each frame was direct or copied. */
 	ATF_CHECK_EQ(FRAMES, r->direct + r->copied);
 	for (i = 0; i < 2; i++) {
 		g = &r->guest[i];
@@ -84,7 +84,7 @@ TC(base, "Without a mode, each frame takes one kick, each interrupt three "
 	ATF_CHECK(r.guest[1].rx_kicks <= FRAMES);
 }
 
-/* The adapter's clock bounds what it may send. */
+/* The adapter's clock limits the number of interrupts. */
 static void
 check_moderation(const struct ladder_result *r, uint32_t itr_256ns)
 {
@@ -118,7 +118,10 @@ TC(combining_moderation, "Send combining with moderation: at most two kicks in "
 
 	deliver(LEM_MODE_SC, 4000, INTR_EXITS, &r);
 	check_moderation(&r, 4000);
-	/* With a window below three quarters of the ring it is never short. */
+	/*
+	 * With a window below three quarters of the ring, the ring is never
+	 * short.
+	 */
 	ATF_CHECK(r.guest[0].tx_kicks <= 2 * r.guest[0].interrupts + 2);
 }
 
@@ -225,7 +228,7 @@ TC(own_thread, "Adapters that run in their guests' threads send to a guest and "
 	for (p.batch = 1; p.batch <= 64; p.batch *= 4) {
 		p.to_host = !p.to_host;
 		run(&p, &r);
-		/* The last batch is a whole one. */
+		/* The last batch is complete. */
 		ATF_CHECK(r.sent >= FRAMES);
 		ATF_CHECK_EQ(r.sent, r.received);
 	}

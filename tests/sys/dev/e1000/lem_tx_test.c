@@ -5,8 +5,8 @@
  */
 
 /*
- * The driver's transmit ring against the model, one step at a time: what goes
- * out, and how many register accesses and interrupts that takes in each mode.
+ * The driver's transmit ring and the model, one step at a time: frames sent,
+ * register accesses and interrupts in each mode.
  */
 
 #include <sys/param.h>
@@ -147,7 +147,10 @@ TC(tx_combining, "Send combining: two writes to TDT for all frames between two "
 
 	for (i = 0; i < 50; i++) {
 		test_send(t, 21, 60);
-		/* One told; its interrupt lets 20 go, the next finds none. */
+		/*
+		 * One is posted; its interrupt posts 20, whose interrupt finds
+		 * none.
+		 */
 		test_settle(t);
 	}
 	ATF_CHECK_EQ(100, test_raised(t));
@@ -165,14 +168,14 @@ TC(tx_combining_short, "Send combining flushes when the ring is short, and "
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 
-	/* Until a quarter is left: one told, the others held. */
+	/* Until a quarter is free: one is posted, the others wait. */
 	test_send(t, TEST_RING - 1 - TEST_RING / 4 - 1, 60);
 	ATF_CHECK_EQ(1, test_exits(t));
 	test_send(t, 1, 60);
 	ATF_CHECK_EQ(1, test_exits(t));
 	test_settle(t);
 	test_check_sent(t, 60);
-	/* Somebody else takes the completions: what is held goes out. */
+	/* lem_tx_clean() without an interrupt posts those that wait. */
 	test_send(t, 10, 60);
 	host_run(t->h);
 	ATF_CHECK_EQ(1, lem_tx_clean(&t->g.lc));
@@ -226,7 +229,7 @@ TC(tx_combining_moderation, "Send combining with moderation: one write to TDT "
 		host_advance(t->h, 400 * 256);
 		test_settle(t);
 	}
-	/* What an interrupt lets go is done before the next. */
+	/* Packets posted by an interrupt are done before the next one. */
 	ATF_CHECK_EQ(30, test_raised(t));
 	ATF_CHECK_EQ(30 * (1 + INTR_EXITS), test_exits(t));
 	host_advance(t->h, 400 * 256);
@@ -248,7 +251,10 @@ TC(tx_lazy, "Lazy completion: no interrupt until the ring is short, then one")
 	ATF_CHECK_EQ(4 * TEST_RING, test_exits(t));
 	(void)lem_tx_clean(&t->g.lc);
 	ATF_CHECK(lem_tx_idle(&t->g.lc));
-	/* The model does nothing meanwhile: short, and IMS written once. */
+	/*
+	 * While the model does not run, the ring is short, and IMS is written
+	 * once.
+	 */
 	host_sent_clear(t->h);
 	t->g.sent = t->g.lc.lc_os.tx_done = 0;
 	test_send(t, TEST_RING - 1, 60);
@@ -321,7 +327,7 @@ TC(tx_csb, "CSB: one kick wakes the host, which then finds frames in memory")
 
 	test_send(t, 1, 60);
 	ATF_CHECK_EQ(1, test_exits(t));
-	/* The host looks, and goes on looking. */
+	/* The host sees the frame, and polls. */
 	while (host_sent(t->h) < 1)
 		(void)e82545_tx(t->h->dev);
 	for (i = 0; i < 1000; i++) {
@@ -332,7 +338,7 @@ TC(tx_csb, "CSB: one kick wakes the host, which then finds frames in memory")
 	ATF_CHECK_EQ(0, test_raised(t));
 	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
 	ATF_CHECK_EQ(1000, t->g.lc.lc_counter[LEM_C_TX_KICK_SAVED]);
-	/* It sleeps at last: a kick again. */
+	/* When the host sleeps, the next frame takes a kick. */
 	while (e82545_tx(t->h->dev))
 		continue;
 	test_send(t, 1, 60);
@@ -384,7 +390,7 @@ TC(tx_wait, "lem_tx_wait() requests one interrupt, in each mode with "
 			(void)lem_tx_clean(&t->g.lc);
 		ATF_CHECK_EQ(TEST_RING - 1, lem_tx_avail(&t->g.lc));
 		test_check_sent(t, 60);
-		/* Room there is already: nothing is asked for. */
+		/* Descriptors are free: no interrupt is requested. */
 		lem_tx_wait(&t->g.lc, 1);
 		test_settle(t);
 		ATF_CHECK_EQ(0, test_raised(t));

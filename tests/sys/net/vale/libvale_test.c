@@ -29,7 +29,7 @@ ATF_TC_HEAD(names, tc)
 }
 ATF_TC_BODY(names, tc)
 {
-	/* 63 bytes, the longest there is, and 64. */
+	/* 63 bytes, the longest valid name, and 64. */
 	static const char longest[] = "vale0123456789012345678901234567:"
 	    "abcdefghijklmnopqrstuvwxyz0123";
 	static const char too_long[] = "vale0123456789012345678901234567:"
@@ -191,14 +191,14 @@ ATF_TC_BODY(readable, tc)
 	}
 	T_COUNT(b, RX_WAKE, 1);
 
-	/* Frames left, or taken and not given back: still readable. */
+	/* Frames that wait, or are not released: still readable. */
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	ATF_CHECK(t_readable(b));
 	for (seq = 0; seq < 3; seq++) {
 		ATF_REQUIRE(t_take(b, &f));
 		ATF_CHECK(t_readable(b));
 	}
-	/* More come before the sync that would have found none. */
+	/* More frames come before a sync finds none. */
 	t_send(a, 60, EVERYBODY, 0, 3);
 	t_send(a, 60, EVERYBODY, 0, 4);
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
@@ -242,7 +242,7 @@ ATF_TC_BODY(polled, tc)
 		ATF_REQUIRE_EQ(0, vale_rxsync(b));
 		ATF_REQUIRE(t_take(b, &f));
 	}
-	/* The first found it asleep, as a port is in the beginning. */
+	/* The first frame caused a wakeup: a new port waits. */
 	T_COUNT(b, RX_WAKE, 1);
 	t_expect_none(b);
 	ATF_CHECK(t_readable(b));
@@ -413,7 +413,7 @@ ATF_TC_BODY(ctl, tc)
 	ATF_CHECK_EQ(-1, vale_set_ageing("valet9", 300));
 	ATF_CHECK_EQ(ENXIO, errno);
 
-	/* Port 0 has two addresses, and may now have no third. */
+	/* Port 0 has two addresses, and its limit is now two. */
 	ATF_CHECK_EQ(-1, vale_set_limit("valet0:p0", VALE_FDB_ENTRIES + 1));
 	ATF_CHECK_EQ(EINVAL, errno);
 	ATF_CHECK_EQ(-1, vale_set_limit("valet0:p9", 2));

@@ -5,7 +5,7 @@
  */
 
 /*
- * The learning table, on a clock that the tests turn.
+ * The learning table, with a clock that the tests set.
  */
 
 #include <pthread.h>
@@ -42,7 +42,7 @@ entries(uint32_t now_s)
 	return (n);
 }
 
-/* Find `n' addresses that all go into the bucket of addr(0). */
+/* Find `n' addresses that hash into the bucket of addr(0). */
 static void
 same_bucket(uint32_t *out, unsigned int n)
 {
@@ -152,7 +152,7 @@ ATF_TC_HEAD(ageing, tc)
 }
 ATF_TC_BODY(ageing, tc)
 {
-	/* The clock passes its end on the way. */
+	/* The clock wraps meanwhile. */
 	uint32_t t0 = UINT32_MAX - 200;
 
 	vale_fdb_init(&fdb, seed);
@@ -253,12 +253,12 @@ ATF_TC_BODY(full, tc)
 	uint32_t a[VALE_FDB_WAYS + 3];
 	unsigned int i;
 
-	/* All of one bucket: two of port 1's, the rest others'. */
+	/* All of one bucket: two of port 1, the others of other ports. */
 	same_bucket(a, VALE_FDB_WAYS + 3);
 	for (i = 0; i < VALE_FDB_WAYS; i++)
 		ATF_REQUIRE_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb,
 		    addr(a[i]), i < 2 ? 1 : 10 + i, i == 4 ? 50 : 100 + i));
-	/* Nobody has expired, port 1 loses the older of its own. */
+	/* None has expired: port 1 loses the older of its own. */
 	vale_fdb_learn(&fdb, addr(a[5]), 1, 200);
 	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(a[0]), 200));
 	for (i = 1; i < VALE_FDB_WAYS + 1; i++)
@@ -320,10 +320,10 @@ ATF_TC_BODY(limit, tc)
 	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(2), 1, 110));
 	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(4), 2, 110));
 
-	/* Another's station does not come where there is no room, */
+	/* A station that moves is not learned at a port with a full limit, */
 	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(4), 1, 110));
 	ATF_CHECK_EQ(2, vale_fdb_lookup(&fdb, addr(4), 110));
-	/* and one that goes leaves some. */
+	/* and one that leaves makes another possible. */
 	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(0), 2, 110));
 	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(4), 1, 110));
 	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 1, 110));
@@ -347,7 +347,7 @@ ATF_TC_BODY(limit, tc)
 	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(30), 1, 1101));
 	vale_fdb_set_ageing(&fdb, 300);
 
-	/* What a port has goes with it, and its limit does. */
+	/* A flush removes the entries of a port, and its limit. */
 	vale_fdb_flush(&fdb, 1);
 	vale_fdb_set_limit(&fdb, 1, 3);
 	for (i = 0; i < 4; i++)
@@ -357,7 +357,7 @@ ATF_TC_BODY(limit, tc)
 	for (i = 0; i < 100; i++)
 		ATF_CHECK_EQ(VALE_FDB_LEARNED,
 		    vale_fdb_learn(&fdb, addr(i), 1, 2000));
-	/* Those there are stay when a limit is set. */
+	/* Setting a limit removes no entries. */
 	vale_fdb_set_limit(&fdb, 1, 1);
 	ATF_CHECK_EQ(VALE_FDB_REFUSED,
 	    vale_fdb_learn(&fdb, addr(100), 1, 2001));

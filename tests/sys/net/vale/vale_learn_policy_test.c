@@ -5,8 +5,8 @@
  */
 
 /*
- * What vale_learn(4) decides, without a kernel.  Ports are added as the module
- * would; `to' is where a frame went, with the ports that got copies after it.
+ * The decisions of vale_learn(4), without a kernel.  Ports are added as by the
+ * module; `to' is where a frame went, followed by the ports that got copies.
  */
 
 #include <errno.h>
@@ -194,11 +194,11 @@ ATF_TC_BODY(private, tc)
 	ATF_CHECK_EQ(1, counted(0, VALE_LEARN_C_DROP_PRIVATE));
 	ATF_CHECK_EQ(1, counted(0, VALE_LEARN_C_FLOOD));
 
-	/* The last two that are not private go: nobody is left. */
+	/* The last two ports that are not private are removed: none is left. */
 	drop(65);
 	drop(200);
 	ATF_CHECK_STREQ("-", to(0, 0, 1, 0, 0));
-	/* And with the other private one there is nobody to be kept from. */
+	/* Without another private port, a private one may send to all. */
 	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, ""));
 	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
 	ATF_CHECK_STREQ("64", to(0, 0, 1, 2, 0));
@@ -222,12 +222,12 @@ ATF_TC_BODY(mirror, tc)
 	to(2, 0, 7, 0, 0);
 	ATF_CHECK_STREQ("2", to(0, 0, 1, 7, 0));
 	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_MIRROR, "mon*"));
-	/* What it sent before is forgotten. */
+	/* Earlier frames do not count. */
 	ATF_CHECK_STREQ("-+1+2+3", to(0, 0, 1, 7, 0));
 	ATF_CHECK_STREQ("0+2+3", to(1, 0, 2, 1, 0));
 	ATF_CHECK_STREQ("-", to(2, 0, 8, 1, 0));
 	ATF_CHECK_EQ(1, counted(2, VALE_LEARN_C_DROP_MIRROR));
-	/* For a station on the same port: not forwarded, not seen. */
+	/* To a station on the same port: not forwarded, not mirrored. */
 	ATF_CHECK_STREQ("-", to(1, 0, 3, 2, 0));
 
 	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, "*"));
@@ -278,7 +278,7 @@ ATF_TC_BODY(same_way, tc)
 	ATF_CHECK_STREQ("2", to(0, 0, 3, 2, 0));
 	ATF_CHECK_STREQ("-", to(0, 0, 1, 3, 0));
 
-	/* Destinations that are remembered in the same place as 2. */
+	/* Destinations in the same slot of the cache as 2. */
 	other = 2 + VALE_LEARN_RESULTS;
 	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
 	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
@@ -288,13 +288,13 @@ ATF_TC_BODY(same_way, tc)
 		ATF_CHECK_STREQ("1", to(0, 0, 1, other, 0));
 		ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 0));
 	}
-	/* The source is asked for again where it may have moved. */
+	/* The source is looked up again if it may have moved. */
 	to(2, 0, 1, 2, 0);
 	ATF_CHECK_STREQ("1", to(0, 0, 1, other, 0));
 	ATF_CHECK_EQ(2, counted(0, VALE_LEARN_C_MOVED));
 	ATF_CHECK_STREQ("0", to(2, 0, 2, 1, 0));
 
-	/* Time goes by; what was refreshed, and no longer would be, stays. */
+	/* Time passes: an entry that is used by the cached route stays. */
 	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 300));
 	ATF_CHECK_STREQ("flood", to(0, 0, 1, 2, 301));
 	ATF_CHECK_STREQ("0", to(2, 0, 2, 1, 301));
@@ -305,7 +305,7 @@ ATF_TC_BODY(same_way, tc)
 	ATF_CHECK_STREQ("flood", to(0, 0, 1, 2, 306));
 	vale_fdb_set_ageing(&vl.vl_fdb, 300);
 
-	/* Rules come; the port goes. */
+	/* Rules are added; the port is removed. */
 	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 306));
 	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, "a"));
 	ATF_CHECK_STREQ("-", to(0, 0, 1, 2, 306));
@@ -495,11 +495,14 @@ ATF_TC_BODY(rings, tc)
 	    info.pi_counter[VALE_LEARN_C_BYTE]);
 	ATF_CHECK_EQ(THREADS * FRAMES * 2,
 	    info.pi_counter[VALE_LEARN_C_COPY]);
-	/* Each ring has a lr of its own, 3's being the last of the four. */
+	/*
+	 * Each ring has a struct lr of its own; that of ring 3 is the last of
+	 * four.
+	 */
 	for (i = 0; i < THREADS; i++)
 		ATF_CHECK_EQ(FRAMES, vl.vl_port[0]->lp_ring[i].
 		    lr_counter[VALE_LEARN_C_FRAME]);
-	/* All stations are behind port 0: a frame floods or dies. */
+	/* All stations are at port 0: a frame is flooded or dropped. */
 	for (c = VALE_LEARN_C_DROP_RUNT; c < VALE_LEARN_C_DROP_COPY; c++)
 		sum += info.pi_counter[c];
 	ATF_CHECK_EQ(THREADS * FRAMES,

@@ -5,8 +5,8 @@
  */
 
 /*
- * What a slot may say: fragments, data elsewhere, frames of all lengths, and
- * everything a hostile user of a ring might write there.
+ * Slots: fragments, NS_INDIRECT, frames of all lengths, and everything that a
+ * hostile user of a ring may write.
  */
 
 #include <sys/mman.h>
@@ -38,7 +38,7 @@ close_pair(void)
 	vale_close(b);
 }
 
-/* Throw away what has arrived, whatever it is. */
+/* Discard all frames in the ring. */
 static void
 discard(struct vale_desc *d)
 {
@@ -47,7 +47,7 @@ discard(struct vale_desc *d)
 	ATF_REQUIRE_EQ(0, vale_rxsync(d));
 }
 
-/* Nothing arrives, and `drop' is counted once more. */
+/* Check that no frame arrives, and that `drop' is counted once more. */
 static void
 expect_drop(enum vale_counter drop)
 {
@@ -58,7 +58,7 @@ expect_drop(enum vale_counter drop)
 	    vale_counter_table[drop].cr_name);
 	ATF_CHECK_EQ(copies, t_count(a, VALE_C_TX_COPY));
 	t_expect_none(b);
-	/* The ring still works. */
+	/* Check that the ring still works. */
 	t_send(a, 60, EVERYBODY, 0, 4711);
 	t_expect(b, 60, 0, 4711);
 }
@@ -307,7 +307,7 @@ ATF_TC_BODY(jumbo_room, tc)
 	t_expect_none(b);
 	T_COUNT(b, RX_FULL, 3);
 	T_COUNT(b, RX_FRAME, 3);
-	/* It can never fit: still no harm. */
+	/* A frame longer than the ring. */
 	t_send(a, 8 * BUF_SIZE, EVERYBODY, 0, 7);
 	t_expect_none(b);
 	T_COUNT(b, RX_FULL, 4);
@@ -525,7 +525,7 @@ ATF_TC_BODY(bad_rx_head, tc)
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	ATF_REQUIRE(t_take(b, &f) && t_take(b, &f));
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
-	/* The user's are now 2 and 3, up to 4. */
+	/* The user owns slots 2 and 3 now; the tail is 4. */
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		b->rxring->head = bad[i][0];
 		b->rxring->cur = bad[i][1];
@@ -584,7 +584,7 @@ ATF_TC_BODY(scribbled, tc)
 		if (round == 0)
 			t_send(d, 60, 2, 3, 0);
 	}
-	/* To one, to all three others, or nowhere. */
+	/* To one port, to all three others, or to none. */
 	gone = t_count(a, VALE_C_TX_COPY) - 2 * t_count(a, VALE_C_TX_FLOOD);
 	for (n = VALE_C_TX_RUNT; n <= VALE_C_TX_LIMIT; n++)
 		gone += t_count(a, n);

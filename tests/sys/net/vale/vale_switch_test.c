@@ -5,8 +5,7 @@
  */
 
 /*
- * Who gets what: forwarding between well-behaved ports, and their coming and
- * going.
+ * Forwarding between ports, and opening and closing them.
  */
 
 #include <errno.h>
@@ -19,7 +18,7 @@
 
 #define	NPORTS	4
 
-/* Ports vt0:p0 to vt0:p3; station n is to live on port n. */
+/* Ports vt0:p0 to vt0:p3; station n is at port n. */
 static struct vale_desc *port[NPORTS];
 
 static void
@@ -43,7 +42,7 @@ close_ports(void)
 		vale_close(port[i]);
 }
 
-/* Have all stations heard once. */
+/* Send a frame from each station. */
 static void
 learn_ports(void)
 {
@@ -133,7 +132,7 @@ ATF_TC_BODY(multicast, tc)
 
 	open_ports();
 	learn_ports();
-	/* From the group, and from zero, to station 1. */
+	/* From a multicast address, and from zero, to station 1. */
 	t_make(buf, sizeof(buf), 1, 2, 1);
 	memcpy(buf + 6, group, sizeof(group));
 	t_put(port[2], buf, sizeof(buf), sizeof(buf), false);
@@ -170,7 +169,7 @@ ATF_TC_BODY(self, tc)
 	open_ports();
 	learn_ports();
 	t_send(port[2], 60, 2, 2, 5);
-	/* Another station behind the same port, not heard before. */
+	/* Another station at the same port, not learned yet. */
 	t_send(port[2], 60, 2, 99, 6);
 	for (i = 0; i < NPORTS; i++)
 		t_expect_none(port[i]);
@@ -325,7 +324,7 @@ ATF_TC_BODY(ring_full, tc)
 	T_COUNT(c, RX_FULL, 0);
 	ATF_CHECK_EQ(21, t_drain(c));
 
-	/* Give back three, but keep the others. */
+	/* Release three slots, and keep the others. */
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	ATF_CHECK_EQ(15, nm_ring_space(b->rxring));
 	for (seq = 0; seq < 3; seq++) {

@@ -5,11 +5,11 @@
  */
 
 /*
- * Sending and receiving numbered frames, for the tests of this directory.
+ * Functions to send and receive numbered frames.
  *
- * Station n has the address 02:00:00:00:nn:nn.  A frame says who sent it and
- * with which number, and the rest of it follows from those, so that whoever
- * gets one can tell whether it is whole.
+ * Station n has the address 02:00:00:00:nn:nn.  A frame has the number of its
+ * station and its own number, which determine all its other bytes, so that the
+ * receiver can check them.
  */
 
 #ifndef _VALE_TEST_H_
@@ -33,7 +33,7 @@ struct t_frame {
 	uint32_t	f_slots;	/* received in */
 };
 
-/* The address of a station; a frame's bytes; and whether they are right. */
+/* Write the address of a station; write the bytes of a frame. */
 void	t_addr(uint8_t *addr, unsigned int station);
 void	t_make(uint8_t *buf, uint32_t len, unsigned int dst, unsigned int src,
 	    uint32_t seq);
@@ -43,13 +43,13 @@ struct vale_desc *t_open(const char *name, uint32_t tx_slots,
 	    uint32_t rx_slots);
 
 /*
- * Put bytes into the transmit ring in slots of up to `piece' bytes each,
- * directly or, where `indirect', as a reference to them; no sync.
+ * Put bytes into the transmit ring, in slots of up to `piece' bytes, copied or,
+ * if `indirect', by reference; without a sync.
  */
 void	t_put(struct vale_desc *d, const uint8_t *buf, uint32_t len,
 	    uint32_t piece, bool indirect);
 
-/* Put one numbered frame of `len' bytes there, copied; no sync. */
+/* Put a numbered frame of `len' bytes there, copied, without a sync. */
 void	t_queue(struct vale_desc *d, uint32_t len, unsigned int dst,
 	    unsigned int src, uint32_t seq);
 /* The same with a sync. */
@@ -57,16 +57,16 @@ void	t_send(struct vale_desc *d, uint32_t len, unsigned int dst,
 	    unsigned int src, uint32_t seq);
 
 /*
- * Take the next frame the ring shows and check that it is whole.  False: none.
- * Does no sync.
+ * Take the next frame from the ring and check its bytes, without a sync.  False
+ * if there is none.
  */
 bool	t_take(struct vale_desc *d, struct t_frame *f);
-/* Sync, and expect exactly this frame and no other. */
+/* Sync, and expect this frame and no other. */
 void	t_expect(struct vale_desc *d, uint32_t len, unsigned int src,
 	    uint32_t seq);
-/* Sync, and expect nothing. */
+/* Sync, and expect no frame. */
 void	t_expect_none(struct vale_desc *d);
-/* Sync, throw away what is there, and return how many that was. */
+/* Sync, discard all frames, and return their number. */
 unsigned int t_drain(struct vale_desc *d);
 
 /* Whether poll(2) finds d->fd readable now. */

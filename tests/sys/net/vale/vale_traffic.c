@@ -94,7 +94,7 @@ sync_tx(struct vale_desc *d)
 		err(1, "%s: txsync", d->name);
 }
 
-/* Queue one slot; the ring is empty after each sync, and is not outrun. */
+/* Queue one slot.  The ring is empty after each sync, so there is a slot. */
 static void
 queue(struct vale_desc *d, const uint8_t *data, uint32_t len, uint16_t flags)
 {
@@ -137,7 +137,7 @@ op_send(char *args, uint16_t flags)
 static void
 op_lost(unsigned int p)
 {
-	/* The page of address 0 is nobody's. */
+	/* No memory is mapped at address 0. */
 	queue(nth(p), (const uint8_t *)64, FRAME, NS_INDIRECT);
 	sync_tx(nth(p));
 }
@@ -162,8 +162,9 @@ op_header(const char *args)
 }
 
 /*
- * Take what a port got, and show it if `skip', the bytes before each frame, is
- * not negative.  A frame counts with its last slot; one of no bytes is none.
+ * Take the frames of a port, and print them if `skip', the bytes before each
+ * frame, is not negative.  A frame counts with its last slot, if it has any
+ * bytes.
  */
 static unsigned int
 drain(struct vale_desc *d, int skip)
@@ -233,7 +234,7 @@ now_ns(void)
 	return (ts.tv_sec * UINT64_C(1000000000) + ts.tv_nsec);
 }
 
-/* The frames are written once and stay; the ring only turns. */
+/* The frames are written once; then only the indexes change. */
 static void
 op_rate(const char *args)
 {

@@ -4,16 +4,17 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# root.sh release target...: make targets in a clean root of a Debian release.
-# Without a release, it is the other one of Debian 12 and 13.
+# root.sh release target...: run make(1) in a clean root of a Debian release.
+# The release is trixie or bookworm; if it is empty, the one of the two that the
+# system does not run.
 #
-# Installs the release under build/root/RELEASE, copies the sources to where they
-# are outside, so that names do not change, and runs make(1) there.  The root is
-# made anew each time.  It shares build/deps with the system: what deps.sh has
-# fetched, and the packages that this root has installed before.
+# Each run deletes the root under build/root/RELEASE, installs the release there
+# and copies the sources to the path that they have outside.  The root shares
+# build/deps with the system: it has what deps.sh has fetched, and in archives/
+# the packages that earlier roots have fetched.
 #
-# What is mounted is mounted in a namespace of its own: it is gone when the last
-# process of the root is, however that ends.
+# All mounts are made in a new mount namespace.  They end with its last process,
+# even if this script is killed.
 
 set -eu
 
@@ -71,8 +72,8 @@ copy_sources()
 	    --exclude './.git' -cf - . | tar -C "$root$top" -xf -
 }
 
-# run command...: in the root, with an environment that is clean except for
-# what the network needs.
+# run command...: run it in the root, with a clean environment.  Proxies are
+# kept.
 run()
 {
 	env -i PATH=$path HOME=/root TERM="${TERM:-dumb}" LC_ALL=C.UTF-8 \

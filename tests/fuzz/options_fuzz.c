@@ -254,20 +254,20 @@ read_name(const char *line)
 static void
 check_vm(const struct adapter_config *vc)
 {
-	INVARIANT(vc->vc_slot >= 0 && vc->vc_slot <= 31);
-	INVARIANT(vc->vc_func >= 0 && vc->vc_func <= 7);
-	INVARIANT(vc->vc_path[0] != '\0');
-	INVARIANT(strnlen(vc->vc_path, sizeof(vc->vc_path)) <
-	    sizeof(vc->vc_path));
-	INVARIANT(mac_ok(vc->vc_mac));
-	INVARIANT(vc->vc_mtu == 0 ||
-	    (vc->vc_mtu >= 68 && vc->vc_mtu <= 16110));
-	INVARIANT(vc->vc_itr_256ns <= 65535);
-	INVARIANT(name_ok(vc->vc_backend) ||
-	    (strncmp(vc->vc_backend, "tap", 3) == 0 &&
-	    strlen(vc->vc_backend) < 16 &&
-	    name_part(vc->vc_backend, strlen(vc->vc_backend))));
-	INVARIANT(vc->vc_name[0] != '\0');
+	INVARIANT(vc->ac_slot >= 0 && vc->ac_slot <= 31);
+	INVARIANT(vc->ac_func >= 0 && vc->ac_func <= 7);
+	INVARIANT(vc->ac_path[0] != '\0');
+	INVARIANT(strnlen(vc->ac_path, sizeof(vc->ac_path)) <
+	    sizeof(vc->ac_path));
+	INVARIANT(mac_ok(vc->ac_mac));
+	INVARIANT(vc->ac_mtu == 0 ||
+	    (vc->ac_mtu >= 68 && vc->ac_mtu <= 16110));
+	INVARIANT(vc->ac_itr_256ns <= 65535);
+	INVARIANT(name_ok(vc->ac_backend) ||
+	    (strncmp(vc->ac_backend, "tap", 3) == 0 &&
+	    strlen(vc->ac_backend) < 16 &&
+	    name_part(vc->ac_backend, strlen(vc->ac_backend))));
+	INVARIANT(vc->ac_name[0] != '\0');
 }
 
 static void
@@ -275,14 +275,16 @@ check_valed(const struct valed_options *opt)
 {
 	const struct adapter_config *a, *b;
 
-	INVARIANT(opt->vo_nvms > 0 && opt->vo_nvms <= VALED_MAXVMS);
-	for (a = opt->vo_vms; a < opt->vo_vms + opt->vo_nvms; a++) {
+	INVARIANT(opt->vo_nadapters > 0 &&
+	    opt->vo_nadapters <= VALED_MAXADAPTERS);
+	for (a = opt->vo_adapters;
+	    a < opt->vo_adapters + opt->vo_nadapters; a++) {
 		check_vm(a);
-		for (b = opt->vo_vms; b < a; b++) {
-			INVARIANT(strcmp(a->vc_backend, b->vc_backend) != 0);
-			INVARIANT(strcmp(a->vc_path, b->vc_path) != 0);
-			INVARIANT(memcmp(a->vc_mac, b->vc_mac, 6) != 0);
-			INVARIANT(strcmp(a->vc_name, b->vc_name) != 0);
+		for (b = opt->vo_adapters; b < a; b++) {
+			INVARIANT(strcmp(a->ac_backend, b->ac_backend) != 0);
+			INVARIANT(strcmp(a->ac_path, b->ac_path) != 0);
+			INVARIANT(memcmp(a->ac_mac, b->ac_mac, 6) != 0);
+			INVARIANT(strcmp(a->ac_name, b->ac_name) != 0);
 		}
 	}
 }
@@ -312,7 +314,7 @@ read_valed(char **lines, int n)
 	}
 	valed_options(argc, argv, &opt);
 	check_valed(&opt);
-	fuzz_free(opt.vo_vms);
+	fuzz_free(opt.vo_adapters);
 }
 
 /*

@@ -253,15 +253,15 @@ start(void)
 	n = snprintf(v.sun.sun_path + 1, sizeof(v.sun.sun_path) - 1,
 	    "bhyve-vale-fuzz-%d", getpid());
 	v.sunlen = offsetof(struct sockaddr_un, sun_path) + 1 + n;
-	vc->vc_listen = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	INVARIANT(bind(vc->vc_listen, (void *)&v.sun, v.sunlen) == 0);
-	INVARIANT(listen(vc->vc_listen, 8) == 0);
+	vc->ac_listen = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	INVARIANT(bind(vc->ac_listen, (void *)&v.sun, v.sunlen) == 0);
+	INVARIANT(listen(vc->ac_listen, 8) == 0);
 	init_config();
-	vc->vc_nvl = create_config_node("pci.0.1.0");
-	set_config_value_node(vc->vc_nvl, "backend", "vale0:vm");
-	vc->vc_backend = vc->vc_name = "vm";
-	vc->vc_mac[5] = 1;
-	vc->vc_csb = true;
+	vc->ac_nvl = create_config_node("pci.0.1.0");
+	set_config_value_node(vc->ac_nvl, "backend", "vale0:vm");
+	vc->ac_backend = vc->ac_name = "vm";
+	vc->ac_mac[5] = 1;
+	vc->ac_csb = true;
 	v.ad = adapter_start(vc);
 	INVARIANT(v.ad != NULL);
 	adapter_go(v.ad);

@@ -13,10 +13,10 @@
  * through an event of its own, so that neither direction, nor the client, waits
  * until the others run dry.
  *
- * Frames of other VMs of this process do not wait for the thread: their threads
- * deliver them (adapter_sink()), unless direct=off, as long as the client has
- * enabled bus mastering, the guest has posted buffers, and nothing older is in
- * the port's ring.  They wake the thread only for an interrupt.
+ * Frames of other adapters of this process do not wait for the thread: their
+ * threads deliver them (adapter_sink()), unless direct=off, as long as the
+ * client has enabled bus mastering, the guest has posted buffers, and nothing
+ * older is in the port's ring.  They wake the thread only for an interrupt.
  *
  * The thread sends interrupts outside of the model: the client may make its
  * eventfd block, and other threads may wait for the model's locks.
@@ -120,7 +120,7 @@ adapter_post(struct adapter *ad)
 		__atomic_store_n(&ad->work_posted, false, __ATOMIC_RELEASE);
 }
 
-/* Frames of another VM, on that VM's thread. */
+/* Frames of another adapter, on that adapter's thread. */
 static void
 adapter_sink(void *arg, struct frame_source *frames)
 {
@@ -286,7 +286,7 @@ adapter_log(struct adapter *ad, const char *fmt, ...)
 	}
 	if (ad->log_lines++ >= LOG_LIMIT)
 		return;
-	n = snprintf(line, sizeof(line), "valed: %s: ", ad->config->vc_name);
+	n = snprintf(line, sizeof(line), "valed: %s: ", ad->config->ac_name);
 	va_start(ap, fmt);
 	n += vsnprintf(line + n, sizeof(line) - n, fmt, ap);
 	va_end(ap);
@@ -305,30 +305,30 @@ adapter_log(struct adapter *ad, const char *fmt, ...)
 static int
 adapter_open(struct adapter *ad)
 {
-	const struct adapter_config *vc = ad->config;
+	const struct adapter_config *ac = ad->config;
 	struct e82545_config config;
 
 	memset(&config, 0, sizeof(config));
-	memcpy(config.ec_mac, vc->vc_mac, sizeof(config.ec_mac));
-	config.ec_itr_256ns = vc->vc_itr_256ns;
-	config.ec_csb = vc->vc_csb;
-	config.ec_name = vc->vc_name;
+	memcpy(config.ec_mac, ac->ac_mac, sizeof(config.ec_mac));
+	config.ec_itr_256ns = ac->ac_itr_256ns;
+	config.ec_csb = ac->ac_csb;
+	config.ec_name = ac->ac_name;
 
 	ad->failed = "event descriptors";
 	ad->timer_fd = timerfd_create(CLOCK_MONOTONIC,
 	    TFD_NONBLOCK | TFD_CLOEXEC);
 	ad->work_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (ad->timer_fd == -1 || ad->work_fd == -1 ||
-	    mevent_add(ad->timer_fd, EVF_READ, adapter_timer_event,
-	    ad) == NULL ||
+	    mevent_add(ad->timer_fd, EVF_READ, adapter_timer_event, ad) ==
+	    NULL ||
 	    mevent_add(ad->work_fd, EVF_READ, adapter_work_event, ad) == NULL)
 		return (errno);
 	ad->failed = NULL;		/* netbe_init() reports it */
-	if (netbe_init(&ad->be, vc->vc_nvl, adapter_rx_event, ad) != 0)
+	if (netbe_init(&ad->be, ac->ac_nvl, adapter_rx_event, ad) != 0)
 		return (EIO);
 	ad->failed = "frame port";
-	ad->port = net_port_create(ad->be, vc->vc_mtu == 0 ? UINT32_MAX :
-	    vc->vc_mtu + E82545_HDRLEN_MAX);
+	ad->port = net_port_create(ad->be, ac->ac_mtu == 0 ? UINT32_MAX :
+	    ac->ac_mtu + E82545_HDRLEN_MAX);
 	if (ad->port == NULL)
 		return (errno);
 	ad->failed = "adapter";
@@ -337,7 +337,7 @@ adapter_open(struct adapter *ad)
 		return (errno);
 	netbe_rx_disable(ad->be);
 	/* Not every backend can; without it frames are copied once more. */
-	if (vc->vc_direct)
+	if (ac->ac_direct)
 		frame_port_set_sink(ad->port, adapter_sink, ad);
 	ad->failed = "socket";
 	if (vfu_server_init(ad) != 0)
@@ -354,7 +354,7 @@ adapter_thread(void *arg)
 	struct adapter *ad = arg;
 
 	/* For top(1) and taskset(1). */
-	prctl(PR_SET_NAME, ad->config->vc_name);
+	prctl(PR_SET_NAME, ad->config->ac_name);
 	ad->error = adapter_open(ad);
 	sem_post(&ad->ready);
 	if (ad->error != 0)
@@ -375,7 +375,7 @@ adapter_start(const struct adapter_config *config)
 		return (NULL);
 	ad->config = config;
 	ad->rx_stopped = true;
-	vfu_pci_init(&ad->pci, config->vc_csb ? E82545_PCI_SUBDEVICE_CSB :
+	vfu_pci_init(&ad->pci, config->ac_csb ? E82545_PCI_SUBDEVICE_CSB :
 	    E82545_PCI_SUBDEVICE);
 	vfu_irq_init(&ad->irq);
 	if (sem_init(&ad->ready, 0, 0) == -1 || sem_init(&ad->go, 0, 0) == -1)

@@ -9,7 +9,7 @@
  * served by one thread with an event loop (bhyve's mevent).  A client can only
  * block its own thread.
  *
- * Threads of other VMs enter in one place: they deliver frames that their
+ * Threads of other adapters enter in one place: they deliver frames that their
  * guests send straight into this guest's memory (adapter.c, adapter_sink()).
  * There they use the model, which has its own locks; the table of guest memory,
  * which changes only while the model is paused; counters; and the interrupt,
@@ -39,19 +39,21 @@ struct frame_port;
 struct adapter_config;
 
 /* Counters, in sys/counter_table.h's form. */
-#define	ADAPTER_COUNTERS(X)							\
-	X(ADAPTER_C_CONNECT, "connects", "clients connected") \
-	X(ADAPTER_C_DISCONNECT, "disconnects", "clients disconnected") \
-	X(ADAPTER_C_REFUSED, "refused", "clients refused: one is connected") \
+#define	ADAPTER_COUNTERS(X)						\
+	X(ADAPTER_C_CONNECT, "connects", "clients connected")		\
+	X(ADAPTER_C_DISCONNECT, "disconnects", "clients disconnected")	\
+	X(ADAPTER_C_REFUSED, "refused",					\
+	    "clients refused: one is connected")			\
 	X(ADAPTER_C_BROKEN, "broken", "clients dropped for bad framing") \
-	X(ADAPTER_C_RECV, "recvs", "reads from the socket") \
-	X(ADAPTER_C_MESSAGE, "messages", "messages received") \
+	X(ADAPTER_C_RECV, "recvs", "reads from the socket")		\
+	X(ADAPTER_C_MESSAGE, "messages", "messages received")		\
 	X(ADAPTER_C_POSTED, "posted", "messages that asked for no reply") \
-	X(ADAPTER_C_SEND, "sends", "writes to the socket") \
-	X(ADAPTER_C_ERROR, "errors", "commands that failed") \
-	X(ADAPTER_C_DMA_MAP, "dma_maps", "memory ranges mapped") \
-	X(ADAPTER_C_DMA_UNMAP, "dma_unmaps", "memory ranges unmapped") \
-	X(ADAPTER_C_WAKEUP, "wakeups", "rounds of transmit and receive work")
+	X(ADAPTER_C_SEND, "sends", "writes to the socket")		\
+	X(ADAPTER_C_ERROR, "errors", "commands that failed")		\
+	X(ADAPTER_C_DMA_MAP, "dma_maps", "memory ranges mapped")	\
+	X(ADAPTER_C_DMA_UNMAP, "dma_unmaps", "memory ranges unmapped")	\
+	X(ADAPTER_C_WAKEUP, "wakeups",					\
+	    "rounds of transmit and receive work")
 
 enum adapter_counter {
 	COUNTER_IDS(ADAPTER_COUNTERS)

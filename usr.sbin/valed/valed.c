@@ -5,7 +5,7 @@
  */
 
 /*
- * valed: e1000 adapters for virtual machines, from a process of their own.
+ * valed: e1000 adapters for virtual machines that run in other processes.
  *
  *	 QEMU (vfio-user-pci)		    QEMU
  *	   | socket   | memory, eventfds      |
@@ -14,29 +14,31 @@
  *	   |          |                       |
  *	 vfu_device --+-- e82545 model	    e82545 model
  *		      |			      |
- *		   net_batch, backend	   backend
+ *		   net_port, backend	   backend
  *		      |			      |
  *		      +---- VALE switch ------+		libvale
  *
- * Where there is no bhyve, valed is in its place: it gives the adapter model
- * what it needs of a host, and the world vfio-user, by which QEMU takes a
- * device out of another process as it would take one out of a PCI slot.
+ * valed takes the place of bhyve on Linux.  It is the host of the adapter
+ * model, and a server of vfio-user, the protocol by which QEMU uses a device of
+ * another process.
  *
- * Each VM has a thread, which does all its work (adapter.c); VMs meet in the
- * switch only, where a port never sees another port's memory.  The main thread
- * opens sockets, starts the others, gives up the process's rights
- * and then waits for signals.  A small second process removes the sockets'
- * names in the end (valed_socket.c).
+ * Each adapter has a thread that does all of its work (adapter.c).  Adapters
+ * meet only in the switch, where a port cannot see another port's memory.  The
+ * main thread opens the sockets, starts the other threads, drops the privileges
+ * of the process, and then waits for signals.  A second process removes the
+ * sockets at the end (valed_socket.c).
  *
- * Clients are not trusted, and neither are the guests behind them:
+ * Neither clients nor the guests behind them are trusted:
  *
- *  - What a client sends is checked before it is used.  Buffers and tables
- *    have fixed sizes and belong to one VM; only the JSON of VERSION takes
+ *  - valed checks what a client sends before it uses it.  Buffers and tables
+ *    have fixed sizes and belong to one adapter; only the JSON of VERSION takes
  *    memory, until it is answered.
- *  - A client that stalls, floods or breaks off holds up its own thread, and
- *    not for long.
- *  - Guest memory is mapped only where it cannot vanish (vfu_dma.h).
- *  - Should all of this fail, the process can open and start nothing.
+ *  - A client that stalls, floods or disconnects delays only its own thread,
+ *    and not for long.
+ *  - valed maps guest memory only if the client cannot take it away:
+ *    vfu_dma.h.
+ *  - If all of this fails, the process still can open no file and start no
+ *    program.
  */
 
 #include <sys/param.h>
@@ -62,8 +64,8 @@ signal_nothing(int sig __unused)
 }
 
 /*
- * Signals are taken by the main thread alone, by waiting for them; but for one,
- * which does nothing more than to end a system call.
+ * The main thread waits for all signals except one, whose handler does nothing:
+ * it only interrupts a system call.
  */
 static void
 signals_block(sigset_t *set)
@@ -84,7 +86,7 @@ signals_block(sigset_t *set)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Twenty-odd descriptors a VM: take all that may be had. */
+/* An adapter takes more than twenty descriptors. */
 static void
 limits_raise(void)
 {
@@ -96,7 +98,7 @@ limits_raise(void)
 	}
 }
 
-/* Seconds on the clock that -v goes by, in ns. */
+/* The monotonic clock, in ns. */
 static int64_t
 clock_ns(void)
 {
@@ -106,7 +108,7 @@ clock_ns(void)
 	return (ts.tv_sec * 1000000000LL + ts.tv_nsec);
 }
 
-/* Wait for a signal until `until' on clock_ns(); 0 where none came. */
+/* Wait for a signal until clock_ns() is `until'.  0 if none arrived. */
 static int
 signal_wait(const sigset_t *set, int64_t until)
 {
@@ -121,7 +123,7 @@ signal_wait(const sigset_t *set, int64_t until)
 	return (sig == -1 ? 0 : sig);
 }
 
-/* Serve signals, look after the VMs, and -v, until a signal ends us. */
+/* Handle signals until one ends the program; once a second, check adapters. */
 static void
 run(const sigset_t *set, struct adapter **adapters,
     const struct valed_options *opt)
@@ -137,14 +139,14 @@ run(const sigset_t *set, struct adapter **adapters,
 		if (sig == SIGTERM || sig == SIGINT)
 			return;
 		if (sig != 0)
-			valed_stats_print(adapters, opt->vo_nvms);
+			valed_stats_print(adapters, opt->vo_nadapters);
 		if (clock_ns() < next)
 			continue;
 		next += second;
-		for (i = 0; i < opt->vo_nvms; i++)
+		for (i = 0; i < opt->vo_nadapters; i++)
 			adapter_watch(adapters[i]);
 		if (opt->vo_verbose)
-			valed_stats_live(adapters, opt->vo_nvms);
+			valed_stats_live(adapters, opt->vo_nadapters);
 	}
 }
 
@@ -157,17 +159,17 @@ main(int argc, char **argv)
 	unsigned int i;
 
 	valed_options(argc, argv, &opt);
-	adapters = calloc(opt.vo_nvms, sizeof(*adapters));
+	adapters = calloc(opt.vo_nadapters, sizeof(*adapters));
 	if (adapters == NULL)
 		err(EX_OSERR, NULL);
 	limits_raise();
-	/* From a file, which the sandbox will not let it open. */
+	/* It opens a file for that, which the sandbox prohibits later. */
 	json_object_seed(0);
 	signals_block(&set);
 	valed_sockets_open(&opt);
 	valed_sockets_guard(&opt);
-	for (i = 0; i < opt.vo_nvms; i++) {
-		adapters[i] = adapter_start(&opt.vo_vms[i]);
+	for (i = 0; i < opt.vo_nadapters; i++) {
+		adapters[i] = adapter_start(&opt.vo_adapters[i]);
 		if (adapters[i] == NULL) {
 			valed_sockets_close();
 			_exit(EX_UNAVAILABLE);
@@ -178,11 +180,11 @@ main(int argc, char **argv)
 		valed_sockets_close();
 		_exit(EX_OSERR);
 	}
-	for (i = 0; i < opt.vo_nvms; i++)
+	for (i = 0; i < opt.vo_nadapters; i++)
 		adapter_go(adapters[i]);
 	run(&set, adapters, &opt);
 
-	/* The threads may be busy: they end with the process. */
+	/* Threads that are busy end with the process. */
 	valed_sockets_close();
 	fflush(stdout);
 	_exit(EX_OK);

@@ -5,18 +5,20 @@
  */
 
 /*
- * What valed is made of, room by room:
+ * The files of valed:
  *
- *	valed.c		 main: options in, threads up, sandbox, signals
+ *	valed.c		 main(): starts the threads, waits for signals
  *	valed_options.c	 the command line
- *	valed_socket.c	 the sockets' names: taking over, cleaning up
- *	valed_sandbox.c	 giving up rights
- *	valed_stats.c	 counters on demand
- *	adapter.c	 one VM: its thread, and the model's host operations
+ *	valed_socket.c	 the sockets in the file system
+ *	valed_sandbox.c	 drops privileges
+ *	valed_stats.c	 prints counters
+ *	adapter.c	 an adapter: its thread, and the host side of the model
  *	vfu_server.c	 its client: connection and framing
- *	vfu_version.c	 negotiation
- *	vfu_device.c	 commands
- *	vfu_dma.c vfu_irq.c vfu_pci.c	what the commands act upon
+ *	vfu_version.c	 version negotiation
+ *	vfu_device.c	 all other commands
+ *	vfu_dma.c	 guest memory
+ *	vfu_irq.c	 interrupts
+ *	vfu_pci.c	 PCI configuration space
  */
 
 #ifndef _VALED_H_
@@ -34,32 +36,32 @@ struct adapter;
 
 /* One -s option. */
 struct adapter_config {
-	int		vc_slot;
-	int		vc_func;
-	struct nvlist	*vc_nvl;	/* for the backend */
-	const char	*vc_backend;	/* "vale0:vm1" */
-	const char	*vc_name;	/* "vm1"; see valed.8, COUNTERS */
-	char		vc_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	uint8_t		vc_mac[6];
-	uint32_t	vc_mtu;		/* bytes; 0: any */
-	uint32_t	vc_itr_256ns;
-	bool		vc_csb;
-	bool		vc_direct;
-	int		vc_listen;	/* the socket, listening */
+	int		ac_slot;
+	int		ac_func;
+	struct nvlist	*ac_nvl;	/* for the backend */
+	const char	*ac_backend;	/* "vale0:vm1" */
+	const char	*ac_name;	/* "vm1"; see valed.8, COUNTERS */
+	char		ac_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	uint8_t		ac_mac[6];
+	uint32_t	ac_mtu;		/* bytes; 0: no limit */
+	uint32_t	ac_itr_256ns;
+	bool		ac_csb;
+	bool		ac_direct;
+	int		ac_listen;	/* the listening socket */
 };
 
-/* Devices on a PCI bus: one bus, 32 slots, 8 functions. */
-#define	VALED_MAXVMS	256
+/* As many as a PCI bus has: 32 slots with 8 functions. */
+#define	VALED_MAXADAPTERS	256
 
 struct valed_options {
 	bool		 vo_verbose;
-	unsigned int	 vo_nvms;
-	struct adapter_config *vo_vms;
+	unsigned int	 vo_nadapters;
+	struct adapter_config *vo_adapters;
 };
 
 /*
- * valed_options.c: parse and check the command line.  Says what is wrong on
- * one line of stderr and exits, EX_USAGE; nothing has been created then.
+ * valed_options.c: parse and check the command line.  On an error, prints a
+ * line to stderr and exits with EX_USAGE, before anything is created.
  */
 void	valed_options(int argc, char **argv, struct valed_options *opt);
 
@@ -68,43 +70,43 @@ void	valed_options(int argc, char **argv, struct valed_options *opt);
  */
 
 /*
- * Bind and listen on every VM's socket.  A socket that nobody listens to any
- * more is replaced.  Exits with one line on stderr if a name cannot be had,
- * leaving none behind.
+ * Create the sockets of all adapters and listen on them.  Replaces a socket on
+ * which no process listens.  On an error, removes the sockets, prints a line to
+ * stderr and exits.
  */
 void	valed_sockets_open(struct valed_options *opt);
 
 /*
- * Start the process that removes the sockets when this one ends in whatever
- * way.  Before any thread is started.
+ * Start the guard, a process that removes the sockets when this one ends, in
+ * whatever way.  The caller must not have started a thread yet.
  */
 void	valed_sockets_guard(const struct valed_options *opt);
 
-/* Have the sockets removed, and wait until they are. */
+/* Let the guard remove the sockets, and wait until it has. */
 void	valed_sockets_close(void);
 
 /*
  * valed_sandbox.c
  */
 
-/* Give up all capabilities of the calling thread.  0 or -1 with errno. */
+/* Drop all capabilities of the calling thread.  0, or -1 with errno. */
 int	valed_sandbox_drop(void);
 
 /*
- * From now on no thread of the process can open a file, start a program or
- * gain rights; a system call outside the short list kills the process.
- * Returns 0 or -1 with errno.
+ * Enter the sandbox: no thread of the process can open a file, start a program
+ * or gain privileges any more, and a system call that the filter does not allow
+ * kills the process.  0, or -1 with errno.
  */
 int	valed_sandbox_enter(void);
 
 /*
- * valed_stats.c: the main thread.
+ * valed_stats.c.  Only the main thread may call these functions.
  */
 
-/* Print "vm counter value" for every counter, to stdout. */
+/* Print all counters to stdout: see valed(8), COUNTERS. */
 void	valed_stats_print(struct adapter **adapters, unsigned int nadapters);
 
-/* Print one line for each VM: what happened in the last second. */
+/* Print a line for each adapter to stdout: changes since the last call. */
 void	valed_stats_live(struct adapter **adapters, unsigned int nadapters);
 
 #endif /* !_VALED_H_ */

@@ -89,7 +89,7 @@ place_number(const char **p, int max)
 
 /* Parse [bus:]slot[:func], which ends at `end'. */
 static void
-parse_place(struct adapter_config *vc, const char *s, const char *end, int *bus)
+parse_place(struct adapter_config *ac, const char *s, const char *end, int *bus)
 {
 	int n[3], count;
 	const char *p;
@@ -105,9 +105,9 @@ parse_place(struct adapter_config *vc, const char *s, const char *end, int *bus)
 	if (n[count] == -1)
 		goto fail;
 	*bus = count == 2 ? n[0] : 0;
-	vc->vc_slot = count == 2 ? n[1] : n[0];
-	vc->vc_func = count == 0 ? 0 : n[count];
-	if (vc->vc_slot > MAXSLOT || vc->vc_func > MAXFUNC)
+	ac->ac_slot = count == 2 ? n[1] : n[0];
+	ac->ac_func = count == 0 ? 0 : n[count];
+	if (ac->ac_slot > MAXSLOT || ac->ac_func > MAXFUNC)
 		goto fail;
 	return;
 
@@ -233,45 +233,45 @@ parse_mac(const char *s, uint8_t mac[6])
  * the name of the virtual machine.
  */
 static void
-default_mac(struct adapter_config *vc, int bus)
+default_mac(struct adapter_config *ac, int bus)
 {
 	struct pci_devinst pi;
 
 	memset(&pi, 0, sizeof(pi));
 	pi.pi_bus = bus;
-	pi.pi_slot = vc->vc_slot;
-	pi.pi_func = vc->vc_func;
-	set_config_value("name", vc->vc_backend);
-	net_genmac(&pi, vc->vc_mac);
+	pi.pi_slot = ac->ac_slot;
+	pi.pi_func = ac->ac_func;
+	set_config_value("name", ac->ac_backend);
+	net_genmac(&pi, ac->ac_mac);
 }
 
 static void
-parse_values(struct adapter_config *vc, int bus)
+parse_values(struct adapter_config *ac, int bus)
 {
 	const char *value;
 
-	value = get_config_value_node(vc->vc_nvl, "path");
+	value = get_config_value_node(ac->ac_nvl, "path");
 	if (value == NULL)
 		bad("path= is missing");
-	if (strlcpy(vc->vc_path, value, sizeof(vc->vc_path)) >=
-	    sizeof(vc->vc_path))
+	if (strlcpy(ac->ac_path, value, sizeof(ac->ac_path)) >=
+	    sizeof(ac->ac_path))
 		bad("path=%s: longer than %zu bytes", value,
-		    sizeof(vc->vc_path) - 1);
-	value = get_config_value_node(vc->vc_nvl, "mac");
+		    sizeof(ac->ac_path) - 1);
+	value = get_config_value_node(ac->ac_nvl, "mac");
 	if (value == NULL)
-		default_mac(vc, bus);
-	else if (!parse_mac(value, vc->vc_mac))
+		default_mac(ac, bus);
+	else if (!parse_mac(value, ac->ac_mac))
 		bad("mac=%s: not a unicast Ethernet address", value);
-	vc->vc_mtu = parse_number(vc->vc_nvl, "mtu", E82545_MTU_MIN,
+	ac->ac_mtu = parse_number(ac->ac_nvl, "mtu", E82545_MTU_MIN,
 	    E82545_MTU_MAX);
-	vc->vc_itr_256ns = parse_number(vc->vc_nvl, "itr", 0, E82545_ITR_MAX);
-	vc->vc_csb = parse_bool(vc->vc_nvl, "csb", true);
-	vc->vc_direct = parse_bool(vc->vc_nvl, "direct", true);
+	ac->ac_itr_256ns = parse_number(ac->ac_nvl, "itr", 0, E82545_ITR_MAX);
+	ac->ac_csb = parse_bool(ac->ac_nvl, "csb", true);
+	ac->ac_direct = parse_bool(ac->ac_nvl, "direct", true);
 }
 
 /* Parse one -s option, as pci_parse_slot() of bhyve does. */
 static void
-parse_slot(struct adapter_config *vc, const char *s)
+parse_slot(struct adapter_config *ac, const char *s)
 {
 	const char *conf, *emul, *end;
 	char *backend, node[32];
@@ -280,7 +280,7 @@ parse_slot(struct adapter_config *vc, const char *s)
 
 	option = s;
 	end = s + strcspn(s, ",");
-	parse_place(vc, s, end, &bus);
+	parse_place(ac, s, end, &bus);
 	emul = *end == ',' ? end + 1 : end;
 	len = strcspn(emul, ",");
 	if (len == 0)
@@ -297,38 +297,38 @@ parse_slot(struct adapter_config *vc, const char *s)
 	free(backend);
 	check_names(conf[len] == ',' ? conf + len : NULL);
 
-	snprintf(node, sizeof(node), "pci.%d.%d.%d", bus, vc->vc_slot,
-	    vc->vc_func);
+	snprintf(node, sizeof(node), "pci.%d.%d.%d", bus, ac->ac_slot,
+	    ac->ac_func);
 	if (find_config_node(node) != NULL)
-		bad("slot %d:%d:%d twice", bus, vc->vc_slot, vc->vc_func);
-	vc->vc_nvl = create_config_node(node);
-	if (netbe_legacy_config(vc->vc_nvl, conf) != 0)
+		bad("slot %d:%d:%d twice", bus, ac->ac_slot, ac->ac_func);
+	ac->ac_nvl = create_config_node(node);
+	if (netbe_legacy_config(ac->ac_nvl, conf) != 0)
 		err(EX_OSERR, "-s");
-	vc->vc_backend = get_config_value_node(vc->vc_nvl, "backend");
-	parse_values(vc, bus);
+	ac->ac_backend = get_config_value_node(ac->ac_nvl, "backend");
+	parse_values(ac, bus);
 }
 
 /* Check that two adapters share no port, socket or address. */
 static void
-check_twice(const struct adapter_config *vc, const struct adapter_config *other)
+check_twice(const struct adapter_config *ac, const struct adapter_config *other)
 {
-	if (strcmp(vc->vc_backend, other->vc_backend) == 0)
-		bad("%s: port used twice", vc->vc_backend);
-	if (strcmp(vc->vc_path, other->vc_path) == 0)
-		bad("path=%s: used twice", vc->vc_path);
-	if (memcmp(vc->vc_mac, other->vc_mac, sizeof(vc->vc_mac)) == 0)
+	if (strcmp(ac->ac_backend, other->ac_backend) == 0)
+		bad("%s: port used twice", ac->ac_backend);
+	if (strcmp(ac->ac_path, other->ac_path) == 0)
+		bad("path=%s: used twice", ac->ac_path);
+	if (memcmp(ac->ac_mac, other->ac_mac, sizeof(ac->ac_mac)) == 0)
 		bad("mac=%02x:%02x:%02x:%02x:%02x:%02x: used twice",
-		    vc->vc_mac[0], vc->vc_mac[1], vc->vc_mac[2],
-		    vc->vc_mac[3], vc->vc_mac[4], vc->vc_mac[5]);
+		    ac->ac_mac[0], ac->ac_mac[1], ac->ac_mac[2],
+		    ac->ac_mac[3], ac->ac_mac[4], ac->ac_mac[5]);
 }
 
 static const char *
-port_name(const struct adapter_config *vc)
+port_name(const struct adapter_config *ac)
 {
 	const char *colon;
 
-	colon = strchr(vc->vc_backend, ':');
-	return (colon == NULL ? vc->vc_backend : colon + 1);
+	colon = strchr(ac->ac_backend, ':');
+	return (colon == NULL ? ac->ac_backend : colon + 1);
 }
 
 /* Name adapters after their ports, with the switch if that is not unique. */
@@ -337,13 +337,13 @@ give_names(struct valed_options *opt)
 {
 	unsigned int i, j;
 
-	for (i = 0; i < opt->vo_nvms; i++) {
-		opt->vo_vms[i].vc_name = port_name(&opt->vo_vms[i]);
-		for (j = 0; j < opt->vo_nvms; j++) {
-			if (j != i && strcmp(port_name(&opt->vo_vms[i]),
-			    port_name(&opt->vo_vms[j])) == 0)
-				opt->vo_vms[i].vc_name =
-				    opt->vo_vms[i].vc_backend;
+	for (i = 0; i < opt->vo_nadapters; i++) {
+		opt->vo_adapters[i].ac_name = port_name(&opt->vo_adapters[i]);
+		for (j = 0; j < opt->vo_nadapters; j++) {
+			if (j != i && strcmp(port_name(&opt->vo_adapters[i]),
+			    port_name(&opt->vo_adapters[j])) == 0)
+				opt->vo_adapters[i].ac_name =
+				    opt->vo_adapters[i].ac_backend;
 		}
 	}
 }
@@ -351,13 +351,13 @@ give_names(struct valed_options *opt)
 void
 valed_options(int argc, char **argv, struct valed_options *opt)
 {
-	struct adapter_config *vc;
+	struct adapter_config *ac;
 	unsigned int i;
 	int ch;
 
 	memset(opt, 0, sizeof(*opt));
-	opt->vo_vms = calloc(VALED_MAXVMS, sizeof(*opt->vo_vms));
-	if (opt->vo_vms == NULL)
+	opt->vo_adapters = calloc(VALED_MAXADAPTERS, sizeof(*opt->vo_adapters));
+	if (opt->vo_adapters == NULL)
 		err(EX_OSERR, NULL);
 	init_config();
 	opterr = 0;
@@ -367,14 +367,14 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 			fputs(usage_text, stdout);
 			exit(EX_OK);
 		case 's':
-			if (opt->vo_nvms == VALED_MAXVMS)
+			if (opt->vo_nadapters == VALED_MAXADAPTERS)
 				errx(EX_USAGE, "-s %s: more than %d adapters",
-				    optarg, VALED_MAXVMS);
-			vc = &opt->vo_vms[opt->vo_nvms];
-			parse_slot(vc, optarg);
-			for (i = 0; i < opt->vo_nvms; i++)
-				check_twice(vc, &opt->vo_vms[i]);
-			opt->vo_nvms++;
+				    optarg, VALED_MAXADAPTERS);
+			ac = &opt->vo_adapters[opt->vo_nadapters];
+			parse_slot(ac, optarg);
+			for (i = 0; i < opt->vo_nadapters; i++)
+				check_twice(ac, &opt->vo_adapters[i]);
+			opt->vo_nadapters++;
 			break;
 		case 'v':
 			opt->vo_verbose = true;
@@ -387,7 +387,7 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 	}
 	if (optind < argc)
 		errx(EX_USAGE, "%s: unexpected argument", argv[optind]);
-	if (opt->vo_nvms == 0)
+	if (opt->vo_nadapters == 0)
 		errx(EX_USAGE, "-s: at least one adapter is needed");
 	give_names(opt);
 }

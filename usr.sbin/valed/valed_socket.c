@@ -40,7 +40,7 @@
 #include "valed.h"
 
 static struct socket_name {
-	char		path[sizeof(((struct adapter_config *)0)->vc_path)];
+	char		path[sizeof(((struct adapter_config *)0)->ac_path)];
 	dev_t		dev;
 	ino_t		ino;
 } *names;
@@ -145,11 +145,12 @@ valed_sockets_open(struct valed_options *opt)
 {
 	unsigned int i;
 
-	names = calloc(opt->vo_nvms, sizeof(*names));
+	names = calloc(opt->vo_nadapters, sizeof(*names));
 	if (names == NULL)
 		err(EX_OSERR, NULL);
-	for (i = 0; i < opt->vo_nvms; i++)
-		opt->vo_vms[i].vc_listen = socket_open(opt->vo_vms[i].vc_path);
+	for (i = 0; i < opt->vo_nadapters; i++)
+		opt->vo_adapters[i].ac_listen =
+		    socket_open(opt->vo_adapters[i].ac_path);
 }
 
 /* The guard process. */
@@ -176,11 +177,12 @@ valed_sockets_guard(const struct valed_options *opt)
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) == -1 || (guard_pid = fork()) == -1)
-		fail(EX_OSERR, opt->vo_vms[0].vc_path, "%s", strerror(errno));
+		fail(EX_OSERR, opt->vo_adapters[0].ac_path, "%s",
+		    strerror(errno));
 	if (guard_pid == 0) {
 		/* If the guard listened, too, the sockets would look used. */
-		for (i = 0; i < opt->vo_nvms; i++)
-			close(opt->vo_vms[i].vc_listen);
+		for (i = 0; i < opt->vo_nadapters; i++)
+			close(opt->vo_adapters[i].ac_listen);
 		close(fds[1]);
 		guard(fds[0]);
 	}

@@ -24,8 +24,8 @@
 #include "valed.h"
 
 /*
- * Counters that stand in no table.  Every frame is copied into guest memory
- * once; one that goes through the port's ring is copied into that first.
+ * Counters without a table elsewhere.  Every frame is copied into guest memory
+ * once; a frame that goes through the port's ring is copied into that first.
  */
 #define	OTHER_COUNTERS(X)						\
 	X(OTHER_IRQ_SENT, "irq_sent", "interrupts sent to the client")	\
@@ -45,7 +45,7 @@ static const struct counter_row adapter_counter_table[ADAPTER_NCOUNTERS] = {
 	COUNTER_ROWS(ADAPTER_COUNTERS)
 };
 
-/* Where each table begins in the array. */
+/* The index of each table in the array. */
 enum {
 	AT_MODEL	= 0,
 	AT_ADAPTER		= AT_MODEL + E82545_NCOUNTERS,
@@ -68,7 +68,7 @@ static const struct section {
 	{ NCOUNTERS,	NULL,		NULL },
 };
 
-/* Frames lost, one reason each. */
+/* Counters of dropped frames, for -v. */
 static const int drops[] = {
 	AT_MODEL + E82545_C_TX_BAD_DESC, AT_MODEL + E82545_C_TX_BAD_ADDR,
 	AT_MODEL + E82545_C_TX_BAD_LEN, AT_MODEL + E82545_C_TX_BAD_CTX,
@@ -99,7 +99,7 @@ snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 	    __ATOMIC_RELAXED);
 	value[AT_OTHER + OTHER_IRQ_UNMASKED] =
 	    __atomic_load_n(&ad->irq.unmasked, __ATOMIC_RELAXED);
-	if (vale_port_counters(ad->config->vc_backend, value + AT_PORT) != 0)
+	if (vale_port_counters(ad->config->ac_backend, value + AT_PORT) != 0)
 		memset(value + AT_PORT, 0, VALE_NCOUNTERS * sizeof(*value));
 	value[AT_OTHER + OTHER_COPIES] = value[AT_MODEL + E82545_C_RX_FRAME] +
 	    value[AT_PORT + VALE_C_RX_COPY];
@@ -130,7 +130,7 @@ valed_stats_print(struct adapter **adapters, unsigned int nadapters)
 		for (i = 0; i < NCOUNTERS; i++) {
 			name = counter_name(i, &prefix);
 			printf("%s %s%s %" PRIu64 "\n",
-			    adapters[v]->config->vc_name, prefix, name,
+			    adapters[v]->config->ac_name, prefix, name,
 			    value[i]);
 		}
 	}
@@ -149,7 +149,7 @@ live_line(const struct adapter *ad, const uint64_t *now, const uint64_t *last)
 	printf("%s tx %" PRIu64 " frames %" PRIu64 " batches %" PRIu64
 	    " kicks, rx %" PRIu64 " frames %" PRIu64 " batches, "
 	    "%" PRIu64 " interrupts, %" PRIu64 " exits, "
-	    "port tx %" PRIu64 " rx %" PRIu64, ad->config->vc_name,
+	    "port tx %" PRIu64 " rx %" PRIu64, ad->config->ac_name,
 	    d[AT_MODEL + E82545_C_TX_FRAME], d[AT_MODEL + E82545_C_TX_BATCH],
 	    d[AT_MODEL + E82545_C_TX_KICK], d[AT_MODEL + E82545_C_RX_FRAME],
 	    d[AT_MODEL + E82545_C_RX_BATCH], d[AT_OTHER + OTHER_IRQ_SENT],

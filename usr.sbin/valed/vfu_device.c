@@ -5,12 +5,12 @@
  */
 
 /*
- * The commands of vfio-user, all but VERSION: one function each, found through
- * one table.  Each is handed a payload of at least the length the table says,
- * checks what is in it, and answers with an errno or a reply.
+ * The commands of vfio-user except VERSION.  A table has the function of each,
+ * and the length of its payload.  The function can rely on that length; it must
+ * check the contents, and returns an errno or fills in the reply.
  *
- * The layout of the device is that of every VFIO PCI device: regions and
- * interrupts have the indexes of <linux/vfio.h>.
+ * Regions and interrupts have the indexes of all VFIO PCI devices, which are in
+ * <linux/vfio.h>.
  */
 
 #include <sys/param.h>
@@ -99,7 +99,7 @@ cmd_device_info(struct adapter *ad __unused, struct vfu_request *req)
 	return (0);
 }
 
-/* Size of a region in bytes; 0 for one that the device does not have. */
+/* The size of a region in bytes, or 0 if the device does not have it. */
 static uint64_t
 region_size(uint32_t region)
 {
@@ -162,7 +162,7 @@ cmd_set_irqs(struct adapter *ad, struct vfu_request *req)
 	    req->len - sizeof(set), req->fds, req->nfds));
 }
 
-/* The command register has been written: what follows from it. */
+/* Apply a write to the command register. */
 static void
 config_changed(struct adapter *ad, bool was_master)
 {
@@ -186,7 +186,7 @@ region_ok(uint32_t region, uint64_t offset, uint32_t count)
 	size = region_size(region);
 	if (count == 0 || count > size || offset > size - count)
 		return (false);
-	/* Registers are accessed in the sizes a CPU has. */
+	/* A register access has one of the sizes of a CPU's accesses. */
 	return (region == VFIO_PCI_CONFIG_REGION_INDEX ||
 	    (count <= 8 && powerof2(count)));
 }
@@ -297,7 +297,7 @@ cmd_unsupported(struct adapter *ad __unused, struct vfu_request *req __unused)
 	return (ENOTSUP);
 }
 
-/* Not a client's to send, or not twice. */
+/* A client must not send this command, or not twice. */
 static int
 cmd_invalid(struct adapter *ad __unused, struct vfu_request *req __unused)
 {

@@ -5,11 +5,12 @@
  */
 
 /*
- * The client's connection: accepting it, framing, replies, and its end.  See
+ * The connection of the client: accept, framing, replies and disconnect.  See
  * vfu_server.h; spec "Socket", "Header" and "Socket Disconnection Behavior".
  *
- * A client that breaks the framing is dropped: nothing after it could be
- * trusted.  One that frames correctly but asks for nonsense gets an error.
+ * A client that violates the framing is dropped, because the rest of its data
+ * has no known structure.  A client that sends an invalid command in a valid
+ * frame gets an error reply.
  */
 
 #include <sys/param.h>
@@ -54,7 +55,7 @@ server_drop(struct adapter *ad)
 	adapter_detach(ad);
 }
 
-/* The client has broken the framing: say how, and let the caller drop it. */
+/* Report that the client violated the protocol; the caller must drop it. */
 static void
 server_broken(struct adapter *ad, const char *how)
 {
@@ -63,7 +64,7 @@ server_broken(struct adapter *ad, const char *how)
 	ad->server.broken = true;
 }
 
-/* Whether the client has closed its end, which we may yet have to notice. */
+/* Whether the client has closed its end, before a read event says so. */
 static bool
 server_left(const struct vfu_server *srv)
 {
@@ -117,14 +118,14 @@ int
 vfu_server_init(struct adapter *ad)
 {
 	ad->server.fd = -1;
-	ad->server.listen_ev = mevent_add(ad->config->vc_listen, EVF_READ,
+	ad->server.listen_ev = mevent_add(ad->config->ac_listen, EVF_READ,
 	    server_accept, ad);
 	return (ad->server.listen_ev == NULL ? errno : 0);
 }
 
 /*
- * Send what has gathered.  Whatever the socket does not take waits, and
- * nothing more is read until it is gone.
+ * Send the pending replies.  If the socket does not take all of them, stop
+ * reading until it has.
  */
 static void
 server_flush(struct adapter *ad)
@@ -157,7 +158,7 @@ server_flush(struct adapter *ad)
 	}
 }
 
-/* Carry out one whole message, and queue its reply. */
+/* Execute a complete message, and queue its reply. */
 static void
 server_message(struct adapter *ad, const struct vfio_user_header *h,
     const uint8_t *data, int *fds, int nfds)
@@ -178,7 +179,7 @@ server_message(struct adapter *ad, const struct vfio_user_header *h,
 
 	if (srv->negotiated) {
 		error = vfu_command(ad, &req);
-		/* Who has the answer has the interrupt, too. */
+		/* A client that has the reply must have the interrupt. */
 		vfu_irq_flush(&ad->irq);
 	} else if (h->command != VFIO_USER_VERSION) {
 		server_broken(ad, "command before VERSION");
@@ -208,8 +209,8 @@ server_message(struct adapter *ad, const struct vfio_user_header *h,
 }
 
 /*
- * The size of the message at `p', of which `len' bytes are there; 0 when that
- * is not known yet, or the client is broken.
+ * The size of the message at `p', of which `len' bytes have arrived; 0 if it is
+ * not known yet or invalid.
  */
 static size_t
 server_frame(struct adapter *ad, const uint8_t *p, size_t len,
@@ -219,7 +220,7 @@ server_frame(struct adapter *ad, const uint8_t *p, size_t len,
 		return (0);
 	memcpy(h, p, sizeof(*h));
 	if (h->size < sizeof(*h) || h->size > VFU_MSG_MAX) {
-		server_broken(ad, "message of impossible size");
+		server_broken(ad, "message of invalid size");
 		return (0);
 	}
 	if ((h->flags & VFIO_USER_F_TYPE) != VFIO_USER_F_COMMAND) {
@@ -229,7 +230,7 @@ server_frame(struct adapter *ad, const uint8_t *p, size_t len,
 	return (h->size);
 }
 
-/* Carry out all whole messages there are, as long as replies have room. */
+/* Execute all complete messages, as long as there is space for replies. */
 static void
 server_parse(struct adapter *ad)
 {
@@ -261,7 +262,7 @@ server_parse(struct adapter *ad)
 		srv->fd_pos -= pos;
 }
 
-/* After messages were handled: replies first, then the work they asked for. */
+/* After messages: send the replies, then do the work they requested. */
 static void
 server_finish(struct adapter *ad)
 {
@@ -273,7 +274,7 @@ server_finish(struct adapter *ad)
 		adapter_work(ad);
 }
 
-/* Collect the descriptors that came with a recvmsg(2). */
+/* Take the descriptors that arrived with a recvmsg(2). */
 static void
 server_take_fds(struct adapter *ad, struct msghdr *msg)
 {
@@ -302,10 +303,10 @@ server_take_fds(struct adapter *ad, struct msghdr *msg)
 }
 
 /*
- * How much to read.  The kernel ends a read with the bytes that descriptors
- * came with, so these are the last message's of what is there.  While that
- * one is incomplete no more is read than belongs to it: descriptors of the
- * next must not be mixed up with its own.
+ * Bytes to read.  The kernel ends a read after the bytes that descriptors came
+ * with, so the descriptors belong to the last message read.  While that message
+ * is incomplete, read no further than its end: its descriptors must not be
+ * mixed up with those of the next message.
  */
 static size_t
 server_room(const struct vfu_server *srv)
@@ -355,7 +356,7 @@ server_readable(int fd, enum ev_type type __unused, void *arg)
 	server_finish(ad);
 }
 
-/* The client reads its replies again: send the rest, then go on. */
+/* The socket takes data again: send the rest, then continue. */
 static void
 server_writable(int fd __unused, enum ev_type type __unused, void *arg)
 {

@@ -5,14 +5,14 @@
  */
 
 /*
- * The server's side of one vfio-user socket: one client at a time, messages
- * in, replies out.
+ * The server side of a vfio-user socket, for one client at a time.
  *
- * All that has arrived is taken with one recvmsg(2) and handled in order;
- * replies are gathered and sent with one send(2).  Buffers have fixed sizes:
- * a client that does not read its replies is not read from either.
+ * The server reads what has arrived with one recvmsg(2), handles the messages
+ * in order, and sends all replies with one send(2).  Buffers have fixed sizes:
+ * while a client does not read its replies, the server does not read its
+ * messages.
  *
- * Belongs to one thread.
+ * Only the adapter's thread uses it.
  */
 
 #ifndef _VFU_SERVER_H_
@@ -27,13 +27,13 @@
 struct mevent;
 struct adapter;
 
-/* The most data in one region access, bytes (max_data_xfer_size). */
+/* Bytes in one region access, at most (max_data_xfer_size). */
 #define	VFU_XFER_MAX	4096
-/* The longest message: VFIO_USER_REGION_WRITE_MULTI, or the JSON of VERSION. */
+/* Bytes of a message, at most: REGION_WRITE_MULTI, or the JSON of VERSION. */
 #define	VFU_MSG_MAX	8192
-/* The longest reply: data of a region read behind its headers. */
+/* Bytes of a reply, at most: headers, and the data of a region read. */
 #define	VFU_REPLY_MAX	(VFU_XFER_MAX + 64)
-/* Descriptors in one message (max_msg_fds). */
+/* Descriptors in one message, at most (max_msg_fds). */
 #define	VFU_FDS_MAX	16
 #define	VFU_BUFFER	65536
 
@@ -41,15 +41,15 @@ struct vfu_server {
 	struct mevent	*listen_ev;
 	int		 fd;		/* the client, or -1 */
 	struct mevent	*read_ev;
-	struct mevent	*write_ev;	/* on while replies wait */
-	bool		 blocked;	/* replies wait for the client */
-	bool		 negotiated;	/* VERSION has been seen */
-	bool		 broken;	/* to be dropped */
+	struct mevent	*write_ev;	/* enabled while blocked */
+	bool		 blocked;	/* replies are pending */
+	bool		 negotiated;	/* VERSION has succeeded */
+	bool		 broken;	/* must be dropped */
 
 	/*
-	 * Descriptors not yet given to a message.  They came with the bytes
-	 * that end at fd_pos in `in', and belong to the message that holds
-	 * the last of these.
+	 * Descriptors that no message has taken yet.  They arrived with the
+	 * bytes before fd_pos in `in', and belong to the message with the
+	 * last of these bytes.
 	 */
 	int		 fds[VFU_FDS_MAX];
 	int		 nfds;
@@ -61,28 +61,28 @@ struct vfu_server {
 	uint8_t		 out[VFU_BUFFER];
 };
 
-/* A command as it came in, and the place for the reply's payload. */
+/* A command, and the payload of its reply. */
 struct vfu_request {
 	const struct vfio_user_header *header;
 	const uint8_t	*data;		/* the payload */
 	size_t		 len;
-	int		*fds;		/* what is taken is replaced by -1 */
+	int		*fds;		/* -1 for those taken */
 	int		 nfds;
-	uint8_t		*reply;		/* room for VFU_REPLY_MAX - header */
+	uint8_t		*reply;		/* VFU_REPLY_MAX less a header */
 	size_t		 reply_len;
 };
 
-/* Watch the VM's listening socket.  0 or an errno. */
+/* Accept clients on the adapter's socket.  0 or an errno. */
 int	vfu_server_init(struct adapter *ad);
 
 /*
- * vfu_version.c: answer VERSION.  Returns 0, or an errno for a client that
- * cannot be served.
+ * vfu_version.c: handle VERSION.  Returns 0, or an errno if the client must be
+ * dropped.
  */
 int	vfu_version(struct adapter *ad, struct vfu_request *req);
 
 /*
- * vfu_device.c: carry out any other command.  Returns 0 or the errno for the
+ * vfu_device.c: handle any other command.  Returns 0, or the errno of the
  * reply.
  */
 int	vfu_command(struct adapter *ad, struct vfu_request *req);

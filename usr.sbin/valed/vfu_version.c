@@ -5,9 +5,9 @@
  */
 
 /*
- * Version negotiation: spec "VFIO_USER_VERSION".  The client sends what it
- * supports as JSON (RFC 8259); we answer with our values for those of its
- * capabilities that we have.
+ * Version negotiation: spec "VFIO_USER_VERSION".  The client sends its
+ * capabilities as JSON (RFC 8259); valed replies with its own values of those
+ * that it supports.
  */
 
 #include <sys/param.h>
@@ -19,13 +19,12 @@
 #include "adapter.h"
 
 /*
- * JSON nested deeper is refused: the specification needs three levels.  The
- * parser has a limit of its own (2048), and a message is at most VFU_MSG_MAX
- * bytes long.
+ * Deeper JSON is rejected.  The specification needs three levels.  jansson's
+ * own limit is 2048 levels, and a message has at most VFU_MSG_MAX bytes.
  */
 #define	JSON_DEPTH	8
 
-/* The capabilities we have, and our value of each. */
+/* The supported capabilities, with valed's values. */
 static const struct {
 	const char	*name;
 	unsigned int	number;		/* 0: true */
@@ -37,7 +36,7 @@ static const struct {
 	{ "write_multiple", 0 },
 };
 
-/* Nothing in `json' is nested more than `depth' levels below it. */
+/* Whether `json' has at most `depth' levels below it. */
 static bool
 depth_ok(json_t *json, int depth)
 {
@@ -59,8 +58,8 @@ depth_ok(json_t *json, int depth)
 }
 
 /*
- * Parse `len' bytes of JSON, the last of them NUL; without any, an empty
- * object.  Returns an object, or NULL if it is none.
+ * Parse `len' bytes of JSON with a terminating NUL.  0 bytes are an empty
+ * object.  Returns an object, or NULL if the JSON is invalid or something else.
  */
 static json_t *
 version_parse(const uint8_t *data, size_t len)
@@ -81,8 +80,8 @@ version_parse(const uint8_t *data, size_t len)
 }
 
 /*
- * Add to `ours' our value of each capability in `offered' that we have; NULL
- * offers none.  0, EINVAL if one has the wrong type, or ENOMEM.
+ * Add to `ours' the value of each supported capability in `offered', which may
+ * be NULL.  0, EINVAL if one has the wrong type, or ENOMEM.
  */
 static int
 version_answer(const json_t *offered, json_t *ours)

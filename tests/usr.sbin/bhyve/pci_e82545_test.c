@@ -19,7 +19,9 @@
 #include <machine/vmm_snapshot.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -846,6 +848,65 @@ ATF_TC_BODY(save_restore, tc)
 	ATF_CHECK_EQ(0, memcmp(frame, bhyve.frame, sizeof(frame)));
 }
 
+static char info[16384];		/* what SIGINFO printed */
+static FILE *info_file;
+
+static bool
+info_complete(void)
+{
+	size_t n;
+
+	rewind(info_file);
+	n = fread(info, 1, sizeof(info) - 1, info_file);
+	info[n] = '\0';
+	return (strstr(info, "rx_overmtu") != NULL);
+}
+
+ATF_TC(counters);
+ATF_TC_HEAD(counters, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "SIGINFO prints the counters of the "
+	    "adapter and of its frame port");
+}
+ATF_TC_BODY(counters, tc)
+{
+	static const char *const lines[] = {
+		"e1000 2:0: tx_frames 2\n", "e1000 2:0: tx_kicks 1\n",
+		"e1000 2:0: tx_overmtu 1\n", "e1000 2:0: rx_frames 1\n",
+		"e1000 2:0: rx_overmtu 2\n"
+	};
+	uint8_t frame[600] = { 0 };
+	size_t i;
+	int saved;
+
+	start("wire0,mtu=500");
+	wr(E82545_RDT, RING - 1);
+	transmit(0, 519, 0);
+	transmit(1, 518, 1);
+	wr(E82545_TDT, 2);
+	expected = 1;
+	run_until(sent_expected);
+	ATF_REQUIRE_EQ(519, send(bhyve.wire, frame, 519, 0));
+	ATF_REQUIRE_EQ(520, send(bhyve.wire, frame, 520, 0));
+	ATF_REQUIRE_EQ(518, send(bhyve.wire, frame, 518, 0));
+	run_until(received_expected);
+
+	info_file = tmpfile();
+	ATF_REQUIRE(info_file != NULL);
+	/* Reading moves the offset. */
+	ATF_REQUIRE(fcntl(fileno(info_file), F_SETFL, O_APPEND) != -1);
+	saved = dup(STDERR_FILENO);
+	ATF_REQUIRE(dup2(fileno(info_file), STDERR_FILENO) != -1);
+	ATF_REQUIRE_EQ(0, kill(getpid(), SIGINFO));
+	run_until(info_complete);
+	ATF_REQUIRE(dup2(saved, STDERR_FILENO) != -1);
+	for (i = 0; i < nitems(lines); i++)
+		ATF_CHECK_MSG(strstr(info, lines[i]) != NULL, "%snot in\n%s",
+		    lines[i], info);
+	ATF_CHECK(strstr(info, " 0\n") == NULL);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, identity);
@@ -856,6 +917,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, receive);
 	ATF_TP_ADD_TC(tp, loopback);
 	ATF_TP_ADD_TC(tp, mtu);
+	ATF_TP_ADD_TC(tp, counters);
 	ATF_TP_ADD_TC(tp, flood);
 	ATF_TP_ADD_TC(tp, save_restore);
 	return (atf_no_error());

@@ -33,8 +33,8 @@
  * to the receiving thread, and the two share no data.
  */
 
-#include <sys/types.h>
 #include <sys/param.h>
+#include <sys/systm.h>
 #include <sys/uio.h>
 
 #include <net/ethernet.h>
@@ -688,6 +688,8 @@ vale_frame_port(struct net_backend *be)
 {
 	struct vale_priv *priv;
 
+	/* bhyve's own backend has this name, too: ours must be linked first. */
+	MPASS(be->send == vale_send);
 	priv = NET_BE_PRIV(be);
 	return (&priv->frame_port);
 }

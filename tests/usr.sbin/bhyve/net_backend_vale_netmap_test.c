@@ -98,7 +98,8 @@ open_port(const char *name)
 		ATF_REQUIRE_MSG(i < 1000, "%s cannot be opened", name);
 		usleep(1000);
 	}
-	ATF_REQUIRE_MSG(net_backend_vale(be), "not the backend under test");
+	ATF_REQUIRE_MSG(backend_port(be)->fp_ops->fpo_set_polled != NULL,
+	    "not the backend under test");
 	return (be);
 }
 

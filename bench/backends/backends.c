@@ -6,14 +6,15 @@
 
 /*
  * Compares bhyve's two backends for the kernel's VALE, on FreeBSD: the source
- * tree's net_backend_netmap.c and net_backend_vale.c.  Both are linked into this
- * program, as they are into bhyve.
+ * tree's net_backend_netmap.c and net_backend_vale.c.  Both are linked into
+ * this program, as they are into bhyve.
  *
- * A run opens two ports with one backend, and repeatedly sends a batch of frames
- * on the first and receives it on the second, with the calls that a frontend of
- * that backend makes: the tree's syncs for each frame that it sends, and looks
- * for frames if poll(2) says so; ours does both once a batch.  Frames are copied
- * on arrival, as a device model does.  Only frames that arrive complete count.
+ * A run opens two ports with one backend, and repeatedly sends a batch of
+ * frames on the first and receives it on the second, with the calls that a
+ * frontend of that backend makes: the tree's syncs for each frame that it
+ * sends, and looks for frames if poll(2) says so; ours does both once a batch.
+ * Frames are copied on arrival, as a device model does.  Only frames that
+ * arrive complete count.
  *
  * The backends alternate.  Prints each run, the medians and their ratio.
  */

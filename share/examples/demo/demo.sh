@@ -110,7 +110,7 @@ udp()
 	exits_after
 	sleep 1
 	for guest in vm1 vm2; do
-		vm $guest "said ' ' /tmp/sample" > $guest.sample ||
+		vm $guest "wait_word ' ' /tmp/sample" > $guest.sample ||
 		    fail "$guest does not report its counters"
 	done
 	set -- $(cat vm1.sample vm2.sample | awk '

@@ -137,7 +137,7 @@ vale_strerror(int error)
 	case ENOSPC:
 		return ("the switch has no port left");
 	case ENXIO:
-		return ("there are no more switches to be had");
+		return ("no further switch can be created");
 	default:
 		return (strerror(error));
 	}

@@ -60,6 +60,7 @@ offer_step(struct vale_offer *of)
 {
 	const struct vale_piece *pc;
 
+	MPASS(of->of_frames > 0);
 	if (of->of_own < of->of_flood) {
 		pc = &of->of_piece[of->of_own];
 		of->of_own = pc->pc_next;
@@ -67,6 +68,7 @@ offer_step(struct vale_offer *of)
 		pc = &of->of_piece[of->of_flood];
 		of->of_flood = pc->pc_next;
 	}
+	MPASS(of->of_slots >= pc->pc_slots);
 	of->of_frames--;
 	of->of_slots -= pc->pc_slots;
 	of->of_bytes += pc->pc_frame_len;
@@ -100,7 +102,7 @@ deliver_buf(struct vale_port *port, struct netmap_slot *slot, uint32_t i,
 	uint8_t *buf;
 	uint32_t idx;
 
-	buf = vale_region_buf(vr, VALE_ONCE(slot->buf_idx));
+	buf = vale_region_buf(vr, atomic_load_32(&slot->buf_idx));
 	if (buf == NULL) {
 		idx = vr->vr_nbufs - port->vp_rx.rq_nslots + i;
 		slot->buf_idx = idx;
@@ -152,7 +154,7 @@ deliver_single_slot(struct vale_port *port, struct vale_offer *of, uint32_t i,
 		slot = &ring->slot[fetch];
 		VALE_FETCH(slot);
 		VALE_FETCH(vale_region_buf(&port->vp_region,
-		    VALE_ONCE(slot->buf_idx)));
+		    atomic_load_32(&slot->buf_idx)));
 		fetch = vale_slot_next(fetch, nslots);
 		slot = &ring->slot[i];
 		deliver_copy(deliver_buf(port, slot, i, mended), pc->pc_buf,
@@ -251,8 +253,11 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 			skipped += pc->pc_frame_len;
 	}
 	bytes = of.of_bytes - before - skipped;
+	/* deliver_fit() chose the same frames. */
+	MPASS(left == 0);
 
 	pthread_mutex_lock(&rq->rq_lock);
+	MPASS(slot == rq->rq_lease[lease].vl_end);
 	wake = vale_rxq_publish(rq, lease);
 	vale_count(dst, VALE_C_RX_BATCH, 1);
 	vale_count(dst, VALE_C_RX_FRAME, frames);
@@ -306,9 +311,9 @@ offer_next(struct frame_source *source)
 
 /*
  * Let the sink take what it will.  The ring must be empty and not polled: see
- * the top of this file.
+ * the top of this file.  Not inlined: it would cost deliver_ring() registers.
  */
-static void
+static void __attribute__((__noinline__))
 deliver_direct(struct vale_port *port, struct vale_port *dst,
     struct vale_offer *of)
 {
@@ -349,6 +354,7 @@ vale_deliver(struct vale_port *port, struct vale_port *dst)
 		.of_slots = own->ls_slots + flood->ls_slots,
 	};
 
+	MPASS(port != dst && atomic_load_32(&vt->vt_busy) != 0);
 	if (dst->vp_sink != NULL)
 		deliver_direct(port, dst, &of);
 	if (of.of_frames > 0)

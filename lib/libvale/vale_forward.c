@@ -78,16 +78,17 @@ collect_slot(const struct vale_port *port, uint32_t cur,
     struct vale_piece *piece, bool *more)
 {
 	const struct netmap_slot *slot = &port->vp_region.vr_txring->slot[cur];
-	uint16_t flags = VALE_ONCE(slot->flags);
+	uint16_t flags = atomic_load_16(&slot->flags);
 
+	MPASS(cur < port->vp_tx.vt_nslots);
 	*more = (flags & NS_MOREFRAG) != 0;
-	piece->pc_len = VALE_ONCE(slot->len);
+	piece->pc_len = atomic_load_16(&slot->len);
 	if ((flags & NS_INDIRECT) != 0)
 		piece->pc_buf = (const uint8_t *)(uintptr_t)
-		    VALE_ONCE(slot->ptr);
+		    atomic_load_64(&slot->ptr);
 	else
 		piece->pc_buf = vale_region_buf(&port->vp_region,
-		    VALE_ONCE(slot->buf_idx));
+		    atomic_load_32(&slot->buf_idx));
 	if (piece->pc_buf == NULL)
 		return (VALE_C_TX_BAD_BUF);
 	if (piece->pc_len > VALE_BUF_SIZE)
@@ -100,6 +101,7 @@ static void
 collect_add(struct vale_txq *vt, struct vale_piece *first, uint32_t len,
     uint32_t npieces)
 {
+	MPASS(npieces >= 1 && vt->vt_npieces + npieces <= nitems(vt->vt_piece));
 	__builtin_prefetch(first->pc_buf);
 	first->pc_frame_len = len;
 	first->pc_pieces = npieces;
@@ -237,6 +239,7 @@ lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 static void
 lookup_append(struct vale_txq *vt, struct vale_list *ls, uint32_t frame)
 {
+	MPASS(frame < vt->vt_npieces);
 	if (ls->ls_first == VALE_END)
 		ls->ls_first = frame;
 	else
@@ -267,6 +270,8 @@ lookup_sort(struct vale_port *port, uint32_t frame, unsigned int dst)
 	} else if (dst == port->vp_index)
 		vale_forward_drop(port, VALE_C_TX_SELF, 1, port);
 	else {
+		/* Its addresses are forgotten before a port is removed. */
+		MPASS(port->vp_switch->vs_port[dst] != NULL);
 		if (vt->vt_list[dst].ls_first == VALE_END)
 			vt->vt_dst[vt->vt_ndsts++] = dst;
 		lookup_append(vt, &vt->vt_list[dst], frame);
@@ -371,7 +376,7 @@ vale_txsync(struct vale_desc *d)
 
 	vale_switch_enter(port);
 	vale_count(port, VALE_C_TX_SYNC, 1);
-	head = VALE_ONCE(ring->head);
+	head = atomic_load_32(&ring->head);
 	if (head >= vt->vt_nslots) {
 		vale_count(port, VALE_C_TX_BAD_RING, 1);
 		ring->head = ring->cur = head = vt->vt_cur;

@@ -30,8 +30,9 @@
 #ifndef _VALE_IMPL_H_
 #define	_VALE_IMPL_H_
 
-#include <sys/types.h>
+#include <sys/param.h>
 #include <sys/queue.h>
+#include <sys/systm.h>
 #include <net/if.h>
 #include <net/netmap.h>
 #include <net/netmap_user.h>
@@ -63,7 +64,7 @@ struct vale_region {
 /* Slots of a receive ring, one at least, that a sender is filling. */
 struct vale_lease {
 	uint32_t	vl_end;		/* the slot after them */
-	bool		vl_done;
+	bool		vl_done;	/* the sender has ended it */
 };
 
 /*
@@ -119,7 +120,7 @@ struct vale_list {
 
 /* The sending side of a port: the sending thread's.  vale_forward.c. */
 struct vale_txq {
-	bool		 vt_busy;	/* atomic: vale_switch.c */
+	uint32_t	 vt_busy;	/* atomic: vale_switch.c */
 	uint32_t	 vt_nslots;	/* fixed */
 	uint32_t	 vt_cur;	/* first slot not consumed */
 	uint32_t	 vt_npieces;
@@ -160,7 +161,7 @@ struct vale_switch {
 	TAILQ_ENTRY(vale_switch) vs_link;
 	char			 vs_name[VALE_NAME_SIZE];
 	pthread_mutex_t		 vs_gate;
-	bool			 vs_changing;	/* atomic: vale_switch.c */
+	uint32_t		 vs_changing;	/* atomic: vale_switch.c */
 	unsigned int		 vs_nports;
 	uint8_t			 vs_active[VALE_FDB_PORTS]; /* indexes in use */
 	struct vale_port	*vs_port[VALE_FDB_PORTS];
@@ -174,14 +175,19 @@ struct vale_switch {
 #define	VALE_FETCH(p)	__builtin_prefetch((p), 1)
 #endif
 
-/* Read what a stranger may be writing: once, and no more. */
-#define	VALE_ONCE(lvalue)	__atomic_load_n(&(lvalue), __ATOMIC_RELAXED)
-
+/*
+ * Add to a counter.  The sending thread writes the port's transmit counters,
+ * between vale_switch_enter() and vale_switch_leave(); any thread may write the
+ * receive counters under rq_lock.
+ */
 static inline void
 vale_count(struct vale_port *port, enum vale_counter c, uint64_t n)
 {
-	__atomic_store_n(&port->vp_counter[c], port->vp_counter[c] + n,
-	    __ATOMIC_RELAXED);
+	if (c >= VALE_C_RX_SYNC)
+		mtx_assert(&port->vp_rx.rq_lock, MA_OWNED);
+	else
+		MPASS(atomic_load_32(&port->vp_tx.vt_busy) != 0);
+	atomic_store_64(&port->vp_counter[c], port->vp_counter[c] + n);
 }
 
 /* The slot `n' after `i' in a ring of `nslots'; n <= nslots. */
@@ -233,7 +239,7 @@ void	vale_rxq_fini(struct vale_rxq *rq);
 static inline uint32_t
 vale_rxq_cur(const struct vale_rxq *rq)
 {
-	return (__atomic_load_n(&rq->rq_cur, __ATOMIC_ACQUIRE));
+	return (atomic_load_acq_32(&rq->rq_cur));
 }
 
 /* These three with rq_lock held. */

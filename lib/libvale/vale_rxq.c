@@ -82,9 +82,27 @@ vale_rxq_fini(struct vale_rxq *rq)
 	free(rq->rq_lease);
 }
 
+/* rq_lock is owned, and the indices are in the order of the drawing above. */
+static void
+rxq_assert(const struct vale_rxq *rq)
+{
+#ifdef INVARIANTS
+	uint32_t cur = vale_rxq_cur(rq), n = rq->rq_nslots;
+	uint32_t tail = atomic_load_32(&rq->rq_tail);
+
+	mtx_assert(&rq->rq_lock, MA_OWNED);
+	MPASS(cur < n && tail < n && rq->rq_next < n);
+	MPASS(vale_slot_sub(tail, cur, n) <=
+	    vale_slot_sub(rq->rq_next, cur, n));
+#else
+	(void)rq;
+#endif
+}
+
 uint32_t
 vale_rxq_space(const struct vale_rxq *rq)
 {
+	rxq_assert(rq);
 	return (rq->rq_nslots - 1 -
 	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
 }
@@ -95,6 +113,7 @@ vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots)
 {
 	uint32_t lease = rq->rq_next;
 
+	MPASS(nslots >= 1 && nslots <= vale_rxq_space(rq));
 	rq->rq_next = vale_slot_add(lease, nslots, rq->rq_nslots);
 	rq->rq_lease[lease].vl_end = rq->rq_next;
 	rq->rq_lease[lease].vl_done = false;
@@ -107,13 +126,18 @@ vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
 {
 	uint32_t tail = rq->rq_tail;
 
+	rxq_assert(rq);
+	/* Of the open leases, and ended once. */
+	MPASS(lease < rq->rq_nslots && !rq->rq_lease[lease].vl_done);
+	MPASS(vale_slot_sub(lease, tail, rq->rq_nslots) <
+	    vale_slot_sub(rq->rq_next, tail, rq->rq_nslots));
 	rq->rq_lease[lease].vl_done = true;
 	if (lease != tail)
 		return (false);
 	do {
 		tail = rq->rq_lease[tail].vl_end;
 	} while (tail != rq->rq_next && rq->rq_lease[tail].vl_done);
-	__atomic_store_n(&rq->rq_tail, tail, __ATOMIC_RELEASE);
+	atomic_store_rel_32(&rq->rq_tail, tail);
 	if (!rq->rq_asleep)
 		return (false);
 	rq->rq_asleep = false;
@@ -140,6 +164,7 @@ rxq_sleep(struct vale_rxq *rq)
 {
 	uint64_t n;
 
+	mtx_assert(&rq->rq_lock, MA_OWNED);
 	if (rq->rq_woken != rq->rq_drained &&
 	    read(rq->rq_fd, &n, sizeof(n)) == sizeof(n))
 		rq->rq_drained += n;
@@ -173,22 +198,23 @@ vale_rxsync(struct vale_desc *d)
 	int result = 0;
 	bool locked, polled;
 
-	head = VALE_ONCE(ring->head);
-	cur = VALE_ONCE(ring->cur);
-	polled = (VALE_ONCE(ring->flags) & VALE_RING_POLLED) != 0;
+	head = atomic_load_32(&ring->head);
+	cur = atomic_load_32(&ring->cur);
+	polled = (atomic_load_32(&ring->flags) & VALE_RING_POLLED) != 0;
 	if (!rxq_valid(rq, head, cur)) {
 		head = cur = ring->head = ring->cur = rq->rq_cur;
 		errno = EINVAL;
 		result = -1;
 	}
 	freed = vale_slot_sub(head, rq->rq_cur, rq->rq_nslots);
+	MPASS(freed <= vale_slot_sub(rq->rq_shown, rq->rq_cur, rq->rq_nslots));
 	/* Going from one way of receiving to the other, and to sleep. */
 	locked = !polled || !rq->rq_polled || result != 0;
 	if (locked)
 		pthread_mutex_lock(&rq->rq_lock);
 	if (freed > 0)
-		__atomic_store_n(&rq->rq_cur, head, __ATOMIC_RELEASE);
-	rq->rq_shown = __atomic_load_n(&rq->rq_tail, __ATOMIC_ACQUIRE);
+		atomic_store_rel_32(&rq->rq_cur, head);
+	rq->rq_shown = atomic_load_acq_32(&rq->rq_tail);
 	if (locked) {
 		rq->rq_polled = polled;
 		if (result != 0)
@@ -197,7 +223,7 @@ vale_rxsync(struct vale_desc *d)
 			rxq_sleep(rq);
 		pthread_mutex_unlock(&rq->rq_lock);
 	}
-	__atomic_store_n(&rq->rq_syncs, rq->rq_syncs + 1, __ATOMIC_RELAXED);
+	atomic_store_64(&rq->rq_syncs, rq->rq_syncs + 1);
 	VALE_PROBE(port, RX_SYNC, freed,
 	    vale_slot_sub(rq->rq_shown, head, rq->rq_nslots));
 	ring->tail = rq->rq_shown;

@@ -48,21 +48,25 @@ void
 vale_switch_enter(struct vale_port *port)
 {
 	struct vale_switch *vs = port->vp_switch;
-	bool *busy = &port->vp_tx.vt_busy;
+	uint32_t *busy = &port->vp_tx.vt_busy;
 
-	__atomic_store_n(busy, true, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&vs->vs_changing, __ATOMIC_SEQ_CST)) {
-		__atomic_store_n(busy, false, __ATOMIC_RELEASE);
+	MPASS(atomic_load_32(busy) == 0);
+	for (;;) {
+		atomic_store_32(busy, 1);
+		atomic_thread_fence_seq_cst();
+		if (atomic_load_acq_32(&vs->vs_changing) == 0)
+			return;
+		atomic_store_rel_32(busy, 0);
 		pthread_mutex_lock(&vs->vs_gate);
 		pthread_mutex_unlock(&vs->vs_gate);
-		__atomic_store_n(busy, true, __ATOMIC_SEQ_CST);
 	}
 }
 
 void
 vale_switch_leave(struct vale_port *port)
 {
-	__atomic_store_n(&port->vp_tx.vt_busy, false, __ATOMIC_RELEASE);
+	MPASS(atomic_load_32(&port->vp_tx.vt_busy) != 0);
+	atomic_store_rel_32(&port->vp_tx.vt_busy, 0);
 }
 
 /* Stop all senders of a switch, and let them go on. */
@@ -72,19 +76,33 @@ switch_stop(struct vale_switch *vs)
 	const struct vale_port *port;
 	unsigned int i;
 
+	mtx_assert(&vale_lock, MA_OWNED);
 	pthread_mutex_lock(&vs->vs_gate);
-	__atomic_store_n(&vs->vs_changing, true, __ATOMIC_SEQ_CST);
+	MPASS(atomic_load_32(&vs->vs_changing) == 0);
+	atomic_store_32(&vs->vs_changing, 1);
+	atomic_thread_fence_seq_cst();
 	for (i = 0; i < vs->vs_nports; i++) {
 		port = vs->vs_port[vs->vs_active[i]];
-		while (__atomic_load_n(&port->vp_tx.vt_busy, __ATOMIC_SEQ_CST))
+		while (atomic_load_acq_32(&port->vp_tx.vt_busy) != 0)
 			sched_yield();
 	}
+}
+
+/* Between the two. */
+static void
+switch_assert_stopped(const struct vale_switch *vs)
+{
+	mtx_assert(&vale_lock, MA_OWNED);
+	mtx_assert(&vs->vs_gate, MA_OWNED);
+	MPASS(atomic_load_32(&vs->vs_changing) != 0);
+	(void)vs;
 }
 
 static void
 switch_go(struct vale_switch *vs)
 {
-	__atomic_store_n(&vs->vs_changing, false, __ATOMIC_RELEASE);
+	switch_assert_stopped(vs);
+	atomic_store_rel_32(&vs->vs_changing, 0);
 	pthread_mutex_unlock(&vs->vs_gate);
 }
 
@@ -94,6 +112,7 @@ switch_list(struct vale_switch *vs)
 {
 	unsigned int i;
 
+	switch_assert_stopped(vs);
 	vs->vs_nports = 0;
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
 		if (vs->vs_port[i] != NULL)
@@ -107,6 +126,7 @@ switch_find(const char *name, size_t len)
 {
 	struct vale_switch *vs;
 
+	mtx_assert(&vale_lock, MA_OWNED);
 	TAILQ_FOREACH(vs, &vale_switches, vs_link) {
 		if (strlen(vs->vs_name) == len &&
 		    memcmp(vs->vs_name, name, len) == 0)
@@ -121,6 +141,7 @@ switch_create(const char *name, size_t len, struct vale_switch **vsp)
 	struct vale_switch *vs;
 	uint64_t seed[2];
 
+	mtx_assert(&vale_lock, MA_OWNED);
 	if (getentropy(seed, sizeof(seed)) == -1)
 		return (errno);
 	vs = aligned_alloc(VALE_CACHE_LINE, sizeof(*vs));
@@ -138,6 +159,8 @@ switch_create(const char *name, size_t len, struct vale_switch **vsp)
 static void
 switch_destroy(struct vale_switch *vs)
 {
+	mtx_assert(&vale_lock, MA_OWNED);
+	MPASS(vs->vs_nports == 0);
 	TAILQ_REMOVE(&vale_switches, vs, vs_link);
 	pthread_mutex_destroy(&vs->vs_gate);
 	free(vs);
@@ -150,6 +173,7 @@ switch_port(struct vale_switch *vs, const char *name)
 	struct vale_port *port;
 	unsigned int i;
 
+	mtx_assert(&vale_lock, MA_OWNED);
 	for (i = 0; i < vs->vs_nports; i++) {
 		port = vs->vs_port[vs->vs_active[i]];
 		if (strcmp(port->vp_name, name) == 0)
@@ -167,6 +191,7 @@ switch_attach(struct vale_port *port)
 	unsigned int i;
 	int error;
 
+	mtx_assert(&vale_lock, MA_OWNED);
 	vs = switch_find(port->vp_name, len);
 	if (vs == NULL) {
 		error = switch_create(port->vp_name, len, &vs);
@@ -195,6 +220,7 @@ switch_detach(struct vale_port *port)
 	struct vale_switch *vs = port->vp_switch;
 
 	switch_stop(vs);
+	MPASS(vs->vs_port[port->vp_index] == port);
 	vs->vs_port[port->vp_index] = NULL;
 	switch_list(vs);
 	vale_fdb_flush(&vs->vs_fdb, port->vp_index);
@@ -316,8 +342,8 @@ port_counters(const struct vale_port *port, uint64_t counters[VALE_NCOUNTERS])
 	unsigned int i;
 
 	for (i = 0; i < VALE_NCOUNTERS; i++)
-		counters[i] = VALE_ONCE(port->vp_counter[i]);
-	counters[VALE_C_RX_SYNC] = VALE_ONCE(port->vp_rx.rq_syncs);
+		counters[i] = atomic_load_64(&port->vp_counter[i]);
+	counters[VALE_C_RX_SYNC] = atomic_load_64(&port->vp_rx.rq_syncs);
 }
 
 static void

@@ -1,0 +1,181 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The assertions of the user-space switch: each case breaks a rule of
+ * vale_impl.h in a child process, and the child must abort.
+ */
+
+#include <atf-c.h>
+
+#include "aborts.h"
+#include "vale_impl.h"
+
+static struct vale_port *
+port_open(const char *name)
+{
+	struct vale_desc *d = vale_open(name, NULL);
+
+	ATF_REQUIRE(d != NULL);
+	return (vale_desc_port(d));
+}
+
+static void
+space_unlocked(void *arg)
+{
+	struct vale_port *port = arg;
+
+	(void)vale_rxq_space(&port->vp_rx);
+}
+
+static void
+count_unlocked(void *arg)
+{
+	vale_count(arg, VALE_C_RX_FRAME, 1);
+}
+
+static void
+sleep_then_publish(void *arg)
+{
+	struct vale_port *port = arg;
+	uint32_t lease;
+
+	pthread_mutex_lock(&port->vp_rx.rq_lock);
+	lease = vale_rxq_lease(&port->vp_rx, 1);
+	pthread_mutex_unlock(&port->vp_rx.rq_lock);
+	(void)vale_rxq_publish(&port->vp_rx, lease);
+}
+
+ATF_TC(locks);
+ATF_TC_HEAD(locks, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Assertions fire: a receive ring is "
+	    "looked at, counted for, or published to without its lock");
+}
+ATF_TC_BODY(locks, tc)
+{
+	struct vale_port *port = port_open("valeassert:a");
+
+	ATF_CHECK(aborts(space_unlocked, port, "rq_lock not owned"));
+	ATF_CHECK(aborts(count_unlocked, port, "rq_lock not owned"));
+	ATF_CHECK(aborts(sleep_then_publish, port, "rq_lock not owned"));
+	vale_close(&port->vp_desc);
+}
+
+static void
+lease_nothing(void *arg)
+{
+	struct vale_port *port = arg;
+
+	pthread_mutex_lock(&port->vp_rx.rq_lock);
+	(void)vale_rxq_lease(&port->vp_rx, 0);
+}
+
+static void
+lease_too_much(void *arg)
+{
+	struct vale_port *port = arg;
+
+	pthread_mutex_lock(&port->vp_rx.rq_lock);
+	(void)vale_rxq_lease(&port->vp_rx, vale_rxq_space(&port->vp_rx) + 1);
+}
+
+static void
+end_twice(void *arg)
+{
+	struct vale_port *port = arg;
+	uint32_t lease;
+
+	pthread_mutex_lock(&port->vp_rx.rq_lock);
+	(void)vale_rxq_lease(&port->vp_rx, 1);
+	lease = vale_rxq_lease(&port->vp_rx, 2);
+	(void)vale_rxq_publish(&port->vp_rx, lease);
+	(void)vale_rxq_publish(&port->vp_rx, lease);
+}
+
+static void
+end_none(void *arg)
+{
+	struct vale_port *port = arg;
+
+	pthread_mutex_lock(&port->vp_rx.rq_lock);
+	(void)vale_rxq_publish(&port->vp_rx, port->vp_rx.rq_next);
+}
+
+static void
+tail_ahead(void *arg)
+{
+	struct vale_port *port = arg;
+
+	pthread_mutex_lock(&port->vp_rx.rq_lock);
+	port->vp_rx.rq_tail = port->vp_rx.rq_next + 1;
+	(void)vale_rxq_space(&port->vp_rx);
+}
+
+ATF_TC(leases);
+ATF_TC_HEAD(leases, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Assertions fire: a lease of no slots "
+	    "or too many, one ended twice or never made, indices out of order");
+}
+ATF_TC_BODY(leases, tc)
+{
+	struct vale_port *port = port_open("valeassert:a");
+
+	ATF_CHECK(aborts(lease_nothing, port, "nslots >= 1"));
+	ATF_CHECK(aborts(lease_too_much, port, "nslots <= vale_rxq_space"));
+	ATF_CHECK(aborts(end_twice, port, "vl_done"));
+	ATF_CHECK(aborts(end_none, port, "vale_slot_sub(lease, tail"));
+	ATF_CHECK(aborts(tail_ahead, port, "vale_slot_sub(tail, cur"));
+	vale_close(&port->vp_desc);
+}
+
+static void
+enter_twice(void *arg)
+{
+	vale_switch_enter(arg);
+	vale_switch_enter(arg);
+}
+
+static void
+leave_only(void *arg)
+{
+	vale_switch_leave(arg);
+}
+
+static void
+deliver_outside(void *arg)
+{
+	struct vale_port *port = arg;
+
+	vale_deliver(port, port->vp_switch->vs_port[!port->vp_index]);
+}
+
+ATF_TC(senders);
+ATF_TC_HEAD(senders, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Assertions fire: a sender that enters "
+	    "its switch twice, leaves it or delivers without having entered");
+}
+ATF_TC_BODY(senders, tc)
+{
+	struct vale_port *a = port_open("valeassert:a");
+	struct vale_port *b = port_open("valeassert:b");
+
+	ATF_CHECK(aborts(enter_twice, a, "atomic_load_32(busy) == 0"));
+	ATF_CHECK(aborts(leave_only, a, "vt_busy) != 0"));
+	ATF_CHECK(aborts(deliver_outside, a, "vt_busy) != 0"));
+	vale_close(&b->vp_desc);
+	vale_close(&a->vp_desc);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, locks);
+	ATF_TP_ADD_TC(tp, leases);
+	ATF_TP_ADD_TC(tp, senders);
+	return (atf_no_error());
+}

@@ -23,7 +23,7 @@
 #include "net_port.h"
 
 /*
- * What the model asks of its host.
+ * The model's operations.
  */
 
 static void *
@@ -159,7 +159,7 @@ vm_sink(void *arg, struct frame_source *frames)
 void
 vm_direct(struct vm *vm)
 {
-	/* The port's ring as it has to be: given back. */
+	/* The port's ring must be empty and released. */
 	(void)e82545_rx(vm->dev);
 	e82545_rx_direct_enable(vm->dev, true);
 	if (!frame_port_set_sink(vm->port, vm_sink, vm))

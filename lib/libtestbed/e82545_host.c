@@ -5,12 +5,11 @@
  */
 
 /*
- * See e82545_host.h.  The host's mutex is a leaf: no call into the model is
- * made under it, so that the model may call from under its own locks.
+ * See e82545_host.h.  The host calls the model only without its mutex, so the
+ * model may call it with its own locks.
  *
- * Two promises of struct e82545_ops are put to the test by how frames are
- * kept: a frame sent is read only at the flush, and a frame received is freed
- * the moment it is taken.
+ * Two rules of struct frame_port are tested: a frame sent is read only at the
+ * flush, and a frame received is freed as soon as it is taken.
  */
 
 #include <sys/types.h>
@@ -292,7 +291,7 @@ host_create_config(size_t ram_size, uint32_t itr_256ns, bool csb)
 	    MAP_PRIVATE | MAP_ANON, -1, 0);
 	REQUIRE(h->ram != MAP_FAILED);
 	h->ram_size = ram_size;
-	/* Not 0: a clock of a host that has been up for a while. */
+	/* Not 0: as the clock of a host that has run for a while. */
 	h->now_ns = 1000000000;
 	h->tx_room = UINT32_MAX;
 	h->brk = 0x10000;
@@ -760,7 +759,7 @@ host_tx_done(struct host *h, uint32_t n)
 bool
 host_rx_done(struct host *h, uint32_t n)
 {
-	/* Read in one piece, as it is written. */
+	/* Read at once, as it is written. */
 	const uint64_t *done = (const void *)&host_rxd(h, n)->length;
 
 	return ((le64toh(__atomic_load_n(done, __ATOMIC_ACQUIRE)) >> 32 &
@@ -818,7 +817,7 @@ host_make_frame(uint8_t *frame, size_t len, const uint8_t dst[6],
 	REQUIRE(len >= 14);
 	memcpy(frame, dst, 6);
 	memcpy(frame + 6, src, 6);
-	/* An EtherType for experiments, so that nothing is parsed further. */
+	/* An EtherType for experiments, which no filter parses. */
 	frame[12] = 0x88;
 	frame[13] = 0xb5;
 	for (i = 14; i < len; i++)

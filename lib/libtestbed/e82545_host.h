@@ -35,11 +35,11 @@
 
 #define	HOST_FRAMES	4096		/* frames recorded or waiting */
 #define	HOST_EDGES	4096		/* changes of the interrupt line */
-#define	HOST_RAM	(16u << 20)	/* a size that does, bytes */
+#define	HOST_RAM	(16u << 20)	/* bytes, enough for all tests */
 
 struct host_frame {
 	size_t		 len;		/* bytes */
-	int		 npieces;	/* as the model handed it over */
+	int		 npieces;	/* as passed by the model */
 	uint8_t		*data;
 };
 
@@ -75,19 +75,19 @@ struct host {
 	unsigned int	 tx_room;	/* frames to take before refusing */
 	bool		 tx_discard;	/* forget what is sent */
 
-	/* Called in mid-batch: with each frame queued, and each taken. */
+	/* Called within a batch: for each frame queued, and each taken. */
 	void		(*tx_hook)(struct host *);
 	void		(*rx_hook)(struct host *);
-	/* Called when the line is asserted: model and host are locked. */
+	/* Called when the line is asserted, with model and host locked. */
 	void		(*intr_hook)(struct host *);
 
-	/* To be received: [rx_head, rx_tail). */
+	/* Frames to be received: [rx_head, rx_tail). */
 	struct host_frame rx[HOST_FRAMES];
 	struct iovec	*rx_iov[HOST_FRAMES];
 	unsigned int	 rx_head, rx_tail;
 	unsigned int	 rx_unsynced;	/* taken since frame_port_sync() */
 
-	/* Work asked for, and the threads that do it. */
+	/* Work requested, and the threads that do it. */
 	bool		 kicked, ready, stop;
 	bool		 threads;
 	pthread_t	 tx_thread, rx_thread;
@@ -131,17 +131,17 @@ void	host_clear(struct host *h, uint32_t off, uint32_t bits);
 /* One of the model's counters. */
 uint64_t host_counter(struct host *h, enum e82545_counter counter);
 
-/* Let time pass; the timer goes off at its time, as often as it is set. */
+/* Advance the clock, and call the model's timer each time it expires. */
 void	host_advance(struct host *h, uint64_t ns);
 
 /* The interrupt line. */
 bool	host_line(struct host *h);
-/* Times the line was asserted so far. */
+/* How often the line was asserted so far. */
 unsigned int host_raised(struct host *h);
 
 /*
- * Do what was asked for by eo_tx_kick(), eo_rx_ready(), an injected frame or
- * E82545_RX_MORE, until nothing is left.  Without threads only.
+ * Do the work requested by eo_tx_kick(), eo_rx_ready(), an injected frame or
+ * E82545_RX_MORE, until there is none.  Not with threads.
  */
 void	host_run(struct host *h);
 
@@ -149,12 +149,12 @@ void	host_run(struct host *h);
 void	host_start_threads(struct host *h);
 void	host_stop_threads(struct host *h);
 
-/* A frame from the network, in `npieces' of about the same size. */
+/* Add a frame from the network, in `npieces' fragments of similar size. */
 void	host_inject(struct host *h, const void *data, size_t len, int npieces);
-/* Frames that the model has not taken yet. */
+/* The number of frames that the model has not taken yet. */
 unsigned int host_rx_waiting(struct host *h);
 
-/* Frames sent and flushed; the n-th of them. */
+/* The number of frames sent and flushed; the n-th of them. */
 unsigned int host_sent(struct host *h);
 const struct host_frame *host_sent_frame(struct host *h, unsigned int n);
 /* Forget what was sent. */
@@ -164,9 +164,9 @@ void	host_sent_clear(struct host *h);
  * Driver: guest memory.
  */
 
-/* Memory at `gpa', checked to be RAM. */
+/* Memory at `gpa', which must be RAM. */
 void	*host_mem(struct host *h, uint64_t gpa, size_t len);
-/* Fresh, zeroed memory, `align' a power of two. */
+/* Allocate zeroed memory; `align' must be a power of two. */
 uint64_t host_alloc(struct host *h, size_t len, size_t align);
 
 /*

@@ -5,11 +5,9 @@
  */
 
 /*
- * See lem_ladder.h.
- *
- * Whoever wakes a thread first stores what there is to do and then looks
- * whether the thread sleeps; whoever goes to sleep first says so and then looks
- * whether there is something to do.
+ * See lem_ladder.h.  A thread that wakes another stores the work, and then
+ * checks whether the other sleeps; a thread that goes to sleep sets `asleep',
+ * and then checks for work.
  */
 
 #include <sys/types.h>
@@ -35,16 +33,17 @@
 #include "net_backends.h"
 #include "net_backends_priv.h"
 #include "net_port.h"
+#include "wait_until.h"
 
 #define	RAM		(32u << 20)	/* bytes of each guest */
 #define	RING		1024		/* descriptors */
 #define	BUFSIZE		2048		/* bytes */
 #define	BUDGET		64		/* frames for a call of lem_rx() */
 #define	HOOK_EVERY	16		/* rounds of a processor */
-#define	SLEEP_MS	20		/* then look anyway */
-#define	ROUNDS		2		/* begun: one that sees what there is */
-#define	LOOKS		10		/* in vain: nothing comes any more */
-/* Rounds of transmit alone before the network is looked at. */
+#define	SLEEP_MS	20		/* then check anyway */
+#define	ROUNDS		2		/* begun: one sees all work */
+#define	LOOKS		10		/* no frame: no more come */
+/* Rounds of transmit before the network is checked. */
 #define	RX_EVERY	16
 
 #define	GET(x)		__atomic_load_n(&(x), __ATOMIC_SEQ_CST)
@@ -90,8 +89,8 @@ wake(struct sleeper *s)
 }
 
 /*
- * Sleep, for `ns' at most, until woken or `fd' (or -1) is readable; the caller
- * has set s->asleep and looked around since.  True for `fd'.
+ * Sleep, at most `ns', until woken or `fd' (or -1) is readable.  The caller
+ * must set s->asleep, and then check for work.  True if `fd' is readable.
  */
 static bool
 doze(struct sleeper *s, int fd, uint64_t ns)
@@ -110,7 +109,9 @@ doze(struct sleeper *s, int fd, uint64_t ns)
 	return (fd != -1 && pfd[1].revents != 0);
 }
 
-/* Who receives: the processor, where it polls, or the adapter's thread. */
+/*
+ * True if the processor, which polls, receives; else the adapter's thread does.
+ */
 static bool
 rx_inline(const struct vm *vm)
 {
@@ -119,7 +120,7 @@ rx_inline(const struct vm *vm)
 }
 
 /*
- * What the model asks of its host.
+ * The model's operations.
  */
 
 static void *
@@ -183,7 +184,7 @@ static const struct e82545_ops vm_ops = {
 	.eo_rx_ready = vm_rx_ready,
 };
 
-/* Frames that the other guest's thread brings. */
+/* Direct frames of the other guest's thread. */
 static void
 vm_sink(void *arg, struct frame_source *frames)
 {
@@ -192,7 +193,7 @@ vm_sink(void *arg, struct frame_source *frames)
 	e82545_rx_direct(vm->dev, frames);
 }
 
-/* The receiving thread of the port, which the ring's flag must know. */
+/* The thread that receives from the port, and sets the ring's flag. */
 static enum e82545_rx_state
 vm_receive(struct vm *vm)
 {
@@ -367,7 +368,7 @@ cpu_halt(struct vm *vm)
 		(void)doze(&vm->cpu, -1, SLEEP_MS * 1000000ULL);
 }
 
-/* No room: until there may be some. */
+/* No free descriptors: wait until some may be. */
 static void
 cpu_wait(struct vm *vm)
 {
@@ -426,7 +427,7 @@ sender_main(void *arg)
 		if (error != 0)
 			cpu_wait(vm);
 	}
-	/* What is under way gets there. */
+	/* Wait until all frames are sent. */
 	while (!lem_tx_idle(&vm->g.lc) && !GET(vm->stop)) {
 		cpu_interrupts(vm);
 		(void)lem_tx_clean(&vm->g.lc);
@@ -451,7 +452,7 @@ receiver_main(void *arg)
 			if (rx_inline(vm) &&
 			    (GET(vm->listening) || GET(vm->rx_wanted)))
 				model_receive(vm);
-			/* All of what one look brought, before the next. */
+			/* Receive all frames before the next look. */
 			n = taken = lem_rx(&vm->g.lc, BUDGET);
 			while (n == BUDGET)
 				n = lem_rx(&vm->g.lc, BUDGET);
@@ -495,8 +496,8 @@ split_interrupts(void *arg)
 }
 
 /*
- * Out of room, and when all is sent, it is interrupts that help; polling, we
- * do.
+ * Interrupts clean the ring when it is full or all is sent; polling, this
+ * thread does.
  */
 static void *
 split_sender(void *arg)
@@ -628,7 +629,7 @@ vm_open(struct vm *vm, struct ladder_params *params, int index,
 		errno = guest_up(&vm->g, 1500);
 	if (errno != 0)
 		return (errno);
-	/* Nothing comes while the processor waits for its adapter. */
+	/* Nothing is received while the processor waits for its adapter. */
 	if (params->own_thread)
 		SET(lc->lc_csb->host_txcycles_lim, 0);
 	/* The link came up. */
@@ -639,7 +640,7 @@ vm_open(struct vm *vm, struct ladder_params *params, int index,
 	return (0);
 }
 
-/* No guest, but a frame's place. */
+/* No guest, only a place for a frame. */
 static int
 host_open(struct vm *vm, struct ladder_params *params, const char *port)
 {
@@ -685,11 +686,11 @@ settle_thread(const struct sleeper *s)
 	uint64_t rounds;
 
 	rounds = GET(s->rounds);
-	while (GET(s->rounds) - rounds < ROUNDS)
-		usleep(1000);
+	wait_until(GET(s->rounds) - rounds >= ROUNDS, "%ju rounds",
+	    (uintmax_t)(GET(s->rounds) - rounds));
 }
 
-/* Whether the receiver has all that found room on its way. */
+/* Whether all frames were received or dropped. */
 static bool
 all_received(const struct vm *vm)
 {
@@ -702,9 +703,9 @@ all_received(const struct vm *vm)
 }
 
 /*
- * What is missing is lost when nothing comes though both its threads look, one
- * after the other, again and again: either may have to wait for the other, and
- * for the timer.
+ * Wait until all frames are received.  A frame is lost if none is received
+ * while both threads of the receiver check for work several times, one after
+ * the other: either may have to wait for the other, and for the timer.
  */
 static void
 settle(const struct vm *vm)
@@ -759,9 +760,10 @@ ladder_run(struct ladder_params *params, struct ladder_result *result)
 	if (pthread_create(&vm[1].cpu_thread, NULL, params->to_host ?
 	    host_main : receiver_main, &vm[1]) != 0)
 		abort();
-	/* What is to be polled is from the first frame on. */
-	while (rx_inline(&vm[1]) && GET(vm[1].cpu.rounds) < ROUNDS)
-		sched_yield();
+	/* A port that is polled must be from the first frame on. */
+	if (rx_inline(&vm[1]))
+		wait_until(GET(vm[1].cpu.rounds) >= ROUNDS, "%ju rounds",
+		    (uintmax_t)GET(vm[1].cpu.rounds));
 	if (pthread_create(&vm[0].cpu_thread, NULL, params->split ?
 	    split_sender : sender_main, &vm[0]) != 0)
 		abort();

@@ -5,9 +5,9 @@
  */
 
 /*
- * Two guests, each on an adapter of its own, and a VALE switch between them,
- * in one process: a thread for each guest's processor and one for each
- * adapter.  One guest sends as fast as it can, the other receives.
+ * Two guests, each with its adapter, on a VALE switch, in one process: a thread
+ * for each guest's processor and one for each adapter.  One guest sends at full
+ * speed, the other receives.
  */
 
 #ifndef _LEM_LADDER_H_
@@ -19,14 +19,18 @@
 struct ladder_params {
 	uint32_t	mode;		/* LEM_MODE_* */
 	uint32_t	itr_256ns;	/* moderation, 0: none */
-	uint64_t	exit_ns;	/* cost of a register access or of an
-					   interrupt; 0: only its work */
+	uint64_t	exit_ns;	/*
+	uint64_t	exit_ns;	 * extra cost of a register access or an
+	uint64_t	exit_ns;	 * interrupt; 0: none
+	uint64_t	exit_ns;	 */
 	uint32_t	len;		/* bytes of a frame, 60 to 1514 */
 	uint32_t	batch;		/* frames for each lem_tx_flush() */
 	uint64_t	frames;		/* to send; 0: for run_ns */
 	uint64_t	run_ns;
-	uint64_t	window;		/* frames under way at the most, so
-					   that none is dropped; 0: no limit */
+	uint64_t	window;		/*
+	uint64_t	window;		 * limit of frames under way, so that
+	uint64_t	window;		 * none is dropped; 0: no limit
+	uint64_t	window;		 */
 	bool		split;		/* the sender's interrupts are another
 					   thread's, with locks as lem_core.h
 					   has them; hook has both */
@@ -41,7 +45,7 @@ struct ladder_params {
 	bool		pinned;		/* a guest's threads are kept on one of
 					   the host's processors, the other's on
 					   another */
-	/* Called by both guests' processors now and then, the sender's 0. */
+	/* Called by both guests' processors at times; the sender is 0. */
 	void		(*hook)(struct ladder_params *params, int guest,
 			    void *lem_core);
 	void		*hook_arg;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "e82545_check.h"
+#include "e82545_impl.h"
 
 static struct host *
 up(uint32_t ntxd, uint32_t nrxd, uint32_t bufsize)
@@ -183,4 +184,13 @@ check_rx_alive(struct host *h)
 	rx_receive(h, frame, sizeof(frame));
 	check_taken(h, frame, sizeof(frame));
 	host_rx_post(h);
+}
+
+bool
+lock_has_waiter(struct e82545_lock *lock)
+{
+	if (pthread_mutex_trylock(&lock->gate) != 0)
+		return (true);
+	pthread_mutex_unlock(&lock->gate);
+	return (false);
 }

@@ -73,6 +73,15 @@ void	check_sent(struct host *h, unsigned int n, const void *data,
 void	check_tx_alive(struct host *h);
 
 /*
+ * Locks.
+ */
+
+struct e82545_lock;
+
+/* Whether a thread waits for a lock that another one holds. */
+bool	lock_has_waiter(struct e82545_lock *lock);
+
+/*
  * Receive.
  */
 

@@ -5,8 +5,8 @@
  */
 
 /*
- * Frames that another thread brings to the receive ring: e82545_rx_direct().
- * They come from the host's own network, which is a source like any other.
+ * e82545_rx_direct(): frames that another thread puts into the receive ring.
+ * Here their source is the network of e82545_host.h.
  */
 
 #include <sys/param.h>
@@ -16,11 +16,12 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "e82545_guest.h"
+#include "e82545_impl.h"
+#include "wait_until.h"
 
-/* A hand-over of all that waits. */
+/* Pass all waiting frames to e82545_rx_direct(). */
 static void
 direct(struct host *h)
 {
@@ -49,7 +50,8 @@ taken(struct host *h, unsigned int from, unsigned int to)
 	}
 }
 
-TEST(delivered, "Frames of another thread arrive as those of the network do")
+TEST(delivered, "Direct frames of another thread are received like those of "
+    "the network")
 {
 	struct host *h = rx_up(64, 2048);
 	unsigned int raised = host_raised(h), syncs = h->nsync;
@@ -64,14 +66,15 @@ TEST(delivered, "Frames of another thread arrive as those of the network do")
 	ATF_CHECK_EQ(10, host_rd(h, E82545_GPRC));
 	ATF_CHECK_EQ(raised + 1, host_raised(h));
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_RXT0) != 0);
-	/* The network is somebody else's. */
+	/* The receive thread does not use the network. */
 	ATF_CHECK_EQ(syncs, h->nsync);
 	taken(h, 0, 10);
 	check_none(h);
 	host_destroy(h);
 }
 
-TEST(refused, "None is taken before it is allowed, afterwards, or in a pause")
+TEST(refused, "No frame is taken before direct receive is enabled, after it is "
+    "disabled, or in a pause")
 {
 	struct host *h = rx_up(64, 2048);
 
@@ -91,7 +94,7 @@ TEST(refused, "None is taken before it is allowed, afterwards, or in a pause")
 	direct(h);
 	ATF_CHECK_EQ(0, host_rx_waiting(h));
 	taken(h, 0, 4);
-	/* A reset has nothing to do with it; the receiver is off then. */
+	/* A reset does not change the setting, and turns the receiver off. */
 	e82545_reset(h->dev);
 	offer(h, 0, 1);
 	direct(h);
@@ -99,7 +102,7 @@ TEST(refused, "None is taken before it is allowed, afterwards, or in a pause")
 	host_destroy(h);
 }
 
-TEST(many, "More frames than a batch has are taken in one call")
+TEST(many, "One call takes more frames than a batch")
 {
 	struct host *h = rx_up(1024, 2048);
 
@@ -112,8 +115,8 @@ TEST(many, "More frames than a batch has are taken in one call")
 	host_destroy(h);
 }
 
-TEST(no_room, "What finds no room is left and is no stall; while the receive "
-    "side has stalled nothing is taken")
+TEST(no_room, "Frames without descriptors are left without a stall; while the "
+    "receiver is stalled none is taken")
 {
 	struct host *h = rx_up(8, 2048);
 
@@ -130,7 +133,7 @@ TEST(no_room, "What finds no room is left and is no stall; while the receive "
 	direct(h);
 	ATF_CHECK_EQ(2, host_rx_waiting(h));
 
-	/* The receive thread finds them. */
+	/* The receive thread takes them. */
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	ATF_CHECK_EQ(1, host_rd(h, E82545_RNBC));
 	direct(h);
@@ -149,7 +152,7 @@ TEST(no_room, "What finds no room is left and is no stall; while the receive "
 	host_destroy(h);
 }
 
-TEST(csb, "Interrupts, buffers and kicks are as the CSB says")
+TEST(csb, "Interrupts, buffers and kicks follow the CSB")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
@@ -174,7 +177,7 @@ TEST(csb, "Interrupts, buffers and kicks are as the CSB says")
 	taken(h, 0, 1);
 	guest_give(h, csb);
 
-	/* Where the ring is dry, only the receive thread asks for a kick, */
+	/* If the ring is empty, only the receive thread asks for a kick, */
 	offer(h, 0, 20);
 	direct(h);
 	ATF_CHECK_EQ(5, host_rx_waiting(h));
@@ -182,7 +185,7 @@ TEST(csb, "Interrupts, buffers and kicks are as the CSB says")
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	i = CSB_GET(csb, host_rxkick_at);
 	ATF_CHECK(i != NET_PARAVIRT_NONE);
-	/* and nobody takes that back. */
+	/* and a direct call does not cancel that. */
 	taken(h, 0, 4);
 	ATF_CHECK(!guest_give(h, csb));
 	direct(h);
@@ -199,16 +202,17 @@ TEST(csb, "Interrupts, buffers and kicks are as the CSB says")
 }
 
 /*
- * What must not return while a call is in progress.  The call is held up until
- * the other thread had time to get ahead of it, if it can.
+ * What must not return while a call is in progress.  The call stops in its
+ * middle until the thread that calls one of these waits for its lock.
  */
 static bool in_call;			/* atomic */
 
 static void
-hold(struct host *h __unused)
+stop_in_call(struct host *h)
 {
 	if (!__atomic_exchange_n(&in_call, true, __ATOMIC_SEQ_CST))
-		usleep(20000);
+		wait_until(lock_has_waiter(&h->dev->rx_mtx),
+		    "no thread waits for the call");
 }
 
 static void *
@@ -254,8 +258,8 @@ refuse(struct host *h)
 	e82545_rx_direct_enable(h->dev, false);
 }
 
-TEST(waited_for, "What takes the ring or memory away waits for a call in "
-    "progress")
+TEST(wait_for_call, "Reset, pause, and writes that stop or move the ring wait "
+    "for a call in progress")
 {
 	static void (*const how[])(struct host *) = {
 		reset_by_ctrl, reset_by_pci, pause_model, receive_off,
@@ -270,11 +274,11 @@ TEST(waited_for, "What takes the ring or memory away waits for a call in "
 		e82545_rx_direct_enable(h->dev, true);
 		offer(h, 0, 3);
 		in_call = false;
-		h->rx_hook = hold;
+		h->rx_hook = stop_in_call;
 		ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, direct_thread,
 		    h));
-		while (!__atomic_load_n(&in_call, __ATOMIC_SEQ_CST))
-			sched_yield();
+		wait_until(__atomic_load_n(&in_call, __ATOMIC_SEQ_CST),
+		    "no call: %u", i);
 		how[i](h);
 		ATF_CHECK_MSG(host_rx_done(h, 2), "%u", i);
 		pthread_join(thread, NULL);
@@ -283,8 +287,8 @@ TEST(waited_for, "What takes the ring or memory away waits for a call in "
 }
 
 /*
- * Two adapters whose transmit threads bring what they send right into each
- * other's receive ring, while both are reset again and again.
+ * Two adapters whose transmit threads put frames into each other's receive
+ * ring, while both are reset again and again.
  */
 #define	ROUNDS		200
 #define	QUEUE		E82545_TX_FRAMES
@@ -296,7 +300,7 @@ static struct station {
 	struct station	*other;
 	struct iovec	 queue[QUEUE];
 	unsigned int	 head, tail;
-	uint64_t	 moved;		/* frames stepped over */
+	uint64_t	 moved;		/* frames taken */
 	bool		 stop;		/* atomic */
 } station[2];
 
@@ -395,8 +399,10 @@ station_drive(void *arg)
 				host_rx_post(h);
 		}
 		host_tx_go(h);
-		while (r % 3 != 0 && !host_tx_done(h, last))
-			sched_yield();
+		if (r % 3 != 0)
+			wait_until(host_tx_done(h, last),
+			    "TDH %u, last frame %u", host_rd(h, E82545_TDH),
+			    last);
 		if (r % 4 == 0) {
 			e82545_pause(h->dev);
 			memset(host_mem(h, h->rxring, 64 * 16), 0, 64 * 16);
@@ -410,8 +416,8 @@ station_drive(void *arg)
 	return (NULL);
 }
 
-TEST(crossed, "Two adapters that bring frames to each other, and are reset, "
-    "never wait for each other for ever")
+TEST(crossed, "Two adapters that send direct to each other, and are reset, do "
+    "not deadlock")
 {
 	struct e82545_config config = { .ec_name = "crossed" };
 	pthread_t drive[2], transmit[2];
@@ -465,7 +471,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, many);
 	ATF_TP_ADD_TC(tp, no_room);
 	ATF_TP_ADD_TC(tp, csb);
-	ATF_TP_ADD_TC(tp, waited_for);
+	ATF_TP_ADD_TC(tp, wait_for_call);
 	ATF_TP_ADD_TC(tp, crossed);
 
 	return (atf_no_error());

@@ -122,16 +122,6 @@ TEST(pause, "A paused adapter does not access guest memory until it resumes")
 	host_destroy(h);
 }
 
-/* Whether a thread waits for a lock that another one holds. */
-static bool
-has_waiter(struct e82545_lock *lock)
-{
-	if (pthread_mutex_trylock(&lock->gate) != 0)
-		return (true);
-	pthread_mutex_unlock(&lock->gate);
-	return (false);
-}
-
 /*
  * What must not return while a batch is in progress: the guest or the host
  * reuses the memory then.  The batch stops in its middle until the thread that
@@ -143,7 +133,8 @@ static void
 stop_in_batch(struct e82545_lock *lock)
 {
 	if (!__atomic_exchange_n(&in_batch, true, __ATOMIC_SEQ_CST))
-		wait_until(has_waiter(lock), "no thread waits for the batch");
+		wait_until(lock_has_waiter(lock),
+		    "no thread waits for the batch");
 }
 
 static void
@@ -249,7 +240,7 @@ send_one_more(struct host *h)
 	if (!__atomic_load_n(&flood.begin, __ATOMIC_ACQUIRE))
 		nanosleep(&pause, NULL);
 	else if (__atomic_fetch_add(&flood.batches, 1, __ATOMIC_RELAXED) == 0)
-		wait_until(has_waiter(&h->dev->tx_mtx),
+		wait_until(lock_has_waiter(&h->dev->tx_mtx),
 		    "no thread waits for the batch");
 	else
 		wait_until(__atomic_load_n(&flood.done, __ATOMIC_ACQUIRE),

@@ -5,8 +5,8 @@
  */
 
 /*
- * The VALE backend in bhyve's own surroundings on FreeBSD: its event loop, its
- * configuration, and ports of the kernel's switch.
+ * The VALE backend on FreeBSD, with bhyve's event loop and configuration and
+ * ports of the kernel's switch.
  */
 
 #include <sys/types.h>
@@ -39,6 +39,7 @@
 #include "mevent.h"
 #include "net_backends_priv.h"
 #include "port.h"
+#include "wait_until.h"
 
 #define	PORT_A		"vale7:a"
 #define	PORT_B		"vale7:b"
@@ -70,9 +71,9 @@ on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
 }
 
 /*
- * Begin a test: the kernel has netmap, and the event loop is at work.  It has
- * to be before there are backends, so that no descriptor of its own has the number
- * of one that it has yet to forget.
+ * Skip the test if the kernel has no netmap; start the event loop.  It must run
+ * before backends are opened: a descriptor of its own could have the number of
+ * one that it still has to forget.
  */
 static void
 need_netmap(void)
@@ -83,21 +84,17 @@ need_netmap(void)
 		atf_tc_skip("%s: %s", NETMAP_DEVICE_NAME, strerror(errno));
 	ATF_REQUIRE(mevent_add(1, EVF_TIMER, on_clock, NULL) != NULL);
 	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, event_loop, NULL));
-	while (!__atomic_load_n(&looping, __ATOMIC_ACQUIRE))
-		usleep(1000);
+	wait_until(__atomic_load_n(&looping, __ATOMIC_ACQUIRE),
+	    "the event loop does not run");
 }
 
-/* The loop forgets a descriptor some time after its backend is gone. */
+/* The loop forgets a descriptor some time after its backend is closed. */
 static net_backend_t *
 open_port(const char *name)
 {
 	net_backend_t *be;
-	int i;
 
-	for (i = 0; backend_try(&be, name) != 0; i++) {
-		ATF_REQUIRE_MSG(i < 1000, "%s cannot be opened", name);
-		usleep(1000);
-	}
+	wait_until(backend_try(&be, name) == 0, "%s cannot be opened", name);
 	ATF_REQUIRE_MSG(backend_port(be)->fp_ops->fpo_set_polled != NULL,
 	    "not the backend under test");
 	return (be);
@@ -135,7 +132,7 @@ receive_one(net_backend_t *be, void *buf, size_t size)
 	return (netbe_recv(be, &iov, 1));
 }
 
-/* So that the switch knows where both are. */
+/* So that the switch learns both addresses. */
 static void
 introduce(net_backend_t *a, net_backend_t *b)
 {
@@ -150,7 +147,8 @@ introduce(net_backend_t *a, net_backend_t *b)
 	ATF_REQUIRE_EQ(0, receive_one(b, frame, sizeof(frame)));
 }
 
-TEST(exchange, "Frames of all sizes and cuts arrive whole and in order")
+TEST(exchange, "Frames of all sizes, in any fragments, arrive intact and in "
+    "order")
 {
 	static const size_t sizes[] = { 15, 60, 63, 64, 65, 1514, 1518, 2047,
 	    2048, 2049, 4096, 9018, FRAME_MAX };
@@ -183,8 +181,7 @@ TEST(exchange, "Frames of all sizes and cuts arrive whole and in order")
 	netbe_cleanup(b);
 }
 
-TEST(batch, "Frames put off until the flush arrive all together, and are seen "
-    "where they lie")
+TEST(batch, "Deferred frames arrive with the flush, and are received in place")
 {
 	static uint8_t frames[200][300];
 	struct iovec iov[64], out;
@@ -218,8 +215,8 @@ TEST(batch, "Frames put off until the flush arrive all together, and are seen "
 	netbe_cleanup(b);
 }
 
-TEST(full, "A receiver that does not look loses frames, the sender nothing; "
-    "the frames it had room for are there")
+TEST(full, "A receiver with a full ring loses later frames, and the sender "
+    "does not wait")
 {
 	uint8_t frame[64], got[64];
 	net_backend_t *a, *b;
@@ -244,7 +241,8 @@ TEST(full, "A receiver that does not look loses frames, the sender nothing; "
 	netbe_cleanup(b);
 }
 
-TEST(gone, "Ports and the whole switch come and go; who stays goes on")
+TEST(gone, "Ports and the switch are opened and closed; a port that stays "
+    "works")
 {
 	uint8_t frame[64], got[64];
 	net_backend_t *a, *b;
@@ -258,7 +256,7 @@ TEST(gone, "Ports and the whole switch come and go; who stays goes on")
 		fill(frame, sizeof(frame), mac_b, mac_a, i);
 		send_one(a, frame, sizeof(frame));
 		netbe_cleanup(b);
-		/* To nobody: the address is still known. */
+		/* To the closed port: its address is still learned. */
 		for (j = 0; j < 100; j++)
 			send_one(a, frame, sizeof(frame));
 		ATF_CHECK_EQ(0, receive_one(a, got, sizeof(got)));
@@ -270,7 +268,7 @@ TEST(gone, "Ports and the whole switch come and go; who stays goes on")
 	netbe_cleanup(a);
 }
 
-/* Run where stderr is a file, and return what was written there. */
+/* Run a function with stderr in a file, and return what it wrote. */
 static const char *
 messages(void (*what)(void))
 {
@@ -295,7 +293,7 @@ messages(void (*what)(void))
 
 static net_backend_t *dead;
 
-/* A descriptor that has become of no use, as of a port taken away. */
+/* Make a descriptor unusable, as if its port was destroyed. */
 static void
 lose_port(void)
 {
@@ -333,8 +331,8 @@ count(const char *text, const char *word)
 	return (n);
 }
 
-TEST(dead, "A port that fails is reported once, costs its frames and nothing "
-    "else, and works again when it can")
+TEST(dead, "The failure of a port is reported once and loses its frames, until "
+    "the port works again")
 {
 	const char *text;
 	net_backend_t *b;
@@ -388,7 +386,7 @@ TEST(refused, "A bad name and a port in use are refused, with the option and "
 	netbe_cleanup(open_port(PORT_A));
 }
 
-TEST(permission, "Without permission on /dev/netmap that is the reason given")
+TEST(permission, "Without permission on /dev/netmap the message says so")
 {
 	struct stat sb;
 	pid_t pid;
@@ -424,8 +422,8 @@ sum(const uint8_t *p, size_t len)
 	return (s);
 }
 
-TEST(vnet_header, "virtio-net headers are had from the switch, translated "
-    "between ports, and what they ask for is done")
+TEST(vnet_header, "The switch provides virtio-net headers, translates them "
+    "between ports, and does what they request")
 {
 	static uint8_t with[HEADER + FRAME_MAX], got[HEADER + FRAME_MAX];
 	uint8_t *frame = with + HEADER;
@@ -448,7 +446,7 @@ TEST(vnet_header, "virtio-net headers are had from the switch, translated "
 	ATF_CHECK_EQ(200, receive_one(b, got, sizeof(got)));
 	ATF_CHECK_EQ(0, memcmp(frame, got, 200));
 
-	/* Bytes 34 to the end are to be summed, into byte 40. */
+	/* The checksum of bytes 34 to the end goes to byte 40. */
 	memset(frame + 40, 0, 2);
 	with[0] = 1;				/* NEEDS_CSUM */
 	with[6] = 34;				/* csum_start */
@@ -466,7 +464,7 @@ TEST(vnet_header, "virtio-net headers are had from the switch, translated "
 	netbe_cleanup(a);
 	netbe_cleanup(b);
 
-	/* None is left behind for the next. */
+	/* No header is left for the next frame. */
 	a = open_port(PORT_A);
 	b = open_port(PORT_B);
 	introduce(a, b);
@@ -474,7 +472,7 @@ TEST(vnet_header, "virtio-net headers are had from the switch, translated "
 	netbe_cleanup(b);
 }
 
-/* A tap(4) that is up: its descriptor. */
+/* Open a tap(4) and bring it up. */
 static int
 tap_open(struct ifreq *ifr)
 {
@@ -526,7 +524,7 @@ uplink(const char *ifname, bool on)
 	return (error);
 }
 
-/* The next of our frames that leaves by the tap, within a second; or 0. */
+/* Receive the next frame of the test from the tap, within a second; or 0. */
 static ssize_t
 tap_read(int fd, uint8_t *buf, size_t size)
 {
@@ -541,8 +539,8 @@ tap_read(int fd, uint8_t *buf, size_t size)
 	return (0);
 }
 
-TEST(uplink, "Through an adapter that is attached to the switch, frames go out "
-    "whole, however many pieces they were")
+TEST(uplink, "An interface attached to the switch sends frames of any number "
+    "of fragments intact")
 {
 	uint8_t frame[1514], got[2048];
 	struct iovec out[3];
@@ -606,8 +604,8 @@ received(void)
 	return (n);
 }
 
-TEST(event, "bhyve's event loop sees every frame, and none while it is told "
-    "not to look")
+TEST(event, "bhyve's event loop receives every frame, and none while receiving "
+    "is disabled")
 {
 	uint8_t frame[64];
 	net_backend_t *a;
@@ -627,8 +625,7 @@ TEST(event, "bhyve's event loop sees every frame, and none while it is told "
 		}
 		if (burst % 10 == 0)
 			netbe_rx_enable(receiver.be);
-		while (received() < n)
-			usleep(1000);
+		wait_until(received() >= n, "%u of %u frames", received(), n);
 	}
 	ATF_CHECK_EQ(n, received());
 	ATF_CHECK_EQ(0, receiver.bad);

@@ -5,8 +5,8 @@
  */
 
 /*
- * net_backend_vale.c slot by slot, over a port of the test's own: libvale.h is
- * implemented here, and its syncs look at what the backend put into the rings.
+ * net_backend_vale.c slot by slot: this file implements libvale.h, and its
+ * syncs check what the backend put into the rings.
  */
 
 #include <sys/types.h>
@@ -37,7 +37,7 @@ struct port_ring {
 	_Alignas(64) char	 buf[PORT_SLOTS][PORT_BUF];
 };
 
-/* The one port there is. */
+/* The only port. */
 static struct {
 	struct vale_desc desc;
 	struct port_ring tx, rx;
@@ -154,7 +154,7 @@ vale_set_sink(struct vale_desc *d,
 	return (-1);
 }
 
-/* A frame, or part of one, to be seen after the next rxsync. */
+/* Put a frame, or a part of one, into the ring for the next rxsync. */
 static void
 port_receive(const char *data, size_t len, uint16_t flags)
 {
@@ -184,8 +184,8 @@ slot_data(const struct netmap_slot *slot)
 }
 
 /*
- * Slots [first, nsent) are one frame of these bytes: no piece is empty, too
- * long, or too long for its place, and the first has the Ethernet header.
+ * Check that slots [first, nsent) are one frame of these bytes: no slot is
+ * empty or too long for its buffer, and the first has the Ethernet header.
  */
 static void
 check_frame(unsigned int first, const char *data, size_t len)
@@ -222,8 +222,8 @@ fill(char *buf, size_t len)
 ATF_TC(in_place);
 ATF_TC_HEAD(in_place, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A frame in one piece is one slot that "
-	    "points at it, and one sync");
+	atf_tc_set_md_var(tc, "descr", "A frame of one fragment takes one slot "
+	    "with a pointer to it, and one sync");
 }
 ATF_TC_BODY(in_place, tc)
 {
@@ -245,8 +245,8 @@ ATF_TC_BODY(in_place, tc)
 ATF_TC(pieces);
 ATF_TC_HEAD(pieces, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Long pieces are split to fit buffers "
-	    "at any alignment, empty ones take no slot");
+	atf_tc_set_md_var(tc, "descr", "Long fragments are split to fit "
+	    "buffers at any alignment; empty ones take no slot");
 }
 ATF_TC_BODY(pieces, tc)
 {
@@ -264,7 +264,7 @@ ATF_TC_BODY(pieces, tc)
 		iov[0].iov_len = 16110;
 		ATF_CHECK_EQ(16110, netbe_send(be, iov, 1));
 		check_frame(first, frame + off, 16110);
-		/* 7 whole buffers, and a bit at either end. */
+		/* 7 full buffers, and some bytes at either end. */
 		ATF_CHECK(port.nsent - first <= 9);
 
 		first = port.nsent;
@@ -285,8 +285,8 @@ ATF_TC_BODY(pieces, tc)
 ATF_TC(header);
 ATF_TC_HEAD(header, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A header in pieces is gathered into "
-	    "the first slot; the rest stays in place");
+	atf_tc_set_md_var(tc, "descr", "A header in fragments is copied into "
+	    "the first slot; the rest is not copied");
 }
 ATF_TC_BODY(header, tc)
 {
@@ -323,8 +323,8 @@ ATF_TC_BODY(header, tc)
 ATF_TC(whole);
 ATF_TC_HEAD(whole, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Where a switch hands slots on as "
-	    "frames, what fits into one goes in one");
+	atf_tc_set_md_var(tc, "descr", "If the switch takes each slot for a "
+	    "frame, a frame that fits goes into one slot");
 }
 ATF_TC_BODY(whole, tc)
 {
@@ -346,7 +346,7 @@ ATF_TC_BODY(whole, tc)
 		ATF_REQUIRE_EQ(1, port.nsent);
 		check_frame(0, frame, fits);
 	}
-	/* In one piece it stays where it is, if it fits from there. */
+	/* As one fragment it is not copied, if it fits from there. */
 	iov[0] = (struct iovec){ frame + 1, fits - 65 };
 	port.nsent = 0;
 	ATF_CHECK_EQ((ssize_t)fits - 65, netbe_send(be, iov, 1));
@@ -359,7 +359,7 @@ ATF_TC_BODY(whole, tc)
 	ATF_REQUIRE_EQ(1, port.nsent);
 	ATF_CHECK_EQ(0, port.sent[0].flags);
 	check_frame(0, frame + 1, fits - 64);
-	/* What does not fit takes what it takes. */
+	/* A longer one takes several slots. */
 	iov[0] = (struct iovec){ frame, fits + 1 };
 	port.nsent = 0;
 	ATF_CHECK_EQ((ssize_t)fits + 1, netbe_send(be, iov, 1));
@@ -371,8 +371,8 @@ ATF_TC_BODY(whole, tc)
 ATF_TC(bounds);
 ATF_TC_HEAD(bounds, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Runts, frames beyond 64 KB and frames "
-	    "of more than 64 pieces are refused and leave nothing behind");
+	atf_tc_set_md_var(tc, "descr", "Runts, frames above 64 KB and frames "
+	    "of more than 64 fragments are refused, and use no slot");
 }
 ATF_TC_BODY(bounds, tc)
 {
@@ -414,8 +414,8 @@ ATF_TC_BODY(bounds, tc)
 ATF_TC(defer);
 ATF_TC_HEAD(defer, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Deferred frames go with one sync; "
-	    "a full ring is synced in between; nothing is lost or reordered");
+	atf_tc_set_md_var(tc, "descr", "Deferred frames are sent by one sync, "
+	    "or by several if the ring fills, all in order");
 }
 ATF_TC_BODY(defer, tc)
 {
@@ -453,8 +453,8 @@ ATF_TC_BODY(defer, tc)
 ATF_TC(no_room);
 ATF_TC_HEAD(no_room, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A switch that takes nothing makes "
-	    "frames fail, as does a port that has gone");
+	atf_tc_set_md_var(tc, "descr", "Sending fails if the switch takes no "
+	    "frames or the port is gone");
 }
 ATF_TC_BODY(no_room, tc)
 {
@@ -489,8 +489,8 @@ ATF_TC_BODY(no_room, tc)
 ATF_TC(small_buffers);
 ATF_TC_HEAD(small_buffers, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Buffers that are too small are refused, "
-	    "the smallest that are not do");
+	atf_tc_set_md_var(tc, "descr", "Buffers that are too small are "
+	    "refused, the smallest valid ones are not");
 }
 ATF_TC_BODY(small_buffers, tc)
 {
@@ -514,8 +514,8 @@ ATF_TC_BODY(small_buffers, tc)
 ATF_TC(vnet_header);
 ATF_TC_HEAD(vnet_header, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frames with virtio-net headers go out "
-	    "as copies, where the port has such headers");
+	atf_tc_set_md_var(tc, "descr", "Frames with virtio-net headers are "
+	    "copied if the port has such headers");
 }
 ATF_TC_BODY(vnet_header, tc)
 {
@@ -534,7 +534,7 @@ ATF_TC_BODY(vnet_header, tc)
 	ATF_CHECK((netbe_get_cap(be) & VIRTIO_NET_F_HOST_TSO4) != 0);
 	ATF_CHECK_EQ(0, port.header);
 	ATF_CHECK_EQ(-1, netbe_set_cap(be, VIRTIO_NET_F_CSUM, 0));
-	/* With features that are the frontend's own, as bhyve's has. */
+	/* With features of the frontend, as in bhyve. */
 	ATF_CHECK_EQ(0, netbe_set_cap(be, VIRTIO_NET_F_CSUM | 1 << 16, 12));
 	ATF_CHECK_EQ(12, port.header);
 	ATF_CHECK_EQ(12, netbe_get_vnet_hdr_len(be));
@@ -569,8 +569,8 @@ ATF_TC_BODY(vnet_header, tc)
 ATF_TC(peek);
 ATF_TC_HEAD(peek, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frames are seen in their slots, and "
-	    "given back by the sync after they were stepped over");
+	atf_tc_set_md_var(tc, "descr", "Frames are received in their slots, "
+	    "which the next sync releases");
 }
 ATF_TC_BODY(peek, tc)
 {
@@ -613,8 +613,9 @@ ATF_TC_BODY(peek, tc)
 ATF_TC(peek_skip);
 ATF_TC_HEAD(peek_skip, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Empty slots, frames with a hole, and "
-	    "those of too many pieces are skipped; half a frame waits");
+	atf_tc_set_md_var(tc, "descr", "Empty slots, frames with an invalid "
+	    "slot, and those of too many fragments are skipped; an incomplete "
+	    "frame waits");
 }
 ATF_TC_BODY(peek_skip, tc)
 {
@@ -659,8 +660,8 @@ ATF_TC_BODY(peek_skip, tc)
 ATF_TC(recv);
 ATF_TC_HEAD(recv, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frontends without batches get whole "
-	    "frames, syncing when there are no more");
+	atf_tc_set_md_var(tc, "descr", "A frontend without batches gets "
+	    "complete frames, with a sync when there are no more");
 }
 ATF_TC_BODY(recv, tc)
 {

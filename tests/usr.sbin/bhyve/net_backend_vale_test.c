@@ -5,7 +5,7 @@
  */
 
 /*
- * The VALE backend over a real switch: frames from backend to backend.
+ * The VALE backend with the user-space switch: frames from backend to backend.
  */
 
 #include <sys/types.h>
@@ -34,12 +34,12 @@ backend(const char *opts, net_be_rxeof_t cb, void *param)
 
 	be = backend_open(opts, cb, param);
 	ATF_REQUIRE(strcmp(be->prefix, "vale") == 0);
-	/* Makes the port's event ready for the first frame. */
+	/* Make the port's event ready for the first frame. */
 	ATF_REQUIRE_EQ(0, netbe_peek_recvlen(be));
 	return (be);
 }
 
-/* A frame for everybody; what follows the header depends on the seed. */
+/* Build a broadcast frame; the bytes after the header depend on the seed. */
 static void
 fill(uint8_t *frame, size_t len, uint32_t seed)
 {
@@ -58,8 +58,8 @@ fill(uint8_t *frame, size_t len, uint32_t seed)
 ATF_TC(exchange);
 ATF_TC_HEAD(exchange, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frames of all sizes arrive whole and "
-	    "in order, one sync each");
+	atf_tc_set_md_var(tc, "descr", "Frames of all sizes arrive intact and "
+	    "in order, with one sync each");
 }
 ATF_TC_BODY(exchange, tc)
 {
@@ -94,8 +94,8 @@ ATF_TC_BODY(exchange, tc)
 ATF_TC(defer);
 ATF_TC_HEAD(defer, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Deferred frames are read from their "
-	    "own memory by the flush, not before");
+	atf_tc_set_md_var(tc, "descr", "The flush reads deferred frames from "
+	    "their own memory, and not before");
 }
 ATF_TC_BODY(defer, tc)
 {
@@ -129,8 +129,8 @@ ATF_TC_BODY(defer, tc)
 ATF_TC(overflow);
 ATF_TC_HEAD(overflow, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A receiver that does not look loses "
-	    "frames at the end only, and goes on once it does");
+	atf_tc_set_md_var(tc, "descr", "A receiver with a full ring loses "
+	    "later frames only, until it receives");
 }
 ATF_TC_BODY(overflow, tc)
 {
@@ -158,7 +158,7 @@ ATF_TC_BODY(overflow, tc)
 ATF_TC(errors);
 ATF_TC_HEAD(errors, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Bad names, and a port that is open "
+	atf_tc_set_md_var(tc, "descr", "Invalid names, and a port that is open "
 	    "already");
 }
 ATF_TC_BODY(errors, tc)
@@ -181,7 +181,7 @@ ATF_TC_BODY(errors, tc)
 	ATF_CHECK_EQ(-1, netbe_set_cap(a, 1, 0));
 	netbe_cleanup(a);
 
-	/* Closed, it can be opened again. */
+	/* After it is closed, it can be opened again. */
 	netbe_cleanup(backend("vale0:a", backend_ignore, NULL));
 }
 
@@ -284,8 +284,8 @@ on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
 ATF_TC(event);
 ATF_TC_HEAD(event, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "The callback comes with frames, when "
-	    "receiving is enabled and not before");
+	atf_tc_set_md_var(tc, "descr", "The callback is called for frames once "
+	    "receiving is enabled, and not before");
 }
 ATF_TC_BODY(event, tc)
 {
@@ -303,7 +303,7 @@ ATF_TC_BODY(event, tc)
 	send_frame(a, NULL, frame, 0);
 	mevent_dispatch();
 	ATF_CHECK_EQ_MSG(0, r.calls, "called while disabled");
-	/* The frame ends the loop, not the clock, which is for later calls. */
+	/* The frame ends the loop; the clock is for later calls. */
 	ATF_CHECK_EQ(0, mevent_disable(clock));
 	netbe_rx_enable(r.be);
 	r.stop_after = 1;
@@ -349,8 +349,8 @@ receive_main(void *arg)
 }
 
 /*
- * Send in one thread, receive in another; the sender stays 216 frames ahead at
- * most, 4 slots each, so that nothing may be lost.
+ * Send in one thread, receive in another.  At most 216 frames are under way, of
+ * 4 slots each, so that all fit into the ring.
  */
 static void
 two_threads(bool batches)
@@ -394,8 +394,8 @@ two_threads(bool batches)
 ATF_TC(threads);
 ATF_TC_HEAD(threads, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frame by frame between two threads: "
-	    "nothing lost, damaged or reordered");
+	atf_tc_set_md_var(tc, "descr", "Between two threads, frame by frame: "
+	    "no frame is lost, damaged or reordered");
 }
 ATF_TC_BODY(threads, tc)
 {
@@ -405,8 +405,8 @@ ATF_TC_BODY(threads, tc)
 ATF_TC(threads_batch);
 ATF_TC_HEAD(threads_batch, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "In batches between two threads: "
-	    "nothing lost, damaged or reordered");
+	atf_tc_set_md_var(tc, "descr", "Between two threads, in batches: no "
+	    "frame is lost, damaged or reordered");
 }
 ATF_TC_BODY(threads_batch, tc)
 {

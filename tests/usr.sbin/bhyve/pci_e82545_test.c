@@ -5,10 +5,9 @@
  */
 
 /*
- * pci_e82545.c in a bhyve played by this file: PCI emulation, guest memory and
- * a network backend, a socket whose other end is the network.  The test's own
- * thread is the vCPU, and where it can be (bhyve's own never ends) the event
- * loop.
+ * pci_e82545.c with stubs of bhyve's PCI emulation, guest memory and network
+ * backend, a socket whose other end is the network.  The test's own thread is
+ * the vCPU and, except with bhyve's own, which never ends, the event loop.
  */
 
 #include <sys/types.h>
@@ -27,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atf-c.h>
@@ -38,6 +38,7 @@
 #include "net_backends.h"
 #include "net_backends_priv.h"
 #include "pci_emul.h"
+#include "wait_until.h"
 
 SET_DECLARE(pci_devemu_set, struct pci_devemu);
 
@@ -56,7 +57,7 @@ static struct {
 		enum pcibar_type type;
 		uint64_t	 size;
 	} bar[PCIR_MAX_BAR_0 + 1];
-	int		 msi_messages;	/* asked for in the capability */
+	int		 msi_messages;	/* requested in the capability */
 	bool		 lintr_requested;
 	bool		 no_bars;
 
@@ -312,7 +313,22 @@ cfg16(int off)
 	return (bhyve.pi.pi_cfgdata[off] | bhyve.pi.pi_cfgdata[off + 1] << 8);
 }
 
-/* Run the event loop until done(), looked at every ms. */
+/* done(), which looks at `bhyve'. */
+static bool
+locked(bool (*done)(void))
+{
+	bool result;
+
+	pthread_mutex_lock(&bhyve.mtx);
+	result = done();
+	pthread_mutex_unlock(&bhyve.mtx);
+	return (result);
+}
+
+#define	SEEN	"%d frames sent, %d assertions, RDH %u", bhyve.sent,	\
+	    bhyve.asserts, rd(E82545_RDH)
+
+/* Run the event loop until done(). */
 #ifdef __FreeBSD__
 static void *
 event_loop(void *arg __unused)
@@ -326,32 +342,27 @@ run_until(bool (*done)(void))
 {
 	static bool started;
 	pthread_t thread;
-	bool stop;
 
 	if (!started)
 		ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, event_loop,
 		    NULL));
 	started = true;
-	do {
-		usleep(1000);
-		pthread_mutex_lock(&bhyve.mtx);
-		stop = done();
-		pthread_mutex_unlock(&bhyve.mtx);
-	} while (!stop);
+	wait_until(locked(done), SEEN);
 }
 #else
+/* wait_until(), from a handler of the event loop. */
+static struct wait_state wait_state;
+
 static void
 on_clock(int fd __unused, enum ev_type type __unused, void *param)
 {
 	bool (*done)(void);
-	bool stop;
 
 	done = *(bool (**)(void))param;
-	pthread_mutex_lock(&bhyve.mtx);
-	stop = done();
-	pthread_mutex_unlock(&bhyve.mtx);
-	if (stop)
+	if (locked(done))
 		mevent_stop(mevent_loop());
+	else if (!wait_more(&wait_state))
+		wait_failed(__FILE__, __LINE__, "done()", SEEN);
 }
 
 static void
@@ -359,6 +370,7 @@ run_until(bool (*done)(void))
 {
 	struct mevent *clock;
 
+	wait_state = (struct wait_state){ 0, 0 };
 	clock = mevent_add(1, EVF_TIMER, on_clock, &done);
 	ATF_REQUIRE(clock != NULL);
 	mevent_dispatch();
@@ -366,12 +378,26 @@ run_until(bool (*done)(void))
 }
 #endif
 
-static int ticks;
+/* A time in which a frame that does not wait would have been received. */
+static long long ten_ms_end;		/* ns */
 
 static bool
-ten_ticks(void)
+ten_ms(void)
 {
-	return (ticks++ == 10);
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (ts.tv_sec * 1000000000LL + ts.tv_nsec >= ten_ms_end);
+}
+
+static void
+run_ten_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ten_ms_end = ts.tv_sec * 1000000000LL + ts.tv_nsec + 10000000;
+	run_until(ten_ms);
 }
 
 static bool
@@ -430,7 +456,7 @@ fill(uint8_t *frame, size_t len, uint8_t seed)
 		frame[i] = seed + i * 3;
 }
 
-/* Put a frame into the transmit ring; tail is written by the caller. */
+/* Put a frame into the transmit ring.  The caller writes TDT. */
 static void
 transmit(int i, size_t len, uint8_t seed)
 {
@@ -448,7 +474,6 @@ transmit(int i, size_t len, uint8_t seed)
 ATF_TC(identity);
 ATF_TC_HEAD(identity, tc)
 {
-	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "PCI configuration space, BARs and "
 	    "interrupts are an 82545EM's");
 }
@@ -478,9 +503,8 @@ ATF_TC_BODY(identity, tc)
 ATF_TC(options);
 ATF_TC_HEAD(options, tc)
 {
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "mac=, mtu=, itr= and csb= in their "
-	    "ranges are taken, all else ends bhyve and leaves nothing open");
+	atf_tc_set_md_var(tc, "descr", "mac=, mtu=, itr= and csb= have their "
+	    "ranges; other options end bhyve, and leave nothing open");
 }
 ATF_TC_BODY(options, tc)
 {
@@ -521,9 +545,8 @@ ATF_TC_BODY(options, tc)
 ATF_TC(transmit);
 ATF_TC_HEAD(transmit, tc)
 {
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Frames leave by the adapter's own "
-	    "thread, and the line goes up and, at ICR's read, down");
+	atf_tc_set_md_var(tc, "descr", "The adapter's own thread sends frames; "
+	    "the line is asserted, and deasserted by a read of ICR");
 }
 ATF_TC_BODY(transmit, tc)
 {
@@ -549,8 +572,7 @@ ATF_TC_BODY(transmit, tc)
 ATF_TC(msi);
 ATF_TC_HEAD(msi, tc)
 {
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "With MSI on, every assertion is a "
+	atf_tc_set_md_var(tc, "descr", "With MSI on, each assertion sends a "
 	    "message");
 }
 ATF_TC_BODY(msi, tc)
@@ -572,9 +594,8 @@ ATF_TC_BODY(msi, tc)
 ATF_TC(timer);
 ATF_TC_HEAD(timer, tc)
 {
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "An interrupt that moderation put off "
-	    "comes by the timer: by ITR, and by itr= where that is 0");
+	atf_tc_set_md_var(tc, "descr", "The timer sends an interrupt that was "
+	    "delayed by ITR or, if that is 0, by itr=");
 }
 ATF_TC_BODY(timer, tc)
 {
@@ -602,10 +623,9 @@ ATF_TC_BODY(timer, tc)
 ATF_TC(receive);
 ATF_TC_HEAD(receive, tc)
 {
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Frames come in through the event loop; "
-	    "without room they wait in the backend, its event off, until RDT "
-	    "moves");
+	atf_tc_set_md_var(tc, "descr", "Frames are received by the event loop; "
+	    "without descriptors they wait in the backend, with its event "
+	    "disabled, until RDT changes");
 }
 ATF_TC_BODY(receive, tc)
 {
@@ -622,8 +642,7 @@ ATF_TC_BODY(receive, tc)
 	expected = 2;
 	run_until(received_expected);
 	run_until(line_up);
-	ticks = 0;
-	run_until(ten_ticks);
+	run_ten_ms();
 	ATF_CHECK_EQ_MSG(0, ram[RX_BUF + 2 * 2048], "beyond the tail");
 	ATF_CHECK(bhyve.disables > 0);
 	ATF_CHECK_MSG(bhyve.disables <= 2, "spins: %d", bhyve.disables);
@@ -637,7 +656,7 @@ ATF_TC_BODY(receive, tc)
 		    sizeof(frame)));
 	}
 
-	/* The event is on again. */
+	/* The event is enabled again. */
 	fill(frame, sizeof(frame), 9);
 	ATF_REQUIRE_EQ(300, send(bhyve.wire, frame, sizeof(frame), 0));
 	expected = 6;
@@ -647,9 +666,8 @@ ATF_TC_BODY(receive, tc)
 ATF_TC(loopback);
 ATF_TC_HEAD(loopback, tc)
 {
-	atf_tc_set_md_var(tc, "timeout", "60");
 	atf_tc_set_md_var(tc, "descr", "A frame looped back is received "
-	    "although the backend has none");
+	    "without a frame in the backend");
 }
 ATF_TC_BODY(loopback, tc)
 {
@@ -667,9 +685,8 @@ ATF_TC_BODY(loopback, tc)
 ATF_TC(mtu);
 ATF_TC_HEAD(mtu, tc)
 {
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Longer frames than mtu= allows, with "
-	    "header and VLAN tag, go neither out nor in");
+	atf_tc_set_md_var(tc, "descr", "Frames longer than mtu= with header "
+	    "and VLAN tag are dropped, sent or received");
 }
 ATF_TC_BODY(mtu, tc)
 {
@@ -689,8 +706,7 @@ ATF_TC_BODY(mtu, tc)
 		fill(frame, 519, i);
 		ATF_REQUIRE_EQ(519, send(bhyve.wire, frame, 519, 0));
 		if (i % 20 == 19) {
-			ticks = 0;
-			run_until(ten_ticks);
+			run_ten_ms();
 		}
 	}
 	expected = 1;
@@ -705,9 +721,8 @@ ATF_TC_BODY(mtu, tc)
 ATF_TC(flood);
 ATF_TC_HEAD(flood, tc)
 {
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Frames enough for many rounds of the "
-	    "event loop all arrive, ring after ring");
+	atf_tc_set_md_var(tc, "descr", "Frames for many rounds of the event "
+	    "loop are all received");
 }
 ATF_TC_BODY(flood, tc)
 {
@@ -756,11 +771,9 @@ snapshot(enum vm_snapshot_op op, void *buf, size_t *sizep)
 ATF_TC(save_restore);
 ATF_TC_HEAD(save_restore, tc)
 {
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Saved under traffic and restored into "
-	    "a new bhyve; a paused adapter holds no interrupt line, leaves "
-	    "frames where they are and does not spin; what is no snapshot "
-	    "leaves it unchanged");
+	atf_tc_set_md_var(tc, "descr", "An adapter is saved under traffic and "
+	    "restored; while paused it asserts no line, leaves frames in the "
+	    "backend and does not spin; an invalid snapshot changes nothing");
 }
 ATF_TC_BODY(save_restore, tc)
 {
@@ -784,8 +797,7 @@ ATF_TC_BODY(save_restore, tc)
 	ATF_REQUIRE_EQ(0, bhyve.pi.pi_d->pe_pause(&bhyve.pi));
 	ATF_CHECK(!bhyve.line);
 	bhyve.disables = 0;
-	ticks = 0;
-	run_until(ten_ticks);
+	run_ten_ms();
 	ATF_CHECK_MSG(bhyve.disables <= 2, "spins: %d", bhyve.disables);
 	size = sizeof(saved);
 	ATF_REQUIRE_EQ(0, snapshot(VM_SNAPSHOT_SAVE, saved, &size));
@@ -796,7 +808,7 @@ ATF_TC_BODY(save_restore, tc)
 	ATF_REQUIRE_EQ(0, bhyve.pi.pi_d->pe_resume(&bhyve.pi));
 	ATF_CHECK(bhyve.line);
 
-	/* A new process, which paused it before it was ever used. */
+	/* A new process pauses the adapter before it was ever used. */
 	ATF_REQUIRE_EQ(0, try_init("wire0,mac=02:00:00:00:00:09"));
 	bhyve.line = false;
 	bhyve.asserts = 0;
@@ -826,7 +838,7 @@ ATF_TC_BODY(save_restore, tc)
 	ATF_CHECK((rd(E82545_ICR) & E82545_ICR_LSC) != 0);
 	ATF_CHECK(!bhyve.line);
 
-	/* The rings go on where they were. */
+	/* The rings continue where they were. */
 	for (i = 2; i < 5; i++) {
 		fill(frame, sizeof(frame), i);
 		ATF_REQUIRE_EQ(300, send(bhyve.wire, frame, sizeof(frame), 0));

@@ -19,17 +19,17 @@
  *	  +- MDIC --> e82545_phy.c	  v			frames
  *				     interrupt line	      frame port
  *
- * This file has the life cycle and the register file.  All a register is
- * stands in one line of one table: where, how many, what comes out of reset,
- * which bits stay as written, what reading and writing do besides, and which
- * locks that takes (see e82545_impl.h).  Offsets without a line read as 0 and
- * ignore writes.
+ * This file has the life cycle and the register file.  One table describes each
+ * register in one line: its offset, how many there are, the value after reset,
+ * the bits that a write changes, the functions that reading and writing call,
+ * and the locks that a write takes (see e82545_impl.h).  Offsets without a line
+ * read as 0 and ignore writes.
  *
- * Where the guest's driver uses the CSB, most of what goes through TDT, RDT and
- * the interrupt line goes through a page of its memory: e82545_csb.c.
+ * If the guest's driver uses the CSB, most of what goes through TDT, RDT and the
+ * interrupt line goes through a page of its memory instead: e82545_csb.c.
  *
- * A function of the table runs under reg_mtx and may set wake_tx or wake_rx;
- * the host is told when the lock is gone.
+ * A function of the table runs under reg_mtx and may set wake_tx or wake_rx; the
+ * caller then calls the host after it has dropped the lock.
  */
 
 #include <errno.h>
@@ -47,12 +47,12 @@ struct reg {
 	const char	*name;
 	uint32_t	reset;
 	uint32_t	mask;		/* bits that writing changes */
-	/* Instead of the value kept. */
+	/* Returns the value; NULL: the one stored. */
 	uint32_t	(*read)(struct e82545 *dev, uint32_t off);
-	/* Instead of keeping the value, which has the mask applied. */
+	/* Called with the mask applied; NULL: the value is stored. */
 	void		(*write)(struct e82545 *dev, uint32_t off,
 			    uint32_t value);
-	/* The rings whose mutexes a write takes first. */
+	/* The rings whose mutexes a write takes before reg_mtx. */
 	enum {
 		RING_NONE = 0,
 		RING_TX = 1,
@@ -73,10 +73,10 @@ static uint32_t	zero_read(struct e82545 *, uint32_t);
 
 #define	ALL	0xffffffff
 
-/* Kept as written, under a mask. */
+/* Stored as written, under a mask. */
 #define	RW(off, name, reset, mask)					\
 	{ off, 1, 4, name, reset, mask, NULL, NULL, RING_NONE }
-/* The same, and it places a ring or turns it on. */
+/* The same, for one that places a ring or turns it on. */
 #define	RXRING(off, name, mask)						\
 	{ off, 1, 4, name, 0, mask, NULL, rx_write, RING_RX }
 #define	TXRING(off, name, mask)						\
@@ -84,7 +84,7 @@ static uint32_t	zero_read(struct e82545 *, uint32_t);
 /* An array. */
 #define	ARRAY(off, count, stride, name, mask)				\
 	{ off, count, stride, name, 0, mask, NULL, NULL, RING_NONE }
-/* One with functions. */
+/* A register with functions. */
 #define	FN(off, name, reset, mask, read, write, ring)			\
 	{ off, 1, 4, name, reset, mask, read, write, ring }
 /* Statistics: cleared when read. */
@@ -307,9 +307,9 @@ load_address(struct e82545 *dev)
 }
 
 /*
- * Reset, chapter 14: registers, rings, PHY and interrupts as they are after
- * power-up, and the station address from the EEPROM; the CSB stays where the
- * guest put it.  All locks held.
+ * Reset, chapter 14: registers, rings, PHY and interrupts get their power-up
+ * state, and the station address comes from the EEPROM.  The CSB stays where the
+ * guest placed it.  All locks held.
  */
 static void
 reset_locked(struct e82545 *dev)
@@ -331,7 +331,7 @@ reset_locked(struct e82545 *dev)
 	e82545_loop_reset(dev);
 }
 
-/* By the guest, CTRL.RST, or from outside, which takes the CSB away. */
+/* Reset by the guest, CTRL.RST, or from outside, which releases the CSB. */
 static void
 reset(struct e82545 *dev, bool outside)
 {
@@ -349,7 +349,7 @@ reset(struct e82545 *dev, bool outside)
 }
 
 /*
- * What registers do.  Under reg_mtx; the masks have been applied.
+ * The functions of registers.  Under reg_mtx; the masks have been applied.
  */
 
 static uint32_t
@@ -371,7 +371,7 @@ ctrl_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 	e82545_phy_link(dev, dev->link_up);
 }
 
-/* Both bits are done when the write is: section 13.4.6. */
+/* Both bits clear themselves: section 13.4.6. */
 static void
 ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -381,7 +381,7 @@ ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	    ~(E82545_CTRL_EXT_ASDCHK | E82545_CTRL_EXT_EE_RST));
 }
 
-/* The ring, its place, or RCTL: frames may have waited for it. */
+/* RDBAL, RDBAH, RDLEN, RDH, RDT or RCTL: frames may be pending for it. */
 static void
 rx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -400,7 +400,7 @@ rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	E82545_PROBE(dev, RX_KICK, value, dev->wake_rx);
 }
 
-/* The ring's place, or TCTL: there may be something in it now. */
+/* TDBAL, TDBAH, TDLEN, TDH or TCTL: descriptors may be pending now. */
 static void
 tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -410,9 +410,9 @@ tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 }
 
 /*
- * TDH is as of the last batch's end: a ring that seems empty by it may have
- * been filled to the brim while a batch is in progress, and who runs that
- * batch looks at TDT before it stores TDH.  So the kick does not depend on it.
+ * The kick does not depend on TDH, which a batch stores at its end only: a ring
+ * that looks empty by it may have been filled while the batch is in progress,
+ * and that batch has read TDT before.
  */
 static void
 tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
@@ -426,7 +426,7 @@ tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	E82545_PROBE(dev, TX_KICK, value, dev->wake_tx);
 }
 
-/* 64 KB in all: what receive does not get, transmit has.  Section 13.4.16. */
+/* 64 KB in all: transmit has what receive does not get.  Section 13.4.16. */
 static void
 pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -442,7 +442,7 @@ pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
  * Snapshots.
  */
 
-/* Bits that the model sets, beyond those guests can write. */
+/* Bits that the model sets, besides those that guests can write. */
 static uint32_t
 reg_own(uint32_t off)
 {
@@ -510,7 +510,7 @@ reg_read(struct e82545 *dev, uint32_t off)
 	return (value);
 }
 
-/* What the masks let through, and the bits as they are elsewhere. */
+/* The new value: written bits under the mask, all others as stored. */
 static uint32_t
 reg_merge(const struct e82545 *dev, const struct reg *r, uint32_t off,
     uint32_t value)
@@ -550,8 +550,8 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 }
 
 /*
- * The I/O BAR is a window of one register: section 13.2.2.1.  Offsets beyond
- * the memory BAR, where the flash would be, and odd ones are nowhere.
+ * The I/O BAR is a window of one register: section 13.2.2.1.  Offsets beyond the
+ * memory BAR, where the flash would be, and unaligned ones have no register.
  */
 static bool
 io_target(const struct e82545 *dev, uint32_t *off)
@@ -581,7 +581,7 @@ io_write(struct e82545 *dev, uint32_t port, uint32_t value)
 		reg_write(dev, off, value);
 }
 
-/* Whether an access is one the adapter answers. */
+/* Whether the adapter decodes an access. */
 static bool
 access_ok(int bar, uint64_t off, int size)
 {
@@ -758,7 +758,7 @@ e82545_pause(struct e82545 *dev)
 	e82545_unlock_all(dev);
 }
 
-/* The timer may have run out meanwhile. */
+/* The timer may have expired during the pause. */
 void
 e82545_resume(struct e82545 *dev)
 {

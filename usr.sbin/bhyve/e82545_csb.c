@@ -7,52 +7,51 @@
 /*
  * The communication status block (CSB), host side: paravirt_csb(9).
  *
- * A page of guest memory in which guest and host tell each other of progress,
- * so that neither has to kick the other (a register write, an interrupt) who is
- * looking anyway.  Two rules keep kicks from getting lost:
+ * The CSB is a page of guest memory in which guest and host publish their
+ * progress.  A side that polls it needs no kick: no register write, no
+ * interrupt.  Two rules keep kicks from getting lost:
  *
- *	before a kick is left out:	publish, full barrier, see whether the
+ *	before leaving out a kick:	publish, full barrier, look whether the
  *					other side wants one
- *	before going to sleep:		say that a kick is wanted, full
- *					barrier, look again
+ *	before going to sleep:		ask for a kick, full barrier, look again
  *
  * Of the four kicks, the host sends two and waits for two:
  *
- *	tx_notify, rx_notify  A batch is done.  Causes of interrupts that speak of
- *			data are dropped unless the guest wants them; what is
- *			left goes through moderation like any other.
- *	TDT		The guest's frames.  A write to TDT wakes the transmit
- *			side, which then looks at guest_tdt, batch after batch:
+ *	tx_notify, rx_notify  A batch is complete.  Interrupt causes that only
+ *			announce data are dropped unless the guest wants them;
+ *			the others go through moderation as usual.
+ *	TDT		The guest has frames.  A write to TDT wakes the transmit
+ *			side, which then polls guest_tdt, batch after batch:
  *
  *	    asleep ---- TDT written, mode on: host_need_txkick = 0 ---> awake
  *	      ^							       |
- *	      +-- nothing for host_txcycles_lim rounds, or mode off, <-+
- *		  or TCTL.EN off: host_need_txkick = 1, barrier,
- *		  guest_tdt is still the same
+ *	      +-- host_txcycles_lim empty rounds, or mode off, or <----+
+ *		  TCTL.EN off: host_need_txkick = 1, barrier,
+ *		  guest_tdt unchanged
  *
- *	RDT		The guest's buffers.  guest_rdt is looked at when RDT
- *			says that there are no more.  If it does too,
- *			host_rxkick_at is set, barrier, and it is looked at
- *			once again before the receive side stalls.
+ *	RDT		The guest has buffers.  The receive side reads guest_rdt
+ *			when RDT is reached.  If guest_rdt is reached, too, it
+ *			sets host_rxkick_at, barrier, and reads guest_rdt again
+ *			before it stalls.
  *
- * The rest of the model knows but TDT and RDT: what the CSB says is put there.
- * An index of the CSB counts where it is farther from the head than the
+ * The rest of the model only knows TDT and RDT; this file sets them from the
+ * CSB.  An index in the CSB counts if it is farther from the head than the
  * register's, because guests store it before they write the register; so the
  * registers are right when the mode goes off.
  *
- * With the mode on, a write to TDT or RDT is a kick and no more.  The index it
- * brings may be behind the head: a host that posts the guest's writes delivers
- * them when the CSB's newer index has long been acted upon.  It is kept aside
- * (tdt, rdt) until the CSB's is looked at with the mode on, and counts only if
- * the CSB's cannot, or the mode is off again.
+ * With the mode on, a write to TDT or RDT is only a kick.  Its index may be
+ * behind the head: a host that posts the guest's writes delivers them after the
+ * CSB's newer index has been used.  It is kept aside (tdt, rdt) until the CSB is
+ * read with the mode on, and counts only if the CSB's index is invalid or the
+ * mode is off again.
  *
- * guest_csb_on is looked at in every batch.  The host's part of the block is
- * kept also while that is 0: a guest that turns the mode on finds the truth
- * about a host that sleeps.
+ * Every batch reads guest_csb_on.  The host keeps its part of the block up to
+ * date while that is 0, so that a guest that turns the mode on finds out
+ * whether the host sleeps.
  *
- * tx_mtx covers what speaks of transmit, rx_mtx what speaks of receive; the
- * block's place changes with both held.  It is mapped anew for each batch.
- * All fields are little endian, read once and checked.
+ * tx_mtx protects the transmit members, rx_mtx the receive members; the
+ * block's address changes with both held.  It is mapped again for each batch.
+ * All fields are little endian; each is read once and then checked.
  */
 
 #include <sys/param.h>
@@ -63,12 +62,12 @@
 #include "e82545_probes.h"
 #include "e82545_snap.h"
 
-/* The most empty rounds, whatever host_txcycles_lim says. */
+/* The most empty rounds; limits host_txcycles_lim. */
 #define	CSB_ROUNDS_MAX	65536
-/* guest_need_txkick: the guest asked and has room again. */
+/* guest_need_txkick: the guest asked and has descriptors again. */
 #define	CSB_ACKNOWLEDGED 2
 
-/* Causes that announce nothing but data. */
+/* Causes that only announce data. */
 #define	TX_DATA_CAUSES	(E82545_ICR_TXDW | E82545_ICR_TXQE)
 #define	RX_DATA_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0)
 
@@ -91,7 +90,7 @@ csb_barrier(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* An address or an index that cannot be. */
+/* An invalid address or index. */
 static void
 csb_bad(struct e82545 *dev, uint32_t what)
 {
@@ -115,7 +114,7 @@ csb_map(struct e82545 *dev)
 	return (page);
 }
 
-/* Keep account of the mode. */
+/* Record the mode. */
 static void
 csb_mode(struct e82545 *dev, bool on)
 {
@@ -171,7 +170,7 @@ csb_ring_size(const struct e82545 *dev, const struct csb_ring *r)
 	    sizeof(union e82545_txd));
 }
 
-/* Take the guest's tail for ours if it is farther: true.  reg_mtx held. */
+/* Set the tail to the guest's if that is farther: true.  reg_mtx held. */
 static bool
 csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 {
@@ -191,7 +190,7 @@ csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 	return (true);
 }
 
-/* The guest's tail was taken without a kick. */
+/* Count a tail that came without a kick. */
 static void
 csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
 {
@@ -202,7 +201,7 @@ csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
 		E82545_PROBE(dev, RX_KICK_SAVED, tail);
 }
 
-/* A tail was kept aside.  Any thread. */
+/* Whether a tail was kept aside.  Any thread. */
 static bool
 csb_kept(const uint32_t *kept)
 {
@@ -210,9 +209,9 @@ csb_kept(const uint32_t *kept)
 }
 
 /*
- * Look at the guest's tail, `field' of `page', which was *seen when last looked
- * at.  If the mode is on, what was kept aside before is not newer than the tail
- * there is now: it must not be taken for the tail when the mode goes off.
+ * Read the guest's tail, `field' of `page', which was *seen the last time.  If
+ * the mode is on, an index kept aside before is not newer than this one: discard
+ * it, so that it does not become the tail when the mode goes off.
  */
 static bool
 csb_look(struct e82545 *dev, const struct csb_ring *r,
@@ -239,8 +238,8 @@ csb_look(struct e82545 *dev, const struct csb_ring *r,
 }
 
 /*
- * A tail register is written; returns false where it is to be stored, and
- * what was kept before is of the past.
+ * A tail register is written.  Returns true if the index is kept aside; false if
+ * it must be stored, and then discards one kept before.
  */
 static bool
 csb_keep(struct e82545 *dev, uint32_t *kept, bool enabled, uint32_t value)
@@ -266,8 +265,9 @@ e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 }
 
 /*
- * After a kick: the tail is the block's (`field'; NULL: there is none, or it is
- * off), or what was kept aside if that cannot be.  reg_mtx held.
+ * After a kick: set the tail to the block's (`field'; NULL if there is no block
+ * or the mode is off), or if that is invalid to the one kept aside.  reg_mtx
+ * held.
  */
 static void
 csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
@@ -286,7 +286,7 @@ csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
 	__atomic_store_n(kept, NET_PARAVIRT_NONE, __ATOMIC_RELAXED);
 }
 
-/* No interrupt for data: the guest looks by itself. */
+/* Count an interrupt that the guest, which polls, does not need. */
 static void
 csb_intr_saved(struct e82545 *dev, uint32_t causes)
 {
@@ -311,7 +311,7 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	kicked = __atomic_load_n(&c->kicked, __ATOMIC_RELAXED) &&
 	    __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
 	enabled = csb_tx_enabled(dev);
-	/* The guest may want its page back when the ring is off. */
+	/* With the ring off, the guest may have reused its page. */
 	if (enabled || c->tx_awake || kicked)
 		c->tx = csb_map(dev);
 	if (c->tx != NULL)
@@ -332,13 +332,13 @@ e82545_csb_tx_begin(struct e82545 *dev)
 		c->tx_awake = c->tx_on;
 		c->tx_rounds = 0;
 	}
-	/* A mode just gone off left frames here that nobody kicked for. */
+	/* The mode may have gone off with frames pending and no kick. */
 	if (c->tx_awake && enabled)
 		csb_look(dev, &csb_tx_ring, c->tx, &c->tx->guest_tdt, &c->tdt,
 		    &c->tx_seen);
 }
 
-/* Returns false where there is something to stay awake for. */
+/* Returns false if frames are pending after all. */
 static bool
 csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 {
@@ -382,7 +382,7 @@ e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more)
 	return (more ? E82545_TX_MORE : E82545_TX_IDLE);
 }
 
-/* Whether an index is among the `ndescs' that a head stepped to. */
+/* Whether a head that moved over `ndescs' from `start' passed index `at'. */
 static bool
 csb_passed(uint32_t at, uint32_t start, uint32_t ndescs, uint32_t size)
 {
@@ -404,7 +404,7 @@ e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 	need = csb_get(&c->tx->guest_need_txkick);
 	if ((need != 0 && need != CSB_ACKNOWLEDGED) ||
 	    csb_passed(at, start, ndescs, size)) {
-		/* Asked for is room, whether or not that has RS set. */
+		/* The guest waits for descriptors, with or without RS. */
 		delayed = delayed && done;
 		done = ndescs > 0;
 	} else if (csb_get(&c->tx->guest_csb_on) != 0) {
@@ -457,8 +457,8 @@ e82545_csb_rx_tail(struct e82545 *dev)
 }
 
 /*
- * Three quarters of the ring: so that a guest slower than the network kicks
- * once in a ring, and has most of it to itself until then.
+ * Three quarters of the ring: a guest slower than the network then kicks once a
+ * ring, and posts most of it before.
  */
 void
 e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
@@ -510,7 +510,7 @@ e82545_csb_rx_end(struct e82545 *dev)
 }
 
 /*
- * The block comes and goes.
+ * Placing and releasing the block.
  */
 
 /* Drivers place it once, then reset the adapter each time they start. */
@@ -521,7 +521,7 @@ e82545_csb_idle(struct e82545 *dev)
 	struct paravirt_csb *page;
 	bool kicked;
 
-	/* A batch after the pause finds the rings off, and does this then. */
+	/* The first batch after the pause finds the rings off and does this. */
 	if (dev->paused)
 		return;
 	kicked = __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
@@ -560,7 +560,7 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	c->gpa = (uint64_t)e82545_reg(dev, E82545_CSBAH) << 32 | value;
 	c->tx_seen = c->rx_seen = NET_PARAVIRT_NONE;
 	if (c->gpa != 0) {
-		/* So that the receive side says what it waits for. */
+		/* So that the receive side sets host_rxkick_at. */
 		c->rx_armed = true;
 		dev->wake_rx = true;
 	}
@@ -584,7 +584,7 @@ e82545_csb_reset(struct e82545 *dev)
 	c->tx_seen = c->rx_seen = NET_PARAVIRT_NONE;
 }
 
-/* Between batches; what csb_map() makes of the address is for each to see. */
+/* Between batches.  csb_map() checks the address for each batch. */
 void
 e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 {

@@ -19,31 +19,32 @@
  *	e82545_csb.c	 the communication status block
  *	e82545_snap.c	 snapshots
  *	e82545_offload.c checksum, TSO and VLAN arithmetic on bytes: no state
- *	e82545_iov.h	 walking through the pieces of a frame
+ *	e82545_iov.h	 walking through the fragments of a frame
  *	e82545_sum.h	 sums of bytes
  *
  * Locks.  Three mutexes, taken in this order:
  *
- *	tx_mtx	the transmit ring and struct e82545_txq; held for a batch,
- *		and so over what other adapters do in e82545_rx_direct()
+ *	tx_mtx	the transmit ring and struct e82545_txq; held for a batch, which
+ *		may deliver frames to other adapters: e82545_rx_direct()
  *	rx_mtx	the receive ring and struct e82545_rxq; held for a batch
  *	reg_mtx	everything else: the register file, the interrupt state
  *
- * A register access takes reg_mtx alone.  The workers read the registers they
- * depend on without it (e82545_reg(), a relaxed load; TDT and RDT with
- * acquire), at the start of each batch, and take it once at the end of a
- * batch to store heads, statistics and interrupt causes.  A reset takes all
- * three, so it finds no batch in progress.  e82545_pause() takes the rings',
- * and a write to a register that places a ring or turns it on or off (base,
- * length, head; TCTL, RCTL) takes the ring's before reg_mtx, one that places
- * the CSB those of both: when it returns, no batch goes by the old value.
- * Nothing of the host is called under reg_mtx but eo_intr, eo_timer and
- * eo_now.  The order holds across adapters: with the rx_mtx of one nobody waits
- * for a tx_mtx, be it another's.
+ * A register access takes reg_mtx only.  A batch reads the registers it depends
+ * on at its start, without reg_mtx (e82545_reg(), a relaxed load; TDT and RDT
+ * with acquire), and takes it once at its end to store heads, statistics and
+ * interrupt causes.  A reset takes all three, so no batch is in progress.
+ * e82545_pause() takes the rings' two.  A write to a register that places a ring
+ * or turns it on or off (base, length, head; TCTL, RCTL) takes the ring's before
+ * reg_mtx, and one that places the CSB both rings': when it returns, no batch
+ * uses the old value.
  *
- * Workers go from batch to batch and let go of their ring's mutex for no more
- * than an instant, which a plain mutex would give to them again and again.  The
- * rings' are struct e82545_lock, which lets in who came first.
+ * The model calls only eo_intr, eo_timer and eo_now under reg_mtx.  The order
+ * holds across adapters: a thread that holds an rx_mtx never waits for a tx_mtx,
+ * not even another adapter's.
+ *
+ * A worker releases its ring's mutex only for an instant between two batches,
+ * and would get a plain mutex again and again.  So the rings have struct
+ * e82545_lock, which is fair.
  */
 
 #ifndef _E82545_IMPL_H_
@@ -66,15 +67,15 @@
 struct e82545_moderation {
 	uint64_t	last_ns;	/* when the line was last asserted;
 					   0: not since reset */
-	uint64_t	rx_packet_ns;	/* when RDTR runs out; 0: not running */
-	uint64_t	rx_absolute_ns;	/* when RADV runs out; 0: not running */
-	uint64_t	tx_packet_ns;	/* when TIDV runs out; 0: not running */
-	uint64_t	tx_absolute_ns;	/* when TADV runs out; 0: not running */
+	uint64_t	rx_packet_ns;	/* when RDTR expires; 0: not running */
+	uint64_t	rx_absolute_ns;	/* when RADV expires; 0: not running */
+	uint64_t	tx_packet_ns;	/* when TIDV expires; 0: not running */
+	uint64_t	tx_absolute_ns;	/* when TADV expires; 0: not running */
 	bool		asserted;	/* the line */
 	bool		held;		/* a cause waits for ITR */
 };
 
-/* What happens to it: one event, and the registers it is judged by. */
+/* An event, and the registers that decide about it. */
 struct e82545_moder_event {
 	uint64_t	now_ns;
 	uint32_t	icr;		/* causes so far */
@@ -88,14 +89,14 @@ struct e82545_moder_event {
 	uint16_t	tidv_1024ns, tadv_1024ns;
 };
 
-/* And what comes of it. */
+/* The result. */
 struct e82545_moder_verdict {
 	struct e82545_moderation next;
 	uint32_t	icr;		/* causes now */
 	bool		fire;		/* assert the line */
 	bool		drop;		/* deassert the line */
-	bool		put_off;	/* ITR keeps a cause waiting, anew */
-	uint64_t	arm_ns;		/* ask again after this; 0: no need */
+	bool		put_off;	/* ITR delays another cause */
+	uint64_t	arm_ns;		/* call again after this; 0: no need */
 };
 
 /* Ethernet: IEEE 802.3, 802.1Q.  Bytes. */
@@ -151,21 +152,21 @@ e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len)
 	t->size[i < E82545_NSIZES ? i : E82545_NSIZES - 1]++;
 }
 
-/* What is known of the CSB: see e82545_csb.c. */
+/* The state of the CSB: see e82545_csb.c. */
 struct e82545_csb {
 	uint64_t	gpa;		/* of the block, 0: none; written with
 					   all locks held */
 	bool		on;		/* the guest's mode when last seen;
 					   atomic */
 	bool		kicked;		/* TDT was written; atomic */
-	/* reg_mtx; whether there is one is asked without. */
-	uint32_t	tdt, rdt;	/* written with the mode on, and not
-					   looked at yet; else "none" */
+	/* reg_mtx; csb_kept() reads them without. */
+	uint32_t	tdt, rdt;	/* index written with the mode on and
+					   kept aside; else "none" */
 	/* tx_mtx. */
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */
 	bool		tx_awake;	/* the guest need not kick */
-	uint32_t	tx_seen;	/* guest_tdt when last looked at */
+	uint32_t	tx_seen;	/* guest_tdt when last read */
 	uint32_t	tx_rounds;	/* without anything to send */
 	/* rx_mtx. */
 	struct paravirt_csb *rx;	/* as tx, tx_on */
@@ -175,9 +176,8 @@ struct e82545_csb {
 };
 
 /*
- * A mutex that a thread cannot take twice while another waits.  Who waits for
- * `mtx' holds `gate', where everybody else has to wait, he too who has `mtx'
- * just now and will want it again.
+ * A fair mutex: waiters queue at `gate', so a thread that releases `mtx' cannot
+ * retake it ahead of them.
  */
 struct e82545_lock {
 	pthread_mutex_t	gate, mtx;
@@ -258,9 +258,9 @@ e82545_reg_set(struct e82545 *dev, uint32_t off, uint32_t value)
 }
 
 /*
- * Add to a counter, once a batch, not once a frame.  Who adds to it holds a
- * lock that all who do hold: TX_* tx_mtx, RX_* rx_mtx, TX_KICK, RX_KICK and
- * INTR_* reg_mtx.
+ * Add to a counter, once a batch, not once a frame.  The caller must hold the
+ * counter's lock: tx_mtx for TX_*, rx_mtx for RX_*, reg_mtx for TX_KICK, RX_KICK
+ * and INTR_*.
  */
 static inline void
 e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
@@ -271,7 +271,7 @@ e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
 	    __ATOMIC_RELAXED);
 }
 
-/* What a batch has counted. */
+/* Add the counts of a batch. */
 static inline void
 e82545_count_all(struct e82545 *dev, const uint64_t counts[E82545_NCOUNTERS])
 {
@@ -282,7 +282,7 @@ e82545_count_all(struct e82545 *dev, const uint64_t counts[E82545_NCOUNTERS])
 			e82545_count(dev, c, counts[c]);
 }
 
-/* Add to one of the others: any thread. */
+/* Add one to any other counter.  Any thread. */
 static inline void
 e82545_count_any(struct e82545 *dev, enum e82545_counter counter)
 {
@@ -300,8 +300,8 @@ void	e82545_unlock_all(struct e82545 *dev);
  */
 
 /*
- * Add to a statistics register, sticking at all ones as they do; the 64-bit
- * ones take the offset of the low half.  8254x SDM section 13.7.
+ * Add to a statistics register, which stays at all ones once it gets there; for
+ * a 64-bit one, `off' is that of its low half.  8254x SDM section 13.7.
  */
 void	e82545_stat(struct e82545 *dev, uint32_t off, uint64_t n);
 void	e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n);
@@ -358,23 +358,23 @@ void	e82545_intr_reset(struct e82545 *dev);
 struct e82545_moder_verdict e82545_moderate(
 	    const struct e82545_moderation *state,
 	    const struct e82545_moder_event *event);
-/* The host's timer ran out. */
+/* The host's timer expired. */
 void	e82545_intr_timer(struct e82545 *dev);
 /*
- * Another state was put in the place of one in which the line was `asserted':
- * the host has the line as it is now, and no timer.
+ * A snapshot was restored; before, the line was `asserted'.  Give the host the
+ * line as it is now, and disarm the timer.
  */
 void	e82545_intr_restored(struct e82545 *dev, bool asserted);
-/* Raise causes at once (ICR bits), then decide about the line. */
+/* Raise causes at once (ICR bits), then update the line. */
 void	e82545_intr_raise(struct e82545 *dev, uint32_t causes);
 /*
- * A batch was written back: TXDW by way of TIDV/TADV when all of its
- * descriptors that report status have IDE set (`delayed'), else at once;
- * `causes' are raised at once besides.
+ * A batch was written back (`done': some descriptors report status).  Raise TXDW
+ * after TIDV/TADV if all of these have IDE set (`delayed'), else at once; raise
+ * `causes' at once, too.
  */
 void	e82545_intr_tx(struct e82545 *dev, bool done, bool delayed,
 	    uint32_t causes);
-/* A batch was received: RXT0 by way of RDTR/RADV; `causes' at once. */
+/* A batch was received: raise RXT0 after RDTR/RADV, `causes' at once. */
 void	e82545_intr_rx(struct e82545 *dev, bool done, uint32_t causes);
 /* ICR, ICS, IMS, IMC, ITR, RDTR, ... as the register table calls them. */
 uint32_t e82545_icr_read(struct e82545 *dev, uint32_t off);
@@ -484,19 +484,19 @@ void	e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes);
 void	e82545_csb_rx_end(struct e82545 *dev);
 
 /*
- * A reset by the guest, which finds its block as it is when nothing is going
- * on, and keeps it.  tx_mtx and rx_mtx held.
+ * A reset by the guest: put the block into its idle state; the guest keeps it.
+ * tx_mtx and rx_mtx held.
  */
 void	e82545_csb_idle(struct e82545 *dev);
 /*
- * A reset from outside: let go of the block without touching it.  All locks
+ * A reset from outside: release the block without writing to it.  All locks
  * held.
  */
 void	e82545_csb_release(struct e82545 *dev);
 /* CSBAL and CSBAH, as the register table calls them. */
 void	e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_csbah_write(struct e82545 *dev, uint32_t off, uint32_t value);
-/* What these are in a reset.  reg_mtx held. */
+/* A reset sets CSBAL and CSBAH to the block's address.  reg_mtx held. */
 void	e82545_csb_reset(struct e82545 *dev);
 
 /*
@@ -510,8 +510,8 @@ enum e82545_filter_result {
 /* The first bytes of a frame, up to its type behind a VLAN tag. */
 #define	E82545_RX_HEAD	E82545_HDRLEN_MAX
 /*
- * The address, as the first 48 bits of a frame that is read as little-endian,
- * that surely passes as the guest's own; UINT64_MAX: none.  Any thread.
+ * The guest's own address, which always passes, as the first 48 bits of a frame
+ * read as little endian; UINT64_MAX if there is none.  Any thread.
  */
 uint64_t e82545_filter_own(const struct e82545 *dev);
 /*
@@ -526,26 +526,26 @@ enum e82545_filter_result e82545_filter(const struct e82545 *dev,
  */
 
 /*
- * The sum of bytes, continuing `sum'; `odd' tells that an odd number of bytes
- * went before.  Not folded.
+ * The sum of bytes, added to `sum'; `odd' if an odd number of bytes precedes
+ * them.  Not folded.
  */
 uint64_t e82545_sum(const void *data, size_t len, uint64_t sum, bool odd);
-/* The sum of bytes [off, off + len) of a frame, which it must have. */
+/* The sum of bytes [off, off + len) of a frame, all of which must exist. */
 uint64_t e82545_sum_iov(const struct iovec *iov, size_t off, size_t len,
 	    bool odd);
 /*
- * Put a checksum into a frame of `len' bytes.  What the field held is part of
- * the sum, and so is `extra'; `nonzero' sends 0 as 0xffff, as UDP does.
- * Returns false, with the frame as it was, where the bytes to sum are not in
- * the frame, or the field is not in its first piece.
+ * Insert a checksum into a frame of `len' bytes.  The former content of the field
+ * and `extra' are part of the sum; `nonzero' sends 0 as 0xffff, as UDP does.
+ * Returns false, with the frame unchanged, if the bytes to sum are not in the
+ * frame or the field is not in its first fragment.
  */
 bool	e82545_sum_insert(const struct iovec *iov, size_t len,
 	    const struct e82545_sum_where *where, uint16_t extra, bool nonzero);
 
-/* Whether the headers that a TSO context tells of are in its HDRLEN bytes. */
+/* Whether the headers of a TSO context are within its HDRLEN bytes. */
 bool	e82545_tso_valid(const struct e82545_txctx *ctx);
 /*
- * Make the packet's header that of the segment with payload bytes
+ * Turn a packet's header into that of the segment with payload bytes
  * [off, off + paylen).  8254x SDM section 3.5.
  */
 void	e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx,
@@ -554,9 +554,9 @@ void	e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx,
 void	e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag);
 
 /*
- * What a receive descriptor tells of a frame of `len' bytes, all of which have
- * the sum `sum', with a header of `type' at `off'; `rxcsum' is the register.
- * The status byte, and above it that of errors.
+ * Status byte, and above it the error byte, of the receive descriptor of a frame
+ * of `len' bytes, the sum of which is `sum', with a header of `type' at `off';
+ * `rxcsum' is the register.
  */
 uint16_t e82545_rx_ip(const struct iovec *iov, uint16_t type,
 	    size_t off, size_t len, uint64_t sum, uint32_t rxcsum);
@@ -568,11 +568,11 @@ uint64_t e82545_rx_seen(const struct iovec *iov, size_t len, size_t from,
 	    bool strip);
 
 /*
- * Check a received frame of `len' bytes, all of which have the sum `sum';
- * `type' is in its Ethernet header, behind a VLAN tag if it has one (`tagged');
- * `strip' if the guest will not see the tag.  Returns what the upper half of
- * its descriptor tells about it, in host order: checksum, status (IXSM, or
- * IPCS and TCPCS), errors (IPE, TCPE).
+ * Verify a received frame of `len' bytes, the sum of which is `sum'.  `type' is
+ * that of its Ethernet header, behind a VLAN tag if it has one (`tagged');
+ * `strip' if the tag is removed for the guest.  Returns these bits of the upper
+ * half of its descriptor, in host order: checksum, status (IXSM, or IPCS and
+ * TCPCS), errors (IPE, TCPE).
  */
 static inline uint64_t
 e82545_rx_sum(const struct iovec *iov, size_t len, uint64_t sum, uint16_t type,

@@ -5,13 +5,13 @@
  */
 
 /*
- * Loopback: what the guest sends comes back to it, by RCTL.LBM (8254x SDM
- * section 13.4.22) or by the control register of the PHY (13.4.7.1).
+ * Loopback: the guest receives what it sends, by RCTL.LBM (8254x SDM section
+ * 13.4.22) or by the control register of the PHY (13.4.7.1).
  *
- * Frames wait in a queue, copied, since the guest's memory is its own again
- * when a batch of transmit ends.  One thread puts in at the tail, under tx_mtx,
- * one takes out at the head, under rx_mtx; each writes its own index and reads
- * the other's.  The queue is emptied, saved and restored with both held.
+ * Frames wait in a queue as copies, because the guest may reuse its memory when
+ * the transmit batch ends.  One thread appends at the tail, under tx_mtx; one
+ * removes at the head, under rx_mtx.  Each writes its own index and reads the
+ * other's.  Reset, save and restore hold both mutexes.
  */
 
 #include <sys/param.h>

@@ -6,41 +6,42 @@
 
 /*
  * The receive ring: 8254x SDM section 3.2.  Everything here runs under rx_mtx
- * but for e82545_rx_unstall().
+ * except e82545_rx_unstall().
  *
- * A call of e82545_rx() is one batch, of frames that the network has, a call of
- * e82545_rx_direct() one or more, of frames that its caller has:
+ * A call of e82545_rx() processes one batch, of frames from the port; a call of
+ * e82545_rx_direct() one or more, of frames from its caller:
  *
  *	begin	take a snapshot of the registers, map the ring
- *	run	for each frame, looked at where the backend has it: filter;
- *		check its length; check its checksums; copy it, the only time,
- *		into the guest's buffers
- *	end	write the descriptors back, in order; then with reg_mtx, once:
+ *	run	for each frame, where it lies: filter; check its length; verify
+ *		its checksums; copy it, once, into the guest's buffers
+ *	end	write the descriptors back, in order; then, once, under reg_mtx:
  *		RDH, statistics, interrupt
  *
- * Running dry.  A frame is taken only when descriptors for all of it are
- * there.  When they are not, it stays with the backend, those behind it too,
- * and it is the network's switch that drops.  This counts as RNBC, as when
- * frames wait in the adapter's FIFO; since none is lost here, neither RXO is
- * raised nor MPC counted.
+ * Stalls.  A frame is taken only if enough descriptors for all of it are posted.
+ * If not, it stays in the port with all frames behind it, and the switch drops
+ * what the port cannot hold.  This counts as RNBC, as when frames wait in the
+ * adapter's FIFO; since none is lost here, RXO is not raised and MPC not
+ * counted.
  *
- *	 running --- run: frame does not fit ---> (end) RDT read again
+ *	 running --- run: too few descriptors ----> (end) read RDT again
  *	    ^                                       |            |
- *	    |<--- room after all: E82545_RX_MORE ---+            | still none
+ *	    |<--- now enough: E82545_RX_MORE -------+            | still too few
  *	    |                                                    v
  *	    +--- e82545_rx_unstall(), then eo_rx_ready() --- stalled
  *
- * RDT is read again, `stalled' set and e82545_rx_unstall() called with reg_mtx
- * held, so a guest that adds descriptors just then is either seen by the
- * batch or sees the stall.  A reset leaves `stalled' alone.  A guest that uses
- * the CSB has first said there what it added: see e82545_csb.c.
+ * The batch reads RDT again and sets `stalled' under reg_mtx, and
+ * e82545_rx_unstall() runs under it.  So if the guest posts descriptors at that
+ * moment, either the batch sees them or the guest's write sees the stall.  A
+ * reset does not change `stalled'.  With the CSB on, the batch first reads what
+ * the guest posted there: see e82545_csb.c.
  *
- * Frames of a direct call that do not fit are left to its caller, who has the
- * network keep them, where e82545_rx() will find them and stall; and as long as
- * it has stalled none go directly, for the guest was told when to kick.
+ * A direct call leaves frames that do not fit to its caller, which has the
+ * network keep them; e82545_rx() finds them there and stalls.  While the receive
+ * side is stalled no frame goes directly, because the guest has been asked to
+ * kick.
  *
- * Frames come with no FCS, and leave with four bytes of zeros for it if
- * RCTL.SECRC is off.  Short ones are padded to the minimum with zeros.
+ * Frames arrive without FCS; the guest gets four bytes of zeros for it if
+ * RCTL.SECRC is off.  Short frames are padded with zeros to the minimum.
  */
 
 #include <sys/param.h>
@@ -56,8 +57,8 @@
 
 #define	RX_BATCH	256		/* frames, dropped ones too */
 /*
- * Descriptors after which a batch takes no frame that needs more than one, and
- * those that the longest takes: buffers are never shorter than 256 bytes.
+ * Descriptors after which a batch takes no frame of several descriptors, and
+ * those of the longest frame: buffers have at least 256 bytes.
  */
 #define	RX_BATCH_DESCS	1024
 #define	RX_FRAME_DESCS	howmany(E82545_FRAME_MAX + E82545_ETH_FCS, 256)
@@ -72,36 +73,37 @@ struct e82545_rxq {
 	uint32_t	 need;		/* descriptors the frame would take */
 	uint32_t	 need_rctl;	/* with this RCTL */
 
-	/* For one batch: what goes into the upper halves of descriptors. */
+	/* For one batch: the upper halves of its descriptors. */
 	uint64_t	 done[RX_BATCH_DESCS + RX_BATCH];
 };
 
 enum rx_verdict {
 	RX_TAKEN,		/* delivered or dropped */
-	RX_NOROOM,		/* the guest has too few descriptors */
-	RX_FULL			/* the batch has */
+	RX_NODESC,		/* the guest has posted too few descriptors */
+	RX_FULL			/* the batch has no space for more of them */
 };
 
 struct rx_batch {
 	uint64_t	(*ring)[2];	/* descriptors; NULL: none */
 	uint32_t	size;		/* of them */
 	uint32_t	start, head;	/* indices */
-	uint32_t	room;		/* descriptors to use */
+	uint32_t	posted;		/* descriptors the guest has posted */
 	uint32_t	ndone;		/* descriptors used */
-	uint32_t	need;		/* by the frame that did not fit */
+	uint32_t	need;		/* descriptors of the frame that did not
+					   fit */
 	uint32_t	rctl, rxcsum;
 	uint32_t	bufsize;	/* bytes */
-	uint64_t	own;		/* address: see e82545_filter_own() */
+	uint64_t	own;		/* the guest's: e82545_filter_own() */
 	uint32_t	single_max;	/* bytes of a frame that rx_single() may
 					   take; 0: none */
-	uint32_t	fcs;		/* bytes of it that the guest gets */
+	uint32_t	fcs;		/* bytes of FCS that the guest gets */
 	uint16_t	vet;
 	bool		vme, on, link, loopback;
-	bool		looped;		/* frames come out of the loop */
-	bool		end;		/* there are no more */
+	bool		looped;		/* frames come from the loopback queue */
+	bool		end;		/* no more frames are pending */
 	struct e82545_tally tally;	/* frames delivered */
-	unsigned int	lost;		/* seen, and not delivered */
-	uint64_t	lost_bytes;	/* of them, with FCS */
+	unsigned int	lost;		/* frames seen and not delivered */
+	uint64_t	lost_bytes;	/* theirs, with FCS */
 	uint64_t	counts[E82545_NCOUNTERS];
 };
 
@@ -118,7 +120,7 @@ e82545_rxq_destroy(struct e82545_rxq *rxq)
 }
 
 /*
- * Room in the ring.
+ * Posted descriptors.
  */
 
 static uint32_t
@@ -128,9 +130,9 @@ rx_ring_size(const struct e82545 *dev)
 	    sizeof(struct e82545_rxd));
 }
 
-/* Descriptors that the guest has given; none from a ring that cannot be. */
+/* Descriptors that the guest has posted; 0 if the ring is invalid. */
 static uint32_t
-rx_ring_room(const struct e82545 *dev, uint32_t head, uint32_t size)
+rx_ring_posted(const struct e82545 *dev, uint32_t head, uint32_t size)
 {
 	uint32_t tail;
 
@@ -150,7 +152,7 @@ e82545_rx_unstall(struct e82545 *dev)
 		return (e82545_loop_pending(dev));
 	rctl = e82545_reg(dev, E82545_RCTL);
 	if ((rctl & E82545_RCTL_EN) != 0 && rctl == rxq->need_rctl &&
-	    rx_ring_room(dev, e82545_reg(dev, E82545_RDH),
+	    rx_ring_posted(dev, e82545_reg(dev, E82545_RDH),
 	    rx_ring_size(dev)) < rxq->need)
 		return (false);
 	rxq->stalled = false;
@@ -168,7 +170,7 @@ e82545_rx_kicked(struct e82545 *dev)
  * One frame.
  */
 
-/* Where the next buffer is: guest memory, read once. */
+/* The address of the next buffer: guest memory, read once. */
 static uint64_t
 rx_buffer(const struct rx_batch *b)
 {
@@ -177,7 +179,7 @@ rx_buffer(const struct rx_batch *b)
 }
 
 /*
- * That is filled, which its descriptor will tell; `sums' as from
+ * That buffer is filled: make its descriptor's upper half.  `sums' as from
  * e82545_rx_sum().
  */
 static void
@@ -191,7 +193,7 @@ rx_done(struct e82545 *dev, struct rx_batch *b, size_t len, uint64_t sums,
 		b->head = 0;
 }
 
-/* The longest frame that is let in, bytes without FCS. */
+/* The longest frame that RCTL accepts, bytes without FCS. */
 static uint32_t
 rx_longest(const struct rx_batch *b)
 {
@@ -199,20 +201,19 @@ rx_longest(const struct rx_batch *b)
 	    RX_WIRE_MAX - E82545_ETH_FCS);
 }
 
-/* A frame as it is on its way through here. */
+/* A frame being received. */
 struct rx_frame {
 	struct frame	 f;		/* f_iov: space for two more elements */
 	size_t		 wire;		/* bytes, padded, with FCS */
-	bool		 tagged, strip;	/* has a VLAN tag; it is taken out */
+	bool		 tagged, strip;	/* has a VLAN tag; it is removed */
 	bool		 inexact;	/* PIF */
-	uint8_t		 head[E82545_RX_HEAD]; /* zeros behind its end */
+	uint8_t		 head[E82545_RX_HEAD]; /* first bytes, then zeros */
 };
 
 /*
- * Copy `len' bytes into the buffers of as many descriptors as that takes, all
- * but the last of which are done then.  Returns how much is in that one, and
- * sets `ok' to false where some of the buffers are not in guest memory; those
- * are left out.
+ * Copy `len' bytes into the buffers of as many descriptors as that takes, and
+ * complete all of these except the last.  Returns how many bytes are in that
+ * one.  Skips buffers outside guest memory, and then sets *ok to false.
  */
 static size_t
 rx_copy(struct e82545 *dev, struct rx_batch *b, struct e82545_cursor *cur,
@@ -243,7 +244,7 @@ rx_type(const uint8_t *head, bool tagged)
 	    0)));
 }
 
-/* The frame at hand is lost, before anything is known of it. */
+/* Drop the frame before its length is known. */
 static void
 rx_drop(struct e82545 *dev, struct rx_batch *b, enum e82545_counter why)
 {
@@ -251,7 +252,7 @@ rx_drop(struct e82545 *dev, struct rx_batch *b, enum e82545_counter why)
 	e82545_probe_rx_drop(dev, why, b->head);
 }
 
-/* The same, and it counts as seen. */
+/* Drop the frame and count it in TPR and TOR. */
 static void
 rx_lose(struct e82545 *dev, struct rx_batch *b, size_t wire,
     enum e82545_counter why)
@@ -261,7 +262,7 @@ rx_lose(struct e82545 *dev, struct rx_batch *b, size_t wire,
 	rx_drop(dev, b, why);
 }
 
-/* Take the tag out of a frame, which is in `cut' then.  Returns the pieces. */
+/* Remove the tag: the frame's fragments go to `cut'.  Returns how many. */
 static int
 rx_strip(const struct rx_frame *f, struct iovec *cut)
 {
@@ -275,7 +276,7 @@ rx_strip(const struct rx_frame *f, struct iovec *cut)
 	    E82545_VLAN_LEN, cut + 1, FRAME_MAXIOV));
 }
 
-/* `len' bytes are what the guest gets. */
+/* Give the frame to the guest, which gets `len' bytes. */
 static void
 rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
     size_t len)
@@ -346,7 +347,7 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		e82545_probe_rx_overmtu(dev, b->head);
 		return (RX_TAKEN);
 	}
-	/* The cable is out, or the wire ends in the loop. */
+	/* Receiver off, no link, or only looped frames are received. */
 	if (!b->on || (!b->looped && (!b->link || b->loopback))) {
 		rx_drop(dev, b, E82545_C_RX_DISABLED);
 		return (RX_TAKEN);
@@ -363,17 +364,17 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		len -= E82545_VLAN_LEN;
 	len -= E82545_ETH_FCS - b->fcs;
 	need = len <= b->bufsize ? 1 : howmany(len, b->bufsize);
-	/* What the whole ring cannot hold would wait for ever. */
+	/* A frame that no ring of this size can hold would wait for ever. */
 	if (f->f.f_len > rx_longest(b) || (b->size != 0 && need >= b->size)) {
 		rx_lose(dev, b, f->wire, E82545_C_RX_OVERSIZE);
 		return (RX_TAKEN);
 	}
-	if (need > b->room - b->ndone && b->ring != NULL &&
+	if (need > b->posted - b->ndone && b->ring != NULL &&
 	    dev->csb.rx_on && e82545_csb_rx_tail(dev))
-		b->room = rx_ring_room(dev, b->start, b->size);
-	if (need > b->room - b->ndone) {
+		b->posted = rx_ring_posted(dev, b->start, b->size);
+	if (need > b->posted - b->ndone) {
 		b->need = need;
-		return (RX_NOROOM);
+		return (RX_NODESC);
 	}
 	if (b->ndone + need > RX_BATCH_DESCS)
 		return (RX_FULL);
@@ -394,7 +395,7 @@ rx_single(struct e82545 *dev, struct rx_batch *b, const struct iovec *iov)
 	uint16_t type;
 	uint8_t *dst, status;
 
-	if (len < E82545_ETH_MIN || len > b->single_max || b->ndone >= b->room)
+	if (len < E82545_ETH_MIN || len > b->single_max || b->ndone >= b->posted)
 		return (false);
 	type = rx_type(frame, false);
 	if (type == b->vet)
@@ -431,7 +432,7 @@ rx_single(struct e82545 *dev, struct rx_batch *b, const struct iovec *iov)
  * The batch.
  */
 
-/* Section 13.4.22.  The reserved combination is taken for the default. */
+/* Section 13.4.22.  The reserved combination means the default. */
 static uint32_t
 rx_bufsize(uint32_t rctl)
 {
@@ -462,7 +463,7 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	b->fcs = (b->rctl & E82545_RCTL_SECRC) != 0 ? 0 : E82545_ETH_FCS;
 	b->start = b->head = e82545_reg(dev, E82545_RDH);
 	b->size = rx_ring_size(dev);
-	b->room = rx_ring_room(dev, b->head, b->size);
+	b->posted = rx_ring_posted(dev, b->head, b->size);
 	if (!b->on || b->size == 0)
 		return;
 	base = (uint64_t)e82545_reg(dev, E82545_RDBAH) << 32 |
@@ -473,7 +474,7 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	if ((uintptr_t)b->ring % sizeof(uint64_t) != 0)
 		b->ring = NULL;
 	if (b->ring == NULL)
-		b->room = 0;
+		b->posted = 0;
 	if (b->ring != NULL && b->link && !b->loopback && !b->looped)
 		b->single_max = MIN(dev->port->fp_frame_max,
 		    MIN(rx_longest(b), b->bufsize - b->fcs));
@@ -492,7 +493,7 @@ rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 	struct rx_frame f;
 	unsigned int n;
 
-	/* Looped frames first; what is looped meanwhile is for later. */
+	/* Looped frames first; those looped during this batch wait. */
 	if (b->looped)
 		source = e82545_loop_source(dev);
 	f.f.f_iov = iov;
@@ -504,7 +505,7 @@ rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 				continue;
 			}
 			b->end = true;
-			/* The next sync returns the space of frames taken. */
+			/* The next sync returns the space of the frames. */
 			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
 		}
 		if (f.f.f_niov == 1 && rx_single(dev, b, iov)) {
@@ -515,7 +516,7 @@ rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 		case RX_TAKEN:
 			frame_next(source);
 			break;
-		case RX_NOROOM:
+		case RX_NODESC:
 			return (E82545_RX_STALLED);
 		case RX_FULL:
 			return (E82545_RX_MORE);
@@ -524,14 +525,14 @@ rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 	return (E82545_RX_MORE);
 }
 
-/* A store with release for each: whoever sees DD sees the data. */
+/* Stores with release: a guest that sees DD sees the data. */
 static void
 rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 {
 	const uint64_t *done = dev->rxq->done;
 	uint32_t first, i, left, run;
 
-	/* Up to the end of the ring, and from its beginning. */
+	/* Up to the end of the ring, then from its beginning. */
 	first = b->start;
 	for (left = b->ndone; left > 0; left -= run) {
 		run = MIN(left, b->size - first);
@@ -558,8 +559,8 @@ rx_stats(struct e82545 *dev, const struct rx_batch *b)
 }
 
 /*
- * RXDMT0 when the room comes down to a half, quarter or eighth of the ring:
- * section 13.4.22, RDMTS.  Before the batch is written back.
+ * RXDMT0 if the posted descriptors fall to a half, quarter or eighth of the
+ * ring: section 13.4.22, RDMTS.  Before the batch is written back.
  */
 static uint32_t
 rx_causes(struct e82545 *dev, struct rx_batch *b)
@@ -567,17 +568,18 @@ rx_causes(struct e82545 *dev, struct rx_batch *b)
 	uint32_t low;
 
 	low = b->size >> (1 + MIN(E82545_RCTL_RDMTS(b->rctl), 2));
-	if (b->room <= low || b->room - b->ndone > low)
+	if (b->posted <= low || b->posted - b->ndone > low)
 		return (0);
 	if (dev->csb.rx_on && e82545_csb_rx_tail(dev))
-		b->room = rx_ring_room(dev, b->start, b->size);
-	return (b->room - b->ndone <= low ? E82545_ICR_RXDMT0 : 0);
+		b->posted = rx_ring_posted(dev, b->start, b->size);
+	return (b->posted - b->ndone <= low ? E82545_ICR_RXDMT0 : 0);
 }
 
 /*
- * No room for the frame: whether that is still so.  Without a ring it is: only
- * a write to RDBAL, RDBAH, RDLEN or RDH can mend that, and those wait for the
- * batch to end.  reg_mtx held.
+ * Too few descriptors for the frame: stall, unless enough are posted now.
+ * Returns whether it stalls.  Without a ring it always does: only a write to
+ * RDBAL, RDBAH, RDLEN or RDH can change that, and those wait for the end of the
+ * batch.  reg_mtx held.
  */
 static bool
 rx_stall(struct e82545 *dev, struct rx_batch *b)

@@ -5,35 +5,35 @@
  */
 
 /*
- * The transmit ring: 8254x SDM sections 3.3 to 3.5.  Everything here runs
- * under tx_mtx.
+ * The transmit ring: 8254x SDM sections 3.3 to 3.5.  Everything here runs under
+ * tx_mtx.
  *
- * A call of e82545_tx() is one batch:
+ * A call of e82545_tx() processes one batch:
  *
- *	begin	take a snapshot of the registers (TDT may come from the CSB,
- *		see e82545_csb.c), map the ring
+ *	begin	take a snapshot of the registers (TDT may come from the CSB: see
+ *		e82545_csb.c), map the ring
  *	run	until the ring is empty or the batch full:
- *		collect	the descriptors of a packet, up to EOP; each is read
- *			once, buffers are mapped where they lie
- *		send	it as one frame, or with TSO as many, each made of
- *			pieces of guest memory
- *	end	flush to the network; write DD back to the descriptors that
- *		have RS; then with reg_mtx, once: TDH, statistics, interrupt
+ *		collect	the descriptors of a packet, up to EOP; read each once,
+ *			map its buffer
+ *		send	it as one frame or, with TSO, as many, each made of
+ *			fragments of guest memory
+ *	end	flush the port; write DD back to the descriptors that have RS;
+ *		then, once, under reg_mtx: TDH, statistics, interrupt
  *
- * Payload is never copied.  Where bytes must change (checksum, VLAN tag, TSO
- * header) or be made up (padding), the first bytes of the frame up to there
- * are copied into a slot of the header pool, one slot for each frame of a
- * batch, and the rest stays guest memory.
+ * Payload is never copied.  If bytes must change (checksum, VLAN tag, TSO
+ * header) or be added (padding), the first bytes of the frame up to there are
+ * copied into a slot of the header pool, which has one for each frame of a
+ * batch; the rest stays in guest memory.
  *
- * A packet is consumed as a whole: TDH does not pass it, and nothing is
- * written back, before all of its frames are flushed.  So there is nothing to
- * remember between batches about a packet whose EOP is not posted yet, or
- * whose segments did not fit into the batch, but how much of its payload went
- * out: it is collected again from TDH.  What can never be completed (more than
- * TX_PACKET_DESCS descriptors, or than the ring has) is dropped up to its EOP.
+ * A packet is consumed complete: TDH does not pass it, and nothing is written
+ * back, before all of its frames are flushed.  If its EOP is not posted yet, or
+ * its segments do not fit into the batch, the next batch collects it again from
+ * TDH; only the number of payload bytes sent so far is remembered.  A packet
+ * that can never be complete (more than TX_PACKET_DESCS descriptors, or than
+ * the ring has) is dropped up to its EOP.
  *
- * The thresholds in TXDCTL tell when hardware fetches and writes back
- * descriptors, which here is once a batch; only LWTHRESH has a meaning.
+ * The thresholds in TXDCTL say when hardware fetches and writes back
+ * descriptors; the model does so once a batch.  Only LWTHRESH has an effect.
  */
 
 #include <sys/param.h>
@@ -56,24 +56,24 @@
 #define	TX_PACKET_MAX		(255 + E82545_TXD_LEN)
 
 /*
- * A header slot, bytes: the tag that is inserted, then what the farthest
- * offset of a checksum (255 and two bytes) or HDRLEN (255) can reach.
+ * A header slot, bytes: a VLAN tag, then what the farthest checksum (at 255, two
+ * bytes) or HDRLEN (255) can reach.
  */
 #define	TX_SLOT			264
 _Static_assert(E82545_VLAN_LEN + 255 + 2 <= TX_SLOT, "a slot is too short");
 
 struct e82545_txq {
-	/* What stays between batches. */
+	/* State between batches. */
 	struct e82545_txctx	ctx[2];		/* [1]: TSO */
 	bool			skipping;	/* up to the next EOP */
-	uint32_t		sent;		/* payload bytes of the TSO
-						   packet at TDH gone out */
+	uint32_t		sent;		/* payload bytes sent of the
+						   TSO packet at TDH */
 	/* For one batch. */
 	uint16_t		report[TX_BATCH_DESCS + TX_PACKET_DESCS];
 	bool			delay[TX_BATCH_DESCS + TX_PACKET_DESCS];
 	uint8_t			pool[E82545_TX_FRAMES][TX_SLOT];
 	/* For one packet. */
-	struct iovec		pieces[TX_PACKET_DESCS];
+	struct iovec		frags[TX_PACKET_DESCS];
 };
 
 struct tx_batch {
@@ -85,8 +85,8 @@ struct tx_batch {
 	unsigned int	nframes;	/* made, at most E82545_TX_FRAMES */
 	uint16_t	vet;
 	bool		vme, psp, link, loopback;
-	bool		queued;		/* something for the host to flush */
-	bool		looped;		/* something for the receive path */
+	bool		queued;		/* the port has frames to flush */
+	bool		looped;		/* the receive path has frames */
 	/* tx_single_desc()'s. */
 	uint32_t	single_max;	/* bytes of a frame */
 	struct iovec	iov;
@@ -100,7 +100,7 @@ struct tx_batch {
 
 struct tx_packet {
 	unsigned int	ndescs;		/* descriptors */
-	unsigned int	npieces;	/* of txq->pieces */
+	unsigned int	nfrags;	/* of txq->frags */
 	uint32_t	len;		/* bytes */
 	bool		begun;		/* a descriptor with data was seen */
 	bool		data;		/* data descriptors, not legacy */
@@ -109,7 +109,7 @@ struct tx_packet {
 	uint32_t	flags;		/* E82545_TXD_*: VLE, IFCS, IC */
 	uint16_t	tag;		/* VLAN */
 	struct e82545_sum_where legacy;	/* with IC */
-	enum e82545_counter error;	/* what is wrong, or TX_NO_ERROR */
+	enum e82545_counter error;	/* why it is invalid, or TX_NO_ERROR */
 };
 
 struct e82545_txq *
@@ -163,7 +163,7 @@ e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
  * Send.
  */
 
-/* A descriptor of the packet at the head cannot be as it is. */
+/* The packet at the head is invalid. */
 static void
 tx_bad(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 {
@@ -171,7 +171,7 @@ tx_bad(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 	e82545_probe_bad(dev, why, b->head);
 }
 
-/* A frame of it is lost. */
+/* Drop a frame of it. */
 static void
 tx_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 {
@@ -179,7 +179,7 @@ tx_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 	e82545_probe_tx_drop(dev, why, b->head);
 }
 
-/* The same, and it is the guest's fault. */
+/* Drop it because it is invalid. */
 static void
 tx_bad_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 {
@@ -187,7 +187,7 @@ tx_bad_drop(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 	e82545_probe_tx_drop(dev, why, b->head);
 }
 
-/* The port was given a frame of `len' bytes, and returned `error'. */
+/* Account for a frame of `len' bytes; frame_port_send() returned `error'. */
 static inline void
 tx_sent(struct e82545 *dev, struct tx_batch *b, size_t len, int error)
 {
@@ -198,7 +198,7 @@ tx_sent(struct e82545 *dev, struct tx_batch *b, size_t len, int error)
 	}
 	b->counts[E82545_C_TX_FRAME]++;
 	b->counts[E82545_C_TX_BYTE] += len;
-	/* Sent, and lost on the wire. */
+	/* To the guest it was sent, and lost on the wire. */
 	if (error == EMSGSIZE)
 		e82545_probe_tx_overmtu(dev, b->head);
 }
@@ -232,7 +232,7 @@ tx_out(struct e82545 *dev, struct tx_batch *b, const struct frame *frame)
 	e82545_tally(&b->tally, to, frame->f_len + E82545_ETH_FCS);
 }
 
-/* `l4len' is what the hardware adds to the pseudo-header of a segment. */
+/* `l4len': the length that hardware adds to the pseudo-header of a segment. */
 static void
 tx_sums(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
     const struct iovec *iov, size_t len, uint16_t l4len)
@@ -264,8 +264,8 @@ tx_slot(struct e82545 *dev, const struct tx_batch *b)
 }
 
 /*
- * Make one frame of `hdrlen' bytes in the header slot (it may be none) and
- * `paylen' bytes of guest memory, and send it.
+ * Make one frame of `hdrlen' bytes in the header slot (0: none) and `paylen'
+ * bytes of guest memory, and send it.
  */
 static void
 tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
@@ -310,7 +310,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 	tx_out(dev, b, &frame);
 }
 
-/* How much of a frame that is not TSO has to be copied to be changed. */
+/* How many bytes must be copied to change a frame, without TSO. */
 static size_t
 tx_changed(const struct e82545 *dev, const struct tx_packet *p)
 {
@@ -334,7 +334,7 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	size_t hdrlen, len;
 
 	len = p->len;
-	/* Without IFCS the guest brings an FCS; frames here have none. */
+	/* Without IFCS the guest supplies an FCS; frames here have none. */
 	if ((p->flags & E82545_TXD_IFCS) == 0)
 		len -= MIN(len, E82545_ETH_FCS);
 	if (len < E82545_ETH_HDRLEN ||
@@ -343,14 +343,14 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 		return;
 	}
 	hdrlen = MIN(tx_changed(dev, p), len);
-	e82545_cursor_init(&cur, dev->txq->pieces);
+	e82545_cursor_init(&cur, dev->txq->frags);
 	e82545_cursor_copy(&cur, tx_slot(dev, b), hdrlen);
 	tx_frame(dev, b, p, hdrlen, &cur, len - hdrlen, 0);
 }
 
 /*
- * Send the segments of a packet that are still to go.  Returns false where
- * the batch is full before the last one.
+ * Send the remaining segments of a packet.  Returns false if the batch is full
+ * before the last one.
  */
 static bool
 tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
@@ -373,7 +373,7 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	}
 	/* The guest may have changed the packet since its first segments. */
 	txq->sent = MIN(txq->sent, paylen);
-	e82545_cursor_init(&cur, txq->pieces);
+	e82545_cursor_init(&cur, txq->frags);
 	e82545_cursor_copy(&cur, header, ctx->hdrlen);
 	e82545_cursor_skip(&cur, txq->sent);
 	do {
@@ -393,7 +393,7 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	return (true);
 }
 
-/* Returns false where the packet is not gone yet: the batch is full. */
+/* Returns false if the batch is full before the packet is sent. */
 static bool
 tx_send(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 {
@@ -491,7 +491,7 @@ tx_commands(struct tx_packet *p, const union e82545_txd *txd, uint32_t lower)
 static void
 tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
 {
-	struct iovec *piece = dev->txq->pieces + p->npieces;
+	struct iovec *frag = dev->txq->frags + p->nfrags;
 	uint8_t *data;
 
 	/* Such descriptors carry no data: section 3.3.3.1. */
@@ -507,19 +507,19 @@ tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
 		tx_error(p, E82545_C_TX_BAD_ADDR);
 		return;
 	}
-	if (p->npieces > 0 && (uint8_t *)piece[-1].iov_base +
-	    piece[-1].iov_len == data) {
-		piece[-1].iov_len += len;
+	if (p->nfrags > 0 && (uint8_t *)frag[-1].iov_base +
+	    frag[-1].iov_len == data) {
+		frag[-1].iov_len += len;
 		return;
 	}
-	piece->iov_base = data;
-	piece->iov_len = len;
-	p->npieces++;
+	frag->iov_base = data;
+	frag->iov_len = len;
+	p->nfrags++;
 }
 
 /*
  * Collect the descriptors of a packet from b->head on, or a context
- * descriptor before one.  Returns false where EOP is yet to come.
+ * descriptor before one.  Returns false if EOP is not posted yet.
  */
 static bool
 tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
@@ -634,7 +634,7 @@ tx_step(struct e82545 *dev, struct tx_batch *b, unsigned int ndescs)
  * The batch.
  */
 
-/* Returns false where there is nothing to do. */
+/* Returns false if nothing is pending. */
 static bool
 tx_begin(struct e82545 *dev, struct tx_batch *b)
 {
@@ -679,7 +679,7 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	return (true);
 }
 
-/* Returns true where more may wait. */
+/* Returns true if more may be pending. */
 static bool
 tx_run(struct e82545 *dev, struct tx_batch *b)
 {
@@ -724,8 +724,8 @@ tx_stats(struct e82545 *dev, const struct tx_batch *b)
 }
 
 /*
- * Section 13.4.43: TXD_LOW when the descriptors that wait come down to
- * LWTHRESH; TXQE when there are none.
+ * Section 13.4.43: TXD_LOW when the pending descriptors fall to LWTHRESH; TXQE
+ * when none are pending.
  */
 static uint32_t
 tx_causes(struct e82545 *dev, const struct tx_batch *b)
@@ -743,7 +743,7 @@ tx_causes(struct e82545 *dev, const struct tx_batch *b)
 	return (causes);
 }
 
-/* Returns true where the receive path should be woken. */
+/* Returns true if the receive path must be woken. */
 static bool
 tx_end(struct e82545 *dev, struct tx_batch *b)
 {

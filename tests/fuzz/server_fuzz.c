@@ -266,6 +266,7 @@ start(void)
 	INVARIANT(v.ad != NULL);
 	adapter_go(v.ad);
 	pthread_join(v.ad->thread, NULL);
+	v.ad->thread = pthread_self();
 	dispatch();
 	v.nevents = count_events();
 }

@@ -115,9 +115,10 @@ adapter_post(struct adapter *ad)
 {
 	uint64_t one = 1;
 
-	if (!__atomic_exchange_n(&ad->work_posted, true, __ATOMIC_ACQ_REL) &&
+	atomic_thread_fence_rel();
+	if (atomic_swap_32(&ad->work_posted, 1) == 0 &&
 	    write(ad->work_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
-		__atomic_store_n(&ad->work_posted, false, __ATOMIC_RELEASE);
+		atomic_store_rel_32(&ad->work_posted, 0);
 }
 
 /* Frames of another adapter, on that adapter's thread. */
@@ -173,6 +174,7 @@ adapter_tx(struct adapter *ad)
 static void
 adapter_batches(struct adapter *ad)
 {
+	adapter_assert_thread(ad);
 	/* No client or no bus mastering: no access to guest memory. */
 	if (ad->server.fd == -1 || !vfu_pci_busmaster(&ad->pci)) {
 		adapter_rx_events(ad, false);
@@ -218,8 +220,10 @@ adapter_work_event(int fd, enum ev_type type __unused, void *arg)
 	uint64_t n;
 
 	/* Pairs with adapter_post(): what that thread did before is visible. */
-	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
-		__atomic_exchange_n(&ad->work_posted, false, __ATOMIC_ACQ_REL);
+	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n)) {
+		(void)atomic_swap_32(&ad->work_posted, 0);
+		atomic_thread_fence_acq();
+	}
 	adapter_work(ad);
 }
 
@@ -247,6 +251,7 @@ adapter_rx_event(int fd __unused, enum ev_type type __unused, void *arg)
 void
 adapter_attach(struct adapter *ad)
 {
+	adapter_assert_thread(ad);
 	ad->tx_wanted = false;
 	ad->rx_wanted = true;
 }
@@ -254,6 +259,7 @@ adapter_attach(struct adapter *ad)
 void
 adapter_reset(struct adapter *ad)
 {
+	adapter_assert_thread(ad);
 	e82545_rx_direct_enable(ad->dev, false);
 	e82545_reset(ad->dev);
 	vfu_pci_reset(&ad->pci);
@@ -411,7 +417,7 @@ adapter_watch(struct adapter *ad)
 {
 	uint32_t calls;
 
-	calls = __atomic_load_n(&ad->irq.calls, __ATOMIC_RELAXED);
+	calls = atomic_load_32(&ad->irq.calls);
 	if (calls % 2 != 0 && calls == ad->watched)
 		pthread_kill(ad->thread, ADAPTER_SIGNAL);
 	ad->watched = calls;

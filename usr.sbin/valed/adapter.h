@@ -21,6 +21,7 @@
 #define	_ADAPTER_H_
 
 #include <sys/counter_table.h>
+#include <sys/systm.h>
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -73,7 +74,7 @@ struct adapter {
 	struct frame_port	*port;
 	int			 timer_fd;	/* for e82545_timer() */
 	int			 work_fd;	/* event: more work is left */
-	bool			 work_posted;	/* that event is pending;
+	uint32_t		 work_posted;	/* 1: that event is pending;
 						   atomic */
 	bool			 tx_wanted;	/* e82545_tx() must run */
 	bool			 rx_wanted;	/* e82545_rx() likewise */
@@ -110,11 +111,19 @@ void	adapter_go(struct adapter *ad);
 void	adapter_watch(struct adapter *ad);
 #define	ADAPTER_SIGNAL	SIGUSR2
 
+static inline void
+adapter_assert_thread(const struct adapter *ad)
+{
+	MPASS(pthread_equal(ad->thread, pthread_self()));
+	(void)ad;
+}
+
 /* Add one to a counter.  The adapter's thread. */
 static inline void
 adapter_count(struct adapter *ad, enum adapter_counter counter)
 {
-	__atomic_fetch_add(&ad->counters[counter], 1, __ATOMIC_RELAXED);
+	adapter_assert_thread(ad);
+	atomic_add_64(&ad->counters[counter], 1);
 }
 
 /*

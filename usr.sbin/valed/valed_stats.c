@@ -91,14 +91,12 @@ snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 
 	e82545_counters(ad->dev, value + AT_MODEL);
 	for (i = 0; i < ADAPTER_NCOUNTERS; i++)
-		value[AT_ADAPTER + i] = __atomic_load_n(&ad->counters[i],
-		    __ATOMIC_RELAXED);
+		value[AT_ADAPTER + i] = atomic_load_64(&ad->counters[i]);
 	for (i = 0; i < FRAME_PORT_NCOUNTERS; i++)
 		value[AT_FRAME_PORT + i] = frame_port_counter(ad->port, i);
-	value[AT_OTHER + OTHER_IRQ_SENT] = __atomic_load_n(&ad->irq.sent,
-	    __ATOMIC_RELAXED);
+	value[AT_OTHER + OTHER_IRQ_SENT] = atomic_load_64(&ad->irq.sent);
 	value[AT_OTHER + OTHER_IRQ_UNMASKED] =
-	    __atomic_load_n(&ad->irq.unmasked, __ATOMIC_RELAXED);
+	    atomic_load_64(&ad->irq.unmasked);
 	if (vale_port_counters(ad->config->ac_backend, value + AT_PORT) != 0)
 		memset(value + AT_PORT, 0, VALE_NCOUNTERS * sizeof(*value));
 	value[AT_OTHER + OTHER_COPIES] = value[AT_MODEL + E82545_C_RX_FRAME] +

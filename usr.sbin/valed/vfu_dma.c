@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/systm.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,6 +115,10 @@ vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset, uint64_t gpa,
 	r->size = size;
 	r->base = base;
 	dma->n++;
+	/* Sorted, and without overlap. */
+	MPASS(dma->n <= VFU_DMA_MAX && dma->mapped <= VFU_DMA_BYTES);
+	MPASS(i == 0 || r[-1].gpa + (r[-1].size - 1) < gpa);
+	MPASS(i + 1 == dma->n || gpa + (size - 1) < r[1].gpa);
 	return (0);
 }
 
@@ -121,6 +126,7 @@ static void
 dma_release(struct vfu_dma *dma, const struct vfu_dma_range *r)
 {
 	if (r->base != NULL) {
+		MPASS(dma->mapped >= r->size);
 		munmap(r->base, r->size);
 		dma->mapped -= r->size;
 	}
@@ -150,6 +156,7 @@ vfu_dma_clear(struct vfu_dma *dma)
 	for (i = 0; i < dma->n; i++)
 		dma_release(dma, &dma->range[i]);
 	dma->n = 0;
+	MPASS(dma->mapped == 0);
 }
 
 void *
@@ -158,12 +165,12 @@ vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len)
 	const struct vfu_dma_range *r;
 	unsigned int i;
 
-	i = __atomic_load_n(&dma->last, __ATOMIC_RELAXED);
+	i = atomic_load_32(&dma->last);
 	if (i >= dma->n || gpa - dma->range[i].gpa >= dma->range[i].size) {
 		i = dma_find(dma, gpa);
 		if (i == dma->n || gpa < dma->range[i].gpa)
 			return (NULL);
-		__atomic_store_n(&dma->last, i, __ATOMIC_RELAXED);
+		atomic_store_32(&dma->last, i);
 	}
 	r = &dma->range[i];
 	if (r->base == NULL || len > r->size - (gpa - r->gpa))

@@ -45,7 +45,7 @@ struct vfu_dma_range {
 
 struct vfu_dma {
 	unsigned int	n;
-	unsigned int	last;		/* where the last lookup hit; relaxed
+	uint32_t	last;		/* index of the last hit; relaxed
 					   atomic */
 	uint64_t	mapped;		/* bytes */
 	struct vfu_dma_range range[VFU_DMA_MAX]; /* sorted by gpa */

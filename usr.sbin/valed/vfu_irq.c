@@ -42,7 +42,7 @@ irq_drop(int *fd)
 static void
 irq_call(struct vfu_irq *irq)
 {
-	__atomic_store_n(&irq->calls, irq->calls + 1, __ATOMIC_RELAXED);
+	atomic_store_32(&irq->calls, irq->calls + 1);
 }
 
 /*
@@ -54,11 +54,12 @@ irq_signal(struct vfu_irq *irq, int *slot, uint64_t events)
 {
 	ssize_t n;
 
+	MPASS(irq->calls % 2 == 0);
 	irq_call(irq);
 	n = write(*slot, &events, sizeof(events));
 	irq_call(irq);
 	if (n == (ssize_t)sizeof(events))
-		__atomic_fetch_add(&irq->sent, events, __ATOMIC_RELAXED);
+		atomic_add_64(&irq->sent, events);
 	else if (n == -1 && errno == EINTR)
 		irq_drop(slot);
 }
@@ -67,7 +68,7 @@ irq_signal(struct vfu_irq *irq, int *slot, uint64_t events)
 static void
 irq_intx(struct vfu_irq *irq)
 {
-	if (!__atomic_load_n(&irq->level, __ATOMIC_RELAXED) || irq->masked ||
+	if (!atomic_load_bool(&irq->level) || irq->masked ||
 	    irq->intx_disabled || irq->intx_fd == -1)
 		return;
 	irq->masked = true;
@@ -77,7 +78,7 @@ irq_intx(struct vfu_irq *irq)
 static void
 irq_unmask(struct vfu_irq *irq)
 {
-	__atomic_fetch_add(&irq->unmasked, 1, __ATOMIC_RELAXED);
+	atomic_add_64(&irq->unmasked, 1);
 	irq->masked = false;
 	irq_intx(irq);
 }
@@ -85,15 +86,17 @@ irq_unmask(struct vfu_irq *irq)
 void
 vfu_irq_level(struct vfu_irq *irq, bool level)
 {
-	__atomic_store_n(&irq->level, level, __ATOMIC_RELAXED);
-	if (level)
-		__atomic_fetch_add(&irq->rises, 1, __ATOMIC_SEQ_CST);
+	atomic_store_bool(&irq->level, level);
+	if (level) {
+		atomic_thread_fence_seq_cst();
+		atomic_add_rel_32(&irq->rises, 1);
+	}
 }
 
 bool
 vfu_irq_pending(const struct vfu_irq *irq)
 {
-	return (__atomic_load_n(&irq->rises, __ATOMIC_SEQ_CST) != 0);
+	return (atomic_load_acq_32(&irq->rises) != 0);
 }
 
 void
@@ -103,7 +106,8 @@ vfu_irq_flush(struct vfu_irq *irq)
 
 	if (!vfu_irq_pending(irq))
 		return;
-	rises = __atomic_exchange_n(&irq->rises, 0, __ATOMIC_SEQ_CST);
+	rises = atomic_swap_32(&irq->rises, 0);
+	atomic_thread_fence_seq_cst();
 	if (irq->msi_fd == -1)
 		irq_intx(irq);
 	else
@@ -175,7 +179,8 @@ vfu_irq_clear(struct vfu_irq *irq)
 	irq_drop(&irq->intx_fd);
 	irq_drop(&irq->msi_fd);
 	irq->masked = irq->intx_disabled = false;
-	__atomic_store_n(&irq->rises, 0, __ATOMIC_SEQ_CST);
+	atomic_store_rel_32(&irq->rises, 0);
+	atomic_thread_fence_seq_cst();
 }
 
 /*

@@ -25,9 +25,7 @@
 #ifndef _VFU_IRQ_H_
 #define	_VFU_IRQ_H_
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <sys/systm.h>
 
 #include "vfio_user.h"
 

@@ -1,0 +1,92 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The assertions of valed: each call breaks a rule in a child process, and the
+ * child must abort.
+ */
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "aborts.h"
+#include "adapter.h"
+
+static struct adapter ad;
+
+static void *
+nothing(void *arg)
+{
+	return (arg);
+}
+
+static void
+count(void *arg)
+{
+	adapter_count(arg, ADAPTER_C_CONNECT);
+}
+
+ATF_TC(thread);
+ATF_TC_HEAD(thread, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "An assertion fires if another thread "
+	    "than the adapter's counts");
+}
+ATF_TC_BODY(thread, tc)
+{
+	ATF_REQUIRE_EQ(0, pthread_create(&ad.thread, NULL, nothing, NULL));
+	ATF_CHECK(aborts(count, &ad, "pthread_equal(ad->thread"));
+	ATF_REQUIRE_EQ(0, pthread_join(ad.thread, NULL));
+	ad.thread = pthread_self();
+	count(&ad);
+	ATF_CHECK_EQ(1, ad.counters[ADAPTER_C_CONNECT]);
+}
+
+static void
+map(void *arg)
+{
+	const char *why;
+
+	(void)vfu_dma_map(arg, -1, 0, 0x1000, 0x1000, false, &why);
+}
+
+static void
+clear(void *arg)
+{
+	vfu_dma_clear(arg);
+}
+
+ATF_TC(memory);
+ATF_TC_HEAD(memory, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Assertions fire if the sizes of the "
+	    "guest memory do not add up");
+}
+ATF_TC_BODY(memory, tc)
+{
+	static struct vfu_dma dma;
+
+	map(&dma);
+	vfu_dma_clear(&dma);
+	dma.n = 2;
+	dma.range[0].gpa = 0;
+	dma.range[0].size = 0x1000;
+	dma.range[1].gpa = 0x4000;
+	dma.range[1].size = 0x1000;
+	dma.mapped = VFU_DMA_BYTES + 1;
+	ATF_CHECK(aborts(map, &dma, "dma->mapped <= VFU_DMA_BYTES"));
+	ATF_CHECK(aborts(clear, &dma, "dma->mapped == 0"));
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, thread);
+	ATF_TP_ADD_TC(tp, memory);
+	return (atf_no_error());
+}

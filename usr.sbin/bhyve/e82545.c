@@ -25,11 +25,11 @@
  * and the locks that a write takes (see e82545_impl.h).  Offsets without a line
  * read as 0 and ignore writes.
  *
- * If the guest's driver uses the CSB, most of what goes through TDT, RDT and the
- * interrupt line goes through a page of its memory instead: e82545_csb.c.
+ * If the guest's driver uses the CSB, most of what goes through TDT, RDT and
+ * the interrupt line goes through a page of its memory instead: e82545_csb.c.
  *
- * A function of the table runs under reg_mtx and may set wake_tx or wake_rx; the
- * caller then calls the host after it has dropped the lock.
+ * A function of the table runs under reg_mtx and may set wake_tx or wake_rx;
+ * the caller then calls the host after it has dropped the lock.
  */
 
 #include <errno.h>
@@ -308,8 +308,8 @@ load_address(struct e82545 *dev)
 
 /*
  * Reset, chapter 14: registers, rings, PHY and interrupts get their power-up
- * state, and the station address comes from the EEPROM.  The CSB stays where the
- * guest placed it.  All locks held.
+ * state, and the station address comes from the EEPROM.  The CSB stays where
+ * the guest placed it.  All locks held.
  */
 static void
 reset_locked(struct e82545 *dev)
@@ -550,8 +550,9 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 }
 
 /*
- * The I/O BAR is a window of one register: section 13.2.2.1.  Offsets beyond the
- * memory BAR, where the flash would be, and unaligned ones have no register.
+ * The I/O BAR is a window of one register: section 13.2.2.1.  Offsets beyond
+ * the memory BAR, where the flash would be, and unaligned ones have no
+ * register.
  */
 static bool
 io_target(const struct e82545 *dev, uint32_t *off)

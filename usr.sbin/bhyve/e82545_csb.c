@@ -41,9 +41,9 @@
  *
  * With the mode on, a write to TDT or RDT is only a kick.  Its index may be
  * behind the head: a host that posts the guest's writes delivers them after the
- * CSB's newer index has been used.  It is kept aside (tdt, rdt) until the CSB is
- * read with the mode on, and counts only if the CSB's index is invalid or the
- * mode is off again.
+ * CSB's newer index has been used.  It is kept aside (tdt, rdt) until the CSB
+ * is read with the mode on, and counts only if the CSB's index is invalid or
+ * the mode is off again.
  *
  * Every batch reads guest_csb_on.  The host keeps its part of the block up to
  * date while that is 0, so that a guest that turns the mode on finds out
@@ -210,8 +210,8 @@ csb_kept(const uint32_t *kept)
 
 /*
  * Read the guest's tail, `field' of `page', which was *seen the last time.  If
- * the mode is on, an index kept aside before is not newer than this one: discard
- * it, so that it does not become the tail when the mode goes off.
+ * the mode is on, an index kept aside before is not newer than this one:
+ * discard it, so that it does not become the tail when the mode goes off.
  */
 static bool
 csb_look(struct e82545 *dev, const struct csb_ring *r,
@@ -238,8 +238,8 @@ csb_look(struct e82545 *dev, const struct csb_ring *r,
 }
 
 /*
- * A tail register is written.  Returns true if the index is kept aside; false if
- * it must be stored, and then discards one kept before.
+ * A tail register is written.  Returns true if the index is kept aside; false
+ * if it must be stored, and then discards one kept before.
  */
 static bool
 csb_keep(struct e82545 *dev, uint32_t *kept, bool enabled, uint32_t value)

@@ -33,14 +33,14 @@
  * on at its start, without reg_mtx (e82545_reg(), a relaxed load; TDT and RDT
  * with acquire), and takes it once at its end to store heads, statistics and
  * interrupt causes.  A reset takes all three, so no batch is in progress.
- * e82545_pause() takes the rings' two.  A write to a register that places a ring
- * or turns it on or off (base, length, head; TCTL, RCTL) takes the ring's before
- * reg_mtx, and one that places the CSB both rings': when it returns, no batch
- * uses the old value.
+ * e82545_pause() takes the rings' two.  A write to a register that places a
+ * ring or turns it on or off (base, length, head; TCTL, RCTL) takes the ring's
+ * before reg_mtx, and one that places the CSB both rings': when it returns, no
+ * batch uses the old value.
  *
  * The model calls only eo_intr, eo_timer and eo_now under reg_mtx.  The order
- * holds across adapters: a thread that holds an rx_mtx never waits for a tx_mtx,
- * not even another adapter's.
+ * holds across adapters: a thread that holds an rx_mtx never waits for a
+ * tx_mtx, not even another adapter's.
  *
  * A worker releases its ring's mutex only for an instant between two batches,
  * and would get a plain mutex again and again.  So the rings have struct
@@ -259,8 +259,8 @@ e82545_reg_set(struct e82545 *dev, uint32_t off, uint32_t value)
 
 /*
  * Add to a counter, once a batch, not once a frame.  The caller must hold the
- * counter's lock: tx_mtx for TX_*, rx_mtx for RX_*, reg_mtx for TX_KICK, RX_KICK
- * and INTR_*.
+ * counter's lock: tx_mtx for TX_*, rx_mtx for RX_*, reg_mtx for TX_KICK,
+ * RX_KICK and INTR_*.
  */
 static inline void
 e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
@@ -368,9 +368,9 @@ void	e82545_intr_restored(struct e82545 *dev, bool asserted);
 /* Raise causes at once (ICR bits), then update the line. */
 void	e82545_intr_raise(struct e82545 *dev, uint32_t causes);
 /*
- * A batch was written back (`done': some descriptors report status).  Raise TXDW
- * after TIDV/TADV if all of these have IDE set (`delayed'), else at once; raise
- * `causes' at once, too.
+ * A batch was written back (`done': some descriptors report status).  Raise
+ * TXDW after TIDV/TADV if all of these have IDE set (`delayed'), else at once;
+ * raise `causes' at once, too.
  */
 void	e82545_intr_tx(struct e82545 *dev, bool done, bool delayed,
 	    uint32_t causes);
@@ -534,10 +534,10 @@ uint64_t e82545_sum(const void *data, size_t len, uint64_t sum, bool odd);
 uint64_t e82545_sum_iov(const struct iovec *iov, size_t off, size_t len,
 	    bool odd);
 /*
- * Insert a checksum into a frame of `len' bytes.  The former content of the field
- * and `extra' are part of the sum; `nonzero' sends 0 as 0xffff, as UDP does.
- * Returns false, with the frame unchanged, if the bytes to sum are not in the
- * frame or the field is not in its first fragment.
+ * Insert a checksum into a frame of `len' bytes.  The former content of the
+ * field and `extra' are part of the sum; `nonzero' sends 0 as 0xffff, as UDP
+ * does. Returns false, with the frame unchanged, if the bytes to sum are not in
+ * the frame or the field is not in its first fragment.
  */
 bool	e82545_sum_insert(const struct iovec *iov, size_t len,
 	    const struct e82545_sum_where *where, uint16_t extra, bool nonzero);
@@ -554,9 +554,9 @@ void	e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx,
 void	e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag);
 
 /*
- * Status byte, and above it the error byte, of the receive descriptor of a frame
- * of `len' bytes, the sum of which is `sum', with a header of `type' at `off';
- * `rxcsum' is the register.
+ * Status byte, and above it the error byte, of the receive descriptor of a
+ * frame of `len' bytes, the sum of which is `sum', with a header of `type' at
+ * `off'; `rxcsum' is the register.
  */
 uint16_t e82545_rx_ip(const struct iovec *iov, uint16_t type,
 	    size_t off, size_t len, uint64_t sum, uint32_t rxcsum);

@@ -17,11 +17,11 @@
  *	end	write the descriptors back, in order; then, once, under reg_mtx:
  *		RDH, statistics, interrupt
  *
- * Stalls.  A frame is taken only if enough descriptors for all of it are posted.
- * If not, it stays in the port with all frames behind it, and the switch drops
- * what the port cannot hold.  This counts as RNBC, as when frames wait in the
- * adapter's FIFO; since none is lost here, RXO is not raised and MPC not
- * counted.
+ * Stalls.  A frame is taken only if enough descriptors for all of it are
+ * posted. If not, it stays in the port with all frames behind it, and the
+ * switch drops what the port cannot hold.  This counts as RNBC, as when frames
+ * wait in the adapter's FIFO; since none is lost here, RXO is not raised and
+ * MPC not counted.
  *
  *	 running --- run: too few descriptors ----> (end) read RDT again
  *	    ^                                       |            |
@@ -36,9 +36,9 @@
  * the guest posted there: see e82545_csb.c.
  *
  * A direct call leaves frames that do not fit to its caller, which has the
- * network keep them; e82545_rx() finds them there and stalls.  While the receive
- * side is stalled no frame goes directly, because the guest has been asked to
- * kick.
+ * network keep them; e82545_rx() finds them there and stalls.  While the
+ * receive side is stalled no frame goes directly, because the guest has been
+ * asked to kick.
  *
  * Frames arrive without FCS; the guest gets four bytes of zeros for it if
  * RCTL.SECRC is off.  Short frames are padded with zeros to the minimum.
@@ -99,7 +99,7 @@ struct rx_batch {
 	uint32_t	fcs;		/* bytes of FCS that the guest gets */
 	uint16_t	vet;
 	bool		vme, on, link, loopback;
-	bool		looped;		/* frames come from the loopback queue */
+	bool		looped;		/* frames are of the loopback queue */
 	bool		end;		/* no more frames are pending */
 	struct e82545_tally tally;	/* frames delivered */
 	unsigned int	lost;		/* frames seen and not delivered */
@@ -395,7 +395,8 @@ rx_single(struct e82545 *dev, struct rx_batch *b, const struct iovec *iov)
 	uint16_t type;
 	uint8_t *dst, status;
 
-	if (len < E82545_ETH_MIN || len > b->single_max || b->ndone >= b->posted)
+	if (len < E82545_ETH_MIN || len > b->single_max ||
+	    b->ndone >= b->posted)
 		return (false);
 	type = rx_type(frame, false);
 	if (type == b->vet)

@@ -56,8 +56,8 @@
 #define	TX_PACKET_MAX		(255 + E82545_TXD_LEN)
 
 /*
- * A header slot, bytes: a VLAN tag, then what the farthest checksum (at 255, two
- * bytes) or HDRLEN (255) can reach.
+ * A header slot, bytes: a VLAN tag, then what the farthest checksum (at 255,
+ * two bytes) or HDRLEN (255) can reach.
  */
 #define	TX_SLOT			264
 _Static_assert(E82545_VLAN_LEN + 255 + 2 <= TX_SLOT, "a slot is too short");

@@ -46,6 +46,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+#include <sys/fast_path.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,8 +95,9 @@ struct rx_batch {
 	uint32_t	rctl, rxcsum;
 	uint32_t	bufsize;	/* bytes */
 	uint64_t	own;		/* the guest's: e82545_filter_own() */
-	uint32_t	single_max;	/* bytes of a frame that rx_single() may
-					   take; 0: none */
+	uint32_t	single_max;	/* bytes of a frame that
+					   rx_single_buffer() may take;
+					   0: none */
 	uint32_t	fcs;		/* bytes of FCS that the guest gets */
 	uint16_t	vet;
 	bool		vme, on, link, loopback;
@@ -376,7 +378,7 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		b->need = need;
 		return (RX_NODESC);
 	}
-	if (b->ndone + need > RX_BATCH_DESCS)
+	if (need > 1 && b->ndone + need > RX_BATCH_DESCS)
 		return (RX_FULL);
 	rx_deliver(dev, b, f, len);
 	return (RX_TAKEN);
@@ -387,7 +389,8 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
  * into one buffer.  Returns false, having done nothing, if it is another.
  */
 static bool
-rx_single(struct e82545 *dev, struct rx_batch *b, const struct iovec *iov)
+rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
+    const struct iovec *iov)
 {
 	const uint8_t *frame = iov->iov_base;
 	size_t full, len = iov->iov_len;
@@ -509,7 +512,8 @@ rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 			/* The next sync returns the space of the frames. */
 			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
 		}
-		if (f.f.f_niov == 1 && rx_single(dev, b, iov)) {
+		if (f.f.f_niov == 1 &&
+		    FAST_PATH(rx_single_buffer(dev, b, iov))) {
 			frame_next(source);
 			continue;
 		}

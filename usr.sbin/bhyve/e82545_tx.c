@@ -38,6 +38,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+#include <sys/fast_path.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -687,7 +688,7 @@ tx_run(struct e82545 *dev, struct tx_batch *b)
 	unsigned int nreports;
 
 	while (b->nframes < E82545_TX_FRAMES && b->ndescs < TX_BATCH_DESCS) {
-		if (tx_single_desc(dev, b)) {
+		if (FAST_PATH(tx_single_desc(dev, b))) {
 			tx_step(dev, b, 1);
 			continue;
 		}

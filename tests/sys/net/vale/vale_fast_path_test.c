@@ -183,7 +183,7 @@ worlds_close(void)
 }
 
 #define	REQUIRE_SAME(cond, what, port)					\
-	ATF_REQUIRE_MSG(cond, "seed %" PRIu32 ", scenario %u, step %u: "	\
+	ATF_REQUIRE_MSG(cond, "seed %" PRIu32 ", scenario %u, step %u: " \
 	    "port %u: %s differ", seed, scenario, step, port, what)
 
 static void

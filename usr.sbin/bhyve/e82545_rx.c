@@ -104,6 +104,7 @@ struct rx_batch {
 	bool		looped;		/* frames are of the loopback queue */
 	bool		end;		/* no more frames are pending */
 	struct e82545_tally tally;	/* frames delivered */
+	uint64_t	padding;	/* bytes of them */
 	unsigned int	lost;		/* frames seen and not delivered */
 	uint64_t	lost_bytes;	/* theirs, with FCS */
 	uint64_t	counts[E82545_NCOUNTERS];
@@ -313,7 +314,7 @@ rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
 	ok = true;
 	len = rx_copy(dev, b, &cur, len, &ok);
 	if (ok) {
-		b->counts[E82545_C_RX_BYTE] += f->f.f_len;
+		b->padding += f->wire - E82545_ETH_FCS - f->f.f_len;
 		e82545_tally(&b->tally, f->head, f->wire);
 	} else {
 		rx_lose(dev, b, f->wire, E82545_C_RX_BAD_ADDR);
@@ -427,7 +428,6 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 		memset(dst + len, 0, E82545_ETH_FCS);
 	rx_done(dev, b, full, e82545_rx_sum(iov, len, sum, type, b->rxcsum,
 	    false, false), status, 0, 0);
-	b->counts[E82545_C_RX_BYTE] += len;
 	e82545_tally(&b->tally, frame, len + E82545_ETH_FCS);
 	return (true);
 }
@@ -614,6 +614,8 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	causes = rx_causes(dev, b);
 	rx_write_back(dev, b);
 	b->counts[E82545_C_RX_FRAME] = b->tally.frames;
+	b->counts[E82545_C_RX_BYTE] = b->tally.bytes - b->padding -
+	    (uint64_t)b->tally.frames * E82545_ETH_FCS;
 	E82545_PROBE(dev, RX_BATCH, (uint32_t)b->counts[E82545_C_RX_FRAME],
 	    b->counts[E82545_C_RX_BYTE], b->ndone);
 	pthread_mutex_lock(&dev->reg_mtx);

@@ -56,28 +56,6 @@ install_packages()
 
 packages()
 {
-	local list installed p
-
-	list=$(sed -e '/^#/d' -e 's/[[:space:]].*//' $lists)
-	installed=" $(dpkg-query -W -f '${db:Status-Status} ${Package}\n' \
-	    $list 2>/dev/null | sed -n 's/^installed //p' | tr '\n' ' ')"
-	for p in $list; do
-		case $installed in
-		*" $p "*)	;;
-		*)		echo "$p" ;;
-		esac
-	done
-}
-
-# update takes old lists for none, and install finds out.
-install_packages()
-{
-	apt-get -q update && env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
-	    -o DPkg::Lock::Timeout=600 install --no-install-recommends "$@"
-}
-
-packages()
-{
 	local missing
 
 	if ! command -v dpkg-query >/dev/null; then

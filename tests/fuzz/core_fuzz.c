@@ -5,12 +5,12 @@
  */
 
 /*
- * The driver's core and a hostile adapter: registers that read as anything,
- * descriptors that come back wrong, too early or twice, a CSB full of
- * nonsense.  Its guest (lem_guest.h) counts what the core must not do: name a
- * packet twice, or a buffer it does not have.  What must hold, besides: each
- * call ends; after a stop every packet is the guest's again; and on an adapter
- * that behaves the driver then comes up, sends and receives.
+ * The driver's core and a hostile adapter: registers read as anything,
+ * descriptors are written back wrong, too early or twice, the CSB is random.
+ * Its host (lem_os.h) counts errors of the core: to return a packet twice, or
+ * to use a buffer it does not own.  Besides, each call must return; after a
+ * stop the guest must have all packets back; and then, with an adapter that
+ * works, the driver must start, send and receive.
  */
 
 #include <sys/param.h>
@@ -37,13 +37,13 @@
 	X(TX_DONE,	"a descriptors are done")			\
 	X(CSB,		"the CSB's word a is c")			\
 	X(SEND,		"a & 3 frames of b bytes")			\
-	X(FLUSH,	"what was queued is told")			\
-	X(CLEAN,	"what is done is taken back")			\
+	X(FLUSH,	"queued packets are flushed")			\
+	X(CLEAN,	"packets done are cleaned")			\
 	X(RX,		"up to a frames are received")			\
 	X(INTR,		"an interrupt, with causes c")			\
 	X(MODE,		"mode c, ITR b; a & 1: messages, not a line")	\
-	X(LINK,		"the link is looked at; filters are set")	\
-	X(WAIT,		"the guest waits for room of b")		\
+	X(LINK,		"the link is read; filters are set")		\
+	X(WAIT,		"the guest waits for b free descriptors")	\
 	X(STOP,		"stop")						\
 	X(START,	"start with an MTU of b")			\
 	X(KEEP,		"the guest keeps buffers: a & 1; for good: a & 2")
@@ -66,7 +66,7 @@ static const uint32_t registers[] = {
 };
 
 /*
- * Making operations.
+ * Generating operations.
  */
 
 static void
@@ -272,7 +272,7 @@ works(void)
 	lem_stop(lc);
 	INVARIANT(os->tx_done == g->sent);
 	os->rx_keep = false;
-	/* The guest has kept them all, maybe: without one there is no start. */
+	/* The guest may have kept all buffers; lem_start() needs one. */
 	if (os->nspare == 0)
 		os->spare[os->nspare++] = RAM / 2;
 	regs_good();
@@ -305,7 +305,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		INVARIANT(g != NULL && ram != NULL);
 	}
 	n = ops_read(data, size, ops);
-	/* Rings and the CSB; buffers do not matter. */
+	/* Clear rings and CSB; buffers may have any contents. */
 	memset(ram, 0, 0x8000);
 	INVARIANT(guest_init(g, ram, 4096, RAM, RING, RING, BUFFER, BUFFER,
 	    true) != 0);

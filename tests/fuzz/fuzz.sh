@@ -51,7 +51,8 @@ for name in ${FUZZERS:-model server switch options core}; do
 			grep -e DONE -e number_of_executed "$name.log"
 		else
 			status=1
-			grep -e SUMMARY -e 'not so' -e 'Test unit' "$name.log"
+			grep -e SUMMARY -e 'does not hold' -e 'Test unit' \
+			    "$name.log"
 			echo "again: cd $work && $fuzzer $options $name-..."
 		fi
 		;;

@@ -12,6 +12,7 @@
 void
 invariant_broken(const char *file, int line, const char *what)
 {
-	fprintf(stderr, "%s:%d: not so: %s\n", file, line, what);
+	fprintf(stderr, "%s:%d: invariant does not hold: %s\n", file, line,
+	    what);
 	abort();
 }

@@ -5,8 +5,8 @@
  */
 
 /*
- * What the operations of the model's fuzzer are: made in model_ops.c, carried
- * out in model_fuzz.c.
+ * The operations of the model's fuzzer, which model_ops.c generates and
+ * model_fuzz.c executes.
  */
 
 #ifndef _FUZZ_MODEL_H_
@@ -15,7 +15,7 @@
 #include "ops.h"
 
 #define	MODEL_RAM	0x80000		/* bytes, from gpa 0 */
-/* A second piece of memory, of no round size, far away. */
+/* A second range of memory, not a multiple of pages, far away. */
 #define	MODEL_FAR	0x100000000
 #define	MODEL_FAR_SIZE	12344
 
@@ -35,8 +35,8 @@
 	X(RX,		"up to a receive batches; b & 1: another thread "\
 			"brings the frames")				\
 	X(FRAME,	"a frame of b bytes, kind a & 7, seed c, arrives in "\
-			"1 + (a >> 3) pieces")				\
-	X(TIME,		"c ns go by")					\
+			"1 + (a >> 3) fragments")			\
+	X(TIME,		"c ns pass")					\
 	X(LINK,		"the cable: a & 1")				\
 	X(RESET,	"a & 1: by the guest, else from outside")	\
 	X(PAUSE,	"a & 1: paused, or resumed")			\

@@ -6,19 +6,18 @@
 
 /*
  * The adapter's model and a hostile guest.  The guest writes registers, rings,
- * the CSB and memory as it likes, also while the model is at work on them; the
- * network sends and takes frames; time goes by.  What must hold:
+ * the CSB and memory, even while the model uses them; the network sends and
+ * takes frames; time passes.  Invariants:
  *
- *  - The model touches guest memory in what it asked for by eo_map() only, and
- *    only until it returns: all other memory is poisoned (ASan).
- *  - A call does a bounded amount of work: memory asked for, frames sent and
+ *  - The model accesses only guest memory that it got from eo_map(), until it
+ *    returns: all other memory is poisoned (ASan).
+ *  - A call does a bounded amount of work: memory mapped, frames sent and
  *    taken.
- *  - Every frame ends up in one counter.  Transmit: what was queued is
- *    tx_frames, and as many outcomes are counted as packets went by in the
- *    ring, where the guest does not change it in the middle and nothing is cut
- *    into segments.  Receive: frames taken are received or dropped for
- *    a reason.
- *  - At the end, after a reset, a driver comes up, sends and receives.
+ *  - Every frame is counted once.  Transmit: tx_frames counts frames queued,
+ *    and all counters together the packets in the ring, unless the guest
+ *    changed it meanwhile or there was TSO.  Receive: frames taken are
+ *    received, or dropped with a reason.
+ *  - At the end, after a reset, a driver starts, sends and receives.
  */
 
 #include <sys/param.h>
@@ -35,15 +34,15 @@
 #include "e82545_host.h"
 #include "model.h"
 
-/* Memory asked for in a batch: rings, CSB, descriptors with their packets'. */
+/* Calls of eo_map() in a batch: rings, CSB, descriptors and packets. */
 #define	TX_MAPS_MAX	(1024 + 256 + 8)
 #define	RX_MAPS_MAX	(1024 + 8)
-/* Frames taken in a batch, and left waiting at the network's end. */
+/* Frames taken in a batch, and waiting in the network. */
 #define	RX_BATCH_MAX	256
 #define	WAITING_MAX	64
 /*
- * Calls of e82545_tx() until it says that it has done: rounds of polling the
- * CSB (which is told to be few), and a batch for each TSO segment of a ring.
+ * Calls of e82545_tx() until it is idle: rounds of polling the CSB, which are
+ * limited, and a batch for each TSO segment of a ring.
  */
 #define	TX_CALLS_MAX	100000
 #define	TX_RING_MAX	65536		/* descriptors */
@@ -56,7 +55,7 @@ static struct {
 	struct host	*h;
 	uint8_t		*far;
 	bool		 paused;
-	/* The driver's, wherever the rings are. */
+	/* The driver's tails and CSB. */
 	uint32_t	 txtail, rxtail;
 	uint64_t	 csb;
 	/* One access changes memory. */
@@ -67,8 +66,8 @@ static struct {
 	/* Of one input. */
 	uint64_t	 accepted, refused, taken;
 	bool		 raced;		/* memory has changed in a call */
-	bool		 cut;		/* TSO has been at work since reset */
-	int64_t		 open;		/* outcomes, less packets gone by */
+	bool		 cut;		/* TSO was used since reset */
+	int64_t		 open;		/* outcomes, less packets in the ring */
 } m;
 
 /*
@@ -104,7 +103,7 @@ put32(uint64_t gpa, uint32_t value)
 		memcpy(p, &value, sizeof(value));
 }
 
-/* Other CPUs of the guest do not care what ASan thinks. */
+/* Another CPU of the guest may access poisoned memory. */
 __attribute__((__no_sanitize__("address", "undefined")))
 static void
 race(void)
@@ -136,7 +135,7 @@ call_end(void)
 }
 
 /*
- * The host: that of the model's tests, with memory and frames counted.
+ * The host of the model's tests, which counts memory and frames.
  */
 
 static void *
@@ -232,7 +231,7 @@ ring_size(uint32_t len)
 	return (MAX(get(len) / sizeof(union e82545_txd), 1));
 }
 
-/* A reset forgets what was begun. */
+/* A reset drops incomplete packets. */
 static void
 forget(void)
 {
@@ -241,7 +240,7 @@ forget(void)
 }
 
 /*
- * Transmit, and what becomes of each packet.
+ * Transmit, and the outcome of each packet.
  */
 
 static int64_t
@@ -319,7 +318,7 @@ transmit(void)
 	for (i = head; i != get(E82545_TDH); i = (i + 1) % size)
 		if ((ring[i] & E82545_TXD_EOP) != 0 && !is_context(ring[i]))
 			m.open--;
-	/* One that is too long is counted before its end is seen. */
+	/* A packet that is too long is counted before its end. */
 	INVARIANT(m.open == 0 || m.open == 1);
 	return (more);
 }
@@ -338,7 +337,7 @@ receive(unsigned int calls)
 	} while (state == E82545_RX_MORE && --calls > 0);
 }
 
-/* Batches until all frames are taken or one does not fit. */
+/* Receive until all frames are taken or one does not fit. */
 static void
 receive_direct(void)
 {
@@ -450,7 +449,7 @@ op_access(const struct op *op)
 	static const int sizes[] = { 1, 2, 4, 8 };
 	int size = sizes[(op->b >> 2) % 4];
 
-	/* The last two bits say where it is odd. */
+	/* The last two bits choose what is wrong with it. */
 	call_begin();
 	if ((op->b & 16) != 0)
 		e82545_write(m.h->dev, op->a & 7, op->c + (op->b & 3), size,
@@ -597,7 +596,7 @@ op_run(const struct op *op)
 }
 
 /*
- * The end: everything comes to rest, and works again.
+ * The end: all work is done, and the adapter works after a reset.
  */
 
 static void

@@ -5,9 +5,9 @@
  */
 
 /*
- * Operations for the model that drivers might do, and some that none would:
- * registers with values of the right kind, descriptors of all three layouts,
- * the CSB's fields, and phrases that bring rings up, send and receive.
+ * Operations on the model, plausible and not: registers with plausible values,
+ * descriptors of all three layouts, the CSB's fields, and phrases that set
+ * rings up, send and receive.
  */
 
 #include <sys/param.h>
@@ -18,7 +18,7 @@
 
 #include "model.h"
 
-/* How to make up a value. */
+/* How to generate a value. */
 enum value {
 	V_ANY, V_FLAGS, V_SMALL, V_LOW, V_HIGH, V_LEN, V_INDEX, V_RCTL, V_TCTL,
 	V_CTRL
@@ -198,7 +198,7 @@ make_csb(struct rng *rng, struct op *op)
 void
 target_op(struct rng *rng, struct op *op)
 {
-	/* Ring work comes more often than the rest. */
+	/* Work on rings is more frequent than the rest. */
 	static const uint8_t kinds[] = {
 		MODEL_WRITE, MODEL_WRITE, MODEL_WRITE, MODEL_ACCESS, MODEL_UP,
 		MODEL_TXD, MODEL_TXD, MODEL_TXD, MODEL_TX_KICK, MODEL_TX_KICK,
@@ -277,7 +277,9 @@ put(struct op *op, enum model_op kind, uint8_t a, uint16_t b, uint32_t c,
 	op->d = d;
 }
 
-/* Rings up; with the CSB or without; some frames out, some in. */
+/*
+ * Rings are set up, with the CSB or without; some frames are sent and received.
+ */
 size_t
 target_phrase(struct rng *rng, struct op *ops, size_t max)
 {

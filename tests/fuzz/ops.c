@@ -80,7 +80,7 @@ ops_read(const uint8_t *data, size_t size, struct op ops[OPS_MAX])
 	return (n);
 }
 
-/* Put `count' operations in at `at'; what does not fit falls off the end. */
+/* Insert `count' operations at `at'; those at the end may be lost. */
 static size_t
 ops_insert(struct op *ops, size_t n, size_t max, size_t at,
     const struct op *from, size_t count)
@@ -102,7 +102,7 @@ ops_remove(struct op *ops, size_t n, size_t at, size_t count)
 	return (n - count);
 }
 
-/* One field is that of a new operation, or near what it was. */
+/* Replace a field by that of a new operation, or by a similar value. */
 static void
 op_change(struct rng *rng, struct op *op)
 {

@@ -5,17 +5,17 @@
  */
 
 /*
- * Inputs that are sequences of operations, and a mutator that knows it.
+ * Inputs that are sequences of operations, and a mutator for them.
  *
- * libFuzzer's own mutator moves bytes; of a sequence of accesses to a state
- * machine it would spoil most.  This one inserts, removes, repeats, swaps and
- * changes whole operations, of 16 bytes each, and has the target make new ones
- * that mean something, alone or in phrases (a ring set up and filled, a client
- * that connects and shares memory).  Now and then it lets libFuzzer have its
- * way with one, whose table of recent comparisons finds magic values.
+ * libFuzzer's own mutator moves bytes, which would make most sequences of
+ * accesses to a state machine useless.  This one inserts, removes, repeats,
+ * swaps and changes operations, of 16 bytes each.  The target generates new
+ * ones, alone or in phrases (set a ring up and fill it; connect a client and
+ * share memory).  Sometimes libFuzzer mutates one: its table of recent
+ * comparisons finds magic values.
  *
- * Every input is valid: what an operation's fields mean is the target's to
- * say, for all their values.  Trailing bytes are left out.
+ * Every input is valid: the target gives a meaning to all values of an
+ * operation's fields.  Trailing bytes are ignored.
  */
 
 #ifndef _FUZZ_OPS_H_
@@ -45,24 +45,26 @@ uint32_t rng_next(struct rng *rng);
 uint32_t rng_below(struct rng *rng, uint32_t n);
 /* True once in n times. */
 bool	rng_one_in(struct rng *rng, uint32_t n);
-/* Of all sizes: small numbers, powers of two and their neighbours, any. */
+/* A number: small, a power of two, next to one, or any. */
 uint32_t rng_number(struct rng *rng);
 
-/* The operations of an input; returns how many. */
+/* Find the operations of an input; returns their number. */
 size_t	ops_read(const uint8_t *data, size_t size, struct op ops[OPS_MAX]);
 
 /*
- * What a target says of its operations.
+ * A target's generators.
  */
 
-/* Make one operation. */
+/* Generate one operation. */
 void	target_op(struct rng *rng, struct op *op);
-/* Make up to `max' that belong together; returns how many, at least one. */
+/*
+ * Generate up to `max' that belong together; returns their number, at least
+ * one.
+ */
 size_t	target_phrase(struct rng *rng, struct op *ops, size_t max);
 
 /*
- * What is not as it should be ends the program, which libFuzzer takes for a
- * finding.
+ * An invariant that does not hold aborts the program, which libFuzzer reports.
  */
 #define	INVARIANT(cond)							\
 	do {								\

@@ -5,19 +5,18 @@
  */
 
 /*
- * Everything that reads options.  An input is text: its first byte says who is
- * to read it, and each line behind that is
+ * All parsers of options.  An input is text.  Its first byte chooses the parser,
+ * and each line after it is
  *
- *	v	an argument of valed, -s in front if there is no '-'
- *	b	what follows "-s 2,e1000," of bhyve
+ *	v	an argument of valed, after -s if it has no '-'
+ *	b	the rest of "-s 2,e1000," of bhyve
  *	n	the name of a port
- *	c	a node of bhyve's configuration, or, with '=', a value
+ *	c	a node of bhyve's configuration or, with '=', a value
  *
- * What ends a program (errx(3), exit(3)) comes back here instead: the files
- * are compiled so that they call the functions below.  What must hold: valed
- * ends with EX_USAGE and one message, or what it makes of its options is what
- * its manual allows; the model is created with sound values only; a name is
- * taken exactly if it is a name.
+ * The files are compiled so that errx(3) and exit(3) call the functions below,
+ * which return here.  Invariants: valed exits with EX_USAGE and one message, or
+ * has options that its manual page allows; the model is created with valid
+ * values only; a name is accepted if and only if it is valid.
  */
 
 #include <sys/param.h>
@@ -46,12 +45,12 @@ static jmp_buf	ended;
 static int	status;
 static char	message[8192];
 
-/* What is allocated for a while, and is left behind by who ends the program. */
+/* Memory that a program which exits does not free. */
 #define	KEPT_MAX	64
 static void	*kept[KEPT_MAX];
 
 /*
- * In the place of libc's, see the Makefile.
+ * Replacements of libc's functions, see the Makefile.
  */
 
 void	*fuzz_calloc(size_t n, size_t size);
@@ -140,7 +139,7 @@ mac_ok(const uint8_t mac[6])
 	return ((mac[0] & 1) == 0 && memcmp(mac, none, sizeof(none)) != 0);
 }
 
-/* bhyve's adapter gets no further than this. */
+/* bhyve's adapter ends here. */
 struct e82545 *
 fuzz_create(const struct e82545_config *config,
     const struct e82545_ops *ops __unused, void *arg __unused)

@@ -5,8 +5,8 @@
  */
 
 /*
- * What the operations of the server's fuzzer are: made in server_ops.c,
- * carried out in server_fuzz.c.
+ * The operations of the server's fuzzer, which server_ops.c generates and
+ * server_fuzz.c executes.
  */
 
 #ifndef _FUZZ_SERVER_H_
@@ -33,15 +33,15 @@
 	X(RAW,		"command b, size c, flags a, 8 bytes of d; with "\
 			"as many descriptors as are in d & 31")		\
 	X(JUNK,		"b & 1023 bytes made of d")			\
-	X(PIECES,	"messages go in pieces of a bytes; 0: whole")	\
-	X(RUN,		"the server does what there is to do")		\
+	X(PIECES,	"messages are split after a bytes; 0: not")	\
+	X(RUN,		"the server runs until it is idle")		\
 	X(DRIVER,	"ring registers set; d: TCTL, c: RCTL")		\
 	X(MEMORY,	"8 bytes of descriptor a's memory at c are d")	\
-	X(PUNCH,	"its pages from c on are thrown away")		\
+	X(PUNCH,	"its pages from c on are discarded")		\
 	X(PEER,		"a frame of b bytes comes from another port")	\
 	X(EVENT,	"event descriptor a has an event")		\
-	X(SECOND,	"another client comes")				\
-	X(RECONNECT,	"the client leaves and comes again")		\
+	X(SECOND,	"another client connects")			\
+	X(RECONNECT,	"the client disconnects and connects")		\
 	X(DEAF,		"a & 1: replies are not read any more")		\
 	X(FLOOD,	"b & 511 reads of 256 bytes")
 
@@ -52,7 +52,7 @@ enum server_op {
 	SERVER_NOPS
 };
 
-/* Descriptors to give away. */
+/* Descriptors to send. */
 enum server_fd {
 	FD_NONE, FD_RAM, FD_RAM2, FD_UNSEALED, FD_EVENT, FD_EVENT2, FD_UNMASK,
 	FD_SOCKET, FD_FILE,

@@ -6,16 +6,16 @@
 
 /*
  * valed's vfio-user server and hostile clients: one VM of valed, its client at
- * the other end of a socket, messages with descriptors, in pieces, too many,
- * malformed.  The event loop is in this file, so that everything happens in
- * one thread, one step after another.  What must hold:
+ * the other end of a socket, messages with descriptors, split, too many,
+ * malformed.  The event loop is in this file, so that all runs in one thread,
+ * step by step.  Invariants:
  *
- *  - Replies are framed, of lengths the protocol allows, and each to a
+ *  - Replies have lengths that the protocol allows, and each answers a
  *    command.
- *  - Once a client is gone nothing of it is left: no descriptor, no mapping,
- *    no event.
- *  - Then a client that behaves is served: frames go both ways between its
- *    memory and another port, and interrupts come.
+ *  - After a client disconnects valed keeps none of its descriptors, mappings
+ *    and events.
+ *  - A correct client is served afterwards: frames pass between its memory and
+ *    another port, and interrupts are sent.
  */
 
 #include <sys/param.h>
@@ -130,15 +130,15 @@ mevent_delete_close(struct mevent *m)
 	return (mevent_delete(m));
 }
 
-/* The VM's thread has set it up, and goes; we are its loop. */
+/* The VM's thread sets it up and ends; this file is its event loop. */
 void
 mevent_dispatch(void)
 {
 }
 
 /*
- * As long as there is something to do, but not for ever: a guest can keep the
- * model polling.
+ * Run while there is work, but not for ever: a guest can keep the model
+ * polling.
  */
 static void
 dispatch(void)
@@ -275,7 +275,7 @@ start(void)
  * The client's end.
  */
 
-/* What there are of replies.  They come whole, one after another. */
+/* Read replies, which are complete, one after another. */
 static void
 take_replies(void)
 {
@@ -316,8 +316,8 @@ client_come(void)
 }
 
 /*
- * The client closes its end.  The socket may live a little longer: a process
- * that looks at /proc/PID/fd holds it; its connection does not.
+ * The client closes its end.  The socket may exist a little longer, if a
+ * process looks at /proc/PID/fd; the connection does not.
  */
 static void
 hang_up(int s)
@@ -388,7 +388,7 @@ send_piece(const uint8_t *data, size_t len, const int *fds, int nfds)
 		dispatch();
 		take_replies();
 	}
-	/* The server is gone or does not listen: so do we. */
+	/* The server is gone or does not read: stop. */
 	hang_up(v.s);
 	v.s = -1;
 }
@@ -615,7 +615,7 @@ send_driver(const struct op *op)
 }
 
 /*
- * What else happens.
+ * Other events.
  */
 
 static void
@@ -646,7 +646,7 @@ peer_send(size_t len)
 		slot = &ring->slot[ring->head];
 		n = MIN(len, ring->nr_buf_size);
 		memset(NETMAP_BUF(ring, slot->buf_idx), 0xff, n);
-		/* Not from where it goes to. */
+		/* Not with the address of the receiver. */
 		NETMAP_BUF(ring, slot->buf_idx)[6] = 2;
 		slot->len = n;
 		len -= n;
@@ -656,7 +656,7 @@ peer_send(size_t len)
 	INVARIANT(vale_txsync(v.peer) == 0);
 }
 
-/* Forget what has come; the last frame's bytes, if asked for. */
+/* Discard received frames; copy the last one, if asked. */
 static size_t
 peer_receive(uint8_t *buf)
 {
@@ -676,7 +676,7 @@ peer_receive(uint8_t *buf)
 	return (len);
 }
 
-/* A second client is refused: its socket ends. */
+/* A second client is refused: its socket is closed. */
 static void
 second_client(void)
 {
@@ -839,7 +839,7 @@ works(void)
 	INVARIANT(memcmp(frame, v.ram + TXBUF, 60) == 0);
 	INVARIANT((v.ram[TXRING + 16 * 3 + 12] & E82545_TXD_DD) != 0);
 	INVARIANT(read(v.fds[FD_EVENT], &n, sizeof(n)) == sizeof(n));
-	/* Frames that came for earlier clients are gone, or are first. */
+	/* Frames for earlier clients are dropped, or come first. */
 	peer_send(77);
 	dispatch();
 	for (i = 0; i < 7; i++) {

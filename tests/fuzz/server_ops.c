@@ -154,7 +154,7 @@ target_op(struct rng *rng, struct op *op)
 	make_op(rng, op, rng_below(rng, SERVER_NOPS));
 }
 
-/* A client that says hello, shares memory, takes interrupts, and drives. */
+/* A client that negotiates, shares memory, sets interrupts up, and drives. */
 size_t
 target_phrase(struct rng *rng, struct op *ops, size_t max)
 {

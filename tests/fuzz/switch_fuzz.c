@@ -5,19 +5,18 @@
  */
 
 /*
- * The netmap API of libvale, and users that are hostile: rings with indexes,
- * buffers, lengths and flags of any kind, ports that come and go, switches of
- * several ports.  One thing they cannot do is give an address (NS_INDIRECT)
- * that is not theirs: in one process there is nobody to tell whose it is.
- * What must hold:
+ * The netmap API of libvale and hostile users: rings with any indexes, buffers,
+ * lengths and flags, ports that are opened and closed, switches of several
+ * ports.  Users cannot give addresses (NS_INDIRECT) of other processes, as all
+ * are in this one.  Invariants:
  *
- *  - Indirect frames are read from where they are, to the byte (ASan); all
- *    else stays in the ports' memory, behind which nothing is mapped.
- *  - vale_txsync() consumes everything and gives all slots back; what
- *    vale_rxsync() shows are slots with lengths that buffers have, in whole
- *    frames, and it fails exactly when head or cur is not the user's.
- *  - What a sink is offered are whole frames, in pieces that their sender may
- *    have read (ASan), and only while nothing is in its port's ring.
+ *  - Indirect frames are read from their place only (ASan); all other data is
+ *    in the ports' memory, after which nothing is mapped.
+ *  - vale_txsync() consumes and releases all slots.  vale_rxsync() returns
+ *    slots with lengths up to a buffer's, in complete frames, and fails if and
+ *    only if head or cur is outside the user's slots.
+ *  - A sink gets complete frames, in memory that their sender may read (ASan),
+ *    and only while its port's ring is empty.
  *  - The counters add up as libvale.h says.
  *  - In the end two new ports of the same switch exchange frames.
  */
@@ -73,7 +72,7 @@ static struct port {
 } ports[PORTS];
 
 /*
- * Making operations.
+ * Generating operations.
  */
 
 static void
@@ -158,7 +157,7 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 }
 
 /*
- * What must hold.
+ * Invariants.
  */
 
 struct totals {
@@ -176,7 +175,10 @@ check_port(const struct vale_port_info *pi, void *arg)
 	dropped = c[VALE_C_TX_RUNT] + c[VALE_C_TX_OVERSIZE] +
 	    c[VALE_C_TX_BAD_BUF] + c[VALE_C_TX_BAD_LEN] + c[VALE_C_TX_FRAGS] +
 	    c[VALE_C_TX_CUT] + c[VALE_C_TX_NODEST] + c[VALE_C_TX_SELF];
-	/* Without coming and going, copies to one are frames to one. */
+	/*
+	 * If no port was opened or closed, copies to one port are frames of one
+	 * port.
+	 */
 	INVARIANT(c[VALE_C_TX_FRAME] >= dropped + c[VALE_C_TX_FLOOD]);
 	unicast = c[VALE_C_TX_FRAME] - dropped - c[VALE_C_TX_FLOOD];
 	INVARIANT(c[VALE_C_TX_COPY] >= unicast + c[VALE_C_TX_FLOOD]);
@@ -198,8 +200,8 @@ totals(void)
 }
 
 /*
- * Frames come in whole: a chain of slots, each saying how many they are.  Of
- * the first the user may have taken some.
+ * Frames are complete: a chain of slots, each with their number.  The user may
+ * have taken some of the first one.
  */
 static void
 check_shown(const struct port *p)
@@ -317,12 +319,12 @@ op_slot(struct port *p, struct netmap_ring *ring, const struct op *op)
 	slot->buf_idx = op->d;
 	slot->len = op->d >> 32;
 	slot->flags = op->d >> 48;
-	/* As many bytes as are said to be there, and not one more. */
+	/* Memory of exactly as many bytes as the slot says. */
 	slot->ptr = (uintptr_t)p->bytes + INDIRECT -
 	    MIN(slot->len, INDIRECT);
 }
 
-/* The user's own way to send, with what is left of the ring. */
+/* Send a correct frame, with the slots that are left. */
 static void
 op_send(struct port *p, const struct op *op)
 {
@@ -392,7 +394,7 @@ op_rxsync(struct port *p, const struct op *op)
 	INVARIANT(error == 0 || errno == EINVAL);
 	INVARIANT(ring->head < ring->num_slots);
 	check_shown(p);
-	/* Who is about to sleep is woken by the next frame only. */
+	/* A port that is going to sleep is woken by the next frame only. */
 	if (error == 0 && ring->cur == ring->tail)
 		INVARIANT(!readable(p->d));
 	for (n = 0; n < op->b && !nm_ring_empty(ring); n++)

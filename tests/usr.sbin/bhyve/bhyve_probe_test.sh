@@ -2,9 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The adapters of the virtual machines that run, watched by their probes,
-# dtrace_e82545(4), for some seconds: whatever the guests do, it has to add up.
-# The more they exchange meanwhile, the more this says.
+# The probes of dtrace_e82545(4) in all virtual machines that run, for some
+# seconds: their counts must add up.  The test covers what the guests do.
 
 need()
 {
@@ -14,14 +13,14 @@ need()
 	    atf_skip "no virtual machine with this adapter runs"
 }
 
-# watch SCRIPT: leaves in `out' what it prints.
+# watch SCRIPT: runs a script, whose output goes to `out'.
 watch()
 {
 	timeout 60 dtrace -q -o out -n "$1" || atf_fail "dtrace: status $?"
 	cat out
 }
 
-# value NAME: a number that was printed; 0 where it was not.
+# value NAME: prints a number of the output, 0 if it is missing.
 value()
 {
 	awk -v name="$1" '$1 == name { n = $2 } END { print n + 0 }' out
@@ -36,10 +35,10 @@ probe_case()
 	cases="$cases $1"
 }
 
-# A kick counts if it comes before the last second, an answer always: a ring
-# that is kicked twice before it is looked at is answered once.  1 is kicked, 2
-# answered: 0 would free the variable, and dtrace run out of new ones.
-probe_case kicks "every kick is answered"
+# Kicks count before the last second, answers always.  A ring that is kicked
+# twice before it is looked at is answered once.  1 is kicked, 2 answered: 0
+# would free the variable, and dtrace could run out of variables.
+probe_case kicks "Every kick is answered"
 kicks_run()
 {
 	watch '
@@ -65,7 +64,7 @@ kicks_run()
 	    atf_fail "$(value open) kicks without an answer"
 }
 
-probe_case moderation "no interrupt is sent within the moderation window"
+probe_case moderation "No interrupt is sent within the moderation interval"
 moderation_run()
 {
 	watch '
@@ -86,7 +85,7 @@ moderation_run()
 	[ "$(value early)" -eq 0 ] || atf_fail "$(value early) too early"
 }
 
-probe_case reasons "a frame that an adapter drops has a reason"
+probe_case reasons "A frame that an adapter drops has a known reason"
 reasons_run()
 {
 	watch '
@@ -101,12 +100,12 @@ reasons_run()
 	awk '$1 == "drop" && $2 !~ /-(tx|rx|csb)_bad/ &&
 	    $2 !~ /-tx_(noroom|linkdown)$/ &&
 	    $2 !~ /-rx_(disabled|filtered|oversize)$/ { bad = 1 }
-	    END { exit bad }' out || atf_fail "a reason that is none"
+	    END { exit bad }' out || atf_fail "an unknown reason"
 }
 
-# An adapter whose guest was spared kicks uses the CSB; with fewer frames than
-# these it is not at full load.
-probe_case csb_exits "with the CSB, under 0.02 exits a frame at full load"
+# An adapter that saved kicks uses the CSB; with fewer than 10000 frames it is
+# not at full load.
+probe_case csb_exits "With the CSB, under 0.02 exits a frame at full load"
 csb_exits_run()
 {
 	watch '

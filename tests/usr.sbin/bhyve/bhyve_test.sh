@@ -2,15 +2,16 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# bhyve itself, the one with this adapter: what it does with options that are
-# wrong, and a whole guest.  Needs FreeBSD, and says what else it needs:
+# bhyve with this adapter: invalid options, and a guest.  Needs FreeBSD and
 #
 #	kyua -v test_suites.bhyve-vale.bhyve=/usr/local/sbin/bhyve
 #	    -v test_suites.bhyve-vale.guest=/vm/guest.img test ...
 #
-# `guest' is a disk with a FreeBSD that brings its em0 up by itself; with
-# `kernel' set it is booted from that directory, which bhyveload takes with -h.
-# `loader', if set, is what it takes with -l, and `env' the words with -e.
+# `guest' is a disk with a FreeBSD that brings its em0 up when it boots.  With
+# `kernel' bhyveload boots from that directory, its -h; `loader' is its -l, and
+# the words of `env' are its -e.
+
+. "$(atf_get_srcdir)/wait_until.subr"
 
 mac=02:be:ef:00:00:01
 
@@ -19,21 +20,21 @@ need()
 	[ "$(uname)" = FreeBSD ] || atf_skip "bhyve runs on FreeBSD"
 	[ -c /dev/netmap ] || atf_skip "there is no /dev/netmap"
 	bhyve=$(atf_config_get bhyve /usr/local/sbin/bhyve)
-	[ -x "$bhyve" ] || atf_skip "$bhyve is not there; set bhyve="
+	[ -x "$bhyve" ] || atf_skip "$bhyve does not exist; set bhyve="
 	kldstat -q -m vmm || kldload vmm || atf_skip "vmm.ko does not load"
 	[ -c /dev/vmmctl ] || [ -e /dev/vmm ] ||
 	    sysctl -n hw.vmm.maxcpu > /dev/null 2>&1 ||
 	    atf_skip "the processor has no virtualization that vmm can use"
 }
 
-# nodes name=value...: the same device for bhyve_config(5).
+# nodes name=value...: prints the options of the device for bhyve_config(5).
 nodes()
 {
 	printf -- '-o pci.0.2.0.device=e1000'
 	printf -- ' -o pci.0.2.0.%s' "$@"
 }
 
-# refuses "options" why: a guest that has no kernel, with them.
+# refuses "options" text: bhyve exits with the text, before a guest starts.
 refuses()
 {
 	bhyvectl --create --vm=valetest > /dev/null 2>&1
@@ -42,15 +43,15 @@ refuses()
 	status=$?
 	bhyvectl --destroy --vm=valetest > /dev/null 2>&1
 	[ $status -ne 0 ] && [ $status -ne 124 ] ||
-	    atf_fail "$1: taken, status $status"
-	grep -q -- "$2" err || { cat err >&2; atf_fail "$1: no word of $2"; }
+	    atf_fail "$1: accepted, status $status"
+	grep -q -- "$2" err || { cat err >&2; atf_fail "$1: no '$2'"; }
 }
 
 atf_test_case refused cleanup
 refused_head()
 {
-	atf_set descr "Options that are wrong end bhyve before the guest" \
-	    "starts, with the option and the reason"
+	atf_set descr "An invalid option ends bhyve before the guest starts," \
+	    "with the option and the reason"
 	atf_set require.user root
 	atf_set timeout 300
 }
@@ -71,7 +72,8 @@ refused_body()
 	refuses "$(nodes mtu=1500)" "no network backend given"
 	"$(atf_get_srcdir)"/see vale7:t $mac 100 > /dev/null 2>&1 &
 	see=$!
-	sleep 2
+	wait_until "port vale7:t" sh -c "valectl | grep '^vale7:t'" ||
+	    atf_fail "no port vale7:t"
 	refuses -s2,e1000,vale7:t "backend=vale7:t: the port is open already"
 	kill $see
 }
@@ -81,11 +83,18 @@ refused_cleanup()
 	return 0
 }
 
+# frame_or_exit PID: whether see(1) or bhyve has ended.
+frame_or_exit()
+{
+	tail -n 3 guest.out
+	[ -e exited ] || ! kill -0 $1 2> /dev/null
+}
+
 atf_test_case guest cleanup
 guest_head()
 {
-	atf_set descr "A guest boots and its first frame comes out of the" \
-	    "adapter, from the address it was given"
+	atf_set descr "A guest boots, and its adapter sends a frame from the" \
+	    "MAC address of mac="
 	atf_set require.user root
 	atf_set timeout 600
 }
@@ -94,7 +103,7 @@ guest_body()
 	need
 	image=$(atf_config_get guest "")
 	[ -n "$image" ] || atf_skip "set guest= to a disk image"
-	[ -e "$image" ] || atf_skip "$image is not there"
+	[ -e "$image" ] || atf_skip "$image does not exist"
 	loader=$(atf_config_get loader "")
 	kernel=$(atf_config_get kernel "")
 	env=$(atf_config_get env "")
@@ -119,9 +128,7 @@ guest_body()
 	    $(nodes backend=vale7:guest mac=$mac itr=488 csb=off) \
 	    -s 31,lpc -l com1,stdio valetest <&3 > guest.out 2>&1
 	echo $? > exited ) &
-	while kill -0 $see 2> /dev/null && [ ! -e exited ]; do
-		sleep 1
-	done
+	wait_until "a frame from $mac" frame_or_exit $see
 	if [ -e exited ]; then
 		kill $see
 		tail -30 guest.out

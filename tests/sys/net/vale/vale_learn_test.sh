@@ -2,17 +2,19 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# vale_learn(4) in the kernel, with real ports.  vale_traffic does what its
-# arguments say, one after another, and prints what each port received;
-# "count" shows a port's counters meanwhile.
+# vale_learn(4) in the kernel, with ports of the kernel's switch.  vale_traffic
+# does the operations of its arguments in order, and prints what each port
+# received; "count" prints a port's counters meanwhile.
+
+. "$(atf_get_srcdir)/wait_until.subr"
 
 oid=dev.netmap.vale_learn
 
-# Load the module, and let it manage valet0.
+# Load the module, which manages valet0 then.
 begin()
 {
 	[ "$(uname -s)" = FreeBSD ] ||
-	    atf_skip "a module of FreeBSD's kernel"
+	    atf_skip "vale_learn runs on FreeBSD"
 	[ -c /dev/netmap ] || atf_skip "the kernel has no netmap"
 	if ! kldstat -q -m vale_learn; then
 		kldload vale_learn ||
@@ -44,7 +46,7 @@ begin()
 	set_ok attach valet0
 }
 
-# Leave the module as it was found; when it goes it must not leak.
+# Restore the module's state.  If it is unloaded, it must not leak memory.
 end()
 {
 	kldstat -q -m vale_learn 2> /dev/null || return 0
@@ -62,7 +64,7 @@ set_ok()
 	atf_check -o ignore sysctl "$oid.$1=$2"
 }
 
-# A value that is refused leaves the one before.
+# A value is refused, and the old one stays.
 set_bad()
 {
 	before=$(sysctl -n "$oid.$1")
@@ -72,7 +74,7 @@ set_bad()
 	    atf_fail "$1: $before became $(sysctl -n "$oid.$1")"
 }
 
-# Arguments are operations; standard input is what they shall print.
+# talk PORT... -- OPERATION...: standard input is the expected output.
 talk()
 {
 	cat > expected
@@ -86,8 +88,8 @@ case_with()
 	$1_cleanup() { end; }"
 }
 
-case_with attach "Switches are managed and given up, with ports or without;
-bad names and one too many change nothing"
+case_with attach "Switches are attached and detached, with ports or without;
+an invalid name or one too many changes nothing"
 attach_body()
 {
 	begin
@@ -111,7 +113,7 @@ attach_body()
 	    sysctl "$oid.attach=$names"
 	atf_check -o inline:"valet0\n" sysctl -n $oid.attach
 
-	# A switch that has ports, by nobody, by us, by nobody.
+	# A switch with ports: not attached, attached, not attached.
 	talk valet1:a valet1:b valet1:c -- \
 	    send,0,1,0 recv send,1,2,1 recv \
 	    "run,sysctl $oid.attach=valet1 >/dev/null" \
@@ -131,7 +133,7 @@ attach_body()
 	atf_check -s ignore valectl
 }
 
-case_with values "A value out of range is refused, and leaves the old one"
+case_with values "A value out of range is refused, and the old one stays"
 values_body()
 {
 	begin
@@ -200,7 +202,7 @@ drops_body()
 	atf_check -o inline:"0\n" sysctl -n $oid.valet0.drop_nomem
 }
 
-case_with ageing "A station not seen for its time is forgotten"
+case_with ageing "An address expires"
 ageing_body()
 {
 	begin
@@ -215,8 +217,8 @@ ageing_body()
 	EOF
 }
 
-case_with private "Private ports reach the others and not one another, by
-name or by flooding, whenever the list is set and whenever they come"
+case_with private "Private ports reach all ports except private ones,
+unicast or flooded, whether the list or the port is first"
 private_body()
 {
 	begin
@@ -247,8 +249,8 @@ private_body()
 	EOF
 }
 
-case_with mirror "A mirror sees what the others send, in order, and sends
-nothing"
+case_with mirror "A mirror port gets the frames of the others in order, and
+cannot send"
 mirror_body()
 {
 	begin
@@ -272,7 +274,7 @@ mirror_body()
 		recv 1 0 0 0
 		recv 1 0 0 0
 	EOF
-	# One that is not read costs its own copies, not the frames.
+	# A mirror port with a full ring loses its copies only.
 	set_ok valet0.mirror "mon*"
 	talk valet0:a valet0:b valet0:mon -- \
 	    send,0,1,0 send,1,2,1,1000 recv \
@@ -285,8 +287,8 @@ mirror_body()
 	EOF
 }
 
-case_with header "Copies are converted between ports with a virtio-net header
-and without"
+case_with header "Copies are converted between ports with and without a
+virtio-net header"
 header_body()
 {
 	begin
@@ -312,8 +314,8 @@ header_body()
 	EOF
 }
 
-case_with uplink "An adapter and its host's side are two ports, which go
-together"
+case_with uplink "An interface and its host's side are two ports, which are
+detached together"
 uplink_body()
 {
 	begin
@@ -347,7 +349,7 @@ uplink_cleanup()
 	end
 }
 
-case_with limit "A port has no more addresses than it may"
+case_with limit "A port learns addresses up to its limit"
 limit_body()
 {
 	begin
@@ -371,8 +373,8 @@ limit_body()
 	EOF
 }
 
-case_with ports "What goes with a port does not stay for the next in its
-place"
+case_with ports "The state of a closed port does not apply to the next one
+in its place"
 ports_body()
 {
 	begin
@@ -396,7 +398,7 @@ ports_body()
 		02:00:00:00:00:03 valet0:vm3
 		02:00:00:00:00:09 valet0:up
 	EOF
-	# With the last port gone the switch and what was set are still there.
+	# Without ports the switch keeps its settings.
 	atf_check -o inline:"vm*\n" sysctl -n $oid.valet0.private
 	atf_check -o empty sh addresses
 	talk valet0:vm1 valet0:vm2 -- send,0,1,0 recv <<-EOF
@@ -404,7 +406,7 @@ ports_body()
 	EOF
 }
 
-case_with probes "The probes, dtrace_vale(4), tell of what the counters count"
+case_with probes "The probes of dtrace_vale(4) agree with the counters"
 probes_body()
 {
 	begin
@@ -430,7 +432,7 @@ probes_body()
 		    "run,sysctl -n $oid.valet0.ports > ports"
 	EOF
 	atf_check -e ignore dtrace -q -s probes.d -o out -c "sh traffic.sh"
-	# Copies go to all but the sender; from a private port, to the others.
+	# Copies go to all except the sender, and except private from private.
 	atf_check -o inline:"to valet0:a 100 4\nto valet0:b 60 4\n\
 to valet0:vm1 200 3\n" sh -c "grep ^to out | sort"
 	awk '{
@@ -446,8 +448,8 @@ to valet0:vm1 200 3\n" sh -c "grep ^to out | sort"
 	atf_check -o file:counted sh -c "grep ^valet0 out | sort"
 }
 
-case_with unload "Values change, switches are given up and the module goes
-and comes back under traffic"
+case_with unload "Values are changed, switches detached, and the module is
+unloaded and loaded, under traffic"
 unload_body()
 {
 	begin
@@ -455,9 +457,8 @@ unload_body()
 	"$traffic" valet0:vm1 valet0:vm2 valet0:up valet0:mon valet0:x -- \
 	    storm,600000 &
 	storm=$!
-	until valectl | grep -q "^valet0:x "; do
-		sleep 0.1
-	done
+	wait_until "port valet0:x" sh -c "valectl | grep '^valet0:x '" ||
+	    atf_fail "no port valet0:x"
 	(
 		while [ ! -e enough ]; do
 			"$traffic" valet0:in valet0:out -- storm,20 || exit 1
@@ -481,9 +482,9 @@ unload_body()
 		[ $((round % 2)) = 0 ] && set_ok attach ""
 		atf_check kldunload vale_learn
 	done
-	# Both went on all the time.
+	# Both have sent all the time.
 	: > enough
-	wait $inout || atf_fail "ports could not come and go"
+	wait $inout || atf_fail "a port could not be opened"
 	kill $storm || atf_fail "traffic ended"
 	wait $storm
 	atf_check -s exit:1 sh -c "dmesg | grep 'vale_learn leaked'"

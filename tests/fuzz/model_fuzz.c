@@ -341,16 +341,13 @@ receive(unsigned int calls)
 static void
 receive_direct(void)
 {
-	const struct e82545_source frames = {
-		model_rx_peek, model_rx_next, m.h
-	};
 	uint64_t stalls;
 	unsigned int waiting;
 
 	waiting = host_rx_waiting(m.h);
 	stalls = host_counter(m.h, E82545_C_RX_STALL);
 	call_begin();
-	e82545_rx_direct(m.h->dev, &frames);
+	e82545_rx_direct(m.h->dev, &m.h->source);
 	call_end();
 	INVARIANT(m.taken_now + host_rx_waiting(m.h) == waiting);
 	INVARIANT(m.maps <= (waiting / RX_BATCH_MAX + 2) * RX_MAPS_MAX);

@@ -30,6 +30,7 @@
 
 #include <libvale.h>
 
+#include "frame.h"
 #include "ops.h"
 
 #define	PORTS		6

@@ -422,7 +422,7 @@ tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	e82545_count(dev, E82545_C_TX_KICK, 1);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
 	if (dev->wake_tx && e82545_csb_placed(dev))
-		__atomic_store_n(&dev->csb.kicked, true, __ATOMIC_RELEASE);
+		atomic_store_rel_32(&dev->csb.kicked, 1);
 	E82545_PROBE(dev, TX_KICK, value, dev->wake_tx);
 }
 
@@ -482,10 +482,10 @@ e82545_regs_snap(struct e82545 *dev, struct e82545_snap *s)
 			    ~(r->mask | reg_own(off))) == 0);
 			e82545_reg_set(dev, off, value);
 		}
-	value = __atomic_load_n(&dev->io_addr, __ATOMIC_RELAXED);
+	value = atomic_load_32(&dev->io_addr);
 	e82545_snap_u32(s, &value, ALL);
 	if (s->restore != NULL)
-		__atomic_store_n(&dev->io_addr, value, __ATOMIC_RELAXED);
+		atomic_store_32(&dev->io_addr, value);
 	e82545_snap_bool(s, &dev->link_up);
 }
 
@@ -557,7 +557,7 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static bool
 io_target(const struct e82545 *dev, uint32_t *off)
 {
-	*off = __atomic_load_n(&dev->io_addr, __ATOMIC_RELAXED);
+	*off = atomic_load_32(&dev->io_addr);
 	return (*off < E82545_BAR_MEM_SIZE && *off % 4 == 0);
 }
 
@@ -567,7 +567,7 @@ io_read(struct e82545 *dev, uint32_t port)
 	uint32_t off;
 
 	if (port == E82545_IOADDR)
-		return (__atomic_load_n(&dev->io_addr, __ATOMIC_RELAXED));
+		return (atomic_load_32(&dev->io_addr));
 	return (io_target(dev, &off) ? reg_read(dev, off) : UINT32_MAX);
 }
 
@@ -577,7 +577,7 @@ io_write(struct e82545 *dev, uint32_t port, uint32_t value)
 	uint32_t off;
 
 	if (port == E82545_IOADDR)
-		__atomic_store_n(&dev->io_addr, value, __ATOMIC_RELAXED);
+		atomic_store_32(&dev->io_addr, value);
 	else if (io_target(dev, &off))
 		reg_write(dev, off, value);
 }
@@ -747,7 +747,7 @@ e82545_link(struct e82545 *dev, bool up)
 void
 e82545_reset(struct e82545 *dev)
 {
-	__atomic_store_n(&dev->io_addr, 0, __ATOMIC_RELAXED);
+	atomic_store_32(&dev->io_addr, 0);
 	reset(dev, true);
 }
 
@@ -781,8 +781,7 @@ e82545_counters(const struct e82545 *dev, uint64_t counters[E82545_NCOUNTERS])
 	int i;
 
 	for (i = 0; i < E82545_NCOUNTERS; i++)
-		counters[i] = __atomic_load_n(&dev->counters[i],
-		    __ATOMIC_RELAXED);
+		counters[i] = atomic_load_64(&dev->counters[i]);
 }
 
 const char *

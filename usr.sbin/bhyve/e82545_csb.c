@@ -51,7 +51,9 @@
  *
  * tx_mtx protects the transmit members, rx_mtx the receive members; the
  * block's address changes with both held.  It is mapped again for each batch.
- * All fields are little endian; each is read once and then checked.
+ * All fields are little endian; each is loaded once and then checked.  Loads
+ * acquire and stores release, so a side that sees an index sees the descriptors
+ * before it.
  */
 
 #include <sys/param.h>
@@ -70,25 +72,6 @@
 /* Causes that only announce data. */
 #define	TX_DATA_CAUSES	(E82545_ICR_TXDW | E82545_ICR_TXQE)
 #define	RX_DATA_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0)
-
-/* Whoever sees an index sees the descriptors it speaks of. */
-static uint32_t
-csb_get(const uint32_t *field)
-{
-	return (le32toh(__atomic_load_n(field, __ATOMIC_ACQUIRE)));
-}
-
-static void
-csb_set(uint32_t *field, uint32_t value)
-{
-	__atomic_store_n(field, htole32(value), __ATOMIC_RELEASE);
-}
-
-static void
-csb_barrier(void)
-{
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
 
 /* An invalid address or index. */
 static void
@@ -118,8 +101,8 @@ csb_map(struct e82545 *dev)
 static void
 csb_mode(struct e82545 *dev, bool on)
 {
-	if (__atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED) == on ||
-	    __atomic_exchange_n(&dev->csb.on, on, __ATOMIC_RELAXED) == on)
+	if (atomic_load_32(&dev->csb.on) == on ||
+	    atomic_swap_32(&dev->csb.on, on) == on)
 		return;
 	e82545_count_any(dev, on ? E82545_C_CSB_ON : E82545_C_CSB_OFF);
 	if (on)
@@ -133,7 +116,7 @@ csb_is_on(struct e82545 *dev, const struct paravirt_csb *page)
 {
 	bool on;
 
-	on = csb_get(&page->guest_csb_on) != 0;
+	on = le32toh(atomic_load_acq_32(&page->guest_csb_on)) != 0;
 	csb_mode(dev, on);
 	return (on);
 }
@@ -205,7 +188,7 @@ csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
 static bool
 csb_kept(const uint32_t *kept)
 {
-	return (__atomic_load_n(kept, __ATOMIC_RELAXED) != NET_PARAVIRT_NONE);
+	return (atomic_load_32(kept) != NET_PARAVIRT_NONE);
 }
 
 /*
@@ -221,13 +204,13 @@ csb_look(struct e82545 *dev, const struct csb_ring *r,
 	uint32_t value;
 	bool moved;
 
-	value = csb_get(field);
+	value = le32toh(atomic_load_acq_32(field));
 	if (value == *seen)
 		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);
-	if (csb_kept(kept) && csb_get(&page->guest_csb_on) != 0) {
-		value = csb_get(field);
-		__atomic_store_n(kept, NET_PARAVIRT_NONE, __ATOMIC_RELAXED);
+	if (csb_kept(kept) && atomic_load_acq_32(&page->guest_csb_on) != 0) {
+		value = le32toh(atomic_load_acq_32(field));
+		atomic_store_32(kept, NET_PARAVIRT_NONE);
 	}
 	*seen = value;
 	moved = csb_advance(dev, r, value);
@@ -246,9 +229,9 @@ csb_keep(struct e82545 *dev, uint32_t *kept, bool enabled, uint32_t value)
 {
 	bool on;
 
-	on = enabled && __atomic_load_n(&dev->csb.on, __ATOMIC_RELAXED);
-	__atomic_store_n(kept, on ? value : NET_PARAVIRT_NONE,
-	    __ATOMIC_RELAXED);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	on = enabled && atomic_load_32(&dev->csb.on) != 0;
+	atomic_store_32(kept, on ? value : NET_PARAVIRT_NONE);
 	return (on);
 }
 
@@ -275,15 +258,18 @@ csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
 {
 	uint32_t value;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if (!csb_kept(kept))
 		return;
-	value = field != NULL ? csb_get(field) : NET_PARAVIRT_NONE;
+	value = NET_PARAVIRT_NONE;
+	if (field != NULL)
+		value = le32toh(atomic_load_acq_32(field));
 	if (value < csb_ring_size(dev, r)) {
 		*seen = value;
 		csb_advance(dev, r, value);
 	} else
 		e82545_reg_set(dev, r->tail, *kept);
-	__atomic_store_n(kept, NET_PARAVIRT_NONE, __ATOMIC_RELAXED);
+	atomic_store_32(kept, NET_PARAVIRT_NONE);
 }
 
 /* Count an interrupt that the guest, which polls, does not need. */
@@ -306,10 +292,11 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	struct e82545_csb *c = &dev->csb;
 	bool enabled, kicked;
 
-	c->tx = NULL;
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	MPASS(!dev->paused && c->tx == NULL);
 	c->tx_on = false;
-	kicked = __atomic_load_n(&c->kicked, __ATOMIC_RELAXED) &&
-	    __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
+	kicked = atomic_load_32(&c->kicked) != 0 &&
+	    atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
 	enabled = csb_tx_enabled(dev);
 	/* With the ring off, the guest may have reused its page. */
 	if (enabled || c->tx_awake || kicked)
@@ -328,7 +315,8 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	}
 	if (kicked && !c->tx_awake) {
 		/* Guests may clear the flag themselves when they kick. */
-		csb_set(&c->tx->host_need_txkick, !c->tx_on);
+		atomic_store_rel_32(&c->tx->host_need_txkick,
+		    htole32(!c->tx_on));
 		c->tx_awake = c->tx_on;
 		c->tx_rounds = 0;
 	}
@@ -344,11 +332,12 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 {
 	struct e82545_csb *c = &dev->csb;
 
-	csb_set(&page->host_need_txkick, 1);
-	csb_barrier();
-	if (csb_tx_enabled(dev) && csb_get(&page->guest_csb_on) != 0 &&
-	    csb_get(&page->guest_tdt) != c->tx_seen) {
-		csb_set(&page->host_need_txkick, 0);
+	atomic_store_rel_32(&page->host_need_txkick, htole32(1));
+	atomic_thread_fence_seq_cst();
+	if (csb_tx_enabled(dev) &&
+	    atomic_load_acq_32(&page->guest_csb_on) != 0 &&
+	    le32toh(atomic_load_acq_32(&page->guest_tdt)) != c->tx_seen) {
+		atomic_store_rel_32(&page->host_need_txkick, htole32(0));
 		c->tx_rounds = 0;
 		return (false);
 	}
@@ -361,8 +350,10 @@ e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page = c->tx;
+	uint32_t limit;
 	bool on = c->tx_on;
 
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	c->tx = NULL;
 	c->tx_on = false;
 	if (c->tx_awake && on) {
@@ -370,11 +361,13 @@ e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more)
 			c->tx_rounds = 0;
 			return (E82545_TX_MORE);
 		}
-		if (c->tx_rounds < MIN(csb_get(&page->host_txcycles_lim),
-		    CSB_ROUNDS_MAX)) {
-			csb_set(&page->host_txcycles, ++c->tx_rounds);
-			return (csb_get(&page->guest_need_rxkick) != 0 ?
-			    E82545_TX_YIELD : E82545_TX_POLL);
+		limit = le32toh(atomic_load_acq_32(&page->host_txcycles_lim));
+		if (c->tx_rounds < MIN(limit, CSB_ROUNDS_MAX)) {
+			c->tx_rounds++;
+			atomic_store_rel_32(&page->host_txcycles,
+			    htole32(c->tx_rounds));
+			return (atomic_load_acq_32(&page->guest_need_rxkick) !=
+			    0 ? E82545_TX_YIELD : E82545_TX_POLL);
 		}
 	}
 	if (c->tx_awake && !csb_tx_sleep(dev, page))
@@ -396,25 +389,30 @@ e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 	struct e82545_csb *c = &dev->csb;
 	uint32_t at, need;
 
-	csb_set(&c->tx->host_tdh, e82545_reg(dev, E82545_TDH));
-	csb_barrier();
-	at = csb_get(&c->tx->guest_txkick_at);
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	MPASS(c->tx_on);
+	atomic_store_rel_32(&c->tx->host_tdh,
+	    htole32(e82545_reg(dev, E82545_TDH)));
+	atomic_thread_fence_seq_cst();
+	at = le32toh(atomic_load_acq_32(&c->tx->guest_txkick_at));
 	if (at != NET_PARAVIRT_NONE && at >= size)
 		csb_bad(dev, at);
-	need = csb_get(&c->tx->guest_need_txkick);
+	need = le32toh(atomic_load_acq_32(&c->tx->guest_need_txkick));
 	if ((need != 0 && need != CSB_ACKNOWLEDGED) ||
 	    csb_passed(at, start, ndescs, size)) {
 		/* The guest waits for descriptors, with or without RS. */
 		delayed = delayed && done;
 		done = ndescs > 0;
-	} else if (csb_get(&c->tx->guest_csb_on) != 0) {
+	} else if (atomic_load_acq_32(&c->tx->guest_csb_on) != 0) {
 		csb_intr_saved(dev, (causes & TX_DATA_CAUSES) |
 		    (done ? E82545_ICR_TXDW : 0));
 		done = false;
 		causes &= ~TX_DATA_CAUSES;
 	}
 	e82545_intr_tx(dev, done, delayed, causes);
-	csb_set(&c->tx->host_isr, e82545_reg(dev, E82545_ICR));
+	atomic_store_rel_32(&c->tx->host_isr,
+	    htole32(e82545_reg(dev, E82545_ICR)));
 }
 
 /*
@@ -426,7 +424,8 @@ e82545_csb_rx_begin(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 
-	c->rx = NULL;
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	MPASS(!dev->paused && c->rx == NULL);
 	c->rx_on = false;
 	if (!csb_rx_enabled(dev))
 		return;
@@ -440,7 +439,8 @@ e82545_csb_rx_begin(struct e82545 *dev)
 		pthread_mutex_unlock(&dev->reg_mtx);
 	}
 	if (c->rx != NULL && c->rx_armed) {
-		csb_set(&c->rx->host_rxkick_at, NET_PARAVIRT_NONE);
+		atomic_store_rel_32(&c->rx->host_rxkick_at,
+		    htole32(NET_PARAVIRT_NONE));
 		c->rx_armed = false;
 		if (c->rx_on)
 			e82545_csb_rx_tail(dev);
@@ -452,6 +452,8 @@ e82545_csb_rx_tail(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	MPASS(c->rx_on);
 	return (csb_look(dev, &csb_rx_ring, c->rx, &c->rx->guest_rdt, &c->rdt,
 	    &c->rx_seen));
 }
@@ -466,17 +468,20 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	struct e82545_csb *c = &dev->csb;
 	uint32_t at, head, size;
 
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	head = e82545_reg(dev, E82545_RDH);
 	size = csb_ring_size(dev, &csb_rx_ring);
 	if (c->rx == NULL || head >= size)
 		return;
 	at = MIN(MAX(size / 4 * 3, need), size - 1);
-	csb_set(&c->rx->host_rxkick_at, (head + at) % size);
+	atomic_store_rel_32(&c->rx->host_rxkick_at,
+	    htole32((head + at) % size));
 	c->rx_armed = true;
-	csb_barrier();
-	if (csb_get(&c->rx->guest_csb_on) == 0)
+	atomic_thread_fence_seq_cst();
+	if (atomic_load_acq_32(&c->rx->guest_csb_on) == 0)
 		return;
-	at = csb_get(&c->rx->guest_rdt);
+	at = le32toh(atomic_load_acq_32(&c->rx->guest_rdt));
 	if (at != c->rx_seen) {
 		c->rx_seen = at;
 		if (csb_advance(dev, &csb_rx_ring, at))
@@ -489,22 +494,28 @@ e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
 
-	csb_set(&c->rx->host_rdh, e82545_reg(dev, E82545_RDH));
-	csb_barrier();
-	if (csb_get(&c->rx->guest_need_rxkick) == 0 &&
-	    csb_get(&c->rx->guest_csb_on) != 0) {
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	MPASS(c->rx_on);
+	atomic_store_rel_32(&c->rx->host_rdh,
+	    htole32(e82545_reg(dev, E82545_RDH)));
+	atomic_thread_fence_seq_cst();
+	if (atomic_load_acq_32(&c->rx->guest_need_rxkick) == 0 &&
+	    atomic_load_acq_32(&c->rx->guest_csb_on) != 0) {
 		csb_intr_saved(dev, (causes & RX_DATA_CAUSES) |
 		    (done ? E82545_ICR_RXT0 : 0));
 		done = false;
 		causes &= ~RX_DATA_CAUSES;
 	}
 	e82545_intr_rx(dev, done, causes);
-	csb_set(&c->rx->host_isr, e82545_reg(dev, E82545_ICR));
+	atomic_store_rel_32(&c->rx->host_isr,
+	    htole32(e82545_reg(dev, E82545_ICR)));
 }
 
 void
 e82545_csb_rx_end(struct e82545 *dev)
 {
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	dev->csb.rx = NULL;
 	dev->csb.rx_on = false;
 }
@@ -521,17 +532,20 @@ e82545_csb_idle(struct e82545 *dev)
 	struct paravirt_csb *page;
 	bool kicked;
 
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	/* The first batch after the pause finds the rings off and does this. */
 	if (dev->paused)
 		return;
-	kicked = __atomic_exchange_n(&c->kicked, false, __ATOMIC_ACQUIRE);
+	kicked = atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
 	if (!kicked && !c->tx_awake && !c->rx_armed)
 		return;
 	page = csb_map(dev);
 	if (page != NULL && (kicked || c->tx_awake))
-		csb_set(&page->host_need_txkick, 1);
+		atomic_store_rel_32(&page->host_need_txkick, htole32(1));
 	if (page != NULL && c->rx_armed)
-		csb_set(&page->host_rxkick_at, NET_PARAVIRT_NONE);
+		atomic_store_rel_32(&page->host_rxkick_at,
+		    htole32(NET_PARAVIRT_NONE));
 	c->tx_awake = c->rx_armed = false;
 }
 
@@ -540,9 +554,11 @@ e82545_csb_release(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 
+	e82545_assert_all(dev);
+	MPASS(c->tx == NULL && c->rx == NULL);
 	csb_mode(dev, false);
 	c->gpa = 0;
-	__atomic_store_n(&c->kicked, false, __ATOMIC_RELAXED);
+	atomic_store_32(&c->kicked, 0);
 	c->tx_awake = c->rx_armed = false;
 }
 
@@ -578,6 +594,7 @@ e82545_csb_reset(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
 	c->tdt = c->rdt = NET_PARAVIRT_NONE;
@@ -589,10 +606,13 @@ void
 e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 {
 	struct e82545_csb *c = &dev->csb;
+	bool kicked = c->kicked != 0, on = c->on != 0;
 
 	e82545_snap_u64(s, &c->gpa, dev->config.ec_csb ? UINT64_MAX : 0);
-	e82545_snap_bool(s, &c->on);
-	e82545_snap_bool(s, &c->kicked);
+	e82545_snap_bool(s, &on);
+	e82545_snap_bool(s, &kicked);
+	c->on = on;
+	c->kicked = kicked;
 	e82545_snap_u32(s, &c->tdt, NET_PARAVIRT_NONE);
 	e82545_snap_u32(s, &c->rdt, NET_PARAVIRT_NONE);
 	e82545_snap_check(s, c->tdt <= E82545_DPTR_MASK ||

@@ -135,6 +135,7 @@ e82545_eeprom_destroy(struct e82545_eeprom *ee)
 uint16_t
 e82545_eeprom_word(const struct e82545 *dev, unsigned int word)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	return (dev->eeprom->words[word % EEPROM_WORDS]);
 }
 
@@ -243,6 +244,7 @@ e82545_eeprom_reset(struct e82545 *dev)
 {
 	struct e82545_eeprom *ee = dev->eeprom;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	ee->state = MW_IDLE;
 	ee->write_enabled = false;
 	ee->data_out = true;
@@ -256,6 +258,7 @@ e82545_eecd_read(struct e82545 *dev, uint32_t off)
 {
 	uint32_t eecd;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	eecd = e82545_reg(dev, off);
 	if ((eecd & E82545_EECD_REQ) != 0) {
 		eecd |= E82545_EECD_GNT;
@@ -271,6 +274,7 @@ e82545_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	struct e82545_eeprom *ee = dev->eeprom;
 	uint32_t old;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	/* Without a request the wires stay low. */
 	if ((value & E82545_EECD_REQ) == 0)
 		value &= ~EECD_WIRES;
@@ -290,6 +294,7 @@ e82545_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	uint32_t data;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if ((value & E82545_EERD_START) == 0) {
 		e82545_reg_set(dev, off, value & E82545_EERD_ADDR_MASK);
 		return;

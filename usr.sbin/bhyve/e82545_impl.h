@@ -51,6 +51,7 @@
 #define	_E82545_IMPL_H_
 
 #include <sys/endian.h>
+#include <sys/systm.h>
 #include <dev/e1000/e82545_reg.h>
 
 #include <pthread.h>
@@ -156,9 +157,9 @@ e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len)
 struct e82545_csb {
 	uint64_t	gpa;		/* of the block, 0: none; written with
 					   all locks held */
-	bool		on;		/* the guest's mode when last seen;
+	uint32_t	on;		/* the guest's mode when last seen;
 					   atomic */
-	bool		kicked;		/* TDT was written; atomic */
+	uint32_t	kicked;		/* TDT was written; atomic */
 	/* reg_mtx; csb_kept() reads them without. */
 	uint32_t	tdt, rdt;	/* index written with the mode on and
 					   kept aside; else "none" */
@@ -235,6 +236,16 @@ struct e82545 {
 	uint64_t		 counters[E82545_NCOUNTERS]; /* atomic */
 };
 
+/* The caller holds all of the locks. */
+static inline void
+e82545_assert_all(const struct e82545 *dev)
+{
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	(void)dev;
+}
+
 /*
  * Registers by offset in bytes.  Any thread; writers hold reg_mtx.  TDT and
  * RDT publish descriptors: _acquire pairs with the release in e82545_reg_set().
@@ -242,19 +253,21 @@ struct e82545 {
 static inline uint32_t
 e82545_reg(const struct e82545 *dev, uint32_t off)
 {
-	return (__atomic_load_n(&dev->regs[off / 4], __ATOMIC_RELAXED));
+	return (atomic_load_32(&dev->regs[off / 4]));
 }
 
 static inline uint32_t
 e82545_reg_acquire(const struct e82545 *dev, uint32_t off)
 {
-	return (__atomic_load_n(&dev->regs[off / 4], __ATOMIC_ACQUIRE));
+	return (atomic_load_acq_32(&dev->regs[off / 4]));
 }
 
 static inline void
 e82545_reg_set(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-	__atomic_store_n(&dev->regs[off / 4], value, __ATOMIC_RELEASE);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	MPASS(off % 4 == 0 && off / 4 < E82545_NREGS);
+	atomic_store_rel_32(&dev->regs[off / 4], value);
 }
 
 /*
@@ -267,8 +280,14 @@ e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
 {
 	uint64_t *c = &dev->counters[counter];
 
-	__atomic_store_n(c, __atomic_load_n(c, __ATOMIC_RELAXED) + n,
-	    __ATOMIC_RELAXED);
+	if (counter == E82545_C_TX_KICK || counter == E82545_C_RX_KICK ||
+	    (counter >= E82545_C_INTR_ASKED && counter <= E82545_C_INTR_SAVED))
+		mtx_assert(&dev->reg_mtx, MA_OWNED);
+	else if (counter > E82545_C_RX_KICK && counter < E82545_C_LOOPBACK)
+		mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	else
+		mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	atomic_store_64(c, atomic_load_64(c) + n);
 }
 
 /* Add the counts of a batch. */
@@ -286,7 +305,7 @@ e82545_count_all(struct e82545 *dev, const uint64_t counts[E82545_NCOUNTERS])
 static inline void
 e82545_count_any(struct e82545 *dev, enum e82545_counter counter)
 {
-	__atomic_fetch_add(&dev->counters[counter], 1, __ATOMIC_RELAXED);
+	atomic_add_64(&dev->counters[counter], 1);
 }
 
 /*

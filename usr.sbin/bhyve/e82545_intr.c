@@ -268,6 +268,7 @@ intr_again(struct e82545 *dev)
 void
 e82545_intr_reset(struct e82545 *dev)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if (dev->moder.asserted)
 		dev->ops->eo_intr(dev->arg, false);
 	memset(&dev->moder, 0, sizeof(dev->moder));
@@ -280,6 +281,7 @@ e82545_intr_reset(struct e82545 *dev)
 void
 e82545_intr_timer(struct e82545 *dev)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->armed_ns = 0;
 	intr_again(dev);
 }
@@ -287,6 +289,7 @@ e82545_intr_timer(struct e82545 *dev)
 void
 e82545_intr_restored(struct e82545 *dev, bool asserted)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if (dev->moder.asserted != asserted)
 		dev->ops->eo_intr(dev->arg, !asserted);
 	if (dev->armed_ns != 0) {
@@ -345,6 +348,7 @@ e82545_intr_raise(struct e82545 *dev, uint32_t causes)
 {
 	struct e82545_moder_event ev = { .raise = causes };
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if (causes != 0)
 		intr_event(dev, &ev);
 }
@@ -356,6 +360,7 @@ e82545_intr_tx(struct e82545 *dev, bool done, bool delayed, uint32_t causes)
 		.raise = causes, .tx = done, .tx_delayed = delayed
 	};
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if (done || causes != 0)
 		intr_event(dev, &ev);
 }
@@ -365,6 +370,7 @@ e82545_intr_rx(struct e82545 *dev, bool done, uint32_t causes)
 {
 	struct e82545_moder_event ev = { .raise = causes, .rx = done };
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if (done || causes != 0)
 		intr_event(dev, &ev);
 }
@@ -379,6 +385,7 @@ e82545_icr_read(struct e82545 *dev, uint32_t off)
 {
 	uint32_t icr;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	icr = e82545_reg(dev, off);
 	if (icr != 0) {
 		e82545_reg_set(dev, off, 0);
@@ -391,6 +398,7 @@ e82545_icr_read(struct e82545 *dev, uint32_t off)
 void
 e82545_icr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, off, e82545_reg(dev, off) & ~value);
 	intr_again(dev);
 }
@@ -398,12 +406,14 @@ e82545_icr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 void
 e82545_ics_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_intr_raise(dev, value);
 }
 
 void
 e82545_ims_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, off, e82545_reg(dev, off) | value);
 	intr_again(dev);
 }
@@ -411,6 +421,7 @@ e82545_ims_write(struct e82545 *dev, uint32_t off, uint32_t value)
 void
 e82545_imc_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, E82545_IMS,
 	    e82545_reg(dev, E82545_IMS) & ~value);
 	intr_again(dev);
@@ -419,6 +430,7 @@ e82545_imc_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 void
 e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, off, value);
 	intr_again(dev);
 }
@@ -427,6 +439,7 @@ e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 void
 e82545_rdtr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, off, value & ~E82545_RDTR_FPD);
 	if ((value & E82545_RDTR_FPD) != 0)
 		e82545_intr_raise(dev, E82545_ICR_RXT0);

@@ -38,8 +38,8 @@ struct e82545_loop {
 static bool
 loop_pending(const struct e82545_loop *loop)
 {
-	return (__atomic_load_n(&loop->head, __ATOMIC_RELAXED) !=
-	    __atomic_load_n(&loop->tail, __ATOMIC_ACQUIRE));
+	return (atomic_load_32(&loop->head) !=
+	    atomic_load_acq_32(&loop->tail));
 }
 
 static bool
@@ -64,8 +64,9 @@ loop_next(struct frame_source *source)
 	struct e82545_loop *loop =
 	    __containerof(source, struct e82545_loop, source);
 
+	MPASS(loop_pending(loop));
 	free(loop->frame[loop->head % LOOP_FRAMES].data);
-	__atomic_store_n(&loop->head, loop->head + 1, __ATOMIC_RELEASE);
+	atomic_store_rel_32(&loop->head, loop->head + 1);
 }
 
 struct e82545_loop *
@@ -98,6 +99,7 @@ e82545_loop_destroy(struct e82545_loop *loop)
 void
 e82545_loop_reset(struct e82545 *dev)
 {
+	e82545_assert_all(dev);
 	loop_clear(dev->loop);
 }
 
@@ -108,7 +110,7 @@ e82545_loopback(struct e82545 *dev)
 
 	lbm = e82545_reg(dev, E82545_RCTL) & E82545_RCTL_LBM;
 	return (lbm == E82545_RCTL_LBM_MAC || lbm == E82545_RCTL_LBM_TCVR ||
-	    __atomic_load_n(&dev->phy_loopback, __ATOMIC_RELAXED));
+	    atomic_load_bool(&dev->phy_loopback));
 }
 
 bool
@@ -118,8 +120,10 @@ e82545_loop_send(struct e82545 *dev, const struct frame *frame)
 	struct e82545_cursor cur;
 	struct looped *l;
 
-	if (loop->tail - __atomic_load_n(&loop->head, __ATOMIC_ACQUIRE) ==
-	    LOOP_FRAMES)
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->rx_mtx.mtx, MA_NOTOWNED);
+	MPASS(loop->tail - atomic_load_32(&loop->head) <= LOOP_FRAMES);
+	if (loop->tail - atomic_load_acq_32(&loop->head) == LOOP_FRAMES)
 		return (false);
 	l = &loop->frame[loop->tail % LOOP_FRAMES];
 	l->data = malloc(frame->f_len);
@@ -128,7 +132,7 @@ e82545_loop_send(struct e82545 *dev, const struct frame *frame)
 	l->len = frame->f_len;
 	e82545_cursor_init(&cur, frame->f_iov);
 	e82545_cursor_copy(&cur, l->data, l->len);
-	__atomic_store_n(&loop->tail, loop->tail + 1, __ATOMIC_RELEASE);
+	atomic_store_rel_32(&loop->tail, loop->tail + 1);
 	return (true);
 }
 
@@ -141,6 +145,7 @@ e82545_loop_pending(const struct e82545 *dev)
 struct frame_source *
 e82545_loop_source(struct e82545 *dev)
 {
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	return (&dev->loop->source);
 }
 

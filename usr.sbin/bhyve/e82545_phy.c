@@ -182,9 +182,8 @@ phy_has_link(const struct e82545 *dev)
 static void
 phy_publish_loopback(struct e82545 *dev)
 {
-	__atomic_store_n(&dev->phy_loopback, (dev->phy->regs[PHY_CTRL] &
-	    (PHY_CTRL_LOOPBACK | PHY_CTRL_POWERDOWN)) == PHY_CTRL_LOOPBACK,
-	    __ATOMIC_RELAXED);
+	atomic_store_bool(&dev->phy_loopback, (dev->phy->regs[PHY_CTRL] &
+	    (PHY_CTRL_LOOPBACK | PHY_CTRL_POWERDOWN)) == PHY_CTRL_LOOPBACK);
 }
 
 /*
@@ -228,6 +227,7 @@ phy_update(struct e82545 *dev, bool bounced)
 void
 e82545_phy_link(struct e82545 *dev, bool up)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->link_up = up;
 	if ((e82545_reg(dev, E82545_CTRL) & E82545_CTRL_PHY_RST) != 0)
 		phy_defaults(dev->phy);
@@ -241,6 +241,7 @@ e82545_phy_link(struct e82545 *dev, bool up)
 void
 e82545_phy_reset(struct e82545 *dev)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->phy->link = false;
 	phy_defaults(dev->phy);
 	phy_update(dev, true);
@@ -345,6 +346,7 @@ e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	uint32_t mdic;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	mdic = value & ~(E82545_MDIC_READY | E82545_MDIC_ERROR);
 	if (E82545_MDIC_PHY(value) != PHY_ADDRESS)
 		mdic |= E82545_MDIC_ERROR;

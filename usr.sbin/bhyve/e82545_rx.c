@@ -151,6 +151,7 @@ e82545_rx_unstall(struct e82545 *dev)
 	struct e82545_rxq *rxq = dev->rxq;
 	uint32_t rctl;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if (!rxq->stalled)
 		return (e82545_loop_pending(dev));
 	rctl = e82545_reg(dev, E82545_RCTL);
@@ -165,6 +166,7 @@ e82545_rx_unstall(struct e82545 *dev)
 bool
 e82545_rx_kicked(struct e82545 *dev)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->rxq->stalled = false;
 	return (true);
 }
@@ -177,8 +179,8 @@ e82545_rx_kicked(struct e82545 *dev)
 static uint64_t
 rx_buffer(const struct rx_batch *b)
 {
-	return (le64toh(__atomic_load_n(&b->ring[b->head][0],
-	    __ATOMIC_RELAXED)));
+	MPASS(b->ring != NULL && b->head < b->size);
+	return (le64toh(atomic_load_64(&b->ring[b->head][0])));
 }
 
 /*
@@ -189,6 +191,7 @@ static void
 rx_done(struct e82545 *dev, struct rx_batch *b, size_t len, uint64_t sums,
     uint8_t status, uint8_t errors, uint16_t special)
 {
+	MPASS(b->ndone < b->posted && b->ndone < nitems(dev->rxq->done));
 	dev->rxq->done[b->ndone++] = htole64(len | sums |
 	    (uint64_t)status << 32 | (uint64_t)errors << 40 |
 	    (uint64_t)special << 48);
@@ -537,13 +540,14 @@ rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 	const uint64_t *done = dev->rxq->done;
 	uint32_t first, i, left, run;
 
+	MPASS(b->ndone == 0 ||
+	    (b->start + b->ndone) % b->size == b->head);
 	/* Up to the end of the ring, then from its beginning. */
 	first = b->start;
 	for (left = b->ndone; left > 0; left -= run) {
 		run = MIN(left, b->size - first);
 		for (i = 0; i < run; i++)
-			__atomic_store_n(&b->ring[first + i][1], *done++,
-			    __ATOMIC_RELEASE);
+			atomic_store_rel_64(&b->ring[first + i][1], *done++);
 		first = 0;
 	}
 }
@@ -591,6 +595,8 @@ rx_stall(struct e82545 *dev, struct rx_batch *b)
 {
 	struct e82545_rxq *rxq = dev->rxq;
 
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	rxq->stalled = true;
 	rxq->need = b->need;
 	rxq->need_rctl = b->rctl;
@@ -644,6 +650,7 @@ rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 	enum e82545_rx_state state;
 	struct rx_batch b;
 
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	E82545_PROBE(dev, RX_LOOK);
 	if (!direct)
 		frame_port_sync(dev->port);
@@ -676,12 +683,12 @@ e82545_rx(struct e82545 *dev)
 	return (state);
 }
 
-/* rx_mtx held. */
 static bool
 rx_direct_allowed(struct e82545 *dev)
 {
 	bool stalled;
 
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	if (!dev->rx_direct || dev->paused)
 		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);

@@ -142,11 +142,10 @@ snap_counters(struct e82545 *dev, struct e82545_snap *s)
 	int i;
 
 	for (i = 0; i < E82545_NCOUNTERS; i++) {
-		value = __atomic_load_n(&dev->counters[i], __ATOMIC_RELAXED);
+		value = atomic_load_64(&dev->counters[i]);
 		e82545_snap_u64(s, &value, UINT64_MAX);
 		if (s->restore != NULL)
-			__atomic_store_n(&dev->counters[i], value,
-			    __ATOMIC_RELAXED);
+			atomic_store_64(&dev->counters[i], value);
 	}
 }
 
@@ -255,7 +254,9 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	}
 	s.now_ns = dev->ops->eo_now(dev->arg);
 	s.done = sizeof(struct snap_header);
+	pthread_mutex_lock(&fresh->reg_mtx);
 	snap_state(fresh, &s);
+	pthread_mutex_unlock(&fresh->reg_mtx);
 	e82545_loop_snap(fresh, &s);
 	e82545_snap_check(&s, s.done == size);
 	if (s.bad) {

@@ -24,6 +24,7 @@
 void
 e82545_stat_reset(struct e82545 *dev)
 {
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	memset(dev->stat_latched, 0, sizeof(dev->stat_latched));
 }
 
@@ -44,6 +45,7 @@ e82545_stat(struct e82545 *dev, uint32_t off, uint64_t n)
 {
 	uint32_t old;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	old = e82545_reg(dev, off);
 	e82545_reg_set(dev, off, n > UINT32_MAX - old ? UINT32_MAX : old + n);
 }
@@ -67,6 +69,7 @@ e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n)
 {
 	uint64_t old;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	old = stat64(dev, off);
 	stat64_set(dev, off, n > UINT64_MAX - old ? UINT64_MAX : old + n);
 }
@@ -77,6 +80,7 @@ e82545_stat_sizes(struct e82545 *dev, uint32_t first,
 {
 	int i;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	for (i = 0; i < E82545_NSIZES; i++)
 		if (t->size[i] != 0)
 			e82545_stat(dev, first + 4 * i, t->size[i]);
@@ -87,6 +91,7 @@ e82545_stat_read(struct e82545 *dev, uint32_t off)
 {
 	uint32_t value;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	value = e82545_reg(dev, off);
 	e82545_reg_set(dev, off, 0);
 	return (value);
@@ -117,6 +122,7 @@ e82545_stat_low_read(struct e82545 *dev, uint32_t off)
 {
 	unsigned int i = stat_pair(off);
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->stat_latch[i] = stat64(dev, off);
 	dev->stat_latched[i] = true;
 	return (dev->stat_latch[i]);
@@ -128,6 +134,7 @@ e82545_stat_high_read(struct e82545 *dev, uint32_t off)
 	unsigned int i = stat_pair(off);
 	uint64_t now, taken;
 
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	now = stat64(dev, off - 4);
 	taken = dev->stat_latched[i] ? dev->stat_latch[i] : now;
 	dev->stat_latched[i] = false;

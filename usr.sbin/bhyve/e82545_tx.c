@@ -128,6 +128,8 @@ e82545_txq_destroy(struct e82545_txq *txq)
 void
 e82545_txq_reset(struct e82545 *dev)
 {
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	memset(dev->txq->ctx, 0, sizeof(dev->txq->ctx));
 	dev->txq->skipping = false;
 	dev->txq->sent = 0;
@@ -421,8 +423,8 @@ tx_load(const uint64_t *ring)
 	union e82545_txd txd;
 	uint64_t d[2];
 
-	d[0] = __atomic_load_n(&ring[0], __ATOMIC_RELAXED);
-	d[1] = __atomic_load_n(&ring[1], __ATOMIC_RELAXED);
+	d[0] = atomic_load_64(&ring[0]);
+	d[1] = atomic_load_64(&ring[1]);
 	memcpy(&txd, d, sizeof(txd));
 	return (txd);
 }
@@ -629,6 +631,8 @@ tx_step(struct e82545 *dev, struct tx_batch *b, unsigned int ndescs)
 	b->head += ndescs;
 	if (b->head >= b->size)
 		b->head -= b->size;
+	MPASS(b->head < b->size && b->nframes <= E82545_TX_FRAMES);
+	MPASS(b->ndescs <= (b->tail + b->size - b->start) % b->size);
 }
 
 /*
@@ -642,6 +646,7 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	uint64_t base;
 	uint32_t ctrl, tctl;
 
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	tctl = e82545_reg(dev, E82545_TCTL);
 	if ((tctl & E82545_TCTL_EN) == 0)
 		return (false);
@@ -752,6 +757,8 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	unsigned int i;
 	bool delayed, wake;
 
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	MPASS(b->nreports <= nitems(txq->report));
 	if (b->ndescs == 0 && b->nframes == 0)
 		return (false);
 	if (b->queued)
@@ -760,9 +767,9 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	    b->counts[E82545_C_TX_BYTE], b->ndescs);
 	delayed = true;
 	for (i = 0; i < b->nreports; i++) {
-		__atomic_store_n((uint8_t *)b->ring[txq->report[i]] +
-		    offsetof(struct e82545_txd_legacy, status), E82545_TXD_DD,
-		    __ATOMIC_RELEASE);
+		MPASS(txq->report[i] < b->size);
+		atomic_store_rel_8((uint8_t *)b->ring[txq->report[i]] +
+		    offsetof(struct e82545_txd_legacy, status), E82545_TXD_DD);
 		delayed &= txq->delay[i];
 	}
 

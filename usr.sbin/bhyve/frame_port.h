@@ -25,6 +25,7 @@
 
 #include <sys/types.h>
 #include <sys/counter_table.h>
+#include <sys/systm.h>
 
 #include <errno.h>
 #include <stdbool.h>
@@ -82,8 +83,7 @@ frame_port_count(struct frame_port *port, enum frame_port_counter counter)
 {
 	uint64_t *c = &port->fp_counter[counter];
 
-	__atomic_store_n(c, __atomic_load_n(c, __ATOMIC_RELAXED) + 1,
-	    __ATOMIC_RELAXED);
+	atomic_store_64(c, atomic_load_64(c) + 1);
 }
 
 /* The value of a counter.  Any thread. */
@@ -91,7 +91,7 @@ static inline uint64_t
 frame_port_counter(const struct frame_port *port,
     enum frame_port_counter counter)
 {
-	return (__atomic_load_n(&port->fp_counter[counter], __ATOMIC_RELAXED));
+	return (atomic_load_64(&port->fp_counter[counter]));
 }
 
 /*

@@ -19,6 +19,9 @@
  *    and only while its port's ring is empty.
  *  - The counters add up as libvale.h says.
  *  - In the end two new ports of the same switch exchange frames.
+ *  - An input has the same effect without the fast paths: it runs twice, with
+ *    vale_txsync() and with vale_general_txsync(), and results, rings, frames
+ *    and counters are equal.  For that, time depends on the input alone.
  */
 
 #include <sys/param.h>
@@ -27,11 +30,13 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <libvale.h>
 
 #include "frame.h"
 #include "ops.h"
+#include "vale_general.h"
 
 #define	PORTS		6
 #define	NAMES		8		/* more than ports, some twice */
@@ -71,6 +76,10 @@ static struct port {
 	uint32_t	 sink;		/* frames it takes a time */
 	uint64_t	 sunk;		/* and has taken */
 } ports[PORTS];
+
+static int (*txsync)(struct vale_desc *);
+static uint64_t effect;			/* digest of what users have seen */
+static struct timespec now;
 
 /*
  * Generating operations.
@@ -155,6 +164,71 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 	make_op(rng, &ops[n], SWITCH_RXSYNC);
 	ops[n++].a = b;
 	return (MIN(n, max));
+}
+
+/*
+ * The effect of an input.
+ */
+
+int	fuzz_clock_gettime(clockid_t clock, struct timespec *ts);
+
+int
+fuzz_clock_gettime(clockid_t clock __unused, struct timespec *ts)
+{
+	*ts = now;
+	return (0);
+}
+
+/* FNV-1a. */
+static void
+digest(const void *data, size_t len)
+{
+	const uint8_t *p = data;
+
+	while (len-- > 0)
+		effect = (effect ^ *p++) * 0x100000001b3;
+}
+
+static void
+digest_number(uint64_t n)
+{
+	digest(&n, sizeof(n));
+}
+
+static int
+digest_port(const struct vale_port_info *pi, void *arg __unused)
+{
+	digest(pi->pi_counter, sizeof(pi->pi_counter));
+	return (0);
+}
+
+static void
+digest_ring(const struct netmap_ring *ring)
+{
+	uint32_t i;
+
+	digest_number(ring->head);
+	digest_number(ring->cur);
+	digest_number(ring->tail);
+	for (i = 0; i < MIN(ring->num_slots, 64); i++) {
+		digest_number(ring->slot[i].buf_idx);
+		digest_number(ring->slot[i].len);
+		digest_number(ring->slot[i].flags);
+	}
+}
+
+/* The bytes of the frames that a receive ring shows. */
+static void
+digest_shown(const struct vale_desc *d)
+{
+	struct netmap_ring *ring = d->rxring;
+	const struct netmap_slot *slot;
+	uint32_t i;
+
+	for (i = ring->head; i != ring->tail; i = nm_ring_next(ring, i)) {
+		slot = &ring->slot[i];
+		digest(NETMAP_BUF(ring, slot->buf_idx), slot->len);
+	}
 }
 
 /*
@@ -296,6 +370,7 @@ take(void *arg, struct frame_source *frames)
 			len += iov[j].iov_len;
 		}
 		INVARIANT(len >= VALE_FRAME_MIN && len == f.f_len);
+		digest(frame, len);
 		frame_next(frames);
 		p->sunk++;
 	}
@@ -374,7 +449,10 @@ op_txsync(struct port *p)
 	int error;
 
 	before = totals();
-	error = vale_txsync(p->d);
+	error = txsync(p->d);
+	digest_number(error);
+	digest_ring(ring);
+	vale_list(NULL, digest_port, NULL);
 	after = totals();
 	INVARIANT((error == 0) == (head < ring->num_slots));
 	INVARIANT(error == 0 || errno == EINVAL);
@@ -395,6 +473,11 @@ op_rxsync(struct port *p, const struct op *op)
 	INVARIANT(error == 0 || errno == EINVAL);
 	INVARIANT(ring->head < ring->num_slots);
 	check_shown(p);
+	digest_number(error);
+	digest_ring(ring);
+	/* A user that changed slots may find anything there. */
+	if (!p->touched)
+		digest_shown(p->d);
 	/* A port that is going to sleep is woken by the next frame only. */
 	if (error == 0 && ring->cur == ring->tail)
 		INVARIANT(!readable(p->d));
@@ -517,23 +600,25 @@ works(void)
 	vale_close(b);
 }
 
-int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Run an input, and return the digest of its effect. */
+static uint64_t
+run(const struct op *ops, size_t n, int (*sync)(struct vale_desc *))
 {
-	struct op ops[OPS_MAX];
 	unsigned int none;
-	size_t i, n;
+	size_t i;
 
-	n = ops_read(data, size, ops);
+	txsync = sync;
+	effect = 0xcbf29ce484222325;
+	now.tv_sec = 1;
 	for (i = 0; i < PORTS; i++) {
 		ports[i].bytes = malloc(INDIRECT);
 		INVARIANT(ports[i].bytes != NULL);
 		memset(ports[i].bytes, 0xa5, INDIRECT);
 	}
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		now.tv_sec += i % 8 == 7;
 		op_run(&ops[i]);
+	}
 	works();
 	for (i = 0; i < PORTS; i++) {
 		if (ports[i].d != NULL)
@@ -544,5 +629,19 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	none = 0;
 	vale_list(NULL, look_port, &none);
 	INVARIANT(none == 0);
+	return (effect);
+}
+
+int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct op ops[OPS_MAX];
+	size_t n;
+
+	n = ops_read(data, size, ops);
+	INVARIANT(run(ops, n, vale_txsync) ==
+	    run(ops, n, vale_general_txsync));
 	return (0);
 }

@@ -1,0 +1,14 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# The sources of valed, each in one list.
+#
+#	VFU_SRCS	the vfio-user server and the adapters behind it
+#	VALED_SRCS	the program around them
+
+VFU_SRCS=	adapter.c vfu_device.c vfu_dma.c vfu_irq.c vfu_pci.c	\
+		vfu_server.c vfu_version.c
+
+VALED_SRCS=	valed.c valed_options.c valed_sandbox.c valed_socket.c	\
+		valed_stats.c

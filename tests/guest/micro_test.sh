@@ -5,22 +5,6 @@
 # Two micro-guests, each the driver core and a packet generator, in each mode of
 # the driver: frames are accounted for, register accesses and interrupts counted.
 
-setup()
-{
-	local missing
-
-	OBJTOP=${OBJTOP:-$(cd "$(atf_get_srcdir)/../.." && pwd)}
-	. "$(atf_get_srcdir)/guest.subr"
-	. "$(atf_get_srcdir)/micro.subr"
-	missing=$(micro_missing)
-	[ -z "$missing" ] || atf_skip "$missing"
-}
-
-mac()
-{
-	echo "52:54:00:82:54:0$1"
-}
-
 # pair LEADER FOLLOWER [option]: runs two micro-guests with these options on a
 # new valed, whose ports all have the third, to their end.
 pair()
@@ -38,18 +22,6 @@ pair()
 	echo "== $1 / $2"
 	grep . vm1.log vm2.log | grep -v ' 0$'
 	rm -f vm1.sock vm2.sock
-}
-
-# is WHAT A OP B: compares two numbers and prints them.
-is()
-{
-	echo "$1: $2 $3 $4"
-	[ "$2" "$3" "$4" ] || atf_fail "$1: $2 is not $3 $4"
-}
-
-v()
-{
-	micro_value "$@" || atf_fail "$*: not counted"
 }
 
 c()
@@ -107,8 +79,16 @@ micro_case()
 	atf_test_case $1 cleanup
 	eval "
 	$1_head() { atf_set descr \"$2\"; atf_set timeout 600; }
-	$1_body() { setup; $1_run; }
-	$1_cleanup() { setup; stop_all; }"
+	$1_body() {
+		. \"\$(atf_get_srcdir)/tests.subr\"
+		micro_setup
+		$1_run
+	}
+	$1_cleanup() {
+		. \"\$(atf_get_srcdir)/tests.subr\"
+		micro_setup
+		stop_all
+	}"
 	cases="$cases $1"
 }
 

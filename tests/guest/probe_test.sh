@@ -5,17 +5,6 @@
 # The probes of dtrace_e82545(4) and dtrace_vale(4): bpftrace counts their events
 # in valed while two micro-guests exchange frames, and the counts must add up.
 
-setup()
-{
-	local missing
-
-	OBJTOP=${OBJTOP:-$(cd "$(atf_get_srcdir)/../.." && pwd)}
-	. "$(atf_get_srcdir)/guest.subr"
-	. "$(atf_get_srcdir)/micro.subr"
-	missing=$(micro_missing)
-	[ -z "$missing" ] || atf_skip "$missing"
-}
-
 # able: skips the test if bpftrace cannot run.
 able()
 {
@@ -24,18 +13,6 @@ able()
 	timeout 60 bpftrace -e "usdt:$VALED:e82545em:reset { }
 	    interval:ms:1 { exit(); }" > able.out 2>&1 ||
 	    atf_skip "no BPF here: $(grep ERROR able.out | tail -n 1)"
-}
-
-mac()
-{
-	echo "52:54:00:82:54:0$1"
-}
-
-# is WHAT A OP B: compares two numbers and prints them.
-is()
-{
-	echo "$1: $2 $3 $4"
-	[ "$2" "$3" "$4" ] || atf_fail "$1: $2 is not $3 $4"
 }
 
 # traces NAME: bpftrace has attached all probes: those of the first and the last
@@ -93,12 +70,6 @@ m()
 	    END { print sum + 0 }' "$1.maps"
 }
 
-# v GUEST COUNTER...: prints the sum of a guest's counters.
-v()
-{
-	micro_value "$@" || atf_fail "$*: not counted"
-}
-
 # ports N [option]: starts valed with N ports.
 ports()
 {
@@ -137,8 +108,17 @@ probe_case()
 	atf_test_case $1 cleanup
 	eval "
 	$1_head() { atf_set descr \"$2\"; atf_set timeout 600; }
-	$1_body() { setup; able; $1_run; }
-	$1_cleanup() { setup; stop_all; }"
+	$1_body() {
+		. \"\$(atf_get_srcdir)/tests.subr\"
+		micro_setup
+		able
+		$1_run
+	}
+	$1_cleanup() {
+		. \"\$(atf_get_srcdir)/tests.subr\"
+		micro_setup
+		stop_all
+	}"
 	cases="$cases $1"
 }
 

@@ -22,11 +22,7 @@
 
 #include "e82545_host.h"
 #include "e82545_packet.h"
-
-#define	TEST(name, descr)						\
-	ATF_TC(name);							\
-	ATF_TC_HEAD(name, tc) { atf_tc_set_md_var(tc, "descr", descr); } \
-	ATF_TC_BODY(name, tc)
+#include "test.h"
 
 /*
  * Transmit.

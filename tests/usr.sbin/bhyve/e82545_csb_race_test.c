@@ -91,12 +91,12 @@ transmit(uint32_t rounds, bool threshold)
 	s.threshold = threshold;
 	host_start_threads(s.h);
 	for (sent = 0; sent < FRAMES; sent += n) {
-		n = 1 + packet_random(&seed) % 8;
+		n = 1 + test_random(&seed) % 8;
 		if (sender_room(&s) < n)
-			sender_wait(&s, packet_random(&seed) % 2 ? 63 : n);
+			sender_wait(&s, test_random(&seed) % 2 ? 63 : n);
 		sender_put(&s, n);
 		/* Now and then the host runs out of frames. */
-		if (packet_random(&seed) % 16 == 0)
+		if (test_random(&seed) % 16 == 0)
 			sender_wait(&s, 63);
 	}
 	sender_wait(&s, 63);
@@ -148,7 +148,7 @@ TEST(rx, "On receive no interrupt and no kick is lost")
 		}
 		ATF_REQUIRE_EQ(out, be32dec(buf + 14));
 		out++;
-		if (packet_random(&seed) % 4 == 0)
+		if (test_random(&seed) % 4 == 0)
 			guest_give(h, csb);
 	}
 	host_stop_threads(h);
@@ -232,12 +232,12 @@ disturbed(bool resets)
 	put = 0;
 	host_start_threads(s.h);
 	for (i = 0; i < 3000; i++) {
-		n = 1 + packet_random(&seed) % 20;
+		n = 1 + test_random(&seed) % 20;
 		sender_put(&s, n);
 		put += n;
-		what = packet_random(&seed) % 4;
+		what = test_random(&seed) % 4;
 		disturb(&s, gpa, brk, what == 2 && !resets ? 0 : what);
-		n = 1 + packet_random(&seed) % 20;
+		n = 1 + test_random(&seed) % 20;
 		sender_put(&s, n);
 		put += n;
 		wait_sent(&s);

@@ -246,8 +246,8 @@ TEST(long_frame, "An empty ring waits for as many buffers as the frame needs")
 	host_destroy(h);
 }
 
-TEST(on_when_dry, "A guest that turns the mode on finds out that the ring "
-    "is dry")
+TEST(on_when_dry, "A guest that turns the CSB on while the ring is empty is "
+    "asked for a kick")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
@@ -266,7 +266,7 @@ TEST(on_when_dry, "A guest that turns the mode on finds out that the ring "
 	host_destroy(h);
 }
 
-TEST(placed_when_dry, "So does one that places the block then")
+TEST(placed_when_dry, "So is a guest that sets CSBAL while the ring is empty")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
@@ -290,7 +290,7 @@ TEST(placed_when_dry, "So does one that places the block then")
 	host_destroy(h);
 }
 
-TEST(off, "With the mode off RDT counts, and every interrupt comes")
+TEST(off, "With the CSB off RDT is used, and every interrupt comes")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
@@ -333,8 +333,7 @@ TEST(bad_tail, "A guest_rdt outside the ring is counted and ignored")
 	host_destroy(h);
 }
 
-TEST(bad_ring, "A ring outside guest memory stays unused, whatever guest_rdt "
-    "says")
+TEST(bad_ring, "A ring outside guest memory is not used, whatever guest_rdt is")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);

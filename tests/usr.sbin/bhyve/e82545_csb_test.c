@@ -22,7 +22,7 @@ eeprom(struct host *h, unsigned int word)
 	return (host_rd(h, E82545_EERD) >> E82545_EERD_DATA_SHIFT);
 }
 
-TEST(absent, "Without csb the registers are not there, and nothing is mapped")
+TEST(absent, "Without csb=on there are no CSB registers, and no CSB is mapped")
 {
 	struct paravirt_csb *csb;
 	struct host *h = host_create(HOST_RAM);
@@ -42,8 +42,8 @@ TEST(absent, "Without csb the registers are not there, and nothing is mapped")
 	host_destroy(h);
 }
 
-TEST(registers, "CSBAL takes effect; a reset by the guest leaves the block, "
-    "one from outside takes it")
+TEST(registers, "CSBAL sets the CSB; a reset by the guest keeps it, a PCI "
+    "reset clears it")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 1, &csb);
@@ -79,7 +79,7 @@ TEST(registers, "CSBAL takes effect; a reset by the guest leaves the block, "
 	host_destroy(h);
 }
 
-TEST(early, "The mode may be on before there are rings")
+TEST(early, "The CSB may be on before there are rings")
 {
 	struct paravirt_csb *csb;
 	struct host *h = host_create_csb(HOST_RAM);
@@ -123,8 +123,8 @@ awake(struct paravirt_csb **csbp)
 	return (h);
 }
 
-TEST(off, "Turned off, polling ends and what waits goes out; it can be turned "
-    "on again")
+TEST(off, "When the CSB is turned off, polling ends and waiting frames are "
+    "sent; it can be turned on again")
 {
 	struct paravirt_csb *csb;
 	struct host *h = awake(&csb);
@@ -158,7 +158,7 @@ TEST(off, "Turned off, polling ends and what waits goes out; it can be turned "
 	host_destroy(h);
 }
 
-TEST(reset, "Reset while it polls, the host sleeps; the next kick wakes it")
+TEST(reset, "After a reset the host does not poll, and the next kick wakes it")
 {
 	struct paravirt_csb *csb;
 	struct host *h = awake(&csb);
@@ -189,8 +189,8 @@ TEST(reset, "Reset while it polls, the host sleeps; the next kick wakes it")
 	host_destroy(h);
 }
 
-TEST(cleared, "A guest that clears host_need_txkick when it kicks finds it "
-    "set again, whatever becomes of the kick")
+TEST(cleared, "host_need_txkick, which a guest may clear when it kicks, is set "
+    "again, whatever the kick does")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 1, &csb);
@@ -373,9 +373,9 @@ TEST(random, "Random contents, changed at any time, do no harm")
 	h->tx_discard = true;
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	for (i = 0; i < 20000; i++) {
-		r = packet_random(&seed);
-		field[r % 26] = packet_random(&seed) % 4 == 0 ?
-		    packet_random(&seed) : packet_random(&seed) % 70;
+		r = test_random(&seed);
+		field[r % 26] = test_random(&seed) % 4 == 0 ?
+		    test_random(&seed) : test_random(&seed) % 70;
 		if (r % 7 == 0 && host_rx_waiting(h) < 100)
 			host_inject(h, frame, sizeof(frame), 1);
 		if (r % 11 == 0)

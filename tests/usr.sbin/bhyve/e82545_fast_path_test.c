@@ -31,6 +31,7 @@
 #include "e82545_general.h"
 #include "e82545_host.h"
 #include "e82545_packet.h"
+#include "test.h"
 
 #define	RAM		0x100000	/* bytes */
 #define	TXRING		0x10000
@@ -66,20 +67,19 @@ static uint32_t ntxd, nrxd, txtail, rxtail;
 static uint32_t
 rnd(void)
 {
-	return (packet_random(&state));
+	return (test_random(&state));
 }
 
-/* 0 to n - 1. */
 static uint32_t
 below(uint32_t n)
 {
-	return ((uint64_t)rnd() * n >> 32);
+	return (test_below(&state, n));
 }
 
 static bool
 chance(unsigned int n, unsigned int of)
 {
-	return (below(of) < n);
+	return (test_chance(&state, n, of));
 }
 
 /* The lengths at which something changes, and one off. */
@@ -488,8 +488,8 @@ run(const atf_tc_t *tc, unsigned int send)
 ATF_TC(tx_single_desc);
 ATF_TC_HEAD(tx_single_desc, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Packets of all kinds in the transmit "
-	    "ring, with and without the fast path");
+	atf_tc_set_md_var(tc, "descr", "Packets of all kinds are sent alike "
+	    "with and without the fast path");
 }
 ATF_TC_BODY(tx_single_desc, tc)
 {
@@ -499,8 +499,8 @@ ATF_TC_BODY(tx_single_desc, tc)
 ATF_TC(rx_single_buffer);
 ATF_TC_HEAD(rx_single_buffer, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frames of all kinds received, with "
-	    "and without the fast path");
+	atf_tc_set_md_var(tc, "descr", "Frames of all kinds are received alike "
+	    "with and without the fast path");
 }
 ATF_TC_BODY(rx_single_buffer, tc)
 {

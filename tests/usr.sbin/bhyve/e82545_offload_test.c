@@ -71,7 +71,7 @@ cut(uint8_t *buf, size_t len, struct iovec *iov, uint32_t *seed)
 	int i;
 
 	for (i = 0; len > 0; i++) {
-		n = packet_random(seed) % 41;
+		n = test_random(seed) % 41;
 		n = MIN(n, len);
 		iov[i].iov_base = buf;
 		iov[i].iov_len = n;
@@ -90,11 +90,11 @@ TEST(fragments, "A sum does not depend on the fragments of its bytes")
 	unsigned int round;
 
 	for (i = 0; i < sizeof(buf); i++)
-		buf[i] = packet_random(&seed);
+		buf[i] = test_random(&seed);
 	for (round = 0; round < 2000; round++) {
 		cut(buf, sizeof(buf), iov, &seed);
-		off = packet_random(&seed) % sizeof(buf);
-		len = packet_random(&seed) % (sizeof(buf) - off + 1);
+		off = test_random(&seed) % sizeof(buf);
+		len = test_random(&seed) % (sizeof(buf) - off + 1);
 		ATF_REQUIRE_EQ_MSG(packet_sum(buf + off, len),
 		    be16toh(e82545_sum_fold(e82545_sum_iov(iov, off, len,
 		    false))), "round %u", round);
@@ -130,7 +130,7 @@ TEST(insert, "A checksum is inserted at its offset, or not at all")
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		for (n = 0; n < sizeof(buf); n++)
-			buf[n] = packet_random(&seed);
+			buf[n] = test_random(&seed);
 		memcpy(expect, buf, sizeof(buf));
 		iov[0].iov_base = buf;
 		iov[0].iov_len = 50;
@@ -414,10 +414,10 @@ TEST(rx_hostile, "Wrong lengths, and truncated packets of every length")
 		}
 		for (n = 0; n < 4000; n++) {
 			packet_build(&p, frame);
-			frame[packet_random(&seed) % len] =
-			    packet_random(&seed);
-			frame[packet_l3(&p) + packet_random(&seed) % 8] =
-			    packet_random(&seed);
+			frame[test_random(&seed) % len] =
+			    test_random(&seed);
+			frame[packet_l3(&p) + test_random(&seed) % 8] =
+			    test_random(&seed);
 			rx_sum(frame, len, ALL_ON | (n & 0xff), n & 1, &seed,
 			    &rs);
 			if ((rs.status & E82545_RXD_TCPCS) == 0)
@@ -439,7 +439,7 @@ TEST(rx_packet_sum, "The packet checksum from every PCSS, with and without the "
 	uint16_t want;
 
 	for (i = 0; i < sizeof(payload); i++)
-		payload[i] = packet_random(&seed);
+		payload[i] = test_random(&seed);
 	for (i = 0; i < 16; i++) {
 		memset(&p, 0, sizeof(p));
 		p.udp = i & 1;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "e82545_packet.h"
+#include "test.h"
 
 static const uint8_t dst_mac[6] = { 0x00, 0x0c, 0x29, 0x12, 0x34, 0x56 };
 static const uint8_t src_mac[6] = { 0x02, 0x00, 0x5e, 0x10, 0x20, 0x31 };
@@ -174,20 +175,11 @@ packet_prepare(const struct packet *p, uint8_t *frame, bool length)
 	put16(frame + sum_offset(p), pseudo(p, frame, length ? l4len : 0));
 }
 
-uint32_t
-packet_random(uint32_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return (*seed);
-}
-
 void
 packet_fill(uint8_t *buf, size_t len, uint32_t seed)
 {
 	size_t i;
 
 	for (i = 0; i < len; i++)
-		buf[i] = packet_random(&seed);
+		buf[i] = test_random(&seed);
 }

@@ -56,8 +56,6 @@ void	packet_prepare(const struct packet *p, uint8_t *frame, bool length);
 /* The checksum of RFC 1071, byte by byte, in host order. */
 uint16_t packet_sum(const uint8_t *data, size_t len);
 
-/* The next pseudo-random number; the seed must not be 0. */
-uint32_t packet_random(uint32_t *seed);
 /* Fill memory with pseudo-random bytes. */
 void	packet_fill(uint8_t *buf, size_t len, uint32_t seed);
 

@@ -149,32 +149,32 @@ TEST(fuzz, "Random rings, registers and frames neither stop nor crash the "
 
 	for (round = 0; round < 400; round++) {
 		for (i = 0; i < 512; i++) {
-			host_rxd(h, i)->addr = packet_random(&seed) %
+			host_rxd(h, i)->addr = test_random(&seed) %
 			    (HOST_RAM + 0x10000);
-			if (packet_random(&seed) % 64 == 0)
+			if (test_random(&seed) % 64 == 0)
 				host_rxd(h, i)->addr |=
-				    (uint64_t)packet_random(&seed) << 32;
+				    (uint64_t)test_random(&seed) << 32;
 		}
-		host_wr(h, E82545_RDT, packet_random(&seed) % 520);
+		host_wr(h, E82545_RDT, test_random(&seed) % 520);
 		for (i = 0; i < 20; i++) {
 			memset(&p, 0, sizeof(p));
-			p.v6 = packet_random(&seed) & 1;
-			p.udp = packet_random(&seed) & 1;
-			p.vlan = packet_random(&seed) & 1;
+			p.v6 = test_random(&seed) & 1;
+			p.udp = test_random(&seed) & 1;
+			p.vlan = test_random(&seed) & 1;
 			p.payload = frame;
 			p.paylen = 0;
 			packet_build(&p, frame);
-			len = 1 + packet_random(&seed) %
+			len = 1 + test_random(&seed) %
 			    (i % 4 == 0 ? sizeof(frame) : 200);
-			frame[packet_random(&seed) % 60] =
-			    packet_random(&seed);
+			frame[test_random(&seed) % 60] =
+			    test_random(&seed);
 			if (host_rx_waiting(h) < 200)
 				host_inject(h, frame, len, 1 +
-				    packet_random(&seed) % MIN(len, 64));
+				    test_random(&seed) % MIN(len, 64));
 		}
 		if (round % 4 == 0) {
-			reg = regs[packet_random(&seed) % 10];
-			host_wr(h, reg, packet_random(&seed) &
+			reg = regs[test_random(&seed) % 10];
+			host_wr(h, reg, test_random(&seed) &
 			    ~(E82545_CTRL_RST | E82545_CTRL_PHY_RST));
 		}
 		for (calls = 0; e82545_rx(h->dev) == E82545_RX_MORE; calls++)

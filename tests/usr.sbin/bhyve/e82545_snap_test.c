@@ -185,7 +185,7 @@ registers(struct host *h)
 	seed = 99;
 	FOREACH_REG(i, j, o)
 		if (regs[i].kind == REG_RW)
-			host_wr(h, o, packet_random(&seed));
+			host_wr(h, o, test_random(&seed));
 	host_wr(h, E82545_RCTL, 0);
 	host_wr(h, E82545_TCTL, 0);
 	host_wr(h, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_VME);
@@ -782,10 +782,10 @@ TEST(hostile, "Malicious snapshots with a correct CRC are refused or do no "
 		copy = malloc(size);
 		ATF_REQUIRE(copy != NULL);
 		memcpy(copy, buf, size);
-		for (n = 1 + packet_random(&seed) % 3; n > 0; n--)
-			copy[HEADER + packet_random(&seed) %
-			    (size - HEADER)] = packet_random(&seed) % 3 == 0 ?
-			    0xff : packet_random(&seed);
+		for (n = 1 + test_random(&seed) % 3; n > 0; n--)
+			copy[HEADER + test_random(&seed) %
+			    (size - HEADER)] = test_random(&seed) % 3 == 0 ?
+			    0xff : test_random(&seed);
 		seal(copy, size);
 		b = twin(a, s->csb);
 		e82545_pause(b->dev);

@@ -117,8 +117,8 @@ TEST(tso, "TCP and UDP over IPv4 and IPv6, in all fragments, compared with "
 		p.flags = PACKET_ACK | PACKET_PSH | PACKET_FIN;
 		hdrlen = packet_hdrlen(&p);
 		first = i % 3 == 0 ? hdrlen :
-		    1 + packet_random(&seed) % (hdrlen + p.paylen);
-		n = queue(h, &p, mss, first, 100 + packet_random(&seed) % 4000);
+		    1 + test_random(&seed) % (hdrlen + p.paylen);
+		n = queue(h, &p, mss, first, 100 + test_random(&seed) % 4000);
 		tx_go(h);
 		ATF_CHECK(host_tx_done(h, n));
 		check_tso(h, &p, mss);

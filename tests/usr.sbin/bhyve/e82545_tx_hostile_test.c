@@ -128,13 +128,13 @@ static void
 random_desc(struct host *h, uint32_t i, uint32_t *seed)
 {
 	union e82545_txd *txd = host_txd(h, i);
-	uint32_t r = packet_random(seed);
+	uint32_t r = test_random(seed);
 
-	txd->addr = packet_random(seed) % (HOST_RAM + 4096);
+	txd->addr = test_random(seed) % (HOST_RAM + 4096);
 	if (r % 64 == 0)
-		txd->addr |= (uint64_t)packet_random(seed) << 32;
-	txd->lower = packet_random(seed);
-	txd->upper = packet_random(seed);
+		txd->addr |= (uint64_t)test_random(seed) << 32;
+	txd->lower = test_random(seed);
+	txd->upper = test_random(seed);
 	switch (r / 64 % 8) {
 	case 0:
 		break;
@@ -174,12 +174,12 @@ TEST(fuzz, "Random descriptors neither stop nor crash the model")
 	for (round = 0; round < 300; round++) {
 		for (i = 0; i < 512; i++)
 			random_desc(h, i, &seed);
-		host_wr(h, E82545_TDT, packet_random(&seed) % 520);
+		host_wr(h, E82545_TDT, test_random(&seed) % 520);
 		for (calls = 0; calls < 40 && e82545_tx(h->dev); calls++)
-			random_desc(h, packet_random(&seed) % 512, &seed);
+			random_desc(h, test_random(&seed) % 512, &seed);
 		if (round % 4 == 0) {
-			reg = regs[packet_random(&seed) % 8];
-			host_wr(h, reg, packet_random(&seed) &
+			reg = regs[test_random(&seed) % 8];
+			host_wr(h, reg, test_random(&seed) &
 			    ~(E82545_CTRL_RST | E82545_CTRL_PHY_RST));
 		}
 		if (round % 16 == 0) {

@@ -133,12 +133,12 @@ TEST(checksum, "IP, TCP and UDP checksums, IPv4 and IPv6, in all fragments")
 		p.tcpopts = i / 16 % 11;
 		p.flags = PACKET_ACK;
 		p.payload = payload;
-		p.paylen = packet_random(&seed) % sizeof(payload);
+		p.paylen = test_random(&seed) % sizeof(payload);
 		len = packet_build(&p, want);
 		memcpy(frame, want, len);
 		packet_prepare(&p, frame, true);
-		first = 1 + packet_random(&seed) % len;
-		step = 30 + packet_random(&seed) % 1000;
+		first = 1 + test_random(&seed) % len;
+		step = 30 + test_random(&seed) % 1000;
 		tx_context(h, &p, 0, 0);
 		tx_data(h, frame, len, first, step, 0, tx_popts(&p), 0);
 		tx_go(h);

@@ -39,6 +39,7 @@
 #include "mevent.h"
 #include "net_backends_priv.h"
 #include "port.h"
+#include "test.h"
 #include "wait_until.h"
 
 #define	PORT_A		"vale7:a"
@@ -46,11 +47,6 @@
 #define	FRAME_MAX	16110
 #define	NOBODY		65534
 #define	HEADER		12	/* virtio-net's, bytes */
-
-#define	TEST(name, descr)						\
-	ATF_TC(name);							\
-	ATF_TC_HEAD(name, tc) { atf_tc_set_md_var(tc, "descr", descr); } \
-	ATF_TC_BODY(name, tc)
 
 static const uint8_t mac_a[6] = { 2, 0, 0, 0, 0, 0xa };
 static const uint8_t mac_b[6] = { 2, 0, 0, 0, 0, 0xb };

@@ -39,12 +39,8 @@
 #include <atf-c.h>
 
 #include "adapter.h"
+#include "test.h"
 #include "valed.h"
-
-#define	TEST(name, descr)						\
-	ATF_TC(name);							\
-	ATF_TC_HEAD(name, tc) { atf_tc_set_md_var(tc, "descr", descr); } \
-	ATF_TC_BODY(name, tc)
 
 /* How an attempt ended. */
 #define	DONE		0		/* exit status: it succeeded */

@@ -17,7 +17,7 @@
 #include "aborts.h"
 #include "lem_test.h"
 
-TC(address, "The station address comes from the EEPROM")
+TEST(address, "The station address comes from the EEPROM")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 
@@ -27,7 +27,7 @@ TC(address, "The station address comes from the EEPROM")
 	test_destroy(t);
 }
 
-TC(arguments, "Rings, buffers, MTUs and modes out of range are refused; the "
+TEST(arguments, "Rings, buffers, MTUs and modes out of range are refused; the "
     "mode does not change")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
@@ -73,7 +73,7 @@ late_write(void *arg, uint32_t reg, uint32_t value)
 	host_wr(arg, reg, value);
 }
 
-TC(poll_late, "When the mode becomes polling while interrupts are enabled, "
+TEST(poll_late, "When the mode becomes polling while interrupts are enabled, "
     "they are masked in the end")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
@@ -89,7 +89,7 @@ TC(poll_late, "When the mode becomes polling while interrupts are enabled, "
 	test_destroy(t);
 }
 
-TC(csb_left, "A CSB left by an earlier driver is cleared before the reset")
+TEST(csb_left, "A CSB left by an earlier driver is cleared before the reset")
 {
 	struct lem_test *t = test_create_down(2048);
 	uint8_t mac[6];
@@ -105,7 +105,7 @@ TC(csb_left, "A CSB left by an earlier driver is cleared before the reset")
 	test_destroy(t);
 }
 
-TC(round_trip, "A request and its response take eight exits and two "
+TEST(round_trip, "A request and its response take eight exits and two "
     "interrupts, with the CSB two and one")
 {
 	static const struct {
@@ -144,7 +144,7 @@ static const uint32_t modes[] = {
 };
 #define	NMODES	(sizeof(modes) / sizeof(modes[0]))
 
-TC(mode_changes, "A change from any mode to any other loses and delays no "
+TEST(mode_changes, "A change from any mode to any other loses and delays no "
     "frame")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
@@ -186,7 +186,7 @@ TC(mode_changes, "A change from any mode to any other loses and delays no "
 	test_destroy(t);
 }
 
-TC(csb_rounds, "A polling guest, which may share its processor with the host, "
+TEST(csb_rounds, "A polling guest, which may share its processor with the host, "
     "lets the host poll for fewer rounds")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
@@ -206,7 +206,7 @@ TC(csb_rounds, "A polling guest, which may share its processor with the host, "
 	test_destroy(t);
 }
 
-TC(restart, "lem_stop() returns all buffers in the ring, and lem_start() "
+TEST(restart, "lem_stop() returns all buffers in the ring, and lem_start() "
     "starts again")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
@@ -235,7 +235,7 @@ TC(restart, "lem_stop() returns all buffers in the ring, and lem_start() "
 	test_destroy(t);
 }
 
-TC(filter, "Promiscuous mode, the multicast hash, VLAN tags and the link")
+TEST(filter, "Promiscuous mode, the multicast hash, VLAN tags and the link")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	static const uint8_t group[6] = { 0x01, 0, 0x5e, 0x12, 0x34, 0x56 };
@@ -308,7 +308,7 @@ rx_unlocked(void *arg)
 	lem_stop(&t->g.lc);
 }
 
-TC(asserts, "Assertions fire: indices out of order, calls without the lock")
+TEST(asserts, "Assertions fire: indices out of order, calls without the lock")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 

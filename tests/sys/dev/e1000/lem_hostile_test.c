@@ -55,7 +55,7 @@ fault_set(struct lem_test *t, uint32_t reg, uint32_t value, bool deaf)
 	fault.on = true;
 }
 
-TC(gone_at_attach, "lem_attach() returns ENXIO if registers read as all ones "
+TEST(gone_at_attach, "lem_attach() returns ENXIO if registers read as all ones "
     "or the reset does not end")
 {
 	struct lem_test *t = test_create_down(2048);
@@ -73,7 +73,7 @@ TC(gone_at_attach, "lem_attach() returns ENXIO if registers read as all ones "
 	test_destroy(t);
 }
 
-TC(address, "lem_attach() returns EIO if the MAC address is missing, invalid "
+TEST(address, "lem_attach() returns EIO if the MAC address is missing, invalid "
     "or multicast")
 {
 	struct lem_test *t = test_create_down(2048);
@@ -92,7 +92,7 @@ TC(address, "lem_attach() returns EIO if the MAC address is missing, invalid "
 	test_destroy(t);
 }
 
-TC(gone, "When the adapter disappears, the driver stops and returns all "
+TEST(gone, "When the adapter disappears, the driver stops and returns all "
     "packets, until the next start")
 {
 	static const uint32_t modes[] = {
@@ -144,7 +144,7 @@ write_back(struct lem_test *t, uint32_t slot, uint16_t len, uint8_t status,
 #define	DD	E82545_RXD_DD
 #define	EOP	E82545_RXD_EOP
 
-TC(rx_descriptors, "Frames with invalid lengths, errors or no end are dropped "
+TEST(rx_descriptors, "Frames with invalid lengths, errors or no end are dropped "
     "and counted; later ones are received")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 16110);
@@ -190,7 +190,7 @@ TC(rx_descriptors, "Frames with invalid lengths, errors or no end are dropped "
 	test_destroy(t);
 }
 
-TC(rx_not_ours, "Completions of descriptors that were not posted are counted "
+TEST(rx_not_ours, "Completions of descriptors that were not posted are counted "
     "and ignored")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
@@ -212,7 +212,7 @@ TC(rx_not_ours, "Completions of descriptors that were not posted are counted "
 	test_destroy(t);
 }
 
-TC(tx_descriptors, "Completions of packets that were not posted are counted "
+TEST(tx_descriptors, "Completions of packets that were not posted are counted "
     "and ignored")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
@@ -239,7 +239,7 @@ TC(tx_descriptors, "Completions of packets that were not posted are counted "
 	test_destroy(t);
 }
 
-TC(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
+TEST(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
     "numbers of kicks, and no other harm")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
@@ -274,7 +274,7 @@ TC(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
 	test_destroy(t);
 }
 
-TC(random, "Random registers, descriptors and CSB, in all modes")
+TEST(random, "Random registers, descriptors and CSB, in all modes")
 {
 	struct lem_test *t = test_create(0, 2048, 9000);
 	struct lem_core *lc = &t->g.lc;

@@ -31,7 +31,7 @@ inject(struct lem_test *t, unsigned int n)
 }
 
 /* Frames are received before any register is read; ICR is read last. */
-TC(causes_last, "With the CSB and MSI, the interrupt's only exit comes after "
+TEST(causes_last, "With the CSB and MSI, the interrupt's only exit comes after "
     "the frames are received")
 {
 	struct lem_test *t = create();
@@ -50,7 +50,7 @@ TC(causes_last, "With the CSB and MSI, the interrupt's only exit comes after "
 	test_destroy(t);
 }
 
-TC(unread, "A frame that arrives before ICR is read sends no message, and is "
+TEST(unread, "A frame that arrives before ICR is read sends no message, and is "
     "received after the read")
 {
 	struct lem_test *t = create();
@@ -72,7 +72,7 @@ TC(unread, "A frame that arrives before ICR is read sends no message, and is "
 	test_destroy(t);
 }
 
-TC(link, "A link change is seen when ICR is read")
+TEST(link, "A link change is seen when ICR is read")
 {
 	struct lem_test *t = create();
 
@@ -88,7 +88,7 @@ TC(link, "A link change is seen when ICR is read")
 	test_destroy(t);
 }
 
-TC(turn, "After a mode change before ICR is read, the next frame still "
+TEST(turn, "After a mode change before ICR is read, the next frame still "
     "interrupts")
 {
 	const uint32_t modes[] = {

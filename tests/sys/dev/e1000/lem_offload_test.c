@@ -104,7 +104,7 @@ check_sums(const uint8_t *p, size_t len, bool tcp)
 	    (tcp ? 6 : 17) + (len - 34))));
 }
 
-TC(checksums, "IP, TCP and UDP checksums; a context that does not change is "
+TEST(checksums, "IP, TCP and UDP checksums; a context that does not change is "
     "sent once")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
@@ -146,7 +146,7 @@ TC(checksums, "IP, TCP and UDP checksums; a context that does not change is "
 	test_destroy(t);
 }
 
-TC(tso, "TSO sends segments with correct checksums and VLAN tags")
+TEST(tso, "TSO sends segments with correct checksums and VLAN tags")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	uint8_t frame[10054];
@@ -173,7 +173,7 @@ TC(tso, "TSO sends segments with correct checksums and VLAN tags")
 	test_destroy(t);
 }
 
-TC(tso_context, "TSO sends a context descriptor for each packet, even if it is "
+TEST(tso_context, "TSO sends a context descriptor for each packet, even if it is "
     "the same")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
@@ -194,7 +194,7 @@ TC(tso_context, "TSO sends a context descriptor for each packet, even if it is "
 	test_destroy(t);
 }
 
-TC(context_room, "A packet is refused while there is no descriptor for its "
+TEST(context_room, "A packet is refused while there is no descriptor for its "
     "context")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
@@ -233,7 +233,7 @@ keep_rx(void *arg __unused, const uint8_t *data __unused, size_t len,
 	last.vlan = vlan;
 }
 
-TC(rx_offload, "Verified checksums and stripped VLAN tags are reported")
+TEST(rx_offload, "Verified checksums and stripped VLAN tags are reported")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	uint8_t frame[200];

@@ -16,7 +16,7 @@
 
 #include "lem_test.h"
 
-TC(rx_base, "Without a mode, each batch takes an interrupt and a write to RDT")
+TEST(rx_base, "Without a mode, each batch takes an interrupt and a write to RDT")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	unsigned int i;
@@ -35,7 +35,7 @@ TC(rx_base, "Without a mode, each batch takes an interrupt and a write to RDT")
 	test_destroy(t);
 }
 
-TC(rx_poll, "Polling takes no interrupt, and a write to RDT for an eighth of "
+TEST(rx_poll, "Polling takes no interrupt, and a write to RDT for an eighth of "
     "the ring")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
@@ -62,7 +62,7 @@ TC(rx_poll, "Polling takes no interrupt, and a write to RDT for an eighth of "
 	test_destroy(t);
 }
 
-TC(rx_csb, "With the CSB, no interrupt while the guest polls, no write to RDT "
+TEST(rx_csb, "With the CSB, no interrupt while the guest polls, no write to RDT "
     "while the host has buffers")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
@@ -100,7 +100,7 @@ TC(rx_csb, "With the CSB, no interrupt while the guest polls, no write to RDT "
 	test_destroy(t);
 }
 
-TC(rx_csb_full, "With the CSB, a host without buffers is kicked once, when "
+TEST(rx_csb_full, "With the CSB, a host without buffers is kicked once, when "
     "guest_rdt reaches host_rxkick_at")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
@@ -122,7 +122,7 @@ TC(rx_csb_full, "With the CSB, a host without buffers is kicked once, when "
 	test_destroy(t);
 }
 
-TC(rx_nobuf, "A slot without a buffer, and those behind it, are posted when a "
+TEST(rx_nobuf, "A slot without a buffer, and those behind it, are posted when a "
     "buffer is available")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
@@ -156,7 +156,7 @@ TC(rx_nobuf, "A slot without a buffer, and those behind it, are posted when a "
 	test_destroy(t);
 }
 
-TC(rx_poll_nobuf, "Polling and short of buffers, the driver posts each buffer "
+TEST(rx_poll_nobuf, "Polling and short of buffers, the driver posts each buffer "
     "it gets")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
@@ -181,7 +181,7 @@ TC(rx_poll_nobuf, "Polling and short of buffers, the driver posts each buffer "
 	test_destroy(t);
 }
 
-TC(rx_csb_nobuf, "With the CSB, a guest without enough buffers to reach "
+TEST(rx_csb_nobuf, "With the CSB, a guest without enough buffers to reach "
     "host_rxkick_at kicks for those it has")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
@@ -208,7 +208,7 @@ TC(rx_csb_nobuf, "With the CSB, a guest without enough buffers to reach "
 	test_destroy(t);
 }
 
-TC(jumbo, "Frames of the largest MTU, in several slots, both ways")
+TEST(jumbo, "Frames of the largest MTU, in several slots, both ways")
 {
 	struct lem_test *t = test_create(0, 2048, 16110);
 	struct lem_os *os = &t->g.lc.lc_os;

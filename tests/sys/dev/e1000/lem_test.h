@@ -14,6 +14,7 @@
 
 #include "e82545_host.h"
 #include "lem_guest.h"
+#include "test.h"
 
 #define	TEST_RING	256		/* descriptors of each ring */
 
@@ -30,15 +31,6 @@ extern const uint8_t test_peer[6];
 /* Accesses for an interrupt: ICR, IMC, IMS; with the CSB ICR alone. */
 #define	INTR_EXITS	3
 #define	INTR_EXITS_CSB	1
-
-#define	TC(name, what)							\
-	ATF_TC(name);							\
-	ATF_TC_HEAD(name, tc)						\
-	{								\
-		atf_tc_set_md_var(tc, "descr", what);			\
-		atf_tc_set_md_var(tc, "timeout", "60");			\
-	}								\
-	ATF_TC_BODY(name, tc)
 
 /*
  * Create an adapter, and start a driver in `mode', with buffers of `bufsize'.

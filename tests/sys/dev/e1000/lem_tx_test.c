@@ -18,7 +18,7 @@
 
 #include "lem_test.h"
 
-TC(packets, "Invalid packets are refused")
+TEST(packets, "Invalid packets are refused")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	struct lem_seg seg[LEM_TX_MAXSEGS + 1];
@@ -68,7 +68,7 @@ TC(packets, "Invalid packets are refused")
 	test_destroy(t);
 }
 
-TC(tx_base, "Without a mode, each frame takes a write to TDT, each batch an "
+TEST(tx_base, "Without a mode, each frame takes a write to TDT, each batch an "
     "interrupt")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
@@ -91,7 +91,7 @@ TC(tx_base, "Without a mode, each frame takes a write to TDT, each batch an "
 	test_destroy(t);
 }
 
-TC(tx_batch, "Frames flushed together take one write to TDT")
+TEST(tx_batch, "Frames flushed together take one write to TDT")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	unsigned int i;
@@ -109,7 +109,7 @@ TC(tx_batch, "Frames flushed together take one write to TDT")
 	test_destroy(t);
 }
 
-TC(tx_batch_interrupted, "An interrupt within a batch costs no write to TDT")
+TEST(tx_batch_interrupted, "An interrupt within a batch costs no write to TDT")
 {
 	static const uint32_t modes[] = { 0, LEM_MODE_SC, LEM_MODE_LAZY };
 	struct lem_test *t;
@@ -139,7 +139,7 @@ TC(tx_batch_interrupted, "An interrupt within a batch costs no write to TDT")
 	}
 }
 
-TC(tx_combining, "Send combining: two writes to TDT for all frames between two "
+TEST(tx_combining, "Send combining: two writes to TDT for all frames between two "
     "interrupts")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
@@ -163,7 +163,7 @@ TC(tx_combining, "Send combining: two writes to TDT for all frames between two "
 	test_destroy(t);
 }
 
-TC(tx_combining_short, "Send combining flushes when the ring is short, and "
+TEST(tx_combining_short, "Send combining flushes when the ring is short, and "
     "when completions are seen")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
@@ -194,7 +194,7 @@ run_at_once(void *arg, uint32_t reg, uint32_t value)
 		host_run(arg);
 }
 
-TC(tx_combining_done_at_once, "Send combining leaves nothing behind when "
+TEST(tx_combining_done_at_once, "Send combining leaves nothing behind when "
     "lem_tx() itself finds all posted packets completed")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
@@ -212,7 +212,7 @@ TC(tx_combining_done_at_once, "Send combining leaves nothing behind when "
 	test_destroy(t);
 }
 
-TC(tx_combining_moderation, "Send combining with moderation: one write to TDT "
+TEST(tx_combining_moderation, "Send combining with moderation: one write to TDT "
     "and one interrupt for each interval")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
@@ -238,7 +238,7 @@ TC(tx_combining_moderation, "Send combining with moderation: one write to TDT "
 	test_destroy(t);
 }
 
-TC(tx_lazy, "Lazy completion: no interrupt until the ring is short, then one")
+TEST(tx_lazy, "Lazy completion: no interrupt until the ring is short, then one")
 {
 	struct lem_test *t = test_create(LEM_MODE_LAZY, 2048, 1500);
 	unsigned int i;
@@ -274,7 +274,7 @@ TC(tx_lazy, "Lazy completion: no interrupt until the ring is short, then one")
 	test_destroy(t);
 }
 
-TC(tx_lazy_report, "RS is set in each quarter of the ring, and in the last "
+TEST(tx_lazy_report, "RS is set in each quarter of the ring, and in the last "
     "frame posted")
 {
 	struct lem_test *t = test_create(LEM_MODE_LAZY, 2048, 1500);
@@ -295,7 +295,7 @@ TC(tx_lazy_report, "RS is set in each quarter of the ring, and in the last "
 	test_destroy(t);
 }
 
-TC(tx_poll, "Polling: no interrupt, one register access for each flush")
+TEST(tx_poll, "Polling: no interrupt, one register access for each flush")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	unsigned int i, j;
@@ -320,7 +320,7 @@ TC(tx_poll, "Polling: no interrupt, one register access for each flush")
 	test_destroy(t);
 }
 
-TC(tx_csb, "CSB: one kick wakes the host, which then finds frames in memory")
+TEST(tx_csb, "CSB: one kick wakes the host, which then finds frames in memory")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	unsigned int i;
@@ -348,7 +348,7 @@ TC(tx_csb, "CSB: one kick wakes the host, which then finds frames in memory")
 	test_destroy(t);
 }
 
-TC(tx_csb_short, "CSB: out of descriptors, the guest asks for one interrupt, "
+TEST(tx_csb_short, "CSB: out of descriptors, the guest asks for one interrupt, "
     "after which they are free")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
@@ -369,7 +369,7 @@ TC(tx_csb_short, "CSB: out of descriptors, the guest asks for one interrupt, "
 	test_destroy(t);
 }
 
-TC(tx_wait, "lem_tx_wait() requests one interrupt, in each mode with "
+TEST(tx_wait, "lem_tx_wait() requests one interrupt, in each mode with "
     "interrupts")
 {
 	static const uint32_t step[] = {

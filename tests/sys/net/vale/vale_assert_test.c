@@ -52,8 +52,8 @@ sleep_then_publish(void *arg)
 ATF_TC(locks);
 ATF_TC_HEAD(locks, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Assertions fire: a receive ring is "
-	    "looked at, counted for, or published to without its lock");
+	atf_tc_set_md_var(tc, "descr", "An assertion fires if a receive ring "
+	    "is read, counted for, or published to without its lock");
 }
 ATF_TC_BODY(locks, tc)
 {
@@ -118,8 +118,9 @@ tail_ahead(void *arg)
 ATF_TC(leases);
 ATF_TC_HEAD(leases, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Assertions fire: a lease of no slots "
-	    "or too many, one ended twice or never made, indices out of order");
+	atf_tc_set_md_var(tc, "descr", "An assertion fires for a lease of no "
+	    "slots or too many, one ended twice or never made, and wrong "
+	    "indexes");
 }
 ATF_TC_BODY(leases, tc)
 {
@@ -157,8 +158,8 @@ deliver_outside(void *arg)
 ATF_TC(senders);
 ATF_TC_HEAD(senders, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Assertions fire: a sender that enters "
-	    "its switch twice, leaves it or delivers without having entered");
+	atf_tc_set_md_var(tc, "descr", "An assertion fires if a sender enters "
+	    "its switch twice, or leaves or delivers without having entered");
 }
 ATF_TC_BODY(senders, tc)
 {

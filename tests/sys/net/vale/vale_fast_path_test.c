@@ -27,6 +27,7 @@
 #include <atf-c.h>
 
 #include "frame.h"
+#include "test.h"
 #include "vale_general.h"
 #include "vale_impl.h"
 
@@ -64,23 +65,19 @@ static unsigned int scenario, step;
 static uint32_t
 rnd(void)
 {
-	state ^= state << 13;
-	state ^= state >> 17;
-	state ^= state << 5;
-	return (state);
+	return (test_random(&state));
 }
 
-/* 0 to n - 1. */
 static uint32_t
 below(uint32_t n)
 {
-	return ((uint64_t)rnd() * n >> 32);
+	return (test_below(&state, n));
 }
 
 static bool
 chance(unsigned int n, unsigned int of)
 {
-	return (below(of) < n);
+	return (test_chance(&state, n, of));
 }
 
 /* The lengths at which something changes, and one off. */
@@ -368,7 +365,7 @@ run(const atf_tc_t *tc, const struct profile *pf)
 ATF_TC(collect_single_slot);
 ATF_TC_HEAD(collect_single_slot, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Frames of any kind in transmit rings, "
+	atf_tc_set_md_var(tc, "descr", "Frames of any kind are forwarded alike "
 	    "with and without the fast path");
 }
 ATF_TC_BODY(collect_single_slot, tc)
@@ -381,8 +378,8 @@ ATF_TC_BODY(collect_single_slot, tc)
 ATF_TC(deliver_single_slot);
 ATF_TC_HEAD(deliver_single_slot, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Receive rings that are nearly full, "
-	    "with and without the fast path");
+	atf_tc_set_md_var(tc, "descr", "Receive rings that are nearly full are "
+	    "filled alike with and without the fast path");
 }
 ATF_TC_BODY(deliver_single_slot, tc)
 {

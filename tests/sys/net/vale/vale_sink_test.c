@@ -21,6 +21,7 @@
 #include <atf-c.h>
 
 #include "frame.h"
+#include "test.h"
 #include "vale_test.h"
 #include "wait_until.h"
 
@@ -349,10 +350,10 @@ static struct {
 	pthread_mutex_t	mtx;
 	pthread_barrier_t barrier;
 	uint32_t	next[NSENDERS + 1];
-	unsigned int	rnd;
+	uint32_t	rnd;
 	uint32_t	direct, ring;
 	bool		bad;
-} book = { .mtx = PTHREAD_MUTEX_INITIALIZER };
+} book = { .mtx = PTHREAD_MUTEX_INITIALIZER, .rnd = 1 };
 
 struct sender {
 	struct vale_desc *d;
@@ -378,8 +379,8 @@ take_booked(void *arg __unused, struct frame_source *frames)
 	unsigned int n;
 
 	pthread_mutex_lock(&book.mtx);
-	book.rnd = book.rnd * 1103515245 + 12345;
-	n = (book.rnd >> 16) % 8 == 0 ? (book.rnd >> 19) % 4 : UINT32_MAX;
+	n = test_chance(&book.rnd, 1, 8) ? test_below(&book.rnd, 4) :
+	    UINT32_MAX;
 	while (n-- > 0 && frame_peek(frames, &frame)) {
 		memcpy(&src, (uint8_t *)iov[0].iov_base + 14, sizeof(src));
 		memcpy(&seq, (uint8_t *)iov[0].iov_base + 18, sizeof(seq));

@@ -24,6 +24,7 @@
 
 #include <atf-c.h>
 
+#include "test.h"
 #include "vale_test.h"
 #include "wait_until.h"
 
@@ -39,7 +40,7 @@ struct station {
 	uint32_t		 bytes;
 	uint32_t		 next[NSTATIONS + 1];	/* by sender; atomic */
 	bool			 stop;		/* atomic */
-	unsigned int		 rnd;
+	uint32_t		 rnd;
 };
 
 static struct station station[NSTATIONS];
@@ -47,8 +48,7 @@ static struct station station[NSTATIONS];
 static unsigned int
 rnd(struct station *st)
 {
-	st->rnd = st->rnd * 1103515245 + 12345;
-	return (st->rnd >> 16);
+	return (test_random(&st->rnd));
 }
 
 static void
@@ -62,7 +62,7 @@ stations_open(uint32_t rx_slots)
 		snprintf(name, sizeof(name), "valet0:s%u", i);
 		station[i].d = t_open(name, 512, rx_slots);
 		station[i].id = i;
-		station[i].rnd = i;
+		station[i].rnd = i + 1;
 	}
 }
 

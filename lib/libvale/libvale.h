@@ -17,8 +17,8 @@
  *	vale_switch.c, ...	The switches are in this process.
  *	vale_netmap.c		FreeBSD: the switches are the kernel's, through
  *				/dev/netmap.  It ignores VALE_RING_POLLED, has
- *				no sinks, and has nothing from "Switches of this
- *				process" on: there, valectl(8) lists ports, and
+ *				no sinks, and lacks the section "Switches of
+ *				this process": valectl(8) lists the ports, and
  *				vale_learn(4) has addresses and limits.
  *
  * Threads: one thread at a time may use the transmit side of a port
@@ -43,7 +43,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a port's name with its final NUL: netmap's NETMAP_REQ_IFNAMSIZ. */
+/* Bytes of a port's name with its NUL: netmap's NETMAP_REQ_IFNAMSIZ. */
 #define	VALE_NAME_SIZE		64
 
 /* Slots of a ring. */
@@ -64,10 +64,9 @@ struct vale_desc {
 	struct netmap_ring	*txring;	/* ring 0, the only one */
 	struct netmap_ring	*rxring;
 	bool			 single_slot;	/* frames should not use
-					   NS_MOREFRAG: some ports of the
-					   switch, those of adapters and of the
-					   host's stack, take each slot for a
-					   frame */
+					   NS_MOREFRAG: adapters and the host's
+					   stack on the switch would take each
+					   slot as a frame */
 	char			 name[VALE_NAME_SIZE];
 };
 
@@ -84,27 +83,28 @@ struct vale_params {
 bool	vale_name_valid(const char *name);
 
 /*
- * Open port `name'.  Makes the port, and the switch if there is none of that
- * name; both exist until vale_close().  `params' may be NULL.
+ * Open port `name'.  Creates the port, and the switch if it does not exist;
+ * vale_close() destroys the port, and the switch with its last port.  `params'
+ * may be NULL.
  *
  * Returns NULL with errno set:
  *	EINVAL	the name is not valid, or the number of slots out of range
  *	EBUSY	the port is open already
  *	ENOSPC	the switch has 254 ports
- *	ENOMEM	no memory
+ *	ENOMEM	out of memory
  * or an error of open(2) of /dev/netmap, of its ioctl(2)s, or of eventfd(2) and
  * getentropy(3).
  */
 struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 
-/* Close the port.  Frames it has not received are dropped. */
+/* Close the port.  Pending frames are dropped. */
 void	vale_close(struct vale_desc *d);
 
 /*
- * Say that frames of this port begin with a virtio-net header of `len' bytes:
- * 10, 12, or 0 for none, as after vale_open().  The switch translates between
- * ports with and without.  Not during a sync.
- *	EINVAL		another length
+ * Set the length of the virtio-net header that frames of this port begin with:
+ * 10, 12, or 0 for none, the default.  The switch translates between ports with
+ * and without one.  No sync of the port may be in progress.
+ *	EINVAL		invalid length
  *	EOPNOTSUPP	the switch is in this process, and `len' is not 0
  */
 int	vale_set_header(struct vale_desc *d, unsigned int len);
@@ -130,9 +130,9 @@ int	vale_txsync(struct vale_desc *d);
  * Return the slots before ring->head to the switch, and show new frames up to
  * ring->tail.
  *
- * If no frames wait beyond ring->cur, d->fd becomes readable with the next one,
- * and stays so until a vale_rxsync() finds none again.  A thread may stop
- * waiting on d->fd while frames are left: it finds d->fd readable later.
+ * If no frame is pending beyond ring->cur, d->fd becomes readable with the next
+ * one, and stays readable until a vale_rxsync() finds none again.  So a thread
+ * may ignore d->fd while frames are pending, and wait for it later.
  *
  *	EINVAL	ring->head and ring->cur are not in this order between the last
  *		head and the last tail.  Both are set back to the last head.
@@ -141,31 +141,30 @@ int	vale_txsync(struct vale_desc *d);
 int	vale_rxsync(struct vale_desc *d);
 
 /*
- * A flag in rxring->flags.  The port's user sets it while it calls
- * vale_rxsync() again and again and does not wait on d->fd.  Then senders need
- * not wake it up, and do not call its sink: sender and receiver run on two
- * processors, which work best if the one fills the ring and the other one
- * empties it.  d->fd may stay readable without frames until a vale_rxsync()
- * without the flag finds none.
+ * A flag in rxring->flags.  The port's user may set it while it polls with
+ * vale_rxsync() and does not wait for d->fd.  Then senders need not wake it,
+ * and do not call its sink: sender and receiver run on two processors, and the
+ * throughput is best if one fills the ring and the other empties it.  d->fd may
+ * be readable without frames until a vale_rxsync() without the flag finds none.
  *
- * Each vale_rxsync() goes by the flag as it finds it.
+ * A change takes effect with the next vale_rxsync().
  */
 #define	VALE_RING_POLLED	0x80000000
 
 /*
- * A port's sink takes frames where they lie, in their sender's memory, before
- * the switch copies them into the receive ring.
+ * A port's sink takes frames in their sender's memory, before the switch copies
+ * them into the receive ring.
  *
  * The sending thread calls sink(arg, frames) with a source (frame.h) of the
  * frames, in the order in which they were sent; those that the sink does not
  * take go to the ring.  `frames' is valid during the call.  Several senders may
- * call the sink at once, and each of them waits for it, as does every change of
- * the switch.  It must not call any function of this library.
+ * call the sink at once.  Each sender waits for its call, and so does every
+ * change of the switch.  The sink must not call any function of this library.
  *
- * It is called only while the ring is empty, all slots are returned, and
- * VALE_RING_POLLED is not set.  So frames of one sender stay in order, if the
- * receiver has finished with the frames of the ring before it calls the
- * vale_rxsync() that returns their slots.
+ * The switch calls the sink only while the ring is empty, all its slots are
+ * returned, and VALE_RING_POLLED is not set.  So frames of one sender stay in
+ * order if the receiver has processed the frames of the ring before it calls
+ * the vale_rxsync() that returns their slots.
  *
  * Set the port's sink; NULL for none.  On return no call of the former sink is
  * in progress.  Must not be called by a sink.
@@ -179,15 +178,16 @@ int	vale_set_sink(struct vale_desc *d,
  */
 
 /*
- * Counters of a port, from its creation.  "tx" is what the port sends into the
- * switch, "rx" what the switch puts into its ring or its sink takes.  A frame
- * is lost in one place and counted there, so that
+ * Counters of a port, since its creation.  "tx" counts what the port sends to
+ * the switch; "rx" counts what the switch puts into the port's ring, or its
+ * sink takes.  A frame is dropped in one place and counted there, so that
  *
  *	tx_frames = unicast + tx_flooded + all of tx_drop_*
  *	tx_copies = unicast + tx_flooded * (ports - 1)
  *
- * and the sum of tx_copies over all ports is that of rx_frames and
- * rx_drop_full, when no port came or went and nobody is sending.  At each port
+ * and the sum of tx_copies over all ports is the sum of rx_frames and
+ * rx_drop_full, if no port came or went and no sync is in progress.  For each
+ * port
  *
  *	rx_frames = rx_copies + rx_direct
  */
@@ -202,7 +202,7 @@ int	vale_set_sink(struct vale_desc *d,
 	X(VALE_C_MOVED, "moved", "addresses that moved to the port")	\
 	X(VALE_C_TX_BAD_RING, "tx_bad_ring",				\
 	    "transmit syncs with an invalid head")			\
-	X(VALE_C_TX_RUNT, "tx_drop_runt", "frames dropped: no whole header") \
+	X(VALE_C_TX_RUNT, "tx_drop_runt", "frames dropped: incomplete header") \
 	X(VALE_C_TX_OVERSIZE, "tx_drop_oversize",			\
 	    "frames dropped: longer than 64 KB")			\
 	X(VALE_C_TX_BAD_BUF, "tx_drop_buf", "frames dropped: invalid buffer") \
@@ -249,9 +249,9 @@ struct vale_port_info {
 };
 
 /*
- * Call show(port, arg) for each port of switch `switch_name' ("vale0"), or, if
- * that is NULL, of each switch in turn.  Ends when `show' returns non-zero, and
- * returns that; else 0.  `show' must not call any function of this library.
+ * Call show(port, arg) for each port of switch `switch_name' ("vale0"), or of
+ * all switches if it is NULL.  Stops when `show' returns non-zero, and returns
+ * that value; else 0.  `show' must not call any function of this library.
  */
 int	vale_list(const char *switch_name,
 	    int (*show)(const struct vale_port_info *port, void *arg),
@@ -259,15 +259,15 @@ int	vale_list(const char *switch_name,
 
 /*
  * The counters of port `name' ("vale0:vm1").
- *	ENXIO	there is no such port
+ *	ENXIO	the port does not exist
  */
 int	vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS]);
 
 /*
  * Call show(entry, arg) for each address that switch `switch_name' has learned,
- * in no particular order; fe_port is the pi_index of its port.  Otherwise as
- * vale_list(), and `show' should not return -1.
- *	ENXIO	there is no such switch
+ * in no particular order; fe_port is the pi_index of its port.  Returns as
+ * vale_list() does; so `show' should not return -1.
+ *	ENXIO	the switch does not exist
  */
 struct vale_fdb_entry;			/* <dev/netmap/vale_fdb.h> */
 int	vale_fdb_list(const char *switch_name,
@@ -275,20 +275,20 @@ int	vale_fdb_list(const char *switch_name,
 	    void *arg);
 
 /*
- * How long switch `switch_name' remembers an address that it does not see
- * again: 1 to VALE_FDB_AGEING_MAX_S seconds, or 0 for ever.  At first,
- * VALE_FDB_AGEING_S.
+ * Set the time after which switch `switch_name' forgets an address that it does
+ * not see again: 1 to VALE_FDB_AGEING_MAX_S seconds, or 0 for never.  The
+ * default is VALE_FDB_AGEING_S.
  *	EINVAL	out of range
- *	ENXIO	there is no such switch
+ *	ENXIO	the switch does not exist
  */
 int	vale_set_ageing(const char *switch_name, uint32_t seconds);
 
 /*
- * How many addresses the switch learns on port `name': 1 to VALE_FDB_ENTRIES,
- * or 0 for any number, as at first.  Frames from other addresses are dropped
- * (tx_drop_limit).
+ * Limit the number of addresses that the switch learns on port `name': 1 to
+ * VALE_FDB_ENTRIES, or 0 for no limit, the default.  Frames from other
+ * addresses are dropped (tx_drop_limit).
  *	EINVAL	out of range
- *	ENXIO	there is no such port
+ *	ENXIO	the port does not exist
  */
 int	vale_set_limit(const char *name, uint32_t limit);
 

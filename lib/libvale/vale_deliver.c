@@ -5,24 +5,26 @@
  */
 
 /*
- * The last stage of forwarding (vale_forward.c): frames of a batch go to one
+ * The last stage of forwarding (vale_forward.c): deliver a batch to one
  * destination.
  *
- * Its own list and that of frames for everybody are merged in the order they
- * came, and offered to its sink, if it has one.  For what that leaves, the
- * slots are reserved in one go, filled, and published in one go; vale_rxq.c
- * says how.  Its lock is taken twice a batch, and never held over a copy or a
- * sink.  Frames that find no room are dropped, each for itself: a short one may
- * still fit where a long one did not.
+ * The destination's own list and the list of flooded frames are merged in the
+ * order in which the frames were sent.  If the destination has a sink, the sink
+ * takes what it wants.  For the rest, the sender leases slots of the receive
+ * ring, all at once, fills them, and publishes them, all at once: vale_rxq.c.
+ * It takes rq_lock twice a batch, and never copies or calls a sink with it
+ * held.  A frame that does not fit in the free slots is dropped; a shorter one
+ * after it may still fit.
  *
- * Order: a sender goes through its ring in order, the lists and the merge
- * keep it, and leases are published in the order they were made.  A sink may
- * take frames only when the destination's user is done with all that ever was
- * in its ring, and does not poll it: then nothing older of this sender is
- * there, and nobody but this sender, who is here, can add any; what others add
- * meanwhile has no order with these.  So frames of one port arrive at any other
- * in the order they were sent, whether they go to one or to all, past the ring
- * or through it.
+ * Frames from one port to another arrive in the order in which they were sent,
+ * single or flooded, through the ring or through the sink:
+ *
+ * - A sender takes the slots of its ring in order, the lists and the merge keep
+ *   that order, and leases are published in the order in which they were made.
+ * - A sink is called only while the receive ring is empty, all its slots are
+ *   returned, and its user does not poll it.  So no older frame of this sender
+ *   is in the ring, and the sender, which is here, adds none.  Frames that
+ *   other senders add meanwhile have no order relative to these.
  */
 
 #include <sys/fast_path.h>
@@ -34,69 +36,70 @@
 #include "vale_impl.h"
 #include "vale_probes.h"
 
-/* Slots of a receive ring that are fetched before they are written to. */
+/* The prefetch distance, in slots of a receive ring. */
 #define	AHEAD		16
 
-/* Two lists of frames that a destination merges. */
-struct vale_offer {
-	const struct vale_piece	*of_piece;
-	uint32_t		 of_own;
-	uint32_t		 of_flood;
-	uint32_t		 of_frames;	/* from here to the end, */
-	uint32_t		 of_slots;	/* and what they take */
-	uint64_t		 of_bytes;	/* of those gone by */
+/* A merge of two lists of frames, for one destination. */
+struct vale_merge {
+	const struct vale_frag	*mg_frag;
+	uint32_t		 mg_own;	/* next of each list */
+	uint32_t		 mg_flood;
+	uint32_t		 mg_frames;	/* left */
+	uint32_t		 mg_slots;	/* that these need */
+	uint64_t		 mg_bytes;	/* of the frames taken */
 };
 
-/* The next frame of the two, VALE_END at the end of both. */
+/* The next frame, or VALE_END if none is left. */
 static uint32_t
-offer_first(const struct vale_offer *of)
+merge_first(const struct vale_merge *mg)
 {
-	return (of->of_own < of->of_flood ? of->of_own : of->of_flood);
+	return (mg->mg_own < mg->mg_flood ? mg->mg_own : mg->mg_flood);
 }
 
-/* Step over a frame, which there is, and return it. */
-static const struct vale_piece *
-offer_step(struct vale_offer *of)
+/* Take the next frame; one must be left. */
+static const struct vale_frag *
+merge_take(struct vale_merge *mg)
 {
-	const struct vale_piece *pc;
+	const struct vale_frag *fg;
 
-	MPASS(of->of_frames > 0);
-	if (of->of_own < of->of_flood) {
-		pc = &of->of_piece[of->of_own];
-		of->of_own = pc->pc_next;
+	MPASS(mg->mg_frames > 0);
+	if (mg->mg_own < mg->mg_flood) {
+		fg = &mg->mg_frag[mg->mg_own];
+		mg->mg_own = fg->fg_next;
 	} else {
-		pc = &of->of_piece[of->of_flood];
-		of->of_flood = pc->pc_next;
+		fg = &mg->mg_frag[mg->mg_flood];
+		mg->mg_flood = fg->fg_next;
 	}
-	MPASS(of->of_slots >= pc->pc_slots);
-	of->of_frames--;
-	of->of_slots -= pc->pc_slots;
-	of->of_bytes += pc->pc_frame_len;
-	return (pc);
+	MPASS(mg->mg_slots >= fg->fg_slots);
+	mg->mg_frames--;
+	mg->mg_slots -= fg->fg_slots;
+	mg->mg_bytes += fg->fg_frame_len;
+	return (fg);
 }
 
-/* How many slots those frames take that fit in `space' slots. */
+/* The number of slots, of `space' free ones, that the batch will fill. */
 static uint32_t
-deliver_fit(struct vale_offer of, uint32_t space)
+deliver_fit(struct vale_merge mg, uint32_t space)
 {
-	const struct vale_piece *pc;
+	const struct vale_frag *fg;
 	uint32_t left = space;
 
-	while (left > 0 && of.of_frames > 0) {
-		pc = offer_step(&of);
-		if (pc->pc_slots <= left)
-			left -= pc->pc_slots;
+	while (left > 0 && mg.mg_frames > 0) {
+		fg = merge_take(&mg);
+		if (fg->fg_slots <= left)
+			left -= fg->fg_slots;
 	}
 	return (space - left);
 }
 
 /*
- * The buffer of a receive slot.  Its index is the user's to change; one that
- * is not of this port is set back to what the slot had in the beginning.
+ * The buffer of receive slot `i'.  The user may have changed its index; if the
+ * port has no such buffer, the slot gets back the buffer it was created with,
+ * and *badbufs counts it.
  */
 static uint8_t *
 deliver_buf(struct vale_port *port, struct netmap_slot *slot, uint32_t i,
-    uint32_t *mended)
+    uint32_t *badbufs)
 {
 	const struct vale_region *vr = &port->vp_region;
 	uint8_t *buf;
@@ -107,12 +110,15 @@ deliver_buf(struct vale_port *port, struct netmap_slot *slot, uint32_t i,
 		idx = vr->vr_nbufs - port->vp_rx.rq_nslots + i;
 		slot->buf_idx = idx;
 		buf = vale_region_buf(vr, idx);
-		++*mended;
+		++*badbufs;
 	}
 	return (buf);
 }
 
-/* Short frames, the most frequent size, are two halves that overlap. */
+/*
+ * A frame of 32 to 64 bytes, the most frequent size, is copied as two halves of
+ * fixed size, which may overlap.
+ */
 static inline void
 deliver_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
 {
@@ -126,30 +132,31 @@ deliver_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
 }
 
 /*
- * The fast path of deliver_frame(), for frames that are one fragment and take
- * a single slot.  Copies up to `max' such frames, as long as the offer begins
- * with one, into the slots from `i' on.  Returns how many.
+ * The fast path of deliver_frame(), for frames of one fragment that fit in a
+ * single slot.  Takes such frames from one list, at most `max', until the first
+ * of another kind, and copies them into the slots from `i' on.  Returns their
+ * number.
  *
- * The receiver has last read that memory, on another processor, so that it
- * takes long to arrive.  Each slot and buffer is prefetched `ahead' slots
- * before its turn, also beyond the end of this batch.
+ * These slots and buffers are in the cache of the receiver's processor, so each
+ * is prefetched `ahead' slots before its turn, also beyond the end of this
+ * batch.
  */
 static uint32_t
-deliver_single_slot(struct vale_port *port, struct vale_offer *of, uint32_t i,
-    uint32_t max, uint32_t ahead, uint32_t *mended)
+deliver_single_slot(struct vale_port *port, struct vale_merge *mg, uint32_t i,
+    uint32_t max, uint32_t ahead, uint32_t *badbufs)
 {
 	struct netmap_ring *ring = port->vp_region.vr_rxring;
 	const uint32_t nslots = port->vp_rx.rq_nslots;
-	const uint32_t first = offer_first(of);
-	const uint32_t other = first == of->of_own ? of->of_flood : of->of_own;
-	const struct vale_piece *pc;
+	const uint32_t first = merge_first(mg);
+	const uint32_t other = first == mg->mg_own ? mg->mg_flood : mg->mg_own;
+	const struct vale_frag *fg;
 	struct netmap_slot *slot;
 	uint32_t fetch = vale_slot_add(i, ahead, nslots), frame, n = 0;
 	uint64_t bytes = 0;
 
-	for (frame = first; n < max && frame < other; frame = pc->pc_next) {
-		pc = &of->of_piece[frame];
-		if (pc->pc_pieces != 1 || pc->pc_slots != 1)
+	for (frame = first; n < max && frame < other; frame = fg->fg_next) {
+		fg = &mg->mg_frag[frame];
+		if (fg->fg_nfrags != 1 || fg->fg_slots != 1)
 			break;
 		slot = &ring->slot[fetch];
 		VALE_FETCH(slot);
@@ -157,49 +164,49 @@ deliver_single_slot(struct vale_port *port, struct vale_offer *of, uint32_t i,
 		    atomic_load_32(&slot->buf_idx)));
 		fetch = vale_slot_next(fetch, nslots);
 		slot = &ring->slot[i];
-		deliver_copy(deliver_buf(port, slot, i, mended), pc->pc_buf,
-		    pc->pc_frame_len);
-		slot->len = pc->pc_frame_len;
+		deliver_copy(deliver_buf(port, slot, i, badbufs), fg->fg_buf,
+		    fg->fg_frame_len);
+		slot->len = fg->fg_frame_len;
 		slot->flags = 1 << 8;
-		bytes += pc->pc_frame_len;
+		bytes += fg->fg_frame_len;
 		i = vale_slot_next(i, nslots);
 		n++;
 	}
-	if (first == of->of_own)
-		of->of_own = frame;
+	if (first == mg->mg_own)
+		mg->mg_own = frame;
 	else
-		of->of_flood = frame;
-	of->of_frames -= n;
-	of->of_slots -= n;
-	of->of_bytes += bytes;
+		mg->mg_flood = frame;
+	mg->mg_frames -= n;
+	mg->mg_slots -= n;
+	mg->mg_bytes += bytes;
 	return (n);
 }
 
-/* Copy a frame into slots `i' and following.  Returns the slot after. */
+/* Copy a frame into the slots from `i' on.  Returns the slot after them. */
 static uint32_t
-deliver_frame(struct vale_port *port, const struct vale_piece *pc, uint32_t i,
-    uint32_t *mended)
+deliver_frame(struct vale_port *port, const struct vale_frag *fg, uint32_t i,
+    uint32_t *badbufs)
 {
 	struct netmap_ring *ring = port->vp_region.vr_rxring;
 	struct netmap_slot *slot;
 	uint8_t *buf;
-	uint32_t left = pc->pc_frame_len, nslots = pc->pc_slots;
+	uint32_t left = fg->fg_frame_len, nslots = fg->fg_slots;
 	uint32_t len, n, off = 0, used;
 
 	while (left > 0) {
 		slot = &ring->slot[i];
-		buf = deliver_buf(port, slot, i, mended);
+		buf = deliver_buf(port, slot, i, badbufs);
 		len = left < VALE_BUF_SIZE ? left : VALE_BUF_SIZE;
 		left -= len;
 		for (used = 0; used < len; used += n) {
-			if (off == pc->pc_len) {
-				pc++;
+			if (off == fg->fg_len) {
+				fg++;
 				off = 0;
 			}
-			n = pc->pc_len - off;
+			n = fg->fg_len - off;
 			if (n > len - used)
 				n = len - used;
-			memcpy(buf + used, pc->pc_buf + off, n);
+			memcpy(buf + used, fg->fg_buf + off, n);
 			off += n;
 		}
 		slot->len = len;
@@ -209,50 +216,50 @@ deliver_frame(struct vale_port *port, const struct vale_piece *pc, uint32_t i,
 	return (i);
 }
 
-/* Deliver through the ring what is on offer, at least one frame. */
+/* Deliver through the ring the frames left, at least one. */
 static void
 deliver_ring(struct vale_port *port, struct vale_port *dst,
-    struct vale_offer of)
+    struct vale_merge mg)
 {
 	struct vale_rxq *rq = &dst->vp_rx;
-	const struct vale_piece *pc;
-	uint64_t bytes, before = of.of_bytes, skipped = 0;
-	uint32_t ahead, frames = 0, lease, left, mended = 0, n, slot, space;
-	uint32_t offered = of.of_frames;
+	const struct vale_frag *fg;
+	uint64_t bytes, before = mg.mg_bytes, skipped = 0;
+	uint32_t ahead, frames = 0, lease, left, badbufs = 0, n, slot, space;
+	uint32_t total = mg.mg_frames;
 	bool wake;
 
 	pthread_mutex_lock(&rq->rq_lock);
-	left = of.of_slots;
+	left = mg.mg_slots;
 	space = vale_rxq_space(rq);
 	if (left > space)
-		left = deliver_fit(of, space);
+		left = deliver_fit(mg, space);
 	if (left == 0) {
-		vale_forward_drop(dst, VALE_C_RX_FULL, offered, port);
+		vale_forward_drop(dst, VALE_C_RX_FULL, total, port);
 		pthread_mutex_unlock(&rq->rq_lock);
 		return;
 	}
 	lease = slot = vale_rxq_lease(rq, left);
 	pthread_mutex_unlock(&rq->rq_lock);
 
-	/* Not where the user still reads: a ring that is nearly full. */
+	/* Do not prefetch slots that the user still reads. */
 	ahead = space - left >= AHEAD ? AHEAD : 0;
 	for (;;) {
-		n = FAST_PATH(deliver_single_slot(dst, &of, slot, left, ahead,
-		    &mended));
+		n = FAST_PATH(deliver_single_slot(dst, &mg, slot, left, ahead,
+		    &badbufs));
 		frames += n;
 		left -= n;
 		slot = vale_slot_add(slot, n, rq->rq_nslots);
-		if (left == 0 || of.of_frames == 0)
+		if (left == 0 || mg.mg_frames == 0)
 			break;
-		pc = offer_step(&of);
-		if (pc->pc_slots <= left) {
-			left -= pc->pc_slots;
-			slot = deliver_frame(dst, pc, slot, &mended);
+		fg = merge_take(&mg);
+		if (fg->fg_slots <= left) {
+			left -= fg->fg_slots;
+			slot = deliver_frame(dst, fg, slot, &badbufs);
 			frames++;
 		} else
-			skipped += pc->pc_frame_len;
+			skipped += fg->fg_frame_len;
 	}
-	bytes = of.of_bytes - before - skipped;
+	bytes = mg.mg_bytes - before - skipped;
 	/* deliver_fit() chose the same frames. */
 	MPASS(left == 0);
 
@@ -263,9 +270,9 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	vale_count(dst, VALE_C_RX_FRAME, frames);
 	vale_count(dst, VALE_C_RX_BYTE, bytes);
 	vale_count(dst, VALE_C_RX_COPY, frames);
-	vale_count(dst, VALE_C_RX_BAD_BUF, mended);
-	if (frames != offered)
-		vale_forward_drop(dst, VALE_C_RX_FULL, offered - frames, port);
+	vale_count(dst, VALE_C_RX_BAD_BUF, badbufs);
+	if (frames != total)
+		vale_forward_drop(dst, VALE_C_RX_FULL, total - frames, port);
 	vale_count(dst, VALE_C_RX_WAKE, wake);
 	VALE_PROBE(dst, DELIVER, (const char *)port->vp_name, frames, bytes,
 	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
@@ -276,50 +283,51 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	}
 }
 
-/* The frames on offer as a source for a sink. */
-struct offer_source {
-	struct frame_source	 os_source;
-	struct vale_offer	*os_offer;
+/* The frames left, as a frame source for a sink. */
+struct merge_source {
+	struct frame_source	 ms_source;
+	struct vale_merge	*ms_merge;
 };
 
 static bool
-offer_peek(struct frame_source *source, struct frame *frame)
+merge_peek(struct frame_source *source, struct frame *frame)
 {
-	const struct vale_offer *of =
-	    __containerof(source, struct offer_source, os_source)->os_offer;
-	const struct vale_piece *pc;
+	const struct vale_merge *mg =
+	    __containerof(source, struct merge_source, ms_source)->ms_merge;
+	const struct vale_frag *fg;
 	int i;
 
-	if (of->of_frames == 0)
+	if (mg->mg_frames == 0)
 		return (false);
-	pc = &of->of_piece[offer_first(of)];
-	for (i = 0; i < pc->pc_pieces; i++) {
-		frame->f_iov[i].iov_base = __DECONST(void *, pc[i].pc_buf);
-		frame->f_iov[i].iov_len = pc[i].pc_len;
+	fg = &mg->mg_frag[merge_first(mg)];
+	for (i = 0; i < fg->fg_nfrags; i++) {
+		frame->f_iov[i].iov_base = __DECONST(void *, fg[i].fg_buf);
+		frame->f_iov[i].iov_len = fg[i].fg_len;
 	}
-	frame_set(frame, i, pc->pc_frame_len);
+	frame_set(frame, i, fg->fg_frame_len);
 	return (true);
 }
-_Static_assert(NETMAP_MAX_FRAGS <= FRAME_MAXIOV, "a frame may have more");
+_Static_assert(NETMAP_MAX_FRAGS <= FRAME_MAXIOV, "fragments of a frame");
 
 static void
-offer_next(struct frame_source *source)
+merge_next(struct frame_source *source)
 {
-	offer_step(__containerof(source, struct offer_source,
-	    os_source)->os_offer);
+	merge_take(__containerof(source, struct merge_source,
+	    ms_source)->ms_merge);
 }
 
 /*
- * Let the sink take what it will.  The ring must be empty and not polled: see
- * the top of this file.  Not inlined: it would cost deliver_ring() registers.
+ * Let the sink take frames, if the ring is empty and not polled: the top of
+ * this file says why.  Not inlined, because vale_deliver() would then keep
+ * fewer variables in registers.
  */
 static void __attribute__((__noinline__))
 deliver_direct(struct vale_port *port, struct vale_port *dst,
-    struct vale_offer *of)
+    struct vale_merge *mg)
 {
 	struct vale_rxq *rq = &dst->vp_rx;
-	struct offer_source frames = { { offer_peek, offer_next }, of };
-	uint32_t offered = of->of_frames, taken;
+	struct merge_source frames = { { merge_peek, merge_next }, mg };
+	uint32_t total = mg->mg_frames, taken;
 	bool empty;
 
 	pthread_mutex_lock(&rq->rq_lock);
@@ -327,17 +335,17 @@ deliver_direct(struct vale_port *port, struct vale_port *dst,
 	pthread_mutex_unlock(&rq->rq_lock);
 	if (!empty)
 		return;
-	dst->vp_sink(dst->vp_sink_arg, &frames.os_source);
-	taken = offered - of->of_frames;
+	dst->vp_sink(dst->vp_sink_arg, &frames.ms_source);
+	taken = total - mg->mg_frames;
 	if (taken == 0)
 		return;
 	pthread_mutex_lock(&rq->rq_lock);
 	vale_count(dst, VALE_C_RX_FRAME, taken);
-	vale_count(dst, VALE_C_RX_BYTE, of->of_bytes);
+	vale_count(dst, VALE_C_RX_BYTE, mg->mg_bytes);
 	vale_count(dst, VALE_C_RX_DIRECT, taken);
 	pthread_mutex_unlock(&rq->rq_lock);
 	VALE_PROBE(dst, DIRECT, (const char *)port->vp_name, taken,
-	    of->of_bytes);
+	    mg->mg_bytes);
 }
 
 void
@@ -346,17 +354,17 @@ vale_deliver(struct vale_port *port, struct vale_port *dst)
 	struct vale_txq *vt = &port->vp_tx;
 	const struct vale_list *own = &vt->vt_list[dst->vp_index];
 	const struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
-	struct vale_offer of = {
-		.of_piece = vt->vt_piece,
-		.of_own = own->ls_first,
-		.of_flood = flood->ls_first,
-		.of_frames = own->ls_frames + flood->ls_frames,
-		.of_slots = own->ls_slots + flood->ls_slots,
+	struct vale_merge mg = {
+		.mg_frag = vt->vt_frag,
+		.mg_own = own->ls_first,
+		.mg_flood = flood->ls_first,
+		.mg_frames = own->ls_frames + flood->ls_frames,
+		.mg_slots = own->ls_slots + flood->ls_slots,
 	};
 
 	MPASS(port != dst && atomic_load_32(&vt->vt_busy) != 0);
 	if (dst->vp_sink != NULL)
-		deliver_direct(port, dst, &of);
-	if (of.of_frames > 0)
-		deliver_ring(port, dst, of);
+		deliver_direct(port, dst, &mg);
+	if (mg.mg_frames > 0)
+		deliver_ring(port, dst, mg);
 }

@@ -5,27 +5,27 @@
  */
 
 /*
- * Forwarding: what a port's transmit sync does.  The pipeline is that of
- * Rizzo and Lettieri, "VALE, a Switched Ethernet for Virtual Machines",
- * CoNEXT 2012: frames go through in batches, stage by stage, so that what
- * costs much (memory latency, locks, waking somebody) is paid once a batch.
+ * Forwarding: vale_txsync().  The pipeline is that of Rizzo and Lettieri,
+ * "VALE, a Switched Ethernet for Virtual Machines", CoNEXT 2012: frames pass
+ * through it in batches, stage by stage, so that a batch pays once for memory
+ * latency, locks and wakeups.
  *
- * 1. Collect.  Walk the transmit ring up to its head and note for each slot
- *    where its data is (vt_piece), starting the fetch of the headers into the
- *    cache.  The ring's user may be hostile, and may write to it meanwhile:
- *    each field is read once, here, and checked; later stages never look at
- *    the ring.  Malformed frames end here.
+ * 1. Collect.  Walk the transmit ring up to its head, record the address and
+ *    length of each fragment in vt_frag, and prefetch the headers.  The ring's
+ *    user may be hostile, and may write to the ring at the same time: this
+ *    stage reads each field once and checks it, and later stages never look at
+ *    the ring.  Malformed frames are dropped here.
  *
- * 2. Look up.  For each frame learn its source and find its destination, and
- *    append it to that destination's list.  Frames for everybody go on one
- *    list of their own.  A note is kept of which destinations have a list, so
- *    that nobody ever scans all 254.
+ * 2. Look up.  For each frame, learn its source, find its destination, and
+ *    append the frame to that destination's list.  Flooded frames go to a list
+ *    of their own.  vt_dst names the destinations whose list is not empty, so
+ *    the next stage need not scan all 254.
  *
- * 3. Deliver.  Offer each destination what is for it, its own frames and those
- *    for everybody in the order they came: vale_deliver.c.
+ * 3. Deliver.  Pass to each destination its own frames and the flooded ones,
+ *    in the order in which they were sent: vale_deliver.c.
  *
- * All of it runs between vale_switch_enter() and vale_switch_leave(), which
- * keep the switch's ports where they are (vale_switch.c).
+ * All of it runs between vale_switch_enter() and vale_switch_leave(), so that
+ * no port of the switch is added or removed meanwhile (vale_switch.c).
  */
 
 #include <sys/fast_path.h>
@@ -41,30 +41,32 @@
 #define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC
 #endif
 
-/* The two addresses a header begins with. */
+/* A header begins with two addresses. */
 #define	ADDRS_LEN	12
 #define	ADDR_LEN	6
 
-/* Why a frame dies in collect; 0 where it does not.  No drop counter is 0. */
+/*
+ * Stage 1 represents the reason for a drop by its counter, and 0 is none.
+ */
 _Static_assert(VALE_C_TX_SYNC == 0, "0 is not a reason to drop");
 
-/* A tracer sees only memory that is present: so look at the name first. */
+/* A tracer reads resident memory only: fault the name in. */
 static const char *
-drop_reason(enum vale_counter why)
+drop_reason(enum vale_counter reason)
 {
 	const char *name;
 
-	name = vale_counter_table[why].cr_name;
+	name = vale_counter_table[reason].cr_name;
 	(void)*(const volatile char *)name;
 	return (name);
 }
 
 void
-vale_forward_drop(struct vale_port *port, enum vale_counter why, uint32_t n,
+vale_forward_drop(struct vale_port *port, enum vale_counter reason, uint32_t n,
     const struct vale_port *from)
 {
-	vale_count(port, why, n);
-	VALE_PROBE(port, DROP, drop_reason(why), n,
+	vale_count(port, reason, n);
+	VALE_PROBE(port, DROP, drop_reason(reason), n,
 	    (const char *)from->vp_name);
 }
 
@@ -72,53 +74,53 @@ vale_forward_drop(struct vale_port *port, enum vale_counter why, uint32_t n,
  * Stage 1.
  */
 
-/* Read one slot.  Returns why its frame cannot be sent, or 0. */
+/* Read one slot.  Returns the reason to drop its frame, or 0. */
 static enum vale_counter
 collect_slot(const struct vale_port *port, uint32_t cur,
-    struct vale_piece *piece, bool *more)
+    struct vale_frag *frag, bool *more)
 {
 	const struct netmap_slot *slot = &port->vp_region.vr_txring->slot[cur];
 	uint16_t flags = atomic_load_16(&slot->flags);
 
 	MPASS(cur < port->vp_tx.vt_nslots);
 	*more = (flags & NS_MOREFRAG) != 0;
-	piece->pc_len = atomic_load_16(&slot->len);
+	frag->fg_len = atomic_load_16(&slot->len);
 	if ((flags & NS_INDIRECT) != 0)
-		piece->pc_buf = (const uint8_t *)(uintptr_t)
+		frag->fg_buf = (const uint8_t *)(uintptr_t)
 		    atomic_load_64(&slot->ptr);
 	else
-		piece->pc_buf = vale_region_buf(&port->vp_region,
+		frag->fg_buf = vale_region_buf(&port->vp_region,
 		    atomic_load_32(&slot->buf_idx));
-	if (piece->pc_buf == NULL)
+	if (frag->fg_buf == NULL)
 		return (VALE_C_TX_BAD_BUF);
-	if (piece->pc_len > VALE_BUF_SIZE)
+	if (frag->fg_len > VALE_BUF_SIZE)
 		return (VALE_C_TX_BAD_LEN);
 	return (0);
 }
 
-/* Add the frame that begins at `first' to the batch. */
+/* Add the frame whose first fragment is `first' to the batch. */
 static void
-collect_add(struct vale_txq *vt, struct vale_piece *first, uint32_t len,
-    uint32_t npieces)
+collect_add(struct vale_txq *vt, struct vale_frag *first, uint32_t len,
+    uint32_t nfrags)
 {
-	MPASS(npieces >= 1 && vt->vt_npieces + npieces <= nitems(vt->vt_piece));
-	__builtin_prefetch(first->pc_buf);
-	first->pc_frame_len = len;
-	first->pc_pieces = npieces;
-	first->pc_slots = vale_frame_slots(len);
-	vt->vt_npieces += npieces;
+	MPASS(nfrags >= 1 && vt->vt_nfrags + nfrags <= nitems(vt->vt_frag));
+	__builtin_prefetch(first->fg_buf);
+	first->fg_frame_len = len;
+	first->fg_nfrags = nfrags;
+	first->fg_slots = vale_frame_slots(len);
+	vt->vt_nfrags += nfrags;
 }
 
 /*
- * Take one frame from the ring, all of its slots up to `head', and add it to
- * the batch if it is well formed.
+ * Take the next frame from the ring, with all its slots up to `head', and add
+ * it to the batch if it is well formed.
  */
 static void
 collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	struct vale_piece *first = &vt->vt_piece[vt->vt_npieces], spare;
-	enum vale_counter bad, why = 0;
+	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags], spare;
+	enum vale_counter bad, reason = 0;
 	uint32_t len = 0, n = 0;
 	bool more;
 
@@ -128,22 +130,22 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 		if (n == NETMAP_MAX_FRAGS)
 			bad = VALE_C_TX_FRAGS;
 		else {
-			len += first[n].pc_len;
+			len += first[n].fg_len;
 			n++;
 		}
-		if (why == 0)
-			why = bad;
+		if (reason == 0)
+			reason = bad;
 		vt->vt_cur = vale_slot_next(vt->vt_cur, vt->vt_nslots);
 	} while (more && vt->vt_cur != head);
 
-	if (why == 0 && more)
-		why = VALE_C_TX_CUT;
-	if (why == 0 && len < VALE_FRAME_MIN)
-		why = VALE_C_TX_RUNT;
-	if (why == 0 && len > VALE_FRAME_MAX)
-		why = VALE_C_TX_OVERSIZE;
-	if (why != 0) {
-		vale_forward_drop(port, why, 1, port);
+	if (reason == 0 && more)
+		reason = VALE_C_TX_CUT;
+	if (reason == 0 && len < VALE_FRAME_MIN)
+		reason = VALE_C_TX_RUNT;
+	if (reason == 0 && len > VALE_FRAME_MAX)
+		reason = VALE_C_TX_OVERSIZE;
+	if (reason != 0) {
+		vale_forward_drop(port, reason, 1, port);
 		return;
 	}
 	collect_add(vt, first, len, n);
@@ -152,20 +154,20 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 
 /*
  * The fast path of collect_frame(), for a well-formed frame in a single slot.
- * Returns false, having done nothing, if the next frame is no such frame.
+ * Returns false and changes nothing if the next frame is of another kind.
  */
 static bool
 collect_single_slot(struct vale_port *port, uint64_t *bytes)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	struct vale_piece *first = &vt->vt_piece[vt->vt_npieces];
+	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
 	bool more;
 
 	if (collect_slot(port, vt->vt_cur, first, &more) != 0 || more ||
-	    first->pc_len < VALE_FRAME_MIN)
+	    first->fg_len < VALE_FRAME_MIN)
 		return (false);
-	collect_add(vt, first, first->pc_len, 1);
-	*bytes += first->pc_len;
+	collect_add(vt, first, first->fg_len, 1);
+	*bytes += first->fg_len;
 	vt->vt_cur = vale_slot_next(vt->vt_cur, vt->vt_nslots);
 	return (true);
 }
@@ -177,8 +179,8 @@ collect(struct vale_port *port, uint32_t head)
 	uint64_t bytes = 0;
 	uint32_t frames;
 
-	vt->vt_npieces = 0;
-	for (frames = 0; vt->vt_cur != head && vt->vt_npieces < VALE_BATCH;
+	vt->vt_nfrags = 0;
+	for (frames = 0; vt->vt_cur != head && vt->vt_nfrags < VALE_BATCH;
 	    frames++) {
 		if (!FAST_PATH(collect_single_slot(port, &bytes)))
 			collect_frame(port, head, &bytes);
@@ -186,31 +188,34 @@ collect(struct vale_port *port, uint32_t head)
 	vale_count(port, VALE_C_TX_FRAME, frames);
 	vale_count(port, VALE_C_TX_BYTE, bytes);
 	vale_count(port, VALE_C_TX_BATCH, 1);
-	VALE_PROBE(port, BATCH_IN, frames, vt->vt_npieces);
+	VALE_PROBE(port, BATCH_IN, frames, vt->vt_nfrags);
 }
 
 /*
  * Stage 2.
  */
 
-/* Copy out the addresses, which may be spread over several pieces. */
+/* Copy the two addresses, which may span several fragments. */
 static void
-lookup_addrs(const struct vale_piece *pc, uint8_t *addrs)
+lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
 {
 	uint32_t len, n;
 
-	if (pc->pc_len >= ADDRS_LEN) {
-		memcpy(addrs, pc->pc_buf, ADDRS_LEN);
+	if (fg->fg_len >= ADDRS_LEN) {
+		memcpy(addrs, fg->fg_buf, ADDRS_LEN);
 		return;
 	}
-	for (n = 0; n < ADDRS_LEN; n += len, pc++) {
-		len = pc->pc_len < ADDRS_LEN - n ? pc->pc_len : ADDRS_LEN - n;
-		memcpy(addrs + n, pc->pc_buf, len);
+	for (n = 0; n < ADDRS_LEN; n += len, fg++) {
+		len = fg->fg_len < ADDRS_LEN - n ? fg->fg_len : ADDRS_LEN - n;
+		memcpy(addrs + n, fg->fg_buf, len);
 	}
 }
 
-/* VALE_REFUSED: the port may not have that source. */
-#define	VALE_REFUSED	(VALE_FDB_FLOOD + 1)
+/*
+ * Learn the source address and look up the destination.  Returns a port's
+ * index, VALE_FDB_FLOOD, or LOOKUP_REFUSED if the port is at its address limit.
+ */
+#define	LOOKUP_REFUSED	(VALE_FDB_FLOOD + 1)
 
 static unsigned int
 lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
@@ -228,7 +233,7 @@ lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 		VALE_PROBE(port, LEARN, addrs + ADDR_LEN, 1);
 		break;
 	case VALE_FDB_REFUSED:
-		return (VALE_REFUSED);
+		return (LOOKUP_REFUSED);
 	case VALE_FDB_KNOWN:
 	case VALE_FDB_IGNORED:
 		break;
@@ -239,38 +244,38 @@ lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 static void
 lookup_append(struct vale_txq *vt, struct vale_list *ls, uint32_t frame)
 {
-	MPASS(frame < vt->vt_npieces);
+	MPASS(frame < vt->vt_nfrags);
 	if (ls->ls_first == VALE_END)
 		ls->ls_first = frame;
 	else
-		vt->vt_piece[ls->ls_last].pc_next = frame;
+		vt->vt_frag[ls->ls_last].fg_next = frame;
 	ls->ls_last = frame;
-	vt->vt_piece[frame].pc_next = VALE_END;
+	vt->vt_frag[frame].fg_next = VALE_END;
 	ls->ls_frames++;
-	ls->ls_slots += vt->vt_piece[frame].pc_slots;
+	ls->ls_slots += vt->vt_frag[frame].fg_slots;
 }
 
-/* Put one frame on its list, or drop it.  Returns how many ports get it. */
+/* Append a frame to its list, or drop it.  Returns its number of copies. */
 static unsigned int
-lookup_sort(struct vale_port *port, uint32_t frame, unsigned int dst)
+lookup_queue(struct vale_port *port, uint32_t frame, unsigned int dst)
 {
 	struct vale_txq *vt = &port->vp_tx;
 	unsigned int nports = port->vp_switch->vs_nports;
 
-	if (dst == VALE_REFUSED)
+	if (dst == LOOKUP_REFUSED)
 		vale_forward_drop(port, VALE_C_TX_LIMIT, 1, port);
 	else if (nports == 1)
 		vale_forward_drop(port, VALE_C_TX_NODEST, 1, port);
 	else if (dst == VALE_FDB_FLOOD) {
 		lookup_append(vt, &vt->vt_list[dst], frame);
 		vale_count(port, VALE_C_TX_FLOOD, 1);
-		VALE_PROBE(port, FLOOD, vt->vt_piece[frame].pc_frame_len,
+		VALE_PROBE(port, FLOOD, vt->vt_frag[frame].fg_frame_len,
 		    nports - 1);
 		return (nports - 1);
 	} else if (dst == port->vp_index)
 		vale_forward_drop(port, VALE_C_TX_SELF, 1, port);
 	else {
-		/* Its addresses are forgotten before a port is removed. */
+		/* A port is removed together with its addresses. */
 		MPASS(port->vp_switch->vs_port[dst] != NULL);
 		if (vt->vt_list[dst].ls_first == VALE_END)
 			vt->vt_dst[vt->vt_ndsts++] = dst;
@@ -281,15 +286,15 @@ lookup_sort(struct vale_port *port, uint32_t frame, unsigned int dst)
 }
 
 /*
- * Most of a batch is one station talking to another: a frame with the same
- * addresses as the one before goes the same way, onto `ls' if that is the list
- * of one port.
+ * Consecutive frames often have the same two addresses.  Such a frame takes the
+ * result of the one before it; `ls' is the list of that destination, or NULL if
+ * the result was not a single port.
  */
 static void
 lookup(struct vale_port *port)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	const struct vale_piece *pc;
+	const struct vale_frag *fg;
 	struct vale_list *ls = NULL;
 	uint8_t addrs[ADDRS_LEN], last[ADDRS_LEN];
 	struct timespec now;
@@ -299,9 +304,9 @@ lookup(struct vale_port *port)
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	vt->vt_ndsts = 0;
-	for (i = 0; i < vt->vt_npieces; i += pc->pc_pieces) {
-		pc = &vt->vt_piece[i];
-		lookup_addrs(pc, addrs);
+	for (i = 0; i < vt->vt_nfrags; i += fg->fg_nfrags) {
+		fg = &vt->vt_frag[i];
+		lookup_addrs(fg, addrs);
 		if (i == 0 || memcmp(addrs, last, sizeof(last)) != 0) {
 			dst = lookup_dst(port, addrs, (uint32_t)now.tv_sec);
 			memcpy(last, addrs, sizeof(last));
@@ -313,7 +318,7 @@ lookup(struct vale_port *port)
 			copies++;
 			continue;
 		}
-		n = lookup_sort(port, i, dst);
+		n = lookup_queue(port, i, dst);
 		if (n != 0 && dst < VALE_FDB_FLOOD)
 			ls = &vt->vt_list[dst];
 		copies += n;

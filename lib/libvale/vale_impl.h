@@ -5,26 +5,25 @@
  */
 
 /*
- * The switches of this process: state shared by vale_*.c and nobody else.
+ * The switches of this process: private to these files.
  *
- *	vale_switch.c	switches and ports: opening, closing, settings, lists
+ *	vale_switch.c	switches and ports: open, close, settings, lists
  *	vale_forward.c	vale_txsync(): from a transmit ring to destinations
- *	vale_deliver.c	the last stage of that: into a port's ring, or its sink
- *	vale_rxq.c	vale_rxsync(): the receiving end of a port
+ *	vale_deliver.c	its last stage: to a port's receive ring, or its sink
+ *	vale_rxq.c	vale_rxsync(), and the receive ring
  *	vale_region.c	a port's memory
- *	vale_fdb.c	addresses, in sys/dev/netmap
+ *	vale_fdb.c	the learning table, in sys/dev/netmap
  *
  * Locks, in the order they are taken:
  *
- *	vale_lock	which switches and ports there are
- *	vs_gate		one change to a switch at a time; also what senders
- *			wait on while one is going on
- *	rq_lock		a port's receiving side, for a few instructions; no
- *			two at once
+ *	vale_lock	the list of switches and their ports
+ *	vs_gate		a change of a switch; senders wait for it here
+ *	rq_lock		a port's receive side, for a few instructions; a thread
+ *			owns one at a time
  *
- * A switch's list of ports is read under vale_lock, or by a sender between
- * vale_switch_enter() and vale_switch_leave(); it changes under vale_lock
- * while no sender is there.
+ * To read a switch's list of ports, a thread must own vale_lock, or be between
+ * vale_switch_enter() and vale_switch_leave().  To change it, a thread must own
+ * vale_lock and have stopped all senders (vale_switch.c).
  */
 
 #ifndef _VALE_IMPL_H_
@@ -47,10 +46,10 @@
 
 #define	VALE_CACHE_LINE	64
 #define	VALE_BUF_SIZE	2048	/* bytes; netmap's default */
-#define	VALE_BUF_FIRST	2	/* 0 and 1 are never a slot's, as in netmap */
-#define	VALE_BATCH	1024	/* slots, and those that end the last frame */
+#define	VALE_BUF_FIRST	2	/* no slot has buffer 0 or 1, as in netmap */
+#define	VALE_BATCH	1024	/* slots; the last frame may exceed it */
 
-/* A port's memory, as its user sees it.  vale_region.c. */
+/* A port's memory, which its user may write to.  vale_region.c. */
 struct vale_region {
 	void			*vr_base;
 	size_t			 vr_size;
@@ -58,76 +57,78 @@ struct vale_region {
 	struct netmap_ring	*vr_txring;
 	struct netmap_ring	*vr_rxring;
 	char			*vr_bufs;	/* buffer 0 */
-	uint32_t		 vr_nbufs;	/* with 0 and 1 */
+	uint32_t		 vr_nbufs;	/* including 0 and 1 */
 };
 
-/* Slots of a receive ring, one at least, that a sender is filling. */
+/* Slots of a receive ring, at least one, that a sender is filling. */
 struct vale_lease {
 	uint32_t	vl_end;		/* the slot after them */
-	bool		vl_done;	/* the sender has ended it */
+	bool		vl_done;	/* they are filled */
 };
 
 /*
- * The receiving side of a port.  vale_rxq.c.  A cache line each for what is
- * fixed, what senders have between them, what they tell the user, and what the
- * user tells them.
+ * The receive side of a port.  vale_rxq.c.  Constants, what senders share, what
+ * senders write for the user, and what the user writes have a cache line each.
  */
 struct vale_rxq {
 	uint32_t	 rq_nslots;
 	int		 rq_fd;
-	struct vale_lease *rq_lease;	/* by their first slot; rq_lock */
+	struct vale_lease *rq_lease;	/* indexed by first slot; rq_lock */
 
 	/* rq_lock. */
 	_Alignas(VALE_CACHE_LINE)
 	pthread_mutex_t	 rq_lock;
 	uint32_t	 rq_next;	/* first slot not leased */
 	bool		 rq_asleep;
-	uint64_t	 rq_woken;	/* writes to rq_fd decided upon */
-	uint64_t	 rq_drained;	/* and read back */
+	uint64_t	 rq_woken;	/* wakeups: writes to rq_fd, or due */
+	uint64_t	 rq_drained;	/* of them, read back */
 
-	/* First slot not yet the user's: who writes has rq_lock; atomic. */
+	/* First slot not published.  Written with rq_lock; atomic. */
 	_Alignas(VALE_CACHE_LINE)
 	uint32_t	 rq_tail;
 
-	/* The user's thread, which reads them without a lock. */
+	/* Written by the user's thread, which reads them without a lock. */
 	_Alignas(VALE_CACHE_LINE)
-	uint32_t	 rq_cur;	/* first slot the user has; atomic */
-	uint32_t	 rq_shown;	/* tail the user knows */
+	uint32_t	 rq_cur;	/* first slot of the user; atomic */
+	uint32_t	 rq_shown;	/* rq_tail at the last sync */
 	uint64_t	 rq_syncs;	/* atomic */
-	bool		 rq_polled;	/* VALE_RING_POLLED when last looked
-					   at; written with rq_lock */
+	bool		 rq_polled;	/* VALE_RING_POLLED at the last sync;
+					   written with rq_lock */
 };
 
-/* One source slot of a batch.  The first of a frame speaks for all of it. */
-struct vale_piece {
-	const uint8_t	*pc_buf;
-	uint32_t	 pc_frame_len;
-	uint16_t	 pc_len;
-	uint16_t	 pc_next;	/* frame for the same destination */
-	uint16_t	 pc_pieces;
-	uint16_t	 pc_slots;	/* it takes in a receive ring */
+/*
+ * A fragment: one transmit slot of a batch.  In vt_frag a frame is its first
+ * fragment, followed by the others.
+ */
+struct vale_frag {
+	const uint8_t	*fg_buf;
+	uint32_t	 fg_frame_len;	/* first fragment: bytes of the frame */
+	uint16_t	 fg_len;	/* bytes of the fragment */
+	uint16_t	 fg_next;	/* first: next frame of the list */
+	uint16_t	 fg_nfrags;	/* first: fragments of the frame */
+	uint16_t	 fg_slots;	/* first: receive slots it needs */
 };
 
-#define	VALE_END	UINT16_MAX	/* of a list of frames */
+#define	VALE_END	UINT16_MAX	/* ends a list of frames */
 
-/* Frames of a batch that go the same way. */
+/* Frames of a batch for one destination, or those to flood. */
 struct vale_list {
-	uint16_t	ls_first;
+	uint16_t	ls_first;	/* index of vt_frag */
 	uint16_t	ls_last;
 	uint32_t	ls_frames;
 	uint32_t	ls_slots;
 };
 
-/* The sending side of a port: the sending thread's.  vale_forward.c. */
+/* The transmit side of a port, for the sending thread.  vale_forward.c. */
 struct vale_txq {
 	uint32_t	 vt_busy;	/* atomic: vale_switch.c */
-	uint32_t	 vt_nslots;	/* fixed */
+	uint32_t	 vt_nslots;	/* constant */
 	uint32_t	 vt_cur;	/* first slot not consumed */
-	uint32_t	 vt_npieces;
+	uint32_t	 vt_nfrags;
 	uint32_t	 vt_ndsts;
-	uint8_t		 vt_dst[VALE_FDB_PORTS];
-	struct vale_list vt_list[VALE_FDB_PORTS + 1];	/* and VALE_FDB_FLOOD */
-	struct vale_piece vt_piece[VALE_BATCH + NETMAP_MAX_FRAGS];
+	uint8_t		 vt_dst[VALE_FDB_PORTS];	/* with a list */
+	struct vale_list vt_list[VALE_FDB_PORTS + 1];	/* and flooded */
+	struct vale_frag vt_frag[VALE_BATCH + NETMAP_MAX_FRAGS];
 };
 
 struct vale_port {
@@ -136,19 +137,19 @@ struct vale_port {
 	char			 vp_name[VALE_NAME_SIZE];
 	uint8_t			 vp_index;
 	struct vale_region	 vp_region;
-	/* Changes while no sender is there. */
+	/* Written while all senders are stopped. */
 	void			(*vp_sink)(void *, struct frame_source *);
 	void			*vp_sink_arg;
 	_Alignas(VALE_CACHE_LINE)
 	struct vale_txq		 vp_tx;
 	_Alignas(VALE_CACHE_LINE)
 	struct vale_rxq		 vp_rx;
-	/* The sending thread writes some, whoever has rq_lock the others. */
+	/* vale_count() says who writes which. */
 	_Alignas(VALE_CACHE_LINE)
 	uint64_t		 vp_counter[VALE_NCOUNTERS];
 };
 
-/* What a vale_desc of this library is part of. */
+/* The port of a descriptor. */
 static inline struct vale_port *
 vale_desc_port(struct vale_desc *d)
 {
@@ -168,7 +169,7 @@ struct vale_switch {
 	struct vale_fdb		 vs_fdb;
 };
 
-/* Fetch a cache line that is to be written; `p' may be any address. */
+/* Prefetch a cache line for writing; `p' may be any address. */
 #ifdef __x86_64__
 #define	VALE_FETCH(p)	__asm__ volatile("prefetchw (%0)" : : "r" (p))
 #else
@@ -190,7 +191,7 @@ vale_count(struct vale_port *port, enum vale_counter c, uint64_t n)
 	atomic_store_64(&port->vp_counter[c], port->vp_counter[c] + n);
 }
 
-/* The slot `n' after `i' in a ring of `nslots'; n <= nslots. */
+/* The slot `n' slots after `i' in a ring of `nslots'; n <= nslots. */
 static inline uint32_t
 vale_slot_add(uint32_t i, uint32_t n, uint32_t nslots)
 {
@@ -198,21 +199,21 @@ vale_slot_add(uint32_t i, uint32_t n, uint32_t nslots)
 	return (i >= nslots ? i - nslots : i);
 }
 
-/* The one after `i'. */
+/* The slot after `i'. */
 static inline uint32_t
 vale_slot_next(uint32_t i, uint32_t nslots)
 {
 	return (i + 1 == nslots ? 0 : i + 1);
 }
 
-/* How many slots from `from' to `to'. */
+/* The number of slots from `from' to before `to'. */
 static inline uint32_t
 vale_slot_sub(uint32_t to, uint32_t from, uint32_t nslots)
 {
 	return (to >= from ? to - from : to + nslots - from);
 }
 
-/* Slots a frame takes in a receive ring. */
+/* The number of receive slots that a frame of `len' bytes needs. */
 static inline uint32_t
 vale_frame_slots(uint32_t len)
 {
@@ -223,7 +224,7 @@ vale_frame_slots(uint32_t len)
 int	vale_region_create(struct vale_region *vr, const char *name,
 	    uint32_t tx_slots, uint32_t rx_slots);
 void	vale_region_destroy(struct vale_region *vr);
-/* The buffer of that index, or NULL where the port has none such. */
+/* The buffer with index `idx', or NULL if it is not of the port's slots. */
 static inline uint8_t *
 vale_region_buf(const struct vale_region *vr, uint32_t idx)
 {
@@ -235,30 +236,41 @@ vale_region_buf(const struct vale_region *vr, uint32_t idx)
 /* vale_rxq.c */
 int	vale_rxq_init(struct vale_rxq *rq, uint32_t nslots);
 void	vale_rxq_fini(struct vale_rxq *rq);
-/* The user's thread may be ahead of it; what it gave back it is done with. */
+/*
+ * The first slot of the user.  The user may return more slots at any time; it
+ * no longer reads those before this one.
+ */
 static inline uint32_t
 vale_rxq_cur(const struct vale_rxq *rq)
 {
 	return (atomic_load_acq_32(&rq->rq_cur));
 }
 
-/* These three with rq_lock held. */
+/* The caller of these three must own rq_lock. */
+/* The number of free slots. */
 uint32_t vale_rxq_space(const struct vale_rxq *rq);
+/* Lease `nslots' slots, 1 to vale_rxq_space().  Returns the first. */
 uint32_t vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots);
+/*
+ * End a lease, whose slots are filled.  Returns true if the caller must call
+ * vale_rxq_wake() after it has released the lock.
+ */
 bool	vale_rxq_publish(struct vale_rxq *rq, uint32_t lease);
-/* If vale_rxq_publish() said so, and without the lock. */
 void	vale_rxq_wake(struct vale_rxq *rq);
 
 /* vale_forward.c */
 void	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
-/* `n' frames from `from', one at least, are lost at `port'. */
-void	vale_forward_drop(struct vale_port *port, enum vale_counter why,
+/* Count `n' dropped frames, at least one, of sender `from' at `port'. */
+void	vale_forward_drop(struct vale_port *port, enum vale_counter reason,
 	    uint32_t n, const struct vale_port *from);
 
-/* vale_deliver.c: what the batch of `port' has for `dst', at least a frame. */
+/*
+ * vale_deliver.c: deliver to `dst' its frames of the batch of `port'; there
+ * must be at least one.
+ */
 void	vale_deliver(struct vale_port *port, struct vale_port *dst);
 
-/* vale_switch.c: a sender uses its switch's ports from here to there. */
+/* vale_switch.c: between the two, no port of the switch comes or goes. */
 void	vale_switch_enter(struct vale_port *port);
 void	vale_switch_leave(struct vale_port *port);
 

@@ -5,7 +5,7 @@
  */
 
 /*
- * Names of ports.  Locale does not come into it, so no <ctype.h>.
+ * Names of ports.  <ctype.h> would depend on the locale.
  */
 
 #include <string.h>

@@ -9,9 +9,9 @@
  *
  * NR_EXCLUSIVE makes a second open of a port fail with EBUSY; without it
  * netmap would let two programs share the rings.  NR_NO_TX_POLL keeps poll(2)
- * and kevent(2) from transmitting: vale_txsync() alone does.  Both look for
- * new frames by themselves, so the descriptor is readable when frames wait
- * whatever vale_rxsync() found.
+ * and kevent(2) from transmitting: only vale_txsync() does.  Both look for new
+ * frames themselves, so the descriptor is readable whenever frames are pending,
+ * whatever the last vale_rxsync() found.
  */
 
 #include <sys/types.h>
@@ -28,7 +28,7 @@
 #include "libvale.h"
 
 _Static_assert(sizeof(((struct nmreq_header *)0)->nr_name) == VALE_NAME_SIZE,
-    "any valid name fits");
+    "nr_name");
 
 struct netmap_port {
 	struct vale_desc	 np_desc;	/* must be first */
@@ -36,7 +36,7 @@ struct netmap_port {
 	size_t			 np_memsize;
 };
 
-/* The kernel would round the number. */
+/* Checked here because the kernel would round the number. */
 static bool
 netmap_slots_valid(uint32_t slots)
 {
@@ -138,7 +138,7 @@ vale_rxsync(struct vale_desc *d)
 	return (ioctl(d->fd, NIOCRXSYNC, NULL));
 }
 
-/* Frames of other ports are in the kernel. */
+/* The kernel's VALE does not call a sink. */
 int
 vale_set_sink(struct vale_desc *d __unused,
     void (*sink)(void *, struct frame_source *), void *arg __unused)

@@ -10,9 +10,9 @@
  *
  *	VALE_PROBE(port, BATCH_IN, frames, slots);
  *
- * The arguments are worked out only while somebody watches the probe.  Until
- * then it is a test of a word that never changes, which costs less than to have
- * the arguments at hand for a nop.
+ * The arguments are evaluated only while the probe is enabled.  A disabled
+ * probe is a test of one word, which costs less than to prepare the arguments
+ * for a nop.
  */
 
 #ifndef _VALE_PROBES_H_

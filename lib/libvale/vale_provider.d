@@ -5,20 +5,20 @@
  */
 
 /*
- * The probes of the switch in user space: dtrace_vale(4) has what they mean.
+ * The probes of the switch in user space, described in dtrace_vale(4).
  * The first argument of each is the name of a port.
  */
 
 provider vale {
-	/* frames, slots they came in */
+	/* frames, slots */
 	probe batch__in(const char *, uint32_t, uint32_t);
 	/* destination's index, both addresses */
 	probe lookup(const char *, uint32_t, const uint8_t *);
-	/* address, whether it was at another port before */
+	/* address, 1 if it was on another port */
 	probe learn(const char *, const uint8_t *, int);
 	/* bytes, destinations */
 	probe flood(const char *, uint32_t, uint32_t);
-	/* sending port, frames, bytes, slots that now wait */
+	/* sending port, frames, bytes, slots pending */
 	probe deliver(const char *, const char *, uint32_t, uint64_t,
 	    uint32_t);
 	/* sending port, frames, bytes */
@@ -26,6 +26,6 @@ provider vale {
 	/* reason, frames, sending port */
 	probe drop(const char *, const char *, uint32_t, const char *);
 	probe wake(const char *);
-	/* slots given back, slots that wait */
+	/* slots returned, slots pending */
 	probe rx__sync(const char *, uint32_t, uint32_t);
 };

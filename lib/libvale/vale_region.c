@@ -5,16 +5,17 @@
  */
 
 /*
- * A port's memory: one region for each port, so that no user of a port sees
+ * A port's memory: one region for each port, so that no user of a port can read
  * another's.
  *
  *	netmap_if | transmit ring | receive ring | buffer 0 | buffer 1 | ...
  *
- * Buffers start on a page.  Pages nobody touches cost nothing, and a port
- * that only sends from elsewhere (NS_INDIRECT) never touches its transmit
- * buffers.  What the user can write, the switch reads only where vale_rxq.c,
- * vale_forward.c and vale_deliver.c say; sizes and addresses it keeps for
- * itself.
+ * Buffers start on a page boundary.  A page that nobody touches uses no memory,
+ * so the transmit buffers of a port that sends NS_INDIRECT slots only use none.
+ *
+ * The user can write to all of the region.  The switch therefore keeps sizes
+ * and addresses outside, and reads from the region only the fields that
+ * vale_forward.c, vale_deliver.c and vale_rxq.c check.
  */
 
 #include <sys/mman.h>
@@ -30,7 +31,7 @@
 #define	MAP_NORESERVE	0
 #endif
 
-/* Set a field that is const for the users of the region. */
+/* Set a field that <net/netmap.h> declares const. */
 #define	REGION_SET(type, field, value)					\
 	(*(type *)(uintptr_t)&(field) = (value))
 

@@ -5,47 +5,46 @@
  */
 
 /*
- * The receiving end of a port: its receive ring, who may write where in it,
- * and when its user is woken.
+ * The receive side of a port: the receive ring, which thread may write to which
+ * of its slots, and when the user is woken.
  *
- * The ring's slots, going round, are in one of four states:
+ * A slot of the ring is in one of three states:
  *
  *	rq_cur          rq_tail           rq_next          rq_cur
- *	   |   the user's  |  being filled   |     free      |
+ *	   |  the user's   |     leased      |     free      |
  *	   +---------------+-----------------+---------------+
- *	     rxsync takes     publish moves     lease moves
- *	     back: rq_cur     rq_tail           rq_next
+ *	     rxsync returns   publish moves     lease moves
+ *	     slots: rq_cur    rq_tail           rq_next
  *
- * One slot always stays free, or full would look like empty.
+ * One slot is always free, so that a full ring differs from an empty one.
  *
- * Leases.  A sender reserves slots under rq_lock, fills them without it, and
- * ends the lease under it: so any number of senders copy at the same time,
- * and none waits for another's memory, which is a guest's and may be slow to
- * come in.  Slots become the user's in the order of leases: a sender that
- * ends its lease before an older one leaves it marked, and whoever ends the
- * oldest publishes both.  All frames of one sender hence keep their order.  A
- * lease is known by its first slot, and so there is a place for every one, no
- * matter how many end while an older one goes on.
+ * Leases.  A sender leases slots under rq_lock, fills them without it, and ends
+ * the lease under it.  So any number of senders copy at the same time, and none
+ * waits for another's memory, which may be a guest's and not resident.  Slots
+ * are published in the order of leases: a sender that ends its lease before an
+ * older one only marks it done, and the sender that ends the oldest publishes
+ * both.  So all frames of one sender keep their order.  A lease is stored under
+ * its first slot, so any number of leases may be done before an older one.
  *
- * Waking.  rq_fd is readable exactly while the user may find something, so
- * that waiting on it may start at any time, by any level-triggered means, and
- * it is written and read only at the turns from idle to busy and back:
+ * Wakeups.  rq_fd is readable while the user may find frames, so the user may
+ * start to wait for it at any time, with any level-triggered call.  It is
+ * written to when the ring turns busy and read when it turns idle:
  *
- *	rxsync that finds nothing beyond cur	reads rq_fd empty, is asleep
- *	publish to one that is asleep		no longer asleep, writes rq_fd
+ *	rxsync that finds no slot beyond cur	reads rq_fd; the user is asleep
+ *	publish, if the user is asleep		it no longer is; writes rq_fd
  *
- * Both happen under rq_lock, after their look at, or change of, the ring; so
- * a frame is either seen by that rxsync or finds the user asleep.  Only the
- * write itself comes after the lock is dropped.  It may be late: the user
- * wakes by itself, takes the frame and goes to sleep before it is there to be
- * read.  rq_woken and rq_drained tell; the write then wakes the user once for
- * nothing, and that rxsync reads it.
+ * Both test or change the ring and rq_asleep under rq_lock, so either that
+ * rxsync sees the frame, or its sender finds the user asleep.  Only the write
+ * comes after the lock is released, and may be late: the user may call rxsync
+ * unprompted, take the frame, and be asleep again before the write.  Then
+ * rq_woken and rq_drained differ.  The write wakes the user once for nothing,
+ * and the next rxsync reads it.
  *
- * A user that looks again and again (VALE_RING_POLLED) never is asleep, and
- * its rq_fd stays readable: at full load those turns, two system calls, would
- * come with every batch.  Such a user takes no lock either, which senders would
- * find taken most of the time: it has rq_cur for itself, and rq_tail is all it
- * needs to know of them.  rq_polled says so, and changes under the lock.
+ * A user that polls (VALE_RING_POLLED) is never asleep, and its rq_fd stays
+ * readable: at full load the two system calls would come with every batch.  It
+ * takes no lock, either, because senders would find that lock taken most of the
+ * time: only the user writes rq_cur, and rq_tail is all it reads of the
+ * senders'.  rq_polled is set meanwhile, and changes under the lock.
  */
 
 #include <sys/eventfd.h>
@@ -107,7 +106,6 @@ vale_rxq_space(const struct vale_rxq *rq)
 	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
 }
 
-/* Reserve the `nslots' slots from rq_next on, at least one. */
 uint32_t
 vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots)
 {
@@ -120,14 +118,13 @@ vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots)
 	return (lease);
 }
 
-/* End a lease.  Returns whether to call vale_rxq_wake() afterwards. */
 bool
 vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
 {
 	uint32_t tail = rq->rq_tail;
 
 	rxq_assert(rq);
-	/* Of the open leases, and ended once. */
+	/* An open lease. */
 	MPASS(lease < rq->rq_nslots && !rq->rq_lease[lease].vl_done);
 	MPASS(vale_slot_sub(lease, tail, rq->rq_nslots) <
 	    vale_slot_sub(rq->rq_next, tail, rq->rq_nslots));
@@ -146,8 +143,8 @@ vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
 }
 
 /*
- * The write can fail only if the counter is about to overflow, and then the
- * descriptor is readable.
+ * write(2) fails only if the eventfd's counter would overflow, and rq_fd is
+ * readable then.
  */
 void
 vale_rxq_wake(struct vale_rxq *rq)
@@ -158,7 +155,7 @@ vale_rxq_wake(struct vale_rxq *rq)
 		;
 }
 
-/* The user found nothing: make rq_fd wait for the next frame. */
+/* No frame is pending: let rq_fd become readable with the next one. */
 static void
 rxq_sleep(struct vale_rxq *rq)
 {
@@ -172,8 +169,8 @@ rxq_sleep(struct vale_rxq *rq)
 }
 
 /*
- * head and cur must be in this order between the last head and the tail the
- * user was shown.
+ * Whether head and cur are in this order between the last head and the last
+ * tail.
  */
 static bool
 rxq_valid(const struct vale_rxq *rq, uint32_t head, uint32_t cur)
@@ -208,7 +205,7 @@ vale_rxsync(struct vale_desc *d)
 	}
 	freed = vale_slot_sub(head, rq->rq_cur, rq->rq_nslots);
 	MPASS(freed <= vale_slot_sub(rq->rq_shown, rq->rq_cur, rq->rq_nslots));
-	/* Going from one way of receiving to the other, and to sleep. */
+	/* A user that polls, and did at the last sync, takes no lock. */
 	locked = !polled || !rq->rq_polled || result != 0;
 	if (locked)
 		pthread_mutex_lock(&rq->rq_lock);

@@ -5,26 +5,26 @@
  */
 
 /*
- * Switches and ports: they come and go, and are listed and set up.
+ * Switches and ports: creation, destruction, settings, lists.
  *
- * A sender reads its switch's list of ports for as long as its sync takes, and
- * copies into other ports' memory.  To keep both where they are it takes no
- * lock, only says so in a word of its own port: sending costs no lock or cache
- * line that senders share.  Who changes the list looks at every such word:
+ * During a transmit sync, a sender reads its switch's list of ports and writes
+ * to other ports' memory, so both must stay.  A sender takes no lock for that:
+ * it sets vt_busy of its own port, so that senders share neither a lock nor a
+ * cache line.  A thread that changes the list waits for every vt_busy:
  *
  *	sender				change
- *	vt_busy = true			vs_changing = true
+ *	vt_busy = 1			vs_changing = 1
  *	if vs_changing			for each port
- *		vt_busy = false			wait until not vt_busy
- *		wait at vs_gate, again	change, vs_changing = false
+ *		vt_busy = 0			wait until vt_busy is 0
+ *		wait at vs_gate, retry	change; vs_changing = 0
  *
- * Each side writes its own word before it reads the other's, sequentially
- * consistent, so at least one of the two sees the other.  The waiting is done
- * by yielding, which is good enough: ports come and go seldom, and a sync
- * ends soon.  When it is over no sync is under way, and no lease open anywhere.
+ * Each side writes its own word before it reads the other's, with a
+ * sequentially consistent fence between, so at least one of the two sees the
+ * other.  The change yields while it waits: changes are rare and syncs short.
+ * Afterwards no transmit sync is in progress, and no lease is open.
  *
- * A port that goes takes the addresses learned on it along, in the same
- * change: no frame is ever looked up to a port that is not there.
+ * The change that removes a port also removes the addresses learned on it, so
+ * that a lookup never returns a port that does not exist.
  */
 
 #include <errno.h>
@@ -69,7 +69,7 @@ vale_switch_leave(struct vale_port *port)
 	atomic_store_rel_32(&port->vp_tx.vt_busy, 0);
 }
 
-/* Stop all senders of a switch, and let them go on. */
+/* Stop all senders of a switch; switch_go() lets them continue. */
 static void
 switch_stop(struct vale_switch *vs)
 {
@@ -88,7 +88,7 @@ switch_stop(struct vale_switch *vs)
 	}
 }
 
-/* Between the two. */
+/* The caller has called switch_stop(), and not yet switch_go(). */
 static void
 switch_assert_stopped(const struct vale_switch *vs)
 {
@@ -106,9 +106,9 @@ switch_go(struct vale_switch *vs)
 	pthread_mutex_unlock(&vs->vs_gate);
 }
 
-/* With all senders stopped: list the ports there are. */
+/* Rebuild vs_active.  All senders must be stopped. */
 static void
-switch_list(struct vale_switch *vs)
+switch_list_ports(struct vale_switch *vs)
 {
 	unsigned int i;
 
@@ -120,7 +120,7 @@ switch_list(struct vale_switch *vs)
 	}
 }
 
-/* The switch whose name is the first `len' bytes of `name'.  vale_lock. */
+/* The switch whose name is the first `len' bytes of `name', or NULL. */
 static struct vale_switch *
 switch_find(const char *name, size_t len)
 {
@@ -166,7 +166,7 @@ switch_destroy(struct vale_switch *vs)
 	free(vs);
 }
 
-/* The port of that name on a switch, or NULL.  vale_lock. */
+/* The port `name' of a switch, or NULL. */
 static struct vale_port *
 switch_port(struct vale_switch *vs, const char *name)
 {
@@ -182,7 +182,7 @@ switch_port(struct vale_switch *vs, const char *name)
 	return (NULL);
 }
 
-/* Put a port on its switch.  vale_lock. */
+/* Add a port to its switch; create the switch if necessary. */
 static int
 switch_attach(struct vale_port *port)
 {
@@ -209,7 +209,7 @@ switch_attach(struct vale_port *port)
 
 	switch_stop(vs);
 	vs->vs_port[i] = port;
-	switch_list(vs);
+	switch_list_ports(vs);
 	switch_go(vs);
 	return (0);
 }
@@ -222,7 +222,7 @@ switch_detach(struct vale_port *port)
 	switch_stop(vs);
 	MPASS(vs->vs_port[port->vp_index] == port);
 	vs->vs_port[port->vp_index] = NULL;
-	switch_list(vs);
+	switch_list_ports(vs);
 	vale_fdb_flush(&vs->vs_fdb, port->vp_index);
 	switch_go(vs);
 	if (vs->vs_nports == 0)
@@ -325,7 +325,7 @@ const struct counter_row vale_counter_table[VALE_NCOUNTERS] = {
 	COUNTER_ROWS(VALE_COUNTERS)
 };
 
-/* The result of a call for a switch or port that was looked for. */
+/* The result of a call that looked up a switch or port. */
 static int
 found(const void *p)
 {
@@ -335,7 +335,7 @@ found(const void *p)
 	return (-1);
 }
 
-/* Read the counters while other threads count.  vale_lock. */
+/* Read the counters; other threads may be counting. */
 static void
 port_counters(const struct vale_port *port, uint64_t counters[VALE_NCOUNTERS])
 {
@@ -368,7 +368,8 @@ vale_list(const char *switch_name,
 
 	pthread_mutex_lock(&vale_lock);
 	TAILQ_FOREACH(vs, &vale_switches, vs_link) {
-		if (switch_name != NULL && strcmp(vs->vs_name, switch_name) != 0)
+		if (switch_name != NULL &&
+		    strcmp(vs->vs_name, switch_name) != 0)
 			continue;
 		for (i = 0; r == 0 && i < vs->vs_nports; i++) {
 			port_info(vs->vs_port[vs->vs_active[i]], &info);
@@ -379,7 +380,7 @@ vale_list(const char *switch_name,
 	return (r);
 }
 
-/* The port "vale0:vm1", or NULL.  vale_lock. */
+/* The port `name' ("vale0:vm1"), or NULL. */
 static struct vale_port *
 port_find(const char *name)
 {

@@ -72,7 +72,7 @@ host_now(void *arg)
 {
 	struct host *h = arg;
 
-	return (__atomic_load_n(&h->now_ns, __ATOMIC_RELAXED));
+	return (atomic_load_64(&h->now_ns));
 }
 
 static void
@@ -397,14 +397,13 @@ host_advance(struct host *h, uint64_t ns)
 	until = h->now_ns + ns;
 	while (h->timer_ns != 0 && h->timer_ns <= until) {
 		if (h->timer_ns > h->now_ns)
-			__atomic_store_n(&h->now_ns, h->timer_ns,
-			    __ATOMIC_RELAXED);
+			atomic_store_64(&h->now_ns, h->timer_ns);
 		h->timer_ns = 0;
 		pthread_mutex_unlock(&h->mtx);
 		e82545_timer(h->dev);
 		pthread_mutex_lock(&h->mtx);
 	}
-	__atomic_store_n(&h->now_ns, until, __ATOMIC_RELAXED);
+	atomic_store_64(&h->now_ns, until);
 	pthread_mutex_unlock(&h->mtx);
 }
 
@@ -752,8 +751,7 @@ host_tx_done(struct host *h, uint32_t n)
 {
 	volatile uint8_t *status = &host_txd(h, n)->legacy.status;
 
-	return ((__atomic_load_n(status, __ATOMIC_ACQUIRE) &
-	    E82545_TXD_DD) != 0);
+	return ((atomic_load_acq_8(status) & E82545_TXD_DD) != 0);
 }
 
 bool
@@ -762,8 +760,8 @@ host_rx_done(struct host *h, uint32_t n)
 	/* Read at once, as it is written. */
 	const uint64_t *done = (const void *)&host_rxd(h, n)->length;
 
-	return ((le64toh(__atomic_load_n(done, __ATOMIC_ACQUIRE)) >> 32 &
-	    E82545_RXD_DD) != 0);
+	return ((le64toh(atomic_load_acq_64(done)) >> 32 & E82545_RXD_DD) !=
+	    0);
 }
 
 ssize_t

@@ -38,8 +38,7 @@ guest_frame(void *arg, const uint8_t *data, size_t len,
 		g->wrong++;
 	else {
 		g->missing = number - g->received;
-		__atomic_store_n(&g->received, g->received + 1,
-		    __ATOMIC_RELEASE);
+		atomic_store_rel_64(&g->received, g->received + 1);
 	}
 }
 
@@ -169,6 +168,6 @@ guest_interrupt(struct guest *g, unsigned int budget)
 uint64_t
 guest_exits(const struct guest *g)
 {
-	return (__atomic_load_n(&g->lc.lc_os.reads, __ATOMIC_RELAXED) +
-	    __atomic_load_n(&g->lc.lc_os.writes, __ATOMIC_RELAXED));
+	return (atomic_load_64(&g->lc.lc_os.reads) +
+	    atomic_load_64(&g->lc.lc_os.writes));
 }

@@ -23,10 +23,10 @@
 
 /* Fields of the CSB, which the model may change at any time. */
 #define	CSB_GET(csb, field)						\
-	le32toh(__atomic_load_n(&(csb)->field, __ATOMIC_ACQUIRE))
+	le32toh(atomic_load_acq_32(&(csb)->field))
 #define	CSB_SET(csb, field, value)					\
-	__atomic_store_n(&(csb)->field, htole32(value), __ATOMIC_RELEASE)
-#define	CSB_BARRIER()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
+	atomic_store_rel_32(&(csb)->field, htole32(value))
+#define	CSB_BARRIER()	atomic_thread_fence_seq_cst()
 
 /*
  * Create an adapter with its rings and the CSB on, all interrupts on and none

@@ -35,6 +35,7 @@
 
 #include <sys/param.h>
 #include <sys/systm.h>
+#include <sys/fast_path.h>
 #include <sys/uio.h>
 
 #include <net/ethernet.h>
@@ -371,6 +372,20 @@ vale_send_single_slot(const struct vale_priv *priv, const struct iovec *iov)
 	return (true);
 }
 
+/* Returns the slot after the frame, or ring->head if it takes more space. */
+static uint32_t
+vale_put_frame(const struct vale_priv *priv, const struct iovec *iov,
+    int iovcnt, size_t total, size_t hdrlen)
+{
+	uint32_t space;
+
+	space = MIN(NETMAP_MAX_FRAGS, nm_ring_space(priv->port->txring));
+	if (hdrlen != 0 || (priv->port->single_slot &&
+	    vale_needs_copy(priv, iov, iovcnt, total)))
+		return (vale_copy_out(priv, iov, total, space));
+	return (vale_lay_out(priv, iov, iovcnt, space));
+}
+
 /*
  * Put a frame of `total' bytes, of which `hdrlen' are a virtio-net header, into
  * the ring.  Returns 0, or EMSGSIZE or ENOBUFS if it was dropped.
@@ -380,21 +395,16 @@ vale_send_frame(struct vale_priv *priv, const struct iovec *iov, int iovcnt,
     size_t total, size_t hdrlen)
 {
 	struct netmap_ring *ring = priv->port->txring;
-	uint32_t head, slots;
+	uint32_t head;
 
 	if (total <= ETHER_HDR_LEN + hdrlen ||
 	    total > VALE_SEND_MAX + hdrlen)
 		return (EMSGSIZE);
-	slots = MIN(NETMAP_MAX_FRAGS, ring->num_slots - 1);
-	if (nm_ring_space(ring) < slots)
+	head = vale_put_frame(priv, iov, iovcnt, total, hdrlen);
+	if (head == ring->head && nm_ring_space(ring) < NETMAP_MAX_FRAGS) {
 		vale_flush(priv);
-	slots = MIN(NETMAP_MAX_FRAGS, nm_ring_space(ring));
-
-	if (hdrlen != 0 || (priv->port->single_slot &&
-	    vale_needs_copy(priv, iov, iovcnt, total)))
-		head = vale_copy_out(priv, iov, total, slots);
-	else
-		head = vale_lay_out(priv, iov, iovcnt, slots);
+		head = vale_put_frame(priv, iov, iovcnt, total, hdrlen);
+	}
 	if (head == ring->head)
 		return (ENOBUFS);
 	ring->head = ring->cur = head;
@@ -406,7 +416,8 @@ vale_port_send(struct frame_port *port, const struct frame *frame)
 {
 	struct vale_priv *priv = vale_of_port(port);
 
-	if (frame->f_niov == 1 && vale_send_single_slot(priv, frame->f_iov))
+	if (frame->f_niov == 1 &&
+	    FAST_PATH(vale_send_single_slot(priv, frame->f_iov)))
 		return (true);
 	return (vale_send_frame(priv, frame->f_iov, frame->f_niov,
 	    frame->f_len, 0) == 0);
@@ -502,7 +513,7 @@ vale_peek(struct frame_source *source, struct frame *frame)
 	struct netmap_slot *slot;
 	uint32_t end, i, len, n;
 
-	if (vale_peek_single_slot(priv, frame))
+	if (FAST_PATH(vale_peek_single_slot(priv, frame)))
 		return (true);
 	for (;; priv->rx_next = end) {
 		end = vale_frame_end(ring, priv->rx_next, &n);

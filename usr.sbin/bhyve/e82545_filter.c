@@ -5,14 +5,16 @@
  */
 
 /*
- * Which frames the guest wants: 8254x SDM section 3.2.1 and 13.5.
+ * Receive filters: 8254x SDM sections 3.2.1 and 13.5.
  *
- * An address passes if it is in the receive address table, a broadcast with
- * RCTL.BAM, a multicast if its bit is set in the multicast table; RCTL.UPE and
- * MPE pass all unicasts and multicasts.  A frame with a VLAN tag must besides
- * pass the VLAN table if RCTL.VFE is set.  The tables are read where they are,
- * in the register file, without a lock: a guest that changes them while frames
- * come in gets each frame judged by the old or by the new.
+ * An address passes if it is in the receive address table; a broadcast, if
+ * RCTL.BAM is set; a multicast, if its bit is set in the multicast table.
+ * RCTL.UPE and RCTL.MPE pass all unicasts and all multicasts.  If RCTL.VFE is
+ * set, a frame with a VLAN tag must pass the VLAN table, too.
+ *
+ * The filters read their tables from the register file, without a lock.  If the
+ * guest changes a table while frames arrive, each frame is filtered by either
+ * the old or the new entry.
  */
 
 #include <sys/param.h>
@@ -40,7 +42,7 @@ filter_vlan(const struct e82545 *dev, uint32_t rctl, uint16_t tci)
 	return (filter_table(dev, E82545_VFTA, tci & 0xfff));
 }
 
-/* Entry `i' of the receive address table, or what no frame has. */
+/* Entry `i' of the receive address table; UINT64_MAX, which no frame has. */
 static uint64_t
 filter_address(const struct e82545 *dev, unsigned int i)
 {
@@ -64,7 +66,7 @@ filter_exact(const struct e82545 *dev, uint64_t address)
 	return (false);
 }
 
-/* Section 13.5.1: 12 bits of the last two bytes, which ones RCTL.MO tells. */
+/* Section 13.5.1: 12 bits of the last two bytes, selected by RCTL.MO. */
 static bool
 filter_hash(const struct e82545 *dev, uint32_t rctl, uint64_t address)
 {

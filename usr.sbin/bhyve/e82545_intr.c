@@ -7,22 +7,22 @@
 /*
  * Interrupts of the 82545EM: causes, masks and moderation.
  *
- * The line is asserted while ICR and IMS have a bit in common.  Two things
- * stand between an event and the line:
+ * The line is asserted while ICR and IMS have a bit in common.  Two mechanisms
+ * can delay an event on its way to the line:
  *
- *	delay timers	A packet received sets RXT0 only when no other has
- *	(RDTR, RADV,	come for RDTR, or at the latest RADV after the first.
- *	TIDV, TADV)	TIDV and TADV do the same for TXDW, for descriptors
- *			with IDE set.  Units of 1.024 us.
- *	throttle (ITR)	A cause is in ICR at once, but the line is asserted no
- *			sooner than ITR after it was last asserted.  Units of
- *			256 ns.
+ *	delay timers	A received packet sets RXT0 when no other packet has
+ *	(RDTR, RADV,	followed for RDTR, or at the latest RADV after the
+ *	TIDV, TADV)	first one.  TIDV and TADV do the same for TXDW, if the
+ *			descriptors have IDE set.  Units of 1.024 us.
+ *	throttle (ITR)	A cause sets its bit in ICR at once, but the line is
+ *			asserted no sooner than ITR after it was last asserted.
+ *			Units of 256 ns.
  *
  *	event --> [delay timer] --> ICR --(& IMS)--> [throttle] --> line
  *
- * All of that is e82545_moderate(): from the state, one event, and the
- * registers to the next state and what to do.  It knows no device and no
- * clock.  The rest of this file gathers its arguments and does its bidding.
+ * e82545_moderate() implements both.  It is a pure function: from the state,
+ * one event and the registers it computes the next state and what must be done.
+ * The rest of this file gathers its arguments and carries out its result.
  *
  * 8254x SDM sections 3.2.7.1 (receive timers), 3.4.3.1 (delayed transmit
  * interrupts), 13.4.17 to 13.4.21 (ICR, ITR, ICS, IMS, IMC), 13.4.30 and
@@ -39,11 +39,11 @@
 #include "e82545_probes.h"
 #include "e82545_snap.h"
 
-/* Causes that announce received packets, and so stop the receive timers. */
+/* Causes that announce received packets, and therefore stop the timers. */
 #define	RX_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0 |		\
 			 E82545_ICR_RXO | E82545_ICR_SRPD)
 
-/* The longest that the delay timers and the throttle can be set to. */
+/* The longest settings of the delay timers and the throttle. */
 #define	DELAY_MAX_NS	(UINT16_MAX * 1024ULL)
 #define	THROTTLE_MAX_NS	(E82545_ITR_MASK * 256ULL)
 
@@ -64,10 +64,10 @@ earlier(uint64_t a_ns, uint64_t b_ns)
 }
 
 /*
- * Start the timers of one direction for a packet at `now_ns': the packet
- * timer from the beginning, the absolute timer unless it runs.  False where
- * there is no packet timer, and the packet is to be announced at once: an
- * absolute timer alone delays nothing (sections 13.4.30, 13.4.41).
+ * A packet at `now_ns' restarts the packet timer of its direction, and starts
+ * the absolute timer unless that is running.  Returns false if the packet timer
+ * is 0: the caller must announce the packet at once.  An absolute timer alone
+ * delays nothing (sections 13.4.30, 13.4.41).
  */
 static bool
 start_timers(uint64_t *packet_ns, uint64_t *absolute_ns, uint64_t now_ns,
@@ -82,9 +82,8 @@ start_timers(uint64_t *packet_ns, uint64_t *absolute_ns, uint64_t now_ns,
 }
 
 /*
- * The delay timers: the causes that an event and the time put into ICR.
- * What is due comes before what is new, as a timer that has run out must not
- * be started over by the packet that came later.
+ * The delay timers.  Returns the causes that an event and expired timers set in
+ * ICR.  Expired timers come first: a later packet must not restart them.
  */
 static uint32_t
 delay(struct e82545_moderation *m, const struct e82545_moder_event *ev)
@@ -100,8 +99,8 @@ delay(struct e82545_moderation *m, const struct e82545_moder_event *ev)
 		causes |= E82545_ICR_TXDW;
 
 	/*
-	 * Whatever makes the guest look at its ring anyway stops the timers,
-	 * and spares it a second interrupt: sections 3.2.7.1, 13.4.41.
+	 * Any cause that makes the guest look at its ring stops the timers,
+	 * and saves a second interrupt: sections 3.2.7.1, 13.4.41.
 	 */
 	if ((causes & RX_CAUSES) != 0) {
 		if (m->rx_packet_ns != 0)
@@ -145,8 +144,8 @@ e82545_moderate(const struct e82545_moderation *state,
 	pending = (v.icr & ev->ims) != 0;
 
 	/*
-	 * The throttle counts from assertion to assertion: reading ICR, or
-	 * masking and unmasking, does not start it over.
+	 * The throttle counts from assertion to assertion.  Reading ICR, or
+	 * masking and unmasking, does not restart it.
 	 */
 	free_ns = m->last_ns == 0 ? 0 : m->last_ns + ev->itr_256ns * 256ULL;
 	deadline_ns = 0;
@@ -174,7 +173,7 @@ e82545_moderate(const struct e82545_moderation *state,
 	return (v);
 }
 
-/* What an event asks an interrupt for. */
+/* The causes of an event. */
 static uint32_t
 intr_causes(const struct e82545_moder_event *ev)
 {
@@ -183,10 +182,10 @@ intr_causes(const struct e82545_moder_event *ev)
 }
 
 /*
- * Whether anything depends on the time: a timer that runs or may start, or an
- * interrupt that may go.  It does not while the guest, with the line asserted
- * or all causes masked, looks at its rings by itself, and a clock costs as much
- * as many frames do.
+ * Whether the result depends on the time: a timer is running or may start, or
+ * an interrupt may be sent.  It does not while the line is asserted or all causes
+ * are masked, because the guest then polls its rings.  Reading the clock costs
+ * as much as many frames, so it is read only if needed.
  */
 static bool
 intr_timed(const struct e82545_moderation *m,
@@ -201,12 +200,12 @@ intr_timed(const struct e82545_moderation *m,
 }
 
 /*
- * Put an event through moderation, and tell the host.
+ * Pass an event through moderation, and carry out the result.
  *
- * The host's timer costs a system call, and most deadlines move away before
- * they are reached: RDTR starts over with every batch, an ICR read leaves
- * nothing to wait for.  So the timer is only ever moved forward; where it
- * runs out early, e82545_intr_timer() asks again and sets it anew.
+ * Setting the host's timer costs a system call, and most deadlines are put off
+ * before they are reached: every batch restarts RDTR, and a read of ICR cancels
+ * the throttle's.  The timer is therefore only set to an earlier time, never to
+ * a later one.  If it expires too early, e82545_intr_timer() sets it again.
  */
 static void
 intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
@@ -256,7 +255,7 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 	}
 }
 
-/* Nothing happened but that registers changed or time went by. */
+/* No event: a register was written, or time has passed. */
 static void
 intr_again(struct e82545 *dev)
 {
@@ -298,7 +297,7 @@ e82545_intr_restored(struct e82545 *dev, bool asserted)
 	}
 }
 
-/* A deadline, as time yet to go, and 1 ns more while the timer runs. */
+/* A deadline, saved as the time left plus 1 ns; 0 if the timer is off. */
 static void
 snap_deadline(struct e82545_snap *s, uint64_t *deadline_ns)
 {
@@ -311,7 +310,7 @@ snap_deadline(struct e82545_snap *s, uint64_t *deadline_ns)
 		*deadline_ns = left_ns == 0 ? 0 : s->now_ns + left_ns - 1;
 }
 
-/* When the line was last asserted: so long ago, 0 where ITR cannot tell. */
+/* The last assertion, saved as its age; 0 if too old to matter for ITR. */
 static void
 snap_last(struct e82545_snap *s, uint64_t *last_ns)
 {
@@ -379,7 +378,7 @@ e82545_intr_rx(struct e82545 *dev, bool done, uint32_t causes)
  * Registers.
  */
 
-/* Reading takes all causes, masked ones too: section 13.4.17. */
+/* A read clears all causes, also masked ones: section 13.4.17. */
 uint32_t
 e82545_icr_read(struct e82545 *dev, uint32_t off)
 {
@@ -394,7 +393,7 @@ e82545_icr_read(struct e82545 *dev, uint32_t off)
 	return (icr);
 }
 
-/* Ones written clear. */
+/* Write 1 to clear. */
 void
 e82545_icr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -435,7 +434,7 @@ e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	intr_again(dev);
 }
 
-/* FPD runs the receive timers out and reads as 0: section 13.4.30. */
+/* FPD expires the receive timers, and reads as 0: section 13.4.30. */
 void
 e82545_rdtr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {

@@ -5,9 +5,9 @@
  */
 
 /*
- * Walking through the pieces of a frame.  A cursor stands before a byte of
- * an iovec array and moves on with each call; whoever moves it makes sure
- * that there is as much left as asked for.  No state, no locks.
+ * Iterating over the fragments of a frame.  A cursor is a position in an iovec
+ * array, which each call advances.  The caller must not advance it beyond the
+ * end of the array.  No state, no locks.
  */
 
 #ifndef _E82545_IOV_H_
@@ -21,8 +21,8 @@
 #include <string.h>
 
 struct e82545_cursor {
-	const struct iovec	*iov;	/* the piece it stands in */
-	size_t			 off;	/* bytes of it gone by */
+	const struct iovec	*iov;	/* the current fragment */
+	size_t			 off;	/* bytes into it */
 };
 
 static inline void
@@ -33,49 +33,49 @@ e82545_cursor_init(struct e82545_cursor *cur, const struct iovec *iov)
 }
 
 /*
- * The bytes from here on that lie together, `len' at the most, stepped over.
- * At least one for len > 0: empty pieces are passed by.
+ * Advance over bytes that are contiguous, up to `len' of them, and return them.
+ * Skips empty fragments, so that at least one byte is returned if len > 0.
  */
 static inline struct iovec
-e82545_cursor_piece(struct e82545_cursor *cur, size_t len)
+e82545_cursor_run(struct e82545_cursor *cur, size_t len)
 {
-	struct iovec piece;
+	struct iovec run;
 	size_t left;
 
 	while ((left = cur->iov->iov_len - cur->off) == 0) {
 		cur->iov++;
 		cur->off = 0;
 	}
-	piece.iov_base = (uint8_t *)cur->iov->iov_base + cur->off;
-	piece.iov_len = left < len ? left : len;
-	cur->off += piece.iov_len;
-	return (piece);
+	run.iov_base = (uint8_t *)cur->iov->iov_base + cur->off;
+	run.iov_len = left < len ? left : len;
+	cur->off += run.iov_len;
+	return (run);
 }
 
 static inline void
 e82545_cursor_skip(struct e82545_cursor *cur, size_t len)
 {
 	while (len > 0)
-		len -= e82545_cursor_piece(cur, len).iov_len;
+		len -= e82545_cursor_run(cur, len).iov_len;
 }
 
 static inline void
 e82545_cursor_copy(struct e82545_cursor *cur, void *dst, size_t len)
 {
-	struct iovec piece;
+	struct iovec run;
 	uint8_t *p = dst;
 
 	while (len > 0) {
-		piece = e82545_cursor_piece(cur, len);
-		memcpy(p, piece.iov_base, piece.iov_len);
-		p += piece.iov_len;
-		len -= piece.iov_len;
+		run = e82545_cursor_run(cur, len);
+		memcpy(p, run.iov_base, run.iov_len);
+		p += run.iov_len;
+		len -= run.iov_len;
 	}
 }
 
 /*
- * The next `len' bytes as pieces in `iov', without copying them.  Returns how
- * many pieces, or -1 where `max' are not enough.
+ * Describe the next `len' bytes by fragments in `iov', without copying them.
+ * Returns the number of fragments, or -1 if it would exceed `max'.
  */
 static inline int
 e82545_cursor_slice(struct e82545_cursor *cur, size_t len, struct iovec *iov,
@@ -86,7 +86,7 @@ e82545_cursor_slice(struct e82545_cursor *cur, size_t len, struct iovec *iov,
 	for (n = 0; len > 0; n++) {
 		if (n == max)
 			return (-1);
-		iov[n] = e82545_cursor_piece(cur, len);
+		iov[n] = e82545_cursor_run(cur, len);
 		len -= iov[n].iov_len;
 	}
 	return (n);

@@ -5,10 +5,10 @@
  */
 
 /*
- * What the adapter does to the bytes of a frame: checksums, the headers of
- * TSO segments, VLAN tags.  Pure functions, no state, no locks; every offset
- * comes from a guest and is checked here against the frame.  How bytes are
- * summed up is in e82545_sum.h.
+ * Offloads: checksums, the headers of TSO segments, VLAN tags.  Pure functions
+ * on the bytes of a frame, without state or locks.  Offsets come from the
+ * guest, and are checked against the frame here.  e82545_sum.h does the
+ * summing.
  */
 
 #include <sys/param.h>
@@ -63,15 +63,15 @@ uint64_t
 e82545_sum_iov(const struct iovec *iov, size_t off, size_t len, bool odd)
 {
 	struct e82545_cursor cur;
-	struct iovec piece;
+	struct iovec run;
 	uint64_t sum;
 
 	e82545_cursor_init(&cur, iov);
 	e82545_cursor_skip(&cur, off);
-	for (sum = 0; len > 0; len -= piece.iov_len) {
-		piece = e82545_cursor_piece(&cur, len);
-		sum = e82545_sum(piece.iov_base, piece.iov_len, sum, odd);
-		odd ^= piece.iov_len & 1;
+	for (sum = 0; len > 0; len -= run.iov_len) {
+		run = e82545_cursor_run(&cur, len);
+		sum = e82545_sum(run.iov_base, run.iov_len, sum, odd);
+		odd ^= run.iov_len & 1;
 	}
 	return (sum);
 }
@@ -154,8 +154,8 @@ e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag)
 #define	RX_HEAD		96
 
 /*
- * Where the TCP segment or UDP datagram of a frame lies, and the sum of its
- * pseudo-header.
+ * The position of the TCP segment or UDP datagram in a frame, and the sum of
+ * its pseudo-header.
  */
 struct l4 {
 	size_t		off, len;	/* bytes; len 0: nothing to check */
@@ -190,7 +190,7 @@ rx_l4(struct l4 *l4, const uint8_t *head, unsigned int proto, size_t off,
 	l4->pseudo = addrs + htobe16(proto) + htobe16(len);
 }
 
-/* `off' is that of the IPv4 header, `len' the length of the frame. */
+/* `off' is the offset of the IPv4 header, `len' the length of the frame. */
 static uint16_t
 rx_ip4(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
     struct l4 *l4)
@@ -210,7 +210,7 @@ rx_ip4(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
 		if (e82545_sum_fold(e82545_sum(ip, hdrlen, 0, false)) != 0)
 			found |= E82545_RXD_ERR_IPE << 8;
 	}
-	/* A fragment has only a part of what the sum is about. */
+	/* The checksum covers all fragments of a packet, not one of them. */
 	if ((rxcsum & E82545_RXCSUM_TUOFL) != 0 &&
 	    (be16dec(ip + IP4_FRAGMENT) & 0x3fff) == 0)
 		rx_l4(l4, head, ip[IP4_PROTO], off + hdrlen, iplen - hdrlen,
@@ -235,7 +235,7 @@ rx_ip6(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
 		    e82545_sum(ip + IP6_ADDRS, 32, 0, false));
 }
 
-/* The sum of bytes [from, to) as part of one that begins at `base'. */
+/* The sum of bytes [from, to) as part of a sum that begins at `base'. */
 static uint64_t
 rx_range(const struct iovec *iov, size_t from, size_t to, size_t base)
 {
@@ -254,7 +254,7 @@ e82545_rx_ip(const struct iovec *iov, uint16_t type, size_t off, size_t len,
 	size_t end;
 	uint16_t found;
 
-	/* Read once: whose memory it is may change it at any time. */
+	/* Read the headers once: the sender may change them at any time. */
 	e82545_cursor_init(&cur, iov);
 	e82545_cursor_copy(&cur, head, MIN(len, sizeof(head)));
 	found = 0;
@@ -264,7 +264,7 @@ e82545_rx_ip(const struct iovec *iov, uint16_t type, size_t off, size_t len,
 		rx_ip6(head, off, len, rxcsum, &l4);
 	if (l4.len == 0)
 		return (found != 0 ? found : E82545_RXD_IXSM);
-	/* All of the frame less what is not in the packet. */
+	/* The sum of the frame, less that of bytes outside the packet. */
 	end = l4.off + l4.len;
 	sum += e82545_sum_fold(rx_range(iov, 0, l4.off, 0) +
 	    rx_range(iov, end, len, 0));

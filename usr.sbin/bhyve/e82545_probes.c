@@ -5,14 +5,14 @@
  */
 
 /*
- * Probes that give a reason, by its counter's name.  They are called seldom,
- * and kept out of the way of what is not.
+ * Probes whose argument is a reason: the name of its counter.  They fire
+ * seldom, so they are functions, which keeps their code out of the callers.
  */
 
 #include "e82545_impl.h"
 #include "e82545_probes.h"
 
-/* A tracer sees only memory that is present: so look at the name first. */
+/* A tracer cannot fault pages in: read the name, so that it is resident. */
 static char *
 present(const char *name)
 {

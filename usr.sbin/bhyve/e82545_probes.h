@@ -9,9 +9,9 @@
  *
  *	E82545_PROBE(dev, TX_BATCH, frames, bytes, descriptors);
  *
- * The arguments are worked out only while somebody watches the probe.  Until
- * then it is a test of a word that never changes, which costs less than to have
- * the arguments at hand for a nop.
+ * The arguments are evaluated only while the probe is enabled.  Otherwise the
+ * probe is a test of a word that never changes, which costs less than keeping
+ * the arguments ready for a nop.
  */
 
 #ifndef _E82545_PROBES_H_
@@ -43,8 +43,8 @@ e82545_probe_nothing(const void *dev __unused, ...)
 #endif
 
 /*
- * Those that give a reason, which is a counter: a descriptor is not what it
- * should be, a frame is lost.  `index' is the descriptor's.  Any thread.
+ * Probes with a reason, which is a counter: a descriptor is invalid, or a frame
+ * is dropped.  `index' is that of the descriptor.  Any thread.
  */
 void	e82545_probe_bad(struct e82545 *dev, enum e82545_counter reason,
 	    uint32_t index);
@@ -52,7 +52,7 @@ void	e82545_probe_tx_drop(struct e82545 *dev, enum e82545_counter reason,
 	    uint32_t index);
 void	e82545_probe_rx_drop(struct e82545 *dev, enum e82545_counter reason,
 	    uint32_t index);
-/* The frame port has dropped a frame, which it counts. */
+/* The frame port dropped a frame, and counted it. */
 void	e82545_probe_tx_overmtu(struct e82545 *dev, uint32_t index);
 void	e82545_probe_rx_overmtu(struct e82545 *dev, uint32_t index);
 

@@ -5,17 +5,18 @@
  */
 
 /*
- * The probes of the 82545EM model: dtrace_e82545(4) has what they mean.  The
- * first argument of each is the adapter's name.  dtrace(1) takes no name of a
- * provider that ends in a digit: so this is all of the chip's.  The header it
- * makes knows no `const'.
+ * The probes of the 82545EM model; dtrace_e82545(4) describes them.  The first
+ * argument of each is the name of the adapter.
+ *
+ * dtrace(1) rejects a provider name that ends in a digit, hence the "em".  It
+ * generates a header without `const'.
  */
 
 provider e82545em {
 	/* offset, value, BAR */
 	probe reg__read(char *, uint32_t, uint64_t, int);
 	probe reg__write(char *, uint32_t, uint64_t, int);
-	/* tail, whether the rings will be looked at */
+	/* tail, whether the write wakes the worker */
 	probe tx__kick(char *, uint32_t, int);
 	probe rx__kick(char *, uint32_t, int);
 	/* tail */

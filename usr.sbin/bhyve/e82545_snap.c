@@ -5,22 +5,22 @@
  */
 
 /*
- * Snapshots: the whole state of the model as a string of bytes.
+ * Snapshots: the complete state of the model as a string of bytes.
  *
- *	header	what it is, its version, its length, a CRC-32 of the rest
- *	state	registers, statistics, EEPROM and PHY, CSB, rings, moderation,
+ *	header	magic number, version, length, CRC-32 of the rest
+ *	state	registers, statistics, EEPROM, PHY, CSB, rings, moderation,
  *		counters
- *	frames	on their way through the loopback
+ *	frames	those in the loopback queue
  *
- * The version changes with the meaning of any of that; a model takes its own
- * version and no other.
+ * The version must change whenever the format or the meaning of a value does;
+ * a model restores its own version only.
  *
- * A file may have been damaged, or made to do harm.  So a snapshot is restored
- * into a fresh model first, where every value is checked as it goes in.  Only
- * when all of it was good does it go into the real one, the same way.
+ * A snapshot may be damaged, or made by an attacker.  It is therefore restored
+ * into a fresh model first, which checks every value.  Only if all of them are
+ * valid is it restored into the real model, in the same way.
  *
- * Guest memory is the host's to save, the CSB's page and the rings included.
- * Both calls are for a paused model, with all locks held.
+ * The host must save guest memory itself, including the CSB's page and the
+ * rings.  The model must be paused; all locks are held.
  */
 
 #include <sys/param.h>
@@ -37,14 +37,14 @@
 struct snap_header {
 	char		magic[8];
 	uint32_t	version;
-	uint32_t	size;		/* of all, bytes */
+	uint32_t	size;		/* bytes, with this header */
 	uint32_t	crc;		/* of what follows */
 };
-_Static_assert(sizeof(struct snap_header) == 20, "without padding");
+_Static_assert(sizeof(struct snap_header) == 20, "snap_header has padding");
 
 static const char snap_magic[8] = { '8', '2', '5', '4', '5', 'E', 'M', 0 };
 
-/* CRC-32 as of IEEE 802.3. */
+/* CRC-32 of IEEE 802.3. */
 static uint32_t
 snap_crc(const uint8_t *data, size_t len)
 {
@@ -61,7 +61,7 @@ snap_crc(const uint8_t *data, size_t len)
 }
 
 /*
- * One value.
+ * Values.
  */
 
 void
@@ -132,7 +132,7 @@ e82545_snap_bool(struct e82545_snap *s, bool *value)
 }
 
 /*
- * All of them.
+ * The state.
  */
 
 static void
@@ -162,7 +162,7 @@ snap_state(struct e82545 *dev, struct e82545_snap *s)
 	snap_counters(dev, s);
 }
 
-/* Saves without a buffer, too, to learn how much it takes. */
+/* Returns the size of the snapshot; if `buf' is NULL, does nothing else. */
 static size_t
 snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
 {
@@ -264,7 +264,7 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 		goto out;
 	}
 
-	/* The frames are in the fresh one's queue; the rest is read again. */
+	/* Take over the queue with its frames; restore the rest once more. */
 	loop = dev->loop;
 	dev->loop = fresh->loop;
 	fresh->loop = loop;

@@ -5,12 +5,13 @@
  */
 
 /*
- * Snapshots of the 82545EM model, inside it; only e82545*.c include this.
+ * Snapshots of the 82545EM model: private; only e82545*.c include this.
  *
- * The same walk over the model's state saves and restores: each call below
- * passes one value on, out of the model or into it.  A value that is greater
- * than `max', or is not there, makes the snapshot bad; from then on a restore
- * stores nothing.  Little endian, without padding.
+ * The same functions save and restore, so that the two cannot disagree: each
+ * call below copies one value, from the model to the snapshot or back.  If a
+ * value is greater than `max', or the snapshot ends before it, the snapshot is
+ * bad, and the rest of a restore changes nothing.  Values are little endian,
+ * without padding.
  */
 
 #ifndef _E82545_SNAP_H_
@@ -23,13 +24,13 @@
 struct e82545;
 
 struct e82545_snap {
-	uint8_t		*save;		/* where to; NULL: not */
-	const uint8_t	*restore;	/* where from; NULL: not */
-	size_t		 size;		/* bytes of it */
-	size_t		 done;		/* of them */
-	uint64_t	 now_ns;	/* eo_now(), for all of it */
+	uint8_t		*save;		/* buffer to save to, or NULL */
+	const uint8_t	*restore;	/* buffer to restore from, or NULL */
+	size_t		 size;		/* bytes of the buffer */
+	size_t		 done;		/* bytes of it processed */
+	uint64_t	 now_ns;	/* eo_now(), the same for all values */
 	bool		 bad;
-	bool		 nomem;		/* and no memory was the reason */
+	bool		 nomem;		/* bad for lack of memory */
 };
 
 void	e82545_snap_u8(struct e82545_snap *s, uint8_t *value, uint8_t max);
@@ -39,11 +40,11 @@ void	e82545_snap_u64(struct e82545_snap *s, uint64_t *value, uint64_t max);
 void	e82545_snap_bool(struct e82545_snap *s, bool *value);
 void	e82545_snap_bytes(struct e82545_snap *s, void *buf, size_t len);
 
-/* What must hold in every model: the snapshot is bad where it does not. */
+/* An invariant of the state: if it does not hold, the snapshot is bad. */
 void	e82545_snap_check(struct e82545_snap *s, bool holds);
 
 /*
- * The parts, each in the file whose state it is.  All locks held.
+ * The parts of the state, each in the file that owns it.  All locks held.
  */
 void	e82545_regs_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s);
@@ -51,9 +52,9 @@ void	e82545_eeprom_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_phy_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s);
-/* The frames in the loopback queue, which must be empty to restore. */
+/* The frames in the loopback queue; a restore needs it to be empty. */
 void	e82545_loop_snap(struct e82545 *dev, struct e82545_snap *s);
-/* After the registers; times are kept as how long ago, and how long yet. */
+/* Call after e82545_regs_snap().  Times are saved relative to now_ns. */
 void	e82545_intr_snap(struct e82545 *dev, struct e82545_snap *s);
 
 #endif /* !_E82545_SNAP_H_ */

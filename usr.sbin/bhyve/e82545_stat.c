@@ -7,9 +7,9 @@
 /*
  * Statistics registers of the 82545EM: 8254x SDM section 13.7.
  *
- * They add up to all ones and stay there, and reading clears them.  Those of
- * bytes are 64 bits in two registers: read low half first, and cleared by
- * reading the high half.
+ * A register stops counting at all ones, and a read clears it.  A byte count
+ * has 64 bits, in two registers: the guest reads the low half first, and the
+ * read of the high half clears both.
  *
  * Everything here runs under reg_mtx.
  */
@@ -28,7 +28,7 @@ e82545_stat_reset(struct e82545 *dev)
 	memset(dev->stat_latched, 0, sizeof(dev->stat_latched));
 }
 
-/* The registers themselves are among all registers. */
+/* e82545_regs_snap() saves the registers themselves. */
 void
 e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s)
 {
@@ -97,7 +97,7 @@ e82545_stat_read(struct e82545 *dev, uint32_t off)
 	return (value);
 }
 
-/* Which of the four pairs an offset belongs to. */
+/* The index of the pair of registers at an offset. */
 static unsigned int
 stat_pair(uint32_t off)
 {
@@ -114,8 +114,9 @@ stat_pair(uint32_t off)
 }
 
 /*
- * Reading the low half keeps the whole number for when the high half is read:
- * that is taken off, and what was counted in between stays.
+ * A read of the low half latches all 64 bits.  The read of the high half
+ * returns the latched value and subtracts it, so that bytes counted between the
+ * two reads are not lost.
  */
 uint32_t
 e82545_stat_low_read(struct e82545 *dev, uint32_t off)

@@ -5,10 +5,9 @@
  */
 
 /*
- * Sums of bytes, for checksums: ones' complement sums of 16-bit words as they
- * lie in memory, kept in 64 bits and folded at the very end (RFC 1071: byte
- * order does not matter for addition, so nothing is swapped but what begins at
- * an odd byte).  No state, no locks.
+ * Checksums: ones' complement sums of 16-bit words in memory order, kept in 64
+ * bits and folded at the very end.  RFC 1071: the sum does not depend on byte
+ * order, so only data at an odd offset has to be swapped.  No state, no locks.
  */
 
 #ifndef _E82545_SUM_H_
@@ -25,13 +24,13 @@
 /* Two words at a time, which is one register of most processors. */
 typedef uint64_t e82545_pair __attribute__((__vector_size__(16)));
 
-/* Read what lies at `p', and write it to `dst' if `copy' is set. */
+/* Read `size' bytes at p + off; if `copy' is set, write them to dst + off. */
 #define	E82545_SUM_AT(w, size, off) do {				\
 	memcpy(&(w), p + (off), size);					\
 	if (copy)							\
 		memcpy(dst + (off), &(w), size);			\
 } while (0)
-/* The same, and step over it. */
+/* Read the next sizeof(w) bytes likewise, and advance. */
 #define	E82545_SUM_TAKE(w) do {						\
 	E82545_SUM_AT(w, sizeof(w), 0);					\
 	p += sizeof(w);							\
@@ -39,7 +38,7 @@ typedef uint64_t e82545_pair __attribute__((__vector_size__(16)));
 		dst += sizeof(w);					\
 } while (0)
 
-/* Of less than 16 bytes. */
+/* The sum of less than 16 bytes. */
 static inline uint64_t
 e82545_sum_short(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 {
@@ -69,11 +68,12 @@ e82545_sum_short(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 }
 
 /*
- * Of 16 bytes or more: 32-bit words in 64-bit sums, so that there is no carry
- * to look after.  All of them and the upper ones of each two are summed up; the
- * former sum runs over, which does not matter as 2^32 times the latter are
- * taken off it.  What is left behind the last whole pair is the end of one that
- * overlaps it, without what was summed before.
+ * The sum of 16 bytes or more, as 32-bit words in 64-bit sums, so that no carry
+ * is lost.  `all' is the sum of 64-bit words and may overflow; `high' is the
+ * sum of their upper halves.  Subtracting 2^32 times `high' from `all' leaves the
+ * sum of the lower halves, whatever overflowed.  If bytes remain after the last
+ * complete pair, the last 16 bytes are read once more, and those that were
+ * summed before are masked out.
  */
 static inline uint64_t
 e82545_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
@@ -121,7 +121,7 @@ e82545_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 #undef E82545_SUM_AT
 #undef E82545_SUM_TAKE
 
-/* The sum of bytes.  Not folded. */
+/* The sum of `len' bytes, not folded. */
 static inline uint64_t
 e82545_sum_bytes(const uint8_t *p, size_t len)
 {
@@ -131,9 +131,9 @@ e82545_sum_bytes(const uint8_t *p, size_t len)
 }
 
 /*
- * The same of bytes that are copied on the way, from where they may change at
- * any time: what is summed is what is copied, but where the last 16 bytes
- * overlap those before.
+ * The same, and copy the bytes.  The source may change at any time: each byte
+ * is read once, so that the sum is that of the copy.  The exception is up to 14
+ * bytes near the end, which e82545_sum_long() reads twice.
  */
 static inline uint64_t
 e82545_sum_copy(uint8_t *dst, const uint8_t *src, size_t len)
@@ -143,13 +143,13 @@ e82545_sum_copy(uint8_t *dst, const uint8_t *src, size_t len)
 	    e82545_sum_long(src, len, true, dst));
 }
 
-/* The checksum field that goes with a sum, in network order. */
+/* The value of the checksum field for a sum, in network order. */
 static inline uint16_t
 e82545_sum_fold(uint64_t sum)
 {
 	uint32_t s;
 
-	/* Both halves in the upper one, with the carry out of the lower. */
+	/* Add both halves in the upper one, with the carry of the lower. */
 	s = (sum + (sum << 32 | sum >> 32)) >> 32;
 	return (~(s + (s << 16 | s >> 16)) >> 16);
 }

@@ -32,9 +32,9 @@
 
 struct job {
 	struct bench_what what;
-	struct vm	 vm[2];
+	struct bare_guest guest[2];
 	uint32_t	 descs;		/* of a received frame */
-	uint32_t	 txbare, rxbare; /* next descriptors of the bare loops */
+	uint32_t	 txbare, rxbare; /* next of the bare loops */
 	uint64_t	 passed;	/* frames; a counter must agree */
 };
 
@@ -42,14 +42,15 @@ static void
 run_tx(void *arg, unsigned int thread __unused, uint64_t frames)
 {
 	struct job *job = arg;
-	struct vm *vm = &job->vm[0];
+	struct bare_guest *guest = &job->guest[0];
 	uint32_t batch = job->what.batch;
 	uint64_t n;
 
 	for (n = 0; n < frames; n += batch) {
-		vm->tail = (vm->tail + batch) % VM_RING;
-		e82545_write(vm->dev, E82545_BAR_MEM, E82545_TDT, 4, vm->tail);
-		while (e82545_tx(vm->dev))
+		guest->tail = (guest->tail + batch) % GUEST_RING;
+		e82545_write(guest->dev, E82545_BAR_MEM, E82545_TDT, 4,
+		    guest->tail);
+		while (e82545_tx(guest->dev))
 			continue;
 	}
 	job->passed += n;
@@ -59,17 +60,18 @@ static void
 run_rx(void *arg, unsigned int thread __unused, uint64_t frames)
 {
 	struct job *job = arg;
-	struct vm *vm = &job->vm[0];
+	struct bare_guest *guest = &job->guest[0];
 	uint32_t batch = job->what.batch;
 	uint64_t n;
 
 	for (n = 0; n < frames; n += batch) {
-		vm->waiting = batch;
-		while (e82545_rx(vm->dev) == E82545_RX_MORE && vm->waiting > 0)
+		guest->pending = batch;
+		while (e82545_rx(guest->dev) == E82545_RX_MORE &&
+		    guest->pending > 0)
 			continue;
-		vm->next = (vm->next + batch * job->descs) % VM_RING;
-		e82545_write(vm->dev, E82545_BAR_MEM, E82545_RDT, 4,
-		    (vm->next + VM_RING - 1) % VM_RING);
+		guest->next = (guest->next + batch * job->descs) % GUEST_RING;
+		e82545_write(guest->dev, E82545_BAR_MEM, E82545_RDT, 4,
+		    (guest->next + GUEST_RING - 1) % GUEST_RING);
 	}
 	job->passed += n;
 }
@@ -82,8 +84,8 @@ run_path(void *arg, unsigned int thread __unused, uint64_t frames)
 	uint64_t n;
 
 	for (n = 0; n < frames; n += batch) {
-		vm_send(&job->vm[0], batch);
-		if (vm_receive(&job->vm[1]) != batch * job->descs)
+		bare_guest_send(&job->guest[0], batch);
+		if (bare_guest_receive(&job->guest[1]) != batch * job->descs)
 			errx(1, "frames are missing");
 	}
 	job->passed += n;
@@ -91,40 +93,40 @@ run_path(void *arg, unsigned int thread __unused, uint64_t frames)
 
 /* Copy a frame from a transmit ring into the buffers of a port. */
 static void
-bare_send(struct job *job, const struct vm *vm)
+bare_send(struct job *job, const struct bare_guest *guest)
 {
-	union e82545_txd *txd = &vm_txd(vm)[job->txbare];
+	union e82545_txd *txd = &bare_guest_txd(guest)[job->txbare];
 	uint32_t left, n;
 	uint8_t *src;
 
-	src = vm->ram + txd->legacy.addr;
+	src = guest->ram + txd->legacy.addr;
 	for (left = txd->lower & E82545_TXD_LEN_LEGACY; left > 0; left -= n) {
-		n = MIN(left, VM_BUF);
-		memcpy(vm_frame_buf(&job->vm[0], 0), src, n);
+		n = MIN(left, GUEST_BUF);
+		memcpy(bare_guest_frame_buf(&job->guest[0], 0), src, n);
 		src += n;
-		job->vm[0].frame++;
+		job->guest[0].frame++;
 	}
 	txd->legacy.status = E82545_TXD_DD;
-	job->txbare = (job->txbare + 1) % VM_RING;
+	job->txbare = (job->txbare + 1) % GUEST_RING;
 }
 
 /* Copy the frame in buffer `frame' of a port into a receive ring. */
 static void
-bare_receive(struct job *job, const struct vm *vm, uint32_t frame)
+bare_receive(struct job *job, const struct bare_guest *guest, uint32_t frame)
 {
 	struct e82545_rxd *rxd;
 	uint32_t left, n;
 
 	for (left = job->what.bytes; left > 0; left -= n, frame++) {
-		n = MIN(left, VM_BUF);
-		rxd = &vm_rxd(vm)[job->rxbare];
-		memcpy(vm->ram + rxd->addr, job->vm[0].frames +
-		    (size_t)(frame % VM_RING) * VM_BUF, n);
+		n = MIN(left, GUEST_BUF);
+		rxd = &bare_guest_rxd(guest)[job->rxbare];
+		memcpy(guest->ram + rxd->addr, job->guest[0].frames +
+		    (size_t)(frame % GUEST_RING) * GUEST_BUF, n);
 		rxd->length = n;
 		rxd->csum = rxd->special = 0;
 		rxd->errors = 0;
 		rxd->status = E82545_RXD_DD | E82545_RXD_EOP;
-		job->rxbare = (job->rxbare + 1) % VM_RING;
+		job->rxbare = (job->rxbare + 1) % GUEST_RING;
 	}
 }
 
@@ -134,7 +136,7 @@ bare_tx(void *arg, unsigned int thread __unused, uint64_t frames)
 	struct job *job = arg;
 
 	for (; frames > 0; frames--)
-		bare_send(job, &job->vm[0]);
+		bare_send(job, &job->guest[0]);
 }
 
 static void
@@ -143,8 +145,8 @@ bare_rx(void *arg, unsigned int thread __unused, uint64_t frames)
 	struct job *job = arg;
 
 	for (; frames > 0; frames--) {
-		bare_receive(job, &job->vm[0], job->vm[0].frame);
-		job->vm[0].frame += job->descs;
+		bare_receive(job, &job->guest[0], job->guest[0].frame);
+		job->guest[0].frame += job->descs;
 	}
 }
 
@@ -157,15 +159,15 @@ bare_path(void *arg, unsigned int thread __unused, uint64_t frames)
 	uint32_t frame, i;
 
 	for (n = 0; n < frames; n += job->what.batch) {
-		frame = job->vm[0].frame;
+		frame = job->guest[0].frame;
 		for (i = 0; i < job->what.batch; i++)
-			bare_send(job, &job->vm[0]);
+			bare_send(job, &job->guest[0]);
 		for (i = 0; i < job->what.batch; i++, frame += job->descs)
-			bare_receive(job, &job->vm[1], frame);
+			bare_receive(job, &job->guest[1], frame);
 	}
 	/* As the guest left them. */
-	for (i = 0; i < VM_RING; i++)
-		vm_rxd(&job->vm[1])[i].status = 0;
+	for (i = 0; i < GUEST_RING; i++)
+		bare_guest_rxd(&job->guest[1])[i].status = 0;
 }
 
 /* The same, without the port's buffers. */
@@ -179,24 +181,24 @@ bare_direct(void *arg, unsigned int thread __unused, uint64_t frames)
 	uint8_t *src;
 
 	for (; frames > 0; frames--) {
-		txd = &vm_txd(&job->vm[0])[job->txbare];
-		src = job->vm[0].ram + txd->legacy.addr;
+		txd = &bare_guest_txd(&job->guest[0])[job->txbare];
+		src = job->guest[0].ram + txd->legacy.addr;
 		left = txd->lower & E82545_TXD_LEN_LEGACY;
 		for (; left > 0; left -= n, src += n) {
-			n = MIN(left, VM_BUF);
-			rxd = &vm_rxd(&job->vm[1])[job->rxbare];
-			memcpy(job->vm[1].ram + rxd->addr, src, n);
+			n = MIN(left, GUEST_BUF);
+			rxd = &bare_guest_rxd(&job->guest[1])[job->rxbare];
+			memcpy(job->guest[1].ram + rxd->addr, src, n);
 			rxd->length = n;
 			rxd->csum = rxd->special = 0;
 			rxd->errors = 0;
 			rxd->status = E82545_RXD_DD | E82545_RXD_EOP;
-			job->rxbare = (job->rxbare + 1) % VM_RING;
+			job->rxbare = (job->rxbare + 1) % GUEST_RING;
 		}
 		txd->legacy.status = E82545_TXD_DD;
-		job->txbare = (job->txbare + 1) % VM_RING;
+		job->txbare = (job->txbare + 1) % GUEST_RING;
 	}
-	for (n = 0; n < VM_RING; n++)
-		vm_rxd(&job->vm[1])[n].status = 0;
+	for (n = 0; n < GUEST_RING; n++)
+		bare_guest_rxd(&job->guest[1])[n].status = 0;
 }
 
 static void
@@ -209,11 +211,12 @@ usage(void)
 
 /* Check that the adapter counted all frames. */
 static void
-check(const struct job *job, const struct vm *vm, enum e82545_counter c)
+check(const struct job *job, const struct bare_guest *guest,
+    enum e82545_counter c)
 {
 	uint64_t counters[E82545_NCOUNTERS];
 
-	e82545_counters(vm->dev, counters);
+	e82545_counters(guest->dev, counters);
 	if (counters[c] != job->passed)
 		errx(1, "%ju of %ju frames", (uintmax_t)counters[c],
 		    (uintmax_t)job->passed);
@@ -223,37 +226,37 @@ static void
 measure(struct job *job, uint32_t frames)
 {
 	struct bench_what *what = &job->what;
-	struct vm *vm = job->vm;
+	struct bare_guest *guest = job->guest;
 	bool direct = strcmp(what->subject, "direct") == 0;
 	bool path = direct || strcmp(what->subject, "path") == 0;
 	uint32_t i;
 
-	vm_create(&vm[0], 1, path);
-	vm_frames(&vm[0], what->bytes);
+	bare_guest_create(&guest[0], 1, path);
+	bare_guest_frames(&guest[0], what->bytes);
 	if (path) {
-		vm_create(&vm[1], 2, true);
-		vm_up(&vm[0], &vm[1], what->bytes);
-		vm_up(&vm[1], &vm[0], what->bytes);
+		bare_guest_create(&guest[1], 2, true);
+		bare_guest_up(&guest[0], &guest[1], what->bytes);
+		bare_guest_up(&guest[1], &guest[0], what->bytes);
 		/* The switch learns where the receiver is. */
-		vm_send(&vm[1], 1);
-		if (vm_receive(&vm[0]) != job->descs)
+		bare_guest_send(&guest[1], 1);
+		if (bare_guest_receive(&guest[0]) != job->descs)
 			errx(1, "no frame was received");
 		if (direct)
-			vm_direct(&vm[1]);
+			bare_guest_direct(&guest[1]);
 		bench_measure(what, run_path, direct ? bare_direct : bare_path,
 		    job, frames);
-		check(job, &vm[1], E82545_C_RX_FRAME);
+		check(job, &guest[1], E82545_C_RX_FRAME);
 		return;
 	}
-	vm_up(&vm[0], &vm[0], what->bytes);
-	for (i = 0; i < VM_RING; i++)
-		vm_txd(&vm[0])[i].lower |= E82545_TXD_RS;
+	bare_guest_up(&guest[0], &guest[0], what->bytes);
+	for (i = 0; i < GUEST_RING; i++)
+		bare_guest_txd(&guest[0])[i].lower |= E82545_TXD_RS;
 	if (strcmp(what->subject, "tx") == 0) {
 		bench_measure(what, run_tx, bare_tx, job, frames);
-		check(job, &vm[0], E82545_C_TX_FRAME);
+		check(job, &guest[0], E82545_C_TX_FRAME);
 	} else {
 		bench_measure(what, run_rx, bare_rx, job, frames);
-		check(job, &vm[0], E82545_C_RX_FRAME);
+		check(job, &guest[0], E82545_C_RX_FRAME);
 	}
 }
 
@@ -267,13 +270,15 @@ main(int argc, char **argv)
 	while ((ch = getopt(argc, argv, "b:n:s:")) != -1) {
 		switch (ch) {
 		case 'b':
-			job.what.batch = bench_number(optarg, 1, VM_RING - 1);
+			job.what.batch = bench_number(optarg, 1,
+			    GUEST_RING - 1);
 			break;
 		case 'n':
 			frames = bench_number(optarg, 1, UINT32_MAX);
 			break;
 		case 's':
-			job.what.bytes = bench_number(optarg, 60, VM_LEN_MAX);
+			job.what.bytes = bench_number(optarg, 60,
+			    GUEST_LEN_MAX);
 			break;
 		default:
 			usage();
@@ -285,10 +290,10 @@ main(int argc, char **argv)
 	    strcmp(argv[optind], "direct") != 0))
 		usage();
 	job.what.subject = argv[optind];
-	job.descs = howmany(job.what.bytes, VM_BUF);
+	job.descs = howmany(job.what.bytes, GUEST_BUF);
 	/* A batch must fit into a ring, one descriptor of which stays free. */
-	if (job.what.batch > (VM_RING - 1) / job.descs)
-		job.what.batch = (VM_RING - 1) / job.descs;
+	if (job.what.batch > (GUEST_RING - 1) / job.descs)
+		job.what.batch = (GUEST_RING - 1) / job.descs;
 	init_config();
 	measure(&job, frames);
 	return (0);

@@ -23,7 +23,7 @@
 int
 main(int argc, char **argv)
 {
-	static struct vm vm[2];
+	static struct bare_guest guest[2];
 	uint32_t batch = 64, frames = 10000000, len = 60, n;
 	uint64_t ns;
 	int ch;
@@ -31,7 +31,7 @@ main(int argc, char **argv)
 	while ((ch = getopt(argc, argv, "b:n:s:")) != -1) {
 		switch (ch) {
 		case 'b':
-			batch = bench_number(optarg, 1, VM_RING / 2);
+			batch = bench_number(optarg, 1, GUEST_RING / 2);
 			break;
 		case 'n':
 			frames = bench_number(optarg, 1, UINT32_MAX / 2);
@@ -46,18 +46,18 @@ main(int argc, char **argv)
 		}
 	}
 	init_config();
-	vm_create(&vm[0], 1, true);
-	vm_create(&vm[1], 2, true);
-	vm_up(&vm[0], &vm[1], len);
-	vm_up(&vm[1], &vm[0], len);
+	bare_guest_create(&guest[0], 1, true);
+	bare_guest_create(&guest[1], 2, true);
+	bare_guest_up(&guest[0], &guest[1], len);
+	bare_guest_up(&guest[1], &guest[0], len);
 	/* The switch learns where the receiver is. */
-	vm_send(&vm[1], 1);
-	if (vm_receive(&vm[0]) != 1)
+	bare_guest_send(&guest[1], 1);
+	if (bare_guest_receive(&guest[0]) != 1)
 		errx(1, "no frame was received");
 	ns = bench_now_ns();
 	for (n = 0; n < frames; n += batch) {
-		vm_send(&vm[0], batch);
-		if (vm_receive(&vm[1]) != batch)
+		bare_guest_send(&guest[0], batch);
+		if (bare_guest_receive(&guest[1]) != batch)
 			errx(1, "frames are missing");
 	}
 	ns = bench_now_ns() - ns;

@@ -15,8 +15,8 @@
 
 /*
  * Call fn(arg) in a child process.  Returns true if it aborts after it has
- * printed `text', which is part of the assertion's expression.  fn must take the
- * locks that it needs: the child does not own those of its parent.
+ * printed `text', which is part of the assertion's expression.  fn must take
+ * the locks that it needs: the child does not own those of its parent.
  */
 bool	aborts(void (*fn)(void *), void *arg, const char *text);
 

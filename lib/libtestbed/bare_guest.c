@@ -27,23 +27,24 @@
  */
 
 static void *
-vm_map(void *arg, uint64_t gpa, size_t len)
+bare_guest_map(void *arg, uint64_t gpa, size_t len)
 {
-	struct vm *vm = arg;
+	struct bare_guest *guest = arg;
 
-	return (gpa > VM_RAM || len > VM_RAM - gpa ? NULL : vm->ram + gpa);
+	return (gpa > GUEST_RAM || len > GUEST_RAM - gpa ? NULL :
+	    guest->ram + gpa);
 }
 
 static void
-vm_intr(void *arg, bool asserted)
+bare_guest_intr(void *arg, bool asserted)
 {
-	struct vm *vm = arg;
+	struct bare_guest *guest = arg;
 
-	vm->line = asserted;
+	guest->line = asserted;
 }
 
 static uint64_t
-vm_now(void *arg __unused)
+bare_guest_now(void *arg __unused)
 {
 	struct timespec ts;
 
@@ -52,22 +53,22 @@ vm_now(void *arg __unused)
 }
 
 static void
-vm_timer(void *arg __unused, uint64_t when_ns __unused)
+bare_guest_timer(void *arg __unused, uint64_t when_ns __unused)
 {
 }
 
 static void
-vm_wanted(void *arg __unused)
+bare_guest_kick(void *arg __unused)
 {
 }
 
-static const struct e82545_ops vm_ops = {
-	.eo_map = vm_map,
-	.eo_intr = vm_intr,
-	.eo_now = vm_now,
-	.eo_timer = vm_timer,
-	.eo_tx_kick = vm_wanted,
-	.eo_rx_ready = vm_wanted,
+static const struct e82545_ops bare_guest_ops = {
+	.eo_map = bare_guest_map,
+	.eo_intr = bare_guest_intr,
+	.eo_now = bare_guest_now,
+	.eo_timer = bare_guest_timer,
+	.eo_tx_kick = bare_guest_kick,
+	.eo_rx_ready = bare_guest_kick,
 };
 
 /*
@@ -92,19 +93,19 @@ static const struct frame_port_ops null_port_ops = {
 	.fpo_sync = null_nothing,
 };
 
-/* A frame of more than one buffer. */
+/* A frame in more than one buffer. */
 static __attribute__((__noinline__)) void
-null_peek_long(const struct vm *vm, struct frame *frame)
+null_peek_long(const struct bare_guest *guest, struct frame *frame)
 {
 	struct iovec *iov = frame->f_iov;
-	const uint32_t len = vm->frame_len;
+	const uint32_t len = guest->frame_len;
 	uint32_t left, n;
 
-	for (n = 0, left = len; left > VM_BUF; left -= VM_BUF, n++) {
-		iov[n].iov_base = vm_frame_buf(vm, n);
-		iov[n].iov_len = VM_BUF;
+	for (n = 0, left = len; left > GUEST_BUF; left -= GUEST_BUF, n++) {
+		iov[n].iov_base = bare_guest_frame_buf(guest, n);
+		iov[n].iov_len = GUEST_BUF;
 	}
-	iov[n].iov_base = vm_frame_buf(vm, n);
+	iov[n].iov_base = bare_guest_frame_buf(guest, n);
 	iov[n].iov_len = left;
 	frame_set(frame, n + 1, len);
 }
@@ -112,16 +113,17 @@ null_peek_long(const struct vm *vm, struct frame *frame)
 static bool
 null_peek(struct frame_source *source, struct frame *frame)
 {
-	const struct vm *vm = __containerof(source, struct vm, null_source);
+	const struct bare_guest *guest =
+	    __containerof(source, struct bare_guest, null_source);
 	struct iovec *iov = frame->f_iov;
-	const uint32_t len = vm->frame_len;
+	const uint32_t len = guest->frame_len;
 
-	if (vm->waiting == 0)
+	if (guest->pending == 0)
 		return (false);
-	if (len > VM_BUF)
-		null_peek_long(vm, frame);
+	if (len > GUEST_BUF)
+		null_peek_long(guest, frame);
 	else {
-		iov->iov_base = vm_frame_buf(vm, 0);
+		iov->iov_base = bare_guest_frame_buf(guest, 0);
 		iov->iov_len = len;
 		frame_set(frame, 1, len);
 	}
@@ -131,169 +133,175 @@ null_peek(struct frame_source *source, struct frame *frame)
 static void
 null_next(struct frame_source *source)
 {
-	struct vm *vm = __containerof(source, struct vm, null_source);
+	struct bare_guest *guest =
+	    __containerof(source, struct bare_guest, null_source);
 
-	vm->waiting--;
-	vm->frame += howmany(vm->frame_len, VM_BUF);
+	guest->pending--;
+	guest->frame += howmany(guest->frame_len, GUEST_BUF);
 }
 
 static void
-null_port_init(struct vm *vm)
+null_port_init(struct bare_guest *guest)
 {
-	vm->null_source.fs_peek = null_peek;
-	vm->null_source.fs_next = null_next;
-	vm->null_port.fp_ops = &null_port_ops;
-	vm->null_port.fp_source = &vm->null_source;
-	vm->null_port.fp_frame_max = UINT32_MAX;
-	vm->port = &vm->null_port;
+	guest->null_source.fs_peek = null_peek;
+	guest->null_source.fs_next = null_next;
+	guest->null_port.fp_ops = &null_port_ops;
+	guest->null_port.fp_source = &guest->null_source;
+	guest->null_port.fp_frame_max = UINT32_MAX;
+	guest->port = &guest->null_port;
 }
 
 static void
-vm_sink(void *arg, struct frame_source *frames)
+bare_guest_sink(void *arg, struct frame_source *frames)
 {
-	struct vm *vm = arg;
+	struct bare_guest *guest = arg;
 
-	e82545_rx_direct(vm->dev, frames);
+	e82545_rx_direct(guest->dev, frames);
 }
 
 void
-vm_direct(struct vm *vm)
+bare_guest_direct(struct bare_guest *guest)
 {
-	/* The port's ring must be empty and released. */
-	(void)e82545_rx(vm->dev);
-	e82545_rx_direct_enable(vm->dev, true);
-	if (!frame_port_set_sink(vm->port, vm_sink, vm))
-		errx(1, "no way past the ring");
-	vm->direct = true;
+	/* The port's ring must be empty, and its slots returned. */
+	(void)e82545_rx(guest->dev);
+	e82545_rx_direct_enable(guest->dev, true);
+	if (!frame_port_set_sink(guest->port, bare_guest_sink, guest))
+		errx(1, "the port cannot have a sink");
+	guest->direct = true;
 }
 
 static void
-vm_rxeof(int fd __unused, enum ev_type type __unused, void *param __unused)
+bare_guest_rxeof(int fd __unused, enum ev_type type __unused,
+    void *param __unused)
 {
 }
 
 /*
- * The guests.
+ * The guest.
  */
 
 static void
-vm_write(struct vm *vm, uint32_t reg, uint32_t value)
+bare_guest_write(struct bare_guest *guest, uint32_t reg, uint32_t value)
 {
-	e82545_write(vm->dev, E82545_BAR_MEM, reg, 4, value);
+	e82545_write(guest->dev, E82545_BAR_MEM, reg, 4, value);
 }
 
 void
-vm_up(struct vm *vm, const struct vm *to, uint32_t len)
+bare_guest_up(struct bare_guest *guest, const struct bare_guest *to,
+    uint32_t len)
 {
-	struct e82545_rxd *rxd = vm_rxd(vm);
-	union e82545_txd *txd = vm_txd(vm);
+	struct e82545_rxd *rxd = bare_guest_rxd(guest);
+	union e82545_txd *txd = bare_guest_txd(guest);
 	uint32_t gpa, i, stride;
 
-	vm->len = len;
-	stride = len <= VM_BUF ? VM_BUF : VM_TXBUF;
-	for (i = 0; i < VM_RING; i++) {
-		gpa = VM_TXBUFS + i * stride;
-		memcpy(vm->ram + gpa, to->mac, sizeof(to->mac));
-		memcpy(vm->ram + gpa + 6, vm->mac, sizeof(vm->mac));
+	guest->len = len;
+	stride = len <= GUEST_BUF ? GUEST_BUF : GUEST_TXBUF;
+	for (i = 0; i < GUEST_RING; i++) {
+		gpa = GUEST_TXBUFS + i * stride;
+		memcpy(guest->ram + gpa, to->mac, sizeof(to->mac));
+		memcpy(guest->ram + gpa + 6, guest->mac, sizeof(guest->mac));
 		txd[i].legacy.addr = gpa;
 		txd[i].lower = len | E82545_TXD_EOP | E82545_TXD_IFCS;
-		rxd[i].addr = VM_RXBUFS + i * VM_BUF;
+		rxd[i].addr = GUEST_RXBUFS + i * GUEST_BUF;
 	}
-	vm_write(vm, E82545_RDBAL, VM_RXRING);
-	vm_write(vm, E82545_RDLEN, VM_RING * sizeof(*rxd));
-	vm_write(vm, E82545_RDT, VM_RING - 1);
-	vm_write(vm, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_BAM |
+	bare_guest_write(guest, E82545_RDBAL, GUEST_RXRING);
+	bare_guest_write(guest, E82545_RDLEN, GUEST_RING * sizeof(*rxd));
+	bare_guest_write(guest, E82545_RDT, GUEST_RING - 1);
+	bare_guest_write(guest, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_BAM |
 	    E82545_RCTL_SECRC | (len > 1518 ? E82545_RCTL_LPE : 0));
-	vm_write(vm, E82545_TDBAL, VM_TXRING);
-	vm_write(vm, E82545_TDLEN, VM_RING * sizeof(*txd));
-	vm_write(vm, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
-	vm_write(vm, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_FD);
-	vm_write(vm, E82545_IMS, E82545_ICR_RXT0 | E82545_ICR_TXDW);
+	bare_guest_write(guest, E82545_TDBAL, GUEST_TXRING);
+	bare_guest_write(guest, E82545_TDLEN, GUEST_RING * sizeof(*txd));
+	bare_guest_write(guest, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
+	bare_guest_write(guest, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_FD);
+	bare_guest_write(guest, E82545_IMS, E82545_ICR_RXT0 | E82545_ICR_TXDW);
 }
 
 void
-vm_create(struct vm *vm, int n, bool port)
+bare_guest_create(struct bare_guest *guest, int n, bool port)
 {
 	struct e82545_config config;
 	char name[16], portname[32];
 	nvlist_t *nvl;
 
 	snprintf(name, sizeof(name), "vm%d", n);
-	memcpy(vm->mac, (uint8_t[]){ 0x52, 0x54, 0, 0x82, 0x54, n }, 6);
-	vm->ram = aligned_alloc(4096, VM_RAM);
-	if (vm->ram == NULL)
+	memcpy(guest->mac, (uint8_t[]){ 0x52, 0x54, 0, 0x82, 0x54, n }, 6);
+	guest->ram = aligned_alloc(4096, GUEST_RAM);
+	if (guest->ram == NULL)
 		err(1, NULL);
-	memset(vm->ram, 0, VM_RAM);
+	memset(guest->ram, 0, GUEST_RAM);
 	if (port) {
 		snprintf(portname, sizeof(portname), "vale0:%s", name);
 		nvl = create_config_node(name);
 		if (netbe_legacy_config(nvl, portname) != 0 ||
-		    netbe_init(&vm->be, nvl, vm_rxeof, NULL) != 0)
+		    netbe_init(&guest->be, nvl, bare_guest_rxeof, NULL) != 0)
 			errx(1, "%s: no backend", portname);
-		vm->port = net_port_create(vm->be, UINT32_MAX);
-		if (vm->port == NULL)
+		guest->port = net_port_create(guest->be, UINT32_MAX);
+		if (guest->port == NULL)
 			err(1, "%s", portname);
 	} else
-		null_port_init(vm);
+		null_port_init(guest);
 	memset(&config, 0, sizeof(config));
-	memcpy(config.ec_mac, vm->mac, sizeof(config.ec_mac));
+	memcpy(config.ec_mac, guest->mac, sizeof(config.ec_mac));
 	config.ec_name = name;
-	vm->dev = e82545_create(&config, &vm_ops, vm, vm->port);
-	if (vm->dev == NULL)
+	guest->dev = e82545_create(&config, &bare_guest_ops, guest,
+	    guest->port);
+	if (guest->dev == NULL)
 		err(1, "%s", name);
 }
 
 void
-vm_frames(struct vm *vm, uint32_t len)
+bare_guest_frames(struct bare_guest *guest, uint32_t len)
 {
 	uint32_t i;
 
-	vm->frames = aligned_alloc(4096, VM_RING * VM_BUF);
-	if (vm->frames == NULL)
+	guest->frames = aligned_alloc(4096, GUEST_RING * GUEST_BUF);
+	if (guest->frames == NULL)
 		err(1, NULL);
-	memset(vm->frames, 0, VM_RING * VM_BUF);
-	for (i = 0; i < VM_RING; i++)
-		memcpy(vm->frames + i * VM_BUF, vm->mac, sizeof(vm->mac));
-	vm->frame_len = len;
+	memset(guest->frames, 0, GUEST_RING * GUEST_BUF);
+	for (i = 0; i < GUEST_RING; i++)
+		memcpy(guest->frames + i * GUEST_BUF, guest->mac,
+		    sizeof(guest->mac));
+	guest->frame_len = len;
 }
 
-/* The guest serves its interrupt. */
+/* Handle an interrupt: read ICR. */
 static void
-vm_serve(struct vm *vm)
+bare_guest_intr_handle(struct bare_guest *guest)
 {
-	if (vm->line)
-		(void)e82545_read(vm->dev, E82545_BAR_MEM, E82545_ICR, 4);
+	if (guest->line)
+		(void)e82545_read(guest->dev, E82545_BAR_MEM, E82545_ICR, 4);
 }
 
 void
-vm_send(struct vm *vm, uint32_t batch)
+bare_guest_send(struct bare_guest *guest, uint32_t batch)
 {
-	union e82545_txd *txd = vm_txd(vm);
+	union e82545_txd *txd = bare_guest_txd(guest);
 	uint32_t last;
 
-	last = (vm->tail + batch - 1) % VM_RING;
+	last = (guest->tail + batch - 1) % GUEST_RING;
 	txd[last].lower |= E82545_TXD_RS;
-	vm->tail = (vm->tail + batch) % VM_RING;
-	vm_write(vm, E82545_TDT, vm->tail);
-	while (e82545_tx(vm->dev) != E82545_TX_IDLE)
+	guest->tail = (guest->tail + batch) % GUEST_RING;
+	bare_guest_write(guest, E82545_TDT, guest->tail);
+	while (e82545_tx(guest->dev) != E82545_TX_IDLE)
 		continue;
 	txd[last].lower &= ~E82545_TXD_RS;
-	vm_serve(vm);
+	bare_guest_intr_handle(guest);
 }
 
 uint32_t
-vm_receive(struct vm *vm)
+bare_guest_receive(struct bare_guest *guest)
 {
-	struct e82545_rxd *rxd = vm_rxd(vm);
+	struct e82545_rxd *rxd = bare_guest_rxd(guest);
 	uint32_t n;
 
-	while (!vm->direct && e82545_rx(vm->dev) == E82545_RX_MORE)
+	while (!guest->direct && e82545_rx(guest->dev) == E82545_RX_MORE)
 		continue;
-	for (n = 0; (rxd[vm->next].status & E82545_RXD_DD) != 0; n++) {
-		rxd[vm->next].status = 0;
-		vm->next = (vm->next + 1) % VM_RING;
+	for (n = 0; (rxd[guest->next].status & E82545_RXD_DD) != 0; n++) {
+		rxd[guest->next].status = 0;
+		guest->next = (guest->next + 1) % GUEST_RING;
 	}
-	vm_serve(vm);
-	vm_write(vm, E82545_RDT, (vm->next + VM_RING - 1) % VM_RING);
+	bare_guest_intr_handle(guest);
+	bare_guest_write(guest, E82545_RDT,
+	    (guest->next + GUEST_RING - 1) % GUEST_RING);
 	return (n);
 }

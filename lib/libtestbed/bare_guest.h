@@ -5,10 +5,10 @@
  */
 
 /*
- * A guest and its adapter, all in one thread: nothing of a guest but what puts
- * descriptors into rings.  The adapter is on a port of a VALE switch, or on a
- * network of nothing: there, what is sent is gone, and frames to receive are
- * there while `waiting' is not 0.
+ * A guest with its adapter, without a driver and in one thread: functions put
+ * descriptors into the rings.  The adapter's port is on a VALE switch, or it is
+ * the null port, which discards what is sent, and has `pending' frames to
+ * receive.
  */
 
 #ifndef _BARE_GUEST_H_
@@ -23,18 +23,18 @@
 #include "e82545.h"
 #include "frame_port.h"
 
-#define	VM_RING		1024		/* descriptors */
-#define	VM_BUF		2048		/* bytes of a receive buffer */
-#define	VM_TXBUF	16384		/* bytes of a transmit buffer, if long */
-#define	VM_LEN_MAX	9216		/* of a frame */
+#define	GUEST_RING		1024		/* descriptors */
+#define	GUEST_BUF		2048		/* bytes of a receive buffer */
+#define	GUEST_TXBUF	16384		/* of a long transmit buffer */
+#define	GUEST_LEN_MAX	9216		/* of a frame */
 /* Addresses of the rings in a guest's RAM. */
-#define	VM_RXRING	0x10000
-#define	VM_TXRING	0x20000
-#define	VM_RXBUFS	0x100000
-#define	VM_TXBUFS	(VM_RXBUFS + VM_RING * VM_BUF)
-#define	VM_RAM		(VM_TXBUFS + VM_RING * VM_TXBUF)
+#define	GUEST_RXRING	0x10000
+#define	GUEST_TXRING	0x20000
+#define	GUEST_RXBUFS	0x100000
+#define	GUEST_TXBUFS	(GUEST_RXBUFS + GUEST_RING * GUEST_BUF)
+#define	GUEST_RAM		(GUEST_TXBUFS + GUEST_RING * GUEST_TXBUF)
 
-struct vm {
+struct bare_guest {
 	struct e82545	*dev;
 	struct net_backend *be;
 	struct frame_port *port;
@@ -42,56 +42,58 @@ struct vm {
 	uint32_t	 len;		/* of the frames it sends */
 	uint32_t	 tail, next;	/* TX, RX */
 	bool		 line;
-	bool		 direct;	/* vm_direct() was called */
+	bool		 direct;	/* bare_guest_direct() was called */
 	uint8_t		 mac[6];
-	/* The port without a network. */
+	/* The null port. */
 	struct frame_port null_port;
 	struct frame_source null_source;
-	uint8_t		*frames;	/* VM_RING buffers of VM_BUF bytes */
+	uint8_t		*frames;	/* GUEST_RING of GUEST_BUF bytes */
 	uint32_t	 frame_len;	/* of each */
-	uint32_t	 frame;		/* buffer the next one begins in */
-	uint32_t	 waiting;	/* frames */
+	uint32_t	 frame;		/* first buffer of the next one */
+	uint32_t	 pending;	/* frames */
 };
 
-/* Guest `n' with an adapter on port "vale0:vm`n'", or on nothing. */
-void	vm_create(struct vm *vm, int n, bool port);
+/* Guest `n' with an adapter on port "vale0:vm`n'", or on the null port. */
+void	bare_guest_create(struct bare_guest *guest, int n, bool port);
 
 /*
  * Fill the transmit ring with frames of `len' bytes to `to', the receive ring
- * with buffers, and switch the adapter on.
+ * with buffers, and enable the adapter.
  */
-void	vm_up(struct vm *vm, const struct vm *to, uint32_t len);
+void	bare_guest_up(struct bare_guest *guest, const struct bare_guest *to,
+	    uint32_t len);
 
-/* Frames of `len' bytes to `vm' for the network of nothing. */
-void	vm_frames(struct vm *vm, uint32_t len);
+/* Have the null port receive frames of `len' bytes to `guest'. */
+void	bare_guest_frames(struct bare_guest *guest, uint32_t len);
 
-/* Receive frames of other guests direct, into the receive ring. */
-void	vm_direct(struct vm *vm);
+/* Give the port a sink: frames of other guests go into the receive ring. */
+void	bare_guest_direct(struct bare_guest *guest);
 
 /* Send `batch' frames with one write to TDT. */
-void	vm_send(struct vm *vm, uint32_t batch);
+void	bare_guest_send(struct bare_guest *guest, uint32_t batch);
 
-/* Receive all frames and post the buffers; the number of descriptors. */
-uint32_t vm_receive(struct vm *vm);
+/* Receive all frames and post the buffers.  Returns the descriptors used. */
+uint32_t bare_guest_receive(struct bare_guest *guest);
 
 /* The descriptors. */
 static inline union e82545_txd *
-vm_txd(const struct vm *vm)
+bare_guest_txd(const struct bare_guest *guest)
 {
-	return ((union e82545_txd *)(void *)(vm->ram + VM_TXRING));
+	return ((union e82545_txd *)(void *)(guest->ram + GUEST_TXRING));
 }
 
 static inline struct e82545_rxd *
-vm_rxd(const struct vm *vm)
+bare_guest_rxd(const struct bare_guest *guest)
 {
-	return ((struct e82545_rxd *)(void *)(vm->ram + VM_RXRING));
+	return ((struct e82545_rxd *)(void *)(guest->ram + GUEST_RXRING));
 }
 
-/* The n-th buffer, from 0, of the next frame of the network of nothing. */
+/* Buffer `n', from 0, of the null port's next frame. */
 static inline uint8_t *
-vm_frame_buf(const struct vm *vm, uint32_t n)
+bare_guest_frame_buf(const struct bare_guest *guest, uint32_t n)
 {
-	return (vm->frames + (size_t)((vm->frame + n) % VM_RING) * VM_BUF);
+	return (guest->frames +
+	    (size_t)((guest->frame + n) % GUEST_RING) * GUEST_BUF);
 }
 
 #endif /* !_BARE_GUEST_H_ */

@@ -5,8 +5,8 @@
  */
 
 /*
- * FreeBSD: what bhyve's network backends want of the rest of bhyve, for
- * programs that have the backends alone.
+ * FreeBSD: the functions of bhyve that its network backends call, for programs
+ * that link the backends alone.
  */
 
 #include <sys/types.h>

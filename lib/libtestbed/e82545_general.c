@@ -5,7 +5,7 @@
  */
 
 /*
- * The two files once more, under other names and without their fast paths.
+ * Compiles the two files again, under other names and without fast paths.
  */
 
 #include <sys/types.h>

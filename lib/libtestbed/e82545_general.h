@@ -6,7 +6,7 @@
 
 /*
  * The model's workers without the fast paths of e82545_tx.c and e82545_rx.c.
- * Each may be called in the place of the function without "general".
+ * A test may call each in place of the function without "general".
  */
 
 #ifndef _E82545_GENERAL_H_

@@ -123,14 +123,14 @@ host_send(struct frame_port *port, const struct frame *frame)
 	if (h->tx_hook != NULL)
 		h->tx_hook(h);
 	pthread_mutex_lock(&h->mtx);
-	if (h->tx_room == 0) {
+	if (h->tx_space == 0) {
 		pthread_mutex_unlock(&h->mtx);
 		return (false);
 	}
-	h->tx_room--;
+	h->tx_space--;
 	REQUIRE(h->ntx < HOST_FRAMES);
 	h->tx[h->ntx].len = len;
-	h->tx[h->ntx].npieces = niov;
+	h->tx[h->ntx].nfrags = niov;
 	h->tx_iov[h->ntx] = calloc(niov, sizeof(*iov));
 	REQUIRE(h->tx_iov[h->ntx] != NULL);
 	memcpy(h->tx_iov[h->ntx], iov, niov * sizeof(*iov));
@@ -150,7 +150,7 @@ host_tx_flatten(struct host *h, unsigned int n)
 	f->data = malloc(f->len);
 	REQUIRE(f->data != NULL);
 	off = 0;
-	for (i = 0; i < f->npieces; i++) {
+	for (i = 0; i < f->nfrags; i++) {
 		memcpy(f->data + off, h->tx_iov[n][i].iov_base,
 		    h->tx_iov[n][i].iov_len);
 		off += h->tx_iov[n][i].iov_len;
@@ -203,8 +203,8 @@ host_peek(struct frame_source *source, struct frame *frame)
 	if (pending) {
 		f = &h->rx[h->rx_head % HOST_FRAMES];
 		memcpy(frame->f_iov, h->rx_iov[h->rx_head % HOST_FRAMES],
-		    f->npieces * sizeof(*frame->f_iov));
-		frame_set(frame, f->npieces, f->len);
+		    f->nfrags * sizeof(*frame->f_iov));
+		frame_set(frame, f->nfrags, f->len);
 	}
 	pthread_mutex_unlock(&h->mtx);
 	return (pending);
@@ -217,7 +217,7 @@ host_rx_free(struct host *h)
 	struct iovec *iov = h->rx_iov[h->rx_head % HOST_FRAMES];
 	int i;
 
-	for (i = 0; i < f->npieces; i++)
+	for (i = 0; i < f->nfrags; i++)
 		free(iov[i].iov_base);
 	free(iov);
 	h->rx_head++;
@@ -293,7 +293,7 @@ host_create_config(size_t ram_size, uint32_t itr_256ns, bool csb)
 	h->ram_size = ram_size;
 	/* Not 0: as the clock of a host that has run for a while. */
 	h->now_ns = 1000000000;
-	h->tx_room = UINT32_MAX;
+	h->tx_space = UINT32_MAX;
 	h->brk = 0x10000;
 	pthread_mutex_init(&h->mtx, NULL);
 	pthread_cond_init(&h->tx_cv, NULL);
@@ -540,20 +540,20 @@ host_stop_threads(struct host *h)
  */
 
 void
-host_inject(struct host *h, const void *data, size_t len, int npieces)
+host_inject(struct host *h, const void *data, size_t len, int nfrags)
 {
 	const uint8_t *p = data;
 	struct iovec *iov;
 	size_t left, n;
 	int i;
 
-	REQUIRE(npieces > 0 && npieces <= FRAME_MAXIOV);
-	REQUIRE(len >= (size_t)npieces);
-	iov = calloc(npieces, sizeof(*iov));
+	REQUIRE(nfrags > 0 && nfrags <= FRAME_MAXIOV);
+	REQUIRE(len >= (size_t)nfrags);
+	iov = calloc(nfrags, sizeof(*iov));
 	REQUIRE(iov != NULL);
 	left = len;
-	for (i = 0; i < npieces; i++) {
-		n = left / (npieces - i);
+	for (i = 0; i < nfrags; i++) {
+		n = left / (nfrags - i);
 		iov[i].iov_base = malloc(n);
 		REQUIRE(iov[i].iov_base != NULL);
 		iov[i].iov_len = n;
@@ -564,7 +564,7 @@ host_inject(struct host *h, const void *data, size_t len, int npieces)
 	pthread_mutex_lock(&h->mtx);
 	REQUIRE(h->rx_tail - h->rx_head < HOST_FRAMES);
 	h->rx[h->rx_tail % HOST_FRAMES].len = len;
-	h->rx[h->rx_tail % HOST_FRAMES].npieces = npieces;
+	h->rx[h->rx_tail % HOST_FRAMES].nfrags = nfrags;
 	h->rx_iov[h->rx_tail % HOST_FRAMES] = iov;
 	h->rx_tail++;
 	h->ready = true;
@@ -573,7 +573,7 @@ host_inject(struct host *h, const void *data, size_t len, int npieces)
 }
 
 unsigned int
-host_rx_waiting(struct host *h)
+host_rx_pending(struct host *h)
 {
 	unsigned int n;
 

@@ -5,17 +5,17 @@
  */
 
 /*
- * A host for the 82545EM model, for tests: guest memory, a clock that only
- * moves when told, a network that records what is sent and hands over what
- * was injected, and a small driver for the guest's side of the rings.
+ * A host for the 82545EM model, for tests: guest memory, a clock that the test
+ * advances, a network that records the frames sent and delivers the frames
+ * injected, and a small driver for the guest's side of the rings.
  *
- * A test either plays all threads itself (host_run(), host_advance()), or has
- * a transmit and a receive thread started (host_start_threads()) and plays the
- * vCPUs.  Everything here may be called from any thread; what the driver part
- * keeps (indices, the allocator) belongs to one thread at a time.
+ * A test either runs all work itself (host_run(), host_advance()), or starts a
+ * transmit and a receive thread (host_start_threads()) and acts as the vCPUs.
+ * Any thread may call any function, except that one thread at a time may use
+ * the driver (its indices, the allocator).
  *
- * What can not be (memory exhausted, more frames than HOST_FRAMES, the model
- * breaking its side of struct e82545_ops) prints a line and aborts.
+ * If memory is exhausted, there are more frames than HOST_FRAMES, or the model
+ * violates struct e82545_ops, the program prints a line and aborts.
  */
 
 #ifndef _E82545_HOST_H_
@@ -33,13 +33,13 @@
 #include "e82545.h"
 #include "frame_port.h"
 
-#define	HOST_FRAMES	4096		/* frames recorded or waiting */
+#define	HOST_FRAMES	4096		/* frames recorded or pending */
 #define	HOST_EDGES	4096		/* changes of the interrupt line */
 #define	HOST_RAM	(16u << 20)	/* bytes, enough for all tests */
 
 struct host_frame {
 	size_t		 len;		/* bytes */
-	int		 npieces;	/* as passed by the model */
+	int		 nfrags;	/* as passed by the model */
 	uint8_t		*data;
 };
 
@@ -72,8 +72,8 @@ struct host {
 	unsigned int	 ntx;
 	struct iovec	*tx_iov[HOST_FRAMES];	/* until the flush */
 	unsigned int	 ntx_flushed;
-	unsigned int	 tx_room;	/* frames to take before refusing */
-	bool		 tx_discard;	/* forget what is sent */
+	unsigned int	 tx_space;	/* frames accepted before ENOBUFS */
+	bool		 tx_discard;	/* do not record frames sent */
 
 	/* Called within a batch: for each frame queued, and each taken. */
 	void		(*tx_hook)(struct host *);
@@ -136,7 +136,7 @@ void	host_advance(struct host *h, uint64_t ns);
 
 /* The interrupt line. */
 bool	host_line(struct host *h);
-/* How often the line was asserted so far. */
+/* How many times the line was asserted. */
 unsigned int host_raised(struct host *h);
 
 /*
@@ -149,15 +149,15 @@ void	host_run(struct host *h);
 void	host_start_threads(struct host *h);
 void	host_stop_threads(struct host *h);
 
-/* Add a frame from the network, in `npieces' fragments of similar size. */
-void	host_inject(struct host *h, const void *data, size_t len, int npieces);
+/* Add a frame from the network, in `nfrags' fragments of similar size. */
+void	host_inject(struct host *h, const void *data, size_t len, int nfrags);
 /* The number of frames that the model has not taken yet. */
-unsigned int host_rx_waiting(struct host *h);
+unsigned int host_rx_pending(struct host *h);
 
 /* The number of frames sent and flushed; the n-th of them. */
 unsigned int host_sent(struct host *h);
 const struct host_frame *host_sent_frame(struct host *h, unsigned int n);
-/* Forget what was sent. */
+/* Discard the record of frames sent. */
 void	host_sent_clear(struct host *h);
 
 /*
@@ -202,12 +202,12 @@ bool	host_rx_done(struct host *h, uint32_t n);
 /*
  * Take the next packet out of the RX ring: its descriptors' data one after
  * the other into `buf', the last descriptor into *last (if not NULL).
- * Returns its length, or -1 if no whole packet is there.  The descriptors are
- * cleared, and posted again by host_rx_post().
+ * Returns its length, or -1 if no complete packet is there.  Clears the
+ * descriptors; host_rx_post() posts them again.
  */
 ssize_t	host_rx_take(struct host *h, void *buf, size_t size,
 	    struct e82545_rxd *last);
-/* Write RDT: everything taken is posted again. */
+/* Write RDT: post all descriptors taken. */
 void	host_rx_post(struct host *h);
 
 /* A frame to `dst' with a counting payload, `len' bytes in all. */

@@ -50,7 +50,7 @@ guest_listen(struct guest *g)
 }
 
 static uint64_t
-carve(uint64_t *gpa, size_t len)
+place(uint64_t *gpa, size_t len)
 {
 	uint64_t at;
 
@@ -70,12 +70,12 @@ guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
 	uint32_t i;
 
 	memset(g, 0, sizeof(*g));
-	lc->lc_txd_dma = carve(&gpa, ntxd * sizeof(struct e82545_desc));
-	lc->lc_rxd_dma = carve(&gpa, nrxd * sizeof(struct e82545_desc));
-	lc->lc_csb_dma = carve(&gpa, NET_PARAVIRT_CSB_SIZE);
+	lc->lc_txd_dma = place(&gpa, ntxd * sizeof(struct e82545_desc));
+	lc->lc_rxd_dma = place(&gpa, nrxd * sizeof(struct e82545_desc));
+	lc->lc_csb_dma = place(&gpa, NET_PARAVIRT_CSB_SIZE);
 	g->txbufsize = txbufsize;
-	g->txbuf = carve(&gpa, ntxd * (size_t)GUEST_STRIDE(txbufsize));
-	rxbuf = carve(&gpa, 2 * nrxd * (size_t)GUEST_STRIDE(rxbufsize));
+	g->txbuf = place(&gpa, ntxd * (size_t)GUEST_STRIDE(txbufsize));
+	rxbuf = place(&gpa, 2 * nrxd * (size_t)GUEST_STRIDE(rxbufsize));
 	if (gpa > size)
 		return (0);
 	lc->lc_txd = (void *)(ram + lc->lc_txd_dma);
@@ -117,15 +117,15 @@ guest_tx(struct guest *g, const struct lem_packet *lp)
 {
 	struct lem_core *lc = &g->lc;
 	uint32_t slot = lc->lc_tx_tail;
-	uint8_t what = OS_TX_FIRST;
+	uint8_t state = OS_TX_FIRST;
 	int error;
 
 	error = lem_tx(lc, lp);
 	if (error != 0)
 		return (error);
 	for (; slot != lc->lc_tx_tail; slot = (slot + 1) % lc->lc_ntxd) {
-		lc->lc_os.tx_slot[slot] = what;
-		what = OS_TX_MORE;
+		lc->lc_os.tx_slot[slot] = state;
+		state = OS_TX_MORE;
 	}
 	g->sent++;
 	return (0);

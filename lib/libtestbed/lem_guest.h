@@ -24,7 +24,7 @@
 struct guest {
 	struct lem_core	 lc;
 	uint8_t		 mac[6];
-	uint64_t	 txbuf;		/* gpa of slot 0's buffer, */
+	uint64_t	 txbuf;		/* gpa of slot 0's buffer */
 	uint32_t	 txbufsize;	/* bytes */
 	uint64_t	 sent;		/* number of the next frame */
 	/* Frames received, compared with the next number. */
@@ -44,7 +44,7 @@ uint64_t guest_init(struct guest *g, uint8_t *ram, uint64_t gpa, size_t size,
 	    uint32_t rxbufsize, bool csb);
 /* Check the number of each frame received; guest_init() calls this. */
 void	guest_listen(struct guest *g);
-/* lem_attach(), lem_start(), interrupts on.  0, or an errno value. */
+/* lem_attach(), lem_start(), enable interrupts.  Returns 0 or an errno. */
 int	guest_up(struct guest *g, uint32_t mtu);
 
 /*
@@ -59,7 +59,7 @@ int	guest_tx(struct guest *g, const struct lem_packet *lp);
 /* Queue the next frame, `len' bytes, to `dst'.  As lem_tx(). */
 int	guest_send(struct guest *g, const uint8_t dst[6], size_t len);
 
-/* Serve an interrupt.  True if it was this adapter's. */
+/* Handle an interrupt.  Returns true if it was this adapter's. */
 bool	guest_interrupt(struct guest *g, unsigned int budget);
 
 /* Register accesses so far. */

@@ -40,11 +40,10 @@
 #define	BUFSIZE		2048		/* bytes */
 #define	BUDGET		64		/* frames for a call of lem_rx() */
 #define	HOOK_EVERY	16		/* rounds of a processor */
-#define	SLEEP_MS	20		/* then check anyway */
-#define	ROUNDS		2		/* begun: one sees all work */
-#define	LOOKS		10		/* no frame: no more come */
-/* Rounds of transmit before the network is checked. */
-#define	RX_EVERY	16
+#define	SLEEP_MS	20		/* longest sleep */
+#define	ROUNDS		2		/* begun: one of them sees all work */
+#define	CHECKS		10		/* without a frame: the rest is lost */
+#define	RX_EVERY	16		/* rounds of transmit */
 
 #define	GET(x)		__atomic_load_n(&(x), __ATOMIC_SEQ_CST)
 #define	SET(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_SEQ_CST)
@@ -57,11 +56,12 @@ struct sleeper {
 	uint64_t	 rounds;	/* of its loop */
 };
 
-struct vm {
+/* A guest with its adapter, or (to_host) a program on a port. */
+struct side {
 	struct guest	 g;
 	struct ladder_params *params;
 	int		 index;		/* 0: sends */
-	struct vm	*other;
+	struct side	*other;
 	uint8_t		*ram;
 
 	struct e82545	*dev;
@@ -72,7 +72,7 @@ struct vm {
 	pthread_mutex_t	 tx_mtx, rx_mtx;	/* split */
 
 	struct vale_desc *vale;		/* to_host */
-	bool		 line, tx_wanted, rx_wanted, listening, stop;
+	bool		 line, tx_pending, rx_pending, listening, stop;
 	uint64_t	 timer_ns;
 	struct ladder_side before;	/* counts when started */
 	uint64_t	 first_ns, last_ns;
@@ -113,10 +113,10 @@ doze(struct sleeper *s, int fd, uint64_t ns)
  * True if the processor, which polls, receives; else the adapter's thread does.
  */
 static bool
-rx_inline(const struct vm *vm)
+rx_inline(const struct side *side)
 {
-	return (vm->params->own_thread &&
-	    (vm->params->mode & LEM_MODE_POLL) != 0);
+	return (side->params->own_thread &&
+	    (side->params->mode & LEM_MODE_POLL) != 0);
 }
 
 /*
@@ -124,81 +124,81 @@ rx_inline(const struct vm *vm)
  */
 
 static void *
-vm_map(void *arg, uint64_t gpa, size_t len)
+side_map(void *arg, uint64_t gpa, size_t len)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 
-	return (gpa > RAM || len > RAM - gpa ? NULL : vm->ram + gpa);
+	return (gpa > RAM || len > RAM - gpa ? NULL : side->ram + gpa);
 }
 
 static void
-vm_intr(void *arg, bool asserted)
+side_intr(void *arg, bool asserted)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 
-	SET(vm->line, asserted);
+	SET(side->line, asserted);
 	if (asserted)
-		wake(&vm->cpu);
+		wake(&side->cpu);
 }
 
 static uint64_t
-vm_now(void *arg __unused)
+side_now(void *arg __unused)
 {
 	return (lem_os_now());
 }
 
 static void
-vm_timer(void *arg, uint64_t when_ns)
+side_timer(void *arg, uint64_t when_ns)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 
-	SET(vm->timer_ns, when_ns);
-	wake(&vm->model);
+	SET(side->timer_ns, when_ns);
+	wake(&side->model);
 }
 
 static void
-vm_tx_kick(void *arg)
+side_tx_kick(void *arg)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 
-	SET(vm->tx_wanted, true);
-	if (!vm->params->own_thread)
-		wake(&vm->model);
+	SET(side->tx_pending, true);
+	if (!side->params->own_thread)
+		wake(&side->model);
 }
 
 static void
-vm_rx_ready(void *arg)
+side_rx_ready(void *arg)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 
-	SET(vm->rx_wanted, true);
-	wake(&vm->model);
+	SET(side->rx_pending, true);
+	wake(&side->model);
 }
 
-static const struct e82545_ops vm_ops = {
-	.eo_map = vm_map,
-	.eo_intr = vm_intr,
-	.eo_now = vm_now,
-	.eo_timer = vm_timer,
-	.eo_tx_kick = vm_tx_kick,
-	.eo_rx_ready = vm_rx_ready,
+static const struct e82545_ops side_ops = {
+	.eo_map = side_map,
+	.eo_intr = side_intr,
+	.eo_now = side_now,
+	.eo_timer = side_timer,
+	.eo_tx_kick = side_tx_kick,
+	.eo_rx_ready = side_rx_ready,
 };
 
-/* Direct frames of the other guest's thread. */
+/* Receive frames in the other guest's thread. */
 static void
-vm_sink(void *arg, struct frame_source *frames)
+side_sink(void *arg, struct frame_source *frames)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 
-	e82545_rx_direct(vm->dev, frames);
+	e82545_rx_direct(side->dev, frames);
 }
 
-/* The thread that receives from the port, and sets the ring's flag. */
+/* Receive from the port.  The caller polls if rx_inline(). */
 static enum e82545_rx_state
-vm_receive(struct vm *vm)
+side_receive(struct side *side)
 {
-	frame_port_set_polled(vm->port, rx_inline(vm));
-	return (e82545_rx(vm->dev));
+	frame_port_set_polled(side->port, rx_inline(side));
+	return (e82545_rx(side->dev));
 }
 
 /*
@@ -206,16 +206,16 @@ vm_receive(struct vm *vm)
  * may use for one, the last for the other.
  */
 static void
-pin(const struct vm *vm)
+pin(const struct side *side)
 {
 	cpu_set_t may, one;
 	int cpu, found = -1;
 
-	if (!vm->params->pinned ||
+	if (!side->params->pinned ||
 	    sched_getaffinity(0, sizeof(may), &may) == -1)
 		return;
 	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, &may) && (found == -1 || vm->index != 0))
+		if (CPU_ISSET(cpu, &may) && (found == -1 || side->index != 0))
 			found = cpu;
 	}
 	CPU_ZERO(&one);
@@ -228,91 +228,92 @@ pin(const struct vm *vm)
  */
 
 static void
-model_timer(struct vm *vm)
+model_timer(struct side *side)
 {
 	uint64_t when_ns;
 
-	when_ns = GET(vm->timer_ns);
+	when_ns = GET(side->timer_ns);
 	if (when_ns != 0 && when_ns <= lem_os_now()) {
-		__atomic_compare_exchange_n(&vm->timer_ns, &when_ns, 0, false,
+		__atomic_compare_exchange_n(&side->timer_ns, &when_ns, 0, false,
 		    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-		e82545_timer(vm->dev);
+		e82545_timer(side->dev);
 	}
 }
 
 static void
-model_receive(struct vm *vm)
+model_receive(struct side *side)
 {
-	SET(vm->rx_wanted, false);
-	switch (vm_receive(vm)) {
+	SET(side->rx_pending, false);
+	switch (side_receive(side)) {
 	case E82545_RX_IDLE:
-		SET(vm->listening, true);
+		SET(side->listening, true);
 		break;
 	case E82545_RX_MORE:
-		SET(vm->rx_wanted, true);
+		SET(side->rx_pending, true);
 		break;
 	case E82545_RX_STALLED:
-		SET(vm->listening, false);
+		SET(side->listening, false);
 		break;
 	}
 }
 
 static bool
-model_tx_wanted(struct vm *vm)
+model_tx_pending(struct side *side)
 {
-	return (!vm->params->own_thread && GET(vm->tx_wanted));
+	return (!side->params->own_thread && GET(side->tx_pending));
 }
 
 static bool
-model_rx_wanted(struct vm *vm)
+model_rx_pending(struct side *side)
 {
-	return (!rx_inline(vm) && GET(vm->rx_wanted));
+	return (!rx_inline(side) && GET(side->rx_pending));
 }
 
 static void
-model_transmit(struct vm *vm)
+model_transmit(struct side *side)
 {
-	if (model_tx_wanted(vm) && SWAP(vm->tx_wanted, false) &&
-	    e82545_tx(vm->dev) != E82545_TX_IDLE)
-		SET(vm->tx_wanted, true);
+	if (model_tx_pending(side) && SWAP(side->tx_pending, false) &&
+	    e82545_tx(side->dev) != E82545_TX_IDLE)
+		SET(side->tx_pending, true);
 }
 
 static void
-model_sleep(struct vm *vm)
+model_sleep(struct side *side)
 {
 	uint64_t now_ns, ns, when_ns;
 
-	SET(vm->model.asleep, true);
-	if (model_tx_wanted(vm) || model_rx_wanted(vm) || GET(vm->stop)) {
-		SET(vm->model.asleep, false);
+	SET(side->model.asleep, true);
+	if (model_tx_pending(side) || model_rx_pending(side) ||
+	    GET(side->stop)) {
+		SET(side->model.asleep, false);
 		return;
 	}
 	ns = SLEEP_MS * 1000000ULL;
-	when_ns = GET(vm->timer_ns);
+	when_ns = GET(side->timer_ns);
 	now_ns = lem_os_now();
 	if (when_ns != 0 && when_ns < now_ns + ns)
 		ns = when_ns > now_ns ? when_ns - now_ns : 0;
-	if (doze(&vm->model, GET(vm->listening) && !rx_inline(vm) ?
-	    vm->be->fd : -1, ns))
-		SET(vm->rx_wanted, true);
+	if (doze(&side->model, GET(side->listening) && !rx_inline(side) ?
+	    side->be->fd : -1, ns))
+		SET(side->rx_pending, true);
 }
 
 static void *
 model_main(void *arg)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 	uint64_t rounds;
 
-	pin(vm);
-	for (rounds = 0; !GET(vm->stop); rounds++) {
-		SET(vm->model.rounds, rounds);
-		model_timer(vm);
-		model_transmit(vm);
-		if (!rx_inline(vm) && (GET(vm->rx_wanted) ||
-		    (GET(vm->listening) && rounds % RX_EVERY == 0)))
-			model_receive(vm);
-		if (!model_tx_wanted(vm) && !model_rx_wanted(vm))
-			model_sleep(vm);
+	pin(side);
+	for (rounds = 0; !GET(side->stop); rounds++) {
+		SET(side->model.rounds, rounds);
+		model_timer(side);
+		model_transmit(side);
+		if (!rx_inline(side) && (GET(side->rx_pending) ||
+		    (GET(side->listening) && rounds % RX_EVERY == 0)))
+			model_receive(side);
+		if (!model_tx_pending(side) && !model_rx_pending(side))
+			model_sleep(side);
 	}
 	return (NULL);
 }
@@ -322,145 +323,145 @@ model_main(void *arg)
  */
 
 static uint32_t
-vm_reg_read(void *arg, uint32_t reg)
+side_reg_read(void *arg, uint32_t reg)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 
-	return (e82545_read(vm->dev, E82545_BAR_MEM, reg, 4));
+	return (e82545_read(side->dev, E82545_BAR_MEM, reg, 4));
 }
 
 static void
-vm_reg_write(void *arg, uint32_t reg, uint32_t value)
+side_reg_write(void *arg, uint32_t reg, uint32_t value)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 
-	e82545_write(vm->dev, E82545_BAR_MEM, reg, 4, value);
-	while (vm->params->own_thread && GET(vm->tx_wanted))
-		SET(vm->tx_wanted,
-		    e82545_tx(vm->dev) != E82545_TX_IDLE);
+	e82545_write(side->dev, E82545_BAR_MEM, reg, 4, value);
+	while (side->params->own_thread && GET(side->tx_pending))
+		SET(side->tx_pending,
+		    e82545_tx(side->dev) != E82545_TX_IDLE);
 }
 
-/* Read for every frame: such hooks change it. */
+/* Read for every frame, because hooks change it. */
 static bool
-cpu_polls(const struct vm *vm)
+cpu_polls(const struct side *side)
 {
-	return ((vm->g.lc.lc_mode & LEM_MODE_POLL) != 0);
+	return ((side->g.lc.lc_mode & LEM_MODE_POLL) != 0);
 }
 
 static void
-cpu_interrupts(struct vm *vm)
+cpu_interrupts(struct side *side)
 {
-	while (GET(vm->line)) {
-		lem_os_spin(vm->params->exit_ns);
-		if (!guest_interrupt(&vm->g, BUDGET))
+	while (GET(side->line)) {
+		lem_os_spin(side->params->exit_ns);
+		if (!guest_interrupt(&side->g, BUDGET))
 			break;
 	}
 }
 
 /* HLT. */
 static void
-cpu_halt(struct vm *vm)
+cpu_halt(struct side *side)
 {
-	SET(vm->cpu.asleep, true);
-	if (GET(vm->line) || GET(vm->stop))
-		SET(vm->cpu.asleep, false);
+	SET(side->cpu.asleep, true);
+	if (GET(side->line) || GET(side->stop))
+		SET(side->cpu.asleep, false);
 	else
-		(void)doze(&vm->cpu, -1, SLEEP_MS * 1000000ULL);
+		(void)doze(&side->cpu, -1, SLEEP_MS * 1000000ULL);
 }
 
-/* No free descriptors: wait until some may be. */
+/* Wait for free descriptors. */
 static void
-cpu_wait(struct vm *vm)
+cpu_wait(struct side *side)
 {
-	if (cpu_polls(vm)) {
-		if (lem_tx_clean(&vm->g.lc) == 0)
+	if (cpu_polls(side)) {
+		if (lem_tx_clean(&side->g.lc) == 0)
 			sched_yield();
 	} else
-		cpu_halt(vm);
+		cpu_halt(side);
 }
 
 static bool
-window_open(const struct vm *vm)
+window_open(const struct side *side)
 {
-	return (vm->params->window == 0 || vm->g.sent -
-	    GET(vm->other->g.received) < vm->params->window);
+	return (side->params->window == 0 || side->g.sent -
+	    GET(side->other->g.received) < side->params->window);
 }
 
 static bool
-send_more(const struct vm *vm)
+send_more(const struct side *side)
 {
-	if (vm->params->frames != 0)
-		return (vm->g.sent < vm->params->frames);
-	return (lem_os_now() - vm->first_ns < vm->params->run_ns);
+	if (side->params->frames != 0)
+		return (side->g.sent < side->params->frames);
+	return (lem_os_now() - side->first_ns < side->params->run_ns);
 }
 
 static void
-cpu_hook(struct vm *vm, unsigned int round)
+cpu_hook(struct side *side, unsigned int round)
 {
-	if (vm->params->hook != NULL && round % HOOK_EVERY == 0)
-		vm->params->hook(vm->params, vm->index, &vm->g.lc);
+	if (side->params->hook != NULL && round % HOOK_EVERY == 0)
+		side->params->hook(side->params, side->index, &side->g.lc);
 }
 
 static void *
 sender_main(void *arg)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 	unsigned int i, round;
 	int error;
 
-	pin(vm);
-	vm->first_ns = lem_os_now();
-	for (round = 1; send_more(vm) && !GET(vm->stop); round++) {
-		cpu_hook(vm, round);
-		cpu_interrupts(vm);
-		if (!window_open(vm)) {
-			if (cpu_polls(vm))
-				(void)lem_tx_clean(&vm->g.lc);
+	pin(side);
+	side->first_ns = lem_os_now();
+	for (round = 1; send_more(side) && !GET(side->stop); round++) {
+		cpu_hook(side, round);
+		cpu_interrupts(side);
+		if (!window_open(side)) {
+			if (cpu_polls(side))
+				(void)lem_tx_clean(&side->g.lc);
 			sched_yield();
 			continue;
 		}
 		error = 0;
-		for (i = 0; i < vm->params->batch && error == 0; i++)
-			error = guest_send(&vm->g, vm->other->g.mac,
-			    vm->params->len);
-		lem_tx_flush(&vm->g.lc);
+		for (i = 0; i < side->params->batch && error == 0; i++)
+			error = guest_send(&side->g, side->other->g.mac,
+			    side->params->len);
+		lem_tx_flush(&side->g.lc);
 		if (error != 0)
-			cpu_wait(vm);
+			cpu_wait(side);
 	}
 	/* Wait until all frames are sent. */
-	while (!lem_tx_idle(&vm->g.lc) && !GET(vm->stop)) {
-		cpu_interrupts(vm);
-		(void)lem_tx_clean(&vm->g.lc);
+	while (!lem_tx_idle(&side->g.lc) && !GET(side->stop)) {
+		cpu_interrupts(side);
+		(void)lem_tx_clean(&side->g.lc);
 		sched_yield();
 	}
-	vm->last_ns = lem_os_now();
+	side->last_ns = lem_os_now();
 	return (NULL);
 }
 
 static void *
 receiver_main(void *arg)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 	uint64_t round;
 	unsigned int n, taken;
 
-	pin(vm);
-	for (round = 1; !GET(vm->stop); round++) {
-		SET(vm->cpu.rounds, round);
-		cpu_hook(vm, round);
-		if (cpu_polls(vm)) {
-			if (rx_inline(vm) &&
-			    (GET(vm->listening) || GET(vm->rx_wanted)))
-				model_receive(vm);
-			/* Receive all frames before the next look. */
-			n = taken = lem_rx(&vm->g.lc, BUDGET);
+	pin(side);
+	for (round = 1; !GET(side->stop); round++) {
+		SET(side->cpu.rounds, round);
+		cpu_hook(side, round);
+		if (cpu_polls(side)) {
+			if (rx_inline(side) &&
+			    (GET(side->listening) || GET(side->rx_pending)))
+				model_receive(side);
+			/* Receive all frames of this round. */
+			n = taken = lem_rx(&side->g.lc, BUDGET);
 			while (n == BUDGET)
-				n = lem_rx(&vm->g.lc, BUDGET);
+				n = lem_rx(&side->g.lc, BUDGET);
 			if (taken == 0)
 				sched_yield();
 		} else {
-			cpu_interrupts(vm);
-			cpu_halt(vm);
+			cpu_interrupts(side);
+			cpu_halt(side);
 		}
 	}
 	return (NULL);
@@ -473,80 +474,80 @@ receiver_main(void *arg)
 static void *
 split_interrupts(void *arg)
 {
-	struct vm *vm = arg;
-	struct lem_core *lc = &vm->g.lc;
+	struct side *side = arg;
+	struct lem_core *lc = &side->g.lc;
 
-	while (!GET(vm->stop)) {
-		if (!GET(vm->line)) {
-			cpu_halt(vm);
+	while (!GET(side->stop)) {
+		if (!GET(side->line)) {
+			cpu_halt(side);
 			continue;
 		}
 		if (!lem_intr(lc))
 			continue;
-		pthread_mutex_lock(&vm->tx_mtx);
+		pthread_mutex_lock(&side->tx_mtx);
 		(void)lem_tx_clean(lc);
-		pthread_mutex_unlock(&vm->tx_mtx);
-		pthread_mutex_lock(&vm->rx_mtx);
+		pthread_mutex_unlock(&side->tx_mtx);
+		pthread_mutex_lock(&side->rx_mtx);
 		while (lem_rx(lc, BUDGET) == BUDGET)
 			continue;
-		pthread_mutex_unlock(&vm->rx_mtx);
+		pthread_mutex_unlock(&side->rx_mtx);
 		lem_intr_enable(lc);
 	}
 	return (NULL);
 }
 
 /*
- * Interrupts clean the ring when it is full or all is sent; polling, this
- * thread does.
+ * Interrupts clean the ring when it is full or all frames are sent.  If the
+ * guest polls, this thread does.
  */
 static void *
 split_sender(void *arg)
 {
-	struct vm *vm = arg;
+	struct side *side = arg;
 	unsigned int round;
 	bool more;
 
-	vm->first_ns = lem_os_now();
+	side->first_ns = lem_os_now();
 	for (round = 1, more = true; more; round++) {
-		pthread_mutex_lock(&vm->tx_mtx);
-		pthread_mutex_lock(&vm->rx_mtx);
-		cpu_hook(vm, round);
-		pthread_mutex_unlock(&vm->rx_mtx);
-		if (send_more(vm) && window_open(vm))
-			(void)guest_send(&vm->g, vm->other->g.mac,
-			    vm->params->len);
-		lem_tx_flush(&vm->g.lc);
-		if (cpu_polls(vm) || !send_more(vm))
-			(void)lem_tx_clean(&vm->g.lc);
-		more = send_more(vm) || !lem_tx_idle(&vm->g.lc);
-		pthread_mutex_unlock(&vm->tx_mtx);
-		if (!window_open(vm))
+		pthread_mutex_lock(&side->tx_mtx);
+		pthread_mutex_lock(&side->rx_mtx);
+		cpu_hook(side, round);
+		pthread_mutex_unlock(&side->rx_mtx);
+		if (send_more(side) && window_open(side))
+			(void)guest_send(&side->g, side->other->g.mac,
+			    side->params->len);
+		lem_tx_flush(&side->g.lc);
+		if (cpu_polls(side) || !send_more(side))
+			(void)lem_tx_clean(&side->g.lc);
+		more = send_more(side) || !lem_tx_idle(&side->g.lc);
+		pthread_mutex_unlock(&side->tx_mtx);
+		if (!window_open(side))
 			sched_yield();
 	}
-	vm->last_ns = lem_os_now();
+	side->last_ns = lem_os_now();
 	return (NULL);
 }
 
-/* A program on a port: sees every frame's number. */
+/* A program on a port, which checks the number of each frame. */
 static void *
 host_main(void *arg)
 {
-	struct vm *vm = arg;
-	struct netmap_ring *ring = vm->vale->rxring;
+	struct side *side = arg;
+	struct netmap_ring *ring = side->vale->rxring;
 	uint32_t i;
 
-	pin(vm);
+	pin(side);
 	ring->flags |= VALE_RING_POLLED;
-	while (!GET(vm->stop)) {
-		SET(vm->cpu.rounds, vm->cpu.rounds + 1);
-		(void)vale_rxsync(vm->vale);
+	while (!GET(side->stop)) {
+		SET(side->cpu.rounds, side->cpu.rounds + 1);
+		(void)vale_rxsync(side->vale);
 		if (ring->head == ring->tail) {
 			sched_yield();
 			continue;
 		}
 		for (i = ring->head; i != ring->tail;
 		    i = nm_ring_next(ring, i))
-			vm->g.lc.lc_os.frame(&vm->g, (uint8_t *)NETMAP_BUF(
+			side->g.lc.lc_os.frame(&side->g, (uint8_t *)NETMAP_BUF(
 			    ring, ring->slot[i].buf_idx), ring->slot[i].len,
 			    0, 0);
 		ring->head = ring->cur = ring->tail;
@@ -555,23 +556,23 @@ host_main(void *arg)
 }
 
 /*
- * Setting up.
+ * Start and stop.
  */
 
 static void
-vm_count(const struct vm *vm, struct ladder_side *side)
+side_count(const struct side *side, struct ladder_side *count)
 {
-	const struct lem_core *lc = &vm->g.lc;
+	const struct lem_core *lc = &side->g.lc;
 	uint64_t counters[E82545_NCOUNTERS];
 
-	e82545_counters(vm->dev, counters);
-	side->exits = guest_exits(&vm->g) - vm->before.exits;
-	side->tx_kicks = lc->lc_counter[LEM_C_TX_KICK];
-	side->rx_kicks = lc->lc_counter[LEM_C_RX_KICK];
-	side->interrupts = lc->lc_counter[LEM_C_INTERRUPT] -
-	    vm->before.interrupts;
-	side->raised = counters[E82545_C_INTR_SENT] - vm->before.raised;
-	side->misuses = lc->lc_os.misuses;
+	e82545_counters(side->dev, counters);
+	count->exits = guest_exits(&side->g) - side->before.exits;
+	count->tx_kicks = lc->lc_counter[LEM_C_TX_KICK];
+	count->rx_kicks = lc->lc_counter[LEM_C_RX_KICK];
+	count->interrupts = lc->lc_counter[LEM_C_INTERRUPT] -
+	    side->before.interrupts;
+	count->raised = counters[E82545_C_INTR_SENT] - side->before.raised;
+	count->misuses = lc->lc_os.misuses;
 }
 
 static void
@@ -580,7 +581,7 @@ no_event(int fd __unused, enum ev_type type __unused, void *arg __unused)
 }
 
 static int
-vm_open(struct vm *vm, struct ladder_params *params, int index,
+side_open(struct side *side, struct ladder_params *params, int index,
     const char *port)
 {
 	struct e82545_config config = {
@@ -588,94 +589,96 @@ vm_open(struct vm *vm, struct ladder_params *params, int index,
 		.ec_csb = true,
 		.ec_name = port,
 	};
-	struct lem_core *lc = &vm->g.lc;
+	struct lem_core *lc = &side->g.lc;
 	nvlist_t *nvl;
 
-	vm->params = params;
-	vm->index = index;
-	pthread_mutex_init(&vm->tx_mtx, NULL);
-	pthread_mutex_init(&vm->rx_mtx, NULL);
-	memcpy(vm->g.mac, config.ec_mac, sizeof(vm->g.mac));
-	vm->model.fd = eventfd(0, EFD_NONBLOCK);
-	vm->cpu.fd = eventfd(0, EFD_NONBLOCK);
-	vm->ram = mmap(NULL, RAM, PROT_READ | PROT_WRITE,
+	side->params = params;
+	side->index = index;
+	pthread_mutex_init(&side->tx_mtx, NULL);
+	pthread_mutex_init(&side->rx_mtx, NULL);
+	memcpy(side->g.mac, config.ec_mac, sizeof(side->g.mac));
+	side->model.fd = eventfd(0, EFD_NONBLOCK);
+	side->cpu.fd = eventfd(0, EFD_NONBLOCK);
+	side->ram = mmap(NULL, RAM, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANON, -1, 0);
-	if (vm->model.fd == -1 || vm->cpu.fd == -1 || vm->ram == MAP_FAILED)
+	if (side->model.fd == -1 || side->cpu.fd == -1 ||
+	    side->ram == MAP_FAILED)
 		return (errno);
 	nvl = create_config_node(port);
 	if (netbe_legacy_config(nvl, port) != 0 ||
-	    netbe_init(&vm->be, nvl, no_event, NULL) != 0)
+	    netbe_init(&side->be, nvl, no_event, NULL) != 0)
 		return (EIO);
-	vm->port = net_port_create(vm->be, UINT32_MAX);
-	if (vm->port == NULL)
+	side->port = net_port_create(side->be, UINT32_MAX);
+	if (side->port == NULL)
 		return (ENOMEM);
-	vm->dev = e82545_create(&config, &vm_ops, vm, vm->port);
-	if (vm->dev == NULL)
+	side->dev = e82545_create(&config, &side_ops, side, side->port);
+	if (side->dev == NULL)
 		return (ENOMEM);
-	e82545_rx_direct_enable(vm->dev, true);
-	if (!params->by_ring && !frame_port_set_sink(vm->port, vm_sink, vm))
+	e82545_rx_direct_enable(side->dev, true);
+	if (!params->by_ring &&
+	    !frame_port_set_sink(side->port, side_sink, side))
 		return (EOPNOTSUPP);
-	if (guest_init(&vm->g, vm->ram, 4096, RAM, RING, RING, BUFSIZE, BUFSIZE,
-	    true) == 0)
+	if (guest_init(&side->g, side->ram, 4096, RAM, RING, RING, BUFSIZE,
+	    BUFSIZE, true) == 0)
 		return (ENOMEM);
-	lc->lc_os.reg_read = vm_reg_read;
-	lc->lc_os.reg_write = vm_reg_write;
-	lc->lc_os.arg = vm;
-	SET(vm->rx_wanted, true);
+	lc->lc_os.reg_read = side_reg_read;
+	lc->lc_os.reg_write = side_reg_write;
+	lc->lc_os.arg = side;
+	SET(side->rx_pending, true);
 	errno = lem_set_mode(lc, params->mode);
 	if (errno == 0)
 		errno = lem_set_itr(lc, params->itr_256ns);
 	if (errno == 0)
-		errno = guest_up(&vm->g, 1500);
+		errno = guest_up(&side->g, 1500);
 	if (errno != 0)
 		return (errno);
-	/* Nothing is received while the processor waits for its adapter. */
+	/* The adapter must not poll: the processor waits for it. */
 	if (params->own_thread)
 		SET(lc->lc_csb->host_txcycles_lim, 0);
-	/* The link came up. */
-	while (vm->line && guest_interrupt(&vm->g, BUDGET))
+	/* The link change. */
+	while (side->line && guest_interrupt(&side->g, BUDGET))
 		continue;
-	vm_count(vm, &vm->before);
+	side_count(side, &side->before);
 	lc->lc_os.exit_ns = params->exit_ns;
 	return (0);
 }
 
-/* No guest, only a place for a frame. */
+/* The receiver as a program: a port, and a guest that only checks frames. */
 static int
-host_open(struct vm *vm, struct ladder_params *params, const char *port)
+host_open(struct side *side, struct ladder_params *params, const char *port)
 {
 	static const uint8_t mac[6] = { 0x02, 0, 0, 0, 0, 2 };
 
-	vm->params = params;
-	vm->index = 1;
-	vm->model.fd = vm->cpu.fd = -1;
-	memcpy(vm->g.mac, mac, sizeof(mac));
-	guest_listen(&vm->g);
-	vm->vale = vale_open(port, NULL);
-	return (vm->vale == NULL ? errno : 0);
+	side->params = params;
+	side->index = 1;
+	side->model.fd = side->cpu.fd = -1;
+	memcpy(side->g.mac, mac, sizeof(mac));
+	guest_listen(&side->g);
+	side->vale = vale_open(port, NULL);
+	return (side->vale == NULL ? errno : 0);
 }
 
 static void
-vm_close(struct vm *vm)
+side_close(struct side *side)
 {
-	if (vm->dev != NULL) {
-		lem_stop(&vm->g.lc);
-		e82545_destroy(vm->dev);
+	if (side->dev != NULL) {
+		lem_stop(&side->g.lc);
+		e82545_destroy(side->dev);
 	}
-	net_port_destroy(vm->port);
-	netbe_cleanup(vm->be);
-	if (vm->vale != NULL)
-		vale_close(vm->vale);
-	if (vm->ram != NULL && vm->ram != MAP_FAILED)
-		munmap(vm->ram, RAM);
-	close(vm->model.fd);
-	close(vm->cpu.fd);
+	net_port_destroy(side->port);
+	netbe_cleanup(side->be);
+	if (side->vale != NULL)
+		vale_close(side->vale);
+	if (side->ram != NULL && side->ram != MAP_FAILED)
+		munmap(side->ram, RAM);
+	close(side->model.fd);
+	close(side->cpu.fd);
 }
 
 static void
-stop(struct vm *vm, pthread_t thread, struct sleeper *s)
+stop(struct side *side, pthread_t thread, struct sleeper *s)
 {
-	SET(vm->stop, true);
+	SET(side->stop, true);
 	wake(s);
 	pthread_join(thread, NULL);
 }
@@ -692,34 +695,34 @@ settle_thread(const struct sleeper *s)
 
 /* Whether all frames were received or dropped. */
 static bool
-all_received(const struct vm *vm)
+all_received(const struct side *side)
 {
 	uint64_t counters[VALE_NCOUNTERS];
 
 	if (vale_port_counters("valeladder:b", counters) != 0)
 		abort();
-	return (GET(vm->g.received) + counters[VALE_C_RX_FULL] >=
-	    vm->other->g.sent);
+	return (GET(side->g.received) + counters[VALE_C_RX_FULL] >=
+	    side->other->g.sent);
 }
 
 /*
- * Wait until all frames are received.  A frame is lost if none is received
- * while both threads of the receiver check for work several times, one after
- * the other: either may have to wait for the other, and for the timer.
+ * Wait until all frames are received.  The rest is lost if no frame arrives
+ * while the receiver's two threads check for work several times in turn: each
+ * may have to wait for the other, and for the timer.
  */
 static void
-settle(const struct vm *vm)
+settle(const struct side *side)
 {
 	uint64_t received;
-	unsigned int looks;
+	unsigned int checks;
 
-	for (looks = 0; looks < LOOKS && !all_received(vm); looks++) {
-		received = GET(vm->g.received);
-		if (vm->dev != NULL)
-			settle_thread(&vm->model);
-		settle_thread(&vm->cpu);
-		if (GET(vm->g.received) != received)
-			looks = 0;
+	for (checks = 0; checks < CHECKS && !all_received(side); checks++) {
+		received = GET(side->g.received);
+		if (side->dev != NULL)
+			settle_thread(&side->model);
+		settle_thread(&side->cpu);
+		if (GET(side->g.received) != received)
+			checks = 0;
 	}
 }
 
@@ -727,62 +730,62 @@ int
 ladder_run(struct ladder_params *params, struct ladder_result *result)
 {
 	uint64_t counters[VALE_NCOUNTERS];
-	struct vm *vm;
+	struct side *side;
 	int error, guests, i;
 
 	init_config();
 	memset(result, 0, sizeof(*result));
-	vm = calloc(2, sizeof(*vm));
-	if (vm == NULL)
+	side = calloc(2, sizeof(*side));
+	if (side == NULL)
 		return (ENOMEM);
-	vm[0].other = &vm[1];
-	vm[1].other = &vm[0];
+	side[0].other = &side[1];
+	side[1].other = &side[0];
 	guests = params->to_host ? 1 : 2;
-	error = vm_open(&vm[0], params, 0, "valeladder:a");
+	error = side_open(&side[0], params, 0, "valeladder:a");
 	if (error == 0 && params->to_host)
-		error = host_open(&vm[1], params, "valeladder:b");
+		error = host_open(&side[1], params, "valeladder:b");
 	else if (error == 0)
-		error = vm_open(&vm[1], params, 1, "valeladder:b");
+		error = side_open(&side[1], params, 1, "valeladder:b");
 	if (error != 0)
 		goto out;
 	for (i = 0; i < guests; i++) {
-		if (pthread_create(&vm[i].model_thread, NULL, model_main,
-		    &vm[i]) != 0)
+		if (pthread_create(&side[i].model_thread, NULL, model_main,
+		    &side[i]) != 0)
 			abort();
 	}
 	if (params->split) {
-		vm[0].g.lc.lc_os.tx_lock = &vm[0].tx_mtx;
-		vm[0].g.lc.lc_os.rx_lock = &vm[0].rx_mtx;
+		side[0].g.lc.lc_os.tx_lock = &side[0].tx_mtx;
+		side[0].g.lc.lc_os.rx_lock = &side[0].rx_mtx;
 	}
-	if (params->split && pthread_create(&vm[0].intr_thread, NULL,
-	    split_interrupts, &vm[0]) != 0)
+	if (params->split && pthread_create(&side[0].intr_thread, NULL,
+	    split_interrupts, &side[0]) != 0)
 		abort();
-	if (pthread_create(&vm[1].cpu_thread, NULL, params->to_host ?
-	    host_main : receiver_main, &vm[1]) != 0)
+	if (pthread_create(&side[1].cpu_thread, NULL, params->to_host ?
+	    host_main : receiver_main, &side[1]) != 0)
 		abort();
-	/* A port that is polled must be from the first frame on. */
-	if (rx_inline(&vm[1]))
-		wait_until(GET(vm[1].cpu.rounds) >= ROUNDS, "%ju rounds",
-		    (uintmax_t)GET(vm[1].cpu.rounds));
-	if (pthread_create(&vm[0].cpu_thread, NULL, params->split ?
-	    split_sender : sender_main, &vm[0]) != 0)
+	/* If the receiver polls, it must do so before the first frame. */
+	if (rx_inline(&side[1]))
+		wait_until(GET(side[1].cpu.rounds) >= ROUNDS, "%ju rounds",
+		    (uintmax_t)GET(side[1].cpu.rounds));
+	if (pthread_create(&side[0].cpu_thread, NULL, params->split ?
+	    split_sender : sender_main, &side[0]) != 0)
 		abort();
-	pthread_join(vm[0].cpu_thread, NULL);
-	result->ns = vm[0].last_ns - vm[0].first_ns;
-	settle(&vm[1]);
-	stop(&vm[1], vm[1].cpu_thread, &vm[1].cpu);
+	pthread_join(side[0].cpu_thread, NULL);
+	result->ns = side[0].last_ns - side[0].first_ns;
+	settle(&side[1]);
+	stop(&side[1], side[1].cpu_thread, &side[1].cpu);
 	if (params->split) {
-		stop(&vm[0], vm[0].intr_thread, &vm[0].cpu);
-		vm[0].g.lc.lc_os.tx_lock = vm[0].g.lc.lc_os.rx_lock = NULL;
+		stop(&side[0], side[0].intr_thread, &side[0].cpu);
+		side[0].g.lc.lc_os.tx_lock = side[0].g.lc.lc_os.rx_lock = NULL;
 	}
 	for (i = 0; i < guests; i++) {
-		stop(&vm[i], vm[i].model_thread, &vm[i].model);
-		vm_count(&vm[i], &result->guest[i]);
+		stop(&side[i], side[i].model_thread, &side[i].model);
+		side_count(&side[i], &result->guest[i]);
 	}
-	result->sent = vm[0].g.sent;
-	result->received = vm[1].g.received;
-	result->missing = vm[1].g.missing;
-	result->wrong = vm[1].g.wrong;
+	result->sent = side[0].g.sent;
+	result->received = side[1].g.received;
+	result->missing = side[1].g.missing;
+	result->wrong = side[1].g.wrong;
 	if (vale_port_counters("valeladder:b", counters) != 0)
 		abort();
 	result->direct = counters[VALE_C_RX_DIRECT];
@@ -790,7 +793,7 @@ ladder_run(struct ladder_params *params, struct ladder_result *result)
 	result->dropped = counters[VALE_C_RX_FULL];
 out:
 	for (i = 0; i < 2; i++)
-		vm_close(&vm[i]);
-	free(vm);
+		side_close(&side[i]);
+	free(side);
 	return (error);
 }

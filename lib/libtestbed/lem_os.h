@@ -7,8 +7,8 @@
 /*
  * The host of the driver's core in a process: registers are functions, guest
  * memory is at an address, frames are counted or passed to a function.  Errors
- * of the core, like returning a packet twice or using a buffer it does not own,
- * are counted as misuse.
+ * of the core, such as to return a packet twice or to use a buffer that it does
+ * not own, count as misuses.
  */
 
 #ifndef _LEM_OS_H_
@@ -52,8 +52,8 @@ struct lem_os {
 	uint64_t	 rx_buf[LEM_RING_MAX];
 	uint64_t	 spare[2 * LEM_RING_MAX];
 	unsigned int	 nspare;
-	bool		 rx_keep;	/* buffers of frames are kept, and */
-	bool		 rx_hoard;	/* are not spare again */
+	bool		 rx_keep;	/* take the buffers of frames, */
+	bool		 rx_hoard;	/* and do not reuse them */
 	/* Called with each frame, if set. */
 	void		(*frame)(void *arg, const uint8_t *data, size_t len,
 			    uint32_t flags, uint16_t vlan);
@@ -72,7 +72,7 @@ lem_os_now(void)
 	return (ts.tv_sec * 1000000000ULL + ts.tv_nsec);
 }
 
-/* A processor that does not run for a while. */
+/* Keep the processor busy. */
 static inline void
 lem_os_spin(uint64_t ns)
 {

@@ -5,7 +5,7 @@
  */
 
 /*
- * Frame ports in tests, a frame a call.
+ * Frame ports in tests, one frame a call.
  */
 
 #ifndef _PORT_H_
@@ -23,10 +23,13 @@ struct net_backend;
 struct frame_port *backend_port(struct net_backend *be);
 
 /*
- * Send a frame; whether frame_port_send() took it.  Look at the next frame:
- * sets up to `max' fragments, returns how many it has, 0 if none is pending.
+ * Send a frame.  Returns whether frame_port_send() accepted it.
  */
 bool	port_send(struct frame_port *port, const struct iovec *iov, int niov);
+/*
+ * Look at the next frame: copies up to `max' fragments to `iov'.  Returns the
+ * number of its fragments, 0 if no frame is pending.
+ */
 int	port_peek(struct frame_port *port, struct iovec *iov, int max);
 
 #endif /* !_PORT_H_ */

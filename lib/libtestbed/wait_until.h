@@ -10,13 +10,13 @@
  *
  *	wait_until(done(x), "%u of %u frames received", n, total);
  *
- * returns when the expression is true.  It is evaluated again and again by the
- * calling thread, which yields, and soon sleeps a millisecond, in between.
+ * returns when the expression is true.  The calling thread evaluates it
+ * repeatedly, and yields, later sleeps a millisecond, in between.
  *
  *	wait_readable(fd, "event of port %s", name);
  *
  * returns when poll(2) finds the descriptor readable.  The calling thread
- * sleeps meanwhile, so a wakeup that gets lost is found.
+ * sleeps meanwhile, so that a lost wakeup makes the test fail.
  *
  * Both give up after WAIT_S seconds, long enough that only a failure takes so
  * long.  The test case then fails with the condition and the message, whose
@@ -38,7 +38,7 @@
 #include <time.h>
 
 #define	WAIT_S		180
-#define	WAIT_YIELDS	1000	/* looks before it sleeps between them */
+#define	WAIT_YIELDS	1000	/* before it sleeps */
 
 #define	wait_until(cond, ...)						\
 	do {								\
@@ -61,18 +61,18 @@
 	} while (0)
 
 struct wait_state {
-	unsigned int	looks;
+	unsigned int	tries;
 	time_t		end;	/* seconds, monotonic; 0: not yet known */
 };
 
-/* Pause between two looks.  False if the deadline has passed. */
+/* Pause between two tries.  Returns false if the deadline has passed. */
 static inline bool
 wait_more(struct wait_state *w)
 {
 	const struct timespec pause = { 0, 1000000 };
 	struct timespec now;
 
-	if (++w->looks < WAIT_YIELDS) {
+	if (++w->tries < WAIT_YIELDS) {
 		sched_yield();
 		return (true);
 	}

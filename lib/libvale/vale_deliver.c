@@ -140,6 +140,9 @@ deliver_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
  * These slots and buffers are in the cache of the receiver's processor, so each
  * is prefetched `ahead' slots before its turn, also beyond the end of this
  * batch.
+ *
+ * The order of the statements keeps few variables live across a call of
+ * memcpy(): bench/count.sh counts the instructions.
  */
 static uint32_t
 deliver_single_slot(struct vale_port *port, struct vale_merge *mg, uint32_t i,
@@ -151,27 +154,30 @@ deliver_single_slot(struct vale_port *port, struct vale_merge *mg, uint32_t i,
 	const uint32_t other = first == mg->mg_own ? mg->mg_flood : mg->mg_own;
 	const struct vale_frag *fg;
 	struct netmap_slot *slot;
-	uint32_t fetch = vale_slot_add(i, ahead, nslots), frame, n = 0;
+	uint32_t fetch = vale_slot_add(i, ahead, nslots);
+	uint32_t frame, left = max, len, n;
 	uint64_t bytes = 0;
 
-	for (frame = first; n < max && frame < other; frame = fg->fg_next) {
+	for (frame = first; left > 0 && frame < other; frame = fg->fg_next) {
 		fg = &mg->mg_frag[frame];
 		if (fg->fg_nfrags != 1 || fg->fg_slots != 1)
 			break;
+		slot = &ring->slot[i];
+		len = fg->fg_frame_len;
+		slot->len = len;
+		slot->flags = 1 << 8;
+		bytes += len;
+		left--;
+		deliver_copy(deliver_buf(port, slot, i, badbufs), fg->fg_buf,
+		    len);
+		i = vale_slot_next(i, nslots);
 		slot = &ring->slot[fetch];
 		VALE_FETCH(slot);
 		VALE_FETCH(vale_region_buf(&port->vp_region,
 		    atomic_load_32(&slot->buf_idx)));
 		fetch = vale_slot_next(fetch, nslots);
-		slot = &ring->slot[i];
-		deliver_copy(deliver_buf(port, slot, i, badbufs), fg->fg_buf,
-		    fg->fg_frame_len);
-		slot->len = fg->fg_frame_len;
-		slot->flags = 1 << 8;
-		bytes += fg->fg_frame_len;
-		i = vale_slot_next(i, nslots);
-		n++;
 	}
+	n = max - left;
 	if (first == mg->mg_own)
 		mg->mg_own = frame;
 	else

@@ -383,12 +383,12 @@ receive_direct(void)
 	uint64_t stalls;
 	unsigned int waiting;
 
-	waiting = host_rx_waiting(m.h);
+	waiting = host_rx_pending(m.h);
 	stalls = host_counter(m.h, E82545_C_RX_STALL);
 	call_begin();
 	rx_direct(m.h->dev, &m.h->source);
 	call_end();
-	INVARIANT(m.taken_now + host_rx_waiting(m.h) == waiting);
+	INVARIANT(m.taken_now + host_rx_pending(m.h) == waiting);
 	INVARIANT(m.maps <= (waiting / RX_BATCH_MAX + 2) * RX_MAPS_MAX);
 	INVARIANT(host_counter(m.h, E82545_C_RX_STALL) == stalls);
 }
@@ -510,7 +510,7 @@ op_frame(const struct op *op)
 	size_t len = MAX(op->b, 1);
 	int pieces = 1 + (op->a >> 3);
 
-	if (host_rx_waiting(m.h) >= WAITING_MAX)
+	if (host_rx_pending(m.h) >= WAITING_MAX)
 		return;
 	memset(frame, op->c, len);
 	memcpy(frame, dst[op->a % 4], 6);
@@ -621,7 +621,7 @@ op_run(const struct op *op)
 		op_pause(op->a & 1);
 		break;
 	case MODEL_ROOM:
-		m.h->tx_room = op->b;
+		m.h->tx_space = op->b;
 		break;
 	case MODEL_RACE:
 		m.race = true;
@@ -689,9 +689,9 @@ works(bool by_guest)
 		e82545_reset(h->dev);
 	e82545_link(h->dev, true);
 	receive(UINT32_MAX);
-	INVARIANT(host_rx_waiting(h) == 0);
+	INVARIANT(host_rx_pending(h) == 0);
 	madvise(h->ram, MODEL_RAM, MADV_DONTNEED);
-	h->tx_room = UINT32_MAX;
+	h->tx_space = UINT32_MAX;
 	h->tx_discard = false;
 	h->brk = 0x10000;
 	host_up(h, 16, 16, 2048);
@@ -737,7 +737,7 @@ begin(void)
 	h->timer_ns = 0;
 	h->line = h->kicked = h->ready = false;
 	h->nedges = h->nraised = 0;
-	h->tx_room = UINT32_MAX;
+	h->tx_space = UINT32_MAX;
 	h->tx_discard = true;
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));

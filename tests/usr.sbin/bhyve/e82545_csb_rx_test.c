@@ -162,7 +162,7 @@ TEST(dry, "An empty ring asks for one kick, at three quarters of its buffers")
 	inject(h, 15 + 12 * 10);
 	for (lap = 1; lap <= 10; lap++) {
 		ATF_CHECK_EQ(lap, host_counter(h, E82545_C_RX_STALL));
-		ATF_CHECK_EQ(12 * (11 - lap), host_rx_waiting(h));
+		ATF_CHECK_EQ(12 * (11 - lap), host_rx_pending(h));
 		ATF_CHECK_EQ((host_rd(h, E82545_RDH) + 12) % 16,
 		    CSB_GET(csb, host_rxkick_at));
 		for (i = 1; i <= 12; i++) {
@@ -174,7 +174,7 @@ TEST(dry, "An empty ring asks for one kick, at three quarters of its buffers")
 		ATF_CHECK_EQ(kicks + lap, host_counter(h, E82545_C_RX_KICK));
 		host_run(h);
 	}
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
 	ATF_CHECK_EQ(135, host_counter(h, E82545_C_RX_FRAME));
 	host_destroy(h);
@@ -196,7 +196,7 @@ TEST(not_dry, "A buffer posted while the ring runs empty is found without a "
 
 	h->intr_hook = give_one;
 	inject(h, 16);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK_SAVED));
@@ -233,14 +233,14 @@ TEST(long_frame, "An empty ring waits for as many buffers as the frame needs")
 	inject(h, 5);
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	rx_receive(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
 	ATF_CHECK_EQ((5 + 14) % 16, CSB_GET(csb, host_rxkick_at));
 	for (i = 1; i <= 4; i++) {
 		ATF_CHECK_EQ(1, take(h, 1));
 		ATF_CHECK_EQ(i == 4, guest_give(h, csb));
 	}
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(1, take(h, 1));
 	check_taken(h, frame, sizeof(frame));
 	host_destroy(h);
@@ -255,14 +255,14 @@ TEST(on_when_dry, "A guest that turns the CSB on while the ring is empty is "
 
 	CSB_SET(csb, guest_csb_on, 0);
 	inject(h, 20);
-	ATF_CHECK_EQ(5, host_rx_waiting(h));
+	ATF_CHECK_EQ(5, host_rx_pending(h));
 	CSB_SET(csb, guest_csb_on, 1);
 	for (i = 1; i <= 12; i++) {
 		ATF_CHECK_EQ(1, take(h, 1));
 		ATF_CHECK_EQ(i == 12, guest_give(h, csb));
 	}
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	host_destroy(h);
 }
 
@@ -275,7 +275,7 @@ TEST(placed_when_dry, "So is a guest that sets CSBAL while the ring is empty")
 
 	guest_place(h, 0);
 	inject(h, 20);
-	ATF_CHECK_EQ(5, host_rx_waiting(h));
+	ATF_CHECK_EQ(5, host_rx_pending(h));
 	gpa = guest_alloc(h, &csb);
 	CSB_SET(csb, guest_rdt, h->rxtail);
 	CSB_SET(csb, guest_csb_on, 1);
@@ -286,7 +286,7 @@ TEST(placed_when_dry, "So is a guest that sets CSBAL while the ring is empty")
 		ATF_CHECK_EQ(i == 12, guest_give(h, csb));
 	}
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	host_destroy(h);
 }
 
@@ -322,14 +322,14 @@ TEST(bad_tail, "A guest_rdt outside the ring is counted and ignored")
 	for (i = 0; i < nitems(bad); i++) {
 		CSB_SET(csb, guest_rdt, bad[i]);
 		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-		ATF_CHECK_EQ(1, host_rx_waiting(h));
+		ATF_CHECK_EQ(1, host_rx_pending(h));
 		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_CSB_BAD));
 	}
 	take(h, 100);
 	CSB_SET(csb, guest_rdt, h->rxtail);
 	host_rx_post(h);
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	host_destroy(h);
 }
 
@@ -345,11 +345,11 @@ TEST(bad_ring, "A ring outside guest memory is not used, whatever guest_rdt is")
 		inject(h, 1);
 		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	}
-	ATF_CHECK_EQ(16, host_rx_waiting(h));
+	ATF_CHECK_EQ(16, host_rx_pending(h));
 	host_wr(h, E82545_RDH, 99);
 	CSB_SET(csb, guest_rdt, 3);
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	ATF_CHECK_EQ(16, host_rx_waiting(h));
+	ATF_CHECK_EQ(16, host_rx_pending(h));
 	host_destroy(h);
 }
 

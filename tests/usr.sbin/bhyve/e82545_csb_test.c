@@ -249,7 +249,7 @@ TEST(reset_dry, "A reset ends the state of an empty ring")
 	host_up(h, 64, 16, 2048);
 	host_run(h);
 	check_taken(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	host_destroy(h);
 }
 
@@ -376,7 +376,7 @@ TEST(random, "Random contents, changed at any time, do no harm")
 		r = test_random(&seed);
 		field[r % 26] = test_random(&seed) % 4 == 0 ?
 		    test_random(&seed) : test_random(&seed) % 70;
-		if (r % 7 == 0 && host_rx_waiting(h) < 100)
+		if (r % 7 == 0 && host_rx_pending(h) < 100)
 			host_inject(h, frame, sizeof(frame), 1);
 		if (r % 11 == 0)
 			host_tx_go(h);

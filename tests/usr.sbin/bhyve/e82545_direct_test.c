@@ -59,7 +59,7 @@ TEST(delivered, "Direct frames of another thread are received like those of "
 	e82545_rx_direct_enable(h->dev, true);
 	offer(h, 0, 10);
 	direct(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(10, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BATCH));
 	ATF_CHECK_EQ(10, host_rd(h, E82545_RDH));
@@ -80,19 +80,19 @@ TEST(refused, "No frame is taken before direct receive is enabled, after it is "
 
 	offer(h, 0, 4);
 	direct(h);
-	ATF_CHECK_EQ(4, host_rx_waiting(h));
+	ATF_CHECK_EQ(4, host_rx_pending(h));
 	e82545_rx_direct_enable(h->dev, true);
 	e82545_pause(h->dev);
 	direct(h);
-	ATF_CHECK_EQ(4, host_rx_waiting(h));
+	ATF_CHECK_EQ(4, host_rx_pending(h));
 	e82545_resume(h->dev);
 	e82545_rx_direct_enable(h->dev, false);
 	direct(h);
-	ATF_CHECK_EQ(4, host_rx_waiting(h));
+	ATF_CHECK_EQ(4, host_rx_pending(h));
 	check_none(h);
 	e82545_rx_direct_enable(h->dev, true);
 	direct(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	taken(h, 0, 4);
 	/* A reset does not change the setting, and turns the receiver off. */
 	e82545_reset(h->dev);
@@ -109,7 +109,7 @@ TEST(many, "One call takes more frames than a batch")
 	e82545_rx_direct_enable(h->dev, true);
 	offer(h, 0, 600);
 	direct(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_BATCH));
 	taken(h, 0, 600);
 	host_destroy(h);
@@ -123,7 +123,7 @@ TEST(no_room, "Frames without descriptors are left without a stall; while the "
 	e82545_rx_direct_enable(h->dev, true);
 	offer(h, 0, 10);
 	direct(h);
-	ATF_CHECK_EQ(3, host_rx_waiting(h));
+	ATF_CHECK_EQ(3, host_rx_pending(h));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_RNBC));
 	h->ready = false;
@@ -131,18 +131,18 @@ TEST(no_room, "Frames without descriptors are left without a stall; while the "
 	host_rx_post(h);
 	ATF_CHECK(!h->ready);
 	direct(h);
-	ATF_CHECK_EQ(2, host_rx_waiting(h));
+	ATF_CHECK_EQ(2, host_rx_pending(h));
 
 	/* The receive thread takes them. */
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	ATF_CHECK_EQ(1, host_rd(h, E82545_RNBC));
 	direct(h);
-	ATF_CHECK_EQ(2, host_rx_waiting(h));
+	ATF_CHECK_EQ(2, host_rx_pending(h));
 	taken(h, 1, 2);
 	host_rx_post(h);
 	ATF_CHECK(h->ready);
 	direct(h);
-	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
 	taken(h, 2, 9);
 	host_rx_post(h);
 	h->ready = true;
@@ -180,7 +180,7 @@ TEST(csb, "Interrupts, buffers and kicks follow the CSB")
 	/* If the ring is empty, only the receive thread asks for a kick, */
 	offer(h, 0, 20);
 	direct(h);
-	ATF_CHECK_EQ(5, host_rx_waiting(h));
+	ATF_CHECK_EQ(5, host_rx_pending(h));
 	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	i = CSB_GET(csb, host_rxkick_at);
@@ -190,12 +190,12 @@ TEST(csb, "Interrupts, buffers and kicks follow the CSB")
 	ATF_CHECK(!guest_give(h, csb));
 	direct(h);
 	ATF_CHECK_EQ(i, CSB_GET(csb, host_rxkick_at));
-	ATF_CHECK_EQ(5, host_rx_waiting(h));
+	ATF_CHECK_EQ(5, host_rx_pending(h));
 	while (host_rx_take(h, buf, sizeof(buf), NULL) > 0)
 		continue;
 	ATF_CHECK(guest_give(h, csb));
 	direct(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
 	taken(h, 15, 20);
 	host_destroy(h);

@@ -146,7 +146,7 @@ compare_sent(struct host *a, struct host *b)
 	for (i = 0; i < host_sent(a); i++) {
 		fa = host_sent_frame(a, i);
 		fb = host_sent_frame(b, i);
-		REQUIRE_SAME(fa->len == fb->len && fa->npieces == fb->npieces &&
+		REQUIRE_SAME(fa->len == fb->len && fa->nfrags == fb->nfrags &&
 		    memcmp(fa->data, fb->data, fa->len) == 0, "frames sent");
 	}
 	host_sent_clear(a);
@@ -224,7 +224,7 @@ step_settings(void)
 	room = chance(3, 4) ? UINT32_MAX : below(64);
 	for (i = 0; i < nitems(worlds); i++) {
 		worlds[i].h->port.fp_frame_max = frame_max;
-		worlds[i].h->tx_room = room;
+		worlds[i].h->tx_space = room;
 		e82545_link(worlds[i].h->dev, room != 7);
 	}
 	step_rctl();
@@ -416,7 +416,7 @@ step_receive(void)
 	bool direct = chance(1, 4), full;
 
 	/* A batch that has as many descriptors as it can. */
-	full = nrxd == RING_MAX && host_rx_waiting(worlds[0].h) < 1000 &&
+	full = nrxd == RING_MAX && host_rx_pending(worlds[0].h) < 1000 &&
 	    chance(1, 2);
 	if (full) {
 		set(E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_UPE |
@@ -426,7 +426,7 @@ step_receive(void)
 			inject(E82545_FRAME_MAX);
 		for (n = below(300); n > 0; n--)
 			inject(60 + below(196));
-	} else if (host_rx_waiting(worlds[0].h) < 1000) {
+	} else if (host_rx_pending(worlds[0].h) < 1000) {
 		for (n = below(24); n > 0; n--)
 			inject(frame_length());
 	}

@@ -32,7 +32,7 @@ check_filter(struct host *h, const uint8_t dst[6], bool pass, bool pif)
 		check_none(h);
 		ATF_CHECK_EQ(filtered + 1,
 		    host_counter(h, E82545_C_RX_FILTERED));
-		ATF_CHECK_EQ(0, host_rx_waiting(h));
+		ATF_CHECK_EQ(0, host_rx_pending(h));
 		return;
 	}
 	last = check_taken(h, frame, sizeof(frame));

@@ -375,7 +375,7 @@ TEST(wakeups, "Register writes that ask the host to transmit and receive")
 		host_inject(h, frame, sizeof(frame), 1);
 	host_run(h);
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	ATF_CHECK_EQ(2, host_rx_waiting(h));
+	ATF_CHECK_EQ(2, host_rx_pending(h));
 	ATF_CHECK_EQ(0, h->nready);
 	for (i = 0; i < 7; i++)
 		ATF_CHECK_EQ(64, host_rx_take(h, frame, sizeof(frame), NULL));
@@ -383,7 +383,7 @@ TEST(wakeups, "Register writes that ask the host to transmit and receive")
 	host_rx_post(h);
 	ATF_CHECK_EQ(1, h->nready);
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(64, host_rx_take(h, frame, sizeof(frame), NULL));
 	/* Not stalled: RDT has no effect. */
 	host_rx_post(h);
@@ -397,21 +397,21 @@ TEST(wakeups, "Register writes that ask the host to transmit and receive")
 	h->nready = 0;
 	host_inject(h, frame, sizeof(frame), 1);
 	host_run(h);
-	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
 	ATF_CHECK_EQ(0, h->nready);
 	host_wr(h, E82545_RDBAH, 0);
 	ATF_CHECK_EQ(1, h->nready);
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	/* Receive is turned off and on while frames wait for descriptors. */
 	for (i = 0; i < 9; i++)
 		host_inject(h, frame, sizeof(frame), 1);
 	host_run(h);
-	ATF_CHECK_EQ(3, host_rx_waiting(h));
+	ATF_CHECK_EQ(3, host_rx_pending(h));
 	host_wr(h, E82545_RCTL, 0);
 	ATF_CHECK_EQ(2, h->nready);
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_DISABLED));
 	host_destroy(h);
 }

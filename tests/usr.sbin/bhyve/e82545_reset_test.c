@@ -106,7 +106,7 @@ TEST(pause, "A paused adapter does not access guest memory until it resumes")
 	ATF_CHECK(!host_tx_done(h, n));
 	ATF_CHECK(!host_rx_done(h, 0));
 	ATF_CHECK_EQ(0, host_sent(h));
-	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
 	/* Registers can be read. */
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
 
@@ -118,7 +118,7 @@ TEST(pause, "A paused adapter does not access guest memory until it resumes")
 	ATF_CHECK(host_tx_done(h, n));
 	ATF_CHECK(host_rx_done(h, 0));
 	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	host_destroy(h);
 }
 
@@ -310,7 +310,7 @@ TEST(reset_under_load, "After a reset no batch writes to guest memory")
 		host_wr(h, E82545_IMS, ALL);
 		for (i = 0; i < nring - 1; i++) {
 			host_tx_frame(h, frame, sizeof(frame), 0);
-			if (host_rx_waiting(h) < HOST_FRAMES)
+			if (host_rx_pending(h) < HOST_FRAMES)
 				host_inject(h, frame, sizeof(frame), 1);
 			if (i % 8 == r % 8)
 				host_tx_go(h);
@@ -343,7 +343,7 @@ TEST(reset_under_load, "After a reset no batch writes to guest memory")
 	host_run(h);
 	host_sent_clear(h);
 	host_up(h, nring, nring, 2048);
-	while (host_rx_waiting(h) > 0) {
+	while (host_rx_pending(h) > 0) {
 		host_wr(h, E82545_RDT, h->rxtail);
 		while (host_rx_take(h, got, sizeof(got), NULL) > 0)
 			ATF_CHECK_EQ(0, memcmp(got, frame, sizeof(frame)));

@@ -104,7 +104,7 @@ TEST(bad_ring, "Invalid rings are counted; frames wait")
 		ATF_CHECK_EQ_MSG(bad, host_counter(h, E82545_C_RX_BAD_RING),
 		    "case %u", i);
 		ATF_CHECK_EQ(t[i].head, host_rd(h, E82545_RDH));
-		ATF_CHECK_EQ(1, host_rx_waiting(h));
+		ATF_CHECK_EQ(1, host_rx_pending(h));
 	}
 	h->ready = false;
 	host_up(h, 64, 64, 256);
@@ -168,7 +168,7 @@ TEST(fuzz, "Random rings, registers and frames neither stop nor crash the "
 			    (i % 4 == 0 ? sizeof(frame) : 200);
 			frame[test_random(&seed) % 60] =
 			    test_random(&seed);
-			if (host_rx_waiting(h) < 200)
+			if (host_rx_pending(h) < 200)
 				host_inject(h, frame, len, 1 +
 				    test_random(&seed) % MIN(len, 64));
 		}

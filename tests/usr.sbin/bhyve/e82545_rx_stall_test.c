@@ -26,7 +26,7 @@ TEST(stall, "Without descriptors frames wait, and are received in order after "
 		host_inject(h, frame, sizeof(frame), 1);
 	}
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	ATF_CHECK_EQ(13, host_rx_waiting(h));
+	ATF_CHECK_EQ(13, host_rx_pending(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_STALL));
 	ATF_CHECK_EQ(1, host_rd(h, E82545_RNBC));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_MPC));
@@ -43,7 +43,7 @@ TEST(stall, "Without descriptors frames wait, and are received in order after "
 		host_rx_post(h);
 		ATF_CHECK_EQ(next <= 13, h->ready);
 		host_run(h);
-		ATF_CHECK_EQ(13 - MIN(next, 13), host_rx_waiting(h));
+		ATF_CHECK_EQ(13 - MIN(next, 13), host_rx_pending(h));
 	}
 	ATF_CHECK_EQ(20, host_counter(h, E82545_C_RX_FRAME));
 	host_destroy(h);
@@ -62,7 +62,7 @@ TEST(long_frame, "A frame waits until there are descriptors for all of it")
 	}
 	host_make_frame(frame, sizeof(frame), host_mac, 99);
 	rx_receive(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
 	for (i = 0; i < 3; i++) {
 		ATF_CHECK_EQ(12, host_rd(h, E82545_RDH));
 		host_make_frame(small, sizeof(small), host_mac, i);
@@ -72,7 +72,7 @@ TEST(long_frame, "A frame waits until there are descriptors for all of it")
 		ATF_CHECK_EQ(i == 2, h->ready);
 	}
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	for (; i < 12; i++) {
 		host_make_frame(small, sizeof(small), host_mac, i);
 		check_taken(h, small, sizeof(small));
@@ -91,12 +91,12 @@ TEST(ends, "A stall ends when RCTL changes or the receiver is turned off")
 	for (i = 0; i < 8; i++)
 		host_inject(h, frame, sizeof(frame), 1);
 	host_run(h);
-	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
 	h->ready = false;
 	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
 	ATF_CHECK(h->ready);
 	host_run(h);
-	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
 	ATF_CHECK_EQ(2, host_counter(h, E82545_C_RX_STALL));
 	/* A reset, after which the driver sets the ring up again. */
 	e82545_reset(h->dev);
@@ -109,10 +109,10 @@ TEST(ends, "A stall ends when RCTL changes or the receiver is turned off")
 	for (i = 0; i < 8; i++)
 		host_inject(h, frame, sizeof(frame), 1);
 	host_run(h);
-	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
 	host_clear(h, E82545_RCTL, E82545_RCTL_EN);
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
 	host_destroy(h);
 }
@@ -125,7 +125,7 @@ TEST(never_fits, "A frame longer than all buffers of the ring is dropped")
 	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	rx_receive(h, frame, 1793);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_OVERSIZE));
 	rx_receive(h, frame, 1792);
 	check_taken(h, frame, 1792);

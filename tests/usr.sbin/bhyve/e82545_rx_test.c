@@ -205,7 +205,7 @@ TEST(batch, "A batch is 256 frames, one sync and one interrupt")
 		ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
 		ATF_CHECK_EQ(i, h->nsync);
 		ATF_CHECK_EQ(MIN(i * 256, 600), host_rd(h, E82545_RDH));
-		ATF_CHECK_EQ(600 - MIN(i * 256, 600), host_rx_waiting(h));
+		ATF_CHECK_EQ(600 - MIN(i * 256, 600), host_rx_pending(h));
 		ATF_CHECK_EQ(raised + i, host_raised(h));
 		host_rd(h, E82545_ICR);
 	}
@@ -234,9 +234,9 @@ TEST(many_descriptors, "A batch of long frames in short buffers is bounded")
 		host_inject(h, frame, sizeof(frame), 1);
 	}
 	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
-	ATF_CHECK(host_rx_waiting(h) > 0);
+	ATF_CHECK(host_rx_pending(h) > 0);
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	for (i = 0; i < 60; i++) {
 		host_make_frame(frame, sizeof(frame), host_mac, i);
 		check_taken(h, frame, sizeof(frame));
@@ -291,9 +291,9 @@ TEST(states, "Receiver off, no link, paused")
 	for (i = 0; i < 300; i++)
 		host_inject(h, frame, sizeof(frame), 1);
 	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
-	ATF_CHECK_EQ(44, host_rx_waiting(h));
+	ATF_CHECK_EQ(44, host_rx_pending(h));
 	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_waiting(h));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(300, host_counter(h, E82545_C_RX_DISABLED));
 	check_none(h);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TPR));
@@ -304,7 +304,7 @@ TEST(states, "Receiver off, no link, paused")
 	e82545_link(h->dev, true);
 	e82545_pause(h->dev);
 	rx_receive(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, host_rx_waiting(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
 	check_none(h);
 	e82545_resume(h->dev);
 	host_run(h);

@@ -51,7 +51,7 @@ twin(const struct host *a, bool csb)
 	memcpy(b->ram, a->ram, a->brk);
 	memcpy(&b->brk, &a->brk, sizeof(*a) - offsetof(struct host, brk));
 	for (i = a->rx_head; i != a->rx_tail; i++) {
-		ATF_REQUIRE_EQ(1, a->rx[i % HOST_FRAMES].npieces);
+		ATF_REQUIRE_EQ(1, a->rx[i % HOST_FRAMES].nfrags);
 		iov = a->rx_iov[i % HOST_FRAMES];
 		host_inject(b, iov->iov_base, iov->iov_len, 1);
 	}
@@ -114,7 +114,7 @@ check_same(struct host *a, struct host *b)
 		ATF_REQUIRE_EQ(fa->len, fb->len);
 		ATF_CHECK_EQ(0, memcmp(fa->data, fb->data, fa->len));
 	}
-	ATF_CHECK_EQ(host_rx_waiting(a), host_rx_waiting(b));
+	ATF_CHECK_EQ(host_rx_pending(a), host_rx_pending(b));
 	ATF_CHECK_EQ(host_line(a), host_line(b));
 	ATF_REQUIRE_EQ(a->nedges, b->nedges);
 	for (i = 0; i < a->nedges; i++) {
@@ -346,7 +346,7 @@ stalled(struct host *h)
 		host_inject(h, frame, 700, 1);
 	}
 	host_run(h);
-	ATF_CHECK_EQ(2, host_rx_waiting(h));
+	ATF_CHECK_EQ(2, host_rx_pending(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_STALL));
 }
 
@@ -749,7 +749,7 @@ use(struct host *h)
 	h->kicked = h->ready = false;
 	h->brk = 0x10000;
 	host_up(h, 64, 64, 2048);
-	while (host_rx_waiting(h) > 0) {
+	while (host_rx_pending(h) > 0) {
 		h->ready = true;
 		host_run(h);
 	}

@@ -143,7 +143,7 @@ TEST(payload_in_place, "Payload is sent from the guest's buffers")
 	tx_go(h);
 	check_tso(h, &p, 1448);
 	for (i = 0; i < 3; i++)
-		ATF_CHECK_EQ(2, host_sent_frame(h, i)->npieces);
+		ATF_CHECK_EQ(2, host_sent_frame(h, i)->nfrags);
 	ATF_CHECK_EQ(1, h->nflush);
 	host_destroy(h);
 }

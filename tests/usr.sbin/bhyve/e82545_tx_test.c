@@ -33,7 +33,7 @@ TEST(legacy, "One frame in one descriptor: contents, write-back, statistics")
 	before = *host_txd(h, n);
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, host_sent_frame(h, 0)->npieces);
+	ATF_CHECK_EQ(1, host_sent_frame(h, 0)->nfrags);
 	/* Only the byte with DD is written. */
 	after = *host_txd(h, n);
 	ATF_CHECK_EQ(E82545_TXD_DD, after.legacy.status);
@@ -222,7 +222,7 @@ TEST(gather, "A frame of several descriptors is not copied; adjacent buffers "
 			    i == n - 1 ? TXD_LAST : 0);
 		tx_go(h);
 		check_sent(h, 0, frame, n * 10);
-		ATF_CHECK_EQ((int)n, host_sent_frame(h, 0)->npieces);
+		ATF_CHECK_EQ((int)n, host_sent_frame(h, 0)->nfrags);
 		host_sent_clear(h);
 	}
 	gpa = tx_put(h, frame, sizeof(frame));
@@ -231,7 +231,7 @@ TEST(gather, "A frame of several descriptors is not copied; adjacent buffers "
 		    i == FRAME_MAXIOV - 1 ? TXD_LAST : 0);
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, host_sent_frame(h, 0)->npieces);
+	ATF_CHECK_EQ(1, host_sent_frame(h, 0)->nfrags);
 	host_destroy(h);
 }
 
@@ -284,7 +284,7 @@ TEST(padding, "TCTL.PSP pads to 60 bytes; without it frames are sent unpadded")
 		host_tx_frame(h, frame, len, 0);
 		tx_go(h);
 		check_sent(h, 0, padded, MAX(len, 60));
-		ATF_CHECK_EQ(1, host_sent_frame(h, 0)->npieces);
+		ATF_CHECK_EQ(1, host_sent_frame(h, 0)->nfrags);
 		host_sent_clear(h);
 		host_clear(h, E82545_TCTL, E82545_TCTL_PSP);
 		host_tx_frame(h, frame, len, 0);
@@ -355,7 +355,7 @@ TEST(jumbo, "A jumbo frame over many descriptors")
 	}
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
-	ATF_CHECK_EQ(8, host_sent_frame(h, 0)->npieces);
+	ATF_CHECK_EQ(8, host_sent_frame(h, 0)->nfrags);
 	host_destroy(h);
 }
 
@@ -508,7 +508,7 @@ TEST(states, "Transmitter off, paused, no link, no room")
 	ATF_CHECK_EQ(1, host_rd(h, E82545_GPTC));
 	e82545_link(h->dev, true);
 
-	h->tx_room = 1;
+	h->tx_space = 1;
 	host_tx_frame(h, frame, sizeof(frame), 0);
 	n = host_tx_frame(h, frame, sizeof(frame), 0);
 	tx_go(h);

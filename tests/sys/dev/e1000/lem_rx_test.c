@@ -144,14 +144,14 @@ TEST(rx_nobuf, "A slot without a buffer, and those behind it, are posted when a 
 	ATF_CHECK(lc->lc_counter[LEM_C_RX_NOBUF] > 0);
 	test_inject(t, 30, 60);
 	test_settle(t);
-	ATF_CHECK_EQ(30, host_rx_waiting(t->h));
+	ATF_CHECK_EQ(30, host_rx_pending(t->h));
 	/* Some are freed. */
 	for (i = 0; i < 40; i++)
 		os->spare[os->nspare++] = t->g.txbuf + i * 2048;
 	os->rx_hoard = false;
 	ATF_CHECK_EQ(0, lem_rx(lc, 64));
 	test_settle(t);
-	ATF_CHECK_EQ(0, host_rx_waiting(t->h));
+	ATF_CHECK_EQ(0, host_rx_pending(t->h));
 	test_check_received(t);
 	test_destroy(t);
 }
@@ -172,12 +172,12 @@ TEST(rx_poll_nobuf, "Polling and short of buffers, the driver posts each buffer 
 	}
 	test_inject(t, 30, 60);
 	host_run(t->h);
-	ATF_CHECK_EQ(30, host_rx_waiting(t->h));
+	ATF_CHECK_EQ(30, host_rx_pending(t->h));
 	for (i = 0; i < 5; i++)
 		os->spare[os->nspare++] = t->g.txbuf + i * 2048;
 	ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 64));
 	host_run(t->h);
-	ATF_CHECK_EQ(25, host_rx_waiting(t->h));
+	ATF_CHECK_EQ(25, host_rx_pending(t->h));
 	test_destroy(t);
 }
 
@@ -202,7 +202,7 @@ TEST(rx_csb_nobuf, "With the CSB, a guest without enough buffers to reach "
 		host_run(t->h);
 		(void)lem_rx(&t->g.lc, 8);
 		test_settle(t);
-		ATF_CHECK_EQ(0, host_rx_waiting(t->h));
+		ATF_CHECK_EQ(0, host_rx_pending(t->h));
 		test_check_received(t);
 	}
 	test_destroy(t);

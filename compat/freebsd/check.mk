@@ -2,17 +2,17 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# make freebsd: compile on Linux what is meant for FreeBSD's userland, against
-# FreeBSD's own headers, which the zig compiler carries (deps/deps.sh fetches
-# it).  Of compat/ only bhyve's internal API is seen: its headers are in
-# FreeBSD's source tree, not among those it installs.
+# make freebsd: compile FreeBSD's sources on Linux.
 #
-# And what is meant for its kernel, if_lem.ko and vale_learn.ko.  Real are all
-# headers that FreeBSD installs, which is most of the kernel's: sys/, net/,
-# netinet/, vm/, machine/, dev/pci/pcireg.h.  Stand-ins, in
-# compat/freebsd/kernel, are those that a kernel's build makes (opt_*.h,
-# {bus,device,pci}_if.h), Concurrency Kit's, and some that are not installed:
-# dev/pci/pcivar.h, dev/netmap/netmap_{bdg,kern}.h, sys/abi_types.h.
+# Userland is compiled with FreeBSD's own headers, which are part of the zig
+# compiler (deps/deps.sh fetches it).  compat/ provides bhyve's internal headers
+# only, because FreeBSD does not install them.
+#
+# So are the kernel modules if_lem and vale_learn.  FreeBSD installs most headers
+# of its kernel: sys/, net/, netinet/, vm/, machine/, dev/pci/pcireg.h.  The
+# others have stand-ins in compat/freebsd/kernel: those that the kernel's build
+# generates (opt_*.h, {bus,device,pci}_if.h), Concurrency Kit's, and
+# dev/pci/pcivar.h, dev/netmap/netmap_{bdg,kern}.h and sys/abi_types.h.
 
 ZIG?=		${SRCTOP}/build/deps/zig/zig
 FREEBSD_TARGET?= x86_64-freebsd
@@ -34,7 +34,7 @@ SRCS+=		lib/libtestbed/backend.c			\
 		tests/usr.sbin/bhyve/see.c
 SRCS+=		lib/libtestbed/aborts.c tests/compat/kern/systm_test.c
 
-# What Linux's dtrace makes of a provider goes with FreeBSD's <sys/sdt.h>, too.
+# The output of Linux's dtrace -h also compiles with FreeBSD's <sys/sdt.h>.
 .for _d in usr.sbin/bhyve/e82545_provider.d lib/libvale/vale_provider.d
 _PROBES+=	${_out}/${_d:T:R}.h
 ${_out}/${_d:T:R}.h: ${SRCTOP}/${_d}
@@ -42,7 +42,7 @@ ${_out}/${_d:T:R}.h: ${SRCTOP}/${_d}
 	@${DTRACE} -h -s ${.ALLSRC} -o ${.TARGET}
 .endfor
 
-# libatf's headers are the same everywhere, but stand among the system's.
+# libatf's headers are the same on FreeBSD; take them from Linux's.
 _ATF=		${_out}/include
 
 CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\

@@ -268,7 +268,7 @@ class Driver(Client):
             return None
         _, length, _, status, errors, _ = struct.unpack_from(
             "<QHHBBH", self.ram, at)
-        assert status & 2 and not errors, "one whole frame"
+        assert status & 2 and not errors, "one complete frame"
         buf = self.RXBUF + 2048 * self.next_rx
         data = bytes(self.ram[buf:buf + length])
         self.ram[at + 12] = 0

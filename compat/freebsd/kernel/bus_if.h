@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* Stand-in for what awk makes of kern/bus_if.m: the driver is no bus. */
+/* Stand-in for the header that makeobjops.awk generates from kern/bus_if.m. */
 
 #ifndef _bus_if_h_
 #define	_bus_if_h_

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* Stand-in for what awk makes of kern/device_if.m. */
+/* Stand-in for the header generated from kern/device_if.m. */
 
 #ifndef _device_if_h_
 #define	_device_if_h_

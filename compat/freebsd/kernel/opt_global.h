@@ -5,8 +5,8 @@
  */
 
 /*
- * Stand-in for config(8)'s output: GENERIC's optional parts, of which these
- * matter.
+ * Stand-in for config(8)'s output: the options of GENERIC that these sources
+ * depend on.
  */
 
 #define	SMP		1
@@ -14,6 +14,6 @@
 #define	DEV_NETMAP	1
 #define	KDTRACE_HOOKS	1
 
-/* Assertions are compiled, too. */
+/* Compile the assertions, too. */
 #define	INVARIANTS	1
 #define	INVARIANT_SUPPORT 1

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* Stand-in for what awk makes of dev/pci/pci_if.m. */
+/* Stand-in for the header generated from dev/pci/pci_if.m. */
 
 #ifndef _pci_if_h_
 #define	_pci_if_h_

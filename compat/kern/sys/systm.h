@@ -44,12 +44,12 @@
 
 /*
  * atomic(9).  Plain loads, stores and read-modify-write operations are
- * relaxed: atomic in themselves, and they order nothing.  _acq and _rel are
+ * relaxed: they are atomic, and do not order other accesses.  _acq and _rel are
  * C11's acquire and release.
  *
- * FreeBSD's user space has a <machine/atomic.h> of its own, with the same
- * names.  If a file has included it already, it serves; if not, this one stands
- * in its place.
+ * FreeBSD's <machine/atomic.h> defines the same names in user space.  If a file
+ * has already included that one, this header leaves them alone; if not, it
+ * keeps the other one out.
  */
 #ifndef _MACHINE_ATOMIC_H_
 #define	_MACHINE_ATOMIC_H_
@@ -115,7 +115,7 @@ ATOMIC_LOADSTORE(8, uint8_t)
 ATOMIC_LOADSTORE(16, uint16_t)
 ATOMIC_LOADSTORE(32, uint32_t)
 ATOMIC_LOADSTORE(64, uint64_t)
-/* Of any pointer, cast to uintptr_t *: the kernel is built without aliasing. */
+/* For any pointer: the kernel is built with -fno-strict-aliasing. */
 typedef uintptr_t __attribute__((__may_alias__)) kern_uintptr_t;
 ATOMIC_LOADSTORE(ptr, kern_uintptr_t)
 ATOMIC_MODIFY(32, uint32_t)
@@ -181,7 +181,7 @@ kassert_panic(const char *fmt, ...)
 	abort();
 }
 #else
-/* The program's own. */
+/* The program provides it. */
 void	kassert_panic(const char *fmt, ...)
 	    __attribute__((__noreturn__, __format__(printf, 1, 2)));
 #endif

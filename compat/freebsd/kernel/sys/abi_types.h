@@ -5,8 +5,8 @@
  */
 
 /*
- * Stand-in for sys/abi_types.h, which the C library's headers leave out: types
- * of 32-bit programs, which no driver has to do with.
+ * Stand-in for sys/abi_types.h, which is not installed: types of 32-bit
+ * programs, which these sources do not use.
  */
 
 typedef struct {

@@ -143,13 +143,13 @@ ATF_TC_HEAD(runts, tc)
 }
 ATF_TC_BODY(runts, tc)
 {
-	uint32_t len, piece;
+	uint32_t len, fraglen;
 
 	open_pair(0, 0);
 	t_make(frame, 60, EVERYBODY, 0, 0);
-	for (piece = 1; piece <= BUF_SIZE; piece += BUF_SIZE - 1) {
+	for (fraglen = 1; fraglen <= BUF_SIZE; fraglen += BUF_SIZE - 1) {
 		for (len = 0; len < 14; len++) {
-			t_put(a, frame, len, piece, false);
+			t_put(a, frame, len, fraglen, false);
 			expect_drop(VALE_C_TX_RUNT);
 		}
 	}
@@ -170,21 +170,21 @@ ATF_TC_HEAD(fragments, tc)
 ATF_TC_BODY(fragments, tc)
 {
 	struct t_frame f;
-	uint32_t len, piece, seq = 0;
+	uint32_t len, fraglen, seq = 0;
 	int indirect;
 
 	open_pair(0, 0);
 	t_send(b, 60, EVERYBODY, 1, 0);
 	t_expect(a, 60, 1, 0);
 	for (indirect = 0; indirect < 2; indirect++) {
-		for (piece = 1; piece <= BUF_SIZE;
-		    piece += piece < 20 ? 1 : 97) {
-			len = piece * NETMAP_MAX_FRAGS;
+		for (fraglen = 1; fraglen <= BUF_SIZE;
+		    fraglen += fraglen < 20 ? 1 : 97) {
+			len = fraglen * NETMAP_MAX_FRAGS;
 			if (len > VALE_FRAME_MAX)
 				len = VALE_FRAME_MAX;
 			for (; len >= 60; len = len * 2 / 3) {
 				t_make(frame, len, 1, 0, ++seq);
-				t_put(a, frame, len, piece, indirect != 0);
+				t_put(a, frame, len, fraglen, indirect != 0);
 				ATF_REQUIRE_EQ(0, vale_txsync(a));
 				ATF_REQUIRE_EQ(0, vale_rxsync(b));
 				ATF_REQUIRE(t_take(b, &f));

@@ -63,7 +63,7 @@ t_open(const char *name, uint32_t tx_slots, uint32_t rx_slots)
 }
 
 void
-t_put(struct vale_desc *d, const uint8_t *buf, uint32_t len, uint32_t piece,
+t_put(struct vale_desc *d, const uint8_t *buf, uint32_t len, uint32_t fraglen,
     bool indirect)
 {
 	struct netmap_ring *ring = d->txring;
@@ -73,7 +73,7 @@ t_put(struct vale_desc *d, const uint8_t *buf, uint32_t len, uint32_t piece,
 	do {
 		ATF_REQUIRE_MSG(head != ring->tail, "transmit ring is full");
 		slot = &ring->slot[head];
-		n = len < piece ? len : piece;
+		n = len < fraglen ? len : fraglen;
 		slot->len = n;
 		slot->flags = n < len ? NS_MOREFRAG : 0;
 		if (indirect) {

@@ -43,11 +43,11 @@ struct vale_desc *t_open(const char *name, uint32_t tx_slots,
 	    uint32_t rx_slots);
 
 /*
- * Put bytes into the transmit ring, in slots of up to `piece' bytes, copied or,
- * if `indirect', by reference; without a sync.
+ * Put bytes into the transmit ring, in fragments of up to `fraglen' bytes,
+ * copied or, if `indirect', by reference; without a sync.
  */
 void	t_put(struct vale_desc *d, const uint8_t *buf, uint32_t len,
-	    uint32_t piece, bool indirect);
+	    uint32_t fraglen, bool indirect);
 
 /* Put a numbered frame of `len' bytes there, copied, without a sync. */
 void	t_queue(struct vale_desc *d, uint32_t len, unsigned int dst,

@@ -5,30 +5,30 @@
  */
 
 /*
- * Ports on a switch, and what to do with them one after another:
+ * Opens ports on a switch, and runs operations on them in order:
  *
  *	vale_traffic PORT ... -- OPERATION ...
  *
  *	send,P,S,D[,N[,L]]	N frames (1) of L bytes (60) from port number P,
- *				0 being the first, from station S to station D;
- *				station 0 is everybody
+ *				from 0, from station S to station D; station 0
+ *				is broadcast
  *	isend,P,S,D[,N[,L]]	the same as indirect frames
- *	fsend,P,S,D,N,L,H	the same, H bytes in a slot of their own first
- *	lost,P			an indirect frame of memory that is not there
- *	recv			print "recv", and how many frames each port got
- *	show,P			print "S>D:L" for each frame port P got
- *	open,NAME  close,P	a port more, one less
- *	header,P,BYTES		port P's frames have a virtio-net header of so
- *				many bytes, all zero, before them; L and H count
- *				it, and "show" does
- *	run,COMMAND		run it with the shell; ends where it fails
- *	rate,MS[,N]		port 0 sends to port 1 for so long, 256 frames
- *				of 60 bytes at a time, to N stations (1) in
- *				turn; prints "rate FRAMES tx NS all NS", a frame
- *	storm,MS		all ports send to all, a thread each, with
- *				pauses; prints "storm FRAMES"
+ *	fsend,P,S,D,N,L,H	the same, the first H bytes in their own slot
+ *	lost,P			an indirect frame in unmapped memory
+ *	recv			print "recv" and each port's number of frames
+ *	show,P			print "S>D:L" for each frame of port P
+ *	open,NAME  close,P	open another port, close one
+ *	header,P,BYTES		port P's frames begin with a virtio-net header
+ *				of that length, all zero; L, H and "show" count
+ *				it
+ *	run,COMMAND		run a shell command; exit if it fails
+ *	rate,MS[,N]		for MS ms, port 0 sends to port 1, 256 frames of
+ *				60 bytes at a time, to N stations (1) in turn;
+ *				prints "rate FRAMES tx NS all NS", ns a frame
+ *	storm,MS		for MS ms, all ports send to all, a thread each,
+ *				with pauses; prints "storm FRAMES"
  *
- * A sync delivers before it returns, so what is printed is certain.
+ * A sync delivers before it returns, so the output does not depend on timing.
  */
 
 #include <sys/ioctl.h>

@@ -5,8 +5,8 @@
  */
 
 /*
- * Stand-in for dev/netmap/netmap_kern.h, which is not installed: what a driver
- * in native mode sees of it, and a module that takes over a VALE switch.
+ * Stand-in for dev/netmap/netmap_kern.h, which is not installed: the parts that
+ * a driver in native mode and a module that manages a VALE switch use.
  */
 
 #ifndef _DEV_NETMAP_NETMAP_KERN_H_

@@ -46,6 +46,7 @@ ${_out}/${_d:T:R}.h: ${SRCTOP}/${_d}
 _ATF=		${_out}/include
 
 CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
+		-Wmissing-variable-declarations -Wvisibility \
 		-DBHYVE_SNAPSHOT			\
 		-I${SRCTOP}/usr.sbin/bhyve		\
 		-I${SRCTOP}/lib/libvale			\

@@ -20,6 +20,7 @@
 #include "pci_emul.h"
 
 /* Messages end in a plain newline. */
+extern int raw_stdio;		/* bhyve's debug.h */
 int raw_stdio;
 
 /* "a=1,b" is a=1 and b=true. */

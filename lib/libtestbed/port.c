@@ -8,7 +8,8 @@
  * See port.h.
  */
 
-#include <sys/cdefs.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 #include <stdint.h>
 

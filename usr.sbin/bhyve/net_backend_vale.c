@@ -706,6 +706,7 @@ vale_frame_port(struct net_backend *be)
 }
 
 /* Not static: compat/mk has the linker look for it. */
+extern const struct net_backend_port net_backend_vale_port;
 const struct net_backend_port net_backend_vale_port = {
 	.nbp_prefix = "vale",
 	.nbp_port = vale_frame_port,

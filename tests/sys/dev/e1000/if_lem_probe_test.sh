@@ -56,7 +56,8 @@ probes_run()
 
 	for probe in tx-kick tx-kick-saved rx-kick rx-kick-saved combine flush \
 	    clean interrupt receive poll; do
-		dtrace -ln "lem:::$probe" > /dev/null 2>&1 ||
+		# dtrace -l succeeds even if nothing matches.
+		dtrace -ln "lem:::$probe" 2> /dev/null | grep -q "$probe" ||
 		    atf_fail "no lem:::$probe"
 	done
 }

@@ -5,8 +5,8 @@
  */
 
 /*
- * All parsers of options.  An input is text.  Its first byte chooses the parser,
- * and each line after it is
+ * All parsers of options.  An input is text.  Its first byte chooses the
+ * parser, and each line after it is
  *
  *	v	an argument of valed, after -s if it has no '-'
  *	b	the rest of "-s 2,e1000," of bhyve

@@ -212,8 +212,9 @@ int	lem_attach(struct lem_core *lc, uint8_t mac[6]);
 /*
  * Program the rings, default filters and offloads, post all RX buffers, and
  * start the adapter with interrupts masked.  `mac' is the station address,
- * `mtu' E82545_MTU_MIN to E82545_MTU_MAX bytes.  Both locks.  Returns 0; ENXIO; EINVAL for the sizes
- * of rings, buffers or mtu; ENOBUFS if the host has no buffer at all.
+ * `mtu' E82545_MTU_MIN to E82545_MTU_MAX bytes.  Both locks.  Returns 0; ENXIO;
+ * EINVAL for the sizes of rings, buffers or mtu; ENOBUFS if the host has no
+ * buffer at all.
  */
 int	lem_start(struct lem_core *lc, const uint8_t mac[6], uint32_t mtu);
 

@@ -18,9 +18,9 @@
  *	leader		DONE, and it ends
  *	follower	ends, at the latest when no more BYE comes
  *
- * HELLO and BYE are numbered, and so are their answers.  The leader goes on when
- * the last one is answered: frames keep their order, so no other frame is under
- * way then, and none after DONE.
+ * HELLO and BYE are numbered, and so are their answers.  The leader goes on
+ * when the last one is answered: frames keep their order, so no other frame is
+ * under way then, and none after DONE.
  *
  * A data frame has its number at the front and at the end, which shows a buffer
  * that was reused too early, or a truncated frame.

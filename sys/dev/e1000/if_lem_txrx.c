@@ -264,7 +264,7 @@ lem_tx_tso(struct mbuf **mp, uint8_t *hdr, struct lem_packet *lp)
 
 /*
  * Fill in the lengths of the headers, for offloads.  Returns false if the
- * packet cannot be sent.
+ * caller must drop the packet.
  */
 static bool
 lem_tx_headers(struct mbuf **mp, struct lem_packet *lp)

@@ -7,10 +7,14 @@
 /*
  * The sockets in the file system.
  *
- * valed creates a socket under a lock on its directory, so that of two
- * processes that start at once, one finds the other's socket in use.  If no
- * process listens on a socket, the one that did was killed, and valed replaces
- * it.
+ * valed creates a socket under a lock, so that of two processes that start at
+ * once, one finds the other's socket in use.  If no process listens on a
+ * socket, the one that did was killed, and valed replaces it.
+ *
+ * The lock is on a file of its own, the socket's path with ".lock" behind it,
+ * that only valed's user can open, and so lock: a lock on the directory could
+ * be held by any user.  valed removes the file while it still has the lock, and
+ * a process that gets the lock of a file which has been removed tries again.
  *
  * The sandbox allows no file operations, so a second process, the guard,
  * removes the sockets.  It only waits until the first process closes its end of
@@ -28,7 +32,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,12 +42,16 @@
 
 #include "valed.h"
 
+#define	SOCKET_LOCK	".lock"
+
 static struct socket_name {
 	char		path[sizeof(((struct adapter_config *)0)->ac_path)];
 	dev_t		dev;
 	ino_t		ino;
 } *names;
 static unsigned int nnames;
+static char lock_path[sizeof(names->path) + sizeof(SOCKET_LOCK)];
+static int lock_fd = -1;
 static int guard_pipe = -1;
 static pid_t guard_pid = -1;
 
@@ -62,6 +69,16 @@ names_remove(void)
 	nnames = 0;
 }
 
+static void
+lock_release(void)
+{
+	if (lock_fd == -1)
+		return;
+	unlink(lock_path);
+	close(lock_fd);
+	lock_fd = -1;
+}
+
 static void __dead2 __printflike(3, 4)
 fail(int code, const char *path, const char *fmt, ...)
 {
@@ -71,22 +88,48 @@ fail(int code, const char *path, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
+	lock_release();
 	names_remove();
 	errx(code, "path=%s: %s", path, why);
 }
 
-/* Lock the directory of a path.  Closing the descriptor unlocks it. */
+/* Open the lock file.  No other user may be able to. */
 static int
-lock_directory(const char *path)
+lock_open(const char *path)
 {
-	char copy[sizeof(names->path)];
+	struct stat st;
 	int fd;
 
-	strlcpy(copy, path, sizeof(copy));
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd == -1 || flock(fd, LOCK_EX) == -1)
-		fail(EX_CANTCREAT, path, "%s", strerror(errno));
+	fd = open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
+	    O_CLOEXEC, S_IRUSR | S_IWUSR);
+	if (fd == -1 || fstat(fd, &st) == -1)
+		fail(EX_CANTCREAT, path, "%s: %s", lock_path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+		fail(EX_CANTCREAT, path, "%s: not a lock file of this user",
+		    lock_path);
 	return (fd);
+}
+
+/* Take the lock of a path. */
+static void
+lock_take(const char *path)
+{
+	struct stat st, there;
+	int fd;
+
+	snprintf(lock_path, sizeof(lock_path), "%s" SOCKET_LOCK, path);
+	for (;;) {
+		fd = lock_open(path);
+		if (flock(fd, LOCK_EX) == -1 || fstat(fd, &st) == -1)
+			fail(EX_CANTCREAT, path, "%s: %s", lock_path,
+			    strerror(errno));
+		if (lstat(lock_path, &there) == 0 && there.st_dev == st.st_dev &&
+		    there.st_ino == st.st_ino)
+			break;
+		close(fd);
+	}
+	lock_fd = fd;
 }
 
 /* Remove a socket on which no process listens; fail on any other file. */
@@ -116,12 +159,12 @@ socket_open(const char *path)
 {
 	struct sockaddr_un sun;
 	struct stat st;
-	int dir, s;
+	int s;
 
 	memset(&sun, 0, sizeof(sun));
 	sun.sun_family = AF_UNIX;
 	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
-	dir = lock_directory(path);
+	lock_take(path);
 	clear_stale(&sun);
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s == -1)
@@ -136,7 +179,7 @@ socket_open(const char *path)
 	}
 	if (listen(s, SOMAXCONN) == -1)
 		fail(EX_OSERR, path, "%s", strerror(errno));
-	close(dir);
+	lock_release();
 	return (s);
 }
 

@@ -206,6 +206,65 @@ socket.socket(socket.AF_UNIX).bind("a.sock")'
 	atf_check -o inline:'other\n' cat a.sock
 }
 
+atf_test_case lock
+lock_head()
+{
+	atf_set descr "A lock on the sockets' directory does not keep valed \
+from starting; a lock file that others can lock is refused"
+	atf_set require.progs python3
+}
+lock_body()
+{
+	local i n pids=
+
+	enter
+	# What any user who may read the directory can do.
+	python3 -c 'import fcntl, os, time
+fcntl.flock(os.open(".", os.O_RDONLY), fcntl.LOCK_EX)
+open("../held", "w").close()
+time.sleep(600)' &
+	holder=$!
+	wait_until "the lock" [ -e ../held ] || atf_fail "no lock"
+	"$VALED" -s 1,e1000,vale0:a,path=a.sock &
+	pid=$!
+	listening a.sock
+	kill $holder
+	kill $pid
+	wait $pid || atf_fail "valed failed"
+	atf_check ls -A
+
+	# A file that another user can open, and lock.
+	touch a.sock.lock
+	chmod 644 a.sock.lock
+	refused $EX_CANTCREAT "a.sock.lock" -s 1,e1000,vale0:a,path=a.sock
+	rm a.sock.lock
+	ln -s /dev/null a.sock.lock
+	refused $EX_CANTCREAT "a.sock.lock" -s 1,e1000,vale0:a,path=a.sock
+	rm a.sock.lock
+	mkfifo -m 600 a.sock.lock
+	refused $EX_CANTCREAT "a.sock.lock" -s 1,e1000,vale0:a,path=a.sock
+	rm a.sock.lock
+	# A killed valed's.
+	(umask 077; touch a.sock.lock)
+
+	# Of several that start at once, one gets the name.
+	for i in 1 2 3 4 5 6 7 8; do
+		"$VALED" -s 1,e1000,vale0:a,path=a.sock 2>../err.$i &
+		pids="$pids $!"
+	done
+	wait_until "seven errors" sh -c "[ \$(cat ../err.* | wc -l) -eq 7 ]" ||
+	    atf_fail "$(cat ../err.*)"
+	atf_check_equal 7 $(cat ../err.* | grep -c "socket in use")
+	python_case protocol serves
+	kill $pids 2>/dev/null
+	n=0
+	for pid in $pids; do
+		wait $pid && n=$((n + 1))
+	done
+	atf_check_equal 1 $n
+	atf_check ls -A
+}
+
 atf_test_case counters
 counters_head()
 {
@@ -258,6 +317,7 @@ atf_init_test_cases()
 	atf_add_test_case help
 	atf_add_test_case in_use
 	atf_add_test_case stale
+	atf_add_test_case lock
 	atf_add_test_case counters
 	atf_add_test_case sandbox
 }

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "vfu_dma.h"
+#include "vfu_fstat.h"
 
 /* The index of the first range that ends after gpa. */
 static unsigned int
@@ -61,7 +62,7 @@ dma_check_file(int fd, uint64_t offset, uint64_t size, const char **why)
 		*why = "memory is not in normal pages";
 		return (EPERM);
 	}
-	if (fstat(fd, &st) == -1 || offset > (uint64_t)st.st_size ||
+	if (vfu_fstat(fd, &st) == -1 || offset > (uint64_t)st.st_size ||
 	    size > (uint64_t)st.st_size - offset) {
 		*why = "range reaches past the end of its file";
 		return (EINVAL);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "mevent.h"
+#include "vfu_fstat.h"
 #include "vfu_irq.h"
 
 void
@@ -192,7 +193,7 @@ irq_take(int *slot, int *fd)
 {
 	struct stat st;
 
-	if (fstat(*fd, &st) == -1 || (st.st_mode & S_IFMT) != 0 ||
+	if (vfu_fstat(*fd, &st) == -1 || (st.st_mode & S_IFMT) != 0 ||
 	    fcntl(*fd, F_SETFL, O_NONBLOCK) == -1)
 		return (EINVAL);
 	irq_drop(slot);

@@ -41,6 +41,7 @@
 #include "adapter.h"
 #include "test.h"
 #include "valed.h"
+#include "vfu_fstat.h"
 
 /* How an attempt ended. */
 #define	DONE		0		/* exit status: it succeeded */
@@ -111,14 +112,20 @@ all_killed(const struct attempt *a, size_t n)
 
 #define	P(p)	((long)(uintptr_t)(p))
 
-TEST(files, "Opening a file is refused; other system calls with names kill the "
-    "process")
+TEST(files, "Opening a file, or looking at one by name, is refused; other "
+    "system calls with names kill the process")
 {
 	struct stat st;
 	const struct attempt refused[] = {
 		{ "open", SYS_open, { P("/etc/passwd"), O_RDONLY } },
 		{ "openat", SYS_openat, { AT_FDCWD, P("."), O_RDONLY } },
 		{ "stat", SYS_stat, { P("/"), P(&st) } },
+		{ "newfstatat by name", SYS_newfstatat,
+		    { AT_FDCWD, P("/"), P(&st), 0 } },
+		{ "newfstatat by name, AT_EMPTY_PATH", SYS_newfstatat,
+		    { AT_FDCWD, P("/"), P(&st), AT_EMPTY_PATH } },
+		{ "newfstatat without a name", SYS_newfstatat,
+		    { 0, P(""), P(&st), AT_EMPTY_PATH } },
 		{ "access", SYS_access, { P("/"), R_OK } },
 		{ "readlink", SYS_readlink, { P("/proc/self/exe"), P(page),
 		    sizeof(page) } },
@@ -128,8 +135,8 @@ TEST(files, "Opening a file is refused; other system calls with names kill the "
 		{ "openat2", SYS_openat2, { AT_FDCWD, P("."), P(page), 24 } },
 		{ "open_by_handle_at", SYS_open_by_handle_at,
 		    { AT_FDCWD, P(page), O_RDONLY } },
-		{ "newfstatat by name", SYS_newfstatat,
-		    { AT_FDCWD, P("/"), P(&st), 0 } },
+		{ "statx", SYS_statx, { AT_FDCWD, P("/"), AT_EMPTY_PATH, 0,
+		    P(page) } },
 		{ "unlink", SYS_unlink, { P("x") } },
 		{ "rename", SYS_rename, { P("x"), P("y") } },
 		{ "mkdir", SYS_mkdir, { P("x"), 0700 } },
@@ -342,6 +349,7 @@ act_serve(const void *arg __attribute__((__unused__)))
 {
 	struct __user_cap_header_struct h;
 	uint64_t one = 1;
+	struct stat st;
 	void *p;
 
 	memset(&h, 0, sizeof(h));
@@ -360,6 +368,8 @@ act_serve(const void *arg __attribute__((__unused__)))
 		return (13);
 	if (pthread_kill(pthread_self(), ADAPTER_SIGNAL) != 0 || !signalled)
 		return (14);
+	if (vfu_fstat(socket_pair[0], &st) == -1 || !S_ISSOCK(st.st_mode))
+		return (15);
 	return (DONE);
 }
 

@@ -1,0 +1,30 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * fstat(2) in the sandbox.
+ *
+ * The C library's fstat() may make the system call newfstatat() with an empty
+ * path.  The sandbox refuses that one: seccomp(2) cannot see whether a path is
+ * empty.
+ */
+
+#ifndef _VFU_FSTAT_H_
+#define	_VFU_FSTAT_H_
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <unistd.h>
+
+/* As fstat(2).  Any thread. */
+static inline int
+vfu_fstat(int fd, struct stat *st)
+{
+	return ((int)syscall(SYS_fstat, fd, st));
+}
+
+#endif /* !_VFU_FSTAT_H_ */

@@ -183,6 +183,27 @@ rx_buffer(const struct rx_batch *b)
 	return (le64toh(atomic_load_64(&b->ring[b->head][0])));
 }
 
+/* The posted descriptors that the batch has not used. */
+static uint32_t
+rx_room(const struct rx_batch *b)
+{
+	MPASS(b->posted >= b->ndone);
+	return (b->posted - b->ndone);
+}
+
+/*
+ * With the CSB on, see whether the guest has posted more.  It may have taken
+ * back some meanwhile: with the mode off, RDT is what was written last.  Those
+ * that the batch has used stay used.
+ */
+static void
+rx_look(struct e82545 *dev, struct rx_batch *b)
+{
+	if (dev->csb.rx_on && e82545_csb_rx_tail(dev))
+		b->posted = MAX(b->ndone,
+		    rx_ring_posted(dev, b->start, b->size));
+}
+
 /*
  * That buffer is filled: make its descriptor's upper half.  `sums' as from
  * e82545_rx_sum().
@@ -191,7 +212,7 @@ static void
 rx_done(struct e82545 *dev, struct rx_batch *b, size_t len, uint64_t sums,
     uint8_t status, uint8_t errors, uint16_t special)
 {
-	MPASS(b->ndone < b->posted && b->ndone < nitems(dev->rxq->done));
+	MPASS(rx_room(b) > 0 && b->ndone < nitems(dev->rxq->done));
 	dev->rxq->done[b->ndone++] = htole64(len | sums |
 	    (uint64_t)status << 32 | (uint64_t)errors << 40 |
 	    (uint64_t)special << 48);
@@ -375,10 +396,9 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		rx_lose(dev, b, f->wire, E82545_C_RX_OVERSIZE);
 		return (RX_TAKEN);
 	}
-	if (need > b->posted - b->ndone && b->ring != NULL &&
-	    dev->csb.rx_on && e82545_csb_rx_tail(dev))
-		b->posted = rx_ring_posted(dev, b->start, b->size);
-	if (need > b->posted - b->ndone) {
+	if (need > rx_room(b) && b->ring != NULL)
+		rx_look(dev, b);
+	if (need > rx_room(b)) {
 		b->need = need;
 		return (RX_NODESC);
 	}
@@ -577,11 +597,10 @@ rx_causes(struct e82545 *dev, struct rx_batch *b)
 	uint32_t low;
 
 	low = b->size >> (1 + MIN(E82545_RCTL_RDMTS(b->rctl), 2));
-	if (b->posted <= low || b->posted - b->ndone > low)
+	if (b->posted <= low || rx_room(b) > low)
 		return (0);
-	if (dev->csb.rx_on && e82545_csb_rx_tail(dev))
-		b->posted = rx_ring_posted(dev, b->start, b->size);
-	return (b->posted - b->ndone <= low ? E82545_ICR_RXDMT0 : 0);
+	rx_look(dev, b);
+	return (rx_room(b) <= low ? E82545_ICR_RXDMT0 : 0);
 }
 
 /*

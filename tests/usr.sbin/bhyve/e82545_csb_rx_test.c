@@ -14,7 +14,7 @@
 #include "e82545_guest.h"
 
 static void
-inject(struct host *h, unsigned int n)
+offer(struct host *h, unsigned int n)
 {
 	uint8_t frame[60];
 
@@ -22,6 +22,12 @@ inject(struct host *h, unsigned int n)
 		host_make_frame(frame, sizeof(frame), host_mac, n);
 		host_inject(h, frame, sizeof(frame), 1);
 	}
+}
+
+static void
+inject(struct host *h, unsigned int n)
+{
+	offer(h, n);
 	host_run(h);
 }
 
@@ -222,6 +228,65 @@ TEST(off_in_batch, "When the CSB is turned off within a batch, the interrupt "
 	host_destroy(h);
 }
 
+/*
+ * Within a batch, at frame `back_at' from now on, the guest turns the CSB off,
+ * takes buffers back by RDT, and posts four of them again by guest_rdt.
+ */
+static unsigned int back_at;
+static uint32_t back_to;
+
+static void
+take_back(struct host *h)
+{
+	if (--back_at != 0)
+		return;
+	CSB_SET(hooked, guest_csb_on, 0);
+	host_tx_go(h);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	host_wr(h, E82545_RDT, back_to);
+	ATF_CHECK_EQ(back_to, host_rd(h, E82545_RDT));
+	CSB_SET(hooked, guest_rdt, back_to + 4);
+}
+
+TEST(taken_back, "Buffers that the guest takes back within a batch are not "
+    "used twice")
+{
+	struct host *h = guest_up(64, 64, 2048, 1, &hooked);
+	unsigned int i, done = 0;
+
+	/* The batch has used 15 of 20; then the guest says that 5 are posted. */
+	inject(h, 43);
+	back_at = 15;
+	back_to = 44;
+	h->rx_hook = take_back;
+	offer(h, 200);
+	/* RDT is behind RDH now: that posts all but 15. */
+	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
+	ATF_CHECK_EQ(180, host_rx_pending(h));
+	ATF_CHECK_EQ(63, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(63, host_rd(h, E82545_RDH));
+	ATF_CHECK_EQ(48, host_rd(h, E82545_RDT));
+	for (i = 0; i < 64; i++)
+		done += host_rx_done(h, i);
+	ATF_CHECK_EQ(63, done);
+	host_destroy(h);
+}
+
+TEST(low_taken_back, "RXDMT0 is set if the guest takes back buffers that the "
+    "batch has used")
+{
+	struct host *h = guest_up(64, 64, 2048, 1, &hooked);
+
+	back_at = 30;
+	back_to = 1;
+	h->rx_hook = take_back;
+	inject(h, 40);
+	ATF_CHECK_EQ(40, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
+	    host_rd(h, E82545_ICR) & (E82545_ICR_RXT0 | E82545_ICR_RXDMT0));
+	host_destroy(h);
+}
+
 TEST(long_frame, "An empty ring waits for as many buffers as the frame needs")
 {
 	struct paravirt_csb *csb;
@@ -363,6 +428,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, dry);
 	ATF_TP_ADD_TC(tp, not_dry);
 	ATF_TP_ADD_TC(tp, off_in_batch);
+	ATF_TP_ADD_TC(tp, taken_back);
+	ATF_TP_ADD_TC(tp, low_taken_back);
 	ATF_TP_ADD_TC(tp, long_frame);
 	ATF_TP_ADD_TC(tp, on_when_dry);
 	ATF_TP_ADD_TC(tp, placed_when_dry);

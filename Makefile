@@ -15,6 +15,7 @@
 #	bench		measure beside bare loops and other switches
 #	fuzz		run each fuzzer for FUZZ_SECONDS (300)
 #	fuzz-merge	save minimized corpora, with what the fuzzers found
+#	mutants		see which mutants of FILES no test kills
 #	soak		run everything at once for SOAK_SECONDS (600)
 #	tsan		run the threaded tests under ThreadSanitizer
 #	freebsd		compile the FreeBSD parts, on Linux
@@ -58,6 +59,11 @@ _fuzz.${_t}: .PHONY
 .endfor
 fuzz: .PHONY _fuzz.run
 fuzz-merge: .PHONY _fuzz.merge
+
+# Debian's python3 has the bindings of libclang.
+mutants: .PHONY
+	@/usr/bin/python3 -B ${SRCTOP}/tests/mutants/mutants.py \
+	    -o ${OBJTOP}/mutants ${MUTANTS_FLAGS} ${FILES}
 
 SOAK_SECONDS?=	600
 soak: .PHONY all .WAIT _soak

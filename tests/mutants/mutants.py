@@ -1,0 +1,590 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Mutation testing: would a test notice if a line were wrong?
+
+    mutants.py [-j jobs] [-o objdir] [-l survivors] [-s] [-t tree] [file...]
+
+Copies the tree to objdir, rewrites the files so that all their mutants are
+compiled in (sites.py, mutant.h), and builds that once.  Each test case runs
+once to see which mutants it reaches.  Then each mutant runs, alone, with the
+cases that reach it: first the one that killed it the last time, then the
+fastest, until one fails.  A case fails by its exit status, by a signal, or by
+ten times the processor time that it takes without a mutant, whatever else the
+machine does.  A case that sleeps for eight seconds and twenty times its usual
+time hangs.
+
+What no case kills must be listed, with the reason, in the file `survivors'.
+The exit status is 0 if nothing else survived.
+
+    -s      run only those that survived the last time
+    -r      run only those that hung the last time, and wait for a minute
+    -q n    leave out test cases that take longer than n seconds
+    -n      find the mutants, and stop
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import sites
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Files; the test programs that run their mutants; the directories to build.
+LIBRARIES = ["compat", "lib/libvale", "lib/libtestbed", "usr.sbin/bhyve"]
+GROUPS = [
+    ("model", r"usr\.sbin/bhyve/e82545[a-z_]*\.[ch]$",
+        r"tests/(usr\.sbin/bhyve|sys/dev/e1000)/",
+        LIBRARIES + ["tests/usr.sbin/bhyve", "tests/sys/dev/e1000"]),
+    ("driver", r"sys/dev/e1000/lem_[a-z]*\.[ch]$",
+        r"tests/(sys/dev/e1000|usr\.sbin/bhyve)/",
+        LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
+    ("switch", r"lib/libvale/(vale_[a-z]*|frame)\.[ch]$"
+        r"|sys/dev/netmap/vale_fdb\.[ch]$",
+        r"tests/(sys/net/vale|usr\.sbin/bhyve|sys/dev/e1000)/",
+        LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",
+        "tests/sys/dev/e1000"]),
+    ("server", r"usr\.sbin/valed/vfu_[a-z]*\.[ch]$",
+        r"tests/usr\.sbin/valed/",
+        LIBRARIES + ["usr.sbin/valed", "tests/usr.sbin/valed"]),
+    # The test of this program.
+    ("tiny", r"tests/mutants/tiny/tiny\.c$", r"tests/mutants/tiny/",
+        ["compat", "tests/mutants/tiny"]),
+]
+# What is not compiled on Linux, or has no behaviour of its own.
+LEFT_OUT = {"usr.sbin/bhyve/e82545_probes.c", "usr.sbin/bhyve/e82545_probes.h",
+    "lib/libvale/vale_netmap.c", "lib/libvale/vale_probes.h"}
+CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DINVARIANTS", "-DWITHOUT_DTRACE",
+    "-w"]
+INCLUDES = ["compat/include", "compat/kern", "compat/bhyve",
+    "usr.sbin/bhyve", "lib/libvale", "sys", "sys/dev/e1000",
+    "usr.sbin/valed", "lib/libtestbed"]
+
+
+def group(name):
+    for g in GROUPS:
+        if re.match(g[1], name):
+            return g
+    raise SystemExit(f"{name}: in no group")
+
+
+def sources(tree):
+    """The tree's files, without what was built."""
+    for d, dirs, names in os.walk(tree):
+        dirs[:] = [i for i in dirs if i != ".git" and
+            not i.startswith("build") and i != "corpus"]
+        for n in names:
+            yield os.path.relpath(os.path.join(d, n), tree)
+
+
+def matching(tree):
+    return sorted(f for f in sources(tree) if f not in LEFT_OUT and
+        any(re.match(g[1], f) for g in GROUPS if g[0] != "tiny"))
+
+
+def keep_newer(src, dst):
+    """Copy a file, if it differs."""
+    with open(src, "rb") as f:
+        new = f.read()
+    try:
+        with open(dst, "rb") as f:
+            if f.read() == new:
+                return
+    except FileNotFoundError:
+        pass
+    shutil.copy(src, dst)
+    os.utime(dst)
+
+
+class Case:
+    """A test case: argv, and the time that it takes."""
+
+    def __init__(self, program, name):
+        self.program, self.name = program, name
+        self.wall = self.cpu = 0.0
+        self.reaches = frozenset()
+        self.kills = 0
+        self.serial = threading.Lock()
+
+    def __str__(self):
+        return f"{self.program}:{self.name}"
+
+
+class Runner:
+    def __init__(self, objtop, scratch):
+        self.objtop, self.scratch = objtop, scratch
+
+    def run(self, case, env, wall, cpu):
+        """(passed, timed out, output, wall time, processor time)"""
+        prog = os.path.join(self.objtop, case.program)
+        work = tempfile.mkdtemp(dir=self.scratch)
+        home = os.path.join(work, "work")
+        os.mkdir(home)
+        e = {k: v for k, v in os.environ.items()
+            if not k.startswith(("LC_", "LANG", "TZ", "MAKE", "MFLAGS"))}
+        e.update(env, HOME=home, TMPDIR=home, TZ="UTC",
+            __RUNNING_INSIDE_ATF_RUN="internal-yes-value")
+
+        def limits():
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if cpu is not None:
+                resource.setrlimit(resource.RLIMIT_CPU,
+                    (cpu, cpu + 1))
+
+        start = time.monotonic()
+        timed_out = False
+        log = os.path.join(work, "log")
+        with open(log, "wb") as out:
+            p = subprocess.Popen([prog, "-r", work + "/result",
+                "-s", os.path.dirname(prog), case.name], cwd=home,
+                env=e, stdin=subprocess.DEVNULL, stdout=out,
+                stderr=out, start_new_session=True,
+                preexec_fn=limits)
+            timer = threading.Timer(wall, self.expire, [p])
+            timer.start()
+            _, status, used = os.wait4(p.pid, 0)
+            p.returncode = os.waitstatus_to_exitcode(status)
+            timer.cancel()
+            timed_out = getattr(p, "expired", False)
+            self.kill_group(p)
+        elapsed = time.monotonic() - start
+        with open(log, "rb") as f:
+            f.seek(max(0, os.path.getsize(log) - 65536))
+            text = f.read().decode(errors="replace")
+        result = ""
+        if os.path.exists(work + "/result"):
+            with open(work + "/result") as f:
+                result = f.read()
+        shutil.rmtree(work, ignore_errors=True)
+        passed = p.returncode == 0 and result.startswith("passed")
+        if p.returncode == 0 and result.startswith(("skipped",
+            "expected")):
+            passed = None
+        return (passed, timed_out, text + result, elapsed,
+            used.ru_utime + used.ru_stime)
+
+    @staticmethod
+    def kill_group(p):
+        try:
+            os.killpg(p.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    @classmethod
+    def expire(cls, p):
+        p.expired = True
+        cls.kill_group(p)
+
+
+def cases_of(objtop, pattern):
+    """The test cases under objtop/tests that Kyuafiles name."""
+    found = []
+    for d, _, names in os.walk(os.path.join(objtop, "tests")):
+        if "Kyuafile" not in names:
+            continue
+        with open(os.path.join(d, "Kyuafile")) as f:
+            text = f.read()
+        for name in re.findall(r"atf_test_program\{name=\"([^\"]*)\"",
+            text):
+            path = os.path.join(d, name)
+            rel = os.path.relpath(path, objtop)
+            if not os.path.exists(path) or \
+                not re.search(pattern, rel):
+                continue
+            out = subprocess.run([path, "-l", "-s", d],
+                capture_output=True, text=True,
+                env=dict(os.environ, __RUNNING_INSIDE_ATF_RUN=
+                "internal-yes-value")).stdout
+            found += [Case(rel, i) for i in
+                re.findall(r"^ident: (.*)$", out, re.M)]
+    return found
+
+
+def parallel(jobs, items, work):
+    """Call work(item) for all items, in order, in some threads."""
+    lock = threading.Lock()
+    it = iter(items)
+    errors = []
+
+    def loop():
+        while not errors:
+            with lock:
+                item = next(it, None)
+            if item is None:
+                return
+            try:
+                work(item)
+            except Exception as e:
+                errors.append(e)
+                raise
+
+    threads = [threading.Thread(target=loop) for _ in range(jobs)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if errors:
+        raise errors[0]
+
+
+class Run:
+    def __init__(self, args):
+        self.args = args
+        self.tree = os.path.abspath(args.t)
+        self.obj = os.path.abspath(args.o)
+        self.copy = os.path.join(self.obj, "tree")
+        self.objtop = os.path.join(self.copy, "build")
+        self.saved = os.path.join(self.obj, "results.json")
+        self.scratch = os.path.join(self.obj, "scratch")
+        self.lock = threading.Lock()
+        self.results = {}
+        self.last = {}
+
+    def say(self, text):
+        print(text, flush=True)
+
+    def find(self, names):
+        """Find the mutants of the files."""
+        self.files = {}
+        for n in names:
+            p = os.path.join(self.tree, n)
+            self.files[p] = sites.File(n, p)
+        args = CFLAGS + ["-resource-dir", sites.resource_dir()] + \
+            [f"-I{os.path.join(self.tree, i)}" for i in INCLUDES]
+        for n in names:
+            args.append(f"-I{os.path.dirname(os.path.join(self.tree, n))}")
+        finder = sites.Finder(self.files, list(dict.fromkeys(args)))
+        sources = [n for n in names if n.endswith(".c")]
+        if len(sources) < len(names):
+            # Headers are found through the sources of their
+            # directory.
+            dirs = {os.path.dirname(n) for n in names
+                if n.endswith(".h")}
+            sources += [n for n in matching(self.tree)
+                if n.endswith(".c") and os.path.dirname(n) in dirs
+                and n not in sources]
+        for s in sources:
+            finder.run(os.path.join(self.tree, s))
+        self.number()
+
+    def number(self):
+        n = 1
+        for f in self.files.values():
+            n = f.number(n)
+        self.total = n
+        self.mutants = [m for f in self.files.values()
+            for m in f.ordered()]
+
+    def write(self):
+        for f in self.files.values():
+            if not f.mutants:
+                continue
+            dst = os.path.join(self.copy, f.name)
+            tmp = dst + ".mutated"
+            f.write(tmp, os.path.join(HERE, "mutant.h"),
+                self.total)
+            keep_newer(tmp, dst)
+            os.remove(tmp)
+
+    def bmake(self, subdir):
+        return subprocess.run(["nice", "bmake", "-m", ".../compat/mk",
+            "-j", str(self.args.j), "-k", "MK_DTRACE=no",
+            "OPTFLAGS=-O1 -g1 -fbracket-depth=2048 "
+            "-fno-color-diagnostics", "WARNFLAGS=-w",
+            f"OBJTOP={self.objtop}", "all"],
+            cwd=os.path.join(self.copy, subdir),
+            env={k: v for k, v in os.environ.items()
+            if not k.startswith(("MAKE", "MFLAGS", "FILES"))},
+            capture_output=True, text=True)
+
+    def build(self):
+        """Build everything; drop mutants that do not compile."""
+        self.copy_tree({f.name for f in self.files.values()
+            if f.mutants})
+        dirs = list(dict.fromkeys(d for f in self.files.values()
+            for d in group(f.name)[3]))
+        for _ in range(8):
+            self.write()
+            text = ""
+            failed = False
+            for d in dirs:
+                p = self.bmake(d)
+                text += p.stdout + p.stderr
+                if p.returncode != 0:
+                    failed = True
+                    break
+            if not failed:
+                return
+            if not self.drop(text):
+                print(text[-4000:], file=sys.stderr)
+                raise SystemExit("the mutants do not compile")
+        raise SystemExit("the mutants do not compile")
+
+    def copy_tree(self, skip):
+        for f in sources(self.tree):
+            src = os.path.join(self.tree, f)
+            if f in skip or not os.path.isfile(src):
+                continue
+            dst = os.path.join(self.copy, f)
+            os.makedirs(os.path.dirname(dst), exist_ok=True)
+            keep_newer(src, dst)
+        for f in skip:
+            os.makedirs(os.path.dirname(os.path.join(self.copy,
+                f)), exist_ok=True)
+
+    def drop(self, text):
+        dropped = 0
+        for path, line in set(re.findall(
+            r"^(\S+?):(\d+):\d+: (?:fatal )?error", text, re.M)):
+            f = self.files.get(path)
+            if f is None:
+                continue
+            for k, m in list(f.mutants.items()):
+                last = m.line + f.text.count("\n", m.start,
+                    m.end)
+                if m.line == int(line) or (m.code is not None
+                    and m.line <= int(line) <= last):
+                    del f.mutants[k]
+                    f.dropped.add(k)
+                    dropped += 1
+        self.number()
+        return dropped
+
+    def cover(self):
+        """Run all cases without a mutant; see what they reach."""
+        pattern = "|".join(sorted({group(f.name)[2]
+            for f in self.files.values()}))
+        if self.args.p:
+            pattern = self.args.p
+        self.cases = cases_of(self.objtop, pattern)
+        self.runner = Runner(self.objtop, self.scratch)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        os.makedirs(self.scratch)
+        bad = []
+
+        def one(case):
+            fd, path = tempfile.mkstemp(dir=self.scratch)
+            os.ftruncate(fd, self.total)
+            passed, _, out, case.wall, case.cpu = self.runner.run(
+                case, {"MUTANT_COVER": path}, 600, None)
+            data = os.pread(fd, self.total, 0)
+            os.close(fd)
+            os.remove(path)
+            if passed is None:
+                return
+            if not passed:
+                bad.append(f"{case}: {out[-300:]}")
+                return
+            case.reaches = frozenset(i for i, b in enumerate(data)
+                if b)
+
+        parallel(self.args.j, self.cases, one)
+        for b in bad:
+            self.say(f"fails without a mutant: {b}")
+        if len(bad) > 5:
+            raise SystemExit("too many cases fail without a mutant")
+        self.cases = sorted((c for c in self.cases if c.reaches and
+            c.wall <= self.args.q),
+            key=lambda c: c.wall)
+        if not self.cases:
+            raise SystemExit("no case reaches a mutant")
+
+    def limit(self, case):
+        return ((60 if self.args.r else 8) + 20 * case.wall,
+            int(2 + 10 * case.cpu))
+
+    def test(self, m):
+        """Run a mutant; return how it ended."""
+        tests = self.args.p or group(m.file)[2]
+        cases = [c for c in self.cases if m.number in c.reaches and
+            re.search(tests, c.program)]
+        if not cases:
+            return {"status": "not reached"}
+        first = self.last.get(m.key(), {}).get("by")
+        recent = self.recent
+        cases.sort(key=lambda c: (str(c) != first, c not in recent,
+            c.wall))
+        for c in cases:
+            wall, cpu = self.limit(c)
+            passed, late, out, _, _ = self.runner.run(c,
+                {"MUTANT": str(m.number)}, wall, cpu)
+            if passed:
+                continue
+            with self.lock:
+                if c in recent:
+                    recent.remove(c)
+                recent.insert(0, c)
+                del recent[3:]
+            how = "killed"
+            if late:
+                how = "hung"
+            elif re.search(r"[Aa]ssertion .*failed|panic: ", out):
+                how = "asserted"
+            return {"status": how, "by": str(c)}
+        return {"status": "survived", "cases": len(cases)}
+
+    def load(self):
+        try:
+            with open(self.saved) as f:
+                for k, v in json.load(f):
+                    self.last[tuple(k)] = v
+        except (FileNotFoundError, ValueError):
+            pass
+
+    def save(self):
+        rows = dict(self.last)
+        rows.update({m.key(): r for m, r in self.results.items()})
+        tmp = self.saved + ".tmp"
+        with open(tmp, "w") as f:
+            json.dump([[list(k), v] for k, v in rows.items()], f,
+                indent=0)
+        os.replace(tmp, self.saved)
+
+    def run(self):
+        self.recent = []
+        self.load()
+        todo = []
+        for m in self.mutants:
+            old = self.last.get(m.key())
+            status = old["status"] if old else "new"
+            if self.args.s and status not in ("new", "survived",
+                "not reached") or \
+                self.args.r and status not in ("new", "hung"):
+                self.results[m] = old
+            else:
+                todo.append(m)
+        start = time.monotonic()
+        count = [0]
+
+        def one(m):
+            r = self.test(m)
+            with self.lock:
+                self.results[m] = r
+                count[0] += 1
+                if count[0] % 50 == 0:
+                    self.save()
+                    self.say(f"{count[0]} of {len(todo)}, "
+                        f"{time.monotonic() - start:.0f} s")
+
+        try:
+            parallel(self.args.j, todo, one)
+        finally:
+            self.save()
+
+    def report(self, known):
+        names = [f.name for f in self.files.values() if f.mutants]
+        width = max(len(n) for n in names)
+        print(f"{'file':{width}} mutants killed (assert hang) listed "
+            f"alive  killed left out")
+        unlisted = []
+        totals = {}
+        for f in self.files.values():
+            if not f.mutants:
+                continue
+            g = group(f.name)[0]
+            row = [0] * 7
+            for m in f.ordered():
+                s = self.results[m]["status"]
+                row[0] += 1
+                if s in ("killed", "asserted", "hung"):
+                    row[1] += 1
+                    row[2] += s == "asserted"
+                    row[3] += s == "hung"
+                elif m.key()[:5] in known:
+                    known[m.key()[:5]] += 1
+                    row[4] += 1
+                else:
+                    row[5] += 1
+                    unlisted.append(m)
+            row[6] = len(f.unmapped) + len(f.dropped)
+            self.row(f.name, width, row)
+            t = totals.setdefault(g, [0] * 7)
+            for i, v in enumerate(row):
+                t[i] += v
+        for g, row in totals.items():
+            self.row(f"[{g}]", width, row)
+        for m in unlisted:
+            s = self.results[m]["status"]
+            print(f"{m.file}:{m.line}: {s}: {m.op}\n\t"
+                f"{describe(m)}")
+        stale = [k for k, n in known.items() if n == 0 and
+            k[0] in names]
+        for k in stale:
+            print(f"listed, but not alive: {k[0]}:{k[1]} {k[2:]}")
+        return not unlisted and not stale
+
+    @staticmethod
+    def row(name, width, r):
+        print(f"{name:{width}} {r[0]:7} {r[1]:6} {r[2]:7} {r[3]:5} "
+            f"{r[4]:6} {r[5]:5} {100 * r[1] / max(1, r[0]):6.1f}% "
+            f"{r[6]:7}")
+
+
+def describe(m):
+    return f"{m.function}: `{m.context}`: `{m.old}` -> `{m.new}`"
+
+
+def read_survivors(path):
+    """The keys of the mutants that are listed; see the file."""
+    known = {}
+    file = function = None
+    with open(path) as f:
+        for line in f:
+            line = line.rstrip("\n")
+            if not line or line.startswith("#"):
+                continue
+            if not line[0].isspace():
+                file, _, function = line.partition(":")
+                continue
+            text = line.strip()
+            m = re.match(r"^`(.*)`: `(.*)` -> `(.*)`$", text)
+            if m is not None:
+                known[(file, function) + m.groups()] = 0
+    return known
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("-j", type=int, default=os.cpu_count())
+    p.add_argument("-o", default="build/mutants")
+    p.add_argument("-l", default=os.path.join(HERE, "survivors"))
+    p.add_argument("-t", default=os.path.join(HERE, "../.."))
+    p.add_argument("-p", help="a pattern: run these test programs only")
+    p.add_argument("-n", action="store_true")
+    p.add_argument("-q", type=float, default=600)
+    p.add_argument("-r", action="store_true")
+    p.add_argument("-s", action="store_true")
+    p.add_argument("files", nargs="*")
+    args = p.parse_args()
+
+    run = Run(args)
+    known = read_survivors(args.l)
+    run.find([f for f in args.files if f not in LEFT_OUT] or
+        matching(run.tree))
+    run.say(f"{len(run.mutants)} mutants")
+    if args.n:
+        for m in run.mutants:
+            print(f"{m.file}:{m.line}: {m.op}: {describe(m)}")
+        return 0
+    run.build()
+    run.say("built")
+    run.cover()
+    run.say(f"{len(run.cases)} test cases reach "
+        f"{len(frozenset().union(*(c.reaches for c in run.cases)))}")
+    run.run()
+    return 0 if run.report(known) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

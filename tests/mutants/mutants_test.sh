@@ -1,0 +1,85 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# mutants.py on tiny/tiny.c: it kills what tiny_test notices, and reports what
+# that does not notice and the list of survivors does not have.
+
+top=$(atf_get_srcdir)/../../..
+
+# mutants [option...]: run the program, into `out'.
+mutants()
+{
+	/usr/bin/python3 -B "$top/tests/mutants/mutants.py" -o obj "$@" \
+	    tests/mutants/tiny/tiny.c > out 2>&1
+}
+
+# The mutants of tiny.c that no test kills.
+alive()
+{
+	cat <<-'EOF'
+	tests/mutants/tiny/tiny.c:tiny_inside
+	    `return (number >= low && number < high);`: `number < high` -> `number <= high`
+	    The test does not try the boundary.
+	tests/mutants/tiny/tiny.c:tiny_flag
+	    `*flags |= TINY_FLAG;`: `*flags |= TINY_FLAG` -> ``
+	    `*flags |= TINY_FLAG;`: `*flags |= TINY_FLAG` -> `*flags = TINY_FLAG`
+	    `*flags |= TINY_FLAG;`: `TINY_FLAG` -> `0`
+	    `*flags |= TINY_FLAG;`: `TINY_FLAG` -> `TINY_FLAG << 1`
+	    The test does not call the function.
+	tests/mutants/tiny/tiny.c:tiny_steps
+	    `end -= MIN(end, step + 0);`: `step + 0` -> `step - 0`
+	    Equivalent: the same sum.
+	tests/mutants/tiny/tiny.c:tiny_max
+	    `return (a > b ? TWICE(a - b) - (a - 2 * b) : b);`: `a > b` -> `a >= b`
+	    Equivalent: both are the maximum.
+	EOF
+}
+
+# row: print the columns mutants, killed, by an assertion, hung, listed, alive.
+row()
+{
+	awk '$1 == "[tiny]" { print $2, $3, $4, $5, $6, $7 }' out
+}
+
+atf_test_case tiny
+tiny_head()
+{
+	atf_set descr "Mutants are killed by tests, or must be listed"
+}
+tiny_body()
+{
+	/usr/bin/python3 -c 'import clang.cindex' ||
+	    atf_skip "Debian's python3-clang is not installed"
+
+	# What lives is reported.
+	: > none
+	! mutants -l none || atf_fail "survivors are not reported"
+	cat out
+	set -- $(row)
+	atf_check_equal 7 "$6"
+	atf_check_equal "$1" $(($2 + $6))
+	[ "$2" -ge 20 ] || atf_fail "only $2 mutants killed"
+	atf_check_equal 7 "$(grep -c ': survived: \|: not reached: ' out)"
+	[ "$3" -ge 1 ] || atf_fail "no mutant tripped an assertion"
+
+	# What is listed may live.
+	alive > list
+	mutants -s -l list || atf_fail "a listed survivor is reported"
+	cat out
+	set -- $(row)
+	atf_check_equal "7 0" "$5 $6"
+
+	# What is listed must live.
+	sed 's/low &&/low \&\& /' list > stale
+	! mutants -s -l stale || atf_fail "a stale line is not reported"
+	cat out
+	grep -q "^listed, but not alive: .*tiny_inside" out ||
+	    atf_fail "a stale line is not reported"
+}
+
+atf_init_test_cases()
+{
+
+	atf_add_test_case tiny
+}

@@ -29,6 +29,7 @@
 #include <dev/e1000/e82545_reg.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -46,6 +47,7 @@
 #include "net_backends.h"
 #include "net_port.h"
 #include "valed.h"
+#include "vfu_fault.h"
 
 /*
  * Polls of the guest's CSB in one call of adapter_work().  A poll is far
@@ -119,6 +121,28 @@ adapter_post(struct adapter *ad)
 	if (atomic_swap_32(&ad->work_posted, 1) == 0 &&
 	    write(ad->work_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
 		atomic_store_rel_32(&ad->work_posted, 0);
+}
+
+/*
+ * The client's memory has vanished under an access: have the thread drop the
+ * client.  Any thread, in the handler of SIGBUS.
+ */
+static void
+adapter_lost(void *arg)
+{
+	adapter_post(arg);
+}
+
+/* Keep all threads out of guest memory. */
+static void
+adapter_pause(void *arg, bool paused)
+{
+	struct adapter *ad = arg;
+
+	if (paused)
+		e82545_pause(ad->dev);
+	else
+		e82545_resume(ad->dev);
 }
 
 /* Frames of another adapter, on that adapter's thread. */
@@ -217,14 +241,20 @@ static void
 adapter_work_event(int fd, enum ev_type type __unused, void *arg)
 {
 	struct adapter *ad = arg;
-	uint64_t n;
+	uint64_t gpa, n;
 
 	/* Pairs with adapter_post(): what that thread did before is visible. */
 	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n)) {
 		(void)atomic_swap_32(&ad->work_posted, 0);
 		atomic_thread_fence_acq();
 	}
-	adapter_work(ad);
+	if (vfu_dma_gone(&ad->dma, &gpa)) {
+		adapter_log(ad, "client dropped: its memory at %#" PRIx64
+		    " is gone", gpa);
+		adapter_count(ad, ADAPTER_C_GONE);
+		vfu_server_drop(ad);
+	} else
+		adapter_work(ad);
 }
 
 static void
@@ -271,9 +301,7 @@ adapter_detach(struct adapter *ad)
 {
 	adapter_reset(ad);
 	vfu_irq_clear(&ad->irq);
-	e82545_pause(ad->dev);
-	vfu_dma_clear(&ad->dma);
-	e82545_resume(ad->dev);
+	vfu_dma_reset(&ad->dma);
 	adapter_work(ad);
 }
 
@@ -313,6 +341,7 @@ adapter_open(struct adapter *ad)
 {
 	const struct adapter_config *ac = ad->config;
 	struct e82545_config config;
+	int error;
 
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, ac->ac_mac, sizeof(config.ec_mac));
@@ -342,6 +371,11 @@ adapter_open(struct adapter *ad)
 	if (ad->dev == NULL)
 		return (errno);
 	netbe_rx_disable(ad->be);
+	vfu_dma_init(&ad->dma, ac->ac_mem, adapter_pause, ad);
+	ad->failed = "spare page";
+	error = vfu_fault_add(&ad->dma, adapter_lost, ad);
+	if (error != 0)
+		return (error);
 	/* Not every backend can; without it frames are copied once more. */
 	if (ac->ac_direct)
 		frame_port_set_sink(ad->port, adapter_sink, ad);

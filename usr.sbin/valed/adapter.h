@@ -46,6 +46,8 @@ struct adapter_config;
 	X(ADAPTER_C_REFUSED, "refused",					\
 	    "clients refused: one is connected")			\
 	X(ADAPTER_C_BROKEN, "broken", "clients dropped for bad framing") \
+	X(ADAPTER_C_GONE, "gone",					\
+	    "clients dropped because their memory was gone")		\
 	X(ADAPTER_C_RECV, "recvs", "reads from the socket")		\
 	X(ADAPTER_C_MESSAGE, "messages", "messages received")		\
 	X(ADAPTER_C_POSTED, "posted", "messages that asked for no reply") \

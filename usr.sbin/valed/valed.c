@@ -35,8 +35,7 @@
  *    memory, until it is answered.
  *  - A client that stalls, floods or disconnects delays only its own thread,
  *    and not for long.
- *  - valed maps guest memory only if the client cannot take it away:
- *    vfu_dma.h.
+ *  - A client that takes guest memory away is dropped: vfu_fault.h.
  *  - If all of this fails, the process still can open no file and start no
  *    program.
  */
@@ -57,6 +56,7 @@
 
 #include "adapter.h"
 #include "valed.h"
+#include "vfu_fault.h"
 
 static void
 signal_nothing(int sig __unused)
@@ -166,6 +166,8 @@ main(int argc, char **argv)
 	/* It opens a file for that, which the sandbox prohibits later. */
 	json_object_seed(0);
 	signals_block(&set);
+	if ((errno = vfu_fault_init()) != 0)
+		err(EX_OSERR, "SIGBUS");
 	valed_sockets_open(&opt);
 	valed_sockets_guard(&opt);
 	for (i = 0; i < opt.vo_nadapters; i++) {

@@ -17,6 +17,7 @@
  *	vfu_version.c	 version negotiation
  *	vfu_device.c	 all other commands
  *	vfu_dma.c	 guest memory
+ *	vfu_fault.c	 guest memory that vanishes
  *	vfu_irq.c	 interrupts
  *	vfu_pci.c	 PCI configuration space
  */
@@ -45,6 +46,8 @@ struct adapter_config {
 	uint8_t		ac_mac[6];
 	uint32_t	ac_mtu;		/* bytes; 0: no limit */
 	uint32_t	ac_itr_256ns;
+	uint64_t	ac_mem;		/* bytes a client may share; 0: the
+					   default of vfu_dma_init() */
 	bool		ac_csb;
 	bool		ac_direct;
 	int		ac_listen;	/* the listening socket */

@@ -95,15 +95,23 @@ rules_memory(scmp_filter_ctx ctx)
 }
 
 /*
- * Allow ADAPTER_SIGNAL between threads: adapter_watch().  Returns 0 or a
- * negative errno.
+ * Allow ADAPTER_SIGNAL between threads, for adapter_watch(), and SIGBUS, with
+ * which its handler ends the process (vfu_fault.c).  Returns 0 or a negative
+ * errno.
  */
 static int
 rules_signal(scmp_filter_ctx ctx)
 {
-	return (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 2,
-	    SCMP_A0(SCMP_CMP_EQ, getpid(), 0),
-	    SCMP_A2(SCMP_CMP_EQ, ADAPTER_SIGNAL, 0)));
+	const int signals[] = { ADAPTER_SIGNAL, SIGBUS };
+	size_t i;
+	int error;
+
+	error = 0;
+	for (i = 0; i < nitems(signals) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill),
+		    2, SCMP_A0(SCMP_CMP_EQ, getpid(), 0),
+		    SCMP_A2(SCMP_CMP_EQ, signals[i], 0));
+	return (error);
 }
 
 static int

@@ -44,11 +44,9 @@ cmd_dma_map(struct adapter *ad, struct vfu_request *req)
 	    (map.flags & ~(VFIO_DMA_MAP_FLAG_READ |
 	    VFIO_DMA_MAP_FLAG_WRITE)) != 0)
 		return (EINVAL);
-	e82545_pause(ad->dev);
 	error = vfu_dma_map(&ad->dma, req->nfds == 1 ? req->fds[0] : -1,
 	    map.offset, map.address, map.size, map.flags ==
 	    (VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE), &why);
-	e82545_resume(ad->dev);
 	if (error != 0)
 		adapter_log(ad, "memory at %#" PRIx64 ", size %#" PRIx64
 		    ", refused: %s", map.address, map.size, why);
@@ -67,7 +65,6 @@ cmd_dma_unmap(struct adapter *ad, struct vfu_request *req)
 	if (unmap.argsz < sizeof(unmap))
 		return (EINVAL);
 	error = 0;
-	e82545_pause(ad->dev);
 	if (unmap.flags == 0)
 		error = vfu_dma_unmap(&ad->dma, unmap.address, unmap.size);
 	else if (unmap.flags == VFIO_DMA_UNMAP_FLAG_ALL &&
@@ -75,7 +72,6 @@ cmd_dma_unmap(struct adapter *ad, struct vfu_request *req)
 		vfu_dma_clear(&ad->dma);
 	else
 		error = EINVAL;
-	e82545_resume(ad->dev);
 	if (error != 0)
 		return (error);
 	adapter_count(ad, ADAPTER_C_DMA_UNMAP);

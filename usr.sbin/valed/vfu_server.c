@@ -41,8 +41,8 @@ server_close_fds(struct vfu_server *srv)
 	srv->nfds = 0;
 }
 
-static void
-server_drop(struct adapter *ad)
+void
+vfu_server_drop(struct adapter *ad)
 {
 	struct vfu_server *srv = &ad->server;
 
@@ -86,7 +86,7 @@ server_accept(int fd, enum ev_type type __unused, void *arg)
 	if (s == -1)
 		return;
 	if (srv->fd != -1 && server_left(srv))
-		server_drop(ad);
+		vfu_server_drop(ad);
 	if (srv->fd != -1) {
 		adapter_count(ad, ADAPTER_C_REFUSED);
 		adapter_log(ad, "second client refused");
@@ -269,7 +269,7 @@ server_finish(struct adapter *ad)
 	if (!ad->server.broken || ad->server.out_len > 0)
 		server_flush(ad);
 	if (ad->server.broken)
-		server_drop(ad);
+		vfu_server_drop(ad);
 	else
 		adapter_work(ad);
 }
@@ -346,7 +346,7 @@ server_readable(int fd, enum ev_type type __unused, void *arg)
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		server_drop(ad);
+		vfu_server_drop(ad);
 		return;
 	}
 	srv->in_len += n;

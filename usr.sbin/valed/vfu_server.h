@@ -72,6 +72,9 @@ struct vfu_request {
 	size_t		 reply_len;
 };
 
+/* Drop the client; there must be one. */
+void	vfu_server_drop(struct adapter *ad);
+
 /* Accept clients on the adapter's socket.  0 or an errno. */
 int	vfu_server_init(struct adapter *ad);
 

@@ -30,8 +30,12 @@ READ_STATUS = struct.pack("=QII", STATUS, BAR0, 4)
 class Scene:
     """valed, with vm2 and vm3 connected."""
 
+    def __init__(self, options=""):
+        self.options = options
+
     def __enter__(self):
-        self.valed = Valed(["vm1", "vm2", "vm3"])
+        names = ["vm1", "vm2", "vm3"]
+        self.valed = Valed(names, dict.fromkeys(names, self.options))
         self.b = Driver("vm2.sock")
         self.c = Driver("vm3.sock")
         self.valed.idle("vm1")
@@ -286,6 +290,102 @@ def memory_vanishes():
         a.close()
         s.check_service()
         s.check_resources()
+
+
+HUGE_PAGE = 2 << 20
+
+
+def no_huge_pages():
+    """Return memory in huge pages, of which the system has none: an access to
+    it raises SIGBUS, as it does after a hole is punched."""
+    free = []
+    with contextlib.suppress(OSError):
+        while True:
+            free.append(mmap.mmap(-1, HUGE_PAGE, mmap.MAP_PRIVATE |
+                                  mmap.MAP_ANONYMOUS | 0x40000))
+    try:
+        return memory(2 * HUGE_PAGE, flags=4), free
+    except OSError as e:
+        raise Skip("no memfd in huge pages: %s" % e) from None
+
+
+class Vanisher(Driver):
+    """A client that is known to the others, with a range without pages."""
+
+    GONE = 1 << 32
+
+    def __init__(self, scene, fd):
+        Driver.__init__(self, "vm1.sock")
+        exchange(self, scene.b)
+        exchange(self, scene.c)
+        self.dma_map(self.GONE, 2 * HUGE_PAGE, fd)
+
+    def send_gone(self, scene):
+        """Frames whose headers are there, but not what follows."""
+        head = scene.b.mac + self.mac + b"\x88\xb5"
+        self.ram[self.TXBUF:self.TXBUF + 14] = head
+        for i in range(12):
+            for at, size, eop in ((self.gpa + self.TXBUF, 14, 0),
+                                  (self.GONE + 300000 * i, 1000, 1)):
+                struct.pack_into("<QHBBBBH", self.ram, self.TXRING + 16 *
+                                 self.tail, at, size, 0, 0x0a | eop, 0, 0, 0)
+                self.tail = (self.tail + 1) % self.SLOTS
+        self.set(TDT, self.tail, post=True)
+        # They arrive, with other contents.
+        for _ in range(12):
+            frame = scene.b.receive()
+            assert frame[:14] == head and len(frame) == 1014
+
+    def receive_gone(self, scene):
+        """Buffers that are not there, for frames of vm2, which also sends to
+        vm3."""
+        for i in range(self.SLOTS):
+            struct.pack_into("<Q", self.ram, self.RXRING + 16 * i,
+                             self.GONE + 100000 * i)
+        frames = [ethernet((scene.c, self)[i % 2].mac, scene.b.mac,
+                           b"%d" % i) for i in range(20)]
+        for frame in frames[:-1]:
+            scene.b.queue(frame)
+        scene.b.send(frames[-1])
+        for frame in frames[::2]:
+            assert scene.c.receive() == frame
+
+    def rings_gone(self, _):
+        for base, tail in (RDBAL, RDT), (TDBAL, TDT):
+            self.set(base, self.GONE & 0xffffffff, post=True)
+            self.set(base + 4, self.GONE >> 32, post=True)
+            self.set(tail, 5, post=True)
+
+    def csb_gone(self, _):
+        self.set(CSBAH, self.GONE >> 32, post=True)
+        self.set(CSBAL, self.GONE & 0xffffffff, post=True)
+
+
+def pages_vanish():
+    """Each way to let valed access memory that is not there, in the thread of
+    its adapter or in that of a sender: the client is dropped, and no frame
+    between the others is lost."""
+    fd, free = no_huge_pages()
+    for options in ",direct=on", ",direct=off":
+        with Scene(options) as s:
+            for i, attack in enumerate((
+                    Vanisher.send_gone, Vanisher.receive_gone,
+                    Vanisher.rings_gone, Vanisher.csb_gone)):
+                with Vanisher(s, fd) as a:
+                    with contextlib.suppress(Gone):
+                        attack(a, s)
+                    closed(a)
+                s.check_service()
+                s.check_resources()
+                assert s.valed.counters("vm1")["gone"] == i + 1
+                lines = s.valed.messages().splitlines()
+                assert len(lines) == i + 1, lines
+                assert lines[i].startswith(
+                    "valed: vm1: client dropped: its memory at 0x100"), lines
+            assert s.valed.counters("vm2")["gone"] == 0
+            direct = s.valed.counters("vm1")["port_rx_direct"]
+            assert (direct > 0) == (options == ",direct=on"), direct
+    del free
 
 
 def interrupts():
@@ -593,5 +693,5 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
     run_case({f.__name__: f for f in (
         framing, payload_sizes, version, dma_ranges, memory_vanishes,
-        interrupts, blocked_receiver, descriptors, second_client, stalls,
+        pages_vanish, interrupts, blocked_receiver, descriptors, second_client, stalls,
         unread_replies, flood, random_bytes, random_messages)})

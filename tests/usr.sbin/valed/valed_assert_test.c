@@ -62,6 +62,12 @@ clear(void *arg)
 	vfu_dma_clear(arg);
 }
 
+static void
+no_pause(void *arg __attribute__((__unused__)),
+    bool paused __attribute__((__unused__)))
+{
+}
+
 ATF_TC(memory);
 ATF_TC_HEAD(memory, tc)
 {
@@ -72,6 +78,7 @@ ATF_TC_BODY(memory, tc)
 {
 	static struct vfu_dma dma;
 
+	vfu_dma_init(&dma, 0, no_pause, NULL);
 	map(&dma);
 	vfu_dma_clear(&dma);
 	dma.n = 2;
@@ -80,7 +87,7 @@ ATF_TC_BODY(memory, tc)
 	dma.range[1].gpa = 0x4000;
 	dma.range[1].size = 0x1000;
 	dma.mapped = VFU_DMA_BYTES + 1;
-	ATF_CHECK(aborts(map, &dma, "dma->mapped <= VFU_DMA_BYTES"));
+	ATF_CHECK(aborts(map, &dma, "dma->mapped <= dma->limit"));
 	ATF_CHECK(aborts(clear, &dma, "dma->mapped == 0"));
 }
 

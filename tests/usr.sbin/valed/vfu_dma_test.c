@@ -1,0 +1,449 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The table of guest memory: which addresses are found, which files are
+ * accepted, and that nobody uses the table while it changes.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vfu_dma.h"
+
+#define	PAGE		VFU_DMA_PAGE
+#define	HUGE		(2UL << 20)
+#define	SEALS		(F_SEAL_SHRINK | F_SEAL_GROW)
+
+static struct vfu_dma	dma;
+static const char	*why;
+
+/* What pause() saw. */
+static int		paused, pauses;
+static uint8_t		*watch;		/* a mapping to look at */
+static bool		mapped_before, mapped_after;
+
+static bool
+is_mapped(void *p)
+{
+	return (msync(p, PAGE, MS_ASYNC) == 0);
+}
+
+static void
+on_pause(void *arg, bool pause)
+{
+	ATF_REQUIRE_EQ(&dma, arg);
+	ATF_REQUIRE_EQ(pause ? 0 : 1, paused);
+	paused = pause;
+	pauses += pause;
+	if (watch == NULL)
+		return;
+	if (pause)
+		mapped_before = is_mapped(watch);
+	else
+		mapped_after = is_mapped(watch);
+}
+
+static void
+start(uint64_t limit)
+{
+	vfu_dma_init(&dma, limit, on_pause, &dma);
+}
+
+static int
+memory(unsigned int flags, size_t size, int seals)
+{
+	int fd;
+
+	fd = memfd_create("guest", MFD_ALLOW_SEALING | flags);
+	if (fd == -1 && flags == MFD_HUGETLB)
+		atf_tc_skip("no huge pages: %s", strerror(errno));
+	ATF_REQUIRE_MSG(fd != -1, "memfd_create: %s", strerror(errno));
+	ATF_REQUIRE_EQ(0, ftruncate(fd, size));
+	if (seals != 0)
+		ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, seals));
+	return (fd);
+}
+
+static int
+map(int fd, uint64_t offset, uint64_t gpa, uint64_t size)
+{
+	return (vfu_dma_map(&dma, fd, offset, gpa, size, true, &why));
+}
+
+static void
+check_addr(uint64_t gpa, size_t len, const void *expected)
+{
+	void *p = vfu_dma_addr(&dma, gpa, len);
+
+	ATF_CHECK_EQ_MSG(expected, p, "%#jx + %#zx: %p, not %p",
+	    (uintmax_t)gpa, len, p, expected);
+}
+
+TEST(bounds, "An address is found only with a length that ends in its range")
+{
+	const uint64_t gpa = 0x100000, size = 4 * PAGE;
+	uint8_t *p;
+	int fd;
+
+	start(0);
+	fd = memory(0, 16 * PAGE, SEALS);
+	check_addr(gpa, 1, NULL);
+	ATF_REQUIRE_EQ(0, map(fd, PAGE, gpa, size));
+	p = vfu_dma_addr(&dma, gpa, size);
+	ATF_REQUIRE(p != NULL);
+	check_addr(gpa - 1, 1, NULL);
+	check_addr(gpa - 1, 2, NULL);
+	check_addr(0, SIZE_MAX, NULL);
+	check_addr(gpa, 1, p);
+	check_addr(gpa + 5, size - 5, p + 5);
+	check_addr(gpa + size - 1, 1, p + size - 1);
+	/* One byte too many, everywhere and in every way. */
+	check_addr(gpa, size + 1, NULL);
+	check_addr(gpa + 1, size, NULL);
+	check_addr(gpa + size - 1, 2, NULL);
+	check_addr(gpa + size - 16, 17, NULL);
+	check_addr(gpa + size - 16, 16000, NULL);
+	check_addr(gpa + size, 1, NULL);
+	check_addr(gpa, SIZE_MAX, NULL);
+	check_addr(gpa + 1, SIZE_MAX, NULL);
+	/* An adjacent range is another mapping. */
+	ATF_REQUIRE_EQ(0, map(fd, 8 * PAGE, gpa + size, PAGE));
+	check_addr(gpa + size - 1, 1, p + size - 1);
+	check_addr(gpa + size - 1, 2, NULL);
+	check_addr(gpa, size + 1, NULL);
+	ATF_CHECK(vfu_dma_addr(&dma, gpa + size, PAGE) != NULL);
+	/* It is the memory of the file, at the offset. */
+	ATF_REQUIRE_EQ(2, pwrite(fd, "ab", 2, PAGE));
+	ATF_CHECK_EQ('a', p[0]);
+	p[2] = 'c';
+	ATF_REQUIRE_EQ(1, pread(fd, p + 3, 1, PAGE + 2));
+	ATF_CHECK_EQ('c', p[3]);
+	vfu_dma_clear(&dma);
+	check_addr(gpa, 1, NULL);
+	ATF_CHECK(!is_mapped(p));
+}
+
+TEST(ends, "Ranges at both ends of the address space")
+{
+	const uint64_t top = -(uint64_t)PAGE;
+	uint8_t *high, *low;
+	int fd;
+
+	start(0);
+	fd = memory(0, 16 * PAGE, SEALS);
+	ATF_REQUIRE_EQ(0, map(fd, 0, top, PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, PAGE, 0, PAGE));
+	high = vfu_dma_addr(&dma, top, PAGE);
+	low = vfu_dma_addr(&dma, 0, PAGE);
+	ATF_REQUIRE(high != NULL && low != NULL && high != low);
+	check_addr(top + PAGE - 1, 1, high + PAGE - 1);
+	check_addr(top + PAGE - 1, 2, NULL);
+	check_addr(top, SIZE_MAX, NULL);
+	check_addr(PAGE, 1, NULL);
+	check_addr(top - 1, 1, NULL);
+	ATF_CHECK_EQ(EINVAL, map(fd, 0, top, 2 * PAGE));
+	vfu_dma_clear(&dma);
+}
+
+TEST(no_access, "A range without a file, or read only, has no address")
+{
+	int fd;
+
+	start(0);
+	fd = memory(0, 4 * PAGE, SEALS);
+	ATF_REQUIRE_EQ(0, map(-1, 0, 0x1000, PAGE));
+	ATF_REQUIRE_EQ(0, vfu_dma_map(&dma, fd, 0, 0x2000, PAGE, false,
+	    &why));
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0x3000, PAGE));
+	check_addr(0x1000, 1, NULL);
+	check_addr(0x2000, 1, NULL);
+	ATF_CHECK(vfu_dma_addr(&dma, 0x3000, PAGE) != NULL);
+	check_addr(0x2fff, 1, NULL);
+	ATF_CHECK_EQ(PAGE, dma.mapped);
+	vfu_dma_clear(&dma);
+}
+
+/*
+ * A model of the table: for each of SLOTS pages of guest memory, the page of
+ * the file there, or 0.
+ */
+#define	SLOTS	64
+
+TEST(random, "Ranges come and go at random; lookups agree with a model")
+{
+	unsigned int model[SLOTS] = { 0 }, size[SLOTS] = { 0 };
+	unsigned int i, j, k, n, off;
+	uint32_t seed = 17;
+	uint8_t *p;
+	int fd, step;
+
+	start(0);
+	fd = memory(0, (SLOTS + 1) * PAGE, SEALS);
+	for (i = 0; i <= SLOTS; i++)
+		ATF_REQUIRE_EQ(sizeof(i), pwrite(fd, &i, sizeof(i), i * PAGE));
+	for (step = 0; step < 3000; step++) {
+		i = test_below(&seed, SLOTS);
+		n = 1 + test_below(&seed, MIN(4, SLOTS - i));
+		off = 1 + test_below(&seed, SLOTS - n);
+		if (size[i] != 0) {
+			ATF_REQUIRE_EQ(ENOENT, vfu_dma_unmap(&dma, i * PAGE,
+			    (size[i] + 1) * PAGE));
+			ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, i * PAGE,
+			    size[i] * PAGE));
+			for (j = 0; j < size[i]; j++)
+				model[i + j] = 0;
+			size[i] = 0;
+		} else {
+			for (k = j = 0; j < n; j++)
+				k += model[i + j] != 0;
+			ATF_REQUIRE_EQ(k == 0 ? 0 : EEXIST, map(fd,
+			    off * PAGE, i * PAGE, n * PAGE));
+			for (j = 0; k == 0 && j < n; j++)
+				model[i + j] = off + j;
+			if (k == 0)
+				size[i] = n;
+		}
+		for (k = 0; k < 8; k++) {
+			i = test_below(&seed, SLOTS);
+			p = vfu_dma_addr(&dma, i * PAGE, PAGE);
+			ATF_REQUIRE_EQ(model[i] != 0, p != NULL);
+			if (p != NULL)
+				memcpy(&j, p, sizeof(j));
+			if (p != NULL)
+				ATF_REQUIRE_EQ(model[i], j);
+		}
+	}
+	vfu_dma_clear(&dma);
+}
+
+TEST(files, "Only a memfd sealed against shrinking is accepted")
+{
+	char name[] = "vfu_dma_test.XXXXXX";
+	int fd, i, p[2];
+	const int seals[] = { 0, F_SEAL_GROW, F_SEAL_SEAL };
+
+	start(0);
+	for (i = 0; i < (int)nitems(seals); i++) {
+		fd = memory(0, PAGE, seals[i]);
+		ATF_CHECK_EQ(EPERM, map(fd, 0, 0, PAGE));
+		close(fd);
+		fd = memory(MFD_HUGETLB, HUGE, seals[i]);
+		ATF_CHECK_EQ(EPERM, map(fd, 0, 0, PAGE));
+		close(fd);
+	}
+	fd = mkstemp(name);
+	ATF_REQUIRE(fd != -1 && ftruncate(fd, PAGE) == 0);
+	ATF_CHECK_EQ(EPERM, map(fd, 0, 0, PAGE));
+	fd = open("/dev/zero", O_RDWR);
+	ATF_CHECK_EQ(EPERM, map(fd, 0, 0, PAGE));
+	ATF_REQUIRE_EQ(0, pipe(p));
+	ATF_CHECK_EQ(EPERM, map(p[1], 0, 0, PAGE));
+	fd = memory(0, PAGE, F_SEAL_SHRINK);
+	ATF_CHECK_EQ(EINVAL, map(fd, 0, 0, 2 * PAGE));
+	ATF_CHECK_EQ(EINVAL, map(fd, PAGE, 0, PAGE));
+	ATF_CHECK_EQ(EINVAL, map(fd, -(uint64_t)PAGE, 0, 2 * PAGE));
+	ATF_CHECK_EQ(0, dma.n);
+	ATF_CHECK_EQ(0, map(fd, 0, 0, PAGE));
+	vfu_dma_clear(&dma);
+}
+
+TEST(huge, "A range may start and end inside huge pages")
+{
+	struct vfu_dma_host host;
+	uint8_t *p, *q;
+	int fd;
+
+	start(0);
+	fd = memory(MFD_HUGETLB, 4 * HUGE, SEALS);
+	/* QEMU's ranges: RAM below and above the legacy video memory. */
+	ATF_REQUIRE_EQ_MSG(0, map(fd, 0, 0, 0xa0000), "%s", why);
+	ATF_REQUIRE_EQ(0, map(fd, 0xc0000, 0xc0000, 4 * HUGE - 0xc0000));
+	p = vfu_dma_addr(&dma, 0, 0xa0000);
+	q = vfu_dma_addr(&dma, 0xc0000, 4 * HUGE - 0xc0000);
+	ATF_REQUIRE(p != NULL && q != NULL);
+	ATF_CHECK_EQ(0, (uintptr_t)p % HUGE);
+	ATF_CHECK_EQ(0xc0000, (uintptr_t)q % HUGE);
+	check_addr(0x9ffff, 2, NULL);
+	check_addr(0xbffff, 1, NULL);
+	check_addr(4 * HUGE, 1, NULL);
+	/* The page size counts; no page is touched. */
+	ATF_REQUIRE(vfu_dma_host(&dma, q + HUGE, &host));
+	ATF_CHECK_EQ(HUGE, host.page_size);
+	ATF_CHECK_EQ(q - 0xc0000 + HUGE, host.page);
+	ATF_CHECK_EQ(0xc0000 + HUGE, host.gpa);
+	ATF_CHECK_EQ(q - 0xc0000, host.map);
+	ATF_CHECK_EQ(4 * HUGE, host.map_size);
+	ATF_CHECK_EQ(4 * HUGE - 0x20000, dma.mapped);
+	ATF_CHECK_EQ(EINVAL, map(fd, 3 * HUGE, 1UL << 32, HUGE + PAGE));
+	/* All of it is unmapped. */
+	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 0xc0000, 4 * HUGE - 0xc0000));
+	ATF_CHECK(!is_mapped(q));
+	ATF_CHECK(!is_mapped(q - 0xc0000));
+	ATF_CHECK(!is_mapped(q - 0xc0000 + 4 * HUGE - PAGE));
+	ATF_CHECK(is_mapped(p));
+	vfu_dma_clear(&dma);
+	ATF_CHECK(!is_mapped(p));
+	ATF_CHECK(!is_mapped(p + HUGE - PAGE));
+}
+
+TEST(limits, "A client can map its limit of bytes, and VFU_DMA_MAX ranges")
+{
+	int fd, i;
+
+	fd = memory(0, 1UL << 42, SEALS);
+	start(8 * PAGE);
+	ATF_CHECK_EQ(ENOSPC, map(fd, 0, 0, 9 * PAGE));
+	ATF_CHECK_EQ(0, map(fd, 0, 0, 5 * PAGE));
+	ATF_CHECK_EQ(ENOSPC, map(fd, 0, 0x10000, 4 * PAGE));
+	ATF_CHECK_EQ(0, map(fd, 0, 0x10000, 3 * PAGE));
+	ATF_CHECK_EQ(ENOSPC, map(fd, 0, 0x20000, PAGE));
+	ATF_CHECK_EQ(0, map(-1, 0, 0x20000, PAGE));
+	ATF_CHECK_EQ(0, vfu_dma_unmap(&dma, 0x10000, 3 * PAGE));
+	ATF_CHECK_EQ(0, map(fd, 0, 0x30000, 3 * PAGE));
+	vfu_dma_clear(&dma);
+	ATF_CHECK_EQ(0, dma.mapped);
+	/* No limit exceeds VFU_DMA_BYTES. */
+	for (i = 0; i < 2; i++) {
+		start(i == 0 ? 0 : UINT64_MAX);
+		ATF_CHECK_EQ(ENOSPC, map(fd, 0, 0, VFU_DMA_BYTES + PAGE));
+		ATF_CHECK_EQ(0, map(fd, 0, 0, VFU_DMA_BYTES));
+		ATF_CHECK_EQ(ENOSPC, map(fd, 0, VFU_DMA_BYTES, PAGE));
+		vfu_dma_clear(&dma);
+	}
+	for (i = 0; i < VFU_DMA_MAX; i++)
+		ATF_REQUIRE_EQ(0, map(i % 2 ? fd : -1, 0, i * 0x10000, PAGE));
+	ATF_CHECK_EQ(ENOSPC, map(fd, 0, 1UL << 40, PAGE));
+	ATF_CHECK_EQ(ENOSPC, map(-1, 0, 1UL << 40, PAGE));
+	vfu_dma_clear(&dma);
+}
+
+/* Call `fn', which unmaps `p', and check that the model was paused then. */
+static void
+check_paused(uint8_t *p, void (*fn)(void))
+{
+	ATF_REQUIRE(p != NULL && is_mapped(p));
+	watch = p;
+	pauses = 0;
+	mapped_before = mapped_after = false;
+	fn();
+	watch = NULL;
+	ATF_CHECK_EQ(1, pauses);
+	ATF_CHECK_EQ(0, paused);
+	ATF_CHECK_MSG(mapped_before, "unmapped before the model was paused");
+	ATF_CHECK(!is_mapped(p));
+}
+
+static void
+unmap_one(void)
+{
+	ATF_CHECK_EQ(0, vfu_dma_unmap(&dma, 0x1000, PAGE));
+}
+
+static void
+unmap_all(void)
+{
+	vfu_dma_clear(&dma);
+}
+
+static void
+unmap_reset(void)
+{
+	vfu_dma_reset(&dma);
+}
+
+TEST(pause, "The model is paused while the table changes")
+{
+	void (*const fns[])(void) = { unmap_one, unmap_all, unmap_reset };
+	uint64_t gpa;
+	unsigned int i;
+	int fd;
+
+	start(0);
+	fd = memory(0, 4 * PAGE, SEALS);
+	for (i = 0; i < nitems(fns); i++) {
+		pauses = 0;
+		ATF_REQUIRE_EQ(0, map(fd, 0, 0x1000, PAGE));
+		ATF_CHECK_EQ(1, pauses);
+		ATF_CHECK_EQ(EEXIST, map(fd, 0, 0x1000, PAGE));
+		ATF_CHECK_EQ(1, pauses);
+		check_paused(vfu_dma_addr(&dma, 0x1000, PAGE), fns[i]);
+		ATF_CHECK_MSG(!mapped_after, "unmapped after the pause");
+	}
+	ATF_CHECK_EQ(0, dma.n);
+
+	/* Memory that is gone stays so until vfu_dma_reset(). */
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0x1000, PAGE));
+	ATF_CHECK(!vfu_dma_gone(&dma, &gpa));
+	vfu_dma_lose(&dma, 0x1234);
+	check_addr(0x1000, 1, NULL);
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0x2000, PAGE));
+	check_addr(0x1000, 1, NULL);
+	check_addr(0x2000, 1, NULL);
+	vfu_dma_clear(&dma);
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0x1000, PAGE));
+	check_addr(0x1000, 1, NULL);
+	ATF_CHECK(vfu_dma_gone(&dma, &gpa));
+	ATF_CHECK_EQ(0x1234, gpa);
+	vfu_dma_reset(&dma);
+	ATF_CHECK(!vfu_dma_gone(&dma, &gpa));
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0x1000, PAGE));
+	ATF_CHECK(vfu_dma_addr(&dma, 0x1000, PAGE) != NULL);
+	vfu_dma_clear(&dma);
+}
+
+TEST(host, "vfu_dma_host() finds the range of an address, unless it changes")
+{
+	struct vfu_dma_host host;
+	uint8_t *p;
+	int fd;
+
+	start(0);
+	fd = memory(0, 8 * PAGE, SEALS);
+	ATF_REQUIRE_EQ(0, map(-1, 0, 0, PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0x4000, 2 * PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0x8000, 2 * PAGE));
+	p = vfu_dma_addr(&dma, 0x8000, PAGE);
+	ATF_CHECK(!vfu_dma_host(&dma, NULL, &host));
+	ATF_CHECK(!vfu_dma_host(&dma, &dma, &host));
+	ATF_CHECK(!vfu_dma_host(&dma, p + 2 * PAGE, &host) ||
+	    host.gpa < 0x8000);
+	ATF_REQUIRE(vfu_dma_host(&dma, p + PAGE + 5, &host));
+	ATF_CHECK_EQ(0x8000 + PAGE + 5, host.gpa);
+	ATF_CHECK_EQ(p + PAGE, host.page);
+	ATF_CHECK_EQ(PAGE, host.page_size);
+	ATF_CHECK_EQ(p, host.map);
+	ATF_CHECK_EQ(2 * PAGE, host.map_size);
+	dma.seq++;
+	ATF_CHECK(!vfu_dma_host(&dma, p, &host));
+	dma.seq++;
+	ATF_CHECK(vfu_dma_host(&dma, p, &host));
+	vfu_dma_clear(&dma);
+	ATF_CHECK(!vfu_dma_host(&dma, p, &host));
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, bounds);
+	ATF_TP_ADD_TC(tp, ends);
+	ATF_TP_ADD_TC(tp, no_access);
+	ATF_TP_ADD_TC(tp, random);
+	ATF_TP_ADD_TC(tp, files);
+	ATF_TP_ADD_TC(tp, huge);
+	ATF_TP_ADD_TC(tp, limits);
+	ATF_TP_ADD_TC(tp, pause);
+	ATF_TP_ADD_TC(tp, host);
+	return (atf_no_error());
+}

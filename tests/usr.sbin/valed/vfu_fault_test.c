@@ -1,0 +1,308 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The handler of SIGBUS, with pages that are really gone: those of a file that
+ * is truncated after it was mapped, as the handler does not look at seals, and
+ * huge pages of which the system has none.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/systm.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "valed.h"
+#include "vfu_dma.h"
+#include "vfu_fault.h"
+
+#define	PAGE	VFU_DMA_PAGE
+#define	HUGE	(2UL << 20)
+#define	GPA	0x100000
+#define	SIZE	(16 * PAGE)
+#define	OWNERS	3
+
+static struct vfu_dma	dmas[OWNERS];
+static int		lost[OWNERS];	/* calls */
+
+/* The compiler cannot tell that these copies are not needed. */
+static void	*(*volatile copy)(void *, const void *, size_t) = memcpy;
+
+static void
+on_lost(void *arg)
+{
+	(*(int *)arg)++;
+}
+
+static void
+on_pause(void *arg __attribute__((__unused__)),
+    bool paused __attribute__((__unused__)))
+{
+}
+
+static void
+start(void)
+{
+	int i;
+
+	ATF_REQUIRE_EQ(0, vfu_fault_init());
+	for (i = 0; i < OWNERS; i++) {
+		vfu_dma_init(&dmas[i], 0, on_pause, NULL);
+		ATF_REQUIRE_EQ(0, vfu_fault_add(&dmas[i], on_lost, &lost[i]));
+	}
+}
+
+/*
+ * Map a file, then truncate it.  vfu_dma_map() takes only files that cannot be
+ * truncated; so the mapping is exchanged for that of another.
+ */
+static uint8_t *
+vanishing(struct vfu_dma *dma, off_t left)
+{
+	const char *why;
+	uint8_t *p;
+	int fd;
+
+	fd = memfd_create("good", MFD_ALLOW_SEALING);
+	ATF_REQUIRE(fd != -1 && ftruncate(fd, SIZE) == 0);
+	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	ATF_REQUIRE_EQ(0, vfu_dma_map(dma, fd, 0, GPA, SIZE, true, &why));
+	close(fd);
+	p = vfu_dma_addr(dma, GPA, SIZE);
+	ATF_REQUIRE(p != NULL);
+	fd = memfd_create("bad", 0);
+	ATF_REQUIRE(fd != -1 && ftruncate(fd, SIZE) == 0);
+	ATF_REQUIRE(mmap(p, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED |
+	    MAP_FIXED, fd, 0) == p);
+	memset(p, 'x', SIZE);
+	ATF_REQUIRE_EQ(0, ftruncate(fd, left));
+	close(fd);
+	return (p);
+}
+
+TEST(own, "A copy goes on when the pages that it reads or writes are gone")
+{
+	static uint8_t buf[SIZE];
+	uint8_t *p, *q;
+	uint64_t gpa;
+
+	start();
+	p = vanishing(&dmas[1], 2 * PAGE);
+	q = vanishing(&dmas[2], SIZE);
+	memset(p, 'y', PAGE);
+	ATF_CHECK(!vfu_dma_gone(&dmas[1], &gpa));
+	/* Read over the edge; the page at hand is as it was. */
+	memset(buf, 'z', sizeof(buf));
+	copy(buf, p + PAGE, 5 * PAGE);
+	ATF_CHECK_EQ('x', buf[0]);
+	ATF_CHECK_EQ('x', buf[PAGE - 1]);
+	ATF_CHECK_EQ(0, buf[PAGE]);
+	ATF_CHECK_EQ(0, buf[5 * PAGE - 1]);
+	ATF_CHECK_EQ('z', buf[5 * PAGE]);
+	ATF_REQUIRE(vfu_dma_gone(&dmas[1], &gpa));
+	ATF_CHECK(gpa >= GPA + 2 * PAGE && gpa < GPA + 6 * PAGE);
+	ATF_CHECK_EQ(4, lost[1]);
+	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dmas[1], GPA, 1));
+	/* Write; what is written stays in this owner's page. */
+	memset(p + 6 * PAGE, 'w', SIZE - 6 * PAGE);
+	ATF_CHECK_EQ('w', p[2 * PAGE]);
+	/* The others notice nothing. */
+	ATF_CHECK_EQ(0, lost[0]);
+	ATF_CHECK_EQ(0, lost[2]);
+	ATF_CHECK_EQ('x', q[0]);
+	ATF_CHECK(vfu_dma_addr(&dmas[2], GPA, SIZE) == q);
+	ATF_CHECK(!vfu_dma_gone(&dmas[2], &gpa));
+	/* All of it is unmapped, and the next client has its memory. */
+	vfu_dma_reset(&dmas[1]);
+	ATF_CHECK_EQ(-1, msync(p, SIZE, MS_ASYNC));
+	p = vanishing(&dmas[1], SIZE);
+	p[0] = p[SIZE - 1];
+	ATF_CHECK_EQ(SIZE, (size_t)(vfu_dma_addr(&dmas[1], GPA + SIZE - 1, 1) -
+	    (void *)p) + 1);
+}
+
+TEST(spare, "Each owner has a spare page of its own")
+{
+	uint8_t *p, *q;
+
+	start();
+	p = vanishing(&dmas[0], 0);
+	q = vanishing(&dmas[1], 0);
+	memset(p, 'p', SIZE);
+	ATF_CHECK_EQ(0, q[0]);
+	memset(q, 'q', SIZE);
+	ATF_CHECK_EQ('p', p[SIZE - 1]);
+	ATF_CHECK_EQ(SIZE / PAGE, lost[0]);
+	ATF_CHECK_EQ(SIZE / PAGE, lost[1]);
+}
+
+/* Take all free huge pages. */
+static void
+take_huge(void)
+{
+	while (mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+	    MAP_ANON | MAP_HUGETLB | MAP_POPULATE, -1, 0) != MAP_FAILED)
+		continue;
+}
+
+TEST(huge, "A copy goes on in huge pages of which there are none")
+{
+	static uint8_t buf[3 * PAGE];
+	const char *why;
+	uint8_t *p;
+	int fd;
+
+	start();
+	fd = memfd_create("huge", MFD_ALLOW_SEALING | MFD_HUGETLB);
+	if (fd == -1)
+		atf_tc_skip("no huge pages: %s", strerror(errno));
+	ATF_REQUIRE(ftruncate(fd, 2 * HUGE) == 0);
+	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	ATF_REQUIRE_EQ(0, vfu_dma_map(&dmas[2], fd, PAGE, GPA,
+	    2 * HUGE - PAGE, true, &why));
+	take_huge();
+	p = vfu_dma_addr(&dmas[2], GPA, 2 * HUGE - PAGE);
+	memset(buf, 'b', sizeof(buf));
+	copy(p + HUGE - 2 * PAGE, buf, sizeof(buf));
+	ATF_CHECK_EQ(3, lost[2]);
+	copy(buf, p, sizeof(buf));
+	ATF_CHECK_EQ(6, lost[2]);
+	ATF_CHECK_EQ('b', buf[0]);
+	ATF_CHECK_EQ('b', p[2 * HUGE - PAGE - 1]);
+	vfu_dma_reset(&dmas[2]);
+	ATF_CHECK_EQ(-1, msync(p, PAGE, MS_ASYNC));
+	ATF_CHECK_EQ(-1, msync(p + HUGE, PAGE, MS_ASYNC));
+	ATF_CHECK_EQ(-1, msync(p + 2 * HUGE - 2 * PAGE, PAGE, MS_ASYNC));
+}
+
+/* Other owners' ranges come and go while a thread faults. */
+static uint32_t	stop;
+
+static void *
+churn(void *arg)
+{
+	struct vfu_dma *dma = arg;
+	const char *why;
+	uint64_t i;
+	int fd;
+
+	fd = memfd_create("churn", MFD_ALLOW_SEALING);
+	ATF_REQUIRE(fd != -1 && ftruncate(fd, 64 * PAGE) == 0);
+	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	for (i = 0; atomic_load_32(&stop) == 0; i++) {
+		ATF_REQUIRE_EQ(0, vfu_dma_map(dma, fd, 0, (i % 64) << 20,
+		    (1 + i % 7) * PAGE, true, &why));
+		if (i % 64 == 63)
+			vfu_dma_clear(dma);
+	}
+	close(fd);
+	return (NULL);
+}
+
+TEST(threads, "The handler finds the right owner while other tables change")
+{
+	pthread_t thread[2];
+	uint8_t *p;
+	int i, n;
+
+	start();
+	for (i = 0; i < 2; i++)
+		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, churn,
+		    &dmas[i]));
+	for (n = 0; n < 200; n++) {
+		p = vanishing(&dmas[2], 0);
+		for (i = 0; i < SIZE; i += PAGE)
+			p[i]++;
+		ATF_REQUIRE_EQ((n + 1) * SIZE / PAGE, lost[2]);
+		vfu_dma_reset(&dmas[2]);
+	}
+	atomic_store_32(&stop, 1);
+	for (i = 0; i < 2; i++) {
+		ATF_REQUIRE_EQ(0, pthread_join(thread[i], NULL));
+		ATF_CHECK_EQ(0, lost[i]);
+	}
+}
+
+/* How a child ends that does `act' with the handler set. */
+static int
+ends(void (*act)(void))
+{
+	pid_t pid;
+	int status;
+
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		if (valed_sandbox_enter() == -1)
+			_exit(1);
+		act();
+		_exit(0);
+	}
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	return (status);
+}
+
+static uint8_t *elsewhere, *guest;
+
+static void
+touch_elsewhere(void)
+{
+	*(volatile uint8_t *)elsewhere = 1;
+}
+
+static void
+touch_guest(void)
+{
+	*(volatile uint8_t *)guest = 1;
+}
+
+static void
+sent(void)
+{
+	raise(SIGBUS);
+}
+
+TEST(elsewhere, "A SIGBUS elsewhere, or sent by a process, ends the process")
+{
+	int fd, status;
+
+	start();
+	guest = vanishing(&dmas[0], 0);
+	fd = memfd_create("other", 0);
+	ATF_REQUIRE(fd != -1 && ftruncate(fd, PAGE) == 0);
+	elsewhere = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+	    0);
+	ATF_REQUIRE(elsewhere != MAP_FAILED && ftruncate(fd, 0) == 0);
+	/* In the sandbox, where the handler must work. */
+	status = ends(touch_guest);
+	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);
+	status = ends(touch_elsewhere);
+	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
+	    "status %#x", status);
+	status = ends(sent);
+	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
+	    "status %#x", status);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, own);
+	ATF_TP_ADD_TC(tp, spare);
+	ATF_TP_ADD_TC(tp, huge);
+	ATF_TP_ADD_TC(tp, threads);
+	ATF_TP_ADD_TC(tp, elsewhere);
+	return (atf_no_error());
+}

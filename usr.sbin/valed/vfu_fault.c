@@ -1,0 +1,141 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The handler of SIGBUS; see vfu_fault.h.
+ *
+ * It makes only system calls that are safe in a signal handler and that the
+ * sandbox allows: mmap(2), and what the owner's function needs.  To map a page
+ * of a file that is shared and in memory already charges nothing.
+ *
+ * A huge page cannot be replaced in part.  In its place the handler maps a part
+ * of the spare file that is beyond the file's end, so that each normal page
+ * raises SIGBUS again when it is accessed, and is replaced then.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/systm.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vfu_dma.h"
+#include "vfu_fault.h"
+
+static struct fault_owner {
+	struct vfu_dma	*dma;
+	void		(*lost)(void *arg);
+	void		*arg;
+	int		spare;		/* a memfd of one page */
+} fault_owners[VFU_FAULT_MAX];
+static uint32_t fault_nowners;		/* atomic */
+
+static bool
+fault_mmap(void *at, size_t size, int flags, int fd, off_t offset)
+{
+	return (mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED |
+	    MAP_NORESERVE, fd, offset) != MAP_FAILED);
+}
+
+/* Replace the page of guest memory at `addr'. */
+static bool
+fault_replace(const struct fault_owner *o, uint8_t *addr,
+    const struct vfu_dma_host *host)
+{
+	uint8_t *page = addr - (uintptr_t)addr % VFU_DMA_PAGE;
+
+	if (fault_mmap(page, VFU_DMA_PAGE, MAP_SHARED, o->spare, 0))
+		return (true);
+	if (host->page_size > VFU_DMA_PAGE && fault_mmap(host->page,
+	    host->page_size, MAP_SHARED, o->spare, VFU_DMA_PAGE) &&
+	    fault_mmap(page, VFU_DMA_PAGE, MAP_SHARED, o->spare, 0))
+		return (true);
+	/*
+	 * The process has as many mappings as it may have: make the range one,
+	 * of memory that is allocated when it is accessed.
+	 */
+	return (fault_mmap(host->map, host->map_size, MAP_PRIVATE | MAP_ANON,
+	    -1, 0));
+}
+
+/* Returns true if the address is guest memory again. */
+static bool
+fault_handle(void *addr)
+{
+	const struct fault_owner *o;
+	struct vfu_dma_host host;
+	uint32_t i, n;
+
+	n = atomic_load_acq_32(&fault_nowners);
+	for (i = 0; i < n; i++) {
+		o = &fault_owners[i];
+		if (!vfu_dma_host(o->dma, addr, &host))
+			continue;
+		vfu_dma_lose(o->dma, host.gpa);
+		o->lost(o->arg);
+		return (fault_replace(o, addr, &host));
+	}
+	return (false);
+}
+
+static void
+fault_signal(int sig, siginfo_t *info, void *context __unused)
+{
+	int error = errno;
+
+	/*
+	 * A memory error in a page that nobody accesses now: if somebody does,
+	 * a signal follows.
+	 */
+	if (info->si_code == BUS_MCEERR_AO)
+		return;
+	if (info->si_code <= 0 || !fault_handle(info->si_addr)) {
+		/* The access faults again; a signal that was sent does not. */
+		signal(sig, SIG_DFL);
+		if (info->si_code <= 0)
+			raise(sig);
+	}
+	errno = error;
+}
+
+int
+vfu_fault_init(void)
+{
+	struct sigaction sa;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_sigaction = fault_signal;
+	sa.sa_flags = SA_SIGINFO | SA_RESTART;
+	return (sigaction(SIGBUS, &sa, NULL) == -1 ? errno : 0);
+}
+
+int
+vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
+{
+	static const uint8_t page[VFU_DMA_PAGE];
+	struct fault_owner *o;
+	int error;
+
+	if (fault_nowners == VFU_FAULT_MAX)
+		return (ENOSPC);
+	o = &fault_owners[fault_nowners];
+	o->dma = dma;
+	o->lost = lost;
+	o->arg = arg;
+	o->spare = memfd_create("spare", MFD_CLOEXEC);
+	if (o->spare == -1)
+		return (errno);
+	if (write(o->spare, page, sizeof(page)) != (ssize_t)sizeof(page)) {
+		error = errno;
+		close(o->spare);
+		return (error);
+	}
+	atomic_store_rel_32(&fault_nowners, fault_nowners + 1);
+	return (0);
+}

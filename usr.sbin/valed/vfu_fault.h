@@ -1,0 +1,42 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Pages of guest memory that vanish.
+ *
+ * A client can punch holes into the memory that it shares, however it is
+ * sealed.  The next access allocates a new page, or raises SIGBUS if there is
+ * none: no huge page is free, the limit of vm.overcommit_memory=2 is reached,
+ * or the page was lost to a memory error.  The access may be that of another
+ * adapter's thread, which copies a frame.
+ *
+ * The handler of SIGBUS looks for the table of guest memory in which the
+ * address lies, maps a spare page there, and calls that table's owner, who must
+ * drop the client.  The thread goes on with the spare page.  Each owner has one
+ * of its own, since what is written there can be read there, and it exists
+ * before it is needed.  A SIGBUS anywhere else ends the process.
+ */
+
+#ifndef _VFU_FAULT_H_
+#define	_VFU_FAULT_H_
+
+struct vfu_dma;
+
+/* Tables of guest memory that the handler knows, at most. */
+#define	VFU_FAULT_MAX	256
+
+/* Set the handler.  The main thread.  Returns 0 or an errno. */
+int	vfu_fault_init(void);
+
+/*
+ * Add a table, for as long as the process lives.  When its memory has vanished,
+ * the handler calls vfu_dma_lose(), then lost(arg), which must be safe in a
+ * signal handler and in any thread.  Returns 0 or an errno.  One thread at a
+ * time, before the table is used.
+ */
+int	vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg);
+
+#endif /* !_VFU_FAULT_H_ */

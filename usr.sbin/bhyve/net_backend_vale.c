@@ -205,14 +205,40 @@ vale_report(const struct vale_priv *priv, bool *failed, int error,
  * The sending thread.
  */
 
+/* Whether the switch has taken all slots. */
+static bool
+vale_sent(struct netmap_ring *ring)
+{
+	return (nm_ring_space(ring) == ring->num_slots - 1);
+}
+
+/*
+ * A sync left frames in the ring.  Their sender may use or unmap its buffers
+ * now, so the next sync must not read them.  Slots cannot be taken back; but
+ * the switch drops a frame of no bytes.
+ */
+static void
+vale_withdraw(struct netmap_ring *ring)
+{
+	uint32_t i;
+
+	for (i = nm_ring_next(ring, ring->tail); i != ring->head;
+	    i = nm_ring_next(ring, i)) {
+		ring->slot[i].len = 0;
+		ring->slot[i].flags = 0;
+	}
+}
+
 static void
 vale_flush(struct vale_priv *priv)
 {
 	struct netmap_ring *ring = priv->port->txring;
 
-	if (nm_ring_space(ring) == ring->num_slots - 1)
+	if (vale_sent(ring))
 		return;
 	vale_report(priv, &priv->tx_failed, vale_txsync(priv->port), "send");
+	if (!vale_sent(ring))
+		vale_withdraw(ring);
 }
 
 /*

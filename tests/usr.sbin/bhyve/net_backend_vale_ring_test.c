@@ -479,6 +479,12 @@ ATF_TC_BODY(no_room, tc)
 	ATF_CHECK(port_send(fp, &iov, 1));
 	frame_port_flush(fp);
 	ATF_CHECK_EQ(PORT_SLOTS, port.nsent);
+	for (i = 0; i < PORT_SLOTS - 1; i++) {
+		ATF_CHECK_EQ_MSG(0, port.sent[i].len + port.sent[i].flags,
+		    "slot %d points at a buffer that is in use again", i);
+	}
+	ATF_CHECK_EQ(60, port.sent[i].len);
+	ATF_CHECK((port.sent[i].flags & NS_INDIRECT) != 0);
 
 	port.error = ENXIO;
 	frame_port_sync(fp);

@@ -132,6 +132,7 @@ mevent_loop(void)
 {
 	struct epoll_event ev;
 	struct mevent_loop *loop;
+	int error;
 
 	pthread_once(&mevent_once, mevent_init);
 	if (mevent_key_error != 0) {
@@ -158,10 +159,16 @@ mevent_loop(void)
 	ev.events = EPOLLIN;
 	if (epoll_ctl(loop->ml_epfd, EPOLL_CTL_ADD, loop->ml_wakefd, &ev) != 0)
 		goto fail_wakefd;
-	if (pthread_mutex_init(&loop->ml_mtx, NULL) != 0)
+	error = pthread_mutex_init(&loop->ml_mtx, NULL);
+	if (error != 0) {
+		errno = error;
 		goto fail_wakefd;
-	if (pthread_setspecific(mevent_key, loop) != 0)
+	}
+	error = pthread_setspecific(mevent_key, loop);
+	if (error != 0) {
+		errno = error;
 		goto fail_mtx;
+	}
 	return (loop);
 
 fail_mtx:

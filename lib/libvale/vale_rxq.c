@@ -59,18 +59,28 @@
 int
 vale_rxq_init(struct vale_rxq *rq, uint32_t nslots)
 {
+	int error;
+
 	rq->rq_lease = calloc(nslots, sizeof(*rq->rq_lease));
 	if (rq->rq_lease == NULL)
 		return (ENOMEM);
 	rq->rq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (rq->rq_fd == -1) {
-		free(rq->rq_lease);
-		return (errno);
+		error = errno;
+		goto fail;
 	}
-	pthread_mutex_init(&rq->rq_lock, NULL);
+	error = pthread_mutex_init(&rq->rq_lock, NULL);
+	if (error != 0)
+		goto fail_fd;
 	rq->rq_nslots = nslots;
 	rq->rq_asleep = true;
 	return (0);
+
+fail_fd:
+	close(rq->rq_fd);
+fail:
+	free(rq->rq_lease);
+	return (error);
 }
 
 void

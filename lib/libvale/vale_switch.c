@@ -140,6 +140,7 @@ switch_create(const char *name, size_t len, struct vale_switch **vsp)
 {
 	struct vale_switch *vs;
 	uint64_t seed[2];
+	int error;
 
 	mtx_assert(&vale_lock, MA_OWNED);
 	if (getentropy(seed, sizeof(seed)) == -1)
@@ -149,7 +150,11 @@ switch_create(const char *name, size_t len, struct vale_switch **vsp)
 		return (ENOMEM);
 	memset(vs, 0, sizeof(*vs));
 	memcpy(vs->vs_name, name, len);
-	pthread_mutex_init(&vs->vs_gate, NULL);
+	error = pthread_mutex_init(&vs->vs_gate, NULL);
+	if (error != 0) {
+		free(vs);
+		return (error);
+	}
 	vale_fdb_init(&vs->vs_fdb, seed);
 	TAILQ_INSERT_TAIL(&vale_switches, vs, vs_link);
 	*vsp = vs;

@@ -28,6 +28,7 @@
 #include <sys/timerfd.h>
 #include <dev/e1000/e82545_reg.h>
 
+#include <err.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -411,8 +412,10 @@ adapter_start(const struct adapter_config *config)
 	struct adapter *ad;
 
 	ad = calloc(1, sizeof(*ad));
-	if (ad == NULL)
+	if (ad == NULL) {
+		warn("%s", config->ac_name);
 		return (NULL);
+	}
 	ad->config = config;
 	ad->rx_stopped = true;
 	vfu_pci_init(&ad->pci, config->ac_csb ? E82545_PCI_SUBDEVICE_CSB :

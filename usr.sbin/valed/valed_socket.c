@@ -159,7 +159,7 @@ socket_open(const char *path)
 {
 	struct sockaddr_un sun;
 	struct stat st;
-	int s;
+	int error, s;
 
 	memset(&sun, 0, sizeof(sun));
 	sun.sun_family = AF_UNIX;
@@ -171,12 +171,15 @@ socket_open(const char *path)
 		fail(EX_OSERR, path, "%s", strerror(errno));
 	if (bind(s, (struct sockaddr *)&sun, sizeof(sun)) == -1)
 		fail(EX_CANTCREAT, path, "%s", strerror(errno));
-	if (lstat(path, &st) == 0) {
-		strlcpy(names[nnames].path, path, sizeof(names->path));
-		names[nnames].dev = st.st_dev;
-		names[nnames].ino = st.st_ino;
-		nnames++;
+	if (lstat(path, &st) == -1) {
+		error = errno;
+		unlink(path);
+		fail(EX_OSERR, path, "%s", strerror(error));
 	}
+	strlcpy(names[nnames].path, path, sizeof(names->path));
+	names[nnames].dev = st.st_dev;
+	names[nnames].ino = st.st_ino;
+	nnames++;
 	if (listen(s, SOMAXCONN) == -1)
 		fail(EX_OSERR, path, "%s", strerror(errno));
 	lock_release();

@@ -360,6 +360,7 @@ class Valed:
 
             def complete():
                 nonlocal text
+                assert self.proc.poll() is None, self.messages()
                 text += f.read()
                 return last in text and text.endswith("\n")
             wait_until(complete, "counters", lambda: text)

@@ -1,0 +1,194 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Failing calls, for valed_failing_test.sh.
+
+valed_failing (failing_calls.c) is a valed in which a chosen call fails.  A
+first run without failures lists the call sites that the session below reaches.
+Then valed runs once for each site, with one call from there failing: valed
+either ends with one line on stderr, and leaves no socket behind, or goes on
+and serves the next clients, with no descriptor, mapping or allocation more
+than in the first run.
+"""
+
+import contextlib
+import os
+
+import vfu_client
+import wait_until as waits
+from vfu_client import *
+from vfu_client import main as run_case
+
+LOG = "failing.log"
+# A session in which a call fails may wait for what never happens.
+FAILED_WAIT_S = 3
+# If one of these fails at the end, a socket stays, for the next valed to
+# replace.
+REMOVAL = ("lstat", "unlink")
+
+
+class Failing(Valed):
+    """valed_failing with two adapters; `site' is None or an offset."""
+
+    def __init__(self, site=None, call=1):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(LOG)
+        os.environ["FAIL_LOG"] = LOG
+        os.environ.pop("FAIL_SITE", None)
+        if site is not None:
+            os.environ["FAIL_SITE"] = site
+            os.environ["FAIL_CALL"] = str(call)
+        Valed.__init__(self, ["vm1", "vm2"])
+
+    def connects(self, path):
+        """Also true if valed ended."""
+        return self.proc.poll() is not None or Valed.connects(self, path)
+
+    def failed(self):
+        """Whether the call failed that was to fail."""
+        return any(line[0] == "failed" for line in self.log())
+
+    def log(self):
+        with open(LOG) as f:
+            return [line.split() for line in f]
+
+
+def session(valed):
+    """Do everything that valed serves, once or more."""
+    valed.counters("vm1")
+    with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        fd = eventfd()
+        b.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+        b.set(ITR, 0xffff)
+        b.set(IMS, ICR_RXT0)
+        exchange(a, b)
+        wait_event(fd)
+        b.get(ICR)
+        # The second one is moderated: the timer is armed.
+        exchange(a, b)
+        wait_event(fd)
+        a.set(CSBAL, a.gpa)
+        a.set(TCTL, 0)
+        a.dma_unmap(a.gpa, a.SIZE)
+        a.dma_map(a.gpa, a.SIZE, a.fd)
+        a.call(RESET)
+        a.start()
+        exchange(a, b)
+        with contextlib.suppress(Refused):
+            a.dma_map(0, 0)
+        # Invalid framing: a line in the log, and the end of the connection.
+        a.raw(b"\xff" * 16)
+        with contextlib.suppress(Gone):
+            a.read(1)
+            raise AssertionError("the connection was not closed")
+    valed.idle("vm1")
+    valed.idle("vm2")
+
+
+def tolerant(valed):
+    """A session that a failing call may end."""
+    long = waits.WAIT_S
+    waits.WAIT_S = vfu_client.WAIT_S = FAILED_WAIT_S
+    try:
+        session(valed)
+    except (AssertionError, OSError, Gone, Refused):
+        pass
+    finally:
+        waits.WAIT_S = vfu_client.WAIT_S = long
+
+
+def end(valed):
+    """End valed, and return how many allocations it did not free."""
+    valed.idle("vm1")
+    valed.idle("vm2")
+    valed.__exit__(None)
+    live = [int(line[1]) for line in valed.log() if line[0] == "live"]
+    # The guard process ends first.
+    assert len(live) == 2, live
+    return live[-1]
+
+
+def sites():
+    """The call sites, and what a run without failures leaves."""
+    valed = Failing()
+    session(valed)
+    session(valed)
+    have = valed.resources("vm1", "vm2")
+    live = end(valed)
+    return [line for line in valed.log() if line[0] != "live"], have, live
+
+
+def fails(name, offset, call, have, live):
+    """Let one call fail.  Returns whether it happened, and what came of it."""
+    valed = Failing(offset, call)
+    try:
+        return outcome(valed, name, call, have, live)
+    except Exception as e:
+        # A process left over would keep the sockets.
+        valed.proc.kill()
+        valed.proc.wait()
+        for path in valed.paths:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+        raise AssertionError("%s %s: %s: %s" % (
+            name, offset, e, valed.messages())) from e
+
+
+def outcome(valed, name, call, have, live):
+    """See fails()."""
+    for _ in range(call):
+        if valed.proc.poll() is None:
+            tolerant(valed)
+    if valed.proc.poll() is not None:
+        status = valed.proc.wait()
+        text = valed.messages()
+        assert status > 0, "exit status %d" % status
+        assert text.count("\n") == 1, "not one line"
+        for path in valed.paths:
+            assert not os.path.lexists(path), path + " was left behind"
+        return "ended"
+    session(valed)
+    now = valed.resources("vm1", "vm2")
+    assert now == have, (now, have)
+    try:
+        now = end(valed)
+    except AssertionError:
+        if name not in REMOVAL or not valed.failed():
+            raise
+        return "went on"
+    assert now <= live, (now, live)
+    return "went on" if valed.failed() else "not reached"
+
+
+def each(call):
+    found, have, live = sites()
+    results = {}
+    for name, offset in found:
+        try:
+            result = fails(name, offset, call, have, live)
+        except AssertionError as e:
+            print(e)
+            result = "wrong"
+        print(name, offset, result)
+        results.setdefault(result, []).append(name)
+    for result, names in sorted(results.items()):
+        print("%s: %d of %d" % (result, len(names), len(found)))
+    assert "wrong" not in results, results["wrong"]
+    return results
+
+
+def first():
+    results = each(1)
+    assert "not reached" not in results, results["not reached"]
+    for result in "ended", "went on":
+        assert len(results[result]) >= 20, result
+
+
+def second():
+    results = each(2)
+    assert len(results["went on"]) >= 20
+
+
+if __name__ == "__main__":
+    run_case({"first": first, "second": second})

@@ -248,13 +248,15 @@ e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 }
 
 /*
- * After a kick: set the tail to the block's (`field'; NULL if there is no block
- * or the mode is off), or if that is invalid to the one kept aside.  reg_mtx
- * held.
+ * After a kick: set the tail to the block's (`field' of `page'; both NULL if
+ * there is no block or the mode is off), or if that is invalid to the one kept
+ * aside.  If the guest has turned the mode off since the batch began, it may
+ * have written the register since then, and the one kept aside is newer.
+ * reg_mtx held.
  */
 static void
 csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
-    const uint32_t *field, uint32_t *seen)
+    const struct paravirt_csb *page, const uint32_t *field, uint32_t *seen)
 {
 	uint32_t value;
 
@@ -262,7 +264,7 @@ csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
 	if (!csb_kept(kept))
 		return;
 	value = NET_PARAVIRT_NONE;
-	if (field != NULL)
+	if (page != NULL && atomic_load_acq_32(&page->guest_csb_on) != 0)
 		value = le32toh(atomic_load_acq_32(field));
 	if (value < csb_ring_size(dev, r)) {
 		*seen = value;
@@ -305,7 +307,7 @@ e82545_csb_tx_begin(struct e82545 *dev)
 		c->tx_on = csb_is_on(dev, c->tx) && enabled;
 	if (kicked && csb_kept(&c->tdt)) {
 		pthread_mutex_lock(&dev->reg_mtx);
-		csb_settle(dev, &csb_tx_ring, &c->tdt,
+		csb_settle(dev, &csb_tx_ring, &c->tdt, c->tx_on ? c->tx : NULL,
 		    c->tx_on ? &c->tx->guest_tdt : NULL, &c->tx_seen);
 		pthread_mutex_unlock(&dev->reg_mtx);
 	}
@@ -434,7 +436,7 @@ e82545_csb_rx_begin(struct e82545 *dev)
 		c->rx_on = csb_is_on(dev, c->rx);
 	if (csb_kept(&c->rdt)) {
 		pthread_mutex_lock(&dev->reg_mtx);
-		csb_settle(dev, &csb_rx_ring, &c->rdt,
+		csb_settle(dev, &csb_rx_ring, &c->rdt, c->rx_on ? c->rx : NULL,
 		    c->rx_on ? &c->rx->guest_rdt : NULL, &c->rx_seen);
 		pthread_mutex_unlock(&dev->reg_mtx);
 	}
@@ -569,8 +571,8 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 
 	if (!dev->config.ec_csb)
 		return;
-	csb_settle(dev, &csb_tx_ring, &c->tdt, NULL, &c->tx_seen);
-	csb_settle(dev, &csb_rx_ring, &c->rdt, NULL, &c->rx_seen);
+	csb_settle(dev, &csb_tx_ring, &c->tdt, NULL, NULL, &c->tx_seen);
+	csb_settle(dev, &csb_rx_ring, &c->rdt, NULL, NULL, &c->rx_seen);
 	e82545_csb_release(dev);
 	e82545_reg_set(dev, off, value);
 	c->gpa = (uint64_t)e82545_reg(dev, E82545_CSBAH) << 32 | value;

@@ -346,6 +346,17 @@ class Valed:
         for path in self.paths:
             assert not os.path.lexists(path), path + " was left behind"
 
+    def stop(self):
+        """Stop all threads of valed until it gets a SIGCONT."""
+        self.proc.send_signal(signal.SIGSTOP)
+        tasks = "/proc/%d/task" % self.proc.pid
+
+        def state(task):
+            with open("%s/%s/stat" % (tasks, task)) as f:
+                return f.read().rsplit(")", 1)[1].split()[0]
+        wait_until(lambda: all(state(t) == "T" for t in os.listdir(tasks)),
+                   "the stop of valed")
+
     def messages(self):
         with open("valed.err") as f:
             return f.read()

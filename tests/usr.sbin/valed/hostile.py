@@ -16,10 +16,12 @@ import os
 import random
 import resource
 import select
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 from vfu_client import *
 from vfu_client import main as run_case
@@ -509,6 +511,57 @@ def descriptors():
             a.reply()
 
 
+def descriptors_apart():
+    """A message arrives in two parts, the first with its descriptor, and the
+    second together with the next message, which also has one: each gets its
+    own."""
+    with Scene() as s:
+        with s.attack() as a:
+            mac = b"\2apart"
+            fds = [memory(1 << 20) for _ in range(2)]
+            for fd, mark in zip(fds, b"12"):
+                os.pwrite(fd, ethernet(s.b.mac, mac, bytes([mark])), 0)
+            msgs = [a.message(DMA_MAP, struct.pack(
+                "=IIQQQ", 32, 3, 0, gpa, 1 << 20))
+                for gpa in (0x100000, 0x300000)]
+            recvs = s.valed.counters("vm1")["recvs"]
+            a.raw(msgs[0][:20], fds[:1])
+            wait_until(lambda: s.valed.counters("vm1")["recvs"] > recvs,
+                       "the first part read")
+            # valed finds both of the others when it reads again.
+            s.valed.stop()
+            a.raw(msgs[0][20:])
+            a.raw(msgs[1], fds[1:])
+            s.valed.proc.send_signal(signal.SIGCONT)
+            a.reply()
+            a.reply()
+            # Send a frame from each range; the ring is in the second.
+            for i, gpa in enumerate((0x100000, 0x300000)):
+                os.pwrite(fds[1], struct.pack("<QHBBBBH", gpa, 60, 0, 0x0b, 0,
+                                              0, 0), 0x1000 + 16 * i)
+            a.region_write(CONFIG, 4, struct.pack("<H", 7))
+            for reg, value in ((TDBAL, 0x301000), (TDLEN, 128), (CTRL, 0x40),
+                               (TDT, 0), (TCTL, 0x0a), (TDT, 2)):
+                a.set(reg, value)
+            for mark in b"12":
+                frame = s.b.receive()
+                while frame[6:12] != mac:
+                    frame = s.b.receive()
+                assert frame[14] == mark, frame
+
+
+def log():
+    """A client causes thousands of messages; ten a second are written."""
+    with Scene() as s, s.attack() as a:
+        start = time.monotonic()
+        for _ in range(5000):
+            refused(errno.EINVAL, a.dma_map, 0, 1)
+        seconds = time.monotonic() - start
+        lines = len(s.valed.messages().splitlines())
+        assert 10 <= lines <= 10 * (seconds + 2), (lines, seconds)
+        assert lines < 5000, seconds
+
+
 def second_client():
     with Scene() as s:
         with Driver("vm1.sock") as a:
@@ -693,5 +746,6 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
     run_case({f.__name__: f for f in (
         framing, payload_sizes, version, dma_ranges, memory_vanishes,
-        pages_vanish, interrupts, blocked_receiver, descriptors, second_client, stalls,
+        pages_vanish, interrupts, blocked_receiver, descriptors,
+        descriptors_apart, log, second_client, stalls,
         unread_replies, flood, random_bytes, random_messages)})

@@ -1199,6 +1199,7 @@ TEST(serenityos, "SLU at each LSC, ICR all ones, no TXDW, no reset, SBP")
 		ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(h, E82545_ICR));
 		host_set(h, E82545_CTRL, E82545_CTRL_SLU);
 		ATF_CHECK_EQ(i % 2 != 0, has_link(h));
+		ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
 		host_wr(h, E82545_ICR, ALL);
 		host_advance(h, 6000 * 256);
 		ATF_CHECK_EQ(raised + 1, host_raised(h));

@@ -28,7 +28,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -136,21 +135,16 @@ class Runner:
         e.update(env, HOME=home, TMPDIR=home, TZ="UTC",
             __RUNNING_INSIDE_ATF_RUN="internal-yes-value")
 
-        def limits():
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            if cpu is not None:
-                resource.setrlimit(resource.RLIMIT_CPU,
-                    (cpu, cpu + 1))
-
+        limits = "ulimit -c 0; ulimit -t %s; exec \"$@\"" % \
+            ("unlimited" if cpu is None else cpu)
         start = time.monotonic()
         timed_out = False
         log = os.path.join(work, "log")
         with open(log, "wb") as out:
-            p = subprocess.Popen([prog, "-r", work + "/result",
+            p = subprocess.Popen(["sh", "-c", limits, "sh", prog, "-r", work + "/result",
                 "-s", os.path.dirname(prog), case.name], cwd=home,
                 env=e, stdin=subprocess.DEVNULL, stdout=out,
-                stderr=out, start_new_session=True,
-                preexec_fn=limits)
+                stderr=out, start_new_session=True)
             timer = threading.Timer(wall, self.expire, [p])
             timer.start()
             _, status, used = os.wait4(p.pid, 0)
@@ -301,7 +295,7 @@ class Run:
         return subprocess.run(["nice", "bmake", "-m", ".../compat/mk",
             "-j", str(self.args.j), "-k", "MK_DTRACE=no",
             "OPTFLAGS=-O1 -g1 -fbracket-depth=2048 "
-            "-fno-color-diagnostics", "WARNFLAGS=-w",
+            "-fno-color-diagnostics -ftrivial-auto-var-init=pattern", "WARNFLAGS=-w",
             f"OBJTOP={self.objtop}", "all"],
             cwd=os.path.join(self.copy, subdir),
             env={k: v for k, v in os.environ.items()
@@ -464,6 +458,7 @@ class Run:
                 self.results[m] = old
             else:
                 todo.append(m)
+        todo.sort(key=lambda m: m.key() in self.last)
         start = time.monotonic()
         count = [0]
 

@@ -31,6 +31,12 @@ cindex.conf.lib.clang_getFileLocation.argtypes = [
     ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_uint),
     ctypes.POINTER(ctypes.c_uint)]
 
+cindex.conf.lib.clang_Cursor_Evaluate.argtypes = [cindex.Cursor]
+cindex.conf.lib.clang_Cursor_Evaluate.restype = ctypes.c_void_p
+for _f in ("getKind", "getAsInt", "dispose"):
+    getattr(cindex.conf.lib, "clang_EvalResult_" + _f).argtypes = \
+        [ctypes.c_void_p]
+
 # Assertions, probes and messages: what they say is no behaviour.
 UNMUTATED = re.compile(
     r"^(MPASS|KASSERT|mtx_assert|_Static_assert|static_assert|offsetof"
@@ -57,6 +63,18 @@ STATEMENTS = {K.BINARY_OPERATOR, K.COMPOUND_ASSIGNMENT_OPERATOR,
     K.StmtExpr}
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
+
+
+def value(cursor):
+    """The value of a constant, or None."""
+    r = cindex.conf.lib.clang_Cursor_Evaluate(cursor)
+    if not r:
+        return None
+    v = None
+    if cindex.conf.lib.clang_EvalResult_getKind(r) == 1:
+        v = cindex.conf.lib.clang_EvalResult_getAsInt(r)
+    cindex.conf.lib.clang_EvalResult_dispose(r)
+    return v
 
 
 def flat(text):
@@ -273,6 +291,11 @@ class Finder:
             return None
         return COMMENT.sub("", ra[0].text[ra[2]:rb[1]]).strip()
 
+    def unmutated_call(self, c):
+        s = self.strip(c)
+        return s.kind == K.CALL_EXPR and \
+            UNMUTATED_CALLS.search(s.spelling) is not None
+
     def condition(self, c, loop):
         if self.constant(c):
             return
@@ -293,7 +316,7 @@ class Finder:
             if m is None or m[0] != r[2]:
                 return
         s = self.strip(c)
-        if s.kind == K.CALL_EXPR and UNMUTATED_CALLS.search(s.spelling):
+        if self.unmutated_call(c):
             return
         if flat(r[0].text[r[1]:r[2]]).startswith("(void)") and \
             s.kind != K.CALL_EXPR:
@@ -325,6 +348,10 @@ class Finder:
             for s in kids:
                 self.delete(s)
         elif k in (K.IF_STMT, K.CONDITIONAL_OPERATOR):
+            # It decides about a message only.
+            if k == K.IF_STMT and len(kids) == 2 and \
+                self.unmutated_call(kids[1]):
+                return
             if self.whole(c):
                 self.condition(kids[0], False)
             if k == K.IF_STMT:
@@ -553,11 +580,14 @@ class Finder:
         if c.type.get_canonical().kind not in INTEGERS or \
             not self.constant(c):
             return
-        self.replace(c, "constant", "0")
+        if value(c) != 0:
+            self.replace(c, "constant", "0")
         # The next bit, the next register, the next number.
         op = self.operator()
         if op in ("&", "|", "~", "&=", "|="):
             new = "<< 1"
+            if value(c) == 0:
+                return
         elif op == "()":
             new = "+ 4"
         else:

@@ -20,7 +20,9 @@
 #include <string.h>
 
 #include "e82545_guest.h"
+#include "e82545_impl.h"
 #include "e82545_regs.h"
+#include "e82545_snap.h"
 
 #define	CLOCK_AHEAD	123456789012	/* of the second host, ns */
 #define	HEADER		20		/* bytes: magic, version, size, CRC */
@@ -806,12 +808,89 @@ TEST(hostile, "Malicious snapshots with a correct CRC are refused or do no "
 	    accepted, round);
 }
 
+/* Save one part of the state, or restore it; returns its length, 0 if bad. */
+static size_t
+part(struct host *h, void (*snap)(struct e82545 *, struct e82545_snap *),
+    void *save, const void *restore, size_t size)
+{
+	struct e82545_snap s = { .save = save, .restore = restore,
+	    .size = size };
+
+	e82545_pause(h->dev);
+	e82545_lock_all(h->dev);
+	snap(h->dev, &s);
+	e82545_unlock_all(h->dev);
+	return (s.bad ? 0 : s.done);
+}
+
+/* The parts of a transmit ring's state: two contexts, a flag, a number. */
+#define	TXQ_CTX		19		/* bytes of a context */
+#define	TXQ_PAYLEN	8		/* offset in it */
+#define	TXQ_SKIPPING	(2 * TXQ_CTX)
+#define	TXQ_SENT	(2 * TXQ_CTX + 1)
+#define	TXQ_SIZE	(2 * TXQ_CTX + 5)
+
+TEST(txq_limits, "The transmit ring's state has limits, which are accepted")
+{
+	static const struct {
+		size_t		off;
+		uint32_t	max;
+		size_t		len;
+	} t[] = {
+		{ TXQ_PAYLEN, 0xfffff, 4 },
+		{ TXQ_CTX + TXQ_PAYLEN, 0xfffff, 4 },
+		{ TXQ_SKIPPING, 1, 1 },
+		{ TXQ_SENT, 255 + 0xfffff, 4 },
+	};
+	uint8_t buf[TXQ_SIZE], good[TXQ_SIZE];
+	struct host *h = tx_up(16);
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(TXQ_SIZE, part(h, e82545_txq_snap, good, NULL,
+	    sizeof(good)));
+	for (i = 0; i < nitems(t); i++) {
+		memcpy(buf, good, sizeof(buf));
+		le32enc(buf + t[i].off, (le32dec(buf + t[i].off) &
+		    ~(t[i].len == 4 ? UINT32_MAX : 0xff)) | t[i].max);
+		ATF_CHECK_EQ_MSG(TXQ_SIZE, part(h, e82545_txq_snap, NULL, buf,
+		    sizeof(buf)), "%u", i);
+		le32enc(buf + t[i].off, le32dec(buf + t[i].off) + 1);
+		ATF_CHECK_EQ_MSG(0, part(h, e82545_txq_snap, NULL, buf,
+		    sizeof(buf)), "%u", i);
+	}
+	host_destroy(h);
+}
+
+TEST(txq_reset, "A reset leaves nothing of the transmit ring's state")
+{
+	static void (*const states[])(struct host *) = { segments, context,
+	    skipping };
+	uint8_t after[TXQ_SIZE], before[TXQ_SIZE], zero[TXQ_SIZE] = { 0 };
+	struct host *h;
+	unsigned int i;
+
+	for (i = 0; i < nitems(states); i++) {
+		h = host_create(HOST_RAM);
+		states[i](h);
+		ATF_REQUIRE_EQ(TXQ_SIZE, part(h, e82545_txq_snap, before,
+		    NULL, TXQ_SIZE));
+		ATF_CHECK(memcmp(before, zero, TXQ_SIZE) != 0);
+		e82545_reset(h->dev);
+		ATF_REQUIRE_EQ(TXQ_SIZE, part(h, e82545_txq_snap, after,
+		    NULL, TXQ_SIZE));
+		ATF_CHECK_EQ_MSG(0, memcmp(after, zero, TXQ_SIZE), "%u", i);
+		host_destroy(h);
+	}
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, same);
 	ATF_TP_ADD_TC(tp, again);
 	ATF_TP_ADD_TC(tp, refused);
 	ATF_TP_ADD_TC(tp, hostile);
+	ATF_TP_ADD_TC(tp, txq_limits);
+	ATF_TP_ADD_TC(tp, txq_reset);
 
 	return (atf_no_error());
 }

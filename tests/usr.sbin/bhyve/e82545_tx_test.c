@@ -82,6 +82,78 @@ TEST(report_status, "DD is set only if RS or RPS asks for it")
 	host_destroy(h);
 }
 
+TEST(report_status_split, "RPS in any descriptor of a frame asks for DD")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[60];
+	uint32_t a, b;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	a = host_tx_legacy(h, tx_put(h, frame, 30), 30, E82545_TXD_RPS);
+	b = host_tx_legacy(h, tx_put(h, frame + 30, 30), 30,
+	    E82545_TXD_EOP | E82545_TXD_IFCS);
+	tx_go(h);
+	check_sent(h, 0, frame, sizeof(frame));
+	ATF_CHECK(host_tx_done(h, a));
+	ATF_CHECK(!host_tx_done(h, b));
+	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
+	host_destroy(h);
+}
+
+TEST(delay_split, "TIDV delays TXDW of frames of several descriptors, too")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[60];
+	unsigned int i;
+	uint32_t ide;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_wr(h, E82545_TIDV, 100);
+	for (i = 0; i < 4; i++) {
+		/* RS and IDE in the last descriptor, RS in the first. */
+		ide = i < 2 ? E82545_TXD_IDE : 0;
+		host_tx_legacy(h, tx_put(h, frame, 30), 30,
+		    E82545_TXD_RS | E82545_TXD_IDE);
+		host_tx_legacy(h, tx_put(h, frame + 30, 30), 30,
+		    TXD_LAST | ide);
+		tx_go(h);
+		ATF_CHECK_EQ(ide == 0,
+		    (host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
+		host_advance(h, 102400);
+		ATF_CHECK_EQ(ide != 0,
+		    (host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
+	}
+	ATF_CHECK_EQ(4, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(destinations, "Broadcasts and multicasts are counted, wherever a frame "
+    "is split")
+{
+	static const uint8_t group[6] = { 0x01, 0x00, 0x5e, 0x00, 0x00, 0x01 };
+	static const uint8_t all[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	static const uint8_t *const to[] = { all, group, host_mac };
+	struct host *h = tx_up(64);
+	uint8_t frame[60];
+	unsigned int i;
+	size_t split;
+
+	for (split = 1; split <= 14; split++) {
+		for (i = 0; i < nitems(to); i++) {
+			host_make_frame(frame, sizeof(frame), to[i], split);
+			host_tx_legacy(h, tx_put(h, frame, split), split, 0);
+			host_tx_legacy(h, tx_put(h, frame + split, 60 - split),
+			    60 - split, TXD_LAST);
+			tx_go(h);
+			ATF_CHECK_EQ_MSG(i == 0, host_rd(h, E82545_BPTC),
+			    "split at %zu", split);
+			ATF_CHECK_EQ_MSG(i == 1, host_rd(h, E82545_MPTC),
+			    "split at %zu", split);
+		}
+	}
+	host_destroy(h);
+}
+
 TEST(delay, "TIDV delays TXDW only if all descriptors with RS have IDE")
 {
 	struct host *h = tx_up(64);
@@ -341,6 +413,23 @@ TEST(lengths, "The shortest and the longest frame, and a longer one")
 	host_destroy(h);
 }
 
+TEST(first_error, "The first thing wrong with a packet is counted, alone")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[60];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	/* Outside of memory; then a data descriptor after a legacy one. */
+	host_tx_legacy(h, HOST_RAM + 4096, 30, 0);
+	tx_desc(h, tx_put(h, frame, 30), TXD_DATA | TXD_LAST | 30, 0);
+	tx_go(h);
+	ATF_CHECK_EQ(0, host_sent(h));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_ADDR));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_DESC));
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
 TEST(jumbo, "A jumbo frame over many descriptors")
 {
 	struct host *h = tx_up(64);
@@ -401,7 +490,10 @@ TEST(no_eop, "A ring full of descriptors without EOP is skipped")
 	ATF_CHECK_EQ(0, host_sent(h));
 	ATF_CHECK_EQ(15, host_rd(h, E82545_TDH));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-	/* Descriptors up to EOP belong to the same frame. */
+	/* Descriptors up to EOP belong to the same frame; each is taken. */
+	host_tx_legacy(h, tx_put(h, bytes, 20), 20, 0);
+	tx_go(h);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
 	for (i = 0; i < 10; i++)
 		host_tx_legacy(h, tx_put(h, bytes, 20), 20, 0);
 	host_tx_legacy(h, tx_put(h, bytes, 20), 20, TXD_LAST);
@@ -564,7 +656,10 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, legacy);
 	ATF_TP_ADD_TC(tp, report_status);
+	ATF_TP_ADD_TC(tp, report_status_split);
 	ATF_TP_ADD_TC(tp, delay);
+	ATF_TP_ADD_TC(tp, delay_split);
+	ATF_TP_ADD_TC(tp, destinations);
 	ATF_TP_ADD_TC(tp, low);
 	ATF_TP_ADD_TC(tp, batch);
 	ATF_TP_ADD_TC(tp, wrap);
@@ -574,6 +669,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, padding);
 	ATF_TP_ADD_TC(tp, own_fcs);
 	ATF_TP_ADD_TC(tp, lengths);
+	ATF_TP_ADD_TC(tp, first_error);
 	ATF_TP_ADD_TC(tp, jumbo);
 	ATF_TP_ADD_TC(tp, partial);
 	ATF_TP_ADD_TC(tp, no_eop);

@@ -8,7 +8,7 @@
  * Transmitted frames: VLAN tags and checksums are inserted.
  */
 
-#include <sys/types.h>
+#include <sys/param.h>
 #include <sys/endian.h>
 
 #include <string.h>
@@ -55,6 +55,174 @@ TEST(vlan, "Tags of type VET are inserted with VLE and CTRL.VME")
 	tx_desc(h, gpa, TXD_LAST | E82545_TXD_VLE | 32, 0xa123u << 16);
 	tx_go(h);
 	check_sent(h, 5, want, 60);
+	host_destroy(h);
+}
+
+TEST(vlan_lengths, "The longest frame is as long with a tag as without")
+{
+	static const struct {
+		size_t	len;
+		bool	tagged, ok;
+	} t[] = {
+		{ E82545_FRAME_MAX, false, true },
+		{ E82545_FRAME_MAX - 4, true, true },
+		{ E82545_FRAME_MAX - 3, true, false },
+		{ E82545_FRAME_MAX, true, false },
+		{ E82545_FRAME_MAX + 1, false, false },
+	};
+	struct host *h = tx_up(64);
+	static uint8_t frame[E82545_FRAME_MAX + 1];
+	unsigned int i, n;
+	uint64_t gpa;
+
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	gpa = tx_put(h, frame, sizeof(frame));
+	for (i = n = 0; i < nitems(t); i++) {
+		tx_desc(h, gpa, TXD_LAST | t[i].len |
+		    (t[i].tagged ? E82545_TXD_VLE : 0), 5u << 16);
+		tx_go(h);
+		n += t[i].ok;
+		ATF_CHECK_EQ_MSG(n, host_sent(h), "row %u", i);
+		ATF_CHECK_EQ_MSG(i + 1 - n,
+		    host_counter(h, E82545_C_TX_BAD_LEN), "row %u", i);
+		if (t[i].ok)
+			ATF_CHECK_EQ(t[i].len + (t[i].tagged ? 4 : 0),
+			    host_sent_frame(h, n - 1)->len);
+	}
+	host_destroy(h);
+}
+
+TEST(vlan_own_fcs, "A tag is inserted into a frame with the guest's FCS")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[104], want[104];
+
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	memcpy(want, frame, 12);
+	be16enc(want + 12, 0x8100);
+	be16enc(want + 14, 0x0042);
+	memcpy(want + 16, frame + 12, 88);
+	tx_desc(h, tx_put(h, frame, 104), E82545_TXD_EOP | E82545_TXD_RS |
+	    E82545_TXD_VLE | 104, 0x0042 << 16);
+	tx_go(h);
+	check_sent(h, 0, want, sizeof(want));
+	host_destroy(h);
+}
+
+/* A context for checksums, from its fields. */
+static void
+put_context(struct host *h, uint8_t ipcss, uint8_t ipcso, uint16_t ipcse,
+    uint8_t tucss, uint8_t tucso, uint16_t tucse, uint32_t cmd)
+{
+
+	tx_desc(h, ipcss | ipcso << 8 | (uint64_t)ipcse << 16 |
+	    (uint64_t)tucss << 32 | (uint64_t)tucso << 40 |
+	    (uint64_t)tucse << 48, TXD_CONTEXT | cmd, 0);
+}
+
+TEST(checksum_all_zero, "A checksum of zero stays zero, but that of UDP is 0xffff")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[60], want[60];
+	unsigned int i;
+	uint64_t gpa;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	/* The words from 14 on add up to 0xffff. */
+	memset(frame + 14, 0, sizeof(frame) - 14);
+	frame[30] = frame[31] = 0xff;
+	memcpy(want, frame, sizeof(frame));
+	gpa = tx_put(h, frame, sizeof(frame));
+	tx_desc(h, gpa, TXD_LAST | E82545_TXD_IC | 20 << 16 | 60, 14 << 8);
+	put_context(h, 14, 24, 33, 14, 20, 0, E82545_TXD_TUCMD_IP |
+	    E82545_TXD_TUCMD_TCP);
+	tx_desc(h, gpa, TXD_DATA | TXD_LAST | 60,
+	    E82545_TXD_POPTS_IXSM << 8);
+	tx_desc(h, gpa, TXD_DATA | TXD_LAST | 60,
+	    E82545_TXD_POPTS_TXSM << 8);
+	put_context(h, 14, 24, 33, 14, 20, 0, E82545_TXD_TUCMD_IP);
+	tx_desc(h, gpa, TXD_DATA | TXD_LAST | 60,
+	    E82545_TXD_POPTS_TXSM << 8);
+	tx_go(h);
+	for (i = 0; i < 3; i++)
+		check_sent(h, i, want, sizeof(want));
+	want[20] = want[21] = 0xff;
+	check_sent(h, 3, want, sizeof(want));
+	host_destroy(h);
+}
+
+TEST(checksum_end, "IPCSE and TUCSE end the bytes that are summed; 0 is the "
+    "end of the frame")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[100], want[100];
+	unsigned int end, n;
+	uint64_t gpa;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	gpa = tx_put(h, frame, sizeof(frame));
+	for (end = 60, n = 0; end < 100; end++, n++) {
+		put_context(h, 14, 24, end, 34, 50, 159 - end, 0);
+		tx_desc(h, gpa, TXD_DATA | TXD_LAST | 100,
+		    (E82545_TXD_POPTS_IXSM | E82545_TXD_POPTS_TXSM) << 8);
+		tx_go(h);
+		memcpy(want, frame, sizeof(frame));
+		/* IP first: its checksum is summed in TCP's only if in it. */
+		be16enc(want + 24, packet_sum(want + 14, end + 1 - 14));
+		be16enc(want + 50, packet_sum(want + 34, 160 - end - 34));
+		check_sent(h, n, want, sizeof(want));
+	}
+	put_context(h, 14, 24, 0, 34, 50, 100, 0);
+	tx_desc(h, gpa, TXD_DATA | TXD_LAST | 100,
+	    (E82545_TXD_POPTS_IXSM | E82545_TXD_POPTS_TXSM) << 8);
+	tx_go(h);
+	/* TUCSE is behind the frame. */
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_CTX));
+	memcpy(want, frame, sizeof(frame));
+	be16enc(want + 24, packet_sum(want + 14, 100 - 14));
+	check_sent(h, n, want, sizeof(want));
+	host_destroy(h);
+}
+
+TEST(checksum_memory, "Checksums are not written to the guest's memory")
+{
+	static const uint8_t popts[] = {
+		E82545_TXD_POPTS_IXSM, E82545_TXD_POPTS_TXSM,
+		E82545_TXD_POPTS_IXSM | E82545_TXD_POPTS_TXSM
+	};
+	struct host *h = tx_up(64);
+	uint8_t frame[100];
+	unsigned int i;
+	uint64_t gpa;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	gpa = tx_put(h, frame, sizeof(frame));
+	for (i = 0; i < nitems(popts); i++) {
+		put_context(h, 14, 24, 33, 34, 50, 0, 0);
+		tx_desc(h, gpa, TXD_DATA | TXD_LAST | 100, popts[i] << 8);
+		tx_go(h);
+		ATF_REQUIRE_EQ(i + 1, host_sent(h));
+		ATF_CHECK(memcmp(frame, host_sent_frame(h, i)->data, 100) != 0);
+		ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, gpa, 100), 100));
+	}
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
+	host_destroy(h);
+}
+
+TEST(checksum_last, "TSE in the last descriptor of a packet means nothing")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[100];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	tx_desc(h, tx_put(h, frame, 50), TXD_DATA | 50, 0);
+	tx_desc(h, tx_put(h, frame + 50, 50), TXD_DATA | TXD_LAST |
+	    E82545_TXD_TSE | 50, 0);
+	tx_go(h);
+	check_sent(h, 0, frame, sizeof(frame));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
 	host_destroy(h);
 }
 
@@ -305,6 +473,12 @@ TEST(context_inside, "A context descriptor in the middle of a frame")
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, vlan);
+	ATF_TP_ADD_TC(tp, vlan_lengths);
+	ATF_TP_ADD_TC(tp, vlan_own_fcs);
+	ATF_TP_ADD_TC(tp, checksum_all_zero);
+	ATF_TP_ADD_TC(tp, checksum_end);
+	ATF_TP_ADD_TC(tp, checksum_memory);
+	ATF_TP_ADD_TC(tp, checksum_last);
 	ATF_TP_ADD_TC(tp, legacy_checksum);
 	ATF_TP_ADD_TC(tp, legacy_checksum_vlan);
 	ATF_TP_ADD_TC(tp, checksum);

@@ -9,8 +9,8 @@
 Copies the tree to objdir, rewrites the files so that all their mutants are
 compiled in (sites.py, mutant.h), and builds that once.  Each test case runs
 once to see which mutants it reaches.  Then each mutant runs, alone, with the
-cases that reach it: first the one that killed it the last time, then the
-fastest, until one fails.  A case fails by its exit status, by a signal, or by
+cases that reach it: first the one that killed it the last time, then those
+that are fast and reach little else, until one fails.  A case fails by its exit status, by a signal, or by
 ten times the processor time that it takes without a mutant, whatever else the
 machine does.  A case that sleeps for eight seconds and twenty times its usual
 time hangs.
@@ -21,6 +21,7 @@ The exit status is 0 if nothing else survived.
     -s      run only those that survived the last time
     -r      run only those that hung the last time, and wait for a minute
     -q n    leave out test cases that take longer than n seconds
+    -m n    run n test cases for a mutant at most
     -n      find the mutants, and stop
 """
 
@@ -408,8 +409,8 @@ class Run:
         first = self.last.get(m.key(), {}).get("by")
         recent = self.recent
         cases.sort(key=lambda c: (str(c) != first, c not in recent,
-            c.wall))
-        for c in cases:
+            len(c.reaches) * (0.005 + c.wall)))
+        for c in cases[:self.args.m]:
             wall, cpu = self.limit(c)
             passed, late, out, _, _ = self.runner.run(c,
                 {"MUTANT": str(m.number)}, wall, cpu)
@@ -557,6 +558,7 @@ def main():
     p.add_argument("-t", default=os.path.join(HERE, "../.."))
     p.add_argument("-p", help="a pattern: run these test programs only")
     p.add_argument("-n", action="store_true")
+    p.add_argument("-m", type=int, default=None)
     p.add_argument("-q", type=float, default=600)
     p.add_argument("-r", action="store_true")
     p.add_argument("-s", action="store_true")

@@ -149,7 +149,6 @@ mw_decode(struct e82545_eeprom *ee)
 {
 	ee->opcode = ee->shift >> EEPROM_ADDR_BITS & 3;
 	ee->addr = ee->shift & (EEPROM_WORDS - 1);
-	ee->shift = 0;
 	ee->nbits = 0;
 	ee->state = MW_DONE;
 	switch (ee->opcode) {

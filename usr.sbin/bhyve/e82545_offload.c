@@ -107,7 +107,7 @@ e82545_tso_valid(const struct e82545_txctx *ctx)
 
 	ip = (ctx->cmd & E82545_TXD_TUCMD_IP) != 0 ? IP4_HDRLEN : IP6_HDRLEN;
 	l4 = (ctx->cmd & E82545_TXD_TUCMD_TCP) != 0 ? TCP_HDRLEN : UDP_HDRLEN;
-	return (ctx->mss != 0 && ctx->hdrlen >= E82545_ETH_HDRLEN &&
+	return (ctx->mss != 0 &&
 	    ctx->ip.start + ip <= ctx->hdrlen &&
 	    ctx->l4.start + l4 <= ctx->hdrlen);
 }

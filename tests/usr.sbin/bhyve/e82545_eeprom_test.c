@@ -170,6 +170,42 @@ ATF_TC_BODY(contents, tc __unused)
 	host_destroy(h);
 }
 
+ATF_TC(image);
+ATF_TC_HEAD(image, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Every word of a new EEPROM");
+}
+ATF_TC_BODY(image, tc __unused)
+{
+	/* 8254x SDM section 5.6; the rest is erased. */
+	static const struct {
+		unsigned int	word;
+		uint16_t	value;
+	} t[] = {
+		{ 0x03, 0x0400 }, { 0x05, 0 }, { 0x08, 0 }, { 0x09, 0 },
+		{ 0x0a, 0x440b }, { 0x0b, 0x1008 }, { 0x0c, 0x8086 },
+		{ 0x0d, 0x100f }, { 0x0e, 0x8086 }, { 0x0f, 0x3000 },
+		{ 0x24, 0 },
+	};
+	struct host *h;
+	unsigned int i, n;
+	uint16_t sum, want;
+
+	h = host_create(HOST_RAM);
+	sum = 0;
+	for (i = 0, n = 0; i < NWORDS - 1; i++) {
+		want = 0xffff;
+		if (i < 3)
+			want = host_mac[2 * i] | host_mac[2 * i + 1] << 8;
+		else if (n < nitems(t) && t[n].word == i)
+			want = t[n++].value;
+		ATF_CHECK_EQ_MSG(want, eerd(h, i), "word %#x", i);
+		sum += want;
+	}
+	ATF_CHECK_EQ((uint16_t)(0xbaba - sum), eerd(h, i));
+	host_destroy(h);
+}
+
 ATF_TC(access);
 ATF_TC_HEAD(access, tc)
 {
@@ -278,6 +314,71 @@ ATF_TC_BODY(write, tc __unused)
 	ERAL(h);
 	for (i = 0; i < NWORDS; i++)
 		ATF_CHECK_EQ(0xffff, mw_read(h, i));
+	/* Only the words are written. */
+	WRAL(h, 0);
+	WRITE(h, 10, 0x1234);
+	ATF_CHECK_EQ(0x1234, mw_read(h, 10));
+	host_destroy(h);
+}
+
+ATF_TC(clock);
+ATF_TC_HEAD(clock, tc)
+{
+	atf_tc_set_md_var(tc, "descr",
+	    "A bit is shifted when the clock rises while selected");
+}
+ATF_TC_BODY(clock, tc __unused)
+{
+	struct host *h;
+	uint16_t w2;
+
+	h = host_create(HOST_RAM);
+	w2 = eerd(h, 2);
+	mw_acquire(h);
+	host_set(h, E82545_EECD, CS);
+	mw_out(h, 6, 3);
+	/* The clock stays high, and falls: no bits. */
+	host_set(h, E82545_EECD, SK);
+	host_set(h, E82545_EECD, SK);
+	host_set(h, E82545_EECD, SK | DI);
+	host_clear(h, E82545_EECD, DI | SK);
+	mw_out(h, 2, 5);
+	ATF_CHECK_EQ(w2, mw_in(h, 16));
+	mw_standby(h);
+	host_destroy(h);
+}
+
+ATF_TC(reset);
+ATF_TC_HEAD(reset, tc)
+{
+	atf_tc_set_md_var(tc, "descr",
+	    "A reset in the middle of an instruction ends it");
+}
+ATF_TC_BODY(reset, tc __unused)
+{
+	struct host *h;
+	uint16_t w2;
+
+	h = host_create(HOST_RAM);
+	w2 = eerd(h, 2);
+	mw_acquire(h);
+	host_set(h, E82545_EECD, CS);
+	/* All of a read: DO is low. */
+	mw_out(h, 6, 3);
+	mw_out(h, 2, 6);
+	ATF_CHECK((host_rd(h, E82545_EECD) & DO) == 0);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	mw_acquire(h);
+	ATF_CHECK((host_rd(h, E82545_EECD) & DO) != 0);
+	ATF_CHECK_EQ(w2, mw_read(h, 2));
+	/* Half an instruction. */
+	mw_acquire(h);
+	host_set(h, E82545_EECD, CS);
+	mw_out(h, 6, 3);
+	mw_out(h, 1, 3);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	mw_acquire(h);
+	ATF_CHECK_EQ(w2, mw_read(h, 2));
 	host_destroy(h);
 }
 
@@ -320,6 +421,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, contents);
 	ATF_TP_ADD_TC(tp, access);
 	ATF_TP_ADD_TC(tp, write);
+	ATF_TP_ADD_TC(tp, image);
+	ATF_TP_ADD_TC(tp, clock);
+	ATF_TP_ADD_TC(tp, reset);
 	ATF_TP_ADD_TC(tp, hostile);
 	return (atf_no_error());
 }

@@ -48,6 +48,9 @@ TEST(unicast, "Station addresses, their valid bit, and UPE")
 	unsigned int i;
 
 	check_filter(h, host_mac, true, false);
+	/* Entries that are not valid are 0. */
+	check_filter(h, (const uint8_t[6]){ 0 }, false, false);
+	check_filter(h, (const uint8_t[6]){ 3 }, false, false);
 	for (i = 0; i < 48; i++) {
 		memcpy(near, host_mac, 6);
 		near[i / 8] ^= 1 << i % 8;

@@ -221,6 +221,13 @@ TEST(tso_valid, "A TSO context whose headers are not in HDRLEN is refused")
 	/* UDP's header is shorter, IPv6's longer. */
 	ctx.cmd = E82545_TXD_TUCMD_IP;
 	ATF_CHECK(e82545_tso_valid(&ctx));
+	ctx.l4.start = 46;
+	ATF_CHECK(e82545_tso_valid(&ctx));
+	ctx.l4.start = 47;
+	ATF_CHECK(!e82545_tso_valid(&ctx));
+	ctx = tcp4;
+	ctx.ip.start = 34;
+	ATF_CHECK(e82545_tso_valid(&ctx));
 	ctx = tcp4;
 	ctx.cmd = E82545_TXD_TUCMD_TCP;
 	ATF_CHECK(e82545_tso_valid(&ctx));
@@ -369,6 +376,109 @@ TEST(rx_switches, "Each kind of check can be turned off, or does not apply")
 	ATF_CHECK_EQ(E82545_RXD_IXSM, rs.status);
 }
 
+TEST(rx_lies, "A header that cannot be right is not checked, nor what follows")
+{
+	static const struct {
+		bool		v6, udp;
+		/* Bytes of the IP header, in order, at `off' and off + 1. */
+		int		off;
+		uint16_t	value;
+		uint32_t	rxcsum;
+		uint8_t		status;
+	} t[] = {
+		/* Right. */
+		{ false, false, 6, 0x4000, ALL_ON,
+		    E82545_RXD_IPCS | E82545_RXD_TCPCS },
+		/* Version, header length. */
+		{ false, false, 0, 0x5500, ALL_ON, E82545_RXD_IXSM },
+		{ false, false, 0, 0x4400, ALL_ON, E82545_RXD_IXSM },
+		/* IP's length: less than a header, a header, TCP's. */
+		{ false, false, 2, 19, ALL_ON, E82545_RXD_IXSM },
+		{ false, false, 2, 20, ALL_ON, E82545_RXD_IPCS },
+		{ false, false, 2, 39, ALL_ON, E82545_RXD_IPCS },
+		{ false, false, 2, 40, ALL_ON,
+		    E82545_RXD_IPCS | E82545_RXD_TCPCS },
+		{ false, false, 2, 60, ALL_ON,
+		    E82545_RXD_IPCS | E82545_RXD_TCPCS },
+		{ false, false, 2, 61, ALL_ON, E82545_RXD_IXSM },
+		/* UDP's. */
+		{ false, true, 2, 27, ALL_ON, E82545_RXD_IPCS },
+		{ false, true, 2, 47, ALL_ON, E82545_RXD_IPCS },
+		{ false, true, 24, 7, ALL_ON, E82545_RXD_IPCS },
+		{ false, true, 24, 8, ALL_ON,
+		    E82545_RXD_IPCS | E82545_RXD_TCPCS },
+		{ false, true, 24, 28, ALL_ON,
+		    E82545_RXD_IPCS | E82545_RXD_TCPCS },
+		{ false, true, 24, 29, ALL_ON, E82545_RXD_IPCS },
+		/* The second fragment of eight bytes. */
+		{ false, false, 6, 1, ALL_ON, E82545_RXD_IPCS },
+		/* Version 6. */
+		{ true, false, 6, 0x0640, ALL_ON, E82545_RXD_TCPCS },
+		{ true, false, 0, 0x7000, ALL_ON, E82545_RXD_IXSM },
+		{ true, false, 4, 19, ALL_ON, E82545_RXD_IXSM },
+		{ true, false, 4, 40, ALL_ON, E82545_RXD_TCPCS },
+		{ true, false, 4, 41, ALL_ON, E82545_RXD_IXSM },
+		{ true, false, 6, 0x0640, E82545_RXCSUM_IPV6OFL,
+		    E82545_RXD_IXSM },
+	};
+	uint8_t frame[PACKET_HDR_MAX + 64], payload[20];
+	struct packet p;
+	struct rx_sums rs;
+	uint32_t seed = 6;
+	unsigned int i;
+	size_t len;
+
+	packet_fill(payload, sizeof(payload), 5);
+	for (i = 0; i < nitems(t); i++) {
+		memset(&p, 0, sizeof(p));
+		p.v6 = t[i].v6;
+		p.udp = t[i].udp;
+		p.payload = payload;
+		p.paylen = sizeof(payload);
+		len = packet_build(&p, frame);
+		be16enc(frame + packet_l3(&p) + t[i].off, t[i].value);
+		rx_sum(frame, len, t[i].rxcsum, false, &seed, &rs);
+		ATF_CHECK_EQ_MSG(t[i].status, rs.status, "row %u", i);
+	}
+	/* Another protocol that looks like IP. */
+	for (i = 0; i < 2; i++) {
+		memset(&p, 0, sizeof(p));
+		p.v6 = i == 1;
+		p.payload = payload;
+		p.paylen = sizeof(payload);
+		len = packet_build(&p, frame);
+		be16enc(frame + 12, 0x88cc);
+		rx_sum(frame, len, ALL_ON, false, &seed, &rs);
+		ATF_CHECK_EQ(E82545_RXD_IXSM, rs.status);
+	}
+	/* A frame that ends with the IP header. */
+	memset(&p, 0, sizeof(p));
+	p.payload = payload;
+	packet_build(&p, frame);
+	be16enc(frame + packet_l3(&p) + 2, 20);
+	rx_sum(frame, packet_l3(&p) + 20, ALL_ON, false, &seed, &rs);
+	ATF_CHECK_EQ(E82545_RXD_IPCS, rs.status);
+}
+
+TEST(rx_addresses, "Ethernet's header does not matter")
+{
+	uint8_t frame[PACKET_HDR_MAX + 64], payload[20];
+	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
+	struct rx_sums rs;
+	uint32_t seed = 6;
+	unsigned int i;
+	size_t len;
+
+	packet_fill(payload, sizeof(payload), 5);
+	len = packet_build(&p, frame);
+	for (i = 0; i < 50; i++) {
+		packet_fill(frame, 12, i + 1);
+		rx_sum(frame, len, ALL_ON, false, &seed, &rs);
+		ATF_CHECK_EQ(E82545_RXD_IPCS | E82545_RXD_TCPCS, rs.status);
+		ATF_CHECK_EQ(0, rs.errors);
+	}
+}
+
 TEST(rx_trailer, "Ethernet padding is not part of the datagram")
 {
 	uint8_t frame[PACKET_HDR_MAX + 64], payload[3] = { 0x99, 0x88, 0x77 };
@@ -479,6 +589,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, vlan_insert);
 	ATF_TP_ADD_TC(tp, rx_status);
 	ATF_TP_ADD_TC(tp, rx_switches);
+	ATF_TP_ADD_TC(tp, rx_lies);
+	ATF_TP_ADD_TC(tp, rx_addresses);
 	ATF_TP_ADD_TC(tp, rx_trailer);
 	ATF_TP_ADD_TC(tp, rx_hostile);
 	ATF_TP_ADD_TC(tp, rx_packet_sum);

@@ -883,6 +883,66 @@ TEST(txq_reset, "A reset leaves nothing of the transmit ring's state")
 	}
 }
 
+/* The EEPROM's state: its words, then that of the Microwire bus. */
+#define	EE_ENABLED	128
+#define	EE_STATE	129
+#define	EE_NBITS	130
+#define	EE_SHIFT	134
+#define	EE_OPCODE	138
+#define	EE_ADDR		142
+#define	EE_DATA_OUT	146
+#define	EE_SIZE		147
+
+TEST(eeprom_limits, "The EEPROM's state has limits, which are accepted")
+{
+	static const struct {
+		uint8_t		state;
+		size_t		off;
+		uint32_t	max;
+	} t[] = {
+		{ 0, EE_NBITS, 16 }, { 1, EE_NBITS, 7 }, { 2, EE_NBITS, 15 },
+		{ 3, EE_NBITS, 15 }, { 4, EE_NBITS, 16 },
+		{ 0, EE_SHIFT, 0xffff }, { 0, EE_OPCODE, 3 },
+		{ 0, EE_ADDR, 63 },
+	};
+	uint8_t after[EE_SIZE], buf[EE_SIZE], good[EE_SIZE];
+	struct host *h = tx_up(16);
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(EE_SIZE, part(h, e82545_eeprom_snap, good, NULL,
+	    EE_SIZE));
+	for (i = 0; i < nitems(t); i++) {
+		memcpy(buf, good, EE_SIZE);
+		buf[EE_STATE] = t[i].state;
+		le32enc(buf + t[i].off, t[i].max);
+		ATF_CHECK_EQ_MSG(EE_SIZE, part(h, e82545_eeprom_snap, NULL,
+		    buf, EE_SIZE), "%u", i);
+		le32enc(buf + t[i].off, t[i].max + 1);
+		ATF_CHECK_EQ_MSG(0, part(h, e82545_eeprom_snap, NULL, buf,
+		    EE_SIZE), "%u", i);
+	}
+	memcpy(buf, good, EE_SIZE);
+	buf[EE_STATE] = 5;
+	ATF_CHECK_EQ(0, part(h, e82545_eeprom_snap, NULL, buf, EE_SIZE));
+	/* Every byte comes back. */
+	packet_fill(buf, EE_STATE, 1);
+	buf[EE_ENABLED] = 1;
+	buf[EE_STATE] = 3;
+	le32enc(buf + EE_NBITS, 11);
+	le32enc(buf + EE_SHIFT, 0xabcd);
+	le32enc(buf + EE_OPCODE, 1);
+	le32enc(buf + EE_ADDR, 63);
+	for (i = 0; i < 2; i++) {
+		buf[EE_DATA_OUT] = i;
+		ATF_CHECK_EQ(EE_SIZE, part(h, e82545_eeprom_snap, NULL, buf,
+		    EE_SIZE));
+		ATF_CHECK_EQ(EE_SIZE, part(h, e82545_eeprom_snap, after, NULL,
+		    EE_SIZE));
+		ATF_CHECK_EQ(0, memcmp(buf, after, EE_SIZE));
+	}
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, same);
@@ -891,6 +951,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, hostile);
 	ATF_TP_ADD_TC(tp, txq_limits);
 	ATF_TP_ADD_TC(tp, txq_reset);
+	ATF_TP_ADD_TC(tp, eeprom_limits);
 
 	return (atf_no_error());
 }

@@ -32,6 +32,7 @@
 #include "net_utils.h"
 #include "pci_emul.h"
 #include "valed.h"
+#include "vfu_dma.h"
 
 #define	MAXBUS		255
 #define	MAXSLOT		31
@@ -53,6 +54,8 @@ static const char usage_text[] =
     "                    register accesses and interrupts; default on\n"
     "        direct=on|off  let other adapters of this process copy frames\n"
     "                    straight to the guest; default on\n"
+    "        mem=size    memory that the client may share, 1M to 1T; default\n"
+    "                    that of the host\n"
     "  -v  print a line for each adapter every second\n"
     "  -h  print this\n";
 
@@ -156,7 +159,7 @@ static void
 check_names(const char *opts)
 {
 	static const char *const known[] = {
-		"path", "mac", "mtu", "itr", "csb", "direct"
+		"path", "mac", "mtu", "itr", "csb", "direct", "mem"
 	};
 	bool seen[nitems(known)] = { false };
 	const char *p;
@@ -196,6 +199,32 @@ parse_number(nvlist_t *nvl, const char *name, uint32_t min, uint32_t max)
 		bad("%s=%s: not a number from %u to %u", name, value, min,
 		    max);
 	return (n);
+}
+
+/*
+ * Parse a size with the suffix M, G or T.  The default is the memory of the
+ * host, of which a guest rarely has more.
+ */
+static uint64_t
+parse_mem(nvlist_t *nvl)
+{
+	static const char suffixes[] = "MGT";
+	const char *p, *suffix, *value;
+	uint64_t n;
+
+	value = get_config_value_node(nvl, "mem");
+	if (value == NULL)
+		return ((uint64_t)sysconf(_SC_PHYS_PAGES) *
+		    sysconf(_SC_PAGESIZE));
+	n = 0;
+	for (p = value; isdigit((unsigned char)*p) && n <= VFU_DMA_BYTES; p++)
+		n = n * 10 + (*p - '0');
+	suffix = *p == '\0' ? NULL : strchr(suffixes, *p);
+	if (suffix == NULL || p[1] != '\0' || n == 0 || n > VFU_DMA_BYTES >>
+	    (20 + 10 * (suffix - suffixes)))
+		bad("mem=%s: not a size from 1M to 1T, with M, G or T",
+		    value);
+	return (n << (20 + 10 * (suffix - suffixes)));
 }
 
 static bool
@@ -267,6 +296,7 @@ parse_values(struct adapter_config *ac, int bus)
 	ac->ac_itr_256ns = parse_number(ac->ac_nvl, "itr", 0, E82545_ITR_MAX);
 	ac->ac_csb = parse_bool(ac->ac_nvl, "csb", true);
 	ac->ac_direct = parse_bool(ac->ac_nvl, "direct", true);
+	ac->ac_mem = parse_mem(ac->ac_nvl);
 }
 
 /* Parse one -s option, as pci_parse_slot() of bhyve does. */

@@ -261,8 +261,29 @@ def too_much_memory(a):
     refused(errno.ENOSPC, a.dma_map, 1 << 42, 4096, big)
 
 
+def memory_limit():
+    """A client cannot map more than mem=, without it as much as the host has:
+    what it could make valed touch costs page tables, and pages of its file."""
+    top = 1 << 40
+    host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+    for options, limit in (("", min(host, top)), (",mem=3M", 3 << 20),
+                           (",mem=2G", 2 << 30), (",mem=1T", top)):
+        with Scene(options) as s, s.attack() as a:
+            fd = memory(top + 4096)
+            refused(errno.ENOSPC, a.dma_map, 0, limit + 4096, fd)
+            a.dma_map(0, 1 << 20, fd)
+            refused(errno.ENOSPC, a.dma_map, top, limit - (1 << 20) + 4096,
+                    fd)
+            a.dma_map(top, limit - (1 << 20), fd)
+            refused(errno.ENOSPC, a.dma_map, top << 2, 4096, fd)
+            a.dma_unmap(0, 1 << 20)
+            a.dma_map(top << 2, 1 << 20, fd)
+            a.dma_unmap(0, 0, 2)
+            a.dma_map(0, limit, fd)
+
+
 def dma_ranges():
-    with Scene() as s:
+    with Scene(",mem=1T") as s:
         for action in bad_memory, bad_ranges, too_much_memory:
             with s.attack() as a:
                 action(a)
@@ -745,7 +766,7 @@ if __name__ == "__main__":
     # For the 253 descriptors of this process; valed sets a limit of its own.
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
     run_case({f.__name__: f for f in (
-        framing, payload_sizes, version, dma_ranges, memory_vanishes,
+        framing, payload_sizes, version, dma_ranges, memory_limit, memory_vanishes,
         pages_vanish, interrupts, blocked_receiver, descriptors,
         descriptors_apart, log, second_client, stalls,
         unread_replies, flood, random_bytes, random_messages)})

@@ -12,6 +12,7 @@ framing: a message of invalid size or type ends the connection
 payload_sizes: payloads of wrong size, or with a wrong size field, are refused
 version: version messages with bad JSON or another version are refused
 dma_ranges: valed refuses memory that may vanish, bad ranges and too many
+memory_limit: a client maps no more memory than mem= permits
 memory_vanishes: valed survives discarded pages and rings beyond memory
 pages_vanish: a client whose pages vanish under a copy is dropped, alone
 blocked_receiver: an eventfd that blocks its VM does not block senders

@@ -99,6 +99,15 @@ x,e1000,vale0:b,path=b.sock		slot
 2,e1000,vale0:b,path=b.sock,csb=1	csb=1
 2,e1000,vale0:b,path=b.sock,csb=on,csb=on	csb=
 2,e1000,vale0:b,path=b.sock,direct=yes	direct=yes
+2,e1000,vale0:b,path=b.sock,mem=0M	mem=0M
+2,e1000,vale0:b,path=b.sock,mem=M	mem=M
+2,e1000,vale0:b,path=b.sock,mem=512	mem=512
+2,e1000,vale0:b,path=b.sock,mem=512K	mem=512K
+2,e1000,vale0:b,path=b.sock,mem=1GB	mem=1GB
+2,e1000,vale0:b,path=b.sock,mem=-1G	mem=-1G
+2,e1000,vale0:b,path=b.sock,mem=1025G	mem=1025G
+2,e1000,vale0:b,path=b.sock,mem=16777217T	mem=16777217T
+2,e1000,vale0:b,path=b.sock,mem=99999999999999999999M	mem=9999
 2,e1000,vale0:b,path=b.sock,mtu=67	mtu=67
 2,e1000,vale0:b,path=b.sock,mtu=16111	mtu=16111
 2,e1000,vale0:b,path=b.sock,mtu=no	mtu=no

@@ -27,7 +27,7 @@
 /*
  * EEPROM words: 8254x SDM table 5-2.  All others are 0xffff, as if erased.
  */
-#define	EEPROM_WORDS	64
+#define	EEPROM_WORDS	E82545_EEPROM_SUMMED
 #define	EEPROM_ADDR_BITS 6
 
 #define	EEPROM_MAC	0x00	/* to 0x02 */
@@ -49,7 +49,6 @@
 #define	EEPROM_INIT3	0x24
 #define	 EEPROM_INIT3_NO_APM	0x0000	/* no wake on LAN */
 #define	EEPROM_CHECKSUM	0x3f
-#define	 EEPROM_SUM	0xbaba	/* of all words */
 
 /*
  * A Microwire instruction is a start bit, a two-bit opcode and an address.
@@ -111,7 +110,7 @@ eeprom_fill(struct e82545_eeprom *ee, const uint8_t mac[6], uint16_t subdevice)
 	sum = 0;
 	for (i = 0; i < EEPROM_CHECKSUM; i++)
 		sum += ee->words[i];
-	ee->words[EEPROM_CHECKSUM] = EEPROM_SUM - sum;
+	ee->words[EEPROM_CHECKSUM] = E82545_EEPROM_SUM - sum;
 }
 
 struct e82545_eeprom *

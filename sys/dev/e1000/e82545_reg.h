@@ -84,6 +84,10 @@
 #define	 E82545_EECD_PRES	0x00000100	/* EEPROM present */
 #define	 E82545_EECD_SIZE	0x00000200	/* 0: 64 words, 1: 256 */
 
+/* The EEPROM's words up to here, 5.6, have this sum; the last sets it. */
+#define	E82545_EEPROM_SUMMED	64
+#define	E82545_EEPROM_SUM	0xbaba
+
 #define	E82545_EERD		0x00014	/* 13.4.4 EEPROM read */
 #define	 E82545_EERD_START	0x00000001
 #define	 E82545_EERD_DONE	0x00000010

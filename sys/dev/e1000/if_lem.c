@@ -23,7 +23,8 @@
  * lem_core has found it dead.
  *
  * The probe returns BUS_PROBE_VENDOR, so the stock driver of the same name
- * loses these adapters to this one.  Without a hypervisor it does not match.
+ * loses to this one the adapters that have registers and a station address.  It
+ * gets the others, and without a hypervisor all.
  */
 
 #include "opt_device_polling.h"
@@ -414,8 +415,8 @@ lem_attach_hw(struct lem_softc *sc)
 	    LEM_TX_MAXSEGS) != 0)
 		return (ENOMEM);
 	error = lem_attach(lc, sc->mac);
-	if (error == EIO)
-		device_printf(sc->dev, "no station address\n");
+	if (lc->lc_eeprom_bad)
+		device_printf(sc->dev, "wrong EEPROM checksum\n");
 	if (error == 0)
 		error = bus_setup_intr(sc->dev, sc->irq,
 		    INTR_TYPE_NET | INTR_MPSAFE, lem_filter, NULL, sc,
@@ -456,18 +457,35 @@ lem_setup_ifp(struct lem_softc *sc)
 	ifmedia_set(&sc->media, IFM_ETHER | IFM_AUTO);
 }
 
+/* Registers and a station address: attach needs no more of the adapter. */
+static bool
+lem_usable(device_t dev)
+{
+	struct lem_softc *sc = device_get_softc(dev);
+	struct resource **regs = &sc->core.lc_os.regs;
+	int error, rid = PCIR_BAR(0);
+
+	*regs = bus_alloc_resource_any(dev, SYS_RES_MEMORY, &rid, RF_ACTIVE);
+	if (*regs == NULL)
+		return (false);
+	error = lem_address(&sc->core, sc->mac);
+	bus_release_resource(dev, SYS_RES_MEMORY, rid, *regs);
+	return (error == 0);
+}
+
 static int
 lem_probe(device_t dev)
 {
 	u_int i;
 
-	if (vm_guest != VM_GUEST_NO && lem_vm != 0 &&
-	    pci_get_vendor(dev) == 0x8086)
-		for (i = 0; i < nitems(lem_ids); i++)
-			if (lem_ids[i] == pci_get_device(dev)) {
-				device_set_desc(dev, "Intel 8254x, emulated");
-				return (BUS_PROBE_VENDOR);
-			}
+	if (vm_guest == VM_GUEST_NO || lem_vm == 0 ||
+	    pci_get_vendor(dev) != 0x8086)
+		return (ENXIO);
+	for (i = 0; i < nitems(lem_ids); i++)
+		if (lem_ids[i] == pci_get_device(dev) && lem_usable(dev)) {
+			device_set_desc(dev, "Intel 8254x, emulated");
+			return (BUS_PROBE_VENDOR);
+		}
 	return (ENXIO);
 }
 

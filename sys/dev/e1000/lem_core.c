@@ -17,6 +17,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 #define	ALL_ONES	0xffffffff	/* a register of an absent device */
 #define	RESET_TRIES	10		/* of a millisecond */
+
+/* The EEPROM, at 250 kHz: half a clock, bits of the instruction, its wires. */
+#define	EEPROM_US	2
+#define	EEPROM_READ	0x6U
+#define	EECD_WIRES	(E82545_EECD_SK | E82545_EECD_CS | E82545_EECD_DI | \
+	E82545_EECD_DO | E82545_EECD_REQ | E82545_EECD_GNT)
+#define	GRANT_TRIES	1000		/* of EEPROM_US */
+
 /*
  * Rounds without a packet before the host sleeps: more than a packet and its
  * reply take.  A polling guest may occupy the processor that the host needs.
@@ -93,23 +101,99 @@ reset(struct lem_core *lc)
 	return (lc->lc_dead ? ENXIO : 0);
 }
 
-/* A reset loads the address from the EEPROM into the first filter, 13.5.2. */
+/*
+ * Clock `n' bits into the EEPROM, the highest first.  Returns those that come
+ * out.
+ */
+static uint32_t
+eeprom_clock(struct lem_core *lc, uint32_t eecd, uint32_t bits, int n)
+{
+	uint32_t out = 0, wires;
+
+	while (n-- > 0) {
+		wires = eecd | ((bits >> n & 1) != 0 ? E82545_EECD_DI : 0);
+		lem_os_write(lc, E82545_EECD, wires);
+		lem_os_delay(lc, EEPROM_US);
+		lem_os_write(lc, E82545_EECD, wires | E82545_EECD_SK);
+		lem_os_delay(lc, EEPROM_US);
+		out = out << 1 |
+		    ((lem_os_read(lc, E82545_EECD) & E82545_EECD_DO) != 0);
+	}
+	return (out);
+}
+
+/*
+ * Read the address, words 0 to 2, by the EEPROM's wires, chapter 5.  Linux's
+ * driver does it so, and every emulation supports that; bhyve has no EERD.  The
+ * 82544 has no request, so it grants none.
+ */
+static void
+eeprom_read(struct lem_core *lc, uint16_t mac[3])
+{
+	const uint32_t old = lem_os_read(lc, E82545_EECD) & ~EECD_WIRES;
+	const uint32_t req = old | E82545_EECD_REQ;
+	const int abits = (old & E82545_EECD_SIZE) != 0 ? 8 : 6;
+	uint16_t sum = 0, word;
+	uint32_t i;
+
+	lem_os_write(lc, E82545_EECD, req);
+	for (i = 0; i < GRANT_TRIES && (lem_os_read(lc, E82545_EECD) &
+	    E82545_EECD_GNT) == 0; i++)
+		lem_os_delay(lc, EEPROM_US);
+	for (i = 0; i < E82545_EEPROM_SUMMED; i++) {
+		lem_os_write(lc, E82545_EECD, req | E82545_EECD_CS);
+		(void)eeprom_clock(lc, req | E82545_EECD_CS,
+		    EEPROM_READ << abits | i, 3 + abits);
+		word = eeprom_clock(lc, req | E82545_EECD_CS, 0, 16);
+		lem_os_write(lc, E82545_EECD, req);
+		lem_os_delay(lc, EEPROM_US);
+		sum += word;
+		if (i < 3)
+			mac[i] = word;
+	}
+	lem_os_write(lc, E82545_EECD, old);
+	lc->lc_eeprom_bad = sum != E82545_EEPROM_SUM;
+}
+
+static bool
+mac_valid(const uint16_t mac[3])
+{
+	return ((mac[0] & 1) == 0 && (mac[0] | mac[1] | mac[2]) != 0);
+}
+
+/*
+ * The adapter loads its address from the EEPROM into the first filter, 13.5.2.
+ * A reset, which should do that again, leaves the filter alone (QEMU) or clears
+ * AV (bhyve); with old versions of VirtualBox the filter is 0 from the start.
+ */
+int
+lem_address(struct lem_core *lc, uint8_t mac[6])
+{
+	uint16_t word[3];
+	uint32_t low;
+	int i;
+
+	lc->lc_dead = lc->lc_eeprom_bad = false;
+	(void)reg_read(lc, E82545_STATUS);
+	if (lc->lc_dead)
+		return (ENXIO);
+	low = lem_os_read(lc, E82545_RAL(0));
+	word[0] = low;
+	word[1] = low >> 16;
+	word[2] = lem_os_read(lc, E82545_RAH(0));
+	if (!mac_valid(word))
+		eeprom_read(lc, word);
+	for (i = 0; i < 6; i++)
+		mac[i] = word[i / 2] >> 8 * (i % 2);
+	return (mac_valid(word) ? 0 : EIO);
+}
+
 int
 lem_attach(struct lem_core *lc, uint8_t mac[6])
 {
-	uint32_t high, low;
-	int i;
+	int error = lem_address(lc, mac);
 
-	if (reset(lc) != 0)
-		return (ENXIO);
-	low = reg_read(lc, E82545_RAL(0));
-	high = reg_read(lc, E82545_RAH(0));
-	if (lc->lc_dead)
-		return (ENXIO);
-	for (i = 0; i < 6; i++)
-		mac[i] = i < 4 ? low >> 8 * i : high >> 8 * (i - 4);
-	return ((high & E82545_RAH_AV) != 0 && (low | (high & 0xffff)) != 0 &&
-	    (mac[0] & 1) == 0 ? 0 : EIO);
+	return (error != 0 ? error : reset(lc));
 }
 
 /*

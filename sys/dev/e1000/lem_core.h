@@ -173,6 +173,7 @@ struct lem_core {
 	bool		 lc_running;
 	bool		 lc_dead;
 	bool		 lc_link;	/* as of the last lem_link() */
+	bool		 lc_eeprom_bad;	/* as of lem_address() */
 	uint32_t	 lc_mode;	/* LEM_MODE_*; atomic */
 	uint32_t	 lc_itr_256ns;
 	uint64_t	 lc_counter[LEM_NCOUNTERS];
@@ -203,9 +204,18 @@ struct lem_core {
 _Static_assert(offsetof(struct lem_core, lc_os) == 0, "LEM_OS");
 
 /*
- * Reset the adapter and read its station address.  No other function may be
- * called before.  Returns 0; ENXIO if the registers read as all ones or the
- * reset does not end; EIO if there is no valid address.
+ * Find the station address, for a probe: this uses registers only, needs
+ * nothing but lc_os, and changes nothing.  The address is that of the first
+ * receive filter, valid or not, or if that is zero or multicast, that of the
+ * EEPROM; then lc_eeprom_bad is set if the EEPROM's checksum is wrong.  Returns
+ * 0; ENXIO if the registers read as all ones; EIO if there is no address.
+ */
+int	lem_address(struct lem_core *lc, uint8_t mac[6]);
+
+/*
+ * Find the station address, then reset the adapter.  No function other than
+ * lem_address() may be called before.  Returns as lem_address(), and ENXIO if
+ * the reset does not end.
  */
 int	lem_attach(struct lem_core *lc, uint8_t mac[6]);
 

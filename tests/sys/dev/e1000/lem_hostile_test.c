@@ -73,25 +73,6 @@ TEST(gone_at_attach, "lem_attach() returns ENXIO if registers read as all ones "
 	test_destroy(t);
 }
 
-TEST(address, "lem_attach() returns EIO if the MAC address is missing, invalid "
-    "or multicast")
-{
-	struct lem_test *t = test_create_down(2048);
-	uint8_t mac[6];
-
-	fault_set(t, E82545_RAH(0), 0x1234, false);
-	ATF_CHECK_EQ(EIO, lem_attach(&t->g.lc, mac));
-	ATF_CHECK_EQ(0x34, mac[4]);
-	fault_set(t, E82545_RAL(0), 0x5e0001, false);
-	ATF_CHECK_EQ(EIO, lem_attach(&t->g.lc, mac));
-	fault_set(t, E82545_RAL(0), 0xffffffff, false);
-	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
-	fault.on = false;
-	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
-	ATF_CHECK_EQ(0, memcmp(mac, host_mac, 6));
-	test_destroy(t);
-}
-
 TEST(gone, "When the adapter disappears, the driver stops and returns all "
     "packets, until the next start")
 {
@@ -337,7 +318,6 @@ TEST(random, "Random registers, descriptors and CSB, in all modes")
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, gone_at_attach);
-	ATF_TP_ADD_TC(tp, address);
 	ATF_TP_ADD_TC(tp, gone);
 	ATF_TP_ADD_TC(tp, rx_descriptors);
 	ATF_TP_ADD_TC(tp, rx_not_ours);

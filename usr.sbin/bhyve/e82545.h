@@ -51,6 +51,12 @@ struct frame_source;
 
 /* The most frames the model sends between two flushes of the port. */
 #define	E82545_TX_FRAMES	256
+/*
+ * The most frames the model makes of one packet with TSO; a packet with so
+ * small an MSS that it would be more is dropped.  64 KB, the longest message
+ * that 8254x SDM section 3.5.4 expects, are as many segments of 16 bytes.
+ */
+#define	E82545_TSO_FRAMES	4096
 
 struct e82545;			/* one adapter; opaque */
 

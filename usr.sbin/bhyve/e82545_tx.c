@@ -30,7 +30,9 @@
  * its segments do not fit into the batch, the next batch collects it again from
  * TDH; only the number of payload bytes sent so far is remembered.  A packet
  * that can never be complete (more than TX_PACKET_DESCS descriptors, or than
- * the ring has) is dropped up to its EOP.
+ * the ring has) is dropped up to its EOP.  Limits on the work of a call:
+ * E82545_TX_FRAMES, TX_BATCH_DESCS + TX_PACKET_DESCS; of a packet:
+ * E82545_TSO_FRAMES.
  *
  * The thresholds in TXDCTL say when hardware fetches and writes back
  * descriptors; the model does so once a batch.  Only LWTHRESH has an effect.
@@ -369,6 +371,10 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 		return (true);
 	}
 	paylen = p->len - ctx->hdrlen;
+	if (paylen > E82545_TSO_FRAMES * (uint32_t)ctx->mss) {
+		tx_bad_drop(dev, b, E82545_C_TX_BAD_CTX);
+		return (true);
+	}
 	if (ctx->hdrlen + MIN(ctx->mss, paylen) >
 	    E82545_FRAME_MAX - tx_taglen(p)) {
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);

@@ -51,4 +51,12 @@ enum model_op {
 	MODEL_NOPS
 };
 
+struct fault;
+
+/*
+ * The trigger of a fault (e1000_faults.h) as up to `max' operations; returns
+ * their number.
+ */
+size_t	model_fault(const struct fault *f, struct op *ops, size_t max);
+
 #endif /* !_FUZZ_MODEL_H_ */

@@ -35,6 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "e1000_faults.h"
 #include "e82545_general.h"
 #include "e82545_host.h"
 #include "model.h"
@@ -776,6 +777,7 @@ run(const struct op *ops, size_t n)
 }
 
 int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int	LLVMFuzzerInitialize(int *argc, char ***argv);
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -793,5 +795,20 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rx = e82545_general_rx;
 	rx_direct = e82545_general_rx_direct;
 	INVARIANT(run(ops, n) == effect);
+	return (0);
+}
+
+/* Before all inputs: the faults of others.  Mutations insert them, too. */
+int
+LLVMFuzzerInitialize(int *argc __unused, char ***argv __unused)
+{
+	struct op ops[OPS_MAX];
+	unsigned int i;
+	size_t n;
+
+	for (i = 0; i < e1000_nfaults; i++) {
+		n = model_fault(&e1000_faults[i], ops, OPS_MAX);
+		LLVMFuzzerTestOneInput((const uint8_t *)ops, n * sizeof(*ops));
+	}
 	return (0);
 }

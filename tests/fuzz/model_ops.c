@@ -6,8 +6,9 @@
 
 /*
  * Operations on the model, plausible and not: registers with plausible values,
- * descriptors of all three layouts, the CSB's fields, and phrases that set
- * rings up, send and receive.
+ * descriptors of all three layouts, the CSB's fields, and phrases: those that set
+ * rings up, send and receive, and the triggers of faults that other emulations
+ * had.
  */
 
 #include <sys/param.h>
@@ -16,6 +17,7 @@
 
 #include <string.h>
 
+#include "e1000_faults.h"
 #include "model.h"
 
 /* How to generate a value. */
@@ -277,6 +279,66 @@ put(struct op *op, enum model_op kind, uint8_t a, uint16_t b, uint32_t c,
 	op->d = d;
 }
 
+/* A step of a fault; returns how many operations it takes, at most `max'. */
+static size_t
+fault_step(const struct fault_step *s, struct op *ops, size_t max)
+{
+	size_t n;
+
+	switch (s->kind) {
+	case FAULT_WRITE:
+		put(ops, MODEL_WRITE, 0, s->addr / 4, s->lower, 0);
+		return (1);
+	case FAULT_ACCESS:
+		/* There is no size of 3. */
+		put(ops, MODEL_ACCESS, 0, 16 | (s->n == 1 ? 0 : 2) << 2 |
+		    (s->addr & 3), s->addr & ~3, s->lower);
+		return (1);
+	case FAULT_TXD:
+		for (n = 0; n < MIN(s->n, max); n++)
+			put(&ops[n], MODEL_TXD, s->upper >> 24, s->upper >> 8,
+			    s->lower, s->addr);
+		return (n);
+	case FAULT_KICK:
+		put(ops, MODEL_TX_KICK, 0, 0, 0, 0);
+		return (1);
+	case FAULT_RXD:
+		put(ops, MODEL_MEMORY, 0, 0, FAULT_RXRING + s->n * 16, s->addr);
+		return (1);
+	case FAULT_FRAME:
+		put(ops, MODEL_FRAME, 0, s->n, 0, 0);
+		return (1);
+	default:
+		return (0);
+	}
+}
+
+size_t
+model_fault(const struct fault *f, struct op *ops, size_t max)
+{
+	const struct fault_step *s;
+	struct op setup[4];
+	size_t n;
+
+	put(&setup[0], MODEL_UP, FAULT_NTXD / 8, FAULT_NRXD / 8, FAULT_RCTL,
+	    E82545_TCTL_PSP);
+	put(&setup[1], MODEL_RX_GIVE, FAULT_NRXD - 1, 0, 0, FAULT_RXBUF);
+	/* An Ethernet header, from and to host_mac, and IPv4. */
+	put(&setup[2], MODEL_MEMORY, 0, 0, FAULT_DATA, 0x0c00563412290c00);
+	put(&setup[3], MODEL_MEMORY, 0, 0, FAULT_DATA + 8, 0x0045000856341229);
+	n = MIN(nitems(setup), max);
+	memcpy(ops, setup, n * sizeof(*ops));
+	for (s = f->steps; s->kind != FAULT_END && n < max; s++) {
+		n += fault_step(s, &ops[n], max - n);
+		if ((s->kind == FAULT_KICK || s->kind == FAULT_RUN) && n < max)
+			put(&ops[n++], MODEL_TX, UINT8_MAX, 0, 0, 0);
+		if ((s->kind == FAULT_KICK || s->kind == FAULT_FRAME) &&
+		    n < max)
+			put(&ops[n++], MODEL_RX, 4, 0, 0, 0);
+	}
+	return (n);
+}
+
 /*
  * Rings are set up, with the CSB or without; some frames are sent and received.
  */
@@ -287,6 +349,9 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 	uint16_t by_csb = rng_below(rng, 2);
 	size_t i, n, frames;
 
+	if (rng_one_in(rng, 8))
+		return (model_fault(&e1000_faults[rng_below(rng,
+		    e1000_nfaults)], ops, max));
 	n = 0;
 	if (!rng_one_in(rng, 4)) {
 		if (by_csb) {

@@ -12,7 +12,7 @@
 
 #include "ops.h"
 
-#define	PHRASE_MAX	24
+#define	REPEAT_MAX	24		/* operations */
 #define	CHANGES_MAX	4		/* in one mutation */
 
 size_t	LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
@@ -141,14 +141,14 @@ op_change(struct rng *rng, struct op *op)
 static size_t
 ops_change(struct rng *rng, struct op *ops, size_t n, size_t max)
 {
-	struct op phrase[PHRASE_MAX], swap;
+	struct op phrase[OPS_MAX], swap;
 	size_t at, count, to;
 
 	at = n == 0 ? 0 : rng_below(rng, n + 1);
 	if (n == 0 || rng_one_in(rng, 3)) {
 		count = 1;
 		if (n == 0 || rng_one_in(rng, 3))
-			count = target_phrase(rng, phrase, PHRASE_MAX);
+			count = target_phrase(rng, phrase, OPS_MAX);
 		else
 			target_op(rng, phrase);
 		return (ops_insert(ops, n, max, at, phrase, count));
@@ -160,7 +160,7 @@ ops_change(struct rng *rng, struct op *ops, size_t n, size_t max)
 	case 1:
 		return (ops_remove(ops, n, at, 1 + rng_below(rng, n)));
 	case 2:
-		count = 1 + rng_below(rng, PHRASE_MAX);
+		count = 1 + rng_below(rng, REPEAT_MAX);
 		count = MIN(count, n - at);
 		memcpy(phrase, ops + at, count * sizeof(*ops));
 		return (ops_insert(ops, n, max, rng_below(rng, n + 1), phrase,

@@ -57,7 +57,7 @@
 #define	RX_STALL(n)	{ E82545_C_RX_STALL, n }
 #define	OVERSIZE(n)	{ E82545_C_RX_OVERSIZE, n }
 
-/* PHY register 0 (section 13.4.7.1): loopback alone, and the whole upper byte. */
+/* PHY register 0, section 13.4.7.1: loopback alone; the whole upper byte. */
 #define	MDIC_LOOPBACK	0x04204140
 #define	MDIC_CVE	0x0420ff00
 
@@ -251,8 +251,8 @@ const struct fault e1000_faults[] = {
 
 	/* Buffers and rings outside memory. */
 	{ "stock_bhyve_7", "buffer, legacy checksum", {
-		TXD(FAULT_NOWHERE, EOP | E82545_TXD_IC | CSO(24) | 100, CSS(14)),
-		KICK },
+		TXD(FAULT_NOWHERE, EOP | E82545_TXD_IC | CSO(24) | 100,
+		    CSS(14)), KICK },
 	  .counts = { BAD_ADDR(1) } },
 	{ "stock_bhyve_7", "buffer, IXSM and TXSM", {
 		CTX(TCPSUMS, TCP4, 0, 0, 0),
@@ -388,7 +388,8 @@ const struct fault e1000_faults[] = {
 		TXD(FAULT_DATA, EOP | 60, 0), KICK },
 	  .frames = 1, .received = 1, .rxds = 1 },
 	{ "cve_2023_3019", "receive into own registers", {
-		RXD(0, FAULT_BAR + E82545_CTRL), RXD(1, FAULT_BAR + E82545_RCTL),
+		RXD(0, FAULT_BAR + E82545_CTRL),
+		RXD(1, FAULT_BAR + E82545_RCTL),
 		RXD(2, FAULT_BAR + E82545_RDT), RXD(3, FAULT_BAR + E82545_TDT),
 		FRAME(60), FRAME(1514), FRAME(60), FRAME(60), FRAME(60) },
 	  .received = 1, .rxds = 5, .counts = { RX_BAD_ADDR(4) } },

@@ -17,7 +17,7 @@
  *			guest's own address, IPv4, TCP; then a counting payload
  *	FAULT_RXBUF	a buffer of FAULT_BUFSIZE bytes for each RX descriptor
  *
- * and rings that are on, the link up, TCTL.PSP set, and RCTL with BAM and SECRC.
+ * and rings that are on, the link up, TCTL.PSP set, RCTL with BAM and SECRC.
  */
 
 #ifndef _E1000_FAULTS_H_

@@ -6,9 +6,9 @@
 
 /*
  * Operations on the model, plausible and not: registers with plausible values,
- * descriptors of all three layouts, the CSB's fields, and phrases: those that set
- * rings up, send and receive, and the triggers of faults that other emulations
- * had.
+ * descriptors of all three layouts, the CSB's fields, and phrases: those that
+ * set rings up, send and receive, and the triggers of faults that other
+ * emulations had.
  */
 
 #include <sys/param.h>

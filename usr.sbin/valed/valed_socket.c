@@ -124,8 +124,8 @@ lock_take(const char *path)
 		if (flock(fd, LOCK_EX) == -1 || fstat(fd, &st) == -1)
 			fail(EX_CANTCREAT, path, "%s: %s", lock_path,
 			    strerror(errno));
-		if (lstat(lock_path, &there) == 0 && there.st_dev == st.st_dev &&
-		    there.st_ino == st.st_ino)
+		if (lstat(lock_path, &there) == 0 &&
+		    there.st_dev == st.st_dev && there.st_ino == st.st_ino)
 			break;
 		close(fd);
 	}

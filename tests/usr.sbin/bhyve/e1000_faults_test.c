@@ -5,8 +5,8 @@
  */
 
 /*
- * Faults that other e1000 emulations had.  e1000_faults.c has the triggers, with
- * what must come of each; cases have the names of advisories.  Besides:
+ * Faults that other e1000 emulations had.  e1000_faults.c has the triggers,
+ * with what must come of each; cases have the names of advisories.  Besides:
  *
  *  - Guest memory that is no ring and no receive buffer does not change, nor
  *    does memory before and behind the guest's.

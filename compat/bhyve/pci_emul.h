@@ -36,6 +36,15 @@ struct pci_devemu {
 	/* Set configuration nodes from the rest of the option. */
 	int	(*pe_legacy_config)(nvlist_t *, const char *);
 
+	/*
+	 * The guest writes `bytes' (1, 2, 4) bytes to `offset', a multiple of
+	 * `bytes', of configuration space.  Returns 0 to have bhyve ignore
+	 * that, and otherwise bhyve stores the bits that can be written.  vCPU
+	 * threads.
+	 */
+	int	(*pe_cfgwrite)(struct pci_devinst *pi, int offset, int bytes,
+		    uint32_t value);
+
 	/* Access BAR `baridx'.  vCPU threads call these concurrently. */
 	void	(*pe_barwrite)(struct pci_devinst *pi, int baridx,
 		    uint64_t offset, int size, uint64_t value);
@@ -101,6 +110,13 @@ pci_set_cfgdata16(struct pci_devinst *pi, int offset, uint16_t value)
 {
 	pci_set_cfgdata8(pi, offset, value & 0xff);
 	pci_set_cfgdata8(pi, offset + 1, value >> 8);
+}
+
+static inline uint8_t
+pci_get_cfgdata8(struct pci_devinst *pi, int offset)
+{
+	assert(offset >= 0 && offset <= PCI_REGMAX);
+	return (pi->pi_cfgdata[offset]);
 }
 
 #endif /* !_PCI_EMUL_H_ */

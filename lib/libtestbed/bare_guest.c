@@ -164,7 +164,6 @@ bare_guest_direct(struct bare_guest *guest)
 {
 	/* The port's ring must be empty, and its slots returned. */
 	(void)e82545_rx(guest->dev);
-	e82545_rx_direct_enable(guest->dev, true);
 	if (!frame_port_set_sink(guest->port, bare_guest_sink, guest))
 		errx(1, "the port cannot have a sink");
 	guest->direct = true;
@@ -247,6 +246,7 @@ bare_guest_create(struct bare_guest *guest, int n, bool port)
 	    guest->port);
 	if (guest->dev == NULL)
 		err(1, "%s", name);
+	e82545_bus_master(guest->dev, true);
 }
 
 void

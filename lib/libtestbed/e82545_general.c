@@ -23,7 +23,6 @@
 
 #define	e82545_rx		e82545_general_rx
 #define	e82545_rx_direct	e82545_general_rx_direct
-#define	e82545_rx_direct_enable	e82545_general_rx_direct_enable
 #define	e82545_rx_kicked	e82545_general_rx_kicked
 #define	e82545_rx_unstall	e82545_general_rx_unstall
 #define	e82545_rxq_create	e82545_general_rxq_create

@@ -310,6 +310,9 @@ host_create_config(size_t ram_size, uint32_t itr_256ns, bool csb)
 	h->port.fp_frame_max = UINT32_MAX;
 	h->dev = e82545_create(&config, &host_ops, h, &h->port);
 	REQUIRE(h->dev != NULL);
+	e82545_bus_master(h->dev, true);
+	h->kicked = h->ready = false;
+	h->nkick = h->nready = 0;
 	return (h);
 }
 

@@ -106,7 +106,7 @@ extern const uint8_t host_mac[6];
 
 /*
  * A host with `ram_size' bytes of guest memory and an adapter with
- * `itr_256ns' as least interval.
+ * `itr_256ns' as least interval, and bus mastering on.
  */
 struct host *host_create_itr(size_t ram_size, uint32_t itr_256ns);
 struct host *host_create(size_t ram_size);

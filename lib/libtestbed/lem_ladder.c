@@ -614,7 +614,7 @@ side_open(struct side *side, struct ladder_params *params, int index,
 	side->dev = e82545_create(&config, &side_ops, side, side->port);
 	if (side->dev == NULL)
 		return (ENOMEM);
-	e82545_rx_direct_enable(side->dev, true);
+	e82545_bus_master(side->dev, true);
 	if (!params->by_ring &&
 	    !frame_port_set_sink(side->port, side_sink, side))
 		return (EOPNOTSUPP);

@@ -746,7 +746,7 @@ begin(void)
 	config.ec_name = "fuzz";
 	h->dev = e82545_create(&config, &model_ops, h, &h->port);
 	INVARIANT(h->dev != NULL);
-	e82545_rx_direct_enable(h->dev, true);
+	e82545_bus_master(h->dev, true);
 }
 
 static void

@@ -752,6 +752,18 @@ e82545_reset(struct e82545 *dev)
 }
 
 void
+e82545_bus_master(struct e82545 *dev, bool on)
+{
+	e82545_lock_all(dev);
+	dev->bus_master = on;
+	e82545_unlock_all(dev);
+	if (on) {
+		dev->ops->eo_tx_kick(dev->arg);
+		dev->ops->eo_rx_ready(dev->arg);
+	}
+}
+
+void
 e82545_pause(struct e82545 *dev)
 {
 	e82545_lock_all(dev);

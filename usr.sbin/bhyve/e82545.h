@@ -70,7 +70,8 @@ struct e82545_ops {
 	 * of them is not guest RAM or the range is not contiguous in the host.
 	 * len > 0.  The address is used until the model returns to the caller
 	 * of e82545_tx(), e82545_rx() or e82545_rx_direct(), or a device reset
-	 * by the guest is done, never later.
+	 * by the guest is done, never later.  Never called with bus mastering
+	 * off: e82545_bus_master().
 	 * Transmit and receive threads, threads in e82545_rx_direct(), and
 	 * register threads in a reset.  Must not take a lock that is held
 	 * around a call into the model.
@@ -201,11 +202,13 @@ enum e82545_rx_state {
 	E82545_RX_MORE,		/* now: more frames may be pending, or the
 				   port must get space back */
 	E82545_RX_STALLED,	/* after eo_rx_ready(): the guest has no
-				   buffers, or the model is paused */
+				   buffers, the model is paused, or bus
+				   mastering is off */
 };
 
 /*
- * Create an adapter on `port', in its power-on state and with the link up.
+ * Create an adapter on `port', in its power-on state, with the link up and bus
+ * mastering off.
  * `ops', `arg' and `port' must outlive it.  Returns NULL with errno set:
  * ENOMEM, or EINVAL for a config value out of range or a multicast address.
  */
@@ -247,8 +250,8 @@ enum e82545_rx_state e82545_rx(struct e82545 *dev);
  * Move frames from `frames' into the guest's ring, from first to last, as
  * e82545_rx() does with those of the port.  Leaves frames that the guest has no
  * buffers for, and takes none while the receive side is stalled or paused, or
- * before e82545_rx_direct_enable().  Does not look at frames that are pending
- * in the port: the caller must see to their order.
+ * with bus mastering off.  Does not look at frames that are pending in the
+ * port: the caller must see to their order.
  *
  * Any thread, any number of them, also from inside another adapter's
  * frame_port_flush(); waits for batches in progress.  Calls eo_map() and the
@@ -257,11 +260,15 @@ enum e82545_rx_state e82545_rx(struct e82545 *dev);
 void	e82545_rx_direct(struct e82545 *dev, struct frame_source *frames);
 
 /*
- * Let e82545_rx_direct() move frames, or stop it; initially off.  When a call
- * that turns it off returns, no e82545_rx_direct() is in progress.  Not from
- * inside an operation.
+ * The guest has turned bus mastering on or off (the bit of the PCI command
+ * register; PCI Local Bus 3.0, section 6.2.2).  With it off the model does not
+ * access guest memory: e82545_tx(), e82545_rx() and e82545_rx_direct() do
+ * nothing, and a reset by the guest leaves the CSB's page as it is.  A call that
+ * turns it off waits for batches in progress; one that turns it on asks the host
+ * for the calls of e82545_tx() and e82545_rx() that were missed.  A reset does
+ * not change it.  Any thread, but not from inside an operation.
  */
-void	e82545_rx_direct_enable(struct e82545 *dev, bool on);
+void	e82545_bus_master(struct e82545 *dev, bool on);
 
 /* The timer set by eo_timer() has expired.  Early calls do no harm. */
 void	e82545_timer(struct e82545 *dev);

@@ -88,7 +88,7 @@ csb_map(struct e82545 *dev)
 
 	if (dev->csb.gpa == 0)
 		return (NULL);
-	page = dev->ops->eo_map(dev->arg, dev->csb.gpa, NET_PARAVIRT_CSB_SIZE);
+	page = e82545_map(dev, dev->csb.gpa, NET_PARAVIRT_CSB_SIZE);
 	if (page == NULL ||
 	    (uintptr_t)page % _Alignof(struct paravirt_csb) != 0) {
 		csb_bad(dev, dev->csb.gpa);
@@ -295,7 +295,7 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	bool enabled, kicked;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
-	MPASS(!dev->paused && c->tx == NULL);
+	MPASS(e82545_dma(dev) && c->tx == NULL);
 	c->tx_on = false;
 	kicked = atomic_load_32(&c->kicked) != 0 &&
 	    atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
@@ -427,7 +427,7 @@ e82545_csb_rx_begin(struct e82545 *dev)
 	struct e82545_csb *c = &dev->csb;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	MPASS(!dev->paused && c->rx == NULL);
+	MPASS(e82545_dma(dev) && c->rx == NULL);
 	c->rx_on = false;
 	if (!csb_rx_enabled(dev))
 		return;
@@ -536,8 +536,8 @@ e82545_csb_idle(struct e82545 *dev)
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	/* The first batch after the pause finds the rings off and does this. */
-	if (dev->paused)
+	/* The first batch that may finds the rings off and does this. */
+	if (!e82545_dma(dev))
 		return;
 	kicked = atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
 	if (!kicked && !c->tx_awake && !c->rx_armed)

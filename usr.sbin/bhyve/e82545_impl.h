@@ -230,8 +230,9 @@ struct e82545 {
 	bool			 wake_rx;	/* eo_rx_ready, unlocked */
 	bool			 link_up;	/* cable, not register */
 	bool			 phy_loopback;	/* the PHY's; atomic */
-	bool			 paused;	/* written with all locks */
-	bool			 rx_direct;	/* rx_mtx: enabled */
+	/* Written with all locks held. */
+	bool			 paused;
+	bool			 bus_master;	/* on */
 
 	uint64_t		 counters[E82545_NCOUNTERS]; /* atomic */
 };
@@ -244,6 +245,24 @@ e82545_assert_all(const struct e82545 *dev)
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	(void)dev;
+}
+
+/*
+ * Whether the model may access guest memory.  A batch looks once, at its start:
+ * a change waits for its end.  tx_mtx or rx_mtx held.
+ */
+static inline bool
+e82545_dma(const struct e82545 *dev)
+{
+	return (dev->bus_master && !dev->paused);
+}
+
+/* eo_map(); every access to guest memory begins here. */
+static inline void *
+e82545_map(const struct e82545 *dev, uint64_t gpa, size_t len)
+{
+	MPASS(e82545_dma(dev));
+	return (dev->ops->eo_map(dev->arg, gpa, len));
 }
 
 /*
@@ -469,7 +488,7 @@ e82545_csb_placed(const struct e82545 *dev)
 bool	e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value);
 bool	e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value);
 
-/* tx_mtx held; not while paused. */
+/* tx_mtx held; only if e82545_dma(). */
 void	e82545_csb_tx_begin(struct e82545 *dev);
 /*
  * TDH moved over `ndescs' of a ring's `size' descriptors, from `start' on; then
@@ -485,7 +504,7 @@ void	e82545_csb_tx_notify(struct e82545 *dev, uint32_t start,
 enum e82545_tx_state e82545_csb_tx_end(struct e82545 *dev, bool idle,
 	    bool more);
 
-/* rx_mtx held; not while paused. */
+/* rx_mtx held; only if e82545_dma(). */
 void	e82545_csb_rx_begin(struct e82545 *dev);
 /*
  * Look whether the guest has posted descriptors; sets RDT and returns true if

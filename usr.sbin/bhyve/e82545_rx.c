@@ -251,7 +251,7 @@ rx_copy(struct e82545 *dev, struct rx_batch *b, struct e82545_cursor *cur,
 
 	for (;;) {
 		n = MIN(len, b->bufsize);
-		dst = dev->ops->eo_map(dev->arg, rx_buffer(b), n);
+		dst = e82545_map(dev, rx_buffer(b), n);
 		if (dst != NULL)
 			e82545_cursor_copy(cur, dst, n);
 		else {
@@ -443,7 +443,7 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 		}
 	}
 	full = len + b->fcs;
-	dst = dev->ops->eo_map(dev->arg, rx_buffer(b), full);
+	dst = e82545_map(dev, rx_buffer(b), full);
 	if (dst == NULL)
 		return (false);
 	sum = e82545_sum_copy(dst, frame, len);
@@ -496,7 +496,7 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	base = (uint64_t)e82545_reg(dev, E82545_RDBAH) << 32 |
 	    (e82545_reg(dev, E82545_RDBAL) & E82545_DBAL_MASK);
 	if (b->head < b->size)
-		b->ring = dev->ops->eo_map(dev->arg, base,
+		b->ring = e82545_map(dev, base,
 		    b->size * sizeof(struct e82545_rxd));
 	if ((uintptr_t)b->ring % sizeof(uint64_t) != 0)
 		b->ring = NULL;
@@ -696,7 +696,7 @@ e82545_rx(struct e82545 *dev)
 
 	state = E82545_RX_STALLED;
 	e82545_lock(&dev->rx_mtx);
-	if (!dev->paused)
+	if (e82545_dma(dev))
 		state = rx_once(dev, dev->port->fp_source, false);
 	e82545_unlock(&dev->rx_mtx);
 	return (state);
@@ -708,7 +708,7 @@ rx_direct_allowed(struct e82545 *dev)
 	bool stalled;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	if (!dev->rx_direct || dev->paused)
+	if (!e82545_dma(dev))
 		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);
 	stalled = dev->rxq->stalled;
@@ -723,13 +723,5 @@ e82545_rx_direct(struct e82545 *dev, struct frame_source *frames)
 	if (rx_direct_allowed(dev))
 		while (rx_once(dev, frames, true) == E82545_RX_MORE)
 			continue;
-	e82545_unlock(&dev->rx_mtx);
-}
-
-void
-e82545_rx_direct_enable(struct e82545 *dev, bool on)
-{
-	e82545_lock(&dev->rx_mtx);
-	dev->rx_direct = on;
 	e82545_unlock(&dev->rx_mtx);
 }

@@ -511,7 +511,7 @@ tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
 		tx_error(p, E82545_C_TX_BAD_LEN);
 		return;
 	}
-	data = dev->ops->eo_map(dev->arg, gpa, len);
+	data = e82545_map(dev, gpa, len);
 	if (data == NULL) {
 		tx_error(p, E82545_C_TX_BAD_ADDR);
 		return;
@@ -613,7 +613,7 @@ tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 	}
 	if (txd.addr == 0 || len < E82545_ETH_MIN || len > b->single_max)
 		return (false);
-	data = dev->ops->eo_map(dev->arg, le64toh(txd.addr), len);
+	data = e82545_map(dev, le64toh(txd.addr), len);
 	if (data == NULL)
 		return (false);
 	if ((lower & (E82545_TXD_RS | E82545_TXD_RPS)) != 0) {
@@ -666,7 +666,7 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	    (e82545_reg(dev, E82545_TDBAL) & E82545_DBAL_MASK);
 	b->ring = NULL;
 	if (b->head < b->size && b->tail < b->size)
-		b->ring = dev->ops->eo_map(dev->arg, base,
+		b->ring = e82545_map(dev, base,
 		    b->size * sizeof(union e82545_txd));
 	if (b->ring == NULL || (uintptr_t)b->ring % sizeof(uint64_t) != 0) {
 		e82545_count(dev, E82545_C_TX_BAD_RING, 1);
@@ -808,7 +808,7 @@ e82545_tx(struct e82545 *dev)
 	idle = true;
 	more = wake = false;
 	e82545_lock(&dev->tx_mtx);
-	if (!dev->paused) {
+	if (e82545_dma(dev)) {
 		E82545_PROBE(dev, TX_LOOK);
 		if (e82545_csb_placed(dev))
 			e82545_csb_tx_begin(dev);

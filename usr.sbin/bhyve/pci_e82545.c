@@ -518,6 +518,13 @@ pci_e82545_sync_destroy(struct pci_e82545 *pe)
 	pthread_mutex_destroy(&pe->mtx);
 }
 
+/* Apply the low byte of the PCI command register. */
+static void
+pci_e82545_bus_master(struct pci_e82545 *pe, uint8_t command)
+{
+	e82545_bus_master(pe->dev, (command & PCIM_CMD_BUSMASTEREN) != 0);
+}
+
 static int
 pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 {
@@ -584,6 +591,7 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 	if (error != 0)
 		goto fail_info;
 	netbe_rx_enable(pe->be);
+	pci_e82545_bus_master(pe, pci_get_cfgdata8(pi, PCIR_COMMAND));
 	return (0);
 
 fail_info:
@@ -605,6 +613,16 @@ fail:
 	EPRINTLN("%s: cannot be set up with backend=%s: %s", name,
 	    get_config_value_node(nvl, "backend"), strerror(error));
 	return (error);
+}
+
+/* bhyve stores the value, and makes no unaligned calls. */
+static int
+pci_e82545_cfgwrite(struct pci_devinst *pi, int offset, int bytes __unused,
+    uint32_t value)
+{
+	if (offset == PCIR_COMMAND)
+		pci_e82545_bus_master(pi->pi_arg, value);
+	return (-1);
 }
 
 static void
@@ -682,8 +700,11 @@ pci_e82545_snapshot(struct vm_snapshot_meta *meta)
 			goto out;
 	}
 	SNAPSHOT_BUF_OR_LEAVE(buf, size, meta, error, out);
-	if (meta->op == VM_SNAPSHOT_RESTORE)
+	if (meta->op == VM_SNAPSHOT_RESTORE) {
 		error = e82545_snapshot_restore(pe->dev, buf, size);
+		/* bhyve has restored it before. */
+		pci_e82545_bus_master(pe, pci_get_cfgdata8(pi, PCIR_COMMAND));
+	}
 out:
 	if (error != 0)
 		EPRINTLN("%s: cannot be %s: %s", pi->pi_name,
@@ -700,6 +721,7 @@ static const struct pci_devemu pci_de_e82545 = {
 	.pe_emu = "e1000",
 	.pe_init = pci_e82545_init,
 	.pe_legacy_config = netbe_legacy_config,
+	.pe_cfgwrite = pci_e82545_cfgwrite,
 	.pe_barwrite = pci_e82545_barwrite,
 	.pe_barread = pci_e82545_barread,
 #ifdef BHYVE_SNAPSHOT

@@ -200,11 +200,6 @@ static void
 adapter_batches(struct adapter *ad)
 {
 	adapter_assert_thread(ad);
-	/* No client or no bus mastering: no access to guest memory. */
-	if (ad->server.fd == -1 || !vfu_pci_busmaster(&ad->pci)) {
-		adapter_rx_events(ad, false);
-		return;
-	}
 	adapter_count(ad, ADAPTER_C_WAKEUP);
 	if (ad->tx_wanted) {
 		ad->tx_wanted = false;
@@ -291,7 +286,7 @@ void
 adapter_reset(struct adapter *ad)
 {
 	adapter_assert_thread(ad);
-	e82545_rx_direct_enable(ad->dev, false);
+	e82545_bus_master(ad->dev, false);
 	e82545_reset(ad->dev);
 	vfu_pci_reset(&ad->pci);
 	vfu_irq_intx_disable(&ad->irq, false);

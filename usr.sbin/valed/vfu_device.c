@@ -168,9 +168,7 @@ config_changed(struct adapter *ad, bool was_master)
 	master = vfu_pci_busmaster(&ad->pci);
 	if (master == was_master)
 		return;
-	e82545_rx_direct_enable(ad->dev, master);
-	if (master)
-		ad->tx_wanted = ad->rx_wanted = true;
+	e82545_bus_master(ad->dev, master);
 }
 
 /* Whether [offset, offset + count) can be accessed in a region. */

@@ -136,7 +136,7 @@ ATF_TC_BODY(states, tc)
 	struct host *h = host_create(1 << 20);
 
 	ATF_CHECK(aborts(write_beyond, h->dev, "E82545_NREGS"));
-	ATF_CHECK(aborts(begin_paused, h->dev, "!dev->paused"));
+	ATF_CHECK(aborts(begin_paused, h->dev, "e82545_dma(dev)"));
 	ATF_CHECK(aborts(notify_off, h->dev, "c->rx_on"));
 	ATF_CHECK(aborts(next_of_none, h->dev, "loop_pending(loop)"));
 	host_destroy(h);

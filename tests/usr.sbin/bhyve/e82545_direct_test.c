@@ -56,7 +56,6 @@ TEST(delivered, "Direct frames of another thread are received like those of "
 	struct host *h = rx_up(64, 2048);
 	unsigned int raised = host_raised(h), syncs = h->nsync;
 
-	e82545_rx_direct_enable(h->dev, true);
 	offer(h, 0, 10);
 	direct(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
@@ -73,24 +72,24 @@ TEST(delivered, "Direct frames of another thread are received like those of "
 	host_destroy(h);
 }
 
-TEST(refused, "No frame is taken before direct receive is enabled, after it is "
-    "disabled, or in a pause")
+TEST(refused, "No frame is taken with bus mastering off, or in a pause")
 {
 	struct host *h = rx_up(64, 2048);
 
+	e82545_bus_master(h->dev, false);
 	offer(h, 0, 4);
 	direct(h);
 	ATF_CHECK_EQ(4, host_rx_pending(h));
-	e82545_rx_direct_enable(h->dev, true);
+	e82545_bus_master(h->dev, true);
 	e82545_pause(h->dev);
 	direct(h);
 	ATF_CHECK_EQ(4, host_rx_pending(h));
 	e82545_resume(h->dev);
-	e82545_rx_direct_enable(h->dev, false);
+	e82545_bus_master(h->dev, false);
 	direct(h);
 	ATF_CHECK_EQ(4, host_rx_pending(h));
 	check_none(h);
-	e82545_rx_direct_enable(h->dev, true);
+	e82545_bus_master(h->dev, true);
 	direct(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	taken(h, 0, 4);
@@ -106,7 +105,6 @@ TEST(many, "One call takes more frames than a batch")
 {
 	struct host *h = rx_up(1024, 2048);
 
-	e82545_rx_direct_enable(h->dev, true);
 	offer(h, 0, 600);
 	direct(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
@@ -120,7 +118,6 @@ TEST(no_room, "Frames without descriptors are left without a stall; while the "
 {
 	struct host *h = rx_up(8, 2048);
 
-	e82545_rx_direct_enable(h->dev, true);
 	offer(h, 0, 10);
 	direct(h);
 	ATF_CHECK_EQ(3, host_rx_pending(h));
@@ -159,7 +156,6 @@ TEST(csb, "Interrupts, buffers and kicks follow the CSB")
 	uint8_t buf[2048];
 	unsigned int i;
 
-	e82545_rx_direct_enable(h->dev, true);
 	CSB_SET(csb, guest_need_rxkick, 0);
 	for (i = 0; i < 20; i++) {
 		offer(h, 3 * i, 3 * i + 3);
@@ -255,7 +251,7 @@ move_ring(struct host *h)
 static void
 refuse(struct host *h)
 {
-	e82545_rx_direct_enable(h->dev, false);
+	e82545_bus_master(h->dev, false);
 }
 
 TEST(wait_for_call, "Reset, pause, and writes that stop or move the ring wait "
@@ -271,7 +267,6 @@ TEST(wait_for_call, "Reset, pause, and writes that stop or move the ring wait "
 
 	for (i = 0; i < nitems(how); i++) {
 		h = rx_up(64, 2048);
-		e82545_rx_direct_enable(h->dev, true);
 		offer(h, 0, 3);
 		in_call = false;
 		h->rx_hook = stop_in_call;
@@ -438,7 +433,7 @@ TEST(crossed, "Two adapters that send direct to each other, and are reset, do "
 		st->h->dev = e82545_create(&config, &host_ops, st->h,
 		    &st->port);
 		ATF_REQUIRE(st->h->dev != NULL);
-		e82545_rx_direct_enable(st->h->dev, true);
+		e82545_bus_master(st->h->dev, true);
 	}
 	for (i = 0; i < 2; i++) {
 		ATF_REQUIRE_EQ(0, pthread_create(&transmit[i], NULL,

@@ -235,10 +235,8 @@ begin(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < nitems(worlds); i++) {
+	for (i = 0; i < nitems(worlds); i++)
 		worlds[i].h = host_create(RAM);
-		e82545_rx_direct_enable(worlds[i].h->dev, true);
-	}
 	ntxd = 8u << below(6);
 	nrxd = chance(1, 4) ? RING_MAX : 8u << below(6);
 	txtail = rxtail = 0;

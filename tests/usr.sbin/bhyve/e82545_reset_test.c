@@ -10,12 +10,13 @@
  */
 
 #include <sys/param.h>
+#include <sys/mman.h>
 
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
 
-#include "e82545_check.h"
+#include "e82545_guest.h"
 #include "e82545_impl.h"
 #include "e82545_regs.h"
 #include "wait_until.h"
@@ -122,6 +123,103 @@ TEST(pause, "A paused adapter does not access guest memory until it resumes")
 	host_destroy(h);
 }
 
+/* Call everything that may access guest memory, which is inaccessible. */
+static void
+use_without_memory(struct host *h)
+{
+	uint8_t frame[64];
+
+	ATF_REQUIRE_EQ(0, mprotect(h->ram, h->ram_size, PROT_NONE));
+	host_make_frame(frame, sizeof(frame), host_mac, 2);
+	host_inject(h, frame, sizeof(frame), 1);
+	host_wr(h, E82545_TDT, 1);
+	host_wr(h, E82545_RDT, 6);
+	host_run(h);
+	e82545_rx_direct(h->dev, &h->source);
+	host_advance(h, 1000000000);
+	host_wr(h, E82545_CSBAL, 0x8000);
+	host_wr(h, E82545_RCTL, 0);
+	host_wr(h, E82545_RCTL, E82545_RCTL_EN);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+}
+
+TEST(bus_master, "With bus mastering off an adapter does not access guest "
+    "memory, also not in a reset; when it is on again the adapter goes on")
+{
+	struct paravirt_csb *csb;
+	uint8_t frame[64];
+	struct host *h;
+	uint64_t gpa;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		h = host_create_csb(HOST_RAM);
+		gpa = guest_alloc(h, &csb);
+		host_up(h, 8, 8, 2048);
+		CSB_SET(csb, guest_rdt, h->rxtail);
+		CSB_SET(csb, host_txcycles_lim, 1000);
+		guest_place(h, gpa);
+		CSB_SET(csb, guest_csb_on, i % 2);
+		guest_frames(h, 1);
+		guest_send(h, csb);
+		if (i >= 2) {
+			/* The host is awake. */
+			ATF_CHECK_EQ(i % 2 ? E82545_TX_MORE : E82545_TX_IDLE,
+			    e82545_tx(h->dev));
+		}
+		e82545_bus_master(h->dev, false);
+		use_without_memory(h);
+		host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+		host_wr(h, E82545_CTRL_DUP, E82545_CTRL_RST);
+		e82545_timer(h->dev);
+		e82545_reset(h->dev);
+		host_run(h);
+		ATF_REQUIRE_EQ(0, mprotect(h->ram, h->ram_size,
+		    PROT_READ | PROT_WRITE));
+		host_destroy(h);
+	}
+
+	/* A reset clears the CSB when it can. */
+	h = guest_up(8, 8, 2048, 1000, &csb);
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(0, CSB_GET(csb, host_need_txkick));
+	e82545_bus_master(h->dev, false);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(0, CSB_GET(csb, host_need_txkick));
+	e82545_bus_master(h->dev, true);
+	host_run(h);
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	host_destroy(h);
+
+	h = host_create(HOST_RAM);
+	host_up(h, 8, 8, 2048);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	e82545_bus_master(h->dev, false);
+	host_tx_frame(h, frame, sizeof(frame), 0);
+	host_tx_go(h);
+	host_inject(h, frame, sizeof(frame), 1);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_sent(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	/* A pause does not turn it on. */
+	e82545_pause(h->dev);
+	e82545_resume(h->dev);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_sent(h));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	h->nkick = h->nready = 0;
+	e82545_bus_master(h->dev, true);
+	ATF_CHECK_EQ(1, h->nkick);
+	ATF_CHECK_EQ(1, h->nready);
+	host_run(h);
+	check_sent(h, 0, frame, sizeof(frame));
+	check_taken(h, frame, sizeof(frame));
+	host_destroy(h);
+}
+
 /*
  * What must not return while a batch is in progress: the guest or the host
  * reuses the memory then.  The batch stops in its middle until the thread that
@@ -179,14 +277,20 @@ pause_model(struct host *h)
 	e82545_pause(h->dev);
 }
 
-TEST(wait_for_batch, "Reset, pause, and writes that stop or move a ring wait "
-    "for the batch in progress")
+static void
+bus_master_off(struct host *h)
 {
-	static void (*const how[2][5])(struct host *) = {
-		{ reset_by_ctrl, reset_by_pci, pause_model, transmit_off,
-		  move_txring },
-		{ reset_by_ctrl, reset_by_pci, pause_model, receive_off,
-		  move_rxring },
+	e82545_bus_master(h->dev, false);
+}
+
+TEST(wait_for_batch, "Reset, pause, bus mastering off, and writes that stop or "
+    "move a ring wait for the batch in progress")
+{
+	static void (*const how[2][6])(struct host *) = {
+		{ reset_by_ctrl, reset_by_pci, pause_model, bus_master_off,
+		  transmit_off, move_txring },
+		{ reset_by_ctrl, reset_by_pci, pause_model, bus_master_off,
+		  receive_off, move_rxring },
 	};
 	uint8_t frame[64];
 	struct host *h;
@@ -363,6 +467,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, reset);
 	ATF_TP_ADD_TC(tp, pause);
+	ATF_TP_ADD_TC(tp, bus_master);
 	ATF_TP_ADD_TC(tp, wait_for_batch);
 	ATF_TP_ADD_TC(tp, flood);
 	ATF_TP_ADD_TC(tp, reset_under_load);

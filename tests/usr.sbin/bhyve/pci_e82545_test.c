@@ -45,6 +45,7 @@ SET_DECLARE(pci_devemu_set, struct pci_devemu);
 #define	RAM_SIZE	0x100000
 #define	TX_RING		0x1000		/* guest addresses */
 #define	RX_RING		0x2000
+#define	CSB		0x3000
 #define	TX_BUF		0x10000
 #define	RX_BUF		0x40000
 #define	RING		64		/* descriptors */
@@ -292,6 +293,8 @@ try_init(const char *opts)
 	bhyve.pi.pi_d = pe;
 	bhyve.pi.pi_slot = 2;
 	bhyve.pi.pi_vmctx = (struct vmctx *)ram;
+	/* As bhyve does. */
+	pci_set_cfgdata8(&bhyve.pi, PCIR_COMMAND, PCIM_CMD_BUSMASTEREN);
 	return (pe->pe_init(&bhyve.pi, nvl));
 }
 
@@ -311,6 +314,14 @@ static uint16_t
 cfg16(int off)
 {
 	return (bhyve.pi.pi_cfgdata[off] | bhyve.pi.pi_cfgdata[off + 1] << 8);
+}
+
+/* Write the command register as bhyve does for a vCPU. */
+static void
+command(uint16_t value)
+{
+	if (bhyve.pi.pi_d->pe_cfgwrite(&bhyve.pi, PCIR_COMMAND, 2, value) != 0)
+		pci_set_cfgdata16(&bhyve.pi, PCIR_COMMAND, value);
 }
 
 /* done(), which looks at `bhyve'. */
@@ -663,6 +674,56 @@ ATF_TC_BODY(receive, tc)
 	run_until(received_expected);
 }
 
+ATF_TC(bus_master);
+ATF_TC_HEAD(bus_master, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "With bus mastering off guest memory "
+	    "stays as it is; frames go in both directions when it is on again");
+}
+ATF_TC_BODY(bus_master, tc)
+{
+	static uint8_t saved[RAM_SIZE];
+	uint8_t frame[300];
+	int other;
+
+	start("wire0");
+	wr(E82545_RDT, RING - 1);
+	transmit(0, 200, 1);
+	fill(frame, sizeof(frame), 2);
+	wr(E82545_CSBAL, CSB);
+	command(0);
+	ATF_CHECK_EQ(0, cfg16(PCIR_COMMAND));
+	memset(ram + CSB, 0xaa, 4096);
+	memcpy(saved, ram, RAM_SIZE);
+	ATF_REQUIRE_EQ(300, send(bhyve.wire, frame, sizeof(frame), 0));
+	wr(E82545_TDT, 1);
+	bhyve.disables = 0;
+	run_ten_ms();
+	ATF_CHECK_MSG(bhyve.disables <= 2, "spins: %d", bhyve.disables);
+	/* Other registers do not turn it on. */
+	for (other = 0; other <= PCI_REGMAX; other++)
+		if (other != PCIR_COMMAND)
+			ATF_CHECK(bhyve.pi.pi_d->pe_cfgwrite(&bhyve.pi, other,
+			    1, 0xff) != 0);
+	run_ten_ms();
+	ATF_CHECK_EQ(0, bhyve.sent);
+	ATF_CHECK_EQ(0, memcmp(saved, ram, RAM_SIZE));
+
+	memset(ram + CSB, 0, 4096);
+	command(PCIM_CMD_BUSMASTEREN);
+	expected = 1;
+	run_until(sent_expected);
+	run_until(received_expected);
+	ATF_CHECK_EQ(0, memcmp(frame, ram + RX_BUF, sizeof(frame)));
+
+	command(0);
+	memcpy(saved, ram, RAM_SIZE);
+	wr(E82545_TDT, 1);
+	wr(E82545_CTRL, E82545_CTRL_RST);
+	run_ten_ms();
+	ATF_CHECK_EQ(0, memcmp(saved, ram, RAM_SIZE));
+}
+
 ATF_TC(loopback);
 ATF_TC_HEAD(loopback, tc)
 {
@@ -827,6 +888,8 @@ ATF_TC_BODY(save_restore, tc)
 	}
 	ATF_CHECK_EQ(0x80000900, rd(E82545_RAH(0)));
 	n = size;
+	/* bhyve has restored the command register, with bus mastering off. */
+	pci_set_cfgdata8(&bhyve.pi, PCIR_COMMAND, 0);
 	ATF_REQUIRE_EQ(0, snapshot(VM_SNAPSHOT_RESTORE, saved, &n));
 	ATF_CHECK_EQ(size, n);
 	ATF_CHECK(!bhyve.line);
@@ -844,6 +907,9 @@ ATF_TC_BODY(save_restore, tc)
 		ATF_REQUIRE_EQ(300, send(bhyve.wire, frame, sizeof(frame), 0));
 	}
 	wr(E82545_RDT, 10);
+	run_ten_ms();
+	ATF_CHECK_EQ(2, rd(E82545_RDH));
+	command(PCIM_CMD_BUSMASTEREN);
 	expected = 5;
 	run_until(received_expected);
 	for (i = 0; i < 5; i++) {
@@ -927,6 +993,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, msi);
 	ATF_TP_ADD_TC(tp, timer);
 	ATF_TP_ADD_TC(tp, receive);
+	ATF_TP_ADD_TC(tp, bus_master);
 	ATF_TP_ADD_TC(tp, loopback);
 	ATF_TP_ADD_TC(tp, mtu);
 	ATF_TP_ADD_TC(tp, counters);

@@ -600,6 +600,19 @@ def bus_master():
             assert b.receive() == frame
             assert b"waiting" in a.receive()
 
+            # Nor does a reset, though a CSB was in use.
+            a.set(CSBAH, 0)
+            a.set(CSBAL, a.gpa + 0x8000)
+            a.settle()
+            a.region_write(CONFIG, 4, struct.pack("<H", 3))
+            a.set(TDT, a.tail)
+            a.ram[0x8000:0x9000] = b"\xaa" * 4096
+            before = bytes(a.ram)
+            a.set(CTRL, 1 << 26)
+            # A reply comes after all that its message caused.
+            a.settle()
+            assert bytes(a.ram) == before
+
 
 def dma():
     """Ranges are mapped and unmapped; the adapter reaches what is mapped."""

@@ -29,6 +29,7 @@
 #define	PCIR_INTLINE		0x3c
 #define	PCIR_INTPIN		0x3d
 
+#define	PCIM_CMD_BUSMASTEREN	0x0004
 #define	PCIM_HDRTYPE_NORMAL	0x00
 
 #define	PCIC_NETWORK		0x02

@@ -48,6 +48,7 @@ test_create_down(uint32_t bufsize)
 	config.ec_name = "test";
 	t->h->dev = e82545_create(&config, &host_ops, t->h, &t->h->port);
 	ATF_REQUIRE(t->h->dev != NULL);
+	e82545_bus_master(t->h->dev, true);
 	ATF_REQUIRE(guest_init(&t->g, t->h->ram, 4096, TEST_RAM, TEST_RING,
 	    TEST_RING, TEST_TXBUF, bufsize, true) != 0);
 	t->g.lc.lc_os.reg_read = test_reg_read;

@@ -1,0 +1,144 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# iPXE's own driver: the ROM that comes with QEMU boots over the network, from a
+# DHCP and TFTP server in a network namespace, which valed reaches through a TAP
+# interface.  A script that the ROM fetches loads a program and 20 MB for it;
+# the program (pxe/modsum.c) prints their checksum.
+
+atf_test_case tftp cleanup
+tftp_head()
+{
+	atf_set descr "iPXE gets an address, and 20 MB as they are"
+	atf_set require.progs "dnsmasq unshare nsenter"
+	atf_set timeout 2400
+}
+tftp_body()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	network
+	mkdir tftp
+	cp "$plain/tests/guest/pxe/modsum" tftp/modsum
+	head -c 20971520 /dev/urandom > tftp/data
+	cat > tftp/script <<-EOT
+	#!ipxe
+	kernel modsum
+	module data
+	ifstat
+	boot
+	EOT
+
+	valed_start -s 1,e1000,tap0,path=vm1.sock,mac=$(mac 1) ||
+	    atf_fail "valed does not start"
+	tap_up tap0 10.0.0.1/24
+	server 10.0.0.50,10.0.0.60 script
+	rom_valed vm1
+	# One frame at a time, each way: long on a busy machine.
+	WAIT_S=1800
+	wait_until "the checksum" printed vm1 "modsum done|No bootable" ||
+	    cat vm1.qemu valed.log
+	console vm1
+	cat server.log
+	console vm1 | grep -q "^modsum done" || wrong "iPXE does not boot"
+	console vm1 | grep -q "^net0: $(mac 1) using 82545em " ||
+	    wrong "iPXE has found another adapter or address"
+	grep "DHCPACK(tap0) .* $(mac 1)" server.log ||
+	    wrong "no lease for $(mac 1)"
+	console vm1 | grep "TX:.* TXE:0 RX:.* RXE:0" || wrong "errors"
+	[ "$(console vm1 | sed -n 's/^cksum //p')" = \
+	    "$(cksum < tftp/data)" ] || wrong "$(cksum < tftp/data) was sent"
+	finish
+}
+tftp_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+# network: makes a network namespace, and valed run in it.
+network()
+{
+	PATH=$PATH:/usr/sbin:/sbin
+	[ -w /dev/net/tun ] || atf_skip "no access to /dev/net/tun"
+	if [ "$(id -u)" -eq 0 ]; then
+		set -- -n
+	else
+		set -- -rn
+	fi
+	unshare "$@" true || atf_skip "no network namespaces"
+	unshare "$@" sleep 3600 &
+	echo $! > namespace.pid
+	wait_until "the namespace" in_namespace ||
+	    atf_fail "no network namespace"
+	ns="nsenter -t $(cat namespace.pid) -n"
+	[ "$1" = -n ] || ns="$ns -U --preserve-credentials"
+}
+
+in_namespace()
+{
+	local net
+
+	net=$(readlink /proc/"$(cat namespace.pid)"/ns/net)
+	echo "$net"
+	[ "$net" != "$(readlink /proc/self/ns/net)" ]
+}
+
+# tap_up INTERFACE ADDRESS: valed's interface, in the namespace.
+tap_up()
+{
+	local ip="$ns $plain/deps/guest/usr/bin/busybox ip"
+
+	$ip addr add "$2" dev "$1" && $ip link set "$1" up ||
+	    atf_fail "$1 does not come up"
+}
+
+# server FIRST,LAST FILE: starts a DHCP server for tap0 with these addresses,
+# which also offers the files in the directory tftp, FILE for the boot file.
+server()
+{
+	$ns dnsmasq --no-daemon --conf-file=/dev/null --port=0 --user=root \
+	    --interface=tap0 --bind-interfaces --leasefile-ro \
+	    --dhcp-range="$1" --dhcp-boot="$2" \
+	    --enable-tftp --tftp-root="$PWD/tftp" > server.log 2>&1 &
+	echo $! > server.pid
+	wait_until "the server" grep TFTP server.log ||
+	    atf_fail "dnsmasq does not start"
+}
+
+# rom_valed NAME: starts a machine that has nothing to boot but the ROM.  What
+# BIOS and ROM show goes to the serial port.
+rom_valed()
+{
+	rm -f "$1.log"
+	"$QEMU" -nodefaults -no-user-config -display none \
+	    -machine pc,graphics=off,memory-backend=mem \
+	    -accel "${ACCEL:-tcg}" -m 64 -smp 1 \
+	    -object memory-backend-memfd,id=mem,size=64M,share=on \
+	    -option-rom pxe-e1000.rom -serial file:"$1.log" \
+	    -device "{\"driver\":\"vfio-user-pci\",\
+\"socket\":{\"type\":\"unix\",\"path\":\"$1.sock\"}}" \
+	    < /dev/null > "$1.qemu" 2>&1 &
+	echo $! > "$1.pid"
+}
+
+# console NAME: what the machine has shown, without escape sequences.
+console()
+{
+	tr -d '\r\000' < "$1.log" | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g'
+}
+
+# printed NAME PATTERN: whether it has shown that, or ended.
+printed()
+{
+	console "$1" | tail -n 5
+	vm_alive "$1" || return 0
+	console "$1" | grep -Eq "$2"
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case tftp
+}

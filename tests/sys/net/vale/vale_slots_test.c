@@ -307,6 +307,8 @@ ATF_TC_BODY(jumbo_room, tc)
 	t_expect_none(b);
 	T_COUNT(b, RX_FULL, 3);
 	T_COUNT(b, RX_FRAME, 3);
+	/* What did not fit is no part of the bytes. */
+	T_COUNT(b, RX_BYTE, 6 * BUF_SIZE + 60);
 	/* A frame longer than the ring. */
 	t_send(a, 8 * BUF_SIZE, EVERYBODY, 0, 7);
 	t_expect_none(b);
@@ -389,6 +391,81 @@ ATF_TC_BODY(bad_buffer, tc)
 	slot->buf_idx = UINT32_MAX;
 	expect_drop(VALE_C_TX_BAD_BUF);
 	T_COUNT(a, TX_BAD_BUF, 7);
+	close_pair();
+}
+
+ATF_TC(first_reason);
+ATF_TC_HEAD(first_reason, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame with several faults is counted "
+	    "once, for the one found first");
+}
+ATF_TC_BODY(first_reason, tc)
+{
+	struct netmap_slot *slot;
+	uint32_t own, n;
+
+	open_pair(1024, 16);
+	/* A bad buffer in a frame that is too short, cut, too long. */
+	for (n = 0; n < 3; n++) {
+		t_make(frame, T_FRAME_MAX, EVERYBODY, 0, 1);
+		slot = &a->txring->slot[a->txring->head];
+		own = slot->buf_idx;
+		t_put(a, frame, n == 0 ? 10 : n == 1 ? 100 : T_FRAME_MAX,
+		    n == 0 ? 10 : n == 1 ? 50 : BUF_SIZE, false);
+		if (n == 1)
+			a->txring->slot[a->txring->head - 1].flags |=
+			    NS_MOREFRAG;
+		slot->buf_idx = UINT32_MAX;
+		expect_drop(VALE_C_TX_BAD_BUF);
+		slot->buf_idx = own;
+	}
+	/* Too short and cut. */
+	t_put(a, frame, 10, 10, false);
+	a->txring->slot[a->txring->head - 1].flags |= NS_MOREFRAG;
+	expect_drop(VALE_C_TX_CUT);
+	/* More fragments than allowed and too long. */
+	t_put(a, frame, T_FRAME_MAX, 1024, false);
+	expect_drop(VALE_C_TX_FRAGS);
+	T_COUNT(a, TX_BAD_BUF, 3);
+	T_COUNT(a, TX_CUT, 1);
+	T_COUNT(a, TX_FRAGS, 1);
+	T_COUNT(a, TX_RUNT, 0);
+	T_COUNT(a, TX_OVERSIZE, 0);
+	/* What expect_drop() sent. */
+	T_COUNT(a, TX_BYTE, 5 * 60);
+	close_pair();
+}
+
+ATF_TC(bytes);
+ATF_TC_HEAD(bytes, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Bytes are counted for frames of one and "
+	    "of several slots, by sender and receiver");
+}
+ATF_TC_BODY(bytes, tc)
+{
+	uint32_t len, sum;
+
+	open_pair(1024, 1024);
+	sum = 0;
+	for (len = 60; len < 3 * BUF_SIZE; len += 517) {
+		t_make(frame, len, EVERYBODY, 0, len);
+		t_put(a, frame, len, BUF_SIZE, false);
+		t_put(a, frame, len, 100, false);
+		sum += 2 * len;
+	}
+	/* The shortest frame, in one slot and in two. */
+	t_put(a, frame, VALE_FRAME_MIN, BUF_SIZE, false);
+	t_put(a, frame, VALE_FRAME_MIN, 7, false);
+	sum += 2 * VALE_FRAME_MIN;
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	T_COUNT(a, TX_BYTE, sum);
+	T_COUNT(b, RX_BYTE, sum);
+	T_COUNT(a, TX_RUNT, 0);
+	T_COUNT(b, RX_FULL, 0);
+	T_COUNT(a, TX_SYNC, 1);
+	T_COUNT(a, TX_BATCH, 1);
 	close_pair();
 }
 
@@ -610,6 +687,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, too_many);
 	ATF_TP_ADD_TC(tp, cut);
 	ATF_TP_ADD_TC(tp, bad_buffer);
+	ATF_TP_ADD_TC(tp, first_reason);
+	ATF_TP_ADD_TC(tp, bytes);
 	ATF_TP_ADD_TC(tp, swapped);
 	ATF_TP_ADD_TC(tp, bad_rx_buffer);
 	ATF_TP_ADD_TC(tp, bad_length);

@@ -118,6 +118,64 @@ ATF_TC_BODY(unicast, tc)
 	close_ports();
 }
 
+ATF_TC(mixed);
+ATF_TC_HEAD(mixed, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "One sync of frames to known, unknown "
+	    "and all stations, in runs and in turn, is counted exactly");
+}
+ATF_TC_BODY(mixed, tc)
+{
+	/* Stations, of which 9 is unknown. */
+	static const unsigned int to[] = {
+		1, 1, 1, 9, 9, 2, 9, 2, 2, EVERYBODY, EVERYBODY, 1, 0, 0, 3
+	};
+	struct t_frame f;
+	unsigned int dst, i, got[NPORTS] = { 0 };
+	uint32_t bytes, flooded, copies, nself;
+
+	open_ports();
+	learn_ports();
+	bytes = flooded = copies = nself = 0;
+	for (i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+		t_queue(port[0], 60 + i, to[i], 0, i);
+		bytes += 60 + i;
+		if (to[i] == 0)
+			nself++;
+		else if (to[i] >= NPORTS) {
+			flooded++;
+			copies += NPORTS - 1;
+		} else
+			copies++;
+	}
+	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
+	for (dst = 1; dst < NPORTS; dst++) {
+		ATF_REQUIRE_EQ(0, vale_rxsync(port[dst]));
+		for (i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+			if (to[i] != dst && to[i] < NPORTS)
+				continue;
+			ATF_REQUIRE(t_take(port[dst], &f));
+			ATF_CHECK_EQ(i, f.f_seq);
+			ATF_CHECK_EQ(60 + i, f.f_len);
+			got[dst]++;
+		}
+		t_expect_none(port[dst]);
+		T_COUNT(port[dst], RX_FRAME, NPORTS - 1 + got[dst]);
+		T_COUNT(port[dst], RX_COPY, NPORTS - 1 + got[dst]);
+		T_COUNT(port[dst], RX_BATCH, NPORTS);
+	}
+	/* With what learn_ports() sent. */
+	T_COUNT(port[0], TX_SYNC, 2);
+	T_COUNT(port[0], TX_BATCH, 2);
+	T_COUNT(port[0], TX_FRAME, 1 + sizeof(to) / sizeof(to[0]));
+	T_COUNT(port[0], TX_BYTE, 60 + bytes);
+	T_COUNT(port[0], TX_FLOOD, 1 + flooded);
+	T_COUNT(port[0], TX_COPY, NPORTS - 1 + copies);
+	T_COUNT(port[0], TX_SELF, nself);
+	T_COUNT(port[0], LEARNED, 1);
+	close_ports();
+}
+
 ATF_TC(multicast);
 ATF_TC_HEAD(multicast, tc)
 {
@@ -464,6 +522,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, flood_unknown);
 	ATF_TP_ADD_TC(tp, unicast);
+	ATF_TP_ADD_TC(tp, mixed);
 	ATF_TP_ADD_TC(tp, multicast);
 	ATF_TP_ADD_TC(tp, self);
 	ATF_TP_ADD_TC(tp, alone);

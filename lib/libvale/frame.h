@@ -46,8 +46,10 @@ struct frame {
 	uint32_t	 f_len;		/* bytes in all, without FCS */
 	uint8_t		 f_flags;	/* FRAME_CSUM_* */
 	uint8_t		 f_gso_type;	/* FRAME_GSO_* */
-	uint16_t	 f_hdr_len;	/* bytes of headers, if f_gso_type */
+	/* If f_gso_type is not FRAME_GSO_NONE. */
+	uint16_t	 f_hdr_len;	/* bytes of headers */
 	uint16_t	 f_gso_size;	/* bytes of payload in a segment */
+	/* With FRAME_CSUM_PARTIAL. */
 	uint16_t	 f_csum_start;	/* first byte summed */
 	uint16_t	 f_csum_offset;	/* of the checksum, from there */
 };
@@ -63,10 +65,6 @@ frame_set(struct frame *frame, int niov, uint32_t len)
 	frame->f_len = len;
 	frame->f_flags = 0;
 	frame->f_gso_type = FRAME_GSO_NONE;
-	frame->f_hdr_len = 0;
-	frame->f_gso_size = 0;
-	frame->f_csum_start = 0;
-	frame->f_csum_offset = 0;
 }
 
 /*

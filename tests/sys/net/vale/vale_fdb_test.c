@@ -17,6 +17,7 @@
 #include <dev/netmap/vale_fdb.h>
 
 #include "aborts.h"
+#include "test.h"
 
 static const uint64_t seed[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
 static struct vale_fdb fdb;
@@ -192,7 +193,8 @@ ATF_TC_HEAD(clock_behind, tc)
 ATF_TC_BODY(clock_behind, tc)
 {
 	struct vale_fdb_entry e;
-	unsigned int cursor = 0;
+	uint32_t a[VALE_FDB_WAYS + 1];
+	unsigned int cursor = 0, i;
 
 	vale_fdb_init(&fdb, seed);
 	vale_fdb_learn(&fdb, addr(1), 7, 100);
@@ -201,6 +203,108 @@ ATF_TC_BODY(clock_behind, tc)
 	vale_fdb_learn(&fdb, addr(1), 7, 100);
 	ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 99, &e));
 	ATF_CHECK_EQ(0, e.fe_age_s);
+	cursor = 0;
+	ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 101, &e));
+	ATF_CHECK_EQ(1, e.fe_age_s);
+
+	/* Of entries ahead of its clock it replaces the one least ahead. */
+	same_bucket(a, VALE_FDB_WAYS + 1);
+	for (i = 0; i < VALE_FDB_WAYS; i++)
+		vale_fdb_learn(&fdb, addr(a[i]), 10 + i, i == 3 ? 101 : 102);
+	vale_fdb_learn(&fdb, addr(a[i]), 1, 100);
+	for (i = 0; i < VALE_FDB_WAYS; i++)
+		ATF_CHECK_EQ(i == 3 ? VALE_FDB_FLOOD : 10 + i,
+		    vale_fdb_lookup(&fdb, addr(a[i]), 102));
+}
+
+ATF_TC(listed);
+ATF_TC_HEAD(listed, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "All bytes of an address are listed");
+}
+ATF_TC_BODY(listed, tc)
+{
+	static const uint8_t a[6] = { 0x02, 0xfe, 0x81, 0x7f, 0xa5, 0xc3 };
+	struct vale_fdb_entry e;
+	unsigned int cursor = 0;
+
+	vale_fdb_init(&fdb, seed);
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, a, 200, 7));
+	ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 7, &e));
+	ATF_CHECK_EQ(0, memcmp(a, e.fe_addr, 6));
+	ATF_CHECK_EQ(200, e.fe_port);
+	ATF_CHECK_EQ(0, e.fe_age_s);
+}
+
+/* Whether two addresses are in one bucket of a table with this seed. */
+static bool
+collide(uint64_t s0, uint64_t s1, uint32_t x, uint32_t y)
+{
+	const uint64_t s[2] = { s0, s1 };
+	unsigned int i;
+
+	vale_fdb_init(&fdb, s);
+	vale_fdb_learn(&fdb, addr(x), 1, 0);
+	vale_fdb_learn(&fdb, addr(y), 1, 0);
+	for (i = 0; i < VALE_FDB_BUCKETS; i++)
+		if (fdb.f_bucket[i].fb_entry[1] != 0)
+			return (true);
+	return (false);
+}
+
+ATF_TC(seeded);
+ATF_TC_HEAD(seeded, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Who does not know the seed, either half "
+	    "of it, does not know which stations share a bucket");
+}
+ATF_TC_BODY(seeded, tc)
+{
+	uint32_t x, y, seeds = 1;
+	unsigned int i, other0, other1;
+	uint64_t s;
+
+	/* Two that share one with this seed. */
+	x = 0;
+	for (y = 1; !collide(seed[0], seed[1], x, y); y++)
+		;
+	other0 = other1 = 0;
+	for (i = 0; i < 50; i++) {
+		s = (uint64_t)test_random(&seeds) << 32;
+		s |= test_random(&seeds);
+		other0 += !collide(s, seed[1], x, y);
+		other1 += !collide(seed[0], s, x, y);
+	}
+	ATF_CHECK_MSG(other0 > 25, "first half: %u of 50", other0);
+	ATF_CHECK_MSG(other1 > 25, "second half: %u of 50", other1);
+}
+
+ATF_TC(spread);
+ATF_TC_HEAD(spread, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Stations with addresses in sequence "
+	    "find room, whatever the seed");
+}
+ATF_TC_BODY(spread, tc)
+{
+	static const uint64_t seeds[][2] = {
+		{ 0, 0 }, { 1, 1 }, { UINT64_MAX, UINT64_MAX },
+		{ 0x0123456789abcdef, 0 }, { 0, 0xfedcba9876543210 },
+	};
+	uint32_t i, n = VALE_FDB_ENTRIES / 2;
+	unsigned int j, shift;
+
+	for (j = 0; j < sizeof(seeds) / sizeof(seeds[0]); j++) {
+		for (shift = 0; shift <= 16; shift += 8) {
+			vale_fdb_init(&fdb, seeds[j]);
+			for (i = 0; i < n; i++)
+				vale_fdb_learn(&fdb, addr(i << shift), 1, 0);
+			/* Four a bucket if evenly; eight fit. */
+			ATF_CHECK_MSG(entries(0) >= n - n / 8,
+			    "seed %u, shift %u: %u of %u", j, shift,
+			    entries(0), n);
+		}
+	}
 }
 
 ATF_TC(move);
@@ -429,6 +533,16 @@ ATF_TC_BODY(changes, tc)
 	ATF_CHECK(changed());
 	vale_fdb_flush(&fdb, 1);
 	ATF_CHECK(changed());
+
+	/* A search for expired entries that frees none, of port 0 and others. */
+	vale_fdb_init(&fdb, seed);
+	vale_fdb_learn(&fdb, addr(1), 5, 0);
+	vale_fdb_learn(&fdb, addr(2), 0, 1000);
+	vale_fdb_set_limit(&fdb, 0, 1);
+	changed();
+	ATF_REQUIRE_EQ(VALE_FDB_REFUSED,
+	    vale_fdb_learn(&fdb, addr(3), 0, 1000));
+	ATF_CHECK(!changed());
 }
 
 #define	THREADS		4
@@ -539,6 +653,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, hostile);
 	ATF_TP_ADD_TC(tp, ageing);
 	ATF_TP_ADD_TC(tp, clock_behind);
+	ATF_TP_ADD_TC(tp, listed);
+	ATF_TP_ADD_TC(tp, seeded);
+	ATF_TP_ADD_TC(tp, spread);
 	ATF_TP_ADD_TC(tp, move);
 	ATF_TP_ADD_TC(tp, flush);
 	ATF_TP_ADD_TC(tp, full);

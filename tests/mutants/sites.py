@@ -37,13 +37,15 @@ for _f in ("getKind", "getAsInt", "dispose"):
     getattr(cindex.conf.lib, "clang_EvalResult_" + _f).argtypes = \
         [ctypes.c_void_p]
 
-# Assertions, probes and messages: what they say is no behaviour.
+# Assertions, probes and messages: what they say is no behaviour.  Neither is
+# what is in the cache.
 UNMUTATED = re.compile(
-    r"^(MPASS|KASSERT|mtx_assert|_Static_assert|static_assert|offsetof"
-    r"|__offsetof|nitems|sizeof|EPRINTLN|DPRINTF|PRINTLN|assert"
+    r"^(MPASS|KASSERT|_Static_assert|static_assert|offsetof|__offsetof"
+    r"|nitems|sizeof|([a-z_]+_)?assert(_[a-z]+)?|lem_os_probe|VALE_FETCH"
     r"|[A-Z0-9]+_PROBE[0-9]?)$")
 UNMUTATED_CALLS = re.compile(
-    r"(^|_)(log|warnx?|printf|fprintf|probe(_[a-z_]+)?)$")
+    r"(^|_)(log|warnx?|printf|fprintf|probe(_[a-z_]+)?|prefetch"
+    r"|assert(_[a-z]+)?)$")
 
 RELATIONS = {"<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"],
     "==": [], "!=": []}

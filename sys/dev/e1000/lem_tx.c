@@ -35,7 +35,8 @@
 #include "lem_impl.h"
 
 #define	SEG_MAX		16383		/* bytes */
-#define	PACKET_MAX	0xfffff		/* bytes: DTALEN, PAYLEN */
+/* PAYLEN has 20 bits. */
+_Static_assert(LEM_TX_MAXSEGS * SEG_MAX <= 0xfffff, "a packet is too long");
 #define	HEADERS_MAX	UINT8_MAX	/* bytes: HDRLEN; TUCSO: */
 #define	L4_MAX		(UINT8_MAX - 16)
 
@@ -241,8 +242,7 @@ tx_length(const struct lem_packet *lp)
 			return (0);
 		len += lp->lp_segs[i].ls_len;
 	}
-	if (len < E82545_ETH_HDRLEN ||
-	    len > (tso != 0 ? PACKET_MAX : E82545_FRAME_MAX))
+	if (len < E82545_ETH_HDRLEN || (tso == 0 && len > E82545_FRAME_MAX))
 		return (0);
 	if ((flags & FLAGS_OFFLOAD) == 0)
 		return (len);

@@ -9,6 +9,8 @@
  * and back.
  */
 
+#include <sys/param.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -194,6 +196,183 @@ TEST(tso_context, "TSO sends a context descriptor for each packet, even if it is
 	test_destroy(t);
 }
 
+/* Queue a packet of one segment, and return lem_tx()'s error. */
+static int
+queue_one(struct lem_test *t, uint32_t len, unsigned int flags,
+    unsigned int l2len, unsigned int l3len, unsigned int l4len,
+    unsigned int mss)
+{
+	struct lem_seg seg[LEM_TX_MAXSEGS];
+	struct lem_packet lp;
+	uint64_t gpa = guest_txbuf(&t->g);
+	unsigned int i;
+
+	/* In as few segments as possible. */
+	memset(&lp, 0, sizeof(lp));
+	for (i = 0; len > 0; i++) {
+		ATF_REQUIRE(i < nitems(seg));
+		seg[i].ls_addr = gpa;
+		seg[i].ls_len = MIN(len, 16383);
+		len -= seg[i].ls_len;
+	}
+	lp.lp_segs = seg;
+	lp.lp_nsegs = i;
+	lp.lp_flags = flags;
+	lp.lp_l2len = l2len;
+	lp.lp_l3len = l3len;
+	lp.lp_l4len = l4len;
+	lp.lp_mss = mss;
+	lp.lp_vlan = 0xa123;
+	return (guest_tx(&t->g, &lp));
+}
+
+TEST(descriptors, "Every bit of the descriptors for each offload")
+{
+#define	CTX(l2, l3, cso)						\
+	((l2) | ((l2) + 10) << 8 | ((l2) + (l3) - 1) << 16 |		\
+	    (uint64_t)((l2) + (l3)) << 32 |				\
+	    (uint64_t)((l2) + (l3) + (cso)) << 40)
+	static const struct {
+		unsigned int	flags, l2, l3, l4, mss;
+		uint32_t	len;
+		/* The context, 0 if none is sent; then the data. */
+		uint64_t	ctx_addr, ctx_rest, rest;
+	} t[] = {
+		{ 0, 0, 0, 0, 0, 60, 0, 0, 0x0300003c },
+		{ LEM_TX_VLAN, 0, 0, 0, 0, 60, 0, 0, 0xa12300004300003c },
+		{ LEM_TX_IPSUM, 14, 20, 20, 0, 100,
+		    CTX(14, 20, 16), 0x23000000, 0x0000010023100064 },
+		{ LEM_TX_TCPSUM, 14, 20, 20, 0, 100,
+		    0, 0, 0x0000020023100064 },
+		{ LEM_TX_IPSUM | LEM_TX_TCPSUM | LEM_TX_VLAN, 14, 20, 20, 0,
+		    100, 0, 0, 0xa123030063100064 },
+		{ LEM_TX_UDPSUM, 14, 20, 8, 0, 100,
+		    CTX(14, 20, 6), 0x22000000, 0x0000020023100064 },
+		/* Another length of either header, and the same again. */
+		{ LEM_TX_UDPSUM, 18, 20, 8, 0, 100,
+		    CTX(18, 20, 6), 0x22000000, 0x0000020023100064 },
+		{ LEM_TX_UDPSUM, 18, 40, 8, 0, 100,
+		    CTX(18, 40, 6), 0x22000000, 0x0000020023100064 },
+		{ LEM_TX_UDPSUM, 18, 40, 8, 0, 101,
+		    0, 0, 0x0000020023100065 },
+		/* TSO: HDRLEN, MSS and the payload's length. */
+		{ LEM_TX_TSO4, 14, 20, 32, 1448, 4066, CTX(14, 20, 16),
+		    0x05a8420027000000 | (4066 - 66),
+		    0x0000030027100000 | 4066 },
+		{ LEM_TX_TSO4, 14, 20, 32, 1448, 4066, CTX(14, 20, 16),
+		    0x05a8420027000000 | (4066 - 66),
+		    0x0000030027100000 | 4066 },
+		{ LEM_TX_TSO6, 14, 40, 20, 1000, 3074, CTX(14, 40, 16),
+		    0x03e84a0025000000 | (3074 - 74),
+		    0x0000020027100000 | 3074 },
+		/* Not TSO: the context has other bits. */
+		{ LEM_TX_TCPSUM, 14, 40, 20, 0, 100,
+		    CTX(14, 40, 16), 0x23000000, 0x0000020023100064 },
+	};
+	struct lem_test *test = test_create(LEM_MODE_POLL, 2048, 1500);
+	struct lem_core *lc = &test->g.lc;
+	const struct e82545_desc *txd;
+	unsigned int i;
+	uint32_t n;
+
+	for (i = 0; i < nitems(t); i++) {
+		n = lc->lc_tx_tail;
+		ATF_REQUIRE_EQ(0, queue_one(test, t[i].len, t[i].flags,
+		    t[i].l2, t[i].l3, t[i].l4, t[i].mss));
+		ATF_REQUIRE_EQ_MSG(t[i].ctx_addr != 0 ? 2 : 1,
+		    lc->lc_tx_tail - n, "row %u", i);
+		if (t[i].ctx_addr != 0) {
+			txd = &lc->lc_txd[n++];
+			ATF_CHECK_EQ_MSG(t[i].ctx_addr, txd->addr,
+			    "row %u: %jx", i, (uintmax_t)txd->addr);
+			ATF_CHECK_EQ_MSG(t[i].ctx_rest, txd->rest,
+			    "row %u: %jx", i, (uintmax_t)txd->rest);
+		}
+		txd = &lc->lc_txd[n];
+		ATF_CHECK_EQ_MSG(t[i].rest, txd->rest, "row %u: %jx", i,
+		    (uintmax_t)txd->rest);
+	}
+	test_destroy(test);
+}
+
+TEST(lengths, "Which lengths a packet and its headers may have")
+{
+	static const struct {
+		unsigned int	flags, l2, l3, l4, mss;
+		uint32_t	len;
+		int		error;
+	} t[] = {
+		{ 0, 0, 0, 0, 0, 13, EINVAL },
+		{ 0, 0, 0, 0, 0, 14, 0 },
+		{ 0, 0, 0, 0, 0, E82545_FRAME_MAX, 0 },
+		{ 0, 0, 0, 0, 0, E82545_FRAME_MAX + 1, EINVAL },
+		{ 0x40, 0, 0, 0, 0, 60, EINVAL },
+		/* Headers of no length, and longer than the packet. */
+		{ LEM_TX_TCPSUM, 14, 20, 20, 0, 54, 0 },
+		{ LEM_TX_TCPSUM, 14, 20, 20, 0, 53, EINVAL },
+		{ LEM_TX_TCPSUM, 0, 20, 20, 0, 60, EINVAL },
+		{ LEM_TX_TCPSUM, 14, 0, 20, 0, 60, EINVAL },
+		{ LEM_TX_TCPSUM, 14, 20, 0, 0, 60, 0 },
+		/* The offset of the checksum fits in a byte. */
+		{ LEM_TX_TCPSUM, 14, 225, 20, 0, 300, 0 },
+		{ LEM_TX_TCPSUM, 14, 226, 20, 0, 300, EINVAL },
+		/* UDP and nothing else. */
+		{ LEM_TX_UDPSUM | LEM_TX_IPSUM, 14, 20, 8, 0, 60, 0 },
+		{ LEM_TX_UDPSUM | LEM_TX_TCPSUM, 14, 20, 8, 0, 60, EINVAL },
+		{ LEM_TX_UDPSUM | LEM_TX_TSO4, 14, 20, 8, 1000, 60, EINVAL },
+		/* TSO. */
+		{ LEM_TX_TSO4, 14, 20, 20, 1000, 55, 0 },
+		{ LEM_TX_TSO4, 14, 20, 20, 1000, 54, EINVAL },
+		{ LEM_TX_TSO4 | LEM_TX_TSO6, 14, 20, 20, 1000, 100, EINVAL },
+		{ LEM_TX_TSO4, 14, 20, 0, 1000, 100, EINVAL },
+		{ LEM_TX_TSO4, 14, 20, 20, 0, 100, EINVAL },
+		{ LEM_TX_TSO4, 14, 201, 40, 1000, 2000, 0 },
+		{ LEM_TX_TSO4, 14, 202, 40, 1000, 2000, EINVAL },
+		{ LEM_TX_TSO4, 14, 20, 20, E82545_FRAME_MAX - 54, 20000, 0 },
+		{ LEM_TX_TSO4, 14, 20, 20, E82545_FRAME_MAX - 53, 20000,
+		    EINVAL },
+		{ LEM_TX_TSO4, 14, 20, 20, 1000, LEM_TX_MAXSEGS * 16383, 0 },
+	};
+	struct lem_test *test = test_create(LEM_MODE_POLL, 2048, 1500);
+	struct lem_seg seg[LEM_TX_MAXSEGS + 1];
+	struct lem_packet lp = { .lp_segs = seg };
+	unsigned int i;
+
+	for (i = 0; i < nitems(t); i++) {
+		/* Nothing is sent; the ring has room for a few. */
+		lem_stop(&test->g.lc);
+		ATF_REQUIRE_EQ(0, lem_start(&test->g.lc, test->g.mac, 1500));
+		ATF_CHECK_EQ_MSG(t[i].error, queue_one(test, t[i].len,
+		    t[i].flags, t[i].l2, t[i].l3, t[i].l4, t[i].mss),
+		    "row %u", i);
+	}
+
+	/* Segments: how many, and how long. */
+	for (i = 0; i < nitems(seg); i++)
+		seg[i] = (struct lem_seg){ guest_txbuf(&test->g), 1 };
+	lem_stop(&test->g.lc);
+	ATF_REQUIRE_EQ(0, lem_start(&test->g.lc, test->g.mac, 1500));
+	lp.lp_nsegs = LEM_TX_MAXSEGS;
+	ATF_CHECK_EQ(0, guest_tx(&test->g, &lp));
+	lp.lp_nsegs++;
+	ATF_CHECK_EQ(EINVAL, guest_tx(&test->g, &lp));
+	lp.lp_nsegs = 2;
+	seg[1].ls_len = 16126;
+	ATF_CHECK_EQ(0, guest_tx(&test->g, &lp));
+	lp.lp_flags = LEM_TX_TSO4;
+	lp.lp_l2len = 14;
+	lp.lp_l3len = lp.lp_l4len = 20;
+	lp.lp_mss = 1000;
+	seg[1].ls_len = 16383;
+	ATF_CHECK_EQ(0, guest_tx(&test->g, &lp));
+	seg[1].ls_len = 16384;
+	ATF_CHECK_EQ(EINVAL, guest_tx(&test->g, &lp));
+	seg[1].ls_len = 0;
+	ATF_CHECK_EQ(EINVAL, guest_tx(&test->g, &lp));
+	lem_stop(&test->g.lc);
+	test_destroy(test);
+}
+
 TEST(context_room, "A packet is refused while there is no descriptor for its "
     "context")
 {
@@ -277,6 +456,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, checksums);
 	ATF_TP_ADD_TC(tp, tso);
 	ATF_TP_ADD_TC(tp, tso_context);
+	ATF_TP_ADD_TC(tp, descriptors);
+	ATF_TP_ADD_TC(tp, lengths);
 	ATF_TP_ADD_TC(tp, context_room);
 	ATF_TP_ADD_TC(tp, rx_offload);
 	return (atf_no_error());

@@ -1,0 +1,306 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The driver's core with an adapter that records each register written: what
+ * it writes to start, to stop and to change the mode, in which order, and what
+ * it stores in the CSB.
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "lem_test.h"
+
+#define	ANY		0x5a5a5a5a	/* a value that is not compared */
+#define	CTRL_OLD	(E82545_CTRL_FRCSPD | E82545_CTRL_FRCDPX | 0x9)
+#define	TXRING		0x123456789000	/* addresses beyond 4 GB */
+#define	RXRING		0xabcdef012000
+#define	CSB		0x765432109000
+
+struct access {
+	uint32_t	reg, value;
+};
+
+static struct access wrote[512];
+static unsigned int nwrote, ndelay_reads;
+static uint32_t ctrl, status, resetting;
+
+static uint32_t
+fake_read(void *arg __unused, uint32_t reg)
+{
+	switch (reg) {
+	case E82545_CTRL:
+		/* A reset may take a while. */
+		if ((ctrl & E82545_CTRL_RST) != 0) {
+			ndelay_reads++;
+			if (resetting-- == 0)
+				ctrl &= ~E82545_CTRL_RST;
+		}
+		return (ctrl);
+	case E82545_STATUS:
+		return (status);
+	default:
+		return (0);
+	}
+}
+
+static void
+fake_write(void *arg __unused, uint32_t reg, uint32_t value)
+{
+	/* The table of multicast addresses must be all zero. */
+	if (reg >= E82545_MTA && reg < E82545_MTA + 4 * E82545_MTA_COUNT) {
+		ATF_CHECK_EQ(0, value);
+		return;
+	}
+	ATF_REQUIRE(nwrote < nitems(wrote));
+	wrote[nwrote++] = (struct access){ reg, value };
+	if (reg == E82545_CTRL) {
+		ctrl = value;
+		resetting = 3;
+	}
+}
+
+/* Check what was written since the last call. */
+static void
+check_wrote(const char *when, const struct access *want, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n && i < nwrote; i++) {
+		ATF_CHECK_EQ_MSG(want[i].reg, wrote[i].reg,
+		    "%s: write %u is to %#x, not %#x", when, i, wrote[i].reg,
+		    want[i].reg);
+		if (want[i].value != ANY)
+			ATF_CHECK_EQ_MSG(want[i].value, wrote[i].value,
+			    "%s: write %u, to %#x, is %#x, not %#x", when, i,
+			    wrote[i].reg, wrote[i].value, want[i].value);
+	}
+	ATF_CHECK_EQ_MSG(n, nwrote, "%s: %u writes, not %u", when, nwrote, n);
+	nwrote = 0;
+}
+
+static struct lem_test *
+fake_create(bool csb)
+{
+	struct lem_test *t = test_create_down(2048);
+	struct lem_core *lc = &t->g.lc;
+
+	lc->lc_os.reg_read = fake_read;
+	lc->lc_os.reg_write = fake_write;
+	lc->lc_txd_dma = TXRING;
+	lc->lc_rxd_dma = RXRING;
+	lc->lc_csb_dma = CSB;
+	if (!csb)
+		lc->lc_csb = NULL;
+	ctrl = CTRL_OLD;
+	status = E82545_STATUS_LU;
+	nwrote = 0;
+	return (t);
+}
+
+/* Back to the adapter that test_destroy() expects. */
+static void
+fake_destroy(struct lem_test *t)
+{
+
+	test_destroy(t);
+}
+
+static const uint8_t mac[6] = { 0x02, 0x13, 0x24, 0x35, 0x46, 0x97 };
+
+#define	RESET								\
+	{ E82545_IMC, 0xffffffff }, { E82545_RCTL, 0 },			\
+	{ E82545_TCTL, 0x8 }, { E82545_CSBAH, 0 }, { E82545_CSBAL, 0 },	\
+	{ E82545_CTRL, CTRL_OLD | E82545_CTRL_RST },			\
+	{ E82545_IMC, 0xffffffff }
+#define	RING(base, dma, n)						\
+	{ (base), (uint32_t)(dma) }, { (base) + 4, (dma) >> 32 },	\
+	{ (base) + 8, (n) * 16 }, { (base) + 16, 0 }, { (base) + 24, 0 }
+#define	START(rctl, tdba, rdba)						\
+	{ E82545_CTRL, 0x9 | E82545_CTRL_SLU | E82545_CTRL_ASDE },	\
+	{ E82545_RAL(0), 0x35241302 }, { E82545_RAH(0), 0x80009746 },	\
+	{ E82545_CTRL, 0x9 | E82545_CTRL_SLU | E82545_CTRL_ASDE },	\
+	{ E82545_ITR, 77 }, RING(E82545_TDBAL, tdba, TEST_RING),	\
+	{ E82545_TIPG, 0x00602008 }, { E82545_TCTL, 0x000400fa },	\
+	RING(E82545_RDBAL, rdba, TEST_RING), { E82545_RXCSUM, 0x300 },	\
+	{ E82545_RCTL, rctl }, { E82545_RDT, TEST_RING - 1 }
+
+TEST(start, "The registers written to start and to stop, with the CSB")
+{
+	static const struct access start[] = {
+		RESET, START(0x04008002, TXRING, RXRING),
+		{ E82545_CSBAH, CSB >> 32 }, { E82545_CSBAL, (uint32_t)CSB }
+	};
+	static const struct access stop[] = {
+		{ E82545_IMC, 0xffffffff }, { E82545_RCTL, 0 },
+		{ E82545_TCTL, 0x8 }, { E82545_CSBAH, 0 },
+		{ E82545_CSBAL, 0 },
+		{ E82545_CTRL, 0x9 | E82545_CTRL_SLU | E82545_CTRL_ASDE |
+		    E82545_CTRL_RST },
+		{ E82545_IMC, 0xffffffff }
+	};
+	struct lem_test *t = fake_create(true);
+	struct lem_core *lc = &t->g.lc;
+
+	lc->lc_itr_256ns = 77;
+	memset(lc->lc_csb, 0xa5, sizeof(*lc->lc_csb));
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	check_wrote("start", start, nitems(start));
+	ATF_CHECK(ndelay_reads > 2);
+	ATF_CHECK(lc->lc_link);
+	/* The CSB is off, as the mode says, and complete. */
+	ATF_CHECK_EQ(0, lc->lc_csb->guest_csb_on);
+	ATF_CHECK_EQ(0, lc->lc_csb->guest_tdt);
+	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_csb->guest_rdt);
+	ATF_CHECK_EQ(0, lc->lc_csb->guest_need_txkick);
+	ATF_CHECK_EQ(1, lc->lc_csb->guest_need_rxkick);
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, lc->lc_csb->guest_txkick_at);
+	ATF_CHECK_EQ(1024, lc->lc_csb->host_txcycles_lim);
+	ATF_CHECK_EQ(1, lc->lc_csb->host_need_txkick);
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, lc->lc_csb->host_rxkick_at);
+
+	lc->lc_csb->guest_csb_on = 1;
+	lem_stop(lc);
+	check_wrote("stop", stop, nitems(stop));
+	ATF_CHECK_EQ(0, lc->lc_csb->guest_csb_on);
+	ATF_CHECK(!lc->lc_running);
+	/* Stopped already. */
+	lem_stop(lc);
+	check_wrote("stopped", NULL, 0);
+	fake_destroy(t);
+}
+
+TEST(start_plain, "The registers written without the CSB, and for long "
+    "frames in longer buffers; the link is down")
+{
+	static const struct access start[] = {
+		{ E82545_IMC, 0xffffffff }, { E82545_RCTL, 0 },
+		{ E82545_TCTL, 0x8 },
+		{ E82545_CTRL, CTRL_OLD | E82545_CTRL_RST },
+		{ E82545_IMC, 0xffffffff },
+		START(0x0603802a & ~0x8, TXRING, RXRING)
+	};
+	struct lem_test *t = fake_create(false);
+	struct lem_core *lc = &t->g.lc;
+
+	lc->lc_itr_256ns = 77;
+	lc->lc_rx_bufsize = 4096;
+	status = 0;
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 9000));
+	check_wrote("start", start, nitems(start));
+	ATF_CHECK(!lc->lc_link);
+	lem_stop(lc);
+	lc->lc_rx_bufsize = 2048;
+	fake_destroy(t);
+}
+
+TEST(modes, "The registers written to change the mode")
+{
+#define	TAILS	{ E82545_TDT, 0 }, { E82545_RDT, TEST_RING - 1 }
+#define	MASK	{ E82545_IMC, 0xffffffff }
+#define	WAKE	{ E82545_ICS, E82545_ICR_RXT0 | E82545_ICR_TXDW }
+#define	RX_LSC	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0 | E82545_ICR_RXO |	\
+		E82545_ICR_LSC)
+	static const struct {
+		uint32_t	mode;
+		uint32_t	on;		/* interrupts, before */
+		struct access	want[6];
+		unsigned int	n;
+	} t[] = {
+		/* Nothing changes. */
+		{ 0, 0, { { 0, 0 } }, 0 },
+		{ LEM_MODE_SC, 0, { MASK, WAKE }, 2 },
+		{ LEM_MODE_CSB, 0, { TAILS, MASK, WAKE }, 4 },
+		{ LEM_MODE_CSB | LEM_MODE_SC, 0, { MASK, WAKE }, 2 },
+		{ LEM_MODE_CSB | LEM_MODE_POLL, 0, { TAILS, MASK }, 3 },
+		{ LEM_MODE_CSB, 0, { TAILS, MASK, WAKE }, 4 },
+		{ LEM_MODE_LAZY, 0, { TAILS, MASK, WAKE }, 4 },
+		{ LEM_MODE_POLL, 0, { MASK }, 1 },
+		{ LEM_MODE_POLL | LEM_MODE_SC, 0, { MASK }, 1 },
+		{ 0, 0, { MASK, WAKE }, 2 },
+		{ LEM_MODE_LAZY, 1,
+		    { MASK, { E82545_IMS, RX_LSC }, WAKE }, 3 },
+		{ LEM_MODE_CSB, 1, { TAILS, MASK,
+		    { E82545_IMS, RX_LSC | E82545_ICR_TXDW }, WAKE }, 5 },
+		{ LEM_MODE_CSB | LEM_MODE_LAZY, 1, { MASK,
+		    { E82545_IMS, RX_LSC | E82545_ICR_TXDW }, WAKE }, 3 },
+		{ 0, 1, { TAILS, MASK,
+		    { E82545_IMS, RX_LSC | E82545_ICR_TXDW }, WAKE }, 5 },
+	};
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+	const struct paravirt_csb *csb = lc->lc_csb;
+	unsigned int i;
+	char when[20];
+
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	nwrote = 0;
+	for (i = 0; i < nitems(t); i++) {
+		lc->lc_intr_on = t[i].on;
+		ATF_REQUIRE_EQ(0, lem_set_mode(lc, t[i].mode));
+		snprintf(when, sizeof(when), "mode %u", i);
+		check_wrote(when, t[i].want, t[i].n);
+		ATF_CHECK_EQ(t[i].mode, lc->lc_mode);
+		ATF_CHECK_EQ((t[i].mode & LEM_MODE_CSB) != 0,
+		    csb->guest_csb_on != 0);
+		if ((t[i].mode & LEM_MODE_CSB) != 0) {
+			ATF_CHECK_EQ((t[i].mode & LEM_MODE_POLL) == 0,
+			    csb->guest_need_rxkick != 0);
+			ATF_CHECK_EQ((t[i].mode & LEM_MODE_POLL) != 0 ? 256 :
+			    1024, csb->host_txcycles_lim);
+		}
+	}
+	/* The need for descriptors is told, but not to one that polls. */
+	lc->lc_tx_short = 1;
+	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB));
+	ATF_CHECK_EQ(1, csb->guest_need_txkick);
+	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB | LEM_MODE_POLL));
+	ATF_CHECK_EQ(0, csb->guest_need_txkick);
+	/* Unknown bits, alone and with others. */
+	ATF_CHECK_EQ(EINVAL, lem_set_mode(lc, 0x10));
+	ATF_CHECK_EQ(EINVAL, lem_set_mode(lc, 0x80000001));
+	ATF_CHECK_EQ(LEM_MODE_CSB | LEM_MODE_POLL, lc->lc_mode);
+	lc->lc_tx_short = 0;
+	/* While stopped the mode is only kept. */
+	lem_stop(lc);
+	nwrote = 0;
+	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_LAZY));
+	check_wrote("stopped", NULL, 0);
+	ATF_CHECK_EQ(LEM_MODE_LAZY, lc->lc_mode);
+	fake_destroy(test);
+}
+
+TEST(dead, "An adapter that does not end its reset is given up after ten "
+    "tries")
+{
+	struct lem_test *t = fake_create(true);
+	struct lem_core *lc = &t->g.lc;
+
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	ndelay_reads = 0;
+	lem_stop(lc);
+	ATF_CHECK_EQ(4, ndelay_reads);
+	/* All bits set: it is gone. */
+	ctrl = status = 0xffffffff;
+	ATF_CHECK_EQ(ENXIO, lem_start(lc, mac, 1500));
+	ATF_CHECK(!lc->lc_running);
+	fake_destroy(t);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, start);
+	ATF_TP_ADD_TC(tp, start_plain);
+	ATF_TP_ADD_TC(tp, modes);
+	ATF_TP_ADD_TC(tp, dead);
+	return (atf_no_error());
+}

@@ -254,6 +254,10 @@ ATF_TC_BODY(speed, tc __unused)
 		{ 0x0100, 0x0de1, 0x1340, 0x8c00, 0x280 },
 		{ 0, 0x01e1, 0x1340, 0x6c00, 0x141 },
 		{ 0, 0x00e1, 0x1340, 0x4c00, 0x140 },
+		{ 0x0200, 0x0de1, 0x1340, 0xac00, 0x281 },
+		{ 0, 0x0101, 0x1340, 0x6c00, 0x141 },
+		{ 0, 0x0041, 0x1340, 0x2c00, 0x001 },
+		{ 0, 0x0001, 0x1340, 0, 0x000 },
 		{ 0, 0x0061, 0x1340, 0x2c00, 0x001 },
 		{ 0, 0x0021, 0x1340, 0x0c00, 0x000 },
 		{ 0, 0x0001, 0x1340, 0, 0x000 },
@@ -283,8 +287,78 @@ ATF_TC_BODY(speed, tc __unused)
 	phy_wr(h, 0, 0x1340);
 	phy_wr(h, 9, 0);
 	ATF_CHECK_EQ(0xac00, phy_rd(h, 17));
+	/* A write that does not restart it changes nothing. */
+	phy_wr(h, 0, 0x1140);
+	ATF_CHECK_EQ(0xac00, phy_rd(h, 17));
 	phy_wr(h, 0, 0x1340);
 	ATF_CHECK_EQ(0x6c00, phy_rd(h, 17));
+	/* So does a software reset. */
+	phy_wr(h, 9, 0x0300);
+	phy_wr(h, 0, 0x9140);
+	ATF_CHECK_EQ(0xac00, phy_rd(h, 17));
+
+	/* The MAC forces speed, and duplex, and shows what was detected. */
+	host_wr(h, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_FRCSPD |
+	    1 << 8);
+	ATF_CHECK_EQ(0x243, host_rd(h, E82545_STATUS));
+	host_wr(h, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_FRCDPX |
+	    1 << 8);
+	ATF_CHECK_EQ(0x282, host_rd(h, E82545_STATUS));
+	host_wr(h, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_FRCDPX |
+	    E82545_CTRL_FD);
+	ATF_CHECK_EQ(0x283, host_rd(h, E82545_STATUS));
+	host_destroy(h);
+}
+
+ATF_TC(bounce);
+ATF_TC_HEAD(bounce, tc)
+{
+	atf_tc_set_md_var(tc, "descr",
+	    "Which writes to the PHY's control register take the link down");
+}
+ATF_TC_BODY(bounce, tc __unused)
+{
+	static const struct {
+		uint16_t	ctrl;
+		bool		lsc;
+		uint16_t	status;		/* negotiation complete */
+		uint16_t	partner;
+	} t[] = {
+		{ 0x1140, false, 0x0020, 0x41e1 },	/* as it was */
+		{ 0x9140, true, 0x0020, 0x41e1 },	/* reset */
+		{ 0x1340, true, 0x0020, 0x41e1 },	/* restart */
+		{ 0x0140, true, 0, 0 },		/* no negotiation */
+		{ 0x0340, false, 0, 0 },	/* nothing to restart */
+		{ 0x2100, false, 0, 0 },	/* speed */
+		{ 0x6100, true, 0, 0 },		/* loopback */
+		{ 0x7100, true, 0, 0 },		/* both */
+		{ 0x7100, false, 0, 0 },
+		{ 0x1140, true, 0x0020, 0x41e1 },
+	};
+	struct host *h;
+	unsigned int i;
+
+	h = host_create(HOST_RAM);
+	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
+	phy_rd(h, 1);
+	host_rd(h, E82545_ICR);
+	for (i = 0; i < nitems(t); i++) {
+		phy_wr(h, 0, t[i].ctrl);
+		ATF_CHECK_EQ_MSG(t[i].lsc,
+		    (host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0, "%u", i);
+		ATF_CHECK_EQ_MSG(t[i].lsc ? 0 : 4, phy_rd(h, 1) & 4, "%u", i);
+		ATF_CHECK_EQ_MSG(4, phy_rd(h, 1) & 4, "%u", i);
+		ATF_CHECK_EQ_MSG(t[i].status, phy_rd(h, 1) & 0x20, "%u", i);
+		ATF_CHECK_EQ_MSG(t[i].partner, phy_rd(h, 5), "%u", i);
+		ATF_CHECK_EQ_MSG(t[i].partner != 0, phy_rd(h, 6) & 1, "%u", i);
+		ATF_CHECK_EQ_MSG(t[i].partner != 0 ? 0x7c00 : 0,
+		    phy_rd(h, 10), "%u", i);
+	}
+	/* The cable changes no register. */
+	phy_wr(h, 16, 0x0808);
+	e82545_link(h->dev, false);
+	e82545_link(h->dev, true);
+	ATF_CHECK_EQ(0x0808, phy_rd(h, 16));
 	host_destroy(h);
 }
 
@@ -388,6 +462,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, mdic);
 	ATF_TP_ADD_TC(tp, link);
 	ATF_TP_ADD_TC(tp, speed);
+	ATF_TP_ADD_TC(tp, bounce);
 	ATF_TP_ADD_TC(tp, loopback);
 	ATF_TP_ADD_TC(tp, hostile);
 	return (atf_no_error());

@@ -943,6 +943,121 @@ TEST(eeprom_limits, "The EEPROM's state has limits, which are accepted")
 	host_destroy(h);
 }
 
+/* The PHY's state: each register and its page, then four bytes. */
+#define	PHY_SPEED	128
+#define	PHY_SIZE	132
+
+TEST(phy_limits, "The PHY's state: bits that software cannot write are those "
+    "after reset")
+{
+	/* Of registers 0 to 31: bits that a snapshot may differ in. */
+	static const uint16_t may[32] = {
+		[0] = 0x7dc0, [4] = 0xbfff, [7] = 0xbfff, [9] = 0xff00,
+		[16] = 0xffff, [18] = 0xffff, [19] = 0x0400, [20] = 0xffff,
+		[24] = 0xffff, [26] = 0xffff, [29] = 0xffff,
+	};
+	uint8_t after[PHY_SIZE], buf[PHY_SIZE], good[PHY_SIZE];
+	struct host *h = tx_up(16);
+	unsigned int bit, i;
+
+	ATF_REQUIRE_EQ(PHY_SIZE, part(h, e82545_phy_snap, good, NULL,
+	    PHY_SIZE));
+	/* The link came up: its interrupt is pending. */
+	ATF_CHECK_EQ(0x0400, le16dec(good + 4 * 19));
+	for (i = 0; i < 32; i++) {
+		for (bit = 0; bit < 16; bit++) {
+			memcpy(buf, good, PHY_SIZE);
+			buf[4 * i + bit / 8] ^= 1 << bit % 8;
+			ATF_CHECK_EQ_MSG((may[i] >> bit & 1) != 0 ? PHY_SIZE :
+			    0, part(h, e82545_phy_snap, NULL, buf, PHY_SIZE),
+			    "register %u bit %u", i, bit);
+		}
+	}
+	for (i = 0; i < 4; i++) {
+		memcpy(buf, good, PHY_SIZE);
+		buf[PHY_SPEED + i] = i == 0 ? 3 : 1;
+		ATF_CHECK_EQ(PHY_SIZE, part(h, e82545_phy_snap, NULL, buf,
+		    PHY_SIZE));
+		buf[PHY_SPEED + i]++;
+		ATF_CHECK_EQ(0, part(h, e82545_phy_snap, NULL, buf,
+		    PHY_SIZE));
+	}
+	/* Every byte comes back, and PHY loopback is on. */
+	memcpy(buf, good, PHY_SIZE);
+	for (i = 0; i < 32; i++) {
+		le16enc(buf + 4 * i, le16dec(good + 4 * i) ^
+		    (may[i] & 0x5aa5));
+		le16enc(buf + 4 * i + 2, 0x1234 + i);
+	}
+	le16enc(buf, 0x4140);
+	ATF_CHECK(!e82545_loopback(h->dev));
+	ATF_CHECK_EQ(PHY_SIZE, part(h, e82545_phy_snap, NULL, buf, PHY_SIZE));
+	ATF_CHECK_EQ(PHY_SIZE, part(h, e82545_phy_snap, after, NULL,
+	    PHY_SIZE));
+	ATF_CHECK_EQ(0, memcmp(buf, after, PHY_SIZE));
+	ATF_CHECK(e82545_loopback(h->dev));
+	host_destroy(h);
+}
+
+/* Moderation: when the last interrupt was, four deadlines, two flags. */
+#define	INTR_ASSERTED	40
+#define	INTR_HELD	41
+#define	INTR_SIZE	42
+#define	INTR_DELAY_MAX	(65535 * UINT64_C(1024) + 1)
+#define	INTR_AGO_MAX	(65535 * UINT64_C(256))
+
+TEST(intr_limits, "Moderation's state has limits, which are accepted")
+{
+	uint8_t after[INTR_SIZE], buf[INTR_SIZE], good[INTR_SIZE];
+	struct host *h = tx_up(16);
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(INTR_SIZE, part(h, e82545_intr_snap, good, NULL,
+	    INTR_SIZE));
+	for (i = 0; i < 5; i++) {
+		memcpy(buf, good, INTR_SIZE);
+		le64enc(buf + 8 * i, i == 0 ? INTR_AGO_MAX : INTR_DELAY_MAX);
+		ATF_CHECK_EQ_MSG(INTR_SIZE, part(h, e82545_intr_snap, NULL,
+		    buf, INTR_SIZE), "%u", i);
+		le64enc(buf + 8 * i, le64dec(buf + 8 * i) + 1);
+		ATF_CHECK_EQ_MSG(0, part(h, e82545_intr_snap, NULL, buf,
+		    INTR_SIZE), "%u", i);
+	}
+	/* An interrupt is asserted or held back, not both, with a cause. */
+	for (i = 0; i < 8; i++) {
+		memset(buf, 0, INTR_SIZE);
+		buf[INTR_ASSERTED] = i & 1;
+		buf[INTR_HELD] = i >> 1 & 1;
+		host_rd(h, E82545_ICR);
+		host_wr(h, E82545_IMC, ALL);
+		if ((i & 4) != 0) {
+			host_wr(h, E82545_IMS, E82545_ICR_RXO);
+			host_wr(h, E82545_ICS, E82545_ICR_RXO);
+		}
+		ATF_CHECK_EQ_MSG((i & 3) == 0 || i == 5 || i == 6 ?
+		    INTR_SIZE : 0, part(h, e82545_intr_snap, NULL, buf,
+		    INTR_SIZE), "%u", i);
+		/* Low, for the adapter and for its host. */
+		memset(buf, 0, INTR_SIZE);
+		ATF_REQUIRE_EQ(INTR_SIZE, part(h, e82545_intr_snap, NULL, buf,
+		    INTR_SIZE));
+		h->line = false;
+	}
+	/* Every byte comes back. */
+	memset(buf, 0, INTR_SIZE);
+	for (i = 0; i < 5; i++)
+		le64enc(buf + 8 * i, 1000 + i);
+	h->now_ns = 0;
+	ATF_REQUIRE_EQ(INTR_SIZE, part(h, e82545_intr_snap, NULL, buf,
+	    INTR_SIZE));
+	ATF_REQUIRE_EQ(INTR_SIZE, part(h, e82545_intr_snap, after, NULL,
+	    INTR_SIZE));
+	le64enc(buf, 0);
+	le64enc(after, 0);
+	ATF_CHECK_EQ(0, memcmp(buf, after, INTR_SIZE));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, same);
@@ -952,6 +1067,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, txq_limits);
 	ATF_TP_ADD_TC(tp, txq_reset);
 	ATF_TP_ADD_TC(tp, eeprom_limits);
+	ATF_TP_ADD_TC(tp, phy_limits);
+	ATF_TP_ADD_TC(tp, intr_limits);
 
 	return (atf_no_error());
 }

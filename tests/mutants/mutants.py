@@ -10,7 +10,8 @@ Copies the tree to objdir, rewrites the files so that all their mutants are
 compiled in (sites.py, mutant.h), and builds that once.  Each test case runs
 once to see which mutants it reaches.  Then each mutant runs, alone, with the
 cases that reach it: first the one that killed it the last time, then those
-that are fast and reach little else, until one fails.  A case fails by its exit status, by a signal, or by
+that have the file's name or killed others in it, and those that are fast and
+reach little else, until one fails.  A case fails by its exit status, by a signal, or by
 ten times the processor time that it takes without a mutant, whatever else the
 machine does.  A case that sleeps for eight seconds and twenty times its usual
 time hangs.
@@ -18,7 +19,7 @@ time hangs.
 What no case kills must be listed, with the reason, in the file `survivors'.
 The exit status is 0 if nothing else survived.
 
-    -s      run only those that survived the last time
+    -s      run only those that survived the last time and are not listed
     -r      run only those that hung the last time, and wait for a minute
     -q n    leave out test cases that take longer than n seconds
     -m n    run n test cases for a mutant at most
@@ -114,8 +115,7 @@ class Case:
         self.program, self.name = program, name
         self.wall = self.cpu = 0.0
         self.reaches = frozenset()
-        self.kills = 0
-        self.serial = threading.Lock()
+        self.kills = {}        # file -> mutants
 
     def __str__(self):
         return f"{self.program}:{self.name}"
@@ -408,7 +408,9 @@ class Run:
             return {"status": "not reached"}
         first = self.last.get(m.key(), {}).get("by")
         recent = self.recent
+        stem = os.path.splitext(os.path.basename(m.file))[0]
         cases.sort(key=lambda c: (str(c) != first, c not in recent,
+            stem not in c.program, -c.kills.get(m.file, 0),
             len(c.reaches) * (0.005 + c.wall)))
         for c in cases[:self.args.m]:
             wall, cpu = self.limit(c)
@@ -417,6 +419,7 @@ class Run:
             if passed:
                 continue
             with self.lock:
+                c.kills[m.file] = c.kills.get(m.file, 0) + 1
                 if c in recent:
                     recent.remove(c)
                 recent.insert(0, c)
@@ -446,15 +449,16 @@ class Run:
                 indent=0)
         os.replace(tmp, self.saved)
 
-    def run(self):
+    def run(self, known):
         self.recent = []
         self.load()
         todo = []
         for m in self.mutants:
             old = self.last.get(m.key())
             status = old["status"] if old else "new"
-            if self.args.s and status not in ("new", "survived",
-                "not reached") or \
+            alive = status in ("survived", "not reached")
+            if self.args.s and status != "new" and \
+                (not alive or m.key()[:5] in known) or \
                 self.args.r and status not in ("new", "hung"):
                 self.results[m] = old
             else:
@@ -579,7 +583,7 @@ def main():
     run.cover()
     run.say(f"{len(run.cases)} test cases reach "
         f"{len(frozenset().union(*(c.reaches for c in run.cases)))}")
-    run.run()
+    run.run(known)
     return 0 if run.report(known) else 1
 
 

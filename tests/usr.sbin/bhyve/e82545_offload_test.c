@@ -45,6 +45,26 @@ TEST(vectors, "Checksums known from RFCs and real packets")
 	ATF_CHECK_EQ(0, model_sum(ones, sizeof(ones)));
 }
 
+TEST(fold, "Carries of a sum come round, in each half")
+{
+	static const uint64_t sums[] = {
+		0, 1, 0xffff, 0x10000, 0xffffffff, 0x100000000, 0x1ffffffff,
+		0x2ffffffff, 0xffffffff00000001, 0x00010000ffffffff,
+		0x8000000080000000, 0xfffffffe00000001, UINT64_MAX - 1,
+		UINT64_MAX,
+	};
+	uint64_t s;
+	unsigned int i;
+
+	for (i = 0; i < nitems(sums); i++) {
+		s = sums[i];
+		while (s > 0xffff)
+			s = (s & 0xffff) + (s >> 16);
+		ATF_CHECK_EQ_MSG((uint16_t)~s, e82545_sum_fold(sums[i]),
+		    "%#jx", (uintmax_t)sums[i]);
+	}
+}
+
 TEST(lengths, "Every length and alignment up to 200 bytes, and a long one")
 {
 	static uint8_t buf[65536];
@@ -420,6 +440,8 @@ TEST(rx_lies, "A header that cannot be right is not checked, nor what follows")
 		{ true, false, 4, 41, ALL_ON, E82545_RXD_IXSM },
 		{ true, false, 6, 0x0640, E82545_RXCSUM_IPV6OFL,
 		    E82545_RXD_IXSM },
+		{ true, false, 6, 0x0640, E82545_RXCSUM_IPV6OFL |
+		    E82545_RXCSUM_IPOFL, E82545_RXD_IXSM },
 	};
 	uint8_t frame[PACKET_HDR_MAX + 64], payload[20];
 	struct packet p;
@@ -581,6 +603,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, vectors);
 	ATF_TP_ADD_TC(tp, sum_copy);
+	ATF_TP_ADD_TC(tp, fold);
 	ATF_TP_ADD_TC(tp, lengths);
 	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, insert);

@@ -93,6 +93,28 @@ TEST(vlan_lengths, "The longest frame is as long with a tag as without")
 	host_destroy(h);
 }
 
+TEST(vlan_split, "A tag is inserted wherever the frame is split")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[100], want[104];
+	unsigned int i;
+
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	memcpy(want, frame, 12);
+	be16enc(want + 12, 0x8100);
+	be16enc(want + 14, 0x0123);
+	memcpy(want + 16, frame + 12, 88);
+	for (i = 1; i < sizeof(frame); i++) {
+		tx_desc(h, tx_put(h, frame, i), i, 0);
+		tx_desc(h, tx_put(h, frame + i, 100 - i), TXD_LAST |
+		    E82545_TXD_VLE | (100 - i), 0x0123u << 16);
+		tx_go(h);
+		check_sent(h, i - 1, want, sizeof(want));
+	}
+	host_destroy(h);
+}
+
 TEST(vlan_own_fcs, "A tag is inserted into a frame with the guest's FCS")
 {
 	struct host *h = tx_up(64);
@@ -475,6 +497,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, vlan);
 	ATF_TP_ADD_TC(tp, vlan_lengths);
 	ATF_TP_ADD_TC(tp, vlan_own_fcs);
+	ATF_TP_ADD_TC(tp, vlan_split);
 	ATF_TP_ADD_TC(tp, checksum_all_zero);
 	ATF_TP_ADD_TC(tp, checksum_end);
 	ATF_TP_ADD_TC(tp, checksum_memory);

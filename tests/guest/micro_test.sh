@@ -92,14 +92,24 @@ micro_case()
 	cases="$cases $1"
 }
 
-micro_case qemu "Two micro-guests on QEMU's own adapter"
+micro_case qemu "Two micro-guests on each of QEMU's own adapters"
 qemu_run()
 {
-	micro_qemu vm2 $(mac 2) on "role=echo"
-	micro_qemu vm1 $(mac 1) off "role=rr count=300 ms=0"
-	micro_wait vm1 vm2 || atf_fail "a guest did not end"
-	is "MSI" "$(v vm1 msi)" -eq 0
-	answered
+	local device name
+
+	for device in e1000 e1000-82544gc e1000-82545em; do
+		micro_qemu vm2 $device $(mac 2) on "role=echo"
+		micro_qemu vm1 $device $(mac 1) off "role=rr count=300 ms=0"
+		micro_wait vm1 vm2 || atf_fail "$device: a guest did not end"
+		for name in vm1 vm2; do
+			grep "^mac $(mac ${name#vm})$" $name.log ||
+			    atf_fail "$device, $name: not its address"
+		done
+		is "MSI" "$(v vm1 msi)" -eq 0
+		answered
+		rm -f wire
+	done
+	is "device" "$(v vm1 device)" -eq $((0x100f))
 }
 
 micro_case rr_intx "Request and response with INTx"

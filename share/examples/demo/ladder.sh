@@ -41,8 +41,8 @@ micro_pair()
 micro_pair_qemu()
 {
 	rm -f wire
-	micro_qemu vm2 "$MAC2" on "$2"
-	micro_qemu vm1 "$MAC1" off "$1"
+	micro_qemu vm2 e1000-82545em "$MAC2" on "$2"
+	micro_qemu vm1 e1000-82545em "$MAC1" off "$1"
 	pin qemu
 	micro_wait vm1 vm2 > micro.out ||
 	    fail "micro-guests: see $PWD/micro.out"

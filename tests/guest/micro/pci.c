@@ -37,8 +37,9 @@
 #define	MSI_ADDRESS	0xfee00000	/* local APIC with ID 0 */
 
 #define	VENDOR_INTEL	0x8086
-#define	DEVICE_82545EM	0x100f
+#define	DEVICE_82544GC	0x100c
 #define	DEVICE_82540EM	0x100e
+#define	DEVICE_82545EM	0x100f
 
 static inline void
 outl(uint16_t port, uint32_t v)
@@ -79,11 +80,12 @@ pci_find_nic(struct pci_nic *nic)
 		id = config_read(nic->address, PCI_ID);
 		device = id >> 16;
 		if ((id & 0xffff) == VENDOR_INTEL &&
-		    (device == DEVICE_82545EM || device == DEVICE_82540EM))
+		    (device == DEVICE_82544GC || device == DEVICE_82540EM ||
+		    device == DEVICE_82545EM))
 			break;
 	}
 	if (slot == 32)
-		panic("no 82545EM or 82540EM");
+		panic("no 82540EM, 82544GC or 82545EM");
 	nic->device = (uint16_t)device;
 	nic->subdevice = config_read(nic->address, PCI_SUBSYSTEM) >> 16;
 

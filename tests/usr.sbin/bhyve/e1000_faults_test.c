@@ -143,6 +143,7 @@ bed_up(void)
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
 	h->dev = e82545_create(&config, &bed->ops, h, &h->port);
 	ATF_REQUIRE(h->dev != NULL);
+	e82545_bus_master(h->dev, true);
 	/* The driver of host_rx_take(). */
 	h->rxring = FAULT_RXRING;
 	h->nrxd = FAULT_NRXD;

@@ -423,6 +423,32 @@ const struct fault e1000_faults[] = {
 		TXD(FAULT_DATA, EOP | 13, 0), KICK },
 	  .counts = { BAD_LEN(3) } },
 
+	/* A receive descriptor with address 0 is passed over: section 3.2.5. */
+	{ "cve_2020_28916", "the first", {
+		RXD(0, 0), FRAME(60), FRAME(60) },
+	  .received = 2, .rxds = 3 },
+	{ "cve_2020_28916", "in the middle of a frame", {
+		WR(E82545_RCTL, FAULT_RCTL | E82545_RCTL_LPE),
+		RXD(1, 0), RXD(2, 0), FRAME(3 * FAULT_BUFSIZE), FRAME(60) },
+	  .received = 2, .rxds = 6 },
+	{ "cve_2020_28916", "as many as a frame can pass over", {
+		WR(E82545_RCTL, FAULT_RCTL | E82545_RCTL_LPE),
+		RXD(1, 0), RXD(2, 0), RXD(3, 0), RXD(4, 0), RXD(5, 0),
+		RXD(6, 0), RXD(7, 0), RXD(8, 0), FRAME(7 * FAULT_BUFSIZE) },
+	  .received = 1, .rxds = 15 },
+	{ "cve_2020_28916", "one more", {
+		WR(E82545_RCTL, FAULT_RCTL | E82545_RCTL_LPE),
+		RXD(1, 0), RXD(2, 0), RXD(3, 0), RXD(4, 0), RXD(5, 0),
+		RXD(6, 0), RXD(7, 0), RXD(8, 0), RXD(9, 0),
+		FRAME(7 * FAULT_BUFSIZE) },
+	  .rxds = 15, .counts = { RX_BAD_ADDR(1) } },
+	{ "cve_2020_28916", "all", {
+		RXD(0, 0), RXD(1, 0), RXD(2, 0), RXD(3, 0), RXD(4, 0),
+		RXD(5, 0), RXD(6, 0), RXD(7, 0), RXD(8, 0), RXD(9, 0),
+		RXD(10, 0), RXD(11, 0), RXD(12, 0), RXD(13, 0), RXD(14, 0),
+		FRAME(60) },
+	  .rxds = 15, .counts = { RX_STALL(1) } },
+
 	{ "cve_2020_16092", "many small fragments", {
 		TXDS(200, FAULT_DATA, DATA | 1, 0),
 		TXD(FAULT_DATA, DATA | EOP | 1, 0), KICK },

@@ -40,6 +40,9 @@
  * receive side is stalled no frame goes directly, because the guest has been
  * asked to kick.
  *
+ * A descriptor with address 0 has no buffer: section 3.2.5.  It is written back
+ * with DD set and all else as it was, and the data goes to the next.
+ *
  * Frames arrive without FCS; the guest gets four bytes of zeros for it if
  * RCTL.SECRC is off.  Short frames are padded with zeros to the minimum.
  */
@@ -220,6 +223,25 @@ rx_done(struct e82545 *dev, struct rx_batch *b, size_t len, uint64_t sums,
 		b->head = 0;
 }
 
+/*
+ * The descriptor at the head has no buffer: pass over it.  Returns false if only
+ * `keep' more are posted, which the frame needs, or the batch has no space.
+ */
+static bool
+rx_null(struct e82545 *dev, struct rx_batch *b, size_t keep)
+{
+	uint64_t upper;
+
+	if (rx_room(b) <= keep || b->ndone + keep >= RX_BATCH_DESCS)
+		return (false);
+	upper = le64toh(atomic_load_64(&b->ring[b->head][1]));
+	dev->rxq->done[b->ndone++] = htole64(upper |
+	    (uint64_t)E82545_RXD_DD << 32);
+	if (++b->head == b->size)
+		b->head = 0;
+	return (true);
+}
+
 /* The longest frame that RCTL accepts, bytes without FCS. */
 static uint32_t
 rx_longest(const struct rx_batch *b)
@@ -246,12 +268,18 @@ static size_t
 rx_copy(struct e82545 *dev, struct rx_batch *b, struct e82545_cursor *cur,
     size_t len, bool *ok)
 {
+	uint64_t gpa;
 	size_t n;
 	void *dst;
 
 	for (;;) {
 		n = MIN(len, b->bufsize);
-		dst = e82545_map(dev, rx_buffer(b), n);
+		gpa = rx_buffer(b);
+		if (gpa == 0 && rx_null(dev, b, howmany(len, b->bufsize)))
+			continue;
+		dst = NULL;
+		if (gpa != 0)
+			dst = e82545_map(dev, gpa, n);
 		if (dst != NULL)
 			e82545_cursor_copy(cur, dst, n);
 		else {
@@ -396,6 +424,12 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		rx_lose(dev, b, f->wire, E82545_C_RX_OVERSIZE);
 		return (RX_TAKEN);
 	}
+	/* Pass over those before the frame even if it does not fit yet. */
+	while (rx_room(b) > 0 && rx_buffer(b) == 0) {
+		if (b->ndone >= RX_BATCH_DESCS)
+			return (RX_FULL);
+		rx_null(dev, b, 0);
+	}
 	if (need > rx_room(b) && b->ring != NULL)
 		rx_look(dev, b);
 	if (need > rx_room(b)) {
@@ -418,7 +452,7 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 {
 	const uint8_t *frame = iov->iov_base;
 	size_t full, len = iov->iov_len;
-	uint64_t sum;
+	uint64_t gpa, sum;
 	uint16_t type;
 	uint8_t *dst, status;
 
@@ -442,12 +476,15 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 			break;
 		}
 	}
+	gpa = rx_buffer(b);
+	if (gpa == 0)
+		return (false);
 	full = len + b->fcs;
-	dst = e82545_map(dev, rx_buffer(b), full);
+	dst = e82545_map(dev, gpa, full);
 	if (dst == NULL)
 		return (false);
 	sum = e82545_sum_copy(dst, frame, len);
-	if (full != len)
+	if (b->fcs != 0)
 		memset(dst + len, 0, E82545_ETH_FCS);
 	rx_done(dev, b, full, e82545_rx_sum(iov, len, sum, type, b->rxcsum,
 	    false, false), status, 0, 0);

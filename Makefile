@@ -17,6 +17,7 @@
 #	fuzz-merge	save minimized corpora, with what the fuzzers found
 #	mutants		see which mutants of FILES no test kills
 #	soak		run everything at once for SOAK_SECONDS (600)
+#	relacy		run the model checker for RELACY_EXECUTIONS (300000)
 #	tsan		run the threaded tests under ThreadSanitizer
 #	freebsd		compile the FreeBSD parts, on Linux
 #	manlint		check the man pages
@@ -70,6 +71,12 @@ soak: .PHONY all .WAIT _soak
 _soak: .PHONY
 	@SOAK_SECONDS=${SOAK_SECONDS} kyua -v parallelism=2 test \
 	    -k ${OBJTOP}/tests/Kyuafile soak
+
+RELACY_EXECUTIONS?= 300000
+relacy: .PHONY all .WAIT _relacy
+_relacy: .PHONY
+	@RELACY_EXECUTIONS=${RELACY_EXECUTIONS} kyua test \
+	    -k ${OBJTOP}/tests/Kyuafile relacy
 
 demo: all .WAIT _demo
 _demo: .PHONY

@@ -8,7 +8,7 @@
 #	SRCS=		a.c b.c		SRCS.prog= for one of several;
 #					without either, prog.c
 #	LIBADD=		e82545 pthread	LIBADD.prog=; see bsd.libnames.mk
-#	CFLAGS+=, CFLAGS.prog+=, CFLAGS.a.c+=
+#	CFLAGS+=, CFLAGS.prog+=, CFLAGS.a.c+=; for .cc CXXFLAGS, CXXFLAGS.prog
 #	LDFLAGS+=, LDFLAGS.prog+=, LDADD+=, LDADD.prog+=, DPADD+=, DPADD.prog+=
 #	SCRIPTS=	tool.sh		installed without the suffix
 #	FILES=		data files, installed in FILESDIR
@@ -58,6 +58,15 @@ ${_p}.${_s:T:R}.o: ${_s}
 	${_say} CC ${RELDIR}/${.TARGET}
 	${_q}${CC} ${CFLAGS} ${CFLAGS.${_p}} ${CFLAGS.${_s:T}} ${_sanflags} \
 	    ${_depflags} -c ${.ALLSRC:[1]} -o ${.TARGET}
+.dinclude "${.OBJDIR}/${_p}.${_s:T:R}.d"
+.endfor
+
+.for _s in ${SRCS.${_p}:M*.cc}
+_objs.${_p}+=	${_p}.${_s:T:R}.o
+${_p}.${_s:T:R}.o: ${_s}
+	${_say} CXX ${RELDIR}/${.TARGET}
+	${_q}${CXX} ${CXXFLAGS} ${CXXFLAGS.${_p}} ${_sanflags} ${_depflags} \
+	    -c ${.ALLSRC:[1]} -o ${.TARGET}
 .dinclude "${.OBJDIR}/${_p}.${_s:T:R}.d"
 .endfor
 

@@ -45,11 +45,15 @@ MAKESYSPATH:=	${.PARSEDIR:tA}
 .export MAKESYSPATH
 
 .SUFFIXES:
-.SUFFIXES:	.o .c .S .sh
+.SUFFIXES:	.o .c .cc .S .sh
 
 CC?=		clang
 .if ${CC} == "cc"
 CC=		clang
+.endif
+CXX?=		clang++
+.if ${CXX} == "c++"
+CXX=		clang++
 .endif
 AR?=		ar
 ARFLAGS?=	rcs
@@ -76,6 +80,7 @@ PACKAGE?=	tests
 # FreeBSD's sys.mk sets few flags.  Those of this project are in the top
 # Makefile.inc.
 CFLAGS?=
+CXXFLAGS?=
 LDFLAGS?=
 
 # Delete the target of a command that fails.

@@ -291,7 +291,10 @@ lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
  * The CSB and the mode.
  */
 
-/* Fill the guest's part of the CSB, guest_csb_on last.  Both locks. */
+/*
+ * Fill the guest's part of the CSB, guest_csb_on last.  The caller then writes a
+ * register, which tells the host.  Both locks.
+ */
 static void
 csb_fill(struct lem_core *lc)
 {
@@ -305,9 +308,7 @@ csb_fill(struct lem_core *lc)
 	atomic_store_rel_32(&csb->guest_txkick_at, NET_PARAVIRT_NONE);
 	atomic_store_rel_32(&csb->host_txcycles_lim,
 	    kicks ? CSB_TXCYCLES : CSB_TXCYCLES_POLL);
-	atomic_thread_fence_seq_cst();
 	atomic_store_rel_32(&csb->guest_csb_on, CSB_ON(lc));
-	atomic_thread_fence_seq_cst();
 }
 
 /*

@@ -33,7 +33,6 @@ rx_publish(struct lem_core *lc, uint32_t old)
 
 	if (!CSB_ON(lc))
 		return (true);
-	atomic_thread_fence_rel();
 	atomic_store_rel_32(&lc->lc_csb->guest_rdt, lc->lc_rx_posted);
 	atomic_thread_fence_seq_cst();
 	at = atomic_load_acq_32(&lc->lc_csb->host_rxkick_at);
@@ -188,7 +187,6 @@ rx_take(struct lem_core *lc, unsigned int budget)
 			n++;
 			break;
 		}
-		atomic_thread_fence_acq();
 		lc->lc_rx_next = NEXT(slot, lc->lc_nrxd);
 		n += rx_slot(lc, slot, done);
 		if (rx_missing(lc) > lc->lc_nrxd / 4) {

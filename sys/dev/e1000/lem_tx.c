@@ -76,7 +76,6 @@ tx_publish(struct lem_core *lc)
 {
 	if (!CSB_ON(lc))
 		return (true);
-	atomic_thread_fence_rel();
 	atomic_store_rel_32(&lc->lc_csb->guest_tdt, lc->lc_tx_posted);
 	atomic_thread_fence_seq_cst();
 	if ((atomic_load_acq_32(&lc->lc_csb->host_need_txkick) & 1) == 0)
@@ -166,7 +165,6 @@ tx_reclaim(struct lem_core *lc)
 			    ~E82545_REST_STATUS(E82545_TXD_DD));
 			break;
 		}
-		atomic_thread_fence_acq();
 		n += lem_tx_drop(lc, NEXT(last, lc->lc_ntxd));
 	}
 	if (n > 0) {

@@ -1,0 +1,68 @@
+#
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Each scenario holds under C11's memory model, and fails if an operation is
+# weakened that sites.table says it needs.  RELACY_EXECUTIONS is the number of
+# executions of each.
+
+relacy()
+{
+	local dir="$(atf_get_srcdir)"
+
+	"$dir/relacy" -n "${RELACY_EXECUTIONS:-8000}" -t "$dir/sites.table" \
+	    "$@" > out || {
+		cat out
+		atf_fail "see above"
+	}
+}
+
+atf_test_case sites
+sites_head()
+{
+	atf_set descr "The table has every operation that orders others"
+}
+sites_body()
+{
+	relacy
+}
+
+# scenario name description
+scenario()
+{
+	eval "atf_test_case $1
+	$1_head() { atf_set descr '$2'; atf_set timeout 86400; }
+	$1_body() { relacy $1; }"
+}
+
+scenario tx_kick "CSB: the guest sends, the host goes to sleep"
+scenario tx_done "CSB: the ring is full; guest_need_txkick"
+scenario tx_at "CSB: the ring is full; guest_txkick_at"
+scenario rx_notify "CSB: frames arrive, the guest goes to sleep"
+scenario rx_post "CSB: the guest returns buffers, the host stalls"
+scenario tx_regs "Transmit without the CSB"
+scenario rx_regs "Receive without the CSB"
+scenario mode_on "The guest turns the CSB on while it sends"
+scenario mode_off "The guest turns the CSB off while it sends"
+scenario lazy "The ring is full; LEM_MODE_LAZY"
+scenario poll "Polling is turned on in an interrupt"
+scenario loop "Frames looped back"
+scenario lease "Two senders lease slots; the user polls"
+scenario return "A user that polls returns slots"
+scenario sleep "The user waits for frames of two senders"
+scenario change "The switch changes while two ports send"
+scenario table "Learning table: two threads learn, one looks up"
+scenario generation "Learning table: a cached lookup and the generation"
+scenario fair "The fair mutex"
+
+atf_init_test_cases()
+{
+	local s
+
+	for s in sites tx_kick tx_done tx_at rx_notify rx_post tx_regs \
+	    rx_regs mode_on mode_off lazy poll loop lease return sleep change \
+	    table generation fair; do
+		atf_add_test_case $s
+	done
+}

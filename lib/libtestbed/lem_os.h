@@ -42,6 +42,8 @@ struct lem_os {
 	pthread_mutex_t	*tx_lock, *rx_lock;	/* asserted; or NULL */
 
 	uint8_t		*ram;		/* gpa 0 */
+	uint64_t	*synced;	/* two: calls of lem_os_sync(), by
+					   `before'; or NULL */
 	uint64_t	 misuses;
 
 	/* Transmit. */
@@ -122,8 +124,10 @@ lem_os_delay(struct lem_core *lc __unused, unsigned int us __unused)
 } while (0)
 
 static inline void
-lem_os_sync(struct lem_core *lc __unused, bool before __unused)
+lem_os_sync(struct lem_core *lc, bool before)
 {
+	if (LEM_OS(lc)->synced != NULL)
+		LEM_OS(lc)->synced[before]++;
 }
 
 static inline void

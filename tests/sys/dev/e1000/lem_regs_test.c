@@ -33,6 +33,7 @@ struct access {
 static struct access wrote[512];
 static unsigned int nwrote, ndelay_reads;
 static uint32_t ctrl, status, resetting;
+static uint64_t synced[2];
 
 static uint32_t
 fake_read(void *arg __unused, uint32_t reg)
@@ -96,6 +97,7 @@ fake_create(bool csb)
 
 	lc->lc_os.reg_read = fake_read;
 	lc->lc_os.reg_write = fake_write;
+	lc->lc_os.synced = synced;
 	lc->lc_txd_dma = TXRING;
 	lc->lc_rxd_dma = RXRING;
 	lc->lc_csb_dma = CSB;
@@ -279,6 +281,171 @@ TEST(modes, "The registers written to change the mode")
 	fake_destroy(test);
 }
 
+/* Frames that the driver passed on. */
+static unsigned int nframes;
+static size_t frame_len;
+static uint32_t frame_flags;
+
+static void
+count_frame(void *arg __unused, const uint8_t *data __unused, size_t len,
+    uint32_t flags, uint16_t vlan __unused)
+{
+	nframes++;
+	frame_len = len;
+	frame_flags = flags;
+}
+
+#define	DD	E82545_REST_STATUS(E82545_RXD_DD)
+#define	LAST	(DD | E82545_REST_STATUS(E82545_RXD_EOP))
+#define	ERR(e)	E82545_REST_ERRORS(E82545_RXD_ERR_##e)
+
+TEST(rx_lengths, "Which descriptors make a frame, and what the others count as")
+{
+	/* The longest frame: full buffers and a rest. */
+	enum { FULL = E82545_FRAME_MAX / 2048, REST = E82545_FRAME_MAX % 2048 };
+	static const struct {
+		unsigned int	full;		/* descriptors before */
+		uint64_t	rest;		/* the last one */
+		size_t		len;		/* of the frame; 0: none */
+		unsigned int	bad, error;
+	} t[] = {
+		{ 0, LAST | 0, 0, 1, 0 },
+		{ 0, LAST | 1, 0, 1, 0 },
+		{ 0, LAST | 13, 0, 1, 0 },
+		{ 0, LAST | 14, 14, 0, 0 },
+		{ 0, LAST | 2048, 2048, 0, 0 },
+		{ 0, LAST | 2049, 0, 1, 0 },
+		{ 1, LAST | 1, 2049, 0, 0 },
+		{ 1, LAST | 0, 0, 1, 0 },
+		{ 1, LAST | 13, 2061, 0, 0 },
+		{ FULL, LAST | REST, E82545_FRAME_MAX, 0, 0 },
+		{ FULL, LAST | (REST + 1), 0, 1, 0 },
+		{ 0, LAST | ERR(CE) | 60, 0, 0, 1 },
+		{ 0, LAST | ERR(SE) | 60, 0, 0, 1 },
+		{ 0, LAST | ERR(SEQ) | 60, 0, 0, 1 },
+		{ 0, LAST | ERR(CXE) | 60, 0, 0, 1 },
+		{ 0, LAST | ERR(RXE) | 60, 0, 0, 1 },
+		{ 0, LAST | ERR(TCPE) | ERR(IPE) | 60, 60, 0, 0 },
+	};
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+	uint64_t bad, error, looks, packets;
+	unsigned int i, j, want;
+	uint32_t n;
+
+	lc->lc_mode = LEM_MODE_POLL;
+	lc->lc_os.frame = count_frame;
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 9000));
+	/* Errors in the first descriptor of two mean nothing. */
+	n = lc->lc_rx_next;
+	lc->lc_rxd[n].rest = DD | ERR(CE) | 2048;
+	lc->lc_rxd[n + 1].rest = LAST | 100;
+	ATF_CHECK_EQ(1, lem_rx(lc, 64));
+	ATF_CHECK_EQ(1, nframes);
+	ATF_CHECK_EQ(2148, frame_len);
+	/* A buffer that is not full and not the last; the rest is skipped. */
+	bad = lc->lc_counter[LEM_C_RX_BAD];
+	n = lc->lc_rx_next;
+	lc->lc_rxd[n].rest = DD | 2047;
+	lc->lc_rxd[n + 1].rest = DD | 2048;
+	lc->lc_rxd[n + 2].rest = LAST | 100;
+	lc->lc_rxd[n + 3].rest = LAST | 101;
+	ATF_CHECK_EQ(4, lem_rx(lc, 64));
+	ATF_CHECK_EQ(2, nframes);
+	ATF_CHECK_EQ(101, frame_len);
+	ATF_CHECK_EQ(bad + 1, lc->lc_counter[LEM_C_RX_BAD]);
+	for (i = 0; i < nitems(t); i++) {
+		nframes = 0;
+		bad = lc->lc_counter[LEM_C_RX_BAD];
+		error = lc->lc_counter[LEM_C_RX_ERROR];
+		packets = lc->lc_counter[LEM_C_RX_PACKET];
+		looks = synced[false];
+		n = lc->lc_rx_next;
+		for (j = 0; j < t[i].full; j++, n = (n + 1) % TEST_RING)
+			lc->lc_rxd[n].rest = DD | 2048;
+		lc->lc_rxd[n].rest = t[i].rest;
+		ATF_CHECK_EQ_MSG(1, lem_rx(lc, 64), "row %u", i);
+		want = t[i].len != 0;
+		ATF_CHECK_EQ_MSG(want, nframes, "row %u", i);
+		if (want)
+			ATF_CHECK_EQ_MSG(t[i].len, frame_len, "row %u", i);
+		ATF_CHECK_EQ_MSG(packets + want,
+		    lc->lc_counter[LEM_C_RX_PACKET], "row %u", i);
+		ATF_CHECK_EQ_MSG(bad + t[i].bad,
+		    lc->lc_counter[LEM_C_RX_BAD], "row %u", i);
+		ATF_CHECK_EQ_MSG(error + t[i].error,
+		    lc->lc_counter[LEM_C_RX_ERROR], "row %u", i);
+		/* The ring was synced before it was read. */
+		ATF_CHECK(synced[false] > looks);
+	}
+	/* One batch for each call that found something. */
+	ATF_CHECK_EQ(2 + nitems(t), lc->lc_counter[LEM_C_RX_BATCH]);
+	ATF_CHECK_EQ(0, lem_rx(lc, 64));
+	ATF_CHECK_EQ(2 + nitems(t), lc->lc_counter[LEM_C_RX_BATCH]);
+	ATF_CHECK_EQ(0, lc->lc_os.misuses);
+	fake_destroy(test);
+}
+
+TEST(rx_flags, "The checksums and the tag of a descriptor, as flags of a frame")
+{
+#define	SOP_EOP	(LEM_RX_SOP | LEM_RX_EOP)
+#define	ST(s)	E82545_REST_STATUS(E82545_RXD_##s)
+	static const struct {
+		uint64_t	rest;
+		uint32_t	flags;
+	} t[] = {
+		{ 0, SOP_EOP },
+		{ ST(IPCS), SOP_EOP | LEM_RX_IPSUM },
+		{ ST(TCPCS), SOP_EOP | LEM_RX_L4SUM },
+		{ ST(IPCS) | ST(TCPCS), SOP_EOP | LEM_RX_IPSUM | LEM_RX_L4SUM },
+		{ ST(IPCS) | ST(TCPCS) | ST(IXSM), SOP_EOP },
+		{ ST(IPCS) | ST(TCPCS) | ERR(IPE), SOP_EOP | LEM_RX_L4SUM },
+		{ ST(IPCS) | ST(TCPCS) | ERR(TCPE), SOP_EOP | LEM_RX_IPSUM },
+		{ ST(VP), SOP_EOP | LEM_RX_VLAN },
+	};
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int i;
+
+	lc->lc_mode = LEM_MODE_POLL;
+	lc->lc_os.frame = count_frame;
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	for (i = 0; i < nitems(t); i++) {
+		lc->lc_rxd[lc->lc_rx_next].rest = LAST | t[i].rest | 60;
+		ATF_CHECK_EQ(1, lem_rx(lc, 64));
+		ATF_CHECK_EQ_MSG(t[i].flags & ~SOP_EOP,
+		    frame_flags & ~SOP_EOP, "row %u: %#x", i, frame_flags);
+	}
+	fake_destroy(test);
+}
+
+TEST(sync, "Memory is synced before the adapter is told, and before it is read")
+{
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+	uint64_t after, before;
+
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	ATF_CHECK(synced[true] >= 1);
+	before = synced[true];
+	after = synced[false];
+	ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+	lem_tx_flush(lc);
+	ATF_CHECK_EQ(before + 1, synced[true]);
+	ATF_CHECK_EQ(after, synced[false]);
+	lem_tx_clean(lc);
+	ATF_CHECK_EQ(before + 1, synced[true]);
+	ATF_CHECK(synced[false] > after);
+	/* A frame, and its buffer posted again. */
+	after = synced[false];
+	lc->lc_rxd[lc->lc_rx_next].rest = LAST | 60;
+	ATF_CHECK_EQ(1, lem_rx(lc, 64));
+	ATF_CHECK(synced[true] > before + 1);
+	ATF_CHECK(synced[false] > after);
+	lem_stop(lc);
+	fake_destroy(test);
+}
+
 TEST(dead, "An adapter that does not end its reset is given up after ten "
     "tries")
 {
@@ -301,6 +468,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, start);
 	ATF_TP_ADD_TC(tp, start_plain);
 	ATF_TP_ADD_TC(tp, modes);
+	ATF_TP_ADD_TC(tp, rx_lengths);
+	ATF_TP_ADD_TC(tp, rx_flags);
+	ATF_TP_ADD_TC(tp, sync);
 	ATF_TP_ADD_TC(tp, dead);
 	return (atf_no_error());
 }

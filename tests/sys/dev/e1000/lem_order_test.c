@@ -1,0 +1,230 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The order in which the driver's core accesses what it shares with the host.
+ *
+ * Each hand-shake with the host, paravirt_csb(9), is a store, a full barrier
+ * and a load, on both sides.  A barrier that is missing loses a wakeup, but so
+ * seldom, and on x86 next to never, that no test with threads sees it.  So this
+ * one compares the accesses themselves, in order, with those of the proof
+ * (csb.pml): a line for each call, words as
+ *
+ *	name?		load of a field of the CSB, or of a descriptor's word
+ *	name!		store
+ *	NAME=		write to a register, after lem_os.h's rel
+ *	rel, acq, mb	fence: release, acquire, sequentially consistent
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#define	ORDER_TEST
+#include "lem_order.h"
+#include "lem_test.h"
+
+static struct lem_core *traced;
+static char trace[4096];
+
+static void
+say(const char *name, const char *how)
+{
+	size_t len = strlen(trace);
+
+	snprintf(trace + len, sizeof(trace) - len, "%s%s%s",
+	    len == 0 ? "" : " ", name, how);
+	ATF_REQUIRE(strlen(trace) < sizeof(trace) - 1);
+}
+
+#define	IN(p, base, n)							\
+	((uintptr_t)(p) >= (uintptr_t)(base) &&				\
+	(uintptr_t)(p) < (uintptr_t)((base) + (n)))
+
+/* The name of what is shared, NULL for the driver's own. */
+static const char *
+shared_name(const volatile void *p)
+{
+	const struct paravirt_csb *csb = traced->lc_csb;
+
+#define	FIELD(f)	if (p == &csb->f) return (#f)
+	FIELD(guest_tdt);
+	FIELD(guest_rdt);
+	FIELD(guest_need_txkick);
+	FIELD(guest_need_rxkick);
+	FIELD(guest_txkick_at);
+	FIELD(guest_csb_on);
+	FIELD(host_need_txkick);
+	FIELD(host_rxkick_at);
+	FIELD(host_txcycles_lim);
+#undef FIELD
+	if (p == &traced->lc_intr_on)
+		return ("intr_on");
+	if (p == &traced->lc_tx_short)
+		return ("tx_short");
+	if (IN(p, traced->lc_rxd, traced->lc_nrxd))
+		return ("rxd");
+	if (IN(p, traced->lc_txd, traced->lc_ntxd))
+		return ("txd");
+	return (NULL);
+}
+
+void
+order_note(enum order_op op, const volatile void *p)
+{
+	const char *name;
+
+	if (traced == NULL)
+		return;
+	if (op == OP_ACQ || op == OP_REL || op == OP_SEQ_CST)
+		say(op == OP_ACQ ? "acq" : op == OP_REL ? "rel" : "mb", "");
+	else if ((name = shared_name(p)) != NULL)
+		say(name, op == OP_LOAD ? "?" : "!");
+}
+
+static void
+order_write(void *arg, uint32_t reg, uint32_t value)
+{
+	if (traced != NULL)
+		say(reg == E82545_TDT ? "TDT" : reg == E82545_RDT ? "RDT" :
+		    reg == E82545_IMS ? "IMS" : reg == E82545_IMC ? "IMC" :
+		    reg == E82545_ICS ? "ICS" : "register", "=");
+	host_wr(arg, reg, value);
+}
+
+/* What `call' does, compared with `expect'. */
+#define	ORDER(expect, call) do {					\
+	trace[0] = '\0';						\
+	traced = &t->g.lc;						\
+	call;								\
+	traced = NULL;							\
+	ATF_CHECK_STREQ(expect, trace);					\
+} while (0)
+
+static struct lem_test *
+order_create(uint32_t mode)
+{
+	struct lem_test *t = test_create(mode, 2048, 1500);
+
+	t->g.lc.lc_os.reg_write = order_write;
+	return (t);
+}
+
+TEST(rx_sleep, "With the CSB: before the driver waits for an interrupt it asks "
+    "for one, and looks at the ring again after a barrier")
+{
+	struct lem_test *t = order_create(LEM_MODE_CSB);
+
+	ORDER("guest_need_rxkick! rxd? guest_need_rxkick! mb rxd?",
+	    lem_rx(&t->g.lc, 64));
+	test_inject(t, 1, 60);
+	host_run(t->h);
+	/* One frame: its slot is emptied before it is posted again. */
+	ORDER("guest_need_rxkick! rxd? rxd! acq rxd? "
+	    "rel guest_rdt! mb host_rxkick_at? "
+	    "guest_need_rxkick! mb rxd?", lem_rx(&t->g.lc, 64));
+	/* The budget ends the work: no interrupt is asked for. */
+	test_inject(t, 2, 60);
+	host_run(t->h);
+	ORDER("guest_need_rxkick! rxd? rxd! acq "
+	    "rel guest_rdt! mb host_rxkick_at?", lem_rx(&t->g.lc, 1));
+	test_destroy(t);
+}
+
+TEST(rx_base, "Without the CSB: a slot is emptied, then RDT is written")
+{
+	struct lem_test *t = order_create(0);
+
+	test_inject(t, 1, 60);
+	host_run(t->h);
+	ORDER("rxd? rxd! acq rxd? rel RDT=", lem_rx(&t->g.lc, 64));
+	test_destroy(t);
+}
+
+TEST(tx_post, "With the CSB: a descriptor is published, then, after a barrier, "
+    "the driver sees whether the host sleeps")
+{
+	struct lem_test *t = order_create(LEM_MODE_CSB);
+
+	t->g.lc.lc_csb->host_need_txkick = 1;
+	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	ORDER("rel guest_tdt! mb host_need_txkick? host_need_txkick! rel TDT=",
+	    lem_tx_flush(&t->g.lc));
+	t->g.lc.lc_csb->host_need_txkick = 0;
+	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	ORDER("rel guest_tdt! mb host_need_txkick?", lem_tx_flush(&t->g.lc));
+	/* Sent: the buffer is the driver's after that. */
+	t->g.lc.lc_csb->host_need_txkick = 1;
+	host_run(t->h);
+	host_wr(t->h, E82545_TDT, t->g.lc.lc_tx_posted);
+	host_run(t->h);
+	ORDER("txd? acq txd? acq", ATF_CHECK_EQ(2, lem_tx_clean(&t->g.lc)));
+	test_destroy(t);
+}
+
+TEST(tx_wait, "With the CSB: before the driver waits for descriptors it asks "
+    "for an interrupt, and looks at the ring again after a barrier")
+{
+	struct lem_test *t = order_create(LEM_MODE_CSB);
+
+	t->g.lc.lc_csb->host_need_txkick = 0;
+	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	lem_tx_flush(&t->g.lc);
+	ORDER("tx_short! guest_need_txkick! mb txd?",
+	    lem_tx_wait(&t->g.lc, TEST_RING));
+	/* Woken up: once more, for the flag may have been cleared. */
+	ORDER("txd? tx_short! guest_need_txkick! mb",
+	    lem_tx_clean(&t->g.lc));
+	test_destroy(t);
+}
+
+TEST(lazy, "With lazy completion: intr_on is stored before tx_short is loaded, "
+    "and the other way round")
+{
+	struct lem_test *t = order_create(LEM_MODE_LAZY);
+
+	ATF_REQUIRE(t->g.lc.lc_intr_on != 0);
+	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	lem_tx_flush(&t->g.lc);
+	ORDER("tx_short! mb intr_on? rel IMS= txd?",
+	    lem_tx_wait(&t->g.lc, TEST_RING));
+	t->g.lc.lc_intr_on = 0;
+	ORDER("intr_on? intr_on! mb tx_short? rel IMS= mb",
+	    lem_intr_enable(&t->g.lc));
+	test_destroy(t);
+}
+
+TEST(mode, "The CSB is filled in before it is turned on or off, and the "
+    "registers get the tails after that")
+{
+	struct lem_test *t = order_create(0);
+
+	ORDER("guest_tdt! guest_rdt! guest_need_txkick! guest_need_rxkick! "
+	    "guest_txkick_at! host_txcycles_lim! mb guest_csb_on! mb "
+	    "rel TDT= rel RDT= intr_on? intr_on! rel IMC= "
+	    "intr_on! mb rel IMS= mb rel ICS=",
+	    lem_set_mode(&t->g.lc, LEM_MODE_CSB));
+	ATF_CHECK_EQ(1, t->g.lc.lc_csb->guest_csb_on);
+	ORDER("guest_tdt! guest_rdt! guest_need_txkick! guest_need_rxkick! "
+	    "guest_txkick_at! host_txcycles_lim! mb guest_csb_on! mb "
+	    "rel TDT= rel RDT= intr_on? intr_on! rel IMC= "
+	    "intr_on! mb tx_short? rel IMS= mb rel ICS=",
+	    lem_set_mode(&t->g.lc, LEM_MODE_LAZY));
+	ATF_CHECK_EQ(0, t->g.lc.lc_csb->guest_csb_on);
+	test_destroy(t);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, rx_sleep);
+	ATF_TP_ADD_TC(tp, rx_base);
+	ATF_TP_ADD_TC(tp, tx_post);
+	ATF_TP_ADD_TC(tp, tx_wait);
+	ATF_TP_ADD_TC(tp, lazy);
+	ATF_TP_ADD_TC(tp, mode);
+	return (atf_no_error());
+}

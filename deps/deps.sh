@@ -12,6 +12,7 @@
 #	-	the packages; and under build/deps, without touching the system:
 #		bin/qemu-system-x86_64	a QEMU that has vfio-user-pci
 #		guest/			the guests' kernel, modules, programs
+#		dpdk/			DPDK's testpmd, for a guest
 #		zig/			compiler with FreeBSD's headers
 #
 # Only root can install packages; another user is shown the command.  Nothing is
@@ -109,6 +110,21 @@ setup_apt()
 	touch "$apt/.done"
 }
 
+# unpack from to: unpack the packages in one directory into another, and remove
+# them.
+unpack()
+{
+	local f
+
+	mkdir -p "$2"
+	for f in "$1"/*.deb; do
+		dpkg-deb --fsys-tarfile "$f" |
+		    tar -C "$2" --no-same-owner -xf - \
+		    --exclude './usr/share/doc/*' --exclude './usr/share/man/*'
+		rm "$f"
+	done
+}
+
 has_vfio_user()
 {
 	"$1" -device vfio-user-pci,help 2>/dev/null | grep -q socket
@@ -136,13 +152,7 @@ setup_qemu()
 	quietly again private_apt apt-get -q -y install --download-only \
 	    qemu-system-x86
 	rm -rf "$root"
-	mkdir -p "$root"
-	for f in "$deps"/apt/cache/archives/*.deb; do
-		dpkg-deb --fsys-tarfile "$f" |
-		    tar -C "$root" --no-same-owner -xf - \
-		    --exclude './usr/share/doc/*' --exclude './usr/share/man/*'
-		rm "$f"
-	done
+	unpack "$deps/apt/cache/archives" "$root"
 	cat > "$bin" <<-EOT
 	#!/bin/sh
 	root=\$(dirname "\$0")/../qemu
@@ -175,7 +185,7 @@ extract_kernel()
 # Fetch Debian's kernel and the programs that run in a guest.
 setup_guest()
 {
-	local guest=$deps/guest image f
+	local guest=$deps/guest image
 
 	[ ! -e "$deps/.guest" ] || return 0
 	setup_apt
@@ -186,14 +196,30 @@ setup_guest()
 	mkdir -p "$guest/debs"
 	(cd "$guest/debs" && quietly again private_apt apt-get -q download \
 	    $image busybox-static ethtool libmnl0 libc6)
-	for f in "$guest"/debs/*.deb; do
-		dpkg-deb --fsys-tarfile "$f" |
-		    tar -C "$guest" --no-same-owner -xf - \
-		    --exclude './usr/share/doc/*' --exclude './usr/share/man/*'
-	done
-	rm -r "$guest/debs"
+	unpack "$guest/debs" "$guest"
+	rmdir "$guest/debs"
 	extract_kernel "$guest"/boot/vmlinuz-* "$guest/vmlinux"
 	touch "$deps/.guest"
+}
+
+# Fetch DPDK's testpmd, with the libraries that it is linked to, and with its
+# drivers.  All else that its package depends on is for other uses.
+setup_dpdk()
+{
+	local archives=$deps/apt/cache/archives libs
+
+	[ ! -e "$deps/.dpdk" ] || return 0
+	setup_apt
+	say "fetching DPDK"
+	libs=$(private_apt apt-cache depends dpdk-dev |
+	    sed -n 's/^ *Depends: \(lib.*\)/\1/p' | grep -v -e '-dev$')
+	rm -rf "$deps/dpdk"
+	quietly again private_apt apt-get -q -y install --download-only \
+	    $libs 'librte-net-e1000-[0-9]*' 'librte-mempool-ring[0-9]*'
+	(cd "$archives" &&
+	    quietly again private_apt apt-get -q download dpdk-dev)
+	unpack "$archives" "$deps/dpdk"
+	touch "$deps/.dpdk"
 }
 
 setup_zig()
@@ -227,5 +253,6 @@ exec 9> "$deps/.lock"
 flock 9
 setup_qemu
 setup_guest
+setup_dpdk
 setup_zig
 rm -rf "$deps/apt"

@@ -213,6 +213,10 @@ const struct fault e1000_faults[] = {
 		CTX(TCPSUMS, TCP4 | TSO, 1000, 54, 0),
 		TXD(FAULT_DATA, TSE | EOP | 1054, IXSM | TXSM), KICK },
 	  .counts = { BAD_CTX(1) } },
+	{ "stock_bhyve_5", "MSS 0, no payload", {
+		CTX(TCPSUMS, TCP4 | TSO, 0, 54, 0),
+		TXD(FAULT_DATA, TSE | EOP | 54, IXSM | TXSM), KICK },
+	  .counts = { BAD_CTX(1) } },
 	{ "stock_bhyve_5", "MSS 0, PAYLEN of a megabyte", {
 		CTX(TCPSUMS, TCP4 | TSO, 0xfffff, 54, 0),
 		TXDS(15, FAULT_DATA, TSE | 0x10000, IXSM | TXSM),
@@ -336,7 +340,13 @@ const struct fault e1000_faults[] = {
 	  .frames = 1, .counts = { BAD_RING(2) } },
 	{ "cve_2016_1981", "RDH beyond RDLEN", {
 		WR(E82545_RDH, FAULT_NRXD), FRAME(60),
-		WR(E82545_RDH, 0xffff), WR(E82545_RDH, 0), FRAME(61) },
+		WR(E82545_RDH, 0xffff), RUN, WR(E82545_RDH, 0), FRAME(61) },
+	  .received = 2, .rxds = 2,
+	  .counts = { RX_BAD_RING(1), RX_STALL(1) } },
+
+	{ "cve_2016_1981", "RDT beyond RDLEN", {
+		WR(E82545_RDT, 0xffff), FRAME(60), WR(E82545_RDT, FAULT_NRXD),
+		RUN, WR(E82545_RDT, FAULT_NRXD - 1), FRAME(61) },
 	  .received = 2, .rxds = 2,
 	  .counts = { RX_BAD_RING(1), RX_STALL(1) } },
 
@@ -403,13 +413,23 @@ const struct fault e1000_faults[] = {
 	  .frames = 1, .received = 2, .rxds = 2,
 	  .counts = { BAD_RING(1), RX_BAD_RING(1), RX_STALL(1) } },
 
-	/* Short frames, looped back: padded with zeros to 60 bytes. */
+	/*
+	 * Short frames, looped back: padded with zeros to 60 bytes, also after
+	 * longer ones.
+	 */
 	{ "qemu_3043", "14 to 59 bytes", {
 		WR(E82545_RCTL, FAULT_RCTL | E82545_RCTL_LBM_MAC),
 		TXD(FAULT_DATA, EOP | 14, 0), TXD(FAULT_DATA, EOP | 15, 0),
 		TXD(FAULT_DATA, EOP | 42, 0), TXD(FAULT_DATA, EOP | 59, 0),
 		KICK },
 	  .frames = 4, .received = 4, .rxds = 4, .plain = true },
+	{ "qemu_3043", "after longer ones", {
+		TXDS(4, FAULT_DATA, EOP | E82545_TXD_IC | CSO(255) | 250, 0),
+		KICK,
+		TXD(FAULT_DATA, EOP | 14, 0), TXD(FAULT_DATA, EOP | 15, 0),
+		TXD(FAULT_DATA, EOP | 42, 0), TXD(FAULT_DATA, EOP | 59, 0),
+		KICK },
+	  .frames = 8, .plain = true, .counts = { BAD_CTX(4) } },
 	{ "qemu_3043", "without padding by TCTL", {
 		WR(E82545_TCTL, E82545_TCTL_EN),
 		WR(E82545_RCTL, FAULT_RCTL | E82545_RCTL_LBM_MAC),

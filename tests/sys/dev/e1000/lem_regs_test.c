@@ -34,6 +34,8 @@ static struct access wrote[512];
 static unsigned int nwrote, ndelay_reads;
 static uint32_t ctrl, status, resetting;
 static uint64_t synced[2];
+/* Called with each write, if set. */
+static void (*write_hook)(uint32_t reg);
 
 static uint32_t
 fake_read(void *arg __unused, uint32_t reg)
@@ -64,6 +66,8 @@ fake_write(void *arg __unused, uint32_t reg, uint32_t value)
 	}
 	ATF_REQUIRE(nwrote < nitems(wrote));
 	wrote[nwrote++] = (struct access){ reg, value };
+	if (write_hook != NULL)
+		write_hook(reg);
 	if (reg == E82545_CTRL) {
 		ctrl = value;
 		resetting = 3;
@@ -446,6 +450,205 @@ TEST(sync, "Memory is synced before the adapter is told, and before it is read")
 	fake_destroy(test);
 }
 
+TEST(csb_rdt, "With the CSB, RDT is written when the tail reaches the slot the "
+    "host waits for, or that is none of the ring's")
+{
+	static const struct {
+		unsigned int	frames;
+		uint32_t	ahead;	/* of the tail: host_rxkick_at */
+		uint32_t	at;	/* or this */
+		bool		kick, bad;
+	} t[] = {
+		{ 1, 0, NET_PARAVIRT_NONE, false, false },
+		{ 1, 0, 0, false, false },
+		{ 1, 1, 0, true, false },
+		{ 1, 2, 0, false, false },
+		{ 1, TEST_RING - 1, 0, false, false },
+		{ 3, 1, 0, true, false },
+		{ 3, 3, 0, true, false },
+		{ 3, 4, 0, false, false },
+		{ 1, 0, TEST_RING, true, true },
+		{ 2, 0, 0x80000000, true, true },
+	};
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+	const uint64_t *c = lc->lc_counter;
+	uint64_t bad, kicks, saved;
+	unsigned int i, j;
+
+	lc->lc_mode = LEM_MODE_CSB;
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	for (i = 0; i < nitems(t); i++) {
+		lc->lc_csb->host_rxkick_at = t[i].at != 0 ? t[i].at :
+		    (lc->lc_rx_posted + t[i].ahead) % TEST_RING;
+		for (j = 0; j < t[i].frames; j++)
+			lc->lc_rxd[(lc->lc_rx_next + j) % TEST_RING].rest =
+			    LAST | 60;
+		nwrote = 0;
+		bad = c[LEM_C_RX_BAD];
+		kicks = c[LEM_C_RX_KICK];
+		saved = c[LEM_C_RX_KICK_SAVED];
+		ATF_CHECK_EQ(t[i].frames, lem_rx(lc, 64));
+		ATF_CHECK_EQ_MSG(t[i].kick, nwrote, "row %u", i);
+		if (t[i].kick)
+			ATF_CHECK_EQ(E82545_RDT, wrote[0].reg);
+		ATF_CHECK_EQ(lc->lc_rx_posted, lc->lc_csb->guest_rdt);
+		ATF_CHECK_EQ_MSG(kicks + t[i].kick, c[LEM_C_RX_KICK],
+		    "row %u", i);
+		ATF_CHECK_EQ_MSG(saved + t[i].frames - t[i].kick,
+		    c[LEM_C_RX_KICK_SAVED], "row %u", i);
+		ATF_CHECK_EQ_MSG(bad + t[i].bad, c[LEM_C_RX_BAD], "row %u", i);
+		ATF_CHECK_EQ(1, lc->lc_csb->guest_need_rxkick);
+	}
+	fake_destroy(test);
+}
+
+static struct lem_core *late;
+static unsigned int nlate;
+
+/* Frames arrive while the driver posts buffers. */
+static void
+arrive_late(uint32_t reg)
+{
+	unsigned int i;
+
+	if (reg != E82545_RDT)
+		return;
+	ATF_CHECK_EQ(0, late->lc_csb->guest_need_rxkick);
+	for (i = 0; i < nlate; i++)
+		late->lc_rxd[(late->lc_rx_next + i) % TEST_RING].rest =
+		    LAST | 60;
+	nlate = 0;
+}
+
+TEST(csb_late, "Frames that arrive before the driver asks for a kick are seen "
+    "by its second look, within the budget")
+{
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+
+	lc->lc_mode = LEM_MODE_CSB;
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	late = lc;
+	write_hook = arrive_late;
+	/* A kick for each buffer posted. */
+	lc->lc_csb->host_rxkick_at = TEST_RING;
+	nlate = 1;
+	lc->lc_rxd[lc->lc_rx_next].rest = LAST | 60;
+	ATF_CHECK_EQ(2, lem_rx(lc, 64));
+	nlate = 3;
+	lc->lc_rxd[lc->lc_rx_next].rest = LAST | 60;
+	ATF_CHECK_EQ(2, lem_rx(lc, 2));
+	ATF_CHECK_EQ(2, lem_rx(lc, 64));
+	ATF_CHECK_EQ(0, lem_rx(lc, 64));
+	write_hook = NULL;
+	/* Stopped, it looks at no descriptor. */
+	lem_stop(lc);
+	lc->lc_rxd[lc->lc_rx_next].rest = LAST | 60;
+	ATF_CHECK_EQ(0, lem_rx(lc, 64));
+	fake_destroy(test);
+}
+
+TEST(restart, "A start leaves nothing of what was before")
+{
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int i;
+
+	lc->lc_mode = LEM_MODE_POLL;
+	lc->lc_os.frame = count_frame;
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	/* In the middle of a frame that is skipped. */
+	lc->lc_rxd[lc->lc_rx_next].rest = DD | 2047;
+	ATF_CHECK_EQ(1, lem_rx(lc, 64));
+	ATF_CHECK(lc->lc_rx_skip);
+	/* Packets that are queued, not posted. */
+	ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+	lem_stop(lc);
+	nwrote = 0;
+	lem_tx_flush(lc);
+	lem_tx_wait(lc, 1);
+	check_wrote("flush when stopped", NULL, 0);
+	for (i = 0; i < TEST_RING; i++)
+		lc->lc_rxd[i].rest = LAST | 60;
+	lc->lc_tx_pending = lc->lc_tx_deferred = 5;
+	lc->lc_tx_waiting = true;
+	lc->lc_tx_short = 1;
+	lc->lc_tx_ctx[0] = lc->lc_tx_ctx[1] = 77;
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	ATF_CHECK_EQ(0, lc->lc_tx_pending);
+	ATF_CHECK_EQ(0, lc->lc_tx_deferred);
+	ATF_CHECK(!lc->lc_tx_waiting);
+	ATF_CHECK_EQ(0, lc->lc_tx_short);
+	ATF_CHECK_EQ(0, lc->lc_tx_ctx[0]);
+	ATF_CHECK_EQ(0, lc->lc_tx_ctx[1]);
+	for (i = 0; i < TEST_RING; i++)
+		ATF_CHECK_EQ(0, lc->lc_rxd[i].rest);
+	nframes = 0;
+	lc->lc_rxd[0].rest = LAST | 60;
+	ATF_CHECK_EQ(1, lem_rx(lc, 64));
+	ATF_CHECK_EQ(1, nframes);
+	fake_destroy(test);
+}
+
+TEST(wait, "Which mode asks how for the interrupt of free descriptors")
+{
+	static const struct {
+		uint32_t	mode;
+		bool		on;		/* interrupts */
+		bool		ims, csb;
+	} t[] = {
+		{ 0, true, false, false },
+		{ LEM_MODE_LAZY, true, true, false },
+		{ LEM_MODE_LAZY, false, false, false },
+		{ LEM_MODE_LAZY | LEM_MODE_SC, true, true, false },
+		{ LEM_MODE_LAZY | LEM_MODE_SC, false, false, false },
+		{ LEM_MODE_CSB, true, false, true },
+		{ LEM_MODE_CSB | LEM_MODE_LAZY, true, false, true },
+		{ LEM_MODE_CSB | LEM_MODE_POLL, true, false, false },
+		{ LEM_MODE_POLL, true, false, false },
+	};
+	static const struct access ims[] = {
+		{ E82545_IMS, E82545_ICR_TXDW }
+	};
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int i, n;
+
+	for (i = 0; i < nitems(t); i++) {
+		lem_stop(lc);
+		lc->lc_mode = t[i].mode;
+		ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+		lc->lc_intr_on = t[i].on;
+		lc->lc_csb->guest_need_txkick = 0;
+		nwrote = 0;
+		/* All are free, and one more is needed. */
+		lem_tx_wait(lc, TEST_RING);
+		check_wrote("wait", ims, t[i].ims);
+		ATF_CHECK_EQ_MSG(1, lc->lc_tx_short, "row %u", i);
+		ATF_CHECK_EQ_MSG(t[i].csb, lc->lc_csb->guest_need_txkick,
+		    "row %u", i);
+		lem_tx_clean(lc);
+		ATF_CHECK_EQ_MSG(0, lc->lc_tx_short, "row %u", i);
+		ATF_CHECK_EQ(0, lc->lc_csb->guest_need_txkick);
+		/* There are enough. */
+		lem_tx_wait(lc, TEST_RING - 1);
+		ATF_CHECK_EQ_MSG(0, lc->lc_tx_short, "row %u", i);
+		ATF_CHECK_EQ(0, lc->lc_csb->guest_need_txkick);
+		/* A quarter of the ring ends the wait, less does not. */
+		for (n = 0; n < TEST_RING - 1 - TEST_RING / 4; n++)
+			ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+		lc->lc_tx_short = 1;
+		lem_tx_clean(lc);
+		ATF_CHECK_EQ_MSG(0, lc->lc_tx_short, "row %u", i);
+		ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+		lc->lc_tx_short = 1;
+		lem_tx_clean(lc);
+		ATF_CHECK_EQ_MSG(1, lc->lc_tx_short, "row %u", i);
+	}
+	fake_destroy(test);
+}
+
 TEST(dead, "An adapter that does not end its reset is given up after ten "
     "tries")
 {
@@ -471,6 +674,10 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, rx_lengths);
 	ATF_TP_ADD_TC(tp, rx_flags);
 	ATF_TP_ADD_TC(tp, sync);
+	ATF_TP_ADD_TC(tp, csb_rdt);
+	ATF_TP_ADD_TC(tp, csb_late);
+	ATF_TP_ADD_TC(tp, restart);
+	ATF_TP_ADD_TC(tp, wait);
 	ATF_TP_ADD_TC(tp, dead);
 	return (atf_no_error());
 }

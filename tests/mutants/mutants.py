@@ -16,8 +16,9 @@ ten times the processor time that it takes without a mutant, whatever else the
 machine does.  A case that sleeps for eight seconds and twenty times its usual
 time hangs.
 
-What no case kills must be listed, with the reason, in the file `survivors'.
-The exit status is 0 if nothing else survived.
+What no case kills must be listed, with the reason, in the file `survivors', or
+be a fence that ../relacy/sites.table has.  The exit status is 0 if nothing else
+survived.
 
     -s      run only those that survived the last time and are not listed
     -r      run only those that hung the last time, and wait for a minute
@@ -504,6 +505,8 @@ class Run:
                 elif m.key()[:5] in known:
                     known[m.key()[:5]] += 1
                     row[4] += 1
+                elif self.is_fence(m):
+                    row[4] += 1
                 else:
                     row[5] += 1
                     unlisted.append(m)
@@ -523,6 +526,11 @@ class Run:
         for k in stale:
             print(f"listed, but not alive: {k[0]}:{k[1]} {k[2:]}")
         return not unlisted and not stale
+
+    def is_fence(self, m):
+        f = re.match(r"atomic_thread_(fence_[a-z_]+)\(\)$", m.old)
+        return m.op == "delete" and f is not None and \
+            (m.function, f.group(1)) in self.fences
 
     @staticmethod
     def row(name, width, r):
@@ -554,6 +562,25 @@ def read_survivors(path):
     return known
 
 
+def read_fences(path):
+    """The fences whose removal the checker of memory models looks at."""
+    fences = set()
+    site = None
+    try:
+        with open(path) as f:
+            for line in f:
+                words = line.split()
+                if line.startswith("#") or len(words) < 2:
+                    continue
+                if not line[0].isspace():
+                    site = (words[0], words[1])
+                elif words[0] == "none":
+                    fences.add(site)
+    except FileNotFoundError:
+        pass
+    return fences
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("-j", type=int, default=os.cpu_count())
@@ -571,6 +598,7 @@ def main():
 
     run = Run(args)
     known = read_survivors(args.l)
+    run.fences = read_fences(os.path.join(HERE, "../relacy/sites.table"))
     run.find([f for f in args.files if f not in LEFT_OUT] or
         matching(run.tree))
     run.say(f"{len(run.mutants)} mutants")

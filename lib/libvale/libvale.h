@@ -218,6 +218,8 @@ int	vale_set_sink(struct vale_desc *d,
 	    "frames dropped: destination is the source port")		\
 	X(VALE_C_TX_LIMIT, "tx_drop_limit",				\
 	    "frames dropped: source over the address limit")		\
+	X(VALE_C_TX_SLOW, "tx_slow",					\
+	    "times the port's frames began to be copied before delivery") \
 	X(VALE_C_RX_SYNC, "rx_syncs", "receive syncs")			\
 	X(VALE_C_RX_BATCH, "rx_batches", "batches put into the ring")	\
 	X(VALE_C_RX_FRAME, "rx_frames", "frames delivered to the port")	\
@@ -225,6 +227,8 @@ int	vale_set_sink(struct vale_desc *d,
 	X(VALE_C_RX_COPY, "rx_copies", "frames copied into the ring")	\
 	X(VALE_C_RX_DIRECT, "rx_direct",				\
 	    "frames that the sink took from the sender")		\
+	X(VALE_C_RX_SLOW, "rx_slow",					\
+	    "times direct delivery to the port was suspended")		\
 	X(VALE_C_RX_WAKE, "rx_wakeups",					\
 	    "times a sleeping receiver was woken")			\
 	X(VALE_C_RX_BAD_RING, "rx_bad_ring",				\

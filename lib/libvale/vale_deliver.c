@@ -16,6 +16,21 @@
  * held.  A frame that does not fit in the free slots is dropped; a shorter one
  * after it may still fit.
  *
+ * The frames' memory may be a guest's, and a page of it that the guest's owner
+ * withdraws takes as long to come back as that takes.  So may that of the
+ * receiving guest, to which a sink copies.  Meanwhile the receiver waits: for
+ * the sink, or for frames behind an open lease.  The pages were resident a
+ * moment ago (vale_forward.c), but a page can go at any time, so a delivery that
+ * takes SLOW_NS has a consequence that lasts SLOW_TIMES as long:
+ *
+ *	the frames were in the sender's memory	 vale_txsync() copies them before
+ *						 anybody can wait for them
+ *	a sink took such copies, for		 the receiver's memory is slow:
+ *	SLOW_SINK_NS or more			 its sink is not called
+ *
+ * So such deliveries hold up others for little more than 1/SLOW_TIMES of the
+ * time for each cause.
+ *
  * Frames from one port to another arrive in the order in which they were sent,
  * single or flooded, through the ring or through the sink:
  *
@@ -38,6 +53,15 @@
 
 /* The prefetch distance, in slots of a receive ring. */
 #define	AHEAD		16
+
+/*
+ * A delivery is slow that takes longer than a thread usually waits for a
+ * processor.  To be mistaken costs a sender a copy, but a receiver the direct
+ * way.
+ */
+#define	SLOW_NS		50000000
+#define	SLOW_SINK_NS	200000000
+#define	SLOW_TIMES	64
 
 /* A merge of two lists of frames, for one destination. */
 struct vale_merge {
@@ -322,6 +346,38 @@ merge_next(struct frame_source *source)
 	    ms_source)->ms_merge);
 }
 
+/* The sink of `dst' was called; NULL: frames went to a ring. */
+static void
+deliver_slow(struct vale_port *port, struct vale_port *dst, uint64_t took_ns)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	uint64_t until_ns = vt->vt_now_ns + took_ns * SLOW_TIMES;
+
+	if (!vt->vt_copied) {
+		vt->vt_copy_ns = until_ns;
+		vale_count(port, VALE_C_TX_SLOW, 1);
+	} else if (dst != NULL && took_ns >= SLOW_SINK_NS) {
+		atomic_store_64(&dst->vp_sink_ns, until_ns);
+		pthread_mutex_lock(&dst->vp_rx.rq_lock);
+		vale_count(dst, VALE_C_RX_SLOW, 1);
+		pthread_mutex_unlock(&dst->vp_rx.rq_lock);
+	}
+}
+
+/* A delivery has ended: was it slow? */
+static void
+deliver_timed(struct vale_port *port, struct vale_port *dst)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	uint64_t now_ns, took_ns;
+
+	now_ns = vale_now_ns();
+	took_ns = now_ns - vt->vt_now_ns;
+	vt->vt_now_ns = now_ns;
+	if (took_ns >= SLOW_NS)
+		deliver_slow(port, dst, took_ns);
+}
+
 /*
  * Let the sink take frames, if the ring is empty and not polled: the top of
  * this file says why.  Not inlined, because vale_deliver() would then keep
@@ -336,12 +392,15 @@ deliver_direct(struct vale_port *port, struct vale_port *dst,
 	uint32_t total = mg->mg_frames, taken;
 	bool empty;
 
+	if (port->vp_tx.vt_now_ns < atomic_load_64(&dst->vp_sink_ns))
+		return;
 	pthread_mutex_lock(&rq->rq_lock);
 	empty = !rq->rq_polled && vale_rxq_cur(rq) == rq->rq_next;
 	pthread_mutex_unlock(&rq->rq_lock);
 	if (!empty)
 		return;
 	dst->vp_sink(dst->vp_sink_arg, &frames.ms_source);
+	deliver_timed(port, dst);
 	taken = total - mg->mg_frames;
 	if (taken == 0)
 		return;
@@ -371,6 +430,9 @@ vale_deliver(struct vale_port *port, struct vale_port *dst)
 	MPASS(port != dst && atomic_load_32(&vt->vt_busy) != 0);
 	if (dst->vp_sink != NULL)
 		deliver_direct(port, dst, &mg);
-	if (mg.mg_frames > 0)
+	if (mg.mg_frames > 0) {
 		deliver_ring(port, dst, mg);
+		if (port->vp_tx.vt_indirect)
+			deliver_timed(port, NULL);
+	}
 }

@@ -14,7 +14,9 @@
  *    length of each fragment in vt_frag, and prefetch the headers.  The ring's
  *    user may be hostile, and may write to the ring at the same time: this
  *    stage reads each field once and checks it, and later stages never look at
- *    the ring.  Malformed frames are dropped here.
+ *    the ring.  Malformed frames are dropped here.  Then read a byte of each
+ *    page of the frames that are elsewhere: if it is not resident, as a guest's
+ *    may be, it is waited for here, where nobody else waits.
  *
  * 2. Look up.  For each frame, learn its source, find its destination, and
  *    append the frame to that destination's list.  Flooded frames go to a list
@@ -32,14 +34,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "vale_impl.h"
 #include "vale_probes.h"
-
-#ifndef CLOCK_MONOTONIC_COARSE
-#define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC
-#endif
 
 /* A header begins with two addresses. */
 #define	ADDRS_LEN	12
@@ -76,7 +73,7 @@ vale_forward_drop(struct vale_port *port, enum vale_counter reason, uint32_t n,
 
 /* Read one slot.  Returns the reason to drop its frame, or 0. */
 static enum vale_counter
-collect_slot(const struct vale_port *port, uint32_t cur,
+collect_slot(struct vale_port *port, uint32_t cur,
     struct vale_frag *frag, bool *more)
 {
 	const struct netmap_slot *slot = &port->vp_region.vr_txring->slot[cur];
@@ -85,10 +82,11 @@ collect_slot(const struct vale_port *port, uint32_t cur,
 	MPASS(cur < port->vp_tx.vt_nslots);
 	*more = (flags & NS_MOREFRAG) != 0;
 	frag->fg_len = atomic_load_16(&slot->len);
-	if ((flags & NS_INDIRECT) != 0)
+	if ((flags & NS_INDIRECT) != 0) {
 		frag->fg_buf = (const uint8_t *)(uintptr_t)
 		    atomic_load_64(&slot->ptr);
-	else
+		port->vp_tx.vt_indirect = true;
+	} else
 		frag->fg_buf = vale_region_buf(&port->vp_region,
 		    atomic_load_32(&slot->buf_idx));
 	if (frag->fg_buf == NULL)
@@ -172,6 +170,21 @@ collect_single_slot(struct vale_port *port, uint64_t *bytes)
 	return (true);
 }
 
+/* Fault in all fragments, each of which is in at most two pages. */
+static void
+collect_touch(const struct vale_txq *vt)
+{
+	const struct vale_frag *fg, *end = vt->vt_frag + vt->vt_nfrags;
+	const volatile uint8_t *p;
+
+	for (fg = vt->vt_frag; fg < end; fg++)
+		if (fg->fg_len > 0) {
+			p = fg->fg_buf;
+			(void)p[0];
+			(void)p[fg->fg_len - 1];
+		}
+}
+
 static void
 collect(struct vale_port *port, uint32_t head)
 {
@@ -180,6 +193,7 @@ collect(struct vale_port *port, uint32_t head)
 	uint32_t frames;
 
 	vt->vt_nfrags = 0;
+	vt->vt_indirect = false;
 	for (frames = 0; vt->vt_cur != head && vt->vt_nfrags < VALE_BATCH;
 	    frames++) {
 		if (!FAST_PATH(collect_single_slot(port, &bytes)))
@@ -189,6 +203,9 @@ collect(struct vale_port *port, uint32_t head)
 	vale_count(port, VALE_C_TX_BYTE, bytes);
 	vale_count(port, VALE_C_TX_BATCH, 1);
 	VALE_PROBE(port, BATCH_IN, frames, vt->vt_nfrags);
+	vt->vt_now_ns = vale_now_ns();
+	if (vt->vt_indirect)
+		collect_touch(vt);
 }
 
 /*
@@ -297,18 +314,17 @@ lookup(struct vale_port *port)
 	const struct vale_frag *fg;
 	struct vale_list *ls = NULL;
 	uint8_t addrs[ADDRS_LEN], last[ADDRS_LEN];
-	struct timespec now;
 	unsigned int dst = VALE_FDB_FLOOD, n;
 	uint64_t copies = 0;
-	uint32_t i;
+	uint32_t i, now_s;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	now_s = vt->vt_now_ns / 1000000000;
 	vt->vt_ndsts = 0;
 	for (i = 0; i < vt->vt_nfrags; i += fg->fg_nfrags) {
 		fg = &vt->vt_frag[i];
 		lookup_addrs(fg, addrs);
 		if (i == 0 || memcmp(addrs, last, sizeof(last)) != 0) {
-			dst = lookup_dst(port, addrs, (uint32_t)now.tv_sec);
+			dst = lookup_dst(port, addrs, now_s);
 			memcpy(last, addrs, sizeof(last));
 			ls = NULL;
 			VALE_PROBE(port, LOOKUP, dst, last);
@@ -370,6 +386,38 @@ vale_txq_init(struct vale_txq *vt, uint32_t nslots)
 		list_init(&vt->vt_list[i]);
 }
 
+/*
+ * Copy the frames up to `head' that are elsewhere into the slots' own buffers.
+ * The ring's user may be hostile: stage 1 checks what it finds afterwards.
+ */
+static void
+forward_copy(struct vale_port *port, uint32_t head)
+{
+	struct netmap_ring *ring = port->vp_region.vr_txring;
+	struct netmap_slot *slot;
+	const void *src;
+	uint32_t i, len;
+	uint16_t flags;
+	uint8_t *buf;
+
+	for (i = port->vp_tx.vt_cur; i != head;
+	    i = vale_slot_next(i, port->vp_tx.vt_nslots)) {
+		slot = &ring->slot[i];
+		flags = atomic_load_16(&slot->flags);
+		if ((flags & NS_INDIRECT) == 0)
+			continue;
+		src = (const void *)(uintptr_t)atomic_load_64(&slot->ptr);
+		len = atomic_load_16(&slot->len);
+		buf = vale_region_buf(&port->vp_region,
+		    atomic_load_32(&slot->buf_idx));
+		if (src != NULL && buf != NULL && len <= VALE_BUF_SIZE) {
+			memcpy(buf, src, len);
+			slot->flags = flags & ~NS_INDIRECT;
+		} else
+			slot->ptr = 0;
+	}
+}
+
 int
 vale_txsync(struct vale_desc *d)
 {
@@ -379,9 +427,17 @@ vale_txsync(struct vale_desc *d)
 	uint32_t head;
 	int result = 0;
 
+	head = atomic_load_32(&ring->head);
+	vt->vt_copied = false;
+	if (vt->vt_copy_ns != 0) {
+		vt->vt_copied = vale_now_ns() < vt->vt_copy_ns;
+		if (!vt->vt_copied)
+			vt->vt_copy_ns = 0;
+		else if (head < vt->vt_nslots)
+			forward_copy(port, head);
+	}
 	vale_switch_enter(port);
 	vale_count(port, VALE_C_TX_SYNC, 1);
-	head = atomic_load_32(&ring->head);
 	if (head >= vt->vt_nslots) {
 		vale_count(port, VALE_C_TX_BAD_RING, 1);
 		ring->head = ring->cur = head = vt->vt_cur;

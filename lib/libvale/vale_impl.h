@@ -41,6 +41,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "libvale.h"
 
@@ -126,6 +127,11 @@ struct vale_txq {
 	uint32_t	 vt_cur;	/* first slot not consumed */
 	uint32_t	 vt_nfrags;
 	uint32_t	 vt_ndsts;
+	bool		 vt_indirect;	/* a fragment is not in a buffer */
+	/* Slow memory: vale_deliver.c. */
+	uint64_t	 vt_now_ns;	/* when the last delivery ended */
+	uint64_t	 vt_copy_ns;	/* copy frames first until then */
+	bool		 vt_copied;	/* those of this sync were */
 	uint8_t		 vt_dst[VALE_FDB_PORTS];	/* with a list */
 	struct vale_list vt_list[VALE_FDB_PORTS + 1];	/* and flooded */
 	struct vale_frag vt_frag[VALE_BATCH + NETMAP_MAX_FRAGS];
@@ -140,6 +146,7 @@ struct vale_port {
 	/* Written while all senders are stopped. */
 	void			(*vp_sink)(void *, struct frame_source *);
 	void			*vp_sink_arg;
+	uint64_t		 vp_sink_ns;	/* atomic: not before then */
 	_Alignas(VALE_CACHE_LINE)
 	struct vale_txq		 vp_tx;
 	_Alignas(VALE_CACHE_LINE)
@@ -231,6 +238,20 @@ vale_region_buf(const struct vale_region *vr, uint32_t idx)
 	if (idx < VALE_BUF_FIRST || idx >= vr->vr_nbufs)
 		return (NULL);
 	return ((uint8_t *)vr->vr_bufs + (size_t)idx * VALE_BUF_SIZE);
+}
+
+#ifndef CLOCK_MONOTONIC_COARSE
+#define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC
+#endif
+
+/* The time, with the resolution of a clock tick. */
+static inline uint64_t
+vale_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return ((uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec);
 }
 
 /* vale_rxq.c */

@@ -36,10 +36,6 @@
 
 #include "vale_impl.h"
 
-#ifndef CLOCK_MONOTONIC_COARSE
-#define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC
-#endif
-
 static pthread_mutex_t vale_lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, vale_switch) vale_switches =
     TAILQ_HEAD_INITIALIZER(vale_switches);

@@ -254,7 +254,8 @@ enum e82545_rx_state e82545_rx(struct e82545 *dev);
  * port: the caller must see to their order.
  *
  * Any thread, any number of them, also from inside another adapter's
- * frame_port_flush(); waits for batches in progress.  Calls eo_map() and the
+ * frame_port_flush().  Does not wait for a batch in progress, nor for a thread
+ * that waits for its end: leaves all frames then.  Calls eo_map() and the
  * operations that any thread may call.
  */
 void	e82545_rx_direct(struct e82545 *dev, struct frame_source *frames);

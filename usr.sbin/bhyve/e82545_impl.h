@@ -40,7 +40,8 @@
  *
  * The model calls only eo_intr, eo_timer and eo_now under reg_mtx.  The order
  * holds across adapters: a thread that holds an rx_mtx never waits for a
- * tx_mtx, not even another adapter's.
+ * tx_mtx, not even another adapter's.  No thread waits for another adapter's
+ * ring: e82545_rx_direct() takes rx_mtx if it is free.
  *
  * A worker releases its ring's mutex only for an instant between two batches,
  * and would get a plain mutex again and again.  So the rings have struct
@@ -190,6 +191,19 @@ e82545_lock(struct e82545_lock *lock)
 	pthread_mutex_lock(&lock->gate);
 	pthread_mutex_lock(&lock->mtx);
 	pthread_mutex_unlock(&lock->gate);
+}
+
+/* Returns false if a thread has the lock or waits for it. */
+static inline bool
+e82545_trylock(struct e82545_lock *lock)
+{
+	bool locked;
+
+	if (pthread_mutex_trylock(&lock->gate) != 0)
+		return (false);
+	locked = pthread_mutex_trylock(&lock->mtx) == 0;
+	pthread_mutex_unlock(&lock->gate);
+	return (locked);
 }
 
 static inline void

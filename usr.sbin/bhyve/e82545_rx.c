@@ -35,10 +35,11 @@
  * reset does not change `stalled'.  With the CSB on, the batch first reads what
  * the guest posted there: see e82545_csb.c.
  *
- * A direct call leaves frames that do not fit to its caller, which has the
- * network keep them; e82545_rx() finds them there and stalls.  While the
- * receive side is stalled no frame goes directly, because the guest has been
- * asked to kick.
+ * A direct call never waits for a batch in progress, whose copy may wait for a
+ * page of another guest.  It leaves frames that do not fit to its caller, which
+ * has the network keep them; e82545_rx() finds them there and stalls.  While
+ * the receive side is stalled no frame goes directly, because the guest has
+ * been asked to kick.
  *
  * A descriptor with address 0 has no buffer: section 3.2.5.  It is written back
  * with DD set and all else as it was, and the data goes to the next.
@@ -756,7 +757,8 @@ rx_direct_allowed(struct e82545 *dev)
 void
 e82545_rx_direct(struct e82545 *dev, struct frame_source *frames)
 {
-	e82545_lock(&dev->rx_mtx);
+	if (!e82545_trylock(&dev->rx_mtx))
+		return;
 	if (rx_direct_allowed(dev))
 		while (rx_once(dev, frames, true) == E82545_RX_MORE)
 			continue;

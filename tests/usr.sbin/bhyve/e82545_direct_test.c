@@ -281,6 +281,69 @@ TEST(wait_for_call, "Reset, pause, and writes that stop or move the ring wait "
 	}
 }
 
+/* A source of one frame. */
+static uint8_t one_frame[60];
+static bool one_taken;
+
+static bool
+one_peek(struct frame_source *source __unused, struct frame *frame)
+{
+	if (one_taken)
+		return (false);
+	frame->f_iov[0].iov_base = one_frame;
+	frame->f_iov[0].iov_len = sizeof(one_frame);
+	frame_set(frame, 1, sizeof(one_frame));
+	return (true);
+}
+
+static void
+one_next(struct frame_source *source __unused)
+{
+	one_taken = true;
+}
+
+static struct frame_source one_source = { one_peek, one_next };
+static bool batch_may_end;		/* atomic */
+
+static void
+stay_in_batch(struct host *h __unused)
+{
+	__atomic_store_n(&in_call, true, __ATOMIC_SEQ_CST);
+	wait_until(__atomic_load_n(&batch_may_end, __ATOMIC_SEQ_CST),
+	    "a direct call waits for a batch");
+}
+
+static void *
+batch_thread(void *arg)
+{
+	struct host *h = arg;
+
+	(void)e82545_rx(h->dev);
+	return (NULL);
+}
+
+TEST(busy, "A direct call does not wait for a batch in progress, and leaves its "
+    "frames")
+{
+	struct host *h = rx_up(64, 2048);
+	pthread_t thread;
+
+	host_make_frame(one_frame, sizeof(one_frame), host_mac, 9);
+	offer(h, 0, 1);
+	h->rx_hook = stay_in_batch;
+	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, batch_thread, h));
+	wait_until(__atomic_load_n(&in_call, __ATOMIC_SEQ_CST), "no batch");
+	e82545_rx_direct(h->dev, &one_source);
+	ATF_CHECK(!one_taken);
+	__atomic_store_n(&batch_may_end, true, __ATOMIC_SEQ_CST);
+	pthread_join(thread, NULL);
+	e82545_rx_direct(h->dev, &one_source);
+	ATF_CHECK(one_taken);
+	taken(h, 0, 1);
+	check_taken(h, one_frame, sizeof(one_frame));
+	host_destroy(h);
+}
+
 /*
  * Two adapters whose transmit threads put frames into each other's receive
  * ring, while both are reset again and again.
@@ -467,6 +530,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, no_room);
 	ATF_TP_ADD_TC(tp, csb);
 	ATF_TP_ADD_TC(tp, wait_for_call);
+	ATF_TP_ADD_TC(tp, busy);
 	ATF_TP_ADD_TC(tp, crossed);
 
 	return (atf_no_error());

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <atf-c.h>
 
@@ -96,6 +97,15 @@ pool_fill(void)
 	packet_fill(pool, sizeof(pool), rnd() | 1);
 	for (i = 0; i < sizeof(pool); i++)
 		pool[i] |= 1;
+}
+
+/* The switch's clock stands still: no delivery is slow. */
+int
+clock_gettime(clockid_t clock __unused, struct timespec *ts)
+{
+	ts->tv_sec = 1;
+	ts->tv_nsec = 0;
+	return (0);
 }
 
 static void

@@ -23,6 +23,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <atf-c.h>
 
@@ -133,6 +134,15 @@ sink(void *arg, struct frame_source *frames)
 		}
 		frame_next(frames);
 	}
+}
+
+/* The switch's clock stands still: no delivery is slow. */
+int
+clock_gettime(clockid_t clock __unused, struct timespec *ts)
+{
+	ts->tv_sec = 1;
+	ts->tv_nsec = 0;
+	return (0);
 }
 
 static void

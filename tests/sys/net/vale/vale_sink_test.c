@@ -9,6 +9,7 @@
  */
 
 #include <sys/cdefs.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -16,6 +17,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atf-c.h>
@@ -102,6 +104,14 @@ ports_close(void)
 {
 	vale_close(rx);
 	vale_close(tx);
+}
+
+/* The slot that t_put() has filled last. */
+static uint32_t
+slot_last(const struct vale_desc *d)
+{
+	return (d->txring->head == 0 ? d->txring->num_slots - 1 :
+	    d->txring->head - 1);
 }
 
 /* `n' frames to port rx in one batch, numbered from `seq'. */
@@ -339,6 +349,151 @@ ATF_TC_BODY(fragments, tc)
 	ATF_CHECK_EQ(3, sink.next);
 	T_COUNT(rx, RX_DIRECT, 3);
 	T_COUNT(rx, RX_COPY, 2);
+	ports_close();
+}
+
+/*
+ * Slow memory: a sink whose calls take longer than a delivery may.  It takes
+ * all frames and remembers where the last one was.
+ */
+static uint8_t slow_frame[100];		/* the sender's memory */
+
+static struct {
+	unsigned int	calls;
+	const void	*where;
+	bool		slow;
+} slow;
+
+static void
+take_and_sleep(void *arg __unused, struct frame_source *frames)
+{
+	const struct timespec pause = { 0, 250000000 };
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+
+	slow.calls++;
+	while (frame_peek(frames, &frame)) {
+		ATF_REQUIRE_EQ(1, frame.f_niov);
+		ATF_REQUIRE_EQ(sizeof(slow_frame), frame.f_len);
+		ATF_CHECK_EQ(0, memcmp(iov[0].iov_base, slow_frame,
+		    sizeof(slow_frame)));
+		slow.where = iov[0].iov_base;
+		frame_next(frames);
+	}
+	if (slow.slow)
+		nanosleep(&pause, NULL);
+}
+
+static void
+send_by_reference(void)
+{
+	t_put(tx, slow_frame, sizeof(slow_frame), sizeof(slow_frame), true);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+}
+
+static bool
+by_reference_again(void)
+{
+	send_by_reference();
+	t_drain(rx);
+	return (slow.where == slow_frame);
+}
+
+ATF_TC(slow);
+ATF_TC_HEAD(slow, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "If a delivery was slow, frames of its "
+	    "sender are copied first; if that does not help, frames to its "
+	    "receiver go through the ring; both for a while");
+}
+ATF_TC_BODY(slow, tc)
+{
+	ports_open(0);
+	t_make(slow_frame, sizeof(slow_frame), 0, 1, 5);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take_and_sleep, NULL));
+	slow.slow = true;
+	send_by_reference();
+	ATF_CHECK_EQ(slow_frame, slow.where);
+	T_COUNT(tx, TX_SLOW, 1);
+	T_COUNT(rx, RX_SLOW, 0);
+
+	send_by_reference();
+	ATF_CHECK_EQ(2, slow.calls);
+	ATF_CHECK(slow.where != slow_frame);
+	T_COUNT(tx, TX_SLOW, 1);
+	T_COUNT(rx, RX_SLOW, 1);
+	/* Slots without an address, too long, and without a buffer. */
+	t_put(tx, slow_frame, 60, 60, true);
+	tx->txring->slot[slot_last(tx)].ptr = 0;
+	t_put(tx, slow_frame, 60, 60, true);
+	tx->txring->slot[slot_last(tx)].len = tx->txring->nr_buf_size + 1;
+	send_by_reference();
+	T_COUNT(tx, TX_BAD_BUF, 2);
+
+	t_expect(rx, sizeof(slow_frame), 1, 5);
+	ATF_CHECK_EQ(2, slow.calls);
+	slow.slow = false;
+	wait_until(by_reference_again(), "calls %u", slow.calls);
+	ports_close();
+}
+
+/* A sink that requires that all pages of a frame are resident. */
+static void
+take_resident(void *arg __unused, struct frame_source *frames)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	unsigned char in[2];
+	uintptr_t first, last;
+	int i;
+
+	while (frame_peek(frames, &frame)) {
+		slow.calls++;
+		for (i = 0; i < frame.f_niov; i++) {
+			first = (uintptr_t)iov[i].iov_base;
+			last = first + iov[i].iov_len - 1;
+			first -= first % page;
+			last -= last % page;
+			ATF_REQUIRE_EQ(0, mincore((void *)first, page, in));
+			ATF_REQUIRE_EQ(0, mincore((void *)last, page, in + 1));
+			ATF_CHECK_MSG((in[0] & in[1] & 1) != 0, "frame %u, "
+			    "fragment %d: %d %d", slow.calls, i, in[0], in[1]);
+		}
+		frame_next(frames);
+	}
+}
+
+ATF_TC(resident);
+ATF_TC_HEAD(resident, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "All pages of a frame are faulted in "
+	    "before the sink is called");
+}
+ATF_TC_BODY(resident, tc)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t head[22], *mem;
+
+	ports_open(0);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take_resident, NULL));
+	mem = mmap(NULL, 16 * page, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANON, -1, 0);
+	ATF_REQUIRE(mem != MAP_FAILED);
+	ATF_REQUIRE_EQ(0, madvise(mem, 16 * page, MADV_NOHUGEPAGE));
+	t_make(head, sizeof(head), 0, 1, 0);
+	/* One fragment in two pages. */
+	memcpy(mem + page - 22, head, sizeof(head));
+	t_put(tx, mem + page - 22, 60, 60, true);
+	/* Three fragments: one in a page, one in two. */
+	t_put(tx, head, sizeof(head), sizeof(head), true);
+	tx->txring->slot[slot_last(tx)].flags |= NS_MOREFRAG;
+	t_put(tx, mem + 4 * page, 1, 1, true);
+	tx->txring->slot[slot_last(tx)].flags |= NS_MOREFRAG;
+	t_put(tx, mem + 9 * page - 1, 2000, 2000, true);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	ATF_CHECK_EQ(2, slow.calls);
+	munmap(mem, 16 * page);
 	ports_close();
 }
 
@@ -609,6 +764,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, polled);
 	ATF_TP_ADD_TC(tp, merged);
 	ATF_TP_ADD_TC(tp, fragments);
+	ATF_TP_ADD_TC(tp, slow);
+	ATF_TP_ADD_TC(tp, resident);
 	ATF_TP_ADD_TC(tp, order);
 	ATF_TP_ADD_TC(tp, removed);
 	ATF_TP_ADD_TC(tp, port_removed);

@@ -20,6 +20,7 @@ FREEBSD_TARGET?= x86_64-freebsd
 _out=		${SRCTOP}/build/freebsd
 
 SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
+		    tests/usr.sbin/bhyve/e1000_*.c			\
 		    tests/usr.sbin/bhyve/e82545_*.c tests/sys/net/vale/*.c
 .include "${SRCTOP}/lib/libvale/vale.mk"
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}

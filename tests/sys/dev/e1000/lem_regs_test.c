@@ -32,7 +32,7 @@ struct access {
 
 static struct access wrote[512];
 static unsigned int nwrote, ndelay_reads;
-static uint32_t ctrl, status, resetting;
+static uint32_t ctrl, rctl, status, resetting;
 static uint64_t synced[2];
 /* Called with each write, if set. */
 static void (*write_hook)(uint32_t reg);
@@ -49,6 +49,8 @@ fake_read(void *arg __unused, uint32_t reg)
 				ctrl &= ~E82545_CTRL_RST;
 		}
 		return (ctrl);
+	case E82545_RCTL:
+		return (rctl);
 	case E82545_STATUS:
 		return (status);
 	default:
@@ -66,6 +68,8 @@ fake_write(void *arg __unused, uint32_t reg, uint32_t value)
 	}
 	ATF_REQUIRE(nwrote < nitems(wrote));
 	wrote[nwrote++] = (struct access){ reg, value };
+	if (reg == E82545_RCTL)
+		rctl = value;
 	if (write_hook != NULL)
 		write_hook(reg);
 	if (reg == E82545_CTRL) {
@@ -649,6 +653,110 @@ TEST(wait, "Which mode asks how for the interrupt of free descriptors")
 	fake_destroy(test);
 }
 
+TEST(arguments, "The limits of lem_start(), and a start while running")
+{
+	struct lem_test *test = fake_create(false);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int i, n;
+
+	ATF_CHECK_EQ(EINVAL, lem_start(lc, mac, E82545_MTU_MIN - 1));
+	ATF_CHECK_EQ(0, lem_start(lc, mac, E82545_MTU_MIN));
+	ATF_CHECK_EQ(0, rctl & E82545_RCTL_LPE);
+	ATF_CHECK_EQ(0, lem_start(lc, mac, 1501));
+	ATF_CHECK(rctl & E82545_RCTL_LPE);
+	ATF_CHECK_EQ(0, lem_start(lc, mac, 1500));
+	ATF_CHECK_EQ(0, rctl & E82545_RCTL_LPE);
+	ATF_CHECK_EQ(0, lem_start(lc, mac, E82545_MTU_MAX));
+	ATF_CHECK_EQ(EINVAL, lem_start(lc, mac, E82545_MTU_MAX + 1));
+	/* It stops first: two resets. */
+	nwrote = 0;
+	ATF_CHECK_EQ(0, lem_start(lc, mac, 1500));
+	for (i = n = 0; i < nwrote; i++)
+		n += wrote[i].reg == E82545_CTRL &&
+		    (wrote[i].value & E82545_CTRL_RST) != 0;
+	ATF_CHECK_EQ(2, n);
+	lem_stop(lc);
+	lc->lc_nrxd = 64;
+	ATF_CHECK_EQ(EINVAL, lem_start(lc, mac, 1500));
+	lc->lc_nrxd = TEST_RING;
+	/* Modes without a CSB. */
+	ATF_CHECK_EQ(0, lem_set_mode(lc, LEM_MODE_SC));
+	ATF_CHECK_EQ(ENOTSUP, lem_set_mode(lc, LEM_MODE_CSB));
+	ATF_CHECK_EQ(LEM_MODE_SC, lc->lc_mode);
+	fake_destroy(test);
+}
+
+TEST(intr_enable, "Interrupts are not enabled while stopped or polling")
+{
+	struct lem_test *test = fake_create(false);
+	struct lem_core *lc = &test->g.lc;
+
+	nwrote = 0;
+	ATF_CHECK(!lem_intr_enable(lc));
+	ATF_CHECK(!lem_intr(lc));
+	check_wrote("stopped", NULL, 0);
+	lc->lc_mode = LEM_MODE_POLL;
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	nwrote = 0;
+	ATF_CHECK(!lem_intr_enable(lc));
+	ATF_CHECK(!lem_intr(lc));
+	check_wrote("polling", NULL, 0);
+	fake_destroy(test);
+}
+
+TEST(filter, "RCTL is written if the filter changes, and keeps its other bits")
+{
+	static const struct access on[] = {
+		{ E82545_CTRL, ANY },
+		{ E82545_RCTL, 0x04008002 | E82545_RCTL_UPE | E82545_RCTL_MPE }
+	};
+	static const struct access same[] = {
+		{ E82545_CTRL, ANY }
+	};
+	static const struct access off[] = {
+		{ E82545_CTRL, ANY }, { E82545_RCTL, 0x04008002 }
+	};
+	struct lem_test *test = fake_create(false);
+	struct lem_core *lc = &test->g.lc;
+
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	nwrote = 0;
+	lem_set_filter(lc, E82545_RCTL_UPE | E82545_RCTL_MPE, false, NULL);
+	check_wrote("on", on, nitems(on));
+	lem_set_filter(lc, E82545_RCTL_UPE | E82545_RCTL_MPE, true, NULL);
+	check_wrote("same", same, nitems(same));
+	ATF_CHECK(ctrl & E82545_CTRL_VME);
+	lem_set_filter(lc, 0, false, NULL);
+	check_wrote("off", off, nitems(off));
+	ATF_CHECK_EQ(0, ctrl & E82545_CTRL_VME);
+	fake_destroy(test);
+}
+
+TEST(tx_unposted, "The completion of a packet that was not posted is cleared")
+{
+	struct lem_test *test = fake_create(false);
+	struct lem_core *lc = &test->g.lc;
+	uint64_t rest;
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	/* A quarter of the ring: the last one asks for a report. */
+	for (i = 0; i < TEST_RING / 4; i++)
+		ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+	rest = lc->lc_txd[i - 1].rest;
+	ATF_CHECK(rest & E82545_TXD_RS);
+	lc->lc_txd[i - 1].rest = rest | E82545_REST_STATUS(E82545_TXD_DD);
+	ATF_CHECK_EQ(0, lem_tx_clean(lc));
+	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_TX_BAD]);
+	ATF_CHECK_EQ(rest, lc->lc_txd[i - 1].rest);
+	/* Posted and completed. */
+	lem_tx_flush(lc);
+	lc->lc_txd[i - 1].rest = rest | E82545_REST_STATUS(E82545_TXD_DD);
+	ATF_CHECK_EQ(i, lem_tx_clean(lc));
+	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_TX_BAD]);
+	fake_destroy(test);
+}
+
 TEST(dead, "An adapter that does not end its reset is given up after ten "
     "tries")
 {
@@ -678,6 +786,10 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, csb_late);
 	ATF_TP_ADD_TC(tp, restart);
 	ATF_TP_ADD_TC(tp, wait);
+	ATF_TP_ADD_TC(tp, arguments);
+	ATF_TP_ADD_TC(tp, intr_enable);
+	ATF_TP_ADD_TC(tp, filter);
+	ATF_TP_ADD_TC(tp, tx_unposted);
 	ATF_TP_ADD_TC(tp, dead);
 	return (atf_no_error());
 }

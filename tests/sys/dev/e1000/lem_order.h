@@ -16,7 +16,9 @@
 #include <sys/types.h>
 #include <sys/systm.h>
 
-enum order_op { OP_LOAD, OP_STORE, OP_ACQ, OP_REL, OP_SEQ_CST, OP_WRITE };
+enum order_op {
+	OP_LOAD, OP_LOAD_ACQ, OP_STORE, OP_STORE_REL, OP_ACQ, OP_REL, OP_SEQ_CST
+};
 
 /* An operation at `p'; fences have none. */
 void	order_note(enum order_op op, const volatile void *p);
@@ -24,16 +26,18 @@ void	order_note(enum order_op op, const volatile void *p);
 #ifndef ORDER_TEST
 #define	atomic_load_32(p)						\
 	(order_note(OP_LOAD, p), (atomic_load_32)(p))
+#define	atomic_store_32(p, v)						\
+	(order_note(OP_STORE, p), (atomic_store_32)(p, v))
 #define	atomic_load_acq_8(p)						\
-	(order_note(OP_LOAD, p), (atomic_load_acq_8)(p))
+	(order_note(OP_LOAD_ACQ, p), (atomic_load_acq_8)(p))
 #define	atomic_load_acq_32(p)						\
-	(order_note(OP_LOAD, p), (atomic_load_acq_32)(p))
+	(order_note(OP_LOAD_ACQ, p), (atomic_load_acq_32)(p))
 #define	atomic_load_acq_64(p)						\
-	(order_note(OP_LOAD, p), (atomic_load_acq_64)(p))
+	(order_note(OP_LOAD_ACQ, p), (atomic_load_acq_64)(p))
 #define	atomic_store_rel_32(p, v)					\
-	(order_note(OP_STORE, p), (atomic_store_rel_32)(p, v))
+	(order_note(OP_STORE_REL, p), (atomic_store_rel_32)(p, v))
 #define	atomic_store_rel_64(p, v)					\
-	(order_note(OP_STORE, p), (atomic_store_rel_64)(p, v))
+	(order_note(OP_STORE_REL, p), (atomic_store_rel_64)(p, v))
 #define	atomic_thread_fence_acq()					\
 	(order_note(OP_ACQ, NULL), (atomic_thread_fence_acq)())
 #define	atomic_thread_fence_rel()					\

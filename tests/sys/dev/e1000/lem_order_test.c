@@ -10,11 +10,11 @@
  * Each hand-shake with the host, paravirt_csb(9), is a store, a full barrier
  * and a load, on both sides.  A barrier that is missing loses a wakeup, but so
  * seldom, and on x86 next to never, that no test with threads sees it.  So this
- * one compares the accesses themselves, in order, with those of the proof
- * (csb.pml): a line for each call, words as
+ * one compares the accesses themselves, in order, with those that are proved,
+ * by spin (csb.pml) and by Relacy (tests/relacy).  Words are
  *
- *	name?		load of a field of the CSB, or of a descriptor's word
- *	name!		store
+ *	name?acq	load-acquire of a field of the CSB, or of a descriptor
+ *	name!rel	store-release; name? and name! are relaxed
  *	NAME=		write to a register, after lem_os.h's rel
  *	rel, acq, mb	fence: release, acquire, sequentially consistent
  */
@@ -83,7 +83,8 @@ order_note(enum order_op op, const volatile void *p)
 	if (op == OP_ACQ || op == OP_REL || op == OP_SEQ_CST)
 		say(op == OP_ACQ ? "acq" : op == OP_REL ? "rel" : "mb", "");
 	else if ((name = shared_name(p)) != NULL)
-		say(name, op == OP_LOAD ? "?" : "!");
+		say(name, op == OP_LOAD ? "?" : op == OP_LOAD_ACQ ? "?acq" :
+		    op == OP_STORE ? "!" : "!rel");
 }
 
 static void
@@ -119,19 +120,20 @@ TEST(rx_sleep, "With the CSB: before the driver waits for an interrupt it asks "
 {
 	struct lem_test *t = order_create(LEM_MODE_CSB);
 
-	ORDER("guest_need_rxkick! rxd? guest_need_rxkick! mb rxd?",
+	ORDER("guest_need_rxkick!rel rxd?acq guest_need_rxkick!rel mb "
+	    "rxd?acq",
 	    lem_rx(&t->g.lc, 64));
 	test_inject(t, 1, 60);
 	host_run(t->h);
 	/* One frame: its slot is emptied before it is posted again. */
-	ORDER("guest_need_rxkick! rxd? rxd! acq rxd? "
-	    "rel guest_rdt! mb host_rxkick_at? "
-	    "guest_need_rxkick! mb rxd?", lem_rx(&t->g.lc, 64));
+	ORDER("guest_need_rxkick!rel rxd?acq rxd!rel rxd?acq guest_rdt!rel "
+	    "mb host_rxkick_at?acq guest_need_rxkick!rel mb rxd?acq",
+	    lem_rx(&t->g.lc, 64));
 	/* The budget ends the work: no interrupt is asked for. */
 	test_inject(t, 2, 60);
 	host_run(t->h);
-	ORDER("guest_need_rxkick! rxd? rxd! acq "
-	    "rel guest_rdt! mb host_rxkick_at?", lem_rx(&t->g.lc, 1));
+	ORDER("guest_need_rxkick!rel rxd?acq rxd!rel guest_rdt!rel mb "
+	    "host_rxkick_at?acq", lem_rx(&t->g.lc, 1));
 	test_destroy(t);
 }
 
@@ -141,7 +143,7 @@ TEST(rx_base, "Without the CSB: a slot is emptied, then RDT is written")
 
 	test_inject(t, 1, 60);
 	host_run(t->h);
-	ORDER("rxd? rxd! acq rxd? rel RDT=", lem_rx(&t->g.lc, 64));
+	ORDER("rxd?acq rxd!rel rxd?acq rel RDT=", lem_rx(&t->g.lc, 64));
 	test_destroy(t);
 }
 
@@ -152,17 +154,18 @@ TEST(tx_post, "With the CSB: a descriptor is published, then, after a barrier, "
 
 	t->g.lc.lc_csb->host_need_txkick = 1;
 	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
-	ORDER("rel guest_tdt! mb host_need_txkick? host_need_txkick! rel TDT=",
+	ORDER("guest_tdt!rel mb host_need_txkick?acq host_need_txkick!rel "
+	    "rel TDT=",
 	    lem_tx_flush(&t->g.lc));
 	t->g.lc.lc_csb->host_need_txkick = 0;
 	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
-	ORDER("rel guest_tdt! mb host_need_txkick?", lem_tx_flush(&t->g.lc));
+	ORDER("guest_tdt!rel mb host_need_txkick?acq", lem_tx_flush(&t->g.lc));
 	/* Sent: the buffer is the driver's after that. */
 	t->g.lc.lc_csb->host_need_txkick = 1;
 	host_run(t->h);
 	host_wr(t->h, E82545_TDT, t->g.lc.lc_tx_posted);
 	host_run(t->h);
-	ORDER("txd? acq txd? acq", ATF_CHECK_EQ(2, lem_tx_clean(&t->g.lc)));
+	ORDER("txd?acq txd?acq", ATF_CHECK_EQ(2, lem_tx_clean(&t->g.lc)));
 	test_destroy(t);
 }
 
@@ -174,10 +177,10 @@ TEST(tx_wait, "With the CSB: before the driver waits for descriptors it asks "
 	t->g.lc.lc_csb->host_need_txkick = 0;
 	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	lem_tx_flush(&t->g.lc);
-	ORDER("tx_short! guest_need_txkick! mb txd?",
+	ORDER("tx_short!rel guest_need_txkick!rel mb txd?acq",
 	    lem_tx_wait(&t->g.lc, TEST_RING));
 	/* Woken up: once more, for the flag may have been cleared. */
-	ORDER("txd? tx_short! guest_need_txkick! mb",
+	ORDER("txd?acq tx_short!rel guest_need_txkick!rel mb",
 	    lem_tx_clean(&t->g.lc));
 	test_destroy(t);
 }
@@ -190,10 +193,10 @@ TEST(lazy, "With lazy completion: intr_on is stored before tx_short is loaded, "
 	ATF_REQUIRE(t->g.lc.lc_intr_on != 0);
 	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	lem_tx_flush(&t->g.lc);
-	ORDER("tx_short! mb intr_on? rel IMS= txd?",
+	ORDER("tx_short!rel mb intr_on?acq rel IMS= txd?acq",
 	    lem_tx_wait(&t->g.lc, TEST_RING));
 	t->g.lc.lc_intr_on = 0;
-	ORDER("intr_on? intr_on! mb tx_short? rel IMS= mb",
+	ORDER("intr_on?acq intr_on!rel mb tx_short?acq rel IMS= mb",
 	    lem_intr_enable(&t->g.lc));
 	test_destroy(t);
 }
@@ -203,16 +206,16 @@ TEST(mode, "The CSB is filled in before it is turned on or off, and the "
 {
 	struct lem_test *t = order_create(0);
 
-	ORDER("guest_tdt! guest_rdt! guest_need_txkick! guest_need_rxkick! "
-	    "guest_txkick_at! host_txcycles_lim! mb guest_csb_on! mb "
-	    "rel TDT= rel RDT= intr_on? intr_on! rel IMC= "
-	    "intr_on! mb rel IMS= mb rel ICS=",
+	ORDER("guest_tdt!rel guest_rdt!rel guest_need_txkick!rel "
+	    "guest_need_rxkick!rel guest_txkick_at!rel host_txcycles_lim!rel "
+	    "guest_csb_on!rel rel TDT= rel RDT= intr_on?acq intr_on!rel rel "
+	    "IMC= intr_on!rel mb rel IMS= mb rel ICS=",
 	    lem_set_mode(&t->g.lc, LEM_MODE_CSB));
 	ATF_CHECK_EQ(1, t->g.lc.lc_csb->guest_csb_on);
-	ORDER("guest_tdt! guest_rdt! guest_need_txkick! guest_need_rxkick! "
-	    "guest_txkick_at! host_txcycles_lim! mb guest_csb_on! mb "
-	    "rel TDT= rel RDT= intr_on? intr_on! rel IMC= "
-	    "intr_on! mb tx_short? rel IMS= mb rel ICS=",
+	ORDER("guest_tdt!rel guest_rdt!rel guest_need_txkick!rel "
+	    "guest_need_rxkick!rel guest_txkick_at!rel host_txcycles_lim!rel "
+	    "guest_csb_on!rel rel TDT= rel RDT= intr_on?acq intr_on!rel rel "
+	    "IMC= intr_on!rel mb tx_short?acq rel IMS= mb rel ICS=",
 	    lem_set_mode(&t->g.lc, LEM_MODE_LAZY));
 	ATF_CHECK_EQ(0, t->g.lc.lc_csb->guest_csb_on);
 	test_destroy(t);

@@ -377,6 +377,12 @@ mevent_delete_state(struct mevent *evp, bool closefd)
 	loop = evp->me_loop;
 	pthread_mutex_lock(&loop->ml_mtx);
 	mevent_poll(evp, false);
+	if (evp->me_pollfd != evp->me_fd &&
+	    (evp->me_type == EVF_READ || evp->me_type == EVF_WRITE)) {
+		/* So that the caller's close(2) is the file's last. */
+		close(evp->me_pollfd);
+		evp->me_pollfd = evp->me_fd;
+	}
 	evp->me_dead = true;
 	evp->me_closefd = closefd;
 	LIST_REMOVE(evp, me_link);

@@ -449,7 +449,9 @@ adapter_watch(struct adapter *ad)
 {
 	uint32_t calls;
 
-	calls = atomic_load_32(&ad->irq.calls);
+	/* The thread is in one call at a time, so one of these is odd. */
+	calls = atomic_load_32(&ad->irq.calls) +
+	    atomic_load_32(&ad->server.calls);
 	if (calls % 2 != 0 && calls == ad->watched)
 		pthread_kill(ad->thread, ADAPTER_SIGNAL);
 	ad->watched = calls;

@@ -87,7 +87,7 @@ struct adapter {
 	struct vfu_irq		 irq;
 	struct vfu_server	 server;
 
-	uint32_t		 watched;	/* irq.calls, when last seen */
+	uint32_t		 watched;	/* calls, when last seen */
 	uint64_t		 log_ns;	/* adapter_log() rate limit */
 	unsigned int		 log_lines;
 

@@ -56,6 +56,7 @@
 
 #include "adapter.h"
 #include "valed.h"
+#include "vfu_close.h"
 #include "vfu_fault.h"
 
 static void
@@ -145,6 +146,7 @@ run(const sigset_t *set, struct adapter **adapters,
 		next += second;
 		for (i = 0; i < opt->vo_nadapters; i++)
 			adapter_watch(adapters[i]);
+		vfu_close_watch();
 		if (opt->vo_verbose)
 			valed_stats_live(adapters, opt->vo_nadapters);
 	}
@@ -170,6 +172,11 @@ main(int argc, char **argv)
 		err(EX_OSERR, "SIGBUS");
 	valed_sockets_open(&opt);
 	valed_sockets_guard(&opt);
+	if ((errno = vfu_close_start()) != 0) {
+		warn("thread");
+		valed_sockets_close();
+		_exit(EX_OSERR);
+	}
 	for (i = 0; i < opt.vo_nadapters; i++) {
 		adapters[i] = adapter_start(&opt.vo_adapters[i]);
 		if (adapters[i] == NULL) {

@@ -19,6 +19,7 @@
  *	vfu_dma.c	 guest memory
  *	vfu_fault.c	 guest memory that vanishes
  *	vfu_irq.c	 interrupts
+ *	vfu_close.c	 closes descriptors that clients passed
  *	vfu_pci.c	 PCI configuration space
  */
 

@@ -9,15 +9,12 @@
  * <linux/vfio.h> define what SET_IRQS means.
  */
 
-#include <sys/types.h>
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "mevent.h"
-#include "vfu_fstat.h"
+#include "vfu_close.h"
 #include "vfu_irq.h"
 
 void
@@ -191,9 +188,7 @@ vfu_irq_clear(struct vfu_irq *irq)
 static int
 irq_take(int *slot, int *fd)
 {
-	struct stat st;
-
-	if (vfu_fstat(*fd, &st) == -1 || (st.st_mode & S_IFMT) != 0 ||
+	if (vfu_fd_kind(*fd) != VFU_FD_ANON ||
 	    fcntl(*fd, F_SETFL, O_NONBLOCK) == -1)
 		return (EINVAL);
 	irq_drop(slot);

@@ -25,18 +25,50 @@
 #include "adapter.h"
 #include "mevent.h"
 #include "valed.h"
+#include "vfu_close.h"
 
 static void	server_readable(int fd, enum ev_type type, void *arg);
 static void	server_writable(int fd, enum ev_type type, void *arg);
 
+/* Report that the client violated the protocol; the caller must drop it. */
 static void
-server_close_fds(struct vfu_server *srv)
+server_broken(struct adapter *ad, const char *how)
 {
+	adapter_log(ad, "client dropped: %s", how);
+	adapter_count(ad, ADAPTER_C_BROKEN);
+	ad->server.broken = true;
+}
+
+/* Close a descriptor; adapter_watch() interrupts it if that takes long. */
+static void
+server_close(struct vfu_server *srv, int fd)
+{
+	atomic_store_32(&srv->calls, srv->calls + 1);
+	close(fd);
+	atomic_store_32(&srv->calls, srv->calls + 1);
+}
+
+/* Close a descriptor that the client passed and that no command has kept. */
+static void
+server_close_passed(struct adapter *ad, int fd)
+{
+	if (vfu_fd_kind(fd) == VFU_FD_OTHER) {
+		if (vfu_close(fd))
+			return;
+		server_broken(ad, "too many descriptors to close");
+	}
+	server_close(&ad->server, fd);
+}
+
+static void
+server_close_fds(struct adapter *ad)
+{
+	struct vfu_server *srv = &ad->server;
 	int i;
 
 	for (i = 0; i < srv->nfds; i++) {
 		if (srv->fds[i] != -1)
-			close(srv->fds[i]);
+			server_close_passed(ad, srv->fds[i]);
 	}
 	srv->nfds = 0;
 }
@@ -48,20 +80,12 @@ vfu_server_drop(struct adapter *ad)
 
 	mevent_delete(srv->read_ev);
 	mevent_delete(srv->write_ev);
-	close(srv->fd);
+	/* Messages that were not read may have descriptors, too. */
+	server_close(srv, srv->fd);
 	srv->fd = -1;
-	server_close_fds(srv);
+	server_close_fds(ad);
 	adapter_count(ad, ADAPTER_C_DISCONNECT);
 	adapter_detach(ad);
-}
-
-/* Report that the client violated the protocol; the caller must drop it. */
-static void
-server_broken(struct adapter *ad, const char *how)
-{
-	adapter_log(ad, "client dropped: %s", how);
-	adapter_count(ad, ADAPTER_C_BROKEN);
-	ad->server.broken = true;
 }
 
 /* Whether the client has closed its end, before a read event says so. */
@@ -253,7 +277,7 @@ server_parse(struct adapter *ad)
 		server_message(ad, &h, srv->in + pos + sizeof(h), srv->fds,
 		    owner ? srv->nfds : 0);
 		if (owner)
-			server_close_fds(srv);
+			server_close_fds(ad);
 		pos += size;
 	}
 	srv->in_len -= pos;
@@ -291,7 +315,7 @@ server_take_fds(struct adapter *ad, struct msghdr *msg)
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int),
 			    sizeof(int));
 			if (srv->nfds == VFU_FDS_MAX) {
-				close(fd);
+				server_close_passed(ad, fd);
 				server_broken(ad, "too many descriptors");
 			} else
 				srv->fds[srv->nfds++] = fd;

@@ -45,6 +45,8 @@ struct vfu_server {
 	bool		 blocked;	/* replies are pending */
 	bool		 negotiated;	/* VERSION has succeeded */
 	bool		 broken;	/* must be dropped */
+	uint32_t	 calls;		/* starts and ends of close(2), as
+					   in struct vfu_irq */
 
 	/*
 	 * Descriptors that no message has taken yet.  They arrived with the

@@ -21,7 +21,7 @@ def sandbox():
             exchange(a, b)
             proc = "/proc/%d" % v.proc.pid
             threads = os.listdir(proc + "/task")
-            assert len(threads) == 3, threads
+            assert len(threads) == 4, threads
             for t in threads:
                 s = status(proc + "/task/" + t)
                 assert s["Seccomp"] == "2", s["Seccomp"]

@@ -18,6 +18,7 @@ pages_vanish: a client whose pages vanish under a copy is dropped, alone
 blocked_receiver: an eventfd that blocks its VM does not block senders
 interrupts: bad interrupt indexes, ranges, flags and descriptors are refused
 descriptors: valed closes descriptors that exceed the limit
+close_blocks: a descriptor whose close blocks does not keep the next client out
 descriptors_apart: descriptors of messages that arrive in parts are not mixed up
 log: a client cannot fill the log
 second_client: a second client of a VM is refused, and the first stays

@@ -1,0 +1,107 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The thread that closes descriptors; see vfu_close.h.  It reads their numbers
+ * from a pipe.
+ */
+
+#include <sys/param.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/systm.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "adapter.h"
+#include "valed.h"
+#include "vfu_close.h"
+#include "vfu_fstat.h"
+
+static pthread_t close_thread;
+static int	close_pipe[2] = { -1, -1 };
+static uint32_t	close_waiting;		/* descriptors; atomic */
+static uint32_t	close_calls;		/* odd during a close; atomic */
+static uint32_t	close_watched;		/* close_calls, when last seen */
+
+/* The type bits of a file's mode: 0 for an anonymous inode. */
+static unsigned int
+fd_type(int fd)
+{
+	struct statx stx;
+	struct stat st;
+
+	if (syscall(SYS_statx, fd, NULL, AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+	    STATX_TYPE, &stx) == 0)
+		return (stx.stx_mode & S_IFMT);
+	/* Before Linux 6.11 it needs a path, which the sandbox refuses. */
+	return (vfu_fstat(fd, &st) == 0 ? st.st_mode & S_IFMT : S_IFMT);
+}
+
+enum vfu_fd_kind
+vfu_fd_kind(int fd)
+{
+	if (fcntl(fd, F_GET_SEALS) != -1)
+		return (VFU_FD_MEMORY);
+	return (fd_type(fd) == 0 ? VFU_FD_ANON : VFU_FD_OTHER);
+}
+
+static void *
+close_main(void *arg __unused)
+{
+	int fd;
+
+	prctl(PR_SET_NAME, "close");
+	(void)valed_sandbox_drop();
+	for (;;) {
+		if (read(close_pipe[0], &fd, sizeof(fd)) != sizeof(fd))
+			continue;	/* a signal */
+		atomic_add_32(&close_calls, 1);
+		close(fd);
+		atomic_add_32(&close_calls, 1);
+		atomic_subtract_32(&close_waiting, 1);
+	}
+	/* NOTREACHED */
+	return (NULL);
+}
+
+int
+vfu_close_start(void)
+{
+	if (pipe2(close_pipe, O_CLOEXEC) == -1)
+		return (errno);
+	return (pthread_create(&close_thread, NULL, close_main, NULL));
+}
+
+bool
+vfu_close(int fd)
+{
+	if (close_pipe[1] == -1) {
+		close(fd);
+		return (true);
+	}
+	/* The pipe has space for more than VFU_CLOSE_MAX. */
+	if (atomic_fetchadd_32(&close_waiting, 1) < VFU_CLOSE_MAX &&
+	    write(close_pipe[1], &fd, sizeof(fd)) == (ssize_t)sizeof(fd))
+		return (true);
+	atomic_subtract_32(&close_waiting, 1);
+	return (false);
+}
+
+void
+vfu_close_watch(void)
+{
+	uint32_t calls;
+
+	calls = atomic_load_32(&close_calls);
+	if (calls % 2 != 0 && calls == close_watched)
+		pthread_kill(close_thread, ADAPTER_SIGNAL);
+	close_watched = calls;
+}

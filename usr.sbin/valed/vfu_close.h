@@ -1,0 +1,54 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Descriptors that a client passed, of whatever kind.
+ *
+ * A client needs to pass only memfds and eventfds, and these close at once.
+ * Other files may wait in close(2): a lingering socket until its data is
+ * acknowledged, a file of FUSE or NFS until its server answers.  A thread of
+ * their own closes them, so that no adapter's thread waits.
+ */
+
+#ifndef _VFU_CLOSE_H_
+#define	_VFU_CLOSE_H_
+
+#include <stdbool.h>
+
+/* Descriptors that wait to be closed, at most. */
+#define	VFU_CLOSE_MAX	256
+
+enum vfu_fd_kind {
+	VFU_FD_MEMORY,		/* a memfd, or another file with seals */
+	VFU_FD_ANON,		/* an eventfd, or another anonymous inode */
+	VFU_FD_OTHER
+};
+
+/*
+ * The kind of a descriptor.  Does not wait for a file system's server; before
+ * Linux 6.11 it may.  Any thread.
+ */
+enum vfu_fd_kind vfu_fd_kind(int fd);
+
+/*
+ * Start the thread.  The main thread, before the sandbox.  Returns 0 or an
+ * errno.
+ */
+int	vfu_close_start(void);
+
+/*
+ * Have the thread close `fd'.  Returns false, with `fd' open, if it has too many
+ * to close.  If the thread was not started, closes `fd'.  Any thread.
+ */
+bool	vfu_close(int fd);
+
+/*
+ * Interrupt a close in which the thread has been since the last call, as
+ * adapter_watch() does.  A socket stops lingering then.  The main thread.
+ */
+void	vfu_close_watch(void);
+
+#endif /* !_VFU_CLOSE_H_ */

@@ -330,10 +330,27 @@ TEST(bad_ring, "Polling a ring outside guest memory ends")
 	host_destroy(h);
 }
 
+TEST(last_kick, "Of several writes to TDT before a batch the last one counts")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 64, 2048, 1, &csb);
+
+	guest_frames(h, 3);
+	/* Invalid: the register's index is used. */
+	CSB_SET(csb, guest_tdt, 64);
+	host_wr(h, E82545_TDT, 1);
+	host_wr(h, E82545_TDT, 3);
+	(void)guest_rounds(h);
+	ATF_CHECK_EQ(3, host_sent(h));
+	ATF_CHECK_EQ(3, host_rd(h, E82545_TDH));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, one_kick);
 	ATF_TP_ADD_TC(tp, late_kick);
+	ATF_TP_ADD_TC(tp, last_kick);
 	ATF_TP_ADD_TC(tp, rounds);
 	ATF_TP_ADD_TC(tp, states);
 	ATF_TP_ADD_TC(tp, half_packet);

@@ -315,6 +315,15 @@ take_away(void *arg __unused, struct frame_source *frames)
 	ATF_REQUIRE_EQ(0, mprotect(slow_mem, slow_size, PROT_NONE));
 }
 
+/* A sink that takes no frame. */
+static unsigned int asked;		/* atomic */
+
+static void
+take_none(void *arg __unused, struct frame_source *frames __unused)
+{
+	__atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+}
+
 /*
  * A sender waits for a page: it goes away before the batch (early) or, by a
  * sink, after the pages were touched and before the copy.
@@ -354,6 +363,8 @@ wait_for_page(bool early)
 		ATF_REQUIRE_EQ(0, vale_set_sink(station[3].d, take_away,
 		    NULL));
 		t_queue(d, 60, 3, 1, 0);
+		ATF_REQUIRE_EQ(0, vale_set_sink(station[0].d, take_none,
+		    NULL));
 	}
 	t_queue(d, 60, 0, 1, 0);
 	t_make(frame, sizeof(frame), 0, 1, 1);
@@ -384,7 +395,8 @@ wait_for_page(bool early)
 		}
 		t_expect_none(station[0].d);
 	} else {
-		/* Its slots come first. */
+		/* Its slots come first; so no sink is called meanwhile. */
+		ATF_CHECK_EQ(1, __atomic_load_n(&asked, __ATOMIC_RELAXED));
 		t_expect_none(station[0].d);
 		ATF_CHECK(!t_readable(station[0].d));
 	}

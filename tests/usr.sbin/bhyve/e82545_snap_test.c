@@ -764,6 +764,36 @@ use(struct host *h)
 	check_rx_alive(h);
 }
 
+TEST(trailing, "A snapshot with a byte too many or too few is refused, though "
+    "its size and CRC are right")
+{
+	struct host *a, *b;
+	uint8_t *buf, *copy, *own;
+	size_t nown, size;
+	int more;
+
+	for (more = -1; more <= 1; more += 2) {
+		a = begin(&scenarios[0]);
+		e82545_pause(a->dev);
+		buf = save(a, &size);
+		copy = calloc(1, size + 1);
+		ATF_REQUIRE(copy != NULL);
+		memcpy(copy, buf, size);
+		size += more;
+		le32enc(copy + 12, size);
+		seal(copy, size);
+		b = twin(a, scenarios[0].csb);
+		e82545_pause(b->dev);
+		own = save(b, &nown);
+		check_refused(b, EINVAL, copy, size, own, nown);
+		host_destroy(a);
+		host_destroy(b);
+		free(buf);
+		free(copy);
+		free(own);
+	}
+}
+
 TEST(hostile, "Malicious snapshots with a correct CRC are refused or do no "
     "harm")
 {
@@ -1063,6 +1093,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, same);
 	ATF_TP_ADD_TC(tp, again);
 	ATF_TP_ADD_TC(tp, refused);
+	ATF_TP_ADD_TC(tp, trailing);
 	ATF_TP_ADD_TC(tp, hostile);
 	ATF_TP_ADD_TC(tp, txq_limits);
 	ATF_TP_ADD_TC(tp, txq_reset);

@@ -295,6 +295,10 @@ class Finder:
 
     def unmutated_call(self, c):
         s = self.strip(c)
+        r = self.range(c)
+        m = self.macros[r[0].path].get(r[1]) if r else None
+        if m is not None and UNMUTATED.match(m[1]):
+            return True
         return s.kind == K.CALL_EXPR and \
             UNMUTATED_CALLS.search(s.spelling) is not None
 

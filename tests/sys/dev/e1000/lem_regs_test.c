@@ -421,9 +421,31 @@ TEST(rx_flags, "The checksums and the tag of a descriptor, as flags of a frame")
 	for (i = 0; i < nitems(t); i++) {
 		lc->lc_rxd[lc->lc_rx_next].rest = LAST | t[i].rest | 60;
 		ATF_CHECK_EQ(1, lem_rx(lc, 64));
-		ATF_CHECK_EQ_MSG(t[i].flags & ~SOP_EOP,
-		    frame_flags & ~SOP_EOP, "row %u: %#x", i, frame_flags);
+		ATF_CHECK_EQ_MSG(t[i].flags, frame_flags, "row %u: %#x", i,
+		    frame_flags);
 	}
+	fake_destroy(test);
+}
+
+TEST(rx_refill, "Buffers are posted again for each quarter of the ring, within "
+    "a call")
+{
+	static const struct access want[] = {
+		{ E82545_RDT, TEST_RING / 4 - 1 },
+		{ E82545_RDT, TEST_RING / 2 - 1 },
+		{ E82545_RDT, TEST_RING / 2 + 8 - 1 }
+	};
+	struct lem_test *test = fake_create(false);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(0, lem_start(lc, mac, 1500));
+	nwrote = 0;
+	for (i = 0; i < TEST_RING / 2 + 8; i++)
+		lc->lc_rxd[i].rest = LAST | 60;
+	ATF_CHECK_EQ(i, lem_rx(lc, TEST_RING));
+	check_wrote("refill", want, nitems(want));
+	ATF_CHECK_EQ(3, lc->lc_counter[LEM_C_RX_KICK]);
 	fake_destroy(test);
 }
 
@@ -781,6 +803,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, modes);
 	ATF_TP_ADD_TC(tp, rx_lengths);
 	ATF_TP_ADD_TC(tp, rx_flags);
+	ATF_TP_ADD_TC(tp, rx_refill);
 	ATF_TP_ADD_TC(tp, sync);
 	ATF_TP_ADD_TC(tp, csb_rdt);
 	ATF_TP_ADD_TC(tp, csb_late);

@@ -43,6 +43,7 @@
 
 #include <err.h>
 #include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -362,6 +363,28 @@ lock_find(const void *addr)
 		locks[i].owner = -1;
 	}
 	return (&locks[i]);
+}
+
+static bool
+lock_try(lock *l)
+{
+	bool taken;
+
+	if (!tracking) {
+		l->owner = 0;
+		return (true);
+	}
+	settle();
+	{
+		calmly c;
+		taken = l->m()->try_lock($);
+	}
+	if (!taken)
+		return (false);
+	l->owner = self();
+	if (mm_locked != NULL)
+		mm_locked(l->addr, self());
+	return (true);
 }
 
 void
@@ -1264,6 +1287,12 @@ __wrap_pthread_mutex_lock(pthread_mutex_t *m)
 {
 	lock_take(lock_find(m));
 	return (0);
+}
+
+int
+__wrap_pthread_mutex_trylock(pthread_mutex_t *m)
+{
+	return (lock_try(lock_find(m)) ? 0 : EBUSY);
 }
 
 int

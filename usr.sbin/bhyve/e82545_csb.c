@@ -18,8 +18,10 @@
  * Of the four kicks, the host sends two and waits for two:
  *
  *	tx_notify, rx_notify  A batch is complete.  Interrupt causes that only
- *			announce data are dropped unless the guest wants them;
- *			the others go through moderation as usual.
+ *			announce data are suppressed unless the guest wants
+ *			them; the others go through moderation as usual.  The
+ *			guest may want them by its flags, or on receive by a
+ *			write to IMS: e82545_csb_unmask().
  *	TDT		The guest has frames.  A write to TDT wakes the transmit
  *			side, which then polls guest_tdt, batch after batch:
  *
@@ -45,6 +47,14 @@
  * is read with the mode on, and counts only if the CSB's index is invalid or
  * the mode is off again.
  *
+ * Drivers that exist do not store guest_rdt while the mode is off, nor when they
+ * start the ring.  So only a change of guest_rdt counts, in either mode: what it
+ * is when RDH is written, at a reset, or when the mode goes on is not progress.
+ * Until it changes, RDT counts as written (rdt_plain).  While the transmit side
+ * has not seen the mode off itself, TDT is kept aside: otherwise the head could
+ * pass an index in the CSB that was not looked at, which then seems to be almost
+ * a ring ahead.  On receive, RDT is newer than that index (rdt_direct).
+ *
  * Every batch reads guest_csb_on.  The host keeps its part of the block up to
  * date while that is 0, so that a guest that turns the mode on finds out
  * whether the host sleeps.
@@ -66,8 +76,6 @@
 
 /* The most empty rounds; limits host_txcycles_lim. */
 #define	CSB_ROUNDS_MAX	65536
-/* guest_need_txkick: the guest asked and has descriptors again. */
-#define	CSB_ACKNOWLEDGED 2
 
 /* Causes that only announce data. */
 #define	TX_DATA_CAUSES	(E82545_ICR_TXDW | E82545_ICR_TXQE)
@@ -213,6 +221,8 @@ csb_look(struct e82545 *dev, const struct csb_ring *r,
 		atomic_store_32(kept, NET_PARAVIRT_NONE);
 	}
 	*seen = value;
+	if (r == &csb_rx_ring)
+		atomic_store_32(&dev->csb.rdt_plain, 0);
 	moved = csb_advance(dev, r, value);
 	pthread_mutex_unlock(&dev->reg_mtx);
 	if (moved)
@@ -225,12 +235,8 @@ csb_look(struct e82545 *dev, const struct csb_ring *r,
  * if it must be stored, and then discards one kept before.
  */
 static bool
-csb_keep(struct e82545 *dev, uint32_t *kept, bool enabled, uint32_t value)
+csb_keep(uint32_t *kept, bool on, uint32_t value)
 {
-	bool on;
-
-	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	on = enabled && atomic_load_32(&dev->csb.on) != 0;
 	atomic_store_32(kept, on ? value : NET_PARAVIRT_NONE);
 	return (on);
 }
@@ -238,13 +244,28 @@ csb_keep(struct e82545 *dev, uint32_t *kept, bool enabled, uint32_t value)
 bool
 e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value)
 {
-	return (csb_keep(dev, &dev->csb.tdt, csb_tx_enabled(dev), value));
+	struct e82545_csb *c = &dev->csb;
+
+	return (csb_keep(&c->tdt, csb_tx_enabled(dev) &&
+	    atomic_load_32(&c->tx_last_on) != 0, value));
 }
 
+/*
+ * Until guest_rdt changes, RDT counts: a guest that starts the ring writes it,
+ * and one that turns the mode on may finish what it began with the mode off.
+ */
 bool
 e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 {
-	return (csb_keep(dev, &dev->csb.rdt, csb_rx_enabled(dev), value));
+	struct e82545_csb *c = &dev->csb;
+	bool keep;
+
+	keep = csb_keep(&c->rdt, csb_rx_enabled(dev) &&
+	    atomic_load_32(&c->on) != 0 && atomic_load_32(&c->rx_last_on) != 0 &&
+	    atomic_load_32(&c->rdt_plain) == 0, value);
+	if (!keep)
+		atomic_store_32(&c->rdt_direct, 1);
+	return (keep);
 }
 
 /*
@@ -305,6 +326,8 @@ e82545_csb_tx_begin(struct e82545 *dev)
 		c->tx = csb_map(dev);
 	if (c->tx != NULL)
 		c->tx_on = csb_is_on(dev, c->tx) && enabled;
+	if (c->tx != NULL)
+		atomic_store_32(&c->tx_last_on, c->tx_on);
 	if (kicked && csb_kept(&c->tdt)) {
 		pthread_mutex_lock(&dev->reg_mtx);
 		csb_settle(dev, &csb_tx_ring, &c->tdt, c->tx_on ? c->tx : NULL,
@@ -336,8 +359,8 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 
 	atomic_store_rel_32(&page->host_need_txkick, htole32(1));
 	atomic_thread_fence_seq_cst();
+	/* A guest that turns the mode off may have seen it on. */
 	if (csb_tx_enabled(dev) &&
-	    atomic_load_acq_32(&page->guest_csb_on) != 0 &&
 	    le32toh(atomic_load_acq_32(&page->guest_tdt)) != c->tx_seen) {
 		atomic_store_rel_32(&page->host_need_txkick, htole32(0));
 		c->tx_rounds = 0;
@@ -377,6 +400,21 @@ e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more)
 	return (more ? E82545_TX_MORE : E82545_TX_IDLE);
 }
 
+/*
+ * The index of guest_txkick_at.  A driver that does not use it may leave it 0,
+ * as it found the page.
+ */
+static uint32_t
+csb_txkick_at(struct e82545_csb *c)
+{
+	uint32_t at;
+
+	at = le32toh(atomic_load_acq_32(&c->tx->guest_txkick_at));
+	if (at != 0)
+		c->tx_at_used = true;
+	return (c->tx_at_used ? at : NET_PARAVIRT_NONE);
+}
+
 /* Whether a head that moved over `ndescs' from `start' passed index `at'. */
 static bool
 csb_passed(uint32_t at, uint32_t start, uint32_t ndescs, uint32_t size)
@@ -389,7 +427,7 @@ e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
     uint32_t size, bool done, bool delayed, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
-	uint32_t at, need;
+	uint32_t at;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
@@ -397,11 +435,10 @@ e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 	atomic_store_rel_32(&c->tx->host_tdh,
 	    htole32(e82545_reg(dev, E82545_TDH)));
 	atomic_thread_fence_seq_cst();
-	at = le32toh(atomic_load_acq_32(&c->tx->guest_txkick_at));
+	at = csb_txkick_at(c);
 	if (at != NET_PARAVIRT_NONE && at >= size)
 		csb_bad(dev, at);
-	need = le32toh(atomic_load_acq_32(&c->tx->guest_need_txkick));
-	if ((need != 0 && need != CSB_ACKNOWLEDGED) ||
+	if (atomic_load_acq_32(&c->tx->guest_need_txkick) != 0 ||
 	    csb_passed(at, start, ndescs, size)) {
 		/* The guest waits for descriptors, with or without RS. */
 		delayed = delayed && done;
@@ -421,10 +458,39 @@ e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
  * Receive.
  */
 
+/*
+ * Only a change of guest_rdt counts: the guest may leave an old index there
+ * while the mode is off.  So the host looks for changes in either mode; one that
+ * it finds with the mode off was made while it was on.
+ */
+static bool
+csb_rx_look(struct e82545 *dev, const struct paravirt_csb *page)
+{
+	return (csb_look(dev, &csb_rx_ring, page, &page->guest_rdt,
+	    &dev->csb.rdt, &dev->csb.rx_seen));
+}
+
+/* Read the mode.  Returns whether it has just been turned on. */
+static bool
+csb_rx_mode(struct e82545 *dev, const struct paravirt_csb *page, bool *on)
+{
+	struct e82545_csb *c = &dev->csb;
+	bool changed;
+
+	*on = csb_is_on(dev, page);
+	changed = *on && atomic_load_32(&c->rx_last_on) == 0;
+	if (changed)
+		atomic_store_32(&c->rdt_plain, 1);
+	atomic_store_32(&c->rx_last_on, *on);
+	return (changed);
+}
+
 void
 e82545_csb_rx_begin(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
+	uint32_t seen;
+	bool direct, look = false;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(e82545_dma(dev) && c->rx == NULL);
@@ -433,31 +499,38 @@ e82545_csb_rx_begin(struct e82545 *dev)
 		return;
 	c->rx = csb_map(dev);
 	if (c->rx != NULL)
-		c->rx_on = csb_is_on(dev, c->rx);
+		look = csb_rx_mode(dev, c->rx, &c->rx_on);
 	if (csb_kept(&c->rdt)) {
 		pthread_mutex_lock(&dev->reg_mtx);
 		csb_settle(dev, &csb_rx_ring, &c->rdt, c->rx_on ? c->rx : NULL,
 		    c->rx_on ? &c->rx->guest_rdt : NULL, &c->rx_seen);
 		pthread_mutex_unlock(&dev->reg_mtx);
 	}
-	if (c->rx != NULL && c->rx_armed) {
+	if (c->rx == NULL)
+		return;
+	if (c->rx_armed) {
 		atomic_store_rel_32(&c->rx->host_rxkick_at,
 		    htole32(NET_PARAVIRT_NONE));
 		c->rx_armed = false;
-		if (c->rx_on)
-			e82545_csb_rx_tail(dev);
+		look = true;
 	}
+	direct = atomic_load_32(&c->rdt_direct) != 0 &&
+	    atomic_swap_32(&c->rdt_direct, 0) != 0;
+	if (!c->rx_on && direct) {
+		/* RDT is newer than what the CSB had when the mode went off. */
+		seen = le32toh(atomic_load_acq_32(&c->rx->guest_rdt));
+		if (atomic_load_acq_32(&c->rx->guest_csb_on) == 0)
+			c->rx_seen = seen;
+	} else if (look || !c->rx_on)
+		csb_rx_look(dev, c->rx);
 }
 
 bool
 e82545_csb_rx_tail(struct e82545 *dev)
 {
-	struct e82545_csb *c = &dev->csb;
-
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	MPASS(c->rx_on);
-	return (csb_look(dev, &csb_rx_ring, c->rx, &c->rx->guest_rdt, &c->rdt,
-	    &c->rx_seen));
+	MPASS(dev->csb.rx_on);
+	return (csb_rx_look(dev, dev->csb.rx));
 }
 
 /*
@@ -481,11 +554,10 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	    htole32((head + at) % size));
 	c->rx_armed = true;
 	atomic_thread_fence_seq_cst();
-	if (atomic_load_acq_32(&c->rx->guest_csb_on) == 0)
-		return;
 	at = le32toh(atomic_load_acq_32(&c->rx->guest_rdt));
 	if (at != c->rx_seen) {
 		c->rx_seen = at;
+		atomic_store_32(&c->rdt_plain, 0);
 		if (csb_advance(dev, &csb_rx_ring, at))
 			csb_kick_saved(dev, &csb_rx_ring, at);
 	}
@@ -495,6 +567,7 @@ void
 e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
+	uint32_t held;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
@@ -503,15 +576,92 @@ e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes)
 	    htole32(e82545_reg(dev, E82545_RDH)));
 	atomic_thread_fence_seq_cst();
 	if (atomic_load_acq_32(&c->rx->guest_need_rxkick) == 0 &&
+	    !c->rx_unmasked &&
 	    atomic_load_acq_32(&c->rx->guest_csb_on) != 0) {
-		csb_intr_saved(dev, (causes & RX_DATA_CAUSES) |
-		    (done ? E82545_ICR_RXT0 : 0));
+		held = (causes & RX_DATA_CAUSES) |
+		    (done ? E82545_ICR_RXT0 : 0);
+		c->rx_held |= held;
+		csb_intr_saved(dev, held);
 		done = false;
 		causes &= ~RX_DATA_CAUSES;
 	}
 	e82545_intr_rx(dev, done, causes);
 	atomic_store_rel_32(&c->rx->host_isr,
 	    htole32(e82545_reg(dev, E82545_ICR)));
+}
+
+/*
+ * Drivers may mask interrupts from the first one until the ring has been
+ * processed, as without the CSB, and need not set guest_need_rxkick again.  So
+ * a write to IMS asks for RX interrupts, as does guest_need_rxkick, until ICR
+ * is read; and it raises the causes suppressed since then.
+ */
+uint32_t
+e82545_csb_unmask(struct e82545 *dev, uint32_t causes)
+{
+	struct e82545_csb *c = &dev->csb;
+	uint32_t held;
+
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if ((causes & RX_DATA_CAUSES) == 0)
+		return (0);
+	held = c->rx_held;
+	c->rx_held = 0;
+	c->rx_unmasked = true;
+	return (held);
+}
+
+void
+e82545_csb_icr_read(struct e82545 *dev)
+{
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	dev->csb.rx_held = 0;
+	dev->csb.rx_unmasked = false;
+}
+
+/*
+ * The guest may have turned the mode off, written RDT, and turned it on again
+ * before the next batch, so look at the time of the write.  During a batch the
+ * ring is not dry: the next one looks.
+ */
+void
+e82545_csb_rx_kick(struct e82545 *dev)
+{
+	const struct paravirt_csb *page;
+	bool on;
+
+	if (!e82545_trylock(&dev->rx_mtx))
+		return;
+	if (e82545_dma(dev) && (page = csb_map(dev)) != NULL) {
+		csb_rx_mode(dev, page, &on);
+		csb_rx_look(dev, page);
+	}
+	e82545_unlock(&dev->rx_mtx);
+}
+
+/* An index from before is not progress in the new ring. */
+static void
+csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)
+{
+	if (page != NULL)
+		c->rx_seen = le32toh(atomic_load_acq_32(&page->guest_rdt));
+}
+
+void
+e82545_csb_rx_restart(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	if (!e82545_dma(dev))
+		return;
+	csb_rx_forget(c, csb_map(dev));
+	pthread_mutex_lock(&dev->reg_mtx);
+	if (csb_kept(&c->rdt))
+		e82545_reg_set(dev, E82545_RDT, c->rdt);
+	c->rdt = NET_PARAVIRT_NONE;
+	atomic_store_32(&c->rdt_plain, 1);
+	pthread_mutex_unlock(&dev->reg_mtx);
 }
 
 void
@@ -540,9 +690,8 @@ e82545_csb_idle(struct e82545 *dev)
 	if (!e82545_dma(dev))
 		return;
 	kicked = atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
-	if (!kicked && !c->tx_awake && !c->rx_armed)
-		return;
 	page = csb_map(dev);
+	csb_rx_forget(c, page);
 	if (page != NULL && (kicked || c->tx_awake))
 		atomic_store_rel_32(&page->host_need_txkick, htole32(1));
 	if (page != NULL && c->rx_armed)
@@ -562,6 +711,10 @@ e82545_csb_release(struct e82545 *dev)
 	c->gpa = 0;
 	atomic_store_32(&c->kicked, 0);
 	c->tx_awake = c->rx_armed = false;
+	atomic_store_32(&c->rdt_plain, 0);
+	c->tx_last_on = c->rx_last_on = c->rdt_direct = 0;
+	c->tx_at_used = c->rx_unmasked = false;
+	c->rx_held = 0;
 }
 
 void
@@ -599,8 +752,10 @@ e82545_csb_reset(struct e82545 *dev)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
-	c->tdt = c->rdt = NET_PARAVIRT_NONE;
-	c->tx_seen = c->rx_seen = NET_PARAVIRT_NONE;
+	c->tdt = c->rdt = c->tx_seen = NET_PARAVIRT_NONE;
+	atomic_store_32(&c->rdt_plain, 1);
+	c->rx_unmasked = false;
+	c->rx_held = 0;
 }
 
 /* Between batches.  csb_map() checks the address for each batch. */
@@ -609,18 +764,32 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 {
 	struct e82545_csb *c = &dev->csb;
 	bool kicked = c->kicked != 0, on = c->on != 0;
+	bool direct = c->rdt_direct != 0, plain = c->rdt_plain != 0;
+	bool tx_last = c->tx_last_on != 0, rx_last = c->rx_last_on != 0;
 
 	e82545_snap_u64(s, &c->gpa, dev->config.ec_csb ? UINT64_MAX : 0);
 	e82545_snap_bool(s, &on);
 	e82545_snap_bool(s, &kicked);
 	c->on = on;
 	c->kicked = kicked;
+	e82545_snap_bool(s, &direct);
+	c->rdt_direct = direct;
+	e82545_snap_bool(s, &plain);
+	c->rdt_plain = plain;
+	e82545_snap_bool(s, &tx_last);
+	e82545_snap_bool(s, &rx_last);
+	c->tx_last_on = tx_last;
+	c->rx_last_on = rx_last;
 	e82545_snap_u32(s, &c->tdt, NET_PARAVIRT_NONE);
 	e82545_snap_u32(s, &c->rdt, NET_PARAVIRT_NONE);
 	e82545_snap_check(s, c->tdt <= E82545_DPTR_MASK ||
 	    c->tdt == NET_PARAVIRT_NONE);
 	e82545_snap_check(s, c->rdt <= E82545_DPTR_MASK ||
 	    c->rdt == NET_PARAVIRT_NONE);
+	e82545_snap_bool(s, &c->rx_unmasked);
+	e82545_snap_u32(s, &c->rx_held, RX_DATA_CAUSES);
+	e82545_snap_check(s, (c->rx_held & ~RX_DATA_CAUSES) == 0);
+	e82545_snap_bool(s, &c->tx_at_used);
 	e82545_snap_bool(s, &c->tx_awake);
 	e82545_snap_u32(s, &c->tx_seen, UINT32_MAX);
 	e82545_snap_u32(s, &c->tx_rounds, CSB_ROUNDS_MAX);

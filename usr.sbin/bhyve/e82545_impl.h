@@ -161,15 +161,21 @@ struct e82545_csb {
 	uint32_t	on;		/* the guest's mode when last seen;
 					   atomic */
 	uint32_t	kicked;		/* TDT was written; atomic */
+	uint32_t	tx_last_on, rx_last_on;	/* as this side saw it; atomic */
+	uint32_t	rdt_direct;	/* RDT was stored directly; atomic */
+	uint32_t	rdt_plain;	/* a write to RDT is not a kick; atomic */
 	/* reg_mtx; csb_kept() reads them without. */
 	uint32_t	tdt, rdt;	/* index written with the mode on and
 					   kept aside; else "none" */
+	bool		rx_unmasked;	/* IMS was written, ICR not read since */
+	uint32_t	rx_held;	/* causes suppressed since ICR was read */
 	/* tx_mtx. */
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */
 	bool		tx_awake;	/* the guest need not kick */
 	uint32_t	tx_seen;	/* guest_tdt when last read */
 	uint32_t	tx_rounds;	/* without anything to send */
+	bool		tx_at_used;	/* guest_txkick_at was not 0 */
 	/* rx_mtx. */
 	struct paravirt_csb *rx;	/* as tx, tx_on */
 	bool		rx_on;
@@ -534,6 +540,20 @@ void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
 void	e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes);
 /* rx_mtx held. */
 void	e82545_csb_rx_end(struct e82545 *dev);
+/*
+ * The guest writes RDH: what guest_rdt is now is not progress, and until it
+ * changes, RDT counts.  rx_mtx held.
+ */
+void	e82545_csb_rx_restart(struct e82545 *dev);
+/* The guest writes RDT, with the mode on when last seen.  No locks held. */
+void	e82545_csb_rx_kick(struct e82545 *dev);
+/*
+ * The guest writes `causes' to IMS.  Returns suppressed causes to be raised.
+ * reg_mtx held.
+ */
+uint32_t e82545_csb_unmask(struct e82545 *dev, uint32_t causes);
+/* The guest reads ICR.  reg_mtx held. */
+void	e82545_csb_icr_read(struct e82545 *dev);
 
 /*
  * A reset by the guest: put the block into its idle state; the guest keeps it.

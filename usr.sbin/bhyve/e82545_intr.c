@@ -385,6 +385,7 @@ e82545_icr_read(struct e82545 *dev, uint32_t off)
 	uint32_t icr;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	e82545_csb_icr_read(dev);
 	icr = e82545_reg(dev, off);
 	if (icr != 0) {
 		e82545_reg_set(dev, off, 0);
@@ -412,9 +413,12 @@ e82545_ics_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 void
 e82545_ims_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
+	struct e82545_moder_event ev = { .raise = 0 };
+
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, off, e82545_reg(dev, off) | value);
-	intr_again(dev);
+	ev.raise = e82545_csb_unmask(dev, value);
+	intr_event(dev, &ev);
 }
 
 void

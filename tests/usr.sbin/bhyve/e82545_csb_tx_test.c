@@ -173,7 +173,7 @@ TEST(need_kick, "A TX interrupt comes only if guest_need_txkick asks for it")
 		uint32_t	need;
 		bool		want;
 	} t[] = {
-		{ 0, false }, { 1, true }, { 2, false }, { 3, true },
+		{ 0, false }, { 1, true }, { 2, true }, { 3, true },
 		{ 4, true }, { UINT32_MAX, true }, { 0, false }
 	};
 	struct paravirt_csb *csb;

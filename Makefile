@@ -11,6 +11,8 @@
 #	test		build, and run all tests once, without sanitizers
 #	check-root	make TARGETS (test) in a clean root of another Debian
 #			RELEASE (trixie or bookworm); needs root
+#	check-arch	compile for ARCH (aarch64), and run the tests that are
+#			programs under QEMU's user emulation
 #	demo		measure two guests on the switch and on QEMU's own e1000
 #	bench		measure beside bare loops and other switches
 #	fuzz		run each fuzzer for FUZZ_SECONDS (300)
@@ -71,6 +73,9 @@ soak: .PHONY all .WAIT _soak
 _soak: .PHONY
 	@SOAK_SECONDS=${SOAK_SECONDS} kyua -v parallelism=2 test \
 	    -k ${OBJTOP}/tests/Kyuafile soak
+
+check-arch: .PHONY
+	@sh ${SRCTOP}/tests/check_arch.sh ${SRCTOP} "${MAKE}" ${ARCH:Uaarch64}
 
 RELACY_EXECUTIONS?= 300000
 relacy: .PHONY all .WAIT _relacy

@@ -4,11 +4,14 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# deps.sh [build | bench | root]: set up what Linux needs.
+# deps.sh [build | bench | root | arch ARCH]: set up what Linux needs.
 #
 #	build	Debian packages (deps/packages); "make all" needs no more
 #	bench	those, and what "make bench" compares with (packages.bench)
 #	root	everything, and what makes a clean root (packages.root)
+#	arch	the packages, and what runs programs of another processor
+#		(packages.arch), aarch64; under build/deps/ARCH its libraries
+#		and headers
 #	-	the packages; and under build/deps, without touching the system:
 #		bin/qemu-system-x86_64	a QEMU that has vfio-user-pci
 #		guest/			the guests' kernel, modules, programs
@@ -79,9 +82,10 @@ private_apt()
 	env APT_CONFIG="$deps/apt/apt.conf" "$@"
 }
 
+# setup_apt [architecture]: set it up for packages of amd64, and another.
 setup_apt()
 {
-	local apt=$deps/apt mirror
+	local apt=$deps/apt foreign=${1:+"\"$1\";"} mirror
 
 	[ ! -e "$apt/.done" ] || return 0
 	[ "$(dpkg --print-architecture)" = amd64 ] ||
@@ -91,7 +95,8 @@ setup_apt()
 	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" \
 	    "$apt/etc/preferences.d" "$apt/log"
 	: > "$apt/status"
-	sed "s,@DIR@,$apt,g" "$top/deps/apt.conf.in" > "$apt/apt.conf"
+	sed -e "s,@DIR@,$apt,g" -e "s/{ \"amd64\"; }/{ \"amd64\"; $foreign }/" \
+	    "$top/deps/apt.conf.in" > "$apt/apt.conf"
 	apt_acquire >> "$apt/apt.conf"
 	mirror=$(debian_mirror)
 	cat > "$apt/etc/debian.sources" <<-EOT
@@ -238,11 +243,40 @@ setup_zig()
 	echo "$sum" > "$deps/.zig"
 }
 
+# The C library and ATF of another processor, for clang's --sysroot and QEMU's
+# -L.
+setup_arch()
+{
+	local root=$deps/$1 debian f
+
+	[ ! -e "$deps/.$1" ] || return 0
+	case $1 in
+	aarch64)	debian=arm64 ;;
+	*)		die "ARCH is aarch64, not $1" ;;
+	esac
+	rm -rf "$deps/apt" "$root"
+	setup_apt "$debian"
+	say "fetching libraries for $1"
+	mkdir -p "$root/debs" "$root/usr/lib"
+	ln -s usr/lib "$root/lib"
+	(cd "$root/debs" && quietly again private_apt apt-get -q download \
+	    linux-libc-dev "libc6:$debian" "libc6-dev:$debian" \
+	    "libgcc-s1:$debian" "libgcc-14-dev:$debian" \
+	    "libatf-c-1:$debian" "libatf-dev:$debian")
+	for f in "$root"/debs/*.deb; do
+		dpkg-deb --fsys-tarfile "$f" |
+		    tar -C "$root" --no-same-owner --keep-directory-symlink \
+		    -xf - --exclude './usr/share/*'
+	done
+	rm -r "$root/debs" "$deps/apt"
+	touch "$deps/.$1"
+}
+
 umask 022
 mkdir -p "$deps"
 lists=$top/deps/packages
 case $what in
-bench|root)	lists="$lists $top/deps/packages.$what" ;;
+arch|bench|root) lists="$lists $top/deps/packages.$what" ;;
 esac
 packages
 case $what in
@@ -251,6 +285,10 @@ esac
 
 exec 9> "$deps/.lock"
 flock 9
+if [ "$what" = arch ]; then
+	setup_arch "${2:-}"
+	exit
+fi
 setup_qemu
 setup_guest
 setup_dpdk

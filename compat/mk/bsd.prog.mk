@@ -16,6 +16,9 @@
 #	BINDIR=		where it is installed
 #	.include <bsd.prog.mk>
 #
+# If EMULATOR is set, each program becomes a script that runs it under this
+# command: tests of another processor.
+#
 # Sources are found through .PATH.  Each program has its own objects
 # (prog.src.o), so programs of one directory can compile the same file with
 # different flags.
@@ -23,6 +26,9 @@
 .include <bsd.init.mk>
 
 _PROGS=		${PROG} ${PROGS}
+.if defined(EMULATOR)
+_bin=		.bin
+.endif
 
 .for _p in ${_PROGS}
 .if !defined(SRCS.${_p})
@@ -74,7 +80,11 @@ ${_p}: ${_objs.${_p}} ${_arch.${_p}} ${DPADD} ${DPADD.${_p}}
 	${_say} LD ${RELDIR}/${.TARGET}
 	${_q}${CC} ${_sanflags} ${LDFLAGS} ${LDFLAGS.${_p}} ${_objs.${_p}} \
 	    -Wl,--start-group ${_arch.${_p}} -Wl,--end-group \
-	    ${LDADD} ${LDADD.${_p}} ${_libs.${_p}} -o ${.TARGET}
+	    ${LDADD} ${LDADD.${_p}} ${_libs.${_p}} -o ${.TARGET}${_bin}
+.if defined(EMULATOR)
+	${_q}printf '#!/bin/sh\nexec %s "$$0${_bin}" "$$@"\n' '${EMULATOR}' > \
+	    ${.TARGET} && chmod +x ${.TARGET}
+.endif
 
 all: ${_p}
 CLEANFILES+=	${_p} ${_objs.${_p}} ${_objs.${_p}:.o=.d}

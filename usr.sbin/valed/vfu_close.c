@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@
 #include "vfu_fstat.h"
 
 static pthread_t close_thread;
+static sem_t	close_ready;		/* the thread has no capabilities */
+static int	close_error;		/* or cannot drop them: an errno */
 static int	close_pipe[2] = { -1, -1 };
 static uint32_t	close_waiting;		/* descriptors; atomic */
 static uint32_t	close_calls;		/* odd during a close; atomic */
@@ -59,8 +62,10 @@ close_main(void *arg __unused)
 	int fd;
 
 	prctl(PR_SET_NAME, "close");
-	(void)valed_sandbox_drop();
-	for (;;) {
+	if (valed_sandbox_drop() != 0)
+		close_error = errno;
+	sem_post(&close_ready);
+	while (close_error == 0) {
 		if (read(close_pipe[0], &fd, sizeof(fd)) != sizeof(fd))
 			continue;	/* a signal */
 		atomic_add_32(&close_calls, 1);
@@ -68,16 +73,23 @@ close_main(void *arg __unused)
 		atomic_add_32(&close_calls, 1);
 		atomic_subtract_32(&close_waiting, 1);
 	}
-	/* NOTREACHED */
 	return (NULL);
 }
 
 int
 vfu_close_start(void)
 {
-	if (pipe2(close_pipe, O_CLOEXEC) == -1)
+	int error;
+
+	if (pipe2(close_pipe, O_CLOEXEC) == -1 ||
+	    sem_init(&close_ready, 0, 0) == -1)
 		return (errno);
-	return (pthread_create(&close_thread, NULL, close_main, NULL));
+	error = pthread_create(&close_thread, NULL, close_main, NULL);
+	if (error != 0)
+		return (error);
+	while (sem_wait(&close_ready) == -1)
+		continue;
+	return (close_error);
 }
 
 bool

@@ -34,7 +34,8 @@ enum vfu_fd_kind {
 enum vfu_fd_kind vfu_fd_kind(int fd);
 
 /*
- * Start the thread.  The main thread, before the sandbox.  Returns 0 or an
+ * Start the thread, and wait until it has dropped its privileges, which it may
+ * not do in the sandbox.  The main thread, before the sandbox.  Returns 0 or an
  * errno.
  */
 int	vfu_close_start(void);

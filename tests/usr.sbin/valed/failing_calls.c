@@ -307,6 +307,28 @@ __wrap_prctl(int option, ...)
 	return (__real_prctl(option, arg[0], arg[1], arg[2], arg[3]));
 }
 
+long	__real_syscall(long number, ...);
+long	__wrap_syscall(long number, ...);
+
+long
+__wrap_syscall(long number, ...)
+{
+	long arg[6];
+	va_list ap;
+	int i;
+
+	va_start(ap, number);
+	for (i = 0; i < 6; i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	if (failing("syscall", __builtin_return_address(0))) {
+		errno = EIO;
+		return (-1);
+	}
+	return (__real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
+	    arg[5]));
+}
+
 WRAP(scmp_filter_ctx, seccomp_init, (uint32_t action), (action), 0, NULL)
 WRAP(int, seccomp_attr_set, (scmp_filter_ctx ctx, enum scmp_filter_attr attr,
     uint32_t value), (ctx, attr, value), 0, -EINVAL)

@@ -21,7 +21,8 @@
  * receiving guest, to which a sink copies.  Meanwhile the receiver waits: for
  * the sink, or for frames behind an open lease.  The pages were resident a
  * moment ago (vale_forward.c), but a page can go at any time, so a delivery that
- * takes SLOW_NS has a consequence that lasts SLOW_TIMES as long:
+ * takes SLOW_NS, in which the thread slept, has a consequence that lasts
+ * SLOW_TIMES as long:
  *
  *	the frames were in the sender's memory	 vale_txsync() copies them before
  *						 anybody can wait for them
@@ -30,6 +31,10 @@
  *
  * So such deliveries hold up others for little more than 1/SLOW_TIMES of the
  * time for each cause.
+ *
+ * A thread may also have waited for a processor.  To know how often it slept in
+ * a batch takes a system call, so that is asked only for SLOW_TIMES as long as a
+ * delivery took: the first slow one has no other consequence.
  *
  * Frames from one port to another arrive in the order in which they were sent,
  * single or flooded, through the ring or through the sink:
@@ -54,11 +59,7 @@
 /* The prefetch distance, in slots of a receive ring. */
 #define	AHEAD		16
 
-/*
- * A delivery is slow that takes longer than a thread usually waits for a
- * processor.  To be mistaken costs a sender a copy, but a receiver the direct
- * way.
- */
+/* To be mistaken costs a sender a copy, but a receiver the direct way. */
 #define	SLOW_NS		50000000
 #define	SLOW_SINK_NS	200000000
 #define	SLOW_TIMES	64
@@ -352,7 +353,14 @@ deliver_slow(struct vale_port *port, struct vale_port *dst, uint64_t took_ns)
 {
 	struct vale_txq *vt = &port->vp_tx;
 	uint64_t until_ns = vt->vt_now_ns + took_ns * SLOW_TIMES;
+	long before = vt->vt_sleeps;
+	bool watched = vt->vt_watched;
 
+	vt->vt_watch_ns = until_ns;
+	vt->vt_watched = true;
+	vt->vt_sleeps = vale_sleeps();
+	if (!watched || vt->vt_sleeps == before)
+		return;
 	if (!vt->vt_copied) {
 		vt->vt_copy_ns = until_ns;
 		vale_count(port, VALE_C_TX_SLOW, 1);

@@ -203,9 +203,12 @@ collect(struct vale_port *port, uint32_t head)
 	vale_count(port, VALE_C_TX_BYTE, bytes);
 	vale_count(port, VALE_C_TX_BATCH, 1);
 	VALE_PROBE(port, BATCH_IN, frames, vt->vt_nfrags);
-	vt->vt_now_ns = vale_now_ns();
 	if (vt->vt_indirect)
 		collect_touch(vt);
+	vt->vt_now_ns = vale_now_ns();
+	vt->vt_watched = vt->vt_now_ns < vt->vt_watch_ns;
+	if (vt->vt_watched)
+		vt->vt_sleeps = vale_sleeps();
 }
 
 /*

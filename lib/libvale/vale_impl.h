@@ -31,6 +31,7 @@
 
 #include <sys/param.h>
 #include <sys/queue.h>
+#include <sys/resource.h>
 #include <sys/systm.h>
 #include <net/if.h>
 #include <net/netmap.h>
@@ -132,6 +133,9 @@ struct vale_txq {
 	uint64_t	 vt_now_ns;	/* when the last delivery ended */
 	uint64_t	 vt_copy_ns;	/* copy frames first until then */
 	bool		 vt_copied;	/* those of this sync were */
+	uint64_t	 vt_watch_ns;	/* look for sleeps until then */
+	bool		 vt_watched;	/* in this batch */
+	long		 vt_sleeps;	/* of the thread, before the delivery */
 	uint8_t		 vt_dst[VALE_FDB_PORTS];	/* with a list */
 	struct vale_list vt_list[VALE_FDB_PORTS + 1];	/* and flooded */
 	struct vale_frag vt_frag[VALE_BATCH + NETMAP_MAX_FRAGS];
@@ -252,6 +256,15 @@ vale_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
 	return ((uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec);
+}
+
+/* How often the calling thread has slept, as far as the kernel counts. */
+static inline long
+vale_sleeps(void)
+{
+	struct rusage ru;
+
+	return (getrusage(RUSAGE_THREAD, &ru) == 0 ? ru.ru_nvcsw : 0);
 }
 
 /* vale_rxq.c */

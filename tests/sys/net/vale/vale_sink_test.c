@@ -353,21 +353,23 @@ ATF_TC_BODY(fragments, tc)
 }
 
 /*
- * Slow memory: a sink whose calls take longer than a delivery may.  It takes
- * all frames and remembers where the last one was.
+ * Slow memory: a sink whose calls take longer than a delivery may, in which it
+ * sleeps, or only computes.  It takes all frames and remembers where the last
+ * one was.
  */
 static uint8_t slow_frame[100];		/* the sender's memory */
 
 static struct {
 	unsigned int	calls;
 	const void	*where;
-	bool		slow;
+	bool		slow, busy;
 } slow;
 
 static void
-take_and_sleep(void *arg __unused, struct frame_source *frames)
+take_slow(void *arg __unused, struct frame_source *frames)
 {
 	const struct timespec pause = { 0, 250000000 };
+	struct timespec now, until;
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
 
@@ -380,6 +382,11 @@ take_and_sleep(void *arg __unused, struct frame_source *frames)
 		slow.where = iov[0].iov_base;
 		frame_next(frames);
 	}
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += 2;
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while (slow.busy && now.tv_sec < until.tv_sec);
 	if (slow.slow)
 		nanosleep(&pause, NULL);
 }
@@ -410,15 +417,18 @@ ATF_TC_BODY(slow, tc)
 {
 	ports_open(0);
 	t_make(slow_frame, sizeof(slow_frame), 0, 1, 5);
-	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take_and_sleep, NULL));
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take_slow, NULL));
+	/* The first time nobody knows whether the thread slept. */
 	slow.slow = true;
+	send_by_reference();
+	T_COUNT(tx, TX_SLOW, 0);
 	send_by_reference();
 	ATF_CHECK_EQ(slow_frame, slow.where);
 	T_COUNT(tx, TX_SLOW, 1);
 	T_COUNT(rx, RX_SLOW, 0);
 
 	send_by_reference();
-	ATF_CHECK_EQ(2, slow.calls);
+	ATF_CHECK_EQ(3, slow.calls);
 	ATF_CHECK(slow.where != slow_frame);
 	T_COUNT(tx, TX_SLOW, 1);
 	T_COUNT(rx, RX_SLOW, 1);
@@ -431,9 +441,33 @@ ATF_TC_BODY(slow, tc)
 	T_COUNT(tx, TX_BAD_BUF, 2);
 
 	t_expect(rx, sizeof(slow_frame), 1, 5);
-	ATF_CHECK_EQ(2, slow.calls);
+	ATF_CHECK_EQ(3, slow.calls);
 	slow.slow = false;
 	wait_until(by_reference_again(), "calls %u", slow.calls);
+	ports_close();
+}
+
+ATF_TC(busy);
+ATF_TC_HEAD(busy, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A delivery that takes long because the "
+	    "thread waits for a processor has no consequence");
+}
+ATF_TC_BODY(busy, tc)
+{
+	int i;
+
+	ports_open(0);
+	t_make(slow_frame, sizeof(slow_frame), 0, 1, 5);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take_slow, NULL));
+	slow.busy = true;
+	for (i = 0; i < 3; i++) {
+		send_by_reference();
+		ATF_CHECK_EQ(slow_frame, slow.where);
+	}
+	T_COUNT(tx, TX_SLOW, 0);
+	T_COUNT(rx, RX_SLOW, 0);
+	T_COUNT(rx, RX_DIRECT, 3);
 	ports_close();
 }
 
@@ -765,6 +799,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, merged);
 	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, slow);
+	ATF_TP_ADD_TC(tp, busy);
 	ATF_TP_ADD_TC(tp, resident);
 	ATF_TP_ADD_TC(tp, order);
 	ATF_TP_ADD_TC(tp, removed);

@@ -315,6 +315,19 @@ take_away(void *arg __unused, struct frame_source *frames)
 	ATF_REQUIRE_EQ(0, mprotect(slow_mem, slow_size, PROT_NONE));
 }
 
+/* A sink that takes a frame, after so long that sleeps are looked for then. */
+static void
+take_late(void *arg __unused, struct frame_source *frames)
+{
+	const struct timespec pause = { 1, 0 };
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+
+	ATF_REQUIRE(frame_peek(frames, &frame));
+	frame_next(frames);
+	nanosleep(&pause, NULL);
+}
+
 /* A sink that takes no frame. */
 static unsigned int asked;		/* atomic */
 
@@ -360,6 +373,10 @@ wait_for_page(bool early)
 		t_drain(station[0].d);
 		t_drain(station[3].d);
 		t_expect_none(station[3].d);
+		ATF_REQUIRE_EQ(0, vale_set_sink(station[3].d, take_late,
+		    NULL));
+		t_send(d, 60, 3, 1, 0);
+		T_COUNT(d, TX_SLOW, 0);
 		ATF_REQUIRE_EQ(0, vale_set_sink(station[3].d, take_away,
 		    NULL));
 		t_queue(d, 60, 3, 1, 0);
@@ -407,7 +424,7 @@ wait_for_page(bool early)
 	nanosleep(&pause, NULL);
 	ATF_REQUIRE_EQ(1, write(slow_ready[1], &c, 1));
 	finish(tx);
-	ATF_CHECK(t_count(d, VALE_C_TX_SLOW) > 0);
+	T_COUNT(d, TX_SLOW, early ? 0 : 1);
 	ATF_CHECK(t_readable(station[0].d));
 	ATF_REQUIRE_EQ(0, vale_rxsync(station[0].d));
 	for (n = 0; n < 4; n++) {

@@ -378,14 +378,17 @@ def traffic():
 
 
 def one_copy():
-    """A frame is copied once from guest to guest, or twice if it waits in the
-    port's ring for a buffer; frames keep their order."""
+    """A frame is copied once from guest to guest, or twice if it goes through
+    the port's ring, because it waits for a buffer or the receiver is at work;
+    frames keep their order."""
     def check(frames, waited):
         c = v.counters("vm2")
+        ring = c["port_rx_copies"]
         assert c["rx_frames"] == c["port_rx_frames"] == frames, c
-        assert c["port_rx_direct"] == frames - waited, c
-        assert c["port_rx_copies"] == waited, c
-        assert c["copies"] == frames + waited, c
+        assert waited <= ring, c
+        assert ring < frames or waited == frames, c
+        assert c["port_rx_direct"] == frames - ring, c
+        assert c["copies"] == frames + ring, c
 
     with Valed(["vm1", "vm2"]) as v:
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:

@@ -154,8 +154,8 @@ TC(csb, "CSB: a kick or interrupt only if the other side sleeps")
 	ATF_CHECK_EQ(0, r.guest[0].raised + r.guest[1].raised);
 }
 
-TC(one_copy, "A frame is copied once if the receiver has buffers; twice if its "
-    "ring is polled or direct delivery is off")
+TC(one_copy, "A frame is copied once if the receiver has buffers and is not at "
+    "its ring; twice if its ring is polled or direct delivery is off")
 {
 	struct ladder_params p = { .frames = FRAMES, .window = WINDOW };
 	struct ladder_result r;
@@ -167,8 +167,11 @@ TC(one_copy, "A frame is copied once if the receiver has buffers; twice if its "
 		ring = p.own_thread && (p.mode & LEM_MODE_POLL) != 0;
 		run(&p, &r);
 		ATF_CHECK_EQ(FRAMES, r.received);
-		ATF_CHECK_EQ(ring ? 0 : FRAMES, r.direct);
-		ATF_CHECK_EQ(ring ? FRAMES : 0, r.copied);
+		ATF_CHECK_EQ(FRAMES, r.direct + r.copied);
+		if (ring)
+			ATF_CHECK_EQ(0, r.direct);
+		else
+			ATF_CHECK(r.direct > 0);
 	}
 	p.mode = LEM_MODE_CSB;
 	p.by_ring = true;

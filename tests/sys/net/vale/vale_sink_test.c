@@ -489,8 +489,10 @@ take_resident(void *arg __unused, struct frame_source *frames)
 			last = first + iov[i].iov_len - 1;
 			first -= first % page;
 			last -= last % page;
-			ATF_REQUIRE_EQ(0, mincore((void *)first, page, in));
-			ATF_REQUIRE_EQ(0, mincore((void *)last, page, in + 1));
+			ATF_REQUIRE_EQ(0, mincore((void *)first, page,
+			    (void *)in));
+			ATF_REQUIRE_EQ(0, mincore((void *)last, page,
+			    (void *)(in + 1)));
 			ATF_CHECK_MSG((in[0] & in[1] & 1) != 0, "frame %u, "
 			    "fragment %d: %d %d", slow.calls, i, in[0], in[1]);
 		}
@@ -514,7 +516,9 @@ ATF_TC_BODY(resident, tc)
 	mem = mmap(NULL, 16 * page, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANON, -1, 0);
 	ATF_REQUIRE(mem != MAP_FAILED);
+#ifdef MADV_NOHUGEPAGE
 	ATF_REQUIRE_EQ(0, madvise(mem, 16 * page, MADV_NOHUGEPAGE));
+#endif
 	t_make(head, sizeof(head), 0, 1, 0);
 	/* One fragment in two pages. */
 	memcpy(mem + page - 22, head, sizeof(head));

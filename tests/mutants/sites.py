@@ -14,9 +14,9 @@ of a file are compiled in at once:
 One mutant runs at a time, so that a replacement has the original text of its
 operands, and the text grows with depth only.
 
-What the compiler needs as a constant (initializers of static objects, sizes,
-case labels, #if) cannot be chosen at run time and is left out; so are bodies
-of macros, whose text is in another place than their use.
+Constants that the compiler needs (initializers of static objects, sizes, case
+labels, #if) are left out, because a mutant is chosen at run time.  Bodies of
+macros are left out, because their text is not where they are used.
 """
 
 import ctypes

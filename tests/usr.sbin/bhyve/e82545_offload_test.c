@@ -396,7 +396,7 @@ TEST(rx_switches, "Each kind of check can be turned off, or does not apply")
 	ATF_CHECK_EQ(E82545_RXD_IXSM, rs.status);
 }
 
-TEST(rx_lies, "A header that cannot be right is not checked, nor what follows")
+TEST(rx_lies, "Checksums in and after an invalid header are not verified")
 {
 	static const struct {
 		bool		v6, udp;

@@ -535,8 +535,9 @@ def descriptors():
 
 
 def lingering(port):
-    """Return a socket whose last close(2) takes a thousand seconds: its data
-    cannot be sent, as nobody reads it.  An exit does not wait for that."""
+    """Return a socket whose last close(2) blocks for a thousand seconds: its
+    data cannot be sent, because the peer does not read.  exit(2) does not block
+    on it."""
     s = socket.create_connection(("127.0.0.1", port))
     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                  struct.pack("ii", 1, 1000))

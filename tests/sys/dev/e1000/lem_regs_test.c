@@ -269,7 +269,7 @@ TEST(modes, "The registers written to change the mode")
 			    1024, csb->host_txcycles_lim);
 		}
 	}
-	/* The need for descriptors is told, but not to one that polls. */
+	/* A driver that polls does not ask to be woken for descriptors. */
 	lc->lc_tx_short = 1;
 	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB));
 	ATF_CHECK_EQ(1, csb->guest_need_txkick);
@@ -449,7 +449,7 @@ TEST(rx_refill, "Buffers are posted again for each quarter of the ring, within "
 	fake_destroy(test);
 }
 
-TEST(sync, "Memory is synced before the adapter is told, and before it is read")
+TEST(sync, "Rings are synced before registers are written and descriptors read")
 {
 	struct lem_test *test = fake_create(true);
 	struct lem_core *lc = &test->g.lc;

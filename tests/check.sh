@@ -9,21 +9,29 @@
 # for FreeBSD.  `plain' ("make test") builds and runs all tests once; `threads'
 # runs the tests that have threads under ThreadSanitizer.
 #
-# A failure does not end the run.  The last line counts all results, and the
-# exit status is 0 if nothing failed.
+# A failure does not end the run.  The last lines name each failure, after
+# "failed: ", and count all results.  The exit status is 0 if nothing failed.
 
 top=$1
 make=$2
 passed=0
 failed=0
 skipped=0
+failures=
+
+# fail what: count a failure, and name it in the last lines.
+fail()
+{
+	failed=$((failed + 1))
+	failures="${failures}failed: $*
+"
+}
 
 # build [argument...]: build everything.  If that fails, no test can run.
 build()
 {
 	if ! $make "$@" all; then
-		failed=$((failed + 1))
-		echo "not built: $make $* all" >&2
+		fail "$make $* all"
 		finish
 	fi
 }
@@ -32,7 +40,8 @@ build()
 # add their results to the counts.
 kyua_run()
 {
-	local db="$1/check.db" kyuafile="$1/tests/Kyuafile" numbers
+	local db="$1/check.db" kyuafile="$1/tests/Kyuafile" numbers name
+	local build=${1##*/}
 
 	shift
 	rm -f "$db"
@@ -43,16 +52,20 @@ kyua_run()
 	    -e '/^Test cases: /s/[^0-9]\{1,\}/ /gp')
 	set -- $numbers
 	if [ $# -ne 4 ] || [ "$1" -eq 0 ]; then
-		echo "no test was run" >&2
-		failed=$((failed + 1))
+		fail "$build: no test was run"
 		return
 	fi
 	passed=$((passed + $1 - $2 - $3 - $4))
 	skipped=$((skipped + $2))
-	failed=$((failed + $3 + $4))
 	[ "$2" -eq 0 ] || kyua report -r "$db" --results-filter=skipped
-	[ $(($3 + $4)) -eq 0 ] || kyua report -r "$db" --verbose \
-	    --results-filter=broken,failed
+	[ $(($3 + $4)) -gt 0 ] || return 0
+	kyua report -r "$db" --verbose --results-filter=broken,failed
+	while read -r name; do
+		fail "$build: $name"
+	done <<-EOF
+	$(kyua report -r "$db" --results-filter=broken,failed |
+	    sed -n '/^[^ ]*  ->  /p')
+	EOF
 }
 
 # one command...: run a check that counts as one test.
@@ -62,13 +75,13 @@ one()
 		passed=$((passed + 1))
 		echo "$*  ->  passed"
 	else
-		failed=$((failed + 1))
-		echo "$*  ->  failed"
+		fail "$*"
 	fi
 }
 
 finish()
 {
+	printf '%s' "$failures"
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ]
 	exit

@@ -30,7 +30,8 @@
  *	SLOW_SINK_NS or more			 its sink is not called
  *
  * So such deliveries hold up others for little more than 1/SLOW_TIMES of the
- * time for each cause.
+ * time for each cause.  Of a longer one than SLOW_MAX_NS only that much counts:
+ * the process was stopped, more likely than not.
  *
  * A thread may also have waited for a processor.  To know how often it slept in
  * a batch takes a system call, so that is asked only for SLOW_TIMES as long as a
@@ -62,6 +63,7 @@
 /* To be mistaken costs a sender a copy, but a receiver the direct way. */
 #define	SLOW_NS		50000000
 #define	SLOW_SINK_NS	200000000
+#define	SLOW_MAX_NS	10000000000
 #define	SLOW_TIMES	64
 
 /* A merge of two lists of frames, for one destination. */
@@ -352,7 +354,8 @@ static void
 deliver_slow(struct vale_port *port, struct vale_port *dst, uint64_t took_ns)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	uint64_t until_ns = vt->vt_now_ns + took_ns * SLOW_TIMES;
+	uint64_t until_ns = vt->vt_now_ns +
+	    MIN(took_ns, SLOW_MAX_NS) * SLOW_TIMES;
 	long before = vt->vt_sleeps;
 	bool watched = vt->vt_watched;
 

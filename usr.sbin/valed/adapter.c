@@ -447,12 +447,8 @@ adapter_go(struct adapter *ad)
 void
 adapter_watch(struct adapter *ad)
 {
-	uint32_t calls;
-
 	/* The thread is in one call at a time, so one of these is odd. */
-	calls = atomic_load_32(&ad->irq.calls) +
-	    atomic_load_32(&ad->server.calls);
-	if (calls % 2 != 0 && calls == ad->watched)
+	if (watch_look(&ad->watch, atomic_load_32(&ad->irq.calls) +
+	    atomic_load_32(&ad->server.calls)))
 		pthread_kill(ad->thread, ADAPTER_SIGNAL);
-	ad->watched = calls;
 }

@@ -32,6 +32,7 @@
 #include "vfu_irq.h"
 #include "vfu_pci.h"
 #include "vfu_server.h"
+#include "watch.h"
 
 struct e82545;
 struct mevent;
@@ -87,7 +88,7 @@ struct adapter {
 	struct vfu_irq		 irq;
 	struct vfu_server	 server;
 
-	uint32_t		 watched;	/* calls, when last seen */
+	struct watch		 watch;		/* the main thread's */
 	uint64_t		 log_ns;	/* adapter_log() rate limit */
 	unsigned int		 log_lines;
 
@@ -105,10 +106,10 @@ struct adapter *adapter_start(const struct adapter_config *config);
 void	adapter_go(struct adapter *ad);
 
 /*
- * Interrupt a system call in which the client has blocked the adapter's thread
- * since the last call of this function.  The main thread must call it once a
- * second or so, and set a handler for the signal that it sends, ADAPTER_SIGNAL,
- * without SA_RESTART.
+ * A look of the watchdog (watch.h): interrupts a system call in which the client
+ * blocks the adapter's thread.  The main thread must call it once a second, and
+ * set a handler for the signal that it sends, ADAPTER_SIGNAL, without
+ * SA_RESTART.
  */
 void	adapter_watch(struct adapter *ad);
 #define	ADAPTER_SIGNAL	SIGUSR2

@@ -51,13 +51,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "adapter.h"
 #include "valed.h"
 #include "vfu_close.h"
 #include "vfu_fault.h"
+#include "watch.h"
 
 static void
 signal_nothing(int sig __unused)
@@ -99,51 +99,25 @@ limits_raise(void)
 	}
 }
 
-/* The monotonic clock, in ns. */
-static int64_t
-clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (ts.tv_sec * 1000000000LL + ts.tv_nsec);
-}
-
-/* Wait for a signal until clock_ns() is `until'.  0 if none arrived. */
-static int
-signal_wait(const sigset_t *set, int64_t until)
-{
-	struct timespec ts;
-	int64_t left;
-	int sig;
-
-	left = MAX(until - clock_ns(), 0);
-	ts.tv_sec = left / 1000000000;
-	ts.tv_nsec = left % 1000000000;
-	sig = sigtimedwait(set, NULL, &ts);
-	return (sig == -1 ? 0 : sig);
-}
-
 /* Handle signals until one ends the program; once a second, check adapters. */
 static void
 run(const sigset_t *set, struct adapter **adapters,
     const struct valed_options *opt)
 {
-	const int64_t second = 1000000000;
+	uint64_t next_ns;
 	unsigned int i;
-	int64_t next;
+	bool due;
 	int sig;
 
-	next = clock_ns() + second;
+	next_ns = watch_start();
 	for (;;) {
-		sig = signal_wait(set, next);
+		sig = watch_wait(set, &next_ns, &due);
 		if (sig == SIGTERM || sig == SIGINT)
 			return;
 		if (sig != 0)
 			valed_stats_print(adapters, opt->vo_nadapters);
-		if (clock_ns() < next)
+		if (!due)
 			continue;
-		next += second;
 		for (i = 0; i < opt->vo_nadapters; i++)
 			adapter_watch(adapters[i]);
 		vfu_close_watch();

@@ -21,6 +21,7 @@
  *	vfu_irq.c	 interrupts
  *	vfu_close.c	 closes descriptors that clients passed
  *	vfu_pci.c	 PCI configuration space
+ *	watch.c		 the watchdog for calls that clients block
  */
 
 #ifndef _VALED_H_

@@ -32,7 +32,7 @@ static int	close_error;		/* or cannot drop them: an errno */
 static int	close_pipe[2] = { -1, -1 };
 static uint32_t	close_waiting;		/* descriptors; atomic */
 static uint32_t	close_calls;		/* odd during a close; atomic */
-static uint32_t	close_watched;		/* close_calls, when last seen */
+static struct watch close_look;		/* of the main thread */
 
 /* The type bits of a file's mode: 0 for an anonymous inode. */
 static unsigned int
@@ -110,10 +110,6 @@ vfu_close(int fd)
 void
 vfu_close_watch(void)
 {
-	uint32_t calls;
-
-	calls = atomic_load_32(&close_calls);
-	if (calls % 2 != 0 && calls == close_watched)
+	if (watch_look(&close_look, atomic_load_32(&close_calls)))
 		pthread_kill(close_thread, ADAPTER_SIGNAL);
-	close_watched = calls;
 }

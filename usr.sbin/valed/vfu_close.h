@@ -47,8 +47,8 @@ int	vfu_close_start(void);
 bool	vfu_close(int fd);
 
 /*
- * Interrupt a close in which the thread has been since the last call, as
- * adapter_watch() does.  A socket stops lingering then.  The main thread.
+ * A look of the watchdog (watch.h): interrupts a close that blocks.  A socket
+ * stops lingering then.  The main thread, once a second.
  */
 void	vfu_close_watch(void);
 

@@ -27,6 +27,7 @@ vfu_dma_init(struct vfu_dma *dma, uint64_t limit,
     void (*pause)(void *arg, bool paused), void *arg)
 {
 	memset(dma, 0, sizeof(*dma));
+	dma->seq = UINT32_MAX - 7;	/* it wraps early, in tests, too */
 	dma->limit = limit == 0 ? VFU_DMA_BYTES : MIN(limit, VFU_DMA_BYTES);
 	dma->pause = pause;
 	dma->arg = arg;

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import json
 import os
+import signal
 import struct
 import threading
 
@@ -698,6 +699,39 @@ def reconnect():
         assert now == before and now[1] == 1, (before, now)
 
 
+def stopped():
+    """valed is stopped, as by a debugger or together with its host, while
+    frames, accesses and interrupts are due.  They are served afterwards, and
+    no client is dropped."""
+    with Valed(["vm1", "vm2"]) as v, Driver("vm1.sock") as a, \
+            Driver("vm2.sock") as b:
+        exchange(a, b)
+        fd = eventfd()
+        b.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+        b.set(IMS, ICR_RXT0)
+        b.get(ICR)
+        before = [v.counters(n) for n in ("vm1", "vm2")]
+        for i in range(3):
+            fired(fd)
+            v.stop()
+            frames = [ethernet(b.mac, a.mac, b"%d %d" % (i, n))
+                      for n in range(20)]
+            for frame in frames:
+                a.queue(frame)
+            a.set(TDT, a.tail, post=True)
+            b.raw(b.message(REGION_READ, struct.pack("=QII", STATUS, BAR0, 4)))
+            v.proc.send_signal(signal.SIGCONT)
+            b.reply()
+            for frame in frames:
+                assert b.receive() == frame
+            wait_event(fd)
+            assert b.get(ICR) & ICR_RXT0
+        for n, was in zip(("vm1", "vm2"), before):
+            now = v.counters(n)
+            for c in "connects", "disconnects", "broken", "gone", "errors":
+                assert now[c] == was[c], (n, c, was[c], now[c])
+
+
 def serves():
     """Wait until valed answers at a.sock; for valed_options_test.sh."""
     def answers():
@@ -712,4 +746,4 @@ if __name__ == "__main__":
         version, info, config, registers, default_mac, writes, fragments,
         descriptors, msi, intx, traffic, one_copy, no_bus_master_rx,
         remap_under_load, mtu, moderation, csb, bus_master, dma, reset,
-        reconnect, serves)})
+        reconnect, stopped, serves)})

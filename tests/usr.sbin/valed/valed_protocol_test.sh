@@ -28,5 +28,6 @@ csb: the CSB works through shared memory until its client disconnects
 bus_master: without bus mastering the adapter does not access memory
 dma: ranges of memory are mapped, unmapped and mapped elsewhere
 reset: a reset clears the adapter and keeps memory and interrupts
+stopped: clients of a valed that is stopped and goes on lose nothing
 reconnect: each client finds the adapter in its initial state
 END

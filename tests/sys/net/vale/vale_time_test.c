@@ -1,0 +1,242 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The switch when the clock does what clocks rarely do: it stands still, jumps
+ * by hours because the process was stopped or the host suspended, and passes
+ * 2^32 and 2^63 ns.  The linker's --wrap brings calls of clock_gettime(2) and
+ * getrusage(2) here.
+ */
+
+#include <sys/cdefs.h>
+#include <sys/types.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <atf-c.h>
+
+#include "frame.h"
+#include "test.h"
+#include "vale_test.h"
+
+#define	SECOND	1000000000ULL
+#define	HOUR	(3600 * SECOND)
+#define	LEN	60
+/* How long a slow delivery has consequences, at most. */
+#define	LASTS	(640 * SECOND)
+
+static struct vale_desc *rx, *tx;
+static uint8_t	bytes[LEN];		/* the sender's memory */
+static uint64_t	now_ns;
+static long	sleeps;
+
+/* What happens in the next call of the sink, which takes all frames. */
+static uint64_t	stop_ns;
+static struct iovec taken;		/* the last frame */
+static unsigned int ntaken;
+
+int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+int	__wrap_getrusage(int who, struct rusage *ru);
+
+int
+__wrap_clock_gettime(clockid_t clock __attribute__((__unused__)),
+    struct timespec *ts)
+{
+	ts->tv_sec = (time_t)(now_ns / SECOND);
+	ts->tv_nsec = (long)(now_ns % SECOND);
+	return (0);
+}
+
+int
+__wrap_getrusage(int who __attribute__((__unused__)), struct rusage *ru)
+{
+	memset(ru, 0, sizeof(*ru));
+	ru->ru_nvcsw = sleeps;
+	return (0);
+}
+
+static void
+take(void *arg __attribute__((__unused__)), struct frame_source *frames)
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+
+	while (frame_peek(frames, &frame)) {
+		taken = iov[0];
+		ntaken++;
+		frame_next(frames);
+	}
+	if (stop_ns != 0) {
+		now_ns += stop_ns;
+		sleeps++;
+		stop_ns = 0;
+	}
+}
+
+static void
+ports_open(uint64_t start_ns)
+{
+	now_ns = start_ns;
+	ntaken = 0;
+	rx = t_open("valet0:rx", 512, 64);
+	tx = t_open("valet0:tx", 512, 64);
+	t_send(rx, LEN, EVERYBODY, 0, 0);
+	t_drain(tx);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take, NULL));
+	t_make(bytes, sizeof(bytes), 0, 1, 5);
+}
+
+static void
+ports_close(void)
+{
+	vale_close(rx);
+	vale_close(tx);
+}
+
+/* Send a frame by reference; the process is stopped while the sink takes it. */
+static void
+send_stopped(uint64_t ns)
+{
+	stop_ns = ns;
+	t_put(tx, bytes, sizeof(bytes), sizeof(bytes), true);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+}
+
+/* Whether the sink got the last frame, in the sender's memory. */
+static bool
+direct(void)
+{
+	return (ntaken > 0 && taken.iov_base == bytes);
+}
+
+TEST(stopped, "A process that is stopped for a minute, hours or longer, twice "
+    "in deliveries, copies frames for eleven minutes at most")
+{
+	static const uint64_t stops[] = { SECOND, 60 * SECOND, 12 * HOUR,
+	    1ULL << 58, 1ULL << 62 };
+	unsigned int i;
+
+	for (i = 0; i < nitems(stops); i++) {
+		ports_open(HOUR);
+		send_stopped(stops[i]);
+		ATF_CHECK(direct());
+		T_COUNT(tx, TX_SLOW, 0);
+		send_stopped(stops[i]);
+		ATF_CHECK(direct());
+		T_COUNT(tx, TX_SLOW, 1);
+		send_stopped(0);
+		ATF_CHECK(!direct());
+		T_COUNT(rx, RX_DIRECT, 3);
+		/* The same again, which is laid to the receiver's memory. */
+		send_stopped(stops[i]);
+		T_COUNT(rx, RX_SLOW, 1);
+		send_stopped(0);
+		T_COUNT(rx, RX_DIRECT, 4);
+		t_drain(rx);
+		now_ns += LASTS;
+		send_stopped(0);
+		ATF_CHECK_MSG(direct(), "stop %u", i);
+		T_COUNT(tx, TX_SLOW, 1);
+		ports_close();
+	}
+}
+
+TEST(stands_still, "The clock stands still: no delivery is slow, and no "
+    "address ages")
+{
+	int i;
+
+	ports_open(HOUR);
+	for (i = 0; i < 1000; i++) {
+		sleeps++;
+		send_stopped(0);
+		ATF_CHECK(direct());
+	}
+	T_COUNT(tx, TX_SLOW, 0);
+	T_COUNT(tx, TX_FLOOD, 0);
+	T_COUNT(rx, RX_DIRECT, 1000);
+	ports_close();
+}
+
+TEST(jumps, "The clock jumps by hours between deliveries: addresses are "
+    "learned anew, and no delivery was slow")
+{
+	unsigned int i;
+
+	ports_open(HOUR);
+	for (i = 0; i < 5; i++) {
+		now_ns += (i + 1) * HOUR;
+		sleeps++;
+		send_stopped(0);
+		ATF_CHECK(direct());
+		T_COUNT(tx, TX_FLOOD, i + 1);
+		T_COUNT(tx, LEARNED, i + 1);
+		t_send(rx, LEN, EVERYBODY, 0, i);
+		T_COUNT(rx, LEARNED, i + 2);
+		send_stopped(0);
+		T_COUNT(tx, TX_FLOOD, i + 1);
+		t_drain(tx);
+	}
+	T_COUNT(tx, TX_SLOW, 0);
+	ports_close();
+}
+
+/* A slow delivery and what follows, across a value of the clock. */
+static void
+pass(uint64_t value)
+{
+	static const uint64_t before[] = { 1, SECOND / 2, SECOND, 3 * SECOND,
+	    60 * SECOND };
+	const uint64_t slow = SECOND / 10;
+	unsigned int i;
+
+	for (i = 0; i < nitems(before); i++) {
+		ports_open(value > before[i] ? value - before[i] : 0);
+		send_stopped(slow);
+		send_stopped(slow);
+		T_COUNT(tx, TX_SLOW, 1);
+		send_stopped(0);
+		ATF_CHECK_MSG(!direct(), "case %u", i);
+		now_ns += 64 * slow - 1;
+		send_stopped(0);
+		ATF_CHECK_MSG(!direct(), "case %u", i);
+		now_ns += 1;
+		send_stopped(0);
+		ATF_CHECK_MSG(direct(), "case %u", i);
+		T_COUNT(tx, TX_FLOOD, 0);
+		/* The address expires after 300 s. */
+		now_ns += 301 * SECOND;
+		send_stopped(0);
+		T_COUNT(tx, TX_FLOOD, 1);
+		ports_close();
+	}
+}
+
+TEST(passes_2_32, "The clock passes 2^32 ns, and 2^32 s")
+{
+	pass(1ULL << 32);
+	pass(SECOND << 32);
+}
+
+TEST(passes_2_63, "The clock passes 2^63 ns")
+{
+	pass(1ULL << 63);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, stopped);
+	ATF_TP_ADD_TC(tp, stands_still);
+	ATF_TP_ADD_TC(tp, jumps);
+	ATF_TP_ADD_TC(tp, passes_2_32);
+	ATF_TP_ADD_TC(tp, passes_2_63);
+
+	return (atf_no_error());
+}

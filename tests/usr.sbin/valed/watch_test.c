@@ -1,0 +1,183 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * valed's watchdog: which calls it interrupts, and when it looks, with a clock
+ * that stands still, jumps, and passes 2^32 and 2^63 ns.  The linker's --wrap
+ * brings calls of clock_gettime(2) and sigtimedwait(2) here.
+ */
+
+#include <sys/param.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "watch.h"
+
+#define	SECOND	1000000000ULL
+#define	HOUR	(3600 * SECOND)
+
+static uint64_t	now_ns;
+static uint64_t	stop_ns;	/* the next wait takes that much longer */
+static uint64_t	asked_ns;	/* the last wait's timeout */
+static int	sent;		/* a signal that ends the next wait at once */
+
+int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+int	__wrap_sigtimedwait(const sigset_t *set, siginfo_t *info,
+	    const struct timespec *ts);
+
+int
+__wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	ATF_REQUIRE_EQ(CLOCK_MONOTONIC, clock);
+	ts->tv_sec = now_ns / SECOND;
+	ts->tv_nsec = now_ns % SECOND;
+	return (0);
+}
+
+int
+__wrap_sigtimedwait(const sigset_t *set __unused, siginfo_t *info __unused,
+    const struct timespec *ts)
+{
+	int sig = sent;
+
+	ATF_REQUIRE(ts->tv_sec >= 0 && ts->tv_nsec < (long)SECOND);
+	asked_ns = ts->tv_sec * SECOND + ts->tv_nsec;
+	sent = 0;
+	now_ns += (sig != 0 ? asked_ns / 3 : asked_ns) + stop_ns;
+	stop_ns = 0;
+	return (sig != 0 ? sig : -1);
+}
+
+TEST(calls, "A call is interrupted at the third look in a row that finds it")
+{
+	struct watch w = { 0 };
+	uint32_t calls;
+	int i;
+
+	for (i = 0; i < 10; i++)
+		ATF_CHECK(!watch_look(&w, 0));
+	/* The same, also where the count wraps. */
+	for (calls = UINT32_MAX - 6; calls != 9; calls += 2) {
+		ATF_CHECK(!watch_look(&w, calls - 1));
+		ATF_CHECK(!watch_look(&w, calls));
+		ATF_CHECK(!watch_look(&w, calls));
+		for (i = 0; i < 3; i++)
+			ATF_CHECK(watch_look(&w, calls));
+	}
+	/* Another call each time, or none. */
+	for (calls = UINT32_MAX - 6; calls != 9; calls += 2) {
+		ATF_CHECK(!watch_look(&w, calls));
+		ATF_CHECK(!watch_look(&w, calls));
+	}
+	for (i = 0; i < 10; i++)
+		ATF_CHECK(!watch_look(&w, 8));
+}
+
+/* Wait for the next look; returns when it is. */
+static uint64_t
+look(uint64_t *next_ns)
+{
+	bool due;
+
+	do
+		ATF_CHECK_EQ(0, watch_wait(NULL, next_ns, &due));
+	while (!due);
+	ATF_CHECK(*next_ns >= now_ns + SECOND);
+	return (now_ns);
+}
+
+/* From one look to the next is a second, from a time on. */
+static void
+steady(uint64_t from_ns)
+{
+	uint64_t last_ns, next_ns;
+	int i;
+
+	now_ns = from_ns;
+	next_ns = watch_start();
+	for (i = 0; i < 10; i++) {
+		last_ns = now_ns;
+		ATF_CHECK_EQ(last_ns + SECOND, look(&next_ns));
+		ATF_CHECK_EQ(SECOND, asked_ns);
+	}
+}
+
+TEST(steady, "It looks once a second, also when 2^32 and 2^63 ns are passed")
+{
+	steady(0);
+	steady((1ULL << 32) - 1);
+	steady((1ULL << 32) - 3 * SECOND);
+	steady((1ULL << 63) - 3 * SECOND);
+	steady((1ULL << 63) - 1);
+}
+
+TEST(stopped, "Looks missed in a minute's stop, or hours, are not made up for")
+{
+	static const uint64_t stops[] = { SECOND / 2, SECOND, 3 * SECOND / 2,
+	    60 * SECOND, 5 * HOUR };
+	struct watch w = { 0 };
+	uint64_t last_ns, next_ns;
+	unsigned int i;
+
+	now_ns = 77 * SECOND;
+	next_ns = watch_start();
+	for (i = 0; i < nitems(stops); i++) {
+		/* A thread enters a call, and the process is stopped. */
+		look(&next_ns);
+		ATF_CHECK(!watch_look(&w, 2 * i + 1));
+		stop_ns = stops[i];
+		look(&next_ns);
+		ATF_CHECK(!watch_look(&w, 2 * i + 1));
+		/* The thread has a second before the next look. */
+		last_ns = now_ns;
+		ATF_CHECK_EQ(last_ns + SECOND, look(&next_ns));
+		ATF_CHECK(!watch_look(&w, 2 * i + 2));
+	}
+}
+
+TEST(signals, "Signals do not put off a look, and a clock that stands still "
+    "brings none")
+{
+	uint64_t next_ns, start_ns;
+	unsigned int n;
+	bool due;
+
+	now_ns = start_ns = 5 * HOUR;
+	next_ns = watch_start();
+	for (n = 1; ; n++) {
+		sent = SIGUSR1;
+		ATF_CHECK_EQ(SIGUSR1, watch_wait(NULL, &next_ns, &due));
+		if (due || n == 100)
+			break;
+		ATF_CHECK_EQ(start_ns + SECOND, next_ns);
+	}
+	/* Each wait was a third of what was left. */
+	ATF_CHECK(!due && asked_ns < 3);
+	for (n = 0; n < 100; n++) {
+		sent = SIGTERM;
+		ATF_CHECK_EQ(SIGTERM, watch_wait(NULL, &next_ns, &due));
+		ATF_CHECK(!due);
+	}
+	now_ns = next_ns;
+	sent = SIGUSR1;
+	ATF_CHECK_EQ(SIGUSR1, watch_wait(NULL, &next_ns, &due));
+	ATF_CHECK(due);
+	ATF_CHECK_EQ(now_ns + SECOND, next_ns);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, calls);
+	ATF_TP_ADD_TC(tp, steady);
+	ATF_TP_ADD_TC(tp, stopped);
+	ATF_TP_ADD_TC(tp, signals);
+	return (atf_no_error());
+}

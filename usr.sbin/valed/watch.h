@@ -1,0 +1,47 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The watchdog for system calls in which a client can block a thread of valed:
+ * its time, and its judgement.
+ *
+ * A thread counts the starts and ends of such calls.  The main thread looks at
+ * the counts once a second, and interrupts a call that it has seen at three
+ * looks in a row.  If the process was stopped, or the host suspended, the clock
+ * has gone on without the threads.  So the looks that were missed are not made
+ * up for: from one to the next is always a second.  One stop can void one of
+ * the two seconds between three looks, so a call that is interrupted had a
+ * second to return, and three at most.
+ */
+
+#ifndef _WATCH_H_
+#define	_WATCH_H_
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What was seen of a thread; starts as zeros. */
+struct watch {
+	uint32_t	calls;		/* at the last look */
+	unsigned int	looks;		/* that found the same call */
+};
+
+/*
+ * A look at a thread.  `calls' is its count of starts and ends: odd during a
+ * call.  Returns true if the call must be interrupted.
+ */
+bool	watch_look(struct watch *w, uint32_t calls);
+
+/*
+ * Wait for a signal of the set, until `*next_ns' at the most.  Returns the
+ * signal, or 0.  Sets *due if it is time to look, and then *next_ns to the time
+ * of the next look.  Start with *next_ns as watch_start() returns it.
+ */
+int	watch_wait(const sigset_t *set, uint64_t *next_ns, bool *due);
+uint64_t watch_start(void);
+
+#endif /* !_WATCH_H_ */

@@ -11,8 +11,8 @@
 #	test		build, and run all tests once, without sanitizers
 #	check-root	make TARGETS (test) in a clean root of another Debian
 #			RELEASE (trixie or bookworm); needs root
-#	check-arch	compile for ARCH (aarch64), and run the tests that are
-#			programs under QEMU's user emulation
+#	check-arch	compile for ARCH (aarch64 or riscv64), and run the tests
+#			that are programs under QEMU's user emulation
 #	demo		measure two guests on the switch and on QEMU's own e1000
 #	bench		measure beside bare loops and other switches
 #	fuzz		run each fuzzer for FUZZ_SECONDS (300)

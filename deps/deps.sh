@@ -9,9 +9,9 @@
 #	build	Debian packages (deps/packages); "make all" needs no more
 #	bench	those, and what "make bench" compares with (packages.bench)
 #	root	everything, and what makes a clean root (packages.root)
-#	arch	the packages, and what runs programs of another processor
-#		(packages.arch), aarch64; under build/deps/ARCH its libraries
-#		and headers
+#	arch	the packages, and what builds and runs programs of another
+#		processor (packages.arch); under build/deps/ARCH, aarch64 or
+#		riscv64, its libraries and headers
 #	-	the packages; and under build/deps, without touching the system:
 #		bin/qemu-system-x86_64	a QEMU that has vfio-user-pci
 #		guest/			the guests' kernel, modules, programs
@@ -102,7 +102,14 @@ setup_apt()
 	cat > "$apt/etc/debian.sources" <<-EOT
 	Types: deb
 	URIs: $mirror
-	Suites: trixie trixie-backports
+	Suites: trixie
+	Components: main
+	Signed-By: $keyring
+
+	Types: deb
+	URIs: $mirror
+	Suites: trixie-backports
+	Architectures: amd64
 	Components: main
 	Signed-By: $keyring
 	EOT
@@ -252,7 +259,8 @@ setup_arch()
 	[ ! -e "$deps/.$1" ] || return 0
 	case $1 in
 	aarch64)	debian=arm64 ;;
-	*)		die "ARCH is aarch64, not $1" ;;
+	riscv64)	debian=riscv64 ;;
+	*)		die "ARCH is aarch64 or riscv64, not $1" ;;
 	esac
 	rm -rf "$deps/apt" "$root"
 	setup_apt "$debian"

@@ -225,6 +225,7 @@ TEST(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct paravirt_csb *csb = t->g.lc.lc_csb;
+	const uint32_t rounds = csb->host_txcycles_lim;
 	uint32_t *word = (uint32_t *)csb;
 	unsigned int i, j;
 
@@ -233,6 +234,8 @@ TEST(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
 		for (j = 16; j < sizeof(*csb) / 4; j++)
 			word[j] = i % 2 == 0 ? (uint32_t)rand() :
 			    (uint32_t)rand() % (2 * TEST_RING);
+		/* This one is the guest's. */
+		csb->host_txcycles_lim = rounds;
 		(void)guest_send(&t->g, test_peer, 60);
 		lem_tx_flush(&t->g.lc);
 		test_inject(t, 1, 60);

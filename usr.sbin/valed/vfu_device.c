@@ -171,6 +171,8 @@ config_changed(struct adapter *ad, bool was_master)
 	e82545_bus_master(ad->dev, master);
 }
 
+_Static_assert(VFU_PCI_SIZE <= VFU_XFER_MAX, "the longest read of a region");
+
 /* Whether [offset, offset + count) can be accessed in a region. */
 static bool
 region_ok(uint32_t region, uint64_t offset, uint32_t count)
@@ -218,8 +220,7 @@ cmd_region_read(struct adapter *ad, struct vfu_request *req)
 	uint32_t i;
 
 	memcpy(&rw, req->data, sizeof(rw));
-	if (rw.count > VFU_XFER_MAX ||
-	    !region_ok(rw.region, rw.offset, rw.count))
+	if (!region_ok(rw.region, rw.offset, rw.count))
 		return (EINVAL);
 	reply_set(req, &rw, sizeof(rw));
 	data = req->reply + sizeof(rw);

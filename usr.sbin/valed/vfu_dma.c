@@ -162,8 +162,7 @@ int
 vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset, uint64_t gpa,
     uint64_t size, bool writable, const char **why)
 {
-	struct vfu_dma_range new = { .gpa = gpa, .size = size,
-	    .page = VFU_DMA_PAGE };
+	struct vfu_dma_range new = { .gpa = gpa, .size = size };
 	struct vfu_dma_range *r;
 	unsigned int i, j;
 	int error;

@@ -52,7 +52,7 @@ struct vfu_dma_range {
 	uint64_t	gpa;
 	uint64_t	size;
 	uint8_t		*base;		/* NULL: no access */
-	uint64_t	page;		/* page size of the file */
+	uint64_t	page;		/* page size of the file, if any */
 };
 
 struct vfu_dma {

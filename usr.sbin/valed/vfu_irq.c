@@ -258,23 +258,16 @@ vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 	uint32_t action;
 	int *slot;
 
-	switch (set->index) {
-	case VFIO_PCI_INTX_IRQ_INDEX:
-		slot = &irq->intx_fd;
-		intx = true;
-		break;
-	case VFIO_PCI_MSI_IRQ_INDEX:
-		slot = &irq->msi_fd;
-		intx = false;
-		break;
-	default:
+	intx = set->index == VFIO_PCI_INTX_IRQ_INDEX;
+	if (!intx && set->index != VFIO_PCI_MSI_IRQ_INDEX)
 		return (EINVAL);
-	}
+	slot = intx ? &irq->intx_fd : &irq->msi_fd;
 	if ((set->flags & ~(VFIO_IRQ_SET_DATA_TYPE_MASK |
 	    VFIO_IRQ_SET_ACTION_TYPE_MASK)) != 0 || set->start != 0)
 		return (EINVAL);
 
 	action = set->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
+	act = eventfd = false;
 	switch (set->flags & VFIO_IRQ_SET_DATA_TYPE_MASK) {
 	case VFIO_IRQ_SET_DATA_NONE:
 		if (set->count == 0 && action == VFIO_IRQ_SET_ACTION_TRIGGER &&
@@ -286,16 +279,13 @@ vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 			return (0);
 		}
 		act = true;
-		eventfd = false;
 		break;
 	case VFIO_IRQ_SET_DATA_BOOL:
 		if (len < 1)
 			return (EINVAL);
 		act = data[0] != 0;
-		eventfd = false;
 		break;
 	case VFIO_IRQ_SET_DATA_EVENTFD:
-		act = false;
 		eventfd = true;
 		break;
 	default:

@@ -30,10 +30,15 @@
 static void	server_readable(int fd, enum ev_type type, void *arg);
 static void	server_writable(int fd, enum ev_type type, void *arg);
 
-/* Report that the client violated the protocol; the caller must drop it. */
+/*
+ * Report that the client violated the protocol, for the first time; the caller
+ * must drop it.
+ */
 static void
 server_broken(struct adapter *ad, const char *how)
 {
+	if (ad->server.broken)
+		return;
 	adapter_log(ad, "client dropped: %s", how);
 	adapter_count(ad, ADAPTER_C_BROKEN);
 	ad->server.broken = true;
@@ -88,15 +93,16 @@ vfu_server_drop(struct adapter *ad)
 	adapter_detach(ad);
 }
 
-/* Whether the client has closed its end, before a read event says so. */
+/*
+ * Whether there is a client that has closed its end, before a read event says
+ * so.  poll(2) ignores a descriptor of -1.
+ */
 static bool
 server_left(const struct vfu_server *srv)
 {
-	struct pollfd pfd;
+	struct pollfd pfd = { .fd = srv->fd };
 
-	pfd.fd = srv->fd;
-	pfd.events = 0;
-	return (poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLHUP) != 0);
+	return (poll(&pfd, 1, 0) == 1);
 }
 
 static void
@@ -109,7 +115,7 @@ server_accept(int fd, enum ev_type type __unused, void *arg)
 	s = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (s == -1)
 		return;
-	if (srv->fd != -1 && server_left(srv))
+	if (server_left(srv))
 		vfu_server_drop(ad);
 	if (srv->fd != -1) {
 		adapter_count(ad, ADAPTER_C_REFUSED);
@@ -125,7 +131,6 @@ server_accept(int fd, enum ev_type type __unused, void *arg)
 		goto fail_read;
 	srv->fd = s;
 	srv->blocked = srv->negotiated = srv->broken = false;
-	srv->nfds = 0;
 	srv->in_len = srv->out_len = 0;
 	adapter_count(ad, ADAPTER_C_CONNECT);
 	adapter_attach(ad);
@@ -159,13 +164,11 @@ server_flush(struct adapter *ad)
 
 	if (srv->out_len == 0)
 		return;
-	n = send(srv->fd, srv->out, srv->out_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	n = send(srv->fd, srv->out, srv->out_len, MSG_NOSIGNAL);
 	adapter_count(ad, ADAPTER_C_SEND);
 	if (n == -1) {
-		if (errno != EAGAIN && errno != EINTR) {
+		if (errno != EAGAIN && errno != EINTR)
 			srv->broken = true;
-			return;
-		}
 		n = 0;
 	}
 	srv->out_len -= n;
@@ -215,16 +218,15 @@ server_message(struct adapter *ad, const struct vfio_user_header *h,
 		else
 			server_broken(ad, "no common version");
 	}
-	if (error != 0) {
+	if (error != 0)
 		adapter_count(ad, ADAPTER_C_ERROR);
-		req.reply_len = 0;
-	}
 	if ((h->flags & VFIO_USER_F_NO_REPLY) != 0) {
 		adapter_count(ad, ADAPTER_C_POSTED);
 		return;
 	}
 	reply.id = h->id;
 	reply.command = h->command;
+	MPASS(error == 0 || req.reply_len == 0);
 	reply.size = sizeof(reply) + req.reply_len;
 	reply.flags = VFIO_USER_F_REPLY | (error != 0 ? VFIO_USER_F_ERROR : 0);
 	reply.error = error;
@@ -270,7 +272,7 @@ server_parse(struct adapter *ad)
 			break;
 		if (sizeof(srv->out) - srv->out_len < VFU_REPLY_MAX) {
 			server_flush(ad);
-			if (srv->blocked || srv->broken)
+			if (srv->blocked)
 				break;
 		}
 		owner = srv->nfds > 0 && srv->fd_pos <= pos + size;
@@ -290,8 +292,7 @@ server_parse(struct adapter *ad)
 static void
 server_finish(struct adapter *ad)
 {
-	if (!ad->server.broken || ad->server.out_len > 0)
-		server_flush(ad);
+	server_flush(ad);
 	if (ad->server.broken)
 		vfu_server_drop(ad);
 	else
@@ -308,8 +309,9 @@ server_take_fds(struct adapter *ad, struct msghdr *msg)
 	int fd;
 
 	for (c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
+		/* The socket has enabled no others. */
+		MPASS(c->cmsg_level == SOL_SOCKET &&
+		    c->cmsg_type == SCM_RIGHTS);
 		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (i = 0; i < n; i++) {
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int),
@@ -365,7 +367,7 @@ server_readable(int fd, enum ev_type type __unused, void *arg)
 	msg.msg_iovlen = 1;
 	msg.msg_control = control.buf;
 	msg.msg_controllen = sizeof(control.buf);
-	n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
 	adapter_count(ad, ADAPTER_C_RECV);
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -375,8 +377,7 @@ server_readable(int fd, enum ev_type type __unused, void *arg)
 	}
 	srv->in_len += n;
 	server_take_fds(ad, &msg);
-	if (!srv->broken)
-		server_parse(ad);
+	server_parse(ad);
 	server_finish(ad);
 }
 
@@ -385,10 +386,8 @@ static void
 server_writable(int fd __unused, enum ev_type type __unused, void *arg)
 {
 	struct adapter *ad = arg;
-	struct vfu_server *srv = &ad->server;
 
 	server_flush(ad);
-	if (!srv->blocked && !srv->broken)
-		server_parse(ad);
+	server_parse(ad);
 	server_finish(ad);
 }

@@ -137,10 +137,11 @@ vfu_version(struct adapter *ad __unused, struct vfu_request *req)
 	memcpy(req->reply, &version, sizeof(version));
 	text = (char *)req->reply + sizeof(version);
 	len = json_dumpb(answer, text, VFU_XFER_MAX, JSON_COMPACT);
-	if (len == 0 || len >= VFU_XFER_MAX) {
+	if (len == 0) {
 		error = ENOMEM;
 		goto out;
 	}
+	MPASS(len < VFU_XFER_MAX);
 	text[len] = '\0';
 	req->reply_len = sizeof(version) + len + 1;
 out:

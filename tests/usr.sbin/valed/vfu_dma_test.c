@@ -11,9 +11,16 @@
 
 #include <sys/param.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
+#include <sys/systm.h>
 
 #include <errno.h>
 #include <fcntl.h>
+
+#include <linux/magic.h>
+
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +41,57 @@ static const char	*why;
 static int		paused, pauses;
 static uint8_t		*watch;		/* a mapping to look at */
 static bool		mapped_before, mapped_after;
+
+/* What fstatfs(2) says of the next file, if not NULL; and what mmap(2) got. */
+static const struct statfs *fake_fs;
+static bool		fs_fails;
+static int		mmap_prot, mmap_flags;
+static int		mmap_error, fstat_error; /* an errno; 0: succeed */
+
+int	__real_fstatfs(int fd, struct statfs *fs);
+int	__wrap_fstatfs(int fd, struct statfs *fs);
+void	*__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
+	    off_t offset);
+void	*__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
+	    off_t offset);
+long	__real_syscall(long number, ...);
+long	__wrap_syscall(long number, ...);
+
+int
+__wrap_fstatfs(int fd, struct statfs *fs)
+{
+	if (fake_fs == NULL)
+		return (__real_fstatfs(fd, fs));
+	*fs = *fake_fs;
+	errno = EIO;
+	return (fs_fails ? -1 : 0);
+}
+
+void *
+__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	mmap_prot = prot;
+	mmap_flags = flags;
+	errno = mmap_error;
+	return (mmap_error != 0 ? MAP_FAILED :
+	    __real_mmap(addr, len, prot, flags, fd, offset));
+}
+
+/* vfu_fstat(). */
+long
+__wrap_syscall(long number, ...)
+{
+	va_list ap;
+	void *st;
+	int fd;
+
+	va_start(ap, number);
+	fd = va_arg(ap, int);
+	st = va_arg(ap, void *);
+	va_end(ap);
+	errno = fstat_error;
+	return (fstat_error != 0 ? -1 : __real_syscall(number, fd, st));
+}
 
 static bool
 is_mapped(void *p)
@@ -59,6 +117,7 @@ on_pause(void *arg, bool pause)
 static void
 start(uint64_t limit)
 {
+	memset(&dma, 0xa5, sizeof(dma));
 	vfu_dma_init(&dma, limit, on_pause, &dma);
 }
 
@@ -434,6 +493,201 @@ TEST(host, "vfu_dma_host() finds the range of an address, unless it changes")
 	ATF_CHECK(!vfu_dma_host(&dma, p, &host));
 }
 
+static void
+refused(int error, const char *reason, int fd, uint64_t offset, uint64_t gpa,
+    uint64_t size)
+{
+	int got;
+
+	why = "";
+	got = map(fd, offset, gpa, size);
+	ATF_CHECK_EQ_MSG(error, got, "%d, not %d (%s)", got, error, reason);
+	ATF_CHECK_STREQ(reason, why);
+}
+
+TEST(reasons, "A range that is refused has an errno and a reason")
+{
+	const char *const bad_range =
+	    "range is empty, wraps or is not a multiple of pages";
+	const char *const past_end = "range reaches past the end of its file";
+	int fd, i;
+
+	start(8 * PAGE);
+	fd = memory(0, 16 * PAGE, SEALS);
+	refused(EINVAL, bad_range, fd, 0, 0, 0);
+	refused(EINVAL, bad_range, fd, 0, PAGE, 0);
+	refused(EINVAL, bad_range, -1, 0, 0, 0);
+	refused(EINVAL, bad_range, fd, 0, 1, PAGE);
+	refused(EINVAL, bad_range, fd, 0, 0, PAGE + 1);
+	refused(EINVAL, bad_range, fd, 0, 0, PAGE / 2);
+	refused(EINVAL, bad_range, fd, 1, 0, PAGE);
+	refused(EINVAL, bad_range, -1, PAGE / 2, 0, PAGE);
+	refused(EINVAL, bad_range, -1, 0, -(uint64_t)PAGE, 2 * PAGE);
+	refused(EINVAL, bad_range, -1, 0, 2 * PAGE, -(uint64_t)PAGE);
+	refused(EPERM, "memory is not a memfd sealed against shrinking",
+	    memory(0, PAGE, 0), 0, 0, PAGE);
+	refused(EINVAL, past_end, fd, 16 * PAGE, 0, PAGE);
+	refused(EINVAL, past_end, fd, 17 * PAGE, 0, PAGE);
+	refused(EINVAL, past_end, fd, 15 * PAGE, 0, 2 * PAGE);
+	refused(ENOSPC, "too much memory", fd, 0, 0, 9 * PAGE);
+	fstat_error = EIO;
+	refused(EINVAL, past_end, fd, 0, 0, PAGE);
+	fstat_error = 0;
+	mmap_error = ENOMEM;
+	refused(ENOMEM, "memory cannot be mapped", fd, 0, 0, PAGE);
+	mmap_error = 0;
+	ATF_CHECK_EQ(0, dma.mapped);
+	ATF_REQUIRE_EQ(0, map(-1, 0, 0x10000, 2 * PAGE));
+	refused(EEXIST, "range overlaps another", -1, 0, 0x11000, PAGE);
+	refused(EEXIST, "range overlaps another", -1, 0, 0xf000, 2 * PAGE);
+	for (i = 1; i < VFU_DMA_MAX; i++)
+		ATF_REQUIRE_EQ(0, map(-1, 0, i << 20, PAGE));
+	refused(ENOSPC, "too many ranges", -1, 0, 0, PAGE);
+	vfu_dma_clear(&dma);
+}
+
+TEST(pages, "Memory is in normal pages, or in huge ones of a power of 2")
+{
+	static const struct {
+		unsigned long type;
+		long page;		/* f_bsize */
+		bool ok;
+	} fs[] = {
+		{ TMPFS_MAGIC, PAGE, true },
+		{ HUGETLBFS_MAGIC, 2 * PAGE, true },
+		{ HUGETLBFS_MAGIC, 4 * PAGE, true },
+		{ HUGETLBFS_MAGIC, PAGE, false },
+		{ HUGETLBFS_MAGIC, PAGE / 2, false },
+		{ HUGETLBFS_MAGIC, 3 * PAGE, false },
+		{ HUGETLBFS_MAGIC, 0, false },
+		{ RAMFS_MAGIC, PAGE, false },
+		{ RAMFS_MAGIC, 2 * PAGE, false },
+	};
+	struct vfu_dma_host host;
+	struct statfs st;
+	unsigned int i;
+	void *p;
+	int fd;
+
+	start(0);
+	fd = memory(0, 16 * PAGE, SEALS);
+	memset(&st, 0, sizeof(st));
+	fake_fs = &st;
+	for (i = 0; i < nitems(fs); i++) {
+		st.f_type = fs[i].type;
+		st.f_bsize = fs[i].page;
+		if (!fs[i].ok) {
+			refused(EPERM, "memory is in pages of unknown size",
+			    fd, 0, 0, PAGE);
+			continue;
+		}
+		ATF_REQUIRE_EQ(0, map(fd, 0, 0, PAGE));
+		p = vfu_dma_addr(&dma, 0, PAGE);
+		ATF_REQUIRE(p != NULL && vfu_dma_host(&dma, p, &host));
+		ATF_CHECK_EQ(fs[i].page, (long)host.page_size);
+		ATF_CHECK_EQ(PROT_READ | PROT_WRITE, mmap_prot);
+		/* Only what the client has allocated is charged. */
+		ATF_CHECK_EQ(MAP_SHARED | MAP_NORESERVE, mmap_flags);
+		vfu_dma_clear(&dma);
+	}
+	st.f_type = TMPFS_MAGIC;
+	fs_fails = true;
+	refused(EPERM, "memory is in pages of unknown size", fd, 0, 0, PAGE);
+	fake_fs = NULL;
+}
+
+TEST(unmapped, "A range is unmapped once, and only as it was mapped")
+{
+	const size_t len = roundup2(sizeof(struct vfu_dma), PAGE);
+	struct vfu_dma *d;
+	uint8_t *p;
+	int fd, i;
+
+	start(0);
+	fd = memory(0, 4 * PAGE, SEALS);
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0x10000, 2 * PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0x20000, 2 * PAGE));
+	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(&dma, 0x10000, PAGE));
+	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(&dma, 0x11000, PAGE));
+	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(&dma, 0x11000, 2 * PAGE));
+	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(&dma, 0x1f000, 2 * PAGE));
+	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(&dma, 0, 0));
+	ATF_CHECK_EQ(0, vfu_dma_unmap(&dma, 0x20000, 2 * PAGE));
+	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(&dma, 0x20000, 2 * PAGE));
+	ATF_CHECK_EQ(0, vfu_dma_unmap(&dma, 0x10000, 2 * PAGE));
+	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(&dma, 0x10000, 2 * PAGE));
+	ATF_CHECK_EQ(0, dma.mapped);
+
+	/* A full table that ends where the process's memory does. */
+	p = mmap(NULL, len + PAGE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANON, -1, 0);
+	ATF_REQUIRE(p != MAP_FAILED);
+	ATF_REQUIRE_EQ(0, mprotect(p + len, PAGE, PROT_NONE));
+	d = (void *)(p + len - sizeof(*d));
+	vfu_dma_init(d, 0, on_pause, &dma);
+	for (i = 0; i < VFU_DMA_MAX; i++)
+		ATF_REQUIRE_EQ(0, vfu_dma_map(d, -1, 0, i << 20, PAGE, true,
+		    &why));
+	ATF_CHECK_EQ(NULL, vfu_dma_addr(d, UINT64_MAX, 1));
+	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(d, (uint64_t)i << 20, PAGE));
+	ATF_CHECK_EQ(0, vfu_dma_unmap(d, 0, PAGE));
+	for (; i > VFU_DMA_MAX; i--)
+		ATF_CHECK_EQ(0, vfu_dma_unmap(d, (i - 1) << 20, PAGE));
+}
+
+static uint32_t	stop;
+static struct vfu_dma shared;
+
+static void
+no_pause(void *arg __attribute__((__unused__)),
+    bool pause __attribute__((__unused__)))
+{
+}
+
+/* Move the range that the other thread looks for up and down in the table. */
+static void *
+churn(void *arg)
+{
+	const char *reason;
+
+	while (atomic_load_32(&stop) == 0) {
+		ATF_REQUIRE_EQ(0, vfu_dma_map(&shared, -1, 0, PAGE, PAGE,
+		    true, &reason));
+		ATF_REQUIRE_EQ(0, vfu_dma_unmap(&shared, PAGE, PAGE));
+	}
+	return (arg);
+}
+
+TEST(tearing, "vfu_dma_host() finds a range as it is while others come and go")
+{
+	const uint64_t gpa = 0x100000;
+	struct vfu_dma_host host;
+	pthread_t thread;
+	uint8_t *p;
+	uint32_t found, i;
+	int fd;
+
+	vfu_dma_init(&shared, 0, no_pause, NULL);
+	fd = memory(0, 2 * PAGE, SEALS);
+	ATF_REQUIRE_EQ(0, vfu_dma_map(&shared, fd, 0, gpa, 2 * PAGE, true,
+	    &why));
+	p = vfu_dma_addr(&shared, gpa, PAGE);
+	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, churn, NULL));
+	for (found = i = 0; i < 3000000 || found < 1000; i++) {
+		memset(&host, 0, sizeof(host));
+		if (!vfu_dma_host(&shared, p + PAGE, &host))
+			continue;
+		found++;
+		ATF_REQUIRE_EQ_MSG(gpa + PAGE, host.gpa, "%#jx",
+		    (uintmax_t)host.gpa);
+		ATF_REQUIRE_EQ(p, host.map);
+		ATF_REQUIRE_EQ(2 * PAGE, host.map_size);
+	}
+	atomic_store_32(&stop, 1);
+	ATF_REQUIRE_EQ(0, pthread_join(thread, NULL));
+	vfu_dma_clear(&shared);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, bounds);
@@ -445,5 +699,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, limits);
 	ATF_TP_ADD_TC(tp, pause);
 	ATF_TP_ADD_TC(tp, host);
+	ATF_TP_ADD_TC(tp, reasons);
+	ATF_TP_ADD_TC(tp, pages);
+	ATF_TP_ADD_TC(tp, unmapped);
+	ATF_TP_ADD_TC(tp, tearing);
 	return (atf_no_error());
 }

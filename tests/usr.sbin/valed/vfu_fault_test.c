@@ -12,6 +12,8 @@
 
 #include <sys/param.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/systm.h>
 #include <sys/wait.h>
 
@@ -38,6 +40,50 @@
 static struct vfu_dma	dmas[OWNERS];
 static int		lost[OWNERS];	/* calls */
 
+/* Calls of mmap(2) by the handler, which maps at fixed addresses. */
+static struct fixed {
+	void	*at;
+	size_t	size;
+	int	prot, flags;
+	off_t	offset;
+} fixed[256];
+static unsigned int	nfixed;
+static unsigned int	fixed_fail;	/* so many fail first */
+
+void	*__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
+	    off_t offset);
+void	*__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
+	    off_t offset);
+int	__real_sigaction(int sig, const struct sigaction *sa,
+	    struct sigaction *old);
+int	__wrap_sigaction(int sig, const struct sigaction *sa,
+	    struct sigaction *old);
+
+void *
+__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	if ((flags & MAP_FIXED) != 0 && nfixed < nitems(fixed))
+		fixed[nfixed++] = (struct fixed){ addr, len, prot, flags,
+		    offset };
+	if ((flags & MAP_FIXED) != 0 && fixed_fail > 0) {
+		fixed_fail--;
+		errno = ENOMEM;
+		return (MAP_FAILED);
+	}
+	return (__real_mmap(addr, len, prot, flags, fd, offset));
+}
+
+static int	sigaction_error;	/* an errno; 0: succeed */
+
+int
+__wrap_sigaction(int sig, const struct sigaction *sa, struct sigaction *old)
+{
+	if (sigaction_error == 0)
+		return (__real_sigaction(sig, sa, old));
+	errno = sigaction_error;
+	return (-1);
+}
+
 /* The compiler cannot tell that these copies are not needed. */
 static void	*(*volatile copy)(void *, const void *, size_t) = memcpy;
 
@@ -58,6 +104,7 @@ start(void)
 {
 	int i;
 
+	errno = EIO;
 	ATF_REQUIRE_EQ(0, vfu_fault_init());
 	for (i = 0; i < OWNERS; i++) {
 		vfu_dma_init(&dmas[i], 0, on_pause, NULL);
@@ -236,9 +283,9 @@ TEST(threads, "The handler finds the right owner while other tables change")
 	}
 }
 
-/* How a child ends that does `act' with the handler set. */
+/* How a child ends that does `act' with the handler set, maybe in a sandbox. */
 static int
-ends(void (*act)(void))
+ends(void (*act)(void), bool sandbox)
 {
 	pid_t pid;
 	int status;
@@ -246,7 +293,7 @@ ends(void (*act)(void))
 	pid = fork();
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
-		if (valed_sandbox_enter() == -1)
+		if (sandbox && valed_sandbox_enter() == -1)
 			_exit(1);
 		act();
 		_exit(0);
@@ -269,14 +316,49 @@ touch_guest(void)
 	*(volatile uint8_t *)guest = 1;
 }
 
+/* Send SIGBUS to this process with any code, as only itself may. */
 static void
-sent(void)
+send_code(int code, void *addr)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	info.si_signo = SIGBUS;
+	info.si_code = code;
+	info.si_addr = addr;
+	syscall(SYS_rt_sigqueueinfo, getpid(), SIGBUS, &info);
+}
+
+static void
+sent_raise(void)
 {
 	raise(SIGBUS);
 }
 
+static void
+sent_kill(void)
+{
+	kill(getpid(), SIGBUS);
+}
+
+/* With what looks like an address of guest memory. */
+static void
+sent_queue(void)
+{
+	send_code(SI_QUEUE, guest);
+}
+
+static void
+sent_user(void)
+{
+	send_code(SI_USER, guest);
+}
+
 TEST(elsewhere, "A SIGBUS elsewhere, or sent by a process, ends the process")
 {
+	void (*const sent[])(void) = { sent_raise, sent_kill, sent_queue,
+	    sent_user };
+	unsigned int i;
 	int fd, status;
 
 	start();
@@ -287,15 +369,159 @@ TEST(elsewhere, "A SIGBUS elsewhere, or sent by a process, ends the process")
 	    0);
 	ATF_REQUIRE(elsewhere != MAP_FAILED && ftruncate(fd, 0) == 0);
 	/* In the sandbox, where the handler must work. */
-	status = ends(touch_guest);
+	status = ends(touch_guest, true);
 	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);
-	status = ends(touch_elsewhere);
+	status = ends(touch_elsewhere, true);
 	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
 	    "status %#x", status);
-	status = ends(sent);
+	for (i = 0; i < nitems(sent); i++) {
+		status = ends(sent[i], i == 0);
+		ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) ==
+		    SIGBUS, "%u: status %#x", i, status);
+	}
+}
+
+TEST(codes, "A fault is handled; a memory error elsewhere waits for a fault")
+{
+	start();
+	guest = vanishing(&dmas[0], SIZE);
+	send_code(BUS_MCEERR_AO, guest);
+	ATF_CHECK_EQ(0, lost[0]);
+	send_code(BUS_MCEERR_AR, guest);
+	ATF_CHECK_EQ(1, lost[0]);
+	send_code(BUS_ADRALN, guest + PAGE);
+	ATF_CHECK_EQ(2, lost[0]);
+	send_code(BUS_OBJERR, guest + 2 * PAGE);
+	ATF_CHECK_EQ(3, lost[0]);
+}
+
+TEST(no_mappings, "A copy goes on when no mapping can be split")
+{
+	static uint8_t buf[3 * PAGE];
+	struct vfu_dma_host host;
+	uint8_t *p;
+
+	start();
+	p = vanishing(&dmas[0], PAGE);
+	ATF_REQUIRE(vfu_dma_host(&dmas[0], p + 2 * PAGE, &host));
+	nfixed = 0;
+	fixed_fail = 1;
+	errno = EDOM;
+	copy(buf, p + 2 * PAGE + 5, 2 * PAGE);
+	/* errno is the copy's, whatever the handler does. */
+	ATF_CHECK_EQ(EDOM, errno);
+	ATF_CHECK_EQ(1, lost[0]);
+	ATF_CHECK_EQ(0, buf[0]);
+	ATF_CHECK_EQ(0, buf[2 * PAGE - 1]);
+	/* The page of the fault first, then all of the range. */
+	ATF_REQUIRE_EQ(2, nfixed);
+	ATF_CHECK_EQ(p + 2 * PAGE, fixed[0].at);
+	ATF_CHECK_EQ(PAGE, fixed[0].size);
+	ATF_CHECK_EQ(PROT_READ | PROT_WRITE, fixed[0].prot);
+	ATF_CHECK_EQ(MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fixed[0].flags);
+	ATF_CHECK_EQ(0, fixed[0].offset);
+	ATF_CHECK_EQ(p, fixed[1].at);
+	ATF_CHECK_EQ(SIZE, fixed[1].size);
+	ATF_CHECK_EQ(PROT_READ | PROT_WRITE, fixed[1].prot);
+	ATF_CHECK_EQ(MAP_PRIVATE | MAP_ANON | MAP_FIXED | MAP_NORESERVE,
+	    fixed[1].flags);
+	memset(p, 'w', SIZE);
+	ATF_CHECK_EQ('w', p[SIZE - 1]);
+	ATF_CHECK_EQ(1, lost[0]);
+	vfu_dma_reset(&dmas[0]);
+	ATF_CHECK_EQ(-1, msync(p, SIZE, MS_ASYNC));
+}
+
+static void
+touch_guest_no_memory(void)
+{
+	fixed_fail = 99;
+	*(volatile uint8_t *)guest = 1;
+}
+
+TEST(no_memory, "The process ends if nothing can be mapped")
+{
+	int status;
+
+	start();
+	guest = vanishing(&dmas[0], 0);
+	status = ends(touch_guest_no_memory, true);
 	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
 	    "status %#x", status);
 }
+
+TEST(handler, "The handler blocks no other signal and restarts system calls")
+{
+	struct sigaction sa;
+	int sig;
+
+	sigaction_error = EINVAL;
+	ATF_CHECK_EQ(EINVAL, vfu_fault_init());
+	sigaction_error = 0;
+	start();
+	ATF_REQUIRE_EQ(0, sigaction(SIGBUS, NULL, &sa));
+	ATF_CHECK_EQ(SA_SIGINFO | SA_RESTART, sa.sa_flags &
+	    (SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK |
+	    (int)SA_RESETHAND));
+	for (sig = 1; sig < NSIG; sig++)
+		ATF_CHECK_EQ(0, sigismember(&sa.sa_mask, sig));
+}
+
+/* Descriptors; of those that a program it runs would not have, if cloexec. */
+static int
+count_fds(bool cloexec)
+{
+	int fd, flags, n;
+
+	n = 0;
+	for (fd = 0; fd < 512; fd++) {
+		flags = fcntl(fd, F_GETFD);
+		n += flags != -1 && (!cloexec || (flags & FD_CLOEXEC) != 0);
+	}
+	return (n);
+}
+
+TEST(owners, "VFU_FAULT_MAX tables can be added; an error leaves nothing")
+{
+	static struct vfu_dma dma[VFU_FAULT_MAX + 1];
+	struct rlimit limit;
+	int cloexec, fd, fds, i;
+
+	for (i = 0; i < (int)nitems(dma); i++)
+		vfu_dma_init(&dma[i], 0, on_pause, NULL);
+	fds = count_fds(false);
+	cloexec = count_fds(true);
+	fd = dup(0);
+	close(fd);
+	/* No descriptor. */
+	limit.rlim_cur = fd;
+	limit.rlim_max = 512;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	ATF_CHECK_EQ(EMFILE, vfu_fault_add(&dma[0], on_lost, &lost[0]));
+	limit.rlim_cur = 512;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	/* No file of a page. */
+	signal(SIGXFSZ, SIG_IGN);
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_FSIZE, &limit));
+	limit.rlim_cur = 0;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_FSIZE, &limit));
+	ATF_CHECK_EQ(EFBIG, vfu_fault_add(&dma[0], on_lost, &lost[0]));
+	ATF_CHECK_EQ(fds, count_fds(false));
+	limit.rlim_cur = limit.rlim_max;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_FSIZE, &limit));
+
+	for (i = 0; i < VFU_FAULT_MAX; i++)
+		ATF_REQUIRE_EQ(0, vfu_fault_add(&dma[i], on_lost,
+		    &lost[i == VFU_FAULT_MAX - 1]));
+	ATF_CHECK_EQ(ENOSPC, vfu_fault_add(&dma[i], on_lost, &lost[2]));
+	ATF_CHECK_EQ(fds + VFU_FAULT_MAX, count_fds(false));
+	ATF_CHECK_EQ(cloexec + VFU_FAULT_MAX, count_fds(true));
+	/* The last one is found. */
+	ATF_REQUIRE_EQ(0, vfu_fault_init());
+	*(volatile uint8_t *)vanishing(&dma[VFU_FAULT_MAX - 1], 0) = 1;
+	ATF_CHECK_EQ(1, lost[1]);
+}
+
 
 ATF_TP_ADD_TCS(tp)
 {
@@ -304,5 +530,10 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, huge);
 	ATF_TP_ADD_TC(tp, threads);
 	ATF_TP_ADD_TC(tp, elsewhere);
+	ATF_TP_ADD_TC(tp, codes);
+	ATF_TP_ADD_TC(tp, no_mappings);
+	ATF_TP_ADD_TC(tp, no_memory);
+	ATF_TP_ADD_TC(tp, handler);
+	ATF_TP_ADD_TC(tp, owners);
 	return (atf_no_error());
 }

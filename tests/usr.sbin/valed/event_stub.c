@@ -1,0 +1,129 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "event_stub.h"
+
+#define	STEPS	100000		/* of events_run(), at most */
+
+struct mevent	events[EVENTS];
+unsigned int	events_fail;
+
+static struct mevent *
+event_add(int fd, enum ev_type type, void (*func)(int, enum ev_type, void *),
+    void *arg, bool on)
+{
+	unsigned int i;
+
+	if (events_fail != 0 && --events_fail == 0) {
+		errno = ENOSPC;
+		return (NULL);
+	}
+	for (i = 0; i < EVENTS && events[i].used; i++)
+		ATF_REQUIRE(events[i].fd != fd || events[i].type != type);
+	ATF_REQUIRE(i < EVENTS);
+	events[i] = (struct mevent){ fd, type, func, arg, true, on };
+	return (&events[i]);
+}
+
+struct mevent *
+mevent_add(int fd, enum ev_type type, void (*func)(int, enum ev_type, void *),
+    void *arg)
+{
+	return (event_add(fd, type, func, arg, true));
+}
+
+struct mevent *
+mevent_add_disabled(int fd, enum ev_type type,
+    void (*func)(int, enum ev_type, void *), void *arg)
+{
+	return (event_add(fd, type, func, arg, false));
+}
+
+int
+mevent_enable(struct mevent *m)
+{
+	ATF_REQUIRE(m->used && !m->on);
+	m->on = true;
+	return (0);
+}
+
+int
+mevent_disable(struct mevent *m)
+{
+	ATF_REQUIRE(m->used && m->on);
+	m->on = false;
+	return (0);
+}
+
+int
+mevent_delete(struct mevent *m)
+{
+	ATF_REQUIRE(m->used);
+	memset(m, 0, sizeof(*m));
+	return (0);
+}
+
+unsigned int
+events_used(void)
+{
+	unsigned int i, n;
+
+	n = 0;
+	for (i = 0; i < EVENTS; i++)
+		n += events[i].used;
+	return (n);
+}
+
+unsigned int
+events_on(void)
+{
+	unsigned int i, n;
+
+	n = 0;
+	for (i = 0; i < EVENTS; i++)
+		n += events[i].used && events[i].on;
+	return (n);
+}
+
+unsigned int
+events_step(void)
+{
+	struct pollfd pfd[EVENTS];
+	unsigned int i, n;
+
+	for (i = 0; i < EVENTS; i++) {
+		pfd[i].fd = events[i].used && events[i].on ? events[i].fd : -1;
+		pfd[i].events = events[i].type == EVF_READ ? POLLIN : POLLOUT;
+		pfd[i].revents = 0;
+	}
+	ATF_REQUIRE(poll(pfd, EVENTS, 0) != -1 || errno == EINTR);
+	n = 0;
+	for (i = 0; i < EVENTS; i++) {
+		if (pfd[i].revents == 0 || !events[i].used || !events[i].on ||
+		    events[i].fd != pfd[i].fd)
+			continue;
+		events[i].func(events[i].fd, events[i].type, events[i].arg);
+		n++;
+	}
+	return (n);
+}
+
+void
+events_run(void)
+{
+	unsigned int i;
+
+	for (i = 0; events_step() != 0; i++)
+		ATF_REQUIRE_MSG(i < STEPS, "an event is always ready");
+}

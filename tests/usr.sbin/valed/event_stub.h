@@ -1,0 +1,46 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * An event loop for tests of valed's files in one thread, step by step: the
+ * functions of mevent.h that they use, with events in a table.
+ */
+
+#ifndef _EVENT_STUB_H_
+#define	_EVENT_STUB_H_
+
+#include <stdbool.h>
+
+#include "mevent.h"
+
+#define	EVENTS		8
+
+struct mevent {
+	int		fd;
+	enum ev_type	type;
+	void		(*func)(int fd, enum ev_type type, void *arg);
+	void		*arg;
+	bool		used, on;
+};
+
+extern struct mevent	events[EVENTS];
+/* The event to add that fails: 1 for the next one, 0 for none. */
+extern unsigned int	events_fail;
+
+/* How many events there are, and how many of them are enabled. */
+unsigned int	events_used(void);
+unsigned int	events_on(void);
+
+/*
+ * Call the handlers of all enabled events that are ready, once.  Returns how
+ * many were called.
+ */
+unsigned int	events_step(void);
+
+/* Call handlers until no event is ready. */
+void	events_run(void);
+
+#endif /* !_EVENT_STUB_H_ */

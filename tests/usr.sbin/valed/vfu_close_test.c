@@ -1,0 +1,429 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Closing descriptors that clients passed: their kinds, and the thread that
+ * closes those whose close(2) may block.  Such a close waits here until the
+ * test lets it go on, or until a signal interrupts it.
+ */
+
+#include <sys/param.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/systm.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "adapter.h"
+#include "test.h"
+#include "valed.h"
+#include "vfu_close.h"
+#include "wait_until.h"
+
+int	__real_close(int fd);
+int	__wrap_close(int fd);
+
+static sem_t	go;
+static uint32_t	entered, left, interrupted;	/* closes; atomic */
+static uint32_t	signalled;		/* signals handled; atomic */
+static uint32_t	dropped;		/* valed_sandbox_drop() calls */
+static int	drop_error;
+static uint32_t	waits;			/* closes wait; atomic */
+
+int
+__wrap_close(int fd)
+{
+	if (atomic_load_32(&waits) == 0)
+		return (__real_close(fd));
+	atomic_add_32(&entered, 1);
+	if (sem_wait(&go) == -1)
+		atomic_add_32(&interrupted, 1);
+	atomic_add_32(&left, 1);
+	return (__real_close(fd));
+}
+
+int
+valed_sandbox_drop(void)
+{
+	dropped++;
+	if (drop_error != 0)
+		usleep(50000);		/* vfu_close_start() waits */
+	errno = drop_error;
+	return (drop_error == 0 ? 0 : -1);
+}
+
+/* What fails when the thread is started: an errno; 0: nothing. */
+static int	sem_init_error, sem_wait_error, create_error;
+
+int	__real_sem_init(sem_t *sem, int shared, unsigned int value);
+int	__wrap_sem_init(sem_t *sem, int shared, unsigned int value);
+int	__real_sem_wait(sem_t *sem);
+int	__wrap_sem_wait(sem_t *sem);
+int	__real_pthread_create(pthread_t *t, const pthread_attr_t *attr,
+	    void *(*start)(void *), void *arg);
+int	__wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
+	    void *(*start)(void *), void *arg);
+
+int
+__wrap_sem_init(sem_t *sem, int shared, unsigned int value)
+{
+	errno = sem_init_error;
+	return (sem_init_error != 0 ? -1 :
+	    __real_sem_init(sem, shared, value));
+}
+
+/* Fails once. */
+int
+__wrap_sem_wait(sem_t *sem)
+{
+	errno = sem_wait_error;
+	sem_wait_error = 0;
+	return (errno != 0 ? -1 : __real_sem_wait(sem));
+}
+
+int
+__wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
+    void *(*start)(void *), void *arg)
+{
+	return (create_error != 0 ? create_error :
+	    __real_pthread_create(t, attr, start, arg));
+}
+
+static bool	no_statx, no_fstat;/* these fail */
+static int	statxs, fstats;		/* calls */
+static const char *statx_path = "";
+static int	statx_flags, statx_mask;
+
+long	__real_syscall(long number, ...);
+long	__wrap_syscall(long number, ...);
+
+long
+__wrap_syscall(long number, ...)
+{
+	va_list ap;
+	long a[5];
+	int i, n;
+
+	n = number == SYS_statx ? 5 : 2;
+	va_start(ap, number);
+	for (i = 0; i < n; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_statx) {
+		statxs++;
+		statx_path = (const char *)a[1];
+		statx_flags = (int)a[2];
+		statx_mask = (int)a[3];
+		if (no_statx)
+			return (-1);
+		return (__real_syscall(number, a[0], a[1], a[2], a[3], a[4]));
+	}
+	ATF_REQUIRE_EQ(SYS_fstat, number);
+	fstats++;
+	if (no_fstat) {
+		memset((void *)a[1], 0, sizeof(struct stat));
+		return (-1);
+	}
+	return (__real_syscall(number, a[0], a[1]));
+}
+
+static bool
+is_open(int fd)
+{
+	return (fcntl(fd, F_GETFD) != -1);
+}
+
+static int
+a_socket(void)
+{
+	int fd;
+
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	ATF_REQUIRE(fd != -1);
+	return (fd);
+}
+
+static void
+check_kinds(bool types)
+{
+	char name[] = "vfu_close_test.XXXXXX";
+	const enum vfu_fd_kind anon = types ? VFU_FD_ANON : VFU_FD_OTHER;
+	int p[2];
+
+	ATF_CHECK_EQ(VFU_FD_MEMORY, vfu_fd_kind(memfd_create("m", 0)));
+	ATF_CHECK_EQ(VFU_FD_MEMORY, vfu_fd_kind(memfd_create("m",
+	    MFD_ALLOW_SEALING)));
+	ATF_CHECK_EQ(anon, vfu_fd_kind(eventfd(0, 0)));
+	ATF_CHECK_EQ(anon, vfu_fd_kind(epoll_create1(0)));
+	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(a_socket()));
+	ATF_REQUIRE_EQ(0, pipe(p));
+	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(p[0]));
+	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(p[1]));
+	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(mkstemp(name)));
+	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(open("/dev/null", O_RDWR)));
+	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(open("/", O_RDONLY)));
+	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(open("/", O_PATH)));
+	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(-1));
+}
+
+TEST(kinds, "Files with seals are memory, others without a type are anonymous")
+{
+	check_kinds(true);
+	/* Without a question to the file system's server. */
+	ATF_CHECK_EQ(1, fstats);	/* of -1 */
+	ATF_CHECK(statxs > 0 && statx_path == NULL);
+	ATF_CHECK_EQ(AT_EMPTY_PATH | AT_STATX_DONT_SYNC, statx_flags);
+	ATF_CHECK_EQ(STATX_TYPE, statx_mask);
+	/* A kernel before Linux 6.11. */
+	no_statx = true;
+	check_kinds(true);
+	ATF_CHECK(fstats > 0);
+	/* What cannot be found out may be anything. */
+	no_fstat = true;
+	check_kinds(false);
+}
+
+TEST(no_thread, "Without the thread a descriptor is closed at once")
+{
+	int fd;
+
+	fd = a_socket();
+	ATF_CHECK(vfu_close(fd));
+	ATF_CHECK(!is_open(fd));
+	ATF_CHECK_EQ(0, dropped);
+}
+
+static void
+on_signal(int sig __attribute__((__unused__)))
+{
+	atomic_add_32(&signalled, 1);
+}
+
+static void
+start(void)
+{
+	struct sigaction sa;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = on_signal;
+	ATF_REQUIRE_EQ(0, sigaction(ADAPTER_SIGNAL, &sa, NULL));
+	ATF_REQUIRE_EQ(0, sem_init(&go, 0, 0));
+	ATF_REQUIRE_EQ(0, vfu_close_start());
+	ATF_CHECK_EQ(1, dropped);
+	atomic_store_32(&waits, 1);
+}
+
+TEST(thread, "A close that blocks does not hold up the caller")
+{
+	int fd, i;
+
+	start();
+	for (i = 0; i < 3; i++) {
+		fd = a_socket();
+		ATF_CHECK(vfu_close(fd));
+		wait_until(atomic_load_32(&entered) == (uint32_t)i + 1,
+		    "%u", atomic_load_32(&entered));
+		ATF_CHECK(is_open(fd));
+		/* Nobody interrupts it but vfu_close_watch(). */
+		ATF_CHECK_EQ(0, atomic_load_32(&interrupted));
+		ATF_REQUIRE_EQ(0, sem_post(&go));
+		wait_until(atomic_load_32(&left) == (uint32_t)i + 1,
+		    "%u", atomic_load_32(&left));
+		wait_until(!is_open(fd), "%d", fd);
+	}
+}
+
+TEST(limit, "VFU_CLOSE_MAX descriptors wait at most; the next is the caller's")
+{
+	int fd, i, more;
+
+	start();
+	for (i = 0; i < VFU_CLOSE_MAX; i++)
+		ATF_REQUIRE_MSG(vfu_close(a_socket()), "%d", i);
+	more = a_socket();
+	for (i = 0; i < 3; i++) {
+		ATF_CHECK(!vfu_close(more));
+		ATF_CHECK(is_open(more));
+	}
+	/* One is closed: there is space for one. */
+	ATF_REQUIRE_EQ(0, sem_post(&go));
+	wait_until(atomic_load_32(&entered) == 2, "%u",
+	    atomic_load_32(&entered));
+	ATF_CHECK(vfu_close(more));
+	fd = a_socket();
+	ATF_CHECK(!vfu_close(fd));
+	for (i = 0; i < VFU_CLOSE_MAX; i++)
+		ATF_REQUIRE_EQ(0, sem_post(&go));
+	wait_until(atomic_load_32(&left) == VFU_CLOSE_MAX + 1, "%u",
+	    atomic_load_32(&left));
+	wait_until(!is_open(more), "%d", more);
+	/* All are closed: there is space for all. */
+	atomic_store_32(&waits, 0);
+	for (i = 0; i < 3 * VFU_CLOSE_MAX; i++) {
+		fd = i == 0 ? fd : a_socket();
+		wait_until(vfu_close(fd), "%d", i);
+	}
+	wait_until(!is_open(fd), "%d", fd);
+}
+
+TEST(watch, "A close that lasts from one look to the next is interrupted")
+{
+	uint32_t i;
+	int fd;
+
+	start();
+	for (i = 0; i < 3; i++) {
+		/* Nothing to interrupt. */
+		vfu_close_watch();
+		vfu_close_watch();
+		vfu_close_watch();
+		fd = a_socket();
+		ATF_CHECK(vfu_close(fd));
+		wait_until(atomic_load_32(&entered) == i + 1, "%u",
+		    atomic_load_32(&entered));
+		/* The first look sees a new one, and does nothing. */
+		vfu_close_watch();
+		ATF_REQUIRE_EQ(0, sem_post(&go));
+		wait_until(!is_open(fd), "%d", fd);
+		ATF_CHECK_EQ(0, atomic_load_32(&signalled));
+	}
+	for (i = 0; i < 3; i++) {
+		fd = a_socket();
+		ATF_CHECK(vfu_close(fd));
+		wait_until(atomic_load_32(&entered) == i + 4, "%u",
+		    atomic_load_32(&entered));
+		/* The signal may arrive before the thread waits. */
+		wait_until((vfu_close_watch(), !is_open(fd)), "%d", fd);
+		ATF_CHECK_EQ(i + 1, atomic_load_32(&interrupted));
+	}
+}
+
+TEST(signals, "The thread goes on after a signal that finds it idle")
+{
+	sigset_t set;
+	int fd, i;
+
+	start();
+	atomic_store_32(&waits, 0);
+	/* It is the only thread that takes the signal. */
+	sigemptyset(&set);
+	sigaddset(&set, ADAPTER_SIGNAL);
+	ATF_REQUIRE_EQ(0, pthread_sigmask(SIG_BLOCK, &set, NULL));
+	for (i = 0; i < 20; i++) {
+		ATF_REQUIRE_EQ(0, kill(getpid(), ADAPTER_SIGNAL));
+		wait_until(atomic_load_32(&signalled) == (uint32_t)i + 1,
+		    "%u", atomic_load_32(&signalled));
+		fd = a_socket();
+		ATF_CHECK(vfu_close(fd));
+		wait_until(!is_open(fd), "%d", fd);
+	}
+}
+
+TEST(name, "The thread is named, for top(1)")
+{
+	char path[300], name[16];
+	struct dirent *d;
+	bool found;
+	DIR *dir;
+	FILE *f;
+
+	start();
+	atomic_store_32(&waits, 0);	/* fclose() */
+	found = false;
+	dir = opendir("/proc/self/task");
+	ATF_REQUIRE(dir != NULL);
+	while ((d = readdir(dir)) != NULL) {
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
+		    d->d_name);
+		f = fopen(path, "r");
+		if (f == NULL)
+			continue;	/* "." */
+		if (fgets(name, sizeof(name), f) != NULL &&
+		    strcmp(name, "close\n") == 0)
+			found = true;
+		fclose(f);
+	}
+	closedir(dir);
+	ATF_CHECK(found);
+}
+
+TEST(privileges, "It does not start if its thread cannot drop privileges")
+{
+	drop_error = EPERM;
+	ATF_CHECK_EQ(EPERM, vfu_close_start());
+	/* A signal does not end the wait for it. */
+	sem_wait_error = EINTR;
+	ATF_CHECK_EQ(EPERM, vfu_close_start());
+}
+
+/* Descriptors that a program which the process runs would not have. */
+static int
+count_cloexec(void)
+{
+	int fd, flags, n;
+
+	n = 0;
+	for (fd = 0; fd < 256; fd++) {
+		flags = fcntl(fd, F_GETFD);
+		n += flags != -1 && (flags & FD_CLOEXEC) != 0;
+	}
+	return (n);
+}
+
+TEST(resources, "It does not start without a pipe, a semaphore or a thread")
+{
+	struct rlimit limit;
+	int fd, n;
+
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	fd = dup(0);
+	close(fd);
+	limit.rlim_cur = fd;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	ATF_CHECK_EQ(EMFILE, vfu_close_start());
+	limit.rlim_cur = limit.rlim_max;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	sem_init_error = ENOSYS;
+	ATF_CHECK_EQ(ENOSYS, vfu_close_start());
+	sem_init_error = 0;
+	create_error = EAGAIN;
+	ATF_CHECK_EQ(EAGAIN, vfu_close_start());
+	create_error = 0;
+	ATF_CHECK_EQ(0, dropped);
+	n = count_cloexec();
+	ATF_CHECK_EQ(0, vfu_close_start());
+	ATF_CHECK_EQ(n + 2, count_cloexec());
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, kinds);
+	ATF_TP_ADD_TC(tp, no_thread);
+	ATF_TP_ADD_TC(tp, thread);
+	ATF_TP_ADD_TC(tp, limit);
+	ATF_TP_ADD_TC(tp, watch);
+	ATF_TP_ADD_TC(tp, signals);
+	ATF_TP_ADD_TC(tp, name);
+	ATF_TP_ADD_TC(tp, privileges);
+	ATF_TP_ADD_TC(tp, resources);
+	return (atf_no_error());
+}

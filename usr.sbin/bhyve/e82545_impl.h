@@ -552,7 +552,7 @@ void	e82545_csb_rx_kick(struct e82545 *dev);
  * reg_mtx held.
  */
 uint32_t e82545_csb_unmask(struct e82545 *dev, uint32_t causes);
-/* The guest reads ICR.  reg_mtx held. */
+/* The guest reads causes from ICR.  reg_mtx held. */
 void	e82545_csb_icr_read(struct e82545 *dev);
 
 /*

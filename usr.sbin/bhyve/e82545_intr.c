@@ -385,9 +385,9 @@ e82545_icr_read(struct e82545 *dev, uint32_t off)
 	uint32_t icr;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	e82545_csb_icr_read(dev);
 	icr = e82545_reg(dev, off);
 	if (icr != 0) {
+		e82545_csb_icr_read(dev);
 		e82545_reg_set(dev, off, 0);
 		intr_again(dev);
 	}

@@ -19,6 +19,7 @@
  *	- It kicks only if guest_rdt equals host_rxkick_at.
  *	- With send combining it may leave out a kick that host_need_txkick asks
  *	  for, and make up for it on the next interrupt.
+ *	- It takes an ICR of 0 for the interrupt of another device.
  *
  * It has a barrier only where a comment asks for one; here they are in place.
  */
@@ -513,18 +514,52 @@ TEST(polling, "Without a write to IMS, suppressed causes stay suppressed")
 	lem_up(&l);
 	csb_on(&l, true);
 	receive(&l, 5, 1);
+	host_wr(l.h, E82545_ICS, E82545_ICR_LSC);
+	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(l.h, E82545_ICR));
+	host_wr(l.h, E82545_IMC, UINT32_MAX);
 	raised = host_raised(l.h);
-	host_rd(l.h, E82545_ICR);
 	CSB_SET(l.csb, guest_need_rxkick, 0);
 	for (i = 0; i < 20; i++) {
 		inject(&l, 1);
 		host_run(l.h);
 		ATF_CHECK(!host_line(l.h));
-		/* A read of ICR drops them: the guest will look at its ring. */
 		ATF_CHECK_EQ(0, host_rd(l.h, E82545_ICR));
 	}
+	/* An interrupt drops them: the guest will look at its ring. */
+	host_wr(l.h, E82545_ICS, E82545_ICR_LSC);
+	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(l.h, E82545_ICR));
 	host_wr(l.h, E82545_IMS, LEM_CAUSES);
 	ATF_CHECK_EQ(raised, host_raised(l.h));
+	lem_down(&l);
+}
+
+TEST(stray, "An interrupt of another device on the same line, which finds ICR "
+    "0, changes nothing")
+{
+	struct lem l;
+
+	lem_up(&l);
+	csb_on(&l, true);
+	receive(&l, 5, 1);
+	e82545_link(l.h->dev, false);
+	e82545_link(l.h->dev, true);
+	settle(&l);
+	ATF_CHECK_EQ(0, CSB_GET(l.csb, guest_need_rxkick));
+	ATF_CHECK_EQ(0, host_rd(l.h, E82545_ICR));
+	receive(&l, 5, 1);
+	/* Nor does it drop suppressed causes. */
+	e82545_link(l.h->dev, false);
+	e82545_link(l.h->dev, true);
+	ATF_CHECK(host_rd(l.h, E82545_ICR) != 0);
+	host_wr(l.h, E82545_IMC, UINT32_MAX);
+	CSB_SET(l.csb, guest_need_rxkick, 0);
+	inject(&l, 1);
+	host_run(l.h);
+	ATF_CHECK_EQ(0, host_rd(l.h, E82545_ICR));
+	host_wr(l.h, E82545_IMS, LEM_CAUSES);
+	ATF_CHECK(host_line(l.h));
+	settle(&l);
+	ATF_CHECK_EQ(11, l.taken);
 	lem_down(&l);
 }
 
@@ -791,6 +826,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, need_rxkick_zero);
 	ATF_TP_ADD_TC(tp, unmask);
 	ATF_TP_ADD_TC(tp, polling);
+	ATF_TP_ADD_TC(tp, stray);
 	ATF_TP_ADD_TC(tp, restart);
 	ATF_TP_ADD_TC(tp, on_under_load);
 	ATF_TP_ADD_TC(tp, off_under_load);

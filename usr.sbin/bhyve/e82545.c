@@ -214,7 +214,7 @@ static const struct reg regs[] = {
 _Static_assert(NLINES < UINT8_MAX, "lines are numbered in a byte");
 
 /* Register to line of the table, counted from 1; 0: none. */
-static uint8_t reg_line[E82545_NREGS];
+static uint8_t reg_line[E82545_BAR_MEM_SIZE / 4];
 static pthread_once_t reg_line_once = PTHREAD_ONCE_INIT;
 
 static void
@@ -233,8 +233,6 @@ reg_find(uint32_t off)
 {
 	unsigned int line;
 
-	if (off >= E82545_NREGS * 4)
-		return (NULL);
 	line = reg_line[off / 4];
 	return (line == 0 ? NULL : &regs[line - 1]);
 }
@@ -322,7 +320,6 @@ reset_locked(struct e82545 *dev)
 			e82545_reg_set(dev, r->off + i * r->stride, r->reset);
 	e82545_stat_reset(dev);
 	e82545_csb_reset(dev);
-	dev->wake_tx = dev->wake_rx = false;
 	load_address(dev);
 	e82545_intr_reset(dev);
 	e82545_eeprom_reset(dev);
@@ -530,7 +527,7 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		return;
 	}
 	r = reg_find(off);
-	if (r == NULL || r->mask == 0)
+	if (r == NULL)
 		return;
 	if (off == E82545_RDT && atomic_load_32(&dev->csb.rx_last_on) != 0)
 		e82545_csb_rx_kick(dev);

@@ -418,6 +418,59 @@ TEST(bad_ring, "A ring outside guest memory is not used, whatever guest_rdt is")
 	host_destroy(h);
 }
 
+/* Use all buffers of a ring of 16, and take the frames. */
+static void
+use_ring(struct host *h)
+{
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 15; i++)
+		rx_receive(h, frame, sizeof(frame));
+	for (i = 0; i < 15; i++)
+		check_taken(h, frame, sizeof(frame));
+}
+
+TEST(toggled, "A guest that turns the CSB off, writes RDT, and turns it on "
+    "before the next batch has posted its buffers")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+
+	use_ring(h);
+	guest_give(h, csb);
+	host_run(h);
+	use_ring(h);
+	CSB_SET(csb, guest_csb_on, 0);
+	host_rx_post(h);
+	CSB_SET(csb, guest_csb_on, 1);
+	use_ring(h);
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	host_destroy(h);
+}
+
+TEST(restarted, "A guest that starts the ring again without a reset has posted "
+    "what it writes to RDT, whatever guest_rdt was")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+
+	use_ring(h);
+	guest_give(h, csb);
+	host_run(h);
+	use_ring(h);
+	host_clear(h, E82545_RCTL, E82545_RCTL_EN);
+	host_set(h, E82545_RCTL, E82545_RCTL_EN);
+	host_wr(h, E82545_RDH, 0);
+	h->rxnext = 0;
+	h->rxtail = 15;
+	host_rx_post(h);
+	use_ring(h);
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, need_kick);
@@ -436,6 +489,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, off);
 	ATF_TP_ADD_TC(tp, bad_tail);
 	ATF_TP_ADD_TC(tp, bad_ring);
+	ATF_TP_ADD_TC(tp, toggled);
+	ATF_TP_ADD_TC(tp, restarted);
 
 	return (atf_no_error());
 }

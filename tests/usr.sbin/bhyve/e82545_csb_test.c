@@ -396,6 +396,51 @@ TEST(random, "Random contents, changed at any time, do no harm")
 	host_destroy(h);
 }
 
+TEST(pci_reset, "A PCI reset does not write to the CSB")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(&csb);
+	uint8_t page[NET_PARAVIRT_CSB_SIZE];
+
+	memcpy(page, csb, sizeof(page));
+	e82545_reset(h->dev);
+	host_run(h);
+	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
+	host_destroy(h);
+}
+
+TEST(off_kick, "With the transmitter off, a write to TDT does not write to the "
+    "CSB, whose page may have another use")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 1, &csb);
+	uint8_t page[NET_PARAVIRT_CSB_SIZE];
+
+	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+	host_run(h);
+	memset(csb, 0xa5, NET_PARAVIRT_CSB_SIZE);
+	memcpy(page, csb, sizeof(page));
+	host_wr(h, E82545_TDT, 3);
+	ATF_CHECK(!e82545_tx(h->dev));
+	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
+	host_destroy(h);
+}
+
+TEST(others, "A write to RDT reads the CSB's mode, a write to another register "
+    "does not")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 1, &csb);
+
+	CSB_SET(csb, guest_csb_on, 0);
+	host_wr(h, E82545_RADV, 1);
+	host_wr(h, E82545_CTRL, E82545_CTRL_SLU);
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_OFF));
+	host_wr(h, E82545_RDT, 3);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_OFF));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, absent);
@@ -410,6 +455,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, paused);
 	ATF_TP_ADD_TC(tp, bad_place);
 	ATF_TP_ADD_TC(tp, random);
+	ATF_TP_ADD_TC(tp, pci_reset);
+	ATF_TP_ADD_TC(tp, off_kick);
+	ATF_TP_ADD_TC(tp, others);
 
 	return (atf_no_error());
 }

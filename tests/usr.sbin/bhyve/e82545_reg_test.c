@@ -272,6 +272,9 @@ TEST(ctrl, "CTRL and its duplicate, CTRL_EXT's self-clearing bits, PBA")
 	host_wr(h, E82545_RAL(0), 0);
 	host_wr(h, E82545_RAH(0), 0);
 	host_wr(h, E82545_RAL(1), 5);
+	host_wr(h, E82545_CTRL_EXT, 1 << 4);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_RAL(0)));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_RAH(0)));
 	host_wr(h, E82545_CTRL_EXT, E82545_CTRL_EXT_EE_RST | 1 << 4);
 	ATF_CHECK_EQ(1 << 4, host_rd(h, E82545_CTRL_EXT));
 	ATF_CHECK_EQ(0x12290c00, host_rd(h, E82545_RAL(0)));
@@ -281,7 +284,11 @@ TEST(ctrl, "CTRL and its duplicate, CTRL_EXT's self-clearing bits, PBA")
 	/* The packet buffer is 64 KB. */
 	host_wr(h, E82545_PBA, 40);
 	ATF_CHECK_EQ(24 << 16 | 40, host_rd(h, E82545_PBA));
+	host_wr(h, E82545_PBA, 41);
+	ATF_CHECK_EQ(23 << 16 | 41, host_rd(h, E82545_PBA));
 	host_wr(h, E82545_PBA, 0x00200000 | 64);
+	ATF_CHECK_EQ(64, host_rd(h, E82545_PBA));
+	host_wr(h, E82545_PBA, 65);
 	ATF_CHECK_EQ(64, host_rd(h, E82545_PBA));
 	host_wr(h, E82545_PBA, ALL);
 	ATF_CHECK_EQ(64, host_rd(h, E82545_PBA));
@@ -355,6 +362,8 @@ TEST(wakeups, "Register writes that ask the host to transmit and receive")
 	host_wr(h, E82545_TCTL, E82545_TCTL_EN);
 	ATF_CHECK_EQ(1, h->nkick);
 	host_wr(h, E82545_TDT, 4);
+	ATF_CHECK_EQ(2, h->nkick);
+	host_wr(h, E82545_TIDV, 1);
 	ATF_CHECK_EQ(2, h->nkick);
 	/* The ring has moved. */
 	host_wr(h, E82545_TDBAL, 0x10000);

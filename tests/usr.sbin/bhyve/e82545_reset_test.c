@@ -197,7 +197,10 @@ TEST(bus_master, "With bus mastering off an adapter does not access guest "
 	h = host_create(HOST_RAM);
 	host_up(h, 8, 8, 2048);
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	h->nkick = h->nready = 0;
 	e82545_bus_master(h->dev, false);
+	ATF_CHECK_EQ(0, h->nkick);
+	ATF_CHECK_EQ(0, h->nready);
 	host_tx_frame(h, frame, sizeof(frame), 0);
 	host_tx_go(h);
 	host_inject(h, frame, sizeof(frame), 1);
@@ -463,6 +466,24 @@ TEST(reset_under_load, "After a reset no batch writes to guest memory")
 	host_destroy(h);
 }
 
+TEST(pause_timer, "A timer that expires in a pause interrupts when the adapter "
+    "resumes")
+{
+	uint8_t frame[60];
+	struct host *h;
+
+	h = rx_up(8, 2048);
+	host_wr(h, E82545_RDTR, 100);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	rx_receive(h, frame, sizeof(frame));
+	e82545_pause(h->dev);
+	host_advance(h, 1000000);
+	ATF_CHECK(!host_line(h));
+	e82545_resume(h->dev);
+	ATF_CHECK(host_line(h));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, reset);
@@ -471,6 +492,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, wait_for_batch);
 	ATF_TP_ADD_TC(tp, flood);
 	ATF_TP_ADD_TC(tp, reset_under_load);
+	ATF_TP_ADD_TC(tp, pause_timer);
 
 	return (atf_no_error());
 }

@@ -1088,6 +1088,227 @@ TEST(intr_limits, "Moderation's state has limits, which are accepted")
 	host_destroy(h);
 }
 
+/* The registers' state: whether there is a CSB, registers, IOADDR, the cable. */
+#define	REGS_TAIL	5		/* bytes of the last two */
+
+/* Bits of register `o' that a snapshot may have, other than after reset. */
+static uint32_t
+reg_may(const struct reg *r, uint32_t o)
+{
+	/* Side effects; those that the adapter sets; statistics. */
+	switch (o) {
+	case E82545_CTRL:
+	case E82545_CTRL_DUP:
+		return (0xdbfc1be9);
+	case E82545_STATUS:
+		return (0x000003c3);
+	case E82545_EECD:
+		return (0x00000077);
+	case E82545_EERD:
+		return (0xffffff11);
+	case E82545_CTRL_EXT:
+		return (0x00c2bfff);
+	case E82545_MDIC:
+		return (0x7fffffff);
+	case E82545_ICR:
+	case E82545_ICS:
+	case E82545_IMS:
+	case E82545_IMC:
+		return (0x0001ffff);
+	case E82545_PBA:
+		return (0x007f007f);
+	case E82545_RDTR:
+		return (0x8000ffff);
+	default:
+		return (o >= 0x4000 && o < 0x4100 ? ALL : r->mask);
+	}
+}
+
+/* Where a register is in the registers' state, by changing its bits `may'. */
+static size_t
+reg_place(struct host *h, uint32_t o, uint32_t may, const uint8_t *good,
+    uint8_t *buf, size_t size)
+{
+	size_t i;
+	uint32_t v;
+
+	e82545_lock_all(h->dev);
+	v = e82545_reg(h->dev, o);
+	e82545_reg_set(h->dev, o, v ^ may);
+	e82545_unlock_all(h->dev);
+	ATF_REQUIRE_EQ(size, part(h, e82545_regs_snap, buf, NULL, size));
+	e82545_lock_all(h->dev);
+	e82545_reg_set(h->dev, o, v);
+	e82545_unlock_all(h->dev);
+	for (i = 0; i < size && buf[i] == good[i]; i++)
+		continue;
+	for (; (may & 0xff) == 0; may >>= 8)
+		i--;
+	ATF_REQUIRE(i + 4 <= size);
+	ATF_REQUIRE_EQ(v, le32dec(good + i));
+	ATF_REQUIRE_EQ(0, memcmp(buf + i + 4, good + i + 4, size - i - 4));
+	return (i);
+}
+
+TEST(regs_limits, "A register's bits are those after reset, but those that the "
+    "guest writes and the adapter sets")
+{
+	struct host *h = host_create(HOST_RAM);
+	unsigned int bit, i, j;
+	uint32_t may, o, seed;
+	uint8_t *after, *all, *buf, *good;
+	size_t at, size;
+
+	size = part(h, e82545_regs_snap, NULL, NULL, 0);
+	good = malloc(size);
+	buf = malloc(size);
+	all = malloc(size);
+	after = malloc(size);
+	ATF_REQUIRE(good != NULL && buf != NULL && all != NULL &&
+	    after != NULL);
+	ATF_REQUIRE_EQ(size, part(h, e82545_regs_snap, good, NULL, size));
+	memcpy(all, good, size);
+	seed = 12;
+	FOREACH_REG(i, j, o) {
+		may = reg_may(&regs[i], o);
+		if (may == 0)
+			continue;
+		at = reg_place(h, o, may, good, buf, size);
+		le32enc(all + at, le32dec(good + at) ^ (may &
+		    test_random(&seed)));
+		if (j != 0 && j != regs[i].count - 1u)
+			continue;
+		for (bit = 0; bit < 32; bit++) {
+			memcpy(buf, good, size);
+			buf[at + bit / 8] ^= 1 << bit % 8;
+			ATF_CHECK_EQ_MSG((may >> bit & 1) != 0 ? size : 0,
+			    part(h, e82545_regs_snap, NULL, buf, size),
+			    "%s bit %u", regs[i].name, bit);
+		}
+		ATF_REQUIRE_EQ(size, part(h, e82545_regs_snap, NULL, good,
+		    size));
+	}
+	/* Every byte comes back. */
+	le32enc(all + size - REGS_TAIL, 0xfedcba98);
+	for (i = 0; i < 2; i++) {
+		all[size - 1] = i;
+		ATF_CHECK_EQ(size, part(h, e82545_regs_snap, NULL, all, size));
+		ATF_CHECK_EQ(size, part(h, e82545_regs_snap, after, NULL,
+		    size));
+		ATF_CHECK_EQ(0, memcmp(all, after, size));
+		ATF_CHECK_EQ(0xfedcba98, e82545_read(h->dev, E82545_BAR_IO,
+		    0, 4));
+	}
+	all[size - 1] = 2;
+	ATF_CHECK_EQ(0, part(h, e82545_regs_snap, NULL, all, size));
+	/* Saving changes nothing. */
+	all[size - 1] = 1;
+	ATF_CHECK_EQ(size, part(h, e82545_regs_snap, after, NULL, size));
+	ATF_CHECK_EQ(0, memcmp(all, after, size - 1));
+	/* The one who has the CSB is another adapter. */
+	good[0] ^= 1;
+	ATF_CHECK_EQ(0, part(h, e82545_regs_snap, NULL, good, size));
+	free(good);
+	free(buf);
+	free(all);
+	free(after);
+	host_destroy(h);
+}
+
+/* The CSB's state. */
+#define	CSB_GPA		0
+#define	CSB_ON		8		/* the first of six flags */
+#define	CSB_TDT		14
+#define	CSB_RDT		18
+#define	CSB_UNMASKED	22
+#define	CSB_HELD	23
+#define	CSB_AT_USED	27
+#define	CSB_AWAKE	28
+#define	CSB_TX_SEEN	29
+#define	CSB_ROUNDS	33
+#define	CSB_ARMED	37
+#define	CSB_RX_SEEN	38
+#define	CSB_SIZE	42
+
+TEST(csb_limits, "The CSB's state has limits, which are accepted")
+{
+	static const struct {
+		size_t		off, len;
+		uint32_t	max;
+	} t[] = {
+		{ CSB_ON, 1, 1 }, { CSB_ON + 1, 1, 1 }, { CSB_ON + 2, 1, 1 },
+		{ CSB_ON + 3, 1, 1 }, { CSB_ON + 4, 1, 1 },
+		{ CSB_ON + 5, 1, 1 }, { CSB_TDT, 4, 0xffff },
+		{ CSB_RDT, 4, 0xffff }, { CSB_UNMASKED, 1, 1 },
+		{ CSB_AT_USED, 1, 1 }, { CSB_AWAKE, 1, 1 },
+		{ CSB_ROUNDS, 4, 65536 }, { CSB_ARMED, 1, 1 },
+	};
+	static const size_t with_block[] = { CSB_ON, CSB_AWAKE, CSB_ARMED };
+	uint8_t after[CSB_SIZE], buf[CSB_SIZE], good[CSB_SIZE];
+	struct host *h = host_create_csb(HOST_RAM);
+	unsigned int bit, i;
+
+	ATF_REQUIRE_EQ(CSB_SIZE, part(h, e82545_csb_snap, good, NULL,
+	    CSB_SIZE));
+	le64enc(good + CSB_GPA, 0x123456789abc1000);
+	for (i = 0; i < nitems(t); i++) {
+		memcpy(buf, good, CSB_SIZE);
+		if (t[i].len == 1)
+			buf[t[i].off] = t[i].max;
+		else
+			le32enc(buf + t[i].off, t[i].max);
+		ATF_CHECK_EQ_MSG(CSB_SIZE, part(h, e82545_csb_snap, NULL, buf,
+		    CSB_SIZE), "%u", i);
+		ATF_CHECK_EQ(CSB_SIZE, part(h, e82545_csb_snap, after, NULL,
+		    CSB_SIZE));
+		ATF_CHECK_EQ_MSG(0, memcmp(buf, after, CSB_SIZE), "%u", i);
+		if (t[i].len == 1)
+			buf[t[i].off]++;
+		else
+			le32enc(buf + t[i].off, t[i].max + 1);
+		ATF_CHECK_EQ_MSG(0, part(h, e82545_csb_snap, NULL, buf,
+		    CSB_SIZE), "%u", i);
+	}
+	/* Causes that were suppressed: RXT0 and RXDMT0 only. */
+	for (bit = 0; bit < 32; bit++) {
+		memcpy(buf, good, CSB_SIZE);
+		le32enc(buf + CSB_HELD, 1u << bit);
+		ATF_CHECK_EQ_MSG(bit == 4 || bit == 7 ? CSB_SIZE : 0, part(h,
+		    e82545_csb_snap, NULL, buf, CSB_SIZE), "%u", bit);
+	}
+	/* Without a block the mode is off and nobody waits. */
+	for (i = 0; i < nitems(with_block); i++) {
+		memcpy(buf, good, CSB_SIZE);
+		le64enc(buf + CSB_GPA, 0);
+		ATF_CHECK_EQ(CSB_SIZE, part(h, e82545_csb_snap, NULL, buf,
+		    CSB_SIZE));
+		buf[with_block[i]] = 1;
+		ATF_CHECK_EQ_MSG(0, part(h, e82545_csb_snap, NULL, buf,
+		    CSB_SIZE), "%u", i);
+	}
+	/* Every byte comes back. */
+	memcpy(buf, good, CSB_SIZE);
+	le32enc(buf + CSB_TDT, 0x1234);
+	le32enc(buf + CSB_RDT, 0x5678);
+	le32enc(buf + CSB_HELD, 0x90);
+	le32enc(buf + CSB_TX_SEEN, 0xfffffffe);
+	le32enc(buf + CSB_RX_SEEN, 0xfffffffd);
+	le32enc(buf + CSB_ROUNDS, 0x8765);
+	ATF_CHECK_EQ(CSB_SIZE, part(h, e82545_csb_snap, NULL, buf, CSB_SIZE));
+	ATF_CHECK_EQ(CSB_SIZE, part(h, e82545_csb_snap, after, NULL,
+	    CSB_SIZE));
+	ATF_CHECK_EQ(0, memcmp(buf, after, CSB_SIZE));
+	host_destroy(h);
+
+	/* An adapter without the CSB has no block. */
+	h = host_create(HOST_RAM);
+	le64enc(good + CSB_GPA, 0);
+	ATF_CHECK_EQ(CSB_SIZE, part(h, e82545_csb_snap, NULL, good, CSB_SIZE));
+	le64enc(good + CSB_GPA, 1);
+	ATF_CHECK_EQ(0, part(h, e82545_csb_snap, NULL, good, CSB_SIZE));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, same);
@@ -1100,6 +1321,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, eeprom_limits);
 	ATF_TP_ADD_TC(tp, phy_limits);
 	ATF_TP_ADD_TC(tp, intr_limits);
+	ATF_TP_ADD_TC(tp, regs_limits);
+	ATF_TP_ADD_TC(tp, csb_limits);
 
 	return (atf_no_error());
 }

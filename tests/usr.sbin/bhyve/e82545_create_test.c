@@ -1,0 +1,219 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Adapters when memory or mutexes are exhausted, and what an adapter leaves
+ * when it is destroyed: nothing.
+ *
+ * The linker's --wrap sends the calls of the model here.  They are counted
+ * between count_begin() and count_end() only, so that those of the test and of
+ * its host do not matter.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_check.h"
+#include "e82545_impl.h"
+
+static bool counting;
+static unsigned int ncalls;		/* that could fail */
+static unsigned int fail_at;		/* the one that does; 0: none */
+static int live_memory, live_mutexes;
+
+void	*__real_calloc(size_t n, size_t size);
+void	*__wrap_calloc(size_t n, size_t size);
+void	*__real_malloc(size_t size);
+void	*__wrap_malloc(size_t size);
+void	__real_free(void *p);
+void	__wrap_free(void *p);
+int	__real_pthread_mutex_init(pthread_mutex_t *m,
+	    const pthread_mutexattr_t *attr);
+int	__wrap_pthread_mutex_init(pthread_mutex_t *m,
+	    const pthread_mutexattr_t *attr);
+int	__real_pthread_mutex_destroy(pthread_mutex_t *m);
+int	__wrap_pthread_mutex_destroy(pthread_mutex_t *m);
+
+/* A call that could fail.  Returns whether it does. */
+static bool
+fails(int *live)
+{
+	if (!counting)
+		return (false);
+	if (++ncalls == fail_at)
+		return (true);
+	(*live)++;
+	return (false);
+}
+
+void *
+__wrap_calloc(size_t n, size_t size)
+{
+	return (fails(&live_memory) ? NULL : __real_calloc(n, size));
+}
+
+void *
+__wrap_malloc(size_t size)
+{
+	return (fails(&live_memory) ? NULL : __real_malloc(size));
+}
+
+void
+__wrap_free(void *p)
+{
+	if (counting && p != NULL)
+		live_memory--;
+	__real_free(p);
+}
+
+int
+__wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+{
+	return (fails(&live_mutexes) ? EAGAIN :
+	    __real_pthread_mutex_init(m, attr));
+}
+
+int
+__wrap_pthread_mutex_destroy(pthread_mutex_t *m)
+{
+	if (counting)
+		live_mutexes--;
+	return (__real_pthread_mutex_destroy(m));
+}
+
+/* From here on, the n-th call that can fail does; 0: none. */
+static void
+count_begin(unsigned int n)
+{
+	ncalls = 0;
+	fail_at = n;
+	counting = true;
+}
+
+/* Returns the number of calls that could fail. */
+static unsigned int
+count_end(void)
+{
+	counting = false;
+	return (ncalls);
+}
+
+#define	NAME_SPACE	65536		/* bytes, of pages of its own */
+
+static const struct e82545_config config = {
+	.ec_name = "vm0", .ec_mac = { 2, 0, 0, 0, 0, 1 }, .ec_csb = true
+};
+
+TEST(exhausted, "e82545_create() without memory or mutexes fails with ENOMEM "
+    "and frees what it had")
+{
+	struct e82545 *dev;
+	struct host *h;
+	unsigned int n, total;
+
+	h = host_create(HOST_RAM);
+	count_begin(0);
+	dev = e82545_create(&config, &host_ops, h, &h->port);
+	total = count_end();
+	ATF_REQUIRE(dev != NULL);
+	/* The adapter, its five parts, and five mutexes. */
+	ATF_CHECK_EQ(11, total);
+	ATF_CHECK_EQ(6, live_memory);
+	ATF_CHECK_EQ(5, live_mutexes);
+	count_begin(0);
+	e82545_destroy(dev);
+	count_end();
+	ATF_CHECK_EQ(0, live_memory);
+	ATF_CHECK_EQ(0, live_mutexes);
+
+	for (n = 1; n <= total; n++) {
+		errno = 0;
+		count_begin(n);
+		dev = e82545_create(&config, &host_ops, h, &h->port);
+		count_end();
+		ATF_CHECK_MSG(dev == NULL, "call %u", n);
+		ATF_CHECK_EQ(ENOMEM, errno);
+		ATF_CHECK_EQ_MSG(0, live_memory, "call %u: %d", n, live_memory);
+		ATF_CHECK_EQ_MSG(0, live_mutexes, "call %u: %d", n,
+		    live_mutexes);
+	}
+	host_destroy(h);
+}
+
+TEST(name, "An adapter has a copy of its configuration's name, cut to fit")
+{
+	struct e82545_config c = config;
+	struct e82545 *dev;
+	struct host *h;
+	char *name;
+	void *buf;
+	size_t size;
+
+	h = host_create(HOST_RAM);
+	name = mmap(NULL, NAME_SPACE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANON, -1, 0);
+	ATF_REQUIRE(name != MAP_FAILED);
+	memset(name, 'x', 200);
+	c.ec_name = name;
+	dev = e82545_create(&c, &host_ops, h, &h->port);
+	ATF_REQUIRE(dev != NULL);
+	/* The caller's is not read again. */
+	munmap(name, NAME_SPACE);
+	e82545_pause(dev);
+	size = e82545_snapshot_size(dev);
+	buf = malloc(size);
+	ATF_REQUIRE(buf != NULL);
+	ATF_CHECK_EQ(0, e82545_snapshot_save(dev, buf, size));
+	ATF_CHECK_EQ(0, e82545_snapshot_restore(dev, buf, size));
+	free(buf);
+	ATF_CHECK_EQ(sizeof(dev->name) - 1, strlen(e82545_name(dev)));
+	ATF_CHECK_EQ(strlen(e82545_name(dev)), strspn(e82545_name(dev), "x"));
+	e82545_destroy(dev);
+	host_destroy(h);
+}
+
+TEST(looped, "Frames that wait in the adapter's loopback go with it")
+{
+	struct host *h;
+	uint8_t frame[60];
+	struct e82545 *dev;
+	int i;
+
+	h = host_create(HOST_RAM);
+	dev = h->dev;
+	host_up(h, 16, 8, 2048);
+	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 5; i++)
+		host_tx_frame(h, frame, sizeof(frame), 0);
+	host_tx_go(h);
+	count_begin(0);
+	e82545_tx(dev);
+	ATF_CHECK_EQ(5, live_memory);
+	pthread_mutex_lock(&dev->reg_mtx);
+	ATF_CHECK(e82545_loop_pending(dev));
+	pthread_mutex_unlock(&dev->reg_mtx);
+	count_end();
+	count_begin(0);
+	e82545_reset(dev);
+	count_end();
+	ATF_CHECK_EQ(0, live_memory);
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, exhausted);
+	ATF_TP_ADD_TC(tp, name);
+	ATF_TP_ADD_TC(tp, looped);
+
+	return (atf_no_error());
+}

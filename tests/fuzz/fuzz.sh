@@ -10,6 +10,7 @@
 #		committed corpus, which make has unpacked, and from inputs that
 #		earlier runs left in build-san/fuzz.  A finding ends the run of
 #		its fuzzer and is kept there; the command printed repeats it.
+#		clients_fuzz runs with seeds that begin at the time of day.
 #	merge	makes of both the smallest corpus with the same coverage, and
 #		writes it to tests/fuzz/corpus/NAME.tar.  The same inputs make
 #		the same archive.
@@ -35,7 +36,28 @@ pack()
 mkdir -p "$work"
 cd "$work" || exit 1
 
-for name in ${FUZZERS:-model server switch options core}; do
+# run_clients: run clients_fuzz, which has neither inputs nor options of
+# libFuzzer.
+run_clients()
+{
+	echo "clients: ${FUZZ_SECONDS:-300} s"
+	if "$bin/clients_fuzz" -t "${FUZZ_SECONDS:-300}" -s "$(date +%s)" \
+	    > clients.log 2>&1; then
+		tail -n 1 clients.log
+	else
+		status=1
+		grep -e SUMMARY -e 'does not hold' -e 'waited' clients.log
+		echo "again: $bin/clients_fuzz -r 100 -s" \
+		    "$(sed -n 's/^seed //p' clients.log | tail -n 1)," \
+		    "see $work/clients.log"
+	fi
+}
+
+for name in ${FUZZERS:-model server switch options core clients}; do
+	if [ "$name" = clients ]; then
+		[ "$what" = merge ] || run_clients
+		continue
+	fi
 	fuzzer=$bin/${name}_fuzz
 	corpus=$bin/corpus/$name
 	archive=$top/tests/fuzz/corpus/$name.tar

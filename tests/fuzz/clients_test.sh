@@ -1,0 +1,25 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# A short run of clients_fuzz; with each sanitizer in its build.
+
+atf_test_case seeds
+seeds_head()
+{
+	atf_set descr 'Clients that write to memory while they withdraw it'
+}
+seeds_body()
+{
+	atf_check -o save:out -e ignore "$(atf_get_srcdir)/clients_fuzz" \
+	    -n 1000 -r 2
+	cat out
+	# Of each kind of traffic there was some.
+	grep -q ' [1-9][0-9]* frames direct, [1-9][0-9]* through a ring' out ||
+	    atf_fail 'no frames'
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case seeds
+}

@@ -350,7 +350,6 @@ port_counters(const struct vale_port *port, uint64_t counters[VALE_NCOUNTERS])
 static void
 port_info(const struct vale_port *port, struct vale_port_info *info)
 {
-	memset(info, 0, sizeof(*info));
 	memcpy(info->pi_name, port->vp_name, sizeof(info->pi_name));
 	info->pi_index = port->vp_index;
 	info->pi_tx_slots = port->vp_tx.vt_nslots;

@@ -370,7 +370,11 @@ TEST(privileges, "It does not start if its thread cannot drop privileges")
 {
 	drop_error = EPERM;
 	ATF_CHECK_EQ(EPERM, vfu_close_start());
-	/* A signal does not end the wait for it. */
+}
+
+TEST(interrupted, "A signal does not end the wait for its start")
+{
+	drop_error = EPERM;
 	sem_wait_error = EINTR;
 	ATF_CHECK_EQ(EPERM, vfu_close_start());
 }
@@ -424,6 +428,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, signals);
 	ATF_TP_ADD_TC(tp, name);
 	ATF_TP_ADD_TC(tp, privileges);
+	ATF_TP_ADD_TC(tp, interrupted);
 	ATF_TP_ADD_TC(tp, resources);
 	return (atf_no_error());
 }

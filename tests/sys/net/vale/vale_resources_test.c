@@ -1,0 +1,614 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What ports and switches take from the system: all of it is given back, also
+ * if a part of it cannot be had, and an idle port makes no system calls.
+ */
+
+#include <sys/param.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "vale_impl.h"
+#include "vale_test.h"
+
+#define	FAILURES	16		/* more than vale_open() has calls */
+
+/*
+ * The calls of the switch, in this process.  The one whose turn it is fails.
+ */
+static bool	watch;
+static int	turn;			/* calls until one fails; 0: none */
+static const char *failed;
+static int	allocated, mapped, mutexes, locked, fds;
+static int	reads, writes, write_error;
+static time_t	skew_s;			/* the clock is ahead */
+static size_t	map_size;
+static int	map_flags;
+
+static bool
+fails(const char *call)
+{
+	if (!watch || turn == 0 || --turn != 0)
+		return (false);
+	failed = call;
+	return (true);
+}
+
+void	*__real_aligned_alloc(size_t align, size_t size);
+void	*__wrap_aligned_alloc(size_t align, size_t size);
+void	*__real_calloc(size_t n, size_t size);
+void	*__wrap_calloc(size_t n, size_t size);
+void	__real_free(void *p);
+void	__wrap_free(void *p);
+void	*__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
+	    off_t offset);
+void	*__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
+	    off_t offset);
+int	__real_munmap(void *addr, size_t len);
+int	__wrap_munmap(void *addr, size_t len);
+int	__real_eventfd(unsigned int value, int flags);
+int	__wrap_eventfd(unsigned int value, int flags);
+int	__real_close(int fd);
+int	__wrap_close(int fd);
+int	__real_clock_gettime(clockid_t id, struct timespec *ts);
+int	__wrap_clock_gettime(clockid_t id, struct timespec *ts);
+int	__real_getentropy(void *buf, size_t len);
+int	__wrap_getentropy(void *buf, size_t len);
+int	__real_pthread_mutex_init(pthread_mutex_t *m,
+	    const pthread_mutexattr_t *attr);
+int	__wrap_pthread_mutex_init(pthread_mutex_t *m,
+	    const pthread_mutexattr_t *attr);
+int	__real_pthread_mutex_destroy(pthread_mutex_t *m);
+int	__wrap_pthread_mutex_destroy(pthread_mutex_t *m);
+int	__real_pthread_mutex_lock(pthread_mutex_t *m);
+int	__wrap_pthread_mutex_lock(pthread_mutex_t *m);
+int	__real_pthread_mutex_unlock(pthread_mutex_t *m);
+int	__wrap_pthread_mutex_unlock(pthread_mutex_t *m);
+ssize_t	__real_read(int fd, void *buf, size_t len);
+ssize_t	__wrap_read(int fd, void *buf, size_t len);
+ssize_t	__real_write(int fd, const void *buf, size_t len);
+ssize_t	__wrap_write(int fd, const void *buf, size_t len);
+
+/* Memory has any contents, and the alignment that was asked for. */
+void *
+__wrap_aligned_alloc(size_t align, size_t size)
+{
+	void *p;
+
+	if (fails("aligned_alloc")) {
+		errno = ENOMEM;
+		return (NULL);
+	}
+	if (watch)
+		ATF_CHECK_EQ(64, align);
+	p = __real_aligned_alloc(align, size);
+	if (watch && p != NULL) {
+		memset(p, 0xa5, size);
+		allocated++;
+	}
+	return (p);
+}
+
+void *
+__wrap_calloc(size_t n, size_t size)
+{
+	if (fails("calloc")) {
+		errno = ENOMEM;
+		return (NULL);
+	}
+	allocated += watch;
+	return (__real_calloc(n, size));
+}
+
+void
+__wrap_free(void *p)
+{
+	allocated -= watch && p != NULL;
+	__real_free(p);
+}
+
+void *
+__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	if (fails("mmap")) {
+		errno = ENOMEM;
+		return (MAP_FAILED);
+	}
+	if (watch) {
+		mapped++;
+		map_size = len;
+		map_flags = flags;
+		ATF_CHECK_EQ(PROT_READ | PROT_WRITE, prot);
+		ATF_CHECK_EQ(-1, fd);
+	}
+	return (__real_mmap(addr, len, prot, flags, fd, offset));
+}
+
+int
+__wrap_munmap(void *addr, size_t len)
+{
+	mapped -= watch;
+	return (__real_munmap(addr, len));
+}
+
+int
+__wrap_eventfd(unsigned int value, int flags)
+{
+	int fd;
+
+	if (fails("eventfd")) {
+		errno = EMFILE;
+		return (-1);
+	}
+	fd = __real_eventfd(value, flags);
+	if (watch && fd != -1) {
+		fds++;
+		ATF_CHECK_EQ(0, value);
+		ATF_CHECK_EQ(EFD_NONBLOCK | EFD_CLOEXEC, flags);
+	}
+	return (fd);
+}
+
+int
+__wrap_close(int fd)
+{
+	fds -= watch;
+	return (__real_close(fd));
+}
+
+int
+__wrap_clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int error;
+
+	error = __real_clock_gettime(id, ts);
+	if (error == 0)
+		ts->tv_sec += skew_s;
+	return (error);
+}
+
+/* The same seed each time. */
+int
+__wrap_getentropy(void *buf, size_t len)
+{
+	if (fails("getentropy")) {
+		errno = EIO;
+		return (-1);
+	}
+	if (!watch)
+		return (__real_getentropy(buf, len));
+	memset(buf, 0x5a, len);
+	return (0);
+}
+
+int
+__wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+{
+	if (fails("pthread_mutex_init"))
+		return (EAGAIN);
+	mutexes += watch;
+	return (__real_pthread_mutex_init(m, attr));
+}
+
+int
+__wrap_pthread_mutex_destroy(pthread_mutex_t *m)
+{
+	mutexes -= watch;
+	return (__real_pthread_mutex_destroy(m));
+}
+
+int
+__wrap_pthread_mutex_lock(pthread_mutex_t *m)
+{
+	locked += watch;
+	return (__real_pthread_mutex_lock(m));
+}
+
+int
+__wrap_pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	locked -= watch;
+	return (__real_pthread_mutex_unlock(m));
+}
+
+ssize_t
+__wrap_read(int fd, void *buf, size_t len)
+{
+	reads += watch;
+	return (__real_read(fd, buf, len));
+}
+
+ssize_t
+__wrap_write(int fd, const void *buf, size_t len)
+{
+	writes += watch;
+	if (watch && write_error != 0) {
+		errno = write_error;
+		write_error = 0;
+		return (-1);
+	}
+	return (__real_write(fd, buf, len));
+}
+
+static void
+check_nothing_left(void)
+{
+	ATF_CHECK_EQ_MSG(0, allocated, "%s: %d", failed, allocated);
+	ATF_CHECK_EQ_MSG(0, mapped, "%s: %d", failed, mapped);
+	ATF_CHECK_EQ_MSG(0, mutexes, "%s: %d", failed, mutexes);
+	ATF_CHECK_EQ_MSG(0, locked, "%s: %d", failed, locked);
+	ATF_CHECK_EQ_MSG(0, fds, "%s: %d", failed, fds);
+}
+
+ATF_TC(given_back);
+ATF_TC_HEAD(given_back, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "The last port of a switch takes the "
+	    "switch with it; nothing is left");
+}
+ATF_TC_BODY(given_back, tc)
+{
+	struct vale_desc *d[6];
+	char name[VALE_NAME_SIZE];
+	unsigned int i, round;
+
+	watch = true;
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 6; i++) {
+			snprintf(name, sizeof(name), "valet%u:p%u", i / 2, i);
+			d[i] = t_open(name, 16, 16);
+		}
+		t_send(d[0], 60, EVERYBODY, 0, round);
+		t_expect(d[1], 60, 0, round);
+		ATF_CHECK(vale_open("valet1:p2", NULL) == NULL);
+		ATF_CHECK_EQ(EBUSY, errno);
+		for (i = 0; i < 6; i++)
+			vale_close(d[(i + round) % 6]);
+		check_nothing_left();
+	}
+	watch = false;
+}
+
+ATF_TC(failures);
+ATF_TC_HEAD(failures, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Without a resource that it needs a "
+	    "port is not opened, and nothing of it is left");
+}
+ATF_TC_BODY(failures, tc)
+{
+	struct vale_desc *a, *b, *d;
+	int error, i, n;
+
+	watch = true;
+	for (i = 1, n = 0; i < FAILURES; i++) {
+		turn = i;
+		failed = NULL;
+		errno = 0;
+		d = vale_open("valet0:a", NULL);
+		error = errno;
+		if (failed == NULL) {
+			vale_close(d);
+			break;
+		}
+		n++;
+		ATF_CHECK_MSG(d == NULL, "%s", failed);
+		ATF_CHECK_EQ_MSG(strcmp(failed, "getentropy") == 0 ? EIO :
+		    strcmp(failed, "eventfd") == 0 ? EMFILE :
+		    strcmp(failed, "pthread_mutex_init") == 0 ? EAGAIN : ENOMEM,
+		    error, "%s: %d", failed, error);
+		check_nothing_left();
+	}
+	turn = 0;
+	/* The port, its memory, leases, event and lock; the switch's. */
+	ATF_CHECK_EQ_MSG(8, n, "%d", n);
+	/* Of another port of that switch, which goes on. */
+	a = t_open("valet0:a", 16, 16);
+	b = t_open("valet0:b", 16, 16);
+	for (i = 1; i < FAILURES; i++) {
+		turn = i;
+		failed = NULL;
+		d = vale_open("valet0:c", NULL);
+		if (failed == NULL) {
+			vale_close(d);
+			break;
+		}
+		ATF_CHECK_MSG(d == NULL, "%s", failed);
+		t_send(a, 60, EVERYBODY, 0, i);
+		t_expect(b, 60, 0, i);
+	}
+	turn = 0;
+	ATF_CHECK_EQ_MSG(6, i, "%d", i);
+	vale_close(a);
+	vale_close(b);
+	check_nothing_left();
+	watch = false;
+}
+
+ATF_TC(region);
+ATF_TC_HEAD(region, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A port's memory has rings aligned to "
+	    "cache lines and buffers aligned to pages, and no more");
+}
+ATF_TC_BODY(region, tc)
+{
+	static const uint32_t slots[][2] = {
+		{ 2, 2 }, { 3, 5 }, { 16, 17 }, { 1024, 1000 }, { 16384, 2 },
+	};
+	const char name[] = "vale0123456789012345678901234567:"
+	    "abcdefghijklmnopqrstuvwxyz0123";
+	size_t bufs, rx, size, tx;
+	struct vale_desc *d;
+	unsigned int i;
+	char *base;
+
+	watch = true;
+	for (i = 0; i < nitems(slots); i++) {
+		d = t_open(name, slots[i][0], slots[i][1]);
+		base = (char *)d->nifp;
+		tx = roundup2(sizeof(struct netmap_if) + 2 * sizeof(ssize_t),
+		    NM_CACHE_ALIGN);
+		rx = tx + roundup2(sizeof(struct netmap_ring) +
+		    slots[i][0] * sizeof(struct netmap_slot), NM_CACHE_ALIGN);
+		bufs = rx + roundup2(sizeof(struct netmap_ring) +
+		    slots[i][1] * sizeof(struct netmap_slot), NM_CACHE_ALIGN);
+		bufs = roundup2(bufs, 4096);
+		size = bufs + (2 + slots[i][0] + slots[i][1]) * 2048;
+		ATF_CHECK_EQ(base + tx, (char *)d->txring);
+		ATF_CHECK_EQ(base + rx, (char *)d->rxring);
+		ATF_CHECK_EQ(base + bufs, NETMAP_BUF(d->txring, 0));
+		ATF_CHECK_EQ(base + bufs, NETMAP_BUF(d->rxring, 0));
+		ATF_CHECK_EQ_MSG(size, map_size, "%zu, not %zu", map_size,
+		    size);
+		/* What is not used is not charged. */
+		ATF_CHECK_EQ(MAP_PRIVATE | MAP_ANON | MAP_NORESERVE,
+		    map_flags);
+		ATF_CHECK_EQ(NM_CACHE_ALIGN, d->txring->buf_align);
+		ATF_CHECK_EQ(NM_CACHE_ALIGN, d->rxring->buf_align);
+		ATF_CHECK_EQ(NI_PRIV_MEM, d->nifp->ni_flags);
+		/* A name that is too long is cut, and ends. */
+		ATF_CHECK_EQ(sizeof(d->nifp->ni_name) - 1,
+		    strnlen(d->nifp->ni_name, sizeof(d->nifp->ni_name)));
+		/* Behind a ring's last slot there is none. */
+		if (i == 1)
+			ATF_CHECK_EQ(0, d->rxring->slot[5].buf_idx);
+		vale_close(d);
+	}
+	watch = false;
+}
+
+ATF_TC(idle);
+ATF_TC_HEAD(idle, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A port writes once when it turns busy "
+	    "and reads once when it turns idle; one that polls does neither");
+}
+ATF_TC_BODY(idle, tc)
+{
+	struct vale_desc *a, *b;
+	unsigned int i, j;
+
+	watch = true;
+	a = t_open("valet0:a", 64, 64);
+	b = t_open("valet0:b", 64, 64);
+	for (i = 0; i < 10; i++) {
+		reads = writes = 0;
+		for (j = 0; j < 5; j++)
+			t_send(a, 60, EVERYBODY, 0, i * 5 + j);
+		ATF_CHECK_EQ_MSG(1, writes, "%d", writes);
+		ATF_CHECK_EQ(0, reads);
+		ATF_CHECK(t_readable(b));
+		ATF_CHECK_EQ(5, t_drain(b));
+		ATF_CHECK_EQ_MSG(1, reads, "%d", reads);
+		ATF_CHECK(!t_readable(b));
+		for (j = 0; j < 3; j++)
+			t_expect_none(b);
+		ATF_CHECK_EQ_MSG(1, reads, "%d", reads);
+		ATF_CHECK_EQ(1, writes);
+	}
+	/* A signal does not lose the wakeup. */
+	reads = writes = 0;
+	write_error = EINTR;
+	t_send(a, 60, EVERYBODY, 0, 0);
+	ATF_CHECK_EQ(2, writes);
+	ATF_CHECK(t_readable(b));
+	ATF_CHECK_EQ(1, t_drain(b));
+	/* Any other error does not make it try for ever. */
+	reads = writes = 0;
+	write_error = EAGAIN;
+	t_send(a, 60, EVERYBODY, 0, 0);
+	ATF_CHECK_EQ(1, writes);
+	ATF_CHECK_EQ(1, t_drain(b));
+	t_send(a, 60, EVERYBODY, 0, 0);
+	ATF_CHECK_EQ(1, t_drain(b));
+	/* Polled: no system calls from the sync on that says so. */
+	b->rxring->flags |= VALE_RING_POLLED;
+	reads = writes = 0;
+	t_expect_none(b);
+	for (i = 0; i < 5; i++) {
+		t_send(a, 60, EVERYBODY, 0, i);
+		t_expect(b, 60, 0, i);
+		t_expect_none(b);
+	}
+	ATF_CHECK_EQ_MSG(0, reads, "%d", reads);
+	ATF_CHECK_MSG(writes <= 1, "%d", writes);
+	/* A bad head is counted there, too, and locks are given back. */
+	b->rxring->head = b->rxring->num_slots;
+	ATF_CHECK_EQ(-1, vale_rxsync(b));
+	ATF_CHECK_EQ(EINVAL, errno);
+	T_COUNT(b, RX_BAD_RING, 1);
+	ATF_CHECK_EQ(0, locked);
+	vale_close(a);
+	vale_close(b);
+	check_nothing_left();
+	watch = false;
+}
+
+ATF_TC(last_slot);
+ATF_TC_HEAD(last_slot, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "At the end of the ring, too, a receive "
+	    "head or cur that is no slot is refused");
+}
+ATF_TC_BODY(last_slot, tc)
+{
+	const uint32_t n = 8;
+	struct vale_desc *a, *b;
+	uint32_t bad, i, which;
+
+	a = t_open("valet0:a", 64, 64);
+	b = t_open("valet0:b", 64, n);
+	/* The user is at the last slot, and frames follow from the first on. */
+	for (i = 0; i < n - 1; i++)
+		t_send(a, 60, EVERYBODY, 0, i);
+	ATF_CHECK_EQ(n - 1, t_drain(b));
+	for (i = 0; i < n - 1; i++)
+		t_send(a, 60, EVERYBODY, 0, i);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_REQUIRE_EQ(n - 1, b->rxring->head);
+	for (bad = n; bad < 2 * n; bad++) {
+		for (which = 1; which <= 3; which++) {
+			/* Where it would be, if slots went on. */
+			b->rxring->head = which & 1 ? bad : n - 1;
+			b->rxring->cur = which & 2 ? bad : bad % n;
+			ATF_CHECK_EQ_MSG(-1, vale_rxsync(b), "%u, %u",
+			    b->rxring->head, b->rxring->cur);
+			ATF_REQUIRE_EQ(n - 1, b->rxring->head);
+			ATF_REQUIRE_EQ(n - 1, b->rxring->cur);
+		}
+	}
+	for (i = 0; i < n - 1; i++)
+		ATF_CHECK(t_take(b, &(struct t_frame){ 0 }));
+	vale_close(a);
+	vale_close(b);
+}
+
+static unsigned int	shown;
+static uint32_t		oldest_s;
+
+static int
+show(const struct vale_fdb_entry *entry, void *arg)
+{
+	oldest_s = MAX(oldest_s, entry->fe_age_s);
+	return (++shown == *(unsigned int *)arg ? 7 : 0);
+}
+
+ATF_TC(addresses);
+ATF_TC_HEAD(addresses, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A table that is full is listed from the "
+	    "first entry to the last, or until the caller has enough");
+}
+ATF_TC_BODY(addresses, tc)
+{
+	uint64_t counters[VALE_NCOUNTERS];
+	unsigned int i, stop;
+	struct vale_desc *a, *b;
+
+	watch = true;			/* the seed is the same each time */
+	a = t_open("valet0:a", 64, 64);
+	b = t_open("valet0:b", 64, 64);
+	for (i = 0; i < 20000; i++)
+		t_send(a, 60, EVERYBODY, i, i);
+	stop = 0;
+	skew_s = 200;			/* of the 300 that an entry lives */
+	ATF_CHECK_EQ(0, vale_fdb_list("valet0", show, &stop));
+	ATF_CHECK_EQ_MSG(VALE_FDB_ENTRIES, shown, "%u", shown);
+	ATF_CHECK_MSG(oldest_s >= 200 && oldest_s < 300, "%u", oldest_s);
+	skew_s = 0;
+	shown = 0;
+	stop = 5;
+	ATF_CHECK_EQ(7, vale_fdb_list("valet0", show, &stop));
+	ATF_CHECK_EQ(5, shown);
+	ATF_CHECK_EQ(0, locked);
+	ATF_CHECK_EQ(-1, vale_fdb_list("valet", show, &stop));
+	ATF_CHECK_EQ(-1, vale_fdb_list("valet01", show, &stop));
+	ATF_CHECK_EQ(5, shown);
+	ATF_CHECK_EQ(0, vale_set_limit("valet0:a", VALE_FDB_ENTRIES));
+	ATF_CHECK_EQ(0, vale_set_ageing("valet0", 17));
+	ATF_CHECK_EQ(17, vale_desc_port(a)->vp_switch->vs_fdb.f_ageing_s);
+	ATF_CHECK_EQ(0, vale_port_counters("valet0:a", counters));
+	ATF_CHECK_EQ(20000, counters[VALE_C_TX_FRAME]);
+	ATF_CHECK_EQ(0, locked);
+	vale_close(a);
+	vale_close(b);
+	watch = false;
+}
+
+static struct vale_port_info	info;
+
+static int
+copy_info(const struct vale_port_info *pi, void *arg __attribute__((__unused__)))
+{
+	info = *pi;
+	return (0);
+}
+
+ATF_TC(names);
+ATF_TC_HEAD(names, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A switch whose name begins with "
+	    "another's is another; its ports are listed with their counters");
+}
+ATF_TC_BODY(names, tc)
+{
+	struct vale_desc *a, *b, *c;
+
+	watch = true;
+	a = t_open("valet01:a", 10, 20);
+	b = t_open("valet0:b", 30, 40);
+	c = t_open("valet0:c", 50, 60);
+	t_send(a, 60, EVERYBODY, 0, 0);
+	t_expect_none(b);
+	t_send(c, 60, EVERYBODY, 0, 0);
+	t_expect(b, 60, 0, 0);
+	memset(&info, 0xa5, sizeof(info));
+	ATF_CHECK_EQ(0, vale_list("valet0", copy_info, NULL));
+	ATF_CHECK_EQ(0, locked);
+	ATF_CHECK_STREQ("valet0:c", info.pi_name);
+	ATF_CHECK_EQ(1, info.pi_index);
+	ATF_CHECK_EQ(50, info.pi_tx_slots);
+	ATF_CHECK_EQ(60, info.pi_rx_slots);
+	ATF_CHECK_EQ(1, info.pi_counter[VALE_C_TX_FRAME]);
+	ATF_CHECK_EQ(60, info.pi_counter[VALE_C_TX_BYTE]);
+	/* No frame has a virtio-net header. */
+	ATF_CHECK_EQ(0, vale_set_header(a, 0));
+	errno = 0;
+	ATF_CHECK_EQ(-1, vale_set_header(a, 12));
+	ATF_CHECK_EQ(EOPNOTSUPP, errno);
+	vale_close(a);
+	vale_close(b);
+	vale_close(c);
+	check_nothing_left();
+	watch = false;
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, given_back);
+	ATF_TP_ADD_TC(tp, failures);
+	ATF_TP_ADD_TC(tp, region);
+	ATF_TP_ADD_TC(tp, idle);
+	ATF_TP_ADD_TC(tp, last_slot);
+	ATF_TP_ADD_TC(tp, addresses);
+	ATF_TP_ADD_TC(tp, names);
+	return (atf_no_error());
+}

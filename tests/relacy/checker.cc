@@ -741,10 +741,10 @@ scenarios(void)
 	std::vector<const struct mm_scenario *> all;
 	const struct mm_scenario *s;
 
-	for (s = csb_scenarios; s->name != NULL; s++)
-		all.push_back(s);
-	for (s = vale_scenarios; s->name != NULL; s++)
-		all.push_back(s);
+	for (const struct mm_scenario *list : { tx_scenarios, rx_scenarios,
+	    mode_scenarios, vale_scenarios })
+		for (s = list; s->name != NULL; s++)
+			all.push_back(s);
 	return (all);
 }
 

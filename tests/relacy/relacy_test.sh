@@ -42,12 +42,16 @@ scenario tx_at "CSB: the ring is full; guest_txkick_at"
 scenario rx_notify "CSB: frames arrive, the guest goes to sleep"
 scenario rx_post "CSB: the guest returns buffers, the host stalls"
 scenario tx_regs "Transmit without the CSB"
+scenario rx_kicks "CSB: the guest kicks for each buffer"
+scenario rx_head "CSB: the guest looks for frames by host_rdh"
 scenario rx_regs "Receive without the CSB"
 scenario mode_on "The guest turns the CSB on while it sends"
 scenario mode_off "The guest turns the CSB off while it sends"
+scenario mode_twice "The guest turns the CSB off and on while it sends"
 scenario lazy "The ring is full; LEM_MODE_LAZY"
 scenario poll "Polling is turned on in an interrupt"
 scenario loop "Frames looped back"
+scenario loop_full "Frames looped back, the queue is full"
 scenario lease "Two senders lease slots; the user polls"
 scenario return "A user that polls returns slots"
 scenario sleep "The user waits for frames of two senders"
@@ -60,9 +64,9 @@ atf_init_test_cases()
 {
 	local s
 
-	for s in sites tx_kick tx_done tx_at rx_notify rx_post tx_regs \
-	    rx_regs mode_on mode_off lazy poll loop lease return sleep change \
-	    table generation fair; do
+	for s in sites tx_kick tx_done tx_at rx_notify rx_post rx_kicks rx_head \
+	    tx_regs rx_regs mode_on mode_off mode_twice lazy poll loop \
+	    loop_full lease return sleep change table generation fair; do
 		atf_add_test_case $s
 	done
 }

@@ -285,6 +285,21 @@ vfu_dma_host(const struct vfu_dma *dma, const void *addr,
 }
 
 void
+vfu_dma_each(const struct vfu_dma *dma,
+    void (*fn)(const void *arg, uint8_t *map, size_t size), const void *arg)
+{
+	uint8_t *map;
+	size_t size;
+	uint32_t i;
+
+	for (i = 0; i < atomic_load_32(&dma->n); i++)
+		if (dma->range[i].base != NULL) {
+			range_pages(&dma->range[i], &map, &size);
+			fn(arg, map, size);
+		}
+}
+
+void
 vfu_dma_lose(struct vfu_dma *dma, uint64_t gpa)
 {
 	atomic_store_64(&dma->gone_gpa, gpa);

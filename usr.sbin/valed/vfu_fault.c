@@ -14,6 +14,11 @@
  * A huge page cannot be replaced in part.  In its place the handler maps a part
  * of the spare file that is beyond the file's end, so that each normal page
  * raises SIGBUS again when it is accessed, and is replaced then.
+ *
+ * A page that is replaced in the midst of others takes two more mappings, and
+ * those of a process are limited.  So after FAULT_PAGES pages the handler does
+ * the same with all of that client's memory, which is lost anyway: each range is
+ * one mapping again.
  */
 
 #include <sys/param.h>
@@ -28,11 +33,15 @@
 #include "vfu_dma.h"
 #include "vfu_fault.h"
 
+/* More than an instruction accesses. */
+#define	FAULT_PAGES	64
+
 static struct fault_owner {
 	struct vfu_dma	*dma;
 	void		(*lost)(void *arg);
 	void		*arg;
 	int		spare;		/* a memfd of one page */
+	uint32_t	replaced;	/* pages; atomic */
 } fault_owners[VFU_FAULT_MAX];
 static uint32_t fault_nowners;		/* atomic */
 
@@ -43,13 +52,25 @@ fault_mmap(void *at, size_t size, int flags, int fd, off_t offset)
 	    MAP_NORESERVE, fd, offset) != MAP_FAILED);
 }
 
+/* Replace a range by one mapping, in which each access raises SIGBUS. */
+static void
+fault_collapse(const void *arg, uint8_t *map, size_t size)
+{
+	const struct fault_owner *o = arg;
+
+	fault_mmap(map, size, MAP_SHARED, o->spare, VFU_DMA_PAGE);
+}
+
 /* Replace the page of guest memory at `addr'. */
 static bool
-fault_replace(const struct fault_owner *o, uint8_t *addr,
+fault_replace(struct fault_owner *o, uint8_t *addr,
     const struct vfu_dma_host *host)
 {
 	uint8_t *page = addr - (uintptr_t)addr % VFU_DMA_PAGE;
 
+	if (atomic_fetchadd_32(&o->replaced, 1) % FAULT_PAGES ==
+	    FAULT_PAGES - 1)
+		vfu_dma_each(o->dma, fault_collapse, o);
 	if (fault_mmap(page, VFU_DMA_PAGE, MAP_SHARED, o->spare, 0))
 		return (true);
 	if (host->page_size > VFU_DMA_PAGE && fault_mmap(host->page,
@@ -57,8 +78,8 @@ fault_replace(const struct fault_owner *o, uint8_t *addr,
 	    fault_mmap(page, VFU_DMA_PAGE, MAP_SHARED, o->spare, 0))
 		return (true);
 	/*
-	 * The process has as many mappings as it may have: make the range one,
-	 * of memory that is allocated when it is accessed.
+	 * All together use as many mappings as the process may have: make the
+	 * range one, of memory that is allocated when it is accessed.
 	 */
 	return (fault_mmap(host->map, host->map_size, MAP_PRIVATE | MAP_ANON,
 	    -1, 0));
@@ -68,7 +89,7 @@ fault_replace(const struct fault_owner *o, uint8_t *addr,
 static bool
 fault_handle(void *addr)
 {
-	const struct fault_owner *o;
+	struct fault_owner *o;
 	struct vfu_dma_host host;
 	uint32_t i, n;
 

@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -235,6 +236,68 @@ TEST(huge, "A copy goes on in huge pages of which there are none")
 	ATF_CHECK_EQ(-1, msync(p + 2 * HUGE - 2 * PAGE, PAGE, MS_ASYNC));
 }
 
+/* Mappings of this process. */
+static unsigned int
+mappings(void)
+{
+	unsigned int n = 0;
+	FILE *f;
+	int c;
+
+	f = fopen("/proc/self/maps", "r");
+	ATF_REQUIRE(f != NULL);
+	while ((c = getc(f)) != EOF)
+		n += c == '\n';
+	fclose(f);
+	return (n);
+}
+
+TEST(mappings, "Thousands of pages that are replaced do not use up the "
+    "mappings of the process")
+{
+	enum { RANGES = 8, PAGES = 2000, BYTES = PAGES * PAGE };
+	uint8_t *p[RANGES], word[16];
+	const char *why;
+	unsigned int before, i, j, n = 0;
+	uint64_t gpa;
+	int fd, gone;
+
+	start();
+	fd = memfd_create("good", MFD_ALLOW_SEALING);
+	gone = memfd_create("gone", 0);
+	ATF_REQUIRE(fd != -1 && gone != -1 && ftruncate(fd, BYTES) == 0);
+	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	for (i = 0; i < RANGES; i++) {
+		gpa = GPA + i * 2 * BYTES;
+		ATF_REQUIRE_EQ(0, vfu_dma_map(&dmas[1], fd, 0, gpa, BYTES,
+		    true, &why));
+		p[i] = vfu_dma_addr(&dmas[1], gpa, BYTES);
+		ATF_REQUIRE(mmap(p[i], BYTES, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_FIXED, gone, 0) == p[i]);
+	}
+	before = mappings();
+	/* Every other page, and then accesses across two pages. */
+	for (j = 0; j + 2 < PAGES; j += 2)
+		for (i = 0; i < RANGES; i++) {
+			p[i][j * PAGE] = 1;
+			if (j % 100 == 0)
+				n = MAX(n, mappings());
+		}
+	for (j = 1; j < PAGES; j++) {
+		copy(word, p[j % RANGES] + j * PAGE - 8, sizeof(word));
+		copy(p[j % RANGES] + j * PAGE - 8, p[(j + 1) % RANGES] +
+		    (PAGES - j) * PAGE - 8, sizeof(word));
+	}
+	n = MAX(n, mappings());
+	ATF_CHECK_MSG(n <= before + 200, "%u mappings, %u before", n, before);
+	ATF_CHECK(lost[1] > RANGES * PAGES / 2);
+	ATF_CHECK_EQ(0, lost[0] + lost[2]);
+	vfu_dma_reset(&dmas[1]);
+	ATF_CHECK(mappings() <= before);
+	for (i = 0; i < RANGES; i++)
+		ATF_CHECK_EQ(-1, msync(p[i], BYTES, MS_ASYNC));
+}
+
 /* Other owners' ranges come and go while a thread faults. */
 static uint32_t	stop;
 
@@ -395,6 +458,34 @@ TEST(codes, "A fault is handled; a memory error elsewhere waits for a fault")
 	ATF_CHECK_EQ(3, lost[0]);
 }
 
+TEST(poisoned, "A page with a memory error is lost when it is accessed, and not "
+    "before")
+{
+	uint8_t *p, *q;
+	uint64_t gpa;
+
+	start();
+	p = vanishing(&dmas[1], SIZE);
+	q = vanishing(&dmas[2], SIZE);
+	/* Found by the system: nobody needs the page now. */
+	send_code(BUS_MCEERR_AO, p + 3 * PAGE + 100);
+	ATF_CHECK_EQ(0, lost[1]);
+	ATF_CHECK_EQ('x', p[3 * PAGE + 100]);
+	ATF_CHECK(!vfu_dma_gone(&dmas[1], &gpa));
+	/* Found by this thread. */
+	send_code(BUS_MCEERR_AR, p + 3 * PAGE + 100);
+	ATF_CHECK_EQ(1, lost[1]);
+	ATF_REQUIRE(vfu_dma_gone(&dmas[1], &gpa));
+	ATF_CHECK_EQ(GPA + 3 * PAGE + 100, gpa);
+	ATF_CHECK_EQ('x', p[3 * PAGE - 1]);
+	ATF_CHECK_EQ(0, p[3 * PAGE]);
+	ATF_CHECK_EQ(0, p[4 * PAGE - 1]);
+	ATF_CHECK_EQ('x', p[4 * PAGE]);
+	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dmas[1], GPA, 1));
+	ATF_CHECK_EQ(0, lost[2]);
+	ATF_CHECK(vfu_dma_addr(&dmas[2], GPA, SIZE) == q);
+}
+
 TEST(no_mappings, "A copy goes on when no mapping can be split")
 {
 	static uint8_t buf[3 * PAGE];
@@ -528,9 +619,11 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, own);
 	ATF_TP_ADD_TC(tp, spare);
 	ATF_TP_ADD_TC(tp, huge);
+	ATF_TP_ADD_TC(tp, mappings);
 	ATF_TP_ADD_TC(tp, threads);
 	ATF_TP_ADD_TC(tp, elsewhere);
 	ATF_TP_ADD_TC(tp, codes);
+	ATF_TP_ADD_TC(tp, poisoned);
 	ATF_TP_ADD_TC(tp, no_mappings);
 	ATF_TP_ADD_TC(tp, no_memory);
 	ATF_TP_ADD_TC(tp, handler);

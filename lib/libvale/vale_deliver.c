@@ -159,8 +159,8 @@ deliver_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
 }
 
 /*
- * The fast path of deliver_frame(), for frames of one fragment that fit in a
- * single slot.  Takes such frames from one list, at most `max', until the first
+ * The fast path of deliver_frame(), for frames of one fragment, which all fit in
+ * a single slot.  Takes such frames from one list, at most `max', until the first
  * of another kind, and copies them into the slots from `i' on.  Returns their
  * number.
  *
@@ -187,8 +187,9 @@ deliver_single_slot(struct vale_port *port, struct vale_merge *mg, uint32_t i,
 
 	for (frame = first; left > 0 && frame < other; frame = fg->fg_next) {
 		fg = &mg->mg_frag[frame];
-		if (fg->fg_nfrags != 1 || fg->fg_slots != 1)
+		if (fg->fg_nfrags != 1)
 			break;
+		MPASS(fg->fg_slots == 1);
 		slot = &ring->slot[i];
 		len = fg->fg_frame_len;
 		slot->len = len;

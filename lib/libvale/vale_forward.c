@@ -117,14 +117,14 @@ static void
 collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags], spare;
+	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
 	enum vale_counter bad, reason = 0;
 	uint32_t len = 0, n = 0;
 	bool more;
 
 	do {
-		bad = collect_slot(port, vt->vt_cur,
-		    n < NETMAP_MAX_FRAGS ? &first[n] : &spare, &more);
+		/* There is space for one more than a frame may have. */
+		bad = collect_slot(port, vt->vt_cur, &first[n], &more);
 		if (n == NETMAP_MAX_FRAGS)
 			bad = VALE_C_TX_FRAGS;
 		else {
@@ -431,7 +431,6 @@ vale_txsync(struct vale_desc *d)
 	int result = 0;
 
 	head = atomic_load_32(&ring->head);
-	vt->vt_copied = false;
 	if (vt->vt_copy_ns != 0) {
 		vt->vt_copied = vale_now_ns() < vt->vt_copy_ns;
 		if (!vt->vt_copied)

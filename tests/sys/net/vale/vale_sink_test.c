@@ -221,6 +221,7 @@ ATF_TC_BODY(part, tc)
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	ring_has(63, 36);
 	T_COUNT(rx, RX_FULL, 7);
+	T_COUNT(rx, RX_BYTE, (24 + 2 + 73) * LEN);
 	ports_close();
 }
 

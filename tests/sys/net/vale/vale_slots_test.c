@@ -227,6 +227,134 @@ ATF_TC_BODY(empty_pieces, tc)
 	close_pair();
 }
 
+ATF_TC(flags);
+ATF_TC_HEAD(flags, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Each slot of a frame has the frame's "
+	    "number of slots, all but the last NS_MOREFRAG, and no other flag");
+}
+ATF_TC_BODY(flags, tc)
+{
+	static const uint32_t len[] = { 14, 60, 2047, 2048, 2049, 4096, 4097,
+	    9000 };
+	const struct netmap_slot *slot;
+	uint32_t i, j, left, n;
+
+	open_pair(0, 0);
+	for (i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
+		memset(frame, 0xff, len[i]);
+		t_put(a, frame, len[i], BUF_SIZE, false);
+		ATF_REQUIRE_EQ(0, vale_txsync(a));
+		ATF_REQUIRE_EQ(0, vale_rxsync(b));
+		n = (len[i] + BUF_SIZE - 1) / BUF_SIZE;
+		ATF_REQUIRE_EQ(n, nm_ring_space(b->rxring));
+		for (j = 0, left = len[i]; j < n; j++, left -= slot->len) {
+			slot = &b->rxring->slot[b->rxring->head];
+			ATF_CHECK_EQ(left < BUF_SIZE ? left : BUF_SIZE,
+			    slot->len);
+			ATF_CHECK_EQ_MSG(n << 8 | (j + 1 < n ? NS_MOREFRAG : 0),
+			    slot->flags, "%u of %u: %#x", j, len[i],
+			    slot->flags);
+			b->rxring->head = b->rxring->cur =
+			    nm_ring_next(b->rxring, b->rxring->head);
+		}
+	}
+	close_pair();
+}
+
+/*
+ * Two pages of memory between two that cannot be accessed.  Returns the first
+ * byte of the third, which cannot.
+ */
+static uint8_t *
+two_pages(void)
+{
+	const size_t page = getpagesize();
+	uint8_t *p;
+
+	p = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+	    MAP_ANON, -1, 0);
+	ATF_REQUIRE(p != MAP_FAILED);
+	ATF_REQUIRE_EQ(0, mprotect(p, page, PROT_NONE));
+	ATF_REQUIRE_EQ(0, mprotect(p + 3 * page, page, PROT_NONE));
+	return (p + 3 * page);
+}
+
+ATF_TC(bounds);
+ATF_TC_HEAD(bounds, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "NS_INDIRECT data is read neither "
+	    "before its first byte nor after its last");
+}
+ATF_TC_BODY(bounds, tc)
+{
+	uint8_t *end, *start;
+	uint32_t len;
+
+	open_pair(0, 0);
+	end = two_pages();
+	start = end - 2 * getpagesize();
+	for (len = 22; len < 100; len++) {
+		/* In one piece, at either end. */
+		t_make(start, len, EVERYBODY, 0, len);
+		t_put(a, start, len, BUF_SIZE, true);
+		ATF_REQUIRE_EQ(0, vale_txsync(a));
+		t_expect(b, len, 0, len);
+		t_make(end - len, len, EVERYBODY, 0, len);
+		t_put(a, end - len, len, BUF_SIZE, true);
+		ATF_REQUIRE_EQ(0, vale_txsync(a));
+		t_expect(b, len, 0, len);
+		/* The addresses in pieces, the first of which is empty. */
+		t_make(frame, len, EVERYBODY, 0, len);
+		memcpy(end - 5, frame, 5);
+		memcpy(start, frame + 5, len - 5);
+		t_put(a, start, 0, BUF_SIZE, true);
+		a->txring->slot[a->txring->head - 1].flags |= NS_MOREFRAG;
+		t_put(a, end - 5, 5, BUF_SIZE, true);
+		a->txring->slot[a->txring->head - 1].flags |= NS_MOREFRAG;
+		t_put(a, start, len - 5, BUF_SIZE, true);
+		ATF_REQUIRE_EQ(0, vale_txsync(a));
+		t_expect(b, len, 0, len);
+	}
+	close_pair();
+}
+
+ATF_TC(last_fits);
+ATF_TC_HEAD(last_fits, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Of a batch that does not fit, each "
+	    "frame that does is received, the last one, too");
+}
+ATF_TC_BODY(last_fits, tc)
+{
+	struct t_frame f;
+	uint32_t n;
+
+	open_pair(64, 8);
+	/* Five of seven slots; then five that do not fit, and one that does. */
+	t_queue(a, 9000, EVERYBODY, 0, 1);
+	t_queue(a, 9000, EVERYBODY, 0, 2);
+	t_queue(a, 60, EVERYBODY, 0, 3);
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	ATF_CHECK(t_take(b, &f) && f.f_seq == 1);
+	ATF_CHECK(t_take(b, &f) && f.f_seq == 3);
+	t_expect_none(b);
+	T_COUNT(b, RX_FULL, 1);
+	T_COUNT(b, RX_BYTE, 9060);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	/* All slots are filled. */
+	for (n = 0; n < 20; n++)
+		t_queue(a, 60, EVERYBODY, 0, 10 + n);
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	for (n = 0; t_take(b, &f); n++)
+		ATF_CHECK_EQ(10 + n, f.f_seq);
+	ATF_CHECK_EQ(7, n);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	close_pair();
+}
+
 ATF_TC(indirect);
 ATF_TC_HEAD(indirect, tc)
 {
@@ -681,6 +809,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, runts);
 	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, empty_pieces);
+	ATF_TP_ADD_TC(tp, last_fits);
+	ATF_TP_ADD_TC(tp, flags);
+	ATF_TP_ADD_TC(tp, bounds);
 	ATF_TP_ADD_TC(tp, indirect);
 	ATF_TP_ADD_TC(tp, sixty_four_k);
 	ATF_TP_ADD_TC(tp, jumbo_room);

@@ -352,9 +352,52 @@ ATF_TC_BODY(batches, tc)
 	ATF_CHECK_EQ(seq, taken);
 	T_COUNT(a, TX_BATCH, 7 * 4);
 	T_COUNT(a, TX_SYNC, 7);
+	/* Two full batches, and two with one frame more than one. */
+	for (; round < 9; round++) {
+		for (taken = 0; taken < (round == 7 ? 2048 : 1025); taken++)
+			t_queue(a, 60, 1, 0, seq++);
+		ATF_REQUIRE_EQ(0, vale_txsync(a));
+		ATF_CHECK_EQ(taken, t_drain(b));
+	}
+	T_COUNT(a, TX_BATCH, 7 * 4 + 2 + 2);
 	T_COUNT(b, RX_FULL, 0);
 	vale_close(a);
 	vale_close(b);
+}
+
+ATF_TC(two_stations);
+ATF_TC_HEAD(two_stations, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "One sync of frames to stations of "
+	    "several ports, then to one, after a port has left");
+}
+ATF_TC_BODY(two_stations, tc)
+{
+	struct vale_desc *d[4];
+	char name[VALE_NAME_SIZE];
+	uint32_t i, round;
+
+	for (i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "valet0:p%u", i);
+		d[i] = t_open(name, 0, 0);
+	}
+	for (i = 1; i < 4; i++)
+		t_send(d[i], 60, EVERYBODY, i, 0);
+	for (i = 0; i < 4; i++)
+		t_drain(d[i]);
+	for (round = 1; round < 4; round++) {
+		for (i = 1; i < 4; i++)
+			t_queue(d[0], 60, i, 0, round);
+		ATF_REQUIRE_EQ(0, vale_txsync(d[0]));
+		for (i = 1; i < 4; i++)
+			t_expect(d[i], 60, 0, round);
+	}
+	vale_close(d[2]);
+	vale_close(d[3]);
+	t_send(d[0], 60, 1, 0, round);
+	t_expect(d[1], 60, 0, round);
+	vale_close(d[0]);
+	vale_close(d[1]);
 }
 
 ATF_TC(ring_full);
@@ -529,6 +572,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, move);
 	ATF_TP_ADD_TC(tp, order);
 	ATF_TP_ADD_TC(tp, batches);
+	ATF_TP_ADD_TC(tp, two_stations);
 	ATF_TP_ADD_TC(tp, ring_full);
 	ATF_TP_ADD_TC(tp, port_leaves);
 	ATF_TP_ADD_TC(tp, port_limit);

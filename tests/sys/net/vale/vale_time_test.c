@@ -36,6 +36,7 @@ static struct vale_desc *rx, *tx;
 static uint8_t	bytes[LEN];		/* the sender's memory */
 static uint64_t	now_ns;
 static long	sleeps;
+static uint64_t	tick_ns;		/* passes with each look at the clock */
 
 /* What happens in the next call of the sink, which takes all frames. */
 static uint64_t	stop_ns;
@@ -46,18 +47,21 @@ int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 int	__wrap_getrusage(int who, struct rusage *ru);
 
 int
-__wrap_clock_gettime(clockid_t clock __attribute__((__unused__)),
-    struct timespec *ts)
+__wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
+	ATF_CHECK_EQ(CLOCK_MONOTONIC_COARSE, clock);
+	now_ns += tick_ns;
 	ts->tv_sec = (time_t)(now_ns / SECOND);
 	ts->tv_nsec = (long)(now_ns % SECOND);
 	return (0);
 }
 
 int
-__wrap_getrusage(int who __attribute__((__unused__)), struct rusage *ru)
+__wrap_getrusage(int who, struct rusage *ru)
 {
+	ATF_CHECK_EQ(RUSAGE_THREAD, who);
 	memset(ru, 0, sizeof(*ru));
+	sleeps += tick_ns != 0;
 	ru->ru_nvcsw = sleeps;
 	return (0);
 }
@@ -148,6 +152,50 @@ TEST(stopped, "A process that is stopped for a minute, hours or longer, twice "
 	}
 }
 
+TEST(limits, "50 ms are slow, and 200 ms of a frame that was copied")
+{
+	const uint64_t ms = SECOND / 1000;
+	int i;
+
+	ports_open(HOUR);
+	for (i = 0; i < 5; i++)
+		send_stopped(50 * ms - 1);
+	T_COUNT(tx, TX_SLOW, 0);
+	send_stopped(50 * ms);
+	T_COUNT(tx, TX_SLOW, 0);
+	send_stopped(50 * ms);
+	T_COUNT(tx, TX_SLOW, 1);
+	/* A head that is no slot is refused while frames are copied, too. */
+	tx->txring->head = tx->txring->num_slots;
+	ATF_CHECK_EQ(-1, vale_txsync(tx));
+	T_COUNT(tx, TX_BAD_RING, 1);
+	for (i = 0; i < 5; i++)
+		send_stopped(200 * ms - 1);
+	T_COUNT(rx, RX_SLOW, 0);
+	send_stopped(200 * ms);
+	T_COUNT(rx, RX_SLOW, 1);
+	T_COUNT(tx, TX_SLOW, 1);
+	ports_close();
+}
+
+TEST(ring, "A ring that is slow to fill makes its sender copy, no more")
+{
+	int i;
+
+	ports_open(HOUR);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, NULL, NULL));
+	tick_ns = SECOND / 2;
+	for (i = 0; i < 20; i++) {
+		send_stopped(0);
+		t_drain(rx);
+	}
+	tick_ns = 0;
+	T_COUNT(tx, TX_SLOW, 1);
+	T_COUNT(rx, RX_SLOW, 0);
+	T_COUNT(rx, RX_FRAME, 20);
+	ports_close();
+}
+
 TEST(stands_still, "The clock stands still: no delivery is slow, and no "
     "address ages")
 {
@@ -233,6 +281,8 @@ TEST(passes_2_63, "The clock passes 2^63 ns")
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, stopped);
+	ATF_TP_ADD_TC(tp, limits);
+	ATF_TP_ADD_TC(tp, ring);
 	ATF_TP_ADD_TC(tp, stands_still);
 	ATF_TP_ADD_TC(tp, jumps);
 	ATF_TP_ADD_TC(tp, passes_2_32);

@@ -549,7 +549,7 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	size = csb_ring_size(dev, &csb_rx_ring);
 	if (c->rx == NULL || head >= size)
 		return;
-	at = MIN(MAX(size / 4 * 3, need), size - 1);
+	at = MAX(size / 4 * 3, need);
 	atomic_store_rel_32(&c->rx->host_rxkick_at,
 	    htole32((head + at) % size));
 	c->rx_armed = true;
@@ -788,7 +788,7 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_check(s, c->rdt <= E82545_DPTR_MASK ||
 	    c->rdt == NET_PARAVIRT_NONE);
 	e82545_snap_bool(s, &c->rx_unmasked);
-	e82545_snap_u32(s, &c->rx_held, RX_DATA_CAUSES);
+	e82545_snap_u32(s, &c->rx_held, UINT32_MAX);
 	e82545_snap_check(s, (c->rx_held & ~RX_DATA_CAUSES) == 0);
 	e82545_snap_bool(s, &c->tx_at_used);
 	e82545_snap_bool(s, &c->tx_awake);

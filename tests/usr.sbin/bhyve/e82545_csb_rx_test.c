@@ -471,6 +471,138 @@ TEST(restarted, "A guest that starts the ring again without a reset has posted "
 	host_destroy(h);
 }
 
+TEST(reset, "After a reset RDT counts, though RDH is not written and whatever "
+    "guest_rdt was")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	uint32_t rctl = host_rd(h, E82545_RCTL);
+
+	use_ring(h);
+	guest_give(h, csb);
+	host_run(h);
+	use_ring(h);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	host_wr(h, E82545_CTRL, E82545_CTRL_SLU);
+	host_wr(h, E82545_RDBAL, h->rxring);
+	host_wr(h, E82545_RDLEN, 16 * sizeof(struct e82545_rxd));
+	host_wr(h, E82545_RCTL, rctl);
+	h->rxnext = 0;
+	h->rxtail = 15;
+	host_rx_post(h);
+	use_ring(h);
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	host_destroy(h);
+}
+
+TEST(low_saved, "RXDMT0 is suppressed as RXT0 is, and raised when the guest "
+    "unmasks it")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+
+	CSB_SET(csb, guest_need_rxkick, 0);
+	inject(h, 14);
+	ATF_CHECK(!host_line(h));
+	host_wr(h, E82545_IMS, E82545_ICR_RXDMT0);
+	ATF_CHECK(host_line(h));
+	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
+	    host_rd(h, E82545_ICR));
+	host_destroy(h);
+}
+
+/* Another CSB, with the mode on. */
+static struct paravirt_csb *
+move_csb(struct host *h)
+{
+	struct paravirt_csb *csb;
+	uint64_t gpa;
+
+	gpa = guest_alloc(h, &csb);
+	CSB_SET(csb, guest_rdt, h->rxtail);
+	CSB_SET(csb, guest_tdt, h->txtail);
+	CSB_SET(csb, guest_need_rxkick, 0);
+	guest_place(h, gpa);
+	CSB_SET(csb, guest_csb_on, 1);
+	host_run(h);
+	return (csb);
+}
+
+TEST(forgotten, "A reset, and a write to CSBAL, discard suppressed causes and "
+    "the wish for an interrupt")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		h = guest_up(64, 16, 2048, 1, &csb);
+		CSB_SET(csb, guest_need_rxkick, 0);
+		if (i % 2 == 0)
+			inject(h, 1);
+		else
+			host_wr(h, E82545_IMS, E82545_ICR_RXT0);
+		if (i < 2)
+			move_csb(h);
+		else {
+			host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+			host_up(h, 64, 16, 2048);
+		}
+		host_run(h);
+		if (i % 2 == 0)
+			host_wr(h, E82545_IMS, E82545_ICR_RXT0);
+		else
+			inject(h, 1);
+		ATF_CHECK_EQ_MSG(0, host_rd(h, E82545_ICR) & E82545_ICR_RXT0,
+		    "%d", i);
+		host_destroy(h);
+	}
+}
+
+TEST(taken_away, "When the CSB is taken away, what was written to TDT and RDT "
+    "counts, and the adapter can be saved")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+
+	use_ring(h);
+	guest_give(h, csb);
+	host_run(h);
+	use_ring(h);
+	guest_frames(h, 3);
+	host_tx_go(h);
+	host_rx_post(h);
+	guest_place(h, 0);
+	host_run(h);
+	ATF_CHECK_EQ(3, host_sent(h));
+	ATF_CHECK_EQ(h->rxtail, host_rd(h, E82545_RDT));
+	use_ring(h);
+	e82545_pause(h->dev);
+	ATF_CHECK(e82545_snapshot_size(h->dev) != 0);
+	e82545_resume(h->dev);
+	host_destroy(h);
+}
+
+TEST(no_block, "Without descriptors frames wait though the CSB is outside guest "
+    "memory, or the ring has no size")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	uint8_t frame[60];
+
+	host_wr(h, E82545_RDLEN, 0);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	host_destroy(h);
+
+	h = guest_up(64, 16, 2048, 1, &csb);
+	guest_place(h, HOST_RAM);
+	inject(h, 16);
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, need_kick);
@@ -491,6 +623,11 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, bad_ring);
 	ATF_TP_ADD_TC(tp, toggled);
 	ATF_TP_ADD_TC(tp, restarted);
+	ATF_TP_ADD_TC(tp, reset);
+	ATF_TP_ADD_TC(tp, low_saved);
+	ATF_TP_ADD_TC(tp, forgotten);
+	ATF_TP_ADD_TC(tp, taken_away);
+	ATF_TP_ADD_TC(tp, no_block);
 
 	return (atf_no_error());
 }

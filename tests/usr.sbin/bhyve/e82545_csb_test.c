@@ -358,6 +358,27 @@ TEST(bad_place, "A CSB outside guest memory is counted, and the adapter works "
 		host_rx_post(h);
 	}
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_ON));
+	/* A reset keeps the whole address. */
+	guest_place(h, 3ULL << 32 | 0x2000);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(3, host_rd(h, E82545_CSBAH));
+	ATF_CHECK_EQ(0x2000, host_rd(h, E82545_CSBAL));
+	host_destroy(h);
+}
+
+TEST(last_page, "The CSB may be the last page of guest memory")
+{
+	struct host *h = host_create_csb(HOST_RAM);
+	struct paravirt_csb *csb;
+
+	host_up(h, 64, 8, 2048);
+	csb = host_mem(h, HOST_RAM - NET_PARAVIRT_CSB_SIZE,
+	    NET_PARAVIRT_CSB_SIZE);
+	CSB_SET(csb, guest_csb_on, 1);
+	guest_place(h, HOST_RAM - NET_PARAVIRT_CSB_SIZE);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_ON));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
 	host_destroy(h);
 }
 
@@ -458,6 +479,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, pci_reset);
 	ATF_TP_ADD_TC(tp, off_kick);
 	ATF_TP_ADD_TC(tp, others);
+	ATF_TP_ADD_TC(tp, last_page);
 
 	return (atf_no_error());
 }

@@ -196,8 +196,82 @@ TEST(need_kick, "A TX interrupt comes only if guest_need_txkick asks for it")
 	    E82545_TXD_EOP | E82545_TXD_IFCS);
 	guest_send(h, csb);
 	host_run(h);
+	ATF_CHECK((CSB_GET(csb, host_isr) & E82545_ICR_TXDW) != 0);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
 	host_destroy(h);
+}
+
+TEST(saved, "A batch saves an interrupt if it completes a descriptor with RS, or "
+    "the ring is empty then")
+{
+	static const struct {
+		bool	rs, rest;	/* with RS; half a packet follows */
+		bool	saves;
+	} t[] = {
+		{ false, false, true }, { true, false, true },
+		{ true, true, true }, { false, true, false },
+	};
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint64_t gpa;
+	unsigned int i;
+
+	for (i = 0; i < nitems(t); i++) {
+		h = guest_up(64, 8, 2048, 1, &csb);
+		gpa = host_alloc(h, 60, 1);
+		host_tx_legacy(h, gpa, 60, E82545_TXD_EOP | E82545_TXD_IFCS |
+		    (t[i].rs ? E82545_TXD_RS : 0));
+		if (t[i].rest)
+			host_tx_legacy(h, gpa, 60, E82545_TXD_IFCS);
+		guest_send(h, csb);
+		host_run(h);
+		ATF_CHECK_EQ(1, host_sent(h));
+		ATF_CHECK_EQ_MSG(t[i].saves, host_counter(h,
+		    E82545_C_INTR_SAVED), "%u", i);
+		host_destroy(h);
+	}
+}
+
+TEST(odd_ring, "A ring of 24 descriptors goes round")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(24, 24, 2048, 3, &csb);
+	unsigned int i;
+
+	for (i = 1; i <= 100; i++) {
+		guest_frames(h, 1);
+		guest_send(h, csb);
+		ATF_CHECK(e82545_tx(h->dev));
+		ATF_REQUIRE_EQ(i, host_sent(h));
+	}
+	host_destroy(h);
+}
+
+TEST(bad_tdt, "A guest_tdt in the ring counts if TDT is outside of it")
+{
+	static const uint32_t bad[] = { 64, 65, 127, 0xffff };
+	struct paravirt_csb *csb;
+	struct host *h;
+	unsigned int i;
+
+	for (i = 0; i < nitems(bad); i++) {
+		h = guest_up(64, 8, 2048, 0, &csb);
+		guest_frames(h, 10);
+		guest_send(h, csb);
+		host_run(h);
+		CSB_SET(csb, guest_csb_on, 0);
+		host_wr(h, E82545_TDT, bad[i]);
+		host_run(h);
+		CSB_SET(csb, guest_csb_on, 1);
+		host_set(h, E82545_TCTL, E82545_TCTL_PSP);
+		host_run(h);
+		guest_frames(h, 2);
+		guest_send(h, csb);
+		host_run(h);
+		ATF_CHECK_EQ_MSG(12, host_sent(h), "%#x: %u", bad[i],
+		    host_sent(h));
+		host_destroy(h);
+	}
 }
 
 TEST(threshold, "guest_txkick_at causes one interrupt, when TDH reaches it")
@@ -300,6 +374,7 @@ TEST(bad_tail, "A guest_tdt outside the ring is counted once and ignored")
 		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
 		ATF_CHECK_EQ(i + 1, host_sent(h));
 		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_CSB_BAD));
+		ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_KICK_SAVED));
 	}
 	/* A kick with another tail is used, whatever guest_tdt is. */
 	guest_frames(h, 1);
@@ -361,6 +436,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, moderated);
 	ATF_TP_ADD_TC(tp, bad_tail);
 	ATF_TP_ADD_TC(tp, bad_ring);
+	ATF_TP_ADD_TC(tp, saved);
+	ATF_TP_ADD_TC(tp, odd_ring);
+	ATF_TP_ADD_TC(tp, bad_tdt);
 
 	return (atf_no_error());
 }

@@ -153,13 +153,12 @@ bool
 e82545_rx_unstall(struct e82545 *dev)
 {
 	struct e82545_rxq *rxq = dev->rxq;
-	uint32_t rctl;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if (!rxq->stalled)
 		return (e82545_loop_pending(dev));
-	rctl = e82545_reg(dev, E82545_RCTL);
-	if ((rctl & E82545_RCTL_EN) != 0 && rctl == rxq->need_rctl &&
+	/* If RCTL is another, the receiver may be off. */
+	if (e82545_reg(dev, E82545_RCTL) == rxq->need_rctl &&
 	    rx_ring_posted(dev, e82545_reg(dev, E82545_RDH),
 	    rx_ring_size(dev)) < rxq->need)
 		return (false);

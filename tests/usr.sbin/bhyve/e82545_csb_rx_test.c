@@ -511,6 +511,27 @@ TEST(low_saved, "RXDMT0 is suppressed as RXT0 is, and raised when the guest "
 	host_destroy(h);
 }
 
+TEST(lazily_split, "Frames of several fragments do not make the host look for "
+    "buffers before it needs them, either")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 16; i++) {
+		host_inject(h, frame, sizeof(frame), 2);
+		host_run(h);
+		check_taken(h, frame, sizeof(frame));
+		if (i == 2)
+			guest_give(h, csb);
+		/* Half of the ring is left after seven frames. */
+		ATF_CHECK_EQ(i >= 6, host_counter(h, E82545_C_RX_KICK_SAVED));
+	}
+	host_destroy(h);
+}
+
 /* Another CSB, with the mode on. */
 static struct paravirt_csb *
 move_csb(struct host *h)
@@ -628,6 +649,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, forgotten);
 	ATF_TP_ADD_TC(tp, taken_away);
 	ATF_TP_ADD_TC(tp, no_block);
+	ATF_TP_ADD_TC(tp, lazily_split);
 
 	return (atf_no_error());
 }

@@ -126,12 +126,41 @@ TEST(stall, "Looped frames wait for descriptors; a reset drops them")
 	host_destroy(h);
 }
 
+TEST(then_network, "Frames from the network follow the looped ones in the same "
+    "batch")
+{
+	struct host *h = rx_up(64, 2048);
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
+	for (i = 0; i < 3; i++) {
+		host_make_frame(frame, sizeof(frame), host_mac, i);
+		host_tx_frame(h, frame, sizeof(frame), 0);
+	}
+	host_tx_go(h);
+	e82545_tx(h->dev);
+	host_clear(h, E82545_RCTL, E82545_RCTL_LBM);
+	for (; i < 6; i++) {
+		host_make_frame(frame, sizeof(frame), host_mac, i);
+		host_inject(h, frame, sizeof(frame), 1 + i % 2);
+	}
+	e82545_rx(h->dev);
+	for (i = 0; i < 6; i++) {
+		host_make_frame(frame, sizeof(frame), host_mac, i);
+		check_taken(h, frame, sizeof(frame));
+	}
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BATCH));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, modes);
 	ATF_TP_ADD_TC(tp, many);
 	ATF_TP_ADD_TC(tp, filters);
 	ATF_TP_ADD_TC(tp, stall);
+	ATF_TP_ADD_TC(tp, then_network);
 
 	return (atf_no_error());
 }

@@ -205,6 +205,7 @@ TEST(bus_master, "With bus mastering off an adapter does not access guest "
 	host_tx_go(h);
 	host_inject(h, frame, sizeof(frame), 1);
 	host_run(h);
+	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	ATF_CHECK_EQ(0, host_sent(h));
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	/* A pause does not turn it on. */

@@ -162,6 +162,26 @@ TEST(race, "Descriptors added while the ring runs empty are seen")
 	host_destroy(h);
 }
 
+TEST(bad_head, "RDH outside the ring ends no stall, a valid one does")
+{
+	struct host *h = rx_up(8, 256);
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 8; i++)
+		rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	h->nready = 0;
+	host_wr(h, E82545_RDH, 8);
+	host_wr(h, E82545_RDH, 9);
+	host_wr(h, E82545_RDH, 0xffff);
+	ATF_CHECK_EQ(0, h->nready);
+	host_wr(h, E82545_RDH, 0);
+	ATF_CHECK_EQ(1, h->nready);
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, stall);
@@ -169,6 +189,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, ends);
 	ATF_TP_ADD_TC(tp, never_fits);
 	ATF_TP_ADD_TC(tp, race);
+	ATF_TP_ADD_TC(tp, bad_head);
 
 	return (atf_no_error());
 }

@@ -9,6 +9,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/endian.h>
 
 #include <string.h>
 
@@ -130,8 +131,9 @@ TEST(padding, "Short frames are padded with zeros; buffers keep the rest")
 	struct host *h = rx_up(64, 256);
 	uint8_t frame[61];
 	uint32_t n;
-	size_t len;
+	size_t len, total;
 
+	total = 0;
 	for (len = 14; len < 62; len++) {
 		memset(frame, 0, sizeof(frame));
 		host_make_frame(frame, MIN(len, 61), host_mac, len);
@@ -142,6 +144,9 @@ TEST(padding, "Short frames are padded with zeros; buffers keep the rest")
 		ATF_CHECK_EQ(0xa5, *(uint8_t *)host_mem(h,
 		    h->rxbuf + n * 256 + 61, 1));
 		host_rx_post(h);
+		/* The host counts the frames' own bytes. */
+		total += MIN(len, 61);
+		ATF_CHECK_EQ(total, host_counter(h, E82545_C_RX_BYTE));
 	}
 	host_destroy(h);
 }
@@ -253,13 +258,14 @@ TEST(threshold, "RXDMT0 is set when the free descriptors fall to RDMTS")
 	unsigned int i, rdmts;
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (rdmts = 0; rdmts < 3; rdmts++) {
+	/* 3 is reserved: as 2. */
+	for (rdmts = 0; rdmts < 4; rdmts++) {
 		h = rx_up(64, 256);
 		host_set(h, E82545_RCTL, rdmts << 8);
 		/* 63 are free; the limits are 32, 16 and 8. */
 		for (i = 1; i <= 63; i++) {
 			rx_receive(h, frame, sizeof(frame));
-			ATF_CHECK_EQ_MSG(63 - i == 64u >> (rdmts + 1),
+			ATF_CHECK_EQ_MSG(63 - i == 64u >> MIN(rdmts + 1, 3),
 			    (host_rd(h, E82545_ICR) & E82545_ICR_RXDMT0) != 0,
 			    "rdmts %u, %u received", rdmts, i);
 		}
@@ -314,6 +320,150 @@ TEST(states, "Receiver off, no link, paused")
 	host_destroy(h);
 }
 
+TEST(short_address, "A frame shorter than an address is filtered as if zeros "
+    "followed")
+{
+	static const uint8_t frame[3] = { 0x02, 0x04, 0x06 };
+	struct host *h = rx_up(64, 256);
+
+	host_wr(h, E82545_RAL(1), 0x00060402);
+	rx_receive(h, frame, sizeof(frame));
+	check_none(h);
+	host_wr(h, E82545_RAH(1), E82545_RAH_AV);
+	rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
+	host_destroy(h);
+}
+
+TEST(inexact, "PIF is set if only the hash passed, in how many fragments the "
+    "frame may be")
+{
+	static const uint8_t group[6] = { 0x01, 0x00, 0x5e, 1, 2, 3 };
+	struct host *h = rx_up(64, 256);
+	struct e82545_rxd rxd;
+	uint8_t frame[100];
+	unsigned int i;
+	int n;
+
+	for (i = 0; i < E82545_MTA_COUNT; i++)
+		host_wr(h, E82545_MTA + 4 * i, UINT32_MAX);
+	for (n = 1; n < 5; n++) {
+		host_make_frame(frame, sizeof(frame), group, n);
+		host_inject(h, frame, sizeof(frame), n);
+		host_run(h);
+		rxd = check_taken(h, frame, sizeof(frame));
+		ATF_CHECK_EQ(RXD_DONE | E82545_RXD_PIF,
+		    rxd.status & (RXD_DONE | E82545_RXD_PIF));
+		host_make_frame(frame, sizeof(frame), host_mac, n);
+		host_inject(h, frame, sizeof(frame), n);
+		host_run(h);
+		rxd = check_taken(h, frame, sizeof(frame));
+		ATF_CHECK_EQ(0, rxd.status & E82545_RXD_PIF);
+	}
+	host_destroy(h);
+}
+
+TEST(short_tag, "A tag is stripped if all of it and a type are there")
+{
+	struct host *h = rx_up(64, 256);
+	struct e82545_rxd rxd;
+	uint8_t frame[60], want[60];
+	size_t len;
+
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	be32enc(frame + 12, 0x81001234);
+	for (len = 14; len < 22; len++) {
+		rx_receive(h, frame, len);
+		memset(want, 0, sizeof(want));
+		memcpy(want, frame, len);
+		if (len >= 18)
+			memmove(want + 12, want + 16, sizeof(want) - 16);
+		rxd = check_taken(h, want, len >= 18 ? 56 : 60);
+		ATF_CHECK_EQ_MSG(len >= 18, (rxd.status & E82545_RXD_VP) != 0,
+		    "%zu", len);
+		ATF_CHECK_EQ(len >= 18 ? 0x1234 : 0, le16toh(rxd.special));
+	}
+	host_destroy(h);
+}
+
+TEST(null_last, "The last descriptor of the ring has no buffer: it is as it was, "
+    "with DD, and the frame is in the next")
+{
+	struct host *h = rx_up(8, 256);
+	struct e82545_rxd *rxd;
+	uint8_t frame[100];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 7; i++) {
+		rx_receive(h, frame, sizeof(frame));
+		check_taken(h, frame, sizeof(frame));
+	}
+	host_rx_post(h);
+	rxd = host_rxd(h, 7);
+	rxd->addr = 0;
+	rxd->length = htole16(0x1234);
+	rxd->csum = htole16(0x5678);
+	rxd->errors = 0x9a;
+	rxd->special = htole16(0xbcde);
+	host_inject(h, frame, sizeof(frame), 2);
+	host_run(h);
+	ATF_CHECK_EQ(0, rxd->addr);
+	ATF_CHECK_EQ(0x1234, le16toh(rxd->length));
+	ATF_CHECK_EQ(0x5678, le16toh(rxd->csum));
+	ATF_CHECK_EQ(E82545_RXD_DD, rxd->status);
+	ATF_CHECK_EQ(0x9a, rxd->errors);
+	ATF_CHECK_EQ(0xbcde, le16toh(rxd->special));
+	ATF_CHECK_EQ(1, host_rd(h, E82545_RDH));
+	ATF_CHECK_EQ(RXD_DONE, host_rxd(h, 0)->status & RXD_DONE);
+	ATF_CHECK_EQ(sizeof(frame), le16toh(host_rxd(h, 0)->length));
+	ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, h->rxbuf, sizeof(frame)),
+	    sizeof(frame)));
+	host_destroy(h);
+}
+
+TEST(bad_middle, "A buffer outside guest memory loses its own bytes only; "
+    "descriptors before the last say no more than DD")
+{
+	struct host *h = rx_up(8, 256);
+	struct e82545_rxd *rxd;
+	uint8_t frame[700];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_rxd(h, 1)->addr = htole64(1ULL << 40);
+	rx_receive(h, frame, sizeof(frame));
+	for (i = 0; i < 2; i++) {
+		rxd = host_rxd(h, i);
+		ATF_CHECK_EQ(256, le16toh(rxd->length));
+		ATF_CHECK_EQ(0, rxd->csum);
+		ATF_CHECK_EQ(E82545_RXD_DD, rxd->status);
+		ATF_CHECK_EQ(0, rxd->errors);
+		ATF_CHECK_EQ(0, rxd->special);
+	}
+	rxd = host_rxd(h, 2);
+	ATF_CHECK_EQ(700 - 512, le16toh(rxd->length));
+	ATF_CHECK_EQ(E82545_RXD_ERR_RXE, rxd->errors & E82545_RXD_ERR_RXE);
+	ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, h->rxbuf, 256), 256));
+	ATF_CHECK_EQ(0, memcmp(frame + 512, host_mem(h, h->rxbuf + 512, 188),
+	    188));
+	host_destroy(h);
+}
+
+TEST(dropped, "A batch that uses no descriptor does not count as one")
+{
+	static const uint8_t other[6] = { 2, 9, 9, 9, 9, 9 };
+	struct host *h = rx_up(8, 256);
+	uint8_t frame[60];
+
+	host_make_frame(frame, sizeof(frame), other, 1);
+	rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FILTERED));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_BATCH));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, simple);
@@ -328,6 +478,12 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, threshold);
 	ATF_TP_ADD_TC(tp, delay);
 	ATF_TP_ADD_TC(tp, states);
+	ATF_TP_ADD_TC(tp, short_address);
+	ATF_TP_ADD_TC(tp, inexact);
+	ATF_TP_ADD_TC(tp, short_tag);
+	ATF_TP_ADD_TC(tp, null_last);
+	ATF_TP_ADD_TC(tp, bad_middle);
+	ATF_TP_ADD_TC(tp, dropped);
 
 	return (atf_no_error());
 }

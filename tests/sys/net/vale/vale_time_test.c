@@ -196,6 +196,64 @@ TEST(ring, "A ring that is slow to fill makes its sender copy, no more")
 	ports_close();
 }
 
+static uint8_t	big[2048];		/* as `bytes' */
+
+/* Send one slot with a frame; returns whether it was received. */
+static bool
+send_slot(const void *ptr, uint32_t len, uint32_t buf_idx, uint16_t flags)
+{
+	struct netmap_ring *ring = tx->txring;
+	struct netmap_slot *slot = &ring->slot[ring->head];
+	const uint32_t old_idx = slot->buf_idx;
+	unsigned int n;
+
+	slot->ptr = (uintptr_t)ptr;
+	slot->len = (uint16_t)len;
+	slot->flags = flags;
+	slot->buf_idx = buf_idx == 0 ? old_idx : buf_idx;
+	t_make(flags == 0 ? (void *)NETMAP_BUF(ring, old_idx) : big,
+	    MIN(len, sizeof(big)), EVERYBODY, 1, 7);
+	ring->head = ring->cur = nm_ring_next(ring, ring->head);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	n = t_drain(rx);
+	t_drain(rx);
+	/* It is the user's again. */
+	slot->buf_idx = old_idx;
+	return (n == 1);
+}
+
+TEST(copied_slots, "Slots of any contents are copied or refused while frames "
+    "are copied")
+{
+	const uint32_t bad = 2 + 512 + 64;	/* the first that is none */
+
+	ports_open(HOUR);
+	send_stopped(SECOND);
+	send_stopped(SECOND);
+	T_COUNT(tx, TX_SLOW, 1);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, NULL, NULL));
+	t_drain(rx);
+	ATF_CHECK(send_slot(big, LEN, 0, NS_INDIRECT));
+	ATF_CHECK(send_slot(big, 2048, 0, NS_INDIRECT));
+	/* A frame in the ring's own buffer has no pointer. */
+	ATF_CHECK(send_slot(NULL, LEN, 0, 0));
+	ATF_CHECK(send_slot((void *)1, LEN, 0, 0));
+	T_COUNT(tx, TX_BAD_BUF, 0);
+	ATF_CHECK(!send_slot(NULL, LEN, 0, NS_INDIRECT));
+	ATF_CHECK(!send_slot(big, LEN, bad, NS_INDIRECT));
+	ATF_CHECK(!send_slot(big, LEN, UINT32_MAX, NS_INDIRECT));
+	ATF_CHECK(!send_slot(NULL, 2049, 0, NS_INDIRECT));
+	ATF_CHECK(!send_slot(big, 2049, 0, NS_INDIRECT));
+	ATF_CHECK(!send_slot(big, 65535, 0, NS_INDIRECT));
+	T_COUNT(tx, TX_BAD_BUF, 6);
+	T_COUNT(tx, TX_BAD_LEN, 0);
+	ATF_CHECK(!send_slot(NULL, LEN, bad, 0));
+	T_COUNT(tx, TX_BAD_BUF, 7);
+	ATF_CHECK(!send_slot(NULL, 2049, 0, 0));
+	T_COUNT(tx, TX_BAD_LEN, 1);
+	ports_close();
+}
+
 TEST(stands_still, "The clock stands still: no delivery is slow, and no "
     "address ages")
 {
@@ -283,6 +341,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, stopped);
 	ATF_TP_ADD_TC(tp, limits);
 	ATF_TP_ADD_TC(tp, ring);
+	ATF_TP_ADD_TC(tp, copied_slots);
 	ATF_TP_ADD_TC(tp, stands_still);
 	ATF_TP_ADD_TC(tp, jumps);
 	ATF_TP_ADD_TC(tp, passes_2_32);

@@ -28,9 +28,10 @@ static uint64_t	now_ns;
 static uint64_t	stop_ns;	/* the next wait takes that much longer */
 static uint64_t	asked_ns;	/* the last wait's timeout */
 static int	sent;		/* a signal that ends the next wait at once */
+static sigset_t	set;		/* not looked at */
 
 int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-int	__wrap_sigtimedwait(const sigset_t *set, siginfo_t *info,
+int	__wrap_sigtimedwait(const sigset_t *waited, siginfo_t *info,
 	    const struct timespec *ts);
 
 int
@@ -43,12 +44,12 @@ __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 }
 
 int
-__wrap_sigtimedwait(const sigset_t *set __unused, siginfo_t *info __unused,
+__wrap_sigtimedwait(const sigset_t *waited, siginfo_t *info __unused,
     const struct timespec *ts)
 {
 	int sig = sent;
 
-	ATF_REQUIRE(ts->tv_sec >= 0 && ts->tv_nsec < (long)SECOND);
+	ATF_REQUIRE(waited == &set && ts->tv_sec >= 0 && ts->tv_nsec < (long)SECOND);
 	asked_ns = ts->tv_sec * SECOND + ts->tv_nsec;
 	sent = 0;
 	now_ns += (sig != 0 ? asked_ns / 3 : asked_ns) + stop_ns;
@@ -88,7 +89,7 @@ look(uint64_t *next_ns)
 	bool due;
 
 	do
-		ATF_CHECK_EQ(0, watch_wait(NULL, next_ns, &due));
+		ATF_CHECK_EQ(0, watch_wait(&set, next_ns, &due));
 	while (!due);
 	ATF_CHECK(*next_ns >= now_ns + SECOND);
 	return (now_ns);
@@ -154,7 +155,7 @@ TEST(signals, "Signals do not put off a look, and a clock that stands still "
 	next_ns = watch_start();
 	for (n = 1; ; n++) {
 		sent = SIGUSR1;
-		ATF_CHECK_EQ(SIGUSR1, watch_wait(NULL, &next_ns, &due));
+		ATF_CHECK_EQ(SIGUSR1, watch_wait(&set, &next_ns, &due));
 		if (due || n == 100)
 			break;
 		ATF_CHECK_EQ(start_ns + SECOND, next_ns);
@@ -163,12 +164,12 @@ TEST(signals, "Signals do not put off a look, and a clock that stands still "
 	ATF_CHECK(!due && asked_ns < 3);
 	for (n = 0; n < 100; n++) {
 		sent = SIGTERM;
-		ATF_CHECK_EQ(SIGTERM, watch_wait(NULL, &next_ns, &due));
+		ATF_CHECK_EQ(SIGTERM, watch_wait(&set, &next_ns, &due));
 		ATF_CHECK(!due);
 	}
 	now_ns = next_ns;
 	sent = SIGUSR1;
-	ATF_CHECK_EQ(SIGUSR1, watch_wait(NULL, &next_ns, &due));
+	ATF_CHECK_EQ(SIGUSR1, watch_wait(&set, &next_ns, &due));
 	ATF_CHECK(due);
 	ATF_CHECK_EQ(now_ns + SECOND, next_ns);
 }

@@ -180,32 +180,91 @@ TEST(name, "An adapter has a copy of its configuration's name, cut to fit")
 	host_destroy(h);
 }
 
-TEST(looped, "Frames that wait in the adapter's loopback go with it")
+/* A host whose adapter loops `n' frames, which wait to be received. */
+static struct host *
+loop_frames(unsigned int n)
 {
 	struct host *h;
 	uint8_t frame[60];
-	struct e82545 *dev;
-	int i;
 
 	h = host_create(HOST_RAM);
-	dev = h->dev;
 	host_up(h, 16, 8, 2048);
 	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (i = 0; i < 5; i++)
+	for (; n > 0; n--)
 		host_tx_frame(h, frame, sizeof(frame), 0);
 	host_tx_go(h);
+	return (h);
+}
+
+TEST(looped, "Memory of looped frames goes when they are received, and at a "
+    "reset; without memory a frame is lost")
+{
+	struct host *h;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		h = loop_frames(5);
+		count_begin(0);
+		e82545_tx(h->dev);
+		ATF_CHECK_EQ(5, live_memory);
+		if (i == 0)
+			e82545_rx(h->dev);
+		else
+			e82545_reset(h->dev);
+		count_end();
+		ATF_CHECK_EQ(0, live_memory);
+		ATF_CHECK_EQ(i == 0 ? 5 : 0, host_counter(h,
+		    E82545_C_RX_FRAME));
+		host_destroy(h);
+	}
+	h = loop_frames(5);
+	count_begin(2);
+	e82545_tx(h->dev);
+	count_end();
+	ATF_CHECK_EQ(4, live_memory);
+	ATF_CHECK_EQ(4, host_counter(h, E82545_C_LOOPBACK));
+	e82545_rx(h->dev);
+	ATF_CHECK_EQ(4, host_counter(h, E82545_C_RX_FRAME));
+	host_destroy(h);
+}
+
+TEST(restored, "A restore replaces looped frames; without memory it fails with "
+    "ENOMEM and changes nothing")
+{
+	struct host *h;
+	void *buf;
+	size_t size;
+	unsigned int n, total;
+
+	h = loop_frames(5);
 	count_begin(0);
-	e82545_tx(dev);
+	e82545_tx(h->dev);
+	count_end();
 	ATF_CHECK_EQ(5, live_memory);
-	pthread_mutex_lock(&dev->reg_mtx);
-	ATF_CHECK(e82545_loop_pending(dev));
-	pthread_mutex_unlock(&dev->reg_mtx);
-	count_end();
+	e82545_pause(h->dev);
+	size = e82545_snapshot_size(h->dev);
+	buf = malloc(size);
+	ATF_REQUIRE(buf != NULL);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
 	count_begin(0);
-	e82545_reset(dev);
-	count_end();
-	ATF_CHECK_EQ(0, live_memory);
+	ATF_CHECK_EQ(0, e82545_snapshot_restore(h->dev, buf, size));
+	total = count_end();
+	/* An adapter, as above, and five frames. */
+	ATF_CHECK_EQ(11 + 5, total);
+	ATF_CHECK_EQ(5, live_memory);
+	for (n = 1; n <= total; n++) {
+		count_begin(n);
+		ATF_CHECK_EQ_MSG(ENOMEM, e82545_snapshot_restore(h->dev, buf,
+		    size), "call %u", n);
+		count_end();
+		ATF_CHECK_EQ_MSG(5, live_memory, "call %u: %d", n, live_memory);
+		ATF_CHECK_EQ(0, live_mutexes);
+	}
+	free(buf);
+	e82545_resume(h->dev);
+	e82545_rx(h->dev);
+	ATF_CHECK_EQ(5, host_counter(h, E82545_C_RX_FRAME));
 	host_destroy(h);
 }
 
@@ -214,6 +273,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, exhausted);
 	ATF_TP_ADD_TC(tp, name);
 	ATF_TP_ADD_TC(tp, looped);
+	ATF_TP_ADD_TC(tp, restored);
 
 	return (atf_no_error());
 }

@@ -604,8 +604,8 @@ TEST(taken_away, "When the CSB is taken away, what was written to TDT and RDT "
 	host_destroy(h);
 }
 
-TEST(no_block, "Without descriptors frames wait though the CSB is outside guest "
-    "memory, or the ring has no size")
+TEST(no_block, "Without descriptors frames wait though the CSB is outside "
+    "guest memory, or the ring has no size")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);

@@ -201,8 +201,8 @@ TEST(need_kick, "A TX interrupt comes only if guest_need_txkick asks for it")
 	host_destroy(h);
 }
 
-TEST(saved, "A batch saves an interrupt if it completes a descriptor with RS, or "
-    "the ring is empty then")
+TEST(saved, "A batch saves an interrupt if it completes a descriptor with RS, "
+    "or the ring is empty then")
 {
 	static const struct {
 		bool	rs, rest;	/* with RS; half a packet follows */

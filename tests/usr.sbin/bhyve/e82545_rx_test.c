@@ -387,8 +387,8 @@ TEST(short_tag, "A tag is stripped if all of it and a type are there")
 	host_destroy(h);
 }
 
-TEST(null_last, "The last descriptor of the ring has no buffer: it is as it was, "
-    "with DD, and the frame is in the next")
+TEST(null_last, "The last descriptor of the ring has no buffer: it is as it "
+    "was, with DD, and the frame is in the next")
 {
 	struct host *h = rx_up(8, 256);
 	struct e82545_rxd *rxd;

@@ -1088,7 +1088,7 @@ TEST(intr_limits, "Moderation's state has limits, which are accepted")
 	host_destroy(h);
 }
 
-/* The registers' state: whether there is a CSB, registers, IOADDR, the cable. */
+/* The registers' state: if there is a CSB, registers, IOADDR, the cable. */
 #define	REGS_TAIL	5		/* bytes of the last two */
 
 /* Bits of register `o' that a snapshot may have, other than after reset. */

@@ -7,6 +7,9 @@
 /*
  *	clients_fuzz [-n messages] [-r rounds] [-s seed] [-t seconds]
  *
+ * runs rounds with one seed after another, at least for so many seconds, each
+ * with so many messages of each client.
+ *
  * valed's threads and several hostile clients in one process, all on one
  * switch.  Each client has two threads that write to the memory which it
  * shares (rings and CSB; frames), while a third maps and unmaps that memory,
@@ -448,7 +451,7 @@ number(const char *text)
 int
 main(int argc, char **argv)
 {
-	unsigned long rounds = 1, seconds = 0, seed = 1;
+	unsigned long round, rounds = 1, seconds = 0, seed = 1;
 	struct timespec begin, now;
 	int ch;
 
@@ -474,13 +477,15 @@ main(int argc, char **argv)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	start();
-	do {
-		printf("seed %lu\n", seed);
+	now = begin;
+	for (round = 0; round < rounds ||
+	    now.tv_sec - begin.tv_sec < (time_t)seconds; round++) {
+		round_seed = seed + round;
+		printf("seed %ju\n", (uintmax_t)round_seed);
 		fflush(stdout);
-		round_seed = seed++;
 		run_round();
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (--rounds > 0 || now.tv_sec - begin.tv_sec < (long)seconds);
+	}
 	show();
 	return (0);
 }

@@ -40,6 +40,7 @@
 #define	GUARD		0x6767676767676767ULL	/* pages between areas */
 #define	QUIET		0x5a5a5a5a5a5a5a5aULL	/* memory not in use */
 #define	MARK		0xb7b7b7b7b7b7b7b7ULL	/* a frame of clients_work() */
+#define	FRAME_LEN	64		/* its length */
 #define	PAUSE_NS	50000
 #define	MULTI		8		/* writes in one message, at most */
 
@@ -821,31 +822,44 @@ start_correct(struct client *c)
 	put_multi(c, writes, nitems(writes), true);
 }
 
-/* Frames that were sent to an earlier client come first, or fill the port. */
+/* Send n frames with one kick, and wait until valed has sent them. */
+static void
+send_frames(struct client *c, uint32_t *tail, unsigned int n)
+{
+	uint64_t *desc, *rings = area(c, AREA_RINGS) + WORDS(RINGS_TX);
+
+	for (; n > 0; n--) {
+		desc = rings + 2 * *tail;
+		atomic_store_64(&desc[0], client_gpa(AREA_TX));
+		atomic_store_64(&desc[1], FRAME_LEN | E82545_TXD_EOP |
+		    E82545_TXD_IFCS | E82545_TXD_RS);
+		*tail = (*tail + 1) % RINGS_TX_DESCS;
+	}
+	put(c, E82545_TDT, *tail, true);
+	wait_until((atomic_load_64(&desc[1]) &
+	    E82545_REST_STATUS(E82545_TXD_DD)) != 0,
+	    "frame at %u of client %u not sent", *tail, c->n);
+}
+
+/*
+ * More than a batch, so that valed goes on by itself.  Frames that were sent to
+ * an earlier client come first, or fill the port, and then another is needed.
+ */
 void
 clients_work(struct client *from, struct client *to)
 {
-	uint64_t *desc, *frame = area(from, AREA_TX);
-	unsigned int i;
+	const uint64_t *last = area(to, AREA_RX) + WORDS(FRAME_LEN) - 1;
+	uint64_t *frame = area(from, AREA_TX);
+	uint32_t tail = 0;
 
 	start_correct(from);
 	start_correct(to);
-	fill(frame, WORDS(64), MARK);
+	fill(frame, WORDS(FRAME_LEN), MARK);
 	atomic_store_64(&frame[0], UINT64_MAX);
 	atomic_store_64(&frame[1], 0xb7b7b7b702020202);
-	desc = area(from, AREA_RINGS) + WORDS(RINGS_TX);
-	for (i = 0; i < RINGS_TX_DESCS - 1 && atomic_load_64(area(to, AREA_RX) +
-	    WORDS(48)) != MARK; i++, desc += 2) {
-		atomic_store_64(&desc[0], client_gpa(AREA_TX));
-		atomic_store_64(&desc[1], 64 | E82545_TXD_EOP |
-		    E82545_TXD_IFCS | E82545_TXD_RS);
-		put(from, E82545_TDT, i + 1, true);
-		wait_until((atomic_load_64(&desc[1]) &
-		    E82545_REST_STATUS(E82545_TXD_DD)) != 0,
-		    "frame %u of client %u not sent", i, from->n);
-		get(to, E82545_GPRC);
-	}
-	wait_until(atomic_load_64(area(to, AREA_RX) + WORDS(48)) == MARK,
+	send_frames(from, &tail, 1000);
+	wait_until(atomic_load_64(last) == MARK ||
+	    (send_frames(from, &tail, 1), false),
 	    "client %u has not received a frame of client %u", to->n, from->n);
 	disconnect(from);
 	disconnect(to);

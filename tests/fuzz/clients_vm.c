@@ -601,8 +601,8 @@ kick(struct client *c)
 
 /*
  * Memory that must not be written to any more: fill it, let time pass, and look
- * at it.  Registers may be written meanwhile if `use' is set: the adapter has no
- * access to memory.
+ * at it.  Registers may be written meanwhile if `use' is set: the adapter has
+ * no access to memory.
  */
 static void
 check_quiet(struct client *c, unsigned int what, bool use)

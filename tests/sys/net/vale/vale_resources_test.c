@@ -28,6 +28,11 @@
 #include "vale_impl.h"
 #include "vale_test.h"
 
+/* FreeBSD has none: vale_region.c. */
+#ifndef MAP_NORESERVE
+#define	MAP_NORESERVE	0
+#endif
+
 #define	FAILURES	16		/* more than vale_open() has calls */
 
 /*

@@ -167,9 +167,12 @@ TEST(bus_master, "With bus mastering off an adapter does not access guest "
 			/* The host is awake. */
 			ATF_CHECK_EQ(i % 2 ? E82545_TX_MORE : E82545_TX_IDLE,
 			    e82545_tx(h->dev));
+			e82545_rx(h->dev);
 		}
 		e82545_bus_master(h->dev, false);
 		use_without_memory(h);
+		host_wr(h, E82545_RDT, 3);
+		host_wr(h, E82545_RDH, 0);
 		host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 		host_wr(h, E82545_CTRL_DUP, E82545_CTRL_RST);
 		e82545_timer(h->dev);

@@ -47,10 +47,12 @@
  * is read with the mode on, and counts only if the CSB's index is invalid or
  * the mode is off again.
  *
- * Drivers that exist do not store guest_rdt while the mode is off, nor when they
- * start the ring.  So only a change of guest_rdt counts, in either mode: what it
- * is when RDH is written, at a reset, or when the mode goes on is not progress.
- * Until it changes, RDT counts as written (rdt_plain).  While the transmit side
+ * Drivers that exist do not store guest_rdt while the mode is off, nor when
+ * they start the ring.  What it is when RDH is written or at a reset does not
+ * count, nor what is unchanged while the mode is off; and no index counts if
+ * the guest cannot have posted its buffers, since DD is still set there.  After
+ * a start and when the mode goes on, RDT counts as written until guest_rdt
+ * changes (rdt_mode).  While the transmit side
  * has not seen the mode off itself, TDT is kept aside: otherwise the head could
  * pass an index in the CSB that was not looked at, which then seems to be almost
  * a ring ahead.  On receive, RDT is newer than that index (rdt_direct).
@@ -76,6 +78,11 @@
 
 /* The most empty rounds; limits host_txcycles_lim. */
 #define	CSB_ROUNDS_MAX	65536
+
+/* What a write to RDT does: rdt_mode. */
+#define	CSB_RDT_KICKS	0	/* guest_rdt counts; the write is a kick */
+#define	CSB_RDT_COUNTS	1	/* as without CSB, until guest_rdt changes */
+#define	CSB_RDT_STARTS	2	/* and what guest_rdt is until then is old */
 
 /* Causes that only announce data. */
 #define	TX_DATA_CAUSES	(E82545_ICR_TXDW | E82545_ICR_TXQE)
@@ -161,7 +168,31 @@ csb_ring_size(const struct e82545 *dev, const struct csb_ring *r)
 	    sizeof(union e82545_txd));
 }
 
-/* Set the tail to the guest's if that is farther: true.  reg_mtx held. */
+/*
+ * Whether the guest has posted the last buffer before index `tail', which is
+ * beyond the register's: it clears DD there before it stores the index.  If DD
+ * is set, the guest has not taken that frame, and the index is of an earlier
+ * lap.
+ */
+static bool
+csb_rx_cleared(const struct e82545 *dev, uint32_t tail, uint32_t size)
+{
+	const struct e82545_rxd *rxd;
+	uint64_t base;
+
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	base = (uint64_t)e82545_reg(dev, E82545_RDBAH) << 32 |
+	    (e82545_reg(dev, E82545_RDBAL) & E82545_DBAL_MASK);
+	rxd = e82545_map(dev, base + (tail == 0 ? size - 1 : tail - 1) *
+	    sizeof(*rxd), sizeof(*rxd));
+	return (rxd == NULL ||
+	    (atomic_load_8(&rxd->status) & E82545_RXD_DD) == 0);
+}
+
+/*
+ * Set the tail to the guest's if that is farther: true.  reg_mtx held, and for
+ * RDT rx_mtx.
+ */
 static bool
 csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 {
@@ -176,6 +207,8 @@ csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 	}
 	if (head >= size || (tail < size &&
 	    (value + size - head) % size <= (tail + size - head) % size))
+		return (false);
+	if (r == &csb_rx_ring && !csb_rx_cleared(dev, value, size))
 		return (false);
 	e82545_reg_set(dev, r->tail, value);
 	return (true);
@@ -200,33 +233,58 @@ csb_kept(const uint32_t *kept)
 }
 
 /*
- * Read the guest's tail, `field' of `page', which was *seen the last time.  If
- * the mode is on, an index kept aside before is not newer than this one:
- * discard it, so that it does not become the tail when the mode goes off.
+ * Whether the guest's tail counts: it has changed since it was *seen, or
+ * `again' is set and it is valid.
+ */
+static bool
+csb_counts(const struct e82545 *dev, const struct csb_ring *r, uint32_t value,
+    uint32_t seen, bool again)
+{
+	return (value != seen || (again && value < csb_ring_size(dev, r)));
+}
+
+/* Use the guest's tail, which counts.  Returns whether it is farther. */
+static bool
+csb_use(struct e82545 *dev, const struct csb_ring *r, uint32_t value,
+    uint32_t *seen)
+{
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (r == &csb_rx_ring && value != *seen)
+		atomic_store_32(&dev->csb.rdt_mode, CSB_RDT_KICKS);
+	*seen = value;
+	if (!csb_advance(dev, r, value))
+		return (false);
+	csb_kick_saved(dev, r, value);
+	return (true);
+}
+
+/*
+ * Read the guest's tail, `field' of `page'.  If the mode is on, an index kept
+ * aside before is not newer than this one: discard it, so that it does not
+ * become the tail when the mode goes off.  If it is off, either may be the
+ * newer one, and the farther counts: later the head could have passed the one
+ * kept aside.
  */
 static bool
 csb_look(struct e82545 *dev, const struct csb_ring *r,
     const struct paravirt_csb *page, const uint32_t *field, uint32_t *kept,
-    uint32_t *seen)
+    uint32_t *seen, bool again)
 {
 	uint32_t value;
-	bool moved;
+	bool moved = false;
 
 	value = le32toh(atomic_load_acq_32(field));
-	if (value == *seen)
+	if (!csb_counts(dev, r, value, *seen, again))
 		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);
-	if (csb_kept(kept) && atomic_load_acq_32(&page->guest_csb_on) != 0) {
+	if (csb_kept(kept)) {
+		if (atomic_load_acq_32(&page->guest_csb_on) == 0)
+			moved = csb_advance(dev, r, *kept);
 		value = le32toh(atomic_load_acq_32(field));
 		atomic_store_32(kept, NET_PARAVIRT_NONE);
 	}
-	*seen = value;
-	if (r == &csb_rx_ring)
-		atomic_store_32(&dev->csb.rdt_plain, 0);
-	moved = csb_advance(dev, r, value);
+	moved |= csb_use(dev, r, value, seen);
 	pthread_mutex_unlock(&dev->reg_mtx);
-	if (moved)
-		csb_kick_saved(dev, r, value);
 	return (moved);
 }
 
@@ -262,9 +320,12 @@ e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 
 	keep = csb_keep(&c->rdt, csb_rx_enabled(dev) &&
 	    atomic_load_32(&c->on) != 0 && atomic_load_32(&c->rx_last_on) != 0 &&
-	    atomic_load_32(&c->rdt_plain) == 0, value);
-	if (!keep)
+	    atomic_load_32(&c->rdt_mode) == CSB_RDT_KICKS, value);
+	if (!keep) {
 		atomic_store_32(&c->rdt_direct, 1);
+		if (atomic_load_32(&c->rdt_mode) == CSB_RDT_STARTS)
+			atomic_store_32(&c->rdt_mode, CSB_RDT_COUNTS);
+	}
 	return (keep);
 }
 
@@ -348,7 +409,7 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	/* The mode may have gone off with frames pending and no kick. */
 	if (c->tx_awake && enabled)
 		csb_look(dev, &csb_tx_ring, c->tx, &c->tx->guest_tdt, &c->tdt,
-		    &c->tx_seen);
+		    &c->tx_seen, false);
 }
 
 /* Returns false if frames are pending after all. */
@@ -459,15 +520,24 @@ e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
  */
 
 /*
- * Only a change of guest_rdt counts: the guest may leave an old index there
- * while the mode is off.  So the host looks for changes in either mode; one that
- * it finds with the mode off was made while it was on.
+ * Whether guest_rdt counts unchanged.  While the mode is off, and until the
+ * ring is started, the guest may leave an old index there, so only a change
+ * counts, in either mode: one that is found with the mode off was made while it
+ * was on.  With the mode on it may have gone around the ring to the same index.
  */
 static bool
-csb_rx_look(struct e82545 *dev, const struct paravirt_csb *page)
+csb_rx_again(const struct e82545_csb *c, bool on)
 {
-	return (csb_look(dev, &csb_rx_ring, page, &page->guest_rdt,
-	    &dev->csb.rdt, &dev->csb.rx_seen));
+	return (on && atomic_load_32(&c->rdt_mode) != CSB_RDT_STARTS);
+}
+
+static bool
+csb_rx_look(struct e82545 *dev, const struct paravirt_csb *page, bool on)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	return (csb_look(dev, &csb_rx_ring, page, &page->guest_rdt, &c->rdt,
+	    &c->rx_seen, csb_rx_again(c, on)));
 }
 
 /* Read the mode.  Returns whether it has just been turned on. */
@@ -479,8 +549,8 @@ csb_rx_mode(struct e82545 *dev, const struct paravirt_csb *page, bool *on)
 
 	*on = csb_is_on(dev, page);
 	changed = *on && atomic_load_32(&c->rx_last_on) == 0;
-	if (changed)
-		atomic_store_32(&c->rdt_plain, 1);
+	if (changed && atomic_load_32(&c->rdt_mode) == CSB_RDT_KICKS)
+		atomic_store_32(&c->rdt_mode, CSB_RDT_COUNTS);
 	atomic_store_32(&c->rx_last_on, *on);
 	return (changed);
 }
@@ -522,7 +592,7 @@ e82545_csb_rx_begin(struct e82545 *dev)
 		if (atomic_load_acq_32(&c->rx->guest_csb_on) == 0)
 			c->rx_seen = seen;
 	} else if (look || !c->rx_on)
-		csb_rx_look(dev, c->rx);
+		csb_rx_look(dev, c->rx, c->rx_on);
 }
 
 bool
@@ -530,7 +600,7 @@ e82545_csb_rx_tail(struct e82545 *dev)
 {
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(dev->csb.rx_on);
-	return (csb_rx_look(dev, dev->csb.rx));
+	return (csb_rx_look(dev, dev->csb.rx, true));
 }
 
 /*
@@ -555,12 +625,9 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	c->rx_armed = true;
 	atomic_thread_fence_seq_cst();
 	at = le32toh(atomic_load_acq_32(&c->rx->guest_rdt));
-	if (at != c->rx_seen) {
-		c->rx_seen = at;
-		atomic_store_32(&c->rdt_plain, 0);
-		if (csb_advance(dev, &csb_rx_ring, at))
-			csb_kick_saved(dev, &csb_rx_ring, at);
-	}
+	if (csb_counts(dev, &csb_rx_ring, at, c->rx_seen,
+	    csb_rx_again(c, c->rx_on)))
+		csb_use(dev, &csb_rx_ring, at, &c->rx_seen);
 }
 
 void
@@ -635,7 +702,7 @@ e82545_csb_rx_kick(struct e82545 *dev)
 		return;
 	if (e82545_dma(dev) && (page = csb_map(dev)) != NULL) {
 		csb_rx_mode(dev, page, &on);
-		csb_rx_look(dev, page);
+		csb_rx_look(dev, page, on);
 	}
 	e82545_unlock(&dev->rx_mtx);
 }
@@ -661,7 +728,7 @@ e82545_csb_rx_restart(struct e82545 *dev)
 	if (csb_kept(&c->rdt))
 		e82545_reg_set(dev, E82545_RDT, c->rdt);
 	c->rdt = NET_PARAVIRT_NONE;
-	atomic_store_32(&c->rdt_plain, 1);
+	atomic_store_32(&c->rdt_mode, CSB_RDT_STARTS);
 	pthread_mutex_unlock(&dev->reg_mtx);
 }
 
@@ -712,7 +779,7 @@ e82545_csb_release(struct e82545 *dev)
 	c->gpa = 0;
 	atomic_store_32(&c->kicked, 0);
 	c->tx_awake = c->rx_armed = false;
-	atomic_store_32(&c->rdt_plain, 0);
+	atomic_store_32(&c->rdt_mode, CSB_RDT_KICKS);
 	c->tx_last_on = c->rx_last_on = c->rdt_direct = 0;
 	c->tx_at_used = c->rx_unmasked = false;
 	c->rx_held = 0;
@@ -754,7 +821,7 @@ e82545_csb_reset(struct e82545 *dev)
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
 	c->tdt = c->rdt = c->tx_seen = NET_PARAVIRT_NONE;
-	atomic_store_32(&c->rdt_plain, 1);
+	atomic_store_32(&c->rdt_mode, CSB_RDT_STARTS);
 	c->rx_unmasked = false;
 	c->rx_held = 0;
 }
@@ -765,7 +832,8 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 {
 	struct e82545_csb *c = &dev->csb;
 	bool kicked = c->kicked != 0, on = c->on != 0;
-	bool direct = c->rdt_direct != 0, plain = c->rdt_plain != 0;
+	bool direct = c->rdt_direct != 0;
+	uint8_t rdt_mode = c->rdt_mode;
 	bool tx_last = c->tx_last_on != 0, rx_last = c->rx_last_on != 0;
 
 	e82545_snap_u64(s, &c->gpa, dev->config.ec_csb ? UINT64_MAX : 0);
@@ -775,8 +843,8 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	c->kicked = kicked;
 	e82545_snap_bool(s, &direct);
 	c->rdt_direct = direct;
-	e82545_snap_bool(s, &plain);
-	c->rdt_plain = plain;
+	e82545_snap_u8(s, &rdt_mode, CSB_RDT_STARTS);
+	c->rdt_mode = rdt_mode;
 	e82545_snap_bool(s, &tx_last);
 	e82545_snap_bool(s, &rx_last);
 	c->tx_last_on = tx_last;

@@ -163,7 +163,7 @@ struct e82545_csb {
 	uint32_t	kicked;		/* TDT was written; atomic */
 	uint32_t	tx_last_on, rx_last_on;	/* as this side saw it; atomic */
 	uint32_t	rdt_direct;	/* RDT was stored directly; atomic */
-	uint32_t	rdt_plain;	/* a write to RDT is not a kick; atomic */
+	uint32_t	rdt_mode;	/* CSB_RDT_KICKS, ...; atomic */
 	/* reg_mtx; csb_kept() reads them without. */
 	uint32_t	tdt, rdt;	/* index written with the mode on and
 					   kept aside; else "none" */

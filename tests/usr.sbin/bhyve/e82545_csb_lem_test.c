@@ -596,6 +596,51 @@ TEST(restart, "After a restart all buffers are used, whatever guest_rdt was")
 	lem_down(&l);
 }
 
+TEST(same_index, "After a restart, a guest_rdt that has come round to what it "
+    "was is found")
+{
+	struct lem l;
+	unsigned int i;
+
+	lem_up(&l);
+	csb_on(&l, true);
+	for (i = 0; i < NDESC; i++) {
+		receive(&l, i, 7);
+		lem_init(&l, NULL);
+		settle(&l);
+		/* The host does not look until the ring is empty. */
+		receive(&l, NDESC - 1, NDESC - 1);
+		receive(&l, 2, 1);
+	}
+	lem_down(&l);
+}
+
+TEST(old_index, "An index of an earlier lap does not make unread frames free")
+{
+	struct lem l;
+	uint32_t i, old;
+
+	lem_up(&l);
+	csb_on(&l, true);
+	/* The last slot is never posted, so an index a lap old is harmless. */
+	for (i = 1; i < NDESC - 1; i++) {
+		receive(&l, NDESC + i, 5);
+		old = CSB_GET(l.csb, guest_rdt);
+		receive(&l, i, i);
+		/* The ring is full. */
+		inject(&l, 2 * NDESC);
+		host_run(l.h);
+		CSB_SET(l.csb, guest_rdt, old);
+		host_wr(l.h, E82545_RDT, old);
+		host_run(l.h);
+		ATF_CHECK_EQ(l.taken + NDESC - 1,
+		    host_counter(l.h, E82545_C_RX_FRAME));
+		settle(&l);
+		ATF_REQUIRE_EQ(injected, l.taken);
+	}
+	lem_down(&l);
+}
+
 TEST(on_under_load, "When the CSB is turned on, an old guest_rdt does not make "
     "unread frames free")
 {
@@ -828,6 +873,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, polling);
 	ATF_TP_ADD_TC(tp, stray);
 	ATF_TP_ADD_TC(tp, restart);
+	ATF_TP_ADD_TC(tp, same_index);
+	ATF_TP_ADD_TC(tp, old_index);
 	ATF_TP_ADD_TC(tp, on_under_load);
 	ATF_TP_ADD_TC(tp, off_under_load);
 	ATF_TP_ADD_TC(tp, combining);

@@ -287,6 +287,38 @@ TEST(low_taken_back, "RXDMT0 is set if the guest takes back buffers that the "
 	host_destroy(h);
 }
 
+/*
+ * Within a batch, the guest kicks, posts more without a kick, and turns the CSB
+ * off.
+ */
+static void
+post_and_turn_off(struct host *h)
+{
+	unsigned int i;
+
+	h->rx_hook = NULL;
+	for (i = 0; i < 10; i++)
+		host_rxd(h, i)->status = 0;
+	CSB_SET(hooked, guest_rdt, 5);
+	host_wr(h, E82545_RDT, 5);
+	CSB_SET(hooked, guest_rdt, 10);
+	CSB_SET(hooked, guest_csb_on, 0);
+}
+
+TEST(kick_in_batch, "When the CSB is turned off within a batch, an index that the "
+    "batch has passed does not become RDT")
+{
+	struct host *h = guest_up(64, 64, 2048, 1, &hooked);
+
+	inject(h, 43);
+	h->rx_hook = post_and_turn_off;
+	inject(h, 200);
+	ATF_CHECK_EQ(63 + 11, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(10, host_rd(h, E82545_RDH));
+	ATF_CHECK_EQ(10, host_rd(h, E82545_RDT));
+	host_destroy(h);
+}
+
 TEST(long_frame, "An empty ring waits for as many buffers as the frame needs")
 {
 	struct paravirt_csb *csb;
@@ -636,6 +668,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, off_in_batch);
 	ATF_TP_ADD_TC(tp, taken_back);
 	ATF_TP_ADD_TC(tp, low_taken_back);
+	ATF_TP_ADD_TC(tp, kick_in_batch);
 	ATF_TP_ADD_TC(tp, long_frame);
 	ATF_TP_ADD_TC(tp, on_when_dry);
 	ATF_TP_ADD_TC(tp, placed_when_dry);

@@ -75,6 +75,42 @@ mode_twice_guest(void)
 }
 
 /*
+ * Receive: the guest changes the mode in some of its interrupts.
+ */
+
+#define	RX_FRAMES	(2 * NDESCS)
+
+static void
+mode_rx_setup(void)
+{
+	bed_setup(0);
+	net->offered = NDESCS - 2;
+	while (e82545_rx(dev) == E82545_RX_MORE)
+		continue;
+	net->offered = RX_FRAMES;
+	mm_set(&intr);
+}
+
+static void
+mode_rx_guest(void)
+{
+	static const uint32_t mode[3] = { LEM_MODE_CSB, 0, LEM_MODE_CSB };
+	unsigned int budget, changes = 0;
+
+	while (lc->lc_os.received < RX_FRAMES) {
+		mm_wait(&intr);
+		(void)lem_intr(lc);
+		do {
+			do {
+				if (changes < 3 && mm_rand(3) == 0)
+					mode_set(mode[changes++]);
+				budget = 1 + mm_rand(NDESCS);
+			} while (lem_rx(lc, budget) == budget);
+		} while (lem_intr_enable(lc));
+	}
+}
+
+/*
  * Polling is turned on while an interrupt is handled: none must come later.
  */
 
@@ -112,6 +148,8 @@ const struct mm_scenario mode_scenarios[] = {
 	  mode_off_setup, { mode_off_guest, host_tx }, NULL },
 	{ "mode_twice", "the guest turns the CSB off and on while it sends", 2,
 	  mode_twice_setup, { mode_twice_guest, host_tx }, NULL },
+	{ "mode_rx", "the guest turns the CSB on, off and on while it receives",
+	  2, mode_rx_setup, { mode_rx_guest, host_rx }, NULL },
 	{ "poll", "polling is turned on in an interrupt", 2,
 	  poll_setup, { poll_mode, poll_intr }, poll_check },
 	{ NULL, NULL, 0, NULL, { NULL }, NULL }

@@ -48,6 +48,7 @@ scenario rx_regs "Receive without the CSB"
 scenario mode_on "The guest turns the CSB on while it sends"
 scenario mode_off "The guest turns the CSB off while it sends"
 scenario mode_twice "The guest turns the CSB off and on while it sends"
+scenario mode_rx "The guest changes the mode while it receives"
 scenario lazy "The ring is full; LEM_MODE_LAZY"
 scenario poll "Polling is turned on in an interrupt"
 scenario loop "Frames looped back"
@@ -65,8 +66,8 @@ atf_init_test_cases()
 	local s
 
 	for s in sites tx_kick tx_done tx_at rx_notify rx_post rx_kicks rx_head \
-	    tx_regs rx_regs mode_on mode_off mode_twice lazy poll loop \
-	    loop_full lease return sleep change table generation fair; do
+	    tx_regs rx_regs mode_on mode_off mode_twice mode_rx lazy poll \
+	    loop loop_full lease return sleep change table generation fair; do
 		atf_add_test_case $s
 	done
 }

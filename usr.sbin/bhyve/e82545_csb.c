@@ -612,6 +612,7 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 {
 	struct e82545_csb *c = &dev->csb;
 	uint32_t at, head, size;
+	bool on;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
@@ -624,9 +625,10 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	    htole32((head + at) % size));
 	c->rx_armed = true;
 	atomic_thread_fence_seq_cst();
+	/* The mode may have gone on since the batch began. */
+	on = atomic_load_acq_32(&c->rx->guest_csb_on) != 0;
 	at = le32toh(atomic_load_acq_32(&c->rx->guest_rdt));
-	if (csb_counts(dev, &csb_rx_ring, at, c->rx_seen,
-	    csb_rx_again(c, c->rx_on)))
+	if (csb_counts(dev, &csb_rx_ring, at, c->rx_seen, csb_rx_again(c, on)))
 		csb_use(dev, &csb_rx_ring, at, &c->rx_seen);
 }
 

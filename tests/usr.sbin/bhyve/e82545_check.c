@@ -12,6 +12,7 @@
 
 #include "e82545_check.h"
 #include "e82545_impl.h"
+#include "e82545_snap.h"
 
 static struct host *
 up(uint32_t ntxd, uint32_t nrxd, uint32_t bufsize)
@@ -135,6 +136,24 @@ check_tx_alive(struct host *h)
 	ATF_CHECK(host_tx_done(h, n));
 	ATF_CHECK_EQ(1, host_sent(h));
 	check_sent(h, 0, frame, sizeof(frame));
+}
+
+/*
+ * Snapshots.
+ */
+
+size_t
+snap_part(struct host *h, void (*snap)(struct e82545 *, struct e82545_snap *),
+    void *save, const void *restore, size_t size)
+{
+	struct e82545_snap s = { .save = save, .restore = restore,
+	    .size = size };
+
+	e82545_pause(h->dev);
+	e82545_lock_all(h->dev);
+	snap(h->dev, &s);
+	e82545_unlock_all(h->dev);
+	return (s.bad ? 0 : s.done);
 }
 
 /*

@@ -69,6 +69,22 @@ void	check_sent(struct host *h, unsigned int n, const void *data,
 void	check_tx_alive(struct host *h);
 
 /*
+ * Snapshots.
+ */
+
+struct e82545;
+struct e82545_snap;
+
+/*
+ * Pause the adapter, and save one part of its state in `save', or restore it
+ * from `restore'; the other is NULL.  Returns its length, 0 if it is invalid or
+ * not of `size' bytes or less.
+ */
+size_t	snap_part(struct host *h,
+	    void (*snap)(struct e82545 *, struct e82545_snap *), void *save,
+	    const void *restore, size_t size);
+
+/*
  * Locks.
  */
 

@@ -1,0 +1,471 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The limits of each part of a snapshot: what they allow is accepted and comes
+ * back, the next value is refused.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <string.h>
+
+#include "e82545_guest.h"
+#include "e82545_impl.h"
+#include "e82545_regs.h"
+#include "e82545_snap.h"
+
+/* The parts of a transmit ring's state: two contexts, a flag, a number. */
+#define	TXQ_CTX		19		/* bytes of a context */
+#define	TXQ_PAYLEN	8		/* offset in it */
+#define	TXQ_SKIPPING	(2 * TXQ_CTX)
+#define	TXQ_SENT	(2 * TXQ_CTX + 1)
+#define	TXQ_SIZE	(2 * TXQ_CTX + 5)
+
+TEST(txq_limits, "The transmit ring's state has limits, which are accepted")
+{
+	static const struct {
+		size_t		off;
+		uint32_t	max;
+		size_t		len;
+	} t[] = {
+		{ TXQ_PAYLEN, 0xfffff, 4 },
+		{ TXQ_CTX + TXQ_PAYLEN, 0xfffff, 4 },
+		{ TXQ_SKIPPING, 1, 1 },
+		{ TXQ_SENT, 255 + 0xfffff, 4 },
+	};
+	uint8_t buf[TXQ_SIZE], good[TXQ_SIZE];
+	struct host *h = tx_up(16);
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(TXQ_SIZE, snap_part(h, e82545_txq_snap, good, NULL,
+	    sizeof(good)));
+	for (i = 0; i < nitems(t); i++) {
+		memcpy(buf, good, sizeof(buf));
+		le32enc(buf + t[i].off, (le32dec(buf + t[i].off) &
+		    ~(t[i].len == 4 ? UINT32_MAX : 0xff)) | t[i].max);
+		ATF_CHECK_EQ_MSG(TXQ_SIZE, snap_part(h, e82545_txq_snap, NULL,
+		    buf, sizeof(buf)), "%u", i);
+		le32enc(buf + t[i].off, le32dec(buf + t[i].off) + 1);
+		ATF_CHECK_EQ_MSG(0, snap_part(h, e82545_txq_snap, NULL, buf,
+		    sizeof(buf)), "%u", i);
+	}
+	host_destroy(h);
+}
+
+/* The EEPROM's state: its words, then that of the Microwire bus. */
+#define	EE_ENABLED	128
+#define	EE_STATE	129
+#define	EE_NBITS	130
+#define	EE_SHIFT	134
+#define	EE_OPCODE	138
+#define	EE_ADDR		142
+#define	EE_DATA_OUT	146
+#define	EE_SIZE		147
+
+TEST(eeprom_limits, "The EEPROM's state has limits, which are accepted")
+{
+	static const struct {
+		uint8_t		state;
+		size_t		off;
+		uint32_t	max;
+	} t[] = {
+		{ 0, EE_NBITS, 16 }, { 1, EE_NBITS, 7 }, { 2, EE_NBITS, 15 },
+		{ 3, EE_NBITS, 15 }, { 4, EE_NBITS, 16 },
+		{ 0, EE_SHIFT, 0xffff }, { 0, EE_OPCODE, 3 },
+		{ 0, EE_ADDR, 63 },
+	};
+	uint8_t after[EE_SIZE], buf[EE_SIZE], good[EE_SIZE];
+	struct host *h = tx_up(16);
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(EE_SIZE, snap_part(h, e82545_eeprom_snap, good, NULL,
+	    EE_SIZE));
+	for (i = 0; i < nitems(t); i++) {
+		memcpy(buf, good, EE_SIZE);
+		buf[EE_STATE] = t[i].state;
+		le32enc(buf + t[i].off, t[i].max);
+		ATF_CHECK_EQ_MSG(EE_SIZE, snap_part(h, e82545_eeprom_snap, NULL,
+		    buf, EE_SIZE), "%u", i);
+		le32enc(buf + t[i].off, t[i].max + 1);
+		ATF_CHECK_EQ_MSG(0, snap_part(h, e82545_eeprom_snap, NULL, buf,
+		    EE_SIZE), "%u", i);
+	}
+	memcpy(buf, good, EE_SIZE);
+	buf[EE_STATE] = 5;
+	ATF_CHECK_EQ(0, snap_part(h, e82545_eeprom_snap, NULL, buf, EE_SIZE));
+	/* Every byte comes back. */
+	packet_fill(buf, EE_STATE, 1);
+	buf[EE_ENABLED] = 1;
+	buf[EE_STATE] = 3;
+	le32enc(buf + EE_NBITS, 11);
+	le32enc(buf + EE_SHIFT, 0xabcd);
+	le32enc(buf + EE_OPCODE, 1);
+	le32enc(buf + EE_ADDR, 63);
+	for (i = 0; i < 2; i++) {
+		buf[EE_DATA_OUT] = i;
+		ATF_CHECK_EQ(EE_SIZE, snap_part(h, e82545_eeprom_snap, NULL,
+		    buf, EE_SIZE));
+		ATF_CHECK_EQ(EE_SIZE, snap_part(h, e82545_eeprom_snap, after,
+		    NULL, EE_SIZE));
+		ATF_CHECK_EQ(0, memcmp(buf, after, EE_SIZE));
+	}
+	host_destroy(h);
+}
+
+/* The PHY's state: each register and its page, then four bytes. */
+#define	PHY_SPEED	128
+#define	PHY_SIZE	132
+
+TEST(phy_limits, "The PHY's state: bits that software cannot write are those "
+    "after reset")
+{
+	/* Of registers 0 to 31: bits that a snapshot may differ in. */
+	static const uint16_t may[32] = {
+		[0] = 0x7dc0, [4] = 0xbfff, [7] = 0xbfff, [9] = 0xff00,
+		[16] = 0xffff, [18] = 0xffff, [19] = 0x0400, [20] = 0xffff,
+		[24] = 0xffff, [26] = 0xffff, [29] = 0xffff,
+	};
+	uint8_t after[PHY_SIZE], buf[PHY_SIZE], good[PHY_SIZE];
+	struct host *h = tx_up(16);
+	unsigned int bit, i;
+
+	ATF_REQUIRE_EQ(PHY_SIZE, snap_part(h, e82545_phy_snap, good, NULL,
+	    PHY_SIZE));
+	/* The link came up: its interrupt is pending. */
+	ATF_CHECK_EQ(0x0400, le16dec(good + 4 * 19));
+	for (i = 0; i < 32; i++) {
+		for (bit = 0; bit < 16; bit++) {
+			memcpy(buf, good, PHY_SIZE);
+			buf[4 * i + bit / 8] ^= 1 << bit % 8;
+			ATF_CHECK_EQ_MSG((may[i] >> bit & 1) != 0 ? PHY_SIZE :
+			    0, snap_part(h, e82545_phy_snap, NULL, buf,
+			    PHY_SIZE), "register %u bit %u", i, bit);
+		}
+	}
+	for (i = 0; i < 4; i++) {
+		memcpy(buf, good, PHY_SIZE);
+		buf[PHY_SPEED + i] = i == 0 ? 3 : 1;
+		ATF_CHECK_EQ(PHY_SIZE, snap_part(h, e82545_phy_snap, NULL, buf,
+		    PHY_SIZE));
+		buf[PHY_SPEED + i]++;
+		ATF_CHECK_EQ(0, snap_part(h, e82545_phy_snap, NULL, buf,
+		    PHY_SIZE));
+	}
+	/* Every byte comes back, and PHY loopback is on. */
+	memcpy(buf, good, PHY_SIZE);
+	for (i = 0; i < 32; i++) {
+		le16enc(buf + 4 * i, le16dec(good + 4 * i) ^
+		    (may[i] & 0x5aa5));
+		le16enc(buf + 4 * i + 2, 0x1234 + i);
+	}
+	le16enc(buf, 0x4140);
+	ATF_CHECK(!e82545_loopback(h->dev));
+	ATF_CHECK_EQ(PHY_SIZE, snap_part(h, e82545_phy_snap, NULL, buf,
+	    PHY_SIZE));
+	ATF_CHECK_EQ(PHY_SIZE, snap_part(h, e82545_phy_snap, after, NULL,
+	    PHY_SIZE));
+	ATF_CHECK_EQ(0, memcmp(buf, after, PHY_SIZE));
+	ATF_CHECK(e82545_loopback(h->dev));
+	host_destroy(h);
+}
+
+/* Moderation: when the last interrupt was, four deadlines, two flags. */
+#define	INTR_ASSERTED	40
+#define	INTR_HELD	41
+#define	INTR_SIZE	42
+#define	INTR_DELAY_MAX	(65535 * UINT64_C(1024) + 1)
+#define	INTR_AGO_MAX	(65535 * UINT64_C(256))
+
+TEST(intr_limits, "Moderation's state has limits, which are accepted")
+{
+	uint8_t after[INTR_SIZE], buf[INTR_SIZE], good[INTR_SIZE];
+	struct host *h = tx_up(16);
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(INTR_SIZE, snap_part(h, e82545_intr_snap, good, NULL,
+	    INTR_SIZE));
+	for (i = 0; i < 5; i++) {
+		memcpy(buf, good, INTR_SIZE);
+		le64enc(buf + 8 * i, i == 0 ? INTR_AGO_MAX : INTR_DELAY_MAX);
+		ATF_CHECK_EQ_MSG(INTR_SIZE, snap_part(h, e82545_intr_snap, NULL,
+		    buf, INTR_SIZE), "%u", i);
+		le64enc(buf + 8 * i, le64dec(buf + 8 * i) + 1);
+		ATF_CHECK_EQ_MSG(0, snap_part(h, e82545_intr_snap, NULL, buf,
+		    INTR_SIZE), "%u", i);
+	}
+	/* An interrupt is asserted or held back, not both, with a cause. */
+	for (i = 0; i < 8; i++) {
+		memset(buf, 0, INTR_SIZE);
+		buf[INTR_ASSERTED] = i & 1;
+		buf[INTR_HELD] = i >> 1 & 1;
+		host_rd(h, E82545_ICR);
+		host_wr(h, E82545_IMC, ALL);
+		if ((i & 4) != 0) {
+			host_wr(h, E82545_IMS, E82545_ICR_RXO);
+			host_wr(h, E82545_ICS, E82545_ICR_RXO);
+		}
+		ATF_CHECK_EQ_MSG((i & 3) == 0 || i == 5 || i == 6 ?
+		    INTR_SIZE : 0, snap_part(h, e82545_intr_snap, NULL, buf,
+		    INTR_SIZE), "%u", i);
+		/* Low, for the adapter and for its host. */
+		memset(buf, 0, INTR_SIZE);
+		ATF_REQUIRE_EQ(INTR_SIZE, snap_part(h, e82545_intr_snap, NULL,
+		    buf, INTR_SIZE));
+		h->line = false;
+	}
+	/* Every byte comes back. */
+	memset(buf, 0, INTR_SIZE);
+	for (i = 0; i < 5; i++)
+		le64enc(buf + 8 * i, 1000 + i);
+	h->now_ns = 0;
+	ATF_REQUIRE_EQ(INTR_SIZE, snap_part(h, e82545_intr_snap, NULL, buf,
+	    INTR_SIZE));
+	ATF_REQUIRE_EQ(INTR_SIZE, snap_part(h, e82545_intr_snap, after, NULL,
+	    INTR_SIZE));
+	le64enc(buf, 0);
+	le64enc(after, 0);
+	ATF_CHECK_EQ(0, memcmp(buf, after, INTR_SIZE));
+	host_destroy(h);
+}
+
+/* The registers' state: if there is a CSB, registers, IOADDR, the cable. */
+#define	REGS_TAIL	5		/* bytes of the last two */
+
+/* Bits of register `o' that a snapshot may have, other than after reset. */
+static uint32_t
+reg_may(const struct reg *r, uint32_t o)
+{
+	/* Side effects; those that the adapter sets; statistics. */
+	switch (o) {
+	case E82545_CTRL:
+	case E82545_CTRL_DUP:
+		return (0xdbfc1be9);
+	case E82545_STATUS:
+		return (0x000003c3);
+	case E82545_EECD:
+		return (0x00000077);
+	case E82545_EERD:
+		return (0xffffff11);
+	case E82545_CTRL_EXT:
+		return (0x00c2bfff);
+	case E82545_MDIC:
+		return (0x7fffffff);
+	case E82545_ICR:
+	case E82545_ICS:
+	case E82545_IMS:
+	case E82545_IMC:
+		return (0x0001ffff);
+	case E82545_PBA:
+		return (0x007f007f);
+	case E82545_RDTR:
+		return (0x8000ffff);
+	default:
+		return (o >= 0x4000 && o < 0x4100 ? ALL : r->mask);
+	}
+}
+
+/* Where a register is in the registers' state, by changing its bits `may'. */
+static size_t
+reg_place(struct host *h, uint32_t o, uint32_t may, const uint8_t *good,
+    uint8_t *buf, size_t size)
+{
+	size_t i;
+	uint32_t v;
+
+	e82545_lock_all(h->dev);
+	v = e82545_reg(h->dev, o);
+	e82545_reg_set(h->dev, o, v ^ may);
+	e82545_unlock_all(h->dev);
+	ATF_REQUIRE_EQ(size, snap_part(h, e82545_regs_snap, buf, NULL, size));
+	e82545_lock_all(h->dev);
+	e82545_reg_set(h->dev, o, v);
+	e82545_unlock_all(h->dev);
+	for (i = 0; i < size && buf[i] == good[i]; i++)
+		continue;
+	for (; (may & 0xff) == 0; may >>= 8)
+		i--;
+	ATF_REQUIRE(i + 4 <= size);
+	ATF_REQUIRE_EQ(v, le32dec(good + i));
+	ATF_REQUIRE_EQ(0, memcmp(buf + i + 4, good + i + 4, size - i - 4));
+	return (i);
+}
+
+TEST(regs_limits, "A register's bits are those after reset, but those that the "
+    "guest writes and the adapter sets")
+{
+	struct host *h = host_create(HOST_RAM);
+	unsigned int bit, i, j;
+	uint32_t may, o, seed;
+	uint8_t *after, *all, *buf, *good;
+	size_t at, size;
+
+	size = snap_part(h, e82545_regs_snap, NULL, NULL, 0);
+	good = malloc(size);
+	buf = malloc(size);
+	all = malloc(size);
+	after = malloc(size);
+	ATF_REQUIRE(good != NULL && buf != NULL && all != NULL &&
+	    after != NULL);
+	ATF_REQUIRE_EQ(size, snap_part(h, e82545_regs_snap, good, NULL, size));
+	memcpy(all, good, size);
+	seed = 12;
+	FOREACH_REG(i, j, o) {
+		may = reg_may(&regs[i], o);
+		if (may == 0)
+			continue;
+		at = reg_place(h, o, may, good, buf, size);
+		le32enc(all + at, le32dec(good + at) ^ (may &
+		    test_random(&seed)));
+		if (j != 0 && j != regs[i].count - 1u)
+			continue;
+		for (bit = 0; bit < 32; bit++) {
+			memcpy(buf, good, size);
+			buf[at + bit / 8] ^= 1 << bit % 8;
+			ATF_CHECK_EQ_MSG((may >> bit & 1) != 0 ? size : 0,
+			    snap_part(h, e82545_regs_snap, NULL, buf, size),
+			    "%s bit %u", regs[i].name, bit);
+		}
+		ATF_REQUIRE_EQ(size, snap_part(h, e82545_regs_snap, NULL, good,
+		    size));
+	}
+	/* Every byte comes back. */
+	le32enc(all + size - REGS_TAIL, 0xfedcba98);
+	for (i = 0; i < 2; i++) {
+		all[size - 1] = i;
+		ATF_CHECK_EQ(size, snap_part(h, e82545_regs_snap, NULL, all,
+		    size));
+		ATF_CHECK_EQ(size, snap_part(h, e82545_regs_snap, after, NULL,
+		    size));
+		ATF_CHECK_EQ(0, memcmp(all, after, size));
+		ATF_CHECK_EQ(0xfedcba98, e82545_read(h->dev, E82545_BAR_IO,
+		    0, 4));
+	}
+	all[size - 1] = 2;
+	ATF_CHECK_EQ(0, snap_part(h, e82545_regs_snap, NULL, all, size));
+	/* Saving changes nothing. */
+	all[size - 1] = 1;
+	ATF_CHECK_EQ(size, snap_part(h, e82545_regs_snap, after, NULL, size));
+	ATF_CHECK_EQ(0, memcmp(all, after, size - 1));
+	/* The one who has the CSB is another adapter. */
+	good[0] ^= 1;
+	ATF_CHECK_EQ(0, snap_part(h, e82545_regs_snap, NULL, good, size));
+	free(good);
+	free(buf);
+	free(all);
+	free(after);
+	host_destroy(h);
+}
+
+/* The CSB's state. */
+#define	CSB_GPA		0
+#define	CSB_ON		8		/* the first of six flags */
+#define	CSB_TDT		14
+#define	CSB_RDT		18
+#define	CSB_UNMASKED	22
+#define	CSB_HELD	23
+#define	CSB_AT_USED	27
+#define	CSB_AWAKE	28
+#define	CSB_TX_SEEN	29
+#define	CSB_ROUNDS	33
+#define	CSB_ARMED	37
+#define	CSB_RX_SEEN	38
+#define	CSB_SIZE	42
+
+TEST(csb_limits, "The CSB's state has limits, which are accepted")
+{
+	static const struct {
+		size_t		off, len;
+		uint32_t	max;
+	} t[] = {
+		{ CSB_ON, 1, 1 }, { CSB_ON + 1, 1, 1 }, { CSB_ON + 2, 1, 1 },
+		{ CSB_ON + 3, 1, 2 }, { CSB_ON + 4, 1, 1 },
+		{ CSB_ON + 5, 1, 1 }, { CSB_TDT, 4, 0xffff },
+		{ CSB_RDT, 4, 0xffff }, { CSB_UNMASKED, 1, 1 },
+		{ CSB_AT_USED, 1, 1 }, { CSB_AWAKE, 1, 1 },
+		{ CSB_ROUNDS, 4, 65536 }, { CSB_ARMED, 1, 1 },
+	};
+	static const size_t with_block[] = { CSB_ON, CSB_AWAKE, CSB_ARMED };
+	uint8_t after[CSB_SIZE], buf[CSB_SIZE], good[CSB_SIZE];
+	struct host *h = host_create_csb(HOST_RAM);
+	unsigned int bit, i;
+
+	ATF_REQUIRE_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, good, NULL,
+	    CSB_SIZE));
+	le64enc(good + CSB_GPA, 0x123456789abc1000);
+	for (i = 0; i < nitems(t); i++) {
+		memcpy(buf, good, CSB_SIZE);
+		if (t[i].len == 1)
+			buf[t[i].off] = t[i].max;
+		else
+			le32enc(buf + t[i].off, t[i].max);
+		ATF_CHECK_EQ_MSG(CSB_SIZE, snap_part(h, e82545_csb_snap, NULL,
+		    buf, CSB_SIZE), "%u", i);
+		ATF_CHECK_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, after,
+		    NULL, CSB_SIZE));
+		ATF_CHECK_EQ_MSG(0, memcmp(buf, after, CSB_SIZE), "%u", i);
+		if (t[i].len == 1)
+			buf[t[i].off]++;
+		else
+			le32enc(buf + t[i].off, t[i].max + 1);
+		ATF_CHECK_EQ_MSG(0, snap_part(h, e82545_csb_snap, NULL, buf,
+		    CSB_SIZE), "%u", i);
+	}
+	/* Causes that were suppressed: RXT0 and RXDMT0 only. */
+	for (bit = 0; bit < 32; bit++) {
+		memcpy(buf, good, CSB_SIZE);
+		le32enc(buf + CSB_HELD, 1u << bit);
+		ATF_CHECK_EQ_MSG(bit == 4 || bit == 7 ? CSB_SIZE : 0,
+		    snap_part(h, e82545_csb_snap, NULL, buf, CSB_SIZE), "%u",
+		    bit);
+	}
+	/* Without a block the mode is off and nobody waits. */
+	for (i = 0; i < nitems(with_block); i++) {
+		memcpy(buf, good, CSB_SIZE);
+		le64enc(buf + CSB_GPA, 0);
+		ATF_CHECK_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, NULL, buf,
+		    CSB_SIZE));
+		buf[with_block[i]] = 1;
+		ATF_CHECK_EQ_MSG(0, snap_part(h, e82545_csb_snap, NULL, buf,
+		    CSB_SIZE), "%u", i);
+	}
+	/* Every byte comes back. */
+	memcpy(buf, good, CSB_SIZE);
+	le32enc(buf + CSB_TDT, 0x1234);
+	le32enc(buf + CSB_RDT, 0x5678);
+	le32enc(buf + CSB_HELD, 0x90);
+	le32enc(buf + CSB_TX_SEEN, 0xfffffffe);
+	le32enc(buf + CSB_RX_SEEN, 0xfffffffd);
+	le32enc(buf + CSB_ROUNDS, 0x8765);
+	ATF_CHECK_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, NULL, buf,
+	    CSB_SIZE));
+	ATF_CHECK_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, after, NULL,
+	    CSB_SIZE));
+	ATF_CHECK_EQ(0, memcmp(buf, after, CSB_SIZE));
+	host_destroy(h);
+
+	/* An adapter without the CSB has no block. */
+	h = host_create(HOST_RAM);
+	le64enc(good + CSB_GPA, 0);
+	ATF_CHECK_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, NULL, good,
+	    CSB_SIZE));
+	le64enc(good + CSB_GPA, 1);
+	ATF_CHECK_EQ(0, snap_part(h, e82545_csb_snap, NULL, good, CSB_SIZE));
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, txq_limits);
+	ATF_TP_ADD_TC(tp, eeprom_limits);
+	ATF_TP_ADD_TC(tp, phy_limits);
+	ATF_TP_ADD_TC(tp, intr_limits);
+	ATF_TP_ADD_TC(tp, regs_limits);
+	ATF_TP_ADD_TC(tp, csb_limits);
+
+	return (atf_no_error());
+}

@@ -43,6 +43,8 @@ host_map(void *arg, uint64_t gpa, size_t len)
 	struct host *h = arg;
 
 	REQUIRE(len > 0);
+	if (h->map_hook != NULL)
+		h->map_hook(h);
 	if (gpa >= h->ram_size || len > h->ram_size - gpa)
 		return (NULL);
 	return (h->ram + gpa);

@@ -78,6 +78,8 @@ struct host {
 	/* Called within a batch: for each frame queued, and each taken. */
 	void		(*tx_hook)(struct host *);
 	void		(*rx_hook)(struct host *);
+	/* Called before guest memory is mapped. */
+	void		(*map_hook)(struct host *);
 	/* Called when the line is asserted, with model and host locked. */
 	void		(*intr_hook)(struct host *);
 

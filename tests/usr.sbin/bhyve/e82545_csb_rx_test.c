@@ -305,8 +305,8 @@ post_and_turn_off(struct host *h)
 	CSB_SET(hooked, guest_csb_on, 0);
 }
 
-TEST(kick_in_batch, "When the CSB is turned off within a batch, an index that the "
-    "batch has passed does not become RDT")
+TEST(kick_in_batch, "When the CSB is turned off within a batch, an index that "
+    "the batch has passed does not become RDT")
 {
 	struct host *h = guest_up(64, 64, 2048, 1, &hooked);
 

@@ -323,6 +323,40 @@ TEST(off_in_batch, "When the CSB is turned off within a batch, the interrupt "
 	host_destroy(h);
 }
 
+/*
+ * When the batch maps the block, the guest kicks, posts more without a kick,
+ * and turns the CSB off.
+ */
+static void
+kick_and_turn_off(struct host *h)
+{
+	h->map_hook = NULL;
+	guest_frames(h, 1);
+	CSB_SET(hooked, guest_tdt, h->txtail);
+	host_tx_go(h);
+	guest_frames(h, 2);
+	CSB_SET(hooked, guest_tdt, h->txtail);
+	CSB_SET(hooked, guest_csb_on, 0);
+}
+
+TEST(kick_in_batch, "When the CSB is turned off within a batch, an index that "
+    "the batch has passed does not become TDT")
+{
+	struct host *h = guest_up(64, 8, 2048, 3, &hooked);
+
+	guest_frames(h, 2);
+	ATF_CHECK(guest_send(h, hooked));
+	ATF_CHECK(e82545_tx(h->dev));
+	h->map_hook = kick_and_turn_off;
+	guest_rounds(h);
+	ATF_CHECK_EQ(NULL, h->map_hook);
+	host_run(h);
+	ATF_CHECK_EQ(5, host_sent(h));
+	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
 TEST(link, "A link change interrupts, whatever the CSB's flags")
 {
 	struct paravirt_csb *csb;
@@ -432,6 +466,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, need_kick);
 	ATF_TP_ADD_TC(tp, threshold);
 	ATF_TP_ADD_TC(tp, off_in_batch);
+	ATF_TP_ADD_TC(tp, kick_in_batch);
 	ATF_TP_ADD_TC(tp, link);
 	ATF_TP_ADD_TC(tp, moderated);
 	ATF_TP_ADD_TC(tp, bad_tail);

@@ -141,12 +141,14 @@ csb_is_on(struct e82545 *dev, const struct paravirt_csb *page)
  */
 
 static const struct csb_ring {
-	uint32_t		head, tail, len;	/* registers */
+	uint32_t		base, head, tail, len;	/* registers */
 	enum e82545_counter	saved;
 } csb_tx_ring = {
-	E82545_TDH, E82545_TDT, E82545_TDLEN, E82545_C_TX_KICK_SAVED
+	E82545_TDBAL, E82545_TDH, E82545_TDT, E82545_TDLEN,
+	E82545_C_TX_KICK_SAVED
 }, csb_rx_ring = {
-	E82545_RDH, E82545_RDT, E82545_RDLEN, E82545_C_RX_KICK_SAVED
+	E82545_RDBAL, E82545_RDH, E82545_RDT, E82545_RDLEN,
+	E82545_C_RX_KICK_SAVED
 };
 
 static bool
@@ -169,29 +171,30 @@ csb_ring_size(const struct e82545 *dev, const struct csb_ring *r)
 }
 
 /*
- * Whether the guest has posted the last buffer before index `tail', which is
- * beyond the register's: it clears DD there before it stores the index.  If DD
- * is set, the guest has not taken that frame, and the index is of an earlier
- * lap.
+ * Whether the guest has posted the last descriptor before index `tail', which
+ * is beyond the register's: before it stores the index, it clears DD there.  If
+ * DD is set, the guest has not taken that frame or posted another one, and the
+ * index is of an earlier lap.  DD has the same place in all descriptors.
  */
 static bool
-csb_rx_cleared(const struct e82545 *dev, uint32_t tail, uint32_t size)
+csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
+    uint32_t size)
 {
-	const struct e82545_rxd *rxd;
+	const struct e82545_rxd *desc;
 	uint64_t base;
 
-	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	base = (uint64_t)e82545_reg(dev, E82545_RDBAH) << 32 |
-	    (e82545_reg(dev, E82545_RDBAL) & E82545_DBAL_MASK);
-	rxd = e82545_map(dev, base + (tail == 0 ? size - 1 : tail - 1) *
-	    sizeof(*rxd), sizeof(*rxd));
-	return (rxd == NULL ||
-	    (atomic_load_8(&rxd->status) & E82545_RXD_DD) == 0);
+	base = (uint64_t)e82545_reg(dev, r->base + E82545_RING_BAH) << 32 |
+	    (e82545_reg(dev, r->base) & E82545_DBAL_MASK);
+	desc = e82545_map(dev, base + (tail == 0 ? size - 1 : tail - 1) *
+	    sizeof(*desc), sizeof(*desc));
+	/* If it is NULL, no batch uses the ring. */
+	return (desc == NULL ||
+	    (atomic_load_acq_8(&desc->status) & E82545_RXD_DD) == 0);
 }
 
 /*
- * Set the tail to the guest's if that is farther: true.  reg_mtx held, and for
- * RDT rx_mtx.
+ * Set the tail to the guest's if that is farther: true.  With the mode on,
+ * guest_tdt is never old.  reg_mtx and the ring's lock held.
  */
 static bool
 csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
@@ -208,7 +211,8 @@ csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 	if (head >= size || (tail < size &&
 	    (value + size - head) % size <= (tail + size - head) % size))
 		return (false);
-	if (r == &csb_rx_ring && !csb_rx_cleared(dev, value, size))
+	if ((r == &csb_rx_ring || !dev->csb.tx_on) &&
+	    !csb_posted(dev, r, value, size))
 		return (false);
 	e82545_reg_set(dev, r->tail, value);
 	return (true);

@@ -49,13 +49,15 @@
  *
  * Drivers that exist do not store guest_rdt while the mode is off, nor when
  * they start the ring.  What it is when RDH is written or at a reset does not
- * count, nor what is unchanged while the mode is off; and no index counts if
- * the guest cannot have posted its buffers, since DD is still set there.  After
- * a start and when the mode goes on, RDT counts as written until guest_rdt
- * changes (rdt_mode).  While the transmit side
- * has not seen the mode off itself, TDT is kept aside: otherwise the head could
- * pass an index in the CSB that was not looked at, which then seems to be almost
- * a ring ahead.  On receive, RDT is newer than that index (rdt_direct).
+ * count, nor what is unchanged while the mode is off.  After a start and when
+ * the mode goes on, RDT counts as written until guest_rdt changes (rdt_mode).
+ *
+ * An index of an earlier lap, which the head has passed, would seem to be
+ * almost a ring ahead.  So where it may be old it counts only if DD is clear in
+ * the descriptor before it: csb_posted().  And until the transmit side has seen
+ * the mode off itself, TDT is kept aside, so that the head does not pass an
+ * index in the CSB that was not looked at; on receive, RDT is newer than that
+ * index (rdt_direct).
  *
  * Every batch reads guest_csb_on.  The host keeps its part of the block up to
  * date while that is 0, so that a guest that turns the mode on finds out

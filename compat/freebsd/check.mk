@@ -32,6 +32,7 @@ SRCS+=		lib/libtestbed/backend.c			\
 		lib/libtestbed/e82545_host.c			\
 		tests/usr.sbin/bhyve/net_backend_vale_netmap_test.c \
 		tests/usr.sbin/bhyve/pci_e82545_test.c		\
+		tests/usr.sbin/bhyve/pci_vm.c			\
 		tests/usr.sbin/bhyve/see.c
 SRCS+=		lib/libtestbed/aborts.c tests/compat/kern/systm_test.c
 

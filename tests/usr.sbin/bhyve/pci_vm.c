@@ -1,0 +1,440 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+#include <sys/types.h>
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <machine/vmm_snapshot.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "bhyverun.h"
+#include "config.h"
+#include "e82545.h"
+#include "mevent.h"
+#include "net_backends.h"
+#include "net_backends_priv.h"
+#include "pci_vm.h"
+#include "wait_until.h"
+
+SET_DECLARE(pci_devemu_set, struct pci_devemu);
+
+_Alignas(4096) uint8_t vm_ram[RAM_SIZE];
+struct vm vm = { .mtx = PTHREAD_MUTEX_INITIALIZER };
+
+void *
+paddr_guest2host(struct vmctx *ctx, uintptr_t addr, size_t len)
+{
+	ATF_CHECK_EQ((struct vmctx *)vm_ram, ctx);
+	if (addr >= RAM_SIZE || len > RAM_SIZE - addr)
+		return (NULL);
+	return (vm_ram + addr);
+}
+
+int
+pci_emul_alloc_bar(struct pci_devinst *pi __unused, int idx,
+    enum pcibar_type type, uint64_t size)
+{
+	vm.bar[idx].type = type;
+	vm.bar[idx].size = size;
+	return (vm.no_bars ? ENOMEM : 0);
+}
+
+int
+pci_emul_add_msicap(struct pci_devinst *pi __unused, int msgnum)
+{
+	vm.msi_messages = msgnum;
+	return (0);
+}
+
+void
+pci_lintr_request(struct pci_devinst *pi __unused)
+{
+	vm.lintr_requested = true;
+}
+
+void
+pci_lintr_assert(struct pci_devinst *pi)
+{
+	ATF_CHECK_EQ(&vm.pi, pi);
+	ATF_CHECK(vm.lintr_requested);
+	pthread_mutex_lock(&vm.mtx);
+	vm.line = true;
+	vm.asserts++;
+	pthread_mutex_unlock(&vm.mtx);
+}
+
+void
+pci_lintr_deassert(struct pci_devinst *pi __unused)
+{
+	ATF_CHECK(vm.lintr_requested);
+	pthread_mutex_lock(&vm.mtx);
+	vm.line = false;
+	pthread_mutex_unlock(&vm.mtx);
+}
+
+int
+pci_msi_enabled(struct pci_devinst *pi __unused)
+{
+	return (vm.msi_on);
+}
+
+void
+pci_generate_msi(struct pci_devinst *pi __unused, int msgnum)
+{
+	ATF_CHECK_EQ(0, msgnum);
+	pthread_mutex_lock(&vm.mtx);
+	vm.msis++;
+	pthread_mutex_unlock(&vm.mtx);
+}
+
+int
+vm_snapshot_buf(void *data, size_t size, struct vm_snapshot_meta *meta)
+{
+	if (size > meta->buffer.buf_rem)
+		return (E2BIG);
+	if (meta->op == VM_SNAPSHOT_SAVE)
+		memcpy(meta->buffer.buf, data, size);
+	else
+		memcpy(data, meta->buffer.buf, size);
+	meta->buffer.buf += size;
+	meta->buffer.buf_rem -= size;
+	return (0);
+}
+
+void
+vm_snapshot_buf_err(const char *name __unused,
+    const enum vm_snapshot_op op __unused)
+{
+}
+
+/* The backend `wire'. */
+
+struct wire_priv {
+	struct mevent	*ev;
+};
+
+static int
+wire_init(struct net_backend *be, const char *devname __unused,
+    nvlist_t *nvl __unused, net_be_rxeof_t cb, void *param)
+{
+	struct wire_priv *priv;
+	int s[2];
+
+	priv = NET_BE_PRIV(be);
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0,
+	    s));
+	be->fd = s[0];
+	vm.wire = s[1];
+	priv->ev = mevent_add_disabled(be->fd, EVF_READ, cb, param);
+	ATF_REQUIRE(priv->ev != NULL);
+	vm.opens++;
+	return (0);
+}
+
+static void
+wire_cleanup(struct net_backend *be)
+{
+	struct wire_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	mevent_delete_close(priv->ev);
+	close(vm.wire);
+	vm.cleanups++;
+}
+
+static ssize_t
+wire_send(struct net_backend *be __unused, const struct iovec *iov, int iovcnt)
+{
+	size_t len;
+	int i;
+
+	pthread_mutex_lock(&vm.mtx);
+	for (i = 0, len = 0; i < iovcnt; len += iov[i++].iov_len)
+		memcpy(vm.frame + len, iov[i].iov_base, iov[i].iov_len);
+	vm.len = len;
+	vm.sent++;
+	pthread_mutex_unlock(&vm.mtx);
+	return (len);
+}
+
+static ssize_t
+wire_recv(struct net_backend *be, const struct iovec *iov, int iovcnt)
+{
+	ssize_t len;
+
+	len = readv(be->fd, iov, iovcnt);
+	return (len == -1 && errno == EAGAIN ? 0 : len);
+}
+
+static void
+wire_recv_enable(struct net_backend *be)
+{
+	struct wire_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	vm.enables++;
+	mevent_enable(priv->ev);
+}
+
+static void
+wire_recv_disable(struct net_backend *be)
+{
+	struct wire_priv *priv;
+
+	priv = NET_BE_PRIV(be);
+	vm.disables++;
+	mevent_disable(priv->ev);
+}
+
+static uint64_t
+wire_get_cap(struct net_backend *be __unused)
+{
+	return (0);
+}
+
+static int
+wire_set_cap(struct net_backend *be __unused, uint64_t features __unused,
+    unsigned int vnet_hdr_len __unused)
+{
+	return (-1);
+}
+
+static struct net_backend wire_backend = {
+	.prefix = "wire",
+	.priv_size = sizeof(struct wire_priv),
+	.init = wire_init,
+	.cleanup = wire_cleanup,
+	.send = wire_send,
+	.recv = wire_recv,
+	.recv_enable = wire_recv_enable,
+	.recv_disable = wire_recv_disable,
+	.get_cap = wire_get_cap,
+	.set_cap = wire_set_cap,
+};
+DATA_SET(net_backend_set, wire_backend);
+
+/* The vCPU's side. */
+
+static struct pci_devemu *
+model(void)
+{
+	struct pci_devemu **pep;
+
+	SET_FOREACH(pep, pci_devemu_set)
+		if (strcmp((*pep)->pe_emu, "e1000") == 0)
+			return (*pep);
+	atf_tc_fail("no model called e1000");
+}
+
+int
+vm_init(const char *opts)
+{
+	struct pci_devemu *pe;
+	nvlist_t *nvl;
+
+	pe = model();
+	init_config();
+	nvl = create_config_node("pci.0.2.0");
+	ATF_REQUIRE_EQ(0, pe->pe_legacy_config(nvl, opts));
+	memset(&vm.pi, 0, sizeof(vm.pi));
+	vm.pi.pi_d = pe;
+	vm.pi.pi_slot = 2;
+	vm.pi.pi_vmctx = (struct vmctx *)vm_ram;
+	/* As bhyve does. */
+	pci_set_cfgdata8(&vm.pi, PCIR_COMMAND, PCIM_CMD_BUSMASTEREN);
+	return (pe->pe_init(&vm.pi, nvl));
+}
+
+uint32_t
+vm_rd(uint32_t off)
+{
+	return (vm.pi.pi_d->pe_barread(&vm.pi, E82545_BAR_MEM, off, 4));
+}
+
+void
+vm_wr(uint32_t off, uint32_t value)
+{
+	vm.pi.pi_d->pe_barwrite(&vm.pi, E82545_BAR_MEM, off, 4, value);
+}
+
+uint16_t
+vm_cfg16(int off)
+{
+	return (vm.pi.pi_cfgdata[off] | vm.pi.pi_cfgdata[off + 1] << 8);
+}
+
+/* As bhyve does for a vCPU. */
+void
+vm_command(uint16_t value)
+{
+	if (vm.pi.pi_d->pe_cfgwrite(&vm.pi, PCIR_COMMAND, 2, value) != 0)
+		pci_set_cfgdata16(&vm.pi, PCIR_COMMAND, value);
+}
+
+/* done(), which looks at `vm'. */
+static bool
+locked(bool (*done)(void))
+{
+	bool result;
+
+	pthread_mutex_lock(&vm.mtx);
+	result = done();
+	pthread_mutex_unlock(&vm.mtx);
+	return (result);
+}
+
+#define	SEEN	"%d frames sent, %d assertions, RDH %u", vm.sent,	\
+	    vm.asserts, vm_rd(E82545_RDH)
+
+#ifdef __FreeBSD__
+static void *
+event_loop(void *arg __unused)
+{
+	mevent_dispatch();
+	return (NULL);
+}
+
+void
+vm_run_until(bool (*done)(void))
+{
+	static bool started;
+	pthread_t thread;
+
+	if (!started)
+		ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, event_loop,
+		    NULL));
+	started = true;
+	wait_until(locked(done), SEEN);
+}
+#else
+/* wait_until(), from a handler of the event loop. */
+static struct wait_state wait_state;
+
+static void
+on_clock(int fd __unused, enum ev_type type __unused, void *param)
+{
+	bool (*done)(void);
+
+	done = *(bool (**)(void))param;
+	if (locked(done))
+		mevent_stop(mevent_loop());
+	else if (!wait_more(&wait_state))
+		wait_failed(__FILE__, __LINE__, "done()", SEEN);
+}
+
+void
+vm_run_until(bool (*done)(void))
+{
+	struct mevent *clock;
+
+	wait_state = (struct wait_state){ 0, 0 };
+	clock = mevent_add(1, EVF_TIMER, on_clock, &done);
+	ATF_REQUIRE(clock != NULL);
+	mevent_dispatch();
+	ATF_REQUIRE_EQ(0, mevent_delete(clock));
+}
+#endif
+
+/* A time in which a frame that does not wait would have been received. */
+static long long ten_ms_end;		/* ns */
+
+static bool
+ten_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (ts.tv_sec * 1000000000LL + ts.tv_nsec >= ten_ms_end);
+}
+
+void
+vm_run_ten_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ten_ms_end = ts.tv_sec * 1000000000LL + ts.tv_nsec + 10000000;
+	vm_run_until(ten_ms);
+}
+
+bool
+vm_line_up(void)
+{
+	return (vm.line);
+}
+
+int vm_expected;
+
+bool
+vm_sent(void)
+{
+	return (vm.sent == vm_expected);
+}
+
+bool
+vm_received(void)
+{
+	struct e82545_rxd *rxd;
+
+	rxd = (struct e82545_rxd *)(void *)(vm_ram + RX_RING);
+	rxd += vm_expected - 1;
+	return ((__atomic_load_n(&rxd->status, __ATOMIC_ACQUIRE) &
+	    E82545_RXD_DD) != 0);
+}
+
+void
+vm_start(const char *opts)
+{
+	struct e82545_rxd *rxd;
+	int i;
+
+	ATF_REQUIRE_EQ(0, vm_init(opts));
+	vm_wr(E82545_CTRL, E82545_CTRL_SLU);
+	vm_rd(E82545_ICR);
+	vm_wr(E82545_TDBAL, TX_RING);
+	vm_wr(E82545_TDLEN, RING * sizeof(union e82545_txd));
+	vm_wr(E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
+	rxd = (struct e82545_rxd *)(void *)(vm_ram + RX_RING);
+	for (i = 0; i < RING; i++)
+		rxd[i].addr = RX_BUF + 2048 * i;
+	vm_wr(E82545_RDBAL, RX_RING);
+	vm_wr(E82545_RDLEN, RING * sizeof(struct e82545_rxd));
+	vm_wr(E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_UPE | E82545_RCTL_BAM |
+	    E82545_RCTL_SECRC);
+}
+
+void
+vm_frame(uint8_t *frame, size_t len, uint8_t seed)
+{
+	size_t i;
+
+	memset(frame, 0xff, 6);
+	memset(frame + 6, 2, 6);
+	for (i = 12; i < len; i++)
+		frame[i] = seed + i * 3;
+}
+
+void
+vm_transmit(int i, size_t len, uint8_t seed)
+{
+	union e82545_txd *txd;
+
+	vm_frame(vm_ram + TX_BUF + 2048 * i, len, seed);
+	txd = (union e82545_txd *)(void *)(vm_ram + TX_RING);
+	memset(&txd[i], 0, sizeof(txd[i]));
+	txd[i].legacy.addr = TX_BUF + 2048 * i;
+	txd[i].legacy.length = len;
+	txd[i].legacy.cmd = (E82545_TXD_EOP | E82545_TXD_IFCS |
+	    E82545_TXD_RS) >> 24;
+}

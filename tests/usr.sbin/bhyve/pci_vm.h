@@ -1,0 +1,92 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * A virtual machine around pci_e82545.c: what bhyve provides to it, namely PCI
+ * emulation, guest memory and snapshots, and a network backend `wire', a socket
+ * whose other end is the network.  The test's own thread is the vCPU and,
+ * except with bhyve's own event loop, which never ends, the event loop.
+ */
+
+#ifndef _PCI_VM_H_
+#define	_PCI_VM_H_
+
+#include <dev/e1000/e82545_reg.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pci_emul.h"
+
+/* Guest memory: bytes, and guest addresses.  A buffer has 2048 bytes. */
+#define	RAM_SIZE	0x100000
+#define	TX_RING		0x1000
+#define	RX_RING		0x2000
+#define	CSB		0x3000
+#define	TX_BUF		0x10000
+#define	RX_BUF		0x40000
+#define	RING		64		/* descriptors in each ring */
+
+extern uint8_t vm_ram[RAM_SIZE];
+
+/* What the adapter has done.  `mtx' protects what other threads change. */
+extern struct vm {
+	struct pci_devinst pi;
+	struct {
+		enum pcibar_type type;
+		uint64_t	 size;	/* bytes */
+	} bar[PCIR_MAX_BAR_0 + 1];
+	int		 msi_messages;	/* requested in the capability */
+	bool		 lintr_requested;
+	bool		 no_bars;	/* set: BARs cannot be allocated */
+
+	pthread_mutex_t	 mtx;
+	bool		 line;
+	int		 asserts;
+	bool		 msi_on;	/* set: the guest uses MSI */
+	int		 msis;
+	int		 sent;		/* frames the backend sent */
+	uint8_t		 frame[2048];	/* the last one */
+	size_t		 len;
+	int		 opens, cleanups;	/* of the backend */
+	int		 enables, disables;	/* of its event */
+	int		 wire;		/* the network's end */
+} vm;
+
+/*
+ * Create an adapter with these options, as for -s 2,e1000,opts, with bus
+ * mastering on.  Returns what pe_init() returns.
+ */
+int	vm_init(const char *opts);
+/* The same, with the link up and both rings on, and no receive buffers. */
+void	vm_start(const char *opts);
+
+/* Registers, 16 bits of configuration space, and its command register. */
+uint32_t vm_rd(uint32_t off);
+void	vm_wr(uint32_t off, uint32_t value);
+uint16_t vm_cfg16(int off);
+void	vm_command(uint16_t value);
+
+/* Make a broadcast whose bytes follow from `seed'. */
+void	vm_frame(uint8_t *frame, size_t len, uint8_t seed);
+/* Put one into descriptor `i' of the transmit ring.  TDT is not written. */
+void	vm_transmit(int i, size_t len, uint8_t seed);
+
+/* Run the event loop until done(), which is called with `mtx' held. */
+void	vm_run_until(bool (*done)(void));
+/* Run it for a time in which a frame that does not wait would have come. */
+void	vm_run_ten_ms(void);
+
+/* For vm_run_until(): the line is asserted. */
+bool	vm_line_up(void);
+/* So many frames are sent; so many receive descriptors are done. */
+extern int vm_expected;
+bool	vm_sent(void);
+bool	vm_received(void);
+
+#endif /* !_PCI_VM_H_ */

@@ -1,0 +1,232 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "adapter_stub.h"
+#include "event_stub.h"
+#include "vfu_client.h"
+
+int		client;
+int		fds_idle;
+uint16_t	next_id;
+int		send_error, recv_error;
+size_t		send_leaves;
+
+ssize_t	__real_send(int s, const void *buf, size_t len, int flags);
+ssize_t	__wrap_send(int s, const void *buf, size_t len, int flags);
+ssize_t	__real_recvmsg(int s, struct msghdr *msg, int flags);
+ssize_t	__wrap_recvmsg(int s, struct msghdr *msg, int flags);
+
+ssize_t
+__wrap_send(int s, const void *buf, size_t len, int flags)
+{
+	if (send_error != 0) {
+		errno = send_error;
+		send_error = 0;
+		return (-1);
+	}
+	return (__real_send(s, buf, len - MIN(len, send_leaves), flags));
+}
+
+ssize_t
+__wrap_recvmsg(int s, struct msghdr *msg, int flags)
+{
+	/* It has space for what it asks for. */
+	ATF_REQUIRE((uint8_t *)msg->msg_iov->iov_base +
+	    msg->msg_iov->iov_len <= ad.server.in + sizeof(ad.server.in));
+	if (recv_error != 0) {
+		errno = recv_error;
+		recv_error = 0;
+		return (-1);
+	}
+	return (__real_recvmsg(s, msg, flags));
+}
+
+void
+server_start(void)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX, .sun_path = "s" };
+	int listen_fd;
+
+	listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	ATF_REQUIRE_EQ(0, bind(listen_fd, (void *)&sun, sizeof(sun)));
+	ATF_REQUIRE_EQ(0, listen(listen_fd, 8));
+	stub_start(listen_fd);
+	ad.server.fd = 0;
+	errno = EIO;
+	ATF_REQUIRE_EQ(0, vfu_server_init(&ad));
+	ATF_CHECK_EQ(-1, ad.server.fd);
+	fds_idle = stub_fds();
+	client = -1;
+}
+
+int
+dial(void)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX, .sun_path = "s" };
+	const sa_family_t autobind = AF_UNIX;
+	int s;
+
+	s = socket(AF_UNIX, SOCK_STREAM, 0);
+	ATF_REQUIRE(s != -1);
+	ATF_REQUIRE_EQ(0, bind(s, (const void *)&autobind, sizeof(autobind)));
+	ATF_REQUIRE_EQ(0, connect(s, (void *)&sun, sizeof(sun)));
+	return (s);
+}
+
+void
+put_fds(const void *data, size_t len, const int *fds, int nfds)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(32 * sizeof(int))];
+	} control;
+	struct iovec iov = { (void *)(uintptr_t)data, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	if (nfds > 0) {
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = control.buf;
+		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
+	}
+	ATF_REQUIRE_EQ((ssize_t)len, sendmsg(client, &msg, MSG_NOSIGNAL));
+}
+
+void
+put(const void *data, size_t len)
+{
+	put_fds(data, len, NULL, 0);
+}
+
+size_t
+message(uint8_t *buf, unsigned int command, uint32_t flags, const void *data,
+    size_t len)
+{
+	const struct vfio_user_header h = { .id = next_id++,
+	    .command = command, .size = HDR + len, .flags = flags };
+
+	memcpy(buf, &h, HDR);
+	if (len != 0)
+		memcpy(buf + HDR, data, len);
+	return (HDR + len);
+}
+
+void
+put_message(unsigned int command, uint32_t flags, const void *data, size_t len)
+{
+	uint8_t buf[VFU_MSG_MAX + 64];
+
+	put(buf, message(buf, command, flags, data, len));
+}
+
+int
+reply(uint16_t id, unsigned int command, void *data, size_t len)
+{
+	struct vfio_user_header h;
+	uint8_t buf[VFU_REPLY_MAX];
+
+	ATF_REQUIRE_EQ(HDR, recv(client, &h, HDR, MSG_DONTWAIT));
+	ATF_CHECK_EQ(id, h.id);
+	ATF_CHECK_EQ(command, h.command);
+	ATF_CHECK_EQ(VFIO_USER_F_REPLY | (h.error != 0 ? VFIO_USER_F_ERROR :
+	    0), h.flags);
+	if (h.error != 0) {
+		ATF_CHECK_EQ(HDR, h.size);
+		return (h.error);
+	}
+	ATF_REQUIRE_EQ(HDR + len, h.size);
+	if (len != 0)
+		ATF_REQUIRE_EQ((ssize_t)len, recv(client, buf, len,
+		    MSG_DONTWAIT));
+	if (data != NULL)
+		memcpy(data, buf, len);
+	return (0);
+}
+
+bool
+no_reply(void)
+{
+	char c;
+
+	return (recv(client, &c, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+}
+
+bool
+hung_up(void)
+{
+	char c;
+	ssize_t n;
+
+	while ((n = recv(client, &c, 1, MSG_DONTWAIT)) == 1)
+		continue;
+	return (n == 0 || errno == ECONNRESET);
+}
+
+void
+client_come(bool version)
+{
+	static const struct vfio_user_version v;
+	uint8_t data[64];
+
+	client = dial();
+	events_run();
+	ATF_CHECK_STREQ("attach;", stub_calls());
+	if (!version)
+		return;
+	put_message(VFIO_USER_VERSION, 0, &v, sizeof(v));
+	events_run();
+	ATF_REQUIRE_EQ(0, reply(next_id - 1, VFIO_USER_VERSION, data,
+	    sizeof(v) + sizeof("{\"capabilities\":{}}")));
+	ATF_CHECK_STREQ("work;", stub_calls());
+}
+
+void
+client_gone(const char *calls)
+{
+	const char *got;
+
+	close(client);
+	client = -1;
+	events_run();
+	got = stub_calls();
+	ATF_CHECK_MSG(strcmp(calls, got) == 0, "%s, not %s", got, calls);
+	ATF_CHECK_EQ(-1, ad.server.fd);
+	ATF_CHECK_EQ(1, events_used());
+	ATF_CHECK_EQ(1, events_on());
+	ATF_CHECK_EQ_MSG(fds_idle, stub_fds(), "%d descriptors, not %d",
+	    stub_fds(), fds_idle);
+	ATF_CHECK_EQ(0, ad.server.calls % 2);
+}
+
+void
+check_dropped(const char *why)
+{
+	char calls[256];
+
+	events_run();
+	ATF_CHECK(hung_up());
+	snprintf(calls, sizeof(calls), "log: client dropped: %s;detach;", why);
+	client_gone(calls);
+	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_BROKEN));
+	client_come(true);
+}

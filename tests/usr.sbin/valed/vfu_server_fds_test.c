@@ -1,0 +1,290 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Descriptors that come with messages: which message has them, how many there
+ * may be, and who closes them.
+ */
+
+#include <sys/param.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "adapter_stub.h"
+#include "event_stub.h"
+#include "test.h"
+#include "vfu_client.h"
+#include "vfu_close.h"
+
+#define	PAGE		4096
+
+/* vfu_close() fails after so many calls; -1: never. */
+static int	closes = -1;
+static int	closed;			/* calls */
+
+/* Calls of close(2) by the server that adapter_watch() would interrupt. */
+static int	odd_closes;
+
+int	__real_close(int fd);
+int	__wrap_close(int fd);
+bool	__real_vfu_close(int fd);
+bool	__wrap_vfu_close(int fd);
+
+int
+__wrap_close(int fd)
+{
+	odd_closes += ad.server.calls % 2;
+	return (__real_close(fd));
+}
+
+bool
+__wrap_vfu_close(int fd)
+{
+	if (closes == 0)
+		return (false);
+	closes -= closes > 0;
+	closed++;
+	return (__real_vfu_close(fd));
+}
+
+/* A request to map a page of a file, or a range without access. */
+static size_t
+dma_map(uint8_t *buf, uint64_t gpa)
+{
+	const struct vfio_user_dma_map map = { sizeof(map),
+	    VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE, 0, gpa, PAGE };
+
+	return (message(buf, VFIO_USER_DMA_MAP, 0, &map, sizeof(map)));
+}
+
+/* The page has this file's letter; 0: it has no access. */
+static void
+check_page(uint64_t gpa, int letter)
+{
+	const char *p = vfu_dma_addr(&ad.dma, gpa, PAGE);
+
+	ATF_CHECK_EQ_MSG(letter, p == NULL ? 0 : *p, "page %#jx: %d",
+	    (uintmax_t)gpa, p == NULL ? 0 : *p);
+}
+
+static int
+file(const char *letter)
+{
+	int fd;
+
+	fd = stub_memory(PAGE);
+	ATF_REQUIRE_EQ(1, pwrite(fd, letter, 1, 0));
+	return (fd);
+}
+
+TEST(descriptors, "A descriptor belongs to the message with whose bytes it "
+    "came")
+{
+	uint8_t a[48], b[48], x[128] = { 0 };
+	size_t cut, len;
+	uint16_t first;
+	int fd_a, fd_b, step, wait;
+
+	server_start();
+	fd_a = file("a");
+	fd_b = file("b");
+	fds_idle += 2;
+	client_come(true);
+	for (step = 0, wait = 0; wait < 2; wait++) {
+		for (cut = 0; cut < sizeof(a); cut++, step++) {
+			/* One of another size before it. */
+			put_message(UNKNOWN, NO_REPLY, x, sizeof(x));
+			events_run();
+			first = next_id;
+			ATF_REQUIRE_EQ(sizeof(a), dma_map(a, 0x10000));
+			(void)dma_map(b, 0x20000);
+			/* With one byte of it, before the next message. */
+			if (cut > 0)
+				put(a, cut);
+			if (wait)
+				events_run();
+			put_fds(a + cut, 1, &fd_a, 1);
+			if (wait)
+				events_run();
+			if (cut + 1 < sizeof(a))
+				put(a + cut + 1, sizeof(a) - cut - 1);
+			put_fds(b, sizeof(b), &fd_b, 1);
+			events_run();
+			ATF_REQUIRE_EQ(0, reply(first, VFIO_USER_DMA_MAP, NULL,
+			    0));
+			ATF_REQUIRE_EQ(0, reply(first + 1, VFIO_USER_DMA_MAP,
+			    NULL, 0));
+			check_page(0x10000, 'a');
+			check_page(0x20000, 'b');
+			ATF_CHECK_EQ(0, ad.server.nfds);
+			vfu_dma_clear(&ad.dma);
+		}
+	}
+	/* With a message that is only a header. */
+	for (cut = 0; cut < HDR; cut++) {
+		(void)message(a, VFIO_USER_DEVICE_RESET, 0, NULL, 0);
+		first = next_id;
+		(void)dma_map(b, 0x20000);
+		if (cut > 0)
+			put(a, cut);
+		put_fds(a + cut, 1, &fd_a, 1);
+		events_run();
+		if (cut + 1 < HDR)
+			put(a + cut + 1, HDR - cut - 1);
+		put_fds(b, sizeof(b), &fd_b, 1);
+		events_run();
+		ATF_REQUIRE_EQ(0, reply(first - 1, VFIO_USER_DEVICE_RESET,
+		    NULL, 0));
+		ATF_REQUIRE_EQ(0, reply(first, VFIO_USER_DMA_MAP, NULL, 0));
+		check_page(0x20000, 'b');
+		vfu_dma_clear(&ad.dma);
+	}
+	/* Between messages without one. */
+	first = next_id;
+	len = dma_map(x, 0x10000);
+	put(x, len);
+	len = dma_map(x, 0x20000);
+	put_fds(x, len, &fd_a, 1);
+	len = dma_map(x, 0x30000);
+	put(x, len);
+	events_run();
+	check_page(0x10000, 0);
+	check_page(0x20000, 'a');
+	check_page(0x30000, 0);
+	ATF_CHECK_EQ(3, ad.dma.n);
+	vfu_dma_clear(&ad.dma);
+	/* With two messages at once: it is the last one's, though a part. */
+	for (cut = 1; cut <= sizeof(a); cut++) {
+		len = dma_map(x, 0x10000);
+		len += dma_map(x + len, 0x20000);
+		put_fds(x, len - sizeof(a) + cut, &fd_b, 1);
+		events_run();
+		check_page(0x10000, 0);
+		if (cut < sizeof(a)) {
+			ATF_CHECK_EQ(1, ad.dma.n);
+			ATF_CHECK_EQ(1, ad.server.nfds);
+			put(x + len - sizeof(a) + cut, sizeof(a) - cut);
+			events_run();
+		}
+		check_page(0x20000, 'b');
+		vfu_dma_clear(&ad.dma);
+	}
+	(void)stub_calls();
+	(void)dma_map(a, 0x10000);
+	/* An incomplete message's is closed when the client leaves. */
+	put_fds(a, 20, &fd_a, 1);
+	events_run();
+	ATF_CHECK_EQ(1, ad.server.nfds);
+	client_gone("work;detach;");
+	/* So is one that it never read. */
+	client_come(true);
+	put_fds(a, 20, &fd_a, 1);
+	put_fds(a, 20, &fd_a, 1);
+	client_gone("work;work;detach;");
+}
+
+TEST(passed, "Descriptors that no command keeps are closed, each once")
+{
+	const struct {
+		struct vfio_user_irq_set set;
+	} msi = { { sizeof(msi), VFIO_IRQ_SET_DATA_EVENTFD |
+	    VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_PCI_MSI_IRQ_INDEX, 0, 1 } };
+	uint8_t buf[64];
+	int event, fds[VFU_FDS_MAX], i, memory, pair[2];
+	size_t len;
+
+	server_start();
+	event = eventfd(0, EFD_NONBLOCK);
+	memory = file("a");
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	fds_idle += 4;
+	client_come(true);
+	/* Those of a kind whose close cannot block at once. */
+	for (i = 0; i < VFU_FDS_MAX; i++)
+		fds[i] = i % 2 ? event : memory;
+	len = message(buf, UNKNOWN, NO_REPLY, NULL, 0);
+	odd_closes = closed = 0;
+	put_fds(buf, len, fds, VFU_FDS_MAX);
+	events_run();
+	ATF_CHECK_EQ(fds_idle + 2, stub_fds());
+	ATF_CHECK_EQ(0, closed);
+	ATF_CHECK_EQ(VFU_FDS_MAX, odd_closes);
+	/* Others in a thread of their own. */
+	for (i = 0; i < VFU_FDS_MAX; i++)
+		fds[i] = pair[i % 2];
+	put_fds(buf, len, fds, VFU_FDS_MAX);
+	events_run();
+	ATF_CHECK_EQ(fds_idle + 2, stub_fds());
+	ATF_CHECK_EQ(VFU_FDS_MAX, closed);
+	/* One that a command keeps. */
+	len = message(buf, VFIO_USER_DEVICE_SET_IRQS, NO_REPLY, &msi,
+	    sizeof(msi));
+	closed = 0;
+	put_fds(buf, len, &event, 1);
+	events_run();
+	ATF_CHECK_EQ(0, closed);
+	ATF_REQUIRE(ad.irq.msi_fd != -1);
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(ad.irq.msi_fd, F_GETFD));
+	ATF_CHECK_EQ(fds_idle + 3, stub_fds());
+	(void)stub_calls();
+	odd_closes = 0;
+	client_gone("detach;");
+	ATF_CHECK_EQ(1, odd_closes);
+	/* Too many that wait to be closed. */
+	client_come(true);
+	closes = 1;
+	len = message(buf, VFIO_USER_DEVICE_RESET, NO_REPLY, NULL, 0);
+	put_fds(buf, len, pair, 2);
+	events_run();
+	closes = -1;
+	ATF_CHECK(hung_up());
+	client_gone("reset;log: client dropped: too many descriptors to "
+	    "close;detach;");
+}
+
+TEST(too_many, "A message has 16 descriptors at most")
+{
+	uint8_t buf[64];
+	int fd, fds[VFU_FDS_MAX + 1], i;
+	size_t len;
+
+	server_start();
+	fd = eventfd(0, EFD_NONBLOCK);
+	fds_idle++;
+	for (i = 0; i <= VFU_FDS_MAX; i++)
+		fds[i] = fd;
+	client_come(true);
+	len = message(buf, VFIO_USER_DEVICE_RESET, NO_REPLY, NULL, 0);
+	put_fds(buf, len, fds, VFU_FDS_MAX + 1);
+	check_dropped("too many descriptors");
+	/* With its parts. */
+	for (i = 0; i < VFU_FDS_MAX; i++) {
+		ATF_CHECK_EQ(i, ad.server.nfds);
+		put_fds(buf + i, 1, fds, 1);
+		events_run();
+	}
+	ATF_CHECK_EQ(0, ad.server.nfds);
+	(void)stub_calls();
+	put_fds(buf, 1, fds, VFU_FDS_MAX);
+	events_run();
+	ATF_CHECK_STREQ("work;", stub_calls());
+	put_fds(buf + 1, 1, fds, VFU_FDS_MAX);
+	check_dropped("too many descriptors");
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, descriptors);
+	ATF_TP_ADD_TC(tp, passed);
+	ATF_TP_ADD_TC(tp, too_many);
+	return (atf_no_error());
+}

@@ -7,7 +7,7 @@
 /*
  * valed's vfio-user server and hostile clients: one VM of valed, its client at
  * the other end of a socket, messages with descriptors, split, too many,
- * malformed.  The event loop is in this file, so that all runs in one thread,
+ * malformed.  The event loop is event_stub.c, so that all runs in one thread,
  * step by step.  Invariants:
  *
  *  - Replies have lengths that the protocol allows, and each answers a
@@ -22,7 +22,6 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <dev/e1000/e82545_reg.h>
 
@@ -37,12 +36,12 @@
 
 #include "adapter.h"
 #include "config.h"
+#include "event_stub.h"
 #include "libvale.h"
 #include "mevent.h"
 #include "server.h"
 #include "valed.h"
 
-#define	EVENTS		16
 #define	ROUNDS		16		/* of events, in one go */
 #define	PIECES		8		/* of a message; the last has the rest */
 #define	MSG_FDS		20
@@ -50,85 +49,6 @@
 #define	RXRING		0x2000
 #define	TXBUF		0x4000
 #define	RXBUF		0x8000
-
-/*
- * The event loop.
- */
-
-static struct mevent {
-	int		  fd;
-	enum ev_type	  type;
-	void		(*func)(int, enum ev_type, void *);
-	void		 *arg;
-	bool		  on, used;
-} events[EVENTS];
-
-static struct mevent *
-event_add(int fd, enum ev_type type, void (*func)(int, enum ev_type, void *),
-    void *arg, bool on)
-{
-	struct mevent *m;
-	struct stat st;
-	int i;
-
-	if (fstat(fd, &st) == -1 || S_ISREG(st.st_mode))
-		return (NULL);
-	for (i = 0; events[i].used; i++)
-		INVARIANT(i < EVENTS - 1);
-	m = &events[i];
-	m->fd = fd;
-	m->type = type;
-	m->func = func;
-	m->arg = arg;
-	m->on = on;
-	m->used = true;
-	return (m);
-}
-
-struct mevent *
-mevent_add(int fd, enum ev_type type, void (*func)(int, enum ev_type, void *),
-    void *arg)
-{
-	return (event_add(fd, type, func, arg, true));
-}
-
-struct mevent *
-mevent_add_disabled(int fd, enum ev_type type,
-    void (*func)(int, enum ev_type, void *), void *arg)
-{
-	return (event_add(fd, type, func, arg, false));
-}
-
-int
-mevent_enable(struct mevent *m)
-{
-	INVARIANT(m->used);
-	m->on = true;
-	return (0);
-}
-
-int
-mevent_disable(struct mevent *m)
-{
-	INVARIANT(m->used);
-	m->on = false;
-	return (0);
-}
-
-int
-mevent_delete(struct mevent *m)
-{
-	INVARIANT(m->used);
-	memset(m, 0, sizeof(*m));
-	return (0);
-}
-
-int
-mevent_delete_close(struct mevent *m)
-{
-	close(m->fd);
-	return (mevent_delete(m));
-}
 
 /* The VM's thread sets it up and ends; this file is its event loop. */
 void
@@ -143,26 +63,10 @@ mevent_dispatch(void)
 static void
 dispatch(void)
 {
-	struct pollfd pfd[EVENTS];
-	int i, n, round;
+	int round;
 
-	for (round = 0; round < ROUNDS; round++) {
-		for (i = 0; i < EVENTS; i++) {
-			pfd[i].fd = events[i].used && events[i].on ?
-			    events[i].fd : -1;
-			pfd[i].events = events[i].type == EVF_READ ? POLLIN :
-			    POLLOUT;
-			pfd[i].revents = 0;
-		}
-		n = poll(pfd, EVENTS, 0);
-		if (n <= 0)
-			return;
-		for (i = 0; i < EVENTS; i++)
-			if (pfd[i].revents != 0 && events[i].used &&
-			    events[i].on && events[i].fd == pfd[i].fd)
-				events[i].func(events[i].fd, events[i].type,
-				    events[i].arg);
-	}
+	for (round = 0; round < ROUNDS && events_step() != 0; round++)
+		;
 }
 
 int
@@ -183,7 +87,7 @@ static struct {
 	struct vale_desc *peer;
 	int		 fds[FD_COUNT];
 	uint8_t		*ram;		/* FD_RAM's */
-	int		 nevents;	/* without a client */
+	unsigned int	 nevents;	/* without a client */
 	int		 nfds;		/* open before there was one */
 	/* The client. */
 	int		 s;
@@ -227,17 +131,6 @@ make_fds(void)
 	INVARIANT(v.ram != MAP_FAILED);
 }
 
-static int
-count_events(void)
-{
-	int i, n;
-
-	n = 0;
-	for (i = 0; i < EVENTS; i++)
-		n += events[i].used;
-	return (n);
-}
-
 static void
 start(void)
 {
@@ -268,7 +161,7 @@ start(void)
 	pthread_join(v.ad->thread, NULL);
 	v.ad->thread = pthread_self();
 	dispatch();
-	v.nevents = count_events();
+	v.nevents = events_used();
 }
 
 /*
@@ -351,7 +244,7 @@ client_go(void)
 	dispatch();
 	INVARIANT(v.ad->server.fd == -1);
 	INVARIANT(v.ad->dma.n == 0 && v.ad->dma.mapped == 0);
-	INVARIANT(count_events() == v.nevents);
+	INVARIANT(events_used() == v.nevents);
 	INVARIANT(count_fds() == v.nfds);
 }
 

@@ -443,6 +443,23 @@ send_quietly(struct lem *l)
 	return (!host_line(l->h));
 }
 
+/* The link goes and comes: an interrupt without a frame. */
+static void
+relink(struct lem *l)
+{
+	e82545_link(l->h->dev, false);
+	e82545_link(l->h->dev, true);
+}
+
+/* A frame arrives for which the driver asks no interrupt. */
+static void
+arrive_quietly(struct lem *l)
+{
+	CSB_SET(l->csb, guest_need_rxkick, 0);
+	inject(l, 1);
+	host_run(l->h);
+}
+
 TEST(txkick_at_zero, "A guest_txkick_at that was never written is no index")
 {
 	struct lem l;
@@ -473,8 +490,7 @@ TEST(need_rxkick_zero, "An interrupt without a frame, which leaves "
 	lem_up(&l);
 	csb_on(&l, true);
 	receive(&l, 10, 3);
-	e82545_link(l.h->dev, false);
-	e82545_link(l.h->dev, true);
+	relink(&l);
 	settle(&l);
 	ATF_CHECK_EQ(0, CSB_GET(l.csb, guest_need_rxkick));
 	receive(&l, 10, 1);
@@ -489,15 +505,12 @@ TEST(unmask, "A cause that was suppressed while interrupts were masked is "
 	lem_up(&l);
 	csb_on(&l, true);
 	receive(&l, 5, 1);
-	e82545_link(l.h->dev, false);
-	e82545_link(l.h->dev, true);
+	relink(&l);
 	host_rd(l.h, E82545_ICR);
 	host_wr(l.h, E82545_IMC, UINT32_MAX);
 	(void)lem_rxeof(&l, RX_LIMIT);
-	CSB_SET(l.csb, guest_need_rxkick, 0);
 	/* The frame that it did not see. */
-	inject(&l, 1);
-	host_run(l.h);
+	arrive_quietly(&l);
 	ATF_CHECK(!host_line(l.h));
 	host_wr(l.h, E82545_IMS, LEM_CAUSES);
 	ATF_CHECK(host_line(l.h));
@@ -541,20 +554,16 @@ TEST(stray, "An interrupt of another device on the same line, which finds ICR "
 	lem_up(&l);
 	csb_on(&l, true);
 	receive(&l, 5, 1);
-	e82545_link(l.h->dev, false);
-	e82545_link(l.h->dev, true);
+	relink(&l);
 	settle(&l);
 	ATF_CHECK_EQ(0, CSB_GET(l.csb, guest_need_rxkick));
 	ATF_CHECK_EQ(0, host_rd(l.h, E82545_ICR));
 	receive(&l, 5, 1);
 	/* Nor does it drop suppressed causes. */
-	e82545_link(l.h->dev, false);
-	e82545_link(l.h->dev, true);
+	relink(&l);
 	ATF_CHECK(host_rd(l.h, E82545_ICR) != 0);
 	host_wr(l.h, E82545_IMC, UINT32_MAX);
-	CSB_SET(l.csb, guest_need_rxkick, 0);
-	inject(&l, 1);
-	host_run(l.h);
+	arrive_quietly(&l);
 	ATF_CHECK_EQ(0, host_rd(l.h, E82545_ICR));
 	host_wr(l.h, E82545_IMS, LEM_CAUSES);
 	ATF_CHECK(host_line(l.h));

@@ -42,6 +42,23 @@ take(struct host *h, unsigned int max)
 	return (n);
 }
 
+/*
+ * Take frames and post their buffers, one by one.  The n-th takes a kick, and
+ * then no frame waits any more.
+ */
+static void
+give_until_kick(struct host *h, struct paravirt_csb *csb, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 1; i <= n; i++) {
+		ATF_CHECK_EQ(1, take(h, 1));
+		ATF_CHECK_EQ(i == n, guest_give(h, csb));
+	}
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+}
+
 TEST(need_kick, "An RX interrupt comes only if guest_need_rxkick asks for it")
 {
 	struct paravirt_csb *csb;
@@ -324,7 +341,6 @@ TEST(long_frame, "An empty ring waits for as many buffers as the frame needs")
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 256, 1, &csb);
 	uint8_t frame[256 * 14];
-	unsigned int i;
 
 	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
 	inject(h, 5);
@@ -332,12 +348,7 @@ TEST(long_frame, "An empty ring waits for as many buffers as the frame needs")
 	rx_receive(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	ATF_CHECK_EQ((5 + 14) % 16, CSB_GET(csb, host_rxkick_at));
-	for (i = 1; i <= 4; i++) {
-		ATF_CHECK_EQ(1, take(h, 1));
-		ATF_CHECK_EQ(i == 4, guest_give(h, csb));
-	}
-	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
+	give_until_kick(h, csb, 4);
 	ATF_CHECK_EQ(1, take(h, 1));
 	check_taken(h, frame, sizeof(frame));
 	host_destroy(h);
@@ -348,18 +359,12 @@ TEST(on_when_dry, "A guest that turns the CSB on while the ring is empty is "
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
-	unsigned int i;
 
 	CSB_SET(csb, guest_csb_on, 0);
 	inject(h, 20);
 	ATF_CHECK_EQ(5, host_rx_pending(h));
 	CSB_SET(csb, guest_csb_on, 1);
-	for (i = 1; i <= 12; i++) {
-		ATF_CHECK_EQ(1, take(h, 1));
-		ATF_CHECK_EQ(i == 12, guest_give(h, csb));
-	}
-	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
+	give_until_kick(h, csb, 12);
 	host_destroy(h);
 }
 
@@ -368,7 +373,6 @@ TEST(placed_when_dry, "So is a guest that sets CSBAL while the ring is empty")
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
 	uint64_t gpa;
-	unsigned int i;
 
 	guest_place(h, 0);
 	inject(h, 20);
@@ -378,12 +382,7 @@ TEST(placed_when_dry, "So is a guest that sets CSBAL while the ring is empty")
 	CSB_SET(csb, guest_csb_on, 1);
 	guest_place(h, gpa);
 	host_run(h);
-	for (i = 1; i <= 12; i++) {
-		ATF_CHECK_EQ(1, take(h, 1));
-		ATF_CHECK_EQ(i == 12, guest_give(h, csb));
-	}
-	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
+	give_until_kick(h, csb, 12);
 	host_destroy(h);
 }
 
@@ -464,16 +463,34 @@ use_ring(struct host *h)
 		check_taken(h, frame, sizeof(frame));
 }
 
+/* Use all buffers, post them by guest_rdt, and use them again. */
+static void
+use_ring_twice(struct host *h, struct paravirt_csb *csb)
+{
+	use_ring(h);
+	guest_give(h, csb);
+	host_run(h);
+	use_ring(h);
+}
+
+/* Post all buffers of a ring that starts again at 0, by RDT, and use them. */
+static void
+use_from_start(struct host *h)
+{
+	h->rxnext = 0;
+	h->rxtail = 15;
+	host_rx_post(h);
+	use_ring(h);
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+}
+
 TEST(toggled, "A guest that turns the CSB off, writes RDT, and turns it on "
     "before the next batch has posted its buffers")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
 
-	use_ring(h);
-	guest_give(h, csb);
-	host_run(h);
-	use_ring(h);
+	use_ring_twice(h, csb);
 	CSB_SET(csb, guest_csb_on, 0);
 	host_rx_post(h);
 	CSB_SET(csb, guest_csb_on, 1);
@@ -488,18 +505,11 @@ TEST(restarted, "A guest that starts the ring again without a reset has posted "
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
 
-	use_ring(h);
-	guest_give(h, csb);
-	host_run(h);
-	use_ring(h);
+	use_ring_twice(h, csb);
 	host_clear(h, E82545_RCTL, E82545_RCTL_EN);
 	host_set(h, E82545_RCTL, E82545_RCTL_EN);
 	host_wr(h, E82545_RDH, 0);
-	h->rxnext = 0;
-	h->rxtail = 15;
-	host_rx_post(h);
-	use_ring(h);
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	use_from_start(h);
 	host_destroy(h);
 }
 
@@ -510,20 +520,13 @@ TEST(reset, "After a reset RDT counts, though RDH is not written and whatever "
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
 	uint32_t rctl = host_rd(h, E82545_RCTL);
 
-	use_ring(h);
-	guest_give(h, csb);
-	host_run(h);
-	use_ring(h);
+	use_ring_twice(h, csb);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	host_wr(h, E82545_CTRL, E82545_CTRL_SLU);
 	host_wr(h, E82545_RDBAL, h->rxring);
 	host_wr(h, E82545_RDLEN, 16 * sizeof(struct e82545_rxd));
 	host_wr(h, E82545_RCTL, rctl);
-	h->rxnext = 0;
-	h->rxtail = 15;
-	host_rx_post(h);
-	use_ring(h);
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	use_from_start(h);
 	host_destroy(h);
 }
 
@@ -618,10 +621,7 @@ TEST(taken_away, "When the CSB is taken away, what was written to TDT and RDT "
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
 
-	use_ring(h);
-	guest_give(h, csb);
-	host_run(h);
-	use_ring(h);
+	use_ring_twice(h, csb);
 	guest_frames(h, 3);
 	host_tx_go(h);
 	host_rx_post(h);

@@ -213,6 +213,7 @@ client_gone(const char *calls)
 	ATF_CHECK_EQ(-1, ad.server.fd);
 	ATF_CHECK_EQ(1, events_used());
 	ATF_CHECK_EQ(1, events_on());
+	ATF_CHECK_EQ(0, events_repeated);
 	ATF_CHECK_EQ_MSG(fds_idle, stub_fds(), "%d descriptors, not %d",
 	    stub_fds(), fds_idle);
 	ATF_CHECK_EQ(0, ad.server.calls % 2);

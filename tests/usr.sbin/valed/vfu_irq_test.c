@@ -121,6 +121,24 @@ count_fds(void)
 	return (n);
 }
 
+/*
+ * Start with one eventfd for MSI, for INTx and to unmask INTx; returns it.
+ * *base is the number of descriptors without the server's copies.
+ */
+static int
+start_all(int *base)
+{
+	int fd;
+
+	start();
+	fd = event();
+	*base = count_fds();
+	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fd));
+	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
+	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, fd));
+	return (fd);
+}
+
 TEST(info, "INTx and MSI have one interrupt each, MSI-X and REQ none")
 {
 	const struct {
@@ -345,14 +363,9 @@ TEST(unmask, "An eventfd unmasks INTx, until it is replaced or removed")
 
 TEST(disable, "MSI is disabled without INTx's unmask descriptor")
 {
-	int base, fd;
+	int base;
 
-	start();
-	fd = event();
-	base = count_fds();
-	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fd));
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, fd));
+	(void)start_all(&base);
 	ATF_CHECK_EQ(base + 3, count_fds());
 	ATF_CHECK_EQ(0, set_full(MSI, NONE | TRIGGER, 0, 0, NULL, 0, NULL,
 	    0));
@@ -468,12 +481,7 @@ TEST(clear, "The next client finds no descriptor, no mask and no event")
 {
 	int base, fd;
 
-	start();
-	fd = event();
-	base = count_fds();
-	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fd));
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, fd));
+	fd = start_all(&base);
 	ATF_REQUIRE_EQ(0, set_irq(INTX, NONE | MASK));
 	vfu_irq_intx_disable(&irq, true);
 	vfu_irq_level(&irq, true);

@@ -5,8 +5,10 @@
  */
 
 /*
- * An event loop for tests of valed's files in one thread, step by step: the
- * functions of mevent.h that they use, with events in a table.
+ * An event loop for valed's files in one thread, step by step: the functions of
+ * mevent.h that they use, with events in a table.  As for epoll(7), no event is
+ * of a regular file, and a descriptor has one event of a type.  A wrong call
+ * aborts the program.
  */
 
 #ifndef _EVENT_STUB_H_
@@ -16,7 +18,7 @@
 
 #include "mevent.h"
 
-#define	EVENTS		8
+#define	EVENTS		16
 
 struct mevent {
 	int		fd;
@@ -29,6 +31,8 @@ struct mevent {
 extern struct mevent	events[EVENTS];
 /* The event to add that fails: 1 for the next one, 0 for none. */
 extern unsigned int	events_fail;
+/* How often an event was enabled that was so already, or disabled. */
+extern unsigned int	events_repeated;
 
 /* How many events there are, and how many of them are enabled. */
 unsigned int	events_used(void);

@@ -22,7 +22,8 @@
 /* X(identifier, what it does with the fields) */
 #define	MODEL_OPS(X)							\
 	X(WRITE,	"register at b * 4 is set to c")		\
-	X(ACCESS,	"BAR a & 7 at c, size b & 15, writing d if b & 16") \
+	X(ACCESS,	"BAR a & 7 at c + (b & 3), 1 << (b >> 2 & 3) bytes, "\
+			"3 if b & 32, writing d if b & 16")		\
 	X(UP,		"rings of a * 8 and b * 8 descriptors, RX buffers "\
 			"as RCTL c says")				\
 	X(TXD,		"descriptor at the tail: d, c, a << 24 | b << 8") \
@@ -42,7 +43,8 @@
 	X(PAUSE,	"a & 1: paused, or resumed")			\
 	X(ROOM,		"the network takes b frames more")		\
 	X(RACE,		"the b-th access from now on changes the 8 bytes at "\
-			"gpa c to d")
+			"gpa c to d")						\
+	X(BUS,		"bus mastering is on if a & 1")
 
 enum model_op {
 #define	MODEL_OP_ENUM(id, what)	MODEL_##id,

@@ -10,7 +10,9 @@
  * takes frames; time passes.  Invariants:
  *
  *  - The model accesses only guest memory that it got from eo_map(), until it
- *    returns: all other memory is poisoned (ASan).
+ *    returns: all other memory is poisoned (ASan).  While bus mastering is
+ *    off, or the model is paused, it asks for none, and neither sends nor takes
+ *    frames.
  *  - A call does a bounded amount of work: memory mapped, frames sent and
  *    taken.
  *  - Every frame is counted once.  Transmit: tx_frames counts frames queued,
@@ -61,6 +63,7 @@ static struct {
 	struct host	*h;
 	uint8_t		*far;
 	bool		 paused;
+	bool		 bus;		/* mastering is on */
 	/* The driver's tails and CSB. */
 	uint32_t	 txtail, rxtail;
 	uint64_t	 csb;
@@ -182,6 +185,7 @@ model_map(void *arg __unused, uint64_t gpa, size_t len)
 	race();
 	m.maps++;
 	INVARIANT(len > 0);
+	INVARIANT(m.bus && !m.paused);
 	p = memory(gpa, len);
 	if (p != NULL)
 		ASAN_UNPOISON_MEMORY_REGION(p, len);
@@ -194,6 +198,7 @@ model_send(struct frame_port *port, const struct frame *frame)
 	bool ok;
 	int i;
 
+	INVARIANT(m.bus);
 	race();
 	m.sent++;
 	for (i = 0; i < frame->f_niov; i++)
@@ -236,6 +241,7 @@ model_peek(struct frame_source *source, struct frame *frame)
 static void
 model_next(struct frame_source *source)
 {
+	INVARIANT(m.bus);
 	m.taken_now++;
 	m.taken++;
 	host_source.fs_next(source);
@@ -484,9 +490,8 @@ static void
 op_access(const struct op *op)
 {
 	static const int sizes[] = { 1, 2, 4, 8 };
-	int size = sizes[(op->b >> 2) % 4];
+	int size = (op->b & 32) != 0 ? 3 : sizes[(op->b >> 2) % 4];
 
-	/* The last two bits choose what is wrong with it. */
 	call_begin();
 	if ((op->b & 16) != 0)
 		e82545_write(m.h->dev, op->a & 7, op->c + (op->b & 3), size,
@@ -552,6 +557,16 @@ op_pause(bool pause)
 		e82545_resume(m.h->dev);
 	call_end();
 	m.paused = pause;
+}
+
+static void
+op_bus(bool on)
+{
+	call_begin();
+	m.bus = on || m.bus;
+	e82545_bus_master(m.h->dev, on);
+	m.bus = on;
+	call_end();
 }
 
 static void
@@ -630,6 +645,9 @@ op_run(const struct op *op)
 		m.race_gpa = op->c;
 		m.race_value = op->d;
 		break;
+	case MODEL_BUS:
+		op_bus(op->a & 1);
+		break;
 	}
 }
 
@@ -645,6 +663,7 @@ settle(void)
 	m.race_in = 0;
 	m.raced = true;
 	op_pause(false);
+	op_bus(true);
 	put32(m.csb + offsetof(struct paravirt_csb, host_txcycles_lim), 8);
 	for (i = 0; i < TX_CALLS_MAX && transmit(); i++)
 		;
@@ -746,7 +765,7 @@ begin(void)
 	config.ec_name = "fuzz";
 	h->dev = e82545_create(&config, &model_ops, h, &h->port);
 	INVARIANT(h->dev != NULL);
-	e82545_bus_master(h->dev, true);
+	op_bus(true);
 }
 
 static void

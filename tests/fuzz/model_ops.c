@@ -207,7 +207,7 @@ target_op(struct rng *rng, struct op *op)
 		MODEL_RX_GIVE, MODEL_RX_GIVE, MODEL_CSB, MODEL_CSB, MODEL_PLACE,
 		MODEL_MEMORY, MODEL_TX, MODEL_TX, MODEL_RX, MODEL_RX,
 		MODEL_FRAME, MODEL_FRAME, MODEL_TIME, MODEL_LINK, MODEL_RESET,
-		MODEL_PAUSE, MODEL_ROOM, MODEL_RACE, MODEL_RACE
+		MODEL_PAUSE, MODEL_ROOM, MODEL_RACE, MODEL_RACE, MODEL_BUS
 	};
 
 	memset(op, 0, sizeof(*op));
@@ -224,7 +224,7 @@ target_op(struct rng *rng, struct op *op)
 		op->a = rng_one_in(rng, 4) ? rng_below(rng, 8) :
 		    rng_below(rng, 2) * 2;
 		op->b = (rng_one_in(rng, 4) ? rng_below(rng, 16) : 4) |
-		    rng_below(rng, 2) << 4;
+		    rng_below(rng, 2) << 4 | rng_one_in(rng, 8) << 5;
 		op->c = rng_one_in(rng, 4) ? rng_number(rng) :
 		    registers[rng_below(rng, nitems(registers))].off;
 		op->d = rng_number(rng);
@@ -290,9 +290,8 @@ fault_step(const struct fault_step *s, struct op *ops, size_t max)
 		put(ops, MODEL_WRITE, 0, s->addr / 4, s->lower, 0);
 		return (1);
 	case FAULT_ACCESS:
-		/* There is no size of 3. */
-		put(ops, MODEL_ACCESS, 0, 16 | (s->n == 1 ? 0 : 2) << 2 |
-		    (s->addr & 3), s->addr & ~3, s->lower);
+		put(ops, MODEL_ACCESS, 0, 16 | (s->n == 3 ? 32 : s->n == 1 ? 0 :
+		    2 << 2) | (s->addr & 3), s->addr & ~3, s->lower);
 		return (1);
 	case FAULT_TXD:
 		for (n = 0; n < MIN(s->n, max); n++)
@@ -339,6 +338,18 @@ model_fault(const struct fault *f, struct op *ops, size_t max)
 	return (n);
 }
 
+/* Put an operation at a random place among `n' others. */
+static size_t
+put_among(struct rng *rng, struct op *ops, size_t n, enum model_op kind,
+    uint8_t a)
+{
+	size_t at = rng_below(rng, n + 1);
+
+	memmove(&ops[at + 1], &ops[at], (n - at) * sizeof(*ops));
+	put(&ops[at], kind, a, 0, 0, 0);
+	return (n + 1);
+}
+
 /*
  * Rings are set up, with the CSB or without; some frames are sent and received.
  */
@@ -376,5 +387,9 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 		put(&ops[n++], MODEL_FRAME, rng_next(rng),
 		    rng_below(rng, 4000), rng_next(rng), 0);
 	put(&ops[n++], MODEL_RX, 4, 0, 0, 0);
+	if (rng_one_in(rng, 4))
+		n = put_among(rng, ops, n, MODEL_BUS, 0);
+	if (rng_one_in(rng, 4))
+		n = put_among(rng, ops, n, MODEL_BUS, 1);
 	return (MIN(n, max));
 }

@@ -21,23 +21,16 @@
 #include "e82545_impl.h"
 #include "e82545_snap.h"
 
+/* The low halves of byte counts, in the order of stat_latch[]. */
+static const uint32_t stat_pairs[] = {
+	E82545_GORCL, E82545_GOTCL, E82545_TORL, E82545_TOTL
+};
+
 void
 e82545_stat_reset(struct e82545 *dev)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	memset(dev->stat_latched, 0, sizeof(dev->stat_latched));
-}
-
-/* e82545_regs_snap() saves the registers themselves. */
-void
-e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s)
-{
-	unsigned int i;
-
-	for (i = 0; i < nitems(dev->stat_latch); i++) {
-		e82545_snap_u64(s, &dev->stat_latch[i], UINT64_MAX);
-		e82545_snap_bool(s, &dev->stat_latched[i]);
-	}
 }
 
 void
@@ -74,6 +67,23 @@ e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n)
 	stat64_set(dev, off, n > UINT64_MAX - old ? UINT64_MAX : old + n);
 }
 
+/*
+ * e82545_regs_snap() has processed the registers themselves.  What is latched
+ * is subtracted from the count, and a count only grows until then.
+ */
+void
+e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(stat_pairs); i++) {
+		e82545_snap_u64(s, &dev->stat_latch[i], UINT64_MAX);
+		e82545_snap_bool(s, &dev->stat_latched[i]);
+		e82545_snap_check(s, !dev->stat_latched[i] ||
+		    dev->stat_latch[i] <= stat64(dev, stat_pairs[i]));
+	}
+}
+
 void
 e82545_stat_sizes(struct e82545 *dev, uint32_t first,
     const struct e82545_tally *t)
@@ -101,16 +111,11 @@ e82545_stat_read(struct e82545 *dev, uint32_t off)
 static unsigned int
 stat_pair(uint32_t off)
 {
-	switch (off & ~7u) {
-	case E82545_GORCL:
-		return (0);
-	case E82545_GOTCL:
-		return (1);
-	case E82545_TORL:
-		return (2);
-	default:
-		return (3);
-	}
+	unsigned int i;
+
+	for (i = 0; stat_pairs[i] != (off & ~7u); i++)
+		MPASS(i < nitems(stat_pairs) - 1);
+	return (i);
 }
 
 /*

@@ -458,6 +458,43 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 	host_destroy(h);
 }
 
+/* The statistics' state: for each byte count what is latched, and whether. */
+#define	STAT_LATCHED	8
+#define	STAT_PAIR	9
+#define	STAT_SIZE	(4 * STAT_PAIR)
+
+TEST(stat_limits, "No more bytes are latched than are counted")
+{
+	static const uint32_t pairs[] = { E82545_GORCL, E82545_GOTCL,
+	    E82545_TORL, E82545_TOTL };
+	const uint64_t count = 0x500000003;
+	uint8_t after[STAT_SIZE], buf[STAT_SIZE] = { 0 };
+	struct host *h = tx_up(16);
+	unsigned int i;
+	uint8_t *p;
+
+	for (i = 0; i < nitems(pairs); i++)
+		reg_count64(h, pairs[i], count + i);
+	for (i = 0; i < nitems(pairs); i++) {
+		p = buf + i * STAT_PAIR;
+		le64enc(p, count + i);
+		p[STAT_LATCHED] = 1;
+		ATF_CHECK_EQ(STAT_SIZE, snap_part(h, e82545_stat_snap, NULL,
+		    buf, STAT_SIZE));
+		ATF_CHECK_EQ(STAT_SIZE, snap_part(h, e82545_stat_snap, after,
+		    NULL, STAT_SIZE));
+		ATF_CHECK_EQ(0, memcmp(buf, after, STAT_SIZE));
+		le64enc(p, count + i + 1);
+		ATF_CHECK_EQ(0, snap_part(h, e82545_stat_snap, NULL, buf,
+		    STAT_SIZE));
+		/* What was read before does not count. */
+		p[STAT_LATCHED] = 0;
+		ATF_CHECK_EQ(STAT_SIZE, snap_part(h, e82545_stat_snap, NULL,
+		    buf, STAT_SIZE));
+	}
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, txq_limits);
@@ -465,6 +502,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, phy_limits);
 	ATF_TP_ADD_TC(tp, intr_limits);
 	ATF_TP_ADD_TC(tp, regs_limits);
+	ATF_TP_ADD_TC(tp, stat_limits);
 	ATF_TP_ADD_TC(tp, csb_limits);
 
 	return (atf_no_error());

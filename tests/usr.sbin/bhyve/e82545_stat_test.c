@@ -90,6 +90,14 @@ struct bank {
 	uint32_t	good, good_bytes, broadcast, multicast;
 	uint32_t	total, total_bytes;
 };
+static const struct bank sent_bank = {
+	0x40d8, E82545_GPTC, E82545_GOTCL, E82545_BPTC, E82545_MPTC,
+	E82545_TPT, E82545_TOTL
+};
+static const struct bank received_bank = {
+	0x405c, E82545_GPRC, E82545_GORCL, E82545_BPRC, E82545_MPRC,
+	E82545_TPR, E82545_TORL
+};
 
 /* Have host_run() send, or receive, a frame. */
 static void
@@ -150,22 +158,14 @@ check_counts(struct host *h, const struct bank *b,
 
 TEST(sent, "Frames sent, by size and by kind of address")
 {
-	static const struct bank bank = {
-		0x40d8, E82545_GPTC, E82545_GOTCL, E82545_BPTC, E82545_MPTC,
-		E82545_TPT, E82545_TOTL
-	};
 	struct host *h = tx_up(64);
 
-	check_counts(h, &bank, queue_sent, 0);
+	check_counts(h, &sent_bank, queue_sent, 0);
 	host_destroy(h);
 }
 
 TEST(received, "Frames received, by size and by kind of address")
 {
-	static const struct bank bank = {
-		0x405c, E82545_GPRC, E82545_GORCL, E82545_BPRC, E82545_MPRC,
-		E82545_TPR, E82545_TORL
-	};
 	static const uint8_t other[6] = { 2, 2, 2, 2, 2, 2 };
 	struct host *h = rx_up(64, 2048);
 	uint8_t frame[60];
@@ -174,7 +174,105 @@ TEST(received, "Frames received, by size and by kind of address")
 	/* Frames for other addresses are in the totals only. */
 	host_make_frame(frame, sizeof(frame), other, 0);
 	rx_receive(h, frame, sizeof(frame));
-	check_counts(h, &bank, queue_received, 1);
+	check_counts(h, &received_bank, queue_received, 1);
+	host_destroy(h);
+}
+
+/* Preload what counts frames with `n', and what counts bytes with `bytes'. */
+static void
+preload(struct host *h, const struct bank *b, uint32_t n, uint64_t bytes)
+{
+	const uint32_t offs[] = { b->good, b->broadcast, b->multicast,
+	    b->total };
+	unsigned int i;
+
+	for (i = 0; i < nitems(offs); i++)
+		reg_count(h, offs[i], n);
+	for (i = 0; i < 6; i++)
+		reg_count(h, b->size + 4 * i, n);
+	reg_count64(h, b->good_bytes, bytes);
+	reg_count64(h, b->total_bytes, bytes);
+}
+
+/* Three frames of each size in a batch, to one station, to a group, to all. */
+static void
+queue_each(struct host *h, void (*queue)(struct host *, const uint8_t *,
+    size_t))
+{
+	static const uint8_t group[6] = { 0x01, 0, 0x5e, 0, 0, 1 };
+	static const uint8_t all[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	static const size_t len[] = { 60, 100, 200, 400, 800, 1500 };
+	uint8_t frame[1500];
+	unsigned int i;
+
+	for (i = 0; i < 3 * nitems(len); i++) {
+		host_make_frame(frame, len[i / 3], i % 3 == 0 ? host_mac :
+		    i % 3 == 1 ? group : all, i);
+		queue(h, frame, len[i / 3]);
+	}
+	host_run(h);
+	while (host_rx_take(h, frame, sizeof(frame), NULL) > 0)
+		;
+	host_rx_post(h);
+}
+#define	EACH_FRAMES	18
+#define	EACH_BYTES	(3 * (60 + 100 + 200 + 400 + 800 + 1500 + 6 * 4))
+
+/* Check that the registers stick at all ones until read, then count from 0. */
+static void
+check_full(struct host *h, const struct bank *b,
+    void (*queue)(struct host *, const uint8_t *, size_t))
+{
+	const uint32_t offs[] = { b->good, b->broadcast, b->multicast,
+	    b->total };
+	const uint32_t bytes[] = { b->good_bytes, b->total_bytes };
+	unsigned int i, past;
+
+	for (past = 0; past < 3; past++) {
+		/* They reach the end, pass it, and have been there before. */
+		preload(h, b, past == 0 ? ALL - 3 : ALL - 2 + past,
+		    UINT64_MAX - (past == 0 ? EACH_BYTES : 2 - past));
+		queue_each(h, queue);
+		for (i = 0; i < 6; i++) {
+			ATF_CHECK_EQ(ALL, host_rd(h, b->size + 4 * i));
+			ATF_CHECK_EQ(0, host_rd(h, b->size + 4 * i));
+		}
+		for (i = 0; i < nitems(offs); i++) {
+			ATF_CHECK_EQ_MSG(ALL, host_rd(h, offs[i]), "%#x",
+			    offs[i]);
+			ATF_CHECK_EQ(0, host_rd(h, offs[i]));
+		}
+		for (i = 0; i < nitems(bytes); i++) {
+			ATF_CHECK_EQ(ALL, host_rd(h, bytes[i]));
+			ATF_CHECK_EQ(ALL, host_rd(h, bytes[i] + 4));
+			ATF_CHECK_EQ(0, host_rd(h, bytes[i]));
+			ATF_CHECK_EQ(0, host_rd(h, bytes[i] + 4));
+		}
+		/* Bytes pass 2^32. */
+		preload(h, b, 0, ALL - 1);
+		queue_each(h, queue);
+		ATF_CHECK_EQ(EACH_FRAMES, host_rd(h, b->total));
+		for (i = 0; i < 6; i++)
+			ATF_CHECK_EQ(3, host_rd(h, b->size + 4 * i));
+		for (i = 0; i < nitems(bytes); i++) {
+			ATF_CHECK_EQ(EACH_BYTES - 2, host_rd(h, bytes[i]));
+			ATF_CHECK_EQ(1, host_rd(h, bytes[i] + 4));
+		}
+		for (i = 0; i < nitems(offs); i++)
+			host_rd(h, offs[i]);
+	}
+}
+
+TEST(full, "Frames sent and received past the end of the registers: 8254x SDM "
+    "section 13.7")
+{
+	struct host *h = tx_up(64);
+
+	check_full(h, &sent_bank, queue_sent);
+	host_destroy(h);
+	h = rx_up(64, 2048);
+	host_set(h, E82545_RCTL, E82545_RCTL_MPE);
+	check_full(h, &received_bank, queue_received);
 	host_destroy(h);
 }
 
@@ -184,6 +282,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, bytes);
 	ATF_TP_ADD_TC(tp, sent);
 	ATF_TP_ADD_TC(tp, received);
+	ATF_TP_ADD_TC(tp, full);
 
 	return (atf_no_error());
 }

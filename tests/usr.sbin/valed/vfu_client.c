@@ -70,6 +70,7 @@ server_start(void)
 	errno = EIO;
 	ATF_REQUIRE_EQ(0, vfu_server_init(&ad));
 	ATF_CHECK_EQ(-1, ad.server.fd);
+	ad.server.calls = UINT32_MAX - 1;	/* it wraps at the first call */
 	fds_idle = stub_fds();
 	client = -1;
 }

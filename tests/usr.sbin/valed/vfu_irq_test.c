@@ -43,6 +43,7 @@ start(void)
 {
 	memset(&irq, 0xa5, sizeof(irq));
 	vfu_irq_init(&irq);
+	irq.calls = UINT32_MAX - 1;	/* it wraps at the first call */
 }
 
 static int

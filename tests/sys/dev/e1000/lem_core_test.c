@@ -9,12 +9,15 @@
  * and filters, and the exits of a round trip.
  */
 
+#include <sys/param.h>
+
 #include <errno.h>
 #include <string.h>
 
 #include <atf-c.h>
 
 #include "aborts.h"
+#include "e82545_impl.h"
 #include "lem_test.h"
 
 TEST(address, "The station address comes from the EEPROM")
@@ -319,6 +322,66 @@ TEST(asserts, "Assertions fire: indices out of order, calls without the lock")
 	test_destroy(t);
 }
 
+/* Frames in both directions, in two modes, with a restart between them. */
+static void
+exchange(struct lem_test *t)
+{
+	static const uint32_t modes[] = { LEM_MODE_SC, LEM_MODE_CSB };
+	unsigned int i, mode;
+
+	for (mode = 0; mode < nitems(modes); mode++) {
+		lem_stop(&t->g.lc);
+		ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, modes[mode]));
+		ATF_REQUIRE_EQ(0, guest_up(&t->g, 1500));
+		for (i = 0; i < 10; i++) {
+			test_send(t, 10, 60 + 100 * i);
+			test_inject(t, 10, 60 + 100 * i);
+			test_settle(t);
+			host_sent_clear(t->h);
+		}
+	}
+}
+
+TEST(counters_wrap, "The counters of the driver and of the model go on past "
+    "2^32 and 2^64")
+{
+	static const uint64_t starts[] = { 0, UINT32_MAX, UINT64_MAX };
+	uint64_t driver[LEM_NCOUNTERS], model[E82545_NCOUNTERS], n;
+	unsigned int i, j, moved;
+	struct lem_test *t;
+
+	moved = 0;
+	for (i = 0; i < nitems(starts); i++) {
+		t = test_create(0, 2048, 1500);
+		for (j = 0; j < LEM_NCOUNTERS; j++)
+			t->g.lc.lc_counter[j] = starts[i];
+		for (j = 0; j < E82545_NCOUNTERS; j++)
+			t->h->dev->counters[j] = starts[i];
+		exchange(t);
+		for (j = 0; j < LEM_NCOUNTERS; j++) {
+			n = t->g.lc.lc_counter[j] - starts[i];
+			if (i == 0)
+				driver[j] = n;
+			moved += n > 0;
+			ATF_CHECK_EQ_MSG(driver[j], n, "%s from %ju: %ju",
+			    lem_counter_table[j].cr_name,
+			    (uintmax_t)starts[i], (uintmax_t)n);
+		}
+		for (j = 0; j < E82545_NCOUNTERS; j++) {
+			n = host_counter(t->h, j) - starts[i];
+			if (i == 0)
+				model[j] = n;
+			moved += n > 0;
+			ATF_CHECK_EQ_MSG(model[j], n, "%s from %ju: %ju",
+			    e82545_counter_table[j].cr_name,
+			    (uintmax_t)starts[i], (uintmax_t)n);
+		}
+		test_destroy(t);
+	}
+	/* Kicks, interrupts, frames, batches and bytes among them. */
+	ATF_CHECK_MSG(moved >= 3 * 25, "%u", moved);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, asserts);
@@ -331,5 +394,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, csb_rounds);
 	ATF_TP_ADD_TC(tp, restart);
 	ATF_TP_ADD_TC(tp, filter);
+	ATF_TP_ADD_TC(tp, counters_wrap);
 	return (atf_no_error());
 }

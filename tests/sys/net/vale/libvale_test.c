@@ -8,7 +8,7 @@
  * libvale's calls: names, errors, the descriptor to wait on, lists and settings.
  */
 
-#include <sys/types.h>
+#include <sys/param.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +19,8 @@
 
 #include <atf-c.h>
 
+#include "test.h"
+#include "vale_impl.h"
 #include "vale_test.h"
 
 ATF_TC(names);
@@ -435,6 +437,70 @@ ATF_TC_BODY(ctl, tc)
 	ATF_CHECK_EQ(0, seen.n);
 }
 
+/* Send frames that are delivered, flooded, and dropped for several reasons. */
+static void
+send_some(struct vale_desc *a, struct vale_desc *b)
+{
+	unsigned int i;
+
+	t_send(b, 60, EVERYBODY, 2, 0);
+	t_send(a, 100, 2, 1, 0);
+	t_send(a, 1500, EVERYBODY, 1, 1);
+	t_send(a, 60, 1, 3, 2);
+	t_send(a, T_FRAME_MIN, 77, 1, 3);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b));
+	for (i = 0; i < 100; i++)
+		t_send(a, 3000, 2, 1, i);
+	t_drain(b);
+	/* Without a header, and to itself. */
+	a->txring->slot[a->txring->head].len = 3;
+	a->txring->slot[a->txring->head].flags = 0;
+	a->txring->head = nm_ring_next(a->txring, a->txring->head);
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	t_send(a, 60, 1, 1, 5);
+	a->rxring->head = a->rxring->num_slots;
+	ATF_CHECK_EQ(-1, vale_rxsync(a));
+}
+
+TEST(counters_wrap, "A port's counters go on past 2^32 and 2^64")
+{
+	static const uint64_t starts[] = { 0, UINT32_MAX, UINT64_MAX };
+	uint64_t counters[VALE_NCOUNTERS], first[2][VALE_NCOUNTERS], n;
+	static const char *const names[] = { "valet0:a", "valet0:b" };
+	struct vale_desc *d[2];
+	struct vale_port *port;
+	unsigned int i, j, moved, p;
+
+	moved = 0;
+	for (i = 0; i < nitems(starts); i++) {
+		for (p = 0; p < 2; p++) {
+			d[p] = t_open(names[p], 64, 64);
+			port = vale_desc_port(d[p]);
+			for (j = 0; j < VALE_NCOUNTERS; j++)
+				port->vp_counter[j] = starts[i];
+			port->vp_rx.rq_syncs = starts[i];
+		}
+		send_some(d[0], d[1]);
+		for (p = 0; p < 2; p++) {
+			ATF_REQUIRE_EQ(0, vale_port_counters(names[p],
+			    counters));
+			for (j = 0; j < VALE_NCOUNTERS; j++) {
+				n = counters[j] - starts[i];
+				if (i == 0)
+					first[p][j] = n;
+				moved += n > 0;
+				ATF_CHECK_EQ_MSG(first[p][j], n,
+				    "%s of %s from %ju: %ju",
+				    vale_counter_table[j].cr_name, names[p],
+				    (uintmax_t)starts[i], (uintmax_t)n);
+			}
+		}
+		for (p = 0; p < 2; p++)
+			vale_close(d[p]);
+	}
+	ATF_CHECK_MSG(moved >= 3 * 20, "%u", moved);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, names);
@@ -447,5 +513,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, cur_ahead);
 	ATF_TP_ADD_TC(tp, no_wake_for_nothing);
 	ATF_TP_ADD_TC(tp, ctl);
+	ATF_TP_ADD_TC(tp, counters_wrap);
 	return (atf_no_error());
 }

@@ -156,8 +156,8 @@ main(int argc, char **argv)
 	printf("an exit %ju ns, moderation %.1f us, %u frames a flush\n",
 	    (uintmax_t)params.exit_ns, itr * 0.256, batch);
 	printf("%38s%20s%20s\n", "", "sender, a frame", "receiver, a frame");
-	printf("%-12s%6s%10s%8s%10s%10s%10s%10s%9s%8s\n", "mode", "bytes", "Kpps",
-	    "x BASE", "exits", "intr", "exits", "intr", "dropped",
+	printf("%-12s%6s%10s%8s%10s%10s%10s%10s%9s%8s\n", "mode", "bytes",
+	    "Kpps", "x BASE", "exits", "intr", "exits", "intr", "dropped",
 	    "copies");
 	for (s = 0; s < (only != 0 ? 1 : 2); s++) {
 		params.len = only != 0 ? only : sizes[s];

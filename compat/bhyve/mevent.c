@@ -303,7 +303,7 @@ mevent_add_state(int fd, enum ev_type type,
 	evp->me_pollfd = mevent_open(loop, fd, type);
 	if (evp->me_pollfd == -1)
 		goto fail;
-	/* Try it now, so that mevent_enable() does not fail because of the fd. */
+	/* Try it now, so that the fd does not make mevent_enable() fail. */
 	if (mevent_poll(evp, true) != 0)
 		goto fail_pollfd;
 	if (!enable)

@@ -8,10 +8,10 @@
 # compiler (deps/deps.sh fetches it).  compat/ provides bhyve's internal headers
 # only, because FreeBSD does not install them.
 #
-# So are the kernel modules if_lem and vale_learn.  FreeBSD installs most headers
-# of its kernel: sys/, net/, netinet/, vm/, machine/, dev/pci/pcireg.h.  The
-# others have stand-ins in compat/freebsd/kernel: those that the kernel's build
-# generates (opt_*.h, {bus,device,pci}_if.h), Concurrency Kit's, and
+# So are the kernel modules if_lem and vale_learn.  FreeBSD installs most
+# headers of its kernel: sys/, net/, netinet/, vm/, machine/, dev/pci/pcireg.h.
+# The others have stand-ins in compat/freebsd/kernel: those that the kernel's
+# build generates (opt_*.h, {bus,device,pci}_if.h), Concurrency Kit's, and
 # dev/pci/pcivar.h, dev/netmap/netmap_{bdg,kern}.h and sys/abi_types.h.
 
 ZIG?=		${SRCTOP}/build/deps/zig/zig
@@ -88,7 +88,8 @@ _o:=		${_out}/${_s:T:R}.o
 ${_o}: ${SRCTOP}/${_s} ${.PARSEDIR}/${.PARSEFILE} ${_ATF} ${_PROBES}
 	${_say} ZIGCC ${_s}
 	${_q}ZIG_GLOBAL_CACHE_DIR=${_out}/.cache \
-	    ZIG_LOCAL_CACHE_DIR=${_out}/.cache ${ZIG} cc -target ${FREEBSD_TARGET} \
+	    ZIG_LOCAL_CACHE_DIR=${_out}/.cache \
+	    ${ZIG} cc -target ${FREEBSD_TARGET} \
 	    ${"${KSRCS:M${_s}}":?${KCFLAGS}:${CFLAGS}} \
 	    -MMD -MP -MF ${.TARGET:R}.dep -c ${.ALLSRC:[1]} -o ${.TARGET}
 .dinclude "${_o:R}.dep"

@@ -52,8 +52,8 @@ all: ${.OBJDIR}/${_f:T}
 CLEANFILES+=	${_f:T}
 .endfor
 
-# Kyua finds a directory's tests in its Kyuafile only.  That is written again when
-# the Makefile changes or a subdirectory is added or removed.
+# Kyua finds a directory's tests in its Kyuafile only.  That is written again
+# when the Makefile changes or a subdirectory is added or removed.
 _kyuasub=
 .for _d in ${TESTS_SUBDIRS}
 .if exists(${.CURDIR}/${_d}/Makefile)
@@ -71,8 +71,10 @@ _kyuameta.${_t}=	${TEST_METADATA:@_v@, ${_v}@} \
 
 Kyuafile: ${.CURDIR}/Makefile ${_kyuadirs}
 	${_q}{ echo "syntax(2)"; echo; echo "test_suite('bhyve-vale')"; echo; \
-	${ATF_TESTS_C:@_t@echo 'atf_test_program{name="${_t}"${_kyuameta.${_t}}}';@} \
-	${ATF_TESTS_SH:@_t@echo 'atf_test_program{name="${_t}"${_kyuameta.${_t}}}';@} \
+	${ATF_TESTS_C:@_t@echo \
+	    'atf_test_program{name="${_t}"${_kyuameta.${_t}}}';@} \
+	${ATF_TESTS_SH:@_t@echo \
+	    'atf_test_program{name="${_t}"${_kyuameta.${_t}}}';@} \
 	${_kyuasub:@_d@echo 'include("${_d}/Kyuafile")';@} } > ${.TARGET}
 all: Kyuafile
 CLEANFILES+=	Kyuafile ${_kyuadirs}

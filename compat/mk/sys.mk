@@ -11,8 +11,8 @@
 # same Makefiles.
 #
 # SRCTOP	top of this tree
-# OBJTOP	build; build-san when SAN is set, build-tsan when that is thread;
-#		all output is written there, none beside the sources
+# OBJTOP	build; build-san when SAN is set, build-tsan when that is
+#		thread; all output is written there, none beside the sources
 # SAN		sanitizers to build with, e.g. SAN=address,undefined
 #
 # The objects of a directory are in the directory of the same name under OBJTOP.

@@ -20,7 +20,7 @@
 	ATF_TC_HEAD(name, tc) { atf_tc_set_md_var(tc, "descr", descr); } \
 	ATF_TC_BODY(name, tc)
 
-/* The next number of a sequence, which the seed determines; it must not be 0. */
+/* The next number of a sequence.  The seed determines it, and is never 0. */
 static inline uint32_t
 test_random(uint32_t *seed)
 {

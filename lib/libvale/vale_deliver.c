@@ -20,12 +20,13 @@
  * withdraws takes as long to come back as that takes.  So may that of the
  * receiving guest, to which a sink copies.  Meanwhile the receiver waits: for
  * the sink, or for frames behind an open lease.  The pages were resident a
- * moment ago (vale_forward.c), but a page can go at any time, so a delivery that
- * takes SLOW_NS, in which the thread slept, has a consequence that lasts
+ * moment ago (vale_forward.c), but a page can go at any time, so a delivery
+ * that takes SLOW_NS, in which the thread slept, has a consequence that lasts
  * SLOW_TIMES as long:
  *
- *	the frames were in the sender's memory	 vale_txsync() copies them before
- *						 anybody can wait for them
+ *	the frames were in the sender's memory	 vale_txsync() copies them
+ *						 before anybody can wait for
+ *						 them
  *	a sink took such copies, for		 the receiver's memory is slow:
  *	SLOW_SINK_NS or more			 its sink is not called
  *
@@ -34,8 +35,8 @@
  * the process was stopped, more likely than not.
  *
  * A thread may also have waited for a processor.  To know how often it slept in
- * a batch takes a system call, so that is asked only for SLOW_TIMES as long as a
- * delivery took: the first slow one has no other consequence.
+ * a batch takes a system call, so that is asked only for SLOW_TIMES as long as
+ * a delivery took: the first slow one has no other consequence.
  *
  * Frames from one port to another arrive in the order in which they were sent,
  * single or flooded, through the ring or through the sink:
@@ -159,10 +160,10 @@ deliver_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
 }
 
 /*
- * The fast path of deliver_frame(), for frames of one fragment, which all fit in
- * a single slot.  Takes such frames from one list, at most `max', until the first
- * of another kind, and copies them into the slots from `i' on.  Returns their
- * number.
+ * The fast path of deliver_frame(), for frames of one fragment, which all fit
+ * in a single slot.  Takes such frames from one list, at most `max', until the
+ * first of another kind, and copies them into the slots from `i' on.  Returns
+ * their number.
  *
  * These slots and buffers are in the cache of the receiver's processor, so each
  * is prefetched `ahead' slots before its turn, also beyond the end of this

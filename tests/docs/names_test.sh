@@ -21,7 +21,8 @@ gather()
 {
 	(cd "$top" && find $dirs -type f ! -name '*.o') > files
 	(cd "$top" && find $dirs -name '*.[ch]' -type f -exec grep -E \
-	    '^([a-z_][a-z0-9_]*\(|#define[[:space:]]+[a-zA-Z_]+\(|struct [a-z0-9_]+ \{)' \
+	    -e '^([a-z_][a-z0-9_]*|#define[[:space:]]+[a-zA-Z_]+)\(' \
+	    -e '^struct [a-z0-9_]+ \{' \
 	    /dev/null {} + | sed -E 's/#define[[:space:]]+//; s/[({].*//') \
 	    > defined
 	(cd "$top" && find $dirs \( -name '*.[chd]' -o -name '*.py' \) \

@@ -43,7 +43,7 @@
 	X(PAUSE,	"a & 1: paused, or resumed")			\
 	X(ROOM,		"the network takes b frames more")		\
 	X(RACE,		"the b-th access from now on changes the 8 bytes at "\
-			"gpa c to d")						\
+			"gpa c to d")					\
 	X(BUS,		"bus mastering is on if a & 1")
 
 enum model_op {

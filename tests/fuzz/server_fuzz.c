@@ -43,7 +43,7 @@
 #include "valed.h"
 
 #define	ROUNDS		16		/* of events, in one go */
-#define	PIECES		8		/* of a message; the last has the rest */
+#define	PIECES		8		/* of a message; the last: the rest */
 #define	MSG_FDS		20
 #define	TXRING		0x1000		/* in the good client's memory */
 #define	RXRING		0x2000

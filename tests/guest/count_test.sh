@@ -2,11 +2,11 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Every frame is accounted for: a frame that one guest's driver sends is received
-# by the other's, or counted with the reason why not.
+# Every frame is accounted for: a frame that one guest's driver sends is
+# received by the other's, or counted with the reason why not.
 
-# accounted SENT1 SENT2 RECEIVED1 RECEIVED2: valed's counters agree with those of
-# the drivers of vm1 and vm2, when traffic has ended.
+# accounted SENT1 SENT2 RECEIVED1 RECEIVED2: valed's counters agree with those
+# of the drivers of vm1 and vm2, when traffic has ended.
 accounted()
 {
 	local from to sent received missing

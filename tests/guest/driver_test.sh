@@ -13,8 +13,9 @@ self_test()
 	grep -q 'result is PASS' result || atf_fail "$(cat result)"
 }
 
-# The driver's loopback test counts ticks while it checks the frames.  It returns
-# 14, with all frames good, if the guest did not run for two ticks: not a result.
+# The driver's loopback test counts ticks while it checks the frames.  It
+# returns 14, with all frames good, if the guest did not run for two ticks: not
+# a result.
 self_test_once()
 {
 	vm vm1 "ethtool -t eth0 $1" > result 2>&1

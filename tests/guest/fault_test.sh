@@ -66,7 +66,8 @@ killed_body()
 	up 1 2 3
 	for i in 1 2; do
 		# vm1 sends to vm2, which checks every byte.
-		on vm2 "rm -f /tmp/recv; wire tcp-recv 5001 > /tmp/recv 2>&1 < /dev/null &"
+		on vm2 "rm -f /tmp/recv; wire tcp-recv 5001 > /tmp/recv 2>&1 \
+		    < /dev/null &"
 		on vm1 "rm -f /tmp/send; wire tcp-send 10.0.0.2 5001 30000000 \
 		    > /tmp/send 2>&1 < /dev/null &"
 		# vm3 sends to both, and is killed.

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # Two micro-guests, each the driver core and a packet generator, in each mode of
-# the driver: frames are accounted for, register accesses and interrupts counted.
+# the driver: frames are accounted for, register accesses and interrupts
+# counted.
 
 # pair LEADER FOLLOWER [option]: runs two micro-guests with these options on a
 # new valed, whose ports all have the third, to their end.
@@ -43,8 +44,8 @@ in_order()
 	done
 }
 
-# accounted: every frame that vm1's driver sent was received by vm2's, or counted
-# with the reason why not.
+# accounted: every frame that vm1's driver sent was received by vm2's, or
+# counted with the reason why not.
 accounted()
 {
 	in_order vm1 vm2
@@ -258,7 +259,8 @@ csb_run()
 
 # The receiver takes at most 10,000 frames a second.  The adapter has no
 # descriptors for the others, and the switch drops them.
-micro_case overload "Frames that the receiver cannot take are dropped at its port"
+micro_case overload \
+    "Frames that the receiver cannot take are dropped at its port"
 overload_run()
 {
 	local mode

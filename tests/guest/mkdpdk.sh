@@ -7,9 +7,9 @@
 # mkdpdk.sh guest dpdk initramfs out
 #
 # Appends to an initramfs what a guest needs to run DPDK's testpmd on its
-# adapters: from dpdk (build/deps/dpdk) the program, its em driver, a memory pool
-# driver, and the libraries that these name; from guest (build/deps/guest) the
-# kernel module that hands an adapter to a process.
+# adapters: from dpdk (build/deps/dpdk) the program, its em driver, a memory
+# pool driver, and the libraries that these name; from guest (build/deps/guest)
+# the kernel module that hands an adapter to a process.
 
 set -eu
 

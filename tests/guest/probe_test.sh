@@ -2,8 +2,9 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The probes of dtrace_e82545(4) and dtrace_vale(4): bpftrace counts their events
-# in valed while two micro-guests exchange frames, and the counts must add up.
+# The probes of dtrace_e82545(4) and dtrace_vale(4): bpftrace counts their
+# events in valed while two micro-guests exchange frames, and the counts must
+# add up.
 
 # able: skips the test if bpftrace cannot run.
 able()
@@ -16,8 +17,8 @@ able()
 }
 
 # traces NAME: bpftrace has attached all probes: those of the first and the last
-# line print, and it attaches them in their order or the opposite one.  True, too,
-# if bpftrace has ended.
+# line print, and it attaches them in their order or the opposite one.  True,
+# too, if bpftrace has ended.
 traces()
 {
 	vm_alive "$1" || return 0
@@ -273,7 +274,8 @@ csb_exits_run()
 	SYNC=true
 	ports 2
 	trace csb <<-EOF
-	usdt:*:e82545em:csb__on { @on[str(arg0)] = 1; @turns[str(arg0)] = count(); }
+	usdt:*:e82545em:csb__on
+	    { @on[str(arg0)] = 1; @turns[str(arg0)] = count(); }
 	usdt:*:e82545em:csb__off { @on[str(arg0)] = 0; }
 	usdt:*:e82545em:reg__read /@on[str(arg0)] == 1/
 	    { @exits[str(arg0)] = count(); }
@@ -326,7 +328,8 @@ scripts_run()
 	is "TDT" "$(m exits write "vm1, TDT")" -gt 0
 	is "sent" "$(m interrupts sent vm1)" -gt 0
 	is "dropped" "$(m drops switch "vale0:vm2, rx_drop_full")" -gt 0
-	for script in s1_sent s2_switched s3_delivered s4_waiting s5_received; do
+	for script in s1_sent s2_switched s3_delivered s4_waiting \
+	    s5_received; do
 		grep -q "^@$script\[" batches.maps ||
 		    atf_fail "batches: no $script"
 	done

@@ -13,8 +13,8 @@
  *				MUTANT(n) is first evaluated
  *
  * The table has one byte for each mutant, so that a mutant that is off costs a
- * load and a branch.  The file is mapped, so that child processes and those that
- * abort leave their bytes, too.
+ * load and a branch.  The file is mapped, so that child processes and those
+ * that abort leave their bytes, too.
  *
  * The definitions are weak: every program has one copy, from whichever object
  * the linker meets first.

@@ -253,7 +253,8 @@ cell_find(size_t off, int size)
 	}
 	if (cell_of[off] == 0) {
 		if (ncells == CELLS)
-			mm_fail("too many atomic variables", __FILE__, __LINE__);
+			mm_fail("too many atomic variables", __FILE__,
+			    __LINE__);
 		c = &cells[ncells++];
 		c->off = off;
 		c->size = size;
@@ -771,8 +772,8 @@ struct table_row {
 };
 
 /*
- * Lines "function operation operand [number]", and below each "\torder scenario"
- * or "\torder -reason".
+ * Lines "function operation operand [number]", and below each "\torder
+ * scenario" or "\torder -reason".
  */
 std::vector<table_row>
 table_read(const char *path)

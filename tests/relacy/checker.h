@@ -8,10 +8,10 @@
  * The project's C functions under Relacy, a model checker for C11's memory
  * model: checker.cc.
  *
- * The functions are compiled from their own files.  systm.h gives them atomic(9)
- * as calls of the checker; clang's -fsanitize=thread reports their other
- * accesses (__tsan_*()); the linker wraps mutexes, eventfds and allocation.
- * Memory that is allocated in a scenario's setup() is shared: for
+ * The functions are compiled from their own files.  systm.h gives them
+ * atomic(9) as calls of the checker; clang's -fsanitize=thread reports their
+ * other accesses (__tsan_*()); the linker wraps mutexes, eventfds and
+ * allocation.  Memory that is allocated in a scenario's setup() is shared: for
  * each atomic variable in it the checker has one of Relacy's atomics, which
  * returns old values where C11 allows that, and for each byte one of its
  * variables, which finds data races.
@@ -87,7 +87,7 @@ void	 mm_wait_fd(int fd);
 void	 mm_yield(void);
 /* A number below `n', another one in each execution. */
 unsigned int mm_rand(unsigned int n);
-/* The 8-byte words at `p' are one atomic variable each, also to byte accesses. */
+/* Each 8-byte word at `p' is one atomic variable, also to byte accesses. */
 void	 mm_words(void *p, size_t size);
 /* Shared memory, zeroed, aligned to `align'; in setup() only. */
 void	*mm_alloc(size_t size, size_t align);

@@ -65,9 +65,10 @@ atf_init_test_cases()
 {
 	local s
 
-	for s in sites tx_kick tx_done tx_at rx_notify rx_post rx_kicks rx_head \
-	    tx_regs rx_regs mode_on mode_off mode_twice mode_rx lazy poll \
-	    loop loop_full lease return sleep change table generation fair; do
+	for s in sites tx_kick tx_done tx_at rx_notify rx_post rx_kicks \
+	    rx_head tx_regs rx_regs mode_on mode_off mode_twice mode_rx \
+	    lazy poll loop loop_full lease return sleep change table \
+	    generation fair; do
 		atf_add_test_case $s
 	done
 }

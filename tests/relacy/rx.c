@@ -117,7 +117,8 @@ other_rx(bool by_head)
 			(void)lem_os_read(lc, E82545_ICR);
 		}
 		guest_check(slot, i);
-		memset(&lc->lc_rxd[slot].rest, 0, sizeof(lc->lc_rxd[slot].rest));
+		memset(&lc->lc_rxd[slot].rest, 0,
+		    sizeof(lc->lc_rxd[slot].rest));
 		lc->lc_rxd[slot].addr = lem_os_rx_buf(lc, slot);
 		put(&csb->guest_rdt, slot);
 		lem_os_write(lc, E82545_RDT, slot);

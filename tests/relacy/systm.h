@@ -32,7 +32,7 @@
 
 #define	MM_SITE(operation, operand)					\
 	static struct mm_site mm_site_ = { __func__, operation, operand, \
-	    __FILE__, __LINE__, false };					\
+	    __FILE__, __LINE__, false };				\
 	static struct mm_site *const mm_site_p				\
 	    __attribute__((__section__("mm_sites"), __used__)) = &mm_site_
 

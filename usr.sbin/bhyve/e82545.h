@@ -264,10 +264,10 @@ void	e82545_rx_direct(struct e82545 *dev, struct frame_source *frames);
  * The guest has turned bus mastering on or off (the bit of the PCI command
  * register; PCI Local Bus 3.0, section 6.2.2).  With it off the model does not
  * access guest memory: e82545_tx(), e82545_rx() and e82545_rx_direct() do
- * nothing, and a reset by the guest leaves the CSB's page as it is.  A call that
- * turns it off waits for batches in progress; one that turns it on asks the host
- * for the calls of e82545_tx() and e82545_rx() that were missed.  A reset does
- * not change it.  Any thread, but not from inside an operation.
+ * nothing, and a reset by the guest leaves the CSB's page as it is.  A call
+ * that turns it off waits for batches in progress; one that turns it on asks
+ * the host for the calls of e82545_tx() and e82545_rx() that were missed.  A
+ * reset does not change it.  Any thread, but not from inside an operation.
  */
 void	e82545_bus_master(struct e82545 *dev, bool on);
 

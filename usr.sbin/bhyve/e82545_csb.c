@@ -325,7 +325,8 @@ e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 	bool keep;
 
 	keep = csb_keep(&c->rdt, csb_rx_enabled(dev) &&
-	    atomic_load_32(&c->on) != 0 && atomic_load_32(&c->rx_last_on) != 0 &&
+	    atomic_load_32(&c->on) != 0 &&
+	    atomic_load_32(&c->rx_last_on) != 0 &&
 	    atomic_load_32(&c->rdt_mode) == CSB_RDT_KICKS, value);
 	if (!keep) {
 		atomic_store_32(&c->rdt_direct, 1);
@@ -668,9 +669,9 @@ e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes)
 /*
  * Drivers may mask interrupts from the first one until the ring has been
  * processed, as without the CSB, and need not set guest_need_rxkick again.  So
- * a write to IMS asks for RX interrupts, as does guest_need_rxkick, until causes
- * are read from ICR; and it raises those suppressed since then.  A read of 0 is
- * that of a handler called for another device on the same line.
+ * a write to IMS asks for RX interrupts, as does guest_need_rxkick, until
+ * causes are read from ICR; and it raises those suppressed since then.  A read
+ * of 0 is that of a handler called for another device on the same line.
  */
 uint32_t
 e82545_csb_unmask(struct e82545 *dev, uint32_t causes)

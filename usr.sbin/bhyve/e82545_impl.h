@@ -161,14 +161,14 @@ struct e82545_csb {
 	uint32_t	on;		/* the guest's mode when last seen;
 					   atomic */
 	uint32_t	kicked;		/* TDT was written; atomic */
-	uint32_t	tx_last_on, rx_last_on;	/* as this side saw it; atomic */
+	uint32_t	tx_last_on, rx_last_on;	/* as seen here; atomic */
 	uint32_t	rdt_direct;	/* RDT was stored directly; atomic */
 	uint32_t	rdt_mode;	/* CSB_RDT_KICKS, ...; atomic */
 	/* reg_mtx; csb_kept() reads them without. */
 	uint32_t	tdt, rdt;	/* index written with the mode on and
 					   kept aside; else "none" */
-	bool		rx_unmasked;	/* IMS was written, ICR not read since */
-	uint32_t	rx_held;	/* causes suppressed since ICR was read */
+	bool		rx_unmasked;	/* IMS written, ICR not read since */
+	uint32_t	rx_held;	/* causes suppressed since ICR read */
 	/* tx_mtx. */
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */

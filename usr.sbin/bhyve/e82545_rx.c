@@ -224,8 +224,9 @@ rx_done(struct e82545 *dev, struct rx_batch *b, size_t len, uint64_t sums,
 }
 
 /*
- * The descriptor at the head has no buffer: pass over it.  Returns false if only
- * `keep' more are posted, which the frame needs, or the batch has no space.
+ * The descriptor at the head has no buffer: pass over it.  Returns false if
+ * only `keep' more are posted, which the frame needs, or the batch has no
+ * space.
  */
 static bool
 rx_null(struct e82545 *dev, struct rx_batch *b, size_t keep)

@@ -70,9 +70,9 @@ e82545_sum_short(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 /*
  * The sum of 16 bytes or more, as 32-bit words in 64-bit sums, so that no carry
  * is lost.  `all' is the sum of 64-bit words and may overflow; `high' is the
- * sum of their upper halves.  Subtracting 2^32 times `high' from `all' leaves the
- * sum of the lower halves, whatever overflowed.  If bytes remain after the last
- * complete pair, the last 16 bytes are read once more, and those that were
+ * sum of their upper halves.  Subtracting 2^32 times `high' from `all' leaves
+ * the sum of the lower halves, whatever overflowed.  If bytes remain after the
+ * last complete pair, the last 16 bytes are read once more, and those that were
  * summed before are masked out.
  */
 static inline uint64_t

@@ -106,10 +106,10 @@ struct adapter *adapter_start(const struct adapter_config *config);
 void	adapter_go(struct adapter *ad);
 
 /*
- * A look of the watchdog (watch.h): interrupts a system call in which the client
- * blocks the adapter's thread.  The main thread must call it once a second, and
- * set a handler for the signal that it sends, ADAPTER_SIGNAL, without
- * SA_RESTART.
+ * A look of the watchdog (watch.h): interrupts a system call in which the
+ * client blocks the adapter's thread.  The main thread must call it once a
+ * second, and set a handler for the signal that it sends, ADAPTER_SIGNAL,
+ * without SA_RESTART.
  */
 void	adapter_watch(struct adapter *ad);
 #define	ADAPTER_SIGNAL	SIGUSR2

@@ -48,7 +48,8 @@ static const int allowed[] = {
 	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(gettid),
 	SCMP_SYS(getpid), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
 	SCMP_SYS(rt_sigtimedwait), SCMP_SYS(rt_sigaction),
-	SCMP_SYS(getrusage), SCMP_SYS(sigaltstack), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),
+	SCMP_SYS(getrusage), SCMP_SYS(sigaltstack), SCMP_SYS(clock_gettime),
+	SCMP_SYS(gettimeofday),
 	SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(getrandom),
 	SCMP_SYS(restart_syscall), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
 	/* exit */

@@ -41,8 +41,8 @@ enum vfu_fd_kind vfu_fd_kind(int fd);
 int	vfu_close_start(void);
 
 /*
- * Have the thread close `fd'.  Returns false, with `fd' open, if it has too many
- * to close.  If the thread was not started, closes `fd'.  Any thread.
+ * Have the thread close `fd'.  Returns false, with `fd' open, if it has too
+ * many to close.  If the thread was not started, closes `fd'.  Any thread.
  */
 bool	vfu_close(int fd);
 

@@ -127,9 +127,9 @@ bool	vfu_dma_host(const struct vfu_dma *dma, const void *addr,
 	    struct vfu_dma_host *host);
 
 /*
- * Call fn(arg, map, size) for each mapping of the table.  Only while the calling
- * thread accesses one of them, so that none is removed.  Any thread, in a signal
- * handler.
+ * Call fn(arg, map, size) for each mapping of the table.  Only while the
+ * calling thread accesses one of them, so that none is removed.  Any thread, in
+ * a signal handler.
  */
 void	vfu_dma_each(const struct vfu_dma *dma,
 	    void (*fn)(const void *arg, uint8_t *map, size_t size),

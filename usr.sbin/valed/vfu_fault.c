@@ -17,8 +17,8 @@
  *
  * A page that is replaced in the midst of others takes two more mappings, and
  * those of a process are limited.  So after FAULT_PAGES pages the handler does
- * the same with all of that client's memory, which is lost anyway: each range is
- * one mapping again.
+ * the same with all of that client's memory, which is lost anyway: each range
+ * is one mapping again.
  */
 
 #include <sys/param.h>

@@ -25,11 +25,11 @@
 
 struct paravirt_csb {
 	/* The guest writes, the host reads. */
-	uint32_t	guest_tdt;		/* TDT: end of the frames to send */
-	uint32_t	guest_need_txkick;	/* the host must interrupt (TX) */
-	uint32_t	guest_need_rxkick;	/* the host must interrupt (RX) */
+	uint32_t	guest_tdt;		/* TDT: end of frames to send */
+	uint32_t	guest_need_txkick;	/* host must interrupt (TX) */
+	uint32_t	guest_need_rxkick;	/* host must interrupt (RX) */
 	uint32_t	guest_csb_on;		/* the CSB is in use */
-	uint32_t	guest_rdt;		/* RDT: end of the posted buffers */
+	uint32_t	guest_rdt;		/* RDT: end of posted buffers */
 	uint32_t	guest_txkick_at;	/* interrupt (TX) at this TDH */
 	uint32_t	guest_use_msix;
 	uint32_t	pad[9];

@@ -271,7 +271,8 @@ ladder
 
 awk -f "$here/table.awk" -v memory="$memory" results.tsv
 awk -f "$here/ladder.awk" ladder.tsv
-gnuplot -c "$here/plot.gp" 2> gnuplot.log || fail "gnuplot: see $PWD/gnuplot.log"
+gnuplot -c "$here/plot.gp" 2> gnuplot.log ||
+    fail "gnuplot: see $PWD/gnuplot.log"
 echo
 echo "Pictures: $PWD/demo.png (driver modes), demo-stock.png (stock guests);"
 echo "both also as .svg"

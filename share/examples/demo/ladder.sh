@@ -65,7 +65,8 @@ step()
 	local name=$1 size=$2 mode=$3
 
 	shift 3
-	${PAIR:-micro_pair} "role=source size=$size ms=$LADDER_MS mode=$mode $*" \
+	${PAIR:-micro_pair} \
+	    "role=source size=$size ms=$LADDER_MS mode=$mode $*" \
 	    "role=sink mode=$mode $*"
 	kpps=$(per_ms $(micro_value vm2 received))
 	label="micro, $size"
@@ -104,7 +105,8 @@ overload()
 	label="micro, 60"
 	printf 'overload\t%s' "$name" >> ladder.tsv
 	for rate in $((1000000000 / WORK_NS)) 0; do
-		micro_pair "role=source ms=$LADDER_MS rate=$rate mode=$mode $*" \
+		micro_pair \
+		    "role=source ms=$LADDER_MS rate=$rate mode=$mode $*" \
 		    "role=sink mode=$mode work=$WORK_NS $*"
 		printf '\t%s\t%s' "$(per_ms $(micro_value vm1 sent))" \
 		    "$(per_ms $(micro_value vm2 received))" >> ladder.tsv

@@ -292,8 +292,8 @@ lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
  */
 
 /*
- * Fill the guest's part of the CSB, guest_csb_on last.  The caller then writes a
- * register, which tells the host.  Both locks.
+ * Fill the guest's part of the CSB, guest_csb_on last.  The caller then writes
+ * a register, which tells the host.  Both locks.
  */
 static void
 csb_fill(struct lem_core *lc)

@@ -17,7 +17,7 @@ described()
 {
 	awk 'name != "" && /^[A-Z]/ { print name }
 	    { name = "" }
-	    $1 == ".It" && ($2 == "Cm" || $2 == "Va") && NF == 3 { name = $3 }' \
+	    $1 == ".It" && $2 ~ /^(Cm|Va)$/ && NF == 3 { name = $3 }' \
 	    "$(atf_get_srcdir)/$1" | sed 's/.*\.//'
 }
 

@@ -52,7 +52,8 @@ ATF_TC_HEAD(rows, tc)
 }
 ATF_TC_BODY(rows, tc)
 {
-	static const struct counter_row adapter_counter_table[ADAPTER_NCOUNTERS] = {
+	static const struct counter_row
+	    adapter_counter_table[ADAPTER_NCOUNTERS] = {
 		COUNTER_ROWS(ADAPTER_COUNTERS)
 	};
 

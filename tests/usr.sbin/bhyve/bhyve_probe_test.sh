@@ -7,7 +7,8 @@
 
 need()
 {
-	[ "$(uname)" = FreeBSD ] || atf_skip "dtrace(1) watches bhyve on FreeBSD"
+	[ "$(uname)" = FreeBSD ] ||
+	    atf_skip "dtrace(1) watches bhyve on FreeBSD"
 	[ "$(id -u)" -eq 0 ] || atf_skip "dtrace needs root"
 	# dtrace -l succeeds even if nothing matches.
 	dtrace -ln 'e82545em*:::tx-look' 2> /dev/null | grep -q tx-look ||
@@ -95,7 +96,8 @@ reasons_run()
 	e82545em*:::tx-batch, e82545em*:::rx-batch
 	{ @frames = sum(arg1); }
 	tick-10s
-	{ printa("drop %s-%s %@d\n", @); printa("frames %@d\n", @frames); exit(0); }
+	{ printa("drop %s-%s %@d\n", @); printa("frames %@d\n", @frames);
+	  exit(0); }
 	'
 	[ "$(value frames)" -gt 0 ] || atf_skip "no guest has sent anything"
 	awk '$1 == "drop" && $2 !~ /-(tx|rx|csb)_bad/ &&
@@ -110,7 +112,8 @@ probe_case csb_exits "With the CSB, under 0.02 exits a frame at full load"
 csb_exits_run()
 {
 	watch '
-	e82545em*:::tx-kick-saved, e82545em*:::rx-kick-saved, e82545em*:::intr-saved
+	e82545em*:::tx-kick-saved, e82545em*:::rx-kick-saved,
+	e82545em*:::intr-saved
 	{ @saved[pid, copyinstr(arg0)] = count(); }
 	e82545em*:::reg-read, e82545em*:::reg-write
 	{ @exits[pid, copyinstr(arg0)] = count(); }

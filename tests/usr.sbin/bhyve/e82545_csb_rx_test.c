@@ -271,7 +271,7 @@ TEST(taken_back, "Buffers that the guest takes back within a batch are not "
 	struct host *h = guest_up(64, 64, 2048, 1, &hooked);
 	unsigned int i, done = 0;
 
-	/* The batch has used 15 of 20; then the guest says that 5 are posted. */
+	/* The batch has used 15 of 20; then the guest says: 5 are posted. */
 	inject(h, 43);
 	back_at = 15;
 	back_to = 44;

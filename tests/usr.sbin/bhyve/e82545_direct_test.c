@@ -322,8 +322,8 @@ batch_thread(void *arg)
 	return (NULL);
 }
 
-TEST(busy, "A direct call does not wait for a batch in progress, and leaves its "
-    "frames")
+TEST(busy, "A direct call does not wait for a batch in progress, and leaves "
+    "its frames")
 {
 	struct host *h = rx_up(64, 2048);
 	pthread_t thread;

@@ -144,7 +144,8 @@ put_context(struct host *h, uint8_t ipcss, uint8_t ipcso, uint16_t ipcse,
 	    (uint64_t)tucse << 48, TXD_CONTEXT | cmd, 0);
 }
 
-TEST(checksum_all_zero, "A checksum of zero stays zero, but that of UDP is 0xffff")
+TEST(checksum_all_zero, "A checksum of zero stays zero, but that of UDP is "
+    "0xffff")
 {
 	struct host *h = tx_up(64);
 	uint8_t frame[60], want[60];

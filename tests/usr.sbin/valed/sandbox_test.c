@@ -5,9 +5,9 @@
  */
 
 /*
- * valed's sandbox: a process enters it as valed does, and makes the system calls
- * of an attacker who controls a thread.  Each one kills the process (SIGSYS), or
- * is refused with EPERM; those that valed needs work.
+ * valed's sandbox: a process enters it as valed does, and makes the system
+ * calls of an attacker who controls a thread.  Each one kills the process
+ * (SIGSYS), or is refused with EPERM; those that valed needs work.
  */
 
 #include <sys/param.h>

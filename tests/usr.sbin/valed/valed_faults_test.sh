@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Faults that other e1000 emulations had, from a client.  The cases are functions
-# of faults.py.
+# Faults that other e1000 emulations had, from a client.  The cases are
+# functions of faults.py.
 
 . "$(atf_get_srcdir)/valed.subr"
 

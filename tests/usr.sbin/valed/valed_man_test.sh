@@ -19,7 +19,8 @@ documented()
 atf_test_case counters
 counters_head()
 {
-	atf_set descr "valed(8) describes each counter that valed prints, and no other"
+	atf_set descr \
+	    "valed(8) describes each counter that valed prints, and no other"
 }
 counters_body()
 {

@@ -458,8 +458,8 @@ TEST(codes, "A fault is handled; a memory error elsewhere waits for a fault")
 	ATF_CHECK_EQ(3, lost[0]);
 }
 
-TEST(poisoned, "A page with a memory error is lost when it is accessed, and not "
-    "before")
+TEST(poisoned, "A page with a memory error is lost when it is accessed, and "
+    "not before")
 {
 	uint8_t *p, *q;
 	uint64_t gpa;

@@ -49,7 +49,8 @@ __wrap_sigtimedwait(const sigset_t *waited, siginfo_t *info __unused,
 {
 	int sig = sent;
 
-	ATF_REQUIRE(waited == &set && ts->tv_sec >= 0 && ts->tv_nsec < (long)SECOND);
+	ATF_REQUIRE(waited == &set && ts->tv_sec >= 0 &&
+	    ts->tv_nsec < (long)SECOND);
 	asked_ns = ts->tv_sec * SECOND + ts->tv_nsec;
 	sent = 0;
 	now_ns += (sig != 0 ? asked_ns / 3 : asked_ns) + stop_ns;

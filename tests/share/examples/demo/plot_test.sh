@@ -34,7 +34,8 @@ results()
 atf_test_case ladder
 ladder_head()
 {
-	atf_set descr "The ladder's picture has a line for each mode measured," \
+	atf_set descr \
+	    "The ladder's picture has a line for each mode measured," \
 	    "with its value and its ratio to BASE"
 }
 ladder_body()
@@ -58,7 +59,8 @@ ladder_body()
 atf_test_case stock
 stock_head()
 {
-	atf_set descr "The stock guests' picture has a place for each setting," \
+	atf_set descr \
+	    "The stock guests' picture has a place for each setting," \
 	    "empty if it was not measured"
 }
 stock_body()

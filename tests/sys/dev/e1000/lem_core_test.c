@@ -189,8 +189,8 @@ TEST(mode_changes, "A change from any mode to any other loses and delays no "
 	test_destroy(t);
 }
 
-TEST(csb_rounds, "A polling guest, which may share its processor with the host, "
-    "lets the host poll for fewer rounds")
+TEST(csb_rounds, "A polling guest, which may share its processor with the "
+    "host, lets the host poll for fewer rounds")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	const struct paravirt_csb *csb = t->g.lc.lc_csb;

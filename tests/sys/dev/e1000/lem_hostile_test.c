@@ -125,8 +125,8 @@ write_back(struct lem_test *t, uint32_t slot, uint16_t len, uint8_t status,
 #define	DD	E82545_RXD_DD
 #define	EOP	E82545_RXD_EOP
 
-TEST(rx_descriptors, "Frames with invalid lengths, errors or no end are dropped "
-    "and counted; later ones are received")
+TEST(rx_descriptors, "Frames with invalid lengths, errors or no end are "
+    "dropped and counted; later ones are received")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 16110);
 	struct lem_core *lc = &t->g.lc;

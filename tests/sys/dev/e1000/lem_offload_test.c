@@ -175,8 +175,8 @@ TEST(tso, "TSO sends segments with correct checksums and VLAN tags")
 	test_destroy(t);
 }
 
-TEST(tso_context, "TSO sends a context descriptor for each packet, even if it is "
-    "the same")
+TEST(tso_context, "TSO sends a context descriptor for each packet, even if it "
+    "is the same")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	uint8_t frame[2054];

@@ -16,7 +16,8 @@
 
 #include "lem_test.h"
 
-TEST(rx_base, "Without a mode, each batch takes an interrupt and a write to RDT")
+TEST(rx_base, "Without a mode, each batch takes an interrupt and a write to "
+    "RDT")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	unsigned int i;
@@ -62,8 +63,8 @@ TEST(rx_poll, "Polling takes no interrupt, and a write to RDT for an eighth of "
 	test_destroy(t);
 }
 
-TEST(rx_csb, "With the CSB, no interrupt while the guest polls, no write to RDT "
-    "while the host has buffers")
+TEST(rx_csb, "With the CSB, no interrupt while the guest polls, no write to "
+    "RDT while the host has buffers")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct paravirt_csb *csb = t->g.lc.lc_csb;
@@ -122,8 +123,8 @@ TEST(rx_csb_full, "With the CSB, a host without buffers is kicked once, when "
 	test_destroy(t);
 }
 
-TEST(rx_nobuf, "A slot without a buffer, and those behind it, are posted when a "
-    "buffer is available")
+TEST(rx_nobuf, "A slot without a buffer, and those behind it, are posted when "
+    "a buffer is available")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
@@ -156,8 +157,8 @@ TEST(rx_nobuf, "A slot without a buffer, and those behind it, are posted when a 
 	test_destroy(t);
 }
 
-TEST(rx_poll_nobuf, "Polling and short of buffers, the driver posts each buffer "
-    "it gets")
+TEST(rx_poll_nobuf, "Polling and short of buffers, the driver posts each "
+    "buffer it gets")
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	struct lem_os *os = &t->g.lc.lc_os;

@@ -139,8 +139,8 @@ TEST(tx_batch_interrupted, "An interrupt within a batch costs no write to TDT")
 	}
 }
 
-TEST(tx_combining, "Send combining: two writes to TDT for all frames between two "
-    "interrupts")
+TEST(tx_combining, "Send combining: two writes to TDT for all frames between "
+    "two interrupts")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	unsigned int i;
@@ -212,8 +212,8 @@ TEST(tx_combining_done_at_once, "Send combining leaves nothing behind when "
 	test_destroy(t);
 }
 
-TEST(tx_combining_moderation, "Send combining with moderation: one write to TDT "
-    "and one interrupt for each interval")
+TEST(tx_combining_moderation, "Send combining with moderation: one write to "
+    "TDT and one interrupt for each interval")
 {
 	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	unsigned int i;

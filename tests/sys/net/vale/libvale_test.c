@@ -5,7 +5,8 @@
  */
 
 /*
- * libvale's calls: names, errors, the descriptor to wait on, lists and settings.
+ * libvale's calls: names, errors, the descriptor to wait on, lists and
+ * settings.
  */
 
 #include <sys/param.h>

@@ -255,8 +255,8 @@ collide(uint64_t s0, uint64_t s1, uint32_t x, uint32_t y)
 ATF_TC(seeded);
 ATF_TC_HEAD(seeded, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Who does not know the seed, either half "
-	    "of it, does not know which stations share a bucket");
+	atf_tc_set_md_var(tc, "descr", "Who does not know the seed, either "
+	    "half of it, does not know which stations share a bucket");
 }
 ATF_TC_BODY(seeded, tc)
 {
@@ -534,7 +534,7 @@ ATF_TC_BODY(changes, tc)
 	vale_fdb_flush(&fdb, 1);
 	ATF_CHECK(changed());
 
-	/* A search for expired entries that frees none, of port 0 and others. */
+	/* A search for expired entries frees none, of port 0 and others. */
 	vale_fdb_init(&fdb, seed);
 	vale_fdb_learn(&fdb, addr(1), 5, 0);
 	vale_fdb_learn(&fdb, addr(2), 0, 1000);
@@ -635,8 +635,9 @@ move_uncounted(void *arg)
 ATF_TC(asserts);
 ATF_TC_HEAD(asserts, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Assertions fire: a port out of range, a "
-	    "flush while another thread learns, entries that are not counted");
+	atf_tc_set_md_var(tc, "descr", "Assertions fire: a port out of range, "
+	    "a flush while another thread learns, entries that are not "
+	    "counted");
 }
 ATF_TC_BODY(asserts, tc)
 {

@@ -420,7 +420,8 @@ probes_body()
 		vale:::flood { @to[stringof(arg0), arg1] = sum(arg2); }
 		vale:::learn { @[stringof(arg0),
 		    arg2 == 0 ? "learned" : "moved"] = count(); }
-		vale:::drop { @lost[stringof(arg3), stringof(arg1)] = sum(arg2); }
+		vale:::drop {
+		    @lost[stringof(arg3), stringof(arg1)] = sum(arg2); }
 		END { printa("%s %s %@d\n", @); printa("%s %s %@d\n", @lost);
 		    printa("to %s %d %@d\n", @to); }
 	EOF

@@ -519,8 +519,8 @@ show(const struct vale_fdb_entry *entry, void *arg)
 ATF_TC(addresses);
 ATF_TC_HEAD(addresses, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A table that is full is listed from the "
-	    "first entry to the last, or until the caller has enough");
+	atf_tc_set_md_var(tc, "descr", "A table that is full is listed from "
+	    "the first entry to the last, or until the caller has enough");
 }
 ATF_TC_BODY(addresses, tc)
 {
@@ -561,7 +561,8 @@ ATF_TC_BODY(addresses, tc)
 static struct vale_port_info	info;
 
 static int
-copy_info(const struct vale_port_info *pi, void *arg __attribute__((__unused__)))
+copy_info(const struct vale_port_info *pi,
+    void *arg __attribute__((__unused__)))
 {
 	info = *pi;
 	return (0);

@@ -568,8 +568,8 @@ ATF_TC_BODY(first_reason, tc)
 ATF_TC(bytes);
 ATF_TC_HEAD(bytes, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "Bytes are counted for frames of one and "
-	    "of several slots, by sender and receiver");
+	atf_tc_set_md_var(tc, "descr", "Bytes are counted for frames of one "
+	    "and of several slots, by sender and receiver");
 }
 ATF_TC_BODY(bytes, tc)
 {

@@ -107,13 +107,13 @@ e82545_stat_read(struct e82545 *dev, uint32_t off)
 	return (value);
 }
 
-/* The index of the pair of registers at an offset. */
+/* The index of the pair of registers whose low half is at an offset. */
 static unsigned int
 stat_pair(uint32_t off)
 {
 	unsigned int i;
 
-	for (i = 0; stat_pairs[i] != (off & ~7u); i++)
+	for (i = 0; stat_pairs[i] != off; i++)
 		MPASS(i < nitems(stat_pairs) - 1);
 	return (i);
 }
@@ -137,13 +137,14 @@ e82545_stat_low_read(struct e82545 *dev, uint32_t off)
 uint32_t
 e82545_stat_high_read(struct e82545 *dev, uint32_t off)
 {
-	unsigned int i = stat_pair(off);
+	uint32_t low = off - 4;
+	unsigned int i = stat_pair(low);
 	uint64_t now, taken;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	now = stat64(dev, off - 4);
+	now = stat64(dev, low);
 	taken = dev->stat_latched[i] ? dev->stat_latch[i] : now;
 	dev->stat_latched[i] = false;
-	stat64_set(dev, off - 4, now - taken);
+	stat64_set(dev, low, now - taken);
 	return (taken >> 32);
 }

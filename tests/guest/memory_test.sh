@@ -1,0 +1,90 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Memory that a kernel takes away from valed: what only happens to a whole
+# machine, so it happens to a guest.  lost_page.c has the steps.
+
+# lost ARGUMENT [COMMAND]: starts a guest, runs the command and lost_page in it.
+lost()
+{
+	local status
+
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	vm_start vm1
+	vm_wait vm1 || {
+		cat vm1.qemu vm1.log
+		atf_fail "vm1 does not start"
+	}
+	vm vm1 "${2:-true}; lost_page $1" > out
+	status=$?
+	cat out
+	[ $status -ne 77 ] || atf_skip "$(tail -n 1 out)"
+	[ $status -eq 0 ] || {
+		tail -n 20 vm1.log
+		atf_fail "lost_page $1: status $status"
+	}
+}
+
+atf_test_case poisoned cleanup
+poisoned_head()
+{
+	atf_set descr "Pages with a memory error are lost when accessed"
+	atf_set timeout 900
+}
+poisoned_body()
+{
+	lost poison
+	grep '^2 lost' out || atf_fail "other pages are lost"
+	grep -c 'Memory failure: .*Recovered' vm1.log
+}
+poisoned_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_test_case poisoned_early cleanup
+poisoned_early_head()
+{
+	atf_set descr "The same, if the kernel tells of errors early"
+	atf_set timeout 900
+}
+poisoned_early_body()
+{
+	lost poison 'sysctl -w vm.memory_failure_early_kill=1'
+	grep '^2 lost' out || atf_fail "other pages are lost"
+}
+poisoned_early_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_test_case overcommit cleanup
+overcommit_head()
+{
+	atf_set descr "A hole that vm.overcommit_memory=2 keeps from being filled"
+	atf_set timeout 900
+}
+overcommit_body()
+{
+	lost overcommit
+	grep '^1 lost' out || atf_fail "other pages are lost"
+}
+overcommit_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case poisoned
+	atf_add_test_case poisoned_early
+	atf_add_test_case overcommit
+}

@@ -119,7 +119,7 @@ delay(struct e82545_moderation *m, const struct e82545_moder_event *ev)
 		}
 	}
 	if (ev->tx) {
-		if (!ev->tx_delayed || (ev->raise & E82545_ICR_TXDW) != 0 ||
+		if (!ev->tx_delayed ||
 		    !start_timers(&m->tx_packet_ns, &m->tx_absolute_ns,
 		    ev->now_ns, ev->tidv_1024ns, ev->tadv_1024ns)) {
 			causes |= E82545_ICR_TXDW;
@@ -152,13 +152,11 @@ e82545_moderate(const struct e82545_moderation *state,
 	if (!pending) {
 		v.drop = m->asserted;
 		m->asserted = m->held = false;
-	} else if (m->asserted) {
-		m->held = false;
-	} else if (free_ns <= ev->now_ns) {
+	} else if (!m->asserted && free_ns <= ev->now_ns) {
 		v.fire = m->asserted = true;
 		m->held = false;
 		m->last_ns = ev->now_ns;
-	} else {
+	} else if (!m->asserted) {
 		v.put_off = !m->held;
 		m->held = true;
 		deadline_ns = free_ns;
@@ -413,11 +411,12 @@ e82545_ics_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 void
 e82545_ims_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-	struct e82545_moder_event ev = { .raise = 0 };
+	struct e82545_moder_event ev = {
+		.raise = e82545_csb_unmask(dev, value)
+	};
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, off, e82545_reg(dev, off) | value);
-	ev.raise = e82545_csb_unmask(dev, value);
 	intr_event(dev, &ev);
 }
 

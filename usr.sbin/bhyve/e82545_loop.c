@@ -80,7 +80,7 @@ e82545_loop_create(void)
 	loop->source.fs_peek = loop_peek;
 	loop->source.fs_next = loop_next;
 	/* The indices wrap soon: whatever runs long enough sees it early. */
-	loop->head = loop->tail = UINT32_MAX - LOOP_FRAMES / 8;
+	loop->head = loop->tail = UINT32_MAX;
 	return (loop);
 }
 
@@ -164,14 +164,11 @@ e82545_loop_snap(struct e82545 *dev, struct e82545_snap *s)
 		l = &loop->frame[(loop->head + i) % LOOP_FRAMES];
 		len = l->len;
 		e82545_snap_u32(s, &len, E82545_FRAME_MAX);
+		e82545_snap_check(s, len >= E82545_ETH_HDRLEN);
 		if (s->restore != NULL) {
-			l->data = malloc(MAX(len, 1));
+			l->data = malloc(len);
 			s->nomem = l->data == NULL;
 			e82545_snap_check(s, !s->nomem);
-			if (s->bad) {
-				free(l->data);
-				return;
-			}
 			l->len = len;
 			loop->tail++;
 		}

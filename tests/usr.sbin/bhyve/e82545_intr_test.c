@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <atf-c.h>
@@ -190,6 +191,190 @@ ATF_TC_BODY(timer, tc __unused)
 	/* Very late, and with nothing to do. */
 	e82545_timer(h->dev);
 	ATF_CHECK_EQ(1, host_raised(h));
+
+	/* The next delay sets the timer anew; a reset does not unless it is. */
+	host_wr(h, E82545_RDTR, 10);
+	pthread_mutex_lock(&h->dev->reg_mtx);
+	e82545_intr_rx(h->dev, true, 0);
+	pthread_mutex_unlock(&h->dev->reg_mtx);
+	ATF_CHECK_EQ(h->now_ns + 10240, h->timer_ns);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	host_wr(h, E82545_RDTR, 20);
+	pthread_mutex_lock(&h->dev->reg_mtx);
+	e82545_intr_rx(h->dev, true, 0);
+	pthread_mutex_unlock(&h->dev->reg_mtx);
+	ATF_CHECK_EQ(h->now_ns + 20480, h->timer_ns);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	i = h->ntimer;
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(i, h->ntimer);
+	host_destroy(h);
+}
+
+static unsigned int clock_reads;
+
+static uint64_t
+clock_now(void *arg)
+{
+	clock_reads++;
+	return (host_ops.eo_now(arg));
+}
+
+/* Put moderation into a state, without the steps that lead to it. */
+static void
+set_state(struct host *h, const struct e82545_moderation *m, uint32_t icr)
+{
+	h->dev->moder = *m;
+	h->dev->armed_ns = 0;
+	h->line = m->asserted;
+	e82545_reg_set(h->dev, E82545_ICR, icr);
+}
+
+ATF_TC(clock);
+ATF_TC_HEAD(clock, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "The clock is read only if the result "
+	    "depends on it, and the timer set only if one runs");
+}
+ATF_TC_BODY(clock, tc __unused)
+{
+	enum call { CALL_RAISE, CALL_RX, CALL_TX };
+#define	LATER		(UINT64_C(1) << 50)
+#define	RUNS(timer)	{ .timer = LATER }
+	static const struct {
+		struct e82545_moderation m;
+		uint32_t	icr, ims, rdtr, tidv;
+		enum call	call;
+		bool		done;
+		uint32_t	causes;
+		unsigned int	reads, timers;
+	} t[] = {
+		/* Masked. */
+		{ .call = CALL_RX, .done = true },
+		{ .call = CALL_TX, .done = true },
+		{ .call = CALL_RAISE, .causes = LSC },
+		{ .ims = TXDW, .call = CALL_RX, .done = true },
+		{ .ims = RXT0, .call = CALL_TX, .done = true },
+		{ .ims = TXDW | RXT0, .call = CALL_RAISE, .causes = LSC },
+		/* Not masked. */
+		{ .ims = RXT0, .call = CALL_RX, .done = true, .reads = 1 },
+		{ .ims = TXDW, .call = CALL_TX, .done = true, .reads = 1 },
+		{ .ims = LSC, .call = CALL_RX, .causes = LSC, .reads = 1 },
+		{ .ims = LSC, .call = CALL_TX, .causes = LSC, .reads = 1 },
+		{ .ims = LSC, .call = CALL_RAISE, .causes = LSC, .reads = 1 },
+		/* The line is asserted. */
+		{ .m = { .asserted = true }, .icr = RXT0, .ims = RXT0,
+		    .call = CALL_RX, .done = true },
+		{ .m = { .asserted = true }, .icr = LSC, .ims = LSC | TXDW,
+		    .call = CALL_TX, .done = true },
+		/* A timer runs. */
+		{ .m = RUNS(rx_packet_ns), .call = CALL_RAISE, .causes = LSC,
+		    .reads = 1, .timers = 1 },
+		{ .m = RUNS(rx_absolute_ns), .call = CALL_RAISE, .causes = LSC,
+		    .reads = 1, .timers = 1 },
+		{ .m = RUNS(tx_packet_ns), .call = CALL_RAISE, .causes = LSC,
+		    .reads = 1, .timers = 1 },
+		{ .m = RUNS(tx_absolute_ns), .call = CALL_RAISE, .causes = LSC,
+		    .reads = 1, .timers = 1 },
+		/* A timer starts. */
+		{ .rdtr = 10, .call = CALL_RX, .done = true, .reads = 1,
+		    .timers = 1 },
+		{ .tidv = 10, .call = CALL_TX, .done = true, .reads = 1,
+		    .timers = 1 },
+		{ .rdtr = 10, .call = CALL_TX, .done = true },
+		{ .tidv = 10, .call = CALL_RX, .done = true },
+		/* Nothing happened, whatever runs. */
+		{ .m = RUNS(rx_packet_ns), .call = CALL_RAISE },
+		{ .m = RUNS(rx_packet_ns), .call = CALL_RX },
+		{ .m = RUNS(tx_packet_ns), .call = CALL_TX },
+	};
+	static const struct e82545_moderation idle;
+	struct e82545_ops ops = host_ops;
+	struct host *h = host_create(HOST_RAM);
+	uint64_t asked;
+	unsigned int i, ntimer;
+
+	ops.eo_now = clock_now;
+	h->dev->ops = &ops;
+	for (i = 0; i < nitems(t); i++) {
+		host_wr(h, E82545_IMC, ALL);
+		host_wr(h, E82545_IMS, t[i].ims);
+		host_wr(h, E82545_RDTR, t[i].rdtr);
+		host_wr(h, E82545_TIDV, t[i].tidv);
+		asked = host_counter(h, E82545_C_INTR_ASKED);
+		ntimer = h->ntimer;
+		clock_reads = 0;
+		pthread_mutex_lock(&h->dev->reg_mtx);
+		set_state(h, &t[i].m, t[i].icr);
+		if (t[i].call == CALL_RAISE)
+			e82545_intr_raise(h->dev, t[i].causes);
+		else if (t[i].call == CALL_RX)
+			e82545_intr_rx(h->dev, t[i].done, t[i].causes);
+		else
+			e82545_intr_tx(h->dev, t[i].done, true, t[i].causes);
+		pthread_mutex_unlock(&h->dev->reg_mtx);
+		ATF_CHECK_EQ_MSG(t[i].reads, clock_reads, "%u: read %u times",
+		    i, clock_reads);
+		ATF_CHECK_EQ_MSG(t[i].timers, h->ntimer - ntimer,
+		    "%u: set %u times", i, h->ntimer - ntimer);
+		ATF_CHECK_EQ_MSG(asked + (t[i].done || t[i].causes != 0),
+		    host_counter(h, E82545_C_INTR_ASKED), "%u", i);
+		pthread_mutex_lock(&h->dev->reg_mtx);
+		set_state(h, &idle, 0);
+		pthread_mutex_unlock(&h->dev->reg_mtx);
+	}
+	/* ICR is read, with a timer running. */
+	for (i = 0; i < 2; i++) {
+		pthread_mutex_lock(&h->dev->reg_mtx);
+		set_state(h, &t[13].m, i == 0 ? 0 : LSC);
+		pthread_mutex_unlock(&h->dev->reg_mtx);
+		clock_reads = 0;
+		host_rd(h, E82545_ICR);
+		ATF_CHECK_EQ(i, clock_reads);
+	}
+	host_destroy(h);
+#undef LATER
+#undef RUNS
+}
+
+ATF_TC(restored);
+ATF_TC_HEAD(restored, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A restore stops the host's timer, which "
+	    "is set again from then on");
+}
+ATF_TC_BODY(restored, tc __unused)
+{
+	struct host *h = host_create(HOST_RAM);
+	unsigned int ntimer;
+	uint8_t *buf;
+	size_t size;
+
+	host_wr(h, E82545_RDTR, 20);
+	e82545_pause(h->dev);
+	size = e82545_snapshot_size(h->dev);
+	buf = malloc(size);
+	ATF_REQUIRE(buf != NULL);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
+	e82545_resume(h->dev);
+	/* A timer, which the snapshot does not have. */
+	host_wr(h, E82545_RDTR, 10);
+	pthread_mutex_lock(&h->dev->reg_mtx);
+	e82545_intr_rx(h->dev, true, 0);
+	pthread_mutex_unlock(&h->dev->reg_mtx);
+	ATF_CHECK_EQ(h->now_ns + 10240, h->timer_ns);
+	e82545_pause(h->dev);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, buf, size));
+	ATF_CHECK_EQ(0, h->timer_ns);
+	/* Without one there is nothing to stop. */
+	ntimer = h->ntimer;
+	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, buf, size));
+	ATF_CHECK_EQ(ntimer, h->ntimer);
+	pthread_mutex_lock(&h->dev->reg_mtx);
+	e82545_intr_rx(h->dev, true, 0);
+	pthread_mutex_unlock(&h->dev->reg_mtx);
+	ATF_CHECK_EQ(h->now_ns + 20480, h->timer_ns);
+	free(buf);
 	host_destroy(h);
 }
 
@@ -295,6 +480,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, icr);
 	ATF_TP_ADD_TC(tp, ethtool);
 	ATF_TP_ADD_TC(tp, timer);
+	ATF_TP_ADD_TC(tp, clock);
+	ATF_TP_ADD_TC(tp, restored);
 	ATF_TP_ADD_TC(tp, rings);
 	ATF_TP_ADD_TC(tp, flood);
 	return (atf_no_error());

@@ -39,6 +39,27 @@ TEST(modes, "RCTL.LBM and the PHY send frames back, the link up or down")
 	host_destroy(h);
 }
 
+TEST(lbm, "Of RCTL.LBM's four values two loop frames")
+{
+	static const bool loops[] = { false, true, false, true };
+	struct host *h = tx_up(64);
+	uint8_t frame[100];
+	unsigned int i, n;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 5);
+	for (i = n = 0; i < 4; i++) {
+		host_clear(h, E82545_RCTL, E82545_RCTL_LBM);
+		host_set(h, E82545_RCTL, i * E82545_RCTL_LBM_MAC);
+		host_tx_frame(h, frame, sizeof(frame), 0);
+		tx_go(h);
+		n += loops[i];
+		ATF_CHECK_EQ_MSG(n, host_counter(h, E82545_C_LOOPBACK), "%u",
+		    i);
+		ATF_CHECK_EQ_MSG(i + 1 - n, host_sent(h), "%u", i);
+	}
+	host_destroy(h);
+}
+
 TEST(many, "63 frames of one kick all come back; a batch is bounded")
 {
 	struct host *h = tx_up(1024);
@@ -157,6 +178,7 @@ TEST(then_network, "Frames from the network follow the looped ones in the same "
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, modes);
+	ATF_TP_ADD_TC(tp, lbm);
 	ATF_TP_ADD_TC(tp, many);
 	ATF_TP_ADD_TC(tp, filters);
 	ATF_TP_ADD_TC(tp, stall);

@@ -12,6 +12,7 @@
 
 #include <sys/param.h>
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -320,6 +321,16 @@ static const struct mcase cases[] = {
 		.interrupts = { { 2000, RXT0 }, { 50480, RXT0 } },
 	},
 	{
+		/* A timer that is turned off while it runs, is announced. */
+		.name = "delays_off",
+		.rdtr = 10, .radv = 20, .tidv = 10, .tadv = 20, .ims = ALL,
+		.events = {
+			RX(0), WRITE(1000, E82545_RDTR, 0), RX(2000),
+			TXI(50000), WRITE(51000, E82545_TIDV, 0), TXI(52000),
+		},
+		.interrupts = { { 2000, RXT0 }, { 52000, TXDW } },
+	},
+	{
 		/* 64 * 1024 = 65536 after the last packet with IDE. */
 		.name = "tidv",
 		.tidv = 64, .ims = ALL,
@@ -565,9 +576,20 @@ ATF_TC_HEAD(verdicts, tc)
 }
 ATF_TC_BODY(verdicts, tc __unused)
 {
+	static const struct {
+		size_t		off;
+		uint32_t	cause;
+	} timers[] = {
+		{ offsetof(struct e82545_moderation, rx_packet_ns), RXT0 },
+		{ offsetof(struct e82545_moderation, rx_absolute_ns), RXT0 },
+		{ offsetof(struct e82545_moderation, tx_packet_ns), TXDW },
+		{ offsetof(struct e82545_moderation, tx_absolute_ns), TXDW },
+	};
+	static const uint32_t rx_causes[] = { RXT0, RXDMT0, RXO, SRPD };
 	struct e82545_moder_verdict again, v;
 	struct e82545_moderation m, was;
 	struct e82545_moder_event ev;
+	unsigned int i;
 
 	memset(&m, 0, sizeof(m));
 	memset(&ev, 0, sizeof(ev));
@@ -639,9 +661,34 @@ ATF_TC_BODY(verdicts, tc __unused)
 	EXPECT(false, false, true, 51760, TXDW | RXT0);
 	ev.now_ns += 51760;
 	EXPECT(true, false, false, 0, TXDW | RXT0);
+	ATF_CHECK(!m.held);
 	/* Masked while asserted. */
 	ev.ims = 0;
 	EXPECT(false, true, false, 0, TXDW | RXT0);
+
+	/* A timer is late: its cause joins that of the event. */
+	for (i = 0; i < nitems(timers); i++) {
+		memset(&m, 0, sizeof(m));
+		*(uint64_t *)((char *)&m + timers[i].off) = ev.now_ns - 1;
+		ev.icr = 0;
+		ev.raise = LSC;
+		EXPECT(false, false, false, 0, LSC | timers[i].cause);
+	}
+	/* Packets, and a cause that announces them at once. */
+	for (i = 0; i < nitems(rx_causes); i++) {
+		memset(&m, 0, sizeof(m));
+		ev.icr = 0;
+		ev.rx = true;
+		ev.raise = rx_causes[i];
+		EXPECT(false, false, false, 0, RXT0 | rx_causes[i]);
+	}
+	/* The clock may be 0: nothing was asserted before. */
+	memset(&m, 0, sizeof(m));
+	ev.now_ns = 0;
+	ev.icr = 0;
+	ev.ims = LSC;
+	ev.raise = LSC;
+	EXPECT(true, false, false, 0, LSC);
 #undef EXPECT
 }
 

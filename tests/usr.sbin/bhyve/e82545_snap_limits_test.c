@@ -12,6 +12,7 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "e82545_guest.h"
@@ -199,17 +200,17 @@ TEST(intr_limits, "Moderation's state has limits, which are accepted")
 		    INTR_SIZE), "%u", i);
 	}
 	/* An interrupt is asserted or held back, not both, with a cause. */
-	for (i = 0; i < 8; i++) {
+	for (i = 0; i < 16; i++) {
 		memset(buf, 0, INTR_SIZE);
 		buf[INTR_ASSERTED] = i & 1;
 		buf[INTR_HELD] = i >> 1 & 1;
 		host_rd(h, E82545_ICR);
 		host_wr(h, E82545_IMC, ALL);
-		if ((i & 4) != 0) {
+		if ((i & 4) != 0)
 			host_wr(h, E82545_IMS, E82545_ICR_RXO);
+		if ((i & 8) != 0)
 			host_wr(h, E82545_ICS, E82545_ICR_RXO);
-		}
-		ATF_CHECK_EQ_MSG((i & 3) == 0 || i == 5 || i == 6 ?
+		ATF_CHECK_EQ_MSG((i & 3) == 0 || i == 13 || i == 14 ?
 		    INTR_SIZE : 0, snap_part(h, e82545_intr_snap, NULL, buf,
 		    INTR_SIZE), "%u", i);
 		/* Low, for the adapter and for its host. */
@@ -230,6 +231,118 @@ TEST(intr_limits, "Moderation's state has limits, which are accepted")
 	le64enc(buf, 0);
 	le64enc(after, 0);
 	ATF_CHECK_EQ(0, memcmp(buf, after, INTR_SIZE));
+	host_destroy(h);
+}
+
+/* Times are relative to this. */
+static void
+intr_snap_at(struct host *h, uint64_t now_ns, uint8_t *save,
+    const uint8_t *restore)
+{
+	struct e82545_snap s = { .save = save, .restore = restore,
+	    .size = INTR_SIZE, .now_ns = now_ns };
+
+	e82545_lock_all(h->dev);
+	e82545_intr_snap(h->dev, &s);
+	e82545_unlock_all(h->dev);
+	ATF_REQUIRE(!s.bad && s.done == INTR_SIZE);
+}
+
+TEST(intr_times, "The last interrupt's age, and what is left of deadlines, at "
+    "the limits; saving changes nothing")
+{
+	static const struct {
+		uint64_t	now_ns, last_ns, ago_ns;
+	} save[] = {
+		{ 1000, 0, 0 }, { 1000, 1, 999 }, { 1000, 999, 1 },
+		{ 1000, 1000, 1 },
+		{ INTR_AGO_MAX + 1, 1, INTR_AGO_MAX },
+		{ INTR_AGO_MAX + 2, 1, 0 },
+	}, restore[] = {
+		{ 1000, 0, 0 }, { 1000, 999, 1 }, { 1000, 1, 999 },
+		{ 1000, 1, 1000 }, { 1000, 1, 1001 },
+	};
+	struct host *h = tx_up(16);
+	struct e82545_moderation m, *const dm = &h->dev->moder;
+	uint8_t buf[INTR_SIZE];
+	unsigned int i;
+
+	memset(&m, 0, sizeof(m));
+	for (i = 0; i < nitems(save); i++) {
+		m.last_ns = save[i].last_ns;
+		*dm = m;
+		intr_snap_at(h, save[i].now_ns, buf, NULL);
+		ATF_CHECK_EQ_MSG(save[i].ago_ns, le64dec(buf), "%u", i);
+		ATF_CHECK_EQ_MSG(0, memcmp(&m, dm, sizeof(m)), "%u", i);
+	}
+	memset(buf, 0, sizeof(buf));
+	for (i = 0; i < nitems(restore); i++) {
+		le64enc(buf, restore[i].ago_ns);
+		intr_snap_at(h, restore[i].now_ns, NULL, buf);
+		ATF_CHECK_EQ_MSG(restore[i].last_ns, dm->last_ns, "%u: %ju", i,
+		    (uintmax_t)dm->last_ns);
+	}
+	/* Deadlines off, late, due, and to come. */
+	memset(&m, 0, sizeof(m));
+	m.last_ns = 1;			/* too old */
+	m.rx_absolute_ns = 1;
+	m.tx_packet_ns = 2 * INTR_AGO_MAX;
+	m.tx_absolute_ns = 2 * INTR_AGO_MAX + 5;
+	*dm = m;
+	intr_snap_at(h, 2 * INTR_AGO_MAX, buf, NULL);
+	ATF_CHECK_EQ(0, memcmp(&m, dm, sizeof(m)));
+	ATF_CHECK_EQ(0, le64dec(buf + 8));
+	ATF_CHECK_EQ(1, le64dec(buf + 16));
+	ATF_CHECK_EQ(1, le64dec(buf + 24));
+	ATF_CHECK_EQ(6, le64dec(buf + 32));
+	intr_snap_at(h, 1000, NULL, buf);
+	ATF_CHECK_EQ(0, dm->rx_packet_ns);
+	ATF_CHECK_EQ(1000, dm->rx_absolute_ns);
+	ATF_CHECK_EQ(1000, dm->tx_packet_ns);
+	ATF_CHECK_EQ(1005, dm->tx_absolute_ns);
+	host_destroy(h);
+}
+
+/* The loopback queue: a number of frames, and each with its length. */
+#define	LOOP_FRAMES	256
+#define	LOOP_FRAME	(4 + E82545_ETH_HDRLEN)	/* one of the shortest */
+#define	LOOP_SIZE	(4 + (LOOP_FRAMES + 1) * LOOP_FRAME)
+
+TEST(loop_limits, "The loopback queue has limits, which are accepted")
+{
+	uint8_t after[LOOP_SIZE], buf[LOOP_SIZE], *big, *p;
+	const size_t full = LOOP_SIZE - LOOP_FRAME;
+	struct host *h = tx_up(16);
+	size_t size;
+	unsigned int i, len;
+
+	for (i = 0; i <= LOOP_FRAMES; i++) {
+		p = buf + 4 + i * LOOP_FRAME;
+		le32enc(p, E82545_ETH_HDRLEN);
+		packet_fill(p + 4, E82545_ETH_HDRLEN, i);
+	}
+	le32enc(buf, LOOP_FRAMES + 1);
+	ATF_CHECK_EQ(0, snap_part(h, e82545_loop_snap, NULL, buf, LOOP_SIZE));
+	e82545_reset(h->dev);
+	le32enc(buf, LOOP_FRAMES);
+	ATF_CHECK_EQ(full, snap_part(h, e82545_loop_snap, NULL, buf, full));
+	/* Every byte comes back. */
+	ATF_CHECK_EQ(full, snap_part(h, e82545_loop_snap, after, NULL, full));
+	ATF_CHECK_EQ(0, memcmp(buf, after, full));
+	e82545_reset(h->dev);
+
+	/* From the shortest frame to the longest. */
+	big = calloc(1, 8 + E82545_FRAME_MAX + 1);
+	ATF_REQUIRE(big != NULL);
+	le32enc(big, 1);
+	for (len = 0; len <= E82545_FRAME_MAX + 1; len++) {
+		le32enc(big + 4, len);
+		size = snap_part(h, e82545_loop_snap, NULL, big, 8 + len);
+		ATF_CHECK_EQ_MSG(len >= E82545_ETH_HDRLEN &&
+		    len <= E82545_FRAME_MAX ? 8 + len : 0, size, "%u", len);
+		e82545_reset(h->dev);
+	}
+	free(big);
 	host_destroy(h);
 }
 
@@ -501,6 +614,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, eeprom_limits);
 	ATF_TP_ADD_TC(tp, phy_limits);
 	ATF_TP_ADD_TC(tp, intr_limits);
+	ATF_TP_ADD_TC(tp, intr_times);
+	ATF_TP_ADD_TC(tp, loop_limits);
 	ATF_TP_ADD_TC(tp, regs_limits);
 	ATF_TP_ADD_TC(tp, stat_limits);
 	ATF_TP_ADD_TC(tp, csb_limits);

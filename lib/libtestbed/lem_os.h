@@ -44,6 +44,8 @@ struct lem_os {
 	uint8_t		*ram;		/* gpa 0 */
 	uint64_t	*synced;	/* two: calls of lem_os_sync(), by
 					   `before'; or NULL */
+	void		(*sync_hook)(void); /* called after that, if set */
+	uint64_t	 delayed_us;	/* by lem_os_delay() */
 	uint64_t	 misuses;
 
 	/* Transmit. */
@@ -54,6 +56,7 @@ struct lem_os {
 	uint64_t	 rx_buf[LEM_RING_MAX];
 	uint64_t	 spare[2 * LEM_RING_MAX];
 	unsigned int	 nspare;
+	uint64_t	 rx_bufs;	/* calls of lem_os_rx_buf() */
 	bool		 rx_keep;	/* take the buffers of frames, */
 	bool		 rx_hoard;	/* and do not reuse them */
 	/* Called with each frame, if set. */
@@ -109,8 +112,9 @@ lem_os_write(struct lem_core *lc, uint32_t reg, uint32_t value)
 }
 
 static inline void
-lem_os_delay(struct lem_core *lc __unused, unsigned int us __unused)
+lem_os_delay(struct lem_core *lc, unsigned int us)
 {
+	LEM_OS(lc)->delayed_us += us;
 }
 
 /* Tests with one thread have no locks. */
@@ -126,8 +130,13 @@ lem_os_delay(struct lem_core *lc __unused, unsigned int us __unused)
 static inline void
 lem_os_sync(struct lem_core *lc, bool before)
 {
-	if (LEM_OS(lc)->synced != NULL)
-		LEM_OS(lc)->synced[before]++;
+	struct lem_os *os = LEM_OS(lc);
+
+	if (os->synced == NULL)
+		return;
+	os->synced[before]++;
+	if (os->sync_hook != NULL)
+		os->sync_hook();
 }
 
 static inline void
@@ -148,6 +157,7 @@ lem_os_rx_buf(struct lem_core *lc, uint32_t slot)
 {
 	struct lem_os *os = LEM_OS(lc);
 
+	os->rx_bufs++;
 	if (os->rx_buf[slot] == 0 && os->nspare > 0)
 		os->rx_buf[slot] = os->spare[--os->nspare];
 	return (os->rx_buf[slot]);
@@ -163,6 +173,7 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
 	if ((flags & LEM_RX_SOP) != 0)
 		os->len = 0;
 	if ((flags & LEM_RX_BAD) != 0) {
+		os->misuses += len != 0;
 		os->rx_dropped += os->len > 0;
 		os->len = 0;
 		return (false);

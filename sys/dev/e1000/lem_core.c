@@ -90,12 +90,13 @@ reset(struct lem_core *lc)
 	ctrl = reg_read(lc, E82545_CTRL) | E82545_CTRL_RST;
 	if (!lc->lc_dead)
 		lem_os_write(lc, E82545_CTRL, ctrl);
-	for (i = 0; !lc->lc_dead && (ctrl & E82545_CTRL_RST) != 0; i++) {
-		if (i == RESET_TRIES)
-			give_up(lc);
+	for (i = 0; i < RESET_TRIES && !lc->lc_dead &&
+	    (ctrl & E82545_CTRL_RST) != 0; i++) {
 		lem_os_delay(lc, 1000);
 		ctrl = reg_read(lc, E82545_CTRL);
 	}
+	if ((ctrl & E82545_CTRL_RST) != 0)
+		give_up(lc);
 	lem_os_write(lc, E82545_IMC, ALL_ONES);
 	(void)reg_read(lc, E82545_ICR);
 	return (lc->lc_dead ? ENXIO : 0);

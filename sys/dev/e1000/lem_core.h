@@ -74,7 +74,8 @@ struct lem_core;
 #define	LEM_RX_IPSUM	0x04	/* IPv4 header checksum verified */
 #define	LEM_RX_L4SUM	0x08	/* TCP or UDP checksum verified */
 #define	LEM_RX_VLAN	0x10	/* tag `vlan' was stripped */
-#define	LEM_RX_BAD	0x20	/* drop this buffer and the frame so far */
+#define	LEM_RX_BAD	0x20	/* drop this buffer, of `len' 0, and the frame
+				   so far */
 
 /* A core begins with its lem_os: lem_os.h sees an incomplete type. */
 #define	LEM_OS(lc)	((struct lem_os *)(void *)(lc))

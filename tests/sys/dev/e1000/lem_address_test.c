@@ -24,6 +24,7 @@
  */
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <atf-c.h>
@@ -38,7 +39,8 @@ struct adapter {
 	bool		 no_reset;	/* CTRL.RST does nothing */
 	bool		 ra_zero;	/* the filter is 0 at first */
 	bool		 granted;	/* EECD.GNT is always set, */
-	bool		 no_grant;	/* is never set, and not needed */
+	bool		 no_grant;	/* is never set, and not needed, */
+	unsigned int	 late_grant;	/* or is read 0 so often */
 	bool		 eeprom_256;	/* EECD.SIZE */
 	bool		 no_eeprom;	/* no wires */
 };
@@ -53,6 +55,8 @@ static const struct adapter adapters[] = {
 	{ .name = "82544", .reset = RA_LOAD, .no_grant = true },
 	{ .name = "82544, no filter", .reset = RA_ZERO, .ra_zero = true,
 	    .no_grant = true, .eeprom_256 = true },
+	{ .name = "82545EM, EEPROM in use", .reset = RA_ZERO, .ra_zero = true,
+	    .late_grant = 7 },
 };
 #define	NADAPTERS	(sizeof(adapters) / sizeof(adapters[0]))
 
@@ -66,6 +70,7 @@ static struct {
 	uint32_t	 out;		/* word to be read, bits left of it,
 					   17: the 0 that comes first */
 	unsigned int	 nout;
+	unsigned int	 waits;		/* reads of EECD until the grant */
 	unsigned int	 writes;	/* to registers other than EECD */
 } ad;
 
@@ -111,6 +116,7 @@ eeprom_edge(bool di)
 	unsigned int abits = ad.type.eeprom_256 ? 8 : 6;
 
 	if (ad.nout > 0) {
+		ATF_CHECK(!di);
 		ad.nout--;
 		return;
 	}
@@ -135,9 +141,14 @@ eecd_write(uint32_t value)
 	ATF_CHECK_EQ(E82545_EECD_FWE_DIS, value & E82545_EECD_FWE);
 	ad.eecd = value & (E82545_EECD_SK | E82545_EECD_CS | E82545_EECD_DI |
 	    E82545_EECD_REQ | E82545_EECD_FWE);
-	if ((value & E82545_EECD_REQ) == 0 && !ad.type.granted &&
-	    !ad.type.no_grant)
+	if ((value & E82545_EECD_REQ) == 0)
+		ad.waits = ad.type.late_grant;
+	if (((value & E82545_EECD_REQ) == 0 || ad.waits != 0) &&
+	    !ad.type.granted && !ad.type.no_grant)
 		return;
+	/* The chip is selected while clock and data are low. */
+	if ((value & ~old & E82545_EECD_CS) != 0)
+		ATF_CHECK_EQ(0, value & (E82545_EECD_SK | E82545_EECD_DI));
 	if ((value & E82545_EECD_CS) == 0)
 		ad.in = ad.nin = ad.nout = 0;
 	else if (!ad.type.no_eeprom && (value & ~old & E82545_EECD_SK) != 0)
@@ -150,6 +161,10 @@ eecd_read(void)
 	uint32_t value = ad.eecd | E82545_EECD_PRES;
 	bool grant = ad.type.granted || (ad.eecd & E82545_EECD_REQ) != 0;
 
+	if ((ad.eecd & E82545_EECD_REQ) != 0 && ad.waits > 0) {
+		ad.waits--;
+		grant = false;
+	}
 	if (ad.type.eeprom_256)
 		value |= E82545_EECD_SIZE;
 	if (grant && !ad.type.no_grant)
@@ -212,6 +227,7 @@ ad_create(const struct adapter *type)
 	if (!type->ra_zero)
 		ra_load();
 	ad.eecd = E82545_EECD_FWE_DIS;
+	ad.waits = type->late_grant;
 	t->g.lc.lc_csb = NULL;
 	t->g.lc.lc_os.reg_read = ad_read;
 	t->g.lc.lc_os.reg_write = ad_write;
@@ -291,6 +307,67 @@ TEST(traffic, "The driver attaches to each adapter, has its address, and "
 		}
 		test_destroy(t);
 	}
+}
+
+TEST(clock, "The EEPROM's clock is slow enough, and the wait for its grant ends "
+    "with that, or after two milliseconds")
+{
+	static const struct {
+		unsigned int	adapter, waits, abits;
+	} row[] = {
+		{ 4, 0, 6 }, { 7, 1000, 8 }, { 8, 7, 6 },
+	};
+	struct lem_test *t;
+	unsigned int i;
+	uint8_t mac[6];
+
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		t = ad_create(&adapters[row[i].adapter]);
+		ATF_CHECK_EQ(0, lem_address(&t->g.lc, mac));
+		ATF_CHECK_EQ(0, memcmp(host_mac, mac, 6));
+		/* A word: both halves of each clock, and once between them. */
+		ATF_CHECK_EQ_MSG(2 * (row[i].waits + E82545_EEPROM_SUMMED *
+		    (2 * (3 + row[i].abits + 16) + 1)),
+		    t->g.lc.lc_os.delayed_us, "%s: %ju", ad.type.name,
+		    (uintmax_t)t->g.lc.lc_os.delayed_us);
+		test_destroy(t);
+	}
+}
+
+TEST(wires_left, "Wires that another driver left as they were do no harm")
+{
+	struct lem_test *t = ad_create(&adapters[4]);
+	uint8_t mac[6];
+
+	ad.eecd |= E82545_EECD_SK | E82545_EECD_CS | E82545_EECD_DI |
+	    E82545_EECD_REQ;
+	ATF_CHECK_EQ(0, lem_address(&t->g.lc, mac));
+	ATF_CHECK_EQ(0, memcmp(host_mac, mac, 6));
+	untouched("wires");
+	test_destroy(t);
+}
+
+TEST(words, "An address of which only one word is not 0, is valid; it is all "
+    "that is written")
+{
+	static const uint8_t want[][6] = {
+		{ 0x02, 0, 0, 0, 0, 0 }, { 0, 0, 0x03, 0, 0, 0 },
+		{ 0, 0, 0, 0, 0, 0x05 }
+	};
+	struct lem_test *t = ad_create(&adapters[1]);
+	unsigned int i;
+	uint8_t mac[8];
+
+	for (i = 0; i < 3; i++) {
+		memset(mac, 0xee, sizeof(mac));
+		ad.ral = want[i][0] | want[i][2] << 16;
+		ad.rah = want[i][5] << 8 | E82545_RAH_AV;
+		ATF_CHECK_EQ(0, lem_address(&t->g.lc, mac));
+		ATF_CHECK_EQ_MSG(0, memcmp(want[i], mac, 6), "%u", i);
+		ATF_CHECK_EQ(0xee, mac[6]);
+		ATF_CHECK_EQ(0, t->g.lc.lc_os.writes);
+	}
+	test_destroy(t);
 }
 
 TEST(none, "An adapter whose filter and EEPROM have no address, or a group's, "
@@ -377,6 +454,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, probe);
 	ATF_TP_ADD_TC(tp, filter_first);
 	ATF_TP_ADD_TC(tp, traffic);
+	ATF_TP_ADD_TC(tp, clock);
+	ATF_TP_ADD_TC(tp, wires_left);
+	ATF_TP_ADD_TC(tp, words);
 	ATF_TP_ADD_TC(tp, none);
 	ATF_TP_ADD_TC(tp, group);
 	ATF_TP_ADD_TC(tp, checksum);

@@ -24,8 +24,9 @@ fake_read(void *arg __unused, uint32_t reg)
 {
 	switch (reg) {
 	case E82545_CTRL:
-		/* A reset may take a while. */
-		if ((fake.ctrl & E82545_CTRL_RST) != 0) {
+		/* A reset may take a while; it is gone if all are set. */
+		if ((fake.ctrl & E82545_CTRL_RST) != 0 &&
+		    fake.ctrl != 0xffffffff) {
 			fake.nreset++;
 			if (fake.resetting-- == 0)
 				fake.ctrl &= ~E82545_CTRL_RST;

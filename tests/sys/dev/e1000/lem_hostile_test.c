@@ -65,6 +65,12 @@ TEST(gone_at_attach, "lem_attach() returns ENXIO if registers read as all ones "
 	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
 	ATF_CHECK(t->g.lc.lc_dead);
 	ATF_CHECK_EQ(ENXIO, lem_start(&t->g.lc, host_mac, 1500));
+	/* Nothing is written if its status says so. */
+	fault_set(t, E82545_STATUS, 0xffffffff, false);
+	t->g.lc.lc_os.writes = 0;
+	ATF_CHECK_EQ(ENXIO, lem_address(&t->g.lc, mac));
+	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
+	ATF_CHECK_EQ(0, t->g.lc.lc_os.writes);
 	fault_set(t, E82545_CTRL, E82545_CTRL_RST, false);
 	ATF_CHECK_EQ(ENXIO, lem_attach(&t->g.lc, mac));
 	fault.on = false;

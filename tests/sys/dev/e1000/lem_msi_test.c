@@ -119,9 +119,36 @@ TEST(turn, "After a mode change before ICR is read, the next frame still "
 	}
 }
 
+TEST(causes_first, "Without MSI or without the CSB, ICR is read before the "
+    "frames are received")
+{
+	struct lem_test *t;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		t = test_create(i == 0 ? LEM_MODE_CSB : 0, 2048, 1500);
+		t->g.lc.lc_msi = i == 2;
+		inject(t, 1);
+		ATF_CHECK_EQ(1, test_raised(t));
+		ATF_CHECK(lem_intr(&t->g.lc));
+		/* Without the CSB it masks the causes, too. */
+		ATF_CHECK_EQ(i == 0 ? 1 : 2, test_exits(t));
+		ATF_CHECK(!host_line(t->h));
+		ATF_CHECK_EQ(0, t->g.lc.lc_unread);
+		/* Nothing is left to read. */
+		ATF_CHECK(!lem_intr(&t->g.lc));
+		ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
+		ATF_CHECK(!lem_intr_enable(&t->g.lc));
+		test_settle(t);
+		ATF_CHECK_EQ(1, t->g.received);
+		test_destroy(t);
+	}
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, causes_last);
+	ATF_TP_ADD_TC(tp, causes_first);
 	ATF_TP_ADD_TC(tp, unread);
 	ATF_TP_ADD_TC(tp, link);
 	ATF_TP_ADD_TC(tp, turn);

@@ -60,6 +60,9 @@ TEST(start, "The registers written to start and to stop, with the CSB")
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
 	check_wrote("start", start, nitems(start));
 	ATF_CHECK(fake.nreset > 2);
+	ATF_CHECK_EQ(E82545_MTA_COUNT, fake.nmta);
+	/* Causes from before are cleared. */
+	ATF_CHECK_EQ(1, fake.nicr);
 	ATF_CHECK(lc->lc_link);
 	/* The CSB is off, as the mode says, and complete. */
 	ATF_CHECK_EQ(0, lc->lc_csb->guest_csb_on);
@@ -180,6 +183,45 @@ TEST(modes, "The registers written to change the mode")
 	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_LAZY));
 	check_wrote("stopped", NULL, 0);
 	ATF_CHECK_EQ(LEM_MODE_LAZY, lc->lc_mode);
+	/* So is the interval. */
+	ATF_REQUIRE_EQ(0, lem_set_itr(lc, 99));
+	check_wrote("stopped", NULL, 0);
+	ATF_CHECK_EQ(99, lc->lc_itr_256ns);
+	test_destroy(test);
+}
+
+TEST(combining_left, "A mode without send combining posts what was deferred, and "
+    "defers nothing more")
+{
+	static const struct access posted[] = {
+		{ E82545_TDT, 2 }, { E82545_IMC, 0xffffffff },
+		{ E82545_ICS, E82545_ICR_RXT0 | E82545_ICR_TXDW }
+	};
+	static const struct access next[] = { { E82545_TDT, 3 } };
+	struct lem_test *test = fake_create(false);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int i;
+
+	lc->lc_mode = LEM_MODE_SC;
+	for (i = 0; i < 2; i++) {
+		ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_SC));
+		ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+		test_send(test, 1 + (i == 0), 60);
+		ATF_CHECK(lc->lc_tx_waiting);
+		fake.nwrote = 0;
+		ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_LAZY));
+		/* With nothing deferred, too. */
+		if (i == 0)
+			check_wrote("deferred", posted, nitems(posted));
+		else
+			check_wrote("none", posted + 1, nitems(posted) - 1);
+		test_send(test, 1, 60);
+		if (i == 0)
+			check_wrote("next", next, 1);
+		else
+			ATF_CHECK_EQ(1, fake.nwrote);
+		lem_stop(lc);
+	}
 	test_destroy(test);
 }
 
@@ -228,9 +270,46 @@ TEST(intr_enable, "Interrupts are not enabled while stopped or polling")
 	lc->lc_mode = LEM_MODE_POLL;
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
 	fake.nwrote = 0;
+	fake.icr = E82545_ICR_RXT0;
 	ATF_CHECK(!lem_intr_enable(lc));
 	ATF_CHECK(!lem_intr(lc));
 	check_wrote("polling", NULL, 0);
+	test_destroy(test);
+}
+
+TEST(intr, "Which causes are the driver's; with the CSB, an interrupt asks for "
+    "no other")
+{
+	static const uint32_t ours = E82545_ICR_TXDW | E82545_ICR_LSC |
+	    E82545_ICR_RXT0 | E82545_ICR_RXDMT0 | E82545_ICR_RXO;
+	static const struct access mask[] = { { E82545_IMC, 0xffffffff } };
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int bit, i, n;
+
+	for (i = 0; i < 2; i++) {
+		lc->lc_mode = i == 0 ? 0 : LEM_MODE_CSB;
+		ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+		for (bit = n = 0; bit < 32; bit++) {
+			fake.icr = 1u << bit;
+			fake.nwrote = 0;
+			lc->lc_csb->guest_need_rxkick = 1;
+			lc->lc_csb->guest_need_txkick = 1;
+			n += (ours & fake.icr) != 0;
+			ATF_CHECK_EQ_MSG((ours & fake.icr) != 0, lem_intr(lc),
+			    "%#x", fake.icr);
+			check_wrote("interrupt", mask, i == 0 &&
+			    (ours & fake.icr) != 0);
+			ATF_CHECK_EQ(n, lc->lc_counter[LEM_C_INTERRUPT]);
+			ATF_CHECK_EQ(i == 0 || (ours & fake.icr) == 0,
+			    lc->lc_csb->guest_need_rxkick);
+			ATF_CHECK_EQ(i == 0 || (ours & fake.icr) == 0,
+			    lc->lc_csb->guest_need_txkick);
+		}
+		lc->lc_counter[LEM_C_INTERRUPT] = 0;
+		fake.icr = 0;
+		ATF_CHECK(!lem_intr(lc));
+	}
 	test_destroy(test);
 }
 
@@ -259,23 +338,64 @@ TEST(filter, "RCTL is written if the filter changes, and keeps its other bits")
 	lem_set_filter(lc, 0, false, NULL);
 	check_wrote("off", off, nitems(off));
 	ATF_CHECK_EQ(0, fake.ctrl & E82545_CTRL_VME);
+	ATF_CHECK_EQ(4 * E82545_MTA_COUNT, fake.nmta);
+	/* The adapter is gone: nothing is written. */
+	fake.rctl = 0xffffffff;
+	lem_set_filter(lc, 0, false, NULL);
+	check_wrote("gone", NULL, 0);
+	ATF_CHECK_EQ(4 * E82545_MTA_COUNT, fake.nmta);
+	ATF_CHECK(lc->lc_dead);
 	test_destroy(test);
 }
 
 TEST(dead, "An adapter that does not end its reset is given up after ten "
-    "tries")
+    "milliseconds, one that is gone at once")
 {
+	static const struct access gone[] = {
+		{ E82545_IMC, 0xffffffff }, { E82545_RCTL, 0 },
+		{ E82545_TCTL, 0x8 }, { E82545_CSBAH, 0 },
+		{ E82545_CSBAL, 0 }, { E82545_IMC, 0xffffffff }
+	};
 	struct lem_test *t = fake_create(true);
 	struct lem_core *lc = &t->g.lc;
 
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
-	fake.nreset = 0;
-	lem_stop(lc);
 	ATF_CHECK_EQ(4, fake.nreset);
+	ATF_CHECK_EQ(4000, lc->lc_os.delayed_us);
+	/* The last try but none, and one more. */
+	fake.reset_reads = 9;
+	ATF_CHECK_EQ(0, lem_start(lc, fake_mac, 1500));
+	lem_stop(lc);
+	lc->lc_os.delayed_us = fake.nreset = 0;
+	fake.reset_reads = 10;
+	ATF_CHECK_EQ(ENXIO, lem_start(lc, fake_mac, 1500));
+	ATF_CHECK_EQ(10, fake.nreset);
+	ATF_CHECK_EQ(10000, lc->lc_os.delayed_us);
+	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_DEAD]);
 	/* All bits set: it is gone. */
 	fake.ctrl = fake.status = 0xffffffff;
+	fake.nwrote = 0;
+	ATF_CHECK_EQ(ENXIO, lem_start(lc, fake_mac, 1500));
+	check_wrote("gone", gone, nitems(gone));
+	ATF_CHECK(!lc->lc_running);
+	test_destroy(t);
+}
+
+TEST(dead_late, "An adapter that goes while it is started is reset once more, "
+    "and has no link")
+{
+	struct lem_test *t = fake_create(true);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i, n;
+
+	fake.status = 0xffffffff;
 	ATF_CHECK_EQ(ENXIO, lem_start(lc, fake_mac, 1500));
 	ATF_CHECK(!lc->lc_running);
+	ATF_CHECK(!lc->lc_link);
+	for (i = n = 0; i < fake.nwrote; i++)
+		n += fake.wrote[i].reg == E82545_CTRL &&
+		    (fake.wrote[i].value & E82545_CTRL_RST) != 0;
+	ATF_CHECK_EQ(2, n);
 	test_destroy(t);
 }
 
@@ -284,9 +404,12 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, start);
 	ATF_TP_ADD_TC(tp, start_plain);
 	ATF_TP_ADD_TC(tp, modes);
+	ATF_TP_ADD_TC(tp, combining_left);
 	ATF_TP_ADD_TC(tp, arguments);
 	ATF_TP_ADD_TC(tp, intr_enable);
+	ATF_TP_ADD_TC(tp, intr);
 	ATF_TP_ADD_TC(tp, filter);
 	ATF_TP_ADD_TC(tp, dead);
+	ATF_TP_ADD_TC(tp, dead_late);
 	return (atf_no_error());
 }

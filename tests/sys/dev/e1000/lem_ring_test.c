@@ -113,7 +113,10 @@ TEST(rx_lengths, "Which descriptors make a frame, and what the others count as")
 		    lc->lc_counter[LEM_C_RX_BAD], "row %u", i);
 		ATF_CHECK_EQ_MSG(error + t[i].error,
 		    lc->lc_counter[LEM_C_RX_ERROR], "row %u", i);
-		/* The ring was fake.synced before it was read. */
+		/* The descriptors are empty again. */
+		for (j = 0; j < TEST_RING; j++)
+			ATF_CHECK_EQ(0, lc->lc_rxd[j].rest);
+		/* The ring was synced before it was read. */
 		ATF_CHECK(fake.synced[false] > looks);
 	}
 	/* One batch for each call that found something. */
@@ -154,6 +157,15 @@ TEST(rx_flags, "The checksums and the tag of a descriptor, as flags of a frame")
 		ATF_CHECK_EQ_MSG(t[i].flags, frame_flags, "row %u: %#x", i,
 		    frame_flags);
 	}
+	/* As the second buffer of a frame. */
+	for (i = 0; i < nitems(t); i++) {
+		lc->lc_rxd[lc->lc_rx_next].rest = DD | 2048;
+		lc->lc_rxd[(lc->lc_rx_next + 1) % TEST_RING].rest =
+		    LAST | t[i].rest | 60;
+		ATF_CHECK_EQ(1, lem_rx(lc, 64));
+		ATF_CHECK_EQ_MSG(t[i].flags & ~LEM_RX_SOP, frame_flags,
+		    "row %u: %#x", i, frame_flags);
+	}
 	test_destroy(test);
 }
 
@@ -176,6 +188,69 @@ TEST(rx_refill, "Buffers are posted again for each quarter of the ring, within "
 	ATF_CHECK_EQ(i, lem_rx(lc, TEST_RING));
 	check_wrote("refill", want, nitems(want));
 	ATF_CHECK_EQ(3, lc->lc_counter[LEM_C_RX_KICK]);
+	/* The slots had buffers, but the one that is left empty at first. */
+	ATF_CHECK_EQ(TEST_RING, lc->lc_os.rx_bufs);
+	test_destroy(test);
+}
+
+TEST(rx_short, "One buffer is missing: those that there are, are posted, though "
+    "the host waits for more, or there are few")
+{
+	static const uint32_t modes[] = { LEM_MODE_CSB, LEM_MODE_POLL };
+	static const struct access want[] = { { E82545_RDT, 0 } };
+	struct lem_test *test;
+	struct lem_core *lc;
+	unsigned int i;
+
+	for (i = 0; i < nitems(modes); i++) {
+		test = fake_create(true);
+		lc = &test->g.lc;
+		lc->lc_mode = modes[i];
+		lc->lc_os.rx_keep = lc->lc_os.rx_hoard = true;
+		ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+		ATF_CHECK_EQ(TEST_RING - 1, lc->lc_rx_posted);
+		lc->lc_csb->host_rxkick_at = 50;
+		lc->lc_os.nspare = 1;
+		lc->lc_rxd[0].rest = lc->lc_rxd[1].rest = LAST | 60;
+		fake.nwrote = 0;
+		ATF_CHECK_EQ(2, lem_rx(lc, 64));
+		check_wrote("short", want, nitems(want));
+		/* Each look finds that there is none. */
+		ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_RX_NOBUF]);
+		test_destroy(test);
+	}
+}
+
+TEST(rx_unposted, "A descriptor that was not posted is counted as bad, and in "
+    "the budget")
+{
+	struct lem_test *test = fake_create(false);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+	lc->lc_os.rx_keep = lc->lc_os.rx_hoard = true;
+	lc->lc_os.nspare = 0;
+	for (i = 0; i < TEST_RING; i++)
+		lc->lc_rxd[i].rest = LAST | 60;
+	ATF_CHECK_EQ(TEST_RING, lem_rx(lc, 2 * TEST_RING));
+	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_RX_BAD]);
+	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_counter[LEM_C_RX_PACKET]);
+	ATF_CHECK_EQ(0, lem_rx(lc, 2 * TEST_RING));
+	test_destroy(test);
+}
+
+TEST(rx_csb_poll, "Polling, the driver does not ask the host for interrupts")
+{
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+
+	lc->lc_mode = LEM_MODE_CSB | LEM_MODE_POLL;
+	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+	ATF_CHECK_EQ(0, lc->lc_csb->guest_need_rxkick);
+	lc->lc_rxd[0].rest = LAST | 60;
+	ATF_CHECK_EQ(1, lem_rx(lc, 64));
+	ATF_CHECK_EQ(0, lc->lc_csb->guest_need_rxkick);
 	test_destroy(test);
 }
 
@@ -202,6 +277,13 @@ TEST(sync, "Rings are synced before registers are written and descriptors read")
 	ATF_CHECK_EQ(1, lem_rx(lc, 64));
 	ATF_CHECK(fake.synced[true] > before + 1);
 	ATF_CHECK(fake.synced[false] > after);
+	/* With the CSB, before each of two looks. */
+	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB));
+	before = fake.synced[true];
+	after = fake.synced[false];
+	ATF_CHECK_EQ(0, lem_rx(lc, 64));
+	ATF_CHECK_EQ(before, fake.synced[true]);
+	ATF_CHECK_EQ(after + 2, fake.synced[false]);
 	lem_stop(lc);
 	test_destroy(test);
 }
@@ -307,7 +389,7 @@ TEST(csb_late, "Frames that arrive before the driver asks for a kick are seen "
 
 TEST(restart, "A start leaves nothing of what was before")
 {
-	struct lem_test *test = fake_create(true);
+	struct lem_test *test = fake_create(false);
 	struct lem_core *lc = &test->g.lc;
 	unsigned int i;
 
@@ -327,11 +409,16 @@ TEST(restart, "A start leaves nothing of what was before")
 	check_wrote("flush when stopped", NULL, 0);
 	for (i = 0; i < TEST_RING; i++)
 		lc->lc_rxd[i].rest = LAST | 60;
+	/* What follows the ring is not the driver's. */
+	lc->lc_rxd[TEST_RING].rest = 77;
+	lc->lc_unread = 1;
 	lc->lc_tx_pending = lc->lc_tx_deferred = 5;
 	lc->lc_tx_waiting = true;
 	lc->lc_tx_short = 1;
 	lc->lc_tx_ctx[0] = lc->lc_tx_ctx[1] = 77;
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+	ATF_CHECK_EQ(77, lc->lc_rxd[TEST_RING].rest);
+	ATF_CHECK_EQ(0, lc->lc_unread);
 	ATF_CHECK_EQ(0, lc->lc_tx_pending);
 	ATF_CHECK_EQ(0, lc->lc_tx_deferred);
 	ATF_CHECK(!lc->lc_tx_waiting);
@@ -430,16 +517,198 @@ TEST(tx_unposted, "The completion of a packet that was not posted is cleared")
 	test_destroy(test);
 }
 
+/* A packet of `nsegs' segments, at different addresses. */
+static int
+send_segs(struct lem_test *test, unsigned int nsegs, uint16_t flags)
+{
+	struct lem_seg seg[LEM_TX_MAXSEGS];
+	struct lem_packet lp;
+	unsigned int i;
+
+	for (i = 0; i < nsegs; i++) {
+		seg[i].ls_addr = 0x100000000 * (i + 1) + i;
+		seg[i].ls_len = 60 + i;
+	}
+	memset(&lp, 0, sizeof(lp));
+	lp.lp_segs = seg;
+	lp.lp_nsegs = nsegs;
+	lp.lp_flags = flags;
+	lp.lp_l2len = 14;
+	lp.lp_l3len = 20;
+	return (guest_tx(&test->g, &lp));
+}
+
+static void
+complete(struct lem_core *lc, uint32_t slot)
+{
+	ATF_CHECK(lc->lc_txd[slot].rest & E82545_TXD_RS);
+	lc->lc_txd[slot].rest |= E82545_REST_STATUS(E82545_TXD_DD);
+}
+
+TEST(tx_segs, "A packet has a descriptor for each segment, the last one with "
+    "EOP")
+{
+	struct lem_test *test = fake_create(false);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int i, n;
+	uint32_t slot;
+
+	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+	for (n = 1, slot = 0; slot + n < TEST_RING; slot += n, n++) {
+		ATF_REQUIRE_EQ(0, send_segs(test, n, 0));
+		ATF_REQUIRE_EQ(slot + n, lc->lc_tx_tail);
+		for (i = 0; i < n; i++) {
+			ATF_CHECK_EQ(0x100000000 * (i + 1) + i,
+			    lc->lc_txd[slot + i].addr);
+			ATF_CHECK_EQ_MSG((60 + i) | E82545_TXD_IFCS |
+			    (i == n - 1 ? E82545_TXD_EOP : 0),
+			    lc->lc_txd[slot + i].rest &
+			    ~(uint64_t)E82545_TXD_RS, "segment %u of %u", i, n);
+		}
+	}
+	test_destroy(test);
+}
+
+TEST(tx_room, "A packet is queued if there are enough descriptors; lem_tx() looks "
+    "for more, and waits for them, only if not")
+{
+	static const struct access tdt[] = { { E82545_TDT, TEST_RING - 1 } };
+	const unsigned int fill = TEST_RING - 1 - LEM_TX_MAXSEGS;
+	struct lem_test *test = fake_create(false);
+	struct lem_core *lc = &test->g.lc;
+	uint64_t looks;
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+	looks = fake.synced[false];
+	ATF_REQUIRE_EQ(0, send_segs(test, LEM_TX_MAXSEGS, 0));
+	lem_tx_flush(lc);
+	fake.nwrote = 0;
+	for (i = 0; i < fill; i++)
+		ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+	/* They fit exactly. */
+	ATF_CHECK_EQ(0, lem_tx_avail(lc));
+	ATF_CHECK_EQ(looks, fake.synced[false]);
+	/* This one does, once a completed one is gone. */
+	complete(lc, LEM_TX_MAXSEGS - 1);
+	ATF_REQUIRE_EQ(0, send_segs(test, LEM_TX_MAXSEGS, 0));
+	ATF_CHECK_EQ(0, lem_tx_avail(lc));
+	ATF_CHECK_EQ(looks + 1, fake.synced[false]);
+	check_wrote("enough", NULL, 0);
+	ATF_CHECK_EQ(0, lc->lc_tx_short);
+	lem_stop(lc);
+
+	/* A checksum may take one more. */
+	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+	for (i = 0; i < TEST_RING - 2; i++)
+		ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+	ATF_CHECK_EQ(1, lem_tx_avail(lc));
+	ATF_CHECK_EQ(ENOBUFS, send_segs(test, 1, LEM_TX_IPSUM));
+	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_TX_FULL]);
+	ATF_CHECK_EQ(1, lc->lc_tx_short);
+	fake.nwrote = 0;
+	ATF_CHECK_EQ(0, send_segs(test, 1, 0));
+	lem_tx_flush(lc);
+	check_wrote("last", tdt, nitems(tdt));
+	test_destroy(test);
+}
+
+TEST(tx_combining, "Send combining: deferred packets are posted when one or more "
+    "are found completed, or all")
+{
+	static const struct access tdt[] = {
+		{ E82545_TDT, 1 }, { E82545_TDT, 2 }, { E82545_TDT, 3 },
+		{ E82545_TDT, 4 }
+	};
+	struct lem_test *test = fake_create(false);
+	struct lem_core *lc = &test->g.lc;
+
+	lc->lc_mode = LEM_MODE_SC;
+	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+	fake.nwrote = 0;
+	/* Two batches are posted. */
+	test_send(test, 1, 60);
+	check_wrote("one", tdt, 1);
+	ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+	lem_tx_wait(lc, 1);
+	check_wrote("two", tdt + 1, 1);
+	ATF_CHECK_EQ(0, lc->lc_counter[LEM_C_TX_FLUSH]);
+	/* A third one is deferred. */
+	test_send(test, 1, 60);
+	check_wrote("deferred", NULL, 0);
+	ATF_CHECK_EQ(0, lem_tx_clean(lc));
+	check_wrote("none completed", NULL, 0);
+	complete(lc, 0);
+	ATF_CHECK_EQ(1, lem_tx_clean(lc));
+	check_wrote("one completed", tdt + 2, 1);
+	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_TX_FLUSH]);
+	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_TX_COMBINED]);
+	/* And a fourth. */
+	test_send(test, 1, 60);
+	check_wrote("deferred", NULL, 0);
+	complete(lc, 1);
+	complete(lc, 2);
+	ATF_CHECK_EQ(2, lem_tx_clean(lc));
+	check_wrote("all completed", tdt + 3, 1);
+	ATF_CHECK_EQ(2, lc->lc_counter[LEM_C_TX_FLUSH]);
+	/* With none under way, the next one is posted at once. */
+	complete(lc, 3);
+	ATF_CHECK_EQ(1, lem_tx_clean(lc));
+	test_send(test, 1, 60);
+	ATF_CHECK_EQ(1, fake.nwrote);
+	ATF_CHECK_EQ(2, lc->lc_counter[LEM_C_TX_FLUSH]);
+	test_destroy(test);
+}
+
+static unsigned int late_looks;
+
+/* A batch is completed between two looks. */
+static void
+complete_late(void)
+{
+	if (++late_looks == 2)
+		complete(late, TEST_RING / 4 - 1);
+}
+
+TEST(tx_late, "A batch that is completed before the driver asks for a kick is "
+    "seen by its second look")
+{
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int i;
+
+	lc->lc_mode = LEM_MODE_CSB;
+	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+	for (i = 0; i < TEST_RING - 1; i++)
+		ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+	lem_tx_wait(lc, 1);
+	ATF_CHECK_EQ(1, lc->lc_tx_short);
+	late = lc;
+	late_looks = 0;
+	lc->lc_os.sync_hook = complete_late;
+	ATF_CHECK_EQ(TEST_RING / 4, lem_tx_clean(lc));
+	ATF_CHECK_EQ(2, late_looks);
+	lc->lc_os.sync_hook = NULL;
+	test_destroy(test);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, rx_lengths);
 	ATF_TP_ADD_TC(tp, rx_flags);
 	ATF_TP_ADD_TC(tp, rx_refill);
+	ATF_TP_ADD_TC(tp, rx_short);
+	ATF_TP_ADD_TC(tp, rx_unposted);
+	ATF_TP_ADD_TC(tp, rx_csb_poll);
 	ATF_TP_ADD_TC(tp, sync);
 	ATF_TP_ADD_TC(tp, csb_rdt);
 	ATF_TP_ADD_TC(tp, csb_late);
 	ATF_TP_ADD_TC(tp, restart);
 	ATF_TP_ADD_TC(tp, wait);
 	ATF_TP_ADD_TC(tp, tx_unposted);
+	ATF_TP_ADD_TC(tp, tx_segs);
+	ATF_TP_ADD_TC(tp, tx_room);
+	ATF_TP_ADD_TC(tp, tx_combining);
+	ATF_TP_ADD_TC(tp, tx_late);
 	return (atf_no_error());
 }

@@ -105,9 +105,17 @@ pktgen_start()
 	echo start > /proc/net/pktgen/pgctrl &
 }
 
+# Stops pktgen, and waits until it has stopped.
 pktgen_stop()
 {
 	echo stop > /proc/net/pktgen/pgctrl
+	wait_until "pktgen to stop" pktgen_stopped
+}
+
+pktgen_stopped()
+{
+	cat /proc/net/pktgen/kpktgend_0
+	! grep -q "^Running: *eth0" /proc/net/pktgen/kpktgend_0
 }
 
 # sample SECONDS: prints how much time passed, in ms, how many frames eth0 sent

@@ -731,10 +731,18 @@ e82545_destroy(struct e82545 *dev)
 void
 e82545_timer(struct e82545 *dev)
 {
+	uint32_t look = 0;
+
 	pthread_mutex_lock(&dev->reg_mtx);
-	if (!dev->paused)
+	if (!dev->paused) {
+		look = e82545_csb_look_due(dev);
 		e82545_intr_timer(dev);
+	}
 	pthread_mutex_unlock(&dev->reg_mtx);
+	if ((look & CSB_LOOK_TX) != 0 && e82545_csb_look_tx(dev))
+		dev->ops->eo_tx_kick(dev->arg);
+	if ((look & CSB_LOOK_RX) != 0 && e82545_csb_look_rx(dev))
+		dev->ops->eo_rx_ready(dev->arg);
 }
 
 void

@@ -69,12 +69,12 @@ struct e82545_ops {
 	 * Host address of guest-physical bytes [gpa, gpa + len), or NULL if any
 	 * of them is not guest RAM or the range is not contiguous in the host.
 	 * len > 0.  The address is used until the model returns to the caller
-	 * of e82545_tx(), e82545_rx() or e82545_rx_direct(), or a device reset
-	 * by the guest is done, never later.  Never called with bus mastering
-	 * off: e82545_bus_master().
-	 * Transmit and receive threads, threads in e82545_rx_direct(), and
-	 * register threads in a reset.  Must not take a lock that is held
-	 * around a call into the model.
+	 * of e82545_tx(), e82545_rx(), e82545_rx_direct() or e82545_timer(), or
+	 * a device reset by the guest is done, never later.  Never called with
+	 * bus mastering off: e82545_bus_master().
+	 * Transmit and receive threads, threads in e82545_rx_direct() and
+	 * e82545_timer(), and register threads in a reset.  Must not take a
+	 * lock that is held around a call into the model.
 	 */
 	void	*(*eo_map)(void *arg, uint64_t gpa, size_t len);
 
@@ -98,15 +98,16 @@ struct e82545_ops {
 
 	/*
 	 * There is something to transmit: have e82545_tx() called soon.
-	 * Register threads, without locks of the model; must not block.
+	 * Register threads and the thread in e82545_timer(), without locks of
+	 * the model; must not block.
 	 */
 	void	(*eo_tx_kick)(void *arg);
 
 	/*
 	 * The guest can take frames again after e82545_rx() returned
 	 * E82545_RX_STALLED, or frames were looped back: have e82545_rx()
-	 * called soon.  Register and transmit threads, without locks of the
-	 * model; must not block.
+	 * called soon.  Register and transmit threads and the thread in
+	 * e82545_timer(), without locks of the model; must not block.
 	 */
 	void	(*eo_rx_ready)(void *arg);
 };
@@ -271,7 +272,10 @@ void	e82545_rx_direct(struct e82545 *dev, struct frame_source *frames);
  */
 void	e82545_bus_master(struct e82545 *dev, bool on);
 
-/* The timer set by eo_timer() has expired.  Early calls do no harm. */
+/*
+ * The timer set by eo_timer() has expired.  Early calls do no harm.  May wait
+ * for a batch in progress.  Any thread, but not from inside an operation.
+ */
 void	e82545_timer(struct e82545 *dev);
 
 /* Plug the cable in or out: STATUS.LU, the PHY, and an LSC interrupt. */

@@ -36,6 +36,12 @@
  *			sets host_rxkick_at, barrier, and reads guest_rdt again
  *			before it stalls.
  *
+ * A driver that breaks these rules may leave frames waiting for ever.  FreeBSD
+ * 10's lem(4) has no barriers, and may not ask for interrupts again after one
+ * that found no frame.  So CSB_LOOK_NS after the model has gone to sleep,
+ * stalled or suppressed an interrupt, it looks once more, on the host's timer:
+ * e82545_csb_look_tx(), e82545_csb_look_rx().
+ *
  * The rest of the model only knows TDT and RDT; this file sets them from the
  * CSB.  An index in the CSB counts if it is farther from the head than the
  * register's, because guests store it before they write the register; so the
@@ -63,8 +69,9 @@
  * date while that is 0, so that a guest that turns the mode on finds out
  * whether the host sleeps.
  *
- * tx_mtx protects the transmit members, rx_mtx the receive members; the
- * block's address changes with both held.  It is mapped again for each batch.
+ * tx_mtx protects the transmit members, rx_mtx the receive members, reg_mtx
+ * what registers and the timer use; the block's address changes with all of
+ * them held.  It is mapped again for each batch.
  * All fields are little endian; each is loaded once and then checked.  Loads
  * acquire and stores release, so a side that sees an index sees the descriptors
  * before it.
@@ -80,6 +87,9 @@
 
 /* The most empty rounds; limits host_txcycles_lim. */
 #define	CSB_ROUNDS_MAX	65536
+
+/* When to look again after a kick was left out or asked for. */
+#define	CSB_LOOK_NS	10000000
 
 /* What a write to RDT does: rdt_mode. */
 #define	CSB_RDT_KICKS	0	/* guest_rdt counts; the write is a kick */
@@ -363,12 +373,35 @@ csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
 	atomic_store_32(kept, NET_PARAVIRT_NONE);
 }
 
-/* Count an interrupt that the guest, which polls, does not need. */
+/* Look again later.  Returns false if that was decided before. */
+static bool
+csb_look_later(struct e82545 *dev, uint64_t *look_ns)
+{
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (*look_ns != 0)
+		return (false);
+	*look_ns = dev->ops->eo_now(dev->arg) + CSB_LOOK_NS;
+	e82545_intr_arm(dev, *look_ns);
+	return (true);
+}
+
+/* As csb_look_later(), for the receive side. */
 static void
-csb_intr_saved(struct e82545 *dev, uint32_t causes)
+csb_rx_look_later(struct e82545 *dev, const struct paravirt_csb *page)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	if (csb_look_later(dev, &c->rx_look_ns))
+		c->rx_look_rdt = atomic_load_32(&page->guest_rdt);
+}
+
+/* Suppress causes, because the guest polls. */
+static void
+csb_suppress(struct e82545 *dev, uint32_t causes)
 {
 	if (causes == 0)
 		return;
+	dev->csb.held |= causes;
 	e82545_count(dev, E82545_C_INTR_SAVED, 1);
 	E82545_PROBE(dev, INTR_SAVED, causes);
 }
@@ -435,6 +468,9 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 		return (false);
 	}
 	c->tx_awake = false;
+	pthread_mutex_lock(&dev->reg_mtx);
+	csb_look_later(dev, &c->tx_look_ns);
+	pthread_mutex_unlock(&dev->reg_mtx);
 	return (true);
 }
 
@@ -512,8 +548,9 @@ e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 		delayed = delayed && done;
 		done = ndescs > 0;
 	} else if (atomic_load_acq_32(&c->tx->guest_csb_on) != 0) {
-		csb_intr_saved(dev, (causes & TX_DATA_CAUSES) |
+		csb_suppress(dev, (causes & TX_DATA_CAUSES) |
 		    (done ? E82545_ICR_TXDW : 0));
+		csb_look_later(dev, &c->tx_look_ns);
 		done = false;
 		causes &= ~TX_DATA_CAUSES;
 	}
@@ -637,13 +674,13 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	at = le32toh(atomic_load_acq_32(&c->rx->guest_rdt));
 	if (csb_counts(dev, &csb_rx_ring, at, c->rx_seen, csb_rx_again(c, on)))
 		csb_use(dev, &csb_rx_ring, at, &c->rx_seen);
+	csb_rx_look_later(dev, c->rx);
 }
 
 void
 e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
-	uint32_t held;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
@@ -654,10 +691,9 @@ e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes)
 	if (atomic_load_acq_32(&c->rx->guest_need_rxkick) == 0 &&
 	    !c->rx_unmasked &&
 	    atomic_load_acq_32(&c->rx->guest_csb_on) != 0) {
-		held = (causes & RX_DATA_CAUSES) |
-		    (done ? E82545_ICR_RXT0 : 0);
-		c->rx_held |= held;
-		csb_intr_saved(dev, held);
+		csb_suppress(dev, (causes & RX_DATA_CAUSES) |
+		    (done ? E82545_ICR_RXT0 : 0));
+		csb_rx_look_later(dev, c->rx);
 		done = false;
 		causes &= ~RX_DATA_CAUSES;
 	}
@@ -682,8 +718,8 @@ e82545_csb_unmask(struct e82545 *dev, uint32_t causes)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if ((causes & RX_DATA_CAUSES) == 0)
 		return (0);
-	held = c->rx_held;
-	c->rx_held = 0;
+	held = c->held & RX_DATA_CAUSES;
+	c->held &= ~RX_DATA_CAUSES;
 	c->rx_unmasked = true;
 	return (held);
 }
@@ -692,8 +728,18 @@ void
 e82545_csb_icr_read(struct e82545 *dev)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	dev->csb.rx_held = 0;
+	dev->csb.held = 0;
 	dev->csb.rx_unmasked = false;
+}
+
+/* Read the mode and guest_rdt outside of a batch. */
+static void
+csb_rx_update(struct e82545 *dev, const struct paravirt_csb *page)
+{
+	bool on;
+
+	csb_rx_mode(dev, page, &on);
+	csb_rx_look(dev, page, on);
 }
 
 /*
@@ -705,14 +751,11 @@ void
 e82545_csb_rx_kick(struct e82545 *dev)
 {
 	const struct paravirt_csb *page;
-	bool on;
 
 	if (!e82545_trylock(&dev->rx_mtx))
 		return;
-	if (e82545_dma(dev) && (page = csb_map(dev)) != NULL) {
-		csb_rx_mode(dev, page, &on);
-		csb_rx_look(dev, page, on);
-	}
+	if (e82545_dma(dev) && (page = csb_map(dev)) != NULL)
+		csb_rx_update(dev, page);
 	e82545_unlock(&dev->rx_mtx);
 }
 
@@ -747,6 +790,137 @@ e82545_csb_rx_end(struct e82545 *dev)
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	dev->csb.rx = NULL;
 	dev->csb.rx_on = false;
+}
+
+/*
+ * Looking again: what the guest stored before it read the block is visible now,
+ * with or without a barrier.
+ */
+
+void
+e82545_csb_arm(struct e82545 *dev)
+{
+	const struct e82545_csb *c = &dev->csb;
+
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (c->tx_look_ns != 0)
+		e82545_intr_arm(dev, c->tx_look_ns);
+	if (c->rx_look_ns != 0)
+		e82545_intr_arm(dev, c->rx_look_ns);
+}
+
+uint32_t
+e82545_csb_look_due(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+	uint32_t due = 0;
+	uint64_t now_ns;
+
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (c->tx_look_ns == 0 && c->rx_look_ns == 0)
+		return (0);
+	now_ns = dev->ops->eo_now(dev->arg);
+	if (c->tx_look_ns != 0 && c->tx_look_ns <= now_ns) {
+		c->tx_look_ns = 0;
+		due |= CSB_LOOK_TX;
+	}
+	if (c->rx_look_ns != 0 && c->rx_look_ns <= now_ns) {
+		c->rx_look_ns = 0;
+		due |= CSB_LOOK_RX;
+	}
+	return (due);
+}
+
+/* Whether guest_tdt has changed since the transmit side went to sleep. */
+static bool
+csb_tx_missed(const struct e82545_csb *c, const struct paravirt_csb *page)
+{
+	return (!c->tx_awake && c->tx_seen != NET_PARAVIRT_NONE &&
+	    atomic_load_32(&page->guest_csb_on) != 0 &&
+	    le32toh(atomic_load_32(&page->guest_tdt)) != c->tx_seen);
+}
+
+bool
+e82545_csb_look_tx(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+	const struct paravirt_csb *page;
+	bool wake = false;
+
+	e82545_lock(&dev->tx_mtx);
+	if (e82545_dma(dev) && csb_tx_enabled(dev) &&
+	    (page = csb_map(dev)) != NULL) {
+		wake = csb_tx_missed(c, page);
+		if (wake)
+			atomic_store_32(&c->kicked, 1);
+		pthread_mutex_lock(&dev->reg_mtx);
+		if (atomic_load_32(&page->guest_need_txkick) != 0) {
+			e82545_intr_raise(dev, c->held & TX_DATA_CAUSES);
+			c->held &= ~TX_DATA_CAUSES;
+		}
+		pthread_mutex_unlock(&dev->reg_mtx);
+	}
+	e82545_unlock(&dev->tx_mtx);
+	return (wake);
+}
+
+/* Whether the guest has left the last frame in the ring. */
+static bool
+csb_rx_left(const struct e82545 *dev)
+{
+	uint32_t head, size;
+
+	head = e82545_reg(dev, E82545_RDH);
+	size = csb_ring_size(dev, &csb_rx_ring);
+	return (head < size && !csb_posted(dev, &csb_rx_ring, head, size));
+}
+
+/*
+ * Whether the guest polls: it wants no interrupt, and has posted descriptors
+ * since one was suppressed.
+ */
+static bool
+csb_rx_polled(const struct e82545_csb *c, const struct paravirt_csb *page)
+{
+	return (atomic_load_32(&page->guest_csb_on) != 0 &&
+	    atomic_load_32(&page->guest_need_rxkick) == 0 &&
+	    atomic_load_32(&page->guest_rdt) != c->rx_look_rdt);
+}
+
+/* Interrupt a guest that does not poll and has left frames. */
+static void
+csb_rx_remind(struct e82545 *dev, const struct paravirt_csb *page)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if ((c->held & RX_DATA_CAUSES) == 0 || !csb_rx_left(dev))
+		return;
+	if (csb_rx_polled(c, page)) {
+		csb_rx_look_later(dev, page);
+		return;
+	}
+	e82545_intr_raise(dev, c->held & RX_DATA_CAUSES);
+	c->held &= ~RX_DATA_CAUSES;
+}
+
+bool
+e82545_csb_look_rx(struct e82545 *dev)
+{
+	const struct paravirt_csb *page;
+	bool wake = false;
+
+	e82545_lock(&dev->rx_mtx);
+	if (e82545_dma(dev) && csb_rx_enabled(dev) &&
+	    (page = csb_map(dev)) != NULL) {
+		csb_rx_update(dev, page);
+		pthread_mutex_lock(&dev->reg_mtx);
+		wake = e82545_rx_unstall(dev);
+		csb_rx_remind(dev, page);
+		pthread_mutex_unlock(&dev->reg_mtx);
+	}
+	e82545_unlock(&dev->rx_mtx);
+	return (wake);
 }
 
 /*
@@ -791,7 +965,8 @@ e82545_csb_release(struct e82545 *dev)
 	atomic_store_32(&c->rdt_mode, CSB_RDT_KICKS);
 	c->tx_last_on = c->rx_last_on = c->rdt_direct = 0;
 	c->tx_at_used = c->rx_unmasked = false;
-	c->rx_held = 0;
+	c->held = 0;
+	c->tx_look_ns = c->rx_look_ns = 0;
 }
 
 void
@@ -832,7 +1007,8 @@ e82545_csb_reset(struct e82545 *dev)
 	c->tdt = c->rdt = c->tx_seen = NET_PARAVIRT_NONE;
 	atomic_store_32(&c->rdt_mode, CSB_RDT_STARTS);
 	c->rx_unmasked = false;
-	c->rx_held = 0;
+	c->held = 0;
+	c->tx_look_ns = c->rx_look_ns = 0;
 }
 
 /* Between batches.  csb_map() checks the address for each batch. */
@@ -865,14 +1041,20 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_check(s, c->rdt <= E82545_DPTR_MASK ||
 	    c->rdt == NET_PARAVIRT_NONE);
 	e82545_snap_bool(s, &c->rx_unmasked);
-	e82545_snap_u32(s, &c->rx_held, UINT32_MAX);
-	e82545_snap_check(s, (c->rx_held & ~RX_DATA_CAUSES) == 0);
+	e82545_snap_u32(s, &c->held, UINT32_MAX);
+	e82545_snap_check(s,
+	    (c->held & ~(TX_DATA_CAUSES | RX_DATA_CAUSES)) == 0);
 	e82545_snap_bool(s, &c->tx_at_used);
 	e82545_snap_bool(s, &c->tx_awake);
 	e82545_snap_u32(s, &c->tx_seen, UINT32_MAX);
 	e82545_snap_u32(s, &c->tx_rounds, CSB_ROUNDS_MAX);
 	e82545_snap_bool(s, &c->rx_armed);
 	e82545_snap_u32(s, &c->rx_seen, UINT32_MAX);
+	if (s->restore != NULL) {
+		/* Look again as soon as the model is resumed. */
+		c->tx_look_ns = c->rx_look_ns = c->gpa != 0;
+		c->rx_look_rdt = NET_PARAVIRT_NONE;
+	}
 	e82545_snap_check(s, c->gpa != 0 || (!c->on && !c->tx_awake &&
 	    !c->rx_armed));
 }

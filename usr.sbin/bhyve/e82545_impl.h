@@ -168,7 +168,9 @@ struct e82545_csb {
 	uint32_t	tdt, rdt;	/* index written with the mode on and
 					   kept aside; else "none" */
 	bool		rx_unmasked;	/* IMS written, ICR not read since */
-	uint32_t	rx_held;	/* causes suppressed since ICR read */
+	uint32_t	held;		/* causes suppressed since ICR read */
+	uint64_t	tx_look_ns, rx_look_ns;	/* when to look again, 0: not */
+	uint32_t	rx_look_rdt;	/* guest_rdt when that was decided */
 	/* tx_mtx. */
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */
@@ -416,6 +418,8 @@ void	e82545_intr_reset(struct e82545 *dev);
 struct e82545_moder_verdict e82545_moderate(
 	    const struct e82545_moderation *state,
 	    const struct e82545_moder_event *event);
+/* Have the host's timer expire at when_ns, or before. */
+void	e82545_intr_arm(struct e82545 *dev, uint64_t when_ns);
 /* The host's timer expired. */
 void	e82545_intr_timer(struct e82545 *dev);
 /*
@@ -554,6 +558,22 @@ void	e82545_csb_rx_kick(struct e82545 *dev);
 uint32_t e82545_csb_unmask(struct e82545 *dev, uint32_t causes);
 /* The guest reads causes from ICR.  reg_mtx held. */
 void	e82545_csb_icr_read(struct e82545 *dev);
+
+/*
+ * The host's timer.  e82545_csb_arm() sets it if it is needed;
+ * e82545_csb_look_due(), when it has expired, returns where to look again
+ * (CSB_LOOK_*); 0: nowhere.  reg_mtx held.
+ */
+#define	CSB_LOOK_TX	1
+#define	CSB_LOOK_RX	2
+void	e82545_csb_arm(struct e82545 *dev);
+uint32_t e82545_csb_look_due(struct e82545 *dev);
+/*
+ * Look again whether the guest waits.  Interrupts if it does; returns true if
+ * the caller must call eo_tx_kick(), eo_rx_ready().  No locks held.
+ */
+bool	e82545_csb_look_tx(struct e82545 *dev);
+bool	e82545_csb_look_rx(struct e82545 *dev);
 
 /*
  * A reset by the guest: put the block into its idle state; the guest keeps it.

@@ -198,18 +198,26 @@ intr_timed(const struct e82545_moderation *m,
 }
 
 /*
- * Pass an event through moderation, and carry out the result.
- *
  * Setting the host's timer costs a system call, and most deadlines are put off
  * before they are reached: every batch restarts RDTR, and a read of ICR cancels
  * the throttle's.  The timer is therefore only set to an earlier time, never to
  * a later one.  If it expires too early, e82545_intr_timer() sets it again.
  */
+void
+e82545_intr_arm(struct e82545 *dev, uint64_t when_ns)
+{
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (dev->armed_ns != 0 && dev->armed_ns <= when_ns)
+		return;
+	dev->armed_ns = when_ns;
+	dev->ops->eo_timer(dev->arg, when_ns);
+}
+
+/* Pass an event through moderation, and carry out the result. */
 static void
 intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 {
 	struct e82545_moder_verdict v;
-	uint64_t when_ns;
 
 	ev->icr = e82545_reg(dev, E82545_ICR);
 	ev->ims = e82545_reg(dev, E82545_IMS);
@@ -244,13 +252,8 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 	}
 	if (v.drop)
 		dev->ops->eo_intr(dev->arg, false);
-	if (v.arm_ns != 0) {
-		when_ns = ev->now_ns + v.arm_ns;
-		if (dev->armed_ns == 0 || when_ns < dev->armed_ns) {
-			dev->armed_ns = when_ns;
-			dev->ops->eo_timer(dev->arg, when_ns);
-		}
-	}
+	if (v.arm_ns != 0)
+		e82545_intr_arm(dev, ev->now_ns + v.arm_ns);
 }
 
 /* No event: a register was written, or time has passed. */
@@ -281,6 +284,7 @@ e82545_intr_timer(struct e82545 *dev)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->armed_ns = 0;
 	intr_again(dev);
+	e82545_csb_arm(dev);
 }
 
 void

@@ -261,7 +261,10 @@ adapter_timer_event(int fd, enum ev_type type __unused, void *arg)
 
 	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
 		e82545_timer(ad->dev);
-	vfu_irq_flush(&ad->irq);
+	if (ad->tx_wanted || ad->rx_wanted)
+		adapter_work(ad);
+	else
+		vfu_irq_flush(&ad->irq);
 }
 
 /* The backend has frames. */

@@ -20,6 +20,8 @@
  *	- With send combining it may leave out a kick that host_need_txkick asks
  *	  for, and make up for it on the next interrupt.
  *	- It takes an ICR of 0 for the interrupt of another device.
+ *	- With hw.em.use_legacy_irq it processes the rings in the interrupt
+ *	  handler, and never masks interrupts.
  *
  * It has a barrier only where a comment asks for one; here they are in place.
  */
@@ -35,6 +37,7 @@
 #include "wait_until.h"
 
 #define	NDESC		64
+#define	LOOK_NS		10000000	/* when the host looks again */
 #define	RX_LIMIT	100		/* frames that a run of a task takes */
 #define	QUEUE		50		/* frames that wait to be sent */
 #define	LEM_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_TXDW |		\
@@ -45,6 +48,7 @@ struct lem {
 	struct host	*h;
 	struct paravirt_csb *csb;
 	uint64_t	 frame;		/* gpa of the frame to send */
+	bool		 legacy_irq;	/* hw.em.use_legacy_irq */
 	uint32_t	 running;	/* atomic */
 
 	pthread_mutex_t	 tx_mtx;
@@ -264,12 +268,31 @@ lem_rxtx(struct lem *l)
 		host_wr(l->h, E82545_IMS, LEM_CAUSES);
 }
 
+static void
+lem_intr_legacy(struct lem *l, uint32_t icr)
+{
+	if ((icr & (E82545_ICR_RXSEQ | E82545_ICR_LSC)) != 0 ||
+	    atomic_load_32(&l->running) == 0)
+		return;
+	(void)lem_rxeof(l, -1);
+	pthread_mutex_lock(&l->tx_mtx);
+	lem_txeof(l);
+	lem_start_locked(l);
+	pthread_mutex_unlock(&l->tx_mtx);
+}
+
 /* Returns false if there was no interrupt. */
 static bool
 lem_intr(struct lem *l)
 {
-	if (!host_line(l->h) || host_rd(l->h, E82545_ICR) == 0)
+	uint32_t icr;
+
+	if (!host_line(l->h) || (icr = host_rd(l->h, E82545_ICR)) == 0)
 		return (false);
+	if (l->legacy_irq) {
+		lem_intr_legacy(l, icr);
+		return (true);
+	}
 	host_wr(l->h, E82545_IMC, UINT32_MAX);
 	lem_rxtx(l);
 	return (true);
@@ -572,6 +595,73 @@ TEST(stray, "An interrupt of another device on the same line, which finds ICR "
 	lem_down(&l);
 }
 
+/* A transmit interrupt when all frames are taken. */
+static void
+interrupt_without_frame(struct lem *l)
+{
+	CSB_SET(l->csb, guest_need_txkick, 2);
+	transmit(l, 1);
+	ATF_CHECK_EQ(0, CSB_GET(l->csb, guest_need_rxkick));
+}
+
+/* As receive(), but the guest may need until the host looks again. */
+static void
+receive_late(struct lem *l, unsigned int n)
+{
+	const uint32_t before = l->taken;
+
+	inject(l, n);
+	settle(l);
+	host_advance(l->h, LOOK_NS);
+	settle(l);
+	ATF_REQUIRE_EQ(before + n, l->taken);
+}
+
+TEST(legacy_irq, "Without masking, too, an interrupt without a frame is "
+    "followed by others")
+{
+	struct lem l;
+	unsigned int i;
+
+	lem_up(&l);
+	settle(&l);
+	l.legacy_irq = true;
+	csb_on(&l, true);
+	for (i = 0; i < 2 * NDESC; i++) {
+		interrupt_without_frame(&l);
+		receive_late(&l, 1 + i % 3);
+		/* Now it has asked for more. */
+		receive(&l, 1, 1);
+	}
+	lem_down(&l);
+}
+
+TEST(legacy_irq_switched, "Nor does guest_need_rxkick stay 0 when the CSB is "
+    "turned off and on, or the driver restarts")
+{
+	struct lem l;
+	unsigned int i;
+
+	lem_up(&l);
+	settle(&l);
+	l.legacy_irq = true;
+	for (i = 1; i <= NDESC; i++) {
+		csb_on(&l, true);
+		receive_late(&l, 3);
+		interrupt_without_frame(&l);
+		csb_on(&l, false);
+		receive_late(&l, i);
+		csb_on(&l, true);
+		receive_late(&l, 2);
+		interrupt_without_frame(&l);
+		lem_init(&l, NULL);
+		/* An interrupt for LSC processes no ring. */
+		settle(&l);
+		receive_late(&l, 2);
+	}
+	lem_down(&l);
+}
+
 static void
 arrive_early(struct lem *l)
 {
@@ -743,8 +833,12 @@ static void *
 interrupt_main(void *arg __unused)
 {
 	while (atomic_load_32(&load.stop_rx) < 2)
-		if (!lem_intr(load.l))
+		if (!lem_intr(load.l)) {
 			nap();
+			/* Otherwise time stands still. */
+			if (load.l->legacy_irq)
+				host_advance(load.l->h, LOOK_NS / 10);
+		}
 	return (NULL);
 }
 
@@ -807,7 +901,7 @@ all_taken(struct lem *l)
 }
 
 static void
-administer(unsigned int rounds, bool restarts)
+administer(unsigned int rounds, bool restarts, bool legacy_irq)
 {
 	pthread_t interrupts, network, sender;
 	uint32_t seed = 1;
@@ -815,6 +909,7 @@ administer(unsigned int rounds, bool restarts)
 	unsigned int i;
 
 	lem_up(&l);
+	l.legacy_irq = legacy_irq;
 	memset(&load, 0, sizeof(load));
 	load.l = &l;
 	host_start_threads(l.h);
@@ -866,13 +961,19 @@ administer(unsigned int rounds, bool restarts)
 TEST(switched, "Switched under load, the driver neither hangs nor loses a "
     "frame")
 {
-	administer(1000, false);
+	administer(1000, false, false);
 }
 
 TEST(restarted, "Switched and restarted under load, it does not hang, and "
     "every frame is accounted for")
 {
-	administer(1000, true);
+	administer(1000, true, false);
+}
+
+TEST(legacy_irq_load, "Switched under load without masking, it does not hang "
+    "for more than 10 ms")
+{
+	administer(1000, false, true);
 }
 
 ATF_TP_ADD_TCS(tp)
@@ -882,6 +983,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, unmask);
 	ATF_TP_ADD_TC(tp, polling);
 	ATF_TP_ADD_TC(tp, stray);
+	ATF_TP_ADD_TC(tp, legacy_irq);
+	ATF_TP_ADD_TC(tp, legacy_irq_switched);
 	ATF_TP_ADD_TC(tp, restart);
 	ATF_TP_ADD_TC(tp, same_index);
 	ATF_TP_ADD_TC(tp, old_index);
@@ -890,6 +993,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, combining);
 	ATF_TP_ADD_TC(tp, switched);
 	ATF_TP_ADD_TC(tp, restarted);
+	ATF_TP_ADD_TC(tp, legacy_irq_load);
 
 	return (atf_no_error());
 }

@@ -377,6 +377,7 @@ TEST(dead, "An adapter that does not end its reset is given up after ten "
 	fake.nwrote = 0;
 	ATF_CHECK_EQ(ENXIO, lem_start(lc, fake_mac, 1500));
 	check_wrote("gone", gone, nitems(gone));
+	ATF_CHECK_EQ(10000, lc->lc_os.delayed_us);
 	ATF_CHECK(!lc->lc_running);
 	test_destroy(t);
 }

@@ -340,8 +340,8 @@ ATF_TC_BODY(clock, tc __unused)
 ATF_TC(restored);
 ATF_TC_HEAD(restored, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "A restore stops the host's timer, which "
-	    "is set again from then on");
+	atf_tc_set_md_var(tc, "descr", "A restore stops the host's timer, "
+	    "which is set again from then on");
 }
 ATF_TC_BODY(restored, tc __unused)
 {

@@ -309,8 +309,8 @@ TEST(traffic, "The driver attaches to each adapter, has its address, and "
 	}
 }
 
-TEST(clock, "The EEPROM's clock is slow enough, and the wait for its grant ends "
-    "with that, or after two milliseconds")
+TEST(clock, "The EEPROM's clock is slow enough, and the wait for its grant "
+    "ends with that, or after two milliseconds")
 {
 	static const struct {
 		unsigned int	adapter, waits, abits;

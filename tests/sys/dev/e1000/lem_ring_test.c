@@ -193,8 +193,8 @@ TEST(rx_refill, "Buffers are posted again for each quarter of the ring, within "
 	test_destroy(test);
 }
 
-TEST(rx_short, "One buffer is missing: those that there are, are posted, though "
-    "the host waits for more, or there are few")
+TEST(rx_short, "One buffer is missing: those that there are, are posted, "
+    "though the host waits for more, or there are few")
 {
 	static const uint32_t modes[] = { LEM_MODE_CSB, LEM_MODE_POLL };
 	static const struct access want[] = { { E82545_RDT, 0 } };
@@ -569,8 +569,8 @@ TEST(tx_segs, "A packet has a descriptor for each segment, the last one with "
 	test_destroy(test);
 }
 
-TEST(tx_room, "A packet is queued if there are enough descriptors; lem_tx() looks "
-    "for more, and waits for them, only if not")
+TEST(tx_room, "A packet is queued if there are enough descriptors; lem_tx() "
+    "looks for more, and waits for them, only if not")
 {
 	static const struct access tdt[] = { { E82545_TDT, TEST_RING - 1 } };
 	const unsigned int fill = TEST_RING - 1 - LEM_TX_MAXSEGS;
@@ -613,8 +613,8 @@ TEST(tx_room, "A packet is queued if there are enough descriptors; lem_tx() look
 	test_destroy(test);
 }
 
-TEST(tx_combining, "Send combining: deferred packets are posted when one or more "
-    "are found completed, or all")
+TEST(tx_combining, "Send combining: deferred packets are posted when one or "
+    "more are found completed, or all")
 {
 	static const struct access tdt[] = {
 		{ E82545_TDT, 1 }, { E82545_TDT, 2 }, { E82545_TDT, 3 },

@@ -16,20 +16,11 @@
 #include <sys/endian.h>
 #include <sys/mman.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "e82545_host.h"
-
-#define	REQUIRE(cond)							\
-	do {								\
-		if (!(cond)) {						\
-			fprintf(stderr, "%s:%d: %s\n", __FILE__,	\
-			    __LINE__, #cond);				\
-			abort();					\
-		}							\
-	} while (0)
+#include "require.h"
 
 const uint8_t host_mac[6] = { 0x00, 0x0c, 0x29, 0x12, 0x34, 0x56 };
 

@@ -9,23 +9,13 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "event_stub.h"
+#include "require.h"
 
 #define	STEPS	100000		/* of events_run(), at most */
-
-#define	REQUIRE(cond)							\
-	do {								\
-		if (!(cond)) {						\
-			fprintf(stderr, "%s:%d: %s\n", __FILE__,	\
-			    __LINE__, #cond);				\
-			abort();					\
-		}							\
-	} while (0)
 
 struct mevent	events[EVENTS];
 unsigned int	events_fail;

@@ -342,6 +342,20 @@ exchange(struct lem_test *t)
 	}
 }
 
+/*
+ * Check that a counter has moved by the same `n' from each start as from 0, the
+ * first one.  True if it has moved.
+ */
+static bool
+check_moved(const char *name, uint64_t start, uint64_t n, uint64_t *from_0)
+{
+	if (start == 0)
+		*from_0 = n;
+	ATF_CHECK_EQ_MSG(*from_0, n, "%s from %ju: %ju", name,
+	    (uintmax_t)start, (uintmax_t)n);
+	return (n > 0);
+}
+
 TEST(counters_wrap, "The counters of the driver and of the model go on past "
     "2^32 and 2^64")
 {
@@ -360,21 +374,13 @@ TEST(counters_wrap, "The counters of the driver and of the model go on past "
 		exchange(t);
 		for (j = 0; j < LEM_NCOUNTERS; j++) {
 			n = t->g.lc.lc_counter[j] - starts[i];
-			if (i == 0)
-				driver[j] = n;
-			moved += n > 0;
-			ATF_CHECK_EQ_MSG(driver[j], n, "%s from %ju: %ju",
-			    lem_counter_table[j].cr_name,
-			    (uintmax_t)starts[i], (uintmax_t)n);
+			moved += check_moved(lem_counter_table[j].cr_name,
+			    starts[i], n, &driver[j]);
 		}
 		for (j = 0; j < E82545_NCOUNTERS; j++) {
 			n = host_counter(t->h, j) - starts[i];
-			if (i == 0)
-				model[j] = n;
-			moved += n > 0;
-			ATF_CHECK_EQ_MSG(model[j], n, "%s from %ju: %ju",
-			    e82545_counter_table[j].cr_name,
-			    (uintmax_t)starts[i], (uintmax_t)n);
+			moved += check_moved(e82545_counter_table[j].cr_name,
+			    starts[i], n, &model[j]);
 		}
 		test_destroy(t);
 	}

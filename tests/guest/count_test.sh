@@ -87,7 +87,7 @@ atf_test_case small cleanup
 small_head()
 {
 	atf_set descr "60-byte frames both ways are all accounted for"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 small_body()
 {
@@ -107,7 +107,7 @@ large_head()
 {
 	atf_set descr "1514-byte frames both ways, with itr=250, are all \
 accounted for"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 large_body()
 {

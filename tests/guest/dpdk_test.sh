@@ -10,7 +10,7 @@ atf_test_case testpmd cleanup
 testpmd_head()
 {
 	atf_set descr "testpmd receives, sends, and forwards; all are counted"
-	atf_set timeout 1800
+	atf_set timeout 3600
 }
 testpmd_body()
 {

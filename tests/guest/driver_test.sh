@@ -28,7 +28,7 @@ ethtool_head()
 {
 	atf_set descr "ethtool -t passes: registers, EEPROM, interrupt, \
 loopback, link"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 ethtool_body()
 {
@@ -54,7 +54,7 @@ identity_head()
 {
 	atf_set descr "The driver finds the MAC address of mac= and a gigabit \
 link"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 identity_body()
 {
@@ -86,7 +86,7 @@ atf_test_case multicast cleanup
 multicast_head()
 {
 	atf_set descr "The driver sets multicast and promiscuous filters"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 multicast_body()
 {
@@ -139,7 +139,7 @@ atf_test_case reload cleanup
 reload_head()
 {
 	atf_set descr "The driver is unloaded and loaded again under load"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 reload_body()
 {

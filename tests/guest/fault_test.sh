@@ -8,7 +8,7 @@ atf_test_case reset cleanup
 reset_head()
 {
 	atf_set descr "A guest is reset while it receives and while it sends"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 reset_body()
 {
@@ -55,7 +55,7 @@ atf_test_case killed cleanup
 killed_head()
 {
 	atf_set descr "A guest is killed under load; others are not affected"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 killed_body()
 {
@@ -104,7 +104,7 @@ atf_test_case receiver_killed cleanup
 receiver_killed_head()
 {
 	atf_set descr "A guest is killed while it receives, and starts again"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 receiver_killed_body()
 {
@@ -135,7 +135,7 @@ atf_test_case stopped cleanup
 stopped_head()
 {
 	atf_set descr "A guest that is stopped does not delay others"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 stopped_body()
 {

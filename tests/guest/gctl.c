@@ -17,7 +17,9 @@
  *
  * While no answer comes, gctl sends an empty line every second, which init
  * ignores: a guest under load may lose an interrupt of the serial port, and
- * reads the line before with the next one.
+ * reads the line before with the next one.  Nothing is sent before QEMU has
+ * handed all that was sent before to the serial port: what waits would be so
+ * many commands more for a guest that starts slowly.
  *
  * With -w the guest may still be booting: gctl first repeats a request that
  * does nothing until it is answered.
@@ -26,8 +28,11 @@
  * seconds or that of -t; 125 if the guest has ended.
  */
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+
+#include <linux/sockios.h>
 
 #include <err.h>
 #include <errno.h>
@@ -88,6 +93,17 @@ put(int s, const char *text, size_t len)
 		if (n < 0)
 			err(EXIT_GONE, "guest");
 	}
+}
+
+/* How much of what was sent QEMU has not yet read. */
+static int
+unread(int s)
+{
+	int n;
+
+	if (ioctl(s, SIOCOUTQ, &n) != 0)
+		err(1, "SIOCOUTQ");
+	return (n);
 }
 
 static void
@@ -166,16 +182,21 @@ ask(int s, const char *cmd, long resend_ms, long deadline)
 	next = 0;
 	while (status < 0) {
 		t = now_ms();
-		if (t >= deadline)
+		if (t >= deadline) {
+			warnx("%s: the guest has %s", cmd, begun ? "begun" :
+			    unread(s) == 0 ? "been asked" :
+			    "not read all of the request");
 			return (EXIT_TIMEOUT);
+		}
 		if (!begun && t >= next) {
-			request(s, tag, cmd);
+			if (next == 0 || unread(s) == 0)
+				request(s, tag, cmd);
 			next = resend_ms != 0 ? t + resend_ms : deadline;
 		}
 		t = (begun || next > deadline ? deadline : next) - t;
 		if (poll(&pfd, 1, t < NUDGE_MS ? (int)t + 1 : NUDGE_MS) > 0)
 			status = answer(s, tag, &begun);
-		else
+		else if ((begun || resend_ms == 0) && unread(s) == 0)
 			put(s, "\n", 1);
 	}
 	return (status);

@@ -6,6 +6,9 @@
 
 . /lib/wait_until.subr
 
+# Shorter than that of the host's side, so that what was seen is reported.
+WAIT_S=300
+
 # Loads the driver with the given module options, and waits for the interface.
 load()
 {

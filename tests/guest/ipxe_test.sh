@@ -12,7 +12,7 @@ tftp_head()
 {
 	atf_set descr "iPXE gets an address, and 20 MB as they are"
 	atf_set require.progs "dnsmasq unshare nsenter"
-	atf_set timeout 2400
+	atf_set timeout 3600
 }
 tftp_body()
 {

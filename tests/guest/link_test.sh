@@ -9,7 +9,7 @@ atf_test_case sizes cleanup
 sizes_head()
 {
 	atf_set descr "Datagrams of every size up to the MTU, IPv4 and IPv6"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 sizes_body()
 {
@@ -59,7 +59,7 @@ atf_test_case jumbo cleanup
 jumbo_head()
 {
 	atf_set descr "Jumbo frames: MTU 9000 and the driver's largest, 16110"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 jumbo_body()
 {
@@ -89,7 +89,7 @@ atf_test_case tcp cleanup
 tcp_head()
 {
 	atf_set descr "TCP streams, IPv4 and IPv6, with all offloads and none"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 tcp_body()
 {
@@ -124,7 +124,7 @@ atf_test_case udp cleanup
 udp_head()
 {
 	atf_set descr "Datagrams both ways at once arrive intact and in order"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 udp_body()
 {
@@ -161,7 +161,7 @@ atf_test_case vlan cleanup
 vlan_head()
 {
 	atf_set descr "The adapter inserts, strips and filters VLAN tags"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 vlan_body()
 {

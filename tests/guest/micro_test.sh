@@ -79,7 +79,7 @@ micro_case()
 {
 	atf_test_case $1 cleanup
 	eval "
-	$1_head() { atf_set descr \"$2\"; atf_set timeout 600; }
+	$1_head() { atf_set descr \"$2\"; atf_set timeout 3600; }
 	$1_body() {
 		. \"\$(atf_get_srcdir)/tests.subr\"
 		micro_setup

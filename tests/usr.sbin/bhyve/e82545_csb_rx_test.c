@@ -513,6 +513,21 @@ TEST(restarted, "A guest that starts the ring again without a reset has posted "
 	host_destroy(h);
 }
 
+TEST(restarted_after, "An RDT that is written just before RDH counts")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+
+	use_ring_twice(h, csb);
+	host_wr(h, E82545_RDT, 11);
+	ATF_CHECK(host_rd(h, E82545_RDT) != 11);
+	host_wr(h, E82545_RDH, 0);
+	ATF_CHECK_EQ(11, host_rd(h, E82545_RDT));
+	inject(h, 20);
+	ATF_CHECK_EQ(9, host_rx_pending(h));
+	host_destroy(h);
+}
+
 TEST(reset, "After a reset RDT counts, though RDH is not written and whatever "
     "guest_rdt was")
 {
@@ -677,6 +692,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, bad_ring);
 	ATF_TP_ADD_TC(tp, toggled);
 	ATF_TP_ADD_TC(tp, restarted);
+	ATF_TP_ADD_TC(tp, restarted_after);
 	ATF_TP_ADD_TC(tp, reset);
 	ATF_TP_ADD_TC(tp, low_saved);
 	ATF_TP_ADD_TC(tp, forgotten);

@@ -64,12 +64,16 @@ _kyuadirs=	.kyuadirs.${_kyuasub:ts_:S,/,-,g:hash}
 ${_kyuadirs}:
 	${_q}rm -f .kyuadirs.*; : > ${.TARGET}
 
+# Kyua's own, 300 s, leaves a test little more than one wait (wait_until.subr).
+# Seconds.
+_TIMEOUT=	900
+
 .for _t in ${ATF_TESTS_C} ${ATF_TESTS_SH}
-_kyuameta.${_t}=	${TEST_METADATA:@_v@, ${_v}@} \
+_kyuameta.${_t}=	, timeout=${_TIMEOUT} ${TEST_METADATA:@_v@, ${_v}@} \
 			${TEST_METADATA.${_t}:@_v@, ${_v}@}
 .endfor
 
-Kyuafile: ${.CURDIR}/Makefile ${_kyuadirs}
+Kyuafile: ${.CURDIR}/Makefile ${SRCTOP}/compat/mk/bsd.test.mk ${_kyuadirs}
 	${_q}{ echo "syntax(2)"; echo; echo "test_suite('bhyve-vale')"; echo; \
 	${ATF_TESTS_C:@_t@echo \
 	    'atf_test_program{name="${_t}"${_kyuameta.${_t}}}';@} \

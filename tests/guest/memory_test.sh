@@ -31,7 +31,7 @@ atf_test_case poisoned cleanup
 poisoned_head()
 {
 	atf_set descr "Pages with a memory error are lost when accessed"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 poisoned_body()
 {
@@ -50,7 +50,7 @@ atf_test_case poisoned_early cleanup
 poisoned_early_head()
 {
 	atf_set descr "The same, if the kernel tells of errors early"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 poisoned_early_body()
 {
@@ -68,7 +68,7 @@ atf_test_case overcommit cleanup
 overcommit_head()
 {
 	atf_set descr "A hole that vm.overcommit_memory=2 keeps from being filled"
-	atf_set timeout 900
+	atf_set timeout 3600
 }
 overcommit_body()
 {

@@ -11,7 +11,7 @@ able()
 {
 	[ "$(id -u)" -eq 0 ] || atf_skip "bpftrace needs root"
 	command -v bpftrace > /dev/null || atf_skip "there is no bpftrace"
-	timeout 60 bpftrace -e "usdt:$VALED:e82545em:reset { }
+	timeout 600 bpftrace -e "usdt:$VALED:e82545em:reset { }
 	    interval:ms:1 { exit(); }" > able.out 2>&1 ||
 	    atf_skip "no BPF here: $(grep ERROR able.out | tail -n 1)"
 }

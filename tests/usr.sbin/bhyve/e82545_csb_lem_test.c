@@ -5,25 +5,7 @@
  */
 
 /*
- * The driver that the CSB was made for, lem(4) of FreeBSD 10 with NIC_PARAVIRT,
- * as the model sees it: the same accesses to registers, rings and the CSB, in
- * the same order.  It does not follow all rules of paravirt_csb(9):
- *
- *	- It does not clear the block, and never writes guest_txkick_at.
- *	- It stores guest_rdt only for frames that it takes with the CSB on, so
- *	  that field is old after a restart and when the CSB is turned on.
- *	- It enables the receiver before it writes RDH and RDT.
- *	- An interrupt without a frame leaves guest_need_rxkick at 0.
- *	- It reads guest_csb_on once for each run of the receive loop, and
- *	  leaves out the write to RDT if that was set.
- *	- It kicks only if guest_rdt equals host_rxkick_at.
- *	- With send combining it may leave out a kick that host_need_txkick asks
- *	  for, and make up for it on the next interrupt.
- *	- It takes an ICR of 0 for the interrupt of another device.
- *	- With hw.em.use_legacy_irq it processes the rings in the interrupt
- *	  handler, and never masks interrupts.
- *
- * It has a barrier only where a comment asks for one; here they are in place.
+ * The driver that the CSB was made for, and its habits: lem10_guest.h.
  */
 
 #include <sys/param.h>
@@ -34,366 +16,29 @@
 #include <time.h>
 
 #include "e82545_guest.h"
+#include "lem10_guest.h"
 #include "wait_until.h"
 
 #define	NDESC		64
 #define	LOOK_NS		10000000	/* when the host looks again */
-#define	RX_LIMIT	100		/* frames that a run of a task takes */
+#define	RX_LIMIT	LEM10_RX_LIMIT
 #define	QUEUE		50		/* frames that wait to be sent */
-#define	LEM_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_TXDW |		\
-			 E82545_ICR_RXDMT0 | E82545_ICR_RXSEQ |		\
-			 E82545_ICR_LSC)
-
-struct lem {
-	struct host	*h;
-	struct paravirt_csb *csb;
-	uint64_t	 frame;		/* gpa of the frame to send */
-	bool		 legacy_irq;	/* hw.em.use_legacy_irq */
-	uint32_t	 running;	/* atomic */
-
-	pthread_mutex_t	 tx_mtx;
-	uint32_t	 tx_next, tx_clean;
-	bool		 tx_full;	/* OACTIVE */
-	uint32_t	 combining;	/* sc_enable; atomic */
-	bool		 combined;	/* an interrupt is due: do not kick */
-	bool		 tx_pending;	/* a kick was left out */
-	uint32_t	 queue;		/* atomic */
-	uint32_t	 posted, sent, tx_lost;	/* frames; atomic */
-
-	pthread_mutex_t	 rx_mtx;
-	uint32_t	 rx_next;
-	uint32_t	 taken, rx_lost;	/* frames; atomic */
-	uint32_t	 seq;		/* of the last one */
-	/* Called when the receive loop has looked at guest_csb_on. */
-	void		(*rx_hook)(struct lem *);
-};
 
 static void
-add(uint32_t *counter, uint32_t n)
-{
-	atomic_store_32(counter, atomic_load_32(counter) + n);
-}
-
-/*
- * Transmit.
- */
-
-static uint32_t
-tx_used(const struct lem *l)
-{
-	return ((l->tx_next + NDESC - l->tx_clean) % NDESC);
-}
-
-static uint32_t
-tx_avail(const struct lem *l)
-{
-	return (NDESC - tx_used(l));
-}
-
-static void
-lem_txeof(struct lem *l)
-{
-	struct host *h = l->h;
-	uint32_t n;
-
-	if (tx_used(l) == 0)
-		return;
-	for (n = 0; tx_used(l) > 0 && host_tx_done(h, l->tx_clean); n++)
-		l->tx_clean = (l->tx_clean + 1) % NDESC;
-	add(&l->sent, n);
-	if (l->tx_pending)
-		host_wr(h, E82545_TDT, l->tx_next);
-	l->combined = l->tx_pending;
-	l->tx_pending = false;
-	if (tx_avail(l) > NDESC / 8) {
-		l->tx_full = false;
-		CSB_SET(l->csb, guest_need_txkick, 2);
-		CSB_BARRIER();
-	}
-}
-
-static void
-lem_xmit(struct lem *l)
-{
-	struct host *h = l->h;
-	union e82545_txd *txd = host_txd(h, l->tx_next);
-
-	memset(txd, 0, sizeof(*txd));
-	txd->addr = htole64(l->frame);
-	txd->lower = htole32(60 | TXD_LAST);
-	l->tx_next = (l->tx_next + 1) % NDESC;
-	add(&l->posted, 1);
-	CSB_SET(l->csb, guest_tdt, l->tx_next);
-	CSB_BARRIER();
-	if (CSB_GET(l->csb, guest_csb_on) != 0 &&
-	    (CSB_GET(l->csb, host_need_txkick) & 1) == 0) {
-		if (tx_avail(l) <= NDESC / 4)
-			lem_txeof(l);
-		return;
-	}
-	if (atomic_load_32(&l->combining) != 0) {
-		if (l->combined) {
-			l->tx_pending = true;
-			return;
-		}
-		l->combined = true;
-	}
-	host_wr(h, E82545_TDT, l->tx_next);
-}
-
-/* tx_mtx held. */
-static void
-lem_start_locked(struct lem *l)
-{
-	if (atomic_load_32(&l->running) == 0 || l->tx_full)
-		return;
-	if (tx_avail(l) <= NDESC / 8) {
-		lem_txeof(l);
-		if (tx_avail(l) <= NDESC / 32)
-			return;
-	}
-	while (atomic_load_32(&l->queue) > 0) {
-		if (tx_avail(l) <= 2) {
-			l->tx_full = true;
-			break;
-		}
-		atomic_add_32(&l->queue, -1);
-		lem_xmit(l);
-	}
-	if (tx_avail(l) <= NDESC / 32)
-		l->tx_full = true;
-	if (l->tx_full && CSB_GET(l->csb, guest_csb_on) != 0 &&
-	    (CSB_GET(l->csb, guest_need_txkick) & 1) == 0) {
-		CSB_SET(l->csb, guest_need_txkick, 1);
-		CSB_BARRIER();
-		lem_txeof(l);
-	}
-}
-
-/* Send `n' frames. */
-static void
-lem_send(struct lem *l, uint32_t n)
-{
-	pthread_mutex_lock(&l->tx_mtx);
-	atomic_add_32(&l->queue, n);
-	lem_start_locked(l);
-	pthread_mutex_unlock(&l->tx_mtx);
-}
-
-/*
- * Receive.
- */
-
-static bool
-rx_done(struct lem *l)
-{
-	return (host_rx_done(l->h, l->rx_next));
-}
-
-/* Frames carry their numbers. */
-static void
-lem_input(struct lem *l)
-{
-	struct e82545_rxd *rxd = host_rxd(l->h, l->rx_next);
-	const uint8_t *frame = host_mem(l->h, le64toh(rxd->addr), 60);
-	uint32_t seq = be32dec(frame + 14);
-
-	ATF_REQUIRE_MSG(seq > l->seq, "frame %u after %u", seq, l->seq);
-	l->seq = seq;
-	add(&l->taken, 1);
-}
-
-/* Returns whether there may be more. */
-static bool
-lem_rxeof(struct lem *l, int count)
-{
-	struct host *h = l->h;
-	const bool on = CSB_GET(l->csb, guest_csb_on) != 0;
-
-	if (on && CSB_GET(l->csb, guest_need_rxkick) != 0)
-		CSB_SET(l->csb, guest_need_rxkick, 0);
-	pthread_mutex_lock(&l->rx_mtx);
-	if (l->rx_hook != NULL)
-		l->rx_hook(l);
-	if (!rx_done(l)) {
-		pthread_mutex_unlock(&l->rx_mtx);
-		return (false);
-	}
-	while (count != 0 && atomic_load_32(&l->running) != 0) {
-		if (!rx_done(l)) {
-			if (!on || CSB_GET(l->csb, guest_need_rxkick) != 0)
-				break;
-			CSB_SET(l->csb, guest_need_rxkick, 1);
-			CSB_BARRIER();
-			continue;
-		}
-		if (on)
-			CSB_SET(l->csb, guest_need_rxkick, 0);
-		lem_input(l);
-		count--;
-		atomic_store_rel_8(&host_rxd(h, l->rx_next)->status, 0);
-		if (on) {
-			CSB_SET(l->csb, guest_rdt, l->rx_next);
-			CSB_BARRIER();
-			if (CSB_GET(l->csb, host_rxkick_at) == l->rx_next)
-				host_wr(h, E82545_RDT, l->rx_next);
-		}
-		l->rx_next = (l->rx_next + 1) % NDESC;
-	}
-	if (!on)
-		host_wr(h, E82545_RDT, (l->rx_next + NDESC - 1) % NDESC);
-	pthread_mutex_unlock(&l->rx_mtx);
-	return (count == 0);
-}
-
-/*
- * Interrupts.
- */
-
-static void
-lem_rxtx(struct lem *l)
-{
-	bool more;
-
-	if (atomic_load_32(&l->running) == 0)
-		return;
-	do {
-		more = lem_rxeof(l, RX_LIMIT);
-		pthread_mutex_lock(&l->tx_mtx);
-		lem_txeof(l);
-		lem_start_locked(l);
-		pthread_mutex_unlock(&l->tx_mtx);
-	} while (more);
-	if (atomic_load_32(&l->running) != 0)
-		host_wr(l->h, E82545_IMS, LEM_CAUSES);
-}
-
-static void
-lem_intr_legacy(struct lem *l, uint32_t icr)
-{
-	if ((icr & (E82545_ICR_RXSEQ | E82545_ICR_LSC)) != 0 ||
-	    atomic_load_32(&l->running) == 0)
-		return;
-	(void)lem_rxeof(l, -1);
-	pthread_mutex_lock(&l->tx_mtx);
-	lem_txeof(l);
-	lem_start_locked(l);
-	pthread_mutex_unlock(&l->tx_mtx);
-}
-
-/* Returns false if there was no interrupt. */
-static bool
-lem_intr(struct lem *l)
-{
-	uint32_t icr;
-
-	if (!host_line(l->h) || (icr = host_rd(l->h, E82545_ICR)) == 0)
-		return (false);
-	if (l->legacy_irq) {
-		lem_intr_legacy(l, icr);
-		return (true);
-	}
-	host_wr(l->h, E82545_IMC, UINT32_MAX);
-	lem_rxtx(l);
-	return (true);
-}
-
-/*
- * Start, stop.
- */
-
-/* The frames that the rings lose. */
-static void
-lem_stop(struct lem *l)
-{
-	struct host *h = l->h;
-	uint32_t i;
-
-	atomic_store_32(&l->running, 0);
-	host_wr(h, E82545_IMC, UINT32_MAX);
-	host_wr(h, E82545_RCTL, 0);
-	host_wr(h, E82545_TCTL, E82545_TCTL_PSP);
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	host_rd(h, E82545_ICR);
-	for (; l->tx_clean != l->tx_next; l->tx_clean = (l->tx_clean + 1) %
-	    NDESC)
-		add(host_tx_done(h, l->tx_clean) ? &l->sent : &l->tx_lost, 1);
-	for (i = 0; i < NDESC; i++) {
-		add(&l->rx_lost, host_rx_done(h, i));
-		host_rxd(h, i)->status = 0;
-	}
-}
-
-/* Call `between', if not NULL, after the receiver is enabled. */
-static void
-lem_init(struct lem *l, void (*between)(struct lem *))
-{
-	struct host *h = l->h;
-
-	pthread_mutex_lock(&l->tx_mtx);
-	pthread_mutex_lock(&l->rx_mtx);
-	lem_stop(l);
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
-	l->tx_next = l->tx_clean = l->rx_next = 0;
-	l->tx_full = false;
-	host_wr(h, E82545_TDLEN, NDESC * 16);
-	host_wr(h, E82545_TDBAH, h->txring >> 32);
-	host_wr(h, E82545_TDBAL, h->txring);
-	host_wr(h, E82545_TDT, 0);
-	host_wr(h, E82545_TDH, 0);
-	host_wr(h, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
-	host_clear(h, E82545_RCTL, E82545_RCTL_EN);
-	host_wr(h, E82545_RDLEN, NDESC * 16);
-	host_wr(h, E82545_RDBAH, h->rxring >> 32);
-	host_wr(h, E82545_RDBAL, h->rxring);
-	host_wr(h, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_BAM |
-	    host_rctl_bsize(h->rxbufsize));
-	if (between != NULL)
-		between(l);
-	host_wr(h, E82545_RDH, 0);
-	host_wr(h, E82545_RDT, NDESC - 1);
-	atomic_store_32(&l->running, 1);
-	pthread_mutex_unlock(&l->rx_mtx);
-	pthread_mutex_unlock(&l->tx_mtx);
-	host_wr(h, E82545_IMS, LEM_CAUSES);
-}
-
-static void
-lem_up(struct lem *l)
+lem_up(struct lem10 *l)
 {
 	struct host *h = host_create_csb(HOST_RAM);
-	uint64_t gpa;
 
-	memset(l, 0, sizeof(*l));
-	l->h = h;
-	pthread_mutex_init(&l->tx_mtx, NULL);
-	pthread_mutex_init(&l->rx_mtx, NULL);
 	h->tx_discard = true;
-	host_up(h, NDESC, NDESC, 256);
-	l->frame = host_alloc(h, 60, 1);
-	gpa = host_alloc(h, NET_PARAVIRT_CSB_SIZE, NET_PARAVIRT_CSB_SIZE);
-	l->csb = host_mem(h, gpa, NET_PARAVIRT_CSB_SIZE);
-	CSB_SET(l->csb, host_need_txkick, 1);
-	CSB_SET(l->csb, guest_need_rxkick, 1);
-	CSB_SET(l->csb, host_txcycles_lim, 1);
-	CSB_SET(l->csb, host_rxkick_at, NET_PARAVIRT_NONE);
-	guest_place(h, gpa);
-	lem_init(l, NULL);
+	lem10_up(l, h, NDESC);
 }
 
 static void
-lem_down(struct lem *l)
+lem_down(struct lem10 *l)
 {
+	ATF_CHECK_EQ(0, l->disorder);
+	lem10_down(l);
 	host_destroy(l->h);
-	pthread_mutex_destroy(&l->tx_mtx);
-	pthread_mutex_destroy(&l->rx_mtx);
-}
-
-static void
-csb_on(struct lem *l, bool on)
-{
-	CSB_SET(l->csb, guest_csb_on, on);
 }
 
 /*
@@ -403,7 +48,7 @@ csb_on(struct lem *l, bool on)
 static uint32_t injected;
 
 static void
-inject(struct lem *l, unsigned int n)
+inject(struct lem10 *l, unsigned int n)
 {
 	uint8_t frame[60];
 
@@ -417,16 +62,16 @@ inject(struct lem *l, unsigned int n)
 
 /* Host and guest in turn, until neither has anything to do. */
 static void
-settle(struct lem *l)
+settle(struct lem10 *l)
 {
 	do {
 		host_run(l->h);
-	} while (lem_intr(l));
+	} while (lem10_intr(l));
 }
 
 /* `n' more frames arrive and are taken, in bursts of at most `burst'. */
 static void
-receive(struct lem *l, unsigned int n, unsigned int burst)
+receive(struct lem10 *l, unsigned int n, unsigned int burst)
 {
 	const uint32_t before = l->taken;
 	unsigned int left;
@@ -439,13 +84,13 @@ receive(struct lem *l, unsigned int n, unsigned int burst)
 }
 
 static void
-transmit(struct lem *l, unsigned int n)
+transmit(struct lem10 *l, unsigned int n)
 {
 	const uint64_t before = host_counter(l->h, E82545_C_TX_FRAME);
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		lem_send(l, 1);
+		lem10_send(l, 1);
 		settle(l);
 	}
 	ATF_REQUIRE_EQ(before + n, host_counter(l->h, E82545_C_TX_FRAME));
@@ -457,18 +102,18 @@ transmit(struct lem *l, unsigned int n)
 
 /* Send a frame, without asking for an interrupt.  True if there was none. */
 static bool
-send_quietly(struct lem *l)
+send_quietly(struct lem10 *l)
 {
-	lem_txeof(l);
+	lem10_txeof(l);
 	CSB_SET(l->csb, guest_need_txkick, 0);
-	lem_send(l, 1);
+	lem10_send(l, 1);
 	host_run(l->h);
 	return (!host_line(l->h));
 }
 
 /* The link goes and comes: an interrupt without a frame. */
 static void
-relink(struct lem *l)
+relink(struct lem10 *l)
 {
 	e82545_link(l->h->dev, false);
 	e82545_link(l->h->dev, true);
@@ -476,7 +121,7 @@ relink(struct lem *l)
 
 /* A frame arrives for which the driver asks no interrupt. */
 static void
-arrive_quietly(struct lem *l)
+arrive_quietly(struct lem10 *l)
 {
 	CSB_SET(l->csb, guest_need_rxkick, 0);
 	inject(l, 1);
@@ -485,12 +130,12 @@ arrive_quietly(struct lem *l)
 
 TEST(txkick_at_zero, "A guest_txkick_at that was never written is no index")
 {
-	struct lem l;
+	struct lem10 l;
 	unsigned int i;
 
 	lem_up(&l);
-	csb_on(&l, true);
-	while (lem_intr(&l))
+	lem10_csb(&l, true);
+	while (lem10_intr(&l))
 		continue;
 	for (i = 0; i < 3 * NDESC; i++)
 		ATF_CHECK_MSG(send_quietly(&l), "frame %u", i);
@@ -508,10 +153,10 @@ TEST(txkick_at_zero, "A guest_txkick_at that was never written is no index")
 TEST(need_rxkick_zero, "An interrupt without a frame, which leaves "
     "guest_need_rxkick at 0, is followed by others")
 {
-	struct lem l;
+	struct lem10 l;
 
 	lem_up(&l);
-	csb_on(&l, true);
+	lem10_csb(&l, true);
 	receive(&l, 10, 3);
 	relink(&l);
 	settle(&l);
@@ -523,19 +168,19 @@ TEST(need_rxkick_zero, "An interrupt without a frame, which leaves "
 TEST(unmask, "A cause that was suppressed while interrupts were masked is "
     "raised when they are unmasked")
 {
-	struct lem l;
+	struct lem10 l;
 
 	lem_up(&l);
-	csb_on(&l, true);
+	lem10_csb(&l, true);
 	receive(&l, 5, 1);
 	relink(&l);
 	host_rd(l.h, E82545_ICR);
 	host_wr(l.h, E82545_IMC, UINT32_MAX);
-	(void)lem_rxeof(&l, RX_LIMIT);
+	(void)lem10_rxeof(&l, RX_LIMIT);
 	/* The frame that it did not see. */
 	arrive_quietly(&l);
 	ATF_CHECK(!host_line(l.h));
-	host_wr(l.h, E82545_IMS, LEM_CAUSES);
+	host_wr(l.h, E82545_IMS, LEM10_CAUSES);
 	ATF_CHECK(host_line(l.h));
 	settle(&l);
 	ATF_CHECK_EQ(6, l.taken);
@@ -544,11 +189,11 @@ TEST(unmask, "A cause that was suppressed while interrupts were masked is "
 
 TEST(polling, "Without a write to IMS, suppressed causes stay suppressed")
 {
-	struct lem l;
+	struct lem10 l;
 	unsigned int i, raised;
 
 	lem_up(&l);
-	csb_on(&l, true);
+	lem10_csb(&l, true);
 	receive(&l, 5, 1);
 	host_wr(l.h, E82545_ICS, E82545_ICR_LSC);
 	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(l.h, E82545_ICR));
@@ -564,7 +209,7 @@ TEST(polling, "Without a write to IMS, suppressed causes stay suppressed")
 	/* An interrupt drops them: the guest will look at its ring. */
 	host_wr(l.h, E82545_ICS, E82545_ICR_LSC);
 	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(l.h, E82545_ICR));
-	host_wr(l.h, E82545_IMS, LEM_CAUSES);
+	host_wr(l.h, E82545_IMS, LEM10_CAUSES);
 	ATF_CHECK_EQ(raised, host_raised(l.h));
 	lem_down(&l);
 }
@@ -572,10 +217,10 @@ TEST(polling, "Without a write to IMS, suppressed causes stay suppressed")
 TEST(stray, "An interrupt of another device on the same line, which finds ICR "
     "0, changes nothing")
 {
-	struct lem l;
+	struct lem10 l;
 
 	lem_up(&l);
-	csb_on(&l, true);
+	lem10_csb(&l, true);
 	receive(&l, 5, 1);
 	relink(&l);
 	settle(&l);
@@ -588,7 +233,7 @@ TEST(stray, "An interrupt of another device on the same line, which finds ICR "
 	host_wr(l.h, E82545_IMC, UINT32_MAX);
 	arrive_quietly(&l);
 	ATF_CHECK_EQ(0, host_rd(l.h, E82545_ICR));
-	host_wr(l.h, E82545_IMS, LEM_CAUSES);
+	host_wr(l.h, E82545_IMS, LEM10_CAUSES);
 	ATF_CHECK(host_line(l.h));
 	settle(&l);
 	ATF_CHECK_EQ(11, l.taken);
@@ -597,7 +242,7 @@ TEST(stray, "An interrupt of another device on the same line, which finds ICR "
 
 /* A transmit interrupt when all frames are taken. */
 static void
-interrupt_without_frame(struct lem *l)
+interrupt_without_frame(struct lem10 *l)
 {
 	CSB_SET(l->csb, guest_need_txkick, 2);
 	transmit(l, 1);
@@ -606,7 +251,7 @@ interrupt_without_frame(struct lem *l)
 
 /* As receive(), but the guest may need until the host looks again. */
 static void
-receive_late(struct lem *l, unsigned int n)
+receive_late(struct lem10 *l, unsigned int n)
 {
 	const uint32_t before = l->taken;
 
@@ -620,13 +265,13 @@ receive_late(struct lem *l, unsigned int n)
 TEST(legacy_irq, "Without masking, too, an interrupt without a frame is "
     "followed by others")
 {
-	struct lem l;
+	struct lem10 l;
 	unsigned int i;
 
 	lem_up(&l);
 	settle(&l);
 	l.legacy_irq = true;
-	csb_on(&l, true);
+	lem10_csb(&l, true);
 	for (i = 0; i < 2 * NDESC; i++) {
 		interrupt_without_frame(&l);
 		receive_late(&l, 1 + i % 3);
@@ -639,22 +284,22 @@ TEST(legacy_irq, "Without masking, too, an interrupt without a frame is "
 TEST(legacy_irq_switched, "Nor does guest_need_rxkick stay 0 when the CSB is "
     "turned off and on, or the driver restarts")
 {
-	struct lem l;
+	struct lem10 l;
 	unsigned int i;
 
 	lem_up(&l);
 	settle(&l);
 	l.legacy_irq = true;
 	for (i = 1; i <= NDESC; i++) {
-		csb_on(&l, true);
+		lem10_csb(&l, true);
 		receive_late(&l, 3);
 		interrupt_without_frame(&l);
-		csb_on(&l, false);
+		lem10_csb(&l, false);
 		receive_late(&l, i);
-		csb_on(&l, true);
+		lem10_csb(&l, true);
 		receive_late(&l, 2);
 		interrupt_without_frame(&l);
-		lem_init(&l, NULL);
+		lem10_init(&l, NULL);
 		/* An interrupt for LSC processes no ring. */
 		settle(&l);
 		receive_late(&l, 2);
@@ -663,7 +308,7 @@ TEST(legacy_irq_switched, "Nor does guest_need_rxkick stay 0 when the CSB is "
 }
 
 static void
-arrive_early(struct lem *l)
+arrive_early(struct lem10 *l)
 {
 	inject(l, 10);
 	host_run(l->h);
@@ -676,18 +321,18 @@ arrive_early(struct lem *l)
  */
 TEST(restart, "After a restart all buffers are used, whatever guest_rdt was")
 {
-	struct lem l;
+	struct lem10 l;
 	unsigned int i;
 
 	lem_up(&l);
 	for (i = 0; i < 2 * NDESC; i++) {
-		csb_on(&l, i % 2);
-		lem_init(&l, arrive_early);
+		lem10_csb(&l, i % 2);
+		lem10_init(&l, arrive_early);
 		ATF_CHECK_EQ(NDESC - 1, host_rd(l.h, E82545_RDT));
 		settle(&l);
 		receive(&l, NDESC * 2 + 1, NDESC);
 		transmit(&l, 3);
-		csb_on(&l, true);
+		lem10_csb(&l, true);
 		receive(&l, i, 7);
 	}
 	ATF_CHECK_EQ(injected, l.taken);
@@ -698,14 +343,14 @@ TEST(restart, "After a restart all buffers are used, whatever guest_rdt was")
 TEST(same_index, "After a restart, a guest_rdt that has come round to what it "
     "was is found")
 {
-	struct lem l;
+	struct lem10 l;
 	unsigned int i;
 
 	lem_up(&l);
-	csb_on(&l, true);
+	lem10_csb(&l, true);
 	for (i = 0; i < NDESC; i++) {
 		receive(&l, i, 7);
-		lem_init(&l, NULL);
+		lem10_init(&l, NULL);
 		settle(&l);
 		/* The host does not look until the ring is empty. */
 		receive(&l, NDESC - 1, NDESC - 1);
@@ -716,11 +361,11 @@ TEST(same_index, "After a restart, a guest_rdt that has come round to what it "
 
 TEST(old_index, "An index of an earlier lap does not make unread frames free")
 {
-	struct lem l;
+	struct lem10 l;
 	uint32_t i, old;
 
 	lem_up(&l);
-	csb_on(&l, true);
+	lem10_csb(&l, true);
 	/* The last slot is never posted, so an index a lap old is harmless. */
 	for (i = 1; i < NDESC - 1; i++) {
 		receive(&l, NDESC + i, 5);
@@ -743,19 +388,19 @@ TEST(old_index, "An index of an earlier lap does not make unread frames free")
 TEST(on_under_load, "When the CSB is turned on, an old guest_rdt does not make "
     "unread frames free")
 {
-	struct lem l;
+	struct lem10 l;
 	unsigned int i;
 
 	lem_up(&l);
 	for (i = 1; i <= 2 * NDESC; i++) {
-		csb_on(&l, true);
+		lem10_csb(&l, true);
 		receive(&l, i, 5);
-		csb_on(&l, false);
+		lem10_csb(&l, false);
 		receive(&l, 7 * i, 5);
 		/* The ring is full and the guest has read nothing. */
 		inject(&l, 3 * NDESC);
 		host_run(l.h);
-		csb_on(&l, true);
+		lem10_csb(&l, true);
 		host_wr(l.h, E82545_RCTL, host_rd(l.h, E82545_RCTL));
 		inject(&l, 1);
 		host_run(l.h);
@@ -765,30 +410,83 @@ TEST(on_under_load, "When the CSB is turned on, an old guest_rdt does not make "
 	lem_down(&l);
 }
 
+/* The access, from the interrupt on, after the look at guest_csb_on. */
+#define	LOOKED	4
+
+/* The mode changes, and the host looks at it. */
 static void
-switch_off(struct lem *l)
+switched_to(struct lem10 *l, bool on)
 {
-	csb_on(l, false);
-	l->rx_hook = NULL;
+	lem10_csb(l, on);
 	host_wr(l->h, E82545_RCTL, host_rd(l->h, E82545_RCTL));
 	host_run(l->h);
+}
+
+static void
+switch_off(struct lem10 *l)
+{
+	switched_to(l, false);
 }
 
 TEST(off_under_load, "When the CSB is turned off, buffers posted by a loop "
     "that has seen it on are found")
 {
-	struct lem l;
+	struct lem10 l;
 	unsigned int i;
 
 	lem_up(&l);
 	for (i = 1; i < NDESC; i++) {
-		csb_on(&l, true);
+		lem10_csb(&l, true);
 		receive(&l, i, 5);
 		inject(&l, i);
 		host_run(l.h);
-		l.rx_hook = switch_off;
+		l.hook = switch_off;
+		l.hook_in = LOOKED;
 		settle(&l);
 		receive(&l, NDESC * 3, NDESC);
+		ATF_REQUIRE_EQ(injected, l.taken);
+	}
+	lem_down(&l);
+}
+
+/* The mode changes, and changes again at another place of the loop. */
+static struct {
+	bool		on;		/* as the loop has seen it */
+	uint32_t	after;		/* accesses to the second change */
+	unsigned int	changes;
+} twice;
+
+static void
+switch_twice(struct lem10 *l)
+{
+	switched_to(l, (twice.changes++ == 0) != twice.on);
+	if (twice.changes == 1)
+		l->hook_in = twice.after;
+	inject(l, 1);
+	host_run(l->h);
+}
+
+TEST(switched_twice, "When the CSB is turned off and on again, or on and off, "
+    "within a run of the receive loop, no frame is lost or overwritten")
+{
+	struct lem10 l;
+	unsigned int frames, n;
+
+	lem_up(&l);
+	for (n = 0; n < 2 * 2 * NDESC; n++) {
+		twice.on = n % 2 == 0;
+		twice.after = 1 + n / 2;
+		twice.changes = 0;
+		lem10_csb(&l, twice.on);
+		frames = 1 + n % (2 * NDESC);
+		inject(&l, frames);
+		host_run(l.h);
+		l.hook = switch_twice;
+		l.hook_in = LOOKED;
+		settle(&l);
+		l.hook_in = 0;
+		receive(&l, NDESC * 3, NDESC);
+		ATF_CHECK(twice.changes > 0);
 		ATF_REQUIRE_EQ(injected, l.taken);
 	}
 	lem_down(&l);
@@ -797,16 +495,16 @@ TEST(off_under_load, "When the CSB is turned off, buffers posted by a loop "
 TEST(combining, "With send combining and the CSB every frame is sent, without "
     "another event")
 {
-	struct lem l;
+	struct lem10 l;
 
 	lem_up(&l);
 	transmit(&l, 3);
-	csb_on(&l, true);
+	lem10_csb(&l, true);
 	atomic_store_32(&l.combining, 1);
 	transmit(&l, 3 * NDESC);
 	atomic_store_32(&l.combining, 0);
 	transmit(&l, 3);
-	csb_on(&l, false);
+	lem10_csb(&l, false);
 	transmit(&l, 3);
 	lem_down(&l);
 }
@@ -817,7 +515,7 @@ TEST(combining, "With send combining and the CSB every frame is sent, without "
  * on and off, and restarts the interface.
  */
 static struct {
-	struct lem	*l;
+	struct lem10	*l;
 	uint32_t	 stop_rx, stop_tx;	/* atomic */
 } load;
 
@@ -833,7 +531,7 @@ static void *
 interrupt_main(void *arg __unused)
 {
 	while (atomic_load_32(&load.stop_rx) < 2)
-		if (!lem_intr(load.l)) {
+		if (!lem10_intr(load.l)) {
 			nap();
 			/* Otherwise time stands still. */
 			if (load.l->legacy_irq)
@@ -849,7 +547,7 @@ send_main(void *arg __unused)
 
 	while (atomic_load_32(&load.stop_tx) == 0)
 		if (atomic_load_32(&load.l->queue) < QUEUE)
-			lem_send(load.l, 1 + test_below(&seed, 8));
+			lem10_send(load.l, 1 + test_below(&seed, 8));
 		else
 			nap();
 	return (NULL);
@@ -868,7 +566,7 @@ network_main(void *arg __unused)
 
 /* Both directions go on. */
 static void
-progress(struct lem *l, uint32_t n)
+progress(struct lem10 *l, uint32_t n)
 {
 	const uint32_t sent = atomic_load_32(&l->sent);
 	const uint32_t taken = atomic_load_32(&l->taken);
@@ -885,15 +583,7 @@ progress(struct lem *l, uint32_t n)
 }
 
 static bool
-all_sent(struct lem *l)
-{
-	return (atomic_load_32(&l->queue) == 0 &&
-	    atomic_load_32(&l->sent) + atomic_load_32(&l->tx_lost) ==
-	    atomic_load_32(&l->posted));
-}
-
-static bool
-all_taken(struct lem *l)
+all_taken(struct lem10 *l)
 {
 	return (atomic_load_32(&l->taken) + atomic_load_32(&l->rx_lost) +
 	    host_counter(l->h, E82545_C_RX_DISABLED) ==
@@ -905,7 +595,7 @@ administer(unsigned int rounds, bool restarts, bool legacy_irq)
 {
 	pthread_t interrupts, network, sender;
 	uint32_t seed = 1;
-	struct lem l;
+	struct lem10 l;
 	unsigned int i;
 
 	lem_up(&l);
@@ -922,23 +612,23 @@ administer(unsigned int rounds, bool restarts, bool legacy_irq)
 		progress(&l, RX_LIMIT + test_below(&seed, 2 * NDESC));
 		switch (test_below(&seed, restarts ? 5 : 4)) {
 		case 0:
-			csb_on(&l, false);
+			lem10_csb(&l, false);
 			break;
 		case 1:
 		case 2:
-			csb_on(&l, true);
+			lem10_csb(&l, true);
 			break;
 		case 3:
 			atomic_store_32(&l.combining, test_below(&seed, 2));
 			break;
 		case 4:
-			lem_init(&l, NULL);
+			lem10_init(&l, NULL);
 			break;
 		}
 	}
 	atomic_store_32(&load.stop_tx, 1);
 	pthread_join(sender, NULL);
-	wait_until(all_sent(&l), "%u posted, %u sent, %u lost",
+	wait_until(lem10_all_sent(&l), "%u posted, %u sent, %u lost",
 	    l.posted, l.sent, l.tx_lost);
 	atomic_store_32(&load.stop_rx, 1);
 	pthread_join(network, NULL);
@@ -990,6 +680,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, old_index);
 	ATF_TP_ADD_TC(tp, on_under_load);
 	ATF_TP_ADD_TC(tp, off_under_load);
+	ATF_TP_ADD_TC(tp, switched_twice);
 	ATF_TP_ADD_TC(tp, combining);
 	ATF_TP_ADD_TC(tp, switched);
 	ATF_TP_ADD_TC(tp, restarted);

@@ -44,13 +44,35 @@
 	X(ROOM,		"the network takes b frames more")		\
 	X(RACE,		"the b-th access from now on changes the 8 bytes at "\
 			"gpa c to d")					\
-	X(BUS,		"bus mastering is on if a & 1")
+	X(BUS,		"bus mastering is on if a & 1")			\
+	X(LEM,		"lem(4) (lem10_guest.h) does what b says, with c") \
+	X(WHEN,		"the next a & 7 operations happen at the b-th "	\
+			"access of lem(4), or of the model if c & 1")
 
 enum model_op {
 #define	MODEL_OP_ENUM(id, what)	MODEL_##id,
 	MODEL_OPS(MODEL_OP_ENUM)
 #undef MODEL_OP_ENUM
 	MODEL_NOPS
+};
+
+/* X(identifier, what it does) */
+#define	LEM_OPS(X)							\
+	X(START,	"attaches, 16 + c % 8 * 8 descriptors; c & 8: legacy_irq") \
+	X(INTR,		"handles an interrupt, if there is one")	\
+	X(STRAY,	"the same for one of another device")		\
+	X(SEND,		"sends 1 + c % 16 frames")			\
+	X(QUIET,	"the same; guest_need_txkick is 0 meanwhile")	\
+	X(CSB,		"guest_csb_on is c & 1")			\
+	X(COMBINE,	"send combining is c & 1")			\
+	X(RESTART,	"restarts")					\
+	X(RX_RESTART,	"restarts the receive ring")
+
+enum lem_op {
+#define	LEM_OP_ENUM(id, what)	LEM_##id,
+	LEM_OPS(LEM_OP_ENUM)
+#undef LEM_OP_ENUM
+	LEM_NOPS
 };
 
 struct fault;

@@ -20,6 +20,11 @@
  *    changed it meanwhile or there was TSO.  Receive: frames taken are
  *    received, or dropped with a reason.
  *  - At the end, after a reset, a driver starts, sends and receives.
+ *  - If the guest's driver is lem(4), lem10_guest.h, nothing else writes
+ *    registers and memory.  Its frames are sent in order, each once, and it
+ *    takes those of the network in order, each once; those dropped are counted.
+ *    In the end none is left, as far as interrupts and the timer drive it.  It
+ *    is interrupted for frames sent if, and only if, it asks for that.
  *  - An input has the same effect without the fast paths: it runs twice, with
  *    the model's workers and with those of e82545_general.c, and frames,
  *    interrupts, memory and snapshots are equal.  Inputs that change memory
@@ -40,6 +45,7 @@
 #include "e1000_faults.h"
 #include "e82545_general.h"
 #include "e82545_host.h"
+#include "lem10_guest.h"
 #include "model.h"
 
 /* Calls of eo_map() in a batch: rings, CSB, descriptors and packets. */
@@ -54,6 +60,8 @@
  */
 #define	TX_CALLS_MAX	100000
 #define	TX_RING_MAX	65536		/* descriptors */
+/* Interrupts and timers until lem(4) has nothing to do. */
+#define	LEM_ROUNDS_MAX	10000
 
 /* The host's, of which some are replaced. */
 static struct e82545_ops model_ops;
@@ -79,7 +87,19 @@ static struct {
 	bool		 race;		/* an operation asked for that */
 	bool		 cut;		/* TSO was used since reset */
 	int64_t		 open;		/* outcomes, less packets in the ring */
+	/* lem(4). */
+	bool		 lem;		/* drives the adapter */
+	uint32_t	 injected, seq;	/* frames; number of the last one sent */
+	uint64_t	 before[E82545_NCOUNTERS];
+	bool		 in_model;	/* a call is under way */
+	bool		 in_when;	/* a call or an action of lem(4) is */
+	uint32_t	 when_in;	/* accesses of the model; 0: none */
+	const struct op	*when;		/* the operations that then happen */
+	unsigned int	 nwhen, happened;
 } m;
+static struct lem10 lem;
+
+static void op_run(const struct op *);
 
 /* The workers: the model's, or the general ones. */
 static enum e82545_tx_state (*tx)(struct e82545 *);
@@ -148,19 +168,55 @@ static void
 race(void)
 {
 	uint8_t *p;
-	size_t i;
+	size_t i, n;
 
 	if (m.race_in == 0 || --m.race_in != 0)
 		return;
 	p = memory(m.race_gpa, sizeof(m.race_value));
-	for (i = 0; p != NULL && i < sizeof(m.race_value); i++)
+	n = m.lem ? sizeof(uint32_t) : sizeof(m.race_value);
+	for (i = 0; p != NULL && i < n; i++)
 		p[i] = m.race_value >> (8 * i);
 	m.raced = true;
+}
+
+/* The operations of MODEL_WHEN happen. */
+static void
+when(void)
+{
+	unsigned int n;
+
+	n = m.nwhen;
+	m.nwhen = 0;
+	m.happened++;
+	m.in_when = true;
+	for (; n > 0; n--)
+		op_run(m.when++);
+	m.in_when = false;
+}
+
+static void
+lem_hook(struct lem10 *l __unused)
+{
+	when();
+}
+
+/* Another CPU of the guest runs lem(4), which accesses poisoned memory. */
+static void
+race_lem(void)
+{
+	if (m.when_in == 0 || --m.when_in != 0)
+		return;
+	ASAN_UNPOISON_MEMORY_REGION(m.h->ram, MODEL_RAM);
+	m.in_model = true;
+	when();
+	m.in_model = false;
 }
 
 static void
 call_begin(void)
 {
+	if (m.in_model)
+		return;
 	m.maps = m.sent = m.taken_now = 0;
 	ASAN_POISON_MEMORY_REGION(m.h->ram, MODEL_RAM);
 	ASAN_POISON_MEMORY_REGION(m.far, MODEL_FAR_SIZE);
@@ -169,6 +225,8 @@ call_begin(void)
 static void
 call_end(void)
 {
+	if (m.in_model)
+		return;
 	ASAN_UNPOISON_MEMORY_REGION(m.h->ram, MODEL_RAM);
 	ASAN_UNPOISON_MEMORY_REGION(m.far, MODEL_FAR_SIZE);
 }
@@ -192,6 +250,18 @@ model_map(void *arg __unused, uint64_t gpa, size_t len)
 	return (p);
 }
 
+/* A frame from lem(4): in order, and not for the second time. */
+static void
+lem_sends(const struct frame *frame)
+{
+	uint32_t seq;
+
+	INVARIANT(frame->f_niov == 1 && frame->f_len == LEM10_LEN);
+	seq = be32dec((uint8_t *)frame->f_iov[0].iov_base + LEM10_SEQ);
+	INVARIANT(seq > m.seq && seq <= lem.posted);
+	m.seq = seq;
+}
+
 static bool
 model_send(struct frame_port *port, const struct frame *frame)
 {
@@ -200,6 +270,9 @@ model_send(struct frame_port *port, const struct frame *frame)
 
 	INVARIANT(m.bus);
 	race();
+	race_lem();
+	if (m.lem)
+		lem_sends(frame);
 	m.sent++;
 	for (i = 0; i < frame->f_niov; i++)
 		digest(frame->f_iov[i].iov_base, frame->f_iov[i].iov_len);
@@ -216,6 +289,7 @@ static void
 model_flush(struct frame_port *port)
 {
 	race();
+	race_lem();
 	host_port_ops.fpo_flush(port);
 }
 
@@ -235,6 +309,7 @@ static bool
 model_peek(struct frame_source *source, struct frame *frame)
 {
 	race();
+	race_lem();
 	return (host_source.fs_peek(source, frame));
 }
 
@@ -335,12 +410,46 @@ is_context(uint32_t lower)
 	    (E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT));
 }
 
+/* Whether lem(4) has the CSB on and wants interrupts for frames sent, or not. */
+static bool
+lem_wants(bool wanted)
+{
+	return (lem.csb->guest_csb_on != 0 &&
+	    (lem.csb->guest_need_txkick != 0) == wanted);
+}
+
+static bool
+lem_transmit(void)
+{
+	const bool loud = lem_wants(true) &&
+	    (get(E82545_IMS) & E82545_ICR_TXDW) != 0;
+	const bool quiet = lem_wants(false) && !m.h->line;
+	const unsigned int happened = m.happened;
+	const uint64_t accepted = m.accepted;
+	bool more;
+
+	call_begin();
+	more = tx(m.h->dev);
+	call_end();
+	INVARIANT(m.sent <= E82545_TX_FRAMES);
+	if (m.raced || m.happened != happened)
+		return (more);
+	if (loud && lem_wants(true) && m.accepted > accepted)
+		INVARIANT(m.h->line);
+	if (quiet && lem_wants(false))
+		INVARIANT(!m.h->line);
+	return (more);
+}
+
 static bool
 transmit(void)
 {
 	uint32_t head, i, size;
 	int64_t before;
 	bool more;
+
+	if (m.lem)
+		return (lem_transmit());
 
 	head = get(E82545_TDH);
 	size = MIN(ring_size(E82545_TDLEN), TX_RING_MAX);
@@ -390,11 +499,12 @@ receive_direct(void)
 	uint64_t stalls;
 	unsigned int waiting;
 
-	waiting = host_rx_pending(m.h);
+	waiting = host_rx_pending(m.h) - m.injected;
 	stalls = host_counter(m.h, E82545_C_RX_STALL);
 	call_begin();
 	rx_direct(m.h->dev, &m.h->source);
 	call_end();
+	waiting += m.injected;
 	INVARIANT(m.taken_now + host_rx_pending(m.h) == waiting);
 	INVARIANT(m.maps <= (waiting / RX_BATCH_MAX + 2) * RX_MAPS_MAX);
 	INVARIANT(host_counter(m.h, E82545_C_RX_STALL) == stalls);
@@ -533,19 +643,6 @@ op_frame(const struct op *op)
 }
 
 static void
-op_reset(const struct op *op)
-{
-	if ((op->a & 1) != 0)
-		set(E82545_CTRL, E82545_CTRL_RST);
-	else {
-		call_begin();
-		e82545_reset(m.h->dev);
-		call_end();
-	}
-	forget();
-}
-
-static void
 op_pause(bool pause)
 {
 	if (pause == m.paused)
@@ -569,11 +666,245 @@ op_bus(bool on)
 	call_end();
 }
 
+/*
+ * lem(4).
+ */
+
+/* The guest starts over, with lem(4) as its driver. */
+static void
+lem_start(uint32_t ndesc, bool legacy_irq)
+{
+	struct host *h = m.h;
+
+	op_pause(false);
+	op_bus(true);
+	call_begin();
+	e82545_reset(h->dev);
+	e82545_link(h->dev, true);
+	call_end();
+	/* Drop what is in the network. */
+	receive(UINT32_MAX);
+	madvise(h->ram, MODEL_RAM, MADV_DONTNEED);
+	h->tx_space = UINT32_MAX;
+	h->brk = 0x10000;
+	forget();
+	m.race_in = 0;
+	lem10_up(&lem, h, ndesc);
+	lem.hook = lem_hook;
+	lem.legacy_irq = legacy_irq;
+	/* As after the first frame. */
+	lem.csb->guest_need_txkick = 2;
+	m.csb = lem.csb_gpa;
+	m.lem = true;
+	e82545_counters(h->dev, m.before);
+}
+
+static uint64_t
+lem_counted(enum e82545_counter counter)
+{
+	return (host_counter(m.h, counter) - m.before[counter]);
+}
+
+/* Whether lem(4) has a thread for an operation that waits for its locks. */
+static bool
+lem_free(void)
+{
+	bool rx, tx;
+
+	rx = pthread_mutex_trylock(&lem.rx_mtx) == 0;
+	if (rx)
+		pthread_mutex_unlock(&lem.rx_mtx);
+	tx = pthread_mutex_trylock(&lem.tx_mtx) == 0;
+	if (tx)
+		pthread_mutex_unlock(&lem.tx_mtx);
+	return (rx && tx);
+}
+
+/*
+ * Send `n' frames and want no interrupt for them, as a driver may that does not
+ * wait for one.
+ */
+static void
+lem_quiet(uint32_t n)
+{
+	lem.csb->guest_need_txkick = 0;
+	lem10_send(&lem, n);
+	while (transmit())
+		;
+	lem.csb->guest_need_txkick = 2;
+	lem10_txeof(&lem);
+}
+
+/*
+ * A paused guest does not run, and one that starts has turned bus mastering on.
+ */
+static void
+op_lem(const struct op *op)
+{
+	if (m.paused)
+		return;
+	switch (op->b % LEM_NOPS) {
+	case LEM_INTR:
+		if (!lem.in_task && lem_free())
+			lem10_intr(&lem);
+		break;
+	case LEM_STRAY:
+		if (!lem.in_task && lem_free())
+			lem10_handler(&lem);
+		break;
+	case LEM_SEND:
+		if (lem_free())
+			lem10_send(&lem, 1 + op->c % 16);
+		break;
+	case LEM_CSB:
+		lem10_csb(&lem, op->c & 1);
+		break;
+	case LEM_COMBINE:
+		/* It then waits for interrupts. */
+		if (lem.csb->guest_need_txkick != 0)
+			lem.combining = op->c & 1;
+		break;
+	case LEM_QUIET:
+		if (lem_free() && !m.in_model && !lem.tx_full &&
+		    lem.combining == 0 && !lem.combined && !lem.tx_pending)
+			lem_quiet(1 + op->c % 16);
+		break;
+	case LEM_RESTART:
+		if (lem.in_task || m.in_model || !m.bus || !lem_free())
+			break;
+		lem10_init(&lem, NULL);
+		/* Else it could wait for an interrupt of before the reset. */
+		lem.combined = lem.tx_pending = false;
+		break;
+	case LEM_RX_RESTART:
+		if (!lem.in_task && !m.in_model && m.bus && lem_free())
+			lem10_rx_restart(&lem);
+		break;
+	}
+}
+
+static void
+lem_frame(unsigned int pieces)
+{
+	uint8_t frame[LEM10_LEN];
+
+	if (host_rx_pending(m.h) >= WAITING_MAX)
+		return;
+	host_make_frame(frame, sizeof(frame), host_mac, 0);
+	be32enc(frame + LEM10_SEQ, ++m.injected);
+	host_inject(m.h, frame, sizeof(frame), pieces);
+}
+
+static void
+op_when(const struct op *op)
+{
+	if (m.in_model || lem.hook_in != 0 || m.when_in != 0)
+		return;
+	m.happened = 0;
+	if ((op->c & 1) != 0) {
+		m.when_in = 1 + op->b % 64;
+		m.race = true;
+	} else
+		lem.hook_in = 1 + op->b % 256;
+}
+
+/*
+ * Whether an operation can happen with lem(4) as the driver: not one that plays
+ * another, nor one that waits for a batch from inside of it.
+ */
+static bool
+lem_allows(const struct op *op)
+{
+	switch (op->kind) {
+	case MODEL_LEM:
+	case MODEL_FRAME:
+	case MODEL_LINK:
+	case MODEL_ROOM:
+	case MODEL_WHEN:
+	case MODEL_RACE:
+		return (true);
+	case MODEL_ACCESS:
+		/* The adapter ignores it. */
+		return ((op->b & 32) != 0 || (op->b & 8) == 0);
+	case MODEL_TX:
+	case MODEL_RX:
+	case MODEL_TIME:
+	case MODEL_BUS:
+		return (!m.in_model);
+	case MODEL_PAUSE:
+		return (!m.in_when);
+	default:
+		return (false);
+	}
+}
+
+/* Nothing is left to do, and every frame is accounted for. */
+static void
+lem_settle(void)
+{
+	struct host *h = m.h;
+	unsigned int i;
+
+	lem.hook_in = m.when_in = 0;
+	h->tx_space = UINT32_MAX;
+	call_begin();
+	e82545_link(h->dev, true);
+	call_end();
+	for (i = 0; i < LEM_ROUNDS_MAX; i++) {
+		while (transmit())
+			;
+		receive(UINT32_MAX);
+		if (lem10_intr(&lem))
+			continue;
+		if (lem.tx_pending) {
+			/* It makes up for a kick on the next interrupt. */
+			e82545_link(h->dev, false);
+			e82545_link(h->dev, true);
+			continue;
+		}
+		if (h->timer_ns == 0)
+			break;
+		call_begin();
+		host_advance(h, h->timer_ns > h->now_ns ?
+		    h->timer_ns - h->now_ns : 0);
+		call_end();
+	}
+	INVARIANT(i < LEM_ROUNDS_MAX);
+	/* What is sent, it may take later. */
+	lem10_txeof(&lem);
+	INVARIANT(lem10_all_sent(&lem));
+	INVARIANT(lem.posted - lem.tx_lost == lem_counted(E82545_C_TX_FRAME) +
+	    lem_counted(E82545_C_TX_NOROOM) +
+	    lem_counted(E82545_C_TX_LINKDOWN));
+	INVARIANT(lem.disorder == 0);
+	INVARIANT(lem.taken + lem.rx_lost == lem_counted(E82545_C_RX_FRAME));
+	INVARIANT(lem.taken + lem.rx_lost + lem_counted(E82545_C_RX_DISABLED) ==
+	    m.injected);
+	INVARIANT(lem_counted(E82545_C_CSB_BAD) == 0);
+	lem10_down(&lem);
+	m.lem = false;
+}
+
+static void
+op_reset(const struct op *op)
+{
+	if ((op->a & 1) != 0)
+		set(E82545_CTRL, E82545_CTRL_RST);
+	else {
+		call_begin();
+		e82545_reset(m.h->dev);
+		call_end();
+	}
+	forget();
+}
+
 static void
 op_run(const struct op *op)
 {
 	unsigned int i;
 
+	if (m.lem && !lem_allows(op))
+		return;
 	switch (op->kind) {
 	case MODEL_WRITE:
 		set(op->b * 4, op->c);
@@ -618,7 +949,10 @@ op_run(const struct op *op)
 			receive(MAX(op->a, 1));
 		break;
 	case MODEL_FRAME:
-		op_frame(op);
+		if (m.lem)
+			lem_frame(1 + (op->a >> 6));
+		else
+			op_frame(op);
 		break;
 	case MODEL_TIME:
 		call_begin();
@@ -644,9 +978,25 @@ op_run(const struct op *op)
 		m.race_in = op->b;
 		m.race_gpa = op->c;
 		m.race_value = op->d;
+		if (m.lem) {
+			/* Of the guest's stores only this is one at any time. */
+			m.race_gpa = m.csb +
+			    offsetof(struct paravirt_csb, guest_csb_on);
+			m.race_value = op->d & 1;
+		}
 		break;
 	case MODEL_BUS:
 		op_bus(op->a & 1);
+		break;
+	case MODEL_LEM:
+		if (m.lem)
+			op_lem(op);
+		else if (op->b % LEM_NOPS == LEM_START)
+			lem_start(16 + op->c % 8 * 8, op->c & 8);
+		break;
+	case MODEL_WHEN:
+		if (m.lem)
+			op_when(op);
 		break;
 	}
 }
@@ -664,6 +1014,8 @@ settle(void)
 	m.raced = true;
 	op_pause(false);
 	op_bus(true);
+	if (m.lem)
+		lem_settle();
 	put32(m.csb + offsetof(struct paravirt_csb, host_txcycles_lim), 8);
 	for (i = 0; i < TX_CALLS_MAX && transmit(); i++)
 		;
@@ -785,8 +1137,15 @@ run(const struct op *ops, size_t n)
 	size_t i;
 
 	begin();
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		op_run(&ops[i]);
+		if (ops[i].kind == MODEL_WHEN && m.lem && m.nwhen == 0) {
+			/* These happen later. */
+			m.when = &ops[i + 1];
+			m.nwhen = MIN(ops[i].a & 7, n - i - 1);
+			i += m.nwhen;
+		}
+	}
 	settle();
 	digest_state();
 	effect = m.race ? 0 : m.effect;

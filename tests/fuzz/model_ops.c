@@ -7,8 +7,8 @@
 /*
  * Operations on the model, plausible and not: registers with plausible values,
  * descriptors of all three layouts, the CSB's fields, and phrases: those that
- * set rings up, send and receive, and the triggers of faults that other
- * emulations had.
+ * set rings up, send and receive, the triggers of faults that other emulations
+ * had, and runs of lem(4).
  */
 
 #include <sys/param.h>
@@ -207,7 +207,8 @@ target_op(struct rng *rng, struct op *op)
 		MODEL_RX_GIVE, MODEL_RX_GIVE, MODEL_CSB, MODEL_CSB, MODEL_PLACE,
 		MODEL_MEMORY, MODEL_TX, MODEL_TX, MODEL_RX, MODEL_RX,
 		MODEL_FRAME, MODEL_FRAME, MODEL_TIME, MODEL_LINK, MODEL_RESET,
-		MODEL_PAUSE, MODEL_ROOM, MODEL_RACE, MODEL_RACE, MODEL_BUS
+		MODEL_PAUSE, MODEL_ROOM, MODEL_RACE, MODEL_RACE, MODEL_BUS,
+		MODEL_LEM, MODEL_WHEN
 	};
 
 	memset(op, 0, sizeof(*op));
@@ -259,6 +260,9 @@ target_op(struct rng *rng, struct op *op)
 		break;
 	case MODEL_TIME:
 		op->c = 1u << rng_below(rng, 30);
+		break;
+	case MODEL_LEM:
+		op->b = 1 + rng_below(rng, LEM_NOPS - 1);
 		break;
 	case MODEL_RACE:
 		op->b = 1 + rng_below(rng, 12);
@@ -350,8 +354,106 @@ put_among(struct rng *rng, struct op *ops, size_t n, enum model_op kind,
 	return (n + 1);
 }
 
+static size_t
+put_lem(struct op *ops, size_t n, enum lem_op what, uint32_t c)
+{
+	put(&ops[n], MODEL_LEM, 0, what, c, 0);
+	return (n + 1);
+}
+
+/* `count' frames arrive, and the host runs. */
+static size_t
+put_frames(struct op *ops, size_t n, unsigned int count)
+{
+	for (; count > 0; count--)
+		put(&ops[n++], MODEL_FRAME, 0, 0, 0, 0);
+	put(&ops[n], MODEL_RX, 4, 0, 0, 0);
+	return (n + 1);
+}
+
+/* Places where a habit of lem(4) shows. */
+static size_t
+make_habit(struct rng *rng, struct op *ops)
+{
+	unsigned int i;
+	size_t n;
+
+	n = put_lem(ops, 0, LEM_CSB, 1);
+	n = put_frames(ops, n, 1 + rng_below(rng, 24));
+	n = put_lem(ops, n, LEM_INTR, 0);
+	switch (rng_below(rng, 3)) {
+	case 0:
+		/* A frame comes during an interrupt that finds none. */
+		put(&ops[n++], MODEL_LINK, 0, 0, 0, 0);
+		put(&ops[n++], MODEL_LINK, 1, 0, 0, 0);
+		put(&ops[n++], MODEL_WHEN, 2, rng_below(rng, 16), 0, 0);
+		n = put_frames(ops, n, 1);
+		n = put_lem(ops, n, LEM_INTR, 0);
+		break;
+	case 1:
+		/* Once around the ring, without interrupts. */
+		for (i = 0; i < 8; i++)
+			n = put_lem(ops, n, LEM_QUIET, rng_next(rng));
+		break;
+	case 2:
+		/* guest_rdt is old. */
+		n = put_lem(ops, n, LEM_RX_RESTART, 0);
+		break;
+	}
+	return (n);
+}
+
+/*
+ * lem(4) runs for a while: it starts, if it does not run; frames arrive and are
+ * sent; the host works, and interrupts are handled.  At any access the mode may
+ * change, or a few of these happen.
+ */
+static size_t
+make_lem(struct rng *rng, struct op *ops)
+{
+	static const struct {
+		uint8_t		kind, b;
+	} steps[] = {
+		{ MODEL_TX, 0 }, { MODEL_RX, 0 }, { MODEL_RX, 1 },
+		{ MODEL_RX, 0 }, { MODEL_LEM, LEM_INTR },
+		{ MODEL_LEM, LEM_INTR }, { MODEL_LEM, LEM_INTR },
+		{ MODEL_LEM, LEM_SEND }, { MODEL_LEM, LEM_SEND },
+		{ MODEL_LEM, LEM_CSB }, { MODEL_LEM, LEM_CSB },
+		{ MODEL_LEM, LEM_COMBINE }, { MODEL_LEM, LEM_QUIET },
+		{ MODEL_LEM, LEM_STRAY }, { MODEL_LEM, LEM_RESTART },
+		{ MODEL_LEM, LEM_RX_RESTART }, { MODEL_FRAME, 0 },
+		{ MODEL_FRAME, 0 }, { MODEL_FRAME, 0 }, { MODEL_LINK, 0 },
+		{ MODEL_LINK, 0 }, { MODEL_BUS, 0 }, { MODEL_TIME, 0 },
+		{ MODEL_RACE, 0 }, { MODEL_WHEN, 0 }, { MODEL_WHEN, 0 }
+	};
+	size_t n, count, i;
+
+	count = rng_below(rng, 64);
+	n = put_lem(ops, 0, LEM_START, rng_below(rng, 16));
+	if (rng_one_in(rng, 2))
+		n += make_habit(rng, &ops[n]);
+	for (count += n; n < count; n++) {
+		i = rng_below(rng, nitems(steps));
+		put(&ops[n], steps[i].kind, 1 + rng_below(rng, 4), steps[i].b,
+		    rng_next(rng), rng_next(rng));
+		if (ops[n].kind == MODEL_RACE || ops[n].kind == MODEL_WHEN)
+			ops[n].b = 1 + rng_below(rng, rng_one_in(rng, 4) ? 256 :
+			    16);
+		else if (ops[n].kind == MODEL_TIME)
+			ops[n].c = 1u << rng_below(rng, 27);
+		/* Frames come in bursts. */
+		while (ops[n].kind == MODEL_FRAME && n + 1 < count &&
+		    !rng_one_in(rng, 8)) {
+			ops[n + 1] = ops[n];
+			n++;
+		}
+	}
+	return (n + make_habit(rng, &ops[n]));
+}
+
 /*
  * Rings are set up, with the CSB or without; some frames are sent and received.
+ * Or it is a fault, or lem(4).
  */
 size_t
 target_phrase(struct rng *rng, struct op *ops, size_t max)
@@ -363,6 +465,8 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 	if (rng_one_in(rng, 8))
 		return (model_fault(&e1000_faults[rng_below(rng,
 		    e1000_nfaults)], ops, max));
+	if (rng_one_in(rng, 6))
+		return (make_lem(rng, ops));
 	n = 0;
 	if (!rng_one_in(rng, 4)) {
 		if (by_csb) {

@@ -14,8 +14,8 @@
  *	  that field is old after a restart and when the CSB is turned on.
  *	- It enables the receiver before it writes RDH and RDT.
  *	- An interrupt without a frame leaves guest_need_rxkick at 0.
- *	- It reads guest_csb_on once for each run of the receive loop, and leaves
- *	  out the write to RDT if that was set.
+ *	- It reads guest_csb_on once for each run of the receive loop, and
+ *	  leaves out the write to RDT if that was set.
  *	- It kicks only if guest_rdt equals host_rxkick_at.
  *	- With send combining it may leave out a kick that host_need_txkick asks
  *	  for, and make up for it on the next interrupt.
@@ -42,7 +42,7 @@
 
 #define	LEM10_LEN	60		/* bytes of a frame */
 #define	LEM10_SEQ	14		/* be32 */
-#define	LEM10_RX_LIMIT	100		/* frames that a run of the task takes */
+#define	LEM10_RX_LIMIT	100		/* frames that a run of a task takes */
 #define	LEM10_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_TXDW |		\
 			 E82545_ICR_RXDMT0 | E82545_ICR_RXSEQ |		\
 			 E82545_ICR_LSC)

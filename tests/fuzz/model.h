@@ -58,7 +58,7 @@ enum model_op {
 
 /* X(identifier, what it does) */
 #define	LEM_OPS(X)							\
-	X(START,	"attaches, 16 + c % 8 * 8 descriptors; c & 8: legacy_irq") \
+	X(START,	"attaches, 16 + c % 8 * 8 descriptors")	\
 	X(INTR,		"handles an interrupt, if there is one")	\
 	X(STRAY,	"the same for one of another device")		\
 	X(SEND,		"sends 1 + c % 16 frames")			\

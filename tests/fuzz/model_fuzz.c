@@ -89,7 +89,7 @@ static struct {
 	int64_t		 open;		/* outcomes, less packets in the ring */
 	/* lem(4). */
 	bool		 lem;		/* drives the adapter */
-	uint32_t	 injected, seq;	/* frames; number of the last one sent */
+	uint32_t	 injected, seq;	/* frames; the last one sent */
 	uint64_t	 before[E82545_NCOUNTERS];
 	bool		 in_model;	/* a call is under way */
 	bool		 in_when;	/* a call or an action of lem(4) is */
@@ -410,7 +410,7 @@ is_context(uint32_t lower)
 	    (E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT));
 }
 
-/* Whether lem(4) has the CSB on and wants interrupts for frames sent, or not. */
+/* Whether the CSB is on, and lem(4) wants interrupts for frames sent. */
 static bool
 lem_wants(bool wanted)
 {
@@ -672,7 +672,7 @@ op_bus(bool on)
 
 /* The guest starts over, with lem(4) as its driver. */
 static void
-lem_start(uint32_t ndesc, bool legacy_irq)
+lem_start(uint32_t ndesc)
 {
 	struct host *h = m.h;
 
@@ -691,7 +691,6 @@ lem_start(uint32_t ndesc, bool legacy_irq)
 	m.race_in = 0;
 	lem10_up(&lem, h, ndesc);
 	lem.hook = lem_hook;
-	lem.legacy_irq = legacy_irq;
 	/* As after the first frame. */
 	lem.csb->guest_need_txkick = 2;
 	m.csb = lem.csb_gpa;
@@ -732,7 +731,9 @@ lem_quiet(uint32_t n)
 	while (transmit())
 		;
 	lem.csb->guest_need_txkick = 2;
+	pthread_mutex_lock(&lem.tx_mtx);
 	lem10_txeof(&lem);
+	pthread_mutex_unlock(&lem.tx_mtx);
 }
 
 /*
@@ -979,7 +980,7 @@ op_run(const struct op *op)
 		m.race_gpa = op->c;
 		m.race_value = op->d;
 		if (m.lem) {
-			/* Of the guest's stores only this is one at any time. */
+			/* The guest stores only this at any time. */
 			m.race_gpa = m.csb +
 			    offsetof(struct paravirt_csb, guest_csb_on);
 			m.race_value = op->d & 1;
@@ -992,7 +993,7 @@ op_run(const struct op *op)
 		if (m.lem)
 			op_lem(op);
 		else if (op->b % LEM_NOPS == LEM_START)
-			lem_start(16 + op->c % 8 * 8, op->c & 8);
+			lem_start(16 + op->c % 8 * 8);
 		break;
 	case MODEL_WHEN:
 		if (m.lem)

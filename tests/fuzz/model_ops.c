@@ -429,7 +429,7 @@ make_lem(struct rng *rng, struct op *ops)
 	size_t n, count, i;
 
 	count = rng_below(rng, 64);
-	n = put_lem(ops, 0, LEM_START, rng_below(rng, 16));
+	n = put_lem(ops, 0, LEM_START, rng_below(rng, 8));
 	if (rng_one_in(rng, 2))
 		n += make_habit(rng, &ops[n]);
 	for (count += n; n < count; n++) {

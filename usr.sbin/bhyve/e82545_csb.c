@@ -95,6 +95,9 @@
 #define	CSB_RDT_KICKS	0	/* guest_rdt counts; the write is a kick */
 #define	CSB_RDT_COUNTS	1	/* as without CSB, until guest_rdt changes */
 #define	CSB_RDT_STARTS	2	/* and what guest_rdt is until then is old */
+/* The same after a reset or start with the bus off: guest_rdt is unread. */
+#define	CSB_RDT_COUNTS_UNREAD	3
+#define	CSB_RDT_STARTS_UNREAD	4
 
 /* Causes that only announce data. */
 #define	TX_DATA_CAUSES	(E82545_ICR_TXDW | E82545_ICR_TXQE)
@@ -248,17 +251,6 @@ csb_kept(const uint32_t *kept)
 	return (atomic_load_32(kept) != NET_PARAVIRT_NONE);
 }
 
-/*
- * Whether the guest's tail counts: it has changed since it was *seen, or
- * `again' is set and it is valid.
- */
-static bool
-csb_counts(const struct e82545 *dev, const struct csb_ring *r, uint32_t value,
-    uint32_t seen, bool again)
-{
-	return (value != seen || (again && value < csb_ring_size(dev, r)));
-}
-
 /* Use the guest's tail, which counts.  Returns whether it is farther. */
 static bool
 csb_use(struct e82545 *dev, const struct csb_ring *r, uint32_t value,
@@ -290,7 +282,7 @@ csb_look(struct e82545 *dev, const struct csb_ring *r,
 	bool moved = false;
 
 	value = le32toh(atomic_load_acq_32(field));
-	if (!csb_counts(dev, r, value, *seen, again))
+	if (value == *seen && !again)
 		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (csb_kept(kept)) {
@@ -342,6 +334,8 @@ e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 		atomic_store_32(&c->rdt_direct, 1);
 		if (atomic_load_32(&c->rdt_mode) == CSB_RDT_STARTS)
 			atomic_store_32(&c->rdt_mode, CSB_RDT_COUNTS);
+		else if (atomic_load_32(&c->rdt_mode) == CSB_RDT_STARTS_UNREAD)
+			atomic_store_32(&c->rdt_mode, CSB_RDT_COUNTS_UNREAD);
 	}
 	return (keep);
 }
@@ -429,6 +423,11 @@ e82545_csb_tx_begin(struct e82545 *dev)
 		c->tx_on = csb_is_on(dev, c->tx) && enabled;
 	if (c->tx != NULL)
 		atomic_store_32(&c->tx_last_on, c->tx_on);
+	if (c->tx != NULL && c->tx_awake && c->tx_seen == NET_PARAVIRT_NONE) {
+		/* Since before a reset with the bus off: guest_tdt is old. */
+		atomic_store_32(&c->tx->host_need_txkick, htole32(1));
+		c->tx_awake = false;
+	}
 	if (kicked && csb_kept(&c->tdt)) {
 		pthread_mutex_lock(&dev->reg_mtx);
 		csb_settle(dev, &csb_tx_ring, &c->tdt, c->tx_on ? c->tx : NULL,
@@ -567,12 +566,19 @@ e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
  * Whether guest_rdt counts unchanged.  While the mode is off, and until the
  * ring is started, the guest may leave an old index there, so only a change
  * counts, in either mode: one that is found with the mode off was made while it
- * was on.  With the mode on it may have gone around the ring to the same index.
+ * was on.  With the mode on it may have come round to the same index, which
+ * then is that of a descriptor used since the start.
  */
 static bool
-csb_rx_again(const struct e82545_csb *c, bool on)
+csb_rx_again(const struct e82545 *dev, bool on)
 {
-	return (on && atomic_load_32(&c->rdt_mode) != CSB_RDT_STARTS);
+	const struct e82545_csb *c = &dev->csb;
+	uint32_t size;
+
+	size = csb_ring_size(dev, &csb_rx_ring);
+	return (on && atomic_load_32(&c->rdt_mode) != CSB_RDT_STARTS &&
+	    c->rx_seen < size && (e82545_reg(dev, E82545_RDH) + size - 1 -
+	    c->rx_seen) % size < c->rx_used);
 }
 
 static bool
@@ -581,7 +587,31 @@ csb_rx_look(struct e82545 *dev, const struct paravirt_csb *page, bool on)
 	struct e82545_csb *c = &dev->csb;
 
 	return (csb_look(dev, &csb_rx_ring, page, &page->guest_rdt, &c->rdt,
-	    &c->rx_seen, csb_rx_again(c, on)));
+	    &c->rx_seen, csb_rx_again(dev, on)));
+}
+
+/* An index from before is not progress in the new ring. */
+static void
+csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)
+{
+	if (page != NULL)
+		c->rx_seen = le32toh(atomic_load_acq_32(&page->guest_rdt));
+}
+
+/* Forget guest_rdt, if the ring was started with the bus off. */
+static void
+csb_rx_forget_late(struct e82545 *dev, const struct paravirt_csb *page)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	if (atomic_load_32(&c->rdt_mode) < CSB_RDT_COUNTS_UNREAD)
+		return;
+	csb_rx_forget(c, page);
+	pthread_mutex_lock(&dev->reg_mtx);
+	atomic_store_32(&c->rdt_mode,
+	    atomic_load_32(&c->rdt_mode) == CSB_RDT_STARTS_UNREAD ?
+	    CSB_RDT_STARTS : CSB_RDT_COUNTS);
+	pthread_mutex_unlock(&dev->reg_mtx);
 }
 
 /* Read the mode.  Returns whether it has just been turned on. */
@@ -591,6 +621,7 @@ csb_rx_mode(struct e82545 *dev, const struct paravirt_csb *page, bool *on)
 	struct e82545_csb *c = &dev->csb;
 	bool changed;
 
+	csb_rx_forget_late(dev, page);
 	*on = csb_is_on(dev, page);
 	changed = *on && atomic_load_32(&c->rx_last_on) == 0;
 	if (changed && atomic_load_32(&c->rdt_mode) == CSB_RDT_KICKS)
@@ -672,7 +703,7 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	/* The mode may have gone on since the batch began. */
 	on = atomic_load_acq_32(&c->rx->guest_csb_on) != 0;
 	at = le32toh(atomic_load_acq_32(&c->rx->guest_rdt));
-	if (csb_counts(dev, &csb_rx_ring, at, c->rx_seen, csb_rx_again(c, on)))
+	if (at != c->rx_seen || csb_rx_again(dev, on))
 		csb_use(dev, &csb_rx_ring, at, &c->rx_seen);
 	csb_rx_look_later(dev, c->rx);
 }
@@ -759,12 +790,13 @@ e82545_csb_rx_kick(struct e82545 *dev)
 	e82545_unlock(&dev->rx_mtx);
 }
 
-/* An index from before is not progress in the new ring. */
+/* The guest starts the ring, or will after a reset.  rx_mtx, reg_mtx held. */
 static void
-csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)
+csb_rx_starts(struct e82545 *dev)
 {
-	if (page != NULL)
-		c->rx_seen = le32toh(atomic_load_acq_32(&page->guest_rdt));
+	dev->csb.rx_used = 0;
+	atomic_store_32(&dev->csb.rdt_mode, e82545_dma(dev) ? CSB_RDT_STARTS :
+	    CSB_RDT_STARTS_UNREAD);
 }
 
 void
@@ -773,14 +805,13 @@ e82545_csb_rx_restart(struct e82545 *dev)
 	struct e82545_csb *c = &dev->csb;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	if (!e82545_dma(dev))
-		return;
-	csb_rx_forget(c, csb_map(dev));
+	if (e82545_dma(dev))
+		csb_rx_forget(c, csb_map(dev));
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (csb_kept(&c->rdt))
 		e82545_reg_set(dev, E82545_RDT, c->rdt);
 	c->rdt = NET_PARAVIRT_NONE;
-	atomic_store_32(&c->rdt_mode, CSB_RDT_STARTS);
+	csb_rx_starts(dev);
 	pthread_mutex_unlock(&dev->reg_mtx);
 }
 
@@ -937,10 +968,12 @@ e82545_csb_idle(struct e82545 *dev)
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	/* The first batch that may finds the rings off and does this. */
-	if (!e82545_dma(dev))
-		return;
 	kicked = atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
+	if (!e82545_dma(dev)) {
+		/* The first batches with the bus on do the rest. */
+		c->tx_awake |= kicked;
+		return;
+	}
 	page = csb_map(dev);
 	csb_rx_forget(c, page);
 	if (page != NULL && (kicked || c->tx_awake))
@@ -982,6 +1015,7 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	e82545_reg_set(dev, off, value);
 	c->gpa = (uint64_t)e82545_reg(dev, E82545_CSBAH) << 32 | value;
 	c->tx_seen = c->rx_seen = NET_PARAVIRT_NONE;
+	c->rx_used = E82545_DPTR_MASK + 1;
 	if (c->gpa != 0) {
 		/* So that the receive side sets host_rxkick_at. */
 		c->rx_armed = true;
@@ -1005,7 +1039,7 @@ e82545_csb_reset(struct e82545 *dev)
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
 	c->tdt = c->rdt = c->tx_seen = NET_PARAVIRT_NONE;
-	atomic_store_32(&c->rdt_mode, CSB_RDT_STARTS);
+	csb_rx_starts(dev);
 	c->rx_unmasked = false;
 	c->held = 0;
 	c->tx_look_ns = c->rx_look_ns = 0;
@@ -1028,7 +1062,7 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	c->kicked = kicked;
 	e82545_snap_bool(s, &direct);
 	c->rdt_direct = direct;
-	e82545_snap_u8(s, &rdt_mode, CSB_RDT_STARTS);
+	e82545_snap_u8(s, &rdt_mode, CSB_RDT_STARTS_UNREAD);
 	c->rdt_mode = rdt_mode;
 	e82545_snap_bool(s, &tx_last);
 	e82545_snap_bool(s, &rx_last);
@@ -1053,6 +1087,7 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	if (s->restore != NULL) {
 		/* Look again as soon as the model is resumed. */
 		c->tx_look_ns = c->rx_look_ns = c->gpa != 0;
+		c->rx_used = E82545_DPTR_MASK + 1;
 		c->rx_look_rdt = NET_PARAVIRT_NONE;
 	}
 	e82545_snap_check(s, c->gpa != 0 || (!c->on && !c->tx_awake &&

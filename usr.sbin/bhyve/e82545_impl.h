@@ -38,10 +38,11 @@
  * before reg_mtx, and one that places the CSB both rings': when it returns, no
  * batch uses the old value.
  *
- * The model calls only eo_intr, eo_timer and eo_now under reg_mtx.  The order
- * holds across adapters: a thread that holds an rx_mtx never waits for a
- * tx_mtx, not even another adapter's.  No thread waits for another adapter's
- * ring: e82545_rx_direct() takes rx_mtx if it is free.
+ * The model calls only eo_intr, eo_timer and eo_now under reg_mtx, and eo_map
+ * for a descriptor that the CSB announces.  The order holds across adapters: a
+ * thread that holds an rx_mtx never waits for a tx_mtx, not even another
+ * adapter's.  No thread waits for another adapter's ring: e82545_rx_direct()
+ * takes rx_mtx if it is free.
  *
  * A worker releases its ring's mutex only for an instant between two batches,
  * and would get a plain mutex again and again.  So the rings have struct
@@ -51,6 +52,7 @@
 #ifndef _E82545_IMPL_H_
 #define	_E82545_IMPL_H_
 
+#include <sys/param.h>
 #include <sys/endian.h>
 #include <sys/systm.h>
 #include <dev/e1000/e82545_reg.h>
@@ -183,6 +185,8 @@ struct e82545_csb {
 	bool		rx_on;
 	bool		rx_armed;	/* host_rxkick_at is set */
 	uint32_t	rx_seen;	/* guest_rdt */
+	uint32_t	rx_used;	/* descriptors since the ring was
+					   started, or more; at most 64 K */
 };
 
 /*
@@ -540,6 +544,14 @@ bool	e82545_csb_rx_tail(struct e82545 *dev);
  * descriptors are posted, and look again.  rx_mtx and reg_mtx held.
  */
 void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
+/* RDH moved over `ndescs' descriptors.  rx_mtx held. */
+static inline void
+e82545_csb_rx_used(struct e82545 *dev, uint32_t ndescs)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	c->rx_used = MIN(c->rx_used + ndescs, E82545_DPTR_MASK + 1);
+}
 /* RDH moved; then as e82545_intr_rx().  csb.rx_on; rx_mtx, reg_mtx held. */
 void	e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes);
 /* rx_mtx held. */

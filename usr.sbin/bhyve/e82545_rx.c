@@ -684,6 +684,7 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (b->ndone > 0) {
 		e82545_reg_set(dev, E82545_RDH, b->head);
+		e82545_csb_rx_used(dev, b->ndone);
 		if (dev->csb.rx_on)
 			e82545_csb_rx_notify(dev, true, causes);
 		else

@@ -227,6 +227,94 @@ TEST(bus_master, "With bus mastering off an adapter does not access guest "
 	host_destroy(h);
 }
 
+/* Reset the adapter, with the bus off or on, and start its rings. */
+static void
+reset_and_start(struct host *h, bool bus)
+{
+	const uint32_t rctl = host_rd(h, E82545_RCTL);
+	const uint32_t tctl = host_rd(h, E82545_TCTL);
+
+	e82545_bus_master(h->dev, bus);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	host_wr(h, E82545_CTRL, E82545_CTRL_SLU);
+	host_wr(h, E82545_TDBAL, h->txring);
+	host_wr(h, E82545_TDLEN, h->ntxd * 16);
+	host_wr(h, E82545_TCTL, tctl);
+	host_wr(h, E82545_RDBAL, h->rxring);
+	host_wr(h, E82545_RDLEN, h->nrxd * 16);
+	host_wr(h, E82545_RCTL, rctl);
+	host_wr(h, E82545_IMS, E82545_ICR_ALL);
+	h->txtail = h->rxnext = 0;
+	memset(host_txd(h, 0), 0, h->ntxd * 16);
+}
+
+TEST(bus_off_tx, "A guest_tdt of before a reset with the bus off is old; the "
+    "guest must kick")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	unsigned int kicked;
+
+	for (kicked = 0; kicked < 2; kicked++) {
+		h = guest_up(16, 16, 2048, 1000, &csb);
+		guest_frames(h, 5);
+		guest_send(h, csb);
+		if (!kicked)
+			ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+		reset_and_start(h, false);
+		host_sent_clear(h);
+		e82545_bus_master(h->dev, true);
+		host_run(h);
+		ATF_CHECK_EQ(0, host_sent(h));
+		ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
+		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+		guest_frames(h, 3);
+		ATF_CHECK(guest_send(h, csb));
+		host_run(h);
+		ATF_CHECK_EQ(3, host_sent(h));
+		host_destroy(h);
+	}
+}
+
+TEST(bus_off_rx, "A guest_rdt of before a reset or start, with the bus off or "
+    "on, is old; RDT counts")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint8_t frame[60];
+	unsigned int how, i;
+
+	for (how = 0; how < 12; how++) {
+		h = guest_up(16, 16, 2048, 1, &csb);
+		/* Posted, but not yet looked at. */
+		CSB_SET(csb, guest_rdt, 12);
+		reset_and_start(h, how >= 6);
+		if (how % 2 == 0)
+			host_wr(h, E82545_RDH, 0);
+		host_wr(h, E82545_RDT, 5);
+		if (how / 2 % 3 == 1)
+			CSB_SET(csb, guest_csb_on, 0);
+		if (how / 2 % 3 == 2) {
+			/* RDT again is the register's, too. */
+			host_wr(h, E82545_RDT, 6);
+			host_wr(h, E82545_RDT, 5);
+		}
+		e82545_bus_master(h->dev, true);
+		host_make_frame(frame, sizeof(frame), host_mac, 1);
+		for (i = 0; i < 20; i++)
+			host_inject(h, frame, sizeof(frame), 1);
+		host_run(h);
+		ATF_CHECK_EQ_MSG(15, host_rx_pending(h), "%u", how);
+		/* As soon as it changes, it counts. */
+		CSB_SET(csb, guest_csb_on, 1);
+		CSB_SET(csb, guest_rdt, 8);
+		host_wr(h, E82545_RDT, 8);
+		host_run(h);
+		ATF_CHECK_EQ_MSG(12, host_rx_pending(h), "%u", how);
+		host_destroy(h);
+	}
+}
+
 /*
  * What must not return while a batch is in progress: the guest or the host
  * reuses the memory then.  The batch stops in its middle until the thread that
@@ -493,6 +581,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, reset);
 	ATF_TP_ADD_TC(tp, pause);
 	ATF_TP_ADD_TC(tp, bus_master);
+	ATF_TP_ADD_TC(tp, bus_off_tx);
+	ATF_TP_ADD_TC(tp, bus_off_rx);
 	ATF_TP_ADD_TC(tp, wait_for_batch);
 	ATF_TP_ADD_TC(tp, flood);
 	ATF_TP_ADD_TC(tp, reset_under_load);

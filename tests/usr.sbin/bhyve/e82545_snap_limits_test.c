@@ -496,7 +496,7 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 		uint32_t	max;
 	} t[] = {
 		{ CSB_ON, 1, 1 }, { CSB_ON + 1, 1, 1 }, { CSB_ON + 2, 1, 1 },
-		{ CSB_ON + 3, 1, 2 }, { CSB_ON + 4, 1, 1 },
+		{ CSB_ON + 3, 1, 4 }, { CSB_ON + 4, 1, 1 },
 		{ CSB_ON + 5, 1, 1 }, { CSB_TDT, 4, 0xffff },
 		{ CSB_RDT, 4, 0xffff }, { CSB_UNMASKED, 1, 1 },
 		{ CSB_AT_USED, 1, 1 }, { CSB_AWAKE, 1, 1 },

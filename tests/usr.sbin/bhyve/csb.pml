@@ -15,6 +15,14 @@
  *					only a flag (guest_need_txkick,
  *					host_need_rxkick)
  *	-DNO_BARRIER_x			leave out barrier x of those below
+ *	-DLOOK				the host looks once more, later
+ *
+ * and on receive, with THRESHOLD, for the first driver, FreeBSD 10's lem(4):
+ *
+ *	-DLEM				after an interrupt that found no frame
+ *					guest_need_rxkick stays 0
+ *	-DLEM_LEGACY			and interrupts are never masked
+ *	-DUNMASK			a write to IMS asks for interrupts
  *
  * Memory is ordered as on x86: stores wait in a buffer, first in, first out,
  * and later loads may be done before them.  Each field is written by one side
@@ -22,15 +30,24 @@
  * (TDT, RDT) or an interrupt is ordered after earlier stores.  On machines with
  * weaker order, full barriers give the order that is needed here.
  *
+ * The look is so late that the guest's buffer is empty.  It does not heed
+ * guest_txkick_at, which lem(4) does not use.
+ *
  * An error is a deadlock: both sides wait, one of them not at a label that
  * begins with "end".
  *
  * Indices count up and never wrap; SLOTS of them are the ring.
  */
 
+#if defined(LOOK) || defined(LEM)
+#define	SLOTS	2
+#define	AHEAD	1
+#define	FRAMES	4
+#else
 #define	SLOTS	3
 #define	AHEAD	2		/* three quarters of them, or so */
 #define	FRAMES	5
+#endif
 #define	NONE	255
 
 /* Fields, and the two events that act like stores. */
@@ -58,6 +75,42 @@ end:	do
 	:: atomic { buf?field,value -> mem[field] = value }
 	od
 }
+
+/* Interrupts: what the adapter keeps with its registers. */
+bool held;			/* a suppressed cause */
+bool unmasked;			/* IMS written since causes were read */
+
+#define	read_icr	mem[INTR] = 0; held = false; unmasked = false
+
+/* The look.  When it is due, all that the guest stored is visible. */
+bool look;
+byte look_tail;			/* guest_rdt when it was decided on */
+
+#define	look_done	look = false; look_tail = 0
+
+#ifdef LOOK
+#define	look_due	(look && empty(gbuf))
+
+inline look_later()
+{
+	d_step {
+		if
+		:: !look -> look = true; look_tail = mem[GTAIL]
+		:: else
+		fi
+	}
+}
+
+inline suppress()
+{
+	held = true;
+	look_later()
+}
+#else
+#define	look_due	false
+#define	look_later()	skip
+#define	suppress()	held = true
+#endif
 
 /* The barriers, each between a store and a load, in the order of the text. */
 #ifdef NO_BARRIER_GUEST_TELL
@@ -116,7 +169,7 @@ proctype guest()
 		barrier_guest_sleep;
 		if
 		:: sent - mem[HHEAD] == SLOTS ->
-			atomic { mem[INTR] == 1 -> mem[INTR] = 0 }
+			atomic { mem[INTR] == 1 -> read_icr }
 		:: else
 		fi;
 		gbuf!GWANT,ROOM_UNWANTED
@@ -125,14 +178,29 @@ proctype guest()
 	mem[HHEAD] == FRAMES
 }
 
+/* e82545_csb_look_tx() */
+inline look_tx()
+{
+	look_done;
+	if
+	:: held && mem[GWANT] == 1 -> held = false; mem[INTR] = 1
+	:: else
+	fi
+}
+
 proctype host()
 {
 	byte head, old, tail;
 
 endasleep:
-	atomic { mem[KICK] == 1 -> mem[KICK] = 0 };
+	do
+	:: atomic { mem[KICK] == 1 -> mem[KICK] = 0 }; break
+	:: atomic { look_due && mem[GTAIL] != tail -> look_tx() }; break
+	:: atomic { look_due && mem[GTAIL] == tail -> look_tx() }
+	od;
 	hbuf!HWANT,0;
 	do
+	:: atomic { look_due -> look_tx() }
 	:: mem[KICK] = 0;
 		tail = mem[GTAIL];
 		assert(head <= tail && tail - head <= SLOTS);
@@ -148,14 +216,14 @@ endasleep:
 			barrier_host_tell;
 			if
 			:: WANTS_ROOM(old, head) -> hbuf!INTR,1
-			:: else
+			:: else -> suppress()
 			fi
 		:: head == tail		/* a round for nothing */
 		:: head == tail ->
 			hbuf!HWANT,1;
 			barrier_host_sleep;
 			if
-			:: mem[GTAIL] == tail -> goto endasleep
+			:: mem[GTAIL] == tail -> look_later(); goto endasleep
 			:: else -> hbuf!HWANT,0
 			fi
 		fi
@@ -183,9 +251,67 @@ init {
 #define	WANTS_BUFS(old, new)	(mem[HWANT] == 1)
 #endif
 
+byte taken;			/* DD is clear */
+
+#ifdef LEM
+/*
+ * Interrupts of other causes find no frame.  It gives back one buffer at a
+ * time.
+ */
 proctype guest()
 {
-	byte given = SLOTS, old, taken;
+	byte given = SLOTS, others = 1;
+
+	do
+	:: taken == FRAMES -> break
+	:: taken < FRAMES ->
+		if
+		:: atomic { mem[INTR] == 1 -> read_icr }
+		:: atomic { others > 0 -> others--; read_icr }
+		fi;
+		gbuf!GWANT,0;
+		if
+		:: taken < mem[HHEAD] ->
+more:			do
+			:: taken < mem[HHEAD] ->
+				gbuf!GWANT,0;
+				taken++;
+				given++;
+				gbuf!GTAIL,given;
+				barrier_guest_tell;
+				if
+				:: mem[HWANT] == given -> gbuf!KICK,1
+				:: else
+				fi
+			:: else -> break
+			od;
+			gbuf!GWANT,1;
+			barrier_guest_sleep;
+			if
+			:: taken < mem[HHEAD] -> goto more
+			:: else
+			fi
+		:: else
+		fi;
+#ifndef LEM_LEGACY
+		/* A write to IMS. */
+		atomic {
+			empty(gbuf);
+#ifdef UNMASK
+			if
+			:: held -> held = false; mem[INTR] = 1
+			:: else
+			fi;
+			unmasked = true
+#endif
+		}
+#endif
+	od
+}
+#else
+proctype guest()
+{
+	byte given = SLOTS, old;
 
 	do
 	:: taken == FRAMES -> break
@@ -209,11 +335,26 @@ proctype guest()
 		barrier_guest_sleep;
 		if
 		:: taken == mem[HHEAD] ->
-			atomic { mem[INTR] == 1 -> mem[INTR] = 0 }
+			atomic { mem[INTR] == 1 -> read_icr }
 		:: else
 		fi;
 		gbuf!GWANT,0
 	od
+}
+#endif
+
+/* e82545_csb_look_rx(): a guest that polls gives back buffers. */
+inline look_rx()
+{
+	tail = mem[GTAIL];
+	if
+	:: held && taken < head && mem[GWANT] == 0 && tail != look_tail ->
+		look_tail = tail
+	:: held && taken < head && (mem[GWANT] != 0 || tail == look_tail) ->
+		held = false; mem[INTR] = 1;
+		look_done
+	:: else -> look_done
+	fi
 }
 
 /* The network has FRAMES frames. */
@@ -221,15 +362,15 @@ proctype host()
 {
 	byte head, tail = SLOTS;
 
-	do
-	:: head == FRAMES -> break
+end:	do
+	:: atomic { look_due -> look_rx() }
 	:: head < FRAMES && head < tail ->
 		head++;
 		hbuf!HHEAD,head;
 		barrier_host_tell;
 		if
-		:: mem[GWANT] == 1 -> hbuf!INTR,1
-		:: else
+		:: atomic { mem[GWANT] == 1 || unmasked -> hbuf!INTR,1 }
+		:: atomic { else -> suppress() }
 		fi
 	:: head < FRAMES && head == tail && mem[GTAIL] != tail ->
 		tail = mem[GTAIL]
@@ -238,7 +379,15 @@ proctype host()
 		barrier_host_sleep;
 		if
 		:: mem[GTAIL] == tail ->
-			atomic { mem[KICK] == 1 -> mem[KICK] = 0 }
+			look_later();
+endstalled:		do
+			:: atomic { mem[KICK] == 1 -> mem[KICK] = 0 }; break
+			:: atomic { look_due -> look_rx() };
+				if
+				:: tail > head -> break
+				:: else
+				fi
+			od
 		:: else
 		fi;
 		hbuf!HWANT,BUFS_UNWANTED;

@@ -3,7 +3,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# spin checks csb.pml: the protocol, and the protocol without each barrier.
+# spin checks csb.pml: the protocol, and the protocol without each barrier; then
+# guests that break it, and what the host does about them, and without that.
 
 # check define...: runs the checker, which writes its result to "out".
 check()
@@ -26,13 +27,10 @@ holds()
 	    -e 'Search not completed' -e 'out of memory' out
 }
 
-# needs barrier define...: the checker finds an error without the barrier.
-needs()
+# loses define...: the checker finds that both sides wait.
+loses()
 {
-	local barrier=$1
-
-	shift
-	check -DNO_BARRIER_$barrier "$@"
+	check "$@"
 	atf_check -o ignore grep 'invalid end state' out
 }
 
@@ -42,7 +40,7 @@ ring()
 
 	holds "$@"
 	for b in GUEST_TELL GUEST_SLEEP HOST_TELL HOST_SLEEP; do
-		needs $b "$@"
+		loses -DNO_BARRIER_$b "$@"
 	done
 }
 
@@ -87,10 +85,67 @@ rx_threshold_body()
 	ring -DRING_RX -DTHRESHOLD
 }
 
+TELL=-DNO_BARRIER_GUEST_TELL
+SLEEP=-DNO_BARRIER_GUEST_SLEEP
+
+atf_test_case tx_look
+tx_look_head()
+{
+	atf_set descr "TX, a guest without barriers: the host needs to look" \
+	    "once more, and nothing else"
+}
+tx_look_body()
+{
+	loses -DRING_TX $TELL
+	loses -DRING_TX $SLEEP
+	holds -DRING_TX $TELL $SLEEP -DLOOK
+	holds -DRING_TX -DTHRESHOLD $TELL -DLOOK
+}
+
+atf_test_case rx_look
+rx_look_head()
+{
+	atf_set descr "The same for RX"
+}
+rx_look_body()
+{
+	local t
+
+	for t in "" -DTHRESHOLD; do
+		loses -DRING_RX $t $TELL
+		loses -DRING_RX $t $SLEEP
+		holds -DRING_RX $t $TELL $SLEEP -DLOOK
+	done
+}
+
+atf_test_case lem_rx
+lem_rx_head()
+{
+	atf_set descr "lem(4) leaves guest_need_rxkick at 0: a write to IMS" \
+	    "asks for interrupts, or the host looks once more"
+}
+lem_rx_body()
+{
+	local lem="-DRING_RX -DTHRESHOLD -DLEM"
+
+	loses $lem
+	holds $lem -DUNMASK
+	holds $lem -DLOOK
+	# It has no barriers.
+	loses $lem $TELL $SLEEP -DUNMASK
+	holds $lem $TELL $SLEEP -DUNMASK -DLOOK
+	# Nor does it write to IMS.
+	loses $lem -DLEM_LEGACY -DUNMASK
+	holds $lem -DLEM_LEGACY $TELL $SLEEP -DUNMASK -DLOOK
+}
+
 atf_init_test_cases()
 {
 	atf_add_test_case tx_boolean
 	atf_add_test_case tx_threshold
 	atf_add_test_case rx_boolean
 	atf_add_test_case rx_threshold
+	atf_add_test_case tx_look
+	atf_add_test_case rx_look
+	atf_add_test_case lem_rx
 }

@@ -15,6 +15,7 @@
 #include <sys/param.h>
 
 #include "e82545_guest.h"
+#include "e82545_impl.h"
 
 #define	LOOK_NS		10000000	/* when the host looks again */
 #define	HOUR_NS		3600000000000
@@ -372,7 +373,10 @@ TEST(untouched, "With the bus or the rings off, after a reset, or without a "
 
 	for (i = 0; i < nitems(change); i++) {
 		h = changed(change[i]);
+		h->nkick = h->nready = 0;
 		host_advance(h, HOUR_NS);
+		ATF_CHECK_EQ_MSG(0, h->nkick, "%u", i);
+		ATF_CHECK_EQ_MSG(0, h->nready, "%u", i);
 		ATF_CHECK_EQ_MSG(0, nmaps, "%u", i);
 		ATF_CHECK_EQ_MSG(0, h->timer_ns, "%u", i);
 		ATF_CHECK_EQ_MSG(0, host_raised(h), "%u", i);
@@ -423,6 +427,279 @@ TEST(restored, "A restored model looks")
 	host_destroy(h);
 }
 
+/* One frame, whose interrupt is suppressed. */
+static void
+send_one(struct host *h, struct paravirt_csb *csb)
+{
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	host_run(h);
+}
+
+TEST(tx_missed, "Transmit's look kicks only if guest_tdt has changed, with the "
+    "mode on, since the host went to sleep")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+	uint64_t gpa;
+
+	/* Nothing has changed. */
+	send_one(h, csb);
+	h->nkick = 0;
+	host_advance(h, LOOK_NS);
+	ATF_CHECK_EQ(0, h->nkick);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	/* The mode is off. */
+	send_one(h, csb);
+	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(csb, guest_tdt, h->txtail + 1);
+	h->nkick = 0;
+	host_advance(h, LOOK_NS);
+	ATF_CHECK_EQ(0, h->nkick);
+	host_destroy(h);
+
+	/* The host polls. */
+	h = guest_up(64, NRXD, 2048, 1000, &csb);
+	host_advance(h, HOUR_NS);
+	host_run(h);
+	CSB_SET(csb, guest_need_txkick, 0);
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(h->now_ns + LOOK_NS, h->timer_ns);
+	guest_frames(h, 1);
+	ATF_CHECK(!guest_send(h, csb));
+	h->nkick = 0;
+	host_advance(h, LOOK_NS);
+	ATF_CHECK_EQ(0, h->nkick);
+	host_destroy(h);
+
+	/* It has not seen guest_tdt. */
+	h = host_create_csb(HOST_RAM);
+	host_up(h, 64, NRXD, 2048);
+	gpa = guest_alloc(h, &csb);
+	guest_frames(h, 3);
+	host_tx_go(h);
+	CSB_SET(csb, guest_tdt, 5);
+	CSB_SET(csb, guest_csb_on, 1);
+	guest_place(h, gpa);
+	host_run(h);
+	ATF_CHECK_EQ(3, host_sent(h));
+	ATF_CHECK(h->timer_ns != 0);
+	h->nkick = 0;
+	host_advance(h, HOUR_NS);
+	ATF_CHECK_EQ(0, h->nkick);
+	ATF_CHECK_EQ(3, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(asleep, "The host looks again after it went to sleep, too, if no "
+    "interrupt was suppressed")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+
+	CSB_SET(csb, guest_need_txkick, 1);
+	send_one(h, csb);
+	ATF_CHECK_EQ(h->now_ns + LOOK_NS, h->timer_ns);
+	guest_frames(h, 1);
+	CSB_SET(csb, guest_tdt, h->txtail);
+	look(h);
+	ATF_CHECK_EQ(2, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(held, "Each look raises its own causes, once, and leaves the others")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+	const uint32_t *held = &h->dev->csb.held;
+
+	send_one(h, csb);
+	inject(h, 1);
+	ATF_CHECK_EQ(E82545_ICR_RXT0, *held & E82545_ICR_RXT0);
+	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
+	look(h);
+	ATF_CHECK_EQ(1, host_raised(h));
+	ATF_CHECK_EQ(0, *held & E82545_ICR_RXT0);
+	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
+	ATF_CHECK_EQ(0, *held & ~(E82545_ICR_TXDW | E82545_ICR_TXQE));
+	host_rd(h, E82545_ICR);
+	ATF_CHECK_EQ(0, *held);
+	host_destroy(h);
+
+	h = up(&csb);
+	held = &h->dev->csb.held;
+	send_one(h, csb);
+	host_advance(h, LOOK_NS - 1);
+	inject(h, 1);
+	CSB_SET(csb, guest_need_txkick, 1);
+	host_advance(h, 1);
+	ATF_CHECK_EQ(1, host_raised(h));
+	ATF_CHECK_EQ(E82545_ICR_RXT0, *held);
+	host_destroy(h);
+}
+
+TEST(unmasked, "A write to IMS raises suppressed RX causes once, and only if "
+    "it unmasks one")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+	const uint32_t *held = &h->dev->csb.held;
+
+	host_wr(h, E82545_IMS, E82545_ICR_TXDW);
+	send_one(h, csb);
+	inject(h, 1);
+	ATF_CHECK_EQ(0, host_raised(h));
+	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
+	ATF_CHECK_EQ(1, host_raised(h));
+	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
+	ATF_CHECK_EQ(0, *held & ~(E82545_ICR_TXDW | E82545_ICR_TXQE));
+	host_destroy(h);
+}
+
+TEST(read, "Frames whose cause was read are not looked at again, though the "
+    "guest polls")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+
+	inject(h, 3);
+	ATF_CHECK_EQ(1, take(h, 1));
+	guest_give(h, csb);
+	host_wr(h, E82545_ICS, E82545_ICR_LSC);
+	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0);
+	look(h);
+	ATF_CHECK_EQ(0, h->timer_ns);
+	host_destroy(h);
+}
+
+static void
+tx_locked(struct host *h)
+{
+	nmaps++;
+	ATF_CHECK(!e82545_trylock(&h->dev->tx_mtx));
+}
+
+TEST(each, "Each direction's look maps the block once, with its lock, when it "
+    "is due")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+
+	/* Transmit's, without receive's. */
+	send_one(h, csb);
+	h->map_hook = tx_locked;
+	nmaps = 0;
+	host_advance(h, HOUR_NS);
+	ATF_CHECK_EQ(1, nmaps);
+
+	/* Receive's, a nanosecond before transmit's. */
+	h->map_hook = NULL;
+	inject(h, 1);
+	ATF_CHECK_EQ(1, take(h, 1));
+	guest_give(h, csb);
+	host_advance(h, 1);
+	send_one(h, csb);
+	CSB_SET(csb, guest_need_txkick, 1);
+	h->nready = 0;
+	host_advance(h, LOOK_NS - 1);
+	ATF_CHECK_EQ(0, host_raised(h));
+	ATF_CHECK_EQ(0, h->nready);
+	host_advance(h, 1);
+	ATF_CHECK_EQ(1, host_raised(h));
+	host_rd(h, E82545_ICR);
+	CSB_SET(csb, guest_need_txkick, 0);
+
+	/* Receive's alone: transmit does not look. */
+	inject(h, 1);
+	ATF_CHECK_EQ(1, take(h, 1));
+	guest_give(h, csb);
+	CSB_SET(csb, guest_tdt, h->txtail + 1);
+	h->nkick = 0;
+	host_advance(h, HOUR_NS);
+	ATF_CHECK_EQ(0, h->nkick);
+	CSB_SET(csb, guest_tdt, h->txtail);
+
+	/* Both at once. */
+	send_one(h, csb);
+	inject(h, 1);
+	host_advance(h, LOOK_NS - 1);
+	guest_frames(h, 1);
+	CSB_SET(csb, guest_tdt, h->txtail);
+	h->nkick = 0;
+	host_advance(h, 1);
+	ATF_CHECK_EQ(1, h->nkick);
+	ATF_CHECK_EQ(2, host_raised(h));
+	host_destroy(h);
+}
+
+TEST(moderation, "A timer that moderates interrupts does not make the host "
+    "look")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+
+	host_wr(h, E82545_ITR, 1000);
+	host_wr(h, E82545_ICS, E82545_ICR_LSC);
+	host_rd(h, E82545_ICR);
+	host_wr(h, E82545_ICS, E82545_ICR_LSC);
+	ATF_REQUIRE(h->timer_ns != 0);
+	nmaps = 0;
+	h->map_hook = count_map;
+	host_advance(h, HOUR_NS);
+	ATF_CHECK_EQ(0, nmaps);
+	host_destroy(h);
+}
+
+/* The CSB where it is, or at another address; or a reset. */
+static struct paravirt_csb *
+begin_again(struct host *h, struct paravirt_csb *csb, bool reset)
+{
+	uint64_t gpa;
+
+	if (reset) {
+		host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+		CSB_SET(csb, guest_tdt, 0);
+		host_up(h, 64, NRXD, 2048);
+		host_wr(h, E82545_IMS, E82545_ICR_TXDW | E82545_ICR_RXT0);
+		host_rd(h, E82545_ICR);
+	} else {
+		gpa = guest_alloc(h, &csb);
+		CSB_SET(csb, guest_tdt, h->txtail);
+		CSB_SET(csb, guest_rdt, h->rxtail);
+		CSB_SET(csb, guest_csb_on, 1);
+		guest_place(h, gpa);
+	}
+	CSB_SET(csb, guest_need_rxkick, 0);
+	host_run(h);
+	return (csb);
+}
+
+TEST(again, "A reset, and a write to CSBAL, end the looks that are due")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	int reset;
+
+	for (reset = 0; reset < 2; reset++) {
+		h = up(&csb);
+		send_one(h, csb);
+		csb = begin_again(h, csb, reset);
+		ATF_CHECK_EQ(0, h->dev->csb.held);
+		h->nraised = 0;
+		host_advance(h, LOOK_NS / 2);
+		send_one(h, csb);
+		CSB_SET(csb, guest_need_txkick, 1);
+		host_advance(h, LOOK_NS / 2);
+		ATF_CHECK_EQ_MSG(0, host_raised(h), "%d", reset);
+		host_advance(h, LOOK_NS / 2);
+		ATF_CHECK_EQ_MSG(1, host_raised(h), "%d", reset);
+		host_destroy(h);
+	}
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, tx_kick);
@@ -439,6 +716,14 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, untouched);
 	ATF_TP_ADD_TC(tp, paused);
 	ATF_TP_ADD_TC(tp, restored);
+	ATF_TP_ADD_TC(tp, tx_missed);
+	ATF_TP_ADD_TC(tp, asleep);
+	ATF_TP_ADD_TC(tp, held);
+	ATF_TP_ADD_TC(tp, unmasked);
+	ATF_TP_ADD_TC(tp, read);
+	ATF_TP_ADD_TC(tp, each);
+	ATF_TP_ADD_TC(tp, moderation);
+	ATF_TP_ADD_TC(tp, again);
 
 	return (atf_no_error());
 }

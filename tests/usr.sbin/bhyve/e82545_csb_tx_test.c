@@ -12,6 +12,7 @@
 #include <sys/param.h>
 
 #include "e82545_guest.h"
+#include "e82545_impl.h"
 
 TEST(one_kick, "After one kick the host finds later frames without kicks")
 {
@@ -455,6 +456,165 @@ TEST(last_kick, "Of several writes to TDT before a batch the last one counts")
 	host_destroy(h);
 }
 
+/* Within a batch, guest_tdt becomes invalid. */
+static void
+post_bad(struct host *h)
+{
+	h->tx_hook = NULL;
+	CSB_SET(hooked, guest_tdt, 64);
+}
+
+TEST(late_tail, "A guest_tdt that changes while the host goes to sleep, because "
+    "the mode is off, keeps it awake")
+{
+	struct host *h = guest_up(64, 8, 2048, 2, &hooked);
+
+	guest_frames(h, 1);
+	guest_send(h, hooked);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK(e82545_tx(h->dev) != E82545_TX_IDLE);
+	ATF_CHECK_EQ(1, CSB_GET(hooked, host_txcycles));
+	ATF_CHECK(e82545_tx(h->dev) != E82545_TX_IDLE);
+	ATF_CHECK_EQ(2, CSB_GET(hooked, host_txcycles));
+	guest_frames(h, 1);
+	CSB_SET(hooked, guest_tdt, h->txtail);
+	CSB_SET(hooked, guest_csb_on, 0);
+	h->tx_hook = post_bad;
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(2, host_sent(h));
+	ATF_CHECK_EQ(0, CSB_GET(hooked, host_need_txkick));
+	/* It counts empty rounds again. */
+	CSB_SET(hooked, guest_csb_on, 1);
+	ATF_CHECK(e82545_tx(h->dev) != E82545_TX_IDLE);
+	ATF_CHECK_EQ(1, CSB_GET(hooked, host_txcycles));
+	host_destroy(h);
+}
+
+TEST(delay, "An interrupt for free descriptors comes at once, except for a "
+    "descriptor with IDE and RS")
+{
+	static const struct {
+		uint32_t	cmd;
+		bool		delayed;
+	} t[] = {
+		{ 0, false }, { E82545_TXD_RS, false },
+		{ E82545_TXD_IDE, false },
+		{ E82545_TXD_IDE | E82545_TXD_RS, true },
+	};
+	struct paravirt_csb *csb;
+	struct host *h;
+	unsigned int i;
+
+	for (i = 0; i < nitems(t); i++) {
+		h = guest_up(64, 8, 2048, 0, &csb);
+		host_wr(h, E82545_IMC, E82545_ICR_ALL);
+		host_wr(h, E82545_IMS, E82545_ICR_TXDW);
+		host_wr(h, E82545_TIDV, 1000);
+		CSB_SET(csb, guest_need_txkick, 1);
+		host_tx_legacy(h, host_alloc(h, 60, 1), 60, E82545_TXD_EOP |
+		    E82545_TXD_IFCS | t[i].cmd);
+		guest_send(h, csb);
+		host_run(h);
+		ATF_CHECK_EQ_MSG(!t[i].delayed, host_raised(h), "%u", i);
+		host_destroy(h);
+	}
+}
+
+TEST(direct, "TDT is the register if the transmitter is off, or the host has "
+    "seen the mode off")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 0, &csb);
+
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	host_run(h);
+	host_wr(h, E82545_TDT, 5);
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
+	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+	host_wr(h, E82545_TDT, 7);
+	ATF_CHECK_EQ(7, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, h->dev->csb.tdt);
+	host_wr(h, E82545_TDT, 1);
+	host_set(h, E82545_TCTL, E82545_TCTL_EN);
+	CSB_SET(csb, guest_csb_on, 0);
+	host_run(h);
+	host_wr(h, E82545_TDT, 1);
+	host_run(h);
+	host_wr(h, E82545_TDT, 2);
+	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
+TEST(odd_threshold, "guest_txkick_at in a ring of 24, and one behind its end "
+    "when the ring goes round")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(24, 8, 2048, 1, &csb);
+	unsigned int i;
+
+	for (i = 1; i <= 48; i++) {
+		if (i % 12 == 1)
+			CSB_SET(csb, guest_txkick_at, (h->txtail + 8) % 24);
+		ATF_CHECK_EQ_MSG(i % 12 == 8, interrupts(h, csb), "%u", i);
+	}
+	CSB_SET(csb, guest_txkick_at, 24);
+	for (i = 0; i < 24; i++)
+		ATF_CHECK(!interrupts(h, csb));
+	host_destroy(h);
+}
+
+TEST(odd_batches, "Batches of any size in a ring of 24")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(24, 8, 2048, 0, &csb);
+	unsigned int i, n, sent = 0;
+
+	for (n = 1; n < 24; n++)
+		for (i = 0; i < 3; i++) {
+			guest_frames(h, n);
+			guest_send(h, csb);
+			host_run(h);
+			sent += n;
+			ATF_CHECK_EQ_MSG(sent, host_sent(h), "%u", n);
+		}
+	host_destroy(h);
+}
+
+TEST(old_tail, "DD in the last descriptor makes guest_tdt old with the mode "
+    "off, and not with the mode on; TDH outside of the ring makes it void")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 9, &csb);
+	unsigned int i;
+
+	guest_frames(h, 5);
+	host_txd(h, 4)->legacy.status = E82545_TXD_DD;
+	guest_send(h, csb);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(5, host_sent(h));
+	for (i = 0; i < 5; i++)
+		ATF_CHECK(host_tx_done(h, i));
+	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(csb, guest_tdt, 3);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(5, host_sent(h));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_KICK_SAVED));
+	host_destroy(h);
+
+	h = guest_up(64, 8, 2048, 0, &csb);
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	host_run(h);
+	host_wr(h, E82545_TDH, 64);
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	guest_rounds(h);
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, one_kick);
@@ -474,6 +634,12 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, saved);
 	ATF_TP_ADD_TC(tp, odd_ring);
 	ATF_TP_ADD_TC(tp, bad_tdt);
+	ATF_TP_ADD_TC(tp, late_tail);
+	ATF_TP_ADD_TC(tp, delay);
+	ATF_TP_ADD_TC(tp, direct);
+	ATF_TP_ADD_TC(tp, odd_threshold);
+	ATF_TP_ADD_TC(tp, odd_batches);
+	ATF_TP_ADD_TC(tp, old_tail);
 
 	return (atf_no_error());
 }

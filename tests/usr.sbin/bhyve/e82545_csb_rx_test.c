@@ -11,7 +11,10 @@
 
 #include <sys/param.h>
 
+#include <string.h>
+
 #include "e82545_guest.h"
+#include "e82545_impl.h"
 
 static void
 offer(struct host *h, unsigned int n)
@@ -671,6 +674,55 @@ TEST(no_block, "Without descriptors frames wait though the CSB is outside "
 	host_destroy(h);
 }
 
+TEST(direct, "RDT is the register if the receiver is off, and a kick if it is "
+    "on and guest_rdt has changed")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+
+	use_ring_twice(h, csb);
+	guest_give(h, csb);
+	host_run(h);
+	ATF_CHECK_EQ(0, h->dev->csb.rdt_mode);
+	ATF_CHECK_EQ(0, h->dev->csb.rdt_direct);
+	host_clear(h, E82545_RCTL, E82545_RCTL_EN);
+	host_wr(h, E82545_RDT, 7);
+	ATF_CHECK_EQ(7, host_rd(h, E82545_RDT));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, h->dev->csb.rdt);
+	ATF_CHECK_EQ(1, h->dev->csb.rdt_direct);
+	host_destroy(h);
+}
+
+TEST(old, "An index of an earlier lap does not count, in a ring of any "
+    "address")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	uint64_t ring;
+
+	ring = host_alloc(h, 17 * sizeof(struct e82545_rxd), 128) +
+	    sizeof(struct e82545_rxd);
+	memcpy(host_mem(h, ring, 16 * sizeof(struct e82545_rxd)),
+	    host_rxd(h, 0), 16 * sizeof(struct e82545_rxd));
+	h->rxring = ring;
+	host_wr(h, E82545_RDBAL, ring);
+	inject(h, 5);
+	ATF_CHECK(host_rx_done(h, 4));
+	host_rxd(h, 0)->status = E82545_RXD_DD;
+	CSB_SET(csb, guest_rdt, 1);
+	inject(h, 20);
+	ATF_CHECK_EQ(15, host_rd(h, E82545_RDT));
+	ATF_CHECK_EQ(10, host_rx_pending(h));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_KICK_SAVED));
+	/* Without memory at that address, nothing shows that it is old. */
+	host_wr(h, E82545_RDBAH, 1);
+	CSB_SET(csb, guest_rdt, 2);
+	host_run(h);
+	host_wr(h, E82545_RDT, 2);
+	ATF_CHECK_EQ(2, host_rd(h, E82545_RDT));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, need_kick);
@@ -699,6 +751,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, taken_away);
 	ATF_TP_ADD_TC(tp, no_block);
 	ATF_TP_ADD_TC(tp, lazily_split);
+	ATF_TP_ADD_TC(tp, direct);
+	ATF_TP_ADD_TC(tp, old);
 
 	return (atf_no_error());
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "e82545_guest.h"
+#include "e82545_impl.h"
 
 /* EEPROM word `word'. */
 static uint16_t
@@ -462,6 +463,35 @@ TEST(others, "A write to RDT reads the CSB's mode, a write to another register "
 	host_destroy(h);
 }
 
+TEST(placed, "A write to CSBAL makes the kept TDT count, and leaves nothing of "
+    "the state that belongs to the old CSB")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(&csb);
+	const struct e82545_csb *c = &h->dev->csb;
+
+	guest_frames(h, 3);
+	host_tx_go(h);
+	ATF_CHECK(host_rd(h, E82545_TDT) != h->txtail);
+	host_wr(h, E82545_RDH, 0);
+	host_wr(h, E82545_RDT, 5);
+	ATF_CHECK(c->kicked && c->tx_awake && c->tx_last_on && c->rx_last_on);
+	ATF_CHECK(c->rdt_direct && c->rdt_mode == 1);
+	guest_place(h, 0);
+	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(0, c->kicked);
+	ATF_CHECK(!c->tx_awake);
+	ATF_CHECK(!c->rx_armed);
+	ATF_CHECK_EQ(0, c->tx_last_on);
+	ATF_CHECK_EQ(0, c->rx_last_on);
+	ATF_CHECK_EQ(0, c->rdt_direct);
+	ATF_CHECK_EQ(0, c->rdt_mode);
+	ATF_CHECK_EQ(0, c->held);
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, c->tx_seen);
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, c->rx_seen);
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, absent);
@@ -480,6 +510,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, off_kick);
 	ATF_TP_ADD_TC(tp, others);
 	ATF_TP_ADD_TC(tp, last_page);
+	ATF_TP_ADD_TC(tp, placed);
 
 	return (atf_no_error());
 }

@@ -464,7 +464,7 @@ post_bad(struct host *h)
 	CSB_SET(hooked, guest_tdt, 64);
 }
 
-TEST(late_tail, "A guest_tdt that changes while the host goes to sleep, because "
+TEST(late_tail, "A guest_tdt that changes while the host goes to sleep, as "
     "the mode is off, keeps it awake")
 {
 	struct host *h = guest_up(64, 8, 2048, 2, &hooked);

@@ -599,6 +599,8 @@ administer(unsigned int rounds, bool restarts, bool legacy_irq)
 	unsigned int i;
 
 	lem_up(&l);
+	/* Without masking, its interrupt for LSC processes no ring. */
+	settle(&l);
 	l.legacy_irq = legacy_irq;
 	memset(&load, 0, sizeof(load));
 	load.l = &l;

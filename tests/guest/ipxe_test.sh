@@ -86,11 +86,13 @@ in_namespace()
 	[ "$net" != "$(readlink /proc/self/ns/net)" ]
 }
 
-# tap_up INTERFACE ADDRESS: valed's interface, in the namespace.
+# tap_up INTERFACE ADDRESS: valed's interface, in the namespace.  valed makes it
+# after the socket.
 tap_up()
 {
 	local ip="$ns $plain/deps/guest/usr/bin/busybox ip"
 
+	wait_until "$1" $ip link show dev "$1" || atf_fail "no $1"
 	$ip addr add "$2" dev "$1" && $ip link set "$1" up ||
 	    atf_fail "$1 does not come up"
 }

@@ -46,12 +46,14 @@ equal()
 	[ "$2" -eq "$3" ] || atf_fail "$1: $2 is not $3"
 }
 
-# driver GUEST: prints how many frames the driver sent and received, once it has
-# received all that its adapter has.
+# driver GUEST SENT RECEIVED: prints how many frames the driver sent and took,
+# once that is as many as its adapter did.  It reads the adapter's statistics
+# every two seconds.
 driver()
 {
-	on "$1" "wait_until '$2 frames received' eval \
-	    'stat rx_packets; [ \$(stat rx_packets) -ge $2 ]'
+	on "$1" "wait_until '$2 frames sent, $3 received' eval \
+	    'stat tx_packets; stat rx_packets
+	    [ \$(stat tx_packets) -ge $2 ] && [ \$(stat rx_packets) -ge $3 ]'
 	    echo \$(stat tx_packets) \$(stat rx_packets)"
 }
 
@@ -76,8 +78,8 @@ both_ways()
 	wait $first || atf_fail "vm1 could not send"
 	drained
 	valed_counters || atf_fail "valed does not print its counters"
-	set -- $(driver vm1 $(counter vm1 rx_frames)) \
-	    $(driver vm2 $(counter vm2 rx_frames))
+	set -- $(driver vm1 $(counter vm1 tx_frames) $(counter vm1 rx_frames)) \
+	    $(driver vm2 $(counter vm2 tx_frames) $(counter vm2 rx_frames))
 	equal "vm1 sent" 30000 "$1"
 	equal "vm2 sent" 30000 "$3"
 	accounted "$1" "$3" "$2" "$4"

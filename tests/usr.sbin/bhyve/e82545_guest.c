@@ -94,6 +94,35 @@ guest_give(struct host *h, struct paravirt_csb *csb)
 	return (true);
 }
 
+void
+guest_offer(struct host *h, unsigned int n)
+{
+	uint8_t frame[60];
+
+	for (; n > 0; n--) {
+		host_make_frame(frame, sizeof(frame), host_mac, n);
+		host_inject(h, frame, sizeof(frame), 1);
+	}
+}
+
+void
+guest_inject(struct host *h, unsigned int n)
+{
+	guest_offer(h, n);
+	host_run(h);
+}
+
+unsigned int
+guest_take(struct host *h, unsigned int max)
+{
+	uint8_t buf[2048];
+	unsigned int n;
+
+	for (n = 0; n < max && host_rx_take(h, buf, sizeof(buf), NULL) > 0; n++)
+		;
+	return (n);
+}
+
 unsigned int
 guest_rounds(struct host *h)
 {

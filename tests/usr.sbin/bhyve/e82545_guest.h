@@ -47,6 +47,12 @@ bool	guest_send(struct host *h, struct paravirt_csb *csb);
 /* Post the buffers of received frames.  True if that took a kick. */
 bool	guest_give(struct host *h, struct paravirt_csb *csb);
 
+/* Let `n' frames of 60 bytes arrive; guest_inject() runs the adapter, too. */
+void	guest_offer(struct host *h, unsigned int n);
+void	guest_inject(struct host *h, unsigned int n);
+/* Take up to `max' frames out of the ring; returns their number. */
+unsigned int guest_take(struct host *h, unsigned int max);
+
 /* Call e82545_tx() until it returns false; the number of calls. */
 unsigned int guest_rounds(struct host *h);
 

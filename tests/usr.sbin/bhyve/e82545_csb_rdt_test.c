@@ -1,0 +1,332 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Which buffers are posted, if RDT and guest_rdt differ: after the ring was
+ * started, with bus mastering on or off, and when the CSB was turned on or off.
+ *
+ * A ring is started by a write to RDH.  Drivers that exist write RDT then and
+ * leave guest_rdt as it was.
+ */
+
+#include <sys/param.h>
+
+#include "e82545_guest.h"
+#include "e82545_impl.h"
+
+#define	NRXD	24		/* not a power of two */
+
+static struct host *
+up(struct paravirt_csb **csbp)
+{
+	return (guest_up(64, NRXD, 2048, 1, csbp));
+}
+
+/* How the ring is started. */
+static const struct start {
+	bool	bus;		/* bus mastering is on then */
+	bool	on;		/* as is the CSB; it is on afterwards */
+	bool	rdt_first;	/* RDT is written before RDH */
+} starts[] = {
+	{ true, true, false }, { false, true, false }, { true, false, false },
+	{ true, true, true }, { false, true, true }, { true, false, true },
+};
+
+/* Start the ring with RDT; guest_rdt is `old', which the host has not read. */
+static struct host *
+start(const struct start *s, uint32_t old, uint32_t rdt,
+    struct paravirt_csb **csbp)
+{
+	struct host *h = up(csbp);
+
+	CSB_SET(*csbp, guest_csb_on, s->on);
+	guest_inject(h, 1);
+	guest_take(h, 1);
+	e82545_bus_master(h->dev, s->bus);
+	CSB_SET(*csbp, guest_rdt, old);
+	if (s->rdt_first)
+		host_wr(h, E82545_RDT, rdt);
+	host_wr(h, E82545_RDH, 0);
+	if (!s->rdt_first)
+		host_wr(h, E82545_RDT, rdt);
+	ATF_CHECK_EQ(rdt, host_rd(h, E82545_RDT));
+	CSB_SET(*csbp, guest_csb_on, 1);
+	e82545_bus_master(h->dev, true);
+	h->rxnext = 0;
+	h->rxtail = rdt;
+	return (h);
+}
+
+/* Frames received since start(). */
+static unsigned int
+received(struct host *h)
+{
+	return (host_counter(h, E82545_C_RX_FRAME) - 1);
+}
+
+TEST(unchanged, "A guest_rdt that is unchanged since the start does not post "
+    "buffers that RDT does not post")
+{
+	const struct start *s;
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint32_t old, rdt, used;
+
+	for (s = starts; s < starts + nitems(starts); s++)
+		for (old = 2; old < NRXD; old++)
+			for (used = 0; used < old; used += MAX(1, old / 4)) {
+				/* The guest takes them, and posts none. */
+				rdt = used == 0 ? 1 : used;
+				h = start(s, old, rdt, &csb);
+				guest_inject(h, used);
+				guest_take(h, used);
+				guest_inject(h, 2 * NRXD);
+				ATF_CHECK_EQ_MSG(rdt, received(h),
+				    "start %td, guest_rdt %u, %u used: %u",
+				    s - starts, old, used, received(h));
+				ATF_CHECK_EQ(rdt, host_rd(h, E82545_RDT));
+				host_destroy(h);
+			}
+}
+
+TEST(come_round, "One that has come round to what it was posts the buffers "
+    "used since RDT was written")
+{
+	const struct start *s;
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint32_t old, used;
+
+	for (s = starts; s < starts + 3; s++)
+		for (used = 1; used < NRXD - 1; used++)
+			for (old = 0; old < used; old += MAX(1, used / 4)) {
+				h = start(s, old, NRXD - 1, &csb);
+				guest_inject(h, used);
+				ATF_CHECK_EQ(used, guest_take(h, NRXD));
+				/* Before the ring runs dry. */
+				guest_offer(h, 2 * NRXD);
+				e82545_rx(h->dev);
+				ATF_CHECK_EQ_MSG(NRXD + old, received(h),
+				    "start %td, guest_rdt %u, %u used: %u",
+				    s - starts, old, used, received(h));
+				host_destroy(h);
+			}
+}
+
+TEST(come_round_later, "So it does after more than a lap of the ring")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint32_t old;
+
+	for (old = 12; old < NRXD; old++) {
+		h = start(&starts[0], old, NRXD - 1, &csb);
+		guest_inject(h, NRXD - 1);
+		ATF_CHECK_EQ(NRXD - 1, guest_take(h, NRXD));
+		host_wr(h, E82545_RDT, 10);
+		guest_inject(h, 6);
+		ATF_CHECK_EQ(6, guest_take(h, NRXD));
+		/* It is 5 now, and RDT is 10. */
+		guest_offer(h, 2 * NRXD);
+		e82545_rx(h->dev);
+		ATF_CHECK_EQ_MSG(NRXD + old, received(h), "%u: %u", old,
+		    received(h));
+		host_destroy(h);
+	}
+}
+
+TEST(rdt_first, "But not if RDT was not written since the start")
+{
+	const struct start *s;
+	struct paravirt_csb *csb;
+	struct host *h;
+
+	for (s = starts + 3; s < starts + nitems(starts); s++) {
+		h = start(s, 3, 11, &csb);
+		guest_inject(h, 5);
+		ATF_CHECK_EQ(5, guest_take(h, 5));
+		guest_inject(h, 2 * NRXD);
+		ATF_CHECK_EQ_MSG(11, received(h), "start %td", s - starts);
+		host_destroy(h);
+	}
+}
+
+TEST(come_round_off, "Nor while the CSB is off")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint32_t old;
+
+	for (old = 0; old < 10; old++) {
+		h = start(&starts[2], old, NRXD - 1, &csb);
+		CSB_SET(csb, guest_csb_on, 0);
+		guest_inject(h, 10);
+		ATF_CHECK_EQ(10, guest_take(h, 10));
+		guest_inject(h, 2 * NRXD);
+		ATF_CHECK_EQ_MSG(NRXD - 1, received(h), "%u", old);
+		host_destroy(h);
+	}
+}
+
+TEST(changed, "A guest_rdt that has changed counts, before the first batch and "
+    "after it")
+{
+	const struct start *s;
+	struct paravirt_csb *csb;
+	struct host *h;
+	unsigned int used;
+
+	for (s = starts; s < starts + nitems(starts); s++)
+		for (used = s->bus ? 0 : 1; used < 5; used++) {
+			h = start(s, NRXD - 1, 5, &csb);
+			if (used > 0)
+				guest_inject(h, used);
+			CSB_SET(csb, guest_rdt, 8);
+			guest_inject(h, 2 * NRXD);
+			ATF_CHECK_EQ_MSG(8, received(h), "start %td, %u used",
+			    s - starts, used);
+			host_destroy(h);
+		}
+}
+
+TEST(rdt_again, "RDT counts as often as it is written, until guest_rdt changes")
+{
+	const struct start *s;
+	struct paravirt_csb *csb;
+	struct host *h;
+
+	for (s = starts; s < starts + nitems(starts); s++) {
+		h = start(s, NRXD - 1, 5, &csb);
+		guest_inject(h, 1);
+		host_wr(h, E82545_RDT, 7);
+		ATF_CHECK_EQ(7, host_rd(h, E82545_RDT));
+		guest_inject(h, 1);
+		host_wr(h, E82545_RDT, 9);
+		guest_inject(h, 2 * NRXD);
+		ATF_CHECK_EQ_MSG(9, received(h), "start %td", s - starts);
+		CSB_SET(csb, guest_rdt, 10);
+		host_wr(h, E82545_RDT, 9);
+		host_run(h);
+		ATF_CHECK_EQ_MSG(10, received(h), "start %td", s - starts);
+		host_destroy(h);
+	}
+}
+
+TEST(on_again, "When the CSB is turned off and on, guest_rdt counts after that "
+    "if it changes")
+{
+	struct paravirt_csb *csb;
+	struct host *h = start(&starts[0], NRXD - 1, 5, &csb);
+
+	CSB_SET(csb, guest_rdt, 6);
+	host_wr(h, E82545_RDT, 6);
+	guest_inject(h, 1);
+	CSB_SET(csb, guest_csb_on, 0);
+	guest_inject(h, 1);
+	CSB_SET(csb, guest_csb_on, 1);
+	/* One batch sees that. */
+	guest_offer(h, 1);
+	e82545_rx(h->dev);
+	CSB_SET(csb, guest_rdt, 8);
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(8, received(h));
+	host_destroy(h);
+}
+
+TEST(off, "When the CSB has been turned off, RDT posts less or more than "
+    "guest_rdt did")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint32_t rdt, seen;
+
+	for (rdt = 7; rdt < 14; rdt++)
+		for (seen = 0; seen < 2; seen++) {
+			h = start(&starts[0], NRXD - 1, 5, &csb);
+			/* Whether the host has seen it on before. */
+			CSB_SET(csb, guest_csb_on, seen);
+			guest_inject(h, 2);
+			CSB_SET(csb, guest_csb_on, 1);
+			CSB_SET(csb, guest_rdt, 10);
+			CSB_SET(csb, guest_csb_on, 0);
+			host_wr(h, E82545_RDT, rdt);
+			/* In the first batch, and in later ones. */
+			guest_inject(h, 1);
+			ATF_CHECK_EQ(rdt, host_rd(h, E82545_RDT));
+			guest_inject(h, 2 * NRXD);
+			ATF_CHECK_EQ_MSG(rdt, received(h), "%u, %u: %u", rdt,
+			    seen, received(h));
+			host_destroy(h);
+		}
+}
+
+TEST(off_without_rdt, "When the CSB is turned off, what guest_rdt posted before "
+    "stays posted")
+{
+	struct paravirt_csb *csb;
+	struct host *h = start(&starts[0], NRXD - 1, 5, &csb);
+
+	guest_inject(h, 2);
+	CSB_SET(csb, guest_rdt, 10);
+	CSB_SET(csb, guest_csb_on, 0);
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(10, received(h));
+	host_destroy(h);
+}
+
+TEST(low, "With the CSB just turned on, RXDMT0 is set when the buffers that "
+    "guest_rdt posts fall to half of the ring")
+{
+	struct paravirt_csb *csb;
+	struct host *h = start(&starts[0], NRXD - 1, 5, &csb);
+
+	CSB_SET(csb, guest_csb_on, 0);
+	guest_inject(h, 1);
+	host_wr(h, E82545_RDT, 6);
+	host_rd(h, E82545_ICR);
+	CSB_SET(csb, guest_csb_on, 1);
+	CSB_SET(csb, guest_rdt, 14);
+	guest_offer(h, 1);
+	e82545_rx(h->dev);
+	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
+	    host_rd(h, E82545_ICR));
+	host_destroy(h);
+}
+
+TEST(disabled, "With the receiver off, the host does not read the CSB")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+	const uint32_t rctl = host_rd(h, E82545_RCTL);
+
+	host_wr(h, E82545_RCTL, 0);
+	CSB_SET(csb, guest_csb_on, 0);
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_OFF));
+	host_wr(h, E82545_RCTL, rctl);
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_OFF));
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, unchanged);
+	ATF_TP_ADD_TC(tp, come_round);
+	ATF_TP_ADD_TC(tp, come_round_later);
+	ATF_TP_ADD_TC(tp, rdt_first);
+	ATF_TP_ADD_TC(tp, come_round_off);
+	ATF_TP_ADD_TC(tp, changed);
+	ATF_TP_ADD_TC(tp, rdt_again);
+	ATF_TP_ADD_TC(tp, on_again);
+	ATF_TP_ADD_TC(tp, off);
+	ATF_TP_ADD_TC(tp, off_without_rdt);
+	ATF_TP_ADD_TC(tp, low);
+	ATF_TP_ADD_TC(tp, disabled);
+
+	return (atf_no_error());
+}

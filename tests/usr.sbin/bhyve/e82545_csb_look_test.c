@@ -21,29 +21,6 @@
 #define	HOUR_NS		3600000000000
 #define	NRXD		16
 
-static void
-inject(struct host *h, unsigned int n)
-{
-	uint8_t frame[60];
-
-	for (; n > 0; n--) {
-		host_make_frame(frame, sizeof(frame), host_mac, n);
-		host_inject(h, frame, sizeof(frame), 1);
-	}
-	host_run(h);
-}
-
-static unsigned int
-take(struct host *h, unsigned int max)
-{
-	uint8_t buf[2048];
-	unsigned int n;
-
-	for (n = 0; n < max && host_rx_take(h, buf, sizeof(buf), NULL) > 0; n++)
-		;
-	return (n);
-}
-
 /* A guest that wants no interrupts; nothing is left to look at. */
 static struct host *
 up(struct paravirt_csb **csbp)
@@ -150,23 +127,38 @@ TEST(rx_kick, "A guest_rdt that is seen after the host stalled")
 	unsigned int i;
 
 	for (i = 1; i <= 100; i++) {
-		inject(h, NRXD + 4);
+		guest_inject(h, NRXD + 4);
 		ATF_CHECK_EQ(5, host_rx_pending(h));
 		ATF_CHECK_EQ(i, host_counter(h, E82545_C_RX_STALL));
-		ATF_CHECK_EQ(NRXD - 1, take(h, 100));
+		ATF_CHECK_EQ(NRXD - 1, guest_take(h, 100));
 		/* As guest_give(), without a kick. */
 		CSB_SET(csb, guest_rdt, h->rxtail);
 		host_run(h);
 		ATF_CHECK_EQ(5, host_rx_pending(h));
 		look(h);
 		ATF_CHECK_EQ(0, host_rx_pending(h));
-		ATF_CHECK_EQ(5, take(h, 100));
+		ATF_CHECK_EQ(5, guest_take(h, 100));
 		guest_give(h, csb);
 		host_advance(h, HOUR_NS);
 		host_run(h);
 	}
 	/* host_up() wrote RDT once. */
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
+	host_destroy(h);
+}
+
+TEST(rx_kick_wanted, "As rx_kick, of a guest that wants interrupts")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+
+	CSB_SET(csb, guest_need_rxkick, 1);
+	guest_inject(h, NRXD + 4);
+	ATF_CHECK_EQ(1, host_raised(h));
+	ATF_CHECK_EQ(NRXD - 1, guest_take(h, 100));
+	CSB_SET(csb, guest_rdt, h->rxtail);
+	look(h);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	host_destroy(h);
 }
 
@@ -178,8 +170,8 @@ TEST(rx_interrupt, "A guest_need_rxkick that is seen after the interrupt was "
 	unsigned int i;
 
 	for (i = 1; i <= 100; i++) {
-		inject(h, 2);
-		ATF_CHECK_EQ(1, take(h, 1));
+		guest_inject(h, 2);
+		ATF_CHECK_EQ(1, guest_take(h, 1));
 		guest_give(h, csb);
 		CSB_SET(csb, guest_need_rxkick, 1);
 		host_run(h);
@@ -188,7 +180,7 @@ TEST(rx_interrupt, "A guest_need_rxkick that is seen after the interrupt was "
 		ATF_CHECK_EQ(i, host_raised(h));
 		ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
 		CSB_SET(csb, guest_need_rxkick, 0);
-		ATF_CHECK_EQ(1, take(h, 100));
+		ATF_CHECK_EQ(1, guest_take(h, 100));
 		guest_give(h, csb);
 		host_advance(h, HOUR_NS);
 		ATF_CHECK_EQ(i, host_raised(h));
@@ -201,7 +193,7 @@ TEST(rx_forgotten, "A guest_need_rxkick that stays 0 while frames are left")
 	struct paravirt_csb *csb;
 	struct host *h = up(&csb);
 
-	inject(h, 1);
+	guest_inject(h, 1);
 	ATF_CHECK_EQ(0, host_raised(h));
 	look(h);
 	ATF_CHECK_EQ(1, host_raised(h));
@@ -214,13 +206,30 @@ TEST(rx_forgotten, "A guest_need_rxkick that stays 0 while frames are left")
 	host_destroy(h);
 }
 
+TEST(rx_nowhere, "No frames are left in a ring whose RDH is not in it")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		h = up(&csb);
+		guest_inject(h, NRXD - 1);
+		host_rxd(h, NRXD - 1)->status = E82545_RXD_DD;
+		host_wr(h, E82545_RDH, NRXD - i);
+		look(h);
+		ATF_CHECK_EQ(i, host_raised(h));
+		host_destroy(h);
+	}
+}
+
 TEST(rx_off, "The mode goes off while frames are left")
 {
 	struct paravirt_csb *csb;
 	struct host *h = up(&csb);
 
-	inject(h, 3);
-	ATF_CHECK_EQ(1, take(h, 1));
+	guest_inject(h, 3);
+	ATF_CHECK_EQ(1, guest_take(h, 1));
 	guest_give(h, csb);
 	CSB_SET(csb, guest_csb_on, 0);
 	look(h);
@@ -234,9 +243,9 @@ TEST(rx_polled, "No RX interrupt for a guest that polls, however slowly")
 	struct host *h = up(&csb);
 	unsigned int i;
 
-	inject(h, NRXD - 1);
+	guest_inject(h, NRXD - 1);
 	for (i = 1; i < NRXD; i++) {
-		ATF_CHECK_EQ(1, take(h, 1));
+		ATF_CHECK_EQ(1, guest_take(h, 1));
 		guest_give(h, csb);
 		look(h);
 	}
@@ -244,11 +253,11 @@ TEST(rx_polled, "No RX interrupt for a guest that polls, however slowly")
 	ATF_CHECK_EQ(0, h->timer_ns);
 	ATF_CHECK_EQ(0, host_raised(h));
 	/* One that comes just before the host looks is not overdue. */
-	inject(h, 1);
+	guest_inject(h, 1);
 	host_advance(h, LOOK_NS - 1);
-	ATF_CHECK_EQ(1, take(h, 1));
+	ATF_CHECK_EQ(1, guest_take(h, 1));
 	guest_give(h, csb);
-	inject(h, 1);
+	guest_inject(h, 1);
 	host_advance(h, LOOK_NS);
 	ATF_CHECK_EQ(0, host_raised(h));
 	host_advance(h, 1);
@@ -265,7 +274,7 @@ TEST(apart, "Transmit's look does not make receive's early")
 	guest_send(h, csb);
 	host_run(h);
 	host_advance(h, LOOK_NS - 1);
-	inject(h, 1);
+	guest_inject(h, 1);
 	host_advance(h, 1);
 	ATF_CHECK_EQ(0, host_raised(h));
 	look(h);
@@ -283,8 +292,8 @@ TEST(idle, "The timer is set once for each direction in 10 ms, and an idle "
 	for (i = 0; i < 1000; i++) {
 		guest_frames(h, 1);
 		guest_send(h, csb);
-		inject(h, 1);
-		ATF_CHECK_EQ(1, take(h, 1));
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(1, guest_take(h, 1));
 		guest_give(h, csb);
 		host_advance(h, 1000);
 	}
@@ -307,7 +316,7 @@ TEST(without, "Without the CSB no look is due")
 	host_wr(h, E82545_IMS, E82545_ICR_ALL);
 	guest_frames(h, 3);
 	host_tx_go(h);
-	inject(h, NRXD + 1);
+	guest_inject(h, NRXD + 1);
 	ATF_CHECK_EQ(0, h->ntimer);
 	host_destroy(h);
 }
@@ -329,7 +338,7 @@ changed(void (*change)(struct host *))
 
 	guest_frames(h, 1);
 	guest_send(h, csb);
-	inject(h, 1);
+	guest_inject(h, 1);
 	change(h);
 	host_run(h);
 	nmaps = 0;
@@ -517,7 +526,7 @@ TEST(held, "Each look raises its own causes, once, and leaves the others")
 	const uint32_t *held = &h->dev->csb.held;
 
 	send_one(h, csb);
-	inject(h, 1);
+	guest_inject(h, 1);
 	ATF_CHECK_EQ(E82545_ICR_RXT0, *held & E82545_ICR_RXT0);
 	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
 	look(h);
@@ -533,11 +542,30 @@ TEST(held, "Each look raises its own causes, once, and leaves the others")
 	held = &h->dev->csb.held;
 	send_one(h, csb);
 	host_advance(h, LOOK_NS - 1);
-	inject(h, 1);
+	guest_inject(h, 1);
 	CSB_SET(csb, guest_need_txkick, 1);
 	host_advance(h, 1);
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(E82545_ICR_RXT0, *held);
+	host_destroy(h);
+}
+
+TEST(held_rx, "A suppressed RX cause raises no TX interrupt")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+
+	CSB_SET(csb, guest_need_txkick, 1);
+	send_one(h, csb);
+	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
+	host_advance(h, 1);
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(1, guest_take(h, 1));
+	guest_give(h, csb);
+	/* Transmit's look, then receive's. */
+	look(h);
+	look(h);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
 	host_destroy(h);
 }
 
@@ -550,7 +578,7 @@ TEST(unmasked, "A write to IMS raises suppressed RX causes once, and only if "
 
 	host_wr(h, E82545_IMS, E82545_ICR_TXDW);
 	send_one(h, csb);
-	inject(h, 1);
+	guest_inject(h, 1);
 	ATF_CHECK_EQ(0, host_raised(h));
 	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
 	ATF_CHECK_EQ(1, host_raised(h));
@@ -565,8 +593,8 @@ TEST(read, "Frames whose cause was read are not looked at again, though the "
 	struct paravirt_csb *csb;
 	struct host *h = up(&csb);
 
-	inject(h, 3);
-	ATF_CHECK_EQ(1, take(h, 1));
+	guest_inject(h, 3);
+	ATF_CHECK_EQ(1, guest_take(h, 1));
 	guest_give(h, csb);
 	host_wr(h, E82545_ICS, E82545_ICR_LSC);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0);
@@ -597,8 +625,8 @@ TEST(each, "Each direction's look maps the block once, with its lock, when it "
 
 	/* Receive's, a nanosecond before transmit's. */
 	h->map_hook = NULL;
-	inject(h, 1);
-	ATF_CHECK_EQ(1, take(h, 1));
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(1, guest_take(h, 1));
 	guest_give(h, csb);
 	host_advance(h, 1);
 	send_one(h, csb);
@@ -613,8 +641,8 @@ TEST(each, "Each direction's look maps the block once, with its lock, when it "
 	CSB_SET(csb, guest_need_txkick, 0);
 
 	/* Receive's alone: transmit does not look. */
-	inject(h, 1);
-	ATF_CHECK_EQ(1, take(h, 1));
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(1, guest_take(h, 1));
 	guest_give(h, csb);
 	CSB_SET(csb, guest_tdt, h->txtail + 1);
 	h->nkick = 0;
@@ -624,7 +652,7 @@ TEST(each, "Each direction's look maps the block once, with its lock, when it "
 
 	/* Both at once. */
 	send_one(h, csb);
-	inject(h, 1);
+	guest_inject(h, 1);
 	host_advance(h, LOOK_NS - 1);
 	guest_frames(h, 1);
 	CSB_SET(csb, guest_tdt, h->txtail);
@@ -706,8 +734,10 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, tx_interrupt);
 	ATF_TP_ADD_TC(tp, tx_polled);
 	ATF_TP_ADD_TC(tp, rx_kick);
+	ATF_TP_ADD_TC(tp, rx_kick_wanted);
 	ATF_TP_ADD_TC(tp, rx_interrupt);
 	ATF_TP_ADD_TC(tp, rx_forgotten);
+	ATF_TP_ADD_TC(tp, rx_nowhere);
 	ATF_TP_ADD_TC(tp, rx_off);
 	ATF_TP_ADD_TC(tp, rx_polled);
 	ATF_TP_ADD_TC(tp, apart);
@@ -719,6 +749,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, tx_missed);
 	ATF_TP_ADD_TC(tp, asleep);
 	ATF_TP_ADD_TC(tp, held);
+	ATF_TP_ADD_TC(tp, held_rx);
 	ATF_TP_ADD_TC(tp, unmasked);
 	ATF_TP_ADD_TC(tp, read);
 	ATF_TP_ADD_TC(tp, each);

@@ -16,35 +16,6 @@
 #include "e82545_guest.h"
 #include "e82545_impl.h"
 
-static void
-offer(struct host *h, unsigned int n)
-{
-	uint8_t frame[60];
-
-	for (; n > 0; n--) {
-		host_make_frame(frame, sizeof(frame), host_mac, n);
-		host_inject(h, frame, sizeof(frame), 1);
-	}
-}
-
-static void
-inject(struct host *h, unsigned int n)
-{
-	offer(h, n);
-	host_run(h);
-}
-
-static unsigned int
-take(struct host *h, unsigned int max)
-{
-	uint8_t buf[2048];
-	unsigned int n;
-
-	for (n = 0; n < max && host_rx_take(h, buf, sizeof(buf), NULL) > 0; n++)
-		;
-	return (n);
-}
-
 /*
  * Take frames and post their buffers, one by one.  The n-th takes a kick, and
  * then no frame waits any more.
@@ -55,7 +26,7 @@ give_until_kick(struct host *h, struct paravirt_csb *csb, unsigned int n)
 	unsigned int i;
 
 	for (i = 1; i <= n; i++) {
-		ATF_CHECK_EQ(1, take(h, 1));
+		ATF_CHECK_EQ(1, guest_take(h, 1));
 		ATF_CHECK_EQ(i == n, guest_give(h, csb));
 	}
 	host_run(h);
@@ -68,21 +39,21 @@ TEST(need_kick, "An RX interrupt comes only if guest_need_rxkick asks for it")
 	struct host *h = guest_up(64, 64, 2048, 1, &csb);
 	unsigned int i;
 
-	inject(h, 1);
+	guest_inject(h, 1);
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
 	CSB_SET(csb, guest_need_rxkick, 0);
 	for (i = 1; i <= 20; i++) {
-		inject(h, 1);
+		guest_inject(h, 1);
 		ATF_CHECK_EQ(i, host_counter(h, E82545_C_INTR_SAVED));
 		ATF_CHECK_EQ(1 + i, CSB_GET(csb, host_rdh));
 		ATF_CHECK_EQ(1 + i, host_rd(h, E82545_RDH));
 	}
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
-	ATF_CHECK_EQ(21, take(h, 100));
+	ATF_CHECK_EQ(21, guest_take(h, 100));
 	CSB_SET(csb, guest_need_rxkick, 2);
-	inject(h, 1);
+	guest_inject(h, 1);
 	ATF_CHECK_EQ(2, host_raised(h));
 	ATF_CHECK_EQ(E82545_ICR_RXT0, CSB_GET(csb, host_isr));
 	host_destroy(h);
@@ -94,14 +65,14 @@ TEST(moderated, "RDTR and ITR delay an RX interrupt")
 	struct host *h = guest_up(64, 64, 2048, 1, &csb);
 
 	host_wr(h, E82545_RDTR, 10);
-	inject(h, 1);
+	guest_inject(h, 1);
 	ATF_CHECK_EQ(0, host_raised(h));
 	host_advance(h, 10 * 1024);
 	ATF_CHECK_EQ(1, host_raised(h));
 	host_rd(h, E82545_ICR);
 	host_wr(h, E82545_RDTR, 0);
 	host_wr(h, E82545_ITR, 1000);
-	inject(h, 1);
+	guest_inject(h, 1);
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_INTR_HELD));
 	host_advance(h, 256000);
@@ -117,8 +88,8 @@ TEST(lazily, "Buffers posted only by guest_rdt are found when needed")
 
 	CSB_SET(csb, guest_need_rxkick, 0);
 	for (i = 0; i < 100; i++) {
-		inject(h, 3);
-		ATF_CHECK_EQ(3, take(h, 100));
+		guest_inject(h, 3);
+		ATF_CHECK_EQ(3, guest_take(h, 100));
 		ATF_CHECK(!guest_give(h, csb));
 	}
 	ATF_CHECK_EQ(300, host_counter(h, E82545_C_RX_FRAME));
@@ -139,18 +110,18 @@ TEST(late_kick, "A write of an old value to RDT changes nothing")
 	unsigned int i;
 
 	for (i = 0; i < 10; i++) {
-		inject(h, 3);
-		ATF_CHECK_EQ(3, take(h, 100));
+		guest_inject(h, 3);
+		ATF_CHECK_EQ(3, guest_take(h, 100));
 		guest_give(h, csb);
 	}
-	inject(h, 3);
+	guest_inject(h, 3);
 	ATF_CHECK_EQ(1, host_rd(h, E82545_RDH));
 	ATF_CHECK_EQ(13, CSB_GET(csb, guest_rdt));
 	host_wr(h, E82545_RDT, 15);
-	inject(h, 20);
+	guest_inject(h, 20);
 	ATF_CHECK_EQ(13, host_rd(h, E82545_RDH));
 	ATF_CHECK_EQ(45, host_counter(h, E82545_C_RX_FRAME));
-	ATF_CHECK_EQ(15, take(h, 100));
+	ATF_CHECK_EQ(15, guest_take(h, 100));
 	/* With the CSB off, RDT has its usual meaning. */
 	CSB_SET(csb, guest_csb_on, 0);
 	host_rx_post(h);
@@ -166,12 +137,12 @@ TEST(low, "RXDMT0 is set only if the ring is low when the CSB is read again")
 	unsigned int i;
 
 	for (i = 0; i < 10; i++) {
-		inject(h, 3);
+		guest_inject(h, 3);
 		ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
-		take(h, 100);
+		guest_take(h, 100);
 		guest_give(h, csb);
 	}
-	inject(h, 8);
+	guest_inject(h, 8);
 	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
 	    host_rd(h, E82545_ICR));
 	host_destroy(h);
@@ -185,14 +156,14 @@ TEST(dry, "An empty ring asks for one kick, at three quarters of its buffers")
 
 	CSB_SET(csb, guest_need_rxkick, 0);
 	kicks = host_counter(h, E82545_C_RX_KICK);
-	inject(h, 15 + 12 * 10);
+	guest_inject(h, 15 + 12 * 10);
 	for (lap = 1; lap <= 10; lap++) {
 		ATF_CHECK_EQ(lap, host_counter(h, E82545_C_RX_STALL));
 		ATF_CHECK_EQ(12 * (11 - lap), host_rx_pending(h));
 		ATF_CHECK_EQ((host_rd(h, E82545_RDH) + 12) % 16,
 		    CSB_GET(csb, host_rxkick_at));
 		for (i = 1; i <= 12; i++) {
-			ATF_CHECK_EQ(1, take(h, 1));
+			ATF_CHECK_EQ(1, guest_take(h, 1));
 			h->ready = false;
 			ATF_CHECK_EQ_MSG(i == 12, guest_give(h, csb), "%u", i);
 			ATF_CHECK_EQ(i == 12, h->ready);
@@ -221,7 +192,7 @@ TEST(not_dry, "A buffer posted while the ring runs empty is found without a "
 	struct host *h = guest_up(64, 16, 2048, 1, &hooked);
 
 	h->intr_hook = give_one;
-	inject(h, 16);
+	guest_inject(h, 16);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
@@ -243,7 +214,7 @@ TEST(off_in_batch, "When the CSB is turned off within a batch, the interrupt "
 
 	CSB_SET(hooked, guest_need_rxkick, 0);
 	h->rx_hook = turn_off;
-	inject(h, 1);
+	guest_inject(h, 1);
 	ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
 	host_destroy(h);
 }
@@ -275,11 +246,11 @@ TEST(taken_back, "Buffers that the guest takes back within a batch are not "
 	unsigned int i, done = 0;
 
 	/* The batch has used 15 of 20; then the guest says: 5 are posted. */
-	inject(h, 43);
+	guest_inject(h, 43);
 	back_at = 15;
 	back_to = 44;
 	h->rx_hook = take_back;
-	offer(h, 200);
+	guest_offer(h, 200);
 	/* RDT is behind RDH now: that posts all but 15. */
 	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
 	ATF_CHECK_EQ(180, host_rx_pending(h));
@@ -300,7 +271,7 @@ TEST(low_taken_back, "RXDMT0 is set if the guest takes back buffers that the "
 	back_at = 30;
 	back_to = 1;
 	h->rx_hook = take_back;
-	inject(h, 40);
+	guest_inject(h, 40);
 	ATF_CHECK_EQ(40, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
 	    host_rd(h, E82545_ICR) & (E82545_ICR_RXT0 | E82545_ICR_RXDMT0));
@@ -330,9 +301,9 @@ TEST(kick_in_batch, "When the CSB is turned off within a batch, an index that "
 {
 	struct host *h = guest_up(64, 64, 2048, 1, &hooked);
 
-	inject(h, 43);
+	guest_inject(h, 43);
 	h->rx_hook = post_and_turn_off;
-	inject(h, 200);
+	guest_inject(h, 200);
 	ATF_CHECK_EQ(63 + 11, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(10, host_rd(h, E82545_RDH));
 	ATF_CHECK_EQ(10, host_rd(h, E82545_RDT));
@@ -346,13 +317,13 @@ TEST(long_frame, "An empty ring waits for as many buffers as the frame needs")
 	uint8_t frame[256 * 14];
 
 	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
-	inject(h, 5);
+	guest_inject(h, 5);
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	rx_receive(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	ATF_CHECK_EQ((5 + 14) % 16, CSB_GET(csb, host_rxkick_at));
 	give_until_kick(h, csb, 4);
-	ATF_CHECK_EQ(1, take(h, 1));
+	ATF_CHECK_EQ(1, guest_take(h, 1));
 	check_taken(h, frame, sizeof(frame));
 	host_destroy(h);
 }
@@ -364,7 +335,7 @@ TEST(on_when_dry, "A guest that turns the CSB on while the ring is empty is "
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
 
 	CSB_SET(csb, guest_csb_on, 0);
-	inject(h, 20);
+	guest_inject(h, 20);
 	ATF_CHECK_EQ(5, host_rx_pending(h));
 	CSB_SET(csb, guest_csb_on, 1);
 	give_until_kick(h, csb, 12);
@@ -378,7 +349,7 @@ TEST(placed_when_dry, "So is a guest that sets CSBAL while the ring is empty")
 	uint64_t gpa;
 
 	guest_place(h, 0);
-	inject(h, 20);
+	guest_inject(h, 20);
 	ATF_CHECK_EQ(5, host_rx_pending(h));
 	gpa = guest_alloc(h, &csb);
 	CSB_SET(csb, guest_rdt, h->rxtail);
@@ -398,8 +369,8 @@ TEST(off, "With the CSB off RDT is used, and every interrupt comes")
 	CSB_SET(csb, guest_need_rxkick, 0);
 	for (i = 0; i < 10; i++) {
 		CSB_SET(csb, guest_csb_on, i % 2);
-		inject(h, 7);
-		ATF_CHECK_EQ(7, take(h, 100));
+		guest_inject(h, 7);
+		ATF_CHECK_EQ(7, guest_take(h, 100));
 		ATF_CHECK_EQ(i % 2 == 0, guest_give(h, csb));
 		ATF_CHECK_EQ(i % 2 == 0, (host_rd(h, E82545_ICR) &
 		    E82545_ICR_RXT0) != 0);
@@ -417,14 +388,14 @@ TEST(bad_tail, "A guest_rdt outside the ring is counted and ignored")
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
 	unsigned int i;
 
-	inject(h, 16);
+	guest_inject(h, 16);
 	for (i = 0; i < nitems(bad); i++) {
 		CSB_SET(csb, guest_rdt, bad[i]);
 		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 		ATF_CHECK_EQ(1, host_rx_pending(h));
 		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_CSB_BAD));
 	}
-	take(h, 100);
+	guest_take(h, 100);
 	CSB_SET(csb, guest_rdt, h->rxtail);
 	host_rx_post(h);
 	host_run(h);
@@ -441,7 +412,7 @@ TEST(bad_ring, "A ring outside guest memory is not used, whatever guest_rdt is")
 	host_wr(h, E82545_RDBAH, 1);
 	for (i = 0; i < 16; i++) {
 		CSB_SET(csb, guest_rdt, i);
-		inject(h, 1);
+		guest_inject(h, 1);
 		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	}
 	ATF_CHECK_EQ(16, host_rx_pending(h));
@@ -526,7 +497,7 @@ TEST(restarted_after, "An RDT that is written just before RDH counts")
 	ATF_CHECK(host_rd(h, E82545_RDT) != 11);
 	host_wr(h, E82545_RDH, 0);
 	ATF_CHECK_EQ(11, host_rd(h, E82545_RDT));
-	inject(h, 20);
+	guest_inject(h, 20);
 	ATF_CHECK_EQ(9, host_rx_pending(h));
 	host_destroy(h);
 }
@@ -555,7 +526,7 @@ TEST(low_saved, "RXDMT0 is suppressed as RXT0 is, and raised when the guest "
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);
 
 	CSB_SET(csb, guest_need_rxkick, 0);
-	inject(h, 14);
+	guest_inject(h, 14);
 	ATF_CHECK(!host_line(h));
 	host_wr(h, E82545_IMS, E82545_ICR_RXDMT0);
 	ATF_CHECK(host_line(h));
@@ -613,7 +584,7 @@ TEST(forgotten, "A reset, and a write to CSBAL, discard suppressed causes and "
 		h = guest_up(64, 16, 2048, 1, &csb);
 		CSB_SET(csb, guest_need_rxkick, 0);
 		if (i % 2 == 0)
-			inject(h, 1);
+			guest_inject(h, 1);
 		else
 			host_wr(h, E82545_IMS, E82545_ICR_RXT0);
 		if (i < 2)
@@ -626,7 +597,7 @@ TEST(forgotten, "A reset, and a write to CSBAL, discard suppressed causes and "
 		if (i % 2 == 0)
 			host_wr(h, E82545_IMS, E82545_ICR_RXT0);
 		else
-			inject(h, 1);
+			guest_inject(h, 1);
 		ATF_CHECK_EQ_MSG(0, host_rd(h, E82545_ICR) & E82545_ICR_RXT0,
 		    "%d", i);
 		host_destroy(h);
@@ -669,7 +640,7 @@ TEST(no_block, "Without descriptors frames wait though the CSB is outside "
 
 	h = guest_up(64, 16, 2048, 1, &csb);
 	guest_place(h, HOST_RAM);
-	inject(h, 16);
+	guest_inject(h, 16);
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	host_destroy(h);
 }
@@ -706,11 +677,11 @@ TEST(old, "An index of an earlier lap does not count, in a ring of any "
 	    host_rxd(h, 0), 16 * sizeof(struct e82545_rxd));
 	h->rxring = ring;
 	host_wr(h, E82545_RDBAL, ring);
-	inject(h, 5);
+	guest_inject(h, 5);
 	ATF_CHECK(host_rx_done(h, 4));
 	host_rxd(h, 0)->status = E82545_RXD_DD;
 	CSB_SET(csb, guest_rdt, 1);
-	inject(h, 20);
+	guest_inject(h, 20);
 	ATF_CHECK_EQ(15, host_rd(h, E82545_RDT));
 	ATF_CHECK_EQ(10, host_rx_pending(h));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_KICK_SAVED));

@@ -85,6 +85,7 @@ lem10_txeof(struct lem10 *l)
 	if (l->tx_pending)
 		lem10_wr(l, E82545_TDT, l->tx_next);
 	l->combined = l->tx_pending;
+	l->combined_none = l->combined && tx_used(l) == 0;
 	l->tx_pending = false;
 	if (tx_avail(l) > l->ndesc / 8) {
 		l->tx_full = false;
@@ -254,8 +255,8 @@ lem10_rxtx(struct lem10 *l)
 static void
 lem10_intr_legacy(struct lem10 *l, uint32_t icr)
 {
-	if ((icr & (E82545_ICR_RXSEQ | E82545_ICR_LSC)) != 0 ||
-	    atomic_load_32(&l->running) == 0)
+	l->skipped = (icr & (E82545_ICR_RXSEQ | E82545_ICR_LSC)) != 0;
+	if (l->skipped || atomic_load_32(&l->running) == 0)
 		return;
 	l->in_task = true;
 	(void)lem10_rxeof(l, -1);

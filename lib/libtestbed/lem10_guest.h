@@ -18,10 +18,13 @@
  *	  leaves out the write to RDT if that was set.
  *	- It kicks only if guest_rdt equals host_rxkick_at.
  *	- With send combining it may leave out a kick that host_need_txkick asks
- *	  for, and make up for it on the next interrupt.
+ *	  for, and make up for it on the next interrupt.  It waits for one
+ *	  even if that kick announces no frame, because the host has sent all
+ *	  by guest_tdt; only an interrupt for something else ends that.
  *	- It takes an ICR of 0 for the interrupt of another device.
  *	- With hw.em.use_legacy_irq it processes the rings in the interrupt
- *	  handler, and never masks interrupts.
+ *	  handler, and never masks interrupts.  One with LSC among its causes
+ *	  processes none, but ICR has been read.
  *
  * It has a barrier only where a comment asks for one; here they are in place.
  *
@@ -55,6 +58,7 @@ struct lem10 {
 	uint32_t	 ndesc;		/* of each ring */
 	bool		 legacy_irq;	/* hw.em.use_legacy_irq */
 	uint32_t	 running;	/* atomic */
+	bool		 skipped;	/* the last interrupt was LSC: no ring */
 	bool		 in_task;	/* interrupts are masked */
 
 	pthread_mutex_t	 tx_mtx;
@@ -63,6 +67,7 @@ struct lem10 {
 	uint32_t	 combining;	/* sc_enable; atomic */
 	bool		 combined;	/* an interrupt is due: do not kick */
 	bool		 tx_pending;	/* a kick was left out */
+	bool		 combined_none;	/* no: the kick was for no frame */
 	uint32_t	 queue;		/* atomic */
 	uint32_t	 posted, sent, tx_lost;	/* frames; atomic */
 

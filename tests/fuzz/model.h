@@ -45,7 +45,7 @@
 	X(RACE,		"the b-th access from now on changes the 8 bytes at "\
 			"gpa c to d")					\
 	X(BUS,		"bus mastering is on if a & 1")			\
-	X(LEM,		"lem(4) (lem10_guest.h) does what b says, with c") \
+	X(LEM,		"lem(4) (lem10_guest.h) does what b says, with a, c") \
 	X(WHEN,		"the next a & 7 operations happen at the b-th "	\
 			"access of lem(4), or of the model if c & 1")
 
@@ -58,7 +58,8 @@ enum model_op {
 
 /* X(identifier, what it does) */
 #define	LEM_OPS(X)							\
-	X(START,	"attaches, 16 + c % 8 * 8 descriptors")	\
+	X(START,	"attaches, 16 + c % 8 * 8 descriptors; a & 1: "	\
+			"hw.em.use_legacy_irq")				\
 	X(INTR,		"handles an interrupt, if there is one")	\
 	X(STRAY,	"the same for one of another device")		\
 	X(SEND,		"sends 1 + c % 16 frames")			\
@@ -75,6 +76,18 @@ enum lem_op {
 	LEM_NOPS
 };
 
+/* Habits of lem(4): what a run ends with. */
+enum lem_habit {
+	HABIT_LATE,	/* guest_need_rxkick is 0 after LSC without a frame */
+	HABIT_LATE_TX,	/* the same after TXDW */
+	HABIT_LAP,	/* guest_txkick_at is 0 */
+	HABIT_OLD_RDT,	/* guest_rdt is old */
+	HABIT_COMBINE,	/* a kick for no frame */
+	HABIT_N
+};
+/* Accesses of lem(4) at which the late frame comes. */
+#define	HABIT_TIMES	16
+
 struct fault;
 
 /*
@@ -82,5 +95,12 @@ struct fault;
  * their number.
  */
 size_t	model_fault(const struct fault *f, struct op *ops, size_t max);
+/*
+ * lem(4) starts and comes to a habit; `n' selects details, for HABIT_LATE and
+ * HABIT_LATE_TX when the frame comes.  Returns the number of operations, at
+ * most 40.
+ */
+size_t	model_habit(bool legacy_irq, enum lem_habit habit, uint32_t n,
+	    struct op *ops);
 
 #endif /* !_FUZZ_MODEL_H_ */

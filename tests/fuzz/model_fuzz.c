@@ -285,7 +285,7 @@ op_run(const struct op *op)
 		if (m.lem)
 			lem_run(op);
 		else if (op->b % LEM_NOPS == LEM_START)
-			lem_start(16 + op->c % 8 * 8);
+			lem_start(16 + op->c % 8 * 8, op->a & 1);
 		break;
 	case MODEL_WHEN:
 		if (m.lem)
@@ -416,7 +416,23 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return (0);
 }
 
-/* Before all inputs: the faults of others.  Mutations insert them, too. */
+static void
+run_habits(void)
+{
+	struct op ops[OPS_MAX];
+	uint32_t i, n;
+
+	for (i = 0; i < 2 * HABIT_N * HABIT_TIMES; i++) {
+		n = model_habit(i % 2, i / 2 % HABIT_N, i / 2 / HABIT_N, ops);
+		LLVMFuzzerTestOneInput((const uint8_t *)ops, n * sizeof(*ops));
+	}
+}
+
+/*
+ * Before all inputs: the faults of others, and habits of lem(4).  Mutations
+ * insert them, too, but what shows only at one of its accesses adds no coverage
+ * that would keep the input.
+ */
 int
 LLVMFuzzerInitialize(int *argc __unused, char ***argv __unused)
 {
@@ -428,5 +444,6 @@ LLVMFuzzerInitialize(int *argc __unused, char ***argv __unused)
 		n = model_fault(&e1000_faults[i], ops, OPS_MAX);
 		LLVMFuzzerTestOneInput((const uint8_t *)ops, n * sizeof(*ops));
 	}
+	run_habits();
 	return (0);
 }

@@ -109,7 +109,7 @@ void	check_counters(void);
  */
 
 /* The guest starts over, with lem(4) as its driver. */
-void	lem_start(uint32_t ndesc);
+void	lem_start(uint32_t ndesc, bool legacy_irq);
 /* MODEL_LEM, MODEL_WHEN. */
 void	lem_run(const struct op *op);
 void	lem_when(const struct op *op);

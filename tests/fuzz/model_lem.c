@@ -128,7 +128,7 @@ lem_transmit(void)
 
 /* The guest starts over, with lem(4) as its driver. */
 void
-lem_start(uint32_t ndesc)
+lem_start(uint32_t ndesc, bool legacy_irq)
 {
 	struct host *h = m.h;
 
@@ -146,6 +146,7 @@ lem_start(uint32_t ndesc)
 	forget();
 	m.race_in = 0;
 	lem10_up(&lem, h, ndesc);
+	lem.legacy_irq = legacy_irq;
 	lem.hook = lem_hook;
 	/* As after the first frame. */
 	lem.csb->guest_need_txkick = 2;
@@ -225,7 +226,7 @@ lem_run(const struct op *op)
 			break;
 		lem10_init(&lem, NULL);
 		/* Else it could wait for an interrupt of before the reset. */
-		lem.combined = lem.tx_pending = false;
+		lem.combined = lem.tx_pending = lem.combined_none = false;
 		break;
 	case LEM_RX_RESTART:
 		if (!lem.in_task && !m.in_model && m.bus && lem_free())
@@ -287,6 +288,17 @@ lem_counted(enum e82545_counter counter)
 	return (host_counter(m.h, counter) - m.before[counter]);
 }
 
+/*
+ * Whether lem(4) may wait for ever, on any adapter, for an interrupt that only
+ * something else brings: it has read ICR and processed no ring, or left out a
+ * kick after one for no frame.
+ */
+static bool
+lem_needs_intr(void)
+{
+	return (lem.skipped || (lem.tx_pending && lem.combined_none));
+}
+
 /* Nothing is left to do, and every frame is accounted for. */
 void
 lem_settle(void)
@@ -305,10 +317,8 @@ lem_settle(void)
 		receive(UINT32_MAX);
 		if (lem10_intr(&lem))
 			continue;
-		if (lem.tx_pending) {
-			/* It makes up for a kick on the next interrupt. */
-			e82545_link(h->dev, false);
-			e82545_link(h->dev, true);
+		if (lem_needs_intr()) {
+			reg_write(E82545_ICS, E82545_ICR_RXT0);
 			continue;
 		}
 		if (h->timer_ns == 0)

@@ -371,36 +371,73 @@ put_frames(struct op *ops, size_t n, unsigned int count)
 	return (n + 1);
 }
 
-/* Places where a habit of lem(4) shows. */
+/*
+ * Places where a habit of lem(4) shows, with the CSB on.  `n' selects what comes
+ * before, and when.
+ */
+static size_t
+put_habit(struct op *ops, enum lem_habit habit, uint32_t n)
+{
+	unsigned int i;
+	size_t len;
+
+	len = put_lem(ops, 0, LEM_CSB, 1);
+	len = put_frames(ops, len, 1 + n % 24);
+	len = put_lem(ops, len, LEM_INTR, 0);
+	switch (habit) {
+	case HABIT_LATE:
+	case HABIT_LATE_TX:
+		/* A frame comes during an interrupt that finds none. */
+		if (habit == HABIT_LATE) {
+			put(&ops[len++], MODEL_LINK, 0, 0, 0, 0);
+			put(&ops[len++], MODEL_LINK, 1, 0, 0, 0);
+		} else {
+			len = put_lem(ops, len, LEM_SEND, 0);
+			put(&ops[len++], MODEL_TX, 1, 0, 0, 0);
+		}
+		put(&ops[len++], MODEL_WHEN, 2, n % HABIT_TIMES, 0, 0);
+		len = put_frames(ops, len, 1);
+		len = put_lem(ops, len, LEM_INTR, 0);
+		break;
+	case HABIT_LAP:
+		/* Once around the ring, without interrupts. */
+		for (i = 0; i < 8; i++, n = n / 16 + 7)
+			len = put_lem(ops, len, LEM_QUIET, n % 16);
+		break;
+	case HABIT_OLD_RDT:
+		len = put_lem(ops, len, LEM_RX_RESTART, 0);
+		break;
+	case HABIT_COMBINE:
+		/* Both are sent before the kick for the second. */
+		len = put_lem(ops, len, LEM_COMBINE, 1);
+		len = put_lem(ops, len, LEM_SEND, 1);
+		put(&ops[len++], MODEL_TX, 8, 0, 0, 0);
+		len = put_lem(ops, len, LEM_INTR, 0);
+		put(&ops[len++], MODEL_TX, 8, 0, 0, 0);
+		/* The model may look again meanwhile. */
+		put(&ops[len++], MODEL_TIME, 0, 0, n % 2 * (1u << 24), 0);
+		len = put_lem(ops, len, LEM_SEND, 0);
+		break;
+	case HABIT_N:
+		break;
+	}
+	return (len);
+}
+
+size_t
+model_habit(bool legacy_irq, enum lem_habit habit, uint32_t n, struct op *ops)
+{
+	put_lem(ops, 0, LEM_START, 0);
+	ops[0].a = legacy_irq;
+	/* Link up. */
+	put_lem(ops, 1, LEM_INTR, 0);
+	return (2 + put_habit(&ops[2], habit, n));
+}
+
 static size_t
 make_habit(struct rng *rng, struct op *ops)
 {
-	unsigned int i;
-	size_t n;
-
-	n = put_lem(ops, 0, LEM_CSB, 1);
-	n = put_frames(ops, n, 1 + rng_below(rng, 24));
-	n = put_lem(ops, n, LEM_INTR, 0);
-	switch (rng_below(rng, 3)) {
-	case 0:
-		/* A frame comes during an interrupt that finds none. */
-		put(&ops[n++], MODEL_LINK, 0, 0, 0, 0);
-		put(&ops[n++], MODEL_LINK, 1, 0, 0, 0);
-		put(&ops[n++], MODEL_WHEN, 2, rng_below(rng, 16), 0, 0);
-		n = put_frames(ops, n, 1);
-		n = put_lem(ops, n, LEM_INTR, 0);
-		break;
-	case 1:
-		/* Once around the ring, without interrupts. */
-		for (i = 0; i < 8; i++)
-			n = put_lem(ops, n, LEM_QUIET, rng_next(rng));
-		break;
-	case 2:
-		/* guest_rdt is old. */
-		n = put_lem(ops, n, LEM_RX_RESTART, 0);
-		break;
-	}
-	return (n);
+	return (put_habit(ops, rng_below(rng, HABIT_N), rng_next(rng)));
 }
 
 /*
@@ -430,6 +467,7 @@ make_lem(struct rng *rng, struct op *ops)
 
 	count = rng_below(rng, 64);
 	n = put_lem(ops, 0, LEM_START, rng_below(rng, 8));
+	ops[0].a = rng_one_in(rng, 3);
 	if (rng_one_in(rng, 2))
 		n += make_habit(rng, &ops[n]);
 	for (count += n; n < count; n++) {

@@ -80,6 +80,7 @@ enum lem_op {
 enum lem_habit {
 	HABIT_LATE,	/* guest_need_rxkick is 0 after LSC without a frame */
 	HABIT_LATE_TX,	/* the same after TXDW */
+	HABIT_NEXT,	/* guest_need_rxkick is 0, and IMS is written */
 	HABIT_LAP,	/* guest_txkick_at is 0 */
 	HABIT_OLD_RDT,	/* guest_rdt is old */
 	HABIT_COMBINE,	/* a kick for no frame */

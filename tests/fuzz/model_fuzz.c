@@ -24,7 +24,8 @@
  *    registers and memory.  Its frames are sent in order, each once, and it
  *    takes those of the network in order, each once; those dropped are counted.
  *    In the end none is left, as far as interrupts and the timer drive it.  It
- *    is interrupted for frames sent if, and only if, it asks for that.
+ *    is interrupted for frames sent if, and only if, it asks for that, and at
+ *    once for frames received after a write to IMS.
  *  - An input has the same effect without the fast paths: it runs twice, with
  *    the model's workers and with those of e82545_general.c, and frames,
  *    interrupts, memory and snapshots are equal.  Inputs that change memory

@@ -120,6 +120,8 @@ void	lem_frame(unsigned int pieces);
 void	lem_sends(const struct frame *frame);
 /* transmit(), for lem(4). */
 bool	lem_transmit(void);
+/* After receive() or receive_direct(). */
+void	lem_received(void);
 /* At an access of the model: another CPU of the guest may run lem(4). */
 void	race_lem(void);
 /* Nothing is left to do, and every frame is accounted for. */

@@ -399,6 +399,12 @@ put_habit(struct op *ops, enum lem_habit habit, uint32_t n)
 		len = put_frames(ops, len, 1);
 		len = put_lem(ops, len, LEM_INTR, 0);
 		break;
+	case HABIT_NEXT:
+		put(&ops[len++], MODEL_LINK, 0, 0, 0, 0);
+		put(&ops[len++], MODEL_LINK, 1, 0, 0, 0);
+		len = put_lem(ops, len, LEM_INTR, 0);
+		len = put_frames(ops, len, 1);
+		break;
 	case HABIT_LAP:
 		/* Once around the ring, without interrupts. */
 		for (i = 0; i < 8; i++, n = n / 16 + 7)

@@ -135,6 +135,8 @@ receive(unsigned int calls)
 		INVARIANT(m.maps <= RX_MAPS_MAX);
 		INVARIANT(m.taken_now <= RX_BATCH_MAX);
 	} while (state == E82545_RX_MORE && --calls > 0);
+	if (m.lem)
+		lem_received();
 }
 
 /* Receive until all frames are taken or one does not fit. */
@@ -153,6 +155,8 @@ receive_direct(void)
 	INVARIANT(m.taken_now + host_rx_pending(m.h) == waiting);
 	INVARIANT(m.maps <= (waiting / RX_BATCH_MAX + 2) * RX_MAPS_MAX);
 	INVARIANT(host_counter(m.h, E82545_C_RX_STALL) == stalls);
+	if (m.lem)
+		lem_received();
 }
 
 void

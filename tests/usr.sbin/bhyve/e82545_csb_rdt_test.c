@@ -183,7 +183,7 @@ TEST(changed, "A guest_rdt that has changed counts, before the first batch and "
 
 	for (s = starts; s < starts + nitems(starts); s++)
 		for (used = s->bus ? 0 : 1; used < 5; used++) {
-			h = start(s, NRXD - 1, 5, &csb);
+			h = start(s, NRXD - 2, 5, &csb);
 			if (used > 0)
 				guest_inject(h, used);
 			CSB_SET(csb, guest_rdt, 8);
@@ -199,28 +199,37 @@ TEST(rdt_again, "RDT counts as often as it is written, until guest_rdt changes")
 	const struct start *s;
 	struct paravirt_csb *csb;
 	struct host *h;
+	unsigned int used;
 
-	for (s = starts; s < starts + nitems(starts); s++) {
-		h = start(s, NRXD - 1, 5, &csb);
-		guest_inject(h, 1);
-		host_wr(h, E82545_RDT, 7);
-		guest_inject(h, 1);
-		host_wr(h, E82545_RDT, 9);
-		guest_inject(h, 2 * NRXD);
-		ATF_CHECK_EQ_MSG(9, received(h), "start %td", s - starts);
-		CSB_SET(csb, guest_rdt, 10);
-		host_wr(h, E82545_RDT, 9);
-		host_run(h);
-		ATF_CHECK_EQ_MSG(10, received(h), "start %td", s - starts);
-		host_destroy(h);
-	}
+	for (s = starts; s < starts + nitems(starts); s++)
+		for (used = 0; used < 2; used++) {
+			h = start(s, NRXD - 2, 5, &csb);
+			if (used > 0)
+				guest_inject(h, used);
+			host_wr(h, E82545_RDT, 7);
+			/* In the next batch, not when the ring runs dry. */
+			guest_offer(h, 2 * NRXD);
+			e82545_rx(h->dev);
+			ATF_CHECK_EQ_MSG(7, received(h), "start %td, %u",
+			    s - starts, used);
+			host_wr(h, E82545_RDT, 9);
+			host_run(h);
+			ATF_CHECK_EQ_MSG(9, received(h), "start %td, %u",
+			    s - starts, used);
+			CSB_SET(csb, guest_rdt, 10);
+			host_wr(h, E82545_RDT, 9);
+			host_run(h);
+			ATF_CHECK_EQ_MSG(10, received(h), "start %td, %u",
+			    s - starts, used);
+			host_destroy(h);
+		}
 }
 
 TEST(on_again, "When the CSB is turned off and on, guest_rdt counts after that "
     "if it changes")
 {
 	struct paravirt_csb *csb;
-	struct host *h = start(&starts[0], NRXD - 1, 5, &csb);
+	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
 
 	CSB_SET(csb, guest_rdt, 6);
 	host_wr(h, E82545_RDT, 6);
@@ -246,7 +255,7 @@ TEST(off, "When the CSB has been turned off, RDT posts less or more than "
 
 	for (rdt = 7; rdt < 14; rdt++)
 		for (seen = 0; seen < 2; seen++) {
-			h = start(&starts[0], NRXD - 1, 5, &csb);
+			h = start(&starts[0], NRXD - 2, 5, &csb);
 			/* Whether the host has seen it on before. */
 			CSB_SET(csb, guest_csb_on, seen);
 			guest_inject(h, 2);
@@ -264,11 +273,11 @@ TEST(off, "When the CSB has been turned off, RDT posts less or more than "
 		}
 }
 
-TEST(off_without_rdt, "When the CSB is turned off, what guest_rdt posted before "
-    "stays posted")
+TEST(off_without_rdt, "When the CSB is turned off, what guest_rdt posted "
+    "before stays posted")
 {
 	struct paravirt_csb *csb;
-	struct host *h = start(&starts[0], NRXD - 1, 5, &csb);
+	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
 
 	guest_inject(h, 2);
 	CSB_SET(csb, guest_rdt, 10);
@@ -282,7 +291,7 @@ TEST(low, "With the CSB just turned on, RXDMT0 is set when the buffers that "
     "guest_rdt posts fall to half of the ring")
 {
 	struct paravirt_csb *csb;
-	struct host *h = start(&starts[0], NRXD - 1, 5, &csb);
+	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
 
 	CSB_SET(csb, guest_csb_on, 0);
 	guest_inject(h, 1);
@@ -347,7 +356,7 @@ TEST(dry_come_round, "A guest_rdt that has come round is found when the ring "
 TEST(dry_changed, "So is one that changes while the first batch's interrupt is "
     "raised")
 {
-	struct host *h = start(&starts[0], NRXD - 1, 5, &hooked);
+	struct host *h = start(&starts[0], NRXD - 2, 5, &hooked);
 
 	h->intr_hook = post_three;
 	host_rd(h, E82545_ICR);
@@ -361,12 +370,26 @@ TEST(dry_changed, "So is one that changes while the first batch's interrupt is "
 static struct host *
 kicked(struct paravirt_csb **csbp)
 {
-	struct host *h = start(&starts[0], NRXD - 1, 5, csbp);
+	struct host *h = start(&starts[0], NRXD - 2, 5, csbp);
 
 	CSB_SET(*csbp, guest_rdt, 6);
 	host_wr(h, E82545_RDT, 6);
 	guest_inject(h, 1);
 	return (h);
+}
+
+TEST(late_kick, "A kick of an earlier lap does not post buffers that the guest "
+    "has taken and not posted")
+{
+	struct paravirt_csb *csb;
+	struct host *h = kicked(&csb);
+
+	guest_inject(h, 3);
+	ATF_CHECK_EQ(4, guest_take(h, NRXD));
+	host_wr(h, E82545_RDT, 3);
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(6, received(h));
+	host_destroy(h);
 }
 
 TEST(on_for_tx, "RDT counts if only the transmit side has seen that the CSB is "
@@ -387,8 +410,8 @@ TEST(on_for_tx, "RDT counts if only the transmit side has seen that the CSB is "
 	host_destroy(h);
 }
 
-TEST(off_after_kick, "Nor does a kick before the CSB is turned off discard what "
-    "guest_rdt posted after it")
+TEST(off_after_kick, "A kick before the CSB is turned off does not discard "
+    "what guest_rdt posted after the kick")
 {
 	struct paravirt_csb *csb;
 	struct host *h = kicked(&csb);
@@ -446,6 +469,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, disabled);
 	ATF_TP_ADD_TC(tp, dry_come_round);
 	ATF_TP_ADD_TC(tp, dry_changed);
+	ATF_TP_ADD_TC(tp, late_kick);
 	ATF_TP_ADD_TC(tp, on_for_tx);
 	ATF_TP_ADD_TC(tp, off_after_kick);
 	ATF_TP_ADD_TC(tp, saved);

@@ -56,7 +56,7 @@ tsan: .PHONY
 FUZZ_SECONDS?=	300
 .for _t in run merge
 _fuzz.${_t}: .PHONY
-	@${MAKE} SAN=address,undefined all
+	@cd ${SRCTOP} && ${MAKE} SAN=address,undefined all
 	@FUZZ_SECONDS=${FUZZ_SECONDS} \
 	    sh ${SRCTOP}/tests/fuzz/fuzz.sh ${_t} ${SRCTOP}
 .endfor

@@ -50,13 +50,14 @@
  * With the mode on, a write to TDT or RDT is only a kick.  Its index may be
  * behind the head: a host that posts the guest's writes delivers them after the
  * CSB's newer index has been used.  It is kept aside (tdt, rdt) until the CSB
- * is read with the mode on, and counts only if the CSB's index is invalid or
- * the mode is off again.
+ * is read.  Then TDT counts only if the CSB's index is invalid or the mode is
+ * off again.  RDT counts if it is farther, because drivers that exist write it
+ * at the end of what they began with the mode off.
  *
  * Drivers that exist do not store guest_rdt while the mode is off, nor when
  * they start the ring.  What it is when RDH is written or at a reset does not
- * count, nor what is unchanged while the mode is off.  After a start and when
- * the mode goes on, RDT counts as written until guest_rdt changes (rdt_mode).
+ * count, nor what is unchanged while the mode is off.  The first write to RDT
+ * after a start is stored as it stands (rdt_mode).
  *
  * An index of an earlier lap, which the head has passed, would seem to be
  * almost a ring ahead.  So where it may be old it counts only if DD is clear in
@@ -92,11 +93,10 @@
 #define	CSB_LOOK_NS	10000000
 
 /* What a write to RDT does: rdt_mode. */
-#define	CSB_RDT_KICKS	0	/* guest_rdt counts; the write is a kick */
-#define	CSB_RDT_COUNTS	1	/* as without CSB, until guest_rdt changes */
-#define	CSB_RDT_STARTS	2	/* and what guest_rdt is until then is old */
+#define	CSB_RDT_KICKS	0	/* a kick; in old snapshots 1, too */
+#define	CSB_RDT_STARTS	2	/* starts the ring: guest_rdt is old */
 /* The same after a reset or start with the bus off: guest_rdt is unread. */
-#define	CSB_RDT_COUNTS_UNREAD	3
+#define	CSB_RDT_KICKS_UNREAD	3
 #define	CSB_RDT_STARTS_UNREAD	4
 
 /* Causes that only announce data. */
@@ -200,6 +200,8 @@ csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
 
 	base = (uint64_t)e82545_reg(dev, r->base + E82545_RING_BAH) << 32 |
 	    (e82545_reg(dev, r->base) & E82545_DBAL_MASK);
+	if (!e82545_dma(dev))
+		return (true);
 	desc = e82545_map(dev, base + (tail == 0 ? size - 1 : tail - 1) *
 	    sizeof(*desc), sizeof(*desc));
 	/* If it is NULL, no batch uses the ring. */
@@ -251,47 +253,76 @@ csb_kept(const uint32_t *kept)
 	return (atomic_load_32(kept) != NET_PARAVIRT_NONE);
 }
 
-/* Use the guest's tail, which counts.  Returns whether it is farther. */
-static bool
-csb_use(struct e82545 *dev, const struct csb_ring *r, uint32_t value,
-    uint32_t *seen)
+/* Where the guest's tail is in the block, and what the host knows of it. */
+static const uint32_t *
+csb_field(const struct csb_ring *r, const struct paravirt_csb *page)
 {
-	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (r == &csb_rx_ring && value != *seen)
-		atomic_store_32(&dev->csb.rdt_mode, CSB_RDT_KICKS);
-	*seen = value;
-	if (!csb_advance(dev, r, value))
-		return (false);
-	csb_kick_saved(dev, r, value);
-	return (true);
+	return (r == &csb_rx_ring ? &page->guest_rdt : &page->guest_tdt);
+}
+
+static uint32_t *
+csb_seen(struct e82545_csb *c, const struct csb_ring *r)
+{
+	return (r == &csb_rx_ring ? &c->rx_seen : &c->tx_seen);
+}
+
+static uint32_t *
+csb_aside(struct e82545_csb *c, const struct csb_ring *r)
+{
+	return (r == &csb_rx_ring ? &c->rdt : &c->tdt);
 }
 
 /*
- * Read the guest's tail, `field' of `page'.  If the mode is on, an index kept
- * aside before is not newer than this one: discard it, so that it does not
- * become the tail when the mode goes off.  If it is off, either may be the
- * newer one, and the farther counts: later the head could have passed the one
- * kept aside.
+ * Set the tail to the one of `page' (NULL: none) if that has changed, or
+ * `again', and to the one kept aside if that is farther; the head could pass it
+ * later.  With the mode on, a TDT kept aside is not newer than guest_tdt, and
+ * DD may not tell; RDT may be.  Returns whether the tail has moved.  reg_mtx
+ * and the ring's lock held.
  */
 static bool
-csb_look(struct e82545 *dev, const struct csb_ring *r,
-    const struct paravirt_csb *page, const uint32_t *field, uint32_t *kept,
-    uint32_t *seen, bool again)
+csb_use(struct e82545 *dev, const struct csb_ring *r,
+    const struct paravirt_csb *page, bool again)
 {
-	uint32_t value;
-	bool moved = false;
+	struct e82545_csb *c = &dev->csb;
+	uint32_t *aside = csb_aside(c, r), *seen = csb_seen(c, r);
+	uint32_t value = NET_PARAVIRT_NONE;
+	bool kicked = csb_kept(aside), moved = false, on = false;
 
-	value = le32toh(atomic_load_acq_32(field));
-	if (value == *seen && !again)
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (page != NULL) {
+		on = atomic_load_acq_32(&page->guest_csb_on) != 0;
+		value = le32toh(atomic_load_acq_32(csb_field(r, page)));
+	}
+	if (kicked) {
+		if (!on || r == &csb_rx_ring || value >= csb_ring_size(dev, r))
+			moved = csb_advance(dev, r, *aside);
+		atomic_store_32(aside, NET_PARAVIRT_NONE);
+	}
+	if (page == NULL || (value == *seen && !again))
+		return (moved);
+	if (r == &csb_rx_ring && value != *seen)
+		atomic_store_32(&c->rdt_mode, CSB_RDT_KICKS);
+	*seen = value;
+	if (csb_advance(dev, r, value)) {
+		moved = true;
+		if (!kicked)
+			csb_kick_saved(dev, r, value);
+	}
+	return (moved);
+}
+
+/* The same without reg_mtx, if there may be something to do. */
+static bool
+csb_look(struct e82545 *dev, const struct csb_ring *r,
+    const struct paravirt_csb *page, bool again)
+{
+	bool moved;
+
+	if (!again && le32toh(atomic_load_32(csb_field(r, page))) ==
+	    *csb_seen(&dev->csb, r))
 		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);
-	if (csb_kept(kept)) {
-		if (atomic_load_acq_32(&page->guest_csb_on) == 0)
-			moved = csb_advance(dev, r, *kept);
-		value = le32toh(atomic_load_acq_32(field));
-		atomic_store_32(kept, NET_PARAVIRT_NONE);
-	}
-	moved |= csb_use(dev, r, value, seen);
+	moved = csb_use(dev, r, page, again);
 	pthread_mutex_unlock(&dev->reg_mtx);
 	return (moved);
 }
@@ -316,55 +347,25 @@ e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value)
 	    atomic_load_32(&c->tx_last_on) != 0, value));
 }
 
-/*
- * Until guest_rdt changes, RDT counts: a guest that starts the ring writes it,
- * and one that turns the mode on may finish what it began with the mode off.
- */
+/* With the mode on, the head may have passed RDT, unless it starts the ring. */
 bool
 e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 {
 	struct e82545_csb *c = &dev->csb;
-	bool keep;
+	uint32_t mode;
+	bool keep, starts;
 
-	keep = csb_keep(&c->rdt, csb_rx_enabled(dev) &&
+	mode = atomic_load_32(&c->rdt_mode);
+	starts = mode == CSB_RDT_STARTS || mode == CSB_RDT_STARTS_UNREAD;
+	keep = csb_keep(&c->rdt, csb_rx_enabled(dev) && !starts &&
 	    atomic_load_32(&c->on) != 0 &&
-	    atomic_load_32(&c->rx_last_on) != 0 &&
-	    atomic_load_32(&c->rdt_mode) == CSB_RDT_KICKS, value);
-	if (!keep) {
+	    atomic_load_32(&c->rx_last_on) != 0, value);
+	if (!keep)
 		atomic_store_32(&c->rdt_direct, 1);
-		if (atomic_load_32(&c->rdt_mode) == CSB_RDT_STARTS)
-			atomic_store_32(&c->rdt_mode, CSB_RDT_COUNTS);
-		else if (atomic_load_32(&c->rdt_mode) == CSB_RDT_STARTS_UNREAD)
-			atomic_store_32(&c->rdt_mode, CSB_RDT_COUNTS_UNREAD);
-	}
+	if (starts)
+		atomic_store_32(&c->rdt_mode, mode == CSB_RDT_STARTS ?
+		    CSB_RDT_KICKS : CSB_RDT_KICKS_UNREAD);
 	return (keep);
-}
-
-/*
- * After a kick: set the tail to the block's (`field' of `page'; both NULL if
- * there is no block or the mode is off), or if that is invalid to the one kept
- * aside.  If the guest has turned the mode off since the batch began, it may
- * have written the register since then, and the one kept aside is newer.
- * reg_mtx held.
- */
-static void
-csb_settle(struct e82545 *dev, const struct csb_ring *r, uint32_t *kept,
-    const struct paravirt_csb *page, const uint32_t *field, uint32_t *seen)
-{
-	uint32_t value;
-
-	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (!csb_kept(kept))
-		return;
-	value = NET_PARAVIRT_NONE;
-	if (page != NULL && atomic_load_acq_32(&page->guest_csb_on) != 0)
-		value = le32toh(atomic_load_acq_32(field));
-	if (value < csb_ring_size(dev, r)) {
-		*seen = value;
-		csb_advance(dev, r, value);
-	} else
-		e82545_reg_set(dev, r->tail, *kept);
-	atomic_store_32(kept, NET_PARAVIRT_NONE);
 }
 
 /* Look again later.  Returns false if that was decided before. */
@@ -430,8 +431,7 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	}
 	if (kicked && csb_kept(&c->tdt)) {
 		pthread_mutex_lock(&dev->reg_mtx);
-		csb_settle(dev, &csb_tx_ring, &c->tdt, c->tx_on ? c->tx : NULL,
-		    c->tx_on ? &c->tx->guest_tdt : NULL, &c->tx_seen);
+		csb_use(dev, &csb_tx_ring, c->tx_on ? c->tx : NULL, true);
 		pthread_mutex_unlock(&dev->reg_mtx);
 	}
 	if (c->tx == NULL) {
@@ -447,8 +447,7 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	}
 	/* The mode may have gone off with frames pending and no kick. */
 	if (c->tx_awake && enabled)
-		csb_look(dev, &csb_tx_ring, c->tx, &c->tx->guest_tdt, &c->tdt,
-		    &c->tx_seen, false);
+		csb_look(dev, &csb_tx_ring, c->tx, false);
 }
 
 /* Returns false if frames are pending after all. */
@@ -584,10 +583,7 @@ csb_rx_again(const struct e82545 *dev, bool on)
 static bool
 csb_rx_look(struct e82545 *dev, const struct paravirt_csb *page, bool on)
 {
-	struct e82545_csb *c = &dev->csb;
-
-	return (csb_look(dev, &csb_rx_ring, page, &page->guest_rdt, &c->rdt,
-	    &c->rx_seen, csb_rx_again(dev, on)));
+	return (csb_look(dev, &csb_rx_ring, page, csb_rx_again(dev, on)));
 }
 
 /* An index from before is not progress in the new ring. */
@@ -604,13 +600,13 @@ csb_rx_forget_late(struct e82545 *dev, const struct paravirt_csb *page)
 {
 	struct e82545_csb *c = &dev->csb;
 
-	if (atomic_load_32(&c->rdt_mode) < CSB_RDT_COUNTS_UNREAD)
+	if (atomic_load_32(&c->rdt_mode) < CSB_RDT_KICKS_UNREAD)
 		return;
 	csb_rx_forget(c, page);
 	pthread_mutex_lock(&dev->reg_mtx);
 	atomic_store_32(&c->rdt_mode,
 	    atomic_load_32(&c->rdt_mode) == CSB_RDT_STARTS_UNREAD ?
-	    CSB_RDT_STARTS : CSB_RDT_COUNTS);
+	    CSB_RDT_STARTS : CSB_RDT_KICKS);
 	pthread_mutex_unlock(&dev->reg_mtx);
 }
 
@@ -621,11 +617,8 @@ csb_rx_mode(struct e82545 *dev, const struct paravirt_csb *page, bool *on)
 	struct e82545_csb *c = &dev->csb;
 	bool changed;
 
-	csb_rx_forget_late(dev, page);
 	*on = csb_is_on(dev, page);
 	changed = *on && atomic_load_32(&c->rx_last_on) == 0;
-	if (changed && atomic_load_32(&c->rdt_mode) == CSB_RDT_KICKS)
-		atomic_store_32(&c->rdt_mode, CSB_RDT_COUNTS);
 	atomic_store_32(&c->rx_last_on, *on);
 	return (changed);
 }
@@ -643,12 +636,14 @@ e82545_csb_rx_begin(struct e82545 *dev)
 	if (!csb_rx_enabled(dev))
 		return;
 	c->rx = csb_map(dev);
-	if (c->rx != NULL)
+	if (c->rx != NULL) {
+		csb_rx_forget_late(dev, c->rx);
 		look = csb_rx_mode(dev, c->rx, &c->rx_on);
+	}
 	if (csb_kept(&c->rdt)) {
 		pthread_mutex_lock(&dev->reg_mtx);
-		csb_settle(dev, &csb_rx_ring, &c->rdt, c->rx_on ? c->rx : NULL,
-		    c->rx_on ? &c->rx->guest_rdt : NULL, &c->rx_seen);
+		csb_use(dev, &csb_rx_ring, c->rx_on ? c->rx : NULL,
+		    csb_rx_again(dev, c->rx_on));
 		pthread_mutex_unlock(&dev->reg_mtx);
 	}
 	if (c->rx == NULL)
@@ -700,11 +695,9 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	    htole32((head + at) % size));
 	c->rx_armed = true;
 	atomic_thread_fence_seq_cst();
-	/* The mode may have gone on since the batch began. */
-	on = atomic_load_acq_32(&c->rx->guest_csb_on) != 0;
-	at = le32toh(atomic_load_acq_32(&c->rx->guest_rdt));
-	if (at != c->rx_seen || csb_rx_again(dev, on))
-		csb_use(dev, &csb_rx_ring, at, &c->rx_seen);
+	/* The mode may have changed since the batch began. */
+	csb_rx_mode(dev, c->rx, &on);
+	csb_use(dev, &csb_rx_ring, c->rx, csb_rx_again(dev, on));
 	csb_rx_look_later(dev, c->rx);
 }
 
@@ -769,6 +762,7 @@ csb_rx_update(struct e82545 *dev, const struct paravirt_csb *page)
 {
 	bool on;
 
+	csb_rx_forget_late(dev, page);
 	csb_rx_mode(dev, page, &on);
 	csb_rx_look(dev, page, on);
 }
@@ -1009,8 +1003,8 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 
 	if (!dev->config.ec_csb)
 		return;
-	csb_settle(dev, &csb_tx_ring, &c->tdt, NULL, NULL, &c->tx_seen);
-	csb_settle(dev, &csb_rx_ring, &c->rdt, NULL, NULL, &c->rx_seen);
+	csb_use(dev, &csb_tx_ring, NULL, false);
+	csb_use(dev, &csb_rx_ring, NULL, false);
 	e82545_csb_release(dev);
 	e82545_reg_set(dev, off, value);
 	c->gpa = (uint64_t)e82545_reg(dev, E82545_CSBAH) << 32 | value;

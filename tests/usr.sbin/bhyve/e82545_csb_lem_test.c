@@ -492,6 +492,51 @@ TEST(switched_twice, "When the CSB is turned off and on again, or on and off, "
 	lem_down(&l);
 }
 
+/* The mode goes on, and frames fill whatever seems posted. */
+static void
+switch_on_and_fill(struct lem10 *l)
+{
+	switched_to(l, true);
+	inject(l, 2 * NDESC);
+	host_run(l->h);
+}
+
+/*
+ * The loop's last frame is the one before guest_rdt, which by then is that of
+ * a free descriptor; and RDT, which it writes after the mode went on, is one
+ * behind that.
+ */
+TEST(late_rdt, "RDT of a loop that saw the CSB off does not make unread frames "
+    "free, written after the CSB is turned on")
+{
+	struct lem10 l;
+	unsigned int frames, i, left;
+
+	lem_up(&l);
+	for (i = 0; i < NDESC - 1; i++) {
+		lem10_csb(&l, true);
+		receive(&l, 5, 5);
+		lem10_csb(&l, false);
+		receive(&l, i, 7);
+		/* The ring is full. */
+		inject(&l, NDESC);
+		host_run(l.h);
+		frames = (CSB_GET(l.csb, guest_rdt) + NDESC - l.rx_next) %
+		    NDESC;
+		if (frames == 0)
+			continue;
+		l.hook = switch_on_and_fill;
+		/* After two for the loop and one for each frame. */
+		l.hook_in = 3 + frames;
+		(void)lem10_rxeof(&l, frames);
+		ATF_REQUIRE_EQ(0, l.hook_in);
+		for (left = 1; left > 0; left = host_rx_pending(l.h))
+			settle(&l);
+		ATF_REQUIRE_EQ(injected, l.taken);
+	}
+	lem_down(&l);
+}
+
 TEST(combining, "With send combining and the CSB every frame is sent, without "
     "another event")
 {
@@ -683,6 +728,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, on_under_load);
 	ATF_TP_ADD_TC(tp, off_under_load);
 	ATF_TP_ADD_TC(tp, switched_twice);
+	ATF_TP_ADD_TC(tp, late_rdt);
 	ATF_TP_ADD_TC(tp, combining);
 	ATF_TP_ADD_TC(tp, switched);
 	ATF_TP_ADD_TC(tp, restarted);

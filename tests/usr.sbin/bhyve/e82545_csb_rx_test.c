@@ -646,7 +646,7 @@ TEST(no_block, "Without descriptors frames wait though the CSB is outside "
 }
 
 TEST(direct, "RDT is the register if the receiver is off, and a kick if it is "
-    "on and guest_rdt has changed")
+    "on")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1, &csb);

@@ -531,9 +531,16 @@ polling_on(struct host *h)
 static void
 late(struct host *h)
 {
+	int i;
+
 	polling(h);
+	for (i = 0; i < 4; i++) {
+		host_make_frame(frame, 60, host_mac, i);
+		check_taken(h, frame, 60);
+	}
+	guest_frames(h, 2);
 	host_wr(h, E82545_RDT, 3);
-	host_wr(h, E82545_TDT, 2);
+	host_wr(h, E82545_TDT, 7);
 }
 
 static void
@@ -542,7 +549,8 @@ late_on(struct host *h)
 	CSB_SET(block(h), guest_csb_on, 0);
 	host_run(h);
 	ATF_CHECK_EQ(3, host_rd(h, E82545_RDT));
-	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(7, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(7, host_rd(h, E82545_TDH));
 }
 
 static void

@@ -378,20 +378,6 @@ kicked(struct paravirt_csb **csbp)
 	return (h);
 }
 
-TEST(late_kick, "A kick of an earlier lap does not post buffers that the guest "
-    "has taken and not posted")
-{
-	struct paravirt_csb *csb;
-	struct host *h = kicked(&csb);
-
-	guest_inject(h, 3);
-	ATF_CHECK_EQ(4, guest_take(h, NRXD));
-	host_wr(h, E82545_RDT, 3);
-	guest_inject(h, 2 * NRXD);
-	ATF_CHECK_EQ(6, received(h));
-	host_destroy(h);
-}
-
 TEST(on_for_tx, "If only the transmit side has seen that the CSB is on again, "
     "RDT posts less or more, as with the CSB off")
 {
@@ -474,7 +460,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, disabled);
 	ATF_TP_ADD_TC(tp, dry_come_round);
 	ATF_TP_ADD_TC(tp, dry_changed);
-	ATF_TP_ADD_TC(tp, late_kick);
 	ATF_TP_ADD_TC(tp, on_for_tx);
 	ATF_TP_ADD_TC(tp, off_after_kick);
 	ATF_TP_ADD_TC(tp, saved);

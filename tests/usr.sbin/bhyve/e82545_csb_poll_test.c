@@ -1,0 +1,251 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The transmit side wakes up, polls, and goes to sleep: what decides about it
+ * besides frames, and when the block is not accessed.
+ */
+
+#include <sys/param.h>
+
+#include <string.h>
+
+#include "e82545_guest.h"
+#include "e82545_impl.h"
+
+static unsigned int nmaps;
+
+static void
+count_map(struct host *h __unused)
+{
+	nmaps++;
+}
+
+/* A host that was kicked, sent a frame and polls for `rounds' rounds. */
+static struct host *
+awake(uint32_t rounds, struct paravirt_csb **csbp)
+{
+	struct host *h = guest_up(64, 8, 2048, rounds, csbp);
+
+	guest_frames(h, 1);
+	ATF_REQUIRE(guest_send(h, *csbp));
+	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	h->kicked = false;
+	return (h);
+}
+
+TEST(kicks, "A kick without a frame wakes the host for host_txcycles_lim "
+    "rounds, and one while it polls does not add rounds")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(3, &csb);
+	unsigned int i;
+
+	ATF_CHECK_EQ(4, guest_rounds(h));
+	for (i = 0; i < 3; i++) {
+		host_tx_go(h);
+		ATF_CHECK_EQ(4, guest_rounds(h));
+		ATF_CHECK_EQ(3, CSB_GET(csb, host_txcycles));
+		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	}
+	host_tx_go(h);
+	for (i = 1; i <= 3; i++) {
+		ATF_CHECK(e82545_tx(h->dev) != E82545_TX_IDLE);
+		ATF_CHECK_EQ(i, CSB_GET(csb, host_txcycles));
+		host_tx_go(h);
+	}
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	host_destroy(h);
+}
+
+TEST(more, "With the mode off, and with it on, all of a long ring is sent after "
+    "one kick")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	unsigned int on;
+
+	for (on = 0; on < 2; on++) {
+		h = guest_up(1024, 8, 2048, 0, &csb);
+		CSB_SET(csb, guest_csb_on, on);
+		guest_frames(h, E82545_TX_FRAMES + 1);
+		ATF_CHECK(guest_send(h, csb));
+		ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+		host_run(h);
+		ATF_CHECK_EQ_MSG(E82545_TX_FRAMES + 1, host_sent(h), "%u", on);
+		host_destroy(h);
+	}
+}
+
+TEST(unkicked, "A batch that no kick began uses the block, too")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 0, &csb);
+
+	CSB_SET(csb, guest_need_txkick, 0);
+	host_wr(h, E82545_TDBAH, 1);
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_sent(h));
+	host_wr(h, E82545_TDBAH, 0);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_tdh));
+	ATF_CHECK_EQ(0, host_raised(h));
+	host_destroy(h);
+}
+
+TEST(disabled, "With the transmitter off, guest_tdt does nothing, and the block "
+    "is not mapped once the host sleeps")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(1000, &csb);
+
+	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+	guest_frames(h, 1);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_KICK_SAVED));
+	nmaps = 0;
+	h->map_hook = count_map;
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(0, nmaps);
+	host_destroy(h);
+}
+
+TEST(restarted, "A guest_tdt of before a restart of the ring does not count "
+    "though the host polls")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(1000, &csb);
+
+	guest_frames(h, 4);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(5, host_sent(h));
+	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+	host_wr(h, E82545_TDH, 0);
+	host_wr(h, E82545_TDT, 0);
+	host_set(h, E82545_TCTL, E82545_TCTL_EN);
+	ATF_CHECK(e82545_tx(h->dev) != E82545_TX_IDLE);
+	ATF_CHECK_EQ(5, host_sent(h));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_TDT));
+	h->txtail = 0;
+	guest_frames(h, 2);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(7, host_sent(h));
+	host_destroy(h);
+}
+
+/* A host that polls, and whose block is guest memory's last page. */
+static struct host *
+last_page(struct paravirt_csb **csbp)
+{
+	struct host *h = host_create_csb(HOST_RAM);
+	const uint64_t gpa = HOST_RAM - NET_PARAVIRT_CSB_SIZE;
+
+	*csbp = host_mem(h, gpa, NET_PARAVIRT_CSB_SIZE);
+	host_up(h, 64, 8, 2048);
+	CSB_SET(*csbp, guest_rdt, h->rxtail);
+	CSB_SET(*csbp, host_txcycles_lim, 1000);
+	CSB_SET(*csbp, guest_csb_on, 1);
+	guest_place(h, gpa);
+	host_run(h);
+	guest_frames(h, 1);
+	host_tx_go(h);
+	CSB_SET(*csbp, guest_tdt, 1);
+	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_REQUIRE_EQ(0, CSB_GET(*csbp, host_need_txkick));
+	return (h);
+}
+
+TEST(gone, "When the block's page is gone polling ends, and TDT works; when it "
+    "is back the next kick wakes the host")
+{
+	struct paravirt_csb *csb;
+	struct host *h = last_page(&csb);
+
+	h->ram_size -= NET_PARAVIRT_CSB_SIZE;
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	guest_frames(h, 2);
+	CSB_SET(csb, guest_tdt, h->txtail);
+	host_tx_go(h);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(3, host_sent(h));
+	ATF_CHECK_EQ(3, host_rd(h, E82545_TDT));
+	h->ram_size += NET_PARAVIRT_CSB_SIZE;
+	guest_frames(h, 2);
+	CSB_SET(csb, guest_tdt, h->txtail);
+	host_tx_go(h);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(5, host_sent(h));
+	host_destroy(h);
+
+	/* In a reset. */
+	h = last_page(&csb);
+	h->ram_size -= NET_PARAVIRT_CSB_SIZE;
+	host_tx_go(h);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	h->ram_size += NET_PARAVIRT_CSB_SIZE;
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	host_destroy(h);
+}
+
+TEST(reset, "A reset ends polling, or a kick that was not served, and leaves "
+    "the block alone from then on")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint8_t page[NET_PARAVIRT_CSB_SIZE];
+	unsigned int kicked;
+
+	memset(page, 0xa5, sizeof(page));
+	for (kicked = 0; kicked < 2; kicked++) {
+		h = kicked ? guest_up(64, 8, 2048, 1000, &csb) :
+		    awake(1000, &csb);
+		if (kicked) {
+			/* As a guest may do itself. */
+			CSB_SET(csb, host_need_txkick, 0);
+			host_tx_go(h);
+		}
+		host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+		ATF_CHECK_EQ_MSG(1, CSB_GET(csb, host_need_txkick), "%u",
+		    kicked);
+		memcpy(csb, page, sizeof(page));
+		ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+		ATF_CHECK_EQ_MSG(0, memcmp(page, csb, sizeof(page)), "%u",
+		    kicked);
+		host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+		ATF_CHECK_EQ_MSG(0, memcmp(page, csb, sizeof(page)), "%u",
+		    kicked);
+		host_destroy(h);
+	}
+
+	/* Without a block, no memory is mapped. */
+	h = host_create_csb(HOST_RAM);
+	nmaps = 0;
+	h->map_hook = count_map;
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(0, nmaps);
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, kicks);
+	ATF_TP_ADD_TC(tp, more);
+	ATF_TP_ADD_TC(tp, unkicked);
+	ATF_TP_ADD_TC(tp, disabled);
+	ATF_TP_ADD_TC(tp, restarted);
+	ATF_TP_ADD_TC(tp, gone);
+	ATF_TP_ADD_TC(tp, reset);
+
+	return (atf_no_error());
+}

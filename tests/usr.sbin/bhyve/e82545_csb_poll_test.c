@@ -97,6 +97,13 @@ TEST(unkicked, "A batch that no kick began uses the block, too")
 	ATF_CHECK_EQ(1, CSB_GET(csb, host_tdh));
 	ATF_CHECK_EQ(0, host_raised(h));
 	host_destroy(h);
+
+	/* The guest is about to kick: host_need_txkick is its own. */
+	h = guest_up(64, 8, 2048, 0, &csb);
+	CSB_SET(csb, host_need_txkick, 0);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(0, CSB_GET(csb, host_need_txkick));
+	host_destroy(h);
 }
 
 TEST(disabled, "With the transmitter off, guest_tdt does nothing, and the block "
@@ -116,6 +123,16 @@ TEST(disabled, "With the transmitter off, guest_tdt does nothing, and the block 
 	h->map_hook = count_map;
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(0, nmaps);
+	host_destroy(h);
+
+	/* Turned off before a kick is served: TDT is the register. */
+	h = awake(1000, &csb);
+	CSB_SET(csb, guest_tdt, 4);
+	host_wr(h, E82545_TDT, 6);
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
+	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(6, host_rd(h, E82545_TDT));
 	host_destroy(h);
 }
 
@@ -237,6 +254,52 @@ TEST(reset, "A reset ends polling, or a kick that was not served, and leaves "
 	host_destroy(h);
 }
 
+/* A reset with the bus off; then the bus and the transmitter are on again. */
+static void
+reset_bus_off(struct host *h)
+{
+	e82545_bus_master(h->dev, false);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	host_wr(h, E82545_TDBAL, h->txring);
+	host_wr(h, E82545_TDLEN, h->ntxd * 16);
+	host_wr(h, E82545_TCTL, E82545_TCTL_EN);
+	e82545_bus_master(h->dev, true);
+}
+
+TEST(bus_off, "A reset with the bus off ends polling, and a kick that was not "
+    "served, with the first batch after it")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	unsigned int kicked;
+
+	for (kicked = 0; kicked < 2; kicked++) {
+		h = awake(1000, &csb);
+		if (kicked) {
+			CSB_SET(csb, host_txcycles_lim, 0);
+			guest_rounds(h);
+			CSB_SET(csb, host_need_txkick, 0);
+			host_tx_go(h);
+		}
+		CSB_SET(csb, guest_tdt, 5);
+		reset_bus_off(h);
+		ATF_CHECK_EQ(0, CSB_GET(csb, host_need_txkick));
+		ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+		ATF_CHECK_EQ_MSG(1, CSB_GET(csb, host_need_txkick), "%u",
+		    kicked);
+		/* An index of before the reset. */
+		ATF_CHECK_EQ_MSG(0, host_rd(h, E82545_TDT), "%u", kicked);
+		host_destroy(h);
+	}
+
+	h = last_page(&csb);
+	h->ram_size -= NET_PARAVIRT_CSB_SIZE;
+	reset_bus_off(h);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	h->ram_size += NET_PARAVIRT_CSB_SIZE;
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, kicks);
@@ -246,6 +309,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, restarted);
 	ATF_TP_ADD_TC(tp, gone);
 	ATF_TP_ADD_TC(tp, reset);
+	ATF_TP_ADD_TC(tp, bus_off);
 
 	return (atf_no_error());
 }

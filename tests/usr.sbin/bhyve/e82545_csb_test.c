@@ -31,6 +31,8 @@ TEST(absent, "Without csb=on there are no CSB registers, and no CSB is mapped")
 	ATF_CHECK_EQ(0x1008, eeprom(h, 0x0b));
 	host_up(h, 64, 8, 2048);
 	CSB_SET(csb = host_mem(h, guest_alloc(h, &csb), 4096), guest_csb_on, 1);
+	host_wr(h, E82545_CSBAH, UINT32_MAX);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAH));
 	guest_place(h, (uint8_t *)csb - h->ram);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAL));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAH));
@@ -493,6 +495,164 @@ TEST(placed, "A write to CSBAL makes the kept TDT count, and leaves nothing of "
 	host_destroy(h);
 }
 
+/* A CSB like the one that guest_up() makes, at another address. */
+static struct paravirt_csb *
+place_another(struct host *h)
+{
+	struct paravirt_csb *csb;
+	uint64_t gpa;
+
+	gpa = guest_alloc(h, &csb);
+	CSB_SET(csb, guest_tdt, h->txtail);
+	CSB_SET(csb, guest_rdt, h->rxtail);
+	CSB_SET(csb, guest_need_rxkick, 0);
+	CSB_SET(csb, guest_txkick_at, 0);
+	CSB_SET(csb, guest_csb_on, 1);
+	guest_place(h, gpa);
+	host_run(h);
+	return (csb);
+}
+
+TEST(fresh, "A guest that places another CSB uses guest_txkick_at, and asks for "
+    "RX interrupts by IMS, anew")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 0, &csb);
+	uint8_t frame[60];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	/* It uses the index, and has unmasked RX interrupts. */
+	CSB_SET(csb, guest_need_rxkick, 0);
+	CSB_SET(csb, guest_txkick_at, 40);
+	guest_frames(h, 60);
+	guest_send(h, csb);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_raised(h));
+	host_rd(h, E82545_ICR);
+	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
+	csb = place_another(h);
+	/* Past index 0. */
+	guest_frames(h, 10);
+	guest_send(h, csb);
+	rx_receive(h, frame, sizeof(frame));
+	check_taken(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(70, host_sent(h));
+	ATF_CHECK_EQ(1, host_raised(h));
+	/* Not 0: now it is used. */
+	CSB_SET(csb, guest_txkick_at, 15);
+	guest_frames(h, 10);
+	guest_send(h, csb);
+	host_run(h);
+	ATF_CHECK_EQ(2, host_raised(h));
+	host_destroy(h);
+}
+
+TEST(rdt_placed, "A write to CSBAL makes the kept RDT count")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1, &csb);
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 4; i++) {
+		rx_receive(h, frame, sizeof(frame));
+		check_taken(h, frame, sizeof(frame));
+	}
+	/* guest_rdt changes, after which RDT is only a kick. */
+	CSB_SET(csb, guest_rdt, 0);
+	host_wr(h, E82545_RDT, 0);
+	host_run(h);
+	e82545_rx(h->dev);
+	host_wr(h, E82545_RDT, 2);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_RDT));
+	guest_place(h, 0);
+	ATF_CHECK_EQ(2, host_rd(h, E82545_RDT));
+	host_destroy(h);
+}
+
+TEST(wrapped, "A guest_rdt that has the value found in the page when it was "
+    "placed counts, if the guest has posted the descriptor before it")
+{
+	struct paravirt_csb *csb;
+	struct host *h = host_create_csb(HOST_RAM);
+	uint8_t frame[60];
+	uint64_t gpa;
+	unsigned int i;
+
+	host_up(h, 64, 8, 2048);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 8; i++)
+		rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	gpa = guest_alloc(h, &csb);
+	CSB_SET(csb, guest_rdt, 3);
+	CSB_SET(csb, guest_csb_on, 1);
+	guest_place(h, gpa);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	for (i = 0; i < 4; i++)
+		check_taken(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(3, h->rxtail);
+	/* The host looks again; no kick is due before index 5. */
+	ATF_CHECK_EQ(5, CSB_GET(csb, host_rxkick_at));
+	host_advance(h, 10000000);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_RDH));
+	host_destroy(h);
+}
+
+/* Reset the adapter and start it again; no cause is read in between. */
+static void
+restart(struct host *h, struct paravirt_csb *csb)
+{
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	CSB_SET(csb, guest_tdt, 0);
+	host_up(h, 64, 8, 2048);
+	CSB_SET(csb, guest_rdt, h->rxtail);
+	host_run(h);
+	h->nraised = 0;
+}
+
+TEST(forgotten, "A reset forgets the causes that were suppressed, and that IMS "
+    "asked for RX interrupts")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 0, &csb);
+	uint8_t frame[60];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	CSB_SET(csb, guest_need_rxkick, 0);
+	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
+	rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, host_raised(h));
+	restart(h, csb);
+	rx_receive(h, frame, sizeof(frame));
+	check_taken(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & E82545_ICR_RXT0);
+
+	/* A frame in each direction, whose causes are suppressed. */
+	rx_receive(h, frame, sizeof(frame));
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK_EQ(0, host_raised(h));
+	restart(h, csb);
+	host_wr(h, E82545_IMS, E82545_ICR_RXT0 | E82545_ICR_TXDW |
+	    E82545_ICR_TXQE);
+	ATF_CHECK_EQ(0, host_raised(h));
+	/* A kick without a frame, after which the host looks again. */
+	CSB_SET(csb, guest_need_txkick, 1);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK(h->timer_ns != 0);
+	host_advance(h, 10000000);
+	ATF_CHECK_EQ(0, host_raised(h));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, absent);
@@ -512,6 +672,10 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, others);
 	ATF_TP_ADD_TC(tp, last_page);
 	ATF_TP_ADD_TC(tp, placed);
+	ATF_TP_ADD_TC(tp, fresh);
+	ATF_TP_ADD_TC(tp, rdt_placed);
+	ATF_TP_ADD_TC(tp, wrapped);
+	ATF_TP_ADD_TC(tp, forgotten);
 
 	return (atf_no_error());
 }

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "e82545_check.h"
+#include "e82545_guest.h"
 
 /* A packet before its segmentation, and its payload. */
 static uint8_t big[PACKET_HDR_MAX + 65536], bulk[65536];
@@ -208,6 +208,31 @@ TEST(batches, "A packet of more segments than a batch, between other packets")
 	}
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_TSO));
 	ATF_CHECK_EQ(4, host_counter(h, E82545_C_TX_BATCH));
+	host_destroy(h);
+}
+
+TEST(csb_batches, "An interrupt that the CSB asks for comes when the packet's "
+    "descriptors are free, not with its first segments")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 0, &csb);
+	struct packet p = { .payload = bulk, .paylen = 60000 };
+
+	packet_fill(bulk, sizeof(bulk), 7);
+	CSB_SET(csb, guest_need_txkick, 1);
+	queue(h, &p, 60, 54, 40000);
+	guest_send(h, csb);
+	/* The context's descriptor. */
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(256, host_sent(h));
+	host_rd(h, E82545_ICR);
+	h->nraised = 0;
+	while (host_rd(h, E82545_TDH) == 1) {
+		ATF_CHECK_EQ(0, host_raised(h));
+		ATF_REQUIRE(e82545_tx(h->dev) != E82545_TX_IDLE);
+	}
+	ATF_CHECK_EQ(1000, host_sent(h));
+	ATF_CHECK_EQ(1, host_raised(h));
 	host_destroy(h);
 }
 
@@ -425,6 +450,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, payload_in_place);
 	ATF_TP_ADD_TC(tp, vlan);
 	ATF_TP_ADD_TC(tp, batches);
+	ATF_TP_ADD_TC(tp, csb_batches);
 	ATF_TP_ADD_TC(tp, reset);
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, contexts);

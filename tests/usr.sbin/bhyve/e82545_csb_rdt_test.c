@@ -378,6 +378,21 @@ kicked(struct paravirt_csb **csbp)
 	return (h);
 }
 
+TEST(low_kick, "RXDMT0 is set, too, if guest_rdt posts more after a kick")
+{
+	struct paravirt_csb *csb;
+	struct host *h = kicked(&csb);
+
+	host_rd(h, E82545_ICR);
+	host_wr(h, E82545_RDT, 6);
+	CSB_SET(csb, guest_rdt, 14);
+	guest_offer(h, 1);
+	e82545_rx(h->dev);
+	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
+	    host_rd(h, E82545_ICR));
+	host_destroy(h);
+}
+
 TEST(on_for_tx, "If only the transmit side has seen that the CSB is on again, "
     "RDT posts less or more, as with the CSB off")
 {
@@ -460,6 +475,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, disabled);
 	ATF_TP_ADD_TC(tp, dry_come_round);
 	ATF_TP_ADD_TC(tp, dry_changed);
+	ATF_TP_ADD_TC(tp, low_kick);
 	ATF_TP_ADD_TC(tp, on_for_tx);
 	ATF_TP_ADD_TC(tp, off_after_kick);
 	ATF_TP_ADD_TC(tp, saved);

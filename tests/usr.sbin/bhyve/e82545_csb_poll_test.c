@@ -194,6 +194,8 @@ TEST(gone, "When the block's page is gone polling ends, and TDT works; when it "
 	guest_frames(h, 2);
 	CSB_SET(csb, guest_tdt, h->txtail);
 	host_tx_go(h);
+	/* The mode is what it was. */
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(3, host_sent(h));
 	ATF_CHECK_EQ(3, host_rd(h, E82545_TDT));

@@ -5,7 +5,7 @@
  */
 
 /*
- * Which index becomes TDT: guest_tdt, the register's, or one kept aside.
+ * Which index becomes the tail: the CSB's, the register's, or one kept aside.
  */
 
 #include <sys/param.h>
@@ -15,7 +15,7 @@
 
 #define	HIGH	((3ULL << 32) + HOST_RAM)	/* a gpa above 4 GB */
 
-/* Guest memory is at HIGH, too, and so is all that a test put below. */
+/* Guest memory is at HIGH, too. */
 static void *
 high_map(void *arg, uint64_t gpa, size_t len)
 {
@@ -87,10 +87,168 @@ TEST(no_ring, "guest_tdt counts with the mode off if the ring is outside guest "
 	host_destroy(h);
 }
 
+/* The host polls, and has sent `n' frames. */
+static struct host *
+awake(unsigned int n, struct paravirt_csb **csbp)
+{
+	struct host *h = guest_up(64, 16, 2048, 1000, csbp);
+
+	guest_frames(h, n);
+	ATF_REQUIRE(guest_send(h, *csbp));
+	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_REQUIRE_EQ(n, host_sent(h));
+	h->kicked = false;
+	return (h);
+}
+
+TEST(first_invalid, "TDT counts if guest_tdt is the first index outside the "
+    "ring")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(1, &csb);
+
+	guest_frames(h, 2);
+	CSB_SET(csb, guest_tdt, 64);
+	host_tx_go(h);
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(3, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(bus_off, "A write to CSBAL with the bus off makes the kept TDT count, and "
+    "accesses no memory")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(1, &csb);
+
+	guest_frames(h, 2);
+	host_tx_go(h);
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
+	e82545_bus_master(h->dev, false);
+	guest_place(h, 0);
+	ATF_CHECK_EQ(3, host_rd(h, E82545_TDT));
+	e82545_bus_master(h->dev, true);
+	host_run(h);
+	ATF_CHECK_EQ(3, host_sent(h));
+	host_destroy(h);
+}
+
+static struct paravirt_csb *hooked;
+
+/* The guest posts, turns the mode off, posts more and writes TDT. */
+static void
+turn_off_and_kick(struct host *h)
+{
+	h->map_hook = NULL;
+	guest_frames(h, 1);
+	CSB_SET(hooked, guest_tdt, h->txtail);
+	CSB_SET(hooked, guest_csb_on, 0);
+	guest_frames(h, 2);
+	host_tx_go(h);
+}
+
+TEST(off_then_kick, "When the mode goes off within a batch, TDT counts if it is "
+    "farther than guest_tdt")
+{
+	struct host *h = awake(1, &hooked);
+
+	h->map_hook = turn_off_and_kick;
+	(void)e82545_tx(h->dev);
+	host_run(h);
+	ATF_CHECK_EQ(NULL, h->map_hook);
+	ATF_CHECK_EQ(4, host_sent(h));
+	ATF_CHECK_EQ(4, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
+/* Start the transmit ring from 0; no batch comes in between. */
+static void
+restart(struct host *h)
+{
+	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+	host_wr(h, E82545_TDH, 0);
+	host_wr(h, E82545_TDT, 0);
+	host_set(h, E82545_TCTL, E82545_TCTL_EN);
+	h->txtail = 0;
+}
+
+TEST(restarted, "With a kick guest_tdt counts though it is what it was before "
+    "the ring was restarted; but not if TDT was stored")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(5, &csb);
+
+	restart(h);
+	guest_frames(h, 5);
+	host_tx_go(h);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(10, host_sent(h));
+	host_destroy(h);
+
+	/* The host has seen the mode off; the guest turns it on again. */
+	h = awake(5, &csb);
+	CSB_SET(csb, guest_csb_on, 0);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	restart(h);
+	CSB_SET(csb, guest_csb_on, 1);
+	guest_frames(h, 2);
+	host_tx_go(h);
+	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(7, host_sent(h));
+	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
+/* The guest starts the receive ring, which is empty. */
+static void
+start_rx(struct host *h)
+{
+	host_clear(h, E82545_RCTL, E82545_RCTL_EN);
+	host_wr(h, E82545_RDT, 0);
+	host_wr(h, E82545_RDH, 0);
+	host_set(h, E82545_RCTL, E82545_RCTL_EN);
+	ATF_REQUIRE_EQ(0, host_rd(h, E82545_RDT));
+}
+
+TEST(starts, "The first RDT after a start is stored, whatever guest_tdt does, "
+    "unless guest_rdt has changed before")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(1, &csb);
+	uint8_t frame[60];
+
+	start_rx(h);
+	guest_frames(h, 2);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(3, host_sent(h));
+	host_wr(h, E82545_RDT, 5);
+	ATF_CHECK_EQ(5, host_rd(h, E82545_RDT));
+	host_destroy(h);
+
+	h = awake(1, &csb);
+	start_rx(h);
+	CSB_SET(csb, guest_rdt, 5);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	ATF_CHECK_EQ(5, host_rd(h, E82545_RDT));
+	host_wr(h, E82545_RDT, 3);
+	ATF_CHECK_EQ(5, host_rd(h, E82545_RDT));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, high_ring);
 	ATF_TP_ADD_TC(tp, no_ring);
+	ATF_TP_ADD_TC(tp, first_invalid);
+	ATF_TP_ADD_TC(tp, bus_off);
+	ATF_TP_ADD_TC(tp, off_then_kick);
+	ATF_TP_ADD_TC(tp, restarted);
+	ATF_TP_ADD_TC(tp, starts);
 
 	return (atf_no_error());
 }

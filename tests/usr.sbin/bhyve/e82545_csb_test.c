@@ -601,6 +601,27 @@ TEST(wrapped, "A guest_rdt that has the value found in the page when it was "
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_RDH));
 	host_destroy(h);
+
+	/* The first buffers are posted after the CSB is placed. */
+	h = host_create_csb(HOST_RAM);
+	host_up(h, 64, 8, 2048);
+	host_wr(h, E82545_RDT, 0);
+	for (i = 0; i < 8; i++)
+		host_rxd(h, i)->status = E82545_RXD_DD;
+	gpa = guest_alloc(h, &csb);
+	CSB_SET(csb, guest_rdt, 3);
+	CSB_SET(csb, guest_csb_on, 1);
+	guest_place(h, gpa);
+	rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	for (i = 0; i < 3; i++)
+		host_rxd(h, i)->status = 0;
+	ATF_CHECK_EQ(6, CSB_GET(csb, host_rxkick_at));
+	host_advance(h, 10000000);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	ATF_CHECK_EQ(3, host_rd(h, E82545_RDT));
+	host_destroy(h);
 }
 
 /* Reset the adapter and start it again; no cause is read in between. */

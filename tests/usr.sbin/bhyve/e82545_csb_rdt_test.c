@@ -156,7 +156,25 @@ TEST(rdt_first, "But not if RDT was not written since the start")
 	}
 }
 
-TEST(come_round_off, "Nor while the CSB is off")
+TEST(rdt_first_bad, "An RDT that is not in the ring counts at the start only")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+
+	host_wr(h, E82545_RDT, NRXD + 1);
+	host_wr(h, E82545_RDH, 5);
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(NRXD + 1, host_rd(h, E82545_RDT));
+	ATF_CHECK_EQ(2 * NRXD, host_rx_pending(h));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
+	host_wr(h, E82545_RDT, 9);
+	host_run(h);
+	ATF_CHECK_EQ(2 * NRXD - 4, host_rx_pending(h));
+	host_destroy(h);
+}
+
+TEST(come_round_off, "While the CSB is off, one that has come round does not "
+    "count")
 {
 	struct paravirt_csb *csb;
 	struct host *h;
@@ -282,7 +300,9 @@ TEST(off_without_rdt, "When the CSB is turned off, what guest_rdt posted "
 	guest_inject(h, 2);
 	CSB_SET(csb, guest_rdt, 10);
 	CSB_SET(csb, guest_csb_on, 0);
-	guest_inject(h, 2 * NRXD);
+	/* In the next batch, not when the ring runs dry. */
+	guest_offer(h, 2 * NRXD);
+	e82545_rx(h->dev);
 	ATF_CHECK_EQ(10, received(h));
 	host_destroy(h);
 }
@@ -465,6 +485,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, come_round);
 	ATF_TP_ADD_TC(tp, come_round_later);
 	ATF_TP_ADD_TC(tp, rdt_first);
+	ATF_TP_ADD_TC(tp, rdt_first_bad);
 	ATF_TP_ADD_TC(tp, come_round_off);
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, rdt_again);

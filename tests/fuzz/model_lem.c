@@ -129,7 +129,7 @@ lem_transmit(void)
 void
 lem_received(void)
 {
-	if (!lem.legacy_irq && !lem.in_task &&
+	if (!lem.legacy_irq && !m.in_when &&
 	    (reg_read(E82545_IMS) & E82545_ICR_RXT0) != 0 &&
 	    host_rx_done(m.h, lem.rx_next))
 		INVARIANT(m.h->line);

@@ -240,6 +240,33 @@ TEST(starts, "The first RDT after a start is stored, whatever guest_tdt does, "
 	host_destroy(h);
 }
 
+/* Within a transmit batch, guest_rdt becomes an index of an earlier lap. */
+static void
+store_old_rdt(struct host *h)
+{
+	h->tx_hook = NULL;
+	CSB_SET(hooked, guest_rdt, 3);
+	host_wr(h, E82545_RDT, 15);
+}
+
+TEST(old_rdt, "DD makes guest_rdt old also while frames are sent")
+{
+	struct host *h = awake(1, &hooked);
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 4; i++)
+		rx_receive(h, frame, sizeof(frame));
+	h->tx_hook = store_old_rdt;
+	guest_frames(h, 1);
+	ATF_CHECK(!guest_send(h, hooked));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(NULL, h->tx_hook);
+	ATF_CHECK_EQ(15, host_rd(h, E82545_RDT));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, high_ring);
@@ -249,6 +276,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, off_then_kick);
 	ATF_TP_ADD_TC(tp, restarted);
 	ATF_TP_ADD_TC(tp, starts);
+	ATF_TP_ADD_TC(tp, old_rdt);
 
 	return (atf_no_error());
 }

@@ -261,7 +261,9 @@ TEST(bad_tdt, "A guest_tdt in the ring counts if TDT is outside of it")
 		guest_send(h, csb);
 		host_run(h);
 		CSB_SET(csb, guest_csb_on, 0);
+		ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 		host_wr(h, E82545_TDT, bad[i]);
+		ATF_CHECK_EQ(bad[i], host_rd(h, E82545_TDT));
 		host_run(h);
 		CSB_SET(csb, guest_csb_on, 1);
 		host_set(h, E82545_TCTL, E82545_TCTL_PSP);

@@ -209,6 +209,19 @@ csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
 	    (atomic_load_acq_8(&desc->status) & E82545_RXD_DD) == 0);
 }
 
+/* Whether an index is farther from the head than the tail. */
+static bool
+csb_farther(const struct e82545 *dev, const struct csb_ring *r, uint32_t value,
+    uint32_t size)
+{
+	uint32_t head, tail;
+
+	head = e82545_reg(dev, r->head);
+	tail = e82545_reg(dev, r->tail);
+	return (head < size && (tail >= size ||
+	    (value + size - head) % size > (tail + size - head) % size));
+}
+
 /*
  * Set the tail to the guest's if that is farther: true.  With the mode on,
  * guest_tdt is never old.  reg_mtx and the ring's lock held.
@@ -216,17 +229,14 @@ csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
 static bool
 csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 {
-	uint32_t head, size, tail;
+	uint32_t size;
 
 	size = csb_ring_size(dev, r);
-	head = e82545_reg(dev, r->head);
-	tail = e82545_reg(dev, r->tail);
 	if (value >= size) {
 		csb_bad(dev, value);
 		return (false);
 	}
-	if (head >= size || (tail < size &&
-	    (value + size - head) % size <= (tail + size - head) % size))
+	if (!csb_farther(dev, r, value, size))
 		return (false);
 	if ((r == &csb_rx_ring || !dev->csb.tx_on) &&
 	    !csb_posted(dev, r, value, size))
@@ -405,6 +415,31 @@ csb_suppress(struct e82545 *dev, uint32_t causes)
  * Transmit.
  */
 
+/*
+ * Whether guest_tdt tells of frames that the host has not seen.  With the mode
+ * off TDT is stored and guest_tdt is not looked at, and after a lap it may have
+ * come round to what was seen; or the guest has not stored it since.
+ */
+static bool
+csb_tx_new(const struct e82545 *dev, const struct paravirt_csb *page)
+{
+	const struct e82545_csb *c = &dev->csb;
+	uint32_t size;
+
+	if (le32toh(atomic_load_32(&page->guest_tdt)) != c->tx_seen)
+		return (true);
+	if (c->tx_seen == e82545_reg(dev, E82545_TDT))
+		return (false);
+	/* Once more, for the descriptor before it. */
+	if (le32toh(atomic_load_acq_32(&page->guest_tdt)) != c->tx_seen)
+		return (true);
+	size = csb_ring_size(dev, &csb_tx_ring);
+	return (c->tx_seen < size &&
+	    atomic_load_32(&page->guest_csb_on) != 0 &&
+	    csb_farther(dev, &csb_tx_ring, c->tx_seen, size) &&
+	    csb_posted(dev, &csb_tx_ring, c->tx_seen, size));
+}
+
 void
 e82545_csb_tx_begin(struct e82545 *dev)
 {
@@ -446,8 +481,8 @@ e82545_csb_tx_begin(struct e82545 *dev)
 		c->tx_rounds = 0;
 	}
 	/* The mode may have gone off with frames pending and no kick. */
-	if (c->tx_awake && enabled)
-		csb_look(dev, &csb_tx_ring, c->tx, false);
+	if (c->tx_awake && enabled && csb_tx_new(dev, c->tx))
+		csb_look(dev, &csb_tx_ring, c->tx, true);
 }
 
 /* Returns false if frames are pending after all. */
@@ -459,8 +494,7 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 	atomic_store_rel_32(&page->host_need_txkick, htole32(1));
 	atomic_thread_fence_seq_cst();
 	/* A guest that turns the mode off may have seen it on. */
-	if (csb_tx_enabled(dev) &&
-	    le32toh(atomic_load_acq_32(&page->guest_tdt)) != c->tx_seen) {
+	if (csb_tx_enabled(dev) && csb_tx_new(dev, page)) {
 		atomic_store_rel_32(&page->host_need_txkick, htole32(0));
 		c->tx_rounds = 0;
 		return (false);
@@ -858,11 +892,13 @@ e82545_csb_look_due(struct e82545 *dev)
 
 /* Whether guest_tdt has changed since the transmit side went to sleep. */
 static bool
-csb_tx_missed(const struct e82545_csb *c, const struct paravirt_csb *page)
+csb_tx_missed(const struct e82545 *dev, const struct paravirt_csb *page)
 {
+	const struct e82545_csb *c = &dev->csb;
+
 	return (!c->tx_awake && c->tx_seen != NET_PARAVIRT_NONE &&
 	    atomic_load_32(&page->guest_csb_on) != 0 &&
-	    le32toh(atomic_load_32(&page->guest_tdt)) != c->tx_seen);
+	    csb_tx_new(dev, page));
 }
 
 bool
@@ -875,7 +911,7 @@ e82545_csb_look_tx(struct e82545 *dev)
 	e82545_lock(&dev->tx_mtx);
 	if (e82545_dma(dev) && csb_tx_enabled(dev) &&
 	    (page = csb_map(dev)) != NULL) {
-		wake = csb_tx_missed(c, page);
+		wake = csb_tx_missed(dev, page);
 		if (wake)
 			atomic_store_32(&c->kicked, 1);
 		pthread_mutex_lock(&dev->reg_mtx);

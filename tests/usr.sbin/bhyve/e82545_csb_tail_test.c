@@ -201,6 +201,181 @@ TEST(restarted, "With a kick guest_tdt counts though it is what it was before "
 	host_destroy(h);
 }
 
+/*
+ * guest_tdt comes round to what the host has seen, after a lap with the mode
+ * off, when the host only looks at TDT.
+ */
+
+/* The host sleeps, and has seen guest_tdt 5 and then the mode off; TDT is 3. */
+static struct host *
+lap_asleep(struct paravirt_csb **csbp)
+{
+	struct host *h = guest_up(64, 16, 2048, 0, csbp);
+	unsigned int i;
+
+	guest_frames(h, 5);
+	ATF_REQUIRE(guest_send(h, *csbp));
+	host_run(h);
+	CSB_SET(*csbp, guest_csb_on, 0);
+	for (i = 0; i < 2; i++) {
+		guest_frames(h, 31);
+		ATF_REQUIRE(guest_send(h, *csbp));
+		host_run(h);
+	}
+	ATF_REQUIRE_EQ(67, host_sent(h));
+	ATF_REQUIRE_EQ(1, CSB_GET(*csbp, host_need_txkick));
+	CSB_SET(*csbp, guest_csb_on, 1);
+	return (h);
+}
+
+TEST(lap_asleep, "A lap later, the same guest_tdt counts when the host wakes")
+{
+	struct paravirt_csb *csb;
+	struct host *h = lap_asleep(&csb);
+
+	guest_frames(h, 1);
+	ATF_REQUIRE(guest_send(h, csb));
+	/* A guest may clear the flag when it kicks. */
+	CSB_SET(csb, host_need_txkick, 0);
+	guest_frames(h, 1);
+	ATF_REQUIRE(!guest_send(h, csb));
+	host_run(h);
+	ATF_CHECK_EQ(69, host_sent(h));
+	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	host_destroy(h);
+}
+
+TEST(lap_unseen, "The same is found 10 ms later if the guest has left out the "
+    "kick")
+{
+	struct paravirt_csb *csb;
+	struct host *h = lap_asleep(&csb);
+
+	guest_frames(h, 2);
+	CSB_SET(csb, guest_tdt, h->txtail);
+	host_advance(h, 10000000);
+	host_run(h);
+	ATF_CHECK_EQ(69, host_sent(h));
+	host_destroy(h);
+}
+
+static unsigned int lap_frames;
+
+/*
+ * When the batch's descriptors are done, the guest turns the mode on again and
+ * sends more, without a kick.
+ */
+static void
+turn_on_and_send(struct host *h)
+{
+	h->intr_hook = NULL;
+	CSB_SET(hooked, guest_tdt, h->txtail);
+	CSB_SET(hooked, guest_csb_on, 1);
+	ATF_CHECK_EQ(0, CSB_GET(hooked, host_need_txkick));
+	guest_frames(h, lap_frames);
+	CSB_SET(hooked, guest_tdt, h->txtail);
+}
+
+/*
+ * The host polls, and has seen guest_tdt 5 and the mode off; TDT was 10, and
+ * `n' frames are sent after that.
+ */
+static struct host *
+lap_awake(unsigned int n)
+{
+	struct host *h = awake(5, &hooked);
+
+	CSB_SET(hooked, guest_csb_on, 0);
+	guest_frames(h, 5);
+	host_tx_go(h);
+	host_rd(h, E82545_ICR);
+	h->intr_hook = turn_on_and_send;
+	lap_frames = n;
+	(void)e82545_tx(h->dev);
+	ATF_REQUIRE_EQ(NULL, h->intr_hook);
+	ATF_REQUIRE_EQ(10, host_sent(h));
+	return (h);
+}
+
+TEST(lap_awake, "The same guest_tdt counts when the mode goes on and the host "
+    "still polls")
+{
+	struct host *h = lap_awake(58);
+
+	guest_frames(h, 1);
+	ATF_REQUIRE(!guest_send(h, hooked));
+	ATF_REQUIRE_EQ(5, h->txtail);
+	host_run(h);
+	ATF_CHECK_EQ(69, host_sent(h));
+	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
+TEST(lap_falling_asleep, "The same guest_tdt keeps the host awake if the mode "
+    "has gone on")
+{
+	struct host *h = lap_awake(59);
+
+	ATF_REQUIRE_EQ(5, h->txtail);
+	host_run(h);
+	ATF_CHECK_EQ(69, host_sent(h));
+	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
+/* Queue `n' frames without RS: DD is never set. */
+static void
+frames_without_rs(struct host *h, unsigned int n)
+{
+	const uint64_t gpa = host_alloc(h, 60, 1);
+
+	host_make_frame(host_mem(h, gpa, 60), 60, host_mac, 0);
+	for (; n > 0; n--)
+		host_tx_legacy(h, gpa, 60, E82545_TXD_EOP | E82545_TXD_IFCS);
+}
+
+TEST(unchanged_off, "With the mode off the same guest_tdt does not count, where "
+    "DD does not tell whether it is old")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1000, &csb);
+
+	frames_without_rs(h, 5);
+	ATF_REQUIRE(guest_send(h, csb));
+	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	CSB_SET(csb, guest_csb_on, 0);
+	frames_without_rs(h, 5);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(10, host_sent(h));
+	ATF_CHECK_EQ(10, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
+TEST(unchanged_behind, "Nor does it keep the host awake if TDT is farther")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(5, &csb);
+	unsigned int i;
+
+	CSB_SET(csb, guest_csb_on, 0);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	restart(h);
+	CSB_SET(csb, guest_csb_on, 1);
+	CSB_SET(csb, host_txcycles_lim, 0);
+	/* A packet without its end. */
+	for (i = 0; i < 10; i++)
+		host_tx_legacy(h, host_alloc(h, 60, 1), 60, 0);
+	host_tx_go(h);
+	for (i = 0; i < 10 && e82545_tx(h->dev) != E82545_TX_IDLE; i++)
+		;
+	ATF_CHECK(i < 10);
+	ATF_CHECK_EQ(10, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	host_destroy(h);
+}
+
 /* The guest starts the receive ring, which is empty. */
 static void
 start_rx(struct host *h)
@@ -275,6 +450,12 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, bus_off);
 	ATF_TP_ADD_TC(tp, off_then_kick);
 	ATF_TP_ADD_TC(tp, restarted);
+	ATF_TP_ADD_TC(tp, lap_asleep);
+	ATF_TP_ADD_TC(tp, lap_unseen);
+	ATF_TP_ADD_TC(tp, lap_awake);
+	ATF_TP_ADD_TC(tp, lap_falling_asleep);
+	ATF_TP_ADD_TC(tp, unchanged_off);
+	ATF_TP_ADD_TC(tp, unchanged_behind);
 	ATF_TP_ADD_TC(tp, starts);
 	ATF_TP_ADD_TC(tp, old_rdt);
 

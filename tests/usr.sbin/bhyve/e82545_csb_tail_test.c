@@ -113,6 +113,10 @@ TEST(first_invalid, "TDT counts if guest_tdt is the first index outside the "
 	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(3, host_sent(h));
+	/* It is not looked at again, and does not keep the host awake. */
+	CSB_SET(csb, host_txcycles_lim, 0);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
 	host_destroy(h);
 }
 

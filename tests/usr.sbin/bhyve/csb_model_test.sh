@@ -5,19 +5,23 @@
 
 # spin checks csb.pml: the protocol, and the protocol without each barrier; then
 # guests that break it, and what the host does about them, and without that.
+# csb_mode.pml: the same for the mode and the start of the receive ring.
 
-# check define...: runs the checker, which writes its result to "out".
+# check model define...: runs the checker, which writes its result to "out".
 check()
 {
+	local model=$1
+
+	shift
 	command -v spin > /dev/null || atf_skip "spin is not installed"
 	# The compiler preprocesses; spin would call gcc.
 	atf_check -o ignore spin -P"${CC:-cc} -E -x c" -a "$@" \
-	    "$(atf_get_srcdir)/csb.pml"
+	    "$(atf_get_srcdir)/$model"
 	atf_check -e ignore "${CC:-cc}" -w -DSAFETY -DNOREDUCE -o pan pan.c
-	./pan -m100000 > out 2>&1 || true
+	./pan -m300000 > out 2>&1 || true
 }
 
-# holds define...: the checker finds no error.
+# holds model define...: the checker finds no error.
 holds()
 {
 	check "$@"
@@ -27,20 +31,27 @@ holds()
 	    -e 'Search not completed' -e 'out of memory' out
 }
 
-# loses define...: the checker finds that both sides wait.
+# loses model define...: the checker finds that both sides wait.
 loses()
 {
 	check "$@"
 	atf_check -o ignore grep 'invalid end state' out
 }
 
+# overwrites model define...: it finds a frame in a buffer of the guest's.
+overwrites()
+{
+	check "$@"
+	atf_check -o ignore grep 'assertion violated' out
+}
+
 ring()
 {
 	local b
 
-	holds "$@"
+	holds csb.pml "$@"
 	for b in GUEST_TELL GUEST_SLEEP HOST_TELL HOST_SLEEP; do
-		loses -DNO_BARRIER_$b "$@"
+		loses csb.pml -DNO_BARRIER_$b "$@"
 	done
 }
 
@@ -96,10 +107,10 @@ tx_look_head()
 }
 tx_look_body()
 {
-	loses -DRING_TX $TELL
-	loses -DRING_TX $SLEEP
-	holds -DRING_TX $TELL $SLEEP -DLOOK
-	holds -DRING_TX -DTHRESHOLD $TELL -DLOOK
+	loses csb.pml -DRING_TX $TELL
+	loses csb.pml -DRING_TX $SLEEP
+	holds csb.pml -DRING_TX $TELL $SLEEP -DLOOK
+	holds csb.pml -DRING_TX -DTHRESHOLD $TELL -DLOOK
 }
 
 atf_test_case rx_look
@@ -112,9 +123,9 @@ rx_look_body()
 	local t
 
 	for t in "" -DTHRESHOLD; do
-		loses -DRING_RX $t $TELL
-		loses -DRING_RX $t $SLEEP
-		holds -DRING_RX $t $TELL $SLEEP -DLOOK
+		loses csb.pml -DRING_RX $t $TELL
+		loses csb.pml -DRING_RX $t $SLEEP
+		holds csb.pml -DRING_RX $t $TELL $SLEEP -DLOOK
 	done
 }
 
@@ -128,15 +139,60 @@ lem_rx_body()
 {
 	local lem="-DRING_RX -DTHRESHOLD -DLEM"
 
-	loses $lem
-	holds $lem -DUNMASK
-	holds $lem -DLOOK
+	loses csb.pml $lem
+	holds csb.pml $lem -DUNMASK
+	holds csb.pml $lem -DLOOK
 	# It has no barriers.
-	loses $lem $TELL $SLEEP -DUNMASK
-	holds $lem $TELL $SLEEP -DUNMASK -DLOOK
+	loses csb.pml $lem $TELL $SLEEP -DUNMASK
+	holds csb.pml $lem $TELL $SLEEP -DUNMASK -DLOOK
 	# Nor does it write to IMS.
-	loses $lem -DLEM_LEGACY -DUNMASK
-	holds $lem -DLEM_LEGACY $TELL $SLEEP -DUNMASK -DLOOK
+	loses csb.pml $lem -DLEM_LEGACY -DUNMASK
+	holds csb.pml $lem -DLEM_LEGACY $TELL $SLEEP -DUNMASK -DLOOK
+}
+
+atf_test_case mode
+mode_head()
+{
+	atf_set descr "RX, the mode changes and the ring is started again:" \
+	    "no buffer of the guest's is used, and none posted is missed"
+}
+mode_body()
+{
+	local guest
+
+	for guest in "" -DFEW -DREFILL "-DFEW -DREFILL" -DOFF "-DOFF -DFEW" \
+	    "-DOFF -DFEW -DREFILL" -DSTARTS "-DSTARTS -DFEW -DREFILL" \
+	    -DBUS_OFF "-DBUS_OFF -DFEW -DREFILL" "-DBUS_OFF -DOFF -DFEW"; do
+		holds csb_mode.pml $guest
+	done
+}
+
+atf_test_case mode_late
+mode_late_head()
+{
+	atf_set descr "The same if writes to RDT take effect later"
+}
+mode_late_body()
+{
+	holds csb_mode.pml -DLATE
+	overwrites csb_mode.pml -DLATE -DNO_DD
+}
+
+atf_test_case mode_needs
+mode_needs_head()
+{
+	atf_set descr "Whatever the host leaves out shows"
+}
+mode_needs_body()
+{
+	loses csb_mode.pml -DNO_SWAP
+	overwrites csb_mode.pml -DNO_FORGET
+	overwrites csb_mode.pml -DNO_FORGET -DOFF -DFEW
+	overwrites csb_mode.pml -DSTORE_OFF
+	loses csb_mode.pml -DAT_ONCE
+	loses csb_mode.pml -DDROP_ON
+	loses csb_mode.pml -DNO_WAIT_KEPT
+	loses csb_mode.pml -DNO_WAIT_KEPT -DOFF
 }
 
 atf_init_test_cases()
@@ -148,4 +204,7 @@ atf_init_test_cases()
 	atf_add_test_case tx_look
 	atf_add_test_case rx_look
 	atf_add_test_case lem_rx
+	atf_add_test_case mode
+	atf_add_test_case mode_late
+	atf_add_test_case mode_needs
 }

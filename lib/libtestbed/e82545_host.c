@@ -675,7 +675,7 @@ host_up(struct host *h, uint32_t ntxd, uint32_t nrxd, uint32_t rxbufsize)
 	for (i = 0; i < nrxd; i++)
 		host_rxd(h, i)->addr = h->rxbuf + (uint64_t)i * rxbufsize;
 	h->rxnext = 0;
-	h->rxtail = nrxd - 1;
+	h->rxtail = h->rxposted = nrxd - 1;
 	host_wr(h, E82545_RDBAL, h->rxring);
 	host_wr(h, E82545_RDBAH, h->rxring >> 32);
 	host_wr(h, E82545_RDLEN, nrxd * sizeof(struct e82545_rxd));
@@ -798,6 +798,7 @@ host_rx_take(struct host *h, void *buf, size_t size, struct e82545_rxd *last)
 void
 host_rx_post(struct host *h)
 {
+	h->rxposted = h->rxtail;
 	host_wr(h, E82545_RDT, h->rxtail);
 }
 

@@ -99,6 +99,7 @@ struct host {
 	uint64_t	 txring, rxring;	/* gpa */
 	uint32_t	 ntxd, nrxd;	/* descriptors */
 	uint32_t	 txtail, rxtail, rxnext;
+	uint32_t	 rxposted;	/* rxtail, when last posted */
 	uint32_t	 rxbufsize;	/* bytes */
 	uint64_t	 rxbuf;		/* gpa of the first buffer */
 };

@@ -215,7 +215,8 @@ lem10_rxeof(struct lem10 *l, int count)
 		count--;
 		atomic_store_rel_8(&host_rxd(l->h, l->rx_next)->status, 0);
 		if (on) {
-			CSB_SET(l, guest_rdt, l->rx_next);
+			l->rdt = l->rx_next;
+			CSB_SET(l, guest_rdt, l->rdt);
 			CSB_BARRIER();
 			if (CSB_GET(l, host_rxkick_at) == l->rx_next)
 				lem10_wr(l, E82545_RDT, l->rx_next);

@@ -73,6 +73,7 @@ struct lem10 {
 
 	pthread_mutex_t	 rx_mtx;
 	uint32_t	 rx_next;
+	uint32_t	 rdt;		/* last value of guest_rdt */
 	uint32_t	 taken, rx_lost;	/* frames; atomic */
 	uint32_t	 seq;		/* of the last one */
 	uint32_t	 disorder;	/* frames with a number below that */

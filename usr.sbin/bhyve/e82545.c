@@ -529,8 +529,6 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	r = reg_find(off);
 	if (r == NULL)
 		return;
-	if (off == E82545_RDT && atomic_load_32(&dev->csb.rx_last_on) != 0)
-		e82545_csb_rx_kick(dev);
 	lock_rings(dev, r->ring);
 	if (off == E82545_RDH && e82545_csb_placed(dev))
 		e82545_csb_rx_restart(dev);

@@ -47,24 +47,25 @@
  * register's, because guests store it before they write the register; so the
  * registers are right when the mode goes off.
  *
- * With the mode on, a write to TDT or RDT is only a kick.  Its index may be
- * behind the head: a host that posts the guest's writes delivers them after the
- * CSB's newer index has been used.  It is kept aside (tdt, rdt) until the CSB
- * is read.  Then TDT counts only if the CSB's index is invalid or the mode is
- * off again.  RDT counts if it is farther, because drivers that exist write it
- * at the end of what they began with the mode off.
+ * With the mode on, a write to TDT is only a kick.  Its index may be behind the
+ * head: a host that posts the guest's writes delivers them after the CSB's
+ * newer index has been used.  It is kept aside (tdt) until the CSB is read, and
+ * counts only if the CSB's index is invalid or the mode is off again.  Until
+ * the transmit side has seen the mode off itself, TDT is kept aside, too, so
+ * that the head does not pass an index in the CSB that was not looked at.
  *
- * Drivers that exist do not store guest_rdt while the mode is off, nor when
- * they start the ring.  What it is when RDH is written or at a reset does not
- * count, nor what is unchanged while the mode is off.  The first write to RDT
- * after a start is stored as it stands (rdt_mode).
+ * Drivers that exist read the mode once for many buffers, and at the end write
+ * RDT, or store guest_rdt, for the mode that was.  So in either mode both are
+ * looked at, and the farther counts.  A write to RDT is kept aside (rdt) until
+ * the next batch, or until the ring runs dry; only the first after a start is
+ * stored as it stands (rx_starts).  guest_rdt is taken: the host replaces it by
+ * "none", so whatever it finds there is new, although drivers leave it as it is
+ * while the mode is off.  They leave it, too, when they start the ring: what it
+ * is when RDH is written or at a reset does not count (rx_old).
  *
  * An index of an earlier lap, which the head has passed, would seem to be
  * almost a ring ahead.  So where it may be old it counts only if DD is clear in
- * the descriptor before it: csb_posted().  And until the transmit side has seen
- * the mode off itself, TDT is kept aside, so that the head does not pass an
- * index in the CSB that was not looked at; on receive, RDT is newer than that
- * index (rdt_direct).
+ * the descriptor before it: csb_posted().
  *
  * Every batch reads guest_csb_on.  The host keeps its part of the block up to
  * date while that is 0, so that a guest that turns the mode on finds out
@@ -91,13 +92,6 @@
 
 /* When to look again after a kick was left out or asked for. */
 #define	CSB_LOOK_NS	10000000
-
-/* What a write to RDT does: rdt_mode. */
-#define	CSB_RDT_KICKS	0	/* a kick; in old snapshots 1, too */
-#define	CSB_RDT_STARTS	2	/* starts the ring: guest_rdt is old */
-/* The same after a reset or start with the bus off: guest_rdt is unread. */
-#define	CSB_RDT_KICKS_UNREAD	3
-#define	CSB_RDT_STARTS_UNREAD	4
 
 /* Causes that only announce data. */
 #define	TX_DATA_CAUSES	(E82545_ICR_TXDW | E82545_ICR_TXQE)
@@ -263,77 +257,85 @@ csb_kept(const uint32_t *kept)
 	return (atomic_load_32(kept) != NET_PARAVIRT_NONE);
 }
 
-/* Where the guest's tail is in the block, and what the host knows of it. */
-static const uint32_t *
-csb_field(const struct csb_ring *r, const struct paravirt_csb *page)
+/*
+ * Take what the guest has stored in guest_rdt, or "none".  If it stores another
+ * index meanwhile, that is left for the next time.
+ */
+static uint32_t
+csb_rdt_take(struct e82545_csb *c, struct paravirt_csb *page)
 {
-	return (r == &csb_rx_ring ? &page->guest_rdt : &page->guest_tdt);
-}
+	uint32_t value;
 
-static uint32_t *
-csb_seen(struct e82545_csb *c, const struct csb_ring *r)
-{
-	return (r == &csb_rx_ring ? &c->rx_seen : &c->tx_seen);
-}
-
-static uint32_t *
-csb_aside(struct e82545_csb *c, const struct csb_ring *r)
-{
-	return (r == &csb_rx_ring ? &c->rdt : &c->tdt);
+	value = atomic_load_acq_32(&page->guest_rdt);
+	atomic_cmpset_acq_32(&page->guest_rdt, value,
+	    htole32(NET_PARAVIRT_NONE));
+	value = le32toh(value);
+	if (value == c->rx_old)
+		value = NET_PARAVIRT_NONE;
+	c->rx_old = NET_PARAVIRT_NONE;
+	if (value == c->rx_look_rdt)
+		c->rx_look_rdt = NET_PARAVIRT_NONE;
+	else if (value != NET_PARAVIRT_NONE)
+		c->rx_polled = true;
+	return (value);
 }
 
 /*
- * Set the tail to the one of `page' (NULL: none) if that has changed, or
- * `again', and to the one kept aside if that is farther; the head could pass it
- * later.  With the mode on, a TDT kept aside is not newer than guest_tdt, and
- * DD may not tell; RDT may be.  Returns whether the tail has moved.  reg_mtx
- * and the ring's lock held.
+ * TDT: set it to guest_tdt of `page' (NULL: none).  One kept aside counts if
+ * the mode is off, for which it may be the newer one, or the other is invalid;
+ * the head could pass it later.  tx_mtx and reg_mtx held.
  */
-static bool
-csb_use(struct e82545 *dev, const struct csb_ring *r,
-    const struct paravirt_csb *page, bool again)
+static void
+csb_use_tdt(struct e82545 *dev, const struct paravirt_csb *page)
 {
 	struct e82545_csb *c = &dev->csb;
-	uint32_t *aside = csb_aside(c, r), *seen = csb_seen(c, r);
 	uint32_t value = NET_PARAVIRT_NONE;
-	bool kicked = csb_kept(aside), moved = false, on = false;
+	bool kicked = csb_kept(&c->tdt), on = false;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if (page != NULL) {
 		on = atomic_load_acq_32(&page->guest_csb_on) != 0;
-		value = le32toh(atomic_load_acq_32(csb_field(r, page)));
+		value = le32toh(atomic_load_acq_32(&page->guest_tdt));
 	}
 	if (kicked) {
-		if (!on || r == &csb_rx_ring || value >= csb_ring_size(dev, r))
-			moved = csb_advance(dev, r, *aside);
-		atomic_store_32(aside, NET_PARAVIRT_NONE);
+		if (!on || value >= csb_ring_size(dev, &csb_tx_ring))
+			csb_advance(dev, &csb_tx_ring, c->tdt);
+		atomic_store_32(&c->tdt, NET_PARAVIRT_NONE);
 	}
-	if (page == NULL || (value == *seen && !again))
-		return (moved);
-	if (r == &csb_rx_ring && value != *seen)
-		atomic_store_32(&c->rdt_mode, CSB_RDT_KICKS);
-	*seen = value;
-	if (csb_advance(dev, r, value)) {
-		moved = true;
-		if (!kicked)
-			csb_kick_saved(dev, r, value);
-	}
-	return (moved);
+	if (page == NULL)
+		return;
+	c->tx_seen = value;
+	if (csb_advance(dev, &csb_tx_ring, value) && !kicked)
+		csb_kick_saved(dev, &csb_tx_ring, value);
 }
 
-/* The same without reg_mtx, if there may be something to do. */
+/*
+ * RDT: set it to the farther of guest_rdt, which is taken from `page' (NULL:
+ * none), and the one kept aside.  Returns whether it has moved.  rx_mtx and
+ * reg_mtx held.
+ */
 static bool
-csb_look(struct e82545 *dev, const struct csb_ring *r,
-    const struct paravirt_csb *page, bool again)
+csb_use_rdt(struct e82545 *dev, struct paravirt_csb *page)
 {
-	bool moved;
+	struct e82545_csb *c = &dev->csb;
+	uint32_t value = NET_PARAVIRT_NONE;
+	bool kicked = csb_kept(&c->rdt), moved = false;
 
-	if (!again && le32toh(atomic_load_32(csb_field(r, page))) ==
-	    *csb_seen(&dev->csb, r))
-		return (false);
-	pthread_mutex_lock(&dev->reg_mtx);
-	moved = csb_use(dev, r, page, again);
-	pthread_mutex_unlock(&dev->reg_mtx);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (kicked) {
+		moved = csb_advance(dev, &csb_rx_ring, c->rdt);
+		atomic_store_32(&c->rdt, NET_PARAVIRT_NONE);
+	}
+	if (page != NULL)
+		value = csb_rdt_take(c, page);
+	if (value == NET_PARAVIRT_NONE)
+		return (moved);
+	if (csb_advance(dev, &csb_rx_ring, value)) {
+		moved = true;
+		c->rx_starts = false;
+		if (!kicked)
+			csb_kick_saved(dev, &csb_rx_ring, value);
+	}
 	return (moved);
 }
 
@@ -357,25 +359,16 @@ e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value)
 	    atomic_load_32(&c->tx_last_on) != 0, value));
 }
 
-/* With the mode on, the head may have passed RDT, unless it starts the ring. */
+/* The head may have passed RDT, unless that starts the ring. */
 bool
 e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 {
 	struct e82545_csb *c = &dev->csb;
-	uint32_t mode;
-	bool keep, starts;
+	bool starts = c->rx_starts;
 
-	mode = atomic_load_32(&c->rdt_mode);
-	starts = mode == CSB_RDT_STARTS || mode == CSB_RDT_STARTS_UNREAD;
-	keep = csb_keep(&c->rdt, csb_rx_enabled(dev) && !starts &&
-	    atomic_load_32(&c->on) != 0 &&
-	    atomic_load_32(&c->rx_last_on) != 0, value);
-	if (!keep)
-		atomic_store_32(&c->rdt_direct, 1);
-	if (starts)
-		atomic_store_32(&c->rdt_mode, mode == CSB_RDT_STARTS ?
-		    CSB_RDT_KICKS : CSB_RDT_KICKS_UNREAD);
-	return (keep);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	c->rx_starts = false;
+	return (csb_keep(&c->rdt, csb_rx_enabled(dev) && !starts, value));
 }
 
 /* Look again later.  Returns false if that was decided before. */
@@ -396,8 +389,10 @@ csb_rx_look_later(struct e82545 *dev, const struct paravirt_csb *page)
 {
 	struct e82545_csb *c = &dev->csb;
 
-	if (csb_look_later(dev, &c->rx_look_ns))
-		c->rx_look_rdt = atomic_load_32(&page->guest_rdt);
+	if (!csb_look_later(dev, &c->rx_look_ns))
+		return;
+	c->rx_look_rdt = le32toh(atomic_load_32(&page->guest_rdt));
+	c->rx_polled = false;
 }
 
 /* Suppress causes, because the guest polls. */
@@ -466,7 +461,7 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	}
 	if (kicked && csb_kept(&c->tdt)) {
 		pthread_mutex_lock(&dev->reg_mtx);
-		csb_use(dev, &csb_tx_ring, c->tx_on ? c->tx : NULL, true);
+		csb_use_tdt(dev, c->tx_on ? c->tx : NULL);
 		pthread_mutex_unlock(&dev->reg_mtx);
 	}
 	if (c->tx == NULL) {
@@ -481,8 +476,11 @@ e82545_csb_tx_begin(struct e82545 *dev)
 		c->tx_rounds = 0;
 	}
 	/* The mode may have gone off with frames pending and no kick. */
-	if (c->tx_awake && enabled && csb_tx_new(dev, c->tx))
-		csb_look(dev, &csb_tx_ring, c->tx, true);
+	if (c->tx_awake && enabled && csb_tx_new(dev, c->tx)) {
+		pthread_mutex_lock(&dev->reg_mtx);
+		csb_use_tdt(dev, c->tx);
+		pthread_mutex_unlock(&dev->reg_mtx);
+	}
 }
 
 /* Returns false if frames are pending after all. */
@@ -595,74 +593,52 @@ e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
  * Receive.
  */
 
+/* Look whether the guest has posted descriptors.  Returns whether it has. */
+static bool
+csb_rx_look(struct e82545 *dev, struct paravirt_csb *page)
+{
+	bool moved;
+
+	if (atomic_load_32(&page->guest_rdt) == htole32(NET_PARAVIRT_NONE) &&
+	    !csb_kept(&dev->csb.rdt))
+		return (false);
+	pthread_mutex_lock(&dev->reg_mtx);
+	moved = csb_use_rdt(dev, page);
+	pthread_mutex_unlock(&dev->reg_mtx);
+	return (moved);
+}
+
 /*
- * Whether guest_rdt counts unchanged.  While the mode is off, and until the
- * ring is started, the guest may leave an old index there, so only a change
- * counts, in either mode: one that is found with the mode off was made while it
- * was on.  With the mode on it may have come round to the same index, which
- * then is that of a descriptor used since the start.
+ * The ring starts: guest_rdt is old, unless it changes.  If the page cannot be
+ * read (NULL), what the next batch finds there is.
  */
-static bool
-csb_rx_again(const struct e82545 *dev, bool on)
-{
-	const struct e82545_csb *c = &dev->csb;
-	uint32_t size;
-
-	size = csb_ring_size(dev, &csb_rx_ring);
-	return (on && atomic_load_32(&c->rdt_mode) != CSB_RDT_STARTS &&
-	    c->rx_seen < size && (e82545_reg(dev, E82545_RDH) + size - 1 -
-	    c->rx_seen) % size < c->rx_used);
-}
-
-static bool
-csb_rx_look(struct e82545 *dev, const struct paravirt_csb *page, bool on)
-{
-	return (csb_look(dev, &csb_rx_ring, page, csb_rx_again(dev, on)));
-}
-
-/* An index from before is not progress in the new ring. */
 static void
 csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)
 {
+	c->rx_unread = page == NULL;
 	if (page != NULL)
-		c->rx_seen = le32toh(atomic_load_acq_32(&page->guest_rdt));
+		c->rx_old = le32toh(atomic_load_32(&page->guest_rdt));
 }
 
-/* Forget guest_rdt, if the ring was started with the bus off. */
-static void
-csb_rx_forget_late(struct e82545 *dev, const struct paravirt_csb *page)
-{
-	struct e82545_csb *c = &dev->csb;
-
-	if (atomic_load_32(&c->rdt_mode) < CSB_RDT_KICKS_UNREAD)
-		return;
-	csb_rx_forget(c, page);
-	pthread_mutex_lock(&dev->reg_mtx);
-	atomic_store_32(&c->rdt_mode,
-	    atomic_load_32(&c->rdt_mode) == CSB_RDT_STARTS_UNREAD ?
-	    CSB_RDT_STARTS : CSB_RDT_KICKS);
-	pthread_mutex_unlock(&dev->reg_mtx);
-}
-
-/* Read the mode.  Returns whether it has just been turned on. */
+/* Read the mode.  Returns whether guest_rdt must be looked at. */
 static bool
-csb_rx_mode(struct e82545 *dev, const struct paravirt_csb *page, bool *on)
+csb_rx_mode(struct e82545 *dev, struct paravirt_csb *page)
 {
 	struct e82545_csb *c = &dev->csb;
-	bool changed;
+	bool on, was = c->rx_last_on;
 
-	*on = csb_is_on(dev, page);
-	changed = *on && atomic_load_32(&c->rx_last_on) == 0;
-	atomic_store_32(&c->rx_last_on, *on);
-	return (changed);
+	if (c->rx_unread)
+		csb_rx_forget(c, page);
+	on = csb_is_on(dev, page);
+	c->rx_last_on = on;
+	return ((on && !was) || c->rx_old != NET_PARAVIRT_NONE);
 }
 
 void
 e82545_csb_rx_begin(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
-	uint32_t seen;
-	bool direct, look = false;
+	bool look;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(e82545_dma(dev) && c->rx == NULL);
@@ -670,33 +646,24 @@ e82545_csb_rx_begin(struct e82545 *dev)
 	if (!csb_rx_enabled(dev))
 		return;
 	c->rx = csb_map(dev);
-	if (c->rx != NULL) {
-		csb_rx_forget_late(dev, c->rx);
-		look = csb_rx_mode(dev, c->rx, &c->rx_on);
-	}
-	if (csb_kept(&c->rdt)) {
-		pthread_mutex_lock(&dev->reg_mtx);
-		csb_use(dev, &csb_rx_ring, c->rx_on ? c->rx : NULL,
-		    csb_rx_again(dev, c->rx_on));
-		pthread_mutex_unlock(&dev->reg_mtx);
-	}
-	if (c->rx == NULL)
+	if (c->rx == NULL) {
+		if (csb_kept(&c->rdt)) {
+			pthread_mutex_lock(&dev->reg_mtx);
+			csb_use_rdt(dev, NULL);
+			pthread_mutex_unlock(&dev->reg_mtx);
+		}
 		return;
+	}
+	look = csb_rx_mode(dev, c->rx) || csb_kept(&c->rdt);
+	c->rx_on = c->rx_last_on;
 	if (c->rx_armed) {
 		atomic_store_rel_32(&c->rx->host_rxkick_at,
 		    htole32(NET_PARAVIRT_NONE));
 		c->rx_armed = false;
 		look = true;
 	}
-	direct = atomic_load_32(&c->rdt_direct) != 0 &&
-	    atomic_swap_32(&c->rdt_direct, 0) != 0;
-	if (!c->rx_on && direct) {
-		/* RDT is newer than what the CSB had when the mode went off. */
-		seen = le32toh(atomic_load_acq_32(&c->rx->guest_rdt));
-		if (atomic_load_acq_32(&c->rx->guest_csb_on) == 0)
-			c->rx_seen = seen;
-	} else if (look || !c->rx_on)
-		csb_rx_look(dev, c->rx, c->rx_on);
+	if (look || !c->rx_on)
+		csb_rx_look(dev, c->rx);
 }
 
 bool
@@ -704,7 +671,7 @@ e82545_csb_rx_tail(struct e82545 *dev)
 {
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(dev->csb.rx_on);
-	return (csb_rx_look(dev, dev->csb.rx, true));
+	return (csb_rx_look(dev, dev->csb.rx));
 }
 
 /*
@@ -716,7 +683,6 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 {
 	struct e82545_csb *c = &dev->csb;
 	uint32_t at, head, size;
-	bool on;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
@@ -729,16 +695,15 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	    htole32((head + at) % size));
 	c->rx_armed = true;
 	atomic_thread_fence_seq_cst();
-	/* The mode may have changed since the batch began. */
-	csb_rx_mode(dev, c->rx, &on);
-	csb_use(dev, &csb_rx_ring, c->rx, csb_rx_again(dev, on));
+	csb_use_rdt(dev, c->rx);
 	csb_rx_look_later(dev, c->rx);
 }
 
 void
-e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes)
+e82545_csb_rx_notify(struct e82545 *dev, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
+	bool done = true;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
@@ -749,8 +714,7 @@ e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes)
 	if (atomic_load_acq_32(&c->rx->guest_need_rxkick) == 0 &&
 	    !c->rx_unmasked &&
 	    atomic_load_acq_32(&c->rx->guest_csb_on) != 0) {
-		csb_suppress(dev, (causes & RX_DATA_CAUSES) |
-		    (done ? E82545_ICR_RXT0 : 0));
+		csb_suppress(dev, (causes & RX_DATA_CAUSES) | E82545_ICR_RXT0);
 		csb_rx_look_later(dev, c->rx);
 		done = false;
 		causes &= ~RX_DATA_CAUSES;
@@ -790,56 +754,18 @@ e82545_csb_icr_read(struct e82545 *dev)
 	dev->csb.rx_unmasked = false;
 }
 
-/* Read the mode and guest_rdt outside of a batch. */
-static void
-csb_rx_update(struct e82545 *dev, const struct paravirt_csb *page)
-{
-	bool on;
-
-	csb_rx_forget_late(dev, page);
-	csb_rx_mode(dev, page, &on);
-	csb_rx_look(dev, page, on);
-}
-
-/*
- * The guest may have turned the mode off, written RDT, and turned it on again
- * before the next batch, so look at the time of the write.  During a batch the
- * ring is not dry: the next one looks.
- */
-void
-e82545_csb_rx_kick(struct e82545 *dev)
-{
-	const struct paravirt_csb *page;
-
-	if (!e82545_trylock(&dev->rx_mtx))
-		return;
-	if (e82545_dma(dev) && (page = csb_map(dev)) != NULL)
-		csb_rx_update(dev, page);
-	e82545_unlock(&dev->rx_mtx);
-}
-
-/* The guest starts the ring, or will after a reset.  rx_mtx, reg_mtx held. */
-static void
-csb_rx_starts(struct e82545 *dev)
-{
-	dev->csb.rx_used = 0;
-	atomic_store_32(&dev->csb.rdt_mode, e82545_dma(dev) ? CSB_RDT_STARTS :
-	    CSB_RDT_STARTS_UNREAD);
-}
-
 void
 e82545_csb_rx_restart(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	if (e82545_dma(dev))
-		csb_rx_forget(c, csb_map(dev));
+	csb_rx_forget(c, e82545_dma(dev) ? csb_map(dev) : NULL);
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (csb_kept(&c->rdt))
 		e82545_reg_set(dev, E82545_RDT, c->rdt);
-	c->rdt = NET_PARAVIRT_NONE;
-	csb_rx_starts(dev);
+	atomic_store_32(&c->rdt, NET_PARAVIRT_NONE);
+	c->rx_starts = true;
 	pthread_mutex_unlock(&dev->reg_mtx);
 }
 
@@ -945,7 +871,8 @@ csb_rx_polled(const struct e82545_csb *c, const struct paravirt_csb *page)
 {
 	return (atomic_load_32(&page->guest_csb_on) != 0 &&
 	    atomic_load_32(&page->guest_need_rxkick) == 0 &&
-	    atomic_load_32(&page->guest_rdt) != c->rx_look_rdt);
+	    (c->rx_polled ||
+	    le32toh(atomic_load_32(&page->guest_rdt)) != c->rx_look_rdt));
 }
 
 /* Interrupt a guest that does not poll and has left frames. */
@@ -968,13 +895,14 @@ csb_rx_remind(struct e82545 *dev, const struct paravirt_csb *page)
 bool
 e82545_csb_look_rx(struct e82545 *dev)
 {
-	const struct paravirt_csb *page;
+	struct paravirt_csb *page;
 	bool wake = false;
 
 	e82545_lock(&dev->rx_mtx);
 	if (e82545_dma(dev) && csb_rx_enabled(dev) &&
 	    (page = csb_map(dev)) != NULL) {
-		csb_rx_update(dev, page);
+		csb_rx_mode(dev, page);
+		csb_rx_look(dev, page);
 		pthread_mutex_lock(&dev->reg_mtx);
 		wake = e82545_rx_unstall(dev);
 		csb_rx_remind(dev, page);
@@ -999,13 +927,13 @@ e82545_csb_idle(struct e82545 *dev)
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	kicked = atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
+	page = e82545_dma(dev) ? csb_map(dev) : NULL;
+	csb_rx_forget(c, page);
 	if (!e82545_dma(dev)) {
 		/* The first batches with the bus on do the rest. */
 		c->tx_awake |= kicked;
 		return;
 	}
-	page = csb_map(dev);
-	csb_rx_forget(c, page);
 	if (page != NULL && (kicked || c->tx_awake))
 		atomic_store_rel_32(&page->host_need_txkick, htole32(1));
 	if (page != NULL && c->rx_armed)
@@ -1025,8 +953,8 @@ e82545_csb_release(struct e82545 *dev)
 	c->gpa = 0;
 	atomic_store_32(&c->kicked, 0);
 	c->tx_awake = c->rx_armed = false;
-	atomic_store_32(&c->rdt_mode, CSB_RDT_KICKS);
-	c->tx_last_on = c->rx_last_on = c->rdt_direct = 0;
+	c->rx_starts = c->rx_unread = c->rx_last_on = false;
+	c->tx_last_on = 0;
 	c->tx_at_used = c->rx_unmasked = false;
 	c->held = 0;
 	c->tx_look_ns = c->rx_look_ns = 0;
@@ -1039,13 +967,13 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 
 	if (!dev->config.ec_csb)
 		return;
-	csb_use(dev, &csb_tx_ring, NULL, false);
-	csb_use(dev, &csb_rx_ring, NULL, false);
+	csb_use_tdt(dev, NULL);
+	csb_use_rdt(dev, NULL);
 	e82545_csb_release(dev);
 	e82545_reg_set(dev, off, value);
 	c->gpa = (uint64_t)e82545_reg(dev, E82545_CSBAH) << 32 | value;
-	c->tx_seen = c->rx_seen = NET_PARAVIRT_NONE;
-	c->rx_used = E82545_DPTR_MASK + 1;
+	c->tx_seen = NET_PARAVIRT_NONE;
+	c->rx_old = NET_PARAVIRT_NONE;
 	if (c->gpa != 0) {
 		/* So that the receive side sets host_rxkick_at. */
 		c->rx_armed = true;
@@ -1069,7 +997,7 @@ e82545_csb_reset(struct e82545 *dev)
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
 	c->tdt = c->rdt = c->tx_seen = NET_PARAVIRT_NONE;
-	csb_rx_starts(dev);
+	c->rx_starts = true;
 	c->rx_unmasked = false;
 	c->held = 0;
 	c->tx_look_ns = c->rx_look_ns = 0;
@@ -1081,23 +1009,18 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 {
 	struct e82545_csb *c = &dev->csb;
 	bool kicked = c->kicked != 0, on = c->on != 0;
-	bool direct = c->rdt_direct != 0;
-	uint8_t rdt_mode = c->rdt_mode;
-	bool tx_last = c->tx_last_on != 0, rx_last = c->rx_last_on != 0;
+	bool tx_last = c->tx_last_on != 0;
 
 	e82545_snap_u64(s, &c->gpa, dev->config.ec_csb ? UINT64_MAX : 0);
 	e82545_snap_bool(s, &on);
 	e82545_snap_bool(s, &kicked);
 	c->on = on;
 	c->kicked = kicked;
-	e82545_snap_bool(s, &direct);
-	c->rdt_direct = direct;
-	e82545_snap_u8(s, &rdt_mode, CSB_RDT_STARTS_UNREAD);
-	c->rdt_mode = rdt_mode;
 	e82545_snap_bool(s, &tx_last);
-	e82545_snap_bool(s, &rx_last);
 	c->tx_last_on = tx_last;
-	c->rx_last_on = rx_last;
+	e82545_snap_bool(s, &c->rx_last_on);
+	e82545_snap_bool(s, &c->rx_starts);
+	e82545_snap_bool(s, &c->rx_unread);
 	e82545_snap_u32(s, &c->tdt, NET_PARAVIRT_NONE);
 	e82545_snap_u32(s, &c->rdt, NET_PARAVIRT_NONE);
 	e82545_snap_check(s, c->tdt <= E82545_DPTR_MASK ||
@@ -1113,12 +1036,12 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_u32(s, &c->tx_seen, UINT32_MAX);
 	e82545_snap_u32(s, &c->tx_rounds, CSB_ROUNDS_MAX);
 	e82545_snap_bool(s, &c->rx_armed);
-	e82545_snap_u32(s, &c->rx_seen, UINT32_MAX);
+	e82545_snap_u32(s, &c->rx_old, UINT32_MAX);
 	if (s->restore != NULL) {
 		/* Look again as soon as the model is resumed. */
 		c->tx_look_ns = c->rx_look_ns = c->gpa != 0;
-		c->rx_used = E82545_DPTR_MASK + 1;
 		c->rx_look_rdt = NET_PARAVIRT_NONE;
+		c->rx_polled = true;
 	}
 	e82545_snap_check(s, c->gpa != 0 || (!c->on && !c->tx_awake &&
 	    !c->rx_armed));

@@ -163,16 +163,15 @@ struct e82545_csb {
 	uint32_t	on;		/* the guest's mode when last seen;
 					   atomic */
 	uint32_t	kicked;		/* TDT was written; atomic */
-	uint32_t	tx_last_on, rx_last_on;	/* as seen here; atomic */
-	uint32_t	rdt_direct;	/* RDT was stored directly; atomic */
-	uint32_t	rdt_mode;	/* CSB_RDT_KICKS, ...; atomic */
+	uint32_t	tx_last_on;	/* as seen by tx; atomic */
 	/* reg_mtx; csb_kept() reads them without. */
-	uint32_t	tdt, rdt;	/* index written with the mode on and
-					   kept aside; else "none" */
+	uint32_t	tdt, rdt;	/* index written and kept aside, else
+					   "none" */
+	bool		rx_starts;	/* RDT not written since RDH or reset */
 	bool		rx_unmasked;	/* IMS written, ICR not read since */
 	uint32_t	held;		/* causes suppressed since ICR read */
 	uint64_t	tx_look_ns, rx_look_ns;	/* when to look again, 0: not */
-	uint32_t	rx_look_rdt;	/* guest_rdt when that was decided */
+	uint32_t	rx_look_rdt;	/* guest_rdt then, until taken */
 	/* tx_mtx. */
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */
@@ -184,9 +183,12 @@ struct e82545_csb {
 	struct paravirt_csb *rx;	/* as tx, tx_on */
 	bool		rx_on;
 	bool		rx_armed;	/* host_rxkick_at is set */
-	uint32_t	rx_seen;	/* guest_rdt */
-	uint32_t	rx_used;	/* descriptors since the ring was
-					   started, or more; at most 64 K */
+	bool		rx_last_on;	/* the mode as seen by the last batch */
+	uint32_t	rx_old;		/* guest_rdt when the ring was started,
+					   until looked at, else "none" */
+	bool		rx_unread;	/* it could not be read then */
+	bool		rx_polled;	/* guest_rdt was taken since the look
+					   was decided */
 };
 
 /*
@@ -471,7 +473,7 @@ void	e82545_rxq_destroy(struct e82545_rxq *rxq);
  * reg_mtx held.
  */
 bool	e82545_rx_unstall(struct e82545 *dev);
-/* The same if the CSB, not RDT, says how many descriptors are posted. */
+/* The same if RDT is kept aside: how many are posted is not known yet. */
 bool	e82545_rx_kicked(struct e82545 *dev);
 
 /*
@@ -544,25 +546,15 @@ bool	e82545_csb_rx_tail(struct e82545 *dev);
  * descriptors are posted, and look again.  rx_mtx and reg_mtx held.
  */
 void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
-/* RDH moved over `ndescs' descriptors.  rx_mtx held. */
-static inline void
-e82545_csb_rx_used(struct e82545 *dev, uint32_t ndescs)
-{
-	struct e82545_csb *c = &dev->csb;
-
-	c->rx_used = MIN(c->rx_used + ndescs, E82545_DPTR_MASK + 1);
-}
 /* RDH moved; then as e82545_intr_rx().  csb.rx_on; rx_mtx, reg_mtx held. */
-void	e82545_csb_rx_notify(struct e82545 *dev, bool done, uint32_t causes);
+void	e82545_csb_rx_notify(struct e82545 *dev, uint32_t causes);
 /* rx_mtx held. */
 void	e82545_csb_rx_end(struct e82545 *dev);
 /*
- * The guest writes RDH: what guest_rdt is now is not progress, and until it
- * changes, RDT counts.  rx_mtx held.
+ * The guest writes RDH: what guest_rdt is now is not progress, and the next
+ * write to RDT is stored as it stands.  rx_mtx held.
  */
 void	e82545_csb_rx_restart(struct e82545 *dev);
-/* The guest writes RDT, with the mode on when last seen.  No locks held. */
-void	e82545_csb_rx_kick(struct e82545 *dev);
 /*
  * The guest writes `causes' to IMS.  Returns suppressed causes to be raised.
  * reg_mtx held.

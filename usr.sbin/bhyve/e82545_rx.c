@@ -169,8 +169,12 @@ e82545_rx_unstall(struct e82545 *dev)
 bool
 e82545_rx_kicked(struct e82545 *dev)
 {
+	struct e82545_rxq *rxq = dev->rxq;
+
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	dev->rxq->stalled = false;
+	if (!rxq->stalled)
+		return (e82545_loop_pending(dev));
+	rxq->stalled = false;
 	return (true);
 }
 
@@ -684,9 +688,8 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (b->ndone > 0) {
 		e82545_reg_set(dev, E82545_RDH, b->head);
-		e82545_csb_rx_used(dev, b->ndone);
 		if (dev->csb.rx_on)
-			e82545_csb_rx_notify(dev, true, causes);
+			e82545_csb_rx_notify(dev, causes);
 		else
 			e82545_intr_rx(dev, true, causes);
 	}

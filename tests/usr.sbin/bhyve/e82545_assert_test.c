@@ -112,7 +112,7 @@ static void
 notify_off(void *arg)
 {
 	e82545_lock_all(arg);
-	e82545_csb_rx_notify(arg, true, 0);
+	e82545_csb_rx_notify(arg, 0);
 }
 
 static void

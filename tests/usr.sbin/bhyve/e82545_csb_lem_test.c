@@ -369,7 +369,7 @@ TEST(old_index, "An index of an earlier lap does not make unread frames free")
 	/* The last slot is never posted, so an index a lap old is harmless. */
 	for (i = 1; i < NDESC - 1; i++) {
 		receive(&l, NDESC + i, 5);
-		old = CSB_GET(l.csb, guest_rdt);
+		old = l.rdt;
 		receive(&l, i, i);
 		/* The ring is full. */
 		inject(&l, 2 * NDESC);
@@ -521,8 +521,7 @@ TEST(late_rdt, "RDT of a loop that saw the CSB off does not make unread frames "
 		/* The ring is full. */
 		inject(&l, NDESC);
 		host_run(l.h);
-		frames = (CSB_GET(l.csb, guest_rdt) + NDESC - l.rx_next) %
-		    NDESC;
+		frames = (l.rdt + NDESC - l.rx_next) % NDESC;
 		if (frames == 0)
 			continue;
 		l.hook = switch_on_and_fill;
@@ -619,12 +618,18 @@ progress(struct lem10 *l, uint32_t n)
 	wait_until(atomic_load_32(&l->sent) - sent >= n &&
 	    atomic_load_32(&l->taken) - taken >= n,
 	    "%u sent, %u taken after %u and %u; CSB %u, RDH %u, RDT %u, "
-	    "guest_rdt %u, host_rxkick_at %u, guest_need_rxkick %u, ICR %#x",
+	    "guest_rdt %u, host_rxkick_at %u, guest_need_rxkick %u, ICR %#x; "
+	    "TDH %u, TDT %u, guest_tdt %u, host_need_txkick %u, "
+	    "guest_need_txkick %u, %u frames in the ring, full %u, pending %u",
 	    atomic_load_32(&l->sent), atomic_load_32(&l->taken), sent, taken,
 	    CSB_GET(l->csb, guest_csb_on), host_rd(l->h, E82545_RDH),
 	    host_rd(l->h, E82545_RDT), CSB_GET(l->csb, guest_rdt),
 	    CSB_GET(l->csb, host_rxkick_at),
-	    CSB_GET(l->csb, guest_need_rxkick), host_rd(l->h, E82545_ICR));
+	    CSB_GET(l->csb, guest_need_rxkick), host_rd(l->h, E82545_ICR),
+	    host_rd(l->h, E82545_TDH), host_rd(l->h, E82545_TDT),
+	    CSB_GET(l->csb, guest_tdt), CSB_GET(l->csb, host_need_txkick),
+	    CSB_GET(l->csb, guest_need_txkick), (l->tx_next + NDESC -
+	    l->tx_clean) % NDESC, l->tx_full, l->tx_pending);
 }
 
 static bool

@@ -108,6 +108,7 @@ TEST(come_round, "One that has come round to what it was posts the buffers "
 				h = start(s, old, NRXD - 1, &csb);
 				guest_inject(h, used);
 				ATF_CHECK_EQ(used, guest_take(h, NRXD));
+				CSB_SET(csb, guest_rdt, old);
 				/* Before the ring runs dry. */
 				guest_offer(h, 2 * NRXD);
 				e82545_rx(h->dev);
@@ -131,6 +132,7 @@ TEST(come_round_later, "So it does after more than a lap of the ring")
 		host_wr(h, E82545_RDT, 10);
 		guest_inject(h, 6);
 		ATF_CHECK_EQ(6, guest_take(h, NRXD));
+		CSB_SET(csb, guest_rdt, old);
 		/* It is 5 now, and RDT is 10. */
 		guest_offer(h, 2 * NRXD);
 		e82545_rx(h->dev);
@@ -171,24 +173,6 @@ TEST(rdt_first_bad, "An RDT that is not in the ring counts at the start only")
 	host_run(h);
 	ATF_CHECK_EQ(2 * NRXD - 4, host_rx_pending(h));
 	host_destroy(h);
-}
-
-TEST(come_round_off, "While the CSB is off, one that has come round does not "
-    "count")
-{
-	struct paravirt_csb *csb;
-	struct host *h;
-	uint32_t old;
-
-	for (old = 0; old < 10; old++) {
-		h = start(&starts[2], old, NRXD - 1, &csb);
-		CSB_SET(csb, guest_csb_on, 0);
-		guest_inject(h, 10);
-		ATF_CHECK_EQ(10, guest_take(h, 10));
-		guest_inject(h, 2 * NRXD);
-		ATF_CHECK_EQ_MSG(NRXD - 1, received(h), "%u", old);
-		host_destroy(h);
-	}
 }
 
 TEST(changed, "A guest_rdt that has changed counts, before the first batch and "
@@ -264,8 +248,8 @@ TEST(on_again, "When the CSB is turned off and on, guest_rdt counts after that "
 	host_destroy(h);
 }
 
-TEST(off, "When the CSB has been turned off, RDT posts less or more than "
-    "guest_rdt did")
+TEST(off, "When the CSB has been turned off, RDT posts more than guest_rdt "
+    "did, but takes nothing back")
 {
 	struct paravirt_csb *csb;
 	struct host *h;
@@ -283,10 +267,10 @@ TEST(off, "When the CSB has been turned off, RDT posts less or more than "
 			host_wr(h, E82545_RDT, rdt);
 			/* In the first batch, and in later ones. */
 			guest_inject(h, 1);
-			ATF_CHECK_EQ(rdt, host_rd(h, E82545_RDT));
+			ATF_CHECK_EQ(MAX(rdt, 10), host_rd(h, E82545_RDT));
 			guest_inject(h, 2 * NRXD);
-			ATF_CHECK_EQ_MSG(rdt, received(h), "%u, %u: %u", rdt,
-			    seen, received(h));
+			ATF_CHECK_EQ_MSG(MAX(rdt, 10), received(h),
+			    "%u, %u: %u", rdt, seen, received(h));
 			host_destroy(h);
 		}
 }
@@ -349,6 +333,7 @@ static struct paravirt_csb *hooked;
 static void
 turn_on(struct host *h __unused)
 {
+	CSB_SET(hooked, guest_rdt, 7);
 	CSB_SET(hooked, guest_csb_on, 1);
 }
 
@@ -460,7 +445,7 @@ TEST(saved, "An adapter that was started with the bus off can be saved and "
 	size_t size;
 
 	for (s = starts; s < starts + nitems(starts); s++) {
-		h = start(s, 3, 5, &csb);
+		h = start(s, 22, 5, &csb);
 		e82545_pause(h->dev);
 		size = e82545_snapshot_size(h->dev);
 		ATF_REQUIRE(size != 0 && size <= sizeof(buf));
@@ -486,7 +471,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, come_round_later);
 	ATF_TP_ADD_TC(tp, rdt_first);
 	ATF_TP_ADD_TC(tp, rdt_first_bad);
-	ATF_TP_ADD_TC(tp, come_round_off);
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, rdt_again);
 	ATF_TP_ADD_TC(tp, on_again);

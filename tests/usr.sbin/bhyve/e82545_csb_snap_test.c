@@ -108,6 +108,7 @@ TEST(wrapped, "A guest_rdt that has come round to the value seen before counts "
 	/* All are taken, and posted up to there. */
 	for (i = 0; i < 7; i++)
 		host_rxd(h, i)->status = 0;
+	CSB_SET(csb, guest_rdt, 3);
 	e82545_resume(h->dev);
 	rx_receive(h, frame, sizeof(frame));
 	host_advance(h, 0);

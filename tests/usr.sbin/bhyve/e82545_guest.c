@@ -82,9 +82,10 @@ guest_give(struct host *h, struct paravirt_csb *csb)
 {
 	uint32_t at, given, old;
 
-	old = CSB_GET(csb, guest_rdt);
+	old = h->rxposted;
 	given = (h->rxtail + h->nrxd - old) % h->nrxd;
 	CSB_SET(csb, guest_rdt, h->rxtail);
+	h->rxposted = h->rxtail;
 	CSB_BARRIER();
 	at = CSB_GET(csb, host_rxkick_at);
 	if (CSB_GET(csb, guest_csb_on) != 0 && (at >= h->nrxd ||

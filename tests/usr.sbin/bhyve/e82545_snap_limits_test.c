@@ -486,7 +486,7 @@ TEST(regs_limits, "A register's bits are those after reset, but those that the "
 #define	CSB_TX_SEEN	29
 #define	CSB_ROUNDS	33
 #define	CSB_ARMED	37
-#define	CSB_RX_SEEN	38
+#define	CSB_RX_OLD	38
 #define	CSB_SIZE	42
 
 TEST(csb_limits, "The CSB's state has limits, which are accepted")
@@ -496,7 +496,7 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 		uint32_t	max;
 	} t[] = {
 		{ CSB_ON, 1, 1 }, { CSB_ON + 1, 1, 1 }, { CSB_ON + 2, 1, 1 },
-		{ CSB_ON + 3, 1, 4 }, { CSB_ON + 4, 1, 1 },
+		{ CSB_ON + 3, 1, 1 }, { CSB_ON + 4, 1, 1 },
 		{ CSB_ON + 5, 1, 1 }, { CSB_TDT, 4, 0xffff },
 		{ CSB_RDT, 4, 0xffff }, { CSB_UNMASKED, 1, 1 },
 		{ CSB_AT_USED, 1, 1 }, { CSB_AWAKE, 1, 1 },
@@ -552,7 +552,7 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 	le32enc(buf + CSB_RDT, 0x5678);
 	le32enc(buf + CSB_HELD, 0x90);
 	le32enc(buf + CSB_TX_SEEN, 0xfffffffe);
-	le32enc(buf + CSB_RX_SEEN, 0xfffffffd);
+	le32enc(buf + CSB_RX_OLD, 0xfffffffd);
 	le32enc(buf + CSB_ROUNDS, 0x8765);
 	ATF_CHECK_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, NULL, buf,
 	    CSB_SIZE));

@@ -311,8 +311,8 @@ csb_use_tdt(struct e82545 *dev, const struct paravirt_csb *page)
 
 /*
  * RDT: set it to the farther of guest_rdt, which is taken from `page' (NULL:
- * none), and the one kept aside.  Returns whether it has moved.  rx_mtx and
- * reg_mtx held.
+ * none), and the one kept aside.  That comes first: an older guest_rdt must not
+ * be left for later.  Returns whether RDT has moved.  rx_mtx and reg_mtx held.
  */
 static bool
 csb_use_rdt(struct e82545 *dev, struct paravirt_csb *page)
@@ -688,8 +688,10 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	head = e82545_reg(dev, E82545_RDH);
 	size = csb_ring_size(dev, &csb_rx_ring);
-	if (c->rx == NULL || head >= size)
+	if (c->rx == NULL || head >= size) {
+		csb_use_rdt(dev, NULL);
 		return;
+	}
 	at = MAX(size / 4 * 3, need);
 	atomic_store_rel_32(&c->rx->host_rxkick_at,
 	    htole32((head + at) % size));

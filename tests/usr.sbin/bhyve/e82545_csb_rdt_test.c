@@ -371,6 +371,29 @@ TEST(dry_changed, "So is one that changes while the first batch's interrupt is "
 	host_destroy(h);
 }
 
+/* At the first frame of a batch, the guest posts what it has taken. */
+static void
+post_by_rdt(struct host *h)
+{
+	h->rx_hook = NULL;
+	host_rx_post(h);
+}
+
+TEST(nowhere, "If the block cannot be mapped, RDT that is written in a batch "
+    "counts when the ring runs dry")
+{
+	struct paravirt_csb *csb;
+	struct host *h = up(&csb);
+
+	guest_place(h, HOST_RAM);
+	guest_inject(h, 10);
+	ATF_CHECK_EQ(10, guest_take(h, 10));
+	h->rx_hook = post_by_rdt;
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(NRXD - 1 + 10, host_counter(h, E82545_C_RX_FRAME));
+	host_destroy(h);
+}
+
 /* The ring is started, and the guest has posted 6 by guest_rdt and a kick. */
 static struct host *
 kicked(struct paravirt_csb **csbp)
@@ -480,6 +503,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, disabled);
 	ATF_TP_ADD_TC(tp, dry_come_round);
 	ATF_TP_ADD_TC(tp, dry_changed);
+	ATF_TP_ADD_TC(tp, nowhere);
 	ATF_TP_ADD_TC(tp, low_kick);
 	ATF_TP_ADD_TC(tp, on_for_tx);
 	ATF_TP_ADD_TC(tp, off_after_kick);

@@ -94,8 +94,8 @@ TEST(unchanged, "A guest_rdt that is unchanged since the start does not post "
 			}
 }
 
-TEST(come_round, "One that has come round to what it was posts the buffers "
-    "used since RDT was written")
+TEST(come_round, "The same index counts when the guest stores it again, after "
+    "the host has looked at the block")
 {
 	const struct start *s;
 	struct paravirt_csb *csb;
@@ -119,7 +119,7 @@ TEST(come_round, "One that has come round to what it was posts the buffers "
 			}
 }
 
-TEST(come_round_later, "So it does after more than a lap of the ring")
+TEST(come_round_later, "So it does in a later lap of the ring")
 {
 	struct paravirt_csb *csb;
 	struct host *h;
@@ -142,7 +142,8 @@ TEST(come_round_later, "So it does after more than a lap of the ring")
 	}
 }
 
-TEST(rdt_first, "But not if RDT was not written since the start")
+TEST(passed, "A guest_rdt that is unchanged since the start does not post "
+    "buffers when the head has passed it")
 {
 	const struct start *s;
 	struct paravirt_csb *csb;
@@ -196,7 +197,8 @@ TEST(changed, "A guest_rdt that has changed counts, before the first batch and "
 		}
 }
 
-TEST(rdt_again, "RDT counts as often as it is written, until guest_rdt changes")
+TEST(rdt_again, "RDT counts as often as it is written, unless guest_rdt is "
+    "farther")
 {
 	const struct start *s;
 	struct paravirt_csb *csb;
@@ -227,8 +229,7 @@ TEST(rdt_again, "RDT counts as often as it is written, until guest_rdt changes")
 		}
 }
 
-TEST(on_again, "When the CSB is turned off and on, guest_rdt counts after that "
-    "if it changes")
+TEST(on_again, "When the CSB has been turned off and on, guest_rdt counts")
 {
 	struct paravirt_csb *csb;
 	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
@@ -421,8 +422,8 @@ TEST(low_kick, "RXDMT0 is set, too, if guest_rdt posts more after a kick")
 	host_destroy(h);
 }
 
-TEST(on_for_tx, "If only the transmit side has seen that the CSB is on again, "
-    "RDT posts less or more, as with the CSB off")
+TEST(last_rdt, "Of two writes to RDT before the next batch the last counts, "
+    "though the transmit side has seen the CSB on again between them")
 {
 	struct paravirt_csb *csb;
 	struct host *h;
@@ -492,7 +493,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, unchanged);
 	ATF_TP_ADD_TC(tp, come_round);
 	ATF_TP_ADD_TC(tp, come_round_later);
-	ATF_TP_ADD_TC(tp, rdt_first);
+	ATF_TP_ADD_TC(tp, passed);
 	ATF_TP_ADD_TC(tp, rdt_first_bad);
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, rdt_again);
@@ -505,7 +506,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, dry_changed);
 	ATF_TP_ADD_TC(tp, nowhere);
 	ATF_TP_ADD_TC(tp, low_kick);
-	ATF_TP_ADD_TC(tp, on_for_tx);
+	ATF_TP_ADD_TC(tp, last_rdt);
 	ATF_TP_ADD_TC(tp, off_after_kick);
 	ATF_TP_ADD_TC(tp, saved);
 

@@ -183,7 +183,7 @@ static struct paravirt_csb *hooked;
 static void
 give_one(struct host *h)
 {
-	CSB_SET(hooked, guest_rdt, (CSB_GET(hooked, guest_rdt) + 1) % h->nrxd);
+	CSB_SET(hooked, guest_rdt, (host_rd(h, E82545_RDT) + 1) % h->nrxd);
 }
 
 TEST(not_dry, "A buffer posted while the ring runs empty is found without a "

@@ -21,6 +21,9 @@
 #define	HOUR_NS		3600000000000
 #define	NRXD		16
 
+static unsigned int nmaps;
+static struct paravirt_csb *polled_csb;
+
 /* A guest that wants no interrupts; nothing is left to look at. */
 static struct host *
 up(struct paravirt_csb **csbp)
@@ -265,6 +268,33 @@ TEST(rx_polled, "No RX interrupt for a guest that polls, however slowly")
 	host_destroy(h);
 }
 
+static void
+post_at_second(struct host *h)
+{
+	if (++nmaps != 2)
+		return;
+	h->map_hook = NULL;
+	ATF_CHECK_EQ(1, guest_take(h, 1));
+	CSB_SET(polled_csb, guest_rdt, h->rxtail);
+}
+
+TEST(rx_polled_late, "Nor for one that posts while the host looks")
+{
+	struct host *h = up(&polled_csb);
+
+	guest_inject(h, 2);
+	/* The first look maps the block, then the last frame's descriptor. */
+	nmaps = 0;
+	h->map_hook = post_at_second;
+	host_advance(h, LOOK_NS);
+	ATF_CHECK_EQ(2, nmaps);
+	ATF_CHECK_EQ(0, host_raised(h));
+	/* The next look finds that it has not posted more since. */
+	look(h);
+	ATF_CHECK_EQ(1, host_raised(h));
+	host_destroy(h);
+}
+
 TEST(apart, "Transmit's look does not make receive's early")
 {
 	struct paravirt_csb *csb;
@@ -320,8 +350,6 @@ TEST(without, "Without the CSB no look is due")
 	ATF_CHECK_EQ(0, h->ntimer);
 	host_destroy(h);
 }
-
-static unsigned int nmaps;
 
 static void
 count_map(struct host *h __unused)
@@ -740,6 +768,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, rx_nowhere);
 	ATF_TP_ADD_TC(tp, rx_off);
 	ATF_TP_ADD_TC(tp, rx_polled);
+	ATF_TP_ADD_TC(tp, rx_polled_late);
 	ATF_TP_ADD_TC(tp, apart);
 	ATF_TP_ADD_TC(tp, idle);
 	ATF_TP_ADD_TC(tp, without);

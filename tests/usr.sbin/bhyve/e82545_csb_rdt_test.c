@@ -300,12 +300,28 @@ TEST(low, "With the CSB just turned on, RXDMT0 is set when the buffers that "
 
 	CSB_SET(csb, guest_csb_on, 0);
 	guest_inject(h, 1);
-	host_wr(h, E82545_RDT, 6);
 	host_rd(h, E82545_ICR);
 	CSB_SET(csb, guest_csb_on, 1);
 	CSB_SET(csb, guest_rdt, 14);
 	guest_offer(h, 1);
 	e82545_rx(h->dev);
+	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
+	    host_rd(h, E82545_ICR));
+	host_destroy(h);
+}
+
+TEST(low_dry, "So it is after the ring has run dry")
+{
+	struct paravirt_csb *csb;
+	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
+
+	guest_inject(h, 6);
+	ATF_CHECK_EQ(5, guest_take(h, 5));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	host_rd(h, E82545_ICR);
+	CSB_SET(csb, guest_rdt, 18);
+	e82545_rx(h->dev);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
 	    host_rd(h, E82545_ICR));
 	host_destroy(h);
@@ -459,6 +475,168 @@ TEST(off_after_kick, "A kick before the CSB is turned off does not discard "
 	host_destroy(h);
 }
 
+TEST(no_block, "RDT counts if the CSB is not in guest memory")
+{
+	struct paravirt_csb *csb;
+	struct host *h = kicked(&csb);
+
+	guest_place(h, HOST_RAM);
+	host_wr(h, E82545_RDT, 9);
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(9, received(h));
+	host_destroy(h);
+}
+
+TEST(placed_again, "What guest_rdt was when the ring was started does not "
+    "matter to another CSB")
+{
+	static const uint32_t rdt[] = { 9, 0 };
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint64_t gpa;
+	unsigned int i;
+
+	for (i = 0; i < nitems(rdt); i++) {
+		h = start(&starts[0], NRXD - 2, 5, &csb);
+		guest_inject(h, 3);
+		ATF_CHECK_EQ(3, guest_take(h, 3));
+		CSB_SET(csb, guest_rdt, rdt[i]);
+		host_wr(h, E82545_RDH, 3);
+		gpa = guest_alloc(h, &csb);
+		CSB_SET(csb, guest_rdt, rdt[i]);
+		CSB_SET(csb, guest_csb_on, 1);
+		guest_place(h, gpa);
+		guest_inject(h, 2 * NRXD);
+		ATF_CHECK_EQ_MSG(rdt[i] == 0 ? NRXD : rdt[i], received(h),
+		    "%u: %u", rdt[i], received(h));
+		host_destroy(h);
+	}
+}
+
+TEST(reset_starts, "The first RDT after a reset counts as it stands, without a "
+    "write to RDH and whatever its descriptor has")
+{
+	struct paravirt_csb *csb;
+	struct host *h = kicked(&csb);
+	const uint32_t rctl = host_rd(h, E82545_RCTL);
+
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
+	host_wr(h, E82545_RDBAL, h->rxring);
+	host_wr(h, E82545_RDBAH, h->rxring >> 32);
+	host_wr(h, E82545_RDLEN, NRXD * sizeof(struct e82545_rxd));
+	host_wr(h, E82545_RCTL, rctl);
+	host_rxd(h, 4)->status = E82545_RXD_DD;
+	host_wr(h, E82545_RDT, 5);
+	ATF_CHECK_EQ(5, host_rd(h, E82545_RDT));
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(2 * NRXD - 5, host_rx_pending(h));
+	host_destroy(h);
+}
+
+TEST(look_bus_off, "A look with the bus just on does not take an old guest_rdt "
+    "for a new one")
+{
+	struct paravirt_csb *csb;
+	struct host *h = kicked(&csb);
+
+	host_rd(h, E82545_ICR);
+	CSB_SET(csb, guest_need_rxkick, 0);
+	guest_inject(h, 1);
+	ATF_REQUIRE(h->timer_ns != 0);
+	e82545_bus_master(h->dev, false);
+	CSB_SET(csb, guest_rdt, NRXD - 2);
+	host_wr(h, E82545_RDH, 0);
+	host_wr(h, E82545_RDT, 5);
+	e82545_bus_master(h->dev, true);
+	host_advance(h, h->timer_ns - h->now_ns);
+	ATF_CHECK_EQ(5, host_rd(h, E82545_RDT));
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(2 + 5, received(h));
+	host_destroy(h);
+}
+
+TEST(wakes, "With the CSB on, RDT wakes the receive side only if that stalls")
+{
+	struct paravirt_csb *csb;
+	struct host *h = kicked(&csb);
+
+	h->nready = 0;
+	host_wr(h, E82545_RDT, 8);
+	ATF_CHECK_EQ(0, h->nready);
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(8, received(h));
+	h->nready = 0;
+	host_wr(h, E82545_RDT, 9);
+	ATF_CHECK_EQ(1, h->nready);
+	host_run(h);
+	ATF_CHECK_EQ(9, received(h));
+	host_destroy(h);
+}
+
+TEST(saved_kick, "guest_rdt saves a kick if it comes without RDT")
+{
+	struct paravirt_csb *csb;
+	struct host *h = kicked(&csb);
+	uint64_t saved = host_counter(h, E82545_C_RX_KICK_SAVED);
+
+	host_wr(h, E82545_RDT, 6);
+	CSB_SET(csb, guest_rdt, 8);
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(8, host_rd(h, E82545_RDT));
+	ATF_CHECK_EQ(saved, host_counter(h, E82545_C_RX_KICK_SAVED));
+	CSB_SET(csb, guest_rdt, 10);
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(10, received(h));
+	ATF_CHECK_EQ(saved + 1, host_counter(h, E82545_C_RX_KICK_SAVED));
+	host_destroy(h);
+}
+
+static void
+write_rdt(struct host *h)
+{
+	h->rx_hook = NULL;
+	host_wr(h, E82545_RDT, 9);
+}
+
+TEST(rdt_in_batch, "RDT that is written within a batch lets it go on")
+{
+	struct paravirt_csb *csb;
+	struct host *h = kicked(&csb);
+	uint64_t batches = host_counter(h, E82545_C_RX_BATCH);
+
+	h->rx_hook = write_rdt;
+	guest_inject(h, 8);
+	ATF_CHECK_EQ(9, received(h));
+	ATF_CHECK_EQ(batches + 1, host_counter(h, E82545_C_RX_BATCH));
+	host_destroy(h);
+}
+
+static void
+receive(struct host *h)
+{
+	h->tx_hook = NULL;
+	guest_offer(h, 2 * NRXD);
+	e82545_rx(h->dev);
+}
+
+TEST(in_tx_batch, "A guest_rdt of an earlier lap does not count, though the "
+    "host transmits with the CSB on")
+{
+	struct paravirt_csb *csb;
+	struct host *h = kicked(&csb);
+
+	guest_inject(h, 2);
+	CSB_SET(csb, guest_rdt, 2);
+	h->tx_hook = receive;
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	guest_rounds(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK_EQ(6, received(h));
+	host_destroy(h);
+}
+
 TEST(saved, "An adapter that was started with the bus off can be saved and "
     "restored")
 {
@@ -501,6 +679,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, off);
 	ATF_TP_ADD_TC(tp, off_without_rdt);
 	ATF_TP_ADD_TC(tp, low);
+	ATF_TP_ADD_TC(tp, low_dry);
 	ATF_TP_ADD_TC(tp, disabled);
 	ATF_TP_ADD_TC(tp, dry_come_round);
 	ATF_TP_ADD_TC(tp, dry_changed);
@@ -508,6 +687,14 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, low_kick);
 	ATF_TP_ADD_TC(tp, last_rdt);
 	ATF_TP_ADD_TC(tp, off_after_kick);
+	ATF_TP_ADD_TC(tp, no_block);
+	ATF_TP_ADD_TC(tp, placed_again);
+	ATF_TP_ADD_TC(tp, reset_starts);
+	ATF_TP_ADD_TC(tp, look_bus_off);
+	ATF_TP_ADD_TC(tp, wakes);
+	ATF_TP_ADD_TC(tp, saved_kick);
+	ATF_TP_ADD_TC(tp, rdt_in_batch);
+	ATF_TP_ADD_TC(tp, in_tx_batch);
 	ATF_TP_ADD_TC(tp, saved);
 
 	return (atf_no_error());

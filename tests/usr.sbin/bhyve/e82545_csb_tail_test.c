@@ -101,6 +101,26 @@ awake(unsigned int n, struct paravirt_csb **csbp)
 	return (h);
 }
 
+TEST(kept_once, "A TDT that was written counts once")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(1, &csb);
+	uint64_t saved = host_counter(h, E82545_C_TX_KICK_SAVED);
+
+	guest_frames(h, 1);
+	CSB_SET(csb, guest_tdt, h->txtail);
+	host_tx_go(h);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(2, host_sent(h));
+	ATF_CHECK_EQ(saved, host_counter(h, E82545_C_TX_KICK_SAVED));
+	guest_frames(h, 1);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(3, host_sent(h));
+	ATF_CHECK_EQ(saved + 1, host_counter(h, E82545_C_TX_KICK_SAVED));
+	host_destroy(h);
+}
+
 TEST(first_invalid, "TDT counts if guest_tdt is the first index outside the "
     "ring")
 {
@@ -450,6 +470,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, high_ring);
 	ATF_TP_ADD_TC(tp, no_ring);
+	ATF_TP_ADD_TC(tp, kept_once);
 	ATF_TP_ADD_TC(tp, first_invalid);
 	ATF_TP_ADD_TC(tp, bus_off);
 	ATF_TP_ADD_TC(tp, off_then_kick);

@@ -310,7 +310,8 @@ TEST(low, "With the CSB just turned on, RXDMT0 is set when the buffers that "
 	host_destroy(h);
 }
 
-TEST(low_dry, "So it is after the ring has run dry")
+TEST(low_dry, "So it is after the ring has run dry, and the host has looked at "
+    "a guest_rdt that posts less")
 {
 	struct paravirt_csb *csb;
 	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
@@ -319,6 +320,10 @@ TEST(low_dry, "So it is after the ring has run dry")
 	ATF_CHECK_EQ(5, guest_take(h, 5));
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	host_rd(h, E82545_ICR);
+	CSB_SET(csb, guest_rdt, 10);
+	ATF_REQUIRE(h->timer_ns != 0);
+	host_advance(h, h->timer_ns - h->now_ns);
+	ATF_CHECK_EQ(10, host_rd(h, E82545_RDT));
 	CSB_SET(csb, guest_rdt, 18);
 	e82545_rx(h->dev);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
@@ -482,6 +487,9 @@ TEST(no_block, "RDT counts if the CSB is not in guest memory")
 
 	guest_place(h, HOST_RAM);
 	host_wr(h, E82545_RDT, 9);
+	/* In the next batch, not when the ring runs dry. */
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(9, host_rd(h, E82545_RDT));
 	guest_inject(h, 2 * NRXD);
 	ATF_CHECK_EQ(9, received(h));
 	host_destroy(h);

@@ -24,8 +24,8 @@ sizes_body()
 	# several are bursts that a busy machine may lose.
 	for size in 1473 20000 65000; do
 		for i in 1 2 3 4 5; do
-			pings vm1 10.0.0.2 -s $size -c 1
-			pings vm2 fd00::1 -s $size -c 1
+			PINGS=1 pings vm1 10.0.0.2 -s $size
+			PINGS=1 pings vm2 fd00::1 -s $size
 		done
 	done
 	no_checksum_errors vm1

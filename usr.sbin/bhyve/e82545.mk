@@ -11,6 +11,8 @@
 
 E82545_SRCS=	e82545.c		\
 		e82545_csb.c		\
+		e82545_csb_rx.c		\
+		e82545_csb_tx.c		\
 		e82545_eeprom.c		\
 		e82545_filter.c		\
 		e82545_intr.c		\

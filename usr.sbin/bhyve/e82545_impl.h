@@ -16,7 +16,7 @@
  *	e82545_rx.c	 receive ring
  *	e82545_loop.c	 loopback: frames from one to the other
  *	e82545_filter.c	 address and VLAN filters
- *	e82545_csb.c	 the communication status block
+ *	e82545_csb*.c	 the communication status block
  *	e82545_snap.c	 snapshots
  *	e82545_offload.c checksum, TSO and VLAN arithmetic on bytes: no state
  *	e82545_iov.h	 walking through the fragments of a frame

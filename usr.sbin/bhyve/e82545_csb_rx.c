@@ -1,0 +1,355 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The CSB on receive: see e82545_csb.c.
+ *
+ * The receive side reads guest_rdt when RDT is reached.  If guest_rdt is
+ * reached, too, it sets host_rxkick_at, barrier, and reads guest_rdt again
+ * before it stalls.  A write to RDT ends that.
+ *
+ * Drivers that exist read the mode once for many buffers, and at the end write
+ * RDT, or store guest_rdt, for the mode that was.  So in either mode both are
+ * looked at, and the farther counts.  A write to RDT is kept aside (rdt) until
+ * the next batch, or until the ring runs dry; only the first after a start is
+ * stored as it stands (rx_starts).  guest_rdt is taken: the host replaces it by
+ * "none", so whatever it finds there is new, although drivers leave it as it is
+ * while the mode is off.  They leave it, too, when they start the ring: what it
+ * is when RDH is written or at a reset does not count (rx_old).
+ *
+ * rx_mtx is held, but for e82545_csb_keep_rdt(), e82545_csb_unmask(),
+ * e82545_csb_icr_read() and e82545_csb_look_rx().
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <net/paravirt.h>
+
+#include "e82545_csb_impl.h"
+
+/*
+ * Take what the guest has stored in guest_rdt, or "none".  If it stores another
+ * index meanwhile, that is left for the next time.
+ */
+static uint32_t
+csb_rdt_take(struct e82545_csb *c, struct paravirt_csb *page)
+{
+	uint32_t value;
+
+	value = atomic_load_acq_32(&page->guest_rdt);
+	atomic_cmpset_acq_32(&page->guest_rdt, value,
+	    htole32(NET_PARAVIRT_NONE));
+	value = le32toh(value);
+	if (value == c->rx_old)
+		value = NET_PARAVIRT_NONE;
+	c->rx_old = NET_PARAVIRT_NONE;
+	if (value == c->rx_look_rdt)
+		c->rx_look_rdt = NET_PARAVIRT_NONE;
+	else if (value != NET_PARAVIRT_NONE)
+		c->rx_polled = true;
+	return (value);
+}
+
+/*
+ * RDT: set it to the farther of guest_rdt, which is taken from `page' (NULL:
+ * none), and the one kept aside.  That comes first: an older guest_rdt must not
+ * be left for later.  Returns whether RDT has moved.  rx_mtx and reg_mtx held.
+ */
+bool
+csb_use_rdt(struct e82545 *dev, struct paravirt_csb *page)
+{
+	struct e82545_csb *c = &dev->csb;
+	uint32_t value = NET_PARAVIRT_NONE;
+	bool kicked = csb_kept(&c->rdt), moved = false;
+
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (kicked) {
+		moved = csb_advance(dev, &csb_rx_ring, c->rdt);
+		atomic_store_32(&c->rdt, NET_PARAVIRT_NONE);
+	}
+	if (page != NULL)
+		value = csb_rdt_take(c, page);
+	if (value == NET_PARAVIRT_NONE)
+		return (moved);
+	if (csb_advance(dev, &csb_rx_ring, value)) {
+		moved = true;
+		c->rx_starts = false;
+		if (!kicked)
+			csb_kick_saved(dev, &csb_rx_ring, value);
+	}
+	return (moved);
+}
+
+/* The head may have passed RDT, unless that starts the ring. */
+bool
+e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
+{
+	struct e82545_csb *c = &dev->csb;
+	bool starts = c->rx_starts;
+
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	c->rx_starts = false;
+	return (csb_keep(&c->rdt, csb_rx_enabled(dev) && !starts, value));
+}
+
+/* As csb_look_later(), for the receive side. */
+static void
+csb_rx_look_later(struct e82545 *dev, const struct paravirt_csb *page)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	if (!csb_look_later(dev, &c->rx_look_ns))
+		return;
+	c->rx_look_rdt = le32toh(atomic_load_32(&page->guest_rdt));
+	c->rx_polled = false;
+}
+
+/* Look whether the guest has posted descriptors.  Returns whether it has. */
+static bool
+csb_rx_look(struct e82545 *dev, struct paravirt_csb *page)
+{
+	bool moved;
+
+	if (atomic_load_32(&page->guest_rdt) == htole32(NET_PARAVIRT_NONE) &&
+	    !csb_kept(&dev->csb.rdt))
+		return (false);
+	pthread_mutex_lock(&dev->reg_mtx);
+	moved = csb_use_rdt(dev, page);
+	pthread_mutex_unlock(&dev->reg_mtx);
+	return (moved);
+}
+
+/*
+ * The ring starts: guest_rdt is old, unless it changes.  If the page cannot be
+ * read (NULL), what the next batch finds there is.
+ */
+void
+csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)
+{
+	c->rx_unread = page == NULL;
+	if (page != NULL)
+		c->rx_old = le32toh(atomic_load_32(&page->guest_rdt));
+}
+
+/* Read the mode.  Returns whether guest_rdt must be looked at. */
+static bool
+csb_rx_mode(struct e82545 *dev, struct paravirt_csb *page)
+{
+	struct e82545_csb *c = &dev->csb;
+	bool on, was = c->rx_last_on;
+
+	if (c->rx_unread)
+		csb_rx_forget(c, page);
+	on = csb_is_on(dev, page);
+	c->rx_last_on = on;
+	return ((on && !was) || c->rx_old != NET_PARAVIRT_NONE);
+}
+
+void
+e82545_csb_rx_begin(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+	bool look;
+
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	MPASS(e82545_dma(dev) && c->rx == NULL);
+	c->rx_on = false;
+	if (!csb_rx_enabled(dev))
+		return;
+	c->rx = csb_map(dev);
+	if (c->rx == NULL) {
+		if (csb_kept(&c->rdt)) {
+			pthread_mutex_lock(&dev->reg_mtx);
+			csb_use_rdt(dev, NULL);
+			pthread_mutex_unlock(&dev->reg_mtx);
+		}
+		return;
+	}
+	look = csb_rx_mode(dev, c->rx) || csb_kept(&c->rdt);
+	c->rx_on = c->rx_last_on;
+	if (c->rx_armed) {
+		atomic_store_rel_32(&c->rx->host_rxkick_at,
+		    htole32(NET_PARAVIRT_NONE));
+		c->rx_armed = false;
+		look = true;
+	}
+	if (look || !c->rx_on)
+		csb_rx_look(dev, c->rx);
+}
+
+bool
+e82545_csb_rx_tail(struct e82545 *dev)
+{
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	MPASS(dev->csb.rx_on);
+	return (csb_rx_look(dev, dev->csb.rx));
+}
+
+/*
+ * Three quarters of the ring: a guest slower than the network then kicks once a
+ * ring, and posts most of it before.
+ */
+void
+e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
+{
+	struct e82545_csb *c = &dev->csb;
+	uint32_t at, head, size;
+
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	head = e82545_reg(dev, E82545_RDH);
+	size = csb_ring_size(dev, &csb_rx_ring);
+	if (c->rx == NULL || head >= size) {
+		csb_use_rdt(dev, NULL);
+		return;
+	}
+	at = MAX(size / 4 * 3, need);
+	atomic_store_rel_32(&c->rx->host_rxkick_at,
+	    htole32((head + at) % size));
+	c->rx_armed = true;
+	atomic_thread_fence_seq_cst();
+	csb_use_rdt(dev, c->rx);
+	csb_rx_look_later(dev, c->rx);
+}
+
+void
+e82545_csb_rx_notify(struct e82545 *dev, uint32_t causes)
+{
+	struct e82545_csb *c = &dev->csb;
+	bool done = true;
+
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	MPASS(c->rx_on);
+	atomic_store_rel_32(&c->rx->host_rdh,
+	    htole32(e82545_reg(dev, E82545_RDH)));
+	atomic_thread_fence_seq_cst();
+	if (atomic_load_acq_32(&c->rx->guest_need_rxkick) == 0 &&
+	    !c->rx_unmasked &&
+	    atomic_load_acq_32(&c->rx->guest_csb_on) != 0) {
+		csb_suppress(dev, (causes & CSB_RX_CAUSES) | E82545_ICR_RXT0);
+		csb_rx_look_later(dev, c->rx);
+		done = false;
+		causes &= ~CSB_RX_CAUSES;
+	}
+	e82545_intr_rx(dev, done, causes);
+	atomic_store_rel_32(&c->rx->host_isr,
+	    htole32(e82545_reg(dev, E82545_ICR)));
+}
+
+/*
+ * Drivers may mask interrupts from the first one until the ring has been
+ * processed, as without the CSB, and need not set guest_need_rxkick again.  So
+ * a write to IMS asks for RX interrupts, as does guest_need_rxkick, until
+ * causes are read from ICR; and it raises those suppressed since then.  A read
+ * of 0 is that of a handler called for another device on the same line.
+ */
+uint32_t
+e82545_csb_unmask(struct e82545 *dev, uint32_t causes)
+{
+	struct e82545_csb *c = &dev->csb;
+	uint32_t held;
+
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if ((causes & CSB_RX_CAUSES) == 0)
+		return (0);
+	held = c->held & CSB_RX_CAUSES;
+	c->held &= ~CSB_RX_CAUSES;
+	c->rx_unmasked = true;
+	return (held);
+}
+
+void
+e82545_csb_icr_read(struct e82545 *dev)
+{
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	dev->csb.held = 0;
+	dev->csb.rx_unmasked = false;
+}
+
+void
+e82545_csb_rx_restart(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	csb_rx_forget(c, e82545_dma(dev) ? csb_map(dev) : NULL);
+	pthread_mutex_lock(&dev->reg_mtx);
+	if (csb_kept(&c->rdt))
+		e82545_reg_set(dev, E82545_RDT, c->rdt);
+	atomic_store_32(&c->rdt, NET_PARAVIRT_NONE);
+	c->rx_starts = true;
+	pthread_mutex_unlock(&dev->reg_mtx);
+}
+
+void
+e82545_csb_rx_end(struct e82545 *dev)
+{
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	dev->csb.rx = NULL;
+	dev->csb.rx_on = false;
+}
+
+/* Whether the guest has left the last frame in the ring. */
+static bool
+csb_rx_left(const struct e82545 *dev)
+{
+	uint32_t head, size;
+
+	head = e82545_reg(dev, E82545_RDH);
+	size = csb_ring_size(dev, &csb_rx_ring);
+	return (head < size && !csb_posted(dev, &csb_rx_ring, head, size));
+}
+
+/*
+ * Whether the guest polls: it wants no interrupt, and has posted descriptors
+ * since one was suppressed.
+ */
+static bool
+csb_rx_polled(const struct e82545_csb *c, const struct paravirt_csb *page)
+{
+	return (atomic_load_32(&page->guest_csb_on) != 0 &&
+	    atomic_load_32(&page->guest_need_rxkick) == 0 &&
+	    (c->rx_polled ||
+	    le32toh(atomic_load_32(&page->guest_rdt)) != c->rx_look_rdt));
+}
+
+/* Interrupt a guest that does not poll and has left frames. */
+static void
+csb_rx_remind(struct e82545 *dev, const struct paravirt_csb *page)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if ((c->held & CSB_RX_CAUSES) == 0 || !csb_rx_left(dev))
+		return;
+	if (csb_rx_polled(c, page)) {
+		csb_rx_look_later(dev, page);
+		return;
+	}
+	e82545_intr_raise(dev, c->held & CSB_RX_CAUSES);
+	c->held &= ~CSB_RX_CAUSES;
+}
+
+bool
+e82545_csb_look_rx(struct e82545 *dev)
+{
+	struct paravirt_csb *page;
+	bool wake = false;
+
+	e82545_lock(&dev->rx_mtx);
+	if (e82545_dma(dev) && csb_rx_enabled(dev) &&
+	    (page = csb_map(dev)) != NULL) {
+		csb_rx_mode(dev, page);
+		csb_rx_look(dev, page);
+		pthread_mutex_lock(&dev->reg_mtx);
+		wake = e82545_rx_unstall(dev);
+		csb_rx_remind(dev, page);
+		pthread_mutex_unlock(&dev->reg_mtx);
+	}
+	e82545_unlock(&dev->rx_mtx);
+	return (wake);
+}

@@ -75,7 +75,6 @@ const struct csb_ring csb_rx_ring = {
 	E82545_C_RX_KICK_SAVED
 };
 
-/* An invalid address or index. */
 void
 csb_bad(struct e82545 *dev, uint32_t what)
 {
@@ -124,10 +123,9 @@ csb_is_on(struct e82545 *dev, const struct paravirt_csb *page)
 }
 
 /*
- * Whether the guest has posted the last descriptor before index `tail', which
- * is beyond the register's: before it stores the index, it clears DD there.  If
- * DD is set, the guest has not taken that frame or posted another one, and the
- * index is of an earlier lap.  DD has the same place in all descriptors.
+ * Before the guest stores an index, it clears DD in the descriptor before it.
+ * If DD is set there, the guest has not taken that frame or posted another one,
+ * and the index is of an earlier lap.  DD has the same place in all descriptors.
  */
 bool
 csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
@@ -138,6 +136,7 @@ csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
 
 	base = (uint64_t)e82545_reg(dev, r->base + E82545_RING_BAH) << 32 |
 	    (e82545_reg(dev, r->base) & E82545_DBAL_MASK);
+	/* With the bus off, nothing tells. */
 	if (!e82545_dma(dev))
 		return (true);
 	desc = e82545_map(dev, base + (tail == 0 ? size - 1 : tail - 1) *
@@ -147,7 +146,6 @@ csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
 	    (atomic_load_acq_8(&desc->status) & E82545_RXD_DD) == 0);
 }
 
-/* Whether an index is farther from the head than the tail. */
 bool
 csb_farther(const struct e82545 *dev, const struct csb_ring *r, uint32_t value,
     uint32_t size)
@@ -160,10 +158,7 @@ csb_farther(const struct e82545 *dev, const struct csb_ring *r, uint32_t value,
 	    (value + size - head) % size > (tail + size - head) % size));
 }
 
-/*
- * Set the tail to the guest's if that is farther: true.  With the mode on,
- * guest_tdt is never old.  reg_mtx and the ring's lock held.
- */
+/* With the mode on, guest_tdt is never old. */
 bool
 csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 {
@@ -183,7 +178,6 @@ csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
 	return (true);
 }
 
-/* Count a tail that came without a kick. */
 void
 csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
 {
@@ -194,7 +188,6 @@ csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
 		E82545_PROBE(dev, RX_KICK_SAVED, tail);
 }
 
-/* Look again later.  Returns false if that was decided before. */
 bool
 csb_look_later(struct e82545 *dev, uint64_t *look_ns)
 {

@@ -104,15 +104,20 @@ void	csb_kick_saved(struct e82545 *dev, const struct csb_ring *r,
 bool	csb_look_later(struct e82545 *dev, uint64_t *look_ns);
 
 /*
- * Set TDT to guest_tdt of `page' (NULL: none) or to the one kept aside.  tx_mtx
- * and reg_mtx held.
+ * Set TDT to guest_tdt of `page' (NULL: the page is not used), and, if the mode
+ * is off or guest_tdt is invalid, to the index kept aside, if that is farther.
+ * tx_mtx and reg_mtx held.
  */
 void	csb_use_tdt(struct e82545 *dev, const struct paravirt_csb *page);
-/* The same for RDT.  Returns whether it has moved.  rx_mtx and reg_mtx held. */
+/*
+ * Set RDT to the farther of guest_rdt, which is taken from `page' (NULL: the
+ * page is not used), and the index kept aside.  Returns whether RDT has moved.
+ * rx_mtx and reg_mtx held.
+ */
 bool	csb_use_rdt(struct e82545 *dev, struct paravirt_csb *page);
 /*
- * The ring starts: guest_rdt is old, unless it changes.  If the page cannot be
- * read (NULL), what the next batch finds there is.  rx_mtx held.
+ * The ring is started: ignore the value that guest_rdt of `page' has now, or if
+ * `page' is NULL, the value that the next batch finds.  rx_mtx held.
  */
 void	csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page);
 

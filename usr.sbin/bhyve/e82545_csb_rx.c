@@ -20,8 +20,9 @@
  * while the mode is off.  They leave it, too, when they start the ring: what it
  * is when RDH is written or at a reset does not count (rx_old).
  *
- * rx_mtx is held, but for e82545_csb_keep_rdt(), e82545_csb_unmask(),
- * e82545_csb_icr_read() and e82545_csb_look_rx().
+ * All functions need rx_mtx, with these exceptions: e82545_csb_keep_rdt(),
+ * e82545_csb_unmask() and e82545_csb_icr_read() need only reg_mtx;
+ * e82545_csb_look_rx() takes the locks itself.
  */
 
 #include <sys/param.h>
@@ -54,9 +55,8 @@ csb_rdt_take(struct e82545_csb *c, struct paravirt_csb *page)
 }
 
 /*
- * RDT: set it to the farther of guest_rdt, which is taken from `page' (NULL:
- * none), and the one kept aside.  That comes first: an older guest_rdt must not
- * be left for later.  Returns whether RDT has moved.  rx_mtx and reg_mtx held.
+ * RDT was written after guest_rdt was stored, so it is used first: an older
+ * guest_rdt must not remain.
  */
 bool
 csb_use_rdt(struct e82545 *dev, struct paravirt_csb *page)
@@ -83,7 +83,7 @@ csb_use_rdt(struct e82545 *dev, struct paravirt_csb *page)
 	return (moved);
 }
 
-/* The head may have passed RDT, unless that starts the ring. */
+/* The head may have passed the index, unless it starts the ring. */
 bool
 e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
 {
@@ -122,10 +122,6 @@ csb_rx_look(struct e82545 *dev, struct paravirt_csb *page)
 	return (moved);
 }
 
-/*
- * The ring starts: guest_rdt is old, unless it changes.  If the page cannot be
- * read (NULL), what the next batch finds there is.
- */
 void
 csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)
 {

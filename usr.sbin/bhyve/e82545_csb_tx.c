@@ -22,7 +22,8 @@
  * the transmit side has seen the mode off itself, TDT is kept aside, too, so
  * that the head does not pass an index in the CSB that was not looked at.
  *
- * tx_mtx is held, but for e82545_csb_keep_tdt() and e82545_csb_look_tx().
+ * All functions need tx_mtx, with these exceptions: e82545_csb_keep_tdt() needs
+ * only reg_mtx; e82545_csb_look_tx() takes the locks itself.
  */
 
 #include <sys/param.h>
@@ -32,9 +33,8 @@
 #include "e82545_csb_impl.h"
 
 /*
- * TDT: set it to guest_tdt of `page' (NULL: none).  One kept aside counts if
- * the mode is off, for which it may be the newer one, or the other is invalid;
- * the head could pass it later.  tx_mtx and reg_mtx held.
+ * With the mode off, the index kept aside may be newer than guest_tdt.  It is
+ * used now or discarded, because later the head could have passed it.
  */
 void
 csb_use_tdt(struct e82545 *dev, const struct paravirt_csb *page)

@@ -292,6 +292,17 @@ TEST(off_without_rdt, "When the CSB is turned off, what guest_rdt posted "
 	host_destroy(h);
 }
 
+/* A frame leaves half of the ring, posted by guest_rdt: RXDMT0 is set. */
+static void
+check_low(struct host *h, struct paravirt_csb *csb)
+{
+	CSB_SET(csb, guest_rdt, 14);
+	guest_offer(h, 1);
+	e82545_rx(h->dev);
+	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
+	    host_rd(h, E82545_ICR));
+}
+
 TEST(low, "With the CSB just turned on, RXDMT0 is set when the buffers that "
     "guest_rdt posts fall to half of the ring")
 {
@@ -302,11 +313,7 @@ TEST(low, "With the CSB just turned on, RXDMT0 is set when the buffers that "
 	guest_inject(h, 1);
 	host_rd(h, E82545_ICR);
 	CSB_SET(csb, guest_csb_on, 1);
-	CSB_SET(csb, guest_rdt, 14);
-	guest_offer(h, 1);
-	e82545_rx(h->dev);
-	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
-	    host_rd(h, E82545_ICR));
+	check_low(h, csb);
 	host_destroy(h);
 }
 
@@ -401,8 +408,8 @@ post_by_rdt(struct host *h)
 	host_rx_post(h);
 }
 
-TEST(nowhere, "If the block cannot be mapped, RDT that is written in a batch "
-    "counts when the ring runs dry")
+TEST(not_mapped, "RDT written during a batch is used when the ring runs dry, "
+    "even if the CSB cannot be mapped")
 {
 	struct paravirt_csb *csb;
 	struct host *h = up(&csb);
@@ -435,11 +442,7 @@ TEST(low_kick, "RXDMT0 is set, too, if guest_rdt posts more after a kick")
 
 	host_rd(h, E82545_ICR);
 	host_wr(h, E82545_RDT, 6);
-	CSB_SET(csb, guest_rdt, 14);
-	guest_offer(h, 1);
-	e82545_rx(h->dev);
-	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
-	    host_rd(h, E82545_ICR));
+	check_low(h, csb);
 	host_destroy(h);
 }
 
@@ -691,7 +694,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, disabled);
 	ATF_TP_ADD_TC(tp, dry_come_round);
 	ATF_TP_ADD_TC(tp, dry_changed);
-	ATF_TP_ADD_TC(tp, nowhere);
+	ATF_TP_ADD_TC(tp, not_mapped);
 	ATF_TP_ADD_TC(tp, low_kick);
 	ATF_TP_ADD_TC(tp, last_rdt);
 	ATF_TP_ADD_TC(tp, off_after_kick);

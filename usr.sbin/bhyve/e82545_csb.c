@@ -357,7 +357,6 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	if (s->restore != NULL) {
 		/* Look again as soon as the model is resumed. */
 		c->tx_look_ns = c->rx_look_ns = c->gpa != 0;
-		c->rx_look_rdt = NET_PARAVIRT_NONE;
 		c->rx_polled = true;
 	}
 	e82545_snap_check(s, c->gpa != 0 || (!c->on && !c->tx_awake &&

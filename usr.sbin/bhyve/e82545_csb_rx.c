@@ -151,8 +151,7 @@ e82545_csb_rx_begin(struct e82545 *dev)
 	bool look;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	MPASS(e82545_dma(dev) && c->rx == NULL);
-	c->rx_on = false;
+	MPASS(e82545_dma(dev) && c->rx == NULL && !c->rx_on);
 	if (!csb_rx_enabled(dev))
 		return;
 	c->rx = csb_map(dev);

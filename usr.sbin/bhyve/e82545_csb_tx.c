@@ -101,8 +101,7 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	bool enabled, kicked;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
-	MPASS(e82545_dma(dev) && c->tx == NULL);
-	c->tx_on = false;
+	MPASS(e82545_dma(dev) && c->tx == NULL && !c->tx_on);
 	kicked = atomic_load_32(&c->kicked) != 0 &&
 	    atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
 	enabled = csb_tx_enabled(dev);

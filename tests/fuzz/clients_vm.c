@@ -67,11 +67,15 @@ csb(const struct client *c)
 	    AREA_OFFSET(AREA_RINGS) + RINGS_CSB));
 }
 
+/*
+ * That of the secret area does not come about by chance, if the adapter takes
+ * for a descriptor what is none: such as bytes of two, an address and a length.
+ */
 uint64_t
 client_gpa(enum area a)
 {
 	static const uint64_t gpa[AREAS] = {
-		0x100000, 0x4000000, 0x8000000, 0x5ec0000000000
+		0x100000, 0x4000000, 0x8000000, 0xb6d3a91c5e740000
 	};
 
 	return (gpa[a]);

@@ -11,6 +11,8 @@
 #		earlier runs left in build-san/fuzz.  A finding ends the run of
 #		its fuzzer and is kept there; the command printed repeats it.
 #		clients_fuzz runs with seeds that begin at the time of day.
+#		An input takes milliseconds; NAME.opts allows 100 s, because
+#		the machine may be busy.
 #	merge	makes of both the smallest corpus with the same coverage, and
 #		writes it to tests/fuzz/corpus/NAME.tar.  The same inputs make
 #		the same archive.

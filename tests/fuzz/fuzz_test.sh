@@ -14,8 +14,7 @@ fuzz()
 	bin=$dir/${name}_fuzz
 	inputs=$(ls "$dir/corpus/$name" | wc -l)
 	[ "$inputs" -gt 0 ] || atf_fail "corpus/$name.tar is empty"
-	# An input takes milliseconds, but the machine may be busy.
-	options="$(cat "$dir/$name.opts") -timeout=100"
+	options=$(cat "$dir/$name.opts")
 	[ ! -e "$dir/$name.dict" ] || options="$options -dict=$dir/$name.dict"
 	mkdir new
 	atf_check -o ignore -e save:replay "$bin" $options -runs=0 \

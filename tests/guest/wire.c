@@ -32,6 +32,7 @@
 #include <err.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,8 @@
 #include "wait_until.h"
 
 #define	UDP_MAX		65507
+#define	SWEEP_BYTES	32768		/* not answered; a socket takes 212992
+					   with all overhead */
 #define	TCP_CHUNK	65536
 #define	SEEN_MAX	(1U << 24)
 
@@ -197,7 +200,8 @@ answered(int s, uint32_t seq)
 static int
 udp_sweep(char **argv)
 {
-	uint32_t first, last, size;
+	uint32_t bytes = 0, first, last, size;
+	bool ask;
 	int s;
 
 	first = (uint32_t)number(argv[2], UDP_MAX);
@@ -207,9 +211,13 @@ udp_sweep(char **argv)
 	s = udp_socket(argv[0], argv[1]);
 	for (size = first; size <= last; size++) {
 		/* Never more than the other side can buffer. */
-		datagram(s, size - first, size, size % 16 == 0 ? UDP_ASK : 0);
-		if (size % 16 == 0)
+		bytes += size;
+		ask = bytes >= SWEEP_BYTES || size % 16 == 0;
+		datagram(s, size - first, size, ask ? UDP_ASK : 0);
+		if (ask) {
 			answered(s, size - first);
+			bytes = 0;
+		}
 	}
 	printf("sent %u\n", last - first + 1);
 	return (0);

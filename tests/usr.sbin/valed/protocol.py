@@ -8,6 +8,7 @@ import array
 import contextlib
 import errno
 import fcntl
+import itertools
 import json
 import os
 import signal
@@ -476,7 +477,11 @@ def remap_under_load():
             thread = threading.Thread(target=flood)
             thread.start()
             try:
-                for i in range(100):
+                # Until the sender, too, has had its share of a processor.
+                for i in itertools.count():
+                    if i >= 100 and i % 20 == 0 and \
+                            v.counters("vm2")["port_rx_direct"] > 0:
+                        break
                     with Driver("vm2.sock") as b:
                         for j in range(5):
                             # Frames may arrive faster than this loop runs.
@@ -495,7 +500,6 @@ def remap_under_load():
             c = v.counters("vm2")
             assert done and c["port_rx_frames"] + c["port_rx_drop_full"] == \
                 done[0], (done, c)
-            assert c["port_rx_direct"] > 0, c
 
 
 def mtu():

@@ -35,8 +35,8 @@ ROUND = 5
 # Slots of a port's ring, all of which are used before memory is measured.
 SLOTS = 1024
 # KB that memory may grow by: the rings of micro-guests, which may start after
-# the first check, and buffers of libc.
-SLACK = 2 * 2 * SLOTS + 4096
+# the first check, and buffers of libc and of AddressSanitizer.
+SLACK = 2 * 2 * SLOTS + 8192
 # Options of two micro-guests: leader, follower.
 PAIRS = (
     ("role=source ms=1500", "role=sink"),

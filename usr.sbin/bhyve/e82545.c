@@ -390,7 +390,7 @@ static void
 rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	e82545_count(dev, E82545_C_RX_KICK, 1);
-	if (e82545_csb_placed(dev) && e82545_csb_keep_rdt(dev, value))
+	if (e82545_csb_placed(dev) && e82545_csb_keep(dev, off, value))
 		dev->wake_rx = e82545_rx_kicked(dev);
 	else
 		rx_write(dev, off, value);
@@ -414,7 +414,7 @@ tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static void
 tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-	if (!e82545_csb_placed(dev) || !e82545_csb_keep_tdt(dev, value))
+	if (!e82545_csb_placed(dev) || !e82545_csb_keep(dev, off, value))
 		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
@@ -530,8 +530,9 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	if (r == NULL)
 		return;
 	lock_rings(dev, r->ring);
-	if (off == E82545_RDH && e82545_csb_placed(dev))
-		e82545_csb_rx_restart(dev);
+	if ((off == E82545_TDH || off == E82545_RDH) &&
+	    e82545_csb_placed(dev))
+		e82545_csb_restart(dev, off);
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (r->write != NULL)
 		r->write(dev, off, reg_merge(dev, r, off, value));

@@ -31,14 +31,8 @@
  * when all that the guest stored before it read the block is visible:
  * e82545_csb_look_tx(), e82545_csb_look_rx().
  *
- * The rest of the model only knows TDT and RDT; these files set them from the
- * CSB.  An index in the CSB counts if it is farther from the head than the
- * register's, because guests store it before they write the register; so the
- * registers are right when the mode goes off.
- *
- * An index of an earlier lap, which the head has passed, would seem to be
- * almost a ring ahead.  So where it may be old it counts only if DD is clear in
- * the descriptor before it: csb_posted().
+ * The rest of the model only knows TDT and RDT; e82545_csb_tail.c sets them
+ * from the CSB.
  *
  * Every batch reads guest_csb_on.  The host keeps its part of the block up to
  * date while that is 0, so that a guest that turns the mode on finds out
@@ -64,16 +58,6 @@
 
 /* When to look again after a kick was left out or asked for. */
 #define	CSB_LOOK_NS	10000000
-
-const struct csb_ring csb_tx_ring = {
-	E82545_TDBAL, E82545_TDH, E82545_TDT, E82545_TDLEN,
-	E82545_C_TX_KICK_SAVED
-};
-
-const struct csb_ring csb_rx_ring = {
-	E82545_RDBAL, E82545_RDH, E82545_RDT, E82545_RDLEN,
-	E82545_C_RX_KICK_SAVED
-};
 
 void
 csb_bad(struct e82545 *dev, uint32_t what)
@@ -120,72 +104,6 @@ csb_is_on(struct e82545 *dev, const struct paravirt_csb *page)
 	on = le32toh(atomic_load_acq_32(&page->guest_csb_on)) != 0;
 	csb_mode(dev, on);
 	return (on);
-}
-
-/*
- * Before the guest stores an index, it clears DD in the descriptor before it.
- * If DD is set there, the guest has not taken that frame or posted another one,
- * and the index is of an earlier lap.  DD has the same place in all descriptors.
- */
-bool
-csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
-    uint32_t size)
-{
-	const struct e82545_rxd *desc;
-	uint64_t base;
-
-	base = (uint64_t)e82545_reg(dev, r->base + E82545_RING_BAH) << 32 |
-	    (e82545_reg(dev, r->base) & E82545_DBAL_MASK);
-	/* With the bus off, nothing tells. */
-	if (!e82545_dma(dev))
-		return (true);
-	desc = e82545_map(dev, base + (tail == 0 ? size - 1 : tail - 1) *
-	    sizeof(*desc), sizeof(*desc));
-	/* If it is NULL, no batch uses the ring. */
-	return (desc == NULL ||
-	    (atomic_load_acq_8(&desc->status) & E82545_RXD_DD) == 0);
-}
-
-bool
-csb_farther(const struct e82545 *dev, const struct csb_ring *r, uint32_t value,
-    uint32_t size)
-{
-	uint32_t head, tail;
-
-	head = e82545_reg(dev, r->head);
-	tail = e82545_reg(dev, r->tail);
-	return (head < size && (tail >= size ||
-	    (value + size - head) % size > (tail + size - head) % size));
-}
-
-/* With the mode on, guest_tdt is never old. */
-bool
-csb_advance(struct e82545 *dev, const struct csb_ring *r, uint32_t value)
-{
-	uint32_t size;
-
-	size = csb_ring_size(dev, r);
-	if (value >= size) {
-		csb_bad(dev, value);
-		return (false);
-	}
-	if (!csb_farther(dev, r, value, size))
-		return (false);
-	if ((r == &csb_rx_ring || !dev->csb.tx_on) &&
-	    !csb_posted(dev, r, value, size))
-		return (false);
-	e82545_reg_set(dev, r->tail, value);
-	return (true);
-}
-
-void
-csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
-{
-	e82545_count(dev, r->saved, 1);
-	if (r == &csb_tx_ring)
-		E82545_PROBE(dev, TX_KICK_SAVED, tail);
-	else
-		E82545_PROBE(dev, RX_KICK_SAVED, tail);
 }
 
 bool
@@ -245,7 +163,8 @@ e82545_csb_idle(struct e82545 *dev)
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	kicked = atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
 	page = e82545_dma(dev) ? csb_map(dev) : NULL;
-	csb_rx_forget(c, page);
+	csb_forget(dev, &csb_tx_ring, page);
+	csb_forget(dev, &csb_rx_ring, page);
 	if (!e82545_dma(dev)) {
 		/* The first batches with the bus on do the rest. */
 		c->tx_awake |= kicked;
@@ -270,8 +189,8 @@ e82545_csb_release(struct e82545 *dev)
 	c->gpa = 0;
 	atomic_store_32(&c->kicked, 0);
 	c->tx_awake = c->rx_armed = false;
-	c->rx_starts = c->rx_unread = c->rx_last_on = false;
-	c->tx_last_on = 0;
+	c->tdt.starts = c->tdt.unread = false;
+	c->rdt.starts = c->rdt.unread = c->rx_last_on = false;
 	c->tx_at_used = c->rx_unmasked = false;
 	c->held = 0;
 	c->tx_look_ns = c->rx_look_ns = 0;
@@ -281,17 +200,20 @@ void
 e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	struct e82545_csb *c = &dev->csb;
+	struct paravirt_csb *page;
 
 	if (!dev->config.ec_csb)
 		return;
-	csb_use_tdt(dev, NULL);
-	csb_use_rdt(dev, NULL);
+	csb_use(dev, &csb_tx_ring, NULL);
+	csb_use(dev, &csb_rx_ring, NULL);
 	e82545_csb_release(dev);
 	e82545_reg_set(dev, off, value);
 	c->gpa = (uint64_t)e82545_reg(dev, E82545_CSBAH) << 32 | value;
-	c->tx_seen = NET_PARAVIRT_NONE;
-	c->rx_old = NET_PARAVIRT_NONE;
+	c->tdt.old = c->rdt.old = NET_PARAVIRT_NONE;
 	if (c->gpa != 0) {
+		page = e82545_dma(dev) ? csb_map(dev) : NULL;
+		c->tx_at_used = page != NULL &&
+		    atomic_load_32(&page->guest_txkick_at) != 0;
 		/* So that the receive side sets host_rxkick_at. */
 		c->rx_armed = true;
 		dev->wake_rx = true;
@@ -313,11 +235,22 @@ e82545_csb_reset(struct e82545 *dev)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
-	c->tdt = c->rdt = c->tx_seen = NET_PARAVIRT_NONE;
-	c->rx_starts = true;
+	c->tdt.kept = c->rdt.kept = NET_PARAVIRT_NONE;
+	c->tdt.starts = c->rdt.starts = true;
 	c->rx_unmasked = false;
 	c->held = 0;
 	c->tx_look_ns = c->rx_look_ns = 0;
+}
+
+static void
+csb_tail_snap(struct e82545_csb_tail *t, struct e82545_snap *s)
+{
+	e82545_snap_u32(s, &t->kept, NET_PARAVIRT_NONE);
+	e82545_snap_check(s, t->kept <= E82545_DPTR_MASK ||
+	    t->kept == NET_PARAVIRT_NONE);
+	e82545_snap_bool(s, &t->starts);
+	e82545_snap_u32(s, &t->old, UINT32_MAX);
+	e82545_snap_bool(s, &t->unread);
 }
 
 /* Between batches.  csb_map() checks the address for each batch. */
@@ -326,34 +259,23 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 {
 	struct e82545_csb *c = &dev->csb;
 	bool kicked = c->kicked != 0, on = c->on != 0;
-	bool tx_last = c->tx_last_on != 0;
 
 	e82545_snap_u64(s, &c->gpa, dev->config.ec_csb ? UINT64_MAX : 0);
 	e82545_snap_bool(s, &on);
 	e82545_snap_bool(s, &kicked);
 	c->on = on;
 	c->kicked = kicked;
-	e82545_snap_bool(s, &tx_last);
-	c->tx_last_on = tx_last;
 	e82545_snap_bool(s, &c->rx_last_on);
-	e82545_snap_bool(s, &c->rx_starts);
-	e82545_snap_bool(s, &c->rx_unread);
-	e82545_snap_u32(s, &c->tdt, NET_PARAVIRT_NONE);
-	e82545_snap_u32(s, &c->rdt, NET_PARAVIRT_NONE);
-	e82545_snap_check(s, c->tdt <= E82545_DPTR_MASK ||
-	    c->tdt == NET_PARAVIRT_NONE);
-	e82545_snap_check(s, c->rdt <= E82545_DPTR_MASK ||
-	    c->rdt == NET_PARAVIRT_NONE);
+	csb_tail_snap(&c->tdt, s);
+	csb_tail_snap(&c->rdt, s);
 	e82545_snap_bool(s, &c->rx_unmasked);
 	e82545_snap_u32(s, &c->held, UINT32_MAX);
 	e82545_snap_check(s,
 	    (c->held & ~(CSB_TX_CAUSES | CSB_RX_CAUSES)) == 0);
 	e82545_snap_bool(s, &c->tx_at_used);
 	e82545_snap_bool(s, &c->tx_awake);
-	e82545_snap_u32(s, &c->tx_seen, UINT32_MAX);
 	e82545_snap_u32(s, &c->tx_rounds, CSB_ROUNDS_MAX);
 	e82545_snap_bool(s, &c->rx_armed);
-	e82545_snap_u32(s, &c->rx_old, UINT32_MAX);
 	if (s->restore != NULL) {
 		/* Look again as soon as the model is resumed. */
 		c->tx_look_ns = c->rx_look_ns = c->gpa != 0;

@@ -23,21 +23,30 @@
 #define	CSB_RX_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0)
 
 struct csb_ring {
-	uint32_t		base, head, tail, len;	/* registers */
+	uint32_t		base, head, tail, len, ctl;	/* registers */
 	enum e82545_counter	saved;
 };
 extern const struct csb_ring csb_tx_ring, csb_rx_ring;
 
+/* Whether TCTL or RCTL enables the ring.  The bit is the same in both. */
 static inline bool
-csb_tx_enabled(const struct e82545 *dev)
+csb_enabled(const struct e82545 *dev, const struct csb_ring *r)
 {
-	return ((e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0);
+	return ((e82545_reg(dev, r->ctl) & E82545_TCTL_EN) != 0);
+}
+_Static_assert(E82545_TCTL_EN == E82545_RCTL_EN, "13.4.22, 13.4.33");
+
+/* What the guest has posted by a register or by the CSB. */
+static inline struct e82545_csb_tail *
+csb_tail(struct e82545 *dev, const struct csb_ring *r)
+{
+	return (r == &csb_tx_ring ? &dev->csb.tdt : &dev->csb.rdt);
 }
 
-static inline bool
-csb_rx_enabled(const struct e82545 *dev)
+static inline uint32_t *
+csb_index(struct paravirt_csb *page, const struct csb_ring *r)
 {
-	return ((e82545_reg(dev, E82545_RCTL) & E82545_RCTL_EN) != 0);
+	return (r == &csb_tx_ring ? &page->guest_tdt : &page->guest_rdt);
 }
 
 static inline uint32_t
@@ -47,22 +56,19 @@ csb_ring_size(const struct e82545 *dev, const struct csb_ring *r)
 	    sizeof(union e82545_txd));
 }
 
-/* Whether a tail was kept aside.  Any thread. */
+/* Whether an index was kept aside.  Any thread. */
 static inline bool
-csb_kept(const uint32_t *kept)
+csb_kept(const struct e82545_csb_tail *t)
 {
-	return (atomic_load_32(kept) != NET_PARAVIRT_NONE);
+	return (atomic_load_32(&t->kept) != NET_PARAVIRT_NONE);
 }
 
-/*
- * A tail register is written.  Returns true if the index is kept aside; false
- * if it must be stored, and then discards one kept before.
- */
+/* Whether the guest has stored an index that was not taken.  Any thread. */
 static inline bool
-csb_keep(uint32_t *kept, bool on, uint32_t value)
+csb_stored(struct paravirt_csb *page, const struct csb_ring *r)
 {
-	atomic_store_32(kept, on ? value : NET_PARAVIRT_NONE);
-	return (on);
+	return (atomic_load_32(csb_index(page, r)) !=
+	    htole32(NET_PARAVIRT_NONE));
 }
 
 /* Suppress causes, because the guest polls. */
@@ -84,41 +90,31 @@ struct paravirt_csb *csb_map(struct e82545 *dev);
 bool	csb_is_on(struct e82545 *dev, const struct paravirt_csb *page);
 /*
  * Whether the guest has posted the last descriptor before index `tail', which
- * is less than the ring's `size'.  The ring's lock held.
+ * is less than the ring's `size': DD is clear there and, if `rs', RS set.  The
+ * ring's lock held.
  */
 bool	csb_posted(const struct e82545 *dev, const struct csb_ring *r,
-	    uint32_t tail, uint32_t size);
-/* Whether index `value' is farther from the head than the tail. */
-bool	csb_farther(const struct e82545 *dev, const struct csb_ring *r,
-	    uint32_t value, uint32_t size);
+	    uint32_t tail, uint32_t size, bool rs);
 /*
- * Set the tail to the guest's if that is farther: true.  reg_mtx and the ring's
- * lock held.
+ * Set TDT or RDT to the farther of the index kept aside, and the one that is
+ * taken from `page' (NULL: the page is not used).  Returns whether it has
+ * moved.  reg_mtx and the ring's lock held.
  */
-bool	csb_advance(struct e82545 *dev, const struct csb_ring *r,
-	    uint32_t value);
-/* Count a tail that came without a kick. */
-void	csb_kick_saved(struct e82545 *dev, const struct csb_ring *r,
-	    uint32_t tail);
+bool	csb_use(struct e82545 *dev, const struct csb_ring *r,
+	    struct paravirt_csb *page);
+/*
+ * The ring is started: ignore the index that `page' has now, or if `page' is
+ * NULL, the one that the next batch finds.  The ring's lock held.
+ */
+void	csb_forget(struct e82545 *dev, const struct csb_ring *r,
+	    struct paravirt_csb *page);
+/* The same, if it was not done because the page could not be read. */
+void	csb_forget_late(struct e82545 *dev, const struct csb_ring *r,
+	    struct paravirt_csb *page);
 /* Look again later.  Returns false if it was decided before.  reg_mtx held. */
 bool	csb_look_later(struct e82545 *dev, uint64_t *look_ns);
 
-/*
- * Set TDT to guest_tdt of `page' (NULL: the page is not used), and, if the mode
- * is off or guest_tdt is invalid, to the index kept aside, if that is farther.
- * tx_mtx and reg_mtx held.
- */
-void	csb_use_tdt(struct e82545 *dev, const struct paravirt_csb *page);
-/*
- * Set RDT to the farther of guest_rdt, which is taken from `page' (NULL: the
- * page is not used), and the index kept aside.  Returns whether RDT has moved.
- * rx_mtx and reg_mtx held.
- */
-bool	csb_use_rdt(struct e82545 *dev, struct paravirt_csb *page);
-/*
- * The ring is started: ignore the value that guest_rdt of `page' has now, or if
- * `page' is NULL, the value that the next batch finds.  rx_mtx held.
- */
-void	csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page);
+/* guest_rdt was taken, or is "none". */
+void	csb_rx_taken(struct e82545_csb *c, uint32_t value);
 
 #endif /* !_E82545_CSB_IMPL_H_ */

@@ -11,18 +11,11 @@
  * reached, too, it sets host_rxkick_at, barrier, and reads guest_rdt again
  * before it stalls.  A write to RDT ends that.
  *
- * Drivers that exist read the mode once for many buffers, and at the end write
- * RDT, or store guest_rdt, for the mode that was.  So in either mode both are
- * looked at, and the farther counts.  A write to RDT is kept aside (rdt) until
- * the next batch, or until the ring runs dry; only the first after a start is
- * stored as it stands (rx_starts).  guest_rdt is taken: the host replaces it by
- * "none", so whatever it finds there is new, although drivers leave it as it is
- * while the mode is off.  They leave it, too, when they start the ring: what it
- * is when RDH is written or at a reset does not count (rx_old).
+ * e82545_csb_tail.c says which indices count.
  *
- * All functions need rx_mtx, with these exceptions: e82545_csb_keep_rdt(),
- * e82545_csb_unmask() and e82545_csb_icr_read() need only reg_mtx;
- * e82545_csb_look_rx() takes the locks itself.
+ * All functions need rx_mtx, with these exceptions: e82545_csb_unmask() and
+ * e82545_csb_icr_read() need only reg_mtx; e82545_csb_look_rx() takes the locks
+ * itself.
  */
 
 #include <sys/param.h>
@@ -31,68 +24,13 @@
 
 #include "e82545_csb_impl.h"
 
-/*
- * Take what the guest has stored in guest_rdt, or "none".  If it stores another
- * index meanwhile, that is left for the next time.
- */
-static uint32_t
-csb_rdt_take(struct e82545_csb *c, struct paravirt_csb *page)
+void
+csb_rx_taken(struct e82545_csb *c, uint32_t value)
 {
-	uint32_t value;
-
-	value = atomic_load_acq_32(&page->guest_rdt);
-	atomic_cmpset_acq_32(&page->guest_rdt, value,
-	    htole32(NET_PARAVIRT_NONE));
-	value = le32toh(value);
-	if (value == c->rx_old)
-		value = NET_PARAVIRT_NONE;
-	c->rx_old = NET_PARAVIRT_NONE;
 	if (value == c->rx_look_rdt)
 		c->rx_look_rdt = NET_PARAVIRT_NONE;
 	else if (value != NET_PARAVIRT_NONE)
 		c->rx_polled = true;
-	return (value);
-}
-
-/*
- * RDT was written after guest_rdt was stored, so it is used first: an older
- * guest_rdt must not remain.
- */
-bool
-csb_use_rdt(struct e82545 *dev, struct paravirt_csb *page)
-{
-	struct e82545_csb *c = &dev->csb;
-	uint32_t value = NET_PARAVIRT_NONE;
-	bool kicked = csb_kept(&c->rdt), moved = false;
-
-	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (kicked) {
-		moved = csb_advance(dev, &csb_rx_ring, c->rdt);
-		atomic_store_32(&c->rdt, NET_PARAVIRT_NONE);
-	}
-	if (page != NULL)
-		value = csb_rdt_take(c, page);
-	if (value == NET_PARAVIRT_NONE)
-		return (moved);
-	if (csb_advance(dev, &csb_rx_ring, value)) {
-		moved = true;
-		c->rx_starts = false;
-		if (!kicked)
-			csb_kick_saved(dev, &csb_rx_ring, value);
-	}
-	return (moved);
-}
-
-/* The head may have passed the index, unless it starts the ring. */
-bool
-e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value)
-{
-	struct e82545_csb *c = &dev->csb;
-	bool starts = c->rx_starts;
-
-	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	c->rx_starts = false;
-	return (csb_keep(&c->rdt, csb_rx_enabled(dev) && !starts, value));
 }
 
 /* As csb_look_later(), for the receive side. */
@@ -113,21 +51,12 @@ csb_rx_look(struct e82545 *dev, struct paravirt_csb *page)
 {
 	bool moved;
 
-	if (atomic_load_32(&page->guest_rdt) == htole32(NET_PARAVIRT_NONE) &&
-	    !csb_kept(&dev->csb.rdt))
+	if (!csb_stored(page, &csb_rx_ring) && !csb_kept(&dev->csb.rdt))
 		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);
-	moved = csb_use_rdt(dev, page);
+	moved = csb_use(dev, &csb_rx_ring, page);
 	pthread_mutex_unlock(&dev->reg_mtx);
 	return (moved);
-}
-
-void
-csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)
-{
-	c->rx_unread = page == NULL;
-	if (page != NULL)
-		c->rx_old = le32toh(atomic_load_32(&page->guest_rdt));
 }
 
 /* Read the mode.  Returns whether guest_rdt must be looked at. */
@@ -137,11 +66,10 @@ csb_rx_mode(struct e82545 *dev, struct paravirt_csb *page)
 	struct e82545_csb *c = &dev->csb;
 	bool on, was = c->rx_last_on;
 
-	if (c->rx_unread)
-		csb_rx_forget(c, page);
+	csb_forget_late(dev, &csb_rx_ring, page);
 	on = csb_is_on(dev, page);
 	c->rx_last_on = on;
-	return ((on && !was) || c->rx_old != NET_PARAVIRT_NONE);
+	return ((on && !was) || c->rdt.old != NET_PARAVIRT_NONE);
 }
 
 void
@@ -152,13 +80,13 @@ e82545_csb_rx_begin(struct e82545 *dev)
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(e82545_dma(dev) && c->rx == NULL && !c->rx_on);
-	if (!csb_rx_enabled(dev))
+	if (!csb_enabled(dev, &csb_rx_ring))
 		return;
 	c->rx = csb_map(dev);
 	if (c->rx == NULL) {
 		if (csb_kept(&c->rdt)) {
 			pthread_mutex_lock(&dev->reg_mtx);
-			csb_use_rdt(dev, NULL);
+			csb_use(dev, &csb_rx_ring, NULL);
 			pthread_mutex_unlock(&dev->reg_mtx);
 		}
 		return;
@@ -198,7 +126,7 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	head = e82545_reg(dev, E82545_RDH);
 	size = csb_ring_size(dev, &csb_rx_ring);
 	if (c->rx == NULL || head >= size) {
-		csb_use_rdt(dev, NULL);
+		csb_use(dev, &csb_rx_ring, NULL);
 		return;
 	}
 	at = MAX(size / 4 * 3, need);
@@ -206,7 +134,7 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 	    htole32((head + at) % size));
 	c->rx_armed = true;
 	atomic_thread_fence_seq_cst();
-	csb_use_rdt(dev, c->rx);
+	csb_use(dev, &csb_rx_ring, c->rx);
 	csb_rx_look_later(dev, c->rx);
 }
 
@@ -266,21 +194,6 @@ e82545_csb_icr_read(struct e82545 *dev)
 }
 
 void
-e82545_csb_rx_restart(struct e82545 *dev)
-{
-	struct e82545_csb *c = &dev->csb;
-
-	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	csb_rx_forget(c, e82545_dma(dev) ? csb_map(dev) : NULL);
-	pthread_mutex_lock(&dev->reg_mtx);
-	if (csb_kept(&c->rdt))
-		e82545_reg_set(dev, E82545_RDT, c->rdt);
-	atomic_store_32(&c->rdt, NET_PARAVIRT_NONE);
-	c->rx_starts = true;
-	pthread_mutex_unlock(&dev->reg_mtx);
-}
-
-void
 e82545_csb_rx_end(struct e82545 *dev)
 {
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
@@ -296,7 +209,8 @@ csb_rx_left(const struct e82545 *dev)
 
 	head = e82545_reg(dev, E82545_RDH);
 	size = csb_ring_size(dev, &csb_rx_ring);
-	return (head < size && !csb_posted(dev, &csb_rx_ring, head, size));
+	return (head < size && !csb_posted(dev, &csb_rx_ring, head, size,
+	    false));
 }
 
 /*
@@ -336,7 +250,7 @@ e82545_csb_look_rx(struct e82545 *dev)
 	bool wake = false;
 
 	e82545_lock(&dev->rx_mtx);
-	if (e82545_dma(dev) && csb_rx_enabled(dev) &&
+	if (e82545_dma(dev) && csb_enabled(dev, &csb_rx_ring) &&
 	    (page = csb_map(dev)) != NULL) {
 		csb_rx_mode(dev, page);
 		csb_rx_look(dev, page);

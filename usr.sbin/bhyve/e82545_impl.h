@@ -156,6 +156,19 @@ e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len)
 	t->size[i < E82545_NSIZES ? i : E82545_NSIZES - 1]++;
 }
 
+/* The guest's index of a ring, which it writes to TDT, RDT or the CSB. */
+struct e82545_csb_tail {
+	/* reg_mtx; csb_kept() reads it without. */
+	uint32_t	kept;		/* written to the register and kept
+					   aside, else "none" */
+	bool		starts;		/* the register was not written since
+					   TDH, RDH or a reset */
+	uint32_t	old;		/* the CSB's when the ring was started,
+					   until looked at, else "none" */
+	/* The ring's lock. */
+	bool		unread;		/* it could not be read then */
+};
+
 /* The state of the CSB: see e82545_csb.c. */
 struct e82545_csb {
 	uint64_t	gpa;		/* of the block, 0: none; written with
@@ -163,11 +176,8 @@ struct e82545_csb {
 	uint32_t	on;		/* the guest's mode when last seen;
 					   atomic */
 	uint32_t	kicked;		/* TDT was written; atomic */
-	uint32_t	tx_last_on;	/* as seen by tx; atomic */
-	/* reg_mtx; csb_kept() reads them without. */
-	uint32_t	tdt, rdt;	/* index written and kept aside, else
-					   "none" */
-	bool		rx_starts;	/* RDT not written since RDH or reset */
+	struct e82545_csb_tail tdt, rdt;
+	/* reg_mtx. */
 	bool		rx_unmasked;	/* IMS written, ICR not read since */
 	uint32_t	held;		/* causes suppressed since ICR read */
 	uint64_t	tx_look_ns, rx_look_ns;	/* when to look again, 0: not */
@@ -176,7 +186,6 @@ struct e82545_csb {
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */
 	bool		tx_awake;	/* the guest need not kick */
-	uint32_t	tx_seen;	/* guest_tdt when last read */
 	uint32_t	tx_rounds;	/* without anything to send */
 	bool		tx_at_used;	/* guest_txkick_at was not 0 */
 	/* rx_mtx. */
@@ -184,9 +193,6 @@ struct e82545_csb {
 	bool		rx_on;
 	bool		rx_armed;	/* host_rxkick_at is set */
 	bool		rx_last_on;	/* the mode as seen by the last batch */
-	uint32_t	rx_old;		/* guest_rdt when the ring was started,
-					   until looked at, else "none" */
-	bool		rx_unread;	/* it could not be read then */
 	bool		rx_polled;	/* guest_rdt was taken since the look
 					   was decided */
 };
@@ -512,11 +518,15 @@ e82545_csb_placed(const struct e82545 *dev)
 }
 
 /*
- * The guest writes TDT or RDT.  Returns true if the CSB keeps the index aside,
- * false if it must go into the register.  reg_mtx held.
+ * The guest writes TDT or RDT, at `off'.  Returns true if the CSB keeps the
+ * index aside, false if it must go into the register.  reg_mtx held.
  */
-bool	e82545_csb_keep_tdt(struct e82545 *dev, uint32_t value);
-bool	e82545_csb_keep_rdt(struct e82545 *dev, uint32_t value);
+bool	e82545_csb_keep(struct e82545 *dev, uint32_t off, uint32_t value);
+/*
+ * The guest writes TDH or RDH, at `off': its index in the CSB is old, and the
+ * next write to TDT or RDT is stored as it stands.  The ring's lock held.
+ */
+void	e82545_csb_restart(struct e82545 *dev, uint32_t off);
 
 /* tx_mtx held; only if e82545_dma(). */
 void	e82545_csb_tx_begin(struct e82545 *dev);
@@ -550,11 +560,6 @@ void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
 void	e82545_csb_rx_notify(struct e82545 *dev, uint32_t causes);
 /* rx_mtx held. */
 void	e82545_csb_rx_end(struct e82545 *dev);
-/*
- * The guest writes RDH: what guest_rdt is now is not progress, and the next
- * write to RDT is stored as it stands.  rx_mtx held.
- */
-void	e82545_csb_rx_restart(struct e82545 *dev);
 /*
  * The guest writes `causes' to IMS.  Returns suppressed causes to be raised.
  * reg_mtx held.

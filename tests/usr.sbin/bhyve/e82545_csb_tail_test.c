@@ -197,8 +197,8 @@ restart(struct host *h)
 	h->txtail = 0;
 }
 
-TEST(restarted, "With a kick guest_tdt counts though it is what it was before "
-    "the ring was restarted; but not if TDT was stored")
+TEST(restarted, "With a kick the index counts though guest_tdt is what it was "
+    "before the ring was restarted, which does not count")
 {
 	struct paravirt_csb *csb;
 	struct host *h = awake(5, &csb);
@@ -218,7 +218,6 @@ TEST(restarted, "With a kick guest_tdt counts though it is what it was before "
 	CSB_SET(csb, guest_csb_on, 1);
 	guest_frames(h, 2);
 	host_tx_go(h);
-	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(7, host_sent(h));
 	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
@@ -328,11 +327,78 @@ TEST(lap_awake, "The same guest_tdt counts when the mode goes on and the host "
 	struct host *h = lap_awake(58);
 
 	guest_frames(h, 1);
-	ATF_REQUIRE(!guest_send(h, hooked));
+	CSB_SET(hooked, guest_tdt, h->txtail);
 	ATF_REQUIRE_EQ(5, h->txtail);
 	host_run(h);
 	ATF_CHECK_EQ(69, host_sent(h));
 	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
+/* The same, and the guest turns the mode off again. */
+static void
+turn_on_send_and_off(struct host *h)
+{
+	turn_on_and_send(h);
+	CSB_SET(hooked, guest_csb_on, 0);
+}
+
+TEST(lap_off, "The same guest_tdt counts if the mode has gone on and off again "
+    "within a batch, and the guest has left out the kick")
+{
+	struct host *h = awake(5, &hooked);
+
+	CSB_SET(hooked, guest_csb_on, 0);
+	guest_frames(h, 5);
+	host_tx_go(h);
+	host_rd(h, E82545_ICR);
+	h->intr_hook = turn_on_send_and_off;
+	lap_frames = 59;
+	(void)e82545_tx(h->dev);
+	ATF_REQUIRE_EQ(NULL, h->intr_hook);
+	ATF_REQUIRE_EQ(5, h->txtail);
+	host_run(h);
+	ATF_CHECK_EQ(69, host_sent(h));
+	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
+TEST(behind_off, "With the mode off, TDT behind the head does not count: one "
+    "that was posted, or that of an earlier frame")
+{
+	struct paravirt_csb *csb;
+	struct host *h = awake(5, &csb);
+
+	CSB_SET(csb, guest_csb_on, 0);
+	(void)e82545_tx(h->dev);
+	host_wr(h, E82545_TDT, 3);
+	host_run(h);
+	ATF_CHECK_EQ(5, host_sent(h));
+	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
+	guest_frames(h, 2);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(7, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(cleared_flag, "A kick that finds the mode off sets the flag that the "
+    "guest has cleared, and sees what was posted because of it")
+{
+	struct host *h = guest_up(64, 16, 2048, 0, &hooked);
+
+	/* It clears the flag, kicks, and changes the mode twice. */
+	guest_frames(h, 1);
+	CSB_SET(hooked, guest_tdt, h->txtail);
+	CSB_SET(hooked, host_need_txkick, 0);
+	host_tx_go(h);
+	CSB_SET(hooked, guest_csb_on, 0);
+	h->intr_hook = turn_on_and_send;
+	lap_frames = 3;
+	host_run(h);
+	ATF_CHECK_EQ(NULL, h->intr_hook);
+	ATF_CHECK_EQ(4, host_sent(h));
+	ATF_CHECK_EQ(1, CSB_GET(hooked, host_need_txkick));
 	host_destroy(h);
 }
 
@@ -357,6 +423,23 @@ frames_without_rs(struct host *h, unsigned int n)
 	host_make_frame(host_mem(h, gpa, 60), 60, host_mac, 0);
 	for (; n > 0; n--)
 		host_tx_legacy(h, gpa, 60, E82545_TXD_EOP | E82545_TXD_IFCS);
+}
+
+TEST(restarted_without_rs, "With a kick the index counts, too, if it is the "
+    "same as before the restart, and RS is not set")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 0, &csb);
+
+	frames_without_rs(h, 5);
+	guest_send(h, csb);
+	host_run(h);
+	restart(h);
+	frames_without_rs(h, 5);
+	ATF_CHECK(guest_send(h, csb));
+	host_run(h);
+	ATF_CHECK_EQ(10, host_sent(h));
+	host_destroy(h);
 }
 
 TEST(unchanged_off, "With the mode off the same guest_tdt does not count, where "
@@ -390,7 +473,7 @@ TEST(unchanged_behind, "Nor does it keep the host awake if TDT is farther")
 	CSB_SET(csb, host_txcycles_lim, 0);
 	/* A packet without its end. */
 	for (i = 0; i < 10; i++)
-		host_tx_legacy(h, host_alloc(h, 60, 1), 60, 0);
+		host_tx_legacy(h, host_alloc(h, 60, 1), 60, E82545_TXD_RS);
 	host_tx_go(h);
 	for (i = 0; i < 10 && e82545_tx(h->dev) != E82545_TX_IDLE; i++)
 		;
@@ -478,7 +561,11 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, lap_asleep);
 	ATF_TP_ADD_TC(tp, lap_unseen);
 	ATF_TP_ADD_TC(tp, lap_awake);
+	ATF_TP_ADD_TC(tp, lap_off);
+	ATF_TP_ADD_TC(tp, behind_off);
+	ATF_TP_ADD_TC(tp, cleared_flag);
 	ATF_TP_ADD_TC(tp, lap_falling_asleep);
+	ATF_TP_ADD_TC(tp, restarted_without_rs);
 	ATF_TP_ADD_TC(tp, unchanged_off);
 	ATF_TP_ADD_TC(tp, unchanged_behind);
 	ATF_TP_ADD_TC(tp, starts);

@@ -263,7 +263,13 @@ TEST(bad_tdt, "A guest_tdt in the ring counts if TDT is outside of it")
 		CSB_SET(csb, guest_csb_on, 0);
 		ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 		host_wr(h, E82545_TDT, bad[i]);
+		host_run(h);
+		ATF_CHECK_EQ(10, host_rd(h, E82545_TDT));
+		ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
+		host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+		host_wr(h, E82545_TDT, bad[i]);
 		ATF_CHECK_EQ(bad[i], host_rd(h, E82545_TDT));
+		host_set(h, E82545_TCTL, E82545_TCTL_EN);
 		host_run(h);
 		CSB_SET(csb, guest_csb_on, 1);
 		host_set(h, E82545_TCTL, E82545_TCTL_PSP);
@@ -484,10 +490,10 @@ TEST(late_tail, "A guest_tdt that changes while the host goes to sleep, as "
 	h->tx_hook = post_bad;
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(2, host_sent(h));
-	ATF_CHECK_EQ(0, CSB_GET(hooked, host_need_txkick));
 	/* It counts empty rounds again. */
 	CSB_SET(hooked, guest_csb_on, 1);
 	ATF_CHECK(e82545_tx(h->dev) != E82545_TX_IDLE);
+	ATF_CHECK_EQ(0, CSB_GET(hooked, host_need_txkick));
 	ATF_CHECK_EQ(1, CSB_GET(hooked, host_txcycles));
 	host_destroy(h);
 }
@@ -522,8 +528,8 @@ TEST(delay, "An interrupt for free descriptors comes at once, except for a "
 	}
 }
 
-TEST(direct, "TDT is the register if the transmitter is off, or the host has "
-    "seen the mode off")
+TEST(direct, "TDT is stored at once if the transmitter is off, else with the "
+    "next batch, in either mode")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 0, &csb);
@@ -536,7 +542,7 @@ TEST(direct, "TDT is the register if the transmitter is off, or the host has "
 	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
 	host_wr(h, E82545_TDT, 7);
 	ATF_CHECK_EQ(7, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(NET_PARAVIRT_NONE, h->dev->csb.tdt);
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, h->dev->csb.tdt.kept);
 	host_wr(h, E82545_TDT, 1);
 	host_set(h, E82545_TCTL, E82545_TCTL_EN);
 	CSB_SET(csb, guest_csb_on, 0);
@@ -544,7 +550,31 @@ TEST(direct, "TDT is the register if the transmitter is off, or the host has "
 	host_wr(h, E82545_TDT, 1);
 	host_run(h);
 	host_wr(h, E82545_TDT, 2);
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
+	host_run(h);
 	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
+TEST(first_threshold, "A guest_txkick_at of 0 is an index if it was another "
+    "value when the block was placed")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 0, &csb);
+
+	guest_frames(h, 63);
+	guest_send(h, csb);
+	host_run(h);
+	/* No batch has looked at the field. */
+	host_wr(h, E82545_CSBAL, 0);
+	guest_place(h, (uint8_t *)csb - h->ram);
+	host_rd(h, E82545_ICR);
+	CSB_SET(csb, guest_txkick_at, 0);
+	guest_frames(h, 2);
+	guest_send(h, csb);
+	host_run(h);
+	ATF_CHECK_EQ(E82545_ICR_TXDW, host_rd(h, E82545_ICR) &
+	    E82545_ICR_TXDW);
 	host_destroy(h);
 }
 
@@ -616,7 +646,9 @@ TEST(old_tail, "DD in the last descriptor makes guest_tdt old with the mode "
 	guest_frames(h, 1);
 	guest_send(h, csb);
 	guest_rounds(h);
-	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
+	/* The first TDT after TDH is stored as it stands. */
+	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(1, host_sent(h));
 	host_destroy(h);
 }
 
@@ -642,6 +674,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, late_tail);
 	ATF_TP_ADD_TC(tp, delay);
 	ATF_TP_ADD_TC(tp, direct);
+	ATF_TP_ADD_TC(tp, first_threshold);
 	ATF_TP_ADD_TC(tp, odd_threshold);
 	ATF_TP_ADD_TC(tp, odd_batches);
 	ATF_TP_ADD_TC(tp, old_tail);

@@ -476,18 +476,18 @@ TEST(regs_limits, "A register's bits are those after reset, but those that the "
 
 /* The CSB's state. */
 #define	CSB_GPA		0
-#define	CSB_ON		8		/* the first of six flags */
-#define	CSB_TDT		14
-#define	CSB_RDT		18
-#define	CSB_UNMASKED	22
-#define	CSB_HELD	23
-#define	CSB_AT_USED	27
-#define	CSB_AWAKE	28
-#define	CSB_TX_SEEN	29
-#define	CSB_ROUNDS	33
-#define	CSB_ARMED	37
-#define	CSB_RX_OLD	38
-#define	CSB_SIZE	42
+#define	CSB_ON		8		/* the first of three flags */
+#define	CSB_TDT		11		/* an index, a flag; the same again */
+#define	CSB_TX_OLD	16
+#define	CSB_RDT		21
+#define	CSB_RX_OLD	26
+#define	CSB_UNMASKED	31
+#define	CSB_HELD	32
+#define	CSB_AT_USED	36
+#define	CSB_AWAKE	37
+#define	CSB_ROUNDS	38
+#define	CSB_ARMED	42
+#define	CSB_SIZE	43
 
 TEST(csb_limits, "The CSB's state has limits, which are accepted")
 {
@@ -496,9 +496,10 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 		uint32_t	max;
 	} t[] = {
 		{ CSB_ON, 1, 1 }, { CSB_ON + 1, 1, 1 }, { CSB_ON + 2, 1, 1 },
-		{ CSB_ON + 3, 1, 1 }, { CSB_ON + 4, 1, 1 },
-		{ CSB_ON + 5, 1, 1 }, { CSB_TDT, 4, 0xffff },
-		{ CSB_RDT, 4, 0xffff }, { CSB_UNMASKED, 1, 1 },
+		{ CSB_TDT, 4, 0xffff }, { CSB_TDT + 4, 1, 1 },
+		{ CSB_TX_OLD + 4, 1, 1 }, { CSB_RDT, 4, 0xffff },
+		{ CSB_RDT + 4, 1, 1 }, { CSB_RX_OLD + 4, 1, 1 },
+		{ CSB_UNMASKED, 1, 1 },
 		{ CSB_AT_USED, 1, 1 }, { CSB_AWAKE, 1, 1 },
 		{ CSB_ROUNDS, 4, 65536 }, { CSB_ARMED, 1, 1 },
 	};
@@ -551,7 +552,7 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 	le32enc(buf + CSB_TDT, 0x1234);
 	le32enc(buf + CSB_RDT, 0x5678);
 	le32enc(buf + CSB_HELD, 0x90);
-	le32enc(buf + CSB_TX_SEEN, 0xfffffffe);
+	le32enc(buf + CSB_TX_OLD, 0xfffffffe);
 	le32enc(buf + CSB_RX_OLD, 0xfffffffd);
 	le32enc(buf + CSB_ROUNDS, 0x8765);
 	ATF_CHECK_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, NULL, buf,

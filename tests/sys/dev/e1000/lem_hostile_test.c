@@ -247,7 +247,8 @@ TEST(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
 		test_inject(t, 1, 60);
 		test_settle(t);
 		/* The guest's part of the CSB does not change. */
-		ATF_REQUIRE_EQ(csb->guest_tdt, t->g.lc.lc_tx_tail);
+		ATF_REQUIRE(csb->guest_tdt == t->g.lc.lc_tx_tail ||
+		    csb->guest_tdt == NET_PARAVIRT_NONE);
 		ATF_REQUIRE_EQ(csb->guest_rdt, t->g.lc.lc_rx_posted);
 		ATF_REQUIRE(csb->guest_rdt < TEST_RING);
 	}

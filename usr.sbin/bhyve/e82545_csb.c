@@ -157,21 +157,16 @@ e82545_csb_idle(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page;
-	bool kicked;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	kicked = atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
+	/* Guests may clear host_need_txkick when they kick. */
+	c->tx_awake |= atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
 	page = e82545_dma(dev) ? csb_map(dev) : NULL;
-	csb_forget(dev, &csb_tx_ring, page);
-	csb_forget(dev, &csb_rx_ring, page);
-	if (!e82545_dma(dev)) {
-		/* The first batches with the bus on do the rest. */
-		c->tx_awake |= kicked;
+	csb_tx_idle(c, page);
+	csb_rx_forget(c, page);
+	if (!e82545_dma(dev))
 		return;
-	}
-	if (page != NULL && (kicked || c->tx_awake))
-		atomic_store_rel_32(&page->host_need_txkick, htole32(1));
 	if (page != NULL && c->rx_armed)
 		atomic_store_rel_32(&page->host_rxkick_at,
 		    htole32(NET_PARAVIRT_NONE));
@@ -189,8 +184,8 @@ e82545_csb_release(struct e82545 *dev)
 	c->gpa = 0;
 	atomic_store_32(&c->kicked, 0);
 	c->tx_awake = c->rx_armed = false;
-	c->tdt.starts = c->tdt.unread = false;
-	c->rdt.starts = c->rdt.unread = c->rx_last_on = false;
+	c->tdt.starts = c->rdt.starts = false;
+	c->tx_used = c->rx_unread = c->rx_last_on = false;
 	c->tx_at_used = c->rx_unmasked = false;
 	c->held = 0;
 	c->tx_look_ns = c->rx_look_ns = 0;
@@ -209,7 +204,7 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	e82545_csb_release(dev);
 	e82545_reg_set(dev, off, value);
 	c->gpa = (uint64_t)e82545_reg(dev, E82545_CSBAH) << 32 | value;
-	c->tdt.old = c->rdt.old = NET_PARAVIRT_NONE;
+	c->rx_old = NET_PARAVIRT_NONE;
 	if (c->gpa != 0) {
 		page = e82545_dma(dev) ? csb_map(dev) : NULL;
 		c->tx_at_used = page != NULL &&
@@ -236,6 +231,7 @@ e82545_csb_reset(struct e82545 *dev)
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
 	c->tdt.kept = c->rdt.kept = NET_PARAVIRT_NONE;
+	c->tdt.first = c->rdt.first = NET_PARAVIRT_NONE;
 	c->tdt.starts = c->rdt.starts = true;
 	c->rx_unmasked = false;
 	c->held = 0;
@@ -249,8 +245,7 @@ csb_tail_snap(struct e82545_csb_tail *t, struct e82545_snap *s)
 	e82545_snap_check(s, t->kept <= E82545_DPTR_MASK ||
 	    t->kept == NET_PARAVIRT_NONE);
 	e82545_snap_bool(s, &t->starts);
-	e82545_snap_u32(s, &t->old, UINT32_MAX);
-	e82545_snap_bool(s, &t->unread);
+	e82545_snap_u32(s, &t->first, NET_PARAVIRT_NONE);
 }
 
 /* Between batches.  csb_map() checks the address for each batch. */
@@ -266,6 +261,8 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	c->on = on;
 	c->kicked = kicked;
 	e82545_snap_bool(s, &c->rx_last_on);
+	e82545_snap_bool(s, &c->rx_unread);
+	e82545_snap_u32(s, &c->rx_old, UINT32_MAX);
 	csb_tail_snap(&c->tdt, s);
 	csb_tail_snap(&c->rdt, s);
 	e82545_snap_bool(s, &c->rx_unmasked);
@@ -274,6 +271,7 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	    (c->held & ~(CSB_TX_CAUSES | CSB_RX_CAUSES)) == 0);
 	e82545_snap_bool(s, &c->tx_at_used);
 	e82545_snap_bool(s, &c->tx_awake);
+	e82545_snap_bool(s, &c->tx_used);
 	e82545_snap_u32(s, &c->tx_rounds, CSB_ROUNDS_MAX);
 	e82545_snap_bool(s, &c->rx_armed);
 	if (s->restore != NULL) {

@@ -102,19 +102,23 @@ bool	csb_posted(const struct e82545 *dev, const struct csb_ring *r,
  */
 bool	csb_use(struct e82545 *dev, const struct csb_ring *r,
 	    struct paravirt_csb *page);
-/*
- * The ring is started: ignore the index that `page' has now, or if `page' is
- * NULL, the one that the next batch finds.  The ring's lock held.
- */
-void	csb_forget(struct e82545 *dev, const struct csb_ring *r,
-	    struct paravirt_csb *page);
-/* The same, if it was not done because the page could not be read. */
-void	csb_forget_late(struct e82545 *dev, const struct csb_ring *r,
-	    struct paravirt_csb *page);
 /* Look again later.  Returns false if it was decided before.  reg_mtx held. */
 bool	csb_look_later(struct e82545 *dev, uint64_t *look_ns);
 
-/* guest_rdt was taken, or is "none". */
-void	csb_rx_taken(struct e82545_csb *c, uint32_t value);
+/*
+ * The ring is started: end polling, and ignore guest_tdt until a kick.  If
+ * `page' is NULL, the next batch does the rest.  tx_mtx held.
+ */
+void	csb_tx_idle(struct e82545_csb *c, struct paravirt_csb *page);
+/*
+ * The ring is started: ignore the value that guest_rdt of `page' has now, or if
+ * `page' is NULL, the value that the next batch finds.  rx_mtx held.
+ */
+void	csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page);
+/*
+ * `value' was taken from guest_rdt, or is "none".  Returns it, or "none" if it
+ * must be ignored.  rx_mtx held.
+ */
+uint32_t csb_rx_taken(struct e82545_csb *c, uint32_t value);
 
 #endif /* !_E82545_CSB_IMPL_H_ */

@@ -25,12 +25,24 @@
 #include "e82545_csb_impl.h"
 
 void
+csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)
+{
+	c->rx_unread = page == NULL;
+	if (page != NULL)
+		c->rx_old = le32toh(atomic_load_32(&page->guest_rdt));
+}
+
+uint32_t
 csb_rx_taken(struct e82545_csb *c, uint32_t value)
 {
+	if (value == c->rx_old)
+		value = NET_PARAVIRT_NONE;
+	c->rx_old = NET_PARAVIRT_NONE;
 	if (value == c->rx_look_rdt)
 		c->rx_look_rdt = NET_PARAVIRT_NONE;
 	else if (value != NET_PARAVIRT_NONE)
 		c->rx_polled = true;
+	return (value);
 }
 
 /* As csb_look_later(), for the receive side. */
@@ -66,10 +78,11 @@ csb_rx_mode(struct e82545 *dev, struct paravirt_csb *page)
 	struct e82545_csb *c = &dev->csb;
 	bool on, was = c->rx_last_on;
 
-	csb_forget_late(dev, &csb_rx_ring, page);
+	if (c->rx_unread)
+		csb_rx_forget(c, page);
 	on = csb_is_on(dev, page);
 	c->rx_last_on = on;
-	return ((on && !was) || c->rdt.old != NET_PARAVIRT_NONE);
+	return ((on && !was) || c->rx_old != NET_PARAVIRT_NONE);
 }
 
 void

@@ -29,8 +29,9 @@
  * are never old.
  *
  * When a ring is started, by a reset or by a write to TDH or RDH, drivers leave
- * the CSB's index as it is: what it is then does not count, on transmit until
- * TDT is written.  The next write to the register is stored as it stands.
+ * the CSB's index as it is.  What guest_rdt is then does not count (rx_old),
+ * nor does guest_tdt until a kick finds the mode on (tx_used).  The next write
+ * to the register is stored as it stands.
  */
 
 #include <sys/param.h>
@@ -125,18 +126,14 @@ csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
  * one meanwhile, that is left for the next time.
  */
 static uint32_t
-csb_take(struct e82545_csb_tail *t, uint32_t *index)
+csb_take(uint32_t *index)
 {
 	uint32_t value;
 
 	value = atomic_load_acq_32(index);
 	if (value != htole32(NET_PARAVIRT_NONE))
 		atomic_cmpset_acq_32(index, value, htole32(NET_PARAVIRT_NONE));
-	value = le32toh(value);
-	if (value == t->old)
-		value = NET_PARAVIRT_NONE;
-	t->old = NET_PARAVIRT_NONE;
-	return (value);
+	return (le32toh(value));
 }
 
 bool
@@ -152,11 +149,11 @@ csb_use(struct e82545 *dev, const struct csb_ring *r, struct paravirt_csb *page)
 	if (kicked && (!on || value < csb_ring_size(dev, r)))
 		moved = csb_advance(dev, r, value, on ? CSB_DD_RS : CSB_DD);
 	atomic_store_32(&t->kept, NET_PARAVIRT_NONE);
-	if (page == NULL)
+	if (page == NULL || (tx && !dev->csb.tx_used))
 		return (moved);
-	value = csb_take(t, csb_index(page, r));
+	value = csb_take(csb_index(page, r));
 	if (!tx)
-		csb_rx_taken(&dev->csb, value);
+		value = csb_rx_taken(&dev->csb, value);
 	if (value != NET_PARAVIRT_NONE && csb_advance(dev, r, value,
 	    on ? CSB_NONE : tx ? CSB_DD_RS : CSB_DD)) {
 		moved = true;
@@ -167,6 +164,7 @@ csb_use(struct e82545 *dev, const struct csb_ring *r, struct paravirt_csb *page)
 	return (moved);
 }
 
+/* The first value may be written again, late, when the head has passed it. */
 bool
 e82545_csb_keep(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -177,33 +175,11 @@ e82545_csb_keep(struct e82545 *dev, uint32_t off, uint32_t value)
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	t->starts = false;
-	/* Before a kick the guest stores guest_tdt. */
-	if (r == &csb_tx_ring && csb_enabled(dev, r))
-		t->old = NET_PARAVIRT_NONE;
+	if (keep && r == &csb_tx_ring && value == t->first)
+		return (true);
+	t->first = keep ? NET_PARAVIRT_NONE : value;
 	atomic_store_32(&t->kept, keep ? value : NET_PARAVIRT_NONE);
 	return (keep);
-}
-
-void
-csb_forget(struct e82545 *dev, const struct csb_ring *r,
-    struct paravirt_csb *page)
-{
-	struct e82545_csb_tail *t = csb_tail(dev, r);
-
-	t->unread = page == NULL;
-	if (page == NULL)
-		return;
-	pthread_mutex_lock(&dev->reg_mtx);
-	t->old = le32toh(atomic_load_32(csb_index(page, r)));
-	pthread_mutex_unlock(&dev->reg_mtx);
-}
-
-void
-csb_forget_late(struct e82545 *dev, const struct csb_ring *r,
-    struct paravirt_csb *page)
-{
-	if (csb_tail(dev, r)->unread)
-		csb_forget(dev, r, page);
 }
 
 void
@@ -212,12 +188,17 @@ e82545_csb_restart(struct e82545 *dev, uint32_t off)
 	const struct csb_ring *r =
 	    off == csb_tx_ring.head ? &csb_tx_ring : &csb_rx_ring;
 	struct e82545_csb_tail *t = csb_tail(dev, r);
+	struct paravirt_csb *page = e82545_dma(dev) ? csb_map(dev) : NULL;
 
-	csb_forget(dev, r, e82545_dma(dev) ? csb_map(dev) : NULL);
+	if (r == &csb_tx_ring)
+		csb_tx_idle(&dev->csb, page);
+	else
+		csb_rx_forget(&dev->csb, page);
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (csb_kept(t))
 		e82545_reg_set(dev, r->tail, t->kept);
 	atomic_store_32(&t->kept, NET_PARAVIRT_NONE);
 	t->starts = true;
+	t->first = NET_PARAVIRT_NONE;
 	pthread_mutex_unlock(&dev->reg_mtx);
 }

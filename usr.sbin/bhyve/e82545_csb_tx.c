@@ -30,6 +30,38 @@
 #include "e82545_csb_impl.h"
 
 void
+csb_tx_idle(struct e82545_csb *c, struct paravirt_csb *page)
+{
+	c->tx_used = false;
+	if (page == NULL || !c->tx_awake)
+		return;
+	atomic_store_rel_32(&page->host_need_txkick, htole32(1));
+	c->tx_awake = false;
+}
+
+/* Whether the guest has posted by guest_tdt what the host has not seen. */
+static bool
+csb_tx_stored(const struct e82545_csb *c, struct paravirt_csb *page)
+{
+	return (c->tx_used && csb_stored(page, &csb_tx_ring));
+}
+
+/* Guests may clear the flag themselves when they kick, with the mode on. */
+static void
+csb_tx_wake(struct e82545_csb *c, bool kicked)
+{
+	bool need = atomic_load_32(&c->tx->host_need_txkick) != 0;
+
+	if (kicked && (c->tx_on || !need))
+		c->tx_used = true;
+	if (!kicked && !c->tx_used)
+		/* Since before a reset with the bus off. */
+		csb_tx_idle(c, c->tx);
+	else if (c->tx_on && need)
+		atomic_store_rel_32(&c->tx->host_need_txkick, htole32(0));
+}
+
+void
 e82545_csb_tx_begin(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
@@ -46,16 +78,12 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	if (kicked && !c->tx_awake)
 		c->tx_rounds = 0;
 	c->tx_awake = (c->tx_awake || kicked) && c->tx != NULL;
-	if (c->tx != NULL) {
-		csb_forget_late(dev, &csb_tx_ring, c->tx);
+	if (c->tx != NULL)
 		c->tx_on = csb_is_on(dev, c->tx) && enabled;
-	}
-	/* Guests may clear the flag themselves when they kick. */
-	if (c->tx_on && c->tx_awake &&
-	    atomic_load_32(&c->tx->host_need_txkick) != 0)
-		atomic_store_rel_32(&c->tx->host_need_txkick, htole32(0));
+	if (c->tx_awake)
+		csb_tx_wake(c, kicked);
 	if (csb_kept(&c->tdt) || (enabled && c->tx_awake &&
-	    csb_stored(c->tx, &csb_tx_ring))) {
+	    csb_tx_stored(c, c->tx))) {
 		pthread_mutex_lock(&dev->reg_mtx);
 		csb_use(dev, &csb_tx_ring, enabled ? c->tx : NULL);
 		pthread_mutex_unlock(&dev->reg_mtx);
@@ -76,7 +104,7 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 		csb_look_later(dev, &c->tx_look_ns);
 		pthread_mutex_unlock(&dev->reg_mtx);
 		if (csb_enabled(dev, &csb_tx_ring) &&
-		    csb_stored(page, &csb_tx_ring)) {
+		    csb_tx_stored(c, page)) {
 			c->tx_rounds = 0;
 			return (false);
 		}
@@ -180,7 +208,7 @@ e82545_csb_look_tx(struct e82545 *dev)
 	e82545_lock(&dev->tx_mtx);
 	if (e82545_dma(dev) && csb_enabled(dev, &csb_tx_ring) &&
 	    (page = csb_map(dev)) != NULL) {
-		wake = !c->tx_awake && csb_stored(page, &csb_tx_ring);
+		wake = !c->tx_awake && csb_tx_stored(c, page);
 		if (wake)
 			atomic_store_32(&c->kicked, 1);
 		pthread_mutex_lock(&dev->reg_mtx);

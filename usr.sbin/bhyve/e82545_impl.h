@@ -156,17 +156,15 @@ e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len)
 	t->size[i < E82545_NSIZES ? i : E82545_NSIZES - 1]++;
 }
 
-/* The guest's index of a ring, which it writes to TDT, RDT or the CSB. */
+/*
+ * The guest's index of a ring, as it writes it to TDT or RDT.  reg_mtx;
+ * csb_kept() reads it without.
+ */
 struct e82545_csb_tail {
-	/* reg_mtx; csb_kept() reads it without. */
-	uint32_t	kept;		/* written to the register and kept
-					   aside, else "none" */
-	bool		starts;		/* the register was not written since
-					   TDH, RDH or a reset */
-	uint32_t	old;		/* the CSB's when the ring was started,
-					   until looked at, else "none" */
-	/* The ring's lock. */
-	bool		unread;		/* it could not be read then */
+	uint32_t	kept;		/* written and kept aside, or "none" */
+	bool		starts;		/* not since TDH, RDH or a reset */
+	uint32_t	first;		/* TDT: the only value written since,
+					   else "none" */
 };
 
 /* The state of the CSB: see e82545_csb.c. */
@@ -186,6 +184,8 @@ struct e82545_csb {
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */
 	bool		tx_awake;	/* the guest need not kick */
+	bool		tx_used;	/* guest_tdt counts, since a kick with
+					   the mode on */
 	uint32_t	tx_rounds;	/* without anything to send */
 	bool		tx_at_used;	/* guest_txkick_at was not 0 */
 	/* rx_mtx. */
@@ -193,6 +193,9 @@ struct e82545_csb {
 	bool		rx_on;
 	bool		rx_armed;	/* host_rxkick_at is set */
 	bool		rx_last_on;	/* the mode as seen by the last batch */
+	uint32_t	rx_old;		/* guest_rdt when the ring was started,
+					   until looked at, else "none" */
+	bool		rx_unread;	/* it could not be read then */
 	bool		rx_polled;	/* guest_rdt was taken since the look
 					   was decided */
 };

@@ -515,13 +515,12 @@ TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
 	ATF_CHECK_EQ(0, h->nkick);
 	host_destroy(h);
 
-	/* Frames posted before the block was placed. */
+	/* No kick since the block was placed: guest_tdt may be old. */
 	h = host_create_csb(HOST_RAM);
 	host_up(h, 64, NRXD, 2048);
 	gpa = guest_alloc(h, &csb);
 	guest_frames(h, 3);
 	host_tx_go(h);
-	guest_frames(h, 2);
 	CSB_SET(csb, guest_tdt, 5);
 	CSB_SET(csb, guest_csb_on, 1);
 	guest_place(h, gpa);
@@ -530,9 +529,8 @@ TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
 	ATF_CHECK(h->timer_ns != 0);
 	h->nkick = 0;
 	host_advance(h, HOUR_NS);
-	ATF_CHECK_EQ(1, h->nkick);
-	host_run(h);
-	ATF_CHECK_EQ(5, host_sent(h));
+	ATF_CHECK_EQ(0, h->nkick);
+	ATF_CHECK_EQ(3, host_sent(h));
 	host_destroy(h);
 }
 

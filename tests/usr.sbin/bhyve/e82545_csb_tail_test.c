@@ -425,6 +425,26 @@ frames_without_rs(struct host *h, unsigned int n)
 		host_tx_legacy(h, gpa, 60, E82545_TXD_EOP | E82545_TXD_IFCS);
 }
 
+TEST(first_again, "The first TDT, written again late, posts nothing")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1000, &csb);
+
+	restart(h);
+	host_wr(h, E82545_TDT, 0);
+	(void)e82545_tx(h->dev);
+	guest_frames(h, 2);
+	ATF_REQUIRE(!guest_send(h, csb));
+	(void)e82545_tx(h->dev);
+	ATF_REQUIRE_EQ(2, host_sent(h));
+	CSB_SET(csb, guest_csb_on, 0);
+	host_wr(h, E82545_TDT, 0);
+	host_run(h);
+	ATF_CHECK_EQ(2, host_sent(h));
+	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
+	host_destroy(h);
+}
+
 TEST(restarted_without_rs, "With a kick the index counts, too, if it is the "
     "same as before the restart, and RS is not set")
 {
@@ -565,6 +585,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, behind_off);
 	ATF_TP_ADD_TC(tp, cleared_flag);
 	ATF_TP_ADD_TC(tp, lap_falling_asleep);
+	ATF_TP_ADD_TC(tp, first_again);
 	ATF_TP_ADD_TC(tp, restarted_without_rs);
 	ATF_TP_ADD_TC(tp, unchanged_off);
 	ATF_TP_ADD_TC(tp, unchanged_behind);

@@ -476,18 +476,19 @@ TEST(regs_limits, "A register's bits are those after reset, but those that the "
 
 /* The CSB's state. */
 #define	CSB_GPA		0
-#define	CSB_ON		8		/* the first of three flags */
-#define	CSB_TDT		11		/* an index, a flag; the same again */
-#define	CSB_TX_OLD	16
-#define	CSB_RDT		21
-#define	CSB_RX_OLD	26
-#define	CSB_UNMASKED	31
-#define	CSB_HELD	32
-#define	CSB_AT_USED	36
-#define	CSB_AWAKE	37
-#define	CSB_ROUNDS	38
-#define	CSB_ARMED	42
-#define	CSB_SIZE	43
+#define	CSB_ON		8		/* the first of four flags */
+#define	CSB_RX_OLD	12
+#define	CSB_TDT		16		/* an index, a flag, an index */
+#define	CSB_TX_FIRST	21
+#define	CSB_RDT		25
+#define	CSB_RX_FIRST	30
+#define	CSB_UNMASKED	34
+#define	CSB_HELD	35
+#define	CSB_AT_USED	39
+#define	CSB_AWAKE	40		/* the first of two flags */
+#define	CSB_ROUNDS	42
+#define	CSB_ARMED	46
+#define	CSB_SIZE	47
 
 TEST(csb_limits, "The CSB's state has limits, which are accepted")
 {
@@ -496,11 +497,11 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 		uint32_t	max;
 	} t[] = {
 		{ CSB_ON, 1, 1 }, { CSB_ON + 1, 1, 1 }, { CSB_ON + 2, 1, 1 },
-		{ CSB_TDT, 4, 0xffff }, { CSB_TDT + 4, 1, 1 },
-		{ CSB_TX_OLD + 4, 1, 1 }, { CSB_RDT, 4, 0xffff },
-		{ CSB_RDT + 4, 1, 1 }, { CSB_RX_OLD + 4, 1, 1 },
-		{ CSB_UNMASKED, 1, 1 },
+		{ CSB_ON + 3, 1, 1 }, { CSB_TDT, 4, 0xffff },
+		{ CSB_TDT + 4, 1, 1 }, { CSB_RDT, 4, 0xffff },
+		{ CSB_RDT + 4, 1, 1 }, { CSB_UNMASKED, 1, 1 },
 		{ CSB_AT_USED, 1, 1 }, { CSB_AWAKE, 1, 1 },
+		{ CSB_AWAKE + 1, 1, 1 },
 		{ CSB_ROUNDS, 4, 65536 }, { CSB_ARMED, 1, 1 },
 	};
 	static const size_t with_block[] = { CSB_ON, CSB_AWAKE, CSB_ARMED };
@@ -552,7 +553,8 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 	le32enc(buf + CSB_TDT, 0x1234);
 	le32enc(buf + CSB_RDT, 0x5678);
 	le32enc(buf + CSB_HELD, 0x90);
-	le32enc(buf + CSB_TX_OLD, 0xfffffffe);
+	le32enc(buf + CSB_TX_FIRST, 0xfffffffe);
+	le32enc(buf + CSB_RX_FIRST, 0xfffffffc);
 	le32enc(buf + CSB_RX_OLD, 0xfffffffd);
 	le32enc(buf + CSB_ROUNDS, 0x8765);
 	ATF_CHECK_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, NULL, buf,

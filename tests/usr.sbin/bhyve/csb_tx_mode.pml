@@ -54,9 +54,6 @@
  */
 
 #define	NDESC	3
-#ifndef CHANGES
-#define	CHANGES	2
-#endif
 #define	NONE	255
 
 #define	NEXT(i)	(((i) + 1) % NDESC)
@@ -68,7 +65,6 @@ bool dd[NDESC];
 bool frame[NDESC];		/* posted, and not sent */
 byte guest_tdt;
 bool guest_on = true;		/* guest_csb_on */
-byte changes = CHANGES;		/* of it, still to come */
 #ifdef OWN
 byte need;			/* guest_need_txkick */
 #else
@@ -84,99 +80,103 @@ bool reg_mtx;
 bool wake;			/* eo_tx_kick() */
 bool intr;			/* TXDW, and ICR has not been read */
 byte kept = NONE;		/* csb.tdt: TDT kept aside */
+bool starts = true;		/* csb.tx_starts */
+byte last;			/* csb.tdt_last: written to TDT */
 bool kicked;
-bool last_on;			/* csb.tx_last_on */
 bool awake;			/* csb.tx_awake */
-byte seen = NONE;		/* csb.tx_seen: guest_tdt when last read */
+bool used;			/* csb.tx_used: the mode was on since the start */
+#ifdef NO_SWAP
+byte seen = NONE;
+#endif
 
 bool quiet;			/* no start, no change of the mode any more */
-bool refused;			/* sleep, since then nothing has been done */
+bool refused;			/* sleep, since then nothing has been found */
 
 /*
  * The host.
  */
 
+#ifdef NO_DD
+#define	POSTED(i)	true
+#else
 #define	POSTED(i)	(!dd[PREV(i)])
+#endif
 
-/* csb_advance() */
-inline advance(value)
+inline use_kept()
 {
 	if
-	:: value != NONE && FROM(value) > FROM(tdt) &&
-	    (tx_on || POSTED(value)) -> tdt = value
+	:: kept != NONE ->
+		if
+		:: starts || (FROM(kept) > FROM(tdt) && POSTED(kept)) ->
+			tdt = kept
+		:: else
+		fi;
+		kept = NONE; starts = false; refused = false
 	:: else
 	fi
 }
 
-/* csb_use_tdt() */
-inline use_tdt(mapped)
-{
-	d_step { !reg_mtx -> reg_mtx = true };
-	if
-	:: mapped -> on = guest_on; value = guest_tdt
-	:: else
-	fi;
-	d_step {
-		if
-#ifdef DROP_ON
-		:: kept != NONE -> kept = NONE
+/* csb_tdt_take() */
+#ifdef NO_SWAP
+#define	NEW	(guest_tdt != seen)
+#define	taken()	seen = guest_tdt
 #else
-		:: kept != NONE && !on -> advance(kept); kept = NONE
-		:: kept != NONE && on -> kept = NONE
+#define	NEW	(guest_tdt != NONE)
+#define	taken()	guest_tdt = NONE
 #endif
-		:: else
-		fi;
-		if
-		:: mapped && seen != value -> seen = value; refused = false
-		:: else
-		fi;
-		advance(value);
-		value = NONE; on = false; reg_mtx = false
-	}
-}
 
-/* csb_tx_new() */
-#ifdef NO_LAP
-#define	tx_new()	isnew = (guest_tdt != seen)
+#ifdef NO_USED
+#define	FOUND	NEW
 #else
-inline tx_new()
+#define	FOUND	(used && NEW)
+#endif
+
+inline take()
 {
 	if
-#ifndef NO_CHANGE
-	:: guest_tdt != seen -> isnew = true
-#endif
-	:: else ->
+	:: FOUND ->
 		if
-		:: seen == tdt
-		:: else ->
-			if
-#ifndef NO_CHANGE
-			:: guest_tdt != seen -> isnew = true
-#endif
-			:: else ->
-				on = guest_on;
-				d_step {
-					isnew = (seen != NONE && on
-					    && FROM(seen) > FROM(tdt)
-					    && POSTED(seen)
-					    );
-					on = false
-				}
-			fi
-		fi
+		:: FROM(guest_tdt) > FROM(tdt) -> tdt = guest_tdt
+		:: else
+		fi;
+		taken(); refused = false
+	:: else
 	fi
 }
-#endif
 
+/* csb_use_tdt(): DD is read before guest_tdt is taken. */
+inline use_tdt()
+{
+#ifdef KEPT_LAST
+	d_step { !reg_mtx -> reg_mtx = true; take() };
+	d_step { use_kept(); reg_mtx = false }
+#else
+	d_step { !reg_mtx -> reg_mtx = true; use_kept() };
+	d_step { take(); reg_mtx = false }
+#endif
+}
+
+#ifdef STORE_OFF
+bool last_on;
 #define	KEEPS	(tx_en && last_on)
+#else
+#define	KEEPS	tx_en
+#endif
+#ifdef NO_LAST
+#define	AGAIN(value)	false
+#else
+#define	AGAIN(value)	(value == last && !starts)
+#endif
 
 /* A write to TDT, in two steps with reg_mtx: tdt_write(). */
 inline store_tdt(value)
 {
 	if
-	:: KEEPS -> kept = value
-	:: else -> kept = NONE; tdt = value
+	:: KEEPS && !AGAIN(value) -> kept = value
+	:: KEEPS && AGAIN(value)
+	:: else -> kept = NONE; tdt = value; starts = false
 	fi;
+	last = value;
 	reg_mtx = true
 }
 
@@ -202,47 +202,43 @@ inline notify()
 	fi
 }
 
+#ifdef NO_AWAKE_OFF
+#define	WAKES	(k && on)
+#else
+#define	WAKES	k
+#endif
+#ifdef LOOK_ON
+#define	LOOKS	(tx_en && on)
+#else
+#define	LOOKS	tx_en
+#endif
+
 proctype host()
 {
-	bool isnew, k, mapped, on, more, tx_on;
+	bool isnew, k, more, on;
 	byte end, i;
-	byte value = NONE;	/* from guest_tdt */
 
 endasleep:
-	atomic { wake -> wake = false };
+	if
+	:: atomic { wake -> wake = false }
+	:: !quiet		/* something else wakes it */
+	fi;
 	do
 	:: d_step { !tx_mtx -> tx_mtx = true; k = kicked; kicked = false };
 		/* e82545_csb_tx_begin() */
-		mapped = (tx_en || awake || k);
-		if
-		:: mapped ->
-			tx_on = guest_on;
-			d_step {
-				tx_on = (tx_on && tx_en);
-				last_on = tx_on
-			}
-		:: else
-		fi;
-		if
-		:: k && kept != NONE -> use_tdt(tx_on)
-		:: else
-		fi;
+		on = guest_on;
 		d_step {
-			if
-			:: mapped && k && !awake ->
-				host_need = !tx_on; awake = tx_on
-			:: !mapped -> awake = false
-			:: else
-			fi;
-			k = false; mapped = false
+#ifdef STORE_OFF
+			last_on = on;
+#endif
+			on = (on && tx_en);
+			awake = (awake || WAKES);
+			k = false;
+			used = (used || (awake && on));
+			host_need = (host_need && !(awake && on))
 		};
 		if
-		:: awake && tx_en ->
-			tx_new();
-			if
-			:: isnew -> isnew = false; use_tdt(true)
-			:: else
-			fi
+		:: tx_en && (FOUND || kept != NONE) -> use_tdt()
 		:: else
 		fi;
 		/* The batch may end anywhere. */
@@ -271,18 +267,18 @@ endasleep:
 			od;
 			atomic { !reg_mtx -> reg_mtx = true; i = tdh; tdh = end };
 			if
-			:: tx_on -> notify()
+			:: on -> notify()
 			:: else -> intr = true
 			fi;
 			d_step { reg_mtx = false; i = 0; end = 0 };
 			/* e82545_csb_tx_end() */
 			if
-			:: awake && tx_on -> more = true; goto next
+			:: awake && on -> more = true; goto next
 			:: else
 			fi
 		:: else ->
 			if
-			:: awake && tx_on -> more = true; goto next
+			:: awake && on -> more = true; goto next
 			:: true
 			fi
 		fi;
@@ -290,17 +286,13 @@ endasleep:
 		:: awake ->
 			/* csb_tx_sleep() */
 			host_need = true;
-			if
-#ifndef NO_LOOK_AGAIN
-			:: tx_en -> tx_new()
-#endif
-			:: else
-			fi;
 			d_step {
+#ifndef NO_LOOK
+				isnew = (LOOKS && (FOUND || kept != NONE));
+#endif
 				if
 				:: isnew ->
-					host_need = false; more = true;
-					isnew = false;
+					more = true; isnew = false;
 					assert(!refused);
 					refused = quiet
 				:: else -> awake = false
@@ -308,7 +300,7 @@ endasleep:
 			}
 		:: else
 		fi;
-next:		tx_on = false; tx_mtx = false;
+next:		on = false; tx_mtx = false;
 		if
 		:: more -> more = false
 		:: else -> goto endasleep
@@ -362,7 +354,11 @@ inline restart()
 		:: awake || kicked -> host_need = true
 		:: else
 		fi;
-		awake = false; kicked = false; kept = NONE; seen = NONE;
+		used = false; last = 0;
+#ifdef NO_SWAP
+		seen = guest_tdt;
+#endif
+		awake = false; kicked = false; kept = NONE; starts = true;
 		refused = false; intr = false;
 		tdh = 0; tdt = 0; tx_en = false;
 		next = 0;
@@ -428,14 +424,14 @@ reset:
 	d_step { !tx_mtx && !reg_mtx -> tx_en = true };
 	do
 	:: !quiet -> quiet = true
-	:: !quiet && changes > 0 ->
+#ifdef RESET
+	:: !quiet -> goto reset
+#endif
+	:: !quiet ->
 		/* lem_set_mode() */
-		changes--;
 		guest_tdt = next;
 		guest_on = !guest_on;
-		if
-		:: write_tdt(next)
-		fi;
+		write_tdt(next);
 		if
 		:: scarce -> wait_room()
 		:: else
@@ -444,7 +440,12 @@ reset:
 		fill();
 		kicks = (!guest_on || host_need);
 		if
-		:: kicks -> write_tdt(next)
+		:: kicks ->
+			if
+			:: guest_on -> host_need = false
+			:: else
+			fi;
+			write_tdt(next)
 		:: else
 		fi;
 		kicks = false
@@ -536,7 +537,7 @@ reset:
 proctype mode()
 {
 	do
-	:: changes > 0 -> guest_on = !guest_on; changes--
+	:: guest_on = !guest_on
 	:: quiet = true; break
 	od
 }

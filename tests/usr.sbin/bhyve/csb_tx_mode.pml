@@ -81,7 +81,7 @@ bool wake;			/* eo_tx_kick() */
 bool intr;			/* TXDW, and ICR has not been read */
 byte kept = NONE;		/* csb.tdt: TDT kept aside */
 bool starts = true;		/* csb.tx_starts */
-byte last;			/* csb.tdt_last: written to TDT */
+bool fresh = true;		/* nothing was posted since the start */
 bool kicked;
 bool awake;			/* csb.tx_awake */
 bool used;			/* csb.tx_used: the mode was on since the start */
@@ -165,7 +165,7 @@ bool last_on;
 #ifdef NO_LAST
 #define	AGAIN(value)	false
 #else
-#define	AGAIN(value)	(value == last && !starts)
+#define	AGAIN(value)	(value == 0 && fresh && !starts)
 #endif
 
 /* A write to TDT, in two steps with reg_mtx: tdt_write(). */
@@ -176,7 +176,7 @@ inline store_tdt(value)
 	:: KEEPS && AGAIN(value)
 	:: else -> kept = NONE; tdt = value; starts = false
 	fi;
-	last = value;
+	fresh = (fresh && value == 0);
 	reg_mtx = true
 }
 
@@ -354,7 +354,7 @@ inline restart()
 		:: awake || kicked -> host_need = true
 		:: else
 		fi;
-		used = false; last = 0;
+		used = false; fresh = true;
 #ifdef NO_SWAP
 		seen = guest_tdt;
 #endif

@@ -21,7 +21,7 @@ check()
 	atf_check -o ignore spin -P"${CC:-cc} -E -x c" -a "$@" \
 	    "$(atf_get_srcdir)/$model"
 	atf_check -e ignore "${CC:-cc}" -w -DSAFETY $PAN -o pan pan.c
-	./pan -m300000 > out 2>&1 || true
+	./pan -m1000000 > out 2>&1 || true
 }
 
 # holds model define...: the checker finds no error.
@@ -201,20 +201,41 @@ mode_needs_body()
 atf_test_case tx_mode
 tx_mode_head()
 {
-	atf_set descr "TX, the mode goes off and on again: nothing is sent" \
-	    "twice, no frame is left, and whatever the host leaves out shows"
+	atf_set descr "TX, the mode changes: nothing is sent twice, and no" \
+	    "frame is left"
 	atf_set timeout 1200
 }
 tx_mode_body()
 {
+	local guest
+
 	# With all orders of steps there are too many states.
 	PAN="-O2 -DCOLLAPSE"
-	holds csb_tx_mode.pml
-	holds csb_tx_mode.pml -DOWN
-	loses csb_tx_mode.pml -DNO_LAP
-	loses csb_tx_mode.pml -DNO_CHANGE -DOWN
-	loses csb_tx_mode.pml -DNO_LOOK_AGAIN
-	loses csb_tx_mode.pml -DDROP_ON -DOWN
+	for guest in "" -DCOMBINE -DLATE -DOWN "-DOWN -DLATE"; do
+		holds csb_tx_mode.pml $guest
+	done
+}
+
+atf_test_case tx_mode_needs
+tx_mode_needs_head()
+{
+	atf_set descr "TX, whatever the host leaves out shows"
+}
+tx_mode_needs_body()
+{
+	PAN=-DCOLLAPSE
+	overwrites csb_tx_mode.pml -DNO_DD -DCOMBINE
+	overwrites csb_tx_mode.pml -DNO_DD -DLATE
+	loses csb_tx_mode.pml -DNO_SWAP
+	loses csb_tx_mode.pml -DNO_SWAP -DOWN
+	overwrites csb_tx_mode.pml -DNO_ON
+	overwrites csb_tx_mode.pml -DNO_ON -DOWN
+	overwrites csb_tx_mode.pml -DSTORE_OFF -DOWN
+	loses csb_tx_mode.pml -DNO_LOOK
+	loses csb_tx_mode.pml -DNO_LOOK -DOWN
+	loses csb_tx_mode.pml -DLOOK_ON
+	PAN="-O2 -DBFS"
+	overwrites csb_tx_mode.pml -DKEEP_FRESH -DOWN -DLATE
 }
 
 atf_init_test_cases()
@@ -230,4 +251,5 @@ atf_init_test_cases()
 	atf_add_test_case mode_late
 	atf_add_test_case mode_needs
 	atf_add_test_case tx_mode
+	atf_add_test_case tx_mode_needs
 }

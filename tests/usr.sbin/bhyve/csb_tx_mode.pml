@@ -10,14 +10,16 @@
  * sleeps with frames pending.  csb.pml is the protocol with the mode on,
  * csb_mode.pml the receive ring.
  *
- * The mode is on at first, and changes CHANGES times (2), whenever.  The guest
- * is
+ * The mode is on at first, and changes at any time, as often as it likes.  The
+ * guest may reset the adapter at any time, and is
  *
  *	otherwise	like FreeBSD 10's lem(4): it always stores guest_tdt,
- *			does not kick when the mode changes, leaves
- *			guest_need_txkick at 2, and may reset the adapter
+ *			does not kick when the mode changes, and leaves
+ *			guest_need_txkick at 2
  *	-DOWN		like if_lem(4): it stores guest_tdt with the mode on,
- *			and writes TDT when it changes the mode
+ *			clears host_need_txkick when it kicks, and writes TDT
+ *			when it changes the mode; it may leave guest_tdt as it
+ *			is when it resets the adapter
  *
  *	-DCOMBINE	lem(4) with send combining: it leaves out a kick until
  *			the next interrupt, then writes the index of the last
@@ -28,29 +30,40 @@
  * index that arrives after DD was cleared for the next lap cannot be told from
  * a new one.
  *
+ * The host keeps each write to TDT aside, whatever the mode, until the next
+ * batch; only the first after a start is stored as it stands.  The index counts
+ * if it is farther from the head than TDT and DD is clear in the descriptor
+ * before it.  It does not count until one other than TDH has been written since
+ * the start: the descriptor before TDH may never have been used, and DD is
+ * clear there.  The host also takes guest_tdt, by a swap with
+ * NET_PARAVIRT_NONE.  It does so with the mode off, too, but not before the
+ * mode was on in a batch after a kick: guest_tdt may be from before the start,
+ * and until then the guest kicks for each frame.  Before it sleeps, it sets
+ * host_need_txkick and looks again.  A batch may end anywhere, and the host may
+ * wake up for no reason.
+ *
  * The host may be made to do otherwise:
  *
- *	-DNO_LAP	the same guest_tdt is never new
- *	-DNO_CHANGE	nor is another, unless it is farther than TDT
- *	-DNO_LOOK_AGAIN	it does not look again before it sleeps
- *	-DDROP_ON	it drops TDT kept aside, with the mode off, too
+ *	-DNO_DD		an index counts whether or not DD is clear before it
+ *	-DNO_SWAP	guest_tdt is read, and counts if it has changed
+ *	-DNO_ON		it counts though the mode has not been on
+ *	-DKEEP_FRESH	TDT counts though only TDH was written to it
+ *	-DSTORE_OFF	TDT is stored as it stands if the last batch found the
+ *			mode off
+ *	-DNO_LOOK	the host does not look again before it sleeps
+ *	-DLOOK_ON	it looks only if the batch found the mode on
  *
  * An error is a descriptor sent that holds no new frame; a host that is kept
  * awake by nothing; or a deadlock: the host sleeps, and the guest has frames
  * pending or waits for room.
  *
- * Errors are found, and e82545_csb_tx.c has them, with
- *
- *	CHANGES=3	the mode goes on within a batch and off again, and
- *			guest_tdt has come round: no kick, and the host sleeps
- *	COMBINE, LATE	TDT behind the head is stored after the host has seen
- *			the mode off: the ring is sent again
- *
  * Memory is sequentially consistent here; csb.pml is about the barriers.  A
  * step is an access to guest memory, or what reg_mtx or tx_mtx protects.  Not
  * modeled are guest_txkick_at, packets of several descriptors, descriptors
  * without RS, restarts without a reset, the bus master bit, snapshots, invalid
- * indices, and the look on the timer.
+ * indices, and the look on the timer.  Nor is a guest that clears
+ * host_need_txkick, but does not write TDT when the mode changes: its frames
+ * may wait for the next kick.
  */
 
 #define	NDESC	3
@@ -81,10 +94,10 @@ bool wake;			/* eo_tx_kick() */
 bool intr;			/* TXDW, and ICR has not been read */
 byte kept = NONE;		/* csb.tdt: TDT kept aside */
 bool starts = true;		/* csb.tx_starts */
-bool fresh = true;		/* nothing was posted since the start */
+bool fresh = true;		/* only TDH has been written to TDT */
 bool kicked;
 bool awake;			/* csb.tx_awake */
-bool used;			/* csb.tx_used: the mode was on since the start */
+bool used;			/* csb.tx_used: awake with the mode on */
 #ifdef NO_SWAP
 byte seen = NONE;
 #endif
@@ -107,11 +120,10 @@ inline use_kept()
 	if
 	:: kept != NONE ->
 		if
-		:: starts || (FROM(kept) > FROM(tdt) && POSTED(kept)) ->
-			tdt = kept
+		:: FROM(kept) > FROM(tdt) && POSTED(kept) -> tdt = kept
 		:: else
 		fi;
-		kept = NONE; starts = false; refused = false
+		kept = NONE; refused = false
 	:: else
 	fi
 }
@@ -125,7 +137,7 @@ inline use_kept()
 #define	taken()	guest_tdt = NONE
 #endif
 
-#ifdef NO_USED
+#ifdef NO_ON
 #define	FOUND	NEW
 #else
 #define	FOUND	(used && NEW)
@@ -144,39 +156,27 @@ inline take()
 	fi
 }
 
-/* csb_use_tdt(): DD is read before guest_tdt is taken. */
-inline use_tdt()
-{
-#ifdef KEPT_LAST
-	d_step { !reg_mtx -> reg_mtx = true; take() };
-	d_step { use_kept(); reg_mtx = false }
-#else
-	d_step { !reg_mtx -> reg_mtx = true; use_kept() };
-	d_step { take(); reg_mtx = false }
-#endif
-}
-
 #ifdef STORE_OFF
 bool last_on;
 #define	KEEPS	(tx_en && last_on)
 #else
-#define	KEEPS	tx_en
+#define	KEEPS	(tx_en && !starts)
 #endif
-#ifdef NO_LAST
-#define	AGAIN(value)	false
+#ifdef KEEP_FRESH
+#define	OLD	false
 #else
-#define	AGAIN(value)	(value == 0 && fresh && !starts)
+#define	OLD	fresh
 #endif
 
 /* A write to TDT, in two steps with reg_mtx: tdt_write(). */
 inline store_tdt(value)
 {
+	fresh = (fresh && value == 0);
 	if
-	:: KEEPS && !AGAIN(value) -> kept = value
-	:: KEEPS && AGAIN(value)
+	:: KEEPS && OLD
+	:: KEEPS && !OLD -> kept = value
 	:: else -> kept = NONE; tdt = value; starts = false
 	fi;
-	fresh = (fresh && value == 0);
 	reg_mtx = true
 }
 
@@ -202,11 +202,6 @@ inline notify()
 	fi
 }
 
-#ifdef NO_AWAKE_OFF
-#define	WAKES	(k && on)
-#else
-#define	WAKES	k
-#endif
 #ifdef LOOK_ON
 #define	LOOKS	(tx_en && on)
 #else
@@ -215,7 +210,7 @@ inline notify()
 
 proctype host()
 {
-	bool isnew, k, more, on;
+	bool k, more, on;
 	byte end, i;
 
 endasleep:
@@ -232,14 +227,17 @@ endasleep:
 			last_on = on;
 #endif
 			on = (on && tx_en);
-			awake = (awake || WAKES);
+			awake = (awake || k);
 			k = false;
 			used = (used || (awake && on));
 			host_need = (host_need && !(awake && on))
 		};
 		if
-		:: tx_en && (FOUND || kept != NONE) -> use_tdt()
-		:: else
+		:: d_step { tx_en && (FOUND || kept != NONE) && !reg_mtx ->
+			/* csb_use_tdt() */
+			reg_mtx = true; use_kept() };
+			d_step { take(); reg_mtx = false }
+		:: !(tx_en && (FOUND || kept != NONE))
 		fi;
 		/* The batch may end anywhere. */
 		if
@@ -262,15 +260,16 @@ endasleep:
 			} };
 			/* The write-back. */
 			do
-			:: i != end -> dd[i] = true; i = NEXT(i)
+			:: d_step { i != end -> dd[i] = true; i = NEXT(i) }
 			:: else -> break
 			od;
-			atomic { !reg_mtx -> reg_mtx = true; i = tdh; tdh = end };
+			atomic { !reg_mtx -> reg_mtx = true; tdh = end;
+				i = 0; end = 0 };
 			if
 			:: on -> notify()
 			:: else -> intr = true
 			fi;
-			d_step { reg_mtx = false; i = 0; end = 0 };
+			reg_mtx = false;
 			/* e82545_csb_tx_end() */
 			if
 			:: awake && on -> more = true; goto next
@@ -287,20 +286,19 @@ endasleep:
 			/* csb_tx_sleep() */
 			host_need = true;
 			d_step {
-#ifndef NO_LOOK
-				isnew = (LOOKS && (FOUND || kept != NONE));
-#endif
 				if
-				:: isnew ->
-					more = true; isnew = false;
+#ifndef NO_LOOK
+				:: LOOKS && (FOUND || kept != NONE) ->
+					more = true;
 					assert(!refused);
 					refused = quiet
+#endif
 				:: else -> awake = false
 				fi
 			}
 		:: else
 		fi;
-next:		on = false; tx_mtx = false;
+next:		atomic { on = false; tx_mtx = false };
 		if
 		:: more -> more = false
 		:: else -> goto endasleep
@@ -321,8 +319,8 @@ byte late = NONE;
 proctype deliver()
 {
 end:	do
-	:: d_step { late != NONE && !reg_mtx -> store_tdt(late) };
-		d_step { kick(); late = NONE }
+	:: d_step { late != NONE && !reg_mtx ->
+		store_tdt(late); kick(); late = NONE }
 	od
 }
 #else
@@ -392,25 +390,26 @@ inline fill()
 
 #ifdef OWN
 
-#define	want_room()	need = 1
-#define	want_no_room()	need = 0
-
 inline wait_room()
 {
-	scarce = true;
-	if
-	:: guest_on -> want_room()
-	:: else
-	fi;
-	reclaim();
-	if
-	:: FULL
-	:: else -> scarce = false;
+	d_step {
+		scarce = true;
 		if
-		:: guest_on -> want_no_room()
+		:: guest_on -> need = 1
 		:: else
 		fi
-	fi
+	};
+	atomic {
+		reclaim();
+		if
+		:: FULL
+		:: else -> scarce = false;
+			if
+			:: guest_on -> need = 0
+			:: else
+			fi
+		fi
+	}
 }
 
 proctype guest()
@@ -420,13 +419,14 @@ proctype guest()
 
 reset:
 	restart();
-	guest_tdt = 0;
-	d_step { !tx_mtx && !reg_mtx -> tx_en = true };
+	if
+	:: guest_tdt = 0; write_tdt(0)
+	:: true
+	fi;
+	d_step { !tx_mtx && !reg_mtx && WRITTEN -> tx_en = true };
 	do
 	:: !quiet -> quiet = true
-#ifdef RESET
 	:: !quiet -> goto reset
-#endif
 	:: !quiet ->
 		/* lem_set_mode() */
 		guest_tdt = next;
@@ -441,14 +441,11 @@ reset:
 		kicks = (!guest_on || host_need);
 		if
 		:: kicks ->
-			if
-			:: guest_on -> host_need = false
-			:: else
-			fi;
+			host_need = (host_need && !guest_on);
+			kicks = false;
 			write_tdt(next)
 		:: else
-		fi;
-		kicks = false
+		fi
 	:: !scarce && FULL -> wait_room()
 	:: intr -> intr = false;
 		if
@@ -494,7 +491,7 @@ proctype guest()
 
 reset:
 	restart();
-	d_step { !tx_mtx && !reg_mtx -> tx_en = true };
+	d_step { !tx_mtx && !reg_mtx && WRITTEN -> tx_en = true };
 #ifdef COMBINE
 	shadow = NONE; combined = false; none = false;
 #endif

@@ -170,7 +170,7 @@ e82545_csb_idle(struct e82545 *dev)
 	if (page != NULL && c->rx_armed)
 		atomic_store_rel_32(&page->host_rxkick_at,
 		    htole32(NET_PARAVIRT_NONE));
-	c->tx_awake = c->rx_armed = false;
+	c->rx_armed = false;
 }
 
 void
@@ -185,6 +185,7 @@ e82545_csb_release(struct e82545 *dev)
 	atomic_store_32(&c->kicked, 0);
 	c->tx_awake = c->rx_armed = false;
 	c->tdt.starts = c->rdt.starts = false;
+	c->tdt.first = NET_PARAVIRT_NONE;
 	c->tx_used = c->rx_unread = c->rx_last_on = false;
 	c->tx_at_used = c->rx_unmasked = false;
 	c->held = 0;
@@ -231,7 +232,6 @@ e82545_csb_reset(struct e82545 *dev)
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
 	c->tdt.kept = c->rdt.kept = NET_PARAVIRT_NONE;
-	c->tdt.first = c->rdt.first = NET_PARAVIRT_NONE;
 	c->tdt.starts = c->rdt.starts = true;
 	c->rx_unmasked = false;
 	c->held = 0;

@@ -25,6 +25,8 @@
 struct csb_ring {
 	uint32_t		base, head, tail, len, ctl;	/* registers */
 	enum e82545_counter	saved;
+	/* An index was taken, or "none": which counts?  The ring's lock. */
+	uint32_t		(*taken)(struct e82545_csb *c, uint32_t value);
 };
 extern const struct csb_ring csb_tx_ring, csb_rx_ring;
 
@@ -115,10 +117,7 @@ void	csb_tx_idle(struct e82545_csb *c, struct paravirt_csb *page);
  * `page' is NULL, the value that the next batch finds.  rx_mtx held.
  */
 void	csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page);
-/*
- * `value' was taken from guest_rdt, or is "none".  Returns it, or "none" if it
- * must be ignored.  rx_mtx held.
- */
+/* csb_rx_ring's.  Returns "none" if guest_rdt must be ignored. */
 uint32_t csb_rx_taken(struct e82545_csb *c, uint32_t value);
 
 #endif /* !_E82545_CSB_IMPL_H_ */

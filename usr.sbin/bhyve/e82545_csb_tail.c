@@ -43,14 +43,20 @@
 /* What an index needs to count. */
 enum csb_proof { CSB_NONE, CSB_DD, CSB_DD_RS };
 
+static uint32_t
+csb_tx_taken(struct e82545_csb *c __unused, uint32_t value)
+{
+	return (value);
+}
+
 const struct csb_ring csb_tx_ring = {
 	E82545_TDBAL, E82545_TDH, E82545_TDT, E82545_TDLEN, E82545_TCTL,
-	E82545_C_TX_KICK_SAVED
+	E82545_C_TX_KICK_SAVED, csb_tx_taken
 };
 
 const struct csb_ring csb_rx_ring = {
 	E82545_RDBAL, E82545_RDH, E82545_RDT, E82545_RDLEN, E82545_RCTL,
-	E82545_C_RX_KICK_SAVED
+	E82545_C_RX_KICK_SAVED, csb_rx_taken
 };
 
 /* All descriptors have RS and DD in the same place. */
@@ -151,11 +157,9 @@ csb_use(struct e82545 *dev, const struct csb_ring *r, struct paravirt_csb *page)
 	atomic_store_32(&t->kept, NET_PARAVIRT_NONE);
 	if (page == NULL || (tx && !dev->csb.tx_used))
 		return (moved);
-	value = csb_take(csb_index(page, r));
-	if (!tx)
-		value = csb_rx_taken(&dev->csb, value);
-	if (value != NET_PARAVIRT_NONE && csb_advance(dev, r, value,
-	    on ? CSB_NONE : tx ? CSB_DD_RS : CSB_DD)) {
+	value = r->taken(&dev->csb, csb_take(csb_index(page, r)));
+	if (value != NET_PARAVIRT_NONE &&
+	    csb_advance(dev, r, value, on ? CSB_NONE : CSB_DD)) {
 		moved = true;
 		t->starts = false;
 		if (!kicked)
@@ -199,6 +203,5 @@ e82545_csb_restart(struct e82545 *dev, uint32_t off)
 		e82545_reg_set(dev, r->tail, t->kept);
 	atomic_store_32(&t->kept, NET_PARAVIRT_NONE);
 	t->starts = true;
-	t->first = NET_PARAVIRT_NONE;
 	pthread_mutex_unlock(&dev->reg_mtx);
 }

@@ -54,8 +54,8 @@ csb_tx_wake(struct e82545_csb *c, bool kicked)
 
 	if (kicked && (c->tx_on || !need))
 		c->tx_used = true;
-	if (!kicked && !c->tx_used)
-		/* Since before a reset with the bus off. */
+	if (!c->tx_used)
+		/* The mode is off, or was before a reset with the bus off. */
 		csb_tx_idle(c, c->tx);
 	else if (c->tx_on && need)
 		atomic_store_rel_32(&c->tx->host_need_txkick, htole32(0));
@@ -75,15 +75,15 @@ e82545_csb_tx_begin(struct e82545 *dev)
 	/* With the ring off, the guest may have reused its page. */
 	if (enabled || c->tx_awake || kicked)
 		c->tx = csb_map(dev);
-	if (kicked && !c->tx_awake)
+	if (!c->tx_awake)
 		c->tx_rounds = 0;
 	c->tx_awake = (c->tx_awake || kicked) && c->tx != NULL;
 	if (c->tx != NULL)
 		c->tx_on = csb_is_on(dev, c->tx) && enabled;
 	if (c->tx_awake)
 		csb_tx_wake(c, kicked);
-	if (csb_kept(&c->tdt) || (enabled && c->tx_awake &&
-	    csb_tx_stored(c, c->tx))) {
+	if (csb_kept(&c->tdt) ||
+	    (c->tx_awake && csb_tx_stored(c, c->tx))) {
 		pthread_mutex_lock(&dev->reg_mtx);
 		csb_use(dev, &csb_tx_ring, enabled ? c->tx : NULL);
 		pthread_mutex_unlock(&dev->reg_mtx);

@@ -425,6 +425,67 @@ frames_without_rs(struct host *h, unsigned int n)
 		host_tx_legacy(h, gpa, 60, E82545_TXD_EOP | E82545_TXD_IFCS);
 }
 
+TEST(late_without_rs, "With the mode on, TDT does not count if RS does not tell "
+    "whether it is old, or if it is invalid")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1000, &csb);
+
+	frames_without_rs(h, 5);
+	ATF_REQUIRE(guest_send(h, csb));
+	(void)e82545_tx(h->dev);
+	ATF_REQUIRE_EQ(5, host_sent(h));
+	host_wr(h, E82545_TDT, 3);
+	(void)e82545_tx(h->dev);
+	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
+	host_wr(h, E82545_TDT, 64);
+	(void)e82545_tx(h->dev);
+	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(5, host_sent(h));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
+	host_destroy(h);
+}
+
+TEST(unused, "With the mode off since the start, guest_tdt does not count")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 0, &csb);
+
+	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(csb, guest_tdt, 9);
+	guest_frames(h, 3);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(3, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(9, CSB_GET(csb, guest_tdt));
+	host_destroy(h);
+}
+
+TEST(same_tdt, "The same TDT counts again, after a lap with the mode on")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 16, 2048, 1000, &csb);
+
+	CSB_SET(csb, guest_csb_on, 0);
+	guest_frames(h, 5);
+	host_tx_go(h);
+	host_run(h);
+	CSB_SET(csb, guest_csb_on, 1);
+	host_tx_go(h);
+	(void)e82545_tx(h->dev);
+	guest_frames(h, 60);
+	ATF_REQUIRE(!guest_send(h, csb));
+	(void)e82545_tx(h->dev);
+	ATF_REQUIRE_EQ(65, host_sent(h));
+	CSB_SET(csb, guest_csb_on, 0);
+	guest_frames(h, 4);
+	ATF_REQUIRE_EQ(5, h->txtail);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(69, host_sent(h));
+	host_destroy(h);
+}
+
 TEST(first_again, "The first TDT, written again late, posts nothing")
 {
 	struct paravirt_csb *csb;
@@ -442,6 +503,10 @@ TEST(first_again, "The first TDT, written again late, posts nothing")
 	host_run(h);
 	ATF_CHECK_EQ(2, host_sent(h));
 	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
+	/* With the transmitter off it is stored. */
+	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
+	host_wr(h, E82545_TDT, 0);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_TDT));
 	host_destroy(h);
 }
 
@@ -585,6 +650,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, behind_off);
 	ATF_TP_ADD_TC(tp, cleared_flag);
 	ATF_TP_ADD_TC(tp, lap_falling_asleep);
+	ATF_TP_ADD_TC(tp, late_without_rs);
+	ATF_TP_ADD_TC(tp, unused);
+	ATF_TP_ADD_TC(tp, same_tdt);
 	ATF_TP_ADD_TC(tp, first_again);
 	ATF_TP_ADD_TC(tp, restarted_without_rs);
 	ATF_TP_ADD_TC(tp, unchanged_off);

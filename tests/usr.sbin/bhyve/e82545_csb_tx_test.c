@@ -646,7 +646,11 @@ TEST(old_tail, "DD in the last descriptor makes guest_tdt old with the mode "
 	guest_frames(h, 1);
 	guest_send(h, csb);
 	guest_rounds(h);
-	/* The first TDT after TDH is stored as it stands. */
+	/* The first TDT after TDH is stored as it stands, and no other. */
+	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
+	guest_frames(h, 1);
+	guest_send(h, csb);
+	guest_rounds(h);
 	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(1, host_sent(h));
 	host_destroy(h);

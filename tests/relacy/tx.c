@@ -79,6 +79,8 @@ static void
 tx_regs_setup(void)
 {
 	bed_setup(0);
+	/* Without a block, TDT is not kept aside. */
+	lem_os_write(lc, E82545_CSBAL, 0);
 	guest_fill();
 	net->tosend = NDESCS + 1;
 }

@@ -16,9 +16,9 @@
  *	      off: host_need_txkick = 1, barrier, nothing stored in guest_tdt
  *
  * While it is awake with the mode on, host_need_txkick is 0.  A guest may have
- * left out a kick because of that, whatever the mode is now, so whoever finds
- * it 0 looks again before it sleeps.  e82545_csb_tail.c says which indices
- * count.
+ * left out a kick because of that, whatever the mode is now.  So the transmit
+ * side always looks again after it has changed the flag to 1.
+ * e82545_csb_tail.c says which indices count.
  *
  * All functions need tx_mtx; e82545_csb_look_tx() takes the locks itself.
  */

@@ -5,8 +5,8 @@
  */
 
 /*
- * What the files of the CSB's host side share: e82545_csb.c, e82545_csb_tx.c,
- * e82545_csb_rx.c.
+ * What the files of the CSB's host side share: e82545_csb.c, e82545_csb_tail.c,
+ * e82545_csb_tx.c, e82545_csb_rx.c.
  */
 
 #ifndef _E82545_CSB_IMPL_H_

@@ -13,11 +13,10 @@
  * it at any time, and write the register as a kick, too, with an index that may
  * be behind the one in the CSB; a host that posts the guest's writes delivers
  * them later.  So in either mode both indices are used at the begin of a batch,
- * and the farther counts:
+ * together under reg_mtx, and the farther counts:
  *
- *	the register's	Its write is kept aside until then.  It is used first,
- *			because an index in the CSB that was stored before must
- *			not remain.  It may be behind the head.
+ *	the register's	Its write is kept aside until then.  It may be behind
+ *			the head.
  *	the CSB's	It is taken: the host replaces it by "none", so whatever
  *			it finds there was stored since.
  *

@@ -408,8 +408,8 @@ post_by_rdt(struct host *h)
 	host_rx_post(h);
 }
 
-TEST(not_mapped, "RDT written during a batch is used when the ring runs dry, "
-    "even if the CSB cannot be mapped")
+TEST(not_mapped, "If the CSB's address is invalid, RDT written during a batch "
+    "is used when the ring runs dry")
 {
 	struct paravirt_csb *csb;
 	struct host *h = up(&csb);

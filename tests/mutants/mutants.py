@@ -4,7 +4,8 @@
 
 """Mutation testing: would a test notice if a line were wrong?
 
-    mutants.py [-j jobs] [-o objdir] [-l survivors] [-s] [-t tree] [file...]
+    mutants.py [-j jobs] [-o objdir] [-l survivors] [-e n] [-s] [-t tree]
+        [file...]
 
 Copies the tree to objdir, rewrites the files so that all their mutants are
 compiled in (sites.py, mutant.h), and builds that once.  Each test case runs
@@ -20,6 +21,7 @@ What no case kills must be listed, with the reason, in the file `survivors', or
 be a fence that ../relacy/sites.table has.  The exit status is 0 if nothing else
 survived.
 
+    -e n    run one mutant of n: always the same ones, spread over all files
     -s      run only those that survived the last time and are not listed
     -r      run only those that hung the last time, and wait for a minute
     -q n    leave out test cases that take longer than n seconds
@@ -38,6 +40,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 import sites
 
@@ -455,6 +458,8 @@ class Run:
         self.load()
         todo = []
         for m in self.mutants:
+            if zlib.crc32(repr(m.key()).encode()) % self.args.e != 0:
+                continue
             old = self.last.get(m.key())
             status = old["status"] if old else "new"
             alive = status in ("survived", "not reached")
@@ -496,6 +501,8 @@ class Run:
             g = group(f.name)[0]
             row = [0] * 7
             for m in f.ordered():
+                if m not in self.results:
+                    continue
                 s = self.results[m]["status"]
                 row[0] += 1
                 if s in ("killed", "asserted", "hung"):
@@ -522,7 +529,7 @@ class Run:
             print(f"{m.file}:{m.line}: {s}: {m.op}\n\t"
                 f"{describe(m)}")
         stale = [k for k, n in known.items() if n == 0 and
-            k[0] in names]
+            k[0] in names and self.args.e == 1]
         for k in stale:
             print(f"listed, but not alive: {k[0]}:{k[1]} {k[2:]}")
         return not unlisted and not stale
@@ -592,6 +599,7 @@ def main():
     p.add_argument("-m", type=int, default=None)
     p.add_argument("-q", type=float, default=600)
     p.add_argument("-r", action="store_true")
+    p.add_argument("-e", type=int, default=1)
     p.add_argument("-s", action="store_true")
     p.add_argument("files", nargs="*")
     args = p.parse_args()

@@ -69,6 +69,14 @@ tiny_body()
 	cat out
 	set -- $(row)
 	atf_check_equal "7 0" "$5 $6"
+	all=$1
+
+	# One of three.
+	mutants -e 3 -l list || atf_fail "a sample is reported"
+	cat out
+	set -- $(row)
+	[ "$1" -gt 0 ] && [ "$1" -lt $((all / 2)) ] ||
+	    atf_fail "$1 of $all mutants are one of three"
 
 	# What is listed must live.
 	sed 's/low &&/low \&\& /' list > stale

@@ -229,6 +229,27 @@ TEST(rdt_again, "RDT counts as often as it is written, unless guest_rdt is "
 		}
 }
 
+TEST(first_again, "The first RDT counts when it is written again, after a lap "
+    "with guest_rdt")
+{
+	struct paravirt_csb *csb;
+	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
+	unsigned int i;
+
+	for (i = 0; i < NRXD; i += 4) {
+		guest_inject(h, 4);
+		ATF_REQUIRE_EQ(4, guest_take(h, 4));
+		if (i < NRXD - 4)
+			(void)guest_give(h, csb);
+	}
+	CSB_SET(csb, guest_csb_on, 0);
+	ATF_REQUIRE_EQ(5, h->rxtail);
+	host_wr(h, E82545_RDT, 5);
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(NRXD + 5, received(h));
+	host_destroy(h);
+}
+
 TEST(on_again, "When the CSB has been turned off and on, guest_rdt counts")
 {
 	struct paravirt_csb *csb;
@@ -686,6 +707,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, rdt_first_bad);
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, rdt_again);
+	ATF_TP_ADD_TC(tp, first_again);
 	ATF_TP_ADD_TC(tp, on_again);
 	ATF_TP_ADD_TC(tp, off);
 	ATF_TP_ADD_TC(tp, off_without_rdt);

@@ -84,8 +84,7 @@ three_guests()
 	INITRAMFS=$plain/tests/guest/initramfs-dpdk
 	GUEST_MB=320
 	# DPDK is compiled for SSE 4.2.
-	vm_valed vm1 -cpu max -device "{\"driver\":\"vfio-user-pci\",\
-\"socket\":{\"type\":\"unix\",\"path\":\"vm1b.sock\"}}"
+	vm_valed vm1 -cpu max -device "$(valed_device vm1b)"
 	for i in 1 2 3; do
 		vm_wait vm$i || {
 			cat vm$i.qemu vm$i.log valed.log

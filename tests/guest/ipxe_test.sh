@@ -120,9 +120,7 @@ rom_valed()
 	    -accel "${ACCEL:-tcg}" -m 64 -smp 1 \
 	    -object memory-backend-memfd,id=mem,size=64M,share=on \
 	    -option-rom pxe-e1000.rom -serial file:"$1.log" \
-	    -device "{\"driver\":\"vfio-user-pci\",\
-\"socket\":{\"type\":\"unix\",\"path\":\"$1.sock\"}}" \
-	    < /dev/null > "$1.qemu" 2>&1 &
+	    -device "$(valed_device "$1")" < /dev/null > "$1.qemu" 2>&1 &
 	echo $! > "$1.pid"
 }
 

@@ -105,8 +105,8 @@ class Micro:
                  "memory-backend-memfd,id=mem,size=64M,share=on",
                  "-kernel", os.environ["MICRO"], "-append", options,
                  "-serial", "file:%s.log" % name, "-device",
-                 '{"driver":"vfio-user-pci","socket":{"type":"unix",'
-                 '"path":"%s.sock"}}' % name],
+                 '{"driver":"vfio-user-pci","x-msg-timeout":60000,'
+                 '"socket":{"type":"unix","path":"%s.sock"}}' % name],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.STDOUT))
 

@@ -47,7 +47,7 @@ sweep()
 	# Linux drops the first datagram if it must resolve the address.
 	pings "$1" "$3"
 	on "$2" "rm -f /tmp/recv
-	    wire udp-recv 5002 4 > /tmp/recv 2>&1 < /dev/null &
+	    wire udp-recv 5002 > /tmp/recv 2>&1 < /dev/null &
 	    wait_port 5002"
 	on "$1" "wire udp-sweep $3 5002 $4 $5"
 	on "$2" "wait_word good /tmp/recv" > recv
@@ -135,7 +135,7 @@ udp_body()
 	up 1 2
 	for n in 1 2; do
 		on vm$n "rm -f /tmp/recv
-		    wire udp-recv 5002 6 > /tmp/recv 2>&1 < /dev/null &
+		    wire udp-recv 5002 > /tmp/recv 2>&1 < /dev/null &
 		    wait_port 5002"
 	done
 	vm vm1 wire udp-send 10.0.0.2 5002 1000 20000 & first=$!

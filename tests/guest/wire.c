@@ -9,8 +9,7 @@
  *
  *	wire udp-send address port size count [pause_us]
  *	wire udp-sweep address port first last	one datagram of each size
- *	wire udp-recv port idle_s	until no datagram came for idle_s
- *					seconds after the first one
+ *	wire udp-recv port		until the sender says that it is done
  *	wire tcp-send address port bytes
  *	wire tcp-recv port		one connection
  *	wire tcp-sink port		the same, without checking the bytes
@@ -52,8 +51,10 @@ struct udp_head {
 	uint32_t	seq;
 	uint32_t	size;
 };
-/* In size: the receiver sends the head back. */
+/* In size: the receiver sends the head back, */
 #define	UDP_ASK		0x80000000
+/* no datagram follows this one, which is not counted. */
+#define	UDP_END		0x40000000
 
 static uint8_t buf[UDP_MAX > TCP_CHUNK ? UDP_MAX : TCP_CHUNK];
 
@@ -163,6 +164,30 @@ datagram(int s, uint32_t seq, uint32_t size, uint32_t ask)
 			err(1, "send");
 }
 
+/*
+ * Tells the receiver that no more datagrams follow, until it answers.  If the
+ * answer is lost, it has gone.
+ */
+static void
+finished(int s)
+{
+	struct pollfd pfd = { .fd = s, .events = POLLIN };
+	const double end = now() + WAIT_S;
+	struct udp_head h;
+
+	for (;;) {
+		datagram(s, 0, sizeof(h), UDP_ASK | UDP_END);
+		if (poll(&pfd, 1, 1000) == 1) {
+			if (recv(s, &h, sizeof(h), 0) == sizeof(h) ||
+			    errno == ECONNREFUSED)
+				return;
+			err(1, "answer");
+		}
+		if (now() > end)
+			errx(1, "the receiver does not answer");
+	}
+}
+
 static int
 udp_send(char **argv)
 {
@@ -180,6 +205,7 @@ udp_send(char **argv)
 		if (pause_us != 0)
 			usleep(pause_us);
 	}
+	finished(s);
 	printf("sent %u\n", count);
 	return (0);
 }
@@ -219,6 +245,7 @@ udp_sweep(char **argv)
 			bytes = 0;
 		}
 	}
+	finished(s);
 	printf("sent %u\n", last - first + 1);
 	return (0);
 }
@@ -234,19 +261,15 @@ udp_recv(char **argv)
 	uint32_t i, last, seq;
 	uint64_t bad, duplicate, good, late;
 	ssize_t n;
-	int idle_ms, wait_ms;
 
 	seen = calloc(SEEN_MAX / 8 + 1, 1);
 	if (seen == NULL)
 		err(1, "calloc");
 	pfd.fd = bound(SOCK_DGRAM, argv[0]);
 	pfd.events = POLLIN;
-	idle_ms = (int)number(argv[1], 1000) * 1000;
 	bad = duplicate = good = late = 0;
 	last = 0;
-	wait_ms = WAIT_S * 1000;
-	while (poll(&pfd, 1, wait_ms) == 1) {
-		wait_ms = idle_ms;
+	while (poll(&pfd, 1, WAIT_S * 1000) == 1) {
 		fromlen = sizeof(from);
 		n = recvfrom(pfd.fd, buf, sizeof(buf), MSG_TRUNC,
 		    (struct sockaddr *)&from, &fromlen);
@@ -255,10 +278,15 @@ udp_recv(char **argv)
 		memcpy(&h, buf, sizeof(h));
 		seq = ntohl(h.seq);
 		if (n < (ssize_t)sizeof(h) || seq > SEEN_MAX ||
-		    (ntohl(h.size) & ~UDP_ASK) != (uint32_t)n) {
+		    (ntohl(h.size) & ~(UDP_ASK | UDP_END)) != (uint32_t)n) {
 			bad++;
 			continue;
 		}
+		if ((ntohl(h.size) & UDP_ASK) != 0 && sendto(pfd.fd, &h,
+		    sizeof(h), 0, (struct sockaddr *)&from, fromlen) < 0)
+			err(1, "answer");
+		if ((ntohl(h.size) & UDP_END) != 0)
+			break;
 		for (i = sizeof(h); i < (uint32_t)n; i++)
 			if (buf[i] != pattern(seq, i))
 				break;
@@ -276,9 +304,6 @@ udp_recv(char **argv)
 		else
 			last = seq;
 		good++;
-		if ((ntohl(h.size) & UDP_ASK) != 0 && sendto(pfd.fd, &h,
-		    sizeof(h), 0, (struct sockaddr *)&from, fromlen) < 0)
-			err(1, "answer");
 	}
 	printf("good %ju bad %ju duplicate %ju late %ju\n", (uintmax_t)good,
 	    (uintmax_t)bad, (uintmax_t)duplicate, (uintmax_t)late);
@@ -407,7 +432,7 @@ main(int argc, char **argv)
 		return (udp_send(argv));
 	if (strcmp(verb, "udp-sweep") == 0 && argc == 4)
 		return (udp_sweep(argv));
-	if (strcmp(verb, "udp-recv") == 0 && argc == 2)
+	if (strcmp(verb, "udp-recv") == 0 && argc == 1)
 		return (udp_recv(argv));
 	if (strcmp(verb, "tcp-send") == 0 && argc == 3)
 		return (tcp_send(argv));
@@ -419,7 +444,7 @@ main(int argc, char **argv)
 		return (tcp_recv(argv, 0));
 	fprintf(stderr, "usage: wire udp-send address port size count [pause]\n"
 	    "       wire udp-sweep address port first last\n"
-	    "       wire udp-recv port idle\n"
+	    "       wire udp-recv port\n"
 	    "       wire tcp-send address port bytes\n"
 	    "       wire tcp-pump address port seconds\n"
 	    "       wire tcp-recv | tcp-sink port\n");

@@ -603,6 +603,8 @@ def main():
     p.add_argument("-s", action="store_true")
     p.add_argument("files", nargs="*")
     args = p.parse_args()
+    if args.e < 1:
+        p.error("-e: must be 1 or more")
 
     run = Run(args)
     known = read_survivors(args.l)

@@ -51,9 +51,9 @@ struct udp_head {
 	uint32_t	seq;
 	uint32_t	size;
 };
-/* In size: the receiver sends the head back, */
+/* Flags in size.  UDP_ASK: the receiver sends the head back. */
 #define	UDP_ASK		0x80000000
-/* no datagram follows this one, which is not counted. */
+/* UDP_END: this is the last datagram, and the receiver does not count it. */
 #define	UDP_END		0x40000000
 
 static uint8_t buf[UDP_MAX > TCP_CHUNK ? UDP_MAX : TCP_CHUNK];

@@ -10,17 +10,19 @@ self_test()
 {
 	wait_until "a loopback test in time" self_test_once "$1"
 	cat result
-	grep -q 'result is PASS' result || atf_fail "$(cat result)"
+	grep -q 'result is PASS' result ||
+	    atf_fail "ethtool -t: $(tr '\n' ' ' < result)"
 }
 
-# The driver's loopback test counts ticks while it checks the frames.  It
-# returns 14, with all frames good, if the guest did not run for two ticks: not
-# a result.
+# The driver's loopback test waits 200 ms for 64 frames, and counts ticks while
+# it checks them.  It returns 13 if one is missing or wrong, and 14, with all
+# frames good, if the guest did not run for two ticks.  On a busy machine neither
+# is a result: a frame that is wrong stays wrong.
 self_test_once()
 {
 	vm vm1 "ethtool -t eth0 $1" > result 2>&1
 	cat result
-	! grep -q 'Loopback.*[[:space:]]14$' result
+	! grep -q 'Loopback.*[[:space:]]1[34]$' result
 }
 
 atf_test_case ethtool cleanup

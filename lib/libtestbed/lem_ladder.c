@@ -476,6 +476,7 @@ split_interrupts(void *arg)
 {
 	struct side *side = arg;
 	struct lem_core *lc = &side->g.lc;
+	bool again;
 
 	while (!GET(side->stop)) {
 		if (!GET(side->line)) {
@@ -484,14 +485,16 @@ split_interrupts(void *arg)
 		}
 		if (!lem_intr(lc))
 			continue;
-		pthread_mutex_lock(&side->tx_mtx);
-		(void)lem_tx_clean(lc);
-		pthread_mutex_unlock(&side->tx_mtx);
-		pthread_mutex_lock(&side->rx_mtx);
-		while (lem_rx(lc, BUDGET) == BUDGET)
-			continue;
-		pthread_mutex_unlock(&side->rx_mtx);
-		lem_intr_enable(lc);
+		do {
+			pthread_mutex_lock(&side->tx_mtx);
+			(void)lem_tx_clean(lc);
+			pthread_mutex_unlock(&side->tx_mtx);
+			pthread_mutex_lock(&side->rx_mtx);
+			while (lem_rx(lc, BUDGET) == BUDGET)
+				continue;
+			again = lem_intr_enable(lc);
+			pthread_mutex_unlock(&side->rx_mtx);
+		} while (again);
 	}
 	return (NULL);
 }

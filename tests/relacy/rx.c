@@ -48,14 +48,14 @@ rx_notify_host(void)
 static void
 guest_rx(unsigned int n)
 {
-	while (lc->lc_os.received < n) {
-		lem_rx(lc, NDESCS);
-		if (lc->lc_os.received == n)
-			break;
-		mm_wait(&intr);
+	for (;;) {
 		do {
-			(void)lem_intr(lc);
+			lem_rx(lc, NDESCS);
+			if (lc->lc_os.received == n)
+				return;
 		} while (lem_intr_enable(lc));
+		mm_wait(&intr);
+		(void)lem_intr(lc);
 	}
 }
 

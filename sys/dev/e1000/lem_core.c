@@ -265,16 +265,17 @@ intr_unmask(struct lem_core *lc)
 bool
 lem_intr_enable(struct lem_core *lc)
 {
+	lem_os_assert_rx(lc);
 	if (!USABLE(lc) || POLLING(lc))
 		return (false);
-	if (atomic_load_acq_32(&lc->lc_unread) != 0) {
-		atomic_store_rel_32(&lc->lc_unread, false);
-		if (causes_read(lc))
-			return (true);
-	}
 	if (atomic_load_acq_32(&lc->lc_intr_on) == 0)
 		intr_unmask(lc);
-	return (false);
+	if (CSB_ON(lc) && !lem_rx_wait(lc))
+		return (true);
+	if (atomic_load_acq_32(&lc->lc_unread) == 0)
+		return (false);
+	atomic_store_rel_32(&lc->lc_unread, false);
+	return (causes_read(lc));
 }
 
 int

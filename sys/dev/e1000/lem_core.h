@@ -170,6 +170,12 @@ struct lem_core {
 	uint64_t	 lc_csb_dma;
 	bool		 lc_msi;	/* interrupts are messages */
 
+	/* The host may set this at any time, with the receive lock. */
+	uint32_t	 lc_rx_share;	/* percent of the processor that
+					   reception may use while other
+					   threads want it: see lem_rx_turn();
+					   0 or 100: no limit */
+
 	/* The host may read these. */
 	bool		 lc_running;
 	bool		 lc_dead;
@@ -197,6 +203,7 @@ struct lem_core {
 	uint32_t	 lc_rx_posted;	/* last value of RDT (or guest_rdt) */
 	uint32_t	 lc_rx_len;	/* bytes of an incomplete frame */
 	bool		 lc_rx_skip;	/* drop the rest of a frame */
+	uint64_t	 lc_rx_due_ns;	/* lc_rx_share allows the next turn */
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
 	/* lem_core.c; atomic. */
 	uint32_t	 lc_intr_on;	/* causes are unmasked */
@@ -270,12 +277,15 @@ void	lem_link(struct lem_core *lc);
  * Interrupts.  lem_intr() returns false if the interrupt is not the adapter's.
  * Otherwise it masks interrupts and updates lc_link, and the host must call
  * lem_tx_clean(), then lem_rx() until that returns less than its budget, and
- * then lem_intr_enable(), which does nothing with LEM_MODE_POLL.
+ * then lem_intr_enable(), which does nothing with LEM_MODE_POLL.  It may wait in
+ * between, as lem_rx_turn() says.  lem_intr() needs no lock, lem_intr_enable()
+ * the receive lock.
  *
- * With LEM_MODE_CSB and messages no line stays asserted, so the causes are read
- * last, after the frames were delivered: lem_intr() assumes that the message
- * was for frames, and lem_intr_enable() returns true if the host must do all of
- * the above again.  In all other cases it returns false.
+ * With LEM_MODE_CSB, lem_intr_enable() returns true if the host must do all of
+ * the above again, because frames have arrived meanwhile, or, with messages,
+ * because there are causes: no line stays asserted then, so lem_intr() assumes
+ * that the message was for frames, and the causes are read last.  In all other
+ * cases it returns false.
  */
 bool	lem_intr(struct lem_core *lc);
 bool	lem_intr_enable(struct lem_core *lc);
@@ -315,5 +325,22 @@ uint32_t lem_tx_avail(const struct lem_core *lc);
  * lock.
  */
 unsigned int lem_rx(struct lem_core *lc, unsigned int budget);
+
+/*
+ * Receive livelock: a host that serves the adapter before all else has no time
+ * for the programs that use the frames.  lem_rx_turn() tells how much of the
+ * processor reception has used.  The host must call it after each turn, which
+ * is a call of lem_rx() and the work of its network stack, from `begin_ns' to
+ * `end_ns' by a clock that does not go back.  Unless it returns 0, and unless no
+ * other thread wants the processor, the host must let others run until none
+ * wants it any more, or until that many nanoseconds have passed.  Interrupts
+ * remain masked (with the CSB, suppressed) until lem_intr_enable(), so frames
+ * wait in the ring, and those that it has no room for are dropped before they
+ * cost the guest anything.  Then another turn follows.
+ *
+ * A budget below what the buffer of a socket takes (datagrams of 1472 bytes: 28
+ * in FreeBSD) wastes nothing.  Receive lock.
+ */
+uint64_t lem_rx_turn(struct lem_core *lc, uint64_t begin_ns, uint64_t end_ns);
 
 #endif /* !_DEV_E1000_LEM_CORE_H_ */

@@ -51,6 +51,12 @@ void	lem_tx_init(struct lem_core *lc);
  */
 bool	lem_rx_init(struct lem_core *lc);
 
+/*
+ * With the CSB, request an interrupt for the next frame.  Returns false if one
+ * has arrived before.  Receive lock.
+ */
+bool	lem_rx_wait(struct lem_core *lc);
+
 /* Post all pending packets, even if send combining is on.  Transmit lock. */
 void	lem_tx_post(struct lem_core *lc);
 

@@ -13,6 +13,9 @@
 
 #include "lem_impl.h"
 
+/* How long reception may have used less than its share to use more later. */
+#define	SLACK_NS	1000000
+
 /* The second word of a descriptor, as the adapter writes it, 3.2.3. */
 #define	STATUS(bits)	E82545_REST_STATUS(E82545_RXD_##bits)
 #define	ERROR(bit)	E82545_REST_ERRORS(E82545_RXD_ERR_##bit)
@@ -200,33 +203,20 @@ rx_take(struct lem_core *lc, unsigned int budget)
 unsigned int
 lem_rx(struct lem_core *lc, unsigned int budget)
 {
-	const bool kicks = CSB_ON(lc) && !POLLING(lc);
-	unsigned int n = 0;
+	unsigned int n;
 
 	lem_os_assert_rx(lc);
 	if (!USABLE(lc))
 		return (0);
 	lem_rx_assert(lc);
-	for (;;) {
-		if (kicks)
-			atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 0);
-		lem_os_sync(lc, false);
-		n += rx_take(lc, budget - n);
-		rx_refill(lc);
-		/* A polling guest need not post a few slots at once. */
-		if (!POLLING(lc) || rx_missing(lc) > 1 ||
-		    DISTANCE(lc->lc_rx_posted, lc->lc_rx_tail, lc->lc_nrxd) >=
-		    lc->lc_nrxd / 8)
-			rx_post(lc);
-		if (!kicks || n >= budget)
-			break;
-		atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 1);
-		atomic_thread_fence_seq_cst();
-		lem_os_sync(lc, false);
-		if ((atomic_load_acq_64(&lc->lc_rxd[lc->lc_rx_next].rest) &
-		    STATUS(DD)) == 0)
-			break;
-	}
+	lem_os_sync(lc, false);
+	n = rx_take(lc, budget);
+	rx_refill(lc);
+	/* A polling guest need not post a few slots at once. */
+	if (!POLLING(lc) || rx_missing(lc) > 1 ||
+	    DISTANCE(lc->lc_rx_posted, lc->lc_rx_tail, lc->lc_nrxd) >=
+	    lc->lc_nrxd / 8)
+		rx_post(lc);
 	if (POLLING(lc))
 		lem_os_probe(lc, poll, n);
 	if (n > 0) {
@@ -234,4 +224,39 @@ lem_rx(struct lem_core *lc, unsigned int budget)
 		lc->lc_counter[LEM_C_RX_BATCH]++;
 	}
 	return (n);
+}
+
+bool
+lem_rx_wait(struct lem_core *lc)
+{
+	lem_os_assert_rx(lc);
+	atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 1);
+	atomic_thread_fence_seq_cst();
+	lem_os_sync(lc, false);
+	if ((atomic_load_acq_64(&lc->lc_rxd[lc->lc_rx_next].rest) &
+	    STATUS(DD)) == 0)
+		return (true);
+	atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 0);
+	return (false);
+}
+
+/*
+ * At its share, reception has used the processor by lc_rx_due_ns.  Turns that
+ * the host took earlier, because nobody else wanted the processor, do not
+ * count: a turn is followed by at most its own part of the others' time.
+ */
+uint64_t
+lem_rx_turn(struct lem_core *lc, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t from = lc->lc_rx_due_ns;
+
+	lem_os_assert_rx(lc);
+	if (lc->lc_rx_share == 0 || begin_ns >= end_ns)
+		return (0);
+	if (from > begin_ns)
+		from = begin_ns;
+	else if (begin_ns - from > SLACK_NS)
+		from = begin_ns - SLACK_NS;
+	lc->lc_rx_due_ns = from + (end_ns - begin_ns) * 100 / lc->lc_rx_share;
+	return (lc->lc_rx_due_ns > end_ns ? lc->lc_rx_due_ns - end_ns : 0);
 }

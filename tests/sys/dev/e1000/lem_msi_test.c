@@ -61,8 +61,12 @@ TEST(unread, "A frame that arrives before ICR is read sends no message, and is "
 	ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
 	inject(t, 1);
 	ATF_CHECK_EQ(0, test_raised(t));
+	(void)test_exits(t);
 	ATF_CHECK(lem_intr_enable(&t->g.lc));
+	ATF_CHECK_EQ(0, test_exits(t));
 	ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
+	ATF_CHECK(lem_intr_enable(&t->g.lc));
+	ATF_CHECK_EQ(1, test_exits(t));
 	ATF_CHECK(!lem_intr_enable(&t->g.lc));
 	inject(t, 1);
 	ATF_CHECK_EQ(1, test_raised(t));

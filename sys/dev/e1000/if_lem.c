@@ -5,17 +5,13 @@
  */
 
 /*
- * if_lem(4): newbus, the interface and its interrupts.  lem_core.c drives the
- * adapter, if_lem_txrx.c handles packets, and if_lem.h describes the locks.
+ * if_lem(4): newbus and the interface.  lem_core.c drives the adapter,
+ * if_lem_work.c serves its interrupts, if_lem_txrx.c handles packets, and
+ * if_lem.h describes the locks.
  *
  * Life cycle.  Attach leaves the adapter reset and stopped.  lem_up() starts
  * it, lem_down() stops it.  Everything that reconfigures the rings (MTU,
  * netmap, a reset, resume) is a lem_down() and a lem_up().
- *
- * Interrupts.  The filter reads the causes, masks the interrupt and enqueues a
- * task.  The task works in batches of rx_budget frames, and enqueues itself
- * again after each until the ring is empty; only then it unmasks the interrupt.
- * With DEVICE_POLLING the poll handler does the same work.
  *
  * Once a second, lem_tick() enqueues the task: for completions without an
  * interrupt, on which lazy completion depends, and for receive slots for which
@@ -35,7 +31,6 @@
 #include <sys/kernel.h>
 #include <sys/limits.h>
 #include <sys/module.h>
-#include <sys/priority.h>
 #include <sys/sockio.h>
 
 #include <net/if_dl.h>
@@ -45,7 +40,8 @@
 #include <dev/pci/pcivar.h>
 
 #define	LEM_ITR_DEFAULT		488	/* 8000 interrupts a second */
-#define	LEM_RX_BUDGET_DEFAULT	256
+#define	LEM_RX_BUDGET_DEFAULT	16
+#define	LEM_RX_SHARE_DEFAULT	20
 #define	LEM_STUCK_MAX		5	/* seconds without a completion */
 
 /* Bytes of a frame, besides its payload. */
@@ -102,6 +98,7 @@ lem_mode_update(struct lem_softc *sc)
 	sx_assert(&sc->ctl, SX_XLOCKED);
 	mtx_lock(&sc->rx.mtx);
 	mtx_lock(&sc->tx.mtx);
+	sc->core.lc_rx_share = sc->knobs.rx_share;
 	error = lem_set_mode(&sc->core, (sc->knobs.sc ? LEM_MODE_SC : 0) |
 	    (sc->knobs.csb ? LEM_MODE_CSB : 0) |
 	    (sc->knobs.tx_lazy ? LEM_MODE_LAZY : 0) |
@@ -138,7 +135,6 @@ lem_up(struct lem_softc *sc)
 	}
 	lem_filters(sc);
 	if_setdrvflagbits(ifp, IFF_DRV_RUNNING, 0);
-	lem_intr_enable(&sc->core);
 	taskqueue_enqueue(sc->tq, &sc->intr_task);
 	taskqueue_enqueue_timeout(sc->tq, &sc->tick, hz);
 	return (0);
@@ -201,63 +197,6 @@ lem_init(void *arg)
 	(void)lem_up(sc);
 	sx_xunlock(&sc->ctl);
 }
-
-/* Interrupts, polling. */
-
-static int
-lem_filter(void *arg)
-{
-	struct lem_softc *sc = arg;
-
-	if (!lem_intr(&sc->core))
-		return (FILTER_STRAY);
-	taskqueue_enqueue(sc->tq, &sc->intr_task);
-	return (FILTER_HANDLED);
-}
-
-/*
- * Serve both sides.  If there may be more to do, enqueue the task; if not,
- * unmask interrupts, unless the adapter was stopped meanwhile.  Returns the
- * number of frames received.
- */
-static u_int
-lem_work(struct lem_softc *sc, u_int budget)
-{
-	u_int n = lem_rxeof(sc, budget);
-
-	/* In netmap mode, too: send combining depends on it. */
-	lem_txeof(sc);
-	lem_netmap_irq(sc);
-	mtx_lock(&sc->rx.mtx);
-	if ((n >= budget || lem_intr_enable(&sc->core)) &&
-	    (sc->core.lc_mode & LEM_MODE_POLL) == 0)
-		taskqueue_enqueue(sc->tq, &sc->intr_task);
-	if (sc->core.lc_running)
-		if_link_state_change(sc->ifp, sc->core.lc_link ?
-		    LINK_STATE_UP : LINK_STATE_DOWN);
-	mtx_unlock(&sc->rx.mtx);
-	return (n);
-}
-
-static void
-lem_intr_task(void *arg, int pending __unused)
-{
-	struct lem_softc *sc = arg;
-
-	(void)lem_work(sc, sc->knobs.rx_budget);
-}
-
-#ifdef DEVICE_POLLING
-static int
-lem_poll(if_t ifp, enum poll_cmd cmd, int count)
-{
-	struct lem_softc *sc = if_getsoftc(ifp);
-
-	if (cmd == POLL_AND_CHECK_STATUS)
-		lem_link(&sc->core);
-	return (lem_work(sc, imin(count, sc->knobs.rx_budget)));
-}
-#endif
 
 /* Interface. */
 
@@ -408,8 +347,7 @@ lem_attach_hw(struct lem_softc *sc)
 	    RF_ACTIVE | (rid == 0 ? RF_SHAREABLE : 0));
 	if (lc->lc_os.regs == NULL || sc->irq == NULL)
 		return (ENXIO);
-	if (taskqueue_start_threads(&sc->tq, 1, PI_NET, "%s taskq",
-	    device_get_nameunit(sc->dev)) != 0 || lem_alloc_shared(sc) != 0 ||
+	if (lem_work_start(sc) != 0 || lem_alloc_shared(sc) != 0 ||
 	    lem_side_alloc(sc, &sc->rx, MJUMPAGESIZE, 1) != 0 ||
 	    lem_side_alloc(sc, &sc->tx, LEM_TSO_MAX + ETHER_VLAN_ENCAP_LEN,
 	    LEM_TX_MAXSEGS) != 0)
@@ -501,7 +439,7 @@ lem_release(struct lem_softc *sc)
 		bus_release_resource(sc->dev, SYS_RES_IRQ,
 		    rman_get_rid(sc->irq), sc->irq);
 	pci_release_msi(sc->dev);
-	taskqueue_free(sc->tq);
+	lem_work_free(sc);
 	ifmedia_removeall(&sc->media);
 	if_free(sc->ifp);
 	drbr_free(sc->tx_br, M_DEVBUF);
@@ -568,9 +506,7 @@ lem_attach_dev(device_t dev)
 	sx_init(&sc->ctl, "em ctl");
 	mtx_init(&sc->rx.mtx, name, "em rx", MTX_DEF);
 	mtx_init(&sc->tx.mtx, name, "em tx", MTX_DEF);
-	sc->tq = taskqueue_create_fast("em", M_WAITOK,
-	    taskqueue_thread_enqueue, &sc->tq);
-	TASK_INIT(&sc->intr_task, 0, lem_intr_task, sc);
+	lem_work_init(sc);
 	TIMEOUT_TASK_INIT(sc->tq, &sc->tick, 0, lem_tick, sc);
 	mbufq_init(&sc->rx_queue, INT_MAX);
 	sc->tx_br = buf_ring_alloc(LEM_BR_SLOTS, M_DEVBUF, M_WAITOK,
@@ -583,6 +519,7 @@ lem_attach_dev(device_t dev)
 	}
 	sc->knobs.itr = LEM_ITR_DEFAULT;
 	sc->knobs.rx_budget = LEM_RX_BUDGET_DEFAULT;
+	sc->knobs.rx_share = LEM_RX_SHARE_DEFAULT;
 	sc->knobs.sc = 1;
 	sc->knobs.csb = sc->core.lc_csb != NULL;
 	lem_setup_ifp(sc);

@@ -5,8 +5,9 @@
  */
 
 /*
- * State of an adapter, shared by if_lem.c (newbus, interface, interrupts),
- * if_lem_sysctl.c, if_lem_txrx.c (mbufs) and if_lem_netmap.c.
+ * State of an adapter, shared by if_lem.c (newbus, interface), if_lem_work.c
+ * (interrupts, polling), if_lem_sysctl.c, if_lem_txrx.c (mbufs) and
+ * if_lem_netmap.c.
  *
  * Three locks, taken in this order:
  *
@@ -22,6 +23,7 @@
 
 #include <dev/e1000/lem_core.h>
 
+#include <sys/callout.h>
 #include <sys/lock.h>
 #include <sys/malloc.h>
 #include <sys/mbuf.h>
@@ -42,7 +44,8 @@
 /* The tunables of dev.em.N; their ranges are in if_lem_sysctl.c. */
 struct lem_knobs {
 	u_int		 itr;		/* minimum between interrupts, 256 ns */
-	u_int		 rx_budget;	/* frames a batch */
+	u_int		 rx_budget;	/* frames a turn */
+	u_int		 rx_share;	/* percent: lem_rx_turn() */
 	u_int		 sc;		/* LEM_MODE_SC */
 	u_int		 csb;		/* LEM_MODE_CSB */
 	u_int		 tx_lazy;	/* LEM_MODE_LAZY */
@@ -87,6 +90,8 @@ struct lem_softc {
 	void		*irq_cookie;
 	struct taskqueue *tq;
 	struct task	 intr_task;
+	uint64_t	 intr_ns;	/* the interrupt that it serves; atomic */
+	struct callout	 resume;	/* ends lem_yield() */
 	struct timeout_task tick;
 
 	struct lem_side	 rx;
@@ -115,6 +120,21 @@ struct lem_softc {
 int	lem_up(struct lem_softc *sc);
 void	lem_down(struct lem_softc *sc);
 int	lem_mode_update(struct lem_softc *sc);
+
+/*
+ * if_lem_work.c
+ *
+ * lem_work_init() must come first, lem_work_free() last; lem_work_start()
+ * creates the thread and returns 0 or an errno value.  lem_filter() is the
+ * interrupt's filter, lem_poll() that of polling(4).
+ */
+void	lem_work_init(struct lem_softc *sc);
+int	lem_work_start(struct lem_softc *sc);
+void	lem_work_free(struct lem_softc *sc);
+int	lem_filter(void *arg);
+#ifdef DEVICE_POLLING
+int	lem_poll(if_t ifp, enum poll_cmd cmd, int count);
+#endif
 
 /* if_lem_sysctl.c: add the variables of an adapter. */
 void	lem_sysctls(struct lem_softc *sc);

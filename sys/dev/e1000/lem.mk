@@ -10,4 +10,5 @@
 
 LEM_CORE_SRCS=	lem_core.c lem_rx.c lem_tx.c
 
-LEM_SRCS=	if_lem.c if_lem_netmap.c if_lem_sysctl.c if_lem_txrx.c
+LEM_SRCS=	if_lem.c if_lem_netmap.c if_lem_sysctl.c if_lem_txrx.c \
+		if_lem_work.c

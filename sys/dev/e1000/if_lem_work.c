@@ -1,0 +1,167 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The work that an adapter asks for: interrupts and polling.
+ *
+ * The filter reads the causes, masks the interrupt and enqueues a task.  The
+ * task works in turns of rx_budget frames, and enqueues itself again after each
+ * until the ring is empty; only then it unmasks the interrupt.  With
+ * DEVICE_POLLING the poll handler does the same work.
+ *
+ * The task's thread has the priority of interrupts.  So that the programs that
+ * use the frames get their turn, it lets others run when reception has used
+ * rx_share percent of the processor (lem_rx_turn()): it waits with a priority
+ * below all others, until the processor is idle or a callout raises it.
+ * Interrupts remain masked meanwhile.
+ */
+
+#include "opt_device_polling.h"
+
+#include <dev/e1000/if_lem.h>
+
+#include <sys/kernel.h>
+#include <sys/priority.h>
+#include <sys/proc.h>
+#include <sys/sched.h>
+
+/* The clock that the scheduler uses: reading it is no exit. */
+static uint64_t
+lem_now_ns(void)
+{
+	uint64_t hz = cpu_tickrate(), t = cpu_ticks();
+
+	return (t / hz * 1000000000 + t % hz * 1000000000 / hz);
+}
+
+int
+lem_filter(void *arg)
+{
+	struct lem_softc *sc = arg;
+	uint64_t now_ns = lem_now_ns();
+
+	if (!lem_intr(&sc->core))
+		return (FILTER_STRAY);
+	atomic_store_rel_64(&sc->intr_ns, now_ns);
+	taskqueue_enqueue(sc->tq, &sc->intr_task);
+	return (FILTER_HANDLED);
+}
+
+/* Serve both sides.  Returns the number of frames received. */
+static u_int
+lem_serve(struct lem_softc *sc, u_int budget)
+{
+	u_int n = lem_rxeof(sc, budget);
+
+	/* In netmap mode, too: send combining depends on it. */
+	lem_txeof(sc);
+	lem_netmap_irq(sc);
+	return (n);
+}
+
+/* Tell the stack about the link, unless the adapter was stopped meanwhile. */
+static void
+lem_link_update(struct lem_softc *sc)
+{
+	mtx_assert(&sc->rx.mtx, MA_OWNED);
+	if (sc->core.lc_running)
+		if_link_state_change(sc->ifp, sc->core.lc_link ?
+		    LINK_STATE_UP : LINK_STATE_DOWN);
+}
+
+static void
+lem_resume_thread(void *arg)
+{
+	struct thread *td = arg;
+
+	thread_lock(td);
+	sched_prio(td, PI_NET);
+	thread_unlock(td);
+}
+
+/* Let others run, at most for `ns'. */
+static void
+lem_yield(struct lem_softc *sc, uint64_t ns)
+{
+	callout_reset_sbt(&sc->resume, nstosbt(ns), 0, lem_resume_thread,
+	    curthread, C_DIRECT_EXEC);
+	kern_yield(PRI_MIN_IDLE);
+	(void)callout_drain(&sc->resume);
+	lem_resume_thread(curthread);
+}
+
+/*
+ * A turn.  If there may be more to do, the task is enqueued again; if not,
+ * interrupts are unmasked.
+ */
+static void
+lem_intr_task(void *arg, int pending __unused)
+{
+	struct lem_softc *sc = arg;
+	uint64_t begin_ns = atomic_load_acq_64(&sc->intr_ns), pause_ns = 0;
+	u_int budget = sc->knobs.rx_budget, n;
+	bool again;
+
+	if (begin_ns == 0)
+		begin_ns = lem_now_ns();
+	atomic_store_rel_64(&sc->intr_ns, 0);
+	n = lem_serve(sc, budget);
+	mtx_lock(&sc->rx.mtx);
+	if (n > 0)
+		pause_ns = lem_rx_turn(&sc->core, begin_ns, lem_now_ns());
+	if (pause_ns != 0 && !sched_runnable())
+		pause_ns = 0;
+	again = n >= budget || pause_ns != 0 || lem_intr_enable(&sc->core);
+	if ((sc->core.lc_mode & LEM_MODE_POLL) != 0)
+		again = false;
+	lem_link_update(sc);
+	mtx_unlock(&sc->rx.mtx);
+	if (!again)
+		return;
+	if (pause_ns != 0)
+		lem_yield(sc, pause_ns);
+	taskqueue_enqueue(sc->tq, &sc->intr_task);
+}
+
+#ifdef DEVICE_POLLING
+/* polling(4) has a limit of its own: kern.polling.user_frac. */
+int
+lem_poll(if_t ifp, enum poll_cmd cmd, int count)
+{
+	struct lem_softc *sc = if_getsoftc(ifp);
+	u_int n;
+
+	if (cmd == POLL_AND_CHECK_STATUS)
+		lem_link(&sc->core);
+	n = lem_serve(sc, imin(count, sc->knobs.rx_budget));
+	mtx_lock(&sc->rx.mtx);
+	lem_link_update(sc);
+	mtx_unlock(&sc->rx.mtx);
+	return (n);
+}
+#endif
+
+void
+lem_work_init(struct lem_softc *sc)
+{
+	sc->tq = taskqueue_create_fast("em", M_WAITOK,
+	    taskqueue_thread_enqueue, &sc->tq);
+	TASK_INIT(&sc->intr_task, 0, lem_intr_task, sc);
+	callout_init(&sc->resume, 1);
+}
+
+int
+lem_work_start(struct lem_softc *sc)
+{
+	return (taskqueue_start_threads(&sc->tq, 1, PI_NET, "%s taskq",
+	    device_get_nameunit(sc->dev)));
+}
+
+void
+lem_work_free(struct lem_softc *sc)
+{
+	taskqueue_free(sc->tq);
+}

@@ -90,7 +90,7 @@ struct lem_softc {
 	void		*irq_cookie;
 	struct taskqueue *tq;
 	struct task	 intr_task;
-	uint64_t	 intr_ns;	/* the interrupt that it serves; atomic */
+	uint64_t	 intr_ns;	/* of its interrupt; atomic */
 	struct callout	 resume;	/* ends lem_yield() */
 	struct timeout_task tick;
 

@@ -277,9 +277,9 @@ void	lem_link(struct lem_core *lc);
  * Interrupts.  lem_intr() returns false if the interrupt is not the adapter's.
  * Otherwise it masks interrupts and updates lc_link, and the host must call
  * lem_tx_clean(), then lem_rx() until that returns less than its budget, and
- * then lem_intr_enable(), which does nothing with LEM_MODE_POLL.  It may wait in
- * between, as lem_rx_turn() says.  lem_intr() needs no lock, lem_intr_enable()
- * the receive lock.
+ * then lem_intr_enable(), which does nothing with LEM_MODE_POLL.  It may wait
+ * in between, as lem_rx_turn() says.  lem_intr() needs no lock,
+ * lem_intr_enable() the receive lock.
  *
  * With LEM_MODE_CSB, lem_intr_enable() returns true if the host must do all of
  * the above again, because frames have arrived meanwhile, or, with messages,
@@ -331,8 +331,8 @@ unsigned int lem_rx(struct lem_core *lc, unsigned int budget);
  * for the programs that use the frames.  lem_rx_turn() tells how much of the
  * processor reception has used.  The host must call it after each turn, which
  * is a call of lem_rx() and the work of its network stack, from `begin_ns' to
- * `end_ns' by a clock that does not go back.  Unless it returns 0, and unless no
- * other thread wants the processor, the host must let others run until none
+ * `end_ns' by a clock that does not go back.  Unless it returns 0, and unless
+ * no other thread wants the processor, the host must let others run until none
  * wants it any more, or until that many nanoseconds have passed.  Interrupts
  * remain masked (with the CSB, suppressed) until lem_intr_enable(), so frames
  * wait in the ring, and those that it has no room for are dropped before they

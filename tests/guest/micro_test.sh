@@ -305,6 +305,42 @@ csb_off_run()
 	grep -q "^panic: start: error 45" vm1.log || atf_fail "no ENOTSUP"
 }
 
+# program OPTIONS: frames for a program, at half of what it can use, twice, and
+# ten times.  What the guest can take depends on the machine, so the cases
+# compare what its program used with what its stack received.
+program()
+{
+	pair "role=source rate=2500,10000,50000 ms=500 batch=16" \
+	    "role=program work=50000 program=150000 tick=200 $1"
+	in_order vm1 vm2
+}
+
+micro_case livelock "Without a limit, reception starves the program"
+livelock_run()
+{
+	program "share=0"
+	is "used at ten times the load, tenths" \
+	    "$((10 * $(v vm2 step_2_used)))" -lt \
+	    "$((3 * $(v vm2 step_2_received)))"
+}
+
+micro_case share "With a limit, the program uses what its stack receives"
+share_run()
+{
+	local mode step
+
+	for mode in base itr=250 csb csb,itr=250 poll csb,poll; do
+		program "share=20 mode=$mode"
+		for step in 0 1 2; do
+			is "$mode, used in step $step, tenths" \
+			    "$((10 * $(v vm2 step_${step}_used)))" -ge \
+			    "$((9 * $(v vm2 step_${step}_received)))"
+		done
+		is "$mode, dropped at the port" \
+		    "$(c vm2 port_rx_drop_full)" -gt 0
+	done
+}
+
 micro_case echo "Frames are sent back at full rate"
 echo_run()
 {

@@ -17,11 +17,13 @@
  *	options.c	the command line
  *	nic.c		the driver core's host
  *	traffic.c	the packet generator
+ *	program.c	a receiver of two stages, for receive livelock
  *	main.c		brings them up in order, and reports
  *
  * Interrupt handlers do no more than note what happened.  All work is done by
  * nic_service(), which the generator calls between frames and nic_wait() has it
- * call: the driver core needs no lock.
+ * call: the driver core needs no lock.  Only with role=program they do that work
+ * themselves, and nothing else calls the driver core.
  */
 
 #ifndef _MICRO_H_
@@ -138,15 +140,21 @@ bool	pci_has_msi(const struct pci_nic *nic);
 /*
  * options.c
  */
-enum role { ROLE_SINK, ROLE_SOURCE, ROLE_ECHO, ROLE_RR };
+enum role { ROLE_SINK, ROLE_SOURCE, ROLE_ECHO, ROLE_RR, ROLE_PROGRAM };
 enum intr { INTR_AUTO, INTR_INTX, INTR_MSI };
+
+#define	STEPS		8
 
 struct options {
 	enum role role;
 	enum intr intr;
 	uint32_t size;		/* bytes of a frame */
-	uint32_t rate;		/* frames a second, 0: no limit */
-	uint32_t work_ns;	/* for each frame that a sink gets */
+	uint32_t rate[STEPS];	/* frames a second, one after another */
+	uint32_t nrates;	/* 0: one, without a limit */
+	uint32_t work_ns;	/* for each frame that a sink or a stack gets */
+	uint32_t program_ns;	/* for each frame that a program gets */
+	uint32_t socket;	/* frames between stack and program */
+	uint32_t share;		/* lc_rx_share */
 	uint32_t batch;		/* frames for one flush */
 	uint64_t count;		/* frames to send, 0: no limit */
 	uint32_t ms;		/* to send for; 0: no limit */
@@ -196,6 +204,15 @@ void	nic_stop(void);
 void	nic_intr(void);
 /* A tick of the timer; called by its handler. */
 void	nic_tick(void);
+/*
+ * From now on, the handlers serve the adapter, in turns, and use `share' percent
+ * of the processor at most while busy() returns true.
+ */
+void	nic_preempt(uint32_t share, bool (*busy)(void));
+/* Nothing else has to be done: serve the adapter if it had to wait for that. */
+void	nic_idle(void);
+/* The time that the handlers have spent. */
+uint64_t nic_preempted_ns(void);
 
 /*
  * traffic.c
@@ -204,5 +221,15 @@ void	nic_tick(void);
 void	traffic_frame(const void *frame, uint32_t len);
 /* Plays the role to its end, and reports. */
 void	traffic_run(const struct options *opt);
+
+/*
+ * program.c
+ */
+/* The stack: a frame of a step was received; called by traffic_frame(). */
+void	program_frame(uint64_t step);
+/* The program: use the next frame.  False if there is none. */
+bool	program_use(void);
+void	program_start(const struct options *opt);
+void	program_report(void);
 
 #endif /* !_MICRO_H_ */

@@ -10,6 +10,8 @@
  * The interrupt handler calls lem_intr(), which masks the adapter's interrupts;
  * nic_service() does the work.  In polling mode there are no interrupts, and
  * nic_service() looks at both rings once a tick, or always with tick=0.
+ *
+ * After nic_preempt(), the handlers do the work.
  */
 
 #include "lem_core.h"
@@ -17,6 +19,8 @@
 
 /* Most frames that a call of nic_service() receives, except in polling mode. */
 #define	RX_BUDGET	64
+/* Most frames of a turn, after nic_preempt(). */
+#define	RX_TURN		16
 
 struct lem_core nic;
 uint8_t nic_mac[6];
@@ -33,6 +37,12 @@ static volatile bool pending;	/* there is work */
 static uint64_t irqs, halts;
 static bool polling;		/* LEM_MODE_POLL */
 static bool spinning;		/* and without a pause */
+
+/* After nic_preempt(). */
+static bool (*busy)(void);	/* set: handlers do the work */
+static bool waiting;		/* for others, */
+static uint64_t resume_ns;	/* at most until then */
+static uint64_t preempted_ns;	/* time spent in handlers */
 
 void
 lem_os_delay(struct lem_core *lc __attribute__((unused)), unsigned int us)
@@ -57,12 +67,72 @@ lem_os_rx(struct lem_core *lc __attribute__((unused)), uint32_t slot,
 	return (false);
 }
 
+/*
+ * The stack: serve the adapter until the ring is empty, or others must run.
+ * Interrupts are off.
+ */
+static void
+stack(uint64_t begin_ns)
+{
+	uint64_t pause, start = begin_ns;
+	uint32_t n;
+
+	waiting = false;
+	for (;; begin_ns = now_ns()) {
+		lem_tx_clean(&nic);
+		n = lem_rx(&nic, RX_TURN);
+		pause = n == 0 ? 0 :
+		    lem_rx_turn(&nic, begin_ns, now_ns());
+		if (pause != 0 && busy()) {
+			waiting = true;
+			resume_ns = now_ns() + pause;
+			break;
+		}
+		if (n < RX_TURN && !lem_intr_enable(&nic))
+			break;
+	}
+	lem_tx_flush(&nic);
+	pending = true;		/* for nic_wait() */
+	preempted_ns += now_ns() - start;
+}
+
+void
+nic_preempt(uint32_t share, bool (*is_busy)(void))
+{
+	cpu_interrupts(false);
+	nic.lc_rx_share = share;
+	busy = is_busy;
+	stack(now_ns());
+	cpu_interrupts(true);
+}
+
+void
+nic_idle(void)
+{
+	cpu_interrupts(false);
+	pending = false;
+	if (waiting)
+		stack(now_ns());
+	cpu_interrupts(true);
+}
+
+uint64_t
+nic_preempted_ns(void)
+{
+	return (*(volatile uint64_t *)&preempted_ns);
+}
+
 void
 nic_intr(void)
 {
+	uint64_t begin_ns = now_ns();
+
 	irqs++;
-	if (lem_intr(&nic))
-		pending = true;
+	if (!lem_intr(&nic))
+		return;
+	pending = true;
+	if (busy != NULL)
+		stack(begin_ns);
 }
 
 void
@@ -161,6 +231,8 @@ nic_tick(void)
 {
 	if (polling)
 		pending = true;
+	if (busy != NULL && (waiting ? now_ns() >= resume_ns : polling))
+		stack(now_ns());
 }
 
 /* Serve both rings; receive at most as many frames as the ring has slots. */

@@ -13,9 +13,15 @@
  *	role=rr		sends one frame, waits for it to come back from an echo,
  *			and so on
  *	size=N		bytes of a frame without FCS, 60 (default) to 1514
- *	rate=N		frames a second, sent in bursts at each tick; 0
- *			(default): as fast as possible
- *	work=N		ns that a sink spends on each frame.  0
+ *	rate=N[,N...]	frames a second, sent in bursts at each tick; 0
+ *			(default): as fast as possible.  Several: one after
+ *			another, each for ms
+ *	work=N		ns that a sink, or a program's stack, spends on each
+ *			frame.  0
+ *	program=N	ns that a program spends on each frame.  0
+ *	socket=N	frames that wait for the program, 1 to 4096.  28
+ *	share=N		percent of the processor for the stack, while the
+ *			program needs it; 0 (default): all
  *	batch=N		frames queued for each flush, 1 (default) to 4096
  *	ms=N		how long to send; 0: no limit.  3000
  *	count=N		how many frames to send; 0 (default): no limit
@@ -40,7 +46,8 @@ struct word {
 
 static const struct word roles[] = {
 	{ "sink", ROLE_SINK }, { "source", ROLE_SOURCE },
-	{ "echo", ROLE_ECHO }, { "rr", ROLE_RR }, { NULL, 0 }
+	{ "echo", ROLE_ECHO }, { "rr", ROLE_RR }, { "program", ROLE_PROGRAM },
+	{ NULL, 0 }
 };
 static const struct word intrs[] = {
 	{ "auto", INTR_AUTO }, { "intx", INTR_INTX }, { "msi", INTR_MSI },
@@ -139,6 +146,18 @@ mode(const char **s, struct options *opt)
 }
 
 static void
+rates(const char **s, struct options *opt)
+{
+	for (;; ++*s) {
+		if (opt->nrates == STEPS)
+			panic("more than %u rates", STEPS);
+		opt->rate[opt->nrates++] = (uint32_t)number(s, 0, 100000000);
+		if (**s != ',')
+			break;
+	}
+}
+
+static void
 option(const char **s, struct options *opt)
 {
 	const char *start = *s;
@@ -148,9 +167,15 @@ option(const char **s, struct options *opt)
 	else if (skip(s, "size="))
 		opt->size = (uint32_t)number(s, FRAME_MIN, FRAME_MAX);
 	else if (skip(s, "rate="))
-		opt->rate = (uint32_t)number(s, 0, 100000000);
+		rates(s, opt);
 	else if (skip(s, "work="))
 		opt->work_ns = (uint32_t)number(s, 0, 1000000000);
+	else if (skip(s, "program="))
+		opt->program_ns = (uint32_t)number(s, 0, 1000000000);
+	else if (skip(s, "socket="))
+		opt->socket = (uint32_t)number(s, 1, 4096);
+	else if (skip(s, "share="))
+		opt->share = (uint32_t)number(s, 0, 100);
 	else if (skip(s, "batch="))
 		opt->batch = (uint32_t)number(s, 1, LEM_RING_MAX);
 	else if (skip(s, "ms="))
@@ -185,6 +210,7 @@ options_parse(struct options *opt, const char *cmdline)
 	opt->ms = 3000;
 	opt->ring = 256;
 	opt->tick = 1000;
+	opt->socket = 28;
 	memset(opt->dst, 0xff, sizeof(opt->dst));
 	for (;;) {
 		while (*cmdline == ' ')

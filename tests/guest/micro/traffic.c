@@ -6,7 +6,7 @@
 
 /*
  * The packet generator.  One side leads (source, rr), the other follows (sink,
- * echo):
+ * echo, program):
  *
  *	leader		HELLO, until it is answered: both are up, and know each
  *			other's addresses
@@ -80,6 +80,13 @@ static uint64_t sent, received, bytes, next_seq, lost, reordered, bad, other,
     echo_full;
 static unsigned int unflushed;
 
+static bool
+follows(void)
+{
+	return (opt->role == ROLE_SINK || opt->role == ROLE_ECHO ||
+	    opt->role == ROLE_PROGRAM);
+}
+
 static void
 mark(struct mark *m)
 {
@@ -152,7 +159,7 @@ echo(const struct wire *w, uint32_t len)
 	}
 }
 
-/* Spend the time for a frame that work= asks for. */
+/* Spend the time for a frame that work= asks for: it is not preempted. */
 static void
 work(void)
 {
@@ -175,14 +182,15 @@ data(const struct wire *w, uint32_t len)
 		lost += w->seq - next_seq;
 		next_seq = w->seq + 1;
 	}
-	if (received++ == 0 && (opt->role == ROLE_SINK ||
-	    opt->role == ROLE_ECHO))
+	if (received++ == 0 && follows())
 		mark(&begin);
 	bytes += len;
 	if (opt->role == ROLE_ECHO)
 		echo(w, len);
 	if (opt->work_ns != 0)
 		work();
+	if (opt->role == ROLE_PROGRAM)
+		program_frame(w->count);
 }
 
 void
@@ -203,7 +211,7 @@ traffic_frame(const void *frame, uint32_t len)
 		data(w, len);
 		break;
 	case KIND_HELLO:
-		if (opt->role == ROLE_SINK || opt->role == ROLE_ECHO)
+		if (follows())
 			send_control(w->src, KIND_WELCOME, w->seq, 0);
 		break;
 	case KIND_BYE:
@@ -261,8 +269,13 @@ follow(void)
 
 	second = now_ns() + 1000 * MS;
 	until = now_ns() + PEER_WAIT;
+	if (opt->role == ROLE_PROGRAM)
+		program_start(opt);
 	for (;;) {
-		serve();
+		if (opt->role != ROLE_PROGRAM)
+			serve();
+		else if (program_use())
+			continue;
 		if (done)
 			return;
 		if (tick != cpu_ticks) {
@@ -303,18 +316,17 @@ ask(uint8_t kind, uint8_t answer, uint64_t count, uint64_t wait)
 	}
 }
 
-/* How many more frames may be sent now. */
+/* How many more frames may be sent now, of a step that began then. */
 static uint64_t
-allowed(uint64_t start)
+allowed(uint64_t start, uint64_t sent_before, uint32_t rate)
 {
-	uint64_t n = ~0ul;
+	uint64_t due, n = ~0ul;
 
 	if (opt->count != 0)
 		n = opt->count - sent;
-	if (opt->rate != 0) {
-		/* ms first: no overflow for as long as this may run. */
-		uint64_t due = (now_ns() - start) / 1000 * opt->rate / 1000000;
-
+	if (rate != 0) {
+		/* us first: no overflow for as long as this may run. */
+		due = sent_before + (now_ns() - start) / 1000 * rate / 1000000;
 		if (due <= sent)
 			return (0);
 		if (due - sent < n)
@@ -324,9 +336,9 @@ allowed(uint64_t start)
 }
 
 static void
-source(void)
+source_step(uint32_t step)
 {
-	uint64_t n = 0, start, second, tick = ~0ul;
+	uint64_t before = sent, n = 0, start, second, tick = ~0ul;
 
 	start = now_ns();
 	second = start + 1000 * MS;
@@ -337,11 +349,11 @@ source(void)
 			if (opt->ms != 0 && now_ns() > start + opt->ms * MS)
 				break;
 			each_second(&second);
-			n = allowed(start);
+			n = allowed(start, before, opt->rate[step]);
 		}
 		if (opt->count != 0 && sent == opt->count)
 			break;
-		if (n == 0 || !send(peer, KIND_DATA, opt->size, sent, 0)) {
+		if (n == 0 || !send(peer, KIND_DATA, opt->size, sent, step)) {
 			flush();
 			nic_wait();
 			continue;
@@ -351,6 +363,19 @@ source(void)
 		n--;
 	}
 	flush();
+	if (opt->nrates > 1)
+		print("step_%u_sent %lu\nstep_%u_sent_us %lu\n", step,
+		    sent - before, step, (now_ns() - start) / 1000);
+}
+
+static void
+source(void)
+{
+	uint32_t step = 0;
+
+	do {
+		source_step(step);
+	} while (++step < opt->nrates);
 }
 
 /* Round trips by length: us, all from RTT_MAX on in the last. */
@@ -471,6 +496,8 @@ print_report(void)
 		    end.counter[i] - begin.counter[i]);
 		report_total(lem_counter_table[i].cr_name, nic.lc_counter[i]);
 	}
+	if (opt->role == ROLE_PROGRAM)
+		program_report();
 	report("done", 1);
 }
 
@@ -479,7 +506,7 @@ traffic_run(const struct options *o)
 {
 	opt = o;
 	memcpy(peer, o->dst, 6);
-	if (o->role == ROLE_SINK || o->role == ROLE_ECHO)
+	if (follows())
 		follow();
 	else
 		lead();

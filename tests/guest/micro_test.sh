@@ -307,7 +307,9 @@ csb_off_run()
 
 # program OPTIONS: frames for a program, at half of what it can use, twice, and
 # ten times.  What the guest can take depends on the machine, so the cases
-# compare what its program used with what its stack received.
+# compare what its program used with what its stack received.  A limit in time
+# is not exact where the guest itself has to wait for a processor:
+# lem_share_test counts what remains of the program's peak.
 program()
 {
 	pair "role=source rate=2500,10000,50000 ms=500 batch=16" \
@@ -332,9 +334,9 @@ share_run()
 	for mode in base itr=250 csb csb,itr=250 poll csb,poll; do
 		program "share=20 mode=$mode"
 		for step in 0 1 2; do
-			is "$mode, used in step $step, tenths" \
-			    "$((10 * $(v vm2 step_${step}_used)))" -ge \
-			    "$((9 * $(v vm2 step_${step}_received)))"
+			is "$mode, used in step $step, twice" \
+			    "$((2 * $(v vm2 step_${step}_used)))" -ge \
+			    "$(v vm2 step_${step}_received)"
 		done
 		is "$mode, dropped at the port" \
 		    "$(c vm2 port_rx_drop_full)" -gt 0

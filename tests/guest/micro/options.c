@@ -9,6 +9,7 @@
  *
  *	role=sink	counts what comes (default)
  *	role=echo	sends it back
+ *	role=program	gives it to a program: program.c
  *	role=source	sends to a sink or an echo, as the options below say
  *	role=rr		sends one frame, waits for it to come back from an echo,
  *			and so on

@@ -20,11 +20,12 @@
 # frames as fast as it can, in one guest and then in both at once; and one TCP
 # stream.  The rings have the most descriptors that the adapter allows.
 #
-# Then two micro-guests run the driver in each of its modes (ladder.sh).
+# Then two micro-guests run the driver in each of its modes (ladder.sh), and one
+# of them receives more than it can take (livelock.sh).
 #
 # The directory demo/ under objtop keeps all results: ladder.tsv and the picture
-# of it, demo.png and demo.svg; results.tsv and demo-stock.png and .svg; and the
-# guests' consoles.
+# of it, demo.png and demo.svg; livelock.tsv, demo-livelock.png and .svg;
+# results.tsv, demo-stock.png and .svg; and the guests' consoles.
 
 set -u
 
@@ -33,6 +34,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$OBJTOP/tests/guest/guest.subr"
 . "$OBJTOP/tests/guest/micro.subr"
 . "$here/ladder.sh"
+. "$here/livelock.sh"
 
 UDP_SECONDS=2
 TCP_SECONDS=2
@@ -268,12 +270,15 @@ stop_all
 
 echo "Two micro-guests on valed:"
 ladder
+livelock
 
 awk -f "$here/table.awk" -v memory="$memory" results.tsv
 awk -f "$here/ladder.awk" ladder.tsv
-gnuplot -c "$here/plot.gp" 2> gnuplot.log ||
-    fail "gnuplot: see $PWD/gnuplot.log"
+for plot in plot livelock; do
+	gnuplot -c "$here/$plot.gp" 2> gnuplot.log ||
+	    fail "gnuplot: see $PWD/gnuplot.log"
+done
 echo
-echo "Pictures: $PWD/demo.png (driver modes), demo-stock.png (stock guests);"
-echo "both also as .svg"
+echo "Pictures: $PWD/demo.png (driver modes), demo-livelock.png (overload),"
+echo "demo-stock.png (stock guests); all also as .svg"
 echo "$(($(date +%s) - start)) seconds"

@@ -262,10 +262,17 @@ const struct e82545_ops host_ops = {
 	.eo_rx_ready = host_rx_ready,
 };
 
+static uint64_t
+host_missed(const struct frame_port *port)
+{
+	return (__containerof(port, const struct host, port)->missed);
+}
+
 const struct frame_port_ops host_port_ops = {
 	.fpo_send = host_send,
 	.fpo_flush = host_flush,
 	.fpo_sync = host_sync,
+	.fpo_missed = host_missed,
 };
 
 /*

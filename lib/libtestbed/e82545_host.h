@@ -88,6 +88,7 @@ struct host {
 	struct iovec	*rx_iov[HOST_FRAMES];
 	unsigned int	 rx_head, rx_tail;
 	unsigned int	 rx_unsynced;	/* taken since frame_port_sync() */
+	uint64_t	 missed;	/* frame_port_missed() */
 
 	/* Work requested, and the threads that do it. */
 	bool		 kicked, ready, stop;

@@ -174,6 +174,13 @@ int	vale_set_sink(struct vale_desc *d,
 	    void (*sink)(void *arg, struct frame_source *frames), void *arg);
 
 /*
+ * The number of frames that the switch has dropped because the port's receive
+ * ring was full (rx_drop_full), or 0 in vale_netmap.c: the kernel does not count
+ * them.  Takes no lock.
+ */
+uint64_t vale_missed(const struct vale_desc *d);
+
+/*
  * Switches of this process.  Not in vale_netmap.c.
  */
 

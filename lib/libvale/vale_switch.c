@@ -306,6 +306,14 @@ vale_set_header(struct vale_desc *d __unused, unsigned int len)
 	return (-1);
 }
 
+uint64_t
+vale_missed(const struct vale_desc *d)
+{
+	const struct vale_port *port = (const struct vale_port *)d;
+
+	return (atomic_load_64(&port->vp_counter[VALE_C_RX_FULL]));
+}
+
 int
 vale_set_sink(struct vale_desc *d,
     void (*sink)(void *, struct frame_source *), void *arg)

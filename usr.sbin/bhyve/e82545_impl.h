@@ -263,6 +263,7 @@ struct e82545 {
 	uint64_t		 armed_ns;	/* the host's timer; 0: not */
 	uint64_t		 stat_latch[4];	/* byte counts, low half read */
 	bool			 stat_latched[4];
+	uint64_t		 stat_missed;	/* frame_port_missed() in MPC */
 	bool			 wake_tx;	/* eo_tx_kick, unlocked */
 	bool			 wake_rx;	/* eo_rx_ready, unlocked */
 	bool			 link_up;	/* cable, not register */
@@ -392,6 +393,9 @@ void	e82545_stat_sizes(struct e82545 *dev, uint32_t first,
 void	e82545_stat_reset(struct e82545 *dev);
 /* Reads, as the register table calls them. */
 uint32_t e82545_stat_read(struct e82545 *dev, uint32_t off);
+/* Add to MPC what the network has dropped; then read it. */
+void	e82545_stat_missed(struct e82545 *dev);
+uint32_t e82545_stat_missed_read(struct e82545 *dev, uint32_t off);
 uint32_t e82545_stat_low_read(struct e82545 *dev, uint32_t off);
 uint32_t e82545_stat_high_read(struct e82545 *dev, uint32_t off);
 

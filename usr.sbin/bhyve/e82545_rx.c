@@ -20,8 +20,8 @@
  * Stalls.  A frame is taken only if enough descriptors for all of it are
  * posted. If not, it stays in the port with all frames behind it, and the
  * switch drops what the port cannot hold.  This counts as RNBC, as when frames
- * wait in the adapter's FIFO; since none is lost here, RXO is not raised and
- * MPC not counted.
+ * wait in the adapter's FIFO, and what the switch drops counts as MPC
+ * (e82545_stat_missed()).  RXO is not raised.
  *
  *	 running --- run: too few descriptors ----> (end) read RDT again
  *	    ^                                       |            |

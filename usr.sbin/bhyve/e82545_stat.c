@@ -31,6 +31,7 @@ e82545_stat_reset(struct e82545 *dev)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	memset(dev->stat_latched, 0, sizeof(dev->stat_latched));
+	dev->stat_missed = frame_port_missed(dev->port);
 }
 
 void
@@ -116,6 +117,26 @@ stat_pair(uint32_t off)
 	for (i = 0; stat_pairs[i] != off; i++)
 		MPASS(i < nitems(stat_pairs) - 1);
 	return (i);
+}
+
+/*
+ * Frames wait in the port while the guest has no buffers, so what the network
+ * drops there is what an adapter with a FIFO of that size would miss.
+ */
+void
+e82545_stat_missed(struct e82545 *dev)
+{
+	uint64_t missed = frame_port_missed(dev->port);
+
+	e82545_stat(dev, E82545_MPC, missed - dev->stat_missed);
+	dev->stat_missed = missed;
+}
+
+uint32_t
+e82545_stat_missed_read(struct e82545 *dev, uint32_t off)
+{
+	e82545_stat_missed(dev);
+	return (e82545_stat_read(dev, off));
 }
 
 /*

@@ -61,6 +61,7 @@ struct frame_port_ops {
 	bool	(*fpo_set_sink)(struct frame_port *port,
 		    void (*sink)(void *arg, struct frame_source *frames),
 		    void *arg);
+	uint64_t (*fpo_missed)(const struct frame_port *port);
 };
 
 /* An implementation embeds this struct. */
@@ -182,6 +183,18 @@ frame_port_set_sink(struct frame_port *port,
 	if (port->fp_ops->fpo_set_sink == NULL)
 		return (sink == NULL);
 	return (port->fp_ops->fpo_set_sink(port, sink, arg));
+}
+
+/*
+ * The number of frames that the network has dropped because those before them
+ * were not taken from the source, since the port was created.  0 if the network
+ * does not count them.  Any thread; takes no lock.
+ */
+static inline uint64_t
+frame_port_missed(const struct frame_port *port)
+{
+	return (port->fp_ops->fpo_missed == NULL ? 0 :
+	    port->fp_ops->fpo_missed(port));
 }
 
 #endif /* !_FRAME_PORT_H_ */

@@ -603,12 +603,22 @@ vale_port_set_sink(struct frame_port *port,
 	return (vale_set_sink(vale_of_port(port)->port, sink, arg) == 0);
 }
 
+static uint64_t
+vale_port_missed(const struct frame_port *port)
+{
+	const struct vale_priv *priv;
+
+	priv = __containerof(port, const struct vale_priv, frame_port);
+	return (vale_missed(priv->port));
+}
+
 static const struct frame_port_ops vale_port_ops = {
 	.fpo_send = vale_port_send,
 	.fpo_flush = vale_port_flush,
 	.fpo_sync = vale_port_sync,
 	.fpo_set_polled = vale_port_set_polled,
 	.fpo_set_sink = vale_port_set_sink,
+	.fpo_missed = vale_port_missed,
 };
 
 /* Look at the next frame for a frontend that does not know of syncs. */

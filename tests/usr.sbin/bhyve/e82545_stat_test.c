@@ -11,6 +11,8 @@
 
 #include <sys/param.h>
 
+#include <stdlib.h>
+
 #include "e82545_check.h"
 #include "e82545_regs.h"
 
@@ -36,6 +38,41 @@ TEST(stick, "Statistics add up, saturate, and clear when read")
 		ATF_CHECK_EQ(0, host_rd(h, o));
 		check_reset_values(h);
 	}
+	host_destroy(h);
+}
+
+TEST(missed, "MPC counts the frames that the network dropped since the last read "
+    "or reset")
+{
+	struct host *h = host_create(HOST_RAM);
+	uint8_t *snap;
+	size_t size;
+
+	ATF_CHECK_EQ(0, host_rd(h, E82545_MPC));
+	h->missed = 5;
+	ATF_CHECK_EQ(5, host_rd(h, E82545_MPC));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_MPC));
+	h->missed += 2;
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_MPC));
+	h->missed += 3;
+	ATF_CHECK_EQ(3, host_rd(h, E82545_MPC));
+	/* Before a save they count, between save and restore they do not. */
+	h->missed += 7;
+	e82545_pause(h->dev);
+	size = e82545_snapshot_size(h->dev);
+	snap = malloc(size);
+	ATF_REQUIRE(snap != NULL);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, snap, size));
+	h->missed = 100;
+	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, snap, size));
+	e82545_resume(h->dev);
+	free(snap);
+	h->missed++;
+	ATF_CHECK_EQ(8, host_rd(h, E82545_MPC));
+	/* It saturates. */
+	h->missed += UINT64_MAX / 2;
+	ATF_CHECK_EQ(ALL, host_rd(h, E82545_MPC));
 	host_destroy(h);
 }
 
@@ -279,6 +316,7 @@ TEST(full, "Frames sent and received past the end of the registers: 8254x SDM "
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, stick);
+	ATF_TP_ADD_TC(tp, missed);
 	ATF_TP_ADD_TC(tp, bytes);
 	ATF_TP_ADD_TC(tp, sent);
 	ATF_TP_ADD_TC(tp, received);

@@ -142,6 +142,13 @@ vale_rxsync(struct vale_desc *d)
 	return (0);
 }
 
+uint64_t
+vale_missed(const struct vale_desc *d)
+{
+	ATF_CHECK_EQ(&port.desc, d);
+	return (5);
+}
+
 /* As the kernel's. */
 int
 vale_set_sink(struct vale_desc *d,
@@ -429,6 +436,7 @@ ATF_TC_BODY(defer, tc)
 	fp = backend_port(be);
 	frame_port_flush(fp);
 	ATF_CHECK_EQ_MSG(0, port.txsyncs, "a sync for nothing");
+	ATF_CHECK_EQ(5, frame_port_missed(fp));
 	for (i = 0; i < 60; i++) {
 		iov.iov_base = frame + i;
 		ATF_CHECK(port_send(fp, &iov, 1));

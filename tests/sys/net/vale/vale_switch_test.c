@@ -421,6 +421,7 @@ ATF_TC_BODY(ring_full, tc)
 	t_send(a, 60, EVERYBODY, 0, 20);
 	T_COUNT(b, RX_FRAME, 15);
 	T_COUNT(b, RX_FULL, 6);
+	ATF_CHECK_EQ(6, vale_missed(b));
 	T_COUNT(b, RX_BATCH, 1);
 	T_COUNT(c, RX_FULL, 0);
 	ATF_CHECK_EQ(21, t_drain(c));

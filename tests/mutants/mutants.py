@@ -55,7 +55,7 @@ GROUPS = [
     ("driver", r"sys/dev/e1000/lem_[a-z]*\.[ch]$",
         r"tests/(sys/dev/e1000|usr\.sbin/bhyve)/",
         LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
-    ("switch", r"lib/libvale/(vale_[a-z]*|frame)\.[ch]$"
+    ("switch", r"lib/libvale/(vale_[a-z]*|frame[a-z_]*)\.[ch]$"
         r"|sys/dev/netmap/vale_fdb\.[ch]$",
         r"tests/(sys/net/vale|usr\.sbin/bhyve|sys/dev/e1000)/",
         LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",

@@ -19,8 +19,6 @@
  *	e82545_csb*.c	 the communication status block
  *	e82545_snap.c	 snapshots
  *	e82545_offload.c checksum, TSO and VLAN arithmetic on bytes: no state
- *	e82545_iov.h	 walking through the fragments of a frame
- *	e82545_sum.h	 sums of bytes
  *
  * Locks.  Three mutexes, taken in this order:
  *
@@ -61,8 +59,8 @@
 #include <string.h>
 
 #include "e82545.h"
-#include "e82545_sum.h"
 #include "frame_port.h"
+#include "frame_sum.h"
 
 /* The register file covers offsets 0 to 0x9fff: 8254x SDM table 13-2. */
 #define	E82545_NREGS	(0xa000 / 4)
@@ -697,7 +695,7 @@ e82545_rx_sum(const struct iovec *iov, size_t len, uint64_t sum, uint16_t type,
 	if (strip || (rxcsum & E82545_RXCSUM_PCSS) != 0)
 		sum = e82545_rx_seen(iov, len, rxcsum & E82545_RXCSUM_PCSS,
 		    strip);
-	return ((uint64_t)be16toh(e82545_sum_fold(sum)) << 16 | found << 32);
+	return ((uint64_t)be16toh(frame_sum_fold(sum)) << 16 | found << 32);
 }
 
 #endif /* !_E82545_IMPL_H_ */

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 
 #include "e82545_impl.h"
-#include "e82545_iov.h"
 #include "e82545_snap.h"
+#include "frame_cursor.h"
 
 #define	LOOP_FRAMES	256		/* a power of two */
 
@@ -119,7 +119,7 @@ bool
 e82545_loop_send(struct e82545 *dev, const struct frame *frame)
 {
 	struct e82545_loop *loop = dev->loop;
-	struct e82545_cursor cur;
+	struct frame_cursor cur;
 	struct looped *l;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
@@ -132,8 +132,8 @@ e82545_loop_send(struct e82545 *dev, const struct frame *frame)
 	if (l->data == NULL)
 		return (false);
 	l->len = frame->f_len;
-	e82545_cursor_init(&cur, frame->f_iov);
-	e82545_cursor_copy(&cur, l->data, l->len);
+	frame_cursor_init(&cur, frame->f_iov);
+	frame_cursor_copy(&cur, l->data, l->len);
 	atomic_store_rel_32(&loop->tail, loop->tail + 1);
 	return (true);
 }

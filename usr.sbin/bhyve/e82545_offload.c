@@ -7,7 +7,7 @@
 /*
  * Offloads: checksums, the headers of TSO segments, VLAN tags.  Pure functions
  * on the bytes of a frame, without state or locks.  Offsets come from the
- * guest, and are checked against the frame here.  e82545_sum.h does the
+ * guest, and are checked against the frame here.  frame_sum.h does the
  * summing.
  */
 
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "e82545_impl.h"
-#include "e82545_iov.h"
+#include "frame_cursor.h"
 
 /* Offsets in headers: RFC 791, 8200, 9293, 768. */
 #define	IP4_LENGTH	2
@@ -45,7 +45,7 @@
 static uint16_t
 sum_swap(uint64_t sum)
 {
-	uint16_t s = ~e82545_sum_fold(sum);
+	uint16_t s = ~frame_sum_fold(sum);
 
 	return (s << 8 | s >> 8);
 }
@@ -55,21 +55,21 @@ e82545_sum(const void *data, size_t len, uint64_t sum, bool odd)
 {
 	uint64_t s;
 
-	s = e82545_sum_bytes(data, len);
+	s = frame_sum_bytes(data, len);
 	return (sum + (odd ? sum_swap(s) : s));
 }
 
 uint64_t
 e82545_sum_iov(const struct iovec *iov, size_t off, size_t len, bool odd)
 {
-	struct e82545_cursor cur;
+	struct frame_cursor cur;
 	struct iovec run;
 	uint64_t sum;
 
-	e82545_cursor_init(&cur, iov);
-	e82545_cursor_skip(&cur, off);
+	frame_cursor_init(&cur, iov);
+	frame_cursor_skip(&cur, off);
 	for (sum = 0; len > 0; len -= run.iov_len) {
-		run = e82545_cursor_run(&cur, len);
+		run = frame_cursor_run(&cur, len);
 		sum = e82545_sum(run.iov_base, run.iov_len, sum, odd);
 		odd ^= run.iov_len & 1;
 	}
@@ -87,7 +87,7 @@ e82545_sum_insert(const struct iovec *iov, size_t len,
 	if (end > len || where->start >= end ||
 	    where->field + sizeof(field) > iov[0].iov_len)
 		return (false);
-	field = e82545_sum_fold(e82545_sum_iov(iov, where->start,
+	field = frame_sum_fold(e82545_sum_iov(iov, where->start,
 	    end - where->start, false) + htobe16(extra));
 	if (nonzero && field == 0)
 		field = 0xffff;
@@ -207,7 +207,7 @@ rx_ip4(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
 	found = 0;
 	if ((rxcsum & E82545_RXCSUM_IPOFL) != 0) {
 		found |= E82545_RXD_IPCS;
-		if (e82545_sum_fold(e82545_sum(ip, hdrlen, 0, false)) != 0)
+		if (frame_sum_fold(e82545_sum(ip, hdrlen, 0, false)) != 0)
 			found |= E82545_RXD_ERR_IPE << 8;
 	}
 	/* The checksum covers all fragments of a packet, not one of them. */
@@ -249,14 +249,14 @@ e82545_rx_ip(const struct iovec *iov, uint16_t type, size_t off, size_t len,
     uint64_t sum, uint32_t rxcsum)
 {
 	struct l4 l4 = { 0, 0, 0 };
-	struct e82545_cursor cur;
+	struct frame_cursor cur;
 	uint8_t head[RX_HEAD];
 	size_t end;
 	uint16_t found;
 
 	/* Read the headers once: the sender may change them at any time. */
-	e82545_cursor_init(&cur, iov);
-	e82545_cursor_copy(&cur, head, MIN(len, sizeof(head)));
+	frame_cursor_init(&cur, iov);
+	frame_cursor_copy(&cur, head, MIN(len, sizeof(head)));
 	found = 0;
 	if (type == E82545_ETHERTYPE_IP4 && len >= off + IP4_HDRLEN)
 		found = rx_ip4(head, off, len, rxcsum, &l4);
@@ -266,10 +266,10 @@ e82545_rx_ip(const struct iovec *iov, uint16_t type, size_t off, size_t len,
 		return (found != 0 ? found : E82545_RXD_IXSM);
 	/* The sum of the frame, less that of bytes outside the packet. */
 	end = l4.off + l4.len;
-	sum += e82545_sum_fold(rx_range(iov, 0, l4.off, 0) +
+	sum += frame_sum_fold(rx_range(iov, 0, l4.off, 0) +
 	    rx_range(iov, end, len, 0));
 	found |= E82545_RXD_TCPCS;
-	if (e82545_sum_fold(sum + l4.pseudo) != 0)
+	if (frame_sum_fold(sum + l4.pseudo) != 0)
 		found |= E82545_RXD_ERR_TCPE << 8;
 	return (found);
 }

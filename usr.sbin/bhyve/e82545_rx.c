@@ -57,8 +57,8 @@
 
 #include "e82545_impl.h"
 #include "e82545_probes.h"
-#include "e82545_iov.h"
 #include "e82545_snap.h"
+#include "frame_cursor.h"
 
 #define	RX_BATCH	256		/* frames, dropped ones too */
 /*
@@ -270,7 +270,7 @@ struct rx_frame {
  * one.  Skips buffers outside guest memory, and then sets *ok to false.
  */
 static size_t
-rx_copy(struct e82545 *dev, struct rx_batch *b, struct e82545_cursor *cur,
+rx_copy(struct e82545 *dev, struct rx_batch *b, struct frame_cursor *cur,
     size_t len, bool *ok)
 {
 	uint64_t gpa;
@@ -286,9 +286,9 @@ rx_copy(struct e82545 *dev, struct rx_batch *b, struct e82545_cursor *cur,
 		if (gpa != 0)
 			dst = e82545_map(dev, gpa, n);
 		if (dst != NULL)
-			e82545_cursor_copy(cur, dst, n);
+			frame_cursor_copy(cur, dst, n);
 		else {
-			e82545_cursor_skip(cur, n);
+			frame_cursor_skip(cur, n);
 			*ok = false;
 		}
 		if ((len -= n) == 0)
@@ -326,13 +326,13 @@ rx_lose(struct e82545 *dev, struct rx_batch *b, size_t wire,
 static int
 rx_strip(const struct rx_frame *f, struct iovec *cut)
 {
-	struct e82545_cursor cur;
+	struct frame_cursor cur;
 
 	cut[0].iov_base = (void *)(uintptr_t)f->head;
 	cut[0].iov_len = E82545_VLAN_OFF;
-	e82545_cursor_init(&cur, f->f.f_iov);
-	e82545_cursor_skip(&cur, E82545_VLAN_OFF + E82545_VLAN_LEN);
-	return (1 + e82545_cursor_slice(&cur, f->f.f_len - E82545_VLAN_OFF -
+	frame_cursor_init(&cur, f->f.f_iov);
+	frame_cursor_skip(&cur, E82545_VLAN_OFF + E82545_VLAN_LEN);
+	return (1 + frame_cursor_slice(&cur, f->f.f_len - E82545_VLAN_OFF -
 	    E82545_VLAN_LEN, cut + 1, FRAME_MAXIOV));
 }
 
@@ -343,7 +343,7 @@ rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
 {
 	static uint8_t zeros[E82545_ETH_MIN + E82545_ETH_FCS];
 	struct iovec cut[FRAME_MAXIOV + 2];
-	struct e82545_cursor cur;
+	struct frame_cursor cur;
 	struct iovec *iov = f->f.f_iov;
 	uint64_t sums;
 	uint8_t errors, status;
@@ -367,7 +367,7 @@ rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
 	}
 	iov[n].iov_base = zeros;
 	iov[n].iov_len = sizeof(zeros);
-	e82545_cursor_init(&cur, iov);
+	frame_cursor_init(&cur, iov);
 	ok = true;
 	len = rx_copy(dev, b, &cur, len, &ok);
 	if (ok) {
@@ -385,12 +385,12 @@ rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
 static void
 rx_measure(const struct rx_batch *b, struct rx_frame *f)
 {
-	struct e82545_cursor cur;
+	struct frame_cursor cur;
 
 	f->wire = MAX(f->f.f_len, (uint32_t)E82545_ETH_MIN) + E82545_ETH_FCS;
 	memset(f->head, 0, sizeof(f->head));
-	e82545_cursor_init(&cur, f->f.f_iov);
-	e82545_cursor_copy(&cur, f->head,
+	frame_cursor_init(&cur, f->f.f_iov);
+	frame_cursor_copy(&cur, f->head,
 	    MIN((size_t)f->f.f_len, sizeof(f->head)));
 	f->tagged = rx_type(f->head, false) == b->vet &&
 	    f->f.f_len >= E82545_ETH_HDRLEN + E82545_VLAN_LEN;
@@ -488,7 +488,7 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 	dst = e82545_map(dev, gpa, full);
 	if (dst == NULL)
 		return (false);
-	sum = e82545_sum_copy(dst, frame, len);
+	sum = frame_sum_copy(dst, frame, len);
 	if (b->fcs != 0)
 		memset(dst + len, 0, E82545_ETH_FCS);
 	rx_done(dev, b, full, e82545_rx_sum(iov, len, sum, type, b->rxcsum,

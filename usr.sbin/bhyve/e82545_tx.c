@@ -48,8 +48,8 @@
 
 #include "e82545_impl.h"
 #include "e82545_probes.h"
-#include "e82545_iov.h"
 #include "e82545_snap.h"
+#include "frame_cursor.h"
 
 /* Descriptors one packet may take. */
 #define	TX_PACKET_DESCS		256
@@ -211,7 +211,7 @@ tx_sent(struct e82545 *dev, struct tx_batch *b, size_t len, int error)
 static void
 tx_out(struct e82545 *dev, struct tx_batch *b, const struct frame *frame)
 {
-	struct e82545_cursor cur;
+	struct frame_cursor cur;
 	uint8_t dst[6];
 	const uint8_t *to = dst;
 
@@ -231,8 +231,8 @@ tx_out(struct e82545 *dev, struct tx_batch *b, const struct frame *frame)
 	if (frame->f_iov[0].iov_len >= sizeof(dst))
 		to = frame->f_iov[0].iov_base;
 	else {
-		e82545_cursor_init(&cur, frame->f_iov);
-		e82545_cursor_copy(&cur, dst, sizeof(dst));
+		frame_cursor_init(&cur, frame->f_iov);
+		frame_cursor_copy(&cur, dst, sizeof(dst));
 	}
 	e82545_tally(&b->tally, to, frame->f_len + E82545_ETH_FCS);
 }
@@ -274,7 +274,7 @@ tx_slot(struct e82545 *dev, const struct tx_batch *b)
  */
 static void
 tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
-    size_t hdrlen, struct e82545_cursor *cur, size_t paylen, uint16_t l4len)
+    size_t hdrlen, struct frame_cursor *cur, size_t paylen, uint16_t l4len)
 {
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
@@ -287,7 +287,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 	pad = 0;
 	if (b->psp && len + taglen < E82545_ETH_MIN) {
 		pad = E82545_ETH_MIN - (len + taglen);
-		e82545_cursor_copy(cur, hdr + hdrlen, paylen);
+		frame_cursor_copy(cur, hdr + hdrlen, paylen);
 		hdrlen = len;
 		paylen = 0;
 		memset(hdr + len, 0, pad);
@@ -297,7 +297,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 		iov[n].iov_base = hdr;
 		iov[n++].iov_len = hdrlen;
 	}
-	npay = e82545_cursor_slice(cur, paylen, iov + n, FRAME_MAXIOV - n);
+	npay = frame_cursor_slice(cur, paylen, iov + n, FRAME_MAXIOV - n);
 	b->nframes++;
 	if (npay == -1) {
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);
@@ -335,7 +335,7 @@ tx_changed(const struct e82545 *dev, const struct tx_packet *p)
 static void
 tx_plain(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 {
-	struct e82545_cursor cur;
+	struct frame_cursor cur;
 	size_t hdrlen, len;
 
 	len = p->len;
@@ -348,8 +348,8 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 		return;
 	}
 	hdrlen = MIN(tx_changed(dev, p), len);
-	e82545_cursor_init(&cur, dev->txq->frags);
-	e82545_cursor_copy(&cur, tx_slot(dev, b), hdrlen);
+	frame_cursor_init(&cur, dev->txq->frags);
+	frame_cursor_copy(&cur, tx_slot(dev, b), hdrlen);
 	tx_frame(dev, b, p, hdrlen, &cur, len - hdrlen, 0);
 }
 
@@ -362,7 +362,7 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 {
 	const struct e82545_txctx *ctx = &dev->txq->ctx[1];
 	struct e82545_txq *txq = dev->txq;
-	struct e82545_cursor cur;
+	struct frame_cursor cur;
 	uint8_t header[UINT8_MAX];
 	uint32_t len, paylen;
 
@@ -382,9 +382,9 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	}
 	/* The guest may have changed the packet since its first segments. */
 	txq->sent = MIN(txq->sent, paylen);
-	e82545_cursor_init(&cur, txq->frags);
-	e82545_cursor_copy(&cur, header, ctx->hdrlen);
-	e82545_cursor_skip(&cur, txq->sent);
+	frame_cursor_init(&cur, txq->frags);
+	frame_cursor_copy(&cur, header, ctx->hdrlen);
+	frame_cursor_skip(&cur, txq->sent);
 	do {
 		if (b->nframes == E82545_TX_FRAMES)
 			return (false);

@@ -21,7 +21,7 @@
 static uint16_t
 model_sum(const void *data, size_t len)
 {
-	return (be16toh(e82545_sum_fold(e82545_sum(data, len, 0, false))));
+	return (be16toh(frame_sum_fold(e82545_sum(data, len, 0, false))));
 }
 
 TEST(vectors, "Checksums known from RFCs and real packets")
@@ -60,7 +60,7 @@ TEST(fold, "Carries of a sum come round, in each half")
 		s = sums[i];
 		while (s > 0xffff)
 			s = (s & 0xffff) + (s >> 16);
-		ATF_CHECK_EQ_MSG((uint16_t)~s, e82545_sum_fold(sums[i]),
+		ATF_CHECK_EQ_MSG((uint16_t)~s, frame_sum_fold(sums[i]),
 		    "%#jx", (uintmax_t)sums[i]);
 	}
 }
@@ -116,7 +116,7 @@ TEST(fragments, "A sum does not depend on the fragments of its bytes")
 		off = test_random(&seed) % sizeof(buf);
 		len = test_random(&seed) % (sizeof(buf) - off + 1);
 		ATF_REQUIRE_EQ_MSG(packet_sum(buf + off, len),
-		    be16toh(e82545_sum_fold(e82545_sum_iov(iov, off, len,
+		    be16toh(frame_sum_fold(e82545_sum_iov(iov, off, len,
 		    false))), "round %u", round);
 	}
 }
@@ -197,9 +197,9 @@ TEST(sum_copy, "A sum made while copying")
 		off = len % 7;
 		memset(to, 0x5a, sizeof(to));
 		ATF_REQUIRE_EQ_MSG(e82545_sum(from + off, len, 0, false),
-		    e82545_sum_copy(to + 1, from + off, len), "%zu", len);
+		    frame_sum_copy(to + 1, from + off, len), "%zu", len);
 		ATF_REQUIRE_EQ_MSG(packet_sum(from + off, len),
-		    be16toh(e82545_sum_fold(e82545_sum_copy(to + 1,
+		    be16toh(frame_sum_fold(frame_sum_copy(to + 1,
 		    from + off, len))), "%zu", len);
 		ATF_REQUIRE_EQ(0, memcmp(to + 1, from + off, len));
 		ATF_REQUIRE_EQ(0x5a, to[0]);
@@ -208,7 +208,7 @@ TEST(sum_copy, "A sum made while copying")
 	}
 	memset(from, 0xff, sizeof(from));
 	for (len = 0; len < 640; len++)
-		ATF_REQUIRE_EQ(packet_sum(from, len), be16toh(e82545_sum_fold(
+		ATF_REQUIRE_EQ(packet_sum(from, len), be16toh(frame_sum_fold(
 		    e82545_sum(from, len, 0, false))));
 }
 

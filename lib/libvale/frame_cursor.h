@@ -10,8 +10,8 @@
  * end of the array.  No state, no locks.
  */
 
-#ifndef _E82545_IOV_H_
-#define	_E82545_IOV_H_
+#ifndef _FRAME_CURSOR_H_
+#define	_FRAME_CURSOR_H_
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -20,13 +20,13 @@
 #include <stdint.h>
 #include <string.h>
 
-struct e82545_cursor {
+struct frame_cursor {
 	const struct iovec	*iov;	/* the current fragment */
 	size_t			 off;	/* bytes into it */
 };
 
 static inline void
-e82545_cursor_init(struct e82545_cursor *cur, const struct iovec *iov)
+frame_cursor_init(struct frame_cursor *cur, const struct iovec *iov)
 {
 	cur->iov = iov;
 	cur->off = 0;
@@ -37,7 +37,7 @@ e82545_cursor_init(struct e82545_cursor *cur, const struct iovec *iov)
  * Skips empty fragments, so that at least one byte is returned if len > 0.
  */
 static inline struct iovec
-e82545_cursor_run(struct e82545_cursor *cur, size_t len)
+frame_cursor_run(struct frame_cursor *cur, size_t len)
 {
 	struct iovec run;
 	size_t left;
@@ -53,20 +53,20 @@ e82545_cursor_run(struct e82545_cursor *cur, size_t len)
 }
 
 static inline void
-e82545_cursor_skip(struct e82545_cursor *cur, size_t len)
+frame_cursor_skip(struct frame_cursor *cur, size_t len)
 {
 	while (len > 0)
-		len -= e82545_cursor_run(cur, len).iov_len;
+		len -= frame_cursor_run(cur, len).iov_len;
 }
 
 static inline void
-e82545_cursor_copy(struct e82545_cursor *cur, void *dst, size_t len)
+frame_cursor_copy(struct frame_cursor *cur, void *dst, size_t len)
 {
 	struct iovec run;
 	uint8_t *p = dst;
 
 	while (len > 0) {
-		run = e82545_cursor_run(cur, len);
+		run = frame_cursor_run(cur, len);
 		memcpy(p, run.iov_base, run.iov_len);
 		p += run.iov_len;
 		len -= run.iov_len;
@@ -78,7 +78,7 @@ e82545_cursor_copy(struct e82545_cursor *cur, void *dst, size_t len)
  * Returns the number of fragments, or -1 if it would exceed `max'.
  */
 static inline int
-e82545_cursor_slice(struct e82545_cursor *cur, size_t len, struct iovec *iov,
+frame_cursor_slice(struct frame_cursor *cur, size_t len, struct iovec *iov,
     int max)
 {
 	int n;
@@ -86,10 +86,10 @@ e82545_cursor_slice(struct e82545_cursor *cur, size_t len, struct iovec *iov,
 	for (n = 0; len > 0; n++) {
 		if (n == max)
 			return (-1);
-		iov[n] = e82545_cursor_run(cur, len);
+		iov[n] = frame_cursor_run(cur, len);
 		len -= iov[n].iov_len;
 	}
 	return (n);
 }
 
-#endif /* !_E82545_IOV_H_ */
+#endif /* !_FRAME_CURSOR_H_ */

@@ -10,8 +10,8 @@
  * order, so only data at an odd offset has to be swapped.  No state, no locks.
  */
 
-#ifndef _E82545_SUM_H_
-#define	_E82545_SUM_H_
+#ifndef _FRAME_SUM_H_
+#define	_FRAME_SUM_H_
 
 #include <sys/types.h>
 #include <sys/endian.h>
@@ -22,17 +22,17 @@
 #include <string.h>
 
 /* Two words at a time, which is one register of most processors. */
-typedef uint64_t e82545_pair __attribute__((__vector_size__(16)));
+typedef uint64_t frame_pair __attribute__((__vector_size__(16)));
 
 /* Read `size' bytes at p + off; if `copy' is set, write them to dst + off. */
-#define	E82545_SUM_AT(w, size, off) do {				\
+#define	FRAME_SUM_AT(w, size, off) do {					\
 	memcpy(&(w), p + (off), size);					\
 	if (copy)							\
 		memcpy(dst + (off), &(w), size);			\
 } while (0)
 /* Read the next sizeof(w) bytes likewise, and advance. */
-#define	E82545_SUM_TAKE(w) do {						\
-	E82545_SUM_AT(w, sizeof(w), 0);					\
+#define	FRAME_SUM_TAKE(w) do {						\
+	FRAME_SUM_AT(w, sizeof(w), 0);					\
 	p += sizeof(w);							\
 	if (copy)							\
 		dst += sizeof(w);					\
@@ -40,7 +40,7 @@ typedef uint64_t e82545_pair __attribute__((__vector_size__(16)));
 
 /* The sum of less than 16 bytes. */
 static inline uint64_t
-e82545_sum_short(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
+frame_sum_short(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 {
 	uint64_t sum, w64;
 	uint32_t w32;
@@ -49,19 +49,19 @@ e82545_sum_short(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 
 	sum = 0;
 	if ((len & sizeof(w64)) != 0) {
-		E82545_SUM_TAKE(w64);
+		FRAME_SUM_TAKE(w64);
 		sum = (w64 & 0xffffffff) + (w64 >> 32);
 	}
 	if ((len & sizeof(w32)) != 0) {
-		E82545_SUM_TAKE(w32);
+		FRAME_SUM_TAKE(w32);
 		sum += w32;
 	}
 	if ((len & sizeof(w16)) != 0) {
-		E82545_SUM_TAKE(w16);
+		FRAME_SUM_TAKE(w16);
 		sum += w16;
 	}
 	if ((len & sizeof(w8)) != 0) {
-		E82545_SUM_TAKE(w8);
+		FRAME_SUM_TAKE(w8);
 		sum += be16toh((uint16_t)w8 << 8);
 	}
 	return (sum);
@@ -76,36 +76,36 @@ e82545_sum_short(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
  * summed before are masked out.
  */
 static inline uint64_t
-e82545_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
+frame_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 {
-	static const uint8_t tail[2 * sizeof(e82545_pair)] = {
+	static const uint8_t tail[2 * sizeof(frame_pair)] = {
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		255, 255, 255, 255, 255, 255, 255, 255,
 		255, 255, 255, 255, 255, 255, 255, 255,
 	};
-	e82545_pair all = { 0, 0 }, high = { 0, 0 }, mask, w, w2[2], w4[4];
+	frame_pair all = { 0, 0 }, high = { 0, 0 }, mask, w, w2[2], w4[4];
 	ptrdiff_t left;
 	uint8_t last;
 
 	for (; len >= sizeof(w4); len -= sizeof(w4)) {
-		E82545_SUM_TAKE(w4);
+		FRAME_SUM_TAKE(w4);
 		all += (w4[0] + w4[1]) + (w4[2] + w4[3]);
 		high += ((w4[0] >> 32) + (w4[1] >> 32)) +
 		    ((w4[2] >> 32) + (w4[3] >> 32));
 	}
 	if ((len & sizeof(w2)) != 0) {
-		E82545_SUM_TAKE(w2);
+		FRAME_SUM_TAKE(w2);
 		all += w2[0] + w2[1];
 		high += (w2[0] >> 32) + (w2[1] >> 32);
 	}
 	if ((len & sizeof(w)) != 0) {
-		E82545_SUM_TAKE(w);
+		FRAME_SUM_TAKE(w);
 		all += w;
 		high += w >> 32;
 	}
 	left = len & (sizeof(w) - 2);
 	if (left != 0) {
-		E82545_SUM_AT(w, sizeof(w), left - (ptrdiff_t)sizeof(w));
+		FRAME_SUM_AT(w, sizeof(w), left - (ptrdiff_t)sizeof(w));
 		memcpy(&mask, tail + left, sizeof(mask));
 		w &= mask;
 		all += w;
@@ -114,38 +114,38 @@ e82545_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 	all += high - (high << 32);
 	last = 0;
 	if ((len & 1) != 0)
-		E82545_SUM_AT(last, sizeof(last), left);
+		FRAME_SUM_AT(last, sizeof(last), left);
 	return (all[0] + all[1] + be16toh((uint16_t)last << 8));
 }
 
-#undef E82545_SUM_AT
-#undef E82545_SUM_TAKE
+#undef FRAME_SUM_AT
+#undef FRAME_SUM_TAKE
 
 /* The sum of `len' bytes, not folded. */
 static inline uint64_t
-e82545_sum_bytes(const uint8_t *p, size_t len)
+frame_sum_bytes(const uint8_t *p, size_t len)
 {
-	return (len < sizeof(e82545_pair) ?
-	    e82545_sum_short(p, len, false, NULL) :
-	    e82545_sum_long(p, len, false, NULL));
+	return (len < sizeof(frame_pair) ?
+	    frame_sum_short(p, len, false, NULL) :
+	    frame_sum_long(p, len, false, NULL));
 }
 
 /*
  * The same, and copy the bytes.  The source may change at any time: each byte
  * is read once, so that the sum is that of the copy.  The exception is up to 14
- * bytes near the end, which e82545_sum_long() reads twice.
+ * bytes near the end, which frame_sum_long() reads twice.
  */
 static inline uint64_t
-e82545_sum_copy(uint8_t *dst, const uint8_t *src, size_t len)
+frame_sum_copy(uint8_t *dst, const uint8_t *src, size_t len)
 {
-	return (len < sizeof(e82545_pair) ?
-	    e82545_sum_short(src, len, true, dst) :
-	    e82545_sum_long(src, len, true, dst));
+	return (len < sizeof(frame_pair) ?
+	    frame_sum_short(src, len, true, dst) :
+	    frame_sum_long(src, len, true, dst));
 }
 
 /* The value of the checksum field for a sum, in network order. */
 static inline uint16_t
-e82545_sum_fold(uint64_t sum)
+frame_sum_fold(uint64_t sum)
 {
 	uint32_t s;
 
@@ -154,4 +154,4 @@ e82545_sum_fold(uint64_t sum)
 	return (~(s + (s << 16 | s >> 16)) >> 16);
 }
 
-#endif /* !_E82545_SUM_H_ */
+#endif /* !_FRAME_SUM_H_ */

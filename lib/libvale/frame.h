@@ -38,6 +38,7 @@
 #define	FRAME_GSO_TCPV4		1
 #define	FRAME_GSO_UDP		3
 #define	FRAME_GSO_TCPV6		4
+#define	FRAME_GSO_UDP_L4	5	/* datagrams; FRAME_GSO_UDP: fragments */
 #define	FRAME_GSO_ECN		0x80	/* or'ed in: TCP has ECN set */
 
 struct frame {
@@ -47,8 +48,10 @@ struct frame {
 	uint8_t		 f_flags;	/* FRAME_CSUM_* */
 	uint8_t		 f_gso_type;	/* FRAME_GSO_* */
 	/* If f_gso_type is not FRAME_GSO_NONE. */
-	uint16_t	 f_hdr_len;	/* bytes of headers */
+	uint16_t	 f_hdr_len;	/* bytes of headers: a hint */
 	uint16_t	 f_gso_size;	/* bytes of payload in a segment */
+	uint16_t	 f_net_start;	/* of the IP header; 0: behind what
+					   Ethernet and VLAN tags tell */
 	/* With FRAME_CSUM_PARTIAL. */
 	uint16_t	 f_csum_start;	/* first byte summed */
 	uint16_t	 f_csum_offset;	/* of the checksum, from there */

@@ -154,4 +154,13 @@ frame_sum_fold(uint64_t sum)
 	return (~(s + (s << 16 | s >> 16)) >> 16);
 }
 
+/* The sum of the same bytes, the first of which is at an odd offset. */
+static inline uint64_t
+frame_sum_odd(uint64_t sum)
+{
+	uint16_t s = ~frame_sum_fold(sum);
+
+	return ((uint16_t)(s << 8 | s >> 8));
+}
+
 #endif /* !_FRAME_SUM_H_ */

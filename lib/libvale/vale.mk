@@ -5,8 +5,11 @@
 # The sources of libvale, each in one list.  vale_fdb.c is in sys/dev/netmap,
 # the others are here.
 #
+#	FRAME_SRCS		frames: no part of a switch
 #	VALE_NETMAP_SRCS	libvale over FreeBSD's /dev/netmap
 #	VALE_SWITCH_SRCS	libvale with the switch in the process
+
+FRAME_SRCS=		frame_cut.c
 
 VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c
 

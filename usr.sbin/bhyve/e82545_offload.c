@@ -42,21 +42,13 @@
 #define	PROTO_TCP	6
 #define	PROTO_UDP	17
 
-static uint16_t
-sum_swap(uint64_t sum)
-{
-	uint16_t s = ~frame_sum_fold(sum);
-
-	return (s << 8 | s >> 8);
-}
-
 uint64_t
 e82545_sum(const void *data, size_t len, uint64_t sum, bool odd)
 {
 	uint64_t s;
 
 	s = frame_sum_bytes(data, len);
-	return (sum + (odd ? sum_swap(s) : s));
+	return (sum + (odd ? frame_sum_odd(s) : s));
 }
 
 uint64_t

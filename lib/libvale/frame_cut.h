@@ -1,0 +1,119 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Complete a frame for a receiver that takes neither partial checksums nor
+ * segments that are to be cut: cut it, and complete the checksums, in the pass
+ * that copies it.  A frame with a partial checksum alone is one segment.
+ *
+ *	struct frame_cut cut;
+ *
+ *	if (!frame_cut_begin(&cut, frame))
+ *		drop the frame
+ *	while (frame_cut_next(&cut)) {
+ *		space = room for fc_hdrlen + fc_paylen bytes
+ *		frame_cut_copy(&cut, space + fc_hdrlen, fc_paylen);
+ *		frame_cut_header(&cut, space);
+ *	}
+ *
+ * Each byte of the payload is read once, to copy and to sum it; each byte of
+ * the headers once, at the begin.  So a guest that changes the frame meanwhile
+ * changes the payload of the segments and nothing else.
+ *
+ * One thread at a time for each struct frame_cut; no locks.
+ *
+ * The header of each segment: for TCP, RFC 9293, section 3.1 (sequence number;
+ * FIN and PSH in the last segment only) and RFC 3168, section 6.1.2 (CWR in the
+ * first only); IP, RFC 791, section 3.1 (length, identification, checksum), and
+ * RFC 8200, section 3 (payload length); UDP, RFC 768 (length).
+ */
+
+#ifndef _FRAME_CUT_H_
+#define	_FRAME_CUT_H_
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "frame.h"
+#include "frame_cursor.h"
+
+/* The most bytes of headers, up to the end of the checksum or of TCP's. */
+#define	FRAME_CUT_HDRLEN	512
+
+/*
+ * The shortest segment, bytes of payload, but for the last: Linux, too, refuses
+ * a smaller one (tcp_min_snd_mss).  A frame of 64 KB makes 1,365 at most.
+ */
+#define	FRAME_CUT_MIN		48
+
+struct frame_cut {
+	/* For the caller.  Set by frame_cut_begin(). */
+	uint32_t	 fc_segments;	/* how many are left */
+	uint32_t	 fc_longest;	/* bytes of the longest, with headers */
+	uint32_t	 fc_hdrlen;	/* bytes of headers of each */
+	/* Set by frame_cut_next(). */
+	uint32_t	 fc_paylen;	/* bytes of payload in this one */
+
+	/* Private to frame_cut.c.  The frame: */
+	uint32_t	 fc_total;	/* bytes of payload */
+	uint32_t	 fc_mss;	/* bytes of payload in a segment */
+	uint16_t	 fc_net;	/* offset of the IP header; 0: the frame
+					   is not cut */
+	uint16_t	 fc_l4;		/* offset of the first byte summed */
+	uint16_t	 fc_field;	/* offset of the checksum */
+	uint16_t	 fc_pseudo;	/* sum of the pseudo-header; of a frame
+					   to be cut, without a length */
+	uint16_t	 fc_id;		/* of IPv4 */
+	uint8_t		 fc_type;	/* FRAME_GSO_*, without _ECN */
+	uint8_t		 fc_tcp_flags;
+	uint32_t	 fc_seq;	/* of TCP */
+	/* The segment: */
+	uint32_t	 fc_off;	/* bytes of payload before it */
+	bool		 fc_odd;	/* the next byte's offset, from fc_l4 */
+	uint64_t	 fc_sum;	/* of the payload taken */
+	struct frame_cursor fc_cur;	/* the payload not taken */
+	uint8_t		 fc_hdr[FRAME_CUT_HDRLEN]; /* the headers */
+};
+
+/*
+ * Begin with a frame that has FRAME_CSUM_PARTIAL.  It must stay in place until
+ * the last segment is taken.
+ *
+ * Returns false if it is invalid: the checksum or a header is outside the
+ * frame or beyond FRAME_CUT_HDRLEN; or, of a frame to be cut, the segment size
+ * is less than FRAME_CUT_MIN or makes an IP packet longer than 65535 bytes, the
+ * IP header is missing, or it is not of the protocol that f_gso_type names.
+ * FRAME_GSO_UDP, which is cut into fragments of IP, is not supported.
+ */
+bool	frame_cut_begin(struct frame_cut *cut, const struct frame *frame);
+
+/*
+ * Begin with the segment that has byte `off' of the payload; if the frame is
+ * shorter, with the last.  Before the first frame_cut_next().
+ */
+void	frame_cut_seek(struct frame_cut *cut, uint32_t off);
+
+/*
+ * The next segment.  All payload of the one before must be taken.  Returns
+ * false if there is none.
+ */
+bool	frame_cut_next(struct frame_cut *cut);
+
+/* Take the next `len' bytes of the segment's payload: copy and sum them. */
+void	frame_cut_copy(struct frame_cut *cut, void *dst, size_t len);
+
+/*
+ * Take all of the segment's payload, without a copy: sum it, and describe it by
+ * fragments in `iov', at most `max'.  Returns how many, or -1 if it has more.
+ */
+int	frame_cut_slice(struct frame_cut *cut, struct iovec *iov, int max);
+
+/* Write the segment's headers, fc_hdrlen bytes.  All payload must be taken. */
+void	frame_cut_header(struct frame_cut *cut, void *dst);
+
+#endif /* !_FRAME_CUT_H_ */

@@ -1,0 +1,454 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * frame_cut.c: each segment is the packet that packet_build() makes of the same
+ * payload, byte by byte and without code of ours.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <atf-c.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_packet.h"
+#include "frame_cut.h"
+#include "test.h"
+
+#define	CWR		0x80
+#define	FRAME_BYTES	(PACKET_HDR_MAX + 65535)
+
+static uint8_t whole[FRAME_BYTES], payload[FRAME_BYTES];
+
+/* The frame in `whole', of `len' bytes, in pieces that `seed' determines. */
+static void
+split(struct frame *frame, uint32_t len, uint32_t *seed)
+{
+	uint32_t left, n;
+	int i, niov;
+
+	niov = 1 + test_below(seed, FRAME_MAXIOV);
+	left = len;
+	for (i = 0; i < niov; i++) {
+		n = i == niov - 1 ? left : test_below(seed, MIN(left + 1,
+		    1 + 2 * len / niov));
+		if (test_chance(seed, 1, 8) && i < niov - 1)
+			n = 0;
+		frame->f_iov[i].iov_base = whole + (len - left);
+		frame->f_iov[i].iov_len = n;
+		left -= n;
+	}
+	frame_set(frame, niov, len);
+}
+
+/* The packet as a frame with a partial checksum, to be cut if mss is not 0. */
+static void
+make(struct frame *frame, const struct packet *p, uint16_t mss, uint32_t *seed)
+{
+	size_t len;
+
+	len = packet_build(p, whole);
+	packet_prepare(p, whole, true);
+	split(frame, len, seed);
+	frame->f_flags = FRAME_CSUM_PARTIAL;
+	frame->f_csum_start = packet_l4(p);
+	frame->f_csum_offset = p->udp ? 6 : 16;
+	frame->f_net_start = 0;
+	frame->f_hdr_len = packet_hdrlen(p);
+	frame->f_gso_size = mss;
+	if (mss == 0)
+		frame->f_gso_type = FRAME_GSO_NONE;
+	else
+		frame->f_gso_type = p->udp ? FRAME_GSO_UDP_L4 : p->v6 ?
+		    FRAME_GSO_TCPV6 : FRAME_GSO_TCPV4;
+	/* The IPv4 header of a frame that is not cut is complete. */
+	if (mss == 0 && !p->v6)
+		be16enc(whole + packet_l3(p) + 10,
+		    packet_sum(whole + packet_l3(p), 20 + 4 * p->ipopts));
+}
+
+/* Take the segment: by copies of random lengths, or by slices. */
+static void
+take(struct frame_cut *cut, uint8_t *space, bool slices, uint32_t *seed)
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame_cursor cur;
+	uint32_t done, n;
+	int niov;
+
+	if (slices) {
+		niov = frame_cut_slice(cut, iov, nitems(iov));
+		ATF_REQUIRE(niov >= 0);
+		frame_cursor_init(&cur, iov);
+		frame_cursor_copy(&cur, space + cut->fc_hdrlen,
+		    cut->fc_paylen);
+	} else {
+		for (done = 0; done < cut->fc_paylen; done += n) {
+			n = 1 + test_below(seed, cut->fc_paylen - done);
+			frame_cut_copy(cut, space + cut->fc_hdrlen + done, n);
+		}
+	}
+	frame_cut_header(cut, space);
+}
+
+/* The segment of `p' with the payload from `off' on. */
+static struct packet
+segment(const struct packet *p, uint32_t off, uint32_t mss)
+{
+	struct packet q = *p;
+
+	q.payload += off;
+	q.paylen = MIN(mss, p->paylen - off);
+	q.id += off / mss;
+	q.seq += off;
+	if (off + q.paylen < p->paylen)
+		q.flags &= ~(PACKET_FIN | PACKET_PSH);
+	if (off > 0)
+		q.flags &= ~CWR;
+	return (q);
+}
+
+static void
+check(const struct packet *p, uint16_t mss, uint32_t skip, bool slices,
+    uint32_t *seed)
+{
+	static uint8_t expect[FRAME_BYTES], found[FRAME_BYTES];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_cut cut;
+	struct packet q;
+	uint32_t off, step = mss != 0 ? mss : MAX(1, p->paylen);
+	uint32_t n = MAX(1, howmany(p->paylen, step));
+	size_t len;
+
+	make(&frame, p, mss, seed);
+	ATF_REQUIRE(frame_cut_begin(&cut, &frame));
+	ATF_CHECK_EQ(n, cut.fc_segments);
+	ATF_CHECK_EQ(packet_hdrlen(p) + MIN(step, p->paylen), cut.fc_longest);
+	off = 0;
+	if (skip != 0) {
+		frame_cut_seek(&cut, skip);
+		off = MIN(skip / step, n - 1) * step;
+		n -= off / step;
+		ATF_CHECK_EQ(n, cut.fc_segments);
+	}
+	for (; frame_cut_next(&cut); off += step) {
+		ATF_REQUIRE(n > 0);
+		n--;
+		q = segment(p, off, step);
+		len = packet_build(&q, expect);
+		ATF_REQUIRE_EQ(len, cut.fc_hdrlen + cut.fc_paylen);
+		take(&cut, found, slices, seed);
+		ATF_REQUIRE_EQ_MSG(0, memcmp(expect, found, len),
+		    "%u of %zu, mss %u", off, p->paylen, mss);
+	}
+	ATF_CHECK_EQ(0, n);
+}
+
+/* A packet of a random kind. */
+static struct packet
+packet(uint32_t paylen, uint32_t *seed)
+{
+	struct packet p = {
+		.v6 = test_chance(seed, 1, 2), .udp = test_chance(seed, 1, 3),
+		.vlan = test_chance(seed, 1, 3), .tag = 0x2064,
+		.ipopts = test_chance(seed, 1, 3) ? test_below(seed, 11) : 0,
+		.tcpopts = test_below(seed, 11),
+		.id = test_random(seed), .seq = test_random(seed),
+		.flags = test_random(seed), .payload = payload,
+		.paylen = paylen,
+	};
+
+	if (p.v6)
+		p.ipopts = 0;
+	return (p);
+}
+
+TEST(segments, "Each segment is a complete packet with its part of the payload")
+{
+	uint32_t i, mss, paylen, seed = 1;
+	struct packet p;
+
+	packet_fill(payload, sizeof(payload), 2);
+	for (i = 0; i < 2000; i++) {
+		paylen = 1 + test_below(&seed, test_chance(&seed, 1, 16) ?
+		    65400 : 5000);
+		mss = FRAME_CUT_MIN + test_below(&seed,
+		    test_chance(&seed, 1, 2) ? 200 : 9000);
+		p = packet(paylen, &seed);
+		check(&p, mss, test_chance(&seed, 1, 4) ?
+		    test_below(&seed, paylen + 100) : 0,
+		    test_chance(&seed, 1, 2), &seed);
+	}
+}
+
+TEST(checksum, "Without segments the checksum alone is completed")
+{
+	uint32_t i, seed = 3;
+	struct packet p;
+
+	packet_fill(payload, sizeof(payload), 4);
+	for (i = 0; i < 2000; i++) {
+		p = packet(test_below(&seed, 3000), &seed);
+		/* All headers behind the checksum are payload here. */
+		check(&p, 0, 0, test_chance(&seed, 1, 2), &seed);
+	}
+}
+
+TEST(zero, "A checksum of UDP that is 0 becomes ffff, and one of TCP stays 0")
+{
+	static uint8_t found[FRAME_BYTES];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_cut cut;
+	struct packet p = { .payload = payload, .paylen = 2 };
+	uint32_t field, seed = 5, udp;
+
+	for (udp = 0; udp < 2; udp++) {
+		p.udp = udp != 0;
+		field = packet_l4(&p) + (p.udp ? 6 : 16);
+		memset(payload, 0, 2);
+		packet_build(&p, whole);
+		/* The payload that makes the sum 0. */
+		memcpy(payload, whole + field, 2);
+		make(&frame, &p, 0, &seed);
+		ATF_REQUIRE(frame_cut_begin(&cut, &frame));
+		ATF_REQUIRE(frame_cut_next(&cut));
+		take(&cut, found, false, &seed);
+		ATF_CHECK_EQ(p.udp ? 0xffff : 0, be16dec(found + field));
+	}
+}
+
+/* What the field of 16 bits at an odd offset adds to the sum: swapped. */
+static uint32_t
+add(uint32_t a, uint32_t b)
+{
+	a += b;
+	return ((a & 0xffff) + (a >> 16));
+}
+
+TEST(odd, "The sum is stored where the header says, also at an odd offset")
+{
+	static uint8_t found[100];
+	struct iovec iov = { whole, sizeof(found) };
+	struct frame frame = { .f_iov = &iov };
+	struct frame_cut cut;
+	uint32_t field, seed = 6, start, sum;
+
+	for (start = 0; start < 20; start++) {
+		packet_fill(whole, sizeof(found), 1 + start);
+		field = start + 7;
+		frame_set(&frame, 1, sizeof(found));
+		frame.f_flags = FRAME_CSUM_PARTIAL;
+		frame.f_csum_start = start;
+		frame.f_csum_offset = 7;
+		ATF_REQUIRE(frame_cut_begin(&cut, &frame));
+		ATF_REQUIRE(frame_cut_next(&cut));
+		take(&cut, found, false, &seed);
+		/* The initial value is added as a word of its own. */
+		sum = be16dec(whole + field);
+		memcpy(whole + field, "\0\0", 2);
+		sum = add(sum, (uint16_t)~packet_sum(whole + start,
+		    sizeof(found) - start));
+		ATF_CHECK_EQ((uint16_t)~sum, be16dec(found + field));
+		memcpy(found + field, "\0\0", 2);
+		ATF_CHECK_EQ(0, memcmp(whole, found, sizeof(found)));
+	}
+}
+
+TEST(net_start, "The IP header is behind two VLAN tags, or where the producer "
+    "says")
+{
+	static uint8_t found[FRAME_BYTES];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_cut cut;
+	struct packet p = { .payload = payload, .paylen = 200, .vlan = true };
+	uint32_t seed = 7;
+	unsigned int i;
+	size_t len;
+
+	packet_fill(payload, 200, 8);
+	for (i = 0; i < 3; i++) {
+		make(&frame, &p, 100, &seed);
+		len = frame.f_len;
+		if (i == 0) {
+			/* Another tag. */
+			memmove(whole + 16, whole + 12, len - 12);
+			be16enc(whole + 12, 0x88a8);
+			split(&frame, len + 4, &seed);
+			frame.f_flags = FRAME_CSUM_PARTIAL;
+			frame.f_gso_type = FRAME_GSO_TCPV4;
+			frame.f_csum_start += 4;
+		} else
+			be16enc(whole + 12, 0x9100);
+		frame.f_net_start = i == 2 ? packet_l3(&p) : 0;
+		ATF_CHECK_EQ(i != 1, frame_cut_begin(&cut, &frame));
+		if (i == 1)
+			continue;
+		ATF_REQUIRE(frame_cut_next(&cut));
+		take(&cut, found, false, &seed);
+		ATF_CHECK_EQ(0, packet_sum(found + packet_l3(&p) +
+		    (i == 0 ? 4 : 0), 20));
+	}
+}
+
+TEST(changed, "A guest that changes its headers meanwhile changes nothing")
+{
+	static uint8_t expect[FRAME_BYTES], found[FRAME_BYTES];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_cut cut;
+	struct packet p = { .payload = payload, .paylen = 1000 }, q;
+	uint32_t off, seed = 9;
+	size_t len;
+
+	packet_fill(payload, p.paylen, 10);
+	make(&frame, &p, 300, &seed);
+	ATF_REQUIRE(frame_cut_begin(&cut, &frame));
+	memset(whole, 0xff, packet_hdrlen(&p));
+	for (off = 0; frame_cut_next(&cut); off += 300) {
+		take(&cut, found, true, &seed);
+		q = segment(&p, off, 300);
+		len = packet_build(&q, expect);
+		ATF_CHECK_EQ(0, memcmp(expect, found, len));
+	}
+	ATF_CHECK_EQ(1200, off);
+}
+
+/* Change one thing in a valid frame of 100 bytes of payload. */
+static const struct bad {
+	const char	*what;
+	bool		 v6, udp;
+	int		 at;		/* byte of the frame, or -1 */
+	uint8_t		 byte;
+	uint16_t	 mss;		/* 0: 100 */
+	int		 type;		/* 0: as it is */
+	uint16_t	 start;		/* 0: as it is */
+	uint16_t	 offset;
+	uint16_t	 net;
+	uint32_t	 len;		/* 0: as it is */
+} bads[] = {
+	{ .what = "IP of version 5", .at = 14, .byte = 0x55 },
+	{ .what = "IPv4 header of 16 bytes", .at = 14, .byte = 0x44 },
+	{ .what = "IPv4 header over TCP's", .at = 14, .byte = 0x46 },
+	{ .what = "IPv6 as TCP over IPv4", .v6 = true, .at = -1,
+	  .type = FRAME_GSO_TCPV4 },
+	{ .what = "IPv4 as TCP over IPv6", .at = -1, .type = FRAME_GSO_TCPV6 },
+	{ .what = "TCP header of 16 bytes", .at = 46, .byte = 0x40 },
+	{ .what = "TCP header beyond the frame", .at = 46, .byte = 0xf0,
+	  .len = 60 },
+	{ .what = "no payload", .at = -1, .len = 54 },
+	{ .what = "fragments of UDP", .udp = true, .at = -1,
+	  .type = FRAME_GSO_UDP },
+	{ .what = "unknown type 2", .at = -1, .type = 2 },
+	{ .what = "unknown type 6", .at = -1, .type = 6 },
+	{ .what = "unknown type 127", .at = -1, .type = 127 },
+	{ .what = "segments of 47 bytes", .at = -1,
+	  .mss = FRAME_CUT_MIN - 1 },
+	{ .what = "an IP packet of 65536 bytes", .at = -1,
+	  .mss = 65536 - 40 },
+	{ .what = "TCP's checksum elsewhere", .at = -1, .offset = 6 },
+	{ .what = "UDP's checksum elsewhere", .udp = true, .at = -1,
+	  .offset = 16 },
+	{ .what = "the sum's begin beyond the frame", .at = -1,
+	  .start = 60000 },
+	{ .what = "the checksum beyond the frame", .at = -1, .len = 51 },
+	{ .what = "beyond the headers that fit", .at = -1,
+	  .start = FRAME_CUT_HDRLEN - 17 },
+	{ .what = "offsets whose sum is more than 16 bits", .at = -1,
+	  .start = 65535, .offset = 65535 },
+	{ .what = "the sum's begin in Ethernet's header", .at = -1,
+	  .start = 13 },
+	{ .what = "the sum's begin in the IP header", .at = -1, .start = 33 },
+	{ .what = "the sum's begin in the IPv6 header", .v6 = true, .at = -1,
+	  .start = 53 },
+	{ .what = "an IP header behind the sum's begin", .at = -1,
+	  .net = 34 },
+	{ .what = "an IP header that overlaps TCP's", .at = -1, .net = 15 },
+};
+
+TEST(invalid, "Each of these makes a frame invalid, and none of them does not")
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_cut cut;
+	const struct bad *b;
+	struct packet p;
+	uint32_t seed = 11;
+
+	for (b = bads; b < bads + nitems(bads); b++) {
+		memset(&p, 0, sizeof(p));
+		p.v6 = b->v6;
+		p.udp = b->udp;
+		p.payload = payload;
+		p.paylen = 1000;
+		make(&frame, &p, b->mss != 0 ? b->mss : 100, &seed);
+		if (b->mss == 0)
+			ATF_CHECK_MSG(frame_cut_begin(&cut, &frame),
+			    "before: %s", b->what);
+		if (b->at >= 0)
+			whole[b->at] = b->byte;
+		if (b->type != 0)
+			frame.f_gso_type = b->type;
+		if (b->start != 0)
+			frame.f_csum_start = b->start;
+		if (b->offset != 0)
+			frame.f_csum_offset = b->offset;
+		frame.f_net_start = b->net;
+		if (b->len != 0)
+			frame.f_len = b->len;
+		ATF_CHECK_MSG(!frame_cut_begin(&cut, &frame), "%s", b->what);
+	}
+}
+
+TEST(shortest, "The shortest frame and the smallest segments are valid")
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_cut cut;
+	struct packet p = { .payload = payload, .paylen = 65535 - 54 };
+	uint32_t seed = 12;
+
+	make(&frame, &p, FRAME_CUT_MIN, &seed);
+	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	ATF_CHECK_EQ(howmany(65535 - 54, FRAME_CUT_MIN), cut.fc_segments);
+	frame.f_gso_size = 65535 - 40;
+	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	ATF_CHECK_EQ(1, cut.fc_segments);
+	frame.f_len = 55;
+	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	/* A checksum, and nothing else. */
+	frame_set(&frame, frame.f_niov, 2);
+	frame.f_flags = FRAME_CSUM_PARTIAL;
+	frame.f_csum_start = frame.f_csum_offset = 0;
+	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	ATF_CHECK_EQ(1, cut.fc_segments);
+	ATF_CHECK_EQ(2, cut.fc_longest);
+	/* The last that fits. */
+	frame_set(&frame, frame.f_niov, 1000);
+	frame.f_flags = FRAME_CSUM_PARTIAL;
+	frame.f_csum_start = FRAME_CUT_HDRLEN - 2;
+	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	frame.f_csum_start++;
+	ATF_CHECK(!frame_cut_begin(&cut, &frame));
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, segments);
+	ATF_TP_ADD_TC(tp, checksum);
+	ATF_TP_ADD_TC(tp, zero);
+	ATF_TP_ADD_TC(tp, odd);
+	ATF_TP_ADD_TC(tp, net_start);
+	ATF_TP_ADD_TC(tp, changed);
+	ATF_TP_ADD_TC(tp, invalid);
+	ATF_TP_ADD_TC(tp, shortest);
+
+	return (atf_no_error());
+}

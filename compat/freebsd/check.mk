@@ -24,7 +24,7 @@ SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
 		    tests/usr.sbin/bhyve/e82545_*.c tests/sys/net/vale/*.c
 .include "${SRCTOP}/lib/libvale/vale.mk"
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
-SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_name.c:S,^,lib/libvale/,}
+SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_name.c:Nframe_*.c:S,^,lib/libvale/,}
 SRCS+=		bench/backends/backends.c
 SRCS+=		lib/libtestbed/backend.c			\
 		lib/libtestbed/port.c			\

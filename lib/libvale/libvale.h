@@ -101,12 +101,25 @@ struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 void	vale_close(struct vale_desc *d);
 
 /*
- * Set the length of the virtio-net header that frames of this port begin with:
- * 10, 12, or 0 for none, the default.  The switch translates between ports with
- * and without one.  No sync of the port may be in progress.
- *	EINVAL		invalid length
- *	EOPNOTSUPP	the switch is in this process, and `len' is not 0
+ * virtio-net headers (VIRTIO 1.2, section 5.1.6) say that a frame's checksum is
+ * partial, or that it is to be cut into segments.  Between two ports with
+ * headers, frames pass as they are.  Towards a port without, the switch cuts
+ * them and completes the checksums in the pass that copies them: a frame then
+ * makes several in the ring, or none if there is no space for all.
+ *
+ * Set what frames of this port begin with:
+ *	0		nothing: the default
+ *	10, 12		each with a header of so many bytes, in its first slot
+ *	VALE_HEADER_SLOT  only those that need one, with a header of 12 bytes in
+ *			a slot of its own, before the others, which has the flag
+ *			VALE_SLOT_HEADER
+ * No sync of the port may be in progress.
+ *	EINVAL		invalid value
+ *	EOPNOTSUPP	vale_netmap.c: VALE_HEADER_SLOT
  */
+#define	VALE_HEADER_SLOT	1
+#define	VALE_SLOT_HEADER	0x0080	/* a flag of a slot: netmap has none
+					   here */
 int	vale_set_header(struct vale_desc *d, unsigned int len);
 
 /*
@@ -160,6 +173,9 @@ int	vale_rxsync(struct vale_desc *d);
  * take go to the ring.  `frames' is valid during the call.  Several senders may
  * call the sink at once.  Each sender waits for its call, and so does every
  * change of the switch.  The sink must not call any function of this library.
+ *
+ * Frames with a virtio-net header reach the sink of a port with
+ * VALE_HEADER_SLOT only.
  *
  * The switch calls the sink only while the ring is empty, all its slots are
  * returned, and VALE_RING_POLLED is not set.  So frames of one sender stay in
@@ -219,6 +235,8 @@ uint64_t vale_missed(const struct vale_desc *d);
 	    "frames dropped: too many fragments")			\
 	X(VALE_C_TX_CUT, "tx_drop_cut",					\
 	    "frames dropped: last fragment missing")			\
+	X(VALE_C_TX_BAD_HEADER, "tx_drop_header",			\
+	    "frames dropped: invalid virtio-net header, or headers")	\
 	X(VALE_C_TX_NODEST, "tx_drop_nodest",				\
 	    "frames dropped: no other port")				\
 	X(VALE_C_TX_SELF, "tx_drop_self",				\

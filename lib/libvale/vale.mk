@@ -5,13 +5,14 @@
 # The sources of libvale, each in one list.  vale_fdb.c is in sys/dev/netmap,
 # the others are here.
 #
-#	FRAME_SRCS		frames: no part of a switch
+#	FRAME_SRCS		frames; part of the other two
 #	VALE_NETMAP_SRCS	libvale over FreeBSD's /dev/netmap
 #	VALE_SWITCH_SRCS	libvale with the switch in the process
 
-FRAME_SRCS=		frame_cut.c
+FRAME_SRCS=		frame_cut.c frame_vnet.c
 
-VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c
+VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c ${FRAME_SRCS}
 
 VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_forward.c vale_name.c \
-			vale_region.c vale_rxq.c vale_switch.c
+			vale_offload.c vale_region.c vale_rxq.c vale_switch.c \
+			${FRAME_SRCS}

@@ -69,6 +69,8 @@
 
 /* A merge of two lists of frames, for one destination. */
 struct vale_merge {
+	const struct vale_txq	*mg_txq;
+	const struct vale_port	*mg_dst;
 	const struct vale_frag	*mg_frag;
 	uint32_t		 mg_own;	/* next of each list */
 	uint32_t		 mg_flood;
@@ -109,38 +111,23 @@ merge_take(struct vale_merge *mg)
 static uint32_t
 deliver_fit(struct vale_merge mg, uint32_t space)
 {
-	const struct vale_frag *fg;
-	uint32_t left = space;
+	uint32_t left = space, need;
 
 	while (left > 0 && mg.mg_frames > 0) {
-		fg = merge_take(&mg);
-		if (fg->fg_slots <= left)
-			left -= fg->fg_slots;
+		need = vale_offload_slots(mg.mg_txq, mg.mg_dst,
+		    merge_take(&mg));
+		if (need <= left)
+			left -= need;
 	}
 	return (space - left);
 }
 
-/*
- * The buffer of receive slot `i'.  The user may have changed its index; if the
- * port has no such buffer, the slot gets back the buffer it was created with,
- * and *badbufs counts it.
- */
-static uint8_t *
-deliver_buf(struct vale_port *port, struct netmap_slot *slot, uint32_t i,
-    uint32_t *badbufs)
+/* Whether a frame takes other slots than its own number. */
+static bool
+deliver_offloads(const struct vale_merge *mg)
 {
-	const struct vale_region *vr = &port->vp_region;
-	uint8_t *buf;
-	uint32_t idx;
-
-	buf = vale_region_buf(vr, atomic_load_32(&slot->buf_idx));
-	if (buf == NULL) {
-		idx = vr->vr_nbufs - port->vp_rx.rq_nslots + i;
-		slot->buf_idx = idx;
-		buf = vale_region_buf(vr, idx);
-		++*badbufs;
-	}
-	return (buf);
+	return (mg->mg_txq->vt_offloads.vo_frames > 0 ||
+	    mg->mg_dst->vp_header > VALE_HEADER_SLOT);
 }
 
 /*
@@ -197,7 +184,7 @@ deliver_single_slot(struct vale_port *port, struct vale_merge *mg, uint32_t i,
 		slot->flags = 1 << 8;
 		bytes += len;
 		left--;
-		deliver_copy(deliver_buf(port, slot, i, badbufs), fg->fg_buf,
+		deliver_copy(vale_rx_buf(port, slot, i, badbufs), fg->fg_buf,
 		    len);
 		i = vale_slot_next(i, nslots);
 		slot = &ring->slot[fetch];
@@ -217,7 +204,10 @@ deliver_single_slot(struct vale_port *port, struct vale_merge *mg, uint32_t i,
 	return (n);
 }
 
-/* Copy a frame into the slots from `i' on.  Returns the slot after them. */
+/*
+ * Copy a frame as it is into the slots from `i' on.  Returns the slot after
+ * them.
+ */
 static uint32_t
 deliver_frame(struct vale_port *port, const struct vale_frag *fg, uint32_t i,
     uint32_t *badbufs)
@@ -230,7 +220,7 @@ deliver_frame(struct vale_port *port, const struct vale_frag *fg, uint32_t i,
 
 	while (left > 0) {
 		slot = &ring->slot[i];
-		buf = deliver_buf(port, slot, i, badbufs);
+		buf = vale_rx_buf(port, slot, i, badbufs);
 		len = left < VALE_BUF_SIZE ? left : VALE_BUF_SIZE;
 		left -= len;
 		for (used = 0; used < len; used += n) {
@@ -258,15 +248,16 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 {
 	struct vale_rxq *rq = &dst->vp_rx;
 	const struct vale_frag *fg;
+	const struct vale_txq *vt = mg.mg_txq;
 	uint64_t bytes, before = mg.mg_bytes, skipped = 0;
 	uint32_t ahead, frames = 0, lease, left, badbufs = 0, n, slot, space;
-	uint32_t total = mg.mg_frames;
+	uint32_t need, total = mg.mg_frames;
 	bool wake;
 
 	pthread_mutex_lock(&rq->rq_lock);
 	left = mg.mg_slots;
 	space = vale_rxq_space(rq);
-	if (left > space)
+	if (left > space || deliver_offloads(&mg))
 		left = deliver_fit(mg, space);
 	if (left == 0) {
 		vale_forward_drop(dst, VALE_C_RX_FULL, total, port);
@@ -279,20 +270,29 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	/* Do not prefetch slots that the user still reads. */
 	ahead = space - left >= AHEAD ? AHEAD : 0;
 	for (;;) {
-		n = FAST_PATH(deliver_single_slot(dst, &mg, slot, left, ahead,
-		    &badbufs));
+		n = 0;
+		if (dst->vp_header <= VALE_HEADER_SLOT)
+			n = FAST_PATH(deliver_single_slot(dst, &mg, slot, left,
+			    ahead, &badbufs));
 		frames += n;
 		left -= n;
 		slot = vale_slot_add(slot, n, rq->rq_nslots);
 		if (left == 0 || mg.mg_frames == 0)
 			break;
 		fg = merge_take(&mg);
-		if (fg->fg_slots <= left) {
-			left -= fg->fg_slots;
-			slot = deliver_frame(dst, fg, slot, &badbufs);
-			frames++;
-		} else
+		need = vale_offload_slots(vt, dst, fg);
+		if (need > left) {
 			skipped += fg->fg_frame_len;
+			continue;
+		}
+		left -= need;
+		frames++;
+		if (vale_offload(vt, fg) != NULL ||
+		    dst->vp_header > VALE_HEADER_SLOT)
+			slot = vale_offload_deliver(vt, dst, fg, slot,
+			    &badbufs);
+		else
+			slot = deliver_frame(dst, fg, slot, &badbufs);
 	}
 	bytes = mg.mg_bytes - before - skipped;
 	/* deliver_fit() chose the same frames. */
@@ -329,17 +329,30 @@ merge_peek(struct frame_source *source, struct frame *frame)
 {
 	const struct vale_merge *mg =
 	    __containerof(source, struct merge_source, ms_source)->ms_merge;
+	const struct frame *offload;
 	const struct vale_frag *fg;
+	struct iovec *iov = frame->f_iov;
 	int i;
 
 	if (mg->mg_frames == 0)
 		return (false);
 	fg = &mg->mg_frag[merge_first(mg)];
-	for (i = 0; i < fg->fg_nfrags; i++) {
-		frame->f_iov[i].iov_base = __DECONST(void *, fg[i].fg_buf);
-		frame->f_iov[i].iov_len = fg[i].fg_len;
+	offload = vale_offload(mg->mg_txq, fg);
+	if (offload != NULL) {
+		/* The ring has the form that this port's user wants. */
+		if (mg->mg_dst->vp_header != VALE_HEADER_SLOT)
+			return (false);
+		*frame = *offload;
+		frame->f_iov = iov;
 	}
-	frame_set(frame, i, fg->fg_frame_len);
+	for (i = 0; i < fg->fg_nfrags; i++) {
+		iov[i].iov_base = __DECONST(void *, fg[i].fg_buf);
+		iov[i].iov_len = fg[i].fg_len;
+	}
+	if (offload != NULL)
+		frame->f_niov = i;
+	else
+		frame_set(frame, i, fg->fg_frame_len);
 	return (true);
 }
 _Static_assert(NETMAP_MAX_FRAGS <= FRAME_MAXIOV, "fragments of a frame");
@@ -433,6 +446,8 @@ vale_deliver(struct vale_port *port, struct vale_port *dst)
 	const struct vale_list *own = &vt->vt_list[dst->vp_index];
 	const struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
 	struct vale_merge mg = {
+		.mg_txq = vt,
+		.mg_dst = dst,
 		.mg_frag = vt->vt_frag,
 		.mg_own = own->ls_first,
 		.mg_flood = flood->ls_first,

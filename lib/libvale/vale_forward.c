@@ -74,13 +74,13 @@ vale_forward_drop(struct vale_port *port, enum vale_counter reason, uint32_t n,
 /* Read one slot.  Returns the reason to drop its frame, or 0. */
 static enum vale_counter
 collect_slot(struct vale_port *port, uint32_t cur,
-    struct vale_frag *frag, bool *more)
+    struct vale_frag *frag, uint16_t *flagsp)
 {
 	const struct netmap_slot *slot = &port->vp_region.vr_txring->slot[cur];
 	uint16_t flags = atomic_load_16(&slot->flags);
 
 	MPASS(cur < port->vp_tx.vt_nslots);
-	*more = (flags & NS_MOREFRAG) != 0;
+	*flagsp = flags;
 	frag->fg_len = atomic_load_16(&slot->len);
 	if ((flags & NS_INDIRECT) != 0) {
 		frag->fg_buf = (const uint8_t *)(uintptr_t)
@@ -109,6 +109,14 @@ collect_add(struct vale_txq *vt, struct vale_frag *first, uint32_t len,
 	vt->vt_nfrags += nfrags;
 }
 
+/* Whether the first slot, with these flags, begins with a virtio-net header. */
+static bool
+collect_has_header(const struct vale_port *port, uint16_t flags)
+{
+	return (port->vp_header == VALE_HEADER_SLOT ?
+	    (flags & VALE_SLOT_HEADER) != 0 : port->vp_header != 0);
+}
+
 /*
  * Take the next frame from the ring, with all its slots up to `head', and add
  * it to the batch if it is well formed.
@@ -120,11 +128,13 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
 	enum vale_counter bad, reason = 0;
 	uint32_t len = 0, n = 0;
-	bool more;
+	uint16_t flags, flags0 = 0;
 
 	do {
 		/* There is space for one more than a frame may have. */
-		bad = collect_slot(port, vt->vt_cur, &first[n], &more);
+		bad = collect_slot(port, vt->vt_cur, &first[n], &flags);
+		if (n == 0)
+			flags0 = flags;
 		if (n == NETMAP_MAX_FRAGS)
 			bad = VALE_C_TX_FRAGS;
 		else {
@@ -134,10 +144,14 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 		if (reason == 0)
 			reason = bad;
 		vt->vt_cur = vale_slot_next(vt->vt_cur, vt->vt_nslots);
-	} while (more && vt->vt_cur != head);
+	} while ((flags & NS_MOREFRAG) != 0 && vt->vt_cur != head);
 
-	if (reason == 0 && more)
+	first->fg_offload = VALE_PLAIN;
+	if (reason == 0 && (flags & NS_MOREFRAG) != 0)
 		reason = VALE_C_TX_CUT;
+	if (reason == 0 && collect_has_header(port, flags0))
+		reason = vale_offload_collect(port,
+		    port->vp_header == VALE_HEADER_SLOT, first, &n, &len);
 	if (reason == 0 && len < VALE_FRAME_MIN)
 		reason = VALE_C_TX_RUNT;
 	if (reason == 0 && len > VALE_FRAME_MAX)
@@ -151,18 +165,20 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 }
 
 /*
- * The fast path of collect_frame(), for a well-formed frame in a single slot.
- * Returns false and changes nothing if the next frame is of another kind.
+ * The fast path of collect_frame(), for a well-formed frame in a single slot of
+ * at least `min' bytes, without a virtio-net header.  Returns false and changes
+ * nothing if the next frame is of another kind.
  */
 static bool
-collect_single_slot(struct vale_port *port, uint64_t *bytes)
+collect_single_slot(struct vale_port *port, uint32_t min, uint64_t *bytes)
 {
 	struct vale_txq *vt = &port->vp_tx;
 	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
-	bool more;
+	uint16_t flags;
 
-	if (collect_slot(port, vt->vt_cur, first, &more) != 0 || more ||
-	    first->fg_len < VALE_FRAME_MIN)
+	if (collect_slot(port, vt->vt_cur, first, &flags) != 0 ||
+	    (flags & (NS_MOREFRAG | VALE_SLOT_HEADER)) != 0 ||
+	    first->fg_len < min)
 		return (false);
 	collect_add(vt, first, first->fg_len, 1);
 	*bytes += first->fg_len;
@@ -189,15 +205,22 @@ static void
 collect(struct vale_port *port, uint32_t head)
 {
 	struct vale_txq *vt = &port->vp_tx;
+	/* No slot has so many if each frame begins with a header. */
+	const uint32_t min = port->vp_header <= VALE_HEADER_SLOT ?
+	    VALE_FRAME_MIN : UINT32_MAX;
 	uint64_t bytes = 0;
 	uint32_t frames;
 
 	vt->vt_nfrags = 0;
 	vt->vt_indirect = false;
+	vt->vt_offloads.vo_frames = vt->vt_offloads.vo_used = 0;
 	for (frames = 0; vt->vt_cur != head && vt->vt_nfrags < VALE_BATCH;
 	    frames++) {
-		if (!FAST_PATH(collect_single_slot(port, &bytes)))
-			collect_frame(port, head, &bytes);
+		if (FAST_PATH(collect_single_slot(port, min, &bytes)))
+			continue;
+		if (!vale_offload_space(&vt->vt_offloads))
+			break;
+		collect_frame(port, head, &bytes);
 	}
 	vale_count(port, VALE_C_TX_FRAME, frames);
 	vale_count(port, VALE_C_TX_BYTE, bytes);

@@ -10,6 +10,7 @@
  *	vale_switch.c	switches and ports: open, close, settings, lists
  *	vale_forward.c	vale_txsync(): from a transmit ring to destinations
  *	vale_deliver.c	its last stage: to a port's receive ring, or its sink
+ *	vale_offload.c	virtio-net headers: frames that are cut or summed late
  *	vale_rxq.c	vale_rxsync(), and the receive ring
  *	vale_region.c	a port's memory
  *	vale_fdb.c	the learning table, in sys/dev/netmap
@@ -44,6 +45,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "frame_cut.h"
 #include "libvale.h"
 
 #define	VALE_CACHE_LINE	64
@@ -108,10 +110,26 @@ struct vale_frag {
 	uint16_t	 fg_len;	/* bytes of the fragment */
 	uint16_t	 fg_next;	/* first: next frame of the list */
 	uint16_t	 fg_nfrags;	/* first: fragments of the frame */
-	uint16_t	 fg_slots;	/* first: receive slots it needs */
+	uint16_t	 fg_slots;	/* first: receive slots it needs, as
+					   it is */
+	uint16_t	 fg_offload;	/* first, if it has others: which of
+					   vo_frame, or VALE_PLAIN */
 };
 
 #define	VALE_END	UINT16_MAX	/* ends a list of frames */
+#define	VALE_PLAIN	UINT16_MAX	/* complete, and not to be cut */
+
+/* The frames of a batch that have virtio-net headers: vale_offload.c. */
+#define	VALE_OFFLOADS	256
+
+struct vale_offloads {
+	uint32_t	 vo_frames;
+	uint32_t	 vo_used;	/* bytes of vo_headers */
+	/* What the headers say; no fragments. */
+	struct frame	 vo_frame[VALE_OFFLOADS];
+	/* Copies of the frames' own headers. */
+	uint8_t		 vo_headers[64 * 1024];
+};
 
 /* Frames of a batch for one destination, or those to flood. */
 struct vale_list {
@@ -138,6 +156,7 @@ struct vale_txq {
 	long		 vt_sleeps;	/* of the thread, before the delivery */
 	uint8_t		 vt_dst[VALE_FDB_PORTS];	/* with a list */
 	struct vale_list vt_list[VALE_FDB_PORTS + 1];	/* and flooded */
+	struct vale_offloads vt_offloads;
 	struct vale_frag vt_frag[VALE_BATCH + NETMAP_MAX_FRAGS];
 };
 
@@ -148,6 +167,7 @@ struct vale_port {
 	uint8_t			 vp_index;
 	struct vale_region	 vp_region;
 	/* Written while all senders are stopped. */
+	uint8_t			 vp_header;	/* vale_set_header() */
 	void			(*vp_sink)(void *, struct frame_source *);
 	void			*vp_sink_arg;
 	uint64_t		 vp_sink_ns;	/* atomic: not before then */
@@ -244,6 +264,29 @@ vale_region_buf(const struct vale_region *vr, uint32_t idx)
 	return ((uint8_t *)vr->vr_bufs + (size_t)idx * VALE_BUF_SIZE);
 }
 
+/*
+ * The buffer of receive slot `i'.  The user may have changed its index; if the
+ * port has no such buffer, the slot gets back the buffer it was created with,
+ * and *badbufs counts it.
+ */
+static inline uint8_t *
+vale_rx_buf(struct vale_port *port, struct netmap_slot *slot, uint32_t i,
+    uint32_t *badbufs)
+{
+	const struct vale_region *vr = &port->vp_region;
+	uint8_t *buf;
+	uint32_t idx;
+
+	buf = vale_region_buf(vr, atomic_load_32(&slot->buf_idx));
+	if (buf == NULL) {
+		idx = vr->vr_nbufs - port->vp_rx.rq_nslots + i;
+		slot->buf_idx = idx;
+		buf = vale_region_buf(vr, idx);
+		++*badbufs;
+	}
+	return (buf);
+}
+
 #ifndef CLOCK_MONOTONIC_COARSE
 #define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC
 #endif
@@ -291,6 +334,49 @@ uint32_t vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots);
  */
 bool	vale_rxq_publish(struct vale_rxq *rq, uint32_t lease);
 void	vale_rxq_wake(struct vale_rxq *rq);
+
+/*
+ * vale_offload.c
+ */
+/*
+ * Take the virtio-net header of the frame that has the first `*nfrags' of
+ * fragments `fg', `*len' bytes in all; in a slot of its own (`slot'), or before
+ * the frame.  If it asks for nothing, the frame becomes plain.  If it asks for
+ * something, the frame's own headers become a fragment of their own, which no
+ * guest can change, and fg[0].fg_offload is set.
+ *
+ * Returns the reason to drop the frame, or 0.
+ */
+enum vale_counter vale_offload_collect(struct vale_port *port, bool slot,
+	    struct vale_frag *fg, uint32_t *nfrags, uint32_t *len);
+/* Whether the batch has space for one more of these frames. */
+static inline bool
+vale_offload_space(const struct vale_offloads *vo)
+{
+	return (vo->vo_frames < nitems(vo->vo_frame) &&
+	    sizeof(vo->vo_headers) - vo->vo_used >= FRAME_CUT_HDRLEN);
+}
+
+/* What a frame of the batch asks for, or NULL. */
+static inline const struct frame *
+vale_offload(const struct vale_txq *vt, const struct vale_frag *fg)
+{
+	if (fg->fg_nfrags == 1 || fg->fg_offload == VALE_PLAIN)
+		return (NULL);
+	return (&vt->vt_offloads.vo_frame[fg->fg_offload]);
+}
+
+/* How many slots of the ring of `dst' a frame of the batch takes. */
+uint32_t vale_offload_slots(const struct vale_txq *vt,
+	    const struct vale_port *dst, const struct vale_frag *fg);
+/*
+ * Put it into the slots from `i' on, and count those with invalid buffers in
+ * *badbufs.  Returns the slot after them.  It has a virtio-net header, or `dst'
+ * wants one for every frame.
+ */
+uint32_t vale_offload_deliver(const struct vale_txq *vt,
+	    struct vale_port *dst, const struct vale_frag *fg, uint32_t i,
+	    uint32_t *badbufs);
 
 /* vale_forward.c */
 void	vale_txq_init(struct vale_txq *vt, uint32_t nslots);

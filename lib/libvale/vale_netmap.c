@@ -121,6 +121,10 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 {
 	struct nmreq_port_hdr req;
 
+	if (len == VALE_HEADER_SLOT) {
+		errno = EOPNOTSUPP;
+		return (-1);
+	}
 	memset(&req, 0, sizeof(req));
 	req.nr_hdr_len = len;
 	return (netmap_request(d->fd, d->name, NETMAP_REQ_PORT_HDR_SET, &req));

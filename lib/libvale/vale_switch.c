@@ -34,6 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "frame_vnet.h"
 #include "vale_impl.h"
 
 static pthread_mutex_t vale_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -298,12 +299,22 @@ vale_close(struct vale_desc *d)
 }
 
 int
-vale_set_header(struct vale_desc *d __unused, unsigned int len)
+vale_set_header(struct vale_desc *d, unsigned int len)
 {
-	if (len == 0)
-		return (0);
-	errno = EOPNOTSUPP;
-	return (-1);
+	struct vale_port *port = vale_desc_port(d);
+	struct vale_switch *vs = port->vp_switch;
+
+	if (len != 0 && len != FRAME_VNET_SHORT && len != FRAME_VNET_LONG &&
+	    len != VALE_HEADER_SLOT) {
+		errno = EINVAL;
+		return (-1);
+	}
+	pthread_mutex_lock(&vale_lock);
+	switch_stop(vs);
+	port->vp_header = len;
+	switch_go(vs);
+	pthread_mutex_unlock(&vale_lock);
+	return (0);
 }
 
 uint64_t

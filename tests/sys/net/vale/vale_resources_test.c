@@ -595,11 +595,6 @@ ATF_TC_BODY(names, tc)
 	ATF_CHECK_EQ(60, info.pi_rx_slots);
 	ATF_CHECK_EQ(1, info.pi_counter[VALE_C_TX_FRAME]);
 	ATF_CHECK_EQ(60, info.pi_counter[VALE_C_TX_BYTE]);
-	/* No frame has a virtio-net header. */
-	ATF_CHECK_EQ(0, vale_set_header(a, 0));
-	errno = 0;
-	ATF_CHECK_EQ(-1, vale_set_header(a, 12));
-	ATF_CHECK_EQ(EOPNOTSUPP, errno);
 	vale_close(a);
 	vale_close(b);
 	vale_close(c);

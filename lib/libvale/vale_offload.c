@@ -1,0 +1,259 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * virtio-net headers: frames whose checksums are partial, or which are to be
+ * cut into segments.
+ *
+ * Between two ports with headers such a frame passes as it is.  Towards a port
+ * without, it is cut and its checksums are completed by the pass that copies it
+ * (frame_cut.h).  How many slots that takes must be known before, when they are
+ * leased, and a guest may change its memory at any time.  So the frame's own
+ * headers are copied and checked when the frame is collected; what makes a
+ * frame invalid drops it there, wherever it goes.
+ */
+
+#include <sys/param.h>
+
+#include <string.h>
+
+#include "frame_cut.h"
+#include "frame_vnet.h"
+#include "vale_impl.h"
+
+/* Read the virtio-net header, and remove it from the fragments. */
+static bool
+offload_header(const struct vale_port *port, bool slot, struct vale_frag *fg,
+    uint32_t *nfrags, uint32_t *len, uint8_t *hdr)
+{
+	const uint32_t hdrlen = slot ? FRAME_VNET_LONG : port->vp_header;
+
+	if (fg->fg_len < hdrlen || (slot && fg->fg_len != hdrlen))
+		return (false);
+	memcpy(hdr, fg->fg_buf, hdrlen);
+	fg->fg_buf += hdrlen;
+	fg->fg_len -= hdrlen;
+	*len -= hdrlen;
+	if (fg->fg_len == 0 && *nfrags > 1) {
+		--*nfrags;
+		memmove(fg, fg + 1, *nfrags * sizeof(*fg));
+	}
+	return (true);
+}
+
+/* Describe the fragments. */
+static void
+offload_iov(struct frame *frame, struct iovec *iov, const struct vale_frag *fg,
+    uint32_t nfrags)
+{
+	uint32_t i;
+
+	for (i = 0; i < nfrags; i++) {
+		iov[i].iov_base = __DECONST(void *, fg[i].fg_buf);
+		iov[i].iov_len = fg[i].fg_len;
+	}
+	frame->f_iov = iov;
+	frame->f_niov = nfrags;
+}
+
+/*
+ * Replace the first `hdrlen' bytes of the frame by the copy at `hdr', which
+ * becomes a fragment of its own.  Returns false if that makes too many.
+ */
+static bool
+offload_replace(struct vale_frag *fg, uint32_t *nfrags, uint8_t *hdr,
+    uint32_t hdrlen)
+{
+	uint32_t i, skip;
+
+	skip = hdrlen;
+	for (i = 0; i < *nfrags && fg[i].fg_len <= skip; i++)
+		skip -= fg[i].fg_len;
+	/* All fragments from `i' on remain, the first without `skip' bytes. */
+	if (*nfrags - i + 1 > NETMAP_MAX_FRAGS)
+		return (false);
+	memmove(fg + 1, fg + i, (*nfrags - i) * sizeof(*fg));
+	*nfrags -= i;
+	fg->fg_buf = hdr;
+	fg->fg_len = hdrlen;
+	if (*nfrags == 0) {
+		/* A frame with a header has two fragments at least. */
+		fg[1].fg_buf = hdr;
+		fg[1].fg_len = 0;
+		*nfrags = 1;
+	}
+	fg[1].fg_buf += skip;
+	fg[1].fg_len -= skip;
+	++*nfrags;
+	return (true);
+}
+
+enum vale_counter
+vale_offload_collect(struct vale_port *port, bool slot, struct vale_frag *fg,
+    uint32_t *nfrags, uint32_t *len)
+{
+	struct vale_offloads *vo = &port->vp_tx.vt_offloads;
+	struct frame *frame = &vo->vo_frame[vo->vo_frames];
+	struct iovec iov[NETMAP_MAX_FRAGS];
+	struct frame_cut cut;
+	uint8_t hdr[FRAME_VNET_LONG], *copy;
+
+	if (!offload_header(port, slot, fg, nfrags, len, hdr))
+		return (VALE_C_TX_BAD_HEADER);
+	fg->fg_offload = VALE_PLAIN;
+	offload_iov(frame, iov, fg, *nfrags);
+	frame->f_len = *len;
+	if (!frame_vnet_decode(frame, hdr))
+		return (VALE_C_TX_BAD_HEADER);
+	if ((frame->f_flags & FRAME_CSUM_PARTIAL) == 0)
+		return (0);
+	if (!frame_cut_begin(&cut, frame))
+		return (VALE_C_TX_BAD_HEADER);
+	copy = vo->vo_headers + vo->vo_used;
+	memcpy(copy, cut.fc_hdr, cut.fc_hdrlen);
+	if (!offload_replace(fg, nfrags, copy, cut.fc_hdrlen))
+		return (VALE_C_TX_FRAGS);
+	frame->f_hdr_len = cut.fc_hdrlen;
+	frame->f_iov = NULL;
+	fg->fg_offload = vo->vo_frames++;
+	vo->vo_used += roundup2(cut.fc_hdrlen, 64);
+	return (0);
+}
+
+/* How many segments a frame is cut into, and bytes of payload in the last. */
+static uint32_t
+offload_segments(const struct frame *frame, uint32_t *last)
+{
+	const uint32_t total = frame->f_len - frame->f_hdr_len;
+	const uint32_t n = howmany(total, frame->f_gso_size);
+
+	*last = total - (n - 1) * frame->f_gso_size;
+	return (n);
+}
+
+uint32_t
+vale_offload_slots(const struct vale_txq *vt, const struct vale_port *dst,
+    const struct vale_frag *fg)
+{
+	const struct frame *frame = vale_offload(vt, fg);
+	uint32_t last, n;
+
+	if (dst->vp_header > VALE_HEADER_SLOT)
+		return (vale_frame_slots(fg->fg_frame_len + dst->vp_header));
+	if (frame == NULL)
+		return (fg->fg_slots);
+	if (dst->vp_header == VALE_HEADER_SLOT)
+		return (1 + fg->fg_slots);
+	if (frame->f_gso_type == FRAME_GSO_NONE)
+		return (fg->fg_slots);
+	n = offload_segments(frame, &last);
+	return ((n - 1) * vale_frame_slots(frame->f_hdr_len +
+	    frame->f_gso_size) + vale_frame_slots(frame->f_hdr_len + last));
+}
+
+/* The slots being filled. */
+struct offload_slots {
+	struct vale_port *os_dst;
+	uint32_t	 os_next;	/* the next one's index */
+	uint32_t	*os_badbufs;
+};
+
+/* Fill the next slot with `len' bytes.  Returns its buffer. */
+static uint8_t *
+offload_slot(struct offload_slots *os, uint32_t len, uint16_t flags)
+{
+	struct netmap_slot *slot;
+	uint32_t i = os->os_next;
+
+	MPASS(len > 0 && len <= VALE_BUF_SIZE);
+	slot = &os->os_dst->vp_region.vr_rxring->slot[i];
+	slot->len = len;
+	slot->flags = flags;
+	os->os_next = vale_slot_next(i, os->os_dst->vp_rx.rq_nslots);
+	return (vale_rx_buf(os->os_dst, slot, i, os->os_badbufs));
+}
+
+/* Copy the frame as it is; `nslots' slots are its, and the last is the last. */
+static void
+offload_copy(struct offload_slots *os, const struct iovec *iov, uint32_t len,
+    uint32_t nslots)
+{
+	struct frame_cursor cur;
+	uint32_t n;
+
+	frame_cursor_init(&cur, iov);
+	for (; len > 0; len -= n) {
+		n = MIN(len, VALE_BUF_SIZE);
+		frame_cursor_copy(&cur, offload_slot(os, n, nslots << 8 |
+		    (n < len ? NS_MOREFRAG : 0)), n);
+	}
+}
+
+/* Copy the next segment. */
+static void
+offload_segment(struct offload_slots *os, struct frame_cut *cut)
+{
+	const uint32_t len = cut->fc_hdrlen + cut->fc_paylen;
+	const uint16_t nslots = vale_frame_slots(len) << 8;
+	uint32_t left, n;
+	uint8_t *first;
+
+	n = MIN(len, VALE_BUF_SIZE);
+	left = len - n;
+	first = offload_slot(os, n, nslots | (left > 0 ? NS_MOREFRAG : 0));
+	frame_cut_copy(cut, first + cut->fc_hdrlen, n - cut->fc_hdrlen);
+	for (; left > 0; left -= n) {
+		n = MIN(left, VALE_BUF_SIZE);
+		frame_cut_copy(cut, offload_slot(os, n, nslots |
+		    (n < left ? NS_MOREFRAG : 0)), n);
+	}
+	frame_cut_header(cut, first);
+}
+
+static void
+offload_cut(struct offload_slots *os, const struct frame *frame)
+{
+	struct frame_cut cut;
+	bool valid;
+
+	valid = frame_cut_begin(&cut, frame);
+	/* Its headers are a copy, and were valid before. */
+	MPASS(valid && cut.fc_hdrlen == frame->f_hdr_len);
+	while (valid && frame_cut_next(&cut))
+		offload_segment(os, &cut);
+}
+
+uint32_t
+vale_offload_deliver(const struct vale_txq *vt, struct vale_port *dst,
+    const struct vale_frag *fg, uint32_t i, uint32_t *badbufs)
+{
+	const struct frame *offload = vale_offload(vt, fg);
+	struct offload_slots os = { dst, i, badbufs };
+	struct iovec iov[1 + NETMAP_MAX_FRAGS];
+	uint8_t hdr[FRAME_VNET_LONG];
+	struct frame frame;
+
+	if (offload != NULL)
+		frame = *offload;
+	else
+		frame_set(&frame, 0, fg->fg_frame_len);
+	offload_iov(&frame, iov + 1, fg, fg->fg_nfrags);
+	if (dst->vp_header == 0)
+		offload_cut(&os, &frame);
+	else if (dst->vp_header == VALE_HEADER_SLOT) {
+		frame_vnet_encode(&frame, offload_slot(&os, sizeof(hdr),
+		    (1 + fg->fg_slots) << 8 | NS_MOREFRAG | VALE_SLOT_HEADER),
+		    sizeof(hdr));
+		offload_copy(&os, iov + 1, frame.f_len, 1 + fg->fg_slots);
+	} else {
+		frame_vnet_encode(&frame, hdr, dst->vp_header);
+		iov[0].iov_base = hdr;
+		iov[0].iov_len = dst->vp_header;
+		offload_copy(&os, iov, dst->vp_header + frame.f_len,
+		    vale_frame_slots(dst->vp_header + frame.f_len));
+	}
+	return (os.os_next);
+}

@@ -7,10 +7,12 @@
 # becomes -lX.  The internal ones go into one link group, so their order does
 # not matter; libcompat is always in it.
 #
-# A new internal library is one line: its name and its directory.
+# A new internal library is one line: its name and its directory.  LIBXNEEDS
+# names those that come with it.
 
 _INTERNALLIBS=	e82545 vale testbed compat
 LIBE82545DIR=	usr.sbin/bhyve
+LIBE82545NEEDS=	vale
 LIBVALEDIR=	lib/libvale
 LIBTESTBEDDIR=	lib/libtestbed
 LIBCOMPATDIR=	compat

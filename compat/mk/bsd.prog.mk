@@ -39,7 +39,11 @@ SRCS.${_p}=	${_p}.c
 .endif
 .endif
 
-.for _l in ${LIBADD} ${LIBADD.${_p}} compat
+_all.${_p}:=	${LIBADD} ${LIBADD.${_p}}
+.for _l in ${_all.${_p}}
+_needs.${_p}+=	${LIB${_l:tu}NEEDS}
+.endfor
+.for _l in ${_all.${_p}} ${_needs.${_p}} compat
 .if empty(_INTERNALLIBS:M${_l})
 _libs.${_p}+=	-l${_l}
 .elif exists(${SRCTOP}/${LIB${_l:tu}DIR}/Makefile)
@@ -53,7 +57,6 @@ _arch.${_p}+=	${LIB${_l:tu}}
 
 # Only linker sets refer to the VALE backend, which would leave it in its
 # archive: a program with the model and the switch gets the backend, too.
-_all.${_p}:=	${LIBADD} ${LIBADD.${_p}}
 .if !empty(_all.${_p}:Me82545) && !empty(_all.${_p}:Mvale)
 LDFLAGS.${_p}+=	-Wl,-u,net_backend_vale_port
 .endif

@@ -26,6 +26,13 @@
 /* The most fragments a frame may have. */
 #define	FRAME_MAXIOV		64
 
+/*
+ * The shortest segment that a switch and its ports accept, bytes of payload but
+ * for the last: Linux, too, refuses a smaller one (tcp_min_snd_mss).  A frame
+ * of 64 KB makes 1,365 of them at most.
+ */
+#define	FRAME_GSO_SIZE_MIN	48
+
 /* f_flags.  Neither: the checksums are complete, and nobody checked them. */
 #define	FRAME_CSUM_PARTIAL	0x01	/* VIRTIO_NET_HDR_F_NEEDS_CSUM: the
 					   checksum at f_csum_start +
@@ -43,12 +50,14 @@
 
 struct frame {
 	struct iovec	*f_iov;		/* its fragments; some may be empty */
-	int		 f_niov;	/* 1 to FRAME_MAXIOV */
+	int		 f_niov;	/* 1 to FRAME_MAXIOV; at least 2 with
+					   FRAME_CSUM_PARTIAL, so that a look at
+					   it tells the most frequent kind */
 	uint32_t	 f_len;		/* bytes in all, without FCS */
 	uint8_t		 f_flags;	/* FRAME_CSUM_* */
 	uint8_t		 f_gso_type;	/* FRAME_GSO_* */
 	/* If f_gso_type is not FRAME_GSO_NONE. */
-	uint16_t	 f_hdr_len;	/* bytes of headers: a hint */
+	uint16_t	 f_hdr_len;	/* bytes of headers */
 	uint16_t	 f_gso_size;	/* bytes of payload in a segment */
 	uint16_t	 f_net_start;	/* of the IP header; 0: behind what
 					   Ethernet and VLAN tags tell */
@@ -68,6 +77,16 @@ frame_set(struct frame *frame, int niov, uint32_t len)
 	frame->f_len = len;
 	frame->f_flags = 0;
 	frame->f_gso_type = FRAME_GSO_NONE;
+}
+
+/* The longest frame that it makes when it is cut, bytes. */
+static inline uint32_t
+frame_longest(const struct frame *frame)
+{
+	uint32_t longest = (uint32_t)frame->f_hdr_len + frame->f_gso_size;
+
+	return (frame->f_gso_type == FRAME_GSO_NONE || longest > frame->f_len ?
+	    frame->f_len : longest);
 }
 
 /*

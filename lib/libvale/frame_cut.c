@@ -98,34 +98,24 @@ cut_ip_valid(const struct frame_cut *cut)
 	}
 }
 
-/*
- * The length of the headers, of which `have' bytes are there; 0 if they are
- * invalid.
- */
+/* The length of TCP's or UDP's header; 0 if it is invalid. */
 static uint32_t
-cut_hdrlen(const struct frame_cut *cut, uint32_t have)
+cut_l4len(const struct frame_cut *cut)
 {
-	uint32_t len, offset = cut->fc_field - cut->fc_l4;
+	uint32_t len;
 
 	switch (cut->fc_type) {
 	case FRAME_GSO_TCPV4:
 	case FRAME_GSO_TCPV6:
-		if (offset != TCP_SUM)
+		if (cut->fc_field - cut->fc_l4 != TCP_SUM)
 			return (0);
 		len = (cut->fc_hdr[cut->fc_l4 + TCP_OFFSET] >> 4) * 4;
-		if (len < TCP_HDRLEN)
-			return (0);
-		break;
+		return (len >= TCP_HDRLEN ? len : 0);
 	case FRAME_GSO_UDP_L4:
-		if (offset != UDP_SUM)
-			return (0);
-		len = UDP_HDRLEN;
-		break;
+		return (cut->fc_field - cut->fc_l4 == UDP_SUM ? UDP_HDRLEN : 0);
 	default:
 		return (0);
 	}
-	len += cut->fc_l4;
-	return (len <= have ? len : 0);
 }
 
 /* Set what frame_cut_header() needs to cut.  Returns false if it is invalid. */
@@ -134,18 +124,24 @@ cut_begin_segments(struct frame_cut *cut, const struct frame *frame,
     uint32_t have)
 {
 	const uint8_t *l4 = cut->fc_hdr + cut->fc_l4;
+	uint32_t l4len;
 
 	if (cut->fc_l4 < ETHER_HDRLEN + IP4_HDRLEN)
 		return (false);
-	cut->fc_hdrlen = cut_hdrlen(cut, have);
-	if (cut->fc_hdrlen == 0 || cut->fc_hdrlen == frame->f_len)
+	l4len = cut_l4len(cut);
+	if (l4len == 0)
+		return (false);
+	cut->fc_hdrlen = frame->f_hdr_len != 0 ? frame->f_hdr_len :
+	    cut->fc_l4 + l4len;
+	if (cut->fc_hdrlen < cut->fc_field + 2U || cut->fc_hdrlen > have ||
+	    cut->fc_hdrlen == frame->f_len)
 		return (false);
 	cut->fc_net = frame->f_net_start != 0 ? frame->f_net_start :
 	    cut_net_start(cut->fc_hdr);
 	if (cut->fc_net + IP4_HDRLEN > cut->fc_l4 || !cut_ip_valid(cut))
 		return (false);
 	cut->fc_mss = frame->f_gso_size;
-	if (cut->fc_mss < FRAME_CUT_MIN ||
+	if (cut->fc_mss == 0 ||
 	    cut->fc_hdrlen - cut->fc_net + cut->fc_mss > IP_MAX)
 		return (false);
 	/* Subtract the length. */

@@ -45,12 +45,6 @@
 /* The most bytes of headers, up to the end of the checksum or of TCP's. */
 #define	FRAME_CUT_HDRLEN	512
 
-/*
- * The shortest segment, bytes of payload, but for the last: Linux, too, refuses
- * a smaller one (tcp_min_snd_mss).  A frame of 64 KB makes 1,365 at most.
- */
-#define	FRAME_CUT_MIN		48
-
 struct frame_cut {
 	/* For the caller.  Set by frame_cut_begin(). */
 	uint32_t	 fc_segments;	/* how many are left */
@@ -82,11 +76,11 @@ struct frame_cut {
 
 /*
  * Begin with a frame that has FRAME_CSUM_PARTIAL.  It must stay in place until
- * the last segment is taken.
+ * the last segment is taken.  An f_hdr_len of 0 means what TCP's header says.
  *
  * Returns false if it is invalid: the checksum or a header is outside the
  * frame or beyond FRAME_CUT_HDRLEN; or, of a frame to be cut, the segment size
- * is less than FRAME_CUT_MIN or makes an IP packet longer than 65535 bytes, the
+ * is 0 or makes an IP packet longer than 65535 bytes, there is no payload, the
  * IP header is missing, or it is not of the protocol that f_gso_type names.
  * FRAME_GSO_UDP, which is cut into fragments of IP, is not supported.
  */

@@ -31,7 +31,8 @@
  *
  * Returns false if the header is invalid: the checksum or the headers are not
  * within the frame; the frame is to be cut without a partial checksum, into
- * segments of 0 bytes or of more than the frame has; the type is unknown.
+ * segments of less than FRAME_GSO_SIZE_MIN or of more bytes than the frame has;
+ * the type is unknown.  f_hdr_len is the sender's word alone.
  */
 bool	frame_vnet_decode(struct frame *frame, const uint8_t *hdr);
 

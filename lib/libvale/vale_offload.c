@@ -110,6 +110,8 @@ vale_offload_collect(struct vale_port *port, bool slot, struct vale_frag *fg,
 		return (VALE_C_TX_BAD_HEADER);
 	if ((frame->f_flags & FRAME_CSUM_PARTIAL) == 0)
 		return (0);
+	/* The sender's word is not enough. */
+	frame->f_hdr_len = 0;
 	if (!frame_cut_begin(&cut, frame))
 		return (VALE_C_TX_BAD_HEADER);
 	copy = vo->vo_headers + vo->vo_used;

@@ -137,7 +137,10 @@ struct e82545_config {
 	X(E82545_C_TX_FRAME, "tx_frames", "frames sent")		\
 	X(E82545_C_TX_BYTE, "tx_bytes", "bytes sent")			\
 	X(E82545_C_TX_BATCH, "tx_batches", "transmit batches")		\
-	X(E82545_C_TX_TSO, "tx_tso", "packets segmented by TSO")	\
+	X(E82545_C_TX_TSO, "tx_tso", "packets with TSO")		\
+	X(E82545_C_TX_UNCUT, "tx_uncut", "packets with TSO sent as one frame") \
+	X(E82545_C_TX_PARTIAL, "tx_partial",				\
+	    "frames sent with a partial checksum")			\
 	X(E82545_C_TX_BAD_RING, "tx_bad_ring",				\
 	    "batches that found an invalid TX ring")			\
 	X(E82545_C_TX_BAD_DESC, "tx_bad_desc",				\

@@ -641,21 +641,27 @@ uint64_t e82545_sum_iov(const struct iovec *iov, size_t off, size_t len,
 	    bool odd);
 /*
  * Insert a checksum into a frame of `len' bytes.  The former content of the
- * field and `extra' are part of the sum; `nonzero' sends 0 as 0xffff, as UDP
- * does. Returns false, with the frame unchanged, if the bytes to sum are not in
- * the frame or the field is not in its first fragment.
+ * field is part of the sum; `nonzero' sends 0 as 0xffff, as UDP does. Returns
+ * false, with the frame unchanged, if the bytes to sum are not in the frame or
+ * the field is not in its first fragment.
  */
 bool	e82545_sum_insert(const struct iovec *iov, size_t len,
-	    const struct e82545_sum_where *where, uint16_t extra, bool nonzero);
+	    const struct e82545_sum_where *where, bool nonzero);
 
-/* Whether the headers of a TSO context are within its HDRLEN bytes. */
-bool	e82545_tso_valid(const struct e82545_txctx *ctx);
 /*
- * Turn a packet's header into that of the segment with payload bytes
- * [off, off + paylen).  8254x SDM section 3.5.
+ * Whether the headers of a TSO context follow each other within its HDRLEN
+ * bytes, and TCP's or UDP's checksum is in its place.
+ */
+bool	e82545_tso_valid(const struct e82545_txctx *ctx);
+/* What is to be cut: FRAME_GSO_*. */
+uint8_t	e82545_tso_type(const struct e82545_txctx *ctx);
+/*
+ * Complete the header of a packet with `paylen' bytes of payload: its lengths,
+ * the checksum of IPv4, and the length in the sum of the pseudo-header, which
+ * the guest leaves out.  8254x SDM section 3.5.
  */
 void	e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx,
-	    size_t off, size_t paylen, bool last);
+	    size_t paylen);
 /* Insert a VLAN tag; the frame's first byte moves to hdr[-4]. */
 void	e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag);
 

@@ -21,19 +21,16 @@
 
 /* Offsets in headers: RFC 791, 8200, 9293, 768. */
 #define	IP4_LENGTH	2
-#define	IP4_ID		4
 #define	IP4_FRAGMENT	6
 #define	IP4_PROTO	9
+#define	IP4_SUM		10
 #define	IP4_ADDRS	12
 #define	IP4_HDRLEN	20
 #define	IP6_PAYLEN	4
 #define	IP6_NEXT	6
 #define	IP6_ADDRS	8
 #define	IP6_HDRLEN	40
-#define	TCP_SEQ		4
-#define	TCP_FLAGS	13
-#define	 TCP_FIN	0x01
-#define	 TCP_PSH	0x08
+#define	TCP_SUM		16
 #define	TCP_HDRLEN	20
 #define	UDP_LENGTH	4
 #define	UDP_SUM		6
@@ -70,7 +67,7 @@ e82545_sum_iov(const struct iovec *iov, size_t off, size_t len, bool odd)
 
 bool
 e82545_sum_insert(const struct iovec *iov, size_t len,
-    const struct e82545_sum_where *where, uint16_t extra, bool nonzero)
+    const struct e82545_sum_where *where, bool nonzero)
 {
 	size_t end;
 	uint16_t field;
@@ -80,7 +77,7 @@ e82545_sum_insert(const struct iovec *iov, size_t len,
 	    where->field + sizeof(field) > iov[0].iov_len)
 		return (false);
 	field = frame_sum_fold(e82545_sum_iov(iov, where->start,
-	    end - where->start, false) + htobe16(extra));
+	    end - where->start, false));
 	if (nonzero && field == 0)
 		field = 0xffff;
 	memcpy((uint8_t *)iov[0].iov_base + where->field, &field,
@@ -95,35 +92,58 @@ e82545_sum_insert(const struct iovec *iov, size_t len,
 bool
 e82545_tso_valid(const struct e82545_txctx *ctx)
 {
-	unsigned int ip, l4;
+	const bool tcp = (ctx->cmd & E82545_TXD_TUCMD_TCP) != 0;
+	unsigned int ip;
 
 	ip = (ctx->cmd & E82545_TXD_TUCMD_IP) != 0 ? IP4_HDRLEN : IP6_HDRLEN;
-	l4 = (ctx->cmd & E82545_TXD_TUCMD_TCP) != 0 ? TCP_HDRLEN : UDP_HDRLEN;
 	return (ctx->mss != 0 &&
-	    ctx->ip.start + ip <= ctx->hdrlen &&
-	    ctx->l4.start + l4 <= ctx->hdrlen);
+	    ctx->ip.start + ip <= ctx->l4.start &&
+	    ctx->l4.start + (tcp ? TCP_HDRLEN : UDP_HDRLEN) <= ctx->hdrlen &&
+	    ctx->l4.field == ctx->l4.start + (tcp ? TCP_SUM : UDP_SUM));
+}
+
+uint8_t
+e82545_tso_type(const struct e82545_txctx *ctx)
+{
+	if ((ctx->cmd & E82545_TXD_TUCMD_TCP) == 0)
+		return (FRAME_GSO_UDP_L4);
+	return ((ctx->cmd & E82545_TXD_TUCMD_IP) != 0 ? FRAME_GSO_TCPV4 :
+	    FRAME_GSO_TCPV6);
+}
+
+/* The IPv4 header's own checksum, if the header is complete. */
+static void
+tso_ip_sum(uint8_t *ip, size_t len)
+{
+	const size_t hdrlen = (ip[0] & 0xf) * 4;
+	uint16_t sum = 0;
+
+	if (hdrlen > len)
+		return;
+	memcpy(ip + IP4_SUM, &sum, sizeof(sum));
+	sum = frame_sum_fold(frame_sum_bytes(ip, hdrlen));
+	memcpy(ip + IP4_SUM, &sum, sizeof(sum));
 }
 
 void
-e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx, size_t off,
-    size_t paylen, bool last)
+e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx, size_t paylen)
 {
-	uint8_t *ip = hdr + ctx->ip.start, *l4 = hdr + ctx->l4.start;
-	size_t len;
+	const uint16_t l4len = ctx->hdrlen - ctx->l4.start + paylen;
+	uint8_t *ip = hdr + ctx->ip.start, *field = hdr + ctx->l4.field;
+	size_t len = ctx->hdrlen - ctx->ip.start + paylen;
+	uint16_t sum;
 
-	len = ctx->hdrlen - ctx->ip.start + paylen;
 	if ((ctx->cmd & E82545_TXD_TUCMD_IP) != 0) {
 		be16enc(ip + IP4_LENGTH, len);
-		be16enc(ip + IP4_ID, be16dec(ip + IP4_ID) + off / ctx->mss);
+		tso_ip_sum(ip, ctx->l4.start - ctx->ip.start);
 	} else
 		be16enc(ip + IP6_PAYLEN, len - IP6_HDRLEN);
-
-	if ((ctx->cmd & E82545_TXD_TUCMD_TCP) != 0) {
-		be32enc(l4 + TCP_SEQ, be32dec(l4 + TCP_SEQ) + off);
-		if (!last)
-			l4[TCP_FLAGS] &= ~(TCP_FIN | TCP_PSH);
-	} else
-		be16enc(l4 + UDP_LENGTH, ctx->hdrlen - ctx->l4.start + paylen);
+	if ((ctx->cmd & E82545_TXD_TUCMD_TCP) == 0)
+		be16enc(hdr + ctx->l4.start + UDP_LENGTH, l4len);
+	/* The guest has left out the length. */
+	memcpy(&sum, field, sizeof(sum));
+	sum = ~frame_sum_fold((uint32_t)sum + htobe16(l4len));
+	memcpy(field, &sum, sizeof(sum));
 }
 
 void

@@ -16,7 +16,9 @@
  *		collect	the descriptors of a packet, up to EOP; read each once,
  *			map its buffer
  *		send	it as one frame or, with TSO, as many, each made of
- *			fragments of guest memory
+ *			fragments of guest memory; if the port takes offloads,
+ *			as one in any case, and TCP's and UDP's checksums are
+ *			left to whoever reads the frame next
  *	end	flush the port; write DD back to the descriptors that have RS;
  *		then, once, under reg_mtx: TDH, statistics, interrupt
  *
@@ -50,6 +52,7 @@
 #include "e82545_probes.h"
 #include "e82545_snap.h"
 #include "frame_cursor.h"
+#include "frame_cut.h"
 
 /* Descriptors one packet may take. */
 #define	TX_PACKET_DESCS		256
@@ -77,6 +80,7 @@ struct e82545_txq {
 	uint8_t			pool[E82545_TX_FRAMES][TX_SLOT];
 	/* For one packet. */
 	struct iovec		frags[TX_PACKET_DESCS];
+	struct iovec		uncut[1 + TX_PACKET_DESCS];	/* with TSO */
 };
 
 struct tx_batch {
@@ -111,6 +115,7 @@ struct tx_packet {
 	uint8_t		popts;		/* E82545_TXD_POPTS_* */
 	uint32_t	flags;		/* E82545_TXD_*: VLE, IFCS, IC */
 	uint16_t	tag;		/* VLAN */
+	bool		late;		/* TCP's or UDP's sum is left to others */
 	struct e82545_sum_where legacy;	/* with IC */
 	enum e82545_counter error;	/* why it is invalid, or TX_NO_ERROR */
 };
@@ -208,6 +213,23 @@ tx_sent(struct e82545 *dev, struct tx_batch *b, size_t len, int error)
 		e82545_probe_tx_overmtu(dev, b->head);
 }
 
+/* Count what the wire would carry: the frame, or its segments. */
+static void
+tx_tally(struct tx_batch *b, const uint8_t *dst, const struct frame *frame)
+{
+	uint32_t left, n;
+
+	if (frame->f_gso_type == FRAME_GSO_NONE) {
+		e82545_tally(&b->tally, dst, frame->f_len + E82545_ETH_FCS);
+		return;
+	}
+	for (left = frame->f_len - frame->f_hdr_len; left > 0; left -= n) {
+		n = MIN(left, frame->f_gso_size);
+		e82545_tally(&b->tally, dst, frame->f_hdr_len + n +
+		    E82545_ETH_FCS);
+	}
+}
+
 static void
 tx_out(struct e82545 *dev, struct tx_batch *b, const struct frame *frame)
 {
@@ -234,24 +256,23 @@ tx_out(struct e82545 *dev, struct tx_batch *b, const struct frame *frame)
 		frame_cursor_init(&cur, frame->f_iov);
 		frame_cursor_copy(&cur, dst, sizeof(dst));
 	}
-	e82545_tally(&b->tally, to, frame->f_len + E82545_ETH_FCS);
+	tx_tally(b, to, frame);
 }
 
-/* `l4len': the length that hardware adds to the pseudo-header of a segment. */
 static void
 tx_sums(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
-    const struct iovec *iov, size_t len, uint16_t l4len)
+    const struct iovec *iov, size_t len)
 {
-	const struct e82545_txctx *ctx = &dev->txq->ctx[p->tso];
+	const struct e82545_txctx *ctx = &dev->txq->ctx[0];
 
 	if ((p->flags & E82545_TXD_IC) != 0 &&
-	    !e82545_sum_insert(iov, len, &p->legacy, 0, false))
+	    !e82545_sum_insert(iov, len, &p->legacy, false))
 		tx_bad(dev, b, E82545_C_TX_BAD_CTX);
 	if ((p->popts & E82545_TXD_POPTS_IXSM) != 0 &&
-	    !e82545_sum_insert(iov, len, &ctx->ip, 0, false))
+	    !e82545_sum_insert(iov, len, &ctx->ip, false))
 		tx_bad(dev, b, E82545_C_TX_BAD_CTX);
 	if ((p->popts & E82545_TXD_POPTS_TXSM) != 0 &&
-	    !e82545_sum_insert(iov, len, &ctx->l4, l4len,
+	    !e82545_sum_insert(iov, len, &ctx->l4,
 	    (ctx->cmd & E82545_TXD_TUCMD_TCP) == 0))
 		tx_bad(dev, b, E82545_C_TX_BAD_CTX);
 }
@@ -268,13 +289,20 @@ tx_slot(struct e82545 *dev, const struct tx_batch *b)
 	return (dev->txq->pool[b->nframes] + E82545_VLAN_LEN);
 }
 
+/* How many bytes a frame of `len' lacks, if the guest wants them added. */
+static size_t
+tx_padding(const struct tx_batch *b, size_t len)
+{
+	return (b->psp && len < E82545_ETH_MIN ? E82545_ETH_MIN - len : 0);
+}
+
 /*
- * Make one frame of `hdrlen' bytes in the header slot (0: none) and `paylen'
- * bytes of guest memory, and send it.
+ * Send the packet as one frame: `hdrlen' bytes in the header slot (0: none) and
+ * `paylen' bytes of guest memory at `cur'.
  */
 static void
 tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
-    size_t hdrlen, struct frame_cursor *cur, size_t paylen, uint16_t l4len)
+    size_t hdrlen, struct frame_cursor *cur, size_t paylen)
 {
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
@@ -284,9 +312,8 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 
 	len = hdrlen + paylen;
 	taglen = tx_taglen(p);
-	pad = 0;
-	if (b->psp && len + taglen < E82545_ETH_MIN) {
-		pad = E82545_ETH_MIN - (len + taglen);
+	pad = tx_padding(b, len + taglen);
+	if (pad > 0) {
 		frame_cursor_copy(cur, hdr + hdrlen, paylen);
 		hdrlen = len;
 		paylen = 0;
@@ -305,13 +332,26 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 	}
 	n += npay;
 	if (p->popts != 0 || (p->flags & E82545_TXD_IC) != 0)
-		tx_sums(dev, b, p, iov, len, l4len);
+		tx_sums(dev, b, p, iov, len);
 	if (taglen != 0) {
 		e82545_vlan_insert(hdr, b->vet, p->tag);
 		iov[0].iov_base = hdr - taglen;
 	}
 	iov[0].iov_len += taglen + pad;
 	frame_set(&frame, n, len + taglen + pad);
+	if (p->late) {
+		const struct e82545_sum_where *l4 = &dev->txq->ctx[0].l4;
+
+		b->counts[E82545_C_TX_PARTIAL]++;
+		frame.f_flags = FRAME_CSUM_PARTIAL;
+		frame.f_csum_start = l4->start + taglen;
+		frame.f_csum_offset = l4->field - l4->start;
+		if (n == 1) {
+			iov[1].iov_base = iov[0].iov_base;
+			iov[1].iov_len = 0;
+			frame.f_niov = 2;
+		}
+	}
 	tx_out(dev, b, &frame);
 }
 
@@ -332,8 +372,35 @@ tx_changed(const struct e82545 *dev, const struct tx_packet *p)
 	return (n);
 }
 
+/* Whether the network takes what the model need not sum or cut itself. */
+static bool
+tx_offloads(const struct e82545 *dev, const struct tx_batch *b)
+{
+	return (dev->port->fp_offloads && !b->loopback);
+}
+
+/*
+ * Whether the sum of TCP or UDP can be left to who reads the frame next: it
+ * goes to the frame's end, as in a virtio-net header, and that of IP does not
+ * depend on it.
+ */
+static bool
+tx_late(const struct e82545 *dev, const struct tx_batch *b,
+    const struct tx_packet *p, size_t len)
+{
+	const struct e82545_txctx *ctx = &dev->txq->ctx[0];
+
+	return (tx_offloads(dev, b) &&
+	    (p->popts & E82545_TXD_POPTS_TXSM) != 0 &&
+	    (p->flags & E82545_TXD_IC) == 0 && len >= E82545_ETH_MIN &&
+	    ctx->l4.end == 0 && ctx->l4.field >= ctx->l4.start &&
+	    ctx->l4.field + sizeof(uint16_t) <= len &&
+	    ((p->popts & E82545_TXD_POPTS_IXSM) == 0 ||
+	    (ctx->ip.end != 0 && ctx->ip.end < ctx->l4.start)));
+}
+
 static void
-tx_plain(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
+tx_plain(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 {
 	struct frame_cursor cur;
 	size_t hdrlen, len;
@@ -347,24 +414,108 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);
 		return;
 	}
+	if (tx_late(dev, b, p, len)) {
+		p->late = true;
+		p->popts &= ~E82545_TXD_POPTS_TXSM;
+	}
 	hdrlen = MIN(tx_changed(dev, p), len);
 	frame_cursor_init(&cur, dev->txq->frags);
 	frame_cursor_copy(&cur, tx_slot(dev, b), hdrlen);
-	tx_frame(dev, b, p, hdrlen, &cur, len - hdrlen, 0);
+	tx_frame(dev, b, p, hdrlen, &cur, len - hdrlen);
 }
 
 /*
- * Send the remaining segments of a packet.  Returns false if the batch is full
- * before the last one.
+ * TSO.
+ */
+
+/* The longest frame that the network takes uncut, bytes. */
+#define	TX_UNCUT_MAX	65535
+
+/* Send the next segment, which is in the header slot up to its payload. */
+static void
+tx_segment(struct e82545 *dev, struct tx_batch *b, struct frame_cut *cut)
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	uint8_t *hdr = dev->txq->pool[b->nframes++];
+	size_t len = cut->fc_hdrlen + cut->fc_paylen, pad;
+	int npay;
+
+	pad = tx_padding(b, len);
+	if (pad > 0) {
+		frame_cut_copy(cut, hdr + cut->fc_hdrlen, cut->fc_paylen);
+		memset(hdr + len, 0, pad);
+		npay = 0;
+		iov[0].iov_len = len + pad;
+	} else {
+		npay = frame_cut_slice(cut, iov + 1, FRAME_MAXIOV - 1);
+		if (npay == -1) {
+			tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);
+			return;
+		}
+		iov[0].iov_len = cut->fc_hdrlen;
+	}
+	frame_cut_header(cut, hdr);
+	iov[0].iov_base = hdr;
+	frame_set(&frame, 1 + npay, len + pad);
+	tx_out(dev, b, &frame);
+}
+
+/*
+ * Make the packet one frame: its header, which it copies to `hdr' and which the
+ * tag precedes, and its payload in guest memory.
+ */
+static void
+tx_tso_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
+    uint8_t *hdr, struct frame *frame)
+{
+	const struct e82545_txctx *ctx = &dev->txq->ctx[1];
+	const size_t taglen = tx_taglen(p), paylen = p->len - ctx->hdrlen;
+	struct iovec *iov = dev->txq->uncut;
+	struct frame_cursor cur;
+	int n;
+
+	frame_cursor_init(&cur, dev->txq->frags);
+	frame_cursor_copy(&cur, hdr, ctx->hdrlen);
+	e82545_tso_header(hdr, ctx, paylen);
+	if (taglen != 0)
+		e82545_vlan_insert(hdr, b->vet, p->tag);
+	iov[0].iov_base = hdr - taglen;
+	iov[0].iov_len = ctx->hdrlen + taglen;
+	n = frame_cursor_slice(&cur, paylen, iov + 1, TX_PACKET_DESCS);
+	MPASS(n >= 0);
+	if (n == 0) {
+		iov[1].iov_base = hdr;
+		iov[1].iov_len = 0;
+		n = 1;
+	}
+	frame->f_iov = iov;
+	frame_set(frame, 1 + n, p->len + taglen);
+	frame->f_flags = FRAME_CSUM_PARTIAL;
+	frame->f_csum_start = ctx->l4.start + taglen;
+	frame->f_csum_offset = ctx->l4.field - ctx->l4.start;
+	if (paylen > ctx->mss) {
+		frame->f_gso_type = e82545_tso_type(ctx);
+		frame->f_gso_size = ctx->mss;
+		frame->f_hdr_len = ctx->hdrlen + taglen;
+		frame->f_net_start = ctx->ip.start + taglen;
+	}
+}
+
+/*
+ * Send a packet uncut, or its remaining segments.  Returns false if the batch
+ * is full before the last one.
  */
 static bool
 tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 {
 	const struct e82545_txctx *ctx = &dev->txq->ctx[1];
 	struct e82545_txq *txq = dev->txq;
-	struct frame_cursor cur;
-	uint8_t header[UINT8_MAX];
-	uint32_t len, paylen;
+	uint8_t header[TX_SLOT];
+	struct frame frame;
+	struct frame_cut cut;
+	uint32_t paylen;
+	bool uncut;
 
 	if (!e82545_tso_valid(ctx) || p->len < ctx->hdrlen) {
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_CTX);
@@ -380,22 +531,28 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);
 		return (true);
 	}
-	/* The guest may have changed the packet since its first segments. */
-	txq->sent = MIN(txq->sent, paylen);
-	frame_cursor_init(&cur, txq->frags);
-	frame_cursor_copy(&cur, header, ctx->hdrlen);
-	frame_cursor_skip(&cur, txq->sent);
-	do {
-		if (b->nframes == E82545_TX_FRAMES)
+	uncut = tx_offloads(dev, b) && txq->sent == 0 &&
+	    p->len <= TX_UNCUT_MAX - E82545_VLAN_LEN &&
+	    ctx->mss >= FRAME_GSO_SIZE_MIN && p->nfrags < FRAME_MAXIOV - 1;
+	tx_tso_frame(dev, b, p, uncut ? tx_slot(dev, b) :
+	    header + E82545_VLAN_LEN, &frame);
+	if (!frame_cut_begin(&cut, &frame)) {
+		tx_bad_drop(dev, b, E82545_C_TX_BAD_CTX);
+		return (true);
+	}
+	if (uncut) {
+		b->nframes++;
+		b->counts[E82545_C_TX_UNCUT]++;
+		tx_out(dev, b, &frame);
+	} else {
+		frame_cut_seek(&cut, txq->sent);
+		while (b->nframes < E82545_TX_FRAMES && frame_cut_next(&cut)) {
+			tx_segment(dev, b, &cut);
+			txq->sent += cut.fc_paylen;
+		}
+		if (cut.fc_segments > 0)
 			return (false);
-		len = MIN(ctx->mss, paylen - txq->sent);
-		memcpy(tx_slot(dev, b), header, ctx->hdrlen);
-		e82545_tso_header(tx_slot(dev, b), ctx, txq->sent, len,
-		    txq->sent + len == paylen);
-		tx_frame(dev, b, p, ctx->hdrlen, &cur, len,
-		    ctx->hdrlen - ctx->l4.start + len);
-		txq->sent += len;
-	} while (txq->sent < paylen);
+	}
 	b->ntso++;
 	if (paylen != ctx->paylen)
 		b->ntsofail++;
@@ -404,7 +561,7 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 
 /* Returns false if the batch is full before the packet is sent. */
 static bool
-tx_send(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
+tx_send(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 {
 	if (p->error != TX_NO_ERROR) {
 		tx_bad_drop(dev, b, p->error);

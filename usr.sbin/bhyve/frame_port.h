@@ -61,6 +61,7 @@ struct frame_port_ops {
 	bool	(*fpo_set_sink)(struct frame_port *port,
 		    void (*sink)(void *arg, struct frame_source *frames),
 		    void *arg);
+	bool	(*fpo_set_offloads)(struct frame_port *port);
 	uint64_t (*fpo_missed)(const struct frame_port *port);
 };
 
@@ -73,8 +74,9 @@ struct frame_port {
 	 * after it.
 	 */
 	struct frame_source *fp_source;
-	uint32_t	 fp_frame_max;	/* bytes, as f_len; longer ones are
-					   dropped */
+	uint32_t	 fp_frame_max;	/* bytes, as frame_longest(); longer
+					   ones are dropped */
+	bool		 fp_offloads;	/* frame_port_set_offloads() */
 	uint64_t	 fp_counter[FRAME_PORT_NCOUNTERS]; /* atomic */
 };
 
@@ -117,7 +119,8 @@ frame_port_send_short(struct frame_port *port, const struct frame *frame)
 static inline int
 frame_port_send(struct frame_port *port, const struct frame *frame)
 {
-	if (__predict_false(frame->f_len > port->fp_frame_max)) {
+	if (__predict_false(frame->f_len > port->fp_frame_max) &&
+	    frame_longest(frame) > port->fp_frame_max) {
 		frame_port_count(port, FRAME_PORT_C_TX_OVERMTU);
 		return (EMSGSIZE);
 	}
@@ -149,7 +152,8 @@ frame_port_sync(struct frame_port *port)
 static inline bool
 frame_port_accepts(struct frame_port *port, const struct frame *frame)
 {
-	if (__predict_true(frame->f_len <= port->fp_frame_max))
+	if (__predict_true(frame->f_len <= port->fp_frame_max) ||
+	    frame_longest(frame) <= port->fp_frame_max)
 		return (true);
 	frame_port_count(port, FRAME_PORT_C_RX_OVERMTU);
 	return (false);
@@ -195,6 +199,18 @@ frame_port_missed(const struct frame_port *port)
 {
 	return (port->fp_ops->fpo_missed == NULL ? 0 :
 	    port->fp_ops->fpo_missed(port));
+}
+
+/*
+ * Let frames with FRAME_CSUM_PARTIAL pass, both ways.  Until then, and if the
+ * port cannot, they must not be sent, and none is received.  Before the first
+ * frame.  fp_offloads says whether it was done.
+ */
+static inline void
+frame_port_set_offloads(struct frame_port *port)
+{
+	port->fp_offloads = port->fp_ops->fpo_set_offloads != NULL &&
+	    port->fp_ops->fpo_set_offloads(port);
 }
 
 #endif /* !_FRAME_PORT_H_ */

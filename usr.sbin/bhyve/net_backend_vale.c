@@ -27,7 +27,9 @@
  *
  * Frames with a virtio-net header, which a frontend may ask for, go out through
  * the slots' own buffers: a switch that does what the header asks for works on
- * the frame where it lies, and that must be the switch's memory.
+ * the frame where it lies, and that must be the switch's memory.  With the
+ * switch in this process, frame ports use VALE_HEADER_SLOT: only the header,
+ * which few frames have, is in a slot's own buffer.
  *
  * No locks: the transmit side belongs to the sending thread, the receive side
  * to the receiving thread, and the two share no data.
@@ -49,6 +51,7 @@
 
 #include "debug.h"
 #include "frame_port.h"
+#include "frame_vnet.h"
 #include "iov.h"
 #include "libvale.h"
 #include "mevent.h"
@@ -83,7 +86,8 @@ struct vale_priv {
 	struct mevent	*mevp;
 
 	/* The sending thread's. */
-	uint32_t	 slot_max;	/* bytes in a slot, multiple of 64 */
+	uint32_t	 slot_max;	/* bytes in a slot */
+	uint32_t	 align;		/* VALE_ALIGN, or 1 */
 	bool		 tx_failed;	/* the last sync failed, reported */
 
 	/* The receiving thread's. */
@@ -168,8 +172,13 @@ vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
 		vale_cleanup(be);
 		return (-1);
 	}
-	priv->slot_max = (MIN(priv->port->txring->nr_buf_size, UINT16_MAX) &
-	    ~(VALE_ALIGN - 1)) - VALE_ALIGN;
+	priv->slot_max = MIN(priv->port->txring->nr_buf_size, UINT16_MAX);
+	priv->align = 1;
+	if (priv->port->single_slot) {
+		priv->align = VALE_ALIGN;
+		priv->slot_max = (priv->slot_max & ~(VALE_ALIGN - 1)) -
+		    VALE_ALIGN;
+	}
 	priv->rx_next = priv->port->rxring->head;
 	priv->frame_port.fp_ops = &vale_port_ops;
 	priv->frame_port.fp_source = &priv->frame_source;
@@ -271,29 +280,27 @@ vale_slot_fit(const struct vale_priv *priv, uintptr_t addr)
 {
 	size_t skew;
 
-	skew = addr % VALE_ALIGN;
+	skew = addr & (priv->align - 1);
 	return (priv->slot_max - (skew != 0 ? VALE_ALIGN + skew : 0));
 }
 
 /*
- * Lay a frame out over the slots from ring->head, at most `space' of them.
- * Returns the slot after the last, or ring->head if it takes more.
+ * Lay a frame out over the slots from `head', at most `space' of them.  Returns
+ * the slot after the last, or ring->head if it takes more.
  */
 static uint32_t
 vale_lay_out(const struct vale_priv *priv, const struct iovec *iov, int iovcnt,
-    uint32_t space)
+    uint32_t head, uint32_t space)
 {
 	struct netmap_ring *ring;
 	struct netmap_slot *slot;
-	uint32_t head;
 	uintptr_t addr;
 	size_t left, n, skip;
 	int i;
 
 	ring = priv->port->txring;
-	head = ring->head;
 	if (space == 0)
-		return (head);
+		return (ring->head);
 	slot = &ring->slot[head];
 	skip = 0;
 	if (iov[0].iov_len < ETHER_HDR_LEN) {
@@ -344,17 +351,15 @@ vale_copy(void *buf, const struct iovec *iov, size_t off, size_t len)
 /* The same for a copy in the slots' own buffers. */
 static uint32_t
 vale_copy_out(const struct vale_priv *priv, const struct iovec *iov,
-    size_t total, uint32_t space)
+    size_t total, uint32_t head, uint32_t space)
 {
 	struct netmap_ring *ring;
 	struct netmap_slot *slot;
-	uint32_t head;
 	size_t n, off;
 
 	ring = priv->port->txring;
 	if (howmany(total, priv->slot_max) > space)
 		return (ring->head);
-	head = ring->head;
 	for (off = 0; off < total; off += n) {
 		slot = &ring->slot[head];
 		n = vale_copy(NETMAP_BUF(ring, slot->buf_idx), iov, off,
@@ -398,39 +403,69 @@ vale_send_single_slot(const struct vale_priv *priv, const struct iovec *iov)
 	return (true);
 }
 
-/* Returns the slot after the frame, or ring->head if it takes more space. */
+/*
+ * Put the header of a frame into the slot at ring->head.  Returns the next
+ * slot.
+ */
 static uint32_t
-vale_put_frame(const struct vale_priv *priv, const struct iovec *iov,
-    int iovcnt, size_t total, size_t hdrlen)
+vale_put_header(struct netmap_ring *ring, const struct frame *frame)
 {
-	uint32_t space;
+	struct netmap_slot *slot = &ring->slot[ring->head];
 
-	space = MIN(NETMAP_MAX_FRAGS, nm_ring_space(priv->port->txring));
-	if (hdrlen != 0 || (priv->port->single_slot &&
-	    vale_needs_copy(priv, iov, iovcnt, total)))
-		return (vale_copy_out(priv, iov, total, space));
-	return (vale_lay_out(priv, iov, iovcnt, space));
+	frame_vnet_encode(frame, (uint8_t *)NETMAP_BUF(ring, slot->buf_idx),
+	    VALE_HEADER);
+	slot->len = VALE_HEADER;
+	slot->flags = NS_MOREFRAG | VALE_SLOT_HEADER;
+	return (nm_ring_next(ring, ring->head));
 }
 
 /*
- * Put a frame of `total' bytes, of which `hdrlen' are a virtio-net header, into
- * the ring.  Returns 0, or EMSGSIZE or ENOBUFS if it was dropped.
+ * Returns the slot after the frame, or ring->head if it takes more space.  One
+ * of many fragments may take less if it is copied (`copy').
+ */
+static uint32_t
+vale_put_frame(const struct vale_priv *priv, const struct frame *frame,
+    bool copy)
+{
+	struct netmap_ring *ring = priv->port->txring;
+	uint32_t head = ring->head, space;
+
+	space = MIN(NETMAP_MAX_FRAGS, nm_ring_space(ring));
+	if (frame->f_flags != 0 && space > 0) {
+		head = vale_put_header(ring, frame);
+		space--;
+	}
+	if (copy)
+		return (vale_copy_out(priv, frame->f_iov, frame->f_len, head,
+		    space));
+	return (vale_lay_out(priv, frame->f_iov, frame->f_niov, head, space));
+}
+
+/*
+ * Put a frame, whose fragments begin with `hdrlen' bytes of a virtio-net
+ * header, into the ring.  Returns 0, or EMSGSIZE or ENOBUFS if it was dropped.
  */
 static __attribute__((__noinline__)) int
-vale_send_frame(struct vale_priv *priv, const struct iovec *iov, int iovcnt,
-    size_t total, size_t hdrlen)
+vale_send_frame(struct vale_priv *priv, const struct frame *frame,
+    size_t hdrlen)
 {
 	struct netmap_ring *ring = priv->port->txring;
 	uint32_t head;
+	bool copy;
 
-	if (total <= ETHER_HDR_LEN + hdrlen ||
-	    total > VALE_SEND_MAX + hdrlen)
+	if (frame->f_len <= ETHER_HDR_LEN + hdrlen ||
+	    frame->f_len > VALE_SEND_MAX + hdrlen)
 		return (EMSGSIZE);
-	head = vale_put_frame(priv, iov, iovcnt, total, hdrlen);
+	copy = hdrlen != 0 || (priv->port->single_slot &&
+	    vale_needs_copy(priv, frame->f_iov, frame->f_niov, frame->f_len));
+	head = vale_put_frame(priv, frame, copy);
 	if (head == ring->head && nm_ring_space(ring) < NETMAP_MAX_FRAGS) {
 		vale_flush(priv);
-		head = vale_put_frame(priv, iov, iovcnt, total, hdrlen);
+		head = vale_put_frame(priv, frame, copy);
 	}
+	/* An uncut packet would be sent again and again in the same form. */
+	if (head == ring->head && frame->f_flags != 0)
+		head = vale_put_frame(priv, frame, true);
 	if (head == ring->head)
 		return (ENOBUFS);
 	ring->head = ring->cur = head;
@@ -445,8 +480,7 @@ vale_port_send(struct frame_port *port, const struct frame *frame)
 	if (frame->f_niov == 1 &&
 	    FAST_PATH(vale_send_single_slot(priv, frame->f_iov)))
 		return (true);
-	return (vale_send_frame(priv, frame->f_iov, frame->f_niov,
-	    frame->f_len, 0) == 0);
+	return (vale_send_frame(priv, frame, 0) == 0);
 }
 
 static void
@@ -458,13 +492,15 @@ vale_port_flush(struct frame_port *port)
 static ssize_t
 vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 {
+	struct frame frame = { .f_iov = __DECONST(struct iovec *, iov) };
 	struct vale_priv *priv;
 	ssize_t total;
 	int error;
 
 	priv = NET_BE_PRIV(be);
 	total = count_iov(iov, iovcnt);
-	error = vale_send_frame(priv, iov, iovcnt, total, be->be_vnet_hdr_len);
+	frame_set(&frame, iovcnt, total);
+	error = vale_send_frame(priv, &frame, be->be_vnet_hdr_len);
 	if (error != 0) {
 		errno = error;
 		return (-1);
@@ -531,25 +567,26 @@ vale_peek_single_slot(struct vale_priv *priv, struct frame *frame)
 	return (true);
 }
 
+/*
+ * Show the frame in the slots from `first' to before `end'.  Returns false if
+ * it cannot be shown: too many slots, or an invalid header.
+ */
 static bool
-vale_peek(struct frame_source *source, struct frame *frame)
+vale_show(struct netmap_ring *ring, uint32_t first, uint32_t end,
+    struct frame *frame)
 {
-	struct vale_priv *priv = vale_of_source(source);
-	struct netmap_ring *ring = priv->port->rxring;
-	struct netmap_slot *slot;
-	uint32_t end, i, len, n;
+	const uint8_t *hdr = NULL;
+	struct netmap_slot *slot = &ring->slot[first];
+	uint32_t i = first, len = 0;
+	int n;
 
-	if (FAST_PATH(vale_peek_single_slot(priv, frame)))
-		return (true);
-	for (;; priv->rx_next = end) {
-		end = vale_frame_end(ring, priv->rx_next, &n);
-		if (end == priv->rx_next)
-			return (false);
-		if (n > 0 && n <= FRAME_MAXIOV)
-			break;
+	if ((slot->flags & VALE_SLOT_HEADER) != 0) {
+		hdr = (const uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
+		i = nm_ring_next(ring, i);
 	}
-	len = n = 0;
-	for (i = priv->rx_next; i != end; i = nm_ring_next(ring, i)) {
+	for (n = 0; i != end; i = nm_ring_next(ring, i)) {
+		if (n == FRAME_MAXIOV)
+			return (false);
 		slot = &ring->slot[i];
 		frame->f_iov[n].iov_base = NETMAP_BUF(ring, slot->buf_idx);
 		frame->f_iov[n].iov_len = slot->len;
@@ -557,6 +594,25 @@ vale_peek(struct frame_source *source, struct frame *frame)
 		n++;
 	}
 	frame_set(frame, n, len);
+	return (hdr == NULL || (n > 0 && frame_vnet_decode(frame, hdr)));
+}
+
+static bool
+vale_peek(struct frame_source *source, struct frame *frame)
+{
+	struct vale_priv *priv = vale_of_source(source);
+	struct netmap_ring *ring = priv->port->rxring;
+	uint32_t end, n;
+
+	if (FAST_PATH(vale_peek_single_slot(priv, frame)))
+		return (true);
+	for (;; priv->rx_next = end) {
+		end = vale_frame_end(ring, priv->rx_next, &n);
+		if (end == priv->rx_next)
+			return (false);
+		if (n > 0 && vale_show(ring, priv->rx_next, end, frame))
+			break;
+	}
 	priv->rx_end = end;
 	return (true);
 }
@@ -603,6 +659,14 @@ vale_port_set_sink(struct frame_port *port,
 	return (vale_set_sink(vale_of_port(port)->port, sink, arg) == 0);
 }
 
+/* Not of /dev/netmap: there each frame would have a header. */
+static bool
+vale_port_set_offloads(struct frame_port *port)
+{
+	return (vale_set_header(vale_of_port(port)->port,
+	    VALE_HEADER_SLOT) == 0);
+}
+
 static uint64_t
 vale_port_missed(const struct frame_port *port)
 {
@@ -618,6 +682,7 @@ static const struct frame_port_ops vale_port_ops = {
 	.fpo_sync = vale_port_sync,
 	.fpo_set_polled = vale_port_set_polled,
 	.fpo_set_sink = vale_port_set_sink,
+	.fpo_set_offloads = vale_port_set_offloads,
 	.fpo_missed = vale_port_missed,
 };
 

@@ -18,6 +18,12 @@
 #include "e82545_check.h"
 #include "e82545_impl.h"
 
+/* What a context descriptor names. */
+#define	TCP4	(E82545_TXD_TUCMD_TCP | E82545_TXD_TUCMD_IP)
+#define	TCP6	E82545_TXD_TUCMD_TCP
+#define	UDP4	E82545_TXD_TUCMD_IP
+#define	UDP6	0
+
 static uint16_t
 model_sum(const void *data, size_t len)
 {
@@ -166,25 +172,22 @@ TEST(insert, "A checksum is inserted at its offset, or not at all")
 			be16enc(expect + t[i].field, sum);
 		}
 		ATF_CHECK_EQ_MSG(t[i].ok, e82545_sum_insert(iov, sizeof(buf),
-		    &where, 0, false), "case %zu", i);
+		    &where, false), "case %zu", i);
 		ATF_CHECK_EQ_MSG(0, memcmp(buf, expect, sizeof(buf)),
 		    "case %zu", i);
 	}
 }
 
-TEST(insert_extra, "A length is added, and UDP's zero becomes ffff")
+TEST(insert_zero, "UDP's zero becomes ffff")
 {
-	uint8_t buf[4] = { 0, 0, 0xff, 0xff - 8 };
+	uint8_t buf[4] = { 0, 0, 0xff, 0xff };
 	struct e82545_sum_where where = { 2, 0, 0 };
 	struct iovec iov = { buf, sizeof(buf) };
 
-	ATF_REQUIRE(e82545_sum_insert(&iov, sizeof(buf), &where, 8, false));
+	ATF_REQUIRE(e82545_sum_insert(&iov, sizeof(buf), &where, false));
 	ATF_CHECK_EQ(0, be16dec(buf));
-	ATF_REQUIRE(e82545_sum_insert(&iov, sizeof(buf), &where, 8, true));
+	ATF_REQUIRE(e82545_sum_insert(&iov, sizeof(buf), &where, true));
 	ATF_CHECK_EQ(0xffff, be16dec(buf));
-	ATF_REQUIRE(e82545_sum_insert(&iov, sizeof(buf), &where, 0x0108,
-	    false));
-	ATF_CHECK_EQ((uint16_t)~0x0100, be16dec(buf));
 }
 
 TEST(sum_copy, "A sum made while copying")
@@ -212,47 +215,49 @@ TEST(sum_copy, "A sum made while copying")
 		    e82545_sum(from, len, 0, false))));
 }
 
-TEST(tso_valid, "A TSO context whose headers are not in HDRLEN is refused")
+TEST(tso_valid, "A TSO context whose headers are not in HDRLEN is refused, or "
+    "whose headers overlap, or with another protocol's checksum")
 {
-	struct e82545_txctx tcp4 = {
-		.ip = { 14, 24, 33 }, .l4 = { 34, 50, 0 }, .mss = 1460,
-		.hdrlen = 54,
-		.cmd = E82545_TXD_TUCMD_TCP | E82545_TXD_TUCMD_IP,
-	}, ctx;
+	static const struct {
+		uint32_t	cmd;
+		uint16_t	mss;
+		uint8_t		hdrlen, ip, l4, field;
+		bool		ok;
+	} t[] = {
+		{ TCP4, 1460, 54, 14, 34, 50, true },
+		{ TCP4, 1, 54, 14, 34, 50, true },
+		{ TCP4, 0, 54, 14, 34, 50, false },
+		{ TCP4, 1460, 53, 14, 34, 50, false },
+		{ TCP4, 1460, 0, 14, 34, 50, false },
+		{ TCP4, 1460, 54, 15, 34, 50, false },
+		{ TCP4, 1460, 54, 255, 34, 50, false },
+		{ TCP4, 1460, 55, 14, 35, 51, true },
+		{ TCP4, 1460, 54, 14, 35, 51, false },
+		{ TCP4, 1460, 54, 14, 34, 49, false },
+		{ TCP4, 1460, 54, 14, 34, 40, false },
+		{ UDP4, 1460, 42, 14, 34, 40, true },
+		{ UDP4, 1460, 41, 14, 34, 40, false },
+		{ UDP4, 1460, 54, 14, 34, 50, false },
+		{ TCP6, 1460, 74, 14, 54, 70, true },
+		{ TCP6, 1460, 74, 15, 54, 70, false },
+		{ TCP6, 1460, 73, 14, 54, 70, false },
+		{ UDP6, 1460, 62, 14, 54, 60, true },
+		{ TCP4, 65535, 255, 14, 235, 251, true },
+		{ TCP4, 65535, 255, 14, 236, 252, false },
+	};
+	struct e82545_txctx ctx;
+	unsigned int i;
 
-	ATF_CHECK(e82545_tso_valid(&tcp4));
-	ctx = tcp4;
-	ctx.mss = 0;
-	ATF_CHECK(!e82545_tso_valid(&ctx));
-	ctx = tcp4;
-	ctx.hdrlen = 53;
-	ATF_CHECK(!e82545_tso_valid(&ctx));
-	ctx = tcp4;
-	ctx.hdrlen = 0;
-	ATF_CHECK(!e82545_tso_valid(&ctx));
-	ctx = tcp4;
-	ctx.ip.start = 35;
-	ATF_CHECK(!e82545_tso_valid(&ctx));
-	ctx.ip.start = 255;
-	ATF_CHECK(!e82545_tso_valid(&ctx));
-	ctx = tcp4;
-	ctx.l4.start = 35;
-	ATF_CHECK(!e82545_tso_valid(&ctx));
-	/* UDP's header is shorter, IPv6's longer. */
-	ctx.cmd = E82545_TXD_TUCMD_IP;
-	ATF_CHECK(e82545_tso_valid(&ctx));
-	ctx.l4.start = 46;
-	ATF_CHECK(e82545_tso_valid(&ctx));
-	ctx.l4.start = 47;
-	ATF_CHECK(!e82545_tso_valid(&ctx));
-	ctx = tcp4;
-	ctx.ip.start = 34;
-	ATF_CHECK(e82545_tso_valid(&ctx));
-	ctx = tcp4;
-	ctx.cmd = E82545_TXD_TUCMD_TCP;
-	ATF_CHECK(e82545_tso_valid(&ctx));
-	ctx.ip.start = 15;
-	ATF_CHECK(!e82545_tso_valid(&ctx));
+	for (i = 0; i < nitems(t); i++) {
+		memset(&ctx, 0, sizeof(ctx));
+		ctx.cmd = t[i].cmd;
+		ctx.mss = t[i].mss;
+		ctx.hdrlen = t[i].hdrlen;
+		ctx.ip.start = t[i].ip;
+		ctx.l4.start = t[i].l4;
+		ctx.l4.field = t[i].field;
+		ATF_CHECK_EQ_MSG(t[i].ok, e82545_tso_valid(&ctx), "row %u", i);
+	}
 }
 
 TEST(vlan_insert, "A tag is inserted behind the addresses")
@@ -607,7 +612,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, lengths);
 	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, insert);
-	ATF_TP_ADD_TC(tp, insert_extra);
+	ATF_TP_ADD_TC(tp, insert_zero);
 	ATF_TP_ADD_TC(tp, tso_valid);
 	ATF_TP_ADD_TC(tp, vlan_insert);
 	ATF_TP_ADD_TC(tp, rx_status);

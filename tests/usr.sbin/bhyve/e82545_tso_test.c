@@ -268,9 +268,9 @@ TEST(changed, "A guest shrinks a packet between its batches")
 	ATF_CHECK(e82545_tx(h->dev));
 	host_txd(h, n)->lower -= 29990;
 	host_run(h);
-	/* A segment without payload ends it. */
+	/* What it is now ends it. */
 	ATF_CHECK_EQ(257, host_sent(h));
-	ATF_CHECK_EQ(60, host_sent_frame(h, 256)->len);
+	ATF_CHECK_EQ(64, host_sent_frame(h, 256)->len);
 	ATF_CHECK(host_tx_done(h, n));
 	check_tx_alive(h);
 	host_destroy(h);
@@ -298,6 +298,35 @@ TEST(contexts, "TSO and other frames have separate contexts")
 	tx_data(h, frame, ulen, 100, 100, 0, tx_popts(&u), 0);
 	tx_go(h);
 	check_sent(h, 3, want, ulen);
+	host_destroy(h);
+}
+
+TEST(bad_header, "A packet whose header is not what the TSO context says is "
+    "dropped and counted")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .payload = bulk, .paylen = 1000 };
+	unsigned int i;
+	uint32_t n;
+	uint8_t *hdr;
+
+	packet_fill(bulk, sizeof(bulk), 3);
+	for (i = 0; i < 5; i++) {
+		n = queue(h, &p, 100, 54, 2000);
+		hdr = host_mem(h, le64toh(host_txd(h, n - 1)->addr), 54);
+		if (i == 0)
+			hdr[14] = 0x65;		/* IPv6 */
+		else if (i == 1)
+			hdr[14] = 0x44;
+		else if (i == 2)
+			hdr[14] = 0x46;		/* over TCP's header */
+		else if (i == 3)
+			hdr[46] = 0x40;
+		tx_go(h);
+		ATF_CHECK_EQ_MSG(MIN(i + 1, 4),
+		    host_counter(h, E82545_C_TX_BAD_CTX), "%u", i);
+		ATF_CHECK_EQ_MSG(i < 4 ? 0 : 10, host_sent(h), "%u", i);
+	}
 	host_destroy(h);
 }
 
@@ -332,6 +361,7 @@ TEST(bad, "A packet with an invalid TSO context is dropped and counted")
 		memset(&txd, 0, sizeof(txd));
 		txd.context.ipcss = t[i].ipcss;
 		txd.context.tucss = t[i].tucss;
+		txd.context.tucso = t[i].tucss + 16;
 		txd.context.lower = TXD_CONTEXT | E82545_TXD_TUCMD_TCP |
 		    E82545_TXD_TUCMD_IP | E82545_TXD_TUCMD_TSE |
 		    (t[i].len - 54);
@@ -392,13 +422,18 @@ TEST(largest, "The longest header, the largest segment, a megabyte")
 {
 	struct host *h = tx_up(64);
 	union e82545_txd txd;
+	uint8_t *hdr;
 	uint64_t gpa;
 	unsigned int i;
 
 	gpa = host_alloc(h, 2 << 20, 16);
+	hdr = host_mem(h, gpa, 54);
+	hdr[14] = 0x45;
+	hdr[46] = 0x50;
 	memset(&txd, 0, sizeof(txd));
 	txd.context.ipcss = 14;
 	txd.context.tucss = 34;
+	txd.context.tucso = 50;
 	txd.context.lower = TXD_CONTEXT | E82545_TXD_TUCMD_TCP |
 	    E82545_TXD_TUCMD_IP | E82545_TXD_TUCMD_TSE | E82545_TXD_LEN;
 	txd.context.hdrlen = 255;
@@ -455,6 +490,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, contexts);
 	ATF_TP_ADD_TC(tp, bad);
+	ATF_TP_ADD_TC(tp, bad_header);
 	ATF_TP_ADD_TC(tp, vlan_lengths);
 	ATF_TP_ADD_TC(tp, largest);
 	ATF_TP_ADD_TC(tp, fragments);

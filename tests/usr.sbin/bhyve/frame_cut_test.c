@@ -59,7 +59,7 @@ make(struct frame *frame, const struct packet *p, uint16_t mss, uint32_t *seed)
 	frame->f_csum_start = packet_l4(p);
 	frame->f_csum_offset = p->udp ? 6 : 16;
 	frame->f_net_start = 0;
-	frame->f_hdr_len = packet_hdrlen(p);
+	frame->f_hdr_len = test_chance(seed, 1, 2) ? packet_hdrlen(p) : 0;
 	frame->f_gso_size = mss;
 	if (mss == 0)
 		frame->f_gso_type = FRAME_GSO_NONE;
@@ -178,7 +178,7 @@ TEST(segments, "Each segment is a complete packet with its part of the payload")
 	for (i = 0; i < 2000; i++) {
 		paylen = 1 + test_below(&seed, test_chance(&seed, 1, 16) ?
 		    65400 : 5000);
-		mss = FRAME_CUT_MIN + test_below(&seed,
+		mss = 1 + test_below(&seed,
 		    test_chance(&seed, 1, 2) ? 200 : 9000);
 		p = packet(paylen, &seed);
 		check(&p, mss, test_chance(&seed, 1, 4) ?
@@ -332,6 +332,7 @@ static const struct bad {
 	uint16_t	 start;		/* 0: as it is */
 	uint16_t	 offset;
 	uint16_t	 net;
+	uint16_t	 hdrlen;
 	uint32_t	 len;		/* 0: as it is */
 } bads[] = {
 	{ .what = "IP of version 5", .at = 14, .byte = 0x55 },
@@ -349,8 +350,13 @@ static const struct bad {
 	{ .what = "unknown type 2", .at = -1, .type = 2 },
 	{ .what = "unknown type 6", .at = -1, .type = 6 },
 	{ .what = "unknown type 127", .at = -1, .type = 127 },
-	{ .what = "segments of 47 bytes", .at = -1,
-	  .mss = FRAME_CUT_MIN - 1 },
+	{ .what = "headers without the checksum", .at = -1, .hdrlen = 51 },
+	{ .what = "headers that are all of the frame", .at = -1,
+	  .hdrlen = 400, .len = 400 },
+	{ .what = "headers beyond the frame", .at = -1, .hdrlen = 401,
+	  .len = 400 },
+	{ .what = "headers beyond what fits", .at = -1,
+	  .hdrlen = FRAME_CUT_HDRLEN + 1 },
 	{ .what = "an IP packet of 65536 bytes", .at = -1,
 	  .mss = 65536 - 40 },
 	{ .what = "TCP's checksum elsewhere", .at = -1, .offset = 6 },
@@ -401,6 +407,7 @@ TEST(invalid, "Each of these makes a frame invalid, and none of them does not")
 		if (b->offset != 0)
 			frame.f_csum_offset = b->offset;
 		frame.f_net_start = b->net;
+		frame.f_hdr_len = b->hdrlen;
 		if (b->len != 0)
 			frame.f_len = b->len;
 		ATF_CHECK_MSG(!frame_cut_begin(&cut, &frame), "%s", b->what);
@@ -415,9 +422,9 @@ TEST(shortest, "The shortest frame and the smallest segments are valid")
 	struct packet p = { .payload = payload, .paylen = 65535 - 54 };
 	uint32_t seed = 12;
 
-	make(&frame, &p, FRAME_CUT_MIN, &seed);
+	make(&frame, &p, 1, &seed);
 	ATF_CHECK(frame_cut_begin(&cut, &frame));
-	ATF_CHECK_EQ(howmany(65535 - 54, FRAME_CUT_MIN), cut.fc_segments);
+	ATF_CHECK_EQ(65535 - 54, cut.fc_segments);
 	frame.f_gso_size = 65535 - 40;
 	ATF_CHECK(frame_cut_begin(&cut, &frame));
 	ATF_CHECK_EQ(1, cut.fc_segments);

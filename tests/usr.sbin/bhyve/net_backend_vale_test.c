@@ -175,9 +175,9 @@ ATF_TC_BODY(errors, tc)
 		ATF_CHECK_MSG(backend_try(&be, bad[i]) != 0, "%s", bad[i]);
 		ATF_CHECK_EQ(NULL, be);
 	}
-	ATF_CHECK_EQ(0, netbe_get_cap(a));
 	ATF_CHECK_EQ(0, netbe_set_cap(a, 0, 0));
-	ATF_CHECK_EQ(-1, netbe_set_cap(a, 0, 12));
+	ATF_CHECK_EQ(0, netbe_set_cap(a, 0, 12));
+	ATF_CHECK_EQ(-1, netbe_set_cap(a, 0, 11));
 	ATF_CHECK_EQ(-1, netbe_set_cap(a, 1, 0));
 	netbe_cleanup(a);
 

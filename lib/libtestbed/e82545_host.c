@@ -108,11 +108,15 @@ host_send(struct frame_port *port, const struct frame *frame)
 	REQUIRE(niov > 0 && niov <= FRAME_MAXIOV);
 	len = 0;
 	for (i = 0; i < niov; i++) {
-		REQUIRE(iov[i].iov_len > 0);
+		REQUIRE(iov[i].iov_len > 0 || frame->f_flags != 0);
 		len += iov[i].iov_len;
 	}
-	REQUIRE(len == frame->f_len && len <= E82545_FRAME_MAX);
-	REQUIRE(frame->f_flags == 0 && frame->f_gso_type == FRAME_GSO_NONE);
+	REQUIRE(len == frame->f_len);
+	REQUIRE(frame_longest(frame) <= E82545_FRAME_MAX);
+	if (frame->f_flags != 0)
+		REQUIRE(port->fp_offloads && niov >= 2);
+	else
+		REQUIRE(frame->f_gso_type == FRAME_GSO_NONE);
 	if (h->tx_hook != NULL)
 		h->tx_hook(h);
 	pthread_mutex_lock(&h->mtx);
@@ -124,6 +128,7 @@ host_send(struct frame_port *port, const struct frame *frame)
 	REQUIRE(h->ntx < HOST_FRAMES);
 	h->tx[h->ntx].len = len;
 	h->tx[h->ntx].nfrags = niov;
+	h->tx[h->ntx].frame = *frame;
 	h->tx_iov[h->ntx] = calloc(niov, sizeof(*iov));
 	REQUIRE(h->tx_iov[h->ntx] != NULL);
 	memcpy(h->tx_iov[h->ntx], iov, niov * sizeof(*iov));
@@ -197,7 +202,8 @@ host_peek(struct frame_source *source, struct frame *frame)
 		f = &h->rx[h->rx_head % HOST_FRAMES];
 		memcpy(frame->f_iov, h->rx_iov[h->rx_head % HOST_FRAMES],
 		    f->nfrags * sizeof(*frame->f_iov));
-		frame_set(frame, f->nfrags, f->len);
+		f->frame.f_iov = frame->f_iov;
+		*frame = f->frame;
 	}
 	pthread_mutex_unlock(&h->mtx);
 	return (pending);
@@ -545,7 +551,18 @@ host_stop_threads(struct host *h)
 void
 host_inject(struct host *h, const void *data, size_t len, int nfrags)
 {
+	struct frame frame;
+
+	frame_set(&frame, nfrags, len);
+	host_inject_offload(h, &frame, data, len, nfrags);
+}
+
+void
+host_inject_offload(struct host *h, const struct frame *frame,
+    const void *data, size_t len, int nfrags)
+{
 	const uint8_t *p = data;
+	struct host_frame *f;
 	struct iovec *iov;
 	size_t left, n;
 	int i;
@@ -566,8 +583,11 @@ host_inject(struct host *h, const void *data, size_t len, int nfrags)
 	}
 	pthread_mutex_lock(&h->mtx);
 	REQUIRE(h->rx_tail - h->rx_head < HOST_FRAMES);
-	h->rx[h->rx_tail % HOST_FRAMES].len = len;
-	h->rx[h->rx_tail % HOST_FRAMES].nfrags = nfrags;
+	f = &h->rx[h->rx_tail % HOST_FRAMES];
+	f->nfrags = nfrags;
+	f->frame = *frame;
+	f->frame.f_niov = nfrags;
+	f->frame.f_len = len;
 	h->rx_iov[h->rx_tail % HOST_FRAMES] = iov;
 	h->rx_tail++;
 	h->ready = true;

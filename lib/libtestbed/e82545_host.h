@@ -14,6 +14,8 @@
  * Any thread may call any function, except that one thread at a time may use
  * the driver (its indices, the allocator).
  *
+ * The network takes no offloads, unless a test sets port.fp_offloads.
+ *
  * If memory is exhausted, there are more frames than HOST_FRAMES, or the model
  * violates struct e82545_ops, the program prints a line and aborts.
  */
@@ -41,6 +43,7 @@ struct host_frame {
 	size_t		 len;		/* bytes */
 	int		 nfrags;	/* as passed by the model */
 	uint8_t		*data;
+	struct frame	 frame;		/* but for its fragments */
 };
 
 struct host_edge {
@@ -155,6 +158,9 @@ void	host_stop_threads(struct host *h);
 
 /* Add a frame from the network, in `nfrags' fragments of similar size. */
 void	host_inject(struct host *h, const void *data, size_t len, int nfrags);
+/* The same for a frame with a partial checksum: `frame' says what it asks for. */
+void	host_inject_offload(struct host *h, const struct frame *frame,
+	    const void *data, size_t len, int nfrags);
 /* The number of frames that the model has not taken yet. */
 unsigned int host_rx_pending(struct host *h);
 

@@ -195,14 +195,26 @@ frame_cut_seek(struct frame_cut *cut, uint32_t off)
 	cut->fc_segments -= off / cut->fc_mss;
 }
 
+uint32_t
+frame_cut_peek(const struct frame_cut *cut)
+{
+	const uint32_t off = cut->fc_off + cut->fc_paylen;
+
+	MPASS(cut->fc_segments > 0);
+	return (MIN(cut->fc_mss, cut->fc_total - off));
+}
+
 bool
 frame_cut_next(struct frame_cut *cut)
 {
+	uint32_t paylen;
+
 	if (cut->fc_segments == 0)
 		return (false);
+	paylen = frame_cut_peek(cut);
 	cut->fc_segments--;
 	cut->fc_off += cut->fc_paylen;
-	cut->fc_paylen = MIN(cut->fc_mss, cut->fc_total - cut->fc_off);
+	cut->fc_paylen = paylen;
 	cut->fc_odd = ((cut->fc_hdrlen - cut->fc_l4) & 1) != 0;
 	cut->fc_sum = 0;
 	return (true);
@@ -292,4 +304,12 @@ frame_cut_header(struct frame_cut *cut, void *dst)
 		field = 0xffff;
 	memcpy(cut->fc_hdr + cut->fc_field, &field, sizeof(field));
 	memcpy(dst, cut->fc_hdr, cut->fc_hdrlen);
+}
+
+uint64_t
+frame_cut_sum(const struct frame_cut *cut)
+{
+	return (frame_sum_bytes(cut->fc_hdr, cut->fc_hdrlen) +
+	    ((cut->fc_l4 & 1) != 0 ? frame_sum_odd(cut->fc_sum) :
+	    cut->fc_sum));
 }

@@ -92,6 +92,9 @@ bool	frame_cut_begin(struct frame_cut *cut, const struct frame *frame);
  */
 void	frame_cut_seek(struct frame_cut *cut, uint32_t off);
 
+/* Bytes of payload in the next segment, of which one must be left. */
+uint32_t frame_cut_peek(const struct frame_cut *cut);
+
 /*
  * The next segment.  All payload of the one before must be taken.  Returns
  * false if there is none.
@@ -109,5 +112,8 @@ int	frame_cut_slice(struct frame_cut *cut, struct iovec *iov, int max);
 
 /* Write the segment's headers, fc_hdrlen bytes.  All payload must be taken. */
 void	frame_cut_header(struct frame_cut *cut, void *dst);
+
+/* The sum of the segment, not folded.  After frame_cut_header(). */
+uint64_t frame_cut_sum(const struct frame_cut *cut);
 
 #endif /* !_FRAME_CUT_H_ */

@@ -160,6 +160,10 @@ struct e82545_config {
 	X(E82545_C_RX_FRAME, "rx_frames", "frames received")		\
 	X(E82545_C_RX_BYTE, "rx_bytes", "bytes received")		\
 	X(E82545_C_RX_BATCH, "rx_batches", "receive batches")		\
+	X(E82545_C_RX_CUT, "rx_cut", "frames received in segments")	\
+	X(E82545_C_RX_SEGMENT, "rx_segments", "segments of these frames") \
+	X(E82545_C_RX_BAD_OFFLOAD, "rx_bad_offload",			\
+	    "RX frames dropped: not what their virtio-net header says")	\
 	X(E82545_C_RX_FILTERED, "rx_filtered",				\
 	    "RX frames dropped: another destination")			\
 	X(E82545_C_RX_OVERSIZE, "rx_oversize", "RX frames dropped: too long") \

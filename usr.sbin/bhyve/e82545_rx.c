@@ -12,8 +12,8 @@
  * e82545_rx_direct() one or more, of frames from its caller:
  *
  *	begin	take a snapshot of the registers, map the ring
- *	run	for each frame, where it lies: filter; check its length; verify
- *		its checksums; copy it, once, into the guest's buffers
+ *	run	for each frame, where it lies: filter; check its length; copy
+ *		it, once, into the guest's buffers, and verify its checksums
  *	end	write the descriptors back, in order; then, once, under reg_mtx:
  *		RDH, statistics, interrupt
  *
@@ -41,6 +41,12 @@
  * the receive side is stalled no frame goes directly, because the guest has
  * been asked to kick.
  *
+ * A frame with a partial checksum, or to be cut, is completed by that copy
+ * (frame_cut.h): the guest cannot be told of either.  Each segment is a frame
+ * of its own then.  If there are too few descriptors for all of them, the frame
+ * stays in the port, and cut_off tells how much of it the guest has.  A direct
+ * call takes all segments of a frame or none.
+ *
  * A descriptor with address 0 has no buffer: section 3.2.5.  It is written back
  * with DD set and all else as it was, and the data goes to the next.
  *
@@ -59,6 +65,7 @@
 #include "e82545_probes.h"
 #include "e82545_snap.h"
 #include "frame_cursor.h"
+#include "frame_cut.h"
 
 #define	RX_BATCH	256		/* frames, dropped ones too */
 /*
@@ -69,10 +76,16 @@
 #define	RX_FRAME_DESCS	howmany(E82545_FRAME_MAX + E82545_ETH_FCS, 256)
 _Static_assert(RX_FRAME_DESCS <= RX_BATCH_DESCS, "no frame would fit");
 
+/* The largest buffer, bytes: section 13.4.22. */
+#define	RX_BUFSIZE_MAX	16384
+
 /* Frames with an FCS: RCTL.LPE, section 13.4.22. */
 #define	RX_WIRE_MAX	1522
 
 struct e82545_rxq {
+	/* Bytes of payload that the guest has of the port's first frame. */
+	uint32_t	 cut_off;
+
 	/* reg_mtx. */
 	bool		 stalled;
 	uint32_t	 need;		/* descriptors the frame would take */
@@ -80,6 +93,9 @@ struct e82545_rxq {
 
 	/* For one batch: the upper halves of its descriptors. */
 	uint64_t	 done[RX_BATCH_DESCS + RX_BATCH];
+
+	/* What goes to buffers outside guest memory. */
+	uint8_t		 dump[RX_BUFSIZE_MAX];
 };
 
 enum rx_verdict {
@@ -105,10 +121,13 @@ struct rx_batch {
 	uint32_t	fcs;		/* bytes of FCS that the guest gets */
 	uint16_t	vet;
 	bool		vme, on, link, loopback;
+	bool		direct;		/* the frames are another adapter's */
 	bool		looped;		/* frames are of the loopback queue */
 	bool		end;		/* no more frames are pending */
 	struct e82545_tally tally;	/* frames delivered */
 	uint64_t	padding;	/* bytes of them */
+	unsigned int	cut;		/* frames cut, the last segment taken */
+	unsigned int	segments;	/* frames delivered that are segments */
 	unsigned int	lost;		/* frames seen and not delivered */
 	uint64_t	lost_bytes;	/* theirs, with FCS */
 	uint64_t	counts[E82545_NCOUNTERS];
@@ -257,43 +276,94 @@ rx_longest(const struct rx_batch *b)
 
 /* A frame being received. */
 struct rx_frame {
-	struct frame	 f;		/* f_iov: space for two more elements */
+	struct frame	 f;
 	size_t		 wire;		/* bytes, padded, with FCS */
 	bool		 tagged, strip;	/* has a VLAN tag; it is removed */
 	bool		 inexact;	/* PIF */
 	uint8_t		 head[E82545_RX_HEAD]; /* first bytes, then zeros */
 };
 
+/* The buffers of a frame being received. */
+struct rx_space {
+	struct iovec	 iov[RX_FRAME_DESCS];
+	size_t		 last;		/* bytes in the last one */
+	bool		 ok;		/* all are in guest memory */
+};
+
 /*
- * Copy `len' bytes into the buffers of as many descriptors as that takes, and
- * complete all of these except the last.  Returns how many bytes are in that
- * one.  Skips buffers outside guest memory, and then sets *ok to false.
+ * Find the buffers of as many descriptors as `len' bytes take, and complete all
+ * of these except the last.
  */
-static size_t
-rx_copy(struct e82545 *dev, struct rx_batch *b, struct frame_cursor *cur,
-    size_t len, bool *ok)
+static void
+rx_place(struct e82545 *dev, struct rx_batch *b, size_t len,
+    struct rx_space *space)
 {
+	struct iovec *iov = space->iov;
 	uint64_t gpa;
 	size_t n;
-	void *dst;
 
+	space->ok = true;
 	for (;;) {
 		n = MIN(len, b->bufsize);
 		gpa = rx_buffer(b);
 		if (gpa == 0 && rx_null(dev, b, howmany(len, b->bufsize)))
 			continue;
-		dst = NULL;
-		if (gpa != 0)
-			dst = e82545_map(dev, gpa, n);
-		if (dst != NULL)
-			frame_cursor_copy(cur, dst, n);
-		else {
-			frame_cursor_skip(cur, n);
-			*ok = false;
+		iov->iov_base = gpa != 0 ? e82545_map(dev, gpa, n) : NULL;
+		iov->iov_len = n;
+		if (iov->iov_base == NULL) {
+			iov->iov_base = dev->rxq->dump;
+			space->ok = false;
 		}
+		iov++;
 		if ((len -= n) == 0)
-			return (n);
+			break;
 		rx_done(dev, b, n, 0, E82545_RXD_DD, 0, 0);
+	}
+	space->last = n;
+}
+
+/* Copy and sum `len' bytes; the next byte is at an odd offset if `odd'. */
+static uint64_t
+rx_copy(struct frame_cursor *to, struct frame_cursor *from, size_t len,
+    bool odd)
+{
+	struct iovec dst, src;
+	uint64_t s, sum = 0;
+	size_t off;
+
+	for (; len > 0; len -= dst.iov_len) {
+		dst = frame_cursor_run(to, len);
+		for (off = 0; off < dst.iov_len; off += src.iov_len) {
+			src = frame_cursor_run(from, dst.iov_len - off);
+			s = frame_sum_copy((uint8_t *)dst.iov_base + off,
+			    src.iov_base, src.iov_len);
+			sum += odd ? frame_sum_odd(s) : s;
+			odd ^= src.iov_len & 1;
+		}
+	}
+	return (sum);
+}
+
+static void
+rx_put(struct frame_cursor *to, const uint8_t *data, size_t len)
+{
+	struct iovec run;
+
+	for (; len > 0; len -= run.iov_len) {
+		run = frame_cursor_run(to, len);
+		memcpy(run.iov_base, data, run.iov_len);
+		data += run.iov_len;
+	}
+}
+
+static void
+rx_zero(struct frame_cursor *to, size_t len)
+{
+	struct iovec run;
+
+	for (; len > 0; len -= run.iov_len) {
+		run = frame_cursor_run(to, len);
+		memset(run.iov_base, 0, run.iov_len);
 	}
 }
 
@@ -322,18 +392,41 @@ rx_lose(struct e82545 *dev, struct rx_batch *b, size_t wire,
 	rx_drop(dev, b, why);
 }
 
-/* Remove the tag: the frame's fragments go to `cut'.  Returns how many. */
-static int
-rx_strip(const struct rx_frame *f, struct iovec *cut)
+/*
+ * The frame, or a segment, is in its buffers: complete its last descriptor.
+ * `wire' is its length there, padded and with FCS; `sums' as from
+ * e82545_rx_sum().
+ */
+static void
+rx_complete(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
+    const struct rx_space *space, size_t wire, size_t padding, uint64_t sums)
 {
-	struct frame_cursor cur;
+	uint8_t errors = 0, status = E82545_RXD_DD | E82545_RXD_EOP;
+	uint16_t tag = 0;
 
-	cut[0].iov_base = (void *)(uintptr_t)f->head;
-	cut[0].iov_len = E82545_VLAN_OFF;
-	frame_cursor_init(&cur, f->f.f_iov);
-	frame_cursor_skip(&cur, E82545_VLAN_OFF + E82545_VLAN_LEN);
-	return (1 + frame_cursor_slice(&cur, f->f.f_len - E82545_VLAN_OFF -
-	    E82545_VLAN_LEN, cut + 1, FRAME_MAXIOV));
+	if (f->inexact)
+		status |= E82545_RXD_PIF;
+	if (f->strip) {
+		status |= E82545_RXD_VP;
+		tag = be16dec(f->head + E82545_VLAN_OFF + 2);
+	}
+	if (space->ok) {
+		b->padding += padding;
+		e82545_tally(&b->tally, f->head, wire);
+	} else {
+		rx_lose(dev, b, wire, E82545_C_RX_BAD_ADDR);
+		e82545_probe_bad(dev, E82545_C_RX_BAD_ADDR, b->head);
+		errors |= E82545_RXD_ERR_RXE;
+	}
+	rx_done(dev, b, space->last, sums, status, errors, tag);
+}
+
+/* The bytes that the guest gets of a frame of `wire' bytes. */
+static size_t
+rx_guest_len(const struct rx_batch *b, const struct rx_frame *f, size_t wire)
+{
+	return (wire - (f->strip ? E82545_VLAN_LEN : 0) -
+	    (E82545_ETH_FCS - b->fcs));
 }
 
 /* Give the frame to the guest, which gets `len' bytes. */
@@ -341,45 +434,27 @@ static void
 rx_deliver(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
     size_t len)
 {
-	static uint8_t zeros[E82545_ETH_MIN + E82545_ETH_FCS];
-	struct iovec cut[FRAME_MAXIOV + 2];
-	struct frame_cursor cur;
-	struct iovec *iov = f->f.f_iov;
-	uint64_t sums;
-	uint8_t errors, status;
-	uint16_t tag;
-	bool ok;
-	int n = f->f.f_niov;
+	struct frame_cursor from, to;
+	struct rx_space space;
+	size_t skip = 0;
+	uint64_t sum = 0;
 
-	sums = e82545_rx_sum(f->f.f_iov, f->f.f_len,
-	    e82545_sum_iov(f->f.f_iov, 0, f->f.f_len, false),
-	    rx_type(f->head, f->tagged), b->rxcsum, f->tagged, f->strip);
-	status = E82545_RXD_DD | E82545_RXD_EOP;
-	errors = 0;
-	tag = 0;
-	if (f->inexact)
-		status |= E82545_RXD_PIF;
+	rx_place(dev, b, len, &space);
+	frame_cursor_init(&from, f->f.f_iov);
+	frame_cursor_init(&to, space.iov);
 	if (f->strip) {
-		status |= E82545_RXD_VP;
-		tag = be16dec(f->head + E82545_VLAN_OFF + 2);
-		n = rx_strip(f, cut);
-		iov = cut;
+		skip = E82545_VLAN_OFF + E82545_VLAN_LEN;
+		rx_put(&to, f->head, E82545_VLAN_OFF);
+		sum = frame_sum_bytes(f->head, skip);
+		frame_cursor_skip(&from, skip);
+		len -= E82545_VLAN_OFF;
 	}
-	iov[n].iov_base = zeros;
-	iov[n].iov_len = sizeof(zeros);
-	frame_cursor_init(&cur, iov);
-	ok = true;
-	len = rx_copy(dev, b, &cur, len, &ok);
-	if (ok) {
-		b->padding += f->wire - E82545_ETH_FCS - f->f.f_len;
-		e82545_tally(&b->tally, f->head, f->wire);
-	} else {
-		rx_lose(dev, b, f->wire, E82545_C_RX_BAD_ADDR);
-		e82545_probe_bad(dev, E82545_C_RX_BAD_ADDR,
-		    b->head);
-		errors |= E82545_RXD_ERR_RXE;
-	}
-	rx_done(dev, b, len, sums, status, errors, tag);
+	sum += rx_copy(&to, &from, f->f.f_len - skip, false);
+	rx_zero(&to, len - (f->f.f_len - skip));
+	rx_complete(dev, b, f, &space, f->wire,
+	    f->wire - E82545_ETH_FCS - f->f.f_len,
+	    e82545_rx_sum(f->f.f_iov, f->f.f_len, sum, rx_type(f->head,
+	    f->tagged), b->rxcsum, f->tagged, f->strip));
 }
 
 static void
@@ -397,38 +472,51 @@ rx_measure(const struct rx_batch *b, struct rx_frame *f)
 	f->strip = f->tagged && b->vme;
 }
 
-static __attribute__((__noinline__)) enum rx_verdict
-rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
+/*
+ * Whether the guest gets the frame.  It does not pass the host's mtu=, the
+ * receiver is off, or the filters drop it.
+ */
+static bool
+rx_wanted(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 {
 	enum e82545_filter_result result;
-	size_t len, need;
 
 	if (!b->looped && !frame_port_accepts(dev->port, &f->f)) {
 		e82545_probe_rx_overmtu(dev, b->head);
-		return (RX_TAKEN);
+		return (false);
 	}
 	/* Receiver off, no link, or only looped frames are received. */
 	if (!b->on || (!b->looped && (!b->link || b->loopback))) {
 		rx_drop(dev, b, E82545_C_RX_DISABLED);
-		return (RX_TAKEN);
+		return (false);
 	}
 	rx_measure(b, f);
 	result = e82545_filter(dev, b->rctl, f->head, f->tagged);
 	if (result == E82545_FILTER_DROP) {
 		rx_lose(dev, b, f->wire, E82545_C_RX_FILTERED);
-		return (RX_TAKEN);
+		return (false);
 	}
 	f->inexact = result == E82545_FILTER_INEXACT;
-	len = f->wire;
-	if (f->strip)
-		len -= E82545_VLAN_LEN;
-	len -= E82545_ETH_FCS - b->fcs;
-	need = len <= b->bufsize ? 1 : howmany(len, b->bufsize);
-	/* A frame that no ring of this size can hold would wait for ever. */
-	if (f->f.f_len > rx_longest(b) || (b->size != 0 && need >= b->size)) {
-		rx_lose(dev, b, f->wire, E82545_C_RX_OVERSIZE);
-		return (RX_TAKEN);
-	}
+	return (true);
+}
+
+/*
+ * Whether the guest can ever get a frame of `flen' bytes, of which its buffers
+ * would have `len': no longer than RCTL accepts, and than the ring.
+ */
+static bool
+rx_fits(const struct rx_batch *b, size_t flen, size_t len)
+{
+	return (flen <= rx_longest(b) &&
+	    (b->size == 0 || howmany(len, b->bufsize) < b->size));
+}
+
+/* See whether a frame of `len' bytes, as the guest gets it, has space now. */
+static enum rx_verdict
+rx_space(struct e82545 *dev, struct rx_batch *b, size_t len, bool single)
+{
+	size_t need = len <= b->bufsize ? 1 : howmany(len, b->bufsize);
+
 	/* Pass over those before the frame even if it does not fit yet. */
 	while (rx_room(b) > 0 && rx_buffer(b) == 0) {
 		if (b->ndone >= RX_BATCH_DESCS)
@@ -441,9 +529,131 @@ rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		b->need = need;
 		return (RX_NODESC);
 	}
-	if (need > 1 && b->ndone + need > RX_BATCH_DESCS)
+	if ((need > 1 || !single) && b->ndone + need > RX_BATCH_DESCS)
 		return (RX_FULL);
-	rx_deliver(dev, b, f, len);
+	return (RX_TAKEN);
+}
+
+static __attribute__((__noinline__)) enum rx_verdict
+rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
+{
+	enum rx_verdict verdict;
+	size_t len;
+
+	if (!rx_wanted(dev, b, f))
+		return (RX_TAKEN);
+	len = rx_guest_len(b, f, f->wire);
+	if (!rx_fits(b, f->f.f_len, len)) {
+		rx_lose(dev, b, f->wire, E82545_C_RX_OVERSIZE);
+		return (RX_TAKEN);
+	}
+	verdict = rx_space(dev, b, len, true);
+	if (verdict == RX_TAKEN)
+		rx_deliver(dev, b, f, len);
+	return (verdict);
+}
+
+/* The next segment's length on the wire: padded, with FCS. */
+static size_t
+rx_segment_wire(const struct frame_cut *cut, size_t paylen)
+{
+	return (MAX(cut->fc_hdrlen + paylen, (size_t)E82545_ETH_MIN) +
+	    E82545_ETH_FCS);
+}
+
+/* Give the next segment to the guest. */
+static void
+rx_segment(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
+    struct frame_cut *cut)
+{
+	const size_t skip = f->strip ? E82545_VLAN_LEN : 0;
+	const size_t flen = cut->fc_hdrlen + cut->fc_paylen;
+	const size_t wire = rx_segment_wire(cut, cut->fc_paylen);
+	const size_t len = rx_guest_len(b, f, wire);
+	struct iovec iov[1 + RX_FRAME_DESCS], run;
+	struct frame_cursor to;
+	struct rx_space space;
+	uint8_t hdr[FRAME_CUT_HDRLEN];
+	size_t left;
+	int n = 1;
+
+	rx_place(dev, b, len, &space);
+	frame_cursor_init(&to, space.iov);
+	frame_cursor_skip(&to, cut->fc_hdrlen - skip);
+	for (left = cut->fc_paylen; left > 0; left -= run.iov_len) {
+		run = frame_cursor_run(&to, left);
+		frame_cut_copy(cut, run.iov_base, run.iov_len);
+		iov[n++] = run;
+	}
+	rx_zero(&to, len - (flen - skip));
+	frame_cut_header(cut, hdr);
+	iov[0].iov_base = hdr;
+	iov[0].iov_len = cut->fc_hdrlen;
+	frame_cursor_init(&to, space.iov);
+	if (skip > 0)
+		rx_put(&to, hdr, E82545_VLAN_OFF);
+	rx_put(&to, hdr + (skip > 0 ? E82545_VLAN_OFF + skip : 0),
+	    cut->fc_hdrlen - (skip > 0 ? E82545_VLAN_OFF + skip : 0));
+	rx_complete(dev, b, f, &space, wire, wire - E82545_ETH_FCS - flen,
+	    e82545_rx_sum(iov, flen, frame_cut_sum(cut), rx_type(f->head,
+	    f->tagged), b->rxcsum, f->tagged, f->strip));
+}
+
+/* Whether a direct call can take all segments. */
+static bool
+rx_all_fit(const struct rx_batch *b, const struct rx_frame *f,
+    const struct frame_cut *cut)
+{
+	size_t need;
+
+	need = howmany(rx_guest_len(b, f, MAX(cut->fc_longest,
+	    (uint32_t)E82545_ETH_MIN) + E82545_ETH_FCS), b->bufsize);
+	need *= cut->fc_segments;
+	return (need <= rx_room(b) && b->ndone + need <= RX_BATCH_DESCS);
+}
+
+/* A frame with a partial checksum. */
+static __attribute__((__noinline__)) enum rx_verdict
+rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
+{
+	struct e82545_rxq *rxq = dev->rxq;
+	enum rx_verdict verdict;
+	struct frame_cut cut;
+	size_t paylen, wire;
+	bool several;
+
+	if (!rx_wanted(dev, b, f))
+		goto taken;
+	if (!frame_cut_begin(&cut, &f->f) ||
+	    cut.fc_hdrlen < E82545_VLAN_OFF + E82545_VLAN_LEN) {
+		rx_lose(dev, b, f->wire, E82545_C_RX_BAD_OFFLOAD);
+		goto taken;
+	}
+	wire = MAX(cut.fc_longest, (uint32_t)E82545_ETH_MIN) + E82545_ETH_FCS;
+	if (!rx_fits(b, cut.fc_longest, rx_guest_len(b, f, wire))) {
+		rx_lose(dev, b, f->wire, E82545_C_RX_OVERSIZE);
+		goto taken;
+	}
+	several = cut.fc_segments > 1;
+	if (!b->direct)
+		frame_cut_seek(&cut, rxq->cut_off);
+	else if (!rx_all_fit(b, f, &cut))
+		return (b->ndone > 0 ? RX_FULL : RX_NODESC);
+	for (; cut.fc_segments > 0; b->segments += several) {
+		paylen = frame_cut_peek(&cut);
+		verdict = rx_space(dev, b, rx_guest_len(b, f,
+		    rx_segment_wire(&cut, paylen)), false);
+		if (verdict != RX_TAKEN)
+			return (verdict);
+		frame_cut_next(&cut);
+		rx_segment(dev, b, f, &cut);
+		if (!b->direct)
+			rxq->cut_off += paylen;
+	}
+	b->cut += several;
+taken:
+	if (!b->direct)
+		rxq->cut_off = 0;
 	return (RX_TAKEN);
 }
 
@@ -557,7 +767,7 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 static enum e82545_rx_state
 rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 {
-	struct iovec iov[FRAME_MAXIOV + 2];
+	struct iovec iov[FRAME_MAXIOV];
 	struct frame_source *source = frames;
 	struct rx_frame f;
 	unsigned int n;
@@ -582,7 +792,8 @@ rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 			frame_next(source);
 			continue;
 		}
-		switch (rx_frame(dev, b, &f)) {
+		switch ((f.f.f_flags & FRAME_CSUM_PARTIAL) != 0 ?
+		    rx_offload(dev, b, &f) : rx_frame(dev, b, &f)) {
 		case RX_TAKEN:
 			frame_next(source);
 			break;
@@ -680,7 +891,9 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 		return (state);
 	causes = rx_causes(dev, b);
 	rx_write_back(dev, b);
-	b->counts[E82545_C_RX_FRAME] = b->tally.frames;
+	b->counts[E82545_C_RX_FRAME] = b->tally.frames - b->segments + b->cut;
+	b->counts[E82545_C_RX_CUT] = b->cut;
+	b->counts[E82545_C_RX_SEGMENT] = b->segments;
 	b->counts[E82545_C_RX_BYTE] = b->tally.bytes - b->padding -
 	    (uint64_t)b->tally.frames * E82545_ETH_FCS;
 	E82545_PROBE(dev, RX_BATCH, (uint32_t)b->counts[E82545_C_RX_FRAME],
@@ -718,6 +931,7 @@ rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 	if (e82545_csb_placed(dev))
 		e82545_csb_rx_begin(dev);
 	rx_begin(dev, &b);
+	b.direct = direct;
 	state = rx_run(dev, &b, frames);
 	if (direct) {
 		/* Nothing stalls, and there is no space to return. */

@@ -20,7 +20,7 @@ accounted()
 			sent=$2 received=$3
 		fi
 		equal "vm$from: driver and adapter, sent" "$sent" \
-		    "$(counter vm$from tx_frames tx_linkdown tx_noroom)"
+		    "$(counter vm$from $SENT tx_linkdown tx_noroom)"
 		equal "vm$from: adapter and port" \
 		    "$(counter vm$from tx_frames)" \
 		    "$(counter vm$from port_tx_frames tx_overmtu)"
@@ -30,13 +30,13 @@ accounted()
 		    $(counter vm$from port_tx_drop_runt port_tx_drop_oversize \
 		    port_tx_drop_buf port_tx_drop_len port_tx_drop_frags \
 		    port_tx_drop_cut port_tx_drop_nodest port_tx_drop_self \
-		    port_tx_drop_limit)))"
+		    port_tx_drop_limit port_tx_drop_header)))"
 		equal "vm$to: port and adapter" \
 		    "$(counter vm$to port_rx_frames)" \
 		    "$(counter vm$to rx_frames rx_filtered rx_oversize \
 		    rx_disabled rx_bad_addr rx_overmtu)"
 		equal "vm$to: adapter and driver, received" \
-		    "$(counter vm$to rx_frames)" "$received"
+		    "$(counter vm$to $RECEIVED)" "$received"
 	done
 }
 
@@ -78,8 +78,8 @@ both_ways()
 	wait $first || atf_fail "vm1 could not send"
 	drained
 	valed_counters || atf_fail "valed does not print its counters"
-	set -- $(driver vm1 $(counter vm1 tx_frames) $(counter vm1 rx_frames)) \
-	    $(driver vm2 $(counter vm2 tx_frames) $(counter vm2 rx_frames))
+	set -- $(driver vm1 $(counter vm1 $SENT) $(counter vm1 $RECEIVED)) \
+	    $(driver vm2 $(counter vm2 $SENT) $(counter vm2 $RECEIVED))
 	equal "vm1 sent" 30000 "$1"
 	equal "vm2 sent" 30000 "$3"
 	accounted "$1" "$3" "$2" "$4"

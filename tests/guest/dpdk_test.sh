@@ -28,7 +28,7 @@ testpmd_body()
 	    port_rx_drop_full || wrong "vm2 sent fewer"
 	drained
 	testpmd "stop" "^Done"
-	same 0 RX vm1 rx_frames
+	same 0 RX vm1 $RECEIVED
 
 	testpmd "set fwd txonly" "txonly packet forwarding mode"
 	testpmd "set portlist 0" ""
@@ -37,10 +37,10 @@ testpmd_body()
 	wait_until "10000 frames of vm1" reach vm1 10000 tx_frames ||
 	    wrong "testpmd does not send"
 	testpmd "stop" "^Done"
-	same 0 TX vm1 tx_frames
+	same 0 TX vm1 $SENT
 	equal "txonly: sent and arrived" "$(counter vm1 port_tx_frames)" \
 	    "$(counter vm2 port_rx_frames port_rx_drop_full)"
-	received=$(counter vm2 rx_frames)
+	received=$(counter vm2 $RECEIVED)
 	on vm2 "wait_until '$received frames' eval \
 	    'stat rx_packets; [ \$(stat rx_packets) -ge $received ]' &&
 	    stat rx_packets" > packets
@@ -55,10 +55,10 @@ testpmd_body()
 	transfer vm3 vm2 10.0.0.2 1000000
 	drained
 	testpmd "stop" "^Done"
-	same 0 RX vm1 rx_frames
-	same 0 TX vm1 tx_frames
-	same 1 RX vm1b rx_frames
-	same 1 TX vm1b tx_frames
+	same 0 RX vm1 $RECEIVED
+	same 0 TX vm1 $SENT
+	same 1 RX vm1b $RECEIVED
+	same 1 TX vm1b $SENT
 	testpmd "quit" "Bye"
 	finish
 }
@@ -129,7 +129,7 @@ testpmd()
 	cat testpmd.out
 }
 
-# same PORT RX|TX GUEST COUNTER: the PMD has counted as many packets as valed.
+# same PORT RX|TX GUEST COUNTER...: the PMD has counted as many packets as valed.
 # It adds up the adapter's registers.  Guests may send a frame at any time, to
 # see whether their neighbour is there: both count it.
 same()
@@ -141,10 +141,14 @@ same()
 
 has()
 {
+	local way=$2 n
+
 	testpmd "show port stats $1" "#####\$"
 	valed_counters || return 1
-	counter "$3" "$4"
-	grep "$2-packets: $(counter "$3" "$4") " testpmd.out
+	shift 2
+	n=$(counter "$@")
+	echo "$n"
+	grep "$way-packets: $n " testpmd.out
 }
 
 # reach GUEST N COUNTER...: whether the sum of the counters is at least N.

@@ -139,6 +139,7 @@ struct e82545_config {
 	X(E82545_C_TX_BATCH, "tx_batches", "transmit batches")		\
 	X(E82545_C_TX_TSO, "tx_tso", "packets with TSO")		\
 	X(E82545_C_TX_UNCUT, "tx_uncut", "packets with TSO sent as one frame") \
+	X(E82545_C_TX_SEGMENT, "tx_segments", "segments of these packets") \
 	X(E82545_C_TX_PARTIAL, "tx_partial",				\
 	    "frames sent with a partial checksum")			\
 	X(E82545_C_TX_BAD_RING, "tx_bad_ring",				\

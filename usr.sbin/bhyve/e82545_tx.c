@@ -223,8 +223,10 @@ tx_tally(struct tx_batch *b, const uint8_t *dst, const struct frame *frame)
 		e82545_tally(&b->tally, dst, frame->f_len + E82545_ETH_FCS);
 		return;
 	}
+	b->counts[E82545_C_TX_UNCUT]++;
 	for (left = frame->f_len - frame->f_hdr_len; left > 0; left -= n) {
 		n = MIN(left, frame->f_gso_size);
+		b->counts[E82545_C_TX_SEGMENT]++;
 		e82545_tally(&b->tally, dst, frame->f_hdr_len + n +
 		    E82545_ETH_FCS);
 	}
@@ -542,7 +544,6 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	}
 	if (uncut) {
 		b->nframes++;
-		b->counts[E82545_C_TX_UNCUT]++;
 		tx_out(dev, b, &frame);
 	} else {
 		frame_cut_seek(&cut, txq->sent);

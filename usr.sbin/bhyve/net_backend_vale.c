@@ -593,6 +593,11 @@ vale_show(struct netmap_ring *ring, uint32_t first, uint32_t end,
 		len += slot->len;
 		n++;
 	}
+	if (hdr != NULL && n == 1) {
+		/* frame.h: two at least. */
+		frame->f_iov[n].iov_base = frame->f_iov[0].iov_base;
+		frame->f_iov[n++].iov_len = 0;
+	}
 	frame_set(frame, n, len);
 	return (hdr == NULL || (n > 0 && frame_vnet_decode(frame, hdr)));
 }

@@ -97,7 +97,8 @@ int
 vale_set_header(struct vale_desc *d, unsigned int len)
 {
 	ATF_CHECK_EQ(&port.desc, d);
-	ATF_CHECK(len == 0 || len == 10 || len == 12);
+	ATF_CHECK(len == 0 || len == 10 || len == 12 ||
+	    len == VALE_HEADER_SLOT);
 	if (len != 0 && !port.headers) {
 		errno = EOPNOTSUPP;
 		return (-1);
@@ -735,6 +736,142 @@ ATF_TC_BODY(no_direct, tc)
 	netbe_cleanup(be);
 }
 
+/* A port that takes offloads. */
+static struct frame_port *
+offload_port(net_backend_t **bep)
+{
+	struct frame_port *fp;
+
+	*bep = backend();
+	fp = backend_port(*bep);
+	frame_port_set_offloads(fp);
+	ATF_CHECK(!fp->fp_offloads);
+	port.headers = true;
+	frame_port_set_offloads(fp);
+	ATF_CHECK(fp->fp_offloads);
+	ATF_CHECK_EQ(VALE_HEADER_SLOT, port.header);
+	return (fp);
+}
+
+/* The header of a frame to be cut, and what it means. */
+static const uint8_t offload_header[12] = {
+	1, 1, 54, 0, 0xe8, 3, 34, 0, 16, 0, 1, 0
+};
+
+static void
+offload_frame(struct frame *frame, int niov, uint32_t len)
+{
+	frame_set(frame, niov, len);
+	frame->f_flags = FRAME_CSUM_PARTIAL;
+	frame->f_gso_type = FRAME_GSO_TCPV4;
+	frame->f_hdr_len = 54;
+	frame->f_gso_size = 1000;
+	frame->f_csum_start = 34;
+	frame->f_csum_offset = 16;
+}
+
+ATF_TC(send_offload);
+ATF_TC_HEAD(send_offload, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A header has a slot of its own, the "
+	    "frame is sent in place, or copied if it has too many fragments");
+}
+ATF_TC_BODY(send_offload, tc)
+{
+	static char data[65535];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_port *fp;
+	net_backend_t *be;
+	unsigned int first;
+	int i, n;
+
+	fill(data, sizeof(data));
+	fp = offload_port(&be);
+	for (n = 2; n <= FRAME_MAXIOV; n++) {
+		/* Each takes two slots, but for the first and the last. */
+		iov[0].iov_base = data;
+		iov[0].iov_len = 54;
+		for (i = 1; i < n; i++) {
+			iov[i].iov_base = data + 54 + (i - 1) * 1000;
+			iov[i].iov_len = 1000;
+		}
+		offload_frame(&frame, n, 54 + (n - 1) * 1000);
+		first = port.nsent;
+		ATF_REQUIRE_EQ(0, frame_port_send(fp, &frame));
+		frame_port_flush(fp);
+		ATF_REQUIRE(first < port.nsent);
+		ATF_CHECK_EQ(12, port.sent[first].len);
+		ATF_CHECK_EQ(NS_MOREFRAG | VALE_SLOT_HEADER,
+		    port.sent[first].flags);
+		ATF_CHECK_EQ(0, memcmp(offload_header,
+		    slot_data(&port.sent[first]), 12));
+		check_frame(first + 1, data, frame.f_len);
+		ATF_CHECK_EQ(n < FRAME_MAXIOV ? NS_INDIRECT : 0,
+		    port.sent[first + 1].flags & NS_INDIRECT);
+		port.nsent = 0;
+	}
+	/* The longest, in few fragments. */
+	iov[1].iov_len = sizeof(data) - 54;
+	offload_frame(&frame, 2, sizeof(data));
+	ATF_REQUIRE_EQ(0, frame_port_send(fp, &frame));
+	frame_port_flush(fp);
+	check_frame(1, data, sizeof(data));
+	netbe_cleanup(be);
+}
+
+ATF_TC(recv_offload);
+ATF_TC_HEAD(recv_offload, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame with a header has two "
+	    "fragments at least; one with an invalid header is skipped");
+}
+ATF_TC_BODY(recv_offload, tc)
+{
+	static char data[2048];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	uint8_t bad[12];
+	struct frame_port *fp;
+	net_backend_t *be;
+	int i, n;
+
+	fill(data, sizeof(data));
+	fp = offload_port(&be);
+	memcpy(bad, offload_header, sizeof(bad));
+	bad[1] = 2;
+	for (n = 1; n <= FRAME_MAXIOV + 1; n++) {
+		port_receive((char *)bad, 12, NS_MOREFRAG | VALE_SLOT_HEADER);
+		port_receive(data, 2000, 0);
+		port_receive((const char *)offload_header, 12,
+		    NS_MOREFRAG | VALE_SLOT_HEADER);
+		for (i = 0; i < n; i++)
+			port_receive(data, 2000, i < n - 1 ? NS_MOREFRAG : 0);
+		port_receive(data, 60, 0);
+		frame_port_sync(fp);
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		if (n <= FRAME_MAXIOV) {
+			ATF_CHECK_EQ(n == 1 ? 2 : n, frame.f_niov);
+			ATF_CHECK_EQ((uint32_t)n * 2000, frame.f_len);
+			ATF_CHECK_EQ(n == 1 ? 0 : 2000, iov[1].iov_len);
+			ATF_CHECK_EQ(FRAME_CSUM_PARTIAL, frame.f_flags);
+			ATF_CHECK_EQ(FRAME_GSO_TCPV4, frame.f_gso_type);
+			ATF_CHECK_EQ(1000, frame.f_gso_size);
+			ATF_CHECK_EQ(34, frame.f_csum_start);
+			ATF_CHECK_EQ(16, frame.f_csum_offset);
+			frame_next(fp->fp_source);
+			ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		}
+		ATF_CHECK_EQ(60, frame.f_len);
+		ATF_CHECK_EQ(0, frame.f_flags);
+		ATF_CHECK_EQ(FRAME_GSO_NONE, frame.f_gso_type);
+		frame_next(fp->fp_source);
+		ATF_CHECK(!frame_peek(fp->fp_source, &frame));
+		frame_port_sync(fp);
+	}
+	netbe_cleanup(be);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, in_place);
@@ -750,5 +887,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, peek_skip);
 	ATF_TP_ADD_TC(tp, recv);
 	ATF_TP_ADD_TC(tp, no_direct);
+	ATF_TP_ADD_TC(tp, send_offload);
+	ATF_TP_ADD_TC(tp, recv_offload);
 	return (atf_no_error());
 }

@@ -34,7 +34,7 @@ accounted()
 		equal "vm$to: port and adapter" \
 		    "$(counter vm$to port_rx_frames)" \
 		    "$(counter vm$to rx_frames rx_filtered rx_oversize \
-		    rx_disabled rx_bad_addr rx_overmtu)"
+		    rx_disabled rx_bad_addr rx_bad_offload rx_overmtu)"
 		equal "vm$to: adapter and driver, received" \
 		    "$(counter vm$to $RECEIVED)" "$received"
 	done

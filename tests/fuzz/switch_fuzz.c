@@ -25,6 +25,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/endian.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -36,12 +37,14 @@
 #include <libvale.h>
 
 #include "frame.h"
+#include "frame_cut.h"
 #include "ops.h"
 #include "vale_general.h"
 
 #define	PORTS		6
 #define	NAMES		8		/* more than ports, some twice */
 #define	INDIRECT	3000		/* bytes one can point to */
+#define	HEADER		12		/* bytes of a virtio-net header */
 
 /* X(identifier, what it does with the fields); the port is a % PORTS */
 #define	SWITCH_OPS(X)							\
@@ -56,7 +59,11 @@
 	X(TXSYNC,	"a transmit sync")				\
 	X(RXSYNC,	"a receive sync; b frames taken")		\
 	X(LOOK,		"everything is listed; ageing is c seconds")	\
-	X(SINK,		"has a sink that takes b frames a time; 0: none")
+	X(SINK,		"has a sink that takes b frames a time; 0: none") \
+	X(HEADER,	"frames begin with headers of kind b & 3")	\
+	X(OFFLOAD,	"a packet of b bytes of payload in segments of c, "\
+			"from station d & 15 to d >> 4 & 15, of protocol "\
+			"d >> 8 & 3, byte d >> 16 & 127 changed by d >> 24")
 
 enum switch_op {
 #define	SWITCH_OP_ENUM(id, what)	SWITCH_##id,
@@ -73,6 +80,7 @@ static const char *const names[NAMES] = {
 static struct port {
 	struct vale_desc *d;
 	bool		 touched;	/* slots of its receive ring, too */
+	unsigned int	 header;	/* vale_set_header() */
 	uint8_t		*bytes;		/* for indirect slots */
 	uint32_t	 sink;		/* frames it takes a time */
 	uint64_t	 sunk;		/* and has taken */
@@ -107,7 +115,7 @@ make_op(struct rng *rng, struct op *op, enum switch_op kind)
 		    rng_below(rng, 140);
 		op->d |= (uint64_t)(rng_one_in(rng, 4) ? rng_number(rng) :
 		    rng_below(rng, 2049)) << 32;
-		op->d |= (uint64_t)(rng_below(rng, 8) << 4) << 48;
+		op->d |= (uint64_t)(rng_below(rng, 16) << 4) << 48;
 		break;
 	case SWITCH_TX_HEAD:
 	case SWITCH_RX_HEAD:
@@ -122,6 +130,17 @@ make_op(struct rng *rng, struct op *op, enum switch_op kind)
 		    14 + rng_below(rng, 3000);
 		op->c = rng_one_in(rng, 2) ? 2048 : rng_below(rng, 2049);
 		op->d = rng_next(rng);
+		break;
+	case SWITCH_OFFLOAD:
+		op->b = rng_below(rng, 2900);
+		op->c = rng_one_in(rng, 4) ? rng_number(rng) :
+		    40 + rng_below(rng, 1500);
+		op->d = rng_next(rng) & 0xffffff;
+		if (rng_one_in(rng, 3))
+			op->d |= (uint64_t)rng_below(rng, 256) << 24;
+		break;
+	case SWITCH_HEADER:
+		op->b = rng_below(rng, 4);
 		break;
 	case SWITCH_RXSYNC:
 		op->b = rng_below(rng, 32);
@@ -155,9 +174,14 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 	ops[n++].a = a;
 	make_op(rng, &ops[n], SWITCH_OPEN);
 	ops[n++].a = b;
+	for (i = rng_below(rng, 3); i > 0; i--) {
+		make_op(rng, &ops[n], SWITCH_HEADER);
+		ops[n++].a = rng_one_in(rng, 2) ? a : b;
+	}
 	frames = 1 + rng_below(rng, 8);
 	for (i = 0; i < frames; i++) {
-		make_op(rng, &ops[n], SWITCH_SEND);
+		make_op(rng, &ops[n], rng_one_in(rng, 2) ? SWITCH_SEND :
+		    SWITCH_OFFLOAD);
 		ops[n++].a = a;
 	}
 	make_op(rng, &ops[n], SWITCH_TXSYNC);
@@ -261,7 +285,8 @@ check_port(const struct vale_port_info *pi, void *arg)
 
 	dropped = c[VALE_C_TX_RUNT] + c[VALE_C_TX_OVERSIZE] +
 	    c[VALE_C_TX_BAD_BUF] + c[VALE_C_TX_BAD_LEN] + c[VALE_C_TX_FRAGS] +
-	    c[VALE_C_TX_CUT] + c[VALE_C_TX_NODEST] + c[VALE_C_TX_SELF];
+	    c[VALE_C_TX_CUT] + c[VALE_C_TX_BAD_HEADER] +
+	    c[VALE_C_TX_NODEST] + c[VALE_C_TX_SELF];
 	/*
 	 * If no port was opened or closed, copies to one port are frames of one
 	 * port.
@@ -350,6 +375,7 @@ op_open(struct port *p, const struct op *op)
 	INVARIANT(p->d != NULL);
 	p->touched = false;
 	p->sink = p->sunk = 0;
+	p->header = 0;
 }
 
 static bool
@@ -358,6 +384,26 @@ readable(const struct vale_desc *d)
 	struct pollfd pfd = { d->fd, POLLIN, 0 };
 
 	return (poll(&pfd, 1, 0) == 1);
+}
+
+/* What a frame asks for can be done. */
+static void
+check_offload(const struct port *p, const struct frame *f)
+{
+	struct frame_cut cut;
+
+	if (f->f_flags == 0) {
+		INVARIANT(f->f_gso_type == FRAME_GSO_NONE);
+		return;
+	}
+	INVARIANT(p->header == VALE_HEADER_SLOT);
+	INVARIANT(f->f_niov >= 2);
+	INVARIANT(frame_cut_begin(&cut, f));
+	INVARIANT(cut.fc_hdrlen == f->f_hdr_len);
+	digest_number(f->f_gso_type);
+	digest_number(f->f_gso_size);
+	digest_number(f->f_csum_start);
+	digest_number(f->f_csum_offset);
 }
 
 static void
@@ -382,6 +428,7 @@ take(void *arg, struct frame_source *frames)
 			len += iov[j].iov_len;
 		}
 		INVARIANT(len >= VALE_FRAME_MIN && len == f.f_len);
+		check_offload(p, &f);
 		digest(frame, len);
 		frame_next(frames);
 		p->sunk++;
@@ -447,6 +494,82 @@ op_send(struct port *p, const struct op *op)
 		}
 		n += len;
 		left -= len;
+		head = nm_ring_next(ring, head);
+	} while (left > 0 && head != ring->head);
+	ring->head = ring->cur = head;
+}
+
+static void
+op_header(struct port *p, const struct op *op)
+{
+	static const unsigned int kinds[] = { 0, 10, HEADER, VALE_HEADER_SLOT };
+
+	p->header = kinds[op->b & 3];
+	INVARIANT(vale_set_header(p->d, p->header) == 0);
+}
+
+/*
+ * A packet of TCP or UDP and its virtio-net header, in p->bytes.  Returns the
+ * length of both.
+ */
+static uint32_t
+make_packet(struct port *p, const struct op *op)
+{
+	const bool v6 = (op->d >> 8 & 1) != 0, udp = (op->d >> 9 & 1) != 0;
+	const uint32_t l4 = v6 ? 54 : 34, hdrlen = l4 + (udp ? 8 : 20);
+	uint8_t *hdr = p->bytes, *f = p->bytes + HEADER;
+	uint32_t at, len;
+
+	len = MIN(HEADER + hdrlen + op->b, INDIRECT);
+	memset(p->bytes, 0, HEADER + hdrlen);
+	hdr[0] = FRAME_CSUM_PARTIAL;
+	hdr[1] = op->c == 0 ? FRAME_GSO_NONE : udp ? FRAME_GSO_UDP_L4 : v6 ?
+	    FRAME_GSO_TCPV6 : FRAME_GSO_TCPV4;
+	le16enc(hdr + 2, hdrlen);
+	le16enc(hdr + 4, op->c);
+	le16enc(hdr + 6, l4);
+	le16enc(hdr + 8, udp ? 6 : 16);
+	f[0] = f[6] = 2;
+	f[5] = op->d >> 4 & 15;
+	f[11] = op->d & 15;
+	if (f[5] == 0)
+		memset(f, 0xff, 6);
+	be16enc(f + 12, v6 ? 0x86dd : 0x0800);
+	f[14] = v6 ? 0x60 : 0x45;
+	f[v6 ? 20 : 23] = udp ? 17 : 6;
+	if (!udp)
+		f[l4 + 12] = 0x50;
+	at = (op->d >> 16 & 127) % len;
+	p->bytes[at] ^= op->d >> 24;
+	return (len);
+}
+
+/* Send it, with a header of the port's kind, in slots of c bytes. */
+static void
+op_offload(struct port *p, const struct op *op)
+{
+	struct netmap_ring *ring = p->d->txring;
+	struct netmap_slot *slot;
+	uint32_t head = ring->head, left, n, off;
+
+	if (head >= ring->num_slots)
+		return;
+	left = make_packet(p, op);
+	/* Where the header begins. */
+	off = p->header > VALE_HEADER_SLOT ? HEADER - p->header :
+	    p->header == 0 ? HEADER : 0;
+	left -= off;
+	do {
+		slot = &ring->slot[head];
+		n = off == 0 && p->header == VALE_HEADER_SLOT ? HEADER :
+		    MIN(left, HEADER + op->c % 2000);
+		slot->len = n;
+		slot->ptr = (uintptr_t)p->bytes + off;
+		slot->flags = NS_INDIRECT | (left > n ? NS_MOREFRAG : 0);
+		if (off == 0 && p->header == VALE_HEADER_SLOT)
+			slot->flags |= VALE_SLOT_HEADER;
+		off += n;
+		left -= n;
 		head = nm_ring_next(ring, head);
 	} while (left > 0 && head != ring->head);
 	ring->head = ring->cur = head;
@@ -569,6 +692,12 @@ op_run(const struct op *op)
 		break;
 	case SWITCH_SINK:
 		op_sink(p, op);
+		break;
+	case SWITCH_HEADER:
+		op_header(p, op);
+		break;
+	case SWITCH_OFFLOAD:
+		op_offload(p, op);
 		break;
 	}
 }

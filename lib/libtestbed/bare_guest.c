@@ -237,6 +237,7 @@ bare_guest_create(struct bare_guest *guest, int n, bool port)
 		guest->port = net_port_create(guest->be, UINT32_MAX);
 		if (guest->port == NULL)
 			err(1, "%s", portname);
+		frame_port_set_offloads(guest->port);
 	} else
 		null_port_init(guest);
 	memset(&config, 0, sizeof(config));

@@ -614,6 +614,7 @@ side_open(struct side *side, struct ladder_params *params, int index,
 	side->port = net_port_create(side->be, UINT32_MAX);
 	if (side->port == NULL)
 		return (ENOMEM);
+	frame_port_set_offloads(side->port);
 	side->dev = e82545_create(&config, &side_ops, side, side->port);
 	if (side->dev == NULL)
 		return (ENOMEM);

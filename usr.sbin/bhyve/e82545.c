@@ -665,7 +665,6 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 	dev->ops = ops;
 	dev->arg = arg;
 	dev->port = port;
-	frame_port_set_offloads(port);
 	dev->config = *config;
 	if (config->ec_name != NULL)
 		strncpy(dev->name, config->ec_name, sizeof(dev->name) - 1);

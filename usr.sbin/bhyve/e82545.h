@@ -163,6 +163,8 @@ struct e82545_config {
 	X(E82545_C_RX_BATCH, "rx_batches", "receive batches")		\
 	X(E82545_C_RX_CUT, "rx_cut", "frames received in segments")	\
 	X(E82545_C_RX_SEGMENT, "rx_segments", "segments of these frames") \
+	X(E82545_C_RX_UNCUT, "rx_uncut",				\
+	    "frames received as they are, with a header")		\
 	X(E82545_C_RX_BAD_OFFLOAD, "rx_bad_offload",			\
 	    "RX frames dropped: not what their virtio-net header says")	\
 	X(E82545_C_RX_FILTERED, "rx_filtered",				\
@@ -217,7 +219,8 @@ enum e82545_rx_state {
 
 /*
  * Create an adapter on `port', in its power-on state, with the link up and bus
- * mastering off.
+ * mastering off.  If the port takes offloads (frame_port_set_offloads()),
+ * packets with TSO go out uncut, and such frames may come in.
  * `ops', `arg' and `port' must outlive it.  Returns NULL with errno set:
  * ENOMEM, or EINVAL for a config value out of range or a multicast address.
  */

@@ -14,6 +14,7 @@ E82545_SRCS=	e82545.c		\
 		e82545_csb_rx.c		\
 		e82545_csb_tail.c	\
 		e82545_csb_tx.c		\
+		e82545_csb_vnet.c	\
 		e82545_eeprom.c		\
 		e82545_filter.c		\
 		e82545_intr.c		\

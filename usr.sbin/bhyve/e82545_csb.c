@@ -188,6 +188,7 @@ e82545_csb_release(struct e82545 *dev)
 	c->tdt.first = NET_PARAVIRT_NONE;
 	c->tx_used = c->rx_unread = c->rx_last_on = false;
 	c->tx_at_used = c->rx_unmasked = false;
+	c->vnet_gpa = 0;
 	c->held = 0;
 	c->tx_look_ns = c->rx_look_ns = 0;
 }
@@ -210,6 +211,7 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		page = e82545_dma(dev) ? csb_map(dev) : NULL;
 		c->tx_at_used = page != NULL &&
 		    atomic_load_32(&page->guest_txkick_at) != 0;
+		csb_vnet_place(dev, page);
 		/* So that the receive side sets host_rxkick_at. */
 		c->rx_armed = true;
 		dev->wake_rx = true;
@@ -233,6 +235,7 @@ e82545_csb_reset(struct e82545 *dev)
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
 	c->tdt.kept = c->rdt.kept = NET_PARAVIRT_NONE;
 	c->tdt.starts = c->rdt.starts = true;
+	c->vnet_clean = UINT32_MAX;
 	c->rx_unmasked = false;
 	c->held = 0;
 	c->tx_look_ns = c->rx_look_ns = 0;
@@ -274,6 +277,7 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_bool(s, &c->tx_used);
 	e82545_snap_u32(s, &c->tx_rounds, CSB_ROUNDS_MAX);
 	e82545_snap_bool(s, &c->rx_armed);
+	csb_vnet_snap(c, s);
 	if (s->restore != NULL) {
 		/* Look again as soon as the model is resumed. */
 		c->tx_look_ns = c->rx_look_ns = c->gpa != 0;

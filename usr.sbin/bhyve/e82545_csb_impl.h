@@ -6,7 +6,7 @@
 
 /*
  * What the files of the CSB's host side share: e82545_csb.c, e82545_csb_tail.c,
- * e82545_csb_tx.c, e82545_csb_rx.c.
+ * e82545_csb_tx.c, e82545_csb_rx.c, e82545_csb_vnet.c.
  */
 
 #ifndef _E82545_CSB_IMPL_H_
@@ -119,5 +119,13 @@ void	csb_tx_idle(struct e82545_csb *c, struct paravirt_csb *page);
 void	csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page);
 /* csb_rx_ring's.  Returns "none" if guest_rdt must be ignored. */
 uint32_t csb_rx_taken(struct e82545_csb *c, uint32_t value);
+
+/*
+ * The block is placed: find the header ring that `page' names, and clear it.
+ * NULL: there is none, as with the bus off.  All locks held.
+ */
+void	csb_vnet_place(struct e82545 *dev, const struct paravirt_csb *page);
+struct e82545_snap;
+void	csb_vnet_snap(struct e82545_csb *c, struct e82545_snap *s);
 
 #endif /* !_E82545_CSB_IMPL_H_ */

@@ -195,8 +195,10 @@ e82545_csb_restart(struct e82545 *dev, uint32_t off)
 
 	if (r == &csb_tx_ring)
 		csb_tx_idle(&dev->csb, page);
-	else
+	else {
 		csb_rx_forget(&dev->csb, page);
+		dev->csb.vnet_clean = UINT32_MAX;
+	}
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (csb_kept(t))
 		e82545_reg_set(dev, r->tail, t->kept);

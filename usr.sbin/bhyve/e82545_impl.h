@@ -196,6 +196,11 @@ struct e82545_csb {
 	bool		rx_unread;	/* it could not be read then */
 	bool		rx_polled;	/* guest_rdt was taken since the look
 					   was decided */
+	uint64_t	vnet_gpa;	/* of the header ring, 0: none; written
+					   with all locks held */
+	uint32_t	vnet_size;	/* its entries */
+	uint32_t	vnet_clean;	/* those before it, from RDH on, are
+					   zeros; UINT32_MAX: none is */
 };
 
 /*
@@ -561,6 +566,13 @@ bool	e82545_csb_rx_tail(struct e82545 *dev);
  * descriptors are posted, and look again.  rx_mtx and reg_mtx held.
  */
 void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
+/*
+ * The entries of the header ring, FRAME_VNET_SHORT bytes for each of `size'
+ * descriptors, until the end of the batch.  NULL: the guest gets complete
+ * frames.  Those of the `posted' ones from `head' on are zeros.  rx_mtx held.
+ */
+uint8_t	*e82545_csb_vnet(struct e82545 *dev, uint32_t size, uint32_t head,
+	    uint32_t posted);
 /* RDH moved; then as e82545_intr_rx().  csb.rx_on; rx_mtx, reg_mtx held. */
 void	e82545_csb_rx_notify(struct e82545 *dev, uint32_t causes);
 /* rx_mtx held. */

@@ -47,6 +47,9 @@
  * stays in the port, and cut_off tells how much of it the guest has.  A direct
  * call takes all segments of a frame or none.
  *
+ * With a header ring (e82545_csb_vnet.c) the guest is told, and gets such a frame
+ * as it is: up to 64 KB, whatever RCTL permits.
+ *
  * A descriptor with address 0 has no buffer: section 3.2.5.  It is written back
  * with DD set and all else as it was, and the data goes to the next.
  *
@@ -66,14 +69,17 @@
 #include "e82545_snap.h"
 #include "frame_cursor.h"
 #include "frame_cut.h"
+#include "frame_vnet.h"
 
 #define	RX_BATCH	256		/* frames, dropped ones too */
+/* The longest frame that is not cut, bytes. */
+#define	RX_UNCUT_MAX	65536
 /*
  * Descriptors after which a batch takes no frame of several descriptors, and
  * those of the longest frame: buffers have at least 256 bytes.
  */
 #define	RX_BATCH_DESCS	1024
-#define	RX_FRAME_DESCS	howmany(E82545_FRAME_MAX + E82545_ETH_FCS, 256)
+#define	RX_FRAME_DESCS	howmany(RX_UNCUT_MAX + E82545_ETH_FCS, 256)
 _Static_assert(RX_FRAME_DESCS <= RX_BATCH_DESCS, "no frame would fit");
 
 /* The largest buffer, bytes: section 13.4.22. */
@@ -114,6 +120,7 @@ struct rx_batch {
 					   fit */
 	uint32_t	rctl, rxcsum;
 	uint32_t	bufsize;	/* bytes */
+	uint8_t		*vnet;		/* the header ring; NULL: none */
 	uint64_t	own;		/* the guest's: e82545_filter_own() */
 	uint32_t	single_max;	/* bytes of a frame that
 					   rx_single_buffer() may take;
@@ -128,6 +135,7 @@ struct rx_batch {
 	uint64_t	padding;	/* bytes of them */
 	unsigned int	cut;		/* frames cut, the last segment taken */
 	unsigned int	segments;	/* frames delivered that are segments */
+	unsigned int	uncut;		/* frames delivered as they are */
 	unsigned int	lost;		/* frames seen and not delivered */
 	uint64_t	lost_bytes;	/* theirs, with FCS */
 	uint64_t	counts[E82545_NCOUNTERS];
@@ -225,9 +233,13 @@ rx_room(const struct rx_batch *b)
 static void
 rx_look(struct e82545 *dev, struct rx_batch *b)
 {
-	if (dev->csb.rx_on && e82545_csb_rx_tail(dev))
+	if (dev->csb.rx_on && e82545_csb_rx_tail(dev)) {
 		b->posted = MAX(b->ndone,
 		    rx_ring_posted(dev, b->start, b->size));
+		if (b->vnet != NULL)
+			b->vnet = e82545_csb_vnet(dev, b->size, b->head,
+			    rx_room(b));
+	}
 }
 
 /*
@@ -286,6 +298,7 @@ struct rx_frame {
 /* The buffers of a frame being received. */
 struct rx_space {
 	struct iovec	 iov[RX_FRAME_DESCS];
+	uint32_t	 first;		/* the first one's descriptor */
 	size_t		 last;		/* bytes in the last one */
 	bool		 ok;		/* all are in guest memory */
 };
@@ -308,6 +321,8 @@ rx_place(struct e82545 *dev, struct rx_batch *b, size_t len,
 		gpa = rx_buffer(b);
 		if (gpa == 0 && rx_null(dev, b, howmany(len, b->bufsize)))
 			continue;
+		if (iov == space->iov)
+			space->first = b->head;
 		iov->iov_base = gpa != 0 ? e82545_map(dev, gpa, n) : NULL;
 		iov->iov_len = n;
 		if (iov->iov_base == NULL) {
@@ -342,6 +357,18 @@ rx_copy(struct frame_cursor *to, struct frame_cursor *from, size_t len,
 		}
 	}
 	return (sum);
+}
+
+/* Copy without a sum. */
+static void
+rx_move(struct frame_cursor *to, struct frame_cursor *from, size_t len)
+{
+	struct iovec run;
+
+	for (; len > 0; len -= run.iov_len) {
+		run = frame_cursor_run(to, len);
+		frame_cursor_copy(from, run.iov_base, run.iov_len);
+	}
 }
 
 static void
@@ -599,6 +626,37 @@ rx_segment(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 	    f->tagged), b->rxcsum, f->tagged, f->strip));
 }
 
+/* The guest gets the frame as it is, in `len' bytes. */
+static void
+rx_uncut(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
+    size_t len)
+{
+	struct frame_cursor from, to;
+	struct frame told = f->f;
+	struct rx_space space;
+	size_t skip = 0;
+
+	rx_place(dev, b, len, &space);
+	frame_cursor_init(&from, f->f.f_iov);
+	frame_cursor_init(&to, space.iov);
+	if (f->strip) {
+		skip = E82545_VLAN_OFF + E82545_VLAN_LEN;
+		rx_put(&to, f->head, E82545_VLAN_OFF);
+		frame_cursor_skip(&from, skip);
+		len -= E82545_VLAN_OFF;
+		told.f_csum_start -= E82545_VLAN_LEN;
+		told.f_hdr_len -= E82545_VLAN_LEN;
+	}
+	rx_move(&to, &from, f->f.f_len - skip);
+	rx_zero(&to, len - (f->f.f_len - skip));
+	frame_vnet_encode(&told, b->vnet + space.first * FRAME_VNET_SHORT,
+	    FRAME_VNET_SHORT);
+	b->uncut++;
+	rx_complete(dev, b, f, &space, f->wire,
+	    f->wire - E82545_ETH_FCS - f->f.f_len,
+	    (uint64_t)E82545_RXD_IXSM << 32);
+}
+
 /* Whether a direct call can take all segments. */
 static bool
 rx_all_fit(const struct rx_batch *b, const struct rx_frame *f,
@@ -619,11 +677,24 @@ rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	struct e82545_rxq *rxq = dev->rxq;
 	enum rx_verdict verdict;
 	struct frame_cut cut;
-	size_t paylen, wire;
+	size_t len, paylen, wire;
 	bool several;
 
 	if (!rx_wanted(dev, b, f))
 		goto taken;
+	len = rx_guest_len(b, f, f->wire);
+	if (b->vnet != NULL && f->f.f_len <= RX_UNCUT_MAX &&
+	    howmany(len, b->bufsize) < b->size && (b->direct ||
+	    rxq->cut_off == 0)) {
+		if (f->f.f_csum_start < E82545_VLAN_OFF + E82545_VLAN_LEN) {
+			rx_lose(dev, b, f->wire, E82545_C_RX_BAD_OFFLOAD);
+			goto taken;
+		}
+		verdict = rx_space(dev, b, len, false);
+		if (verdict == RX_TAKEN)
+			rx_uncut(dev, b, f, len);
+		return (verdict);
+	}
 	if (!frame_cut_begin(&cut, &f->f) ||
 	    cut.fc_hdrlen < E82545_VLAN_OFF + E82545_VLAN_LEN) {
 		rx_lose(dev, b, f->wire, E82545_C_RX_BAD_OFFLOAD);
@@ -754,6 +825,8 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 		b->ring = NULL;
 	if (b->ring == NULL)
 		b->posted = 0;
+	if (b->ring != NULL && dev->csb.rx_on && dev->port->fp_offloads)
+		b->vnet = e82545_csb_vnet(dev, b->size, b->head, b->posted);
 	if (b->ring != NULL && b->link && !b->loopback && !b->looped)
 		b->single_max = MIN(dev->port->fp_frame_max,
 		    MIN(rx_longest(b), b->bufsize - b->fcs));
@@ -896,6 +969,7 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	b->counts[E82545_C_RX_FRAME] = b->tally.frames - b->segments + b->cut;
 	b->counts[E82545_C_RX_CUT] = b->cut;
 	b->counts[E82545_C_RX_SEGMENT] = b->segments;
+	b->counts[E82545_C_RX_UNCUT] = b->uncut;
 	b->counts[E82545_C_RX_BYTE] = b->tally.bytes - b->padding -
 	    (uint64_t)b->tally.frames * E82545_ETH_FCS;
 	E82545_PROBE(dev, RX_BATCH, (uint32_t)b->counts[E82545_C_RX_FRAME],

@@ -574,6 +574,7 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 		error = ENOMEM;
 		goto fail_be;
 	}
+	frame_port_set_offloads(pe->port);
 	pe->dev = e82545_create(&config, &pci_e82545_ops, pe, pe->port);
 	if (pe->dev == NULL) {
 		error = errno;

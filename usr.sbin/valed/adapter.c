@@ -365,6 +365,7 @@ adapter_open(struct adapter *ad)
 	    ac->ac_mtu + E82545_HDRLEN_MAX);
 	if (ad->port == NULL)
 		return (errno);
+	frame_port_set_offloads(ad->port);
 	ad->failed = "adapter";
 	ad->dev = e82545_create(&config, &adapter_ops, ad, ad->port);
 	if (ad->dev == NULL)

@@ -488,7 +488,10 @@ TEST(regs_limits, "A register's bits are those after reset, but those that the "
 #define	CSB_AWAKE	40		/* the first of two flags */
 #define	CSB_ROUNDS	42
 #define	CSB_ARMED	46
-#define	CSB_SIZE	47
+#define	CSB_VNET_GPA	47
+#define	CSB_VNET_SIZE	55
+#define	CSB_VNET_CLEAN	59
+#define	CSB_SIZE	63
 
 TEST(csb_limits, "The CSB's state has limits, which are accepted")
 {
@@ -503,8 +506,10 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 		{ CSB_AT_USED, 1, 1 }, { CSB_AWAKE, 1, 1 },
 		{ CSB_AWAKE + 1, 1, 1 },
 		{ CSB_ROUNDS, 4, 65536 }, { CSB_ARMED, 1, 1 },
+		{ CSB_VNET_SIZE, 4, 0xfff80 / 16 },
 	};
-	static const size_t with_block[] = { CSB_ON, CSB_AWAKE, CSB_ARMED };
+	static const size_t with_block[] = { CSB_ON, CSB_AWAKE, CSB_ARMED,
+	    CSB_VNET_GPA };
 	uint8_t after[CSB_SIZE], buf[CSB_SIZE], good[CSB_SIZE];
 	struct host *h = host_create_csb(HOST_RAM);
 	unsigned int bit, i;
@@ -557,6 +562,9 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 	le32enc(buf + CSB_RX_FIRST, 0xfffffffc);
 	le32enc(buf + CSB_RX_OLD, 0xfffffffd);
 	le32enc(buf + CSB_ROUNDS, 0x8765);
+	le64enc(buf + CSB_VNET_GPA, 0xfedcba9876543210);
+	le32enc(buf + CSB_VNET_SIZE, 0x7654);
+	le32enc(buf + CSB_VNET_CLEAN, 0xfffffffb);
 	ATF_CHECK_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, NULL, buf,
 	    CSB_SIZE));
 	ATF_CHECK_EQ(CSB_SIZE, snap_part(h, e82545_csb_snap, after, NULL,

@@ -1,0 +1,343 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The CSB's header ring: frames reach the guest uncut, each with what its
+ * virtio-net header says.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_guest.h"
+#include "e82545_impl.h"
+#include "frame_vnet.h"
+
+#define	ENTRY		FRAME_VNET_SHORT
+#define	BYTES		(PACKET_HDR_MAX + 65536)
+
+static uint8_t bulk[BYTES], sent[BYTES], found[BYTES];
+static const uint8_t plain[ENTRY];
+
+/* The array at `ring', or at *ringp if that is 0; the mode is on. */
+static struct host *
+up(uint32_t nrxd, uint32_t bufsize, uint64_t ring, uint8_t **ringp,
+    struct paravirt_csb **csbp)
+{
+	struct host *h = guest_up(64, nrxd, bufsize, 1, csbp);
+	uint64_t gpa;
+
+	h->port.fp_offloads = true;
+	gpa = (uint64_t)host_rd(h, E82545_CSBAH) << 32 |
+	    host_rd(h, E82545_CSBAL);
+	guest_place(h, 0);
+	if (ring == 0) {
+		ring = host_alloc(h, nrxd * ENTRY, 16);
+		*ringp = host_mem(h, ring, nrxd * ENTRY);
+		memset(*ringp, 0x5a, nrxd * ENTRY);
+	}
+	CSB_SET(*csbp, vnet_ring_high, ring >> 32);
+	CSB_SET(*csbp, vnet_ring_low, ring);
+	guest_place(h, gpa);
+	host_run(h);
+	return (h);
+}
+
+/* Make the packet and its header; returns the length of the frame. */
+static size_t
+make(const struct packet *p, size_t mss, struct frame *frame, uint8_t *hdr)
+{
+	size_t len = packet_build(p, sent);
+
+	packet_prepare(p, sent, true);
+	memcpy(sent, host_mac, sizeof(host_mac));
+	memset(frame, 0, sizeof(*frame));
+	frame_set(frame, 1, len);
+	frame->f_flags = FRAME_CSUM_PARTIAL;
+	frame->f_csum_start = packet_l4(p);
+	frame->f_csum_offset = p->udp ? 6 : 16;
+	if (mss != 0) {
+		frame->f_gso_type = p->udp ? FRAME_GSO_UDP_L4 : p->v6 ?
+		    FRAME_GSO_TCPV6 : FRAME_GSO_TCPV4;
+		frame->f_gso_size = mss;
+		frame->f_hdr_len = packet_hdrlen(p);
+	}
+	memset(hdr, 0, ENTRY);
+	hdr[0] = 1;
+	hdr[1] = frame->f_gso_type;
+	if (mss != 0) {
+		le16enc(hdr + 2, frame->f_hdr_len);
+		le16enc(hdr + 4, mss);
+	}
+	le16enc(hdr + 6, frame->f_csum_start);
+	le16enc(hdr + 8, frame->f_csum_offset);
+	return (len);
+}
+
+/* Let it arrive, in fragments. */
+static size_t
+receive(struct host *h, const struct packet *p, size_t mss, uint8_t *hdr)
+{
+	struct frame frame;
+	size_t len = make(p, mss, &frame, hdr);
+
+	host_inject_offload(h, &frame, sent, len, 5);
+	host_run(h);
+	return (len);
+}
+
+/* Take a frame, and expect the header in the entry of its first descriptor. */
+static void
+check(struct host *h, const uint8_t *ring, size_t len, const uint8_t *hdr)
+{
+	struct e82545_rxd rxd;
+	uint32_t first = h->rxnext;
+
+	ATF_REQUIRE_EQ((ssize_t)len, host_rx_take(h, found, sizeof(found),
+	    &rxd));
+	ATF_CHECK_EQ(0, memcmp(sent, found, len));
+	ATF_CHECK_EQ_MSG(0, memcmp(hdr, ring + first * ENTRY, ENTRY),
+	    "entry %u", first);
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_IXSM, rxd.status);
+}
+
+TEST(uncut, "Frames of up to 64 KB arrive as they are, over many laps, in "
+    "buffers of all sizes; entries of plain frames are zeros")
+{
+	static const uint32_t sizes[] = { 256, 2048, 16384 };
+	struct paravirt_csb *csb;
+	struct packet p;
+	struct host *h;
+	uint32_t i, first, mss, s, seed = 1;
+	uint8_t hdr[ENTRY], *ring;
+	uint64_t uncut;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 2);
+	for (s = 0; s < nitems(sizes); s++) {
+		h = up(sizes[s] == 256 ? 512 : 72, sizes[s], 0, &ring, &csb);
+		uncut = 0;
+		for (i = 0; i < 72; i++)
+			ATF_CHECK_EQ(0, memcmp(plain, ring + i * ENTRY,
+			    ENTRY));
+		for (i = 0; i < 500; i++) {
+			memset(&p, 0, sizeof(p));
+			p.v6 = test_chance(&seed, 1, 2);
+			p.udp = test_chance(&seed, 1, 3);
+			p.payload = bulk;
+			p.paylen = 100 + test_below(&seed, i % 8 == 0 ?
+			    65300 : 3000);
+			mss = test_chance(&seed, 1, 3) ? 0 : 100;
+			if (test_chance(&seed, 1, 2)) {
+				len = receive(h, &p, mss, hdr);
+				check(h, ring, len, hdr);
+				uncut++;
+			} else {
+				first = h->rxnext;
+				guest_inject(h, 1);
+				ATF_REQUIRE_EQ(1, guest_take(h, 1));
+				ATF_CHECK_EQ(0, memcmp(plain,
+				    ring + first * ENTRY, ENTRY));
+			}
+			(void)guest_give(h, csb);
+		}
+		ATF_CHECK_EQ(uncut, host_counter(h, E82545_C_RX_UNCUT));
+		ATF_CHECK_EQ(i, host_counter(h, E82545_C_RX_FRAME));
+		ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_CUT));
+		host_destroy(h);
+	}
+}
+
+TEST(tag, "Without its tag, offsets are those of what the guest gets")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 3000, .vlan = true,
+	    .tag = 0x2064 };
+	uint8_t hdr[ENTRY], *ring;
+	struct e82545_rxd rxd;
+	struct host *h;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 3);
+	h = up(64, 2048, 0, &ring, &csb);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_wr(h, E82545_VET, 0x8100);
+	len = receive(h, &p, 1000, hdr);
+	le16enc(hdr + 2, le16dec(hdr + 2) - 4);
+	le16enc(hdr + 6, le16dec(hdr + 6) - 4);
+	memmove(sent + 12, sent + 16, len - 16);
+	ATF_REQUIRE_EQ((ssize_t)len - 4, host_rx_take(h, found, sizeof(found),
+	    &rxd));
+	ATF_CHECK_EQ(0, memcmp(sent, found, len - 4));
+	ATF_CHECK_EQ(0, memcmp(hdr, ring, ENTRY));
+	ATF_CHECK_EQ(p.tag, le16toh(rxd.special));
+	host_destroy(h);
+}
+
+/* Three segments of 1000 bytes, complete, and no header. */
+static void
+check_cut(struct host *h, const struct packet *p)
+{
+	struct packet q = *p;
+	struct e82545_rxd rxd;
+	unsigned int i;
+	size_t len;
+
+	for (i = 0; i < 3; i++) {
+		q.payload = p->payload + i * 1000;
+		q.paylen = 1000;
+		q.id = p->id + i;
+		q.seq = p->seq + i * 1000;
+		len = packet_build(&q, sent);
+		memcpy(sent, host_mac, sizeof(host_mac));
+		ATF_REQUIRE_EQ((ssize_t)len, host_rx_take(h, found,
+		    sizeof(found), &rxd));
+		ATF_CHECK_EQ(0, memcmp(sent, found, len));
+	}
+}
+
+TEST(without, "The guest gets complete segments with the mode off, or if the "
+    "array is outside memory, or the ring larger than it")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+	unsigned int i;
+
+	packet_fill(bulk, sizeof(bulk), 4);
+	for (i = 0; i < 4; i++) {
+		h = up(64, 2048, i == 1 ? HOST_RAM - 64 * ENTRY + 1 : i == 2 ?
+		    1ULL << 40 : 0, &ring, &csb);
+		if (i == 0)
+			CSB_SET(csb, guest_csb_on, 0);
+		ATF_CHECK_EQ(i == 1 || i == 2,
+		    host_counter(h, E82545_C_CSB_BAD) != 0);
+		if (i == 3) {
+			/* The first 64 descriptors are posted. */
+			host_wr(h, E82545_RDLEN, 72 * 16);
+			host_wr(h, E82545_RDH, 0);
+			host_wr(h, E82545_RDT, 63);
+		}
+		receive(h, &p, 1000, hdr);
+		check_cut(h, &p);
+		if (i == 0 || i == 3)
+			ATF_CHECK_EQ(0, memcmp(plain, ring, ENTRY));
+		ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_UNCUT));
+		ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_CUT));
+		host_destroy(h);
+	}
+}
+
+TEST(changed, "The mode is turned off and on while such frames arrive")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+	unsigned int i;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 5);
+	h = up(64, 2048, 0, &ring, &csb);
+	for (i = 0; i < 200; i++) {
+		CSB_SET(csb, guest_csb_on, i % 3 != 0);
+		len = receive(h, &p, 1000, hdr);
+		if (i % 3 != 0)
+			check(h, ring, len, hdr);
+		else
+			check_cut(h, &p);
+		(void)guest_give(h, csb);
+	}
+	host_destroy(h);
+}
+
+TEST(restarted, "No entry of a frame of before the ring was started is left")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+	uint32_t n;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 6);
+	for (n = 1; n < 25; n++) {
+		h = up(32, 2048, 0, &ring, &csb);
+		len = receive(h, &p, 1000, hdr);
+		check(h, ring, len, hdr);
+		(void)guest_give(h, csb);
+		guest_inject(h, n);
+		guest_take(h, n);
+		host_clear(h, E82545_RCTL, E82545_RCTL_EN);
+		host_wr(h, E82545_RDH, 0);
+		host_wr(h, E82545_RDT, 31);
+		h->rxnext = 0;
+		h->rxtail = h->rxposted = 31;
+		host_set(h, E82545_RCTL, E82545_RCTL_EN);
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(1, guest_take(h, 1));
+		ATF_CHECK_EQ(0, memcmp(plain, ring, ENTRY));
+		host_destroy(h);
+	}
+}
+
+TEST(too_long, "A frame that no ring of this size can hold is cut")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+
+	packet_fill(bulk, sizeof(bulk), 7);
+	h = up(8, 256, 0, &ring, &csb);
+	receive(h, &p, 1000, hdr);
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_UNCUT));
+	ATF_CHECK(host_rx_done(h, 0));
+	host_destroy(h);
+}
+
+TEST(snapshot, "The ring is used after save and restore")
+{
+	static uint8_t state[65536];
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+	size_t len, n;
+
+	packet_fill(bulk, sizeof(bulk), 8);
+	h = up(64, 2048, 0, &ring, &csb);
+	len = receive(h, &p, 1000, hdr);
+	check(h, ring, len, hdr);
+	e82545_pause(h->dev);
+	n = e82545_snapshot_size(h->dev);
+	ATF_REQUIRE(n <= sizeof(state));
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, state, n));
+	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, state, n));
+	e82545_resume(h->dev);
+	host_run(h);
+	(void)guest_give(h, csb);
+	len = receive(h, &p, 1000, hdr);
+	check(h, ring, len, hdr);
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, uncut);
+	ATF_TP_ADD_TC(tp, tag);
+	ATF_TP_ADD_TC(tp, without);
+	ATF_TP_ADD_TC(tp, changed);
+	ATF_TP_ADD_TC(tp, restarted);
+	ATF_TP_ADD_TC(tp, too_long);
+	ATF_TP_ADD_TC(tp, snapshot);
+
+	return (atf_no_error());
+}

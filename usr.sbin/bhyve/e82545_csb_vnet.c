@@ -1,0 +1,112 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The header ring of the CSB: virtio-net headers for what the guest receives.
+ *
+ * vnet_ring_high and vnet_ring_low name an array of headers of 10 bytes, one
+ * for each receive descriptor.  With the mode on, a frame with a partial
+ * checksum or to be cut reaches the guest as it is, in as many buffers as it
+ * takes, and the entry of its first descriptor is its header.  That of a plain
+ * frame is zeros.  Without the array, or with the mode off, the guest gets
+ * complete frames: e82545_rx.c.
+ *
+ * The address and the number of entries are those when CSBAL is written.  The
+ * array is mapped again for each batch, as the rings are.
+ *
+ * The address changes with all locks held; a batch reads it under rx_mtx.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <net/paravirt.h>
+
+#include <string.h>
+
+#include "e82545_csb_impl.h"
+#include "e82545_snap.h"
+#include "frame_vnet.h"
+
+void
+csb_vnet_place(struct e82545 *dev, const struct paravirt_csb *page)
+{
+	struct e82545_csb *c = &dev->csb;
+	void *ring;
+
+	e82545_assert_all(dev);
+	c->vnet_gpa = 0;
+	if (page == NULL)
+		return;
+	c->vnet_gpa =
+	    (uint64_t)le32toh(atomic_load_32(&page->vnet_ring_high)) << 32 |
+	    le32toh(atomic_load_32(&page->vnet_ring_low));
+	c->vnet_size = csb_ring_size(dev, &csb_rx_ring);
+	if (c->vnet_gpa == 0 || c->vnet_size == 0) {
+		c->vnet_gpa = 0;
+		return;
+	}
+	ring = e82545_map(dev, c->vnet_gpa,
+	    (size_t)c->vnet_size * FRAME_VNET_SHORT);
+	if (ring == NULL) {
+		csb_bad(dev, c->vnet_gpa);
+		c->vnet_gpa = 0;
+		return;
+	}
+	memset(ring, 0, (size_t)c->vnet_size * FRAME_VNET_SHORT);
+	c->vnet_clean = UINT32_MAX;
+}
+
+/* Clear `n' entries from `first' on. */
+static void
+vnet_clear(uint8_t *ring, uint32_t size, uint32_t first, uint32_t n)
+{
+	uint32_t run;
+
+	for (; n > 0; n -= run) {
+		run = MIN(n, size - first);
+		memset(ring + first * FRAME_VNET_SHORT, 0,
+		    run * FRAME_VNET_SHORT);
+		first = 0;
+	}
+}
+
+/*
+ * The guest has read the entries of descriptors that it posts again.  They are
+ * cleared once a lap, when they are posted, so that plain frames need not.
+ */
+uint8_t *
+e82545_csb_vnet(struct e82545 *dev, uint32_t size, uint32_t head,
+    uint32_t posted)
+{
+	struct e82545_csb *c = &dev->csb;
+	uint32_t done;
+	uint8_t *ring;
+
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	MPASS(head < size && posted < size);
+	if (!c->rx_on || c->vnet_gpa == 0 || size > c->vnet_size)
+		return (NULL);
+	ring = e82545_map(dev, c->vnet_gpa,
+	    (size_t)c->vnet_size * FRAME_VNET_SHORT);
+	if (ring == NULL)
+		return (NULL);
+	done = c->vnet_clean < size ? (c->vnet_clean + size - head) % size : 0;
+	if (done > posted)
+		done = 0;
+	vnet_clear(ring, size, (head + done) % size, posted - done);
+	c->vnet_clean = (head + posted) % size;
+	return (ring);
+}
+
+void
+csb_vnet_snap(struct e82545_csb *c, struct e82545_snap *s)
+{
+	e82545_snap_u64(s, &c->vnet_gpa, UINT64_MAX);
+	e82545_snap_u32(s, &c->vnet_size, E82545_DLEN_MASK /
+	    sizeof(union e82545_txd));
+	e82545_snap_u32(s, &c->vnet_clean, UINT32_MAX);
+	e82545_snap_check(s, c->vnet_gpa == 0 || c->gpa != 0);
+}

@@ -63,7 +63,7 @@ struct lem_os {
 	void		(*frame)(void *arg, const uint8_t *data, size_t len,
 			    uint32_t flags, uint16_t vlan);
 	void		*frame_arg;
-	uint8_t		 data[20000];	/* the frame so far, bytes */
+	uint8_t		 data[70000];	/* the frame so far, bytes */
 	size_t		 len;
 	uint64_t	 rx_dropped;	/* frames begun and dropped */
 };

@@ -378,6 +378,8 @@ ring_start(struct lem_core *lc, uint32_t base, uint64_t dma, uint32_t n)
 static void
 hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 {
+	uint64_t dma;
+
 	lem_os_write(lc, E82545_CTRL, (reg_read(lc, E82545_CTRL) &
 	    ~(E82545_CTRL_FRCSPD | E82545_CTRL_FRCDPX)) | E82545_CTRL_SLU |
 	    E82545_CTRL_ASDE);
@@ -401,6 +403,9 @@ hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 	atomic_store_rel_32(&lc->lc_csb->host_need_txkick, 1);
 	atomic_store_rel_32(&lc->lc_csb->host_rxkick_at, NET_PARAVIRT_NONE);
 	csb_fill(lc);
+	dma = lc->lc_vnet != NULL ? lc->lc_vnet_dma : 0;
+	atomic_store_rel_32(&lc->lc_csb->vnet_ring_high, dma >> 32);
+	atomic_store_rel_32(&lc->lc_csb->vnet_ring_low, dma);
 	lem_os_write(lc, E82545_CSBAH, lc->lc_csb_dma >> 32);
 	lem_os_write(lc, E82545_CSBAL, lc->lc_csb_dma);
 }

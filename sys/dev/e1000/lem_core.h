@@ -76,6 +76,10 @@ struct lem_core;
 #define	LEM_RX_VLAN	0x10	/* tag `vlan' was stripped */
 #define	LEM_RX_BAD	0x20	/* drop this buffer, of `len' 0, and the frame
 				   so far */
+#define	LEM_RX_OFFLOAD	0x40	/* with LEM_RX_EOP: the frame is not complete,
+				   see lc_rx_offload */
+/* The longest frame with LEM_RX_OFFLOAD, bytes. */
+#define	LEM_RX_OFFLOAD_MAX 65536
 
 /* A core begins with its lem_os: lem_os.h sees an incomplete type. */
 #define	LEM_OS(lc)	((struct lem_os *)(void *)(lc))
@@ -113,6 +117,36 @@ struct lem_packet {
 	uint8_t		 lp_l4len;
 };
 
+/*
+ * A frame received that its sender has left to us: its TCP or UDP checksum has
+ * the sum of the pseudo-header only, and it may be longer than the MTU.  All
+ * offsets are within the frame.
+ */
+struct lem_offload {
+	uint16_t	 lo_csum_start;	/* first byte summed */
+	uint16_t	 lo_csum_offset; /* of the checksum, from there */
+	uint16_t	 lo_mss;	/* bytes of payload in a segment; 0: it is
+					   one */
+	uint8_t		 lo_type;	/* LEM_OFFLOAD_* */
+};
+/* As VIRTIO_NET_HDR_GSO_*: VIRTIO 1.2, section 5.1.6. */
+#define	LEM_OFFLOAD_NONE	0
+#define	LEM_OFFLOAD_TCP4	1
+#define	LEM_OFFLOAD_TCP6	4
+#define	LEM_OFFLOAD_UDP		5
+#define	LEM_OFFLOAD_ECN		0x80	/* or'ed in: TCP with CWR */
+
+/* An entry of the header ring, a virtio-net header.  The same section. */
+struct lem_vnet {
+	uint8_t		 lv_flags;	/* 1: the checksum is partial */
+	uint8_t		 lv_type;
+	uint16_t	 lv_hdrlen;
+	uint16_t	 lv_mss;
+	uint16_t	 lv_csum_start;
+	uint16_t	 lv_csum_offset;
+};
+_Static_assert(sizeof(struct lem_vnet) == 10, "paravirt_csb(9)");
+
 /* Flags of lem_set_mode(). */
 #define	LEM_MODE_SC	0x01	/* send combining */
 #define	LEM_MODE_CSB	0x02	/* use the CSB, if the adapter has one */
@@ -141,6 +175,8 @@ struct lem_packet {
 	X(LEM_C_RX_KICK_SAVED, "rx_kicks_saved",			\
 	    "buffers posted without a write to RDT")			\
 	X(LEM_C_RX_NOBUF, "rx_nobuf", "buffers that could not be allocated") \
+	X(LEM_C_RX_OFFLOAD, "rx_offload",				\
+	    "frames received with a partial checksum")			\
 	X(LEM_C_RX_ERROR, "rx_errors", "frames that the adapter marked bad") \
 	X(LEM_C_RX_BAD, "rx_bad",					\
 	    "invalid receive descriptors and CSB indices")		\
@@ -168,6 +204,10 @@ struct lem_core {
 					   CSB (E82545_PCI_SUBDEVICE_CSB), or
 					   NULL */
 	uint64_t	 lc_csb_dma;
+	struct lem_vnet	*lc_vnet;	/* lc_nrxd headers: the host takes
+					   frames with LEM_RX_OFFLOAD while the
+					   CSB is on.  Or NULL */
+	uint64_t	 lc_vnet_dma;
 	bool		 lc_msi;	/* interrupts are messages */
 
 	/* The host may set this at any time, with the receive lock. */
@@ -203,6 +243,9 @@ struct lem_core {
 	uint32_t	 lc_rx_posted;	/* last value of RDT (or guest_rdt) */
 	uint32_t	 lc_rx_len;	/* bytes of an incomplete frame */
 	bool		 lc_rx_skip;	/* drop the rest of a frame */
+	struct lem_vnet	 lc_rx_vnet;	/* of that frame */
+	struct lem_offload lc_rx_offload; /* the host may read this while it
+					   gets LEM_RX_OFFLOAD */
 	uint64_t	 lc_rx_due_ns;	/* lc_rx_share allows the next turn */
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
 	/* lem_core.c; atomic. */

@@ -91,7 +91,7 @@ lem_rx_assert(const struct lem_core *lc)
 	MPASS(lc->lc_rx_posted < lc->lc_nrxd);
 	MPASS(DISTANCE(lc->lc_rx_next, lc->lc_rx_posted, lc->lc_nrxd) <=
 	    DISTANCE(lc->lc_rx_next, lc->lc_rx_tail, lc->lc_nrxd));
-	MPASS(lc->lc_rx_len <= E82545_FRAME_MAX);
+	MPASS(lc->lc_rx_len <= LEM_RX_OFFLOAD_MAX);
 }
 
 #endif /* !_DEV_E1000_LEM_IMPL_H_ */

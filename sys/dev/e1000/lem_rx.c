@@ -21,6 +21,9 @@
 #define	ERROR(bit)	E82545_REST_ERRORS(E82545_RXD_ERR_##bit)
 #define	BAD	(ERROR(CE) | ERROR(SE) | ERROR(SEQ) | ERROR(CXE) | ERROR(RXE))
 
+/* lv_flags. */
+#define	VNET_PARTIAL	0x01
+
 /* Slots to refill. */
 static uint32_t
 rx_missing(const struct lem_core *lc)
@@ -105,15 +108,51 @@ lem_rx_init(struct lem_core *lc)
 
 	lem_os_assert_rx(lc);
 	for (slot = 0; slot < lc->lc_nrxd; slot++) {
+		if (lc->lc_vnet != NULL)
+			lc->lc_vnet[slot] = (struct lem_vnet){ 0 };
 		atomic_store_rel_64(&lc->lc_rxd[slot].rest, 0);
 		lc->lc_rx_empty[slot] = true;
 	}
 	lc->lc_rx_next = lc->lc_rx_tail = lc->lc_rx_len = 0;
 	lc->lc_rx_skip = false;
+	lc->lc_rx_vnet = (struct lem_vnet){ 0 };
 	rx_refill(lc);
 	lc->lc_rx_posted = lc->lc_rx_tail;
 	lem_os_sync(lc, true);
 	return (lc->lc_rx_tail != 0);
+}
+
+/*
+ * Set lc_rx_offload, for a frame of `len' bytes.  Returns whether the header is
+ * valid: other guests make it.  One of zeros is that of a complete frame.
+ */
+static bool
+rx_offload(struct lem_core *lc, uint32_t len)
+{
+	const struct lem_vnet *v = &lc->lc_rx_vnet;
+	struct lem_offload *lo = &lc->lc_rx_offload;
+
+	lo->lo_type = v->lv_type;
+	lo->lo_csum_start = v->lv_csum_start;
+	lo->lo_csum_offset = v->lv_csum_offset;
+	lo->lo_mss = 0;
+	if ((v->lv_flags & VNET_PARTIAL) == 0)
+		return (v->lv_type == LEM_OFFLOAD_NONE &&
+		    len <= E82545_FRAME_MAX);
+	if (v->lv_csum_start < E82545_ETH_HDRLEN || len > LEM_RX_OFFLOAD_MAX ||
+	    (uint32_t)v->lv_csum_start + v->lv_csum_offset + 2 > len)
+		return (false);
+	switch (v->lv_type & ~LEM_OFFLOAD_ECN) {
+	case LEM_OFFLOAD_NONE:
+		return (v->lv_type == LEM_OFFLOAD_NONE);
+	case LEM_OFFLOAD_TCP4:
+	case LEM_OFFLOAD_TCP6:
+	case LEM_OFFLOAD_UDP:
+		lo->lo_mss = v->lv_mss;
+		return (v->lv_mss != 0 && v->lv_mss < len);
+	default:
+		return (false);
+	}
 }
 
 /* Whether a descriptor that was written back is valid, and without errors. */
@@ -126,7 +165,10 @@ rx_check(struct lem_core *lc, uint64_t done)
 	/* All buffers of a frame except the last are full. */
 	if (len == 0 || len > lc->lc_rx_bufsize ||
 	    (!eop && len != lc->lc_rx_bufsize) ||
-	    sum < E82545_ETH_HDRLEN || sum > E82545_FRAME_MAX) {
+	    sum < E82545_ETH_HDRLEN ||
+	    sum > (lc->lc_vnet != NULL ? LEM_RX_OFFLOAD_MAX :
+	    E82545_FRAME_MAX) ||
+	    (eop && lc->lc_vnet != NULL && !rx_offload(lc, sum))) {
 		lc->lc_counter[LEM_C_RX_BAD]++;
 		return (false);
 	}
@@ -144,14 +186,21 @@ rx_check(struct lem_core *lc, uint64_t done)
 static bool
 rx_slot(struct lem_core *lc, uint32_t slot, uint64_t done)
 {
-	bool bad = lc->lc_rx_skip || !rx_check(lc, done);
+	bool bad, offload;
 	uint64_t ip = done & (STATUS(IXSM) | STATUS(IPCS) | ERROR(IPE));
 	uint64_t l4 = done & (STATUS(IXSM) | STATUS(TCPCS) | ERROR(TCPE));
 	uint32_t flags;
 
 	MPASS(!lc->lc_rx_empty[slot]);
+	/* It was written before the descriptor, and is read once. */
+	if (lc->lc_vnet != NULL && lc->lc_rx_len == 0)
+		lc->lc_rx_vnet = lc->lc_vnet[slot];
+	bad = lc->lc_rx_skip || !rx_check(lc, done);
+	offload = !bad && (done & STATUS(EOP)) != 0 &&
+	    (lc->lc_rx_vnet.lv_flags & VNET_PARTIAL) != 0;
 	flags = (lc->lc_rx_len == 0 ? LEM_RX_SOP : 0) |
 	    ((done & STATUS(EOP)) != 0 ? LEM_RX_EOP : 0) |
+	    (offload ? LEM_RX_OFFLOAD : 0) |
 	    (ip == STATUS(IPCS) ? LEM_RX_IPSUM : 0) |
 	    (l4 == STATUS(TCPCS) ? LEM_RX_L4SUM : 0) |
 	    ((done & STATUS(VP)) != 0 ? LEM_RX_VLAN : 0) |
@@ -165,6 +214,7 @@ rx_slot(struct lem_core *lc, uint32_t slot, uint64_t done)
 	}
 	lc->lc_rx_len = 0;
 	lc->lc_counter[LEM_C_RX_PACKET] += !bad;
+	lc->lc_counter[LEM_C_RX_OFFLOAD] += offload;
 	return (true);
 }
 

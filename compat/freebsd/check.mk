@@ -53,6 +53,7 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${SRCTOP}/usr.sbin/bhyve		\
 		-I${SRCTOP}/lib/libvale			\
 		-I${SRCTOP}/lib/libtestbed		\
+		-I${SRCTOP}/tests/usr.sbin/bhyve	\
 		-I${SRCTOP}/sys				\
 		-I${SRCTOP}/compat/kern -DINVARIANTS	\
 		-I${SRCTOP}/compat/bhyve		\

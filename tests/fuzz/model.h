@@ -47,7 +47,12 @@
 	X(BUS,		"bus mastering is on if a & 1")			\
 	X(LEM,		"lem(4) (lem10_guest.h) does what b says, with a, c") \
 	X(WHEN,		"the next a & 7 operations happen at the b-th "	\
-			"access of lem(4), or of the model if c & 1")
+			"access of lem(4), or of the model if c & 1")	\
+	X(OFFLOADS,	"the network takes offloads if a & 1")		\
+	X(PACKET,	"a frame with a partial checksum arrives: b bytes of " \
+			"payload, to be cut into segments of c bytes if that " \
+			"is not 0, kind a & 7, in 2 + (a >> 3) fragments; "   \
+			"the 16 bits d >> 16 & 7 of its header are d")
 
 enum model_op {
 #define	MODEL_OP_ENUM(id, what)	MODEL_##id,

@@ -180,6 +180,55 @@ op_frame(const struct op *op)
 }
 
 static void
+op_packet(const struct op *op)
+{
+	static uint8_t frame[UINT16_MAX + 1];
+	const bool udp = (op->a & 1) != 0, v6 = (op->a & 2) != 0;
+	const uint32_t tag = op->a & 4, l4 = 14 + tag + (v6 ? 40 : 20);
+	const uint32_t hdrlen = l4 + (udp ? 8 : 20);
+	struct frame f = { 0 };
+	size_t len = MIN(hdrlen + op->b, sizeof(frame));
+
+	if (host_rx_pending(m.h) >= WAITING_MAX)
+		return;
+	memset(frame, op->c, len);
+	memcpy(frame, host_mac, 6);
+	if (tag != 0)
+		be32enc(frame + 12, 0x81000064);
+	be16enc(frame + 12 + tag, v6 ? 0x86dd : 0x0800);
+	frame[14 + tag] = v6 ? 0x60 : 0x45;
+	frame[l4 + 12] = 0x50;
+	frame_set(&f, 2, len);
+	f.f_flags = FRAME_CSUM_PARTIAL;
+	f.f_csum_start = l4;
+	f.f_csum_offset = udp ? 6 : 16;
+	f.f_gso_type = op->c == 0 ? FRAME_GSO_NONE : udp ? FRAME_GSO_UDP_L4 :
+	    v6 ? FRAME_GSO_TCPV6 : FRAME_GSO_TCPV4;
+	f.f_gso_size = op->c;
+	f.f_hdr_len = hdrlen;
+	switch (op->d >> 16 & 7) {
+	case 1:
+		f.f_csum_start = op->d;
+		break;
+	case 2:
+		f.f_csum_offset = op->d;
+		break;
+	case 3:
+		f.f_gso_type = op->d;
+		break;
+	case 4:
+		f.f_hdr_len = op->d;
+		break;
+	case 5:
+		f.f_net_start = op->d;
+		break;
+	}
+	m.offloads = true;
+	host_inject_offload(m.h, &f, frame, len, MIN(2 + (op->a >> 3),
+	    FRAME_MAXIOV));
+}
+
+static void
 op_reset(const struct op *op)
 {
 	if ((op->a & 1) != 0)
@@ -285,12 +334,20 @@ op_run(const struct op *op)
 	case MODEL_LEM:
 		if (m.lem)
 			lem_run(op);
-		else if (op->b % LEM_NOPS == LEM_START)
+		else if (op->b % LEM_NOPS == LEM_START && !m.offloads &&
+		    !m.h->port.fp_offloads)
 			lem_start(16 + op->c % 8 * 8, op->a & 1);
 		break;
 	case MODEL_WHEN:
 		if (m.lem)
 			lem_when(op);
+		break;
+	case MODEL_OFFLOADS:
+		m.h->port.fp_offloads = !m.lem && (op->a & 1) != 0;
+		break;
+	case MODEL_PACKET:
+		if (!m.lem)
+			op_packet(op);
 		break;
 	}
 }

@@ -49,6 +49,7 @@ extern struct model {
 	bool		 raced;		/* memory has changed in a call */
 	bool		 race;		/* an operation asked for that */
 	bool		 cut;		/* TSO was used since reset */
+	bool		 offloads;	/* a frame had a partial checksum */
 	int64_t		 open;		/* outcomes, less packets in the ring */
 	/* lem(4). */
 	bool		 lem;		/* drives the adapter */

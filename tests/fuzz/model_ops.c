@@ -208,7 +208,8 @@ target_op(struct rng *rng, struct op *op)
 		MODEL_MEMORY, MODEL_TX, MODEL_TX, MODEL_RX, MODEL_RX,
 		MODEL_FRAME, MODEL_FRAME, MODEL_TIME, MODEL_LINK, MODEL_RESET,
 		MODEL_PAUSE, MODEL_ROOM, MODEL_RACE, MODEL_RACE, MODEL_BUS,
-		MODEL_LEM, MODEL_WHEN
+		MODEL_LEM, MODEL_WHEN, MODEL_OFFLOADS, MODEL_PACKET,
+		MODEL_PACKET
 	};
 
 	memset(op, 0, sizeof(*op));
@@ -243,6 +244,21 @@ target_op(struct rng *rng, struct op *op)
 		break;
 	case MODEL_CSB:
 		make_csb(rng, op);
+		if (rng_one_in(rng, 8)) {
+			op->a = offsetof(struct paravirt_csb, vnet_ring_low) /
+			    4;
+			op->c = make_gpa(rng);
+		}
+		break;
+	case MODEL_OFFLOADS:
+		op->a = !rng_one_in(rng, 4);
+		break;
+	case MODEL_PACKET:
+		op->b = rng_one_in(rng, 4) ? rng_number(rng) :
+		    rng_below(rng, 6000);
+		op->c = rng_one_in(rng, 4) ? rng_number(rng) :
+		    rng_one_in(rng, 4) ? 0 : 1 + rng_below(rng, 1600);
+		op->d = rng_one_in(rng, 2) ? 0 : rng_next(rng) & 0x7ffff;
 		break;
 	case MODEL_MEMORY:
 		op->c = make_gpa(rng);

@@ -73,32 +73,36 @@ vnet_clear(uint8_t *ring, uint32_t size, uint32_t first, uint32_t n)
 	}
 }
 
+uint8_t *
+e82545_csb_vnet(struct e82545 *dev, uint32_t size)
+{
+	const struct e82545_csb *c = &dev->csb;
+
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	if (!c->rx_on || c->vnet_gpa == 0 || size > c->vnet_size)
+		return (NULL);
+	return (e82545_map(dev, c->vnet_gpa,
+	    (size_t)c->vnet_size * FRAME_VNET_SHORT));
+}
+
 /*
  * The guest has read the entries of descriptors that it posts again.  They are
  * cleared once a lap, when they are posted, so that plain frames need not.
  */
-uint8_t *
-e82545_csb_vnet(struct e82545 *dev, uint32_t size, uint32_t head,
-    uint32_t posted)
+void
+e82545_csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,
+    uint32_t head, uint32_t posted)
 {
 	struct e82545_csb *c = &dev->csb;
 	uint32_t done;
-	uint8_t *ring;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(head < size && posted < size);
-	if (!c->rx_on || c->vnet_gpa == 0 || size > c->vnet_size)
-		return (NULL);
-	ring = e82545_map(dev, c->vnet_gpa,
-	    (size_t)c->vnet_size * FRAME_VNET_SHORT);
-	if (ring == NULL)
-		return (NULL);
 	done = c->vnet_clean < size ? (c->vnet_clean + size - head) % size : 0;
 	if (done > posted)
 		done = 0;
 	vnet_clear(ring, size, (head + done) % size, posted - done);
 	c->vnet_clean = (head + posted) % size;
-	return (ring);
 }
 
 void

@@ -569,10 +569,12 @@ void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
 /*
  * The entries of the header ring, FRAME_VNET_SHORT bytes for each of `size'
  * descriptors, until the end of the batch.  NULL: the guest gets complete
- * frames.  Those of the `posted' ones from `head' on are zeros.  rx_mtx held.
+ * frames.  After e82545_csb_vnet_clear() those of the `posted' ones from `head'
+ * on are zeros, but for what the batch writes.  rx_mtx held.
  */
-uint8_t	*e82545_csb_vnet(struct e82545 *dev, uint32_t size, uint32_t head,
-	    uint32_t posted);
+uint8_t	*e82545_csb_vnet(struct e82545 *dev, uint32_t size);
+void	e82545_csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,
+	    uint32_t head, uint32_t posted);
 /* RDH moved; then as e82545_intr_rx().  csb.rx_on; rx_mtx, reg_mtx held. */
 void	e82545_csb_rx_notify(struct e82545 *dev, uint32_t causes);
 /* rx_mtx held. */

@@ -237,7 +237,7 @@ rx_look(struct e82545 *dev, struct rx_batch *b)
 		b->posted = MAX(b->ndone,
 		    rx_ring_posted(dev, b->start, b->size));
 		if (b->vnet != NULL)
-			b->vnet = e82545_csb_vnet(dev, b->size, b->head,
+			e82545_csb_vnet_clear(dev, b->vnet, b->size, b->head,
 			    rx_room(b));
 	}
 }
@@ -422,9 +422,9 @@ rx_lose(struct e82545 *dev, struct rx_batch *b, size_t wire,
 /*
  * The frame, or a segment, is in its buffers: complete its last descriptor.
  * `wire' is its length there, padded and with FCS; `sums' as from
- * e82545_rx_sum().
+ * e82545_rx_sum().  Returns whether all of it is in guest memory.
  */
-static void
+static bool
 rx_complete(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
     const struct rx_space *space, size_t wire, size_t padding, uint64_t sums)
 {
@@ -446,6 +446,7 @@ rx_complete(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 		errors |= E82545_RXD_ERR_RXE;
 	}
 	rx_done(dev, b, space->last, sums, status, errors, tag);
+	return (space->ok);
 }
 
 /* The bytes that the guest gets of a frame of `wire' bytes. */
@@ -588,8 +589,8 @@ rx_segment_wire(const struct frame_cut *cut, size_t paylen)
 	    E82545_ETH_FCS);
 }
 
-/* Give the next segment to the guest. */
-static void
+/* Give the next segment to the guest.  Returns as rx_complete(). */
+static bool
 rx_segment(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
     struct frame_cut *cut)
 {
@@ -621,9 +622,10 @@ rx_segment(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 		rx_put(&to, hdr, E82545_VLAN_OFF);
 	rx_put(&to, hdr + (skip > 0 ? E82545_VLAN_OFF + skip : 0),
 	    cut->fc_hdrlen - (skip > 0 ? E82545_VLAN_OFF + skip : 0));
-	rx_complete(dev, b, f, &space, wire, wire - E82545_ETH_FCS - flen,
-	    e82545_rx_sum(iov, flen, frame_cut_sum(cut), rx_type(f->head,
-	    f->tagged), b->rxcsum, f->tagged, f->strip));
+	return (rx_complete(dev, b, f, &space, wire,
+	    wire - E82545_ETH_FCS - flen, e82545_rx_sum(iov, flen,
+	    frame_cut_sum(cut), rx_type(f->head, f->tagged), b->rxcsum,
+	    f->tagged, f->strip)));
 }
 
 /* The guest gets the frame as it is, in `len' bytes. */
@@ -651,8 +653,7 @@ rx_uncut(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f,
 	rx_zero(&to, len - (f->f.f_len - skip));
 	frame_vnet_encode(&told, b->vnet + space.first * FRAME_VNET_SHORT,
 	    FRAME_VNET_SHORT);
-	b->uncut++;
-	rx_complete(dev, b, f, &space, f->wire,
+	b->uncut += rx_complete(dev, b, f, &space, f->wire,
 	    f->wire - E82545_ETH_FCS - f->f.f_len,
 	    (uint64_t)E82545_RXD_IXSM << 32);
 }
@@ -710,14 +711,14 @@ rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		frame_cut_seek(&cut, rxq->cut_off);
 	else if (!rx_all_fit(b, f, &cut))
 		return (b->ndone > 0 ? RX_FULL : RX_NODESC);
-	for (; cut.fc_segments > 0; b->segments += several) {
+	while (cut.fc_segments > 0) {
 		paylen = frame_cut_peek(&cut);
 		verdict = rx_space(dev, b, rx_guest_len(b, f,
 		    rx_segment_wire(&cut, paylen)), false);
 		if (verdict != RX_TAKEN)
 			return (verdict);
 		frame_cut_next(&cut);
-		rx_segment(dev, b, f, &cut);
+		b->segments += rx_segment(dev, b, f, &cut) && several;
 		if (!b->direct)
 			rxq->cut_off += paylen;
 	}
@@ -826,7 +827,10 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	if (b->ring == NULL)
 		b->posted = 0;
 	if (b->ring != NULL && dev->csb.rx_on && dev->port->fp_offloads)
-		b->vnet = e82545_csb_vnet(dev, b->size, b->head, b->posted);
+		b->vnet = e82545_csb_vnet(dev, b->size);
+	if (b->vnet != NULL)
+		e82545_csb_vnet_clear(dev, b->vnet, b->size, b->head,
+		    b->posted);
 	if (b->ring != NULL && b->link && !b->loopback && !b->looped)
 		b->single_max = MIN(dev->port->fp_frame_max,
 		    MIN(rx_longest(b), b->bufsize - b->fcs));

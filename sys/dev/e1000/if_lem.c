@@ -108,6 +108,20 @@ lem_mode_update(struct lem_softc *sc)
 	return (error != 0 ? error : lem_set_itr(&sc->core, sc->knobs.itr));
 }
 
+/*
+ * Whether the stack can take frames with partial checksums, of any length, as
+ * with LRO.  When it forwards packets it cannot: others would get them so.
+ */
+static bool
+lem_takes_offloads(struct lem_softc *sc)
+{
+	const int caps = if_getcapenable(sc->ifp);
+
+	return ((caps & IFCAP_LRO) != 0 && (caps & IFCAP_RXCSUM) != 0 &&
+	    (caps & IFCAP_RXCSUM_IPV6) != 0 && !sc->rx.netmap &&
+	    !lem_forwards(sc));
+}
+
 int
 lem_up(struct lem_softc *sc)
 {
@@ -123,6 +137,9 @@ lem_up(struct lem_softc *sc)
 	lem_netmap_start(sc);
 	sc->core.lc_rx_bufsize = if_getmtu(ifp) + LEM_OVERHEAD <= MCLBYTES ||
 	    sc->rx.netmap ? MCLBYTES : MJUMPAGESIZE;
+	sc->rx_forwards = false;
+	sc->core.lc_vnet = sc->core.lc_csb != NULL && lem_takes_offloads(sc) ?
+	    sc->shared->vnet : NULL;
 	error = lem_start(&sc->core, if_getlladdr(ifp), if_getmtu(ifp));
 	sc->tx_stuck = 0;
 	if (error != 0)
@@ -179,6 +196,10 @@ lem_tick(void *arg, int pending __unused)
 		if_inc_counter(sc->ifp, IFCOUNTER_OERRORS, 1);
 		device_printf(sc->dev, "%s, resetting\n", lc->lc_dead ?
 		    "adapter does not respond" : "transmit timeout");
+		lem_down(sc);
+		(void)lem_up(sc);
+	} else if (lc->lc_running && sc->core.lc_csb != NULL &&
+	    (lc->lc_vnet != NULL) != lem_takes_offloads(sc)) {
 		lem_down(sc);
 		(void)lem_up(sc);
 	} else if (lc->lc_running) {
@@ -238,6 +259,12 @@ lem_set_caps(struct lem_softc *sc, int wanted)
 	    (enabled & IFCAP_TXCSUM_IPV6 ? LEM_HWASSIST6 : 0) |
 	    (enabled & IFCAP_TSO4 ? CSUM_IP_TSO : 0) |
 	    (enabled & IFCAP_TSO6 ? CSUM_IP6_TSO : 0));
+	if ((change & (IFCAP_LRO | IFCAP_RXCSUM | IFCAP_RXCSUM_IPV6)) != 0 &&
+	    sc->core.lc_running && sc->core.lc_csb != NULL) {
+		/* The adapter is told of the header ring at start. */
+		lem_down(sc);
+		(void)lem_up(sc);
+	}
 	lem_filters(sc);
 	error = lem_mode_update(sc);
 	taskqueue_enqueue(sc->tq, &sc->intr_task);
@@ -329,6 +356,7 @@ lem_alloc_shared(struct lem_softc *sc)
 	if (pci_get_subdevice(sc->dev) == E82545_PCI_SUBDEVICE_CSB)
 		lc->lc_csb = (struct paravirt_csb *)sc->shared->csb;
 	lc->lc_csb_dma = sc->shared_dma + offsetof(struct lem_shared, csb);
+	lc->lc_vnet_dma = sc->shared_dma + offsetof(struct lem_shared, vnet);
 	return (0);
 }
 
@@ -367,7 +395,8 @@ lem_setup_ifp(struct lem_softc *sc)
 {
 	const int caps = IFCAP_HWCSUM | IFCAP_HWCSUM_IPV6 | IFCAP_TSO |
 	    IFCAP_JUMBO_MTU | IFCAP_VLAN_MTU | IFCAP_VLAN_HWTAGGING |
-	    IFCAP_VLAN_HWCSUM | IFCAP_VLAN_HWTSO | IFCAP_LINKSTATE;
+	    IFCAP_VLAN_HWCSUM | IFCAP_VLAN_HWTSO | IFCAP_LINKSTATE |
+	    (sc->core.lc_csb != NULL ? IFCAP_LRO : 0);
 	if_t ifp = sc->ifp;
 
 	if_initname(ifp, device_get_name(sc->dev), device_get_unit(sc->dev));

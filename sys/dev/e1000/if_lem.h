@@ -56,6 +56,7 @@ struct lem_shared {
 	struct e82545_desc txd[LEM_NDESC];
 	struct e82545_desc rxd[LEM_NDESC];
 	uint8_t		 csb[NET_PARAVIRT_CSB_SIZE];
+	struct lem_vnet	 vnet[LEM_NDESC];
 };
 _Static_assert(offsetof(struct lem_shared, csb) % NET_PARAVIRT_CSB_SIZE == 0,
     "the CSB is a page");
@@ -98,6 +99,8 @@ struct lem_softc {
 	struct mbuf	*rx_frame;	/* buffers of an incomplete frame */
 	struct mbufq	 rx_queue;	/* frames for the stack */
 	bool		 rx_bad;	/* a netmap slot has no valid buffer */
+	bool		 rx_forwards;	/* the stack forwards packets: restart
+					   without lc_vnet */
 
 	struct lem_side	 tx;
 	struct lem_seg	 tx_seg[LEM_TX_MAXSEGS];
@@ -161,6 +164,8 @@ int	lem_side_alloc(struct lem_softc *sc, struct lem_side *side,
 void	lem_side_free(struct lem_side *side);
 u_int	lem_rxeof(struct lem_softc *sc, u_int budget);
 void	lem_rx_purge(struct lem_softc *sc);
+/* Whether the stack forwards packets, IPv4 or IPv6.  Any thread. */
+bool	lem_forwards(struct lem_softc *sc);
 void	lem_txeof(struct lem_softc *sc);
 int	lem_transmit(if_t ifp, struct mbuf *m);
 void	lem_qflush(if_t ifp);

@@ -16,14 +16,20 @@
  * of its first slot, at lem_core's tail.
  */
 
+#include "opt_inet.h"
+#include "opt_inet6.h"
+
 #include <dev/e1000/if_lem.h>
 
 #include <net/bpf.h>
 #include <net/ifq.h>
+#include <net/vnet.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <netinet/ip_var.h>
 #include <netinet/ip6.h>
 #include <netinet/tcp.h>
+#include <netinet6/ip6_var.h>
 
 #include <machine/in_cksum.h>
 
@@ -118,6 +124,46 @@ lem_os_rx_buf(struct lem_core *lc, uint32_t slot)
 	return (seg[0].ds_addr);
 }
 
+/* A bridge does, too, but if_bridge(4) takes LRO from its members. */
+bool
+lem_forwards(struct lem_softc *sc)
+{
+	bool forwards = false;
+
+	CURVNET_SET(if_getvnet(sc->ifp));
+#ifdef INET
+	forwards |= V_ipforwarding != 0;
+#endif
+#ifdef INET6
+	forwards |= V_ip6_forwarding != 0;
+#endif
+	CURVNET_RESTORE();
+	return (forwards);
+}
+
+/*
+ * A frame whose sender is on the same host, and has left its checksum to us:
+ * the stack believes it, and takes the frame as one segment, however long.
+ * Returns false if the frame must be dropped.
+ */
+static bool
+lem_rx_offload(struct lem_softc *sc, struct mbuf *m)
+{
+	const struct lem_offload *lo = &sc->core.lc_rx_offload;
+
+	if (lem_forwards(sc)) {
+		/* Somebody else would get it so. */
+		sc->rx_forwards = true;
+		return (false);
+	}
+	m->m_pkthdr.csum_flags = CSUM_DATA_VALID | CSUM_PSEUDO_HDR;
+	m->m_pkthdr.csum_data = 0xffff;
+	if (lo->lo_mss != 0)
+		m->m_pkthdr.lro_nsegs = howmany(m->m_pkthdr.len -
+		    lo->lo_csum_start, lo->lo_mss);
+	return (true);
+}
+
 /* The frame in rx_frame is complete: queue it for the stack. */
 static void
 lem_rx_frame(struct lem_softc *sc, uint32_t flags, uint16_t vlan)
@@ -126,8 +172,14 @@ lem_rx_frame(struct lem_softc *sc, uint32_t flags, uint16_t vlan)
 
 	mtx_assert(&sc->rx.mtx, MA_OWNED);
 	sc->rx_frame = NULL;
+	if ((flags & LEM_RX_OFFLOAD) != 0 && !lem_rx_offload(sc, m)) {
+		m_freem(m);
+		if_inc_counter(sc->ifp, IFCOUNTER_IQDROPS, 1);
+		return;
+	}
 	m->m_pkthdr.rcvif = sc->ifp;
-	if (if_getcapenable(sc->ifp) & (IFCAP_RXCSUM | IFCAP_RXCSUM_IPV6)) {
+	if ((flags & LEM_RX_OFFLOAD) == 0 && (if_getcapenable(sc->ifp) &
+	    (IFCAP_RXCSUM | IFCAP_RXCSUM_IPV6)) != 0) {
 		m->m_pkthdr.csum_flags = (flags & LEM_RX_IPSUM ?
 		    CSUM_IP_CHECKED | CSUM_IP_VALID : 0) |
 		    (flags & LEM_RX_L4SUM ?

@@ -118,6 +118,8 @@ lem_intr_task(void *arg, int pending __unused)
 	if ((sc->core.lc_mode & LEM_MODE_POLL) != 0)
 		again = false;
 	lem_link_update(sc);
+	if (sc->rx_forwards)
+		taskqueue_enqueue_timeout(sc->tq, &sc->tick, 0);
 	mtx_unlock(&sc->rx.mtx);
 	if (!again)
 		return;

@@ -433,7 +433,11 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 /* The longest frame that the network takes uncut, bytes. */
 #define	TX_UNCUT_MAX	65535
 
-/* Send the next segment, which is in the header slot up to its payload. */
+/*
+ * Send the next segment; its headers go to the header slot.  Of a packet that
+ * is one segment, the end of TCP's header is payload here: it lies behind them,
+ * in the same slot.
+ */
 static void
 tx_segment(struct e82545 *dev, struct tx_batch *b, struct frame_cut *cut)
 {
@@ -513,7 +517,6 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 {
 	const struct e82545_txctx *ctx = &dev->txq->ctx[1];
 	struct e82545_txq *txq = dev->txq;
-	uint8_t header[TX_SLOT];
 	struct frame frame;
 	struct frame_cut cut;
 	uint32_t paylen;
@@ -536,8 +539,7 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	uncut = tx_offloads(dev, b) && txq->sent == 0 &&
 	    p->len <= TX_UNCUT_MAX - E82545_VLAN_LEN &&
 	    ctx->mss >= FRAME_GSO_SIZE_MIN && p->nfrags < FRAME_MAXIOV - 1;
-	tx_tso_frame(dev, b, p, uncut ? tx_slot(dev, b) :
-	    header + E82545_VLAN_LEN, &frame);
+	tx_tso_frame(dev, b, p, tx_slot(dev, b), &frame);
 	if (!frame_cut_begin(&cut, &frame)) {
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_CTX);
 		return (true);

@@ -290,6 +290,7 @@ model_begin(const struct model_workers *workers)
 	h->nedges = h->nraised = 0;
 	h->tx_space = UINT32_MAX;
 	h->tx_discard = true;
+	h->port.fp_offloads = false;
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
 	config.ec_csb = true;

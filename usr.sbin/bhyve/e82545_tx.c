@@ -435,18 +435,20 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 
 /*
  * Send the next segment; its headers go to the header slot.  Of a packet that
- * is one segment, the end of TCP's header is payload here: it lies behind them,
- * in the same slot.
+ * is one segment, the end of TCP's header is payload here: it is where
+ * tx_tso_frame() has put it, behind them in the same slot.
  */
 static void
-tx_segment(struct e82545 *dev, struct tx_batch *b, struct frame_cut *cut)
+tx_segment(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
+    struct frame_cut *cut)
 {
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
-	uint8_t *hdr = dev->txq->pool[b->nframes++];
+	uint8_t *hdr = tx_slot(dev, b) - tx_taglen(p);
 	size_t len = cut->fc_hdrlen + cut->fc_paylen, pad;
 	int npay;
 
+	b->nframes++;
 	pad = tx_padding(b, len);
 	if (pad > 0) {
 		frame_cut_copy(cut, hdr + cut->fc_hdrlen, cut->fc_paylen);
@@ -550,7 +552,7 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	} else {
 		frame_cut_seek(&cut, txq->sent);
 		while (b->nframes < E82545_TX_FRAMES && frame_cut_next(&cut)) {
-			tx_segment(dev, b, &cut);
+			tx_segment(dev, b, p, &cut);
 			txq->sent += cut.fc_paylen;
 		}
 		if (cut.fc_segments > 0)

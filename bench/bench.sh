@@ -5,8 +5,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # bench.sh objtop: run by "make bench".  Measures the switch and the model
-# beside bare loops (switch.c, model.c), then other switches (peers.subr), then
-# driver, model and port beside DPDK's (dpdk.subr), and prints a table.
+# beside bare loops (switch.c, model.c, segments.c), then other switches
+# (peers.subr), then driver, model and port beside DPDK's (dpdk.subr), and
+# prints a table.
 #
 # Each of ROUNDS rounds measures everything, alternatives one after the other;
 # the table shows medians.  The directory bench/ under objtop keeps
@@ -75,6 +76,9 @@ sweep()
 	done
 	for s in $SIZES; do
 		measure "$bench/model" -s $s direct
+	done
+	for subject in cut uncut; do
+		measure "$bench/segments" $subject
 	done
 	for subject in tx rx path; do
 		say "round $1: model $subject"

@@ -286,7 +286,8 @@ const struct frame_port_ops host_port_ops = {
  */
 
 static struct host *
-host_create_config(size_t ram_size, uint32_t itr_256ns, bool csb)
+host_create_config(size_t ram_size, uint32_t itr_256ns,
+    uint32_t itr_min_256ns, bool csb)
 {
 	struct e82545_config config;
 	struct host *h;
@@ -307,6 +308,7 @@ host_create_config(size_t ram_size, uint32_t itr_256ns, bool csb)
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
 	config.ec_itr_256ns = itr_256ns;
+	config.ec_itr_min_256ns = itr_min_256ns;
 	config.ec_csb = csb;
 	config.ec_name = "test";
 	h->source.fs_peek = host_peek;
@@ -323,21 +325,22 @@ host_create_config(size_t ram_size, uint32_t itr_256ns, bool csb)
 }
 
 struct host *
-host_create_itr(size_t ram_size, uint32_t itr_256ns)
+host_create_itr(size_t ram_size, uint32_t itr_256ns, uint32_t itr_min_256ns)
 {
-	return (host_create_config(ram_size, itr_256ns, false));
+	return (host_create_config(ram_size, itr_256ns, itr_min_256ns,
+	    false));
 }
 
 struct host *
 host_create(size_t ram_size)
 {
-	return (host_create_config(ram_size, 0, false));
+	return (host_create_config(ram_size, 0, 0, false));
 }
 
 struct host *
 host_create_csb(size_t ram_size)
 {
-	return (host_create_config(ram_size, 0, true));
+	return (host_create_config(ram_size, 0, 0, true));
 }
 
 void

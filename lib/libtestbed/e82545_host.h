@@ -112,10 +112,11 @@ struct host {
 extern const uint8_t host_mac[6];
 
 /*
- * A host with `ram_size' bytes of guest memory and an adapter with
- * `itr_256ns' as least interval, and bus mastering on.
+ * A host with `ram_size' bytes of guest memory and an adapter with these
+ * ec_itr_256ns and ec_itr_min_256ns, and bus mastering on.
  */
-struct host *host_create_itr(size_t ram_size, uint32_t itr_256ns);
+struct host *host_create_itr(size_t ram_size, uint32_t itr_256ns,
+	    uint32_t itr_min_256ns);
 struct host *host_create(size_t ram_size);
 /* One whose adapter offers the CSB. */
 struct host *host_create_csb(size_t ram_size);

@@ -145,6 +145,7 @@ fuzz_create(const struct e82545_config *config,
     const struct e82545_ops *ops __unused, void *arg __unused)
 {
 	INVARIANT(config->ec_itr_256ns <= 65535);
+	INVARIANT(config->ec_itr_min_256ns <= 65535);
 	INVARIANT(mac_ok(config->ec_mac));
 	INVARIANT(config->ec_name != NULL);
 	errno = ENOMEM;
@@ -262,6 +263,7 @@ check_vm(const struct adapter_config *vc)
 	INVARIANT(vc->ac_mtu == 0 ||
 	    (vc->ac_mtu >= 68 && vc->ac_mtu <= 16110));
 	INVARIANT(vc->ac_itr_256ns <= 65535);
+	INVARIANT(vc->ac_itr_min_256ns <= 65535);
 	INVARIANT(vc->ac_mem >= 1 << 20);
 	INVARIANT(name_ok(vc->ac_backend) ||
 	    (strncmp(vc->ac_backend, "tap", 3) == 0 &&

@@ -654,6 +654,7 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 	struct e82545 *dev;
 
 	if (config->ec_itr_256ns > E82545_ITR_MASK ||
+	    config->ec_itr_min_256ns > E82545_ITR_MASK ||
 	    (config->ec_mac[0] & 1) != 0) {
 		errno = EINVAL;
 		return (NULL);

@@ -118,6 +118,8 @@ struct e82545_config {
 					   for guests that leave ITR at 0, in
 					   units of 256 ns; 0 to 65535,
 					   0: none */
+	uint32_t	ec_itr_min_256ns; /* the same for all guests: a shorter
+					   interval in ITR counts as this */
 	bool		ec_csb;		/* offer the CSB; the host must then
 					   show E82545_PCI_SUBDEVICE_CSB as the
 					   PCI subsystem ID */
@@ -313,8 +315,8 @@ void	e82545_resume(struct e82545 *dev);
  * positions, EEPROM and PHY, filters, statistics, moderation with the time left
  * on its timers, the CSB, counters, frames being looped back.  Not guest
  * memory, and none of struct e82545_config: the caller must create the model
- * it restores into with the same configuration (ec_itr_256ns may differ; ec_mac
- * is overridden).
+ * it restores into with the same configuration (ec_itr_256ns and
+ * ec_itr_min_256ns may differ; ec_mac is overridden).
  *
  * e82545_snapshot_size() returns how many bytes e82545_snapshot_save() writes
  * while the model stays paused.  Errors: EBUSY if the model is not paused,

@@ -224,6 +224,7 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 	ev->itr_256ns = e82545_reg(dev, E82545_ITR);
 	if (ev->itr_256ns == 0)
 		ev->itr_256ns = dev->config.ec_itr_256ns;
+	ev->itr_256ns = MAX(ev->itr_256ns, dev->config.ec_itr_min_256ns);
 	ev->rdtr_1024ns = e82545_reg(dev, E82545_RDTR);
 	ev->radv_1024ns = e82545_reg(dev, E82545_RADV);
 	ev->tidv_1024ns = e82545_reg(dev, E82545_TIDV);

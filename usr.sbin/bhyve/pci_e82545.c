@@ -5,7 +5,8 @@
  */
 
 /*
- * The 82545EM in bhyve: `-s slot,e1000,backend[,mac=][,mtu=][,itr=][,csb=]'.
+ * The 82545EM in bhyve: `-s slot,e1000,backend[,mac=][,mtu=][,itr=][,itr_min=]
+ * [,csb=]'.
  *
  * This file gives the model (e82545.h) its threads and its ways out:
  *
@@ -438,6 +439,8 @@ pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
 		return (-1);
 	if (pci_e82545_number(nvl, config->ec_name, "itr", 0, E82545_ITR_MAX,
 	    &config->ec_itr_256ns) != 0 ||
+	    pci_e82545_number(nvl, config->ec_name, "itr_min", 0,
+	    E82545_ITR_MAX, &config->ec_itr_min_256ns) != 0 ||
 	    pci_e82545_number(nvl, config->ec_name, "mtu", E82545_MTU_MIN,
 	    E82545_MTU_MAX, mtup) != 0 ||
 	    pci_e82545_bool(nvl, config->ec_name, "csb",

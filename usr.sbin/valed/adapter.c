@@ -345,6 +345,7 @@ adapter_open(struct adapter *ad)
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, ac->ac_mac, sizeof(config.ec_mac));
 	config.ec_itr_256ns = ac->ac_itr_256ns;
+	config.ec_itr_min_256ns = ac->ac_itr_min_256ns;
 	config.ec_csb = ac->ac_csb;
 	config.ec_name = ac->ac_name;
 

@@ -48,6 +48,7 @@ struct adapter_config {
 	uint8_t		ac_mac[6];
 	uint32_t	ac_mtu;		/* bytes; 0: no limit */
 	uint32_t	ac_itr_256ns;
+	uint32_t	ac_itr_min_256ns;
 	uint64_t	ac_mem;		/* bytes a client may share; 0: the
 					   default of vfu_dma_init() */
 	bool		ac_csb;

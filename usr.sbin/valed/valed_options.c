@@ -50,6 +50,7 @@ static const char usage_text[] =
     "        mtu=bytes   maximum transmission unit, 68 to 16110\n"
     "        itr=n       minimum interval between interrupts, in units of\n"
     "                    256 ns, if the driver sets none; 0 to 65535\n"
+    "        itr_min=n   the same, whatever the driver sets\n"
     "        csb=on|off  offer the driver shared memory in place of most\n"
     "                    register accesses and interrupts; default on\n"
     "        direct=on|off  let other adapters of this process copy frames\n"
@@ -159,7 +160,8 @@ static void
 check_names(const char *opts)
 {
 	static const char *const known[] = {
-		"path", "mac", "mtu", "itr", "csb", "direct", "mem"
+		"path", "mac", "mtu", "itr", "itr_min", "csb", "direct",
+		"mem"
 	};
 	bool seen[nitems(known)] = { false };
 	const char *p;
@@ -294,6 +296,8 @@ parse_values(struct adapter_config *ac, int bus)
 	ac->ac_mtu = parse_number(ac->ac_nvl, "mtu", E82545_MTU_MIN,
 	    E82545_MTU_MAX);
 	ac->ac_itr_256ns = parse_number(ac->ac_nvl, "itr", 0, E82545_ITR_MAX);
+	ac->ac_itr_min_256ns = parse_number(ac->ac_nvl, "itr_min", 0,
+	    E82545_ITR_MAX);
 	ac->ac_csb = parse_bool(ac->ac_nvl, "csb", true);
 	ac->ac_direct = parse_bool(ac->ac_nvl, "direct", true);
 	ac->ac_mem = parse_mem(ac->ac_nvl);

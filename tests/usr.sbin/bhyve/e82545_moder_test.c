@@ -523,7 +523,7 @@ play(const struct mcase *c)
 
 	memset(&p, 0, sizeof(p));
 	p.c = c;
-	p.h = host_create_itr(HOST_RAM, c->host_itr);
+	p.h = host_create_itr(HOST_RAM, c->host_itr, 0);
 	p.start_ns = p.h->now_ns;
 	host_wr(p.h, E82545_ITR, c->itr);
 	host_wr(p.h, E82545_RDTR, c->rdtr);

@@ -438,6 +438,11 @@ TEST(create, "Invalid configurations; names of counters")
 	ATF_CHECK(e82545_create(&config, &host_ops, h, &h->port) == NULL);
 	ATF_CHECK_EQ(EINVAL, errno);
 	config.ec_itr_256ns = 65535;
+	config.ec_itr_min_256ns = 65536;
+	errno = 0;
+	ATF_CHECK(e82545_create(&config, &host_ops, h, &h->port) == NULL);
+	ATF_CHECK_EQ(EINVAL, errno);
+	config.ec_itr_min_256ns = 65535;
 	config.ec_mac[0] = 3;
 	errno = 0;
 	ATF_CHECK(e82545_create(&config, &host_ops, h, &h->port) == NULL);

@@ -49,12 +49,13 @@ TEST(identity, "PCI configuration space, BARs and interrupts are an 82545EM's")
 	ATF_CHECK((vm_rd(E82545_STATUS) & E82545_STATUS_LU) != 0);
 }
 
-TEST(options, "mac=, mtu=, itr= and csb= have their ranges; other options end "
-    "bhyve, and leave nothing open")
+TEST(options, "mac=, mtu=, itr=, itr_min= and csb= have their ranges; other "
+    "options end bhyve, and leave nothing open")
 {
 	static const char * const bad[] = { NULL, "", "nosuch0",
 	    "wire0,mac=01:00:00:00:00:01", "wire0,mac=x", "wire0,itr=-1",
 	    "wire0,itr=65536", "wire0,itr=", "wire0,itr=1us", "wire0,itr",
+	    "wire0,itr_min=-1", "wire0,itr_min=65536", "wire0,itr_min=",
 	    "wire0,mtu=67", "wire0,mtu=big", "wire0,csb=", "wire0,csb=1" };
 	char opts[64];
 	size_t i;
@@ -125,9 +126,10 @@ TEST(msi, "With MSI on, each assertion sends a message")
 }
 
 TEST(timer, "The timer sends an interrupt that was delayed by ITR or, if that "
-    "is 0, by itr=")
+    "is 0, by itr=, or by itr_min=")
 {
-	static const char * const opts[] = { "wire0", "wire0,itr=65535" };
+	static const char * const opts[] = { "wire0", "wire0,itr=65535",
+	    "wire0,itr_min=65535" };
 	size_t i;
 	int before;
 
@@ -135,6 +137,8 @@ TEST(timer, "The timer sends an interrupt that was delayed by ITR or, if that "
 		vm_start(opts[i]);
 		if (i == 0)
 			vm_wr(E82545_ITR, 65535);		/* 16.8 ms */
+		else if (i == 2)
+			vm_wr(E82545_ITR, 1);
 		vm_wr(E82545_IMS, E82545_ICR_LSC);
 		vm_wr(E82545_ICS, E82545_ICR_LSC);
 		vm_run_until(vm_line_up);

@@ -520,11 +520,11 @@ def mtu():
             exchange(a, b)
 
 
-def moderation():
-    """itr= delays interrupts for a guest that leaves ITR at 0."""
-    with one_vm(",itr=65535") as v, Driver("vm1.sock") as c:
+def delays_interrupts(option, itr):
+    with one_vm(option) as v, Driver("vm1.sock") as c:
         fd = eventfd()
         c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+        c.set(ITR, itr)
         c.set(IMS, ICR_TXDW)
         c.set(ICS, ICR_TXDW)
         assert wait_event(fd) == 1
@@ -539,6 +539,13 @@ def moderation():
             return v.counters("vm1")["intr_held"]
         wait_until(delayed, "a delayed interrupt")
         assert wait_event(fd) == 1
+
+
+def moderation():
+    """itr= delays interrupts for a guest that leaves ITR at 0, and itr_min=
+    for any guest."""
+    delays_interrupts(",itr=65535", 0)
+    delays_interrupts(",itr_min=65535", 1)
 
 
 def csb():

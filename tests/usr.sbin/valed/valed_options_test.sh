@@ -95,6 +95,9 @@ x,e1000,vale0:b,path=b.sock		slot
 2,e1000,vale0:b,path=b.sock,itr=0x10	itr=0x10
 2,e1000,vale0:b,path=b.sock,itr=1s	itr=1s
 2,e1000,vale0:b,path=b.sock,itr=1,itr=2	itr=
+2,e1000,vale0:b,path=b.sock,itr_min=65536	itr_min=65536
+2,e1000,vale0:b,path=b.sock,itr_min=	itr_min=
+2,e1000,vale0:b,path=b.sock,itr_min=1,itr_min=2	itr_min=
 2,e1000,vale0:b,path=b.sock,csb=	csb=
 2,e1000,vale0:b,path=b.sock,csb=1	csb=1
 2,e1000,vale0:b,path=b.sock,csb=on,csb=on	csb=

@@ -10,7 +10,9 @@
  *
  * A TAP is an Ethernet interface of the host with a file at its other end:
  * read(2) returns a frame that the host sent, write(2) makes the host receive
- * one.  See Linux's Documentation/networking/tuntap.rst.
+ * one, each after a virtio-net header.  A frontend without headers writes zeros
+ * there: a frame that is complete; and unless it asks for offloads, the host
+ * sends only such frames.  See Linux's Documentation/networking/tuntap.rst.
  */
 
 #include <sys/cdefs.h>
@@ -37,11 +39,18 @@
 #include "pci_emul.h"
 
 #define	TAP_FRAME_MAX	65536	/* bytes, and more than any interface's MTU */
+#define	TAP_HEADER_MIN	10	/* bytes of a virtio-net header */
+#define	TAP_HEADER_MAX	12
+#define	TAP_MAXIOV	256	/* fragments of a frame */
+#define	TAP_OFFLOADS							\
+	(VIRTIO_NET_F_CSUM | VIRTIO_NET_F_HOST_TSO4 |			\
+	VIRTIO_NET_F_HOST_TSO6 | VIRTIO_NET_F_GUEST_CSUM |		\
+	VIRTIO_NET_F_GUEST_TSO4 | VIRTIO_NET_F_GUEST_TSO6)
 
 struct tap_priv {
 	struct mevent	*mevp;
-	ssize_t		 len;		/* of the frame in buf; 0: none */
-	char		 buf[TAP_FRAME_MAX];
+	ssize_t		 len;		/* of what is in buf; 0: nothing */
+	char		 buf[TAP_HEADER_MAX + TAP_FRAME_MAX];
 };
 
 /* Set the MTU if one was asked for, and bring the interface up. */
@@ -123,7 +132,7 @@ tap_init(struct net_backend *be, const char *devname, nvlist_t *nvl,
 		EPRINTLN("%s: /dev/net/tun: %s", devname, strerror(errno));
 		return (-1);
 	}
-	ifr.ifr_flags = IFF_TAP | IFF_NO_PI;
+	ifr.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
 	if (ioctl(be->fd, TUNSETIFF, &ifr) != 0) {
 		if (errno == EBUSY)
 			EPRINTLN("%s: the interface is in use already",
@@ -135,6 +144,11 @@ tap_init(struct net_backend *be, const char *devname, nvlist_t *nvl,
 	}
 	if (tap_configure(&ifr, nvl) != 0)
 		goto fail;
+	if (be->set_cap(be, 0, 0) != 0) {
+		EPRINTLN("%s: cannot set offloads: %s", devname,
+		    strerror(errno));
+		goto fail;
+	}
 	priv->mevp = mevent_add_disabled(be->fd, EVF_READ, cb, param);
 	if (priv->mevp == NULL) {
 		EPRINTLN("%s: cannot wait for frames: %s", devname,
@@ -148,27 +162,73 @@ fail:
 	return (-1);
 }
 
-static ssize_t
-tap_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
+/*
+ * The fragments with those of a header before them, unless the frontend has put
+ * one there.  Returns how many, or -1 if they are too many.
+ */
+static int
+tap_iov(const struct net_backend *be, struct iovec *to, char *hdr,
+    const struct iovec *iov, int iovcnt)
 {
-	return (writev(be->fd, iov, iovcnt));
+	int n = 0;
+
+	if (iovcnt > TAP_MAXIOV) {
+		errno = EMSGSIZE;
+		return (-1);
+	}
+	if (be->be_vnet_hdr_len == 0) {
+		to[n].iov_base = hdr;
+		to[n++].iov_len = TAP_HEADER_MIN;
+	}
+	memcpy(to + n, iov, iovcnt * sizeof(*iov));
+	return (n + iovcnt);
 }
 
 static ssize_t
-tap_none(ssize_t len)
+tap_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 {
-	return (len == -1 && errno == EAGAIN ? 0 : len);
+	struct iovec all[1 + TAP_MAXIOV];
+	char hdr[TAP_HEADER_MIN] = { 0 };
+	ssize_t len;
+	int n;
+
+	n = tap_iov(be, all, hdr, iov, iovcnt);
+	if (n == -1)
+		return (-1);
+	len = writev(be->fd, all, n);
+	return (len == -1 ? -1 : len - (n - iovcnt) * TAP_HEADER_MIN);
+}
+
+/* Returns the length without a header that the frontend does not have. */
+static ssize_t
+tap_read(struct net_backend *be, const struct iovec *iov, int iovcnt)
+{
+	struct iovec all[1 + TAP_MAXIOV];
+	char hdr[TAP_HEADER_MIN];
+	ssize_t len;
+	int n;
+
+	n = tap_iov(be, all, hdr, iov, iovcnt);
+	if (n == -1)
+		return (-1);
+	len = readv(be->fd, all, n);
+	if (len == -1)
+		return (errno == EAGAIN ? 0 : -1);
+	return (len - (n - iovcnt) * TAP_HEADER_MIN);
 }
 
 static ssize_t
 tap_peek_recvlen(struct net_backend *be)
 {
 	struct tap_priv *priv;
+	struct iovec iov;
 	ssize_t len;
 
 	priv = NET_BE_PRIV(be);
 	if (priv->len == 0) {
-		len = tap_none(read(be->fd, priv->buf, sizeof(priv->buf)));
+		iov.iov_base = priv->buf;
+		iov.iov_len = sizeof(priv->buf);
+		len = tap_read(be, &iov, 1);
 		if (len <= 0)
 			return (len);
 		priv->len = len;
@@ -184,7 +244,7 @@ tap_recv(struct net_backend *be, const struct iovec *iov, int iovcnt)
 
 	priv = NET_BE_PRIV(be);
 	if (priv->len == 0)
-		return (tap_none(readv(be->fd, iov, iovcnt)));
+		return (tap_read(be, iov, iovcnt));
 	len = buf_to_iov(priv->buf, priv->len, iov, iovcnt, 0);
 	priv->len = 0;
 	return (len);
@@ -211,14 +271,31 @@ tap_recv_disable(struct net_backend *be)
 static uint64_t
 tap_get_cap(struct net_backend *be __unused)
 {
-	return (0);
+	return (TAP_OFFLOADS);
 }
 
 static int
-tap_set_cap(struct net_backend *be __unused, uint64_t features,
+tap_set_cap(struct net_backend *be, uint64_t features,
     unsigned int vnet_hdr_len)
 {
-	return (features != 0 || vnet_hdr_len != 0 ? -1 : 0);
+	int hdrlen = vnet_hdr_len == 0 ? TAP_HEADER_MIN : (int)vnet_hdr_len;
+	unsigned long accepted = 0;
+
+	if ((features & ~TAP_OFFLOADS) != 0 ||
+	    (features != 0 && vnet_hdr_len == 0))
+		return (-1);
+	/* What the host may send here. */
+	if ((features & VIRTIO_NET_F_GUEST_CSUM) != 0)
+		accepted |= TUN_F_CSUM;
+	if ((features & VIRTIO_NET_F_GUEST_TSO4) != 0)
+		accepted |= TUN_F_TSO4 | TUN_F_TSO_ECN;
+	if ((features & VIRTIO_NET_F_GUEST_TSO6) != 0)
+		accepted |= TUN_F_TSO6 | TUN_F_TSO_ECN;
+	if (ioctl(be->fd, TUNSETVNETHDRSZ, &hdrlen) != 0 ||
+	    ioctl(be->fd, TUNSETOFFLOAD, accepted) != 0)
+		return (-1);
+	be->be_vnet_hdr_len = vnet_hdr_len;
+	return (0);
 }
 
 static struct net_backend tap_backend = {

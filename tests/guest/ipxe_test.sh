@@ -58,45 +58,6 @@ tftp_cleanup()
 	stop_all
 }
 
-# network: makes a network namespace, and valed run in it.
-network()
-{
-	PATH=$PATH:/usr/sbin:/sbin
-	[ -w /dev/net/tun ] || atf_skip "no access to /dev/net/tun"
-	if [ "$(id -u)" -eq 0 ]; then
-		set -- -n
-	else
-		set -- -rn
-	fi
-	unshare "$@" true || atf_skip "no network namespaces"
-	unshare "$@" sleep 3600 &
-	echo $! > namespace.pid
-	wait_until "the namespace" in_namespace ||
-	    atf_fail "no network namespace"
-	ns="nsenter -t $(cat namespace.pid) -n"
-	[ "$1" = -n ] || ns="$ns -U --preserve-credentials"
-}
-
-in_namespace()
-{
-	local net
-
-	net=$(readlink /proc/"$(cat namespace.pid)"/ns/net)
-	echo "$net"
-	[ "$net" != "$(readlink /proc/self/ns/net)" ]
-}
-
-# tap_up INTERFACE ADDRESS: valed's interface, in the namespace.  valed makes it
-# after the socket.
-tap_up()
-{
-	local ip="$ns $plain/deps/guest/usr/bin/busybox ip"
-
-	wait_until "$1" $ip link show dev "$1" || atf_fail "no $1"
-	$ip addr add "$2" dev "$1" && $ip link set "$1" up ||
-	    atf_fail "$1 does not come up"
-}
-
 # server FIRST,LAST FILE: starts a DHCP server for tap0 with these addresses,
 # which also offers the files in the directory tftp, FILE for the boot file.
 server()

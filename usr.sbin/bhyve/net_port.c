@@ -7,8 +7,14 @@
 /*
  * A frame port over any backend; see net_port.h.  A backend with a port of its
  * own does the work itself.  The port of any other has a buffer for one frame,
- * which frame_peek() fills and frame_next() empties.  No locks: the sending
- * thread touches the backend only, the receiving thread the buffer, too.
+ * which frame_peek() fills and frame_next() empties.
+ *
+ * If the backend has virtio-net headers for checksums and TCP, frames pass with
+ * such a header, both ways, once frame_port_set_offloads() was called.  UDP,
+ * for whose segments few backends have a header, is cut here.
+ *
+ * No locks: the sending thread touches the backend and bp_segment, the
+ * receiving thread the backend and the rest.
  */
 
 #include <sys/types.h>
@@ -19,20 +25,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame_cut.h"
 #include "frame_port.h"
+#include "frame_vnet.h"
 #include "net_backends.h"
 #include "net_backends_priv.h"
 #include "net_port.h"
 
 /* More than the longest frame of any backend: TAP's MTU is 16 bits. */
 #define	BOUNCE_SIZE	(65536 + 64)
+/* What a backend must offer for headers to be used. */
+#define	BOUNCE_OFFLOADS							\
+	(VIRTIO_NET_F_CSUM | VIRTIO_NET_F_HOST_TSO4 |			\
+	VIRTIO_NET_F_HOST_TSO6 | VIRTIO_NET_F_GUEST_CSUM |		\
+	VIRTIO_NET_F_GUEST_TSO4 | VIRTIO_NET_F_GUEST_TSO6)
 
 struct bounce_port {
 	struct frame_port	 bp_port;	/* must be first */
 	struct frame_source	 bp_source;
 	struct net_backend	*bp_be;
-	ssize_t			 bp_len;	/* bytes in bp_frame; 0: none */
+	struct frame		 bp_pending;	/* what is in bp_frame; f_len
+						   0: nothing */
 	uint8_t			 bp_frame[BOUNCE_SIZE];
+	uint8_t			 bp_segment[BOUNCE_SIZE];
 };
 
 static struct bounce_port *
@@ -41,12 +56,55 @@ bounce_of_source(struct frame_source *source)
 	return (__containerof(source, struct bounce_port, bp_source));
 }
 
+/* Send with a header. */
+static bool
+bounce_send_header(struct bounce_port *bp, const struct frame *frame)
+{
+	struct iovec iov[1 + FRAME_MAXIOV];
+	uint8_t hdr[FRAME_VNET_SHORT];
+
+	frame_vnet_encode(frame, hdr, sizeof(hdr));
+	iov[0].iov_base = hdr;
+	iov[0].iov_len = sizeof(hdr);
+	memcpy(iov + 1, frame->f_iov, frame->f_niov * sizeof(*iov));
+	return (netbe_send(bp->bp_be, iov, 1 + frame->f_niov) >= 0);
+}
+
+/* Send segment by segment.  The first that is refused ends it. */
+static bool
+bounce_send_segments(struct bounce_port *bp, const struct frame *frame)
+{
+	struct iovec iov = { .iov_base = bp->bp_segment };
+	struct frame segment = { .f_iov = &iov };
+	struct frame_cut cut;
+
+	if (!frame_cut_begin(&cut, frame))
+		return (false);
+	while (frame_cut_next(&cut)) {
+		iov.iov_len = cut.fc_hdrlen + cut.fc_paylen;
+		if (iov.iov_len > sizeof(bp->bp_segment))
+			return (false);
+		frame_cut_copy(&cut, bp->bp_segment + cut.fc_hdrlen,
+		    cut.fc_paylen);
+		frame_cut_header(&cut, bp->bp_segment);
+		frame_set(&segment, 1, iov.iov_len);
+		if (!bounce_send_header(bp, &segment))
+			return (false);
+	}
+	return (true);
+}
+
 static bool
 bounce_send(struct frame_port *port, const struct frame *frame)
 {
 	struct bounce_port *bp = (struct bounce_port *)port;
 
-	return (netbe_send(bp->bp_be, frame->f_iov, frame->f_niov) >= 0);
+	if (!port->fp_offloads)
+		return (netbe_send(bp->bp_be, frame->f_iov,
+		    frame->f_niov) >= 0);
+	if (frame->f_gso_type == FRAME_GSO_UDP_L4)
+		return (bounce_send_segments(bp, frame));
+	return (bounce_send_header(bp, frame));
 }
 
 static void
@@ -54,29 +112,70 @@ bounce_nothing(struct frame_port *port __unused)
 {
 }
 
+/*
+ * Receive a frame, if there is one.  Frames that are shorter than a header, or
+ * whose header is invalid, are dropped.
+ */
+static void
+bounce_receive(struct bounce_port *bp)
+{
+	uint8_t hdr[FRAME_VNET_SHORT];
+	struct iovec iov[2] = {
+		{ hdr, sizeof(hdr) }, { bp->bp_frame, sizeof(bp->bp_frame) }
+	};
+	struct frame *frame = &bp->bp_pending;
+	const bool offloads = bp->bp_port.fp_offloads;
+	ssize_t len;
+
+	do {
+		len = netbe_recv(bp->bp_be, iov + !offloads, 1 + offloads);
+		if (len <= 0)
+			return;
+		if (offloads)
+			len -= sizeof(hdr);
+		frame_set(frame, 1, MAX(len, 0));
+		if (offloads && len > 0 && !frame_vnet_decode(frame, hdr))
+			frame->f_len = 0;
+	} while (frame->f_len == 0);
+}
+
 static bool
 bounce_peek(struct frame_source *source, struct frame *frame)
 {
 	struct bounce_port *bp = bounce_of_source(source);
-	struct iovec iov;
+	struct iovec *iov = frame->f_iov;
 
-	if (bp->bp_len == 0) {
-		iov.iov_base = bp->bp_frame;
-		iov.iov_len = sizeof(bp->bp_frame);
-		bp->bp_len = netbe_recv(bp->bp_be, &iov, 1);
-		if (bp->bp_len < 0)
-			bp->bp_len = 0;
+	if (bp->bp_pending.f_len == 0)
+		bounce_receive(bp);
+	if (bp->bp_pending.f_len == 0)
+		return (false);
+	*frame = bp->bp_pending;
+	frame->f_iov = iov;
+	iov[0].iov_base = bp->bp_frame;
+	iov[0].iov_len = frame->f_len;
+	if ((frame->f_flags & FRAME_CSUM_PARTIAL) != 0) {
+		/* Such a frame has two fragments at least. */
+		iov[1].iov_base = bp->bp_frame;
+		iov[1].iov_len = 0;
+		frame->f_niov = 2;
 	}
-	frame->f_iov[0].iov_base = bp->bp_frame;
-	frame->f_iov[0].iov_len = bp->bp_len;
-	frame_set(frame, 1, bp->bp_len);
-	return (bp->bp_len > 0);
+	return (true);
 }
 
 static void
 bounce_next(struct frame_source *source)
 {
-	bounce_of_source(source)->bp_len = 0;
+	bounce_of_source(source)->bp_pending.f_len = 0;
+}
+
+static bool
+bounce_set_offloads(struct frame_port *port)
+{
+	struct bounce_port *bp = (struct bounce_port *)port;
+
+	return ((netbe_get_cap(bp->bp_be) & BOUNCE_OFFLOADS) ==
+	    BOUNCE_OFFLOADS && netbe_set_cap(bp->bp_be, BOUNCE_OFFLOADS,
+	    FRAME_VNET_SHORT) == 0);
 }
 
 static void
@@ -89,6 +188,7 @@ static const struct frame_port_ops bounce_ops = {
 	.fpo_send = bounce_send,
 	.fpo_flush = bounce_nothing,
 	.fpo_sync = bounce_nothing,
+	.fpo_set_offloads = bounce_set_offloads,
 	.fpo_destroy = bounce_destroy,
 };
 

@@ -10,6 +10,7 @@
  */
 
 #include <sys/cdefs.h>
+#include <sys/endian.h>
 #include <sys/ioctl.h>
 #include <sys/param.h>
 #include <sys/socket.h>
@@ -167,22 +168,29 @@ private_network(void)
 	close(fd);
 }
 
-/* A raw socket at the host's end of an interface, for our EtherType. */
+/* A raw socket at the host's end of an interface, for an EtherType. */
 static int
-host_end(const char *name)
+host_end_type(const char *name, uint16_t type)
 {
 	struct sockaddr_ll sll;
 	int s;
 
-	s = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(TEST_ETHERTYPE));
+	s = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(type));
 	ATF_REQUIRE_MSG(s != -1, "AF_PACKET: %s", strerror(errno));
 	memset(&sll, 0, sizeof(sll));
 	sll.sll_family = AF_PACKET;
-	sll.sll_protocol = htons(TEST_ETHERTYPE);
+	sll.sll_protocol = htons(type);
 	sll.sll_ifindex = if_nametoindex(name);
 	ATF_REQUIRE(sll.sll_ifindex != 0);
 	ATF_REQUIRE_EQ(0, bind(s, (struct sockaddr *)&sll, sizeof(sll)));
 	return (s);
+}
+
+/* The same for ours. */
+static int
+host_end(const char *name)
+{
+	return (host_end_type(name, TEST_ETHERTYPE));
 }
 
 static void
@@ -389,6 +397,123 @@ ATF_TC_BODY(tap_mtu, tc)
 	ATF_CHECK_EQ_MSG(0, if_nametoindex("tap0"), "left behind");
 }
 
+#define	PACKET_LEN	5054		/* of TCP, with headers */
+#define	PACKET_MSS	1000
+
+/* A TCP packet for tap_offloads, and its virtio-net header. */
+static void
+make_packet(uint8_t *hdr, uint8_t *frame)
+{
+	memset(hdr, 0, 12);
+	hdr[0] = 1;
+	hdr[1] = 1;
+	le16enc(hdr + 2, 54);
+	le16enc(hdr + 4, PACKET_MSS);
+	le16enc(hdr + 6, 34);
+	le16enc(hdr + 8, 16);
+	fill(frame, PACKET_LEN, 3);
+	be16enc(frame + 12, ETHERTYPE_IP);
+	memset(frame + 14, 0, 40);
+	frame[14] = 0x45;
+	be16enc(frame + 16, PACKET_LEN - 14);
+	frame[22] = 64;
+	frame[23] = IPPROTO_TCP;
+	frame[46] = 0x50;
+}
+
+/* The header of `hdrlen' bytes and the packet at `got' are those sent. */
+static void
+check_packet(const uint8_t *got, size_t hdrlen, const uint8_t *hdr,
+    const uint8_t *frame)
+{
+	ATF_CHECK_EQ(0, memcmp(hdr, got, 2));
+	/* The length of the headers is a hint. */
+	ATF_CHECK_EQ(0, memcmp(hdr + 4, got + 4, 6));
+	ATF_CHECK_EQ(0, memcmp(frame, got + hdrlen, PACKET_LEN));
+}
+
+static bool
+is_ours(const uint8_t *frame)
+{
+	return (be16dec(frame + 12) == ETHERTYPE_IP &&
+	    frame[23] == IPPROTO_TCP);
+}
+
+/* Receive from the interface until it is a frame of ours. */
+static ssize_t
+recv_packet(net_backend_t *be, uint8_t *buf, size_t size, size_t hdrlen)
+{
+	struct iovec iov = { buf, size };
+	ssize_t len;
+
+	for (;;) {
+		len = netbe_recv(be, &iov, 1);
+		if (len < 0 || (len > 0 && is_ours(buf + hdrlen)))
+			return (len);
+		if (len == 0)
+			wait_readable(be->fd, "no packet");
+	}
+}
+
+ATF_TC(tap_offloads);
+ATF_TC_HEAD(tap_offloads, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "With headers of 10 and 12 bytes a TCP "
+	    "packet of several segments passes a TAP interface uncut, both "
+	    "ways; without, the host cuts it");
+}
+ATF_TC_BODY(tap_offloads, tc)
+{
+	static const unsigned int hdrlens[] = { 10, 12 };
+	static uint8_t frame[PACKET_LEN], got[65536], seq;
+	uint8_t hdr[12];
+	struct iovec iov[2] = { { hdr, 0 }, { frame, sizeof(frame) } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	net_backend_t *be;
+	uint64_t caps;
+	size_t i;
+	int one = 1, s;
+
+	private_network();
+	be = backend_open("tap0", backend_ignore, NULL);
+	s = host_end_type("tap0", ETHERTYPE_IP);
+	ATF_REQUIRE_EQ(0, setsockopt(s, SOL_PACKET, PACKET_VNET_HDR, &one,
+	    sizeof(one)));
+	make_packet(hdr, frame);
+	caps = netbe_get_cap(be);
+	ATF_CHECK((caps & VIRTIO_NET_F_HOST_TSO4) != 0);
+	ATF_CHECK((caps & VIRTIO_NET_F_GUEST_TSO4) != 0);
+	for (i = 0; i < nitems(hdrlens); i++) {
+		ATF_REQUIRE_EQ(0, netbe_set_cap(be, caps, hdrlens[i]));
+		ATF_CHECK_EQ(hdrlens[i], netbe_get_vnet_hdr_len(be));
+		iov[0].iov_len = hdrlens[i];
+		ATF_REQUIRE_EQ((ssize_t)(hdrlens[i] + PACKET_LEN),
+		    netbe_send(be, iov, 2));
+		do {
+			wait_readable(s, "no packet");
+			ATF_REQUIRE(recv(s, got, sizeof(got), 0) > 0);
+		} while (!is_ours(got + 10));
+		check_packet(got, 10, hdr, frame);
+
+		iov[0].iov_len = 10;
+		ATF_REQUIRE_EQ(10 + PACKET_LEN, sendmsg(s, &msg, 0));
+		ATF_REQUIRE_EQ((ssize_t)(hdrlens[i] + PACKET_LEN),
+		    recv_packet(be, got, sizeof(got), hdrlens[i]));
+		check_packet(got, hdrlens[i], hdr, frame);
+	}
+	ATF_REQUIRE_EQ(0, netbe_set_cap(be, 0, 0));
+	ATF_REQUIRE_EQ(10 + PACKET_LEN, sendmsg(s, &msg, 0));
+	for (seq = 0; seq < 5; seq++) {
+		ATF_REQUIRE_EQ(54 + PACKET_MSS,
+		    recv_packet(be, got, sizeof(got), 0));
+		ATF_CHECK_EQ(seq * PACKET_MSS, be32dec(got + 38));
+		ATF_CHECK_EQ(0, memcmp(frame + 54 + seq * PACKET_MSS, got + 54,
+		    PACKET_MSS));
+	}
+	close(s);
+	netbe_cleanup(be);
+}
+
 ATF_TC(tap_errors);
 ATF_TC_HEAD(tap_errors, tc)
 {
@@ -405,10 +530,10 @@ ATF_TC_BODY(tap_errors, tc)
 	ATF_CHECK_EQ(NULL, be2);
 	ATF_CHECK(backend_try(&be2, "tap0123456789012") != 0);
 	ATF_CHECK(backend_try(&be2, "lo,type=tap") != 0);
-	ATF_CHECK_EQ(0, netbe_get_cap(be));
 	ATF_CHECK_EQ(0, netbe_set_cap(be, 0, 0));
-	ATF_CHECK_EQ(-1, netbe_set_cap(be, 0, 12));
 	ATF_CHECK_EQ(-1, netbe_set_cap(be, 1, 0));
+	ATF_CHECK_EQ(-1, netbe_set_cap(be, VIRTIO_NET_F_GUEST_UFO, 10));
+	ATF_CHECK_EQ(0, netbe_get_vnet_hdr_len(be));
 	netbe_cleanup(be);
 }
 
@@ -420,6 +545,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, tap);
 	ATF_TP_ADD_TC(tp, tap_event);
 	ATF_TP_ADD_TC(tp, tap_mtu);
+	ATF_TP_ADD_TC(tp, tap_offloads);
 	ATF_TP_ADD_TC(tp, tap_errors);
 	return (atf_no_error());
 }

@@ -37,7 +37,7 @@ csb_vnet_place(struct e82545 *dev, const struct paravirt_csb *page)
 	void *ring;
 
 	e82545_assert_all(dev);
-	c->vnet_gpa = 0;
+	MPASS(c->vnet_gpa == 0);	/* e82545_csb_release() */
 	if (page == NULL)
 		return;
 	c->vnet_gpa =
@@ -99,8 +99,8 @@ e82545_csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(head < size && posted < size);
 	done = c->vnet_clean < size ? (c->vnet_clean + size - head) % size : 0;
-	if (done > posted)
-		done = 0;
+	/* More only after a restore from a snapshot that somebody changed. */
+	done = MIN(done, posted);
 	vnet_clear(ring, size, (head + done) % size, posted - done);
 	c->vnet_clean = (head + posted) % size;
 }

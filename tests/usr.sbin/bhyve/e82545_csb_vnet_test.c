@@ -303,6 +303,117 @@ TEST(too_long, "A frame that no ring of this size can hold is cut")
 	host_destroy(h);
 }
 
+/* The entries from `first' on, `n' of them, up to the end of the array. */
+static bool
+entries_are(const uint8_t *ring, uint32_t first, uint32_t n, uint8_t byte)
+{
+	uint32_t i;
+
+	for (i = first * ENTRY; i < (first + n) * ENTRY; i++)
+		if (ring[i] != byte)
+			return (false);
+	return (true);
+}
+
+TEST(cleared, "An entry is cleared when its descriptor is posted, and not "
+    "again")
+{
+	struct paravirt_csb *csb;
+	uint8_t *ring;
+	struct host *h;
+	uint32_t i, j, n = 0, size = 72;
+
+	h = up(size, 2048, 0, &ring, &csb);
+	ATF_REQUIRE_EQ(size - 1, h->rxposted);
+	/* All that are posted, and the rest. */
+	ATF_CHECK(entries_are(ring, 0, size, 0));
+	memset(ring, 0xaa, size * ENTRY);
+	guest_inject(h, 3);
+	ATF_CHECK_EQ(3, guest_take(h, 3));
+	ATF_CHECK(entries_are(ring, 0, size, 0xaa));
+	(void)guest_give(h, csb);
+	/* For many laps; the host looks for posted ones when it needs them. */
+	for (i = 0; i < 10 * size; i++) {
+		memset(ring, 0xaa, size * ENTRY);
+		(void)guest_give(h, csb);
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(1, guest_take(h, 1));
+		for (j = 0; j < size; j++)
+			n += entries_are(ring, j, 1, 0);
+	}
+	ATF_CHECK_MSG(n >= 9 * size && n <= 10 * size, "%u", n);
+	host_destroy(h);
+}
+
+TEST(ahead, "A snapshot may say that entries are clear of descriptors that are "
+    "not posted")
+{
+	struct paravirt_csb *csb;
+	uint8_t *ring;
+	struct host *h;
+
+	h = up(64, 2048, 0, &ring, &csb);
+	guest_inject(h, 60);
+	ATF_CHECK_EQ(60, guest_take(h, 60));
+	memset(ring, 0xaa, 64 * ENTRY);
+	h->dev->csb.vnet_clean = 10;
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(1, guest_take(h, 1));
+	ATF_CHECK(entries_are(ring, 0, 64, 0xaa));
+	ATF_CHECK_EQ(63, h->dev->csb.vnet_clean);
+	host_destroy(h);
+}
+
+TEST(end_of_memory, "The array may end where memory ends; a ring without "
+    "descriptors has none")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+	uint64_t gpa;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 9);
+	h = up(64, 2048, HOST_RAM - 64 * ENTRY, &ring, &csb);
+	ring = host_mem(h, HOST_RAM - 64 * ENTRY, 64 * ENTRY);
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
+	len = receive(h, &p, 1000, hdr);
+	check(h, ring, len, hdr);
+	(void)guest_give(h, csb);
+
+	gpa = (uint64_t)host_rd(h, E82545_CSBAH) << 32 |
+	    host_rd(h, E82545_CSBAL);
+	guest_place(h, 0);
+	host_wr(h, E82545_RDLEN, 0);
+	guest_place(h, gpa);
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
+	host_wr(h, E82545_RDLEN, 64 * 16);
+	receive(h, &p, 1000, hdr);
+	check_cut(h, &p);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_UNCUT));
+	host_destroy(h);
+}
+
+TEST(removed, "Without its block, the adapter's snapshot is restored")
+{
+	static uint8_t state[65536];
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint8_t *ring;
+	size_t n;
+
+	h = up(64, 2048, 0, &ring, &csb);
+	guest_place(h, 0);
+	e82545_pause(h->dev);
+	n = e82545_snapshot_size(h->dev);
+	ATF_REQUIRE(n <= sizeof(state));
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, state, n));
+	ATF_CHECK_EQ(0, e82545_snapshot_restore(h->dev, state, n));
+	e82545_resume(h->dev);
+	host_destroy(h);
+}
+
 TEST(snapshot, "The ring is used after save and restore")
 {
 	static uint8_t state[65536];
@@ -337,7 +448,10 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, restarted);
 	ATF_TP_ADD_TC(tp, too_long);
+	ATF_TP_ADD_TC(tp, cleared);
+	ATF_TP_ADD_TC(tp, ahead);
+	ATF_TP_ADD_TC(tp, end_of_memory);
+	ATF_TP_ADD_TC(tp, removed);
 	ATF_TP_ADD_TC(tp, snapshot);
-
 	return (atf_no_error());
 }

@@ -37,6 +37,7 @@ class Guest(Driver):
         at = self.TXBUF
         self.ram[at:at + length] = bytes(length)
         self.ram[at:at + 15] = dst + self.mac + b"\x08\x00\x45"
+        self.ram[at + 46] = 0x50        # TCP's header: 20 bytes
         self.descriptor(14 | 24 << 8 | 33 << 16 | 34 << 32 | 50 << 40,
                         DEXT | TSE | TCP4 | length - 54 | 54 << 40 | mss << 48)
         return self.descriptor(self.gpa + at, DEXT | DATA | RS | TSE | IFCS |

@@ -65,16 +65,14 @@ cut_u16(const uint8_t *p)
 static uint16_t
 cut_net_start(const uint8_t *hdr)
 {
-	uint16_t off = ETHER_TYPE;
+	uint16_t off = ETHER_TYPE, type;
 	int i;
 
-	for (i = 0; i < VLAN_TAGS; i++)
-		switch (be16dec(hdr + off)) {
-		case TYPE_VLAN:
-		case TYPE_QINQ:
+	for (i = 0; i < VLAN_TAGS; i++) {
+		type = be16dec(hdr + off);
+		if (type == TYPE_VLAN || type == TYPE_QINQ)
 			off += VLAN_LEN;
-			break;
-		}
+	}
 	return (off + 2);
 }
 

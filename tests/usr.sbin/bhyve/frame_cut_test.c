@@ -18,6 +18,8 @@
 
 #include "e82545_packet.h"
 #include "frame_cut.h"
+#include "frame_sum.h"
+#include "frame_vnet.h"
 #include "test.h"
 
 #define	CWR		0x80
@@ -362,6 +364,14 @@ static const struct bad {
 	{ .what = "TCP's checksum elsewhere", .at = -1, .offset = 6 },
 	{ .what = "UDP's checksum elsewhere", .udp = true, .at = -1,
 	  .offset = 16 },
+	{ .what = "TCP's, and the headers' length", .at = -1, .offset = 6,
+	  .hdrlen = 54 },
+	{ .what = "UDP's, and the headers' length", .udp = true, .at = -1,
+	  .offset = 16, .hdrlen = 60 },
+	{ .what = "a TCP header of 16 bytes, and the headers' length",
+	  .at = 46, .byte = 0x40, .hdrlen = 54 },
+	{ .what = "an unknown type, and the headers' length", .at = -1,
+	  .type = 6, .hdrlen = 54 },
 	{ .what = "the sum's begin beyond the frame", .at = -1,
 	  .start = 60000 },
 	{ .what = "the checksum beyond the frame", .at = -1, .len = 51 },
@@ -388,6 +398,11 @@ TEST(invalid, "Each of these makes a frame invalid, and none of them does not")
 	struct packet p;
 	uint32_t seed = 11;
 
+	memset(&cut, 0, sizeof(cut));
+	make(&frame, &(struct packet){ .payload = payload, .paylen = 1000 },
+	    100, &seed);
+	frame.f_gso_size = 0;
+	ATF_CHECK_MSG(!frame_cut_begin(&cut, &frame), "segments of 0 bytes");
 	for (b = bads; b < bads + nitems(bads); b++) {
 		memset(&p, 0, sizeof(p));
 		p.v6 = b->v6;
@@ -430,6 +445,14 @@ TEST(shortest, "The shortest frame and the smallest segments are valid")
 	ATF_CHECK_EQ(1, cut.fc_segments);
 	frame.f_len = 55;
 	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	/* Headers of any length, as far as they fit. */
+	frame.f_len = 1000;
+	frame.f_gso_size = 100;
+	frame.f_hdr_len = FRAME_CUT_HDRLEN;
+	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	ATF_CHECK_EQ(5, cut.fc_segments);
+	/* What was in the structure does not count. */
+	memset(&cut, 0, sizeof(cut));
 	/* A checksum, and nothing else. */
 	frame_set(&frame, frame.f_niov, 2);
 	frame.f_flags = FRAME_CSUM_PARTIAL;
@@ -446,6 +469,94 @@ TEST(shortest, "The shortest frame and the smallest segments are valid")
 	ATF_CHECK(!frame_cut_begin(&cut, &frame));
 }
 
+TEST(ecn, "With ECN's bit in its type, TCP is cut likewise; CWR is set in the "
+    "first segment")
+{
+	static uint8_t found[2000];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_cut cut;
+	struct packet p = { .payload = payload, .paylen = 3,
+	    .flags = CWR | PACKET_PSH };
+	uint32_t i, seed = 13;
+
+	packet_fill(payload, 3, 14);
+	make(&frame, &p, 1, &seed);
+	frame.f_gso_type |= FRAME_GSO_ECN;
+	ATF_REQUIRE(frame_cut_begin(&cut, &frame));
+	for (i = 0; frame_cut_next(&cut); i++) {
+		take(&cut, found, false, &seed);
+		ATF_CHECK_EQ(i == 0 ? CWR : i == 1 ? 0 : PACKET_PSH,
+		    found[47] & (CWR | PACKET_PSH));
+	}
+	ATF_CHECK_EQ(3, i);
+}
+
+TEST(sum, "The sum of the segment, wherever the part begins that is summed")
+{
+	static uint8_t found[101];
+	struct iovec iov = { whole, sizeof(found) };
+	struct frame frame = { .f_iov = &iov };
+	struct frame_cut cut;
+	uint32_t seed = 15, start;
+
+	for (start = 0; start < 20; start++) {
+		packet_fill(whole, sizeof(found), 20 + start);
+		frame_set(&frame, 1, sizeof(found));
+		frame.f_flags = FRAME_CSUM_PARTIAL;
+		frame.f_csum_start = start;
+		frame.f_csum_offset = 6;
+		ATF_REQUIRE(frame_cut_begin(&cut, &frame));
+		ATF_REQUIRE(frame_cut_next(&cut));
+		take(&cut, found, false, &seed);
+		ATF_CHECK_EQ(frame_sum_fold(frame_sum_bytes(found,
+		    sizeof(found))), frame_sum_fold(frame_cut_sum(&cut)));
+	}
+}
+
+TEST(vnet, "Limits of a virtio-net header")
+{
+	static const struct {
+		uint8_t		flags, type;
+		uint16_t	hdrlen, size, start, offset;
+		bool		valid;
+	} headers[] = {
+		{ 1, 0, 0, 0, 82, 16, true },
+		{ 1, 0, 0, 0, 83, 16, false },
+		{ 1, 0, 0, 0, 98, 0, true },
+		{ 1, 0, 0, 0, 99, 0, false },
+		{ 1, 0, 0, 0, 0, 98, true },
+		{ 1, 0, 0, 0, 0, 99, false },
+		{ 0, 0, 0, 0, 99, 99, true },
+		{ 2, 0, 0, 0, 99, 99, true },
+		{ 1, 1, 54, 48, 34, 16, true },
+		{ 1, 1, 54, 47, 34, 16, false },
+		{ 1, 1, 54, 99, 34, 16, true },
+		{ 1, 1, 54, 100, 34, 16, false },
+		{ 1, 1, 99, 48, 34, 16, true },
+		{ 1, 1, 100, 48, 34, 16, false },
+		{ 0, 1, 54, 48, 34, 16, false },
+		{ 1, 2, 54, 48, 34, 16, false },
+	};
+	uint8_t hdr[FRAME_VNET_SHORT];
+	struct frame frame;
+	size_t i;
+
+	for (i = 0; i < nitems(headers); i++) {
+		hdr[0] = headers[i].flags;
+		hdr[1] = headers[i].type;
+		le16enc(hdr + 2, headers[i].hdrlen);
+		le16enc(hdr + 4, headers[i].size);
+		le16enc(hdr + 6, headers[i].start);
+		le16enc(hdr + 8, headers[i].offset);
+		memset(&frame, 0x5a, sizeof(frame));
+		frame.f_len = 100;
+		ATF_CHECK_EQ_MSG(headers[i].valid,
+		    frame_vnet_decode(&frame, hdr), "%zu", i);
+		ATF_CHECK_EQ(0, frame.f_net_start);
+	}
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, segments);
@@ -456,6 +567,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, invalid);
 	ATF_TP_ADD_TC(tp, shortest);
-
+	ATF_TP_ADD_TC(tp, ecn);
+	ATF_TP_ADD_TC(tp, sum);
+	ATF_TP_ADD_TC(tp, vnet);
 	return (atf_no_error());
 }

@@ -82,15 +82,26 @@ lem_resume_thread(void *arg)
 	thread_unlock(td);
 }
 
-/* Let others run, at most for `ns'. */
+/*
+ * Let others run, at most for `ns'.  While the priority is low, the callout is
+ * pending: if it came before, or was stopped, nothing would raise it, and the
+ * thread would wait until the processor is idle.
+ */
 static void
 lem_yield(struct lem_softc *sc, uint64_t ns)
 {
-	callout_reset_sbt(&sc->resume, nstosbt(ns), 0, lem_resume_thread,
-	    curthread, C_DIRECT_EXEC);
-	kern_yield(PRI_MIN_IDLE);
+	struct thread *td = curthread;
+
+	critical_enter();
+	thread_lock(td);
+	sched_prio(td, PRI_MIN_IDLE);
+	thread_unlock(td);
+	callout_reset_sbt(&sc->resume, nstosbt(ns), 0, lem_resume_thread, td,
+	    C_DIRECT_EXEC);
+	critical_exit();
+	kern_yield(PRI_UNCHANGED);
+	lem_resume_thread(td);
 	(void)callout_drain(&sc->resume);
-	lem_resume_thread(curthread);
 }
 
 /*

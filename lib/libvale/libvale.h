@@ -191,8 +191,8 @@ int	vale_set_sink(struct vale_desc *d,
 
 /*
  * The number of frames that the switch has dropped because the port's receive
- * ring was full (rx_drop_full), or 0 in vale_netmap.c: the kernel does not count
- * them.  Takes no lock.
+ * ring was full (rx_drop_full), or 0 in vale_netmap.c: the kernel does not
+ * count them.  Takes no lock.
  */
 uint64_t vale_missed(const struct vale_desc *d);
 

@@ -129,9 +129,9 @@ testpmd()
 	cat testpmd.out
 }
 
-# same PORT RX|TX GUEST COUNTER...: the PMD has counted as many packets as valed.
-# It adds up the adapter's registers.  Guests may send a frame at any time, to
-# see whether their neighbour is there: both count it.
+# same PORT RX|TX GUEST COUNTER...: the PMD has counted as many packets as
+# valed.  It adds up the adapter's registers.  Guests may send a frame at any
+# time, to see whether their neighbour is there: both count it.
 same()
 {
 	drained

@@ -16,8 +16,8 @@ self_test()
 
 # The driver's loopback test waits 200 ms for 64 frames, and counts ticks while
 # it checks them.  It returns 13 if one is missing or wrong, and 14, with all
-# frames good, if the guest did not run for two ticks.  On a busy machine neither
-# is a result: a frame that is wrong stays wrong.
+# frames good, if the guest did not run for two ticks.  On a busy machine
+# neither is a result: a frame that is wrong stays wrong.
 self_test_once()
 {
 	vm vm1 "ethtool -t eth0 $1" > result 2>&1

@@ -517,6 +517,67 @@ refuse(void *arg, struct frame_source *frames)
 	}
 }
 
+/* A sink for frames as struct sent says; each fragment counts. */
+static void
+compare(void *arg, struct frame_source *frames)
+{
+	const struct sent *s = arg;
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	uint32_t len = 0;
+	int i;
+
+	ATF_REQUIRE(frame_peek(frames, &frame));
+	ATF_REQUIRE(frame.f_niov >= 2 && frame.f_niov <= FRAME_MAXIOV);
+	for (i = 0; i < frame.f_niov; i++) {
+		ATF_REQUIRE(iov[i].iov_len <= s->len - len);
+		ATF_CHECK_EQ(0, memcmp(s->data + len, iov[i].iov_base,
+		    iov[i].iov_len));
+		len += iov[i].iov_len;
+	}
+	ATF_CHECK_EQ(s->len, len);
+	ATF_CHECK_EQ(s->len, frame.f_len);
+	ATF_CHECK_EQ(NEEDS_CSUM, frame.f_flags);
+	ATF_CHECK_EQ(s->hdr[1], frame.f_gso_type);
+	ATF_CHECK_EQ(s->mss == 0 ? packet_l4(&s->packet) +
+	    (s->packet.udp ? 8 : 18) : packet_hdrlen(&s->packet),
+	    frame.f_hdr_len);
+	frame_next(frames);
+	ATF_CHECK(!frame_peek(frames, &frame));
+	peeked++;
+}
+
+TEST(sink, "A sink gets the fragments of a frame, and no others, however its "
+    "slots begin")
+{
+	static struct sent s;
+	struct vale_desc *from, *to;
+	uint32_t i, seed = 20;
+	struct packet p;
+	unsigned int a;
+
+	packet_fill(payload, sizeof(payload), 21);
+	peeked = 0;
+	for (a = 1; a < nitems(kinds); a++) {
+		to = port("valet0:to", VALE_HEADER_SLOT, 64, 2);
+		from = port("valet0:from", kinds[a], 64, 1);
+		drain(to);
+		ATF_REQUIRE_EQ(0, vale_set_sink(to, compare, &s));
+		for (i = 0; i < 200; i++) {
+			p = packet(i % 10 == 9 ? 0 : 1 + test_below(&seed,
+			    5000), &seed);
+			make(&s, &p, p.paylen < 100 ? 0 : 48 +
+			    test_below(&seed, p.paylen - 48), 2, 1);
+			put_sent(from, kinds[a], &s, 100 +
+			    test_below(&seed, 1900), test_chance(&seed, 1, 2));
+			ATF_REQUIRE_EQ(0, vale_txsync(from));
+			ATF_REQUIRE_EQ(200 * (a - 1) + i + 1, peeked);
+		}
+		vale_close(from);
+		vale_close(to);
+	}
+}
+
 TEST(other_sink, "The sink of a port with headers of another kind, or none, "
     "takes frames without alone")
 {
@@ -729,6 +790,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, many);
 	ATF_TP_ADD_TC(tp, full);
 	ATF_TP_ADD_TC(tp, changed);
+	ATF_TP_ADD_TC(tp, sink);
 	ATF_TP_ADD_TC(tp, other_sink);
 	ATF_TP_ADD_TC(tp, invalid);
 	ATF_TP_ADD_TC(tp, short_header);

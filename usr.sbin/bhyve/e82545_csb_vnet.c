@@ -10,9 +10,10 @@
  * vnet_ring_high and vnet_ring_low name an array of headers of 10 bytes, one
  * for each receive descriptor.  With the mode on, a frame with a partial
  * checksum or to be cut reaches the guest as it is, in as many buffers as it
- * takes, and the entry of its first descriptor is its header.  That of a plain
- * frame is zeros.  Without the array, or with the mode off, the guest gets
- * complete frames: e82545_rx.c.
+ * takes, and the entry of its first descriptor is its header.  Without the
+ * array, or with the mode off, the guest gets complete frames: e82545_rx.c.  The
+ * entry of a complete frame is zeros, whatever the mode, because the guest may
+ * change that before it reads the entry.
  *
  * The address and the number of entries are those when CSBAL is written.  The
  * array is mapped again for each batch, as the rings are.
@@ -44,19 +45,15 @@ csb_vnet_place(struct e82545 *dev, const struct paravirt_csb *page)
 	    (uint64_t)le32toh(atomic_load_32(&page->vnet_ring_high)) << 32 |
 	    le32toh(atomic_load_32(&page->vnet_ring_low));
 	c->vnet_size = csb_ring_size(dev, &csb_rx_ring);
-	if (c->vnet_gpa == 0 || c->vnet_size == 0) {
-		c->vnet_gpa = 0;
+	c->vnet_clean = UINT32_MAX;
+	if (c->vnet_gpa == 0 || c->vnet_size == 0)
 		return;
-	}
 	ring = e82545_map(dev, c->vnet_gpa,
 	    (size_t)c->vnet_size * FRAME_VNET_SHORT);
-	if (ring == NULL) {
+	if (ring != NULL)
+		memset(ring, 0, (size_t)c->vnet_size * FRAME_VNET_SHORT);
+	else
 		csb_bad(dev, c->vnet_gpa);
-		c->vnet_gpa = 0;
-		return;
-	}
-	memset(ring, 0, (size_t)c->vnet_size * FRAME_VNET_SHORT);
-	c->vnet_clean = UINT32_MAX;
 }
 
 /* Clear `n' entries from `first' on. */
@@ -79,7 +76,8 @@ e82545_csb_vnet(struct e82545 *dev, uint32_t size)
 	const struct e82545_csb *c = &dev->csb;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	if (!c->rx_on || c->vnet_gpa == 0 || size > c->vnet_size)
+	MPASS(c->vnet_gpa != 0);
+	if (size > c->vnet_size)
 		return (NULL);
 	return (e82545_map(dev, c->vnet_gpa,
 	    (size_t)c->vnet_size * FRAME_VNET_SHORT));

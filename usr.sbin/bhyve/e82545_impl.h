@@ -569,8 +569,9 @@ void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
 /*
  * The entries of the header ring, FRAME_VNET_SHORT bytes for each of `size'
  * descriptors, until the end of the batch.  NULL: the guest gets complete
- * frames.  After e82545_csb_vnet_clear() those of the `posted' ones from `head'
- * on are zeros, but for what the batch writes.  rx_mtx held.
+ * frames, as it does with the mode off.  After e82545_csb_vnet_clear() those of
+ * the `posted' ones from `head' on are zeros, but for what the batch writes.
+ * There must be a ring (vnet_gpa); rx_mtx held.
  */
 uint8_t	*e82545_csb_vnet(struct e82545 *dev, uint32_t size);
 void	e82545_csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,

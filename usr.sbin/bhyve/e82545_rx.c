@@ -684,7 +684,7 @@ rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	if (!rx_wanted(dev, b, f))
 		goto taken;
 	len = rx_guest_len(b, f, f->wire);
-	if (b->vnet != NULL && f->f.f_len <= RX_UNCUT_MAX &&
+	if (b->vnet != NULL && dev->csb.rx_on && f->f.f_len <= RX_UNCUT_MAX &&
 	    howmany(len, b->bufsize) < b->size && (b->direct ||
 	    rxq->cut_off == 0)) {
 		if (f->f.f_csum_start < E82545_VLAN_OFF + E82545_VLAN_LEN) {
@@ -826,7 +826,8 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 		b->ring = NULL;
 	if (b->ring == NULL)
 		b->posted = 0;
-	if (b->ring != NULL && dev->csb.rx_on && dev->port->fp_offloads)
+	if (b->ring != NULL && dev->csb.vnet_gpa != 0 &&
+	    dev->port->fp_offloads)
 		b->vnet = e82545_csb_vnet(dev, b->size);
 	if (b->vnet != NULL)
 		e82545_csb_vnet_clear(dev, b->vnet, b->size, b->head,

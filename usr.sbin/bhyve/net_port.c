@@ -168,11 +168,17 @@ bounce_next(struct frame_source *source)
 	bounce_of_source(source)->bp_pending.f_len = 0;
 }
 
+/*
+ * Not over netmap, whose pipes hand the headers to the program at the other
+ * end, which may expect none.
+ */
 static bool
 bounce_set_offloads(struct frame_port *port)
 {
 	struct bounce_port *bp = (struct bounce_port *)port;
 
+	if (strcmp(bp->bp_be->prefix, "netmap") == 0)
+		return (false);
 	return ((netbe_get_cap(bp->bp_be) & BOUNCE_OFFLOADS) ==
 	    BOUNCE_OFFLOADS && netbe_set_cap(bp->bp_be, BOUNCE_OFFLOADS,
 	    FRAME_VNET_SHORT) == 0);

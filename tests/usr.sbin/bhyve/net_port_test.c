@@ -168,6 +168,17 @@ static struct net_backend header_backend = {
 };
 DATA_SET(net_backend_set, header_backend);
 
+static struct net_backend netmap_backend = {
+	.prefix = "netmap",
+	.init = one_init,
+	.cleanup = one_cleanup,
+	.send = header_send,
+	.recv = header_recv,
+	.get_cap = header_get_cap,
+	.set_cap = header_set_cap,
+};
+DATA_SET(net_backend_set, netmap_backend);
+
 ATF_TC(send_one);
 ATF_TC_HEAD(send_one, tc)
 {
@@ -351,6 +362,17 @@ ATF_TC_BODY(send_header, tc)
 	frame_port_set_offloads(port);
 	ATF_CHECK_MSG(!port->fp_offloads, "refused");
 	header.refuse = false;
+	net_port_destroy(port);
+	netbe_cleanup(be);
+	be = backend_open("netmap:a{1", backend_ignore, NULL);
+	port = backend_port(be);
+	frame_port_set_offloads(port);
+	ATF_CHECK_MSG(!port->fp_offloads, "netmap");
+	net_port_destroy(port);
+	netbe_cleanup(be);
+
+	be = backend_open("header0", backend_ignore, NULL);
+	port = backend_port(be);
 	frame_port_set_offloads(port);
 	ATF_REQUIRE(port->fp_offloads);
 

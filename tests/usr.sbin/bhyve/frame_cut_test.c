@@ -469,6 +469,31 @@ TEST(shortest, "The shortest frame and the smallest segments are valid")
 	ATF_CHECK(!frame_cut_begin(&cut, &frame));
 }
 
+TEST(tags, "An IP header behind three VLAN tags is not found")
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_cut cut;
+	struct packet p = { .payload = payload, .paylen = 200 };
+	uint32_t len, n, seed = 16;
+
+	for (n = 0; n < 4; n++) {
+		make(&frame, &p, 100, &seed);
+		for (len = frame.f_len; len < frame.f_len + 4 * n; len += 4) {
+			memmove(whole + 16, whole + 12, len - 12);
+			be32enc(whole + 12, 0x81000001);
+		}
+		split(&frame, len, &seed);
+		frame.f_flags = FRAME_CSUM_PARTIAL;
+		frame.f_gso_type = FRAME_GSO_TCPV4;
+		frame.f_gso_size = 100;
+		frame.f_csum_start = 34 + 4 * n;
+		frame.f_csum_offset = 16;
+		frame.f_net_start = frame.f_hdr_len = 0;
+		ATF_CHECK_EQ_MSG(n < 3, frame_cut_begin(&cut, &frame), "%u", n);
+	}
+}
+
 TEST(ecn, "With ECN's bit in its type, TCP is cut likewise; CWR is set in the "
     "first segment")
 {
@@ -567,6 +592,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, invalid);
 	ATF_TP_ADD_TC(tp, shortest);
+	ATF_TP_ADD_TC(tp, tags);
 	ATF_TP_ADD_TC(tp, ecn);
 	ATF_TP_ADD_TC(tp, sum);
 	ATF_TP_ADD_TC(tp, vnet);

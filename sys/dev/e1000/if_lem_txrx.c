@@ -338,6 +338,15 @@ lem_tx_headers(struct mbuf **mp, struct lem_packet *lp)
 		lp->lp_l3len = sizeof(struct ip6_hdr);
 	else
 		return (false);
+	/*
+	 * When TSO is turned off, ip6_output() fragments what TCP has built for
+	 * it.  The fragments keep CSUM_TSO, and their checksum is complete.
+	 */
+	if (type == ETHERTYPE_IPV6 && ((struct ip6_hdr *)(hdr +
+	    lp->lp_l2len))->ip6_nxt == IPPROTO_FRAGMENT) {
+		lp->lp_flags &= LEM_TX_VLAN;
+		return (true);
+	}
 	if (((*mp)->m_pkthdr.csum_flags & CSUM_TSO) == 0)
 		return (true);
 	lp->lp_flags |= LEM_TX_TCPSUM | (type == ETHERTYPE_IP ?

@@ -337,6 +337,12 @@ merge_peek(struct frame_source *source, struct frame *frame)
 	if (mg->mg_frames == 0)
 		return (false);
 	fg = &mg->mg_frag[merge_first(mg)];
+	if (fg->fg_nfrags == 1) {
+		iov->iov_base = __DECONST(void *, fg->fg_buf);
+		iov->iov_len = fg->fg_len;
+		frame_set(frame, 1, fg->fg_len);
+		return (true);
+	}
 	offload = vale_offload(mg->mg_txq, fg);
 	if (offload != NULL) {
 		/* The ring has the form that this port's user wants. */

@@ -118,7 +118,10 @@ const struct fault e1000_faults[] = {
 		TXD(FAULT_DATA, TSE | EOP | VLE | 57, IXSM | TXSM), KICK },
 	  .frames = 1 },
 
-	/* Checksums outside the packet: it is counted, and sent but for TSO. */
+	/*
+	 * Checksums outside the packet: it is counted.  A packet with TSO is
+	 * dropped, any other is sent.
+	 */
 	{ "sa_22_05", "legacy, CSO one byte beyond", {
 		TXD(FAULT_DATA, EOP | E82545_TXD_IC | CSO(59) | 60, CSS(14)),
 		KICK },

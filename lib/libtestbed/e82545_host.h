@@ -43,7 +43,7 @@ struct host_frame {
 	size_t		 len;		/* bytes */
 	int		 nfrags;	/* as passed by the model */
 	uint8_t		*data;
-	struct frame	 frame;		/* but for its fragments */
+	struct frame	 frame;		/* without its fragments */
 };
 
 struct host_edge {

@@ -251,7 +251,7 @@ frame_cut_slice(struct frame_cut *cut, struct iovec *iov, int max)
 	return (n);
 }
 
-/* Make the headers those of the segment, but for the checksum. */
+/* Set the fields of the headers for this segment, without the checksum. */
 static void
 cut_segment(struct frame_cut *cut)
 {

@@ -5,9 +5,9 @@
  */
 
 /*
- * Complete a frame for a receiver that takes neither partial checksums nor
- * segments that are to be cut: cut it, and complete the checksums, in the pass
- * that copies it.  A frame with a partial checksum alone is one segment.
+ * Divide a packet into segments and complete their checksums, in the pass that
+ * copies it, for a receiver without offloads.  A frame without a segment size
+ * is one segment.
  *
  *	struct frame_cut cut;
  *

@@ -30,9 +30,9 @@
  * f_csum_start, f_csum_offset.  f_net_start becomes 0.  f_len must be set.
  *
  * Returns false if the header is invalid: the checksum or the headers are not
- * within the frame; the frame is to be cut without a partial checksum, into
- * segments of less than FRAME_GSO_SIZE_MIN or of more bytes than the frame has;
- * the type is unknown.  f_hdr_len is the sender's word alone.
+ * within the frame; there is a segment size without a partial checksum; it is
+ * less than FRAME_GSO_SIZE_MIN or not less than the frame; the type is unknown.
+ * f_hdr_len is the sender's word alone.
  */
 bool	frame_vnet_decode(struct frame *frame, const uint8_t *hdr);
 

@@ -101,8 +101,8 @@ struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 void	vale_close(struct vale_desc *d);
 
 /*
- * virtio-net headers (VIRTIO 1.2, section 5.1.6) say that a frame's checksum is
- * partial, or that it is to be cut into segments.  Between two ports with
+ * A virtio-net header (VIRTIO 1.2, section 5.1.6) says that a frame's checksum
+ * is partial, or how long its segments must be.  Between two ports with
  * headers, frames pass as they are.  Towards a port without, the switch cuts
  * them and completes the checksums in the pass that copies them: a frame then
  * makes several in the ring, or none if there is no space for all.

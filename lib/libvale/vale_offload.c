@@ -5,8 +5,8 @@
  */
 
 /*
- * virtio-net headers: frames whose checksums are partial, or which are to be
- * cut into segments.
+ * virtio-net headers: frames with partial checksums, and packets of several
+ * segments.
  *
  * Between two ports with headers such a frame passes as it is.  Towards a port
  * without, it is cut and its checksums are completed by the pass that copies it

@@ -11,9 +11,9 @@
  * for each receive descriptor.  With the mode on, a frame with a partial
  * checksum or to be cut reaches the guest as it is, in as many buffers as it
  * takes, and the entry of its first descriptor is its header.  Without the
- * array, or with the mode off, the guest gets complete frames: e82545_rx.c.  The
- * entry of a complete frame is zeros, whatever the mode, because the guest may
- * change that before it reads the entry.
+ * array, or with the mode off, the guest gets complete frames: e82545_rx.c.
+ * The entry of a complete frame is zeros, whatever the mode, because the guest
+ * may change that before it reads the entry.
  *
  * The address and the number of entries are those when CSBAL is written.  The
  * array is mapped again for each batch, as the rings are.

@@ -9,9 +9,9 @@
  * own does the work itself.  The port of any other has a buffer for one frame,
  * which frame_peek() fills and frame_next() empties.
  *
- * If the backend has virtio-net headers for checksums and TCP, frames pass with
- * such a header, both ways, once frame_port_set_offloads() was called.  UDP,
- * for whose segments few backends have a header, is cut here.
+ * Over tap(4), if it has virtio-net headers for checksums and TCP, frames pass
+ * with such a header, both ways, once frame_port_set_offloads() was called.
+ * UDP, for whose segments few hosts have a header, is cut here.
  *
  * No locks: the sending thread touches the backend and bp_segment, the
  * receiving thread the backend and the rest.
@@ -168,17 +168,11 @@ bounce_next(struct frame_source *source)
 	bounce_of_source(source)->bp_pending.f_len = 0;
 }
 
-/*
- * Not over netmap, whose pipes hand the headers to the program at the other
- * end, which may expect none.
- */
 static bool
 bounce_set_offloads(struct frame_port *port)
 {
 	struct bounce_port *bp = (struct bounce_port *)port;
 
-	if (strcmp(bp->bp_be->prefix, "netmap") == 0)
-		return (false);
 	return ((netbe_get_cap(bp->bp_be) & BOUNCE_OFFLOADS) ==
 	    BOUNCE_OFFLOADS && netbe_set_cap(bp->bp_be, BOUNCE_OFFLOADS,
 	    FRAME_VNET_SHORT) == 0);
@@ -191,6 +185,13 @@ bounce_destroy(struct frame_port *port)
 }
 
 static const struct frame_port_ops bounce_ops = {
+	.fpo_send = bounce_send,
+	.fpo_flush = bounce_nothing,
+	.fpo_sync = bounce_nothing,
+	.fpo_destroy = bounce_destroy,
+};
+
+static const struct frame_port_ops tap_ops = {
 	.fpo_send = bounce_send,
 	.fpo_flush = bounce_nothing,
 	.fpo_sync = bounce_nothing,
@@ -213,6 +214,26 @@ bounce_create(struct net_backend *be)
 	bp->bp_be = be;
 	return (&bp->bp_port);
 }
+
+/*
+ * The host's stack takes the headers.  Those of other backends, as netmap's
+ * pipes, may reach a program that expects none.
+ */
+static struct frame_port *
+tap_create(struct net_backend *be)
+{
+	struct frame_port *port = bounce_create(be);
+
+	if (port != NULL)
+		port->fp_ops = &tap_ops;
+	return (port);
+}
+
+static const struct net_backend_port net_port_tap = {
+	.nbp_prefix = "tap",
+	.nbp_port = tap_create,
+};
+DATA_SET(net_backend_port_set, net_port_tap);
 
 struct frame_port *
 net_port_create(struct net_backend *be, uint32_t frame_max)

@@ -409,44 +409,46 @@ TEST(end_of_memory, "The array may end where memory ends; a ring without "
 	host_destroy(h);
 }
 
-TEST(removed, "Without its block, the adapter's snapshot is restored")
+/* Save, and restore into the same adapter. */
+static void
+save_restore(struct host *h)
 {
 	static uint8_t state[65536];
-	struct paravirt_csb *csb;
-	struct host *h;
-	uint8_t *ring;
 	size_t n;
 
-	h = up(64, 2048, 0, &ring, &csb);
-	guest_place(h, 0);
-	e82545_pause(h->dev);
-	n = e82545_snapshot_size(h->dev);
-	ATF_REQUIRE(n <= sizeof(state));
-	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, state, n));
-	ATF_CHECK_EQ(0, e82545_snapshot_restore(h->dev, state, n));
-	e82545_resume(h->dev);
-	host_destroy(h);
-}
-
-TEST(snapshot, "The ring is used after save and restore")
-{
-	static uint8_t state[65536];
-	struct paravirt_csb *csb;
-	struct packet p = { .payload = bulk, .paylen = 3000 };
-	uint8_t hdr[ENTRY], *ring;
-	struct host *h;
-	size_t len, n;
-
-	packet_fill(bulk, sizeof(bulk), 8);
-	h = up(64, 2048, 0, &ring, &csb);
-	len = receive(h, &p, 1000, hdr);
-	check(h, ring, len, hdr);
 	e82545_pause(h->dev);
 	n = e82545_snapshot_size(h->dev);
 	ATF_REQUIRE(n <= sizeof(state));
 	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, state, n));
 	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, state, n));
 	e82545_resume(h->dev);
+}
+
+TEST(removed, "Without its block, the adapter's snapshot is restored")
+{
+	struct paravirt_csb *csb;
+	struct host *h;
+	uint8_t *ring;
+
+	h = up(64, 2048, 0, &ring, &csb);
+	guest_place(h, 0);
+	save_restore(h);
+	host_destroy(h);
+}
+
+TEST(snapshot, "The ring is used after save and restore")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 8);
+	h = up(64, 2048, 0, &ring, &csb);
+	len = receive(h, &p, 1000, hdr);
+	check(h, ring, len, hdr);
+	save_restore(h);
 	host_run(h);
 	(void)guest_give(h, csb);
 	len = receive(h, &p, 1000, hdr);

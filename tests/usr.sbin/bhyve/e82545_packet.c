@@ -8,6 +8,8 @@
  * See e82545_packet.h.
  */
 
+#include <sys/param.h>
+
 #include <string.h>
 
 #include "e82545_packet.h"
@@ -134,6 +136,22 @@ build_l4(const struct packet *p, uint8_t *l4)
 	put16(l4 + 14, 0x4000);
 	put16(l4 + 16, 0);
 	put16(l4 + 18, 0);
+}
+
+struct packet
+packet_segment(const struct packet *p, size_t off, size_t mss)
+{
+	struct packet q = *p;
+
+	q.payload += off;
+	q.paylen = MIN(mss, p->paylen - off);
+	q.id += off / mss;
+	q.seq += off;
+	if (off + q.paylen < p->paylen)
+		q.flags &= ~(PACKET_FIN | PACKET_PSH);
+	if (off > 0)
+		q.flags &= ~PACKET_CWR;
+	return (q);
 }
 
 size_t

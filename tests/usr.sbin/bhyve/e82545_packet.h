@@ -21,6 +21,7 @@
 #define	PACKET_HDR_MAX	(18 + 60 + 60)	/* bytes */
 #define	PACKET_FIN	0x01
 #define	PACKET_PSH	0x08
+#define	PACKET_CWR	0x80
 #define	PACKET_ACK	0x10
 
 struct packet {
@@ -42,6 +43,9 @@ struct packet {
 size_t	packet_l3(const struct packet *p);
 size_t	packet_l4(const struct packet *p);
 size_t	packet_hdrlen(const struct packet *p);
+
+/* The segment of TSO with `mss' bytes of payload at most, from `off' on. */
+struct packet packet_segment(const struct packet *p, size_t off, size_t mss);
 
 /* Build the frame with all checksums; returns its length. */
 size_t	packet_build(const struct packet *p, uint8_t *frame);

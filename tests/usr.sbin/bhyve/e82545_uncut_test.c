@@ -53,16 +53,8 @@ packet(size_t paylen, uint32_t *seed)
 static size_t
 segment(const struct packet *p, size_t off, size_t mss, uint8_t *frame)
 {
-	struct packet q = *p;
+	struct packet q = packet_segment(p, off, mss);
 
-	q.payload += off;
-	q.paylen = MIN(mss, p->paylen - off);
-	q.id += off / mss;
-	q.seq += off;
-	if (off + q.paylen < p->paylen)
-		q.flags &= ~(PACKET_FIN | PACKET_PSH);
-	if (off > 0)
-		q.flags &= ~0x80;
 	return (packet_build(&q, frame));
 }
 

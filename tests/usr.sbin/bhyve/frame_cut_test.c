@@ -22,7 +22,6 @@
 #include "frame_vnet.h"
 #include "test.h"
 
-#define	CWR		0x80
 #define	FRAME_BYTES	(PACKET_HDR_MAX + 65535)
 
 static uint8_t whole[FRAME_BYTES], payload[FRAME_BYTES];
@@ -98,23 +97,6 @@ take(struct frame_cut *cut, uint8_t *space, bool slices, uint32_t *seed)
 	frame_cut_header(cut, space);
 }
 
-/* The segment of `p' with the payload from `off' on. */
-static struct packet
-segment(const struct packet *p, uint32_t off, uint32_t mss)
-{
-	struct packet q = *p;
-
-	q.payload += off;
-	q.paylen = MIN(mss, p->paylen - off);
-	q.id += off / mss;
-	q.seq += off;
-	if (off + q.paylen < p->paylen)
-		q.flags &= ~(PACKET_FIN | PACKET_PSH);
-	if (off > 0)
-		q.flags &= ~CWR;
-	return (q);
-}
-
 static void
 check(const struct packet *p, uint16_t mss, uint32_t skip, bool slices,
     uint32_t *seed)
@@ -142,7 +124,7 @@ check(const struct packet *p, uint16_t mss, uint32_t skip, bool slices,
 	for (; frame_cut_next(&cut); off += step) {
 		ATF_REQUIRE(n > 0);
 		n--;
-		q = segment(p, off, step);
+		q = packet_segment(p, off, step);
 		len = packet_build(&q, expect);
 		ATF_REQUIRE_EQ(len, cut.fc_hdrlen + cut.fc_paylen);
 		take(&cut, found, slices, seed);
@@ -316,7 +298,7 @@ TEST(changed, "A guest that changes its headers meanwhile changes nothing")
 	memset(whole, 0xff, packet_hdrlen(&p));
 	for (off = 0; frame_cut_next(&cut); off += 300) {
 		take(&cut, found, true, &seed);
-		q = segment(&p, off, 300);
+		q = packet_segment(&p, off, 300);
 		len = packet_build(&q, expect);
 		ATF_CHECK_EQ(0, memcmp(expect, found, len));
 	}
@@ -502,7 +484,7 @@ TEST(ecn, "With ECN's bit in its type, TCP is cut likewise; CWR is set in the "
 	struct frame frame = { .f_iov = iov };
 	struct frame_cut cut;
 	struct packet p = { .payload = payload, .paylen = 3,
-	    .flags = CWR | PACKET_PSH };
+	    .flags = PACKET_CWR | PACKET_PSH };
 	uint32_t i, seed = 13;
 
 	packet_fill(payload, 3, 14);
@@ -511,8 +493,8 @@ TEST(ecn, "With ECN's bit in its type, TCP is cut likewise; CWR is set in the "
 	ATF_REQUIRE(frame_cut_begin(&cut, &frame));
 	for (i = 0; frame_cut_next(&cut); i++) {
 		take(&cut, found, false, &seed);
-		ATF_CHECK_EQ(i == 0 ? CWR : i == 1 ? 0 : PACKET_PSH,
-		    found[47] & (CWR | PACKET_PSH));
+		ATF_CHECK_EQ(i == 0 ? PACKET_CWR : i == 1 ? 0 : PACKET_PSH,
+		    found[47] & (PACKET_CWR | PACKET_PSH));
 	}
 	ATF_CHECK_EQ(3, i);
 }

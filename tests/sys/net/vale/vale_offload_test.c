@@ -177,17 +177,9 @@ static uint8_t found_hdr[LONG], found[BYTES + LONG];
 static uint32_t
 segment(const struct sent *s, uint32_t off, uint8_t *buf)
 {
-	struct packet q = s->packet;
+	struct packet q = packet_segment(&s->packet, off, s->mss);
 	uint32_t len;
 
-	q.payload += off;
-	q.paylen = MIN(s->mss, s->packet.paylen - off);
-	q.id += off / s->mss;
-	q.seq += off;
-	if (off + q.paylen < s->packet.paylen)
-		q.flags &= ~(PACKET_FIN | PACKET_PSH);
-	if (off > 0)
-		q.flags &= ~0x80;
 	len = packet_build(&q, buf);
 	memcpy(buf, s->data, 12);
 	return (len);

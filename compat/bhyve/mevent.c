@@ -18,8 +18,9 @@
  * and frees it; outside of mevent_dispatch(), that thread frees it at once.  A
  * loop outlives its thread until its last event is deleted.
  *
- * ml_mtx protects all fields of a loop and its events that change.  It is never
- * held while a handler runs.
+ * ml_mtx protects all fields of a loop and its events that change, except
+ * ml_round and ml_param, which only the loop's thread uses.  It is never held
+ * while a handler runs.
  */
 
 #include <sys/cdefs.h>
@@ -67,6 +68,8 @@ struct mevent_loop {
 	bool			 ml_running;	/* in mevent_dispatch() */
 	bool			 ml_stop;
 	bool			 ml_orphan;	/* ml_thread has ended */
+	void			(*ml_round)(void *);
+	void			*ml_param;	/* ml_round()'s */
 	struct mevent_list	 ml_events;
 	struct mevent_list	 ml_dead;
 };
@@ -411,6 +414,19 @@ mevent_delete_close(struct mevent *evp)
 	return (mevent_delete_state(evp, true));
 }
 
+int
+mevent_round(void (*func)(void *), void *param)
+{
+	struct mevent_loop *loop;
+
+	loop = mevent_loop();
+	if (loop == NULL)
+		return (-1);
+	loop->ml_round = func;
+	loop->ml_param = param;
+	return (0);
+}
+
 void
 mevent_stop(struct mevent_loop *loop)
 {
@@ -471,6 +487,8 @@ mevent_dispatch(void)
 			err(EX_OSERR, "epoll_wait");
 		for (i = 0; i < n; i++)
 			mevent_handle(loop, events[i].data.ptr);
+		if (loop->ml_round != NULL)
+			loop->ml_round(loop->ml_param);
 
 		pthread_mutex_lock(&loop->ml_mtx);
 		mevent_reap(loop);

@@ -67,13 +67,19 @@ int	mevent_delete_close(struct mevent *evp);
 void	mevent_dispatch(void);
 
 /*
- * Not in bhyve, whose loop never ends.
+ * The functions below are not in bhyve.
+ *
+ * mevent_round() makes the calling thread's loop call func(param) after each
+ * round: when the handlers of all events that occurred have returned.  A handler
+ * can so leave work that takes long until all others have had their turn.  A
+ * loop has one such function.  Returns 0, or -1 with errno.
  *
  * mevent_loop() returns the calling thread's loop, for another thread to stop,
  * or NULL with errno.  It is valid as long as the thread exists.
  * mevent_stop() makes mevent_dispatch() return when the current handler does.
  * If the thread is not in mevent_dispatch(), its next call returns at once.
  */
+int	mevent_round(void (*func)(void *), void *param);
 struct mevent_loop *mevent_loop(void);
 void	mevent_stop(struct mevent_loop *loop);
 

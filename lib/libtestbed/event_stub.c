@@ -21,6 +21,9 @@ struct mevent	events[EVENTS];
 unsigned int	events_fail;
 unsigned int	events_repeated;
 
+static void	(*round_func)(void *);
+static void	*round_arg;
+
 static struct mevent *
 event_add(int fd, enum ev_type type, void (*func)(int, enum ev_type, void *),
     void *arg, bool on)
@@ -92,6 +95,14 @@ mevent_delete_close(struct mevent *m)
 	return (mevent_delete(m));
 }
 
+int
+mevent_round(void (*func)(void *), void *arg)
+{
+	round_func = func;
+	round_arg = arg;
+	return (0);
+}
+
 unsigned int
 events_used(void)
 {
@@ -134,6 +145,8 @@ events_step(void)
 		events[i].func(events[i].fd, events[i].type, events[i].arg);
 		n++;
 	}
+	if (n > 0 && round_func != NULL)
+		round_func(round_arg);
 	return (n);
 }
 

@@ -39,8 +39,8 @@ unsigned int	events_used(void);
 unsigned int	events_on(void);
 
 /*
- * Call the handlers of all enabled events that are ready, once.  Returns how
- * many were called.
+ * Call the handlers of all enabled events that are ready, once, then the
+ * function of mevent_round(), if any.  Returns how many handlers were called.
  */
 unsigned int	events_step(void);
 

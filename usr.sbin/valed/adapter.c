@@ -8,10 +8,12 @@
  * One adapter: its thread, and the host's side of the model.  See adapter.h.
  *
  * The thread plays all of the model's parts.  It takes register accesses from
- * the client's messages; after all pending messages, adapter_work() sends and
- * receives one batch each.  If more is pending then, it asks for another call
- * through an event of its own, so that neither direction, nor the client, waits
- * until the others run dry.
+ * the client's messages.  The handlers of its events only note what is to be
+ * done; when all of them have returned, adapter_work() sends and receives one
+ * batch each.  If more is pending then, it asks for another call through an
+ * event of its own.  So neither direction waits until the other runs dry, and
+ * the client waits for one batch of each at most, the one in progress when its
+ * message arrives.
  *
  * Frames of other adapters of this process do not wait for the thread: their
  * threads deliver them (adapter_sink()), unless direct=off, as long as the
@@ -224,9 +226,12 @@ adapter_batches(struct adapter *ad)
 		adapter_post(ad);
 }
 
-void
-adapter_work(struct adapter *ad)
+/* The end of a round of events. */
+static void
+adapter_work(void *arg)
 {
+	struct adapter *ad = arg;
+
 	/* Other threads may have raised interrupts; so may the batches. */
 	vfu_irq_flush(&ad->irq);
 	adapter_batches(ad);
@@ -249,8 +254,7 @@ adapter_work_event(int fd, enum ev_type type __unused, void *arg)
 		    " is gone", gpa);
 		adapter_count(ad, ADAPTER_C_GONE);
 		vfu_server_drop(ad);
-	} else
-		adapter_work(ad);
+	}
 }
 
 static void
@@ -261,10 +265,6 @@ adapter_timer_event(int fd, enum ev_type type __unused, void *arg)
 
 	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
 		e82545_timer(ad->dev);
-	if (ad->tx_wanted || ad->rx_wanted)
-		adapter_work(ad);
-	else
-		vfu_irq_flush(&ad->irq);
 }
 
 /* The backend has frames. */
@@ -274,7 +274,6 @@ adapter_rx_event(int fd __unused, enum ev_type type __unused, void *arg)
 	struct adapter *ad = arg;
 
 	ad->rx_wanted = true;
-	adapter_work(ad);
 }
 
 void
@@ -301,7 +300,6 @@ adapter_detach(struct adapter *ad)
 	adapter_reset(ad);
 	vfu_irq_clear(&ad->irq);
 	vfu_dma_reset(&ad->dma);
-	adapter_work(ad);
 }
 
 void
@@ -354,6 +352,7 @@ adapter_open(struct adapter *ad)
 	    TFD_NONBLOCK | TFD_CLOEXEC);
 	ad->work_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (ad->timer_fd == -1 || ad->work_fd == -1 ||
+	    mevent_round(adapter_work, ad) == -1 ||
 	    mevent_add(ad->timer_fd, EVF_READ, adapter_timer_event, ad) ==
 	    NULL ||
 	    mevent_add(ad->work_fd, EVF_READ, adapter_work_event, ad) == NULL)

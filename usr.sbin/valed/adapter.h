@@ -145,9 +145,6 @@ void	adapter_detach(struct adapter *ad);
 /* Reset the adapter as by PCI RST#. */
 void	adapter_reset(struct adapter *ad);
 
-/* Send and receive what is pending, up to a batch each. */
-void	adapter_work(struct adapter *ad);
-
 /* Write a line to stderr; more than ten a second are suppressed. */
 void	adapter_log(struct adapter *ad, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 2, 3)));

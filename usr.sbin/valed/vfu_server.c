@@ -288,15 +288,13 @@ server_parse(struct adapter *ad)
 		srv->fd_pos -= pos;
 }
 
-/* After messages: send the replies, then do the work they requested. */
+/* After messages: send the replies. */
 static void
 server_finish(struct adapter *ad)
 {
 	server_flush(ad);
 	if (ad->server.broken)
 		vfu_server_drop(ad);
-	else
-		adapter_work(ad);
 }
 
 /* Take the descriptors that arrived with a recvmsg(2). */

@@ -337,6 +337,45 @@ ATF_TC_BODY(delete_close, tc)
 	ATF_CHECK_EQ(EBADF, errno);
 }
 
+/* Two events that occur together, and what their handlers have left to do. */
+static struct watch pair_of[2];
+static int rounds;
+
+static void
+on_round(void *param)
+{
+	ATF_CHECK_EQ(&rounds, param);
+	rounds++;
+	ATF_CHECK_EQ(rounds, pair_of[0].calls);
+	ATF_CHECK_EQ(rounds, pair_of[1].calls);
+	if (rounds == 4)
+		mevent_stop(mevent_loop());
+}
+
+ATF_TC(round);
+ATF_TC_HEAD(round, tc)
+{
+	atf_tc_set_md_var(tc, "timeout", "60");
+	atf_tc_set_md_var(tc, "descr", "mevent_round()'s function is called "
+	    "after the handlers of all events that occurred");
+}
+ATF_TC_BODY(round, tc)
+{
+	int fds[2], i;
+
+	for (i = 0; i < 2; i++) {
+		make_pipe(fds, 1);
+		pair_of[i].ev = mevent_add(fds[0], EVF_READ, on_event,
+		    &pair_of[i]);
+		ATF_REQUIRE(pair_of[i].ev != NULL);
+	}
+	ATF_REQUIRE_EQ(0, mevent_round(on_round, &rounds));
+	mevent_dispatch();
+	ATF_CHECK_EQ(4, rounds);
+	for (i = 0; i < 2; i++)
+		ATF_CHECK_EQ(0, mevent_delete(pair_of[i].ev));
+}
+
 ATF_TC(stop_before);
 ATF_TC_HEAD(stop_before, tc)
 {
@@ -469,6 +508,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, delete_self);
 	ATF_TP_ADD_TC(tp, delete_other);
 	ATF_TP_ADD_TC(tp, delete_close);
+	ATF_TP_ADD_TC(tp, round);
 	ATF_TP_ADD_TC(tp, stop_before);
 	ATF_TP_ADD_TC(tp, threads);
 	ATF_TP_ADD_TC(tp, delete_remote);

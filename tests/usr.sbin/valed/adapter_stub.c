@@ -164,13 +164,6 @@ adapter_reset(struct adapter *a)
 }
 
 void
-adapter_work(struct adapter *a)
-{
-	ATF_REQUIRE_EQ(&ad, a);
-	call("work");
-}
-
-void
 adapter_log(struct adapter *a, const char *fmt, ...)
 {
 	char text[256];

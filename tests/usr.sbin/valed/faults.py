@@ -7,6 +7,8 @@ valed_faults_test.sh.  e1000_faults_test has all of them against the model; here
 are those that concern the host around it: how much it does at once, what it
 takes for memory, and what others receive."""
 
+import signal
+
 from vfu_client import *
 from vfu_client import main as run_case
 
@@ -20,6 +22,9 @@ DEXT, DATA, RS, TSE, IFCS, EOP = (1 << 29, 1 << 20, 1 << 27, 1 << 26, 1 << 25,
 TCP4 = 3 << 24
 TSO_FRAMES = 4096               # docs/security.md
 TX_FRAMES = 256                 # in a batch
+RX_FRAMES = 256
+GPRC, GPTC = 0x4074, 0x4080     # frames received, sent; cleared when read
+UNKNOWN = 99                    # a command
 
 
 class Guest(Driver):
@@ -84,6 +89,46 @@ def amplification():
             b.start()
             exchange(a, b)
             exchange(c, d)
+
+
+def turns():
+    """A guest's accesses to registers wait for one batch each way at most: of
+    the frames that it sends, and of those that others send to it."""
+    ring, slots, frames = 0x80000, 1024, 1000
+    with Valed(["vm1", "vm2"]) as v:
+        with Guest("vm1.sock") as a, Guest("vm2.sock") as b:
+            a.set(RDLEN, 0)
+            before = v.counters("vm2")
+            b.kick(b.tso(a.mac, 1, 54 + frames))
+            assert sent(v.counters("vm2")) - sent(before) == frames
+            for i in range(slots):
+                struct.pack_into("<QQ", a.ram, ring + 16 * i, a.gpa + a.RXBUF,
+                                 0)
+            for reg in GPRC, GPTC:
+                a.get(reg)
+            a.tso(b.mac, 1, 54 + 3000)
+
+            # All that follows is in the socket before valed reads any of it.
+            # A descriptor ends a read.
+            v.stop()
+            for reg, value in ((RDBAL, a.gpa + ring), (RDLEN, 16 * slots),
+                               (RDH, 0), (RDT, slots - 1), (TDT, a.tail)):
+                a.set(reg, value, post=True)
+            reads = 20
+            for _ in range(reads):
+                a.raw(b"".join(a.message(REGION_READ,
+                                         struct.pack("=QII", reg, BAR0, 4))
+                               for reg in (GPTC, GPRC)) +
+                      a.message(UNKNOWN, b"", F_NO_REPLY), (a.fd,))
+            v.proc.send_signal(signal.SIGCONT)
+            got = [struct.unpack("<I", a.reply()[2][16:])[0]
+                   for _ in range(2 * reads)]
+            for most, n in ((TX_FRAMES, got[0::2]), (RX_FRAMES, got[1::2])):
+                n = [x for x in n if x]
+                assert len(n) >= 3 and max(n) <= most, n
+            b.call(RESET)
+            b.start()
+            wait_until(lambda: a.get(TDH) == a.tail, "the end of the packet")
 
 
 def own_bar():
@@ -186,5 +231,5 @@ def registers():
 
 
 if __name__ == "__main__":
-    run_case({f.__name__: f for f in (amplification, own_bar, loopback,
-                                      registers)})
+    run_case({f.__name__: f for f in (amplification, turns, own_bar,
+                                      loopback, registers)})

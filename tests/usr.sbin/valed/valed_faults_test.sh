@@ -9,6 +9,7 @@
 
 python_cases faults <<'END'
 amplification: one descriptor makes a bounded number of frames
+turns: accesses to registers wait for one batch each way at most
 own_bar: the registers of the adapter are no memory to it
 loopback: a frame looped back is received once, and by nobody else
 registers: odd accesses, and rings that move or have no descriptors

@@ -198,7 +198,7 @@ client_come(bool version)
 	events_run();
 	ATF_REQUIRE_EQ(0, reply(next_id - 1, VFIO_USER_VERSION, data,
 	    sizeof(v) + sizeof("{\"capabilities\":{}}")));
-	ATF_CHECK_STREQ("work;", stub_calls());
+	ATF_CHECK_STREQ("", stub_calls());
 }
 
 void

@@ -184,12 +184,12 @@ TEST(descriptors, "A descriptor belongs to the message with whose bytes it "
 	put_fds(a, 20, &fd_a, 1);
 	events_run();
 	ATF_CHECK_EQ(1, ad.server.nfds);
-	client_gone("work;detach;");
+	client_gone("detach;");
 	/* So is one that it never read. */
 	client_come(true);
 	put_fds(a, 20, &fd_a, 1);
 	put_fds(a, 20, &fd_a, 1);
-	client_gone("work;work;detach;");
+	client_gone("detach;");
 }
 
 TEST(passed, "Descriptors that no command keeps are closed, each once")
@@ -276,7 +276,7 @@ TEST(too_many, "A message has 16 descriptors at most")
 	(void)stub_calls();
 	put_fds(buf, 1, fds, VFU_FDS_MAX);
 	events_run();
-	ATF_CHECK_STREQ("work;", stub_calls());
+	ATF_CHECK_STREQ("", stub_calls());
 	put_fds(buf + 1, 1, fds, VFU_FDS_MAX);
 	check_dropped("too many descriptors");
 }

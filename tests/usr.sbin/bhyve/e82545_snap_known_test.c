@@ -1,0 +1,354 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The format of a snapshot: an adapter in a known state is saved as the bytes
+ * below, and these bytes, which may come from an older build, restore it.
+ *
+ * If they differ, the format has changed.  SNAP_VERSION must change, too, and
+ * these bytes: the test prints them.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_guest.h"
+#include "e82545_regs.h"
+
+#define	HEADER		20		/* bytes: magic, version, size, CRC */
+#define	KNOWN_SIZE	3805
+
+/* Hexadecimal digits; the bytes between are 0. */
+static const struct {
+	size_t		 off;
+	const char	*digits;
+} known[] = {
+	{ 0, "3832353435454d0005" },
+	{ 12, "dd0e0000617b304e014102" },
+	{ 29, "8102000047010000100234569808020014" },
+	{ 49, "21002414a803abb86cea000030d10000b89e000010" },
+	{ 73, "8813" },
+	{ 81, "ffff01" },
+	{ 93, "70ee0000f8bb0040" },
+	{ 109, "105f5e01d898" },
+	{ 118, "8e870814002c0060730000e8400000101f" },
+	{ 149, "30150000100f" },
+	{ 169, "3005" },
+	{ 174, "a803abc48ee12380750f00104300009810000020de000028" },
+	{ 198, "2b2e016c92" },
+	{ 206, "0c" },
+	{ 211, "10" },
+	{ 222, "b89e22c49e7c9b80850a00105300009820000020ee000028" },
+	{ 246, "3b09db6ca20000308905cd0040" },
+	{ 289, "20400000284000003040" },
+	{ 313, "404000004840" },
+	{ 373, "8240" },
+	{ 385, "80" },
+	{ 393, "a040" },
+	{ 421, "bc40" },
+	{ 433, "85" },
+	{ 437, "05" },
+	{ 441, "d040000002" },
+	{ 449, "02" },
+	{ 485, "fc40" },
+	{ 494, "b2fac4" },
+	{ 1001, "3c2d10bb0014ee3388e1a925" },
+	{ 1065, "f81eef5dc4fa03804cc80380" },
+	{ 1129, "bc0501800076e1a2" },
+	{ 1641, "3cf1f698" },
+	{ 1649, "8880" },
+	{ 1657, "200ec4d8080001004044b39f" },
+	{ 1677, "d8ace67480b0912d" },
+	{ 1693, "cc642b98" },
+	{ 1841, "18" },
+	{ 2353, "08" },
+	{ 2358, "1841f0" },
+	{ 2865, "780e6cdc7c54" },
+	{ 2901, "85" },
+	{ 2905, "05" },
+	{ 2909, "01000c291234560004ffff0000ffffffff" },
+	{ 2930, "0b44011186800f1086800030ffffffffffffffffffffffff" },
+	{ 2954, "ffffffffffffffffffffffffffffffffffffffffffffffff" },
+	{ 2978, "ffffffff0000ffffffffffffffffffffffffffffffffffff" },
+	{ 3002, "ffffffffffffffffffffffffffffffffffffffffffffffff" },
+	{ 3026, "ffffffffffffffffffff67ac000104" },
+	{ 3044, "07" },
+	{ 3056, "01401100004979000041010000200c000021" },
+	{ 3079, "cdab04" },
+	{ 3085, "0120" },
+	{ 3094, "03" },
+	{ 3118, "30000068" },
+	{ 3134, "040000600d" },
+	{ 3154, "41" },
+	{ 3173, "05" },
+	{ 3185, "03010001000010" },
+	{ 3197, "01" },
+	{ 3201, "07" },
+	{ 3205, "ffffffff0098200000ffffffff009810" },
+	{ 3231, "01" },
+	{ 3235, "01000020" },
+	{ 3244, "08" },
+	{ 3248, "ffffffff0e1821002232" },
+	{ 3270, "230e1821002232000005" },
+	{ 3283, "03003605000027" },
+	{ 3295, "e803" },
+	{ 3336, "0104" },
+	{ 3345, "65" },
+	{ 3353, "04" },
+	{ 3385, "01" },
+	{ 3481, "02" },
+	{ 3601, "02" },
+	{ 3609, "04" },
+	{ 3617, "01" },
+	{ 3625, "01" },
+	{ 3641, "01" },
+	{ 3673, "02" },
+	{ 3677, "3c" },
+	{ 3682, "0c2912345602" },
+	{ 3692, "0188b5646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0" },
+	{ 3716, "f7fe050c131a21282f363d444b525960676e757c838a9198" },
+	{ 3740, "9f3c" },
+	{ 3746, "0c2912345602" },
+	{ 3756, "0188b5656c737a81888f969da4abb2b9c0c7ced5dce3eaf1" },
+	{ 3780, "f8ff060d141b222930373e454c535a61686f767d848b9299" },
+	{ 3804, "a0" },
+};
+
+#define	CSB_GPA		0x100000
+#define	VNET_GPA	0x200000
+
+/* Two frames wait in the loopback queue; there are contexts of both kinds. */
+#define	FRAMES_FROM	2		/* seed of the first */
+
+static void
+known_frames(struct host *h)
+{
+	struct packet p = { .payload = (const uint8_t *)"known",
+	    .paylen = 5 };
+
+	host_up(h, 64, 8, 256);
+	host_set(h, E82545_RCTL, E82545_RCTL_UPE | E82545_RCTL_LBM_MAC);
+	tx_context(h, &p, 0, 0);
+	tx_context(h, &p, 3, 0);
+	ATF_REQUIRE_EQ(FRAMES_FROM, h->txtail);
+	guest_frames(h, 2);
+	host_tx_go(h);
+	ATF_REQUIRE(!e82545_tx(h->dev));
+}
+
+/* The CSB is on, with headers of received frames. */
+static void
+known_csb(struct host *h)
+{
+	struct paravirt_csb *page = host_mem(h, CSB_GPA,
+	    NET_PARAVIRT_CSB_SIZE);
+
+	memset(page, 0, NET_PARAVIRT_CSB_SIZE);
+	CSB_SET(page, host_txcycles_lim, 3);
+	CSB_SET(page, guest_tdt, h->txtail);
+	CSB_SET(page, guest_rdt, h->rxtail);
+	CSB_SET(page, vnet_ring_low, VNET_GPA);
+	guest_place(h, CSB_GPA);
+	CSB_SET(page, guest_csb_on, 1);
+	host_wr(h, E82545_TDT, h->txtail);
+	ATF_REQUIRE(e82545_tx(h->dev));
+}
+
+/*
+ * Each register that stands alone has another value, and each array's first
+ * and last element; the EEPROM is being written, the PHY's link is down, an
+ * interrupt waits.
+ */
+static void
+known_registers(struct host *h)
+{
+	uint32_t o;
+	unsigned int i, j;
+
+	host_wr(h, E82545_RCTL, 0);
+	host_wr(h, E82545_TCTL, 0);
+	FOREACH_REG(i, j, o) {
+		if (j != 0 && j + 1 != regs[i].count)
+			continue;
+		if (regs[i].kind == REG_RW && o != E82545_RCTL &&
+		    o != E82545_TCTL)
+			host_wr(h, o, 0x9e3779b1 * o);
+		else if (regs[i].kind == REG_RC)
+			reg_count(h, o, o);
+	}
+	host_wr(h, E82545_PBA, 20);
+	reg_count64(h, E82545_TOTL, 0x500000005);
+	host_rd(h, E82545_TOTL);
+	host_wr(h, E82545_EERD, 2 << 8 | E82545_EERD_START);
+	for (i = 0; i < 5; i++) {
+		o = E82545_EECD_REQ | E82545_EECD_CS |
+		    (i != 1 ? E82545_EECD_DI : 0);
+		host_wr(h, E82545_EECD, o);
+		host_wr(h, E82545_EECD, o | E82545_EECD_SK);
+	}
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | 29 << 16 |
+	    5);
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | 30 << 16 |
+	    0xabcd);
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | 4 << 16 |
+	    0x0021);
+	e82545_link(h->dev, false);
+	e82545_write(h->dev, E82545_BAR_IO, 0, 4, E82545_RAH(15));
+	host_wr(h, E82545_ITR, 5000);
+	host_wr(h, E82545_IMS, E82545_ICR_ALL);
+	host_rd(h, E82545_ICR);
+	host_advance(h, 1000);
+	host_wr(h, E82545_ICS, E82545_ICR_RXDMT0);
+}
+
+static struct host *
+known_state(void)
+{
+	struct host *h = host_create_csb(HOST_RAM);
+
+	known_frames(h);
+	known_csb(h);
+	known_registers(h);
+	e82545_pause(h->dev);
+	return (h);
+}
+
+static uint8_t *
+known_bytes(void)
+{
+	uint8_t *buf;
+	size_t i, j;
+
+	buf = calloc(1, KNOWN_SIZE);
+	ATF_REQUIRE(buf != NULL);
+	for (i = 0; i < nitems(known); i++)
+		for (j = 0; known[i].digits[2 * j] != '\0'; j++) {
+			ATF_REQUIRE(known[i].off + j < KNOWN_SIZE);
+			ATF_REQUIRE_EQ(1, sscanf(&known[i].digits[2 * j],
+			    "%2hhx", &buf[known[i].off + j]));
+		}
+	return (buf);
+}
+
+/* Print bytes as the table has them. */
+static void
+print_known(const uint8_t *buf, size_t size)
+{
+	size_t i, last, n;
+
+	printf("#define\tKNOWN_SIZE\t%zu\n", size);
+	for (i = 0; i < size; i += n) {
+		for (; i < size && buf[i] == 0; i++)
+			;
+		/* A zero or three go with what is around them. */
+		for (last = n = 0; i + n < size && n < 24 && n - last < 4;
+		    n++)
+			if (buf[i + n] != 0)
+				last = n;
+		n = last + 1;
+		if (i == size)
+			break;
+		printf("\t{ %zu, \"", i);
+		for (last = i; last < i + n; last++)
+			printf("%02x", buf[last]);
+		printf("\" },\n");
+	}
+}
+
+static uint8_t *
+save(struct host *h, size_t *sizep)
+{
+	uint8_t *buf;
+
+	*sizep = e82545_snapshot_size(h->dev);
+	buf = malloc(*sizep);
+	ATF_REQUIRE(buf != NULL);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, *sizep));
+	return (buf);
+}
+
+static void
+check_known(struct host *h)
+{
+	uint8_t *bytes = known_bytes(), *buf;
+	size_t size;
+
+	buf = save(h, &size);
+	if (size != KNOWN_SIZE || memcmp(bytes, buf, size) != 0) {
+		print_known(buf, size);
+		atf_tc_fail("the format has changed");
+	}
+	free(buf);
+	free(bytes);
+}
+
+TEST(saved, "An adapter in a known state is saved as the known bytes")
+{
+	struct host *h = known_state();
+
+	check_known(h);
+	host_destroy(h);
+}
+
+TEST(restored, "The known bytes restore an adapter to that state, and it "
+    "goes on")
+{
+	struct host *h = host_create_csb(HOST_RAM);
+	uint8_t *bytes = known_bytes(), frame[60];
+	unsigned int i;
+
+	h->now_ns = 123456789;
+	e82545_pause(h->dev);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, bytes, KNOWN_SIZE));
+	free(bytes);
+	check_known(h);
+	e82545_resume(h->dev);
+	ATF_CHECK_EQ((E82545_RAH(15) * 0x9e3779b1) & 0x8003ffff,
+	    e82545_read(h->dev, E82545_BAR_IO, 4, 4));
+	ATF_CHECK_EQ(5, host_rd(h, E82545_TOTH));
+	ATF_CHECK_EQ(E82545_ICR_RXDMT0,
+	    host_rd(h, E82545_ICR) & E82545_ICR_RXDMT0);
+	e82545_link(h->dev, true);
+	host_up(h, 64, 8, 256);
+	host_set(h, E82545_RCTL, E82545_RCTL_UPE | E82545_RCTL_LBM_MAC);
+	host_run(h);
+	for (i = 0; i < 2; i++) {
+		host_make_frame(frame, sizeof(frame), host_mac,
+		    FRAMES_FROM + i);
+		check_taken(h, frame, sizeof(frame));
+	}
+	check_none(h);
+	host_destroy(h);
+}
+
+TEST(refused, "No state is saved while the adapter runs, nor into a buffer that "
+    "is too small or too large")
+{
+	struct host *h = known_state();
+	uint8_t buf[KNOWN_SIZE + 1];
+	size_t size;
+
+	for (size = 0; size <= sizeof(buf); size++)
+		ATF_CHECK_EQ_MSG(size == KNOWN_SIZE ? 0 : EINVAL,
+		    e82545_snapshot_save(h->dev, buf, size), "%zu", size);
+	e82545_resume(h->dev);
+	ATF_CHECK_EQ(EBUSY, e82545_snapshot_save(h->dev, buf, KNOWN_SIZE));
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, saved);
+	ATF_TP_ADD_TC(tp, restored);
+	ATF_TP_ADD_TC(tp, refused);
+
+	return (atf_no_error());
+}

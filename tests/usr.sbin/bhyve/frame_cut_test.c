@@ -369,6 +369,8 @@ static const struct bad {
 	{ .what = "an IP header behind the sum's begin", .at = -1,
 	  .net = 34 },
 	{ .what = "an IP header that overlaps TCP's", .at = -1, .net = 15 },
+	{ .what = "an IP header that overlaps Ethernet's", .udp = true,
+	  .at = 13, .byte = 0x45, .start = 33, .net = 13 },
 };
 
 TEST(invalid, "Each of these makes a frame invalid, and none of them does not")

@@ -303,8 +303,46 @@ TEST(poll, "With polling and a share, the program keeps 90 % of its peak")
 	check_kept("poll", LEM_MODE_POLL, 0);
 }
 
+#define	SLACK_NS	1000000		/* of time not used, kept for later */
+
+TEST(turn, "A turn is followed by its part of the others' time, less what was "
+    "not used before, up to a millisecond")
+{
+	static const struct {
+		uint64_t	begin_ns, end_ns, pause_ns;
+	} t[] = {
+		/* The clock stands still, or goes back. */
+		{ 500, 500, 0 },
+		{ 500, 400, 0 },
+		/* A millisecond was not used, and one nanosecond more. */
+		{ SLACK_NS + 1, 2 * SLACK_NS + 1, 3 * SLACK_NS },
+		/* At its end; then earlier, which counts for this turn only. */
+		{ 5 * SLACK_NS + 1, 6 * SLACK_NS + 1, 4 * SLACK_NS },
+		{ 6 * SLACK_NS + 1, 6 * SLACK_NS + 101, 400 },
+		/* Half of the slack is left, then it is used. */
+		{ 6 * SLACK_NS + 501 + SLACK_NS / 2,
+		  6 * SLACK_NS + 601 + SLACK_NS / 2, 0 },
+		{ 6 * SLACK_NS + 601 + SLACK_NS / 2,
+		  7 * SLACK_NS + 601 + SLACK_NS / 2,
+		  4 * SLACK_NS - SLACK_NS / 2 + 400 },
+	};
+	struct lem_core *lc;
+	unsigned int i;
+
+	world = (struct world){ .t = test_create(0, 2048, 1500) };
+	lc = &world.t->g.lc;
+	ATF_CHECK_EQ(0, lem_rx_turn(lc, 0, UINT64_MAX / 100));
+	ATF_CHECK_EQ(0, lc->lc_rx_due_ns);
+	lc->lc_rx_share = 20;
+	for (i = 0; i < nitems(t); i++)
+		ATF_CHECK_EQ_MSG(t[i].pause_ns, lem_rx_turn(lc, t[i].begin_ns,
+		    t[i].end_ns), "turn %u", i);
+	test_destroy(world.t);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
+	ATF_TP_ADD_TC(tp, turn);
 	ATF_TP_ADD_TC(tp, livelock);
 	ATF_TP_ADD_TC(tp, base);
 	ATF_TP_ADD_TC(tp, itr);

@@ -46,8 +46,9 @@ take(void *arg __unused, const uint8_t *data, size_t len, uint32_t flags,
 	memcpy(got.data, data, len);
 }
 
+/* The adapter is told that the ring is at `dma'. */
 static void
-up(uint32_t mode, uint32_t bufsize)
+up_at(uint32_t mode, uint32_t bufsize, uint64_t dma)
 {
 	struct lem_core *lc;
 
@@ -57,12 +58,18 @@ up(uint32_t mode, uint32_t bufsize)
 	ring = host_mem(t->h, VNET_GPA, TEST_RING * sizeof(*ring));
 	memset(ring, 0x5a, TEST_RING * sizeof(*ring));
 	lc->lc_vnet = ring;
-	lc->lc_vnet_dma = VNET_GPA;
+	lc->lc_vnet_dma = dma;
 	lc->lc_os.frame = take;
 	t->h->port.fp_offloads = true;
 	ATF_REQUIRE_EQ(0, lem_set_mode(lc, mode));
 	ATF_REQUIRE_EQ(0, guest_up(&t->g, 1500));
 	test_settle(t);
+}
+
+static void
+up(uint32_t mode, uint32_t bufsize)
+{
+	up_at(mode, bufsize, VNET_GPA);
 }
 
 /* A frame of `len' bytes, to be cut if mss is not 0, arrives. */
@@ -186,6 +193,8 @@ static const struct lie {
 	{ "ECN alone", { 1, LEM_OFFLOAD_ECN, 54, 1000, 34, 16 }, false },
 	{ "a sum of Ethernet's header", { 1, LEM_OFFLOAD_NONE, 0, 0, 13, 16 },
 	  false },
+	{ "a sum of all behind it", { 1, LEM_OFFLOAD_NONE, 0, 0, 14, 16 },
+	  true },
 	{ "the last two bytes", { 1, LEM_OFFLOAD_NONE, 0, 0, 34,
 	  FLEN - 36 }, true },
 	{ "a byte beyond", { 1, LEM_OFFLOAD_NONE, 0, 0, 34, FLEN - 35 },
@@ -243,12 +252,26 @@ TEST(restart, "A header of before the restart is not used")
 	}
 }
 
+TEST(unknown, "An adapter that does not know the ring leaves it as the core "
+    "made it: each frame is complete")
+{
+	up_at(LEM_MODE_CSB, 2048, 0);
+	inject(FLEN, 1000);
+	test_inject(t, 1, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(4, got.frames);
+	ATF_CHECK_EQ(0, got.flags & LEM_RX_OFFLOAD);
+	ATF_CHECK_EQ(0, t->g.lc.lc_counter[LEM_C_RX_BAD]);
+	test_destroy(t);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, uncut);
 	ATF_TP_ADD_TC(tp, mode);
 	ATF_TP_ADD_TC(tp, lies);
 	ATF_TP_ADD_TC(tp, restart);
+	ATF_TP_ADD_TC(tp, unknown);
 
 	return (atf_no_error());
 }

@@ -37,7 +37,8 @@ offload_header(const struct vale_port *port, bool slot, struct vale_frag *fg,
 	fg->fg_buf += hdrlen;
 	fg->fg_len -= hdrlen;
 	*len -= hdrlen;
-	if (fg->fg_len == 0 && *nfrags > 1) {
+	if (fg->fg_len == 0) {
+		/* Without others the frame is empty, and dropped as short. */
 		--*nfrags;
 		memmove(fg, fg + 1, *nfrags * sizeof(*fg));
 	}

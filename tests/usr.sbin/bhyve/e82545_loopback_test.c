@@ -8,7 +8,12 @@
  * Loopback by RCTL.LBM and by the PHY.
  */
 
+#include <sys/param.h>
+
+#include <string.h>
+
 #include "e82545_check.h"
+#include "e82545_impl.h"
 
 TEST(modes, "RCTL.LBM and the PHY send frames back, the link up or down")
 {
@@ -36,6 +41,30 @@ TEST(modes, "RCTL.LBM and the PHY send frames back, the link up or down")
 	e82545_link(h->dev, true);
 	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | 0x1140);
 	check_tx_alive(h);
+	host_destroy(h);
+}
+
+TEST(source, "A looped frame is one fragment of its length")
+{
+	struct host *h = tx_up(64);
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame f = { .f_iov = iov };
+	uint8_t frame[100];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 5);
+	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
+	host_tx_frame(h, frame, sizeof(frame), 0);
+	host_tx_go(h);
+	ATF_CHECK(!e82545_tx(h->dev));
+	e82545_lock(&h->dev->rx_mtx);
+	ATF_REQUIRE(frame_peek(e82545_loop_source(h->dev), &f));
+	e82545_unlock(&h->dev->rx_mtx);
+	ATF_CHECK_EQ(sizeof(frame), f.f_len);
+	ATF_CHECK_EQ(1, f.f_niov);
+	ATF_CHECK_EQ(sizeof(frame), iov[0].iov_len);
+	ATF_CHECK_EQ(0, memcmp(frame, iov[0].iov_base, sizeof(frame)));
+	host_run(h);
+	check_taken(h, frame, sizeof(frame));
 	host_destroy(h);
 }
 
@@ -178,6 +207,7 @@ TEST(then_network, "Frames from the network follow the looped ones in the same "
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, modes);
+	ATF_TP_ADD_TC(tp, source);
 	ATF_TP_ADD_TC(tp, lbm);
 	ATF_TP_ADD_TC(tp, many);
 	ATF_TP_ADD_TC(tp, filters);

@@ -50,11 +50,16 @@ TEST(vlan, "Tags of type VET are inserted with VLE and CTRL.VME")
 	tx_desc(h, gpa, TXD_LAST | E82545_TXD_VLE | 100, 0xa123u << 16);
 	tx_go(h);
 	check_sent(h, 4, want, 104);
+	/* Without RS. */
+	tx_desc(h, gpa, E82545_TXD_EOP | E82545_TXD_IFCS | E82545_TXD_VLE |
+	    100, 0xa123u << 16);
+	tx_go(h);
+	check_sent(h, 5, want, 104);
 	/* With padding, to 60 with the tag. */
 	memset(want + 36, 0, 24);
 	tx_desc(h, gpa, TXD_LAST | E82545_TXD_VLE | 32, 0xa123u << 16);
 	tx_go(h);
-	check_sent(h, 5, want, 60);
+	check_sent(h, 6, want, 60);
 	host_destroy(h);
 }
 

@@ -161,8 +161,9 @@ TEST(sums, "The sum of TCP or UDP is left to others, that of IP is not")
 	for (i = 0; i < 300; i++) {
 		h->brk = brk;
 		p = packet(20 + test_below(&seed, 1400), &seed);
-		queue(h, &p, 0, 1 + test_below(&seed, 100),
-		    100 + test_below(&seed, 4000));
+		/* Some in one descriptor. */
+		queue(h, &p, 0, 1 + test_below(&seed,
+		    i % 4 == 0 ? 3000 : 100), 100 + test_below(&seed, 4000));
 		tx_go(h);
 		ATF_REQUIRE_EQ(1, host_sent(h));
 		check_whole(host_sent_frame(h, 0), &p, 0);
@@ -306,6 +307,28 @@ TEST(not_late, "A sum that no virtio-net header can describe is complete")
 	host_destroy(h);
 }
 
+TEST(padded, "The sum of a frame that is padded is complete")
+{
+	struct host *h = up(64, 2048);
+	struct packet p = { .udp = true, .payload = bulk };
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 16);
+	for (p.paylen = 17; p.paylen <= 18; p.paylen++) {
+		queue(h, &p, 0, 100, 100);
+		tx_go(h);
+		ATF_CHECK_EQ(p.paylen == 17 ? 0 : FRAME_CSUM_PARTIAL,
+		    host_sent_frame(h, p.paylen - 17)->frame.f_flags);
+	}
+	p.paylen = 17;
+	len = packet_build(&p, whole);
+	ATF_REQUIRE_EQ(59, len);
+	whole[len] = 0;
+	check_sent(h, 0, whole, 60);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_PARTIAL));
+	host_destroy(h);
+}
+
 /*
  * Receive.
  */
@@ -351,6 +374,7 @@ check_segment(struct host *h, const struct packet *p, size_t off, size_t mss,
 {
 	struct e82545_rxd rxd;
 	size_t len = segment(p, off, mss, whole);
+	size_t pcss = host_rd(h, E82545_RXCSUM) & E82545_RXCSUM_PCSS;
 
 	memcpy(whole, host_mac, sizeof(host_mac));
 	if (len < 60) {
@@ -365,6 +389,7 @@ check_segment(struct host *h, const struct packet *p, size_t off, size_t mss,
 	ATF_CHECK_EQ(RXD_DONE | (p->v6 ? 0 : E82545_RXD_IPCS) |
 	    E82545_RXD_TCPCS | (strip ? E82545_RXD_VP : 0), rxd.status);
 	ATF_CHECK_EQ(0, rxd.errors);
+	ATF_CHECK_EQ(packet_sum(whole + pcss, len - pcss), rxd.csum);
 	if (strip)
 		ATF_CHECK_EQ(p->tag, le16toh(rxd.special));
 }
@@ -395,6 +420,9 @@ TEST(receive, "The guest gets complete segments, their sums verified, in buffers
 				host_clear(h, E82545_CTRL, E82545_CTRL_VME);
 			mss = i % 3 == 0 ? p.paylen :
 			    FRAME_GSO_SIZE_MIN + test_below(&seed, 3000);
+			/* The packet checksum's begin. */
+			host_wr(h, E82545_RXCSUM, RXCSUM_ON |
+			    test_below(&seed, 56));
 			inject(h, &p, i % 3 == 0 ? 0 : mss,
 			    2 + test_below(&seed, 30));
 			host_run(h);
@@ -414,6 +442,21 @@ TEST(receive, "The guest gets complete segments, their sums verified, in buffers
 		ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
 		host_destroy(h);
 	}
+}
+
+TEST(last_byte, "The last byte of a segment may have a buffer of its own")
+{
+	struct host *h = up(64, 256);
+	struct packet p = { .payload = bulk, .paylen = 2 * (257 - 54) };
+
+	packet_fill(bulk, sizeof(bulk), 17);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	inject(h, &p, 257 - 54, 3);
+	host_run(h);
+	check_segment(h, &p, 0, 257 - 54, false);
+	check_segment(h, &p, 257 - 54, 257 - 54, false);
+	check_none(h);
+	host_destroy(h);
 }
 
 TEST(resumed, "A frame of more segments than the ring holds reaches the guest "
@@ -449,63 +492,86 @@ TEST(resumed, "A frame of more segments than the ring holds reaches the guest "
 	host_destroy(h);
 }
 
-/* A source of one frame for a direct call. */
-struct one {
+/* A source for a direct call: a frame, so many times. */
+struct direct {
 	struct frame_source source;
 	struct frame	 frame;
 	struct iovec	 iov[2];
-	bool		 taken;
+	unsigned int	 left;
 };
 
 static bool
-one_peek(struct frame_source *source, struct frame *frame)
+direct_peek(struct frame_source *source, struct frame *frame)
 {
-	struct one *o = __containerof(source, struct one, source);
+	struct direct *d = __containerof(source, struct direct, source);
 	struct iovec *iov = frame->f_iov;
 
-	if (o->taken)
+	if (d->left == 0)
 		return (false);
-	*frame = o->frame;
+	*frame = d->frame;
 	frame->f_iov = iov;
 	frame->f_niov = 2;
-	memcpy(iov, o->iov, sizeof(o->iov));
+	memcpy(iov, d->iov, sizeof(d->iov));
 	return (true);
 }
 
 static void
-one_next(struct frame_source *source)
+direct_next(struct frame_source *source)
 {
-	__containerof(source, struct one, source)->taken = true;
+	__containerof(source, struct direct, source)->left--;
+}
+
+/* Call with `n' frames of the packet.  Returns how many are left. */
+static unsigned int
+direct_call(struct host *h, const struct packet *p, size_t mss, unsigned int n)
+{
+	struct direct d = { .source = { direct_peek, direct_next }, .left = n };
+	size_t len = make(&d.frame, p, mss);
+
+	d.iov[0].iov_base = sent;
+	d.iov[0].iov_len = 60;
+	d.iov[1].iov_base = sent + 60;
+	d.iov[1].iov_len = len - 60;
+	e82545_rx_direct(h->dev, &d.source);
+	return (d.left);
 }
 
 TEST(direct, "A direct call takes all segments, or leaves the frame")
 {
 	struct host *h = up(32, 2048);
-	struct packet p = { .payload = bulk, .paylen = 3100 };
-	struct one o = { .source = { one_peek, one_next } };
+	struct packet p = { .payload = bulk, .paylen = 3200 };
 	uint32_t off;
-	size_t len;
-	int n;
 
 	packet_fill(bulk, sizeof(bulk), 11);
 	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
-	for (n = 32; n >= 31; n--) {
-		p.paylen = n * 100;
-		len = make(&o.frame, &p, 100);
-		o.iov[0].iov_base = sent;
-		o.iov[0].iov_len = 60;
-		o.iov[1].iov_base = sent + 60;
-		o.iov[1].iov_len = len - 60;
-		o.taken = false;
-		e82545_rx_direct(h->dev, &o.source);
-		ATF_CHECK_EQ(n == 31, o.taken);
-		if (!o.taken)
-			check_none(h);
-	}
+	ATF_CHECK_EQ(1, direct_call(h, &p, 100, 1));
+	check_none(h);
+	p.paylen = 3100;
+	ATF_CHECK_EQ(0, direct_call(h, &p, 100, 1));
 	for (off = 0; off < p.paylen; off += 100)
 		check_segment(h, &p, off, 100, false);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	host_destroy(h);
+}
+
+TEST(direct_batches, "A frame whose segments the batch cannot take all is one "
+    "of the next batch")
+{
+	struct host *h = up(2048, 256);
+	struct packet p = { .payload = bulk, .paylen = 600 * 100 };
+	uint32_t n, off;
+
+	packet_fill(bulk, sizeof(bulk), 18);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	ATF_CHECK_EQ(0, direct_call(h, &p, 100, 3));
+	for (n = 0; n < 3; n++)
+		for (off = 0; off < p.paylen; off += 100)
+			check_segment(h, &p, off, 100, false);
+	check_none(h);
+	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_BATCH));
+	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(3 * 600, host_counter(h, E82545_C_RX_SEGMENT));
 	host_destroy(h);
 }
 
@@ -599,9 +665,12 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, cut);
 	ATF_TP_ADD_TC(tp, loopback);
 	ATF_TP_ADD_TC(tp, not_late);
+	ATF_TP_ADD_TC(tp, padded);
 	ATF_TP_ADD_TC(tp, receive);
+	ATF_TP_ADD_TC(tp, last_byte);
 	ATF_TP_ADD_TC(tp, resumed);
 	ATF_TP_ADD_TC(tp, direct);
+	ATF_TP_ADD_TC(tp, direct_batches);
 	ATF_TP_ADD_TC(tp, dropped);
 	ATF_TP_ADD_TC(tp, mtu);
 	ATF_TP_ADD_TC(tp, bad_address);

@@ -300,6 +300,35 @@ TEST(kinds, "Between ports of any two kinds a frame passes, or is cut")
 		}
 }
 
+TEST(headers, "A frame may be headers alone, whatever its port has sent before")
+{
+	static struct sent s;
+	struct vale_desc *from, *to;
+	struct packet p = { .udp = true };
+	unsigned int a, b, i;
+
+	for (a = 1; a < nitems(kinds); a++)
+		for (b = 0; b < nitems(kinds); b++) {
+			to = port("valet0:to", kinds[b], 64, 2);
+			from = t_open("valet0:from", 64, 64);
+			ATF_REQUIRE_EQ(0, vale_set_header(from, kinds[a]));
+			drain(to);
+			make(&s, &p, 0, 2, 1);
+			/* The checksum is the last of its bytes. */
+			ATF_REQUIRE_EQ(packet_l4(&p) + 8, s.len);
+			for (i = 0; i < 2; i++) {
+				put_sent(from, kinds[a], &s, 2048, true);
+				ATF_REQUIRE_EQ(0, vale_txsync(from));
+				ATF_REQUIRE_EQ(0, vale_rxsync(to));
+				expect(to, kinds[b], &s);
+				expect_none(to);
+				ATF_REQUIRE_EQ(0, vale_rxsync(to));
+			}
+			vale_close(from);
+			vale_close(to);
+		}
+}
+
 TEST(plain, "A frame that asks for nothing has a header of zeros, or none")
 {
 	static const uint8_t valid[LONG] = { DATA_VALID };
@@ -404,6 +433,38 @@ TEST(many, "More such frames than a batch takes, and others between them, "
 		vale_close(from);
 		vale_close(to);
 	}
+}
+
+#define	LONGEST		200		/* frames in a sync */
+
+TEST(longest, "More frames with the longest headers than a batch has space for "
+    "arrive in order")
+{
+	uint8_t buf[600], hdr[LONG];
+	struct vale_desc *from, *to;
+	uint32_t i;
+
+	make_hdr(hdr, NEEDS_CSUM, GSO_NONE, 0, 0, 490, 20);
+	to = port("valet0:to", LONG, 1024, 2);
+	from = t_open("valet0:from", 1024, 64);
+	ATF_REQUIRE_EQ(0, vale_set_header(from, VALE_HEADER_SLOT));
+	drain(to);
+	for (i = 0; i < LONGEST; i++) {
+		t_make(buf, sizeof(buf), 2, 1, i);
+		put(from, VALE_HEADER_SLOT, hdr, buf, sizeof(buf), 2048,
+		    false);
+	}
+	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	ATF_REQUIRE_EQ(0, vale_rxsync(to));
+	for (i = 0; i < LONGEST; i++) {
+		t_make(buf, sizeof(buf), 2, 1, i);
+		ATF_REQUIRE_EQ(sizeof(buf), take(to, LONG, found_hdr, found));
+		ATF_CHECK_EQ(0, memcmp(buf, found, sizeof(buf)));
+		ATF_CHECK_EQ(0, memcmp(hdr, found_hdr, LONG));
+	}
+	expect_none(to);
+	vale_close(from);
+	vale_close(to);
 }
 
 TEST(full, "A frame whose segments do not all fit is dropped, and a shorter one "
@@ -698,6 +759,14 @@ TEST(short_header, "A header that is not complete in its slot is invalid, as "
 		ATF_REQUIRE_EQ(0, vale_txsync(from));
 		T_COUNT(from, TX_BAD_HEADER, kinds[a] == SHORT ? 1 : 2);
 		T_COUNT(from, TX_RUNT, kinds[a] == SHORT ? 2 : 1);
+		/* What else is wrong with the slot was wrong before. */
+		first = ring->head;
+		t_put(from, buf, LONG, LONG, false);
+		ring->slot[first].flags |= VALE_SLOT_HEADER;
+		ring->slot[first].len = ring->nr_buf_size + 1;
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		T_COUNT(from, TX_BAD_HEADER, kinds[a] == SHORT ? 1 : 2);
+		T_COUNT(from, TX_BAD_LEN, 1);
 		drain(to);
 		T_COUNT(to, RX_FRAME, 1);
 		vale_close(from);
@@ -777,9 +846,11 @@ TEST(settings, "Other lengths of headers are invalid")
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, kinds);
+	ATF_TP_ADD_TC(tp, headers);
 	ATF_TP_ADD_TC(tp, plain);
 	ATF_TP_ADD_TC(tp, flood);
 	ATF_TP_ADD_TC(tp, many);
+	ATF_TP_ADD_TC(tp, longest);
 	ATF_TP_ADD_TC(tp, full);
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, sink);

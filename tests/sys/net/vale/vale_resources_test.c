@@ -25,6 +25,7 @@
 
 #include <atf-c.h>
 
+#include "frame.h"
 #include "vale_impl.h"
 #include "vale_test.h"
 
@@ -602,6 +603,56 @@ ATF_TC_BODY(names, tc)
 	watch = false;
 }
 
+/* A sink that takes up to *arg frames. */
+static void
+take(void *arg, struct frame_source *frames)
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	unsigned int *n = arg;
+
+	ATF_CHECK_EQ(0, locked);
+	for (; *n > 0 && frame_peek(frames, &frame); --*n)
+		frame_next(frames);
+}
+
+ATF_TC(sink);
+ATF_TC_HEAD(sink, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Each lock is taken and released, "
+	    "whether a sink takes a frame or not, and none is held in its "
+	    "call");
+}
+ATF_TC_BODY(sink, tc)
+{
+	struct vale_desc *rx, *tx;
+	unsigned int i, n;
+
+	watch = true;
+	rx = t_open("valet0:rx", 16, 16);
+	tx = t_open("valet0:tx", 16, 16);
+	t_send(rx, 60, EVERYBODY, 0, 0);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take, &n));
+	for (i = 0; i < 2; i++) {
+		n = 1;
+		/* To the sink, the ring, and the ring behind it. */
+		t_send(tx, 60, 0, 1, 0);
+		ATF_CHECK_EQ(0, n);
+		ATF_CHECK_EQ(0, locked);
+		t_send(tx, 60, 0, 1, 1);
+		ATF_CHECK_EQ(0, locked);
+		t_send(tx, 60, 0, 1, 2);
+		ATF_CHECK_EQ(0, locked);
+		ATF_CHECK_EQ(2, t_drain(rx));
+		ATF_CHECK_EQ(0, locked);
+	}
+	T_COUNT(rx, RX_DIRECT, 2);
+	vale_close(rx);
+	vale_close(tx);
+	check_nothing_left();
+	watch = false;
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, given_back);
@@ -611,5 +662,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, last_slot);
 	ATF_TP_ADD_TC(tp, addresses);
 	ATF_TP_ADD_TC(tp, names);
+	ATF_TP_ADD_TC(tp, sink);
 	return (atf_no_error());
 }

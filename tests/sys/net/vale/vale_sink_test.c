@@ -521,10 +521,10 @@ ATF_TC_BODY(resident, tc)
 	ATF_REQUIRE_EQ(0, madvise(mem, 16 * page, MADV_NOHUGEPAGE));
 #endif
 	t_make(head, sizeof(head), 0, 1, 0);
-	/* One fragment in two pages. */
-	memcpy(mem + page - 22, head, sizeof(head));
-	t_put(tx, mem + page - 22, 60, 60, true);
-	/* Three fragments: one in a page, one in two. */
+	/* One fragment in two pages: its last byte is in another. */
+	memcpy(mem + page - 59, head, sizeof(head));
+	t_put(tx, mem + page - 59, 60, 60, true);
+	/* Three fragments: one in a page, one whose first byte is. */
 	t_put(tx, head, sizeof(head), sizeof(head), true);
 	tx->txring->slot[slot_last(tx)].flags |= NS_MOREFRAG;
 	t_put(tx, mem + 4 * page, 1, 1, true);

@@ -170,6 +170,9 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
 	struct lem_os *os = LEM_OS(lc);
 	uint64_t gpa = os->rx_buf[slot];
 
+	if ((flags & LEM_RX_OFFLOAD) != 0 &&
+	    (flags & (LEM_RX_EOP | LEM_RX_BAD)) != LEM_RX_EOP)
+		os->misuses++;
 	if ((flags & LEM_RX_SOP) != 0)
 		os->len = 0;
 	if ((flags & LEM_RX_BAD) != 0) {

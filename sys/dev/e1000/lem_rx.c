@@ -139,7 +139,7 @@ rx_offload(struct lem_core *lc, uint32_t len)
 	if ((v->lv_flags & VNET_PARTIAL) == 0)
 		return (v->lv_type == LEM_OFFLOAD_NONE &&
 		    len <= E82545_FRAME_MAX);
-	if (v->lv_csum_start < E82545_ETH_HDRLEN || len > LEM_RX_OFFLOAD_MAX ||
+	if (v->lv_csum_start < E82545_ETH_HDRLEN ||
 	    (uint32_t)v->lv_csum_start + v->lv_csum_offset + 2 > len)
 		return (false);
 	switch (v->lv_type & ~LEM_OFFLOAD_ECN) {

@@ -21,6 +21,7 @@
 
 #define	ENTRY		FRAME_VNET_SHORT
 #define	BYTES		(PACKET_HDR_MAX + 65536)
+#define	RX_UNCUT_MAX	65536		/* bytes of a frame */
 
 static uint8_t bulk[BYTES], sent[BYTES], found[BYTES];
 static const uint8_t plain[ENTRY];
@@ -217,6 +218,8 @@ TEST(without, "The guest gets complete segments with the mode off, or if the "
 		    1ULL << 40 : 0, &ring, &csb);
 		if (i == 0)
 			CSB_SET(csb, guest_csb_on, 0);
+		else if (i == 2)
+			ATF_CHECK_EQ(1ULL << 40, h->dev->csb.vnet_gpa);
 		ATF_CHECK_EQ(i == 1 || i == 2,
 		    host_counter(h, E82545_C_CSB_BAD) != 0);
 		if (i == 3) {
@@ -306,6 +309,106 @@ TEST(too_long, "A frame that no ring of this size can hold is cut")
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_UNCUT));
 	ATF_CHECK(host_rx_done(h, 0));
 	host_destroy(h);
+	/* One buffer stays empty. */
+	for (p.paylen = 7 * 256 - 54; p.paylen <= 7 * 256 - 53; p.paylen++) {
+		h = up(8, 256, 0, &ring, &csb);
+		receive(h, &p, 1000, hdr);
+		ATF_CHECK_EQ(p.paylen == 7 * 256 - 54,
+		    host_counter(h, E82545_C_RX_UNCUT));
+		host_destroy(h);
+	}
+}
+
+TEST(longest, "A frame of more than 65536 bytes is cut")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+	uint32_t over;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 10);
+	for (over = 0; over < 2; over++) {
+		h = up(64, 2048, 0, &ring, &csb);
+		p.paylen = RX_UNCUT_MAX - 54 + over;
+		len = receive(h, &p, 1400, hdr);
+		if (over == 0)
+			check(h, ring, len, hdr);
+		ATF_CHECK_EQ(over == 0, host_counter(h, E82545_C_RX_UNCUT));
+		ATF_CHECK_EQ(over == 1, host_counter(h, E82545_C_RX_CUT));
+		host_destroy(h);
+	}
+}
+
+TEST(padded, "A short frame is padded, and counted without that")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .udp = true, .payload = bulk, .paylen = 5 };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 11);
+	h = up(64, 2048, 0, &ring, &csb);
+	memset(host_mem(h, h->rxbuf, 2048), 0xaa, 2048);
+	len = receive(h, &p, 0, hdr);
+	ATF_REQUIRE_EQ(47, len);
+	memset(sent + len, 0, 60 - len);
+	check(h, ring, 60, hdr);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(len, host_counter(h, E82545_C_RX_BYTE));
+	host_destroy(h);
+}
+
+TEST(waits, "A frame waits until all of its buffers are posted")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 5000 };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+	unsigned int i;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 12);
+	h = up(8, 2048, 0, &ring, &csb);
+	for (i = 0; i < 3; i++)
+		len = receive(h, &p, 1000, hdr);
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	for (i = 0; i < 3; i++) {
+		check(h, ring, len, hdr);
+		(void)guest_give(h, csb);
+		host_run(h);
+	}
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_UNCUT));
+	host_destroy(h);
+}
+
+TEST(start, "A sum that begins in Ethernet's header, or a tag there, is "
+    "refused")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 100 };
+	uint8_t hdr[ENTRY], *ring;
+	struct frame frame;
+	struct host *h;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 13);
+	h = up(64, 2048, 0, &ring, &csb);
+	len = make(&p, 0, &frame, hdr);
+	frame.f_csum_start = 15;
+	host_inject_offload(h, &frame, sent, len, 5);
+	frame.f_csum_start = 16;
+	host_inject_offload(h, &frame, sent, len, 5);
+	host_run(h);
+	le16enc(hdr + 6, 16);
+	check(h, ring, len, hdr);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_OFFLOAD));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	host_destroy(h);
 }
 
 /* The entries from `first' on, `n' of them, up to the end of the array. */
@@ -365,6 +468,99 @@ TEST(ahead, "A snapshot may say that entries are clear of descriptors that are "
 	ATF_CHECK_EQ(1, guest_take(h, 1));
 	ATF_CHECK(entries_are(ring, 0, 64, 0xaa));
 	ATF_CHECK_EQ(63, h->dev->csb.vnet_clean);
+	/* No entry has this number: none is clear. */
+	h->dev->csb.vnet_clean = 64;
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(1, guest_take(h, 1));
+	ATF_CHECK(entries_are(ring, 61, 2, 0));
+	host_destroy(h);
+}
+
+TEST(one, "Each entry is cleared if one descriptor at a time is posted")
+{
+	struct paravirt_csb *csb;
+	uint8_t *ring;
+	struct host *h;
+	uint32_t i, j, n;
+
+	h = up(64, 2048, 0, &ring, &csb);
+	CSB_SET(csb, guest_csb_on, 0);
+	for (i = 0; i < 200; i++) {
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(1, guest_take(h, 1));
+		host_rx_post(h);
+		memset(ring, 0xaa, 64 * ENTRY);
+		host_run(h);
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(1, guest_take(h, 1));
+		for (j = n = 0; j < 64; j++)
+			n += entries_are(ring, j, 1, 0);
+		ATF_CHECK_EQ(1, n);
+		host_rx_post(h);
+	}
+	host_destroy(h);
+}
+
+TEST(later, "An array that is in memory only after CSBAL is written has entries "
+    "of zeros, too")
+{
+	struct paravirt_csb *csb;
+	uint8_t *ring;
+	struct host *h;
+	uint64_t gpa;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		h = up(64, 2048, HOST_RAM - 64 * ENTRY, &ring, &csb);
+		ring = host_mem(h, HOST_RAM - 64 * ENTRY, 64 * ENTRY);
+		gpa = host_rd(h, E82545_CSBAL);
+		guest_inject(h, 10);
+		ATF_CHECK_EQ(10, guest_take(h, 10));
+		(void)guest_give(h, csb);
+		guest_place(h, 0);
+		h->ram_size -= i;
+		guest_place(h, gpa);
+		h->ram_size += i;
+		ATF_CHECK_EQ(i, host_counter(h, E82545_C_CSB_BAD));
+		memset(ring, 0xaa, 64 * ENTRY);
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(1, guest_take(h, 1));
+		ATF_CHECK(entries_are(ring, 10, 1, 0));
+		host_destroy(h);
+	}
+}
+
+static unsigned int hooks;
+static struct paravirt_csb *hook_csb;
+
+/* The guest posts four descriptors while a batch is received. */
+static void
+give_in_batch(struct host *h __unused)
+{
+	if (++hooks == 6)
+		CSB_SET(hook_csb, guest_rdt, 3);
+}
+
+TEST(during, "Entries of descriptors that are posted during a batch are zeros")
+{
+	struct paravirt_csb *csb;
+	uint8_t *ring;
+	struct host *h;
+
+	h = up(8, 2048, 0, &ring, &csb);
+	hooks = 0;
+	hook_csb = csb;
+	h->rx_hook = give_in_batch;
+	guest_inject(h, 4);
+	ATF_CHECK_EQ(4, guest_take(h, 4));
+	memset(ring, 0xaa, 8 * ENTRY);
+	guest_offer(h, 7);
+	ATF_CHECK(e82545_rx(h->dev) != E82545_RX_STALLED);
+	ATF_CHECK_EQ(11, hooks);
+	/* 7, and 0 to 2; not 4 to 6, which were clear before. */
+	ATF_CHECK(entries_are(ring, 7, 1, 0));
+	ATF_CHECK(entries_are(ring, 0, 3, 0));
+	ATF_CHECK(entries_are(ring, 3, 4, 0xaa));
 	host_destroy(h);
 }
 
@@ -464,8 +660,15 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, restarted);
 	ATF_TP_ADD_TC(tp, too_long);
+	ATF_TP_ADD_TC(tp, longest);
+	ATF_TP_ADD_TC(tp, padded);
+	ATF_TP_ADD_TC(tp, waits);
+	ATF_TP_ADD_TC(tp, start);
 	ATF_TP_ADD_TC(tp, cleared);
 	ATF_TP_ADD_TC(tp, ahead);
+	ATF_TP_ADD_TC(tp, one);
+	ATF_TP_ADD_TC(tp, later);
+	ATF_TP_ADD_TC(tp, during);
 	ATF_TP_ADD_TC(tp, end_of_memory);
 	ATF_TP_ADD_TC(tp, removed);
 	ATF_TP_ADD_TC(tp, snapshot);

@@ -369,6 +369,8 @@ static const struct bad {
 	{ .what = "an IP header behind the sum's begin", .at = -1,
 	  .net = 34 },
 	{ .what = "an IP header that overlaps TCP's", .at = -1, .net = 15 },
+	{ .what = "an IP header beyond the headers", .at = -1,
+	  .net = FRAME_CUT_HDRLEN + 16 },
 	{ .what = "an IP header that overlaps Ethernet's", .udp = true,
 	  .at = 13, .byte = 0x45, .start = 33, .net = 13 },
 };

@@ -318,12 +318,13 @@ TEST(turn, "A turn is followed by its part of the others' time, less what was "
 		{ SLACK_NS + 1, 2 * SLACK_NS + 1, 3 * SLACK_NS },
 		/* At its end; then earlier, which counts for this turn only. */
 		{ 5 * SLACK_NS + 1, 6 * SLACK_NS + 1, 4 * SLACK_NS },
-		{ 6 * SLACK_NS + 1, 6 * SLACK_NS + 101, 400 },
+		{ 6 * SLACK_NS + 1, 6 * SLACK_NS + 1, 0 },
+		{ 6 * SLACK_NS + 51, 6 * SLACK_NS + 151, 400 },
 		/* Half of the slack is left, then it is used. */
-		{ 6 * SLACK_NS + 501 + SLACK_NS / 2,
-		  6 * SLACK_NS + 601 + SLACK_NS / 2, 0 },
-		{ 6 * SLACK_NS + 601 + SLACK_NS / 2,
-		  7 * SLACK_NS + 601 + SLACK_NS / 2,
+		{ 6 * SLACK_NS + 551 + SLACK_NS / 2,
+		  6 * SLACK_NS + 651 + SLACK_NS / 2, 0 },
+		{ 6 * SLACK_NS + 651 + SLACK_NS / 2,
+		  7 * SLACK_NS + 651 + SLACK_NS / 2,
 		  4 * SLACK_NS - SLACK_NS / 2 + 400 },
 	};
 	struct lem_core *lc;

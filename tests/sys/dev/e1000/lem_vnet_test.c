@@ -206,7 +206,7 @@ static const struct lie {
 TEST(lies, "A frame whose header lies is dropped, and the next one is not")
 {
 	const struct lie *l;
-	uint32_t bad = 0, n = 0;
+	uint32_t bad = 0, n = 0, offload = 0;
 
 	up(LEM_MODE_CSB, 2048);
 	for (l = lies; l < lies + nitems(lies); l++) {
@@ -216,6 +216,7 @@ TEST(lies, "A frame whose header lies is dropped, and the next one is not")
 		test_settle(t);
 		n += l->ok;
 		bad += !l->ok;
+		offload += 1 + (l->ok && (l->v.lv_flags & 1) != 0);
 		ATF_CHECK_EQ_MSG(n, got.frames, "%s", l->what);
 		ATF_CHECK_EQ_MSG(bad, t->g.lc.lc_counter[LEM_C_RX_BAD], "%s",
 		    l->what);
@@ -223,8 +224,79 @@ TEST(lies, "A frame whose header lies is dropped, and the next one is not")
 		test_settle(t);
 		ATF_REQUIRE_EQ(++n, got.frames);
 		check(FLEN, 1000);
+		ATF_CHECK_EQ(offload, t->g.lc.lc_counter[LEM_C_RX_OFFLOAD]);
 	}
 	ATF_CHECK_EQ(0, t->g.lc.lc_os.misuses);
+	test_destroy(t);
+}
+
+TEST(complete, "A frame whose header is of zeros is no longer than without a "
+    "ring")
+{
+	uint32_t len, n = 0;
+
+	up(LEM_MODE_CSB, 2048);
+	for (len = E82545_FRAME_MAX; len <= E82545_FRAME_MAX + 1; len++) {
+		inject(len, 1000);
+		host_run(t->h);
+		ring[t->g.lc.lc_rx_next] = (struct lem_vnet){ 0 };
+		test_settle(t);
+		n += len == E82545_FRAME_MAX;
+		ATF_CHECK_EQ(n, got.frames);
+		ATF_CHECK_EQ(len - E82545_FRAME_MAX,
+		    t->g.lc.lc_counter[LEM_C_RX_BAD]);
+	}
+	test_destroy(t);
+}
+
+/* The adapter has filled descriptors, `len' bytes in all. */
+static void
+forge(uint32_t len)
+{
+	struct lem_core *lc = &t->g.lc;
+	uint32_t n, slot = lc->lc_rx_next;
+
+	ring[slot] = (struct lem_vnet){ 1, LEM_OFFLOAD_NONE, 0, 0, 34, 16 };
+	for (; len > 0; len -= n) {
+		n = MIN(len, lc->lc_rx_bufsize);
+		lc->lc_rxd[slot].rest = htole64(n |
+		    (uint64_t)E82545_RXD_DD << 32 | (uint64_t)(n < len ? 0 :
+		    E82545_RXD_EOP) << 32);
+		slot = (slot + 1) % TEST_RING;
+	}
+}
+
+TEST(longest, "The longest frame of an adapter, and one that is longer")
+{
+	up(LEM_MODE_CSB, 2048);
+	forge(LEM_RX_OFFLOAD_MAX);
+	lem_rx(&t->g.lc, 8);
+	ATF_CHECK_EQ(1, got.frames);
+	ATF_CHECK_EQ(LEM_RX_OFFLOAD_MAX, got.len);
+	forge(LEM_RX_OFFLOAD_MAX + 1);
+	lem_rx(&t->g.lc, 8);
+	ATF_CHECK_EQ(1, got.frames);
+	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_RX_BAD]);
+	test_destroy(t);
+}
+
+TEST(taken_away, "Without a ring, after a restart, frames are complete")
+{
+	struct lem_core *lc;
+
+	up(LEM_MODE_CSB, 2048);
+	lc = &t->g.lc;
+	inject(FLEN, 1000);
+	test_settle(t);
+	check(FLEN, 1000);
+	lem_stop(lc);
+	lc->lc_vnet = NULL;
+	ATF_REQUIRE_EQ(0, lem_start(lc, t->g.mac, 1500));
+	lem_intr_enable(lc);
+	test_inject(t, 1, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(2, got.frames);
+	ATF_CHECK_EQ(0, got.flags & LEM_RX_OFFLOAD);
 	test_destroy(t);
 }
 
@@ -270,6 +342,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, uncut);
 	ATF_TP_ADD_TC(tp, mode);
 	ATF_TP_ADD_TC(tp, lies);
+	ATF_TP_ADD_TC(tp, complete);
+	ATF_TP_ADD_TC(tp, longest);
+	ATF_TP_ADD_TC(tp, taken_away);
 	ATF_TP_ADD_TC(tp, restart);
 	ATF_TP_ADD_TC(tp, unknown);
 

@@ -406,6 +406,15 @@ TEST(bad_tail, "A guest_rdt outside the ring is counted and ignored")
 	host_destroy(h);
 }
 
+static struct paravirt_csb *hook_csb;
+
+/* The guest stores another index whenever the host looks at its memory. */
+static void
+store_rdt(struct host *h __unused)
+{
+	CSB_SET(hook_csb, guest_rdt, (CSB_GET(hook_csb, guest_rdt) + 1) % 16);
+}
+
 TEST(bad_ring, "A ring outside guest memory is not used, whatever guest_rdt is")
 {
 	struct paravirt_csb *csb;
@@ -418,6 +427,12 @@ TEST(bad_ring, "A ring outside guest memory is not used, whatever guest_rdt is")
 		guest_inject(h, 1);
 		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	}
+	ATF_CHECK_EQ(16, host_rx_pending(h));
+	hook_csb = csb;
+	h->map_hook = store_rdt;
+	for (i = 0; i < 16; i++)
+		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	h->map_hook = NULL;
 	ATF_CHECK_EQ(16, host_rx_pending(h));
 	host_wr(h, E82545_RDH, 99);
 	CSB_SET(csb, guest_rdt, 3);

@@ -266,6 +266,36 @@ TEST(changed, "The mode is turned off and on while such frames arrive")
 	host_destroy(h);
 }
 
+TEST(begun, "A frame that began in segments ends in segments, though the mode "
+    "is on meanwhile")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	uint8_t hdr[ENTRY], *ring;
+	struct host *h;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 14);
+	h = up(8, 2048, 0, &ring, &csb);
+	CSB_SET(csb, guest_csb_on, 0);
+	guest_inject(h, 5);
+	receive(h, &p, 1000, hdr);
+	/* Two segments of three are in the ring. */
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	CSB_SET(csb, guest_csb_on, 1);
+	ATF_CHECK_EQ(5, guest_take(h, 5));
+	(void)guest_give(h, csb);
+	host_rx_post(h);
+	host_run(h);
+	check_cut(h, &p);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_UNCUT));
+	(void)guest_give(h, csb);
+	len = receive(h, &p, 1000, hdr);
+	check(h, ring, len, hdr);
+	host_destroy(h);
+}
+
 TEST(restarted, "No entry of a frame of before the ring was started is left")
 {
 	struct paravirt_csb *csb;
@@ -658,6 +688,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, tag);
 	ATF_TP_ADD_TC(tp, without);
 	ATF_TP_ADD_TC(tp, changed);
+	ATF_TP_ADD_TC(tp, begun);
 	ATF_TP_ADD_TC(tp, restarted);
 	ATF_TP_ADD_TC(tp, too_long);
 	ATF_TP_ADD_TC(tp, longest);

@@ -68,6 +68,20 @@ TEST(source, "A looped frame is one fragment of its length")
 	host_destroy(h);
 }
 
+TEST(mtu, "mtu= is not for looped frames")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[200];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 6);
+	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
+	h->port.fp_frame_max = 100;
+	host_tx_frame(h, frame, sizeof(frame), 0);
+	tx_go(h);
+	check_taken(h, frame, sizeof(frame));
+	host_destroy(h);
+}
+
 TEST(lbm, "Of RCTL.LBM's four values two loop frames")
 {
 	static const bool loops[] = { false, true, false, true };
@@ -208,6 +222,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, modes);
 	ATF_TP_ADD_TC(tp, source);
+	ATF_TP_ADD_TC(tp, mtu);
 	ATF_TP_ADD_TC(tp, lbm);
 	ATF_TP_ADD_TC(tp, many);
 	ATF_TP_ADD_TC(tp, filters);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "e82545_check.h"
+#include "e82545_impl.h"
 
 TEST(simple, "One frame: contents, descriptor, interrupt, statistics")
 {
@@ -423,6 +424,78 @@ TEST(null_last, "The last descriptor of the ring has no buffer: it is as it "
 	host_destroy(h);
 }
 
+TEST(null_batch, "A batch passes over 1024 descriptors without buffers, or "
+    "fewer and 256 frames of one buffer each")
+{
+	uint8_t frame[300];
+	struct host *h;
+	unsigned int buffers, i;
+
+	for (buffers = 1; buffers <= 2; buffers++) {
+		h = rx_up(2048, 256);
+		for (i = 0; i < 1023; i++)
+			host_rxd(h, i)->addr = 0;
+		host_make_frame(frame, sizeof(frame), host_mac, 1);
+		for (i = 0; i < 300; i++)
+			host_inject(h, frame, buffers == 1 ? 60 : 300, 2);
+		ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
+		ATF_CHECK_EQ(buffers == 1 ? 1023 + 256 : 1023,
+		    host_rd(h, E82545_RDH));
+		host_run(h);
+		ATF_CHECK_EQ(1023 + 300 * buffers, host_rd(h, E82545_RDH));
+		host_destroy(h);
+	}
+}
+
+#define	HIGH	((uint64_t)5 << 32)
+
+static void *
+map_high(void *arg, uint64_t gpa, size_t len)
+{
+	return (gpa < HIGH ? NULL : host_ops.eo_map(arg, gpa - HIGH, len));
+}
+
+TEST(high, "Guest memory may be anywhere in 64 bits")
+{
+	struct e82545_ops ops = host_ops;
+	struct host *h = rx_up(64, 2048);
+	uint8_t frame[100];
+	unsigned int i;
+
+	ops.eo_map = map_high;
+	h->dev->ops = &ops;
+	host_wr(h, E82545_RDBAH, HIGH >> 32);
+	host_wr(h, E82545_TDBAH, HIGH >> 32);
+	for (i = 0; i < 64; i++)
+		host_rxd(h, i)->addr = htole64(le64toh(host_rxd(h, i)->addr) +
+		    HIGH);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	rx_receive(h, frame, sizeof(frame));
+	/* For the test's own driver. */
+	host_rxd(h, 0)->addr = htole64(le64toh(host_rxd(h, 0)->addr) - HIGH);
+	check_taken(h, frame, sizeof(frame));
+	i = host_tx_frame(h, frame, sizeof(frame), 0);
+	host_txd(h, i)->addr = htole64(le64toh(host_txd(h, i)->addr) + HIGH);
+	tx_go(h);
+	check_sent(h, 0, frame, sizeof(frame));
+	host_destroy(h);
+}
+
+TEST(untagged, "With VFE, frames without a tag pass, and PIF is for multicast")
+{
+	static const uint8_t all[6] = { 255, 255, 255, 255, 255, 255 };
+	struct host *h = rx_up(64, 2048);
+	struct e82545_rxd rxd;
+	uint8_t frame[100];
+
+	host_set(h, E82545_RCTL, E82545_RCTL_VFE);
+	host_make_frame(frame, sizeof(frame), all, 1);
+	rx_receive(h, frame, sizeof(frame));
+	rxd = check_taken(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(0, rxd.status & E82545_RXD_PIF);
+	host_destroy(h);
+}
+
 TEST(bad_middle, "A buffer outside guest memory loses its own bytes only; "
     "descriptors before the last say no more than DD")
 {
@@ -482,6 +555,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, inexact);
 	ATF_TP_ADD_TC(tp, short_tag);
 	ATF_TP_ADD_TC(tp, null_last);
+	ATF_TP_ADD_TC(tp, null_batch);
+	ATF_TP_ADD_TC(tp, high);
+	ATF_TP_ADD_TC(tp, untagged);
 	ATF_TP_ADD_TC(tp, bad_middle);
 	ATF_TP_ADD_TC(tp, dropped);
 

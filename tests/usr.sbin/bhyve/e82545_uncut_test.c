@@ -367,13 +367,16 @@ inject(struct host *h, const struct packet *p, size_t mss, int nfrags)
 	host_inject_offload(h, &frame, sent, len, nfrags);
 }
 
-/* Expect a segment next, without its tag if `strip'. */
-static void
+/*
+ * Expect a segment next, without its tag if `strip'.  Returns its length, with
+ * it, and without padding.
+ */
+static size_t
 check_segment(struct host *h, const struct packet *p, size_t off, size_t mss,
     bool strip)
 {
 	struct e82545_rxd rxd;
-	size_t len = segment(p, off, mss, whole);
+	size_t len = segment(p, off, mss, whole), unpadded = len;
 	size_t pcss = host_rd(h, E82545_RXCSUM) & E82545_RXCSUM_PCSS;
 
 	memcpy(whole, host_mac, sizeof(host_mac));
@@ -392,6 +395,17 @@ check_segment(struct host *h, const struct packet *p, size_t off, size_t mss,
 	ATF_CHECK_EQ(packet_sum(whole + pcss, len - pcss), rxd.csum);
 	if (strip)
 		ATF_CHECK_EQ(p->tag, le16toh(rxd.special));
+	return (unpadded);
+}
+
+/* Expect all segments. */
+static void
+check_segments(struct host *h, const struct packet *p, size_t mss)
+{
+	size_t off;
+
+	for (off = 0; off < p->paylen; off += mss)
+		check_segment(h, p, off, mss, false);
 }
 
 TEST(receive, "The guest gets complete segments, their sums verified, in buffers "
@@ -401,6 +415,7 @@ TEST(receive, "The guest gets complete segments, their sums verified, in buffers
 	struct host *h;
 	struct packet p;
 	uint32_t i, mss, off, s, segments, seed = 8, cut;
+	uint64_t bytes;
 	bool strip;
 
 	packet_fill(bulk, sizeof(bulk), 9);
@@ -408,7 +423,7 @@ TEST(receive, "The guest gets complete segments, their sums verified, in buffers
 		h = up(sizes[s] > 4096 ? 256 : 1024, sizes[s]);
 		host_set(h, E82545_RCTL, E82545_RCTL_LPE);
 		host_wr(h, E82545_RXCSUM, RXCSUM_ON);
-		segments = cut = 0;
+		segments = cut = bytes = 0;
 		for (i = 0; i < 100; i++) {
 			p = packet(1 + test_below(&seed, 5000), &seed);
 			p.vlan = test_chance(&seed, 1, 3);
@@ -427,7 +442,7 @@ TEST(receive, "The guest gets complete segments, their sums verified, in buffers
 			    2 + test_below(&seed, 30));
 			host_run(h);
 			for (off = 0; off < p.paylen; off += mss)
-				check_segment(h, &p, off, mss, strip);
+				bytes += check_segment(h, &p, off, mss, strip);
 			check_none(h);
 			host_rx_post(h);
 			if (mss < p.paylen) {
@@ -438,6 +453,7 @@ TEST(receive, "The guest gets complete segments, their sums verified, in buffers
 		ATF_CHECK_EQ(i, host_counter(h, E82545_C_RX_FRAME));
 		ATF_CHECK_EQ(cut, host_counter(h, E82545_C_RX_CUT));
 		ATF_CHECK_EQ(segments, host_counter(h, E82545_C_RX_SEGMENT));
+		ATF_CHECK_EQ(bytes, host_counter(h, E82545_C_RX_BYTE));
 		ATF_CHECK_EQ(i - cut + segments, host_rd(h, E82545_GPRC));
 		ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
 		host_destroy(h);
@@ -456,6 +472,88 @@ TEST(last_byte, "The last byte of a segment may have a buffer of its own")
 	check_segment(h, &p, 0, 257 - 54, false);
 	check_segment(h, &p, 257 - 54, 257 - 54, false);
 	check_none(h);
+	host_destroy(h);
+}
+
+TEST(long_headers, "Headers may end in a second buffer")
+{
+	struct host *h = up(64, 256);
+	struct frame frame = { .f_flags = 0 };
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		packet_fill(sent, 400, 19 + i);
+		memcpy(sent, host_mac, sizeof(host_mac));
+		frame_set(&frame, 1, 400);
+		frame.f_flags = FRAME_CSUM_PARTIAL;
+		frame.f_csum_start = 201;
+		frame.f_csum_offset = i == 0 ? 54 : 100;
+		host_inject_offload(h, &frame, sent, 400, 3);
+		host_run(h);
+		memcpy(whole, sent, 400);
+		be16enc(whole + 201 + frame.f_csum_offset,
+		    packet_sum(sent + 201, 199));
+		check_taken(h, whole, 400);
+	}
+	host_destroy(h);
+}
+
+/* Without a kick: the batch alone. */
+static void
+check_batch(struct host *h, uint32_t rdh, enum e82545_rx_state state)
+{
+	ATF_CHECK_EQ(state, e82545_rx(h->dev));
+	ATF_CHECK_EQ(rdh, host_rd(h, E82545_RDH));
+}
+
+TEST(batches, "A batch ends with 1024 descriptors, within a frame that is cut")
+{
+	struct host *h = up(2048, 256);
+	struct packet p = { .payload = bulk, .paylen = 512 * 60 };
+	unsigned int i;
+
+	packet_fill(bulk, sizeof(bulk), 20);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	inject(h, &p, 60, 4);
+	inject(h, &p, 60, 4);
+	inject(h, &p, 60, 4);
+	check_batch(h, 1024, E82545_RX_MORE);
+	check_batch(h, 3 * 512, E82545_RX_MORE);
+	for (i = 0; i < 3; i++)
+		check_segments(h, &p, 60);
+	host_rx_post(h);
+	p.paylen = 600 * 60;
+	inject(h, &p, 60, 4);
+	inject(h, &p, 60, 4);
+	check_batch(h, (3 * 512 + 1024) % 2048, E82545_RX_MORE);
+	check_batch(h, (3 * 512 + 1200) % 2048, E82545_RX_MORE);
+	for (i = 0; i < 2; i++)
+		check_segments(h, &p, 60);
+	check_none(h);
+	host_destroy(h);
+}
+
+TEST(ring_full, "Segments that would take all of the ring's buffers are never "
+    "delivered")
+{
+	struct host *h = up(8, 256);
+	struct packet p = { .payload = bulk, .paylen = 5000 };
+	uint32_t off;
+
+	packet_fill(bulk, sizeof(bulk), 22);
+	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	inject(h, &p, 7 * 256 - 53, 4);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_OVERSIZE));
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	inject(h, &p, 7 * 256 - 54, 4);
+	for (off = 0; off < p.paylen; off += 7 * 256 - 54) {
+		host_run(h);
+		check_segment(h, &p, off, 7 * 256 - 54, false);
+		host_rx_post(h);
+	}
+	ATF_CHECK_EQ(0, host_rx_pending(h));
 	host_destroy(h);
 }
 
@@ -492,12 +590,13 @@ TEST(resumed, "A frame of more segments than the ring holds reaches the guest "
 	host_destroy(h);
 }
 
-/* A source for a direct call: a frame, so many times. */
+/* A source for a direct call: a short frame, and another so many times. */
 struct direct {
 	struct frame_source source;
 	struct frame	 frame;
 	struct iovec	 iov[2];
-	unsigned int	 left;
+	bool		 short_first;
+	unsigned int	 left;		/* with the short one */
 };
 
 static bool
@@ -508,24 +607,33 @@ direct_peek(struct frame_source *source, struct frame *frame)
 
 	if (d->left == 0)
 		return (false);
+	memcpy(iov, d->iov, sizeof(d->iov));
+	if (d->short_first) {
+		frame_set(frame, 1, iov[0].iov_len);
+		return (true);
+	}
 	*frame = d->frame;
 	frame->f_iov = iov;
 	frame->f_niov = 2;
-	memcpy(iov, d->iov, sizeof(d->iov));
 	return (true);
 }
 
 static void
 direct_next(struct frame_source *source)
 {
-	__containerof(source, struct direct, source)->left--;
+	struct direct *d = __containerof(source, struct direct, source);
+
+	d->short_first = false;
+	d->left--;
 }
 
-/* Call with `n' frames of the packet.  Returns how many are left. */
+/* Call with `n' frames of the packet, behind a short one.  Returns the rest. */
 static unsigned int
-direct_call(struct host *h, const struct packet *p, size_t mss, unsigned int n)
+direct_call_behind(struct host *h, const struct packet *p, size_t mss,
+    unsigned int n, bool short_first)
 {
-	struct direct d = { .source = { direct_peek, direct_next }, .left = n };
+	struct direct d = { .source = { direct_peek, direct_next },
+	    .short_first = short_first, .left = n + short_first };
 	size_t len = make(&d.frame, p, mss);
 
 	d.iov[0].iov_base = sent;
@@ -534,6 +642,12 @@ direct_call(struct host *h, const struct packet *p, size_t mss, unsigned int n)
 	d.iov[1].iov_len = len - 60;
 	e82545_rx_direct(h->dev, &d.source);
 	return (d.left);
+}
+
+static unsigned int
+direct_call(struct host *h, const struct packet *p, size_t mss, unsigned int n)
+{
+	return (direct_call_behind(h, p, mss, n, false));
 }
 
 TEST(direct, "A direct call takes all segments, or leaves the frame")
@@ -575,6 +689,68 @@ TEST(direct_batches, "A frame whose segments the batch cannot take all is one "
 	host_destroy(h);
 }
 
+TEST(between, "Between two batches of a frame that is cut, a direct call has "
+    "frames of its own")
+{
+	struct host *h = up(2048, 256);
+	struct packet p = { .payload = bulk, .paylen = 1300 * 50 };
+	struct packet q = { .payload = bulk, .paylen = 10 * 50 };
+	uint32_t off;
+
+	packet_fill(bulk, sizeof(bulk), 21);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	inject(h, &p, 50, 4);
+	check_batch(h, 1024, E82545_RX_MORE);
+	ATF_CHECK_EQ(0, direct_call(h, &q, 50, 1));
+	ATF_CHECK_EQ(1034, host_rd(h, E82545_RDH));
+	host_run(h);
+	for (off = 0; off < 1024 * 50; off += 50)
+		check_segment(h, &p, off, 50, false);
+	check_segments(h, &q, 50);
+	for (; off < p.paylen; off += 50)
+		check_segment(h, &p, off, 50, false);
+	check_none(h);
+	/* Nor does the next frame of the port begin elsewhere. */
+	ATF_CHECK_EQ(0, direct_call(h, &q, 50, 1));
+	inject(h, &q, 50, 4);
+	host_run(h);
+	check_segments(h, &q, 50);
+	check_segments(h, &q, 50);
+	check_none(h);
+	host_destroy(h);
+}
+
+TEST(direct_limit, "A batch of a direct call, too, has 1024 descriptors")
+{
+	static const struct {
+		uint32_t	segments, frames, batches;
+		bool		short_first;
+	} t[] = {
+		{ 512, 2, 1, false }, { 205, 5, 2, false },
+		{ 1024, 1, 1, false }, { 1024, 1, 2, true },
+	};
+	struct packet p = { .payload = bulk };
+	struct host *h;
+	unsigned int i, n;
+
+	packet_fill(bulk, sizeof(bulk), 23);
+	for (i = 0; i < nitems(t); i++) {
+		h = up(2048, 256);
+		host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+		p.paylen = t[i].segments * 50;
+		ATF_CHECK_EQ(0, direct_call_behind(h, &p, 50, t[i].frames,
+		    t[i].short_first));
+		if (t[i].short_first)
+			check_taken(h, sent, 60);
+		for (n = 0; n < t[i].frames; n++)
+			check_segments(h, &p, 50);
+		check_none(h);
+		ATF_CHECK_EQ_MSG(t[i].batches, host_counter(h,
+		    E82545_C_RX_BATCH), "row %u", i);
+		host_destroy(h);
+	}
+}
+
 TEST(dropped, "Frames that the guest does not want, or whose headers lie, are "
     "dropped once, and the next one is not")
 {
@@ -597,18 +773,34 @@ TEST(dropped, "Frames that the guest does not want, or whose headers lie, are "
 	len = make(&frame, &p, 0);
 	frame.f_csum_start = frame.f_csum_offset = 0;
 	host_inject_offload(h, &frame, sent, len, 3);
+	/* A sum within Ethernet's header, with a tag. */
+	len = make(&frame, &p, 0);
+	frame.f_len = len = 100;
+	frame.f_csum_start = 13;
+	frame.f_csum_offset = 0;
+	host_inject_offload(h, &frame, sent, len, 3);
 	/* Segments longer than RCTL accepts. */
 	inject(h, &p, 1465, 3);
 	inject(h, &p, 1464, 3);
 	host_run(h);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FILTERED));
-	ATF_CHECK_EQ(2, host_counter(h, E82545_C_RX_BAD_OFFLOAD));
+	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_BAD_OFFLOAD));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_OVERSIZE));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
 	check_segment(h, &p, 0, 1464, false);
 	check_segment(h, &p, 1464, 1464, false);
 	check_segment(h, &p, 2928, 1464, false);
 	check_none(h);
+	/* Right behind it. */
+	len = make(&frame, &p, 0);
+	frame.f_len = len = 100;
+	frame.f_csum_start = 14;
+	frame.f_csum_offset = 0;
+	host_inject_offload(h, &frame, sent, len, 3);
+	host_run(h);
+	memcpy(whole, sent, len);
+	be16enc(whole + 14, packet_sum(sent + 14, len - 14));
+	check_taken(h, whole, len);
 	host_destroy(h);
 }
 
@@ -668,9 +860,14 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, padded);
 	ATF_TP_ADD_TC(tp, receive);
 	ATF_TP_ADD_TC(tp, last_byte);
+	ATF_TP_ADD_TC(tp, long_headers);
+	ATF_TP_ADD_TC(tp, batches);
+	ATF_TP_ADD_TC(tp, between);
+	ATF_TP_ADD_TC(tp, ring_full);
 	ATF_TP_ADD_TC(tp, resumed);
 	ATF_TP_ADD_TC(tp, direct);
 	ATF_TP_ADD_TC(tp, direct_batches);
+	ATF_TP_ADD_TC(tp, direct_limit);
 	ATF_TP_ADD_TC(tp, dropped);
 	ATF_TP_ADD_TC(tp, mtu);
 	ATF_TP_ADD_TC(tp, bad_address);

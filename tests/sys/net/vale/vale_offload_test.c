@@ -144,6 +144,8 @@ take(struct vale_desc *d, unsigned int kind, uint8_t *hdr, uint8_t *buf)
 		slot = &ring->slot[ring->head];
 		ATF_REQUIRE(slot->len > 0 && slot->len <= ring->nr_buf_size);
 		ATF_CHECK_EQ(rfrags, (uint32_t)NS_RFRAGS(slot));
+		ATF_CHECK_EQ(0, slot->flags & 0xff & ~(NS_MOREFRAG |
+		    VALE_SLOT_HEADER));
 		data = NETMAP_BUF(ring, slot->buf_idx);
 		ATF_REQUIRE(len + slot->len <= BYTES);
 		if (n == 0 && (slot->flags & VALE_SLOT_HEADER) != 0) {
@@ -463,6 +465,124 @@ TEST(longest, "More frames with the longest headers than a batch has space for "
 		ATF_CHECK_EQ(0, memcmp(hdr, found_hdr, LONG));
 	}
 	expect_none(to);
+	/* 64 KB of headers. */
+	T_COUNT(from, TX_BATCH, 2);
+	vale_close(from);
+	vale_close(to);
+}
+
+TEST(slots, "A frame, or a segment, may have its last byte in a slot of its "
+    "own")
+{
+	static struct sent s;
+	struct vale_desc *from, *to;
+	struct packet p = { .payload = payload };
+	uint32_t len, mss;
+	unsigned int b;
+
+	packet_fill(payload, sizeof(payload), 22);
+	for (b = 0; b < nitems(kinds); b++) {
+		to = port("valet0:to", kinds[b], 64, 2);
+		from = port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+		drain(to);
+		for (len = 4096 - LONG - 1; len <= 4096 + 1; len++)
+			for (mss = 0; mss <= len - 54; mss += len - 54) {
+				p.paylen = mss == 0 ? len - 54 : 2 * mss;
+				make(&s, &p, mss, 2, 1);
+				put_sent(from, VALE_HEADER_SLOT, &s, 2048,
+				    true);
+				ATF_REQUIRE_EQ(0, vale_txsync(from));
+				ATF_REQUIRE_EQ(0, vale_rxsync(to));
+				expect(to, kinds[b], &s);
+				expect_none(to);
+				ATF_REQUIRE_EQ(0, vale_rxsync(to));
+			}
+		vale_close(from);
+		vale_close(to);
+	}
+}
+
+TEST(second_slot, "A segment may have its last byte in a second slot")
+{
+	static struct sent s;
+	struct vale_desc *from, *to;
+	struct packet p = { .payload = payload };
+	uint32_t mss;
+
+	packet_fill(payload, sizeof(payload), 23);
+	to = port("valet0:to", 0, 64, 2);
+	from = port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	drain(to);
+	for (mss = 2048 - 55; mss <= 2048 - 53; mss++) {
+		p.paylen = 3 * mss;
+		make(&s, &p, mss, 2, 1);
+		put_sent(from, VALE_HEADER_SLOT, &s, 2048, true);
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		ATF_REQUIRE_EQ(0, vale_rxsync(to));
+		expect(to, 0, &s);
+		expect_none(to);
+		ATF_REQUIRE_EQ(0, vale_rxsync(to));
+	}
+	vale_close(from);
+	vale_close(to);
+}
+
+TEST(hint, "The sender's length of the headers is a hint: TCP's header says "
+    "where they end")
+{
+	static struct sent s;
+	struct vale_desc *from, *to;
+	struct packet p = { .payload = payload, .paylen = 1000 };
+	uint8_t hdr[LONG];
+	unsigned int b;
+
+	packet_fill(payload, sizeof(payload), 24);
+	for (b = 0; b < nitems(kinds); b++) {
+		to = port("valet0:to", kinds[b], 64, 2);
+		from = port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+		drain(to);
+		make(&s, &p, 300, 2, 1);
+		memcpy(hdr, s.hdr, LONG);
+		le16enc(hdr + 2, 66);
+		put(from, VALE_HEADER_SLOT, hdr, s.data, s.len, 2048, true);
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		ATF_REQUIRE_EQ(0, vale_rxsync(to));
+		expect(to, kinds[b], &s);
+		expect_none(to);
+		vale_close(from);
+		vale_close(to);
+	}
+}
+
+TEST(end_of_batch, "The last frame of a batch may have its headers in 42 "
+    "fragments")
+{
+	static struct sent s;
+	struct vale_desc *from, *to;
+	struct packet p = { .udp = true, .payload = payload, .paylen = 21 };
+	uint32_t i;
+
+	packet_fill(payload, sizeof(payload), 25);
+	to = port("valet0:to", VALE_HEADER_SLOT, 2048, 2);
+	from = t_open("valet0:from", 2048, 64);
+	ATF_REQUIRE_EQ(0, vale_set_header(from, VALE_HEADER_SLOT));
+	drain(to);
+	make(&s, &p, 0, 2, 1);
+	ATF_REQUIRE_EQ(63, s.len);
+	for (i = 0; i < 1023; i++)
+		t_queue(from, 60, 2, 1, i);
+	put_sent(from, VALE_HEADER_SLOT, &s, 1, true);
+	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	T_COUNT(from, TX_BATCH, 1);
+	ATF_REQUIRE_EQ(0, vale_rxsync(to));
+	for (i = 0; i < 1023; i++)
+		ATF_REQUIRE_EQ(60, take(to, VALE_HEADER_SLOT, found_hdr,
+		    found));
+	expect(to, VALE_HEADER_SLOT, &s);
+	expect_none(to);
+	/* What is behind the batch is the port's ring. */
+	t_send(to, 60, 1, 2, 7);
+	t_expect(from, 60, 2, 7);
 	vale_close(from);
 	vale_close(to);
 }
@@ -587,6 +707,9 @@ compare(void *arg, struct frame_source *frames)
 		ATF_CHECK_EQ(0, memcmp(s->data + len, iov[i].iov_base,
 		    iov[i].iov_len));
 		len += iov[i].iov_len;
+		/* No payload is behind headers that are all of the frame. */
+		ATF_CHECK(iov[i].iov_len > 0 ||
+		    (i == 1 && frame.f_niov == 2));
 	}
 	ATF_CHECK_EQ(s->len, len);
 	ATF_CHECK_EQ(s->len, frame.f_len);
@@ -626,6 +749,49 @@ TEST(sink, "A sink gets the fragments of a frame, and no others, however its "
 			ATF_REQUIRE_EQ(0, vale_txsync(from));
 			ATF_REQUIRE_EQ(200 * (a - 1) + i + 1, peeked);
 		}
+		vale_close(from);
+		vale_close(to);
+	}
+}
+
+/* A sink for frames of one fragment. */
+static void
+single(void *arg, struct frame_source *frames)
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	unsigned int *n = arg;
+
+	for (; frame_peek(frames, &frame); frame_next(frames)) {
+		ATF_CHECK_EQ(0, frame.f_flags);
+		ATF_CHECK_EQ(1, frame.f_niov);
+		ATF_CHECK_EQ(frame.f_len, iov[0].iov_len);
+		++*n;
+	}
+}
+
+TEST(sink_plain, "A slot that has a header alone is no fragment of the frame")
+{
+	static const uint8_t zero[LONG] = { 0 };
+	struct vale_desc *from, *to;
+	struct netmap_slot *slot;
+	unsigned int a, n;
+
+	for (a = 1; a < nitems(kinds); a++) {
+		to = port("valet0:to", 0, 64, 2);
+		from = port("valet0:from", kinds[a], 64, 1);
+		drain(to);
+		n = 0;
+		ATF_REQUIRE_EQ(0, vale_set_sink(to, single, &n));
+		slot = &from->txring->slot[from->txring->head];
+		t_put(from, zero, kinds[a] == SHORT ? SHORT : LONG, LONG,
+		    false);
+		slot->flags |= NS_MOREFRAG | (kinds[a] == VALE_HEADER_SLOT ?
+		    VALE_SLOT_HEADER : 0);
+		t_queue(from, 60, 2, 1, 0);
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		ATF_CHECK_EQ(1, n);
+		T_COUNT(to, RX_DIRECT, 1);
 		vale_close(from);
 		vale_close(to);
 	}
@@ -851,9 +1017,14 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, flood);
 	ATF_TP_ADD_TC(tp, many);
 	ATF_TP_ADD_TC(tp, longest);
+	ATF_TP_ADD_TC(tp, slots);
+	ATF_TP_ADD_TC(tp, second_slot);
+	ATF_TP_ADD_TC(tp, hint);
+	ATF_TP_ADD_TC(tp, end_of_batch);
 	ATF_TP_ADD_TC(tp, full);
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, sink);
+	ATF_TP_ADD_TC(tp, sink_plain);
 	ATF_TP_ADD_TC(tp, other_sink);
 	ATF_TP_ADD_TC(tp, invalid);
 	ATF_TP_ADD_TC(tp, short_header);

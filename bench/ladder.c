@@ -34,15 +34,16 @@ static const struct {
 	const char	*name;
 	uint32_t	mode;
 	bool		moderated;
-	uint32_t	batch;		/* least frames a flush; 0: as -b */
 } step[] = {
-	{ "BASE",	0,			false,	0 },
-	{ "moderation",	0,			true,	0 },
-	{ "SC",		LEM_MODE_SC,		false,	0 },
-	{ "SC+mod",	LEM_MODE_SC,		true,	0 },
-	/* Packets gathered since the last poll are flushed together. */
-	{ "polling",	LEM_MODE_POLL,		false,	64 },
-	{ "CSB",	LEM_MODE_CSB,		true,	0 },
+	{ "BASE",	0,				false },
+	{ "moderation",	0,				true },
+	{ "SC",		LEM_MODE_SC,			false },
+	{ "SC+mod",	LEM_MODE_SC,			true },
+	{ "lazy",	LEM_MODE_LAZY,			false },
+	/* The sender polls when it has no descriptors. */
+	{ "polling",	LEM_MODE_POLL,			false },
+	{ "polling+SC",	LEM_MODE_POLL | LEM_MODE_SC,	false },
+	{ "CSB",	LEM_MODE_CSB,			true },
 };
 #define	NSTEPS	(sizeof(step) / sizeof(step[0]))
 
@@ -103,7 +104,7 @@ main(int argc, char **argv)
 {
 	static const uint32_t sizes[] = { 60, 1514 };
 	struct ladder_params params;
-	uint32_t batch, itr, only;
+	uint32_t itr, only;
 	unsigned int i, s;
 	const char *mode = NULL;
 	double base, mpps;
@@ -111,7 +112,7 @@ main(int argc, char **argv)
 
 	memset(&params, 0, sizeof(params));
 	params.exit_ns = 3700;
-	batch = 1;
+	params.batch = 1;
 	params.run_ns = 500 * 1000000ULL;
 	itr = 400;
 	only = 0;
@@ -124,7 +125,7 @@ main(int argc, char **argv)
 			params.to_host = true;
 			break;
 		case 'b':
-			batch = number(optarg, 1, 1024);
+			params.batch = number(optarg, 1, 1024);
 			break;
 		case 'e':
 			params.exit_ns = number(optarg, 0, 1000000);
@@ -154,7 +155,7 @@ main(int argc, char **argv)
 	if (optind != argc)
 		usage();
 	printf("an exit %ju ns, moderation %.1f us, %u frames a flush\n",
-	    (uintmax_t)params.exit_ns, itr * 0.256, batch);
+	    (uintmax_t)params.exit_ns, itr * 0.256, params.batch);
 	printf("%38s%20s%20s\n", "", "sender, a frame", "receiver, a frame");
 	printf("%-12s%6s%10s%8s%10s%10s%10s%10s%9s%8s\n", "mode", "bytes",
 	    "Kpps", "x BASE", "exits", "intr", "exits", "intr", "dropped",
@@ -167,8 +168,6 @@ main(int argc, char **argv)
 				continue;
 			params.mode = step[i].mode;
 			params.itr_256ns = step[i].moderated ? itr : 0;
-			params.batch = batch < step[i].batch ? step[i].batch :
-			    batch;
 			mpps = run(i, &params, base);
 			if (base == 0)
 				base = mpps;

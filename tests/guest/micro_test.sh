@@ -140,10 +140,12 @@ rr_modes_run()
 		pair "role=rr count=300 ms=0 mode=$mode" "role=echo mode=$mode"
 		answered
 	done
-	pair "role=rr count=300 ms=0 mode=poll" "role=echo mode=poll"
-	answered
-	is "interrupts" "$(v vm1 irqs)" -eq 0
-	is "interrupts" "$(v vm2 irqs)" -eq 0
+	for mode in poll poll,sc csb,poll,sc; do
+		pair "role=rr count=300 ms=0 mode=$mode" "role=echo mode=$mode"
+		answered
+		is "interrupts" "$(v vm1 irqs)" -eq 0
+		is "interrupts" "$(v vm2 irqs)" -eq 0
+	done
 }
 
 micro_case base "One write to TDT for each frame; all are accounted for"
@@ -233,6 +235,24 @@ poll_run()
 	is "vm1's interrupts" "$(v vm1 irqs)" -eq 0
 	is "vm2's interrupts" "$(v vm2 irqs)" -eq 0
 	is "adapter: interrupts" "$(c vm2 intr_sent)" -eq 0
+}
+
+micro_case poll_sc "Polling and send combining: frames wait for the next poll"
+poll_sc_run()
+{
+	pair "role=source ms=1000 mode=poll,sc ring=1024" \
+	    "role=sink mode=poll ring=1024"
+	accounted
+	is "TDT written, twice" "$((2 * $(v vm1 tx_kicks)))" -le \
+	    "$(v vm1 tx_packets)"
+	is "combined" "$(v vm1 tx_combined)" -gt 0
+	is "vm1's interrupts" "$(v vm1 irqs)" -eq 0
+	# Fewer frames than a quarter of the ring, and none before the poll.
+	pair "role=source count=200 ms=0 mode=poll,sc ring=1024 tick=100000" \
+	    "role=sink"
+	accounted
+	is "received" "$(v vm2 received)" -eq 200
+	is "TDT written" "$(v vm1 tx_kicks)" -le "$(v vm1 polls)"
 }
 
 micro_case spin "Polling without a pause"

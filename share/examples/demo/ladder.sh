@@ -20,7 +20,7 @@
 
 LADDER_MS=1000
 # Polling needs a ring that has space for the frames of a tick.
-POLL="batch=64 ring=1024 tick=250"
+POLL="ring=1024 tick=250"
 
 # micro_pair LEADER FOLLOWER: run two micro-guests to their end.
 micro_pair()
@@ -132,7 +132,9 @@ ladder()
 	step "itr=4000" 60 itr=4000
 	step "SC" 60 sc
 	step "itr=250, SC" 60 itr=250,sc
+	step "lazy" 60 lazy
 	step "polling" 60 poll $POLL
+	step "polling, SC" 60 poll,sc $POLL
 	step "CSB" 60 csb
 	step "BASE" 1514 base
 	step "CSB" 1514 csb
@@ -140,7 +142,7 @@ ladder()
 	round_trip "CSB" csb
 	# Poll without a pause, as a system does that polls before it halts.
 	round_trip "CSB, polling" csb,poll tick=0
-	overload "polling" poll $POLL
+	overload "polling, SC" poll,sc $POLL
 	overload "CSB" csb
 	SYNC=false
 	step "BASE, posted" 60 base

@@ -34,8 +34,9 @@ bottom = system(rungs." | tail -n 1") - 0.8
 # What a driver mode is, under the ladder.
 legend = "BASE: no moderation, a write to TDT for each frame.  " \
     ."itr: least time between interrupts, units of 256 ns.\n" \
-    ."SC: send combining.  polling: no interrupts, the driver looks every " \
-    ."250 us.  CSB: the rings' indices are in shared memory."
+    ."SC: send combining.  lazy: no interrupts for frames sent.  polling: no " \
+    ."interrupts, the driver looks every 250 us.\n" \
+    ."CSB: the rings' indices are in shared memory."
 
 do for [out in "svg png"] {
 	height = int(160 - bottom * 27)
@@ -49,7 +50,7 @@ do for [out in "svg png"] {
 	set multiplot
 	set label 1 "What each driver mode is worth: one guest sends, " \
 	    ."another receives" at screen 0.02, screen top(22) font pt(16)
-	set label 2 legend at screen 0.02, screen top(height - 37)
+	set label 2 legend at screen 0.02, screen top(height - 54)
 	set label 3 "Frames that arrived, 1000 a second (times BASE)" \
 	    at screen 0.13, screen top(58)
 	set label 4 "Exits a frame:" at screen 0.66, screen top(58)

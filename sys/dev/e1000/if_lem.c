@@ -15,15 +15,14 @@
  *
  * Once a second, lem_tick() enqueues the task: for completions without an
  * interrupt, on which lazy completion depends, and for receive slots for which
- * there was no memory.  It resets the adapter if packets do not complete, or if
+ * there was no memory.  While the driver polls, nothing reports a change of the
+ * link, so the tick looks.  It resets the adapter if packets do not complete, or if
  * lem_core has found it dead.
  *
  * The probe returns BUS_PROBE_VENDOR, so the stock driver of the same name
  * loses to this one the adapters that have registers and a station address.  It
  * gets the others, and without a hypervisor all.
  */
-
-#include "opt_device_polling.h"
 
 #include <dev/e1000/if_lem.h>
 
@@ -93,18 +92,25 @@ lem_filters(struct lem_softc *sc)
 int
 lem_mode_update(struct lem_softc *sc)
 {
+	const bool polling = (if_getcapenable(sc->ifp) & IFCAP_POLLING) != 0;
 	int error;
 
 	sx_assert(&sc->ctl, SX_XLOCKED);
+	if (sc->knobs.poll != 0 && polling)
+		return (EBUSY);
 	mtx_lock(&sc->rx.mtx);
 	mtx_lock(&sc->tx.mtx);
 	sc->core.lc_rx_share = sc->knobs.rx_share;
+	sc->core.lc_poll_ns = sc->knobs.poll == 0 ? 0 :
+	    1000000000 / sc->knobs.poll;
 	error = lem_set_mode(&sc->core, (sc->knobs.sc ? LEM_MODE_SC : 0) |
 	    (sc->knobs.csb ? LEM_MODE_CSB : 0) |
 	    (sc->knobs.tx_lazy ? LEM_MODE_LAZY : 0) |
-	    (if_getcapenable(sc->ifp) & IFCAP_POLLING ? LEM_MODE_POLL : 0));
+	    (sc->knobs.poll != 0 || polling ? LEM_MODE_POLL : 0));
 	mtx_unlock(&sc->tx.mtx);
 	mtx_unlock(&sc->rx.mtx);
+	/* Enable interrupts, or poll. */
+	taskqueue_enqueue(sc->tq, &sc->intr_task);
 	return (error != 0 ? error : lem_set_itr(&sc->core, sc->knobs.itr));
 }
 
@@ -188,6 +194,8 @@ lem_tick(void *arg, int pending __unused)
 	uint64_t cleans = lc->lc_counter[LEM_C_TX_CLEAN];
 
 	sx_xlock(&sc->ctl);
+	if (lc->lc_running && (lc->lc_mode & LEM_MODE_POLL) != 0)
+		lem_link(lc);
 	sc->tx_stuck = cleans != sc->tx_cleans || !lc->lc_link ||
 	    lem_tx_idle(lc) ? 0 : sc->tx_stuck + 1;
 	sc->tx_cleans = cleans;
@@ -245,12 +253,8 @@ lem_set_caps(struct lem_softc *sc, int wanted)
 
 	sx_assert(&sc->ctl, SX_XLOCKED);
 	change = (wanted ^ if_getcapenable(ifp)) & if_getcapabilities(ifp);
-#ifdef DEVICE_POLLING
 	if (change & IFCAP_POLLING)
-		error = wanted & IFCAP_POLLING ?
-		    ether_poll_register(lem_poll, ifp) :
-		    ether_poll_deregister(ifp);
-#endif
+		error = lem_poll_register(sc, (wanted & IFCAP_POLLING) != 0);
 	if (error != 0)
 		return (error);
 	if_togglecapenable(ifp, change);
@@ -266,9 +270,7 @@ lem_set_caps(struct lem_softc *sc, int wanted)
 		(void)lem_up(sc);
 	}
 	lem_filters(sc);
-	error = lem_mode_update(sc);
-	taskqueue_enqueue(sc->tq, &sc->intr_task);
-	return (error);
+	return (lem_mode_update(sc));
 }
 
 /* Returns ENOIOCTL for commands that the driver does not handle. */
@@ -411,9 +413,8 @@ lem_setup_ifp(struct lem_softc *sc)
 	if_sethwtsomaxsegcount(ifp, LEM_TX_MAXSEGS - 2);
 	if_sethwtsomaxsegsize(ifp, PAGE_SIZE);
 	if_setcapabilities(ifp, caps);
-#ifdef DEVICE_POLLING
-	if_setcapabilitiesbit(ifp, IFCAP_POLLING, 0);
-#endif
+	if (lem_poll_offered())
+		if_setcapabilitiesbit(ifp, IFCAP_POLLING, 0);
 	/* QEMU's e1000 gives IPv6 segments a wrong length. */
 	sx_xlock(&sc->ctl);
 	(void)lem_set_caps(sc, sc->core.lc_csb != NULL ? caps :

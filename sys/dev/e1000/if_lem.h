@@ -21,6 +21,13 @@
 #ifndef _DEV_E1000_IF_LEM_H_
 #define	_DEV_E1000_IF_LEM_H_
 
+/*
+ * Declare polling(4).  Its functions are weak references, so a module offers it
+ * in any kernel that has it, and loads in others.
+ */
+#undef DEVICE_POLLING
+#define	DEVICE_POLLING	1
+
 #include <dev/e1000/lem_core.h>
 
 #include <sys/callout.h>
@@ -40,6 +47,7 @@
 #define	LEM_NDESC	1024	/* descriptors in a ring */
 #define	LEM_BR_SLOTS	4096	/* packets that wait for descriptors */
 #define	LEM_TSO_MAX	65535	/* bytes with all headers */
+#define	LEM_POLL_MAX	100000	/* polls a second */
 
 /* The tunables of dev.em.N; their ranges are in if_lem_sysctl.c. */
 struct lem_knobs {
@@ -49,6 +57,8 @@ struct lem_knobs {
 	u_int		 sc;		/* LEM_MODE_SC */
 	u_int		 csb;		/* LEM_MODE_CSB */
 	u_int		 tx_lazy;	/* LEM_MODE_LAZY */
+	u_int		 poll;		/* LEM_MODE_POLL: polls a second; not
+					   with polling(4) */
 };
 
 /* Memory that the adapter reads and writes, except packets. */
@@ -93,6 +103,7 @@ struct lem_softc {
 	struct task	 intr_task;
 	uint64_t	 intr_ns;	/* of its interrupt; atomic */
 	struct callout	 resume;	/* ends lem_yield() */
+	struct callout	 poll;		/* the next poll, by lc_poll_ns */
 	struct timeout_task tick;
 
 	struct lem_side	 rx;
@@ -118,7 +129,7 @@ struct lem_softc {
  * lem_up() starts the adapter and returns lem_start()'s result.  It does
  * nothing and returns 0 if the adapter is running, suspended, or not IFF_UP.
  * lem_mode_update() applies the knobs; it returns ENOTSUP if the adapter does
- * not support one.
+ * not support one, and EBUSY for knobs.poll if polling(4) polls.
  */
 int	lem_up(struct lem_softc *sc);
 void	lem_down(struct lem_softc *sc);
@@ -129,15 +140,16 @@ int	lem_mode_update(struct lem_softc *sc);
  *
  * lem_work_init() must come first, lem_work_free() last; lem_work_start()
  * creates the thread and returns 0 or an errno value.  lem_filter() is the
- * interrupt's filter, lem_poll() that of polling(4).
+ * interrupt's filter.  lem_poll_register() lets polling(4) poll the adapter or
+ * stops that; the caller must hold ctl.  It returns EOPNOTSUPP if the kernel has
+ * no polling(4), as lem_poll_offered() tells; EBUSY if the driver polls.
  */
 void	lem_work_init(struct lem_softc *sc);
 int	lem_work_start(struct lem_softc *sc);
 void	lem_work_free(struct lem_softc *sc);
 int	lem_filter(void *arg);
-#ifdef DEVICE_POLLING
-int	lem_poll(if_t ifp, enum poll_cmd cmd, int count);
-#endif
+bool	lem_poll_offered(void);
+int	lem_poll_register(struct lem_softc *sc, bool on);
 
 /* if_lem_sysctl.c: add the variables of an adapter. */
 void	lem_sysctls(struct lem_softc *sc);

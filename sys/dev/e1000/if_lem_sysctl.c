@@ -29,6 +29,8 @@ static const struct {
 	    "Shared-memory notification, if the adapter offers it" },
 	{ "tx_lazy", offsetof(struct lem_knobs, tx_lazy), 0, 1,
 	    "No transmit interrupts unless the ring is short" },
+	{ "poll", offsetof(struct lem_knobs, poll), 0, LEM_POLL_MAX,
+	    "Polls per second in place of interrupts; 0: interrupts" },
 };
 
 static int

@@ -9,8 +9,12 @@
  *
  * The filter reads the causes, masks the interrupt and enqueues a task.  The
  * task works in turns of rx_budget frames, and enqueues itself again after each
- * until the ring is empty; only then it unmasks the interrupt.  With
- * DEVICE_POLLING the poll handler does the same work.
+ * until the ring is empty; only then it unmasks the interrupt.
+ *
+ * Polling.  Interrupts remain masked, and a callout enqueues the task, again
+ * and again: the task arms it when the ring is empty, as long as the adapter
+ * runs.  If polling(4) polls instead, its handler does the same work, without
+ * the task.
  *
  * The task's thread has the priority of interrupts.  So that the programs that
  * use the frames get their turn, it lets others run when reception has used
@@ -19,14 +23,16 @@
  * Interrupts remain masked meanwhile.
  */
 
-#include "opt_device_polling.h"
-
 #include <dev/e1000/if_lem.h>
 
 #include <sys/kernel.h>
 #include <sys/priority.h>
 #include <sys/proc.h>
 #include <sys/sched.h>
+
+/* polling(4): NULL unless the kernel has options DEVICE_POLLING. */
+#pragma weak ether_poll_register
+#pragma weak ether_poll_deregister
 
 /* The clock that the scheduler uses: reading it is no exit. */
 static uint64_t
@@ -104,15 +110,46 @@ lem_yield(struct lem_softc *sc, uint64_t ns)
 	(void)callout_drain(&sc->resume);
 }
 
+static void
+lem_poll_due(void *arg)
+{
+	struct lem_softc *sc = arg;
+
+	taskqueue_enqueue(sc->tq, &sc->intr_task);
+}
+
 /*
- * A turn.  If there may be more to do, the task is enqueued again; if not,
- * interrupts are unmasked.
+ * After a turn: whether there may be more to do, as there is if it was `full'.
+ * If not, interrupts are unmasked, or the next poll is due later, not before
+ * pause_ns.
  */
+static bool
+lem_more(struct lem_softc *sc, bool full, uint64_t pause_ns, uint64_t begin_ns,
+    uint64_t end_ns)
+{
+	struct lem_core *lc = &sc->core;
+	uint64_t wait_ns;
+
+	mtx_assert(&sc->rx.mtx, MA_OWNED);
+	if ((lc->lc_mode & LEM_MODE_POLL) == 0)
+		return (full || pause_ns != 0 || lem_intr_enable(lc));
+	if (lc->lc_poll_ns == 0 || !lc->lc_running)
+		return (false);
+	wait_ns = MAX(pause_ns, lem_poll_wait(lc, begin_ns, end_ns));
+	if (full || wait_ns == 0)
+		return (true);
+	callout_reset_sbt(&sc->poll, nstosbt(wait_ns), 0, lem_poll_due, sc,
+	    C_DIRECT_EXEC);
+	return (false);
+}
+
+/* A turn.  If there may be more to do, the task is enqueued again. */
 static void
 lem_intr_task(void *arg, int pending __unused)
 {
 	struct lem_softc *sc = arg;
-	uint64_t begin_ns = atomic_load_acq_64(&sc->intr_ns), pause_ns = 0;
+	uint64_t begin_ns = atomic_load_acq_64(&sc->intr_ns);
+	uint64_t end_ns, pause_ns;
 	u_int budget = sc->knobs.rx_budget, n;
 	bool again;
 
@@ -121,13 +158,11 @@ lem_intr_task(void *arg, int pending __unused)
 	atomic_store_rel_64(&sc->intr_ns, 0);
 	n = lem_serve(sc, budget);
 	mtx_lock(&sc->rx.mtx);
-	if (n > 0)
-		pause_ns = lem_rx_turn(&sc->core, begin_ns, lem_now_ns());
+	end_ns = lem_now_ns();
+	pause_ns = lem_rx_turn(&sc->core, n, begin_ns, end_ns);
 	if (pause_ns != 0 && !sched_runnable())
 		pause_ns = 0;
-	again = n >= budget || pause_ns != 0 || lem_intr_enable(&sc->core);
-	if ((sc->core.lc_mode & LEM_MODE_POLL) != 0)
-		again = false;
+	again = lem_more(sc, n >= budget, pause_ns, begin_ns, end_ns);
 	lem_link_update(sc);
 	if (sc->rx_forwards)
 		taskqueue_enqueue_timeout(sc->tq, &sc->tick, 0);
@@ -139,9 +174,8 @@ lem_intr_task(void *arg, int pending __unused)
 	taskqueue_enqueue(sc->tq, &sc->intr_task);
 }
 
-#ifdef DEVICE_POLLING
 /* polling(4) has a limit of its own: kern.polling.user_frac. */
-int
+static int
 lem_poll(if_t ifp, enum poll_cmd cmd, int count)
 {
 	struct lem_softc *sc = if_getsoftc(ifp);
@@ -155,7 +189,24 @@ lem_poll(if_t ifp, enum poll_cmd cmd, int count)
 	mtx_unlock(&sc->rx.mtx);
 	return (n);
 }
-#endif
+
+bool
+lem_poll_offered(void)
+{
+	return (ether_poll_register != NULL && ether_poll_deregister != NULL);
+}
+
+int
+lem_poll_register(struct lem_softc *sc, bool on)
+{
+	sx_assert(&sc->ctl, SX_XLOCKED);
+	if (!lem_poll_offered())
+		return (EOPNOTSUPP);
+	if (!on)
+		return (ether_poll_deregister(sc->ifp));
+	return (sc->knobs.poll != 0 ? EBUSY :
+	    ether_poll_register(lem_poll, sc->ifp));
+}
 
 void
 lem_work_init(struct lem_softc *sc)
@@ -164,6 +215,7 @@ lem_work_init(struct lem_softc *sc)
 	    taskqueue_thread_enqueue, &sc->tq);
 	TASK_INIT(&sc->intr_task, 0, lem_intr_task, sc);
 	callout_init(&sc->resume, 1);
+	callout_init(&sc->poll, 1);
 }
 
 int
@@ -176,5 +228,7 @@ lem_work_start(struct lem_softc *sc)
 void
 lem_work_free(struct lem_softc *sc)
 {
+	/* The adapter is stopped: the task does not arm it again. */
+	(void)callout_drain(&sc->poll);
 	taskqueue_free(sc->tq);
 }

@@ -339,8 +339,8 @@ lem_set_mode(struct lem_core *lc, uint32_t mode)
 		return (0);
 	}
 	lem_tx_post(lc);
-	lc->lc_tx_waiting = false;
 	atomic_store_rel_32(&lc->lc_mode, mode);
+	lc->lc_tx_waiting = SC_POLLS(lc);
 	if ((changed & LEM_MODE_CSB) != 0 ||
 	    (CSB_ON(lc) && (changed & LEM_MODE_POLL) != 0)) {
 		csb_fill(lc);

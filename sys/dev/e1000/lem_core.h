@@ -152,7 +152,8 @@ _Static_assert(sizeof(struct lem_vnet) == 10, "paravirt_csb(9)");
 #define	LEM_MODE_CSB	0x02	/* use the CSB, if the adapter has one */
 #define	LEM_MODE_LAZY	0x04	/* transmit interrupts only if the ring is
 				   short of descriptors */
-#define	LEM_MODE_POLL	0x08	/* no interrupts: the host polls */
+#define	LEM_MODE_POLL	0x08	/* no interrupts: the host polls, see
+				   lem_poll_wait() */
 
 /*
  * Counters, in the form of sys/counter_table.h.  One thread writes each of
@@ -181,6 +182,7 @@ _Static_assert(sizeof(struct lem_vnet) == 10, "paravirt_csb(9)");
 	X(LEM_C_RX_BAD, "rx_bad",					\
 	    "invalid receive descriptors and CSB indices")		\
 	X(LEM_C_INTERRUPT, "interrupts", "interrupts handled")		\
+	X(LEM_C_POLL, "polls", "looks at the receive ring while polling") \
 	X(LEM_C_DEAD, "dead", "times the driver gave up on the adapter")
 
 enum lem_counter {
@@ -210,7 +212,8 @@ struct lem_core {
 	uint64_t	 lc_vnet_dma;
 	bool		 lc_msi;	/* interrupts are messages */
 
-	/* The host may set this at any time, with the receive lock. */
+	/* The host may set these at any time, with the receive lock. */
+	uint64_t	 lc_poll_ns;	/* between two polls: lem_poll_wait() */
 	uint32_t	 lc_rx_share;	/* percent of the processor that
 					   reception may use while other
 					   threads want it: see lem_rx_turn();
@@ -231,7 +234,8 @@ struct lem_core {
 	uint32_t	 lc_tx_posted;	/* last value of TDT (or guest_tdt) */
 	uint32_t	 lc_tx_pending;	/* packets since then, */
 	uint32_t	 lc_tx_deferred; /* of them, by send combining */
-	bool		 lc_tx_waiting;	/* (SC) an interrupt will come */
+	bool		 lc_tx_waiting;	/* (SC) an interrupt or a poll will
+					   come */
 	uint32_t	 lc_tx_short;	/* the host waits for descriptors;
 					   atomic */
 	uint64_t	 lc_tx_ctx[2];	/* the context descriptor in force */
@@ -346,7 +350,8 @@ void	lem_tx_flush(struct lem_core *lc);
 
 /*
  * Reclaim descriptors that the adapter has completed, and post packets that
- * send combining deferred.  Returns the number of descriptors.  Transmit lock.
+ * send combining deferred.  With LEM_MODE_POLL this is the poll that they wait
+ * for.  Returns the number of descriptors.  Transmit lock.
  */
 unsigned int lem_tx_clean(struct lem_core *lc);
 
@@ -373,8 +378,9 @@ unsigned int lem_rx(struct lem_core *lc, unsigned int budget);
  * Receive livelock: a host that serves the adapter before all else has no time
  * for the programs that use the frames.  lem_rx_turn() tells how much of the
  * processor reception has used.  The host must call it after each turn, which
- * is a call of lem_rx() and the work of its network stack, from `begin_ns' to
- * `end_ns' by a clock that does not go back.  Unless it returns 0, and unless
+ * is a call of lem_rx(), which returned `n', and the work of its network stack,
+ * from `begin_ns' to `end_ns' by a clock that does not go back.  A turn without
+ * frames counts only if the host polls.  Unless it returns 0, and unless
  * no other thread wants the processor, the host must let others run until none
  * wants it any more, or until that many nanoseconds have passed.  Interrupts
  * remain masked (with the CSB, suppressed) until lem_intr_enable(), so frames
@@ -384,6 +390,22 @@ unsigned int lem_rx(struct lem_core *lc, unsigned int budget);
  * A budget below what the buffer of a socket takes (datagrams of 1472 bytes: 28
  * in FreeBSD) wastes nothing.  Receive lock.
  */
-uint64_t lem_rx_turn(struct lem_core *lc, uint64_t begin_ns, uint64_t end_ns);
+uint64_t lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
+	    uint64_t end_ns);
+
+/*
+ * Polling.  With LEM_MODE_POLL the adapter's interrupts are masked, and the
+ * host must do at each poll what it does after an interrupt: turns, until
+ * lem_rx() returns less than its budget, as lem_rx_turn() says.  lem_tx_clean()
+ * comes last, for the answers to the frames.  lem_poll_wait() returns when the
+ * next poll is due, in nanoseconds after `end_ns', the end of the last turn: it
+ * is lc_poll_ns after `begin_ns', the begin of that turn.  A host whose system
+ * polls at times of its own does not need it.
+ *
+ * Nothing reports a change of the link: the host must call lem_link() now and
+ * then.  Receive lock.
+ */
+uint64_t lem_poll_wait(const struct lem_core *lc, uint64_t begin_ns,
+	    uint64_t end_ns);
 
 #endif /* !_DEV_E1000_LEM_CORE_H_ */

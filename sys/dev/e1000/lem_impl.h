@@ -38,6 +38,11 @@
 #define	POLLING(lc)							\
 	((atomic_load_acq_32(&(lc)->lc_mode) & LEM_MODE_POLL) != 0)
 
+/* Send combining until the next poll.  Transmit lock. */
+#define	SC_POLLS(lc)							\
+	(((lc)->lc_mode & (LEM_MODE_SC | LEM_MODE_POLL | LEM_MODE_CSB)) == \
+	(LEM_MODE_SC | LEM_MODE_POLL))
+
 /* Slots from `a' to `b', and the slot after `a', in a ring of `n'. */
 #define	DISTANCE(a, b, n)	(((b) - (a)) & ((n) - 1))
 #define	NEXT(a, n)		(((a) + 1) & ((n) - 1))

@@ -267,8 +267,10 @@ lem_rx(struct lem_core *lc, unsigned int budget)
 	    DISTANCE(lc->lc_rx_posted, lc->lc_rx_tail, lc->lc_nrxd) >=
 	    lc->lc_nrxd / 8)
 		rx_post(lc);
-	if (POLLING(lc))
+	if (POLLING(lc)) {
 		lem_os_probe(lc, poll, n);
+		lc->lc_counter[LEM_C_POLL]++;
+	}
 	if (n > 0) {
 		lem_os_probe(lc, receive, n);
 		lc->lc_counter[LEM_C_RX_BATCH]++;
@@ -296,12 +298,14 @@ lem_rx_wait(struct lem_core *lc)
  * count: a turn is followed by at most its own part of the others' time.
  */
 uint64_t
-lem_rx_turn(struct lem_core *lc, uint64_t begin_ns, uint64_t end_ns)
+lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
+    uint64_t end_ns)
 {
 	uint64_t from = lc->lc_rx_due_ns;
 
 	lem_os_assert_rx(lc);
-	if (lc->lc_rx_share == 0 || begin_ns >= end_ns)
+	if (lc->lc_rx_share == 0 || begin_ns >= end_ns ||
+	    (n == 0 && (lc->lc_mode & LEM_MODE_POLL) == 0))
 		return (0);
 	if (from > begin_ns)
 		from = begin_ns;
@@ -309,4 +313,13 @@ lem_rx_turn(struct lem_core *lc, uint64_t begin_ns, uint64_t end_ns)
 		from = begin_ns - SLACK_NS;
 	lc->lc_rx_due_ns = from + (end_ns - begin_ns) * 100 / lc->lc_rx_share;
 	return (lc->lc_rx_due_ns > end_ns ? lc->lc_rx_due_ns - end_ns : 0);
+}
+
+uint64_t
+lem_poll_wait(const struct lem_core *lc, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t due_ns = begin_ns + lc->lc_poll_ns;
+
+	lem_os_assert_rx(lc);
+	return (due_ns > end_ns ? due_ns - end_ns : 0);
 }

@@ -18,13 +18,17 @@
  *	LEM_MODE_SC	by lem_tx_flush() if the ring is short of descriptors or
  *			no interrupt will come; else they are deferred, and
  *			posted by the lem_tx_clean() of that interrupt
+ *	SC and POLL	by lem_tx_flush() if they fill a quarter of the ring;
+ *			else they are deferred, and posted by the lem_tx_clean()
+ *			of the next poll
  *	LEM_MODE_CSB	in the CSB; TDT is written only if the host sleeps
  *
  * An interrupt will come if TXDW is unmasked and RS is set in posted packets;
- * so send combining defers nothing with LAZY, POLL or CSB.  Deferred packets
- * are posted when lem_tx_clean() finds completions, or nothing to wait for.
- * Therefore neither a lost interrupt nor another caller's lem_tx_clean() can
- * leave them behind.
+ * so send combining defers nothing with CSB, nor with LAZY unless the host
+ * polls.  Deferred packets are posted when lem_tx_clean() finds completions, or
+ * nothing to wait for; by every lem_tx_clean() if the host polls.  Therefore
+ * neither a lost interrupt nor another caller's lem_tx_clean() can leave them
+ * behind.
  *
  * Waiting for descriptors.  If the ring is short, all packets are posted, then
  * an interrupt is requested (LAZY: TXDW is unmasked; CSB: guest_need_txkick),
@@ -40,8 +44,16 @@ _Static_assert(LEM_TX_MAXSEGS * SEG_MAX <= 0xfffff, "a packet is too long");
 #define	HEADERS_MAX	UINT8_MAX	/* bytes: HDRLEN; TUCSO: */
 #define	L4_MAX		(UINT8_MAX - 16)
 
-/* Free descriptors: the ring is short if it has less. */
+/*
+ * Free descriptors: the ring is short if it has less.  Also the descriptors of
+ * a batch, and those that wait for a poll.
+ */
 #define	LOW(lc)		((lc)->lc_ntxd / 4)
+
+/* A bit for each mode in which packets posted are followed by others' wait. */
+#define	SC_MODES	(1U << LEM_MODE_SC |				\
+	1U << (LEM_MODE_SC | LEM_MODE_POLL) |				\
+	1U << (LEM_MODE_SC | LEM_MODE_POLL | LEM_MODE_LAZY))
 
 #define	FLAGS_TSO	(LEM_TX_TSO4 | LEM_TX_TSO6)
 #define	FLAGS_L4	(LEM_TX_TCPSUM | LEM_TX_UDPSUM | FLAGS_TSO)
@@ -107,7 +119,17 @@ lem_tx_post(struct lem_core *lc)
 	lc->lc_counter[LEM_C_TX_COMBINED] += lc->lc_tx_deferred;
 	lc->lc_counter[LEM_C_TX_FLUSH] += lc->lc_tx_deferred > 0;
 	lc->lc_tx_pending = lc->lc_tx_deferred = 0;
-	lc->lc_tx_waiting = lc->lc_mode == LEM_MODE_SC;
+	lc->lc_tx_waiting = (SC_MODES >> lc->lc_mode & 1) != 0;
+}
+
+/* Whether send combining has room for the pending packets. */
+static bool
+tx_may_wait(const struct lem_core *lc)
+{
+	if (SC_POLLS(lc))
+		return (DISTANCE(lc->lc_tx_posted, lc->lc_tx_tail,
+		    lc->lc_ntxd) < LOW(lc));
+	return (lem_tx_avail(lc) > LOW(lc));
 }
 
 void
@@ -116,7 +138,7 @@ lem_tx_flush(struct lem_core *lc)
 	lem_os_assert_tx(lc);
 	if (!USABLE(lc))
 		return;
-	if (lc->lc_tx_waiting && lem_tx_avail(lc) > LOW(lc)) {
+	if (lc->lc_tx_waiting && tx_may_wait(lc)) {
 		lc->lc_tx_deferred = lc->lc_tx_pending;
 		lem_os_probe(lc, combine, lc->lc_tx_deferred);
 	} else
@@ -214,8 +236,8 @@ lem_tx_clean(struct lem_core *lc)
 		if (lc->lc_tx_short != 0)
 			n += tx_reclaim(lc);
 	}
-	if (n > 0 || lc->lc_tx_head == lc->lc_tx_posted) {
-		lc->lc_tx_waiting = false;
+	if (n > 0 || lc->lc_tx_head == lc->lc_tx_posted || SC_POLLS(lc)) {
+		lc->lc_tx_waiting = SC_POLLS(lc);
 		/* Other pending packets wait for lem_tx_flush(). */
 		if (lc->lc_tx_deferred > 0)
 			lem_tx_post(lc);
@@ -357,7 +379,7 @@ lem_tx_init(struct lem_core *lc)
 	lc->lc_tx_head = lc->lc_tx_tail = 0;
 	lc->lc_tx_posted = lc->lc_tx_batch = 0;
 	lc->lc_tx_pending = lc->lc_tx_deferred = 0;
-	lc->lc_tx_waiting = false;
+	lc->lc_tx_waiting = SC_POLLS(lc);
 	lc->lc_tx_short = 0;
 	lc->lc_tx_ctx[0] = lc->lc_tx_ctx[1] = 0;
 }

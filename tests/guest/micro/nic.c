@@ -81,8 +81,7 @@ stack(uint64_t begin_ns)
 	for (;; begin_ns = now_ns()) {
 		lem_tx_clean(&nic);
 		n = lem_rx(&nic, RX_TURN);
-		pause = n == 0 ? 0 :
-		    lem_rx_turn(&nic, begin_ns, now_ns());
+		pause = lem_rx_turn(&nic, n, begin_ns, now_ns());
 		if (pause != 0 && busy()) {
 			waiting = true;
 			resume_ns = now_ns() + pause;

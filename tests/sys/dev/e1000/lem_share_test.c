@@ -30,7 +30,7 @@
 #define	INTR_NS		4000		/* an interrupt, with its exits */
 #define	TURN_NS		1000		/* a turn, besides its frames */
 #define	STACK_NS	10000		/* a frame in the first stage */
-#define	TICK_NS		1000000		/* between polls */
+#define	POLL_NS		1000000		/* between polls */
 
 #define	SOCKET		28		/* frames in the socket's buffer */
 #define	PORT		256		/* frames that wait for the adapter */
@@ -49,7 +49,7 @@ struct world {
 	uint64_t	 begin_ns;	/* of the first stage */
 	bool		 paused;	/* the first stage lets others run */
 	uint64_t	 resume_ns;	/* at the latest */
-	uint64_t	 poll_ns;	/* the next tick */
+	uint64_t	 poll_ns;	/* the next poll */
 
 	uint64_t	 offered, used;	/* frames sent; used by the program */
 };
@@ -127,15 +127,16 @@ serve(struct world *w)
 	for (; w->now < RUN_NS; w->begin_ns = w->now) {
 		spend(w, TURN_NS);
 		n = lem_rx(lc, BUDGET);
-		pause = n == 0 ? 0 : lem_rx_turn(lc, w->begin_ns, w->now);
+		pause = lem_rx_turn(lc, n, w->begin_ns, w->now);
 		if (pause != 0 && program_wants(w)) {
 			w->paused = true;
 			w->resume_ns = w->now + pause;
 			return;
 		}
 		if (n < BUDGET && !lem_intr_enable(lc))
-			return;
+			break;
 	}
+	w->poll_ns = w->now + lem_poll_wait(lc, w->begin_ns, w->now);
 }
 
 /* Whether the first stage must run; the program may continue until *until. */
@@ -151,10 +152,7 @@ must_serve(struct world *w, uint64_t *until)
 	}
 	if ((lc->lc_mode & LEM_MODE_POLL) != 0) {
 		*until = w->poll_ns;
-		if (w->now < w->poll_ns)
-			return (false);
-		w->poll_ns = w->now - w->now % TICK_NS + TICK_NS;
-		return (true);
+		return (w->now >= w->poll_ns);
 	}
 	*until = w->next_ns;	/* no interrupt before: that of ITR may come */
 	if (!host_line(w->t->h))
@@ -198,6 +196,7 @@ run(uint32_t mode, uint32_t itr, uint32_t share, uint64_t program_ns,
 	    .gap_ns = gap_ns, .next_ns = gap_ns, .program_ns = program_ns };
 	lc = &w->t->g.lc;
 	lc->lc_rx_share = share;
+	lc->lc_poll_ns = POLL_NS;
 	ATF_REQUIRE_EQ(0, lem_set_itr(lc, itr));
 	lc->lc_os.reg_read = world_read;
 	lc->lc_os.reg_write = world_write;
@@ -332,13 +331,49 @@ TEST(turn, "A turn is followed by its part of the others' time, less what was "
 
 	world = (struct world){ .t = test_create(0, 2048, 1500) };
 	lc = &world.t->g.lc;
-	ATF_CHECK_EQ(0, lem_rx_turn(lc, 0, UINT64_MAX / 100));
+	ATF_CHECK_EQ(0, lem_rx_turn(lc, 1, 0, UINT64_MAX / 100));
 	ATF_CHECK_EQ(0, lc->lc_rx_due_ns);
 	lc->lc_rx_share = 20;
 	for (i = 0; i < nitems(t); i++)
-		ATF_CHECK_EQ_MSG(t[i].pause_ns, lem_rx_turn(lc, t[i].begin_ns,
-		    t[i].end_ns), "turn %u", i);
+		ATF_CHECK_EQ_MSG(t[i].pause_ns, lem_rx_turn(lc, 1,
+		    t[i].begin_ns, t[i].end_ns), "turn %u", i);
 	test_destroy(world.t);
+}
+
+/* Polls in a second, of an adapter that receives nothing. */
+static uint64_t
+polls(uint32_t share, bool wanted, uint64_t period_ns, uint64_t cost_ns)
+{
+	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	uint64_t end, now, pause, wait;
+	unsigned int n;
+
+	lc->lc_rx_share = share;
+	lc->lc_poll_ns = period_ns;
+	for (now = 0; now < 1000000000; now = end + wait) {
+		n = lem_rx(lc, BUDGET);
+		end = now + cost_ns;
+		pause = lem_rx_turn(lc, n, now, end);
+		wait = lem_poll_wait(lc, now, end);
+		if (wanted && pause > wait)
+			wait = pause;
+	}
+	ATF_CHECK_EQ(0, test_exits(t));
+	n = lc->lc_counter[LEM_C_POLL];
+	test_destroy(t);
+	return (n);
+}
+
+TEST(poll_rate, "Polls come at the rate asked for, or as fast as they can; if "
+    "others want the processor, at most as often as the share allows")
+{
+	ATF_CHECK_EQ(4000, polls(0, true, 250000, 1000));
+	ATF_CHECK_EQ(4000, polls(100, true, 250000, 1000));
+	ATF_CHECK_EQ(2000, polls(0, true, 250000, 500000));
+	ATF_CHECK_EQ(500000, polls(100, true, 2000, 1000));
+	ATF_CHECK_EQ(500000, polls(20, false, 2000, 1000));
+	ATF_CHECK_EQ(200000, polls(20, true, 2000, 1000));
 }
 
 ATF_TP_ADD_TCS(tp)
@@ -349,5 +384,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, itr);
 	ATF_TP_ADD_TC(tp, csb);
 	ATF_TP_ADD_TC(tp, poll);
+	ATF_TP_ADD_TC(tp, poll_rate);
 	return (atf_no_error());
 }

@@ -142,6 +142,10 @@ TC(polling, "Polling: no interrupt, a kick for each flush and for each eighth "
 	ATF_CHECK_EQ(0, r.guest[0].raised + r.guest[1].raised);
 	ATF_CHECK_EQ(FRAMES, r.guest[0].exits);
 	ATF_CHECK(r.guest[1].exits <= FRAMES / 128);
+	/* With send combining, most frames wait; all arrive. */
+	deliver(LEM_MODE_POLL | LEM_MODE_SC, 0, INTR_EXITS, &r);
+	ATF_CHECK_EQ(0, r.guest[0].raised + r.guest[1].raised);
+	ATF_CHECK(r.guest[0].exits <= FRAMES);
 }
 
 TC(csb, "CSB: a kick or interrupt only if the other side sleeps")

@@ -320,6 +320,135 @@ TEST(tx_poll, "Polling: no interrupt, one register access for each flush")
 	test_destroy(t);
 }
 
+/* Lazy completion makes no difference to a host that polls. */
+static const uint32_t sc_polls[] = {
+	LEM_MODE_POLL | LEM_MODE_SC,
+	LEM_MODE_POLL | LEM_MODE_SC | LEM_MODE_LAZY
+};
+
+TEST(tx_poll_combining, "Polling and send combining: one write to TDT for all "
+    "frames between two polls, none without frames")
+{
+	unsigned int i, j;
+
+	for (i = 0; i < nitems(sc_polls); i++) {
+		struct lem_test *t = test_create(sc_polls[i], 2048, 1500);
+
+		for (j = 0; j < 20; j++) {
+			test_send(t, 50, 60);
+			host_run(t->h);
+			ATF_CHECK_EQ(50 * j, host_sent(t->h));
+			ATF_CHECK_EQ(0, test_exits(t));
+			/* It posts what waits, the next one reclaims that. */
+			(void)lem_tx_clean(&t->g.lc);
+			ATF_CHECK_EQ(1, test_exits(t));
+			host_run(t->h);
+			ATF_CHECK_EQ(50, lem_tx_clean(&t->g.lc));
+			ATF_CHECK_EQ(0, test_exits(t));
+		}
+		ATF_CHECK_EQ(20, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+		ATF_CHECK_EQ(980, t->g.lc.lc_counter[LEM_C_TX_KICK_SAVED]);
+		ATF_CHECK_EQ(1000, t->g.lc.lc_counter[LEM_C_TX_COMBINED]);
+		ATF_CHECK_EQ(20, t->g.lc.lc_counter[LEM_C_TX_FLUSH]);
+		/* So it does while the adapter is slow. */
+		for (j = 0; j < 4; j++) {
+			test_send(t, 20, 60);
+			ATF_CHECK_EQ(0, lem_tx_clean(&t->g.lc));
+			ATF_CHECK_EQ(1, test_exits(t));
+		}
+		host_run(t->h);
+		ATF_CHECK_EQ(80, lem_tx_clean(&t->g.lc));
+		ATF_CHECK_EQ(0, test_raised(t));
+		test_check_sent(t, 60);
+		test_destroy(t);
+	}
+}
+
+static void
+check_short(uint32_t mode)
+{
+	struct lem_test *t = test_create(mode, 2048, 1500);
+	unsigned int i;
+
+	for (i = 1; i <= 3; i++) {
+		test_send(t, TEST_RING / 4 - 1, 60);
+		ATF_CHECK_EQ(0, test_exits(t));
+		test_send(t, 1, 60);
+		ATF_CHECK_EQ(1, test_exits(t));
+		ATF_CHECK_EQ(i * TEST_RING / 4, t->g.lc.lc_tx_posted);
+	}
+	/* The rest of the ring, to the last descriptor. */
+	test_send(t, TEST_RING / 4 - 1, 60);
+	ATF_CHECK_EQ(0, test_exits(t));
+	ATF_CHECK_EQ(0, lem_tx_avail(&t->g.lc));
+	ATF_CHECK_EQ(ENOBUFS, guest_send(&t->g, test_peer, 60));
+	ATF_CHECK_EQ(1, test_exits(t));
+	host_run(t->h);
+	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(&t->g.lc));
+	ATF_CHECK_EQ(0, test_raised(t));
+	/* A host that waits for descriptors. */
+	test_send(t, 10, 60);
+	ATF_CHECK_EQ(0, test_exits(t));
+	lem_tx_wait(&t->g.lc, TEST_RING - 1);
+	ATF_CHECK_EQ(1, test_exits(t));
+	host_run(t->h);
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TEST(tx_poll_combining_short, "Polling and send combining: frames that fill a "
+    "quarter of the ring do not wait; nor do any if the ring is full")
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(sc_polls); i++)
+		check_short(sc_polls[i]);
+}
+
+TEST(tx_poll_combining_off, "Frames that wait for a poll are posted when "
+    "either polling or send combining is turned off, or the CSB on")
+{
+	static const uint32_t modes[] = {
+		0, LEM_MODE_SC, LEM_MODE_LAZY, LEM_MODE_POLL, LEM_MODE_CSB,
+		LEM_MODE_CSB | LEM_MODE_POLL | LEM_MODE_SC
+	};
+	unsigned int i, kicks;
+
+	for (i = 0; i < nitems(modes); i++) {
+		struct lem_test *t = test_create(LEM_MODE_POLL | LEM_MODE_SC,
+		    2048, 1500);
+
+		kicks = t->g.lc.lc_counter[LEM_C_TX_KICK];
+		test_send(t, 10, 60);
+		ATF_CHECK_EQ(kicks, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+		ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, modes[i]));
+		ATF_CHECK_EQ(kicks + 1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+		host_run(t->h);
+		test_check_sent(t, 60);
+		/* With the CSB frames are in memory at once. */
+		if ((modes[i] & LEM_MODE_CSB) != 0) {
+			test_send(t, 5, 60);
+			host_run(t->h);
+			test_check_sent(t, 60);
+		}
+		/* On again, the first frame waits, too. */
+		ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_POLL |
+		    LEM_MODE_SC));
+		kicks = t->g.lc.lc_counter[LEM_C_TX_KICK];
+		test_send(t, 1, 60);
+		ATF_CHECK_EQ(kicks, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+		/* So it does after a restart, which drops those. */
+		lem_stop(&t->g.lc);
+		ATF_CHECK_EQ(t->g.sent, t->g.lc.lc_os.tx_done);
+		ATF_REQUIRE_EQ(0, guest_up(&t->g, 1500));
+		test_send(t, 1, 60);
+		ATF_CHECK_EQ(kicks, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+		(void)lem_tx_clean(&t->g.lc);
+		ATF_CHECK_EQ(kicks + 1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+		test_destroy(t);
+	}
+}
+
 TEST(tx_csb, "CSB: one kick wakes the host, which then finds frames in memory")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
@@ -411,6 +540,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, tx_lazy);
 	ATF_TP_ADD_TC(tp, tx_lazy_report);
 	ATF_TP_ADD_TC(tp, tx_poll);
+	ATF_TP_ADD_TC(tp, tx_poll_combining);
+	ATF_TP_ADD_TC(tp, tx_poll_combining_short);
+	ATF_TP_ADD_TC(tp, tx_poll_combining_off);
 	ATF_TP_ADD_TC(tp, tx_csb);
 	ATF_TP_ADD_TC(tp, tx_csb_short);
 	ATF_TP_ADD_TC(tp, tx_wait);

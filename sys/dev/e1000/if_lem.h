@@ -141,8 +141,8 @@ int	lem_mode_update(struct lem_softc *sc);
  * lem_work_init() must come first, lem_work_free() last; lem_work_start()
  * creates the thread and returns 0 or an errno value.  lem_filter() is the
  * interrupt's filter.  lem_poll_register() lets polling(4) poll the adapter or
- * stops that; the caller must hold ctl.  It returns EOPNOTSUPP if the kernel has
- * no polling(4), as lem_poll_offered() tells; EBUSY if the driver polls.
+ * stops that; the caller must hold ctl.  It returns EOPNOTSUPP if the kernel
+ * has no polling(4), as lem_poll_offered() tells; EBUSY if the driver polls.
  */
 void	lem_work_init(struct lem_softc *sc);
 int	lem_work_start(struct lem_softc *sc);

@@ -39,7 +39,7 @@ legend = "BASE: no moderation, a write to TDT for each frame.  " \
     ."CSB: the rings' indices are in shared memory."
 
 do for [out in "svg png"] {
-	height = int(160 - bottom * 27)
+	height = int(177 - bottom * 27)
 	if (out eq "svg") {
 		set terminal svg size 1000, height font "DejaVu Sans".pt(10) \
 		    background "white"
@@ -57,7 +57,7 @@ do for [out in "svg png"] {
 	set label 5 "sent" at screen 0.78, screen top(58) tc rgb blue
 	set label 6 "received" at screen 0.83, screen top(58) tc rgb orange
 	set tmargin at screen top(75)
-	set bmargin at screen top(height - 80)
+	set bmargin at screen top(height - 97)
 	set grid xtics noytics lc rgb "#dddddd" lt 1 lw 1
 	set yrange [bottom:-0.4]
 	set xrange [0:1 < *]

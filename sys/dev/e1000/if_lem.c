@@ -101,6 +101,7 @@ lem_mode_update(struct lem_softc *sc)
 	mtx_lock(&sc->rx.mtx);
 	mtx_lock(&sc->tx.mtx);
 	sc->core.lc_rx_share = sc->knobs.rx_share;
+	(void)lem_set_rounds(&sc->core, sc->knobs.csb_rounds);
 	sc->core.lc_poll_ns = sc->knobs.poll == 0 ? 0 :
 	    1000000000 / sc->knobs.poll;
 	error = lem_set_mode(&sc->core, (sc->knobs.sc ? LEM_MODE_SC : 0) |
@@ -552,6 +553,7 @@ lem_attach_dev(device_t dev)
 	sc->knobs.rx_share = LEM_RX_SHARE_DEFAULT;
 	sc->knobs.sc = 1;
 	sc->knobs.csb = sc->core.lc_csb != NULL;
+	sc->knobs.csb_rounds = LEM_ROUNDS_DEFAULT;
 	lem_setup_ifp(sc);
 	ether_ifattach(sc->ifp, sc->mac);
 	/* FreeBSD 14's ether_ifattach() does not account for VLAN tags. */

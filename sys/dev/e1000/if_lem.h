@@ -56,6 +56,7 @@ struct lem_knobs {
 	u_int		 rx_share;	/* percent: lem_rx_turn() */
 	u_int		 sc;		/* LEM_MODE_SC */
 	u_int		 csb;		/* LEM_MODE_CSB */
+	u_int		 csb_rounds;	/* lem_set_rounds() */
 	u_int		 tx_lazy;	/* LEM_MODE_LAZY */
 	u_int		 poll;		/* LEM_MODE_POLL: polls a second; not
 					   with polling(4) */

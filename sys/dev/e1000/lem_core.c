@@ -25,12 +25,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	E82545_EECD_DO | E82545_EECD_REQ | E82545_EECD_GNT)
 #define	GRANT_TRIES	1000		/* of EEPROM_US */
 
-/*
- * Rounds without a packet before the host sleeps: more than a packet and its
- * reply take.  A polling guest may occupy the processor that the host needs.
- */
-#define	CSB_TXCYCLES	1024
-#define	CSB_TXCYCLES_POLL 256
+/* A polling guest may occupy the processor that the adapter needs to look. */
+#define	ROUNDS_POLL	256
 
 #define	CAUSES_RX							\
 	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0 | E82545_ICR_RXO)
@@ -194,6 +190,7 @@ lem_attach(struct lem_core *lc, uint8_t mac[6])
 {
 	int error = lem_address(lc, mac);
 
+	lc->lc_rounds = LEM_ROUNDS_DEFAULT;
 	return (error != 0 ? error : reset(lc));
 }
 
@@ -293,6 +290,18 @@ lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
  * The CSB and the mode.
  */
 
+/* Begin to learn how long looking pays. */
+static void
+rounds_start(struct lem_core *lc)
+{
+	uint32_t max = lc->lc_rounds;
+
+	if (POLLING(lc) && max > ROUNDS_POLL)
+		max = ROUNDS_POLL;
+	lem_look_init(&lc->lc_tx_look, max);
+	atomic_store_rel_32(&lc->lc_csb->host_txcycles_lim, max);
+}
+
 /*
  * Fill the guest's part of the CSB, guest_csb_on last.  The caller then writes
  * a register, which tells the host.  Both locks.
@@ -308,9 +317,23 @@ csb_fill(struct lem_core *lc)
 	atomic_store_rel_32(&csb->guest_need_txkick, kicks && lc->lc_tx_short);
 	atomic_store_rel_32(&csb->guest_need_rxkick, kicks);
 	atomic_store_rel_32(&csb->guest_txkick_at, NET_PARAVIRT_NONE);
-	atomic_store_rel_32(&csb->host_txcycles_lim,
-	    kicks ? CSB_TXCYCLES : CSB_TXCYCLES_POLL);
+	rounds_start(lc);
 	atomic_store_rel_32(&csb->guest_csb_on, CSB_ON(lc));
+}
+
+int
+lem_set_rounds(struct lem_core *lc, uint32_t rounds)
+{
+	lem_os_assert_tx(lc);
+	lem_os_assert_rx(lc);
+	if (rounds > LEM_ROUNDS_MAX)
+		return (EINVAL);
+	if (rounds == lc->lc_rounds)
+		return (0);
+	lc->lc_rounds = rounds;
+	if (USABLE(lc) && lc->lc_csb != NULL)
+		rounds_start(lc);
+	return (0);
 }
 
 /*

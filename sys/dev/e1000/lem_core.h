@@ -191,6 +191,17 @@ enum lem_counter {
 };
 extern const struct counter_row lem_counter_table[LEM_NCOUNTERS];
 
+/* How long to look for work: lem_look.c. */
+struct lem_look {
+	uint32_t	 ll_max;	/* rounds, at most, */
+	uint32_t	 ll_rounds;	/* now */
+	uint32_t	 ll_misses;	/* wakeups since the last trial, */
+	uint32_t	 ll_pause;	/* until the next one */
+	bool		 ll_trial;	/* this look is one */
+	bool		 ll_fresh;	/* there was no look yet */
+	bool		 ll_learn;	/* work that it finds changes ll_rounds */
+};
+
 struct lem_core {
 	struct lem_os	 lc_os;		/* the host's */
 
@@ -226,6 +237,7 @@ struct lem_core {
 	bool		 lc_eeprom_bad;	/* as of lem_address() */
 	uint32_t	 lc_mode;	/* LEM_MODE_*; atomic */
 	uint32_t	 lc_itr_256ns;
+	uint32_t	 lc_rounds;	/* of a look, at most */
 	uint64_t	 lc_counter[LEM_NCOUNTERS];
 	uint32_t	 lc_tx_head;	/* first descriptor not cleaned */
 	uint32_t	 lc_tx_tail;	/* first descriptor not used */
@@ -241,6 +253,7 @@ struct lem_core {
 	uint64_t	 lc_tx_ctx[2];	/* the context descriptor in force */
 	uint32_t	 lc_tx_batch;	/* first slot of the last batch, */
 	uint16_t	 lc_tx_last[LEM_RING_MAX]; /* last of the others */
+	struct lem_look	 lc_tx_look;	/* the adapter's, for packets */
 	/* lem_rx.c; receive lock. */
 	uint32_t	 lc_rx_next;	/* next descriptor to be received */
 	uint32_t	 lc_rx_tail;	/* next descriptor to refill */
@@ -303,6 +316,18 @@ int	lem_set_mode(struct lem_core *lc, uint32_t mode);
  * E82545_ITR_MAX.  Returns 0, or EINVAL if it is out of range.  Any thread.
  */
 int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
+
+/*
+ * With LEM_MODE_CSB, an adapter that has sent all packets looks for more, in
+ * rounds, before it sleeps.  What a round is depends on the adapter: see
+ * paravirt_csb(9).  The core lets it look for more rounds while that finds
+ * packets, for fewer while the adapter sleeps when a packet comes.  This sets
+ * the maximum, 0 to LEM_ROUNDS_MAX; with 0 it does not look.  lem_attach() sets
+ * LEM_ROUNDS_DEFAULT.  Both locks.  Returns 0, or EINVAL if it is out of range.
+ */
+int	lem_set_rounds(struct lem_core *lc, uint32_t rounds);
+#define	LEM_ROUNDS_MAX		65536
+#define	LEM_ROUNDS_DEFAULT	1024
 
 /*
  * Set the receive filter.  Broadcasts and unicast to the station address always

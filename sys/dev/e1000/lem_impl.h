@@ -47,6 +47,16 @@
 #define	DISTANCE(a, b, n)	(((b) - (a)) & ((n) - 1))
 #define	NEXT(a, n)		(((a) + 1) & ((n) - 1))
 
+/*
+ * lem_look.c.  lem_look_init() begins with `max' rounds.  lem_look_paid() says
+ * that work was found by looking; it does nothing unless ll_learn is set.
+ * lem_look_missed() says that a wakeup was needed, which does not count for the
+ * first time.  The lock of the look's side.
+ */
+void	lem_look_init(struct lem_look *ll, uint32_t max);
+void	lem_look_paid(struct lem_look *ll);
+void	lem_look_missed(struct lem_look *ll);
+
 /* Reset the transmit ring.  Transmit lock. */
 void	lem_tx_init(struct lem_core *lc);
 

@@ -82,16 +82,40 @@ tx_report(struct lem_core *lc)
 	lc->lc_tx_batch = lc->lc_tx_tail;
 }
 
-/* Store the tail in the CSB.  Returns whether TDT must be written. */
+/* The adapter was awake, or had to be kicked, when a packet came. */
+static void
+tx_looked(struct lem_core *lc, bool awake)
+{
+	struct lem_look *ll = &lc->lc_tx_look;
+	uint32_t old = ll->ll_rounds;
+
+	if (awake)
+		lem_look_paid(ll);
+	else
+		lem_look_missed(ll);
+	if (ll->ll_rounds != old)
+		atomic_store_32(&lc->lc_csb->host_txcycles_lim, ll->ll_rounds);
+}
+
+/*
+ * Store the tail, which was `old' before, in the CSB.  Returns whether TDT must
+ * be written.
+ */
 static bool
-tx_publish(struct lem_core *lc)
+tx_publish(struct lem_core *lc, uint32_t old)
 {
 	if (!CSB_ON(lc))
 		return (true);
 	atomic_store_rel_32(&lc->lc_csb->guest_tdt, lc->lc_tx_posted);
 	atomic_thread_fence_seq_cst();
-	if ((atomic_load_acq_32(&lc->lc_csb->host_need_txkick) & 1) == 0)
+	if ((atomic_load_acq_32(&lc->lc_csb->host_need_txkick) & 1) == 0) {
+		/* Had it sent all? */
+		if (lc->lc_tx_look.ll_learn &&
+		    atomic_load_32(&lc->lc_csb->host_tdh) == old)
+			tx_looked(lc, true);
 		return (false);
+	}
+	tx_looked(lc, false);
 	/* One kick is enough, even if the host takes long to wake up. */
 	atomic_store_rel_32(&lc->lc_csb->host_need_txkick, 0);
 	return (true);
@@ -100,15 +124,17 @@ tx_publish(struct lem_core *lc)
 void
 lem_tx_post(struct lem_core *lc)
 {
+	uint32_t old = lc->lc_tx_posted;
+
 	lem_tx_assert(lc);
-	if (lc->lc_tx_posted == lc->lc_tx_tail)
+	if (old == lc->lc_tx_tail)
 		return;
 	tx_report(lc);
 	MPASS(lc->lc_tx_pending > 0 && lc->lc_tx_batch == lc->lc_tx_tail);
 	lem_os_sync(lc, true);
 	lc->lc_tx_posted = lc->lc_tx_tail;
 	lem_os_probe(lc, flush, lc->lc_tx_pending);
-	if (tx_publish(lc)) {
+	if (tx_publish(lc, old)) {
 		lem_os_probe(lc, tx__kick, lc->lc_tx_posted);
 		lem_os_write(lc, E82545_TDT, lc->lc_tx_posted);
 		lc->lc_counter[LEM_C_TX_KICK]++;

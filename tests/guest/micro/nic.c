@@ -170,6 +170,8 @@ nic_init(const struct options *opt)
 
 	error = lem_set_itr(&nic, opt->itr);
 	if (error == 0)
+		error = lem_set_rounds(&nic, opt->rounds);
+	if (error == 0)
 		error = lem_set_mode(&nic, opt->mode);
 	if (error == 0)
 		error = lem_start(&nic, nic_mac, 1500);

@@ -23,6 +23,8 @@
  *	socket=N	frames that wait for the program, 1 to 4096.  28
  *	share=N		percent of the processor for the stack, while the
  *			program needs it; 0 (default): all
+ *	rounds=N	for how many rounds the adapter looks for frames, at
+ *			most, with the CSB.  1024
  *	batch=N		frames queued for each flush, 1 (default) to 4096
  *	ms=N		how long to send; 0: no limit.  3000
  *	count=N		how many frames to send; 0 (default): no limit
@@ -175,6 +177,8 @@ option(const char **s, struct options *opt)
 		opt->program_ns = (uint32_t)number(s, 0, 1000000000);
 	else if (skip(s, "socket="))
 		opt->socket = (uint32_t)number(s, 1, 4096);
+	else if (skip(s, "rounds="))
+		opt->rounds = (uint32_t)number(s, 0, LEM_ROUNDS_MAX);
 	else if (skip(s, "share="))
 		opt->share = (uint32_t)number(s, 0, 100);
 	else if (skip(s, "batch="))
@@ -212,6 +216,7 @@ options_parse(struct options *opt, const char *cmdline)
 	opt->ring = 256;
 	opt->tick = 1000;
 	opt->socket = 28;
+	opt->rounds = LEM_ROUNDS_DEFAULT;
 	memset(opt->dst, 0xff, sizeof(opt->dst));
 	for (;;) {
 		while (*cmdline == ' ')

@@ -59,6 +59,7 @@ shared_name(const volatile void *p)
 	FIELD(guest_txkick_at);
 	FIELD(guest_csb_on);
 	FIELD(host_need_txkick);
+	FIELD(host_tdh);
 	FIELD(host_rxkick_at);
 	FIELD(host_txcycles_lim);
 #undef FIELD
@@ -158,12 +159,25 @@ TEST(tx_post, "With the CSB: a descriptor is published, then, after a barrier, "
 	t->g.lc.lc_csb->host_need_txkick = 0;
 	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	ORDER("guest_tdt!rel mb host_need_txkick?acq", lem_tx_flush(&t->g.lc));
+	/* What it learns from that comes last. */
+	t->g.lc.lc_csb->host_need_txkick = 1;
+	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	ORDER("guest_tdt!rel mb host_need_txkick?acq host_txcycles_lim! "
+	    "host_need_txkick!rel rel TDT=", lem_tx_flush(&t->g.lc));
+	t->g.lc.lc_csb->host_need_txkick = 0;
+	t->g.lc.lc_csb->host_tdh = t->g.lc.lc_tx_posted;
+	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	ORDER("guest_tdt!rel mb host_need_txkick?acq host_tdh? "
+	    "host_txcycles_lim!", lem_tx_flush(&t->g.lc));
+	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	ORDER("guest_tdt!rel mb host_need_txkick?acq", lem_tx_flush(&t->g.lc));
 	/* Sent: the buffer is the driver's after that. */
 	t->g.lc.lc_csb->host_need_txkick = 1;
 	host_run(t->h);
 	host_wr(t->h, E82545_TDT, t->g.lc.lc_tx_posted);
 	host_run(t->h);
-	ORDER("txd?acq txd?acq", ATF_CHECK_EQ(2, lem_tx_clean(&t->g.lc)));
+	ORDER("txd?acq txd?acq txd?acq txd?acq txd?acq",
+	    ATF_CHECK_EQ(5, lem_tx_clean(&t->g.lc)));
 	test_destroy(t);
 }
 

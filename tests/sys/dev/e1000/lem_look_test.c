@@ -1,0 +1,281 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * For how many rounds the adapter looks for packets, and how that follows what
+ * it finds: lem_look.c, with the model as the adapter.
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+
+#include <atf-c.h>
+
+#include "e82545.h"
+#include "lem_test.h"
+
+/* The limit that the adapter reads. */
+static uint32_t
+limit(struct lem_test *t)
+{
+	return (t->g.lc.lc_csb->host_txcycles_lim);
+}
+
+/* Have the adapter send what was posted, but not sleep. */
+static void
+send_all(struct lem_test *t)
+{
+	unsigned int n;
+
+	for (n = host_sent(t->h); n != t->g.sent; n = host_sent(t->h))
+		ATF_REQUIRE(e82545_tx(t->h->dev) != E82545_TX_IDLE);
+}
+
+/* A packet while the adapter sleeps, which sleeps again afterwards. */
+static void
+missed(struct lem_test *t)
+{
+	uint64_t kicks = t->g.lc.lc_counter[LEM_C_TX_KICK];
+
+	test_send(t, 1, 60);
+	ATF_REQUIRE_EQ(kicks + 1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+	test_settle(t);
+	ATF_REQUIRE_EQ(1, t->g.lc.lc_csb->host_need_txkick);
+	(void)lem_tx_clean(&t->g.lc);
+}
+
+/* A packet while the adapter looks for one. */
+static void
+paid(struct lem_test *t)
+{
+	uint64_t kicks = t->g.lc.lc_counter[LEM_C_TX_KICK];
+
+	test_send(t, 1, 60);
+	ATF_REQUIRE_EQ(kicks, t->g.lc.lc_counter[LEM_C_TX_KICK]);
+	send_all(t);
+	(void)lem_tx_clean(&t->g.lc);
+}
+
+/* The adapter is awake, and has sent all. */
+static void
+wake(struct lem_test *t)
+{
+	test_send(t, 1, 60);
+	send_all(t);
+	(void)lem_tx_clean(&t->g.lc);
+}
+
+TEST(rounds, "The adapter looks for as many rounds as lem_set_rounds() says, "
+    "then sleeps")
+{
+	static const uint32_t max[] = { 0, 1, 2, 7, 1000, LEM_ROUNDS_MAX };
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i, n;
+
+	ATF_CHECK_EQ(LEM_ROUNDS_DEFAULT, limit(t));
+	ATF_CHECK_EQ(EINVAL, lem_set_rounds(lc, LEM_ROUNDS_MAX + 1));
+	ATF_CHECK_EQ(EINVAL, lem_set_rounds(lc, UINT32_MAX));
+	ATF_CHECK_EQ(LEM_ROUNDS_DEFAULT, limit(t));
+	for (i = 0; i < nitems(max); i++) {
+		ATF_REQUIRE_EQ(0, lem_set_rounds(lc, max[i]));
+		ATF_CHECK_EQ(max[i], limit(t));
+		/* Another wakeup: nobody has looked since. */
+		test_send(t, 1, 60);
+		for (n = 0; e82545_tx(t->h->dev) != E82545_TX_IDLE; n++)
+			continue;
+		/* The one that sends, and those that look. */
+		ATF_CHECK_EQ(1 + max[i], n);
+		ATF_CHECK_EQ(max[i], lc->lc_csb->host_txcycles);
+		ATF_CHECK_EQ(1, lc->lc_csb->host_need_txkick);
+		test_settle(t);
+	}
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TEST(down, "Each wakeup but the first halves the rounds, down to one; none "
+    "changes a maximum of 0 or 1")
+{
+	static const uint32_t max[] = { 0, 1 };
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i, n;
+	uint32_t want;
+
+	missed(t);
+	ATF_CHECK_EQ(1024, limit(t));
+	for (want = 512; want > 0; want /= 2) {
+		missed(t);
+		ATF_CHECK_EQ(want, limit(t));
+		ATF_CHECK_EQ(want, lc->lc_csb->host_txcycles);
+	}
+	missed(t);
+	ATF_CHECK_EQ(1, limit(t));
+	/* Not a power of two. */
+	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 13));
+	missed(t);
+	for (want = 13; want > 1; ) {
+		want /= 2;
+		missed(t);
+		ATF_CHECK_EQ(want, limit(t));
+	}
+	for (i = 0; i < nitems(max); i++) {
+		ATF_REQUIRE_EQ(0, lem_set_rounds(lc, max[i]));
+		for (n = 0; n < 50; n++) {
+			missed(t);
+			ATF_CHECK_EQ(max[i], limit(t));
+		}
+	}
+	test_destroy(t);
+}
+
+TEST(up, "Each packet that the adapter finds by looking doubles the rounds, up "
+    "to the maximum")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i;
+	uint32_t want;
+
+	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 100));
+	for (i = 0; i < 8; i++)
+		missed(t);
+	ATF_CHECK_EQ(1, limit(t));
+	wake(t);
+	ATF_CHECK_EQ(1, limit(t));
+	for (want = 2; want < 100; want *= 2) {
+		paid(t);
+		ATF_CHECK_EQ(want, limit(t));
+	}
+	for (i = 0; i < 3; i++) {
+		paid(t);
+		ATF_CHECK_EQ(100, limit(t));
+	}
+	/* The adapter has not looked: it has not sent the last one. */
+	test_settle(t);
+	missed(t);
+	ATF_CHECK_EQ(50, limit(t));
+	wake(t);
+	ATF_CHECK_EQ(25, limit(t));
+	test_send(t, 1, 60);
+	ATF_CHECK_EQ(50, limit(t));
+	for (i = 0; i < 3; i++) {
+		test_send(t, 1, 60);
+		ATF_CHECK_EQ(50, limit(t));
+	}
+	test_settle(t);
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TEST(trial, "After wakeups in a row one look has the maximum; if it does not "
+    "pay, twice as many pass until the next, up to 1024")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i, n, pause;
+
+	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 4));
+	for (i = 0; i < 3; i++)
+		missed(t);
+	ATF_CHECK_EQ(1, limit(t));
+	for (i = 0, pause = 16; i < 9; i++) {
+		for (n = 0; limit(t) == 1; n++)
+			missed(t);
+		ATF_CHECK_EQ(pause, n);
+		ATF_CHECK_EQ(4, limit(t));
+		missed(t);
+		ATF_CHECK_EQ(1, limit(t));
+		if (pause < 1024)
+			pause *= 2;
+	}
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TEST(trial_paid, "A trial that pays keeps the maximum, and the next one comes "
+    "soon")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i, n;
+
+	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 4));
+	for (i = 0; i < 2; i++) {
+		while (limit(t) > 1)
+			missed(t);
+		/* One trial in vain: the next is after 32. */
+		for (n = 0; limit(t) == 1; n++)
+			missed(t);
+		ATF_CHECK_EQ(16, n);
+		missed(t);
+		for (n = 0; limit(t) == 1; n++) {
+			test_send(t, 1, 60);
+			if (limit(t) == 1)
+				test_settle(t);
+			(void)lem_tx_clean(lc);
+		}
+		ATF_CHECK_EQ(32, n);
+		/* The look of the trial finds packets. */
+		send_all(t);
+		for (n = 0; n < 3; n++) {
+			paid(t);
+			ATF_CHECK_EQ(4, limit(t));
+		}
+		test_settle(t);
+		missed(t);
+		ATF_CHECK_EQ(2, limit(t));
+	}
+	test_settle(t);
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TEST(restart, "Learning begins again with the maximum when the mode changes or "
+    "the adapter is started, and if the maximum changes")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		missed(t);
+	ATF_CHECK_EQ(256, limit(t));
+	/* The same maximum is no change. */
+	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, LEM_ROUNDS_DEFAULT));
+	ATF_CHECK_EQ(256, limit(t));
+	ATF_REQUIRE_EQ(0, lem_set_mode(lc, 0));
+	test_settle(t);
+	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB));
+	test_settle(t);
+	ATF_CHECK_EQ(LEM_ROUNDS_DEFAULT, limit(t));
+	/* A guest that polls lets it look for fewer. */
+	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB | LEM_MODE_POLL));
+	ATF_CHECK_EQ(256, limit(t));
+	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 10));
+	ATF_CHECK_EQ(10, limit(t));
+	/* While it is stopped the maximum is only kept. */
+	lem_stop(lc);
+	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 11));
+	ATF_CHECK_EQ(10, limit(t));
+	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB));
+	ATF_REQUIRE_EQ(0, lem_start(lc, t->g.mac, 1500));
+	ATF_CHECK_EQ(11, limit(t));
+	test_destroy(t);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, rounds);
+	ATF_TP_ADD_TC(tp, down);
+	ATF_TP_ADD_TC(tp, up);
+	ATF_TP_ADD_TC(tp, trial);
+	ATF_TP_ADD_TC(tp, trial_paid);
+	ATF_TP_ADD_TC(tp, restart);
+	return (atf_no_error());
+}

@@ -638,7 +638,7 @@ side_open(struct side *side, struct ladder_params *params, int index,
 		return (errno);
 	/* The adapter must not poll: the processor waits for it. */
 	if (params->own_thread)
-		SET(lc->lc_csb->host_txcycles_lim, 0);
+		(void)lem_set_rounds(lc, 0);
 	/* The link change. */
 	while (side->line && guest_interrupt(&side->g, BUDGET))
 		continue;

@@ -296,6 +296,104 @@ TEST(begun, "A frame that began in segments ends in segments, though the mode "
 	host_destroy(h);
 }
 
+/* The entries from `first' on, `n' of them, up to the end of the array. */
+static bool
+entries_are(const uint8_t *ring, uint32_t first, uint32_t n, uint8_t byte)
+{
+	uint32_t i;
+
+	for (i = first * ENTRY; i < (first + n) * ENTRY; i++)
+		if (ring[i] != byte)
+			return (false);
+	return (true);
+}
+
+/* A frame for a direct call. */
+struct one {
+	struct frame_source source;
+	struct frame	 frame;
+	struct iovec	 iov[2];
+	bool		 taken;
+};
+
+static bool
+one_peek(struct frame_source *source, struct frame *frame)
+{
+	struct one *o = __containerof(source, struct one, source);
+	struct iovec *iov = frame->f_iov;
+
+	if (o->taken)
+		return (false);
+	*frame = o->frame;
+	frame->f_iov = iov;
+	frame->f_niov = 2;
+	memcpy(iov, o->iov, sizeof(o->iov));
+	return (true);
+}
+
+static void
+one_next(struct frame_source *source)
+{
+	__containerof(source, struct one, source)->taken = true;
+}
+
+TEST(between, "Between two batches of such a frame, that of a direct call is "
+    "not cut")
+{
+	struct paravirt_csb *csb;
+	struct packet p = { .payload = bulk, .paylen = 1300 * 50 };
+	struct packet q = { .payload = bulk, .paylen = 3000 };
+	struct one o = { .source = { one_peek, one_next } };
+	uint8_t hdr[ENTRY], *ring;
+	struct frame frame;
+	struct host *h;
+	unsigned int i;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 15);
+	h = up(2048, 256, 0, &ring, &csb);
+	CSB_SET(csb, guest_csb_on, 0);
+	len = make(&p, 50, &frame, hdr);
+	host_inject_offload(h, &frame, sent, len, 5);
+	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
+	for (i = 0; i < 1024; i++)
+		ATF_REQUIRE_EQ(104, host_rx_take(h, found, sizeof(found),
+		    NULL));
+	CSB_SET(csb, guest_csb_on, 1);
+	len = make(&q, 1000, &o.frame, hdr);
+	o.iov[0].iov_base = sent;
+	o.iov[0].iov_len = 60;
+	o.iov[1].iov_base = sent + 60;
+	o.iov[1].iov_len = len - 60;
+	e82545_rx_direct(h->dev, &o.source);
+	ATF_CHECK(o.taken);
+	check(h, ring, len, hdr);
+	host_run(h);
+	for (; i < 1300; i++)
+		ATF_REQUIRE_EQ(104, host_rx_take(h, found, sizeof(found),
+		    NULL));
+	check_none(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_UNCUT));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_CUT));
+	host_destroy(h);
+}
+
+TEST(bad_ring, "Without a receive ring no entry is touched")
+{
+	struct paravirt_csb *csb;
+	uint8_t *ring;
+	struct host *h;
+
+	h = up(64, 2048, 0, &ring, &csb);
+	memset(ring, 0x5a, 64 * ENTRY);
+	host_wr(h, E82545_RDBAH, 1);
+	host_wr(h, E82545_RDH, 99);
+	guest_offer(h, 1);
+	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	ATF_CHECK(entries_are(ring, 0, 64, 0x5a));
+	host_destroy(h);
+}
+
 TEST(restarted, "No entry of a frame of before the ring was started is left")
 {
 	struct paravirt_csb *csb;
@@ -439,18 +537,6 @@ TEST(start, "A sum that begins in Ethernet's header, or a tag there, is "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	host_destroy(h);
-}
-
-/* The entries from `first' on, `n' of them, up to the end of the array. */
-static bool
-entries_are(const uint8_t *ring, uint32_t first, uint32_t n, uint8_t byte)
-{
-	uint32_t i;
-
-	for (i = first * ENTRY; i < (first + n) * ENTRY; i++)
-		if (ring[i] != byte)
-			return (false);
-	return (true);
 }
 
 TEST(cleared, "An entry is cleared when its descriptor is posted, and not "
@@ -689,6 +775,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, without);
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, begun);
+	ATF_TP_ADD_TC(tp, between);
+	ATF_TP_ADD_TC(tp, bad_ring);
 	ATF_TP_ADD_TC(tp, restarted);
 	ATF_TP_ADD_TC(tp, too_long);
 	ATF_TP_ADD_TC(tp, longest);

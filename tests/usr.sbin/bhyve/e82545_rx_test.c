@@ -481,6 +481,35 @@ TEST(high, "Guest memory may be anywhere in 64 bits")
 	host_destroy(h);
 }
 
+static uint64_t odd_gpa;
+
+/* The host has mapped one page elsewhere. */
+static void *
+map_odd(void *arg, uint64_t gpa, size_t len)
+{
+	uint8_t *p = host_ops.eo_map(arg, gpa, len);
+
+	return (gpa == odd_gpa && p != NULL ? p + 4 : p);
+}
+
+TEST(misaligned, "A ring that the host has mapped to an address which atomic "
+    "operations cannot have is none")
+{
+	struct e82545_ops ops = host_ops;
+	struct host *h = rx_up(64, 2048);
+	uint8_t frame[100];
+
+	ops.eo_map = map_odd;
+	odd_gpa = h->rxring;
+	h->dev->ops = &ops;
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_inject(h, frame, sizeof(frame), 1);
+	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_RING));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	host_destroy(h);
+}
+
 TEST(untagged, "With VFE, frames without a tag pass, and PIF is for multicast")
 {
 	static const uint8_t all[6] = { 255, 255, 255, 255, 255, 255 };
@@ -557,6 +586,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, null_last);
 	ATF_TP_ADD_TC(tp, null_batch);
 	ATF_TP_ADD_TC(tp, high);
+	ATF_TP_ADD_TC(tp, misaligned);
 	ATF_TP_ADD_TC(tp, untagged);
 	ATF_TP_ADD_TC(tp, bad_middle);
 	ATF_TP_ADD_TC(tp, dropped);

@@ -82,6 +82,27 @@ TEST(mtu, "mtu= is not for looped frames")
 	host_destroy(h);
 }
 
+TEST(same_batch, "Frames from the network that follow looped ones in a batch "
+    "are dropped")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[100], other[100];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 7);
+	host_make_frame(other, sizeof(other), host_mac, 8);
+	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
+	host_tx_frame(h, frame, sizeof(frame), 0);
+	host_tx_go(h);
+	ATF_CHECK(!e82545_tx(h->dev));
+	host_inject(h, other, sizeof(other), 1);
+	host_inject(h, other, sizeof(other), 2);
+	host_run(h);
+	check_taken(h, frame, sizeof(frame));
+	check_none(h);
+	ATF_CHECK_EQ(2, host_counter(h, E82545_C_RX_DISABLED));
+	host_destroy(h);
+}
+
 TEST(lbm, "Of RCTL.LBM's four values two loop frames")
 {
 	static const bool loops[] = { false, true, false, true };
@@ -223,6 +244,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, modes);
 	ATF_TP_ADD_TC(tp, source);
 	ATF_TP_ADD_TC(tp, mtu);
+	ATF_TP_ADD_TC(tp, same_batch);
 	ATF_TP_ADD_TC(tp, lbm);
 	ATF_TP_ADD_TC(tp, many);
 	ATF_TP_ADD_TC(tp, filters);

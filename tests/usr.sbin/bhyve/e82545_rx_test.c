@@ -43,6 +43,7 @@ TEST(simple, "One frame: contents, descriptor, interrupt, statistics")
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(100, host_counter(h, E82545_C_RX_BYTE));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BATCH));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_BAD_RING));
 	host_destroy(h);
 }
 

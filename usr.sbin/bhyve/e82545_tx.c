@@ -546,7 +546,8 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_CTX);
 		return (true);
 	}
-	if (uncut) {
+	if (uncut && (frame.f_gso_type == FRAME_GSO_NONE ||
+	    frame_port_takes_uncut(dev->port, &frame))) {
 		b->nframes++;
 		tx_out(dev, b, &frame);
 	} else {

@@ -62,6 +62,8 @@ struct frame_port_ops {
 		    void (*sink)(void *arg, struct frame_source *frames),
 		    void *arg);
 	bool	(*fpo_set_offloads)(struct frame_port *port);
+	bool	(*fpo_takes_uncut)(const struct frame_port *port,
+		    const struct frame *frame);
 	uint64_t (*fpo_missed)(const struct frame_port *port);
 };
 
@@ -211,6 +213,17 @@ frame_port_set_offloads(struct frame_port *port)
 {
 	port->fp_offloads = port->fp_ops->fpo_set_offloads != NULL &&
 	    port->fp_ops->fpo_set_offloads(port);
+}
+
+/*
+ * Whether the port, which has fp_offloads, sends this frame, whose f_gso_type
+ * is not FRAME_GSO_NONE.  If not, the caller must cut it.
+ */
+static inline bool
+frame_port_takes_uncut(const struct frame_port *port, const struct frame *frame)
+{
+	return (port->fp_ops->fpo_takes_uncut == NULL ||
+	    port->fp_ops->fpo_takes_uncut(port, frame));
 }
 
 #endif /* !_FRAME_PORT_H_ */

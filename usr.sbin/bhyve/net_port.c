@@ -11,10 +11,10 @@
  *
  * Over tap(4), if it has virtio-net headers for checksums and TCP, frames pass
  * with such a header, both ways, once frame_port_set_offloads() was called.
- * UDP, for whose segments few hosts have a header, is cut here.
+ * Few hosts have a header for segments of UDP: the sender must cut those.
  *
- * No locks: the sending thread touches the backend and bp_segment, the
- * receiving thread the backend and the rest.
+ * No locks: the sending thread touches the backend, the receiving thread the
+ * backend and the rest.
  */
 
 #include <sys/types.h>
@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame_cut.h"
 #include "frame_port.h"
 #include "frame_vnet.h"
 #include "net_backends.h"
@@ -47,7 +46,6 @@ struct bounce_port {
 	struct frame		 bp_pending;	/* what is in bp_frame; f_len
 						   0: nothing */
 	uint8_t			 bp_frame[BOUNCE_SIZE];
-	uint8_t			 bp_segment[BOUNCE_SIZE];
 };
 
 static struct bounce_port *
@@ -70,30 +68,6 @@ bounce_send_header(struct bounce_port *bp, const struct frame *frame)
 	return (netbe_send(bp->bp_be, iov, 1 + frame->f_niov) >= 0);
 }
 
-/* Send segment by segment.  The first that is refused ends it. */
-static bool
-bounce_send_segments(struct bounce_port *bp, const struct frame *frame)
-{
-	struct iovec iov = { .iov_base = bp->bp_segment };
-	struct frame segment = { .f_iov = &iov };
-	struct frame_cut cut;
-
-	if (!frame_cut_begin(&cut, frame))
-		return (false);
-	while (frame_cut_next(&cut)) {
-		iov.iov_len = cut.fc_hdrlen + cut.fc_paylen;
-		if (iov.iov_len > sizeof(bp->bp_segment))
-			return (false);
-		frame_cut_copy(&cut, bp->bp_segment + cut.fc_hdrlen,
-		    cut.fc_paylen);
-		frame_cut_header(&cut, bp->bp_segment);
-		frame_set(&segment, 1, iov.iov_len);
-		if (!bounce_send_header(bp, &segment))
-			return (false);
-	}
-	return (true);
-}
-
 static bool
 bounce_send(struct frame_port *port, const struct frame *frame)
 {
@@ -102,8 +76,6 @@ bounce_send(struct frame_port *port, const struct frame *frame)
 	if (!port->fp_offloads)
 		return (netbe_send(bp->bp_be, frame->f_iov,
 		    frame->f_niov) >= 0);
-	if (frame->f_gso_type == FRAME_GSO_UDP_L4)
-		return (bounce_send_segments(bp, frame));
 	return (bounce_send_header(bp, frame));
 }
 
@@ -178,6 +150,13 @@ bounce_set_offloads(struct frame_port *port)
 	    FRAME_VNET_SHORT) == 0);
 }
 
+static bool
+bounce_takes_uncut(const struct frame_port *port __unused,
+    const struct frame *frame)
+{
+	return (frame->f_gso_type != FRAME_GSO_UDP_L4);
+}
+
 static void
 bounce_destroy(struct frame_port *port)
 {
@@ -196,6 +175,7 @@ static const struct frame_port_ops tap_ops = {
 	.fpo_flush = bounce_nothing,
 	.fpo_sync = bounce_nothing,
 	.fpo_set_offloads = bounce_set_offloads,
+	.fpo_takes_uncut = bounce_takes_uncut,
 	.fpo_destroy = bounce_destroy,
 };
 

@@ -241,6 +241,37 @@ TEST(cut, "A packet that no virtio-net header can describe is cut: of too many "
 	host_destroy(h);
 }
 
+/* A port that does not take segments of UDP. */
+static bool
+takes_tcp(const struct frame_port *port __unused, const struct frame *frame)
+{
+	ATF_CHECK(frame->f_gso_type != FRAME_GSO_NONE);
+	return (frame->f_gso_type != FRAME_GSO_UDP_L4);
+}
+
+TEST(refused, "A packet of a kind that the port does not take is cut")
+{
+	struct host *h = up(512, 2048);
+	struct frame_port_ops ops = *h->port.fp_ops;
+	struct packet p = { .udp = true, .payload = bulk, .paylen = 40 * 1000 };
+
+	packet_fill(bulk, sizeof(bulk), 6);
+	ops.fpo_takes_uncut = takes_tcp;
+	h->port.fp_ops = &ops;
+	check_cut(h, &p, 1000, 8000);
+	p.paylen = 1000;
+	queue(h, &p, 1000, packet_hdrlen(&p), 8000);
+	tx_go(h);
+	check_whole(host_sent_frame(h, 0), &p, 1000);
+	host_sent_clear(h);
+	p.udp = false;
+	p.paylen = 40 * 1000;
+	queue(h, &p, 1000, packet_hdrlen(&p), 8000);
+	tx_go(h);
+	check_whole(host_sent_frame(h, 0), &p, 1000);
+	host_destroy(h);
+}
+
 TEST(loopback, "The guest gets complete frames of its own")
 {
 	struct host *h = up(64, 2048);
@@ -855,6 +886,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, sums);
 	ATF_TP_ADD_TC(tp, tag);
 	ATF_TP_ADD_TC(tp, cut);
+	ATF_TP_ADD_TC(tp, refused);
 	ATF_TP_ADD_TC(tp, loopback);
 	ATF_TP_ADD_TC(tp, not_late);
 	ATF_TP_ADD_TC(tp, padded);

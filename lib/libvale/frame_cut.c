@@ -26,6 +26,8 @@
 
 #define	ETHER_TYPE	12
 #define	ETHER_HDRLEN	14
+#define	TYPE_IP4	0x0800	/* RFC 9542, appendix B */
+#define	TYPE_IP6	0x86dd
 #define	TYPE_VLAN	0x8100	/* IEEE 802.1Q, table 9-1 */
 #define	TYPE_QINQ	0x88a8
 #define	VLAN_LEN	4
@@ -61,19 +63,20 @@ cut_u16(const uint8_t *p)
 	return (v);
 }
 
-/* The offset of what follows Ethernet's header and VLAN tags. */
+/* The offset of IP, behind Ethernet's header and VLAN tags; 0: it is not IP. */
 static uint16_t
 cut_net_start(const uint8_t *hdr)
 {
 	uint16_t off = ETHER_TYPE, type;
 	int i;
 
-	for (i = 0; i < VLAN_TAGS; i++) {
+	type = be16dec(hdr + off);
+	for (i = 0; i < VLAN_TAGS && (type == TYPE_VLAN || type == TYPE_QINQ);
+	    i++) {
+		off += VLAN_LEN;
 		type = be16dec(hdr + off);
-		if (type == TYPE_VLAN || type == TYPE_QINQ)
-			off += VLAN_LEN;
 	}
-	return (off + 2);
+	return (type == TYPE_IP4 || type == TYPE_IP6 ? off + 2 : 0);
 }
 
 /* Whether the IP header is complete, and of the protocol that is cut. */
@@ -136,7 +139,8 @@ cut_begin_segments(struct frame_cut *cut, const struct frame *frame,
 		return (false);
 	cut->fc_net = frame->f_net_start != 0 ? frame->f_net_start :
 	    cut_net_start(cut->fc_hdr);
-	if (cut->fc_net + IP4_HDRLEN > cut->fc_l4 || !cut_ip_valid(cut))
+	if (cut->fc_net == 0 || cut->fc_net + IP4_HDRLEN > cut->fc_l4 ||
+	    !cut_ip_valid(cut))
 		return (false);
 	cut->fc_mss = frame->f_gso_size;
 	if (cut->fc_mss == 0 ||

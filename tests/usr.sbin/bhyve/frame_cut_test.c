@@ -325,6 +325,7 @@ static const struct bad {
 	{ .what = "IPv6 as TCP over IPv4", .v6 = true, .at = -1,
 	  .type = FRAME_GSO_TCPV4 },
 	{ .what = "IPv4 as TCP over IPv6", .at = -1, .type = FRAME_GSO_TCPV6 },
+	{ .what = "another protocol than IP", .at = 13, .byte = 6 },
 	{ .what = "TCP header of 16 bytes", .at = 46, .byte = 0x40 },
 	{ .what = "TCP header beyond the frame", .at = 46, .byte = 0xf0,
 	  .len = 60 },

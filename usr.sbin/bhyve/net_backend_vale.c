@@ -27,9 +27,11 @@
  *
  * Frames with a virtio-net header, which a frontend may ask for, go out through
  * the slots' own buffers: a switch that does what the header asks for works on
- * the frame where it lies, and that must be the switch's memory.  With the
- * switch in this process, frame ports use VALE_HEADER_SLOT: only the header,
- * which few frames have, is in a slot's own buffer.
+ * the frame where it lies, and that must be the switch's memory.  FreeBSD's
+ * trusts the header, so vale_valid() checks it.  A frame port that takes
+ * offloads has the header on every frame there.  With the switch in this
+ * process it uses VALE_HEADER_SLOT: only the header, which few frames have, is
+ * in a slot's own buffer.
  *
  * No locks: the transmit side belongs to the sending thread, the receive side
  * to the receiving thread, and the two share no data.
@@ -50,6 +52,7 @@
 #include <string.h>
 
 #include "debug.h"
+#include "frame_cut.h"
 #include "frame_port.h"
 #include "frame_vnet.h"
 #include "iov.h"
@@ -79,6 +82,9 @@
 #define	VALE_ALIGN	64
 #define	VALE_BUF_MIN	512	/* bytes; enough remains of each */
 
+/* Bytes of a frame that FreeBSD's switch cuts: NM_BDG_MFS_DEFAULT. */
+#define	VALE_SEGMENT	1514
+
 struct vale_priv {
 	struct frame_port frame_port;
 	struct frame_source frame_source;
@@ -97,6 +103,7 @@ struct vale_priv {
 };
 
 static const struct frame_port_ops vale_port_ops;
+static bool	vale_port_set_offloads(struct frame_port *port);
 static bool	vale_peek(struct frame_source *source, struct frame *frame);
 static void	vale_next(struct frame_source *source);
 
@@ -442,8 +449,44 @@ vale_put_frame(const struct vale_priv *priv, const struct frame *frame,
 }
 
 /*
+ * Whether FreeBSD's switch can be given the frame at ring->head, which begins
+ * with `hdrlen' bytes of a virtio-net header.  It reads beyond the first slot
+ * where the checksum is outside, and beyond its buffers where VLAN tags leave
+ * no space for a segment.
+ */
+static bool
+vale_valid(struct netmap_ring *ring, size_t hdrlen, size_t len)
+{
+	struct netmap_slot *slot = &ring->slot[ring->head];
+	const uint8_t *hdr = (const uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
+	struct iovec iov[2] = {
+		{ __DECONST(uint8_t *, hdr + hdrlen), slot->len - hdrlen }
+	};
+	struct frame frame = { .f_iov = iov };
+	struct frame_cut cut;
+
+	if ((slot->flags & NS_MOREFRAG) != 0) {
+		slot = &ring->slot[nm_ring_next(ring, ring->head)];
+		iov[1].iov_base = NETMAP_BUF(ring, slot->buf_idx);
+		iov[1].iov_len = slot->len;
+	}
+	frame_set(&frame, 2, len - hdrlen);
+	if (!frame_vnet_decode(&frame, hdr))
+		return (false);
+	if ((frame.f_flags & FRAME_CSUM_PARTIAL) == 0)
+		return (true);
+	frame.f_hdr_len = 0;
+	/* It makes datagrams of both. */
+	if (frame.f_gso_type == FRAME_GSO_UDP)
+		frame.f_gso_type = FRAME_GSO_UDP_L4;
+	return (frame_cut_begin(&cut, &frame) &&
+	    cut.fc_hdrlen <= iov[0].iov_len);
+}
+
+/*
  * Put a frame, whose fragments begin with `hdrlen' bytes of a virtio-net
- * header, into the ring.  Returns 0, or EMSGSIZE or ENOBUFS if it was dropped.
+ * header, into the ring.  Returns 0; or EMSGSIZE, ENOBUFS or, if the header is
+ * invalid, EINVAL: it was dropped.
  */
 static __attribute__((__noinline__)) int
 vale_send_frame(struct vale_priv *priv, const struct frame *frame,
@@ -468,6 +511,9 @@ vale_send_frame(struct vale_priv *priv, const struct frame *frame,
 		head = vale_put_frame(priv, frame, true);
 	if (head == ring->head)
 		return (ENOBUFS);
+	if (hdrlen != 0 && priv->port->single_slot &&
+	    !vale_valid(ring, hdrlen, frame->f_len))
+		return (EINVAL);
 	ring->head = ring->cur = head;
 	return (0);
 }
@@ -481,6 +527,22 @@ vale_port_send(struct frame_port *port, const struct frame *frame)
 	    FAST_PATH(vale_send_single_slot(priv, frame->f_iov)))
 		return (true);
 	return (vale_send_frame(priv, frame, 0) == 0);
+}
+
+/* The same if each frame has a header. */
+static bool
+vale_port_send_header(struct frame_port *port, const struct frame *frame)
+{
+	struct iovec iov[1 + FRAME_MAXIOV];
+	struct frame whole = { .f_iov = iov };
+	uint8_t hdr[VALE_HEADER];
+
+	frame_vnet_encode(frame, hdr, sizeof(hdr));
+	iov[0].iov_base = hdr;
+	iov[0].iov_len = sizeof(hdr);
+	memcpy(iov + 1, frame->f_iov, frame->f_niov * sizeof(*iov));
+	frame_set(&whole, 1 + frame->f_niov, sizeof(hdr) + frame->f_len);
+	return (vale_send_frame(vale_of_port(port), &whole, sizeof(hdr)) == 0);
 }
 
 static void
@@ -568,58 +630,85 @@ vale_peek_single_slot(struct vale_priv *priv, struct frame *frame)
 }
 
 /*
- * Show the frame in the slots from `first' to before `end'.  Returns false if
- * it cannot be shown: too many slots, or an invalid header.
+ * Show the frame in the slots from `first' to before `end'.  `header': it
+ * begins with a virtio-net header.  Returns false if it cannot be shown: too
+ * many slots, or an invalid header.
  */
 static bool
 vale_show(struct netmap_ring *ring, uint32_t first, uint32_t end,
-    struct frame *frame)
+    struct frame *frame, bool header)
 {
-	const uint8_t *hdr = NULL;
 	struct netmap_slot *slot = &ring->slot[first];
-	uint32_t i = first, len = 0;
-	int n;
+	const uint8_t *hdr = (const uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
+	uint32_t i, len, skip, total = 0;
+	int n = 0;
 
-	if ((slot->flags & VALE_SLOT_HEADER) != 0) {
-		hdr = (const uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
-		i = nm_ring_next(ring, i);
-	}
-	for (n = 0; i != end; i = nm_ring_next(ring, i)) {
+	skip = header ? VALE_HEADER : 0;
+	if (slot->len < skip)
+		return (false);
+	for (i = first; i != end; i = nm_ring_next(ring, i), skip = 0) {
+		slot = &ring->slot[i];
+		len = slot->len - skip;
+		if (len == 0)
+			continue;
 		if (n == FRAME_MAXIOV)
 			return (false);
-		slot = &ring->slot[i];
-		frame->f_iov[n].iov_base = NETMAP_BUF(ring, slot->buf_idx);
-		frame->f_iov[n].iov_len = slot->len;
-		len += slot->len;
-		n++;
+		frame->f_iov[n].iov_base = NETMAP_BUF(ring, slot->buf_idx) +
+		    skip;
+		frame->f_iov[n++].iov_len = len;
+		total += len;
 	}
-	if (hdr != NULL && n == 1) {
+	frame_set(frame, n, total);
+	if (!header)
+		return (true);
+	if (n == 0 || !frame_vnet_decode(frame, hdr))
+		return (false);
+	if (n == 1 && (frame->f_flags & FRAME_CSUM_PARTIAL) != 0) {
 		/* frame.h: two at least. */
-		frame->f_iov[n].iov_base = frame->f_iov[0].iov_base;
-		frame->f_iov[n++].iov_len = 0;
+		frame->f_iov[1].iov_base = frame->f_iov[0].iov_base;
+		frame->f_iov[1].iov_len = 0;
+		frame->f_niov = 2;
 	}
-	frame_set(frame, n, len);
-	return (hdr == NULL || (n > 0 && frame_vnet_decode(frame, hdr)));
+	return (true);
+}
+
+/*
+ * Show the next frame.  `headers': each has a virtio-net header.  Returns false
+ * if none is pending.
+ */
+static bool
+vale_peek_slots(struct vale_priv *priv, struct frame *frame, bool headers)
+{
+	struct netmap_ring *ring = priv->port->rxring;
+	uint32_t end, n;
+
+	for (;; priv->rx_next = end) {
+		end = vale_frame_end(ring, priv->rx_next, &n);
+		if (end == priv->rx_next)
+			return (false);
+		if (n > 0 && vale_show(ring, priv->rx_next, end, frame,
+		    headers || (ring->slot[priv->rx_next].flags &
+		    VALE_SLOT_HEADER) != 0))
+			break;
+	}
+	priv->rx_end = end;
+	return (true);
 }
 
 static bool
 vale_peek(struct frame_source *source, struct frame *frame)
 {
 	struct vale_priv *priv = vale_of_source(source);
-	struct netmap_ring *ring = priv->port->rxring;
-	uint32_t end, n;
 
-	if (FAST_PATH(vale_peek_single_slot(priv, frame)))
-		return (true);
-	for (;; priv->rx_next = end) {
-		end = vale_frame_end(ring, priv->rx_next, &n);
-		if (end == priv->rx_next)
-			return (false);
-		if (n > 0 && vale_show(ring, priv->rx_next, end, frame))
-			break;
-	}
-	priv->rx_end = end;
-	return (true);
+	return (FAST_PATH(vale_peek_single_slot(priv, frame)) ||
+	    vale_peek_slots(priv, frame, false));
+}
+
+/* The same if each frame has a header. */
+static bool
+vale_peek_header(struct frame_source *source, struct frame *frame)
+{
+	return (vale_peek_slots(vale_of_source(source), frame, true));
 }
 
 static void
@@ -664,12 +753,19 @@ vale_port_set_sink(struct frame_port *port,
 	return (vale_set_sink(vale_of_port(port)->port, sink, arg) == 0);
 }
 
-/* Not of /dev/netmap: there each frame would have a header. */
+/*
+ * FreeBSD's switch cuts a packet into frames of 1514 bytes, whatever segment
+ * size its header has: smaller segments must be cut before.  It has no type for
+ * datagrams, and makes no fragments.
+ */
 static bool
-vale_port_set_offloads(struct frame_port *port)
+vale_port_takes_uncut(const struct frame_port *port __unused,
+    const struct frame *frame)
 {
-	return (vale_set_header(vale_of_port(port)->port,
-	    VALE_HEADER_SLOT) == 0);
+	const uint8_t type = frame->f_gso_type & ~FRAME_GSO_ECN;
+
+	return ((type == FRAME_GSO_TCPV4 || type == FRAME_GSO_TCPV6) &&
+	    frame_longest(frame) >= VALE_SEGMENT);
 }
 
 static uint64_t
@@ -690,6 +786,31 @@ static const struct frame_port_ops vale_port_ops = {
 	.fpo_set_offloads = vale_port_set_offloads,
 	.fpo_missed = vale_port_missed,
 };
+
+/* Over FreeBSD's switch, with offloads. */
+static const struct frame_port_ops vale_header_ops = {
+	.fpo_send = vale_port_send_header,
+	.fpo_flush = vale_port_flush,
+	.fpo_sync = vale_port_sync,
+	.fpo_set_polled = vale_port_set_polled,
+	.fpo_set_sink = vale_port_set_sink,
+	.fpo_takes_uncut = vale_port_takes_uncut,
+	.fpo_missed = vale_port_missed,
+};
+
+static bool
+vale_port_set_offloads(struct frame_port *port)
+{
+	struct vale_priv *priv = vale_of_port(port);
+
+	if (vale_set_header(priv->port, VALE_HEADER_SLOT) == 0)
+		return (true);
+	if (vale_set_header(priv->port, VALE_HEADER) != 0)
+		return (false);
+	port->fp_ops = &vale_header_ops;
+	port->fp_source->fs_peek = vale_peek_header;
+	return (true);
+}
 
 /* Look at the next frame for a frontend that does not know of syncs. */
 static bool

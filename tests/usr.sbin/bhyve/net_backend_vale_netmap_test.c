@@ -44,12 +44,16 @@
 
 #define	PORT_A		"vale7:a"
 #define	PORT_B		"vale7:b"
+#define	PORT_C		"vale7:c"
 #define	FRAME_MAX	16110
 #define	NOBODY		65534
 #define	HEADER		12	/* virtio-net's, bytes */
+#define	HDRLEN		54	/* Ethernet, IPv4, TCP */
+#define	PACKET		40000	/* bytes of one to be cut */
 
 static const uint8_t mac_a[6] = { 2, 0, 0, 0, 0, 0xa };
 static const uint8_t mac_b[6] = { 2, 0, 0, 0, 0, 0xb };
+static const uint8_t mac_c[6] = { 2, 0, 0, 0, 0, 0xc };
 
 static void *
 event_loop(void *arg __unused)
@@ -468,6 +472,141 @@ TEST(vnet_header, "The switch provides virtio-net headers, translates them "
 	netbe_cleanup(b);
 }
 
+/* A frame port that takes offloads; *bep is its backend. */
+static struct frame_port *
+open_offloads(net_backend_t **bep, const char *name)
+{
+	struct frame_port *port;
+
+	*bep = open_port(name);
+	port = backend_port(*bep);
+	frame_port_set_offloads(port);
+	ATF_REQUIRE(port->fp_offloads);
+	return (port);
+}
+
+/* The next frame at a port. */
+static void
+require_frame(struct frame_port *port, struct frame *frame)
+{
+	if (!frame_peek(port->fp_source, frame)) {
+		frame_port_sync(port);
+		ATF_REQUIRE(frame_peek(port->fp_source, frame));
+	}
+	frame_next(port->fp_source);
+}
+
+/* A segment of the packet from byte `off' of its payload on is correct. */
+static void
+check_segment(const uint8_t *packet, size_t off, const uint8_t *frame,
+    size_t len)
+{
+	uint8_t pseudo[12] = { 0 };
+
+	ATF_CHECK_EQ(0, memcmp(packet, frame, 16));
+	ATF_CHECK_EQ(len - 14, (size_t)frame[16] << 8 | frame[17]);
+	ATF_CHECK_EQ(0xffff, sum(frame + 14, 20));
+	ATF_CHECK_EQ(off, (size_t)frame[40] << 8 | frame[41]);
+	ATF_CHECK_EQ(0, memcmp(packet + HDRLEN + off, frame + HDRLEN,
+	    len - HDRLEN));
+	memcpy(pseudo, frame + 26, 8);
+	pseudo[9] = 6;
+	pseudo[10] = (len - 34) >> 8;
+	pseudo[11] = (len - 34) & 0xff;
+	ATF_CHECK_EQ(0xffff, ((uint32_t)sum(pseudo, 12) +
+	    sum(frame + 34, len - 34)) % 0xffff == 0 ? 0xffff : 0);
+}
+
+TEST(offloads, "Between frame ports a packet passes uncut; another port gets "
+    "complete segments")
+{
+	static uint8_t packet[PACKET], got[FRAME_MAX];
+	struct iovec out[2], in[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = out }, rx = { .f_iov = in };
+	struct frame_port *pa, *pb;
+	net_backend_t *a, *b, *c;
+	ssize_t len;
+	size_t off;
+	int i;
+
+	need_netmap();
+	pa = open_offloads(&a, PORT_A);
+	pb = open_offloads(&b, PORT_B);
+	c = open_port(PORT_C);
+	/* The switch learns b and c. */
+	fill(packet, 60, mac_a, mac_b, 1);
+	out[0] = (struct iovec){ packet, 60 };
+	ATF_CHECK(port_send(pb, out, 1));
+	frame_port_flush(pb);
+	ATF_CHECK_EQ(60, receive_one(c, got, sizeof(got)));
+	require_frame(pa, &rx);
+	ATF_CHECK_EQ(60, rx.f_len);
+	ATF_CHECK_EQ(0, rx.f_flags);
+	ATF_CHECK_EQ(0, memcmp(packet, in[0].iov_base, 60));
+	fill(packet, 60, mac_b, mac_c, 2);
+	send_one(c, packet, 60);
+	require_frame(pb, &rx);
+	ATF_CHECK_EQ(1, rx.f_niov);
+	ATF_CHECK_EQ(60, rx.f_len);
+	ATF_CHECK_EQ(0, rx.f_flags);
+	ATF_CHECK_EQ(0, memcmp(packet, in[0].iov_base, 60));
+
+	fill(packet, sizeof(packet), mac_b, mac_a, 3);
+	memset(packet + 12, 0, HDRLEN - 12);
+	packet[12] = 8;
+	packet[14] = 0x45;
+	packet[16] = (PACKET - 14) >> 8;
+	packet[17] = (PACKET - 14) & 0xff;
+	packet[22] = 64;
+	packet[23] = 6;
+	packet[26] = packet[30] = 10;
+	packet[46] = 0x50;
+	packet[47] = 0x10;
+	out[0] = (struct iovec){ packet, HDRLEN };
+	out[1] = (struct iovec){ packet + HDRLEN, PACKET - HDRLEN };
+	frame_set(&frame, 2, PACKET);
+	frame.f_flags = FRAME_CSUM_PARTIAL;
+	frame.f_gso_type = FRAME_GSO_TCPV4;
+	frame.f_hdr_len = HDRLEN;
+	frame.f_gso_size = 1460;
+	frame.f_csum_start = 34;
+	frame.f_csum_offset = 16;
+	ATF_REQUIRE(frame_port_takes_uncut(pa, &frame));
+	ATF_CHECK_EQ(0, frame_port_send(pa, &frame));
+	frame_port_flush(pa);
+	require_frame(pb, &rx);
+	ATF_CHECK_EQ(PACKET, rx.f_len);
+	ATF_CHECK_EQ(FRAME_CSUM_PARTIAL, rx.f_flags);
+	ATF_CHECK_EQ(FRAME_GSO_TCPV4, rx.f_gso_type);
+	ATF_CHECK_EQ(1460, rx.f_gso_size);
+	for (i = 0, off = 0; i < rx.f_niov; off += in[i++].iov_len)
+		ATF_CHECK_EQ(0, memcmp(packet + off, in[i].iov_base,
+		    in[i].iov_len));
+
+	memcpy(packet, mac_c, 6);
+	ATF_CHECK_EQ(0, frame_port_send(pa, &frame));
+	frame_port_flush(pa);
+	for (off = 0; off < PACKET - HDRLEN; off += len - HDRLEN) {
+		len = receive_one(c, got, sizeof(got));
+		ATF_REQUIRE_EQ((ssize_t)MIN(1514, PACKET - off), len);
+		check_segment(packet, off, got, len);
+	}
+	ATF_CHECK_EQ(0, receive_one(c, got, sizeof(got)));
+
+	/* Small, and only a checksum. */
+	frame.f_len = 100;
+	out[1].iov_len = 100 - HDRLEN;
+	frame.f_gso_type = FRAME_GSO_NONE;
+	ATF_CHECK_EQ(0, frame_port_send(pa, &frame));
+	frame_port_flush(pa);
+	ATF_CHECK_EQ(100, receive_one(c, got, sizeof(got)));
+	ATF_CHECK_EQ(0, memcmp(packet, got, 50));
+	ATF_CHECK_EQ(0xffff, sum(got + 34, 100 - 34));
+	netbe_cleanup(a);
+	netbe_cleanup(b);
+	netbe_cleanup(c);
+}
+
 /* Open a tap(4) and bring it up. */
 static int
 tap_open(struct ifreq *ifr)
@@ -638,6 +777,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, refused);
 	ATF_TP_ADD_TC(tp, permission);
 	ATF_TP_ADD_TC(tp, vnet_header);
+	ATF_TP_ADD_TC(tp, offloads);
 	ATF_TP_ADD_TC(tp, uplink);
 	ATF_TP_ADD_TC(tp, event);
 

@@ -99,7 +99,8 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 	ATF_CHECK_EQ(&port.desc, d);
 	ATF_CHECK(len == 0 || len == 10 || len == 12 ||
 	    len == VALE_HEADER_SLOT);
-	if (len != 0 && !port.headers) {
+	if ((len != 0 && !port.headers) ||
+	    (len == VALE_HEADER_SLOT && d->single_slot)) {
 		errno = EOPNOTSUPP;
 		return (-1);
 	}
@@ -872,6 +873,243 @@ ATF_TC_BODY(recv_offload, tc)
 	netbe_cleanup(be);
 }
 
+/* A port of FreeBSD's switch that takes offloads. */
+static struct frame_port *
+header_port(net_backend_t **bep)
+{
+	struct frame_port *fp;
+
+	port.headers = port.desc.single_slot = true;
+	*bep = backend();
+	fp = backend_port(*bep);
+	frame_port_set_offloads(fp);
+	ATF_CHECK(fp->fp_offloads);
+	ATF_CHECK_EQ(12, port.header);
+	return (fp);
+}
+
+ATF_TC(send_each_header);
+ATF_TC_HEAD(send_each_header, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "FreeBSD's switch gets each frame after "
+	    "a header, copied; uncut if it cuts it as the sender wants");
+}
+ATF_TC_BODY(send_each_header, tc)
+{
+	static const size_t sizes[] = { 60, 1514, 1972, 1973, 9018, 65535 };
+	static char data[12 + 65535];
+	struct iovec iov[2];
+	struct frame frame = { .f_iov = iov };
+	struct frame_port *fp;
+	net_backend_t *be;
+	uint8_t *p = (uint8_t *)data + 12;
+	unsigned int first;
+	size_t i;
+
+	fp = header_port(&be);
+	fill(data, sizeof(data));
+	memset(data, 0, 12);
+	data[10] = 1;		/* num_buffers */
+	for (i = 0; i < nitems(sizes); i++) {
+		first = port.nsent;
+		iov[0] = (struct iovec){ p, 20 };
+		iov[1] = (struct iovec){ p + 20, sizes[i] - 20 };
+		frame_set(&frame, 2, sizes[i]);
+		ATF_CHECK_EQ(0, frame_port_send(fp, &frame));
+		frame_port_flush(fp);
+		check_frame(first, data, 12 + sizes[i]);
+		ATF_CHECK_EQ(howmany(12 + sizes[i], 1984), port.nsent - first);
+		for (; first < port.nsent; first++)
+			ATF_CHECK((port.sent[first].flags & NS_INDIRECT) == 0);
+	}
+
+	memcpy(data, offload_header, 10);
+	memcpy(p + 12, "\x08\x00\x45", 3);
+	p[46] = 0x50;
+	offload_frame(&frame, 2, 40000);
+	iov[1].iov_len = 40000 - 20;
+	first = port.nsent;
+	ATF_CHECK_EQ(0, frame_port_send(fp, &frame));
+	frame_port_flush(fp);
+	check_frame(first, data, 12 + 40000);
+
+	ATF_CHECK_MSG(!frame_port_takes_uncut(fp, &frame), "1054 bytes");
+	frame.f_gso_size = 1459;
+	ATF_CHECK_MSG(!frame_port_takes_uncut(fp, &frame), "1513 bytes");
+	frame.f_gso_size = 1460;
+	ATF_CHECK(frame_port_takes_uncut(fp, &frame));
+	frame.f_gso_size = 8960;
+	ATF_CHECK(frame_port_takes_uncut(fp, &frame));
+	frame.f_gso_type = FRAME_GSO_TCPV6 | FRAME_GSO_ECN;
+	ATF_CHECK(frame_port_takes_uncut(fp, &frame));
+	frame.f_gso_type = FRAME_GSO_UDP_L4;
+	ATF_CHECK(!frame_port_takes_uncut(fp, &frame));
+	frame.f_gso_type = FRAME_GSO_UDP;
+	ATF_CHECK(!frame_port_takes_uncut(fp, &frame));
+	netbe_cleanup(be);
+}
+
+ATF_TC(recv_each_header);
+ATF_TC_HEAD(recv_each_header, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Each frame of FreeBSD's switch is as "
+	    "its header says; one with an invalid header is skipped");
+}
+ATF_TC_BODY(recv_each_header, tc)
+{
+	static char data[2048];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_port *fp;
+	net_backend_t *be;
+	int i;
+
+	fp = header_port(&be);
+	fill(data, sizeof(data));
+	for (i = 0; i < PORT_SLOTS; i++) {
+		memset(data, 0, 12);
+		port_receive(data, 12 + 60, 0);
+		/* Too short; without a frame; of unknown type. */
+		port_receive(data, 11, 0);
+		port_receive(data, 11, NS_MOREFRAG);
+		port_receive(data, 60, 0);
+		port_receive(data, 12, 0);
+		data[1] = 2;
+		port_receive(data, 12 + 60, 0);
+		/* The header may have a slot of its own. */
+		data[1] = 0;
+		port_receive(data, 12, NS_MOREFRAG);
+		port_receive(data, 70, 0);
+		data[0] = FRAME_CSUM_VERIFIED;
+		port_receive(data, 12 + 80, 0);
+		memcpy(data, offload_header, 12);
+		port_receive(data, 12 + 1960, NS_MOREFRAG);
+		port_receive(data, 1000, 0);
+		data[1] = data[4] = data[5] = 0;
+		port_receive(data, 12 + 90, 0);
+		frame_port_sync(fp);
+
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		ATF_CHECK_EQ(1, frame.f_niov);
+		ATF_CHECK_EQ(60, frame.f_len);
+		ATF_CHECK_EQ(60, iov[0].iov_len);
+		ATF_CHECK_EQ(0, frame.f_flags);
+		ATF_CHECK_EQ(0, memcmp(data + 12, iov[0].iov_base, 60));
+		frame_next(fp->fp_source);
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		ATF_CHECK_EQ(1, frame.f_niov);
+		ATF_CHECK_EQ(70, frame.f_len);
+		frame_next(fp->fp_source);
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		ATF_CHECK_EQ(80, frame.f_len);
+		ATF_CHECK_EQ(FRAME_CSUM_VERIFIED, frame.f_flags);
+		frame_next(fp->fp_source);
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		ATF_CHECK_EQ(2, frame.f_niov);
+		ATF_CHECK_EQ(2960, frame.f_len);
+		ATF_CHECK_EQ(1960, iov[0].iov_len);
+		ATF_CHECK_EQ(1000, iov[1].iov_len);
+		ATF_CHECK_EQ(FRAME_GSO_TCPV4, frame.f_gso_type);
+		ATF_CHECK_EQ(1000, frame.f_gso_size);
+		frame_next(fp->fp_source);
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		ATF_CHECK_EQ_MSG(2, frame.f_niov, "a partial checksum");
+		ATF_CHECK_EQ(90, frame.f_len);
+		ATF_CHECK_EQ(0, iov[1].iov_len);
+		frame_next(fp->fp_source);
+		ATF_CHECK(!frame_peek(fp->fp_source, &frame));
+		frame_port_sync(fp);
+		ATF_CHECK_EQ(port.rx_filled, port.desc.rxring->head);
+	}
+	netbe_cleanup(be);
+}
+
+/* Send with a header, to FreeBSD's switch. */
+static void
+check_header(net_backend_t *be, const char *data, size_t len, bool valid)
+{
+	struct iovec iov = { __DECONST(char *, data), len };
+	const unsigned int n = port.nsent;
+
+	if (valid) {
+		ATF_CHECK_EQ((ssize_t)len, netbe_send(be, &iov, 1));
+		check_frame(n, data, len);
+		return;
+	}
+	ATF_CHECK_EQ(-1, netbe_send(be, &iov, 1));
+	ATF_CHECK_EQ(EINVAL, errno);
+	ATF_CHECK_EQ(n, port.nsent);
+}
+
+ATF_TC(bad_header);
+ATF_TC_HEAD(bad_header, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "FreeBSD's switch, which trusts headers, "
+	    "gets no invalid one");
+}
+ATF_TC_BODY(bad_header, tc)
+{
+	static char data[9012];
+	char *frame = data + 12;
+	net_backend_t *be;
+
+	port.headers = port.desc.single_slot = true;
+	be = backend();
+	ATF_REQUIRE_EQ(0, netbe_set_cap(be, VIRTIO_NET_F_CSUM, 12));
+	check_header(be, data, 12 + 60, true);
+	/* The checksum at the end of the frame, and beyond. */
+	data[0] = 1;
+	data[6] = 34;
+	data[8] = 24;
+	check_header(be, data, 12 + 60, true);
+	check_header(be, data, 12 + 59, false);
+	data[8] = 2;
+	data[7] = 0x20;
+	check_header(be, data, sizeof(data), false);
+	data[7] = 0;
+	data[9] = 0x7f;
+	check_header(be, data, sizeof(data), false);
+
+	/* TCP, to be cut: 1000 bytes in a segment. */
+	memcpy(data, offload_header, 10);
+	memcpy(frame + 12, "\x08\x00\x45", 3);
+	frame[23] = 6;
+	frame[46] = 0x50;
+	check_header(be, data, sizeof(data), true);
+	data[1] = 0x81 - 256;
+	check_header(be, data, sizeof(data), true);
+	data[1] = 2;
+	check_header(be, data, sizeof(data), false);
+	data[1] = 1;
+	frame[13] = 6;
+	check_header(be, data, sizeof(data), false);
+
+	/* Two tags, and a third. */
+	memset(frame + 12, 0, 100);
+	memcpy(frame + 12, "\x81\x00\x00\x01\x81\x00\x00\x02\x08\x00\x45",
+	    11);
+	frame[31] = 6;
+	frame[54] = 0x50;
+	data[6] = 42;
+	check_header(be, data, sizeof(data), true);
+	frame[20] = 0x81 - 256;
+	check_header(be, data, sizeof(data), false);
+
+	/* UDP. */
+	frame[20] = 8;
+	frame[31] = 17;
+	data[1] = 3;
+	data[8] = 6;
+	check_header(be, data, sizeof(data), true);
+	data[1] = 5;
+	check_header(be, data, sizeof(data), true);
+	/* What is no header is no matter without them. */
+	ATF_REQUIRE_EQ(0, netbe_set_cap(be, 0, 0));
+	data[1] = 2;
+	check_header(be, data, sizeof(data), true);
+	netbe_cleanup(be);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, in_place);
@@ -889,5 +1127,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, no_direct);
 	ATF_TP_ADD_TC(tp, send_offload);
 	ATF_TP_ADD_TC(tp, recv_offload);
+	ATF_TP_ADD_TC(tp, send_each_header);
+	ATF_TP_ADD_TC(tp, recv_each_header);
+	ATF_TP_ADD_TC(tp, bad_header);
 	return (atf_no_error());
 }

@@ -407,12 +407,13 @@ TEST(bad_tail, "A guest_rdt outside the ring is counted and ignored")
 }
 
 static struct paravirt_csb *hook_csb;
+static uint32_t hook_rdt;
 
 /* The guest stores another index whenever the host looks at its memory. */
 static void
 store_rdt(struct host *h __unused)
 {
-	CSB_SET(hook_csb, guest_rdt, (CSB_GET(hook_csb, guest_rdt) + 1) % 16);
+	CSB_SET(hook_csb, guest_rdt, ++hook_rdt % 16);
 }
 
 TEST(bad_ring, "A ring outside guest memory is not used, whatever guest_rdt is")

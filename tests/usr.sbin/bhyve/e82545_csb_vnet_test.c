@@ -443,6 +443,7 @@ TEST(too_long, "A frame that no ring of this size can hold is cut")
 		receive(h, &p, 1000, hdr);
 		ATF_CHECK_EQ(p.paylen == 7 * 256 - 54,
 		    host_counter(h, E82545_C_RX_UNCUT));
+		ATF_CHECK(host_rx_done(h, 0));
 		host_destroy(h);
 	}
 }

@@ -329,6 +329,44 @@ TEST(restored, "The known bytes restore an adapter to that state, and it "
 	host_destroy(h);
 }
 
+TEST(header, "Bytes with another header are refused, as is the right one while "
+    "the adapter runs")
+{
+	static const struct {
+		size_t	at, size;	/* byte that differs; length */
+		int	error;
+	} t[] = {
+		{ 0, KNOWN_SIZE, EINVAL },	/* magic number */
+		{ 8, KNOWN_SIZE, ENOTSUP },	/* version */
+		{ 12, KNOWN_SIZE, EINVAL },	/* length */
+		{ 16, KNOWN_SIZE, EINVAL },	/* CRC */
+		{ KNOWN_SIZE - 1, KNOWN_SIZE, EINVAL },
+		{ SIZE_MAX, KNOWN_SIZE - 1, EINVAL },
+		{ SIZE_MAX, HEADER, EINVAL },
+		{ SIZE_MAX, HEADER - 1, EINVAL },
+		{ SIZE_MAX, 0, EINVAL },
+	};
+	struct host *h = known_state();
+	uint8_t *bytes;
+	unsigned int i;
+
+	for (i = 0; i < nitems(t); i++) {
+		bytes = known_bytes();
+		if (t[i].at != SIZE_MAX)
+			bytes[t[i].at] ^= 1;
+		ATF_CHECK_EQ_MSG(t[i].error, e82545_snapshot_restore(h->dev,
+		    bytes, t[i].size), "row %u", i);
+		check_known(h);
+		free(bytes);
+	}
+	bytes = known_bytes();
+	e82545_resume(h->dev);
+	ATF_CHECK_EQ(EBUSY, e82545_snapshot_restore(h->dev, bytes,
+	    KNOWN_SIZE));
+	free(bytes);
+	host_destroy(h);
+}
+
 TEST(refused, "No state is saved while the adapter runs, nor into a buffer that "
     "is too small or too large")
 {
@@ -348,6 +386,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, saved);
 	ATF_TP_ADD_TC(tp, restored);
+	ATF_TP_ADD_TC(tp, header);
 	ATF_TP_ADD_TC(tp, refused);
 
 	return (atf_no_error());

@@ -46,6 +46,7 @@ struct lem_os {
 					   `before'; or NULL */
 	void		(*sync_hook)(void); /* called after that, if set */
 	uint64_t	 delayed_us;	/* by lem_os_delay() */
+	bool		(*idle)(void);	/* lem_os_idle(); NULL: true */
 	uint64_t	 misuses;
 
 	/* Transmit. */
@@ -115,6 +116,12 @@ static inline void
 lem_os_delay(struct lem_core *lc, unsigned int us)
 {
 	LEM_OS(lc)->delayed_us += us;
+}
+
+static inline bool
+lem_os_idle(struct lem_core *lc)
+{
+	return (LEM_OS(lc)->idle == NULL || LEM_OS(lc)->idle());
 }
 
 /* Tests with one thread have no locks. */

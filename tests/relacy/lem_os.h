@@ -24,6 +24,7 @@ struct lem_os {
 
 #define	lem_os_probe(lc, probe, value)	((void)0)
 #define	lem_os_delay(lc, us)		((void)0)
+#define	lem_os_idle(lc)			((void)(lc), true)
 #define	lem_os_assert_tx(lc)		((void)(lc))
 #define	lem_os_assert_rx(lc)		((void)(lc))
 /* Memory is coherent: busdma's barriers are not needed for the CSB. */

@@ -267,8 +267,14 @@ lem_intr_enable(struct lem_core *lc)
 		return (false);
 	if (atomic_load_acq_32(&lc->lc_intr_on) == 0)
 		intr_unmask(lc);
-	if (CSB_ON(lc) && !lem_rx_wait(lc))
-		return (true);
+	if (CSB_ON(lc)) {
+		/* After an interrupt, that is. */
+		if (atomic_load_32(&lc->lc_csb->guest_need_rxkick) == 0 &&
+		    lem_rx_look(lc))
+			return (true);
+		if (!lem_rx_wait(lc))
+			return (true);
+	}
 	if (atomic_load_acq_32(&lc->lc_unread) == 0)
 		return (false);
 	atomic_store_rel_32(&lc->lc_unread, false);
@@ -299,6 +305,7 @@ rounds_start(struct lem_core *lc)
 	if (POLLING(lc) && max > ROUNDS_POLL)
 		max = ROUNDS_POLL;
 	lem_look_init(&lc->lc_tx_look, max);
+	lem_look_init(&lc->lc_rx_look, max);
 	atomic_store_rel_32(&lc->lc_csb->host_txcycles_lim, max);
 }
 

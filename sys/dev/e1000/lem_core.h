@@ -39,6 +39,9 @@
  *				the order of the ring.  Return true to keep the
  *				buffer: lem_os_rx_buf() must then replace it.
  *				Return false to give it back to the adapter
+ *   bool lem_os_idle(struct lem_core *lc)
+ *				return whether no other thread wants the
+ *				processor, nor work that is left to do
  *   lem_os_probe(lc, name, value)
  *				a macro: fire a probe of dtrace_lem(4); `name'
  *				is its name, with __ for -
@@ -264,6 +267,7 @@ struct lem_core {
 	struct lem_offload lc_rx_offload; /* the host may read this while it
 					   gets LEM_RX_OFFLOAD */
 	uint64_t	 lc_rx_due_ns;	/* lc_rx_share allows the next turn */
+	struct lem_look	 lc_rx_look;	/* for frames */
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
 	/* lem_core.c; atomic. */
 	uint32_t	 lc_intr_on;	/* causes are unmasked */
@@ -321,9 +325,12 @@ int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
  * With LEM_MODE_CSB, an adapter that has sent all packets looks for more, in
  * rounds, before it sleeps.  What a round is depends on the adapter: see
  * paravirt_csb(9).  The core lets it look for more rounds while that finds
- * packets, for fewer while the adapter sleeps when a packet comes.  This sets
- * the maximum, 0 to LEM_ROUNDS_MAX; with 0 it does not look.  lem_attach() sets
- * LEM_ROUNDS_DEFAULT.  Both locks.  Returns 0, or EINVAL if it is out of range.
+ * packets, for fewer while the adapter sleeps when a packet comes.  Likewise
+ * lem_intr_enable() looks for frames before it asks for an interrupt, as long
+ * as lem_os_idle(); there a round is a look at a descriptor.  This sets the
+ * maximum of both, 0 to LEM_ROUNDS_MAX; with 0 they do not look.  lem_attach()
+ * sets LEM_ROUNDS_DEFAULT.  Both locks.  Returns 0, or EINVAL if it is out of
+ * range.
  */
 int	lem_set_rounds(struct lem_core *lc, uint32_t rounds);
 #define	LEM_ROUNDS_MAX		65536

@@ -279,6 +279,27 @@ lem_rx(struct lem_core *lc, unsigned int budget)
 }
 
 bool
+lem_rx_look(struct lem_core *lc)
+{
+	const uint64_t *rest = &lc->lc_rxd[lc->lc_rx_next].rest;
+	struct lem_look *ll = &lc->lc_rx_look;
+	uint32_t n;
+
+	lem_os_assert_rx(lc);
+	for (n = 0; n < ll->ll_rounds; n++) {
+		if (!lem_os_idle(lc))
+			return (false);
+		lem_os_sync(lc, false);
+		if ((atomic_load_64(rest) & STATUS(DD)) != 0) {
+			lem_look_paid(ll);
+			return (true);
+		}
+	}
+	lem_look_missed(ll);
+	return (false);
+}
+
+bool
 lem_rx_wait(struct lem_core *lc)
 {
 	lem_os_assert_rx(lc);

@@ -24,6 +24,7 @@ struct lem_os {
 	uint64_t	 reg_writes;
 };
 
+bool	lem_os_idle(struct lem_core *lc);
 void	lem_os_delay(struct lem_core *lc, unsigned int us);
 uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot);
 bool	lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len,

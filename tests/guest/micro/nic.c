@@ -44,6 +44,13 @@ static bool waiting;		/* for others, */
 static uint64_t resume_ns;	/* at most until then */
 static uint64_t preempted_ns;	/* time spent in handlers */
 
+/* Packets to flush are work, too. */
+bool
+lem_os_idle(struct lem_core *lc)
+{
+	return (lc->lc_tx_pending == 0 && (busy == NULL || !busy()));
+}
+
 void
 lem_os_delay(struct lem_core *lc __attribute__((unused)), unsigned int us)
 {

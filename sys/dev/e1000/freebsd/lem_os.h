@@ -16,6 +16,7 @@
 #include <sys/param.h>
 #include <sys/systm.h>
 #include <sys/bus.h>
+#include <sys/sched.h>
 #include <sys/sdt.h>
 #include <sys/stddef.h>
 
@@ -41,6 +42,7 @@ SDT_PROVIDER_DECLARE(lem);
 LEM_PROBES(LEM_PROBE_DECLARE)
 
 #define	lem_os_delay(lc, us)	DELAY(us)
+#define	lem_os_idle(lc)		(!sched_runnable())
 #define	lem_os_read(lc, reg)	bus_read_4(LEM_OS(lc)->regs, reg)
 
 static inline void

@@ -269,6 +269,120 @@ TEST(restart, "Learning begins again with the maximum when the mode changes or "
 	test_destroy(t);
 }
 
+/* The driver's own looks for frames. */
+static struct {
+	struct lem_test	*t;
+	unsigned int	 looks;
+	unsigned int	 frame_at;	/* a frame comes before that look; 0:
+					   none */
+	unsigned int	 busy_at;	/* another thread wants the processor */
+} rx;
+
+static bool
+rx_idle(void)
+{
+	rx.looks++;
+	if (rx.looks == rx.frame_at) {
+		test_inject(rx.t, 1, 60);
+		host_run(rx.t->h);
+	}
+	return (rx.looks != rx.busy_at);
+}
+
+static struct lem_test *
+rx_create(void)
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+
+	test_settle(t);
+	t->g.lc.lc_os.idle = rx_idle;
+	rx.t = t;
+	rx.looks = rx.frame_at = rx.busy_at = 0;
+	(void)test_raised(t);
+	return (t);
+}
+
+/*
+ * An interrupt for a frame, and what the driver does then.  Returns how often
+ * it looked.
+ */
+static unsigned int
+rx_interrupt(struct lem_test *t)
+{
+	unsigned int raised;
+
+	rx.looks = 0;
+	test_inject(t, 1, 60);
+	host_run(t->h);
+	raised = test_raised(t);
+	ATF_CHECK_EQ(1, raised);
+	ATF_CHECK(guest_interrupt(&t->g, 64));
+	host_run(t->h);
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK_EQ(1, t->g.lc.lc_csb->guest_need_rxkick);
+	return (rx.looks);
+}
+
+TEST(rx_down, "After an interrupt the driver looks for frames before it asks "
+    "for the next, half as often each time it finds none, down to once")
+{
+	struct lem_test *t = rx_create();
+	unsigned int i, want;
+
+	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 64));
+	ATF_CHECK_EQ(64, rx_interrupt(t));
+	for (want = 64; want > 0; want /= 2)
+		ATF_CHECK_EQ(want, rx_interrupt(t));
+	for (i = 0; i < 14; i++)
+		ATF_CHECK_EQ(1, rx_interrupt(t));
+	/* The trial; then 32 times until the next. */
+	ATF_CHECK_EQ(1, rx_interrupt(t));
+	ATF_CHECK_EQ(64, rx_interrupt(t));
+	for (i = 0; i < 32; i++)
+		ATF_CHECK_EQ(1, rx_interrupt(t));
+	ATF_CHECK_EQ(64, rx_interrupt(t));
+	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 0));
+	ATF_CHECK_EQ(0, rx_interrupt(t));
+	test_check_received(t);
+	test_destroy(t);
+}
+
+TEST(rx_found, "A frame that comes while the driver looks takes no interrupt, "
+    "and lets it look twice as often")
+{
+	struct lem_test *t = rx_create();
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 64));
+	for (i = 0; i < 4; i++)
+		(void)rx_interrupt(t);
+	ATF_CHECK_EQ(8, t->g.lc.lc_rx_look.ll_rounds);
+	/* Five looks, the last of which finds it, and twice as many for more. */
+	rx.frame_at = 5;
+	ATF_CHECK_EQ(5 + 16, rx_interrupt(t));
+	ATF_CHECK_EQ(8, t->g.lc.lc_rx_look.ll_rounds);
+	test_check_received(t);
+	test_destroy(t);
+}
+
+TEST(rx_others, "The driver stops looking when another thread wants the "
+    "processor, and learns nothing from that")
+{
+	struct lem_test *t = rx_create();
+
+	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 64));
+	ATF_CHECK_EQ(64, rx_interrupt(t));
+	rx.busy_at = 3;
+	ATF_CHECK_EQ(3, rx_interrupt(t));
+	rx.busy_at = 1;
+	ATF_CHECK_EQ(1, rx_interrupt(t));
+	rx.busy_at = 0;
+	ATF_CHECK_EQ(64, rx_interrupt(t));
+	ATF_CHECK_EQ(32, rx_interrupt(t));
+	test_check_received(t);
+	test_destroy(t);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, rounds);
@@ -277,5 +391,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, trial);
 	ATF_TP_ADD_TC(tp, trial_paid);
 	ATF_TP_ADD_TC(tp, restart);
+	ATF_TP_ADD_TC(tp, rx_down);
+	ATF_TP_ADD_TC(tp, rx_found);
+	ATF_TP_ADD_TC(tp, rx_others);
 	return (atf_no_error());
 }

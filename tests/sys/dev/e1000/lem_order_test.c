@@ -126,13 +126,13 @@ TEST(rx_sleep, "With the CSB: before the driver waits for an interrupt it asks "
 	/* One frame: its slot is emptied before it is posted again. */
 	ORDER("rxd?acq rxd!rel rxd?acq guest_rdt!rel mb host_rxkick_at?acq",
 	    lem_rx(&t->g.lc, 64));
-	ORDER("intr_on?acq guest_need_rxkick!rel mb rxd?acq",
-	    lem_intr_enable(&t->g.lc));
+	ORDER("intr_on?acq guest_need_rxkick? "
+	    "guest_need_rxkick!rel mb rxd?acq", lem_intr_enable(&t->g.lc));
 	/* A frame has arrived: it needs no interrupt. */
 	test_inject(t, 1, 60);
 	host_run(t->h);
-	ORDER("intr_on?acq guest_need_rxkick!rel mb rxd?acq "
-	    "guest_need_rxkick!rel", lem_intr_enable(&t->g.lc));
+	ORDER("intr_on?acq guest_need_rxkick? guest_need_rxkick!rel mb "
+	    "rxd?acq guest_need_rxkick!rel", lem_intr_enable(&t->g.lc));
 	test_destroy(t);
 }
 

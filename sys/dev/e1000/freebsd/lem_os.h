@@ -16,6 +16,7 @@
 #include <sys/param.h>
 #include <sys/systm.h>
 #include <sys/bus.h>
+#include <sys/proc.h>
 #include <sys/sched.h>
 #include <sys/sdt.h>
 #include <sys/stddef.h>

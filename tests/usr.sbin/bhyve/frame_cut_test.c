@@ -390,6 +390,12 @@ TEST(invalid, "Each of these makes a frame invalid, and none of them does not")
 	    100, &seed);
 	frame.f_gso_size = 0;
 	ATF_CHECK_MSG(!frame_cut_begin(&cut, &frame), "segments of 0 bytes");
+	frame.f_gso_size = 100;
+	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	whole[0] = whole[1] = 0x46;
+	whole[13] = 1;
+	ATF_CHECK_MSG(!frame_cut_begin(&cut, &frame),
+	    "not IP, to an address that looks like it");
 	for (b = bads; b < bads + nitems(bads); b++) {
 		memset(&p, 0, sizeof(p));
 		p.v6 = b->v6;

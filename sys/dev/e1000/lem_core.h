@@ -268,6 +268,7 @@ struct lem_core {
 					   gets LEM_RX_OFFLOAD */
 	uint64_t	 lc_rx_due_ns;	/* lc_rx_share allows the next turn */
 	struct lem_look	 lc_rx_look;	/* for frames */
+	uint64_t	 lc_poll_due_ns; /* the next poll is due */
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
 	/* lem_core.c; atomic. */
 	uint32_t	 lc_intr_on;	/* causes are unmasked */
@@ -430,14 +431,14 @@ uint64_t lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
  * host must do at each poll what it does after an interrupt: turns, until
  * lem_rx() returns less than its budget, as lem_rx_turn() says.  lem_tx_clean()
  * comes last, for the answers to the frames.  lem_poll_wait() returns when the
- * next poll is due, in nanoseconds after `end_ns', the end of the last turn: it
- * is lc_poll_ns after `begin_ns', the begin of that turn.  A host whose system
+ * next poll is due, in nanoseconds after `end_ns', the end of the last turn,
+ * which began at `begin_ns'.  That is every lc_poll_ns.  A host whose system
  * polls at times of its own does not need it.
  *
  * Nothing reports a change of the link: the host must call lem_link() now and
  * then.  Receive lock.
  */
-uint64_t lem_poll_wait(const struct lem_core *lc, uint64_t begin_ns,
+uint64_t lem_poll_wait(struct lem_core *lc, uint64_t begin_ns,
 	    uint64_t end_ns);
 
 #endif /* !_DEV_E1000_LEM_CORE_H_ */

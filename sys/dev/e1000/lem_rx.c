@@ -336,11 +336,20 @@ lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
 	return (lc->lc_rx_due_ns > end_ns ? lc->lc_rx_due_ns - end_ns : 0);
 }
 
+/*
+ * Polls are due at equal intervals, even if they come a little late.  One that
+ * is missed is not made up for, and one that comes early changes nothing.
+ */
 uint64_t
-lem_poll_wait(const struct lem_core *lc, uint64_t begin_ns, uint64_t end_ns)
+lem_poll_wait(struct lem_core *lc, uint64_t begin_ns, uint64_t end_ns)
 {
-	uint64_t due_ns = begin_ns + lc->lc_poll_ns;
+	uint64_t due = lc->lc_poll_due_ns;
 
 	lem_os_assert_rx(lc);
-	return (due_ns > end_ns ? due_ns - end_ns : 0);
+	if (due <= begin_ns)
+		due += lc->lc_poll_ns;
+	if (due <= begin_ns || due > begin_ns + lc->lc_poll_ns)
+		due = begin_ns + lc->lc_poll_ns;
+	lc->lc_poll_due_ns = due;
+	return (due > end_ns ? due - end_ns : 0);
 }

@@ -340,9 +340,10 @@ TEST(turn, "A turn is followed by its part of the others' time, less what was "
 	test_destroy(world.t);
 }
 
-/* Polls in a second, of an adapter that receives nothing. */
+/* Polls in a second, each late_ns late, of an adapter that receives nothing. */
 static uint64_t
-polls(uint32_t share, bool wanted, uint64_t period_ns, uint64_t cost_ns)
+polls(uint32_t share, bool wanted, uint64_t period_ns, uint64_t cost_ns,
+    uint64_t late_ns)
 {
 	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
@@ -358,6 +359,7 @@ polls(uint32_t share, bool wanted, uint64_t period_ns, uint64_t cost_ns)
 		wait = lem_poll_wait(lc, now, end);
 		if (wanted && pause > wait)
 			wait = pause;
+		wait += late_ns;
 	}
 	ATF_CHECK_EQ(0, test_exits(t));
 	n = lc->lc_counter[LEM_C_POLL];
@@ -368,12 +370,33 @@ polls(uint32_t share, bool wanted, uint64_t period_ns, uint64_t cost_ns)
 TEST(poll_rate, "Polls come at the rate asked for, or as fast as they can; if "
     "others want the processor, at most as often as the share allows")
 {
-	ATF_CHECK_EQ(4000, polls(0, true, 250000, 1000));
-	ATF_CHECK_EQ(4000, polls(100, true, 250000, 1000));
-	ATF_CHECK_EQ(2000, polls(0, true, 250000, 500000));
-	ATF_CHECK_EQ(500000, polls(100, true, 2000, 1000));
-	ATF_CHECK_EQ(500000, polls(20, false, 2000, 1000));
-	ATF_CHECK_EQ(200000, polls(20, true, 2000, 1000));
+	ATF_CHECK_EQ(4000, polls(0, true, 250000, 1000, 0));
+	ATF_CHECK_EQ(4000, polls(100, true, 250000, 1000, 0));
+	ATF_CHECK_EQ(2000, polls(0, true, 250000, 500000, 0));
+	ATF_CHECK_EQ(500000, polls(100, true, 2000, 1000, 0));
+	ATF_CHECK_EQ(500000, polls(20, false, 2000, 1000, 0));
+	ATF_CHECK_EQ(200000, polls(20, true, 2000, 1000, 0));
+	/* A little late, and by more than an interval. */
+	ATF_CHECK_EQ(4000, polls(0, true, 250000, 1000, 100000));
+	ATF_CHECK_EQ(1000, polls(0, true, 250000, 1000, 750000));
+}
+
+TEST(poll_due, "A poll before its time does not change when the next one is "
+    "due; another rate does")
+{
+	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+
+	lc->lc_poll_ns = 1000000;
+	ATF_CHECK_EQ(999000, lem_poll_wait(lc, 5000000, 5001000));
+	ATF_CHECK_EQ(500000, lem_poll_wait(lc, 5400000, 5500000));
+	ATF_CHECK_EQ(0, lem_poll_wait(lc, 5900000, 6000000));
+	ATF_CHECK_EQ(900000, lem_poll_wait(lc, 6000000, 6100000));
+	lc->lc_poll_ns = 100000;
+	ATF_CHECK_EQ(90000, lem_poll_wait(lc, 6200000, 6210000));
+	lc->lc_poll_ns = 1000000;
+	ATF_CHECK_EQ(990000, lem_poll_wait(lc, 6300000, 6310000));
+	test_destroy(t);
 }
 
 ATF_TP_ADD_TCS(tp)
@@ -385,5 +408,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, csb);
 	ATF_TP_ADD_TC(tp, poll);
 	ATF_TP_ADD_TC(tp, poll_rate);
+	ATF_TP_ADD_TC(tp, poll_due);
 	return (atf_no_error());
 }

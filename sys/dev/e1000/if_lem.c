@@ -40,7 +40,7 @@
 
 #define	LEM_ITR_DEFAULT		488	/* 8000 interrupts a second */
 #define	LEM_RX_BUDGET_DEFAULT	16
-#define	LEM_RX_SHARE_DEFAULT	100
+#define	LEM_RX_SHARE_DEFAULT	20	/* docs/freebsd.md */
 #define	LEM_STUCK_MAX		5	/* seconds without a completion */
 
 /* Bytes of a frame, besides its payload. */

@@ -1,0 +1,466 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * net_backend_vale.c with virtio-net headers: on each frame, or in a slot of
+ * their own.
+ */
+
+#include <sys/types.h>
+#include <sys/param.h>
+#include <sys/uio.h>
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "backend.h"
+#include "net_backends_priv.h"
+#include "port.h"
+#include "vale_fake.h"
+
+ATF_TC(vnet_header);
+ATF_TC_HEAD(vnet_header, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames with virtio-net headers are "
+	    "copied if the port has such headers");
+}
+ATF_TC_BODY(vnet_header, tc)
+{
+	static const size_t sizes[] = { 15, 60, PORT_BUF - 12, PORT_BUF - 11,
+	    9000, 65535 };
+	static char frame[12 + 65536];
+	struct iovec iov[3];
+	net_backend_t *be;
+	size_t i, n;
+
+	fill(frame, sizeof(frame));
+	be = backend();
+	ATF_CHECK_EQ(0, netbe_get_cap(be));
+	ATF_CHECK_EQ(-1, netbe_set_cap(be, 0, 12));
+	port.headers = true;
+	ATF_CHECK((netbe_get_cap(be) & VIRTIO_NET_F_HOST_TSO4) != 0);
+	ATF_CHECK_EQ(0, port.header);
+	ATF_CHECK_EQ(-1, netbe_set_cap(be, VIRTIO_NET_F_CSUM, 0));
+	/* With features of the frontend, as in bhyve. */
+	ATF_CHECK_EQ(0, netbe_set_cap(be, VIRTIO_NET_F_CSUM | 1 << 16, 12));
+	ATF_CHECK_EQ(12, port.header);
+	ATF_CHECK_EQ(12, netbe_get_vnet_hdr_len(be));
+	ATF_CHECK(netbe_get_cap(be) != 0);
+	ATF_CHECK_EQ(12, port.header);
+
+	for (i = 0; i < nitems(sizes); i++) {
+		n = port.nsent;
+		iov[0] = (struct iovec){ frame, 12 };
+		iov[1] = (struct iovec){ frame + 12, 0 };
+		iov[2] = (struct iovec){ frame + 12, sizes[i] };
+		ATF_CHECK_EQ((ssize_t)sizes[i] + 12, netbe_send(be, iov, 3));
+		check_frame(n, frame, sizes[i] + 12);
+		for (; n < port.nsent; n++)
+			ATF_CHECK((port.sent[n].flags & NS_INDIRECT) == 0);
+	}
+	iov[0] = (struct iovec){ frame, 12 + 14 };
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
+	iov[0] = (struct iovec){ frame, 12 + 65536 };
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
+
+	port.stuck = true;
+	iov[0] = (struct iovec){ frame, 12 + 9000 };
+	while (netbe_send(be, iov, 1) == 12 + 9000)
+		continue;
+	ATF_CHECK_EQ(ENOBUFS, errno);
+	ATF_CHECK_EQ(0, netbe_set_cap(be, 0, 0));
+	ATF_CHECK_EQ(0, port.header);
+	netbe_cleanup(be);
+}
+
+/* A port that takes offloads. */
+static struct frame_port *
+offload_port(net_backend_t **bep)
+{
+	struct frame_port *fp;
+
+	*bep = backend();
+	fp = backend_port(*bep);
+	frame_port_set_offloads(fp);
+	ATF_CHECK(!fp->fp_offloads);
+	port.headers = true;
+	frame_port_set_offloads(fp);
+	ATF_CHECK(fp->fp_offloads);
+	ATF_CHECK_EQ(VALE_HEADER_SLOT, port.header);
+	return (fp);
+}
+
+/* The header of a frame to be cut, and what it means. */
+static const uint8_t offload_header[12] = {
+	1, 1, 54, 0, 0xe8, 3, 34, 0, 16, 0, 1, 0
+};
+
+static void
+offload_frame(struct frame *frame, int niov, uint32_t len)
+{
+	frame_set(frame, niov, len);
+	frame->f_flags = FRAME_CSUM_PARTIAL;
+	frame->f_gso_type = FRAME_GSO_TCPV4;
+	frame->f_hdr_len = 54;
+	frame->f_gso_size = 1000;
+	frame->f_csum_start = 34;
+	frame->f_csum_offset = 16;
+}
+
+ATF_TC(send_offload);
+ATF_TC_HEAD(send_offload, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A header has a slot of its own, the "
+	    "frame is sent in place, or copied if it has too many fragments");
+}
+ATF_TC_BODY(send_offload, tc)
+{
+	static char data[65535];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_port *fp;
+	net_backend_t *be;
+	unsigned int first;
+	int i, n;
+
+	fill(data, sizeof(data));
+	fp = offload_port(&be);
+	for (n = 2; n <= FRAME_MAXIOV; n++) {
+		/* Each takes two slots, but for the first and the last. */
+		iov[0].iov_base = data;
+		iov[0].iov_len = 54;
+		for (i = 1; i < n; i++) {
+			iov[i].iov_base = data + 54 + (i - 1) * 1000;
+			iov[i].iov_len = 1000;
+		}
+		offload_frame(&frame, n, 54 + (n - 1) * 1000);
+		first = port.nsent;
+		ATF_REQUIRE_EQ(0, frame_port_send(fp, &frame));
+		frame_port_flush(fp);
+		ATF_REQUIRE(first < port.nsent);
+		ATF_CHECK_EQ(12, port.sent[first].len);
+		ATF_CHECK_EQ(NS_MOREFRAG | VALE_SLOT_HEADER,
+		    port.sent[first].flags);
+		ATF_CHECK_EQ(0, memcmp(offload_header,
+		    slot_data(&port.sent[first]), 12));
+		check_frame(first + 1, data, frame.f_len);
+		ATF_CHECK_EQ(n < FRAME_MAXIOV ? NS_INDIRECT : 0,
+		    port.sent[first + 1].flags & NS_INDIRECT);
+		port.nsent = 0;
+	}
+	/* The longest, in few fragments. */
+	iov[1].iov_len = sizeof(data) - 54;
+	offload_frame(&frame, 2, sizeof(data));
+	ATF_REQUIRE_EQ(0, frame_port_send(fp, &frame));
+	frame_port_flush(fp);
+	check_frame(1, data, sizeof(data));
+	netbe_cleanup(be);
+}
+
+ATF_TC(recv_offload);
+ATF_TC_HEAD(recv_offload, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A frame with a header has two "
+	    "fragments at least; one with an invalid header is skipped");
+}
+ATF_TC_BODY(recv_offload, tc)
+{
+	static char data[2048];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	uint8_t bad[12];
+	struct frame_port *fp;
+	net_backend_t *be;
+	int i, n;
+
+	fill(data, sizeof(data));
+	fp = offload_port(&be);
+	memcpy(bad, offload_header, sizeof(bad));
+	bad[1] = 2;
+	for (n = 1; n <= FRAME_MAXIOV + 1; n++) {
+		port_receive((char *)bad, 12, NS_MOREFRAG | VALE_SLOT_HEADER);
+		port_receive(data, 2000, 0);
+		port_receive((const char *)offload_header, 12,
+		    NS_MOREFRAG | VALE_SLOT_HEADER);
+		for (i = 0; i < n; i++)
+			port_receive(data, 2000, i < n - 1 ? NS_MOREFRAG : 0);
+		port_receive(data, 60, 0);
+		frame_port_sync(fp);
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		if (n <= FRAME_MAXIOV) {
+			ATF_CHECK_EQ(n == 1 ? 2 : n, frame.f_niov);
+			ATF_CHECK_EQ((uint32_t)n * 2000, frame.f_len);
+			ATF_CHECK_EQ(n == 1 ? 0 : 2000, iov[1].iov_len);
+			ATF_CHECK_EQ(FRAME_CSUM_PARTIAL, frame.f_flags);
+			ATF_CHECK_EQ(FRAME_GSO_TCPV4, frame.f_gso_type);
+			ATF_CHECK_EQ(1000, frame.f_gso_size);
+			ATF_CHECK_EQ(34, frame.f_csum_start);
+			ATF_CHECK_EQ(16, frame.f_csum_offset);
+			frame_next(fp->fp_source);
+			ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		}
+		ATF_CHECK_EQ(60, frame.f_len);
+		ATF_CHECK_EQ(0, frame.f_flags);
+		ATF_CHECK_EQ(FRAME_GSO_NONE, frame.f_gso_type);
+		frame_next(fp->fp_source);
+		ATF_CHECK(!frame_peek(fp->fp_source, &frame));
+		frame_port_sync(fp);
+	}
+	netbe_cleanup(be);
+}
+
+/* A port of FreeBSD's switch that takes offloads. */
+static struct frame_port *
+header_port(net_backend_t **bep)
+{
+	struct frame_port *fp;
+
+	port.headers = port.desc.single_slot = true;
+	*bep = backend();
+	fp = backend_port(*bep);
+	frame_port_set_offloads(fp);
+	ATF_CHECK(fp->fp_offloads);
+	ATF_CHECK_EQ(12, port.header);
+	return (fp);
+}
+
+ATF_TC(send_each_header);
+ATF_TC_HEAD(send_each_header, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "FreeBSD's switch gets each frame after "
+	    "a header, copied; uncut if it cuts it as the sender wants");
+}
+ATF_TC_BODY(send_each_header, tc)
+{
+	static const size_t sizes[] = { 60, 1514, 1972, 1973, 9018, 65535 };
+	static char data[12 + 65535];
+	struct iovec iov[2];
+	struct frame frame = { .f_iov = iov };
+	struct frame_port *fp;
+	net_backend_t *be;
+	uint8_t *p = (uint8_t *)data + 12;
+	unsigned int first;
+	size_t i;
+
+	fp = header_port(&be);
+	fill(data, sizeof(data));
+	memset(data, 0, 12);
+	data[10] = 1;		/* num_buffers */
+	for (i = 0; i < nitems(sizes); i++) {
+		first = port.nsent;
+		iov[0] = (struct iovec){ p, 20 };
+		iov[1] = (struct iovec){ p + 20, sizes[i] - 20 };
+		frame_set(&frame, 2, sizes[i]);
+		ATF_CHECK_EQ(0, frame_port_send(fp, &frame));
+		frame_port_flush(fp);
+		check_frame(first, data, 12 + sizes[i]);
+		ATF_CHECK_EQ(howmany(12 + sizes[i], 1984), port.nsent - first);
+		for (; first < port.nsent; first++)
+			ATF_CHECK((port.sent[first].flags & NS_INDIRECT) == 0);
+	}
+
+	memcpy(data, offload_header, 10);
+	memcpy(p + 12, "\x08\x00\x45", 3);
+	p[46] = 0x50;
+	offload_frame(&frame, 2, 40000);
+	iov[1].iov_len = 40000 - 20;
+	first = port.nsent;
+	ATF_CHECK_EQ(0, frame_port_send(fp, &frame));
+	frame_port_flush(fp);
+	check_frame(first, data, 12 + 40000);
+
+	ATF_CHECK_MSG(!frame_port_takes_uncut(fp, &frame), "1054 bytes");
+	frame.f_gso_size = 1459;
+	ATF_CHECK_MSG(!frame_port_takes_uncut(fp, &frame), "1513 bytes");
+	frame.f_gso_size = 1460;
+	ATF_CHECK(frame_port_takes_uncut(fp, &frame));
+	frame.f_gso_size = 8960;
+	ATF_CHECK(frame_port_takes_uncut(fp, &frame));
+	frame.f_gso_type = FRAME_GSO_TCPV6 | FRAME_GSO_ECN;
+	ATF_CHECK(frame_port_takes_uncut(fp, &frame));
+	frame.f_gso_type = FRAME_GSO_UDP_L4;
+	ATF_CHECK(!frame_port_takes_uncut(fp, &frame));
+	frame.f_gso_type = FRAME_GSO_UDP;
+	ATF_CHECK(!frame_port_takes_uncut(fp, &frame));
+	netbe_cleanup(be);
+}
+
+ATF_TC(recv_each_header);
+ATF_TC_HEAD(recv_each_header, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Each frame of FreeBSD's switch is as "
+	    "its header says; one with an invalid header is skipped");
+}
+ATF_TC_BODY(recv_each_header, tc)
+{
+	static char data[2048];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct frame_port *fp;
+	net_backend_t *be;
+	int i;
+
+	fp = header_port(&be);
+	fill(data, sizeof(data));
+	for (i = 0; i < PORT_SLOTS; i++) {
+		memset(data, 0, 12);
+		port_receive(data, 12 + 60, 0);
+		/* Too short; without a frame; of unknown type. */
+		port_receive(data, 11, 0);
+		port_receive(data, 11, NS_MOREFRAG);
+		port_receive(data, 60, 0);
+		port_receive(data, 12, 0);
+		data[1] = 2;
+		port_receive(data, 12 + 60, 0);
+		/* The header may have a slot of its own. */
+		data[1] = 0;
+		port_receive(data, 12, NS_MOREFRAG);
+		port_receive(data, 70, 0);
+		data[0] = FRAME_CSUM_VERIFIED;
+		port_receive(data, 12 + 80, 0);
+		memcpy(data, offload_header, 12);
+		port_receive(data, 12 + 1960, NS_MOREFRAG);
+		port_receive(data, 1000, 0);
+		data[1] = data[4] = data[5] = 0;
+		port_receive(data, 12 + 90, 0);
+		frame_port_sync(fp);
+
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		ATF_CHECK_EQ(1, frame.f_niov);
+		ATF_CHECK_EQ(60, frame.f_len);
+		ATF_CHECK_EQ(60, iov[0].iov_len);
+		ATF_CHECK_EQ(0, frame.f_flags);
+		ATF_CHECK_EQ(0, memcmp(data + 12, iov[0].iov_base, 60));
+		frame_next(fp->fp_source);
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		ATF_CHECK_EQ(1, frame.f_niov);
+		ATF_CHECK_EQ(70, frame.f_len);
+		frame_next(fp->fp_source);
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		ATF_CHECK_EQ(80, frame.f_len);
+		ATF_CHECK_EQ(FRAME_CSUM_VERIFIED, frame.f_flags);
+		frame_next(fp->fp_source);
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		ATF_CHECK_EQ(2, frame.f_niov);
+		ATF_CHECK_EQ(2960, frame.f_len);
+		ATF_CHECK_EQ(1960, iov[0].iov_len);
+		ATF_CHECK_EQ(1000, iov[1].iov_len);
+		ATF_CHECK_EQ(FRAME_GSO_TCPV4, frame.f_gso_type);
+		ATF_CHECK_EQ(1000, frame.f_gso_size);
+		frame_next(fp->fp_source);
+		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
+		ATF_CHECK_EQ_MSG(2, frame.f_niov, "a partial checksum");
+		ATF_CHECK_EQ(90, frame.f_len);
+		ATF_CHECK_EQ(0, iov[1].iov_len);
+		frame_next(fp->fp_source);
+		ATF_CHECK(!frame_peek(fp->fp_source, &frame));
+		frame_port_sync(fp);
+		ATF_CHECK_EQ(port.rx_filled, port.desc.rxring->head);
+	}
+	netbe_cleanup(be);
+}
+
+/* Send with a header, to FreeBSD's switch. */
+static void
+check_header(net_backend_t *be, const char *data, size_t len, bool valid)
+{
+	struct iovec iov = { __DECONST(char *, data), len };
+	const unsigned int n = port.nsent;
+
+	if (valid) {
+		ATF_CHECK_EQ((ssize_t)len, netbe_send(be, &iov, 1));
+		check_frame(n, data, len);
+		return;
+	}
+	ATF_CHECK_EQ(-1, netbe_send(be, &iov, 1));
+	ATF_CHECK_EQ(EINVAL, errno);
+	ATF_CHECK_EQ(n, port.nsent);
+}
+
+ATF_TC(bad_header);
+ATF_TC_HEAD(bad_header, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "FreeBSD's switch, which trusts headers, "
+	    "gets no invalid one");
+}
+ATF_TC_BODY(bad_header, tc)
+{
+	static char data[9012];
+	char *frame = data + 12;
+	net_backend_t *be;
+
+	port.headers = port.desc.single_slot = true;
+	be = backend();
+	ATF_REQUIRE_EQ(0, netbe_set_cap(be, VIRTIO_NET_F_CSUM, 12));
+	check_header(be, data, 12 + 60, true);
+	/* The checksum at the end of the frame, and beyond. */
+	data[0] = 1;
+	data[6] = 34;
+	data[8] = 24;
+	check_header(be, data, 12 + 60, true);
+	check_header(be, data, 12 + 59, false);
+	data[8] = 2;
+	data[7] = 0x20;
+	check_header(be, data, sizeof(data), false);
+	data[7] = 0;
+	data[9] = 0x7f;
+	check_header(be, data, sizeof(data), false);
+
+	/* TCP, to be cut: 1000 bytes in a segment. */
+	memcpy(data, offload_header, 10);
+	memcpy(frame + 12, "\x08\x00\x45", 3);
+	frame[23] = 6;
+	frame[46] = 0x50;
+	check_header(be, data, sizeof(data), true);
+	data[1] = 0x81 - 256;
+	check_header(be, data, sizeof(data), true);
+	data[1] = 2;
+	check_header(be, data, sizeof(data), false);
+	data[1] = 1;
+	frame[13] = 6;
+	check_header(be, data, sizeof(data), false);
+
+	/* Two tags, and a third. */
+	memset(frame + 12, 0, 100);
+	memcpy(frame + 12, "\x81\x00\x00\x01\x81\x00\x00\x02\x08\x00\x45",
+	    11);
+	frame[31] = 6;
+	frame[54] = 0x50;
+	data[6] = 42;
+	check_header(be, data, sizeof(data), true);
+	frame[20] = 0x81 - 256;
+	check_header(be, data, sizeof(data), false);
+
+	/* UDP. */
+	frame[20] = 8;
+	frame[31] = 17;
+	data[1] = 3;
+	data[8] = 6;
+	check_header(be, data, sizeof(data), true);
+	data[1] = 5;
+	check_header(be, data, sizeof(data), true);
+	/* What is no header is no matter without them. */
+	ATF_REQUIRE_EQ(0, netbe_set_cap(be, 0, 0));
+	data[1] = 2;
+	check_header(be, data, sizeof(data), true);
+	netbe_cleanup(be);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, vnet_header);
+	ATF_TP_ADD_TC(tp, send_offload);
+	ATF_TP_ADD_TC(tp, recv_offload);
+	ATF_TP_ADD_TC(tp, send_each_header);
+	ATF_TP_ADD_TC(tp, recv_each_header);
+	ATF_TP_ADD_TC(tp, bad_header);
+	return (atf_no_error());
+}

@@ -41,9 +41,9 @@ lem_look_init(struct lem_look *ll, uint32_t max)
 void
 lem_look_paid(struct lem_look *ll)
 {
-	if (ll->ll_rounds < ll->ll_max)
-		ll->ll_rounds = ll->ll_rounds <= ll->ll_max / 2 ?
-		    2 * ll->ll_rounds : ll->ll_max;
+	ll->ll_rounds *= 2;
+	if (ll->ll_rounds > ll->ll_max)
+		ll->ll_rounds = ll->ll_max;
 	ll->ll_misses = 0;
 	ll->ll_pause = TRIAL_MIN;
 	ll->ll_trial = false;

@@ -567,11 +567,10 @@ bool	e82545_csb_rx_tail(struct e82545 *dev);
  */
 void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
 /*
- * The entries of the header ring, FRAME_VNET_SHORT bytes for each of `size'
- * descriptors, until the end of the batch.  NULL: the guest gets complete
- * frames, as it does with the mode off.  After e82545_csb_vnet_clear() those of
- * the `posted' ones from `head' on are zeros, but for what the batch writes.
- * There must be a ring (vnet_gpa); rx_mtx held.
+ * Map the header ring, FRAME_VNET_SHORT bytes for each of `size' descriptors,
+ * until the end of the batch.  vnet_gpa must be set.  NULL: the guest gets
+ * complete frames, as it does with the mode off.  e82545_csb_vnet_clear() clears
+ * the entries of `posted' descriptors from `head' on.  rx_mtx held.
  */
 uint8_t	*e82545_csb_vnet(struct e82545 *dev, uint32_t size);
 void	e82545_csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,

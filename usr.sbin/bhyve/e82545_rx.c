@@ -47,8 +47,8 @@
  * stays in the port, and cut_off tells how much of it the guest has.  A direct
  * call takes all segments of a frame or none.
  *
- * With a header ring (e82545_csb_vnet.c) the guest is told, and gets such a
- * frame as it is: up to 64 KB, whatever RCTL permits.
+ * A guest with a header ring (e82545_csb_vnet.c) gets such a frame uncut, of up
+ * to 64 KB, whatever RCTL permits.
  *
  * A descriptor with address 0 has no buffer: section 3.2.5.  It is written back
  * with DD set and all else as it was, and the data goes to the next.

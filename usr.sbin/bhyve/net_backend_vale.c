@@ -449,10 +449,10 @@ vale_put_frame(const struct vale_priv *priv, const struct frame *frame,
 }
 
 /*
- * Whether FreeBSD's switch can be given the frame at ring->head, which begins
- * with `hdrlen' bytes of a virtio-net header.  It reads beyond the first slot
- * where the checksum is outside, and beyond its buffers where VLAN tags leave
- * no space for a segment.
+ * Whether the virtio-net header, `hdrlen' bytes, of the frame at ring->head is
+ * valid for FreeBSD's switch, which does not check it: a checksum outside the
+ * first slot would have it read beyond that slot, and VLAN tags longer than a
+ * segment would have it write beyond its buffers.
  */
 static bool
 vale_valid(struct netmap_ring *ring, size_t hdrlen, size_t len)
@@ -476,7 +476,7 @@ vale_valid(struct netmap_ring *ring, size_t hdrlen, size_t len)
 	if ((frame.f_flags & FRAME_CSUM_PARTIAL) == 0)
 		return (true);
 	frame.f_hdr_len = 0;
-	/* It makes datagrams of both. */
+	/* The switch cuts both into datagrams. */
 	if (frame.f_gso_type == FRAME_GSO_UDP)
 		frame.f_gso_type = FRAME_GSO_UDP_L4;
 	return (frame_cut_begin(&cut, &frame) &&
@@ -630,9 +630,9 @@ vale_peek_single_slot(struct vale_priv *priv, struct frame *frame)
 }
 
 /*
- * Show the frame in the slots from `first' to before `end'.  `header': it
- * begins with a virtio-net header.  Returns false if it cannot be shown: too
- * many slots, or an invalid header.
+ * Describe the frame in slots [first, end) by *frame.  If `header' is set, it
+ * begins with a virtio-net header.  Returns false if it has too many slots or an
+ * invalid header.
  */
 static bool
 vale_show(struct netmap_ring *ring, uint32_t first, uint32_t end,
@@ -673,8 +673,8 @@ vale_show(struct netmap_ring *ring, uint32_t first, uint32_t end,
 }
 
 /*
- * Show the next frame.  `headers': each has a virtio-net header.  Returns false
- * if none is pending.
+ * Look at the next frame.  If `headers' is set, each begins with a virtio-net
+ * header.  Returns false if none is pending.
  */
 static bool
 vale_peek_slots(struct vale_priv *priv, struct frame *frame, bool headers)

@@ -8,12 +8,10 @@
  * One adapter: its thread, and the host's side of the model.  See adapter.h.
  *
  * The thread plays all of the model's parts.  It takes register accesses from
- * the client's messages.  The handlers of its events only note what is to be
- * done; when all of them have returned, adapter_work() sends and receives one
- * batch each.  If more is pending then, it asks for another call through an
- * event of its own.  So neither direction waits until the other runs dry, and
- * the client waits for one batch of each at most, the one in progress when its
- * message arrives.
+ * the client's messages.  Event handlers only set flags; after all of them,
+ * adapter_work() sends and receives one batch each.  If more is pending then, it
+ * posts an event to be called again.  So neither direction waits until the other
+ * is idle, and a message waits for at most one batch each way.
  *
  * Frames of other adapters of this process do not wait for the thread: their
  * threads deliver them (adapter_sink()), unless direct=off, as long as the

@@ -50,7 +50,7 @@ _Static_assert(LEM_TX_MAXSEGS * SEG_MAX <= 0xfffff, "a packet is too long");
  */
 #define	LOW(lc)		((lc)->lc_ntxd / 4)
 
-/* A bit for each mode in which packets posted are followed by others' wait. */
+/* A bit for each mode in which packets wait after others were posted. */
 #define	SC_MODES	(1U << LEM_MODE_SC |				\
 	1U << (LEM_MODE_SC | LEM_MODE_POLL) |				\
 	1U << (LEM_MODE_SC | LEM_MODE_POLL | LEM_MODE_LAZY))

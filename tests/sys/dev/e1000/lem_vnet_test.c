@@ -46,7 +46,7 @@ take(void *arg __unused, const uint8_t *data, size_t len, uint32_t flags,
 	memcpy(got.data, data, len);
 }
 
-/* The adapter is told that the ring is at `dma'. */
+/* Start the driver with its header ring at address `dma'. */
 static void
 up_at(uint32_t mode, uint32_t bufsize, uint64_t dma)
 {

@@ -65,7 +65,7 @@ lem_look_missed(struct lem_look *ll)
 			ll->ll_pause *= 2;
 	} else if (ll->ll_rounds > 1) {
 		ll->ll_rounds /= 2;
-	} else if (ll->ll_max > 1 && ++ll->ll_misses == ll->ll_pause) {
+	} else if (ll->ll_rounds == 1 && ++ll->ll_misses == ll->ll_pause) {
 		ll->ll_misses = 0;
 		ll->ll_trial = true;
 		ll->ll_rounds = ll->ll_max;

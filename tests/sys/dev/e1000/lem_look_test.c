@@ -16,6 +16,7 @@
 #include <atf-c.h>
 
 #include "e82545.h"
+#include "lem_impl.h"
 #include "lem_test.h"
 
 /* The limit that the adapter reads. */
@@ -198,6 +199,48 @@ TEST(trial, "After wakeups in a row one look has the maximum; if it does not "
 	test_destroy(t);
 }
 
+TEST(two, "A maximum of two has trials, too")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 2));
+	missed(t);
+	ATF_CHECK_EQ(2, limit(t));
+	for (i = 0; i < 16; i++) {
+		missed(t);
+		ATF_CHECK_EQ(1, limit(t));
+	}
+	missed(t);
+	ATF_CHECK_EQ(2, limit(t));
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
+TEST(in_a_row, "A packet that is found begins the count of wakeups again")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	unsigned int n;
+
+	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 4));
+	while (limit(t) > 1)
+		missed(t);
+	for (n = 0; n < 10; n++)
+		missed(t);
+	ATF_CHECK_EQ(1, limit(t));
+	wake(t);
+	paid(t);
+	ATF_CHECK_EQ(2, limit(t));
+	test_settle(t);
+	missed(t);
+	ATF_CHECK_EQ(1, limit(t));
+	for (n = 0; limit(t) == 1; n++)
+		missed(t);
+	ATF_CHECK_EQ(16, n);
+	test_check_sent(t, 60);
+	test_destroy(t);
+}
+
 TEST(trial_paid, "A trial that pays keeps the maximum, and the next one comes "
     "soon")
 {
@@ -365,6 +408,29 @@ TEST(rx_found, "A frame that comes while the driver looks takes no interrupt, "
 	test_destroy(t);
 }
 
+TEST(rx_look, "A look says whether a frame has come, and syncs the ring before "
+    "each read")
+{
+	struct lem_test *t = rx_create();
+	struct lem_core *lc = &t->g.lc;
+	uint64_t synced[2] = { 0 };
+
+	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 8));
+	lc->lc_os.synced = synced;
+	ATF_CHECK(!lem_rx_look(lc));
+	ATF_CHECK_EQ(8, synced[false]);
+	test_inject(t, 1, 60);
+	host_run(t->h);
+	ATF_CHECK(lem_rx_look(lc));
+	ATF_CHECK_EQ(9, synced[false]);
+	ATF_CHECK_EQ(0, synced[true]);
+	lc->lc_os.synced = NULL;
+	test_settle(t);
+	test_check_received(t);
+	ATF_CHECK_EQ(0, lc->lc_counter[LEM_C_POLL]);
+	test_destroy(t);
+}
+
 TEST(rx_others, "The driver stops looking when another thread wants the "
     "processor, and learns nothing from that")
 {
@@ -389,10 +455,13 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, down);
 	ATF_TP_ADD_TC(tp, up);
 	ATF_TP_ADD_TC(tp, trial);
+	ATF_TP_ADD_TC(tp, two);
+	ATF_TP_ADD_TC(tp, in_a_row);
 	ATF_TP_ADD_TC(tp, trial_paid);
 	ATF_TP_ADD_TC(tp, restart);
 	ATF_TP_ADD_TC(tp, rx_down);
 	ATF_TP_ADD_TC(tp, rx_found);
+	ATF_TP_ADD_TC(tp, rx_look);
 	ATF_TP_ADD_TC(tp, rx_others);
 	return (atf_no_error());
 }

@@ -334,6 +334,9 @@ TEST(turn, "A turn is followed by its part of the others' time, less what was "
 	ATF_CHECK_EQ(0, lem_rx_turn(lc, 1, 0, UINT64_MAX / 100));
 	ATF_CHECK_EQ(0, lc->lc_rx_due_ns);
 	lc->lc_rx_share = 20;
+	/* An interrupt for something else. */
+	ATF_CHECK_EQ(0, lem_rx_turn(lc, 0, 0, SLACK_NS));
+	ATF_CHECK_EQ(0, lc->lc_rx_due_ns);
 	for (i = 0; i < nitems(t); i++)
 		ATF_CHECK_EQ_MSG(t[i].pause_ns, lem_rx_turn(lc, 1,
 		    t[i].begin_ns, t[i].end_ns), "turn %u", i);

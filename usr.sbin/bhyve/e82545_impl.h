@@ -134,24 +134,25 @@ struct e82545_tally {
 	uint32_t	size[E82545_NSIZES];	/* as PRC64 to PRC1522 */
 };
 
-/* Count a frame to `dst', `len' bytes with FCS. */
+/* Count `n' frames to `dst', `len' bytes with FCS each. */
 static inline void
-e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len)
+e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len,
+    uint32_t n)
 {
 	static const uint8_t broadcast[6] =
 	    { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	int i;
 
-	t->frames++;
-	t->bytes += len;
+	t->frames += n;
+	t->bytes += n * (uint64_t)len;
 	if ((dst[0] & 1) != 0) {
 		if (memcmp(dst, broadcast, sizeof(broadcast)) == 0)
-			t->broadcast++;
+			t->broadcast += n;
 		else
-			t->multicast++;
+			t->multicast += n;
 	}
 	i = len <= 64 ? 0 : 26 - __builtin_clz(len);
-	t->size[i < E82545_NSIZES ? i : E82545_NSIZES - 1]++;
+	t->size[i < E82545_NSIZES ? i : E82545_NSIZES - 1] += n;
 }
 
 /*

@@ -439,7 +439,7 @@ rx_complete(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 	}
 	if (space->ok) {
 		b->padding += padding;
-		e82545_tally(&b->tally, f->head, wire);
+		e82545_tally(&b->tally, f->head, wire, 1);
 	} else {
 		rx_lose(dev, b, wire, E82545_C_RX_BAD_ADDR);
 		e82545_probe_bad(dev, E82545_C_RX_BAD_ADDR, b->head);
@@ -775,7 +775,7 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 		memset(dst + len, 0, E82545_ETH_FCS);
 	rx_done(dev, b, full, e82545_rx_sum(iov, len, sum, type, b->rxcsum,
 	    false, false), status, 0, 0);
-	e82545_tally(&b->tally, frame, len + E82545_ETH_FCS);
+	e82545_tally(&b->tally, frame, len + E82545_ETH_FCS, 1);
 	return (true);
 }
 

@@ -217,19 +217,21 @@ tx_sent(struct e82545 *dev, struct tx_batch *b, size_t len, int error)
 static void
 tx_tally(struct tx_batch *b, const uint8_t *dst, const struct frame *frame)
 {
-	uint32_t left, n;
+	const uint32_t hdrlen = frame->f_hdr_len + E82545_ETH_FCS;
+	const uint32_t paylen = frame->f_len - frame->f_hdr_len;
+	uint32_t full;
 
 	if (frame->f_gso_type == FRAME_GSO_NONE) {
-		e82545_tally(&b->tally, dst, frame->f_len + E82545_ETH_FCS);
+		e82545_tally(&b->tally, dst, frame->f_len + E82545_ETH_FCS, 1);
 		return;
 	}
 	b->counts[E82545_C_TX_UNCUT]++;
-	for (left = frame->f_len - frame->f_hdr_len; left > 0; left -= n) {
-		n = MIN(left, frame->f_gso_size);
-		b->counts[E82545_C_TX_SEGMENT]++;
-		e82545_tally(&b->tally, dst, frame->f_hdr_len + n +
-		    E82545_ETH_FCS);
-	}
+	/* Those before the last segment are equally long. */
+	full = (paylen - 1) / frame->f_gso_size;
+	b->counts[E82545_C_TX_SEGMENT] += full + 1;
+	e82545_tally(&b->tally, dst, hdrlen + frame->f_gso_size, full);
+	e82545_tally(&b->tally, dst, hdrlen + paylen -
+	    full * frame->f_gso_size, 1);
 }
 
 static void
@@ -788,7 +790,7 @@ tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 	b->iov.iov_len = len;
 	b->frame.f_len = len;
 	tx_sent(dev, b, len, frame_port_send_short(dev->port, &b->frame));
-	e82545_tally(&b->tally, data, len + E82545_ETH_FCS);
+	e82545_tally(&b->tally, data, len + E82545_ETH_FCS, 1);
 	return (true);
 }
 

@@ -77,10 +77,13 @@ struct vale_params {
 };
 
 /*
- * Whether `name' is "valeSWITCH:PORT": SWITCH may be empty, both consist of
- * letters, digits, '_', '-' and '.', and all of it fits in VALE_NAME_SIZE.
+ * What is wrong with the name of a port, or NULL if it is valid.  Any thread
+ * may call this.  A name is "valeSWITCH:PORT"; SWITCH may be empty.  In user
+ * space both consist of letters, digits, '_', '-' and '.', and all of it fits
+ * in VALE_NAME_SIZE.  FreeBSD's kernel takes only letters, digits and '_' in
+ * SWITCH, and at most 15 characters on each side of the ':'.
  */
-bool	vale_name_valid(const char *name);
+const char *vale_name_error(const char *name);
 
 /*
  * Open port `name'.  Creates the port, and the switch if it does not exist;

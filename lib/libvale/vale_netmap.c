@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "libvale.h"
+#include "vale_name.h"
 
 _Static_assert(sizeof(((struct nmreq_header *)0)->nr_name) == VALE_NAME_SIZE,
     "nr_name");
@@ -57,6 +58,12 @@ netmap_request(int fd, const char *name, uint16_t type, void *body)
 	return (ioctl(fd, NIOCCTRL, &hdr));
 }
 
+const char *
+vale_name_error(const char *name)
+{
+	return (vale_name_check(name, &vale_name_kernel));
+}
+
 struct vale_desc *
 vale_open(const char *name, const struct vale_params *params)
 {
@@ -72,7 +79,8 @@ vale_open(const char *name, const struct vale_params *params)
 		reg.nr_tx_slots = params->tx_slots;
 		reg.nr_rx_slots = params->rx_slots;
 	}
-	if (!vale_name_valid(name) || !netmap_slots_valid(reg.nr_tx_slots) ||
+	if (vale_name_error(name) != NULL ||
+	    !netmap_slots_valid(reg.nr_tx_slots) ||
 	    !netmap_slots_valid(reg.nr_rx_slots)) {
 		errno = EINVAL;
 		return (NULL);

@@ -36,6 +36,7 @@
 
 #include "frame_vnet.h"
 #include "vale_impl.h"
+#include "vale_name.h"
 
 static pthread_mutex_t vale_lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, vale_switch) vale_switches =
@@ -231,6 +232,12 @@ switch_detach(struct vale_port *port)
 		switch_destroy(vs);
 }
 
+const char *
+vale_name_error(const char *name)
+{
+	return (vale_name_check(name, &vale_name_user));
+}
+
 struct vale_desc *
 vale_open(const char *name, const struct vale_params *params)
 {
@@ -243,7 +250,7 @@ vale_open(const char *name, const struct vale_params *params)
 		tx_slots = params->tx_slots;
 	if (params != NULL && params->rx_slots != 0)
 		rx_slots = params->rx_slots;
-	if (!vale_name_valid(name) ||
+	if (vale_name_error(name) != NULL ||
 	    tx_slots < VALE_SLOTS_MIN || tx_slots > VALE_SLOTS_MAX ||
 	    rx_slots < VALE_SLOTS_MIN || rx_slots > VALE_SLOTS_MAX) {
 		errno = EINVAL;

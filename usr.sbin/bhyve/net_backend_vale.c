@@ -133,16 +133,16 @@ vale_cleanup(struct net_backend *be)
 }
 
 static const char *
-vale_strerror(int error)
+vale_strerror(const char *name, int error)
 {
+	if (vale_name_error(name) != NULL)
+		return (vale_name_error(name));
 	switch (error) {
 	case EACCES:
 	case EPERM:
 		return ("no permission to open " NETMAP_DEVICE_NAME);
 	case EBUSY:
 		return ("the port is open already");
-	case EINVAL:
-		return ("not the name of a VALE port, valeSWITCH:PORT");
 	case ENOENT:
 		return ("there is no " NETMAP_DEVICE_NAME
 		    ": the kernel has no netmap(4)");
@@ -164,7 +164,7 @@ vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
 	priv = NET_BE_PRIV(be);
 	priv->port = vale_open(devname, NULL);
 	if (priv->port == NULL) {
-		EPRINTLN("backend=%s: %s", devname, vale_strerror(errno));
+		EPRINTLN("backend=%s: %s", devname, vale_strerror(devname, errno));
 		return (-1);
 	}
 	if (priv->port->txring->nr_buf_size < VALE_BUF_MIN) {

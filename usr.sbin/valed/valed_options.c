@@ -136,18 +136,14 @@ name_ok(const char *s, size_t len)
 static void
 check_backend(const char *be)
 {
-	const char *colon;
+	const char *error;
 
 	if (*be == '\0' || strchr(be, '=') != NULL)
 		bad("the port's name is missing");
 	if (strncmp(be, "vale", 4) == 0) {
-		colon = strchr(be, ':');
-		if (colon == NULL || colon[1] == '\0')
-			bad("%s: the port's name is missing "
-			    "(valeSWITCH:PORT)", be);
-		if (!vale_name_valid(be))
-			bad("%s: not a port's name (valeSWITCH:PORT, of "
-			    "letters, digits, '_', '-' and '.')", be);
+		error = vale_name_error(be);
+		if (error != NULL)
+			bad("%s: %s", be, error);
 	} else if (strncmp(be, "tap", 3) == 0) {
 		if (!name_ok(be, strlen(be)) || strlen(be) >= TAP_NAMSIZ)
 			bad("%s: not an interface's name", be);

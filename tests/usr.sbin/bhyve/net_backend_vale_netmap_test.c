@@ -377,9 +377,12 @@ TEST(refused, "A bad name and a port in use are refused, with the option and "
 	net_backend_t *a;
 
 	need_netmap();
-	check_message("vale7", "not the name of a VALE port");
-	check_message("vale7:", "not the name of a VALE port");
-	check_message("vale7:a/b", "not the name of a VALE port");
+	check_message("vale7", "the port's name is missing");
+	check_message("vale7:", "the port's name is missing");
+	check_message("vale7:a/b", "after the ':' only letters");
+	check_message("vale-x:b", "before the ':' only letters");
+	check_message("vale012345678901:b", "more than 15 characters");
+	check_message("vale7:0123456789012345", "more than 15 characters");
 	a = open_port(PORT_A);
 	check_message(PORT_A, "open already");
 	netbe_cleanup(a);

@@ -14,6 +14,7 @@
 #include <atf-c.h>
 
 #include "vale_fake.h"
+#include "vale_name.h"
 
 struct port port;
 
@@ -34,6 +35,12 @@ port_ring_init(struct port_ring *pr, uint32_t tail)
 	for (i = 0; i < PORT_SLOTS; i++)
 		ring->slot[i].buf_idx = i;
 	return (ring);
+}
+
+const char *
+vale_name_error(const char *name)
+{
+	return (vale_name_check(name, &vale_name_kernel));
 }
 
 struct vale_desc *

@@ -22,6 +22,7 @@
 
 #include "test.h"
 #include "vale_impl.h"
+#include "vale_name.h"
 #include "vale_test.h"
 
 ATF_TC(names);
@@ -65,6 +66,53 @@ ATF_TC_BODY(names, tc)
 		ATF_CHECK_MSG(vale_open(bad[i], NULL) == NULL, "%s", bad[i]);
 		ATF_CHECK_EQ(EINVAL, errno);
 	}
+}
+
+ATF_TC(name_rules);
+ATF_TC_HEAD(name_rules, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "What is wrong with a name is said; the "
+	    "kernel takes fewer names");
+}
+ATF_TC_BODY(name_rules, tc)
+{
+	/* Parts of the messages; NULL: valid. */
+	static const struct {
+		const char *name, *user, *kernel;
+	} t[] = {
+		{ "vale0:vm1", NULL, NULL },
+		{ "vale:a", NULL, NULL },
+		{ "vale_A9:b-c.d_E", NULL, NULL },
+		{ "em0", "begin", "begin" },
+		{ "val", "begin", "begin" },
+		{ "vale7", "missing", "missing" },
+		{ "vale7:", "missing", "missing" },
+		{ "vale-x:b", NULL, "digits and '_' are" },
+		{ "vale.x:b", NULL, "digits and '_' are" },
+		{ "vale x:b", "before the ':' only letters, digits, '_', '-'",
+		    "digits and '_' are" },
+		{ "vale0:a/b", "after the ':' only", "after the ':' only" },
+		{ "vale0:a:b", "after the ':' only", "after the ':' only" },
+		{ "vale01234567890:b", NULL, NULL },
+		{ "vale012345678901:b", NULL, "before the ':' there are more" },
+		{ "vale0:012345678901234", NULL, NULL },
+		{ "vale0:0123456789012345", NULL, "after the ':' there are" },
+		{ "vale0123456789012345678901234567890123456789:"
+		    "0123456789012345678", "more than 63", "more than 63" }
+	};
+	const char *error;
+	unsigned int i, j;
+
+	for (i = 0; i < nitems(t); i++)
+		for (j = 0; j < 2; j++) {
+			const char *want = j == 0 ? t[i].user : t[i].kernel;
+
+			error = j == 0 ? vale_name_error(t[i].name) :
+			    vale_name_check(t[i].name, &vale_name_kernel);
+			ATF_CHECK_MSG((error == NULL) == (want == NULL) &&
+			    (want == NULL || strstr(error, want) != NULL),
+			    "%s: %s", t[i].name, error);
+		}
 }
 
 ATF_TC(params);
@@ -505,6 +553,7 @@ TEST(counters_wrap, "A port's counters go on past 2^32 and 2^64")
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, names);
+	ATF_TP_ADD_TC(tp, name_rules);
 	ATF_TP_ADD_TC(tp, params);
 	ATF_TP_ADD_TC(tp, smallest);
 	ATF_TP_ADD_TC(tp, busy);

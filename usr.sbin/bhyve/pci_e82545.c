@@ -39,6 +39,7 @@
 
 #include <sys/param.h>
 #include <sys/eventfd.h>
+#include <sys/nv.h>
 #include <sys/queue.h>
 
 #include <dev/e1000/e82545_reg.h>
@@ -426,12 +427,42 @@ pci_e82545_bool(nvlist_t *nvl, const char *dev, const char *name, bool *valuep)
 	return (0);
 }
 
+/* Whether all options are known; if not, after a message. */
+static bool
+pci_e82545_known(nvlist_t *nvl, const char *dev)
+{
+	static const char *const known[] = {
+		"device", "backend", "mac", "mtu", "itr", "itr_min", "csb",
+		/* Of net_backend_netgraph.c, net_backend_slirp.c. */
+		"type", "path", "hook", "peerhook", "socket",
+		"open", "hostfwd"
+	};
+	const char *name;
+	void *cookie = NULL;
+	size_t i;
+	int type;
+
+	while ((name = nvlist_next(nvl, &type, &cookie)) != NULL) {
+		for (i = 0; i < nitems(known); i++)
+			if (strcmp(name, known[i]) == 0)
+				break;
+		/* What is no string is bhyve's. */
+		if (i == nitems(known) && type == NV_TYPE_STRING) {
+			EPRINTLN("%s: unknown option \"%s\"", dev, name);
+			return (false);
+		}
+	}
+	return (true);
+}
+
 static int
 pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
     struct e82545_config *config, uint32_t *mtup)
 {
 	const char *mac;
 
+	if (!pci_e82545_known(nvl, config->ec_name))
+		return (-1);
 	mac = get_config_value_node(nvl, "mac");
 	if (mac == NULL)
 		net_genmac(pi, config->ec_mac);
@@ -542,12 +573,15 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 	config.ec_name = name;
 	config.ec_csb = true;
 	mtu = E82545_MTU_MAX;
-	if (pci_e82545_config(pi, nvl, &config, &mtu) != 0)
-		return (EINVAL);
+	if (pci_e82545_config(pi, nvl, &config, &mtu) != 0) {
+		error = EINVAL;
+		goto told;
+	}
 	pci_e82545_cfgspace(pi, config.ec_csb);
 	if (pci_e82545_resources(pi) != 0) {
 		EPRINTLN("%s: no address space for its BARs", name);
-		return (ENXIO);
+		error = ENXIO;
+		goto told;
 	}
 
 	pe = calloc(1, sizeof(*pe));
@@ -616,6 +650,9 @@ fail_pe:
 fail:
 	EPRINTLN("%s: cannot be set up with backend=%s: %s", name,
 	    get_config_value_node(nvl, "backend"), strerror(error));
+told:
+	/* bhyve's last line is what errno stands for. */
+	errno = error;
 	return (error);
 }
 

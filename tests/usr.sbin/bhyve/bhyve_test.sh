@@ -60,13 +60,15 @@ refused_body()
 	need
 	refuses "-s 2,e1000" "no network backend given"
 	refuses -s2,e1000,nosuch0 "backend=nosuch0"
-	refuses -s2,e1000,vale7 "backend=vale7: not the name of a VALE port"
-	refuses -s2,e1000,vale7:a/b "backend=vale7:a/b: not the name"
+	refuses -s2,e1000,vale7 "backend=vale7: the port's name is missing"
+	refuses -s2,e1000,vale7:a/b "backend=vale7:a/b: after the ':' only"
+	refuses -s2,e1000,vale7:t,irt=488 'unknown option "irt"'
+	refuses -s2,e1000,vale7:t,irt=488 "error: Invalid argument"
 	refuses -s2,e1000,vale7:t,itr=65536 "itr=65536"
 	refuses -s2,e1000,vale7:t,mtu=67 "mtu=67"
 	refuses -s2,e1000,vale7:t,csb=maybe "csb=maybe"
 	refuses -s2,e1000,vale7:t,mac=01:00:00:00:00:01 "01:00:00:00:00:01"
-	refuses "$(nodes backend=vale7)" "backend=vale7: not the name"
+	refuses "$(nodes backend=vale7)" "backend=vale7: the port's name"
 	refuses "$(nodes backend=vale7:t itr=-1)" "itr=-1"
 	refuses "$(nodes backend=vale7:t mac=x)" "nvalid MAC\|mac=x"
 	refuses "$(nodes mtu=1500)" "no network backend given"

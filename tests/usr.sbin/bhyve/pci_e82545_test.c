@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <machine/vmm_snapshot.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -56,12 +57,18 @@ TEST(options, "mac=, mtu=, itr=, itr_min= and csb= have their ranges; other "
 	    "wire0,mac=01:00:00:00:00:01", "wire0,mac=x", "wire0,itr=-1",
 	    "wire0,itr=65536", "wire0,itr=", "wire0,itr=1us", "wire0,itr",
 	    "wire0,itr_min=-1", "wire0,itr_min=65536", "wire0,itr_min=",
-	    "wire0,mtu=67", "wire0,mtu=big", "wire0,csb=", "wire0,csb=1" };
+	    "wire0,mtu=67", "wire0,mtu=big", "wire0,csb=", "wire0,csb=1",
+	    "wire0,irt=488", "wire0,it=488", "wire0,itr_=488", "wire0,itrr",
+	    "wire0,csb=on,itr-min=1" };
 	char opts[64];
 	size_t i;
 
-	for (i = 0; i < nitems(bad); i++)
+	for (i = 0; i < nitems(bad); i++) {
+		errno = 0;
 		ATF_CHECK_MSG(vm_init(bad[i]) != 0, "%s", bad[i]);
+		ATF_CHECK_MSG(errno == EINVAL || errno == ENXIO, "%s: %s",
+		    bad[i], strerror(errno));
+	}
 	snprintf(opts, sizeof(opts), "wire0,mtu=%d", E82545_FRAME_MAX - 17);
 	ATF_CHECK(vm_init(opts) != 0);
 	vm.no_bars = true;
@@ -76,6 +83,9 @@ TEST(options, "mac=, mtu=, itr=, itr_min= and csb= have their ranges; other "
 	    E82545_FRAME_MAX - 18);
 	ATF_CHECK_EQ(0, vm_init(opts));
 	ATF_CHECK((vm_rd(E82545_RAL(0)) & 1) == 0);
+	/* Of other backends, and bhyve's. */
+	ATF_CHECK_EQ(0, vm_init("wire0,path=x,hook=x,peerhook=x,"
+	    "socket=x,open,hostfwd=x,device=e1000"));
 	ATF_CHECK_EQ(0, vm_init("wire0,csb=on"));
 	ATF_CHECK_EQ(0x1101, vm_cfg16(PCIR_SUBDEV_0));
 	vm_wr(E82545_CSBAH, 1);
@@ -84,7 +94,7 @@ TEST(options, "mac=, mtu=, itr=, itr_min= and csb= have their ranges; other "
 	ATF_CHECK_EQ(0x1008, vm_cfg16(PCIR_SUBDEV_0));
 	vm_wr(E82545_CSBAH, 1);
 	ATF_CHECK_EQ(0, vm_rd(E82545_CSBAH));
-	ATF_CHECK_EQ(vm.opens, vm.cleanups + 4);
+	ATF_CHECK_EQ(vm.opens, vm.cleanups + 5);
 }
 
 TEST(transmit, "The adapter's own thread sends frames; the line is asserted, "

@@ -26,7 +26,9 @@
 #	install		install; DESTDIR= and PREFIX= apply on Linux
 #	clean		remove what was built; downloads stay in build/deps
 
-.if ${.MAKE.OS} == "Linux"
+# What is built for; TARGET_OS=FreeBSD on another system is a cross-build.
+TARGET_OS?=	${.MAKE.OS}
+.if ${TARGET_OS} == "Linux"
 SUBDIR=		compat lib/libvale lib/libtestbed usr.sbin/bhyve .WAIT \
 		usr.sbin/valed .WAIT tests bench share/dtrace
 .else
@@ -43,7 +45,7 @@ SUBDIR+=	sys/modules/${_m}
 .endfor
 .endif
 
-.if ${.MAKE.OS} == "Linux"
+.if ${TARGET_OS} == "Linux"
 check: .PHONY
 	@sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}"
 

@@ -44,13 +44,11 @@ in_order()
 	done
 }
 
-# accounted: every frame that vm1's driver sent was received by vm2's, or
-# counted with the reason why not.
-accounted()
+# transferred: every frame that vm1's adapter sent was received by vm2's driver,
+# or dropped at the port, or counted with the reason why not.
+transferred()
 {
 	in_order vm1 vm2
-	is "vm1: driver and adapter" "$(v vm1 total_tx_packets)" -eq \
-	    "$(c vm1 tx_frames tx_noroom)"
 	is "vm1: adapter and port" "$(c vm1 tx_frames)" -eq \
 	    "$(c vm1 port_tx_frames)"
 	is "vm1 to vm2" "$(c vm1 port_tx_frames)" -eq \
@@ -59,6 +57,14 @@ accounted()
 	    "$(c vm2 rx_frames rx_disabled)"
 	is "vm2: adapter and driver" "$(c vm2 rx_frames)" -eq \
 	    "$(v vm2 total_rx_packets)"
+}
+
+# accounted: the same from program to program.
+accounted()
+{
+	transferred
+	is "vm1: driver and adapter" "$(v vm1 total_tx_packets)" -eq \
+	    "$(c vm1 tx_frames tx_noroom)"
 	is "vm2: announced by vm1" "$(v vm2 announced)" -eq "$(v vm1 sent)"
 	is "vm2: received and lost" "$(v vm2 received lost)" -eq \
 	    "$(v vm1 sent)"
@@ -334,7 +340,7 @@ program()
 {
 	pair "role=source rate=2500,10000,50000 ms=500 batch=16" \
 	    "role=program work=50000 program=150000 tick=200 $1"
-	in_order vm1 vm2
+	transferred
 }
 
 micro_case livelock "Without a limit, reception starves the program"
@@ -358,8 +364,6 @@ share_run()
 			    "$((2 * $(v vm2 step_${step}_used)))" -ge \
 			    "$(v vm2 step_${step}_received)"
 		done
-		is "$mode, dropped at the port" \
-		    "$(c vm2 port_rx_drop_full)" -gt 0
 	done
 }
 

@@ -21,9 +21,9 @@
  *	tcp streams=1 seconds=5.012 bytes=52428800
  *	rr seconds=1.000 transactions=259
  *
- * `full' counts datagrams that the system did not take (ENOBUFS); the seconds of
- * tcp end when the server has all bytes.  Only POSIX is used, so this runs in
- * any guest.
+ * `full' counts datagrams that the system did not take (ENOBUFS); the seconds
+ * of tcp end when the server has all bytes.  Only POSIX is used, so this runs
+ * in any guest.
  */
 
 #include <sys/types.h>

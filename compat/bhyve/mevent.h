@@ -70,9 +70,9 @@ void	mevent_dispatch(void);
  * The functions below are not in bhyve.
  *
  * mevent_round() makes the calling thread's loop call func(param) after each
- * round: when the handlers of all events that occurred have returned.  A handler
- * can so leave work that takes long until all others have had their turn.  A
- * loop has one such function.  Returns 0, or -1 with errno.
+ * round: when the handlers of all events that occurred have returned.  A
+ * handler can so leave work that takes long until all others have had their
+ * turn.  A loop has one such function.  Returns 0, or -1 with errno.
  *
  * mevent_loop() returns the calling thread's loop, for another thread to stop,
  * or NULL with errno.  It is valid as long as the thread exists.

@@ -159,7 +159,7 @@ void	host_stop_threads(struct host *h);
 
 /* Add a frame from the network, in `nfrags' fragments of similar size. */
 void	host_inject(struct host *h, const void *data, size_t len, int nfrags);
-/* The same for a frame with a partial checksum: `frame' says what it asks for. */
+/* The same for a frame with a partial checksum; `frame' says what it asks. */
 void	host_inject_offload(struct host *h, const struct frame *frame,
 	    const void *data, size_t len, int nfrags);
 /* The number of frames that the model has not taken yet. */

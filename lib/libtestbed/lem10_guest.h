@@ -58,7 +58,7 @@ struct lem10 {
 	uint32_t	 ndesc;		/* of each ring */
 	bool		 legacy_irq;	/* hw.em.use_legacy_irq */
 	uint32_t	 running;	/* atomic */
-	bool		 skipped;	/* the last interrupt was LSC: no ring */
+	bool		 skipped;	/* the last interrupt was LSC */
 	bool		 in_task;	/* interrupts are masked */
 
 	pthread_mutex_t	 tx_mtx;

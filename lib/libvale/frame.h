@@ -45,7 +45,7 @@
 #define	FRAME_GSO_TCPV4		1
 #define	FRAME_GSO_UDP		3
 #define	FRAME_GSO_TCPV6		4
-#define	FRAME_GSO_UDP_L4	5	/* datagrams; FRAME_GSO_UDP: fragments */
+#define	FRAME_GSO_UDP_L4	5	/* datagrams; UDP: fragments */
 #define	FRAME_GSO_ECN		0x80	/* or'ed in: TCP has ECN set */
 
 struct frame {

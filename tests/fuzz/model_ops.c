@@ -388,8 +388,8 @@ put_frames(struct op *ops, size_t n, unsigned int count)
 }
 
 /*
- * Places where a habit of lem(4) shows, with the CSB on.  `n' selects what comes
- * before, and when.
+ * Places where a habit of lem(4) shows, with the CSB on.  `n' selects what
+ * comes before, and when.
  */
 static size_t
 put_habit(struct op *ops, enum lem_habit habit, uint32_t n)

@@ -130,7 +130,7 @@ access_lost(unsigned int n)
 	REQUIRE(clients[1].ram[n * PAGE] == 'x');
 }
 
-/* The process that shares the memory has a page poisoned; it may die of that. */
+/* The process that shares the memory poisons a page; it may die of that. */
 static void
 poison(unsigned int n)
 {

@@ -67,7 +67,8 @@ poisoned_early_cleanup()
 atf_test_case overcommit cleanup
 overcommit_head()
 {
-	atf_set descr "A hole that vm.overcommit_memory=2 keeps from being filled"
+	atf_set descr "A hole that vm.overcommit_memory=2 keeps from being" \
+	    "filled"
 	atf_set timeout 3600
 }
 overcommit_body()

@@ -12,10 +12,10 @@ compiled in (sites.py, mutant.h), and builds that once.  Each test case runs
 once to see which mutants it reaches.  Then each mutant runs, alone, with the
 cases that reach it: first the one that killed it the last time, then those
 that have the file's name or killed others in it, and those that are fast and
-reach little else, until one fails.  A case fails by its exit status, by a signal, or by
-ten times the processor time that it takes without a mutant, whatever else the
-machine does.  A case that sleeps for eight seconds and twenty times its usual
-time hangs.
+reach little else, until one fails.  A case fails by its exit status, by a
+signal, or by ten times the processor time that it takes without a mutant,
+whatever else the machine does.  A case that sleeps for eight seconds and twenty
+times its usual time hangs.
 
 What no case kills must be listed, with the reason, in the file `survivors', or
 be a fence that ../relacy/sites.table has.  The exit status is 0 if nothing else
@@ -146,8 +146,8 @@ class Runner:
         timed_out = False
         log = os.path.join(work, "log")
         with open(log, "wb") as out:
-            p = subprocess.Popen(["sh", "-c", limits, "sh", prog, "-r", work + "/result",
-                "-s", os.path.dirname(prog), case.name], cwd=home,
+            p = subprocess.Popen(["sh", "-c", limits, "sh", prog,
+                "-r", work + "/result", "-s", os.path.dirname(prog), case.name], cwd=home,
                 env=e, stdin=subprocess.DEVNULL, stdout=out,
                 stderr=out, start_new_session=True)
             timer = threading.Timer(wall, self.expire, [p])
@@ -300,7 +300,8 @@ class Run:
         return subprocess.run(["nice", "bmake", "-m", ".../compat/mk",
             "-j", str(self.args.j), "-k", "MK_DTRACE=no",
             "OPTFLAGS=-O1 -g1 -fbracket-depth=2048 "
-            "-fno-color-diagnostics -ftrivial-auto-var-init=pattern", "WARNFLAGS=-w",
+            "-fno-color-diagnostics -ftrivial-auto-var-init=pattern",
+            "WARNFLAGS=-w",
             f"OBJTOP={self.objtop}", "all"],
             cwd=os.path.join(self.copy, subdir),
             env={k: v for k, v in os.environ.items()

@@ -570,8 +570,8 @@ void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
 /*
  * Map the header ring, FRAME_VNET_SHORT bytes for each of `size' descriptors,
  * until the end of the batch.  vnet_gpa must be set.  NULL: the guest gets
- * complete frames, as it does with the mode off.  e82545_csb_vnet_clear() clears
- * the entries of `posted' descriptors from `head' on.  rx_mtx held.
+ * complete frames, as it does with the mode off.  e82545_csb_vnet_clear()
+ * clears the entries of `posted' descriptors from `head' on.  rx_mtx held.
  */
 uint8_t	*e82545_csb_vnet(struct e82545 *dev, uint32_t size);
 void	e82545_csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,

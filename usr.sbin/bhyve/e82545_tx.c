@@ -115,7 +115,7 @@ struct tx_packet {
 	uint8_t		popts;		/* E82545_TXD_POPTS_* */
 	uint32_t	flags;		/* E82545_TXD_*: VLE, IFCS, IC */
 	uint16_t	tag;		/* VLAN */
-	bool		late;		/* TCP's or UDP's sum is left to others */
+	bool		late;		/* others sum TCP or UDP */
 	struct e82545_sum_where legacy;	/* with IC */
 	enum e82545_counter error;	/* why it is invalid, or TX_NO_ERROR */
 };

@@ -164,7 +164,8 @@ vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
 	priv = NET_BE_PRIV(be);
 	priv->port = vale_open(devname, NULL);
 	if (priv->port == NULL) {
-		EPRINTLN("backend=%s: %s", devname, vale_strerror(devname, errno));
+		EPRINTLN("backend=%s: %s", devname,
+		    vale_strerror(devname, errno));
 		return (-1);
 	}
 	if (priv->port->txring->nr_buf_size < VALE_BUF_MIN) {
@@ -631,8 +632,8 @@ vale_peek_single_slot(struct vale_priv *priv, struct frame *frame)
 
 /*
  * Describe the frame in slots [first, end) by *frame.  If `header' is set, it
- * begins with a virtio-net header.  Returns false if it has too many slots or an
- * invalid header.
+ * begins with a virtio-net header.  Returns false if it has too many slots or
+ * an invalid header.
  */
 static bool
 vale_show(struct netmap_ring *ring, uint32_t first, uint32_t end,

@@ -9,9 +9,9 @@
  *
  * The thread plays all of the model's parts.  It takes register accesses from
  * the client's messages.  Event handlers only set flags; after all of them,
- * adapter_work() sends and receives one batch each.  If more is pending then, it
- * posts an event to be called again.  So neither direction waits until the other
- * is idle, and a message waits for at most one batch each way.
+ * adapter_work() sends and receives one batch each.  If more is pending then,
+ * it posts an event to be called again.  So neither direction waits until the
+ * other is idle, and a message waits for at most one batch each way.
  *
  * Frames of other adapters of this process do not wait for the thread: their
  * threads deliver them (adapter_sink()), unless direct=off, as long as the

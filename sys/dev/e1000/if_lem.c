@@ -16,8 +16,8 @@
  * Once a second, lem_tick() enqueues the task: for completions without an
  * interrupt, on which lazy completion depends, and for receive slots for which
  * there was no memory.  While the driver polls, nothing reports a change of the
- * link, so the tick looks.  It resets the adapter if packets do not complete, or
- * if lem_core has found it dead.
+ * link, so the tick looks.  It resets the adapter if packets do not complete,
+ * or if lem_core has found it dead.
  *
  * The probe returns BUS_PROBE_VENDOR, so the stock driver of the same name
  * loses to this one the adapters that have registers and a station address.  It

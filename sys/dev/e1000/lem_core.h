@@ -128,8 +128,7 @@ struct lem_packet {
 struct lem_offload {
 	uint16_t	 lo_csum_start;	/* first byte summed */
 	uint16_t	 lo_csum_offset; /* of the checksum, from there */
-	uint16_t	 lo_mss;	/* bytes of payload in a segment; 0: it is
-					   one */
+	uint16_t	 lo_mss;	/* payload of a segment; 0: it is one */
 	uint8_t		 lo_type;	/* LEM_OFFLOAD_* */
 };
 /* As VIRTIO_NET_HDR_GSO_*: VIRTIO 1.2, section 5.1.6. */
@@ -202,7 +201,7 @@ struct lem_look {
 	uint32_t	 ll_pause;	/* until the next one */
 	bool		 ll_trial;	/* this look is one */
 	bool		 ll_fresh;	/* there was no look yet */
-	bool		 ll_learn;	/* work that it finds changes ll_rounds */
+	bool		 ll_learn;	/* finding work changes ll_rounds */
 };
 
 struct lem_core {

@@ -67,8 +67,8 @@ void	lem_tx_init(struct lem_core *lc);
 bool	lem_rx_init(struct lem_core *lc);
 
 /*
- * With the CSB, look for a frame for some rounds.  Returns whether one has come.
- * Receive lock.
+ * With the CSB, look for a frame for some rounds.  Returns whether one has
+ * come.  Receive lock.
  */
 bool	lem_rx_look(struct lem_core *lc);
 

@@ -22,8 +22,8 @@
  *
  * Interrupt handlers do no more than note what happened.  All work is done by
  * nic_service(), which the generator calls between frames and nic_wait() has it
- * call: the driver core needs no lock.  Only with role=program they do that work
- * themselves, and nothing else calls the driver core.
+ * call: the driver core needs no lock.  Only with role=program they do that
+ * work themselves, and nothing else calls the driver core.
  */
 
 #ifndef _MICRO_H_
@@ -206,8 +206,8 @@ void	nic_intr(void);
 /* A tick of the timer; called by its handler. */
 void	nic_tick(void);
 /*
- * From now on, the handlers serve the adapter, in turns, and use `share' percent
- * of the processor at most while busy() returns true.
+ * From now on, the handlers serve the adapter, in turns, and use `share'
+ * percent of the processor at most while busy() returns true.
  */
 void	nic_preempt(uint32_t share, bool (*busy)(void));
 /* Nothing else has to be done: serve the adapter if it had to wait for that. */

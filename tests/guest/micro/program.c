@@ -25,7 +25,8 @@ static volatile bool working;		/* the program has a frame */
 
 static struct {
 	uint64_t	 ns;		/* the first frame */
-	uint64_t	 received, used;	/* by the stack, by the program */
+	uint64_t	 received;	/* by the stack */
+	uint64_t	 used;		/* by the program */
 } steps[STEPS + 1];
 static uint32_t last;			/* step */
 

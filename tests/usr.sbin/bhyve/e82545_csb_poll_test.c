@@ -61,8 +61,8 @@ TEST(kicks, "A kick without a frame wakes the host for host_txcycles_lim "
 	host_destroy(h);
 }
 
-TEST(more, "With the mode off, and with it on, all of a long ring is sent after "
-    "one kick")
+TEST(more, "With the mode off, and with it on, all of a long ring is sent "
+    "after one kick")
 {
 	struct paravirt_csb *csb;
 	struct host *h;
@@ -106,8 +106,8 @@ TEST(unkicked, "A batch that no kick began uses the block, too")
 	host_destroy(h);
 }
 
-TEST(disabled, "With the transmitter off, guest_tdt does nothing, and the block "
-    "is not mapped once the host sleeps")
+TEST(disabled, "With the transmitter off, guest_tdt does nothing, and the "
+    "block is not mapped once the host sleeps")
 {
 	struct paravirt_csb *csb;
 	struct host *h = awake(1000, &csb);

@@ -43,8 +43,8 @@ high_up(unsigned int n, struct paravirt_csb **csbp)
 	return (h);
 }
 
-TEST(high_ring, "DD makes guest_tdt old with the mode off, also in a ring above "
-    "4 GB")
+TEST(high_ring, "DD makes guest_tdt old with the mode off, also in a ring "
+    "above 4 GB")
 {
 	struct paravirt_csb *csb;
 	struct host *h = high_up(5, &csb);
@@ -172,8 +172,8 @@ turn_off_and_kick(struct host *h)
 	host_tx_go(h);
 }
 
-TEST(off_then_kick, "When the mode goes off within a batch, TDT counts if it is "
-    "farther than guest_tdt")
+TEST(off_then_kick, "When the mode goes off within a batch, TDT counts if it "
+    "is farther than guest_tdt")
 {
 	struct host *h = awake(1, &hooked);
 
@@ -425,8 +425,8 @@ frames_without_rs(struct host *h, unsigned int n)
 		host_tx_legacy(h, gpa, 60, E82545_TXD_EOP | E82545_TXD_IFCS);
 }
 
-TEST(late_without_rs, "With the mode on, TDT does not count if RS does not tell "
-    "whether it is old, or if it is invalid")
+TEST(late_without_rs, "With the mode on, TDT does not count if RS does not "
+    "tell whether it is old, or if it is invalid")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1000, &csb);
@@ -527,8 +527,8 @@ TEST(restarted_without_rs, "With a kick the index counts, too, if it is the "
 	host_destroy(h);
 }
 
-TEST(unchanged_off, "With the mode off the same guest_tdt does not count, where "
-    "DD does not tell whether it is old")
+TEST(unchanged_off, "With the mode off the same guest_tdt does not count, "
+    "where DD does not tell whether it is old")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 16, 2048, 1000, &csb);

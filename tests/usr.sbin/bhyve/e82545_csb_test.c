@@ -510,8 +510,8 @@ place_another(struct host *h)
 	return (csb);
 }
 
-TEST(fresh, "A guest that places another CSB uses guest_txkick_at, and asks for "
-    "RX interrupts by IMS, anew")
+TEST(fresh, "A guest that places another CSB uses guest_txkick_at, and asks "
+    "for RX interrupts by IMS, anew")
 {
 	struct paravirt_csb *csb;
 	struct host *h = guest_up(64, 8, 2048, 0, &csb);

@@ -618,8 +618,8 @@ TEST(one, "Each entry is cleared if one descriptor at a time is posted")
 	host_destroy(h);
 }
 
-TEST(later, "An array that is in memory only after CSBAL is written has entries "
-    "of zeros, too")
+TEST(later, "An array that is in memory only after CSBAL is written has "
+    "entries of zeros, too")
 {
 	struct paravirt_csb *csb;
 	uint8_t *ring;

@@ -367,8 +367,8 @@ TEST(header, "Bytes with another header are refused, as is the right one while "
 	host_destroy(h);
 }
 
-TEST(refused, "No state is saved while the adapter runs, nor into a buffer that "
-    "is too small or too large")
+TEST(refused, "No state is saved while the adapter runs, nor into a buffer "
+    "that is too small or too large")
 {
 	struct host *h = known_state();
 	uint8_t buf[KNOWN_SIZE + 1];

@@ -41,8 +41,8 @@ TEST(stick, "Statistics add up, saturate, and clear when read")
 	host_destroy(h);
 }
 
-TEST(missed, "MPC counts the frames that the network dropped since the last read "
-    "or reset")
+TEST(missed, "MPC counts the frames that the network dropped since the last "
+    "read or reset")
 {
 	struct host *h = host_create(HOST_RAM);
 	uint8_t *snap;

@@ -439,8 +439,8 @@ check_segments(struct host *h, const struct packet *p, size_t mss)
 		check_segment(h, p, off, mss, false);
 }
 
-TEST(receive, "The guest gets complete segments, their sums verified, in buffers "
-    "of all sizes")
+TEST(receive, "The guest gets complete segments, their sums verified, in "
+    "buffers of all sizes")
 {
 	static const uint32_t sizes[] = { 256, 512, 1024, 2048, 4096, 16384 };
 	struct host *h;
@@ -720,8 +720,8 @@ TEST(direct_batches, "A frame whose segments the batch cannot take all is one "
 	host_destroy(h);
 }
 
-TEST(direct_after, "A direct call has frames again when a batch has dropped the "
-    "one that waited")
+TEST(direct_after, "A direct call has frames again when a batch has dropped "
+    "the one that waited")
 {
 	struct host *h = up(8, 256);
 	struct packet p = { .payload = bulk, .paylen = 100 };

@@ -388,8 +388,8 @@ check_header(net_backend_t *be, const char *data, size_t len, bool valid)
 ATF_TC(bad_header);
 ATF_TC_HEAD(bad_header, tc)
 {
-	atf_tc_set_md_var(tc, "descr", "FreeBSD's switch, which trusts headers, "
-	    "gets no invalid one");
+	atf_tc_set_md_var(tc, "descr", "FreeBSD's switch, which trusts "
+	    "headers, gets no invalid one");
 }
 ATF_TC_BODY(bad_header, tc)
 {

@@ -400,7 +400,7 @@ TEST(rx_found, "A frame that comes while the driver looks takes no interrupt, "
 	for (i = 0; i < 4; i++)
 		(void)rx_interrupt(t);
 	ATF_CHECK_EQ(8, t->g.lc.lc_rx_look.ll_rounds);
-	/* Five looks, the last of which finds it, and twice as many for more. */
+	/* Five looks, and when the last finds it, twice as many for more. */
 	rx.frame_at = 5;
 	ATF_CHECK_EQ(5 + 16, rx_interrupt(t));
 	ATF_CHECK_EQ(8, t->g.lc.lc_rx_look.ll_rounds);

@@ -589,8 +589,8 @@ TEST(end_of_batch, "The last frame of a batch may have its headers in 42 "
 	vale_close(to);
 }
 
-TEST(full, "A frame whose segments do not all fit is dropped, and a shorter one "
-    "after it is not")
+TEST(full, "A frame whose segments do not all fit is dropped, and a shorter "
+    "one after it is not")
 {
 	static struct sent big, small;
 	struct vale_desc *from, *to;

@@ -134,7 +134,10 @@ ATF_TC_BODY(send_offload, tc)
 	fill(data, sizeof(data));
 	fp = offload_port(&be);
 	for (n = 2; n <= FRAME_MAXIOV; n++) {
-		/* Each takes two slots, but for the first and the last. */
+		/*
+		 * A fragment takes a slot, the header another one: with
+		 * FRAME_MAXIOV fragments that is too many, so they are copied.
+		 */
 		iov[0].iov_base = data;
 		iov[0].iov_len = 54;
 		for (i = 1; i < n; i++) {

@@ -174,21 +174,30 @@ TEST(up, "Each packet that the adapter finds by looking doubles the rounds, up "
 	test_destroy(t);
 }
 
+/* Wakeups until the next trial. */
+static unsigned int
+until_trial(struct lem_test *t)
+{
+	unsigned int n;
+
+	for (n = 0; limit(t) == 1; n++)
+		missed(t);
+	return (n);
+}
+
 TEST(trial, "After wakeups in a row one look has the maximum; if it does not "
     "pay, twice as many pass until the next, up to 1024")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
-	unsigned int i, n, pause;
+	unsigned int i, pause;
 
 	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 4));
 	for (i = 0; i < 3; i++)
 		missed(t);
 	ATF_CHECK_EQ(1, limit(t));
 	for (i = 0, pause = 16; i < 9; i++) {
-		for (n = 0; limit(t) == 1; n++)
-			missed(t);
-		ATF_CHECK_EQ(pause, n);
+		ATF_CHECK_EQ(pause, until_trial(t));
 		ATF_CHECK_EQ(4, limit(t));
 		missed(t);
 		ATF_CHECK_EQ(1, limit(t));
@@ -202,16 +211,13 @@ TEST(trial, "After wakeups in a row one look has the maximum; if it does not "
 TEST(two, "A maximum of two has trials, too")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
-	unsigned int i;
 
 	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 2));
 	missed(t);
 	ATF_CHECK_EQ(2, limit(t));
-	for (i = 0; i < 16; i++) {
-		missed(t);
-		ATF_CHECK_EQ(1, limit(t));
-	}
 	missed(t);
+	ATF_CHECK_EQ(1, limit(t));
+	ATF_CHECK_EQ(16, until_trial(t));
 	ATF_CHECK_EQ(2, limit(t));
 	test_check_sent(t, 60);
 	test_destroy(t);
@@ -234,9 +240,7 @@ TEST(in_a_row, "A packet that is found begins the count of wakeups again")
 	test_settle(t);
 	missed(t);
 	ATF_CHECK_EQ(1, limit(t));
-	for (n = 0; limit(t) == 1; n++)
-		missed(t);
-	ATF_CHECK_EQ(16, n);
+	ATF_CHECK_EQ(16, until_trial(t));
 	test_check_sent(t, 60);
 	test_destroy(t);
 }
@@ -253,9 +257,7 @@ TEST(trial_paid, "A trial that pays keeps the maximum, and the next one comes "
 		while (limit(t) > 1)
 			missed(t);
 		/* One trial in vain: the next is after 32. */
-		for (n = 0; limit(t) == 1; n++)
-			missed(t);
-		ATF_CHECK_EQ(16, n);
+		ATF_CHECK_EQ(16, until_trial(t));
 		missed(t);
 		for (n = 0; limit(t) == 1; n++) {
 			test_send(t, 1, 60);

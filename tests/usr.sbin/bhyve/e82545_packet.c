@@ -193,6 +193,45 @@ packet_prepare(const struct packet *p, uint8_t *frame, bool length)
 	put16(frame + sum_offset(p), pseudo(p, frame, length ? l4len : 0));
 }
 
+size_t
+packet_build_segment(const struct packet *p, size_t off, size_t mss,
+    uint8_t *frame)
+{
+	struct packet q = packet_segment(p, off, mss);
+
+	return (packet_build(&q, frame));
+}
+
+size_t
+packet_build_tso(const struct packet *p, uint8_t *packet)
+{
+	struct packet header = *p;
+	size_t hdrlen;
+
+	/* Lengths in the headers have 16 bits. */
+	header.paylen = 0;
+	hdrlen = packet_build(&header, packet);
+	packet_prepare(&header, packet, false);
+	if (p->paylen > 0)
+		memcpy(packet + hdrlen, p->payload, p->paylen);
+	return (hdrlen + p->paylen);
+}
+
+struct packet
+packet_random(const uint8_t *payload, size_t paylen, uint32_t *seed)
+{
+	struct packet p = {
+		.v6 = test_chance(seed, 1, 2), .udp = test_chance(seed, 1, 3),
+		.tcpopts = test_below(seed, 11), .id = test_random(seed),
+		.seq = test_random(seed), .flags = test_random(seed),
+		.payload = payload, .paylen = paylen,
+	};
+
+	if (!p.v6 && test_chance(seed, 1, 3))
+		p.ipopts = test_below(seed, 11);
+	return (p);
+}
+
 void
 packet_fill(uint8_t *buf, size_t len, uint32_t seed)
 {

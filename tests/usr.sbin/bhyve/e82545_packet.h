@@ -49,6 +49,19 @@ struct packet packet_segment(const struct packet *p, size_t off, size_t mss);
 
 /* Build the frame with all checksums; returns its length. */
 size_t	packet_build(const struct packet *p, uint8_t *frame);
+/* The same for that segment. */
+size_t	packet_build_segment(const struct packet *p, size_t off, size_t mss,
+	    uint8_t *frame);
+
+/*
+ * Build the packet, of 64 KB or more, as a guest passes it on with TSO: its
+ * header, prepared, and its payload.  Returns its length.
+ */
+size_t	packet_build_tso(const struct packet *p, uint8_t *packet);
+
+/* One of a random kind to the adapter. */
+struct packet packet_random(const uint8_t *payload, size_t paylen,
+	    uint32_t *seed);
 
 /*
  * Clear the checksums of a frame, which the adapter must fill in.  That of TCP

@@ -53,22 +53,6 @@ check_tso(struct host *h, const struct packet *p, size_t mss)
 	ATF_REQUIRE_EQ(i, host_sent(h));
 }
 
-/* Prepare the packet for TSO in `big'. */
-static size_t
-prepare_tso(const struct packet *p)
-{
-	struct packet header = *p;
-	size_t hdrlen;
-
-	/* The header of an empty packet, so that 64 KB fit behind it. */
-	header.paylen = 0;
-	hdrlen = packet_build(&header, big);
-	packet_prepare(&header, big, false);
-	if (p->paylen > 0)
-		memcpy(big + hdrlen, p->payload, p->paylen);
-	return (hdrlen + p->paylen);
-}
-
 /*
  * Queue the packet as data descriptors of `first', then `step' bytes; returns
  * the index of the last one.
@@ -79,7 +63,7 @@ queue(struct host *h, const struct packet *p, size_t mss, size_t first,
 {
 	size_t len;
 
-	len = prepare_tso(p);
+	len = packet_build_tso(p, big);
 	tx_context(h, p, mss, 0);
 	return (tx_data(h, big, len, first, step, E82545_TXD_TSE, tx_popts(p),
 	    0));
@@ -156,7 +140,7 @@ TEST(vlan, "Every segment gets the tag of the first descriptor")
 
 	packet_fill(bulk, sizeof(bulk), 6);
 	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	len = prepare_tso(&p);
+	len = packet_build_tso(&p, big);
 	tx_context(h, &p, 1000, 0);
 	tx_desc(h, tx_put(h, big, 54), TXD_DATA | E82545_TXD_TSE |
 	    E82545_TXD_VLE | 54, tx_popts(&p) << 8 | 0x6abcu << 16);
@@ -166,6 +150,46 @@ TEST(vlan, "Every segment gets the tag of the first descriptor")
 	p.vlan = true;
 	p.tag = 0x6abc;
 	check_tso(h, &p, 1000);
+	host_destroy(h);
+}
+
+TEST(vlan_single, "A packet that is one segment gets its tag")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .payload = bulk };
+	uint8_t want[2000];
+	size_t len, want_len;
+
+	packet_fill(bulk, sizeof(bulk), 6);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	for (p.paylen = 0; p.paylen <= 1000; p.paylen++) {
+		p.vlan = false;
+		h->brk = 0x100000;
+		len = packet_build_tso(&p, big);
+		tx_context(h, &p, 1000, 0);
+		tx_data(h, big, len, 54, 2000, E82545_TXD_TSE | E82545_TXD_VLE,
+		    tx_popts(&p), 0x6abc);
+		tx_go(h);
+		p.vlan = true;
+		p.tag = 0x6abc;
+		want_len = packet_build(&p, want);
+		memset(want + want_len, 0, 60);
+		check_sent(h, 0, want, MAX(want_len, 60));
+		host_sent_clear(h);
+	}
+	host_destroy(h);
+}
+
+TEST(batch_last, "A packet of one segment more than a batch")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .payload = bulk,
+	    .paylen = 60 * (E82545_TX_FRAMES + 1) };
+
+	packet_fill(bulk, sizeof(bulk), 7);
+	queue(h, &p, 60, 54, 40000);
+	tx_go(h);
+	check_tso(h, &p, 60);
 	host_destroy(h);
 }
 
@@ -179,7 +203,7 @@ TEST(batches, "A packet of more segments than a batch, between other packets")
 	unsigned int calls, i;
 
 	packet_fill(bulk, sizeof(bulk), 7);
-	len = prepare_tso(&p);
+	len = packet_build_tso(&p, big);
 	host_make_frame(frame, sizeof(frame), host_mac, 9);
 	for (i = 0; i < 10; i++)
 		host_tx_frame(h, frame, sizeof(frame), 0);
@@ -291,7 +315,7 @@ TEST(contexts, "TSO and other frames have separate contexts")
 	packet_prepare(&u, frame, true);
 	tx_context(h, &p, 1000, 0);
 	tx_context(h, &u, 0, 0);
-	len = prepare_tso(&p);
+	len = packet_build_tso(&p, big);
 	tx_data(h, big, len, 54, 40000, E82545_TXD_TSE, tx_popts(&p), 0);
 	tx_go(h);
 	check_tso(h, &p, 1000);
@@ -399,7 +423,7 @@ TEST(vlan_lengths, "The largest segment is as long with a tag as without")
 
 	packet_fill(bulk, sizeof(bulk), 6);
 	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	len = prepare_tso(&p);
+	len = packet_build_tso(&p, big);
 	gpa = tx_put(h, big, len);
 	for (i = 0; i < nitems(t); i++) {
 		tx_context(h, &p, t[i].mss, 0);
@@ -479,11 +503,31 @@ TEST(fragments, "A segment of too many fragments is dropped, the others are "
 	host_destroy(h);
 }
 
+TEST(most_fragments, "A segment's payload may have 63 fragments, not 64")
+{
+	struct host *h = tx_up(512);
+	struct packet p = { .payload = bulk };
+	size_t n;
+
+	packet_fill(bulk, sizeof(bulk), 10);
+	for (n = FRAME_MAXIOV - 1; n <= FRAME_MAXIOV; n++) {
+		p.paylen = 2 * n * 10;
+		queue(h, &p, n * 10, 54, 10);
+		tx_go(h);
+	}
+	ATF_CHECK_EQ(2, host_sent(h));
+	ATF_CHECK_EQ(FRAME_MAXIOV, host_sent_frame(h, 0)->nfrags);
+	ATF_CHECK_EQ(2, host_counter(h, E82545_C_TX_BAD_LEN));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, tso);
 	ATF_TP_ADD_TC(tp, payload_in_place);
 	ATF_TP_ADD_TC(tp, vlan);
+	ATF_TP_ADD_TC(tp, vlan_single);
+	ATF_TP_ADD_TC(tp, batch_last);
 	ATF_TP_ADD_TC(tp, batches);
 	ATF_TP_ADD_TC(tp, csb_batches);
 	ATF_TP_ADD_TC(tp, reset);
@@ -494,6 +538,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, vlan_lengths);
 	ATF_TP_ADD_TC(tp, largest);
 	ATF_TP_ADD_TC(tp, fragments);
+	ATF_TP_ADD_TC(tp, most_fragments);
 
 	return (atf_no_error());
 }

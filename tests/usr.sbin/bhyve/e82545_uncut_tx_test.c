@@ -1,0 +1,452 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * A network that takes offloads, sending: packets with TSO go out uncut, and
+ * sums of TCP and UDP are left to others.  packet_build() makes what is
+ * expected, without code of the model.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_check.h"
+
+#define	BIG		(PACKET_HDR_MAX + 65536)
+
+/* POPTS. */
+#define	IP		E82545_TXD_POPTS_IXSM
+#define	L4		E82545_TXD_POPTS_TXSM
+
+static uint8_t bulk[BIG], sent[BIG], whole[BIG];
+
+static struct host *
+up(uint32_t ndescs, uint32_t rxbufsize)
+{
+	struct host *h = host_create(HOST_RAM);
+
+	host_up(h, ndescs, ndescs, rxbufsize);
+	h->port.fp_offloads = true;
+	return (h);
+}
+
+/* Queue a packet, with TSO if mss is not 0. */
+static void
+queue(struct host *h, const struct packet *p, size_t mss, size_t first,
+    size_t step)
+{
+	size_t len;
+
+	if (mss == 0) {
+		len = packet_build(p, sent);
+		packet_prepare(p, sent, true);
+	} else
+		len = packet_build_tso(p, sent);
+	tx_context(h, p, mss, 0);
+	tx_data(h, sent, len, first, step, mss != 0 ? E82545_TXD_TSE : 0,
+	    tx_popts(p), 0);
+}
+
+/* The frame that was sent is `p', whole, with a partial checksum. */
+static void
+check_whole(const struct host_frame *f, const struct packet *p, size_t mss)
+{
+	size_t len = packet_build(p, whole);
+
+	packet_prepare(p, whole, true);
+	if (!p->v6)
+		be16enc(whole + packet_l3(p) + 10,
+		    packet_sum(whole + packet_l3(p), 20 + 4 * p->ipopts));
+	ATF_REQUIRE_EQ(len, f->len);
+	ATF_CHECK_EQ(0, memcmp(whole, f->data, len));
+	ATF_CHECK_EQ(FRAME_CSUM_PARTIAL, f->frame.f_flags);
+	ATF_CHECK_EQ(packet_l4(p), f->frame.f_csum_start);
+	ATF_CHECK_EQ(p->udp ? 6 : 16, f->frame.f_csum_offset);
+	if (mss == 0 || p->paylen <= mss) {
+		ATF_CHECK_EQ(FRAME_GSO_NONE, f->frame.f_gso_type);
+		return;
+	}
+	ATF_CHECK_EQ(p->udp ? FRAME_GSO_UDP_L4 : p->v6 ? FRAME_GSO_TCPV6 :
+	    FRAME_GSO_TCPV4, f->frame.f_gso_type);
+	ATF_CHECK_EQ(mss, f->frame.f_gso_size);
+	ATF_CHECK_EQ(packet_hdrlen(p), f->frame.f_hdr_len);
+	ATF_CHECK_EQ(packet_l3(p), f->frame.f_net_start);
+}
+
+TEST(tso, "A packet with TSO is one frame; the registers count its segments")
+{
+	struct host *h = up(512, 2048);
+	uint64_t wire = 0;
+	uint32_t brk = h->brk, count = 0, i, mss, seed = 1;
+	uint32_t segments = 0, uncut = 0;
+	struct packet p;
+
+	packet_fill(bulk, sizeof(bulk), 2);
+	for (i = 0; i < 300; i++) {
+		h->brk = brk;
+		p = packet_random(bulk, 1 + test_below(&seed, i < 20 ? 65000 :
+		    5000), &seed);
+		if (p.paylen > 65400)
+			p.paylen = 65400;
+		mss = FRAME_GSO_SIZE_MIN + test_below(&seed, 2000);
+		uncut += p.paylen > mss;
+		segments += p.paylen > mss ? howmany(p.paylen, mss) : 0;
+		queue(h, &p, mss, 1 + test_below(&seed, 100),
+		    1200 + test_below(&seed, 4000));
+		tx_go(h);
+		ATF_REQUIRE_EQ(1, host_sent(h));
+		check_whole(host_sent_frame(h, 0), &p, mss);
+		host_sent_clear(h);
+		count += howmany(p.paylen, mss);
+		wire += p.paylen + howmany(p.paylen, mss) *
+		    (packet_hdrlen(&p) + 4);
+	}
+	ATF_CHECK_EQ(i, host_counter(h, E82545_C_TX_FRAME));
+	ATF_CHECK_EQ(i, host_counter(h, E82545_C_TX_TSO));
+	ATF_CHECK_EQ(uncut, host_counter(h, E82545_C_TX_UNCUT));
+	ATF_CHECK_EQ(segments, host_counter(h, E82545_C_TX_SEGMENT));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
+	ATF_CHECK_EQ(count, host_rd(h, E82545_GPTC));
+	ATF_CHECK_EQ(count, host_rd(h, E82545_TPT));
+	ATF_CHECK_EQ(wire, host_rd(h, E82545_GOTCL));
+	ATF_CHECK_EQ(i, host_rd(h, E82545_TSCTC));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_TSCTFC));
+	host_destroy(h);
+}
+
+TEST(sums, "The sum of TCP or UDP is left to others, that of IP is not")
+{
+	struct host *h = up(512, 2048);
+	uint32_t brk = h->brk, i, seed = 3;
+	struct packet p;
+
+	packet_fill(bulk, sizeof(bulk), 4);
+	for (i = 0; i < 300; i++) {
+		h->brk = brk;
+		p = packet_random(bulk, 20 + test_below(&seed, 1400), &seed);
+		/* Some in one descriptor. */
+		queue(h, &p, 0, 1 + test_below(&seed,
+		    i % 4 == 0 ? 3000 : 100), 100 + test_below(&seed, 4000));
+		tx_go(h);
+		ATF_REQUIRE_EQ(1, host_sent(h));
+		check_whole(host_sent_frame(h, 0), &p, 0);
+		host_sent_clear(h);
+	}
+	ATF_CHECK_EQ(i, host_counter(h, E82545_C_TX_FRAME));
+	ATF_CHECK_EQ(i, host_counter(h, E82545_C_TX_PARTIAL));
+	ATF_CHECK_EQ(i, host_rd(h, E82545_GPTC));
+	host_destroy(h);
+}
+
+TEST(tag, "Offsets are those behind the tag")
+{
+	struct host *h = up(64, 2048);
+	struct packet p = { .payload = bulk, .paylen = 1000 }, tagged;
+	size_t len, mss;
+
+	packet_fill(bulk, sizeof(bulk), 5);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_wr(h, E82545_VET, 0x8100);
+	tagged = p;
+	tagged.vlan = true;
+	tagged.tag = 0x2064;
+	for (mss = 0; mss < 200; mss += 100) {
+		len = packet_build(&p, sent);
+		packet_prepare(&p, sent, mss == 0);
+		tx_context(h, &p, mss, 0);
+		tx_data(h, sent, len, 54, 2000, E82545_TXD_VLE |
+		    (mss != 0 ? E82545_TXD_TSE : 0), tx_popts(&p), 0x2064);
+		tx_go(h);
+		ATF_REQUIRE_EQ(1, host_sent(h));
+		check_whole(host_sent_frame(h, 0), &tagged, mss);
+		host_sent_clear(h);
+	}
+	host_destroy(h);
+}
+
+/* Send a packet with TSO, and expect it in segments. */
+static void
+check_cut(struct host *h, const struct packet *p, size_t mss, size_t step)
+{
+	unsigned int i, n = howmany(p->paylen, mss);
+	size_t len;
+
+	queue(h, p, mss, packet_hdrlen(p), step);
+	tx_go(h);
+	ATF_REQUIRE_EQ(n, host_sent(h));
+	for (i = 0; i < n; i++) {
+		len = packet_build_segment(p, i * mss, mss, whole);
+		ATF_CHECK_EQ(0, host_sent_frame(h, i)->frame.f_flags);
+		check_sent(h, i, whole, MAX(len, 60));
+	}
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_UNCUT));
+	host_sent_clear(h);
+}
+
+TEST(cut, "A packet that no virtio-net header can describe is cut: of too many "
+    "fragments, too long, or into too small segments")
+{
+	struct host *h = up(512, 2048);
+	struct packet p = { .payload = bulk };
+
+	packet_fill(bulk, sizeof(bulk), 6);
+	p.paylen = 62 * 1000;
+	check_cut(h, &p, 1000, 1000);
+	p.paylen = 65532 - 54;
+	check_cut(h, &p, 1000, 8000);
+	p.paylen = 1000;
+	check_cut(h, &p, FRAME_GSO_SIZE_MIN - 1, 8000);
+	host_destroy(h);
+}
+
+TEST(uncut, "At each of these limits a packet goes uncut")
+{
+	struct host *h = up(512, 2048);
+	struct packet p = { .payload = bulk };
+
+	/* With its header 62 fragments. */
+	p.paylen = 61 * 1000;
+	queue(h, &p, 1000, 54, 1000);
+	/* With a tag, a byte less than 64 KB. */
+	p.paylen = 65531 - 54;
+	queue(h, &p, 1000, 54, 8000);
+	p.paylen = 1000;
+	queue(h, &p, FRAME_GSO_SIZE_MIN, 54, 8000);
+	tx_go(h);
+	ATF_CHECK_EQ(3, host_sent(h));
+	ATF_CHECK_EQ(3, host_counter(h, E82545_C_TX_UNCUT));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BATCH));
+	host_destroy(h);
+}
+
+TEST(batch, "Packets that go uncut are frames of a batch, each with its header")
+{
+	struct host *h = up(64, 2048);
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+
+	packet_fill(bulk, sizeof(bulk), 7);
+	for (p.id = 0; p.id < 3; p.id++)
+		queue(h, &p, 1000, 54, 4000);
+	tx_go(h);
+	for (p.id = 0; p.id < 3; p.id++)
+		check_whole(host_sent_frame(h, p.id), &p, 1000);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BATCH));
+	host_destroy(h);
+}
+
+TEST(empty, "A packet without payload, behind one that has some")
+{
+	struct host *h = up(64, 2048);
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+
+	packet_fill(bulk, sizeof(bulk), 7);
+	queue(h, &p, 1000, 54, 4000);
+	p.paylen = 0;
+	queue(h, &p, 1000, 54, 4000);
+	tx_go(h);
+	ATF_REQUIRE_EQ(2, host_sent(h));
+	check_whole(host_sent_frame(h, 1), &p, 1000);
+	ATF_CHECK_EQ(2, host_sent_frame(h, 1)->nfrags);
+	host_destroy(h);
+}
+
+TEST(half_cut, "The rest of a packet goes in segments, though the network "
+    "takes it uncut by then")
+{
+	struct host *h = up(64, 2048);
+	struct packet p = { .payload = bulk, .paylen = 60000 };
+
+	h->port.fp_offloads = false;
+	queue(h, &p, 100, 54, 40000);
+	host_tx_go(h);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(E82545_TX_FRAMES, host_sent(h));
+	h->port.fp_offloads = true;
+	host_run(h);
+	ATF_CHECK_EQ(600, host_sent(h));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_UNCUT));
+	host_destroy(h);
+}
+
+/* A port that does not take segments of UDP. */
+static bool
+takes_tcp(const struct frame_port *port __unused, const struct frame *frame)
+{
+	ATF_CHECK(frame->f_gso_type != FRAME_GSO_NONE);
+	return (frame->f_gso_type != FRAME_GSO_UDP_L4);
+}
+
+TEST(refused, "A packet of a kind that the port does not take is cut")
+{
+	struct host *h = up(512, 2048);
+	struct frame_port_ops ops = *h->port.fp_ops;
+	struct packet p = { .udp = true, .payload = bulk, .paylen = 40 * 1000 };
+
+	packet_fill(bulk, sizeof(bulk), 6);
+	ops.fpo_takes_uncut = takes_tcp;
+	h->port.fp_ops = &ops;
+	check_cut(h, &p, 1000, 8000);
+	p.paylen = 1000;
+	queue(h, &p, 1000, packet_hdrlen(&p), 8000);
+	tx_go(h);
+	check_whole(host_sent_frame(h, 0), &p, 1000);
+	host_sent_clear(h);
+	p.udp = false;
+	p.paylen = 40 * 1000;
+	queue(h, &p, 1000, packet_hdrlen(&p), 8000);
+	tx_go(h);
+	check_whole(host_sent_frame(h, 0), &p, 1000);
+	host_destroy(h);
+}
+
+TEST(loopback, "The guest gets complete frames of its own")
+{
+	struct host *h = up(64, 2048);
+	struct packet p = { .payload = bulk, .paylen = 1000 };
+	unsigned int i;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 7);
+	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC | E82545_RCTL_UPE);
+	queue(h, &p, 300, 54, 2000);
+	tx_go(h);
+	host_run(h);
+	for (i = 0; i < 4; i++) {
+		len = packet_build_segment(&p, i * 300, 300, whole);
+		check_taken(h, whole, len);
+	}
+	p.paylen = 100;
+	queue(h, &p, 0, 54, 2000);
+	tx_go(h);
+	host_run(h);
+	len = packet_build(&p, whole);
+	check_taken(h, whole, len);
+	ATF_CHECK_EQ(0, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(partial, "The sum of TCP or UDP is left to others if a virtio-net header "
+    "can describe it, else it is complete")
+{
+	static const struct {
+		uint8_t		popts, ipcse, tucss, tucso, tucse;
+		bool		partial, bad;
+	} t[] = {
+		{ IP | L4, 33, 34, 50, 0, true, false },
+		{ IP | L4, 33, 34, 50, 90, false, false },
+		/* IP's sum covers it. */
+		{ IP | L4, 34, 34, 50, 0, false, false },
+		{ IP | L4, 0, 34, 50, 0, false, false },
+		/* Without IP's sum, and without that of TCP. */
+		{ L4, 0, 34, 50, 0, true, false },
+		{ IP, 33, 34, 50, 0, false, false },
+		{ 0, 0, 34, 50, 0, false, false },
+		{ 0, 0, 0, 0, 0, false, false },
+		/* TUCSO at TUCSS, and before it. */
+		{ L4, 0, 34, 34, 0, true, false },
+		{ L4, 0, 34, 33, 0, false, false },
+		/* At the frame's end, and beyond. */
+		{ L4, 0, 34, 98, 0, true, false },
+		{ L4, 0, 34, 99, 0, false, true },
+		{ L4, 0, 34, 100, 0, false, true },
+		{ L4, 0, 34, 255, 0, false, true },
+	};
+	struct host *h = up(64, 2048);
+	const struct frame *f;
+	union e82545_txd txd;
+	unsigned int bad = 0, i, n = 0;
+
+	packet_fill(bulk, sizeof(bulk), 1);
+	for (i = 0; i < nitems(t); i++) {
+		memset(&txd, 0, sizeof(txd));
+		txd.context.ipcss = 14;
+		txd.context.ipcso = 24;
+		txd.context.ipcse = htole16(t[i].ipcse);
+		txd.context.tucss = t[i].tucss;
+		txd.context.tucso = t[i].tucso;
+		txd.context.tucse = htole16(t[i].tucse);
+		txd.context.lower = TXD_CONTEXT | E82545_TXD_TUCMD_TCP |
+		    E82545_TXD_TUCMD_IP;
+		host_tx_desc(h, &txd);
+		tx_data(h, bulk, 100, 50, 50, 0, t[i].popts, 0);
+		tx_go(h);
+		ATF_REQUIRE_EQ(i + 1, host_sent(h));
+		f = &host_sent_frame(h, i)->frame;
+		ATF_CHECK_EQ_MSG(t[i].partial ? FRAME_CSUM_PARTIAL : 0,
+		    f->f_flags, "row %u", i);
+		if (t[i].partial) {
+			ATF_CHECK_EQ(t[i].tucss, f->f_csum_start);
+			ATF_CHECK_EQ(t[i].tucso - t[i].tucss, f->f_csum_offset);
+		}
+		n += t[i].partial;
+		bad += t[i].bad;
+		ATF_CHECK_EQ_MSG(n, host_counter(h, E82545_C_TX_PARTIAL),
+		    "row %u", i);
+		ATF_CHECK_EQ_MSG(bad, host_counter(h, E82545_C_TX_BAD_CTX),
+		    "row %u", i);
+	}
+	host_destroy(h);
+}
+
+TEST(padded, "The sum of a frame that is padded is complete")
+{
+	struct host *h = up(64, 2048);
+	struct packet p = { .udp = true, .payload = bulk };
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 16);
+	for (p.paylen = 17; p.paylen <= 18; p.paylen++) {
+		queue(h, &p, 0, 100, 100);
+		tx_go(h);
+		ATF_CHECK_EQ(p.paylen == 17 ? 0 : FRAME_CSUM_PARTIAL,
+		    host_sent_frame(h, p.paylen - 17)->frame.f_flags);
+	}
+	p.paylen = 17;
+	len = packet_build(&p, whole);
+	ATF_REQUIRE_EQ(59, len);
+	whole[len] = 0;
+	check_sent(h, 0, whole, 60);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_PARTIAL));
+	host_destroy(h);
+}
+
+TEST(mtu, "mtu= is for segments, not for the packet that they are of")
+{
+	struct host *h = up(64, 2048);
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+
+	packet_fill(bulk, sizeof(bulk), 13);
+	h->port.fp_frame_max = 54 + 500;
+	queue(h, &p, 501, 54, 4000);
+	queue(h, &p, 500, 54, 4000);
+	tx_go(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK_EQ(1, frame_port_counter(&h->port,
+	    FRAME_PORT_C_TX_OVERMTU));
+	host_destroy(h);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, tso);
+	ATF_TP_ADD_TC(tp, sums);
+	ATF_TP_ADD_TC(tp, tag);
+	ATF_TP_ADD_TC(tp, cut);
+	ATF_TP_ADD_TC(tp, uncut);
+	ATF_TP_ADD_TC(tp, batch);
+	ATF_TP_ADD_TC(tp, empty);
+	ATF_TP_ADD_TC(tp, half_cut);
+	ATF_TP_ADD_TC(tp, refused);
+	ATF_TP_ADD_TC(tp, loopback);
+	ATF_TP_ADD_TC(tp, partial);
+	ATF_TP_ADD_TC(tp, padded);
+	ATF_TP_ADD_TC(tp, mtu);
+
+	return (atf_no_error());
+}

@@ -85,6 +85,7 @@ e82545_snap_bytes(struct e82545_snap *s, void *buf, size_t len)
 	s->done += len;
 }
 
+/* `value' is no longer than `len' bytes. */
 static uint64_t
 snap_number(struct e82545_snap *s, uint64_t value, uint64_t max, size_t len)
 {
@@ -93,7 +94,6 @@ snap_number(struct e82545_snap *s, uint64_t value, uint64_t max, size_t len)
 	le64enc(bytes, value);
 	e82545_snap_bytes(s, bytes, len);
 	if (s->restore != NULL && !s->bad) {
-		memset(bytes + len, 0, sizeof(bytes) - len);
 		e82545_snap_check(s, le64dec(bytes) <= max);
 		if (!s->bad)
 			value = le64dec(bytes);
@@ -270,7 +270,6 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	loop = dev->loop;
 	dev->loop = fresh->loop;
 	fresh->loop = loop;
-	e82545_rx_kicked(dev);
 	asserted = dev->moder.asserted;
 	s.done = sizeof(struct snap_header);
 	snap_state(dev, &s);

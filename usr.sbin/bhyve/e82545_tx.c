@@ -351,8 +351,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 		frame.f_csum_start = l4->start + taglen;
 		frame.f_csum_offset = l4->field - l4->start;
 		if (n == 1) {
-			iov[1].iov_base = iov[0].iov_base;
-			iov[1].iov_len = 0;
+			iov[1] = (struct iovec){ .iov_base = hdr };
 			frame.f_niov = 2;
 		}
 	}
@@ -396,7 +395,7 @@ tx_late(const struct e82545 *dev, const struct tx_batch *b,
 
 	return (tx_offloads(dev, b) &&
 	    (p->popts & E82545_TXD_POPTS_TXSM) != 0 &&
-	    (p->flags & E82545_TXD_IC) == 0 && len >= E82545_ETH_MIN &&
+	    len >= E82545_ETH_MIN &&
 	    ctx->l4.end == 0 && ctx->l4.field >= ctx->l4.start &&
 	    ctx->l4.field + sizeof(uint16_t) <= len &&
 	    ((p->popts & E82545_TXD_POPTS_IXSM) == 0 ||
@@ -492,15 +491,12 @@ tx_tso_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 		e82545_vlan_insert(hdr, b->vet, p->tag);
 	iov[0].iov_base = hdr - taglen;
 	iov[0].iov_len = ctx->hdrlen + taglen;
+	/* Without payload it is empty. */
+	iov[1] = (struct iovec){ .iov_base = hdr };
 	n = frame_cursor_slice(&cur, paylen, iov + 1, TX_PACKET_DESCS);
 	MPASS(n >= 0);
-	if (n == 0) {
-		iov[1].iov_base = hdr;
-		iov[1].iov_len = 0;
-		n = 1;
-	}
 	frame->f_iov = iov;
-	frame_set(frame, 1 + n, p->len + taglen);
+	frame_set(frame, 1 + MAX(n, 1), p->len + taglen);
 	frame->f_flags = FRAME_CSUM_PARTIAL;
 	frame->f_csum_start = ctx->l4.start + taglen;
 	frame->f_csum_offset = ctx->l4.field - ctx->l4.start;
@@ -829,10 +825,8 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	    sizeof(union e82545_txd);
 	base = (uint64_t)e82545_reg(dev, E82545_TDBAH) << 32 |
 	    (e82545_reg(dev, E82545_TDBAL) & E82545_DBAL_MASK);
-	b->ring = NULL;
-	if (b->head < b->size && b->tail < b->size)
-		b->ring = e82545_map(dev, base,
-		    b->size * sizeof(union e82545_txd));
+	b->ring = b->head < b->size && b->tail < b->size ?
+	    e82545_map(dev, base, b->size * sizeof(union e82545_txd)) : NULL;
 	if (b->ring == NULL || (uintptr_t)b->ring % sizeof(uint64_t) != 0) {
 		e82545_count(dev, E82545_C_TX_BAD_RING, 1);
 		e82545_probe_bad(dev, E82545_C_TX_BAD_RING,
@@ -912,9 +906,7 @@ tx_causes(struct e82545 *dev, const struct tx_batch *b)
 	before = (b->tail + b->size - b->start) % b->size;
 	after = before - b->ndescs;
 	low = E82545_TXDCTL_LWTHRESH(e82545_reg(dev, E82545_TXDCTL)) * 8;
-	causes = 0;
-	if (before > low && after <= low)
-		causes |= E82545_ICR_TXD_LOW;
+	causes = before > low && after <= low ? E82545_ICR_TXD_LOW : 0;
 	if (after == 0)
 		causes |= E82545_ICR_TXQE;
 	return (causes);
@@ -966,12 +958,9 @@ enum e82545_tx_state
 e82545_tx(struct e82545 *dev)
 {
 	struct tx_batch b;
-	enum e82545_tx_state state;
-	bool idle, more, wake;
+	enum e82545_tx_state state = E82545_TX_IDLE;
+	bool idle = true, more = false, wake = false;
 
-	state = E82545_TX_IDLE;
-	idle = true;
-	more = wake = false;
 	e82545_lock(&dev->tx_mtx);
 	if (e82545_dma(dev)) {
 		E82545_PROBE(dev, TX_LOOK);

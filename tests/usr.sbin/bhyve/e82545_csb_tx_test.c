@@ -137,6 +137,24 @@ TEST(states, "The host must yield its processor if the guest may need it, and "
 	host_destroy(h);
 }
 
+TEST(context, "A batch of context descriptors is not an empty round")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 4, &csb);
+	struct packet p = { .paylen = 100 };
+
+	guest_frames(h, 1);
+	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(E82545_TX_YIELD, e82545_tx(h->dev));
+	tx_context(h, &p, 0, 0);
+	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(E82545_TX_YIELD, e82545_tx(h->dev));
+	ATF_CHECK_EQ(1, CSB_GET(csb, host_txcycles));
+	host_destroy(h);
+}
+
 TEST(half_packet, "The host sleeps while it waits for the rest of a packet")
 {
 	struct paravirt_csb *csb;
@@ -663,6 +681,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, last_kick);
 	ATF_TP_ADD_TC(tp, rounds);
 	ATF_TP_ADD_TC(tp, states);
+	ATF_TP_ADD_TC(tp, context);
 	ATF_TP_ADD_TC(tp, half_packet);
 	ATF_TP_ADD_TC(tp, need_kick);
 	ATF_TP_ADD_TC(tp, threshold);

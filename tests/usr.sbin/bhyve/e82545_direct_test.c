@@ -344,6 +344,20 @@ TEST(busy, "A direct call does not wait for a batch in progress, and leaves "
 	host_destroy(h);
 }
 
+TEST(waiter, "A direct call does not overtake a thread that waits for the lock")
+{
+	struct host *h = rx_up(64, 2048);
+
+	offer(h, 0, 1);
+	pthread_mutex_lock(&h->dev->rx_mtx.gate);
+	direct(h);
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	pthread_mutex_unlock(&h->dev->rx_mtx.gate);
+	direct(h);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	host_destroy(h);
+}
+
 /*
  * Two adapters whose transmit threads put frames into each other's receive
  * ring, while both are reset again and again.
@@ -531,6 +545,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, csb);
 	ATF_TP_ADD_TC(tp, wait_for_call);
 	ATF_TP_ADD_TC(tp, busy);
+	ATF_TP_ADD_TC(tp, waiter);
 	ATF_TP_ADD_TC(tp, crossed);
 
 	return (atf_no_error());

@@ -14,11 +14,13 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+#include <sys/mman.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "e82545_guest.h"
 #include "e82545_regs.h"
@@ -359,10 +361,32 @@ TEST(header, "Bytes with another header are refused, as is the right one while "
 		check_known(h);
 		free(bytes);
 	}
+	host_destroy(h);
+	/* Nor does it change an adapter that runs. */
+	h = host_create_csb(HOST_RAM);
 	bytes = known_bytes();
-	e82545_resume(h->dev);
+	host_wr(h, E82545_RDTR, 77);
 	ATF_CHECK_EQ(EBUSY, e82545_snapshot_restore(h->dev, bytes,
 	    KNOWN_SIZE));
+	ATF_CHECK_EQ(77, host_rd(h, E82545_RDTR));
+	free(bytes);
+	host_destroy(h);
+}
+
+TEST(short_header, "Bytes that end within the header are not read beyond")
+{
+	struct host *h = known_state();
+	const size_t page = getpagesize();
+	uint8_t *bytes = known_bytes(), *map;
+
+	map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+	    MAP_ANON, -1, 0);
+	ATF_REQUIRE(map != MAP_FAILED);
+	ATF_REQUIRE_EQ(0, mprotect(map + page, page, PROT_NONE));
+	memcpy(map + page - (HEADER - 1), bytes, HEADER - 1);
+	ATF_CHECK_EQ(EINVAL, e82545_snapshot_restore(h->dev, map + page -
+	    (HEADER - 1), HEADER - 1));
+	munmap(map, 2 * page);
 	free(bytes);
 	host_destroy(h);
 }
@@ -374,9 +398,13 @@ TEST(refused, "No state is saved while the adapter runs, nor into a buffer "
 	uint8_t buf[KNOWN_SIZE + 1];
 	size_t size;
 
-	for (size = 0; size <= sizeof(buf); size++)
+	for (size = 0; size <= KNOWN_SIZE + 1; size++) {
+		memset(buf, 0xee, sizeof(buf));
 		ATF_CHECK_EQ_MSG(size == KNOWN_SIZE ? 0 : EINVAL,
 		    e82545_snapshot_save(h->dev, buf, size), "%zu", size);
+		if (size <= KNOWN_SIZE)
+			ATF_CHECK_EQ_MSG(0xee, buf[size], "%zu", size);
+	}
 	e82545_resume(h->dev);
 	ATF_CHECK_EQ(EBUSY, e82545_snapshot_save(h->dev, buf, KNOWN_SIZE));
 	host_destroy(h);
@@ -387,6 +415,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, saved);
 	ATF_TP_ADD_TC(tp, restored);
 	ATF_TP_ADD_TC(tp, header);
+	ATF_TP_ADD_TC(tp, short_header);
 	ATF_TP_ADD_TC(tp, refused);
 
 	return (atf_no_error());

@@ -20,6 +20,41 @@
 #include "e82545_regs.h"
 #include "e82545_snap.h"
 
+TEST(values, "Values are refused, and nothing is copied, beyond the limit or "
+    "the buffer's end; saving changes nothing")
+{
+	struct e82545_snap s;
+	uint8_t buf[4], bytes[4], v;
+
+	/* Saved, whatever the limit. */
+	memset(buf, 0xee, sizeof(buf));
+	s = (struct e82545_snap){ .save = buf, .size = 2 };
+	v = 9;
+	e82545_snap_u8(&s, &v, 3);
+	ATF_CHECK(!s.bad && v == 9 && buf[0] == 9 && s.done == 1);
+	memset(bytes, 7, sizeof(bytes));
+	e82545_snap_bytes(&s, bytes, 2);
+	ATF_CHECK(s.bad && s.done == 1 && buf[1] == 0xee);
+	s.bad = false;
+	e82545_snap_bytes(&s, bytes, 1);
+	ATF_CHECK(!s.bad && s.done == 2 && buf[1] == 7 && buf[2] == 0xee);
+
+	/* Restored up to the limit. */
+	memset(buf, 4, sizeof(buf));
+	s = (struct e82545_snap){ .restore = buf, .size = 2 };
+	e82545_snap_u8(&s, &v, 4);
+	ATF_CHECK(!s.bad && v == 4 && s.done == 1);
+	v = 9;
+	e82545_snap_u8(&s, &v, 3);
+	ATF_CHECK(s.bad && v == 9);
+	s.bad = false;
+	s.done = 1;
+	e82545_snap_bytes(&s, bytes, 2);
+	ATF_CHECK(s.bad && s.done == 1 && bytes[0] == 7);
+	e82545_snap_u8(&s, &v, 4);
+	ATF_CHECK(s.done == 1 && v == 9);
+}
+
 /* The parts of a transmit ring's state: two contexts, a flag, a number. */
 #define	TXQ_CTX		19		/* bytes of a context */
 #define	TXQ_PAYLEN	8		/* offset in it */
@@ -621,6 +656,7 @@ TEST(stat_limits, "No more bytes are latched than are counted")
 
 ATF_TP_ADD_TCS(tp)
 {
+	ATF_TP_ADD_TC(tp, values);
 	ATF_TP_ADD_TC(tp, txq_limits);
 	ATF_TP_ADD_TC(tp, eeprom_limits);
 	ATF_TP_ADD_TC(tp, phy_limits);

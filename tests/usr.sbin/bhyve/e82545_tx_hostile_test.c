@@ -53,6 +53,31 @@ TEST(bad_ring, "Invalid rings are counted and not used")
 	host_destroy(h);
 }
 
+TEST(bad_ring_later, "A ring that was valid in the batch before")
+{
+	struct host *h = tx_up(64);
+	uint8_t *ram = h->ram;
+
+	check_tx_alive(h);
+	host_wr(h, E82545_TDT, 64);
+	ATF_CHECK(!e82545_tx(h->dev));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_RING));
+	/* Where the host has it, it is not aligned. */
+	host_up(h, 64, 64, 2048);
+	memmove(ram + 4, ram, HOST_RAM - 4);
+	h->ram += 4;
+	h->ram_size -= 4;
+	tx_desc(h, h->txring, TXD_LAST | 100, 0);
+	tx_go(h);
+	ATF_CHECK_EQ(2, host_counter(h, E82545_C_TX_BAD_RING));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
+	h->ram = ram;
+	h->ram_size = HOST_RAM;
+	host_up(h, 64, 64, 2048);
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
 TEST(bad_address, "Buffers outside guest memory")
 {
 	static const struct {
@@ -118,6 +143,45 @@ TEST(bad_descriptor, "Unknown types, and legacy and data descriptors mixed")
 	tx_desc(h, 0x1000, TXD_DATA | TXD_LAST | 100, 0);
 	tx_go(h);
 	ATF_CHECK_EQ(bad + 2, host_counter(h, E82545_C_TX_BAD_DESC));
+	ATF_CHECK_EQ(0, host_sent(h));
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+TEST(lengths, "The 20 bits of a data descriptor's length, and the 16 of a "
+    "legacy one's")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[100];
+	uint64_t gpa;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	gpa = tx_put(h, frame, sizeof(frame));
+	tx_desc(h, gpa, TXD_DATA | TXD_LAST | 1 << 16 | 100, 0);
+	tx_go(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
+	/* What follows the length is CSO, which nothing asks for. */
+	tx_desc(h, gpa, TXD_LAST | 0x17 << 16 | 100, 0);
+	tx_go(h);
+	check_sent(h, 0, frame, sizeof(frame));
+	host_destroy(h);
+}
+
+TEST(context_like_data, "A context descriptor is not a packet, though it has "
+    "EOP's and IFCS's bits, a length and an address")
+{
+	struct host *h = tx_up(64);
+	union e82545_txd txd;
+
+	memset(&txd, 0, sizeof(txd));
+	txd.addr = h->txring;
+	txd.lower = TXD_CONTEXT | E82545_TXD_TUCMD_TCP | E82545_TXD_TUCMD_IP |
+	    100;
+	ATF_REQUIRE_EQ(E82545_TXD_EOP | E82545_TXD_IFCS,
+	    txd.lower & (E82545_TXD_EOP | E82545_TXD_IFCS));
+	host_tx_desc(h, &txd);
+	tx_go(h);
+	ATF_CHECK_EQ(1, host_rd(h, E82545_TDH));
 	ATF_CHECK_EQ(0, host_sent(h));
 	check_tx_alive(h);
 	host_destroy(h);
@@ -214,8 +278,11 @@ TEST(fuzz, "Random descriptors neither stop nor crash the model")
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, bad_ring);
+	ATF_TP_ADD_TC(tp, bad_ring_later);
 	ATF_TP_ADD_TC(tp, bad_address);
 	ATF_TP_ADD_TC(tp, bad_descriptor);
+	ATF_TP_ADD_TC(tp, lengths);
+	ATF_TP_ADD_TC(tp, context_like_data);
 	ATF_TP_ADD_TC(tp, fuzz);
 
 	return (atf_no_error());

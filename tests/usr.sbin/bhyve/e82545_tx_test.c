@@ -175,6 +175,21 @@ TEST(delay, "TIDV delays TXDW only if all descriptors with RS have IDE")
 	host_destroy(h);
 }
 
+TEST(delay_first, "TXDW is not delayed if the first of two descriptors lacks "
+    "IDE")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[60];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_wr(h, E82545_TIDV, 100);
+	host_tx_frame(h, frame, sizeof(frame), 0);
+	host_tx_frame(h, frame, sizeof(frame), E82545_TXD_IDE);
+	tx_go(h);
+	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
+	host_destroy(h);
+}
+
 TEST(low, "TXD_LOW is set when the ring falls to LWTHRESH, TXQE when it is "
     "empty")
 {
@@ -208,6 +223,26 @@ TEST(low, "TXD_LOW is set when the ring falls to LWTHRESH, TXQE when it is "
 	host_destroy(h);
 }
 
+TEST(low_wrap, "TXD_LOW and TXQE are set where a ring of 24 wraps")
+{
+	const uint32_t causes = E82545_ICR_TXD_LOW | E82545_ICR_TXQE;
+	struct host *h = tx_up(24);
+	uint8_t frame[60];
+	unsigned int i, round;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_wr(h, E82545_TXDCTL, 1u << 25);
+	/* 9 of 24 descriptors, above 8, from each place where 9 can begin. */
+	for (round = 0; round < 24; round++) {
+		for (i = 0; i < 9; i++)
+			host_tx_frame(h, frame, sizeof(frame), 0);
+		tx_go(h);
+		ATF_CHECK_EQ_MSG(causes, host_rd(h, E82545_ICR) & causes,
+		    "%u", round);
+	}
+	host_destroy(h);
+}
+
 TEST(batch, "A batch is 256 frames, one flush and one interrupt")
 {
 	struct host *h = tx_up(1024);
@@ -237,6 +272,49 @@ TEST(batch, "A batch is 256 frames, one flush and one interrupt")
 		host_make_frame(frame, sizeof(frame), host_mac, i);
 		check_sent(h, i, frame, sizeof(frame));
 	}
+	host_destroy(h);
+}
+
+TEST(batch_full, "A batch that is full takes nothing of the next packet")
+{
+	struct host *h = tx_up(1024);
+	uint8_t frame[64];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	/* The first and the last have two descriptors. */
+	for (i = 0; i <= E82545_TX_FRAMES; i++) {
+		if (i % E82545_TX_FRAMES != 0) {
+			host_tx_frame(h, frame, sizeof(frame), 0);
+			continue;
+		}
+		host_tx_legacy(h, tx_put(h, frame, 32), 32, 0);
+		host_tx_legacy(h, tx_put(h, frame + 32, 32), 32, TXD_LAST);
+	}
+	host_tx_go(h);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(E82545_TX_FRAMES, host_sent(h));
+	ATF_CHECK_EQ(E82545_TX_FRAMES + 1, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	check_sent(h, E82545_TX_FRAMES, frame, sizeof(frame));
+	host_destroy(h);
+}
+
+TEST(batch_descs, "A batch is 1024 descriptors, with or without frames")
+{
+	struct host *h = tx_up(2048);
+	struct packet p = { .paylen = 100 };
+	unsigned int i;
+
+	for (i = 0; i < 1030; i++)
+		tx_context(h, &p, 0, 0);
+	host_tx_go(h);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(1024, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(1030, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(0, h->nflush);
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BATCH));
 	host_destroy(h);
 }
 
@@ -322,6 +400,34 @@ TEST(too_many_fragments, "A frame of 65 fragments is dropped, the next one is "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
 	ATF_CHECK(host_tx_done(h, FRAME_MAXIOV));
 	check_tx_alive(h);
+	host_destroy(h);
+}
+
+TEST(tagged_fragments, "A tag is put in front of 64 fragments, and not of 65")
+{
+	struct host *h = tx_up(512);
+	uint8_t frame[12 * (FRAME_MAXIOV + 1)], want[sizeof(frame) + 4];
+	unsigned int i, n;
+	uint32_t lower;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	memcpy(want, frame, 12);
+	be32enc(want + 12, 0x81000064);
+	memcpy(want + 16, frame + 12, sizeof(frame) - 12);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_wr(h, E82545_VET, 0x8100);
+	for (n = FRAME_MAXIOV; n <= FRAME_MAXIOV + 1; n++) {
+		for (i = 0; i < n; i++) {
+			lower = i == n - 1 ? TXD_LAST | E82545_TXD_VLE : 0;
+			tx_desc(h, tx_put(h, frame + i * 12, 12), lower | 12,
+			    0x64u << 16);
+		}
+		tx_go(h);
+	}
+	ATF_REQUIRE_EQ(1, host_sent(h));
+	check_sent(h, 0, want, 12 * FRAME_MAXIOV + 4);
+	ATF_CHECK_EQ(FRAME_MAXIOV, host_sent_frame(h, 0)->nfrags);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
 	host_destroy(h);
 }
 
@@ -658,13 +764,18 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, report_status);
 	ATF_TP_ADD_TC(tp, report_status_split);
 	ATF_TP_ADD_TC(tp, delay);
+	ATF_TP_ADD_TC(tp, delay_first);
 	ATF_TP_ADD_TC(tp, delay_split);
 	ATF_TP_ADD_TC(tp, destinations);
 	ATF_TP_ADD_TC(tp, low);
+	ATF_TP_ADD_TC(tp, low_wrap);
 	ATF_TP_ADD_TC(tp, batch);
+	ATF_TP_ADD_TC(tp, batch_full);
+	ATF_TP_ADD_TC(tp, batch_descs);
 	ATF_TP_ADD_TC(tp, wrap);
 	ATF_TP_ADD_TC(tp, gather);
 	ATF_TP_ADD_TC(tp, too_many_fragments);
+	ATF_TP_ADD_TC(tp, tagged_fragments);
 	ATF_TP_ADD_TC(tp, null);
 	ATF_TP_ADD_TC(tp, padding);
 	ATF_TP_ADD_TC(tp, own_fcs);

@@ -73,8 +73,8 @@ both_ways()
 	for n in 1 2; do
 		on vm$n "pktgen_setup $(mac $((3 - n))) 10.0.0.9 $2 30000"
 	done
-	vm vm1 "pktgen_start; wait" & first=$!
-	on vm2 "pktgen_start; wait"
+	vm vm1 pktgen_run & first=$!
+	on vm2 pktgen_run
 	wait $first || atf_fail "vm1 could not send"
 	drained
 	valed_counters || atf_fail "valed does not print its counters"

@@ -23,7 +23,7 @@ testpmd_body()
 
 	testpmd "set fwd rxonly" "rxonly packet forwarding mode"
 	testpmd "start" "rxonly packet forwarding"
-	on vm2 "pktgen_setup $(mac 1) 10.0.0.9 60 10000; pktgen_start; wait"
+	on vm2 "pktgen_setup $(mac 1) 10.0.0.9 60 10000; pktgen_run"
 	wait_until "10000 frames at vm1" reach vm1 10000 port_rx_frames \
 	    port_rx_drop_full || wrong "vm2 sent fewer"
 	drained

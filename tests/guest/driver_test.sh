@@ -124,7 +124,7 @@ hundred()
 	valed_counters
 	before=$(counter "$1" "$2")
 	on vm1 "pktgen_start; wait"
-	# The driver has sent them; the other adapter's thread may be behind.
+	# pktgen may begin late, and the other adapter be behind it.
 	wait_until "100 frames in $2 of $1" counted "$1" "$2" "$before" ||
 	    wrong "$1: less than 100 frames in $2"
 }

@@ -102,10 +102,19 @@ pktgen_setup()
 	pg eth0 "udp_dst_max 9"
 }
 
-# Starts pktgen, which runs for its count or until pktgen_stop.
+# Starts pktgen, which runs for its count or until pktgen_stop.  "start" ends
+# with it, or before it if its thread does not run for 125 ms.
 pktgen_start()
 {
 	echo start > /proc/net/pktgen/pgctrl &
+}
+
+# Runs pktgen once after pktgen_setup, and waits until it has sent its count.
+pktgen_run()
+{
+	pktgen_start
+	wait_until "the end of pktgen" grep "^Result: OK" /proc/net/pktgen/eth0
+	wait
 }
 
 # Stops pktgen, and waits until it has stopped.

@@ -67,6 +67,8 @@ struct vale_desc {
 					   NS_MOREFRAG: adapters and the host's
 					   stack on the switch would take each
 					   slot as a frame */
+	uint32_t		 indirect_max;	/* bytes of a slot with
+					   NS_INDIRECT: nr_buf_size or more */
 	char			 name[VALE_NAME_SIZE];
 };
 
@@ -131,7 +133,7 @@ int	vale_set_header(struct vale_desc *d, unsigned int len);
  *
  * A slot may have these flags:
  *	NS_INDIRECT	the data is at address `ptr', `len' bytes, at most
- *			nr_buf_size
+ *			d->indirect_max
  *	NS_MOREFRAG	the frame continues in the next slot; at most
  *			NETMAP_MAX_FRAGS slots a frame.  If the last slot is not
  *			before ring->head, the frame is dropped.

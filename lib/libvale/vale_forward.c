@@ -33,10 +33,14 @@
 #include <sys/fast_path.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vale_impl.h"
 #include "vale_probes.h"
+
+/* Bytes of the smallest pages. */
+#define	PAGE		4096
 
 /* A header begins with two addresses. */
 #define	ADDRS_LEN	12
@@ -89,11 +93,7 @@ collect_slot(struct vale_port *port, uint32_t cur,
 	} else
 		frag->fg_buf = vale_region_buf(&port->vp_region,
 		    atomic_load_32(&slot->buf_idx));
-	if (frag->fg_buf == NULL)
-		return (VALE_C_TX_BAD_BUF);
-	if (frag->fg_len > VALE_BUF_SIZE)
-		return (VALE_C_TX_BAD_LEN);
-	return (0);
+	return (frag->fg_buf != NULL ? 0 : VALE_C_TX_BAD_BUF);
 }
 
 /* Add the frame whose first fragment is `first' to the batch. */
@@ -133,6 +133,9 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 	do {
 		/* There is space for one more than a frame may have. */
 		bad = collect_slot(port, vt->vt_cur, &first[n], &flags);
+		if (bad == 0 && first[n].fg_len > VALE_BUF_SIZE &&
+		    (flags & NS_INDIRECT) == 0)
+			bad = VALE_C_TX_BAD_LEN;
 		if (n == 0)
 			flags0 = flags;
 		if (n == NETMAP_MAX_FRAGS)
@@ -160,6 +163,11 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 		vale_forward_drop(port, reason, 1, port);
 		return;
 	}
+	if (n == 1 && len > VALE_BUF_SIZE) {
+		/* What has one fragment fits in one receive slot. */
+		first[n].fg_buf = first->fg_buf;
+		first[n++].fg_len = 0;
+	}
 	collect_add(vt, first, len, n);
 	*bytes += len;
 }
@@ -178,7 +186,7 @@ collect_single_slot(struct vale_port *port, uint32_t min, uint64_t *bytes)
 
 	if (collect_slot(port, vt->vt_cur, first, &flags) != 0 ||
 	    (flags & (NS_MOREFRAG | VALE_SLOT_HEADER)) != 0 ||
-	    first->fg_len < min)
+	    first->fg_len < min || first->fg_len > VALE_BUF_SIZE)
 		return (false);
 	collect_add(vt, first, first->fg_len, 1);
 	*bytes += first->fg_len;
@@ -186,18 +194,21 @@ collect_single_slot(struct vale_port *port, uint32_t min, uint64_t *bytes)
 	return (true);
 }
 
-/* Fault in all fragments, each of which is in at most two pages. */
+/* Fault in all fragments. */
 static void
 collect_touch(const struct vale_txq *vt)
 {
 	const struct vale_frag *fg, *end = vt->vt_frag + vt->vt_nfrags;
 	const volatile uint8_t *p;
+	uint32_t off;
 
 	for (fg = vt->vt_frag; fg < end; fg++)
 		if (fg->fg_len > 0) {
 			p = fg->fg_buf;
 			(void)p[0];
 			(void)p[fg->fg_len - 1];
+			for (off = PAGE; off < fg->fg_len; off += PAGE)
+				(void)p[off];
 		}
 }
 
@@ -402,7 +413,7 @@ deliver_all(struct vale_port *port)
 		list_init(&vt->vt_list[vt->vt_dst[i]]);
 }
 
-void
+int
 vale_txq_init(struct vale_txq *vt, uint32_t nslots)
 {
 	unsigned int i;
@@ -410,38 +421,82 @@ vale_txq_init(struct vale_txq *vt, uint32_t nslots)
 	vt->vt_nslots = nslots;
 	for (i = 0; i <= VALE_FDB_FLOOD; i++)
 		list_init(&vt->vt_list[i]);
+	/* Most ports never touch it. */
+	vt->vt_copy = calloc(1, VALE_COPY_SIZE);
+	return (vt->vt_copy != NULL ? 0 : ENOMEM);
+}
+
+void
+vale_txq_fini(struct vale_txq *vt)
+{
+	free(vt->vt_copy);
+}
+
+/* Copy a slot's data, which is elsewhere; *used bytes of vt_copy are taken. */
+static void
+forward_copy_slot(struct vale_port *port, struct netmap_slot *slot,
+    uint16_t flags, uint32_t *used)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	const void *src = (const void *)(uintptr_t)atomic_load_64(&slot->ptr);
+	const uint32_t len = atomic_load_16(&slot->len);
+	uint8_t *dst;
+
+	if (len <= VALE_BUF_SIZE)
+		dst = vale_region_buf(&port->vp_region,
+		    atomic_load_32(&slot->buf_idx));
+	else if (len <= VALE_COPY_SIZE - *used)
+		dst = vt->vt_copy + *used;
+	else
+		dst = NULL;
+	if (src == NULL || dst == NULL) {
+		slot->ptr = 0;
+		return;
+	}
+	memcpy(dst, src, len);
+	if (len <= VALE_BUF_SIZE)
+		slot->flags = flags & ~NS_INDIRECT;
+	else {
+		slot->ptr = (uintptr_t)dst;
+		*used += len;
+	}
 }
 
 /*
- * Copy the frames up to `head' that are elsewhere into the slots' own buffers.
- * The ring's user may be hostile: stage 1 checks what it finds afterwards.
+ * Copy frames that are elsewhere, from the next slot up to `head' or until
+ * vt_copy may not have space for another.  Returns the slot behind them.  The
+ * ring's user may be hostile: stage 1 checks what it finds afterwards.
  */
-static void
+static uint32_t
 forward_copy(struct vale_port *port, uint32_t head)
 {
-	struct netmap_ring *ring = port->vp_region.vr_txring;
+	struct vale_txq *vt = &port->vp_tx;
 	struct netmap_slot *slot;
-	const void *src;
-	uint32_t i, len;
-	uint16_t flags;
-	uint8_t *buf;
+	uint32_t i, used = 0;
+	uint16_t flags = 0;
 
-	for (i = port->vp_tx.vt_cur; i != head;
-	    i = vale_slot_next(i, port->vp_tx.vt_nslots)) {
-		slot = &ring->slot[i];
+	for (i = vt->vt_cur; i != head; i = vale_slot_next(i, vt->vt_nslots)) {
+		if ((flags & NS_MOREFRAG) == 0 &&
+		    VALE_COPY_SIZE - used < VALE_FRAME_MAX)
+			break;
+		slot = &port->vp_region.vr_txring->slot[i];
 		flags = atomic_load_16(&slot->flags);
-		if ((flags & NS_INDIRECT) == 0)
-			continue;
-		src = (const void *)(uintptr_t)atomic_load_64(&slot->ptr);
-		len = atomic_load_16(&slot->len);
-		buf = vale_region_buf(&port->vp_region,
-		    atomic_load_32(&slot->buf_idx));
-		if (src != NULL && buf != NULL && len <= VALE_BUF_SIZE) {
-			memcpy(buf, src, len);
-			slot->flags = flags & ~NS_INDIRECT;
-		} else
-			slot->ptr = 0;
+		if ((flags & NS_INDIRECT) != 0)
+			forward_copy_slot(port, slot, flags, &used);
 	}
+	return (i);
+}
+
+/* Whether frames must be copied first: vale_deliver.c. */
+static bool
+forward_copies(struct vale_txq *vt)
+{
+	if (vt->vt_copy_ns != 0) {
+		vt->vt_copied = vale_now_ns() < vt->vt_copy_ns;
+		if (!vt->vt_copied)
+			vt->vt_copy_ns = 0;
+	}
+	return (vt->vt_copied);
 }
 
 int
@@ -450,30 +505,30 @@ vale_txsync(struct vale_desc *d)
 	struct vale_port *port = vale_desc_port(d);
 	struct netmap_ring *ring = port->vp_region.vr_txring;
 	struct vale_txq *vt = &port->vp_tx;
-	uint32_t head;
+	uint32_t end, head;
 	int result = 0;
 
 	head = atomic_load_32(&ring->head);
-	if (vt->vt_copy_ns != 0) {
-		vt->vt_copied = vale_now_ns() < vt->vt_copy_ns;
-		if (!vt->vt_copied)
-			vt->vt_copy_ns = 0;
-		else if (head < vt->vt_nslots)
-			forward_copy(port, head);
-	}
-	vale_switch_enter(port);
-	vale_count(port, VALE_C_TX_SYNC, 1);
 	if (head >= vt->vt_nslots) {
-		vale_count(port, VALE_C_TX_BAD_RING, 1);
 		ring->head = ring->cur = head = vt->vt_cur;
 		errno = EINVAL;
 		result = -1;
 	}
-	while (vt->vt_cur != head) {
-		collect(port, head);
-		lookup(port);
-		deliver_all(port);
+	for (;;) {
+		end = forward_copies(vt) ? forward_copy(port, head) : head;
+		vale_switch_enter(port);
+		while (vt->vt_cur != end) {
+			collect(port, end);
+			lookup(port);
+			deliver_all(port);
+		}
+		if (end == head)
+			break;
+		vale_switch_leave(port);
 	}
+	vale_count(port, VALE_C_TX_SYNC, 1);
+	if (result != 0)
+		vale_count(port, VALE_C_TX_BAD_RING, 1);
 	ring->tail = vale_slot_add(head, vt->vt_nslots - 1, vt->vt_nslots);
 	vale_switch_leave(port);
 	return (result);

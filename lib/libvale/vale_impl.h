@@ -51,6 +51,8 @@
 #define	VALE_CACHE_LINE	64
 #define	VALE_BUF_SIZE	2048	/* bytes; netmap's default */
 #define	VALE_BUF_FIRST	2	/* no slot has buffer 0 or 1, as in netmap */
+#define	VALE_INDIRECT_MAX UINT16_MAX	/* bytes: what slot.len can hold */
+#define	VALE_COPY_SIZE	(4 * VALE_FRAME_MAX)	/* bytes */
 #define	VALE_BATCH	1024	/* slots; the last frame may exceed it */
 
 /* A port's memory, which its user may write to.  vale_region.c. */
@@ -151,6 +153,8 @@ struct vale_txq {
 	uint64_t	 vt_now_ns;	/* when the last delivery ended */
 	uint64_t	 vt_copy_ns;	/* copy frames first until then */
 	bool		 vt_copied;	/* those of this sync were */
+	uint8_t		*vt_copy;	/* VALE_COPY_SIZE bytes: copies of slots
+					   longer than a buffer */
 	uint64_t	 vt_watch_ns;	/* look for sleeps until then */
 	bool		 vt_watched;	/* in this batch */
 	long		 vt_sleeps;	/* of the thread, before the delivery */
@@ -379,7 +383,9 @@ uint32_t vale_offload_deliver(const struct vale_txq *vt,
 	    uint32_t *badbufs);
 
 /* vale_forward.c */
-void	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
+/* Returns 0 or ENOMEM. */
+int	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
+void	vale_txq_fini(struct vale_txq *vt);
 /* Count `n' dropped frames, at least one, of sender `from' at `port'. */
 void	vale_forward_drop(struct vale_port *port, enum vale_counter reason,
 	    uint32_t n, const struct vale_port *from);

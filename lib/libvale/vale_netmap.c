@@ -104,6 +104,7 @@ vale_open(const char *name, const struct vale_params *params)
 	d->txring = NETMAP_TXRING(d->nifp, 0);
 	d->rxring = NETMAP_RXRING(d->nifp, 0);
 	d->single_slot = true;
+	d->indirect_max = d->txring->nr_buf_size;
 	memcpy(d->name, name, strlen(name) + 1);
 	return (d);
 

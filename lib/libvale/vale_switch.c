@@ -262,7 +262,9 @@ vale_open(const char *name, const struct vale_params *params)
 		return (NULL);
 	memset(port, 0, sizeof(*port));
 	memcpy(port->vp_name, name, strlen(name));
-	vale_txq_init(&port->vp_tx, tx_slots);
+	error = vale_txq_init(&port->vp_tx, tx_slots);
+	if (error != 0)
+		goto fail_txq;
 	error = vale_region_create(&port->vp_region, name, tx_slots, rx_slots);
 	if (error != 0)
 		goto fail_region;
@@ -274,6 +276,7 @@ vale_open(const char *name, const struct vale_params *params)
 	d->nifp = port->vp_region.vr_nifp;
 	d->txring = port->vp_region.vr_txring;
 	d->rxring = port->vp_region.vr_rxring;
+	d->indirect_max = VALE_INDIRECT_MAX;
 	memcpy(d->name, port->vp_name, sizeof(d->name));
 	pthread_mutex_lock(&vale_lock);
 	error = switch_attach(port);
@@ -287,6 +290,8 @@ fail_attach:
 fail_rxq:
 	vale_region_destroy(&port->vp_region);
 fail_region:
+	vale_txq_fini(&port->vp_tx);
+fail_txq:
 	free(port);
 	errno = error;
 	return (NULL);
@@ -302,6 +307,7 @@ vale_close(struct vale_desc *d)
 	pthread_mutex_unlock(&vale_lock);
 	vale_rxq_fini(&port->vp_rx);
 	vale_region_destroy(&port->vp_region);
+	vale_txq_fini(&port->vp_tx);
 	free(port);
 }
 

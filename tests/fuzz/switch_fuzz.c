@@ -43,7 +43,7 @@
 
 #define	PORTS		6
 #define	NAMES		8		/* more than ports, some twice */
-#define	INDIRECT	3000		/* bytes one can point to */
+#define	INDIRECT	65535		/* bytes one can point to */
 #define	HEADER		12		/* bytes of a virtio-net header */
 
 /* X(identifier, what it does with the fields); the port is a % PORTS */
@@ -128,7 +128,7 @@ make_op(struct rng *rng, struct op *op, enum switch_op kind)
 	case SWITCH_SEND:
 		op->b = rng_one_in(rng, 4) ? rng_number(rng) :
 		    14 + rng_below(rng, 3000);
-		op->c = rng_one_in(rng, 2) ? 2048 : rng_below(rng, 2049);
+		op->c = rng_one_in(rng, 2) ? 2048 : rng_below(rng, 4097);
 		op->d = rng_next(rng);
 		break;
 	case SWITCH_OFFLOAD:
@@ -467,6 +467,7 @@ op_send(struct port *p, const struct op *op)
 	struct netmap_slot *slot;
 	uint32_t head = ring->head, i, len, left, n;
 	uint8_t addrs[12] = { 2 }, *buf;
+	bool own;
 
 	if (head >= ring->num_slots)
 		return;
@@ -479,11 +480,12 @@ op_send(struct port *p, const struct op *op)
 	n = 0;
 	do {
 		slot = &ring->slot[head];
-		len = MIN(op->c, ring->nr_buf_size);
+		own = slot->buf_idx >= 2 && slot->buf_idx < 4;
+		len = MIN(op->c, own ? ring->nr_buf_size : INDIRECT);
 		len = MIN(MAX(len, 1), left);
 		slot->len = len;
 		slot->flags = left > len ? NS_MOREFRAG : 0;
-		if (slot->buf_idx >= 2 && slot->buf_idx < 4) {
+		if (own) {
 			buf = (uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
 			for (i = 0; i < len && n + i < sizeof(addrs); i++)
 				buf[i] = addrs[n + i];
@@ -562,7 +564,7 @@ op_offload(struct port *p, const struct op *op)
 	do {
 		slot = &ring->slot[head];
 		n = off == 0 && p->header == VALE_HEADER_SLOT ? HEADER :
-		    MIN(left, HEADER + op->c % 2000);
+		    MIN(left, HEADER + op->c % 5000);
 		slot->len = n;
 		slot->ptr = (uintptr_t)p->bytes + off;
 		slot->flags = NS_INDIRECT | (left > n ? NS_MOREFRAG : 0);

@@ -92,7 +92,8 @@ struct vale_priv {
 	struct mevent	*mevp;
 
 	/* The sending thread's. */
-	uint32_t	 slot_max;	/* bytes in a slot */
+	uint32_t	 slot_max;	/* bytes in a slot's own buffer */
+	uint32_t	 indirect_max;	/* and elsewhere, if aligned */
 	uint32_t	 align;		/* VALE_ALIGN, or 1 */
 	bool		 tx_failed;	/* the last sync failed, reported */
 
@@ -181,11 +182,13 @@ vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
 		return (-1);
 	}
 	priv->slot_max = MIN(priv->port->txring->nr_buf_size, UINT16_MAX);
+	priv->indirect_max = MIN(priv->port->indirect_max, UINT16_MAX);
 	priv->align = 1;
 	if (priv->port->single_slot) {
 		priv->align = VALE_ALIGN;
 		priv->slot_max = (priv->slot_max & ~(VALE_ALIGN - 1)) -
 		    VALE_ALIGN;
+		priv->indirect_max = priv->slot_max;
 	}
 	priv->rx_next = priv->port->rxring->head;
 	priv->frame_port.fp_ops = &vale_port_ops;
@@ -282,14 +285,14 @@ vale_gather_header(struct netmap_ring *ring, struct netmap_slot *slot,
 	slot->flags = NS_MOREFRAG;
 }
 
-/* How many of the bytes at `addr' fit into a slot. */
+/* How many of the bytes at `addr' a slot can point to. */
 static size_t
 vale_slot_fit(const struct vale_priv *priv, uintptr_t addr)
 {
 	size_t skew;
 
 	skew = addr & (priv->align - 1);
-	return (priv->slot_max - (skew != 0 ? VALE_ALIGN + skew : 0));
+	return (priv->indirect_max - (skew != 0 ? VALE_ALIGN + skew : 0));
 }
 
 /*

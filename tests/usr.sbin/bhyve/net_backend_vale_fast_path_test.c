@@ -262,8 +262,8 @@ peer_send(void)
 
 	frags = chance(3, 4) ? 1 : 1 + below(FRAME_MAXIOV);
 	for (i = 0; i < frags; i++) {
-		len = MIN(14 + length(), 2048);
-		at = below(POOL - 2048);
+		len = 14 + length();
+		at = below(POOL - 17000);
 		for (j = 0; j < nitems(worlds); j++) {
 			ring = worlds[j].peer->txring;
 			slot = &ring->slot[ring->head];

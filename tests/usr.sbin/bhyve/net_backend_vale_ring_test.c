@@ -87,6 +87,42 @@ ATF_TC_BODY(pieces, tc)
 	netbe_cleanup(be);
 }
 
+ATF_TC(long_slots);
+ATF_TC_HEAD(long_slots, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A fragment takes one slot if the "
+	    "switch reads so many bytes elsewhere");
+}
+ATF_TC_BODY(long_slots, tc)
+{
+	static char frame[65535];
+	struct iovec iov[2] = { { frame, 65535 } };
+	net_backend_t *be;
+
+	port.indirect_max = 65535;
+	fill(frame, sizeof(frame));
+	be = backend();
+	ATF_CHECK_EQ(65535, netbe_send(be, iov, 1));
+	check_frame(0, frame, 65535);
+	ATF_CHECK_EQ(1, port.nsent);
+	iov[0].iov_len = 4097;
+	iov[1].iov_base = frame + 4097;
+	iov[1].iov_len = 5000;
+	ATF_CHECK_EQ(9097, netbe_send(be, iov, 2));
+	check_frame(1, frame, 9097);
+	ATF_CHECK_EQ(3, port.nsent);
+	/* No more than a slot can say. */
+	netbe_cleanup(be);
+	memset(&port, 0, sizeof(port));
+	port.indirect_max = 0x10004;
+	iov[0].iov_len = 65535;
+	be = backend();
+	ATF_CHECK_EQ(65535, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(1, port.nsent);
+	check_frame(0, frame, 65535);
+	netbe_cleanup(be);
+}
+
 ATF_TC(header);
 ATF_TC_HEAD(header, tc)
 {
@@ -480,6 +516,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, in_place);
 	ATF_TP_ADD_TC(tp, pieces);
+	ATF_TP_ADD_TC(tp, long_slots);
 	ATF_TP_ADD_TC(tp, header);
 	ATF_TP_ADD_TC(tp, whole);
 	ATF_TP_ADD_TC(tp, bounds);

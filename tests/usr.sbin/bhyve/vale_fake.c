@@ -51,6 +51,8 @@ vale_open(const char *name, const struct vale_params *params)
 	port.desc.fd = port.pipe[0];
 	port.desc.txring = port_ring_init(&port.tx, PORT_SLOTS - 1);
 	port.desc.rxring = port_ring_init(&port.rx, 0);
+	port.desc.indirect_max = port.indirect_max != 0 ? port.indirect_max :
+	    port.desc.txring->nr_buf_size;
 	strlcpy(port.desc.name, name, sizeof(port.desc.name));
 	return (&port.desc);
 }

@@ -44,6 +44,7 @@ struct port {
 	int		 error;		/* for the syncs to return */
 	bool		 stuck;		/* txsync consumes nothing */
 	uint32_t	 buf_size;	/* 0: PORT_BUF */
+	uint32_t	 indirect_max;	/* 0: buf_size */
 	bool		 headers;	/* virtio-net's can be had */
 	unsigned int	 header;	/* and have so many bytes */
 	uint32_t	 rx_filled;	/* slots up to this hold frames */

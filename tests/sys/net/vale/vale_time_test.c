@@ -196,7 +196,7 @@ TEST(ring, "A ring that is slow to fill makes its sender copy, no more")
 	ports_close();
 }
 
-static uint8_t	big[2048];		/* as `bytes' */
+static uint8_t	big[VALE_FRAME_MAX];	/* as `bytes' */
 
 /* Send one slot with a frame; returns whether it was received. */
 static bool
@@ -212,7 +212,7 @@ send_slot(const void *ptr, uint32_t len, uint32_t buf_idx, uint16_t flags)
 	slot->flags = flags;
 	slot->buf_idx = buf_idx == 0 ? old_idx : buf_idx;
 	t_make(flags == 0 ? (void *)NETMAP_BUF(ring, old_idx) : big,
-	    MIN(len, sizeof(big)), EVERYBODY, 1, 7);
+	    MIN(len, flags == 0 ? 2048 : sizeof(big)), EVERYBODY, 1, 7);
 	ring->head = ring->cur = nm_ring_next(ring, ring->head);
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
 	n = t_drain(rx);
@@ -235,6 +235,9 @@ TEST(copied_slots, "Slots of any contents are copied or refused while frames "
 	t_drain(rx);
 	ATF_CHECK(send_slot(big, LEN, 0, NS_INDIRECT));
 	ATF_CHECK(send_slot(big, 2048, 0, NS_INDIRECT));
+	/* Longer ones do not need the slot's buffer. */
+	ATF_CHECK(send_slot(big, 2049, 0, NS_INDIRECT));
+	ATF_CHECK(send_slot(big, 65535, bad, NS_INDIRECT));
 	/* A frame in the ring's own buffer has no pointer. */
 	ATF_CHECK(send_slot(NULL, LEN, 0, 0));
 	ATF_CHECK(send_slot((void *)1, LEN, 0, 0));
@@ -243,14 +246,63 @@ TEST(copied_slots, "Slots of any contents are copied or refused while frames "
 	ATF_CHECK(!send_slot(big, LEN, bad, NS_INDIRECT));
 	ATF_CHECK(!send_slot(big, LEN, UINT32_MAX, NS_INDIRECT));
 	ATF_CHECK(!send_slot(NULL, 2049, 0, NS_INDIRECT));
-	ATF_CHECK(!send_slot(big, 2049, 0, NS_INDIRECT));
-	ATF_CHECK(!send_slot(big, 65535, 0, NS_INDIRECT));
-	T_COUNT(tx, TX_BAD_BUF, 6);
+	T_COUNT(tx, TX_BAD_BUF, 4);
 	T_COUNT(tx, TX_BAD_LEN, 0);
 	ATF_CHECK(!send_slot(NULL, LEN, bad, 0));
-	T_COUNT(tx, TX_BAD_BUF, 7);
+	T_COUNT(tx, TX_BAD_BUF, 5);
 	ATF_CHECK(!send_slot(NULL, 2049, 0, 0));
 	T_COUNT(tx, TX_BAD_LEN, 1);
+	ports_close();
+}
+
+/* Take the next frame, whose number is `seq'. */
+static void
+expect_seq(uint32_t seq)
+{
+	struct t_frame f;
+
+	ATF_REQUIRE_MSG(t_take(rx, &f), "frame %u is missing", seq);
+	ATF_CHECK_EQ(seq, f.f_seq);
+}
+
+TEST(copied_long, "Of a sync all frames are copied, though they are longer "
+    "than what can be copied at a time")
+{
+	static uint8_t many[40][65000];
+	unsigned int i;
+
+	ports_open(HOUR);
+	send_stopped(SECOND);
+	send_stopped(SECOND);
+	T_COUNT(tx, TX_SLOW, 1);
+	vale_close(rx);
+	rx = t_open("valet0:rx", 512, 2048);
+	for (i = 0; i < nitems(many); i++) {
+		/* In one slot, in three, and in the ring's own buffer. */
+		t_make(many[i], sizeof(many[i]), EVERYBODY, 1, 2 * i);
+		t_put(tx, many[i], sizeof(many[i]), i % 2 == 0 ? 65000 : 30000,
+		    true);
+		t_queue(tx, LEN, EVERYBODY, 1, 2 * i + 1);
+	}
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	T_COUNT(tx, TX_SYNC, 3);
+	T_COUNT(tx, TX_FRAME, 2 + 2 * i);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	for (i = 0; i < 2 * nitems(many); i++)
+		expect_seq(i);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+
+	/* A frame that is too long is dropped, however long, alone. */
+	for (i = 2; i < 8; i++) {
+		t_put(tx, many[0], i * 65000, 65000, true);
+		t_queue(tx, LEN, EVERYBODY, 1, i);
+		ATF_REQUIRE_EQ(0, vale_txsync(tx));
+		ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+		expect_seq(i);
+		ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	}
+	T_COUNT(tx, TX_OVERSIZE, 3);
+	T_COUNT(tx, TX_BAD_BUF, 3);
 	ports_close();
 }
 
@@ -342,6 +394,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, limits);
 	ATF_TP_ADD_TC(tp, ring);
 	ATF_TP_ADD_TC(tp, copied_slots);
+	ATF_TP_ADD_TC(tp, copied_long);
 	ATF_TP_ADD_TC(tp, stands_still);
 	ATF_TP_ADD_TC(tp, jumps);
 	ATF_TP_ADD_TC(tp, passes_2_32);

@@ -78,7 +78,9 @@ sweep()
 		measure "$bench/model" -s $s direct
 	done
 	for subject in cut uncut; do
-		measure "$bench/segments" $subject
+		for b in 1 8; do
+			measure "$bench/segments" -b $b $subject
+		done
 	done
 	for subject in tx rx path; do
 		say "round $1: model $subject"

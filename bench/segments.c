@@ -12,7 +12,7 @@
  *	segments uncut	to one with a header ring: the packet as it is
  *
  * The bare loop copies the same bytes by memcpy(), from the sender's buffers
- * into as many of the receiver's.
+ * into as many of the receiver's.  -b is the number of packets a kick.
  */
 
 #include <sys/param.h>
@@ -22,6 +22,7 @@
 #include <err.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@
 #define	PAYLEN		(SEGMENTS * MSS)
 #define	LEN		(HDRLEN + PAYLEN)
 #define	PACKETS		56		/* as many as a ring holds */
+#define	BATCH_MAX	16		/* whose segments a ring holds */
 #define	STRIDE		65536		/* bytes from one to the next */
 #define	CLUSTER		4096		/* bytes a descriptor has */
 /* Descriptors: context, header, payload. */
@@ -45,6 +47,7 @@
 struct job {
 	struct bench_what what;
 	struct bare_guest guest[2];
+	uint32_t	 batch;		/* packets a kick */
 	bool		 uncut;
 	uint32_t	 txbare, rxbare; /* next packet, buffer of the bare
 					   loop */
@@ -95,11 +98,11 @@ make_descs(struct bare_guest *guest, uint32_t n)
 }
 
 static void
-send_packet(struct job *job)
+send_batch(struct job *job)
 {
 	struct bare_guest *guest = &job->guest[0];
 
-	guest->tail = (guest->tail + DESCS) % (PACKETS * DESCS);
+	guest->tail = (guest->tail + job->batch * DESCS) % (PACKETS * DESCS);
 	e82545_write(guest->dev, E82545_BAR_MEM, E82545_TDT, 4, guest->tail);
 	while (e82545_tx(guest->dev) != E82545_TX_IDLE)
 		continue;
@@ -113,9 +116,10 @@ run(void *arg, unsigned int thread __unused, uint64_t frames)
 	struct job *job = arg;
 	uint64_t n;
 
-	for (n = 0; n < frames; n++) {
-		send_packet(job);
-		if (bare_guest_receive(&job->guest[1]) != packet_descs(job))
+	for (n = 0; n < frames; n += job->batch) {
+		send_batch(job);
+		if (bare_guest_receive(&job->guest[1]) !=
+		    job->batch * packet_descs(job))
 			errx(1, "frames are missing");
 	}
 	job->passed += n;
@@ -198,6 +202,14 @@ check(const struct job *job)
 		errx(1, "the packets were cut otherwise");
 }
 
+static void __dead2
+usage(void)
+{
+	fprintf(stderr, "usage: segments [-b batch] [-n packets] "
+	    "cut | uncut\n");
+	exit(1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -206,15 +218,18 @@ main(int argc, char **argv)
 	uint32_t frames = 0;
 	int ch;
 
-	while ((ch = getopt(argc, argv, "n:")) == 'n')
-		frames = bench_number(optarg, 1, UINT32_MAX);
-	if (ch != -1 || optind != argc - 1 ||
-	    (strcmp(argv[optind], "cut") != 0 &&
-	    strcmp(argv[optind], "uncut") != 0)) {
-		fprintf(stderr, "usage: segments [-n packets] cut | uncut\n");
-		return (1);
-	}
+	while ((ch = getopt(argc, argv, "b:n:")) != -1)
+		if (ch == 'b')
+			job.what.batch = bench_number(optarg, 1, BATCH_MAX);
+		else if (ch == 'n')
+			frames = bench_number(optarg, 1, UINT32_MAX);
+		else
+			usage();
+	if (optind != argc - 1 || (strcmp(argv[optind], "cut") != 0 &&
+	    strcmp(argv[optind], "uncut") != 0))
+		usage();
 	job.what.subject = argv[optind];
+	job.batch = job.what.batch;
 	job.uncut = strcmp(argv[optind], "uncut") == 0;
 	init_config();
 	bare_guest_create(&guest[0], 1, true);

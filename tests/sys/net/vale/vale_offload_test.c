@@ -942,6 +942,25 @@ TEST(short_header, "A header that is not complete in its slot is invalid, as "
 	}
 }
 
+TEST(flagged_frame, "A slot that is flagged as a header and has a whole frame "
+    "is invalid")
+{
+	struct vale_desc *from, *to;
+	uint32_t first;
+
+	to = port("valet0:to", 0, 64, 2);
+	from = port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	drain(to);
+	first = from->txring->head;
+	t_queue(from, 60, EVERYBODY, 1, 1);
+	from->txring->slot[first].flags |= VALE_SLOT_HEADER;
+	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	T_COUNT(from, TX_BAD_HEADER, 1);
+	T_COUNT(to, RX_FRAME, 1);
+	vale_close(from);
+	vale_close(to);
+}
+
 TEST(fragments, "A frame of 64 fragments has a header before it if one of them "
     "has no more than the frame's own headers")
 {
@@ -1030,6 +1049,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, other_sink);
 	ATF_TP_ADD_TC(tp, invalid);
 	ATF_TP_ADD_TC(tp, short_header);
+	ATF_TP_ADD_TC(tp, flagged_frame);
 	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, settings);
 

@@ -478,12 +478,14 @@ take_resident(void *arg __unused, struct frame_source *frames)
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
 	uintptr_t at, end;
+	size_t len;
 	char in;
 	int i;
 
 	while (frame_peek(frames, &frame)) {
 		slow.calls++;
-		for (i = 0; i < frame.f_niov; i++) {
+		for (i = 0, len = 0; i < frame.f_niov; i++) {
+			len += iov[i].iov_len;
 			at = (uintptr_t)iov[i].iov_base;
 			end = at + iov[i].iov_len;
 			for (at -= at % page; at < end; at += page) {
@@ -494,6 +496,7 @@ take_resident(void *arg __unused, struct frame_source *frames)
 				    slow.calls, i, end - at);
 			}
 		}
+		ATF_CHECK_EQ(frame.f_len, len);
 		frame_next(frames);
 	}
 }
@@ -511,11 +514,11 @@ ATF_TC_BODY(resident, tc)
 
 	ports_open(0);
 	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take_resident, NULL));
-	mem = mmap(NULL, 16 * page, PROT_READ | PROT_WRITE,
+	mem = mmap(NULL, 20 * page, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANON, -1, 0);
 	ATF_REQUIRE(mem != MAP_FAILED);
 #ifdef MADV_NOHUGEPAGE
-	ATF_REQUIRE_EQ(0, madvise(mem, 16 * page, MADV_NOHUGEPAGE));
+	ATF_REQUIRE_EQ(0, madvise(mem, 20 * page, MADV_NOHUGEPAGE));
 #endif
 	t_make(head, sizeof(head), 0, 1, 0);
 	/* One fragment in two pages: its last byte is in another. */
@@ -527,12 +530,16 @@ ATF_TC_BODY(resident, tc)
 	t_put(tx, mem + 4 * page, 1, 1, true);
 	tx->txring->slot[slot_last(tx)].flags |= NS_MOREFRAG;
 	t_put(tx, mem + 9 * page - 1, 2000, 2000, true);
-	/* One fragment in four pages. */
-	memcpy(mem + 11 * page - 30, head, sizeof(head));
-	t_put(tx, mem + 11 * page - 30, 2 * page + 31, 2 * page + 31, true);
+	/* One fragment in five pages, behind one that has the header. */
+	t_put(tx, head, sizeof(head), sizeof(head), true);
+	tx->txring->slot[slot_last(tx)].flags |= NS_MOREFRAG;
+	t_put(tx, mem + 10 * page - 1, 3 * page + 2, 3 * page + 2, true);
+	/* One that is the frame. */
+	memcpy(mem + 15 * page - 30, head, sizeof(head));
+	t_put(tx, mem + 15 * page - 30, page + 31, page + 31, true);
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	ATF_CHECK_EQ(3, slow.calls);
-	munmap(mem, 16 * page);
+	ATF_CHECK_EQ(4, slow.calls);
+	munmap(mem, 20 * page);
 	ports_close();
 }
 

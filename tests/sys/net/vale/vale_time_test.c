@@ -226,6 +226,8 @@ TEST(copied_slots, "Slots of any contents are copied or refused while frames "
     "are copied")
 {
 	const uint32_t bad = 2 + 512 + 64;	/* the first that is none */
+	struct netmap_ring *ring;
+	char *next;
 
 	ports_open(HOUR);
 	send_stopped(SECOND);
@@ -233,10 +235,14 @@ TEST(copied_slots, "Slots of any contents are copied or refused while frames "
 	T_COUNT(tx, TX_SLOW, 1);
 	ATF_REQUIRE_EQ(0, vale_set_sink(rx, NULL, NULL));
 	t_drain(rx);
+	ring = tx->txring;
 	ATF_CHECK(send_slot(big, LEN, 0, NS_INDIRECT));
 	ATF_CHECK(send_slot(big, 2048, 0, NS_INDIRECT));
-	/* Longer ones do not need the slot's buffer. */
+	/* Longer ones do not need the slot's buffer, nor change the next. */
+	next = NETMAP_BUF(ring, ring->slot[ring->head].buf_idx) + 2048;
+	*next = 0x5a;
 	ATF_CHECK(send_slot(big, 2049, 0, NS_INDIRECT));
+	ATF_CHECK_EQ(0x5a, *next);
 	ATF_CHECK(send_slot(big, 65535, bad, NS_INDIRECT));
 	/* A frame in the ring's own buffer has no pointer. */
 	ATF_CHECK(send_slot(NULL, LEN, 0, 0));
@@ -275,6 +281,14 @@ TEST(copied_long, "Of a sync all frames are copied, though they are longer "
 	send_stopped(SECOND);
 	send_stopped(SECOND);
 	T_COUNT(tx, TX_SLOW, 1);
+	/* The sink gets the copy. */
+	i = ntaken;
+	t_make(many[0], sizeof(many[0]), EVERYBODY, 1, 0);
+	t_put(tx, many[0], sizeof(many[0]), sizeof(many[0]), true);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	ATF_CHECK_EQ(i + 1, ntaken);
+	ATF_CHECK(taken.iov_base != many[0]);
+	ATF_CHECK_EQ(sizeof(many[0]), taken.iov_len);
 	vale_close(rx);
 	rx = t_open("valet0:rx", 512, 2048);
 	for (i = 0; i < nitems(many); i++) {
@@ -285,8 +299,8 @@ TEST(copied_long, "Of a sync all frames are copied, though they are longer "
 		t_queue(tx, LEN, EVERYBODY, 1, 2 * i + 1);
 	}
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_SYNC, 3);
-	T_COUNT(tx, TX_FRAME, 2 + 2 * i);
+	T_COUNT(tx, TX_SYNC, 4);
+	T_COUNT(tx, TX_FRAME, 3 + 2 * i);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	for (i = 0; i < 2 * nitems(many); i++)
 		expect_seq(i);

@@ -942,6 +942,24 @@ TEST(short_header, "A header that is not complete in its slot is invalid, as "
 	}
 }
 
+TEST(no_header, "A port that has a header before some frames sends others of "
+    "several slots, too")
+{
+	struct vale_desc *from, *to;
+	uint8_t frame[5000];
+
+	to = port("valet0:to", 0, 64, 2);
+	from = port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	drain(to);
+	t_make(frame, sizeof(frame), EVERYBODY, 1, 7);
+	t_put(from, frame, sizeof(frame), 1000, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	t_expect(to, sizeof(frame), 1, 7);
+	T_COUNT(from, TX_BAD_HEADER, 0);
+	vale_close(from);
+	vale_close(to);
+}
+
 TEST(flagged_frame, "A slot that is flagged as a header and has a whole frame "
     "is invalid")
 {
@@ -1049,6 +1067,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, other_sink);
 	ATF_TP_ADD_TC(tp, invalid);
 	ATF_TP_ADD_TC(tp, short_header);
+	ATF_TP_ADD_TC(tp, no_header);
 	ATF_TP_ADD_TC(tp, flagged_frame);
 	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, settings);

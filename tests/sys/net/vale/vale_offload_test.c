@@ -942,6 +942,26 @@ TEST(short_header, "A header that is not complete in its slot is invalid, as "
 	}
 }
 
+TEST(one_slot, "A header and a frame in one slot: the frame arrives")
+{
+	static const unsigned int lengths[] = { SHORT, LONG };
+	struct vale_desc *from, *to;
+	uint8_t buf[LONG + 60] = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < nitems(lengths); i++) {
+		to = port("valet0:to", 0, 64, 2);
+		from = port("valet0:from", lengths[i], 64, 1);
+		drain(to);
+		t_make(buf + lengths[i], 60, EVERYBODY, 1, 7);
+		t_put(from, buf, lengths[i] + 60, sizeof(buf), false);
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		t_expect(to, 60, 1, 7);
+		vale_close(from);
+		vale_close(to);
+	}
+}
+
 TEST(no_header, "A port that has a header before some frames sends others of "
     "several slots, too")
 {
@@ -1067,6 +1087,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, other_sink);
 	ATF_TP_ADD_TC(tp, invalid);
 	ATF_TP_ADD_TC(tp, short_header);
+	ATF_TP_ADD_TC(tp, one_slot);
 	ATF_TP_ADD_TC(tp, no_header);
 	ATF_TP_ADD_TC(tp, flagged_frame);
 	ATF_TP_ADD_TC(tp, fragments);

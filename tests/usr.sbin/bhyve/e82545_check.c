@@ -161,6 +161,37 @@ snap_part(struct host *h, void (*snap)(struct e82545 *, struct e82545_snap *),
  */
 
 struct host *
+offload_up(uint32_t ndescs, uint32_t rxbufsize)
+{
+	struct host *h = host_create(HOST_RAM);
+
+	host_up(h, ndescs, ndescs, rxbufsize);
+	h->port.fp_offloads = true;
+	return (h);
+}
+
+size_t
+offload_frame(const struct packet *p, size_t mss, struct frame *frame,
+    uint8_t *buf)
+{
+	size_t len = packet_build_partial(p, buf);
+
+	memcpy(buf, host_mac, sizeof(host_mac));
+	memset(frame, 0, sizeof(*frame));
+	frame_set(frame, 1, len);
+	frame->f_flags = FRAME_CSUM_PARTIAL;
+	frame->f_csum_start = packet_l4(p);
+	frame->f_csum_offset = p->udp ? 6 : 16;
+	if (mss != 0) {
+		frame->f_gso_type = p->udp ? FRAME_GSO_UDP_L4 : p->v6 ?
+		    FRAME_GSO_TCPV6 : FRAME_GSO_TCPV4;
+		frame->f_gso_size = mss;
+		frame->f_hdr_len = packet_hdrlen(p);
+	}
+	return (len);
+}
+
+struct host *
 rx_up(uint32_t nrxd, uint32_t bufsize)
 {
 	return (up(64, nrxd, bufsize));

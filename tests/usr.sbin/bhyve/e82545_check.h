@@ -105,6 +105,16 @@ bool	lock_has_waiter(struct e82545_lock *lock);
 /* As tx_up(), with receive buffers of `bufsize' bytes. */
 struct host *rx_up(uint32_t nrxd, uint32_t bufsize);
 
+/* An adapter with its rings on, whose network takes offloads. */
+struct host *offload_up(uint32_t ndescs, uint32_t rxbufsize);
+
+/*
+ * Make a frame to the adapter with a partial checksum, of segments if `mss' is
+ * not 0, and its bytes in `buf'.  Returns their number.
+ */
+size_t	offload_frame(const struct packet *p, size_t mss, struct frame *frame,
+	    uint8_t *buf);
+
 /* Inject a frame as one fragment, and run the adapter. */
 void	rx_receive(struct host *h, const void *frame, size_t len);
 

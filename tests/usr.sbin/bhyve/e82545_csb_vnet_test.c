@@ -54,21 +54,8 @@ up(uint32_t nrxd, uint32_t bufsize, uint64_t ring, uint8_t **ringp,
 static size_t
 make(const struct packet *p, size_t mss, struct frame *frame, uint8_t *hdr)
 {
-	size_t len = packet_build(p, sent);
+	size_t len = offload_frame(p, mss, frame, sent);
 
-	packet_prepare(p, sent, true);
-	memcpy(sent, host_mac, sizeof(host_mac));
-	memset(frame, 0, sizeof(*frame));
-	frame_set(frame, 1, len);
-	frame->f_flags = FRAME_CSUM_PARTIAL;
-	frame->f_csum_start = packet_l4(p);
-	frame->f_csum_offset = p->udp ? 6 : 16;
-	if (mss != 0) {
-		frame->f_gso_type = p->udp ? FRAME_GSO_UDP_L4 : p->v6 ?
-		    FRAME_GSO_TCPV6 : FRAME_GSO_TCPV4;
-		frame->f_gso_size = mss;
-		frame->f_hdr_len = packet_hdrlen(p);
-	}
 	memset(hdr, 0, ENTRY);
 	hdr[0] = 1;
 	hdr[1] = frame->f_gso_type;

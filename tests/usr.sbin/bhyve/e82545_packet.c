@@ -203,6 +203,18 @@ packet_build_segment(const struct packet *p, size_t off, size_t mss,
 }
 
 size_t
+packet_build_partial(const struct packet *p, uint8_t *frame)
+{
+	const size_t l3 = packet_l3(p), len = packet_build(p, frame);
+
+	packet_prepare(p, frame, true);
+	if (!p->v6)
+		put16(frame + l3 + 10, packet_sum(frame + l3,
+		    20 + 4 * p->ipopts));
+	return (len);
+}
+
+size_t
 packet_build_tso(const struct packet *p, uint8_t *packet)
 {
 	struct packet header = *p;

@@ -54,6 +54,12 @@ size_t	packet_build_segment(const struct packet *p, size_t off, size_t mss,
 	    uint8_t *frame);
 
 /*
+ * Build the frame with a partial checksum: that of IP is complete, that of TCP
+ * or UDP is left to others.  Returns its length.
+ */
+size_t	packet_build_partial(const struct packet *p, uint8_t *frame);
+
+/*
  * Build the packet, of 64 KB or more, as a guest passes it on with TSO: its
  * header, prepared, and its payload.  Returns its length.
  */

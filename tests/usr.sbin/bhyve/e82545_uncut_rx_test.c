@@ -22,46 +22,11 @@
 
 static uint8_t bulk[BIG], sent[BIG], whole[BIG];
 
-static struct host *
-up(uint32_t ndescs, uint32_t rxbufsize)
-{
-	struct host *h = host_create(HOST_RAM);
-
-	host_up(h, ndescs, ndescs, rxbufsize);
-	h->port.fp_offloads = true;
-	return (h);
-}
-
-/* Make a frame of the packet in `sent'; returns its length. */
-static size_t
-make(struct frame *frame, const struct packet *p, size_t mss)
-{
-	size_t len = packet_build(p, sent);
-
-	packet_prepare(p, sent, true);
-	memcpy(sent, host_mac, sizeof(host_mac));
-	if (!p->v6)
-		be16enc(sent + packet_l3(p) + 10,
-		    packet_sum(sent + packet_l3(p), 20 + 4 * p->ipopts));
-	memset(frame, 0, sizeof(*frame));
-	frame_set(frame, 1, len);
-	frame->f_flags = FRAME_CSUM_PARTIAL;
-	frame->f_csum_start = packet_l4(p);
-	frame->f_csum_offset = p->udp ? 6 : 16;
-	if (mss != 0) {
-		frame->f_gso_type = p->udp ? FRAME_GSO_UDP_L4 : p->v6 ?
-		    FRAME_GSO_TCPV6 : FRAME_GSO_TCPV4;
-		frame->f_gso_size = mss;
-		frame->f_hdr_len = packet_hdrlen(p);
-	}
-	return (len);
-}
-
 static void
 inject(struct host *h, const struct packet *p, size_t mss, int nfrags)
 {
 	struct frame frame;
-	size_t len = make(&frame, p, mss);
+	size_t len = offload_frame(p, mss, &frame, sent);
 
 	host_inject_offload(h, &frame, sent, len, nfrags);
 }
@@ -119,7 +84,7 @@ TEST(receive, "The guest gets complete segments, their sums verified, in "
 
 	packet_fill(bulk, sizeof(bulk), 9);
 	for (s = 0; s < nitems(sizes); s++) {
-		h = up(sizes[s] > 4096 ? 256 : 1024, sizes[s]);
+		h = offload_up(sizes[s] > 4096 ? 256 : 1024, sizes[s]);
 		host_set(h, E82545_RCTL, E82545_RCTL_LPE);
 		host_wr(h, E82545_RXCSUM, RXCSUM_ON);
 		segments = cut = bytes = 0;
@@ -162,7 +127,7 @@ TEST(receive, "The guest gets complete segments, their sums verified, in "
 
 TEST(last_byte, "The last byte of a segment may have a buffer of its own")
 {
-	struct host *h = up(64, 256);
+	struct host *h = offload_up(64, 256);
 	struct packet p = { .payload = bulk, .paylen = 2 * (257 - 54) };
 
 	packet_fill(bulk, sizeof(bulk), 17);
@@ -177,7 +142,7 @@ TEST(last_byte, "The last byte of a segment may have a buffer of its own")
 
 TEST(long_headers, "Headers may end in a second buffer")
 {
-	struct host *h = up(64, 256);
+	struct host *h = offload_up(64, 256);
 	struct frame frame = { .f_flags = 0 };
 	unsigned int i;
 
@@ -208,7 +173,7 @@ check_batch(struct host *h, uint32_t rdh, enum e82545_rx_state state)
 
 TEST(batches, "A batch ends with 1024 descriptors, within a frame that is cut")
 {
-	struct host *h = up(2048, 256);
+	struct host *h = offload_up(2048, 256);
 	struct packet p = { .payload = bulk, .paylen = 512 * 60 };
 	unsigned int i;
 
@@ -236,7 +201,7 @@ TEST(batches, "A batch ends with 1024 descriptors, within a frame that is cut")
 TEST(ring_full, "Segments that would take all of the ring's buffers are never "
     "delivered")
 {
-	struct host *h = up(8, 256);
+	struct host *h = offload_up(8, 256);
 	struct packet p = { .payload = bulk, .paylen = 5000 };
 	uint32_t off;
 
@@ -260,7 +225,7 @@ TEST(ring_full, "Segments that would take all of the ring's buffers are never "
 TEST(resumed, "A frame of more segments than the ring holds reaches the guest "
     "bit by bit, none twice")
 {
-	struct host *h = up(16, 2048);
+	struct host *h = offload_up(16, 2048);
 	struct packet p = { .payload = bulk, .paylen = 65000 };
 	uint32_t off;
 
@@ -334,7 +299,7 @@ direct_call_behind(struct host *h, const struct packet *p, size_t mss,
 {
 	struct direct d = { .source = { direct_peek, direct_next },
 	    .short_first = short_first, .left = n + short_first };
-	size_t len = make(&d.frame, p, mss);
+	size_t len = offload_frame(p, mss, &d.frame, sent);
 
 	d.iov[0].iov_base = sent;
 	d.iov[0].iov_len = 60;
@@ -352,7 +317,7 @@ direct_call(struct host *h, const struct packet *p, size_t mss, unsigned int n)
 
 TEST(direct, "A direct call takes all segments, or leaves the frame")
 {
-	struct host *h = up(32, 2048);
+	struct host *h = offload_up(32, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3200 };
 	uint32_t off;
 
@@ -372,7 +337,7 @@ TEST(direct, "A direct call takes all segments, or leaves the frame")
 TEST(direct_batches, "A frame whose segments the batch cannot take all is one "
     "of the next batch")
 {
-	struct host *h = up(2048, 256);
+	struct host *h = offload_up(2048, 256);
 	struct packet p = { .payload = bulk, .paylen = 600 * 100 };
 	uint32_t n, off;
 
@@ -392,7 +357,7 @@ TEST(direct_batches, "A frame whose segments the batch cannot take all is one "
 TEST(direct_after, "A direct call has frames again when a batch has dropped "
     "the one that waited")
 {
-	struct host *h = up(8, 256);
+	struct host *h = offload_up(8, 256);
 	struct packet p = { .payload = bulk, .paylen = 100 };
 	uint8_t frame[2000];
 	uint32_t rah;
@@ -423,7 +388,7 @@ TEST(direct_after, "A direct call has frames again when a batch has dropped "
 TEST(between, "Between two batches of a frame that is cut, a direct call has "
     "frames of its own")
 {
-	struct host *h = up(2048, 256);
+	struct host *h = offload_up(2048, 256);
 	struct packet p = { .payload = bulk, .paylen = 1300 * 50 };
 	struct packet q = { .payload = bulk, .paylen = 10 * 50 };
 	uint32_t off;
@@ -466,7 +431,7 @@ TEST(direct_limit, "A batch of a direct call, too, has 1024 descriptors")
 
 	packet_fill(bulk, sizeof(bulk), 23);
 	for (i = 0; i < nitems(t); i++) {
-		h = up(2048, 256);
+		h = offload_up(2048, 256);
 		host_wr(h, E82545_RXCSUM, RXCSUM_ON);
 		p.paylen = t[i].segments * 50;
 		ATF_CHECK_EQ(0, direct_call_behind(h, &p, 50, t[i].frames,
@@ -485,7 +450,7 @@ TEST(direct_limit, "A batch of a direct call, too, has 1024 descriptors")
 TEST(dropped, "Frames that the guest does not want, or whose headers lie, are "
     "dropped once, and the next one is not")
 {
-	struct host *h = up(64, 2048);
+	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 	struct frame frame;
 	size_t len;
@@ -493,19 +458,19 @@ TEST(dropped, "Frames that the guest does not want, or whose headers lie, are "
 	packet_fill(bulk, sizeof(bulk), 12);
 	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
 	/* Another's address. */
-	len = make(&frame, &p, 1000);
+	len = offload_frame(&p, 1000, &frame, sent);
 	sent[5] ^= 1;
 	host_inject_offload(h, &frame, sent, len, 3);
 	/* IPv6, it says. */
-	len = make(&frame, &p, 1000);
+	len = offload_frame(&p, 1000, &frame, sent);
 	frame.f_gso_type = FRAME_GSO_TCPV6;
 	host_inject_offload(h, &frame, sent, len, 3);
 	/* A sum of two bytes, at 0. */
-	len = make(&frame, &p, 0);
+	len = offload_frame(&p, 0, &frame, sent);
 	frame.f_csum_start = frame.f_csum_offset = 0;
 	host_inject_offload(h, &frame, sent, len, 3);
 	/* A sum within Ethernet's header, with a tag. */
-	len = make(&frame, &p, 0);
+	len = offload_frame(&p, 0, &frame, sent);
 	frame.f_len = len = 100;
 	frame.f_csum_start = 13;
 	frame.f_csum_offset = 0;
@@ -523,7 +488,7 @@ TEST(dropped, "Frames that the guest does not want, or whose headers lie, are "
 	check_segment(h, &p, 2928, 1464, false);
 	check_none(h);
 	/* Right behind it. */
-	len = make(&frame, &p, 0);
+	len = offload_frame(&p, 0, &frame, sent);
 	frame.f_len = len = 100;
 	frame.f_csum_start = 14;
 	frame.f_csum_offset = 0;
@@ -537,7 +502,7 @@ TEST(dropped, "Frames that the guest does not want, or whose headers lie, are "
 
 TEST(mtu, "mtu= is for segments, not for the packet that they are of")
 {
-	struct host *h = up(64, 2048);
+	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 
 	packet_fill(bulk, sizeof(bulk), 13);
@@ -554,7 +519,7 @@ TEST(mtu, "mtu= is for segments, not for the packet that they are of")
 
 TEST(bad_address, "A buffer outside memory loses its segment alone")
 {
-	struct host *h = up(64, 2048);
+	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 	uint64_t addr;
 

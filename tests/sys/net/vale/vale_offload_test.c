@@ -703,6 +703,7 @@ compare(void *arg, struct frame_source *frames)
 	int i;
 
 	ATF_REQUIRE(frame_peek(frames, &frame));
+	ATF_CHECK_EQ(iov, frame.f_iov);
 	ATF_REQUIRE(frame.f_niov >= 2 && frame.f_niov <= FRAME_MAXIOV);
 	for (i = 0; i < frame.f_niov; i++) {
 		ATF_REQUIRE(iov[i].iov_len <= s->len - len);

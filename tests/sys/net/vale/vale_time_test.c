@@ -40,6 +40,7 @@ static uint64_t	tick_ns;		/* passes with each look at the clock */
 
 /* What happens in the next call of the sink, which takes all frames. */
 static uint64_t	stop_ns;
+static bool	busy;			/* it does not sleep meanwhile */
 static struct iovec taken;		/* the last frame */
 static unsigned int ntaken;
 
@@ -79,7 +80,7 @@ take(void *arg __attribute__((__unused__)), struct frame_source *frames)
 	}
 	if (stop_ns != 0) {
 		now_ns += stop_ns;
-		sleeps++;
+		sleeps += !busy;
 		stop_ns = 0;
 	}
 }
@@ -178,24 +179,6 @@ TEST(limits, "50 ms are slow, and 200 ms of a frame that was copied")
 	ports_close();
 }
 
-TEST(ring, "A ring that is slow to fill makes its sender copy, no more")
-{
-	int i;
-
-	ports_open(HOUR);
-	ATF_REQUIRE_EQ(0, vale_set_sink(rx, NULL, NULL));
-	tick_ns = SECOND / 2;
-	for (i = 0; i < 20; i++) {
-		send_stopped(0);
-		t_drain(rx);
-	}
-	tick_ns = 0;
-	T_COUNT(tx, TX_SLOW, 1);
-	T_COUNT(rx, RX_SLOW, 0);
-	T_COUNT(rx, RX_FRAME, 20);
-	ports_close();
-}
-
 static uint8_t	big[VALE_FRAME_MAX];	/* as `bytes' */
 
 /* Send one slot with a frame; returns whether it was received. */
@@ -220,6 +203,86 @@ send_slot(const void *ptr, uint32_t len, uint32_t buf_idx, uint16_t flags)
 	/* It is the user's again. */
 	slot->buf_idx = old_idx;
 	return (n == 1);
+}
+
+TEST(ring, "A ring that is slow to fill makes its sender copy, no more")
+{
+	int i;
+
+	ports_open(HOUR);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, NULL, NULL));
+	tick_ns = SECOND / 2;
+	for (i = 0; i < 10; i++) {
+		send_stopped(0);
+		t_drain(rx);
+		/* What is too long for a buffer is copied elsewhere. */
+		ATF_CHECK(send_slot(big, 65000, 0, NS_INDIRECT));
+	}
+	tick_ns = 0;
+	T_COUNT(tx, TX_SLOW, 1);
+	T_COUNT(rx, RX_SLOW, 0);
+	T_COUNT(rx, RX_FRAME, 20);
+	ports_close();
+}
+
+TEST(own_buffers, "A ring is not slow to fill from the sender's buffers")
+{
+	int i;
+
+	ports_open(HOUR);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx, NULL, NULL));
+	send_stopped(0);
+	tick_ns = SECOND;
+	for (i = 0; i < 5; i++)
+		t_send(tx, LEN, EVERYBODY, 1, i);
+	tick_ns = 0;
+	T_COUNT(tx, TX_SLOW, 0);
+	T_COUNT(rx, RX_FRAME, 6);
+	ports_close();
+}
+
+TEST(busy, "A delivery is slow only if the thread sleeps in it")
+{
+	int i;
+
+	ports_open(HOUR);
+	busy = true;
+	for (i = 0; i < 5; i++)
+		send_stopped(SECOND);
+	T_COUNT(tx, TX_SLOW, 0);
+	busy = false;
+	send_stopped(SECOND);
+	T_COUNT(tx, TX_SLOW, 1);
+	ports_close();
+}
+
+TEST(once, "Two slow deliveries have no consequences if the first is forgotten")
+{
+	ports_open(HOUR);
+	send_stopped(SECOND);
+	now_ns += LASTS;
+	send_stopped(SECOND);
+	T_COUNT(tx, TX_SLOW, 0);
+	send_stopped(SECOND);
+	T_COUNT(tx, TX_SLOW, 1);
+	ports_close();
+}
+
+TEST(one_batch, "Two slow deliveries of one batch make its sender copy")
+{
+	struct vale_desc *rx2;
+
+	ports_open(HOUR);
+	rx2 = t_open("valet0:rx2", 512, 64);
+	ATF_REQUIRE_EQ(0, vale_set_sink(rx2, take, NULL));
+	t_make(bytes, sizeof(bytes), EVERYBODY, 1, 5);
+	tick_ns = SECOND;
+	send_stopped(0);
+	tick_ns = 0;
+	ATF_CHECK_EQ(2, ntaken);
+	T_COUNT(tx, TX_SLOW, 1);
+	vale_close(rx2);
+	ports_close();
 }
 
 TEST(copied_slots, "Slots of any contents are copied or refused while frames "
@@ -407,6 +470,10 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, stopped);
 	ATF_TP_ADD_TC(tp, limits);
 	ATF_TP_ADD_TC(tp, ring);
+	ATF_TP_ADD_TC(tp, own_buffers);
+	ATF_TP_ADD_TC(tp, busy);
+	ATF_TP_ADD_TC(tp, once);
+	ATF_TP_ADD_TC(tp, one_batch);
 	ATF_TP_ADD_TC(tp, copied_slots);
 	ATF_TP_ADD_TC(tp, copied_long);
 	ATF_TP_ADD_TC(tp, stands_still);

@@ -1,0 +1,274 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * virtio-net headers that are invalid, or in slots where few programs put them.
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_vnet.h"
+
+/* A header of a frame of 554 bytes, 54 of them headers of TCP over IPv4. */
+static const struct invalid {
+	const char	*what;
+	uint8_t		 flags, type;
+	uint16_t	 hdr_len, gso_size, start, offset;
+} invalids[] = {
+	{ "segments of 0 bytes", NEEDS_CSUM, GSO_TCPV4, 54, 0, 34, 16 },
+	{ "segments of 47 bytes", NEEDS_CSUM, GSO_TCPV4, 54, 47, 34, 16 },
+	{ "segments of more than the frame", NEEDS_CSUM, GSO_TCPV4, 54, 554,
+	  34, 16 },
+	{ "segments without a partial checksum", 0, GSO_TCPV4, 54, 100, 34,
+	  16 },
+	{ "unknown type 2", NEEDS_CSUM, 2, 54, 100, 34, 16 },
+	{ "unknown type 255", NEEDS_CSUM, 255, 54, 100, 34, 16 },
+	{ "ECN without TCP", NEEDS_CSUM, GSO_ECN, 54, 100, 34, 16 },
+	{ "fragments of IP", NEEDS_CSUM, GSO_UDP, 54, 100, 34, 6 },
+	{ "headers longer than the frame", NEEDS_CSUM, GSO_TCPV4, 554, 100, 34,
+	  16 },
+	{ "checksum beyond the frame", NEEDS_CSUM, GSO_NONE, 0, 0, 537, 16 },
+	{ "checksum beyond what fits", NEEDS_CSUM, GSO_NONE, 0, 0, 511, 0 },
+	{ "offsets that wrap", NEEDS_CSUM, GSO_NONE, 0, 0, 65535, 65535 },
+	{ "another protocol's checksum", NEEDS_CSUM, GSO_TCPV4, 54, 100, 34,
+	  6 },
+	{ "another version of IP", NEEDS_CSUM, GSO_TCPV6, 54, 100, 34, 16 },
+	{ "begin of the sum in the IP header", NEEDS_CSUM, GSO_TCPV4, 54, 100,
+	  33, 16 },
+};
+
+TEST(invalid, "A frame with an invalid header is dropped and counted, and "
+    "nothing else is")
+{
+	static struct vn_sent s;
+	const struct invalid *v;
+	struct vale_desc *from, *to;
+	struct packet p = { .payload = vn_payload, .paylen = 500 };
+	uint8_t hdr[VN_LONG];
+	unsigned int a, b, n;
+
+	packet_fill(vn_payload, sizeof(vn_payload), 10);
+	for (a = 1; a < nitems(vn_kinds); a++)
+		for (b = 0; b < nitems(vn_kinds); b++) {
+			to = vn_port("valet0:to", vn_kinds[b], 1024, 2);
+			from = vn_port("valet0:from", vn_kinds[a], 64, 1);
+			vn_drain(to);
+			vn_make(&s, &p, 100, 2, 1);
+			ATF_REQUIRE_EQ(554, s.len);
+			n = 0;
+			for (v = invalids; v < invalids + nitems(invalids);
+			    v++) {
+				vn_make_hdr(hdr, v->flags, v->type, v->hdr_len,
+				    v->gso_size, v->start, v->offset);
+				vn_put(from, vn_kinds[a], hdr, s.data, s.len,
+				    300, n % 2 == 0);
+				vn_put_sent(from, vn_kinds[a], &s, 300, false);
+				ATF_REQUIRE_EQ(0, vale_txsync(from));
+				ATF_REQUIRE_EQ(0, vale_rxsync(to));
+				vn_expect(to, vn_kinds[b], &s);
+				ATF_CHECK_EQ_MSG(0, vn_take(to, vn_kinds[b],
+				    vn_hdr, vn_frame), "%s", v->what);
+				ATF_REQUIRE_EQ(0, vale_rxsync(to));
+				n++;
+				T_COUNT(from, TX_BAD_HEADER, n);
+			}
+			T_COUNT(from, TX_FRAME, 1 + 2 * n);
+			vale_close(from);
+			vale_close(to);
+		}
+}
+
+TEST(short_header, "A header that is not complete in its slot is invalid, as "
+    "is one without a frame")
+{
+	struct vale_desc *from, *to;
+	struct netmap_ring *ring;
+	uint8_t buf[100] = { 0 };
+	unsigned int a;
+	uint32_t first;
+
+	for (a = 1; a < nitems(vn_kinds); a++) {
+		to = vn_port("valet0:to", 0, 64, 2);
+		from = vn_port("valet0:from", vn_kinds[a], 64, 1);
+		ring = from->txring;
+		vn_drain(to);
+		first = ring->head;
+		t_put(from, buf, sizeof(buf), vn_kinds[a] == VALE_HEADER_SLOT ?
+		    VN_LONG + 1 : vn_kinds[a] - 1, false);
+		ring->slot[first].flags |= VALE_SLOT_HEADER;
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		T_COUNT(from, TX_BAD_HEADER, 1);
+		first = ring->head;
+		t_put(from, buf, VN_LONG - 1, VN_LONG, false);
+		ring->slot[first].flags |= VALE_SLOT_HEADER;
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		T_COUNT(from, TX_BAD_HEADER, vn_kinds[a] == VN_SHORT ? 1 : 2);
+		T_COUNT(from, TX_RUNT, vn_kinds[a] == VN_SHORT ? 1 : 0);
+		first = ring->head;
+		t_put(from, buf, VN_LONG, VN_LONG, false);
+		ring->slot[first].flags |= VALE_SLOT_HEADER;
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		T_COUNT(from, TX_BAD_HEADER, vn_kinds[a] == VN_SHORT ? 1 : 2);
+		T_COUNT(from, TX_RUNT, vn_kinds[a] == VN_SHORT ? 2 : 1);
+		/* What else is wrong with the slot was wrong before. */
+		first = ring->head;
+		t_put(from, buf, VN_LONG, VN_LONG, false);
+		ring->slot[first].flags |= VALE_SLOT_HEADER;
+		ring->slot[first].len = ring->nr_buf_size + 1;
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		T_COUNT(from, TX_BAD_HEADER, vn_kinds[a] == VN_SHORT ? 1 : 2);
+		T_COUNT(from, TX_BAD_LEN, 1);
+		vn_drain(to);
+		T_COUNT(to, RX_FRAME, 1);
+		vale_close(from);
+		vale_close(to);
+	}
+}
+
+TEST(one_slot, "A header and a frame in one slot: the frame arrives")
+{
+	static const unsigned int lengths[] = { VN_SHORT, VN_LONG };
+	struct vale_desc *from, *to;
+	uint8_t buf[VN_LONG + 60] = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < nitems(lengths); i++) {
+		to = vn_port("valet0:to", 0, 64, 2);
+		from = vn_port("valet0:from", lengths[i], 64, 1);
+		vn_drain(to);
+		t_make(buf + lengths[i], 60, EVERYBODY, 1, 7);
+		t_put(from, buf, lengths[i] + 60, sizeof(buf), false);
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		t_expect(to, 60, 1, 7);
+		vale_close(from);
+		vale_close(to);
+	}
+}
+
+TEST(no_header, "A port that has a header before some frames sends others of "
+    "several slots, too")
+{
+	struct vale_desc *from, *to;
+	uint8_t frame[5000];
+
+	to = vn_port("valet0:to", 0, 64, 2);
+	from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	vn_drain(to);
+	t_make(frame, sizeof(frame), EVERYBODY, 1, 7);
+	t_put(from, frame, sizeof(frame), 1000, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	t_expect(to, sizeof(frame), 1, 7);
+	T_COUNT(from, TX_BAD_HEADER, 0);
+	vale_close(from);
+	vale_close(to);
+}
+
+TEST(flagged_frame, "A slot that is flagged as a header and has a whole frame "
+    "is invalid")
+{
+	struct vale_desc *from, *to;
+	uint32_t first;
+
+	to = vn_port("valet0:to", 0, 64, 2);
+	from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	vn_drain(to);
+	first = from->txring->head;
+	t_queue(from, 60, EVERYBODY, 1, 1);
+	from->txring->slot[first].flags |= VALE_SLOT_HEADER;
+	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	T_COUNT(from, TX_BAD_HEADER, 1);
+	T_COUNT(to, RX_FRAME, 1);
+	vale_close(from);
+	vale_close(to);
+}
+
+TEST(fragments, "A frame of 64 fragments has a header before it if one of them "
+    "has no more than the frame's own headers")
+{
+	static struct vn_sent s;
+	static uint8_t whole[VN_LONG + VN_BYTES];
+	struct vale_desc *from, *to;
+	struct packet p = { .payload = vn_payload, .paylen = 1000 };
+
+	packet_fill(vn_payload, sizeof(vn_payload), 11);
+	to = vn_port("valet0:to", 0, 64, 2);
+	from = vn_port("valet0:from", VN_LONG, 64, 1);
+	vn_drain(to);
+	vn_make(&s, &p, 100, 2, 1);
+	/* 13 bytes, and 63 or 62 fragments of what is left. */
+	vn_put_sent(from, VN_LONG, &s, howmany(s.len - 1, 63), true);
+	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	ATF_REQUIRE_EQ(0, vale_rxsync(to));
+	vn_expect(to, 0, &s);
+	vn_expect_none(to);
+	ATF_REQUIRE_EQ(0, vale_rxsync(to));
+	/* Headers and one byte in the first of 64. */
+	vale_close(from);
+	from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	vn_drain(to);
+	vn_put_sent(from, VALE_HEADER_SLOT, &s, howmany(s.len, 63), true);
+	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	ATF_REQUIRE_EQ(0, vale_rxsync(to));
+	vn_expect(to, 0, &s);
+	vn_expect_none(to);
+	T_COUNT(from, TX_FRAGS, 0);
+	vale_close(from);
+
+	/* The rest of the first fragment would be one too many. */
+	from = vn_port("valet0:from", VN_LONG, 128, 1);
+	vn_drain(to);
+	p.paylen = 64 * 68 - VN_LONG - 54;
+	vn_make(&s, &p, 100, 2, 1);
+	memcpy(whole, s.hdr, VN_LONG);
+	memcpy(whole + VN_LONG, s.data, s.len);
+	t_put(from, whole, VN_LONG + s.len, 68, true);
+	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	T_COUNT(from, TX_FRAGS, 1);
+	t_put(from, whole, VN_LONG + s.len, 70, true);
+	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	T_COUNT(from, TX_FRAGS, 1);
+	ATF_REQUIRE_EQ(0, vale_rxsync(to));
+	vn_expect(to, 0, &s);
+	vn_expect_none(to);
+	vale_close(from);
+	vale_close(to);
+}
+
+TEST(settings, "Other lengths of headers are invalid")
+{
+	struct vale_desc *d = t_open("valet0:d", 16, 16);
+	unsigned int len;
+
+	for (len = 0; len < 70; len++) {
+		errno = 0;
+		if (len <= 1 || len == VN_SHORT || len == VN_LONG)
+			ATF_CHECK_EQ(0, vale_set_header(d, len));
+		else {
+			ATF_CHECK_EQ(-1, vale_set_header(d, len));
+			ATF_CHECK_EQ(EINVAL, errno);
+		}
+	}
+	vale_close(d);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, invalid);
+	ATF_TP_ADD_TC(tp, short_header);
+	ATF_TP_ADD_TC(tp, one_slot);
+	ATF_TP_ADD_TC(tp, no_header);
+	ATF_TP_ADD_TC(tp, flagged_frame);
+	ATF_TP_ADD_TC(tp, fragments);
+	ATF_TP_ADD_TC(tp, settings);
+
+	return (atf_no_error());
+}

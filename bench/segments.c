@@ -38,7 +38,8 @@
 #define	PACKETS		56		/* as many as a ring holds */
 #define	BATCH_MAX	16		/* whose segments a ring holds */
 #define	STRIDE		65536		/* bytes from one to the next */
-#define	CLUSTER		4096		/* bytes a descriptor has */
+#define	CLUSTER		4096		/* bytes a descriptor has; with a
+					   header ring, a receive buffer, too */
 /* Descriptors: context, header, payload. */
 #define	DESCS		(2 + howmany(PAYLEN, CLUSTER))
 #define	CSB		0x30000
@@ -64,7 +65,7 @@ packet_gpa(uint32_t n)
 static uint32_t
 packet_descs(const struct job *job)
 {
-	return (job->uncut ? howmany(LEN, GUEST_BUF) : SEGMENTS);
+	return (job->uncut ? howmany(LEN, CLUSTER) : SEGMENTS);
 }
 
 /* Make the descriptors of packet `n'. */
@@ -130,6 +131,7 @@ bare(void *arg, unsigned int thread __unused, uint64_t frames)
 {
 	const uint32_t piece = howmany(LEN, packet_descs(arg));
 	struct job *job = arg;
+	const uint32_t buf = job->uncut ? CLUSTER : GUEST_BUF;
 	uint32_t left, n;
 	uint8_t *src;
 
@@ -138,7 +140,7 @@ bare(void *arg, unsigned int thread __unused, uint64_t frames)
 		for (left = LEN; left > 0; left -= n, src += n) {
 			n = MIN(left, piece);
 			memcpy(job->guest[1].ram + GUEST_RXBUFS +
-			    job->rxbare * GUEST_BUF, src, n);
+			    job->rxbare * buf, src, n);
 			job->rxbare = (job->rxbare + 1) % GUEST_RING;
 		}
 	}
@@ -175,12 +177,22 @@ make_packets(struct job *job)
 	guest->tail = 0;
 }
 
-/* Have the guest use the CSB, with a header ring. */
+/*
+ * Have the guest use the CSB, with a header ring and larger buffers, as
+ * if_lem(4) does.  They reach into the send buffers, which it does not use.
+ */
 static void
 enable_csb(struct bare_guest *guest)
 {
 	struct paravirt_csb *csb = (void *)(guest->ram + CSB);
+	struct e82545_rxd *rxd = bare_guest_rxd(guest);
+	uint32_t i;
 
+	for (i = 0; i < GUEST_RING; i++)
+		rxd[i].addr = htole64(GUEST_RXBUFS + i * CLUSTER);
+	e82545_write(guest->dev, E82545_BAR_MEM, E82545_RCTL, 4,
+	    e82545_read(guest->dev, E82545_BAR_MEM, E82545_RCTL, 4) |
+	    E82545_RCTL_BSEX | E82545_RCTL_BSIZE_256);
 	csb->guest_tdt = csb->guest_rdt = htole32(NET_PARAVIRT_NONE);
 	csb->guest_need_txkick = csb->guest_need_rxkick = htole32(1);
 	csb->guest_txkick_at = htole32(NET_PARAVIRT_NONE);

@@ -142,11 +142,13 @@ lem_up(struct lem_softc *sc)
 	mtx_lock(&sc->rx.mtx);
 	mtx_lock(&sc->tx.mtx);
 	lem_netmap_start(sc);
-	sc->core.lc_rx_bufsize = if_getmtu(ifp) + LEM_OVERHEAD <= MCLBYTES ||
-	    sc->rx.netmap ? MCLBYTES : MJUMPAGESIZE;
 	sc->rx_forwards = false;
 	sc->core.lc_vnet = sc->core.lc_csb != NULL && lem_takes_offloads(sc) ?
 	    sc->shared->vnet : NULL;
+	/* With a header ring there are packets of 64 KB. */
+	sc->core.lc_rx_bufsize = sc->rx.netmap || (sc->core.lc_vnet == NULL &&
+	    if_getmtu(ifp) + LEM_OVERHEAD <= MCLBYTES) ? MCLBYTES :
+	    MJUMPAGESIZE;
 	error = lem_start(&sc->core, if_getlladdr(ifp), if_getmtu(ifp));
 	sc->tx_stuck = 0;
 	if (error != 0)

@@ -187,15 +187,17 @@ void	lem_qflush(if_t ifp);
  * if_lem_netmap.c
  *
  * lem_netmap_start() must be called under all locks before lem_start(); it sets
- * both sides' netmap mode.  lem_netmap_irq() wakes the users of a netmap side;
- * the caller must hold no lock.  lem_netmap_detach() returns EBUSY while there
- * are users.  lem_netmap_rx_buf() and lem_netmap_rx() replace the hooks of
- * lem_os.h; the caller must hold rx.mtx.
+ * both sides' netmap mode.  lem_netmap_irq() wakes the users of a netmap side,
+ * or passes frames to the switch that has the adapter; it returns whether that
+ * has left some, so that it must be called again.  The caller must hold no
+ * lock.  lem_netmap_detach() returns EBUSY while there are users.
+ * lem_netmap_rx_buf() and lem_netmap_rx() replace the hooks of lem_os.h; the
+ * caller must hold rx.mtx.
  */
 int	lem_netmap_attach(struct lem_softc *sc);
 int	lem_netmap_detach(struct lem_softc *sc);
 void	lem_netmap_start(struct lem_softc *sc);
-void	lem_netmap_irq(struct lem_softc *sc);
+bool	lem_netmap_irq(struct lem_softc *sc);
 uint64_t lem_netmap_rx_buf(struct lem_softc *sc, uint32_t slot);
 void	lem_netmap_rx(struct lem_softc *sc, uint32_t slot, uint32_t len,
 	    uint32_t flags);

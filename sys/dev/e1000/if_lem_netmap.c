@@ -138,6 +138,10 @@ lem_netmap_rxsync(struct netmap_kring *kring, int flags __unused)
 		kring->nr_hwcur = kring->rhead;
 		lem_rx(&sc->core, kring->nkr_num_slots);
 		kring->nr_kflags &= ~NKR_PENDINTR;
+		/* With frames in the ring nobody waits. */
+		if (kring->nr_hwtail == kring->rhead &&
+		    lem_intr_enable(&sc->core))
+			taskqueue_enqueue(sc->tq, &sc->intr_task);
 	}
 	bad = sc->rx_bad;
 	mtx_unlock(&sc->rx.mtx);
@@ -194,13 +198,13 @@ lem_netmap_start(struct lem_softc *sc)
 	sc->rx.netmap = netmap_reset(NA(sc->ifp), NR_RX, 0, 0) != NULL;
 }
 
-void
+bool
 lem_netmap_irq(struct lem_softc *sc)
 {
 	u_int done;
 
-	(void)netmap_rx_irq(sc->ifp, 0, &done);
 	(void)netmap_tx_irq(sc->ifp, 0);
+	return (netmap_rx_irq(sc->ifp, 0, &done) == NM_IRQ_RESCHED);
 }
 
 int

@@ -56,7 +56,7 @@ lem_filter(void *arg)
 	return (FILTER_HANDLED);
 }
 
-/* Serve both sides.  Returns the number of frames received. */
+/* Serve both sides.  Returns `budget' if there may be more frames, or fewer. */
 static u_int
 lem_serve(struct lem_softc *sc, u_int budget)
 {
@@ -64,8 +64,7 @@ lem_serve(struct lem_softc *sc, u_int budget)
 
 	/* In netmap mode, too: send combining depends on it. */
 	lem_txeof(sc);
-	lem_netmap_irq(sc);
-	return (n);
+	return (lem_netmap_irq(sc) ? budget : n);
 }
 
 /* Tell the stack about the link, unless the adapter was stopped meanwhile. */
@@ -121,7 +120,8 @@ lem_poll_due(void *arg)
 /*
  * After a turn: whether there may be more to do, as there is if it was `full'.
  * If not, interrupts are unmasked, or the next poll is due later, not before
- * pause_ns.
+ * pause_ns.  In netmap mode with the CSB the ring may hold frames until its user
+ * takes them: lem_netmap_rxsync() asks for the next interrupt.
  */
 static bool
 lem_more(struct lem_softc *sc, bool full, uint64_t pause_ns, uint64_t begin_ns,
@@ -131,6 +131,9 @@ lem_more(struct lem_softc *sc, bool full, uint64_t pause_ns, uint64_t begin_ns,
 	uint64_t wait_ns;
 
 	mtx_assert(&sc->rx.mtx, MA_OWNED);
+	if (sc->rx.netmap && (lc->lc_mode & (LEM_MODE_CSB | LEM_MODE_POLL)) ==
+	    LEM_MODE_CSB)
+		return (full);
 	if ((lc->lc_mode & LEM_MODE_POLL) == 0)
 		return (full || pause_ns != 0 || lem_intr_enable(lc));
 	if (lc->lc_poll_ns == 0 || !lc->lc_running)

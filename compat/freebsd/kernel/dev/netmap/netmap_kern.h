@@ -86,6 +86,7 @@ extern struct nm_bridge		*nm_bridges;
 int	 netmap_attach(struct netmap_adapter *);
 void	 netmap_detach(if_t);
 int	 netmap_ring_reinit(struct netmap_kring *);
+#define	NM_IRQ_RESCHED	(-2)
 int	 netmap_rx_irq(if_t, u_int, u_int *);
 #define	netmap_tx_irq(ifp, ring)	netmap_rx_irq(ifp, ring, NULL)
 struct netmap_slot *netmap_reset(struct netmap_adapter *, enum txrx, u_int,

@@ -128,6 +128,14 @@ void	vale_close(struct vale_desc *d);
 int	vale_set_header(struct vale_desc *d, unsigned int len);
 
 /*
+ * Give up the right to change the port or its switch by this descriptor: then
+ * vale_set_header() fails, and whoever takes over the process cannot attach the
+ * host's interfaces to the switch.  Any thread.  Returns 0, or -1 with errno as
+ * of cap_ioctls_limit(2).  In user space this does nothing.
+ */
+int	vale_limit(struct vale_desc *d);
+
+/*
  * Transmit the slots before ring->head.  On return all of them are consumed: a
  * frame is delivered or dropped, and never stays in the ring.
  *

@@ -14,7 +14,8 @@
  * whatever the last vale_rxsync() found.
  */
 
-#include <sys/types.h>
+#include <sys/param.h>
+#include <sys/capsicum.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -64,6 +65,24 @@ vale_name_error(const char *name)
 	return (vale_name_check(name, &vale_name_kernel));
 }
 
+/*
+ * Leave the rights to sync, to wait and, if `ctrl', to configure.  A kernel
+ * without capsicum(4) has no rights to take.
+ */
+static int
+netmap_limit(int fd, bool ctrl)
+{
+	static const unsigned long cmds[] = { NIOCTXSYNC, NIOCRXSYNC,
+	    NIOCCTRL };
+	cap_rights_t rights;
+
+	cap_rights_init(&rights, CAP_EVENT, CAP_IOCTL);
+	if (cap_rights_limit(fd, &rights) == -1 ||
+	    cap_ioctls_limit(fd, cmds, nitems(cmds) - (ctrl ? 0 : 1)) == -1)
+		return (errno == ENOSYS ? 0 : -1);
+	return (0);
+}
+
 struct vale_desc *
 vale_open(const char *name, const struct vale_params *params)
 {
@@ -100,6 +119,8 @@ vale_open(const char *name, const struct vale_params *params)
 	    MAP_SHARED, d->fd, 0);
 	if (np->np_mem == MAP_FAILED)
 		goto fail_register;
+	if (netmap_limit(d->fd, true) == -1)
+		goto fail_limit;
 	d->nifp = (void *)((char *)np->np_mem + reg.nr_offset);
 	d->txring = NETMAP_TXRING(d->nifp, 0);
 	d->rxring = NETMAP_RXRING(d->nifp, 0);
@@ -108,6 +129,8 @@ vale_open(const char *name, const struct vale_params *params)
 	memcpy(d->name, name, strlen(name) + 1);
 	return (d);
 
+fail_limit:
+	munmap(np->np_mem, np->np_memsize);
 fail_register:
 	close(d->fd);
 fail_open:
@@ -137,6 +160,12 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 	memset(&req, 0, sizeof(req));
 	req.nr_hdr_len = len;
 	return (netmap_request(d->fd, d->name, NETMAP_REQ_PORT_HDR_SET, &req));
+}
+
+int
+vale_limit(struct vale_desc *d)
+{
+	return (netmap_limit(d->fd, false));
 }
 
 int

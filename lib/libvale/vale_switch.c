@@ -330,6 +330,12 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 	return (0);
 }
 
+int
+vale_limit(struct vale_desc *d __unused)
+{
+	return (0);
+}
+
 uint64_t
 vale_missed(const struct vale_desc *d)
 {

@@ -806,14 +806,20 @@ static bool
 vale_port_set_offloads(struct frame_port *port)
 {
 	struct vale_priv *priv = vale_of_port(port);
+	bool headers;
 
 	if (vale_set_header(priv->port, VALE_HEADER_SLOT) == 0)
 		return (true);
-	if (vale_set_header(priv->port, VALE_HEADER) != 0)
-		return (false);
-	port->fp_ops = &vale_header_ops;
-	port->fp_source->fs_peek = vale_peek_header;
-	return (true);
+	headers = vale_set_header(priv->port, VALE_HEADER) == 0;
+	if (headers) {
+		port->fp_ops = &vale_header_ops;
+		port->fp_source->fs_peek = vale_peek_header;
+	}
+	/* An adapter needs no other setting. */
+	if (vale_limit(priv->port) != 0)
+		EPRINTLN("%s: cannot limit the descriptor: %s",
+		    priv->port->name, strerror(errno));
+	return (headers);
 }
 
 /* Look at the next frame for a frontend that does not know of syncs. */

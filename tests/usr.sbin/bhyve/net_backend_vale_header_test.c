@@ -91,6 +91,8 @@ offload_port(net_backend_t **bep)
 	fp = backend_port(*bep);
 	frame_port_set_offloads(fp);
 	ATF_CHECK(!fp->fp_offloads);
+	ATF_CHECK(port.limited);
+	port.limited = false;
 	port.headers = true;
 	frame_port_set_offloads(fp);
 	ATF_CHECK(fp->fp_offloads);
@@ -229,8 +231,10 @@ header_port(net_backend_t **bep)
 	port.headers = port.desc.single_slot = true;
 	*bep = backend();
 	fp = backend_port(*bep);
+	ATF_CHECK(!port.limited);
 	frame_port_set_offloads(fp);
 	ATF_CHECK(fp->fp_offloads);
+	ATF_CHECK(port.limited);
 	ATF_CHECK_EQ(12, port.header);
 	return (fp);
 }

@@ -11,7 +11,9 @@
 
 #include <sys/types.h>
 #include <sys/param.h>
+#include <sys/capsicum.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/sockio.h>
 #include <sys/stat.h>
@@ -387,6 +389,31 @@ TEST(refused, "A bad name and a port in use are refused, with the option and "
 	check_message(PORT_A, "open already");
 	netbe_cleanup(a);
 	netbe_cleanup(open_port(PORT_A));
+}
+
+TEST(limited, "The descriptor of a port is for its switch; when the adapter has "
+    "its headers, it is for frames only")
+{
+	static const unsigned long all[] = { NIOCTXSYNC, NIOCRXSYNC,
+	    NIOCCTRL };
+	unsigned long cmds[8];
+	struct vale_desc *d;
+	ssize_t n;
+
+	need_netmap();
+	d = vale_open(PORT_A, NULL);
+	ATF_REQUIRE(d != NULL);
+	n = cap_ioctls_get(d->fd, cmds, nitems(cmds));
+	ATF_CHECK_EQ(nitems(all), n);
+	ATF_CHECK_ERRNO(ENOTCAPABLE, read(d->fd, cmds, 1) == -1);
+	ATF_CHECK_ERRNO(ENOTCAPABLE, mmap(NULL, PAGE_SIZE, PROT_READ,
+	    MAP_SHARED, d->fd, 0) == MAP_FAILED);
+	ATF_CHECK_EQ(0, vale_set_header(d, 12));
+	ATF_CHECK_EQ(0, vale_limit(d));
+	ATF_CHECK_ERRNO(ENOTCAPABLE, vale_set_header(d, 0) == -1);
+	ATF_CHECK_EQ(0, vale_txsync(d));
+	ATF_CHECK_EQ(0, vale_rxsync(d));
+	vale_close(d);
 }
 
 TEST(permission, "Without permission on /dev/netmap the message says so")
@@ -778,6 +805,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, gone);
 	ATF_TP_ADD_TC(tp, dead);
 	ATF_TP_ADD_TC(tp, refused);
+	ATF_TP_ADD_TC(tp, limited);
 	ATF_TP_ADD_TC(tp, permission);
 	ATF_TP_ADD_TC(tp, vnet_header);
 	ATF_TP_ADD_TC(tp, offloads);

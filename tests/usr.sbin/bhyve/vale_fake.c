@@ -71,12 +71,21 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 	ATF_CHECK_EQ(&port.desc, d);
 	ATF_CHECK(len == 0 || len == 10 || len == 12 ||
 	    len == VALE_HEADER_SLOT);
+	ATF_CHECK(!port.limited);
 	if ((len != 0 && !port.headers) ||
 	    (len == VALE_HEADER_SLOT && d->single_slot)) {
 		errno = EOPNOTSUPP;
 		return (-1);
 	}
 	port.header = len;
+	return (0);
+}
+
+int
+vale_limit(struct vale_desc *d)
+{
+	ATF_CHECK_EQ(&port.desc, d);
+	port.limited = true;
 	return (0);
 }
 

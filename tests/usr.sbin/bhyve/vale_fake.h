@@ -47,6 +47,7 @@ struct port {
 	uint32_t	 indirect_max;	/* 0: buf_size */
 	bool		 headers;	/* virtio-net's can be had */
 	unsigned int	 header;	/* and have so many bytes */
+	bool		 limited;	/* vale_limit() was called */
 	uint32_t	 rx_filled;	/* slots up to this hold frames */
 };
 extern struct port port;

@@ -115,11 +115,8 @@ lem_mode_update(struct lem_softc *sc)
 	return (error != 0 ? error : lem_set_itr(&sc->core, sc->knobs.itr));
 }
 
-/*
- * Whether the stack can take frames with partial checksums, of any length, as
- * with LRO.  When it forwards packets it cannot: others would get them so.
- */
-static bool
+/* When the stack forwards packets it cannot: others would get them so. */
+bool
 lem_takes_offloads(struct lem_softc *sc)
 {
 	const int caps = if_getcapenable(sc->ifp);
@@ -383,7 +380,8 @@ lem_attach_hw(struct lem_softc *sc)
 	if (lem_work_start(sc) != 0 || lem_alloc_shared(sc) != 0 ||
 	    lem_side_alloc(sc, &sc->rx, MJUMPAGESIZE, 1) != 0 ||
 	    lem_side_alloc(sc, &sc->tx, LEM_TSO_MAX + ETHER_VLAN_ENCAP_LEN,
-	    LEM_TX_MAXSEGS) != 0)
+	    LEM_TX_MAXSEGS) != 0 ||
+	    tcp_lro_init_args(&sc->rx_lro, sc->ifp, TCP_LRO_ENTRIES, 0) != 0)
 		return (ENOMEM);
 	error = lem_attach(lc, sc->mac);
 	if (lc->lc_eeprom_bad)
@@ -401,7 +399,7 @@ lem_setup_ifp(struct lem_softc *sc)
 	const int caps = IFCAP_HWCSUM | IFCAP_HWCSUM_IPV6 | IFCAP_TSO |
 	    IFCAP_JUMBO_MTU | IFCAP_VLAN_MTU | IFCAP_VLAN_HWTAGGING |
 	    IFCAP_VLAN_HWCSUM | IFCAP_VLAN_HWTSO | IFCAP_LINKSTATE |
-	    (sc->core.lc_csb != NULL ? IFCAP_LRO : 0);
+	    IFCAP_LRO;
 	if_t ifp = sc->ifp;
 
 	if_initname(ifp, device_get_name(sc->dev), device_get_unit(sc->dev));
@@ -474,6 +472,7 @@ lem_release(struct lem_softc *sc)
 	pci_release_msi(sc->dev);
 	lem_work_free(sc);
 	ifmedia_removeall(&sc->media);
+	tcp_lro_free(&sc->rx_lro);
 	if_free(sc->ifp);
 	drbr_free(sc->tx_br, M_DEVBUF);
 	lem_side_free(&sc->tx);

@@ -44,6 +44,9 @@
 #include <net/if_var.h>
 #include <net/if_media.h>
 
+#include <netinet/in.h>
+#include <netinet/tcp_lro.h>
+
 #define	LEM_NDESC	1024	/* descriptors in a ring */
 #define	LEM_BR_SLOTS	4096	/* packets that wait for descriptors */
 #define	LEM_TSO_MAX	65535	/* bytes with all headers */
@@ -110,6 +113,7 @@ struct lem_softc {
 	struct lem_side	 rx;
 	struct mbuf	*rx_frame;	/* buffers of an incomplete frame */
 	struct mbufq	 rx_queue;	/* frames for the stack */
+	struct lro_ctrl	 rx_lro;	/* the task's */
 	bool		 rx_bad;	/* a netmap slot has no valid buffer */
 	bool		 rx_forwards;	/* the stack forwards packets: restart
 					   without lc_vnet */
@@ -129,11 +133,14 @@ struct lem_softc {
  *
  * lem_up() starts the adapter and returns lem_start()'s result.  It does
  * nothing and returns 0 if the adapter is running, suspended, or not IFF_UP.
+ * lem_takes_offloads() says whether the stack can take frames with partial
+ * checksums, of any length, as with LRO; it needs no lock.
  * lem_mode_update() applies the knobs; it returns ENOTSUP if the adapter does
  * not support one, and EBUSY for knobs.poll if polling(4) polls.
  */
 int	lem_up(struct lem_softc *sc);
 void	lem_down(struct lem_softc *sc);
+bool	lem_takes_offloads(struct lem_softc *sc);
 int	lem_mode_update(struct lem_softc *sc);
 
 /*
@@ -164,7 +171,8 @@ void	lem_sysctls(struct lem_softc *sc);
  *
  * lem_rxeof() receives up to `budget' frames, passes them to the stack, and
  * returns their number.  It locks rx.mtx, and unlocks it before it calls the
- * stack.  In netmap mode it does nothing.
+ * stack.  In netmap mode it does nothing.  With LRO and without a header ring,
+ * tcp_lro(4) joins segments; only the task may ask for that (`lro').
  *
  * lem_txeof() reclaims completed packets and sends those in the buf_ring.  It
  * locks tx.mtx.  lem_transmit() and lem_qflush() are methods of the interface.
@@ -175,7 +183,7 @@ void	lem_sysctls(struct lem_softc *sc);
 int	lem_side_alloc(struct lem_softc *sc, struct lem_side *side,
 	    bus_size_t size, int nsegs);
 void	lem_side_free(struct lem_side *side);
-u_int	lem_rxeof(struct lem_softc *sc, u_int budget);
+u_int	lem_rxeof(struct lem_softc *sc, u_int budget, bool lro);
 void	lem_rx_purge(struct lem_softc *sc);
 /* Whether the stack forwards packets, IPv4 or IPv6.  Any thread. */
 bool	lem_forwards(struct lem_softc *sc);

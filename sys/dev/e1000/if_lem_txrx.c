@@ -247,20 +247,45 @@ lem_rx_purge(struct lem_softc *sc)
 		lem_buf_drop(&sc->rx, i, BUS_DMASYNC_POSTREAD);
 }
 
-u_int
-lem_rxeof(struct lem_softc *sc, u_int budget)
+/*
+ * Pass frames to tcp_lro(4), or to the stack at once if it takes none: it may
+ * have passed on those before, and those behind must not overtake it.
+ */
+static void
+lem_lro(struct lem_softc *sc, struct mbuf *list)
 {
+	struct mbuf *m;
+
+	while ((m = list) != NULL) {
+		list = m->m_nextpkt;
+		m->m_nextpkt = NULL;
+		if ((m->m_pkthdr.csum_flags & CSUM_DATA_VALID) == 0 ||
+		    tcp_lro_rx(&sc->rx_lro, m, 0) != 0)
+			if_input(sc->ifp, m);
+	}
+	tcp_lro_flush_all(&sc->rx_lro);
+}
+
+u_int
+lem_rxeof(struct lem_softc *sc, u_int budget, bool lro)
+{
+	struct lem_core *lc = &sc->core;
 	struct epoch_tracker et;
 	struct mbuf *list;
 	u_int n;
 
 	mtx_lock(&sc->rx.mtx);
-	n = sc->rx.netmap ? 0 : lem_rx(&sc->core, budget);
+	n = sc->rx.netmap ? 0 : lem_rx(lc, budget);
 	list = mbufq_flush(&sc->rx_queue);
+	lro = lro && lem_takes_offloads(sc) &&
+	    (lc->lc_vnet == NULL || (lc->lc_mode & LEM_MODE_CSB) == 0);
 	mtx_unlock(&sc->rx.mtx);
 	if (list != NULL) {
 		NET_EPOCH_ENTER(et);
-		if_input(sc->ifp, list);
+		if (lro)
+			lem_lro(sc, list);
+		else
+			if_input(sc->ifp, list);
 		NET_EPOCH_EXIT(et);
 	}
 	return (n);

@@ -58,9 +58,9 @@ lem_filter(void *arg)
 
 /* Serve both sides.  Returns `budget' if there may be more frames, or fewer. */
 static u_int
-lem_serve(struct lem_softc *sc, u_int budget)
+lem_serve(struct lem_softc *sc, u_int budget, bool lro)
 {
-	u_int n = lem_rxeof(sc, budget);
+	u_int n = lem_rxeof(sc, budget, lro);
 
 	/* In netmap mode, too: send combining depends on it. */
 	lem_txeof(sc);
@@ -159,7 +159,7 @@ lem_intr_task(void *arg, int pending __unused)
 	if (begin_ns == 0)
 		begin_ns = lem_now_ns();
 	atomic_store_rel_64(&sc->intr_ns, 0);
-	n = lem_serve(sc, budget);
+	n = lem_serve(sc, budget, true);
 	mtx_lock(&sc->rx.mtx);
 	end_ns = lem_now_ns();
 	pause_ns = lem_rx_turn(&sc->core, n, begin_ns, end_ns);
@@ -186,7 +186,8 @@ lem_poll(if_t ifp, enum poll_cmd cmd, int count)
 
 	if (cmd == POLL_AND_CHECK_STATUS)
 		lem_link(&sc->core);
-	n = lem_serve(sc, imin(count, sc->knobs.rx_budget));
+	/* Another thread than the task's. */
+	n = lem_serve(sc, imin(count, sc->knobs.rx_budget), false);
 	mtx_lock(&sc->rx.mtx);
 	lem_link_update(sc);
 	mtx_unlock(&sc->rx.mtx);

@@ -1,0 +1,326 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# if_lem(4) in a FreeBSD guest, on an adapter that the tests may use as they
+# like: its interface has an IPv4 address, and a machine at the other end
+# answers pings of 20000 bytes.
+#
+#	kyua -v test_suites.bhyve-vale.lem=em0 \
+#	    -v test_suites.bhyve-vale.lem_peer=10.0.0.2 test
+
+. "$(atf_get_srcdir)/wait_until.subr"
+
+begin()
+{
+	local unit
+
+	[ "$(uname -s)" = FreeBSD ] || atf_skip "if_lem runs on FreeBSD"
+	ifp=$(atf_config_get lem "")
+	peer=$(atf_config_get lem_peer "")
+	[ -n "$ifp" ] && [ -n "$peer" ] ||
+	    atf_skip "lem= and lem_peer= name no adapter for tests"
+	unit=${ifp#em}
+	oid=dev.em.$unit
+	[ "$(sysctl -n $oid.%desc)" = "Intel 8254x, emulated" ] ||
+	    atf_fail "$ifp: not an interface of if_lem"
+	sysctl -e $oid | awk -F= '$1 ~ /^dev\.em\.[0-9]+\.[a-z_]+$/' > knobs
+	ifconfig $ifp > interface
+}
+
+# Restore what begin() found.
+end()
+{
+	[ -s knobs ] || return 0
+	ifp=$(head -1 interface | cut -d: -f1)
+	sysctl $(cat knobs) > /dev/null
+	ifconfig $ifp mtu $(sed -n 's/.* mtu //p' interface) tso lro rxcsum \
+	    txcsum
+}
+
+set_ok()
+{
+	atf_check -o ignore sysctl $(echo " $*" | sed "s/ / $oid./g")
+}
+
+counter()
+{
+	sysctl -n $oid.stats.$1
+}
+
+# during COMMAND [argument ...]: runs it, and writes to `delta' by how much each
+# counter has grown.
+during()
+{
+	sysctl -e $oid.stats > before
+	"$@" || atf_fail "$*"
+	sysctl -e $oid.stats > after
+	awk -F '[.=]' 'NR == FNR { was[$5] = $6; next }
+	    { print $5, $6 - was[$5] }' before after > delta
+}
+
+grown()
+{
+	awk -v name=$1 '$1 == name { print $2 }' delta
+}
+
+# check EXPRESSION: the counters' growth, by their names, has this relation.
+check()
+{
+	awk -v expr="$1" '{ n[$1] = $2 } END {
+	    for (c in n) print "-v", c "=" n[c] }' delta > values
+	awk $(cat values) "BEGIN { exit !($1) }" ||
+	    atf_fail "not $1: $(tr '\n' ' ' < delta)"
+}
+
+pings()
+{
+	ping -q -c 20 -i 0.02 $peer | tee ping |
+	    grep -q ' 20 packets received'
+}
+
+# Packets of many fragments; the stack takes 16 at most.
+fragments()
+{
+	ping -q -c 5 -i 0.1 -s 20000 $peer | tee ping |
+	    grep -q ' 5 packets received'
+}
+
+answers()
+{
+	ping -q -c 1 -t 2 $peer
+}
+
+expect_answer()
+{
+	wait_until "an answer of $peer" answers || atf_fail "no answer"
+}
+
+lem_case()
+{
+	atf_test_case $1 cleanup
+	eval "
+	$1_head() {
+		atf_set descr \"$2\"
+		atf_set require.user root
+		atf_set timeout 300
+	}
+	$1_body() { begin; $1_run; }
+	$1_cleanup() { end; }"
+	cases="$cases $1"
+}
+
+lem_case knobs "Each variable takes its least and its greatest value, and \
+refuses others with EINVAL, unchanged"
+knobs_run()
+{
+	local name min max bad value
+
+	while read -r name min max; do
+		for value in $max $min; do
+			set_ok $name=$value
+			atf_check_equal "$name=$value" \
+			    "$name=$(sysctl -n $oid.$name)"
+			for bad in $((max + 1)) 4294967295 \
+			    $(($min > 0 ? $min - 1 : 4294967295)); do
+				atf_check -s exit:1 -o ignore \
+				    -e match:"Invalid argument" \
+				    sysctl $oid.$name=$bad
+				atf_check_equal $value \
+				    "$(sysctl -n $oid.$name)"
+			done
+		done
+	done <<-EOF
+		itr 0 65535
+		sc 0 1
+		tx_lazy 0 1
+		csb_rounds 0 65536
+		poll 0 100000
+		rx_budget 1 1024
+		rx_share 1 100
+	EOF
+	atf_check -s exit:1 -o ignore -e match:"Invalid argument" \
+	    sysctl $oid.csb=2
+}
+
+lem_case csb_offered "The shared memory is on if the adapter offers it, and \
+refused with EOPNOTSUPP if not"
+csb_offered_run()
+{
+	case "$(sysctl -n $oid.%pnpinfo)" in
+	*subdevice=0x1101*)
+		set_ok csb=0
+		set_ok csb=1
+		expect_answer ;;
+	*)
+		atf_check -s exit:1 -o ignore -e match:"not (available|supported)" \
+		    sysctl $oid.csb=1
+		atf_check_equal 0 "$(sysctl -n $oid.csb)" ;;
+	esac
+}
+
+lem_case base "Without any of its modes the driver writes TDT for each packet"
+base_run()
+{
+	set_ok csb=0 sc=0 tx_lazy=0 poll=0 itr=0
+	during pings
+	check "tx_packets >= 20 && rx_packets >= 20"
+	check "tx_kicks == tx_packets && tx_kicks_saved == 0"
+	check "interrupts >= 1 && polls == 0"
+	during fragments
+	check "tx_kicks == tx_packets && tx_combined == 0"
+}
+
+lem_case sc "With send combining fragments share writes of TDT"
+sc_run()
+{
+	set_ok csb=0 sc=1 tx_lazy=0 poll=0 itr=488
+	during fragments
+	check "tx_kicks + tx_kicks_saved == tx_packets"
+	check "tx_combined > 0 && tx_flushes > 0 && tx_kicks < tx_packets"
+}
+
+lem_case csb "With the shared memory few packets need a write"
+csb_run()
+{
+	case "$(sysctl -n $oid.%pnpinfo)" in
+	*subdevice=0x1101*)	;;
+	*)	atf_skip "the adapter has no shared memory" ;;
+	esac
+	set_ok csb=1 poll=0
+	during fragments
+	check "tx_kicks + tx_kicks_saved == tx_packets"
+	check "tx_kicks_saved > tx_packets / 2 && tx_combined == 0"
+}
+
+lem_case poll "A polled adapter does not interrupt, with each mode"
+poll_run()
+{
+	local mode
+
+	for mode in "csb=0 sc=0" "csb=0 sc=1" "csb=0 tx_lazy=1"; do
+		set_ok $mode poll=1000
+		expect_answer
+		during pings
+		check "interrupts == 0 && polls > 0 && rx_packets >= 20"
+		set_ok poll=0
+		during pings
+		check "interrupts > 0 && polls == 0"
+	done
+}
+
+lem_case mtu "The MTU is from 72 to 16110 bytes"
+mtu_run()
+{
+	local mtu
+
+	for mtu in 72 576 1500 9000 16110; do
+		atf_check ifconfig $ifp mtu $mtu
+		expect_answer
+	done
+	for mtu in 71 16111; do
+		atf_check -s exit:1 -e ignore ifconfig $ifp mtu $mtu
+	done
+	atf_check -o match:"mtu 16110" ifconfig $ifp
+}
+
+lem_case offloads "Each offload is switched while packets are sent"
+offloads_run()
+{
+	local o i
+
+	ping -q -i 0.005 -s 3000 $peer > ping 2>&1 &
+	for i in 1 2 3; do
+		for o in tso lro rxcsum txcsum; do
+			atf_check ifconfig $ifp -$o
+			atf_check ifconfig $ifp $o
+		done
+	done
+	kill -INT $!
+	wait
+	atf_check grep -q "bytes from\|packets received" ping
+	expect_answer
+	[ "$(counter watchdogs)" -eq 0 ] || atf_fail "watchdog"
+}
+
+lem_case modes "All modes are switched while packets are sent"
+modes_run()
+{
+	local i mode
+
+	ping -q -i 0.005 -s 3000 $peer > ping 2>&1 &
+	for i in 1 2 3 4 5; do
+		for mode in "sc=0 tx_lazy=1" "sc=1 tx_lazy=0" "poll=2000" \
+		    "poll=0" "itr=0" "itr=488" "rx_share=1" "rx_share=100" \
+		    "csb_rounds=0" "csb_rounds=1024"; do
+			set_ok $mode
+		done
+		! grep -q 'csb=1' knobs || set_ok csb=$((i % 2))
+	done
+	kill -INT $!
+	wait
+	expect_answer
+	[ "$(counter watchdogs)" -eq 0 ] || atf_fail "watchdog"
+}
+
+# The adapter, by its place on the bus, which it keeps without a driver.
+location()
+{
+	sysctl -n $oid.%location | awk '{ for (i = 1; i <= NF; i++)
+	    if ($i ~ /^dbsf=/) print substr($i, 6) }'
+}
+
+lem_case detach "The driver detaches and attaches under traffic"
+detach_run()
+{
+	local address netmask where i
+
+	set -- $(awk '$1 == "inet"' interface)
+	address=$2 netmask=$4
+	where=$(location)
+	for i in 1 2 3; do
+		ping -q -i 0.005 -s 3000 $peer > ping 2>&1 &
+		sleep 0.3
+		atf_check devctl detach $ifp
+		atf_check devctl attach $where
+		kill -INT $!
+		wait
+		atf_check ifconfig $ifp inet $address netmask $netmask up
+		expect_answer
+	done
+	sysctl $(cat knobs) > /dev/null
+}
+
+lem_case vlan "An interface that vlan(4) uses is not detached"
+vlan_run()
+{
+	ifconfig vlan create > vlan || atf_skip "no vlan(4)"
+	atf_check ifconfig $(cat vlan) vlan 5 vlandev $ifp up
+	atf_check -s not-exit:0 -o ignore -e match:"busy" devctl detach $ifp
+	atf_check ifconfig $(cat vlan) destroy
+	expect_answer
+}
+
+lem_case netmap "A netmap(4) program sends and receives, in each mode"
+netmap_run()
+{
+	local mode
+
+	[ -c /dev/netmap ] || atf_skip "the kernel has no netmap"
+	for mode in "csb=0 sc=0" "sc=1" "poll=1000" "poll=0" \
+	    "$(grep -o 'csb=.*' knobs)" "poll=1000" "poll=0"; do
+		set_ok $mode
+		atf_check -o match:"^sent 100, answers 100$" \
+		    "$(atf_get_srcdir)/lem_netmap" $ifp $peer 100
+		expect_answer
+	done
+}
+
+atf_init_test_cases()
+{
+	local c
+
+	for c in $cases; do
+		atf_add_test_case $c
+	done
+}

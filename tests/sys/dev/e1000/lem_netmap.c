@@ -1,0 +1,152 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * lem_netmap interface address count: opens an interface in netmap mode, asks
+ * for the Ethernet address of `address' (ARP) `count' times, each after the
+ * answer to the one before, and prints how many were sent and answered.  It
+ * ends with the first that is not answered.
+ */
+
+#include <sys/types.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <arpa/inet.h>
+#include <err.h>
+#include <ifaddrs.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <net/if_dl.h>
+#include <net/netmap_user.h>
+#include <netinet/in.h>
+#include <netinet/if_ether.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libnetmap.h>
+
+#define	WAIT_MS	10000
+
+static uint8_t station[ETHER_ADDR_LEN];
+static struct in_addr own;
+
+/* The Ethernet and the IPv4 address of an interface. */
+static void
+addresses(const char *name)
+{
+	const struct sockaddr_dl *dl;
+	struct ifaddrs *all, *ifa;
+	bool found = false;
+
+	if (getifaddrs(&all) != 0)
+		err(1, "getifaddrs");
+	for (ifa = all; ifa != NULL; ifa = ifa->ifa_next) {
+		if (strcmp(ifa->ifa_name, name) != 0 || ifa->ifa_addr == NULL)
+			continue;
+		if (ifa->ifa_addr->sa_family == AF_LINK) {
+			dl = (const void *)ifa->ifa_addr;
+			memcpy(station, LLADDR(dl), sizeof(station));
+		} else if (ifa->ifa_addr->sa_family == AF_INET) {
+			own = ((const struct sockaddr_in *)(const void *)
+			    ifa->ifa_addr)->sin_addr;
+			found = true;
+		}
+	}
+	freeifaddrs(all);
+	if (!found)
+		errx(1, "%s: no IPv4 address", name);
+}
+
+static size_t
+request(uint8_t frame[static 60], struct in_addr peer)
+{
+	struct ether_header *eh = (void *)frame;
+	struct ether_arp arp;
+
+	memset(frame, 0, 60);
+	memset(eh->ether_dhost, 0xff, sizeof(eh->ether_dhost));
+	memcpy(eh->ether_shost, station, sizeof(station));
+	eh->ether_type = htons(ETHERTYPE_ARP);
+	memset(&arp, 0, sizeof(arp));
+	arp.arp_hrd = htons(ARPHRD_ETHER);
+	arp.arp_pro = htons(ETHERTYPE_IP);
+	arp.arp_hln = ETHER_ADDR_LEN;
+	arp.arp_pln = sizeof(peer);
+	arp.arp_op = htons(ARPOP_REQUEST);
+	memcpy(arp.arp_sha, station, sizeof(station));
+	memcpy(arp.arp_spa, &own, sizeof(own));
+	memcpy(arp.arp_tpa, &peer, sizeof(peer));
+	memcpy(eh + 1, &arp, sizeof(arp));
+	return (60);
+}
+
+static bool
+is_answer(const uint8_t *frame, size_t len, struct in_addr peer)
+{
+	const struct ether_header *eh = (const void *)frame;
+	struct ether_arp arp;
+
+	if (len < sizeof(*eh) + sizeof(arp) ||
+	    eh->ether_type != htons(ETHERTYPE_ARP))
+		return (false);
+	memcpy(&arp, eh + 1, sizeof(arp));
+	return (arp.arp_op == htons(ARPOP_REPLY) &&
+	    memcmp(arp.arp_spa, &peer, sizeof(peer)) == 0);
+}
+
+/* Wait for an answer, and discard other frames. */
+static bool
+answered(struct nmport_d *port, struct in_addr peer)
+{
+	struct netmap_ring *ring = NETMAP_RXRING(port->nifp, 0);
+	struct pollfd pfd = { .fd = port->fd, .events = POLLIN };
+	const struct netmap_slot *slot;
+	bool found = false;
+
+	while (!found && poll(&pfd, 1, WAIT_MS) > 0)
+		while (!nm_ring_empty(ring)) {
+			slot = &ring->slot[ring->cur];
+			if (is_answer((void *)NETMAP_BUF(ring, slot->buf_idx),
+			    slot->len, peer))
+				found = true;
+			ring->head = ring->cur =
+			    nm_ring_next(ring, ring->cur);
+		}
+	return (found);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct nmport_d *port;
+	struct in_addr peer;
+	char name[IFNAMSIZ + 8];
+	uint8_t frame[60];
+	unsigned int answers = 0, i, n;
+
+	if (argc != 4 || inet_pton(AF_INET, argv[2], &peer) != 1)
+		errx(1, "usage: lem_netmap interface address count");
+	n = strtoul(argv[3], NULL, 10);
+	addresses(argv[1]);
+	snprintf(name, sizeof(name), "netmap:%s", argv[1]);
+	port = nmport_open(name);
+	if (port == NULL)
+		err(1, "%s", name);
+	for (i = 0; i < n && answers == i; i++) {
+		if (nmport_inject(port, frame, request(frame, peer)) == 0 ||
+		    ioctl(port->fd, NIOCTXSYNC, NULL) != 0)
+			break;
+		answers += answered(port, peer);
+	}
+	printf("sent %u, answers %u\n", i, answers);
+	nmport_close(port);
+	return (0);
+}

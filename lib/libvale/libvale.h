@@ -128,10 +128,10 @@ void	vale_close(struct vale_desc *d);
 int	vale_set_header(struct vale_desc *d, unsigned int len);
 
 /*
- * Give up the right to change the port or its switch by this descriptor: then
- * vale_set_header() fails, and whoever takes over the process cannot attach the
- * host's interfaces to the switch.  Any thread.  Returns 0, or -1 with errno as
- * of cap_ioctls_limit(2).  In user space this does nothing.
+ * Limit the descriptor to syncs and waiting.  After that vale_set_header()
+ * fails, and the descriptor cannot attach interfaces of the host to a switch.
+ * Any thread.  Returns 0, or -1 with errno as of cap_ioctls_limit(2).  The
+ * user-space switch does nothing.
  */
 int	vale_limit(struct vale_desc *d);
 

@@ -87,45 +87,50 @@ TEST(invalid, "A frame with an invalid header is dropped and counted, and "
 		}
 }
 
+/*
+ * Send `len' bytes of zeros; the first slot, with up to `fraglen' of them, is
+ * flagged as a header and, unless `slot_len' is 0, says that it has so many.
+ */
+static void
+send_flagged(struct vale_desc *d, uint32_t len, uint32_t fraglen,
+    uint32_t slot_len)
+{
+	static const uint8_t zeros[100];
+	struct netmap_slot *slot = &d->txring->slot[d->txring->head];
+
+	ATF_REQUIRE(len <= sizeof(zeros));
+	t_put(d, zeros, len, fraglen, false);
+	slot->flags |= VALE_SLOT_HEADER;
+	if (slot_len != 0)
+		slot->len = slot_len;
+	ATF_REQUIRE_EQ(0, vale_txsync(d));
+}
+
 TEST(short_header, "A header that is not complete in its slot is invalid, as "
     "is one without a frame")
 {
 	struct vale_desc *from, *to;
-	struct netmap_ring *ring;
-	uint8_t buf[100] = { 0 };
 	unsigned int a;
-	uint32_t first;
+	bool is_short;
 
 	for (a = 1; a < nitems(vn_kinds); a++) {
+		is_short = vn_kinds[a] == VN_SHORT;
 		to = vn_port("valet0:to", 0, 64, 2);
 		from = vn_port("valet0:from", vn_kinds[a], 64, 1);
-		ring = from->txring;
 		vn_drain(to);
-		first = ring->head;
-		t_put(from, buf, sizeof(buf), vn_kinds[a] == VALE_HEADER_SLOT ?
-		    VN_LONG + 1 : vn_kinds[a] - 1, false);
-		ring->slot[first].flags |= VALE_SLOT_HEADER;
-		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		send_flagged(from, 100, vn_kinds[a] == VALE_HEADER_SLOT ?
+		    VN_LONG + 1 : vn_kinds[a] - 1, 0);
 		T_COUNT(from, TX_BAD_HEADER, 1);
-		first = ring->head;
-		t_put(from, buf, VN_LONG - 1, VN_LONG, false);
-		ring->slot[first].flags |= VALE_SLOT_HEADER;
-		ATF_REQUIRE_EQ(0, vale_txsync(from));
-		T_COUNT(from, TX_BAD_HEADER, vn_kinds[a] == VN_SHORT ? 1 : 2);
-		T_COUNT(from, TX_RUNT, vn_kinds[a] == VN_SHORT ? 1 : 0);
-		first = ring->head;
-		t_put(from, buf, VN_LONG, VN_LONG, false);
-		ring->slot[first].flags |= VALE_SLOT_HEADER;
-		ATF_REQUIRE_EQ(0, vale_txsync(from));
-		T_COUNT(from, TX_BAD_HEADER, vn_kinds[a] == VN_SHORT ? 1 : 2);
-		T_COUNT(from, TX_RUNT, vn_kinds[a] == VN_SHORT ? 2 : 1);
+		send_flagged(from, VN_LONG - 1, VN_LONG, 0);
+		T_COUNT(from, TX_BAD_HEADER, is_short ? 1 : 2);
+		T_COUNT(from, TX_RUNT, is_short ? 1 : 0);
+		send_flagged(from, VN_LONG, VN_LONG, 0);
+		T_COUNT(from, TX_BAD_HEADER, is_short ? 1 : 2);
+		T_COUNT(from, TX_RUNT, is_short ? 2 : 1);
 		/* What else is wrong with the slot was wrong before. */
-		first = ring->head;
-		t_put(from, buf, VN_LONG, VN_LONG, false);
-		ring->slot[first].flags |= VALE_SLOT_HEADER;
-		ring->slot[first].len = ring->nr_buf_size + 1;
-		ATF_REQUIRE_EQ(0, vale_txsync(from));
-		T_COUNT(from, TX_BAD_HEADER, vn_kinds[a] == VN_SHORT ? 1 : 2);
+		send_flagged(from, VN_LONG, VN_LONG,
+		    from->txring->nr_buf_size + 1);
+		T_COUNT(from, TX_BAD_HEADER, is_short ? 1 : 2);
 		T_COUNT(from, TX_BAD_LEN, 1);
 		vn_drain(to);
 		T_COUNT(to, RX_FRAME, 1);

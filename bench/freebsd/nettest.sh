@@ -1,0 +1,400 @@
+#!/bin/sh
+#
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# nettest.sh [-c processors] [-d directions] [-m megabytes] [-n rounds]
+#     [-o directory] [-s sets] [-t seconds] image [image2]
+#
+# Measures two guests of bhyve(8), and the host, with nettest and pkt-gen: what
+# a program sends, and what a program at the other end receives.  Prints a table
+# for each direction, with ratios to the row BASE.  Run as root on FreeBSD.
+#
+#	-c	processors of a guest; a list runs everything for each (1)
+#	-d	directions: guest (from guest 2 to guest 1), host (from guest 2
+#		to the host) and from-host (all three)
+#	-m	memory of a guest (512)
+#	-n	rounds; the table has medians (3)
+#	-o	directory for results.tsv and table.txt (nettest.out)
+#	-s	sets of rows, below (all)
+#	-t	seconds of a measurement (2)
+#
+# The image is a disk with FreeBSD that boots with a read-only root file system
+# and gives root a shell on its serial console, without a password.  It holds
+# if_lem.ko, nettest and, if its figures are wanted, pkt-gen.  Without a second
+# image both guests use the first.
+#
+# Environment:
+#
+#	BHYVE		this project's bhyve (/usr/local/sbin/bhyve)
+#	TREE_BHYVE	the system's (/usr/sbin/bhyve)
+#	LOADER		loads a virtual machine in place of bhyveload(8); called
+#			with its name, its megabytes and its image
+#	IF_LEM		the module in the guest (if_lem)
+#	BOOT_S		seconds until a guest must have booted (300)
+#
+# The guests have 192.0.2.1 and 192.0.2.2, the host 192.0.2.254.
+
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+BHYVE=${BHYVE:-/usr/local/sbin/bhyve}
+TREE_BHYVE=${TREE_BHYVE:-/usr/sbin/bhyve}
+IF_LEM=${IF_LEM:-if_lem}
+SWITCH=valent
+
+# A set is one boot of both guests: bhyve, adapter, backend.  Its rows are what
+# is set in the guests, one after the other.
+ALL_SETS="e1000-vale e1000-tap tree-e1000-vale virtio-vale tree-virtio-vale \
+tree-virtio-tap"
+BASE="itr=0 sc=0 csb=0"
+
+# rows SET: print a row a line; "-" stands for the driver of the base system.
+rows()
+{
+	case $1 in
+	e1000-*)
+		cat <<-EOF
+		-
+		$BASE
+		itr=250 sc=0 csb=0
+		itr=250 sc=1 csb=0
+		itr=0 sc=1 csb=0 poll=2000
+		itr=0 sc=0 csb=1
+		itr=250 sc=0 csb=1
+		EOF
+		;;
+	tree-e1000-*)
+		echo -
+		echo "$BASE"
+		;;
+	*)
+		echo -
+		;;
+	esac
+}
+
+complain()
+{
+	echo "nettest.sh: $*" >&2
+}
+
+usage()
+{
+	sed -n '7,8s/^# //p' "$here/nettest.sh" >&2
+	exit 2
+}
+
+. "$here/guests.subr"
+
+say()
+{
+	printf '%5ds  %s\n' $(($(date +%s) - begun)) "$*" >&2
+}
+
+# host_up SET: the host's end, with its address; sets port1 and port2, the
+# backends of the guests.
+host_up()
+{
+	case $1 in
+	*-vale)
+		host_if=$(ifconfig tap create) &&
+		    ifconfig $host_if inet 192.0.2.254/24 up -rxcsum -txcsum \
+		    > /dev/null 2>&1
+		valectl -h $SWITCH:$host_if > "$work/err" 2>&1 || {
+			complain "$(tail -n 1 "$work/err")"
+			return 1
+		}
+		port1=$SWITCH:vm1
+		port2=$SWITCH:vm2
+		;;
+	*-tap)
+		sysctl net.link.tap.up_on_open=1 > /dev/null
+		port1=$(ifconfig tap create) && port2=$(ifconfig tap create) &&
+		    host_if=$(ifconfig bridge create) &&
+		    ifconfig $host_if addm $port1 addm $port2 \
+		    inet 192.0.2.254/24 up
+		;;
+	esac
+}
+
+host_down()
+{
+	case $host_if in
+	tap*)
+		valectl -d $SWITCH:$host_if > /dev/null 2>&1
+		;;
+	bridge*)
+		ifconfig $port1 destroy
+		ifconfig $port2 destroy
+		;;
+	esac
+	[ -z "$host_if" ] || ifconfig $host_if destroy
+	host_if=
+}
+
+# setup N: address, nettest's server, and a place for files in guest N.
+setup()
+{
+	guest_run $1 60 "mount -t tmpfs tmpfs /tmp;
+	    sysctl net.inet.icmp.icmplim=0 > /dev/null;
+	    { nettest serve > /dev/null 2>&1 & }"
+}
+
+# row_up ROW: the driver and its settings in both guests.
+row_up()
+{
+	local n settings
+
+	for n in 1 2; do
+		case $1 in
+		-)
+			settings=:
+			;;
+		*)
+			settings="{ kldstat -q -n if_lem || { devctl detach em0;
+			    kldload $IF_LEM; }; } > /dev/null;
+			    sysctl dev.em.0.poll=0$(printf ' dev.em.0.%s' $1) \
+			    > /dev/null"
+			;;
+		esac
+		guest_run $n 60 "$settings 2>&1" > "$work/err" || {
+			complain "guest $n, $1: $(tail -n 1 "$work/err")"
+			return 1
+		}
+		guest_run $n 60 "ifconfig $nic inet 192.0.2.$n/24 up" || return
+	done
+	# Both are there, and both know each other's address.
+	guest_run 2 60 "until ping -c 1 -t 1 192.0.2.1 &&
+	    ping -c 1 -t 1 192.0.2.254; do sleep 1; done > /dev/null" || {
+		complain "$1: guest 1 and the host do not answer guest 2"
+		return 1
+	}
+}
+
+# nettest_to DIRECTION arguments: run nettest where the direction begins.
+nettest_to()
+{
+	local test=$2 peer
+
+	case $1 in
+	guest)
+		peer=192.0.2.1
+		;;
+	host)
+		peer=192.0.2.254
+		;;
+	from-host)
+		peer=192.0.2.2
+		;;
+	esac
+	shift 2
+	if [ $peer = 192.0.2.2 ]; then
+		timeout $((seconds + 60)) nettest $test $peer "$@"
+	else
+		guest_run 2 $((seconds + 60)) "nettest $test $peer $*"
+	fi
+}
+
+# field NAME LINE: the number after NAME=.
+field()
+{
+	printf '%s\n' "$2" | sed -n "s/.*[ ]$1=\([0-9.]*\).*/\1/p" | tail -n 1
+}
+
+# result TEST SENT RECEIVED SECONDS: add a line, with rates.
+result()
+{
+	awk -v head="$set	$cpus	$row	$direction	$round	$1" \
+	    -v sent="${2:--}" -v received="${3:--}" -v s="${4:-0}" 'BEGIN {
+		OFS = "\t"
+		print head, (s > 0 && sent != "-" ? sent / s : "-"),
+		    (s > 0 && received != "-" ? received / s : "-")
+	}' >> "$results"
+}
+
+udp()
+{
+	local line
+
+	line=$(nettest_to $direction udp $1 $seconds)
+	result udp$1 "$(field sent "$line")" "$(field received "$line")" \
+	    "$(field seconds "$line")"
+}
+
+tcp()
+{
+	local line
+
+	line=$(nettest_to $direction tcp $seconds)
+	result tcp - "$(field bytes "$line")" "$(field seconds "$line")"
+}
+
+rr()
+{
+	local line
+
+	line=$(nettest_to $direction rr $seconds)
+	result rr - "$(field transactions "$line")" "$(field seconds "$line")"
+}
+
+# pktgen NAME OPTIONS: 60-byte frames from one adapter in netmap mode to the
+# other.
+pktgen()
+{
+	local line sent received s
+
+	guest_run 1 30 "timeout -s INT $((seconds + 5)) pkt-gen \
+	    -i netmap:$nic -f rx -w 1 > /tmp/rx 2>&1 & rx=\$!"
+	line=$(guest_run 2 $((seconds + 60)) "timeout -s INT \
+	    $((seconds + 2)) pkt-gen -i netmap:$nic -f tx -l 60 -w 2 \
+	    -D 02:be:ef:00:00:01 $2 2>&1 | tail -n 3")
+	sent=$(printf '%s\n' "$line" | sed -n 's/.*Sent \([0-9]*\) .*/\1/p')
+	s=$(printf '%s\n' "$line" | sed -n 's/.* in \([0-9.]*\) sec.*/\1/p')
+	received=$(guest_run 1 60 "wait \$rx; cat /tmp/rx" |
+	    sed -n 's/.*Received \([0-9]*\) .*/\1/p')
+	result $1 "$sent" "$received" "$s"
+}
+
+measure()
+{
+	for direction in $directions; do
+		udp 8
+		udp 1460
+		tcp
+		rr
+		[ $direction = guest ] && $has_pktgen || continue
+		pktgen pkt-gen-1 "-b 1"
+		pktgen pkt-gen ""
+	done
+}
+
+# boot SET CPUS: run its rows.
+boot()
+{
+	local bhyve=$BHYVE device=e1000
+
+	set=$1 cpus=$2 nic=em0
+	case $set in
+	tree-*)
+		bhyve=$TREE_BHYVE
+		;;
+	esac
+	case $set in
+	*virtio-*)
+		device=virtio-net nic=vtnet0
+		;;
+	esac
+	say "$set, processors of a guest: $cpus"
+	host_up $set &&
+	    guest_start 1 "$bhyve" $cpus $mb "$image1" \
+	    $device,$port1,mac=02:be:ef:00:00:01 &&
+	    guest_start 2 "$bhyve" $cpus $mb "$image2" \
+	    $device,$port2,mac=02:be:ef:00:00:02 &&
+	    guest_wait 1 && guest_wait 2 && setup 1 && setup 2 || return
+	has_pktgen=false
+	guest_run 2 30 "command -v pkt-gen > /dev/null" && has_pktgen=true
+	rows $set > "$work/rows"
+	round=1
+	while [ $round -le $rounds ]; do
+		while read -r row <&4; do
+			# The base system's driver does not come back.
+			[ $round -eq 1 ] || [ "$row" != - ] ||
+			    [ $(wc -l < "$work/rows") -eq 1 ] || continue
+			say "round $round: $row"
+			row_up "$row" || return
+			measure
+		done 4< "$work/rows"
+		round=$((round + 1))
+	done
+}
+
+finish()
+{
+	guests_stop
+	host_down
+	[ -z "$server" ] || kill $server
+	server=
+}
+
+cpu_counts=1 directions="guest host from-host" mb=512 rounds=3
+out=nettest.out sets=$ALL_SETS seconds=2
+while getopts c:d:m:n:o:s:t: option; do
+	case $option in
+	c)	cpu_counts=$OPTARG ;;
+	d)	directions=$OPTARG ;;
+	m)	mb=$OPTARG ;;
+	n)	rounds=$OPTARG ;;
+	o)	out=$OPTARG ;;
+	s)	sets=$OPTARG ;;
+	t)	seconds=$OPTARG ;;
+	*)	usage ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -eq 1 ] || [ $# -eq 2 ] || usage
+image1=$1 image2=${2:-$1}
+for word in $cpu_counts $mb $rounds $seconds; do
+	case $word in
+	0* | *[!0-9]*)
+		complain "$word: a number from 1 is needed"
+		exit 2
+		;;
+	esac
+done
+for word in $sets; do
+	case " $ALL_SETS " in
+	*" $word "*)
+		;;
+	*)
+		complain "$word: the sets are $ALL_SETS"
+		exit 2
+		;;
+	esac
+done
+for word in $directions; do
+	case $word in
+	guest | host | from-host)
+		;;
+	*)
+		complain "$word: the directions are guest, host and from-host"
+		exit 2
+		;;
+	esac
+done
+for word in "$image1" "$image2"; do
+	[ -r "$word" ] || {
+		complain "$word: cannot be read"
+		exit 2
+	}
+done
+
+mkdir -p "$out" || exit
+out=$(cd "$out" && pwd)
+results=$out/results.tsv
+work=$(mktemp -d "${TMPDIR:-/tmp}/nettest.XXXXXX") || exit
+: > "$work/commands"
+: > "$results"
+begun=$(date +%s)
+host_if= server= failed=0
+trap 'finish; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+
+kldstat -q -m vmm || kldload vmm || exit
+nettest serve > /dev/null 2>&1 &
+server=$!
+for n in $cpu_counts; do
+	for word in $sets; do
+		boot $word $n || {
+			failed=1
+			complain "$word: stopped"
+		}
+		guests_stop
+		host_down
+	done
+done
+awk -v base="$BASE" -f "$here/table.awk" "$results" > "$out/table.txt"
+cat "$out/table.txt"
+say "table.txt and results.tsv are in $out"
+exit $failed

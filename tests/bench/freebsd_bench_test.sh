@@ -1,0 +1,210 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# bench/freebsd/nettest.sh with programs in place of FreeBSD's, which write down
+# how they are called.  Their guests are shells, and nettest and pkt-gen print
+# known figures.
+
+nettest=$(atf_get_srcdir)/../../../bench/freebsd/nettest.sh
+
+# program NAME: put the script on standard input into the directory bin.
+program()
+{
+	{ echo '#!/bin/sh'; cat; } > bin/$1
+	chmod +x bin/$1
+}
+
+make_host()
+{
+	local p
+
+	mkdir bin
+	log=$PWD/log
+	: > log
+	for p in bhyveload valectl kldload devctl mount; do
+		program $p <<-EOF
+			echo "\${vm:-host}: $p \$*" >> $log
+		EOF
+	done
+	for p in kldstat ping stty; do
+		program $p < /dev/null
+	done
+	program sysctl <<-EOF
+		echo "\${vm:-host}: sysctl \$*" >> $log
+		case "\$*" in
+		*itr=*)
+			echo "\$*" > $PWD/mode
+			;;
+		esac
+	EOF
+	program ifconfig <<-EOF
+		echo "\${vm:-host}: ifconfig \$*" >> $log
+		[ "\$2" != create ] || echo \${1}0
+	EOF
+	# The guest asks for a name, and gives everybody a shell.
+	program bhyve <<-EOF
+		echo "\${0##*/} \$*" >> $log
+		for vm; do :; done
+		export vm
+		[ ! -e $PWD/broken ] || { echo "broken" >&2; exit 4; }
+		echo "\$\$" > $PWD/\$vm.pid
+		printf 'boot messages\nlogin: '
+		read -r user
+		[ "\$user" = root ] || exit 5
+		printf '# '
+		exec /bin/sh
+	EOF
+	cp bin/bhyve bin/tree-bhyve
+	program bhyvectl <<-EOF
+		echo "bhyvectl \$*" >> $log
+		case "\$*" in
+		--force-poweroff*)
+			vm=\${2#--vm=}
+			kill \$(cat $PWD/\$vm.pid)
+			;;
+		esac
+	EOF
+	program nettest <<-EOF
+		echo "\${vm:-host}: nettest \$*" >> $log
+		case "\$*\$(cat $PWD/mode 2> /dev/null)" in
+		serve*)
+			exec sleep 1000
+			;;
+		udp*csb=1*)
+			echo "udp size=\$3 seconds=2.000 sent=60000 full=0" \
+			    received=40000
+			;;
+		udp*)
+			echo "udp size=\$3 seconds=2.000 sent=8000 full=0" \
+			    received=4000
+			;;
+		tcp*)
+			echo "tcp streams=1 seconds=2.000 bytes=25000000"
+			;;
+		rr*)
+			echo "rr seconds=2.000 transactions=600"
+			;;
+		esac
+	EOF
+	program pkt-gen <<-EOF
+		echo "\$vm: pkt-gen \$*" >> $log
+		case "\$*" in
+		*rx*)
+			echo "Received 30000 packets 1800000 bytes 1 events" \
+			    "60 bytes each in 3.00 seconds."
+			;;
+		*)
+			echo "Sent 40000 packets 2400000 bytes 2 events" \
+			    "60 bytes each in 2.00 seconds."
+			echo "Speed: 20.000 Kpps Bandwidth: ..."
+			;;
+		esac
+	EOF
+	: > image
+	PATH=$PWD/bin:$PATH
+	export BHYVE=$PWD/bin/bhyve TREE_BHYVE=$PWD/bin/tree-bhyve
+}
+
+atf_test_case rows
+rows_head()
+{
+	atf_set descr "Each row's settings are made in both guests, and the" \
+	    "table has the medians and their ratios to BASE"
+}
+rows_body()
+{
+	make_host
+	atf_check -o save:table -e save:err \
+	    sh "$nettest" -n 1 -s e1000-vale -o out image
+	atf_check -o inline:"3\n" grep -c '^From' table
+	# Sent and received, thousands a second; MB as bits; 1/s; frames.
+	atf_check -o match:"BASE +4.00 2.00 +4.00 2.00 +100 +300 +20.0 15.0" \
+	    grep -E "e1000-vale +BASE" table
+	atf_check -o match:"itr=0 sc=0 csb=1 +30.0 20.0" cat table
+	atf_check -o match:"/ BASE +10.00 +10.00 +1.00 +1.00 +1.00 +1.00" \
+	    cat table
+	# 7 rows and 3 directions of 4, and 2 of pkt-gen between guests.
+	atf_check -o match:"^ *98 " wc -l out/results.tsv
+	atf_check -o inline:"14\n" \
+	    grep -c "^nettest1: pkt-gen -i netmap:em0 -f rx -w 1$" log
+	for n in 1 2; do
+		atf_check -o inline:"1\n" grep -c "^nettest$n: sysctl \
+dev.em.0.poll=0 dev.em.0.itr=250 dev.em.0.sc=0 dev.em.0.csb=1$" log
+		adapter=e1000,valent:vm$n,mac=02:be:ef:00:00:0$n
+		atf_check -o match:"-s 2,$adapter" grep "^bhyve .*nettest$n$" log
+	done
+	# Everything is undone.
+	atf_check -o match:. grep "valectl -d valent:tap0" log
+	atf_check -o match:. grep "host: ifconfig tap0 destroy" log
+	for n in 1 2; do
+		! kill -0 "$(cat nettest$n.pid)" 2> /dev/null ||
+		    atf_fail "guest $n runs"
+	done
+}
+
+atf_test_case sets
+sets_head()
+{
+	atf_set descr "Sets run the bhyve, adapter and backend that they name"
+}
+sets_body()
+{
+	make_host
+	atf_check -o save:table -e ignore sh "$nettest" -n 1 -d guest \
+	    -s "tree-virtio-tap virtio-vale" -c "1 2" -o out image
+	for n in 1 2; do
+		atf_check -o match:. \
+		    grep "^tree-bhyve .*-c $n .*2,virtio-net,tap0" log
+		atf_check -o match:. \
+		    grep "^bhyve .*-c $n .*2,virtio-net,valent:vm1" log
+		atf_check -o match:. grep "guest to guest, .*: $n$" table
+	done
+	atf_check -o match:"host: ifconfig bridge0 destroy" cat log
+	atf_check -o match:"pkt-gen -i netmap:vtnet0" cat log
+}
+
+atf_test_case guest_ends
+guest_ends_head()
+{
+	atf_set descr "If bhyve does not start the guest, its last message is" \
+	    "shown, the set is left out, and the host is as before"
+}
+guest_ends_body()
+{
+	make_host
+	: > broken
+	atf_check -s exit:1 -o ignore -e match:"guest [12] ended: broken" \
+	    -e match:"e1000-tap: stopped" \
+	    sh "$nettest" -n 1 -s e1000-tap -o out image
+	atf_check -o match:. grep "ifconfig bridge0 destroy" log
+}
+
+atf_test_case refused
+refused_head()
+{
+	atf_set descr "Wrong arguments are refused with one message"
+}
+refused_body()
+{
+	make_host
+	atf_check -s exit:2 -e match:"^nettest.sh \[" sh "$nettest"
+	atf_check -s exit:2 -e match:"^nettest.sh \[" sh "$nettest" -x image
+	atf_check -s exit:2 -e match:"^nettest.sh: 0: a number from 1 is needed" \
+	    sh "$nettest" -n 0 image
+	atf_check -s exit:2 -e match:"^nettest.sh: vale: the sets are e1000" \
+	    sh "$nettest" -s vale image
+	atf_check -s exit:2 -e match:"^nettest.sh: up: the directions are" \
+	    sh "$nettest" -d up image
+	atf_check -s exit:2 -e inline:"nettest.sh: nosuch: cannot be read\n" \
+	    sh "$nettest" nosuch
+	[ ! -e nettest.out ] || atf_fail "a directory was made"
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case rows
+	atf_add_test_case sets
+	atf_add_test_case guest_ends
+	atf_add_test_case refused
+}

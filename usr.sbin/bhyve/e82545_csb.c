@@ -165,12 +165,9 @@ e82545_csb_idle(struct e82545 *dev)
 	page = e82545_dma(dev) ? csb_map(dev) : NULL;
 	csb_tx_idle(c, page);
 	csb_rx_forget(c, page);
-	if (!e82545_dma(dev))
-		return;
 	if (page != NULL && c->rx_armed)
 		atomic_store_rel_32(&page->host_rxkick_at,
 		    htole32(NET_PARAVIRT_NONE));
-	c->rx_armed = false;
 }
 
 void

@@ -183,7 +183,6 @@ mw_clock(struct e82545_eeprom *ee, bool data_in)
 	case MW_IDLE:
 		if (data_in) {
 			ee->state = MW_COMMAND;
-			ee->shift = 0;
 			ee->nbits = 0;
 		}
 		break;

@@ -347,7 +347,7 @@ e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	uint32_t mdic;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	mdic = value & ~(E82545_MDIC_READY | E82545_MDIC_ERROR);
+	mdic = value & ~E82545_MDIC_ERROR;
 	if (E82545_MDIC_PHY(value) != PHY_ADDRESS)
 		mdic |= E82545_MDIC_ERROR;
 	else if ((value & E82545_MDIC_OP) == E82545_MDIC_OP_READ)

@@ -379,13 +379,12 @@ server_readable(int fd, enum ev_type type __unused, void *arg)
 	server_finish(ad);
 }
 
-/* The socket takes data again: send the rest, then continue. */
+/* The socket takes data again: continue, and send the rest. */
 static void
 server_writable(int fd __unused, enum ev_type type __unused, void *arg)
 {
 	struct adapter *ad = arg;
 
-	server_flush(ad);
 	server_parse(ad);
 	server_finish(ad);
 }

@@ -544,6 +544,29 @@ TEST(fresh, "A guest that places another CSB uses guest_txkick_at, and asks "
 	host_destroy(h);
 }
 
+TEST(first, "The TDT that started the ring counts with the next CSB")
+{
+	struct paravirt_csb *csb;
+	struct host *h = guest_up(64, 8, 2048, 0, &csb);
+	unsigned int i;
+
+	ATF_CHECK_EQ(0, h->txtail);
+	/* This is the first write, which may be repeated late. */
+	host_wr(h, E82545_TDH, 0);
+	host_wr(h, E82545_TDT, 0);
+	host_run(h);
+	place_another(h);
+	/* The index is not in the CSB, so the register's counts. */
+	for (i = 0; i < 4; i++) {
+		guest_frames(h, 16);
+		host_tx_go(h);
+		host_run(h);
+	}
+	ATF_CHECK_EQ(0, h->txtail);
+	ATF_CHECK_EQ(64, host_sent(h));
+	host_destroy(h);
+}
+
 TEST(rdt_placed, "A write to CSBAL makes the kept RDT count")
 {
 	struct paravirt_csb *csb;
@@ -693,6 +716,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, last_page);
 	ATF_TP_ADD_TC(tp, placed);
 	ATF_TP_ADD_TC(tp, fresh);
+	ATF_TP_ADD_TC(tp, first);
 	ATF_TP_ADD_TC(tp, rdt_placed);
 	ATF_TP_ADD_TC(tp, wrapped);
 	ATF_TP_ADD_TC(tp, forgotten);

@@ -381,6 +381,20 @@ TEST(bad_ring, "Without a receive ring no entry is touched")
 	host_destroy(h);
 }
 
+/* Reset the adapter, and set the ring up again without a write to RDH. */
+static void
+reset_ring(struct host *h)
+{
+	uint32_t rctl = host_rd(h, E82545_RCTL);
+
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
+	host_wr(h, E82545_RDBAL, h->rxring);
+	host_wr(h, E82545_RDBAH, h->rxring >> 32);
+	host_wr(h, E82545_RDLEN, h->nrxd * sizeof(struct e82545_rxd));
+	host_wr(h, E82545_RCTL, rctl);
+}
+
 TEST(restarted, "No entry of a frame of before the ring was started is left")
 {
 	struct paravirt_csb *csb;
@@ -391,15 +405,19 @@ TEST(restarted, "No entry of a frame of before the ring was started is left")
 	size_t len;
 
 	packet_fill(bulk, sizeof(bulk), 6);
-	for (n = 1; n < 25; n++) {
+	for (n = 1; n < 50; n++) {
 		h = up(32, 2048, 0, &ring, &csb);
 		len = receive(h, &p, 1000, hdr);
 		check(h, ring, len, hdr);
 		(void)guest_give(h, csb);
-		guest_inject(h, n);
-		guest_take(h, n);
+		guest_inject(h, n % 25);
+		guest_take(h, n % 25);
 		host_clear(h, E82545_RCTL, E82545_RCTL_EN);
-		host_wr(h, E82545_RDH, 0);
+		/* A reset does it, too. */
+		if (n < 25)
+			host_wr(h, E82545_RDH, 0);
+		else
+			reset_ring(h);
 		host_wr(h, E82545_RDT, 31);
 		h->rxnext = 0;
 		h->rxtail = h->rxposted = 31;

@@ -206,10 +206,19 @@ ATF_TC_BODY(link, tc __unused)
 	e82545_link(h->dev, true);
 	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(h, E82545_ICR));
 	ATF_CHECK(mac_link(h));
+	phy_rd(h, 1);
+	ATF_CHECK_EQ(0x0024, phy_rd(h, 1) & 0x0024);
 	e82545_link(h->dev, false);
 	e82545_link(h->dev, true);
 	ATF_CHECK_EQ(0, phy_rd(h, 1) & 0x0004);
 	ATF_CHECK_EQ(0x0024, phy_rd(h, 1) & 0x0024);
+	host_rd(h, E82545_ICR);
+	/* A reset is one, too. */
+	host_set(h, E82545_CTRL, E82545_CTRL_RST);
+	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
+	ATF_CHECK_EQ(0, phy_rd(h, 1) & 0x0004);
+	ATF_CHECK_EQ(0x0024, phy_rd(h, 1) & 0x0024);
+	phy_rd(h, 19);
 	host_rd(h, E82545_ICR);
 
 	/* Power. */

@@ -112,6 +112,14 @@ TEST(checksum, "IPCS, TCPCS, IPE, TCPE of valid and corrupted packets")
 		ATF_CHECK_EQ(packet_sum(frame, len), last.csum);
 		host_rx_post(h);
 	}
+	/* Another protocol, however much it looks like IPv6. */
+	p = (struct packet){ .v6 = true, .payload = payload, .paylen = 600 };
+	len = packet_build(&p, frame);
+	be16enc(frame + 12, 0x88b5);
+	rx_receive(h, frame, len);
+	last = check_taken(h, frame, len);
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_IXSM, last.status);
+	be16enc(frame + 12, 0x86dd);
 	/* All off: IXSM is set. */
 	host_wr(h, E82545_RXCSUM, 0);
 	rx_receive(h, frame, len);

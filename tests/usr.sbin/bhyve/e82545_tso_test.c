@@ -354,6 +354,33 @@ TEST(bad_header, "A packet whose header is not what the TSO context says is "
 	host_destroy(h);
 }
 
+TEST(single, "A packet of one segment gets the IP header's checksum, whatever "
+    "it had, if that header is complete")
+{
+	struct host *h = tx_up(64);
+	struct packet p = { .payload = bulk, .paylen = 80 };
+	uint8_t frame[134];
+	uint32_t n;
+	uint8_t *hdr;
+
+	packet_fill(bulk, sizeof(bulk), 3);
+	n = queue(h, &p, 100, 54, 2000);
+	hdr = host_mem(h, le64toh(host_txd(h, n - 1)->addr), 54);
+	be16enc(hdr + 24, 0xabcd);
+	tx_go(h);
+	ATF_REQUIRE_EQ(134, packet_build(&p, frame));
+	check_sent(h, 0, frame, 134);
+	n = queue(h, &p, 100, 54, 2000);
+	hdr = host_mem(h, le64toh(host_txd(h, n - 1)->addr), 54);
+	/* 40 bytes, of which TCP's header is the second half. */
+	hdr[14] = frame[14] = 0x4a;
+	be16enc(hdr + 24, 0xabcd);
+	be16enc(frame + 24, 0xabcd);
+	tx_go(h);
+	check_sent(h, 1, frame, 134);
+	host_destroy(h);
+}
+
 TEST(bad, "A packet with an invalid TSO context is dropped and counted")
 {
 	static const struct {
@@ -533,6 +560,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, reset);
 	ATF_TP_ADD_TC(tp, changed);
 	ATF_TP_ADD_TC(tp, contexts);
+	ATF_TP_ADD_TC(tp, single);
 	ATF_TP_ADD_TC(tp, bad);
 	ATF_TP_ADD_TC(tp, bad_header);
 	ATF_TP_ADD_TC(tp, vlan_lengths);

@@ -411,8 +411,11 @@ TEST(mtu, "mtu= is for segments, not for the packet that they are of")
 	h->port.fp_frame_max = 54 + 500;
 	queue(h, &p, 501, 54, 4000);
 	queue(h, &p, 500, 54, 4000);
+	/* One segment, shorter than the guest says segments are. */
+	p.paylen = 400;
+	queue(h, &p, 501, 54, 4000);
 	tx_go(h);
-	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK_EQ(2, host_sent(h));
 	ATF_CHECK_EQ(1, frame_port_counter(&h->port,
 	    FRAME_PORT_C_TX_OVERMTU));
 	host_destroy(h);

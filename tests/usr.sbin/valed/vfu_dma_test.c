@@ -28,6 +28,7 @@
 #include <atf-c.h>
 
 #include "test.h"
+#include "touch.h"
 #include "vfu_dma.h"
 
 #define	PAGE		VFU_DMA_PAGE
@@ -514,6 +515,38 @@ TEST(host, "vfu_dma_host() finds the range of an address, unless it changes")
 	ATF_CHECK(!vfu_dma_host(&dma, p, &host));
 }
 
+static unsigned int	mappings;
+
+static void
+count_map(const void *arg, uint8_t *p, size_t size)
+{
+	const struct vfu_dma_host *expected = arg;
+
+	ATF_CHECK_EQ(expected->map, p);
+	ATF_CHECK_EQ(expected->map_size, size);
+	mappings++;
+}
+
+TEST(each, "vfu_dma_each() has each mapping once, none of those removed")
+{
+	struct vfu_dma_host host;
+	int fd;
+
+	start(0);
+	fd = memory(0, 8 * PAGE, SEALS);
+	ATF_REQUIRE_EQ(0, map(-1, 0, 0, PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0x4000, 2 * PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0x8000, 3 * PAGE));
+	/* Those behind it move up. */
+	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 0x4000, 2 * PAGE));
+	ATF_REQUIRE(vfu_dma_host(&dma, vfu_dma_addr(&dma, 0x8000, 1), &host));
+	vfu_dma_each(&dma, count_map, &host);
+	ATF_CHECK_EQ(1, mappings);
+	vfu_dma_clear(&dma);
+	vfu_dma_each(&dma, count_map, &host);
+	ATF_CHECK_EQ(1, mappings);
+}
+
 static void
 refused(int error, const char *reason, int fd, uint64_t offset, uint64_t gpa,
     uint64_t size)
@@ -709,6 +742,38 @@ TEST(tearing, "vfu_dma_host() finds a range as it is while others come and go")
 	vfu_dma_clear(&shared);
 }
 
+static void
+unmap_first(void *arg)
+{
+	ATF_REQUIRE_EQ(0, vfu_dma_unmap(arg, 0, PAGE));
+}
+
+TEST(change_seen, "vfu_dma_host() finds nothing in a table that changes while "
+    "it looks")
+{
+	struct vfu_dma_host host;
+	struct vfu_dma *d;
+	uint8_t *p, *pages;
+	int fd;
+
+	/* The second range is in the second page. */
+	pages = touch_pages(4);
+	d = (void *)(pages + TOUCH_PAGE -
+	    offsetof(struct vfu_dma, range[1]));
+	vfu_dma_init(d, 0, no_pause, NULL);
+	fd = memory(0, PAGE, SEALS);
+	ATF_REQUIRE_EQ(0, vfu_dma_map(d, -1, 0, 0, PAGE, true, &why));
+	ATF_REQUIRE_EQ(0, vfu_dma_map(d, fd, 0, 0x100000, PAGE, true, &why));
+	p = vfu_dma_addr(d, 0x100000, PAGE);
+	ATF_REQUIRE(p != NULL);
+	ATF_CHECK(vfu_dma_host(d, p, &host));
+	touch_next(pages + TOUCH_PAGE, unmap_first, d);
+	ATF_CHECK(!vfu_dma_host(d, p, &host));
+	ATF_REQUIRE_EQ(1, d->n);
+	ATF_CHECK(vfu_dma_host(d, p, &host));
+	vfu_dma_clear(d);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, bounds);
@@ -721,9 +786,11 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, greatest_limit);
 	ATF_TP_ADD_TC(tp, pause);
 	ATF_TP_ADD_TC(tp, host);
+	ATF_TP_ADD_TC(tp, each);
 	ATF_TP_ADD_TC(tp, reasons);
 	ATF_TP_ADD_TC(tp, pages);
 	ATF_TP_ADD_TC(tp, unmapped);
 	ATF_TP_ADD_TC(tp, tearing);
+	ATF_TP_ADD_TC(tp, change_seen);
 	return (atf_no_error());
 }

@@ -40,6 +40,7 @@ TEST(arguments, "Rings, buffers, MTUs and modes out of range are refused; the "
 	ATF_CHECK_EQ(EINVAL, lem_set_mode(lc, 0x10));
 	lc->lc_csb = NULL;
 	ATF_CHECK_EQ(ENOTSUP, lem_set_mode(lc, LEM_MODE_CSB | LEM_MODE_LAZY));
+	ATF_CHECK_EQ(0, lem_set_rounds(lc, lc->lc_rounds / 2));
 	lc->lc_csb = csb;
 	ATF_CHECK_EQ(LEM_MODE_SC, lc->lc_mode);
 	ATF_CHECK_EQ(EINVAL, lem_set_itr(lc, E82545_ITR_MAX + 1));
@@ -201,6 +202,12 @@ TEST(csb_rounds, "A polling guest, which may share its processor with the "
 	ATF_CHECK(lim > 0);
 	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB | LEM_MODE_POLL));
 	ATF_CHECK(csb->host_txcycles_lim > 0 && csb->host_txcycles_lim < lim);
+	/* if_lem(4): at most 256. */
+	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 257));
+	ATF_CHECK_EQ(256, csb->host_txcycles_lim);
+	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 255));
+	ATF_CHECK_EQ(255, csb->host_txcycles_lim);
+	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, lim));
 	test_send(t, 3, 60);
 	while (csb->host_need_txkick == 0)
 		host_run(t->h);

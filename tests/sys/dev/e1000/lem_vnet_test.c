@@ -292,11 +292,27 @@ TEST(taken_away, "Without a ring, after a restart, frames are complete")
 	lem_stop(lc);
 	lc->lc_vnet = NULL;
 	ATF_REQUIRE_EQ(0, lem_start(lc, t->g.mac, 1500));
+	ATF_CHECK_EQ(0, lc->lc_csb->vnet_ring_low);
 	lem_intr_enable(lc);
 	test_inject(t, 1, 60);
 	test_settle(t);
 	ATF_CHECK_EQ(2, got.frames);
 	ATF_CHECK_EQ(0, got.flags & LEM_RX_OFFLOAD);
+	test_destroy(t);
+}
+
+TEST(high, "The ring may be beyond 4 GB")
+{
+	struct lem_core *lc;
+
+	t = test_create_down(2048);
+	lc = &t->g.lc;
+	lc->lc_vnet = host_mem(t->h, VNET_GPA, TEST_RING * sizeof(*ring));
+	lc->lc_vnet_dma = 0x123456789000;
+	ATF_REQUIRE_EQ(0, lem_set_mode(lc, 0));
+	ATF_REQUIRE_EQ(0, guest_up(&t->g, 1500));
+	ATF_CHECK_EQ(0x1234, lc->lc_csb->vnet_ring_high);
+	ATF_CHECK_EQ(0x56789000, lc->lc_csb->vnet_ring_low);
 	test_destroy(t);
 }
 
@@ -345,6 +361,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, complete);
 	ATF_TP_ADD_TC(tp, longest);
 	ATF_TP_ADD_TC(tp, taken_away);
+	ATF_TP_ADD_TC(tp, high);
 	ATF_TP_ADD_TC(tp, restart);
 	ATF_TP_ADD_TC(tp, unknown);
 

@@ -166,6 +166,7 @@ ATF_TC_BODY(smallest, tc)
 
 	a = t_open("valet0:a", 2, 2);
 	b = t_open("valet0:b", 2, 2);
+	ATF_CHECK_EQ(0, vale_limit(a));
 	for (seq = 0; seq < 10; seq++) {
 		ATF_CHECK_EQ(1, nm_ring_space(a->txring));
 		t_send(a, 60, EVERYBODY, 0, seq);

@@ -8,6 +8,8 @@
  * The learning table, with a clock that the tests set.
  */
 
+#include <sys/mman.h>
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 
 #include "aborts.h"
 #include "test.h"
+#include "touch.h"
 
 static const uint64_t seed[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
 static struct vale_fdb fdb;
@@ -182,6 +185,8 @@ ATF_TC_BODY(ageing, tc)
 	    t0 + 902 + VALE_FDB_AGEING_MAX_S));
 	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1),
 	    t0 + 903 + VALE_FDB_AGEING_MAX_S));
+	vale_fdb_set_ageing(&fdb, VALE_FDB_AGEING_MAX_S + 1);
+	ATF_CHECK_EQ(VALE_FDB_AGEING_MAX_S, fdb.f_ageing_s);
 }
 
 ATF_TC(clock_behind);
@@ -647,6 +652,200 @@ ATF_TC_BODY(asserts, tc)
 	ATF_CHECK(aborts(move_uncounted, NULL, "f_used[FDB_PORT(entry)]"));
 }
 
+/* Where addr(0) is, in an empty table. */
+static struct vale_fdb_bucket *
+first_bucket(struct vale_fdb *f)
+{
+	struct vale_fdb_bucket *b;
+
+	vale_fdb_init(f, seed);
+	vale_fdb_learn(f, addr(0), 0, 0);
+	for (b = f->f_bucket; b->fb_entry[0] == 0; b++)
+		;
+	vale_fdb_init(f, seed);
+	return (b);
+}
+
+TEST(times, "The times behind a bucket's addresses are not taken for another "
+    "address")
+{
+	struct vale_fdb_entry e;
+	struct vale_fdb_bucket *b;
+	uint32_t a[2], low, n;
+	unsigned int cursor = 0, port = 7;
+	uint8_t fake[6] = { 0 };
+
+	same_bucket(a, 2);
+	b = first_bucket(&fdb);
+	/*
+	 * Two times that together are an entry of `port', for an address whose
+	 * place is this bucket.
+	 */
+	for (n = 4; b->fb_entry[0] == 0; n += 2) {
+		memcpy(fake, &n, sizeof(n));
+		vale_fdb_learn(&fdb, fake, port, 0);
+	}
+	n = (uint32_t)(b->fb_entry[0] >> 32);
+	low = (uint32_t)b->fb_entry[0];
+	vale_fdb_init(&fdb, seed);
+	vale_fdb_set_ageing(&fdb, 0);
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(a[0]), 1,
+	    low));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(a[1]), 2, n));
+	ATF_REQUIRE_EQ(low, b->fb_seen_s[0]);
+	ATF_REQUIRE_EQ(n, b->fb_seen_s[1]);
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, fake, low));
+
+	vale_fdb_flush(&fdb, port);
+	ATF_CHECK_EQ(low, b->fb_seen_s[0]);
+
+	/* Its port is at its limit, and searches for what has expired. */
+	vale_fdb_set_ageing(&fdb, 1);
+	vale_fdb_set_limit(&fdb, port, 1);
+	vale_fdb_learn(&fdb, addr(30000), port, low);
+	vale_fdb_learn(&fdb, addr(30001), port, low + 1);
+	ATF_CHECK_EQ(low, b->fb_seen_s[0]);
+	ATF_CHECK_EQ(n, b->fb_seen_s[1]);
+
+	vale_fdb_set_limit(&fdb, port, 0);
+	vale_fdb_set_ageing(&fdb, 0);
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, fake, port, low));
+	ATF_CHECK_EQ(0, b->fb_writer);
+	ATF_CHECK_EQ(port, vale_fdb_lookup(&fdb, fake, low));
+	for (n = 0; vale_fdb_next(&fdb, &cursor, low, &e);)
+		n++;
+	ATF_CHECK_EQ(4, n);
+}
+
+TEST(last, "Nothing behind the table is accessed")
+{
+	const size_t page = TOUCH_PAGE;
+	struct vale_fdb_entry e;
+	struct vale_fdb *f;
+	size_t size;
+	uint8_t *p;
+	unsigned int cursor = 0;
+	uint32_t i;
+
+	size = (sizeof(*f) + page - 1) / page * page;
+	p = touch_pages(size / page + 1);
+	ATF_REQUIRE_EQ(0, mprotect(p + size, page, PROT_NONE));
+	f = (void *)(p + size - sizeof(*f));
+	vale_fdb_init(f, seed);
+	vale_fdb_set_limit(f, 1, 4000);
+	for (i = 0; i < 5000; i++)
+		vale_fdb_learn(f, addr(i), 1, 0);
+	ATF_CHECK_EQ(4000, f->f_used[1]);
+	/* All have expired, in each way of a bucket. */
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(0), 1, 301));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(5000), 1, 301));
+	ATF_CHECK_EQ(2, f->f_used[1]);
+	for (i = 0; vale_fdb_next(f, &cursor, 301, &e);)
+		i++;
+	ATF_CHECK_EQ(2, i);
+	vale_fdb_flush(f, 1);
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(f, addr(0), 301));
+}
+
+/*
+ * A table of which the first 64 bytes, with f_ageing_s, are in one page, and
+ * the members of port 200 in the next.  Its addresses are in buckets behind
+ * that.
+ */
+static struct split {
+	uint8_t		*pages;
+	struct vale_fdb	*f;
+	uint32_t	 old, new;	/* for addr() */
+	struct vale_fdb_bucket *b;	/* of `old' */
+} split;
+
+static void
+split_init(void)
+{
+	struct vale_fdb *f;
+
+	split.pages = touch_pages(sizeof(*f) / TOUCH_PAGE + 2);
+	split.f = f = (void *)(split.pages + TOUCH_PAGE - 64);
+	ATF_REQUIRE((uint8_t *)&f->f_ageing_s < split.pages + TOUCH_PAGE);
+	ATF_REQUIRE((uint8_t *)&f->f_limit[200] >= split.pages + TOUCH_PAGE);
+	for (split.old = 0;; split.old++) {
+		vale_fdb_init(f, seed);
+		vale_fdb_learn(f, addr(split.old), 200, 0);
+		for (split.b = f->f_bucket; split.b->fb_entry[0] == 0;
+		    split.b++)
+			;
+		if ((uint8_t *)split.b >= split.pages + 2 * TOUCH_PAGE)
+			break;
+	}
+	split.new = split.old + 1;
+	vale_fdb_init(f, seed);
+}
+
+static void
+learn_old(void *arg)
+{
+	unsigned int *port = arg;
+
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.old),
+	    *port, 301));
+}
+
+static void
+take_bucket(void *arg __unused)
+{
+	split.b->fb_writer = 1;
+}
+
+static void (*second)(void *arg);
+
+static void
+then_second(void *arg)
+{
+	touch_next(split.pages, second, arg);
+}
+
+TEST(twice, "Two threads that learn an address of the same port at once enter "
+    "it once")
+{
+	unsigned int port = 200;
+	uint32_t before;
+
+	split_init();
+	before = vale_fdb_changes(split.f);
+	touch_next(split.pages + TOUCH_PAGE, learn_old, &port);
+	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(split.f, addr(split.old),
+	    200, 301));
+	ATF_CHECK_EQ(1, split.f->f_used[200]);
+	ATF_CHECK_EQ(before + 1, vale_fdb_changes(split.f));
+}
+
+TEST(sweep_race, "An expired entry that another thread changes, or a bucket "
+    "that it writes to, is not freed")
+{
+	unsigned int port = 201;
+
+	split_init();
+	vale_fdb_set_limit(split.f, 200, 1);
+	vale_fdb_learn(split.f, addr(split.old), 200, 0);
+	second = learn_old;
+	touch_next(split.pages + TOUCH_PAGE, then_second, &port);
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.new),
+	    200, 301));
+	ATF_CHECK_EQ(201, vale_fdb_lookup(split.f, addr(split.old), 301));
+	ATF_CHECK_EQ(1, split.f->f_used[201]);
+
+	vale_fdb_init(split.f, seed);
+	vale_fdb_set_limit(split.f, 200, 1);
+	vale_fdb_learn(split.f, addr(split.old), 200, 0);
+	second = take_bucket;
+	touch_next(split.pages + TOUCH_PAGE, then_second, NULL);
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(split.f, addr(split.new),
+	    200, 301));
+	ATF_CHECK_EQ(1, split.b->fb_writer);
+	ATF_CHECK(split.b->fb_entry[0] != 0);
+	ATF_CHECK_EQ(1, split.f->f_used[200]);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, learn);
@@ -665,6 +864,10 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, limit_one_bucket);
 	ATF_TP_ADD_TC(tp, changes);
 	ATF_TP_ADD_TC(tp, threads);
+	ATF_TP_ADD_TC(tp, times);
+	ATF_TP_ADD_TC(tp, last);
+	ATF_TP_ADD_TC(tp, twice);
+	ATF_TP_ADD_TC(tp, sweep_race);
 	ATF_TP_ADD_TC(tp, asserts);
 	return (atf_no_error());
 }

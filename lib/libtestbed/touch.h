@@ -1,0 +1,30 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What another thread could do between two memory accesses of a function, done
+ * there each time, without another thread: the second access is to a page that
+ * is protected, and the handler of its fault does it.
+ */
+
+#ifndef _TOUCH_H_
+#define	_TOUCH_H_
+
+#define	TOUCH_PAGE	4096
+
+/*
+ * The next access to the page at `page', which must be an address that
+ * touch_pages() returned or that plus a multiple of TOUCH_PAGE, calls fn(arg) in
+ * the thread that makes it, and is made after that.  fn may access the page, and
+ * call touch_next() for this page or another.  At most 8 pages wait at a time.
+ * Exits with a message if memory cannot be protected.
+ */
+void	touch_next(void *page, void (*fn)(void *arg), void *arg);
+
+/* Returns `n' pages of zeros, for as long as the process lives. */
+void	*touch_pages(unsigned int n);
+
+#endif /* !_TOUCH_H_ */

@@ -99,10 +99,14 @@ host_up()
 {
 	case $1 in
 	*-vale)
-		host_if=$(ifconfig tap create) &&
-		    ifconfig $host_if inet 192.0.2.254/24 up -rxcsum -txcsum \
-		    > /dev/null 2>&1
-		valectl -h $SWITCH:$host_if > "$work/err" 2>&1 || {
+		# One end is on the switch, the other the host's.
+		host_if=$(ifconfig epair create) &&
+		    ifconfig $host_if up promisc &&
+		    ifconfig ${host_if%a}b inet 192.0.2.254/24 up || return
+		for word in -rxcsum -txcsum -rxcsum6 -txcsum6; do
+			ifconfig ${host_if%a}b $word 2> /dev/null
+		done
+		valectl -a $SWITCH:$host_if > "$work/err" 2>&1 || {
 			complain "$(tail -n 1 "$work/err")"
 			return 1
 		}
@@ -122,7 +126,7 @@ host_up()
 host_down()
 {
 	case $host_if in
-	tap*)
+	epair*)
 		valectl -d $SWITCH:$host_if > /dev/null 2>&1
 		;;
 	bridge*)

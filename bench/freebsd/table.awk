@@ -101,8 +101,8 @@ END {
 			line = row[order[t], r]
 			split(line, part, SUBSEP)
 			printf "%-16s %-27s", part[1], \
-			    part[2] == "-" ? "base system's driver" : \
-			    part[2] == base ? "BASE" : part[2]
+			    (part[2] == "-" ? "base system's driver" : \
+			    part[2] == base ? "BASE" : part[2])
 			for (i = 1; i <= columns; i++)
 				printf " %15s", cell(order[t], line, column[i])
 			printf "\n%-16s %-27s", "", "  / BASE"

@@ -40,7 +40,14 @@ make_host()
 	EOF
 	program ifconfig <<-EOF
 		echo "\${vm:-host}: ifconfig \$*" >> $log
-		[ "\$2" != create ] || echo \${1}0
+		case "\$*" in
+		"epair create")
+			echo epair0a
+			;;
+		*" create")
+			echo \${1}0
+			;;
+		esac
 	EOF
 	# The guest asks for a name, and gives everybody a shell.
 	program bhyve <<-EOF
@@ -135,8 +142,8 @@ dev.em.0.poll=0 dev.em.0.itr=250 dev.em.0.sc=0 dev.em.0.csb=1$" log
 		atf_check -o match:"-s 2,$adapter" grep "^bhyve .*nettest$n$" log
 	done
 	# Everything is undone.
-	atf_check -o match:. grep "valectl -d valent:tap0" log
-	atf_check -o match:. grep "host: ifconfig tap0 destroy" log
+	atf_check -o match:. grep "valectl -d valent:epair0a" log
+	atf_check -o match:. grep "host: ifconfig epair0a destroy" log
 	for n in 1 2; do
 		! kill -0 "$(cat nettest$n.pid)" 2> /dev/null ||
 		    atf_fail "guest $n runs"

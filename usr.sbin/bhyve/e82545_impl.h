@@ -682,8 +682,8 @@ void	e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag);
 
 /*
  * Status byte, and above it the error byte, of the receive descriptor of a
- * frame of `len' bytes, the sum of which is `sum', with a header of `type' at
- * `off'; `rxcsum' is the register.
+ * frame of `len' bytes, the sum of which is `sum', with a header of `type',
+ * E82545_ETHERTYPE_IP4 or IP6, at `off'; `rxcsum' is the register.
  */
 uint16_t e82545_rx_ip(const struct iovec *iov, uint16_t type,
 	    size_t off, size_t len, uint64_t sum, uint32_t rxcsum);

@@ -272,7 +272,7 @@ e82545_rx_ip(const struct iovec *iov, uint16_t type, size_t off, size_t len,
 	found = 0;
 	if (type == E82545_ETHERTYPE_IP4 && len >= off + IP4_HDRLEN)
 		found = rx_ip4(head, off, len, rxcsum, &l4);
-	else if (type == E82545_ETHERTYPE_IP6 && len >= off + IP6_HDRLEN)
+	else if (len >= off + IP6_HDRLEN)
 		rx_ip6(head, off, len, rxcsum, &l4);
 	if (l4.len == 0)
 		return (found != 0 ? found : E82545_RXD_IXSM);

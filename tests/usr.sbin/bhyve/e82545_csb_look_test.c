@@ -432,8 +432,6 @@ TEST(paused, "A look that is due in a pause comes after it")
 	struct host *h = changed(pause_model);
 
 	host_advance(h, HOUR_NS);
-	/* Hosts may call it at any time. */
-	e82545_timer(h->dev);
 	ATF_CHECK_EQ(0, nmaps);
 	e82545_resume(h->dev);
 	host_advance(h, 0);

@@ -291,6 +291,9 @@ ATF_TC_BODY(send_each_header, tc)
 	ATF_CHECK(frame_port_takes_uncut(fp, &frame));
 	frame.f_gso_size = 8960;
 	ATF_CHECK(frame_port_takes_uncut(fp, &frame));
+	frame.f_len = 1500;
+	ATF_CHECK_MSG(!frame_port_takes_uncut(fp, &frame), "one segment");
+	frame.f_len = 40000;
 	frame.f_gso_type = FRAME_GSO_TCPV6 | FRAME_GSO_ECN;
 	ATF_CHECK(frame_port_takes_uncut(fp, &frame));
 	frame.f_gso_type = FRAME_GSO_UDP_L4;

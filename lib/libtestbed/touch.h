@@ -16,11 +16,11 @@
 #define	TOUCH_PAGE	4096
 
 /*
- * The next access to the page at `page', which must be an address that
- * touch_pages() returned or that plus a multiple of TOUCH_PAGE, calls fn(arg) in
- * the thread that makes it, and is made after that.  fn may access the page, and
- * call touch_next() for this page or another.  At most 8 pages wait at a time.
- * Exits with a message if memory cannot be protected.
+ * The next access to the page at `page', one of those that touch_pages()
+ * returned, calls fn(arg) in the thread that makes it, and is made after that.
+ * fn may access the page, and call touch_next() for this page or another.  At
+ * most 8 pages wait at a time.  One thread.  Aborts if memory cannot be
+ * protected.
  */
 void	touch_next(void *page, void (*fn)(void *arg), void *arg);
 

@@ -181,7 +181,7 @@ guest_ends_body()
 {
 	make_host
 	: > broken
-	atf_check -s exit:1 -o ignore -e match:"guest [12] ended: broken" \
+	atf_check -s exit:1 -o ignore -e match:"guest [12] ended, status 4: broken" \
 	    -e match:"e1000-tap: stopped" \
 	    sh "$nettest" -n 1 -s e1000-tap -o out image
 	atf_check -o match:. grep "ifconfig bridge0 destroy" log

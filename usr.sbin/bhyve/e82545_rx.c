@@ -176,13 +176,19 @@ rx_ring_posted(const struct e82545 *dev, uint32_t head, uint32_t size)
 	return (tail >= head ? tail - head : tail + size - head);
 }
 
+static bool
+rx_stalled(const struct e82545 *dev)
+{
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	return (dev->rxq->stalled);
+}
+
 bool
 e82545_rx_unstall(struct e82545 *dev)
 {
 	struct e82545_rxq *rxq = dev->rxq;
 
-	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (!rxq->stalled)
+	if (!rx_stalled(dev))
 		return (e82545_loop_pending(dev));
 	/* If RCTL is another, the receiver may be off. */
 	if (e82545_reg(dev, E82545_RCTL) == rxq->need_rctl &&
@@ -196,12 +202,9 @@ e82545_rx_unstall(struct e82545 *dev)
 bool
 e82545_rx_kicked(struct e82545 *dev)
 {
-	struct e82545_rxq *rxq = dev->rxq;
-
-	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (!rxq->stalled)
+	if (!rx_stalled(dev))
 		return (e82545_loop_pending(dev));
-	rxq->stalled = false;
+	dev->rxq->stalled = false;
 	return (true);
 }
 
@@ -1048,7 +1051,7 @@ rx_direct_allowed(struct e82545 *dev)
 	if (!e82545_dma(dev))
 		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);
-	stalled = dev->rxq->stalled;
+	stalled = rx_stalled(dev);
 	pthread_mutex_unlock(&dev->reg_mtx);
 	return (!stalled);
 }

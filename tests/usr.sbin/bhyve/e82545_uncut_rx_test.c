@@ -140,6 +140,22 @@ TEST(last_byte, "The last byte of a segment may have a buffer of its own")
 	host_destroy(h);
 }
 
+TEST(padded, "A short last segment is padded with zeros, over what the buffer "
+    "had")
+{
+	struct host *h = offload_up(64, 2048);
+	struct packet p = { .payload = bulk, .paylen = 1003 };
+
+	packet_fill(bulk, sizeof(bulk), 4);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	memset(host_mem(h, h->rxbuf, 64 * 2048), 0x5a, 64 * 2048);
+	inject(h, &p, 1000, 3);
+	host_run(h);
+	check_segments(h, &p, 1000);
+	check_none(h);
+	host_destroy(h);
+}
+
 TEST(long_headers, "Headers may end in a second buffer")
 {
 	struct host *h = offload_up(64, 256);
@@ -543,6 +559,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, receive);
 	ATF_TP_ADD_TC(tp, last_byte);
+	ATF_TP_ADD_TC(tp, padded);
 	ATF_TP_ADD_TC(tp, long_headers);
 	ATF_TP_ADD_TC(tp, batches);
 	ATF_TP_ADD_TC(tp, ring_full);

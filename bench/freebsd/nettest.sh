@@ -97,6 +97,8 @@ say()
 # backends of the guests.
 host_up()
 {
+	local word
+
 	case $1 in
 	*-vale)
 		# One end is on the switch, the other the host's.

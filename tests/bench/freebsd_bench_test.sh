@@ -110,7 +110,7 @@ make_host()
 	EOF
 	: > image
 	PATH=$PWD/bin:$PATH
-	export BHYVE=$PWD/bin/bhyve TREE_BHYVE=$PWD/bin/tree-bhyve
+	export QUIET_S=0.2 POLL_S=0.05 BHYVE=$PWD/bin/bhyve TREE_BHYVE=$PWD/bin/tree-bhyve
 }
 
 atf_test_case rows

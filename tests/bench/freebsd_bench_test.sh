@@ -118,6 +118,7 @@ rows_head()
 {
 	atf_set descr "Each row's settings are made in both guests, and the" \
 	    "table has the medians and their ratios to BASE"
+	atf_set timeout 1200
 }
 rows_body()
 {
@@ -154,6 +155,7 @@ atf_test_case sets
 sets_head()
 {
 	atf_set descr "Sets run the bhyve, adapter and backend that they name"
+	atf_set timeout 1200
 }
 sets_body()
 {

@@ -12,8 +12,8 @@
 # for each direction, with ratios to the row BASE.  Run as root on FreeBSD.
 #
 #	-c	processors of a guest; a list runs everything for each (1)
-#	-d	directions: guest (from guest 2 to guest 1), host (from guest 2
-#		to the host) and from-host (all three)
+#	-d	directions: guest (guest 2 sends to guest 1), host (it sends to
+#		the host) and from-host (the host sends to it); all by default
 #	-m	memory of a guest (512)
 #	-n	rounds; the table has medians (3)
 #	-o	directory for results.tsv and table.txt (nettest.out)
@@ -140,7 +140,7 @@ host_down()
 	host_if=
 }
 
-# setup N: address, nettest's server, and a place for files in guest N.
+# setup N: nettest's server, and a place for files, in guest N.
 setup()
 {
 	guest_run $1 60 "mount -t tmpfs tmpfs /tmp;
@@ -371,7 +371,7 @@ for word in $directions; do
 done
 for word in "$image1" "$image2"; do
 	[ -r "$word" ] || {
-		complain "$word: cannot be read"
+		complain "$word: cannot open"
 		exit 2
 	}
 done

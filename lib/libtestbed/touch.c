@@ -4,14 +4,13 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* touch.h says what this is for.  One thread. */
+/* touch.h says what this is for. */
 
 #include <sys/mman.h>
 
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "require.h"

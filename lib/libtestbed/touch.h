@@ -18,9 +18,9 @@
 /*
  * The next access to the page at `page', one of those that touch_pages()
  * returned, calls fn(arg) in the thread that makes it, and is made after that.
- * fn may access the page, and call touch_next() for this page or another.  At
- * most 8 pages wait at a time.  One thread.  Aborts if memory cannot be
- * protected.
+ * fn may access the page, and call touch_next() for this page or another.  Up
+ * to 8 pages can be protected at a time.  Only one thread may use them.  Aborts
+ * if mprotect(2) fails.
  */
 void	touch_next(void *page, void (*fn)(void *arg), void *arg);
 

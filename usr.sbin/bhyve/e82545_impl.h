@@ -190,7 +190,7 @@ struct e82545_csb {
 	/* rx_mtx. */
 	struct paravirt_csb *rx;	/* as tx, tx_on */
 	bool		rx_on;
-	bool		rx_armed;	/* host_rxkick_at is set */
+	bool		rx_armed;	/* host_rxkick_at may be set */
 	bool		rx_last_on;	/* the mode as seen by the last batch */
 	uint32_t	rx_old;		/* guest_rdt when the ring was started,
 					   until looked at, else "none" */

@@ -671,7 +671,7 @@ TEST(times, "The times behind a bucket's addresses are not taken for another "
 {
 	struct vale_fdb_entry e;
 	struct vale_fdb_bucket *b;
-	uint32_t a[2], low, n;
+	uint32_t a[2], high, low, n;
 	unsigned int cursor = 0, port = 7;
 	uint8_t fake[6] = { 0 };
 
@@ -685,15 +685,16 @@ TEST(times, "The times behind a bucket's addresses are not taken for another "
 		memcpy(fake, &n, sizeof(n));
 		vale_fdb_learn(&fdb, fake, port, 0);
 	}
-	n = (uint32_t)(b->fb_entry[0] >> 32);
+	high = (uint32_t)(b->fb_entry[0] >> 32);
 	low = (uint32_t)b->fb_entry[0];
 	vale_fdb_init(&fdb, seed);
 	vale_fdb_set_ageing(&fdb, 0);
 	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(a[0]), 1,
 	    low));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(a[1]), 2, n));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(a[1]), 2,
+	    high));
 	ATF_REQUIRE_EQ(low, b->fb_seen_s[0]);
-	ATF_REQUIRE_EQ(n, b->fb_seen_s[1]);
+	ATF_REQUIRE_EQ(high, b->fb_seen_s[1]);
 	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, fake, low));
 
 	vale_fdb_flush(&fdb, port);
@@ -705,7 +706,7 @@ TEST(times, "The times behind a bucket's addresses are not taken for another "
 	vale_fdb_learn(&fdb, addr(30000), port, low);
 	vale_fdb_learn(&fdb, addr(30001), port, low + 1);
 	ATF_CHECK_EQ(low, b->fb_seen_s[0]);
-	ATF_CHECK_EQ(n, b->fb_seen_s[1]);
+	ATF_CHECK_EQ(high, b->fb_seen_s[1]);
 
 	vale_fdb_set_limit(&fdb, port, 0);
 	vale_fdb_set_ageing(&fdb, 0);

@@ -119,8 +119,8 @@ host_up()
 		sysctl net.link.tap.up_on_open=1 > /dev/null
 		port1=$(ifconfig tap create) && port2=$(ifconfig tap create) &&
 		    host_if=$(ifconfig bridge create) &&
-		    ifconfig $host_if addm $port1 addm $port2 \
-		    inet 192.0.2.254/24 up
+		    ifconfig $host_if addm $port1 addm $port2 up &&
+		    ifconfig $host_if inet 192.0.2.254/24
 		;;
 	esac
 }

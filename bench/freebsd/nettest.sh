@@ -43,6 +43,8 @@ BHYVE=${BHYVE:-/usr/local/sbin/bhyve}
 TREE_BHYVE=${TREE_BHYVE:-/usr/sbin/bhyve}
 IF_LEM=${IF_LEM:-if_lem}
 SWITCH=valent
+# What TCP has learned in one row must not help in the next one.
+HOSTCACHE=net.inet.tcp.hostcache.enable
 
 # A set is one boot of both guests: bhyve, adapter, backend.  Its rows are what
 # is set in the guests, one after the other.
@@ -144,7 +146,7 @@ host_down()
 setup()
 {
 	guest_run $1 60 "mount -t tmpfs tmpfs /tmp;
-	    sysctl net.inet.icmp.icmplim=0 > /dev/null;
+	    sysctl net.inet.icmp.icmplim=0 $HOSTCACHE=0 > /dev/null;
 	    { nettest serve > /dev/null 2>&1 & }"
 }
 
@@ -322,6 +324,8 @@ finish()
 	host_down
 	[ -z "$server" ] || kill $server
 	server=
+	[ -z "$hostcache" ] || sysctl $HOSTCACHE=$hostcache > /dev/null
+	hostcache=
 }
 
 cpu_counts=1 directions="guest host from-host" mb=512 rounds=3
@@ -383,11 +387,13 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/nettest.XXXXXX") || exit
 : > "$work/commands"
 : > "$results"
 begun=$(date +%s)
-host_if= server= failed=0
+host_if= server= hostcache= failed=0
 trap 'finish; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
 kldstat -q -m vmm || kldload vmm || exit
+hostcache=$(sysctl -n $HOSTCACHE)
+sysctl $HOSTCACHE=0 > /dev/null || exit
 nettest serve > /dev/null 2>&1 &
 server=$!
 for n in $cpu_counts; do

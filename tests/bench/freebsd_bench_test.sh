@@ -36,6 +36,9 @@ make_host()
 		*itr=*)
 			echo "\$*" > $PWD/mode
 			;;
+		-n*hostcache*)
+			echo 1
+			;;
 		esac
 	EOF
 	program ifconfig <<-EOF
@@ -144,7 +147,13 @@ dev.em.0.poll=0 dev.em.0.itr=250 dev.em.0.sc=0 dev.em.0.csb=1$" log
 		atf_check -o match:"-s 2,$adapter" \
 		    grep "^bhyve .*nettest$n$" log
 	done
+	for vm in host nettest1 nettest2; do
+		atf_check -o match:. \
+		    grep "^$vm: sysctl .*tcp.hostcache.enable=0$" log
+	done
 	# Everything is undone.
+	atf_check -o match:"^host: sysctl net.inet.tcp.hostcache.enable=1$" \
+	    cat log
 	atf_check -o match:. grep "valectl -d valent:epair0a" log
 	atf_check -o match:. grep "host: ifconfig epair0a destroy" log
 	for n in 1 2; do

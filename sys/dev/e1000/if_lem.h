@@ -171,8 +171,8 @@ void	lem_sysctls(struct lem_softc *sc);
  *
  * lem_rxeof() receives up to `budget' frames, passes them to the stack, and
  * returns their number.  It locks rx.mtx, and unlocks it before it calls the
- * stack.  In netmap mode it does nothing.  With LRO and without a header ring,
- * tcp_lro(4) joins segments; only the task may ask for that (`lro').
+ * stack.  In netmap mode it does nothing.  With LRO, tcp_lro(4) joins segments;
+ * only the task may ask for that (`lro').
  *
  * lem_txeof() reclaims completed packets and sends those in the buf_ring.  It
  * locks tx.mtx.  lem_transmit() and lem_qflush() are methods of the interface.

@@ -141,6 +141,9 @@ lem_forwards(struct lem_softc *sc)
 	return (forwards);
 }
 
+/* In rx_queue: not 0 if the checksum of the frame is partial. */
+#define	LEM_PARTIAL(m)	((m)->m_pkthdr.PH_loc.eight[0])
+
 /*
  * A frame whose sender is on the same host, and has left its checksum to us:
  * the stack believes it, and takes the frame as one segment, however long.
@@ -158,6 +161,7 @@ lem_rx_offload(struct lem_softc *sc, struct mbuf *m)
 	}
 	m->m_pkthdr.csum_flags = CSUM_DATA_VALID | CSUM_PSEUDO_HDR;
 	m->m_pkthdr.csum_data = 0xffff;
+	LEM_PARTIAL(m) = 1;
 	if (lo->lo_mss != 0)
 		m->m_pkthdr.lro_nsegs = howmany(m->m_pkthdr.len -
 		    lo->lo_csum_start, lo->lo_mss);
@@ -248,8 +252,10 @@ lem_rx_purge(struct lem_softc *sc)
 }
 
 /*
- * Pass frames to tcp_lro(4), or to the stack at once if it takes none: it may
- * have passed on those before, and those behind must not overtake it.
+ * Pass frames to tcp_lro(4), which joins segments, or to the stack at once if
+ * it takes none.  tcp_lro(4) may have passed on those before, and those behind
+ * must not overtake it.  A frame with a partial checksum comes uncut from this
+ * host; tcp_lro(4) computes with the checksum of TCP, and must not get it.
  */
 static void
 lem_lro(struct lem_softc *sc, struct mbuf *list)
@@ -259,7 +265,11 @@ lem_lro(struct lem_softc *sc, struct mbuf *list)
 	while ((m = list) != NULL) {
 		list = m->m_nextpkt;
 		m->m_nextpkt = NULL;
-		if ((m->m_pkthdr.csum_flags & CSUM_DATA_VALID) == 0 ||
+		if (LEM_PARTIAL(m) != 0) {
+			LEM_PARTIAL(m) = 0;
+			tcp_lro_flush_all(&sc->rx_lro);
+			if_input(sc->ifp, m);
+		} else if ((m->m_pkthdr.csum_flags & CSUM_DATA_VALID) == 0 ||
 		    tcp_lro_rx(&sc->rx_lro, m, 0) != 0)
 			if_input(sc->ifp, m);
 	}
@@ -277,8 +287,7 @@ lem_rxeof(struct lem_softc *sc, u_int budget, bool lro)
 	mtx_lock(&sc->rx.mtx);
 	n = sc->rx.netmap ? 0 : lem_rx(lc, budget);
 	list = mbufq_flush(&sc->rx_queue);
-	lro = lro && lem_takes_offloads(sc) &&
-	    (lc->lc_vnet == NULL || (lc->lc_mode & LEM_MODE_CSB) == 0);
+	lro = lro && lem_takes_offloads(sc);
 	mtx_unlock(&sc->rx.mtx);
 	if (list != NULL) {
 		NET_EPOCH_ENTER(et);

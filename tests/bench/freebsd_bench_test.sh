@@ -2,11 +2,12 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# bench/freebsd/nettest.sh with programs in place of FreeBSD's, which write down
-# how they are called.  Their guests are shells, and nettest and pkt-gen print
-# known figures.
+# bench/freebsd/*.sh with programs in place of FreeBSD's, which write down how
+# they are called.  Their guests are shells, and nettest, pkt-gen and netstat
+# print known figures.
 
 nettest=$(atf_get_srcdir)/../../../bench/freebsd/nettest.sh
+goodput=$(dirname "$nettest")/goodput.sh
 
 # program NAME: put the script on standard input into the directory bin.
 program()
@@ -98,8 +99,19 @@ make_host()
 		esac
 	EOF
 	program pkt-gen <<-EOF
-		echo "\$vm: pkt-gen \$*" >> $log
+		echo "\${vm:-host}: pkt-gen \$*" >> $log
+		[ ! -e $PWD/no_frames ] || exit 1
 		case "\$*" in
+		*" -n "*)
+			n=\${*#* -n }
+			n=\${n%% *}
+			echo "Sent \$n packets 1 bytes 1 events 60 bytes each" \
+			    "in 2.00 seconds."
+			# Half of them arrive, but all with the CSB.
+			grep -q csb=1 $PWD/mode || n=\$((n / 2))
+			echo \$((\$(cat $PWD/delivered) + n)) \
+			    > $PWD/delivered
+			;;
 		*rx*)
 			echo "Received 30000 packets 1800000 bytes 1 events" \
 			    "60 bytes each in 3.00 seconds."
@@ -111,9 +123,15 @@ make_host()
 			;;
 		esac
 	EOF
+	program netstat <<-EOF
+		printf '\\t99 datagrams received\\n\\t%d delivered\\n' \
+		    \$(cat $PWD/delivered)
+	EOF
+	echo 100 > delivered
+	: > mode
 	: > image
 	PATH=$PWD/bin:$PATH
-	export QUIET_S=0.2 POLL_S=0.05
+	export QUIET_S=0.2 POLL_S=0.05 DRAIN_S=0
 	export BHYVE=$PWD/bin/bhyve TREE_BHYVE=$PWD/bin/tree-bhyve
 }
 
@@ -207,6 +225,35 @@ sets_body()
 	atf_check -o match:"pkt-gen -i netmap:vtnet0" cat log
 }
 
+atf_test_case goodput
+goodput_head()
+{
+	atf_set descr "goodput.sh prints what was delivered of each load, for" \
+	    "each mode"
+	atf_set timeout 1200
+}
+goodput_body()
+{
+	make_host
+	atf_check -o save:table sh "$goodput" -r "4000 30000" -t 3 -l 1502 image
+	atf_check -o match:"^Frames of 1502 bytes" -o match:"^ +4.0 +30.0$" \
+	    -o match:"^- +2.0 +15.0$" \
+	    -o match:"^itr=0 sc=0 csb=0 rx_share=100 +2.0 +15.0$" \
+	    -o match:"^itr=0 sc=0 csb=1 rx_share=20 +4.0 +30.0$" cat table
+	atf_check -o match:"^ *10 " wc -l table
+	atf_check -o match:"-s 2,e1000,valegp:vm1,mac=02:be:ef:00:00:01" \
+	    grep "^bhyve .*nettest1$" log
+	atf_check -o inline:"6\n" grep -c "^host: pkt-gen -i valegp:gen -f tx \
+-l 1502 .* -n 90000 -R 30000 .* -d 192.0.2.1:5678 -D 02:be:ef:00:00:01" log
+	! kill -0 "$(cat nettest1.pid)" 2> /dev/null || atf_fail "guest runs"
+
+	: > no_frames
+	atf_check -s exit:1 -o ignore \
+	    -e match:"^goodput.sh: 4000 a second: pkt-gen sent nothing," \
+	    sh "$goodput" -r 4000 -t 1 image
+	! kill -0 "$(cat nettest1.pid)" 2> /dev/null || atf_fail "guest runs"
+}
+
 atf_test_case guest_ends
 guest_ends_head()
 {
@@ -243,6 +290,12 @@ refused_body()
 	atf_check -s exit:2 -e inline:"nettest.sh: nosuch: cannot open\n" \
 	    sh "$nettest" nosuch
 	[ ! -e nettest.out ] || atf_fail "a directory was made"
+
+	atf_check -s exit:2 -e match:"^goodput.sh \[" sh "$goodput"
+	atf_check -s exit:2 -e match:"^goodput.sh: 0: a number from 1 is" \
+	    sh "$goodput" -r "1000 0" image
+	atf_check -s exit:2 -e inline:"goodput.sh: nosuch: cannot open\n" \
+	    sh "$goodput" nosuch
 }
 
 atf_init_test_cases()
@@ -250,6 +303,7 @@ atf_init_test_cases()
 	atf_add_test_case rows
 	atf_add_test_case medians
 	atf_add_test_case sets
+	atf_add_test_case goodput
 	atf_add_test_case guest_ends
 	atf_add_test_case refused
 }

@@ -343,6 +343,22 @@ host_create_csb(size_t ram_size)
 	return (host_create_config(ram_size, 0, 0, true));
 }
 
+/* Whatever its state, what the adapter saves can be restored. */
+static void
+host_check_saved(struct host *h)
+{
+	size_t size;
+	void *buf;
+
+	e82545_pause(h->dev);
+	size = e82545_snapshot_size(h->dev);
+	buf = malloc(size);
+	REQUIRE(buf != NULL);
+	REQUIRE(e82545_snapshot_save(h->dev, buf, size) == 0);
+	REQUIRE(e82545_snapshot_restore(h->dev, buf, size) == 0);
+	free(buf);
+}
+
 void
 host_destroy(struct host *h)
 {
@@ -350,6 +366,7 @@ host_destroy(struct host *h)
 
 	if (h->threads)
 		host_stop_threads(h);
+	host_check_saved(h);
 	e82545_destroy(h->dev);
 	for (i = h->ntx_flushed; i < h->ntx; i++)
 		free(h->tx_iov[i]);

@@ -28,8 +28,9 @@
  *    once for frames received after a write to IMS.
  *  - An input has the same effect without the fast paths: it runs twice, with
  *    the model's workers and with those of e82545_general.c, and frames,
- *    interrupts, memory and snapshots are equal.  Inputs that change memory
- *    during a call are not compared: the two read it at different times.
+ *    interrupts, memory and snapshots are equal, and the snapshot is restored.
+ *    Inputs that change memory during a call are not compared: the two read it
+ *    at different times.
  *
  * Here are the operations that play a hostile driver, an input's run and its
  * end.  model_host.c is the host, model_work.c runs the workers and checks
@@ -394,6 +395,7 @@ digest_state(void)
 	INVARIANT(buf != NULL);
 	INVARIANT(e82545_snapshot_save(h->dev, buf, size) == 0);
 	digest(buf, size);
+	INVARIANT(e82545_snapshot_restore(h->dev, buf, size) == 0);
 	free(buf);
 	host_pause(false);
 }

@@ -13,8 +13,12 @@
 
 #include "lem_impl.h"
 
-/* How long reception may have used less than its share to use more later. */
-#define	SLACK_NS	1000000
+/*
+ * How long reception may have used less than its share to use more later: long
+ * enough for the frames of one interrupt on a slow processor, so that requests
+ * and their answers, far apart, do not wait.
+ */
+#define	SLACK_NS	10000000
 
 /* The second word of a descriptor, as the adapter writes it, 3.2.3. */
 #define	STATUS(bits)	E82545_REST_STATUS(E82545_RXD_##bits)

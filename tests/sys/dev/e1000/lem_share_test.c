@@ -302,10 +302,10 @@ TEST(poll, "With polling and a share, the program keeps 90 % of its peak")
 	check_kept("poll", LEM_MODE_POLL, 0);
 }
 
-#define	SLACK_NS	1000000		/* of time not used, kept for later */
+#define	SLACK_NS	10000000	/* of time not used, kept for later */
 
 TEST(turn, "A turn is followed by its part of the others' time, less what was "
-    "not used before, up to a millisecond")
+    "not used before, up to 10 ms")
 {
 	static const struct {
 		uint64_t	begin_ns, end_ns, pause_ns;
@@ -313,7 +313,7 @@ TEST(turn, "A turn is followed by its part of the others' time, less what was "
 		/* The clock stands still, or goes back. */
 		{ 500, 500, 0 },
 		{ 500, 400, 0 },
-		/* A millisecond was not used, and one nanosecond more. */
+		/* The slack was not used, and one nanosecond more. */
 		{ SLACK_NS + 1, 2 * SLACK_NS + 1, 3 * SLACK_NS },
 		/* At its end; then earlier, which counts for this turn only. */
 		{ 5 * SLACK_NS + 1, 6 * SLACK_NS + 1, 4 * SLACK_NS },

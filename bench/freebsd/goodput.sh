@@ -39,11 +39,6 @@ itr=250 sc=0 csb=0 rx_share=20
 itr=0 sc=0 csb=0 rx_share=20 poll=2000
 itr=0 sc=0 csb=1 rx_share=20"
 
-complain()
-{
-	echo "goodput.sh: $*" >&2
-}
-
 usage()
 {
 	sed -n '7s/^# //p' "$here/goodput.sh" >&2
@@ -103,18 +98,8 @@ while getopts l:m:r:t: option; do
 done
 shift $((OPTIND - 1))
 [ $# -eq 1 ] || usage
-for word in $bytes $mb $rates $seconds; do
-	case $word in
-	0* | *[!0-9]*)
-		complain "$word: a number from 1 is needed"
-		exit 2
-		;;
-	esac
-done
-[ -r "$1" ] || {
-	complain "$1: cannot open"
-	exit 2
-}
+need_numbers $bytes $mb $rates $seconds
+need_image "$1"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/goodput.XXXXXX") || exit
 : > "$work/commands"

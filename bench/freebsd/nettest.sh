@@ -77,11 +77,6 @@ rows()
 	esac
 }
 
-complain()
-{
-	echo "nettest.sh: $*" >&2
-}
-
 usage()
 {
 	sed -n '7,8s/^# //p' "$here/nettest.sh" >&2
@@ -345,14 +340,7 @@ done
 shift $((OPTIND - 1))
 [ $# -eq 1 ] || [ $# -eq 2 ] || usage
 image1=$1 image2=${2:-$1}
-for word in $cpu_counts $mb $rounds $seconds; do
-	case $word in
-	0* | *[!0-9]*)
-		complain "$word: a number from 1 is needed"
-		exit 2
-		;;
-	esac
-done
+need_numbers $cpu_counts $mb $rounds $seconds
 for word in $sets; do
 	case " $ALL_SETS " in
 	*" $word "*)
@@ -373,12 +361,7 @@ for word in $directions; do
 		;;
 	esac
 done
-for word in "$image1" "$image2"; do
-	[ -r "$word" ] || {
-		complain "$word: cannot open"
-		exit 2
-	}
-done
+need_image "$image1" "$image2"
 
 mkdir -p "$out" || exit
 out=$(cd "$out" && pwd)

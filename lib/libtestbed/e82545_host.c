@@ -343,7 +343,7 @@ host_create_csb(size_t ram_size)
 	return (host_create_config(ram_size, 0, 0, true));
 }
 
-/* Whatever its state, what the adapter saves can be restored. */
+/* A snapshot of the adapter, in the state that it is in, must be valid. */
 static void
 host_check_saved(struct host *h)
 {

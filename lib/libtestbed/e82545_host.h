@@ -120,7 +120,7 @@ struct host *host_create_itr(size_t ram_size, uint32_t itr_256ns,
 struct host *host_create(size_t ram_size);
 /* One whose adapter offers the CSB. */
 struct host *host_create_csb(size_t ram_size);
-/* Aborts if what the adapter saves cannot be restored. */
+/* Saves the adapter, restores it, and destroys it.  Aborts if either fails. */
 void	host_destroy(struct host *h);
 
 /*

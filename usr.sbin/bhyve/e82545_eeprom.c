@@ -183,7 +183,7 @@ mw_clock(struct e82545_eeprom *ee, bool data_in)
 	case MW_IDLE:
 		if (data_in) {
 			ee->state = MW_COMMAND;
-			/* For e82545_eeprom_snap(): at most 16 bits. */
+			/* A snapshot holds 16 bits of it. */
 			ee->shift = 0;
 			ee->nbits = 0;
 		}

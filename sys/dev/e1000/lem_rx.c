@@ -14,9 +14,8 @@
 #include "lem_impl.h"
 
 /*
- * How long reception may have used less than its share to use more later: long
- * enough for the frames of one interrupt on a slow processor, so that requests
- * and their answers, far apart, do not wait.
+ * What reception has not used of its share in this time it may use later.  That
+ * is enough for a request or its answer, even on a slow processor.
  */
 #define	SLACK_NS	10000000
 

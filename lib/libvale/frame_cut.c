@@ -13,6 +13,11 @@
  * that of a segment's pseudo-header is the same less the one length plus the
  * other: the addresses, which IPv6's routing header may change, are not looked
  * at.
+ *
+ * The fields that differ from segment to segment are 0 in fc_hdr, so that the
+ * headers are summed once and each segment adds its fields to that.  They are
+ * written, in pieces, to a copy that is not read at once: a processor cannot
+ * forward pieces from its store buffer to a longer read.
  */
 
 #include <sys/param.h>
@@ -54,13 +59,22 @@
 #define	UDP_LENGTH	4
 #define	UDP_SUM		6
 
+/* Clear a field of 16 bits.  Returns what it was, in network order. */
 static uint16_t
-cut_u16(const uint8_t *p)
+cut_take(uint8_t *field)
 {
 	uint16_t v;
 
-	memcpy(&v, p, sizeof(v));
+	memcpy(&v, field, sizeof(v));
+	memset(field, 0, sizeof(v));
 	return (v);
+}
+
+/* A sum of data that begins at offset `off' of the frame. */
+static uint64_t
+cut_at(uint32_t off, uint64_t sum)
+{
+	return ((off & 1) != 0 ? frame_sum_odd(sum) : sum);
 }
 
 /* The offset of IP, behind Ethernet's header and VLAN tags; 0: it is not IP. */
@@ -119,12 +133,11 @@ cut_l4len(const struct frame_cut *cut)
 	}
 }
 
-/* Set what frame_cut_header() needs to cut.  Returns false if it is invalid. */
+/* Check the headers of a frame to be cut; its first `have' bytes are copied. */
 static bool
-cut_begin_segments(struct frame_cut *cut, const struct frame *frame,
+cut_check_segments(struct frame_cut *cut, const struct frame *frame,
     uint32_t have)
 {
-	const uint8_t *l4 = cut->fc_hdr + cut->fc_l4;
 	uint32_t l4len;
 
 	if (cut->fc_l4 < ETHER_HDRLEN + IP4_HDRLEN)
@@ -143,22 +156,12 @@ cut_begin_segments(struct frame_cut *cut, const struct frame *frame,
 	    !cut_ip_valid(cut))
 		return (false);
 	cut->fc_mss = frame->f_gso_size;
-	if (cut->fc_mss == 0 ||
-	    cut->fc_hdrlen - cut->fc_net + cut->fc_mss > IP_MAX)
-		return (false);
-	/* Subtract the length. */
-	cut->fc_pseudo = ~frame_sum_fold((uint32_t)cut_u16(cut->fc_hdr +
-	    cut->fc_field) + (uint16_t)~htobe16(frame->f_len - cut->fc_l4));
-	cut->fc_id = be16dec(cut->fc_hdr + cut->fc_net + IP4_ID);
-	if (cut->fc_type != FRAME_GSO_UDP_L4) {
-		cut->fc_seq = be32dec(l4 + TCP_SEQ);
-		cut->fc_tcp_flags = l4[TCP_FLAGS];
-	}
-	return (true);
+	return (cut->fc_mss != 0 &&
+	    cut->fc_hdrlen - cut->fc_net + cut->fc_mss <= IP_MAX);
 }
 
 bool
-frame_cut_begin(struct frame_cut *cut, const struct frame *frame)
+frame_cut_check(struct frame_cut *cut, const struct frame *frame)
 {
 	uint32_t have;
 
@@ -171,13 +174,54 @@ frame_cut_begin(struct frame_cut *cut, const struct frame *frame)
 	cut->fc_l4 = frame->f_csum_start;
 	cut->fc_field = frame->f_csum_start + frame->f_csum_offset;
 	cut->fc_type = frame->f_gso_type & ~FRAME_GSO_ECN;
-	if (cut->fc_type == FRAME_GSO_NONE) {
-		cut->fc_net = 0;
-		cut->fc_hdrlen = cut->fc_field + 2;
-		cut->fc_mss = frame->f_len;
-		cut->fc_pseudo = cut_u16(cut->fc_hdr + cut->fc_field);
-	} else if (!cut_begin_segments(cut, frame, have))
+	if (cut->fc_type != FRAME_GSO_NONE)
+		return (cut_check_segments(cut, frame, have));
+	cut->fc_net = 0;
+	cut->fc_hdrlen = cut->fc_field + 2;
+	cut->fc_mss = frame->f_len;
+	return (true);
+}
+
+/* Take out the fields that differ between segments. */
+static void
+cut_take_fields(struct frame_cut *cut)
+{
+	uint8_t *ip = cut->fc_hdr + cut->fc_net;
+	uint8_t *l4 = cut->fc_hdr + cut->fc_l4;
+
+	cut->fc_ip4 = ip[0] >> 4 == 4;
+	if (cut->fc_ip4) {
+		(void)cut_take(ip + IP4_LENGTH);
+		cut->fc_id = be16toh(cut_take(ip + IP4_ID)) - 1;
+		(void)cut_take(ip + IP4_SUM);
+		cut->fc_ip_sum = frame_sum_bytes(ip, (ip[0] & 0xf) * 4);
+	} else
+		(void)cut_take(ip + IP6_PAYLEN);
+	if (cut->fc_type == FRAME_GSO_UDP_L4) {
+		(void)cut_take(l4 + UDP_LENGTH);
+		return;
+	}
+	cut->fc_seq = be32dec(l4 + TCP_SEQ);
+	be32enc(l4 + TCP_SEQ, 0);
+	cut->fc_tcp_flags = l4[TCP_FLAGS];
+	l4[TCP_FLAGS] = 0;
+}
+
+bool
+frame_cut_begin(struct frame_cut *cut, const struct frame *frame)
+{
+	if (!frame_cut_check(cut, frame))
 		return (false);
+	cut->fc_pseudo = cut_take(cut->fc_hdr + cut->fc_field);
+	if (cut->fc_net != 0) {
+		/* Subtract the length. */
+		cut->fc_pseudo = ~frame_sum_fold((uint32_t)cut->fc_pseudo +
+		    (uint16_t)~htobe16(frame->f_len - cut->fc_l4));
+		cut_take_fields(cut);
+	}
+	cut->fc_l4_sum = frame_sum_bytes(cut->fc_hdr + cut->fc_l4,
+	    cut->fc_hdrlen - cut->fc_l4);
+	cut->fc_hdr_sum = frame_sum_bytes(cut->fc_hdr, cut->fc_hdrlen);
 	cut->fc_total = frame->f_len - cut->fc_hdrlen;
 	cut->fc_segments = MAX(1, howmany(cut->fc_total, cut->fc_mss));
 	cut->fc_longest = cut->fc_hdrlen + MIN(cut->fc_mss, cut->fc_total);
@@ -191,10 +235,11 @@ void
 frame_cut_seek(struct frame_cut *cut, uint32_t off)
 {
 	MPASS(cut->fc_off == 0 && cut->fc_paylen == 0);
-	off = MIN(off / cut->fc_mss, cut->fc_segments - 1) * cut->fc_mss;
-	frame_cursor_skip(&cut->fc_cur, off);
-	cut->fc_off = off;
-	cut->fc_segments -= off / cut->fc_mss;
+	off = MIN(off / cut->fc_mss, cut->fc_segments - 1);
+	cut->fc_segments -= off;
+	cut->fc_id += off;
+	cut->fc_off = off * cut->fc_mss;
+	frame_cursor_skip(&cut->fc_cur, cut->fc_off);
 }
 
 uint32_t
@@ -215,6 +260,7 @@ frame_cut_next(struct frame_cut *cut)
 		return (false);
 	paylen = frame_cut_peek(cut);
 	cut->fc_segments--;
+	cut->fc_id++;
 	cut->fc_off += cut->fc_paylen;
 	cut->fc_paylen = paylen;
 	cut->fc_odd = ((cut->fc_hdrlen - cut->fc_l4) & 1) != 0;
@@ -255,63 +301,80 @@ frame_cut_slice(struct frame_cut *cut, struct iovec *iov, int max)
 	return (n);
 }
 
-/* Set the fields of the headers for this segment, without the checksum. */
-static void
-cut_segment(struct frame_cut *cut)
+/* Put a field, in network order, into a header.  Returns its sum. */
+static uint64_t
+cut_put16(uint8_t *dst, uint16_t v)
 {
-	uint8_t *ip = cut->fc_hdr + cut->fc_net;
-	uint8_t *l4 = cut->fc_hdr + cut->fc_l4;
-	uint32_t hdrlen;
-	uint16_t sum;
+	memcpy(dst, &v, sizeof(v));
+	return (v);
+}
 
-	if (ip[0] >> 4 == 4) {
-		hdrlen = (ip[0] & 0xf) * 4;
-		be16enc(ip + IP4_LENGTH, cut->fc_hdrlen - cut->fc_net +
-		    cut->fc_paylen);
-		be16enc(ip + IP4_ID, cut->fc_id + cut->fc_off / cut->fc_mss);
-		memset(ip + IP4_SUM, 0, sizeof(sum));
-		sum = frame_sum_fold(frame_sum_bytes(ip, hdrlen));
-		memcpy(ip + IP4_SUM, &sum, sizeof(sum));
-	} else
-		be16enc(ip + IP6_PAYLEN, cut->fc_hdrlen - cut->fc_net -
-		    IP6_HDRLEN + cut->fc_paylen);
-	if (cut->fc_type == FRAME_GSO_UDP_L4) {
-		be16enc(l4 + UDP_LENGTH, UDP_HDRLEN + cut->fc_paylen);
-		return;
-	}
-	be32enc(l4 + TCP_SEQ, cut->fc_seq + cut->fc_off);
-	l4[TCP_FLAGS] = cut->fc_tcp_flags;
+static uint64_t
+cut_put32(uint8_t *dst, uint32_t v)
+{
+	memcpy(dst, &v, sizeof(v));
+	return (v);
+}
+
+/* Put the fields of the IP header.  Returns their sum. */
+static uint64_t
+cut_put_ip(const struct frame_cut *cut, uint8_t *ip)
+{
+	const uint32_t len = cut->fc_hdrlen - cut->fc_net + cut->fc_paylen;
+	uint64_t sum;
+
+	if (!cut->fc_ip4)
+		return (cut_put16(ip + IP6_PAYLEN, htobe16(len - IP6_HDRLEN)));
+	sum = cut_put16(ip + IP4_LENGTH, htobe16(len));
+	sum += cut_put16(ip + IP4_ID, htobe16(cut->fc_id));
+	return (sum + cut_put16(ip + IP4_SUM, frame_sum_fold(cut->fc_ip_sum +
+	    sum)));
+}
+
+/* Put the fields of TCP's or UDP's header except the checksum, likewise. */
+static uint64_t
+cut_put_l4(const struct frame_cut *cut, uint8_t *l4)
+{
+	uint8_t flags = cut->fc_tcp_flags;
+
+	if (cut->fc_type == FRAME_GSO_UDP_L4)
+		return (cut_put16(l4 + UDP_LENGTH, htobe16(UDP_HDRLEN +
+		    cut->fc_paylen)));
 	if (cut->fc_segments > 0)
-		l4[TCP_FLAGS] &= ~(TCP_FIN | TCP_PSH);
+		flags &= ~(TCP_FIN | TCP_PSH);
 	if (cut->fc_off > 0)
-		l4[TCP_FLAGS] &= ~TCP_CWR;
+		flags &= ~TCP_CWR;
+	l4[TCP_FLAGS] = flags;
+	return (htobe16(flags) + cut_put32(l4 + TCP_SEQ, htobe32(cut->fc_seq +
+	    cut->fc_off)));
 }
 
 void
 frame_cut_header(struct frame_cut *cut, void *dst)
 {
-	const uint32_t l4len = cut->fc_hdrlen - cut->fc_l4;
-	uint64_t sum = cut->fc_sum + cut->fc_pseudo;
-	uint16_t field = 0;
+	uint8_t *hdr = dst;
+	uint64_t l4 = cut->fc_sum, sum;
+	uint16_t field;
 
+	memcpy(hdr, cut->fc_hdr, cut->fc_hdrlen);
+	cut->fc_sum = cut->fc_hdr_sum;
+	sum = cut->fc_pseudo;
 	if (cut->fc_net != 0) {
-		cut_segment(cut);
-		sum += htobe16(l4len + cut->fc_paylen);
+		cut->fc_sum += cut_at(cut->fc_net,
+		    cut_put_ip(cut, hdr + cut->fc_net));
+		l4 += cut_put_l4(cut, hdr + cut->fc_l4);
+		sum += htobe16(cut->fc_hdrlen - cut->fc_l4 + cut->fc_paylen);
 	}
-	memcpy(cut->fc_hdr + cut->fc_field, &field, sizeof(field));
-	sum += frame_sum_bytes(cut->fc_hdr + cut->fc_l4, l4len);
-	field = frame_sum_fold(sum);
+	field = frame_sum_fold(cut->fc_l4_sum + l4 + sum);
 	/* UDP: 0 means no checksum. */
 	if (field == 0 && cut->fc_field - cut->fc_l4 == UDP_SUM)
 		field = 0xffff;
-	memcpy(cut->fc_hdr + cut->fc_field, &field, sizeof(field));
-	memcpy(dst, cut->fc_hdr, cut->fc_hdrlen);
+	cut->fc_sum += cut_at(cut->fc_l4, l4) + cut_at(cut->fc_field,
+	    cut_put16(hdr + cut->fc_field, field));
 }
 
 uint64_t
 frame_cut_sum(const struct frame_cut *cut)
 {
-	return (frame_sum_bytes(cut->fc_hdr, cut->fc_hdrlen) +
-	    ((cut->fc_l4 & 1) != 0 ? frame_sum_odd(cut->fc_sum) :
-	    cut->fc_sum));
+	return (cut->fc_sum);
 }

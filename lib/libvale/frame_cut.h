@@ -46,11 +46,13 @@
 #define	FRAME_CUT_HDRLEN	512
 
 struct frame_cut {
-	/* For the caller.  Set by frame_cut_begin(). */
+	/* For the caller.  Set by frame_cut_check(): */
+	uint32_t	 fc_hdrlen;	/* bytes of headers of each segment */
+	uint8_t		 fc_hdr[FRAME_CUT_HDRLEN]; /* those of the frame */
+	/* Set by frame_cut_begin(): */
 	uint32_t	 fc_segments;	/* how many are left */
 	uint32_t	 fc_longest;	/* bytes of the longest, with headers */
-	uint32_t	 fc_hdrlen;	/* bytes of headers of each */
-	/* Set by frame_cut_next(). */
+	/* Set by frame_cut_next(): */
 	uint32_t	 fc_paylen;	/* bytes of payload in this one */
 
 	/* Private to frame_cut.c.  The frame: */
@@ -62,27 +64,38 @@ struct frame_cut {
 	uint16_t	 fc_field;	/* offset of the checksum */
 	uint16_t	 fc_pseudo;	/* sum of the pseudo-header; of a frame
 					   to be cut, without a length */
-	uint16_t	 fc_id;		/* of IPv4 */
 	uint8_t		 fc_type;	/* FRAME_GSO_*, without _ECN */
 	uint8_t		 fc_tcp_flags;
+	bool		 fc_ip4;
 	uint32_t	 fc_seq;	/* of TCP */
 	/* The segment: */
 	uint32_t	 fc_off;	/* bytes of payload before it */
+	uint16_t	 fc_id;		/* of IPv4 */
 	bool		 fc_odd;	/* the next byte's offset, from fc_l4 */
-	uint64_t	 fc_sum;	/* of the payload taken */
+	uint64_t	 fc_sum;	/* of the payload taken; after
+					   frame_cut_header(), of all */
 	struct frame_cursor fc_cur;	/* the payload not taken */
-	uint8_t		 fc_hdr[FRAME_CUT_HDRLEN]; /* the headers */
+	/* Sums of fc_hdr, in which fields that differ are 0 then: */
+	uint64_t	 fc_hdr_sum;	/* of all */
+	uint64_t	 fc_ip_sum;	/* of IPv4's header */
+	uint64_t	 fc_l4_sum;	/* from fc_l4 */
 };
 
 /*
- * Begin with a frame that has FRAME_CSUM_PARTIAL.  It must stay in place until
- * the last segment is taken.  An f_hdr_len of 0 means what TCP's header says.
+ * See whether a frame that has FRAME_CSUM_PARTIAL can be cut, and copy its
+ * headers to fc_hdr.  An f_hdr_len of 0 means what TCP's header says.
  *
  * Returns false if it is invalid: the checksum or a header is outside the
  * frame or beyond FRAME_CUT_HDRLEN; or, of a frame to be cut, the segment size
  * is 0 or makes an IP packet longer than 65535 bytes, there is no payload, the
  * IP header is missing, or it is not of the protocol that f_gso_type names.
  * FRAME_GSO_UDP, which is cut into fragments of IP, is not supported.
+ */
+bool	frame_cut_check(struct frame_cut *cut, const struct frame *frame);
+
+/*
+ * The same, and begin with the frame, which must stay in place until the last
+ * segment is taken.
  */
 bool	frame_cut_begin(struct frame_cut *cut, const struct frame *frame);
 

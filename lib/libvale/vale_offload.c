@@ -113,7 +113,7 @@ vale_offload_collect(struct vale_port *port, bool slot, struct vale_frag *fg,
 		return (0);
 	/* The sender's word is not enough. */
 	frame->f_hdr_len = 0;
-	if (!frame_cut_begin(&cut, frame))
+	if (!frame_cut_check(&cut, frame))
 		return (VALE_C_TX_BAD_HEADER);
 	copy = vo->vo_headers + vo->vo_used;
 	memcpy(copy, cut.fc_hdr, cut.fc_hdrlen);

@@ -605,6 +605,7 @@ rx_segment(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 	struct frame_cursor to;
 	struct rx_space space;
 	uint8_t hdr[FRAME_CUT_HDRLEN];
+	uint64_t sums;
 	size_t left;
 	int n = 1;
 
@@ -620,15 +621,15 @@ rx_segment(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 	frame_cut_header(cut, hdr);
 	iov[0].iov_base = hdr;
 	iov[0].iov_len = cut->fc_hdrlen;
+	sums = e82545_rx_sum(iov, flen, frame_cut_sum(cut),
+	    rx_type(f->head, f->tagged), b->rxcsum, f->tagged, f->strip);
 	frame_cursor_init(&to, space.iov);
 	if (skip > 0)
 		rx_put(&to, hdr, E82545_VLAN_OFF);
 	rx_put(&to, hdr + (skip > 0 ? E82545_VLAN_OFF + skip : 0),
 	    cut->fc_hdrlen - (skip > 0 ? E82545_VLAN_OFF + skip : 0));
 	return (rx_complete(dev, b, f, &space, wire,
-	    wire - E82545_ETH_FCS - flen, e82545_rx_sum(iov, flen,
-	    frame_cut_sum(cut), rx_type(f->head, f->tagged), b->rxcsum,
-	    f->tagged, f->strip)));
+	    wire - E82545_ETH_FCS - flen, sums));
 }
 
 /* The guest gets the frame as it is, in `len' bytes. */

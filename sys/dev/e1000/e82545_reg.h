@@ -14,7 +14,12 @@
 #ifndef _DEV_E1000_E82545_REG_H_
 #define	_DEV_E1000_E82545_REG_H_
 
+#ifdef _KERNEL
 #include <sys/systm.h>
+#else
+#include <stddef.h>
+#include <stdint.h>
+#endif
 
 /*
  * PCI identity: table 5-1 and section 4.1.

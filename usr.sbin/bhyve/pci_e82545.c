@@ -13,8 +13,8 @@
  *	register	the vCPU threads, through the BARs
  *	transmit	a thread of the adapter's own, which sleeps until kicked
  *	receive		bhyve's event loop
- *	timer		the event loop, through timerfd(2): mevent's own timers
- *			count ms, interrupt moderation ns
+ *	timer		a thread of the adapter's own, because the event loop's
+ *			timers count ms and interrupt moderation ns
  *
  * Frames go through a frame port (net_port.h) over bhyve's network backend.
  *
@@ -25,8 +25,8 @@
  * backend's.  So the two cannot cross, and frames that come from the model
  * itself (loopback) are found although the backend has none.
  *
- * `mtx' protects what these threads share.  Only timerfd_settime(2) is called
- * under it.
+ * `mtx' protects what the vCPUs and the two threads share.  It is held for a
+ * few instructions, and nothing is called under it.
  *
  * SIGINFO prints the counters of all adapters: ^T on bhyve's terminal.
  *
@@ -41,7 +41,6 @@
 #include <sys/eventfd.h>
 #include <sys/nv.h>
 #include <sys/queue.h>
-#include <sys/timerfd.h>
 
 #include <dev/e1000/e82545_reg.h>
 #ifdef BHYVE_SNAPSHOT
@@ -91,8 +90,6 @@ struct pci_e82545 {
 	struct frame_port *port;
 	int		 ready_fd;
 	struct mevent	*ready;
-	int		 timer_fd;
-	struct mevent	*timer;
 
 	/* The model's register lock; a pause waits until nobody has it. */
 	bool		 line;		/* asserted, by the model */
@@ -100,9 +97,12 @@ struct pci_e82545 {
 
 	pthread_mutex_t	 mtx;
 	pthread_cond_t	 tx_cond;
+	pthread_cond_t	 timer_cond;
 	pthread_t	 tx_thread;
+	pthread_t	 timer_thread;
 	bool		 tx_kicked;
 	uint64_t	 timer_ns;	/* when it runs out; 0: disarmed */
+	bool		 stop;		/* threads: end */
 };
 
 /* All adapters of this virtual machine.  The event loop's thread. */
@@ -152,18 +152,7 @@ pci_e82545_now(void *arg __unused)
 	return ((uint64_t)ts.tv_sec * NSEC + ts.tv_nsec);
 }
 
-static void
-pci_e82545_timer_arm(struct pci_e82545 *pe)
-{
-	const struct itimerspec it = {
-		.it_value.tv_sec = pe->timer_ns / NSEC,
-		.it_value.tv_nsec = pe->timer_ns % NSEC
-	};
-
-	(void)timerfd_settime(pe->timer_fd, TFD_TIMER_ABSTIME, &it, NULL);
-}
-
-/* The descriptor is armed anew only if it would expire too late. */
+/* The thread is woken only if it would wake too late by itself. */
 static void
 pci_e82545_timer(void *arg, uint64_t when_ns)
 {
@@ -174,9 +163,9 @@ pci_e82545_timer(void *arg, uint64_t when_ns)
 	pthread_mutex_lock(&pe->mtx);
 	old_ns = pe->timer_ns;
 	pe->timer_ns = when_ns;
-	if (when_ns != 0 && (old_ns == 0 || when_ns < old_ns))
-		pci_e82545_timer_arm(pe);
 	pthread_mutex_unlock(&pe->mtx);
+	if (when_ns != 0 && (old_ns == 0 || when_ns < old_ns))
+		pthread_cond_signal(&pe->timer_cond);
 }
 
 static void
@@ -250,27 +239,6 @@ pci_e82545_ready_event(int fd, enum ev_type type __unused, void *param)
 	pci_e82545_rx(pe);
 }
 
-/* The descriptor may have been armed for a time before the one asked for. */
-static void
-pci_e82545_timer_event(int fd, enum ev_type type __unused, void *param)
-{
-	struct pci_e82545 *pe;
-	uint64_t n;
-	bool due;
-
-	pe = param;
-	(void)read(fd, &n, sizeof(n));
-	pthread_mutex_lock(&pe->mtx);
-	due = pe->timer_ns != 0 && pe->timer_ns <= pci_e82545_now(pe);
-	if (due)
-		pe->timer_ns = 0;
-	else if (pe->timer_ns != 0)
-		pci_e82545_timer_arm(pe);
-	pthread_mutex_unlock(&pe->mtx);
-	if (due)
-		e82545_timer(pe->dev);
-}
-
 /*
  * SIGINFO: the counters that are not 0, a line each.  The event loop's thread.
  */
@@ -313,7 +281,7 @@ pci_e82545_info_add(struct pci_e82545 *pe)
 }
 
 /*
- * The transmit thread.
+ * The adapter's own threads.
  */
 
 static void
@@ -335,29 +303,84 @@ pci_e82545_tx_main(void *arg)
 	struct pci_e82545 *pe;
 
 	pe = arg;
-	for (;;) {
-		pthread_mutex_lock(&pe->mtx);
-		while (!pe->tx_kicked)
+	pthread_mutex_lock(&pe->mtx);
+	while (!pe->stop) {
+		if (!pe->tx_kicked) {
 			pthread_cond_wait(&pe->tx_cond, &pe->mtx);
+			continue;
+		}
 		pe->tx_kicked = false;
 		pthread_mutex_unlock(&pe->mtx);
 		pci_e82545_tx(pe);
+		pthread_mutex_lock(&pe->mtx);
 	}
+	pthread_mutex_unlock(&pe->mtx);
 	return (NULL);
 }
 
-/* Start the transmit thread, with a name such as "e82545-2:0 tx". */
+static void *
+pci_e82545_timer_main(void *arg)
+{
+	struct pci_e82545 *pe;
+	struct timespec ts;
+
+	pe = arg;
+	pthread_mutex_lock(&pe->mtx);
+	while (!pe->stop) {
+		if (pe->timer_ns == 0) {
+			pthread_cond_wait(&pe->timer_cond, &pe->mtx);
+			continue;
+		}
+		if (pci_e82545_now(pe) < pe->timer_ns) {
+			ts.tv_sec = pe->timer_ns / NSEC;
+			ts.tv_nsec = pe->timer_ns % NSEC;
+			pthread_cond_timedwait(&pe->timer_cond,
+			    &pe->mtx, &ts);
+			continue;
+		}
+		pe->timer_ns = 0;
+		pthread_mutex_unlock(&pe->mtx);
+		e82545_timer(pe->dev);
+		pthread_mutex_lock(&pe->mtx);
+	}
+	pthread_mutex_unlock(&pe->mtx);
+	return (NULL);
+}
+
+/* Start the thread `main' under a name such as "e82545-2:0 tx". */
 static int
-pci_e82545_start(struct pci_e82545 *pe)
+pci_e82545_thread(struct pci_e82545 *pe, pthread_t *thread,
+    void *(*main)(void *), const char *role)
 {
 	char name[32];
 	int error;
 
-	error = pthread_create(&pe->tx_thread, NULL, pci_e82545_tx_main, pe);
+	error = pthread_create(thread, NULL, main, pe);
 	if (error == 0) {
-		snprintf(name, sizeof(name), "e82545-%d:%d tx",
-		    pe->pi->pi_slot, pe->pi->pi_func);
-		pthread_set_name_np(pe->tx_thread, name);
+		snprintf(name, sizeof(name), "e82545-%d:%d %s",
+		    pe->pi->pi_slot, pe->pi->pi_func, role);
+		pthread_set_name_np(*thread, name);
+	}
+	return (error);
+}
+
+static int
+pci_e82545_start(struct pci_e82545 *pe)
+{
+	int error;
+
+	error = pci_e82545_thread(pe, &pe->tx_thread, pci_e82545_tx_main,
+	    "tx");
+	if (error != 0)
+		return (error);
+	error = pci_e82545_thread(pe, &pe->timer_thread,
+	    pci_e82545_timer_main, "timer");
+	if (error != 0) {
+		pthread_mutex_lock(&pe->mtx);
+		pe->stop = true;
+		pthread_mutex_unlock(&pe->mtx);
+		pthread_cond_signal(&pe->tx_cond);
+		pthread_join(pe->tx_thread, NULL);
 	}
 	return (error);
 }
@@ -492,20 +515,39 @@ pci_e82545_resources(struct pci_devinst *pi)
 static int
 pci_e82545_sync_init(struct pci_e82545 *pe)
 {
+	pthread_condattr_t attr;
 	int error;
 
-	error = pthread_mutex_init(&pe->mtx, NULL);
+	error = pthread_condattr_init(&attr);
 	if (error != 0)
 		return (error);
+	error = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (error != 0)
+		goto out;
+	error = pthread_mutex_init(&pe->mtx, NULL);
+	if (error != 0)
+		goto out;
 	error = pthread_cond_init(&pe->tx_cond, NULL);
 	if (error != 0)
-		pthread_mutex_destroy(&pe->mtx);
+		goto fail_mtx;
+	error = pthread_cond_init(&pe->timer_cond, &attr);
+	if (error != 0)
+		goto fail_cond;
+	goto out;
+
+fail_cond:
+	pthread_cond_destroy(&pe->tx_cond);
+fail_mtx:
+	pthread_mutex_destroy(&pe->mtx);
+out:
+	pthread_condattr_destroy(&attr);
 	return (error);
 }
 
 static void
 pci_e82545_sync_destroy(struct pci_e82545 *pe)
 {
+	pthread_cond_destroy(&pe->timer_cond);
 	pthread_cond_destroy(&pe->tx_cond);
 	pthread_mutex_destroy(&pe->mtx);
 }
@@ -556,12 +598,6 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 		error = errno;
 		goto fail_sync;
 	}
-	pe->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC |
-	    TFD_NONBLOCK);
-	if (pe->timer_fd == -1) {
-		error = errno;
-		goto fail_ready;
-	}
 	error = netbe_init(&pe->be, nvl, pci_e82545_rx_event, pe);
 	if (error == EINVAL)
 		EPRINTLN("%s: backend=%s: no network backend has this name",
@@ -583,11 +619,9 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 	}
 	pe->ready = mevent_add(pe->ready_fd, EVF_READ,
 	    pci_e82545_ready_event, pe);
-	pe->timer = mevent_add(pe->timer_fd, EVF_READ,
-	    pci_e82545_timer_event, pe);
-	if (pe->ready == NULL || pe->timer == NULL) {
+	if (pe->ready == NULL) {
 		error = ENOMEM;
-		goto fail_events;
+		goto fail_dev;
 	}
 	pi->pi_arg = pe;
 	pci_e82545_info_add(pe);
@@ -600,19 +634,14 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 
 fail_info:
 	SLIST_REMOVE(&pci_e82545_all, pe, pci_e82545, link);
-fail_events:
-	if (pe->timer != NULL)
-		mevent_delete(pe->timer);
-	if (pe->ready != NULL)
-		mevent_delete(pe->ready);
+	mevent_delete(pe->ready);
+fail_dev:
 	e82545_destroy(pe->dev);
 fail_port:
 	net_port_destroy(pe->port);
 fail_be:
 	netbe_cleanup(pe->be);
 fail_fd:
-	close(pe->timer_fd);
-fail_ready:
 	close(pe->ready_fd);
 fail_sync:
 	pci_e82545_sync_destroy(pe);

@@ -14,7 +14,7 @@
 # Everything else in backquotes (commands, options, values) is not looked at.
 
 top=$(atf_get_srcdir)/../../..
-dirs="bench compat deps lib ports share sys tests usr.sbin"
+dirs="bench compat deps lib ports share sys tests tools usr.sbin"
 
 # Gather what exists: files, functions (file:function), structs, words.
 gather()
@@ -81,13 +81,14 @@ missing()
 	done
 }
 
-# page PAGE: fail if a name in a page does not exist, or if there are few names.
+# page PAGE NAMES: fail if a name in a page does not exist, or if there are fewer
+# names.
 page()
 {
 	gather
 	missing "$top/docs/$1" > bad
-	[ "$(grep -o '`[^`]*`' "$top/docs/$1" | wc -l)" -ge 50 ] ||
-	    atf_fail "$1 has fewer than 50 names"
+	[ "$(grep -o '`[^`]*`' "$top/docs/$1" | wc -l)" -ge $2 ] ||
+	    atf_fail "$1 has fewer than $2 names"
 	[ ! -s bad ] || {
 		cat bad
 		atf_fail "$(wc -l < bad) names in $1 do not exist"
@@ -101,7 +102,7 @@ architecture_head()
 }
 architecture_body()
 {
-	page architecture.md
+	page architecture.md 50
 }
 
 atf_test_case security
@@ -111,7 +112,17 @@ security_head()
 }
 security_body()
 {
-	page security.md
+	page security.md 50
+}
+
+atf_test_case upstream
+upstream_head()
+{
+	atf_set descr "Files and functions in docs/upstream.md exist"
+}
+upstream_body()
+{
+	page upstream.md 20
 }
 
 atf_test_case found
@@ -143,5 +154,6 @@ atf_init_test_cases()
 
 	atf_add_test_case architecture
 	atf_add_test_case security
+	atf_add_test_case upstream
 	atf_add_test_case found
 }

@@ -1,0 +1,205 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# tools/upstream/upstream.sh, on a stand-in for FreeBSD's tree that has what the
+# script edits.  Whether the result builds, only a whole tree can show.
+
+top=$(cd "$(atf_get_srcdir)/../../.." && pwd)
+script=$top/tools/upstream/upstream.sh
+
+# words FILE VARIABLE WORD...: a makefile with this list.
+words()
+{
+	local file=$1 variable=$2 word
+
+	shift 2
+	mkdir -p "$(dirname "$file")"
+	{
+		printf '%s=' "$variable"
+		for word; do
+			printf '\t%s \\\n' "$word"
+		done
+		printf '\tzzz\n\n'
+	} >> "$file"
+}
+
+# A clone of the stand-in, in tree/.
+make_tree()
+{
+	local bhyve=tree/usr.sbin/bhyve
+
+	mkdir -p $bhyve tree/sys/dev/netmap tree/sys/dev/e1000
+	echo "MAN=	bhyve.8 bhyve_config.5" > $bhyve/Makefile
+	words $bhyve/Makefile SRCS acpi.c hda_codec.c net_utils.c \
+	    pci_e82545.c virtio.c
+	echo ".include <bsd.prog.mk>" >> $bhyve/Makefile
+	touch $bhyve/bhyverun.c $bhyve/pci_e82545.c
+	touch tree/sys/dev/netmap/netmap_vale.c
+	printf '%s\n' 'static struct net_backend vale_backend = {' '	0' \
+	    '};' '' 'DATA_SET(net_backend_set, netmap_backend);' \
+	    'DATA_SET(net_backend_set, vale_backend);' \
+	    > $bhyve/net_backend_netmap.c
+	printf '%s\n' '.Xr bhyvectl 8 ,' '.Sh SEE ALSO' '.Xr vmm 4 ,' \
+	    '.Xr bhyvectl 8 ,' > $bhyve/bhyve.8
+	words tree/share/man/man4/Makefile MAN aac.4 em.4 vale.4
+	printf 'MLINKS+=em.4 if_em.4 \\\n\tem.4 lem.4 \\\n\tem.4 if_lem.4\n' \
+	    >> tree/share/man/man4/Makefile
+	words tree/share/man/man4/Makefile _dtrace_provs dtrace_tcp.4
+	words tree/share/man/man9/Makefile MAN accept.9 panic.9
+	mkdir -p tree/sys/modules
+	echo 'SUBDIR=${MODULES_OVERRIDE}' > tree/sys/modules/Makefile
+	words tree/sys/modules/Makefile SUBDIR aac vge
+	cd tree
+	git init -q
+	git config user.name test
+	git config user.email test@localhost
+	git add -A
+	git commit -q -m base
+	git tag base
+	cd ..
+}
+
+# has FILE LINE: the file has the line, white space aside.
+has()
+{
+	tr -s '\t ' ' ' < "$1" | grep -qx " *$2" ||
+	    atf_fail "$1: no line $2: $(cat "$1")"
+}
+
+# ours BEFORE AFTER FILE: names in a file of bhyve, of files of this project.
+ours()
+{
+	(cd tree/usr.sbin/bhyve && grep -ohE \
+	    "$1(e82545|frame|net_port|net_backend_vale|(lib)?vale|kernel_)[a-z_]*$2" \
+	    $3) | sed 's/.*["[:space:]]//' | sort -u
+}
+
+atf_test_case series
+series_head()
+{
+	atf_set descr "Each commit adds its files and their names in makefiles"
+	atf_set require.progs git
+}
+series_body()
+{
+	local c f
+
+	make_tree
+	atf_check -o match:"ports" -o match:"if_lem" \
+	    sh "$script" -x 'git log -1 --format=%s >> ../ran' tree
+	[ "$(git -C tree rev-list --count base..)" -eq 6 ] ||
+	    atf_fail "$(git -C tree log --format=%s base..)"
+	[ "$(wc -l < ran)" -eq 6 ] || atf_fail "-x: $(cat ran)"
+	[ -z "$(git -C tree status --porcelain)" ] || atf_fail "files are left"
+	# Whatever a makefile names is there, and has what it includes.
+	for c in $(git -C tree rev-list --reverse base..); do
+		git -C tree checkout -q "$c"
+		for f in $(ours '[[:space:]]' '\.c' Makefile) \
+		    $(ours '^#include "' '\.h' '*.[ch]' |
+		    grep -v provider.h); do
+			[ -f "tree/usr.sbin/bhyve/$f" ] ||
+			    atf_fail "$c: no usr.sbin/bhyve/$f"
+		done
+		! grep -l '^#include <sys/systm.h>' \
+		    tree/usr.sbin/bhyve/*.[ch] ||
+		    atf_fail "$c: a kernel's header in bhyve"
+	done
+	for f in $(awk '/\.c/ { for (i = 1; i <= NF; i++) if ($i ~ /\.c$/)
+	    print $i }' "$top/usr.sbin/bhyve/e82545.mk"); do
+		has tree/usr.sbin/bhyve/Makefile "$f \\\\"
+	done
+	for f in $(awk '{ for (i = 1; i <= NF; i++) if ($i ~ /\.c$/)
+	    print $i }' "$top/sys/dev/e1000/lem.mk"); do
+		[ -f "tree/sys/dev/e1000/$f" ] || atf_fail "no $f"
+	done
+	has tree/usr.sbin/bhyve/Makefile \
+	    "MAN= bhyve.8 bhyve-e1000.8 bhyve_config.5"
+	has tree/usr.sbin/bhyve/Makefile "SRCS+= e82545_provider.d"
+	has tree/sys/modules/Makefile 'SUBDIR=${MODULES_OVERRIDE}'
+	has tree/sys/modules/Makefile 'if_lem \\'
+	has tree/sys/modules/Makefile 'vale_learn \\'
+	has tree/share/man/man4/Makefile 'vale_learn.4 \\'
+	has tree/share/man/man4/Makefile 'dtrace_vale.4 \\'
+	has tree/share/man/man4/Makefile 'em.4 lem.4'
+	has tree/share/man/man9/Makefile 'paravirt_csb.9 \\'
+	[ "$(grep -c bhyve-e1000 tree/usr.sbin/bhyve/bhyve.8)" -eq 1 ] ||
+	    atf_fail "bhyve.8: $(cat tree/usr.sbin/bhyve/bhyve.8)"
+	! grep vale tree/usr.sbin/bhyve/net_backend_netmap.c ||
+	    atf_fail "net_backend_netmap.c still has the backend"
+	[ ! -e tree/usr.sbin/bhyve/e82545_csb_none.c ] ||
+	    atf_fail "the stand-in for the CSB is still there"
+	grep -q 'ec_csb = true' tree/usr.sbin/bhyve/pci_e82545.c ||
+	    atf_fail "the CSB is off in the end"
+	git -C tree checkout -q "$(git -C tree rev-list --reverse base.. |
+	    sed -n 3p)"
+	! grep -q 'ec_csb = true\|"itr_min", "csb"' \
+	    tree/usr.sbin/bhyve/pci_e82545.c ||
+	    atf_fail "an adapter without a CSB offers one"
+}
+
+atf_test_case refused
+refused_head()
+{
+	atf_set descr "A tree that is not FreeBSD's, has changes, or is not as " \
+	    "expected is refused, and a command that fails ends the series"
+	atf_set require.progs git
+}
+refused_body()
+{
+	atf_check -s exit:2 -e match:usage sh "$script"
+	mkdir empty
+	atf_check -s exit:1 -e match:"not a FreeBSD source tree" \
+	    sh "$script" empty
+	make_tree
+	echo >> tree/usr.sbin/bhyve/bhyve.8
+	atf_check -s exit:1 -e match:"has changes" sh "$script" tree
+	git -C tree checkout -q .
+	atf_check -s exit:1 -o match:"frame ports" -e match:"command failed" \
+	    sh "$script" -x false tree
+	[ "$(git -C tree rev-list --count base..)" -eq 1 ] ||
+	    atf_fail "goes on after a failure"
+	git -C tree reset -q --hard base
+	echo > tree/usr.sbin/bhyve/net_backend_netmap.c
+	git -C tree commit -q -a -m "no backend"
+	atf_check -s exit:1 -o ignore \
+	    -e match:"net_backend_netmap.c: nothing matches" \
+	    sh "$script" tree
+	[ -z "$(git -C tree status --porcelain)" ] || atf_fail "files are left"
+	git -C tree reset -q --hard base
+	sed -i 's/^SUBDIR=\t/XSUBDIR=/' tree/sys/modules/Makefile
+	git -C tree commit -q -a -m "no list"
+	atf_check -s exit:1 -o ignore -e match:"Makefile: no list SUBDIR" \
+	    sh "$script" tree
+}
+
+atf_test_case no_csb
+no_csb_head()
+{
+	atf_set descr "The stand-in for the CSB's files has their functions"
+	atf_set require.progs cc nm
+}
+no_csb_body()
+{
+	local o=$top/build/usr.sbin/bhyve
+
+	atf_check cc -std=gnu11 -Wall -Wextra -Werror -c -o none.o \
+	    -I"$top/compat/kern" -I"$top/compat/include" -I"$top/sys" \
+	    -I"$top/lib/libvale" -I"$top/usr.sbin/bhyve" \
+	    "$top/tools/upstream/e82545_csb_none.c"
+	nm none.o | awk '$2 == "T" { print $3 }' | sort > none
+	nm "$o"/e82545*.o | awk '$1 == "U" && $2 ~ /^e82545_csb/ { print $2 }' |
+	    sort -u > used
+	nm "$o"/e82545_csb*.o | awk '$2 == "T" { print $3 }' | sort -u > defined
+	comm -12 used defined > wanted
+	atf_check -s exit:0 test -s wanted
+	atf_check -o empty comm -13 none wanted
+	atf_check -o empty comm -23 none wanted
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case series
+	atf_add_test_case refused
+	atf_add_test_case no_csb
+}

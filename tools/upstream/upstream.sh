@@ -1,0 +1,292 @@
+#!/bin/sh
+#
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# upstream.sh [-x command] source
+#
+# Lays this project into a FreeBSD source tree, as a series of commits to the
+# branch that is checked out in `source', a clean clone of FreeBSD's repository.
+# Each commit builds; -x runs a command in the source tree after each, and ends
+# the series if it fails.  The author is the user of git(1) there.
+# docs/upstream.md describes the series.
+#
+# The files are this tree's.  What they need of FreeBSD's own files, mostly
+# lists in makefiles, is edited by the functions below, which fail if a file is
+# not as they expect.
+
+set -eu
+LC_ALL=C
+export LC_ALL
+
+die()
+{
+	echo "upstream.sh: $*" >&2
+	exit 1
+}
+
+usage()
+{
+	echo "usage: upstream.sh [-x command] source" >&2
+	exit 2
+}
+
+check=:
+while getopts x: option; do
+	case $option in
+	x)	check=$OPTARG ;;
+	*)	usage ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -eq 1 ] || usage
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+cd "$1" || exit 1
+for f in usr.sbin/bhyve/bhyverun.c sys/dev/netmap/netmap_vale.c \
+    share/man/man4/Makefile; do
+	[ -f $f ] || die "$1: not a FreeBSD source tree: no $f"
+done
+git rev-parse -q --verify HEAD > /dev/null || die "$1: not a git repository"
+[ -z "$(git status --porcelain)" ] || die "$1: has changes"
+
+# fail MESSAGE: end; commits made so far stay, other changes do not.
+fail()
+{
+	git reset -q --hard
+	git clean -qfd
+	die "$@"
+}
+
+# put DIRECTORY FILE...: copy files of this tree.  bhyve is compiled with the
+# kernel's headers at hand, so its files take the kernel's names (atomic(9),
+# KASSERT(9)) from a header of another name.
+put()
+{
+	local dir=$1 f
+
+	shift
+	mkdir -p "$dir"
+	for f; do
+		cp "$top/$f" "$dir/"
+		[ "$dir" != usr.sbin/bhyve ] ||
+			sed -i.orig -e 's,<sys/systm.h>,"kernel_names.h",' \
+			    "$dir/${f##*/}"
+		rm -f "$dir/${f##*/}.orig"
+	done
+}
+
+# edit FILE EXPRESSION...: apply sed(1) expressions, each of which must match.
+edit()
+{
+	local file=$1 expression
+
+	shift
+	for expression; do
+		sed -e "$expression" "$file" > "$file.new"
+		! cmp -s "$file" "$file.new" ||
+			fail "$file: nothing matches $expression"
+		mv "$file.new" "$file"
+	done
+}
+
+# list FILE VARIABLE WORD...: insert words in a makefile's sorted list, a word a
+# line, which begins where the variable is set first.
+list()
+{
+	local file=$1 variable=$2 word
+
+	shift 2
+	for word; do
+		awk -v variable="$variable" -v word="$word" '
+		function entry(line) {
+			sub(/^[^ \t]*=/, "", line)
+			gsub(/[ \t\\]/, "", line)
+			return (line)
+		}
+		# As the line `like`, which ends with a backslash or not.
+		function add(like, last,   indent, gap) {
+			match(like, /^[ \t]*/)
+			indent = substr(like, 1, RLENGTH)
+			gap = " "
+			if (like ~ /\t\\$/)
+				for (gap = "\t"; 8 + length(word) + \
+				    8 * length(gap) < 32; )
+					gap = gap "\t"
+			print indent word (last ? "" : gap "\\")
+			done = 1
+		}
+		!on && $0 ~ "^" variable "[+?]?=.*\\\\$" { on = 1 }
+		on && !done {
+			if ($0 !~ /=/ && entry($0) > word)
+				add($0, 0)
+			else if ($0 !~ /\\$/) {
+				print $0 " \\"
+				add(previous, 1)
+				next
+			}
+			previous = $0
+		}
+		{ print }
+		END { exit !done }' "$file" > "$file.new" ||
+			fail "$file: no list $variable"
+		mv "$file.new" "$file"
+	done
+}
+
+# series SUBJECT: commit all changes; the message's body is standard input.
+series()
+{
+	git add -A
+	{ echo "$1"; echo; cat; } | git commit -q -F -
+	echo "$(git log -1 --format=%h) $1"
+	sh -c "$check" < /dev/null || die "$1: the command failed"
+}
+
+# sources MAKEFILE VARIABLE: print the files in a list of this tree.
+sources()
+{
+	awk -v variable="$2" '
+		$1 == variable "=" || index($1, variable "=") == 1 { on = 1 }
+		on {
+			for (i = 1; i <= NF; i++)
+				if ($i ~ /\.c$/)
+					print $i
+			on = /\\$/
+		}' "$top/$1"
+}
+
+model=$(sources usr.sbin/bhyve/e82545.mk E82545_SRCS | grep -v frame_port.c)
+csb=$(echo "$model" | grep e82545_csb)
+model=$(echo "$model" | grep -v e82545_csb)
+lem=$(sources sys/dev/e1000/lem.mk LEM_CORE_SRCS
+    sources sys/dev/e1000/lem.mk LEM_SRCS)
+
+in_bhyve()
+{
+	local f
+
+	for f; do
+		echo usr.sbin/bhyve/$f
+	done
+}
+
+# 1
+put sys/sys sys/sys/counter_table.h sys/sys/fast_path.h
+put usr.sbin/bhyve lib/libvale/frame.h lib/libvale/frame_cursor.h \
+    lib/libvale/frame_sum.h lib/libvale/frame_cut.h lib/libvale/frame_cut.c \
+    lib/libvale/frame_vnet.h lib/libvale/frame_vnet.c \
+    $(in_bhyve frame_port.h frame_port.c net_port.h net_port.c)
+cp "$top/compat/kern/sys/systm.h" usr.sbin/bhyve/kernel_names.h
+edit usr.sbin/bhyve/kernel_names.h \
+    's/_COMPAT_KERN_SYS_SYSTM_H_/_KERNEL_NAMES_H_/'
+list usr.sbin/bhyve/Makefile SRCS frame_cut.c frame_port.c frame_vnet.c \
+    net_port.c
+series "bhyve: add frame ports, which pass batches of frames" <<EOF
+A network backend sends and receives one frame a call, so that each costs a
+system call.  A frame port is an interface between an adapter and a backend
+that sends any number of frames with one flush, shows received frames where
+they lie, and passes what is known of checksums and segmentation.  Over a
+backend without a port of its own frames pass one by one, as before.
+
+Nothing uses it yet.
+EOF
+
+# 2
+put usr.sbin/bhyve lib/libvale/libvale.h lib/libvale/vale_name.h \
+    lib/libvale/vale_name.c lib/libvale/vale_netmap.c \
+    usr.sbin/bhyve/net_backend_vale.c
+edit usr.sbin/bhyve/net_backend_netmap.c \
+    '/^static struct net_backend vale_backend/,/^};/d' \
+    '/DATA_SET(net_backend_set, vale_backend)/d'
+list usr.sbin/bhyve/Makefile SRCS net_backend_vale.c vale_name.c vale_netmap.c
+series "bhyve: a backend for VALE of its own, which sends in batches" <<EOF
+net_backend_netmap.c syncs for each frame.  The new backend has a frame port:
+it describes a batch of frames by slots, those with NS_INDIRECT in guest memory
+itself, and syncs once.  Over virtio-net it works as the old one does.
+EOF
+
+# 3
+put usr.sbin/bhyve $(in_bhyve $model e82545.h e82545_impl.h e82545_csb_impl.h \
+    e82545_probes.h e82545_snap.h e82545_provider.d pci_e82545.c) \
+    tools/upstream/e82545_csb_none.c
+put sys/dev/e1000 sys/dev/e1000/e82545_reg.h
+put share/man/man4 share/man/man4/dtrace_e82545.4
+# Without the CSB: see e82545_csb_none.c.
+edit usr.sbin/bhyve/pci_e82545.c \
+    's/config.ec_csb = true/config.ec_csb = false/' \
+    's/"itr_min", "csb",/"itr_min",/'
+list usr.sbin/bhyve/Makefile SRCS $model e82545_csb_none.c
+edit usr.sbin/bhyve/Makefile '/^\.include <bsd\.prog\.mk>/i\
+.if ${MK_DTRACE} != "no"\
+SRCS+=	e82545_provider.d\
+.else\
+CFLAGS+=-DWITHOUT_DTRACE\
+.endif\
+
+'
+list share/man/man4/Makefile _dtrace_provs dtrace_e82545.4
+series "bhyve: e1000: a model with interrupt moderation, and batches" <<EOF
+The model of the 82545EM is now apart from bhyve, with which pci_e82545.c
+connects it.  It sends and receives in batches through a frame port, honours
+ITR, RADV, RDTR, TADV and TIDV, for which it has a timer in nanoseconds, and
+completes checksums in the pass that copies.  The options itr= and itr_min= set
+the least interval between interrupts for guests that set none or a small one.
+SIGINFO prints counters; probes are in dtrace_e82545(4).
+EOF
+
+# 4
+put usr.sbin/bhyve $(in_bhyve $csb pci_e82545.c)
+put usr.sbin/bhyve share/man/man8/bhyve-e1000.8
+put share/man/man9 share/man/man9/paravirt_csb.9
+rm usr.sbin/bhyve/e82545_csb_none.c
+edit usr.sbin/bhyve/Makefile '/e82545_csb_none.c/d' \
+    's/^\(MAN=.*bhyve\.8\)/\1 bhyve-e1000.8/'
+list usr.sbin/bhyve/Makefile SRCS $csb
+edit usr.sbin/bhyve/bhyve.8 '/^\.Sh SEE ALSO/,$ {
+/^\.Xr bhyvectl 8 ,/i\
+.Xr bhyve-e1000 8 ,
+}'
+list share/man/man9/Makefile MAN paravirt_csb.9
+series "bhyve: e1000: add the communication status block" <<EOF
+A driver that knows <net/paravirt.h> gives the adapter a page of memory in which
+both sides publish their ring indices and whether they wait.  A register write
+or an interrupt is then needed only if the other side sleeps.  The option csb=
+turns it off.
+EOF
+
+# 5
+put sys/dev/netmap $(cd "$top" && ls sys/dev/netmap/*.[ch])
+put sys/modules/vale_learn sys/modules/vale_learn/Makefile
+put share/man/man4 share/man/man4/vale_learn.4 share/man/man4/dtrace_vale.4
+list sys/modules/Makefile SUBDIR vale_learn
+list share/man/man4/Makefile MAN vale_learn.4
+list share/man/man4/Makefile _dtrace_provs dtrace_vale.4
+series "netmap: vale_learn: counters, ageing and limits for VALE" <<EOF
+A module that replaces the learning function of VALE switches by one whose
+addresses age and can be listed, limited and bound to ports, with counters for
+each port.
+EOF
+
+# 6
+put sys/dev/e1000 $(cd "$top" && ls sys/dev/e1000/if_lem*.[ch] \
+    sys/dev/e1000/lem_*.h) $(for f in $lem; do echo sys/dev/e1000/$f; done) \
+    sys/dev/e1000/lem.mk
+put sys/dev/e1000/freebsd sys/dev/e1000/freebsd/lem_os.h
+put sys/modules/if_lem sys/modules/if_lem/Makefile
+put share/man/man4 share/man/man4/if_lem.4 share/man/man4/dtrace_lem.4
+list sys/modules/Makefile SUBDIR if_lem
+# em(4) has had this name as a link since lem(4) became a part of it.
+edit share/man/man4/Makefile '/^	em\.4 lem\.4 \\$/{
+N
+s/ \\\n	em\.4 if_lem\.4$//
+}'
+list share/man/man4/Makefile MAN if_lem.4
+list share/man/man4/Makefile _dtrace_provs dtrace_lem.4
+series "if_lem: a driver for emulated 8254x, with send combining and CSB" <<EOF
+A module that takes the 8254x of a virtual machine and leaves others to em(4).
+It sends several packets with one register write, uses the communication status
+block if the adapter offers it, and bounds the processor's share of reception.
+Its knobs are dev.em.N.{itr,sc,csb,poll,...}.
+EOF

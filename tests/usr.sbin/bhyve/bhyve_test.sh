@@ -2,7 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# bhyve with this adapter: invalid options, and a guest.  Needs FreeBSD and
+# bhyve with this adapter: invalid options, another kernel, and a guest.  Needs
+# FreeBSD and
 #
 #	kyua -v test_suites.bhyve-vale.bhyve=/usr/local/sbin/bhyve
 #	    -v test_suites.bhyve-vale.guest=/vm/guest.img test ...
@@ -85,6 +86,28 @@ refused_cleanup()
 	return 0
 }
 
+atf_test_case kernel
+kernel_head()
+{
+	atf_set descr "On a kernel that it was not built for, bhyve prints" \
+	    "the versions and exits"
+}
+kernel_body()
+{
+	[ "$(uname)" = FreeBSD ] || atf_skip "bhyve runs on FreeBSD"
+	bhyve=$(atf_config_get bhyve /usr/local/sbin/bhyve)
+	[ -x "$bhyve" ] || atf_skip "$bhyve does not exist; set bhyve="
+	atf_check -s exit:0 -o ignore -e ignore "$bhyve" -h
+	# getosreldate(3) takes this for the kernel's version.
+	for version in 1300139 1999999; do
+		atf_check -s exit:71 -e save:err env OSVERSION=$version \
+		    "$bhyve" -h
+		[ $(wc -l < err) -eq 1 ] || atf_fail "$(cat err)"
+		grep -q "^bhyve: built from the sources of FreeBSD .*($version)" \
+		    err || atf_fail "$(cat err)"
+	done
+}
+
 # frame_or_exit PID: whether see(1) or bhyve has ended.
 frame_or_exit()
 {
@@ -148,5 +171,6 @@ guest_cleanup()
 atf_init_test_cases()
 {
 	atf_add_test_case refused
+	atf_add_test_case kernel
 	atf_add_test_case guest
 }

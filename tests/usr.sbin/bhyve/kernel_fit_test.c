@@ -1,0 +1,47 @@
+/*-
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/* Which kernels bhyve starts on.  bhyve_test has what it prints otherwise. */
+
+#include <atf-c.h>
+
+#include "kernel_fit.h"
+
+ATF_TC_WITHOUT_HEAD(branch);
+ATF_TC_BODY(branch, tc)
+{
+	/* The kernel it was built for, and later ones of the branch. */
+	ATF_CHECK(kernel_fits(1501000, 1501000));
+	ATF_CHECK(kernel_fits(1501000, 1501001));
+	ATF_CHECK(kernel_fits(1501000, 1502000));
+	ATF_CHECK(kernel_fits(1501000, 1599999));
+	ATF_CHECK(kernel_fits(1500000, 1500000));
+}
+
+ATF_TC_WITHOUT_HEAD(older);
+ATF_TC_BODY(older, tc)
+{
+	ATF_CHECK(!kernel_fits(1501000, 1500999));
+	ATF_CHECK(!kernel_fits(1501000, 1403000));
+	ATF_CHECK(!kernel_fits(1501000, 0));
+	ATF_CHECK(!kernel_fits(1501000, -1));
+}
+
+ATF_TC_WITHOUT_HEAD(next_branch);
+ATF_TC_BODY(next_branch, tc)
+{
+	ATF_CHECK(!kernel_fits(1501000, 1600000));
+	ATF_CHECK(!kernel_fits(1599999, 1600000));
+	ATF_CHECK(!kernel_fits(1401000, 1501000));
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, branch);
+	ATF_TP_ADD_TC(tp, older);
+	ATF_TP_ADD_TC(tp, next_branch);
+	return (atf_no_error());
+}

@@ -9,11 +9,10 @@
 #include <atf-c.h>
 
 #include "kernel_fit.h"
+#include "test.h"
 
-ATF_TC_WITHOUT_HEAD(branch);
-ATF_TC_BODY(branch, tc)
+TEST(branch, "The kernel it was built for, and later ones of the branch")
 {
-	/* The kernel it was built for, and later ones of the branch. */
 	ATF_CHECK(kernel_fits(1501000, 1501000));
 	ATF_CHECK(kernel_fits(1501000, 1501001));
 	ATF_CHECK(kernel_fits(1501000, 1502000));
@@ -21,8 +20,7 @@ ATF_TC_BODY(branch, tc)
 	ATF_CHECK(kernel_fits(1500000, 1500000));
 }
 
-ATF_TC_WITHOUT_HEAD(older);
-ATF_TC_BODY(older, tc)
+TEST(older, "No older kernel")
 {
 	ATF_CHECK(!kernel_fits(1501000, 1500999));
 	ATF_CHECK(!kernel_fits(1501000, 1403000));
@@ -30,8 +28,7 @@ ATF_TC_BODY(older, tc)
 	ATF_CHECK(!kernel_fits(1501000, -1));
 }
 
-ATF_TC_WITHOUT_HEAD(next_branch);
-ATF_TC_BODY(next_branch, tc)
+TEST(next_branch, "No kernel of the next branch")
 {
 	ATF_CHECK(!kernel_fits(1501000, 1600000));
 	ATF_CHECK(!kernel_fits(1599999, 1600000));

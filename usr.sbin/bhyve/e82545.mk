@@ -29,4 +29,5 @@ E82545_SRCS=	e82545.c		\
 		frame_port.c
 
 NETBE_SRCS=	net_backend_vale.c	\
-		net_port.c
+		net_port.c		\
+		vale_sender.c

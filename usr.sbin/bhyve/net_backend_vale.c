@@ -18,8 +18,10 @@
  * ring->head over the frames the frontend has processed; frame_port_sync()
  * makes it the new head, which returns their slots.
  *
- * Any other frontend sends and receives a frame a call: netbe_send() syncs
- * after every frame.
+ * Any other frontend sends and receives a frame a call.  netbe_send() copies a
+ * short frame into the slot's own buffer, because the frontend may use its own
+ * again at once; those that come fast share a sync (vale_sender.h).  A long one
+ * is synced at once, as those that wait with it.
  *
  * FreeBSD's switch passes the slots on to an adapter or the host's stack, if
  * those are attached to it, as if each were a frame.  There a frame of several
@@ -33,8 +35,9 @@
  * process it uses VALE_HEADER_SLOT: only the header, which few frames have, is
  * in a slot's own buffer.
  *
- * No locks: the transmit side belongs to the sending thread, the receive side
- * to the receiving thread, and the two share no data.
+ * The transmit side belongs to the sending thread, the receive side to the
+ * receiving thread, and the two share no data.  With netbe_send() the sender's
+ * lock protects the transmit side; there are no others.
  */
 
 #include <sys/param.h>
@@ -61,8 +64,10 @@
 #include "net_backends.h"
 #include "net_backends_priv.h"
 #include "net_port.h"
+#include "vale_sender.h"
 
 #define	VALE_SEND_MAX	65535	/* bytes without FCS and headers */
+#define	VALE_SEND_SHORT	1600	/* bytes, of what netbe_send() copies */
 
 /* The lengths of virtio-net headers, bytes, and what they may ask for. */
 #define	VALE_HEADER	12
@@ -96,6 +101,7 @@ struct vale_priv {
 	uint32_t	 indirect_max;	/* and elsewhere, if aligned */
 	uint32_t	 align;		/* VALE_ALIGN, or 1 */
 	bool		 tx_failed;	/* the last sync failed, reported */
+	struct vale_sender sender;	/* for netbe_send() */
 
 	/* The receiving thread's. */
 	uint32_t	 rx_next;	/* first slot not taken */
@@ -105,6 +111,7 @@ struct vale_priv {
 
 static const struct frame_port_ops vale_port_ops;
 static bool	vale_port_set_offloads(struct frame_port *port);
+static void	vale_sync_posted(void *arg);
 static bool	vale_peek(struct frame_source *source, struct frame *frame);
 static void	vale_next(struct frame_source *source);
 
@@ -128,8 +135,10 @@ vale_cleanup(struct net_backend *be)
 	priv = NET_BE_PRIV(be);
 	if (priv->mevp != NULL)
 		mevent_delete(priv->mevp);
-	if (priv->port != NULL)
+	if (priv->port != NULL) {
+		vale_sender_fini(&priv->sender);
 		vale_close(priv->port);
+	}
 	be->fd = -1;
 }
 
@@ -161,12 +170,19 @@ vale_init(struct net_backend *be, const char *devname, nvlist_t *nvl __unused,
     net_be_rxeof_t cb, void *param)
 {
 	struct vale_priv *priv;
+	int error;
 
 	priv = NET_BE_PRIV(be);
 	priv->port = vale_open(devname, NULL);
 	if (priv->port == NULL) {
 		EPRINTLN("backend=%s: %s", devname,
 		    vale_strerror(devname, errno));
+		return (-1);
+	}
+	error = vale_sender_init(&priv->sender, vale_sync_posted, priv);
+	if (error != 0) {
+		EPRINTLN("backend=%s: %s", devname, strerror(error));
+		vale_close(priv->port);
 		return (-1);
 	}
 	if (priv->port->txring->nr_buf_size < VALE_BUF_MIN) {
@@ -489,21 +505,20 @@ vale_valid(struct netmap_ring *ring, size_t hdrlen, size_t len)
 
 /*
  * Put a frame, whose fragments begin with `hdrlen' bytes of a virtio-net
- * header, into the ring.  Returns 0; or EMSGSIZE, ENOBUFS or, if the header is
- * invalid, EINVAL: it was dropped.
+ * header, into the ring; copied if `copy' is set or it needs that.  Returns 0;
+ * or EMSGSIZE, ENOBUFS or, if the header is invalid, EINVAL: it was dropped.
  */
 static __attribute__((__noinline__)) int
 vale_send_frame(struct vale_priv *priv, const struct frame *frame,
-    size_t hdrlen)
+    size_t hdrlen, bool copy)
 {
 	struct netmap_ring *ring = priv->port->txring;
 	uint32_t head;
-	bool copy;
 
 	if (frame->f_len <= ETHER_HDR_LEN + hdrlen ||
 	    frame->f_len > VALE_SEND_MAX + hdrlen)
 		return (EMSGSIZE);
-	copy = hdrlen != 0 || (priv->port->single_slot &&
+	copy |= hdrlen != 0 || (priv->port->single_slot &&
 	    vale_needs_copy(priv, frame->f_iov, frame->f_niov, frame->f_len));
 	head = vale_put_frame(priv, frame, copy);
 	if (head == ring->head && nm_ring_space(ring) < NETMAP_MAX_FRAGS) {
@@ -530,7 +545,7 @@ vale_port_send(struct frame_port *port, const struct frame *frame)
 	if (frame->f_niov == 1 &&
 	    FAST_PATH(vale_send_single_slot(priv, frame->f_iov)))
 		return (true);
-	return (vale_send_frame(priv, frame, 0) == 0);
+	return (vale_send_frame(priv, frame, 0, false) == 0);
 }
 
 /* The same if each frame has a header. */
@@ -546,7 +561,8 @@ vale_port_send_header(struct frame_port *port, const struct frame *frame)
 	iov[0].iov_len = sizeof(hdr);
 	memcpy(iov + 1, frame->f_iov, frame->f_niov * sizeof(*iov));
 	frame_set(&whole, 1 + frame->f_niov, sizeof(hdr) + frame->f_len);
-	return (vale_send_frame(vale_of_port(port), &whole, sizeof(hdr)) == 0);
+	return (vale_send_frame(vale_of_port(port), &whole, sizeof(hdr),
+	    true) == 0);
 }
 
 static void
@@ -555,23 +571,37 @@ vale_port_flush(struct frame_port *port)
 	vale_flush(vale_of_port(port));
 }
 
+/*
+ * Frontends that send a frame a call.
+ */
+
+static void
+vale_sync_posted(void *arg)
+{
+	vale_flush(arg);
+}
+
 static ssize_t
 vale_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 {
 	struct frame frame = { .f_iov = __DECONST(struct iovec *, iov) };
-	struct vale_priv *priv;
+	struct vale_priv *priv = NET_BE_PRIV(be);
 	ssize_t total;
+	bool copy;
 	int error;
 
-	priv = NET_BE_PRIV(be);
 	total = count_iov(iov, iovcnt);
 	frame_set(&frame, iovcnt, total);
-	error = vale_send_frame(priv, &frame, be->be_vnet_hdr_len);
+	copy = total <= VALE_SEND_SHORT;
+	vale_sender_lock(&priv->sender);
+	error = vale_send_frame(priv, &frame, be->be_vnet_hdr_len, copy);
+	if (error == 0)
+		vale_sender_post(&priv->sender, !copy);
+	vale_sender_unlock(&priv->sender);
 	if (error != 0) {
 		errno = error;
 		return (-1);
 	}
-	vale_flush(priv);
 	return (total);
 }
 
@@ -884,6 +914,18 @@ vale_recv_disable(struct net_backend *be)
  * they ask for.
  */
 
+/* vale_set_header() with no sync in progress. */
+static int
+vale_set_length(struct vale_priv *priv, unsigned int len)
+{
+	int error;
+
+	vale_sender_lock(&priv->sender);
+	error = vale_set_header(priv->port, len);
+	vale_sender_unlock(&priv->sender);
+	return (error);
+}
+
 static uint64_t
 vale_get_cap(struct net_backend *be)
 {
@@ -891,9 +933,9 @@ vale_get_cap(struct net_backend *be)
 
 	priv = NET_BE_PRIV(be);
 	if (be->be_vnet_hdr_len == 0) {
-		if (vale_set_header(priv->port, VALE_HEADER) != 0)
+		if (vale_set_length(priv, VALE_HEADER) != 0)
 			return (0);
-		vale_set_header(priv->port, 0);
+		vale_set_length(priv, 0);
 	}
 	return (VALE_FEATURES);
 }
@@ -910,7 +952,7 @@ vale_set_cap(struct net_backend *be, uint64_t features,
 	    (vnet_hdr_len != 0 && vnet_hdr_len != VALE_HEADER_SHORT &&
 	    vnet_hdr_len != VALE_HEADER))
 		return (-1);
-	if (vale_set_header(priv->port, vnet_hdr_len) != 0)
+	if (vale_set_length(priv, vnet_hdr_len) != 0)
 		return (-1);
 	be->be_vnet_hdr_len = vnet_hdr_len;
 	return (0);

@@ -19,9 +19,22 @@
 #include <atf-c.h>
 
 #include "backend.h"
+#include "iov.h"
 #include "net_backends_priv.h"
 #include "port.h"
 #include "vale_fake.h"
+
+/* Send a frame through the frame port.  Returns its length, or -1. */
+static ssize_t
+send_flush(net_backend_t *be, const struct iovec *iov, int niov)
+{
+	struct frame_port *fp = backend_port(be);
+
+	if (!port_send(fp, iov, niov))
+		return (-1);
+	frame_port_flush(fp);
+	return (count_iov(iov, niov));
+}
 
 ATF_TC(in_place);
 ATF_TC_HEAD(in_place, tc)
@@ -37,7 +50,7 @@ ATF_TC_BODY(in_place, tc)
 
 	fill(frame, sizeof(frame));
 	be = backend();
-	ATF_CHECK_EQ(1514, netbe_send(be, &iov, 1));
+	ATF_CHECK_EQ(1514, send_flush(be, &iov, 1));
 	ATF_CHECK_EQ(1, port.txsyncs);
 	ATF_REQUIRE_EQ(1, port.nsent);
 	ATF_CHECK_EQ((uintptr_t)frame, port.sent[0].ptr);
@@ -67,7 +80,7 @@ ATF_TC_BODY(pieces, tc)
 		first = port.nsent;
 		iov[0].iov_base = frame + off;
 		iov[0].iov_len = 16110;
-		ATF_CHECK_EQ(16110, netbe_send(be, iov, 1));
+		ATF_CHECK_EQ(16110, send_flush(be, iov, 1));
 		check_frame(first, frame + off, 16110);
 		/* 7 full buffers, and some bytes at either end. */
 		ATF_CHECK(port.nsent - first <= 9);
@@ -80,7 +93,7 @@ ATF_TC_BODY(pieces, tc)
 		iov[2].iov_len = 2048;
 		iov[3].iov_base = NULL;
 		iov[3].iov_len = 0;
-		ATF_CHECK_EQ(2068, netbe_send(be, iov, 4));
+		ATF_CHECK_EQ(2068, send_flush(be, iov, 4));
 		check_frame(first, frame + off, 2068);
 		ATF_CHECK(port.nsent - first <= 3);
 	}
@@ -102,13 +115,13 @@ ATF_TC_BODY(long_slots, tc)
 	port.indirect_max = 65535;
 	fill(frame, sizeof(frame));
 	be = backend();
-	ATF_CHECK_EQ(65535, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(65535, send_flush(be, iov, 1));
 	check_frame(0, frame, 65535);
 	ATF_CHECK_EQ(1, port.nsent);
 	iov[0].iov_len = 4097;
 	iov[1].iov_base = frame + 4097;
 	iov[1].iov_len = 5000;
-	ATF_CHECK_EQ(9097, netbe_send(be, iov, 2));
+	ATF_CHECK_EQ(9097, send_flush(be, iov, 2));
 	check_frame(1, frame, 9097);
 	ATF_CHECK_EQ(3, port.nsent);
 	/* No more than a slot can say. */
@@ -117,7 +130,7 @@ ATF_TC_BODY(long_slots, tc)
 	port.indirect_max = 0x10004;
 	iov[0].iov_len = 65535;
 	be = backend();
-	ATF_CHECK_EQ(65535, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(65535, send_flush(be, iov, 1));
 	ATF_CHECK_EQ(1, port.nsent);
 	check_frame(0, frame, 65535);
 	netbe_cleanup(be);
@@ -149,7 +162,7 @@ ATF_TC_BODY(header, tc)
 			iov[4] = (struct iovec){ frame + a + b + c,
 			    100 - a - b - c };
 			first = port.nsent;
-			ATF_CHECK_EQ(100, netbe_send(be, iov, 5));
+			ATF_CHECK_EQ(100, send_flush(be, iov, 5));
 			check_frame(first, frame, 100);
 			ATF_CHECK_EQ(14, port.sent[first].len);
 			ATF_CHECK_EQ(0, port.sent[first].flags & NS_INDIRECT);
@@ -183,27 +196,27 @@ ATF_TC_BODY(whole, tc)
 		iov[1] = (struct iovec){ NULL, 0 };
 		iov[2] = (struct iovec){ frame + cut, fits - cut };
 		port.nsent = 0;
-		ATF_CHECK_EQ((ssize_t)fits, netbe_send(be, iov, 3));
+		ATF_CHECK_EQ((ssize_t)fits, send_flush(be, iov, 3));
 		ATF_REQUIRE_EQ(1, port.nsent);
 		check_frame(0, frame, fits);
 	}
 	/* As one fragment it is not copied, if it fits from there. */
 	iov[0] = (struct iovec){ frame + 1, fits - 65 };
 	port.nsent = 0;
-	ATF_CHECK_EQ((ssize_t)fits - 65, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ((ssize_t)fits - 65, send_flush(be, iov, 1));
 	ATF_REQUIRE_EQ(1, port.nsent);
 	ATF_CHECK_EQ(NS_INDIRECT, port.sent[0].flags);
 	check_frame(0, frame + 1, fits - 65);
 	iov[0].iov_len++;
 	port.nsent = 0;
-	ATF_CHECK_EQ((ssize_t)fits - 64, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ((ssize_t)fits - 64, send_flush(be, iov, 1));
 	ATF_REQUIRE_EQ(1, port.nsent);
 	ATF_CHECK_EQ(0, port.sent[0].flags);
 	check_frame(0, frame + 1, fits - 64);
 	/* A longer one takes several slots. */
 	iov[0] = (struct iovec){ frame, fits + 1 };
 	port.nsent = 0;
-	ATF_CHECK_EQ((ssize_t)fits + 1, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ((ssize_t)fits + 1, send_flush(be, iov, 1));
 	ATF_CHECK_EQ(2, port.nsent);
 	check_frame(0, frame, fits + 1);
 	netbe_cleanup(be);
@@ -226,29 +239,76 @@ ATF_TC_BODY(bounds, tc)
 	fill(frame, sizeof(frame));
 	be = backend();
 	iov[0] = (struct iovec){ frame, 14 };
-	ATF_CHECK_EQ(-1, netbe_send(be, iov, 0));
-	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(-1, send_flush(be, iov, 0));
+	ATF_CHECK_EQ(-1, send_flush(be, iov, 1));
 	iov[0].iov_len = 15;
-	ATF_CHECK_EQ(15, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(15, send_flush(be, iov, 1));
 	iov[0].iov_len = 65535;
 	first = port.nsent;
-	ATF_CHECK_EQ(65535, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(65535, send_flush(be, iov, 1));
 	check_frame(first, frame, 65535);
 	first = port.nsent;
 	iov[0].iov_len = 65536;
-	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
-	ATF_CHECK_EQ(EMSGSIZE, errno);
+	ATF_CHECK_EQ(-1, send_flush(be, iov, 1));
 	ATF_CHECK_EQ(first, port.nsent);
 
 	for (i = 0; i < 65; i++)
 		iov[i] = (struct iovec){ frame + 20 * i, 20 };
 	first = port.nsent;
-	ATF_CHECK_EQ(-1, netbe_send(be, iov, 65));
-	ATF_CHECK_EQ(ENOBUFS, errno);
+	ATF_CHECK_EQ(-1, send_flush(be, iov, 65));
 	ATF_CHECK_EQ(first, port.nsent);
-	ATF_CHECK_EQ(1280, netbe_send(be, iov, 64));
+	ATF_CHECK_EQ(1280, send_flush(be, iov, 64));
 	check_frame(first, frame, 1280);
 	ATF_CHECK_EQ(64, port.nsent - first);
+	netbe_cleanup(be);
+}
+
+ATF_TC(copied);
+ATF_TC_HEAD(copied, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Of frontends that send a frame a call, "
+	    "short frames are copied; runts and frames above 64 KB are "
+	    "refused");
+}
+ATF_TC_BODY(copied, tc)
+{
+	static char frame[65536], sent[65536];
+	struct iovec iov[16];
+	net_backend_t *be;
+	unsigned int first;
+	int i;
+
+	fill(frame, sizeof(frame));
+	memcpy(sent, frame, sizeof(sent));
+	be = backend();
+	for (i = 0; i < 16; i++)
+		iov[i] = (struct iovec){ sent + 100 * i, 100 };
+	ATF_CHECK_EQ(1600, netbe_send(be, iov, 16));
+	ATF_CHECK_EQ(1, port.txsyncs);
+	ATF_CHECK_EQ(1, port.nsent);
+	memset(sent, 0xee, sizeof(sent));
+	check_frame(0, frame, 1600);
+	memcpy(sent, frame, sizeof(sent));
+	iov[0].iov_len = 1601;
+	ATF_CHECK_EQ(1601, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(2, port.txsyncs);
+	ATF_CHECK((port.sent[1].flags & NS_INDIRECT) != 0);
+
+	first = port.nsent;
+	iov[0].iov_len = 65535;
+	ATF_CHECK_EQ(65535, netbe_send(be, iov, 1));
+	check_frame(first, frame, 65535);
+	iov[0].iov_len = 15;
+	ATF_CHECK_EQ(15, netbe_send(be, iov, 1));
+	first = port.nsent;
+	iov[0].iov_len = 14;
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(EMSGSIZE, errno);
+	iov[0].iov_len = 65536;
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 1));
+	ATF_CHECK_EQ(EMSGSIZE, errno);
+	ATF_CHECK_EQ(-1, netbe_send(be, iov, 0));
+	ATF_CHECK_EQ(first, port.nsent);
 	netbe_cleanup(be);
 }
 
@@ -353,7 +413,7 @@ ATF_TC_BODY(small_buffers, tc)
 	port.desc.single_slot = true;
 	fill(frame, sizeof(frame));
 	be = backend();
-	ATF_CHECK_EQ((ssize_t)iov.iov_len, netbe_send(be, &iov, 1));
+	ATF_CHECK_EQ((ssize_t)iov.iov_len, send_flush(be, &iov, 1));
 	check_frame(0, frame + 1, iov.iov_len);
 	for (i = 0; i < port.nsent; i++)
 		ATF_CHECK(64 + port.sent[i].ptr % 64 + port.sent[i].len <= 512);
@@ -520,6 +580,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, header);
 	ATF_TP_ADD_TC(tp, whole);
 	ATF_TP_ADD_TC(tp, bounds);
+	ATF_TP_ADD_TC(tp, copied);
 	ATF_TP_ADD_TC(tp, defer);
 	ATF_TP_ADD_TC(tp, no_room);
 	ATF_TP_ADD_TC(tp, small_buffers);

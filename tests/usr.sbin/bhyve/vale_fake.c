@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atf-c.h>
@@ -17,6 +18,15 @@
 #include "vale_name.h"
 
 struct port port;
+
+/* The clock stands still: every frame is synced by its sender. */
+int
+clock_gettime(clockid_t clock __unused, struct timespec *ts)
+{
+	ts->tv_sec = 1;
+	ts->tv_nsec = 0;
+	return (0);
+}
 
 static struct netmap_ring *
 port_ring_init(struct port_ring *pr, uint32_t tail)

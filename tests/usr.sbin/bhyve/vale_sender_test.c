@@ -1,0 +1,280 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * When a ring is synced, by whom, and with how many frames.  The clock is the
+ * test's: it moves when the test says so and by took_ns in each sync, and the
+ * thread's sleep ends when it has reached the time.
+ */
+
+#include <sys/types.h>
+#include <sys/param.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_sender.h"
+#include "wait_until.h"
+
+#define	TOOK_NS		1000
+#define	WINDOW_NS	(8 * TOOK_NS)
+#define	BATCH		64
+
+static struct vale_sender sender;
+static pthread_t self;
+static pthread_mutex_t mtx = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t	now_ns;			/* mtx */
+static uint64_t	took_ns;		/* by each sync */
+static unsigned int nsyncs, nothers;	/* nothers: of them, the thread's */
+static unsigned int posted, synced;	/* frames */
+
+int
+clock_gettime(clockid_t clock __unused, struct timespec *ts)
+{
+	pthread_mutex_lock(&mtx);
+	ts->tv_sec = (time_t)(now_ns / 1000000000);
+	ts->tv_nsec = (long)(now_ns % 1000000000);
+	pthread_mutex_unlock(&mtx);
+	return (0);
+}
+
+/* The caller looks at the clock again. */
+int
+pthread_cond_timedwait(pthread_cond_t *cond __unused, pthread_mutex_t *m,
+    const struct timespec *ts __unused)
+{
+	pthread_mutex_unlock(m);
+	sched_yield();
+	pthread_mutex_lock(m);
+	return (ETIMEDOUT);
+}
+
+static void
+advance(uint64_t ns)
+{
+	pthread_mutex_lock(&mtx);
+	now_ns += ns;
+	pthread_mutex_unlock(&mtx);
+}
+
+static void
+sync_ring(void *arg)
+{
+	ATF_REQUIRE_EQ(&now_ns, arg);
+	nsyncs++;
+	nothers += !pthread_equal(self, pthread_self());
+	synced = posted;
+	advance(took_ns);
+}
+
+/* Post a frame. */
+static void
+post(bool now)
+{
+	vale_sender_lock(&sender);
+	posted++;
+	vale_sender_post(&sender, now);
+	vale_sender_unlock(&sender);
+}
+
+static void
+check_counts(unsigned int frames, unsigned int syncs, unsigned int others)
+{
+	vale_sender_lock(&sender);
+	ATF_CHECK_EQ_MSG(frames, synced, "%u of %u frames", synced, posted);
+	ATF_CHECK_EQ_MSG(syncs, nsyncs, "%u syncs", nsyncs);
+	ATF_CHECK_EQ_MSG(others, nothers, "%u by the thread", nothers);
+	vale_sender_unlock(&sender);
+}
+
+/* Begin, with a cost of TOOK_NS, as after many frames. */
+static void
+up(void)
+{
+	unsigned int i;
+
+	self = pthread_self();
+	now_ns = 1000000;
+	took_ns = TOOK_NS;
+	nsyncs = nothers = posted = synced = 0;
+	ATF_REQUIRE_EQ(0, vale_sender_init(&sender, sync_ring, &now_ns));
+	for (i = 0; i < 100; i++) {
+		post(false);
+		advance(2 * WINDOW_NS);
+	}
+	check_counts(100, 100, 0);
+	ATF_CHECK(sender.vs_cost_ns > TOOK_NS - 10);
+	ATF_CHECK(sender.vs_cost_ns <= TOOK_NS);
+	sender.vs_cost_ns = TOOK_NS;
+	nsyncs = posted = synced = 0;
+}
+
+/* Whether the thread watches, or has synced. */
+static bool
+is_armed(void)
+{
+	bool armed;
+
+	vale_sender_lock(&sender);
+	armed = sender.vs_armed;
+	vale_sender_unlock(&sender);
+	return (armed);
+}
+
+static bool
+all_synced(void)
+{
+	bool all;
+
+	vale_sender_lock(&sender);
+	all = synced == posted;
+	vale_sender_unlock(&sender);
+	return (all);
+}
+
+TEST(lone, "A frame that comes a window after a sync is synced by its sender, "
+    "and no thread is started")
+{
+	unsigned int i;
+
+	up();
+	for (i = 0; i < 100; i++) {
+		post(false);
+		check_counts(i + 1, i + 1, 0);
+		advance(WINDOW_NS);
+	}
+	ATF_CHECK(!sender.vs_started);
+	vale_sender_fini(&sender);
+}
+
+TEST(together, "Frames that come sooner go with the first that does not, and "
+    "their sender syncs them")
+{
+	unsigned int i;
+
+	up();
+	post(false);
+	for (i = 0; i < 7; i++) {
+		advance(TOOK_NS);
+		post(false);
+		check_counts(1, 1, 0);
+	}
+	advance(TOOK_NS);
+	post(false);
+	check_counts(9, 2, 0);
+	vale_sender_fini(&sender);
+	ATF_CHECK_EQ(2, nsyncs);
+}
+
+TEST(batch, "No more than a batch waits")
+{
+	unsigned int i;
+
+	up();
+	for (i = 0; i < 1 + 10 * BATCH; i++)
+		post(false);
+	check_counts(1 + 10 * BATCH, 11, 0);
+	vale_sender_fini(&sender);
+}
+
+TEST(at_once, "One that must not wait is synced at once, with those that wait")
+{
+	up();
+	post(false);
+	post(false);
+	post(true);
+	check_counts(3, 2, 0);
+	post(true);
+	check_counts(4, 3, 0);
+	vale_sender_fini(&sender);
+}
+
+TEST(last, "If no frame follows, the thread syncs when two windows are over; "
+    "after two more it sleeps")
+{
+	up();
+	post(false);
+	post(false);
+	ATF_CHECK(is_armed());
+	advance(2 * WINDOW_NS - 1);
+	check_counts(1, 1, 0);
+	advance(1);
+	wait_until(all_synced(), "not synced");
+	check_counts(2, 2, 1);
+	ATF_CHECK(is_armed());
+	advance(2 * WINDOW_NS);
+	wait_until(!is_armed(), "the thread watches");
+	/* And again. */
+	post(false);
+	check_counts(3, 3, 1);
+	post(false);
+	advance(2 * WINDOW_NS);
+	wait_until(all_synced(), "not synced");
+	check_counts(4, 4, 2);
+	vale_sender_fini(&sender);
+}
+
+TEST(ended, "The end syncs what is pending")
+{
+	up();
+	post(false);
+	post(false);
+	vale_sender_fini(&sender);
+	ATF_CHECK_EQ(2, synced);
+	ATF_CHECK_EQ(2, nsyncs);
+}
+
+TEST(slow, "A sync that was interrupted counts as one of 100 us")
+{
+	up();
+	took_ns = 1000000000;
+	post(false);
+	took_ns = TOOK_NS;
+	ATF_CHECK_EQ((7 * TOOK_NS + 100000) / 8, sender.vs_cost_ns);
+	/* Nor does one of several frames count. */
+	advance(2 * WINDOW_NS);
+	post(false);
+	took_ns = 10 * TOOK_NS;
+	post(true);
+	ATF_CHECK_EQ((7 * TOOK_NS + 100000) / 8, sender.vs_cost_ns);
+	vale_sender_fini(&sender);
+}
+
+TEST(many, "Of 100,000 frames none is left behind")
+{
+	unsigned int i;
+
+	up();
+	for (i = 0; i < 100000; i++) {
+		post(false);
+		advance(i % 100);
+		if (i % 1000 == 999) {
+			advance(2 * WINDOW_NS);
+			wait_until(all_synced(), "frame %u is not synced", i);
+		}
+	}
+	ATF_CHECK(nsyncs < 100000 / 8);
+	vale_sender_fini(&sender);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, lone);
+	ATF_TP_ADD_TC(tp, together);
+	ATF_TP_ADD_TC(tp, batch);
+	ATF_TP_ADD_TC(tp, at_once);
+	ATF_TP_ADD_TC(tp, last);
+	ATF_TP_ADD_TC(tp, ended);
+	ATF_TP_ADD_TC(tp, slow);
+	ATF_TP_ADD_TC(tp, many);
+
+	return (atf_no_error());
+}

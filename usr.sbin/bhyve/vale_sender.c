@@ -1,0 +1,164 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * A sync costs nearly the same for one frame as for several, so frames that
+ * come fast share one.  The time says which: a frame that comes later after a
+ * sync than WINDOW syncs take is synced at once, by its sender.  Those that come
+ * sooner stay pending until that time is over, or BATCH are, and then go with
+ * the next, by its sender again.
+ *
+ * If no next frame comes, a thread syncs.  It watches from the first pending
+ * frame on, and wakes up when the last sync is twice that time ago; when
+ * nothing is pending then, it sleeps until it is needed again.  So a sender of
+ * single frames never meets it, and one that sends without pause wakes it
+ * seldom.
+ *
+ * vs_mtx protects all, also during a sync.
+ */
+
+#include <sys/param.h>
+#include <sys/systm.h>
+
+#include <time.h>
+
+#include "vale_sender.h"
+
+#define	BATCH		64	/* frames */
+#define	WINDOW		8	/* syncs */
+#define	COST_MAX_NS	100000	/* a sync that takes longer was interrupted */
+#define	NSEC		1000000000
+
+static uint64_t
+sender_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ((uint64_t)ts.tv_sec * NSEC + ts.tv_nsec);
+}
+
+/* The cost is an average, of syncs of one frame. */
+static void
+sender_sync(struct vale_sender *s)
+{
+	const uint64_t begin_ns = sender_now_ns();
+	uint64_t took_ns;
+
+	s->vs_sync(s->vs_arg);
+	s->vs_end_ns = sender_now_ns();
+	if (s->vs_pending == 1) {
+		took_ns = MIN(s->vs_end_ns - begin_ns, COST_MAX_NS);
+		s->vs_cost_ns = (7 * s->vs_cost_ns + took_ns) / 8;
+	}
+	s->vs_pending = 0;
+}
+
+/* Sleep until there is work, or until that time if it is not 0. */
+static void
+sender_sleep(struct vale_sender *s, uint64_t until_ns)
+{
+	const struct timespec ts = {
+		.tv_sec = until_ns / NSEC, .tv_nsec = until_ns % NSEC
+	};
+
+	if (until_ns == 0)
+		pthread_cond_wait(&s->vs_work, &s->vs_mtx);
+	else
+		pthread_cond_timedwait(&s->vs_work, &s->vs_mtx, &ts);
+}
+
+static void *
+sender_thread(void *arg)
+{
+	struct vale_sender *s = arg;
+	uint64_t due_ns;
+
+	pthread_mutex_lock(&s->vs_mtx);
+	while (!s->vs_stop) {
+		due_ns = s->vs_end_ns + 2 * WINDOW * s->vs_cost_ns;
+		if (!s->vs_armed)
+			sender_sleep(s, 0);
+		else if (sender_now_ns() < due_ns)
+			sender_sleep(s, due_ns);
+		else if (s->vs_pending > 0)
+			sender_sync(s);
+		else
+			s->vs_armed = false;
+	}
+	pthread_mutex_unlock(&s->vs_mtx);
+	return (NULL);
+}
+
+int
+vale_sender_init(struct vale_sender *s, void (*sync)(void *arg), void *arg)
+{
+	pthread_condattr_t attr;
+	int error;
+
+	*s = (struct vale_sender){ .vs_sync = sync, .vs_arg = arg };
+	error = pthread_condattr_init(&attr);
+	if (error != 0)
+		return (error);
+	error = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (error == 0)
+		error = pthread_cond_init(&s->vs_work, &attr);
+	pthread_condattr_destroy(&attr);
+	if (error != 0)
+		return (error);
+	error = pthread_mutex_init(&s->vs_mtx, NULL);
+	if (error != 0)
+		pthread_cond_destroy(&s->vs_work);
+	return (error);
+}
+
+void
+vale_sender_fini(struct vale_sender *s)
+{
+	pthread_mutex_lock(&s->vs_mtx);
+	s->vs_stop = true;
+	pthread_cond_signal(&s->vs_work);
+	pthread_mutex_unlock(&s->vs_mtx);
+	if (s->vs_started)
+		pthread_join(s->vs_thread, NULL);
+	if (s->vs_pending > 0)
+		sender_sync(s);
+	pthread_mutex_destroy(&s->vs_mtx);
+	pthread_cond_destroy(&s->vs_work);
+}
+
+void
+vale_sender_lock(struct vale_sender *s)
+{
+	pthread_mutex_lock(&s->vs_mtx);
+}
+
+void
+vale_sender_unlock(struct vale_sender *s)
+{
+	pthread_mutex_unlock(&s->vs_mtx);
+}
+
+/* Have the thread watch.  Returns false if there is none. */
+static bool
+sender_arm(struct vale_sender *s)
+{
+	if (!s->vs_started)
+		s->vs_started = pthread_create(&s->vs_thread, NULL,
+		    sender_thread, s) == 0;
+	s->vs_armed = s->vs_started;
+	pthread_cond_signal(&s->vs_work);
+	return (s->vs_started);
+}
+
+void
+vale_sender_post(struct vale_sender *s, bool now)
+{
+	s->vs_pending++;
+	if (now || s->vs_pending >= BATCH || sender_now_ns() - s->vs_end_ns >=
+	    WINDOW * s->vs_cost_ns || (!s->vs_armed && !sender_arm(s)))
+		sender_sync(s);
+}

@@ -49,7 +49,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Files; the test programs that run their mutants; the directories to build.
 LIBRARIES = ["compat", "lib/libvale", "lib/libtestbed", "usr.sbin/bhyve"]
 GROUPS = [
-    ("model", r"usr\.sbin/bhyve/e82545[a-z_]*\.[ch]$",
+    ("model", r"usr\.sbin/bhyve/(e82545[a-z_]*|vale_sender)\.[ch]$",
         r"tests/(usr\.sbin/bhyve|sys/dev/e1000)/",
         LIBRARIES + ["tests/usr.sbin/bhyve", "tests/sys/dev/e1000"]),
     ("driver", r"sys/dev/e1000/lem_[a-z]*\.[ch]$",

@@ -43,15 +43,14 @@ sender_now_ns(void)
 
 /* The cost is an average, of syncs of one frame. */
 static void
-sender_sync(struct vale_sender *s)
+sender_sync(struct vale_sender *s, uint64_t now_ns)
 {
-	const uint64_t begin_ns = sender_now_ns();
 	uint64_t took_ns;
 
 	s->vs_sync(s->vs_arg);
 	s->vs_end_ns = sender_now_ns();
 	if (s->vs_pending == 1) {
-		took_ns = MIN(s->vs_end_ns - begin_ns, COST_MAX_NS);
+		took_ns = MIN(s->vs_end_ns - now_ns, COST_MAX_NS);
 		s->vs_cost_ns = (7 * s->vs_cost_ns + took_ns) / 8;
 	}
 	s->vs_pending = 0;
@@ -75,17 +74,18 @@ static void *
 sender_thread(void *arg)
 {
 	struct vale_sender *s = arg;
-	uint64_t due_ns;
+	uint64_t due_ns, now_ns;
 
 	pthread_mutex_lock(&s->vs_mtx);
 	while (!s->vs_stop) {
 		due_ns = s->vs_end_ns + 2 * WINDOW * s->vs_cost_ns;
+		now_ns = sender_now_ns();
 		if (!s->vs_armed)
 			sender_sleep(s, 0);
-		else if (sender_now_ns() < due_ns)
+		else if (now_ns < due_ns)
 			sender_sleep(s, due_ns);
 		else if (s->vs_pending > 0)
-			sender_sync(s);
+			sender_sync(s, now_ns);
 		else
 			s->vs_armed = false;
 	}
@@ -125,7 +125,7 @@ vale_sender_fini(struct vale_sender *s)
 	if (s->vs_started)
 		pthread_join(s->vs_thread, NULL);
 	if (s->vs_pending > 0)
-		sender_sync(s);
+		sender_sync(s, sender_now_ns());
 	pthread_mutex_destroy(&s->vs_mtx);
 	pthread_cond_destroy(&s->vs_work);
 }
@@ -157,8 +157,10 @@ sender_arm(struct vale_sender *s)
 void
 vale_sender_post(struct vale_sender *s, bool now)
 {
+	const uint64_t now_ns = sender_now_ns();
+
 	s->vs_pending++;
-	if (now || s->vs_pending >= BATCH || sender_now_ns() - s->vs_end_ns >=
+	if (now || s->vs_pending >= BATCH || now_ns - s->vs_end_ns >=
 	    WINDOW * s->vs_cost_ns || (!s->vs_armed && !sender_arm(s)))
-		sender_sync(s);
+		sender_sync(s, now_ns);
 }

@@ -339,7 +339,7 @@ vale_limit(struct vale_desc *d __unused)
 uint64_t
 vale_missed(const struct vale_desc *d)
 {
-	const struct vale_port *port = (const struct vale_port *)d;
+	const struct vale_port *port = (const void *)d;
 
 	return (atomic_load_64(&port->vp_counter[VALE_C_RX_FULL]));
 }

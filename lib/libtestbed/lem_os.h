@@ -125,14 +125,23 @@ lem_os_idle(struct lem_core *lc)
 }
 
 /* Tests with one thread have no locks. */
-#define	lem_os_assert_tx(lc) do {					\
-	if (LEM_OS(lc)->tx_lock != NULL)				\
-		mtx_assert(LEM_OS(lc)->tx_lock, MA_OWNED);		\
-} while (0)
-#define	lem_os_assert_rx(lc) do {					\
-	if (LEM_OS(lc)->rx_lock != NULL)				\
-		mtx_assert(LEM_OS(lc)->rx_lock, MA_OWNED);		\
-} while (0)
+static inline void
+lem_os_assert_tx(const struct lem_core *lc)
+{
+	const struct lem_os *os = (const void *)lc;
+
+	if (os->tx_lock != NULL)
+		mtx_assert(os->tx_lock, MA_OWNED);
+}
+
+static inline void
+lem_os_assert_rx(const struct lem_core *lc)
+{
+	const struct lem_os *os = (const void *)lc;
+
+	if (os->rx_lock != NULL)
+		mtx_assert(os->rx_lock, MA_OWNED);
+}
 
 static inline void
 lem_os_sync(struct lem_core *lc, bool before)

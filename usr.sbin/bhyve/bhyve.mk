@@ -5,8 +5,11 @@
 # FreeBSD: what a program other than bhyve needs of bhyve, from the source tree
 # SRCTOP and from here, to have network backends.  For tests and measurements:
 #
-#	BHYVE_SRCS	goes into SRCS
-#	BHYVE_LIBADD	goes into LIBADD
+#	BHYVE_SRCS		goes into SRCS
+#	BHYVE_SWITCH_SRCS	the same, with the user-space switch in place of
+#				the kernel's, and without events
+#	BHYVE_FAKE_SRCS		the same, without a libvale
+#	BHYVE_LIBADD		goes into LIBADD
 
 _BHYVE_OURS:=	${.PARSEDIR:tA}
 _BHYVE_TREE:=	${SRCTOP}/usr.sbin/bhyve
@@ -14,7 +17,8 @@ _BHYVE_TOP:=	${_BHYVE_OURS:H:H}
 
 # The tree's directory last: it has files of the same names.
 .PATH:		${_BHYVE_OURS} ${_BHYVE_TOP}/lib/libvale \
-		${_BHYVE_TOP}/lib/libtestbed ${_BHYVE_TREE}
+		${_BHYVE_TOP}/lib/libtestbed ${_BHYVE_TOP}/sys/dev/netmap \
+		${_BHYVE_TREE}
 CFLAGS+=	-I${_BHYVE_OURS} -I${_BHYVE_TOP}/lib/libvale \
 		-I${_BHYVE_TOP}/lib/libtestbed -I${_BHYVE_TOP}/sys \
 		-I${_BHYVE_TOP}/compat/kern -I${_BHYVE_TREE} \
@@ -24,6 +28,9 @@ CFLAGS+=	-I${_BHYVE_OURS} -I${_BHYVE_TOP}/lib/libvale \
 .include "../../lib/libvale/vale.mk"
 
 # Of two backends for the same names, the first one linked serves.
-BHYVE_SRCS=	${NETBE_SRCS} ${VALE_NETMAP_SRCS} \
-		bhyve_stub.c config.c iov.c mevent.c net_backends.c net_utils.c
+_BHYVE_SRCS=	${NETBE_SRCS} bhyve_stub.c config.c iov.c net_backends.c \
+		net_utils.c
+BHYVE_SRCS=	${_BHYVE_SRCS} mevent.c ${VALE_NETMAP_SRCS}
+BHYVE_SWITCH_SRCS= ${_BHYVE_SRCS} mevent_stub.c ${VALE_SWITCH_SRCS}
+BHYVE_FAKE_SRCS= ${_BHYVE_SRCS} mevent_stub.c vale_name.c ${FRAME_SRCS}
 BHYVE_LIBADD=	md nv pthread

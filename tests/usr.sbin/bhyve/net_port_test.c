@@ -80,6 +80,13 @@ one_get_cap(struct net_backend *be __unused)
 	return (0);
 }
 
+static int
+one_set_cap(struct net_backend *be __unused, uint64_t features,
+    unsigned int vnet_hdr_len)
+{
+	return (features == 0 && vnet_hdr_len == 0 ? 0 : -1);
+}
+
 static struct net_backend one_backend = {
 	.prefix = "one",
 	.init = one_init,
@@ -87,6 +94,7 @@ static struct net_backend one_backend = {
 	.send = one_send,
 	.recv = one_recv,
 	.get_cap = one_get_cap,
+	.set_cap = one_set_cap,
 };
 DATA_SET(net_backend_set, one_backend);
 

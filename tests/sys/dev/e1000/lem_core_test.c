@@ -335,12 +335,12 @@ TEST(asserts, "Assertions fire: indices out of order, calls without the lock")
 static void
 exchange(struct lem_test *t)
 {
-	static const uint32_t modes[] = { LEM_MODE_SC, LEM_MODE_CSB };
+	static const uint32_t both[] = { LEM_MODE_SC, LEM_MODE_CSB };
 	unsigned int i, mode;
 
-	for (mode = 0; mode < nitems(modes); mode++) {
+	for (mode = 0; mode < nitems(both); mode++) {
 		lem_stop(&t->g.lc);
-		ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, modes[mode]));
+		ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, both[mode]));
 		ATF_REQUIRE_EQ(0, guest_up(&t->g, 1500));
 		for (i = 0; i < 10; i++) {
 			test_send(t, 10, 60 + 100 * i);

@@ -11,6 +11,9 @@
 
 . "$(atf_get_srcdir)/wait_until.subr"
 
+# An address for documentation, which no machine has.
+nobody=192.0.2.1
+
 begin()
 {
 	local unit
@@ -31,8 +34,11 @@ begin()
 # Restore what begin() found.
 end()
 {
+	sysctl debug.malloc.failure_rate=0 > /dev/null 2>&1
 	[ -s knobs ] || return 0
 	ifp=$(head -1 interface | cut -d: -f1)
+	arp -d $nobody > /dev/null 2>&1
+	route -n delete -host $nobody > /dev/null 2>&1
 	sysctl $(cat knobs) > /dev/null
 	ifconfig $ifp mtu $(sed -n 's/.* mtu //p' interface) tso lro rxcsum \
 	    txcsum
@@ -41,6 +47,15 @@ end()
 set_ok()
 {
 	atf_check -o ignore sysctl $(echo " $*" | sed "s/ / $oid./g")
+}
+
+# The adapter offers the shared memory.
+has_csb()
+{
+	case "$(sysctl -n $oid.%pnpinfo)" in
+	*subdevice=0x1101*)	return 0 ;;
+	esac
+	return 1
 }
 
 counter()
@@ -103,7 +118,7 @@ lem_case()
 	$1_head() {
 		atf_set descr \"$2\"
 		atf_set require.user root
-		atf_set timeout 300
+		atf_set timeout 900
 	}
 	$1_body() { begin; $1_run; }
 	$1_cleanup() { end; }"
@@ -147,16 +162,15 @@ lem_case csb_offered "The shared memory is on if the adapter offers it, and \
 refused with EOPNOTSUPP if not"
 csb_offered_run()
 {
-	case "$(sysctl -n $oid.%pnpinfo)" in
-	*subdevice=0x1101*)
+	if has_csb; then
 		set_ok csb=0
 		set_ok csb=1
-		expect_answer ;;
-	*)
+		expect_answer
+	else
 		atf_check -s exit:1 -o ignore -e match:"not (available|supported)" \
 		    sysctl $oid.csb=1
-		atf_check_equal 0 "$(sysctl -n $oid.csb)" ;;
-	esac
+		atf_check_equal 0 "$(sysctl -n $oid.csb)"
+	fi
 }
 
 lem_case base "Without any of its modes the driver writes TDT for each packet"
@@ -180,13 +194,47 @@ sc_run()
 	check "tx_combined > 0 && tx_flushes > 0 && tx_kicks < tx_packets"
 }
 
+lem_case itr "Interrupts are at least the interval apart"
+itr_run()
+{
+	local start
+
+	set_ok csb=0 sc=0 tx_lazy=0 poll=0 itr=65535
+	start=$(date +%s)
+	during ping_fast
+	# 65535 is 16.8 ms.
+	check "interrupts <= $((($(date +%s) - start + 1) * 60 + 2))"
+	check "interrupts > 0 && rx_packets > 0 && tx_packets >= 500"
+}
+
+ping_fast()
+{
+	ping -q -c 500 -i 0.001 -W 1 $peer > ping || :
+}
+
+# Frames that nobody answers.
+lem_case tx_lazy "Completed packets alone cause no interrupt"
+tx_lazy_run()
+{
+	atf_check -o ignore route -n add -host $nobody -iface $ifp
+	atf_check -o ignore arp -s $nobody 02:00:00:00:00:fe
+	set_ok csb=0 sc=0 poll=0 itr=0 tx_lazy=0
+	during ping_nobody
+	check "interrupts > rx_packets && tx_packets >= 20"
+	set_ok tx_lazy=1
+	during ping_nobody
+	check "interrupts <= rx_packets && tx_packets >= 20"
+}
+
+ping_nobody()
+{
+	ping -q -c 20 -i 0.02 -W 1 $nobody > ping || :
+}
+
 lem_case csb "With the shared memory few packets need a write"
 csb_run()
 {
-	case "$(sysctl -n $oid.%pnpinfo)" in
-	*subdevice=0x1101*)	;;
-	*)	atf_skip "the adapter has no shared memory" ;;
-	esac
+	has_csb || atf_skip "the adapter has no shared memory"
 	set_ok csb=1 poll=0
 	during fragments
 	check "tx_kicks + tx_kicks_saved == tx_packets"
@@ -198,7 +246,8 @@ poll_run()
 {
 	local mode
 
-	for mode in "csb=0 sc=0" "csb=0 sc=1" "csb=0 tx_lazy=1"; do
+	for mode in "csb=0 sc=0" "csb=0 sc=1" "csb=0 tx_lazy=1" \
+	    $(has_csb && echo csb=1); do
 		set_ok $mode poll=1000
 		expect_answer
 		during pings
@@ -261,6 +310,66 @@ modes_run()
 	wait
 	expect_answer
 	[ "$(counter watchdogs)" -eq 0 ] || atf_fail "watchdog"
+}
+
+refused_buffers()
+{
+	# Of more than is copied, and less than a page.
+	ping -q -c 500 -i 0.001 -s 1000 -W 1 $peer > ping
+	[ $(counter rx_nobuf) -gt "$1" ]
+}
+
+# With this MTU receive buffers are pages, which ping(8) does not need to send.
+lem_case nobuf "Reception goes on after all receive buffers were taken"
+nobuf_run()
+{
+	local before mode taker
+
+	atf_check ifconfig $ifp mtu 4000
+	for mode in "csb=0 sc=0 poll=0" "csb=0 poll=1000" \
+	    "$(has_csb && echo csb=1) poll=0"; do
+		set_ok $mode
+		expect_answer
+		before=$(counter rx_nobuf)
+		"$(atf_get_srcdir)/take_mbufs" &
+		taker=$!
+		wait_until "no buffers" refused_buffers $before ||
+		    { kill $taker; atf_fail "there are clusters"; }
+		kill $taker
+		wait $taker
+		wait_until "twenty answers" pings || atf_fail "$mode: loss"
+	done
+	[ "$(counter watchdogs)" -eq 0 ] || atf_fail "watchdog"
+}
+
+lem_case malloc "The driver attaches, or says why not, while each n-th \
+allocation fails"
+malloc_run()
+{
+	local address m netmask rate where
+
+	sysctl -n debug.malloc.failure_rate > /dev/null 2>&1 ||
+	    atf_skip "the kernel has no options MALLOC_MAKE_FAILURES"
+	set -- $(awk '$1 == "inet"' interface)
+	address=$2 netmask=$4
+	where=$(location)
+	for rate in 2 3 5 7 11 19 31 53 97 199 401 809 1601 3203; do
+		atf_check devctl detach $ifp
+		sysctl debug.malloc.failure_rate=$rate > /dev/null
+		devctl attach $where > attach 2>&1
+		sysctl debug.malloc.failure_rate=0 > /dev/null
+		sysctl -n $oid.itr > /dev/null 2>&1 ||
+		    atf_check devctl attach $where
+		atf_check ifconfig $ifp inet $address netmask $netmask up
+		expect_answer
+		for m in "mtu 9000" "mtu 1500" down up; do
+			sysctl debug.malloc.failure_rate=$rate > /dev/null
+			ifconfig $ifp $m
+			sysctl debug.malloc.failure_rate=0 > /dev/null
+		done
+		expect_answer
+	done
+	sysctl $(cat knobs) > /dev/null
 }
 
 # The adapter, by its place on the bus, which it keeps without a driver.

@@ -35,6 +35,17 @@ SRCS+=		lib/libtestbed/backend.c			\
 		tests/usr.sbin/bhyve/pci_vm.c			\
 		tests/usr.sbin/bhyve/see.c
 SRCS+=		lib/libtestbed/aborts.c tests/compat/kern/systm_test.c
+# lem_netmap.c needs libnetmap(3), which is not in zig.
+_LEM!=		cd ${SRCTOP} && echo tests/sys/dev/e1000/*.c
+SRCS+=		${_LEM:N*/lem_netmap.c:N*/lem_order_test.c}
+SRCS+=		lib/libtestbed/lem_guest.c			\
+		lib/libtestbed/lem_ladder.c			\
+		lib/libtestbed/mevent_stub.c			\
+		tests/usr.sbin/bhyve/net_backend_vale_fast_path_test.c \
+		tests/usr.sbin/bhyve/net_backend_vale_header_test.c \
+		tests/usr.sbin/bhyve/net_backend_vale_ring_test.c \
+		tests/usr.sbin/bhyve/net_port_test.c		\
+		tests/usr.sbin/bhyve/vale_fake.c
 
 # The output of Linux's dtrace -h also compiles with FreeBSD's <sys/sdt.h>.
 .for _d in usr.sbin/bhyve/e82545_provider.d lib/libvale/vale_provider.d
@@ -49,12 +60,14 @@ _ATF=		${_out}/include
 
 CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-Wmissing-variable-declarations -Wvisibility \
+		-Wcast-align -Wcast-qual -Wshadow	\
 		-DBHYVE_SNAPSHOT			\
 		-I${SRCTOP}/usr.sbin/bhyve		\
 		-I${SRCTOP}/lib/libvale			\
 		-I${SRCTOP}/lib/libtestbed		\
 		-I${SRCTOP}/tests/usr.sbin/bhyve	\
 		-I${SRCTOP}/sys				\
+		-I${SRCTOP}/sys/dev/e1000		\
 		-I${SRCTOP}/compat/kern -DINVARIANTS	\
 		-I${SRCTOP}/compat/bhyve		\
 		-I${_ATF} -I${_out}

@@ -669,7 +669,8 @@ ATF_TC_BODY(verdicts, tc __unused)
 	/* A timer is late: its cause joins that of the event. */
 	for (i = 0; i < nitems(timers); i++) {
 		memset(&m, 0, sizeof(m));
-		*(uint64_t *)((char *)&m + timers[i].off) = ev.now_ns - 1;
+		*(uint64_t *)(void *)((char *)&m + timers[i].off) =
+		    ev.now_ns - 1;
 		ev.icr = 0;
 		ev.raise = LSC;
 		EXPECT(false, false, false, 0, LSC | timers[i].cause);

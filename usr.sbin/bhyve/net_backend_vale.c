@@ -107,7 +107,6 @@ struct vale_priv {
 	uint32_t	 rx_next;	/* first slot not taken */
 	uint32_t	 rx_end;	/* the one after the frame shown */
 	bool		 rx_failed;	/* the last sync failed, reported */
-	uint32_t	 rx_frames;	/* that vale_recv() took since a sync */
 };
 
 static const struct frame_port_ops vale_port_ops;
@@ -500,7 +499,7 @@ vale_valid(struct netmap_ring *ring, size_t hdrlen, size_t len)
 	/* The switch cuts both into datagrams. */
 	if (frame.f_gso_type == FRAME_GSO_UDP)
 		frame.f_gso_type = FRAME_GSO_UDP_L4;
-	return (frame_cut_check(&cut, &frame) &&
+	return (frame_cut_begin(&cut, &frame) &&
 	    cut.fc_hdrlen <= iov[0].iov_len);
 }
 
@@ -754,19 +753,12 @@ vale_next(struct frame_source *source)
 	priv->rx_next = priv->rx_end;
 }
 
-/* Have the next sync return the slots that were taken. */
 static void
-vale_release(struct vale_priv *priv)
+vale_sync(struct vale_priv *priv)
 {
 	struct netmap_ring *ring = priv->port->rxring;
 
 	ring->head = ring->cur = priv->rx_next;
-}
-
-static void
-vale_sync(struct vale_priv *priv)
-{
-	vale_release(priv);
 	vale_report(priv, &priv->rx_failed, vale_rxsync(priv->port),
 	    "receive");
 }
@@ -860,23 +852,12 @@ vale_port_set_offloads(struct frame_port *port)
 	return (headers);
 }
 
-/*
- * Look at the next frame for a frontend that does not know of syncs.  FreeBSD's
- * kevent(2) syncs, too.  So if only one frame was there the event loop may look
- * whether there is another, without a system call here.
- */
+/* Look at the next frame for a frontend that does not know of syncs. */
 static bool
 vale_peek_sync(struct vale_priv *priv, struct frame *frame)
 {
-	const bool lone = priv->rx_frames == 1 && priv->port->single_slot;
-
 	if (vale_peek(&priv->frame_source, frame))
 		return (true);
-	priv->rx_frames = 0;
-	if (lone) {
-		vale_release(priv);
-		return (false);
-	}
 	vale_sync(priv);
 	return (vale_peek(&priv->frame_source, frame));
 }
@@ -907,7 +888,6 @@ vale_recv(struct net_backend *be, const struct iovec *iov, int iovcnt)
 		done += buf_to_iov(slots[i].iov_base, slots[i].iov_len,
 		    iov, iovcnt, done);
 	vale_next(&priv->frame_source);
-	priv->rx_frames++;
 	return (done);
 }
 

@@ -548,42 +548,6 @@ ATF_TC_BODY(recv, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(recv_lone);
-ATF_TC_HEAD(recv_lone, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "With FreeBSD's switch, whose event "
-	    "syncs, there is no sync after a lone frame");
-}
-ATF_TC_BODY(recv_lone, tc)
-{
-	char data[100], got[4096];
-	struct iovec iov = { got, sizeof(got) };
-	net_backend_t *be;
-	uint32_t i;
-
-	fill(data, sizeof(data));
-	port.desc.single_slot = true;
-	be = backend();
-	for (i = 1; i <= 3; i++) {
-		port_receive(data, 70, 0);
-		ATF_CHECK_EQ(70, netbe_peek_recvlen(be));
-		port.rxsyncs = 0;
-		ATF_CHECK_EQ(70, netbe_recv(be, &iov, 1));
-		ATF_CHECK_EQ(0, netbe_peek_recvlen(be));
-		ATF_CHECK_EQ(0, port.rxsyncs);
-		ATF_CHECK_EQ(i, port.desc.rxring->head);
-	}
-	/* Whoever looks again without an event finds what has come. */
-	port_receive(data, 70, 0);
-	port_receive(data, 70, 0);
-	ATF_CHECK_EQ(70, netbe_recv(be, &iov, 1));
-	ATF_CHECK_EQ(1, port.rxsyncs);
-	ATF_CHECK_EQ(70, netbe_recv(be, &iov, 1));
-	ATF_CHECK_EQ(0, netbe_recv(be, &iov, 1));
-	ATF_CHECK_EQ_MSG(2, port.rxsyncs, "after several");
-	netbe_cleanup(be);
-}
-
 static void
 no_sink(void *arg __unused, struct frame_source *frames __unused)
 {
@@ -623,7 +587,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, peek);
 	ATF_TP_ADD_TC(tp, peek_skip);
 	ATF_TP_ADD_TC(tp, recv);
-	ATF_TP_ADD_TC(tp, recv_lone);
 	ATF_TP_ADD_TC(tp, no_direct);
 	return (atf_no_error());
 }

@@ -45,7 +45,9 @@ SRCS+=		lib/libtestbed/lem_guest.c			\
 		tests/usr.sbin/bhyve/net_backend_vale_header_test.c \
 		tests/usr.sbin/bhyve/net_backend_vale_ring_test.c \
 		tests/usr.sbin/bhyve/net_port_test.c		\
-		tests/usr.sbin/bhyve/vale_fake.c
+		tests/usr.sbin/bhyve/vale_fake.c		\
+		tests/usr.sbin/bhyve/vale_sender_test.c		\
+		tests/usr.sbin/bhyve/kernel_fit_test.c
 
 # The output of Linux's dtrace -h also compiles with FreeBSD's <sys/sdt.h>.
 .for _d in usr.sbin/bhyve/e82545_provider.d lib/libvale/vale_provider.d

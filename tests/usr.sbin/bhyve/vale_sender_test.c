@@ -35,10 +35,13 @@ static uint64_t	now_ns;			/* mtx */
 static uint64_t	took_ns;		/* by each sync */
 static unsigned int nsyncs, nothers;	/* nothers: of them, the thread's */
 static unsigned int posted, synced;	/* frames */
+static clockid_t cond_clock;
+static int	cond_error;
 
 int
-clock_gettime(clockid_t clock __unused, struct timespec *ts)
+clock_gettime(clockid_t clock, struct timespec *ts)
 {
+	ATF_REQUIRE_EQ(CLOCK_MONOTONIC, clock);
 	pthread_mutex_lock(&mtx);
 	ts->tv_sec = (time_t)(now_ns / 1000000000);
 	ts->tv_nsec = (long)(now_ns % 1000000000);
@@ -46,11 +49,24 @@ clock_gettime(clockid_t clock __unused, struct timespec *ts)
 	return (0);
 }
 
-/* The caller looks at the clock again. */
+int
+pthread_condattr_setclock(pthread_condattr_t *attr __unused, clockid_t clock)
+{
+	cond_clock = clock;
+	return (cond_error);
+}
+
+/*
+ * The thread sleeps until the last sync is two windows ago.  Then it looks at
+ * the clock again.
+ */
 int
 pthread_cond_timedwait(pthread_cond_t *cond __unused, pthread_mutex_t *m,
-    const struct timespec *ts __unused)
+    const struct timespec *ts)
 {
+	ATF_REQUIRE(ts->tv_nsec >= 0 && ts->tv_nsec < 1000000000);
+	ATF_REQUIRE_EQ(sender.vs_end_ns + 2 * 8 * sender.vs_cost_ns,
+	    (uint64_t)ts->tv_sec * 1000000000 + (uint64_t)ts->tv_nsec);
 	pthread_mutex_unlock(m);
 	sched_yield();
 	pthread_mutex_lock(m);
@@ -102,10 +118,13 @@ up(void)
 	unsigned int i;
 
 	self = pthread_self();
-	now_ns = 1000000;
+	now_ns = 5999900000;		/* a second ends soon */
 	took_ns = TOOK_NS;
 	nsyncs = nothers = posted = synced = 0;
+	cond_error = 0;
+	cond_clock = CLOCK_REALTIME;
 	ATF_REQUIRE_EQ(0, vale_sender_init(&sender, sync_ring, &now_ns));
+	ATF_REQUIRE_EQ(CLOCK_MONOTONIC, cond_clock);
 	for (i = 0; i < 100; i++) {
 		post(false);
 		advance(2 * WINDOW_NS);
@@ -248,6 +267,12 @@ TEST(slow, "A sync that was interrupted counts as one of 100 us")
 	vale_sender_fini(&sender);
 }
 
+TEST(no_clock, "An error of the system is returned")
+{
+	cond_error = EINVAL;
+	ATF_CHECK_EQ(EINVAL, vale_sender_init(&sender, sync_ring, &now_ns));
+}
+
 TEST(many, "Of 100,000 frames none is left behind")
 {
 	unsigned int i;
@@ -274,6 +299,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, last);
 	ATF_TP_ADD_TC(tp, ended);
 	ATF_TP_ADD_TC(tp, slow);
+	ATF_TP_ADD_TC(tp, no_clock);
 	ATF_TP_ADD_TC(tp, many);
 
 	return (atf_no_error());

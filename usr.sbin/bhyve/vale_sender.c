@@ -99,7 +99,10 @@ vale_sender_init(struct vale_sender *s, void (*sync)(void *arg), void *arg)
 	pthread_condattr_t attr;
 	int error;
 
-	*s = (struct vale_sender){ .vs_sync = sync, .vs_arg = arg };
+	*s = (struct vale_sender){
+		.vs_sync = sync, .vs_arg = arg,
+		.vs_mtx = PTHREAD_MUTEX_INITIALIZER,
+	};
 	error = pthread_condattr_init(&attr);
 	if (error != 0)
 		return (error);
@@ -107,11 +110,6 @@ vale_sender_init(struct vale_sender *s, void (*sync)(void *arg), void *arg)
 	if (error == 0)
 		error = pthread_cond_init(&s->vs_work, &attr);
 	pthread_condattr_destroy(&attr);
-	if (error != 0)
-		return (error);
-	error = pthread_mutex_init(&s->vs_mtx, NULL);
-	if (error != 0)
-		pthread_cond_destroy(&s->vs_work);
 	return (error);
 }
 

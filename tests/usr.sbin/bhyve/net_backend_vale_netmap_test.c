@@ -134,6 +134,14 @@ receive_one(net_backend_t *be, void *buf, size_t size)
 	return (netbe_recv(be, &iov, 1));
 }
 
+/* A frame of `len' bytes, the next of that length: it may wait for others. */
+static void
+await_one(net_backend_t *be, void *buf, size_t size, size_t len)
+{
+	wait_until(receive_one(be, buf, size) == (ssize_t)len,
+	    "no frame of %zu bytes", len);
+}
+
 /* So that the switch learns both addresses. */
 static void
 introduce(net_backend_t *a, net_backend_t *b)
@@ -142,10 +150,10 @@ introduce(net_backend_t *a, net_backend_t *b)
 
 	fill(frame, 60, mac_b, mac_a, 0);
 	send_one(a, frame, 60);
-	ATF_REQUIRE_EQ(60, receive_one(b, frame, sizeof(frame)));
+	await_one(b, frame, sizeof(frame), 60);
 	fill(frame, 60, mac_a, mac_b, 0);
 	send_one(b, frame, 60);
-	ATF_REQUIRE_EQ(60, receive_one(a, frame, sizeof(frame)));
+	await_one(a, frame, sizeof(frame), 60);
 	ATF_REQUIRE_EQ(0, receive_one(b, frame, sizeof(frame)));
 }
 
@@ -170,6 +178,7 @@ TEST(exchange, "Frames of all sizes, in any fragments, arrive intact and in "
 			out[1] = (struct iovec){ frame + cut, 0 };
 			out[2] = (struct iovec){ frame + cut, sizes[i] - cut };
 			ATF_CHECK_EQ((ssize_t)sizes[i], netbe_send(a, out, 3));
+			wait_until(netbe_peek_recvlen(b) > 0, "no frame");
 			ATF_CHECK_EQ((ssize_t)sizes[i], netbe_peek_recvlen(b));
 			memset(got, 0, sizeof(got));
 			ATF_CHECK_EQ((ssize_t)sizes[i],
@@ -473,7 +482,7 @@ TEST(vnet_header, "The switch provides virtio-net headers, translates them "
 	iov[0] = (struct iovec){ with, HEADER };
 	iov[1] = (struct iovec){ frame, 200 };
 	ATF_CHECK_EQ(HEADER + 200, netbe_send(a, iov, 2));
-	ATF_CHECK_EQ(200, receive_one(b, got, sizeof(got)));
+	await_one(b, got, sizeof(got), 200);
 	ATF_CHECK_EQ(0, memcmp(frame, got, 200));
 
 	/* The checksum of bytes 34 to the end goes to byte 40. */
@@ -482,14 +491,14 @@ TEST(vnet_header, "The switch provides virtio-net headers, translates them "
 	with[6] = 34;				/* csum_start */
 	with[8] = 6;				/* csum_offset */
 	ATF_CHECK_EQ(HEADER + 200, netbe_send(a, iov, 2));
-	ATF_CHECK_EQ(200, receive_one(b, got, sizeof(got)));
+	await_one(b, got, sizeof(got), 200);
 	ATF_CHECK_EQ(0, memcmp(frame, got, 40));
 	ATF_CHECK_EQ(0, memcmp(frame + 42, got + 42, 200 - 42));
 	ATF_CHECK_EQ(0xffff, sum(got + 34, 200 - 34));
 
 	fill(frame, 200, mac_a, mac_b, 6);
 	send_one(b, frame, 200);
-	ATF_CHECK_EQ(HEADER + 200, receive_one(a, got, sizeof(got)));
+	await_one(a, got, sizeof(got), HEADER + 200);
 	ATF_CHECK_EQ(0, memcmp(frame, got + HEADER, 200));
 	netbe_cleanup(a);
 	netbe_cleanup(b);

@@ -6,16 +6,15 @@
 
 /*
  * A sync costs nearly the same for one frame as for several, so frames that
- * come fast share one.  The time says which: a frame that comes later after a
- * sync than WINDOW syncs take is synced at once, by its sender.  Those that come
- * sooner stay pending until that time is over, or BATCH are, and then go with
- * the next, by its sender again.
+ * come fast share one.  After a sync there is a window, as long as WINDOW syncs
+ * take.  A frame that comes after the window is synced at once, by its sender.
+ * Those that come within it stay pending, and go with the first that comes
+ * after it, or as soon as BATCH are pending.
  *
- * If no next frame comes, a thread syncs.  It watches from the first pending
- * frame on, and wakes up when the last sync is twice that time ago; when
- * nothing is pending then, it sleeps until it is needed again.  So a sender of
- * single frames never meets it, and one that sends without pause wakes it
- * seldom.
+ * If no frame comes after the window, a thread syncs.  The first pending frame
+ * arms it.  It wakes up two windows after the last sync; if nothing is pending
+ * then, it is disarmed.  So a sender of single frames never wakes it, and one
+ * that sends without pause only once in two windows.
  *
  * vs_mtx protects all, also during a sync.
  */

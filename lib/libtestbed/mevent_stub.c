@@ -6,8 +6,9 @@
 
 /*
  * FreeBSD: bhyve's event loop without events, in place of mevent.c, for tests
- * without the loop's thread.  That thread alone forgets an event, and until
- * then a descriptor of the same number cannot be added.
+ * that do not run the loop.  There mevent_delete() only marks an event, and the
+ * loop removes it; a test that opens its next port gets the same descriptor,
+ * which mevent.c would refuse.
  */
 
 #include <sys/types.h>

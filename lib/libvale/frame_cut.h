@@ -75,7 +75,8 @@ struct frame_cut {
 	uint64_t	 fc_sum;	/* of the payload taken; after
 					   frame_cut_header(), of all */
 	struct frame_cursor fc_cur;	/* the payload not taken */
-	/* Sums of fc_hdr, in which fields that differ are 0 then: */
+	/* Set by frame_cut_begin(), which clears the fields of fc_hdr that
+	   differ between segments: sums of the rest. */
 	uint64_t	 fc_hdr_sum;	/* of all */
 	uint64_t	 fc_ip_sum;	/* of IPv4's header */
 	uint64_t	 fc_l4_sum;	/* from fc_l4 */
@@ -94,8 +95,8 @@ struct frame_cut {
 bool	frame_cut_check(struct frame_cut *cut, const struct frame *frame);
 
 /*
- * The same, and begin with the frame, which must stay in place until the last
- * segment is taken.
+ * frame_cut_check(), and begin with the frame, which must stay in place until
+ * the last segment is taken.
  */
 bool	frame_cut_begin(struct frame_cut *cut, const struct frame *frame);
 
@@ -123,7 +124,10 @@ void	frame_cut_copy(struct frame_cut *cut, void *dst, size_t len);
  */
 int	frame_cut_slice(struct frame_cut *cut, struct iovec *iov, int max);
 
-/* Write the segment's headers, fc_hdrlen bytes.  All payload must be taken. */
+/*
+ * Write the segment's headers, fc_hdrlen bytes.  All payload must be taken.
+ * Once for each segment.
+ */
 void	frame_cut_header(struct frame_cut *cut, void *dst);
 
 /* The sum of the segment, not folded.  After frame_cut_header(). */

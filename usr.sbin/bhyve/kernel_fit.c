@@ -1,4 +1,4 @@
-/*-
+/*
  * Copyright (c) 2026 The bhyve-vale authors
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -23,10 +23,6 @@
 #define	MAJOR(version)	((version) / 100000)
 #define	MINOR(version)	((version) / 1000 % 100)
 
-/*
- * The kernel's rule for modules (MODULE_KERNEL_MAXVER): the kernel that they
- * were built for, or a later one of its branch.
- */
 bool
 kernel_fits(int built, int running)
 {

@@ -20,8 +20,8 @@
  *
  * Any other frontend sends and receives a frame a call.  netbe_send() copies a
  * short frame into the slot's own buffer, because the frontend may use its own
- * again at once; those that come fast share a sync (vale_sender.h).  A long one
- * is synced at once, as those that wait with it.
+ * again at once; those that come fast share a sync (vale_sender.h).  A long
+ * frame is synced at once, with those that are pending.
  *
  * FreeBSD's switch passes the slots on to an adapter or the host's stack, if
  * those are attached to it, as if each were a frame.  There a frame of several
@@ -67,7 +67,7 @@
 #include "vale_sender.h"
 
 #define	VALE_SEND_MAX	65535	/* bytes without FCS and headers */
-#define	VALE_SEND_SHORT	1600	/* bytes, of what netbe_send() copies */
+#define	VALE_SEND_SHORT	1600	/* bytes that netbe_send() copies, at most */
 
 /* The lengths of virtio-net headers, bytes, and what they may ask for. */
 #define	VALE_HEADER	12

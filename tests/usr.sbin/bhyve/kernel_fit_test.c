@@ -1,4 +1,4 @@
-/*-
+/*
  * Copyright (c) 2026 The bhyve-vale authors
  *
  * SPDX-License-Identifier: BSD-2-Clause

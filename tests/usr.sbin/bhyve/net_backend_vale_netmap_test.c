@@ -134,7 +134,7 @@ receive_one(net_backend_t *be, void *buf, size_t size)
 	return (netbe_recv(be, &iov, 1));
 }
 
-/* A frame of `len' bytes, the next of that length: it may wait for others. */
+/* Receive the next frame of `len' bytes, which may come later. */
 static void
 await_one(net_backend_t *be, void *buf, size_t size, size_t len)
 {

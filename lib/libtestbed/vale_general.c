@@ -16,7 +16,9 @@
 #endif
 
 #define	vale_deliver		vale_general_deliver
+#define	vale_forward		vale_general_forward
 #define	vale_forward_drop	vale_general_forward_drop
+#define	vale_forward_invalid	vale_general_forward_invalid
 #define	vale_txq_fini		vale_general_txq_fini
 #define	vale_txq_init		vale_general_txq_init
 #define	vale_txsync		vale_general_txsync

@@ -12,9 +12,13 @@
  * A port is named "vale0:vm1".  The part before the colon names the switch,
  * which exists as long as it has ports.
  *
- * The library exists twice, and the same program works with both:
+ * The library exists three times, and the same program works with each:
  *
  *	vale_switch.c, ...	The switches are in this process.
+ *	vale_valed.c		They are in a process valed(8), and the port is
+ *				opened through its control socket, VALE_SOCKET
+ *				in the environment.  No sinks; frames with
+ *				NS_INDIRECT are copied first.
  *	vale_netmap.c		FreeBSD: the switches are the kernel's, through
  *				/dev/netmap.  It ignores VALE_RING_POLLED, has
  *				no sinks, and lacks the section "Switches of
@@ -210,8 +214,77 @@ int	vale_set_sink(struct vale_desc *d,
 uint64_t vale_missed(const struct vale_desc *d);
 
 /*
- * Switches of this process.  Not in vale_netmap.c.
+ * Switches of this process, or of valed.  Not in vale_netmap.c.
  */
+
+/*
+ * Only in vale_switch.c.
+ *
+ * A port whose user is another process, which the switch does not trust.  Both
+ * have mapped the same memory: the CSB at its beginning, behind it the rings and
+ * buffers.  The rings are used as above, except that the user publishes head and
+ * cur in the CSB, and finds the tail there (netmap's CSB mode, with struct
+ * nm_csb_atok and nm_csb_ktoa of <net/netmap.h>).  For each ring
+ *
+ *	the user	stores its cur and head with release semantics;
+ *			if kern_need_kick of its transmit ring is set, clears it
+ *			and kicks: the switch's side calls vale_shared_tx()
+ *	the switch	stores hwcur and hwtail; if appl_need_kick is set,
+ *			clears it and calls wake(arg, tx), `tx' if it is the
+ *			transmit ring
+ *
+ * with a full barrier between the two steps.  Before a side sleeps, it sets its
+ * need_kick, and after a full barrier looks once more.
+ *
+ * Slots with NS_INDIRECT are dropped (tx_drop_buf).
+ */
+struct vale_csb {
+	struct nm_csb_atok	tx_atok;
+	struct nm_csb_ktoa	tx_ktoa;
+	struct nm_csb_atok	rx_atok;
+	struct nm_csb_ktoa	rx_ktoa;
+};
+
+#define	VALE_EXTRA_BUFS_MAX	8192
+
+struct vale_shared {
+	uint32_t extra_bufs;	/* buffers that belong to no slot, in the list
+				   of nifp->ni_bufs_head; up to
+				   VALE_EXTRA_BUFS_MAX */
+	void	*memory;	/* vale_shared_size() bytes, zero-filled, from
+				   a page's beginning; until vale_close() */
+	void	(*wake)(void *arg, bool tx);	/* wake the user; any thread;
+				   must not wait, nor call this library */
+	void	*arg;
+};
+
+/* Bytes of memory that such a port needs, or 0 if a number is out of range. */
+size_t	vale_shared_size(const struct vale_params *params,
+	    uint32_t extra_bufs);
+
+/*
+ * Open such a port, as vale_open() does.  Of its descriptor only the name may be
+ * used, and the descriptor only by vale_set_header(), vale_shared_tx(),
+ * vale_shared_wait() and vale_close().
+ */
+struct vale_desc *vale_open_shared(const char *name,
+	    const struct vale_params *params, const struct vale_shared *shared);
+
+/* The offset of the struct netmap_if in the port's memory. */
+size_t	vale_shared_offset(const struct vale_desc *d);
+
+/*
+ * Transmit what the user has published.  Returns false if there was nothing.  A
+ * head outside the ring is counted (tx_bad_ring) and ignored.  One thread at a
+ * time.
+ */
+bool	vale_shared_tx(struct vale_desc *d);
+
+/*
+ * Ask the user to kick.  Returns false if it has published slots meanwhile, and
+ * then no kick may come.  The thread of vale_shared_tx().
+ */
+bool	vale_shared_wait(struct vale_desc *d);
 
 /*
  * Counters of a port, since its creation.  "tx" counts what the port sends to

@@ -7,12 +7,16 @@
 #
 #	FRAME_SRCS		frames; part of the other two
 #	VALE_NETMAP_SRCS	libvale over FreeBSD's /dev/netmap
+#	VALE_VALED_SRCS		libvale over valed's control socket
 #	VALE_SWITCH_SRCS	libvale with the switch in the process
 
 FRAME_SRCS=		frame_cut.c frame_vnet.c
 
 VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c ${FRAME_SRCS}
 
+VALE_VALED_SRCS=	vale_client.c vale_name.c vale_valed.c
+
 VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_forward.c vale_name.c \
-			vale_offload.c vale_region.c vale_rxq.c vale_switch.c \
+			vale_offload.c vale_region.c vale_rxq.c vale_shared.c \
+			vale_switch.c \
 			${FRAME_SRCS}

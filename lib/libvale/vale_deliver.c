@@ -256,6 +256,8 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 
 	pthread_mutex_lock(&rq->rq_lock);
 	left = mg.mg_slots;
+	if (!vale_rxq_take(rq))
+		vale_count(dst, VALE_C_RX_BAD_RING, 1);
 	space = vale_rxq_space(rq);
 	if (left > space || deliver_offloads(&mg))
 		left = deliver_fit(mg, space);

@@ -87,8 +87,9 @@ collect_slot(struct vale_port *port, uint32_t cur,
 	*flagsp = flags;
 	frag->fg_len = atomic_load_16(&slot->len);
 	if ((flags & NS_INDIRECT) != 0) {
-		frag->fg_buf = (const uint8_t *)(uintptr_t)
-		    atomic_load_64(&slot->ptr);
+		/* Another process has other addresses. */
+		frag->fg_buf = vale_port_shared(port) ? NULL :
+		    (const uint8_t *)(uintptr_t)atomic_load_64(&slot->ptr);
 		port->vp_tx.vt_indirect = true;
 	} else
 		frag->fg_buf = vale_region_buf(&port->vp_region,
@@ -223,7 +224,7 @@ collect(struct vale_port *port, uint32_t head)
 	uint32_t frames;
 
 	vt->vt_nfrags = 0;
-	vt->vt_indirect = false;
+	vt->vt_indirect = vale_port_shared(port);
 	vt->vt_offloads.vo_frames = vt->vt_offloads.vo_used = 0;
 	for (frames = 0; vt->vt_cur != head && vt->vt_nfrags < VALE_BATCH;
 	    frames++) {
@@ -487,10 +488,17 @@ forward_copy(struct vale_port *port, uint32_t head)
 	return (i);
 }
 
-/* Whether frames must be copied first: vale_deliver.c. */
+/*
+ * Whether frames must be copied first: vale_deliver.c.  Those of another
+ * process are in its buffers, which are not resident only if it has no memory.
+ */
 static bool
-forward_copies(struct vale_txq *vt)
+forward_copies(struct vale_port *port)
 {
+	struct vale_txq *vt = &port->vp_tx;
+
+	if (vale_port_shared(port))
+		return (false);
 	if (vt->vt_copy_ns != 0) {
 		vt->vt_copied = vale_now_ns() < vt->vt_copy_ns;
 		if (!vt->vt_copied)
@@ -499,23 +507,15 @@ forward_copies(struct vale_txq *vt)
 	return (vt->vt_copied);
 }
 
-int
-vale_txsync(struct vale_desc *d)
+void
+vale_forward(struct vale_port *port, uint32_t head)
 {
-	struct vale_port *port = vale_desc_port(d);
-	struct netmap_ring *ring = port->vp_region.vr_txring;
 	struct vale_txq *vt = &port->vp_tx;
-	uint32_t end, head;
-	int result = 0;
+	uint32_t end;
 
-	head = atomic_load_32(&ring->head);
-	if (head >= vt->vt_nslots) {
-		ring->head = ring->cur = head = vt->vt_cur;
-		errno = EINVAL;
-		result = -1;
-	}
+	MPASS(head < vt->vt_nslots);
 	for (;;) {
-		end = forward_copies(vt) ? forward_copy(port, head) : head;
+		end = forward_copies(port) ? forward_copy(port, head) : head;
 		vale_switch_enter(port);
 		while (vt->vt_cur != end) {
 			collect(port, end);
@@ -527,9 +527,34 @@ vale_txsync(struct vale_desc *d)
 		vale_switch_leave(port);
 	}
 	vale_count(port, VALE_C_TX_SYNC, 1);
-	if (result != 0)
-		vale_count(port, VALE_C_TX_BAD_RING, 1);
-	ring->tail = vale_slot_add(head, vt->vt_nslots - 1, vt->vt_nslots);
 	vale_switch_leave(port);
+}
+
+void
+vale_forward_invalid(struct vale_port *port)
+{
+	vale_switch_enter(port);
+	vale_count(port, VALE_C_TX_BAD_RING, 1);
+	vale_switch_leave(port);
+}
+
+int
+vale_txsync(struct vale_desc *d)
+{
+	struct vale_port *port = vale_desc_port(d);
+	struct netmap_ring *ring = port->vp_region.vr_txring;
+	const uint32_t n = port->vp_tx.vt_nslots;
+	uint32_t head;
+	int result = 0;
+
+	head = atomic_load_32(&ring->head);
+	if (head >= n) {
+		ring->head = ring->cur = head = port->vp_tx.vt_cur;
+		vale_forward_invalid(port);
+		errno = EINVAL;
+		result = -1;
+	}
+	vale_forward(port, head);
+	ring->tail = vale_slot_add(head, n - 1, n);
 	return (result);
 }

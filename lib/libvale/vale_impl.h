@@ -13,6 +13,7 @@
  *	vale_offload.c	virtio-net headers: frames that are cut or summed late
  *	vale_rxq.c	vale_rxsync(), and the receive ring
  *	vale_region.c	a port's memory
+ *	vale_shared.c	ports whose user is another process
  *	vale_fdb.c	the learning table, in sys/dev/netmap
  *
  * Locks, in the order they are taken:
@@ -62,8 +63,18 @@ struct vale_region {
 	struct netmap_if	*vr_nifp;
 	struct netmap_ring	*vr_txring;
 	struct netmap_ring	*vr_rxring;
+	struct vale_csb		*vr_csb;
 	char			*vr_bufs;	/* buffer 0 */
 	uint32_t		 vr_nbufs;	/* including 0 and 1 */
+	bool			 vr_mapped;	/* by vale_region_create() */
+};
+
+/* A ring's user in another process: its part of the CSB.  vale_shared.c. */
+struct vale_user {
+	struct nm_csb_atok	*vu_atok;
+	struct nm_csb_ktoa	*vu_ktoa;
+	void			(*vu_wake)(void *arg, bool tx);
+	void			*vu_arg;
 };
 
 /* Slots of a receive ring, at least one, that a sender is filling. */
@@ -78,7 +89,8 @@ struct vale_lease {
  */
 struct vale_rxq {
 	uint32_t	 rq_nslots;
-	int		 rq_fd;
+	int		 rq_fd;		/* or -1, if there is rq_user */
+	const struct vale_user *rq_user; /* or NULL */
 	struct vale_lease *rq_lease;	/* indexed by first slot; rq_lock */
 
 	/* rq_lock. */
@@ -175,6 +187,9 @@ struct vale_port {
 	void			(*vp_sink)(void *, struct frame_source *);
 	void			*vp_sink_arg;
 	uint64_t		 vp_sink_ns;	/* atomic: not before then */
+	struct vale_user	 vp_tx_user;	/* vu_atok is NULL if the user
+						   is in this process */
+	struct vale_user	 vp_rx_user;
 	_Alignas(VALE_CACHE_LINE)
 	struct vale_txq		 vp_tx;
 	_Alignas(VALE_CACHE_LINE)
@@ -255,9 +270,19 @@ vale_frame_slots(uint32_t len)
 	return ((len + VALE_BUF_SIZE - 1) / VALE_BUF_SIZE);
 }
 
-/* vale_region.c */
+/* The user of the port is another process. */
+static inline bool
+vale_port_shared(const struct vale_port *port)
+{
+	return (port->vp_tx_user.vu_atok != NULL);
+}
+
+/* vale_region.c.  All numbers must be within their limits, without defaults. */
+size_t	vale_region_size(const struct vale_params *params,
+	    uint32_t extra_bufs);
+/* In the memory of `shared', or in its own if that is NULL.  0 or ENOMEM. */
 int	vale_region_create(struct vale_region *vr, const char *name,
-	    uint32_t tx_slots, uint32_t rx_slots);
+	    const struct vale_params *params, const struct vale_shared *shared);
 void	vale_region_destroy(struct vale_region *vr);
 /* The buffer with index `idx', or NULL if it is not of the port's slots. */
 static inline uint8_t *
@@ -314,8 +339,16 @@ vale_sleeps(void)
 	return (getrusage(RUSAGE_THREAD, &ru) == 0 ? ru.ru_nvcsw : 0);
 }
 
+/*
+ * vale_shared.c: show a user in another process the first slot not consumed
+ * and the tail.  Returns true if the caller must call vu_wake().
+ */
+bool	vale_user_show(const struct vale_user *vu, uint32_t cur, uint32_t tail);
+
 /* vale_rxq.c */
-int	vale_rxq_init(struct vale_rxq *rq, uint32_t nslots);
+/* With a user in another process, or NULL.  Returns 0 or an errno. */
+int	vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
+	    const struct vale_user *user);
 void	vale_rxq_fini(struct vale_rxq *rq);
 /*
  * The first slot of the user.  The user may return more slots at any time; it
@@ -327,7 +360,12 @@ vale_rxq_cur(const struct vale_rxq *rq)
 	return (atomic_load_acq_32(&rq->rq_cur));
 }
 
-/* The caller of these three must own rq_lock. */
+/* The caller of these four must own rq_lock. */
+/*
+ * Take the slots that the user has returned, if it is another process.  False
+ * if its head is invalid; then nothing changes.
+ */
+bool	vale_rxq_take(struct vale_rxq *rq);
 /* The number of free slots. */
 uint32_t vale_rxq_space(const struct vale_rxq *rq);
 /* Lease `nslots' slots, 1 to vale_rxq_space().  Returns the first. */
@@ -385,6 +423,10 @@ uint32_t vale_offload_deliver(const struct vale_txq *vt,
 /* vale_forward.c */
 /* Returns 0 or ENOMEM. */
 int	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
+/* Forward the slots before `head', which must be inside the ring. */
+void	vale_forward(struct vale_port *port, uint32_t head);
+/* Count a head outside the ring. */
+void	vale_forward_invalid(struct vale_port *port);
 void	vale_txq_fini(struct vale_txq *vt);
 /* Count `n' dropped frames, at least one, of sender `from' at `port'. */
 void	vale_forward_drop(struct vale_port *port, enum vale_counter reason,

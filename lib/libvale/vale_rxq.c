@@ -45,6 +45,11 @@
  * takes no lock, either, because senders would find that lock taken most of the
  * time: only the user writes rq_cur, and rq_tail is all it reads of the
  * senders'.  rq_polled is set meanwhile, and changes under the lock.
+ *
+ * A user in another process (vale_shared.c) calls no vale_rxsync() here.  A
+ * sender that needs slots takes those that the user's CSB has returned, and
+ * publish puts the tail there.  Whether the user sleeps is in the CSB, too, so
+ * rq_fd, rq_asleep and rq_polled are not used.
  */
 
 #include <sys/eventfd.h>
@@ -57,15 +62,17 @@
 #include "vale_probes.h"
 
 int
-vale_rxq_init(struct vale_rxq *rq, uint32_t nslots)
+vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
+    const struct vale_user *user)
 {
 	int error;
 
 	rq->rq_lease = calloc(nslots, sizeof(*rq->rq_lease));
 	if (rq->rq_lease == NULL)
 		return (ENOMEM);
-	rq->rq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (rq->rq_fd == -1) {
+	rq->rq_user = user;
+	rq->rq_fd = user != NULL ? -1 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (rq->rq_fd == -1 && user == NULL) {
 		error = errno;
 		goto fail;
 	}
@@ -77,7 +84,8 @@ vale_rxq_init(struct vale_rxq *rq, uint32_t nslots)
 	return (0);
 
 fail_fd:
-	close(rq->rq_fd);
+	if (rq->rq_fd != -1)
+		close(rq->rq_fd);
 fail:
 	free(rq->rq_lease);
 	return (error);
@@ -87,7 +95,8 @@ void
 vale_rxq_fini(struct vale_rxq *rq)
 {
 	pthread_mutex_destroy(&rq->rq_lock);
-	close(rq->rq_fd);
+	if (rq->rq_fd != -1)
+		close(rq->rq_fd);
 	free(rq->rq_lease);
 }
 
@@ -114,6 +123,23 @@ vale_rxq_space(const struct vale_rxq *rq)
 	rxq_assert(rq);
 	return (rq->rq_nslots - 1 -
 	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
+}
+
+bool
+vale_rxq_take(struct vale_rxq *rq)
+{
+	uint32_t cur, head, n = rq->rq_nslots;
+
+	rxq_assert(rq);
+	if (rq->rq_user == NULL)
+		return (true);
+	cur = vale_rxq_cur(rq);
+	head = atomic_load_acq_32(&rq->rq_user->vu_atok->head);
+	if (head >= n || vale_slot_sub(head, cur, n) >
+	    vale_slot_sub(atomic_load_32(&rq->rq_tail), cur, n))
+		return (false);
+	atomic_store_rel_32(&rq->rq_cur, head);
+	return (true);
 }
 
 uint32_t
@@ -145,6 +171,8 @@ vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
 		tail = rq->rq_lease[tail].vl_end;
 	} while (tail != rq->rq_next && rq->rq_lease[tail].vl_done);
 	atomic_store_rel_32(&rq->rq_tail, tail);
+	if (rq->rq_user != NULL)
+		return (vale_user_show(rq->rq_user, tail, tail));
 	if (!rq->rq_asleep)
 		return (false);
 	rq->rq_asleep = false;
@@ -161,6 +189,10 @@ vale_rxq_wake(struct vale_rxq *rq)
 {
 	uint64_t one = 1;
 
+	if (rq->rq_user != NULL) {
+		rq->rq_user->vu_wake(rq->rq_user->vu_arg, false);
+		return;
+	}
 	while (write(rq->rq_fd, &one, sizeof(one)) == -1 && errno == EINTR)
 		;
 }

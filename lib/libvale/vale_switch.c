@@ -238,21 +238,59 @@ vale_name_error(const char *name)
 	return (vale_name_check(name, &vale_name_user));
 }
 
-struct vale_desc *
-vale_open(const char *name, const struct vale_params *params)
+/* Replace what is 0 by its default; EINVAL if something is out of range. */
+static int
+port_params(struct vale_params *params)
 {
-	uint32_t rx_slots = VALE_SLOTS_DEFAULT, tx_slots = VALE_SLOTS_DEFAULT;
+	if (params->tx_slots == 0)
+		params->tx_slots = VALE_SLOTS_DEFAULT;
+	if (params->rx_slots == 0)
+		params->rx_slots = VALE_SLOTS_DEFAULT;
+	if (params->tx_slots < VALE_SLOTS_MIN ||
+	    params->tx_slots > VALE_SLOTS_MAX ||
+	    params->rx_slots < VALE_SLOTS_MIN ||
+	    params->rx_slots > VALE_SLOTS_MAX)
+		return (EINVAL);
+	return (0);
+}
+
+size_t
+vale_shared_size(const struct vale_params *params, uint32_t extra_bufs)
+{
+	struct vale_params p = *params;
+
+	return (port_params(&p) == 0 && extra_bufs <= VALE_EXTRA_BUFS_MAX ?
+	    vale_region_size(&p, extra_bufs) : 0);
+}
+
+/* The port's rings are those of another process. */
+static void
+port_share(struct vale_port *port, const struct vale_shared *shared)
+{
+	struct vale_csb *csb = port->vp_region.vr_csb;
+
+	port->vp_tx_user = (struct vale_user){ &csb->tx_atok, &csb->tx_ktoa,
+	    shared->wake, shared->arg };
+	port->vp_rx_user = (struct vale_user){ &csb->rx_atok, &csb->rx_ktoa,
+	    shared->wake, shared->arg };
+	csb->tx_ktoa.hwtail = port->vp_tx.vt_nslots - 1;
+	csb->tx_ktoa.kern_need_kick = 1;
+}
+
+/* Open a port; its user is another process if `shared' is not NULL. */
+static struct vale_desc *
+port_open(const char *name, const struct vale_params *params,
+    const struct vale_shared *shared)
+{
+	struct vale_params p = { .tx_slots = 0 };
 	struct vale_port *port;
 	struct vale_desc *d;
 	int error;
 
-	if (params != NULL && params->tx_slots != 0)
-		tx_slots = params->tx_slots;
-	if (params != NULL && params->rx_slots != 0)
-		rx_slots = params->rx_slots;
-	if (vale_name_error(name) != NULL ||
-	    tx_slots < VALE_SLOTS_MIN || tx_slots > VALE_SLOTS_MAX ||
-	    rx_slots < VALE_SLOTS_MIN || rx_slots > VALE_SLOTS_MAX) {
+	if (params != NULL)
+		p = *params;
+	if (vale_name_error(name) != NULL || port_params(&p) != 0 ||
+	    (shared != NULL && shared->extra_bufs > VALE_EXTRA_BUFS_MAX)) {
 		errno = EINVAL;
 		return (NULL);
 	}
@@ -262,13 +300,16 @@ vale_open(const char *name, const struct vale_params *params)
 		return (NULL);
 	memset(port, 0, sizeof(*port));
 	memcpy(port->vp_name, name, strlen(name));
-	error = vale_txq_init(&port->vp_tx, tx_slots);
+	error = vale_txq_init(&port->vp_tx, p.tx_slots);
 	if (error != 0)
 		goto fail_txq;
-	error = vale_region_create(&port->vp_region, name, tx_slots, rx_slots);
+	error = vale_region_create(&port->vp_region, name, &p, shared);
 	if (error != 0)
 		goto fail_region;
-	error = vale_rxq_init(&port->vp_rx, rx_slots);
+	if (shared != NULL)
+		port_share(port, shared);
+	error = vale_rxq_init(&port->vp_rx, p.rx_slots,
+	    shared != NULL ? &port->vp_rx_user : NULL);
 	if (error != 0)
 		goto fail_rxq;
 	d = &port->vp_desc;
@@ -295,6 +336,19 @@ fail_txq:
 	free(port);
 	errno = error;
 	return (NULL);
+}
+
+struct vale_desc *
+vale_open(const char *name, const struct vale_params *params)
+{
+	return (port_open(name, params, NULL));
+}
+
+struct vale_desc *
+vale_open_shared(const char *name, const struct vale_params *params,
+    const struct vale_shared *shared)
+{
+	return (port_open(name, params, shared));
 }
 
 void

@@ -54,6 +54,7 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "ctl.h"
 #include "valed.h"
 #include "vfu_close.h"
 #include "vfu_fault.h"
@@ -158,7 +159,13 @@ main(int argc, char **argv)
 			_exit(EX_UNAVAILABLE);
 		}
 	}
-	if (valed_sandbox_enter() == -1) {
+	if (opt.vo_control != NULL &&
+	    (errno = ctl_start(opt.vo_control_listen)) != 0) {
+		warn("control socket");
+		valed_sockets_close();
+		_exit(EX_OSERR);
+	}
+	if (valed_sandbox_enter(opt.vo_control != NULL) == -1) {
 		warn("sandbox");
 		valed_sockets_close();
 		_exit(EX_OSERR);

@@ -12,6 +12,9 @@
  *	valed_socket.c	 the sockets in the file system
  *	valed_sandbox.c	 drops privileges
  *	valed_stats.c	 prints counters
+ *	ctl.c		 the control socket: connections, requests
+ *	ctl_port.c	 its requests about ports of other processes
+ *	ctl_switch.c	 its requests about switches
  *	adapter.c	 an adapter: its thread, and the host side of the model
  *	vfu_server.c	 its client: connection and framing
  *	vfu_version.c	 version negotiation
@@ -63,6 +66,8 @@ struct valed_options {
 	bool		 vo_verbose;
 	unsigned int	 vo_nadapters;
 	struct adapter_config *vo_adapters;
+	const char	*vo_control;	/* the control socket's path, or NULL */
+	int		 vo_control_listen;
 };
 
 /*
@@ -101,9 +106,10 @@ int	valed_sandbox_drop(void);
 /*
  * Enter the sandbox: no thread of the process can open a file, start a program
  * or gain privileges any more, and a system call that the filter does not allow
- * kills the process.  0, or -1 with errno.
+ * kills the process.  With a control socket (`control'), threads, memory and pairs
+ * of local sockets can be created.  0, or -1 with errno.
  */
-int	valed_sandbox_enter(void);
+int	valed_sandbox_enter(bool control);
 
 /*
  * valed_stats.c.  Only the main thread may call these functions.

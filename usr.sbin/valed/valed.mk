@@ -11,4 +11,4 @@ VFU_SRCS=	adapter.c vfu_close.c vfu_device.c vfu_dma.c vfu_fault.c \
 		vfu_irq.c vfu_pci.c vfu_server.c vfu_version.c watch.c
 
 VALED_SRCS=	valed.c valed_options.c valed_sandbox.c valed_socket.c	\
-		valed_stats.c
+		valed_stats.c ctl.c ctl_port.c ctl_switch.c

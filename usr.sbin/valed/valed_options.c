@@ -41,8 +41,10 @@
 #define	TAP_NAMSIZ	16
 
 static const char usage_text[] =
-    "usage: valed [-hv] -s slot,e1000,backend,path=socket[,option...] ...\n"
+    "usage: valed [-hv] [-c socket] "
+    "[-s slot,e1000,backend,path=socket[,option...] ...]\n"
     "\n"
+    "  -c  the control socket, for valectl and programs with ports of a switch\n"
     "  -s  an adapter: [bus:]slot[:function],e1000,backend,option,...\n"
     "        backend     vale<switch>:<port> or tap<n>\n"
     "        path=file   the vfio-user socket, which QEMU connects to\n"
@@ -391,8 +393,17 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 		err(EX_OSERR, NULL);
 	init_config();
 	opterr = 0;
-	while ((ch = getopt(argc, argv, "+:hs:v")) != -1) {
+	while ((ch = getopt(argc, argv, "+:c:hs:v")) != -1) {
 		switch (ch) {
+		case 'c':
+			if (strlen(optarg) >= sizeof(ac->ac_path))
+				errx(EX_USAGE, "-c %s: longer than %zu bytes",
+				    optarg, sizeof(ac->ac_path) - 1);
+			if (opt->vo_control != NULL || *optarg == '\0')
+				errx(EX_USAGE, "-c %s: one path is needed",
+				    optarg);
+			opt->vo_control = optarg;
+			break;
 		case 'h':
 			fputs(usage_text, stdout);
 			exit(EX_OK);
@@ -417,7 +428,7 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 	}
 	if (optind < argc)
 		errx(EX_USAGE, "%s: unexpected argument", argv[optind]);
-	if (opt->vo_nadapters == 0)
-		errx(EX_USAGE, "-s: at least one adapter is needed");
+	if (opt->vo_nadapters == 0 && opt->vo_control == NULL)
+		errx(EX_USAGE, "-s: at least one adapter is needed, or -c");
 	give_names(opt);
 }

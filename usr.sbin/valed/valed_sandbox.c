@@ -19,6 +19,7 @@
 #include <sys/param.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
@@ -26,6 +27,7 @@
 
 #include <linux/capability.h>
 
+#include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <string.h>
@@ -115,8 +117,62 @@ rules_signal(scmp_filter_ctx ctx)
 	return (error);
 }
 
+/*
+ * Allow threads.  A filter cannot see the flags of clone3(2): libc uses clone(2)
+ * if the kernel seems not to have it.  0, or a negative errno.
+ */
 static int
-rules(scmp_filter_ctx ctx)
+rules_threads(scmp_filter_ctx ctx)
+{
+	const unsigned long thread = CLONE_VM | CLONE_FS | CLONE_FILES |
+	    CLONE_SIGHAND | CLONE_THREAD;
+	int error;
+
+	error = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS),
+	    SCMP_SYS(clone3), 0);
+	/* For malloc(3) of a new thread. */
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(sched_getaffinity), 0);
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone),
+		    1, SCMP_A0(SCMP_CMP_MASKED_EQ, thread |
+		    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+		    CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
+		    CLONE_NEWNET), thread));
+	return (error);
+}
+
+/*
+ * Allow what connections to the control socket take: threads, and memory and
+ * sockets for ports (ctl_port.c).  Standard output and error, which may be
+ * files, cannot be truncated.  0, or a negative errno.
+ */
+static int
+rules_control(scmp_filter_ctx ctx)
+{
+	int error;
+
+	error = rules_threads(ctx);
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(memfd_create), 0);
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(ftruncate), 1,
+		    SCMP_A0(SCMP_CMP_GT, STDERR_FILENO, 0));
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl),
+		    1, SCMP_A1(SCMP_CMP_EQ, F_ADD_SEALS, 0));
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(socketpair), 1,
+		    SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
+	return (error);
+}
+
+static int
+rules(scmp_filter_ctx ctx, bool control)
 {
 	size_t i;
 	int error;
@@ -124,6 +180,8 @@ rules(scmp_filter_ctx ctx)
 	error = rules_memory(ctx);
 	if (error == 0)
 		error = rules_signal(ctx);
+	if (error == 0 && control)
+		error = rules_control(ctx);
 	for (i = 0; i < nitems(allowed) && error == 0; i++)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
 	for (i = 0; i < nitems(refused) && error == 0; i++)
@@ -141,7 +199,7 @@ rules(scmp_filter_ctx ctx)
 }
 
 int
-valed_sandbox_enter(void)
+valed_sandbox_enter(bool control)
 {
 	scmp_filter_ctx ctx;
 	int error;
@@ -156,7 +214,7 @@ valed_sandbox_enter(void)
 	}
 	error = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (error == 0)
-		error = rules(ctx);
+		error = rules(ctx, control);
 	if (error == 0)
 		error = seccomp_load(ctx);
 	seccomp_release(ctx);

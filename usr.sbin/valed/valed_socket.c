@@ -52,6 +52,7 @@ static struct socket_name {
 static unsigned int nnames;
 static char lock_path[sizeof(names->path) + sizeof(SOCKET_LOCK)];
 static int lock_fd = -1;
+static const char *option = "path=";	/* of the socket, for messages */
 static int guard_pipe = -1;
 static pid_t guard_pid = -1;
 
@@ -90,7 +91,7 @@ fail(int code, const char *path, const char *fmt, ...)
 	va_end(ap);
 	lock_release();
 	names_remove();
-	errx(code, "path=%s: %s", path, why);
+	errx(code, "%s%s: %s", option, path, why);
 }
 
 /* Open the lock file.  No other user may be able to. */
@@ -134,7 +135,7 @@ lock_take(const char *path)
 
 /* Remove a socket on which no process listens; fail on any other file. */
 static void
-clear_stale(const struct sockaddr_un *sun)
+clear_stale(const struct sockaddr_un *sun, int type)
 {
 	struct stat st;
 	int s;
@@ -143,7 +144,7 @@ clear_stale(const struct sockaddr_un *sun)
 		return;
 	if (!S_ISSOCK(st.st_mode))
 		fail(EX_CANTCREAT, sun->sun_path, "exists and is not a socket");
-	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	s = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s == -1)
 		fail(EX_OSERR, sun->sun_path, "%s", strerror(errno));
 	if (connect(s, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
@@ -155,7 +156,7 @@ clear_stale(const struct sockaddr_un *sun)
 }
 
 static int
-socket_open(const char *path)
+socket_open(const char *path, int type)
 {
 	struct sockaddr_un sun;
 	struct stat st;
@@ -165,8 +166,8 @@ socket_open(const char *path)
 	sun.sun_family = AF_UNIX;
 	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
 	lock_take(path);
-	clear_stale(&sun);
-	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	clear_stale(&sun, type);
+	s = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s == -1)
 		fail(EX_OSERR, path, "%s", strerror(errno));
 	if (bind(s, (struct sockaddr *)&sun, sizeof(sun)) == -1)
@@ -191,12 +192,17 @@ valed_sockets_open(struct valed_options *opt)
 {
 	unsigned int i;
 
-	names = calloc(opt->vo_nadapters, sizeof(*names));
+	names = calloc(opt->vo_nadapters + 1, sizeof(*names));
 	if (names == NULL)
 		err(EX_OSERR, NULL);
 	for (i = 0; i < opt->vo_nadapters; i++)
 		opt->vo_adapters[i].ac_listen =
-		    socket_open(opt->vo_adapters[i].ac_path);
+		    socket_open(opt->vo_adapters[i].ac_path, SOCK_STREAM);
+	if (opt->vo_control != NULL) {
+		option = "-c ";
+		opt->vo_control_listen =
+		    socket_open(opt->vo_control, SOCK_SEQPACKET);
+	}
 }
 
 /* The guard process. */
@@ -223,12 +229,13 @@ valed_sockets_guard(const struct valed_options *opt)
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) == -1 || (guard_pid = fork()) == -1)
-		fail(EX_OSERR, opt->vo_adapters[0].ac_path, "%s",
-		    strerror(errno));
+		fail(EX_OSERR, names[0].path, "%s", strerror(errno));
 	if (guard_pid == 0) {
 		/* If the guard listened, too, the sockets would look used. */
 		for (i = 0; i < opt->vo_nadapters; i++)
 			close(opt->vo_adapters[i].ac_listen);
+		if (opt->vo_control != NULL)
+			close(opt->vo_control_listen);
 		close(fds[1]);
 		guard(fds[0]);
 	}

@@ -26,7 +26,7 @@
 struct vfu_dma;
 
 /* Tables of guest memory that the handler knows, at most. */
-#define	VFU_FAULT_MAX	256
+#define	VFU_FAULT_MAX	640
 
 /* Set the handler.  The main thread.  Returns 0 or an errno. */
 int	vfu_fault_init(void);

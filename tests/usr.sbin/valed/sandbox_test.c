@@ -49,6 +49,7 @@
 #define	OTHERWISE	2		/* another error: it was allowed */
 #define	NOT_IN		3		/* the sandbox could not be entered */
 
+static bool	control;	/* the sandbox is that of a control socket */
 static int	socket_pair[2];
 static char	page[8192];
 
@@ -77,7 +78,7 @@ inside(int (*act)(const void *), const void *arg)
 	pid = fork();
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
-		if (valed_sandbox_enter() == -1)
+		if (valed_sandbox_enter(control) == -1)
 			_exit(NOT_IN);
 		_exit(act(arg));
 	}
@@ -192,6 +193,65 @@ TEST(processes, "A system call that creates or controls a process kills the "
 		    { 0, 8, P(page) } },
 	};
 
+	all_killed(killed, nitems(killed));
+}
+
+static void *
+thread_nothing(void *arg)
+{
+	return (arg);
+}
+
+static int
+act_control(const void *arg __unused)
+{
+	pthread_t thread[20];
+	int fd, pair[2];
+	size_t i;
+
+	for (i = 0; i < nitems(thread); i++)
+		if (pthread_create(&thread[i], NULL, thread_nothing, NULL) != 0)
+			return (1);
+	for (i = 0; i < nitems(thread); i++)
+		pthread_join(thread[i], NULL);
+	fd = memfd_create("x", MFD_ALLOW_SEALING);
+	if (fd == -1 || ftruncate(fd, 4096) == -1 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == -1)
+		return (2);
+	return (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 ? 0 : 3);
+}
+
+TEST(control, "With a control socket, threads, memory and pairs of local sockets "
+    "can be created, and no more")
+{
+	const unsigned long thread = CLONE_VM | CLONE_FS | CLONE_FILES |
+	    CLONE_SIGHAND | CLONE_THREAD;
+	const struct attempt killed[] = {
+		{ "execve", SYS_execve, { P("/bin/true"), 0, 0 } },
+		{ "fork", SYS_fork, { 0 } },
+		{ "vfork", SYS_vfork, { 0 } },
+		{ "clone of a process", SYS_clone, { SIGCHLD } },
+		{ "clone into namespaces", SYS_clone,
+		    { thread | CLONE_NEWUSER } },
+		{ "clone with other files", SYS_clone,
+		    { thread & ~CLONE_FILES } },
+		{ "truncate of a log", SYS_ftruncate, { 2, 0 } },
+		{ "truncate by name", SYS_truncate, { P("x"), 0 } },
+		{ "socketpair inet", SYS_socketpair,
+		    { AF_INET, SOCK_STREAM, 0, P(page) } },
+		{ "socket", SYS_socket, { AF_UNIX, SOCK_STREAM, 0 } },
+		{ "connect", SYS_connect, { 0, P(page), 110 } },
+		{ "bind", SYS_bind, { 0, P(page), 110 } },
+		{ "kill", SYS_kill, { getpid(), 0 } },
+		{ "sched_setaffinity", SYS_sched_setaffinity,
+		    { 0, 8, P(page) } },
+	};
+	int status;
+
+	control = true;
+	status = inside(act_control, NULL);
+	ATF_CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+	    "status %#x", status);
 	all_killed(killed, nitems(killed));
 }
 
@@ -325,7 +385,7 @@ TEST(threads, "The filter also applies to threads that exist already")
 	if (pid == 0) {
 		pthread_barrier_init(&barrier, NULL, 2);
 		if (pthread_create(&thread, NULL, thread_main, NULL) != 0 ||
-		    valed_sandbox_enter() == -1)
+		    valed_sandbox_enter(false) == -1)
 			_exit(NOT_IN);
 		pthread_barrier_wait(&barrier);
 		pthread_join(thread, NULL);
@@ -418,6 +478,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, files);
 	ATF_TP_ADD_TC(tp, processes);
+	ATF_TP_ADD_TC(tp, control);
 	ATF_TP_ADD_TC(tp, network);
 	ATF_TP_ADD_TC(tp, memory);
 	ATF_TP_ADD_TC(tp, privilege);

@@ -356,7 +356,7 @@ ends(void (*act)(void), bool sandbox)
 	pid = fork();
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
-		if (sandbox && valed_sandbox_enter() == -1)
+		if (sandbox && valed_sandbox_enter(false) == -1)
 			_exit(1);
 		act();
 		_exit(0);
@@ -565,7 +565,7 @@ count_fds(bool cloexec)
 	int fd, flags, n;
 
 	n = 0;
-	for (fd = 0; fd < 512; fd++) {
+	for (fd = 0; fd < VFU_FAULT_MAX + 256; fd++) {
 		flags = fcntl(fd, F_GETFD);
 		n += flags != -1 && (!cloexec || (flags & FD_CLOEXEC) != 0);
 	}
@@ -586,10 +586,10 @@ TEST(owners, "VFU_FAULT_MAX tables can be added; an error leaves nothing")
 	close(fd);
 	/* No descriptor. */
 	limit.rlim_cur = fd;
-	limit.rlim_max = 512;
+	limit.rlim_max = VFU_FAULT_MAX + 256;
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	ATF_CHECK_EQ(EMFILE, vfu_fault_add(&dma[0], on_lost, &lost[0]));
-	limit.rlim_cur = 512;
+	limit.rlim_cur = limit.rlim_max;
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	/* No file of a page. */
 	signal(SIGXFSZ, SIG_IGN);

@@ -370,14 +370,17 @@ ATF_TC_BODY(region, tc)
 	for (i = 0; i < nitems(slots); i++) {
 		d = t_open(name, slots[i][0], slots[i][1]);
 		base = (char *)d->nifp;
+		ATF_CHECK_EQ(0, (uintptr_t)base % NM_CACHE_ALIGN);
 		tx = roundup2(sizeof(struct netmap_if) + 2 * sizeof(ssize_t),
 		    NM_CACHE_ALIGN);
 		rx = tx + roundup2(sizeof(struct netmap_ring) +
 		    slots[i][0] * sizeof(struct netmap_slot), NM_CACHE_ALIGN);
 		bufs = rx + roundup2(sizeof(struct netmap_ring) +
 		    slots[i][1] * sizeof(struct netmap_slot), NM_CACHE_ALIGN);
-		bufs = roundup2(bufs, 4096);
-		size = bufs + (2 + slots[i][0] + slots[i][1]) * 2048;
+		bufs = roundup2(sizeof(struct vale_csb) + bufs, 4096) -
+		    sizeof(struct vale_csb);
+		size = sizeof(struct vale_csb) + bufs +
+		    (2 + slots[i][0] + slots[i][1]) * 2048;
 		ATF_CHECK_EQ(base + tx, (char *)d->txring);
 		ATF_CHECK_EQ(base + rx, (char *)d->rxring);
 		ATF_CHECK_EQ(base + bufs, NETMAP_BUF(d->txring, 0));

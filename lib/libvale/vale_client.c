@@ -1,0 +1,392 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * A connection to valed, and ports over it: vale_client.h.
+ *
+ * libvale.h has the protocol of the memory (struct vale_csb).  A sync makes a
+ * system call only if the other side sleeps, or if this side is about to.
+ */
+
+#include <sys/param.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/systm.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vale_client.h"
+
+/* The descriptors of a port. */
+#define	PORT_FDS	3
+
+const char *
+vale_client_path(void)
+{
+	const char *path = secure_getenv(VALE_WIRE_ENV);
+
+	return (path != NULL ? path : VALE_WIRE_PATH);
+}
+
+int
+vale_client_connect(const char *path)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int error, fd;
+
+	if (strlen(path) >= sizeof(sun.sun_path)) {
+		errno = ENAMETOOLONG;
+		return (-1);
+	}
+	memcpy(sun.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd == -1)
+		return (-1);
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == -1) {
+		error = errno;
+		close(fd);
+		errno = error;
+		return (-1);
+	}
+	return (fd);
+}
+
+union control {
+	struct cmsghdr	align;
+	char		space[CMSG_SPACE(VALE_WIRE_FDS * sizeof(int))];
+};
+
+static int
+call_send(int fd, struct vale_client_call *call, struct vale_wire *wire)
+{
+	const size_t fds = call->nfds * sizeof(int);
+	struct iovec iov[2] = {
+		{ wire, sizeof(*wire) },
+		{ __DECONST(void *, call->body), call->size },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = nitems(iov) };
+	union control control;
+	struct cmsghdr *c;
+	ssize_t n;
+
+	if (fds > 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(fds);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(fds);
+		memcpy(CMSG_DATA(c), call->fds, fds);
+	}
+	do {
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	} while (n == -1 && errno == EINTR);
+	return (n == -1 ? -1 : 0);
+}
+
+/* Take the descriptors of a reply. */
+static void
+call_take_fds(struct vale_client_call *call, struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+	call->nfds = 0;
+	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
+	    c->cmsg_type == SCM_RIGHTS) {
+		call->nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(call->fds, CMSG_DATA(c), call->nfds * sizeof(int));
+	}
+}
+
+static void
+call_close_fds(struct vale_client_call *call)
+{
+	while (call->nfds > 0)
+		close(call->fds[--call->nfds]);
+}
+
+static int
+call_receive(int fd, struct vale_client_call *call, struct vale_wire *wire)
+{
+	struct iovec iov[2] = {
+		{ wire, sizeof(*wire) },
+		{ call->reply, call->reply_max },
+	};
+	union control control;
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = nitems(iov),
+	    .msg_control = &control, .msg_controllen = sizeof(control) };
+	ssize_t n;
+
+	do {
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	} while (n == -1 && errno == EINTR);
+	if (n == -1)
+		return (-1);
+	call_take_fds(call, &msg);
+	if (n >= (ssize_t)sizeof(*wire) && wire->vw_magic == VALE_WIRE_MAGIC &&
+	    (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
+		call->reply_size = n - sizeof(*wire);
+		return (0);
+	}
+	call_close_fds(call);
+	errno = n == 0 ? EPIPE : EPROTO;
+	return (-1);
+}
+
+int
+vale_client_call(int fd, struct vale_client_call *call)
+{
+	struct vale_wire wire;
+
+	memset(&wire, 0, sizeof(wire));
+	call->why[0] = '\0';
+	wire.vw_magic = VALE_WIRE_MAGIC;
+	wire.vw_header = *call->hdr;
+	wire.vw_header.nr_body = 0;
+	if (call_send(fd, call, &wire) == -1 ||
+	    call_receive(fd, call, &wire) == -1)
+		return (-1);
+	wire.vw_header.nr_body = call->hdr->nr_body;
+	*call->hdr = wire.vw_header;
+	if (wire.vw_error == 0)
+		return (0);
+	call_close_fds(call);
+	strlcpy(call->why, wire.vw_why, sizeof(call->why));
+	errno = wire.vw_error;
+	return (-1);
+}
+
+/* Set up what a program waits for. */
+static int
+port_poll(struct vale_client_port *cp)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int error;
+
+	cp->cp_self = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (cp->cp_self == -1)
+		return (-1);
+	cp->cp_poll = epoll_create1(EPOLL_CLOEXEC);
+	if (cp->cp_poll != -1 &&
+	    epoll_ctl(cp->cp_poll, EPOLL_CTL_ADD, cp->cp_self, &ev) == 0 &&
+	    epoll_ctl(cp->cp_poll, EPOLL_CTL_ADD, cp->cp_rx_kick, &ev) == 0)
+		return (0);
+	error = errno;
+	if (cp->cp_poll != -1)
+		close(cp->cp_poll);
+	close(cp->cp_self);
+	errno = error;
+	return (-1);
+}
+
+/* Map the memory.  valed lays it out; it is as trusted as a kernel. */
+static int
+port_map(struct vale_client_port *cp)
+{
+	char *memory;
+
+	memory = mmap(NULL, cp->cp_reg.nr_memsize, PROT_READ | PROT_WRITE,
+	    MAP_SHARED, cp->cp_memory, 0);
+	if (memory == MAP_FAILED)
+		return (-1);
+	cp->cp_csb = (void *)memory;
+	cp->cp_nifp = (void *)(memory + cp->cp_reg.nr_offset);
+	cp->cp_txring = NETMAP_TXRING(cp->cp_nifp, 0);
+	cp->cp_rxring = NETMAP_RXRING(cp->cp_nifp, 0);
+	cp->cp_sent = 0;
+	return (0);
+}
+
+int
+vale_client_open(struct vale_client_port *cp, int fd, const char *name,
+    const struct nmreq_register *reg, char *why)
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = NETMAP_REQ_REGISTER };
+	struct vale_client_call call = { .hdr = &hdr, .body = &cp->cp_reg,
+	    .size = sizeof(cp->cp_reg), .reply = &cp->cp_reg,
+	    .reply_max = sizeof(cp->cp_reg) };
+	int error;
+
+	cp->cp_reg = *reg;
+	if (strlcpy(hdr.nr_name, name, sizeof(hdr.nr_name)) >=
+	    sizeof(hdr.nr_name)) {
+		errno = EINVAL;
+		return (-1);
+	}
+	error = vale_client_call(fd, &call);
+	if (why != NULL)
+		memcpy(why, call.why, sizeof(call.why));
+	if (error == -1)
+		return (-1);
+	if (call.nfds != PORT_FDS || call.reply_size != sizeof(cp->cp_reg)) {
+		error = EPROTO;
+		goto fail;
+	}
+	cp->cp_fd = fd;
+	cp->cp_memory = call.fds[0];
+	cp->cp_tx_kick = call.fds[1];
+	cp->cp_rx_kick = call.fds[2];
+	if (port_map(cp) == -1) {
+		error = errno;
+		goto fail;
+	}
+	if (port_poll(cp) == -1) {
+		error = errno;
+		munmap(cp->cp_csb, cp->cp_reg.nr_memsize);
+		goto fail;
+	}
+	return (0);
+
+fail:
+	call_close_fds(&call);
+	errno = error;
+	return (-1);
+}
+
+void
+vale_client_close(struct vale_client_port *cp)
+{
+	munmap(cp->cp_csb, cp->cp_reg.nr_memsize);
+	close(cp->cp_memory);
+	close(cp->cp_poll);
+	close(cp->cp_self);
+	close(cp->cp_tx_kick);
+	close(cp->cp_rx_kick);
+	close(cp->cp_fd);
+}
+
+/* A sync has ended. */
+static void
+ring_stamp(struct netmap_ring *ring)
+{
+	if ((ring->flags & NR_TIMESTAMP) != 0)
+		gettimeofday(&ring->ts, NULL);
+}
+
+/*
+ * Copy what is elsewhere, from the last head on, into buffers.  A slot that is
+ * longer than its buffer keeps NS_INDIRECT, and valed drops it.
+ */
+static void
+ring_copy(struct vale_client_port *cp, uint32_t head)
+{
+	struct netmap_ring *ring = cp->cp_txring;
+	struct netmap_slot *slot;
+	uint32_t i;
+
+	for (i = cp->cp_sent; i != head; i = nm_ring_next(ring, i)) {
+		slot = &ring->slot[i];
+		if ((slot->flags & NS_INDIRECT) == 0 ||
+		    slot->len > ring->nr_buf_size)
+			continue;
+		memcpy(NETMAP_BUF(ring, slot->buf_idx),
+		    (const void *)(uintptr_t)slot->ptr, slot->len);
+		slot->flags &= ~NS_INDIRECT;
+	}
+}
+
+int
+vale_client_txsync(struct vale_client_port *cp)
+{
+	struct netmap_ring *ring = cp->cp_txring;
+	struct vale_csb *csb = cp->cp_csb;
+	uint32_t head = ring->head;
+
+	if (head >= ring->num_slots) {
+		ring->head = ring->cur = cp->cp_sent;
+		errno = EINVAL;
+		return (-1);
+	}
+	if (head != cp->cp_sent) {
+		ring_copy(cp, head);
+		cp->cp_sent = head;
+		atomic_store_32(&csb->tx_atok.cur, ring->cur);
+		atomic_store_rel_32(&csb->tx_atok.head, head);
+		atomic_thread_fence_seq_cst();
+		if (atomic_load_32(&csb->tx_ktoa.kern_need_kick) != 0 &&
+		    atomic_swap_32(&csb->tx_ktoa.kern_need_kick, 0) != 0)
+			(void)send(cp->cp_tx_kick, "", 1,
+			    MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	ring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);
+	ring_stamp(ring);
+	return (0);
+}
+
+/* Take all kicks. */
+static void
+kick_drain(int fd)
+{
+	char kicks[64];
+
+	while (recv(fd, kicks, sizeof(kicks), MSG_DONTWAIT) ==
+	    (ssize_t)sizeof(kicks))
+		;
+}
+
+/*
+ * No frame is pending: let cp_poll become readable with the next.  Returns the
+ * tail: frames may have come meanwhile, and then cp_poll is readable now.
+ */
+static uint32_t
+ring_sleep(struct vale_client_port *cp, uint32_t cur)
+{
+	struct vale_csb *csb = cp->cp_csb;
+	uint64_t one = 1;
+	uint32_t tail;
+
+	kick_drain(cp->cp_rx_kick);
+	(void)!read(cp->cp_self, &one, sizeof(one));
+	atomic_store_32(&csb->rx_atok.appl_need_kick, 1);
+	atomic_thread_fence_seq_cst();
+	tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
+	one = 1;
+	if (tail != cur)
+		(void)!write(cp->cp_self, &one, sizeof(one));
+	return (tail);
+}
+
+int
+vale_client_rxsync(struct vale_client_port *cp)
+{
+	struct netmap_ring *ring = cp->cp_rxring;
+	struct vale_csb *csb = cp->cp_csb;
+	uint32_t cur = ring->cur, head = ring->head, tail;
+
+	if (head >= ring->num_slots || cur >= ring->num_slots) {
+		ring->head = ring->cur = csb->rx_atok.head;
+		errno = EINVAL;
+		return (-1);
+	}
+	atomic_store_32(&csb->rx_atok.cur, cur);
+	atomic_store_rel_32(&csb->rx_atok.head, head);
+	tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
+	if (tail == cur && (ring->flags & VALE_RING_POLLED) == 0)
+		tail = ring_sleep(cp, cur);
+	ring->tail = tail;
+	ring_stamp(ring);
+	return (0);
+}
+
+bool
+vale_client_txwait(struct vale_client_port *cp)
+{
+	struct vale_csb *csb = cp->cp_csb;
+
+	kick_drain(cp->cp_tx_kick);
+	atomic_store_32(&csb->tx_atok.appl_need_kick, 1);
+	atomic_thread_fence_seq_cst();
+	cp->cp_txring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);
+	return (cp->cp_txring->cur != cp->cp_txring->tail);
+}

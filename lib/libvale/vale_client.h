@@ -1,0 +1,114 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * A connection to valed's control socket, for valectl(8), for netmap-run(1),
+ * and for vale_client.c, which is libvale over it.  vale_wire.h has the
+ * protocol.
+ *
+ * One thread at a time may use a connection, and one each side of a port.
+ * Functions that return an int return 0, or -1 with errno set.
+ */
+
+#ifndef _VALE_CLIENT_H_
+#define	_VALE_CLIENT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vale_wire.h"
+
+/*
+ * The socket's path: of the environment, VALE_WIRE_ENV, or VALE_WIRE_PATH.
+ */
+const char *vale_client_path(void);
+
+/*
+ * Connect to valed at `path'.  Returns a descriptor, or -1 with errno of
+ * socket(2) or connect(2), or ENAMETOOLONG.
+ */
+int	vale_client_connect(const char *path);
+
+/* A request and its reply. */
+struct vale_client_call {
+	/* Both ways; nr_name, nr_reqtype and nr_body of the request. */
+	struct nmreq_header	*hdr;
+	const void		*body;	/* of the request */
+	size_t			 size;	/* bytes, up to VALE_CLIENT_BODY */
+	void			*reply;	/* space for that of the reply; may be
+					   `body' */
+	size_t			 reply_max;	/* bytes of it */
+	size_t			 reply_size;	/* bytes that the reply has */
+	/* Descriptors: those to send, and then those received. */
+	int			 fds[VALE_WIRE_FDS];
+	unsigned int		 nfds;
+	/* What is wrong, in valed's words, or "". */
+	char			 why[sizeof(((struct vale_wire *)0)->vw_why)];
+};
+#define	VALE_CLIENT_BODY	(VALE_WIRE_MAX - sizeof(struct vale_wire))
+
+/*
+ * Send a request, and wait for its reply.  The caller keeps the descriptors that
+ * it sends, and owns those received.
+ *
+ * Fails with the errno of the reply, and valed's sentence in `why'; EPROTO if
+ * the reply is malformed, EPIPE if valed has gone, or an errno of sendmsg(2) or
+ * recvmsg(2).
+ */
+int	vale_client_call(int fd, struct vale_client_call *call);
+
+/*
+ * An open port in valed.  The rings are netmap's; the two syncs below take the
+ * place of NIOCTXSYNC and NIOCRXSYNC.
+ */
+struct vale_client_port {
+	int			 cp_fd;		/* the connection */
+	int			 cp_tx_kick;
+	int			 cp_rx_kick;
+	int			 cp_self;	/* an eventfd of this process */
+	int			 cp_poll;	/* readable if frames are
+						   pending: wait for this */
+	uint32_t		 cp_sent;	/* the last head published */
+	struct vale_csb		*cp_csb;	/* the memory */
+	struct netmap_if	*cp_nifp;
+	struct netmap_ring	*cp_txring;
+	struct netmap_ring	*cp_rxring;
+	struct nmreq_register	 cp_reg;	/* as valed has granted it */
+	int			 cp_memory;	/* its descriptor */
+};
+
+/*
+ * Open the port `name' as `reg' says, over the connection `fd', which becomes
+ * the port's.  On failure the connection stays usable; `why', if it is not NULL,
+ * takes as many bytes as vw_why.
+ */
+int	vale_client_open(struct vale_client_port *cp, int fd, const char *name,
+	    const struct nmreq_register *reg, char *why);
+
+/* Close the port and its connection. */
+void	vale_client_close(struct vale_client_port *cp);
+
+/*
+ * Publish the transmit ring's head, and show in its tail what has been sent.
+ * Slots with NS_INDIRECT are copied into their buffers, which they must fit.
+ * EINVAL as vale_txsync().
+ */
+int	vale_client_txsync(struct vale_client_port *cp);
+
+/*
+ * Return the receive ring's slots, and show new frames.  cp_poll is what d->fd
+ * is to vale_rxsync().
+ */
+int	vale_client_rxsync(struct vale_client_port *cp);
+
+/*
+ * Ask for a byte on cp_tx_kick when more of the transmit ring has been sent.
+ * Returns true if there is space now, beyond the ring's cur.
+ */
+bool	vale_client_txwait(struct vale_client_port *cp);
+
+#endif /* !_VALE_CLIENT_H_ */

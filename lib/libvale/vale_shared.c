@@ -1,0 +1,79 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Ports whose user is another process: the CSB's side of the switch.
+ * libvale.h has the protocol.
+ *
+ * The user can write to all of the memory at any time.  The switch keeps its own
+ * indexes, stores them into the CSB and never reads them back; what it reads
+ * there are the user's head, which it checks, and need_kick, with which the user
+ * can only delay or wake itself.
+ *
+ * Receiving takes no thread here: the sender takes returned slots and publishes
+ * (vale_rxq.c).  Transmitting takes one, which the owner of the port provides.
+ */
+
+#include "vale_impl.h"
+
+bool
+vale_user_show(const struct vale_user *vu, uint32_t cur, uint32_t tail)
+{
+	atomic_store_rel_32(&vu->vu_ktoa->hwcur, cur);
+	atomic_store_rel_32(&vu->vu_ktoa->hwtail, tail);
+	atomic_thread_fence_seq_cst();
+	return (atomic_load_32(&vu->vu_atok->appl_need_kick) != 0 &&
+	    atomic_swap_32(&vu->vu_atok->appl_need_kick, 0) != 0);
+}
+
+/* The user's head of the transmit ring; if it is invalid, what was sent. */
+static uint32_t
+shared_head(struct vale_port *port, bool count)
+{
+	uint32_t head;
+
+	head = atomic_load_acq_32(&port->vp_tx_user.vu_atok->head);
+	if (head < port->vp_tx.vt_nslots)
+		return (head);
+	if (count)
+		vale_forward_invalid(port);
+	return (port->vp_tx.vt_cur);
+}
+
+bool
+vale_shared_tx(struct vale_desc *d)
+{
+	struct vale_port *port = vale_desc_port(d);
+	const uint32_t n = port->vp_tx.vt_nslots;
+	uint32_t head = shared_head(port, true);
+
+	if (head == port->vp_tx.vt_cur)
+		return (false);
+	vale_forward(port, head);
+	if (vale_user_show(&port->vp_tx_user, head,
+	    vale_slot_add(head, n - 1, n)))
+		port->vp_tx_user.vu_wake(port->vp_tx_user.vu_arg, true);
+	return (true);
+}
+
+bool
+vale_shared_wait(struct vale_desc *d)
+{
+	struct vale_port *port = vale_desc_port(d);
+
+	atomic_store_32(&port->vp_tx_user.vu_ktoa->kern_need_kick, 1);
+	atomic_thread_fence_seq_cst();
+	return (shared_head(port, false) == port->vp_tx.vt_cur);
+}
+
+size_t
+vale_shared_offset(const struct vale_desc *d)
+{
+	const struct vale_port *port = (const void *)d;
+
+	return ((char *)port->vp_region.vr_nifp -
+	    (char *)port->vp_region.vr_base);
+}

@@ -1,0 +1,327 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * libvale.h over valed: the switch is in that process, and the port's memory in
+ * both.  vale_client.h.
+ */
+
+#include <dev/netmap/vale_fdb.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vale_client.h"
+#include "vale_name.h"
+
+struct valed_port {
+	struct vale_desc	 vp_desc;	/* must be first */
+	struct vale_client_port	 vp_client;
+};
+
+static struct vale_client_port *
+client(struct vale_desc *d)
+{
+	return (&((struct valed_port *)(void *)d)->vp_client);
+}
+
+const char *
+vale_name_error(const char *name)
+{
+	return (vale_name_check(name, &vale_name_user));
+}
+
+struct vale_desc *
+vale_open(const char *name, const struct vale_params *params)
+{
+	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	struct valed_port *vp;
+	struct vale_desc *d;
+	int error, fd;
+
+	if (vale_name_error(name) != NULL) {
+		errno = EINVAL;
+		return (NULL);
+	}
+	if (params != NULL) {
+		reg.nr_tx_slots = params->tx_slots;
+		reg.nr_rx_slots = params->rx_slots;
+	}
+	vp = calloc(1, sizeof(*vp));
+	if (vp == NULL)
+		return (NULL);
+	fd = vale_client_connect(vale_client_path());
+	if (fd == -1)
+		goto fail;
+	if (vale_client_open(&vp->vp_client, fd, name, &reg, NULL) == -1)
+		goto fail_open;
+	d = &vp->vp_desc;
+	d->fd = vp->vp_client.cp_poll;
+	d->nifp = vp->vp_client.cp_nifp;
+	d->txring = vp->vp_client.cp_txring;
+	d->rxring = vp->vp_client.cp_rxring;
+	d->indirect_max = d->txring->nr_buf_size;
+	memcpy(d->name, name, strlen(name) + 1);
+	return (d);
+
+fail_open:
+	error = errno;
+	close(fd);
+	errno = error;
+fail:
+	free(vp);
+	return (NULL);
+}
+
+void
+vale_close(struct vale_desc *d)
+{
+	vale_client_close(client(d));
+	free(d);
+}
+
+int
+vale_set_header(struct vale_desc *d, unsigned int len)
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = NETMAP_REQ_PORT_HDR_SET };
+	struct nmreq_port_hdr body = { .nr_hdr_len = len };
+	struct vale_client_call call = { .hdr = &hdr, .body = &body,
+	    .size = sizeof(body) };
+
+	if (len == VALE_HEADER_SLOT) {
+		errno = EOPNOTSUPP;
+		return (-1);
+	}
+	memcpy(hdr.nr_name, d->name, sizeof(hdr.nr_name));
+	return (vale_client_call(client(d)->cp_fd, &call));
+}
+
+int
+vale_limit(struct vale_desc *d __unused)
+{
+	return (0);
+}
+
+/* Wait until everything is consumed, as the contract says. */
+int
+vale_txsync(struct vale_desc *d)
+{
+	struct vale_client_port *cp = client(d);
+	struct pollfd pfd = { .fd = cp->cp_tx_kick, .events = POLLIN };
+
+	if (vale_client_txsync(cp) == -1)
+		return (-1);
+	while (nm_ring_space(d->txring) != d->txring->num_slots - 1) {
+		if (vale_client_txwait(cp) && nm_ring_space(d->txring) ==
+		    d->txring->num_slots - 1)
+			break;
+		poll(&pfd, 1, -1);
+		if ((pfd.revents & (POLLHUP | POLLERR)) != 0) {
+			errno = ENXIO;
+			return (-1);
+		}
+	}
+	return (0);
+}
+
+int
+vale_rxsync(struct vale_desc *d)
+{
+	return (vale_client_rxsync(client(d)));
+}
+
+int
+vale_set_sink(struct vale_desc *d __unused,
+    void (*sink)(void *, struct frame_source *), void *arg __unused)
+{
+	if (sink == NULL)
+		return (0);
+	errno = EOPNOTSUPP;
+	return (-1);
+}
+
+/* A request about switches, over a connection of its own. */
+static int
+valed_call(const char *name, uint16_t type, struct vale_client_call *call)
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = type };
+	int error, fd, result;
+
+	if (strlcpy(hdr.nr_name, name, sizeof(hdr.nr_name)) >=
+	    sizeof(hdr.nr_name)) {
+		errno = ENXIO;
+		return (-1);
+	}
+	fd = vale_client_connect(vale_client_path());
+	if (fd == -1)
+		return (-1);
+	call->hdr = &hdr;
+	result = vale_client_call(fd, call);
+	error = errno;
+	close(fd);
+	errno = error;
+	return (result);
+}
+
+/*
+ * Call show(entry, arg) for each entry of a list, of `size' bytes each, until it
+ * returns non-zero; returns that value.
+ */
+static int
+valed_list(const char *name, uint16_t type, size_t size,
+    int (*show)(const void *entry, const void *arg), const void *arg)
+{
+	struct vale_wire_page *page, ask = { 0, 0 };
+	struct vale_client_call call = { .body = &ask, .size = sizeof(ask),
+	    .reply_max = VALE_CLIENT_BODY };
+	uint32_t i;
+	int r;
+
+	page = malloc(VALE_CLIENT_BODY);
+	if (page == NULL)
+		return (-1);
+	call.reply = page;
+	do {
+		r = valed_call(name, type, &call);
+		if (r == 0 && call.reply_size !=
+		    sizeof(*page) + page->wp_count * size) {
+			errno = EPROTO;
+			r = -1;
+		}
+		for (i = 0; r == 0 && i < page->wp_count; i++)
+			r = show((char *)(page + 1) + i * size, arg);
+		ask.wp_first += page->wp_count;
+	} while (r == 0 && page->wp_count > 0);
+	free(page);
+	return (r);
+}
+
+struct list_ports {
+	int	(*show)(const struct vale_port_info *port, void *arg);
+	void	*arg;
+};
+
+static int
+list_port(const void *entry, const void *arg)
+{
+	const struct vale_wire_port *wo = entry;
+	const struct list_ports *lp = arg;
+	struct vale_port_info info;
+
+	memcpy(info.pi_name, wo->wo_name, sizeof(info.pi_name));
+	info.pi_index = wo->wo_index;
+	info.pi_tx_slots = wo->wo_tx_slots;
+	info.pi_rx_slots = wo->wo_rx_slots;
+	memcpy(info.pi_counter, wo->wo_counter, sizeof(info.pi_counter));
+	return (lp->show(&info, lp->arg));
+}
+
+int
+vale_list(const char *switch_name,
+    int (*show)(const struct vale_port_info *, void *), void *arg)
+{
+	const struct list_ports lp = { show, arg };
+
+	return (valed_list(switch_name != NULL ? switch_name : "",
+	    VALE_WIRE_PORTS, sizeof(struct vale_wire_port), list_port, &lp));
+}
+
+struct find_port {
+	const char	*name;
+	uint64_t	*counters;
+};
+
+static int
+find_port(const struct vale_port_info *port, void *arg)
+{
+	const struct find_port *fp = arg;
+
+	if (strcmp(port->pi_name, fp->name) != 0)
+		return (0);
+	memcpy(fp->counters, port->pi_counter, sizeof(port->pi_counter));
+	return (1);
+}
+
+int
+vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS])
+{
+	struct find_port fp = { name, counters };
+
+	switch (vale_list(NULL, find_port, &fp)) {
+	case 1:
+		return (0);
+	case 0:
+		errno = ENXIO;
+		/* FALLTHROUGH */
+	default:
+		return (-1);
+	}
+}
+
+struct list_addrs {
+	int	(*show)(const struct vale_fdb_entry *entry, void *arg);
+	void	*arg;
+};
+
+static int
+list_addr(const void *entry, const void *arg)
+{
+	const struct vale_wire_addr *wa = entry;
+	const struct list_addrs *la = arg;
+	struct vale_fdb_entry fe;
+
+	memcpy(fe.fe_addr, wa->wa_addr, sizeof(fe.fe_addr));
+	fe.fe_port = wa->wa_port;
+	fe.fe_age_s = wa->wa_age_s;
+	return (la->show(&fe, la->arg));
+}
+
+int
+vale_fdb_list(const char *switch_name,
+    int (*show)(const struct vale_fdb_entry *, void *), void *arg)
+{
+	const struct list_addrs la = { show, arg };
+
+	return (valed_list(switch_name, VALE_WIRE_ADDRS,
+	    sizeof(struct vale_wire_addr), list_addr, &la));
+}
+
+static int
+valed_set(const char *name, enum vale_wire_setting setting, uint64_t value)
+{
+	const struct vale_wire_set ws = { .ws_setting = setting,
+	    .ws_value = value };
+	struct vale_client_call call = { .body = &ws, .size = sizeof(ws) };
+
+	return (valed_call(name, VALE_WIRE_SET, &call));
+}
+
+int
+vale_set_ageing(const char *switch_name, uint32_t seconds)
+{
+	return (valed_set(switch_name, VALE_WIRE_AGEING, seconds));
+}
+
+int
+vale_set_limit(const char *name, uint32_t limit)
+{
+	return (valed_set(name, VALE_WIRE_LIMIT, limit));
+}
+
+const struct counter_row vale_counter_table[VALE_NCOUNTERS] = {
+	COUNTER_ROWS(VALE_COUNTERS)
+};
+
+uint64_t
+vale_missed(const struct vale_desc *d __unused)
+{
+	return (0);
+}

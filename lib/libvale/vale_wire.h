@@ -1,0 +1,104 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What programs say to valed on its control socket: the requests of netmap(4),
+ * as ioctl(2) NIOCCTRL of /dev/netmap takes them, and some that netmap lacks.
+ *
+ * The socket is of type SOCK_SEQPACKET.  A request is one packet: a struct
+ * vale_wire, whose vw_header.nr_reqtype says which, and the body of that
+ * request.  valed answers each request with one packet of the same form.  If
+ * vw_error is not 0, the reply has no body, and vw_why says what is wrong.
+ * Everything is in the byte order of the host.
+ *
+ * nr_options and nr_body, addresses in a program, must be 0.
+ *
+ *	NETMAP_REQ_REGISTER	struct nmreq_register, both ways.  Opens the
+ *		port, for as long as the connection lasts.  The reply has three
+ *		descriptors: the port's memory (libvale.h, struct vale_csb), and
+ *		a socket for each ring, transmit first.  A kick is a byte; the
+ *		user kicks the transmit ring only.
+ *	NETMAP_REQ_PORT_INFO_GET  no body; struct nmreq_port_info_get.  Of any
+ *		port.
+ *	NETMAP_REQ_PORT_HDR_SET  struct nmreq_port_hdr; no body.  Of the
+ *		connection's port.  NETMAP_REQ_PORT_HDR_GET: the reverse.
+ *	NETMAP_REQ_VALE_LIST	struct nmreq_vale_list, both ways.  With a name,
+ *		that port's place; without, the first port at or behind the
+ *		place, and its name, or ENOENT.
+ *
+ *	VALE_WIRE_PORTS		struct vale_wire_page; the same, and struct
+ *		vale_wire_port for each port of the switch nr_name, or of all if
+ *		that is empty, as many as fit.
+ *	VALE_WIRE_ADDRS		the same with struct vale_wire_addr, for each
+ *		address that the switch has learned.
+ *	VALE_WIRE_SET		struct vale_wire_set; no body.  Of a switch or
+ *		port.
+ */
+
+#ifndef _VALE_WIRE_H_
+#define	_VALE_WIRE_H_
+
+#include <net/netmap.h>
+
+#include <stdint.h>
+
+#include "libvale.h"
+
+/* Where valed listens, unless the environment says otherwise. */
+#define	VALE_WIRE_PATH		"/run/valed/control"
+#define	VALE_WIRE_ENV		"VALE_SOCKET"
+
+#define	VALE_WIRE_MAGIC		0x76616c31	/* "val1": the version */
+#define	VALE_WIRE_MAX		65536	/* bytes of a packet */
+#define	VALE_WIRE_FDS		16	/* descriptors of a packet */
+
+struct vale_wire {
+	uint32_t	vw_magic;
+	int32_t		vw_error;	/* an errno; 0 in requests */
+	char		vw_why[128];	/* a sentence, with a NUL */
+	struct nmreq_header vw_header;
+};
+_Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
+
+/* Behind netmap's own numbers. */
+#define	VALE_WIRE_PORTS		0x7600
+#define	VALE_WIRE_ADDRS		0x7601
+#define	VALE_WIRE_SET		0x7602
+
+/* A part of a list: `count' entries from number `first' on. */
+struct vale_wire_page {
+	uint32_t	wp_first;
+	uint32_t	wp_count;	/* in requests 0: as many as fit */
+};
+
+struct vale_wire_port {
+	char		wo_name[VALE_NAME_SIZE];
+	uint32_t	wo_index;
+	uint32_t	wo_tx_slots;
+	uint32_t	wo_rx_slots;
+	uint32_t	wo_ncounters;	/* VALE_NCOUNTERS of valed */
+	uint64_t	wo_counter[VALE_NCOUNTERS];
+};
+
+struct vale_wire_addr {
+	uint8_t		wa_addr[6];
+	uint8_t		wa_port;	/* wo_index */
+	uint8_t		wa_pad;
+	uint32_t	wa_age_s;
+};
+
+enum vale_wire_setting {
+	VALE_WIRE_AGEING = 1,	/* of a switch: vale_set_ageing() */
+	VALE_WIRE_LIMIT,	/* of a port: vale_set_limit() */
+};
+
+struct vale_wire_set {
+	uint32_t	ws_setting;
+	uint32_t	ws_pad;
+	uint64_t	ws_value;
+};
+
+#endif /* !_VALE_WIRE_H_ */

@@ -1,0 +1,435 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Ports of this process on a switch of valed, through libvale and through the
+ * memory that the two share.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/systm.h>
+#include <sys/wait.h>
+#include <dev/netmap/vale_fdb.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_client.h"
+#include "vale_test.h"
+#include "valed_run.h"
+#include "wait_until.h"
+
+/* A case with a valed. */
+#define	VALED_TEST(name, descr)						\
+	static void name##_run(void);					\
+	TEST(name, descr)						\
+	{								\
+		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
+									\
+		name##_run();						\
+		valed_end(pid);						\
+	}								\
+	static void name##_run(void)
+
+/* Open a port, through the client alone. */
+static struct vale_client_port *
+client_open(const char *name)
+{
+	static const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	struct vale_client_port *cp;
+	char why[128];
+	int fd;
+
+	cp = calloc(1, sizeof(*cp));
+	fd = vale_client_connect(vale_client_path());
+	ATF_REQUIRE(cp != NULL && fd != -1);
+	ATF_REQUIRE_EQ_MSG(0, vale_client_open(cp, fd, name, &reg, why),
+	    "%s: %s", why, strerror(errno));
+	return (cp);
+}
+
+static void
+client_close(struct vale_client_port *cp)
+{
+	vale_client_close(cp);
+	free(cp);
+}
+
+/* The number of ports. */
+static int
+one_port(const struct vale_port_info *info __unused, void *arg)
+{
+	++*(unsigned int *)arg;
+	return (0);
+}
+
+static unsigned int
+ports(void)
+{
+	unsigned int n = 0;
+
+	ATF_REQUIRE_EQ(0, vale_list(NULL, one_port, &n));
+	return (n);
+}
+
+VALED_TEST(frames, "Frames of every length pass both ways, are counted, and "
+    "wake who waits")
+{
+	static const uint32_t lens[] = { T_FRAME_MIN, 60, 1514, 2048, 2049,
+	    9014, 65536 };
+	struct vale_desc *a, *b;
+	unsigned int i;
+
+	a = t_open("vale0:a", 64, 64);
+	b = t_open("vale0:b", 64, 64);
+	t_expect_none(a);
+	t_expect_none(b);
+	for (i = 0; i < nitems(lens); i++) {
+		ATF_CHECK(!t_readable(b));
+		t_send(a, lens[i], EVERYBODY, 1, i);
+		wait_until(t_readable(b), "%u bytes", lens[i]);
+		ATF_REQUIRE_EQ(0, vale_rxsync(b));
+		ATF_CHECK(t_readable(b));
+		t_expect(b, lens[i], 1, i);
+		t_expect_none(b);
+		t_send(b, lens[i], 1, 2, i);
+		t_expect(a, lens[i], 2, i);
+		t_expect_none(a);
+	}
+	T_COUNT(a, TX_FRAME, i);
+	T_COUNT(a, RX_FRAME, i);
+	T_COUNT(b, TX_FRAME, i);
+	T_COUNT(b, RX_COPY, i);
+	T_COUNT(a, TX_FLOOD, 1 + i - 1);
+	vale_close(a);
+	vale_close(b);
+	wait_until(ports() == 0, "%u", ports());
+}
+
+VALED_TEST(full, "What the receiver's ring has no space for is dropped; slots "
+    "that it returns are used again")
+{
+	struct vale_desc *a, *b;
+	struct t_frame f;
+	unsigned int i, turn;
+
+	a = t_open("vale0:a", 64, 64);
+	b = t_open("vale0:b", 64, 16);
+	for (turn = 0; turn < 20; turn++) {
+		for (i = 0; i < 20; i++)
+			t_queue(a, 60, EVERYBODY, 1, i);
+		ATF_REQUIRE_EQ(0, vale_txsync(a));
+		ATF_REQUIRE_EQ(0, vale_rxsync(b));
+		for (i = 0; i < 15; i++) {
+			ATF_REQUIRE(t_take(b, &f));
+			ATF_CHECK_EQ(i, f.f_seq);
+		}
+		ATF_CHECK(!t_take(b, &f));
+		t_expect_none(b);
+	}
+	T_COUNT(b, RX_FRAME, 20 * 15);
+	T_COUNT(b, RX_FULL, 20 * 5);
+	T_COUNT(b, RX_BAD_RING, 0);
+	vale_close(a);
+	vale_close(b);
+}
+
+VALED_TEST(space, "A user that fills the transmit ring is woken when there is "
+    "space")
+{
+	struct vale_client_port *cp = client_open("vale0:a");
+	struct pollfd pfd = { .fd = cp->cp_tx_kick, .events = POLLIN };
+	struct netmap_ring *ring = cp->cp_txring;
+	uint32_t n, sent = 0;
+
+	while (sent < 10 * ring->num_slots) {
+		n = nm_ring_space(ring);
+		for (sent += n; n > 0; n--) {
+			ring->slot[ring->head].len = 60;
+			ring->head = ring->cur = nm_ring_next(ring,
+			    ring->head);
+		}
+		ATF_REQUIRE_EQ(0, vale_client_txsync(cp));
+		/* No time limit: valed must not forget the kick. */
+		while (nm_ring_empty(ring) && !vale_client_txwait(cp))
+			ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
+	}
+	client_close(cp);
+}
+
+VALED_TEST(indirect, "A slot with NS_INDIRECT is copied; valed does not follow "
+    "an address of another process")
+{
+	struct vale_desc *a, *b;
+	struct vale_client_port *c;
+	uint8_t buf[2048];
+	uint64_t counters[VALE_NCOUNTERS];
+
+	a = t_open("vale0:a", 64, 64);
+	b = t_open("vale0:b", 64, 64);
+	t_make(buf, sizeof(buf), EVERYBODY, 1, 7);
+	t_put(a, buf, sizeof(buf), sizeof(buf), true);
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	t_expect(b, sizeof(buf), 1, 7);
+	c = client_open("vale0:c");
+	c->cp_txring->slot[0].len = 60;
+	c->cp_txring->slot[0].flags = NS_INDIRECT;
+	c->cp_txring->slot[0].ptr = (uintptr_t)buf;
+	/* Past vale_client_txsync(), which would copy. */
+	atomic_store_rel_32(&c->cp_csb->tx_atok.head, 1);
+	(void)!send(c->cp_tx_kick, "", 1, 0);
+	wait_until(vale_port_counters("vale0:c", counters) == 0 &&
+	    counters[VALE_C_TX_BAD_BUF] == 1, "%ju",
+	    (uintmax_t)counters[VALE_C_TX_BAD_BUF]);
+	t_expect_none(b);
+	client_close(c);
+	vale_close(a);
+	vale_close(b);
+}
+
+/*
+ * Write anything to the first `n' words of a port's memory: the CSB and the
+ * rings.
+ */
+static void
+scribble(struct vale_client_port *cp, size_t n, uint32_t *seed)
+{
+	uint32_t *words = (uint32_t *)cp->cp_csb;
+	unsigned int i;
+
+	for (i = 0; i < 64; i++)
+		atomic_store_32(&words[test_below(seed, n)],
+		    test_chance(seed, 1, 2) ? test_below(seed, 1100) :
+		    test_random(seed));
+	/* The heads, so that the rest is looked at. */
+	atomic_store_32(&cp->cp_csb->tx_atok.head, test_below(seed, 1030));
+	atomic_store_32(&cp->cp_csb->rx_atok.head, test_below(seed, 1030));
+	(void)send(cp->cp_tx_kick, "", 1, MSG_DONTWAIT);
+}
+
+/* Take all frames, whatever they are. */
+static void
+drain(struct vale_desc *d)
+{
+	ATF_REQUIRE_EQ(0, vale_rxsync(d));
+	d->rxring->head = d->rxring->cur = d->rxring->tail;
+}
+
+VALED_TEST(scribbled, "A port whose user writes anything to its memory disturbs "
+    "no other")
+{
+	struct vale_client_port *bad;
+	struct vale_desc *a, *b;
+	uint32_t i, seed = 11;
+	size_t n;
+
+	a = t_open("vale0:a", 64, 64);
+	b = t_open("vale0:b", 64, 64);
+	t_send(b, 60, EVERYBODY, 2, 0);
+	t_expect(a, 60, 2, 0);
+	bad = client_open("vale1:bad");
+	client_close(client_open("vale1:other"));
+	n = (NETMAP_BUF(bad->cp_txring, 0) - (char *)bad->cp_csb) /
+	    sizeof(uint32_t);
+	for (i = 0; i < 2000; i++) {
+		scribble(bad, n, &seed);
+		t_send(a, 60, 2, 1, i);
+		t_expect(b, 60, 1, i);
+	}
+	client_close(bad);
+	/* On the same switch it may send any frame, but to its own ring only. */
+	bad = client_open("vale0:bad");
+	for (i = 0; i < 2000; i++) {
+		scribble(bad, n, &seed);
+		t_send(a, 60, 2, 1, i);
+		drain(a);
+		drain(b);
+	}
+	client_close(bad);
+	T_COUNT(a, TX_FRAME, 4001 - 1);
+	vale_close(a);
+	vale_close(b);
+	wait_until(ports() == 0, "%u", ports());
+}
+
+VALED_TEST(punched, "A hole in a port's memory costs its user the contents, and "
+    "nobody else anything")
+{
+	struct vale_client_port *cp;
+	struct vale_desc *a, *b;
+
+	a = t_open("vale0:a", 64, 64);
+	b = t_open("vale0:b", 64, 64);
+	cp = client_open("vale0:c");
+	ATF_CHECK_EQ(-1, ftruncate(cp->cp_memory, 4096));
+	ATF_CHECK_EQ(-1, ftruncate(cp->cp_memory, 1 << 30));
+	ATF_REQUIRE_EQ(0, fallocate(cp->cp_memory,
+	    FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+	    cp->cp_reg.nr_memsize));
+	t_send(a, 60, EVERYBODY, 1, 1);
+	t_expect(b, 60, 1, 1);
+	client_close(cp);
+	vale_close(a);
+	vale_close(b);
+}
+
+/* Flood the switch from its own port until killed. */
+static void __dead2
+flood(unsigned int i)
+{
+	struct vale_client_port *cp;
+	struct netmap_ring *ring;
+	char name[32];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(name, sizeof(name), "vale0:flood%u", i);
+	cp = client_open(name);
+	ring = cp->cp_txring;
+	for (;;) {
+		while (!nm_ring_empty(ring)) {
+			t_make((uint8_t *)NETMAP_BUF(ring,
+			    ring->slot[ring->head].buf_idx), 60, 3, 4, i);
+			ring->slot[ring->head].len = 60;
+			ring->head = ring->cur = nm_ring_next(ring,
+			    ring->head);
+		}
+		vale_client_txsync(cp);
+		vale_client_rxsync(cp);
+		cp->cp_rxring->head = cp->cp_rxring->cur = cp->cp_rxring->tail;
+		sched_yield();
+	}
+}
+
+VALED_TEST(killed, "Processes that are killed while they send and receive leave "
+    "free ports, and no other process misses a frame")
+{
+	struct vale_desc *a, *b, *c;
+	unsigned int i, j, seq = 0;
+	uint64_t counters[VALE_NCOUNTERS];
+	char name[32];
+	pid_t pid;
+
+	a = t_open("vale0:a", 64, 64);
+	b = t_open("vale0:b", 64, 64);
+	/* The floods are for station 3, which does not receive. */
+	c = t_open("vale0:c", 64, 64);
+	t_send(c, 60, EVERYBODY, 3, 0);
+	t_expect(a, 60, 3, 0);
+	t_send(b, 60, EVERYBODY, 2, 0);
+	t_expect(a, 60, 2, 0);
+	t_drain(b);
+	for (i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "vale0:flood%u", i % 3);
+		pid = fork();
+		ATF_REQUIRE(pid != -1);
+		if (pid == 0)
+			flood(i % 3);
+		wait_until(vale_port_counters(name, counters) == 0 &&
+		    counters[VALE_C_TX_FRAME] > 0, "%s", name);
+		for (j = 0; j < 20; j++) {
+			t_send(a, 60, 2, 1, seq);
+			t_expect(b, 60, 1, seq++);
+		}
+		kill(pid, SIGKILL);
+		ATF_REQUIRE_EQ(pid, waitpid(pid, NULL, 0));
+		wait_until(vale_port_counters(name, counters) == -1 &&
+		    errno == ENXIO, "%s", name);
+	}
+	T_COUNT(b, RX_FULL, 0);
+	T_COUNT(b, RX_FRAME, 1 + 1000 * 20);
+	vale_close(c);
+	vale_close(a);
+	vale_close(b);
+	wait_until(ports() == 0, "%u", ports());
+}
+
+static int
+find_addr(const struct vale_fdb_entry *entry, void *arg)
+{
+	uint8_t addr[6];
+
+	t_addr(addr, 1);
+	ATF_CHECK_EQ(0, memcmp(addr, entry->fe_addr, sizeof(addr)));
+	ATF_CHECK_EQ(0, entry->fe_port);
+	++*(unsigned int *)arg;
+	return (0);
+}
+
+VALED_TEST(settings, "Addresses are listed; settings apply, and refuse what is "
+    "out of range or does not exist")
+{
+	struct vale_desc *a, *b;
+	unsigned int n = 0;
+
+	a = t_open("vale0:a", 64, 64);
+	b = t_open("vale0:b", 64, 64);
+	t_send(a, 60, EVERYBODY, 1, 0);
+	t_expect(b, 60, 1, 0);
+	ATF_CHECK_EQ(0, vale_fdb_list("vale0", find_addr, &n));
+	ATF_CHECK_EQ(1, n);
+	ATF_CHECK_EQ(-1, vale_fdb_list("vale1", find_addr, &n));
+	ATF_CHECK_EQ(ENXIO, errno);
+	ATF_CHECK_EQ(0, vale_set_limit("vale0:a", 1));
+	t_send(a, 60, EVERYBODY, 9, 1);
+	t_expect_none(b);
+	T_COUNT(a, TX_LIMIT, 1);
+	ATF_CHECK_EQ(-1, vale_set_limit("vale0:a", VALE_FDB_ENTRIES + 1));
+	ATF_CHECK_EQ(EINVAL, errno);
+	ATF_CHECK_EQ(-1, vale_set_limit("vale0:c", 1));
+	ATF_CHECK_EQ(ENXIO, errno);
+	ATF_CHECK_EQ(0, vale_set_ageing("vale0", 10));
+	ATF_CHECK_EQ(-1, vale_set_ageing("vale0", VALE_FDB_AGEING_MAX_S + 1));
+	ATF_CHECK_EQ(EINVAL, errno);
+	ATF_CHECK_EQ(-1, vale_set_ageing("vale7", 10));
+	ATF_CHECK_EQ(ENXIO, errno);
+	vale_close(a);
+	vale_close(b);
+}
+
+VALED_TEST(many, "All ports of a switch are listed, and one more is refused")
+{
+	struct vale_desc *d[VALE_FDB_PORTS];
+	char name[32];
+	unsigned int i;
+
+	for (i = 0; i < nitems(d); i++) {
+		snprintf(name, sizeof(name), "vale0:p%u", i);
+		d[i] = t_open(name, 2, 2);
+	}
+	ATF_CHECK_EQ(nitems(d), ports());
+	ATF_CHECK(vale_open("vale0:more", NULL) == NULL);
+	ATF_CHECK_EQ(ENOSPC, errno);
+	ATF_CHECK(vale_open("vale0:p3", NULL) == NULL);
+	for (i = 0; i < nitems(d); i++)
+		vale_close(d[i]);
+	wait_until(ports() == 0, "%u", ports());
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, frames);
+	ATF_TP_ADD_TC(tp, full);
+	ATF_TP_ADD_TC(tp, space);
+	ATF_TP_ADD_TC(tp, indirect);
+	ATF_TP_ADD_TC(tp, scribbled);
+	ATF_TP_ADD_TC(tp, punched);
+	ATF_TP_ADD_TC(tp, killed);
+	ATF_TP_ADD_TC(tp, settings);
+	ATF_TP_ADD_TC(tp, many);
+	return (atf_no_error());
+}

@@ -1,0 +1,58 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "vale_client.h"
+#include "valed_run.h"
+#include "wait_until.h"
+
+pid_t
+valed_run(const char *tc_srcdir)
+{
+	char path[1024];
+	int fd = -1;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/../../../usr.sbin/valed/valed",
+	    tc_srcdir);
+	if (access(path, X_OK) != 0)
+		snprintf(path, sizeof(path), "valed");
+	setenv(VALE_WIRE_ENV, "control", 1);
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execlp(path, "valed", "-c", "control", (char *)NULL);
+		_exit(127);
+	}
+	wait_until((fd = vale_client_connect("control")) != -1, "%s", path);
+	close(fd);
+	return (pid);
+}
+
+void
+valed_end(pid_t pid)
+{
+	struct stat st;
+	int status;
+
+	ATF_REQUIRE_EQ(0, waitpid(pid, &status, WNOHANG));
+	ATF_REQUIRE_EQ(0, kill(pid, SIGTERM));
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	ATF_CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+	    "valed: %#x", status);
+	ATF_CHECK_EQ(-1, stat("control", &st));
+}

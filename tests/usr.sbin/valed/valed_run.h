@@ -1,0 +1,27 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * valed as a child process with a control socket, for tests in C.  VALE_SOCKET
+ * in the environment leads to it, so libvale over valed and vale_client.h use
+ * it.
+ */
+
+#ifndef _VALED_RUN_H_
+#define	_VALED_RUN_H_
+
+#include <sys/types.h>
+
+/*
+ * Start valed in the working directory, and wait until it listens on "control".
+ * `tc_srcdir' is the directory of the test program.
+ */
+pid_t	valed_run(const char *tc_srcdir);
+
+/* Assert that it still runs, end it with SIGTERM, and wait for its end. */
+void	valed_end(pid_t pid);
+
+#endif /* !_VALED_RUN_H_ */

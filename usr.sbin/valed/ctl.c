@@ -1,0 +1,273 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The control socket: connections and requests.  See ctl.h.
+ *
+ * The client is not trusted: a packet of the wrong size, kind or version is
+ * answered with an error, and a client that does not read its replies is
+ * dropped.  Descriptors that come with a request that takes none are closed by
+ * a thread that may wait for that (vfu_close.h).
+ */
+
+#include <sys/param.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl_impl.h"
+#include "valed.h"
+#include "vfu_close.h"
+
+/* Space for the library's calls; frames are in the ports. */
+#define	CTL_STACK	(256 * 1024)
+
+static const struct ctl_request {
+	uint16_t	type;		/* nr_reqtype */
+	uint16_t	size;		/* bytes of the body */
+	int		(*fn)(struct ctl_conn *, size_t *);
+} requests[] = {
+	{ NETMAP_REQ_REGISTER, sizeof(struct nmreq_register), ctl_register },
+	{ NETMAP_REQ_PORT_INFO_GET, 0, ctl_info },
+	{ NETMAP_REQ_PORT_HDR_SET, sizeof(struct nmreq_port_hdr),
+	    ctl_header_set },
+	{ NETMAP_REQ_PORT_HDR_GET, 0, ctl_header_get },
+	{ NETMAP_REQ_VALE_LIST, sizeof(struct nmreq_vale_list), ctl_list },
+	{ VALE_WIRE_PORTS, sizeof(struct vale_wire_page), ctl_ports },
+	{ VALE_WIRE_ADDRS, sizeof(struct vale_wire_page), ctl_addrs },
+	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set },
+};
+
+static int ctl_listen = -1;
+static sem_t ctl_ready;		/* the thread has dropped its privileges, */
+static int ctl_error;		/* or this errno */
+static struct ctl_conn ctl_conns[CTL_MAX];
+
+unsigned int
+ctl_index(const struct ctl_conn *cc)
+{
+	return (cc - ctl_conns);
+}
+
+int
+ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cc->cc_wire->vw_why, sizeof(cc->cc_wire->vw_why), fmt, ap);
+	va_end(ap);
+	return (error);
+}
+
+/* Find the request in a packet of `len' bytes, and carry it out. */
+static int
+ctl_run(struct ctl_conn *cc, size_t len, size_t *size)
+{
+	const struct nmreq_header *hdr = &cc->cc_wire->vw_header;
+	const struct ctl_request *r;
+
+	*size = 0;
+	if (len < sizeof(struct vale_wire) ||
+	    cc->cc_wire->vw_magic != VALE_WIRE_MAGIC)
+		return (ctl_why(cc, EPROTO,
+		    "the request is of another version"));
+	if (hdr->nr_version != NETMAP_API)
+		return (ctl_why(cc, EINVAL, "netmap API %u, not %u",
+		    hdr->nr_version, NETMAP_API));
+	if (strnlen(hdr->nr_name, sizeof(hdr->nr_name)) ==
+	    sizeof(hdr->nr_name))
+		return (ctl_why(cc, EINVAL, "the name does not end"));
+	if (hdr->nr_options != 0)
+		return (ctl_why(cc, EOPNOTSUPP, "options are not supported"));
+	for (r = requests; r < requests + nitems(requests); r++)
+		if (r->type == hdr->nr_reqtype)
+			break;
+	if (r == requests + nitems(requests))
+		return (ctl_why(cc, EOPNOTSUPP, "request %u is not supported",
+		    hdr->nr_reqtype));
+	if (len != sizeof(struct vale_wire) + r->size)
+		return (ctl_why(cc, EINVAL, "request %u has the wrong length",
+		    hdr->nr_reqtype));
+	return (r->fn(cc, size));
+}
+
+/* Send the reply, with the descriptors, and close those. */
+static bool
+ctl_reply(struct ctl_conn *cc, size_t size)
+{
+	union {
+		struct cmsghdr	align;
+		char		space[CMSG_SPACE(VALE_WIRE_FDS * sizeof(int))];
+	} control;
+	struct iovec iov = { cc->cc_wire, sizeof(struct vale_wire) + size };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+	ssize_t n;
+
+	if (cc->cc_nfds > 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(cc->cc_nfds * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(cc->cc_nfds * sizeof(int));
+		memcpy(CMSG_DATA(c), cc->cc_fds, cc->cc_nfds * sizeof(int));
+	}
+	do {
+		n = sendmsg(cc->cc_fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (n == -1 && errno == EINTR);
+	while (cc->cc_nfds > 0)
+		close(cc->cc_fds[--cc->cc_nfds]);
+	return (n != -1);
+}
+
+/* Close the descriptors that came with a packet. */
+static void
+ctl_close_passed(struct msghdr *msg)
+{
+	struct cmsghdr *c;
+	size_t i, n;
+	int fd;
+
+	for (c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(fd);
+		for (i = 0; i < n; i++) {
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (!vfu_close(fd))
+				close(fd);
+		}
+	}
+}
+
+/* Receive a request and answer it.  False: the client has left. */
+static bool
+ctl_serve_request(struct ctl_conn *cc)
+{
+	union {
+		struct cmsghdr	align;
+		char		space[CMSG_SPACE(VALE_WIRE_FDS * sizeof(int))];
+	} control;
+	struct iovec iov = { cc->cc_wire, VALE_WIRE_MAX };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = &control, .msg_controllen = sizeof(control) };
+	size_t size;
+	ssize_t n;
+
+	n = recvmsg(cc->cc_fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n == -1)
+		return (errno == EINTR || errno == EAGAIN);
+	ctl_close_passed(&msg);
+	if (n == 0)
+		return (false);
+	memset((char *)cc->cc_wire + n, 0, VALE_WIRE_MAX - n);
+	memset(cc->cc_wire->vw_why, 0, sizeof(cc->cc_wire->vw_why));
+	cc->cc_wire->vw_error = ctl_run(cc, n, &size);
+	cc->cc_wire->vw_magic = VALE_WIRE_MAGIC;
+	return (ctl_reply(cc, cc->cc_wire->vw_error == 0 ? size : 0));
+}
+
+static void *
+ctl_conn_thread(void *arg)
+{
+	struct ctl_conn *cc = arg;
+	struct pollfd pfd = { .fd = cc->cc_fd, .events = POLLIN };
+
+	do {
+		if (cc->cc_port != NULL)
+			ctl_port_serve(cc);
+		else
+			poll(&pfd, 1, -1);
+	} while (ctl_serve_request(cc));
+	if (cc->cc_port != NULL)
+		ctl_port_close(cc);
+	close(cc->cc_fd);
+	free(cc->cc_wire);
+	atomic_store_rel_32(&cc->cc_used, 0);
+	return (NULL);
+}
+
+/* Start the thread of a connection, in a free slot. */
+static int
+ctl_accept(int fd)
+{
+	struct ctl_conn *cc;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int error;
+
+	for (cc = ctl_conns; cc < ctl_conns + CTL_MAX; cc++)
+		if (atomic_load_acq_32(&cc->cc_used) == 0)
+			break;
+	if (cc == ctl_conns + CTL_MAX)
+		return (EAGAIN);
+	cc->cc_wire = malloc(VALE_WIRE_MAX);
+	if (cc->cc_wire == NULL)
+		return (ENOMEM);
+	cc->cc_body = cc->cc_wire + 1;
+	cc->cc_fd = fd;
+	cc->cc_port = NULL;
+	cc->cc_nfds = 0;
+	cc->cc_used = 1;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, CTL_STACK);
+	error = pthread_create(&thread, &attr, ctl_conn_thread, cc);
+	pthread_attr_destroy(&attr);
+	if (error != 0) {
+		free(cc->cc_wire);
+		cc->cc_used = 0;
+	}
+	return (error);
+}
+
+/* A connection that finds no place is closed: its client sees the end. */
+static void *
+ctl_thread(void *arg __unused)
+{
+	struct pollfd pfd = { .fd = ctl_listen, .events = POLLIN };
+	int fd;
+
+	prctl(PR_SET_NAME, "control");
+	if (valed_sandbox_drop() != 0)
+		ctl_error = errno;
+	sem_post(&ctl_ready);
+	while (ctl_error == 0) {
+		poll(&pfd, 1, -1);
+		fd = accept4(ctl_listen, NULL, NULL, SOCK_CLOEXEC);
+		if (fd != -1 && ctl_accept(fd) != 0)
+			close(fd);
+	}
+	return (NULL);
+}
+
+int
+ctl_start(int fd)
+{
+	pthread_t thread;
+	int error;
+
+	ctl_listen = fd;
+	if (sem_init(&ctl_ready, 0, 0) == -1)
+		return (errno);
+	error = pthread_create(&thread, NULL, ctl_thread, NULL);
+	if (error != 0)
+		return (error);
+	while (sem_wait(&ctl_ready) == -1)
+		continue;
+	return (ctl_error);
+}

@@ -1,0 +1,29 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The control socket: valectl(8), and programs whose ports are on a switch of
+ * this valed.  vale_wire.h has the protocol.
+ *
+ * Each connection has a thread, which waits for requests and for kicks of its
+ * port, and transmits what the port's user has published.  A client can delay
+ * its own thread only.
+ */
+
+#ifndef _CTL_H_
+#define	_CTL_H_
+
+/* Connections at a time. */
+#define	CTL_MAX		320
+
+/*
+ * Start the thread that accepts connections on `fd', a listening socket of type
+ * SOCK_SEQPACKET, and wait until it has dropped its privileges.  The main
+ * thread, before the sandbox.  Returns 0 or an errno.
+ */
+int	ctl_start(int fd);
+
+#endif /* !_CTL_H_ */

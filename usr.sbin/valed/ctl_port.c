@@ -1,0 +1,328 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The control socket: ports of other processes (libvale.h, struct vale_csb).
+ *
+ * A port's memory is a memfd that can neither shrink nor grow.  Its user can
+ * punch holes into it; if there is no page to fill one, the client is dropped
+ * (vfu_fault.h).
+ *
+ * Kicks are bytes on a pair of sockets for each ring, of which the client has
+ * one.  valed writes without waiting, whatever the client does with its own: an
+ * eventfd's writer could be made to wait by who else has the descriptor.
+ *
+ * While its user transmits, the thread looks for more CTL_LOOKS times before it
+ * asks for a kick, and yields the processor between looks.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl_impl.h"
+#include "frame_vnet.h"
+#include "vfu_fault.h"
+
+#define	CTL_LOOKS	64
+/* Batches after which requests are looked for. */
+#define	CTL_BATCHES	64
+
+/* Any sender's thread. */
+static void
+port_wake(void *arg, bool tx)
+{
+	struct ctl_conn *cc = arg;
+
+	/* If the socket is full, the user has not read earlier kicks. */
+	(void)send(tx ? cc->cc_kick.tx : cc->cc_kick.rx, "", 1,
+	    MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The memory has vanished.  Any thread, in the handler of SIGBUS. */
+static void
+port_lost(void *arg)
+{
+	struct ctl_conn *cc = arg;
+
+	shutdown(cc->cc_fd, SHUT_RDWR);
+}
+
+/* The memory is mapped before the port is opened, and until it is closed. */
+static void
+port_pause(void *arg __unused, bool paused __unused)
+{
+}
+
+/* Have SIGBUS in this connection's memory handled; once for each slot. */
+static int
+port_guard(struct ctl_conn *cc)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int error;
+
+	if (cc->cc_guarded)
+		return (0);
+	vfu_dma_init(&cc->cc_dma, 0, port_pause, NULL);
+	pthread_mutex_lock(&lock);
+	error = vfu_fault_add(&cc->cc_dma, port_lost, cc);
+	pthread_mutex_unlock(&lock);
+	cc->cc_guarded = error == 0;
+	return (error);
+}
+
+/* Create and map the port's memory.  Returns it, or NULL with errno. */
+static void *
+port_memory(struct ctl_conn *cc, size_t size, int *fdp)
+{
+	const char *why;
+	int error, fd;
+
+	fd = memfd_create("vale", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd == -1)
+		return (NULL);
+	if (ftruncate(fd, size) == -1 || fcntl(fd, F_ADD_SEALS,
+	    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == -1)
+		error = errno;
+	else
+		error = vfu_dma_map(&cc->cc_dma, fd, 0, 0, size, true, &why);
+	if (error != 0) {
+		close(fd);
+		errno = error;
+		return (NULL);
+	}
+	*fdp = fd;
+	return (vfu_dma_addr(&cc->cc_dma, 0, size));
+}
+
+/* What a port has, and what may be asked for. */
+static int
+register_check(struct ctl_conn *cc, const struct nmreq_register *reg)
+{
+	const char *error = vale_name_error(cc->cc_wire->vw_header.nr_name);
+	/* The other flags say how poll(2) works: that is the user's. */
+	const uint64_t flags = NR_MONITOR_TX | NR_MONITOR_RX | NR_ZCOPY_MON;
+
+	if (cc->cc_port != NULL)
+		return (ctl_why(cc, EBUSY, "the connection has a port"));
+	if (error != NULL)
+		return (ctl_why(cc, EINVAL, "%s", error));
+	if (reg->nr_mode != NR_REG_ALL_NIC &&
+	    (reg->nr_mode != NR_REG_ONE_NIC || reg->nr_ringid != 0))
+		return (ctl_why(cc, EOPNOTSUPP,
+		    "a port has one ring in each direction"));
+	if ((reg->nr_flags & flags) != 0)
+		return (ctl_why(cc, EOPNOTSUPP,
+		    "monitors are not supported"));
+	if (reg->nr_tx_rings > 1 || reg->nr_rx_rings > 1 ||
+	    reg->nr_host_tx_rings != 0 || reg->nr_host_rx_rings != 0)
+		return (ctl_why(cc, EOPNOTSUPP,
+		    "a port has one ring in each direction"));
+	if (vale_shared_size(&(struct vale_params){ reg->nr_tx_slots,
+	    reg->nr_rx_slots }, reg->nr_extra_bufs) == 0)
+		return (ctl_why(cc, EINVAL, "slots must be %u to %u, extra "
+		    "buffers up to %u", VALE_SLOTS_MIN, VALE_SLOTS_MAX,
+		    VALE_EXTRA_BUFS_MAX));
+	return (0);
+}
+
+static void
+kick_close(struct ctl_kick *kick)
+{
+	close(kick->tx);
+	close(kick->rx);
+}
+
+/* Create the sockets of both rings: valed's ends and the user's. */
+static int
+kick_open(struct ctl_kick *ours, struct ctl_kick *theirs)
+{
+	int error, tx[2], rx[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, tx) == -1)
+		return (errno);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, rx) == -1) {
+		error = errno;
+		close(tx[0]);
+		close(tx[1]);
+		return (error);
+	}
+	*ours = (struct ctl_kick){ tx[0], rx[0] };
+	*theirs = (struct ctl_kick){ tx[1], rx[1] };
+	return (0);
+}
+
+static int
+register_open(struct ctl_conn *cc, struct nmreq_register *reg, int fds[3])
+{
+	struct vale_shared shared = { .extra_bufs = reg->nr_extra_bufs,
+	    .wake = port_wake, .arg = cc };
+	struct vale_params *params = &cc->cc_params;
+	struct ctl_kick theirs;
+	int error, memory;
+	size_t size;
+
+	params->tx_slots = reg->nr_tx_slots;
+	params->rx_slots = reg->nr_rx_slots;
+	size = roundup2(vale_shared_size(params, reg->nr_extra_bufs),
+	    VFU_DMA_PAGE);
+	error = port_guard(cc);
+	if (error == 0)
+		error = kick_open(&cc->cc_kick, &theirs);
+	if (error != 0)
+		return (error);
+	shared.memory = port_memory(cc, size, &memory);
+	if (shared.memory == NULL) {
+		error = errno;
+		goto fail;
+	}
+	cc->cc_header = 0;
+	cc->cc_port = vale_open_shared(cc->cc_wire->vw_header.nr_name, params,
+	    &shared);
+	if (cc->cc_port == NULL) {
+		error = errno;
+		vfu_dma_reset(&cc->cc_dma);
+		close(memory);
+		goto fail;
+	}
+	if (params->tx_slots == 0)
+		params->tx_slots = VALE_SLOTS_DEFAULT;
+	if (params->rx_slots == 0)
+		params->rx_slots = VALE_SLOTS_DEFAULT;
+	reg->nr_memsize = size;
+	reg->nr_offset = vale_shared_offset(cc->cc_port);
+	fds[0] = memory;
+	fds[1] = theirs.tx;
+	fds[2] = theirs.rx;
+	return (0);
+
+fail:
+	kick_close(&cc->cc_kick);
+	kick_close(&theirs);
+	return (error);
+}
+
+/* The fields that netmap fills in. */
+static void
+port_describe(struct ctl_conn *cc, struct nmreq_register *reg)
+{
+	reg->nr_tx_slots = cc->cc_params.tx_slots;
+	reg->nr_rx_slots = cc->cc_params.rx_slots;
+	reg->nr_tx_rings = reg->nr_rx_rings = 1;
+	/* No other port has the same memory; 1 is netmap's own. */
+	reg->nr_mem_id = 2 + ctl_index(cc);
+}
+
+int
+ctl_register(struct ctl_conn *cc, size_t *size)
+{
+	struct nmreq_register *reg = cc->cc_body;
+	int error;
+
+	error = register_check(cc, reg);
+	if (error != 0)
+		return (error);
+	error = register_open(cc, reg, cc->cc_fds);
+	if (error != 0)
+		return (ctl_why(cc, error, "%s", error == EBUSY ?
+		    "the port is open already" : error == ENOSPC ?
+		    "the switch has no place for another port" :
+		    strerror(error)));
+	port_describe(cc, reg);
+	cc->cc_nfds = 3;
+	*size = sizeof(*reg);
+	return (0);
+}
+
+int
+ctl_header_set(struct ctl_conn *cc, size_t *size __unused)
+{
+	const struct nmreq_port_hdr *hdr = cc->cc_body;
+
+	if (cc->cc_port == NULL || strcmp(cc->cc_port->name,
+	    cc->cc_wire->vw_header.nr_name) != 0)
+		return (ctl_why(cc, ENXIO,
+		    "the connection does not have this port"));
+	if (hdr->nr_hdr_len != 0 && hdr->nr_hdr_len != FRAME_VNET_SHORT &&
+	    hdr->nr_hdr_len != FRAME_VNET_LONG)
+		return (ctl_why(cc, EINVAL, "a header has 0, %u or %u bytes",
+		    FRAME_VNET_SHORT, FRAME_VNET_LONG));
+	vale_set_header(cc->cc_port, hdr->nr_hdr_len);
+	cc->cc_header = hdr->nr_hdr_len;
+	return (0);
+}
+
+int
+ctl_header_get(struct ctl_conn *cc, size_t *size)
+{
+	struct nmreq_port_hdr *hdr = cc->cc_body;
+
+	if (cc->cc_port == NULL || strcmp(cc->cc_port->name,
+	    cc->cc_wire->vw_header.nr_name) != 0)
+		return (ctl_why(cc, ENXIO,
+		    "the connection does not have this port"));
+	memset(hdr, 0, sizeof(*hdr));
+	hdr->nr_hdr_len = cc->cc_header;
+	*size = sizeof(*hdr);
+	return (0);
+}
+
+/*
+ * Transmit until the user pauses, or for CTL_BATCHES batches.  Returns whether
+ * it pauses.
+ */
+static bool
+port_transmit(struct ctl_conn *cc)
+{
+	unsigned int batches = 0, looks = 0;
+
+	while (looks < CTL_LOOKS) {
+		if (vale_shared_tx(cc->cc_port)) {
+			looks = 0;
+			if (++batches == CTL_BATCHES)
+				return (false);
+		} else {
+			looks++;
+			sched_yield();
+		}
+	}
+	return (vale_shared_wait(cc->cc_port));
+}
+
+void
+ctl_port_serve(struct ctl_conn *cc)
+{
+	struct pollfd pfd[2] = {
+		{ .fd = cc->cc_fd, .events = POLLIN },
+		{ .fd = cc->cc_kick.tx, .events = POLLIN },
+	};
+	char kicks[64];
+
+	do {
+		poll(pfd, nitems(pfd), port_transmit(cc) ? -1 : 0);
+		/* The user may have closed its end: only requests count. */
+		if (pfd[1].revents != 0 && recv(cc->cc_kick.tx, kicks,
+		    sizeof(kicks), MSG_DONTWAIT) == 0)
+			pfd[1].fd = -1;
+	} while (pfd[0].revents == 0);
+}
+
+void
+ctl_port_close(struct ctl_conn *cc)
+{
+	vale_close(cc->cc_port);
+	cc->cc_port = NULL;
+	kick_close(&cc->cc_kick);
+	vfu_dma_reset(&cc->cc_dma);
+}

@@ -1,0 +1,236 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The control socket: what there is on the switches, and settings.
+ *
+ * A list is sent in parts, each of which the library walks from its beginning:
+ * entries that come or go between two parts may be missed or be there twice.
+ */
+
+#include <sys/param.h>
+#include <dev/netmap/vale_fdb.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl_impl.h"
+
+static int
+no_switch(struct ctl_conn *cc)
+{
+	return (ctl_why(cc, ENXIO, "there is no such switch"));
+}
+
+static int
+no_port(struct ctl_conn *cc)
+{
+	return (ctl_why(cc, ENXIO, "there is no such port"));
+}
+
+/* The place of a port, as NETMAP_REQ_VALE_LIST counts. */
+struct place {
+	const char	*pl_name;	/* the port to find, or NULL: */
+	uint32_t	 pl_switch;	/* the first from here on */
+	uint32_t	 pl_port;
+	bool		 pl_found;
+	/* The port looked at. */
+	struct vale_port_info pl_info;
+	uint32_t	 pl_at;		/* its switch; wraps to 0 */
+};
+
+static int
+place_show(const struct vale_port_info *info, void *arg)
+{
+	struct place *pl = arg;
+	size_t len = strcspn(info->pi_name, ":") + 1;
+
+	if (strncmp(pl->pl_info.pi_name, info->pi_name, len) != 0)
+		pl->pl_at++;
+	pl->pl_info = *info;
+	pl->pl_found = pl->pl_name != NULL ?
+	    strcmp(pl->pl_name, info->pi_name) == 0 :
+	    pl->pl_at > pl->pl_switch || (pl->pl_at == pl->pl_switch &&
+	    info->pi_index >= pl->pl_port);
+	return (pl->pl_found);
+}
+
+static bool
+place_find(struct place *pl)
+{
+	pl->pl_at = UINT32_MAX;
+	vale_list(NULL, place_show, pl);
+	return (pl->pl_found);
+}
+
+int
+ctl_info(struct ctl_conn *cc, size_t *size)
+{
+	struct nmreq_port_info_get *info = cc->cc_body;
+	struct place pl = { .pl_name = cc->cc_wire->vw_header.nr_name };
+
+	if (!place_find(&pl))
+		return (no_port(cc));
+	memset(info, 0, sizeof(*info));
+	info->nr_tx_slots = pl.pl_info.pi_tx_slots;
+	info->nr_rx_slots = pl.pl_info.pi_rx_slots;
+	info->nr_tx_rings = info->nr_rx_rings = 1;
+	*size = sizeof(*info);
+	return (0);
+}
+
+int
+ctl_list(struct ctl_conn *cc, size_t *size)
+{
+	struct nmreq_vale_list *list = cc->cc_body;
+	char *name = cc->cc_wire->vw_header.nr_name;
+	struct place pl = {
+		.pl_name = name[0] != '\0' ? name : NULL,
+		.pl_switch = list->nr_bridge_idx,
+		.pl_port = list->nr_port_idx,
+	};
+
+	if (!place_find(&pl))
+		return (pl.pl_name != NULL ? no_port(cc) :
+		    ctl_why(cc, ENOENT, "there is no further port"));
+	memcpy(name, pl.pl_info.pi_name, sizeof(pl.pl_info.pi_name));
+	list->nr_bridge_idx = pl.pl_at;
+	list->nr_port_idx = pl.pl_info.pi_index;
+	*size = sizeof(*list);
+	return (0);
+}
+
+/* A part of a list. */
+struct part {
+	uint32_t	pt_skip;	/* entries before it */
+	uint32_t	pt_count;
+	uint32_t	pt_max;		/* entries that fit */
+	void		*pt_entry;	/* the next */
+};
+
+/* Returns what the `show' function is to return; fills in *entry. */
+static bool
+part_next(struct part *pt, size_t size, void **entry)
+{
+	if (pt->pt_skip > 0) {
+		pt->pt_skip--;
+		return (false);
+	}
+	*entry = pt->pt_entry;
+	pt->pt_entry = (char *)pt->pt_entry + size;
+	pt->pt_count++;
+	return (true);
+}
+
+static int
+part_port(const struct vale_port_info *info, void *arg)
+{
+	struct part *pt = arg;
+	struct vale_wire_port *wo;
+	void *entry;
+
+	if (part_next(pt, sizeof(*wo), &entry)) {
+		wo = entry;
+		memset(wo, 0, sizeof(*wo));
+		memcpy(wo->wo_name, info->pi_name, sizeof(wo->wo_name));
+		wo->wo_index = info->pi_index;
+		wo->wo_tx_slots = info->pi_tx_slots;
+		wo->wo_rx_slots = info->pi_rx_slots;
+		wo->wo_ncounters = VALE_NCOUNTERS;
+		memcpy(wo->wo_counter, info->pi_counter,
+		    sizeof(wo->wo_counter));
+	}
+	return (pt->pt_count == pt->pt_max);
+}
+
+static int
+part_addr(const struct vale_fdb_entry *fe, void *arg)
+{
+	struct part *pt = arg;
+	struct vale_wire_addr *wa;
+	void *entry;
+
+	if (part_next(pt, sizeof(*wa), &entry)) {
+		wa = entry;
+		memset(wa, 0, sizeof(*wa));
+		memcpy(wa->wa_addr, fe->fe_addr, sizeof(wa->wa_addr));
+		wa->wa_port = fe->fe_port;
+		wa->wa_age_s = fe->fe_age_s;
+	}
+	return (pt->pt_count == pt->pt_max);
+}
+
+static void
+part_begin(struct ctl_conn *cc, struct part *pt, size_t size)
+{
+	struct vale_wire_page *wp = cc->cc_body;
+
+	pt->pt_skip = wp->wp_first;
+	pt->pt_count = 0;
+	pt->pt_max = (CTL_BODY_MAX - sizeof(*wp)) / size;
+	pt->pt_entry = wp + 1;
+}
+
+/* Returns the length of the reply's body. */
+static size_t
+part_end(struct ctl_conn *cc, const struct part *pt)
+{
+	struct vale_wire_page *wp = cc->cc_body;
+
+	wp->wp_count = pt->pt_count;
+	return ((char *)pt->pt_entry - (char *)wp);
+}
+
+int
+ctl_ports(struct ctl_conn *cc, size_t *size)
+{
+	const char *name = cc->cc_wire->vw_header.nr_name;
+	struct part pt;
+
+	part_begin(cc, &pt, sizeof(struct vale_wire_port));
+	vale_list(name[0] != '\0' ? name : NULL, part_port, &pt);
+	*size = part_end(cc, &pt);
+	return (0);
+}
+
+int
+ctl_addrs(struct ctl_conn *cc, size_t *size)
+{
+	struct part pt;
+
+	part_begin(cc, &pt, sizeof(struct vale_wire_addr));
+	if (vale_fdb_list(cc->cc_wire->vw_header.nr_name, part_addr, &pt) ==
+	    -1)
+		return (no_switch(cc));
+	*size = part_end(cc, &pt);
+	return (0);
+}
+
+int
+ctl_set(struct ctl_conn *cc, size_t *size __unused)
+{
+	const struct vale_wire_set *ws = cc->cc_body;
+	const char *name = cc->cc_wire->vw_header.nr_name;
+	const uint32_t value = MIN(ws->ws_value, UINT32_MAX);
+
+	switch (ws->ws_setting) {
+	case VALE_WIRE_AGEING:
+		if (vale_set_ageing(name, value) == 0)
+			return (0);
+		return (errno == ENXIO ? no_switch(cc) : ctl_why(cc, errno,
+		    "the ageing time must be 0 to %u seconds",
+		    VALE_FDB_AGEING_MAX_S));
+	case VALE_WIRE_LIMIT:
+		if (vale_set_limit(name, value) == 0)
+			return (0);
+		return (errno == ENXIO ? no_port(cc) : ctl_why(cc, errno,
+		    "the limit must be 0 to %u addresses", VALE_FDB_ENTRIES));
+	default:
+		return (ctl_why(cc, EOPNOTSUPP, "setting %u is not supported",
+		    ws->ws_setting));
+	}
+}

@@ -1,0 +1,212 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# valectl(8) with a valed, and ports that valed_ports opens.
+
+. "$(atf_get_srcdir)/wait_until.subr"
+
+# setup [port ...]: start valed and a program with these ports.
+setup()
+{
+	top=$(atf_get_srcdir)/../../..
+	VALED=$top/usr.sbin/valed/valed
+	VALECTL=$top/usr.sbin/valectl/valectl
+	[ -x "$VALED" ] || VALED=valed
+	[ -x "$VALECTL" ] || VALECTL=valectl
+	VALE_SOCKET=$PWD/control
+	export VALE_SOCKET
+	$VALED -c control > valed.out 2> valed.err &
+	valed=$!
+	wait_until "valed listens" $VALECTL
+	[ $# -gt 0 ] || return 0
+	mkfifo orders replies
+	"$(atf_get_srcdir)/valed_ports" "$@" < orders > replies &
+	ports=$!
+	exec 3> orders 4< replies
+	reply
+}
+
+# Wait for a line of valed_ports.
+reply()
+{
+	read -r line <&4 || atf_fail "valed_ports has ended"
+}
+
+# send i n: have port i send n frames.
+send()
+{
+	echo "$1 $2" >&3
+	reply
+}
+
+teardown()
+{
+	if [ -n "${ports:-}" ]; then
+		exec 3>&- 4<&-
+		wait $ports || atf_fail "valed_ports: $?"
+	fi
+	kill $valed
+	wait $valed || atf_fail "valed: $? $(cat valed.err)"
+}
+
+atf_test_case list
+list_head()
+{
+	atf_set descr "Ports are listed with their places, as FreeBSD does"
+}
+list_body()
+{
+	setup vale0:a vale1:x vale0:b-c.d
+	cat > expected <<-EOT
+	vale0:a bridge_idx 0 port_idx 0
+	vale0:b-c.d bridge_idx 0 port_idx 1
+	vale1:x bridge_idx 1 port_idx 0
+	EOT
+	atf_check -o file:expected $VALECTL
+	atf_check -o inline:"bridge_idx: 1\nport_idx:   0\n" \
+	    $VALECTL -l vale1:x
+	atf_check -o inline:"bridge_idx: 0\nport_idx:   1\n" \
+	    $VALECTL -l vale0:b-c.d
+	atf_check -o inline:"tx_slots:   1024\nrx_slots:   1024\ntx_rings:   1\nrx_rings:   1\n" \
+	    $VALECTL -g vale0:a
+	atf_check -o inline:'{"bridge_idx": 1, "port_idx": 0}\n' \
+	    $VALECTL -j -l vale1:x
+	atf_check -o save:json $VALECTL --json
+	atf_check -o inline:'["vale0:a", "vale0:b-c.d", "vale1:x"] [0, 0, 1]\n' \
+	    python3 -c 'import json; p = json.load(open("json"))
+names = [x["name"] for x in p]
+print(json.dumps(names), json.dumps([x["bridge_idx"] for x in p]))'
+	teardown
+}
+
+atf_test_case counters
+counters_head()
+{
+	atf_set descr "Counters of a port and of a switch, in text and JSON"
+}
+counters_body()
+{
+	setup vale0:a vale0:b vale1:c
+	send 0 7
+	atf_check -o match:"^vale0:a tx_frames 7$" \
+	    -o match:"^vale0:a tx_flooded 7$" -o not-match:"vale0:b" \
+	    $VALECTL -k vale0:a
+	atf_check -o match:"^vale0:b rx_frames 7$" -o match:"^vale0:a " \
+	    -o not-match:"vale1" $VALECTL -k vale0
+	atf_check -o save:json $VALECTL -j -k vale0
+	atf_check -o inline:"7 7 7\n" python3 -c 'import json
+p = json.load(open("json"))
+print(p["vale0:a"]["tx_frames"], p["vale0:b"]["rx_frames"], 
+    p["vale0:b"]["rx_bytes"] // 60)'
+	teardown
+}
+
+no_addrs()
+{
+	[ -z "$($VALECTL -t vale0)" ]
+}
+
+atf_test_case addresses
+addresses_head()
+{
+	atf_set descr "Addresses are listed with their ports; settings apply"
+}
+addresses_body()
+{
+	setup vale0:a vale0:b
+	atf_check $VALECTL -t vale0
+	send 1 1
+	atf_check -o match:"^02:00:00:00:00:01 vale0:b age [0-9]+s$" \
+	    $VALECTL -t vale0
+	atf_check -o match:'^\[\{"address":"02:00:00:00:00:01","port":"vale0:b","age":[0-9]+\}\]$' \
+	    $VALECTL -j -t vale0
+	atf_check $VALECTL -o vale0 ageing=1
+	wait_until "the address expires" no_addrs
+	atf_check $VALECTL -o vale0:a limit=1
+	atf_check $VALECTL -o vale0:a limit=0
+	teardown
+}
+
+atf_test_case live
+live_head()
+{
+	atf_set descr "Rates: the busiest port first, as often as asked for"
+}
+live_body()
+{
+	setup vale0:a vale0:b vale0:c
+	# Fill the rings of the other two, so that only b has a rate.
+	send 1 2000
+	$VALECTL -j -s vale0 1 2 > reports &
+	live=$!
+	# Until it has the first report, port b keeps sending.
+	while [ ! -s reports ]; do
+		send 1 100
+	done
+	wait $live || atf_fail "valectl: $?"
+	atf_check -o inline:"2 True vale0:b\n" python3 -c 'import json
+r = [json.loads(x) for x in open("reports")]
+top = r[0][0]
+print(len(r), top["tx_frames"] > 0 and top["rx_frames"] == 0, top["name"])'
+	atf_check -o match:"^port +tx frame/s" -o match:"^vale0:b " \
+	    $VALECTL -s all 1 1
+	teardown
+}
+
+atf_test_case errors
+errors_head()
+{
+	atf_set descr "What is invalid is refused in one line, and valed goes on"
+}
+errors_body()
+{
+	long=vale0:$(printf %060d 0)
+
+	setup vale0:a
+	while IFS='|' read -r status message args; do
+		[ -n "$status" ] || continue
+		atf_check -s exit:$status -e match:"$message" \
+		    $VALECTL $args
+		[ "$($VALECTL $args 2>&1 | wc -l)" -eq 1 ] ||
+		    atf_fail "$args: not one line"
+	done <<-EOT
+	65|vale0:z: there is no such port|-l vale0:z
+	65|vale0:z: there is no such port|-g vale0:z
+	65|vale0:z: there is no such port|-k vale0:z
+	65|vale7: there is no such switch|-k vale7
+	65|vale7: there is no such switch|-t vale7
+	65|vale7: there is no such switch|-s vale7 1 1
+	65|vale7: there is no such switch|-o vale7 ageing=1
+	65|vale0:z: there is no such port|-o vale0:z limit=1
+	65|limit must be 0 to 5120|-o vale0:a limit=5121
+	65|ageing time must be 0 to 1000000|-o vale0 ageing=1000001
+	65|limit must be 0 to 5120|-o vale0:a limit=99999999999
+	64|limit=x: the value is not a number|-o vale0:a limit=x
+	64|limit=-1: the value is not a number|-o vale0:a limit=-1
+	64|limit: the value is not a number|-o vale0:a limit
+	64|color=1: no such setting|-o vale0:a color=1
+	64|the setting is missing|-o vale0:a
+	64|unexpected argument|-t vale0 x
+	64|unexpected argument|vale0
+	64|0: not a number from 1|-s vale0 0
+	64|x: not a number from 1|-s vale0 1 x
+	64|-l and -t: one of them|-l vale0:a -t vale0
+	64|-t: the name is missing|-t
+	64|more than 63 characters|-l $long
+	69|none: No such file|-c none
+	69|none: No such file|-c none -l vale0:a
+	EOT
+	atf_check -s exit:64 -e match:"^usage: valectl" $VALECTL -Z
+	atf_check -o match:"vale0:a" $VALECTL
+	teardown
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case list
+	atf_add_test_case counters
+	atf_add_test_case addresses
+	atf_add_test_case live
+	atf_add_test_case errors
+}

@@ -1,0 +1,237 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The command line, and requests about one port or switch.
+ *
+ * The letters, and the output of a list, are those of FreeBSD's valectl(8).
+ * Each request is netmap's own, as that program makes it with ioctl(2).
+ */
+
+#include <sys/param.h>
+
+#include <ctype.h>
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "vale_client.h"
+#include "valectl.h"
+
+static const char usage_text[] =
+    "usage: valectl [-c socket] [-j]\n"
+    "       valectl [-c socket] [-j] -l valeSSS:PPP\n"
+    "       valectl [-c socket] [-j] -g valeSSS:PPP\n"
+    "       valectl [-c socket] [-j] -k valeSSS[:PPP]\n"
+    "       valectl [-c socket] [-j] -t valeSSS\n"
+    "       valectl [-c socket] [-j] -s valeSSS|all [interval [count]]\n"
+    "       valectl [-c socket] -o valeSSS[:PPP] setting=value\n"
+    "\n"
+    "  without a verb, list all ports\n"
+    "  -l  a port's place in the list\n"
+    "  -g  a port's rings\n"
+    "  -k  the counters of a port, or of a switch's ports\n"
+    "  -t  the addresses that a switch has learned\n"
+    "  -s  the rates of a switch's ports, each second or interval\n"
+    "  -o  change a setting: of a switch ageing=seconds; of a port\n"
+    "      limit=addresses; 0 for never and none\n"
+    "  -c  valed's control socket, in place of that of the environment,\n"
+    "      VALE_SOCKET\n"
+    "  -j  --json: print JSON\n";
+
+/* Make a request about `name'; a failure ends the program. */
+static void
+request(const char *name, uint16_t type, struct nmreq_header *hdr,
+    struct vale_client_call *call)
+{
+	int fd;
+
+	memset(hdr, 0, sizeof(*hdr));
+	hdr->nr_version = NETMAP_API;
+	hdr->nr_reqtype = type;
+	if (strlcpy(hdr->nr_name, name, sizeof(hdr->nr_name)) >=
+	    sizeof(hdr->nr_name))
+		errx(EX_USAGE, "%s: more than %zu characters", name,
+		    sizeof(hdr->nr_name) - 1);
+	call->hdr = hdr;
+	fd = vale_client_connect(vale_client_path());
+	if (fd == -1)
+		err(EX_UNAVAILABLE, "%s", vale_client_path());
+	if (vale_client_call(fd, call) == -1) {
+		if (call->why[0] != '\0')
+			errx(EX_DATAERR, "%s: %s", name, call->why);
+		err(EX_PROTOCOL, "%s", name);
+	}
+	close(fd);
+}
+
+/* -l: as FreeBSD's. */
+static void
+show_place(const char *name, bool json)
+{
+	struct nmreq_vale_list list = { .nr_bridge_idx = 0 };
+	struct vale_client_call call = { .body = &list, .size = sizeof(list),
+	    .reply = &list, .reply_max = sizeof(list) };
+	struct nmreq_header hdr;
+
+	request(name, NETMAP_REQ_VALE_LIST, &hdr, &call);
+	if (json)
+		printf("{\"bridge_idx\": %u, \"port_idx\": %u}\n",
+		    list.nr_bridge_idx, list.nr_port_idx);
+	else
+		printf("bridge_idx: %u\nport_idx:   %u\n", list.nr_bridge_idx,
+		    list.nr_port_idx);
+}
+
+/* -g: as FreeBSD's. */
+static void
+show_rings(const char *name, bool json)
+{
+	struct nmreq_port_info_get info;
+	struct vale_client_call call = { .reply = &info,
+	    .reply_max = sizeof(info) };
+	struct nmreq_header hdr;
+
+	memset(&info, 0, sizeof(info));
+	request(name, NETMAP_REQ_PORT_INFO_GET, &hdr, &call);
+	printf(json ? "{\"tx_slots\": %u, \"rx_slots\": %u, "
+	    "\"tx_rings\": %u, \"rx_rings\": %u}\n" :
+	    "tx_slots:   %u\nrx_slots:   %u\n"
+	    "tx_rings:   %u\nrx_rings:   %u\n", info.nr_tx_slots,
+	    info.nr_rx_slots, info.nr_tx_rings, info.nr_rx_rings);
+}
+
+/* A decimal number. */
+static bool
+number(const char *s, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(s, &end, 10);
+	return (isdigit((unsigned char)*s) && *end == '\0' && errno == 0);
+}
+
+/* -o: name, then setting=value. */
+static void
+set(const char *name, const char *assignment)
+{
+	static const struct {
+		const char		*name;
+		enum vale_wire_setting	 setting;
+	} settings[] = {
+		{ "ageing", VALE_WIRE_AGEING },
+		{ "limit", VALE_WIRE_LIMIT },
+	};
+	struct vale_wire_set ws = { .ws_setting = 0 };
+	struct vale_client_call call = { .body = &ws, .size = sizeof(ws) };
+	const size_t len = strcspn(assignment, "=");
+	struct nmreq_header hdr;
+	size_t i;
+
+	for (i = 0; i < nitems(settings); i++)
+		if (strlen(settings[i].name) == len &&
+		    memcmp(settings[i].name, assignment, len) == 0)
+			ws.ws_setting = settings[i].setting;
+	if (ws.ws_setting == 0)
+		errx(EX_USAGE, "%s: no such setting", assignment);
+	if (assignment[len] != '=' || !number(assignment + len + 1,
+	    &ws.ws_value))
+		errx(EX_USAGE, "%s: the value is not a number", assignment);
+	request(name, VALE_WIRE_SET, &hdr, &call);
+}
+
+/* A number of seconds or of reports. */
+static unsigned int
+operand(const char *s, unsigned int max)
+{
+	uint64_t n;
+
+	if (!number(s, &n) || n == 0 || n > max)
+		errx(EX_USAGE, "%s: not a number from 1 to %u", s, max);
+	return (n);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option longopts[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ NULL, 0, NULL, 0 },
+	};
+	unsigned int count = 0, interval_s = 1;
+	const char *name = NULL;
+	bool json = false;
+	int ch, max, verb = 0;
+
+	opterr = 0;
+	while ((ch = getopt_long(argc, argv, ":c:g:jk:l:o:s:t:", longopts,
+	    NULL)) != -1) {
+		switch (ch) {
+		case 'c':
+			setenv(VALE_WIRE_ENV, optarg, 1);
+			break;
+		case 'j':
+			json = true;
+			break;
+		case ':':
+			errx(EX_USAGE, "-%c: the name is missing", optopt);
+		case '?':
+			fputs(usage_text, stderr);
+			exit(EX_USAGE);
+		default:
+			if (verb != 0)
+				errx(EX_USAGE, "-%c and -%c: one of them",
+				    verb, ch);
+			verb = ch;
+			name = optarg;
+			break;
+		}
+	}
+	max = verb == 's' ? 2 : verb == 'o';
+	argc -= optind;
+	argv += optind;
+	if (argc > max)
+		errx(EX_USAGE, "%s: unexpected argument", argv[max]);
+	switch (verb) {
+	case 0:
+		vc_show_ports(json);
+		break;
+	case 'g':
+		show_rings(name, json);
+		break;
+	case 'k':
+		vc_show_counters(name, json);
+		break;
+	case 'l':
+		show_place(name, json);
+		break;
+	case 'o':
+		if (argc == 0)
+			errx(EX_USAGE, "-o %s: the setting is missing", name);
+		set(name, argv[0]);
+		break;
+	case 's':
+		if (argc > 0)
+			interval_s = operand(argv[0], 86400);
+		if (argc > 1)
+			count = operand(argv[1], UINT32_MAX);
+		vc_live(strcmp(name, "all") == 0 ? NULL : name, interval_s,
+		    count, json);
+		break;
+	case 't':
+		vc_show_addrs(name, json);
+		break;
+	}
+	if (fflush(stdout) != 0)
+		err(EX_IOERR, "stdout");
+	return (EX_OK);
+}

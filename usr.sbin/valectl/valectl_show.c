@@ -1,0 +1,189 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Lists of ports, counters and addresses.
+ */
+
+#include <sys/param.h>
+#include <dev/netmap/vale_fdb.h>
+
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "vale_client.h"
+#include "valectl.h"
+
+static int
+ports_add(const struct vale_port_info *info, void *arg)
+{
+	struct vc_ports *ports = arg;
+
+	if (ports->vp_n % 64 == 0) {
+		ports->vp_info = reallocarray(ports->vp_info,
+		    ports->vp_n + 64, sizeof(*ports->vp_info));
+		if (ports->vp_info == NULL)
+			err(EX_OSERR, NULL);
+	}
+	ports->vp_info[ports->vp_n++] = *info;
+	return (0);
+}
+
+void
+vc_ports_read(const char *name, struct vc_ports *ports)
+{
+	memset(ports, 0, sizeof(*ports));
+	if (vale_list(name, ports_add, ports) == -1)
+		err(EX_UNAVAILABLE, "%s", vale_client_path());
+	if (name != NULL && ports->vp_n == 0)
+		errx(EX_DATAERR, "%s: there is no such switch", name);
+}
+
+static void
+json_print(json_t *value)
+{
+	if (value == NULL || json_dumpf(value, stdout, JSON_COMPACT) == -1)
+		errx(EX_OSERR, "cannot print");
+	putchar('\n');
+	json_decref(value);
+}
+
+/* The place of each port, as FreeBSD's valectl(8) prints it. */
+void
+vc_show_ports(bool json)
+{
+	json_t *list = json_array();
+	struct vc_ports ports;
+	const char *name;
+	size_t i, len = 0;
+	int at = -1;
+
+	vc_ports_read(NULL, &ports);
+	for (i = 0; i < ports.vp_n; i++) {
+		name = ports.vp_info[i].pi_name;
+		if (i == 0 || strncmp(name, ports.vp_info[i - 1].pi_name,
+		    len) != 0)
+			at++;
+		len = strcspn(name, ":") + 1;
+		if (json)
+			json_array_append_new(list, json_pack(
+			    "{s:s, s:i, s:i, s:i, s:i}", "name", name,
+			    "bridge_idx", at,
+			    "port_idx", (int)ports.vp_info[i].pi_index,
+			    "tx_slots", (int)ports.vp_info[i].pi_tx_slots,
+			    "rx_slots", (int)ports.vp_info[i].pi_rx_slots));
+		else
+			printf("%s bridge_idx %d port_idx %u\n", name, at,
+			    ports.vp_info[i].pi_index);
+	}
+	if (json)
+		json_print(list);
+	else
+		json_decref(list);
+	free(ports.vp_info);
+}
+
+static json_t *
+counters_json(const struct vale_port_info *info)
+{
+	json_t *object = json_object();
+	int i;
+
+	for (i = 0; i < VALE_NCOUNTERS; i++)
+		json_object_set_new(object, vale_counter_table[i].cr_name,
+		    json_integer(info->pi_counter[i]));
+	return (object);
+}
+
+void
+vc_show_counters(const char *name, bool json)
+{
+	json_t *object = json_object();
+	struct vc_ports ports;
+	char *vale;
+	size_t i, shown = 0;
+	int c;
+
+	vale = strndup(name, strcspn(name, ":"));
+	if (vale == NULL)
+		err(EX_OSERR, NULL);
+	vc_ports_read(vale, &ports);
+	for (i = 0; i < ports.vp_n; i++) {
+		const struct vale_port_info *info = &ports.vp_info[i];
+
+		if (strchr(name, ':') != NULL &&
+		    strcmp(info->pi_name, name) != 0)
+			continue;
+		shown++;
+		if (json) {
+			json_object_set_new(object, info->pi_name,
+			    counters_json(info));
+			continue;
+		}
+		for (c = 0; c < VALE_NCOUNTERS; c++)
+			printf("%s %s %" PRIu64 "\n", info->pi_name,
+			    vale_counter_table[c].cr_name,
+			    info->pi_counter[c]);
+	}
+	if (shown == 0)
+		errx(EX_DATAERR, "%s: there is no such port", name);
+	if (json)
+		json_print(object);
+	else
+		json_decref(object);
+	free(ports.vp_info);
+	free(vale);
+}
+
+struct addrs {
+	struct vc_ports	 ports;
+	json_t		*list;		/* or NULL: print text */
+};
+
+static int
+addrs_add(const struct vale_fdb_entry *fe, void *arg)
+{
+	const struct addrs *a = arg;
+	const char *port = "-";
+	char addr[18];
+	size_t i;
+
+	for (i = 0; i < a->ports.vp_n; i++)
+		if (a->ports.vp_info[i].pi_index == fe->fe_port)
+			port = a->ports.vp_info[i].pi_name;
+	snprintf(addr, sizeof(addr), "%02x:%02x:%02x:%02x:%02x:%02x",
+	    fe->fe_addr[0], fe->fe_addr[1], fe->fe_addr[2], fe->fe_addr[3],
+	    fe->fe_addr[4], fe->fe_addr[5]);
+	if (a->list != NULL)
+		json_array_append_new(a->list, json_pack("{s:s, s:s, s:i}",
+		    "address", addr, "port", port, "age",
+		    (int)fe->fe_age_s));
+	else
+		printf("%s %s age %us\n", addr, port, fe->fe_age_s);
+	return (0);
+}
+
+void
+vc_show_addrs(const char *name, bool json)
+{
+	struct addrs a = { .list = json ? json_array() : NULL };
+
+	vc_ports_read(name, &a.ports);
+	if (vale_fdb_list(name, addrs_add, &a) == -1) {
+		if (errno == ENXIO)
+			errx(EX_DATAERR, "%s: there is no such switch", name);
+		err(EX_UNAVAILABLE, "%s", vale_client_path());
+	}
+	if (json)
+		json_print(a.list);
+	free(a.ports.vp_info);
+}

@@ -63,5 +63,8 @@ main(int argc, char **argv)
 		send_frames(d[i], i, n);
 		puts("sent");
 	}
+	for (i = 0; i + 1 < (unsigned int)argc; i++)
+		vale_close(d[i]);
+	free(d);
 	return (0);
 }

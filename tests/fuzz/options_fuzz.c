@@ -60,6 +60,7 @@ void	fuzz_free(void *p);
 void	fuzz_err(int code, const char *fmt, ...) __attribute__((__noreturn__));
 void	fuzz_errx(int code, const char *fmt, ...) __attribute__((__noreturn__));
 void	fuzz_exit(int code) __attribute__((__noreturn__));
+void	fuzz_config_file(const char *path);
 struct e82545 *fuzz_create(const struct e82545_config *config,
 	    const struct e82545_ops *ops, void *arg);
 
@@ -129,6 +130,13 @@ fuzz_errx(int code, const char *fmt, ...)
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
 	fuzz_exit(code);
+}
+
+/* No input opens a file. */
+void
+fuzz_config_file(const char *path)
+{
+	fuzz_errx(EX_USAGE, "-k %s", path);
 }
 
 static bool

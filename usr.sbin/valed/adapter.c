@@ -37,6 +37,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -248,8 +249,8 @@ adapter_work_event(int fd, enum ev_type type __unused, void *arg)
 		atomic_thread_fence_acq();
 	}
 	if (vfu_dma_gone(&ad->dma, &gpa)) {
-		adapter_log(ad, "client dropped: its memory at %#" PRIx64
-		    " is gone", gpa);
+		adapter_log(ad, LOG_WARNING, "client dropped: its memory at "
+		    "%#" PRIx64 " is gone", gpa);
 		adapter_count(ad, ADAPTER_C_GONE);
 		vfu_server_drop(ad);
 	}
@@ -301,7 +302,7 @@ adapter_detach(struct adapter *ad)
 }
 
 void
-adapter_log(struct adapter *ad, const char *fmt, ...)
+adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 {
 	char line[256];
 	uint64_t now;
@@ -315,7 +316,8 @@ adapter_log(struct adapter *ad, const char *fmt, ...)
 	}
 	if (ad->log_lines++ >= LOG_LIMIT)
 		return;
-	n = snprintf(line, sizeof(line), "valed: %s: ", ad->config->ac_name);
+	n = snprintf(line, sizeof(line), "%svaled: %s: ",
+	    valed_log_prefix(priority), ad->config->ac_name);
 	va_start(ap, fmt);
 	n += vsnprintf(line + n, sizeof(line) - n, fmt, ap);
 	va_end(ap);
@@ -427,7 +429,7 @@ adapter_start(const struct adapter_config *config)
 		continue;
 	if (ad->error != 0) {
 		if (ad->failed != NULL)
-			adapter_log(ad, "%s: %s", ad->failed,
+			adapter_log(ad, LOG_ERR, "%s: %s", ad->failed,
 			    strerror(ad->error));
 		errno = ad->error;
 		return (NULL);		/* the thread still uses ad */
@@ -435,7 +437,7 @@ adapter_start(const struct adapter_config *config)
 	return (ad);
 
 fail:
-	adapter_log(ad, "cannot start: %s", strerror(errno));
+	adapter_log(ad, LOG_ERR, "cannot start: %s", strerror(errno));
 	free(ad);
 	return (NULL);
 }

@@ -145,8 +145,11 @@ void	adapter_detach(struct adapter *ad);
 /* Reset the adapter as by PCI RST#. */
 void	adapter_reset(struct adapter *ad);
 
-/* Write a line to stderr; more than ten a second are suppressed. */
-void	adapter_log(struct adapter *ad, const char *fmt, ...)
-	    __attribute__((__format__(__printf__, 2, 3)));
+/*
+ * Write a line to stderr, with a priority of syslog.h; more than ten a second
+ * are suppressed.
+ */
+void	adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 3, 4)));
 
 #endif /* !_ADAPTER_H_ */

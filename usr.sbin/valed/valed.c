@@ -122,6 +122,7 @@ run(const sigset_t *set, struct adapter **adapters,
 		for (i = 0; i < opt->vo_nadapters; i++)
 			adapter_watch(adapters[i]);
 		vfu_close_watch();
+		valed_notify_watch();
 		if (opt->vo_verbose)
 			valed_stats_live(adapters, opt->vo_nadapters);
 	}
@@ -135,7 +136,9 @@ main(int argc, char **argv)
 	sigset_t set;
 	unsigned int i;
 
+	valed_log_init();
 	valed_options(argc, argv, &opt);
+	valed_notify_open();
 	adapters = calloc(opt.vo_nadapters, sizeof(*adapters));
 	if (adapters == NULL)
 		err(EX_OSERR, NULL);
@@ -172,7 +175,9 @@ main(int argc, char **argv)
 	}
 	for (i = 0; i < opt.vo_nadapters; i++)
 		adapter_go(adapters[i]);
+	valed_notify_ready(opt.vo_nadapters);
 	run(&set, adapters, &opt);
+	valed_notify("STOPPING=1");
 
 	/* Threads that are busy end with the process. */
 	valed_sockets_close();

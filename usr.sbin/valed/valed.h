@@ -9,6 +9,10 @@
  *
  *	valed.c		 main(): starts the threads, waits for signals
  *	valed_options.c	 the command line
+ *	valed_config.c	 configuration files
+ *	valed_activation.c the sockets that are inherited
+ *	valed_log.c	 priorities of messages
+ *	valed_notify.c	 messages to the service manager
  *	valed_socket.c	 the sockets in the file system
  *	valed_sandbox.c	 drops privileges
  *	valed_stats.c	 prints counters
@@ -40,14 +44,17 @@
 struct nvlist;
 struct adapter;
 
-/* One -s option. */
+/* One adapter: a -s option, or a node of variables. */
 struct adapter_config {
+	int		ac_bus;
 	int		ac_slot;
 	int		ac_func;
 	struct nvlist	*ac_nvl;	/* for the backend */
 	const char	*ac_backend;	/* "vale0:vm1" */
 	const char	*ac_name;	/* "vm1"; see valed.8, COUNTERS */
 	char		ac_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+					/* "": the socket is inherited */
+	int		ac_fd;		/* that socket, or -1 */
 	uint8_t		ac_mac[6];
 	uint32_t	ac_mtu;		/* bytes; 0: no limit */
 	uint32_t	ac_itr_256ns;
@@ -62,6 +69,11 @@ struct adapter_config {
 /* As many as a PCI bus has: 32 slots with 8 functions. */
 #define	VALED_MAXADAPTERS	256
 
+/* The greatest numbers of an adapter's place on the PCI buses. */
+#define	VALED_MAXBUS		255
+#define	VALED_MAXSLOT		31
+#define	VALED_MAXFUNC		7
+
 struct valed_options {
 	bool		 vo_verbose;
 	unsigned int	 vo_nadapters;
@@ -71,10 +83,89 @@ struct valed_options {
 };
 
 /*
- * valed_options.c: parse and check the command line.  On an error, prints a
- * line to stderr and exits with EX_USAGE, before anything is created.
+ * valed_options.c: parse and check the command line, and the files that it
+ * names.  On an error, prints a line to stderr and exits, with EX_USAGE,
+ * EX_CONFIG (a file's contents) or EX_NOINPUT (a file), before anything is
+ * created.  May be called again; *opt is then as the files say now, and the
+ * strings of an earlier *opt are gone.
  */
 void	valed_options(int argc, char **argv, struct valed_options *opt);
+
+/*
+ * valed_config.c: the variables of -k and -o.  The functions that set some
+ * check only their names; on an error they print a line and exit.
+ */
+
+/* Names of an adapter's variables: first those that are options of -s, too. */
+#define	VALED_NOPTIONS		9
+#define	VALED_NVARIABLES	11
+extern const char *const valed_variables[VALED_NVARIABLES];
+
+/* The index of a name with `len' characters, or -1. */
+int	valed_variable(const char *name, size_t len);
+
+/* A node: its place, and its variables. */
+struct valed_config_node {
+	int		bus, slot, func;
+	struct nvlist	*nvl;
+};
+
+/* Start again, without variables and with an empty configuration. */
+void	valed_config_clear(void);
+
+/* Read a file: -k. */
+void	valed_config_file(const char *path);
+
+/* Set the variable of "name=value": -o. */
+void	valed_config_option(const char *text);
+
+/* The node after `last', or the first one if that is NULL.  NULL at the end. */
+const struct valed_config_node *valed_config_next(
+	    const struct valed_config_node *last);
+
+/*
+ * Where a node's variable was set, or its first one if `name' was not set:
+ * "file:line" or "-o name=value".  NULL if the node is not of -k or -o.
+ */
+const char *valed_config_where(const struct nvlist *nvl, const char *name);
+
+/*
+ * valed_activation.c: the listening socket that fd=`name' stands for, a number
+ * or a name in LISTEN_FDNAMES.  Sets *fdp, and returns NULL or an error.
+ */
+const char *valed_activation_fd(const char *name, int *fdp);
+
+/*
+ * valed_log.c
+ */
+
+/* Look whether stderr is the journal's.  The main thread, first. */
+void	valed_log_init(void);
+
+/*
+ * What a line of this priority (LOG_ERR and so on, of syslog.h) must start
+ * with: "<3>", or "" if stderr is not the journal's.  Any thread.
+ */
+const char *valed_log_prefix(int priority);
+
+/*
+ * valed_notify.c: messages to the service manager, if NOTIFY_SOCKET names one.
+ * Only the main thread may call these functions.
+ */
+
+/* Connect, before the sandbox.  If that fails, prints a line and exits. */
+void	valed_notify_open(void);
+
+/* Send a message, as sd_notify(3) has it.  Does not wait. */
+void	valed_notify(const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 1, 2)));
+
+/* valed serves so many adapters; it reads its configuration again. */
+void	valed_notify_ready(unsigned int nadapters);
+void	valed_notify_reloading(void);
+
+/* Tell the manager's watchdog that valed lives.  Once a second. */
+void	valed_notify_watch(void);
 
 /*
  * valed_socket.c

@@ -7,8 +7,10 @@
 #	VFU_SRCS	the vfio-user server and the adapters behind it
 #	VALED_SRCS	the program around them
 
-VFU_SRCS=	adapter.c vfu_close.c vfu_device.c vfu_dma.c vfu_fault.c \
-		vfu_irq.c vfu_pci.c vfu_server.c vfu_version.c watch.c
+VFU_SRCS=	adapter.c valed_log.c vfu_close.c vfu_device.c vfu_dma.c \
+		vfu_fault.c vfu_irq.c vfu_pci.c vfu_server.c vfu_version.c \
+		watch.c
 
-VALED_SRCS=	valed.c valed_options.c valed_sandbox.c valed_socket.c	\
-		valed_stats.c ctl.c ctl_port.c ctl_switch.c
+VALED_SRCS=	ctl.c ctl_port.c ctl_switch.c valed.c valed_activation.c	\
+		valed_config.c valed_notify.c valed_options.c valed_sandbox.c \
+		valed_socket.c valed_stats.c

@@ -9,9 +9,11 @@
  *
  *	-s [bus:]slot[:func],e1000,backend[,name=value...]
  *
- * and is stored in configuration nodes, as there.  bhyve ignores unknown
- * options; valed rejects them.  All options are checked before anything is
- * created.  An error is one line on stderr, and EX_USAGE.
+ * or is a node of variables, which -k and -o set (valed_config.c).  Both are
+ * stored in configuration nodes, as there.  bhyve ignores unknown options;
+ * valed rejects them.  All options are checked before anything is created.  An
+ * error is one line on stderr that says where, and EX_USAGE, or EX_CONFIG if it
+ * is in a file.
  */
 
 #include <sys/param.h>
@@ -34,20 +36,18 @@
 #include "valed.h"
 #include "vfu_dma.h"
 
-#define	MAXBUS		255
-#define	MAXSLOT		31
-#define	MAXFUNC		7
-
 #define	TAP_NAMSIZ	16
 
 static const char usage_text[] =
-    "usage: valed [-hv] [-c socket] "
-    "[-s slot,e1000,backend,path=socket[,option...] ...]\n"
+    "usage: valed [-hv] [-c socket] [-k file] [-o name=value]\n"
+    "             [-s slot,e1000,backend,path=socket[,option...]] ...\n"
     "\n"
     "  -c  the control socket, for valectl and programs with ports of a switch\n"
     "  -s  an adapter: [bus:]slot[:function],e1000,backend,option,...\n"
     "        backend     vale<switch>:<port> or tap<n>\n"
     "        path=file   the vfio-user socket, which QEMU connects to\n"
+    "        fd=n|name   the same, inherited: a descriptor, or a name of\n"
+    "                    LISTEN_FDNAMES\n"
     "        mac=address the adapter's Ethernet address\n"
     "        mtu=bytes   maximum transmission unit, 68 to 16110\n"
     "        itr=n       minimum interval between interrupts, in units of\n"
@@ -59,11 +59,17 @@ static const char usage_text[] =
     "                    straight to the guest; default on\n"
     "        mem=size    memory that the client may share, 1M to 1T; default\n"
     "                    that of the host\n"
+    "  -k  read variables from a file, as bhyve(8) does: a line\n"
+    "        pci.bus.slot.function.name=value, where name is device (e1000),\n"
+    "        backend, or an option of -s\n"
+    "  -o  set one variable\n"
     "  -v  print a line for each adapter every second\n"
     "  -h  print this\n";
 
-/* The -s option being parsed, for messages. */
+/* For messages: the -s option being parsed, or NULL. */
 static const char *option;
+/* Otherwise, where the variable was set that was looked at last. */
+static const char *origin;
 
 static void __dead2 __printflike(1, 2)
 bad(const char *fmt, ...)
@@ -74,7 +80,18 @@ bad(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	errx(EX_USAGE, "-s %s: %s", option, why);
+	if (option != NULL)
+		errx(EX_USAGE, "-s %s: %s", option, why);
+	errx(strncmp(origin, "-o ", 3) == 0 ? EX_USAGE : EX_CONFIG, "%s: %s",
+	    origin, why);
+}
+
+/* The value of an adapter's variable, or NULL. */
+static const char *
+value_get(const nvlist_t *nvl, const char *name)
+{
+	origin = valed_config_where(nvl, name);
+	return (get_config_value_node(nvl, name));
 }
 
 /* Parse a decimal number at *p and advance *p.  -1 if it exceeds `max'. */
@@ -95,14 +112,14 @@ place_number(const char **p, int max)
 
 /* Parse [bus:]slot[:func], which ends at `end'. */
 static void
-parse_place(struct adapter_config *ac, const char *s, const char *end, int *bus)
+parse_place(struct adapter_config *ac, const char *s, const char *end)
 {
 	int n[3], count;
 	const char *p;
 
 	p = s;
 	for (count = 0; count < 3; count++) {
-		n[count] = place_number(&p, MAXBUS);
+		n[count] = place_number(&p, VALED_MAXBUS);
 		if (n[count] == -1 || p == end)
 			break;
 		if (*p++ != ':' || count == 2)
@@ -110,16 +127,16 @@ parse_place(struct adapter_config *ac, const char *s, const char *end, int *bus)
 	}
 	if (n[count] == -1)
 		goto fail;
-	*bus = count == 2 ? n[0] : 0;
+	ac->ac_bus = count == 2 ? n[0] : 0;
 	ac->ac_slot = count == 2 ? n[1] : n[0];
 	ac->ac_func = count == 0 ? 0 : n[count];
-	if (ac->ac_slot > MAXSLOT || ac->ac_func > MAXFUNC)
+	if (ac->ac_slot > VALED_MAXSLOT || ac->ac_func > VALED_MAXFUNC)
 		goto fail;
 	return;
 
 fail:
 	bad("slot \"%.*s\" is not [bus:]slot[:function] with slot 0 to %d, "
-	    "function 0 to %d", (int)(end - s), s, MAXSLOT, MAXFUNC);
+	    "function 0 to %d", (int)(end - s), s, VALED_MAXSLOT, VALED_MAXFUNC);
 }
 
 static bool
@@ -157,30 +174,23 @@ check_backend(const char *be)
 static void
 check_names(const char *opts)
 {
-	static const char *const known[] = {
-		"path", "mac", "mtu", "itr", "itr_min", "csb", "direct",
-		"mem"
-	};
-	bool seen[nitems(known)] = { false };
+	bool seen[VALED_NOPTIONS] = { false };
 	const char *p;
-	size_t i, len;
+	size_t len;
+	int i;
 
 	for (p = opts; p != NULL; p = strchr(p, ',')) {
 		if (*p == ',')
 			p++;
 		len = strcspn(p, ",=");
-		for (i = 0; i < nitems(known); i++) {
-			if (strlen(known[i]) == len &&
-			    memcmp(known[i], p, len) == 0)
-				break;
-		}
-		if (i == nitems(known))
+		i = valed_variable(p, len);
+		if (i == -1 || i >= VALED_NOPTIONS)
 			bad("unknown option \"%.*s\"", (int)strcspn(p, ","),
 			    p);
 		if (p[len] != '=' || p[len + 1] == ',' || p[len + 1] == '\0')
-			bad("%s=: the value is missing", known[i]);
+			bad("%s=: the value is missing", valed_variables[i]);
 		if (seen[i])
-			bad("%s= twice", known[i]);
+			bad("%s= twice", valed_variables[i]);
 		seen[i] = true;
 	}
 }
@@ -191,7 +201,7 @@ parse_number(nvlist_t *nvl, const char *name, uint32_t min, uint32_t max)
 	const char *errstr, *value;
 	uint32_t n;
 
-	value = get_config_value_node(nvl, name);
+	value = value_get(nvl, name);
 	if (value == NULL)
 		return (0);
 	n = strtonum(value, min, max, &errstr);
@@ -212,7 +222,7 @@ parse_mem(nvlist_t *nvl)
 	const char *p, *suffix, *value;
 	uint64_t n;
 
-	value = get_config_value_node(nvl, "mem");
+	value = value_get(nvl, "mem");
 	if (value == NULL)
 		return ((uint64_t)sysconf(_SC_PHYS_PAGES) *
 		    sysconf(_SC_PAGESIZE));
@@ -232,7 +242,7 @@ parse_bool(nvlist_t *nvl, const char *name, bool otherwise)
 {
 	const char *value;
 
-	value = get_config_value_node(nvl, name);
+	value = value_get(nvl, name);
 	if (value == NULL)
 		return (otherwise);
 	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
@@ -262,33 +272,53 @@ parse_mac(const char *s, uint8_t mac[6])
  * the name of the virtual machine.
  */
 static void
-default_mac(struct adapter_config *ac, int bus)
+default_mac(struct adapter_config *ac)
 {
 	struct pci_devinst pi;
 
 	memset(&pi, 0, sizeof(pi));
-	pi.pi_bus = bus;
+	pi.pi_bus = ac->ac_bus;
 	pi.pi_slot = ac->ac_slot;
 	pi.pi_func = ac->ac_func;
 	set_config_value("name", ac->ac_backend);
 	net_genmac(&pi, ac->ac_mac);
 }
 
+/* The socket: one of path= and fd=. */
 static void
-parse_values(struct adapter_config *ac, int bus)
+parse_socket(struct adapter_config *ac)
 {
-	const char *value;
+	const char *error, *fd, *value;
 
-	value = get_config_value_node(ac->ac_nvl, "path");
-	if (value == NULL)
+	fd = value_get(ac->ac_nvl, "fd");
+	value = value_get(ac->ac_nvl, "path");
+	if (value == NULL && fd == NULL)
 		bad("path= is missing");
+	if (value != NULL && fd != NULL)
+		bad("both path= and fd=");
+	ac->ac_fd = -1;
+	if (fd != NULL) {
+		(void)value_get(ac->ac_nvl, "fd");
+		error = valed_activation_fd(fd, &ac->ac_fd);
+		if (error != NULL)
+			bad("fd=%s: %s", fd, error);
+		return;
+	}
 	if (strlcpy(ac->ac_path, value, sizeof(ac->ac_path)) >=
 	    sizeof(ac->ac_path))
 		bad("path=%s: longer than %zu bytes", value,
 		    sizeof(ac->ac_path) - 1);
-	value = get_config_value_node(ac->ac_nvl, "mac");
+}
+
+static void
+parse_values(struct adapter_config *ac)
+{
+	const char *value;
+
+	parse_socket(ac);
+	value = value_get(ac->ac_nvl, "mac");
 	if (value == NULL)
-		default_mac(ac, bus);
+		default_mac(ac);
 	else if (!parse_mac(value, ac->ac_mac))
 		bad("mac=%s: not a unicast Ethernet address", value);
 	ac->ac_mtu = parse_number(ac->ac_nvl, "mtu", E82545_MTU_MIN,
@@ -308,11 +338,10 @@ parse_slot(struct adapter_config *ac, const char *s)
 	const char *conf, *emul, *end;
 	char *backend, node[32];
 	size_t len;
-	int bus;
 
 	option = s;
 	end = s + strcspn(s, ",");
-	parse_place(ac, s, end, &bus);
+	parse_place(ac, s, end);
 	emul = *end == ',' ? end + 1 : end;
 	len = strcspn(emul, ",");
 	if (len == 0)
@@ -329,25 +358,57 @@ parse_slot(struct adapter_config *ac, const char *s)
 	free(backend);
 	check_names(conf[len] == ',' ? conf + len : NULL);
 
-	snprintf(node, sizeof(node), "pci.%d.%d.%d", bus, ac->ac_slot,
+	snprintf(node, sizeof(node), "pci.%d.%d.%d", ac->ac_bus, ac->ac_slot,
 	    ac->ac_func);
 	if (find_config_node(node) != NULL)
-		bad("slot %d:%d:%d twice", bus, ac->ac_slot, ac->ac_func);
+		bad("slot %d:%d:%d twice", ac->ac_bus, ac->ac_slot,
+		    ac->ac_func);
 	ac->ac_nvl = create_config_node(node);
 	if (netbe_legacy_config(ac->ac_nvl, conf) != 0)
 		err(EX_OSERR, "-s");
 	ac->ac_backend = get_config_value_node(ac->ac_nvl, "backend");
-	parse_values(ac, bus);
+	parse_values(ac);
+}
+
+/* Parse a node of variables. */
+static void
+parse_node(struct adapter_config *ac, const struct valed_config_node *cn)
+{
+	const char *value;
+
+	option = NULL;
+	ac->ac_bus = cn->bus;
+	ac->ac_slot = cn->slot;
+	ac->ac_func = cn->func;
+	ac->ac_nvl = cn->nvl;
+	value = value_get(cn->nvl, "device");
+	if (value == NULL)
+		bad("pci.%d.%d.%d.device is missing", cn->bus, cn->slot,
+		    cn->func);
+	if (strcmp(value, "e1000") != 0)
+		bad("unknown device \"%s\"", value);
+	value = value_get(cn->nvl, "backend");
+	if (value == NULL)
+		bad("pci.%d.%d.%d.backend is missing", cn->bus, cn->slot,
+		    cn->func);
+	check_backend(value);
+	ac->ac_backend = value;
+	parse_values(ac);
 }
 
 /* Check that two adapters share no port, socket or address. */
 static void
 check_twice(const struct adapter_config *ac, const struct adapter_config *other)
 {
+	(void)value_get(ac->ac_nvl, "backend");
 	if (strcmp(ac->ac_backend, other->ac_backend) == 0)
 		bad("%s: port used twice", ac->ac_backend);
-	if (strcmp(ac->ac_path, other->ac_path) == 0)
+	(void)value_get(ac->ac_nvl, ac->ac_fd == -1 ? "path" : "fd");
+	if (ac->ac_fd == -1 && strcmp(ac->ac_path, other->ac_path) == 0)
 		bad("path=%s: used twice", ac->ac_path);
+	if (ac->ac_fd != -1 && ac->ac_fd == other->ac_fd)
+		bad("fd=%d: used twice", ac->ac_fd);
+	(void)value_get(ac->ac_nvl, "mac");
 	if (memcmp(ac->ac_mac, other->ac_mac, sizeof(ac->ac_mac)) == 0)
 		bad("mac=%02x:%02x:%02x:%02x:%02x:%02x: used twice",
 		    ac->ac_mac[0], ac->ac_mac[1], ac->ac_mac[2],
@@ -380,20 +441,63 @@ give_names(struct valed_options *opt)
 	}
 }
 
+/* The next adapter of the list, after a check of their number. */
+static struct adapter_config *
+adapter_next(struct valed_options *opt)
+{
+	if (opt->vo_nadapters == VALED_MAXADAPTERS)
+		bad("more than %d adapters", VALED_MAXADAPTERS);
+	return (&opt->vo_adapters[opt->vo_nadapters]);
+}
+
+/* Add to the list the adapter that adapter_next() returned. */
+static void
+adapter_add(struct valed_options *opt)
+{
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nadapters; i++)
+		check_twice(&opt->vo_adapters[opt->vo_nadapters],
+		    &opt->vo_adapters[i]);
+	opt->vo_nadapters++;
+}
+
+static void
+add_slot(struct valed_options *opt, const char *s)
+{
+	option = s;
+	parse_slot(adapter_next(opt), s);
+	adapter_add(opt);
+}
+
+static void
+add_nodes(struct valed_options *opt)
+{
+	const struct valed_config_node *cn;
+
+	option = NULL;
+	for (cn = valed_config_next(NULL); cn != NULL;
+	    cn = valed_config_next(cn)) {
+		(void)value_get(cn->nvl, "device");
+		parse_node(adapter_next(opt), cn);
+		adapter_add(opt);
+	}
+}
+
 void
 valed_options(int argc, char **argv, struct valed_options *opt)
 {
-	struct adapter_config *ac;
-	unsigned int i;
+	bool file = false;
 	int ch;
 
 	memset(opt, 0, sizeof(*opt));
 	opt->vo_adapters = calloc(VALED_MAXADAPTERS, sizeof(*opt->vo_adapters));
 	if (opt->vo_adapters == NULL)
 		err(EX_OSERR, NULL);
-	init_config();
+	valed_config_clear();
+	optind = 0;
 	opterr = 0;
-	while ((ch = getopt(argc, argv, "+:c:hs:v")) != -1) {
+	while ((ch = getopt(argc, argv, "+:c:hk:o:s:v")) != -1) {
 		switch (ch) {
 		case 'c':
 			if (strlen(optarg) >= sizeof(ac->ac_path))
@@ -407,15 +511,15 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 		case 'h':
 			fputs(usage_text, stdout);
 			exit(EX_OK);
+		case 'k':
+			valed_config_file(optarg);
+			file = true;
+			break;
+		case 'o':
+			valed_config_option(optarg);
+			break;
 		case 's':
-			if (opt->vo_nadapters == VALED_MAXADAPTERS)
-				errx(EX_USAGE, "-s %s: more than %d adapters",
-				    optarg, VALED_MAXADAPTERS);
-			ac = &opt->vo_adapters[opt->vo_nadapters];
-			parse_slot(ac, optarg);
-			for (i = 0; i < opt->vo_nadapters; i++)
-				check_twice(ac, &opt->vo_adapters[i]);
-			opt->vo_nadapters++;
+			add_slot(opt, optarg);
 			break;
 		case 'v':
 			opt->vo_verbose = true;
@@ -428,7 +532,8 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 	}
 	if (optind < argc)
 		errx(EX_USAGE, "%s: unexpected argument", argv[optind]);
-	if (opt->vo_nadapters == 0 && opt->vo_control == NULL)
+	add_nodes(opt);
+	if (opt->vo_nadapters == 0 && opt->vo_control == NULL && !file)
 		errx(EX_USAGE, "-s: at least one adapter is needed, or -c");
 	give_names(opt);
 }

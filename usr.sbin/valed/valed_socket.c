@@ -190,14 +190,15 @@ socket_open(const char *path, int type)
 void
 valed_sockets_open(struct valed_options *opt)
 {
-	unsigned int i;
+	struct adapter_config *ac;
 
-	names = calloc(opt->vo_nadapters + 1, sizeof(*names));
+	names = calloc(VALED_MAXADAPTERS + 1, sizeof(*names));
 	if (names == NULL)
 		err(EX_OSERR, NULL);
-	for (i = 0; i < opt->vo_nadapters; i++)
-		opt->vo_adapters[i].ac_listen =
-		    socket_open(opt->vo_adapters[i].ac_path, SOCK_STREAM);
+	for (ac = opt->vo_adapters; ac < opt->vo_adapters + opt->vo_nadapters;
+	    ac++)
+		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd :
+		    socket_open(ac->ac_path, SOCK_STREAM);
 	if (opt->vo_control != NULL) {
 		option = "-c ";
 		opt->vo_control_listen =
@@ -228,8 +229,10 @@ valed_sockets_guard(const struct valed_options *opt)
 	unsigned int i;
 	int fds[2];
 
-	if (pipe2(fds, O_CLOEXEC) == -1 || (guard_pid = fork()) == -1)
-		fail(EX_OSERR, names[0].path, "%s", strerror(errno));
+	if (pipe2(fds, O_CLOEXEC) == -1 || (guard_pid = fork()) == -1) {
+		names_remove();
+		err(EX_OSERR, "guard");
+	}
 	if (guard_pid == 0) {
 		/* If the guard listened, too, the sockets would look used. */
 		for (i = 0; i < opt->vo_nadapters; i++)

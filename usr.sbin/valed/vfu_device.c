@@ -21,6 +21,7 @@
 #include <linux/pci_regs.h>
 
 #include <string.h>
+#include <syslog.h>
 
 #include "adapter.h"
 #include "e82545.h"
@@ -48,8 +49,9 @@ cmd_dma_map(struct adapter *ad, struct vfu_request *req)
 	    map.offset, map.address, map.size, map.flags ==
 	    (VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE), &why);
 	if (error != 0)
-		adapter_log(ad, "memory at %#" PRIx64 ", size %#" PRIx64
-		    ", refused: %s", map.address, map.size, why);
+		adapter_log(ad, LOG_WARNING, "memory at %#" PRIx64
+		    ", size %#" PRIx64 ", refused: %s", map.address, map.size,
+		    why);
 	else
 		adapter_count(ad, ADAPTER_C_DMA_MAP);
 	return (error);

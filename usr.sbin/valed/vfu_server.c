@@ -20,6 +20,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "adapter.h"
@@ -39,7 +40,7 @@ server_broken(struct adapter *ad, const char *how)
 {
 	if (ad->server.broken)
 		return;
-	adapter_log(ad, "client dropped: %s", how);
+	adapter_log(ad, LOG_WARNING, "client dropped: %s", how);
 	adapter_count(ad, ADAPTER_C_BROKEN);
 	ad->server.broken = true;
 }
@@ -119,7 +120,7 @@ server_accept(int fd, enum ev_type type __unused, void *arg)
 		vfu_server_drop(ad);
 	if (srv->fd != -1) {
 		adapter_count(ad, ADAPTER_C_REFUSED);
-		adapter_log(ad, "second client refused");
+		adapter_log(ad, LOG_NOTICE, "second client refused");
 		close(s);
 		return;
 	}
@@ -139,7 +140,7 @@ server_accept(int fd, enum ev_type type __unused, void *arg)
 fail_read:
 	mevent_delete(srv->read_ev);
 fail:
-	adapter_log(ad, "client refused: out of resources");
+	adapter_log(ad, LOG_WARNING, "client refused: out of resources");
 	close(s);
 }
 

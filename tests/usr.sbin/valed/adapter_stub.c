@@ -164,7 +164,7 @@ adapter_reset(struct adapter *a)
 }
 
 void
-adapter_log(struct adapter *a, const char *fmt, ...)
+adapter_log(struct adapter *a, int priority, const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
@@ -173,5 +173,5 @@ adapter_log(struct adapter *a, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	call("log: %s", text);
+	call("log %d: %s", priority, text);
 }

@@ -29,7 +29,7 @@ void	stub_start(int listen_fd);
  *
  *	read BAR+OFFSET,SIZE	write BAR+OFFSET,SIZE=VALUE	master 0|1
  *	attach	detach	reset	work	pause	resume
- *	log: TEXT
+ *	log PRIORITY: TEXT
  *
  * Offsets and values are in hexadecimal.
  */

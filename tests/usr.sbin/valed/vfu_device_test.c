@@ -289,7 +289,7 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	ATF_CHECK_STREQ("", stub_calls());
 	/* The table's own reasons are logged. */
 	ATF_CHECK_EQ(EEXIST, map(32, RW, 0, 0x101000, PAGE, fds, 1));
-	ATF_CHECK_STREQ("log: memory at 0x101000, size 0x1000, refused: range "
+	ATF_CHECK_STREQ("log 4: memory at 0x101000, size 0x1000, refused: range "
 	    "overlaps another;", stub_calls());
 	ATF_CHECK_EQ(EINVAL, map(32, RW, 0, 0x500000, PAGE + 1, fds, 1));
 	ATF_CHECK_EQ(0, stub_count(ADAPTER_C_DMA_MAP));

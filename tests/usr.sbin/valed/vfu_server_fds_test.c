@@ -247,7 +247,7 @@ TEST(passed, "Descriptors that no command keeps are closed, each once")
 	events_run();
 	closes = -1;
 	ATF_CHECK(hung_up());
-	client_gone("reset;log: client dropped: too many descriptors to "
+	client_gone("reset;log 4: client dropped: too many descriptors to "
 	    "close;detach;");
 }
 

@@ -59,7 +59,7 @@ TEST(connect, "One client is served at a time; the next finds nothing of it")
 	second = client;
 	client = dial();
 	events_run();
-	ATF_CHECK_STREQ("log: second client refused;", stub_calls());
+	ATF_CHECK_STREQ("log 5: second client refused;", stub_calls());
 	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_REFUSED));
 	ATF_CHECK(hung_up());
 	close(client);
@@ -94,7 +94,7 @@ TEST(resources, "Without space for its events a client is refused")
 		client = dial();
 		events_run();
 		ATF_CHECK(hung_up());
-		client_gone("log: client refused: out of resources;");
+		client_gone("log 4: client refused: out of resources;");
 		ATF_CHECK_EQ(0, stub_count(ADAPTER_C_CONNECT));
 	}
 	/* A connection that is gone before it is accepted. */
@@ -181,7 +181,7 @@ TEST(frames, "A message has a valid size and type")
 	events_run();
 	ATF_CHECK_EQ(0, reply(next_id - 3, VFIO_USER_DEVICE_RESET, NULL, 0));
 	ATF_CHECK_EQ(0, reply(next_id - 2, VFIO_USER_DEVICE_RESET, NULL, 0));
-	client_gone("reset;log: client dropped: not a command;detach;");
+	client_gone("reset;log 4: client dropped: not a command;detach;");
 }
 
 TEST(replies, "A reply has its command's number, and errors no data")

@@ -1,0 +1,230 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""valed as a service manager starts it, for valed_activation_test.sh."""
+
+import os
+import signal
+import socket
+import subprocess
+
+from vfu_client import *
+
+VALED = os.environ["VALED"]
+EX_USAGE, EX_OSERR = 64, 71
+
+
+class Service:
+    """A valed with these arguments, and descriptors from 3 on."""
+
+    def __init__(self, args, fds=(), pid="$$", stderr=None, **env):
+        if fds:
+            env["LISTEN_FDS"] = str(len(fds))
+        # The shell's process becomes valed's.
+        script = "LISTEN_PID=%s WATCHDOG_PID=$$ exec \"$@\"" % pid
+
+        def place():
+            high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in fds]
+            for at, fd in enumerate(high, 3):
+                os.dup2(fd, at, inheritable=True)
+                os.close(fd)
+        self.err = stderr or open("valed.err", "w+")
+        self.proc = subprocess.Popen(
+            ["sh", "-c", script, "sh", VALED] + args,
+            stdin=subprocess.DEVNULL, stderr=self.err,
+            preexec_fn=place, close_fds=False, env=dict(os.environ, **env))
+        atexit.register(self.proc.kill)
+
+    def end(self):
+        self.proc.terminate()
+        assert self.proc.wait(WAIT_S) == 0, self.messages()
+
+    def refused(self, status, text):
+        assert self.proc.wait(WAIT_S) == status
+        messages = self.messages()
+        assert text in messages and messages.count("\n") == 1, messages
+
+    def messages(self):
+        with open("valed.err") as f:
+            return f.read()
+
+
+def listener(path, kind=socket.SOCK_STREAM):
+    s = socket.socket(socket.AF_UNIX, kind)
+    s.bind(path)
+    if kind == socket.SOCK_STREAM:
+        s.listen()
+    return s
+
+
+def manager(address="notify"):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    s.bind(address)
+    s.settimeout(WAIT_S)
+    return s
+
+
+def named():
+    a, b = listener("vm1.sock"), listener("vm2.sock")
+    v = Service(["-s", "1,e1000,vale0:x,fd=two", "-s",
+                 "2,e1000,vale0:y,fd=one"], [a, b], LISTEN_FDNAMES="one:two",
+                NOTIFY_SOCKET="notify")
+    v.refused(EX_USAGE, "NOTIFY_SOCKET=notify")
+    m = manager()
+    v = Service(["-s", "1,e1000,vale0:x,fd=two", "-s",
+                 "2,e1000,vale0:y,fd=one,mac=02:00:00:00:00:01"], [a, b],
+                LISTEN_FDNAMES="one:two",
+                NOTIFY_SOCKET=os.path.abspath("notify"))
+    assert m.recv(512).startswith(b"READY=1\n")
+    with Driver("vm1.sock") as y, Driver("vm2.sock") as x:
+        exchange(x, y)
+        # vm1.sock is the one of "one".
+        assert y.get(RAL0) == 2 and y.get(RAH0) & 0xffff == 0x100
+    v.end()
+    assert os.path.exists("vm1.sock") and os.path.exists("vm2.sock")
+
+
+def number():
+    a = listener("vm1.sock")
+    v = Service(["-s", "1,e1000,vale0:x,fd=3"], [a])
+    for _ in range(3):
+        with Driver("vm1.sock") as d:
+            d.get(STATUS)
+    assert not os.path.exists("vm1.sock.lock")
+    v.end()
+    assert os.path.exists("vm1.sock")
+    # The next valed takes the same socket.
+    v = Service(["-k", "/dev/null", "-o", "pci.0.1.0.device=e1000", "-o",
+                 "pci.0.1.0.backend=vale0:x", "-o", "pci.0.1.0.fd=3"], [a])
+    with Driver("vm1.sock") as d:
+        d.get(STATUS)
+    v.proc.kill()
+    v.proc.wait()
+    assert os.path.exists("vm1.sock")
+
+
+def other_pid():
+    a = listener("vm1.sock")
+    v = Service(["-s", "1,e1000,vale0:x,fd=one"], [a], pid="1",
+                LISTEN_FDNAMES="one")
+    v.refused(EX_USAGE, "fd=one: no such name in LISTEN_FDNAMES")
+    v = Service(["-s", "1,e1000,vale0:x,fd=on"], [a], LISTEN_FDNAMES="one")
+    v.refused(EX_USAGE, "fd=on: no such name")
+    # More names than descriptors, and fewer.
+    v = Service(["-s", "1,e1000,vale0:x,fd=two"], [a],
+                LISTEN_FDNAMES="one:two")
+    v.refused(EX_USAGE, "fd=two: no such name")
+    v = Service(["-s", "1,e1000,vale0:x,fd=one"], [a])
+    v.refused(EX_USAGE, "fd=one: no such name")
+
+
+def unfit():
+    inet = socket.socket()
+    inet.bind(("127.0.0.1", 0))
+    inet.listen()
+    quiet = socket.socket(socket.AF_UNIX)
+    quiet.bind("quiet.sock")
+    for fd in (inet, quiet, listener("d.sock", socket.SOCK_DGRAM),
+               open("file", "w")):
+        v = Service(["-s", "1,e1000,vale0:x,fd=3"], [fd])
+        v.refused(EX_USAGE, "fd=3: not a listening stream socket")
+    a = listener("vm1.sock")
+    v = Service(["-s", "1,e1000,vale0:x,fd=3", "-s", "2,e1000,vale0:y,fd=one"],
+                [a], LISTEN_FDNAMES="one")
+    v.refused(EX_USAGE, "fd=3: used twice")
+    v = Service(["-s", "1,e1000,vale0:x,fd=3,path=x"], [a])
+    v.refused(EX_USAGE, "both path= and fd=")
+    v = Service(["-s", "1,e1000,vale0:x,fd=99999999999"], [a])
+    v.refused(EX_USAGE, "fd=99999999999: not a listening")
+
+
+ARGS = ["-s", "1,e1000,vale0:x,path=vm1.sock"]
+
+
+def notify():
+    m = manager()
+    v = Service(ARGS, NOTIFY_SOCKET=os.path.abspath("notify"))
+    assert m.recv(512) == b"READY=1\nSTATUS=Serving 1 adapter."
+    # It is.
+    with Driver("vm1.sock") as d:
+        d.get(STATUS)
+    v.proc.terminate()
+    assert m.recv(512) == b"STOPPING=1"
+    assert v.proc.wait(WAIT_S) == 0
+    # A manager that reads nothing holds up nothing.
+    v = Service(ARGS, NOTIFY_SOCKET=os.path.abspath("notify"),
+                WATCHDOG_USEC="2000000")
+    m.recv(512)
+    m.close()
+    with Driver("vm1.sock") as d:
+        d.get(STATUS)
+    v.end()
+
+
+def abstract():
+    name = "valed-test-%d" % os.getpid()
+    m = manager("\0" + name)
+    v = Service(ARGS, NOTIFY_SOCKET="@" + name)
+    assert m.recv(512).startswith(b"READY=1\n")
+    v.end()
+
+
+def watchdog():
+    m = manager()
+    path = os.path.abspath("notify")
+    v = Service(ARGS, NOTIFY_SOCKET=path, WATCHDOG_USEC="2000000")
+    m.recv(512)
+    for _ in range(3):
+        assert m.recv(512) == b"WATCHDOG=1"
+    v.end()
+    # Without WATCHDOG_USEC none is sent.
+    while m.recv(512) != b"STOPPING=1":
+        pass
+    v = Service(ARGS + ["-v"], NOTIFY_SOCKET=path)
+    assert m.recv(512).startswith(b"READY=1\n")
+    m.settimeout(2.5)
+    with contextlib.suppress(TimeoutError):
+        raise AssertionError(m.recv(512))
+    m.settimeout(WAIT_S)
+    v.end()
+
+
+def no_manager():
+    v = Service(ARGS, NOTIFY_SOCKET=os.path.abspath("none"))
+    v.refused(EX_OSERR, "NOTIFY_SOCKET=")
+    v = Service(ARGS, NOTIFY_SOCKET="/" + 200 * "x")
+    v.refused(EX_USAGE, "NOTIFY_SOCKET=/xxx")
+    assert not os.path.exists("vm1.sock")
+
+
+def journal():
+    # As the journal's stream, except that the other end is ours.
+    ours, theirs = socket.socketpair()
+    ours.settimeout(WAIT_S)
+    st = os.fstat(theirs.fileno())
+    stream = "%d:%d" % (st.st_dev, st.st_ino)
+    v = Service(ARGS, stderr=theirs, JOURNAL_STREAM=stream)
+    wait_until(lambda: os.path.exists("vm1.sock") and
+               not os.path.exists("vm1.sock.lock"), "valed")
+    lines = ours.makefile()
+    with Client("vm1.sock") as a:
+        Client("vm1.sock", negotiate=False)
+        assert lines.readline() == "<5>valed: x: second client refused\n"
+        a.raw(b"\xff" * 16)
+        assert lines.readline().startswith("<4>valed: x: client dropped: ")
+    # An error at the start.
+    w = Service(ARGS, stderr=theirs, JOURNAL_STREAM=stream)
+    assert w.proc.wait(WAIT_S) != 0
+    line = lines.readline()
+    assert line == "<3>valed: path=vm1.sock: socket in use\n", line
+    v.end()
+    # Another stream than stderr's.
+    v = Service(["-x"], JOURNAL_STREAM=stream)
+    v.refused(EX_USAGE, "unknown option -x")
+    assert v.messages().startswith("valed: "), v.messages()
+
+
+if __name__ == "__main__":
+    main({f.__name__: f for f in (named, number, other_pid, unfit, notify,
+                                  abstract, watchdog, no_manager, journal)})

@@ -1,0 +1,189 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# The configuration files of valed, and -o.
+
+. "$(atf_get_srcdir)/valed.subr"
+
+# sysexits.h
+EX_USAGE=64
+EX_NOINPUT=66
+EX_CONFIG=78
+
+# A file with two adapters, on lines 2 to 4 and 6 to 9.
+two()
+{
+	cat <<-END
+	# The first one.
+	pci.0.1.0.device=e1000
+	pci.0.1.0.backend=vale0:a
+	pci.0.1.0.path=a.sock
+
+	   pci.0.2.0.device=e1000
+	pci.0.2.0.backend=vale0:b
+	pci.0.2.0.path=b.sock
+	pci.0.2.0.itr=250
+	END
+}
+
+# refused status pattern valed-arguments...: valed exits with the status, prints
+# one line that matches the pattern on stderr, and leaves no new file.
+refused()
+{
+	local status=$1 pattern=$2 before
+
+	shift 2
+	before=$(ls -A)
+	atf_check -s exit:$status -o empty -e save:../err "$VALED" "$@"
+	[ $(wc -l < ../err) -eq 1 ] || atf_fail "not one line: $(cat ../err)"
+	grep -q -e "^valed: $pattern" ../err ||
+	    atf_fail "no match for '$pattern': $(cat ../err)"
+	atf_check_equal "$before" "$(ls -A)"
+}
+
+enter()
+{
+	mkdir work && cd work || atf_fail "no directory"
+}
+
+atf_test_case serves
+serves_head()
+{
+	atf_set descr "Adapters of files, of -o and of -s are served; what is \
+set later counts"
+}
+serves_body()
+{
+	two > two.conf
+	# No newline at the end; a carriage return; a name with a dot.
+	printf 'pci.0.2.0.path=other.sock\r\npci.0.2.0.mtu=9000' > more.conf
+	"$VALED" -k two.conf -s 3,e1000,vale1:c,path=c.sock -k more.conf \
+	    -o pci.0.1.0.backend=vale0:z -o pci.255.31.7.device=e1000 \
+	    -o pci.255.31.7.path=d.sock -o pci.255.31.7.backend=vale0:d \
+	    > out 2> err &
+	pid=$!
+	listening d.sock
+	for s in a.sock other.sock c.sock; do
+		listening $s
+	done
+	[ ! -e b.sock ] || atf_fail "b.sock: not replaced"
+	kill -USR1 $pid
+	kill $pid
+	wait $pid || atf_fail "valed failed: $(cat err)"
+	cut -d' ' -f1 out | sort -u > names
+	atf_check -o inline:'b\nc\nd\nz\n' cat names
+	atf_check -o empty cat err
+}
+
+atf_test_case empty
+empty_head()
+{
+	atf_set descr "A file without adapters is valid: valed serves none"
+}
+empty_body()
+{
+	echo "# nothing yet" > none.conf
+	"$VALED" -k none.conf -v > out 2> err &
+	pid=$!
+	wait_until "the process" [ -d /proc/$pid/task ]
+	# The process is up when the guard exists.
+	wait_until "the guard" grep -q . /proc/$pid/task/$pid/children ||
+	    atf_fail "no guard: $(cat err)"
+	kill $pid
+	wait $pid || atf_fail "valed failed: $(cat err)"
+}
+
+atf_test_case wrong_line
+wrong_line_head()
+{
+	atf_set descr "One wrong line is one error with the file's name and \
+the line's number, and nothing is created"
+}
+wrong_line_body()
+{
+	local long=$(printf %0200d 0)
+
+	enter
+	while IFS='	' read -r edit line pattern; do
+		two | sed -e "$edit" > wrong.conf
+		refused $EX_CONFIG "wrong.conf:$line: .*$pattern" -k wrong.conf
+	done <<-END
+	4s/.*/path/	4	not name=value
+	4s/.*/path=x/	4	"path"
+	4s/pci/lpc/	4	"lpc
+	4s/0.1.0/0.1/	4	"pci.0.1.path"
+	4s/0.1.0/0.32.0/	4	"pci.0.32.0.path"
+	4s/0.1.0/256.1.0/	4	"pci.256.1.0.path"
+	4s/0.1.0/0.1.8/	4	"pci.0.1.8.path"
+	4s/0.1.0/0.01.0/	4	"pci.0.01.0.path"
+	4s/0.1.0/0.-1.0/	4	"pci.0.-1.0.path"
+	4s/0.1.0/0.99999999999.0/	4	"pci.0.99999999999.0.path"
+	4s/0.1.0/0..0/	4	"pci.0..0.path"
+	4s/path/speed/	4	"pci.0.1.0.speed"
+	4s/path/path.x/	4	"pci.0.1.0.path.x"
+	4s/path//	4	"pci.0.1.0."
+	4s/path=/path =/	4	"pci.0.1.0.path "
+	4s/=.*/=/	4	path=: the value is missing
+	4s/=.*/=  /	4	path=: the value is missing
+	4s/=.*/=$long/	4	path=000
+	5s/.*/pci.0.1.0.path=again/	5	path= twice: see wrong.conf:4
+	7s/vale0:b/eth0/	7	eth0: no such backend
+	7s/vale0:b/vale0:a/	7	vale0:a: port used twice
+	8s/b.sock/a.sock/	8	path=a.sock: used twice
+	9s/250/65536/	9	itr=65536
+	9s/itr=250/mac=01:00:00:00:00:00/	9	mac=01
+	9s/itr=250/mtu=1/	9	mtu=1
+	9s/itr=250/itr_min=x/	9	itr_min=x
+	9s/itr=250/csb=1/	9	csb=1
+	9s/itr=250/direct=1/	9	direct=1
+	9s/itr=250/mem=1/	9	mem=1
+	9s/itr=250/fd=5/	8	both path= and fd=
+	8s/path.*/fd=name/	8	fd=name: no such name
+	8s/path.*/fd=99/	8	fd=99: not a listening
+	6s/e1000/virtio-net/	6	"virtio-net"
+	6d	6	pci.0.2.0.device is missing
+	7d	6	pci.0.2.0.backend is missing
+	8d	6	path= is missing
+	END
+	two > wrong.conf
+	printf 'pci.0.1.0.mtu=9\0000\n' >> wrong.conf
+	refused $EX_CONFIG "wrong.conf:10: not text" -k wrong.conf
+	# The first wrong line of two files.
+	two > right.conf
+	echo "pci.0.1.0.mtu=1" > wrong.conf
+	refused $EX_CONFIG "wrong.conf:1: mtu=1" -k right.conf -k wrong.conf
+}
+
+atf_test_case wrong_option
+wrong_option_head()
+{
+	atf_set descr "An error of -o names it; a file that cannot be read is \
+named"
+}
+wrong_option_body()
+{
+	enter
+	two > two.conf
+	refused $EX_USAGE "-o pci.0.1.0.itr=x: itr=x" -k two.conf \
+	    -o pci.0.1.0.itr=x
+	refused $EX_USAGE "-o pci.0.1.0: not name=value" -o pci.0.1.0
+	refused $EX_USAGE "-o x=1: unknown variable \"x\"" -o x=1
+	refused $EX_USAGE "-o pci.0.4.0.mtu=100: pci.0.4.0.device is missing" \
+	    -k two.conf -o pci.0.4.0.mtu=100
+	refused $EX_USAGE "-s 1,.*slot 0:1:0 twice" -k two.conf \
+	    -s 1,e1000,vale0:x,path=x
+	refused $EX_CONFIG "two.conf:3: vale0:a: port used twice" -k two.conf \
+	    -s 9,e1000,vale0:a,path=x
+	refused $EX_NOINPUT "-k none.conf: No such file" -k none.conf
+	mkdir dir
+	refused $EX_NOINPUT "-k dir: " -k dir
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case serves
+	atf_add_test_case empty
+	atf_add_test_case wrong_line
+	atf_add_test_case wrong_option
+}

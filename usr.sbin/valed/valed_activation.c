@@ -1,0 +1,100 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Sockets that valed inherits, from systemd(1) or another program, instead of
+ * creating them.  See sd_listen_fds(3): LISTEN_FDS descriptors, from 3 on, have
+ * the names in LISTEN_FDNAMES, which colons separate, if LISTEN_PID is this
+ * process.  Who made the socket owns its name in the file system: valed neither
+ * locks nor removes it.
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "valed.h"
+
+#define	LISTEN_FDS_START	3
+
+/* The value of an environment variable as a number, or 0. */
+static int
+env_number(const char *name)
+{
+	const char *value;
+
+	value = getenv(name);
+	return (value == NULL ? 0 : (int)strtonum(value, 0, INT_MAX, NULL));
+}
+
+/* How many descriptors are passed to this process, or one it was forked from. */
+static int
+passed(void)
+{
+	static int n = -1;
+
+	if (n == -1)
+		n = env_number("LISTEN_PID") == getpid() ?
+		    env_number("LISTEN_FDS") : 0;
+	return (n);
+}
+
+/* The descriptor of a name, or -1. */
+static int
+fd_named(const char *name)
+{
+	const char *p;
+	size_t len;
+	int i;
+
+	p = getenv("LISTEN_FDNAMES");
+	for (i = 0; p != NULL && i < passed(); i++) {
+		len = strcspn(p, ":");
+		if (strlen(name) == len && memcmp(p, name, len) == 0)
+			return (LISTEN_FDS_START + i);
+		p = p[len] == ':' ? p + len + 1 : NULL;
+	}
+	return (-1);
+}
+
+static bool
+option_is(int fd, int name, int value)
+{
+	socklen_t len = sizeof(int);
+	int got;
+
+	return (getsockopt(fd, SOL_SOCKET, name, &got, &len) == 0 &&
+	    got == value);
+}
+
+const char *
+valed_activation_fd(const char *name, int *fdp)
+{
+	int fd, flags;
+
+	if (name[strspn(name, "0123456789")] == '\0')
+		fd = (int)strtonum(name, 0, INT_MAX, NULL);
+	else
+		fd = fd_named(name);
+	if (fd == -1)
+		return ("no such name in LISTEN_FDNAMES");
+	if (!option_is(fd, SO_DOMAIN, AF_UNIX) ||
+	    !option_is(fd, SO_TYPE, SOCK_STREAM) ||
+	    !option_is(fd, SO_ACCEPTCONN, 1))
+		return ("not a listening stream socket of the UNIX domain");
+	flags = fcntl(fd, F_GETFL);
+	if (flags == -1 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1 ||
+	    fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
+		return (strerror(errno));
+	*fdp = fd;
+	return (NULL);
+}

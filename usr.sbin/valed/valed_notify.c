@@ -1,0 +1,119 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Messages to the service manager, systemd(1); see sd_notify(3).  The functions
+ * of libsystemd connect for each message, which the sandbox prohibits, so the
+ * socket is opened here, once, before it.
+ *
+ * A manager that does not read loses messages; valed does not wait for it.
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "valed.h"
+
+/* The main thread looks at its adapters once a second. */
+#define	WATCHDOG_MIN_US	2000000
+
+static int	notify_fd = -1;
+static bool	notify_watchdog;
+
+/* Whether the manager's watchdog waits for this process. */
+static bool
+watchdog(void)
+{
+	const char *pid, *us;
+
+	us = getenv("WATCHDOG_USEC");
+	pid = getenv("WATCHDOG_PID");
+	if (us == NULL || (pid != NULL && atoi(pid) != getpid()))
+		return (false);
+	if (strtoull(us, NULL, 10) < WATCHDOG_MIN_US)
+		warnx("WATCHDOG_USEC=%s: valed reports once a second", us);
+	return (true);
+}
+
+void
+valed_notify_open(void)
+{
+	struct sockaddr_un sun;
+	const char *path;
+	size_t len;
+
+	path = getenv("NOTIFY_SOCKET");
+	if (path == NULL)
+		return;
+	memset(&sun, 0, sizeof(sun));
+	sun.sun_family = AF_UNIX;
+	len = strlen(path);
+	if ((*path != '/' && *path != '@') || len >= sizeof(sun.sun_path))
+		errx(EX_USAGE, "NOTIFY_SOCKET=%s: not the path of a socket",
+		    path);
+	memcpy(sun.sun_path, path, len);
+	if (*path == '@')
+		sun.sun_path[0] = '\0';
+	notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	    0);
+	if (notify_fd == -1 || connect(notify_fd, (struct sockaddr *)&sun,
+	    offsetof(struct sockaddr_un, sun_path) + len) == -1)
+		err(EX_OSERR, "NOTIFY_SOCKET=%s", path);
+	notify_watchdog = watchdog();
+}
+
+void
+valed_notify(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	int n;
+
+	if (notify_fd == -1)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (send(notify_fd, text, MIN(n, (int)sizeof(text) - 1),
+	    MSG_NOSIGNAL) == -1)
+		return;
+}
+
+void
+valed_notify_reloading(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	valed_notify("RELOADING=1\nMONOTONIC_USEC=%ju",
+	    (uintmax_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);
+}
+
+void
+valed_notify_ready(unsigned int nadapters)
+{
+	valed_notify("READY=1\nSTATUS=Serving %u adapter%s.", nadapters,
+	    nadapters == 1 ? "" : "s");
+}
+
+void
+valed_notify_watch(void)
+{
+	if (notify_watchdog)
+		valed_notify("WATCHDOG=1");
+}

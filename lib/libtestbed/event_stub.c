@@ -103,6 +103,21 @@ mevent_round(void (*func)(void *), void *arg)
 	return (0);
 }
 
+/* There is one loop, which the test runs. */
+struct mevent_loop *
+mevent_loop(void)
+{
+	static char loop;
+
+	return ((struct mevent_loop *)&loop);
+}
+
+void
+mevent_stop(struct mevent_loop *loop)
+{
+	REQUIRE(loop == mevent_loop());
+}
+
 unsigned int
 events_used(void)
 {

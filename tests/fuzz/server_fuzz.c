@@ -54,6 +54,7 @@
 void
 mevent_dispatch(void)
 {
+	pthread_exit(NULL);
 }
 
 /*

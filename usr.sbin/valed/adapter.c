@@ -330,8 +330,8 @@ adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 
 /*
  * Open everything that the adapter needs, in its own thread, because the events
- * belong to that thread's loop.  If a step fails, the program ends; so nothing
- * is undone.
+ * belong to that thread's loop.  If a step fails, adapter_close() undoes the
+ * others.
  */
 static int
 adapter_open(struct adapter *ad)
@@ -353,10 +353,12 @@ adapter_open(struct adapter *ad)
 	ad->work_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (ad->timer_fd == -1 || ad->work_fd == -1 ||
 	    mevent_round(adapter_work, ad) == -1 ||
-	    mevent_add(ad->timer_fd, EVF_READ, adapter_timer_event, ad) ==
-	    NULL ||
-	    mevent_add(ad->work_fd, EVF_READ, adapter_work_event, ad) == NULL)
+	    (ad->timer_ev = mevent_add(ad->timer_fd, EVF_READ,
+	    adapter_timer_event, ad)) == NULL ||
+	    (ad->work_ev = mevent_add(ad->work_fd, EVF_READ,
+	    adapter_work_event, ad)) == NULL)
 		return (errno);
+	ad->loop = mevent_loop();
 	ad->failed = NULL;		/* netbe_init() reports it */
 	if (netbe_init(&ad->be, ac->ac_nvl, adapter_rx_event, ad) != 0)
 		return (EIO);
@@ -388,6 +390,38 @@ adapter_open(struct adapter *ad)
 	return (0);
 }
 
+/* Undo adapter_open(), or those of its steps that were done. */
+static void
+adapter_close(struct adapter *ad)
+{
+	vfu_server_fini(ad);
+	vfu_fault_remove(&ad->dma);
+	/* When this returns, no other thread is in adapter_sink(). */
+	if (ad->port != NULL)
+		frame_port_set_sink(ad->port, NULL, NULL);
+	if (ad->dev != NULL)
+		e82545_destroy(ad->dev);
+	net_port_destroy(ad->port);
+	netbe_cleanup(ad->be);
+	if (ad->work_ev != NULL)
+		mevent_delete(ad->work_ev);
+	if (ad->timer_ev != NULL)
+		mevent_delete(ad->timer_ev);
+	if (ad->work_fd != -1)
+		close(ad->work_fd);
+	if (ad->timer_fd != -1)
+		close(ad->timer_fd);
+}
+
+static void
+adapter_free(struct adapter *ad)
+{
+	sem_destroy(&ad->ready);
+	sem_destroy(&ad->go);
+	free(ad->live);
+	free(ad);
+}
+
 static void *
 adapter_thread(void *arg)
 {
@@ -396,12 +430,15 @@ adapter_thread(void *arg)
 	/* For top(1) and taskset(1). */
 	prctl(PR_SET_NAME, ad->config->ac_name);
 	ad->error = adapter_open(ad);
+	if (ad->error != 0)
+		adapter_close(ad);
 	sem_post(&ad->ready);
 	if (ad->error != 0)
 		return (NULL);
 	while (sem_wait(&ad->go) == -1)
 		continue;
 	mevent_dispatch();
+	adapter_close(ad);
 	return (NULL);
 }
 
@@ -409,6 +446,7 @@ struct adapter *
 adapter_start(const struct adapter_config *config)
 {
 	struct adapter *ad;
+	int error;
 
 	ad = calloc(1, sizeof(*ad));
 	if (ad == NULL) {
@@ -431,8 +469,11 @@ adapter_start(const struct adapter_config *config)
 		if (ad->failed != NULL)
 			adapter_log(ad, LOG_ERR, "%s: %s", ad->failed,
 			    strerror(ad->error));
-		errno = ad->error;
-		return (NULL);		/* the thread still uses ad */
+		error = ad->error;
+		pthread_join(ad->thread, NULL);
+		adapter_free(ad);
+		errno = error;
+		return (NULL);
 	}
 	return (ad);
 
@@ -446,6 +487,21 @@ void
 adapter_go(struct adapter *ad)
 {
 	sem_post(&ad->go);
+}
+
+void
+adapter_stop(struct adapter *ad)
+{
+	mevent_stop(ad->loop);
+}
+
+bool
+adapter_ended(struct adapter *ad)
+{
+	if (pthread_tryjoin_np(ad->thread, NULL) != 0)
+		return (false);
+	adapter_free(ad);
+	return (true);
 }
 
 void

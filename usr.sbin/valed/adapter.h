@@ -21,6 +21,7 @@
 #define	_ADAPTER_H_
 
 #include <sys/counter_table.h>
+#include <sys/queue.h>
 #include <sys/systm.h>
 
 #include <pthread.h>
@@ -36,6 +37,7 @@
 
 struct e82545;
 struct mevent;
+struct mevent_loop;
 struct net_backend;
 struct frame_port;
 struct adapter_config;
@@ -65,8 +67,10 @@ enum adapter_counter {
 };
 
 struct adapter {
+	TAILQ_ENTRY(adapter)	 link;		/* the main thread's */
 	const struct adapter_config	*config;
 	pthread_t		 thread;
+	struct mevent_loop	*loop;		/* the thread's */
 	sem_t			 ready;		/* adapter_open() returned */
 	int			 error;		/* its errno, or 0 */
 	const char		*failed;	/* the step that failed */
@@ -76,7 +80,9 @@ struct adapter {
 	struct net_backend	*be;
 	struct frame_port	*port;
 	int			 timer_fd;	/* for e82545_timer() */
+	struct mevent		*timer_ev;
 	int			 work_fd;	/* event: more work is left */
+	struct mevent		*work_ev;
 	uint32_t		 work_posted;	/* 1: that event is pending;
 						   atomic */
 	bool			 tx_wanted;	/* e82545_tx() must run */
@@ -89,21 +95,33 @@ struct adapter {
 	struct vfu_server	 server;
 
 	struct watch		 watch;		/* the main thread's */
+	uint64_t		*live;		/* of valed_stats_live() */
 	uint64_t		 log_ns;	/* adapter_log() rate limit */
 	unsigned int		 log_lines;
 
 	uint64_t		 counters[ADAPTER_NCOUNTERS]; /* atomic */
 };
 
+TAILQ_HEAD(adapter_list, adapter);
+
 /*
  * Start an adapter's thread, which opens everything it needs and then waits for
- * adapter_go().  Returns NULL after a line on stderr, with errno set.
- * The main thread.
+ * adapter_go().  `config' must outlive the adapter.  Returns NULL after a line
+ * on stderr, with errno set.  The main thread.
  */
 struct adapter *adapter_start(const struct adapter_config *config);
 
 /* Let the adapter serve its client.  The main thread. */
 void	adapter_go(struct adapter *ad);
+
+/*
+ * Have the thread drop the client, close the port and end.  As the client may
+ * block it, the caller must go on to call adapter_watch() until
+ * adapter_ended(), which then has freed the adapter.  The listening socket
+ * stays open.  The main thread, after adapter_go().
+ */
+void	adapter_stop(struct adapter *ad);
+bool	adapter_ended(struct adapter *ad);
 
 /*
  * A look of the watchdog (watch.h): interrupts a system call in which the

@@ -30,7 +30,6 @@ struct ctl_kick {
 
 struct ctl_conn {
 	uint32_t	 cc_used;	/* the slot is taken; atomic */
-	bool		 cc_guarded;	/* vfu_fault_add() was called */
 	int		 cc_fd;
 	int		 cc_fds[VALE_WIRE_FDS];	/* to send with the reply */
 	unsigned int	 cc_nfds;

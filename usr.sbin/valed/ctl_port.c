@@ -26,7 +26,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,23 +62,6 @@ port_lost(void *arg)
 static void
 port_pause(void *arg __unused, bool paused __unused)
 {
-}
-
-/* Have SIGBUS in this connection's memory handled; once for each slot. */
-static int
-port_guard(struct ctl_conn *cc)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	int error;
-
-	if (cc->cc_guarded)
-		return (0);
-	vfu_dma_init(&cc->cc_dma, 0, port_pause, NULL);
-	pthread_mutex_lock(&lock);
-	error = vfu_fault_add(&cc->cc_dma, port_lost, cc);
-	pthread_mutex_unlock(&lock);
-	cc->cc_guarded = error == 0;
-	return (error);
 }
 
 /* Create and map the port's memory.  Returns it, or NULL with errno. */
@@ -177,15 +159,17 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg, int fds[3])
 	params->rx_slots = reg->nr_rx_slots;
 	size = roundup2(vale_shared_size(params, reg->nr_extra_bufs),
 	    VFU_DMA_PAGE);
-	error = port_guard(cc);
-	if (error == 0)
-		error = kick_open(&cc->cc_kick, &theirs);
+	vfu_dma_init(&cc->cc_dma, 0, port_pause, NULL);
+	error = vfu_fault_add(&cc->cc_dma, port_lost, cc);
 	if (error != 0)
 		return (error);
+	error = kick_open(&cc->cc_kick, &theirs);
+	if (error != 0)
+		goto fail;
 	shared.memory = port_memory(cc, size, &memory);
 	if (shared.memory == NULL) {
 		error = errno;
-		goto fail;
+		goto fail_memory;
 	}
 	cc->cc_header = 0;
 	cc->cc_port = vale_open_shared(cc->cc_wire->vw_header.nr_name, params,
@@ -194,7 +178,7 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg, int fds[3])
 		error = errno;
 		vfu_dma_reset(&cc->cc_dma);
 		close(memory);
-		goto fail;
+		goto fail_memory;
 	}
 	if (params->tx_slots == 0)
 		params->tx_slots = VALE_SLOTS_DEFAULT;
@@ -207,9 +191,11 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg, int fds[3])
 	fds[2] = theirs.rx;
 	return (0);
 
-fail:
+fail_memory:
 	kick_close(&cc->cc_kick);
 	kick_close(&theirs);
+fail:
+	vfu_fault_remove(&cc->cc_dma);
 	return (error);
 }
 
@@ -325,4 +311,5 @@ ctl_port_close(struct ctl_conn *cc)
 	cc->cc_port = NULL;
 	kick_close(&cc->cc_kick);
 	vfu_dma_reset(&cc->cc_dma);
+	vfu_fault_remove(&cc->cc_dma);
 }

@@ -25,8 +25,9 @@
  * Each adapter has a thread that does all of its work (adapter.c).  Adapters
  * meet only in the switch, where a port cannot see another port's memory.  The
  * main thread opens the sockets, starts the other threads, drops the privileges
- * of the process, and then waits for signals.  A second process removes the
- * sockets at the end (valed_socket.c).
+ * of the process, and then waits for signals, and for changes of the adapters
+ * (valed_reload.c).  A second process, the guard, removes the sockets at the end
+ * and reads changed configurations (valed_guard.c).
  *
  * Neither clients nor the guests behind them are trusted:
  *
@@ -42,10 +43,12 @@
 
 #include <sys/param.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 
 #include <err.h>
 #include <errno.h>
 #include <jansson.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,26 +69,27 @@ signal_nothing(int sig __unused)
 }
 
 /*
- * The main thread waits for all signals except one, whose handler does nothing:
- * it only interrupts a system call.
+ * Block the signals that the main thread reads, and return a descriptor to read
+ * them from.  ADAPTER_SIGNAL has a handler that does nothing: it only
+ * interrupts a system call.
  */
-static void
-signals_block(sigset_t *set)
+static int
+signals_open(void)
 {
 	struct sigaction sa;
+	sigset_t set;
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = signal_nothing;
 	sigaction(ADAPTER_SIGNAL, &sa, NULL);
-	sigemptyset(set);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGUSR1);
-#ifdef SIGINFO
-	sigaddset(set, SIGINFO);
-#endif
-	sigprocmask(SIG_BLOCK, set, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 /* An adapter takes more than twenty descriptors. */
@@ -100,87 +104,177 @@ limits_raise(void)
 	}
 }
 
-/* Handle signals until one ends the program; once a second, check adapters. */
-static void
-run(const sigset_t *set, struct adapter **adapters,
-    const struct valed_options *opt)
+/* The adapters, and what is asked of them; the main thread's. */
+static struct adapter_list	adapters = TAILQ_HEAD_INITIALIZER(adapters);
+static struct valed_options	opt;
+static uint64_t			next_ns;	/* of adapter_watch() */
+static bool			reloading;	/* until VALED_END */
+static bool			reload_again;
+
+static unsigned int
+adapters_count(void)
 {
-	uint64_t next_ns;
-	unsigned int i;
+	struct adapter *ad;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(ad, &adapters, link)
+		n++;
+	return (n);
+}
+
+/* A look at all threads, once a second.  `ending' is not in the list. */
+static void
+look(struct adapter *ending)
+{
+	struct adapter *ad;
+
+	TAILQ_FOREACH(ad, &adapters, link)
+		adapter_watch(ad);
+	if (ending != NULL)
+		adapter_watch(ending);
+	vfu_close_watch();
+	valed_notify_watch();
+	if (opt.vo_verbose)
+		valed_stats_live(&adapters);
+}
+
+/* While an adapter ends. */
+static void
+look_due(struct adapter *ending)
+{
+	if (watch_due(&next_ns))
+		look(ending);
+}
+
+static void
+reload_begin(void)
+{
+	reload_again = reloading;
+	if (reloading)
+		return;
+	reloading = valed_guard_reload();
+	if (!reloading)
+		warnx("cannot reload: the guard has gone");
+	else
+		valed_notify_reloading();
+}
+
+/* A change has come from the guard.  Returns false if the guard has gone. */
+static bool
+reload_change(void)
+{
+	static struct valed_change vc;
+
+	if (!valed_guard_change(&vc))
+		return (false);
+	valed_reload(&vc, &adapters, look_due);
+	if (vc.vc_what == VALED_END) {
+		reloading = false;
+		valed_notify_ready(adapters_count());
+		if (reload_again)
+			reload_begin();
+	}
+	return (true);
+}
+
+/* Handle signals.  Returns false if one ends the program. */
+static bool
+signals_read(int fd)
+{
+	struct signalfd_siginfo si;
+
+	while (read(fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		switch (si.ssi_signo) {
+		case SIGHUP:
+			reload_begin();
+			break;
+		case SIGUSR1:
+			valed_stats_print(&adapters);
+			break;
+		default:
+			return (false);
+		}
+	}
+	return (true);
+}
+
+/* Serve until a signal ends the program. */
+static void
+run(int signal_fd)
+{
+	struct pollfd fds[] = {
+		{ .fd = signal_fd, .events = POLLIN },
+		{ .fd = valed_guard_fd(), .events = POLLIN },
+	};
 	bool due;
-	int sig;
 
 	next_ns = watch_start();
 	for (;;) {
-		sig = watch_wait(set, &next_ns, &due);
-		if (sig == SIGTERM || sig == SIGINT)
+		due = watch_wait(fds, nitems(fds), &next_ns);
+		if (fds[0].revents != 0 && !signals_read(signal_fd))
 			return;
-		if (sig != 0)
-			valed_stats_print(adapters, opt->vo_nadapters);
-		if (!due)
-			continue;
-		for (i = 0; i < opt->vo_nadapters; i++)
-			adapter_watch(adapters[i]);
-		vfu_close_watch();
-		valed_notify_watch();
-		if (opt->vo_verbose)
-			valed_stats_live(adapters, opt->vo_nadapters);
+		if (fds[1].revents != 0 && !reload_change())
+			fds[1].fd = -1;
+		if (due)
+			look(NULL);
 	}
+}
+
+/* End before valed serves, after a message. */
+static void __dead2
+give_up(int code)
+{
+	valed_guard_end();
+	_exit(code);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct valed_options opt;
-	struct adapter **adapters;
-	sigset_t set;
+	struct adapter *ad;
 	unsigned int i;
+	int signal_fd;
 
 	valed_log_init();
+	valed_activation_init();
 	valed_options(argc, argv, &opt);
 	valed_notify_open();
-	adapters = calloc(opt.vo_nadapters, sizeof(*adapters));
-	if (adapters == NULL)
-		err(EX_OSERR, NULL);
 	limits_raise();
 	/* It opens a file for that, which the sandbox prohibits later. */
 	json_object_seed(0);
-	signals_block(&set);
+	signal_fd = signals_open();
+	if (signal_fd == -1)
+		err(EX_OSERR, "signals");
 	if ((errno = vfu_fault_init()) != 0)
 		err(EX_OSERR, "SIGBUS");
-	valed_sockets_open(&opt);
-	valed_sockets_guard(&opt);
+	valed_guard_start(argc, argv, &opt);
 	if ((errno = vfu_close_start()) != 0) {
 		warn("thread");
-		valed_sockets_close();
-		_exit(EX_OSERR);
+		give_up(EX_OSERR);
 	}
 	for (i = 0; i < opt.vo_nadapters; i++) {
-		adapters[i] = adapter_start(&opt.vo_adapters[i]);
-		if (adapters[i] == NULL) {
-			valed_sockets_close();
-			_exit(EX_UNAVAILABLE);
-		}
+		ad = adapter_start(&opt.vo_adapters[i]);
+		if (ad == NULL)
+			give_up(EX_UNAVAILABLE);
+		TAILQ_INSERT_TAIL(&adapters, ad, link);
 	}
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control_listen)) != 0) {
 		warn("control socket");
-		valed_sockets_close();
-		_exit(EX_OSERR);
+		give_up(EX_OSERR);
 	}
 	if (valed_sandbox_enter(opt.vo_control != NULL) == -1) {
 		warn("sandbox");
-		valed_sockets_close();
-		_exit(EX_OSERR);
+		give_up(EX_OSERR);
 	}
-	for (i = 0; i < opt.vo_nadapters; i++)
-		adapter_go(adapters[i]);
+	TAILQ_FOREACH(ad, &adapters, link)
+		adapter_go(ad);
 	valed_notify_ready(opt.vo_nadapters);
-	run(&set, adapters, &opt);
+	run(signal_fd);
 	valed_notify("STOPPING=1");
 
 	/* Threads that are busy end with the process. */
-	valed_sockets_close();
+	valed_guard_end();
 	fflush(stdout);
 	_exit(EX_OK);
 }

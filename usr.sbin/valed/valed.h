@@ -14,6 +14,8 @@
  *	valed_log.c	 priorities of messages
  *	valed_notify.c	 messages to the service manager
  *	valed_socket.c	 the sockets in the file system
+ *	valed_guard.c	 the guard: removes them, and reads files again
+ *	valed_reload.c	 changes of the adapters that the guard asks for
  *	valed_sandbox.c	 drops privileges
  *	valed_stats.c	 prints counters
  *	ctl.c		 the control socket: connections, requests
@@ -43,6 +45,10 @@
 
 struct nvlist;
 struct adapter;
+struct adapter_list;
+
+/* Bytes of a socket's path, with its NUL. */
+#define	VALED_PATH_SIZE	sizeof(((struct sockaddr_un *)0)->sun_path)
 
 /* One adapter: a -s option, or a node of variables. */
 struct adapter_config {
@@ -52,7 +58,7 @@ struct adapter_config {
 	struct nvlist	*ac_nvl;	/* for the backend */
 	const char	*ac_backend;	/* "vale0:vm1" */
 	const char	*ac_name;	/* "vm1"; see valed.8, COUNTERS */
-	char		ac_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char		ac_path[VALED_PATH_SIZE];
 					/* "": the socket is inherited */
 	int		ac_fd;		/* that socket, or -1 */
 	uint8_t		ac_mac[6];
@@ -63,11 +69,14 @@ struct adapter_config {
 					   default of vfu_dma_init() */
 	bool		ac_csb;
 	bool		ac_direct;
-	int		ac_listen;	/* the listening socket */
+	int		ac_listen;	/* the listening socket, or -1 */
+	bool		ac_added;	/* by valed_reload.c, which frees it */
 };
 
 /* As many as a PCI bus has: 32 slots with 8 functions. */
 #define	VALED_MAXADAPTERS	256
+/* Sockets: during a reload there may be old and new ones. */
+#define	VALED_NAMES		(2 * VALED_MAXADAPTERS)
 
 /* The greatest numbers of an adapter's place on the PCI buses. */
 #define	VALED_MAXBUS		255
@@ -130,8 +139,16 @@ const struct valed_config_node *valed_config_next(
 const char *valed_config_where(const struct nvlist *nvl, const char *name);
 
 /*
- * valed_activation.c: the listening socket that fd=`name' stands for, a number
- * or a name in LISTEN_FDNAMES.  Sets *fdp, and returns NULL or an error.
+ * valed_activation.c
+ */
+
+/* Look what this process inherits.  The main thread, first. */
+void	valed_activation_init(void);
+
+/*
+ * The listening socket that fd=`name' stands for, a number or a name in
+ * LISTEN_FDNAMES.  Sets *fdp, and returns NULL or an error.  Also in a child of
+ * the process that inherits it.
  */
 const char *valed_activation_fd(const char *name, int *fdp);
 
@@ -168,24 +185,73 @@ void	valed_notify_reloading(void);
 void	valed_notify_watch(void);
 
 /*
- * valed_socket.c
+ * valed_socket.c.  The functions remember the sockets that valed made, to
+ * remove them.  The main thread of a process without others.
  */
 
 /*
- * Create the sockets of all adapters and listen on them.  Replaces a socket on
- * which no process listens.  On an error, removes the sockets, prints a line to
- * stderr and exits.
+ * Create a socket of a type (SOCK_*) and listen on it.  Replaces one on which no
+ * process listens.  On an error, removes the sockets that valed_sockets_drop()
+ * would, prints a line to stderr, which begins with `option' and the path, and
+ * exits.
  */
-void	valed_sockets_open(struct valed_options *opt);
+int	valed_socket_open(const char *option, const char *path, int type);
+
+/* Remove the sockets that were made since valed_sockets_keep(). */
+void	valed_sockets_drop(void);
+void	valed_sockets_keep(void);
+
+/* Remove one; remove all. */
+void	valed_socket_remove(const char *path);
+void	valed_sockets_remove(void);
 
 /*
- * Start the guard, a process that removes the sockets when this one ends, in
- * whatever way.  The caller must not have started a thread yet.
+ * valed_guard.c
  */
-void	valed_sockets_guard(const struct valed_options *opt);
+
+/* A change of the adapters, as the guard sends it to the serving process. */
+struct valed_change {
+	enum {
+		VALED_REMOVE,		/* the adapter with this place */
+		VALED_ADD,
+		VALED_END		/* no more changes */
+	}		vc_what;
+	struct adapter_config vc_config; /* pointers are not valid; ac_listen
+					   -1: that of the adapter removed
+					   before that had this path */
+	char		vc_name[64];	/* ac_name */
+	char		vc_values[2048]; /* "name=value\n" of ac_nvl, each */
+};
+
+/*
+ * Create the sockets of all adapters, and start the guard.  The caller must
+ * have no other thread yet, and must not change argv.  On an error, prints a
+ * line, leaves no socket and exits.
+ */
+void	valed_guard_start(int argc, char **argv, struct valed_options *opt);
+
+/*
+ * The functions below are the main thread's.  The guard's descriptor is
+ * readable when a change has come; then valed_guard_change() fills in *vc.  If
+ * the guard has gone, there is none, and it returns false.  Each change but
+ * VALED_END must be answered with 0 or an errno.  valed_guard_reload() asks for
+ * changes, and VALED_END is the last one; returns false if the guard has gone.
+ */
+int	valed_guard_fd(void);
+bool	valed_guard_reload(void);
+bool	valed_guard_change(struct valed_change *vc);
+void	valed_guard_answer(int error);
 
 /* Let the guard remove the sockets, and wait until it has. */
-void	valed_sockets_close(void);
+void	valed_guard_end(void);
+
+/*
+ * valed_reload.c: carry out a change.  `look' is called while an adapter ends,
+ * and must call adapter_watch() of all adapters, also of that one, when it is
+ * due.  Answers the guard.  The main thread.
+ */
+void	valed_reload(const struct valed_change *vc,
+	    struct adapter_list *adapters, void (*look)(struct adapter *ending));
 
 /*
  * valed_sandbox.c
@@ -207,9 +273,9 @@ int	valed_sandbox_enter(bool control);
  */
 
 /* Print all counters to stdout: see valed(8), COUNTERS. */
-void	valed_stats_print(struct adapter **adapters, unsigned int nadapters);
+void	valed_stats_print(const struct adapter_list *adapters);
 
 /* Print a line for each adapter to stdout: changes since the last call. */
-void	valed_stats_live(struct adapter **adapters, unsigned int nadapters);
+void	valed_stats_live(const struct adapter_list *adapters);
 
 #endif /* !_VALED_H_ */

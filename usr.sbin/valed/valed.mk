@@ -12,5 +12,5 @@ VFU_SRCS=	adapter.c valed_log.c vfu_close.c vfu_device.c vfu_dma.c \
 		watch.c
 
 VALED_SRCS=	ctl.c ctl_port.c ctl_switch.c valed.c valed_activation.c	\
-		valed_config.c valed_notify.c valed_options.c valed_sandbox.c \
-		valed_socket.c valed_stats.c
+		valed_config.c valed_guard.c valed_notify.c valed_options.c \
+		valed_reload.c valed_sandbox.c valed_socket.c valed_stats.c

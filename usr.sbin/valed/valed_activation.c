@@ -26,6 +26,9 @@
 
 #define	LISTEN_FDS_START	3
 
+/* Descriptors that were passed to this process. */
+static int	passed;
+
 /* The value of an environment variable as a number, or 0. */
 static int
 env_number(const char *name)
@@ -36,16 +39,11 @@ env_number(const char *name)
 	return (value == NULL ? 0 : (int)strtonum(value, 0, INT_MAX, NULL));
 }
 
-/* How many descriptors are passed to this process, or one it was forked from. */
-static int
-passed(void)
+void
+valed_activation_init(void)
 {
-	static int n = -1;
-
-	if (n == -1)
-		n = env_number("LISTEN_PID") == getpid() ?
-		    env_number("LISTEN_FDS") : 0;
-	return (n);
+	if (env_number("LISTEN_PID") == getpid())
+		passed = env_number("LISTEN_FDS");
 }
 
 /* The descriptor of a name, or -1. */
@@ -57,7 +55,7 @@ fd_named(const char *name)
 	int i;
 
 	p = getenv("LISTEN_FDNAMES");
-	for (i = 0; p != NULL && i < passed(); i++) {
+	for (i = 0; p != NULL && i < passed; i++) {
 		len = strcspn(p, ":");
 		if (strlen(name) == len && memcmp(p, name, len) == 0)
 			return (LISTEN_FDS_START + i);

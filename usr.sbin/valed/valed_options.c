@@ -315,6 +315,7 @@ parse_values(struct adapter_config *ac)
 {
 	const char *value;
 
+	ac->ac_listen = -1;
 	parse_socket(ac);
 	value = value_get(ac->ac_nvl, "mac");
 	if (value == NULL)
@@ -500,9 +501,9 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 	while ((ch = getopt(argc, argv, "+:c:hk:o:s:v")) != -1) {
 		switch (ch) {
 		case 'c':
-			if (strlen(optarg) >= sizeof(ac->ac_path))
-				errx(EX_USAGE, "-c %s: longer than %zu bytes",
-				    optarg, sizeof(ac->ac_path) - 1);
+			if (strlen(optarg) >= VALED_PATH_SIZE)
+				errx(EX_USAGE, "-c %s: longer than %d bytes",
+				    optarg, (int)VALED_PATH_SIZE - 1);
 			if (opt->vo_control != NULL || *optarg == '\0')
 				errx(EX_USAGE, "-c %s: one path is needed",
 				    optarg);

@@ -9,7 +9,7 @@
  * in prctl(2).  All threads have the same filter.
  *
  * The filter allows the system calls that serving adapters takes, on open
- * descriptors, memory, locks, time and exit.  Opening a file or looking at one
+ * descriptors, memory, locks, threads, time and exit.  Opening a file or looking at one
  * by name fails with EPERM, because libc and the sanitizers try to, and handle
  * the error.  newfstatat() always fails, also as the fstat() of some C
  * libraries: a filter cannot see whether a path is empty.  See vfu_fstat.h.
@@ -49,13 +49,16 @@ static const int allowed[] = {
 	/* threads, signals, time */
 	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(gettid),
 	SCMP_SYS(getpid), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(rt_sigtimedwait), SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigaction),
 	SCMP_SYS(getrusage), SCMP_SYS(sigaltstack), SCMP_SYS(clock_gettime),
 	SCMP_SYS(gettimeofday),
 	SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(getrandom),
 	SCMP_SYS(restart_syscall), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
 	/* exit */
-	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(wait4),
+	SCMP_SYS(exit), SCMP_SYS(exit_group),
+	/* an adapter that is added: descriptors without a name, and malloc */
+	SCMP_SYS(epoll_create1), SCMP_SYS(eventfd2), SCMP_SYS(timerfd_create),
+	SCMP_SYS(memfd_create), SCMP_SYS(sched_getaffinity),
 };
 
 /* Libraries try these, and handle the error. */
@@ -70,12 +73,17 @@ static const int fcntl_allowed[] = {
 	F_GETFL, F_SETFL, F_GETFD, F_SETFD, F_DUPFD_CLOEXEC, F_GET_SEALS,
 };
 
+/* Set when a thread is in the sandbox; those that it creates are, too. */
+static bool entered;
+
 int
 valed_sandbox_drop(void)
 {
 	struct __user_cap_header_struct h;
 	struct __user_cap_data_struct d[_LINUX_CAPABILITY_U32S_3];
 
+	if (entered)
+		return (0);
 	memset(&h, 0, sizeof(h));
 	memset(d, 0, sizeof(d));
 	h.version = _LINUX_CAPABILITY_VERSION_3;
@@ -118,49 +126,44 @@ rules_signal(scmp_filter_ctx ctx)
 }
 
 /*
- * Allow threads.  A filter cannot see the flags of clone3(2): libc uses clone(2)
- * if the kernel seems not to have it.  0, or a negative errno.
+ * Allow a thread of this process to be created, and named.  A filter cannot see
+ * the flags of clone3(2), so that call does not exist; libc then uses clone(2).
+ * Returns 0 or a negative errno.
  */
 static int
-rules_threads(scmp_filter_ctx ctx)
+rules_thread(scmp_filter_ctx ctx)
 {
-	const unsigned long thread = CLONE_VM | CLONE_FS | CLONE_FILES |
-	    CLONE_SIGHAND | CLONE_THREAD;
+	const unsigned int shared = CLONE_VM | CLONE_FS | CLONE_FILES |
+	    CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+	const unsigned int others = CLONE_PTRACE | CLONE_VFORK | CLONE_PARENT |
+	    CLONE_UNTRACED | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+	    CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |
+	    CLONE_IO | CSIGNAL;
 	int error;
 
-	error = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS),
-	    SCMP_SYS(clone3), 0);
-	/* For malloc(3) of a new thread. */
+	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+	    SCMP_A0(SCMP_CMP_MASKED_EQ, shared | others, shared));
 	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(sched_getaffinity), 0);
+		error = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS),
+		    SCMP_SYS(clone3), 0);
 	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone),
-		    1, SCMP_A0(SCMP_CMP_MASKED_EQ, thread |
-		    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
-		    CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
-		    CLONE_NEWNET), thread));
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prctl),
+		    1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0));
 	return (error);
 }
 
 /*
- * Allow what connections to the control socket take: threads, and memory and
- * sockets for ports (ctl_port.c).  Standard output and error, which may be
- * files, cannot be truncated.  0, or a negative errno.
+ * Allow what ports of other processes take: memory that is sealed, and pairs of
+ * sockets (ctl_port.c).  Standard output and error, which may be files, cannot
+ * be truncated.  Returns 0 or a negative errno.
  */
 static int
 rules_control(scmp_filter_ctx ctx)
 {
 	int error;
 
-	error = rules_threads(ctx);
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(memfd_create), 0);
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(ftruncate), 1,
-		    SCMP_A0(SCMP_CMP_GT, STDERR_FILENO, 0));
+	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ftruncate), 1,
+	    SCMP_A0(SCMP_CMP_GT, STDERR_FILENO, 0));
 	if (error == 0)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl),
 		    1, SCMP_A1(SCMP_CMP_EQ, F_ADD_SEALS, 0));
@@ -180,6 +183,8 @@ rules(scmp_filter_ctx ctx, bool control)
 	error = rules_memory(ctx);
 	if (error == 0)
 		error = rules_signal(ctx);
+	if (error == 0)
+		error = rules_thread(ctx);
 	if (error == 0 && control)
 		error = rules_control(ctx);
 	for (i = 0; i < nitems(allowed) && error == 0; i++)
@@ -218,6 +223,7 @@ valed_sandbox_enter(bool control)
 	if (error == 0)
 		error = seccomp_load(ctx);
 	seccomp_release(ctx);
+	entered = error == 0;
 	errno = -error;
 	return (error == 0 ? 0 : -1);
 }

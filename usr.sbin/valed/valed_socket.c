@@ -5,7 +5,8 @@
  */
 
 /*
- * The sockets in the file system.
+ * The sockets in the file system.  Only the guard uses their names once it
+ * runs (valed_guard.c).
  *
  * valed creates a socket under a lock, so that of two processes that start at
  * once, one finds the other's socket in use.  If no process listens on a
@@ -15,24 +16,17 @@
  * that only valed's user can open, and so lock: a lock on the directory could
  * be held by any user.  valed removes the file while it still has the lock, and
  * a process that gets the lock of a file which has been removed tries again.
- *
- * The sandbox allows no file operations, so a second process, the guard,
- * removes the sockets.  It only waits until the first process closes its end of
- * a pipe, which happens however that process ends.  The guard removes a socket
- * only if it still is the same inode.
+ * A socket is removed only if it still is the same inode.
  */
 
 #include <sys/param.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,26 +42,55 @@ static struct socket_name {
 	char		path[sizeof(((struct adapter_config *)0)->ac_path)];
 	dev_t		dev;
 	ino_t		ino;
-} *names;
+} names[VALED_NAMES];
 static unsigned int nnames;
+static unsigned int nkept;		/* names that fail() leaves alone */
 static char lock_path[sizeof(names->path) + sizeof(SOCKET_LOCK)];
 static int lock_fd = -1;
-static const char *option = "path=";	/* of the socket, for messages */
-static int guard_pipe = -1;
-static pid_t guard_pid = -1;
+static const char *socket_option;	/* of the socket, for messages */
 
 static void
-names_remove(void)
+name_remove(const struct socket_name *sn)
 {
-	struct socket_name *sn;
 	struct stat st;
 
+	if (lstat(sn->path, &st) == 0 && st.st_dev == sn->dev &&
+	    st.st_ino == sn->ino)
+		unlink(sn->path);
+}
+
+void
+valed_sockets_keep(void)
+{
+	nkept = nnames;
+}
+
+void
+valed_sockets_drop(void)
+{
+	while (nnames > nkept)
+		name_remove(&names[--nnames]);
+}
+
+void
+valed_sockets_remove(void)
+{
+	nkept = 0;
+	valed_sockets_drop();
+}
+
+void
+valed_socket_remove(const char *path)
+{
+	struct socket_name *sn;
+
 	for (sn = names; sn < names + nnames; sn++) {
-		if (lstat(sn->path, &st) == 0 && st.st_dev == sn->dev &&
-		    st.st_ino == sn->ino)
-			unlink(sn->path);
+		if (strcmp(sn->path, path) == 0) {
+			name_remove(sn);
+			*sn = names[--nnames];
+			return;
+		}
 	}
-	nnames = 0;
 }
 
 static void
@@ -90,8 +113,8 @@ fail(int code, const char *path, const char *fmt, ...)
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
 	lock_release();
-	names_remove();
-	errx(code, "%s%s: %s", option, path, why);
+	valed_sockets_drop();
+	errx(code, "%s%s: %s", socket_option, path, why);
 }
 
 /* Open the lock file.  No other user may be able to. */
@@ -155,8 +178,8 @@ clear_stale(const struct sockaddr_un *sun, int type)
 		fail(EX_CANTCREAT, sun->sun_path, "%s", strerror(errno));
 }
 
-static int
-socket_open(const char *path, int type)
+int
+valed_socket_open(const char *option, const char *path, int type)
 {
 	struct sockaddr_un sun;
 	struct stat st;
@@ -165,6 +188,7 @@ socket_open(const char *path, int type)
 	memset(&sun, 0, sizeof(sun));
 	sun.sun_family = AF_UNIX;
 	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
+	socket_option = option;
 	lock_take(path);
 	clear_stale(&sun, type);
 	s = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -185,71 +209,4 @@ socket_open(const char *path, int type)
 		fail(EX_OSERR, path, "%s", strerror(errno));
 	lock_release();
 	return (s);
-}
-
-void
-valed_sockets_open(struct valed_options *opt)
-{
-	struct adapter_config *ac;
-
-	names = calloc(VALED_MAXADAPTERS + 1, sizeof(*names));
-	if (names == NULL)
-		err(EX_OSERR, NULL);
-	for (ac = opt->vo_adapters; ac < opt->vo_adapters + opt->vo_nadapters;
-	    ac++)
-		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd :
-		    socket_open(ac->ac_path, SOCK_STREAM);
-	if (opt->vo_control != NULL) {
-		option = "-c ";
-		opt->vo_control_listen =
-		    socket_open(opt->vo_control, SOCK_SEQPACKET);
-	}
-}
-
-/* The guard process. */
-static void __dead2
-guard(int fd)
-{
-	sigset_t all;
-	char c;
-
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	setsid();
-	prctl(PR_SET_NAME, "valed-guard");
-	while (read(fd, &c, sizeof(c)) == -1 && errno == EINTR)
-		continue;
-	names_remove();
-	_exit(0);
-}
-
-void
-valed_sockets_guard(const struct valed_options *opt)
-{
-	unsigned int i;
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC) == -1 || (guard_pid = fork()) == -1) {
-		names_remove();
-		err(EX_OSERR, "guard");
-	}
-	if (guard_pid == 0) {
-		/* If the guard listened, too, the sockets would look used. */
-		for (i = 0; i < opt->vo_nadapters; i++)
-			close(opt->vo_adapters[i].ac_listen);
-		if (opt->vo_control != NULL)
-			close(opt->vo_control_listen);
-		close(fds[1]);
-		guard(fds[0]);
-	}
-	close(fds[0]);
-	guard_pipe = fds[1];
-}
-
-void
-valed_sockets_close(void)
-{
-	close(guard_pipe);
-	while (waitpid(guard_pid, NULL, 0) == -1 && errno == EINTR)
-		continue;
 }

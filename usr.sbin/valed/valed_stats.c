@@ -116,20 +116,19 @@ counter_name(int i, const char **prefix)
 }
 
 void
-valed_stats_print(struct adapter **adapters, unsigned int nadapters)
+valed_stats_print(const struct adapter_list *adapters)
 {
 	uint64_t value[NCOUNTERS];
 	const char *name, *prefix;
-	unsigned int v;
+	const struct adapter *ad;
 	int i;
 
-	for (v = 0; v < nadapters; v++) {
-		snapshot(adapters[v], value);
+	TAILQ_FOREACH(ad, adapters, link) {
+		snapshot(ad, value);
 		for (i = 0; i < NCOUNTERS; i++) {
 			name = counter_name(i, &prefix);
-			printf("%s %s%s %" PRIu64 "\n",
-			    adapters[v]->config->ac_name, prefix, name,
-			    value[i]);
+			printf("%s %s%s %" PRIu64 "\n", ad->config->ac_name,
+			    prefix, name, value[i]);
 		}
 	}
 	fflush(stdout);
@@ -163,18 +162,18 @@ live_line(const struct adapter *ad, const uint64_t *now, const uint64_t *last)
 }
 
 void
-valed_stats_live(struct adapter **adapters, unsigned int nadapters)
+valed_stats_live(const struct adapter_list *adapters)
 {
-	static uint64_t (*last)[NCOUNTERS];
 	uint64_t now[NCOUNTERS];
-	unsigned int v;
+	struct adapter *ad;
 
-	if (last == NULL && (last = calloc(nadapters, sizeof(*last))) == NULL)
-		return;
-	for (v = 0; v < nadapters; v++) {
-		snapshot(adapters[v], now);
-		live_line(adapters[v], now, last[v]);
-		memcpy(last[v], now, sizeof(now));
+	TAILQ_FOREACH(ad, adapters, link) {
+		if (ad->live == NULL && (ad->live = calloc(NCOUNTERS,
+		    sizeof(*ad->live))) == NULL)
+			return;
+		snapshot(ad, now);
+		live_line(ad, now, ad->live);
+		memcpy(ad->live, now, sizeof(now));
 	}
 	fflush(stdout);
 }

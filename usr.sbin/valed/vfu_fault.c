@@ -26,6 +26,8 @@
 #include <sys/systm.h>
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,14 +38,22 @@
 /* More than an instruction accesses. */
 #define	FAULT_PAGES	64
 
+/*
+ * Slots are used again.  A handler counts itself before it looks at one, so
+ * that who has emptied a slot can wait until nobody looks at what was there.
+ */
 static struct fault_owner {
+	uint32_t	used;		/* 0: empty; atomic */
 	struct vfu_dma	*dma;
 	void		(*lost)(void *arg);
 	void		*arg;
 	int		spare;		/* a memfd of one page */
 	uint32_t	replaced;	/* pages; atomic */
 } fault_owners[VFU_FAULT_MAX];
-static uint32_t fault_nowners;		/* atomic */
+/* Additions and removals; never the handler's. */
+static pthread_mutex_t fault_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t fault_nowners;		/* slots used once; atomic */
+static uint32_t fault_handlers;		/* that look at slots; atomic */
 
 static bool
 fault_mmap(void *at, size_t size, int flags, int fd, off_t offset)
@@ -96,7 +106,8 @@ fault_handle(void *addr)
 	n = atomic_load_acq_32(&fault_nowners);
 	for (i = 0; i < n; i++) {
 		o = &fault_owners[i];
-		if (!vfu_dma_host(o->dma, addr, &host))
+		if (atomic_load_acq_32(&o->used) == 0 ||
+		    !vfu_dma_host(o->dma, addr, &host))
 			continue;
 		vfu_dma_lose(o->dma, host.gpa);
 		o->lost(o->arg);
@@ -109,6 +120,7 @@ static void
 fault_signal(int sig, siginfo_t *info, void *context __unused)
 {
 	int error = errno;
+	bool handled;
 
 	/*
 	 * A memory error in a page that nobody accesses now: if somebody does,
@@ -116,7 +128,13 @@ fault_signal(int sig, siginfo_t *info, void *context __unused)
 	 */
 	if (info->si_code == BUS_MCEERR_AO)
 		return;
-	if (info->si_code <= 0 || !fault_handle(info->si_addr)) {
+	/* Before the slots are read: pairs with vfu_fault_remove(). */
+	atomic_add_32(&fault_handlers, 1);
+	atomic_thread_fence_seq_cst();
+	handled = info->si_code > 0 && fault_handle(info->si_addr);
+	atomic_thread_fence_rel();
+	atomic_subtract_32(&fault_handlers, 1);
+	if (!handled) {
 		/* The access faults again; a signal that was sent does not. */
 		signal(sig, SIG_DFL);
 		if (info->si_code <= 0)
@@ -136,19 +154,23 @@ vfu_fault_init(void)
 	return (sigaction(SIGBUS, &sa, NULL) == -1 ? errno : 0);
 }
 
-int
-vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
+static int
+fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
 {
 	static const uint8_t page[VFU_DMA_PAGE];
 	struct fault_owner *o;
 	int error;
 
-	if (fault_nowners == VFU_FAULT_MAX)
+	for (o = fault_owners; o < fault_owners + fault_nowners; o++) {
+		if (o->used == 0)
+			break;
+	}
+	if (o == fault_owners + VFU_FAULT_MAX)
 		return (ENOSPC);
-	o = &fault_owners[fault_nowners];
 	o->dma = dma;
 	o->lost = lost;
 	o->arg = arg;
+	o->replaced = 0;
 	o->spare = memfd_create("spare", MFD_CLOEXEC);
 	if (o->spare == -1)
 		return (errno);
@@ -157,6 +179,39 @@ vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
 		close(o->spare);
 		return (error);
 	}
-	atomic_store_rel_32(&fault_nowners, fault_nowners + 1);
+	atomic_store_rel_32(&o->used, 1);
+	if (o == fault_owners + fault_nowners)
+		atomic_store_rel_32(&fault_nowners, fault_nowners + 1);
 	return (0);
+}
+
+int
+vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
+{
+	int error;
+
+	pthread_mutex_lock(&fault_lock);
+	error = fault_add(dma, lost, arg);
+	pthread_mutex_unlock(&fault_lock);
+	return (error);
+}
+
+void
+vfu_fault_remove(struct vfu_dma *dma)
+{
+	struct fault_owner *o;
+
+	pthread_mutex_lock(&fault_lock);
+	for (o = fault_owners; o < fault_owners + fault_nowners; o++) {
+		if (o->used == 0 || o->dma != dma)
+			continue;
+		atomic_store_rel_32(&o->used, 0);
+		/* Pairs with fault_signal().  Handlers wait for nothing. */
+		atomic_thread_fence_seq_cst();
+		while (atomic_load_acq_32(&fault_handlers) != 0)
+			sched_yield();
+		close(o->spare);
+		break;
+	}
+	pthread_mutex_unlock(&fault_lock);
 }

@@ -32,11 +32,16 @@ struct vfu_dma;
 int	vfu_fault_init(void);
 
 /*
- * Add a table, for as long as the process lives.  When its memory has vanished,
- * the handler calls vfu_dma_lose(), then lost(arg), which must be safe in a
- * signal handler and in any thread.  Returns 0 or an errno.  One thread at a
- * time, before the table is used.
+ * Add a table.  When its memory has vanished, the handler calls vfu_dma_lose(),
+ * then lost(arg), which must be safe in a signal handler and in any thread.
+ * Returns 0 or an errno.  Any thread, before the table is used.
  */
 int	vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg);
+
+/*
+ * Remove a table, which must be empty; nothing happens if it was not added.  On
+ * return no handler uses it, or will.  Any thread.
+ */
+void	vfu_fault_remove(struct vfu_dma *dma);
 
 #endif /* !_VFU_FAULT_H_ */

@@ -153,6 +153,19 @@ vfu_server_init(struct adapter *ad)
 	return (ad->server.listen_ev == NULL ? errno : 0);
 }
 
+void
+vfu_server_fini(struct adapter *ad)
+{
+	struct vfu_server *srv = &ad->server;
+
+	if (srv->listen_ev == NULL)
+		return;
+	mevent_delete(srv->listen_ev);
+	srv->listen_ev = NULL;
+	if (srv->fd != -1)
+		vfu_server_drop(ad);
+}
+
 /*
  * Send the pending replies.  If the socket does not take all of them, stop
  * reading until it has.

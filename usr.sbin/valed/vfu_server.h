@@ -80,6 +80,9 @@ void	vfu_server_drop(struct adapter *ad);
 /* Accept clients on the adapter's socket.  0 or an errno. */
 int	vfu_server_init(struct adapter *ad);
 
+/* Accept no more clients, and drop the one there is.  Init may have failed. */
+void	vfu_server_fini(struct adapter *ad);
+
 /*
  * vfu_version.c: handle VERSION.  Returns 0, or an errno if the client must be
  * dropped.

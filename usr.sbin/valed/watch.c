@@ -42,21 +42,32 @@ watch_start(void)
 	return (watch_now() + NS_PER_S);
 }
 
-int
-watch_wait(const sigset_t *set, uint64_t *next_ns, bool *due)
+bool
+watch_due(uint64_t *next_ns)
+{
+	uint64_t now_ns;
+
+	now_ns = watch_now();
+	if (now_ns < *next_ns)
+		return (false);
+	*next_ns = now_ns + NS_PER_S;
+	return (true);
+}
+
+bool
+watch_wait(struct pollfd *fds, nfds_t nfds, uint64_t *next_ns)
 {
 	struct timespec ts;
 	uint64_t left_ns, now_ns;
-	int sig;
+	nfds_t i;
 
 	now_ns = watch_now();
 	left_ns = *next_ns > now_ns ? *next_ns - now_ns : 0;
 	ts.tv_sec = left_ns / NS_PER_S;
 	ts.tv_nsec = left_ns % NS_PER_S;
-	sig = sigtimedwait(set, NULL, &ts);
-	now_ns = watch_now();
-	*due = now_ns >= *next_ns;
-	if (*due)
-		*next_ns = now_ns + NS_PER_S;
-	return (sig == -1 ? 0 : sig);
+	if (ppoll(fds, nfds, &ts, NULL) == -1) {
+		for (i = 0; i < nfds; i++)
+			fds[i].revents = 0;
+	}
+	return (watch_due(next_ns));
 }

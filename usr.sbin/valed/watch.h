@@ -20,7 +20,7 @@
 #ifndef _WATCH_H_
 #define	_WATCH_H_
 
-#include <signal.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,11 +37,13 @@ struct watch {
 bool	watch_look(struct watch *w, uint32_t calls);
 
 /*
- * Wait for a signal of the set, until `*next_ns' at the most.  Returns the
- * signal, or 0.  Sets *due if it is time to look, and then *next_ns to the time
- * of the next look.  Start with *next_ns as watch_start() returns it.
+ * Return whether it is time to look, and then set *next_ns to the time of the
+ * next look.  Start with *next_ns as watch_start() returns it.  watch_wait()
+ * first waits until one of the descriptors is ready (poll(2)), until *next_ns at
+ * the most.
  */
-int	watch_wait(const sigset_t *set, uint64_t *next_ns, bool *due);
+bool	watch_due(uint64_t *next_ns);
+bool	watch_wait(struct pollfd *fds, nfds_t nfds, uint64_t *next_ns);
 uint64_t watch_start(void);
 
 #endif /* !_WATCH_H_ */

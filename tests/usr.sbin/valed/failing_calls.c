@@ -215,6 +215,8 @@ WRAP(int, epoll_wait, (int ep, struct epoll_event *ev, int n, int ms),
     (ep, ev, n, ms), EINTR, -1)
 WRAP(int, poll, (struct pollfd *fds, nfds_t n, int ms), (fds, n, ms), EINTR,
     -1)
+WRAP(int, ppoll, (struct pollfd *fds, nfds_t n, const struct timespec *ts,
+    const sigset_t *set), (fds, n, ts, set), EINTR, -1)
 WRAP(int, pipe2, (int fds[2], int flags), (fds, flags), EMFILE, -1)
 WRAP(pid_t, fork, (void), (), EAGAIN, -1)
 
@@ -230,6 +232,8 @@ WRAP(int, sem_wait, (sem_t *sem), (sem), EINTR, -1)
 
 WRAP(int, socket, (int domain, int type, int proto), (domain, type, proto),
     EMFILE, -1)
+WRAP(int, socketpair, (int domain, int type, int proto, int fds[2]),
+    (domain, type, proto, fds), EMFILE, -1)
 WRAP(int, bind, (int s, const struct sockaddr *sa, socklen_t len),
     (s, sa, len), ENOSPC, -1)
 WRAP(int, connect, (int s, const struct sockaddr *sa, socklen_t len),
@@ -258,8 +262,6 @@ WRAP(int, getrlimit, (__rlimit_resource_t what, struct rlimit *rl),
 WRAP(int, setrlimit, (__rlimit_resource_t what, const struct rlimit *rl),
     (what, rl), EPERM, -1)
 WRAP(int, getentropy, (void *buf, size_t len), (buf, len), EIO, -1)
-WRAP(int, sigtimedwait, (const sigset_t *set, siginfo_t *info,
-    const struct timespec *ts), (set, info, ts), EINTR, -1)
 
 /* Those with a variable number of arguments take one more at the most. */
 #define	WRAP_OPTIONAL(name, type, first, second, error)			\

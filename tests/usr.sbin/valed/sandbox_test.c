@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -147,7 +148,6 @@ TEST(files, "Opening a file, or looking at one by name, is refused; other "
 		{ "truncate", SYS_ftruncate, { 0, 0 } },
 		{ "name_to_handle_at", SYS_name_to_handle_at,
 		    { AT_FDCWD, P("/"), P(page), P(page + 4096), 0 } },
-		{ "memfd_create", SYS_memfd_create, { P("x"), 0 } },
 		{ "mount", SYS_mount, { P("x"), P("/"), P("tmpfs"), 0, 0 } },
 		{ "fcntl F_SETLK", SYS_fcntl, { 0, F_SETLK, P(page) } },
 		{ "fcntl F_SETOWN", SYS_fcntl, { 0, F_SETOWN, 1 } },
@@ -166,9 +166,21 @@ TEST(files, "Opening a file, or looking at one by name, is refused; other "
 	all_killed(killed, nitems(killed));
 }
 
-TEST(processes, "A system call that creates or controls a process kills the "
-    "caller")
+/* What libc passes to clone() to start a thread, before it sets registers. */
+#define	THREAD	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |	\
+		CLONE_THREAD | CLONE_SYSVSEM)
+
+static int
+act_clone3(const void *arg __attribute__((__unused__)))
 {
+	return (syscall(SYS_clone3, page, 88) == -1 && errno == ENOSYS ? DONE :
+	    OTHERWISE);
+}
+
+TEST(processes, "A system call that creates or controls a process kills the "
+    "caller; clone3() does not exist")
+{
+	int status;
 	char *const argv[] = { NULL };
 	const struct attempt killed[] = {
 		{ "execve", SYS_execve, { P("/bin/true"), P(argv), P(argv) } },
@@ -177,7 +189,18 @@ TEST(processes, "A system call that creates or controls a process kills the "
 		{ "fork", SYS_fork, { 0 } },
 		{ "vfork", SYS_vfork, { 0 } },
 		{ "clone", SYS_clone, { SIGCHLD } },
-		{ "clone3", SYS_clone3, { P(page), 88 } },
+		{ "clone, memory", SYS_clone, { CLONE_VM | SIGCHLD } },
+		{ "clone, as vfork", SYS_clone,
+		    { CLONE_VM | CLONE_VFORK | SIGCHLD } },
+		{ "clone, with a signal", SYS_clone, { THREAD | SIGCHLD } },
+		{ "clone, descriptors", SYS_clone, { THREAD & ~CLONE_FILES } },
+		{ "clone, directories", SYS_clone, { THREAD & ~CLONE_FS } },
+		{ "clone, parent", SYS_clone, { THREAD | CLONE_PARENT } },
+		{ "clone, untraced", SYS_clone, { THREAD | CLONE_UNTRACED } },
+		{ "clone, users", SYS_clone, { THREAD | CLONE_NEWUSER } },
+		{ "clone, mounts", SYS_clone, { THREAD | CLONE_NEWNS } },
+		{ "clone, network", SYS_clone, { THREAD | CLONE_NEWNET } },
+		{ "wait4", SYS_wait4, { -1, P(page), WNOHANG, 0 } },
 		{ "ptrace", SYS_ptrace, { PTRACE_TRACEME } },
 		{ "process_vm_readv", SYS_process_vm_readv, { getpid() } },
 		{ "process_vm_writev", SYS_process_vm_writev, { getpid() } },
@@ -194,6 +217,9 @@ TEST(processes, "A system call that creates or controls a process kills the "
 	};
 
 	all_killed(killed, nitems(killed));
+	/* libc then uses clone(). */
+	status = inside(act_clone3, NULL);
+	ATF_CHECK_EQ_MSG(0, status, "clone3: status %#x", status);
 }
 
 static void *
@@ -270,8 +296,8 @@ TEST(network, "A system call that creates, binds or connects a socket kills "
 		{ "setsockopt", SYS_setsockopt,
 		    { 0, SOL_SOCKET, SO_SNDBUF, P(page), 4 } },
 		{ "pipe", SYS_pipe, { P(page) } },
-		{ "eventfd2", SYS_eventfd2, { 0, 0 } },
-		{ "epoll_create1", SYS_epoll_create1, { 0 } },
+		{ "signalfd4", SYS_signalfd4, { -1, P(page), 8, 0 } },
+		{ "inotify_init1", SYS_inotify_init1, { 0 } },
 	};
 	size_t i;
 
@@ -403,10 +429,29 @@ on_signal(int sig __attribute__((__unused__)))
 	signalled = 1;
 }
 
+/* What an adapter's thread opens.  Returns NULL if all went well. */
+static void *
+thread_added(void *arg __attribute__((__unused__)))
+{
+	static char failed;
+	void *p;
+	bool ok;
+
+	ok = prctl(PR_SET_NAME, "added") == 0 &&
+	    eventfd(0, EFD_NONBLOCK) != -1 && epoll_create1(0) != -1 &&
+	    timerfd_create(CLOCK_MONOTONIC, 0) != -1 &&
+	    memfd_create("added", 0) != -1;
+	/* A heap of its own. */
+	p = malloc(1 << 12);
+	free(p);
+	return (ok && p != NULL ? NULL : &failed);
+}
+
 /* Returns which step failed. */
 static int
 act_serve(const void *arg __attribute__((__unused__)))
 {
+	pthread_t thread;
 	struct __user_cap_header_struct h;
 	uint64_t one = 1;
 	struct stat st;
@@ -430,6 +475,13 @@ act_serve(const void *arg __attribute__((__unused__)))
 		return (14);
 	if (vfu_fstat(socket_pair[0], &st) == -1 || !S_ISSOCK(st.st_mode))
 		return (15);
+	/* An adapter that is added. */
+	if (pthread_create(&thread, NULL, thread_added, NULL) != 0 ||
+	    pthread_join(thread, &p) != 0 || p != NULL)
+		return (16);
+	/* Its capabilities are those of the thread that created it: none. */
+	if (valed_sandbox_drop() != 0)
+		return (17);
 	return (DONE);
 }
 

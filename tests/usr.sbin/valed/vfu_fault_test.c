@@ -20,8 +20,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -611,8 +613,107 @@ TEST(owners, "VFU_FAULT_MAX tables can be added; an error leaves nothing")
 	ATF_REQUIRE_EQ(0, vfu_fault_init());
 	*(volatile uint8_t *)vanishing(&dma[VFU_FAULT_MAX - 1], 0) = 1;
 	ATF_CHECK_EQ(1, lost[1]);
+	/* One leaves, and there is space for one. */
+	vfu_fault_remove(&dma[7]);
+	vfu_fault_remove(&dma[7]);
+	ATF_CHECK_EQ(fds + VFU_FAULT_MAX - 1, count_fds(false));
+	ATF_CHECK_EQ(0, vfu_fault_add(&dma[i], on_lost, &lost[2]));
+	ATF_CHECK_EQ(ENOSPC, vfu_fault_add(&dma[7], on_lost, &lost[2]));
+	*(volatile uint8_t *)vanishing(&dma[i], 0) = 1;
+	ATF_CHECK_EQ(1, lost[2]);
 }
 
+static void
+touch_removed(void)
+{
+	vfu_fault_remove(&dmas[0]);
+	*(volatile uint8_t *)guest = 1;
+}
+
+TEST(removed, "A table that is removed is not used; its slot gets a page "
+    "without what was written there")
+{
+	struct vfu_dma *dma;
+	uint8_t *p;
+	int status;
+
+	start();
+	p = vanishing(&dmas[0], 0);
+	*p = 'a';
+	ATF_CHECK_EQ(1, lost[0]);
+	vfu_dma_reset(&dmas[0]);
+	vfu_fault_remove(&dmas[0]);
+	memset(&dmas[0], 0xff, sizeof(dmas[0]));
+	/* The others are found, past the empty slot. */
+	p = vanishing(&dmas[1], 0);
+	*p = 'b';
+	ATF_CHECK_EQ(1, lost[1]);
+	dma = malloc(sizeof(*dma));
+	ATF_REQUIRE(dma != NULL);
+	vfu_dma_init(dma, 0, on_pause, NULL);
+	ATF_REQUIRE_EQ(0, vfu_fault_add(dma, on_lost, &lost[2]));
+	p = vanishing(dma, 0);
+	ATF_CHECK_EQ(0, *p);
+	ATF_CHECK_EQ(1, lost[2]);
+	ATF_CHECK_EQ(1, lost[0]);
+	vfu_dma_reset(dma);
+	vfu_fault_remove(dma);
+	free(dma);
+	/* Without its owner, memory that vanishes ends the process. */
+	vfu_dma_init(&dmas[0], 0, on_pause, NULL);
+	ATF_REQUIRE_EQ(0, vfu_fault_add(&dmas[0], on_lost, &lost[0]));
+	guest = vanishing(&dmas[0], 0);
+	status = ends(touch_removed, false);
+	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
+	    "status %#x", status);
+}
+
+/* Tables are added, removed and freed. */
+static void *
+come_and_go(void *arg)
+{
+	struct vfu_dma *dma;
+	uint64_t *rounds = arg;
+
+	while (atomic_load_32(&stop) == 0) {
+		dma = malloc(sizeof(*dma));
+		ATF_REQUIRE(dma != NULL);
+		vfu_dma_init(dma, 0, on_pause, NULL);
+		ATF_REQUIRE_EQ(0, vfu_fault_add(dma, on_lost, &lost[0]));
+		vfu_fault_remove(dma);
+		/* A handler that still looked would find a fault there. */
+		memset(dma, 0xff, sizeof(*dma));
+		free(dma);
+		atomic_add_64(rounds, 1);
+	}
+	return (NULL);
+}
+
+TEST(removed_threads, "Tables are removed while a thread faults")
+{
+	pthread_t thread;
+	uint64_t rounds = 0, seen;
+	uint8_t *p;
+	int i, n;
+
+	start();
+	/* The slot that changes is looked at before that of the fault. */
+	vfu_fault_remove(&dmas[0]);
+	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, come_and_go, &rounds));
+	for (n = 0; n < 200; n++) {
+		p = vanishing(&dmas[2], 0);
+		for (i = 0; i < SIZE; i += PAGE)
+			p[i]++;
+		ATF_REQUIRE_EQ((n + 1) * SIZE / PAGE, lost[2]);
+		vfu_dma_reset(&dmas[2]);
+		seen = atomic_load_64(&rounds);
+		while (n % 10 == 0 && atomic_load_64(&rounds) == seen)
+			sched_yield();
+	}
+	atomic_store_32(&stop, 1);
+	ATF_REQUIRE_EQ(0, pthread_join(thread, NULL));
+	ATF_CHECK_EQ(0, lost[0]);
+}
 
 ATF_TP_ADD_TCS(tp)
 {
@@ -628,5 +729,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, no_memory);
 	ATF_TP_ADD_TC(tp, handler);
 	ATF_TP_ADD_TC(tp, owners);
+	ATF_TP_ADD_TC(tp, removed);
+	ATF_TP_ADD_TC(tp, removed_threads);
 	return (atf_no_error());
 }

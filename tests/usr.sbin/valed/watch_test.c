@@ -7,12 +7,12 @@
 /*
  * valed's watchdog: which calls it interrupts, and when it looks, with a clock
  * that stands still, jumps, and passes 2^32 and 2^63 ns.  The linker's --wrap
- * brings calls of clock_gettime(2) and sigtimedwait(2) here.
+ * brings calls of clock_gettime(2) and ppoll(2) here.
  */
 
 #include <sys/param.h>
 
-#include <signal.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -27,12 +27,13 @@
 static uint64_t	now_ns;
 static uint64_t	stop_ns;	/* the next wait takes that much longer */
 static uint64_t	asked_ns;	/* the last wait's timeout */
-static int	sent;		/* a signal that ends the next wait at once */
-static sigset_t	set;		/* not looked at */
+static bool	ready;		/* a descriptor, in the next wait */
+static bool	failed;		/* the next wait */
+static struct pollfd	fds[2];
 
 int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-int	__wrap_sigtimedwait(const sigset_t *waited, siginfo_t *info,
-	    const struct timespec *ts);
+int	__wrap_ppoll(struct pollfd *polled, nfds_t nfds,
+	    const struct timespec *ts, const sigset_t *mask);
 
 int
 __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
@@ -44,18 +45,21 @@ __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 }
 
 int
-__wrap_sigtimedwait(const sigset_t *waited, siginfo_t *info __unused,
-    const struct timespec *ts)
+__wrap_ppoll(struct pollfd *polled, nfds_t nfds, const struct timespec *ts,
+    const sigset_t *mask)
 {
-	int sig = sent;
+	bool early = ready || failed;
+	int n = failed ? -1 : ready;
 
-	ATF_REQUIRE(waited == &set && ts->tv_sec >= 0 &&
-	    ts->tv_nsec < (long)SECOND);
+	ATF_REQUIRE(polled == fds && nfds == nitems(fds) && mask == NULL &&
+	    ts->tv_sec >= 0 && ts->tv_nsec < (long)SECOND);
 	asked_ns = ts->tv_sec * SECOND + ts->tv_nsec;
-	sent = 0;
-	now_ns += (sig != 0 ? asked_ns / 3 : asked_ns) + stop_ns;
+	if (!failed)
+		fds[1].revents = ready ? POLLIN : 0;
+	ready = failed = false;
+	now_ns += (early ? asked_ns / 3 : asked_ns) + stop_ns;
 	stop_ns = 0;
-	return (sig != 0 ? sig : -1);
+	return (n);
 }
 
 TEST(calls, "A call is interrupted at the third look in a row that finds it")
@@ -87,11 +91,9 @@ TEST(calls, "A call is interrupted at the third look in a row that finds it")
 static uint64_t
 look(uint64_t *next_ns)
 {
-	bool due;
 
-	do
-		ATF_CHECK_EQ(0, watch_wait(&set, next_ns, &due));
-	while (!due);
+	while (!watch_wait(fds, nitems(fds), next_ns))
+		ATF_CHECK_EQ(0, fds[1].revents);
 	ATF_CHECK(*next_ns >= now_ns + SECOND);
 	return (now_ns);
 }
@@ -145,8 +147,8 @@ TEST(stopped, "Looks missed in a minute's stop, or hours, are not made up for")
 	}
 }
 
-TEST(signals, "Signals do not put off a look, and a clock that stands still "
-    "brings none")
+TEST(events, "Events do not put off a look, a clock that stands still brings "
+    "none, and a wait that fails no event")
 {
 	uint64_t next_ns, start_ns;
 	unsigned int n;
@@ -155,8 +157,9 @@ TEST(signals, "Signals do not put off a look, and a clock that stands still "
 	now_ns = start_ns = 5 * HOUR;
 	next_ns = watch_start();
 	for (n = 1; ; n++) {
-		sent = SIGUSR1;
-		ATF_CHECK_EQ(SIGUSR1, watch_wait(&set, &next_ns, &due));
+		ready = true;
+		due = watch_wait(fds, nitems(fds), &next_ns);
+		ATF_CHECK_EQ(POLLIN, fds[1].revents);
 		if (due || n == 100)
 			break;
 		ATF_CHECK_EQ(start_ns + SECOND, next_ns);
@@ -164,14 +167,17 @@ TEST(signals, "Signals do not put off a look, and a clock that stands still "
 	/* Each wait was a third of what was left. */
 	ATF_CHECK(!due && asked_ns < 3);
 	for (n = 0; n < 100; n++) {
-		sent = SIGTERM;
-		ATF_CHECK_EQ(SIGTERM, watch_wait(&set, &next_ns, &due));
-		ATF_CHECK(!due);
+		ready = true;
+		ATF_CHECK(!watch_wait(fds, nitems(fds), &next_ns));
+		ATF_CHECK_EQ(POLLIN, fds[1].revents);
 	}
+	failed = true;
+	ATF_CHECK(!watch_wait(fds, nitems(fds), &next_ns));
+	ATF_CHECK_EQ(0, fds[1].revents);
 	now_ns = next_ns;
-	sent = SIGUSR1;
-	ATF_CHECK_EQ(SIGUSR1, watch_wait(&set, &next_ns, &due));
-	ATF_CHECK(due);
+	ready = true;
+	ATF_CHECK(watch_wait(fds, nitems(fds), &next_ns));
+	ATF_CHECK_EQ(POLLIN, fds[1].revents);
 	ATF_CHECK_EQ(now_ns + SECOND, next_ns);
 }
 
@@ -180,6 +186,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, calls);
 	ATF_TP_ADD_TC(tp, steady);
 	ATF_TP_ADD_TC(tp, stopped);
-	ATF_TP_ADD_TC(tp, signals);
+	ATF_TP_ADD_TC(tp, events);
 	return (atf_no_error());
 }

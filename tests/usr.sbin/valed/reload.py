@@ -1,0 +1,390 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""A valed that reads its configuration again, for valed_reload_test.sh."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+
+from vfu_client import *
+
+CONF = "valed.conf"
+
+
+def node(slot, name, **variables):
+    """The lines of an adapter."""
+    variables = {"device": "e1000", "backend": "vale0:" + name,
+                 "path": name + ".sock", **variables}
+    return "".join("pci.0.%d.0.%s=%s\n" % (slot, n, v)
+                   for n, v in variables.items() if v is not None)
+
+
+def write(*nodes):
+    with open(CONF + ".new", "w") as f:
+        f.write("".join(nodes))
+    os.rename(CONF + ".new", CONF)
+
+
+class Server(Valed):
+    """valed with a file, and a manager's socket to hear of reloads."""
+
+    def __init__(self, *nodes):
+        write(*nodes)
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.manager.settimeout(WAIT_S)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink("notify")
+        self.manager.bind("notify")
+        os.environ["NOTIFY_SOCKET"] = os.path.abspath("notify")
+        Valed.__init__(self, [], args=["-k", CONF])
+        self.hear(b"READY=1\n")
+
+    def hear(self, start):
+        """Wait for a message that starts so, and return it."""
+        while True:
+            text = self.manager.recv(512)
+            if text.startswith(start):
+                return text
+
+    def reload(self, *nodes):
+        """Have valed read this, and wait until it has."""
+        write(*nodes)
+        self.proc.send_signal(signal.SIGHUP)
+        self.hear(b"RELOADING=1\n")
+        return self.hear(b"READY=1\n")
+
+    def counters(self, name):
+        self.names = [name]
+        return Valed.counters(self, name)
+
+    def error(self):
+        """The one line printed since the last call."""
+        text = self.messages()
+        new = text[getattr(self, "seen", 0):]
+        self.seen = len(text)
+        assert new.count("\n") == 1, new
+        return new
+
+    def quiet(self):
+        text = self.messages()
+        assert len(text) == getattr(self, "seen", 0), text
+
+
+A, B, C = (node(i, n) for i, n in enumerate("abc", 1))
+
+
+def is_gone(client):
+    with contextlib.suppress(Gone):
+        while True:
+            client.read(1)
+
+
+def add_remove():
+    with Server(A, B) as v:
+        with Driver("a.sock") as a, Driver("b.sock") as b:
+            exchange(a, b)
+            before = v.counters("a")
+            assert b"3 adapters" in v.reload(A, B, C)
+            exchange(a, b)
+            with Driver("c.sock") as c:
+                exchange(a, c)
+                assert b"2 adapters" in v.reload(A, B)
+                is_gone(c)
+            assert not os.path.lexists("c.sock")
+            exchange(a, b)
+            # Without any but one, which no longer has anybody to talk to.
+            assert b"1 adapter." in v.reload(A)
+            is_gone(b)
+            v.reload(A, B)
+            with Driver("b.sock") as b2:
+                exchange(a, b2)
+            after = v.counters("a")
+            assert after["tx_frames"] == before["tx_frames"] + 4, after
+            assert after["connects"] == 1 and after["disconnects"] == 0
+            v.reload()
+            is_gone(a)
+        assert not [f for f in os.listdir(".") if f.endswith(".sock")]
+        v.reload(A)
+        with Driver("a.sock") as a:
+            a.get(STATUS)
+        v.quiet()
+
+
+def changed():
+    with Server(A, B) as v, Driver("b.sock") as b:
+        inode = os.stat("a.sock").st_ino
+        with Driver("a.sock") as a:
+            exchange(a, b)
+            v.reload(node(1, "a", mac="02:00:00:00:00:07"), B)
+            is_gone(a)
+        with Driver("a.sock") as a:
+            assert a.get(RAL0) == 2 and a.get(RAH0) & 0xffff == 0x700
+            exchange(a, b)
+            # The same values in another order, or with comments, are the same.
+            v.reload("# a comment\n\n" + B + node(
+                1, "a", mac="02:00:00:00:00:07"))
+            exchange(a, b)
+        assert os.stat("a.sock").st_ino == inode
+        # Another path, and the old one is gone.
+        v.reload(node(1, "a", path="z.sock"), B)
+        assert not os.path.lexists("a.sock")
+        with Driver("z.sock") as a:
+            exchange(a, b)
+        # -v and other adapters: b has not noticed.
+        assert v.counters("b")["connects"] == 1
+        v.quiet()
+
+
+def moved():
+    with Server(A, B, C) as v:
+        with Driver("c.sock") as c:
+            v.reload(node(1, "b"), node(2, "a"), C)
+            with Driver("a.sock") as a, Driver("b.sock") as b:
+                exchange(a, b)
+                exchange(a, c)
+            v.reload(node(1, "b", path="a.sock"), node(2, "a", path="b.sock"),
+                     C)
+            with Driver("a.sock") as a, Driver("b.sock") as b:
+                exchange(a, b)
+                exchange(b, c)
+                # A name that two switches have.
+                v.reload(node(1, "b", path="a.sock"),
+                         node(2, "a", path="b.sock"), C,
+                         node(9, "c", backend="vale1:c", path="c1.sock"))
+                exchange(a, c)
+                assert v.counters("vale1:c")["connects"] == 0
+                assert v.counters("c")["connects"] == 1
+        v.quiet()
+
+
+def wrong():
+    with Server(A, B) as v:
+        with Driver("a.sock") as a, Driver("b.sock") as b:
+            for text, line in ((A + "pci.0.2.0.speed=1\n", 4), ("x\n" + B, 1),
+                               (A + C + node(4, "d", itr="x"), 10)):
+                v.reload(text)
+                assert v.error().startswith("valed: %s:%d: " % (CONF, line))
+                exchange(a, b)
+                assert not os.path.lexists("c.sock")
+            os.unlink(CONF)
+            v.proc.send_signal(signal.SIGHUP)
+            v.hear(b"READY=1\n")
+            assert v.error().startswith("valed: -k %s: " % CONF)
+            exchange(a, b)
+            v.reload(A, B, C)
+            exchange(a, b)
+        v.quiet()
+
+
+def in_use():
+    with Server(A) as v, Driver("a.sock") as a:
+        other = socket.socket(socket.AF_UNIX)
+        other.bind("c.sock")
+        other.listen()
+        v.reload(node(1, "a", itr=5), B, C)
+        assert v.error() == "valed: path=c.sock: socket in use\n"
+        assert os.path.lexists("c.sock") and not os.path.lexists("b.sock")
+        assert not os.path.lexists("c.sock.lock")
+        a.get(STATUS)
+        other.close()
+        v.reload(A, B, C)
+        with Driver("b.sock") as b, Driver("c.sock") as c:
+            exchange(a, b)
+            exchange(b, c)
+        v.quiet()
+
+
+def tap():
+    with Server(A) as v, Driver("a.sock") as a:
+        v.reload(B, node(3, "c", backend="tap0"))
+        assert v.error() == ("valed: %s:5: tap0: takes a new start of "
+                             "valed\n" % CONF)
+        a.get(STATUS)
+        assert not os.path.lexists("b.sock")
+
+
+def failed():
+    """A switch has 254 ports."""
+    with Server() as v:
+        many = [node(1 + i % 31, "p%d" % i).replace(
+            "pci.0.%d.0" % (1 + i % 31), "pci.%d.%d.0" % (
+                i // 31, 1 + i % 31)) for i in range(255)]
+        v.reload(*many)
+        text = v.messages()
+        assert "the switch has no port left" in text, text
+        lost = [i for i in range(255)
+                if not os.path.lexists("p%d.sock" % i)]
+        assert 0 < len(lost) < 10, lost
+        with Driver("p0.sock") as a, Driver("p7.sock") as b:
+            exchange(a, b)
+            # There is space for those that remain.
+            v.reload(many[0], many[7], many[lost[0]])
+            with Driver("p%d.sock" % lost[0]) as c:
+                exchange(a, b)
+                exchange(b, c)
+
+
+def inherited():
+    # fd= is a number here: valed_activation_test has names.
+    s = socket.socket(socket.AF_UNIX)
+    s.bind("in.sock")
+    s.listen()
+    fd = s.fileno()
+    os.set_inheritable(fd, True)
+    popen = subprocess.Popen
+    subprocess.Popen = lambda *args, **kw: popen(*args, pass_fds=(fd,), **kw)
+    taken = node(2, "b", path=None, fd=fd)
+    with Server(A, taken) as v, Driver("a.sock") as a:
+        for _ in range(3):
+            with Driver("in.sock") as b:
+                exchange(a, b)
+                v.reload(A)
+                is_gone(b)
+            v.reload(A, taken)
+        with Driver("in.sock") as b:
+            v.reload(A, taken + "pci.0.2.0.itr=9\n")
+            is_gone(b)
+        with Driver("in.sock") as b:
+            exchange(a, b)
+        v.quiet()
+    assert os.path.exists("in.sock")
+
+
+def sockets():
+    return [f for f in os.listdir(".") if ".sock" in f]
+
+
+def killed():
+    v = Server(A)
+    v.reload(A, B, C)
+    v.reload(A, C)
+    assert sorted(sockets()) == ["a.sock", "c.sock"]
+    v.proc.kill()
+    v.proc.wait()
+    wait_until(lambda: not sockets(), "removal of the sockets")
+
+
+def guards():
+    """The processes that have valed's command line, by name."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open("/proc/%s/comm" % pid) as f, \
+                    open("/proc/%s/cwd/%s" % (pid, "valed.out")):
+                if f.read() == "valed-guard\n" and os.path.samefile(
+                        "/proc/%s/cwd" % pid, "."):
+                    found.append(int(pid))
+    return found
+
+
+def no_guard():
+    v = Server(A)
+    with Driver("a.sock") as a:
+        guard, = guards()
+        os.kill(guard, signal.SIGKILL)
+        wait_until(lambda: not guards(), "the end of the guard")
+        v.proc.send_signal(signal.SIGHUP)
+        wait_until(v.messages, "an error")
+        assert v.error() == "valed: cannot reload: the guard has gone\n"
+        a.get(STATUS)
+    v.proc.terminate()
+    assert v.proc.wait(WAIT_S) == 0
+
+
+def blocked():
+    with Server(A, B) as v, Driver("b.sock") as b, Driver("a.sock") as a:
+        fd = eventfd()
+        a.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+        os.eventfd_write(fd, (1 << 64) - 2)
+        os.set_blocking(fd, True)
+        a.set(IMS, ICR_TXDW, post=True)
+        a.set(ICS, ICR_TXDW, post=True)
+        b.get(STATUS)
+        v.reload(B)
+        is_gone(a)
+        b.get(STATUS)
+        v.quiet()
+
+
+def again():
+    with Server(A, B) as v:
+        with Driver("a.sock") as a, Driver("b.sock") as b:
+            exchange(a, b)
+            v.reload(A, B, C)
+            v.reload(A, B)
+            have = v.descriptors(), v.mappings()
+            threads = len(os.listdir("/proc/%d/task" % v.proc.pid))
+            for i in range(20):
+                v.reload(A, B, node(3, "c%d" % i), C.replace(".3.", ".4."))
+                with Driver("c.sock") as c:
+                    exchange(a, c)
+                v.reload(A, B)
+                exchange(a, b)
+            assert (v.descriptors(), v.mappings()) == have
+            assert len(os.listdir("/proc/%d/task" % v.proc.pid)) == threads
+            assert len(guards()) == 1
+            # Signals that come faster than they are served.
+            for i in range(50):
+                write(A, B, *([C] if i % 2 else []))
+                v.proc.send_signal(signal.SIGHUP)
+            # Only the last one has four adapters.
+            write(A, B, C, node(4, "d"))
+            v.proc.send_signal(signal.SIGHUP)
+            wait_until(lambda: b"4 adapters" in v.hear(b"READY=1\n"),
+                       "the last reload")
+            with Driver("c.sock") as c:
+                exchange(a, c)
+        v.quiet()
+
+
+def traffic():
+    with Server(A, B) as v, Driver("a.sock") as a, Driver("b.sock") as b:
+        stop = threading.Event()
+        rounds = 0
+        trouble = []
+
+        def run():
+            nonlocal rounds
+            try:
+                while not stop.is_set():
+                    exchange(a, b)
+                    rounds += 1
+            except BaseException as e:
+                trouble.append(e)
+        t = threading.Thread(target=run)
+        t.start()
+        try:
+            for i in range(10):
+                seen = rounds
+                v.reload(A, B, C, node(4, "d"))
+                # Clients that receive everything, and then vanish.
+                with Driver("c.sock"), Driver("d.sock"):
+                    v.reload(A, B, C)
+                v.reload(A, B)
+                wait_until(lambda: trouble or rounds > seen + 3, "frames")
+        finally:
+            stop.set()
+            t.join()
+        assert not trouble, trouble
+        assert v.counters("a")["connects"] == 1
+        v.quiet()
+
+
+def manager():
+    with Server(A) as v:
+        write(A, B)
+        v.proc.send_signal(signal.SIGHUP)
+        text = v.hear(b"RELOADING=1\n").decode()
+        usec = int(text.split("MONOTONIC_USEC=")[1])
+        assert usec > 0
+        assert v.hear(b"READY") == b"READY=1\nSTATUS=Serving 2 adapters."
+
+
+if __name__ == "__main__":
+    main({f.__name__: f for f in (
+        add_remove, changed, moved, wrong, in_use, tap, failed, inherited,
+        killed, no_guard, blocked, again, traffic, manager)})

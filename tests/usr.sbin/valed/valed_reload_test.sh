@@ -1,0 +1,25 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# A valed that reads its configuration again.  The cases are functions of
+# reload.py.
+
+. "$(atf_get_srcdir)/valed.subr"
+
+python_cases reload <<'END'
+add_remove: adapters come and go, and the others do not notice
+changed: an adapter with another variable starts anew, on the same socket
+moved: adapters exchange slots, ports and paths
+wrong: a wrong file is one error with its line, and nothing changes
+in_use: a socket in use is an error, and nothing changes
+tap: a TAP interface cannot be added
+failed: an adapter that cannot start does not keep the others from it
+inherited: an inherited socket is taken, given up and taken again
+killed: the sockets of added adapters are removed after SIGKILL, too
+no_guard: without the guard adapters are served, and a reload is an error
+blocked: a client that blocks its adapter does not keep it from ending
+again: many reloads leave no process, descriptor or mapping behind
+traffic: frames flow while other adapters come and go
+manager: the service manager sees RELOADING and READY
+END

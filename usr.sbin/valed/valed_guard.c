@@ -1,0 +1,453 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The guard, a second process outside of the sandbox, without clients.
+ *
+ * The sandbox allows no file operations, so the guard removes the sockets when
+ * the serving process ends, however it ends: the end of their connection tells
+ * it.  And when the serving process asks for it, after a SIGHUP, the guard reads
+ * the configuration again:
+ *
+ *	serving process			guard		its child
+ *	   | <- SIGHUP			  |
+ *	   | -- reload ------------------>|
+ *	   |				  | fork
+ *	   |				  |---------------->| options, sockets
+ *	   |<----------------------------------- remove ----|
+ *	   | -- done -------------------------------------->|
+ *	   |<----------------------------------- add, fd ---|
+ *	   | -- done -------------------------------------->|
+ *	   |<----------------------------------- end -------|
+ *	   |				  |<---- success ---|
+ *	   |				_exit()		    | is the guard now
+ *
+ * The child does what main() does at the start, with the same functions.  So an
+ * error is one line, and ends the child before it has asked for any change; the
+ * guard then goes on with what it knows.  If the child succeeds, it takes the
+ * guard's place, as it is the one that knows the new sockets.
+ *
+ * An adapter is known by its place (bus, slot, function).  It is left alone if
+ * its variables are those that it was started with; otherwise it is removed and
+ * added again, with the same socket if the path is the same.
+ */
+
+#include <sys/param.h>
+#include <sys/nv.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "valed.h"
+
+/* The connection: this process's end. */
+static int	guard_fd = -1;
+
+static int	guard_argc;
+static char	**guard_argv;
+/* The adapters that the serving process has. */
+static struct valed_change *known;
+static unsigned int	nknown;
+
+/* Append a variable.  Returns false if there is no space. */
+static bool
+value_append(struct valed_change *vc, const char *name, const char *value)
+{
+	size_t at = strlen(vc->vc_values);
+	int n;
+
+	n = snprintf(vc->vc_values + at, sizeof(vc->vc_values) - at, "%s=%s\n",
+	    name, value);
+	return ((size_t)n < sizeof(vc->vc_values) - at);
+}
+
+/* What it takes to add an adapter. */
+static void
+describe(struct valed_change *vc, const struct adapter_config *ac)
+{
+	void *cookie = NULL;
+	const char *name;
+	int type;
+
+	memset(vc, 0, sizeof(*vc));
+	vc->vc_what = VALED_ADD;
+	vc->vc_config = *ac;
+	strlcpy(vc->vc_name, ac->ac_name, sizeof(vc->vc_name));
+	while ((name = nvlist_next(ac->ac_nvl, &type, &cookie)) != NULL) {
+		if (!value_append(vc, name, nvlist_get_string(ac->ac_nvl,
+		    name))) {
+			valed_sockets_drop();
+			errx(EX_CONFIG, "pci.%d.%d.%d: more than %zu bytes",
+			    ac->ac_bus, ac->ac_slot, ac->ac_func,
+			    sizeof(vc->vc_values));
+		}
+	}
+}
+
+/* The adapters of *opt. */
+static struct valed_change *
+describe_all(const struct valed_options *opt)
+{
+	struct valed_change *all;
+	unsigned int i;
+
+	all = calloc(opt->vo_nadapters + 1, sizeof(*all));
+	if (all == NULL) {
+		valed_sockets_drop();
+		err(EX_OSERR, NULL);
+	}
+	for (i = 0; i < opt->vo_nadapters; i++)
+		describe(&all[i], &opt->vo_adapters[i]);
+	return (all);
+}
+
+/* The one of `n' adapters that has this place, or NULL. */
+static struct valed_change *
+find(struct valed_change *vc, unsigned int n,
+    const struct adapter_config *place)
+{
+	struct valed_change *end = vc + n;
+
+	for (; vc < end; vc++) {
+		if (vc->vc_config.ac_bus == place->ac_bus &&
+		    vc->vc_config.ac_slot == place->ac_slot &&
+		    vc->vc_config.ac_func == place->ac_func)
+			return (vc);
+	}
+	return (NULL);
+}
+
+/* Whether one of `n' adapters has the same path. */
+static bool
+has_path(const struct valed_change *vc, unsigned int n,
+    const struct adapter_config *ac)
+{
+	const struct valed_change *end = vc + n;
+
+	for (; vc < end; vc++) {
+		if (ac->ac_fd == -1 &&
+		    strcmp(vc->vc_config.ac_path, ac->ac_path) == 0)
+			return (true);
+	}
+	return (false);
+}
+
+static bool
+same(const struct valed_change *a, const struct valed_change *b)
+{
+	return (a != NULL && b != NULL &&
+	    strcmp(a->vc_values, b->vc_values) == 0);
+}
+
+/* Send a change, with the adapter's socket. */
+static bool
+change_send(struct valed_change *vc)
+{
+	union {
+		struct cmsghdr	align;
+		char		buf[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { vc, sizeof(*vc) };
+	struct cmsghdr *c;
+	struct msghdr msg;
+
+	memset(&msg, 0, sizeof(msg));
+	msg.msg_iov = &iov;
+	msg.msg_iovlen = 1;
+	if (vc->vc_what == VALED_ADD && vc->vc_config.ac_listen != -1) {
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = control.buf;
+		msg.msg_controllen = sizeof(control.buf);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &vc->vc_config.ac_listen, sizeof(int));
+	}
+	return (sendmsg(guard_fd, &msg, MSG_NOSIGNAL) ==
+	    (ssize_t)sizeof(*vc));
+}
+
+/*
+ * Have the serving process carry out a change.  If that process has gone, the
+ * child ends; the guard sees it, too.  Returns false if the change failed,
+ * which was reported.
+ */
+static bool
+change(struct valed_change *vc)
+{
+	int error;
+
+	if (!change_send(vc) || recv(guard_fd, &error, sizeof(error), 0) !=
+	    (ssize_t)sizeof(error)) {
+		valed_sockets_drop();
+		_exit(EX_UNAVAILABLE);
+	}
+	return (error == 0);
+}
+
+/* Open the sockets of new adapters, before anything is changed. */
+static void
+sockets_open(struct valed_change *new, unsigned int n)
+{
+	struct adapter_config *ac;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		ac = &new[i].vc_config;
+		if (same(find(known, nknown, ac), &new[i]))
+			continue;
+		if (ac->ac_fd != -1)
+			ac->ac_listen = ac->ac_fd;
+		else if (has_path(known, nknown, ac))
+			ac->ac_listen = -1;
+		else
+			ac->ac_listen = valed_socket_open("path=",
+			    ac->ac_path, SOCK_STREAM);
+	}
+}
+
+/* The serving process can open no TAP interface any more. */
+static void
+refuse_taps(const struct valed_options *opt, struct valed_change *new)
+{
+	const struct adapter_config *ac;
+	const char *where;
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nadapters; i++) {
+		ac = &opt->vo_adapters[i];
+		if (strncmp(ac->ac_backend, "tap", 3) != 0 ||
+		    same(find(known, nknown, ac), &new[i]))
+			continue;
+		where = valed_config_where(ac->ac_nvl, "backend");
+		errx(EX_CONFIG, "%s: %s: takes a new start of valed",
+		    where == NULL ? "-s" : where, ac->ac_backend);
+	}
+}
+
+/* Have the serving process remove and add adapters. */
+static void
+changes(struct valed_change *new, unsigned int n)
+{
+	static struct valed_change end = { .vc_what = VALED_END };
+	struct valed_change *vc, remove;
+
+	for (vc = known; vc < known + nknown; vc++) {
+		if (same(vc, find(new, n, &vc->vc_config)))
+			continue;
+		remove = *vc;
+		remove.vc_what = VALED_REMOVE;
+		(void)change(&remove);
+	}
+	for (vc = new; vc < new + n; vc++) {
+		if (!same(find(known, nknown, &vc->vc_config), vc) &&
+		    !change(vc)) {
+			valed_socket_remove(vc->vc_config.ac_path);
+			/* Not there: the next reload adds it. */
+			vc->vc_values[0] = '\0';
+			vc->vc_config.ac_path[0] = '\0';
+		}
+	}
+	(void)change_send(&end);
+	for (vc = known; vc < known + nknown; vc++) {
+		if (!has_path(new, n, &vc->vc_config))
+			valed_socket_remove(vc->vc_config.ac_path);
+	}
+}
+
+/* Without the guard's sockets, valed's would not look unused when it ends. */
+static void
+sockets_close(struct valed_change *vc, unsigned int n)
+{
+	struct valed_change *end = vc + n;
+
+	for (; vc < end; vc++) {
+		if (vc->vc_config.ac_fd == -1 && vc->vc_config.ac_listen != -1)
+			close(vc->vc_config.ac_listen);
+		vc->vc_config.ac_listen = -1;
+	}
+}
+
+/* In the child: read the configuration, and carry out what has changed. */
+static void
+reload(void)
+{
+	struct valed_options opt;
+	struct valed_change *new;
+
+	valed_sockets_keep();
+	valed_options(guard_argc, guard_argv, &opt);
+	new = describe_all(&opt);
+	refuse_taps(&opt, new);
+	sockets_open(new, opt.vo_nadapters);
+	changes(new, opt.vo_nadapters);
+	sockets_close(new, opt.vo_nadapters);
+	free(known);
+	known = new;
+	nknown = opt.vo_nadapters;
+	free(opt.vo_adapters);
+}
+
+/* Reload in a child, which takes this process's place if it succeeds. */
+static void
+reload_fork(void)
+{
+	static struct valed_change end = { .vc_what = VALED_END };
+	int fds[2];
+	pid_t pid;
+	char c = 0;
+
+	if (pipe2(fds, O_CLOEXEC) == -1 || (pid = fork()) == -1) {
+		warn("reload");
+		(void)change_send(&end);
+		return;
+	}
+	if (pid == 0) {
+		close(fds[0]);
+		reload();
+		if (write(fds[1], &c, sizeof(c)) != sizeof(c))
+			err(EX_OSERR, "reload");
+		close(fds[1]);
+		return;
+	}
+	close(fds[1]);
+	if (read(fds[0], &c, sizeof(c)) == sizeof(c))
+		_exit(EX_OK);
+	close(fds[0]);
+	(void)change_send(&end);
+}
+
+/* The guard process.  Each message asks for a reload. */
+static void __dead2
+guard(void)
+{
+	sigset_t all;
+	char c;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	prctl(PR_SET_NAME, "valed-guard");
+	while (recv(guard_fd, &c, sizeof(c), 0) == sizeof(c))
+		reload_fork();
+	valed_sockets_remove();
+	_exit(EX_OK);
+}
+
+void
+valed_guard_start(int argc, char **argv, struct valed_options *opt)
+{
+	struct adapter_config *ac;
+	int fds[2];
+	pid_t pid;
+
+	guard_argc = argc;
+	guard_argv = argv;
+	for (ac = opt->vo_adapters; ac < opt->vo_adapters + opt->vo_nadapters;
+	    ac++)
+		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd :
+		    valed_socket_open("path=", ac->ac_path, SOCK_STREAM);
+	if (opt->vo_control != NULL)
+		opt->vo_control_listen = valed_socket_open("-c ",
+		    opt->vo_control, SOCK_SEQPACKET);
+	known = describe_all(opt);
+	nknown = opt->vo_nadapters;
+	/* Nobody waits for the guard, of which each reload makes a new one. */
+	signal(SIGCHLD, SIG_IGN);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1 ||
+	    (pid = fork()) == -1) {
+		valed_sockets_drop();
+		err(EX_OSERR, "guard");
+	}
+	guard_fd = fds[pid == 0];
+	close(fds[pid != 0]);
+	if (pid == 0) {
+		sockets_close(known, nknown);
+		if (opt->vo_control != NULL)
+			close(opt->vo_control_listen);
+		guard();
+	}
+	free(known);
+	known = NULL;
+}
+
+/*
+ * The serving process.
+ */
+
+int
+valed_guard_fd(void)
+{
+	return (guard_fd);
+}
+
+bool
+valed_guard_reload(void)
+{
+	const char c = 0;
+
+	return (send(guard_fd, &c, sizeof(c), MSG_NOSIGNAL) ==
+	    (ssize_t)sizeof(c));
+}
+
+bool
+valed_guard_change(struct valed_change *vc)
+{
+	union {
+		struct cmsghdr	align;
+		char		buf[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { vc, sizeof(*vc) };
+	struct cmsghdr *c;
+	struct msghdr msg;
+	ssize_t n;
+
+	memset(&msg, 0, sizeof(msg));
+	msg.msg_iov = &iov;
+	msg.msg_iovlen = 1;
+	msg.msg_control = control.buf;
+	msg.msg_controllen = sizeof(control.buf);
+	do
+		n = recvmsg(guard_fd, &msg, MSG_CMSG_CLOEXEC);
+	while (n == -1 && (errno == EINTR || errno == ENOMEM));
+	if (n != (ssize_t)sizeof(*vc))
+		return (false);
+	vc->vc_config.ac_listen = -1;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c != NULL)
+		memcpy(&vc->vc_config.ac_listen, CMSG_DATA(c), sizeof(int));
+	return (true);
+}
+
+void
+valed_guard_answer(int error)
+{
+	/* If that fails, the guard's child sees the end of the connection. */
+	(void)send(guard_fd, &error, sizeof(error), MSG_NOSIGNAL);
+}
+
+void
+valed_guard_end(void)
+{
+	struct valed_change vc;
+
+	shutdown(guard_fd, SHUT_WR);
+	while (valed_guard_change(&vc)) {
+		if (vc.vc_config.ac_listen != -1)
+			close(vc.vc_config.ac_listen);
+	}
+}

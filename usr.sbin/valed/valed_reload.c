@@ -1,0 +1,207 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Adapters that come and go while valed serves others.  The guard has read and
+ * checked the configuration (valed_guard.c); this process trusts it, and knows
+ * an adapter by its place.  The sandbox allows a thread to be started, and all
+ * that a VALE port takes.
+ */
+
+#include <sys/param.h>
+#include <sys/nv.h>
+
+#include <err.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "adapter.h"
+#include "valed.h"
+
+/* How often to look whether a thread has ended. */
+#define	POLL_MS		10
+
+/* Listening sockets of removed adapters, until the reload ends. */
+static struct {
+	char	path[sizeof(((struct adapter_config *)0)->ac_path)];
+	int	fd;
+} kept[VALED_MAXADAPTERS];
+static unsigned int nkept;
+
+/* The listening socket of a removed adapter with this path. */
+static int
+kept_take(const char *path)
+{
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < nkept; i++) {
+		if (strcmp(kept[i].path, path) == 0) {
+			fd = kept[i].fd;
+			kept[i].fd = -1;
+			return (fd);
+		}
+	}
+	return (-1);
+}
+
+static void
+kept_close(void)
+{
+	while (nkept > 0) {
+		if (kept[--nkept].fd != -1)
+			close(kept[nkept].fd);
+	}
+}
+
+static struct adapter *
+adapter_at(struct adapter_list *adapters, const struct adapter_config *place)
+{
+	struct adapter *ad;
+
+	TAILQ_FOREACH(ad, adapters, link) {
+		if (ad->config->ac_bus == place->ac_bus &&
+		    ad->config->ac_slot == place->ac_slot &&
+		    ad->config->ac_func == place->ac_func)
+			return (ad);
+	}
+	return (NULL);
+}
+
+/* Make the nvlist that `text' has been made of. */
+static nvlist_t *
+values(const char *text)
+{
+	const char *equals, *newline;
+	char *name, *value;
+	nvlist_t *nvl;
+
+	nvl = nvlist_create(0);
+	if (nvl == NULL)
+		return (NULL);
+	for (; *text != '\0'; text = newline + 1) {
+		equals = strchr(text, '=');
+		newline = strchr(equals, '\n');
+		name = strndup(text, equals - text);
+		value = strndup(equals + 1, newline - equals - 1);
+		if (name == NULL || value == NULL) {
+			free(name);
+			free(value);
+			nvlist_destroy(nvl);
+			return (NULL);
+		}
+		nvlist_add_string(nvl, name, value);
+		free(name);
+		free(value);
+	}
+	return (nvl);
+}
+
+/* Those of the start stay. */
+static void
+config_free(struct adapter_config *ac)
+{
+	if (!ac->ac_added)
+		return;
+	nvlist_destroy(ac->ac_nvl);
+	free(__DECONST(char *, ac->ac_name));
+	free(ac);
+}
+
+/* The configuration of an adapter to add, or NULL. */
+static struct adapter_config *
+config_make(const struct valed_change *vc)
+{
+	struct adapter_config *ac;
+
+	ac = malloc(sizeof(*ac));
+	if (ac == NULL)
+		return (NULL);
+	*ac = vc->vc_config;
+	ac->ac_added = true;
+	ac->ac_name = strdup(vc->vc_name);
+	ac->ac_nvl = values(vc->vc_values);
+	if (ac->ac_name == NULL || ac->ac_nvl == NULL) {
+		config_free(ac);
+		return (NULL);
+	}
+	ac->ac_backend = nvlist_get_string(ac->ac_nvl, "backend");
+	if (ac->ac_listen == -1)
+		ac->ac_listen = kept_take(ac->ac_path);
+	return (ac);
+}
+
+static int
+add(const struct valed_change *vc, struct adapter_list *adapters)
+{
+	struct adapter_config *ac;
+	struct adapter *ad;
+	int error;
+
+	ac = config_make(vc);
+	if (ac == NULL) {
+		warn("%s", vc->vc_name);
+		if (vc->vc_config.ac_listen != -1)
+			close(vc->vc_config.ac_listen);
+		return (ENOMEM);
+	}
+	ad = adapter_start(ac);
+	if (ad == NULL) {
+		error = errno;
+		close(ac->ac_listen);
+		config_free(ac);
+		return (error);
+	}
+	TAILQ_INSERT_TAIL(adapters, ad, link);
+	adapter_go(ad);
+	return (0);
+}
+
+static void
+remove_at(const struct adapter_config *place, struct adapter_list *adapters,
+    void (*look)(struct adapter *))
+{
+	struct adapter_config *ac;
+	struct adapter *ad;
+
+	ad = adapter_at(adapters, place);
+	if (ad == NULL)		/* it could not be added */
+		return;
+	TAILQ_REMOVE(adapters, ad, link);
+	ac = __DECONST(struct adapter_config *, ad->config);
+	adapter_stop(ad);
+	while (!adapter_ended(ad)) {
+		poll(NULL, 0, POLL_MS);
+		look(ad);
+	}
+	strlcpy(kept[nkept].path, ac->ac_path, sizeof(kept->path));
+	kept[nkept++].fd = ac->ac_listen;
+	config_free(ac);
+}
+
+void
+valed_reload(const struct valed_change *vc, struct adapter_list *adapters,
+    void (*look)(struct adapter *ending))
+{
+	int error = 0;
+
+	switch (vc->vc_what) {
+	case VALED_REMOVE:
+		remove_at(&vc->vc_config, adapters, look);
+		break;
+	case VALED_ADD:
+		error = add(vc, adapters);
+		break;
+	case VALED_END:
+		kept_close();
+		return;
+	}
+	valed_guard_answer(error);
+}

@@ -51,7 +51,7 @@ const char *const valed_variables[VALED_NVARIABLES] = {
 	"backend", "device"
 };
 
-static struct config_node	*nodes;
+static struct config_node	 nodes[VALED_MAXADAPTERS];
 static unsigned int		 nnodes;
 static unsigned int		 file;		/* being read */
 
@@ -93,6 +93,7 @@ node_number(const char **p, int max, int *n)
 	    *n <= max && *(*p)++ == '.');
 }
 
+/* The node of a place; NULL if it is not there, and no space for it. */
 static struct config_node *
 node_find(int bus, int slot, int func)
 {
@@ -104,9 +105,8 @@ node_find(int bus, int slot, int func)
 		    cn->public.func == func)
 			return (cn);
 	}
-	nodes = reallocarray(nodes, nnodes + 1, sizeof(*nodes));
-	if (nodes == NULL)
-		err(EX_OSERR, NULL);
+	if (nnodes == nitems(nodes))
+		return (NULL);
 	cn = &nodes[nnodes++];
 	memset(cn, 0, sizeof(*cn));
 	cn->public.bus = bus;
@@ -150,6 +150,8 @@ set(const char *text, const char *where, int code)
 		bad(code, where, "%s=: the value is missing",
 		    valed_variables[i]);
 	cn = node_find(bus, slot, func);
+	if (cn == NULL)
+		bad(code, where, "more than %d adapters", VALED_MAXADAPTERS);
 	if (cn->origin[i].where != NULL && cn->origin[i].file == file)
 		bad(code, where, "%s= twice: see %s", valed_variables[i],
 		    cn->origin[i].where);
@@ -243,8 +245,7 @@ valed_config_clear(void)
 		for (i = 0; i < VALED_NVARIABLES; i++)
 			free(cn->origin[i].where);
 	}
-	free(nodes);
-	nodes = NULL;
+	memset(nodes, 0, sizeof(nodes));
 	nnodes = 0;
 	init_config();
 }

@@ -262,11 +262,11 @@ changes(struct valed_change *new, unsigned int n)
 			vc->vc_config.ac_path[0] = '\0';
 		}
 	}
-	(void)change_send(&end);
 	for (vc = known; vc < known + nknown; vc++) {
 		if (!has_path(new, n, &vc->vc_config))
 			valed_socket_remove(vc->vc_config.ac_path);
 	}
+	(void)change_send(&end);
 }
 
 /* Without the guard's sockets, valed's would not look unused when it ends. */

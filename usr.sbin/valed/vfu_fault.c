@@ -132,8 +132,7 @@ fault_signal(int sig, siginfo_t *info, void *context __unused)
 	atomic_add_32(&fault_handlers, 1);
 	atomic_thread_fence_seq_cst();
 	handled = info->si_code > 0 && fault_handle(info->si_addr);
-	atomic_thread_fence_rel();
-	atomic_subtract_32(&fault_handlers, 1);
+	atomic_add_rel_32(&fault_handlers, -1);
 	if (!handled) {
 		/* The access faults again; a signal that was sent does not. */
 		signal(sig, SIG_DFL);

@@ -149,6 +149,15 @@ wrong_line_body()
 	two > wrong.conf
 	printf 'pci.0.1.0.mtu=9\0000\n' >> wrong.conf
 	refused $EX_CONFIG "wrong.conf:10: not text" -k wrong.conf
+	# Two hundred and fifty-six adapters, and one more.
+	for bus in 0 1 2 3 4 5 6 7 8; do
+		for slot in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 \
+		    19 20 21 22 23 24 25 26 27 28 29 30 31; do
+			echo "pci.$bus.$slot.0.device=e1000"
+		done
+	done > wrong.conf
+	refused $EX_CONFIG "wrong.conf:257: more than 256 adapters" \
+	    -k wrong.conf
 	# The first wrong line of two files.
 	two > right.conf
 	echo "pci.0.1.0.mtu=1" > wrong.conf

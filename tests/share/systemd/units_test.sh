@@ -1,0 +1,73 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# The units of systemd(1).
+
+units=$(cd "$(atf_get_srcdir)/../../../../share/systemd" && pwd)
+
+# The units, for a program that exists here.
+place()
+{
+	local u
+
+	for u in valed.service valed@.service; do
+		sed 's,@SBINDIR@/valed,/bin/true,' "$units/$u" > $u
+	done
+	cp valed@.service valed@vale0.service
+}
+
+atf_test_case verify
+verify_head()
+{
+	atf_set descr "systemd finds nothing wrong with the units"
+	atf_set require.progs systemd-analyze
+}
+verify_body()
+{
+	place
+	# A version that does not know a setting says so.
+	atf_check -o empty -e empty systemd-analyze verify --man=no \
+	    ./valed.service ./valed@vale0.service
+}
+
+atf_test_case security
+security_head()
+{
+	atf_set descr "systemd calls the services' exposure low: 2.5 of 10 at \
+most"
+	atf_set require.progs systemd-analyze
+}
+security_body()
+{
+	local u
+
+	place
+	systemd-analyze --help | grep -q -e --threshold ||
+	    atf_skip "systemd-analyze(1) has no --threshold"
+	for u in valed.service valed@vale0.service; do
+		atf_check -o ignore systemd-analyze security --no-pager \
+		    --offline=yes --threshold=25 ./$u
+	done
+}
+
+atf_test_case same
+same_head()
+{
+	atf_set descr "The template differs from the service in the names only"
+}
+same_body()
+{
+	place
+	sed -e 's, (%i),,' -e 's,/etc/valed/%i.conf,/etc/valed/valed.conf,' \
+	    -e 's,valed/%i,valed,' -e '/^#/d' valed@.service > template
+	grep -v '^#' valed.service > service
+	atf_check diff -u service template
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case verify
+	atf_add_test_case security
+	atf_add_test_case same
+}

@@ -1,0 +1,117 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# The Debian packages of debian/: built from a copy of the tree, checked with
+# lintian, installed in an empty root, started there and removed again.
+
+. "$(atf_get_srcdir)/wait_until.subr"
+
+top=$(cd "$(atf_get_srcdir)/../../.." && pwd)
+
+# A copy of the tree without what was built, in source/.
+copy_tree()
+{
+	mkdir source
+	tar -C "$top" --exclude ./build --exclude './build-*' \
+	    --exclude ./.git -cf - . | tar -C source -xf -
+}
+
+# build option...: dpkg-buildpackage, of source/.
+build()
+{
+	(cd source && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOBJDIR \
+	    -u MAKEOBJDIRPREFIX -u SAN -u CFLAGS -u LDFLAGS \
+	    DEB_BUILD_OPTIONS="parallel=2 noautodbgsym" \
+	    dpkg-buildpackage -us -uc "$@") > log 2>&1 ||
+	    atf_fail "dpkg-buildpackage: $(tail -5 log)"
+}
+
+# dpkg_root argument...: dpkg(1) in root/.  The packages that valed depends on
+# are not there, and its scripts run outside, with DPKG_ROOT.
+dpkg_root()
+{
+	atf_check -o ignore -e ignore env PATH="$PATH:/usr/sbin:/sbin" dpkg \
+	    --root="$PWD/root" --force-depends --force-not-root \
+	    --force-script-chrootless --no-triggers "$@"
+}
+
+# files: what is in the root, except dpkg's own and directories.
+files()
+{
+	(cd root && find . -path ./var/lib/dpkg -prune -o ! -type d -print |
+	    sort)
+}
+
+atf_test_case package cleanup
+package_head()
+{
+	atf_set descr "The Debian packages are built, free of lintian's \
+errors and warnings, and install, serve and remove valed"
+	atf_set require.progs "dpkg-buildpackage dh lintian"
+	atf_set timeout 1200
+}
+package_body()
+{
+	local root=$PWD/root f pid unit
+
+	copy_tree
+	build
+	# Without --allow-root, lintian says that it is run as root.
+	atf_check -o empty -e empty lintian --allow-root \
+	    --fail-on error,warning *.changes
+
+	mkdir -p root/var/lib/dpkg/info root/var/lib/dpkg/updates
+	: > root/var/lib/dpkg/status
+	dpkg_root -i valed_*.deb
+	for f in usr/sbin/valed usr/share/man/man8/valed.8.gz; do
+		[ -f root/$f ] || atf_fail "no $f: $(files)"
+	done
+	[ -d root/etc/valed ] || atf_fail "no etc/valed"
+	for unit in valed.service valed@.service; do
+		f=$(find root/*/ -path "*lib/systemd/system/*" -name $unit -type f)
+		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -k" $f
+	done
+
+	# As the unit starts it.
+	cat > root/etc/valed/valed.conf <<-END
+	pci.0.1.0.device=e1000
+	pci.0.1.0.backend=vale0:vm1
+	pci.0.1.0.path=$PWD/vm1.sock
+	END
+	root/usr/sbin/valed -k root/etc/valed/valed.conf &
+	pid=$!
+	echo $pid > pid
+	wait_until "the socket" [ -S vm1.sock -a ! -e vm1.sock.lock ] ||
+	    atf_fail "valed does not serve"
+	kill $pid
+	wait $pid || atf_fail "valed failed"
+	rm pid
+
+	# What the administrator wrote or enabled stays.
+	dpkg_root -r valed
+	files | grep -v -e ^./etc/systemd/ -e ^./var/lib/systemd/ > left
+	atf_check -o inline:'./etc/valed/valed.conf\n' cat left
+	rm root/etc/valed/valed.conf
+	dpkg_root -P valed
+	files > left
+	atf_check -o empty cat left
+
+	# A second build, as nothing is left of the first.
+	(cd source && debian/rules clean) > log 2>&1 ||
+	    atf_fail "clean: $(cat log)"
+	(cd source && find . -path ./build -prune -o ! -type d -print |
+	    sort) > after
+	(cd "$top" && find . -path ./.git -prune -o -path ./build -prune -o \
+	    -path './build-*' -prune -o ! -type d -print | sort) > before
+	atf_check diff -u before after
+}
+package_cleanup()
+{
+	[ ! -e pid ] || kill $(cat pid)
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case package
+}

@@ -323,6 +323,8 @@ bool	vale_shared_wait(struct vale_desc *d);
 	    "frames dropped: last fragment missing")			\
 	X(VALE_C_TX_BAD_HEADER, "tx_drop_header",			\
 	    "frames dropped: invalid virtio-net header, or headers")	\
+	X(VALE_C_TX_RATE, "tx_drop_rate",				\
+	    "frames dropped: over the port's rate")			\
 	X(VALE_C_TX_NODEST, "tx_drop_nodest",				\
 	    "frames dropped: no other port")				\
 	X(VALE_C_TX_SELF, "tx_drop_self",				\
@@ -346,7 +348,8 @@ bool	vale_shared_wait(struct vale_desc *d);
 	    "receive syncs with an invalid head or cur")		\
 	X(VALE_C_RX_BAD_BUF, "rx_bad_buf",				\
 	    "receive slots with an invalid buffer")			\
-	X(VALE_C_RX_FULL, "rx_drop_full", "frames dropped: receive ring full")
+	X(VALE_C_RX_FULL, "rx_drop_full",				\
+	    "frames dropped: receive ring full, or the sender's share of it")
 
 enum vale_counter {
 	COUNTER_IDS(VALE_COUNTERS)
@@ -406,5 +409,25 @@ int	vale_set_ageing(const char *switch_name, uint32_t seconds);
  *	ENXIO	the port does not exist
  */
 int	vale_set_limit(const char *name, uint32_t limit);
+
+/*
+ * Limit what port `name' sends to `conf', whose members have their ranges
+ * there; rc_rate is 0 for no limit, the default.  Frames that exceed it are
+ * dropped (tx_drop_rate), and not learned from.  What counts is a frame without
+ * FCS and virtio-net header; one that asks to be cut counts as the frames that
+ * this makes.  The switch looks at the time once a batch, with the resolution
+ * of a clock tick: a burst should be no less than what the rate allows in a
+ * tick.
+ *	EINVAL	out of range
+ *	ENXIO	the port does not exist
+ */
+struct vale_rate_conf;			/* <dev/netmap/vale_rate.h> */
+int	vale_set_rate(const char *name, const struct vale_rate_conf *conf);
+
+/*
+ * The limit of port `name', with the burst that is in force.
+ *	ENXIO	the port does not exist
+ */
+int	vale_get_rate(const char *name, struct vale_rate_conf *conf);
 
 #endif /* !_LIBVALE_H_ */

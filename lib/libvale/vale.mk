@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The sources of libvale, each in one list.  vale_fdb.c is in sys/dev/netmap,
-# the others are here.
+# The sources of libvale, each in one list.  vale_fdb.c, vale_rate.c and
+# vale_share.c are in sys/dev/netmap, the others are here.
 #
 #	FRAME_SRCS		frames; part of the other two
 #	VALE_NETMAP_SRCS	libvale over FreeBSD's /dev/netmap
@@ -17,6 +17,5 @@ VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c ${FRAME_SRCS}
 VALE_VALED_SRCS=	vale_client.c vale_name.c vale_valed.c
 
 VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_forward.c vale_name.c \
-			vale_offload.c vale_region.c vale_rxq.c vale_shared.c \
-			vale_switch.c \
-			${FRAME_SRCS}
+			vale_offload.c vale_rate.c vale_region.c vale_rxq.c \
+			vale_share.c vale_shared.c vale_switch.c ${FRAME_SRCS}

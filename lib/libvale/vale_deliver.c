@@ -14,7 +14,10 @@
  * ring, all at once, fills them, and publishes them, all at once: vale_rxq.c.
  * It takes rq_lock twice a batch, and never copies or calls a sink with it
  * held.  A frame that does not fit in the free slots is dropped; a shorter one
- * after it may still fit.
+ * after it may still fit.  While frames are dropped, each sender gets only its
+ * share of the slots: vale_share.h.  A sink needs no shares: it is asked only
+ * while the ring is empty, which the ring of a receiver that is too slow for its
+ * senders is not.
  *
  * The frames' memory may be a guest's, and a page of it that the guest's owner
  * withdraws takes as long to come back as that takes.  So may that of the
@@ -241,6 +244,41 @@ deliver_frame(struct vale_port *port, const struct vale_frag *fg, uint32_t i,
 	return (i);
 }
 
+/*
+ * The number of slots, of `space' free ones, that the batch will fill, if that
+ * may be less than it needs, or is not just what mg_slots says.  While the ring
+ * is short of slots the sender gets only its share (vale_share.h), and this
+ * counts what it takes.
+ */
+static uint32_t
+deliver_some(const struct vale_port *port, struct vale_rxq *rq,
+    struct vale_merge mg, uint32_t space)
+{
+	struct vale_share *sh = &rq->rq_share;
+	uint32_t first, left;
+
+	if (!vale_share_on(sh))
+		return (deliver_fit(mg, space));
+	first = vale_offload_slots(mg.mg_txq, mg.mg_dst,
+	    &mg.mg_frag[merge_first(&mg)]);
+	left = deliver_fit(mg, MIN(space, vale_share_max(sh, port->vp_index,
+	    rq->rq_nslots - 1 - space, first)));
+	if (left > 0)
+		vale_share_take(sh, port->vp_index, left);
+	return (left);
+}
+
+/*
+ * Drop `n' frames that found no slot.  Not inlined, for the registers of
+ * deliver_single_slot().
+ */
+static void __attribute__((__noinline__))
+deliver_drop(const struct vale_port *port, struct vale_port *dst, uint32_t n)
+{
+	vale_forward_drop(dst, VALE_C_RX_FULL, n, port);
+	vale_share_refused(&dst->vp_rx.rq_share, port->vp_index);
+}
+
 /* Deliver through the ring the frames left, at least one. */
 static void
 deliver_ring(struct vale_port *port, struct vale_port *dst,
@@ -259,10 +297,11 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	if (!vale_rxq_take(rq))
 		vale_count(dst, VALE_C_RX_BAD_RING, 1);
 	space = vale_rxq_space(rq);
-	if (left > space || deliver_offloads(&mg))
-		left = deliver_fit(mg, space);
+	if (left > space || deliver_offloads(&mg) ||
+	    vale_share_on(&rq->rq_share))
+		left = deliver_some(port, rq, mg, space);
 	if (left == 0) {
-		vale_forward_drop(dst, VALE_C_RX_FULL, total, port);
+		deliver_drop(port, dst, total);
 		pthread_mutex_unlock(&rq->rq_lock);
 		return;
 	}
@@ -309,7 +348,7 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	vale_count(dst, VALE_C_RX_COPY, frames);
 	vale_count(dst, VALE_C_RX_BAD_BUF, badbufs);
 	if (frames != total)
-		vale_forward_drop(dst, VALE_C_RX_FULL, total - frames, port);
+		deliver_drop(port, dst, total - frames);
 	vale_count(dst, VALE_C_RX_WAKE, wake);
 	VALE_PROBE(dst, DELIVER, (const char *)port->vp_name, frames, bytes,
 	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));

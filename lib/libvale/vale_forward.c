@@ -16,7 +16,8 @@
  *    stage reads each field once and checks it, and later stages never look at
  *    the ring.  Malformed frames are dropped here.  Then read a byte of each
  *    page of the frames that are elsewhere: if it is not resident, as a guest's
- *    may be, it is waited for here, where nobody else waits.
+ *    may be, it is waited for here, where nobody else waits.  At last drop the
+ *    frames that exceed the port's rate (vale_rate.h).
  *
  * 2. Look up.  For each frame, learn its source, find its destination, and
  *    append the frame to that destination's list.  Flooded frames go to a list
@@ -213,6 +214,36 @@ collect_touch(const struct vale_txq *vt)
 		}
 }
 
+/*
+ * Drop the frames of the batch that exceed the port's rate.  Not inlined, so
+ * that ports without one do not pay for it.
+ */
+static void __attribute__((__noinline__))
+collect_rate(struct vale_port *port)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	struct vale_frag *fg;
+	uint32_t dropped = 0, frames, i, n, to = 0;
+	uint64_t bytes;
+
+	vale_rate_refill(&vt->vt_rate, vt->vt_now_ns);
+	for (i = 0; i < vt->vt_nfrags; i += n) {
+		fg = &vt->vt_frag[i];
+		n = fg->fg_nfrags;
+		frames = vale_offload_makes(vt, fg, &bytes);
+		if (!vale_rate_frame(&vt->vt_rate, frames, bytes)) {
+			dropped++;
+			continue;
+		}
+		if (to != i)
+			memmove(&vt->vt_frag[to], fg, n * sizeof(*fg));
+		to += n;
+	}
+	vt->vt_nfrags = to;
+	if (dropped > 0)
+		vale_forward_drop(port, VALE_C_TX_RATE, dropped, port);
+}
+
 static void
 collect(struct vale_port *port, uint32_t head)
 {
@@ -241,6 +272,8 @@ collect(struct vale_port *port, uint32_t head)
 	if (vt->vt_indirect)
 		collect_touch(vt);
 	vt->vt_now_ns = vale_now_ns();
+	if (vale_rate_limited(&vt->vt_rate))
+		collect_rate(port);
 	vt->vt_watched = vt->vt_now_ns < vt->vt_watch_ns;
 	if (vt->vt_watched)
 		vt->vt_sleeps = vale_sleeps();

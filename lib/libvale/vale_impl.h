@@ -15,6 +15,8 @@
  *	vale_region.c	a port's memory
  *	vale_shared.c	ports whose user is another process
  *	vale_fdb.c	the learning table, in sys/dev/netmap
+ *	vale_rate.c	limits of senders, there
+ *	vale_share.c	fair shares of a receive ring, there
  *
  * Locks, in the order they are taken:
  *
@@ -39,6 +41,8 @@
 #include <net/netmap.h>
 #include <net/netmap_user.h>
 #include <dev/netmap/vale_fdb.h>
+#include <dev/netmap/vale_rate.h>
+#include <dev/netmap/vale_share.h>
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -112,6 +116,10 @@ struct vale_rxq {
 	uint64_t	 rq_syncs;	/* atomic */
 	bool		 rq_polled;	/* VALE_RING_POLLED at the last sync;
 					   written with rq_lock */
+
+	/* rq_lock.  Apart from the above: a line that is rarely written. */
+	_Alignas(VALE_CACHE_LINE)
+	struct vale_share rq_share;
 };
 
 /*
@@ -161,6 +169,7 @@ struct vale_txq {
 	uint32_t	 vt_nfrags;
 	uint32_t	 vt_ndsts;
 	bool		 vt_indirect;	/* a fragment is not in a buffer */
+	struct vale_rate vt_rate;	/* set while all senders are stopped */
 	/* Slow memory: vale_deliver.c. */
 	uint64_t	 vt_now_ns;	/* when the last delivery ended */
 	uint64_t	 vt_copy_ns;	/* copy frames first until then */
@@ -408,6 +417,12 @@ vale_offload(const struct vale_txq *vt, const struct vale_frag *fg)
 	return (&vt->vt_offloads.vo_frame[fg->fg_offload]);
 }
 
+/*
+ * How many frames it makes where it is cut, and, in *bytes, their length in
+ * all.
+ */
+uint32_t vale_offload_makes(const struct vale_txq *vt,
+	    const struct vale_frag *fg, uint64_t *bytes);
 /* How many slots of the ring of `dst' a frame of the batch takes. */
 uint32_t vale_offload_slots(const struct vale_txq *vt,
 	    const struct vale_port *dst, const struct vale_frag *fg);

@@ -138,6 +138,21 @@ offload_segments(const struct frame *frame, uint32_t *last)
 }
 
 uint32_t
+vale_offload_makes(const struct vale_txq *vt, const struct vale_frag *fg,
+    uint64_t *bytes)
+{
+	const struct frame *frame = vale_offload(vt, fg);
+	uint32_t last, n;
+
+	*bytes = fg->fg_frame_len;
+	if (frame == NULL || frame->f_gso_type == FRAME_GSO_NONE)
+		return (1);
+	n = offload_segments(frame, &last);
+	*bytes += (uint64_t)(n - 1) * frame->f_hdr_len;
+	return (n);
+}
+
+uint32_t
 vale_offload_slots(const struct vale_txq *vt, const struct vale_port *dst,
     const struct vale_frag *fg)
 {

@@ -65,11 +65,15 @@ int
 vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
     const struct vale_user *user)
 {
+	void *runs;
 	int error;
 
 	rq->rq_lease = calloc(nslots, sizeof(*rq->rq_lease));
-	if (rq->rq_lease == NULL)
-		return (ENOMEM);
+	runs = calloc(1, vale_share_size(nslots - 1));
+	if (rq->rq_lease == NULL || runs == NULL) {
+		error = ENOMEM;
+		goto fail;
+	}
 	rq->rq_user = user;
 	rq->rq_fd = user != NULL ? -1 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (rq->rq_fd == -1 && user == NULL) {
@@ -79,6 +83,7 @@ vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
 	error = pthread_mutex_init(&rq->rq_lock, NULL);
 	if (error != 0)
 		goto fail_fd;
+	vale_share_init(&rq->rq_share, nslots - 1, runs);
 	rq->rq_nslots = nslots;
 	rq->rq_asleep = true;
 	return (0);
@@ -87,6 +92,7 @@ fail_fd:
 	if (rq->rq_fd != -1)
 		close(rq->rq_fd);
 fail:
+	free(runs);
 	free(rq->rq_lease);
 	return (error);
 }
@@ -97,6 +103,7 @@ vale_rxq_fini(struct vale_rxq *rq)
 	pthread_mutex_destroy(&rq->rq_lock);
 	if (rq->rq_fd != -1)
 		close(rq->rq_fd);
+	free(rq->rq_share.sh_run);
 	free(rq->rq_lease);
 }
 

@@ -549,3 +549,36 @@ vale_set_limit(const char *name, uint32_t limit)
 	pthread_mutex_unlock(&vale_lock);
 	return (found(port));
 }
+
+int
+vale_set_rate(const char *name, const struct vale_rate_conf *conf)
+{
+	struct vale_port *port;
+	int error = ENXIO;
+
+	pthread_mutex_lock(&vale_lock);
+	port = port_find(name);
+	if (port != NULL) {
+		switch_stop(port->vp_switch);
+		error = vale_rate_set(&port->vp_tx.vt_rate, conf);
+		switch_go(port->vp_switch);
+	}
+	pthread_mutex_unlock(&vale_lock);
+	if (error == 0)
+		return (0);
+	errno = error;
+	return (-1);
+}
+
+int
+vale_get_rate(const char *name, struct vale_rate_conf *conf)
+{
+	const struct vale_port *port;
+
+	pthread_mutex_lock(&vale_lock);
+	port = port_find(name);
+	if (port != NULL)
+		*conf = port->vp_tx.vt_rate.r_conf;
+	pthread_mutex_unlock(&vale_lock);
+	return (found(port));
+}

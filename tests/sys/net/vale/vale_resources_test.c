@@ -323,8 +323,9 @@ ATF_TC_BODY(failures, tc)
 		check_nothing_left();
 	}
 	turn = 0;
-	/* The port, its memory, copies, leases, event, lock; the switch's. */
-	ATF_CHECK_EQ_MSG(9, n, "%d", n);
+	/* The port, its memory, copies, leases, shares, event, lock; the
+	   switch's. */
+	ATF_CHECK_EQ_MSG(10, n, "%d", n);
 	/* Of another port of that switch, which goes on. */
 	a = t_open("valet0:a", 16, 16);
 	b = t_open("valet0:b", 16, 16);
@@ -341,7 +342,7 @@ ATF_TC_BODY(failures, tc)
 		t_expect(b, 60, 0, i);
 	}
 	turn = 0;
-	ATF_CHECK_EQ_MSG(7, i, "%d", i);
+	ATF_CHECK_EQ_MSG(8, i, "%d", i);
 	vale_close(a);
 	vale_close(b);
 	check_nothing_left();

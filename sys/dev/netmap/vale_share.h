@@ -1,0 +1,102 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Fair shares of a receive ring that is short of space.
+ *
+ * Without shares the sender that looks first after the receiver has returned
+ * slots takes them all, and the same sender may be first each time.  So, while
+ * frames are refused, each sender may hold the same number of slots of the
+ * ring: its slots divided by the number of active senders.  A ring is emptied
+ * in the order in which it was filled.  So senders that hold equally many slots
+ * get equally many frames through, in slots: a frame of several slots counts
+ * as several.  A sender that needs less than its share finds space for all its
+ * frames, and how often a sender asks makes no difference.
+ *
+ * A sender is active if it asked for slots while the last two rings' worth of
+ * slots were filled, at most; at least one.  So a single sender may fill the
+ * ring, and one that stops sending keeps others from part of the ring for a
+ * short time; but never all of it, so the receiver has work meanwhile.
+ *
+ * Nothing is counted before the first frame is refused, and from the end of a
+ * ring's worth of slots in which none was.
+ *
+ * A sender that holds nothing may take one frame even if the share is smaller.
+ * But the slots must be free: with more senders than the ring has slots for,
+ * who comes first gets them, as without shares.
+ *
+ * All functions of a ring need exclusion: the user-space switch calls them with
+ * the ring's rq_lock, vale_learn(4) with a mutex of its own.
+ */
+
+#ifndef _DEV_NETMAP_VALE_SHARE_H_
+#define	_DEV_NETMAP_VALE_SHARE_H_
+
+#include <dev/netmap/vale_fdb.h>
+
+#define	VALE_SHARE_WORDS	howmany(VALE_FDB_PORTS, 64)
+
+/* Consecutive slots of one sender. */
+struct vale_share_run {
+	uint8_t		ru_sender;
+	uint16_t	ru_slots;
+};
+
+/* Private to vale_share.c, except that the caller allocates it, zeroed. */
+struct vale_share {
+	uint32_t	sh_left;	/* slots to the end of the period; 0:
+					   no frame was refused lately */
+	uint32_t	sh_slots;	/* that the ring can hold; a period */
+	uint32_t	sh_active;	/* senders in sh_seen */
+	bool		sh_refused;	/* a frame, in this period */
+	uint64_t	sh_seen[2][VALE_SHARE_WORDS];	/* this, last period */
+	uint16_t	sh_held[VALE_FDB_PORTS];	/* slots of a sender */
+	/* The slots counted in sh_held, in the order of the ring. */
+	uint32_t	sh_total;
+	uint32_t	sh_first;	/* index of sh_run */
+	uint32_t	sh_nruns;
+	struct vale_share_run *sh_run;	/* sh_slots of them */
+};
+
+/* The bytes of `runs', for a ring that can hold `slots' slots. */
+static inline size_t
+vale_share_size(uint32_t slots)
+{
+	return (slots * sizeof(struct vale_share_run));
+}
+
+/*
+ * Initialize.  `slots' is 1 to 65535; `runs' has vale_share_size() bytes and
+ * belongs to the ring until its end.
+ */
+void	vale_share_init(struct vale_share *sh, uint32_t slots, void *runs);
+
+/* Whether frames were refused lately.  If not, a sender may take all slots. */
+static inline bool
+vale_share_on(const struct vale_share *sh)
+{
+	return (sh->sh_left != 0);
+}
+
+/*
+ * How many slots sender `sender' may take; more may be free, or less.  `used'
+ * is the number of slots in use, and `first' the number that the sender's next
+ * frame needs.  vale_share_on() must be true.
+ */
+uint32_t vale_share_max(struct vale_share *sh, unsigned int sender,
+	    uint32_t used, uint32_t first);
+
+/*
+ * The sender takes `n' slots, at least 1.  vale_share_on() must be true, and
+ * vale_share_max() must have been called since slots were last returned, so
+ * that no more are in use than the ring can hold.
+ */
+void	vale_share_take(struct vale_share *sh, unsigned int sender, uint32_t n);
+
+/* A frame of the sender was refused, for lack of space or by its share. */
+void	vale_share_refused(struct vale_share *sh, unsigned int sender);
+
+#endif /* !_DEV_NETMAP_VALE_SHARE_H_ */

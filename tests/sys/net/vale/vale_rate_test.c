@@ -1,0 +1,585 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Limits of senders: the token bucket alone, and in the switch, with a virtual
+ * clock.  The linker's --wrap brings calls of clock_gettime(2) here.
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include <atf-c.h>
+
+#include <dev/netmap/vale_rate.h>
+
+#include "test.h"
+#include "vale_vnet.h"
+
+#define	SECOND	1000000000ULL
+#define	MS	1000000ULL
+
+static uint64_t	now_ns = SECOND;
+
+int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+
+int
+__wrap_clock_gettime(clockid_t clock __attribute__((__unused__)),
+    struct timespec *ts)
+{
+	ts->tv_sec = (time_t)(now_ns / SECOND);
+	ts->tv_nsec = (long)(now_ns % SECOND);
+	return (0);
+}
+
+static struct vale_rate_conf
+bits(uint64_t rate, uint32_t burst)
+{
+	struct vale_rate_conf conf = { rate, burst, false };
+
+	return (conf);
+}
+
+static struct vale_rate_conf
+frames(uint64_t rate, uint32_t burst)
+{
+	struct vale_rate_conf conf = { rate, burst, true };
+
+	return (conf);
+}
+
+static void
+set(struct vale_rate *r, struct vale_rate_conf conf)
+{
+	ATF_REQUIRE_EQ(0, vale_rate_set(r, &conf));
+}
+
+/* How many of `n' frames of `len' bytes pass now. */
+static unsigned int
+pass(struct vale_rate *r, unsigned int n, uint64_t len)
+{
+	unsigned int passed = 0;
+
+	while (n-- > 0)
+		passed += vale_rate_frame(r, 1, len);
+	return (passed);
+}
+
+TEST(parse, "Rates and bursts are parsed, or refused as they are")
+{
+	static const struct {
+		const char	*text;
+		uint64_t	 rate;
+		bool		 frames;
+	} good[] = {
+		{ "0", 0, false }, { "0bit/s", 0, false },
+		{ "0pkt/s", 0, true },
+		{ "1bit/s", 1, false }, { "9bit/s", 9, false },
+		{ "300Mbit/s", 300000000, false },
+		{ "1Kbit/s", 1000, false }, { "2Gbit/s", 2000000000, false },
+		{ "1000Gbit/s", VALE_RATE_MAX, false },
+		{ "1000000000000bit/s", VALE_RATE_MAX, false },
+		{ "10Byte/s", 80, false }, { "5KByte/s", 40000, false },
+		{ "125GByte/s", VALE_RATE_MAX, false },
+		{ "100Kpkt/s", 100000, true }, { "7pkt/s", 7, true },
+		{ "1000Gpkt/s", VALE_RATE_MAX, true },
+	};
+	static const char *const bad[] = {
+		"", "1", "10", "bit/s", "Mbit/s", "-1bit/s", "+1bit/s",
+		" 1bit/s", "1 bit/s", "1bit/s ", "1mbit/s", "1Tbit/s",
+		"1MMbit/s", "1.5Mbit/s", "0x1bit/s", "1Bit/s", "1bits/s",
+		"1byte/s", "1pkts/s", "1K", "00", "1001Gbit/s", ":bit/s",
+		"1000000000001bit/s", "126GByte/s", "1001Gpkt/s", "/bit/s",
+		"99999999999999999999999999bit/s",
+		"18446744073709551617bit/s",
+	};
+	static const struct {
+		const char	*text;
+		uint32_t	 burst;
+	} good_burst[] = {
+		{ "1", 1 }, { "64K", 65536 }, { "1M", 1048576 },
+		{ "536870912", VALE_RATE_BURST_MAX },
+		{ "512M", VALE_RATE_BURST_MAX }, { "109", 109 },
+	};
+	static const char *const bad_burst[] = {
+		"", "0", "0K", "K", "-1", "1k", "1KB", "513M", "1G", "1 ",
+		"536870913", "4294967297", "1T", "18446744073709551617",
+	};
+	struct vale_rate_conf conf;
+	size_t i;
+
+	for (i = 0; i < nitems(good); i++) {
+		conf = frames(5, 6);
+		if (i % 2 == 0)
+			conf.rc_frames = false;
+		ATF_CHECK_MSG(vale_rate_parse(good[i].text, &conf) &&
+		    conf.rc_rate == good[i].rate &&
+		    conf.rc_frames == good[i].frames, "%s", good[i].text);
+		ATF_CHECK_EQ(6, conf.rc_burst);
+	}
+	for (i = 0; i < nitems(bad); i++) {
+		conf = frames(5, 6);
+		ATF_CHECK_MSG(!vale_rate_parse(bad[i], &conf) &&
+		    conf.rc_rate == 5 && conf.rc_burst == 6 && conf.rc_frames,
+		    "%s", bad[i]);
+	}
+	for (i = 0; i < nitems(good_burst); i++) {
+		conf = frames(5, 6);
+		ATF_CHECK_MSG(vale_rate_parse_burst(good_burst[i].text,
+		    &conf) && conf.rc_burst == good_burst[i].burst, "%s",
+		    good_burst[i].text);
+		ATF_CHECK(conf.rc_rate == 5 && conf.rc_frames);
+	}
+	for (i = 0; i < nitems(bad_burst); i++) {
+		conf = frames(5, 6);
+		ATF_CHECK_MSG(!vale_rate_parse_burst(bad_burst[i], &conf) &&
+		    conf.rc_burst == 6, "%s", bad_burst[i]);
+	}
+}
+
+TEST(exact, "In any time, rate times time and the burst pass, to the frame")
+{
+	struct vale_rate r = { .r_level = 0 };
+	unsigned int passed = 0, per_s, s, i;
+	uint64_t now = 12345;
+
+	/*
+	 * 1 MB a second, 10 times as much offered: after k steps of 0.1 ms
+	 * 10000 + 100 k bytes, and a frame needs the first of its bytes.
+	 */
+	set(&r, bits(8000000, 10000));
+	vale_rate_refill(&r, now);
+	for (i = 0; i <= 100000; i++) {
+		passed += pass(&r, 1, 1000);
+		now += MS / 10;
+		vale_rate_refill(&r, now);
+	}
+	ATF_CHECK_EQ(10010, passed);
+
+	/* 3 frames a second, in steps that do not divide a second. */
+	memset(&r, 0, sizeof(r));
+	set(&r, frames(3, 5));
+	vale_rate_refill(&r, now);
+	ATF_CHECK_EQ(5, pass(&r, 100, 60));
+	per_s = 0;
+	for (i = 0; i < 10 * 1000; i++) {
+		now += 7 * MS;
+		vale_rate_refill(&r, now);
+		per_s += pass(&r, 100, 60);
+	}
+	ATF_CHECK_EQ(210, per_s);
+
+	/* What a sender does not use is lost beyond the burst. */
+	now += 3600 * SECOND;
+	vale_rate_refill(&r, now);
+	ATF_CHECK_EQ(5, pass(&r, 100, 60));
+	for (s = 1; s <= 4; s++) {
+		now += SECOND;
+		vale_rate_refill(&r, now);
+		ATF_CHECK_EQ(3, pass(&r, 100, 60));
+	}
+}
+
+TEST(owes, "A frame longer than the burst passes, and the sender owes for it")
+{
+	struct vale_rate r = { .r_level = 0 };
+	uint64_t now = 1;
+
+	set(&r, bits(8000, 1));
+	vale_rate_refill(&r, now);
+	ATF_CHECK(vale_rate_frame(&r, 1, 9001));
+	/* A token for the owed 9000 bytes in each ms; then one more bit. */
+	now += 9000 * MS;
+	vale_rate_refill(&r, now);
+	ATF_CHECK_EQ(0, pass(&r, 10, 1));
+	now += MS / 8;
+	vale_rate_refill(&r, now);
+	ATF_CHECK_EQ(1, pass(&r, 10, 1));
+
+	/* One that makes 45 counts as 45. */
+	memset(&r, 0, sizeof(r));
+	set(&r, frames(1000, 2));
+	vale_rate_refill(&r, now);
+	ATF_CHECK(vale_rate_frame(&r, 1, 60));
+	ATF_CHECK(vale_rate_frame(&r, 45, 65226));
+	now += 44 * MS;
+	vale_rate_refill(&r, now);
+	ATF_CHECK(!vale_rate_frame(&r, 1, 60));
+	vale_rate_refill(&r, ++now);
+	ATF_CHECK(vale_rate_frame(&r, 1, 60));
+}
+
+TEST(clock, "A clock that stands still or goes back adds nothing")
+{
+	struct vale_rate r = { .r_level = 0 };
+	uint64_t now = SECOND;
+
+	set(&r, frames(10, 10));
+	vale_rate_refill(&r, now);
+	ATF_CHECK_EQ(10, pass(&r, 100, 60));
+	vale_rate_refill(&r, now);
+	ATF_CHECK_EQ(0, pass(&r, 100, 60));
+	vale_rate_refill(&r, now - SECOND / 2);
+	ATF_CHECK_EQ(0, pass(&r, 100, 60));
+	vale_rate_refill(&r, now);
+	ATF_CHECK_EQ(0, pass(&r, 100, 60));
+	vale_rate_refill(&r, now + SECOND / 10);
+	ATF_CHECK_EQ(1, pass(&r, 100, 60));
+	vale_rate_refill(&r, now + SECOND / 5);
+	ATF_CHECK_EQ(1, pass(&r, 100, 60));
+}
+
+TEST(change, "A change of the limit fills the bucket, and an equal one does "
+    "nothing")
+{
+	struct vale_rate r = { .r_level = 0 };
+
+	ATF_CHECK(!vale_rate_limited(&r));
+	set(&r, frames(10, 7));
+	ATF_CHECK(vale_rate_limited(&r));
+	vale_rate_refill(&r, SECOND);
+	ATF_CHECK_EQ(7, pass(&r, 100, 60));
+	set(&r, frames(10, 7));
+	ATF_CHECK_EQ(0, pass(&r, 100, 60));
+	set(&r, frames(11, 7));
+	ATF_CHECK_EQ(7, pass(&r, 100, 60));
+	set(&r, frames(11, 8));
+	ATF_CHECK_EQ(8, pass(&r, 100, 60));
+	set(&r, bits(11, 8));
+	ATF_CHECK_EQ(1, pass(&r, 100, 60));
+	set(&r, bits(0, 8));
+	ATF_CHECK(!vale_rate_limited(&r));
+	ATF_CHECK_EQ(0, r.r_conf.rc_burst);
+	/* No limit of one kind is that of another. */
+	set(&r, frames(0, 0));
+	ATF_CHECK(!r.r_conf.rc_frames);
+
+	/* Defaults of the burst: 1/20 s, within its range. */
+	set(&r, bits(8 * 20 * 65537ULL, 0));
+	ATF_CHECK_EQ(65537, r.r_conf.rc_burst);
+	ATF_CHECK_EQ(66, pass(&r, 100, 1000));
+	set(&r, bits(1, 0));
+	ATF_CHECK_EQ(65536, r.r_conf.rc_burst);
+	set(&r, bits(VALE_RATE_MAX, 0));
+	ATF_CHECK_EQ(VALE_RATE_BURST_MAX, r.r_conf.rc_burst);
+	set(&r, frames(20 * 65, 0));
+	ATF_CHECK_EQ(65, r.r_conf.rc_burst);
+	set(&r, frames(1, 0));
+	ATF_CHECK_EQ(64, r.r_conf.rc_burst);
+	/* The same with the default given. */
+	ATF_CHECK_EQ(64, pass(&r, 100, 60));
+	set(&r, frames(1, 64));
+	ATF_CHECK_EQ(0, pass(&r, 100, 60));
+
+	ATF_CHECK_EQ(EINVAL, vale_rate_set(&r,
+	    &(struct vale_rate_conf){ VALE_RATE_MAX + 1, 1, false }));
+	ATF_CHECK_EQ(EINVAL, vale_rate_set(&r,
+	    &(struct vale_rate_conf){ 1, VALE_RATE_BURST_MAX + 1, false }));
+	ATF_CHECK(r.r_conf.rc_frames && r.r_conf.rc_burst == 64);
+	set(&r, bits(VALE_RATE_MAX, VALE_RATE_BURST_MAX));
+	ATF_CHECK_EQ(VALE_RATE_BURST_MAX, r.r_conf.rc_burst);
+}
+
+TEST(extremes, "The largest rates, bursts, frames and times are exact")
+{
+	const uint64_t max = VALE_RATE_BURST_MAX;
+	struct vale_rate r = { .r_level = 0 };
+	uint64_t now = 0;
+
+	set(&r, bits(VALE_RATE_MAX, VALE_RATE_BURST_MAX));
+	vale_rate_refill(&r, UINT64_MAX);
+	ATF_CHECK_EQ(512, pass(&r, 1000, max / 512));
+	vale_rate_refill(&r, UINT64_MAX);
+	ATF_CHECK_EQ(0, pass(&r, 1000, 1));
+
+	/* Full but for a bit, a frame that costs all: owed at 1 bit/s. */
+	memset(&r, 0, sizeof(r));
+	set(&r, bits(1, VALE_RATE_BURST_MAX));
+	vale_rate_refill(&r, now);
+	ATF_CHECK(vale_rate_frame(&r, 1, max - 1));
+	ATF_CHECK(vale_rate_frame(&r, UINT64_MAX, UINT64_MAX));
+	now += (max - 1) * 8 * SECOND;
+	vale_rate_refill(&r, now);
+	ATF_CHECK_EQ(0, pass(&r, 1, 1));
+	vale_rate_refill(&r, ++now);
+	ATF_CHECK_EQ(1, pass(&r, 2, 1));
+	/* From the deepest debt to a full bucket at once. */
+	memset(&r, 0, sizeof(r));
+	set(&r, frames(VALE_RATE_MAX, VALE_RATE_BURST_MAX));
+	vale_rate_refill(&r, SECOND);
+	ATF_CHECK(vale_rate_frame(&r, max - 1, 60));
+	ATF_CHECK(vale_rate_frame(&r, max, 60));
+	vale_rate_refill(&r, 2 * SECOND);
+	ATF_CHECK(vale_rate_batch(&r, max, 0));
+	ATF_CHECK_EQ(0, pass(&r, 1, 60));
+}
+
+TEST(batch, "A batch passes as a whole if each of its frames would")
+{
+	struct vale_rate r = { .r_level = 0 };
+
+	set(&r, frames(1, 10));
+	ATF_CHECK(vale_rate_batch(&r, 4, 400));
+	ATF_CHECK(!vale_rate_batch(&r, 7, 7));
+	ATF_CHECK(vale_rate_batch(&r, 6, 7));
+	ATF_CHECK_EQ(0, pass(&r, 1, 60));
+	/* An empty one passes without a token, */
+	ATF_CHECK(vale_rate_batch(&r, 0, 0));
+	set(&r, bits(1, 100));
+	ATF_CHECK(!vale_rate_batch(&r, 1, 101));
+	ATF_CHECK(vale_rate_batch(&r, 1000, 100));
+	ATF_CHECK_EQ(0, pass(&r, 1, 1));
+}
+
+/*
+ * In the switch.
+ */
+
+static struct vale_desc *rx, *tx;
+
+static void
+ports_open(struct vale_rate_conf conf)
+{
+	rx = t_open("valet0:rx", 64, 1024);
+	tx = t_open("valet0:tx", 1024, 64);
+	t_send(rx, 60, EVERYBODY, 0, 0);
+	t_drain(tx);
+	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx", &conf));
+}
+
+static void
+ports_close(void)
+{
+	vale_close(rx);
+	vale_close(tx);
+}
+
+/* Each frame of tx is counted once. */
+static void
+accounted(void)
+{
+	uint64_t drops = 0, flooded = t_count(tx, VALE_C_TX_FLOOD);
+	enum vale_counter c;
+
+	for (c = VALE_C_TX_RUNT; c <= VALE_C_TX_LIMIT; c++)
+		drops += t_count(tx, c);
+	/* There is one other port. */
+	ATF_CHECK_EQ(t_count(tx, VALE_C_TX_FRAME), drops +
+	    t_count(tx, VALE_C_TX_COPY));
+	ATF_CHECK(flooded <= t_count(tx, VALE_C_TX_COPY));
+	ATF_CHECK_EQ(t_count(tx, VALE_C_TX_COPY),
+	    t_count(rx, VALE_C_RX_FRAME) + t_count(rx, VALE_C_RX_FULL));
+}
+
+TEST(switched, "Frames over the rate are dropped and counted, in order")
+{
+	uint32_t i, seq = 0;
+	struct t_frame f;
+
+	ports_open(frames(100, 10));
+	for (i = 0; i < 50; i++)
+		t_queue(tx, 60, 0, 1, seq++);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	T_COUNT(tx, TX_RATE, 40);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	for (i = 0; i < 10; i++) {
+		ATF_REQUIRE(t_take(rx, &f));
+		ATF_CHECK_EQ(i, f.f_seq);
+	}
+	t_expect_none(rx);
+	accounted();
+
+	/* Five more; malformed frames take no tokens. */
+	now_ns += 50 * MS;
+	for (i = 0; i < 4; i++) {
+		t_put(tx, (const uint8_t *)"runt", 5, 5, false);
+		t_queue(tx, 60, 0, 1, 100 + i);
+	}
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	T_COUNT(tx, TX_RATE, 40);
+	T_COUNT(tx, TX_RUNT, 4);
+	t_queue(tx, 60, 0, 1, 104);
+	t_queue(tx, 60, 0, 1, 105);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	T_COUNT(tx, TX_RATE, 41);
+	ATF_CHECK_EQ(5, t_drain(rx));
+	accounted();
+	ports_close();
+}
+
+TEST(fragments, "What is dropped between frames of several fragments leaves "
+    "them intact")
+{
+	struct t_frame f;
+	uint32_t i, n = 0, next = 0;
+
+	/* Frames of 9000 and 60 bytes: the limit ends amid the batch. */
+	ports_open(bits(8 * 1000, 30000));
+	for (i = 0; i < 10; i++) {
+		uint8_t frame[9000];
+		uint32_t len = i % 2 == 0 ? 9000 : 60;
+
+		t_make(frame, len, 0, 1, i);
+		t_put(tx, frame, len, 1000 + i, i % 4 == 0);
+		ATF_REQUIRE(len == 60 || i % 4 != 0 ||
+		    vale_txsync(tx) == 0);
+	}
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	/* 9000 + 60 three times, 9000 with debt; nothing then. */
+	T_COUNT(tx, TX_RATE, 3);
+	T_COUNT(tx, TX_BYTE, 5 * 9060);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	while (t_take(rx, &f)) {
+		ATF_CHECK_EQ(next, f.f_seq);
+		next = f.f_seq + 1;
+		n++;
+	}
+	ATF_CHECK_EQ(7, n);
+	accounted();
+
+	/* 6180 bytes are owed: after 6.18 s not one more. */
+	now_ns += 6180 * MS;
+	t_queue(tx, 60, 0, 1, 20);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	T_COUNT(tx, TX_RATE, 4);
+	now_ns += MS;
+	for (i = 0; i < 3; i++)
+		t_queue(tx, i == 1 ? 9000 : 60, 0, 1, 21 + i);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	T_COUNT(tx, TX_RATE, 6);
+	t_expect_none(tx);
+	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
+	t_expect(rx, 60, 1, 21);
+	now_ns += 100 * SECOND;
+	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx",
+	    &(struct vale_rate_conf){ 1, 1, true }));
+	for (i = 0; i < 8; i++)
+		t_queue(tx, i < 4 ? 9000 : 60, 0, 1, 30 + i);
+	ATF_REQUIRE_EQ(0, vale_txsync(tx));
+	t_expect(rx, 9000, 1, 30);
+	T_COUNT(tx, TX_RATE, 13);
+	accounted();
+	ports_close();
+}
+
+TEST(learned, "A frame over the rate is not learned from; no limit, no drops")
+{
+	uint64_t before;
+
+	ports_open(frames(1, 1));
+	t_send(tx, 60, 0, 1, 0);
+	before = t_count(tx, VALE_C_LEARNED);
+	t_send(tx, 60, 0, 2, 0);
+	ATF_CHECK_EQ(before, t_count(tx, VALE_C_LEARNED));
+	T_COUNT(tx, TX_RATE, 1);
+	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx",
+	    &(struct vale_rate_conf){ 0, 0, false }));
+	t_send(tx, 60, 0, 2, 0);
+	t_send(tx, 60, 0, 2, 1);
+	ATF_CHECK_EQ(before + 1, t_count(tx, VALE_C_LEARNED));
+	T_COUNT(tx, TX_RATE, 1);
+	/* Only the sender is limited. */
+	t_drain(tx);
+	t_send(rx, 60, 1, 0, 1);
+	t_send(rx, 60, 1, 0, 2);
+	ATF_CHECK_EQ(2, t_drain(tx));
+	t_drain(rx);
+	ports_close();
+}
+
+TEST(segments, "A frame that is to be cut counts as what that makes")
+{
+	static struct vn_sent s;
+	struct vale_desc *from, *to;
+	struct vale_rate_conf conf;
+	uint32_t i, n, hdrlen, seed = 5, each;
+	struct packet p;
+
+	packet_fill(vn_payload, sizeof(vn_payload), 2);
+	for (i = 0; i < 6; i++) {
+		to = vn_port("valet0:to", i % 2 == 0 ? 0 : VN_LONG, 2048, 2);
+		from = vn_port("valet0:from", VN_LONG, 64, 1);
+		vn_drain(to);
+		do
+			p = vn_packet(9000, &seed);
+		while (p.paylen < 3000);
+		vn_make(&s, &p, 1000, 2, 1);
+		n = howmany(p.paylen, 1000);
+		hdrlen = s.len - p.paylen;
+		each = i < 3 ? n : s.len + (n - 1) * hdrlen;
+		/* Two frames and nothing over; the third is dropped. */
+		conf = i < 3 ? frames(1, 2 * each) : bits(8, 2 * each);
+		ATF_REQUIRE_EQ(0, vale_set_rate("valet0:from", &conf));
+		vn_put_sent(from, VN_LONG, &s, 2000, false);
+		vn_put_sent(from, VN_LONG, &s, 2000, true);
+		vn_put_sent(from, VN_LONG, &s, 2000, false);
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		T_COUNT(from, TX_RATE, 1);
+		/* One token more, and it would have passed. */
+		conf.rc_burst++;
+		ATF_REQUIRE_EQ(0, vale_set_rate("valet0:from", &conf));
+		for (n = 0; n < 3; n++)
+			vn_put_sent(from, VN_LONG, &s, 2000, false);
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		T_COUNT(from, TX_RATE, 1);
+		ATF_REQUIRE_EQ(0, vale_rxsync(to));
+		for (n = 0; n < 5; n++)
+			vn_expect(to, i % 2 == 0 ? 0 : VN_LONG, &s);
+		vn_expect_none(to);
+		/* A partial checksum alone makes one. */
+		vn_make(&s, &p, 0, 2, 1);
+		conf = i < 3 ? frames(1, 2) : bits(8, 2 * s.len);
+		ATF_REQUIRE_EQ(0, vale_set_rate("valet0:from", &conf));
+		for (n = 0; n < 3; n++)
+			vn_put_sent(from, VN_LONG, &s, 2000, false);
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		T_COUNT(from, TX_RATE, 2);
+		vale_close(from);
+		vale_close(to);
+	}
+}
+
+TEST(settings, "vale_set_rate() and vale_get_rate() check their arguments")
+{
+	struct vale_rate_conf conf = bits(1000, 0);
+
+	ports_open(frames(5, 6));
+	ATF_REQUIRE_EQ(0, vale_get_rate("valet0:tx", &conf));
+	ATF_CHECK(conf.rc_rate == 5 && conf.rc_burst == 6 && conf.rc_frames);
+	ATF_REQUIRE_EQ(0, vale_get_rate("valet0:rx", &conf));
+	ATF_CHECK(conf.rc_rate == 0 && conf.rc_burst == 0 && !conf.rc_frames);
+	conf = bits(VALE_RATE_MAX + 1, 0);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_rate("valet0:tx", &conf) == -1);
+	ATF_REQUIRE_EQ(0, vale_get_rate("valet0:tx", &conf));
+	ATF_CHECK_EQ(5, conf.rc_rate);
+	ATF_CHECK_ERRNO(ENXIO, vale_set_rate("valet0:no", &conf) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set_rate("valet9:tx", &conf) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_get_rate("valet0:no", &conf) == -1);
+	/* Senders go on afterwards. */
+	t_send(tx, 60, 0, 1, 0);
+	t_expect(rx, 60, 1, 0);
+	ports_close();
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, parse);
+	ATF_TP_ADD_TC(tp, exact);
+	ATF_TP_ADD_TC(tp, owes);
+	ATF_TP_ADD_TC(tp, clock);
+	ATF_TP_ADD_TC(tp, change);
+	ATF_TP_ADD_TC(tp, extremes);
+	ATF_TP_ADD_TC(tp, batch);
+	ATF_TP_ADD_TC(tp, switched);
+	ATF_TP_ADD_TC(tp, fragments);
+	ATF_TP_ADD_TC(tp, learned);
+	ATF_TP_ADD_TC(tp, segments);
+	ATF_TP_ADD_TC(tp, settings);
+	return (atf_no_error());
+}

@@ -1,0 +1,364 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Fair shares of a receive ring, without a switch: a ring that is a queue of
+ * senders, which come in a given order.  vale_threads_test has the same with
+ * the switch.
+ */
+
+#include <sys/param.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include <dev/netmap/vale_share.h>
+
+#include "aborts.h"
+#include "test.h"
+
+#define	SLOTS	1023
+#define	SENDERS	VALE_FDB_PORTS
+
+static struct vale_share sh;
+static uint8_t	queue[65536];		/* senders of the slots in use */
+static uint32_t	nqueue, nslots;
+static uint64_t	got[SENDERS];		/* slots that were received */
+static uint64_t	refused;
+
+static void
+begin(uint32_t slots)
+{
+	void *runs = malloc(vale_share_size(slots));
+
+	ATF_REQUIRE(runs != NULL);
+	vale_share_init(&sh, slots, runs);
+	nslots = slots;
+	nqueue = 0;
+	refused = 0;
+	memset(got, 0, sizeof(got));
+}
+
+static void
+end(void)
+{
+	free(sh.sh_run);
+}
+
+/* A sender has `n' frames of `each' slots.  Returns how many find slots. */
+static uint32_t
+offer(unsigned int sender, uint32_t n, uint32_t each)
+{
+	uint32_t frames, space = nslots - nqueue;
+
+	if (vale_share_on(&sh))
+		space = MIN(space, vale_share_max(&sh, sender, nqueue, each));
+	frames = MIN(n, space / each);
+	if (frames > 0 && vale_share_on(&sh))
+		vale_share_take(&sh, sender, frames * each);
+	memset(queue + nqueue, (int)sender, frames * each);
+	nqueue += frames * each;
+	if (frames < n) {
+		refused += n - frames;
+		vale_share_refused(&sh, sender);
+	}
+	return (frames);
+}
+
+/* The receiver takes up to `n' slots. */
+static void
+receive(uint32_t n)
+{
+	uint32_t i;
+
+	n = MIN(n, nqueue);
+	for (i = 0; i < n; i++)
+		got[queue[i]]++;
+	nqueue -= n;
+	memmove(queue, queue + n, nqueue);
+}
+
+TEST(single, "A single sender may use the whole ring, and nothing is counted "
+    "before a frame is refused")
+{
+	uint32_t i;
+
+	begin(SLOTS);
+	ATF_CHECK_EQ(SLOTS, offer(7, SLOTS, 1));
+	ATF_CHECK(!vale_share_on(&sh));
+	ATF_CHECK_EQ(0, offer(7, 1, 1));
+	ATF_CHECK(vale_share_on(&sh));
+	for (i = 0; i < 10000; i++) {
+		receive(1 + i % 100);
+		ATF_REQUIRE_EQ(1 + i % 100, offer(7, 2000, 1));
+		ATF_REQUIRE_EQ(SLOTS, nqueue);
+	}
+	end();
+}
+
+TEST(off, "A ring's worth of slots without a refused frame ends the shares")
+{
+	begin(100);
+	ATF_CHECK_EQ(100, offer(1, 101, 1));
+	receive(100);
+	/* The rest of this period, in which one was refused. */
+	ATF_CHECK_EQ(99, offer(1, 99, 1));
+	receive(99);
+	ATF_CHECK_EQ(1, offer(1, 1, 1));
+	receive(1);
+	/* The next one. */
+	ATF_CHECK_EQ(99, offer(1, 99, 1));
+	receive(99);
+	ATF_CHECK(vale_share_on(&sh));
+	ATF_CHECK_EQ(1, offer(1, 1, 1));
+	ATF_CHECK(!vale_share_on(&sh));
+	/* And they begin again, with nobody holding anything. */
+	ATF_CHECK_EQ(99, offer(1, 100, 1));
+	ATF_CHECK(vale_share_on(&sh));
+	ATF_CHECK_EQ(0, offer(2, 1, 1));
+	receive(100);
+	ATF_CHECK_EQ(50, offer(1, 100, 1));
+	end();
+}
+
+/*
+ * `n' senders that always have `batch[i % 4]' frames of `each' slots, in order,
+ * and a receiver that takes `take' slots after each turn or, if `often', after
+ * each sender.
+ */
+static void
+contend(unsigned int n, const uint32_t batch[4], uint32_t each, uint32_t take,
+    bool often, unsigned int rounds)
+{
+	unsigned int i, r;
+
+	for (r = 0; r < rounds; r++) {
+		for (i = 0; i < n; i++) {
+			offer(i, batch[i % 4], each);
+			if (often)
+				receive(take);
+		}
+		if (!often)
+			receive(take);
+	}
+}
+
+/* The shares of `n' senders in percent of an equal one. */
+static void
+check_shares(unsigned int n, unsigned int min, unsigned int max)
+{
+	uint64_t total = 0;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		total += got[i];
+	for (i = 0; i < n; i++)
+		ATF_CHECK_MSG(got[i] * n * 100 >= total * min &&
+		    got[i] * n * 100 <= total * max,
+		    "%u of %u: %ju of %ju", i, n, (uintmax_t)got[i],
+		    (uintmax_t)total);
+}
+
+TEST(equal, "Senders get equal shares, whatever the receiver takes at a time, "
+    "who comes first, and how large the batches are")
+{
+	static const uint32_t batches[][4] = {
+		{ 1, 1, 1, 1 }, { 2000, 2000, 2000, 2000 },
+		{ 2000, 1, 2000, 1 }, { 256, 16, 1, 64 },
+	};
+	static const unsigned int ns[] = { 2, 3, 10, 63, 64, 65, 254 };
+	static const uint32_t takes[] = { 1, 2, 7, 100, 1023 };
+	unsigned int b, i, often, t;
+
+	for (i = 0; i < nitems(ns); i++)
+		for (b = 0; b < nitems(batches); b++)
+			for (t = 0; t < nitems(takes); t++)
+				for (often = 0; often < 2; often++) {
+					/* Small batches must be too much. */
+					if (batches[b][3] == 1 && (often ?
+					    takes[t] > 1 : takes[t] > ns[i] / 2))
+						continue;
+					if (b == 3 && (often || takes[t] > ns[i]))
+						continue;
+					begin(SLOTS);
+					/* The ring is full of a stranger's. */
+					offer(0, SLOTS + 1, 1);
+					contend(ns[i], batches[b], 1, takes[t],
+					    often, 5 * SLOTS / takes[t] + 1);
+					memset(got, 0, sizeof(got));
+					contend(ns[i], batches[b], 1, takes[t],
+					    often, 20 * SLOTS / takes[t] + 1);
+					check_shares(ns[i], 80, 120);
+					end();
+				}
+}
+
+TEST(light, "A sender that needs less than its share loses nothing, and the "
+    "others share the rest")
+{
+	unsigned int r;
+
+	begin(SLOTS);
+	for (r = 0; r < 100000; r++) {
+		if (r == 20000) {
+			memset(got, 0, sizeof(got));
+			refused = 0;
+		}
+		offer(0, 100, 1);
+		offer(1, 100, 1);
+		/* Every fifth slot: less than a third. */
+		if (r % 5 == 0)
+			ATF_REQUIRE(offer(2, 1, 1) == 1 || r < 20000);
+		receive(1);
+	}
+	ATF_CHECK(got[2] >= 15900 && got[2] <= 16100);
+	ATF_CHECK(got[0] >= 31500 && got[0] <= 32500);
+	ATF_CHECK(got[1] >= 31500 && got[1] <= 32500);
+	end();
+}
+
+TEST(gone, "A sender that stops keeps others from part of the ring while two "
+    "rings' worth of slots pass, and the receiver never waits")
+{
+	unsigned int i;
+
+	begin(SLOTS);
+	contend(2, (const uint32_t [4]){ 9, 9, 9, 9 }, 1, 1, false, 5000);
+	ATF_CHECK_EQ(2, sh.sh_active);
+	for (i = 0; i < 2 * SLOTS; i++) {
+		offer(0, 9, 1);
+		ATF_REQUIRE(nqueue >= SLOTS / 2);
+		receive(1);
+	}
+	ATF_CHECK_EQ(1, sh.sh_active);
+	offer(0, 9, 1);
+	for (i = 0; i < SLOTS; i++)
+		offer(0, 9, 1);
+	ATF_CHECK_EQ(SLOTS, nqueue);
+	end();
+}
+
+TEST(frames, "A frame of several slots counts as several, and passes even if "
+    "it is longer than the share")
+{
+	unsigned int r;
+
+	/* 1 slot a frame against 5. */
+	begin(SLOTS);
+	for (r = 0; r < 30000; r++) {
+		if (r == 5000)
+			memset(got, 0, sizeof(got));
+		offer(0, 64, 1);
+		offer(1, 64, 5);
+		receive(3);
+	}
+	check_shares(2, 95, 105);
+	end();
+
+	/* The share of each is 10 slots, and sender 0 needs 14. */
+	begin(100);
+	for (r = 0; r < 20000; r++) {
+		if (r == 5000)
+			memset(got, 0, sizeof(got));
+		offer(r % 10, 64, r % 10 == 0 ? 14 : 3);
+		receive(1);
+	}
+	for (r = 0; r < 10; r++)
+		ATF_CHECK_MSG(got[r] > 15000 / 20, "%u: %ju", r,
+		    (uintmax_t)got[r]);
+	end();
+}
+
+TEST(small, "In rings of a few slots no sender holds more than one that others "
+    "wait for")
+{
+	uint32_t slots;
+
+	for (slots = 2; slots < 12; slots++) {
+		begin(slots);
+		contend(2, (const uint32_t [4]){ 9, 9, 9, 9 }, 1, 1, false,
+		    1000);
+		ATF_CHECK(got[0] >= 400 && got[1] >= 400);
+		end();
+	}
+	/* With a single slot who is first has it; the receiver has work. */
+	begin(1);
+	contend(2, (const uint32_t [4]){ 9, 9, 9, 9 }, 1, 1, false, 1000);
+	ATF_CHECK_EQ(1000, got[0] + got[1]);
+	end();
+}
+
+TEST(held, "What each sender holds is what it has in the ring, in any order")
+{
+	uint32_t held[SENDERS], i, seed = 3, total, turn;
+	unsigned int sender, known;
+
+	begin(200);
+	offer(3, 201, 1);
+	known = 0;
+	for (turn = 0; turn < 100000; turn++) {
+		sender = 253 - test_below(&seed, 5);
+		if (vale_share_on(&sh))
+			offer(sender, 1 + test_below(&seed, 40),
+			    1 + test_below(&seed, 3));
+		else
+			offer(sender, 300, 1);
+		if (vale_share_on(&sh) && known++ > 1000) {
+			memset(held, 0, sizeof(held));
+			total = 0;
+			/* Strangers' slots are first. */
+			for (i = nqueue - MIN(sh.sh_total, nqueue);
+			    i < nqueue; i++) {
+				held[queue[i]]++;
+				total++;
+			}
+			ATF_REQUIRE_EQ(total, sh.sh_total);
+			for (i = 0; i < SENDERS; i++)
+				ATF_REQUIRE_EQ(held[i], sh.sh_held[i]);
+			ATF_REQUIRE(sh.sh_nruns <= sh.sh_total);
+		}
+		receive(test_below(&seed, 30));
+	}
+	ATF_CHECK(known > 1000);
+	end();
+}
+
+static void
+take_without(void *arg __attribute__((__unused__)))
+{
+	vale_share_take(&sh, 1, 1);
+}
+
+static void
+take_too_many(void *arg __attribute__((__unused__)))
+{
+	vale_share_refused(&sh, 1);
+	vale_share_take(&sh, 1, 11);
+}
+
+TEST(asserted, "Slots that are not there are not taken")
+{
+	begin(10);
+	ATF_CHECK(aborts(take_without, NULL, "vale_share_on"));
+	ATF_CHECK(aborts(take_too_many, NULL, "sh_total"));
+	end();
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, single);
+	ATF_TP_ADD_TC(tp, off);
+	ATF_TP_ADD_TC(tp, equal);
+	ATF_TP_ADD_TC(tp, light);
+	ATF_TP_ADD_TC(tp, gone);
+	ATF_TP_ADD_TC(tp, frames);
+	ATF_TP_ADD_TC(tp, small);
+	ATF_TP_ADD_TC(tp, held);
+	ATF_TP_ADD_TC(tp, asserted);
+	return (atf_no_error());
+}

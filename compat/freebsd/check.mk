@@ -24,7 +24,7 @@ SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
 		    tests/usr.sbin/bhyve/e82545_*.c tests/sys/net/vale/*.c
 .include "${SRCTOP}/lib/libvale/vale.mk"
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
-SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_name.c:Nframe_*.c:S,^,lib/libvale/,}
+SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_rate.c:Nvale_share.c:Nvale_name.c:Nframe_*.c:S,^,lib/libvale/,}
 SRCS+=		bench/backends/backends.c
 SRCS+=		lib/libtestbed/backend.c			\
 		lib/libtestbed/port.c			\
@@ -75,7 +75,8 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${_ATF} -I${_out}
 
 KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/*.c \
-		    sys/dev/netmap/vale_fdb.c sys/dev/netmap/vale_learn*.c
+		    sys/dev/netmap/vale_fdb.c sys/dev/netmap/vale_rate.c \
+		    sys/dev/netmap/vale_share.c sys/dev/netmap/vale_learn*.c
 
 # The warnings are those of sys/conf/kern.mk.
 KCFLAGS=	-std=gnu17 -O2 -Wall -Werror -Wcast-qual -Wmissing-prototypes \

@@ -56,7 +56,7 @@ GROUPS = [
         r"tests/(sys/dev/e1000|usr\.sbin/bhyve)/",
         LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
     ("switch", r"lib/libvale/(vale_[a-z]*|frame[a-z_]*)\.[ch]$"
-        r"|sys/dev/netmap/vale_fdb\.[ch]$",
+        r"|sys/dev/netmap/vale_(fdb|rate|share)\.[ch]$",
         r"tests/(sys/net/vale|usr\.sbin/bhyve|sys/dev/e1000)/",
         LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",
         "tests/sys/dev/e1000"]),

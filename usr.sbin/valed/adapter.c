@@ -362,6 +362,10 @@ adapter_open(struct adapter *ad)
 	ad->failed = NULL;		/* netbe_init() reports it */
 	if (netbe_init(&ad->be, ac->ac_nvl, adapter_rx_event, ad) != 0)
 		return (EIO);
+	ad->failed = "rate";
+	if (ac->ac_rate.rc_rate != 0 &&
+	    vale_set_rate(ac->ac_backend, &ac->ac_rate) != 0)
+		return (errno);
 	ad->failed = "frame port";
 	ad->port = net_port_create(ad->be, ac->ac_mtu == 0 ? UINT32_MAX :
 	    ac->ac_mtu + E82545_HDRLEN_MAX);

@@ -43,6 +43,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <dev/netmap/vale_rate.h>
+
 struct nvlist;
 struct adapter;
 struct adapter_list;
@@ -67,6 +69,7 @@ struct adapter_config {
 	uint32_t	ac_itr_min_256ns;
 	uint64_t	ac_mem;		/* bytes a client may share; 0: the
 					   default of vfu_dma_init() */
+	struct vale_rate_conf ac_rate;	/* of what the guest sends */
 	bool		ac_csb;
 	bool		ac_direct;
 	int		ac_listen;	/* the listening socket, or -1 */
@@ -106,8 +109,8 @@ void	valed_options(int argc, char **argv, struct valed_options *opt);
  */
 
 /* Names of an adapter's variables: first those that are options of -s, too. */
-#define	VALED_NOPTIONS		9
-#define	VALED_NVARIABLES	11
+#define	VALED_NOPTIONS		11
+#define	VALED_NVARIABLES	13
 extern const char *const valed_variables[VALED_NVARIABLES];
 
 /* The index of a name with `len' characters, or -1. */

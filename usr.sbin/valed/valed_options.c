@@ -59,6 +59,9 @@ static const char usage_text[] =
     "                    straight to the guest; default on\n"
     "        mem=size    memory that the client may share, 1M to 1T; default\n"
     "                    that of the host\n"
+    "        rate=limit  of what the guest sends to the switch, for example\n"
+    "                    300Mbit/s or 100Kpkt/s; default none\n"
+    "        burst=size  bytes or packets that may exceed the rate\n"
     "  -k  read variables from a file, as bhyve(8) does: a line\n"
     "        pci.bus.slot.function.name=value, where name is device (e1000),\n"
     "        backend, or an option of -s\n"
@@ -237,6 +240,29 @@ parse_mem(nvlist_t *nvl)
 	return (n << (20 + 10 * (suffix - suffixes)));
 }
 
+/* Parse the limit of what the guest sends. */
+static void
+parse_rate(struct adapter_config *ac)
+{
+	const char *burst, *rate;
+
+	rate = get_config_value_node(ac->ac_nvl, "rate");
+	burst = get_config_value_node(ac->ac_nvl, "burst");
+	if (rate == NULL && burst != NULL)
+		bad("burst=%s: without rate=", burst);
+	if (rate == NULL)
+		return;
+	if (strncmp(ac->ac_backend, "vale", 4) != 0)
+		bad("rate=%s: %s is not a port of a switch", rate,
+		    ac->ac_backend);
+	if (!vale_rate_parse(rate, &ac->ac_rate))
+		bad("rate=%s: not a number up to 1000G, with or without K, M "
+		    "or G, and bit/s, Byte/s or pkt/s", rate);
+	if (burst != NULL && !vale_rate_parse_burst(burst, &ac->ac_rate))
+		bad("burst=%s: not a number from 1 to 512M, with or without K "
+		    "or M", burst);
+}
+
 static bool
 parse_bool(nvlist_t *nvl, const char *name, bool otherwise)
 {
@@ -330,6 +356,7 @@ parse_values(struct adapter_config *ac)
 	ac->ac_csb = parse_bool(ac->ac_nvl, "csb", true);
 	ac->ac_direct = parse_bool(ac->ac_nvl, "direct", true);
 	ac->ac_mem = parse_mem(ac->ac_nvl);
+	parse_rate(ac);
 }
 
 /* Parse one -s option, as pci_parse_slot() of bhyve does. */

@@ -55,33 +55,58 @@ vale_learn_init(struct vale_learn *vl, const uint64_t seed[2])
 	vale_fdb_init(&vl->vl_fdb, seed);
 }
 
+/*
+ * Divide a rate among a port's rings, because each is synced by a thread of its
+ * own.  Every part is at least 1, for 0 would be none.
+ */
+static void
+learn_set_rate(struct vale_learn_port *lp, const struct vale_rate_conf *conf)
+{
+	struct vale_rate_conf part = *conf;
+	unsigned int i;
+	int error;
+
+	part.rc_rate = howmany(conf->rc_rate, lp->lp_rings);
+	part.rc_burst = howmany(conf->rc_burst, lp->lp_rings);
+	for (i = 0; i < lp->lp_rings; i++) {
+		error = vale_rate_set(&lp->lp_ring[i].lr_rate, &part);
+		MPASS(error == 0);
+		(void)error;
+	}
+}
+
 /* Apply the rules to a port. */
 static void
 learn_classify(struct vale_learn *vl, unsigned int index)
 {
-	unsigned int r, value[VALE_LEARN_NRULES];
+	union vale_learn_value value[VALE_LEARN_NRULES];
+	bool mirror;
+	unsigned int r;
 
 	for (r = 0; r < VALE_LEARN_NRULES; r++)
-		value[r] = vale_learn_rule_match(r, vl->vl_rule[r],
-		    vl->vl_port[index]->lp_name);
+		vale_learn_rule_match(r, vl->vl_rule[r],
+		    vl->vl_port[index]->lp_name, &value[r]);
 	/* A mirror gets everything, and isolation is between others. */
-	if (value[VALE_LEARN_MIRROR])
-		value[VALE_LEARN_PRIVATE] = 0;
-	set_put(&vl->vl_private, index, value[VALE_LEARN_PRIVATE]);
-	set_put(&vl->vl_mirror, index, value[VALE_LEARN_MIRROR]);
-	vale_fdb_set_limit(&vl->vl_fdb, index, value[VALE_LEARN_LIMIT]);
+	mirror = value[VALE_LEARN_MIRROR].v_number;
+	set_put(&vl->vl_private, index,
+	    !mirror && value[VALE_LEARN_PRIVATE].v_number);
+	set_put(&vl->vl_mirror, index, mirror);
+	vale_fdb_set_limit(&vl->vl_fdb, index,
+	    value[VALE_LEARN_LIMIT].v_number);
+	learn_set_rate(vl->vl_port[index], &value[VALE_LEARN_RATE].v_rate);
 }
 
 size_t
-vale_learn_port_size(unsigned int rings)
+vale_learn_port_size(unsigned int rings, uint32_t slots)
 {
 	return (sizeof(struct vale_learn_port) +
-	    rings * sizeof(struct vale_learn_ring));
+	    rings * sizeof(struct vale_learn_ring) + vale_share_size(slots));
 }
 
 void
 vale_learn_port_add(struct vale_learn *vl, unsigned int index,
-    const char *name, unsigned int rings, struct vale_learn_port *lp)
+    const char *name, unsigned int rings, uint32_t slots,
+    struct vale_learn_port *lp)
 {
 	size_t len = strlen(name);
 
@@ -91,6 +116,8 @@ vale_learn_port_add(struct vale_learn *vl, unsigned int index,
 		len = sizeof(lp->lp_name) - 1;
 	memcpy(lp->lp_name, name, len);
 	lp->lp_rings = rings;
+	if (slots > 0)
+		vale_share_init(&lp->lp_share, slots, &lp->lp_ring[rings]);
 	atomic_store_rel_ptr((uintptr_t *)&vl->vl_port[index], (uintptr_t)lp);
 	learn_classify(vl, index);
 	set_put(&vl->vl_present, index, true);
@@ -209,6 +236,20 @@ learn_source(struct vale_learn *vl, struct vale_learn_ring *lr,
 	return (news);
 }
 
+bool
+vale_learn_exceeds(struct vale_learn *vl, struct vale_learn_ring *lr,
+    unsigned int port, uint32_t frames, uint64_t made, uint32_t bytes,
+    uint64_t now_ns)
+{
+	vale_rate_refill(&lr->lr_rate, now_ns);
+	if (vale_rate_frame(&lr->lr_rate, frames, made))
+		return (false);
+	vale_learn_count(lr, VALE_LEARN_C_FRAME, 1);
+	vale_learn_count(lr, VALE_LEARN_C_BYTE, bytes);
+	(void)learn_drop(vl, lr, port, VALE_LEARN_C_DROP_RATE);
+	return (true);
+}
+
 unsigned int
 vale_learn_decide(struct vale_learn *vl, struct vale_learn_ring *lr,
     unsigned int port, const uint8_t *addrs, uint32_t len, uint32_t now_s,
@@ -243,6 +284,30 @@ vale_learn_decide(struct vale_learn *vl, struct vale_learn_ring *lr,
 
 drop:
 	return (learn_drop(vl, lr, port, drop));
+}
+
+bool
+vale_learn_admit(struct vale_learn *vl, struct vale_learn_ring *lr,
+    unsigned int port, unsigned int dst, uint32_t used, uint32_t slots)
+{
+	struct vale_share *sh = vale_learn_share(vl, dst);
+	uint32_t max = UINT32_MAX;
+
+	/* What netmap has not yet put into the ring. */
+	used += lr->lr_pending;
+	if (vale_share_on(sh)) {
+		max = vale_share_max(sh, port, used, slots);
+		used = MAX(used, sh->sh_total);
+	}
+	if (slots > max || used + slots > sh->sh_slots) {
+		vale_share_refused(sh, port);
+		(void)learn_drop(vl, lr, port, VALE_LEARN_C_DROP_SHARE);
+		return (false);
+	}
+	if (vale_share_on(sh))
+		vale_share_take(sh, port, slots);
+	lr->lr_pending += slots;
+	return (true);
 }
 
 /* Whether the list is not empty. */
@@ -282,6 +347,7 @@ vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
     struct vale_learn_port_info *info)
 {
 	const struct vale_learn_port *lp;
+	union vale_learn_value value;
 	unsigned int c, ring;
 
 	lp = (const struct vale_learn_port *)
@@ -293,6 +359,9 @@ vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
 	info->pi_mirror = vale_learn_set_has(&vl->vl_mirror, index);
 	info->pi_limit = atomic_load_32(&vl->vl_fdb.f_limit[index]);
 	info->pi_used = atomic_load_32(&vl->vl_fdb.f_used[index]);
+	vale_learn_rule_match(VALE_LEARN_RATE, vl->vl_rule[VALE_LEARN_RATE],
+	    lp->lp_name, &value);
+	info->pi_rate = value.v_rate;
 	for (ring = 0; ring < lp->lp_rings; ring++) {
 		for (c = 0; c < VALE_LEARN_NCOUNTERS; c++)
 			info->pi_counter[c] +=

@@ -26,6 +26,8 @@
 #include <sys/counter_table.h>
 
 #include <dev/netmap/vale_fdb.h>
+#include <dev/netmap/vale_rate.h>
+#include <dev/netmap/vale_share.h>
 
 #define	VALE_LEARN_NAME		64	/* bytes of a port's name, with NUL */
 #define	VALE_LEARN_TEXT		1024	/* bytes of a list, with NUL */
@@ -44,8 +46,8 @@
  *	frames = unicast + flooded + drop_*, without drop_copy
  *
  * The unicast frames are the remainder and have no counter.  drop_* count what
- * the lookup drops.  Netmap drops a frame later if the destination's ring is
- * full, and does not count it.
+ * the lookup drops.  Netmap drops a frame later if the destination's ring has
+ * become full, and does not count it.
  */
 #define	VALE_LEARN_COUNTERS(X)						\
 	X(VALE_LEARN_C_FRAME, "frames", "frames taken from the port")	\
@@ -54,6 +56,8 @@
 	X(VALE_LEARN_C_LEARNED, "learned", "addresses learned on the port") \
 	X(VALE_LEARN_C_MOVED, "moved", "addresses that moved to the port") \
 	X(VALE_LEARN_C_COPY, "copies", "copies made for other ports")	\
+	X(VALE_LEARN_C_DROP_RATE, "drop_rate",				\
+	    "frames dropped: over the port's rate")			\
 	X(VALE_LEARN_C_DROP_RUNT, "drop_runt",				\
 	    "frames dropped: no header in the first slot")		\
 	X(VALE_LEARN_C_DROP_FAULT, "drop_fault",			\
@@ -66,6 +70,8 @@
 	    "frames dropped: both ports are private")			\
 	X(VALE_LEARN_C_DROP_MIRROR, "drop_mirror",			\
 	    "frames dropped: sent by a mirror port")			\
+	X(VALE_LEARN_C_DROP_SHARE, "drop_share",			\
+	    "frames dropped: ring full, or the sender's share of it")	\
 	X(VALE_LEARN_C_DROP_COPY, "drop_copy", "copies dropped: no space")
 
 enum vale_learn_counter {
@@ -103,14 +109,23 @@ struct vale_learn_result {
 #define	VALE_LEARN_RESULTS		16
 struct vale_learn_ring {
 	uint64_t	lr_counter[VALE_LEARN_NCOUNTERS];
-	uint64_t	lr_pad[16 - VALE_LEARN_NCOUNTERS];
+	uint64_t	lr_pad[17 - VALE_LEARN_NCOUNTERS];
+	/* The ring's part of the port's rate. */
+	struct vale_rate lr_rate;
+	/* This batch: its first and its last frame, and the slots that
+	   vale_learn_admit() gave to its frames. */
+	const void	*lr_first;
+	const void	*lr_last;
+	uint32_t	lr_pending;
 	struct vale_learn_result lr_result[VALE_LEARN_RESULTS];
 };
-_Static_assert(sizeof(struct vale_learn_ring) == 512, "eight cache lines");
+_Static_assert(sizeof(struct vale_learn_ring) == 576, "nine cache lines");
 
 struct vale_learn_port {
 	char		lp_name[VALE_LEARN_NAME];	/* "vale0:vm1" */
 	unsigned int	lp_rings;
+	struct vale_share lp_share;	/* of its receive ring, or sh_slots
+					   is 0 */
 	struct vale_learn_ring lp_ring[];
 };
 
@@ -119,6 +134,7 @@ enum vale_learn_rule {
 	VALE_LEARN_PRIVATE,
 	VALE_LEARN_MIRROR,
 	VALE_LEARN_LIMIT,
+	VALE_LEARN_RATE,
 	VALE_LEARN_NRULES
 };
 
@@ -139,18 +155,23 @@ struct vale_learn {
  */
 void	vale_learn_init(struct vale_learn *vl, const uint64_t seed[2]);
 
-/* The size in bytes of a port with `rings' transmit rings. */
-size_t	vale_learn_port_size(unsigned int rings);
+/*
+ * The size in bytes of a port with `rings' transmit rings, and a receive ring
+ * that can hold `slots' slots; 0: its senders have no shares.
+ */
+size_t	vale_learn_port_size(unsigned int rings, uint32_t slots);
 
 /*
  * Add a port.  `index', 0 to 253, must not be in use; `rings' is the number of
- * its transmit rings, at least 1; `name' is truncated if it is too long.  `lp'
+ * its transmit rings, at least 1; `slots': see vale_learn_port_size(), whose
+ * bytes `lp' has, zeroed; `name' is truncated if it is too long.  `lp'
  * must be zeroed memory of vale_learn_port_size() bytes, and belongs to the
  * switch until vale_learn_port_remove().  Other threads may forward meanwhile;
  * none may add, remove or set rules.
  */
 void	vale_learn_port_add(struct vale_learn *vl, unsigned int index,
-	    const char *name, unsigned int rings, struct vale_learn_port *lp);
+	    const char *name, unsigned int rings, uint32_t slots,
+	    struct vale_learn_port *lp);
 
 /*
  * Remove a port and its addresses.  Returns its memory, or NULL if there is no
@@ -267,11 +288,69 @@ vale_learn_forward(struct vale_learn *vl, struct vale_learn_ring *lr,
 }
 
 /*
+ * Note each frame of a ring, by its place in the array of its batch: the first
+ * frame of each batch is at the same place, and the others follow it.
+ */
+static inline void
+vale_learn_batch(struct vale_learn_ring *lr, const void *frame)
+{
+	if (frame <= lr->lr_last || lr->lr_last == NULL) {
+		lr->lr_first = frame;
+		lr->lr_pending = 0;
+	}
+	lr->lr_last = frame;
+}
+
+/*
+ * Fair shares (vale_share.h).  vale_learn_forward() returned the single port
+ * `dst'.  Its receive ring has `used' slots in use, and `before' slots of the
+ * sender's batch come before the frame, which has `slots'.
+ */
+
+/* The shares of the ring of `port', or NULL. */
+static inline struct vale_share *
+vale_learn_share(const struct vale_learn *vl, unsigned int port)
+{
+	struct vale_learn_port *lp;
+
+	lp = (struct vale_learn_port *)
+	    atomic_load_acq_ptr((const uintptr_t *)&vl->vl_port[port]);
+	return (lp != NULL && lp->lp_share.sh_slots != 0 ? &lp->lp_share :
+	    NULL);
+}
+
+/*
+ * Whether the frame fits for certain, and no frame was refused lately.  Takes
+ * no lock.
+ */
+static inline bool
+vale_learn_fits(const struct vale_learn *vl, unsigned int dst, uint32_t used,
+    uint32_t before, uint32_t slots)
+{
+	const struct vale_share *sh = vale_learn_share(vl, dst);
+
+	return (atomic_load_32(&sh->sh_left) == 0 &&
+	    used + before + slots <= sh->sh_slots);
+}
+
+/*
+ * If not: whether it may be delivered.  Else it is counted, and the caller must
+ * drop it.  Requires exclusion from other calls, not from forwarding.
+ */
+bool	vale_learn_admit(struct vale_learn *vl, struct vale_learn_ring *lr,
+	    unsigned int port, unsigned int dst, uint32_t used,
+	    uint32_t slots);
+
+/*
  * Set a rule.  `text' is a list of words, separated by blanks or commas:
  *
  *	PRIVATE, MIRROR		PATTERN, or !PATTERN to exclude ports
  *	LIMIT			N for all ports, or PATTERN=N; N is 0 to
  *				VALE_FDB_ENTRIES, 0 for no limit
+ *	RATE			RATE[:BURST] for all ports, or
+ *				PATTERN=RATE[:BURST]: see vale_rate_parse() and
+ *				vale_rate_parse_burst().  A port with several
+ *				rings has a part of both for each.
  *
  * PATTERN is matched, as by fnmatch(3), against the part of a port's name
  * behind the colon; the last match applies.  A rule applies to all ports, and
@@ -281,6 +360,16 @@ vale_learn_forward(struct vale_learn *vl, struct vale_learn_ring *lr,
 int	vale_learn_rule_set(struct vale_learn *vl, enum vale_learn_rule rule,
 	    const char *text);
 
+/*
+ * Whether a frame that `port' sends through ring `lr', which has a rate
+ * (vale_rate_limited()), exceeds it; then it is counted, and the caller must
+ * drop it.  It makes `frames' frames and `made' bytes where it is cut, and has
+ * `bytes' bytes as it is.
+ */
+bool	vale_learn_exceeds(struct vale_learn *vl, struct vale_learn_ring *lr,
+	    unsigned int port, uint32_t frames, uint64_t made, uint32_t bytes,
+	    uint64_t now_ns);
+
 /* A port's state.  The port must exist, and must not be removed meanwhile. */
 struct vale_learn_port_info {
 	char		pi_name[VALE_LEARN_NAME];
@@ -288,6 +377,7 @@ struct vale_learn_port_info {
 	bool		pi_mirror;
 	unsigned int	pi_limit;
 	unsigned int	pi_used;	/* addresses in the table */
+	struct vale_rate_conf pi_rate;
 	uint64_t	pi_counter[VALE_LEARN_NCOUNTERS];
 };
 void	vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
@@ -305,8 +395,14 @@ int	vale_learn_word(const char **text, char word[VALE_LEARN_WORD]);
 /* Whether `text' is a valid list for `rule'. */
 bool	vale_learn_rule_valid(enum vale_learn_rule rule, const char *text);
 
-/* The value of a valid list for a port: 0 or 1, or its limit. */
-unsigned int vale_learn_rule_match(enum vale_learn_rule rule,
-	    const char *text, const char *port_name);
+/* The value of a list for a port. */
+union vale_learn_value {
+	unsigned int	v_number;	/* 0 or 1, or the limit */
+	struct vale_rate_conf v_rate;	/* of VALE_LEARN_RATE */
+};
+
+/* Set *value to that of a valid list for a port; 0 if no word matches. */
+void	vale_learn_rule_match(enum vale_learn_rule rule, const char *text,
+	    const char *port_name, union vale_learn_value *value);
 
 #endif /* !_DEV_NETMAP_VALE_LEARN_H_ */

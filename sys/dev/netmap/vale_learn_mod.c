@@ -42,6 +42,13 @@ _Static_assert(VALE_FDB_PORTS == NM_BDG_MAXPORTS &&
 /* netmap_vale.c's limit, which it does not check. */
 #define	LEARN_DST_RINGS		16
 
+/* A virtio-net header: its bytes that tell segments, and up to there. */
+#define	LEARN_VNET_TYPE		1	/* 0: not to be cut */
+#define	LEARN_VNET_SIZE		4	/* bytes of payload in a segment */
+#define	LEARN_VNET_GSO		6
+/* The least headers of a segment: Ethernet, IPv4, UDP. */
+#define	LEARN_GSO_HEADER	(14 + 20 + 8)
+
 /* dtrace_vale(4) */
 SDT_PROVIDER_DEFINE(vale);
 SDT_PROBE_DEFINE3(vale, , , lookup, "char *", "uint32_t", "uint8_t *");
@@ -55,13 +62,26 @@ static struct sx learn_lock;
 static TAILQ_HEAD(, vale_learn_switch) learn_switches =
     TAILQ_HEAD_INITIALIZER(learn_switches);
 
+/*
+ * How many slots of a port's receive ring senders share, or 0 if they do not:
+ * it has several rings, or is an adapter, which empties its ring itself.
+ */
+static uint32_t
+learn_share_slots(const struct netmap_vp_adapter *na)
+{
+	if (na->up.num_rx_rings != 1 || na->retry ||
+	    na->up.num_rx_desc < 2 || na->up.num_rx_desc > UINT16_MAX)
+		return (0);
+	return (na->up.num_rx_desc - 1);
+}
+
 bool
 vale_learn_scan(struct vale_learn_switch *sw)
 {
 	struct nm_bridge *b = sw->sw_bdg;
 	struct netmap_adapter *na;
 	struct vale_learn_port *lp;
-	uint32_t i, index, rings;
+	uint32_t i, index, rings, slots;
 	bool done = true;
 
 	rw_assert(&b->bdg_lock, RA_LOCKED);
@@ -72,13 +92,14 @@ vale_learn_scan(struct vale_learn_switch *sw)
 			continue;
 		na = &b->bdg_ports[index]->up;
 		rings = max(na->num_tx_rings, 1);
-		lp = malloc(vale_learn_port_size(rings), M_VALE_LEARN,
+		slots = learn_share_slots(b->bdg_ports[index]);
+		lp = malloc(vale_learn_port_size(rings, slots), M_VALE_LEARN,
 		    M_NOWAIT | M_ZERO);
 		if (lp == NULL)
 			done = false;
 		else
 			vale_learn_port_add(&sw->sw_learn, index, na->name,
-			    rings, lp);
+			    rings, slots, lp);
 	}
 	if (done)
 		atomic_store_rel_32(&sw->sw_nports, b->bdg_active_ports);
@@ -156,6 +177,81 @@ learn_ring(struct vale_learn_switch *sw, unsigned int port, unsigned int ring)
 }
 
 /*
+ * How many frames a frame of `bytes' bytes makes where it is cut, and, in
+ * *made, their bytes.  The virtio-net header is the sender's word, and so is
+ * how much of the frame are headers: assume the least.
+ */
+static uint32_t
+learn_segments(const struct nm_bdg_fwd *first,
+    const struct netmap_vp_adapter *na, uint32_t bytes, uint64_t *made)
+{
+	uint8_t hdr[LEARN_VNET_GSO];
+	uint32_t n, size;
+
+	*made = bytes;
+	if (na->up.virt_hdr_len < sizeof(hdr))
+		return (1);
+	if ((first->ft_flags & NS_INDIRECT) == 0)
+		memcpy(hdr, first->ft_buf, sizeof(hdr));
+	else if (copyin(first->ft_buf, hdr, sizeof(hdr)) != 0)
+		return (1);
+	size = le16dec(hdr + LEARN_VNET_SIZE);
+	if (hdr[LEARN_VNET_TYPE] == 0 || size == 0 ||
+	    bytes <= LEARN_GSO_HEADER)
+		return (1);
+	n = howmany(bytes - LEARN_GSO_HEADER, size);
+	*made += (uint64_t)(n - 1) * LEARN_GSO_HEADER;
+	return (n);
+}
+
+/* Whether the frame exceeds the rate of its port. */
+static bool
+learn_exceeds(struct vale_learn_switch *sw, struct vale_learn_ring *lr,
+    const struct nm_bdg_fwd *first, const struct netmap_vp_adapter *na,
+    uint32_t bytes)
+{
+	uint64_t made;
+	uint32_t frames;
+
+	frames = learn_segments(first, na, bytes, &made);
+	return (vale_learn_exceeds(&sw->sw_learn, lr, na->bdg_port, frames,
+	    made, bytes, (uint64_t)sbttons(getsbinuptime())));
+}
+
+/*
+ * Whether a frame of a batch, for a single port, may go to its ring: if that is
+ * short of space, its sender may be over its share.  netmap takes q_lock to
+ * look at the ring, and another batch may fill it in between: then netmap drops
+ * the frame.
+ */
+static bool
+learn_admit(struct vale_learn_switch *sw, struct vale_learn_ring *lr,
+    const struct nm_bdg_fwd *first, const struct netmap_vp_adapter *na,
+    unsigned int dst)
+{
+	struct netmap_vp_adapter *to = sw->sw_bdg->bdg_ports[dst];
+	struct netmap_kring *kring;
+	uint32_t before, cur, used;
+	bool admit;
+
+	if (to == NULL || vale_learn_share(&sw->sw_learn, dst) == NULL ||
+	    !nm_netmap_on(&to->up))
+		return (true);
+	kring = to->up.rx_rings[0];
+	cur = atomic_load_32(&kring->nr_hwcur);
+	used = atomic_load_32(&kring->nkr_hwlease);
+	used = used >= cur ? used - cur : used + kring->nkr_num_slots - cur;
+	before = first - (const struct nm_bdg_fwd *)lr->lr_first;
+	if (vale_learn_fits(&sw->sw_learn, dst, used, before, first->ft_frags))
+		return (true);
+	mtx_lock(&sw->sw_share);
+	admit = vale_learn_admit(&sw->sw_learn, lr, na->bdg_port, dst, used,
+	    first->ft_frags);
+	mtx_unlock(&sw->sw_share);
+	return (admit);
+}
+
+/*
  * netmap's lookup function: the destination of the frame that starts at `ft'.
  * *dst_ring is the source ring on entry, the destination ring on return.
  */
@@ -166,7 +262,7 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 	struct vale_learn_switch *sw = private_data;
 	struct vale_learn_ring *lr;
 	struct vale_learn_set copies;
-	const struct nm_bdg_fwd *f;
+	const struct nm_bdg_fwd *f, *first;
 	const uint8_t *addrs = (const uint8_t *)ft->ft_buf + ft->ft_offset;
 	uint8_t indirect[VALE_LEARN_ADDRS];
 	uint32_t bytes, len = ft->ft_len - ft->ft_offset;
@@ -179,10 +275,16 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 		    na->up.name);
 		return (NM_BDG_NOPORT);
 	}
+	/* The virtio-net header may be in a slot of its own, before `ft'. */
+	first = na->up.virt_hdr_len != 0 && ft->ft_offset == 0 ? ft - 1 : ft;
+	vale_learn_batch(lr, first);
 	if (*dst_ring >= LEARN_DST_RINGS)
 		*dst_ring %= LEARN_DST_RINGS;
 	for (f = ft, bytes = len; (f->ft_flags & NS_MOREFRAG) != 0; )
 		bytes += (++f)->ft_len;
+	if (vale_rate_limited(&lr->lr_rate) &&
+	    learn_exceeds(sw, lr, first, na, bytes))
+		return (NM_BDG_NOPORT);
 	if ((ft->ft_flags & NS_INDIRECT) != 0) {
 		if (len >= VALE_LEARN_HEADER &&
 		    copyin(addrs, indirect, sizeof(indirect)) == 0)
@@ -200,6 +302,8 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 		dst &= ~VALE_LEARN_COPIES;
 		learn_copy_all(sw, ft, na, lr, &copies);
 	}
+	if (dst < VALE_FDB_PORTS && !learn_admit(sw, lr, first, na, dst))
+		return (NM_BDG_NOPORT);
 	return (dst);
 }
 
@@ -305,6 +409,7 @@ learn_switch_create(const char *name)
 	arc4random_buf(seed, sizeof(seed));
 	vale_learn_init(&sw->sw_learn, seed);
 	mtx_init(&sw->sw_scan, "vale_learn scan", NULL, MTX_DEF);
+	mtx_init(&sw->sw_share, "vale_learn share", NULL, MTX_DEF);
 	sw->sw_nomem = counter_u64_alloc(M_WAITOK);
 	error = learn_take(sw);
 	if (error != 0)
@@ -316,6 +421,7 @@ learn_switch_create(const char *name)
 
 fail:
 	counter_u64_free(sw->sw_nomem);
+	mtx_destroy(&sw->sw_share);
 	mtx_destroy(&sw->sw_scan);
 	free(sw, M_VALE_LEARN);
 	return (error);
@@ -333,6 +439,7 @@ learn_switch_destroy(struct vale_learn_switch *sw)
 	for (i = 0; i < VALE_FDB_PORTS; i++)
 		free(vale_learn_port_remove(&sw->sw_learn, i), M_VALE_LEARN);
 	counter_u64_free(sw->sw_nomem);
+	mtx_destroy(&sw->sw_share);
 	mtx_destroy(&sw->sw_scan);
 	free(sw, M_VALE_LEARN);
 }

@@ -13,6 +13,7 @@
 #include <sys/systm.h>
 #include <sys/bus.h>
 #include <sys/counter.h>
+#include <sys/endian.h>
 #include <sys/kernel.h>
 #include <sys/lock.h>
 #include <sys/malloc.h>
@@ -24,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/sx.h>
 #include <sys/sysctl.h>
+#include <sys/time.h>
 #include <machine/bus.h>
 #include <net/if.h>
 #include <net/if_var.h>

@@ -55,30 +55,44 @@ rule_number(const char *p, unsigned int max, unsigned int *n)
 	return (true);
 }
 
+/* Parse RATE[:BURST]; splits the text in place. */
+static bool
+rule_rate(char *p, struct vale_rate_conf *conf)
+{
+	char *colon = strchr(p, ':');
+
+	memset(conf, 0, sizeof(*conf));
+	if (colon != NULL)
+		*colon = '\0';
+	return (vale_rate_parse(p, conf) &&
+	    (colon == NULL || vale_rate_parse_burst(colon + 1, conf)));
+}
+
 /*
  * Split a word, in place, into a pattern and the value for ports that match.
  * Returns false if the word is invalid for this rule.
  */
 static bool
 rule_parse(enum vale_learn_rule rule, char *word, const char **pattern,
-    unsigned int *value)
+    union vale_learn_value *value)
 {
-	char *equals;
+	char *equals, *text = word;
 
-	if (rule != VALE_LEARN_LIMIT) {
-		*value = word[0] != '!';
-		*pattern = *value ? word : word + 1;
+	if (rule == VALE_LEARN_PRIVATE || rule == VALE_LEARN_MIRROR) {
+		value->v_number = word[0] != '!';
+		*pattern = value->v_number ? word : word + 1;
 		return (**pattern != '\0');
 	}
+	*pattern = "*";
 	equals = strrchr(word, '=');
-	if (equals == NULL) {
-		*pattern = "*";
-		return (rule_number(word, VALE_FDB_ENTRIES, value));
+	if (equals != NULL) {
+		*equals = '\0';
+		*pattern = word;
+		text = equals + 1;
 	}
-	*equals = '\0';
-	*pattern = word;
-	return (word[0] != '\0' &&
-	    rule_number(equals + 1, VALE_FDB_ENTRIES, value));
+	return (**pattern != '\0' && (rule == VALE_LEARN_RATE ?
+	    rule_rate(text, &value->v_rate) :
+	    rule_number(text, VALE_FDB_ENTRIES, &value->v_number)));
 }
 
 bool
@@ -86,7 +100,7 @@ vale_learn_rule_valid(enum vale_learn_rule rule, const char *text)
 {
 	char word[VALE_LEARN_WORD];
 	const char *pattern;
-	unsigned int value;
+	union vale_learn_value value;
 	int r;
 
 	while ((r = vale_learn_word(&text, word)) == 1) {
@@ -96,20 +110,20 @@ vale_learn_rule_valid(enum vale_learn_rule rule, const char *text)
 	return (r == 0);
 }
 
-unsigned int
+void
 vale_learn_rule_match(enum vale_learn_rule rule, const char *text,
-    const char *port_name)
+    const char *port_name, union vale_learn_value *value)
 {
 	char word[VALE_LEARN_WORD];
 	const char *colon = strchr(port_name, ':'), *pattern;
-	unsigned int found = 0, value;
+	union vale_learn_value found;
 
+	memset(value, 0, sizeof(*value));
 	if (colon != NULL)
 		port_name = colon + 1;
 	while (vale_learn_word(&text, word) == 1) {
-		if (rule_parse(rule, word, &pattern, &value) &&
+		if (rule_parse(rule, word, &pattern, &found) &&
 		    fnmatch(pattern, port_name, 0) == 0)
-			found = value;
+			*value = found;
 	}
-	return (found);
 }

@@ -109,9 +109,12 @@ learn_print_port(struct sbuf *sb, const struct vale_learn_switch *sw,
 	unsigned int c;
 
 	sbuf_printf(sb, "\n%s bridge_idx %td port_idx %u private %d mirror %d"
-	    " limit %u addresses %u", info->pi_name, sw->sw_bdg - nm_bridges,
-	    index, info->pi_private, info->pi_mirror, info->pi_limit,
-	    info->pi_used);
+	    " limit %u addresses %u rate %ju%s burst %u", info->pi_name,
+	    sw->sw_bdg - nm_bridges, index, info->pi_private,
+	    info->pi_mirror, info->pi_limit, info->pi_used,
+	    (uintmax_t)info->pi_rate.rc_rate,
+	    info->pi_rate.rc_frames ? "pkt/s" : "bit/s",
+	    info->pi_rate.rc_burst);
 	for (c = 0; c < VALE_LEARN_NCOUNTERS; c++)
 		sbuf_printf(sb, " %s %ju", vale_learn_counter_table[c].cr_name,
 		    (uintmax_t)info->pi_counter[c]);
@@ -205,6 +208,8 @@ vale_learn_sysctl_add(struct vale_learn_switch *sw)
 		    "Ports that get copies of all frames and may not send" },
 		{ VALE_LEARN_LIMIT, "limit",
 		    "Maximum of addresses of a port; 0: no limit" },
+		{ VALE_LEARN_RATE, "rate",
+		    "Maximum that a port sends; 0: no limit" },
 	};
 	struct sysctl_oid *node;
 	struct sysctl_oid_list *list;

@@ -15,6 +15,7 @@
  *			frames are forwarded, for writing as vale_learn.h's
  *			exclusion
  *	sw_scan		held while ports are added
+ *	sw_share	held to divide a ring that is short of space
  *
  * The handlers of a switch's variables must not take learn_lock:
  * vale_learn_sysctl_remove() waits for them with that lock held.
@@ -36,6 +37,7 @@ struct vale_learn_switch {
 	bool		sw_new;		/* was created for it */
 	struct nm_bridge *sw_bdg;	/* exists while the switch is managed */
 	struct mtx	sw_scan;
+	struct mtx	sw_share;	/* shares of all ports' rings */
 	uint32_t	sw_nports;	/* written under sw_scan: ports that
 					   were added; 0: look again */
 	counter_u64_t	sw_nomem;	/* frames lost, no memory */

@@ -111,6 +111,21 @@ x,e1000,vale0:b,path=b.sock		slot
 2,e1000,vale0:b,path=b.sock,mem=1025G	mem=1025G
 2,e1000,vale0:b,path=b.sock,mem=16777217T	mem=16777217T
 2,e1000,vale0:b,path=b.sock,mem=99999999999999999999M	mem=9999
+2,e1000,vale0:b,path=b.sock,rate=	rate=
+2,e1000,vale0:b,path=b.sock,rate=1	rate=1
+2,e1000,vale0:b,path=b.sock,rate=1g	rate=1g
+2,e1000,vale0:b,path=b.sock,rate=-1bit/s	rate=-1bit
+2,e1000,vale0:b,path=b.sock,rate=1.5Mbit/s	rate=1.5
+2,e1000,vale0:b,path=b.sock,rate=1Tbit/s	rate=1T
+2,e1000,vale0:b,path=b.sock,rate=1001Gpkt/s	rate=1001G
+2,e1000,vale0:b,path=b.sock,rate=126GByte/s	rate=126G
+2,e1000,vale0:b,path=b.sock,rate=99999999999999999999pkt/s	rate=9999
+2,e1000,vale0:b,path=b.sock,rate=1bit/s,rate=1bit/s	rate=
+2,e1000,vale0:b,path=b.sock,burst=64K	without rate=
+2,e1000,vale0:b,path=b.sock,rate=1Mbit/s,burst=0	burst=0
+2,e1000,vale0:b,path=b.sock,rate=1Mbit/s,burst=513M	burst=513M
+2,e1000,vale0:b,path=b.sock,rate=1Mbit/s,burst=64KB	burst=64KB
+2,e1000,tap9,path=b.sock,rate=1Mbit/s	not a port
 2,e1000,vale0:b,path=b.sock,mtu=67	mtu=67
 2,e1000,vale0:b,path=b.sock,mtu=16111	mtu=16111
 2,e1000,vale0:b,path=b.sock,mtu=no	mtu=no

@@ -24,14 +24,16 @@
 static const uint64_t seed[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
 static struct vale_learn vl;
 
+#define	SLOTS	255		/* that a receive ring can hold */
+
 static void
 add(unsigned int index, const char *name, unsigned int rings)
 {
 	struct vale_learn_port *lp;
 
-	lp = calloc(1, vale_learn_port_size(rings));
+	lp = calloc(1, vale_learn_port_size(rings, SLOTS));
 	ATF_REQUIRE(lp != NULL);
-	vale_learn_port_add(&vl, index, name, rings, lp);
+	vale_learn_port_add(&vl, index, name, rings, SLOTS, lp);
 }
 
 static void
@@ -402,16 +404,26 @@ ATF_TC_BODY(rules, tc)
 		{ VALE_LEARN_LIMIT, "=" },
 		{ VALE_LEARN_LIMIT, "=4" },
 		{ VALE_LEARN_LIMIT, "vm=4 vm=0x4" },
+		{ VALE_LEARN_RATE, "5" },
+		{ VALE_LEARN_RATE, "vm=" },
+		{ VALE_LEARN_RATE, "=1bit/s" },
+		{ VALE_LEARN_RATE, "vm=1bit/s:" },
+		{ VALE_LEARN_RATE, "vm=1bit/s:0" },
+		{ VALE_LEARN_RATE, "vm=1bit/s:1:1" },
+		{ VALE_LEARN_RATE, "vm=:1" },
+		{ VALE_LEARN_RATE, "1bit/s vm=1001Gbit/s" },
 	};
 	char text[VALE_LEARN_TEXT + 1];
+	union vale_learn_value value;
 	unsigned int i;
 
 	vale_learn_init(&vl, seed);
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		ATF_CHECK_EQ_MSG(0, rule(good[i].rule, good[i].text), "%s",
 		    good[i].text);
-		ATF_CHECK_EQ_MSG(good[i].value, vale_learn_rule_match(
-		    good[i].rule, good[i].text, good[i].port), "%s of %s",
+		vale_learn_rule_match(good[i].rule, good[i].text, good[i].port,
+		    &value);
+		ATF_CHECK_EQ_MSG(good[i].value, value.v_number, "%s of %s",
 		    good[i].text, good[i].port);
 	}
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -542,6 +554,250 @@ ATF_TC_BODY(asserts, tc)
 	ATF_CHECK(aborts(info_of_none, NULL, "lp != NULL"));
 }
 
+/* A limit that the list gives to a port. */
+static void
+check_rate(const char *text, const char *port, uint64_t rate, uint32_t burst,
+    bool frames)
+{
+	union vale_learn_value value;
+
+	ATF_CHECK_EQ_MSG(0, rule(VALE_LEARN_RATE, text), "%s", text);
+	vale_learn_rule_match(VALE_LEARN_RATE, text, port, &value);
+	ATF_CHECK_MSG(value.v_rate.rc_rate == rate &&
+	    value.v_rate.rc_burst == burst && value.v_rate.rc_frames == frames,
+	    "%s of %s: %ju %u", text, port, (uintmax_t)value.v_rate.rc_rate,
+	    value.v_rate.rc_burst);
+}
+
+ATF_TC(rates);
+ATF_TC_HEAD(rates, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A list of rates gives each port the "
+	    "last one that matches it");
+}
+ATF_TC_BODY(rates, tc)
+{
+	vale_learn_init(&vl, seed);
+	check_rate("", "vale0:a", 0, 0, false);
+	check_rate("300Mbit/s", "vale0:a", 300000000, 0, false);
+	check_rate("300Mbit/s:1M", "vale0:a", 300000000, 1 << 20, false);
+	check_rate("1Gbit/s:64K vm*=100Kpkt/s:7", "vale0:vm1", 100000, 7, true);
+	check_rate("1Gbit/s:64K vm*=100Kpkt/s:7", "vale0:a", 1000000000, 65536,
+	    false);
+	check_rate("1Gbit/s:64K,a=0", "vale0:a", 0, 0, false);
+	check_rate("a=2Byte/s", "vale0:b", 0, 0, false);
+}
+
+/* How many of `n' frames of `len' bytes pass at a time. */
+static unsigned int
+pass(unsigned int port, unsigned int ring, unsigned int n, uint32_t len,
+    uint64_t now_ns)
+{
+	struct vale_learn_ring *lr = vale_learn_ring(&vl, port, ring);
+	unsigned int passed = 0;
+
+	while (n-- > 0)
+		passed += !vale_learn_exceeds(&vl, lr, port, 1, len, len,
+		    now_ns);
+	return (passed);
+}
+
+ATF_TC(rate);
+ATF_TC_HEAD(rate, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Frames over a port's rate are dropped "
+	    "and counted; its rings have a part of it each");
+}
+ATF_TC_BODY(rate, tc)
+{
+	const uint64_t s = 1000000000;
+	struct vale_learn_port_info info;
+	uint64_t now = s;
+
+	vale_learn_init(&vl, seed);
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_RATE, "vm*=10pkt/s:5 x=0"));
+	add(0, "vale0:vm0", 1);
+	add(1, "vale0:x", 1);
+	add(2, "vale0:vm2", 4);
+	ATF_CHECK(vale_rate_limited(&vale_learn_ring(&vl, 0, 0)->lr_rate));
+	ATF_CHECK(!vale_rate_limited(&vale_learn_ring(&vl, 1, 0)->lr_rate));
+	ATF_CHECK_EQ(5, pass(0, 0, 20, 60, now));
+	ATF_CHECK_EQ(15, counted(0, VALE_LEARN_C_DROP_RATE));
+	/* Only those dropped: the others are counted as they are forwarded. */
+	ATF_CHECK_EQ(15, counted(0, VALE_LEARN_C_FRAME));
+	ATF_CHECK_EQ(15 * 60, counted(0, VALE_LEARN_C_BYTE));
+	now += s / 10;
+	ATF_CHECK_EQ(1, pass(0, 0, 20, 60, now));
+
+	/* Another list is set: what is in force goes on. */
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_LIMIT, "7"));
+	ATF_CHECK_EQ(0, pass(0, 0, 20, 60, now));
+	/* And this one: from the beginning. */
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_RATE, "10pkt/s:6"));
+	ATF_CHECK_EQ(6, pass(0, 0, 20, 60, now));
+	ATF_CHECK_EQ(6, pass(1, 0, 20, 60, now));
+	vale_learn_port_info(&vl, 0, &info);
+	ATF_CHECK(info.pi_rate.rc_rate == 10 && info.pi_rate.rc_burst == 6 &&
+	    info.pi_rate.rc_frames);
+
+	/* Four rings: 3 frames a second, and 2 at once. */
+	ATF_CHECK_EQ(2, pass(2, 0, 20, 60, now));
+	ATF_CHECK_EQ(2, pass(2, 3, 20, 60, now));
+	now += s;
+	ATF_CHECK_EQ(2, pass(2, 0, 20, 60, now));
+	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_RATE, ""));
+	ATF_CHECK(!vale_rate_limited(&vale_learn_ring(&vl, 2, 3)->lr_rate));
+	end();
+}
+
+/*
+ * netmap's delivery, as far as it matters here: a batch is looked up frame by
+ * frame; what goes to the receiver gets as many slots as are free, from the
+ * first frame on.  The ring is a queue of senders.
+ */
+static uint8_t	queue[SLOTS];
+static uint32_t	nqueue;
+static uint32_t	received[VALE_FDB_PORTS];
+static uint64_t	lost;			/* by netmap */
+
+/* Sender `port' sends `n' frames of `each' slots to the receiver, port 0. */
+static void
+flush(unsigned int port, unsigned int n, uint32_t each)
+{
+	struct vale_learn_ring *lr = vale_learn_ring(&vl, port, 0);
+	static char batch[4096];	/* the places of its frames */
+	uint32_t admitted = 0, before = 0;
+
+	for (; n > 0; n--, before += each) {
+		vale_learn_batch(lr, batch + before);
+		ATF_REQUIRE_EQ(batch, lr->lr_first);
+		ATF_REQUIRE_STREQ("0", to(port, 0, port, 100, 0));
+		if (vale_learn_fits(&vl, 0, nqueue, before, each) ||
+		    vale_learn_admit(&vl, lr, port, 0, nqueue, each))
+			admitted++;
+	}
+	for (; admitted > 0 && nqueue + each <= SLOTS; admitted--) {
+		memset(queue + nqueue, (int)port, each);
+		nqueue += each;
+	}
+	lost += admitted;
+}
+
+static void
+receive(uint32_t n)
+{
+	uint32_t i;
+
+	n = n < nqueue ? n : nqueue;
+	for (i = 0; i < n; i++)
+		received[queue[i]]++;
+	nqueue -= n;
+	memmove(queue, queue + n, nqueue);
+}
+
+/*
+ * `n' senders take turns, always in the same order, with `batch[i % 2]' frames;
+ * the receiver takes `take' slots after each turn.
+ */
+static void
+contend(unsigned int n, const unsigned int batch[2], uint32_t take)
+{
+	uint32_t total = 0;
+	unsigned int i, r;
+	char name[16];
+
+	vale_learn_init(&vl, seed);
+	add(0, "vale0:rx", 1);
+	to(0, 0, 100, 0, 0);
+	for (i = 1; i <= n; i++) {
+		snprintf(name, sizeof(name), "vale0:f%u", i);
+		add(i, name, 1);
+		/* It is known, so that none floods. */
+		to(i, 0, i, 100, 0);
+	}
+	nqueue = 0;
+	lost = 0;
+	memset(received, 0, sizeof(received));
+	for (r = 0; r < 20 * SLOTS / take; r++) {
+		for (i = 1; i <= n; i++)
+			flush(i, batch[i % 2], 1);
+		receive(take);
+	}
+	for (i = 1; i <= n; i++)
+		total += received[i];
+	for (i = 1; i <= n; i++) {
+		printf("%u ", received[i]);
+		ATF_CHECK_MSG(received[i] * n * 100 >= total * (n == 2 ? 80 :
+		    50) && (n != 2 || received[i] * n * 100 <= total * 120),
+		    "sender %u of %u: %u of %u", i, n, received[i], total);
+		ATF_CHECK_EQ(counted(i, VALE_LEARN_C_FRAME) - 1,
+		    20 * SLOTS / take * batch[i % 2]);
+		ATF_CHECK(counted(i, VALE_LEARN_C_DROP_SHARE) > 0);
+	}
+	/* Whatever does not fit is dropped, and counted, before netmap does. */
+	printf("of %u, %ju lost\n", total, (uintmax_t)lost);
+	ATF_CHECK(lost <= 2 * SLOTS);
+	end();
+}
+
+ATF_TC(shares);
+ATF_TC_HEAD(shares, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Two senders to one slow receiver get "
+	    "40 to 60 % each, of ten none less than half of an equal share");
+}
+ATF_TC_BODY(shares, tc)
+{
+	contend(2, (const unsigned int [2]){ 2, 2 }, 1);
+	contend(2, (const unsigned int [2]){ 1, 255 }, 1);
+	contend(2, (const unsigned int [2]){ 255, 1 }, 1);
+	contend(2, (const unsigned int [2]){ 300, 300 }, 255);
+	contend(10, (const unsigned int [2]){ 1, 1 }, 1);
+	contend(10, (const unsigned int [2]){ 300, 300 }, 255);
+	contend(10, (const unsigned int [2]){ 32, 64 }, 50);
+}
+
+ATF_TC(share_alone);
+ATF_TC_HEAD(share_alone, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "A single sender fills the whole ring, "
+	    "with frames of several slots, too; a port may have no shares");
+}
+ATF_TC_BODY(share_alone, tc)
+{
+	struct vale_learn_port *lp;
+	uint32_t r;
+
+	vale_learn_init(&vl, seed);
+	add(0, "vale0:rx", 1);
+	add(1, "vale0:f1", 1);
+	to(0, 0, 100, 0, 0);
+	nqueue = 0;
+	flush(1, 100, 3);
+	ATF_CHECK_EQ(255, nqueue);
+	for (r = 1; r < 2000; r++) {
+		receive(1 + r % 20);
+		flush(1, 100, 3);
+		ATF_REQUIRE(nqueue > 255 - 3);
+	}
+	/* Without any refusal the ring is nobody's, and again after a while. */
+	for (r = 0; r < 600; r++) {
+		receive(1);
+		if (nqueue < 200)
+			flush(1, 1, 1);
+	}
+	ATF_CHECK(!vale_share_on(vale_learn_share(&vl, 0)));
+	end();
+
+	vale_learn_init(&vl, seed);
+	lp = calloc(1, vale_learn_port_size(1, 0));
+	ATF_REQUIRE(lp != NULL);
+	vale_learn_port_add(&vl, 0, "vale0:em0", 1, 0, lp);
+	ATF_CHECK(vale_learn_share(&vl, 0) == NULL);
+	ATF_CHECK(vale_learn_share(&vl, 1) == NULL);
+	end();
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, asserts);
@@ -554,5 +810,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, rules);
 	ATF_TP_ADD_TC(tp, long_name);
 	ATF_TP_ADD_TC(tp, rings);
+	ATF_TP_ADD_TC(tp, rates);
+	ATF_TP_ADD_TC(tp, rate);
+	ATF_TP_ADD_TC(tp, shares);
+	ATF_TP_ADD_TC(tp, share_alone);
 	return (atf_no_error());
 }

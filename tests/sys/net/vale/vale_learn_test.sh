@@ -157,6 +157,11 @@ values_body()
 		set_ok valet0.$rule ""
 	done
 	set_bad valet0.limit "$long"
+	set_ok valet0.rate "1Gbit/s vm*=100Kpkt/s:64,up=0"
+	for bad in x 5 -1bit/s 1001Gbit/s "vm=" "=1bit/s" "vm=1bit/s:0" \
+	    "vm=1bit/s:513M" "1bit/s vm=1.5bit/s" "$long"; do
+		set_bad valet0.rate "$bad"
+	done
 }
 
 case_with learn "Stations are learned, found, listed and counted"
@@ -200,6 +205,42 @@ drops_body()
 		a 9 1 3 1 4
 	EOF
 	atf_check -o inline:"0\n" sysctl -n $oid.valet0.drop_nomem
+}
+
+# 299 bytes, then a bit a second: the fifth frame owes 8 bits.
+case_with rate "Frames over the rate of their port are dropped and counted"
+rate_body()
+{
+	begin
+	set_ok valet0.rate "a=1bit/s:299 b=0"
+	talk valet0:a valet0:b -- \
+	    send,0,1,0,20 recv send,1,2,0,20 recv \
+	    "run,sh count a rate burst frames flooded drop_rate" \
+	    "run,sh count b frames flooded drop_rate" <<-EOF
+		recv 0 5
+		recv 20 0
+		a 1bit/s 299 20 5 15
+		b 20 20 0
+	EOF
+}
+
+case_with shares "Two senders to a ring that is full get 40 to 60 % each"
+shares_body()
+{
+	local a b i ops="send,2,3,0 recv"
+
+	begin
+	# The second "recv" returns the slots of the first.
+	for i in $(seq 12); do
+		ops="$ops send,0,1,3,1000 send,1,2,3,1000 recv recv"
+	done
+	"$traffic" valet0:a valet0:b valet0:c -- $ops \
+	    "run,sh count a frames drop_share" \
+	    "run,sh count b frames drop_share" > out || atf_fail "vale_traffic"
+	set -- $(grep '^[ab] ' out)
+	[ "$1 $2 $4 $5" = "a 12000 b 12000" ] || atf_fail "$*"
+	a=$((100 * ($2 - $3) / ($2 - $3 + $5 - $6)))
+	[ $a -ge 40 -a $a -le 60 ] || atf_fail "$*: $a %"
 }
 
 case_with ageing "An address expires"
@@ -498,6 +539,8 @@ atf_init_test_cases()
 	atf_add_test_case values
 	atf_add_test_case learn
 	atf_add_test_case drops
+	atf_add_test_case rate
+	atf_add_test_case shares
 	atf_add_test_case ageing
 	atf_add_test_case private
 	atf_add_test_case mirror

@@ -294,7 +294,7 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 
 	pthread_mutex_lock(&rq->rq_lock);
 	left = mg.mg_slots;
-	if (!vale_rxq_take(rq))
+	if (rq->rq_user != NULL && !vale_rxq_take(rq))
 		vale_count(dst, VALE_C_RX_BAD_RING, 1);
 	space = vale_rxq_space(rq);
 	if (left > space || deliver_offloads(&mg) ||

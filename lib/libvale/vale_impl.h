@@ -371,7 +371,7 @@ vale_rxq_cur(const struct vale_rxq *rq)
 
 /* The caller of these four must own rq_lock. */
 /*
- * Take the slots that the user has returned, if it is another process.  False
+ * Take the slots that a user in another process (rq_user) has returned.  False
  * if its head is invalid; then nothing changes.
  */
 bool	vale_rxq_take(struct vale_rxq *rq);

@@ -138,8 +138,7 @@ vale_rxq_take(struct vale_rxq *rq)
 	uint32_t cur, head, n = rq->rq_nslots;
 
 	rxq_assert(rq);
-	if (rq->rq_user == NULL)
-		return (true);
+	MPASS(rq->rq_user != NULL);
 	cur = vale_rxq_cur(rq);
 	head = atomic_load_acq_32(&rq->rq_user->vu_atok->head);
 	if (head >= n || vale_slot_sub(head, cur, n) >

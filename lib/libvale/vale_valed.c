@@ -10,6 +10,7 @@
  */
 
 #include <dev/netmap/vale_fdb.h>
+#include <dev/netmap/vale_rate.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -295,10 +296,11 @@ vale_fdb_list(const char *switch_name,
 }
 
 static int
-valed_set(const char *name, enum vale_wire_setting setting, uint64_t value)
+valed_set(const char *name, enum vale_wire_setting setting, uint64_t value,
+    uint32_t burst)
 {
 	const struct vale_wire_set ws = { .ws_setting = setting,
-	    .ws_value = value };
+	    .ws_burst = burst, .ws_value = value };
 	struct vale_client_call call = { .body = &ws, .size = sizeof(ws) };
 
 	return (valed_call(name, VALE_WIRE_SET, &call));
@@ -307,13 +309,36 @@ valed_set(const char *name, enum vale_wire_setting setting, uint64_t value)
 int
 vale_set_ageing(const char *switch_name, uint32_t seconds)
 {
-	return (valed_set(switch_name, VALE_WIRE_AGEING, seconds));
+	return (valed_set(switch_name, VALE_WIRE_AGEING, seconds, 0));
 }
 
 int
 vale_set_limit(const char *name, uint32_t limit)
 {
-	return (valed_set(name, VALE_WIRE_LIMIT, limit));
+	return (valed_set(name, VALE_WIRE_LIMIT, limit, 0));
+}
+
+int
+vale_set_rate(const char *name, const struct vale_rate_conf *conf)
+{
+	return (valed_set(name, conf->rc_frames ? VALE_WIRE_RATE_FRAMES :
+	    VALE_WIRE_RATE, conf->rc_rate, conf->rc_burst));
+}
+
+int
+vale_get_rate(const char *name, struct vale_rate_conf *conf)
+{
+	struct vale_wire_set ws;
+	struct vale_client_call call = { .reply = &ws,
+	    .reply_max = sizeof(ws) };
+
+	memset(&ws, 0, sizeof(ws));
+	if (valed_call(name, VALE_WIRE_RATE_GET, &call) == -1)
+		return (-1);
+	conf->rc_rate = ws.ws_value;
+	conf->rc_burst = ws.ws_burst;
+	conf->rc_frames = ws.ws_setting == VALE_WIRE_RATE_FRAMES;
+	return (0);
 }
 
 const struct counter_row vale_counter_table[VALE_NCOUNTERS] = {

@@ -36,6 +36,8 @@
  *		address that the switch has learned.
  *	VALE_WIRE_SET		struct vale_wire_set; no body.  Of a switch or
  *		port.
+ *	VALE_WIRE_RATE_GET	no body; struct vale_wire_set, with the limit of
+ *		what the port sends.
  */
 
 #ifndef _VALE_WIRE_H_
@@ -67,6 +69,7 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_PORTS		0x7600
 #define	VALE_WIRE_ADDRS		0x7601
 #define	VALE_WIRE_SET		0x7602
+#define	VALE_WIRE_RATE_GET	0x7603
 
 /* A part of a list: `count' entries from number `first' on. */
 struct vale_wire_page {
@@ -93,11 +96,13 @@ struct vale_wire_addr {
 enum vale_wire_setting {
 	VALE_WIRE_AGEING = 1,	/* of a switch: vale_set_ageing() */
 	VALE_WIRE_LIMIT,	/* of a port: vale_set_limit() */
+	VALE_WIRE_RATE,		/* of a port: vale_set_rate(), in bits, */
+	VALE_WIRE_RATE_FRAMES,	/* or in frames */
 };
 
 struct vale_wire_set {
 	uint32_t	ws_setting;
-	uint32_t	ws_pad;
+	uint32_t	ws_burst;	/* of a rate */
 	uint64_t	ws_value;
 };
 

@@ -12,6 +12,7 @@
  */
 
 #include <sys/param.h>
+#include <dev/netmap/vale_rate.h>
 
 #include <ctype.h>
 #include <err.h>
@@ -42,7 +43,7 @@ static const char usage_text[] =
     "  -t  the addresses that a switch has learned\n"
     "  -s  the rates of a switch's ports, each second or interval\n"
     "  -o  change a setting: of a switch ageing=seconds; of a port\n"
-    "      limit=addresses; 0 for never and none\n"
+    "      limit=addresses, rate=limit[,burst=size]; 0 for never and none\n"
     "  -c  valed's control socket, in place of that of the environment,\n"
     "      VALE_SOCKET\n"
     "  -j  --json: print JSON\n";
@@ -120,32 +121,67 @@ number(const char *s, uint64_t *value)
 	return (isdigit((unsigned char)*s) && *end == '\0' && errno == 0);
 }
 
+/* The value of a setting of this name in `assignment', or NULL. */
+static const char *
+value_of(const char *assignment, const char *setting)
+{
+	const size_t len = strlen(setting);
+
+	return (strncmp(assignment, setting, len) == 0 &&
+	    assignment[len] == '=' ? assignment + len + 1 : NULL);
+}
+
+/* rate=limit[,burst=size] */
+static void
+parse_rate(struct vale_wire_set *ws, const char *assignment)
+{
+	struct vale_rate_conf conf = { .rc_rate = 0 };
+	const char *burst, *comma = strchr(assignment, ',');
+	char *rate;
+
+	rate = strndup(assignment, strcspn(assignment, ","));
+	if (rate == NULL)
+		err(EX_OSERR, NULL);
+	if (!vale_rate_parse(value_of(rate, "rate"), &conf))
+		errx(EX_USAGE, "%s: not a number up to 1000G, with or without "
+		    "K, M or G, and bit/s, Byte/s or pkt/s", rate);
+	burst = comma == NULL ? NULL : value_of(comma + 1, "burst");
+	if (comma != NULL && (burst == NULL ||
+	    !vale_rate_parse_burst(burst, &conf)))
+		errx(EX_USAGE, "%s: not burst= and a number from 1 to 512M, "
+		    "with or without K or M", comma + 1);
+	ws->ws_setting = conf.rc_frames ? VALE_WIRE_RATE_FRAMES :
+	    VALE_WIRE_RATE;
+	ws->ws_value = conf.rc_rate;
+	ws->ws_burst = conf.rc_burst;
+	free(rate);
+}
+
 /* -o: name, then setting=value. */
 static void
 set(const char *name, const char *assignment)
 {
-	static const struct {
-		const char		*name;
-		enum vale_wire_setting	 setting;
-	} settings[] = {
-		{ "ageing", VALE_WIRE_AGEING },
-		{ "limit", VALE_WIRE_LIMIT },
-	};
 	struct vale_wire_set ws = { .ws_setting = 0 };
 	struct vale_client_call call = { .body = &ws, .size = sizeof(ws) };
-	const size_t len = strcspn(assignment, "=");
 	struct nmreq_header hdr;
-	size_t i;
+	const char *value;
 
-	for (i = 0; i < nitems(settings); i++)
-		if (strlen(settings[i].name) == len &&
-		    memcmp(settings[i].name, assignment, len) == 0)
-			ws.ws_setting = settings[i].setting;
-	if (ws.ws_setting == 0)
-		errx(EX_USAGE, "%s: no such setting", assignment);
-	if (assignment[len] != '=' || !number(assignment + len + 1,
-	    &ws.ws_value))
-		errx(EX_USAGE, "%s: the value is not a number", assignment);
+	if (value_of(assignment, "rate") != NULL)
+		parse_rate(&ws, assignment);
+	else {
+		value = value_of(assignment, "ageing");
+		ws.ws_setting = VALE_WIRE_AGEING;
+		if (value == NULL) {
+			value = value_of(assignment, "limit");
+			ws.ws_setting = VALE_WIRE_LIMIT;
+		}
+		if (value == NULL)
+			errx(EX_USAGE, "%s: not a setting and its value",
+			    assignment);
+		if (!number(value, &ws.ws_value))
+			errx(EX_USAGE, "%s: the value is not a number",
+			    assignment);
+	}
 	request(name, VALE_WIRE_SET, &hdr, &call);
 }
 

@@ -48,6 +48,7 @@ static const struct ctl_request {
 	{ VALE_WIRE_PORTS, sizeof(struct vale_wire_page), ctl_ports },
 	{ VALE_WIRE_ADDRS, sizeof(struct vale_wire_page), ctl_addrs },
 	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set },
+	{ VALE_WIRE_RATE_GET, 0, ctl_rate_get },
 };
 
 static int ctl_listen = -1;

@@ -13,6 +13,7 @@
 
 #include <sys/param.h>
 #include <dev/netmap/vale_fdb.h>
+#include <dev/netmap/vale_rate.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -210,6 +211,38 @@ ctl_addrs(struct ctl_conn *cc, size_t *size)
 	return (0);
 }
 
+/* VALE_WIRE_RATE, VALE_WIRE_RATE_FRAMES. */
+static int
+set_rate(struct ctl_conn *cc, const char *name, const struct vale_wire_set *ws)
+{
+	const struct vale_rate_conf conf = {
+		.rc_rate = ws->ws_value,
+		.rc_burst = ws->ws_burst,
+		.rc_frames = ws->ws_setting == VALE_WIRE_RATE_FRAMES,
+	};
+
+	if (vale_set_rate(name, &conf) == 0)
+		return (0);
+	return (errno == ENXIO ? no_port(cc) : ctl_why(cc, errno,
+	    "the rate or the burst is out of range"));
+}
+
+int
+ctl_rate_get(struct ctl_conn *cc, size_t *size)
+{
+	struct vale_wire_set *ws = cc->cc_body;
+	struct vale_rate_conf conf;
+
+	if (vale_get_rate(cc->cc_wire->vw_header.nr_name, &conf) != 0)
+		return (no_port(cc));
+	ws->ws_setting = conf.rc_frames ? VALE_WIRE_RATE_FRAMES :
+	    VALE_WIRE_RATE;
+	ws->ws_burst = conf.rc_burst;
+	ws->ws_value = conf.rc_rate;
+	*size = sizeof(*ws);
+	return (0);
+}
+
 int
 ctl_set(struct ctl_conn *cc, size_t *size __unused)
 {
@@ -229,6 +262,9 @@ ctl_set(struct ctl_conn *cc, size_t *size __unused)
 			return (0);
 		return (errno == ENXIO ? no_port(cc) : ctl_why(cc, errno,
 		    "the limit must be 0 to %u addresses", VALE_FDB_ENTRIES));
+	case VALE_WIRE_RATE:
+	case VALE_WIRE_RATE_FRAMES:
+		return (set_rate(cc, name, ws));
 	default:
 		return (ctl_why(cc, EOPNOTSUPP, "setting %u is not supported",
 		    ws->ws_setting));

@@ -128,6 +128,28 @@ addresses_body()
 	teardown
 }
 
+atf_test_case rate
+rate_head()
+{
+	atf_set descr "A port sends no more than its burst and its rate"
+}
+rate_body()
+{
+	setup vale0:a vale0:b
+	# A frame a second, and ten at once; no test takes 90 s more.
+	atf_check $VALECTL -o vale0:a rate=1pkt/s,burst=10
+	send 0 100
+	atf_check -o save:dropped sh -c "$VALECTL -k vale0:a |
+	    sed -n 's/.* tx_drop_rate //p'"
+	[ "$(cat dropped)" -gt 0 ] || atf_fail "nothing was dropped"
+	[ "$(cat dropped)" -le 90 ] || atf_fail "$(cat dropped) dropped"
+	atf_check $VALECTL -o vale0:a rate=0
+	send 0 100
+	atf_check -o match:"tx_drop_rate $(cat dropped)$" \
+	    $VALECTL -k vale0:a
+	teardown
+}
+
 atf_test_case live
 live_head()
 {
@@ -184,8 +206,13 @@ errors_body()
 	65|limit must be 0 to 5120|-o vale0:a limit=99999999999
 	64|limit=x: the value is not a number|-o vale0:a limit=x
 	64|limit=-1: the value is not a number|-o vale0:a limit=-1
-	64|limit: the value is not a number|-o vale0:a limit
-	64|color=1: no such setting|-o vale0:a color=1
+	64|limit: not a setting and its value|-o vale0:a limit
+	64|color=1: not a setting and its value|-o vale0:a color=1
+	64|rate=7: not a number up to 1000G|-o vale0:a rate=7
+	64|rate=: not a number up to 1000G|-o vale0:a rate=
+	64|burst=0: not burst= and a number|-o vale0:a rate=7Mbit/s,burst=0
+	64|x=1: not burst= and a number|-o vale0:a rate=7Mbit/s,x=1
+	65|vale0:z: there is no such port|-o vale0:z rate=1Mbit/s
 	64|the setting is missing|-o vale0:a
 	64|unexpected argument|-t vale0 x
 	64|unexpected argument|vale0
@@ -207,6 +234,7 @@ atf_init_test_cases()
 	atf_add_test_case list
 	atf_add_test_case counters
 	atf_add_test_case addresses
+	atf_add_test_case rate
 	atf_add_test_case live
 	atf_add_test_case errors
 }

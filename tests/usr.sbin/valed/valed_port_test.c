@@ -16,6 +16,7 @@
 #include <sys/systm.h>
 #include <sys/wait.h>
 #include <dev/netmap/vale_fdb.h>
+#include <dev/netmap/vale_rate.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -373,6 +374,7 @@ find_addr(const struct vale_fdb_entry *entry, void *arg)
 VALED_TEST(settings, "Addresses are listed; settings apply, and refuse what is "
     "out of range or does not exist")
 {
+	struct vale_rate_conf now, rate = { 7, 9, true };
 	struct vale_desc *a, *b;
 	unsigned int n = 0;
 
@@ -395,6 +397,14 @@ VALED_TEST(settings, "Addresses are listed; settings apply, and refuse what is "
 	ATF_CHECK_EQ(0, vale_set_ageing("vale0", 10));
 	ATF_CHECK_EQ(-1, vale_set_ageing("vale0", VALE_FDB_AGEING_MAX_S + 1));
 	ATF_CHECK_EQ(EINVAL, errno);
+	ATF_CHECK_EQ(0, vale_set_rate("vale0:a", &rate));
+	ATF_CHECK_EQ(0, vale_get_rate("vale0:a", &now));
+	ATF_CHECK(now.rc_rate == 7 && now.rc_burst == 9 && now.rc_frames);
+	rate.rc_rate = VALE_RATE_MAX + 1;
+	ATF_CHECK_EQ(-1, vale_set_rate("vale0:a", &rate));
+	ATF_CHECK_EQ(EINVAL, errno);
+	ATF_CHECK_EQ(-1, vale_get_rate("vale0:c", &now));
+	ATF_CHECK_EQ(ENXIO, errno);
 	ATF_CHECK_EQ(-1, vale_set_ageing("vale7", 10));
 	ATF_CHECK_EQ(ENXIO, errno);
 	vale_close(a);

@@ -26,7 +26,7 @@ fuzz()
 	tail -n 2 more
 }
 
-for name in model server switch options core; do
+for name in model server switch options core control; do
 	eval "
 	atf_test_case $name
 	${name}_head()
@@ -46,4 +46,5 @@ atf_init_test_cases()
 	atf_add_test_case switch
 	atf_add_test_case options
 	atf_add_test_case core
+	atf_add_test_case control
 }

@@ -287,7 +287,7 @@ check_valed(const struct valed_options *opt)
 {
 	const struct adapter_config *a, *b;
 
-	INVARIANT(opt->vo_nadapters > 0 &&
+	INVARIANT((opt->vo_nadapters > 0 || opt->vo_control != NULL) &&
 	    opt->vo_nadapters <= VALED_MAXADAPTERS);
 	for (a = opt->vo_adapters;
 	    a < opt->vo_adapters + opt->vo_nadapters; a++) {

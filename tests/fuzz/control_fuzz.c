@@ -1,0 +1,383 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * valed's control socket, and ports of other processes.  An input is a sequence
+ * of operations (ops.h) of two clients, which send packets of any kind and write
+ * anything to the memory of their ports; this process receives and transmits as
+ * the threads of valed do, in turn.  A third port of the same switch, of this
+ * process, exchanges frames with them.
+ *
+ * Invariants: each packet has a reply of the right form, or ends the connection;
+ * the third port's rings stay in order, and its counters consistent; whatever
+ * the clients did, two new ports exchange a frame at the end.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Its threads do not run: the functions below take their place. */
+#include "ctl.c"
+
+#include "ops.h"
+
+#define	CLIENTS		2
+
+enum {
+	CONTROL_REGISTER,	/* a valid request */
+	CONTROL_PACKET,		/* any */
+	CONTROL_WRITE,		/* to the CSB and the rings */
+	CONTROL_TX_HEAD,	/* publish */
+	CONTROL_RX_HEAD,
+	CONTROL_TX,		/* transmit what is published */
+	CONTROL_SEND,		/* from the third port */
+	CONTROL_RECEIVE,	/* there */
+	CONTROL_LEAVE,		/* disconnect, and connect again */
+	CONTROL_NOPS
+};
+
+static struct client {
+	struct ctl_conn	*cc;
+	int		 fd;		/* the client's end */
+	int		 fds[VALE_WIRE_FDS]; /* that came with replies */
+	unsigned int	 nfds;
+	uint8_t		*memory;	/* of its port, or NULL */
+	size_t		 size;
+} clients[CLIENTS];
+static struct vale_desc	*third;
+static struct vale_wire	*packet;
+
+/* The switch's time is the same whenever an input runs. */
+int	fuzz_clock_gettime(clockid_t clock, struct timespec *ts);
+
+int
+fuzz_clock_gettime(clockid_t clock __unused, struct timespec *ts)
+{
+	ts->tv_sec = 1;
+	ts->tv_nsec = 0;
+	return (0);
+}
+
+static void
+connect_client(struct client *cl)
+{
+	struct ctl_conn *cc = &ctl_conns[cl - clients];
+	int fds[2];
+
+	INVARIANT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) ==
+	    0);
+	memset(cc, 0, sizeof(*cc));
+	cc->cc_used = 1;
+	cc->cc_fd = fds[0];
+	cc->cc_wire = malloc(VALE_WIRE_MAX);
+	INVARIANT(cc->cc_wire != NULL);
+	cc->cc_body = cc->cc_wire + 1;
+	cl->cc = cc;
+	cl->fd = fds[1];
+	cl->nfds = 0;
+	cl->memory = NULL;
+}
+
+/* What ctl_conn_thread() does at the end, and a client that dies. */
+static void
+leave(struct client *cl)
+{
+	struct ctl_conn *cc = cl->cc;
+
+	if (cl->memory != NULL)
+		munmap(cl->memory, cl->size);
+	while (cl->nfds > 0)
+		close(cl->fds[--cl->nfds]);
+	if (cc->cc_port != NULL)
+		ctl_port_close(cc);
+	close(cc->cc_fd);
+	free(cc->cc_wire);
+	close(cl->fd);
+}
+
+/* Keep the descriptors of a reply; map the memory, which is the first. */
+static void
+take_fds(struct client *cl, struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	const struct nmreq_register *reg = (const void *)(packet + 1);
+
+	if (c == NULL)
+		return;
+	INVARIANT(cl->nfds == 0 && cl->memory == NULL);
+	cl->nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(cl->fds, CMSG_DATA(c), cl->nfds * sizeof(int));
+	INVARIANT(cl->nfds == 3);
+	cl->size = reg->nr_memsize;
+	INVARIANT(lseek(cl->fds[0], 0, SEEK_END) == (off_t)cl->size);
+	cl->memory = mmap(NULL, cl->size, PROT_READ | PROT_WRITE, MAP_SHARED,
+	    cl->fds[0], 0);
+	INVARIANT(cl->memory != MAP_FAILED);
+}
+
+/* Send `len' bytes of the packet, have them served, and read the reply. */
+static void
+converse(struct client *cl, size_t len)
+{
+	union {
+		struct cmsghdr	align;
+		char		space[CMSG_SPACE(VALE_WIRE_FDS * sizeof(int))];
+	} control;
+	struct iovec iov = { packet, VALE_WIRE_MAX };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = &control, .msg_controllen = sizeof(control) };
+	ssize_t n;
+
+	INVARIANT(send(cl->fd, packet, len, MSG_NOSIGNAL) == (ssize_t)len);
+	if (!ctl_serve_request(cl->cc)) {
+		INVARIANT(len == 0);
+		leave(cl);
+		connect_client(cl);
+		return;
+	}
+	n = recvmsg(cl->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	INVARIANT(n >= (ssize_t)sizeof(*packet));
+	INVARIANT(packet->vw_magic == VALE_WIRE_MAGIC);
+	INVARIANT(strnlen(packet->vw_why, sizeof(packet->vw_why)) <
+	    sizeof(packet->vw_why));
+	INVARIANT((packet->vw_error == 0) == (packet->vw_why[0] == '\0'));
+	INVARIANT(packet->vw_error == 0 || n == (ssize_t)sizeof(*packet));
+	take_fds(cl, &msg);
+}
+
+static void
+prepare(uint16_t type, const char *name)
+{
+	memset(packet, 0, VALE_WIRE_MAX);
+	packet->vw_magic = VALE_WIRE_MAGIC;
+	packet->vw_header.nr_version = NETMAP_API;
+	packet->vw_header.nr_reqtype = type;
+	strlcpy(packet->vw_header.nr_name, name,
+	    sizeof(packet->vw_header.nr_name));
+}
+
+static void
+op_register(struct client *cl, const struct op *op)
+{
+	struct nmreq_register *reg = (void *)(packet + 1);
+	char name[VALE_NAME_SIZE];
+
+	snprintf(name, sizeof(name), "vale0:c%u", op->b % 4);
+	prepare(NETMAP_REQ_REGISTER, name);
+	reg->nr_mode = NR_REG_ALL_NIC;
+	reg->nr_tx_slots = op->c & 0x1f;
+	reg->nr_rx_slots = op->c >> 8 & 0x1f;
+	reg->nr_extra_bufs = op->c >> 16 & 0xf;
+	converse(cl, sizeof(*packet) + sizeof(*reg));
+}
+
+/* A packet that may be right in all but what the operation says. */
+static void
+op_packet(struct client *cl, const struct op *op)
+{
+	static const char *const names[] = { "vale0:third", "vale0", "",
+	    "vale0:c1", "vale7:x", "vale0:c0" };
+	const struct ctl_request *r = &requests[op->a / CLIENTS %
+	    nitems(requests)];
+	size_t len = sizeof(*packet) + r->size;
+
+	prepare(r->type, names[op->b % nitems(names)]);
+	memcpy(packet + 1, &op->d, sizeof(op->d));
+	switch (op->c % 8) {
+	case 0:
+		len = op->c >> 8 & 0xff;
+		break;
+	case 1:
+		len = MIN(op->c >> 8, VALE_WIRE_MAX);
+		break;
+	case 2:
+		((uint8_t *)packet)[(op->c >> 8) % len] = op->d;
+		break;
+	case 3:
+		memset(packet->vw_header.nr_name, op->c >> 8,
+		    sizeof(packet->vw_header.nr_name));
+		break;
+	}
+	converse(cl, len);
+}
+
+static void
+op_write(struct client *cl, const struct op *op)
+{
+	const size_t words = cl->size / sizeof(uint32_t);
+	uint32_t *p = (uint32_t *)(void *)cl->memory;
+
+	/* Mostly to the beginning, where CSB and rings are. */
+	p[op->c % (op->b % 8 == 0 ? words : MIN(words, 2048))] = op->d;
+}
+
+static void
+third_send(const struct op *op)
+{
+	struct netmap_ring *ring = third->txring;
+	struct netmap_slot *slot;
+	unsigned int n = op->b % 40 + 1;
+	uint8_t *buf;
+
+	for (; n > 0; n--) {
+		slot = &ring->slot[ring->head];
+		buf = (uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
+		memset(buf, 0xff, 12);
+		memcpy(buf + 6, "\2\0\0\0\0\3", 6);
+		slot->len = 14 + op->c % 2000;
+		slot->flags = 0;
+		ring->head = ring->cur = nm_ring_next(ring, ring->head);
+	}
+	INVARIANT(vale_txsync(third) == 0);
+}
+
+static void
+third_receive(void)
+{
+	struct netmap_ring *ring = third->rxring;
+	uint64_t c[VALE_NCOUNTERS];
+
+	INVARIANT(vale_rxsync(third) == 0);
+	for (; ring->head != ring->tail; ring->head = nm_ring_next(ring,
+	    ring->head))
+		INVARIANT(ring->slot[ring->head].len <= ring->nr_buf_size);
+	ring->cur = ring->head;
+	INVARIANT(vale_port_counters(third->name, c) == 0);
+	INVARIANT(c[VALE_C_RX_FRAME] == c[VALE_C_RX_COPY]);
+	INVARIANT(c[VALE_C_RX_BAD_RING] == 0 && c[VALE_C_RX_BAD_BUF] == 0);
+}
+
+static void
+op_run(const struct op *op)
+{
+	struct client *cl = &clients[op->a % CLIENTS];
+	struct vale_csb *csb = (void *)cl->memory;
+
+	switch (op->kind % CONTROL_NOPS) {
+	case CONTROL_REGISTER:
+		op_register(cl, op);
+		break;
+	case CONTROL_PACKET:
+		op_packet(cl, op);
+		break;
+	case CONTROL_WRITE:
+		if (csb != NULL)
+			op_write(cl, op);
+		break;
+	case CONTROL_TX_HEAD:
+		if (csb != NULL)
+			csb->tx_atok.head = op->c;
+		break;
+	case CONTROL_RX_HEAD:
+		if (csb != NULL)
+			csb->rx_atok.head = op->b % 2 == 0 ?
+			    csb->rx_ktoa.hwtail : op->c;
+		break;
+	case CONTROL_TX:
+		if (csb != NULL) {
+			vale_shared_tx(cl->cc->cc_port);
+			vale_shared_wait(cl->cc->cc_port);
+		}
+		break;
+	case CONTROL_SEND:
+		third_send(op);
+		break;
+	case CONTROL_RECEIVE:
+		third_receive();
+		break;
+	case CONTROL_LEAVE:
+		leave(cl);
+		connect_client(cl);
+		break;
+	}
+}
+
+/* Two new ports exchange a frame. */
+static void
+works(void)
+{
+	const struct op op = { .kind = 0 };
+	struct vale_desc *d = vale_open("vale0:works", NULL);
+
+	INVARIANT(d != NULL);
+	INVARIANT(vale_rxsync(d) == 0);
+	third_send(&op);
+	INVARIANT(vale_rxsync(d) == 0);
+	INVARIANT(nm_ring_space(d->rxring) == 1);
+	vale_close(d);
+}
+
+void
+target_op(struct rng *rng, struct op *op)
+{
+	op->kind = rng_below(rng, CONTROL_NOPS);
+	if (op->kind == CONTROL_LEAVE && !rng_one_in(rng, 8))
+		op->kind = CONTROL_TX;
+	op->a = rng_below(rng, CLIENTS * nitems(requests));
+	op->b = rng_number(rng);
+	op->c = op->kind == CONTROL_TX_HEAD || op->kind == CONTROL_RX_HEAD ?
+	    rng_below(rng, 40) : rng_number(rng);
+	op->d = rng_number(rng);
+}
+
+/* A port, some of its memory, and frames both ways. */
+size_t
+target_phrase(struct rng *rng, struct op *ops, size_t max)
+{
+	const uint8_t a = rng_below(rng, CLIENTS);
+	size_t i, n = MIN(max, 8);
+
+	for (i = 0; i < n; i++) {
+		target_op(rng, &ops[i]);
+		ops[i].a = a;
+	}
+	ops[0].kind = CONTROL_REGISTER;
+	if (n == 8) {
+		ops[1].kind = ops[2].kind = CONTROL_WRITE;
+		ops[3].kind = CONTROL_TX_HEAD;
+		ops[3].c = rng_below(rng, 32);
+		ops[4].kind = CONTROL_TX;
+		ops[5].kind = CONTROL_SEND;
+		ops[6].kind = CONTROL_RX_HEAD;
+		ops[7].kind = CONTROL_RECEIVE;
+	}
+	return (n);
+}
+
+int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct vale_params params = { 64, 64 };
+	struct op ops[OPS_MAX];
+	size_t i, n;
+
+	packet = malloc(VALE_WIRE_MAX);
+	INVARIANT(packet != NULL);
+	third = vale_open("vale0:third", &params);
+	INVARIANT(third != NULL);
+	for (i = 0; i < CLIENTS; i++)
+		connect_client(&clients[i]);
+	n = ops_read(data, size, ops);
+	for (i = 0; i < n; i++)
+		op_run(&ops[i]);
+	INVARIANT(vale_set_limit("vale0:third", 0) == 0);
+	for (i = 0; i < CLIENTS; i++)
+		leave(&clients[i]);
+	third_receive();
+	works();
+	vale_close(third);
+	free(packet);
+	return (0);
+}

@@ -520,6 +520,28 @@ def mtu():
             exchange(a, b)
 
 
+def rate():
+    # The fifth frame takes the last byte of 241, and owes 59, for 472 s.
+    with Valed(["vm1", "vm2"], {"vm1": ",rate=1bit/s,burst=241"}) as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            frames = [ethernet(b.mac, a.mac, bytes([i]) * 46)
+                      for i in range(20)]
+            assert len(frames[0]) == 60
+            for frame in frames:
+                a.send(frame)
+            assert [b.receive() for _ in range(5)] == frames[:5]
+            a.settle()
+            wait_until(lambda: v.counters("vm1")["port_tx_frames"] == 20,
+                       "20 frames")
+            c = v.counters("vm1")
+            assert c["port_tx_drop_rate"] == 15, c
+            assert v.counters("vm2")["port_rx_frames"] == 5
+            frame = ethernet(a.mac, b.mac, bytes(46))
+            for _ in range(20):
+                b.send(frame)
+                assert a.receive() == frame
+
+
 def delays_interrupts(option, itr):
     with one_vm(option) as v, Driver("vm1.sock") as c:
         fd = eventfd()
@@ -756,5 +778,5 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (
         version, info, config, registers, default_mac, writes, fragments,
         descriptors, msi, intx, traffic, one_copy, no_bus_master_rx,
-        remap_under_load, mtu, moderation, csb, bus_master, dma, reset,
+        remap_under_load, mtu, rate, moderation, csb, bus_master, dma, reset,
         reconnect, stopped, serves)})

@@ -23,6 +23,7 @@ one_copy: a frame is copied once if the receiver has a buffer posted
 no_bus_master_rx: a VM without bus mastering or memory receives no frames
 remap_under_load: memory moves, resets and reconnects while another VM sends
 mtu: frames longer than mtu= are dropped both ways
+rate: what a VM sends beyond rate= is dropped and counted
 moderation: itr= and itr_min= delay interrupts
 csb: the CSB works through shared memory until its client disconnects
 bus_master: without bus mastering the adapter does not access memory

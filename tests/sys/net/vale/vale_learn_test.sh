@@ -207,19 +207,19 @@ drops_body()
 	atf_check -o inline:"0\n" sysctl -n $oid.valet0.drop_nomem
 }
 
-# 299 bytes, then a bit a second: the fifth frame owes 8 bits.
+# The fifth frame takes the last byte of 241, and owes 59, for 472 s.
 case_with rate "Frames over the rate of their port are dropped and counted"
 rate_body()
 {
 	begin
-	set_ok valet0.rate "a=1bit/s:299 b=0"
+	set_ok valet0.rate "a=1bit/s:241 b=0"
 	talk valet0:a valet0:b -- \
 	    send,0,1,0,20 recv send,1,2,0,20 recv \
 	    "run,sh count a rate burst frames flooded drop_rate" \
 	    "run,sh count b frames flooded drop_rate" <<-EOF
 		recv 0 5
 		recv 20 0
-		a 1bit/s 299 20 5 15
+		a 1bit/s 241 20 5 15
 		b 20 20 0
 	EOF
 }

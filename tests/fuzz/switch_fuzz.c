@@ -36,6 +36,8 @@
 
 #include <libvale.h>
 
+#include <dev/netmap/vale_rate.h>
+
 #include "frame.h"
 #include "frame_cut.h"
 #include "ops.h"
@@ -147,6 +149,8 @@ make_op(struct rng *rng, struct op *op, enum switch_op kind)
 		break;
 	case SWITCH_LOOK:
 		op->c = rng_number(rng);
+		if (rng_one_in(rng, 2))
+			op->d = rng_number(rng);
 		break;
 	case SWITCH_SINK:
 		op->b = rng_below(rng, 8);
@@ -286,7 +290,7 @@ check_port(const struct vale_port_info *pi, void *arg)
 	dropped = c[VALE_C_TX_RUNT] + c[VALE_C_TX_OVERSIZE] +
 	    c[VALE_C_TX_BAD_BUF] + c[VALE_C_TX_BAD_LEN] + c[VALE_C_TX_FRAGS] +
 	    c[VALE_C_TX_CUT] + c[VALE_C_TX_BAD_HEADER] +
-	    c[VALE_C_TX_NODEST] + c[VALE_C_TX_SELF];
+	    c[VALE_C_TX_RATE] + c[VALE_C_TX_NODEST] + c[VALE_C_TX_SELF];
 	/*
 	 * If no port was opened or closed, copies to one port are frames of one
 	 * port.
@@ -641,6 +645,8 @@ look_address(const struct vale_fdb_entry *e __unused, void *arg __unused)
 static void
 op_look(const struct op *op)
 {
+	const struct vale_desc *d = ports[op->a % PORTS].d;
+	struct vale_rate_conf conf;
 	unsigned int i, n, open;
 
 	n = open = 0;
@@ -650,6 +656,15 @@ op_look(const struct op *op)
 	INVARIANT(n == open);
 	(void)vale_fdb_list("vale0", look_address, NULL);
 	(void)vale_set_ageing("vale0", op->c);
+	if (d == NULL)
+		return;
+	/* None, or one that few frames exceed, or most. */
+	conf.rc_rate = op->d;
+	conf.rc_burst = op->c;
+	conf.rc_frames = op->c % 2 == 0;
+	INVARIANT((vale_set_rate(d->name, &conf) == 0) ==
+	    (conf.rc_rate <= VALE_RATE_MAX &&
+	    conf.rc_burst <= VALE_RATE_BURST_MAX));
 }
 
 static void

@@ -90,14 +90,14 @@ vale_share_max(struct vale_share *sh, unsigned int sender, uint32_t used,
 {
 	uint32_t held, share;
 
-	MPASS(vale_share_on(sh));
+	MPASS(vale_share_on(sh) && first >= 1);
 	share_see(sh, sender);
 	share_return(sh, used);
-	share = MAX(sh->sh_slots / sh->sh_active, 1);
+	share = sh->sh_slots / sh->sh_active;
 	held = sh->sh_held[sender];
 	if (held == 0)
 		return (MAX(share, first));
-	return (held < share ? share - held : 0);
+	return (MAX(share, held) - held);
 }
 
 void

@@ -84,7 +84,7 @@ vale_share_on(const struct vale_share *sh)
 /*
  * How many slots sender `sender' may take; more may be free, or less.  `used'
  * is the number of slots in use, and `first' the number that the sender's next
- * frame needs.  vale_share_on() must be true.
+ * frame needs, at least 1.  vale_share_on() must be true.
  */
 uint32_t vale_share_max(struct vale_share *sh, unsigned int sender,
 	    uint32_t used, uint32_t first);

@@ -27,6 +27,7 @@
 
 static struct vale_share sh;
 static uint8_t	queue[65536];		/* senders of the slots in use */
+static bool	known[65536];		/* and whether shares count them */
 static uint32_t	nqueue, nslots;
 static uint64_t	got[SENDERS];		/* slots that were received */
 static uint64_t	refused;
@@ -55,16 +56,21 @@ static uint32_t
 offer(unsigned int sender, uint32_t n, uint32_t each)
 {
 	uint32_t frames, space = nslots - nqueue;
+	bool on = vale_share_on(&sh);
 
-	if (vale_share_on(&sh))
+	if (on)
 		space = MIN(space, vale_share_max(&sh, sender, nqueue, each));
 	frames = MIN(n, space / each);
-	if (frames > 0 && vale_share_on(&sh))
+	if (frames > 0 && on)
 		vale_share_take(&sh, sender, frames * each);
 	memset(queue + nqueue, (int)sender, frames * each);
+	memset(known + nqueue, on, frames * each);
 	nqueue += frames * each;
 	if (frames < n) {
 		refused += n - frames;
+		/* Shares begin with unknown slots. */
+		if (!vale_share_on(&sh))
+			memset(known, false, sizeof(known));
 		vale_share_refused(&sh, sender);
 	}
 	return (frames);
@@ -81,6 +87,7 @@ receive(uint32_t n)
 		got[queue[i]]++;
 	nqueue -= n;
 	memmove(queue, queue + n, nqueue);
+	memmove(known, known + n, nqueue);
 }
 
 TEST(single, "A single sender may use the whole ring, and nothing is counted "
@@ -97,6 +104,8 @@ TEST(single, "A single sender may use the whole ring, and nothing is counted "
 		receive(1 + i % 100);
 		ATF_REQUIRE_EQ(1 + i % 100, offer(7, 2000, 1));
 		ATF_REQUIRE_EQ(SLOTS, nqueue);
+		ATF_REQUIRE_EQ(1, sh.sh_nruns);
+		ATF_REQUIRE_EQ(1, sh.sh_active);
 	}
 	end();
 }
@@ -124,6 +133,56 @@ TEST(off, "A ring's worth of slots without a refused frame ends the shares")
 	receive(100);
 	ATF_CHECK_EQ(50, offer(1, 100, 1));
 	end();
+
+	/* Whoever was refused is active; what was held before is not. */
+	begin(100);
+	ATF_CHECK_EQ(100, offer(1, 101, 1));
+	receive(100);
+	ATF_CHECK_EQ(50, offer(2, 100, 1));
+	ATF_CHECK_EQ(50, offer(1, 50, 1));
+	while (vale_share_on(&sh)) {
+		receive(10);
+		offer(2, 10, 1);
+	}
+	ATF_CHECK(sh.sh_held[2] >= 50);
+	receive(100);
+	ATF_CHECK_EQ(100, offer(1, 101, 1));
+	ATF_CHECK_EQ(0, offer(2, 1, 1));
+	ATF_CHECK_EQ(2, sh.sh_active);
+	receive(30);
+	ATF_CHECK_EQ(30, offer(2, 100, 1));
+	end();
+}
+
+TEST(active, "Each sender is counted once, in any order, for two rings' worth "
+    "of slots")
+{
+	unsigned int i, order, round;
+
+	for (order = 0; order < 2; order++) {
+		begin(SLOTS);
+		vale_share_refused(&sh, order == 0 ? 0 : SENDERS - 1);
+		for (round = 0; round < 2; round++)
+			for (i = 0; i < SENDERS; i++) {
+				(void)vale_share_max(&sh, order == 0 ? i :
+				    SENDERS - 1 - i, 0, 1);
+				ATF_REQUIRE_EQ(round == 0 ? i + 1 : SENDERS,
+				    sh.sh_active);
+			}
+		vale_share_take(&sh, 5, SLOTS);
+		ATF_CHECK_EQ(SENDERS, sh.sh_active);
+		for (i = 0; i < SENDERS; i++)
+			(void)vale_share_max(&sh, i, 0, 1);
+		ATF_CHECK_EQ(SENDERS, sh.sh_active);
+		vale_share_refused(&sh, 200);
+		vale_share_take(&sh, 5, SLOTS);
+		(void)vale_share_max(&sh, 63, 0, 1);
+		(void)vale_share_max(&sh, 64, 0, 1);
+		vale_share_refused(&sh, 64);
+		vale_share_take(&sh, 5, SLOTS);
+		ATF_CHECK_EQ(2, sh.sh_active);
+		end();
+	}
 }
 
 /*
@@ -296,11 +355,10 @@ TEST(small, "In rings of a few slots no sender holds more than one that others "
 TEST(held, "What each sender holds is what it has in the ring, in any order")
 {
 	uint32_t held[SENDERS], i, seed = 3, total, turn;
-	unsigned int sender, known;
+	unsigned int looks = 0, sender;
 
 	begin(200);
 	offer(3, 201, 1);
-	known = 0;
 	for (turn = 0; turn < 100000; turn++) {
 		sender = 253 - test_below(&seed, 5);
 		if (vale_share_on(&sh))
@@ -308,15 +366,14 @@ TEST(held, "What each sender holds is what it has in the ring, in any order")
 			    1 + test_below(&seed, 3));
 		else
 			offer(sender, 300, 1);
-		if (vale_share_on(&sh) && known++ > 1000) {
+		if (vale_share_on(&sh)) {
 			memset(held, 0, sizeof(held));
 			total = 0;
-			/* Strangers' slots are first. */
-			for (i = nqueue - MIN(sh.sh_total, nqueue);
-			    i < nqueue; i++) {
-				held[queue[i]]++;
-				total++;
+			for (i = 0; i < nqueue; i++) {
+				held[queue[i]] += known[i];
+				total += known[i];
 			}
+			looks++;
 			ATF_REQUIRE_EQ(total, sh.sh_total);
 			for (i = 0; i < SENDERS; i++)
 				ATF_REQUIRE_EQ(held[i], sh.sh_held[i]);
@@ -324,7 +381,7 @@ TEST(held, "What each sender holds is what it has in the ring, in any order")
 		}
 		receive(test_below(&seed, 30));
 	}
-	ATF_CHECK(known > 1000);
+	ATF_CHECK(looks > 1000);
 	end();
 }
 
@@ -353,6 +410,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, single);
 	ATF_TP_ADD_TC(tp, off);
+	ATF_TP_ADD_TC(tp, active);
 	ATF_TP_ADD_TC(tp, equal);
 	ATF_TP_ADD_TC(tp, light);
 	ATF_TP_ADD_TC(tp, gone);

@@ -110,8 +110,10 @@ threads()
 	    usr.sbin/valed/valed_control_test \
 	    usr.sbin/valed/valed_port_test \
 	    usr.sbin/valed/valed_protocol_test \
+	    usr.sbin/valed/valed_reload_test \
 	    usr.sbin/valed/vfu_close_test \
 	    usr.sbin/valed/vfu_dma_test \
+	    usr.sbin/valed/vfu_fault_test \
 	    soak/soak_test:ports
 }
 

@@ -1,0 +1,136 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# The domains of share/examples/libvirt, booted by libvirt, without a daemon:
+# virt-qemu-run has its driver for QEMU.  In them the test guest's kernel
+# replaces the disk, and emulation KVM; what the adapter takes is as it is there.
+
+# What the domain of a file is here, with this name for its files.
+domain()
+{
+	local name=$2
+
+	python3 - "$1" <<-END
+	import re, sys
+	text = open(sys.argv[1]).read()
+
+	def sub(pattern, new):
+	    global text
+	    text, n = re.subn(pattern, lambda m: new, text, flags=re.S)
+	    assert n > 0, pattern
+
+	sub('type="kvm"', 'type="qemu"')
+	sub('<memory unit="MiB">[0-9]*', '<memory unit="MiB">$GUEST_MB')
+	sub('<vcpu>2', '<vcpu>1')
+	sub('<boot dev="hd"/>', '<kernel>$KERNEL</kernel>'
+	    '<initrd>$INITRAMFS</initrd><cmdline>console=ttyS0 loglevel=5 '
+	    'panic=-1 mitigations=off nokaslr no_timer_check nowatchdog '
+	    'random.trust_cpu=on</cmdline>')
+	sub('<disk.*</disk>', '')
+	sub('<emulator>.*</emulator>', '<emulator>$QEMU</emulator>')
+	sub('<serial type="pty"/>', '<serial type="file">'
+	    '<source path="$PWD/$name.log"/><target port="0"/></serial>'
+	    '<serial type="unix"><source mode="bind" path="$PWD/$name.ctl"/>'
+	    '<target port="1"/></serial>')
+	sub('<console type="pty"/>', '')
+	sub('/run/valed/vale0/', '$PWD/')
+	# With 20 other processes an answer takes longer: guest.subr.
+	sub('"driver":"vfio-user-pci"',
+	    '"driver":"vfio-user-pci","x-msg-timeout":60000')
+	if not $huge:
+	    text = re.sub('<hugepages>.*</hugepages>', '', text, flags=re.S)
+	print(text)
+	END
+}
+
+# run NAME: has libvirt start the guest, in a mount namespace in which its user
+# exists.
+run()
+{
+	local root=$PWD/$1.root
+
+	mkdir -p $root/etc
+	cat > $root/etc/qemu.conf <<-END
+	user = "root"
+	group = "root"
+	security_driver = "none"
+	stdio_handler = "file"
+	namespaces = []
+	remember_owner = 0
+	cgroup_controllers = []
+	END
+	unshare -m --propagation private sh -c "mount --bind passwd /etc/passwd
+	    mount --bind group /etc/group
+	    exec virt-qemu-run -v -r $root $1.xml" > $1.qemu 2>&1 < /dev/null &
+	echo $! > $1-libvirt.pid
+	wait_until "QEMU's process" [ -s $root/run/qemu/$1.pid ] ||
+	    atf_fail "libvirt starts no QEMU: $(cat $1.qemu)"
+	cp $root/run/qemu/$1.pid $1.pid
+}
+
+atf_test_case domain cleanup
+domain_head()
+{
+	atf_set descr "libvirt boots the domains of share/examples/libvirt, \
+and their guests reach each other"
+	atf_set timeout 3600
+	atf_set require.user root
+	atf_set require.progs "virt-qemu-run unshare python3"
+}
+domain_body()
+{
+	local examples huge=0
+
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	examples=$(atf_get_srcdir)/../../../share/examples/libvirt
+	unshare -m true || atf_skip "no mount namespaces"
+	for f in passwd group; do
+		cp /etc/$f $f
+		grep -q ^libvirt-qemu: $f ||
+		    echo "libvirt-qemu:x:64055:64055::/:/bin/false" >> $f
+	done
+	grep -q ^kvm: group || echo "kvm:x:64056:" >> group
+	# libvirt takes them from where they are mounted.
+	if grep -q ' hugetlbfs ' /proc/mounts && [ $GUEST_MB -lt \
+	    $(awk '/^HugePages_Free/ { print 2 * $2 }' /proc/meminfo) ]; then
+		huge=1
+	else
+		echo "no huge pages: vm2-hugepages.xml is booted without"
+	fi
+
+	valed_start -s 1,e1000,vale0:vm1,path=vm1.sock \
+	    -s 2,e1000,vale0:vm2,path=vm2.sock || atf_fail "no valed"
+	domain $examples/vm1.xml vm1 > vm1.xml || atf_fail "vm1.xml"
+	domain $examples/vm2-hugepages.xml vm2 > vm2.xml || atf_fail "vm2.xml"
+	for f in vm1 vm2; do
+		run $f
+	done
+	for f in vm1 vm2; do
+		vm_wait $f || atf_fail "$f does not start: $(cat $f.qemu)"
+	done
+	up 1 2
+	# Where the XML says.
+	on vm1 readlink /sys/class/net/eth0/device > place
+	atf_check -o ignore grep '00:10\.0$' place
+	pings vm1 10.0.0.2
+	pings vm2 fd00::1
+	for f in vm1 vm2; do
+		kill $(cat $f-libvirt.pid)
+		wait $(cat $f-libvirt.pid)
+	done
+	rm -f vm1.pid vm2.pid *-libvirt.pid
+	valed_stop || atf_fail "valed ended with status $?: $(cat valed.log)"
+}
+domain_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case domain
+}

@@ -221,10 +221,10 @@ uint64_t vale_missed(const struct vale_desc *d);
  * Only in vale_switch.c.
  *
  * A port whose user is another process, which the switch does not trust.  Both
- * have mapped the same memory: the CSB at its beginning, behind it the rings and
- * buffers.  The rings are used as above, except that the user publishes head and
- * cur in the CSB, and finds the tail there (netmap's CSB mode, with struct
- * nm_csb_atok and nm_csb_ktoa of <net/netmap.h>).  For each ring
+ * have mapped the same memory: the CSB at its beginning, behind it the rings
+ * and buffers.  The rings are used as above, except that the user publishes
+ * head and cur in the CSB, and finds the tail there (netmap's CSB mode, with
+ * struct nm_csb_atok and nm_csb_ktoa of <net/netmap.h>).  For each ring
  *
  *	the user	stores its cur and head with release semantics;
  *			if kern_need_kick of its transmit ring is set, clears it
@@ -263,8 +263,8 @@ size_t	vale_shared_size(const struct vale_params *params,
 	    uint32_t extra_bufs);
 
 /*
- * Open such a port, as vale_open() does.  Of its descriptor only the name may be
- * used, and the descriptor only by vale_set_header(), vale_shared_tx(),
+ * Open such a port, as vale_open() does.  Of its descriptor only the name may
+ * be used, and the descriptor only by vale_set_header(), vale_shared_tx(),
  * vale_shared_wait() and vale_close().
  */
 struct vale_desc *vale_open_shared(const char *name,

@@ -52,8 +52,8 @@ struct vale_client_call {
 #define	VALE_CLIENT_BODY	(VALE_WIRE_MAX - sizeof(struct vale_wire))
 
 /*
- * Send a request, and wait for its reply.  The caller keeps the descriptors that
- * it sends, and owns those received.
+ * Send a request, and wait for its reply.  The caller keeps the descriptors
+ * that it sends, and owns those received.
  *
  * Fails with the errno of the reply, and valed's sentence in `why'; EPROTO if
  * the reply is malformed, EPIPE if valed has gone, or an errno of sendmsg(2) or
@@ -83,8 +83,8 @@ struct vale_client_port {
 
 /*
  * Open the port `name' as `reg' says, over the connection `fd', which becomes
- * the port's.  On failure the connection stays usable; `why', if it is not NULL,
- * takes as many bytes as vw_why.
+ * the port's.  On failure the connection stays usable; `why', if it is not
+ * NULL, takes as many bytes as vw_why.
  */
 int	vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 	    const struct nmreq_register *reg, char *why);

@@ -16,8 +16,8 @@
  * held.  A frame that does not fit in the free slots is dropped; a shorter one
  * after it may still fit.  While frames are dropped, each sender gets only its
  * share of the slots: vale_share.h.  A sink needs no shares: it is asked only
- * while the ring is empty, which the ring of a receiver that is too slow for its
- * senders is not.
+ * while the ring is empty, which the ring of a receiver that is too slow for
+ * its senders is not.
  *
  * The frames' memory may be a guest's, and a page of it that the guest's owner
  * withdraws takes as long to come back as that takes.  So may that of the

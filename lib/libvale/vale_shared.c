@@ -8,10 +8,10 @@
  * Ports whose user is another process: the CSB's side of the switch.
  * libvale.h has the protocol.
  *
- * The user can write to all of the memory at any time.  The switch keeps its own
- * indexes, stores them into the CSB and never reads them back; what it reads
- * there are the user's head, which it checks, and need_kick, with which the user
- * can only delay or wake itself.
+ * The user can write to all of the memory at any time.  The switch keeps its
+ * own indexes, stores them into the CSB and never reads them back; what it
+ * reads there are the user's head, which it checks, and need_kick, with which
+ * the user can only delay or wake itself.
  *
  * Receiving takes no thread here: the sender takes returned slots and publishes
  * (vale_rxq.c).  Transmitting takes one, which the owner of the port provides.

@@ -173,8 +173,8 @@ valed_call(const char *name, uint16_t type, struct vale_client_call *call)
 }
 
 /*
- * Call show(entry, arg) for each entry of a list, of `size' bytes each, until it
- * returns non-zero; returns that value.
+ * Call show(entry, arg) for each entry of a list, of `size' bytes each, until
+ * it returns non-zero; returns that value.
  */
 static int
 valed_list(const char *name, uint16_t type, size_t size,

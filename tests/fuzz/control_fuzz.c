@@ -6,14 +6,15 @@
 
 /*
  * valed's control socket, and ports of other processes.  An input is a sequence
- * of operations (ops.h) of two clients, which send packets of any kind and write
- * anything to the memory of their ports; this process receives and transmits as
- * the threads of valed do, in turn.  A third port of the same switch, of this
- * process, exchanges frames with them.
+ * of operations (ops.h) of two clients, which send packets of any kind and
+ * write anything to the memory of their ports; this process receives and
+ * transmits as the threads of valed do, in turn.  A third port of the same
+ * switch, of this process, exchanges frames with them.
  *
- * Invariants: each packet has a reply of the right form, or ends the connection;
- * the third port's rings stay in order, and its counters consistent; whatever
- * the clients did, two new ports exchange a frame at the end.
+ * Invariants: each packet has a reply of the right form, or ends the
+ * connection; the third port's rings stay in order, and its counters
+ * consistent; whatever the clients did, two new ports exchange a frame at the
+ * end.
  */
 
 #include <sys/param.h>

@@ -4,7 +4,8 @@
 
 # The domains of share/examples/libvirt, booted by libvirt, without a daemon:
 # virt-qemu-run has its driver for QEMU.  In them the test guest's kernel
-# replaces the disk, and emulation KVM; what the adapter takes is as it is there.
+# replaces the disk, and emulation KVM; what the adapter takes is as it is
+# there.
 
 # What the domain of a file is here, with this name for its files.
 domain()

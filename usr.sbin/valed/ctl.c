@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl_impl.h"
@@ -240,6 +241,8 @@ ctl_accept(int fd)
 static void *
 ctl_thread(void *arg __unused)
 {
+	/* Until there is a descriptor again. */
+	const struct timespec pause = { 0, 100000000 };
 	struct pollfd pfd = { .fd = ctl_listen, .events = POLLIN };
 	int fd;
 
@@ -250,7 +253,9 @@ ctl_thread(void *arg __unused)
 	while (ctl_error == 0) {
 		poll(&pfd, 1, -1);
 		fd = accept4(ctl_listen, NULL, NULL, SOCK_CLOEXEC);
-		if (fd != -1 && ctl_accept(fd) != 0)
+		if (fd == -1 && errno != EINTR && errno != EAGAIN)
+			nanosleep(&pause, NULL);
+		else if (fd != -1 && ctl_accept(fd) != 0)
 			close(fd);
 	}
 	return (NULL);

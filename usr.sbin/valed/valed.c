@@ -26,8 +26,8 @@
  * meet only in the switch, where a port cannot see another port's memory.  The
  * main thread opens the sockets, starts the other threads, drops the privileges
  * of the process, and then waits for signals, and for changes of the adapters
- * (valed_reload.c).  A second process, the guard, removes the sockets at the end
- * and reads changed configurations (valed_guard.c).
+ * (valed_reload.c).  A second process, the guard, removes the sockets at the
+ * end and reads changed configurations (valed_guard.c).
  *
  * Neither clients nor the guests behind them are trusted:
  *

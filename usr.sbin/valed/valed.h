@@ -193,10 +193,10 @@ void	valed_notify_watch(void);
  */
 
 /*
- * Create a socket of a type (SOCK_*) and listen on it.  Replaces one on which no
- * process listens.  On an error, removes the sockets that valed_sockets_drop()
- * would, prints a line to stderr, which begins with `option' and the path, and
- * exits.
+ * Create a socket of a type (SOCK_*) and listen on it.  Replaces one on which
+ * no process listens.  On an error, removes the sockets that
+ * valed_sockets_drop() would, prints a line to stderr, which begins with
+ * `option' and the path, and exits.
  */
 int	valed_socket_open(const char *option, const char *path, int type);
 
@@ -266,8 +266,8 @@ int	valed_sandbox_drop(void);
 /*
  * Enter the sandbox: no thread of the process can open a file, start a program
  * or gain privileges any more, and a system call that the filter does not allow
- * kills the process.  With a control socket (`control'), threads, memory and pairs
- * of local sockets can be created.  0, or -1 with errno.
+ * kills the process.  With a control socket (`control'), threads, memory and
+ * pairs of local sockets can be created. 0, or -1 with errno.
  */
 int	valed_sandbox_enter(bool control);
 

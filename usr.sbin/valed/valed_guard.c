@@ -9,8 +9,8 @@
  *
  * The sandbox allows no file operations, so the guard removes the sockets when
  * the serving process ends, however it ends: the end of their connection tells
- * it.  And when the serving process asks for it, after a SIGHUP, the guard reads
- * the configuration again:
+ * it.  And when the serving process asks for it, after a SIGHUP, the guard
+ * reads the configuration again:
  *
  *	serving process			guard		its child
  *	   | <- SIGHUP			  |

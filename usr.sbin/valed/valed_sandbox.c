@@ -9,11 +9,11 @@
  * in prctl(2).  All threads have the same filter.
  *
  * The filter allows the system calls that serving adapters takes, on open
- * descriptors, memory, locks, threads, time and exit.  Opening a file or looking at one
- * by name fails with EPERM, because libc and the sanitizers try to, and handle
- * the error.  newfstatat() always fails, also as the fstat() of some C
- * libraries: a filter cannot see whether a path is empty.  See vfu_fstat.h.
- * Any other system call kills the process.
+ * descriptors, memory, locks, threads, time and exit.  Opening a file or
+ * looking at one by name fails with EPERM, because libc and the sanitizers try
+ * to, and handle the error. newfstatat() always fails, also as the fstat() of
+ * some C libraries: a filter cannot see whether a path is empty.  See
+ * vfu_fstat.h.  Any other system call kills the process.
  */
 
 #include <sys/param.h>

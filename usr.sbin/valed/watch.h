@@ -38,9 +38,9 @@ bool	watch_look(struct watch *w, uint32_t calls);
 
 /*
  * Return whether it is time to look, and then set *next_ns to the time of the
- * next look.  Start with *next_ns as watch_start() returns it.  watch_wait()
- * first waits until one of the descriptors is ready (poll(2)), until *next_ns at
- * the most.
+ * next look.  Start with *next_ns as watch_start() returns it. watch_wait()
+ * first waits until one of the descriptors is ready (poll(2)), until *next_ns
+ * at the most.
  */
 bool	watch_due(uint64_t *next_ns);
 bool	watch_wait(struct pollfd *fds, nfds_t nfds, uint64_t *next_ns);

@@ -5,7 +5,8 @@
  */
 
 /*
- * valed_ports port ...: open ports of valed, and do what the lines of stdin say:
+ * valed_ports port ...: open ports of valed, and do what the lines of stdin
+ * say:
  *
  *	i n	send n frames of 60 bytes from port number i to everybody.
  *		Port i has the address 02:00:00:00:00:i.

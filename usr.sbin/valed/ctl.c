@@ -136,23 +136,31 @@ ctl_reply(struct ctl_conn *cc, size_t size)
 	return (n != -1);
 }
 
-/* Close the descriptors that came with a packet. */
+/* Take the descriptors that came with a packet: all are in one message. */
 static void
-ctl_close_passed(struct msghdr *msg)
+ctl_take_passed(struct ctl_conn *cc, struct msghdr *msg)
 {
-	struct cmsghdr *c;
-	size_t i, n;
+	const struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+	cc->cc_npassed = 0;
+	if (c == NULL || c->cmsg_level != SOL_SOCKET ||
+	    c->cmsg_type != SCM_RIGHTS)
+		return;
+	cc->cc_npassed = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	MPASS(cc->cc_npassed <= nitems(cc->cc_passed));
+	memcpy(cc->cc_passed, CMSG_DATA(c), cc->cc_npassed * sizeof(int));
+}
+
+/* Close those that the request has not kept. */
+static void
+ctl_close_passed(struct ctl_conn *cc)
+{
 	int fd;
 
-	for (c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(fd);
-		for (i = 0; i < n; i++) {
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			if (!vfu_close(fd))
-				close(fd);
-		}
+	while (cc->cc_npassed > 0) {
+		fd = cc->cc_passed[--cc->cc_npassed];
+		if (!vfu_close(fd))
+			close(fd);
 	}
 }
 
@@ -173,12 +181,15 @@ ctl_serve_request(struct ctl_conn *cc)
 	n = recvmsg(cc->cc_fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n == -1)
 		return (errno == EINTR || errno == EAGAIN);
-	ctl_close_passed(&msg);
-	if (n == 0)
+	ctl_take_passed(cc, &msg);
+	if (n == 0) {
+		ctl_close_passed(cc);
 		return (false);
+	}
 	memset((char *)cc->cc_wire + n, 0, VALE_WIRE_MAX - n);
 	memset(cc->cc_wire->vw_why, 0, sizeof(cc->cc_wire->vw_why));
 	cc->cc_wire->vw_error = ctl_run(cc, n, &size);
+	ctl_close_passed(cc);
 	cc->cc_wire->vw_magic = VALE_WIRE_MAGIC;
 	return (ctl_reply(cc, cc->cc_wire->vw_error == 0 ? size : 0));
 }

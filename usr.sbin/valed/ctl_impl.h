@@ -31,6 +31,8 @@ struct ctl_kick {
 struct ctl_conn {
 	uint32_t	 cc_used;	/* the slot is taken; atomic */
 	int		 cc_fd;
+	int		 cc_passed[VALE_WIRE_FDS]; /* with the request */
+	unsigned int	 cc_npassed;
 	int		 cc_fds[VALE_WIRE_FDS];	/* to send with the reply */
 	unsigned int	 cc_nfds;
 	/* The request, and the reply that takes its place. */
@@ -57,7 +59,8 @@ int	ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
 /*
  * Requests: each finds one of the right length in cc_body, with a name that
  * ends, leaves the reply's body there and its length in *size, or returns an
- * errno after ctl_why().
+ * errno after ctl_why().  One that keeps the descriptors that came with it sets
+ * cc_npassed to 0; the others are closed.
  */
 int	ctl_register(struct ctl_conn *cc, size_t *size);
 int	ctl_info(struct ctl_conn *cc, size_t *size);

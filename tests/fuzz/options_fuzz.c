@@ -287,8 +287,10 @@ check_valed(const struct valed_options *opt)
 {
 	const struct adapter_config *a, *b;
 
-	INVARIANT((opt->vo_nadapters > 0 || opt->vo_control != NULL) &&
-	    opt->vo_nadapters <= VALED_MAXADAPTERS);
+	INVARIANT(opt->vo_nadapters > 0 || opt->vo_control != NULL ||
+	    opt->vo_nhostifs > 0);
+	INVARIANT(opt->vo_nadapters <= VALED_MAXADAPTERS &&
+	    opt->vo_nhostifs <= VALED_MAXHOSTIFS);
 	for (a = opt->vo_adapters;
 	    a < opt->vo_adapters + opt->vo_nadapters; a++) {
 		check_vm(a);

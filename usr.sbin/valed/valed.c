@@ -58,6 +58,7 @@
 
 #include "adapter.h"
 #include "ctl.h"
+#include "hostif.h"
 #include "valed.h"
 #include "vfu_close.h"
 #include "vfu_fault.h"
@@ -190,6 +191,7 @@ signals_read(int fd)
 			break;
 		case SIGUSR1:
 			valed_stats_print(&adapters);
+			hostif_each(valed_stats_hostif, NULL);
 			break;
 		default:
 			return (false);
@@ -228,9 +230,50 @@ give_up(int code)
 	_exit(code);
 }
 
+/*
+ * Open the interfaces of -a.  They are attached when the process is in its
+ * sandbox.
+ */
+static void
+hostifs_open(struct hostif_fds *fds)
+{
+	const struct hostif_config *hc;
+	char error[256];
+	unsigned int i;
+
+	for (i = 0; i < opt.vo_nhostifs; i++) {
+		hc = &opt.vo_hostifs[i];
+		if (hostif_open(hc->hc_ifname, &hc->hc_options, &fds[i], error,
+		    sizeof(error)) == -1) {
+			warnx("-a %s: %s", hc->hc_port, error);
+			give_up(EX_UNAVAILABLE);
+		}
+		if ((fds[i].hf_flags & HOSTIF_HOST_GETS) != 0)
+			warnx("-a %s: the host gets what %s receives, too: "
+			    "remove its addresses there", hc->hc_port,
+			    hc->hc_ifname);
+	}
+}
+
+static void
+hostifs_attach(const struct hostif_fds *fds)
+{
+	char error[256];
+	unsigned int i;
+
+	for (i = 0; i < opt.vo_nhostifs; i++) {
+		if (!hostif_attach(opt.vo_hostifs[i].hc_port, &fds[i], error,
+		    sizeof(error))) {
+			warnx("-a %s", error);
+			give_up(EX_UNAVAILABLE);
+		}
+	}
+}
+
 int
 main(int argc, char **argv)
 {
+	struct hostif_fds fds[VALED_MAXHOSTIFS];
 	struct adapter *ad;
 	unsigned int i;
 	int signal_fd;
@@ -263,10 +306,12 @@ main(int argc, char **argv)
 		warn("control socket");
 		give_up(EX_OSERR);
 	}
+	hostifs_open(fds);
 	if (valed_sandbox_enter(opt.vo_control != NULL) == -1) {
 		warn("sandbox");
 		give_up(EX_OSERR);
 	}
+	hostifs_attach(fds);
 	TAILQ_FOREACH(ad, &adapters, link)
 		adapter_go(ad);
 	valed_notify_ready(opt.vo_nadapters);

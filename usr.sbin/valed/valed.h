@@ -21,6 +21,7 @@
  *	ctl.c		 the control socket: connections, requests
  *	ctl_port.c	 its requests about ports of other processes
  *	ctl_switch.c	 its requests about switches
+ *	hostif*.c	 attached interfaces of the host: hostif.h
  *	adapter.c	 an adapter: its thread, and the host side of the model
  *	vfu_server.c	 its client: connection and framing
  *	vfu_version.c	 version negotiation
@@ -44,6 +45,8 @@
 #include <stdint.h>
 
 #include <dev/netmap/vale_rate.h>
+
+#include "hostif.h"
 
 struct nvlist;
 struct adapter;
@@ -76,6 +79,15 @@ struct adapter_config {
 	bool		ac_added;	/* by valed_reload.c, which frees it */
 };
 
+/* One -a option. */
+struct hostif_config {
+	const char	*hc_port;	/* "vale0:eth0" */
+	const char	*hc_ifname;	/* "eth0" */
+	struct hostif_options hc_options;
+};
+
+#define	VALED_MAXHOSTIFS	64
+
 /* As many as a PCI bus has: 32 slots with 8 functions. */
 #define	VALED_MAXADAPTERS	256
 /* Sockets: during a reload there may be old and new ones. */
@@ -92,6 +104,8 @@ struct valed_options {
 	struct adapter_config *vo_adapters;
 	const char	*vo_control;	/* the control socket's path, or NULL */
 	int		 vo_control_listen;
+	unsigned int	 vo_nhostifs;
+	struct hostif_config *vo_hostifs;
 };
 
 /*
@@ -277,6 +291,9 @@ int	valed_sandbox_enter(bool control);
 
 /* Print all counters to stdout: see valed(8), COUNTERS. */
 void	valed_stats_print(const struct adapter_list *adapters);
+
+/* Print those of an attached interface, under its name. */
+void	valed_stats_hostif(const struct hostif *hi, void *arg);
 
 /* Print a line for each adapter to stdout: changes since the last call. */
 void	valed_stats_live(const struct adapter_list *adapters);

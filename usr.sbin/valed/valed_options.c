@@ -11,9 +11,12 @@
  *
  * or is a node of variables, which -k and -o set (valed_config.c).  Both are
  * stored in configuration nodes, as there.  bhyve ignores unknown options;
- * valed rejects them.  All options are checked before anything is created.  An
- * error is one line on stderr that says where, and EX_USAGE, or EX_CONFIG if it
- * is in a file.
+ * valed rejects them.  An interface of the host has that of valectl(8),
+ *
+ *	-a vale0:eth0
+ *
+ * All options are checked before anything is created.  An error is one line on
+ * stderr that says where, and EX_USAGE, or EX_CONFIG if it is in a file.
  */
 
 #include <sys/param.h>
@@ -39,10 +42,13 @@
 #define	TAP_NAMSIZ	16
 
 static const char usage_text[] =
-    "usage: valed [-hv] [-c socket] [-k file] [-o name=value]\n"
+    "usage: valed [-hv] [-a port[,kind=kind]] [-c socket] [-k file]\n"
+    "             [-o name=value]\n"
     "             [-s slot,e1000,backend,path=socket[,option...]] ...\n"
     "\n"
-    "  -c  the control socket, for valectl and programs with ports of a switch\n"
+    "  -a  attach an interface of the host: vale<switch>:<interface>\n"
+    "        kind=packet how: with packet(7); default the best there is\n"
+    "  -c  the control socket: for valectl, and programs with a port\n"
     "  -s  an adapter: [bus:]slot[:function],e1000,backend,option,...\n"
     "        backend     vale<switch>:<port> or tap<n>\n"
     "        path=file   the vfio-user socket, which QEMU connects to\n"
@@ -69,8 +75,9 @@ static const char usage_text[] =
     "  -v  print a line for each adapter every second\n"
     "  -h  print this\n";
 
-/* For messages: the -s option being parsed, or NULL. */
+/* For messages: the -a or -s option being parsed, or NULL. */
 static const char *option;
+static char option_letter;
 /* Otherwise, where the variable was set that was looked at last. */
 static const char *origin;
 
@@ -84,7 +91,7 @@ bad(const char *fmt, ...)
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
 	if (option != NULL)
-		errx(EX_USAGE, "-s %s: %s", option, why);
+		errx(EX_USAGE, "-%c %s: %s", option_letter, option, why);
 	errx(strncmp(origin, "-o ", 3) == 0 ? EX_USAGE : EX_CONFIG, "%s: %s",
 	    origin, why);
 }
@@ -443,6 +450,37 @@ check_twice(const struct adapter_config *ac, const struct adapter_config *other)
 		    ac->ac_mac[3], ac->ac_mac[4], ac->ac_mac[5]);
 }
 
+/* Parse one -a option. */
+static void
+parse_attach(struct hostif_config *hc, const char *s)
+{
+	const char *error, *kind;
+	char *name;
+	size_t len;
+
+	option = s;
+	option_letter = 'a';
+	len = strcspn(s, ",");
+	hc->hc_port = name = strndup(s, len);
+	if (name == NULL)
+		err(EX_OSERR, "-a");
+	error = vale_name_error(name);
+	if (error != NULL)
+		bad("%s: %s", name, error);
+	hc->hc_ifname = strchr(name, ':') + 1;
+	if (strlen(hc->hc_ifname) >= HOSTIF_NAME_SIZE)
+		bad("%s: not an interface's name", hc->hc_ifname);
+	if (s[len] == '\0')
+		return;
+	kind = s + len + 1;
+	if (strncmp(kind, "kind=", strlen("kind=")) != 0)
+		bad("unknown option \"%s\"", kind);
+	kind += strlen("kind=");
+	hc->hc_options.ho_kind = hostif_kind(kind);
+	if (hc->hc_options.ho_kind == HOSTIF_NKINDS)
+		bad("kind=%s: no such kind", kind);
+}
+
 static const char *
 port_name(const struct adapter_config *ac)
 {
@@ -465,6 +503,28 @@ give_names(struct valed_options *opt)
 			    port_name(&opt->vo_adapters[j])) == 0)
 				opt->vo_adapters[i].ac_name =
 				    opt->vo_adapters[i].ac_backend;
+		}
+	}
+}
+
+/* Check that no interface shares a port or is attached twice. */
+static void
+check_hostifs(const struct valed_options *opt)
+{
+	const struct hostif_config *hc = opt->vo_hostifs;
+	unsigned int i, j;
+
+	for (i = 0; i < opt->vo_nhostifs; i++) {
+		for (j = 0; j < opt->vo_nadapters; j++) {
+			if (strcmp(hc[i].hc_port,
+			    opt->vo_adapters[j].ac_backend) == 0)
+				errx(EX_USAGE, "-a %s: port used twice",
+				    hc[i].hc_port);
+		}
+		for (j = 0; j < i; j++) {
+			if (strcmp(hc[i].hc_ifname, hc[j].hc_ifname) == 0)
+				errx(EX_USAGE, "-a %s: interface used twice",
+				    hc[i].hc_port);
 		}
 	}
 }
@@ -494,6 +554,7 @@ static void
 add_slot(struct valed_options *opt, const char *s)
 {
 	option = s;
+	option_letter = 's';
 	parse_slot(adapter_next(opt), s);
 	adapter_add(opt);
 }
@@ -512,6 +573,26 @@ add_nodes(struct valed_options *opt)
 	}
 }
 
+static void
+add_hostif(struct valed_options *opt, const char *s)
+{
+	if (opt->vo_nhostifs == VALED_MAXHOSTIFS)
+		errx(EX_USAGE, "-a %s: more than %d interfaces", s,
+		    VALED_MAXHOSTIFS);
+	parse_attach(&opt->vo_hostifs[opt->vo_nhostifs++], s);
+}
+
+static void
+set_control(struct valed_options *opt, const char *path)
+{
+	if (strlen(path) >= VALED_PATH_SIZE)
+		errx(EX_USAGE, "-c %s: longer than %d bytes", path,
+		    (int)VALED_PATH_SIZE - 1);
+	if (opt->vo_control != NULL || *path == '\0')
+		errx(EX_USAGE, "-c %s: one path is needed", path);
+	opt->vo_control = path;
+}
+
 void
 valed_options(int argc, char **argv, struct valed_options *opt)
 {
@@ -520,21 +601,19 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 
 	memset(opt, 0, sizeof(*opt));
 	opt->vo_adapters = calloc(VALED_MAXADAPTERS, sizeof(*opt->vo_adapters));
-	if (opt->vo_adapters == NULL)
+	opt->vo_hostifs = calloc(VALED_MAXHOSTIFS, sizeof(*opt->vo_hostifs));
+	if (opt->vo_adapters == NULL || opt->vo_hostifs == NULL)
 		err(EX_OSERR, NULL);
 	valed_config_clear();
 	optind = 0;
 	opterr = 0;
-	while ((ch = getopt(argc, argv, "+:c:hk:o:s:v")) != -1) {
+	while ((ch = getopt(argc, argv, "+:a:c:hk:o:s:v")) != -1) {
 		switch (ch) {
+		case 'a':
+			add_hostif(opt, optarg);
+			break;
 		case 'c':
-			if (strlen(optarg) >= VALED_PATH_SIZE)
-				errx(EX_USAGE, "-c %s: longer than %d bytes",
-				    optarg, (int)VALED_PATH_SIZE - 1);
-			if (opt->vo_control != NULL || *optarg == '\0')
-				errx(EX_USAGE, "-c %s: one path is needed",
-				    optarg);
-			opt->vo_control = optarg;
+			set_control(opt, optarg);
 			break;
 		case 'h':
 			fputs(usage_text, stdout);
@@ -561,7 +640,9 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 	if (optind < argc)
 		errx(EX_USAGE, "%s: unexpected argument", argv[optind]);
 	add_nodes(opt);
-	if (opt->vo_nadapters == 0 && opt->vo_control == NULL && !file)
-		errx(EX_USAGE, "-s: at least one adapter is needed, or -c");
+	if (opt->vo_nadapters + opt->vo_nhostifs == 0 &&
+	    opt->vo_control == NULL && !file)
+		errx(EX_USAGE, "-s, -a, -c: one of them is needed");
+	check_hostifs(opt);
 	give_names(opt);
 }

@@ -8,12 +8,13 @@
  * Dropping privileges: see seccomp(2), capabilities(7), and PR_SET_NO_NEW_PRIVS
  * in prctl(2).  All threads have the same filter.
  *
- * The filter allows the system calls that serving adapters takes, on open
- * descriptors, memory, locks, threads, time and exit.  Opening a file or
- * looking at one by name fails with EPERM, because libc and the sanitizers try
- * to, and handle the error. newfstatat() always fails, also as the fstat() of
- * some C libraries: a filter cannot see whether a path is empty.  See
- * vfu_fstat.h.  Any other system call kills the process.
+ * The filter allows the system calls that serving adapters and attached
+ * interfaces takes, on open descriptors, memory, locks, threads, time and exit;
+ * of an interface's rings, to read the number of frames that the kernel has
+ * dropped.  Opening a file or looking at one by name fails with EPERM, because
+ * libc and the sanitizers try to, and handle the error.  newfstatat() always
+ * fails, also as the fstat() of some C libraries: a filter cannot see whether a
+ * path is empty.  See vfu_fstat.h.  Any other system call kills the process.
  */
 
 #include <sys/param.h>
@@ -26,6 +27,7 @@
 #include <fcntl.h>
 
 #include <linux/capability.h>
+#include <linux/if_packet.h>
 
 #include <sched.h>
 #include <seccomp.h>
@@ -126,6 +128,26 @@ rules_signal(scmp_filter_ctx ctx)
 }
 
 /*
+ * Allow to read how many frames a packet socket has lost, and what kind of
+ * socket a descriptor is.  Returns 0 or a negative errno.
+ */
+static int
+rules_socket(scmp_filter_ctx ctx)
+{
+	int error;
+
+	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(getsockopt), 2,
+	    SCMP_A1(SCMP_CMP_EQ, SOL_PACKET, 0),
+	    SCMP_A2(SCMP_CMP_EQ, PACKET_STATISTICS, 0));
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(getsockopt), 2,
+		    SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET, 0),
+		    SCMP_A2(SCMP_CMP_EQ, SO_DOMAIN, 0));
+	return (error);
+}
+
+/*
  * Allow a thread of this process to be created, and named.  A filter cannot see
  * the flags of clone3(2), so that call does not exist; libc then uses clone(2).
  * Returns 0 or a negative errno.
@@ -185,6 +207,8 @@ rules(scmp_filter_ctx ctx, bool control)
 		error = rules_signal(ctx);
 	if (error == 0)
 		error = rules_thread(ctx);
+	if (error == 0)
+		error = rules_socket(ctx);
 	if (error == 0 && control)
 		error = rules_control(ctx);
 	for (i = 0; i < nitems(allowed) && error == 0; i++)

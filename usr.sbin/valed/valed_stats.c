@@ -6,7 +6,7 @@
 
 /*
  * Counters on demand: those of an adapter's model, its server, its interrupts
- * and its port.  All of them are read into one array, without locks, while
+ * and its port; those of an attached interface and its port.  All of them are read into one array, without locks, while
  * their owners go on counting.
  */
 
@@ -132,6 +132,24 @@ valed_stats_print(const struct adapter_list *adapters)
 			    prefix, name, value[i]);
 		}
 	}
+	fflush(stdout);
+}
+
+void
+valed_stats_hostif(const struct hostif *hi, void *arg __unused)
+{
+	const char *name = hostif_name(hi);
+	uint64_t port[VALE_NCOUNTERS];
+	int i;
+
+	for (i = 0; i < HOSTIF_NCOUNTERS; i++)
+		printf("%s %s %" PRIu64 "\n", name,
+		    hostif_counter_table[i].cr_name, hostif_counter(hi, i));
+	if (vale_port_counters(hostif_port_name(hi), port) != 0)
+		memset(port, 0, sizeof(port));
+	for (i = 0; i < VALE_NCOUNTERS; i++)
+		printf("%s port_%s %" PRIu64 "\n", name,
+		    vale_counter_table[i].cr_name, port[i]);
 	fflush(stdout);
 }
 

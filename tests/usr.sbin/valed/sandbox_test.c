@@ -298,6 +298,10 @@ TEST(network, "A system call that creates, binds or connects a socket kills "
 		{ "pipe", SYS_pipe, { P(page) } },
 		{ "signalfd4", SYS_signalfd4, { -1, P(page), 8, 0 } },
 		{ "inotify_init1", SYS_inotify_init1, { 0 } },
+		{ "getsockopt", SYS_getsockopt, { 0, SOL_SOCKET, SO_PEERCRED, 0,
+		    0 } },
+		{ "setsockopt", SYS_setsockopt, { 0, SOL_SOCKET, SO_MARK, 0,
+		    0 } },
 	};
 	size_t i;
 

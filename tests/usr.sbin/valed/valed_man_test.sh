@@ -6,11 +6,15 @@
 
 . "$(atf_get_srcdir)/valed.subr"
 
-# documented page: prints the counters in its section COUNTERS that have a
-# description: a line of text that follows the item.
+# documented page [interface]: prints the counters in its section COUNTERS that
+# have a description: a line of text that follows the item.  They are those of
+# adapters, or of attached interfaces.
 documented()
 {
-	awk '/^\.Sh/ { inside = $2 == "COUNTERS" }
+	awk -v interface="${2:-adapter}" '
+	    /^\.Sh/ { section = $2 == "COUNTERS"; of = "adapter" }
+	    /^\.Ss/ { of = $2 == "Attached" ? "interface" : "adapter" }
+	    { inside = section && of == interface }
 	    inside && name != "" && /^[A-Za-z0-9]/ { print name }
 	    { name = "" }
 	    inside && $1 == ".It" && $2 == "Cm" && NF == 3 { name = $3 }' "$1"
@@ -36,7 +40,34 @@ counters_body()
 	atf_check diff -u documented printed
 }
 
+atf_test_case interface
+interface_head()
+{
+	atf_set descr "The same for an attached interface"
+	atf_set require.user root
+	atf_set require.progs "unshare ip"
+}
+interface_body()
+{
+	unshare -n true || atf_skip "no network namespace"
+	documented "$(atf_get_srcdir)/valed.8" interface | sort > documented
+	unshare -n sh -c 'ip link add h0 type veth peer name w0 &&
+	    exec "$VALED" -a vale0:h0,kind=packet' > out &
+	wait_until "the sandbox" grep -q "^Seccomp:.*2" /proc/$!/status
+	wait_until "counters" printed $!
+	kill $!
+	wait $! || atf_fail "valed failed"
+	cut -d ' ' -f 2 out | grep -v ^port_ | sort -u > printed
+	atf_check diff -u documented printed
+}
+
+printed()
+{
+	kill -USR1 $1 && grep -q port_rx_drop_full out
+}
+
 atf_init_test_cases()
 {
 	atf_add_test_case counters
+	atf_add_test_case interface
 }

@@ -46,6 +46,23 @@ usage_body()
 	refused 64 "-x" -x
 	refused 64 "-s" -s
 	refused 64 "more" -s $ok more
+	refused 64 "-s, -a"
+	refused 64 "port used twice" -s $ok -a vale0:a
+	refused 64 "interface used twice" -a vale0:e0 -a vale1:e0
+	while read -r option pattern; do
+		refused 64 "$pattern" -s $ok -a "$option"
+	done <<END
+eth0				vale
+vale0				vale0
+vale0:				vale0
+vale0:a/b			vale0:a/b
+vale0:a123456789012345		a123456789012345: not an interface
+vale0:e0,kind=			kind=
+vale0:e0,kind=raw		raw: no such kind
+vale0:e0,			unknown option
+vale0:e0,speed=1		speed
+vale0:e0,kind=packet,kind=packet	no such kind
+END
 	while read -r option pattern; do
 		refused 64 "$pattern" -s $ok -s "$option"
 		refused 64 "$pattern" -s "$option"

@@ -1,0 +1,657 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Attached interfaces, through a veth pair in a network namespace of the test:
+ * the interface h0 is attached as vale0:h0; a packet socket at its other end,
+ * w0, is the wire; vale0:t is another port of the switch.
+ */
+
+#include <sys/param.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <errno.h>
+
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+
+#include <poll.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "frame_vnet.h"
+#include "hostif.h"
+#include "libvale.h"
+#include "test.h"
+#include "wait_until.h"
+
+#define	FRAMES	500			/* of a port's ring of 1024 */
+#define	BUFSIZE	70000
+/* Offsets in a packet of TCP or UDP over IPv4. */
+#define	IP	14
+#define	L4	34
+#define	TCP_HDR	(L4 + 20)
+#define	UDP_HDR	(L4 + 8)
+
+static struct hostif	*hi;
+static struct vale_desc	*port;
+static int		 wire = -1;
+static bool		 no_bpf;	/* as on an old kernel */
+static uint8_t		 buf[BUFSIZE];
+
+long	__real_syscall(long number, long a, long b, long c);
+long	__wrap_syscall(long number, long a, long b, long c);
+
+long
+__wrap_syscall(long number, long a, long b, long c)
+{
+	if (number == SYS_bpf && no_bpf) {
+		errno = EINVAL;
+		return (-1);
+	}
+	return (__real_syscall(number, a, b, c));
+}
+
+static void __attribute__((__format__(__printf__, 1, 2)))
+run(const char *fmt, ...)
+{
+	char command[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(command, sizeof(command), fmt, ap);
+	va_end(ap);
+	ATF_REQUIRE_MSG(system(command) == 0, "%s", command);
+}
+
+/* A namespace with the pair.  IPv6 would send frames of its own. */
+static void
+make_pair(void)
+{
+	if (unshare(CLONE_NEWNET) == -1)
+		atf_tc_skip("no network namespace: %s", strerror(errno));
+	if (system("ip link add h0 type veth peer name w0") != 0)
+		atf_tc_skip("ip(8) or veth(4) is missing");
+	run("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6");
+	run("ip link set h0 up && ip link set w0 up");
+	run("until ip link show h0 | grep -q 'state UP'; do sleep 0.01; done");
+}
+
+static void
+open_wire(void)
+{
+	struct sockaddr_ll sll = {
+		.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)
+	};
+	const int one = 1, space = 8 << 20;
+
+	wire = socket(AF_PACKET, SOCK_RAW, 0);
+	ATF_REQUIRE(wire != -1);
+	ATF_REQUIRE_EQ(0, setsockopt(wire, SOL_PACKET, PACKET_VNET_HDR, &one,
+	    sizeof(one)));
+	ATF_REQUIRE_EQ(0, setsockopt(wire, SOL_PACKET, PACKET_IGNORE_OUTGOING,
+	    &one, sizeof(one)));
+	/* For all frames of a test. */
+	ATF_REQUIRE_EQ(0, setsockopt(wire, SOL_SOCKET, SO_RCVBUFFORCE, &space,
+	    sizeof(space)));
+	sll.sll_ifindex = if_nametoindex("w0");
+	ATF_REQUIRE_EQ(0, bind(wire, (struct sockaddr *)&sll, sizeof(sll)));
+}
+
+static void
+attach(void)
+{
+	const struct hostif_options options = { HOSTIF_AUTO };
+	struct hostif_fds fds;
+	char error[256];
+
+	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, error,
+	    sizeof(error)) == 0, "%s", error);
+	ATF_REQUIRE_EQ(0, fds.hf_flags);
+	ATF_REQUIRE_EQ(0, hostif_threads(1));
+	hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
+	ATF_REQUIRE_MSG(hi != NULL, "%s", error);
+	ATF_REQUIRE_STREQ("vale0:h0", hostif_port_name(hi));
+	ATF_REQUIRE_STREQ("h0", hostif_name(hi));
+}
+
+static void
+setup(void)
+{
+	make_pair();
+	attach();
+	open_wire();
+	port = vale_open("vale0:t", NULL);
+	ATF_REQUIRE(port != NULL);
+}
+
+static uint64_t
+counter(enum hostif_counter c)
+{
+	return (hostif_counter(hi, c));
+}
+
+/* Make a broadcast of `len' bytes with a number in it. */
+static void
+make_frame(uint8_t *p, uint32_t len, uint32_t number)
+{
+	memset(p, 0xff, 6);
+	memcpy(p + 6, "\x02\x00\x00\x00\x00\x01\x88\xb5", 8);
+	memset(p + 14, 'x', len - 14);
+	memcpy(p + 14, &number, sizeof(number));
+}
+
+static uint32_t
+frame_number(const uint8_t *p)
+{
+	uint32_t number;
+
+	memcpy(&number, p + 14, sizeof(number));
+	return (number);
+}
+
+/* Send on the wire, with a header. */
+static void
+wire_send(const uint8_t *hdr, const uint8_t *p, size_t len)
+{
+	uint8_t all[BUFSIZE] = { 0 };
+
+	if (hdr != NULL)
+		memcpy(all, hdr, FRAME_VNET_SHORT);
+	memcpy(all + FRAME_VNET_SHORT, p, len);
+	ATF_REQUIRE_EQ((ssize_t)(FRAME_VNET_SHORT + len), send(wire, all,
+	    FRAME_VNET_SHORT + len, 0));
+}
+
+/* Receive from the wire: the frame's length; its header in `hdr'. */
+static uint32_t
+wire_receive(uint8_t *hdr)
+{
+	uint8_t all[BUFSIZE];
+	ssize_t len;
+
+	wait_readable(wire, "frame on the wire");
+	len = recv(wire, all, sizeof(all), 0);
+	ATF_REQUIRE(len > FRAME_VNET_SHORT);
+	memcpy(hdr, all, FRAME_VNET_SHORT);
+	memcpy(buf, all + FRAME_VNET_SHORT, len - FRAME_VNET_SHORT);
+	return (len - FRAME_VNET_SHORT);
+}
+
+/* Put a frame into the port's ring, with a header if there is one. */
+static void
+port_put(const uint8_t *hdr, const uint8_t *p, uint32_t len)
+{
+	struct netmap_ring *ring = port->txring;
+	struct netmap_slot *slot;
+
+	if (hdr != NULL) {
+		slot = &ring->slot[ring->head];
+		slot->ptr = (uintptr_t)hdr;
+		slot->len = FRAME_VNET_LONG;
+		slot->flags = NS_INDIRECT | NS_MOREFRAG | VALE_SLOT_HEADER;
+		ring->head = nm_ring_next(ring, ring->head);
+	}
+	slot = &ring->slot[ring->head];
+	slot->ptr = (uintptr_t)p;
+	slot->len = len;
+	slot->flags = NS_INDIRECT;
+	ring->head = ring->cur = nm_ring_next(ring, ring->head);
+}
+
+/* Receive a frame from the port's ring; its header in `hdr', or zeros. */
+static uint32_t
+port_receive(uint8_t *hdr)
+{
+	struct netmap_ring *ring = port->rxring;
+	struct netmap_slot *slot;
+	uint32_t len = 0;
+	bool more;
+
+	memset(hdr, 0, FRAME_VNET_LONG);
+	vale_rxsync(port);
+	if (nm_ring_empty(ring)) {
+		wait_readable(port->fd, "frame in the port");
+		vale_rxsync(port);
+	}
+	do {
+		ATF_REQUIRE(!nm_ring_empty(ring));
+		slot = &ring->slot[ring->head];
+		more = (slot->flags & NS_MOREFRAG) != 0;
+		if ((slot->flags & VALE_SLOT_HEADER) != 0)
+			memcpy(hdr, NETMAP_BUF(ring, slot->buf_idx),
+			    FRAME_VNET_LONG);
+		else {
+			memcpy(buf + len, NETMAP_BUF(ring, slot->buf_idx),
+			    slot->len);
+			len += slot->len;
+		}
+		ring->head = ring->cur = nm_ring_next(ring, ring->head);
+	} while (more);
+	return (len);
+}
+
+static void
+nothing_in_port(void)
+{
+	vale_rxsync(port);
+	ATF_REQUIRE(nm_ring_empty(port->rxring));
+}
+
+/* A packet over IPv4, without its checksums, that is cut after `size' bytes. */
+static void
+make_packet(uint8_t *p, uint8_t *hdr, uint32_t len, uint8_t type,
+    uint32_t size)
+{
+	const bool udp = type == FRAME_GSO_UDP_L4;
+	struct frame frame = {
+		.f_len = len, .f_flags = FRAME_CSUM_PARTIAL,
+		.f_gso_type = type, .f_hdr_len = udp ? UDP_HDR : TCP_HDR,
+		.f_gso_size = size, .f_csum_start = L4,
+		.f_csum_offset = udp ? 6 : 16
+	};
+
+	memset(p, 'x', len);
+	memset(p, 0xff, 6);
+	memcpy(p + 6, "\x02\x00\x00\x00\x00\x01\x08\x00", 8);
+	memset(p + IP, 0, (udp ? UDP_HDR : TCP_HDR) - IP);
+	p[IP] = 0x45;
+	p[IP + 2] = (len - IP) >> 8;
+	p[IP + 3] = (uint8_t)(len - IP);
+	p[IP + 8] = 64;
+	p[IP + 9] = udp ? IPPROTO_UDP : IPPROTO_TCP;
+	memcpy(p + IP + 12, "\x0a\x00\x00\x01\x0a\x00\x00\x02", 8);
+	p[L4 + 3] = 9;
+	if (udp) {
+		p[L4 + 4] = (len - L4) >> 8;
+		p[L4 + 5] = (uint8_t)(len - L4);
+	} else {
+		p[L4 + 12] = 5 << 4;
+		p[L4 + 13] = 0x10;
+	}
+	frame_vnet_encode(&frame, hdr, FRAME_VNET_LONG);
+}
+
+/* The Internet checksum of a packet's data and pseudo-header: 0 if right. */
+static uint16_t
+packet_sum(const uint8_t *p, uint32_t len)
+{
+	uint32_t i, sum = p[IP + 9] + len - L4;
+
+	for (i = IP + 12; i < len; i++)
+		sum += (i - IP) % 2 == 0 ? (uint32_t)p[i] << 8 : p[i];
+	while (sum >> 16 != 0)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (~sum & 0xffff);
+}
+
+/* Set the sum of the pseudo-header, which a partial checksum begins with. */
+static void
+pseudo_sum(uint8_t *p, uint32_t len, uint32_t field)
+{
+	uint32_t i, sum = p[IP + 9] + len - L4;
+
+	for (i = IP + 12; i < L4; i += 2)
+		sum += p[i] << 8 | p[i + 1];
+	while (sum >> 16 != 0)
+		sum = (sum & 0xffff) + (sum >> 16);
+	p[field] = sum >> 8;
+	p[field + 1] = (uint8_t)sum;
+}
+
+#define	ROOT_TEST(name, descr)						\
+	ATF_TC(name);							\
+	ATF_TC_HEAD(name, tc)						\
+	{								\
+		atf_tc_set_md_var(tc, "descr", descr);			\
+		atf_tc_set_md_var(tc, "require.user", "root");		\
+		atf_tc_set_md_var(tc, "require.progs", "ip");		\
+	}								\
+	ATF_TC_BODY(name, tc)
+
+ROOT_TEST(both_ways, "Every frame passes once, in order, in both directions")
+{
+	static uint8_t frames[FRAMES][60];
+	uint8_t hdr[FRAME_VNET_LONG];
+	uint32_t i;
+
+	setup();
+	for (i = 0; i < FRAMES; i++) {
+		make_frame(frames[i], sizeof(frames[i]), i);
+		wire_send(NULL, frames[i], sizeof(frames[i]));
+	}
+	for (i = 0; i < FRAMES; i++) {
+		ATF_REQUIRE_EQ(60, port_receive(hdr));
+		ATF_REQUIRE_EQ(i, frame_number(buf));
+	}
+	nothing_in_port();
+	/* The thread counts after the port has got the frames. */
+	wait_until(counter(HOSTIF_C_RX_FRAME) == FRAMES, "%ju frames",
+	    (uintmax_t)counter(HOSTIF_C_RX_FRAME));
+	wait_until(counter(HOSTIF_C_RX_BYTE) == FRAMES * 60, "%ju bytes",
+	    (uintmax_t)counter(HOSTIF_C_RX_BYTE));
+
+	for (i = 0; i < FRAMES; i++)
+		port_put(NULL, frames[i], sizeof(frames[i]));
+	ATF_REQUIRE_EQ(0, vale_txsync(port));
+	for (i = 0; i < FRAMES; i++) {
+		ATF_REQUIRE_EQ(60, wire_receive(hdr));
+		ATF_REQUIRE_EQ(i, frame_number(buf));
+	}
+	ATF_REQUIRE_EQ(FRAMES, counter(HOSTIF_C_TX_FRAME));
+	ATF_REQUIRE_EQ(FRAMES * 60, counter(HOSTIF_C_TX_BYTE));
+	/* One call for a batch; the switch makes few of one sync. */
+	ATF_REQUIRE(counter(HOSTIF_C_TX_CALL) * 20 <= FRAMES);
+	ATF_REQUIRE(counter(HOSTIF_C_TX_CALL) <= counter(HOSTIF_C_TX_BATCH));
+	ATF_REQUIRE_EQ(0, counter(HOSTIF_C_TX_ERROR));
+	/* The wire's own frames, and the port's, did not come back. */
+	nothing_in_port();
+	hostif_stop(hi);
+}
+
+ROOT_TEST(segments, "Packets of several segments pass uncut, both ways")
+{
+	static uint8_t packet[64000];
+	uint8_t hdr[FRAME_VNET_LONG], out[FRAME_VNET_LONG];
+	struct frame frame = { .f_len = sizeof(packet) };
+
+	setup();
+	ATF_REQUIRE_EQ(0, vale_set_header(port, VALE_HEADER_SLOT));
+	make_packet(packet, hdr, sizeof(packet), FRAME_GSO_TCPV4, 1400);
+	wire_send(hdr, packet, sizeof(packet));
+	ATF_REQUIRE_EQ(sizeof(packet), port_receive(out));
+	ATF_REQUIRE(frame_vnet_decode(&frame, out));
+	ATF_REQUIRE_EQ(FRAME_GSO_TCPV4, frame.f_gso_type);
+	ATF_REQUIRE_EQ(1400, frame.f_gso_size);
+	ATF_REQUIRE_EQ(L4, frame.f_csum_start);
+	ATF_REQUIRE_EQ(0, memcmp(packet, buf, sizeof(packet)));
+
+	port_put(hdr, packet, sizeof(packet));
+	ATF_REQUIRE_EQ(0, vale_txsync(port));
+	ATF_REQUIRE_EQ(sizeof(packet), wire_receive(out));
+	ATF_REQUIRE(frame_vnet_decode(&frame, out));
+	ATF_REQUIRE_EQ(FRAME_GSO_TCPV4, frame.f_gso_type);
+	ATF_REQUIRE_EQ(1400, frame.f_gso_size);
+	ATF_REQUIRE_EQ(0, memcmp(packet, buf, sizeof(packet)));
+	ATF_REQUIRE_EQ(1, counter(HOSTIF_C_TX_FRAME));
+	hostif_stop(hi);
+}
+
+ROOT_TEST(checksum, "A partial checksum is completed for a port without "
+    "headers, also behind a VLAN tag")
+{
+	uint8_t packet[200 + 4], hdr[FRAME_VNET_LONG], out[FRAME_VNET_LONG];
+	struct frame frame = { .f_len = sizeof(packet) };
+
+	setup();
+	make_packet(packet, hdr, 200, FRAME_GSO_NONE, 0);
+	pseudo_sum(packet, 200, L4 + 16);
+	ATF_REQUIRE(packet_sum(packet, 200) != 0);
+	wire_send(hdr, packet, 200);
+	ATF_REQUIRE_EQ(200, port_receive(out));
+	ATF_REQUIRE_EQ(0, packet_sum(buf, 200));
+
+	/* The same with a tag, which the kernel takes out. */
+	ATF_REQUIRE(frame_vnet_decode(&frame, hdr));
+	frame.f_csum_start += 4;
+	frame_vnet_encode(&frame, hdr, sizeof(hdr));
+	memmove(packet + 16, packet + 12, 188);
+	memcpy(packet + 12, "\x81\x00\x60\x07", 4);
+	wire_send(hdr, packet, 204);
+	ATF_REQUIRE_EQ(204, port_receive(out));
+	ATF_REQUIRE_EQ(0, memcmp(packet, buf, 18));
+	memmove(buf + 12, buf + 16, 188);
+	ATF_REQUIRE_EQ(0, packet_sum(buf, 200));
+	hostif_stop(hi);
+}
+
+ROOT_TEST(tags, "VLAN tags of both kinds pass both ways")
+{
+	static const uint8_t tag[2][4] = {
+		{ 0x81, 0x00, 0x6f, 0xfe }, { 0x88, 0xa8, 0x00, 0x05 }
+	};
+	uint8_t frame[64], hdr[FRAME_VNET_LONG];
+	int i;
+
+	setup();
+	for (i = 0; i < 2; i++) {
+		make_frame(frame, sizeof(frame), i);
+		memcpy(frame + 12, tag[i], 4);
+		wire_send(NULL, frame, sizeof(frame));
+		ATF_REQUIRE_EQ(sizeof(frame), port_receive(hdr));
+		ATF_REQUIRE_EQ(0, memcmp(frame, buf, sizeof(frame)));
+		port_put(NULL, frame, sizeof(frame));
+		vale_txsync(port);
+		/* The wire's socket shows the frame without it. */
+		ATF_REQUIRE_EQ(sizeof(frame) - 4, wire_receive(hdr));
+		ATF_REQUIRE_EQ(0, memcmp(frame + 16, buf + 12, 48));
+	}
+	hostif_stop(hi);
+}
+
+ROOT_TEST(udp_segments, "Segments of UDP are cut for the interface")
+{
+	static uint8_t packet[UDP_HDR + 5000];
+	uint8_t hdr[FRAME_VNET_LONG];
+	uint32_t i, len, total = 0;
+
+	setup();
+	ATF_REQUIRE_EQ(0, vale_set_header(port, VALE_HEADER_SLOT));
+	make_packet(packet, hdr, sizeof(packet), FRAME_GSO_UDP_L4, 1200);
+	pseudo_sum(packet, sizeof(packet), L4 + 6);
+	port_put(hdr, packet, sizeof(packet));
+	vale_txsync(port);
+	for (i = 0; i < 5; i++) {
+		len = wire_receive(hdr);
+		ATF_REQUIRE_EQ(UDP_HDR + (i < 4 ? 1200 : 200), len);
+		ATF_REQUIRE_EQ(0, packet_sum(buf, len));
+		total += len - UDP_HDR;
+	}
+	ATF_REQUIRE_EQ(5000, total);
+	ATF_REQUIRE_EQ(5, counter(HOSTIF_C_TX_FRAME));
+	hostif_stop(hi);
+}
+
+ROOT_TEST(mtu, "Frames longer than the MTU are dropped; a new MTU counts")
+{
+	static uint8_t frame[9000 + 14];
+	uint8_t hdr[FRAME_VNET_LONG];
+
+	setup();
+	/* The state at the start is known when a frame has passed. */
+	run("ip link set h0 mtu 1400 && ip link set w0 mtu 9000");
+	wait_until(counter(HOSTIF_C_LINK) == 1, "no change");
+	make_frame(frame, sizeof(frame), 1);
+	port_put(NULL, frame, 1414);
+	port_put(NULL, frame, 1415);
+	port_put(NULL, frame, sizeof(frame));
+	vale_txsync(port);
+	ATF_REQUIRE_EQ(1414, wire_receive(hdr));
+	wait_until(counter(HOSTIF_C_TX_MTU) == 2, "%ju dropped",
+	    (uintmax_t)counter(HOSTIF_C_TX_MTU));
+	run("ip link set h0 mtu 9000");
+	wait_until(counter(HOSTIF_C_LINK) == 2, "no change");
+	port_put(NULL, frame, sizeof(frame));
+	vale_txsync(port);
+	ATF_REQUIRE_EQ(sizeof(frame), wire_receive(hdr));
+	wire_send(NULL, frame, sizeof(frame));
+	ATF_REQUIRE_EQ(sizeof(frame), port_receive(hdr));
+	ATF_REQUIRE_EQ(0, memcmp(frame, buf, sizeof(frame)));
+	hostif_stop(hi);
+}
+
+ROOT_TEST(down, "An interface that goes down drops frames until it is up")
+{
+	uint8_t frame[60], hdr[FRAME_VNET_LONG];
+
+	setup();
+	make_frame(frame, sizeof(frame), 1);
+	run("ip link set h0 down");
+	wait_until(counter(HOSTIF_C_LINK) == 1, "no change");
+	port_put(NULL, frame, sizeof(frame));
+	vale_txsync(port);
+	wait_until(counter(HOSTIF_C_TX_DOWN) == 1, "not dropped");
+	run("ip link set h0 up");
+	wait_until(counter(HOSTIF_C_LINK) == 2, "no change");
+	make_frame(frame, sizeof(frame), 2);
+	port_put(NULL, frame, sizeof(frame));
+	vale_txsync(port);
+	ATF_REQUIRE_EQ(60, wire_receive(hdr));
+	ATF_REQUIRE_EQ(2, frame_number(buf));
+	wire_send(NULL, frame, sizeof(frame));
+	ATF_REQUIRE_EQ(60, port_receive(hdr));
+	hostif_stop(hi);
+}
+
+ROOT_TEST(gone, "An interface that vanishes drops frames; its port stays")
+{
+	uint8_t frame[60];
+	uint64_t polls;
+
+	setup();
+	run("ip link del h0");
+	wait_until(counter(HOSTIF_C_LINK) >= 1, "no change");
+	make_frame(frame, sizeof(frame), 1);
+	port_put(NULL, frame, sizeof(frame));
+	vale_txsync(port);
+	wait_until(counter(HOSTIF_C_TX_DOWN) == 1, "not dropped");
+	/* Its thread sleeps. */
+	polls = counter(HOSTIF_C_POLL);
+	usleep(200000);
+	ATF_REQUIRE(counter(HOSTIF_C_POLL) <= polls + 2);
+	hostif_stop(hi);
+}
+
+/* Whether the host answers an ARP request for h0's address from the wire. */
+static bool
+host_answers(void)
+{
+	static const uint8_t request[] =
+	    "\xff\xff\xff\xff\xff\xff\x02\0\0\0\0\x01\x08\x06"
+	    "\0\x01\x08\0\x06\x04\0\x01\x02\0\0\0\0\x01\x0a\0\0\x02"
+	    "\0\0\0\0\0\0\x0a\0\0\x01";
+	struct pollfd pfd = { .fd = wire, .events = POLLIN };
+	uint8_t hdr[FRAME_VNET_LONG];
+
+	wire_send(NULL, request, sizeof(request) - 1);
+	if (poll(&pfd, 1, 0) == 0)
+		return (false);
+	(void)wire_receive(hdr);
+	return (buf[12] == 0x08 && buf[13] == 0x06 && buf[21] == 2);
+}
+
+/* The host answers before and after, and not while it is attached. */
+static void
+host_excluded(void)
+{
+	uint8_t hdr[FRAME_VNET_LONG];
+
+	make_pair();
+	run("ip addr add 10.0.0.1/24 dev h0");
+	open_wire();
+	wait_until(host_answers(), "no answer");
+	attach();
+	port = vale_open("vale0:t", NULL);
+	ATF_REQUIRE(port != NULL);
+	/* The answer is made before send(2) of the request returns, or, with
+	   a busy processor, before the port has got a later one. */
+	(void)host_answers();
+	ATF_REQUIRE_EQ(42, port_receive(hdr));
+	while (recv(wire, buf, sizeof(buf), MSG_DONTWAIT) > 0)
+		continue;
+	ATF_REQUIRE(!host_answers());
+	ATF_REQUIRE_EQ(42, port_receive(hdr));
+	ATF_REQUIRE(!host_answers());
+	hostif_stop(hi);
+	wait_until(host_answers(), "no answer");
+}
+
+ROOT_TEST(host, "The host's stack gets no frames while it is attached")
+{
+	host_excluded();
+}
+
+ROOT_TEST(host_nft, "Nor on a kernel without tcx, by nf_tables")
+{
+	no_bpf = true;
+	host_excluded();
+}
+
+ROOT_TEST(errors, "What cannot be opened or started is one line, and leaves "
+    "nothing open")
+{
+	const struct hostif_options options = { HOSTIF_PACKET };
+	struct hostif_fds fds, wrong;
+	char error[256];
+	int before, after;
+
+	make_pair();
+	before = dup(0);
+	close(before);
+	ATF_REQUIRE_EQ(-1, hostif_open("none", &options, &fds, error,
+	    sizeof(error)));
+	ATF_REQUIRE_STREQ("none: no such interface", error);
+	ATF_REQUIRE_EQ(-1, hostif_open("lo", &options, &fds, error,
+	    sizeof(error)) == 0 ? 0 : -1);
+	ATF_REQUIRE_STREQ("lo: not an Ethernet interface", error);
+	ATF_REQUIRE_EQ(-1, hostif_open("a-name-too-long-for-one", &options,
+	    &fds, error, sizeof(error)));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
+	    sizeof(error)));
+	/* No thread is idle. */
+	ATF_REQUIRE(hostif_start("vale0:h0", &fds, error, sizeof(error)) ==
+	    NULL);
+	ATF_REQUIRE_STREQ("vale0:h0: too many interfaces", error);
+	ATF_REQUIRE_EQ(0, hostif_threads(1));
+	/* A socket that has no rings. */
+	wrong = fds;
+	wrong.hf_fd[1] = fds.hf_fd[0];
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	    NULL);
+	ATF_REQUIRE(strstr(error, "rings") != NULL);
+	wrong.hf_nfds = HOSTIF_FDS_MAX + 1;
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	    NULL);
+	port = vale_open("vale0:h0", NULL);
+	ATF_REQUIRE(hostif_start("vale0:h0", &fds, error, sizeof(error)) ==
+	    NULL);
+	ATF_REQUIRE(strstr(error, "port") != NULL);
+	vale_close(port);
+	hostif_close(&fds);
+	after = dup(0);
+	ATF_REQUIRE_EQ(before, after);
+	/* The thread was given back each time. */
+	attach();
+	hostif_stop(hi);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, both_ways);
+	ATF_TP_ADD_TC(tp, segments);
+	ATF_TP_ADD_TC(tp, checksum);
+	ATF_TP_ADD_TC(tp, tags);
+	ATF_TP_ADD_TC(tp, udp_segments);
+	ATF_TP_ADD_TC(tp, mtu);
+	ATF_TP_ADD_TC(tp, down);
+	ATF_TP_ADD_TC(tp, gone);
+	ATF_TP_ADD_TC(tp, host);
+	ATF_TP_ADD_TC(tp, host_nft);
+	ATF_TP_ADD_TC(tp, errors);
+	return (atf_no_error());
+}

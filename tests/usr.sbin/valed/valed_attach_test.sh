@@ -1,0 +1,249 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# valed with attached interfaces: it runs in a network namespace of its own, in
+# its sandbox, between other namespaces, which are hosts on the wire.
+
+. "$(atf_get_srcdir)/valed.subr"
+
+# Network namespaces by the process that holds each: $A_PID.
+# host NAME: starts one.
+host()
+{
+	unshare -n sleep 1000 > /dev/null 2>&1 &
+	eval "$1=\$!"
+	echo $! >> pids
+	wait_until "namespace $1" other_namespace $! ||
+	    atf_fail "no namespace"
+	in_host $! ip link set lo up
+}
+
+other_namespace()
+{
+	[ "$(readlink /proc/$1/ns/net)" != "$(readlink /proc/self/ns/net)" ]
+}
+
+# in_host PID command...: runs a command there.
+in_host()
+{
+	local pid=$1
+
+	shift
+	nsenter -t "$pid" -n "$@"
+}
+
+# wire PID NAME PID NAME: a veth pair between two hosts.
+wire()
+{
+	in_host $1 ip link add $2 type veth peer name $4 netns $3 ||
+	    atf_skip "no veth interfaces"
+	in_host $1 ip link set $2 up
+	in_host $3 ip link set $4 up
+	wait_until "$2" running $1 $2 || atf_fail "$2 is down"
+}
+
+running()
+{
+	in_host $1 ip link show $2 | grep -q "state UP"
+}
+
+# valed_in PID argument...: starts valed there; sets VALED_PID.  It is ready
+# when it is in its sandbox.
+valed_in()
+{
+	local pid=$1
+
+	shift
+	nsenter -t $pid -n "$VALED" "$@" > valed.out.$pid 2> valed.err.$pid &
+	VALED_PID=$!
+	echo $! >> pids
+	wait_until "the sandbox" grep -q "^Seccomp:.*2" /proc/$!/status ||
+	    atf_fail "valed: $(cat valed.err.$pid)"
+}
+
+# tcp PID ADDRESS PID BYTES: sends that many from the second host to the first,
+# and checks each.
+tcp()
+{
+	nsenter -t $1 -n python3 "$(atf_get_srcdir)/stream.py" receive $2 $4 &
+	echo $! >> pids
+	in_host $3 timeout 180 python3 "$(atf_get_srcdir)/stream.py" send $2 \
+	    $4 || atf_fail "not sent"
+	wait $! || atf_fail "not received"
+}
+
+# value PID NAME COUNTER: a counter of valed in that host.
+value()
+{
+	awk -v n="$2 $3" '$1 " " $2 == n { v = $3 } END { print v + 0 }' \
+	    valed.out.$1
+}
+
+end()
+{
+	local pid
+
+	for pid in $(cat pids 2>/dev/null); do
+		kill -9 $pid 2>/dev/null
+	done
+	return 0
+}
+
+head()
+{
+	atf_set require.user root
+	atf_set require.progs "ip nsenter unshare python3 timeout"
+}
+
+counted()
+{
+	kill -USR1 $1 && grep -q port_rx_drop_full valed.out.$2
+}
+
+atf_test_case bridge cleanup
+bridge_head()
+{
+	head
+	atf_set descr "TCP passes between two attached interfaces, in large \
+segments, with right checksums"
+}
+bridge_body()
+{
+	local frames
+
+	host A && host S && host B
+	wire $S pa $A ea
+	wire $S pb $B eb
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	valed_in $S -a vale0:pa -a vale0:pb
+	tcp $B 10.9.0.2 $A 20000000
+	tcp $A 10.9.0.1 $B 20000000
+	wait_until "counters" counted $VALED_PID $S
+	frames=$(value $S pa rx_frames)
+	[ $frames -gt 0 ] || atf_fail "no frames"
+	# In frames of the MTU these would be 13,800, and as many answers.
+	[ $frames -lt 13800 ] || atf_fail "$frames frames: they were cut"
+	for h in $A $B; do
+		in_host $h cat /proc/net/snmp > snmp
+		awk '/^Tcp: [0-9]/ { exit $NF != 0 }' snmp ||
+		    atf_fail "checksums: $(grep Tcp: snmp | tail -n 1)"
+	done
+	kill $VALED_PID
+	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
+	atf_check_equal "" "$(cat valed.err.$S)"
+}
+bridge_cleanup()
+{
+	end
+}
+
+promiscuous()
+{
+	in_host $1 ip -d link show $2 | grep -q "promiscuity $3"
+}
+
+answers()
+{
+	in_host $1 timeout 2 python3 "$(atf_get_srcdir)/stream.py" refused $2
+}
+
+atf_test_case killed cleanup
+killed_head()
+{
+	head
+	atf_set descr "After SIGKILL the interface is the host's again"
+}
+killed_body()
+{
+	host A && host S
+	wire $S pa $A ea
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $S ip addr add 10.9.0.3/24 dev pa
+	wait_until "the host" answers $A 10.9.0.3 || atf_fail "no answer"
+	valed_in $S -a vale0:pa
+	promiscuous $S pa 1 || atf_fail "not promiscuous"
+	! answers $A 10.9.0.3 || atf_fail "the host answers"
+	kill -9 $VALED_PID
+	wait $VALED_PID
+	wait_until "normal mode" promiscuous $S pa 0 ||
+	    atf_fail "still promiscuous"
+	wait_until "the host" answers $A 10.9.0.3 || atf_fail "no answer"
+}
+killed_cleanup()
+{
+	end
+}
+
+atf_test_case vxlan cleanup
+vxlan_head()
+{
+	head
+	atf_set descr "Ports on two hosts meet through vxlan interfaces, \
+which find each other by a multicast group"
+}
+vxlan_body()
+{
+	local i h
+
+	# Guests A, B and C; hosts S and T, T with two guests.
+	host A && host S && host T && host B && host C
+	wire $S pa $A ea
+	wire $T pb $B eb
+	wire $T pc $C ec
+	wire $S eth0 $T eth0
+	in_host $S ip addr add 192.0.2.1/24 dev eth0
+	in_host $T ip addr add 192.0.2.2/24 dev eth0
+	for h in $S $T; do
+		in_host $h ip link add vx0 mtu 1450 type vxlan id 42 \
+		    dstport 4789 group 239.1.1.1 dev eth0 ||
+		    atf_skip "no vxlan interfaces"
+		in_host $h ip link set vx0 up
+	done
+	i=0
+	for h in "$A ea" "$B eb" "$C ec"; do
+		i=$((i + 1))
+		in_host ${h% *} ip link set ${h#* } mtu 1450
+		in_host ${h% *} ip addr add 10.9.0.$i/24 dev ${h#* }
+	done
+	valed_in $S -a vale0:pa -a vale0:vx0
+	valed_in $T -a vale0:pb -a vale0:pc -a vale0:vx0
+	tcp $B 10.9.0.2 $A 5000000
+	tcp $A 10.9.0.1 $C 5000000
+	tcp $C 10.9.0.3 $B 5000000
+	wait_until "counters" counted $VALED_PID $T
+	# Both learned the other host's guests at the tunnel.
+	[ $(value $T vx0 port_learned) -ge 1 ] || atf_fail "not learned"
+	# The stream between B and C did not go through it.
+	[ $(value $T vx0 tx_bytes) -lt 9000000 ] || atf_fail "flooded"
+	atf_check_equal 0 $(value $T vx0 tx_drop_mtu)
+}
+vxlan_cleanup()
+{
+	end
+}
+
+atf_test_case errors
+errors_head()
+{
+	head
+	atf_set descr "An interface that cannot be attached is one line, and \
+no socket is left"
+}
+errors_body()
+{
+	atf_check -s exit:69 -o empty -e match:"none: no such interface" \
+	    "$VALED" -a vale0:none
+	atf_check -s exit:69 -o empty -e match:"lo: not an Ethernet" \
+	    "$VALED" -s 1,e1000,vale0:a,path=a.sock -a vale0:lo
+	[ ! -e a.sock ] || atf_fail "the socket is left"
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case bridge
+	atf_add_test_case killed
+	atf_add_test_case vxlan
+	atf_add_test_case errors
+}

@@ -1,0 +1,358 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The thread of an attached interface: hostif.h.
+ *
+ * A round receives one batch and sends one.  After a round in which nothing
+ * moved, and now and then otherwise, the thread looks for events: a frame in the
+ * port or in the interface, space in a full ring, a change of the interface, and
+ * hostif_stop().  Frames for which the interface has no space wait in the port;
+ * the switch drops what does not fit there.  While the interface is down or gone
+ * its frames are dropped here, so that none is sent late.
+ *
+ * Threads are started ahead, because valed can start none in its sandbox.  An
+ * idle one waits for its semaphore.  The list of threads has a lock; an
+ * interface belongs to its thread between two semaphores, except the counters,
+ * which any thread may read.
+ */
+
+#include <sys/param.h>
+#include <sys/eventfd.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "frame_vnet.h"
+#include "hostif_impl.h"
+
+/* Rounds between two looks for events while frames move. */
+#define	ROUNDS		64
+/* A pause before a call that failed is made again, ms. */
+#define	AGAIN_MS	1
+/* The descriptors of poll(2): hostif_stop(), the port, the link; the kind's. */
+#define	POLL_STOP	0
+#define	POLL_PORT	1
+#define	POLL_LINK	2
+#define	POLL_KIND	3
+#define	POLL_MAX	(POLL_KIND + HOSTIF_FDS_MAX)
+
+/* A thread, idle or not. */
+struct hostif_thread {
+	struct hostif_thread	*next;
+	struct hostif		*hi;		/* what it serves */
+	sem_t			 begin;		/* hi is set */
+	sem_t			 end;		/* it has let go of hi */
+};
+
+static pthread_mutex_t idle_mtx = PTHREAD_MUTEX_INITIALIZER;
+static struct hostif_thread *idle;		/* idle_mtx */
+
+const struct counter_row hostif_counter_table[HOSTIF_NCOUNTERS] = {
+	COUNTER_ROWS(HOSTIF_COUNTERS)
+};
+
+void
+hostif_log(const struct hostif *hi, const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+	int n;
+
+	n = snprintf(line, sizeof(line), "valed: %s: ", hi->port->name);
+	va_start(ap, fmt);
+	n += vsnprintf(line + n, sizeof(line) - n, fmt, ap);
+	va_end(ap);
+	n = MIN(n, (int)sizeof(line) - 1);
+	line[n++] = '\n';
+	if (write(STDERR_FILENO, line, n) == -1)
+		return;
+}
+
+bool
+hostif_peek(struct hostif *hi, uint32_t *at, struct frame *frame)
+{
+	struct netmap_ring *ring = hi->port->rxring;
+	const struct netmap_slot *slot;
+	const uint8_t *hdr = NULL;
+	uint32_t i = *at, len = 0;
+	int n = 0;
+	bool more;
+
+	if (i == ring->tail)
+		return (false);
+	do {
+		slot = &ring->slot[i];
+		more = (slot->flags & NS_MOREFRAG) != 0;
+		if ((slot->flags & VALE_SLOT_HEADER) != 0)
+			hdr = (uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
+		else {
+			frame->f_iov[n].iov_base =
+			    NETMAP_BUF(ring, slot->buf_idx);
+			frame->f_iov[n++].iov_len = slot->len;
+			len += slot->len;
+		}
+		i = nm_ring_next(ring, i);
+	} while (more && i != ring->tail && n < FRAME_MAXIOV);
+	*at = i;
+	frame_set(frame, n, len);
+	/* The switch made the header. */
+	if (hdr != NULL && !frame_vnet_decode(frame, hdr))
+		frame->f_niov = 0;
+	return (true);
+}
+
+/* Whether it has a VLAN tag, which the MTU does not count. */
+static bool
+frame_tagged(const struct frame *frame)
+{
+	const uint8_t *p = frame->f_iov[0].iov_base;
+
+	return (frame->f_iov[0].iov_len >= HOSTIF_ETHER + HOSTIF_TAG &&
+	    ((p[12] == 0x81 && p[13] == 0x00) ||
+	    (p[12] == 0x88 && p[13] == 0xa8)));
+}
+
+bool
+hostif_takes(struct hostif *hi, const struct frame *frame)
+{
+	uint32_t len;
+
+	if (frame->f_niov == 0 || frame->f_len < HOSTIF_ETHER) {
+		hostif_count(hi, HOSTIF_C_TX_BAD, 1);
+		return (false);
+	}
+	if (!hi->up) {
+		hostif_count(hi, HOSTIF_C_TX_DOWN, 1);
+		return (false);
+	}
+	len = frame_longest(frame);
+	if (hi->mtu == 0 || len <= hi->mtu + HOSTIF_ETHER ||
+	    (len <= hi->mtu + HOSTIF_ETHER + HOSTIF_TAG &&
+	    frame_tagged(frame)))
+		return (true);
+	hostif_count(hi, HOSTIF_C_TX_MTU, 1);
+	return (false);
+}
+
+/* Look for events; without `wait', do not sleep.  False: end. */
+static bool
+hostif_events(struct hostif *hi, bool wait)
+{
+	struct pollfd pfd[POLL_MAX];
+	unsigned int i, n;
+	int timeout_ms;
+
+	memset(pfd, 0, sizeof(pfd));
+	pfd[POLL_STOP].fd = hi->stop_fd;
+	/* Frames that cannot be sent need not wake the thread. */
+	pfd[POLL_PORT].fd = hi->tx_state == HOSTIF_TX_IDLE ? hi->port->fd : -1;
+	pfd[POLL_LINK].fd = hi->fds.hf_fd[HOSTIF_FD_LINK];
+	for (i = 0; i < POLL_KIND; i++)
+		pfd[i].events = POLLIN;
+	n = POLL_KIND;
+	if (!hi->gone)
+		n += hi->ops->ho_poll(hi, pfd + n, POLL_MAX - n);
+	timeout_ms = !wait ? 0 : hi->tx_state == HOSTIF_TX_AGAIN ? AGAIN_MS :
+	    -1;
+	hostif_count(hi, HOSTIF_C_POLL, 1);
+	if (poll(pfd, n, timeout_ms) <= 0)
+		return (true);
+	if (pfd[POLL_STOP].revents != 0)
+		return (false);
+	if (pfd[POLL_LINK].revents != 0)
+		hostif_link_event(hi);
+	for (i = POLL_KIND; i < n; i++) {
+		if (pfd[i].revents != 0)
+			hi->ops->ho_event(hi, &pfd[i]);
+	}
+	return (true);
+}
+
+static unsigned int
+hostif_send(struct hostif *hi)
+{
+	vale_rxsync(hi->port);
+	return (hi->ops->ho_send(hi));
+}
+
+static void
+hostif_serve(struct hostif *hi)
+{
+	unsigned int moved, rounds = 0;
+
+	hostif_link_ask(hi);
+	do {
+		moved = hi->ops->ho_receive(hi);
+		moved += hostif_send(hi);
+	} while ((moved > 0 && ++rounds % ROUNDS != 0) ||
+	    hostif_events(hi, moved == 0));
+}
+
+static void *
+hostif_main(void *arg)
+{
+	struct hostif_thread *ht = arg;
+
+	for (;;) {
+		while (sem_wait(&ht->begin) == -1)
+			continue;
+		hostif_serve(ht->hi);
+		sem_post(&ht->end);
+	}
+	return (NULL);
+}
+
+static void
+thread_put(struct hostif_thread *ht)
+{
+	pthread_mutex_lock(&idle_mtx);
+	ht->next = idle;
+	idle = ht;
+	pthread_mutex_unlock(&idle_mtx);
+}
+
+static struct hostif_thread *
+thread_get(void)
+{
+	struct hostif_thread *ht;
+
+	pthread_mutex_lock(&idle_mtx);
+	ht = idle;
+	if (ht != NULL)
+		idle = ht->next;
+	pthread_mutex_unlock(&idle_mtx);
+	return (ht);
+}
+
+int
+hostif_threads(unsigned int n)
+{
+	struct hostif_thread *ht;
+	pthread_t thread;
+	int error;
+
+	for (; n > 0; n--) {
+		ht = calloc(1, sizeof(*ht));
+		if (ht == NULL)
+			return (ENOMEM);
+		sem_init(&ht->begin, 0, 0);
+		sem_init(&ht->end, 0, 0);
+		error = pthread_create(&thread, NULL, hostif_main, ht);
+		if (error != 0) {
+			free(ht);
+			return (error);
+		}
+		pthread_detach(thread);
+		thread_put(ht);
+	}
+	return (0);
+}
+
+/* Start what has a thread.  NULL, or the step that failed, with errno. */
+static const char *
+hostif_begin(struct hostif *hi, const char *port_name)
+{
+	const char *failed;
+
+	hi->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (hi->stop_fd == -1)
+		return ("eventfd");
+	hi->port = vale_open(port_name, NULL);
+	if (hi->port == NULL) {
+		close(hi->stop_fd);
+		return ("port");
+	}
+	failed = hi->ops->ho_start(hi);
+	if (failed != NULL) {
+		vale_close(hi->port);
+		close(hi->stop_fd);
+	}
+	return (failed);
+}
+
+struct hostif *
+hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
+    size_t size)
+{
+	const char *failed;
+	struct hostif *hi;
+
+	if (fds->hf_kind != HOSTIF_PACKET ||
+	    fds->hf_nfds < HOSTIF_FD_KIND + 1 ||
+	    fds->hf_nfds > HOSTIF_FDS_MAX ||
+	    strnlen(fds->hf_name, HOSTIF_NAME_SIZE) == HOSTIF_NAME_SIZE) {
+		snprintf(error, size, "%s: not an open interface", port_name);
+		return (NULL);
+	}
+	hi = calloc(1, sizeof(*hi));
+	if (hi == NULL) {
+		snprintf(error, size, "%s: out of memory", port_name);
+		return (NULL);
+	}
+	hi->fds = *fds;
+	hi->ops = &hostif_packet_ops;
+	/* Until the kernel has told. */
+	hi->up = true;
+	hi->thread = thread_get();
+	if (hi->thread == NULL) {
+		snprintf(error, size, "%s: too many interfaces", port_name);
+		free(hi);
+		return (NULL);
+	}
+	failed = hostif_begin(hi, port_name);
+	if (failed != NULL) {
+		snprintf(error, size, "%s: %s: %s", port_name, failed,
+		    strerror(errno));
+		thread_put(hi->thread);
+		free(hi);
+		return (NULL);
+	}
+	hi->thread->hi = hi;
+	sem_post(&hi->thread->begin);
+	return (hi);
+}
+
+void
+hostif_stop(struct hostif *hi)
+{
+	const uint64_t one = 1;
+
+	while (write(hi->stop_fd, &one, sizeof(one)) == -1 && errno == EINTR)
+		;
+	while (sem_wait(&hi->thread->end) == -1)
+		continue;
+	thread_put(hi->thread);
+	hi->ops->ho_stop(hi);
+	vale_close(hi->port);
+	close(hi->stop_fd);
+	hostif_close(&hi->fds);
+	free(hi);
+}
+
+const char *
+hostif_port_name(const struct hostif *hi)
+{
+	return (hi->port->name);
+}
+
+const char *
+hostif_name(const struct hostif *hi)
+{
+	return (hi->fds.hf_name);
+}
+
+uint64_t
+hostif_counter(const struct hostif *hi, enum hostif_counter counter)
+{
+	return (atomic_load_64(&hi->counters[counter]));
+}

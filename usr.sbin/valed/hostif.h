@@ -1,0 +1,175 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Attached interfaces: a network interface of the host as a port of a switch.
+ *
+ *	vale0:eth0  <---  vale_txsync  <---  receive ring   <---  eth0
+ *	(a port)    --->  vale_rxsync  --->  transmit ring  --->
+ *
+ * One thread for each moves frames in batches between the port and rings that
+ * it shares with the kernel.  It takes no system call to receive while frames
+ * are pending, and one to transmit a batch.
+ *
+ * An interface is attached in two steps.  hostif_open() needs privileges, and
+ * its result is plain data and descriptors, which may be sent to another
+ * process.  hostif_start() needs none; valed calls it in its sandbox.  Whatever
+ * was changed on the interface ends when the last of these descriptors is
+ * closed, in whatever way: promiscuous mode, and that the host's stack gets no
+ * frames.
+ *
+ *	hostif_open.c	opens the descriptors
+ *	hostif.c	the thread, its port, its counters
+ *	hostif_link.c	whether the interface is up, and its MTU
+ *	hostif_packet.c	the rings of packet(7)
+ *	hostif_table.c	the attached interfaces of this process
+ */
+
+#ifndef _HOSTIF_H_
+#define	_HOSTIF_H_
+
+#include <sys/types.h>
+#include <sys/counter_table.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of an interface's name with its NUL: Linux's IFNAMSIZ. */
+#define	HOSTIF_NAME_SIZE	16
+#define	HOSTIF_FDS_MAX		16
+
+enum hostif_kind {
+	HOSTIF_AUTO,			/* hostif_open() chooses */
+	HOSTIF_PACKET,			/* packet(7), any interface */
+	HOSTIF_NKINDS
+};
+
+struct hostif_options {
+	enum hostif_kind ho_kind;
+};
+
+/* hf_flags */
+#define	HOSTIF_HOST_GETS	0x01	/* the host's stack still gets the
+					   frames, because this kernel has no
+					   means to prevent it that ends with a
+					   descriptor */
+
+/* An open interface. */
+struct hostif_fds {
+	char		hf_name[HOSTIF_NAME_SIZE];
+	uint32_t	hf_kind;	/* enum hostif_kind, not HOSTIF_AUTO */
+	uint32_t	hf_index;	/* the interface's */
+	uint32_t	hf_flags;	/* HOSTIF_* */
+	uint32_t	hf_nfds;
+	int		hf_fd[HOSTIF_FDS_MAX];
+};
+
+/* "rx" is from the interface to the switch, "tx" to the interface. */
+#define	HOSTIF_COUNTERS(X)						\
+	X(HOSTIF_C_RX_FRAME, "rx_frames", "frames taken from the interface") \
+	X(HOSTIF_C_RX_BYTE, "rx_bytes", "bytes of these frames")	\
+	X(HOSTIF_C_RX_BATCH, "rx_batches", "batches of these frames")	\
+	X(HOSTIF_C_RX_FULL, "rx_drop_full",				\
+	    "frames dropped by the kernel: ring full")			\
+	X(HOSTIF_C_RX_LONG, "rx_drop_long",				\
+	    "frames dropped: longer than a slot of the ring")		\
+	X(HOSTIF_C_RX_BAD, "rx_drop_bad",				\
+	    "frames dropped: too short, or outside their slot")		\
+	X(HOSTIF_C_TX_FRAME, "tx_frames", "frames given to the interface") \
+	X(HOSTIF_C_TX_BYTE, "tx_bytes", "bytes of these frames")	\
+	X(HOSTIF_C_TX_BATCH, "tx_batches", "batches of these frames")	\
+	X(HOSTIF_C_TX_CALL, "tx_calls", "system calls to transmit")	\
+	X(HOSTIF_C_TX_ERROR, "tx_errors", "those that failed")		\
+	X(HOSTIF_C_TX_WAIT, "tx_waits",					\
+	    "times frames waited because the ring was full")		\
+	X(HOSTIF_C_TX_DOWN, "tx_drop_down",				\
+	    "frames dropped: interface down or gone")			\
+	X(HOSTIF_C_TX_MTU, "tx_drop_mtu",				\
+	    "frames dropped: longer than the MTU permits")		\
+	X(HOSTIF_C_TX_NOROOM, "tx_drop_noroom",				\
+	    "segments dropped: ring full")				\
+	X(HOSTIF_C_TX_BAD, "tx_drop_bad", "frames dropped: bad headers") \
+	X(HOSTIF_C_POLL, "polls", "times the thread looked for events")	\
+	X(HOSTIF_C_LINK, "link_changes",				\
+	    "times the interface went down, came up, or changed its MTU")
+
+enum hostif_counter {
+	COUNTER_IDS(HOSTIF_COUNTERS)
+	HOSTIF_NCOUNTERS
+};
+extern const struct counter_row hostif_counter_table[HOSTIF_NCOUNTERS];
+
+struct hostif;
+
+/*
+ * The kind named `name' ("packet"), or HOSTIF_NKINDS if there is none.  Any
+ * thread.
+ */
+enum hostif_kind hostif_kind(const char *name);
+
+/*
+ * Open interface `ifname' of this network namespace and set *fds.  Requires
+ * CAP_NET_RAW, and CAP_NET_ADMIN and CAP_BPF to keep frames from the host's
+ * stack.  Any thread.  Returns 0, or -1 with one line, without a newline, in
+ * `error', of `size' bytes, and nothing left open.
+ */
+int	hostif_open(const char *ifname, const struct hostif_options *options,
+	    struct hostif_fds *fds, char *error, size_t size);
+
+/* Close the descriptors.  Any thread. */
+void	hostif_close(struct hostif_fds *fds);
+
+/*
+ * Start `n' more threads, each of which can serve one interface at a time.  A
+ * process in valed's sandbox can start none.  Returns 0 or an errno.  Any
+ * thread, one at a time.
+ */
+int	hostif_threads(unsigned int n);
+
+/*
+ * Open port `port_name' ("vale0:eth0") and serve the interface in one of the
+ * threads.  The descriptors then belong to the interface, and *fds is not used
+ * any more.  Any thread.  Returns NULL with one line in `error'; the
+ * descriptors are the caller's then.
+ */
+struct hostif *hostif_start(const char *port_name, const struct hostif_fds *fds,
+	    char *error, size_t size);
+
+/*
+ * Detach the interface: wait for its thread, close the port and the
+ * descriptors, free it.  Any thread; no other call with it may be in progress
+ * or follow.
+ */
+void	hostif_stop(struct hostif *hi);
+
+/*
+ * Start a thread, attach an interface as hostif_start() does, and remember it.
+ * Returns false with one line in `error'.  Any thread.
+ */
+bool	hostif_attach(const char *port_name, const struct hostif_fds *fds,
+	    char *error, size_t size);
+
+/*
+ * Detach the interface whose port has this name.  Returns 0, or ENXIO if there
+ * is none.  Any thread; waits for the interface's.
+ */
+int	hostif_detach(const char *port_name);
+
+/*
+ * Call fn(hi, arg) for each attached interface.  It must not call the two
+ * functions above.  Any thread.
+ */
+void	hostif_each(void (*fn)(const struct hostif *hi, void *arg), void *arg);
+
+/* The names of its port and of the interface; valid until hostif_stop(). */
+const char *hostif_port_name(const struct hostif *hi);
+const char *hostif_name(const struct hostif *hi);
+
+/* A counter, since hostif_start().  Any thread. */
+uint64_t hostif_counter(const struct hostif *hi, enum hostif_counter counter);
+
+#endif /* !_HOSTIF_H_ */

@@ -1,0 +1,239 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Open an interface: hostif.h.  No state.  The descriptors of packet(7):
+ *
+ *	0	rtnetlink(7), which tells its state: hostif_link.c
+ *	1	packet(7): the rings, and promiscuous mode
+ *	2	what keeps the frames from the host's stack: hostif_drop.c
+ */
+
+#include <sys/param.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netinet/in.h>
+
+#include <errno.h>
+
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hostif.h"
+#include "hostif_impl.h"
+
+/* Bytes that frames in transmission may have; a ring has less. */
+#define	OPEN_SNDBUF	(64 << 20)
+
+enum hostif_kind
+hostif_kind(const char *name)
+{
+	return (strcmp(name, "packet") == 0 ? HOSTIF_PACKET : HOSTIF_NKINDS);
+}
+
+static int __printflike(3, 4)
+fail(char *error, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(error, size, fmt, ap);
+	va_end(ap);
+	return (-1);
+}
+
+static int
+open_option(int s, int option, int value)
+{
+	return (setsockopt(s, SOL_PACKET, option, &value, sizeof(value)));
+}
+
+/* Set up the rings.  NULL, or what failed, with errno. */
+static const char *
+open_rings(int s)
+{
+	struct tpacket_req req;
+
+	memset(&req, 0, sizeof(req));
+	req.tp_block_size = HOSTIF_BLOCK_SIZE;
+	req.tp_frame_size = HOSTIF_SLOT_SIZE;
+	req.tp_block_nr = HOSTIF_RX_BLOCKS;
+	req.tp_frame_nr = HOSTIF_RX_BLOCKS * HOSTIF_BLOCK_SLOTS;
+	if (setsockopt(s, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req)) == -1)
+		return ("receive ring");
+	req.tp_block_nr = HOSTIF_TX_BLOCKS;
+	req.tp_frame_nr = HOSTIF_TX_BLOCKS * HOSTIF_BLOCK_SLOTS;
+	if (setsockopt(s, SOL_PACKET, PACKET_TX_RING, &req, sizeof(req)) == -1)
+		return ("transmit ring");
+	return (NULL);
+}
+
+/* Configure the socket.  NULL, or what failed, with errno. */
+static const char *
+open_configure(int s, int index)
+{
+	const struct packet_mreq mr = {
+		.mr_ifindex = index, .mr_type = PACKET_MR_PROMISC
+	};
+	const struct sockaddr_ll sll = {
+		.sll_family = AF_PACKET, .sll_ifindex = index,
+		.sll_protocol = htons(ETH_P_ALL)
+	};
+	const int sndbuf = OPEN_SNDBUF;
+	const char *failed;
+
+	/*
+	 * PACKET_LOSS: the kernel skips a frame that it cannot send, and does
+	 * not stop at it.  No PACKET_QDISC_BYPASS: a queue takes what a busy
+	 * adapter does not, and costs little where the host sends nothing.
+	 */
+	if (open_option(s, PACKET_VERSION, TPACKET_V2) == -1)
+		return ("TPACKET_V2");
+	if (open_option(s, PACKET_RESERVE, HOSTIF_RESERVE) == -1)
+		return ("PACKET_RESERVE");
+	if (open_option(s, PACKET_VNET_HDR, 1) == -1)
+		return ("virtio-net headers");
+	if (open_option(s, PACKET_LOSS, 1) == -1)
+		return ("PACKET_LOSS");
+	if (open_option(s, PACKET_IGNORE_OUTGOING, 1) == -1)
+		return ("PACKET_IGNORE_OUTGOING");
+	if (setsockopt(s, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf,
+	    sizeof(sndbuf)) == -1)
+		return ("SO_SNDBUFFORCE");
+	failed = open_rings(s);
+	if (failed != NULL)
+		return (failed);
+	if (bind(s, (const struct sockaddr *)&sll, sizeof(sll)) == -1)
+		return ("bind");
+	if (setsockopt(s, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &mr,
+	    sizeof(mr)) == -1)
+		return ("promiscuous mode");
+	return (NULL);
+}
+
+/* A socket that tells changes of all interfaces. */
+static int
+open_link(void)
+{
+	const struct sockaddr_nl snl = {
+		.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK
+	};
+	int s;
+
+	s = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
+	    NETLINK_ROUTE);
+	if (s != -1 && bind(s, (const struct sockaddr *)&snl,
+	    sizeof(snl)) == -1) {
+		close(s);
+		return (-1);
+	}
+	return (s);
+}
+
+/* The interface's index, if it is of Ethernet's type. */
+static int
+open_index(int s, const char *ifname, uint32_t *index, char *error, size_t size)
+{
+	struct ifreq ifr;
+
+	memset(&ifr, 0, sizeof(ifr));
+	if (strlcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name)) >=
+	    sizeof(ifr.ifr_name))
+		return (fail(error, size, "%s: not an interface's name",
+		    ifname));
+	if (ioctl(s, SIOCGIFINDEX, &ifr) == -1)
+		return (fail(error, size, "%s: no such interface", ifname));
+	*index = ifr.ifr_ifindex;
+	if (ioctl(s, SIOCGIFHWADDR, &ifr) == -1)
+		return (fail(error, size, "%s: %s", ifname, strerror(errno)));
+	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return (fail(error, size, "%s: not an Ethernet interface",
+		    ifname));
+	return (0);
+}
+
+static void
+open_add(struct hostif_fds *fds, int fd)
+{
+	fds->hf_fd[fds->hf_nfds++] = fd;
+}
+
+static int
+open_packet(struct hostif_fds *fds, char *error, size_t size)
+{
+	const char *failed;
+	int drop, s;
+
+	/* Without a protocol it gets nothing before it is bound. */
+	s = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s == -1)
+		return (fail(error, size, "%s: packet socket: %s",
+		    fds->hf_name, strerror(errno)));
+	open_add(fds, s);
+	/* First, so that the host never gets what the switch gets. */
+	drop = hostif_drop(fds->hf_name, fds->hf_index);
+	if (drop != -1)
+		open_add(fds, drop);
+	else
+		fds->hf_flags |= HOSTIF_HOST_GETS;
+	failed = open_configure(s, fds->hf_index);
+	if (failed != NULL)
+		return (fail(error, size, "%s: %s: %s", fds->hf_name, failed,
+		    strerror(errno)));
+	fds->hf_kind = HOSTIF_PACKET;
+	return (0);
+}
+
+int
+hostif_open(const char *ifname, const struct hostif_options *options,
+    struct hostif_fds *fds, char *error, size_t size)
+{
+	int s;
+
+	memset(fds, 0, sizeof(*fds));
+	MPASS(options->ho_kind == HOSTIF_AUTO ||
+	    options->ho_kind == HOSTIF_PACKET);
+	(void)options;
+	s = open_link();
+	if (s == -1)
+		return (fail(error, size, "%s: rtnetlink: %s", ifname,
+		    strerror(errno)));
+	open_add(fds, s);
+	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (s == -1) {
+		fail(error, size, "%s: socket: %s", ifname, strerror(errno));
+		goto fail;
+	}
+	if (open_index(s, ifname, &fds->hf_index, error, size) == -1) {
+		close(s);
+		goto fail;
+	}
+	close(s);
+	strlcpy(fds->hf_name, ifname, sizeof(fds->hf_name));
+	if (open_packet(fds, error, size) == -1)
+		goto fail;
+	return (0);
+
+fail:
+	hostif_close(fds);
+	return (-1);
+}
+
+void
+hostif_close(struct hostif_fds *fds)
+{
+	while (fds->hf_nfds > 0)
+		close(fds->hf_fd[--fds->hf_nfds]);
+}

@@ -1,0 +1,417 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * An interface through the rings of packet(7): hostif_impl.h.
+ *
+ *	receive ring	  | header | reserve | virtio-net header | frame |
+ *	transmit ring	  | header |	       virtio-net header | frame |
+ *
+ * Each slot has a status word, which says whether it is the kernel's or ours,
+ * and space for 64 KB.  So packets of several segments and partial checksums
+ * pass both ways as they are.  The rings are those of TPACKET_V2: a slot is
+ * shown when it is filled.  TPACKET_V3 shows a block of frames when it is full
+ * or after a time of at least a millisecond, which each answer would wait.
+ *
+ * Receive.  The transmit slots of the port point at the frames where they lie;
+ * the switch copies them, and the kernel gets a batch of slots back after the
+ * sync.  A VLAN tag, which the kernel has taken out of the frame, is put back.
+ *
+ * Transmit.  Frames are copied to the ring, and one sendto(2) sends a batch.  It
+ * may send a part, or fail (the interface's queue is full, it is down): the
+ * slots left are sent by the next one.  Segments of UDP are cut here, because
+ * Linux has a virtio-net header for them only since 6.2.
+ *
+ * The memory is the kernel's.  A process with the same descriptors could write
+ * to it, so offsets and lengths are read once and checked.  Only the
+ * interface's thread.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+
+#include <linux/if_packet.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame_cursor.h"
+#include "frame_cut.h"
+#include "frame_vnet.h"
+#include "hostif_impl.h"
+
+#define	PACKET_FD	HOSTIF_FD_KIND
+#define	RX_SLOTS	(HOSTIF_RX_BLOCKS * HOSTIF_BLOCK_SLOTS)
+#define	TX_SLOTS	(HOSTIF_TX_BLOCKS * HOSTIF_BLOCK_SLOTS)
+#define	RX_SIZE		((size_t)HOSTIF_RX_BLOCKS * HOSTIF_BLOCK_SIZE)
+#define	TX_SIZE		((size_t)HOSTIF_TX_BLOCKS * HOSTIF_BLOCK_SIZE)
+/* Offset of the virtio-net header in a slot of the transmit ring. */
+#define	TX_DATA		(TPACKET2_HDRLEN - sizeof(struct sockaddr_ll))
+/* The addresses of an Ethernet header. */
+#define	ADDRS		12
+
+_Static_assert(TX_DATA + FRAME_VNET_SHORT + VALE_FRAME_MAX <= HOSTIF_SLOT_SIZE,
+    "slot of the transmit ring");
+
+struct packet {
+	uint8_t		*pk_mem;	/* receive ring, transmit ring */
+	uint32_t	 pk_rx_next;	/* slot to look at */
+	uint32_t	 pk_tx_next;	/* slot to fill */
+	uint32_t	 pk_tx_last;	/* slot filled last */
+	bool		 pk_unsent;	/* it may be unsent */
+	/* Headers of received frames, each in a slot of the port. */
+	uint8_t		 pk_header[HOSTIF_BATCH][FRAME_VNET_LONG];
+};
+
+static struct tpacket2_hdr *
+packet_slot(uint8_t *ring, uint32_t i)
+{
+	return ((struct tpacket2_hdr *)(ring +
+	    (size_t)(i / HOSTIF_BLOCK_SLOTS) * HOSTIF_BLOCK_SIZE +
+	    (size_t)(i % HOSTIF_BLOCK_SLOTS) * HOSTIF_SLOT_SIZE));
+}
+
+static struct tpacket2_hdr *
+packet_rx_slot(const struct packet *pk, uint32_t i)
+{
+	return (packet_slot(pk->pk_mem, i));
+}
+
+static struct tpacket2_hdr *
+packet_tx_slot(const struct packet *pk, uint32_t i)
+{
+	return (packet_slot(pk->pk_mem + RX_SIZE, i));
+}
+
+static const char *
+packet_start(struct hostif *hi)
+{
+	struct packet *pk;
+
+	pk = calloc(1, sizeof(*pk));
+	if (pk == NULL)
+		return ("memory");
+	pk->pk_mem = mmap(NULL, RX_SIZE + TX_SIZE, PROT_READ | PROT_WRITE,
+	    MAP_SHARED, hi->fds.hf_fd[PACKET_FD], 0);
+	if (pk->pk_mem == MAP_FAILED) {
+		free(pk);
+		return ("rings");
+	}
+	if (vale_set_header(hi->port, VALE_HEADER_SLOT) == -1) {
+		munmap(pk->pk_mem, RX_SIZE + TX_SIZE);
+		free(pk);
+		return ("virtio-net headers");
+	}
+	hi->data = pk;
+	return (NULL);
+}
+
+static void
+packet_stop(struct hostif *hi)
+{
+	struct packet *pk = hi->data;
+
+	munmap(pk->pk_mem, RX_SIZE + TX_SIZE);
+	free(pk);
+}
+
+/* Count frames that the kernel has dropped since the last call. */
+static void
+packet_losses(struct hostif *hi)
+{
+	struct tpacket_stats stats;
+	socklen_t len = sizeof(stats);
+
+	if (getsockopt(hi->fds.hf_fd[PACKET_FD], SOL_PACKET, PACKET_STATISTICS,
+	    &stats, &len) == 0)
+		hostif_count(hi, HOSTIF_C_RX_FULL, stats.tp_drops);
+}
+
+/* The next slot of the port's transmit ring. */
+static void
+packet_put(struct netmap_ring *ring, const void *p, uint32_t len,
+    uint16_t flags)
+{
+	struct netmap_slot *slot = &ring->slot[ring->head];
+
+	slot->ptr = (uintptr_t)p;
+	slot->len = len;
+	slot->flags = NS_INDIRECT | flags;
+	ring->head = ring->cur = nm_ring_next(ring, ring->head);
+}
+
+/* Put the VLAN tag back, at the cost of the virtio-net header before it. */
+static uint8_t *
+packet_tag(uint8_t *frame, const struct tpacket2_hdr *h, uint32_t status)
+{
+	const uint16_t tpid = (status & TP_STATUS_VLAN_TPID_VALID) != 0 ?
+	    h->tp_vlan_tpid : 0x8100;
+	const uint16_t tci = h->tp_vlan_tci;
+
+	memmove(frame - HOSTIF_TAG, frame, ADDRS);
+	frame -= HOSTIF_TAG;
+	frame[ADDRS] = tpid >> 8;
+	frame[ADDRS + 1] = (uint8_t)tpid;
+	frame[ADDRS + 2] = tci >> 8;
+	frame[ADDRS + 3] = (uint8_t)tci;
+	return (frame);
+}
+
+/* The virtio-net header for the port, if the frame needs one. */
+static bool
+packet_header(const uint8_t *vnet, uint32_t shift, uint8_t *hdr)
+{
+	struct frame frame;
+
+	memcpy(hdr, vnet, FRAME_VNET_SHORT);
+	/* Whether it is valid is up to the switch. */
+	frame.f_len = UINT16_MAX * 2;
+	(void)frame_vnet_decode(&frame, hdr);
+	if ((frame.f_flags & FRAME_CSUM_PARTIAL) == 0 &&
+	    frame.f_gso_type == FRAME_GSO_NONE)
+		return (false);
+	frame.f_csum_start += shift;
+	frame.f_hdr_len += shift;
+	frame_vnet_encode(&frame, hdr, FRAME_VNET_LONG);
+	return (true);
+}
+
+/* Put a received frame into the port's ring.  Returns its bytes, or 0. */
+static uint32_t
+packet_receive_frame(struct hostif *hi, struct tpacket2_hdr *h,
+    uint32_t status, uint8_t *hdr)
+{
+	struct netmap_ring *ring = hi->port->txring;
+	const uint32_t mac = *(volatile uint16_t *)&h->tp_mac;
+	uint32_t len = *(volatile uint32_t *)&h->tp_snaplen, shift = 0, n;
+	uint8_t *p = (uint8_t *)h + mac;
+	const uint8_t *vnet = p - FRAME_VNET_SHORT;
+	bool header;
+
+	if (len < *(volatile uint32_t *)&h->tp_len) {
+		hostif_count(hi, HOSTIF_C_RX_LONG, 1);
+		return (0);
+	}
+	if (len < HOSTIF_ETHER || len > HOSTIF_SLOT_SIZE ||
+	    mac < sizeof(*h) + FRAME_VNET_SHORT + HOSTIF_TAG ||
+	    mac + len > HOSTIF_SLOT_SIZE) {
+		hostif_count(hi, HOSTIF_C_RX_BAD, 1);
+		return (0);
+	}
+	if ((status & TP_STATUS_VLAN_VALID) != 0)
+		shift = HOSTIF_TAG;
+	header = packet_header(vnet, shift, hdr);
+	if (shift != 0) {
+		p = packet_tag(p, h, status);
+		len += shift;
+	}
+	if (len > VALE_FRAME_MAX) {
+		hostif_count(hi, HOSTIF_C_RX_LONG, 1);
+		return (0);
+	}
+	if (header)
+		packet_put(ring, hdr, FRAME_VNET_LONG,
+		    VALE_SLOT_HEADER | NS_MOREFRAG);
+	n = MIN(len, hi->port->indirect_max);
+	packet_put(ring, p, n, n < len ? NS_MOREFRAG : 0);
+	if (n < len)
+		packet_put(ring, p + n, len - n, 0);
+	return (len);
+}
+
+static unsigned int
+packet_receive(struct hostif *hi)
+{
+	struct packet *pk = hi->data;
+	struct tpacket2_hdr *h;
+	uint64_t bytes = 0;
+	uint32_t i = pk->pk_rx_next, len, status, losing = 0;
+	unsigned int frames = 0, n;
+
+	for (n = 0; n < HOSTIF_BATCH; n++) {
+		h = packet_rx_slot(pk, i);
+		status = atomic_load_acq_32(&h->tp_status);
+		if ((status & TP_STATUS_USER) == 0)
+			break;
+		losing |= status & TP_STATUS_LOSING;
+		len = packet_receive_frame(hi, h, status, pk->pk_header[n]);
+		bytes += len;
+		frames += len != 0;
+		i = i + 1 == RX_SLOTS ? 0 : i + 1;
+	}
+	if (n == 0)
+		return (0);
+	vale_txsync(hi->port);
+	while (pk->pk_rx_next != i) {
+		h = packet_rx_slot(pk, pk->pk_rx_next);
+		atomic_store_rel_32(&h->tp_status, TP_STATUS_KERNEL);
+		pk->pk_rx_next = pk->pk_rx_next + 1 == RX_SLOTS ? 0 :
+		    pk->pk_rx_next + 1;
+	}
+	hostif_count(hi, HOSTIF_C_RX_FRAME, frames);
+	hostif_count(hi, HOSTIF_C_RX_BYTE, bytes);
+	hostif_count(hi, HOSTIF_C_RX_BATCH, 1);
+	if (losing != 0)
+		packet_losses(hi);
+	return (n);
+}
+
+/* The next slot of the transmit ring, or NULL if the kernel still has it. */
+static uint8_t *
+packet_space(const struct packet *pk)
+{
+	struct tpacket2_hdr *h = packet_tx_slot(pk, pk->pk_tx_next);
+
+	if (atomic_load_acq_32(&h->tp_status) != TP_STATUS_AVAILABLE)
+		return (NULL);
+	return ((uint8_t *)h + TX_DATA);
+}
+
+/* The slot has a virtio-net header and a frame of `len' bytes: send it. */
+static void
+packet_commit(struct hostif *hi, uint32_t len)
+{
+	struct packet *pk = hi->data;
+	struct tpacket2_hdr *h = packet_tx_slot(pk, pk->pk_tx_next);
+
+	h->tp_len = FRAME_VNET_SHORT + len;
+	atomic_store_rel_32(&h->tp_status, TP_STATUS_SEND_REQUEST);
+	pk->pk_tx_last = pk->pk_tx_next;
+	pk->pk_tx_next = pk->pk_tx_next + 1 == TX_SLOTS ? 0 :
+	    pk->pk_tx_next + 1;
+	pk->pk_unsent = true;
+	hostif_count(hi, HOSTIF_C_TX_FRAME, 1);
+	hostif_count(hi, HOSTIF_C_TX_BYTE, len);
+}
+
+/* Send the segments of a frame, as far as there is space. */
+static void
+packet_send_cut(struct hostif *hi, const struct frame *frame)
+{
+	struct packet *pk = hi->data;
+	struct frame_cut cut;
+	uint8_t *p;
+
+	if (!frame_cut_begin(&cut, frame)) {
+		hostif_count(hi, HOSTIF_C_TX_BAD, 1);
+		return;
+	}
+	while ((p = packet_space(pk)) != NULL && frame_cut_next(&cut)) {
+		memset(p, 0, FRAME_VNET_SHORT);
+		p += FRAME_VNET_SHORT;
+		frame_cut_copy(&cut, p + cut.fc_hdrlen, cut.fc_paylen);
+		frame_cut_header(&cut, p);
+		packet_commit(hi, cut.fc_hdrlen + cut.fc_paylen);
+	}
+	hostif_count(hi, HOSTIF_C_TX_NOROOM, cut.fc_segments);
+}
+
+/* Send a frame; there is a slot. */
+static void
+packet_send_frame(struct hostif *hi, const struct frame *frame, uint8_t *p)
+{
+	struct frame_cursor cur;
+
+	if (!hostif_takes(hi, frame))
+		return;
+	if ((frame->f_gso_type & ~FRAME_GSO_ECN) == FRAME_GSO_UDP_L4) {
+		packet_send_cut(hi, frame);
+		return;
+	}
+	if (frame->f_flags == 0 && frame->f_gso_type == FRAME_GSO_NONE)
+		memset(p, 0, FRAME_VNET_SHORT);
+	else
+		frame_vnet_encode(frame, p, FRAME_VNET_SHORT);
+	frame_cursor_init(&cur, frame->f_iov);
+	frame_cursor_copy(&cur, p + FRAME_VNET_SHORT, frame->f_len);
+	packet_commit(hi, frame->f_len);
+}
+
+/* Have the kernel send the slots. */
+static void
+packet_kick(struct hostif *hi)
+{
+	struct packet *pk = hi->data;
+	struct tpacket2_hdr *h = packet_tx_slot(pk, pk->pk_tx_last);
+
+	if (!pk->pk_unsent || !hi->up)
+		return;
+	hostif_count(hi, HOSTIF_C_TX_CALL, 1);
+	if (sendto(hi->fds.hf_fd[PACKET_FD], NULL, 0, MSG_DONTWAIT, NULL,
+	    0) == -1)
+		hostif_count(hi, HOSTIF_C_TX_ERROR, 1);
+	pk->pk_unsent = atomic_load_acq_32(&h->tp_status) ==
+	    TP_STATUS_SEND_REQUEST;
+}
+
+static unsigned int
+packet_send(struct hostif *hi)
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct packet *pk = hi->data;
+	struct netmap_ring *ring = hi->port->rxring;
+	uint32_t next = ring->head;
+	uint8_t *p = NULL;
+	unsigned int n;
+	bool waited = hi->tx_state == HOSTIF_TX_FULL;
+
+	for (n = 0; n < HOSTIF_BATCH; n++) {
+		/* While it is down, frames are dropped, not queued. */
+		p = packet_space(pk);
+		if ((p == NULL && hi->up) || !hostif_peek(hi, &next, &frame))
+			break;
+		packet_send_frame(hi, &frame, p);
+		ring->head = ring->cur = next;
+	}
+	if (n > 0)
+		hostif_count(hi, HOSTIF_C_TX_BATCH, 1);
+	packet_kick(hi);
+	if (hi->up && pk->pk_unsent)
+		hi->tx_state = HOSTIF_TX_AGAIN;
+	else if (hi->up && p == NULL && n < HOSTIF_BATCH)
+		hi->tx_state = HOSTIF_TX_FULL;
+	else
+		hi->tx_state = HOSTIF_TX_IDLE;
+	if (hi->tx_state == HOSTIF_TX_FULL && !waited)
+		hostif_count(hi, HOSTIF_C_TX_WAIT, 1);
+	return (n);
+}
+
+static unsigned int
+packet_poll(struct hostif *hi, struct pollfd *pfd, unsigned int max __unused)
+{
+	pfd->fd = hi->fds.hf_fd[PACKET_FD];
+	pfd->events = POLLIN;
+	if (hi->tx_state == HOSTIF_TX_FULL)
+		pfd->events |= POLLOUT;
+	return (1);
+}
+
+static void
+packet_event(struct hostif *hi __unused, const struct pollfd *pfd)
+{
+	uint8_t byte;
+
+	/*
+	 * Take the error, such as ENETDOWN, or poll(2) returns it for ever.
+	 * What it means comes from hostif_link.c.
+	 */
+	if ((pfd->revents & POLLERR) != 0)
+		(void)recv(pfd->fd, &byte, sizeof(byte), MSG_DONTWAIT);
+}
+
+const struct hostif_ops hostif_packet_ops = {
+	.ho_start = packet_start,
+	.ho_stop = packet_stop,
+	.ho_receive = packet_receive,
+	.ho_send = packet_send,
+	.ho_poll = packet_poll,
+	.ho_event = packet_event,
+};

@@ -1,0 +1,83 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The attached interfaces of this process, by the names of their ports.  A lock
+ * covers the list; an interface that is being detached is no longer in it.
+ */
+
+#include <sys/queue.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hostif.h"
+
+struct entry {
+	TAILQ_ENTRY(entry)	 link;
+	struct hostif		*hi;
+};
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, entry) table = TAILQ_HEAD_INITIALIZER(table);
+
+bool
+hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
+    size_t size)
+{
+	struct entry *e;
+	int result;
+
+	e = malloc(sizeof(*e));
+	result = e == NULL ? ENOMEM : hostif_threads(1);
+	if (result != 0) {
+		snprintf(error, size, "%s: %s", port_name, strerror(result));
+		free(e);
+		return (false);
+	}
+	e->hi = hostif_start(port_name, fds, error, size);
+	if (e->hi == NULL) {
+		free(e);
+		return (false);
+	}
+	pthread_mutex_lock(&table_lock);
+	TAILQ_INSERT_TAIL(&table, e, link);
+	pthread_mutex_unlock(&table_lock);
+	return (true);
+}
+
+int
+hostif_detach(const char *port_name)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&table_lock);
+	TAILQ_FOREACH(e, &table, link)
+		if (strcmp(hostif_port_name(e->hi), port_name) == 0)
+			break;
+	if (e != NULL)
+		TAILQ_REMOVE(&table, e, link);
+	pthread_mutex_unlock(&table_lock);
+	if (e == NULL)
+		return (ENXIO);
+	hostif_stop(e->hi);
+	free(e);
+	return (0);
+}
+
+void
+hostif_each(void (*fn)(const struct hostif *hi, void *arg), void *arg)
+{
+	const struct entry *e;
+
+	pthread_mutex_lock(&table_lock);
+	TAILQ_FOREACH(e, &table, link)
+		fn(e->hi, arg);
+	pthread_mutex_unlock(&table_lock);
+}

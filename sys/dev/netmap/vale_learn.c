@@ -12,6 +12,11 @@
  * the table.  If there are rules for private or mirror ports, results are not
  * cached.
  *
+ * netmap gives the free slots of a receive ring to the sender that asks first,
+ * and nobody is told which frames it drops.  So that none starves, the module
+ * looks at the ring before, and while frames are refused admits those in the
+ * sender's share: vale_learn_admit().
+ *
  * A lookup function of netmap's returns one port, or all.  Some frames go to
  * several ports:
  *

@@ -230,8 +230,8 @@ TEST(equal, "Senders get equal shares, whatever the receiver takes at a time, "
 		{ 1, 1, 1, 1 }, { 2000, 2000, 2000, 2000 },
 		{ 2000, 1, 2000, 1 }, { 256, 16, 1, 64 },
 	};
-	static const unsigned int ns[] = { 2, 3, 10, 63, 64, 65, 254 };
-	static const uint32_t takes[] = { 1, 2, 7, 100, 1023 };
+	static const unsigned int ns[] = { 2, 3, 10, 64, 254 };
+	static const uint32_t takes[] = { 1, 7, 1023 };
 	unsigned int b, i, often, t;
 
 	for (i = 0; i < nitems(ns); i++)

@@ -222,24 +222,21 @@ static void __attribute__((__noinline__))
 collect_rate(struct vale_port *port)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	struct vale_frag *fg;
-	uint32_t dropped = 0, frames, i, n, to = 0;
+	const struct vale_frag *fg;
+	uint32_t dropped = 0, end, frames, i;
 	uint64_t bytes;
 
 	vale_rate_refill(&vt->vt_rate, vt->vt_now_ns);
-	for (i = 0; i < vt->vt_nfrags; i += n) {
+	for (i = 0; i < vt->vt_nfrags; i += fg->fg_nfrags) {
 		fg = &vt->vt_frag[i];
-		n = fg->fg_nfrags;
 		frames = vale_offload_makes(vt, fg, &bytes);
-		if (!vale_rate_frame(&vt->vt_rate, frames, bytes)) {
-			dropped++;
-			continue;
-		}
-		if (to != i)
-			memmove(&vt->vt_frag[to], fg, n * sizeof(*fg));
-		to += n;
+		if (!vale_rate_frame(&vt->vt_rate, frames, bytes))
+			break;
 	}
-	vt->vt_nfrags = to;
+	/* The bucket is empty, so no other frame passes, either. */
+	for (end = i; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
+		dropped++;
+	vt->vt_nfrags = end;
 	if (dropped > 0)
 		vale_forward_drop(port, VALE_C_TX_RATE, dropped, port);
 }

@@ -85,17 +85,6 @@ vale_rate_refill(struct vale_rate *r, uint64_t now_ns)
 }
 
 bool
-vale_rate_batch(struct vale_rate *r, uint64_t frames, uint64_t bytes)
-{
-	int64_t cost = rate_cost(r, frames, bytes);
-
-	if (cost > r->r_level)
-		return (false);
-	r->r_level -= cost;
-	return (true);
-}
-
-bool
 vale_rate_frame(struct vale_rate *r, uint64_t frames, uint64_t bytes)
 {
 	MPASS(vale_rate_limited(r));

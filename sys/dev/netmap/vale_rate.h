@@ -51,7 +51,7 @@ struct vale_rate {
  */
 int	vale_rate_set(struct vale_rate *r, const struct vale_rate_conf *conf);
 
-/* Whether the sender has a limit, as the next three functions require. */
+/* Whether the sender has a limit, as the next two functions require. */
 static inline bool
 vale_rate_limited(const struct vale_rate *r)
 {
@@ -60,13 +60,6 @@ vale_rate_limited(const struct vale_rate *r)
 
 /* Add the tokens that are due.  The caller should do that once a batch. */
 void	vale_rate_refill(struct vale_rate *r, uint64_t now_ns);
-
-/*
- * Take a batch of `frames' frames with `bytes' bytes in all, if the bucket has
- * that much; so vale_rate_frame() would take each of them.  If this returns
- * false, nothing has changed.
- */
-bool	vale_rate_batch(struct vale_rate *r, uint64_t frames, uint64_t bytes);
 
 /*
  * Take a frame, which is to be cut into `frames' of `bytes' bytes in all, or

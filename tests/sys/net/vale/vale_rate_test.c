@@ -316,25 +316,9 @@ TEST(extremes, "The largest rates, bursts, frames and times are exact")
 	ATF_CHECK(vale_rate_frame(&r, max - 1, 60));
 	ATF_CHECK(vale_rate_frame(&r, max, 60));
 	vale_rate_refill(&r, 2 * SECOND);
-	ATF_CHECK(vale_rate_batch(&r, max, 0));
+	ATF_CHECK(vale_rate_frame(&r, max - 1, 60));
+	ATF_CHECK(vale_rate_frame(&r, 1, 60));
 	ATF_CHECK_EQ(0, pass(&r, 1, 60));
-}
-
-TEST(batch, "A batch passes as a whole if each of its frames would")
-{
-	struct vale_rate r = { .r_level = 0 };
-
-	set(&r, frames(1, 10));
-	ATF_CHECK(vale_rate_batch(&r, 4, 400));
-	ATF_CHECK(!vale_rate_batch(&r, 7, 7));
-	ATF_CHECK(vale_rate_batch(&r, 6, 7));
-	ATF_CHECK_EQ(0, pass(&r, 1, 60));
-	/* An empty one passes without a token, */
-	ATF_CHECK(vale_rate_batch(&r, 0, 0));
-	set(&r, bits(1, 100));
-	ATF_CHECK(!vale_rate_batch(&r, 1, 101));
-	ATF_CHECK(vale_rate_batch(&r, 1000, 100));
-	ATF_CHECK_EQ(0, pass(&r, 1, 1));
 }
 
 /*
@@ -413,8 +397,8 @@ TEST(switched, "Frames over the rate are dropped and counted, in order")
 	ports_close();
 }
 
-TEST(fragments, "What is dropped between frames of several fragments leaves "
-    "them intact")
+TEST(fragments, "Of frames of several fragments those within the rate arrive "
+    "intact")
 {
 	struct t_frame f;
 	uint32_t i, n = 0, next = 0;
@@ -575,7 +559,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, clock);
 	ATF_TP_ADD_TC(tp, change);
 	ATF_TP_ADD_TC(tp, extremes);
-	ATF_TP_ADD_TC(tp, batch);
 	ATF_TP_ADD_TC(tp, switched);
 	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, learned);

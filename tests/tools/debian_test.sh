@@ -17,13 +17,14 @@ copy_tree()
 	    --exclude ./.git -cf - . | tar -C source -xf -
 }
 
-# build option...: dpkg-buildpackage, of source/.
+# Builds the packages of source/.  What it takes is in deps/packages; gcc, which
+# every package may take for granted, is not.
 build()
 {
 	(cd source && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOBJDIR \
 	    -u MAKEOBJDIRPREFIX -u SAN -u CFLAGS -u LDFLAGS \
 	    DEB_BUILD_OPTIONS="parallel=2 noautodbgsym" \
-	    dpkg-buildpackage -us -uc "$@") > log 2>&1 ||
+	    dpkg-buildpackage -d -us -uc) > log 2>&1 ||
 	    atf_fail "dpkg-buildpackage: $(tail -5 log)"
 }
 

@@ -155,7 +155,7 @@ reload_begin(void)
 		return;
 	reloading = valed_guard_reload();
 	if (!reloading)
-		warnx("cannot reload: the guard has gone");
+		warn("cannot reload");
 	else
 		valed_notify_reloading();
 }

@@ -252,7 +252,8 @@ void	valed_guard_start(int argc, char **argv, struct valed_options *opt);
  * readable when a change has come; then valed_guard_change() fills in *vc.  If
  * the guard has gone, there is none, and it returns false.  Each change but
  * VALED_END must be answered with 0 or an errno.  valed_guard_reload() asks for
- * changes, and VALED_END is the last one; returns false if the guard has gone.
+ * changes, and VALED_END is the last one; returns false with errno if that
+ * fails, with EPIPE if the guard has gone.
  */
 int	valed_guard_fd(void);
 bool	valed_guard_reload(void);

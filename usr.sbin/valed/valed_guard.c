@@ -308,6 +308,7 @@ reload_fork(void)
 {
 	static struct valed_change end = { .vc_what = VALED_END };
 	int fds[2];
+	ssize_t n;
 	pid_t pid;
 	char c = 0;
 
@@ -325,7 +326,10 @@ reload_fork(void)
 		return;
 	}
 	close(fds[1]);
-	if (read(fds[0], &c, sizeof(c)) == sizeof(c))
+	do
+		n = read(fds[0], &c, sizeof(c));
+	while (n == -1 && errno == EINTR);
+	if (n == sizeof(c))
 		_exit(EX_OK);
 	close(fds[0]);
 	(void)change_send(&end);
@@ -336,14 +340,18 @@ static void __dead2
 guard(void)
 {
 	sigset_t all;
+	ssize_t n;
 	char c;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "valed-guard");
-	while (recv(guard_fd, &c, sizeof(c), 0) == sizeof(c))
-		reload_fork();
+	do {
+		n = recv(guard_fd, &c, sizeof(c), 0);
+		if (n == sizeof(c))
+			reload_fork();
+	} while (n == sizeof(c) || (n == -1 && errno == EINTR));
 	valed_sockets_remove();
 	_exit(EX_OK);
 }
@@ -436,8 +444,10 @@ valed_guard_change(struct valed_change *vc)
 void
 valed_guard_answer(int error)
 {
-	/* If that fails, the guard's child sees the end of the connection. */
-	(void)send(guard_fd, &error, sizeof(error), MSG_NOSIGNAL);
+	/* The guard's child waits for it. */
+	while (send(guard_fd, &error, sizeof(error), MSG_NOSIGNAL) == -1 &&
+	    (errno == EINTR || errno == ENOBUFS || errno == ENOMEM))
+		continue;
 }
 
 void

@@ -289,7 +289,7 @@ def no_guard():
         wait_until(lambda: not guards(), "the end of the guard")
         v.proc.send_signal(signal.SIGHUP)
         wait_until(v.messages, "an error")
-        assert v.error() == "valed: cannot reload: the guard has gone\n"
+        assert v.error() == "valed: cannot reload: Broken pipe\n"
         a.get(STATUS)
     v.proc.terminate()
     assert v.proc.wait(WAIT_S) == 0

@@ -12,4 +12,5 @@ VALED=$(atf_get_srcdir)/valed_failing
 python_cases failing <<'END'
 first: the first call of each place in valed fails
 second: the second call of each place in valed fails
+reload: a call of each place fails while adapters come and go
 END

@@ -11,26 +11,6 @@ EX_USAGE=64
 EX_UNAVAILABLE=69
 EX_CANTCREAT=73
 
-# refused status pattern valed-arguments...: valed exits with the status, prints
-# one line that matches the pattern on stderr, and leaves no new file.
-refused()
-{
-	local status=$1 pattern=$2 before
-
-	shift 2
-	before=$(ls -A)
-	atf_check -s exit:$status -o empty -e save:../err "$VALED" "$@"
-	[ $(wc -l < ../err) -eq 1 ] || atf_fail "not one line: $(cat ../err)"
-	grep -q -e "$pattern" ../err ||
-	    atf_fail "no match for '$pattern': $(cat ../err)"
-	atf_check_equal "$before" "$(ls -A)"
-}
-
-enter()
-{
-	mkdir work && cd work || atf_fail "no directory"
-}
-
 atf_test_case usage
 usage_head()
 {

@@ -320,8 +320,9 @@ reload_fork(void)
 	if (pid == 0) {
 		close(fds[0]);
 		reload();
-		if (write(fds[1], &c, sizeof(c)) != sizeof(c))
-			err(EX_OSERR, "reload");
+		/* If nobody reads it, there is no other guard any more. */
+		while (write(fds[1], &c, sizeof(c)) == -1 && errno != EPIPE)
+			continue;
 		close(fds[1]);
 		return;
 	}

@@ -9,7 +9,8 @@
  * of libsystemd connect for each message, which the sandbox prohibits, so the
  * socket is opened here, once, before it.
  *
- * A manager that does not read loses messages; valed does not wait for it.
+ * A manager that does not read loses messages, when its socket is full; valed
+ * does not wait for it.
  */
 
 #include <sys/param.h>

@@ -37,6 +37,11 @@
 
 /* Rounds between two looks for events while frames move. */
 #define	ROUNDS		64
+/*
+ * Slots of the port's receive ring.  A packet of 64 KB takes 32; TCP sends tens
+ * of them before it waits.
+ */
+#define	PORT_SLOTS	4096
 /* A pause before a call that failed is made again, ms. */
 #define	AGAIN_MS	1
 /* The descriptors of poll(2): hostif_stop(), the port, the link; the kind's. */
@@ -262,12 +267,13 @@ hostif_threads(unsigned int n)
 static const char *
 hostif_begin(struct hostif *hi, const char *port_name)
 {
+	const struct vale_params params = { .rx_slots = PORT_SLOTS };
 	const char *failed;
 
 	hi->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (hi->stop_fd == -1)
 		return ("eventfd");
-	hi->port = vale_open(port_name, NULL);
+	hi->port = vale_open(port_name, &params);
 	if (hi->port == NULL) {
 		close(hi->stop_fd);
 		return ("port");

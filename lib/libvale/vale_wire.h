@@ -29,6 +29,11 @@
  *		that port's place; without, the first port at or behind the
  *		place, and its name, or ENOENT.
  *
+ *	NETMAP_REQ_VALE_ATTACH	struct hostif_fds of valed's hostif.h, and the
+ *		descriptors of the interface; no body.  The name is that of the
+ *		port to be: "vale0:eth0".
+ *	NETMAP_REQ_VALE_DETACH	no bodies.
+ *
  *	VALE_WIRE_PORTS		struct vale_wire_page; the same, and struct
  *		vale_wire_port for each port of the switch nr_name, or of all if
  *		that is empty, as many as fit.

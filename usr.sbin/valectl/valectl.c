@@ -24,6 +24,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "hostif.h"
 #include "vale_client.h"
 #include "valectl.h"
 
@@ -34,6 +35,8 @@ static const char usage_text[] =
     "       valectl [-c socket] [-j] -k valeSSS[:PPP]\n"
     "       valectl [-c socket] [-j] -t valeSSS\n"
     "       valectl [-c socket] [-j] -s valeSSS|all [interval [count]]\n"
+    "       valectl [-c socket] -a valeSSS:interface[,kind=kind]\n"
+    "       valectl [-c socket] -d valeSSS:interface\n"
     "       valectl [-c socket] -o valeSSS[:PPP] setting=value\n"
     "\n"
     "  without a verb, list all ports\n"
@@ -42,6 +45,8 @@ static const char usage_text[] =
     "  -k  the counters of a port, or of a switch's ports\n"
     "  -t  the addresses that a switch has learned\n"
     "  -s  the rates of a switch's ports, each second or interval\n"
+    "  -a  attach an interface of the host\n"
+    "  -d  detach it\n"
     "  -o  change a setting: of a switch ageing=seconds; of a port\n"
     "      limit=addresses, rate=limit[,burst=size]; 0 for never and none\n"
     "  -c  valed's control socket, in place of that of the environment,\n"
@@ -185,6 +190,52 @@ set(const char *name, const char *assignment)
 	request(name, VALE_WIRE_SET, &hdr, &call);
 }
 
+/*
+ * -a: open the interface, with the privileges of who runs this, and pass it to
+ * valed.
+ */
+static void
+attach(char *name)
+{
+	struct hostif_options options = { .ho_kind = HOSTIF_AUTO };
+	struct vale_client_call call = { .nfds = 0 };
+	struct nmreq_header hdr;
+	struct hostif_fds fds;
+	char error[256];
+	char *ifname, *kind = strchr(name, ',');
+
+	if (kind != NULL) {
+		*kind++ = '\0';
+		options.ho_kind = value_of(kind, "kind") == NULL ?
+		    HOSTIF_NKINDS : hostif_kind(value_of(kind, "kind"));
+		if (options.ho_kind == HOSTIF_NKINDS)
+			errx(EX_USAGE, "%s: not kind= and a kind", kind);
+	}
+	if (vale_name_error(name) != NULL)
+		errx(EX_USAGE, "%s: %s", name, vale_name_error(name));
+	ifname = strchr(name, ':') + 1;
+	if (hostif_open(ifname, &options, &fds, error, sizeof(error)) == -1)
+		errx(EX_UNAVAILABLE, "%s: %s", name, error);
+	if ((fds.hf_flags & HOSTIF_HOST_GETS) != 0)
+		warnx("%s: the host gets what %s receives, too: remove its "
+		    "addresses there", name, ifname);
+	call.body = &fds;
+	call.size = sizeof(fds);
+	call.nfds = fds.hf_nfds;
+	memcpy(call.fds, fds.hf_fd, fds.hf_nfds * sizeof(fds.hf_fd[0]));
+	request(name, NETMAP_REQ_VALE_ATTACH, &hdr, &call);
+	hostif_close(&fds);
+}
+
+static void
+detach(const char *name)
+{
+	struct vale_client_call call = { .nfds = 0 };
+	struct nmreq_header hdr;
+
+	request(name, NETMAP_REQ_VALE_DETACH, &hdr, &call);
+}
+
 /* A number of seconds or of reports. */
 static unsigned int
 operand(const char *s, unsigned int max)
@@ -204,12 +255,12 @@ main(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	unsigned int count = 0, interval_s = 1;
-	const char *name = NULL;
+	char *name = NULL;
 	bool json = false;
 	int ch, max, verb = 0;
 
 	opterr = 0;
-	while ((ch = getopt_long(argc, argv, ":c:g:jk:l:o:s:t:", longopts,
+	while ((ch = getopt_long(argc, argv, ":a:c:d:g:jk:l:o:s:t:", longopts,
 	    NULL)) != -1) {
 		switch (ch) {
 		case 'c':
@@ -240,6 +291,12 @@ main(int argc, char **argv)
 	switch (verb) {
 	case 0:
 		vc_show_ports(json);
+		break;
+	case 'a':
+		attach(name);
+		break;
+	case 'd':
+		detach(name);
 		break;
 	case 'g':
 		show_rings(name, json);

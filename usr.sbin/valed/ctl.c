@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "ctl_impl.h"
+#include "hostif.h"
 #include "valed.h"
 #include "vfu_close.h"
 
@@ -50,6 +51,8 @@ static const struct ctl_request {
 	{ VALE_WIRE_ADDRS, sizeof(struct vale_wire_page), ctl_addrs },
 	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set },
 	{ VALE_WIRE_RATE_GET, 0, ctl_rate_get },
+	{ NETMAP_REQ_VALE_ATTACH, sizeof(struct hostif_fds), ctl_attach },
+	{ NETMAP_REQ_VALE_DETACH, 0, ctl_detach },
 };
 
 static int ctl_listen = -1;

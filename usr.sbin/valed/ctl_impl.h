@@ -71,6 +71,8 @@ int	ctl_ports(struct ctl_conn *cc, size_t *size);
 int	ctl_addrs(struct ctl_conn *cc, size_t *size);
 int	ctl_set(struct ctl_conn *cc, size_t *size);
 int	ctl_rate_get(struct ctl_conn *cc, size_t *size);
+int	ctl_attach(struct ctl_conn *cc, size_t *size);
+int	ctl_detach(struct ctl_conn *cc, size_t *size);
 
 /* ctl_port.c: serve the port until a request comes or the client leaves. */
 void	ctl_port_serve(struct ctl_conn *cc);

@@ -19,6 +19,7 @@
  *	valed_sandbox.c	 drops privileges
  *	valed_stats.c	 prints counters
  *	ctl.c		 the control socket: connections, requests
+ *	ctl_hostif.c	 its requests about attached interfaces
  *	ctl_port.c	 its requests about ports of other processes
  *	ctl_switch.c	 its requests about switches
  *	hostif*.c	 attached interfaces of the host: hostif.h

@@ -5,6 +5,7 @@
 # The sources of valed, each in one list.
 #
 #	VFU_SRCS	the vfio-user server and the adapters behind it
+#	HOSTIF_OPEN_SRCS opening an interface: valectl, too
 #	HOSTIF_SRCS	attached interfaces
 #	VALED_SRCS	the program around them
 
@@ -12,10 +13,13 @@ VFU_SRCS=	adapter.c valed_log.c vfu_close.c vfu_device.c vfu_dma.c \
 		vfu_fault.c vfu_irq.c vfu_pci.c vfu_server.c vfu_version.c \
 		watch.c
 
-HOSTIF_SRCS=	hostif.c hostif_drop.c hostif_link.c hostif_open.c	\
-		hostif_packet.c hostif_table.c
+HOSTIF_OPEN_SRCS= hostif_drop.c hostif_open.c
 
-VALED_SRCS=	ctl.c ctl_port.c ctl_switch.c valed.c valed_activation.c \
+HOSTIF_SRCS=	hostif.c hostif_link.c hostif_packet.c hostif_table.c	\
+		${HOSTIF_OPEN_SRCS}
+
+VALED_SRCS=	ctl.c ctl_hostif.c ctl_port.c ctl_switch.c valed.c	\
+		valed_activation.c					\
 		valed_config.c valed_guard.c valed_notify.c valed_options.c \
 		valed_reload.c valed_sandbox.c valed_socket.c valed_stats.c \
 		${HOSTIF_SRCS}

@@ -150,6 +150,61 @@ rate_body()
 	teardown
 }
 
+has_received()
+{
+	local n
+
+	n=$($outside cat /proc/net/dev | sed -n 's/^ *w0: *[0-9]* *\([0-9]*\).*/\1/p')
+	echo "w0: $n"
+	[ "$n" -ge "$1" ]
+}
+
+atf_test_case attach
+attach_head()
+{
+	atf_set descr "An interface is opened where valectl runs, and attached " \
+	    "and detached while valed runs"
+	atf_set require.user root
+	atf_set require.progs "ip nsenter unshare"
+}
+attach_body()
+{
+	unshare -n true || atf_skip "network namespaces are not permitted"
+	unshare -n sh -c 'ip link add h0 type veth peer name w0 &&
+	    ip link set h0 up && ip link set w0 up && touch up &&
+	    exec sleep 100000' &
+	ns=$!
+	# Run a command in the namespace of the interface.
+	outside="nsenter -n -t $ns"
+	wait_until "the interfaces" [ -e up ]
+	setup vale0:a
+	atf_check $outside $VALECTL -a vale0:h0
+	atf_check -o match:"^vale0:h0 bridge_idx 0 port_idx 1$" $VALECTL
+	wait_until "a frame outside" sends_out
+	atf_check -s exit:65 -e match:"^valectl: vale0:h0: " \
+	    $outside $VALECTL -a vale0:h0
+	atf_check -s exit:69 -e match:"vale0:none: " \
+	    $outside $VALECTL -a vale0:none
+	atf_check -s exit:65 -e match:"vale0:a: it is not an attached" \
+	    $VALECTL -d vale0:a
+	atf_check $VALECTL -d vale0:h0
+	atf_check -o not-match:"h0" $VALECTL
+	atf_check $outside $VALECTL -a vale0:h0,kind=packet
+	atf_check $VALECTL -d vale0:h0
+	# What was changed on the interface has ended.
+	atf_check -o not-match:PROMISC $outside ip link show h0
+	kill $ns
+	wait $ns
+	teardown
+}
+
+# A frame is flooded to the interface as soon as that has a carrier.
+sends_out()
+{
+	send 0 1
+	has_received 1
+}
+
 atf_test_case live
 live_head()
 {
@@ -207,6 +262,9 @@ errors_body()
 	64|limit=x: the value is not a number|-o vale0:a limit=x
 	64|limit=-1: the value is not a number|-o vale0:a limit=-1
 	64|limit: not a setting and its value|-o vale0:a limit
+	64|kind=x: not kind= and a kind|-a vale0:eth0,kind=x
+	64|x: not kind= and a kind|-a vale0:eth0,x
+	64|eth0: it does not begin with|-a eth0
 	64|color=1: not a setting and its value|-o vale0:a color=1
 	64|rate=7: not a number up to 1000G|-o vale0:a rate=7
 	64|rate=: not a number up to 1000G|-o vale0:a rate=
@@ -235,6 +293,7 @@ atf_init_test_cases()
 	atf_add_test_case counters
 	atf_add_test_case addresses
 	atf_add_test_case rate
+	atf_add_test_case attach
 	atf_add_test_case live
 	atf_add_test_case errors
 }

@@ -59,6 +59,16 @@ start(void)
 	ATF_REQUIRE(memory != NULL);
 }
 
+/* What ctl_conn_thread() does at the end. */
+static void
+stop(void)
+{
+	ctl_port_close(cc);
+	close(cc->cc_fd);
+	free(cc->cc_wire);
+	close(client);
+}
+
 /* From `at' on there is no memory; what is there can be read until then. */
 static void
 vanish(uint8_t *at)
@@ -106,10 +116,10 @@ TEST(transmit, "A client is dropped that publishes a frame whose buffer is "
 	ATF_CHECK(vale_shared_tx(cc->cc_port));
 	ATF_CHECK(dropped());
 	ATF_CHECK(!ctl_serve_request(cc));
-	ctl_port_close(cc);
+	stop();
 	/* Its place can be taken. */
 	start();
-	ctl_port_close(cc);
+	stop();
 	vale_close(a);
 }
 
@@ -124,7 +134,7 @@ TEST(receive, "A client is dropped whose receive buffers are gone; the sender "
 	t_send(a, 60, EVERYBODY, 1, 7);
 	t_expect(b, 60, 1, 7);
 	ATF_CHECK(dropped());
-	ctl_port_close(cc);
+	stop();
 	t_send(a, 60, EVERYBODY, 1, 8);
 	t_expect(b, 60, 1, 8);
 	vale_close(a);
@@ -142,7 +152,7 @@ TEST(index, "A client is dropped whose rings and CSB are gone")
 	ATF_CHECK(dropped());
 	t_send(a, 60, EVERYBODY, 1, 7);
 	t_expect(b, 60, 1, 7);
-	ctl_port_close(cc);
+	stop();
 	vale_close(a);
 	vale_close(b);
 }

@@ -10,6 +10,8 @@
  */
 
 #include <sys/param.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -21,6 +23,7 @@
 
 #include <atf-c.h>
 
+#include "hostif.h"
 #include "test.h"
 #include "vale_client.h"
 #include "valed_run.h"
@@ -290,6 +293,53 @@ VALED_TEST(descriptors, "Descriptors that no request takes are closed")
 	close(fd);
 }
 
+VALED_TEST(interfaces, "Only descriptors that an interface can have are "
+    "attached")
+{
+	static struct packet p;
+	const size_t len = sizeof(p.w) + sizeof(struct hostif_fds);
+	struct hostif_fds *fds = (void *)&p.u;
+	int fd = dial(), passed[3];
+	size_t i;
+
+	prepare(&p, NETMAP_REQ_VALE_ATTACH, "eth0");
+	refused(fd, &p, len, EINVAL, "begin");
+	prepare(&p, NETMAP_REQ_VALE_ATTACH, "vale0:eth0");
+	fds->hf_nfds = 3;
+	refused(fd, &p, len, EINVAL, "are missing");
+	prepare(&p, NETMAP_REQ_VALE_ATTACH, "vale0:eth0");
+	fds->hf_nfds = UINT32_MAX;
+	refused(fd, &p, len, EINVAL, "are missing");
+	passed[0] = open("/dev/zero", O_RDONLY);
+	passed[1] = memfd_create("x", MFD_ALLOW_SEALING);
+	passed[2] = socket(AF_UNIX, SOCK_STREAM, 0);
+	for (i = 0; i < nitems(passed); i++) {
+		ATF_REQUIRE(passed[i] != -1);
+		prepare(&p, NETMAP_REQ_VALE_ATTACH, "vale0:eth0");
+		fds->hf_nfds = 3;
+		send_with(fd, &p, len, passed[i], 3);
+		ATF_CHECK(recv(fd, &p, sizeof(p), 0) > 0);
+		ATF_CHECK_EQ(EINVAL, p.w.vw_error);
+		ATF_CHECK_MSG(strstr(p.w.vw_why, "descriptor 0 is not") !=
+		    NULL, "%s", p.w.vw_why);
+		close(passed[i]);
+	}
+	/* Of the right kind, but not what was asked for. */
+	passed[0] = eventfd(0, 0);
+	for (i = 0; i < HOSTIF_NKINDS + 1; i++) {
+		prepare(&p, NETMAP_REQ_VALE_ATTACH, "vale0:eth0");
+		fds->hf_kind = i;
+		fds->hf_nfds = 3;
+		send_with(fd, &p, len, passed[0], 3);
+		ATF_CHECK(recv(fd, &p, sizeof(p), 0) > 0);
+		ATF_CHECK_EQ(EIO, p.w.vw_error);
+	}
+	close(passed[0]);
+	prepare(&p, NETMAP_REQ_VALE_DETACH, "vale0:eth0");
+	refused(fd, &p, sizeof(p.w), ENXIO, "not an attached interface");
+	close(fd);
+}
+
 VALED_TEST(deaf, "A client that does not read its replies is dropped; others "
     "are served")
 {
@@ -365,6 +415,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, headers);
 	ATF_TP_ADD_TC(tp, settings);
 	ATF_TP_ADD_TC(tp, descriptors);
+	ATF_TP_ADD_TC(tp, interfaces);
 	ATF_TP_ADD_TC(tp, deaf);
 	ATF_TP_ADD_TC(tp, crowd);
 	return (atf_no_error());

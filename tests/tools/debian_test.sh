@@ -65,13 +65,14 @@ package_body()
 	mkdir -p root/var/lib/dpkg/info root/var/lib/dpkg/updates
 	: > root/var/lib/dpkg/status
 	dpkg_root -i valed_*.deb
-	for f in usr/sbin/valed usr/share/man/man8/valed.8.gz; do
+	for f in usr/sbin/valed usr/share/man/man8/valed.8.gz \
+	    usr/sbin/valectl usr/share/man/man8/valectl.8.gz; do
 		[ -f root/$f ] || atf_fail "no $f: $(files)"
 	done
 	[ -d root/etc/valed ] || atf_fail "no etc/valed"
 	for unit in valed.service valed@.service; do
 		f=$(find root/*/ -path "*lib/systemd/system/*" -name $unit -type f)
-		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -k" $f
+		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -c /run/valed/" $f
 	done
 
 	# As the unit starts it.
@@ -80,11 +81,13 @@ package_body()
 	pci.0.1.0.backend=vale0:vm1
 	pci.0.1.0.path=$PWD/vm1.sock
 	END
-	root/usr/sbin/valed -k root/etc/valed/valed.conf &
+	root/usr/sbin/valed -c control -k root/etc/valed/valed.conf &
 	pid=$!
 	echo $pid > pid
 	wait_until "the socket" [ -S vm1.sock -a ! -e vm1.sock.lock ] ||
 	    atf_fail "valed does not serve"
+	atf_check -o inline:"vale0:vm1 bridge_idx 0 port_idx 0\n" \
+	    root/usr/sbin/valectl -c control
 	kill $pid
 	wait $pid || atf_fail "valed failed"
 	rm pid

@@ -30,7 +30,8 @@
 TARGET_OS?=	${.MAKE.OS}
 .if ${TARGET_OS} == "Linux"
 SUBDIR=		compat lib/libvale lib/libtestbed usr.sbin/bhyve .WAIT \
-		usr.sbin/valed usr.sbin/valectl share/systemd .WAIT tests \
+		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run \
+		usr.bin/netmap-run share/systemd .WAIT tests \
 		bench bench/nettest share/dtrace
 .else
 SRCTOP?=	/usr/src

@@ -2,10 +2,14 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Builds one static library, lib${LIB}.a.
+# Builds a static library, lib${LIB}.a, a shared one, or both.
 #
 #	LIB=		vale
-#	INTERNALLIB=			not installed (all are internal here)
+#	INTERNALLIB=			not installed
+#	SHLIB_MAJOR=	1		also libvale.so.1, with a link libvale.so
+#	SHLIB_NAME=	x.so		or, without LIB, only this
+#	VERSION_MAP=	x.map		which symbols a shared library exports
+#	INCS=		a.h b.h		installed in INCSDIR
 #	SRCS=		a.c b.c		found through .PATH
 #			x.d		a DTrace provider: generates x.h
 #	CFLAGS+=, CFLAGS.a.c+=
@@ -17,9 +21,12 @@
 .include <bsd.init.mk>
 
 SRCS?=		${LIB}.c
+.if defined(LIB)
 _LIBFILE=	lib${LIB}.a
 OBJS=		${SRCS:M*.[cS]:T:R:S/$/.o/}
+.endif
 
+.if defined(LIB)
 .for _s in ${SRCS:M*.[cS]}
 ${_s:T:R}.o: ${_s}
 	${_say} CC ${RELDIR}/${.TARGET}
@@ -27,6 +34,7 @@ ${_s:T:R}.o: ${_s}
 	    -c ${.ALLSRC:[1]} -o ${.TARGET}
 .dinclude "${.OBJDIR}/${_s:T:R}.d"
 .endfor
+.endif
 
 # The header, and the object with the semaphores that count a probe's tracers.
 .for _s in ${SRCS:M*.d}
@@ -43,6 +51,7 @@ CFLAGS+=	-I${.OBJDIR}
 OBJS+=		${SRCS:M*.d:T:R:S/$/.o/}
 .endif
 
+.if defined(LIB)
 ${_LIBFILE}: ${OBJS}
 	${_say} AR ${RELDIR}/${.TARGET}
 	${_q}rm -f ${.TARGET}
@@ -50,6 +59,54 @@ ${_LIBFILE}: ${OBJS}
 
 all: ${_LIBFILE}
 CLEANFILES+=	${_LIBFILE} ${OBJS} ${OBJS:.o=.d}
+
+.if !defined(INTERNALLIB)
+install: _install.${_LIBFILE}
+_install.${_LIBFILE}: ${_LIBFILE} .PHONY
+	${INSTALL} -d ${DESTDIR}${LIBDIR}
+	${INSTALL} -m 644 ${.ALLSRC:[1]} ${DESTDIR}${LIBDIR}/${_LIBFILE}
+.endif
+.endif
+
+# Shared: never with sanitizers, whose programs bring them along, and with
+# nothing of the other libraries of this tree, which are not for that.
+.if defined(SHLIB_MAJOR)
+SHLIB_NAME?=	lib${LIB}.so.${SHLIB_MAJOR}
+SHLIB_LINK?=	lib${LIB}.so
+.endif
+.if defined(SHLIB_NAME)
+_SOBJS=		${SRCS:M*.c:T:R:S/$/.pico/}
+.for _s in ${SRCS:M*.c}
+${_s:T:R}.pico: ${_s}
+	${_say} CC ${RELDIR}/${.TARGET}
+	${_q}${CC} ${CFLAGS} ${CFLAGS.${_s:T}} -fPIC ${_depflags:.o=.pico} \
+	    -c ${.ALLSRC:[1]} -o ${.TARGET}
+.dinclude "${.OBJDIR}/${_s:T:R}.pico.d"
+.endfor
+
+${SHLIB_NAME}: ${_SOBJS} ${VERSION_MAP}
+	${_say} LD ${RELDIR}/${.TARGET}
+	${_q}${CC} -shared ${LDFLAGS} -Wl,-z,defs \
+	    -Wl,-soname,${SHLIB_NAME} ${VERSION_MAP:S/^/-Wl,--version-script=${.CURDIR}\//} \
+	    ${_SOBJS} ${LDADD} -o ${.TARGET}
+all: ${SHLIB_NAME}
+CLEANFILES+=	${SHLIB_NAME} ${_SOBJS} ${_SOBJS:=.d}
+
+install: _install.${SHLIB_NAME}
+_install.${SHLIB_NAME}: ${SHLIB_NAME} .PHONY
+	${INSTALL} -d ${DESTDIR}${SHLIBDIR}
+	${INSTALL} -m 644 ${SHLIB_NAME} ${DESTDIR}${SHLIBDIR}/${SHLIB_NAME}
+.if defined(SHLIB_LINK)
+	ln -sf ${SHLIB_NAME} ${DESTDIR}${SHLIBDIR}/${SHLIB_LINK}
+.endif
+.endif
+
+.for _i in ${INCS}
+install: _install.${_i:T}
+_install.${_i:T}: ${_i} .PHONY
+	${INSTALL} -d ${DESTDIR}${INCSDIR}
+	${INSTALL} -m 644 ${.ALLSRC:[1]} ${DESTDIR}${INCSDIR}/${_i:T}
+.endfor
 
 # Once more for tests, with assertions: see bsd.libnames.mk.
 .if !empty(_INVARIANTSLIBS:M${LIB})

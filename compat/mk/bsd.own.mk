@@ -6,6 +6,8 @@
 #
 # BINDIR	programs	${PREFIX}/sbin for usr.sbin, else ${PREFIX}/bin
 # MANDIR	man pages	${PREFIX}/share/man/man (the section is added)
+# LIBDIR	libraries	${PREFIX}/lib; SHLIBDIR the shared ones
+# INCSDIR	headers		${PREFIX}/include
 # FILESDIR	FILES		${PREFIX}/share/bhyve-vale
 
 .if !target(__<bsd.own.mk>__)
@@ -24,6 +26,9 @@ BINDIR?=	${PREFIX}/sbin
 BINDIR?=	${PREFIX}/bin
 .endif
 MANDIR?=	${PREFIX}/share/man/man
+LIBDIR?=	${PREFIX}/lib
+SHLIBDIR?=	${LIBDIR}
+INCSDIR?=	${PREFIX}/include
 FILESDIR?=	${PREFIX}/share/bhyve-vale
 BINMODE?=	755
 FILESMODE?=	644

@@ -12,8 +12,6 @@
  */
 
 #include <sys/param.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/systm.h>
@@ -166,29 +164,6 @@ vale_client_call(int fd, struct vale_client_call *call)
 	return (-1);
 }
 
-/* Set up what a program waits for. */
-static int
-port_poll(struct vale_client_port *cp)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-	int error;
-
-	cp->cp_self = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (cp->cp_self == -1)
-		return (-1);
-	cp->cp_poll = epoll_create1(EPOLL_CLOEXEC);
-	if (cp->cp_poll != -1 &&
-	    epoll_ctl(cp->cp_poll, EPOLL_CTL_ADD, cp->cp_self, &ev) == 0 &&
-	    epoll_ctl(cp->cp_poll, EPOLL_CTL_ADD, cp->cp_rx_kick, &ev) == 0)
-		return (0);
-	error = errno;
-	if (cp->cp_poll != -1)
-		close(cp->cp_poll);
-	close(cp->cp_self);
-	errno = error;
-	return (-1);
-}
-
 /* Map the memory.  valed lays it out; it is as trusted as a kernel. */
 static int
 port_map(struct vale_client_port *cp)
@@ -203,7 +178,6 @@ port_map(struct vale_client_port *cp)
 	cp->cp_nifp = (void *)(memory + cp->cp_reg.nr_offset);
 	cp->cp_txring = NETMAP_TXRING(cp->cp_nifp, 0);
 	cp->cp_rxring = NETMAP_RXRING(cp->cp_nifp, 0);
-	cp->cp_sent = 0;
 	return (0);
 }
 
@@ -241,11 +215,6 @@ vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 		error = errno;
 		goto fail;
 	}
-	if (port_poll(cp) == -1) {
-		error = errno;
-		munmap(cp->cp_csb, cp->cp_reg.nr_memsize);
-		goto fail;
-	}
 	return (0);
 
 fail:
@@ -259,8 +228,6 @@ vale_client_close(struct vale_client_port *cp)
 {
 	munmap(cp->cp_csb, cp->cp_reg.nr_memsize);
 	close(cp->cp_memory);
-	close(cp->cp_poll);
-	close(cp->cp_self);
 	close(cp->cp_tx_kick);
 	close(cp->cp_rx_kick);
 	close(cp->cp_fd);
@@ -279,13 +246,13 @@ ring_stamp(struct netmap_ring *ring)
  * longer than its buffer keeps NS_INDIRECT, and valed drops it.
  */
 static void
-ring_copy(struct vale_client_port *cp, uint32_t head)
+ring_copy(struct vale_client_port *cp, uint32_t sent, uint32_t head)
 {
 	struct netmap_ring *ring = cp->cp_txring;
 	struct netmap_slot *slot;
 	uint32_t i;
 
-	for (i = cp->cp_sent; i != head; i = nm_ring_next(ring, i)) {
+	for (i = sent; i != head; i = nm_ring_next(ring, i)) {
 		slot = &ring->slot[i];
 		if ((slot->flags & NS_INDIRECT) == 0 ||
 		    slot->len > ring->nr_buf_size)
@@ -301,16 +268,15 @@ vale_client_txsync(struct vale_client_port *cp)
 {
 	struct netmap_ring *ring = cp->cp_txring;
 	struct vale_csb *csb = cp->cp_csb;
-	uint32_t head = ring->head;
+	uint32_t head = ring->head, sent = atomic_load_32(&csb->tx_atok.head);
 
 	if (head >= ring->num_slots) {
-		ring->head = ring->cur = cp->cp_sent;
+		ring->head = ring->cur = sent;
 		errno = EINVAL;
 		return (-1);
 	}
-	if (head != cp->cp_sent) {
-		ring_copy(cp, head);
-		cp->cp_sent = head;
+	if (head != sent) {
+		ring_copy(cp, sent, head);
 		atomic_store_32(&csb->tx_atok.cur, ring->cur);
 		atomic_store_rel_32(&csb->tx_atok.head, head);
 		atomic_thread_fence_seq_cst();
@@ -335,34 +301,12 @@ kick_drain(int fd)
 		;
 }
 
-/*
- * No frame is pending: let cp_poll become readable with the next.  Returns the
- * tail: frames may have come meanwhile, and then cp_poll is readable now.
- */
-static uint32_t
-ring_sleep(struct vale_client_port *cp, uint32_t cur)
-{
-	struct vale_csb *csb = cp->cp_csb;
-	uint64_t one = 1;
-	uint32_t tail;
-
-	kick_drain(cp->cp_rx_kick);
-	(void)!read(cp->cp_self, &one, sizeof(one));
-	atomic_store_32(&csb->rx_atok.appl_need_kick, 1);
-	atomic_thread_fence_seq_cst();
-	tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
-	one = 1;
-	if (tail != cur)
-		(void)!write(cp->cp_self, &one, sizeof(one));
-	return (tail);
-}
-
 int
 vale_client_rxsync(struct vale_client_port *cp)
 {
 	struct netmap_ring *ring = cp->cp_rxring;
 	struct vale_csb *csb = cp->cp_csb;
-	uint32_t cur = ring->cur, head = ring->head, tail;
+	uint32_t cur = ring->cur, head = ring->head;
 
 	if (head >= ring->num_slots || cur >= ring->num_slots) {
 		ring->head = ring->cur = csb->rx_atok.head;
@@ -371,12 +315,21 @@ vale_client_rxsync(struct vale_client_port *cp)
 	}
 	atomic_store_32(&csb->rx_atok.cur, cur);
 	atomic_store_rel_32(&csb->rx_atok.head, head);
-	tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
-	if (tail == cur && (ring->flags & VALE_RING_POLLED) == 0)
-		tail = ring_sleep(cp, cur);
-	ring->tail = tail;
+	ring->tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
 	ring_stamp(ring);
 	return (0);
+}
+
+bool
+vale_client_rxwait(struct vale_client_port *cp)
+{
+	struct vale_csb *csb = cp->cp_csb;
+
+	kick_drain(cp->cp_rx_kick);
+	atomic_store_32(&csb->rx_atok.appl_need_kick, 1);
+	atomic_thread_fence_seq_cst();
+	cp->cp_rxring->tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
+	return (cp->cp_rxring->cur != cp->cp_rxring->tail);
 }
 
 bool
@@ -389,4 +342,12 @@ vale_client_txwait(struct vale_client_port *cp)
 	atomic_thread_fence_seq_cst();
 	cp->cp_txring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);
 	return (cp->cp_txring->cur != cp->cp_txring->tail);
+}
+
+bool
+vale_client_alive(int fd)
+{
+	char c;
+
+	return (recv(fd, &c, 1, MSG_DONTWAIT | MSG_PEEK) != 0);
 }

@@ -69,10 +69,6 @@ struct vale_client_port {
 	int			 cp_fd;		/* the connection */
 	int			 cp_tx_kick;
 	int			 cp_rx_kick;
-	int			 cp_self;	/* an eventfd of this process */
-	int			 cp_poll;	/* readable if frames are
-						   pending: wait for this */
-	uint32_t		 cp_sent;	/* the last head published */
 	struct vale_csb		*cp_csb;	/* the memory */
 	struct netmap_if	*cp_nifp;
 	struct netmap_ring	*cp_txring;
@@ -95,20 +91,29 @@ void	vale_client_close(struct vale_client_port *cp);
 /*
  * Publish the transmit ring's head, and show in its tail what has been sent.
  * Slots with NS_INDIRECT are copied into their buffers, which they must fit.
- * EINVAL as vale_txsync().
+ * EINVAL as vale_txsync().  After fork(2), either process may do this.
  */
 int	vale_client_txsync(struct vale_client_port *cp);
 
 /*
- * Return the receive ring's slots, and show new frames.  cp_poll is what d->fd
- * is to vale_rxsync().
+ * Return the receive ring's slots, and show new frames.  EINVAL as
+ * vale_rxsync().
  */
 int	vale_client_rxsync(struct vale_client_port *cp);
+
+/*
+ * Ask for a byte on cp_rx_kick with the next frame.  Returns true if there is
+ * one now, beyond the ring's cur.
+ */
+bool	vale_client_rxwait(struct vale_client_port *cp);
 
 /*
  * Ask for a byte on cp_tx_kick when more of the transmit ring has been sent.
  * Returns true if there is space now, beyond the ring's cur.
  */
 bool	vale_client_txwait(struct vale_client_port *cp);
+
+/* Whether valed still serves the connection `fd'.  A system call. */
+bool	vale_client_alive(int fd);
 
 #endif /* !_VALE_CLIENT_H_ */

@@ -9,6 +9,8 @@
  * both.  vale_client.h.
  */
 
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <dev/netmap/vale_fdb.h>
 #include <dev/netmap/vale_rate.h>
 
@@ -24,18 +26,50 @@
 struct valed_port {
 	struct vale_desc	 vp_desc;	/* must be first */
 	struct vale_client_port	 vp_client;
+	int			 vp_self;	/* an eventfd of this process */
 };
+
+static struct valed_port *
+desc_port(struct vale_desc *d)
+{
+	return ((struct valed_port *)(void *)d);
+}
 
 static struct vale_client_port *
 client(struct vale_desc *d)
 {
-	return (&((struct valed_port *)(void *)d)->vp_client);
+	return (&desc_port(d)->vp_client);
 }
 
 const char *
 vale_name_error(const char *name)
 {
 	return (vale_name_check(name, &vale_name_user));
+}
+
+/* Set up what a program waits for: valed's kicks, and vp_self. */
+static int
+port_poll(struct valed_port *vp)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int error, fd;
+
+	vp->vp_self = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (vp->vp_self == -1)
+		return (-1);
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	if (fd != -1 &&
+	    epoll_ctl(fd, EPOLL_CTL_ADD, vp->vp_self, &ev) == 0 &&
+	    epoll_ctl(fd, EPOLL_CTL_ADD, vp->vp_client.cp_rx_kick, &ev) == 0) {
+		vp->vp_desc.fd = fd;
+		return (0);
+	}
+	error = errno;
+	if (fd != -1)
+		close(fd);
+	close(vp->vp_self);
+	errno = error;
+	return (-1);
 }
 
 struct vale_desc *
@@ -62,8 +96,13 @@ vale_open(const char *name, const struct vale_params *params)
 		goto fail;
 	if (vale_client_open(&vp->vp_client, fd, name, &reg, NULL) == -1)
 		goto fail_open;
+	if (port_poll(vp) == -1) {
+		error = errno;
+		vale_client_close(&vp->vp_client);
+		errno = error;
+		goto fail;
+	}
 	d = &vp->vp_desc;
-	d->fd = vp->vp_client.cp_poll;
 	d->nifp = vp->vp_client.cp_nifp;
 	d->txring = vp->vp_client.cp_txring;
 	d->rxring = vp->vp_client.cp_rxring;
@@ -84,6 +123,8 @@ void
 vale_close(struct vale_desc *d)
 {
 	vale_client_close(client(d));
+	close(desc_port(d)->vp_self);
+	close(d->fd);
 	free(d);
 }
 
@@ -132,10 +173,23 @@ vale_txsync(struct vale_desc *d)
 	return (0);
 }
 
+/* If no frame is pending, let d->fd become readable with the next. */
 int
 vale_rxsync(struct vale_desc *d)
 {
-	return (vale_client_rxsync(client(d)));
+	struct valed_port *vp = desc_port(d);
+	struct netmap_ring *ring = d->rxring;
+	uint64_t n;
+
+	if (vale_client_rxsync(&vp->vp_client) == -1)
+		return (-1);
+	if (ring->cur != ring->tail || (ring->flags & VALE_RING_POLLED) != 0)
+		return (0);
+	(void)!read(vp->vp_self, &n, sizeof(n));
+	n = 1;
+	if (vale_client_rxwait(&vp->vp_client))
+		(void)!write(vp->vp_self, &n, sizeof(n));
+	return (0);
 }
 
 int

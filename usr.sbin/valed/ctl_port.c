@@ -304,9 +304,11 @@ ctl_port_serve(struct ctl_conn *cc)
 	} while (pfd[0].revents == 0);
 }
 
+/* What the user has published is sent, even if it has left. */
 void
 ctl_port_close(struct ctl_conn *cc)
 {
+	vale_shared_tx(cc->cc_port);
 	vale_close(cc->cc_port);
 	cc->cc_port = NULL;
 	kick_close(&cc->cc_kick);

@@ -150,6 +150,14 @@ enum {
 	NR_REG_ONE_SW	= 8,
 };
 
+/* The beginning of each option. */
+struct nmreq_option {
+	uint64_t	nro_next;	/* address of the next, or 0 */
+	uint32_t	nro_reqtype;
+	uint32_t	nro_status;	/* an errno */
+	uint64_t	nro_size;	/* bytes behind this */
+};
+
 #define	NIOCCTRL	_IOWR('i', 151, struct nmreq_header)
 #define	NIOCTXSYNC	_IO('i', 148)
 #define	NIOCRXSYNC	_IO('i', 149)
@@ -183,6 +191,15 @@ struct nmreq_vale_list {
 	uint32_t	nr_port_idx;
 };
 
+struct nmreq_vale_newif {
+	uint32_t	nr_tx_slots;
+	uint32_t	nr_rx_slots;
+	uint16_t	nr_tx_rings;
+	uint16_t	nr_rx_rings;
+	uint16_t	nr_mem_id;
+	uint16_t	pad1;
+};
+
 struct nmreq_port_hdr {
 	uint32_t	nr_hdr_len;	/* bytes of the virtio-net header */
 	uint32_t	pad1;
@@ -211,6 +228,8 @@ struct nm_csb_ktoa {
 _Static_assert(sizeof(struct nmreq_header) == 88, "nmreq_header");
 _Static_assert(sizeof(struct nmreq_register) == 56, "nmreq_register");
 _Static_assert(sizeof(struct nmreq_port_info_get) == 32, "nmreq_port_info_get");
+_Static_assert(sizeof(struct nmreq_option) == 24, "nmreq_option");
+_Static_assert(sizeof(struct nmreq_vale_newif) == 16, "nmreq_vale_newif");
 _Static_assert(sizeof(struct nm_csb_atok) == 64, "nm_csb_atok");
 _Static_assert(sizeof(struct nm_csb_ktoa) == 64, "nm_csb_ktoa");
 _Static_assert(sizeof(struct netmap_slot) == 16, "slot");
@@ -231,5 +250,7 @@ _Static_assert(offsetof(struct netmap_ring, slot) == 256, "slot[]");
 _Static_assert(offsetof(struct netmap_if, ni_tx_rings) == 24, "ni_tx_rings");
 _Static_assert(offsetof(struct netmap_if, ni_bufs_head) == 32, "ni_bufs_head");
 _Static_assert(offsetof(struct netmap_if, ring_ofs) == 56, "ring_ofs");
+
+#include <net/netmap_legacy.h>
 
 #endif /* !_NET_NETMAP_H_ */

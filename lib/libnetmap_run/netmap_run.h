@@ -1,0 +1,149 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The library that netmap-run(1) preloads: descriptors of /dev/netmap are ports
+ * of valed.  Private.
+ *
+ *	run_calls.c	the functions that take the place of the C library's
+ *	run_desc.c	the descriptors: which are of /dev/netmap, and their
+ *			requests
+ *	run_wait.c	poll(2), select(2) and epoll(7) with them
+ *
+ * A descriptor is one of epoll(7) without anything in it, which keeps the number
+ * taken, and of which nothing but this library makes use.
+ *
+ * Locks: rd_lock, one request at a time of a descriptor; the table's lock, which
+ * is taken only if a descriptor of /dev/netmap is opened, duplicated or closed,
+ * or has to do with an epoll(7) descriptor.  A sync or a wait takes none.
+ */
+
+#ifndef _NETMAP_RUN_H_
+#define	_NETMAP_RUN_H_
+
+#include <sys/types.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "vale_client.h"
+
+/* Whether to say on the standard error output what went wrong. */
+#define	RUN_DEBUG_ENV	"NETMAP_RUN_DEBUG"
+
+/* The functions of the C library, or of what else is preloaded. */
+struct run_calls {
+	int	(*open)(const char *, int, ...);
+	int	(*openat)(int, const char *, int, ...);
+	int	(*close)(int);
+	int	(*close_range)(unsigned int, unsigned int, int);
+	void	(*closefrom)(int);
+	int	(*dup)(int);
+	int	(*dup2)(int, int);
+	int	(*dup3)(int, int, int);
+	int	(*fcntl)(int, int, ...);
+	int	(*ioctl)(int, unsigned long, ...);
+	void	*(*mmap)(void *, size_t, int, int, int, off_t);
+	int	(*poll)(struct pollfd *, nfds_t, int);
+	int	(*ppoll)(struct pollfd *, nfds_t, const struct timespec *,
+		    const sigset_t *);
+	int	(*select)(int, fd_set *, fd_set *, fd_set *, struct timeval *);
+	int	(*pselect)(int, fd_set *, fd_set *, fd_set *,
+		    const struct timespec *, const sigset_t *);
+	int	(*epoll_ctl)(int, int, int, struct epoll_event *);
+	int	(*epoll_wait)(int, struct epoll_event *, int, int);
+	int	(*epoll_pwait)(int, struct epoll_event *, int, int,
+		    const sigset_t *);
+	int	(*epoll_pwait2)(int, struct epoll_event *, int,
+		    const struct timespec *, const sigset_t *);
+};
+const struct run_calls *run_calls(void);
+
+/* What open(2) of /dev/netmap makes. */
+struct run_desc {
+	unsigned int	 rd_refs;	/* descriptors; the table's lock */
+	pthread_mutex_t	 rd_lock;
+	int		 rd_fd;		/* the connection to valed, or -1 */
+	/* Set when the port is open: then nothing here changes. */
+	atomic_bool	 rd_registered;
+	bool		 rd_tx;		/* the rings of this descriptor */
+	bool		 rd_rx;
+	bool		 rd_tx_poll;	/* waiting sends, whatever for */
+	bool		 rd_rx_poll;	/* and returns slots */
+	struct vale_client_port rd_port;
+};
+
+/*
+ * The descriptor `fd', or NULL if it is not of /dev/netmap.  Valid until it is
+ * closed.
+ */
+#define	RUN_FDS		65536
+extern _Atomic(struct run_desc *) run_fds[RUN_FDS];
+
+static inline struct run_desc *
+run_find(int fd)
+{
+	if ((unsigned int)fd >= RUN_FDS)
+		return (NULL);
+	return (atomic_load_explicit(&run_fds[fd], memory_order_acquire));
+}
+
+/* How many there are. */
+extern atomic_uint run_count;
+
+static inline bool
+run_any(void)
+{
+	return (atomic_load_explicit(&run_count, memory_order_relaxed) != 0);
+}
+
+/* open(2) of /dev/netmap. */
+int	run_open(void);
+/* `copy' is a new descriptor of what `fd' is: -1 if there is no space. */
+int	run_copied(struct run_desc *rd, int copy);
+/* `fd' is about to be closed.  Does nothing if it is not of /dev/netmap. */
+void	run_closed(int fd);
+void	run_closed_range(unsigned int first, unsigned int last);
+
+int	run_ioctl(struct run_desc *rd, unsigned long request, void *arg);
+void	*run_mmap(struct run_desc *rd, void *addr, size_t len, int prot,
+	    int flags, off_t offset);
+
+/*
+ * ppoll(2) with at least one descriptor of /dev/netmap.  `timeout' NULL is no
+ * limit.
+ */
+int	run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+	    const sigset_t *mask);
+/* pselect(2), the same. */
+int	run_select(int n, fd_set *sets[3], const struct timespec *timeout,
+	    const sigset_t *mask);
+/* Whether one of them is in `sets'. */
+bool	run_select_any(int n, fd_set *sets[3]);
+
+/* epoll_ctl(2) of such a descriptor. */
+int	run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+/* Whether one is in any epoll(7) descriptor, or in `epfd'. */
+bool	run_epoll_used(void);
+bool	run_epoll_any(int epfd);
+int	run_epoll_wait(int epfd, struct epoll_event *events, int max,
+	    const struct timespec *timeout, const sigset_t *mask);
+/* A descriptor of either kind is about to be closed.  The table's lock. */
+void	run_epoll_closed(int fd);
+
+/* The table's lock. */
+void	run_lock(void);
+void	run_unlock(void);
+
+#endif /* !_NETMAP_RUN_H_ */

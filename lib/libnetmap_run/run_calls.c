@@ -1,0 +1,448 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The functions that take the place of the C library's.  netmap_run.h.
+ *
+ * What has nothing to do with /dev/netmap goes on to the next function of the
+ * name as it is.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "netmap_run.h"
+
+#define	EXPORT	__attribute__((__visibility__("default")))
+
+/* The C library's names for checked variants have no declarations. */
+int	__open_2(const char *, int);
+int	__open64_2(const char *, int);
+int	__openat_2(int, const char *, int);
+int	__openat64_2(int, const char *, int);
+int	__poll_chk(struct pollfd *, nfds_t, int, size_t);
+int	__ppoll_chk(struct pollfd *, nfds_t, const struct timespec *,
+	    const sigset_t *, size_t);
+
+static struct run_calls next;
+static atomic_bool next_known;
+
+static void
+next_find(void)
+{
+	const struct {
+		void		*to;
+		const char	*name;
+	} names[] = {
+#define	NAME(name)	{ &next.name, #name }
+		NAME(open), NAME(openat), NAME(close), NAME(close_range),
+		NAME(closefrom), NAME(dup), NAME(dup2), NAME(dup3),
+		NAME(fcntl), NAME(ioctl), NAME(mmap), NAME(poll), NAME(ppoll),
+		NAME(select), NAME(pselect), NAME(epoll_ctl),
+		NAME(epoll_wait), NAME(epoll_pwait), NAME(epoll_pwait2),
+#undef NAME
+	};
+	int error = errno;
+	unsigned int i;
+	void *fn;
+
+	for (i = 0; i < nitems(names); i++) {
+		fn = dlsym(RTLD_NEXT, names[i].name);
+		if (fn == NULL)
+			abort();
+		memcpy(names[i].to, &fn, sizeof(fn));
+	}
+	atomic_store_explicit(&next_known, true, memory_order_release);
+	errno = error;
+}
+
+/* Other libraries' constructors may call before any of this one's would run. */
+const struct run_calls *
+run_calls(void)
+{
+	if (!atomic_load_explicit(&next_known, memory_order_acquire))
+		next_find();
+	return (&next);
+}
+
+static bool
+is_netmap(const char *path)
+{
+	return (path != NULL && path[0] == '/' &&
+	    strcmp(path, NETMAP_DEVICE_NAME) == 0);
+}
+
+/* The mode of a file that is created. */
+#define	OPEN_MODE(mode, flags)						\
+	do {								\
+		va_list _ap;						\
+									\
+		mode = 0;						\
+		if (((flags) & O_CREAT) != 0 ||				\
+		    ((flags) & O_TMPFILE) == O_TMPFILE) {		\
+			va_start(_ap, flags);				\
+			mode = va_arg(_ap, mode_t);			\
+			va_end(_ap);					\
+		}							\
+	} while (0)
+
+EXPORT int
+open(const char *path, int flags, ...)
+{
+	mode_t mode;
+
+	if (is_netmap(path))
+		return (run_open());
+	OPEN_MODE(mode, flags);
+	return (run_calls()->open(path, flags, mode));
+}
+
+EXPORT int
+open64(const char *path, int flags, ...)
+{
+	mode_t mode;
+
+	OPEN_MODE(mode, flags);
+	return (open(path, flags | O_LARGEFILE, mode));
+}
+
+EXPORT int
+openat(int dir, const char *path, int flags, ...)
+{
+	mode_t mode;
+
+	if (is_netmap(path))
+		return (run_open());
+	OPEN_MODE(mode, flags);
+	return (run_calls()->openat(dir, path, flags, mode));
+}
+
+EXPORT int
+openat64(int dir, const char *path, int flags, ...)
+{
+	mode_t mode;
+
+	OPEN_MODE(mode, flags);
+	return (openat(dir, path, flags | O_LARGEFILE, mode));
+}
+
+EXPORT int
+__open_2(const char *path, int flags)
+{
+	return (open(path, flags));
+}
+
+EXPORT int
+__open64_2(const char *path, int flags)
+{
+	return (open64(path, flags));
+}
+
+EXPORT int
+__openat_2(int dir, const char *path, int flags)
+{
+	return (openat(dir, path, flags));
+}
+
+EXPORT int
+__openat64_2(int dir, const char *path, int flags)
+{
+	return (openat64(dir, path, flags));
+}
+
+EXPORT int
+close(int fd)
+{
+	run_closed(fd);
+	return (run_calls()->close(fd));
+}
+
+EXPORT int
+close_range(unsigned int first, unsigned int last, int flags)
+{
+	if ((flags & CLOSE_RANGE_CLOEXEC) == 0)
+		run_closed_range(first, last);
+	return (run_calls()->close_range(first, last, flags));
+}
+
+EXPORT void
+closefrom(int first)
+{
+	run_closed_range(MAX(first, 0), ~0u);
+	run_calls()->closefrom(first);
+}
+
+EXPORT int
+dup(int fd)
+{
+	struct run_desc *rd = run_find(fd);
+
+	if (rd == NULL)
+		return (run_calls()->dup(fd));
+	fd = run_calls()->fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return (fd == -1 ? -1 : run_copied(rd, fd));
+}
+
+/* `flags' is -1 for dup2(2). */
+static int
+dup_to(int from, int to, int flags)
+{
+	struct run_desc *rd = run_find(from);
+	int r;
+
+	if (from != to && run_any() &&
+	    run_calls()->fcntl(from, F_GETFD) != -1)
+		run_closed(to);
+	if (flags == -1 && (rd == NULL || from == to))
+		return (run_calls()->dup2(from, to));
+	r = run_calls()->dup3(from, to, rd != NULL ? O_CLOEXEC : flags);
+	return (r == -1 || rd == NULL ? r : run_copied(rd, r));
+}
+
+EXPORT int
+dup2(int from, int to)
+{
+	return (dup_to(from, to, -1));
+}
+
+EXPORT int
+dup3(int from, int to, int flags)
+{
+	return (dup_to(from, to, flags));
+}
+
+static int
+fcntl_arg(int fd, int cmd, void *arg)
+{
+	struct run_desc *rd = run_find(fd);
+
+	if (rd == NULL || (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC))
+		return (run_calls()->fcntl(fd, cmd, arg));
+	fd = run_calls()->fcntl(fd, F_DUPFD_CLOEXEC, arg);
+	return (fd == -1 ? -1 : run_copied(rd, fd));
+}
+
+/* As the C library does: an argument is an int or a pointer, in a register. */
+#define	LAST_ARG(arg, before)						\
+	do {								\
+		va_list _ap;						\
+									\
+		va_start(_ap, before);					\
+		arg = va_arg(_ap, void *);				\
+		va_end(_ap);						\
+	} while (0)
+
+EXPORT int
+fcntl(int fd, int cmd, ...)
+{
+	void *arg;
+
+	LAST_ARG(arg, cmd);
+	return (fcntl_arg(fd, cmd, arg));
+}
+
+EXPORT int
+fcntl64(int fd, int cmd, ...)
+{
+	void *arg;
+
+	LAST_ARG(arg, cmd);
+	return (fcntl_arg(fd, cmd, arg));
+}
+
+EXPORT int
+ioctl(int fd, unsigned long request, ...)
+{
+	struct run_desc *rd = run_find(fd);
+	void *arg;
+
+	LAST_ARG(arg, request);
+	if (rd != NULL)
+		return (run_ioctl(rd, request, arg));
+	return (run_calls()->ioctl(fd, request, arg));
+}
+
+EXPORT void *
+mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	struct run_desc *rd = NULL;
+
+	if ((flags & MAP_ANONYMOUS) == 0)
+		rd = run_find(fd);
+	if (rd != NULL)
+		return (run_mmap(rd, addr, len, prot, flags, offset));
+	return (run_calls()->mmap(addr, len, prot, flags, fd, offset));
+}
+
+EXPORT void *
+mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return (mmap(addr, len, prot, flags, fd, offset));
+}
+
+static bool
+poll_any(const struct pollfd *fds, nfds_t n)
+{
+	nfds_t i;
+
+	if (!run_any() || fds == NULL)
+		return (false);
+	for (i = 0; i < n; i++)
+		if (run_find(fds[i].fd) != NULL)
+			return (true);
+	return (false);
+}
+
+/* A time limit in milliseconds; a negative one is none. */
+static const struct timespec *
+limit(struct timespec *ts, int ms)
+{
+	if (ms < 0)
+		return (NULL);
+	ts->tv_sec = ms / 1000;
+	ts->tv_nsec = ms % 1000 * 1000000L;
+	return (ts);
+}
+
+EXPORT int
+poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	struct timespec ts;
+
+	if (!poll_any(fds, n))
+		return (run_calls()->poll(fds, n, ms));
+	return (run_poll(fds, n, limit(&ts, ms), NULL));
+}
+
+EXPORT int
+ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+    const sigset_t *mask)
+{
+	if (!poll_any(fds, n))
+		return (run_calls()->ppoll(fds, n, timeout, mask));
+	return (run_poll(fds, n, timeout, mask));
+}
+
+/* The caller has less space than it says: end, as the C library does. */
+static void
+check_space(nfds_t n, size_t size)
+{
+	if (size / sizeof(struct pollfd) < n)
+		abort();
+}
+
+EXPORT int
+__poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size)
+{
+	check_space(n, size);
+	return (poll(fds, n, ms));
+}
+
+EXPORT int
+__ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+    const sigset_t *mask, size_t size)
+{
+	check_space(n, size);
+	return (ppoll(fds, n, timeout, mask));
+}
+
+/* Linux leaves in the limit what is left of it. */
+static void
+limit_left(struct timeval *tv, const struct timespec *begin)
+{
+	struct timespec now;
+	int64_t us;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	us = (tv->tv_sec - (now.tv_sec - begin->tv_sec)) * 1000000LL +
+	    tv->tv_usec - (now.tv_nsec - begin->tv_nsec) / 1000;
+	us = MAX(us, 0);
+	tv->tv_sec = us / 1000000;
+	tv->tv_usec = us % 1000000;
+}
+
+EXPORT int
+select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv)
+{
+	fd_set *sets[3] = { rd, wr, ex };
+	struct timespec begin, ts;
+	int error, r;
+
+	if (!run_any() || !run_select_any(n, sets))
+		return (run_calls()->select(n, rd, wr, ex, tv));
+	if (tv == NULL)
+		return (run_select(n, sets, NULL, NULL));
+	if (tv->tv_sec < 0 || tv->tv_usec < 0) {
+		errno = EINVAL;
+		return (-1);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	ts.tv_sec = tv->tv_sec + tv->tv_usec / 1000000;
+	ts.tv_nsec = tv->tv_usec % 1000000 * 1000;
+	r = run_select(n, sets, &ts, NULL);
+	error = errno;
+	limit_left(tv, &begin);
+	errno = error;
+	return (r);
+}
+
+EXPORT int
+pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex,
+    const struct timespec *timeout, const sigset_t *mask)
+{
+	fd_set *sets[3] = { rd, wr, ex };
+
+	if (!run_any() || !run_select_any(n, sets))
+		return (run_calls()->pselect(n, rd, wr, ex, timeout, mask));
+	return (run_select(n, sets, timeout, mask));
+}
+
+EXPORT int
+epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	if (run_find(fd) == NULL)
+		return (run_calls()->epoll_ctl(epfd, op, fd, event));
+	return (run_epoll_ctl(epfd, op, fd, event));
+}
+
+EXPORT int
+epoll_wait(int epfd, struct epoll_event *events, int max, int ms)
+{
+	struct timespec ts;
+
+	if (!run_epoll_any(epfd))
+		return (run_calls()->epoll_wait(epfd, events, max, ms));
+	return (run_epoll_wait(epfd, events, max, limit(&ts, ms), NULL));
+}
+
+EXPORT int
+epoll_pwait(int epfd, struct epoll_event *events, int max, int ms,
+    const sigset_t *mask)
+{
+	struct timespec ts;
+
+	if (!run_epoll_any(epfd))
+		return (run_calls()->epoll_pwait(epfd, events, max, ms, mask));
+	return (run_epoll_wait(epfd, events, max, limit(&ts, ms), mask));
+}
+
+EXPORT int
+epoll_pwait2(int epfd, struct epoll_event *events, int max,
+    const struct timespec *timeout, const sigset_t *mask)
+{
+	if (!run_epoll_any(epfd))
+		return (run_calls()->epoll_pwait2(epfd, events, max, timeout,
+		    mask));
+	return (run_epoll_wait(epfd, events, max, timeout, mask));
+}

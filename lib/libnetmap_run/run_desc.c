@@ -1,0 +1,581 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Descriptors of /dev/netmap: the table, and requests.  netmap_run.h.
+ *
+ * The connection to valed is made with the first request, so that a program that
+ * only looks whether there is /dev/netmap finds it, and then becomes the port's.
+ *
+ * fork(2): the child has the same port and memory.  As with netmap, the two must
+ * not use one ring at the same time.  The port is closed when both have closed
+ * it.  A child of vfork(2) shares the table, and leaves it alone.
+ */
+
+#include <sys/param.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "netmap_run.h"
+
+_Atomic(struct run_desc *) run_fds[RUN_FDS];
+atomic_uint run_count;
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static pid_t table_pid;		/* the process that it is of */
+
+void
+run_lock(void)
+{
+	pthread_mutex_lock(&table_lock);
+}
+
+void
+run_unlock(void)
+{
+	pthread_mutex_unlock(&table_lock);
+}
+
+static void
+forked(void)
+{
+	table_pid = getpid();
+	run_unlock();
+}
+
+static void
+table_init(void)
+{
+	table_pid = getpid();
+	pthread_atfork(run_lock, run_unlock, forked);
+}
+
+/* The table's lock. */
+static void
+table_set(int fd, struct run_desc *rd)
+{
+	rd->rd_refs++;
+	atomic_fetch_add(&run_count, 1);
+	atomic_store_explicit(&run_fds[fd], rd, memory_order_release);
+}
+
+int
+run_open(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct run_desc *rd;
+	int fd;
+
+	pthread_once(&once, table_init);
+	rd = calloc(1, sizeof(*rd));
+	if (rd == NULL)
+		return (-1);
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	if (fd == -1 || fd >= RUN_FDS) {
+		if (fd != -1) {
+			run_calls()->close(fd);
+			errno = EMFILE;
+		}
+		free(rd);
+		return (-1);
+	}
+	pthread_mutex_init(&rd->rd_lock, NULL);
+	rd->rd_fd = -1;
+	run_lock();
+	table_set(fd, rd);
+	run_unlock();
+	return (fd);
+}
+
+int
+run_copied(struct run_desc *rd, int copy)
+{
+	if (copy >= RUN_FDS) {
+		run_calls()->close(copy);
+		errno = EMFILE;
+		return (-1);
+	}
+	run_lock();
+	table_set(copy, rd);
+	run_unlock();
+	return (copy);
+}
+
+static void
+desc_free(struct run_desc *rd)
+{
+	if (atomic_load(&rd->rd_registered))
+		vale_client_close(&rd->rd_port);
+	else if (rd->rd_fd != -1)
+		run_calls()->close(rd->rd_fd);
+	pthread_mutex_destroy(&rd->rd_lock);
+	free(rd);
+}
+
+void
+run_closed(int fd)
+{
+	struct run_desc *rd;
+	int error = errno;
+
+	if (run_find(fd) == NULL && !run_epoll_used())
+		return;
+	if (getpid() != table_pid)
+		return;
+	run_lock();
+	run_epoll_closed(fd);
+	rd = run_find(fd);
+	if (rd != NULL) {
+		atomic_store(&run_fds[fd], NULL);
+		atomic_fetch_sub(&run_count, 1);
+		rd->rd_refs--;
+	}
+	run_unlock();
+	if (rd != NULL && rd->rd_refs == 0)
+		desc_free(rd);
+	errno = error;
+}
+
+void
+run_closed_range(unsigned int first, unsigned int last)
+{
+	unsigned int fd;
+
+	for (fd = first; run_any() && fd <= last && fd < RUN_FDS; fd++)
+		run_closed(fd);
+}
+
+/* Say what went wrong, if that is asked for.  errno says it to the program. */
+static void
+desc_debug(const char *name, const char *why)
+{
+	int error = errno;
+
+	if (secure_getenv(RUN_DEBUG_ENV) != NULL)
+		fprintf(stderr, "netmap-run: %s%s%s\n", name,
+		    *name != '\0' ? ": " : "",
+		    *why != '\0' ? why : strerror(error));
+	errno = error;
+}
+
+/* Have a connection.  rd_lock. */
+static int
+desc_connect(struct run_desc *rd)
+{
+	if (rd->rd_fd == -1)
+		rd->rd_fd = vale_client_connect(vale_client_path());
+	if (rd->rd_fd == -1)
+		desc_debug(vale_client_path(), "");
+	return (rd->rd_fd == -1 ? -1 : 0);
+}
+
+/* The connection has failed: the next request makes another. */
+static void
+desc_disconnect(struct run_desc *rd)
+{
+	int error = errno;
+
+	if (atomic_load(&rd->rd_registered))
+		return;
+	run_calls()->close(rd->rd_fd);
+	rd->rd_fd = -1;
+	errno = error;
+}
+
+/* valed has gone: netmap's error for a port that has gone. */
+static int
+desc_gone(struct run_desc *rd)
+{
+	if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) {
+		errno = ENXIO;
+		desc_disconnect(rd);
+	}
+	return (-1);
+}
+
+static int
+desc_register(struct run_desc *rd, struct nmreq_header *hdr)
+{
+	struct nmreq_register *reg = (void *)(uintptr_t)hdr->nr_body;
+	const uint64_t only = NR_RX_RINGS_ONLY | NR_TX_RINGS_ONLY;
+	uint64_t flags = reg->nr_flags;
+	char why[sizeof(((struct vale_wire *)0)->vw_why)] = "";
+
+	if (atomic_load(&rd->rd_registered)) {
+		errno = EBUSY;
+		return (-1);
+	}
+	if ((flags & only) == only) {
+		errno = EINVAL;
+		return (-1);
+	}
+	if (vale_client_open(&rd->rd_port, rd->rd_fd, hdr->nr_name, reg,
+	    why) == -1) {
+		desc_debug(hdr->nr_name, why);
+		return (desc_gone(rd));
+	}
+	*reg = rd->rd_port.cp_reg;
+	rd->rd_tx = (flags & NR_RX_RINGS_ONLY) == 0;
+	rd->rd_rx = (flags & NR_TX_RINGS_ONLY) == 0;
+	rd->rd_tx_poll = (flags & NR_NO_TX_POLL) == 0;
+	rd->rd_rx_poll = (flags & NR_DO_RX_POLL) != 0;
+	atomic_store_explicit(&rd->rd_registered, true, memory_order_release);
+	return (0);
+}
+
+/* The bodies of requests, as the program and valed have them. */
+static const struct run_body {
+	uint16_t	type;
+	uint16_t	in;		/* bytes that valed takes */
+	uint16_t	out;		/* and gives */
+} bodies[] = {
+	{ NETMAP_REQ_PORT_INFO_GET, 0, sizeof(struct nmreq_port_info_get) },
+	{ NETMAP_REQ_VALE_ATTACH, sizeof(struct nmreq_vale_attach),
+	    sizeof(struct nmreq_vale_attach) },
+	{ NETMAP_REQ_VALE_DETACH, sizeof(struct nmreq_vale_detach),
+	    sizeof(struct nmreq_vale_detach) },
+	{ NETMAP_REQ_VALE_LIST, sizeof(struct nmreq_vale_list),
+	    sizeof(struct nmreq_vale_list) },
+	{ NETMAP_REQ_PORT_HDR_SET, sizeof(struct nmreq_port_hdr), 0 },
+	{ NETMAP_REQ_PORT_HDR_GET, 0, sizeof(struct nmreq_port_hdr) },
+	{ NETMAP_REQ_VALE_NEWIF, sizeof(struct nmreq_vale_newif),
+	    sizeof(struct nmreq_vale_newif) },
+	{ NETMAP_REQ_VALE_DELIF, 0, 0 },
+};
+
+static const struct run_body *
+body_find(uint16_t type)
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(bodies); i++)
+		if (bodies[i].type == type)
+			return (&bodies[i]);
+	return (NULL);
+}
+
+/* A request other than NETMAP_REQ_REGISTER. */
+static int
+desc_request(struct run_desc *rd, struct nmreq_header *hdr)
+{
+	const struct run_body *body = body_find(hdr->nr_reqtype);
+	struct nmreq_header copy = *hdr;
+	struct vale_client_call call = { .hdr = &copy };
+
+	if (body == NULL) {
+		errno = EOPNOTSUPP;
+		return (-1);
+	}
+	call.body = call.reply = (void *)(uintptr_t)hdr->nr_body;
+	call.size = body->in;
+	call.reply_max = body->out;
+	if (call.body == NULL && (body->in != 0 || body->out != 0)) {
+		errno = EINVAL;
+		return (-1);
+	}
+	if (vale_client_call(rd->rd_fd, &call) == -1) {
+		desc_debug(hdr->nr_name, call.why);
+		return (desc_gone(rd));
+	}
+	memcpy(hdr->nr_name, copy.nr_name, sizeof(hdr->nr_name));
+	return (0);
+}
+
+/* No option is supported, and netmap says so in each. */
+static int
+options_refuse(struct nmreq_header *hdr)
+{
+	struct nmreq_option *opt;
+
+	for (opt = (void *)(uintptr_t)hdr->nr_options; opt != NULL;
+	    opt = (void *)(uintptr_t)opt->nro_next)
+		opt->nro_status = EOPNOTSUPP;
+	errno = EOPNOTSUPP;
+	return (-1);
+}
+
+/* Whether a request has no name, or one of a VALE port. */
+static bool
+name_served(const struct nmreq_header *hdr)
+{
+	return (hdr->nr_name[0] == '\0' ||
+	    strncmp(hdr->nr_name, NM_BDG_NAME, strlen(NM_BDG_NAME)) == 0);
+}
+
+static int
+desc_control(struct run_desc *rd, struct nmreq_header *hdr)
+{
+	int r;
+
+	if (hdr->nr_version != NETMAP_API) {
+		hdr->nr_version = NETMAP_API;
+		errno = EINVAL;
+		return (-1);
+	}
+	if (memchr(hdr->nr_name, '\0', sizeof(hdr->nr_name)) == NULL) {
+		errno = EINVAL;
+		return (-1);
+	}
+	if (hdr->nr_options != 0)
+		return (options_refuse(hdr));
+	if (!name_served(hdr)) {
+		errno = ENXIO;
+		return (-1);
+	}
+	if (hdr->nr_reqtype == NETMAP_REQ_REGISTER && hdr->nr_body == 0) {
+		errno = EINVAL;
+		return (-1);
+	}
+	pthread_mutex_lock(&rd->rd_lock);
+	r = desc_connect(rd);
+	if (r == 0)
+		r = hdr->nr_reqtype == NETMAP_REQ_REGISTER ?
+		    desc_register(rd, hdr) : desc_request(rd, hdr);
+	pthread_mutex_unlock(&rd->rd_lock);
+	return (r);
+}
+
+/* A legacy request, in the new form.  Bodies, one of which it has. */
+union run_legacy {
+	struct nmreq_register		reg;
+	struct nmreq_port_info_get	info;
+	struct nmreq_vale_attach	attach;
+	struct nmreq_vale_detach	detach;
+	struct nmreq_vale_list		list;
+	struct nmreq_vale_newif		newif;
+	struct nmreq_port_hdr		hdr;
+};
+
+static void
+legacy_register(const struct nmreq *nmr, struct nmreq_register *reg)
+{
+	reg->nr_tx_slots = nmr->nr_tx_slots;
+	reg->nr_rx_slots = nmr->nr_rx_slots;
+	reg->nr_tx_rings = nmr->nr_tx_rings;
+	reg->nr_rx_rings = nmr->nr_rx_rings;
+	reg->nr_mem_id = nmr->nr_arg2;
+	reg->nr_extra_bufs = nmr->nr_arg3;
+	reg->nr_ringid = nmr->nr_ringid & NETMAP_RING_MASK;
+	reg->nr_flags = nmr->nr_flags & ~NR_REG_MASK;
+	if ((nmr->nr_ringid & NETMAP_NO_TX_POLL) != 0)
+		reg->nr_flags |= NR_NO_TX_POLL;
+	if ((nmr->nr_ringid & NETMAP_DO_RX_POLL) != 0)
+		reg->nr_flags |= NR_DO_RX_POLL;
+	reg->nr_mode = nmr->nr_flags & NR_REG_MASK;
+	if (reg->nr_mode == NR_REG_DEFAULT)
+		reg->nr_mode = (nmr->nr_ringid & NETMAP_SW_RING) != 0 ?
+		    NR_REG_SW : (nmr->nr_ringid & NETMAP_HW_RING) != 0 ?
+		    NR_REG_ONE_NIC : NR_REG_ALL_NIC;
+}
+
+/* NIOCREGIF.  Returns the request, or 0. */
+static uint16_t
+legacy_regif(const struct nmreq *nmr, union run_legacy *body)
+{
+	switch (nmr->nr_cmd) {
+	case 0:
+		legacy_register(nmr, &body->reg);
+		return (NETMAP_REQ_REGISTER);
+	case NETMAP_BDG_ATTACH:
+		legacy_register(nmr, &body->attach.reg);
+		body->attach.reg.nr_mode =
+		    (nmr->nr_arg1 & NETMAP_BDG_HOST) != 0 ? NR_REG_NIC_SW :
+		    NR_REG_ALL_NIC;
+		return (NETMAP_REQ_VALE_ATTACH);
+	case NETMAP_BDG_DETACH:
+		return (NETMAP_REQ_VALE_DETACH);
+	case NETMAP_BDG_VNET_HDR:
+		body->hdr.nr_hdr_len = nmr->nr_arg1;
+		return (NETMAP_REQ_PORT_HDR_SET);
+	case NETMAP_VNET_HDR_GET:
+		return (NETMAP_REQ_PORT_HDR_GET);
+	case NETMAP_BDG_NEWIF:
+		body->newif.nr_tx_slots = nmr->nr_tx_slots;
+		body->newif.nr_rx_slots = nmr->nr_rx_slots;
+		body->newif.nr_tx_rings = nmr->nr_tx_rings;
+		body->newif.nr_rx_rings = nmr->nr_rx_rings;
+		body->newif.nr_mem_id = nmr->nr_arg2;
+		return (NETMAP_REQ_VALE_NEWIF);
+	case NETMAP_BDG_DELIF:
+		return (NETMAP_REQ_VALE_DELIF);
+	default:
+		return (0);
+	}
+}
+
+static uint16_t
+legacy_info(const struct nmreq *nmr, union run_legacy *body)
+{
+	if (nmr->nr_cmd != NETMAP_BDG_LIST)
+		return (NETMAP_REQ_PORT_INFO_GET);
+	body->list.nr_bridge_idx = nmr->nr_arg1;
+	body->list.nr_port_idx = nmr->nr_arg2;
+	return (NETMAP_REQ_VALE_LIST);
+}
+
+/* What a request has said. */
+static void
+legacy_result(struct nmreq *nmr, const struct nmreq_header *hdr,
+    const union run_legacy *body)
+{
+	switch (hdr->nr_reqtype) {
+	case NETMAP_REQ_REGISTER:
+		nmr->nr_offset = body->reg.nr_offset;
+		nmr->nr_memsize = body->reg.nr_memsize;
+		nmr->nr_tx_slots = body->reg.nr_tx_slots;
+		nmr->nr_rx_slots = body->reg.nr_rx_slots;
+		nmr->nr_tx_rings = body->reg.nr_tx_rings;
+		nmr->nr_rx_rings = body->reg.nr_rx_rings;
+		nmr->nr_arg2 = body->reg.nr_mem_id;
+		nmr->nr_arg3 = body->reg.nr_extra_bufs;
+		break;
+	case NETMAP_REQ_PORT_INFO_GET:
+		nmr->nr_memsize = body->info.nr_memsize;
+		nmr->nr_tx_slots = body->info.nr_tx_slots;
+		nmr->nr_rx_slots = body->info.nr_rx_slots;
+		nmr->nr_tx_rings = body->info.nr_tx_rings;
+		nmr->nr_rx_rings = body->info.nr_rx_rings;
+		nmr->nr_arg2 = body->info.nr_mem_id;
+		break;
+	case NETMAP_REQ_VALE_LIST:
+		snprintf(nmr->nr_name, sizeof(nmr->nr_name), "%.*s",
+		    (int)sizeof(nmr->nr_name) - 1, hdr->nr_name);
+		nmr->nr_arg1 = body->list.nr_bridge_idx;
+		nmr->nr_arg2 = body->list.nr_port_idx;
+		break;
+	case NETMAP_REQ_PORT_HDR_GET:
+		nmr->nr_arg1 = body->hdr.nr_hdr_len;
+		break;
+	}
+}
+
+static int
+desc_legacy(struct run_desc *rd, unsigned long request, struct nmreq *nmr)
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API };
+	union run_legacy body;
+
+	if (nmr->nr_version != NETMAP_API) {
+		nmr->nr_version = NETMAP_API;
+		errno = EINVAL;
+		return (-1);
+	}
+	memset(&body, 0, sizeof(body));
+	memcpy(hdr.nr_name, nmr->nr_name, sizeof(nmr->nr_name) - 1);
+	hdr.nr_body = (uintptr_t)&body;
+	hdr.nr_reqtype = request == NIOCREGIF ? legacy_regif(nmr, &body) :
+	    legacy_info(nmr, &body);
+	if (hdr.nr_reqtype == 0) {
+		errno = EOPNOTSUPP;
+		return (-1);
+	}
+	if (desc_control(rd, &hdr) == -1)
+		return (-1);
+	legacy_result(nmr, &hdr, &body);
+	return (0);
+}
+
+static bool
+desc_ready(struct run_desc *rd)
+{
+	if (atomic_load_explicit(&rd->rd_registered, memory_order_acquire))
+		return (true);
+	errno = ENXIO;
+	return (false);
+}
+
+/* A sync that has moved nothing: valed may have gone. */
+static int
+desc_idle(struct run_desc *rd)
+{
+	if (vale_client_alive(rd->rd_port.cp_fd))
+		return (0);
+	errno = ENXIO;
+	return (-1);
+}
+
+static int
+desc_txsync(struct run_desc *rd)
+{
+	struct vale_client_port *cp = &rd->rd_port;
+	struct netmap_ring *ring;
+	uint32_t sent, tail;
+
+	if (!desc_ready(rd))
+		return (-1);
+	if (!rd->rd_tx)
+		return (0);
+	ring = cp->cp_txring;
+	sent = cp->cp_csb->tx_atok.head;
+	tail = ring->tail;
+	if (vale_client_txsync(cp) == -1)
+		return (-1);
+	if (ring->tail == tail && (ring->head == sent || nm_ring_empty(ring)))
+		return (desc_idle(rd));
+	return (0);
+}
+
+static int
+desc_rxsync(struct run_desc *rd)
+{
+	struct netmap_ring *ring;
+
+	if (!desc_ready(rd))
+		return (-1);
+	if (!rd->rd_rx)
+		return (0);
+	ring = rd->rd_port.cp_rxring;
+	if (vale_client_rxsync(&rd->rd_port) == -1)
+		return (-1);
+	return (ring->cur == ring->tail ? desc_idle(rd) : 0);
+}
+
+int
+run_ioctl(struct run_desc *rd, unsigned long request, void *arg)
+{
+	/* Programs that keep it in an int extend its sign. */
+	request = (uint32_t)request;
+	switch (request) {
+	case NIOCTXSYNC:
+		return (desc_txsync(rd));
+	case NIOCRXSYNC:
+		return (desc_rxsync(rd));
+	case NIOCCTRL:
+	case NIOCREGIF:
+	case NIOCGINFO:
+		if (arg == NULL) {
+			errno = EFAULT;
+			return (-1);
+		}
+		return (request == NIOCCTRL ? desc_control(rd, arg) :
+		    desc_legacy(rd, request, arg));
+	case FIONBIO:
+	case FIOASYNC:
+		/* Nothing here waits, but for poll(2) and the like. */
+		return (0);
+	default:
+		errno = EOPNOTSUPP;
+		return (-1);
+	}
+}
+
+void *
+run_mmap(struct run_desc *rd, void *addr, size_t len, int prot, int flags,
+    off_t offset)
+{
+	if (!atomic_load_explicit(&rd->rd_registered, memory_order_acquire)) {
+		errno = EINVAL;
+		return (MAP_FAILED);
+	}
+	return (run_calls()->mmap(addr, len, prot, flags,
+	    rd->rd_port.cp_memory, offset));
+}

@@ -1,0 +1,647 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Waiting for descriptors of /dev/netmap, among others.  netmap_run.h.
+ *
+ * A wait syncs the rings first, as netmap's does: transmit, if POLLOUT is asked
+ * for or frames are to be sent; receive, if POLLIN is.  If nothing is ready, it
+ * asks valed for a byte on the ring's socket, and waits for that with poll(2).
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "netmap_run.h"
+
+#define	WANT_TX		(POLLOUT | POLLWRNORM)
+#define	WANT_RX		(POLLIN | POLLRDNORM)
+
+/* Sync the rings, and say what of `events' is true of them. */
+static short
+desc_events(struct run_desc *rd, short events)
+{
+	struct vale_client_port *cp = &rd->rd_port;
+	short revents = 0;
+
+	if (!atomic_load_explicit(&rd->rd_registered, memory_order_acquire))
+		return (POLLERR);
+	if (rd->rd_tx && ((events & WANT_TX) != 0 || rd->rd_tx_poll)) {
+		if (vale_client_txsync(cp) == -1)
+			revents |= POLLERR;
+		else if (cp->cp_txring->cur != cp->cp_txring->tail)
+			revents |= events & WANT_TX;
+	}
+	if (rd->rd_rx && ((events & WANT_RX) != 0 || rd->rd_rx_poll)) {
+		if (vale_client_rxsync(cp) == -1)
+			revents |= POLLERR;
+		else if (cp->cp_rxring->cur != cp->cp_rxring->tail)
+			revents |= events & WANT_RX;
+	}
+	return (revents);
+}
+
+/*
+ * Ask to be woken, and set what poll(2) waits for: the sockets of both rings.
+ * Returns whether something has become ready meanwhile.
+ */
+static bool
+desc_wait(struct run_desc *rd, short events, struct pollfd pfd[2])
+{
+	struct vale_client_port *cp = &rd->rd_port;
+	bool ready = false;
+
+	pfd[0] = (struct pollfd){ .fd = cp->cp_tx_kick };
+	pfd[1] = (struct pollfd){ .fd = cp->cp_rx_kick };
+	if (rd->rd_tx && (events & WANT_TX) != 0) {
+		pfd[0].events = POLLIN;
+		ready |= vale_client_txwait(cp);
+	}
+	if (rd->rd_rx && (events & WANT_RX) != 0) {
+		pfd[1].events = POLLIN;
+		ready |= vale_client_rxwait(cp);
+	}
+	return (ready);
+}
+
+/* A wait: the descriptors, and behind them two for each of /dev/netmap. */
+struct run_wait {
+	struct pollfd	*rw_fds;	/* the program's */
+	nfds_t		 rw_n;
+	nfds_t		 rw_netmap;	/* those of /dev/netmap */
+	struct pollfd	*rw_inner;	/* rw_n + 2 * rw_netmap */
+};
+
+/* Descriptors for which no memory is allocated. */
+#define	WAIT_SMALL	16
+
+static void
+wait_init(struct run_wait *rw)
+{
+	nfds_t i;
+
+	for (i = 0; i < rw->rw_n; i++) {
+		rw->rw_inner[i] = rw->rw_fds[i];
+		rw->rw_inner[i].revents = 0;
+		if (run_find(rw->rw_fds[i].fd) != NULL)
+			rw->rw_inner[i].fd = -1;
+	}
+}
+
+/* Whether rw_fds[i] is of /dev/netmap. */
+static struct run_desc *
+wait_desc(const struct run_wait *rw, nfds_t i)
+{
+	if (rw->rw_inner[i].fd != -1)
+		return (NULL);
+	return (run_find(rw->rw_fds[i].fd));
+}
+
+/* Returns how many are ready. */
+static int
+wait_sync(struct run_wait *rw)
+{
+	struct run_desc *rd;
+	nfds_t i;
+	int n = 0;
+
+	for (i = 0; i < rw->rw_n; i++) {
+		rw->rw_fds[i].revents = 0;
+		rd = wait_desc(rw, i);
+		if (rd != NULL)
+			rw->rw_fds[i].revents = desc_events(rd,
+			    rw->rw_fds[i].events);
+		if (rw->rw_fds[i].revents != 0)
+			n++;
+	}
+	return (n);
+}
+
+/*
+ * Have poll(2) wait for the rings' sockets, or leave them out, since something
+ * is ready.  Returns whether something has become ready.
+ */
+static bool
+wait_arm(struct run_wait *rw, bool sleep)
+{
+	struct pollfd *pfd = rw->rw_inner + rw->rw_n;
+	struct run_desc *rd;
+	bool ready = false;
+	nfds_t i;
+
+	for (i = 0; sleep && i < rw->rw_n; i++) {
+		rd = wait_desc(rw, i);
+		if (rd != NULL) {
+			ready |= desc_wait(rd, rw->rw_fds[i].events, pfd);
+			pfd += 2;
+		}
+	}
+	while (pfd < rw->rw_inner + rw->rw_n + 2 * rw->rw_netmap)
+		*pfd++ = (struct pollfd){ .fd = -1 };
+	return (ready);
+}
+
+/*
+ * Take what poll(2) has found.  A socket whose other end has gone is an error of
+ * its port.  Returns how many are ready.
+ */
+static int
+wait_take(struct run_wait *rw)
+{
+	const struct pollfd *pfd = rw->rw_inner + rw->rw_n;
+	nfds_t i;
+	int n = 0;
+
+	for (i = 0; i < rw->rw_n; i++) {
+		if (rw->rw_inner[i].fd != -1)
+			rw->rw_fds[i].revents = rw->rw_inner[i].revents;
+		else if (wait_desc(rw, i) != NULL) {
+			if (((pfd[0].revents | pfd[1].revents) &
+			    (POLLHUP | POLLERR | POLLNVAL)) != 0)
+				rw->rw_fds[i].revents |= POLLERR;
+			pfd += 2;
+		}
+		if (rw->rw_fds[i].revents != 0)
+			n++;
+	}
+	return (n);
+}
+
+/* The time until `deadline', at least 0. */
+static struct timespec
+time_left(const struct timespec *deadline)
+{
+	struct timespec left, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	left.tv_sec = deadline->tv_sec - now.tv_sec;
+	left.tv_nsec = deadline->tv_nsec - now.tv_nsec;
+	if (left.tv_nsec < 0) {
+		left.tv_sec--;
+		left.tv_nsec += 1000000000;
+	}
+	if (left.tv_sec < 0)
+		left = (struct timespec){ 0, 0 };
+	return (left);
+}
+
+static struct timespec
+time_add(const struct timespec *timeout)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	/* A longer one never ends. */
+	t.tv_sec += MIN(timeout->tv_sec, INT32_MAX);
+	t.tv_nsec += timeout->tv_nsec;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000;
+	}
+	return (t);
+}
+
+static int
+wait_loop(struct run_wait *rw, const struct timespec *timeout,
+    const sigset_t *mask)
+{
+	const nfds_t all = rw->rw_n + 2 * rw->rw_netmap;
+	struct timespec deadline, left = { 0, 0 };
+	int n, r;
+
+	if (timeout != NULL && (timeout->tv_sec != 0 || timeout->tv_nsec != 0))
+		deadline = time_add(timeout);
+	else
+		deadline = left;
+	for (;;) {
+		n = wait_sync(rw);
+		if (n > 0 && rw->rw_n == rw->rw_netmap)
+			return (n);
+		if (wait_arm(rw, n == 0))
+			continue;
+		if (timeout != NULL && n == 0 &&
+		    (deadline.tv_sec != 0 || deadline.tv_nsec != 0))
+			left = time_left(&deadline);
+		else
+			left = (struct timespec){ 0, 0 };
+		r = run_calls()->ppoll(rw->rw_inner, all,
+		    timeout == NULL && n == 0 ? NULL : &left, mask);
+		if (r == -1)
+			return (-1);
+		n = wait_take(rw);
+		if (n > 0 || r == 0)
+			return (n);
+	}
+}
+
+int
+run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+    const sigset_t *mask)
+{
+	struct pollfd small[3 * WAIT_SMALL];
+	struct run_wait rw = { .rw_fds = fds, .rw_n = n, .rw_inner = small };
+	int error, r;
+	nfds_t i;
+
+	if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 ||
+	    timeout->tv_nsec >= 1000000000)) {
+		errno = EINVAL;
+		return (-1);
+	}
+	for (i = 0; i < n; i++)
+		if (run_find(fds[i].fd) != NULL)
+			rw.rw_netmap++;
+	if (n > WAIT_SMALL) {
+		rw.rw_inner = calloc(n + 2 * rw.rw_netmap,
+		    sizeof(*rw.rw_inner));
+		if (rw.rw_inner == NULL)
+			return (-1);
+	}
+	wait_init(&rw);
+	r = wait_loop(&rw, timeout, mask);
+	error = errno;
+	if (rw.rw_inner != small)
+		free(rw.rw_inner);
+	errno = error;
+	return (r);
+}
+
+/*
+ * select(2).  Sets may be larger than an fd_set: the kernel looks at bits, in
+ * words of a long.
+ */
+#define	WORD_BITS	(8 * (int)sizeof(unsigned long))
+
+static unsigned long *
+set_word(fd_set *set, int fd)
+{
+	return ((unsigned long *)(void *)set + fd / WORD_BITS);
+}
+
+static bool
+set_has(fd_set *set, int fd)
+{
+	return (set != NULL &&
+	    (*set_word(set, fd) >> (fd % WORD_BITS) & 1) != 0);
+}
+
+static void
+set_put(fd_set *set, int fd, bool on)
+{
+	if (set == NULL)
+		return;
+	*set_word(set, fd) &= ~(1ul << (fd % WORD_BITS));
+	*set_word(set, fd) |= (unsigned long)on << (fd % WORD_BITS);
+}
+
+/* What select(2) waits for, and what counts as that. */
+static const struct {
+	short	events;
+	short	revents;
+} select_events[3] = {
+	{ WANT_RX, WANT_RX | POLLHUP | POLLERR },
+	{ WANT_TX, WANT_TX | POLLERR },
+	{ POLLPRI, POLLPRI },
+};
+
+bool
+run_select_any(int n, fd_set *sets[3])
+{
+	int fd;
+
+	for (fd = 0; fd < n; fd++)
+		if (run_find(fd) != NULL && (set_has(sets[0], fd) ||
+		    set_has(sets[1], fd) || set_has(sets[2], fd)))
+			return (true);
+	return (false);
+}
+
+static nfds_t
+select_fds(int n, fd_set *sets[3], struct pollfd *fds)
+{
+	nfds_t count = 0;
+	short events;
+	int fd, i;
+
+	for (fd = 0; fd < n; fd++) {
+		events = 0;
+		for (i = 0; i < 3; i++)
+			if (set_has(sets[i], fd))
+				events |= select_events[i].events;
+		if (events != 0)
+			fds[count++] = (struct pollfd){ .fd = fd,
+			    .events = events };
+	}
+	return (count);
+}
+
+/* Returns the number of bits, or -1 if a descriptor is not open. */
+static int
+select_result(int n, fd_set *sets[3], const struct pollfd *fds, nfds_t count)
+{
+	int bits = 0, fd, i;
+	nfds_t at = 0;
+	bool on;
+
+	for (at = 0; at < count; at++)
+		if ((fds[at].revents & POLLNVAL) != 0) {
+			errno = EBADF;
+			return (-1);
+		}
+	for (at = 0, fd = 0; fd < n; fd++) {
+		if (at == count || fds[at].fd != fd)
+			continue;
+		for (i = 0; i < 3; i++) {
+			on = set_has(sets[i], fd) && (fds[at].revents &
+			    select_events[i].revents) != 0;
+			set_put(sets[i], fd, on);
+			bits += on;
+		}
+		at++;
+	}
+	return (bits);
+}
+
+int
+run_select(int n, fd_set *sets[3], const struct timespec *timeout,
+    const sigset_t *mask)
+{
+	struct pollfd *fds;
+	nfds_t count;
+	int error, r;
+
+	fds = calloc(n, sizeof(*fds));
+	if (fds == NULL)
+		return (-1);
+	count = select_fds(n, sets, fds);
+	r = run_poll(fds, count, timeout, mask);
+	if (r != -1)
+		r = select_result(n, sets, fds, count);
+	error = errno;
+	free(fds);
+	errno = error;
+	return (r);
+}
+
+/*
+ * epoll(7).  Descriptors of /dev/netmap in one are kept here; the kernel's has
+ * them too, without events, and finds the errors of epoll_ctl(2).
+ */
+struct run_entry {
+	int		 re_epfd;
+	int		 re_fd;
+	struct epoll_event re_event;
+};
+
+static struct run_entry *entries;	/* the table's lock */
+static size_t nentries;
+static atomic_size_t epoll_count;	/* the same; to look without it */
+
+/* Returns the entry, or NULL.  The table's lock, as all of these. */
+static struct run_entry *
+entry_find(int epfd, int fd)
+{
+	size_t i;
+
+	for (i = 0; i < nentries; i++)
+		if (entries[i].re_epfd == epfd && entries[i].re_fd == fd)
+			return (&entries[i]);
+	return (NULL);
+}
+
+static int
+entry_add(int epfd, int fd, const struct epoll_event *event)
+{
+	struct run_entry *new;
+
+	new = realloc(entries, (nentries + 1) * sizeof(*new));
+	if (new == NULL)
+		return (-1);
+	entries = new;
+	entries[nentries++] = (struct run_entry){ epfd, fd, *event };
+	atomic_store(&epoll_count, nentries);
+	return (0);
+}
+
+static void
+entry_delete(struct run_entry *re)
+{
+	*re = entries[--nentries];
+	atomic_store(&epoll_count, nentries);
+}
+
+void
+run_epoll_closed(int fd)
+{
+	size_t i = nentries;
+
+	while (i-- > 0)
+		if (entries[i].re_epfd == fd || entries[i].re_fd == fd)
+			entry_delete(&entries[i]);
+}
+
+static int
+epoll_change(int epfd, int op, int fd, const struct epoll_event *event)
+{
+	struct run_entry *re;
+
+	switch (op) {
+	case EPOLL_CTL_ADD:
+		return (entry_add(epfd, fd, event));
+	case EPOLL_CTL_MOD:
+		re = entry_find(epfd, fd);
+		if (re != NULL)
+			re->re_event = *event;
+		return (0);
+	default:
+		re = entry_find(epfd, fd);
+		if (re != NULL)
+			entry_delete(re);
+		return (0);
+	}
+}
+
+int
+run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct epoll_event none = { .events = 0 };
+	int r;
+
+	run_lock();
+	r = run_calls()->epoll_ctl(epfd, op, fd, event != NULL ? &none : NULL);
+	if (r == 0)
+		r = epoll_change(epfd, op, fd, event);
+	run_unlock();
+	return (r);
+}
+
+bool
+run_epoll_used(void)
+{
+	return (atomic_load(&epoll_count) != 0);
+}
+
+bool
+run_epoll_any(int epfd)
+{
+	bool any = false;
+	size_t i;
+
+	if (!run_epoll_used())
+		return (false);
+	run_lock();
+	for (i = 0; i < nentries && !any; i++)
+		any = entries[i].re_epfd == epfd;
+	run_unlock();
+	return (any);
+}
+
+/* A wait for an epoll(7) descriptor. */
+struct run_epoll {
+	int		 rp_epfd;
+	size_t		 rp_n;
+	struct run_entry *rp_entries;	/* copies */
+	struct pollfd	*rp_fds;	/* rp_n, and rp_epfd */
+};
+
+static struct pollfd
+entry_pollfd(const struct run_entry *re)
+{
+	struct pollfd pfd = { .fd = re->re_fd };
+
+	if (re->re_event.events == EPOLLONESHOT)
+		pfd.fd = -1;
+	pfd.events = re->re_event.events & (WANT_TX | WANT_RX);
+	return (pfd);
+}
+
+static int
+epoll_init(struct run_epoll *rp, int epfd)
+{
+	size_t i;
+
+	memset(rp, 0, sizeof(*rp));
+	rp->rp_epfd = epfd;
+	run_lock();
+	rp->rp_entries = calloc(nentries + 1, sizeof(*rp->rp_entries));
+	rp->rp_fds = calloc(nentries + 1, sizeof(*rp->rp_fds));
+	for (i = 0; rp->rp_entries != NULL && rp->rp_fds != NULL &&
+	    i < nentries; i++) {
+		if (entries[i].re_epfd != epfd)
+			continue;
+		rp->rp_entries[rp->rp_n] = entries[i];
+		rp->rp_fds[rp->rp_n++] = entry_pollfd(&entries[i]);
+	}
+	run_unlock();
+	if (rp->rp_entries == NULL || rp->rp_fds == NULL)
+		return (-1);
+	rp->rp_fds[rp->rp_n] = (struct pollfd){ .fd = epfd, .events = POLLIN };
+	return (0);
+}
+
+/* Report an entry.  With EPOLLONESHOT it then waits for epoll_ctl(2). */
+static void
+epoll_report(const struct run_entry *re, short revents,
+    struct epoll_event *event)
+{
+	struct run_entry *at;
+
+	event->events = (unsigned short)revents;
+	event->data = re->re_event.data;
+	if ((re->re_event.events & EPOLLONESHOT) == 0)
+		return;
+	run_lock();
+	at = entry_find(re->re_epfd, re->re_fd);
+	if (at != NULL)
+		at->re_event.events = EPOLLONESHOT;
+	run_unlock();
+}
+
+/* Report up to `max' of these descriptors, beginning with number `turn'. */
+static int
+epoll_take_netmap(struct run_epoll *rp, struct epoll_event *events, int max,
+    unsigned int turn)
+{
+	size_t i, k;
+	int n = 0;
+
+	for (k = 0; k < rp->rp_n && n < max; k++) {
+		i = (turn + k) % rp->rp_n;
+		if (rp->rp_fds[i].revents != 0) {
+			epoll_report(&rp->rp_entries[i], rp->rp_fds[i].revents,
+			    &events[n]);
+			n++;
+		}
+	}
+	return (n);
+}
+
+/* Report up to `max' of the others. */
+static int
+epoll_take_others(struct run_epoll *rp, struct epoll_event *events, int max)
+{
+	if (rp->rp_fds[rp->rp_n].revents == 0 || max == 0)
+		return (0);
+	return (run_calls()->epoll_wait(rp->rp_epfd, events, max, 0));
+}
+
+/* Both kinds take turns to come first, so that neither takes all the space. */
+static int
+epoll_take(struct run_epoll *rp, struct epoll_event *events, int max)
+{
+	static atomic_uint turns;
+	const unsigned int turn = atomic_fetch_add(&turns, 1);
+	int n = 0, r;
+
+	if (turn % 2 == 0)
+		n = epoll_take_netmap(rp, events, max, turn / 2);
+	r = epoll_take_others(rp, events + n, max - n);
+	if (r == -1)
+		return (n > 0 ? n : -1);
+	n += r;
+	if (turn % 2 != 0)
+		n += epoll_take_netmap(rp, events + n, max - n, turn / 2);
+	return (n);
+}
+
+int
+run_epoll_wait(int epfd, struct epoll_event *events, int max,
+    const struct timespec *timeout, const sigset_t *mask)
+{
+	struct run_epoll rp;
+	struct timespec deadline, left;
+	int error, r;
+
+	if (max <= 0 || events == NULL) {
+		errno = max <= 0 ? EINVAL : EFAULT;
+		return (-1);
+	}
+	if (timeout != NULL)
+		deadline = time_add(timeout);
+	do {
+		if (timeout != NULL)
+			left = time_left(&deadline);
+		r = epoll_init(&rp, epfd);
+		if (r == 0)
+			r = run_poll(rp.rp_fds, rp.rp_n + 1,
+			    timeout != NULL ? &left : NULL, mask);
+		error = errno;
+		if (r > 0) {
+			r = epoll_take(&rp, events, max);
+			error = errno;
+			/* Another thread may have taken what was ready. */
+			if (r == 0)
+				r = -2;
+		}
+		free(rp.rp_entries);
+		free(rp.rp_fds);
+	} while (r == -2);
+	errno = error;
+	return (r);
+}

@@ -1,0 +1,71 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * A netmap program, for tests of netmap-run(1): ports that are opened as any
+ * netmap program does, with system calls.  The program runs itself again with
+ * the library, before main().
+ */
+
+#ifndef _NETMAP_PORT_H_
+#define	_NETMAP_PORT_H_
+
+#include <sys/types.h>
+#include <net/netmap_user.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "test.h"
+#include "valed_run.h"
+
+/* A case with a valed. */
+#define	NETMAP_TEST(name, descr)					\
+	static void name##_run(pid_t valed);				\
+	TEST(name, descr)						\
+	{								\
+		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
+									\
+		name##_run(pid);					\
+		if (!valed_killed)					\
+			valed_end(pid);					\
+	}								\
+	static void name##_run(pid_t valed __unused)
+
+extern bool valed_killed;		/* by the case */
+
+struct port {
+	int			 fd;
+	struct nmreq_register	 reg;
+	char			*memory;
+	struct netmap_if	*nifp;
+	struct netmap_ring	*tx;
+	struct netmap_ring	*rx;
+};
+
+/* ioctl(fd, NIOCCTRL) of a request.  Returns 0 or an errno. */
+int	request(int fd, uint16_t type, const char *name, void *body);
+
+/* Open /dev/netmap. */
+int	device(void);
+
+/* Open the port with `reg', whose mode may be 0, or with NULL. */
+struct port port_open(const char *name, const struct nmreq_register *reg);
+void	port_close(struct port *p);
+
+/* Put a frame of `len' bytes in the next slot; its last byte is `seq'. */
+void	port_put(struct port *p, uint16_t len, uint8_t seq);
+/* The same, and NIOCTXSYNC. */
+void	port_send(struct port *p, uint16_t len, uint8_t seq);
+/* Wait, with NIOCRXSYNC, for such a frame, and take it. */
+void	port_expect(struct port *p, uint16_t len, uint8_t seq);
+/* Take all frames that are in the ring. */
+unsigned int port_take(struct port *p);
+
+/* The number of ports of valed. */
+unsigned int ports(void);
+
+#endif /* !_NETMAP_PORT_H_ */

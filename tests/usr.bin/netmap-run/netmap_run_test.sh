@@ -1,0 +1,68 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# netmap-run itself: its options, and programs that have nothing to do with
+# netmap.  netmap_test has programs that do.
+
+tree()
+{
+	run=$(atf_get_srcdir)/../../../usr.bin/netmap-run/netmap-run
+	[ -x "$run" ] || run=$(command -v netmap-run) ||
+	    atf_skip "netmap-run is not installed, nor in the tree"
+}
+
+atf_test_case usage
+usage_head()
+{
+	atf_set descr "Wrong options are one line"
+}
+usage_body()
+{
+	tree
+	for args in "" "-c" "-x true" "-c s"; do
+		atf_check -s exit:64 -e match:"^usage: netmap-run" "$run" $args
+	done
+	atf_check -s exit:64 -e match:"^usage" "$run" -c "" true
+}
+
+atf_test_case plain
+plain_head()
+{
+	atf_set descr "A program without netmap is as without netmap-run"
+}
+plain_body()
+{
+	tree
+	atf_check -o inline:"a b|c\n" "$run" printf '%s|%s\n' "a b" c
+	atf_check -s exit:7 "$run" sh -c 'exit 7'
+	atf_check -s exit:127 -e ignore "$run" ./nothing
+	echo text > file
+	atf_check -o inline:"text\n" "$run" cat < file
+	atf_check -o inline:"3\n" "$run" sh -c 'seq 3 | sort | tail -1'
+	atf_check -s exit:1 -e match:"No such file" "$run" cat /dev/netmap0
+}
+
+atf_test_case environment
+environment_head()
+{
+	atf_set descr "The socket and what was preloaded before are passed on"
+}
+environment_body()
+{
+	tree
+	atf_check -o inline:"$(pwd)/s\n" "$run" -c s printenv VALE_SOCKET
+	atf_check -o inline:"/s\n" "$run" -c /s printenv VALE_SOCKET
+	atf_check -s exit:1 env -u VALE_SOCKET "$run" printenv VALE_SOCKET
+	lib=$("$run" printenv LD_PRELOAD)
+	atf_check -o inline:"$lib:$lib\n" env LD_PRELOAD="$lib" "$run" \
+	    printenv LD_PRELOAD
+	atf_check test -r "$lib"
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case usage
+	atf_add_test_case plain
+	atf_add_test_case environment
+}

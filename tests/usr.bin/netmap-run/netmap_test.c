@@ -1,0 +1,492 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * netmap's requests and descriptors under netmap-run(1), but for waiting.
+ */
+
+#include <sys/param.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "libvale.h"
+#include "netmap_port.h"
+#include "wait_until.h"
+
+NETMAP_TEST(registers, "A port has what NETMAP_REQ_REGISTER asks for")
+{
+	static const struct nmreq_register ask = { .nr_tx_slots = 32,
+	    .nr_rx_slots = 64, .nr_extra_bufs = 3 };
+	struct nmreq_port_info_get info;
+	struct nmreq_vale_list list;
+	struct nmreq_port_hdr hdr;
+	struct port p = port_open("vale0:a", &ask);
+	struct port q = port_open("vale0:b", NULL);
+	uint32_t buf;
+	unsigned int n;
+
+	ATF_CHECK_EQ(32, p.tx->num_slots);
+	ATF_CHECK_EQ(64, p.rx->num_slots);
+	ATF_CHECK_EQ(32, p.reg.nr_tx_slots);
+	ATF_CHECK_EQ(1, p.reg.nr_tx_rings);
+	ATF_CHECK_EQ(1, p.nifp->ni_rx_rings);
+	ATF_CHECK_EQ(3, p.reg.nr_extra_bufs);
+	ATF_CHECK(p.reg.nr_mem_id != q.reg.nr_mem_id);
+	for (n = 0, buf = p.nifp->ni_bufs_head; buf != 0; n++)
+		buf = *(uint32_t *)(void *)NETMAP_BUF(p.tx, buf);
+	ATF_CHECK_EQ(3, n);
+	ATF_CHECK_EQ(0, request(p.fd, NETMAP_REQ_PORT_INFO_GET, "vale0:b",
+	    &info));
+	ATF_CHECK_EQ(1024, info.nr_tx_slots);
+	hdr.nr_hdr_len = 12;
+	ATF_CHECK_EQ(0, request(p.fd, NETMAP_REQ_PORT_HDR_SET, "vale0:a",
+	    &hdr));
+	memset(&hdr, 0, sizeof(hdr));
+	ATF_CHECK_EQ(0, request(p.fd, NETMAP_REQ_PORT_HDR_GET, "vale0:a",
+	    &hdr));
+	ATF_CHECK_EQ(12, hdr.nr_hdr_len);
+	memset(&list, 0, sizeof(list));
+	ATF_CHECK_EQ(0, request(p.fd, NETMAP_REQ_VALE_LIST, "vale0:b", &list));
+	ATF_CHECK_EQ(1, list.nr_port_idx);
+	ATF_CHECK_EQ(2, ports());
+	port_close(&p);
+	port_close(&q);
+	wait_until(ports() == 0, "%u", ports());
+}
+
+/* The errno of a registration. */
+static int
+refused(const char *name, uint32_t mode, uint64_t flags)
+{
+	struct nmreq_register reg = { .nr_mode = mode, .nr_flags = flags };
+	int error, fd = device();
+
+	error = request(fd, NETMAP_REQ_REGISTER, name, &reg);
+	close(fd);
+	return (error);
+}
+
+NETMAP_TEST(refuses, "What is wrong or not there has an errno")
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = NETMAP_REQ_REGISTER };
+	struct nmreq_option opt[2] = { { .nro_reqtype = 1 },
+	    { .nro_reqtype = 5 } };
+	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	struct nmreq_port_info_get info;
+	struct port p = port_open("vale0:a", NULL);
+	struct pollfd pfd = { .events = POLLIN | POLLOUT };
+	int fd = device(), on = 1;
+
+	ATF_CHECK_EQ(ENXIO, refused("eth0", NR_REG_ALL_NIC, 0));
+	ATF_CHECK_EQ(ENXIO, refused("netmap:eth0", NR_REG_ALL_NIC, 0));
+	ATF_CHECK_EQ(EINVAL, refused("vale0", NR_REG_ALL_NIC, 0));
+	ATF_CHECK_EQ(EBUSY, refused("vale0:a", NR_REG_ALL_NIC, 0));
+	ATF_CHECK_EQ(EOPNOTSUPP, refused("vale0:b", NR_REG_SW, 0));
+	ATF_CHECK_EQ(EOPNOTSUPP, refused("vale0:b", NR_REG_NULL, 0));
+	ATF_CHECK_EQ(EINVAL, refused("vale0:b", NR_REG_ALL_NIC,
+	    NR_RX_RINGS_ONLY | NR_TX_RINGS_ONLY));
+	ATF_CHECK_EQ(EBUSY, request(p.fd, NETMAP_REQ_REGISTER, "vale0:b",
+	    &reg));
+	/* Before there is a port. */
+	ATF_CHECK_ERRNO(ENXIO, ioctl(fd, NIOCTXSYNC, NULL) == -1);
+	ATF_CHECK_ERRNO(ENXIO, ioctl(fd, NIOCRXSYNC, NULL) == -1);
+	ATF_CHECK_ERRNO(EINVAL, mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd,
+	    0) == MAP_FAILED);
+	pfd.fd = fd;
+	ATF_CHECK_EQ(1, poll(&pfd, 1, -1));
+	ATF_CHECK_EQ(POLLERR, pfd.revents);
+	/* Requests. */
+	ATF_CHECK_EQ(ENXIO, request(fd, NETMAP_REQ_PORT_INFO_GET, "vale0:z",
+	    &info));
+	ATF_CHECK_EQ(EINVAL, request(fd, NETMAP_REQ_PORT_INFO_GET, "vale0:a",
+	    NULL));
+	ATF_CHECK_EQ(EINVAL, request(fd, NETMAP_REQ_REGISTER, "vale0:b",
+	    NULL));
+	ATF_CHECK_EQ(EOPNOTSUPP, request(fd, NETMAP_REQ_POOLS_INFO_GET, "",
+	    &info));
+	ATF_CHECK_EQ(EOPNOTSUPP, request(fd, 999, "vale0:a", &info));
+	ATF_CHECK_ERRNO(EOPNOTSUPP, ioctl(fd, _IO('i', 1), NULL) == -1);
+	ATF_CHECK_ERRNO(EFAULT, ioctl(fd, NIOCCTRL, NULL) == -1);
+	ATF_CHECK_EQ(0, ioctl(fd, FIONBIO, &on));
+	strcpy(hdr.nr_name, "vale0:b");
+	hdr.nr_body = (uintptr_t)&reg;
+	opt[0].nro_next = (uintptr_t)&opt[1];
+	hdr.nr_options = (uintptr_t)&opt[0];
+	ATF_CHECK_ERRNO(EOPNOTSUPP, ioctl(fd, NIOCCTRL, &hdr) == -1);
+	ATF_CHECK_EQ(EOPNOTSUPP, opt[0].nro_status);
+	ATF_CHECK_EQ(EOPNOTSUPP, opt[1].nro_status);
+	hdr.nr_options = 0;
+	hdr.nr_version = 11;
+	ATF_CHECK_ERRNO(EINVAL, ioctl(fd, NIOCCTRL, &hdr) == -1);
+	ATF_CHECK_EQ(NETMAP_API, hdr.nr_version);
+	/* The descriptor can still be used, as all who failed can. */
+	ATF_CHECK_EQ(0, ioctl(fd, NIOCCTRL, &hdr));
+	close(fd);
+	port_close(&p);
+}
+
+NETMAP_TEST(legacy, "NIOCREGIF and NIOCGINFO do the same")
+{
+	struct nmreq nmr = { .nr_name = "vale0:a", .nr_version = NETMAP_API,
+	    .nr_tx_slots = 16, .nr_arg3 = 2 };
+	struct nmreq other = { .nr_name = "vale0:a", .nr_version = 3 };
+	struct port p;
+	int fd = device();
+
+	ATF_REQUIRE_EQ(0, ioctl(fd, NIOCREGIF, &nmr));
+	ATF_CHECK_EQ(16, nmr.nr_tx_slots);
+	ATF_CHECK_EQ(1024, nmr.nr_rx_slots);
+	ATF_CHECK_EQ(2, nmr.nr_arg3);
+	ATF_CHECK(nmr.nr_arg2 > 1);
+	p.memory = mmap(NULL, nmr.nr_memsize, PROT_READ | PROT_WRITE,
+	    MAP_SHARED, fd, 0);
+	ATF_REQUIRE(p.memory != MAP_FAILED);
+	p.nifp = (void *)(p.memory + nmr.nr_offset);
+	ATF_CHECK_EQ(16, NETMAP_TXRING(p.nifp, 0)->num_slots);
+	ATF_CHECK_ERRNO(EINVAL, ioctl(fd, NIOCGINFO, &other) == -1);
+	ATF_CHECK_EQ(NETMAP_API, other.nr_version);
+	ATF_CHECK_EQ(0, ioctl(fd, NIOCGINFO, &other));
+	ATF_CHECK_EQ(16, other.nr_tx_slots);
+	other.nr_cmd = NETMAP_BDG_LIST;
+	other.nr_name[0] = '\0';
+	other.nr_arg1 = other.nr_arg2 = 0;
+	ATF_CHECK_EQ(0, ioctl(fd, NIOCGINFO, &other));
+	ATF_CHECK_STREQ("vale0:a", other.nr_name);
+	other.nr_cmd = NETMAP_BDG_VNET_HDR;
+	other.nr_arg1 = 12;
+	ATF_CHECK_EQ(0, ioctl(fd, NIOCREGIF, &other));
+	other.nr_cmd = NETMAP_VNET_HDR_GET;
+	other.nr_arg1 = 0;
+	ATF_CHECK_EQ(0, ioctl(fd, NIOCREGIF, &other));
+	ATF_CHECK_EQ(12, other.nr_arg1);
+	other.nr_cmd = 77;
+	ATF_CHECK_ERRNO(EOPNOTSUPP, ioctl(fd, NIOCREGIF, &other) == -1);
+	other.nr_cmd = 0;
+	other.nr_ringid = NETMAP_SW_RING;
+	strcpy(other.nr_name, "vale0:b");
+	close(fd);
+	fd = device();
+	ATF_CHECK_ERRNO(EOPNOTSUPP, ioctl(fd, NIOCREGIF, &other) == -1);
+	munmap(p.memory, nmr.nr_memsize);
+	close(fd);
+}
+
+NETMAP_TEST(frames, "Frames pass: in one slot, in several, from memory "
+    "elsewhere, from a buffer that was exchanged")
+{
+	static const struct nmreq_register extra = { .nr_extra_bufs = 1 };
+	struct port a = port_open("vale0:a", &extra);
+	struct port b = port_open("vale0:b", NULL);
+	struct netmap_slot *slot;
+	uint8_t frame[100];
+
+	port_send(&a, 60, 1);
+	port_expect(&b, 60, 1);
+	port_send(&b, 1514, 2);
+	port_expect(&a, 1514, 2);
+	/* A frame of two slots. */
+	port_put(&a, 2048, 3);
+	a.tx->slot[1].flags = NS_MOREFRAG;
+	port_send(&a, 100, 4);
+	port_expect(&b, 2048, 3);
+	ATF_CHECK((b.rx->slot[1].flags & NS_MOREFRAG) != 0);
+	port_expect(&b, 100, 4);
+	/* Indirect. */
+	memset(frame, 0xff, sizeof(frame));
+	frame[6] = 2;
+	frame[99] = 5;
+	slot = &a.tx->slot[a.tx->head];
+	port_put(&a, 100, 0);
+	slot->flags = NS_INDIRECT;
+	slot->ptr = (uintptr_t)frame;
+	ATF_CHECK_EQ(0, ioctl(a.fd, NIOCTXSYNC, NULL));
+	port_expect(&b, 100, 5);
+	/* The extra buffer. */
+	slot = &a.tx->slot[a.tx->head];
+	slot->buf_idx = a.nifp->ni_bufs_head;
+	port_put(&a, 60, 6);
+	slot->flags = NS_BUF_CHANGED;
+	ATF_CHECK_EQ(0, ioctl(a.fd, NIOCTXSYNC, NULL));
+	port_expect(&b, 60, 6);
+	/* An invalid head is set back to that of the last sync. */
+	ATF_CHECK_EQ(0, ioctl(b.fd, NIOCRXSYNC, NULL));
+	a.tx->head = a.tx->num_slots;
+	ATF_CHECK_ERRNO(EINVAL, ioctl(a.fd, NIOCTXSYNC, NULL) == -1);
+	b.rx->head = b.rx->num_slots;
+	ATF_CHECK_ERRNO(EINVAL, ioctl(b.fd, NIOCRXSYNC, NULL) == -1);
+	port_send(&a, 60, 7);
+	port_expect(&b, 60, 7);
+	port_close(&a);
+	port_close(&b);
+}
+
+NETMAP_TEST(copies, "A port is there until the last copy of its descriptor is "
+    "closed")
+{
+	struct port a = port_open("vale0:a", NULL);
+	struct port b = port_open("vale0:b", NULL);
+	int fds[4], i, other = open("/dev/null", O_RDONLY);
+
+	fds[0] = dup(a.fd);
+	fds[1] = fcntl(a.fd, F_DUPFD, 100);
+	fds[2] = dup2(a.fd, other);
+	fds[3] = dup3(a.fd, 200, O_CLOEXEC);
+	ATF_CHECK_EQ(other, fds[2]);
+	ATF_CHECK_EQ(a.fd, dup2(a.fd, a.fd));
+	ATF_CHECK_EQ(200, fds[3]);
+	ATF_CHECK(fds[1] >= 100);
+	close(a.fd);
+	for (i = 0; i < 4; i++) {
+		a.fd = fds[i];
+		port_send(&a, 60, i);
+		port_expect(&b, 60, i);
+		ATF_CHECK_EQ(2, ports());
+		if (i < 3)
+			ATF_CHECK_EQ(0, close(a.fd));
+	}
+	/* Something else in its place. */
+	other = open("/dev/null", O_RDONLY);
+	ATF_CHECK_EQ(a.fd, dup2(other, a.fd));
+	ATF_CHECK_ERRNO(ENOTTY, ioctl(a.fd, NIOCTXSYNC, NULL) == -1);
+	wait_until(ports() == 1, "%u", ports());
+	closefrom(b.fd);
+	ATF_CHECK_ERRNO(EBADF, ioctl(b.fd, NIOCTXSYNC, NULL) == -1);
+	wait_until(ports() == 0, "%u", ports());
+}
+
+NETMAP_TEST(forks, "A child has the port, too; one that is killed leaves its own "
+    "port free")
+{
+	struct port a = port_open("vale0:a", NULL), b, c;
+	int status, i;
+	pid_t pid;
+
+	b = port_open("vale0:b", NULL);
+	port_send(&a, 60, 1);
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		port_send(&a, 60, 2);
+		_exit(0);
+	}
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	ATF_CHECK_EQ(0, status);
+	port_send(&a, 60, 3);
+	for (i = 1; i <= 3; i++)
+		port_expect(&b, 60, i);
+	pid = fork();
+	if (pid == 0) {
+		c = port_open("vale0:c", NULL);
+		for (;;) {
+			if (!nm_ring_empty(c.tx))
+				port_put(&c, 60, 9);
+			ioctl(c.fd, NIOCTXSYNC, NULL);
+		}
+	}
+	wait_until(ports() == 3, "%u", ports());
+	ATF_REQUIRE_EQ(0, kill(pid, SIGKILL));
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	wait_until(ports() == 2, "%u", ports());
+	c = port_open("vale0:c", NULL);
+	port_close(&c);
+	port_close(&a);
+	port_close(&b);
+	wait_until(ports() == 0, "%u", ports());
+}
+
+NETMAP_TEST(last, "What was published before the port is closed is sent")
+{
+	struct port b = port_open("vale0:b", NULL), a;
+	unsigned int i, k;
+
+	for (i = 0; i < 50; i++) {
+		a = port_open("vale0:a", NULL);
+		for (k = 0; k < 8; k++)
+			port_put(&a, 60, k);
+		ATF_REQUIRE_EQ(0, ioctl(a.fd, NIOCTXSYNC, NULL));
+		port_close(&a);
+		for (k = 0; k < 8; k++)
+			port_expect(&b, 60, k);
+		wait_until(ports() == 1, "%u", ports());
+	}
+	port_close(&b);
+}
+
+struct flow {
+	struct port	*port;
+	unsigned int	 frames;
+};
+
+static void *
+flow_send(void *arg)
+{
+	struct flow *flow = arg;
+	struct pollfd pfd = { .fd = flow->port->fd, .events = POLLOUT };
+	unsigned int i = 0;
+
+	while (i < flow->frames) {
+		ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
+		while (i < flow->frames && !nm_ring_empty(flow->port->tx))
+			port_put(flow->port, 60, i++);
+	}
+	/* The receiver's ring takes all: see below. */
+	ATF_REQUIRE_EQ(0, ioctl(pfd.fd, NIOCTXSYNC, NULL));
+	return (NULL);
+}
+
+static void *
+flow_receive(void *arg)
+{
+	struct flow *flow = arg;
+	struct pollfd pfd = { .fd = flow->port->fd, .events = POLLIN };
+	unsigned int n = 0;
+
+	while (n < flow->frames) {
+		ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
+		ATF_REQUIRE_EQ(POLLIN, pfd.revents);
+		n += port_take(flow->port);
+	}
+	ATF_CHECK_EQ(flow->frames, n);
+	return (NULL);
+}
+
+NETMAP_TEST(threads, "Two ports in one process, a thread for each direction")
+{
+	static const struct nmreq_register reg = { .nr_rx_slots = 16384,
+	    .nr_flags = NR_NO_TX_POLL };
+	struct port p[2] = { port_open("vale0:a", &reg),
+	    port_open("vale0:b", &reg) };
+	struct flow flow[2] = { { &p[0], 16000 }, { &p[1], 16000 } };
+	pthread_t thread[4];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, flow_receive,
+		    &flow[i]));
+		ATF_REQUIRE_EQ(0, pthread_create(&thread[2 + i], NULL,
+		    flow_send, &flow[i]));
+	}
+	for (i = 0; i < 4; i++)
+		ATF_REQUIRE_EQ(0, pthread_join(thread[i], NULL));
+	port_close(&p[0]);
+	port_close(&p[1]);
+}
+
+NETMAP_TEST(dies, "A port whose valed has died is in error, and does not block")
+{
+	struct port a = port_open("vale0:a", NULL);
+	struct pollfd pfd = { .fd = a.fd, .events = POLLIN };
+	struct nmreq_port_hdr hdr = { .nr_hdr_len = 0 };
+	int error, status;
+
+	ATF_CHECK_EQ(0, poll(&pfd, 1, 0));
+	ATF_REQUIRE_EQ(0, kill(valed, SIGKILL));
+	ATF_CHECK_EQ(1, poll(&pfd, 1, -1));
+	ATF_CHECK_EQ(POLLERR, pfd.revents);
+	ATF_REQUIRE_EQ(valed, waitpid(valed, &status, 0));
+	valed_killed = true;
+	ATF_CHECK_ERRNO(ENXIO, ioctl(a.fd, NIOCRXSYNC, NULL) == -1);
+	ATF_CHECK_ERRNO(ENXIO, ioctl(a.fd, NIOCTXSYNC, NULL) == -1);
+	ATF_CHECK_EQ(ENXIO, request(a.fd, NETMAP_REQ_PORT_HDR_SET, "vale0:a",
+	    &hdr));
+	while (!nm_ring_empty(a.tx))
+		port_put(&a, 60, 0);
+	pfd.events = POLLOUT;
+	ATF_CHECK_EQ(1, poll(&pfd, 1, -1));
+	ATF_CHECK_EQ(POLLERR, pfd.revents);
+	error = refused("vale0:a", NR_REG_ALL_NIC, 0);
+	/* The socket's name goes a little later. */
+	ATF_CHECK_MSG(error == ECONNREFUSED || error == ENOENT, "%s",
+	    strerror(error));
+	port_close(&a);
+}
+
+TEST(nobody, "Without valed, the first request fails as connect(2) does")
+{
+	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	int fd = -1;
+	pid_t pid;
+
+	setenv("VALE_SOCKET", "nowhere", 1);
+	fd = device();
+	ATF_CHECK_EQ(ENOENT, request(fd, NETMAP_REQ_REGISTER, "vale0:a", &reg));
+	/* It is looked for again with each request. */
+	pid = valed_run(atf_tc_get_config_var(tc, "srcdir"));
+	ATF_CHECK_EQ(0, request(fd, NETMAP_REQ_REGISTER, "vale0:a", &reg));
+	close(fd);
+	valed_end(pid);
+}
+
+NETMAP_TEST(others, "Everything else is as without the library, errno too")
+{
+	struct port a = port_open("vale0:a", NULL);
+	struct pollfd pfd[2];
+	struct stat st;
+	char *map;
+	int fd, pipe_fd[2];
+
+	ATF_CHECK_ERRNO(ENOENT, open("/dev/netmap0", O_RDWR) == -1);
+	ATF_CHECK_ERRNO(ENOENT, open("netmap", O_RDWR) == -1);
+	ATF_CHECK_ERRNO(EBADF, close(-1) == -1);
+	ATF_CHECK_ERRNO(EBADF, dup(-1) == -1);
+	ATF_CHECK_ERRNO(EBADF, dup2(-1, a.fd) == -1);
+	ATF_CHECK_ERRNO(EBADF, ioctl(-1, NIOCTXSYNC, NULL) == -1);
+	ATF_CHECK_ERRNO(EINVAL, dup3(a.fd, a.fd, 0) == -1);
+	fd = open("file", O_RDWR | O_CREAT, 0640);
+	ATF_REQUIRE(fd != -1);
+	ATF_CHECK_EQ(0, fstat(fd, &st));
+	ATF_CHECK_EQ(0640 & ~umask(0), st.st_mode & 0777);
+	ATF_CHECK_EQ(0, ftruncate(fd, 4096));
+	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ATF_REQUIRE(map != MAP_FAILED);
+	map[0] = 'x';
+	ATF_CHECK_EQ(0, munmap(map, 4096));
+	ATF_CHECK_EQ(1, pread(fd, pipe_fd, 1, 0));
+	ATF_CHECK_EQ('x', *(char *)pipe_fd);
+	ATF_CHECK_EQ(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDWR);
+	ATF_CHECK_EQ(fcntl(fd, F_DUPFD, 300), 300);
+	ATF_CHECK_ERRNO(ENOTTY, ioctl(fd, NIOCTXSYNC, NULL) == -1);
+	ATF_REQUIRE_EQ(0, pipe(pipe_fd));
+	pfd[0] = (struct pollfd){ .fd = pipe_fd[0], .events = POLLIN };
+	pfd[1] = (struct pollfd){ .fd = -1 };
+	ATF_CHECK_EQ(0, poll(pfd, 2, 0));
+	ATF_REQUIRE_EQ(1, write(pipe_fd[1], "", 1));
+	ATF_CHECK_EQ(1, poll(pfd, 2, -1));
+	ATF_CHECK_EQ(POLLIN, pfd[0].revents);
+	/* The port was not touched. */
+	ATF_CHECK_EQ(0, ioctl(a.fd, NIOCTXSYNC, NULL));
+	port_close(&a);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, registers);
+	ATF_TP_ADD_TC(tp, refuses);
+	ATF_TP_ADD_TC(tp, legacy);
+	ATF_TP_ADD_TC(tp, frames);
+	ATF_TP_ADD_TC(tp, copies);
+	ATF_TP_ADD_TC(tp, forks);
+	ATF_TP_ADD_TC(tp, last);
+	ATF_TP_ADD_TC(tp, threads);
+	ATF_TP_ADD_TC(tp, dies);
+	ATF_TP_ADD_TC(tp, nobody);
+	ATF_TP_ADD_TC(tp, others);
+	return (atf_no_error());
+}

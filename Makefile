@@ -31,6 +31,7 @@ TARGET_OS?=	${.MAKE.OS}
 .if ${TARGET_OS} == "Linux"
 SUBDIR=		compat lib/libvale lib/libtestbed usr.sbin/bhyve .WAIT \
 		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run \
+		lib/libvale_valed \
 		usr.bin/netmap-run share/systemd .WAIT tests \
 		bench bench/nettest share/dtrace
 .else

@@ -109,7 +109,7 @@ _install.${_i:T}: ${_i} .PHONY
 .endfor
 
 # Once more for tests, with assertions: see bsd.libnames.mk.
-.if !empty(_INVARIANTSLIBS:M${LIB})
+.if defined(INTERNALLIB) && !empty(_INVARIANTSLIBS:M${LIB})
 _IOBJS=		${SRCS:M*.[cS]:T:R:S/$/.inv.o/}
 _IPROBES=
 .for _s in ${SRCS:M*.[cS]}

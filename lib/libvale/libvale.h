@@ -42,6 +42,7 @@
 #include <net/if.h>
 #include <net/netmap.h>
 #include <net/netmap_user.h>
+#include <dev/netmap/vale_fdb_entry.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -387,7 +388,6 @@ int	vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS]);
  * vale_list() does; so `show' should not return -1.
  *	ENXIO	the switch does not exist
  */
-struct vale_fdb_entry;			/* <dev/netmap/vale_fdb.h> */
 int	vale_fdb_list(const char *switch_name,
 	    int (*show)(const struct vale_fdb_entry *entry, void *arg),
 	    void *arg);

@@ -19,6 +19,7 @@
 #include <sys/un.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -159,7 +160,8 @@ vale_client_call(int fd, struct vale_client_call *call)
 	if (wire.vw_error == 0)
 		return (0);
 	call_close_fds(call);
-	strlcpy(call->why, wire.vw_why, sizeof(call->why));
+	snprintf(call->why, sizeof(call->why), "%.*s",
+	    (int)sizeof(wire.vw_why), wire.vw_why);
 	errno = wire.vw_error;
 	return (-1);
 }
@@ -193,8 +195,8 @@ vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 	int error;
 
 	cp->cp_reg = *reg;
-	if (strlcpy(hdr.nr_name, name, sizeof(hdr.nr_name)) >=
-	    sizeof(hdr.nr_name)) {
+	if (snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name) >=
+	    (int)sizeof(hdr.nr_name)) {
 		errno = EINVAL;
 		return (-1);
 	}

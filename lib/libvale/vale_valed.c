@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -210,8 +211,8 @@ valed_call(const char *name, uint16_t type, struct vale_client_call *call)
 	    .nr_reqtype = type };
 	int error, fd, result;
 
-	if (strlcpy(hdr.nr_name, name, sizeof(hdr.nr_name)) >=
-	    sizeof(hdr.nr_name)) {
+	if (snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name) >=
+	    (int)sizeof(hdr.nr_name)) {
 		errno = ENXIO;
 		return (-1);
 	}

@@ -24,14 +24,10 @@
 #include <sys/param.h>
 #include <sys/systm.h>
 
+#include <dev/netmap/vale_fdb_entry.h>
+
 #define	VALE_FDB_PORTS		254	/* ports are 0 to 253 */
 #define	VALE_FDB_FLOOD		254	/* every port but the source */
-
-#define	VALE_FDB_BUCKETS	1024
-#define	VALE_FDB_WAYS		5	/* that fit in a cache line */
-#define	VALE_FDB_ENTRIES	(VALE_FDB_BUCKETS * VALE_FDB_WAYS)
-#define	VALE_FDB_AGEING_S	300	/* IEEE 802.1D's default */
-#define	VALE_FDB_AGEING_MAX_S	1000000	/* and its maximum */
 
 /* Private to vale_fdb.c, except that the caller allocates it. */
 struct vale_fdb_bucket {
@@ -60,12 +56,6 @@ enum vale_fdb_news {
 				   thread is writing to the bucket: the next
 				   frame teaches the same */
 	VALE_FDB_REFUSED,	/* the port is at its limit */
-};
-
-struct vale_fdb_entry {
-	uint8_t		fe_addr[6];
-	uint8_t		fe_port;
-	uint32_t	fe_age_s;	/* since last seen */
 };
 
 /*

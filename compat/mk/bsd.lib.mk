@@ -79,7 +79,7 @@ _SOBJS=		${SRCS:M*.c:T:R:S/$/.pico/}
 .for _s in ${SRCS:M*.c}
 ${_s:T:R}.pico: ${_s}
 	${_say} CC ${RELDIR}/${.TARGET}
-	${_q}${CC} ${CFLAGS} ${CFLAGS.${_s:T}} -fPIC ${_depflags:.o=.pico} \
+	${_q}${CC} ${CFLAGS} ${CFLAGS.${_s:T}} -fPIC -MMD -MP -MF ${.TARGET}.d \
 	    -c ${.ALLSRC:[1]} -o ${.TARGET}
 .dinclude "${.OBJDIR}/${_s:T:R}.pico.d"
 .endfor

@@ -120,6 +120,11 @@ END {
 	    over(ns("vde_switch", 60, 64, 1, 1, 0), one()))
 	wanted("  times testpmd with memif, both in batches of 32", ">=", 1,
 	    over(ns("testpmd-memif", 60, 32, 1, 1, 0), ns("switch", 60, 32, 1, 1, 0)))
+	wanted("two processes over valed, of the switch in one process", ">=",
+	    0.3, over(one(), ns("netmap-run", 60, 256, 1, 1, 0)))
+	wanted("  times two of testpmd with memif", ">=", 1,
+	    over(ns("testpmd-memif-2", 60, 256, 1, 1, 0),
+	    ns("netmap-run", 60, 256, 1, 1, 0)))
 	flooding(8)
 	flooding(64)
 	flooding(253)

@@ -104,6 +104,8 @@ run_copied(struct run_desc *rd, int copy)
 		errno = EMFILE;
 		return (-1);
 	}
+	if (getpid() != table_pid)
+		return (copy);
 	run_lock();
 	table_set(copy, rd);
 	run_unlock();

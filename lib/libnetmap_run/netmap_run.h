@@ -13,12 +13,13 @@
  *			requests
  *	run_wait.c	poll(2), select(2) and epoll(7) with them
  *
- * A descriptor is one of epoll(7) without anything in it, which keeps the number
- * taken, and of which nothing but this library makes use.
+ * A descriptor is one of epoll(7) without anything in it, which keeps the
+ * number taken, and of which nothing but this library makes use.
  *
- * Locks: rd_lock, one request at a time of a descriptor; the table's lock, which
- * is taken only if a descriptor of /dev/netmap is opened, duplicated or closed,
- * or has to do with an epoll(7) descriptor.  A sync or a wait takes none.
+ * Locks: rd_lock, one request at a time of a descriptor; the table's lock,
+ * which is taken only if a descriptor of /dev/netmap is opened, duplicated or
+ * closed, or has to do with an epoll(7) descriptor.  No sync takes a lock, nor
+ * does any other wait.
  */
 
 #ifndef _NETMAP_RUN_H_

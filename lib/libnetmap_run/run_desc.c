@@ -7,12 +7,13 @@
 /*
  * Descriptors of /dev/netmap: the table, and requests.  netmap_run.h.
  *
- * The connection to valed is made with the first request, so that a program that
- * only looks whether there is /dev/netmap finds it, and then becomes the port's.
+ * The connection to valed is made with the first request, so that a program
+ * that only looks whether there is /dev/netmap finds it, and then becomes the
+ * port's.
  *
- * fork(2): the child has the same port and memory.  As with netmap, the two must
- * not use one ring at the same time.  The port is closed when both have closed
- * it.  A child of vfork(2) shares the table, and leaves it alone.
+ * fork(2): the child has the same port and memory.  As with netmap, the two
+ * must not use one ring at the same time.  The port is closed when both have
+ * closed it.  A child of vfork(2) shares the table, and leaves it alone.
  */
 
 #include <sys/param.h>
@@ -305,11 +306,13 @@ options_refuse(struct nmreq_header *hdr)
 	return (-1);
 }
 
-/* Whether a request has no name, or one of a VALE port. */
+/* Whether a request has no name, that of a VALE port, or of a new interface. */
 static bool
 name_served(const struct nmreq_header *hdr)
 {
 	return (hdr->nr_name[0] == '\0' ||
+	    hdr->nr_reqtype == NETMAP_REQ_VALE_NEWIF ||
+	    hdr->nr_reqtype == NETMAP_REQ_VALE_DELIF ||
 	    strncmp(hdr->nr_name, NM_BDG_NAME, strlen(NM_BDG_NAME)) == 0);
 }
 

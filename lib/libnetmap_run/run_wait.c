@@ -148,8 +148,8 @@ wait_arm(struct run_wait *rw, bool sleep)
 }
 
 /*
- * Take what poll(2) has found.  A socket whose other end has gone is an error of
- * its port.  Returns how many are ready.
+ * Take what poll(2) has found.  A socket whose other end has gone is an error
+ * of its port.  Returns how many are ready.
  */
 static int
 wait_take(struct run_wait *rw)

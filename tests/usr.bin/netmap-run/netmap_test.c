@@ -271,8 +271,8 @@ NETMAP_TEST(copies, "A port is there until the last copy of its descriptor is "
 	wait_until(ports() == 0, "%u", ports());
 }
 
-NETMAP_TEST(forks, "A child has the port, too; one that is killed leaves its own "
-    "port free")
+NETMAP_TEST(forks, "A child has the port, too; one that is killed leaves its "
+    "own port free")
 {
 	struct port a = port_open("vale0:a", NULL), b, c;
 	int status, i;

@@ -125,7 +125,8 @@ NETMAP_TEST(flags, "NR_NO_TX_POLL, NR_DO_RX_POLL and rings of one direction")
 	port_close(&c);
 }
 
-NETMAP_TEST(mixed, "Other descriptors are waited for at the same time, many too")
+NETMAP_TEST(mixed, "Other descriptors are waited for at the same time, many "
+    "too")
 {
 	struct port a = port_open("vale0:a", NULL);
 	struct port b = port_open("vale0:b", NULL);

@@ -64,10 +64,13 @@ package_body()
 
 	mkdir -p root/var/lib/dpkg/info root/var/lib/dpkg/updates
 	: > root/var/lib/dpkg/status
-	dpkg_root -i valed_*.deb
+	dpkg_root -i *.deb
 	for f in usr/sbin/valed usr/share/man/man8/valed.8.gz \
-	    usr/sbin/valectl usr/share/man/man8/valectl.8.gz; do
-		[ -f root/$f ] || atf_fail "no $f: $(files)"
+	    usr/sbin/valectl usr/share/man/man8/valectl.8.gz \
+	    usr/lib/*/libvale.so.1 usr/share/man/man3/libvale.3.gz \
+	    usr/include/bhyve-vale/libvale.h usr/bin/netmap-run \
+	    usr/lib/netmap-run/libnetmap-run.so; do
+		[ -f "$(echo root/$f)" ] || atf_fail "no $f: $(files)"
 	done
 	[ -d root/etc/valed ] || atf_fail "no etc/valed"
 	for unit in valed.service valed@.service; do
@@ -93,11 +96,11 @@ package_body()
 	rm pid
 
 	# What the administrator wrote or enabled stays.
-	dpkg_root -r valed
+	dpkg_root -r valed netmap-run libvale-dev libvale1
 	files | grep -v -e ^./etc/systemd/ -e ^./var/lib/systemd/ > left
 	atf_check -o inline:'./etc/valed/valed.conf\n' cat left
 	rm root/etc/valed/valed.conf
-	dpkg_root -P valed
+	dpkg_root -P valed netmap-run libvale-dev libvale1
 	files > left
 	atf_check -o empty cat left
 

@@ -28,12 +28,12 @@ shift $((OPTIND - 1))
 
 # Where this script is installed, or in the tree where it was built.
 dir=$(dirname "$(readlink -f "$0")")
-for lib in "$NETMAP_RUN_LIBRARY" "$dir/../lib/libnetmap-run.so" \
+for lib in "$NETMAP_RUN_LIBRARY" "$dir/../lib/netmap-run/libnetmap-run.so" \
     "$dir/../../lib/libnetmap_run/libnetmap-run.so"; do
 	[ ! -r "$lib" ] || break
 done
 if [ ! -r "$lib" ]; then
-	echo "netmap-run: $dir/../lib/libnetmap-run.so: not found" >&2
+	echo "netmap-run: $dir/../lib/netmap-run/libnetmap-run.so: not found" >&2
 	exit 69
 fi
 LD_PRELOAD=$lib${LD_PRELOAD:+:$LD_PRELOAD} exec "$@"

@@ -7,9 +7,9 @@
 /*
  * The control socket: attached interfaces.
  *
- * valectl(8) opens the interface, with the privileges of who runs it, and passes
- * the descriptors: valed has none, and cannot be asked to use any.  An interface
- * stays attached when the connection ends.
+ * valectl(8) opens the interface, with the privileges of who runs it, and
+ * passes the descriptors: valed has none, and cannot be asked to use any.  An
+ * interface stays attached when the connection ends.
  *
  * Of the descriptors, only those are taken that a client cannot make wait or
  * shrink: sockets of the families that interfaces have, sealed memory, and what

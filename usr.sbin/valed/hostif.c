@@ -8,11 +8,12 @@
  * The thread of an attached interface: hostif.h.
  *
  * A round receives one batch and sends one.  After a round in which nothing
- * moved, and now and then otherwise, the thread looks for events: a frame in the
- * port or in the interface, space in a full ring, a change of the interface, and
- * hostif_stop().  Frames for which the interface has no space wait in the port;
- * the switch drops what does not fit there.  While the interface is down or gone
- * its frames are dropped here, so that none is sent late.
+ * moved, and now and then otherwise, the thread looks for events: a frame in
+ * the port or in the interface, space in a full ring, a change of the
+ * interface, and hostif_stop().  Frames for which the interface has no space
+ * wait in the port; the switch drops what does not fit there.  While the
+ * interface is down or gone its frames are dropped here, so that none is sent
+ * late.
  *
  * Threads are started ahead, because valed can start none in its sandbox.  An
  * idle one waits for its semaphore.  The list of threads has a lock; an

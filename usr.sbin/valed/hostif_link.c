@@ -7,8 +7,8 @@
 /*
  * Whether an interface is up, its MTU, and whether it is there at all:
  * rtnetlink(7).  The kernel sends a message for each change of any interface.
- * If these are too many, some are lost, and it is asked for the state.  Only the
- * interface's thread.
+ * If these are too many, some are lost, and it is asked for the state.  Only
+ * the interface's thread.
  */
 
 #include <sys/param.h>

@@ -20,8 +20,8 @@
  * the switch copies them, and the kernel gets a batch of slots back after the
  * sync.  A VLAN tag, which the kernel has taken out of the frame, is put back.
  *
- * Transmit.  Frames are copied to the ring, and one sendto(2) sends a batch.  It
- * may send a part, or fail (the interface's queue is full, it is down): the
+ * Transmit.  Frames are copied to the ring, and one sendto(2) sends a batch.
+ * It may send a part, or fail (the interface's queue is full, it is down): the
  * slots left are sent by the next one.  Segments of UDP are cut here, because
  * Linux has a virtio-net header for them only since 6.2.
  *

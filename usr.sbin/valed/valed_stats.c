@@ -6,8 +6,8 @@
 
 /*
  * Counters on demand: those of an adapter's model, its server, its interrupts
- * and its port; those of an attached interface and its port.  All of them are read into one array, without locks, while
- * their owners go on counting.
+ * and its port; those of an attached interface and its port.  All of them are
+ * read into one array, without locks, while their owners go on counting.
  */
 
 #include <sys/param.h>

@@ -32,18 +32,6 @@
 /* As CTL_MAX of usr.sbin/valed/ctl.h: the test is about the program. */
 #define	CONNECTIONS	320
 
-/* A case with a valed. */
-#define	VALED_TEST(name, descr)						\
-	static void name##_run(void);					\
-	TEST(name, descr)						\
-	{								\
-		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
-									\
-		name##_run();						\
-		valed_end(pid);						\
-	}								\
-	static void name##_run(void)
-
 struct packet {
 	struct vale_wire w;
 	union {

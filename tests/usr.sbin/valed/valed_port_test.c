@@ -35,18 +35,6 @@
 #include "valed_run.h"
 #include "wait_until.h"
 
-/* A case with a valed. */
-#define	VALED_TEST(name, descr)						\
-	static void name##_run(void);					\
-	TEST(name, descr)						\
-	{								\
-		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
-									\
-		name##_run();						\
-		valed_end(pid);						\
-	}								\
-	static void name##_run(void)
-
 /* Open a port, through the client alone. */
 static struct vale_client_port *
 client_open(const char *name)

@@ -15,6 +15,8 @@
 
 #include <sys/types.h>
 
+#include "test.h"
+
 /*
  * Start valed in the working directory, and wait until it listens on "control".
  * `tc_srcdir' is the directory of the test program.
@@ -23,5 +25,17 @@ pid_t	valed_run(const char *tc_srcdir);
 
 /* Assert that it still runs, end it with SIGTERM, and wait for its end. */
 void	valed_end(pid_t pid);
+
+/* A test case (test.h) with a valed; its body follows. */
+#define	VALED_TEST(name, descr)						\
+	static void name##_run(void);					\
+	TEST(name, descr)						\
+	{								\
+		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
+									\
+		name##_run();						\
+		valed_end(pid);						\
+	}								\
+	static void name##_run(void)
 
 #endif /* !_VALED_RUN_H_ */

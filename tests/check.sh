@@ -107,6 +107,7 @@ threads()
 	    sys/net/vale/vale_sink_test \
 	    sys/net/vale/vale_threads_test \
 	    sys/dev/e1000/lem_threads_test \
+	    usr.sbin/valed/hostif_test \
 	    usr.sbin/valed/valed_control_test \
 	    usr.sbin/valed/valed_port_test \
 	    usr.sbin/valed/valed_protocol_test \

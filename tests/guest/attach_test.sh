@@ -1,0 +1,241 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Stock guests, and a machine outside, which is another network namespace:
+#
+#	vm1, vm2 --- vale0 --- h0 (attached) === o0
+#	         valed, in a namespace         outside
+#
+# Both ends of the veth pair cut and complete what they send, so that o0 sees
+# frames as they are on a wire.
+
+# The machine outside: a command that runs another one there; its addresses.
+outside=
+OUTSIDE=10.0.0.9
+OUTSIDE_MAC=52:54:00:82:54:09
+# What udhcpd hands out.
+LEASE=10.0.0.50
+
+attach_head()
+{
+	atf_set require.user root
+	atf_set require.progs "ip nsenter python3 unshare"
+	atf_set timeout 3600
+}
+
+# wired N: the machine outside; valed in its sandbox, with the interface and N
+# adapters on one switch; the guests on these.
+wired()
+{
+	local i n=$1
+
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	capture=$(atf_get_srcdir)/capture.py
+	valectl=$OBJTOP/usr.sbin/valectl/valectl
+	namespace outside
+	outside=$ns
+	namespace host
+	$ns ip link add h0 type veth peer name o0 \
+	    netns "$(cat outside.pid)" || atf_skip "no veth interfaces"
+	$ns ip link set h0 up
+	$outside ip link set o0 address $OUTSIDE_MAC up
+	$outside ip addr add $OUTSIDE/24 dev o0
+	$ns python3 "$capture" plain h0 && $outside python3 "$capture" plain \
+	    o0 || atf_fail "the interfaces' offloads stay on"
+
+	set -- -c control -a vale0:h0
+	for i in $(seq "$n"); do
+		set -- "$@" -s \
+		    "$i,e1000,vale0:vm$i,path=vm$i.sock,mac=$(mac "$i")"
+	done
+	valed_start "$@" || atf_fail "valed does not start"
+	wait_until "the sandbox" grep '^Seccomp:.*2' \
+	    /proc/"$(cat valed.pid)"/status || atf_fail "no sandbox"
+	for i in $(seq "$n"); do
+		vm_valed "vm$i"
+	done
+	for i in $(seq "$n"); do
+		vm_wait "vm$i" || wrong "vm$i does not start"
+	done
+}
+
+# watch: outside, checks the checksums of all frames from now on.
+watch()
+{
+	$outside python3 "$capture" watch o0 > seen 2>&1 < /dev/null &
+	echo $! > watch.pid
+	wait_until "the packet socket" grep watching seen ||
+	    atf_fail "no packet socket: $(cat seen)"
+}
+
+# watched LENGTH BYTES: ends that.  Both ways, the longest frame had this
+# length, and segments of TCP this many bytes at least; nothing was wrong, or
+# left to the receiver.
+watched()
+{
+	local way
+
+	kill "$(cat watch.pid)"
+	wait "$(cat watch.pid)" || atf_fail "not watched: $(cat seen)"
+	rm -f watch.pid
+	cat seen
+	is "frames not seen" "$(seen both lost)" -eq 0
+	for way in in out; do
+		is "$way: bad" "$(seen $way bad)" -eq 0
+		is "$way: partial" "$(seen $way partial)" -eq 0
+		is "$way: fragments" "$(seen $way fragments)" -eq 0
+		is "$way: longest" "$(seen $way longest)" -eq "$1"
+		is "$way: bytes of TCP" "$(seen $way tcp_bytes)" -ge "$2"
+	done
+}
+
+seen()
+{
+	awk -v name="$1 $2" '$1 " " $2 == name { print $3; found = 1 }
+	    END { exit !found }' seen
+}
+
+# asked ADDRESS [ping arguments]: ten pings from outside are all answered.
+asked()
+{
+	local to=$1
+
+	shift
+	for i in $(seq 10); do
+		$outside "$BUSYBOX" ping -q -c 1 -W 60 "$@" "$to" > ping.out \
+		    2>&1 || wrong "outside: ping $to: $(cat ping.out)"
+	done
+}
+
+# dhcp: vm1 gets its address, and its route, from outside.
+dhcp()
+{
+	: > leases
+	cat > udhcpd.conf <<-END
+	start $LEASE
+	end $LEASE
+	max_leases 1
+	interface o0
+	lease_file $PWD/leases
+	pidfile $PWD/udhcpd.pidfile
+	option subnet 255.255.255.0
+	option router $OUTSIDE
+	END
+	$outside "$BUSYBOX" udhcpd -f udhcpd.conf > udhcpd.log 2>&1 \
+	    < /dev/null &
+	echo $! > udhcpd.pid
+	on vm1 'load && ip link set eth0 up && carrier eth0
+	    printf "%s\n" "#!/bin/sh" "[ \$1 = bound ] || exit 0" \
+		"ip addr add \$ip/\$mask dev eth0" \
+		"ip route add default via \$router" > /tmp/bound
+	    chmod 755 /tmp/bound
+	    wait_until "a lease" udhcpc -i eth0 -n -q -t 3 -s /tmp/bound
+	    ip addr show dev eth0 && ip route' > address
+	grep -q "inet $LEASE/24 " address && grep -q \
+	    "^default via $OUTSIDE " address ||
+		wrong "no lease: $(cat address udhcpd.log)"
+	proc_end TERM udhcpd
+	pings vm1 $OUTSIDE
+	asked $LEASE
+}
+
+# jumbo: vm1 and the machine outside send frames of 9014 bytes; longer ones than
+# the interface takes are dropped and counted.
+jumbo()
+{
+	$ns ip link set h0 mtu 9000
+	$outside ip link set o0 mtu 9000
+	on vm1 "ip link set eth0 mtu 9000 && carrier eth0"
+	watch
+	# Linux does not fragment what fits.
+	pings vm1 $OUTSIDE -s 8972
+	asked $LEASE -s 8972
+	watched 9014 0
+
+	on vm1 "ip link set eth0 mtu 9200 && carrier eth0"
+	pings vm1 $OUTSIDE
+	is "dropped before" "$(counter h0 tx_drop_mtu)" -eq 0
+	on vm1 "for i in 1 2 3; do
+	    ping -q -c 1 -W 1 -s 8973 $OUTSIDE && exit 1; done; true"
+	wait_until "dropped frames" dropped || wrong "they are not counted"
+	pings vm1 $OUTSIDE -s 8972
+	is "dropped" "$(counter h0 tx_drop_mtu)" -eq 3
+}
+
+dropped()
+{
+	valed_counters && [ "$(counter h0 tx_drop_mtu)" -ge 3 ]
+}
+
+atf_test_case outside cleanup
+outside_head()
+{
+	attach_head
+	atf_set descr "A guest gets its address from outside; TCP is cut and \
+has right checksums on the wire; frames of 9014 bytes pass"
+}
+outside_body()
+{
+	local bytes=4000000
+
+	wired 1
+	dhcp
+	watch
+	tcp_streams "$outside" $OUTSIDE $LEASE $bytes
+	watched 1514 $bytes
+	# The guest did not cut them, and its checksums were not complete.
+	some vm1 tx_uncut
+	jumbo
+	finish
+}
+outside_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+# learned PORT ADDRESS: the switch knows the address at that port.
+learned()
+{
+	"$valectl" -c control -t vale0 | grep "^$2 vale0:$1 "
+}
+
+atf_test_case switch cleanup
+switch_head()
+{
+	attach_head
+	atf_set descr "Two guests on one switch and a machine outside reach \
+each other, and the switch learns where they are"
+}
+switch_body()
+{
+	local i
+
+	wired 2
+	up 1 2
+	pings vm1 10.0.0.2
+	for i in 1 2; do
+		pings vm$i $OUTSIDE
+		asked 10.0.0.$i
+	done
+	for i in "vm1 $(mac 1)" "vm2 $(mac 2)" "h0 $OUTSIDE_MAC"; do
+		wait_until "the address of $i" learned $i ||
+		    wrong "$i: not learned"
+	done
+	finish
+}
+switch_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case outside
+	atf_add_test_case switch
+}

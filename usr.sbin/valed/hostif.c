@@ -15,18 +15,16 @@
  * interface is down or gone its frames are dropped here, so that none is sent
  * late.
  *
- * Threads are started ahead, because valed can start none in its sandbox.  An
- * idle one waits for its semaphore.  The list of threads has a lock; an
- * interface belongs to its thread between two semaphores, except the counters,
- * which any thread may read.
+ * An interface belongs to its thread, except the counters, which any thread may
+ * read.
  */
 
 #include <sys/param.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,17 +49,6 @@
 #define	POLL_LINK	2
 #define	POLL_KIND	3
 #define	POLL_MAX	(POLL_KIND + HOSTIF_FDS_MAX)
-
-/* A thread, idle or not. */
-struct hostif_thread {
-	struct hostif_thread	*next;
-	struct hostif		*hi;		/* what it serves */
-	sem_t			 begin;		/* hi is set */
-	sem_t			 end;		/* it has let go of hi */
-};
-
-static pthread_mutex_t idle_mtx = PTHREAD_MUTEX_INITIALIZER;
-static struct hostif_thread *idle;		/* idle_mtx */
 
 const struct counter_row hostif_counter_table[HOSTIF_NCOUNTERS] = {
 	COUNTER_ROWS(HOSTIF_COUNTERS)
@@ -207,64 +194,15 @@ hostif_serve(struct hostif *hi)
 static void *
 hostif_main(void *arg)
 {
-	struct hostif_thread *ht = arg;
+	struct hostif *hi = arg;
 
-	for (;;) {
-		while (sem_wait(&ht->begin) == -1)
-			continue;
-		hostif_serve(ht->hi);
-		sem_post(&ht->end);
-	}
+	/* For top(1) and taskset(1). */
+	prctl(PR_SET_NAME, hi->fds.hf_name);
+	hostif_serve(hi);
 	return (NULL);
 }
 
-static void
-thread_put(struct hostif_thread *ht)
-{
-	pthread_mutex_lock(&idle_mtx);
-	ht->next = idle;
-	idle = ht;
-	pthread_mutex_unlock(&idle_mtx);
-}
-
-static struct hostif_thread *
-thread_get(void)
-{
-	struct hostif_thread *ht;
-
-	pthread_mutex_lock(&idle_mtx);
-	ht = idle;
-	if (ht != NULL)
-		idle = ht->next;
-	pthread_mutex_unlock(&idle_mtx);
-	return (ht);
-}
-
-int
-hostif_threads(unsigned int n)
-{
-	struct hostif_thread *ht;
-	pthread_t thread;
-	int error;
-
-	for (; n > 0; n--) {
-		ht = calloc(1, sizeof(*ht));
-		if (ht == NULL)
-			return (ENOMEM);
-		sem_init(&ht->begin, 0, 0);
-		sem_init(&ht->end, 0, 0);
-		error = pthread_create(&thread, NULL, hostif_main, ht);
-		if (error != 0) {
-			free(ht);
-			return (error);
-		}
-		pthread_detach(thread);
-		thread_put(ht);
-	}
-	return (0);
-}
-
-/* Start what has a thread.  NULL, or the step that failed, with errno. */
+/* Start it.  NULL, or the step that failed, with errno. */
 static const char *
 hostif_begin(struct hostif *hi, const char *port_name)
 {
@@ -274,16 +212,22 @@ hostif_begin(struct hostif *hi, const char *port_name)
 	hi->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (hi->stop_fd == -1)
 		return ("eventfd");
+	failed = "port";
 	hi->port = vale_open(port_name, &params);
-	if (hi->port == NULL) {
-		close(hi->stop_fd);
-		return ("port");
-	}
+	if (hi->port == NULL)
+		goto fail;
 	failed = hi->ops->ho_start(hi);
-	if (failed != NULL) {
-		vale_close(hi->port);
-		close(hi->stop_fd);
-	}
+	if (failed != NULL)
+		goto fail_port;
+	failed = "thread";
+	errno = pthread_create(&hi->thread, NULL, hostif_main, hi);
+	if (errno == 0)
+		return (NULL);
+	hi->ops->ho_stop(hi);
+fail_port:
+	vale_close(hi->port);
+fail:
+	close(hi->stop_fd);
 	return (failed);
 }
 
@@ -310,22 +254,13 @@ hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
 	hi->ops = &hostif_packet_ops;
 	/* Until the kernel has told. */
 	hi->up = true;
-	hi->thread = thread_get();
-	if (hi->thread == NULL) {
-		snprintf(error, size, "%s: too many interfaces", port_name);
-		free(hi);
-		return (NULL);
-	}
 	failed = hostif_begin(hi, port_name);
 	if (failed != NULL) {
 		snprintf(error, size, "%s: %s: %s", port_name, failed,
 		    strerror(errno));
-		thread_put(hi->thread);
 		free(hi);
 		return (NULL);
 	}
-	hi->thread->hi = hi;
-	sem_post(&hi->thread->begin);
 	return (hi);
 }
 
@@ -336,9 +271,7 @@ hostif_stop(struct hostif *hi)
 
 	while (write(hi->stop_fd, &one, sizeof(one)) == -1 && errno == EINTR)
 		;
-	while (sem_wait(&hi->thread->end) == -1)
-		continue;
-	thread_put(hi->thread);
+	pthread_join(hi->thread, NULL);
 	hi->ops->ho_stop(hi);
 	vale_close(hi->port);
 	close(hi->stop_fd);

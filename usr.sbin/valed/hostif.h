@@ -124,15 +124,8 @@ int	hostif_open(const char *ifname, const struct hostif_options *options,
 void	hostif_close(struct hostif_fds *fds);
 
 /*
- * Start `n' more threads, each of which can serve one interface at a time.  A
- * process in valed's sandbox can start none.  Returns 0 or an errno.  Any
- * thread, one at a time.
- */
-int	hostif_threads(unsigned int n);
-
-/*
- * Open port `port_name' ("vale0:eth0") and serve the interface in one of the
- * threads.  The descriptors then belong to the interface, and *fds is not used
+ * Open port `port_name' ("vale0:eth0") and serve the interface in a thread of
+ * its own.  The descriptors then belong to the interface, and *fds is not used
  * any more.  Any thread.  Returns NULL with one line in `error'; the
  * descriptors are the caller's then.
  */
@@ -147,8 +140,8 @@ struct hostif *hostif_start(const char *port_name, const struct hostif_fds *fds,
 void	hostif_stop(struct hostif *hi);
 
 /*
- * Start a thread, attach an interface as hostif_start() does, and remember it.
- * Returns false with one line in `error'.  Any thread.
+ * Attach an interface as hostif_start() does, and remember it.  Returns false
+ * with one line in `error'.  Any thread.
  */
 bool	hostif_attach(const char *port_name, const struct hostif_fds *fds,
 	    char *error, size_t size);

@@ -15,6 +15,7 @@
 #include <sys/systm.h>
 
 #include <poll.h>
+#include <pthread.h>
 
 #include "frame.h"
 #include "hostif.h"
@@ -71,7 +72,7 @@ struct hostif {
 	const struct hostif_ops	*ops;
 	void			*data;		/* the kind's */
 	struct vale_desc	*port;
-	struct hostif_thread	*thread;
+	pthread_t		 thread;
 	int			 stop_fd;	/* event: hostif_stop() */
 	enum hostif_tx		 tx_state;
 

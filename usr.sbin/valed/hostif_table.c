@@ -32,13 +32,10 @@ hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
     size_t size)
 {
 	struct entry *e;
-	int result;
 
 	e = malloc(sizeof(*e));
-	result = e == NULL ? ENOMEM : hostif_threads(1);
-	if (result != 0) {
-		snprintf(error, size, "%s: %s", port_name, strerror(result));
-		free(e);
+	if (e == NULL) {
+		snprintf(error, size, "%s: %s", port_name, strerror(errno));
 		return (false);
 	}
 	e->hi = hostif_start(port_name, fds, error, size);

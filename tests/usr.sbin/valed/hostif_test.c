@@ -123,7 +123,6 @@ attach(void)
 	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, error,
 	    sizeof(error)) == 0, "%s", error);
 	ATF_REQUIRE_EQ(0, fds.hf_flags);
-	ATF_REQUIRE_EQ(0, hostif_threads(1));
 	hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
 	ATF_REQUIRE_MSG(hi != NULL, "%s", error);
 	ATF_REQUIRE_STREQ("vale0:h0", hostif_port_name(hi));
@@ -613,11 +612,6 @@ ROOT_TEST(errors, "What cannot be opened or started is one line, and leaves "
 	    &fds, error, sizeof(error)));
 	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
 	    sizeof(error)));
-	/* No thread is idle. */
-	ATF_REQUIRE(hostif_start("vale0:h0", &fds, error, sizeof(error)) ==
-	    NULL);
-	ATF_REQUIRE_STREQ("vale0:h0: too many interfaces", error);
-	ATF_REQUIRE_EQ(0, hostif_threads(1));
 	/* A socket that has no rings. */
 	wrong = fds;
 	wrong.hf_fd[1] = fds.hf_fd[0];

@@ -276,6 +276,7 @@ hostif_stop(struct hostif *hi)
 	vale_close(hi->port);
 	close(hi->stop_fd);
 	hostif_close(&hi->fds);
+	free(hi->live);
 	free(hi);
 }
 
@@ -289,6 +290,12 @@ const char *
 hostif_name(const struct hostif *hi)
 {
 	return (hi->fds.hf_name);
+}
+
+uint64_t **
+hostif_live(struct hostif *hi)
+{
+	return (&hi->live);
 }
 
 uint64_t

@@ -156,11 +156,17 @@ int	hostif_detach(const char *port_name);
  * Call fn(hi, arg) for each attached interface.  It must not call the two
  * functions above.  Any thread.
  */
-void	hostif_each(void (*fn)(const struct hostif *hi, void *arg), void *arg);
+void	hostif_each(void (*fn)(struct hostif *hi, void *arg), void *arg);
 
 /* The names of its port and of the interface; valid until hostif_stop(). */
 const char *hostif_port_name(const struct hostif *hi);
 const char *hostif_name(const struct hostif *hi);
+
+/*
+ * A pointer that is the caller's of hostif_each(): NULL at first, and passed to
+ * free() by hostif_stop().  One thread.
+ */
+uint64_t **hostif_live(struct hostif *hi);
 
 /* A counter, since hostif_start().  Any thread. */
 uint64_t hostif_counter(const struct hostif *hi, enum hostif_counter counter);

@@ -81,6 +81,7 @@ struct hostif {
 	uint32_t		 mtu;		/* bytes; 0: not yet known */
 
 	uint64_t		 counters[HOSTIF_NCOUNTERS]; /* atomic */
+	uint64_t		*live;		/* of hostif_live() */
 };
 
 static inline void

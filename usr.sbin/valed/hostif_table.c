@@ -69,7 +69,7 @@ hostif_detach(const char *port_name)
 }
 
 void
-hostif_each(void (*fn)(const struct hostif *hi, void *arg), void *arg)
+hostif_each(void (*fn)(struct hostif *hi, void *arg), void *arg)
 {
 	const struct entry *e;
 

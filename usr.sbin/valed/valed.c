@@ -135,8 +135,10 @@ look(struct adapter *ending)
 		adapter_watch(ending);
 	vfu_close_watch();
 	valed_notify_watch();
-	if (opt.vo_verbose)
+	if (opt.vo_verbose) {
 		valed_stats_live(&adapters);
+		hostif_each(valed_stats_hostif_live, NULL);
+	}
 }
 
 /* While an adapter ends. */

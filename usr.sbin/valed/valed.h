@@ -295,9 +295,12 @@ int	valed_sandbox_enter(bool control);
 void	valed_stats_print(const struct adapter_list *adapters);
 
 /* Print those of an attached interface, under its name. */
-void	valed_stats_hostif(const struct hostif *hi, void *arg);
+void	valed_stats_hostif(struct hostif *hi, void *arg);
 
 /* Print a line for each adapter to stdout: changes since the last call. */
 void	valed_stats_live(const struct adapter_list *adapters);
+
+/* Print such a line for an attached interface. */
+void	valed_stats_hostif_live(struct hostif *hi, void *arg);
 
 #endif /* !_VALED_H_ */

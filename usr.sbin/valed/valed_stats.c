@@ -135,21 +135,72 @@ valed_stats_print(const struct adapter_list *adapters)
 	fflush(stdout);
 }
 
-void
-valed_stats_hostif(const struct hostif *hi, void *arg __unused)
+/* The counters of an interface, and after them those of its port. */
+#define	HOSTIF_NALL	(HOSTIF_NCOUNTERS + VALE_NCOUNTERS)
+
+static void
+hostif_snapshot(const struct hostif *hi, uint64_t value[HOSTIF_NALL])
 {
-	const char *name = hostif_name(hi);
-	uint64_t port[VALE_NCOUNTERS];
+	uint64_t *port = value + HOSTIF_NCOUNTERS;
 	int i;
 
 	for (i = 0; i < HOSTIF_NCOUNTERS; i++)
-		printf("%s %s %" PRIu64 "\n", name,
-		    hostif_counter_table[i].cr_name, hostif_counter(hi, i));
+		value[i] = hostif_counter(hi, i);
 	if (vale_port_counters(hostif_port_name(hi), port) != 0)
-		memset(port, 0, sizeof(port));
-	for (i = 0; i < VALE_NCOUNTERS; i++)
-		printf("%s port_%s %" PRIu64 "\n", name,
-		    vale_counter_table[i].cr_name, port[i]);
+		memset(port, 0, VALE_NCOUNTERS * sizeof(*port));
+}
+
+static const char *
+hostif_counter_name(int i, const char **prefix)
+{
+	*prefix = i < HOSTIF_NCOUNTERS ? "" : "port_";
+	return (i < HOSTIF_NCOUNTERS ? hostif_counter_table[i].cr_name :
+	    vale_counter_table[i - HOSTIF_NCOUNTERS].cr_name);
+}
+
+void
+valed_stats_hostif(struct hostif *hi, void *arg __unused)
+{
+	const char *name, *prefix;
+	uint64_t value[HOSTIF_NALL];
+	int i;
+
+	hostif_snapshot(hi, value);
+	for (i = 0; i < HOSTIF_NALL; i++) {
+		name = hostif_counter_name(i, &prefix);
+		printf("%s %s%s %" PRIu64 "\n", hostif_name(hi), prefix, name,
+		    value[i]);
+	}
+	fflush(stdout);
+}
+
+void
+valed_stats_hostif_live(struct hostif *hi, void *arg __unused)
+{
+	uint64_t d[HOSTIF_NALL], now[HOSTIF_NALL], **last = hostif_live(hi);
+	const char *name, *prefix;
+	int i;
+
+	if (*last == NULL &&
+	    (*last = calloc(HOSTIF_NALL, sizeof(**last))) == NULL)
+		return;
+	hostif_snapshot(hi, now);
+	for (i = 0; i < HOSTIF_NALL; i++)
+		d[i] = now[i] - (*last)[i];
+	memcpy(*last, now, sizeof(now));
+	printf("%s tx %" PRIu64 " frames %" PRIu64 " batches %" PRIu64
+	    " calls, rx %" PRIu64 " frames %" PRIu64 " batches, "
+	    "port tx %" PRIu64 " rx %" PRIu64, hostif_name(hi),
+	    d[HOSTIF_C_TX_FRAME], d[HOSTIF_C_TX_BATCH], d[HOSTIF_C_TX_CALL],
+	    d[HOSTIF_C_RX_FRAME], d[HOSTIF_C_RX_BATCH],
+	    d[HOSTIF_NCOUNTERS + VALE_C_TX_FRAME],
+	    d[HOSTIF_NCOUNTERS + VALE_C_RX_FRAME]);
+	for (i = 0; i < HOSTIF_NALL; i++) {
+		name = hostif_counter_name(i, &prefix);
+		if (d[i] != 0 && strstr(name, "_drop_") != NULL)
+			printf(", %s%s %" PRIu64, prefix, name, d[i]);
+	}
+	putchar('\n');
 	fflush(stdout);
 }
 

@@ -224,6 +224,37 @@ vxlan_cleanup()
 	end
 }
 
+atf_test_case live cleanup
+live_head()
+{
+	head
+	atf_set descr "-v prints a line for the interface, with what it dropped"
+}
+live_body()
+{
+	host A && host S
+	wire $S pa $A ea
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $S ip link set pa mtu 1000
+	wire $S pb $A eb
+	valed_in $S -v -a vale0:pa -a vale0:pb
+	# A frame of 1514 bytes to all.
+	in_host $A python3 -c 'import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("eb", 0))
+s.send(bytes([255] * 6 + [2] + [0] * 4 + [1, 8, 0]) + bytes(1500))'
+	wait_until "the dropped frame" grep -q \
+	    '^pa tx .* calls, rx .*, port tx .*, tx_drop_mtu [1-9]' valed.out.$S ||
+	    atf_fail "no line: $(cat valed.out.$S)"
+	wait_until "the other interface" grep -q \
+	    '^pb tx .* calls, rx [1-9][0-9]* frames' valed.out.$S ||
+	    atf_fail "no line: $(cat valed.out.$S)"
+}
+live_cleanup()
+{
+	end
+}
+
 atf_test_case errors
 errors_head()
 {
@@ -245,5 +276,6 @@ atf_init_test_cases()
 	atf_add_test_case bridge
 	atf_add_test_case killed
 	atf_add_test_case vxlan
+	atf_add_test_case live
 	atf_add_test_case errors
 }

@@ -144,7 +144,8 @@ vale_rxq_take(struct vale_rxq *rq)
 	if (head >= n || vale_slot_sub(head, cur, n) >
 	    vale_slot_sub(atomic_load_32(&rq->rq_tail), cur, n))
 		return (false);
-	atomic_store_rel_32(&rq->rq_cur, head);
+	/* Others read it under rq_lock, too. */
+	atomic_store_32(&rq->rq_cur, head);
 	return (true);
 }
 

@@ -22,7 +22,7 @@
 bool
 vale_user_show(const struct vale_user *vu, uint32_t cur, uint32_t tail)
 {
-	atomic_store_rel_32(&vu->vu_ktoa->hwcur, cur);
+	atomic_store_32(&vu->vu_ktoa->hwcur, cur);
 	atomic_store_rel_32(&vu->vu_ktoa->hwtail, tail);
 	atomic_thread_fence_seq_cst();
 	return (atomic_load_32(&vu->vu_atok->appl_need_kick) != 0 &&
@@ -35,7 +35,8 @@ shared_head(struct vale_port *port, bool count)
 {
 	uint32_t head;
 
-	head = atomic_load_acq_32(&port->vp_tx_user.vu_atok->head);
+	/* The fence of vale_switch_enter() orders it before the slots. */
+	head = atomic_load_32(&port->vp_tx_user.vu_atok->head);
 	if (head < port->vp_tx.vt_nslots)
 		return (head);
 	if (count)

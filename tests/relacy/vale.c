@@ -6,8 +6,8 @@
 
 /*
  * The switch: the leases of a receive ring, the sleep and wakeup of its user,
- * the way in and out of a switch that changes, the learning table; and the
- * model's fair mutex.
+ * the same for a user in another process (vale_shared.c), the way in and out of
+ * a switch that changes, the learning table; and the model's fair mutex.
  */
 
 #include <sys/param.h>
@@ -55,10 +55,8 @@ setup(uint32_t rx_slots)
 
 /* Put frame `number', from 1 on, into the transmit ring. */
 static void
-frame_put(int from, unsigned int number)
+frame_put_into(struct netmap_ring *ring, int from, unsigned int number)
 {
-	struct vale_desc *d = sender[from];
-	struct netmap_ring *ring = d->txring;
 	struct netmap_slot *slot = &ring->slot[ring->head];
 	uint8_t *p = (uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
 
@@ -75,6 +73,12 @@ frame_put(int from, unsigned int number)
 }
 
 static void
+frame_put(int from, unsigned int number)
+{
+	frame_put_into(sender[from]->txring, from, number);
+}
+
+static void
 frame_send(int from, unsigned int number)
 {
 	frame_put(from, number);
@@ -83,9 +87,8 @@ frame_send(int from, unsigned int number)
 
 /* Take the frames that the last sync has shown. */
 static void
-take(void)
+take_from(struct netmap_ring *ring)
 {
-	struct netmap_ring *ring = user->rxring;
 	struct netmap_slot *slot;
 	uint8_t *p;
 	uint32_t i;
@@ -101,6 +104,12 @@ take(void)
 		memset(p, 0, LEN);
 	}
 	ring->head = ring->cur = ring->tail;
+}
+
+static void
+take(void)
+{
+	take_from(user->rxring);
 }
 
 /* All frames that were not dropped have come. */
@@ -218,6 +227,177 @@ static void
 sleep_check(void)
 {
 	arrived(4);
+}
+
+/*
+ * A user in another process.  Its side is what vale_client.c does, with events
+ * in place of sockets.
+ */
+
+static struct vale_csb *csb;
+static struct vale_desc *shared;
+static struct netmap_ring *txring, *rxring;
+static struct mm_event rx_kick, tx_kick, tx_space;
+
+static void
+shared_wake(void *arg __attribute__((__unused__)), bool tx)
+{
+	mm_set(tx ? &tx_space : &rx_kick);
+}
+
+/* The switch's user of setup() is the shared port. */
+static void
+shared_open(uint32_t rx_slots)
+{
+	struct vale_params params = { .tx_slots = 4, .rx_slots = rx_slots };
+	struct vale_shared vs = { .wake = shared_wake };
+	struct netmap_if *nifp;
+
+	mm_clear(&rx_kick);
+	mm_clear(&tx_kick);
+	mm_clear(&tx_space);
+	vs.memory = mm_alloc(vale_shared_size(&params, 0), 4096);
+	shared = vale_open_shared("vale:shared", &params, &vs);
+	MM_CHECK(shared != NULL);
+	csb = vs.memory;
+	nifp = (void *)((char *)vs.memory + vale_shared_offset(shared));
+	txring = NETMAP_TXRING(nifp, 0);
+	rxring = NETMAP_RXRING(nifp, 0);
+}
+
+/* Frames for station 3 go to the shared port. */
+static void
+shared_rx_setup(uint32_t rx_slots)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 3 };
+	struct vale_port *port;
+
+	setup(8);
+	shared_open(rx_slots);
+	port = vale_desc_port(shared);
+	vale_fdb_learn(&port->vp_switch->vs_fdb, mac, port->vp_index, 1);
+}
+
+/* vale_client_rxsync() */
+static void
+user_rxsync(void)
+{
+	atomic_store_rel_32(&csb->rx_atok.head, rxring->head);
+	rxring->tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
+}
+
+/* vale_client_rxwait() */
+static bool
+user_rxwait(void)
+{
+	atomic_store_32(&csb->rx_atok.appl_need_kick, 1);
+	atomic_thread_fence_seq_cst();
+	return (atomic_load_32(&csb->rx_ktoa.hwtail) != rxring->head);
+}
+
+static void
+shared_sleep_setup(void)
+{
+	shared_rx_setup(8);
+}
+
+static void
+shared_sleep_user(void)
+{
+	while (counts->got < 4) {
+		user_rxsync();
+		take_from(rxring);
+		if (counts->got < 4 && !user_rxwait())
+			mm_wait(&rx_kick);
+	}
+}
+
+static void
+shared_return_setup(void)
+{
+	shared_rx_setup(3);
+}
+
+static void
+shared_return_user(void)
+{
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		user_rxsync();
+		take_from(rxring);
+	}
+}
+
+static void
+shared_return_check(void)
+{
+	struct vale_port *port = vale_desc_port(shared);
+
+	shared_return_user();
+	MM_CHECK(counts->got + port->vp_counter[VALE_C_RX_FULL] == 6);
+}
+
+static void
+shared_tx_setup(void)
+{
+	setup(8);
+	shared_open(4);
+}
+
+/* vale_client_txwait(), which acquires: wait for a free slot. */
+static void
+user_txwait(void)
+{
+	while (txring->head == txring->tail) {
+		atomic_store_32(&csb->tx_atok.appl_need_kick, 1);
+		atomic_thread_fence_seq_cst();
+		txring->tail = atomic_load_32(&csb->tx_ktoa.hwtail);
+		if (txring->head == txring->tail)
+			mm_wait(&tx_space);
+	}
+}
+
+/* vale_client_txsync() */
+static void
+user_txsync(void)
+{
+	atomic_store_rel_32(&csb->tx_atok.head, txring->head);
+	atomic_thread_fence_seq_cst();
+	if (atomic_load_32(&csb->tx_ktoa.kern_need_kick) != 0 &&
+	    atomic_swap_32(&csb->tx_ktoa.kern_need_kick, 0) != 0)
+		mm_set(&tx_kick);
+}
+
+static void
+shared_tx_user(void)
+{
+	unsigned int i;
+
+	for (i = 1; i <= 5; i++) {
+		user_txwait();
+		frame_put_into(txring, 0, i);
+		user_txsync();
+	}
+}
+
+/* The thread of the port. */
+static void
+shared_tx_serve(void)
+{
+	struct vale_port *port = vale_desc_port(shared);
+
+	while (port->vp_counter[VALE_C_TX_FRAME] < 5)
+		if (!vale_shared_tx(shared) && vale_shared_wait(shared))
+			mm_wait(&tx_kick);
+}
+
+static void
+shared_tx_check(void)
+{
+	MM_CHECK(vale_rxsync(user) == 0);
+	take();
+	arrived(5);
 }
 
 /*
@@ -445,6 +625,14 @@ const struct mm_scenario vale_scenarios[] = {
 	  return_setup, { return_send, lease_user }, return_check },
 	{ "sleep", "the user waits for frames of two senders", 3,
 	  sleep_setup, { lease_a, lease_b, sleep_user }, sleep_check },
+	{ "shared_sleep", "a user in another process waits for two senders", 3,
+	  shared_sleep_setup, { lease_a, lease_b, shared_sleep_user }, NULL },
+	{ "shared_return", "a user in another process returns slots", 2,
+	  shared_return_setup, { return_send, shared_return_user },
+	  shared_return_check },
+	{ "shared_tx", "a user in another process sends, and waits for space",
+	  2, shared_tx_setup, { shared_tx_user, shared_tx_serve },
+	  shared_tx_check },
 	{ "change", "the switch changes while two ports send", 3,
 	  change_setup, { change_send, change_send_b, change_change }, NULL },
 	{ "table", "two threads learn, one looks up", 3,

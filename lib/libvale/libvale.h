@@ -42,7 +42,6 @@
 #include <net/if.h>
 #include <net/netmap.h>
 #include <net/netmap_user.h>
-#include <dev/netmap/vale_fdb_entry.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -388,6 +387,7 @@ int	vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS]);
  * vale_list() does; so `show' should not return -1.
  *	ENXIO	the switch does not exist
  */
+struct vale_fdb_entry;			/* <dev/netmap/vale_fdb_entry.h> */
 int	vale_fdb_list(const char *switch_name,
 	    int (*show)(const struct vale_fdb_entry *entry, void *arg),
 	    void *arg);
@@ -411,17 +411,17 @@ int	vale_set_ageing(const char *switch_name, uint32_t seconds);
 int	vale_set_limit(const char *name, uint32_t limit);
 
 /*
- * Limit what port `name' sends to `conf', whose members have their ranges
- * there; rc_rate is 0 for no limit, the default.  Frames that exceed it are
- * dropped (tx_drop_rate), and not learned from.  What counts is a frame without
- * FCS and virtio-net header; one that asks to be cut counts as the frames that
- * this makes.  The switch looks at the time once a batch, with the resolution
- * of a clock tick: a burst should be no less than what the rate allows in a
- * tick.
+ * Limit what port `name' sends to `conf', whose members have their ranges in
+ * <dev/netmap/vale_rate_conf.h>; rc_rate is 0 for no limit, the default.
+ * Frames that exceed it are dropped (tx_drop_rate), and not learned from.  What
+ * counts is a frame without FCS and virtio-net header; one that asks to be cut
+ * counts as the frames that this makes.  The switch looks at the time once a
+ * batch, with the resolution of a clock tick: a burst should be no less than
+ * what the rate allows in a tick.
  *	EINVAL	out of range
  *	ENXIO	the port does not exist
  */
-struct vale_rate_conf;			/* <dev/netmap/vale_rate.h> */
+struct vale_rate_conf;			/* <dev/netmap/vale_rate_conf.h> */
 int	vale_set_rate(const char *name, const struct vale_rate_conf *conf);
 
 /*

@@ -20,23 +20,7 @@
 
 #include <sys/param.h>
 #include <sys/systm.h>
-
-#define	VALE_RATE_MAX		1000000000000	/* bits or frames a second */
-#define	VALE_RATE_BURST_MAX	(1 << 29)	/* bytes or frames */
-/* The default burst is what the rate allows in 1/20 s, but at least this. */
-#define	VALE_RATE_BURST_PART	20
-#define	VALE_RATE_BURST_BYTES	65536
-#define	VALE_RATE_BURST_FRAMES	64
-
-/* A sender's limit.  All zero: none. */
-struct vale_rate_conf {
-	uint64_t	rc_rate;	/* bits or frames a second, 1 to
-					   VALE_RATE_MAX; 0: no limit */
-	uint32_t	rc_burst;	/* bytes, or frames, that may exceed it:
-					   1 to VALE_RATE_BURST_MAX; 0: the
-					   default */
-	bool		rc_frames;	/* the limit is one of frames */
-};
+#include <dev/netmap/vale_rate_conf.h>
 
 /* Private to vale_rate.c, except that the caller allocates it, zeroed. */
 struct vale_rate {

@@ -17,15 +17,21 @@ copy_tree()
 	    --exclude ./.git -cf - . | tar -C source -xf -
 }
 
+# Runs a command without what bmake(1) says to those that it starts.
+alone()
+{
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOBJDIR \
+	    -u MAKEOBJDIRPREFIX -u SAN -u CFLAGS -u LDFLAGS "$@"
+}
+
 # Builds the packages of source/.  What it takes is in deps/packages; gcc, which
 # every package may take for granted, is not.
 build()
 {
-	(cd source && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOBJDIR \
-	    -u MAKEOBJDIRPREFIX -u SAN -u CFLAGS -u LDFLAGS \
+	(cd source && alone env \
 	    DEB_BUILD_OPTIONS="parallel=2 noautodbgsym" \
 	    dpkg-buildpackage -d -us -uc) > log 2>&1 ||
-	    atf_fail "dpkg-buildpackage: $(tail -5 log)"
+	    atf_fail "dpkg-buildpackage: $(tail -5 log | paste -sd ' ')"
 }
 
 # dpkg_root argument...: dpkg(1) in root/.  The packages that valed depends on
@@ -105,8 +111,8 @@ package_body()
 	atf_check -o empty cat left
 
 	# A second build, as nothing is left of the first.
-	(cd source && debian/rules clean) > log 2>&1 ||
-	    atf_fail "clean: $(cat log)"
+	(cd source && alone debian/rules clean) > log 2>&1 ||
+	    atf_fail "clean: $(tail -5 log | paste -sd ' ')"
 	(cd source && find . -path ./build -prune -o ! -type d -print |
 	    sort) > after
 	(cd "$top" && find . -path ./.git -prune -o -path ./build -prune -o \

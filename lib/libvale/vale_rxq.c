@@ -83,7 +83,7 @@ vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
 	error = pthread_mutex_init(&rq->rq_lock, NULL);
 	if (error != 0)
 		goto fail_fd;
-	vale_share_init(&rq->rq_share, nslots - 1, runs);
+	vale_share_init(&rq->rq_share, nslots - 1, runs, NULL);
 	rq->rq_nslots = nslots;
 	rq->rq_asleep = true;
 	return (0);

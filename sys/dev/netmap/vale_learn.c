@@ -122,7 +122,8 @@ vale_learn_port_add(struct vale_learn *vl, unsigned int index,
 	memcpy(lp->lp_name, name, len);
 	lp->lp_rings = rings;
 	if (slots > 0)
-		vale_share_init(&lp->lp_share, slots, &lp->lp_ring[rings]);
+		vale_share_init(&lp->lp_share, slots, &lp->lp_ring[rings],
+		    NULL);
 	atomic_store_rel_ptr((uintptr_t *)&vl->vl_port[index], (uintptr_t)lp);
 	learn_classify(vl, index);
 	set_put(&vl->vl_present, index, true);

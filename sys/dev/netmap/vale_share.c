@@ -24,12 +24,20 @@
 #include <dev/netmap/vale_share.h>
 
 void
-vale_share_init(struct vale_share *sh, uint32_t slots, void *runs)
+vale_share_init(struct vale_share *sh, uint32_t slots, void *runs,
+    const uint8_t *weights)
 {
 	MPASS(slots >= 1 && slots <= UINT16_MAX);
 	memset(sh, 0, sizeof(*sh));
 	sh->sh_slots = slots;
 	sh->sh_run = runs;
+	sh->sh_weight = weights;
+}
+
+static uint32_t
+share_weight(const struct vale_share *sh, unsigned int sender)
+{
+	return (sh->sh_weight == NULL ? 1 : sh->sh_weight[sender]);
 }
 
 /* The sender is active. */
@@ -41,7 +49,7 @@ share_see(struct vale_share *sh, unsigned int sender)
 
 	MPASS(sender < VALE_FDB_PORTS);
 	if (((sh->sh_seen[0][word] | sh->sh_seen[1][word]) & bit) == 0)
-		sh->sh_active++;
+		sh->sh_active += share_weight(sh, sender);
 	sh->sh_seen[0][word] |= bit;
 }
 
@@ -59,7 +67,8 @@ share_period(struct vale_share *sh)
 		sh->sh_seen[1][i] = sh->sh_seen[0][i];
 		sh->sh_seen[0][i] = 0;
 		for (word = sh->sh_seen[1][i]; word != 0; word &= word - 1)
-			sh->sh_active++;
+			sh->sh_active += share_weight(sh, i * 64 +
+			    __builtin_ctzll(word));
 	}
 }
 
@@ -93,7 +102,9 @@ vale_share_max(struct vale_share *sh, unsigned int sender, uint32_t used,
 	MPASS(vale_share_on(sh) && first >= 1);
 	share_see(sh, sender);
 	share_return(sh, used);
-	share = sh->sh_slots / sh->sh_active;
+	/* Weights may have changed since they were added. */
+	share = MIN(sh->sh_slots * share_weight(sh, sender) / sh->sh_active,
+	    sh->sh_slots);
 	held = sh->sh_held[sender];
 	if (held == 0)
 		return (MAX(share, first));
@@ -131,7 +142,7 @@ vale_share_refused(struct vale_share *sh, unsigned int sender)
 {
 	if (!vale_share_on(sh)) {
 		/* Nothing is known of the slots in use. */
-		vale_share_init(sh, sh->sh_slots, sh->sh_run);
+		vale_share_init(sh, sh->sh_slots, sh->sh_run, sh->sh_weight);
 		sh->sh_left = sh->sh_slots;
 	}
 	share_see(sh, sender);

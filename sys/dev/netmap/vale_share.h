@@ -9,11 +9,11 @@
  *
  * Without shares the sender that looks first after the receiver has returned
  * slots takes them all, and the same sender may be first each time.  So, while
- * frames are refused, each sender may hold the same number of slots of the
- * ring: its slots divided by the number of active senders.  A ring is emptied
- * in the order in which it was filled.  So senders that hold equally many slots
- * get equally many frames through, in slots: a frame of several slots counts
- * as several.  A sender that needs less than its share finds space for all its
+ * frames are refused, each sender may hold so many slots of the ring: the
+ * ring's slots, divided among the active senders by their weights, which are
+ * usually equal.  A ring is emptied in the order in which it was filled.  So
+ * senders that hold equally many slots get equally many frames through, in
+ * slots: a frame of several slots counts as several.  A sender that needs less than its share finds space for all its
  * frames, and how often a sender asks makes no difference.
  *
  * A sender is active if it asked for slots while the last two rings' worth of
@@ -50,7 +50,7 @@ struct vale_share {
 	uint32_t	sh_left;	/* slots to the end of the period; 0:
 					   no frame was refused lately */
 	uint32_t	sh_slots;	/* that the ring can hold; a period */
-	uint32_t	sh_active;	/* senders in sh_seen */
+	uint32_t	sh_active;	/* weights of the senders in sh_seen */
 	bool		sh_refused;	/* a frame, in this period */
 	uint64_t	sh_seen[2][VALE_SHARE_WORDS];	/* this, last period */
 	uint16_t	sh_held[VALE_FDB_PORTS];	/* slots of a sender */
@@ -59,6 +59,7 @@ struct vale_share {
 	uint32_t	sh_first;	/* index of sh_run */
 	uint32_t	sh_nruns;
 	struct vale_share_run *sh_run;	/* sh_slots of them */
+	const uint8_t	*sh_weight;	/* of each sender; NULL: all 1 */
 };
 
 /* The bytes of `runs', for a ring that can hold `slots' slots. */
@@ -68,11 +69,17 @@ vale_share_size(uint32_t slots)
 	return (slots * sizeof(struct vale_share_run));
 }
 
+/* A sender's weight. */
+#define	VALE_SHARE_WEIGHT_MAX	100
+
 /*
  * Initialize.  `slots' is 1 to 65535; `runs' has vale_share_size() bytes and
- * belongs to the ring until its end.
+ * belongs to the ring until its end.  `weights' has a weight for each of the
+ * VALE_FDB_PORTS senders, 1 to VALE_SHARE_WEIGHT_MAX; NULL stands for 1 each.
+ * A change takes effect within two rings' worth of slots; it needs exclusion.
  */
-void	vale_share_init(struct vale_share *sh, uint32_t slots, void *runs);
+void	vale_share_init(struct vale_share *sh, uint32_t slots, void *runs,
+	    const uint8_t *weights);
 
 /* Whether frames were refused lately.  If not, a sender may take all slots. */
 static inline bool

@@ -31,6 +31,7 @@ static bool	known[65536];		/* and whether shares count them */
 static uint32_t	nqueue, nslots;
 static uint64_t	got[SENDERS];		/* slots that were received */
 static uint64_t	refused;
+static const uint8_t *weights;		/* of vale_share_init() */
 
 static void
 begin(uint32_t slots)
@@ -38,7 +39,7 @@ begin(uint32_t slots)
 	void *runs = malloc(vale_share_size(slots));
 
 	ATF_REQUIRE(runs != NULL);
-	vale_share_init(&sh, slots, runs);
+	vale_share_init(&sh, slots, runs, weights);
 	nslots = slots;
 	nqueue = 0;
 	refused = 0;

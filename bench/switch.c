@@ -52,7 +52,7 @@ struct net {
 static struct vale_desc *
 port_open(const char *kind, unsigned int vale, unsigned int n, uint32_t slots)
 {
-	struct vale_params params = { slots, slots };
+	struct vale_params params = { .tx_slots = slots, .rx_slots = slots };
 	struct vale_desc *d;
 	char name[64];
 

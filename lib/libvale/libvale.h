@@ -76,10 +76,16 @@ struct vale_desc {
 	char			 name[VALE_NAME_SIZE];
 };
 
+/* What a mirror gets copies of; both may be set. */
+#define	VALE_MIRROR_TX		1	/* what the port sends */
+#define	VALE_MIRROR_RX		2	/* what the switch has for it */
+#define	VALE_MIRROR_BOTH	3
+
 /* How to open a port; all zero means the defaults. */
 struct vale_params {
 	uint32_t	tx_slots;	/* VALE_SLOTS_MIN to _MAX, or 0 for */
 	uint32_t	rx_slots;	/* VALE_SLOTS_DEFAULT */
+	uint32_t	monitor;	/* VALE_MIRROR_*; 0: a port */
 };
 
 /*
@@ -96,10 +102,17 @@ const char *vale_name_error(const char *name);
  * vale_close() destroys the port, and the switch with its last port.  `params'
  * may be NULL.
  *
+ * Or open a monitor of port `name', which gets a copy of each frame that the
+ * port sends, or is to get, and nothing else: a mirror (vale_set_mirror())
+ * without a name, address or index of its own.  A port may have several.  When
+ * the port is closed, they stay.  vale_txsync() drops what is in the ring and
+ * fails with EIO.
+ *
  * Returns NULL with errno set:
- *	EINVAL	the name is not valid, or the number of slots out of range
+ *	EINVAL	the name is not valid, or a number of `params' out of range
  *	EBUSY	the port is open already
  *	ENOSPC	the switch has 254 ports
+ *	ENXIO	there is no port to monitor
  *	ENOMEM	out of memory
  * or an error of open(2) of /dev/netmap, of its ioctl(2)s, or of eventfd(2) and
  * getentropy(3).
@@ -264,8 +277,8 @@ size_t	vale_shared_size(const struct vale_params *params,
 
 /*
  * Open such a port, as vale_open() does.  Of its descriptor only the name may
- * be used, and the descriptor only by vale_set_header(), vale_shared_tx(),
- * vale_shared_wait() and vale_close().
+ * be used, and the descriptor only by vale_set_header(), vale_missed(),
+ * vale_shared_tx(), vale_shared_wait() and vale_close().
  */
 struct vale_desc *vale_open_shared(const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);
@@ -294,9 +307,9 @@ bool	vale_shared_wait(struct vale_desc *d);
  *	tx_frames = unicast + tx_flooded + all of tx_drop_*
  *	tx_copies = unicast + tx_flooded * (ports - 1)
  *
- * and the sum of tx_copies over all ports is the sum of rx_frames and
- * rx_drop_full, if no port came or went and no sync is in progress.  For each
- * port
+ * if no port is private, and the sum of tx_copies and tx_mirrored over all
+ * ports is the sum of rx_frames and rx_drop_full over all ports and monitors,
+ * if none came or went and no sync is in progress.  For each port
  *
  *	rx_frames = rx_copies + rx_direct
  */
@@ -307,6 +320,7 @@ bool	vale_shared_wait(struct vale_desc *d);
 	X(VALE_C_TX_BYTE, "tx_bytes", "bytes of well-formed frames")	\
 	X(VALE_C_TX_FLOOD, "tx_flooded", "frames flooded")		\
 	X(VALE_C_TX_COPY, "tx_copies", "frames times destinations")	\
+	X(VALE_C_TX_MIRROR, "tx_mirrored", "frames times mirrors")	\
 	X(VALE_C_LEARNED, "learned", "addresses learned on the port")	\
 	X(VALE_C_MOVED, "moved", "addresses that moved to the port")	\
 	X(VALE_C_TX_BAD_RING, "tx_bad_ring",				\
@@ -329,6 +343,8 @@ bool	vale_shared_wait(struct vale_desc *d);
 	    "frames dropped: no other port")				\
 	X(VALE_C_TX_SELF, "tx_drop_self",				\
 	    "frames dropped: destination is the source port")		\
+	X(VALE_C_TX_PRIVATE, "tx_drop_private",				\
+	    "frames dropped: source and destination port are private")	\
 	X(VALE_C_TX_LIMIT, "tx_drop_limit",				\
 	    "frames dropped: source over the address limit")		\
 	X(VALE_C_TX_SLOW, "tx_slow",					\
@@ -429,5 +445,69 @@ int	vale_set_rate(const char *name, const struct vale_rate_conf *conf);
  *	ENXIO	the port does not exist
  */
 int	vale_get_rate(const char *name, struct vale_rate_conf *conf);
+
+/*
+ * Set the weight of port `name' as a sender, 1 to VALE_WEIGHT_MAX; 1 is the
+ * default.  While a receive ring is short of space, the senders share it by
+ * their weights.
+ *	EINVAL	out of range
+ *	ENXIO	the port does not exist
+ */
+#define	VALE_WEIGHT_MAX		100
+int	vale_set_weight(const char *name, uint32_t weight);
+
+/*
+ * Make port `name' private, or not, which is the default.  No frame passes
+ * from one private port to another (tx_drop_private).
+ *	ENXIO	the port does not exist
+ */
+int	vale_set_private(const char *name, bool private);
+
+/*
+ * Let port `name' also get a copy of each frame that port `of' of the same
+ * switch sends (VALE_MIRROR_TX), or is to get (VALE_MIRROR_RX), except what
+ * `name' sends itself.  If `what' is 0, it gets none, the default; `of' is then
+ * ignored.  A port with the name `of' may be opened later, or again.
+ *	EINVAL	`what' is invalid; or `of' is `name', or no name of a port of
+ *		the same switch
+ *	ENXIO	the port `name' does not exist
+ */
+int	vale_set_mirror(const char *name, const char *of, unsigned int what);
+
+struct vale_port_settings {
+	uint32_t	ps_limit;	/* vale_set_limit() */
+	uint32_t	ps_weight;	/* vale_set_weight() */
+	bool		ps_private;	/* vale_set_private() */
+	uint8_t		ps_mirror;	/* vale_set_mirror(): `what' */
+	char		ps_mirror_of[VALE_NAME_SIZE];
+};
+
+/*
+ * What is set of port `name'.
+ *	ENXIO	the port does not exist
+ */
+int	vale_port_settings(const char *name, struct vale_port_settings *ps);
+
+/*
+ * Set how many slots a sender of the switch takes from its ring at once, 1 to
+ * VALE_BATCH_MAX, the default; the last frame may exceed it.  A smaller batch
+ * delays the first frame of a burst less, and costs throughput.
+ *	EINVAL	out of range
+ *	ENXIO	the switch does not exist
+ */
+#define	VALE_BATCH_MAX		1024
+int	vale_set_batch(const char *switch_name, uint32_t slots);
+
+struct vale_switch_settings {
+	uint32_t	ss_ageing_s;	/* vale_set_ageing() */
+	uint32_t	ss_batch;	/* vale_set_batch() */
+};
+
+/*
+ * What is set of the switch.
+ *	ENXIO	the switch does not exist
+ */
+int	vale_switch_settings(const char *switch_name,
+	    struct vale_switch_settings *ss);
 
 #endif /* !_LIBVALE_H_ */

@@ -272,6 +272,10 @@ vale_client_txsync(struct vale_client_port *cp)
 	struct vale_csb *csb = cp->cp_csb;
 	uint32_t head = ring->head, sent = atomic_load_32(&csb->tx_atok.head);
 
+	if ((cp->cp_reg.nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0) {
+		errno = EIO;
+		return (-1);
+	}
 	if (head >= ring->num_slots) {
 		ring->head = ring->cur = sent;
 		errno = EINVAL;

@@ -91,7 +91,7 @@ void	vale_client_close(struct vale_client_port *cp);
 /*
  * Publish the transmit ring's head, and show in its tail what has been sent.
  * Slots with NS_INDIRECT are copied into their buffers, which they must fit.
- * EINVAL as vale_txsync().  After fork(2), either process may do this.
+ * EINVAL and EIO as vale_txsync().  After fork(2), either process may do this.
  */
 int	vale_client_txsync(struct vale_client_port *cp);
 

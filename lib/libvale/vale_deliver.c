@@ -487,10 +487,10 @@ deliver_direct(struct vale_port *port, struct vale_port *dst,
 }
 
 void
-vale_deliver(struct vale_port *port, struct vale_port *dst)
+vale_deliver(struct vale_port *port, struct vale_port *dst, unsigned int index)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	const struct vale_list *own = &vt->vt_list[dst->vp_index];
+	const struct vale_list *own = &vt->vt_list[index];
 	const struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
 	struct vale_merge mg = {
 		.mg_txq = vt,

@@ -27,6 +27,9 @@
  * 3. Deliver.  Pass to each destination its own frames and the flooded ones,
  *    in the order in which they were sent: vale_deliver.c.
  *
+ * Mirrors get their copies between stages 1 and 2, and after stage 3:
+ * vale_mirror.c.
+ *
  * All of it runs between vale_switch_enter() and vale_switch_leave(), so that
  * no port of the switch is added or removed meanwhile (vale_switch.c).
  */
@@ -248,13 +251,14 @@ collect(struct vale_port *port, uint32_t head)
 	/* No slot has so many if each frame begins with a header. */
 	const uint32_t min = port->vp_header <= VALE_HEADER_SLOT ?
 	    VALE_FRAME_MIN : UINT32_MAX;
+	const uint32_t batch = port->vp_switch->vs_batch;
 	uint64_t bytes = 0;
 	uint32_t frames;
 
 	vt->vt_nfrags = 0;
 	vt->vt_indirect = vale_port_shared(port);
 	vt->vt_offloads.vo_frames = vt->vt_offloads.vo_used = 0;
-	for (frames = 0; vt->vt_cur != head && vt->vt_nfrags < VALE_BATCH;
+	for (frames = 0; vt->vt_cur != head && vt->vt_nfrags < batch;
 	    frames++) {
 		if (FAST_PATH(collect_single_slot(port, min, &bytes)))
 			continue;
@@ -326,48 +330,58 @@ lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 	return (vale_fdb_lookup(&vs->vs_fdb, addrs, now_s));
 }
 
-static void
-lookup_append(struct vale_txq *vt, struct vale_list *ls, uint32_t frame)
+/* The number of ports that a flooded frame goes to. */
+static unsigned int
+lookup_flood(const struct vale_port *port)
 {
-	MPASS(frame < vt->vt_nfrags);
-	if (ls->ls_first == VALE_END)
-		ls->ls_first = frame;
+	const struct vale_switch *vs = port->vp_switch;
+
+	return (vs->vs_nports - (port->vp_private ? vs->vs_nprivate : 1));
+}
+
+/*
+ * Append a frame to the list of those to flood, or drop it: it has no single
+ * destination that it may go to.  Returns its number of copies.
+ */
+static unsigned int __attribute__((__noinline__))
+lookup_other(struct vale_port *port, uint32_t frame, unsigned int dst)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	const unsigned int others = lookup_flood(port);
+
+	if (dst == LOOKUP_REFUSED)
+		vale_forward_drop(port, VALE_C_TX_LIMIT, 1, port);
+	else if (others == 0)
+		vale_forward_drop(port, VALE_C_TX_NODEST, 1, port);
+	else if (dst == VALE_FDB_FLOOD) {
+		vale_list_append(vt, &vt->vt_list[dst], frame);
+		vale_count(port, VALE_C_TX_FLOOD, 1);
+		VALE_PROBE(port, FLOOD, vt->vt_frag[frame].fg_frame_len,
+		    others);
+		return (others);
+	} else if (dst == port->vp_index)
+		vale_forward_drop(port, VALE_C_TX_SELF, 1, port);
 	else
-		vt->vt_frag[ls->ls_last].fg_next = frame;
-	ls->ls_last = frame;
-	vt->vt_frag[frame].fg_next = VALE_END;
-	ls->ls_frames++;
-	ls->ls_slots += vt->vt_frag[frame].fg_slots;
+		vale_forward_drop(port, VALE_C_TX_PRIVATE, 1, port);
+	return (0);
 }
 
 /* Append a frame to its list, or drop it.  Returns its number of copies. */
 static unsigned int
 lookup_queue(struct vale_port *port, uint32_t frame, unsigned int dst)
 {
+	const struct vale_switch *vs = port->vp_switch;
 	struct vale_txq *vt = &port->vp_tx;
-	unsigned int nports = port->vp_switch->vs_nports;
 
-	if (dst == LOOKUP_REFUSED)
-		vale_forward_drop(port, VALE_C_TX_LIMIT, 1, port);
-	else if (nports == 1)
-		vale_forward_drop(port, VALE_C_TX_NODEST, 1, port);
-	else if (dst == VALE_FDB_FLOOD) {
-		lookup_append(vt, &vt->vt_list[dst], frame);
-		vale_count(port, VALE_C_TX_FLOOD, 1);
-		VALE_PROBE(port, FLOOD, vt->vt_frag[frame].fg_frame_len,
-		    nports - 1);
-		return (nports - 1);
-	} else if (dst == port->vp_index)
-		vale_forward_drop(port, VALE_C_TX_SELF, 1, port);
-	else {
-		/* A port is removed together with its addresses. */
-		MPASS(port->vp_switch->vs_port[dst] != NULL);
-		if (vt->vt_list[dst].ls_first == VALE_END)
-			vt->vt_dst[vt->vt_ndsts++] = dst;
-		lookup_append(vt, &vt->vt_list[dst], frame);
-		return (1);
-	}
-	return (0);
+	if (dst >= VALE_FDB_FLOOD || dst == port->vp_index ||
+	    (port->vp_private && vs->vs_port[dst]->vp_private))
+		return (lookup_other(port, frame, dst));
+	/* A port is removed together with its addresses. */
+	MPASS(vs->vs_port[dst] != NULL);
+	if (vt->vt_list[dst].ls_first == VALE_END)
+		vt->vt_dst[vt->vt_ndsts++] = dst;
+	vale_list_append(vt, &vt->vt_list[dst], frame);
+	return (1);
 }
 
 /*
@@ -398,7 +412,7 @@ lookup(struct vale_port *port)
 			VALE_PROBE(port, LOOKUP, dst, last);
 		}
 		if (ls != NULL) {
-			lookup_append(vt, ls, i);
+			vale_list_append(vt, ls, i);
 			copies++;
 			continue;
 		}
@@ -414,11 +428,29 @@ lookup(struct vale_port *port)
  * Stage 3.
  */
 
-static void
-list_init(struct vale_list *ls)
+/* Whether a flooded frame of `port' goes to `dst'. */
+static bool
+deliver_floods(const struct vale_port *port, const struct vale_port *dst)
 {
-	ls->ls_first = ls->ls_last = VALE_END;
-	ls->ls_frames = ls->ls_slots = 0;
+	return (dst != port && !(port->vp_private && dst->vp_private));
+}
+
+/* Copies of what all ports have got. */
+static void __attribute__((__noinline__))
+deliver_mirrors(struct vale_port *port)
+{
+	struct vale_switch *vs = port->vp_switch;
+	struct vale_txq *vt = &port->vp_tx;
+	const struct vale_port *dst;
+	unsigned int i;
+	bool flood = vt->vt_list[VALE_FDB_FLOOD].ls_frames > 0;
+
+	for (i = 0; i < vs->vs_nports; i++) {
+		dst = vs->vs_port[vs->vs_active[i]];
+		if ((flood && deliver_floods(port, dst)) ||
+		    vt->vt_list[dst->vp_index].ls_frames > 0)
+			vale_mirror_received(port, dst);
+	}
 }
 
 static void
@@ -432,16 +464,19 @@ deliver_all(struct vale_port *port)
 	if (vt->vt_list[VALE_FDB_FLOOD].ls_first != VALE_END) {
 		for (i = 0; i < vs->vs_nports; i++) {
 			dst = vs->vs_port[vs->vs_active[i]];
-			if (dst != port)
-				vale_deliver(port, dst);
+			if (deliver_floods(port, dst))
+				vale_deliver(port, dst, dst->vp_index);
 		}
-		list_init(&vt->vt_list[VALE_FDB_FLOOD]);
 	} else {
 		for (i = 0; i < vt->vt_ndsts; i++)
-			vale_deliver(port, vs->vs_port[vt->vt_dst[i]]);
+			vale_deliver(port, vs->vs_port[vt->vt_dst[i]],
+			    vt->vt_dst[i]);
 	}
+	if (vs->vs_mirroring)
+		deliver_mirrors(port);
+	vale_list_init(&vt->vt_list[VALE_FDB_FLOOD]);
 	for (i = 0; i < vt->vt_ndsts; i++)
-		list_init(&vt->vt_list[vt->vt_dst[i]]);
+		vale_list_init(&vt->vt_list[vt->vt_dst[i]]);
 }
 
 int
@@ -451,7 +486,7 @@ vale_txq_init(struct vale_txq *vt, uint32_t nslots)
 
 	vt->vt_nslots = nslots;
 	for (i = 0; i <= VALE_FDB_FLOOD; i++)
-		list_init(&vt->vt_list[i]);
+		vale_list_init(&vt->vt_list[i]);
 	/* Most ports never touch it. */
 	vt->vt_copy = calloc(1, VALE_COPY_SIZE);
 	return (vt->vt_copy != NULL ? 0 : ENOMEM);
@@ -544,11 +579,17 @@ vale_forward(struct vale_port *port, uint32_t head)
 	uint32_t end;
 
 	MPASS(head < vt->vt_nslots);
+	if (port->vp_monitor) {
+		vt->vt_cur = head;
+		return;
+	}
 	for (;;) {
 		end = forward_copies(port) ? forward_copy(port, head) : head;
 		vale_switch_enter(port);
 		while (vt->vt_cur != end) {
 			collect(port, end);
+			if (port->vp_switch->vs_mirroring)
+				vale_mirror_sent(port);
 			lookup(port);
 			deliver_all(port);
 		}
@@ -586,5 +627,9 @@ vale_txsync(struct vale_desc *d)
 	}
 	vale_forward(port, head);
 	ring->tail = vale_slot_add(head, n - 1, n);
+	if (port->vp_monitor) {
+		errno = EIO;
+		return (-1);
+	}
 	return (result);
 }

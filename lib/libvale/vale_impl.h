@@ -11,6 +11,7 @@
  *	vale_forward.c	vale_txsync(): from a transmit ring to destinations
  *	vale_deliver.c	its last stage: to a port's receive ring, or its sink
  *	vale_offload.c	virtio-net headers: frames that are cut or summed late
+ *	vale_mirror.c	copies of what other ports send and get
  *	vale_rxq.c	vale_rxsync(), and the receive ring
  *	vale_region.c	a port's memory
  *	vale_shared.c	ports whose user is another process
@@ -58,7 +59,6 @@
 #define	VALE_BUF_FIRST	2	/* no slot has buffer 0 or 1, as in netmap */
 #define	VALE_INDIRECT_MAX UINT16_MAX	/* bytes: what slot.len can hold */
 #define	VALE_COPY_SIZE	(4 * VALE_FRAME_MAX)	/* bytes */
-#define	VALE_BATCH	1024	/* slots; the last frame may exceed it */
 
 /* A port's memory, which its user may write to.  vale_region.c. */
 struct vale_region {
@@ -182,7 +182,8 @@ struct vale_txq {
 	uint8_t		 vt_dst[VALE_FDB_PORTS];	/* with a list */
 	struct vale_list vt_list[VALE_FDB_PORTS + 1];	/* and flooded */
 	struct vale_offloads vt_offloads;
-	struct vale_frag vt_frag[VALE_BATCH + NETMAP_MAX_FRAGS];
+	/* The last frame may exceed the batch. */
+	struct vale_frag vt_frag[VALE_BATCH_MAX + NETMAP_MAX_FRAGS];
 };
 
 struct vale_port {
@@ -190,11 +191,18 @@ struct vale_port {
 	struct vale_switch	*vp_switch;
 	char			 vp_name[VALE_NAME_SIZE];
 	uint8_t			 vp_index;
+	bool			 vp_monitor;	/* only a mirror: not in
+						   vs_port */
 	struct vale_region	 vp_region;
 	/* Written while all senders are stopped. */
 	uint8_t			 vp_header;	/* vale_set_header() */
 	void			(*vp_sink)(void *, struct frame_source *);
 	void			*vp_sink_arg;
+	bool			 vp_private;
+	uint8_t			 vp_mirror_what; /* VALE_MIRROR_TX, _RX */
+	char			 vp_mirror_of[VALE_NAME_SIZE];	/* or "" */
+	const struct vale_port	*vp_mirrored;	/* which it is, or NULL */
+	TAILQ_ENTRY(vale_port)	 vp_mirror_link; /* if vp_mirror_of */
 	uint64_t		 vp_sink_ns;	/* atomic: not before then */
 	struct vale_user	 vp_tx_user;	/* vu_atok is NULL if the user
 						   is in this process */
@@ -222,9 +230,14 @@ struct vale_switch {
 	char			 vs_name[VALE_NAME_SIZE];
 	pthread_mutex_t		 vs_gate;
 	uint32_t		 vs_changing;	/* atomic: vale_switch.c */
+	bool			 vs_mirroring;	/* a mirror has its port */
+	uint32_t		 vs_batch;	/* vale_set_batch() */
+	unsigned int		 vs_nprivate;	/* ports with vp_private */
 	unsigned int		 vs_nports;
 	uint8_t			 vs_active[VALE_FDB_PORTS]; /* indexes in use */
 	struct vale_port	*vs_port[VALE_FDB_PORTS];
+	uint8_t			 vs_weight[VALE_FDB_PORTS];
+	TAILQ_HEAD(, vale_port)	 vs_mirrors;
 	struct vale_fdb		 vs_fdb;
 };
 
@@ -447,14 +460,65 @@ void	vale_txq_fini(struct vale_txq *vt);
 void	vale_forward_drop(struct vale_port *port, enum vale_counter reason,
 	    uint32_t n, const struct vale_port *from);
 
+/* A list of no frames. */
+static inline void
+vale_list_init(struct vale_list *ls)
+{
+	ls->ls_first = ls->ls_last = VALE_END;
+	ls->ls_frames = ls->ls_slots = 0;
+}
+
+/* Append the frame at index `frame' of vt_frag. */
+static inline void
+vale_list_append(struct vale_txq *vt, struct vale_list *ls, uint32_t frame)
+{
+	MPASS(frame < vt->vt_nfrags);
+	if (ls->ls_first == VALE_END)
+		ls->ls_first = frame;
+	else
+		vt->vt_frag[ls->ls_last].fg_next = frame;
+	ls->ls_last = frame;
+	vt->vt_frag[frame].fg_next = VALE_END;
+	ls->ls_frames++;
+	ls->ls_slots += vt->vt_frag[frame].fg_slots;
+}
+
 /*
- * vale_deliver.c: deliver to `dst' its frames of the batch of `port'; there
- * must be at least one.
+ * vale_deliver.c: deliver to `dst' the frames of the batch of `port' in the
+ * list of port number `index', and the flooded ones; there must be at least
+ * one.
  */
-void	vale_deliver(struct vale_port *port, struct vale_port *dst);
+void	vale_deliver(struct vale_port *port, struct vale_port *dst,
+	    unsigned int index);
+
+/*
+ * vale_mirror.c: copies of a batch of `port' to the mirrors of `port', before
+ * lookup; and of what it had for `dst', while the lists are unchanged.
+ */
+void	vale_mirror_sent(struct vale_port *port);
+void	vale_mirror_received(struct vale_port *port,
+	    const struct vale_port *dst);
+/* Make the port a mirror of `of', or of none if `what' is 0. */
+void	vale_mirror_set(struct vale_port *port, const char *of,
+	    unsigned int what);
+/* The ports have changed: find those that are mirrored. */
+void	vale_mirror_find(struct vale_switch *vs);
 
 /* vale_switch.c: between the two, no port of the switch comes or goes. */
 void	vale_switch_enter(struct vale_port *port);
 void	vale_switch_leave(struct vale_port *port);
+
+/* vale_switch.c: the caller of these must own it. */
+extern pthread_mutex_t vale_lock;
+/* The switch whose name is the first `len' bytes of `name', or NULL. */
+struct vale_switch *vale_switch_find(const char *name, size_t len);
+/* The port `name' ("vale0:vm1") of a switch, of any switch; or NULL. */
+struct vale_port *vale_switch_port(struct vale_switch *vs, const char *name);
+struct vale_port *vale_port_find(const char *name);
+/* Stop all senders of a switch, and let them continue. */
+void	vale_switch_stop(struct vale_switch *vs);
+void	vale_switch_go(struct vale_switch *vs);
+/* Between the two. */
+void	vale_switch_assert_stopped(const struct vale_switch *vs);
 
 #endif /* !_VALE_IMPL_H_ */

@@ -5,7 +5,7 @@
  */
 
 /*
- * Switches and ports: creation, destruction, settings, lists.
+ * Switches and ports: creation, destruction, lists.
  *
  * During a transmit sync, a sender reads its switch's list of ports and writes
  * to other ports' memory, so both must stay.  A sender takes no lock for that:
@@ -38,7 +38,7 @@
 #include "vale_impl.h"
 #include "vale_name.h"
 
-static pthread_mutex_t vale_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t vale_lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, vale_switch) vale_switches =
     TAILQ_HEAD_INITIALIZER(vale_switches);
 
@@ -67,9 +67,8 @@ vale_switch_leave(struct vale_port *port)
 	atomic_store_rel_32(&port->vp_tx.vt_busy, 0);
 }
 
-/* Stop all senders of a switch; switch_go() lets them continue. */
-static void
-switch_stop(struct vale_switch *vs)
+void
+vale_switch_stop(struct vale_switch *vs)
 {
 	const struct vale_port *port;
 	unsigned int i;
@@ -86,9 +85,8 @@ switch_stop(struct vale_switch *vs)
 	}
 }
 
-/* The caller has called switch_stop(), and not yet switch_go(). */
-static void
-switch_assert_stopped(const struct vale_switch *vs)
+void
+vale_switch_assert_stopped(const struct vale_switch *vs)
 {
 	mtx_assert(&vale_lock, MA_OWNED);
 	mtx_assert(&vs->vs_gate, MA_OWNED);
@@ -96,31 +94,33 @@ switch_assert_stopped(const struct vale_switch *vs)
 	(void)vs;
 }
 
-static void
-switch_go(struct vale_switch *vs)
+void
+vale_switch_go(struct vale_switch *vs)
 {
-	switch_assert_stopped(vs);
+	vale_switch_assert_stopped(vs);
 	atomic_store_rel_32(&vs->vs_changing, 0);
 	pthread_mutex_unlock(&vs->vs_gate);
 }
 
-/* Rebuild vs_active.  All senders must be stopped. */
+/* The ports have changed.  All senders must be stopped. */
 static void
 switch_list_ports(struct vale_switch *vs)
 {
 	unsigned int i;
 
-	switch_assert_stopped(vs);
-	vs->vs_nports = 0;
+	vale_switch_assert_stopped(vs);
+	vs->vs_nports = vs->vs_nprivate = 0;
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
-		if (vs->vs_port[i] != NULL)
+		if (vs->vs_port[i] != NULL) {
 			vs->vs_active[vs->vs_nports++] = i;
+			vs->vs_nprivate += vs->vs_port[i]->vp_private;
+		}
 	}
+	vale_mirror_find(vs);
 }
 
-/* The switch whose name is the first `len' bytes of `name', or NULL. */
-static struct vale_switch *
-switch_find(const char *name, size_t len)
+struct vale_switch *
+vale_switch_find(const char *name, size_t len)
 {
 	struct vale_switch *vs;
 
@@ -154,6 +154,8 @@ switch_create(const char *name, size_t len, struct vale_switch **vsp)
 		return (error);
 	}
 	vale_fdb_init(&vs->vs_fdb, seed);
+	TAILQ_INIT(&vs->vs_mirrors);
+	vs->vs_batch = VALE_BATCH_MAX;
 	TAILQ_INSERT_TAIL(&vale_switches, vs, vs_link);
 	*vsp = vs;
 	return (0);
@@ -163,15 +165,14 @@ static void
 switch_destroy(struct vale_switch *vs)
 {
 	mtx_assert(&vale_lock, MA_OWNED);
-	MPASS(vs->vs_nports == 0);
+	MPASS(vs->vs_nports == 0 && TAILQ_EMPTY(&vs->vs_mirrors));
 	TAILQ_REMOVE(&vale_switches, vs, vs_link);
 	pthread_mutex_destroy(&vs->vs_gate);
 	free(vs);
 }
 
-/* The port `name' of a switch, or NULL. */
-static struct vale_port *
-switch_port(struct vale_switch *vs, const char *name)
+struct vale_port *
+vale_switch_port(struct vale_switch *vs, const char *name)
 {
 	struct vale_port *port;
 	unsigned int i;
@@ -185,35 +186,52 @@ switch_port(struct vale_switch *vs, const char *name)
 	return (NULL);
 }
 
-/* Add a port to its switch; create the switch if necessary. */
+/* Add a port to its switch, which exists. */
 static int
-switch_attach(struct vale_port *port)
+switch_add(struct vale_switch *vs, struct vale_port *port)
 {
-	struct vale_switch *vs;
-	size_t len = strcspn(port->vp_name, ":");
 	unsigned int i;
-	int error;
 
-	mtx_assert(&vale_lock, MA_OWNED);
-	vs = switch_find(port->vp_name, len);
-	if (vs == NULL) {
-		error = switch_create(port->vp_name, len, &vs);
-		if (error != 0)
-			return (error);
-	}
-	if (switch_port(vs, port->vp_name) != NULL)
+	if (vale_switch_port(vs, port->vp_name) != NULL)
 		return (EBUSY);
 	if (vs->vs_nports == VALE_FDB_PORTS)
 		return (ENOSPC);
 	for (i = 0; vs->vs_port[i] != NULL; i++)
 		;
-	port->vp_switch = vs;
 	port->vp_index = i;
-
-	switch_stop(vs);
+	vale_switch_stop(vs);
 	vs->vs_port[i] = port;
+	vs->vs_weight[i] = 1;
 	switch_list_ports(vs);
-	switch_go(vs);
+	vale_switch_go(vs);
+	return (0);
+}
+
+/* Add a port or monitor to its switch; create the switch if necessary. */
+static int
+switch_attach(struct vale_port *port)
+{
+	struct vale_switch *vs;
+	size_t len = strcspn(port->vp_name, ":");
+	int error;
+
+	mtx_assert(&vale_lock, MA_OWNED);
+	vs = vale_switch_find(port->vp_name, len);
+	if (port->vp_monitor && (vs == NULL ||
+	    vale_switch_port(vs, port->vp_name) == NULL))
+		return (ENXIO);
+	if (vs == NULL) {
+		error = switch_create(port->vp_name, len, &vs);
+		if (error != 0)
+			return (error);
+	}
+	port->vp_switch = vs;
+	port->vp_rx.rq_share.sh_weight = vs->vs_weight;
+	if (!port->vp_monitor)
+		return (switch_add(vs, port));
+	vale_switch_stop(vs);
+	vale_mirror_set(port, port->vp_name, port->vp_mirror_what);
+	vale_switch_go(vs);
 	return (0);
 }
 
@@ -222,13 +240,16 @@ switch_detach(struct vale_port *port)
 {
 	struct vale_switch *vs = port->vp_switch;
 
-	switch_stop(vs);
-	MPASS(vs->vs_port[port->vp_index] == port);
-	vs->vs_port[port->vp_index] = NULL;
-	switch_list_ports(vs);
-	vale_fdb_flush(&vs->vs_fdb, port->vp_index);
-	switch_go(vs);
-	if (vs->vs_nports == 0)
+	vale_switch_stop(vs);
+	vale_mirror_set(port, NULL, 0);
+	if (!port->vp_monitor) {
+		MPASS(vs->vs_port[port->vp_index] == port);
+		vs->vs_port[port->vp_index] = NULL;
+		switch_list_ports(vs);
+		vale_fdb_flush(&vs->vs_fdb, port->vp_index);
+	}
+	vale_switch_go(vs);
+	if (vs->vs_nports == 0 && TAILQ_EMPTY(&vs->vs_mirrors))
 		switch_destroy(vs);
 }
 
@@ -290,6 +311,7 @@ port_open(const char *name, const struct vale_params *params,
 	if (params != NULL)
 		p = *params;
 	if (vale_name_error(name) != NULL || port_params(&p) != 0 ||
+	    (p.monitor & ~VALE_MIRROR_BOTH) != 0 ||
 	    (shared != NULL && shared->extra_bufs > VALE_EXTRA_BUFS_MAX)) {
 		errno = EINVAL;
 		return (NULL);
@@ -300,6 +322,8 @@ port_open(const char *name, const struct vale_params *params,
 		return (NULL);
 	memset(port, 0, sizeof(*port));
 	memcpy(port->vp_name, name, strlen(name));
+	port->vp_monitor = p.monitor != 0;
+	port->vp_mirror_what = p.monitor;
 	error = vale_txq_init(&port->vp_tx, p.tx_slots);
 	if (error != 0)
 		goto fail_txq;
@@ -377,9 +401,9 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 		return (-1);
 	}
 	pthread_mutex_lock(&vale_lock);
-	switch_stop(vs);
+	vale_switch_stop(vs);
 	port->vp_header = len;
-	switch_go(vs);
+	vale_switch_go(vs);
 	pthread_mutex_unlock(&vale_lock);
 	return (0);
 }
@@ -406,10 +430,10 @@ vale_set_sink(struct vale_desc *d,
 	struct vale_switch *vs = port->vp_switch;
 
 	pthread_mutex_lock(&vale_lock);
-	switch_stop(vs);
+	vale_switch_stop(vs);
 	port->vp_sink = sink;
 	port->vp_sink_arg = arg;
-	switch_go(vs);
+	vale_switch_go(vs);
 	pthread_mutex_unlock(&vale_lock);
 	return (0);
 }
@@ -418,15 +442,6 @@ const struct counter_row vale_counter_table[VALE_NCOUNTERS] = {
 	COUNTER_ROWS(VALE_COUNTERS)
 };
 
-/* The result of a call that looked up a switch or port. */
-static int
-found(const void *p)
-{
-	if (p != NULL)
-		return (0);
-	errno = ENXIO;
-	return (-1);
-}
 
 /* Read the counters; other threads may be counting. */
 static void
@@ -472,14 +487,13 @@ vale_list(const char *switch_name,
 	return (r);
 }
 
-/* The port `name' ("vale0:vm1"), or NULL. */
-static struct vale_port *
-port_find(const char *name)
+struct vale_port *
+vale_port_find(const char *name)
 {
 	struct vale_switch *vs;
 
-	vs = switch_find(name, strcspn(name, ":"));
-	return (vs != NULL ? switch_port(vs, name) : NULL);
+	vs = vale_switch_find(name, strcspn(name, ":"));
+	return (vs != NULL ? vale_switch_port(vs, name) : NULL);
 }
 
 int
@@ -488,11 +502,14 @@ vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS])
 	const struct vale_port *port;
 
 	pthread_mutex_lock(&vale_lock);
-	port = port_find(name);
+	port = vale_port_find(name);
 	if (port != NULL)
 		port_counters(port, counters);
 	pthread_mutex_unlock(&vale_lock);
-	return (found(port));
+	if (port != NULL)
+		return (0);
+	errno = ENXIO;
+	return (-1);
 }
 
 int
@@ -507,78 +524,13 @@ vale_fdb_list(const char *switch_name,
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	pthread_mutex_lock(&vale_lock);
-	vs = switch_find(switch_name, strlen(switch_name));
+	vs = vale_switch_find(switch_name, strlen(switch_name));
 	while (vs != NULL && r == 0 && vale_fdb_next(&vs->vs_fdb, &cursor,
 	    (uint32_t)now.tv_sec, &entry))
 		r = show(&entry, arg);
 	pthread_mutex_unlock(&vale_lock);
-	return (vs != NULL ? r : found(vs));
-}
-
-int
-vale_set_ageing(const char *switch_name, uint32_t seconds)
-{
-	struct vale_switch *vs;
-
-	if (seconds > VALE_FDB_AGEING_MAX_S) {
-		errno = EINVAL;
-		return (-1);
-	}
-	pthread_mutex_lock(&vale_lock);
-	vs = switch_find(switch_name, strlen(switch_name));
 	if (vs != NULL)
-		vale_fdb_set_ageing(&vs->vs_fdb, seconds);
-	pthread_mutex_unlock(&vale_lock);
-	return (found(vs));
-}
-
-int
-vale_set_limit(const char *name, uint32_t limit)
-{
-	struct vale_port *port;
-
-	if (limit > VALE_FDB_ENTRIES) {
-		errno = EINVAL;
-		return (-1);
-	}
-	pthread_mutex_lock(&vale_lock);
-	port = port_find(name);
-	if (port != NULL)
-		vale_fdb_set_limit(&port->vp_switch->vs_fdb, port->vp_index,
-		    limit);
-	pthread_mutex_unlock(&vale_lock);
-	return (found(port));
-}
-
-int
-vale_set_rate(const char *name, const struct vale_rate_conf *conf)
-{
-	struct vale_port *port;
-	int error = ENXIO;
-
-	pthread_mutex_lock(&vale_lock);
-	port = port_find(name);
-	if (port != NULL) {
-		switch_stop(port->vp_switch);
-		error = vale_rate_set(&port->vp_tx.vt_rate, conf);
-		switch_go(port->vp_switch);
-	}
-	pthread_mutex_unlock(&vale_lock);
-	if (error == 0)
-		return (0);
-	errno = error;
+		return (r);
+	errno = ENXIO;
 	return (-1);
-}
-
-int
-vale_get_rate(const char *name, struct vale_rate_conf *conf)
-{
-	const struct vale_port *port;
-
-	pthread_mutex_lock(&vale_lock);
-	port = port_find(name);
-	if (port != NULL)
-		*conf = port->vp_tx.vt_rate.r_conf;
-	pthread_mutex_unlock(&vale_lock);
-	return (found(port));
 }

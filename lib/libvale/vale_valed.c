@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ struct valed_port {
 	struct vale_desc	 vp_desc;	/* must be first */
 	struct vale_client_port	 vp_client;
 	int			 vp_self;	/* an eventfd of this process */
+	pthread_mutex_t		 vp_lock;	/* requests over the port's
+						   connection */
 };
 
 static struct valed_port *
@@ -81,13 +84,18 @@ vale_open(const char *name, const struct vale_params *params)
 	struct vale_desc *d;
 	int error, fd;
 
-	if (vale_name_error(name) != NULL) {
+	if (vale_name_error(name) != NULL || (params != NULL &&
+	    (params->monitor & ~VALE_MIRROR_BOTH) != 0)) {
 		errno = EINVAL;
 		return (NULL);
 	}
 	if (params != NULL) {
 		reg.nr_tx_slots = params->tx_slots;
 		reg.nr_rx_slots = params->rx_slots;
+		if ((params->monitor & VALE_MIRROR_TX) != 0)
+			reg.nr_flags |= NR_MONITOR_TX;
+		if ((params->monitor & VALE_MIRROR_RX) != 0)
+			reg.nr_flags |= NR_MONITOR_RX;
 	}
 	vp = calloc(1, sizeof(*vp));
 	if (vp == NULL)
@@ -103,6 +111,7 @@ vale_open(const char *name, const struct vale_params *params)
 		errno = error;
 		goto fail;
 	}
+	pthread_mutex_init(&vp->vp_lock, NULL);
 	d = &vp->vp_desc;
 	d->nifp = vp->vp_client.cp_nifp;
 	d->txring = vp->vp_client.cp_txring;
@@ -124,26 +133,41 @@ void
 vale_close(struct vale_desc *d)
 {
 	vale_client_close(client(d));
+	pthread_mutex_destroy(&desc_port(d)->vp_lock);
 	close(desc_port(d)->vp_self);
 	close(d->fd);
 	free(d);
 }
 
+/* A request about the port, over its connection. */
+static int
+port_call(struct vale_desc *d, uint16_t type, struct vale_client_call *call)
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = type };
+	int error, result;
+
+	memcpy(hdr.nr_name, d->name, sizeof(hdr.nr_name));
+	call->hdr = &hdr;
+	pthread_mutex_lock(&desc_port(d)->vp_lock);
+	result = vale_client_call(client(d)->cp_fd, call);
+	error = errno;
+	pthread_mutex_unlock(&desc_port(d)->vp_lock);
+	errno = error;
+	return (result);
+}
+
 int
 vale_set_header(struct vale_desc *d, unsigned int len)
 {
-	struct nmreq_header hdr = { .nr_version = NETMAP_API,
-	    .nr_reqtype = NETMAP_REQ_PORT_HDR_SET };
 	struct nmreq_port_hdr body = { .nr_hdr_len = len };
-	struct vale_client_call call = { .hdr = &hdr, .body = &body,
-	    .size = sizeof(body) };
+	struct vale_client_call call = { .body = &body, .size = sizeof(body) };
 
 	if (len == VALE_HEADER_SLOT) {
 		errno = EOPNOTSUPP;
 		return (-1);
 	}
-	memcpy(hdr.nr_name, d->name, sizeof(hdr.nr_name));
-	return (vale_client_call(client(d)->cp_fd, &call));
+	return (port_call(d, NETMAP_REQ_PORT_HDR_SET, &call));
 }
 
 int
@@ -374,6 +398,56 @@ vale_set_limit(const char *name, uint32_t limit)
 }
 
 int
+vale_set_weight(const char *name, uint32_t weight)
+{
+	return (valed_set(name, VALE_WIRE_WEIGHT, weight, 0));
+}
+
+int
+vale_set_private(const char *name, bool private)
+{
+	return (valed_set(name, VALE_WIRE_PRIVATE, private, 0));
+}
+
+int
+vale_set_batch(const char *switch_name, uint32_t slots)
+{
+	return (valed_set(switch_name, VALE_WIRE_BATCH, slots, 0));
+}
+
+int
+vale_set_mirror(const char *name, const char *of, unsigned int what)
+{
+	struct vale_wire_mirror wm = { .wm_what = what };
+	struct vale_client_call call = { .body = &wm, .size = sizeof(wm) };
+
+	if (what != 0 && (of == NULL || snprintf(wm.wm_of, sizeof(wm.wm_of),
+	    "%s", of) >= (int)sizeof(wm.wm_of))) {
+		errno = EINVAL;
+		return (-1);
+	}
+	return (valed_call(name, VALE_WIRE_MIRROR, &call));
+}
+
+int
+vale_port_settings(const char *name, struct vale_port_settings *ps)
+{
+	struct vale_client_call call = { .reply = ps,
+	    .reply_max = sizeof(*ps) };
+
+	return (valed_call(name, VALE_WIRE_PORT_GET, &call));
+}
+
+int
+vale_switch_settings(const char *switch_name, struct vale_switch_settings *ss)
+{
+	struct vale_client_call call = { .reply = ss,
+	    .reply_max = sizeof(*ss) };
+
+	return (valed_call(switch_name, VALE_WIRE_SWITCH_GET, &call));
+}
+
+int
 vale_set_rate(const char *name, const struct vale_rate_conf *conf)
 {
 	return (valed_set(name, conf->rc_frames ? VALE_WIRE_RATE_FRAMES :
@@ -401,7 +475,14 @@ const struct counter_row vale_counter_table[VALE_NCOUNTERS] = {
 };
 
 uint64_t
-vale_missed(const struct vale_desc *d __unused)
+vale_missed(const struct vale_desc *d)
 {
-	return (0);
+	uint64_t missed = 0;
+	struct vale_client_call call = { .reply = &missed,
+	    .reply_max = sizeof(missed) };
+
+	/* If valed has gone, nothing more is missed. */
+	(void)port_call(__DECONST(struct vale_desc *, d), VALE_WIRE_MISSED,
+	    &call);
+	return (missed);
 }

@@ -17,7 +17,8 @@
  * nr_options and nr_body, addresses in a program, must be 0.
  *
  *	NETMAP_REQ_REGISTER	struct nmreq_register, both ways.  Opens the
- *		port, for as long as the connection lasts.  The reply has three
+ *		port, for as long as the connection lasts; with NR_MONITOR_TX or
+ *		NR_MONITOR_RX, a monitor of the port.  The reply has three
  *		descriptors: the port's memory (libvale.h, struct vale_csb), and
  *		a socket for each ring, transmit first.  A kick is a byte; the
  *		user kicks the transmit ring only.
@@ -41,8 +42,14 @@
  *		address that the switch has learned.
  *	VALE_WIRE_SET		struct vale_wire_set; no body.  Of a switch or
  *		port.
+ *	VALE_WIRE_MIRROR	struct vale_wire_mirror; no body.  Of a port.
  *	VALE_WIRE_RATE_GET	no body; struct vale_wire_set, with the limit of
  *		what the port sends.
+ *	VALE_WIRE_PORT_GET	no body; struct vale_port_settings.
+ *	VALE_WIRE_SWITCH_GET	no body; struct vale_switch_settings.
+ *
+ *	VALE_WIRE_MISSED	no body; a uint64_t: vale_missed() of the
+ *		connection's port.
  */
 
 #ifndef _VALE_WIRE_H_
@@ -75,6 +82,10 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_ADDRS		0x7601
 #define	VALE_WIRE_SET		0x7602
 #define	VALE_WIRE_RATE_GET	0x7603
+#define	VALE_WIRE_MIRROR	0x7604
+#define	VALE_WIRE_PORT_GET	0x7605
+#define	VALE_WIRE_SWITCH_GET	0x7606
+#define	VALE_WIRE_MISSED	0x7607
 
 /* A part of a list: `count' entries from number `first' on. */
 struct vale_wire_page {
@@ -103,12 +114,20 @@ enum vale_wire_setting {
 	VALE_WIRE_LIMIT,	/* of a port: vale_set_limit() */
 	VALE_WIRE_RATE,		/* of a port: vale_set_rate(), in bits, */
 	VALE_WIRE_RATE_FRAMES,	/* or in frames */
+	VALE_WIRE_WEIGHT,	/* of a port: vale_set_weight() */
+	VALE_WIRE_PRIVATE,	/* of a port: vale_set_private(); 0 or 1 */
+	VALE_WIRE_BATCH,	/* of a switch: vale_set_batch() */
 };
 
 struct vale_wire_set {
 	uint32_t	ws_setting;
 	uint32_t	ws_burst;	/* of a rate */
 	uint64_t	ws_value;
+};
+
+struct vale_wire_mirror {
+	uint32_t	wm_what;	/* VALE_MIRROR_*, or 0 */
+	char		wm_of[VALE_NAME_SIZE];
 };
 
 #endif /* !_VALE_WIRE_H_ */

@@ -256,7 +256,8 @@ port_receive(struct vale_desc *d)
 static void *
 port_main(void *arg)
 {
-	const struct vale_params params = { SLOTS, SLOTS };
+	const struct vale_params params = { .tx_slots = SLOTS,
+	    .rx_slots = SLOTS };
 	const struct timespec pause = { 0, 100000 };
 	struct port *port = arg;
 	struct rng rng = { round_seed + 1000 + port->n };

@@ -360,7 +360,8 @@ int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct vale_params params = { 64, 64 };
+	static const struct vale_params params = { .tx_slots = 64,
+	    .rx_slots = 64 };
 	struct op ops[OPS_MAX];
 	size_t i, n;
 

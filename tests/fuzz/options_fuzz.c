@@ -242,7 +242,7 @@ name_ok(const char *s)
 static void
 read_name(const char *line)
 {
-	const struct vale_params params = { 2, 2 };
+	const struct vale_params params = { .tx_slots = 2, .rx_slots = 2 };
 	struct vale_desc *d;
 
 	d = vale_open(line, &params);

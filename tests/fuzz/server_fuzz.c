@@ -135,7 +135,7 @@ make_fds(void)
 static void
 start(void)
 {
-	const struct vale_params params = { 16, 16 };
+	const struct vale_params params = { .tx_slots = 16, .rx_slots = 16 };
 	struct adapter_config *vc = &v.config;
 	int n;
 

@@ -353,7 +353,7 @@ check_shown(const struct port *p)
 static void
 op_open(struct port *p, const struct op *op)
 {
-	struct vale_params params = { op->c, op->d };
+	struct vale_params params = { .tx_slots = op->c, .rx_slots = op->d };
 	const char *name = names[op->b % NAMES];
 	bool ok;
 	int i;
@@ -747,7 +747,7 @@ exchange(struct vale_desc *from, struct vale_desc *to)
 static void
 works(void)
 {
-	const struct vale_params params = { 8, 8 };
+	const struct vale_params params = { .tx_slots = 8, .rx_slots = 8 };
 	struct vale_desc *a, *b;
 
 	a = vale_open("vale0:works1", &params);

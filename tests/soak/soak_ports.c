@@ -115,7 +115,7 @@ stay(void *arg)
 static void *
 come_and_go(void *arg)
 {
-	const struct vale_params params = { 128, 128 };
+	const struct vale_params params = { .tx_slots = 128, .rx_slots = 128 };
 	uint64_t *n = arg;
 	struct vale_desc *d;
 	char name[32];

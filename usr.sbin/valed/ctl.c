@@ -50,7 +50,11 @@ static const struct ctl_request {
 	{ VALE_WIRE_PORTS, sizeof(struct vale_wire_page), ctl_ports },
 	{ VALE_WIRE_ADDRS, sizeof(struct vale_wire_page), ctl_addrs },
 	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set },
+	{ VALE_WIRE_MIRROR, sizeof(struct vale_wire_mirror), ctl_mirror },
 	{ VALE_WIRE_RATE_GET, 0, ctl_rate_get },
+	{ VALE_WIRE_PORT_GET, 0, ctl_port_get },
+	{ VALE_WIRE_SWITCH_GET, 0, ctl_switch_get },
+	{ VALE_WIRE_MISSED, 0, ctl_missed },
 	{ NETMAP_REQ_VALE_ATTACH, sizeof(struct hostif_fds), ctl_attach },
 	{ NETMAP_REQ_VALE_DETACH, 0, ctl_detach },
 };

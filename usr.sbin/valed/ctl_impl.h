@@ -70,7 +70,11 @@ int	ctl_list(struct ctl_conn *cc, size_t *size);
 int	ctl_ports(struct ctl_conn *cc, size_t *size);
 int	ctl_addrs(struct ctl_conn *cc, size_t *size);
 int	ctl_set(struct ctl_conn *cc, size_t *size);
+int	ctl_mirror(struct ctl_conn *cc, size_t *size);
 int	ctl_rate_get(struct ctl_conn *cc, size_t *size);
+int	ctl_port_get(struct ctl_conn *cc, size_t *size);
+int	ctl_switch_get(struct ctl_conn *cc, size_t *size);
+int	ctl_missed(struct ctl_conn *cc, size_t *size);
 int	ctl_attach(struct ctl_conn *cc, size_t *size);
 int	ctl_detach(struct ctl_conn *cc, size_t *size);
 

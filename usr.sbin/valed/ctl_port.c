@@ -93,8 +93,6 @@ static int
 register_check(struct ctl_conn *cc, const struct nmreq_register *reg)
 {
 	const char *error = vale_name_error(cc->cc_wire->vw_header.nr_name);
-	/* The other flags say how poll(2) works: that is the user's. */
-	const uint64_t flags = NR_MONITOR_TX | NR_MONITOR_RX | NR_ZCOPY_MON;
 
 	if (cc->cc_port != NULL)
 		return (ctl_why(cc, EBUSY, "the connection has a port"));
@@ -104,15 +102,16 @@ register_check(struct ctl_conn *cc, const struct nmreq_register *reg)
 	    (reg->nr_mode != NR_REG_ONE_NIC || reg->nr_ringid != 0))
 		return (ctl_why(cc, EOPNOTSUPP,
 		    "a port has one ring in each direction"));
-	if ((reg->nr_flags & flags) != 0)
+	if ((reg->nr_flags & NR_ZCOPY_MON) != 0)
 		return (ctl_why(cc, EOPNOTSUPP,
-		    "monitors are not supported"));
+		    "monitors get copies: zero-copy is not supported"));
 	if (reg->nr_tx_rings > 1 || reg->nr_rx_rings > 1 ||
 	    reg->nr_host_tx_rings != 0 || reg->nr_host_rx_rings != 0)
 		return (ctl_why(cc, EOPNOTSUPP,
 		    "a port has one ring in each direction"));
-	if (vale_shared_size(&(struct vale_params){ reg->nr_tx_slots,
-	    reg->nr_rx_slots }, reg->nr_extra_bufs) == 0)
+	if (vale_shared_size(&(struct vale_params){
+	    .tx_slots = reg->nr_tx_slots, .rx_slots = reg->nr_rx_slots },
+	    reg->nr_extra_bufs) == 0)
 		return (ctl_why(cc, EINVAL, "slots must be %u to %u, extra "
 		    "buffers up to %u", VALE_SLOTS_MIN, VALE_SLOTS_MAX,
 		    VALE_EXTRA_BUFS_MAX));
@@ -157,6 +156,10 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg, int fds[3])
 
 	params->tx_slots = reg->nr_tx_slots;
 	params->rx_slots = reg->nr_rx_slots;
+	/* Other flags say how poll(2) works: that is the user's. */
+	params->monitor =
+	    ((reg->nr_flags & NR_MONITOR_TX) != 0 ? VALE_MIRROR_TX : 0) |
+	    ((reg->nr_flags & NR_MONITOR_RX) != 0 ? VALE_MIRROR_RX : 0);
 	size = roundup2(vale_shared_size(params, reg->nr_extra_bufs),
 	    VFU_DMA_PAGE);
 	vfu_dma_init(&cc->cc_dma, 0, port_pause, NULL);
@@ -224,6 +227,7 @@ ctl_register(struct ctl_conn *cc, size_t *size)
 		return (ctl_why(cc, error, "%s", error == EBUSY ?
 		    "the port is open already" : error == ENOSPC ?
 		    "the switch has no place for another port" :
+		    error == ENXIO ? "there is no such port" :
 		    strerror(error)));
 	port_describe(cc, reg);
 	cc->cc_nfds = 3;
@@ -261,6 +265,19 @@ ctl_header_get(struct ctl_conn *cc, size_t *size)
 	memset(hdr, 0, sizeof(*hdr));
 	hdr->nr_hdr_len = cc->cc_header;
 	*size = sizeof(*hdr);
+	return (0);
+}
+
+int
+ctl_missed(struct ctl_conn *cc, size_t *size)
+{
+	uint64_t missed;
+
+	if (cc->cc_port == NULL)
+		return (ctl_why(cc, ENXIO, "the connection has no port"));
+	missed = vale_missed(cc->cc_port);
+	memcpy(cc->cc_body, &missed, sizeof(missed));
+	*size = sizeof(missed);
 	return (0);
 }
 

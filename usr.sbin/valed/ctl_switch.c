@@ -244,6 +244,42 @@ ctl_rate_get(struct ctl_conn *cc, size_t *size)
 }
 
 int
+ctl_port_get(struct ctl_conn *cc, size_t *size)
+{
+	struct vale_port_settings *ps = cc->cc_body;
+
+	if (vale_port_settings(cc->cc_wire->vw_header.nr_name, ps) != 0)
+		return (no_port(cc));
+	*size = sizeof(*ps);
+	return (0);
+}
+
+int
+ctl_switch_get(struct ctl_conn *cc, size_t *size)
+{
+	struct vale_switch_settings *ss = cc->cc_body;
+
+	if (vale_switch_settings(cc->cc_wire->vw_header.nr_name, ss) != 0)
+		return (no_switch(cc));
+	*size = sizeof(*ss);
+	return (0);
+}
+
+int
+ctl_mirror(struct ctl_conn *cc, size_t *size __unused)
+{
+	const struct vale_wire_mirror *wm = cc->cc_body;
+
+	if (strnlen(wm->wm_of, sizeof(wm->wm_of)) == sizeof(wm->wm_of))
+		return (ctl_why(cc, EINVAL, "the mirrored name does not end"));
+	if (vale_set_mirror(cc->cc_wire->vw_header.nr_name, wm->wm_of,
+	    wm->wm_what) == 0)
+		return (0);
+	return (errno == ENXIO ? no_port(cc) : ctl_why(cc, errno,
+	    "a port can mirror another port of the same switch"));
+}
+
+int
 ctl_set(struct ctl_conn *cc, size_t *size __unused)
 {
 	const struct vale_wire_set *ws = cc->cc_body;
@@ -265,6 +301,21 @@ ctl_set(struct ctl_conn *cc, size_t *size __unused)
 	case VALE_WIRE_RATE:
 	case VALE_WIRE_RATE_FRAMES:
 		return (set_rate(cc, name, ws));
+	case VALE_WIRE_WEIGHT:
+		if (vale_set_weight(name, value) == 0)
+			return (0);
+		return (errno == ENXIO ? no_port(cc) : ctl_why(cc, errno,
+		    "the weight must be 1 to %u", VALE_WEIGHT_MAX));
+	case VALE_WIRE_PRIVATE:
+		if (value > 1)
+			return (ctl_why(cc, EINVAL,
+			    "a port is private, 1, or not, 0"));
+		return (vale_set_private(name, value) == 0 ? 0 : no_port(cc));
+	case VALE_WIRE_BATCH:
+		if (vale_set_batch(name, value) == 0)
+			return (0);
+		return (errno == ENXIO ? no_switch(cc) : ctl_why(cc, errno,
+		    "the batch must be 1 to %u slots", VALE_BATCH_MAX));
 	default:
 		return (ctl_why(cc, EOPNOTSUPP, "setting %u is not supported",
 		    ws->ws_setting));

@@ -151,8 +151,9 @@ static void
 deliver_outside(void *arg)
 {
 	struct vale_port *port = arg;
+	const unsigned int other = !port->vp_index;
 
-	vale_deliver(port, port->vp_switch->vs_port[!port->vp_index]);
+	vale_deliver(port, port->vp_switch->vs_port[other], other);
 }
 
 ATF_TC(senders);

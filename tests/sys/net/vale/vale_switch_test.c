@@ -488,7 +488,7 @@ ATF_TC_HEAD(port_limit, tc)
 ATF_TC_BODY(port_limit, tc)
 {
 	static struct vale_desc *d[VALE_FDB_PORTS];
-	const struct vale_params small = { 8, 8 };
+	const struct vale_params small = { .tx_slots = 8, .rx_slots = 8 };
 	struct vale_desc *extra;
 	char name[VALE_NAME_SIZE];
 	unsigned int i;

@@ -54,7 +54,8 @@ t_make(uint8_t *buf, uint32_t len, unsigned int dst, unsigned int src,
 struct vale_desc *
 t_open(const char *name, uint32_t tx_slots, uint32_t rx_slots)
 {
-	struct vale_params params = { tx_slots, rx_slots };
+	struct vale_params params = { .tx_slots = tx_slots,
+	    .rx_slots = rx_slots };
 	struct vale_desc *d;
 
 	d = vale_open(name, &params);

@@ -566,7 +566,7 @@ ATF_TC_BODY(wakeups, tc)
 static void *
 come_and_go(void *arg)
 {
-	const struct vale_params small = { 16, 16 };
+	const struct vale_params small = { .tx_slots = 16, .rx_slots = 16 };
 	struct station *st = arg;
 	struct vale_desc *d[3];
 	char name[VALE_NAME_SIZE];

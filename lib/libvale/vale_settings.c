@@ -1,0 +1,247 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Settings of switches and ports.  A setting that senders read changes while
+ * all senders of the switch are stopped; the learning table has its own rules.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "vale_impl.h"
+
+/* A change of a port; its value is valid.  Returns 0 or an errno. */
+typedef int	port_change(struct vale_port *port, const void *value);
+
+/* Make the change with all senders stopped. */
+static int
+change_port(const char *name, port_change *change, const void *value)
+{
+	struct vale_port *port;
+	int error = ENXIO;
+
+	pthread_mutex_lock(&vale_lock);
+	port = vale_port_find(name);
+	if (port != NULL) {
+		vale_switch_stop(port->vp_switch);
+		error = change(port, value);
+		vale_switch_go(port->vp_switch);
+	}
+	pthread_mutex_unlock(&vale_lock);
+	if (error == 0)
+		return (0);
+	errno = error;
+	return (-1);
+}
+
+/* The same of a switch. */
+static int
+change_switch(const char *name, void (*change)(struct vale_switch *, uint32_t),
+    uint32_t value)
+{
+	struct vale_switch *vs;
+
+	pthread_mutex_lock(&vale_lock);
+	vs = vale_switch_find(name, strlen(name));
+	if (vs != NULL) {
+		vale_switch_stop(vs);
+		change(vs, value);
+		vale_switch_go(vs);
+	}
+	pthread_mutex_unlock(&vale_lock);
+	if (vs != NULL)
+		return (0);
+	errno = ENXIO;
+	return (-1);
+}
+
+_Static_assert(VALE_WEIGHT_MAX == VALE_SHARE_WEIGHT_MAX, "weights");
+
+static int
+invalid(void)
+{
+	errno = EINVAL;
+	return (-1);
+}
+
+static void
+change_ageing(struct vale_switch *vs, uint32_t seconds)
+{
+	vale_fdb_set_ageing(&vs->vs_fdb, seconds);
+}
+
+int
+vale_set_ageing(const char *switch_name, uint32_t seconds)
+{
+	if (seconds > VALE_FDB_AGEING_MAX_S)
+		return (invalid());
+	return (change_switch(switch_name, change_ageing, seconds));
+}
+
+static void
+change_batch(struct vale_switch *vs, uint32_t slots)
+{
+	vs->vs_batch = slots;
+}
+
+int
+vale_set_batch(const char *switch_name, uint32_t slots)
+{
+	if (slots < 1 || slots > VALE_BATCH_MAX)
+		return (invalid());
+	return (change_switch(switch_name, change_batch, slots));
+}
+
+int
+vale_switch_settings(const char *switch_name, struct vale_switch_settings *ss)
+{
+	const struct vale_switch *vs;
+
+	pthread_mutex_lock(&vale_lock);
+	vs = vale_switch_find(switch_name, strlen(switch_name));
+	if (vs != NULL) {
+		ss->ss_ageing_s = vs->vs_fdb.f_ageing_s;
+		ss->ss_batch = vs->vs_batch;
+	}
+	pthread_mutex_unlock(&vale_lock);
+	if (vs != NULL)
+		return (0);
+	errno = ENXIO;
+	return (-1);
+}
+
+static int
+change_limit(struct vale_port *port, const void *value)
+{
+	const uint32_t *limit = value;
+
+	vale_fdb_set_limit(&port->vp_switch->vs_fdb, port->vp_index, *limit);
+	return (0);
+}
+
+int
+vale_set_limit(const char *name, uint32_t limit)
+{
+	if (limit > VALE_FDB_ENTRIES)
+		return (invalid());
+	return (change_port(name, change_limit, &limit));
+}
+
+static int
+change_rate(struct vale_port *port, const void *value)
+{
+	return (vale_rate_set(&port->vp_tx.vt_rate, value));
+}
+
+int
+vale_set_rate(const char *name, const struct vale_rate_conf *conf)
+{
+	return (change_port(name, change_rate, conf));
+}
+
+int
+vale_get_rate(const char *name, struct vale_rate_conf *conf)
+{
+	const struct vale_port *port;
+
+	pthread_mutex_lock(&vale_lock);
+	port = vale_port_find(name);
+	if (port != NULL)
+		*conf = port->vp_tx.vt_rate.r_conf;
+	pthread_mutex_unlock(&vale_lock);
+	if (port != NULL)
+		return (0);
+	errno = ENXIO;
+	return (-1);
+}
+
+static int
+change_weight(struct vale_port *port, const void *value)
+{
+	const uint32_t *weight = value;
+
+	port->vp_switch->vs_weight[port->vp_index] = *weight;
+	return (0);
+}
+
+int
+vale_set_weight(const char *name, uint32_t weight)
+{
+	if (weight < 1 || weight > VALE_WEIGHT_MAX)
+		return (invalid());
+	return (change_port(name, change_weight, &weight));
+}
+
+static int
+change_private(struct vale_port *port, const void *value)
+{
+	const bool *private = value;
+
+	port->vp_switch->vs_nprivate += *private - port->vp_private;
+	port->vp_private = *private;
+	return (0);
+}
+
+int
+vale_set_private(const char *name, bool private)
+{
+	return (change_port(name, change_private, &private));
+}
+
+struct mirror {
+	const char	*of;
+	unsigned int	 what;
+};
+
+static int
+change_mirror(struct vale_port *port, const void *value)
+{
+	const struct mirror *m = value;
+	const size_t len = strlen(port->vp_switch->vs_name);
+
+	if (m->what != 0 && (strcmp(m->of, port->vp_name) == 0 ||
+	    strncmp(m->of, port->vp_name, len + 1) != 0))
+		return (EINVAL);
+	vale_mirror_set(port, m->of, m->what);
+	return (0);
+}
+
+int
+vale_set_mirror(const char *name, const char *of, unsigned int what)
+{
+	const struct mirror m = { of, what };
+
+	if ((what & ~VALE_MIRROR_BOTH) != 0 ||
+	    (what != 0 && (of == NULL || vale_name_error(of) != NULL)))
+		return (invalid());
+	return (change_port(name, change_mirror, &m));
+}
+
+int
+vale_port_settings(const char *name, struct vale_port_settings *ps)
+{
+	const struct vale_port *port;
+	const struct vale_switch *vs;
+
+	pthread_mutex_lock(&vale_lock);
+	port = vale_port_find(name);
+	if (port != NULL) {
+		vs = port->vp_switch;
+		memset(ps, 0, sizeof(*ps));
+		ps->ps_limit = vs->vs_fdb.f_limit[port->vp_index];
+		ps->ps_private = port->vp_private;
+		ps->ps_weight = vs->vs_weight[port->vp_index];
+		ps->ps_mirror = port->vp_mirror_what;
+		memcpy(ps->ps_mirror_of, port->vp_mirror_of,
+		    sizeof(ps->ps_mirror_of));
+	}
+	pthread_mutex_unlock(&vale_lock);
+	if (port != NULL)
+		return (0);
+	errno = ENXIO;
+	return (-1);
+}

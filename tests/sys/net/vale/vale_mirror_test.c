@@ -1,0 +1,477 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Mirrors and monitors: who gets copies of what, and that nobody else notices.
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_test.h"
+#include "vale_vnet.h"
+
+/* Station n is at port[n]. */
+static struct vale_desc *port[4];
+static const char *const port_name[] = { "valet0:p0", "valet0:p1",
+    "valet0:p2", "valet0:p3" };
+
+static void
+open_ports(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(port); i++)
+		port[i] = t_open(port_name[i], 0, 0);
+	for (i = 0; i < nitems(port); i++)
+		t_send(port[i], 60, EVERYBODY, i, 0);
+	for (i = 0; i < nitems(port); i++)
+		t_drain(port[i]);
+}
+
+static void
+close_ports(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(port); i++)
+		vale_close(port[i]);
+}
+
+static struct vale_desc *
+monitor(const char *name, unsigned int what)
+{
+	const struct vale_params params = { .monitor = what };
+	struct vale_desc *d;
+
+	d = vale_open(name, &params);
+	ATF_REQUIRE_MSG(d != NULL, "monitor of %s: %s", name, strerror(errno));
+	return (d);
+}
+
+TEST(tx, "A monitor gets what its port sends, in order, and nothing else")
+{
+	struct vale_desc *m;
+	struct t_frame f;
+	uint32_t i;
+
+	open_ports();
+	m = monitor(port_name[1], VALE_MIRROR_TX);
+	for (i = 0; i < 300; i++)
+		t_queue(port[1], 60 + i, i % 3 == 0 ? EVERYBODY :
+		    i % 3 == 1 ? 0 : 2, 1, i);
+	ATF_REQUIRE_EQ(0, vale_txsync(port[1]));
+	t_send(port[0], 60, 1, 0, 1);
+	t_send(port[0], 60, EVERYBODY, 0, 2);
+	ATF_REQUIRE_EQ(0, vale_rxsync(m));
+	for (i = 0; i < 300; i++) {
+		ATF_REQUIRE(t_take(m, &f));
+		ATF_REQUIRE_EQ(1, f.f_src);
+		ATF_REQUIRE_EQ(i, f.f_seq);
+		ATF_REQUIRE_EQ(60 + i, f.f_len);
+	}
+	t_expect_none(m);
+	/* The others get what they get without it. */
+	ATF_CHECK_EQ(200, t_drain(port[0]));
+	ATF_CHECK_EQ(2, t_drain(port[1]));
+	ATF_CHECK_EQ(201, t_drain(port[2]));
+	ATF_CHECK_EQ(101, t_drain(port[3]));
+	T_COUNT(port[1], TX_MIRROR, 300);
+	T_COUNT(port[0], TX_MIRROR, 0);
+	vale_close(m);
+	t_send(port[1], 60, 0, 1, 300);
+	T_COUNT(port[1], TX_MIRROR, 300);
+	close_ports();
+}
+
+TEST(rx, "A monitor gets what the switch has for its port, of each sender")
+{
+	struct vale_desc *m;
+	struct t_frame f;
+	uint32_t i;
+
+	open_ports();
+	m = monitor(port_name[1], VALE_MIRROR_RX);
+	for (i = 0; i < 300; i++)
+		t_queue(port[0], 60, i % 3 == 0 ? EVERYBODY : i % 3, 0, i);
+	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
+	t_send(port[1], 60, 0, 1, 1);
+	t_send(port[2], 60, 1, 2, 7);
+	t_send(port[2], 60, 3, 2, 8);
+	ATF_REQUIRE_EQ(0, vale_rxsync(m));
+	for (i = 0; i < 300; i++) {
+		if (i % 3 == 2)
+			continue;
+		ATF_REQUIRE(t_take(m, &f));
+		ATF_REQUIRE_EQ(0, f.f_src);
+		ATF_REQUIRE_EQ(i, f.f_seq);
+	}
+	ATF_REQUIRE(t_take(m, &f));
+	ATF_CHECK_EQ(2, f.f_src);
+	ATF_CHECK_EQ(7, f.f_seq);
+	t_expect_none(m);
+	ATF_CHECK_EQ(201, t_drain(port[1]));
+	T_COUNT(port[0], TX_MIRROR, 200);
+	T_COUNT(port[2], TX_MIRROR, 1);
+	vale_close(m);
+	close_ports();
+}
+
+TEST(several, "A port may have several monitors, each for its directions")
+{
+	struct vale_desc *both, *tx, *rx;
+
+	open_ports();
+	both = monitor(port_name[1], VALE_MIRROR_BOTH);
+	tx = monitor(port_name[1], VALE_MIRROR_TX);
+	rx = monitor(port_name[1], VALE_MIRROR_RX);
+	t_send(port[1], 60, 0, 1, 1);
+	t_send(port[0], 60, 1, 0, 2);
+	ATF_CHECK_EQ(2, t_drain(both));
+	t_expect(tx, 60, 1, 1);
+	t_expect(rx, 60, 0, 2);
+	T_COUNT(port[1], TX_MIRROR, 2);
+	T_COUNT(port[0], TX_MIRROR, 2);
+	T_COUNT(port[1], TX_COPY, nitems(port) - 1 + 1);
+	vale_close(both);
+	vale_close(tx);
+	vale_close(rx);
+	close_ports();
+}
+
+TEST(dropped, "A monitor of what a port sends gets what the switch drops, and "
+    "nothing malformed")
+{
+	struct vale_desc *m;
+
+	open_ports();
+	m = monitor(port_name[1], VALE_MIRROR_TX);
+	ATF_REQUIRE_EQ(0, vale_set_limit(port_name[1], 1));
+	/* To itself; from an address too many; too short. */
+	t_send(port[1], 60, 1, 1, 1);
+	t_expect(m, 60, 1, 1);
+	t_send(port[1], 60, 0, 99, 2);
+	t_expect(m, 60, 99, 2);
+	t_put(port[1], (const uint8_t *)"short", 5, 5, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(port[1]));
+	t_expect_none(m);
+	T_COUNT(port[1], TX_SELF, 1);
+	T_COUNT(port[1], TX_LIMIT, 1);
+	T_COUNT(port[1], TX_RUNT, 1);
+	vale_close(m);
+	close_ports();
+}
+
+TEST(full, "A monitor without space loses copies, and nobody else loses "
+    "anything")
+{
+	const struct vale_params params = { .rx_slots = 16,
+	    .monitor = VALE_MIRROR_BOTH };
+	struct vale_desc *m;
+	uint32_t got, i;
+
+	open_ports();
+	m = vale_open(port_name[1], &params);
+	ATF_REQUIRE(m != NULL);
+	for (i = 0; i < 100; i++)
+		t_send(port[1], 60, 0, 1, i);
+	ATF_CHECK_EQ(15, t_drain(m));
+	ATF_CHECK_EQ(85, vale_missed(m));
+	ATF_CHECK_EQ(100, t_drain(port[0]));
+	T_COUNT(port[0], RX_FULL, 0);
+	T_COUNT(port[1], TX_MIRROR, 100);
+	/* A port without space: its monitor gets what it cannot take. */
+	for (i = got = 0; i < 2000; i++) {
+		t_send(port[0], 60, 1, 0, i);
+		got += t_drain(m);
+	}
+	ATF_CHECK_EQ(2000, got);
+	T_COUNT(port[1], RX_FULL, 2000 - VALE_SLOTS_DEFAULT + 1);
+	vale_close(m);
+	close_ports();
+}
+
+TEST(silent, "A monitor sends nothing, and is no destination")
+{
+	struct vale_desc *m;
+
+	open_ports();
+	m = monitor(port_name[1], VALE_MIRROR_BOTH);
+	t_queue(m, 60, EVERYBODY, 7, 1);
+	ATF_CHECK_ERRNO(EIO, vale_txsync(m) == -1);
+	ATF_CHECK_EQ(m->txring->num_slots - 1, nm_ring_space(m->txring));
+	/* Its head may be anything. */
+	m->txring->head = m->txring->num_slots;
+	ATF_CHECK(vale_txsync(m) == -1);
+	t_expect_none(port[0]);
+	/* Flooded: neither a copy for it nor a place in the count. */
+	t_send(port[0], 60, EVERYBODY, 0, 1);
+	T_COUNT(port[0], TX_COPY, 2 * (nitems(port) - 1));
+	ATF_CHECK_EQ(1, t_drain(m));
+	vale_close(m);
+	close_ports();
+}
+
+TEST(waits, "A monitor's descriptor becomes readable with a copy")
+{
+	struct vale_desc *m;
+
+	open_ports();
+	m = monitor(port_name[1], VALE_MIRROR_TX);
+	t_expect_none(m);
+	ATF_CHECK(!t_readable(m));
+	t_send(port[1], 60, 0, 1, 1);
+	ATF_CHECK(t_readable(m));
+	t_expect(m, 60, 1, 1);
+	vale_close(m);
+	close_ports();
+}
+
+TEST(again, "A monitor stays when its port is closed, and goes on with the next "
+    "of this name; the switch ends with the last of both")
+{
+	struct vale_desc *a, *m;
+
+	ATF_CHECK_ERRNO(ENXIO, vale_open("valet1:a",
+	    &(struct vale_params){ .monitor = VALE_MIRROR_TX }) == NULL);
+	a = t_open("valet1:a", 0, 0);
+	ATF_CHECK_ERRNO(ENXIO, vale_open("valet1:b",
+	    &(struct vale_params){ .monitor = VALE_MIRROR_TX }) == NULL);
+	ATF_CHECK_ERRNO(EINVAL, vale_open("valet1:a",
+	    &(struct vale_params){ .monitor = 4 }) == NULL);
+	m = monitor("valet1:a", VALE_MIRROR_TX);
+	t_send(a, 60, 0, 1, 1);
+	t_expect(m, 60, 1, 1);
+	vale_close(a);
+	t_expect_none(m);
+	ATF_CHECK_EQ(0, vale_set_ageing("valet1", 17));
+	a = t_open("valet1:a", 0, 0);
+	t_send(a, 60, 0, 1, 2);
+	t_expect(m, 60, 1, 2);
+	vale_close(a);
+	vale_close(m);
+	ATF_CHECK_ERRNO(ENXIO, vale_set_ageing("valet1", 17) == -1);
+}
+
+TEST(mirror, "A port that mirrors another stays a port like any other")
+{
+	struct t_frame f;
+
+	open_ports();
+	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], port_name[1],
+	    VALE_MIRROR_BOTH));
+	t_send(port[1], 60, 0, 1, 1);
+	t_expect(port[3], 60, 1, 1);
+	t_send(port[0], 60, 1, 0, 2);
+	t_expect(port[3], 60, 0, 2);
+	/* Its own frames: to it, from it, and to the mirrored port. */
+	t_send(port[0], 60, 3, 0, 3);
+	t_expect(port[3], 60, 0, 3);
+	t_drain(port[1]);
+	t_send(port[3], 60, 1, 3, 4);
+	t_expect(port[1], 60, 3, 4);
+	t_expect_none(port[3]);
+	/* From the mirrored port to it: as a port, and as its mirror. */
+	t_send(port[1], 60, 3, 1, 5);
+	ATF_REQUIRE_EQ(0, vale_rxsync(port[3]));
+	ATF_REQUIRE(t_take(port[3], &f) && f.f_seq == 5);
+	ATF_REQUIRE(t_take(port[3], &f) && f.f_seq == 5);
+	t_expect_none(port[3]);
+	/* Another port instead; then none. */
+	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], port_name[2],
+	    VALE_MIRROR_TX));
+	t_send(port[1], 60, 0, 1, 6);
+	t_expect_none(port[3]);
+	t_send(port[2], 60, 0, 2, 7);
+	t_expect(port[3], 60, 2, 7);
+	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], NULL, 0));
+	t_send(port[2], 60, 0, 2, 8);
+	t_expect_none(port[3]);
+	close_ports();
+}
+
+TEST(chain, "What a port gets as a mirror is not mirrored again, and two ports "
+    "may mirror each other")
+{
+	open_ports();
+	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[2], port_name[3],
+	    VALE_MIRROR_BOTH));
+	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], port_name[2],
+	    VALE_MIRROR_BOTH));
+	t_send(port[0], 60, 2, 0, 1);
+	t_expect(port[2], 60, 0, 1);
+	t_expect(port[3], 60, 0, 1);
+	t_send(port[2], 60, 3, 2, 2);
+	ATF_CHECK_EQ(2, t_drain(port[3]));
+	t_expect_none(port[2]);
+	close_ports();
+}
+
+/* One sink's frames. */
+static uint32_t sunk;
+
+static void
+sink(void *arg __unused, struct frame_source *frames __unused)
+{
+	sunk++;
+}
+
+TEST(sink, "The sink of a mirror is asked, too")
+{
+	open_ports();
+	ATF_REQUIRE_EQ(0, vale_set_sink(port[3], sink, NULL));
+	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], port_name[1],
+	    VALE_MIRROR_TX));
+	t_send(port[1], 60, 0, 1, 1);
+	ATF_CHECK_EQ(1, sunk);
+	t_expect(port[3], 60, 1, 1);
+	close_ports();
+}
+
+TEST(batches, "Copies of frames of many slots, in batches that wrap the ring")
+{
+	struct vale_desc *m;
+	struct t_frame f;
+	uint32_t i, j, len, next = 0;
+
+	open_ports();
+	m = monitor(port_name[1], VALE_MIRROR_TX);
+	for (i = 0; i < 200; i++) {
+		for (j = 0; j < i % 5 + 1; j++)
+			t_queue(port[1], 60 + (i * 977 + j * 131) % 9000,
+			    i % 2, 1, i * 8 + j);
+		ATF_REQUIRE_EQ(0, vale_txsync(port[1]));
+		ATF_REQUIRE_EQ(0, vale_rxsync(m));
+		for (j = 0; j < i % 5 + 1; j++) {
+			len = 60 + (i * 977 + j * 131) % 9000;
+			ATF_REQUIRE(t_take(m, &f));
+			ATF_REQUIRE_EQ(i * 8 + j, f.f_seq);
+			ATF_REQUIRE_EQ(len, f.f_len);
+			next++;
+		}
+		t_drain(port[0]);
+	}
+	T_COUNT(port[1], TX_MIRROR, next);
+	vale_close(m);
+	close_ports();
+}
+
+TEST(offloads, "A monitor without virtio-net headers gets segments with complete "
+    "checksums, whatever its port sends and gets; one with headers gets what "
+    "was sent")
+{
+	static struct vn_sent s;
+	struct vale_desc *from, *m[2], *to;
+	struct packet p;
+	uint32_t i, seed = 1;
+
+	to = vn_port("valet0:to", VN_LONG, 256, 2);
+	from = vn_port("valet0:from", VN_LONG, 256, 1);
+	vn_drain(to);
+	m[0] = monitor("valet0:from", VALE_MIRROR_TX);
+	m[1] = monitor("valet0:to", VALE_MIRROR_RX);
+	ATF_REQUIRE_EQ(0, vale_set_header(m[1], VN_LONG));
+	for (i = 0; i < 50; i++) {
+		p = vn_packet(20000, &seed);
+		vn_make(&s, &p, i % 2 == 0 ? 0 : 700, 2, 1);
+		vn_put_sent(from, VN_LONG, &s, 1800, false);
+		ATF_REQUIRE_EQ(0, vale_txsync(from));
+		ATF_REQUIRE_EQ(0, vale_rxsync(m[0]));
+		ATF_REQUIRE_EQ(0, vale_rxsync(m[1]));
+		ATF_REQUIRE_EQ(0, vale_rxsync(to));
+		vn_expect(m[0], 0, &s);
+		vn_expect(m[1], VN_LONG, &s);
+		vn_expect(to, VN_LONG, &s);
+	}
+	vn_expect_none(m[0]);
+	vn_expect_none(m[1]);
+	vale_close(m[0]);
+	vale_close(m[1]);
+	vale_close(from);
+	vale_close(to);
+}
+
+TEST(accounted, "Each copy is received or counted as dropped, at random ports, "
+    "mirrors and monitors")
+{
+	static const uint32_t slots[] = { 64, 128, 1024 };
+	struct vale_params params = { .tx_slots = 0 };
+	struct vale_desc *m[nitems(slots)];
+	uint64_t copies = 0, drained = 0, missed = 0, rx = 0;
+	unsigned int a, b, i, j;
+	uint32_t seed = 1;
+
+	open_ports();
+	for (i = 0; i < nitems(m); i++) {
+		params.rx_slots = slots[i];
+		params.monitor = 1 + i;
+		m[i] = vale_open(port_name[i], &params);
+		ATF_REQUIRE(m[i] != NULL);
+	}
+	for (i = 0; i < 20000; i++) {
+		a = test_below(&seed, nitems(port));
+		b = test_below(&seed, nitems(port));
+		switch (test_below(&seed, 64)) {
+		case 0:
+			(void)vale_set_mirror(port_name[a], port_name[b],
+			    test_below(&seed, 4));
+			break;
+		case 1:
+			ATF_REQUIRE_EQ(0, vale_set_private(port_name[a],
+			    test_chance(&seed, 1, 2)));
+			break;
+		case 2:
+			for (j = 0; j < nitems(m); j++)
+				drained += t_drain(m[j]);
+			break;
+		case 3:
+			t_drain(port[a]);
+			break;
+		default:
+			t_send(port[a], 60, b == a ? EVERYBODY : b, a, i);
+			break;
+		}
+	}
+	for (j = 0; j < nitems(m); j++) {
+		drained += t_drain(m[j]);
+		missed += vale_missed(m[j]);
+	}
+	for (i = 0; i < nitems(port); i++) {
+		copies += t_count(port[i], VALE_C_TX_COPY) +
+		    t_count(port[i], VALE_C_TX_MIRROR);
+		rx += t_count(port[i], VALE_C_RX_FRAME) +
+		    t_count(port[i], VALE_C_RX_FULL);
+	}
+	ATF_CHECK(missed > 0);
+	ATF_CHECK_EQ(copies, rx + drained + missed);
+	for (j = 0; j < nitems(m); j++)
+		vale_close(m[j]);
+	close_ports();
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, tx);
+	ATF_TP_ADD_TC(tp, rx);
+	ATF_TP_ADD_TC(tp, several);
+	ATF_TP_ADD_TC(tp, dropped);
+	ATF_TP_ADD_TC(tp, full);
+	ATF_TP_ADD_TC(tp, silent);
+	ATF_TP_ADD_TC(tp, waits);
+	ATF_TP_ADD_TC(tp, again);
+	ATF_TP_ADD_TC(tp, mirror);
+	ATF_TP_ADD_TC(tp, chain);
+	ATF_TP_ADD_TC(tp, sink);
+	ATF_TP_ADD_TC(tp, batches);
+	ATF_TP_ADD_TC(tp, offloads);
+	ATF_TP_ADD_TC(tp, accounted);
+	return (atf_no_error());
+}

@@ -1,0 +1,259 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Settings of switches and ports: private ports, weights, the batch.
+ * vale_rate_test has limits of senders, vale_mirror_test mirrors.
+ */
+
+#include <sys/param.h>
+#include <dev/netmap/vale_fdb.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_test.h"
+
+TEST(private, "No frame passes from one private port to another, and all others "
+    "do")
+{
+	struct vale_desc *d[4];
+	char name[] = "valet0:p0";
+	unsigned int a, b, i;
+	bool both;
+
+	for (i = 0; i < nitems(d); i++) {
+		name[sizeof(name) - 2] = '0' + i;
+		d[i] = t_open(name, 0, 0);
+		t_send(d[i], 60, EVERYBODY, i, 0);
+	}
+	ATF_REQUIRE_EQ(0, vale_set_private("valet0:p1", true));
+	ATF_REQUIRE_EQ(0, vale_set_private("valet0:p1", true));
+	ATF_REQUIRE_EQ(0, vale_set_private("valet0:p3", true));
+	for (i = 0; i < nitems(d); i++)
+		t_drain(d[i]);
+	for (a = 0; a < nitems(d); a++)
+		for (b = 0; b < nitems(d); b++) {
+			if (a == b)
+				continue;
+			both = a % 2 == 1 && b % 2 == 1;
+			t_send(d[a], 60, b, a, 10 * a + b);
+			if (both)
+				t_expect_none(d[b]);
+			else
+				t_expect(d[b], 60, a, 10 * a + b);
+		}
+	T_COUNT(d[1], TX_PRIVATE, 1);
+	T_COUNT(d[3], TX_PRIVATE, 1);
+	T_COUNT(d[0], TX_PRIVATE, 0);
+	/* To all, also in one batch with a frame to one. */
+	t_queue(d[1], 60, 0, 1, 1);
+	t_queue(d[1], 60, EVERYBODY, 1, 2);
+	t_queue(d[1], 60, 3, 1, 3);
+	ATF_REQUIRE_EQ(0, vale_txsync(d[1]));
+	ATF_CHECK_EQ(2, t_drain(d[0]));
+	ATF_CHECK_EQ(1, t_drain(d[2]));
+	ATF_CHECK_EQ(0, t_drain(d[3]));
+	t_send(d[0], 60, EVERYBODY, 0, 4);
+	for (i = 1; i < nitems(d); i++)
+		t_expect(d[i], 60, 0, 4);
+	/* To p0, then the only other port; to p0 and p2; flooded; to p0. */
+	T_COUNT(d[1], TX_COPY, 1 + 2 + 2 + 1);
+	T_COUNT(d[1], TX_FLOOD, 2);
+	/* No longer private. */
+	ATF_REQUIRE_EQ(0, vale_set_private("valet0:p3", false));
+	t_send(d[1], 60, 3, 1, 5);
+	t_expect(d[3], 60, 1, 5);
+	/* Private ports alone: nobody to send to. */
+	ATF_REQUIRE_EQ(0, vale_set_private("valet0:p3", true));
+	vale_close(d[0]);
+	vale_close(d[2]);
+	t_send(d[1], 60, EVERYBODY, 1, 6);
+	T_COUNT(d[1], TX_NODEST, 1);
+	/* A port that is opened again is not private. */
+	vale_close(d[3]);
+	d[3] = t_open("valet0:p3", 0, 0);
+	t_send(d[1], 60, EVERYBODY, 1, 7);
+	t_expect(d[3], 60, 1, 7);
+	vale_close(d[1]);
+	vale_close(d[3]);
+}
+
+TEST(batch, "A sender takes as many slots at once as is set, and its last frame "
+    "whole")
+{
+	static uint8_t frame[9000];
+	struct vale_switch_settings ss;
+	struct vale_desc *d, *to;
+	unsigned int i;
+
+	to = t_open("valet0:to", 0, 0);
+	d = t_open("valet0:d", 0, 0);
+	t_send(to, 60, EVERYBODY, 2, 0);
+	ATF_REQUIRE_EQ(0, vale_switch_settings("valet0", &ss));
+	ATF_CHECK_EQ(VALE_BATCH_MAX, ss.ss_batch);
+	for (i = 0; i < 100; i++)
+		t_queue(d, 60, 2, 1, i);
+	ATF_REQUIRE_EQ(0, vale_txsync(d));
+	T_COUNT(d, TX_BATCH, 1);
+	ATF_REQUIRE_EQ(0, vale_set_batch("valet0", 8));
+	for (i = 0; i < 100; i++)
+		t_queue(d, 60, 2, 1, i);
+	ATF_REQUIRE_EQ(0, vale_txsync(d));
+	T_COUNT(d, TX_BATCH, 1 + 13);
+	ATF_REQUIRE_EQ(0, vale_set_batch("valet0", 1));
+	t_make(frame, sizeof(frame), 2, 1, 1);
+	t_put(d, frame, sizeof(frame), 1000, false);
+	t_put(d, frame, sizeof(frame), 1000, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(d));
+	T_COUNT(d, TX_BATCH, 1 + 13 + 2);
+	ATF_CHECK_EQ(202, t_drain(to));
+	vale_close(d);
+	vale_close(to);
+}
+
+/*
+ * Two senders offer frames all the time to a receiver that takes a few.
+ * Returns the part of the first, in 1/1000.
+ */
+static unsigned int
+part(struct vale_desc *to, struct vale_desc *a, struct vale_desc *b)
+{
+	unsigned int got[2] = { 0, 0 }, i, round;
+	struct t_frame f;
+
+	for (round = 0; round < 2000; round++) {
+		for (i = 0; i < 32; i++) {
+			t_queue(a, 60, 9, 0, 0);
+			t_queue(b, 60, 9, 1, 0);
+		}
+		ATF_REQUIRE_EQ(0, vale_txsync(a));
+		ATF_REQUIRE_EQ(0, vale_txsync(b));
+		ATF_REQUIRE_EQ(0, vale_rxsync(to));
+		for (i = 0; i < 8 && t_take(to, &f); i++)
+			if (round >= 200)
+				got[f.f_src]++;
+	}
+	return (1000 * got[0] / (got[0] + got[1]));
+}
+
+TEST(weight, "While a ring is short of space, senders get its slots by their "
+    "weights")
+{
+	static const struct {
+		uint32_t	a, b;
+		unsigned int	part;
+	} w[] = { { 1, 1, 500 }, { 3, 1, 750 }, { 1, 3, 250 }, { 100, 1, 990 },
+	    { 2, 2, 500 } };
+	struct vale_port_settings ps;
+	struct vale_desc *a, *b, *to;
+	unsigned int got, i;
+
+	to = t_open("valet0:to", 0, 513);
+	a = t_open("valet0:a", 0, 0);
+	b = t_open("valet0:b", 0, 0);
+	t_send(to, 60, EVERYBODY, 9, 0);
+	for (i = 0; i < nitems(w); i++) {
+		ATF_REQUIRE_EQ(0, vale_set_weight("valet0:a", w[i].a));
+		ATF_REQUIRE_EQ(0, vale_set_weight("valet0:b", w[i].b));
+		got = part(to, a, b);
+		ATF_CHECK_MSG(got + 20 >= w[i].part && got <= w[i].part + 20,
+		    "%u and %u: %u of 1000", w[i].a, w[i].b, got);
+	}
+	/* The weight goes with the port. */
+	vale_close(a);
+	a = t_open("valet0:a", 0, 0);
+	ATF_REQUIRE_EQ(0, vale_port_settings("valet0:a", &ps));
+	ATF_CHECK_EQ(1, ps.ps_weight);
+	vale_close(a);
+	vale_close(b);
+	vale_close(to);
+}
+
+TEST(values, "What is set is read back; an invalid value is refused and changes "
+    "nothing")
+{
+	struct vale_port_settings ps;
+	struct vale_switch_settings ss;
+	struct vale_desc *a, *b;
+
+	a = t_open("valet0:a", 0, 0);
+	b = t_open("valet0:b", 0, 0);
+	ATF_REQUIRE_EQ(0, vale_port_settings("valet0:a", &ps));
+	ATF_CHECK_EQ(0, ps.ps_limit);
+	ATF_CHECK_EQ(1, ps.ps_weight);
+	ATF_CHECK(!ps.ps_private);
+	ATF_CHECK_EQ(0, ps.ps_mirror);
+	ATF_CHECK_STREQ("", ps.ps_mirror_of);
+
+	ATF_REQUIRE_EQ(0, vale_set_limit("valet0:a", 3));
+	ATF_REQUIRE_EQ(0, vale_set_weight("valet0:a", VALE_WEIGHT_MAX));
+	ATF_REQUIRE_EQ(0, vale_set_private("valet0:a", true));
+	/* It need not be there. */
+	ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:a", "valet0:c",
+	    VALE_MIRROR_RX));
+	ATF_CHECK_ERRNO(EINVAL, vale_set_limit("valet0:a",
+	    VALE_FDB_ENTRIES + 1) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_weight("valet0:a", 0) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_weight("valet0:a",
+	    VALE_WEIGHT_MAX + 1) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet0:a",
+	    VALE_MIRROR_RX) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet1:b",
+	    VALE_MIRROR_RX) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet00:b",
+	    VALE_MIRROR_RX) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet0:",
+	    VALE_MIRROR_RX) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", NULL,
+	    VALE_MIRROR_RX) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet0:b", 4) ==
+	    -1);
+	ATF_REQUIRE_EQ(0, vale_port_settings("valet0:a", &ps));
+	ATF_CHECK_EQ(3, ps.ps_limit);
+	ATF_CHECK_EQ(VALE_WEIGHT_MAX, ps.ps_weight);
+	ATF_CHECK(ps.ps_private);
+	ATF_CHECK_EQ(VALE_MIRROR_RX, ps.ps_mirror);
+	ATF_CHECK_STREQ("valet0:c", ps.ps_mirror_of);
+	ATF_REQUIRE_EQ(0, vale_port_settings("valet0:b", &ps));
+	ATF_CHECK_EQ(1, ps.ps_weight);
+	ATF_CHECK(!ps.ps_private);
+
+	ATF_REQUIRE_EQ(0, vale_set_ageing("valet0", 17));
+	ATF_REQUIRE_EQ(0, vale_set_batch("valet0", 2));
+	ATF_CHECK_ERRNO(EINVAL, vale_set_ageing("valet0",
+	    VALE_FDB_AGEING_MAX_S + 1) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_batch("valet0", 0) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_batch("valet0",
+	    VALE_BATCH_MAX + 1) == -1);
+	ATF_REQUIRE_EQ(0, vale_switch_settings("valet0", &ss));
+	ATF_CHECK_EQ(17, ss.ss_ageing_s);
+	ATF_CHECK_EQ(2, ss.ss_batch);
+
+	ATF_CHECK_ERRNO(ENXIO, vale_set_limit("valet0:c", 1) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set_weight("valet0:c", 1) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set_private("valet0:c", true) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set_mirror("valet0:c", "valet0:a",
+	    VALE_MIRROR_RX) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_port_settings("valet0:c", &ps) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set_batch("valet1", 1) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_switch_settings("valet1", &ss) == -1);
+	vale_close(a);
+	vale_close(b);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, private);
+	ATF_TP_ADD_TC(tp, batch);
+	ATF_TP_ADD_TC(tp, weight);
+	ATF_TP_ADD_TC(tp, values);
+	return (atf_no_error());
+}

@@ -32,7 +32,7 @@ TARGET_OS?=	${.MAKE.OS}
 SUBDIR=		compat lib/libvale lib/libtestbed usr.sbin/bhyve .WAIT \
 		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run \
 		lib/libvale_valed \
-		usr.bin/netmap-run share/systemd .WAIT tests \
+		usr.bin/netmap-run usr.bin/vale-cap share/systemd .WAIT tests \
 		bench bench/nettest share/dtrace
 .else
 SRCTOP?=	/usr/src
@@ -40,7 +40,7 @@ SYSDIR?=	${SRCTOP}/sys
 # Only the source tree's makefiles know the libraries of LIBADD and of tests.
 MAKESYSPATH?=	${SRCTOP}/share/mk
 .export SRCTOP SYSDIR MAKESYSPATH
-SUBDIR=		usr.sbin/bhyve share/dtrace share/man tests
+SUBDIR=		usr.sbin/bhyve usr.bin/vale-cap share/dtrace share/man tests
 .for _m in if_lem vale_learn
 .if exists(${.CURDIR}/sys/modules/${_m}/Makefile)
 SUBDIR+=	sys/modules/${_m}

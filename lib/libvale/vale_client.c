@@ -209,6 +209,7 @@ vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 		error = EPROTO;
 		goto fail;
 	}
+	cp->cp_gone = 0;
 	cp->cp_fd = fd;
 	cp->cp_memory = call.fds[0];
 	cp->cp_tx_kick = call.fds[1];
@@ -296,15 +297,18 @@ vale_client_txsync(struct vale_client_port *cp)
 	return (0);
 }
 
-/* Take all kicks. */
+/* Take all kicks, and see whether valed has ended. */
 static void
-kick_drain(int fd)
+kick_drain(struct vale_client_port *cp, int fd)
 {
 	char kicks[64];
+	ssize_t n;
 
-	while (recv(fd, kicks, sizeof(kicks), MSG_DONTWAIT) ==
-	    (ssize_t)sizeof(kicks))
-		;
+	do {
+		n = recv(fd, kicks, sizeof(kicks), MSG_DONTWAIT);
+	} while (n == (ssize_t)sizeof(kicks));
+	if (n == 0)
+		atomic_store_32(&cp->cp_gone, 1);
 }
 
 int
@@ -331,7 +335,7 @@ vale_client_rxwait(struct vale_client_port *cp)
 {
 	struct vale_csb *csb = cp->cp_csb;
 
-	kick_drain(cp->cp_rx_kick);
+	kick_drain(cp, cp->cp_rx_kick);
 	atomic_store_32(&csb->rx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
 	cp->cp_rxring->tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
@@ -343,7 +347,7 @@ vale_client_txwait(struct vale_client_port *cp)
 {
 	struct vale_csb *csb = cp->cp_csb;
 
-	kick_drain(cp->cp_tx_kick);
+	kick_drain(cp, cp->cp_tx_kick);
 	atomic_store_32(&csb->tx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
 	cp->cp_txring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);

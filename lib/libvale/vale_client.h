@@ -75,6 +75,9 @@ struct vale_client_port {
 	struct netmap_ring	*cp_rxring;
 	struct nmreq_register	 cp_reg;	/* as valed has granted it */
 	int			 cp_memory;	/* its descriptor */
+	uint32_t		 cp_gone;	/* valed has ended; set by
+						   the functions that wait;
+						   atomic */
 };
 
 /*

@@ -214,6 +214,10 @@ vale_rxsync(struct vale_desc *d)
 	n = 1;
 	if (vale_client_rxwait(&vp->vp_client))
 		(void)!write(vp->vp_self, &n, sizeof(n));
+	if (atomic_load_32(&vp->vp_client.cp_gone) != 0) {
+		errno = ENXIO;
+		return (-1);
+	}
 	return (0);
 }
 

@@ -12,12 +12,12 @@
  */
 
 #include <sys/param.h>
-#include <dev/netmap/vale_rate.h>
 
 #include <ctype.h>
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static const char usage_text[] =
     "       valectl [-c socket] [-j] -s valeSSS|all [interval [count]]\n"
     "       valectl [-c socket] -a valeSSS:interface[,kind=kind]\n"
     "       valectl [-c socket] -d valeSSS:interface\n"
-    "       valectl [-c socket] -o valeSSS[:PPP] setting=value\n"
+    "       valectl [-c socket] [-j] -o valeSSS[:PPP] [setting=value ...]\n"
     "\n"
     "  without a verb, list all ports\n"
     "  -l  a port's place in the list\n"
@@ -47,15 +47,15 @@ static const char usage_text[] =
     "  -s  the rates of a switch's ports, each second or interval\n"
     "  -a  attach an interface of the host\n"
     "  -d  detach it\n"
-    "  -o  change a setting: of a switch ageing=seconds; of a port\n"
-    "      limit=addresses, rate=limit[,burst=size]; 0 for never and none\n"
+    "  -o  change settings, or show them: of a switch ageing=seconds and\n"
+    "      batch=slots; of a port limit=addresses, mirror=valeSSS:PPP[/t|/r],\n"
+    "      private=yes|no, rate=limit[,burst=size], weight=n\n"
     "  -c  valed's control socket, in place of that of the environment,\n"
     "      VALE_SOCKET\n"
     "  -j  --json: print JSON\n";
 
-/* Make a request about `name'; a failure ends the program. */
-static void
-request(const char *name, uint16_t type, struct nmreq_header *hdr,
+void
+vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
     struct vale_client_call *call)
 {
 	int fd;
@@ -88,7 +88,7 @@ show_place(const char *name, bool json)
 	    .reply = &list, .reply_max = sizeof(list) };
 	struct nmreq_header hdr;
 
-	request(name, NETMAP_REQ_VALE_LIST, &hdr, &call);
+	vc_request(name, NETMAP_REQ_VALE_LIST, &hdr, &call);
 	if (json)
 		printf("{\"bridge_idx\": %u, \"port_idx\": %u}\n",
 		    list.nr_bridge_idx, list.nr_port_idx);
@@ -107,7 +107,7 @@ show_rings(const char *name, bool json)
 	struct nmreq_header hdr;
 
 	memset(&info, 0, sizeof(info));
-	request(name, NETMAP_REQ_PORT_INFO_GET, &hdr, &call);
+	vc_request(name, NETMAP_REQ_PORT_INFO_GET, &hdr, &call);
 	printf(json ? "{\"tx_slots\": %u, \"rx_slots\": %u, "
 	    "\"tx_rings\": %u, \"rx_rings\": %u}\n" :
 	    "tx_slots:   %u\nrx_slots:   %u\n"
@@ -115,79 +115,14 @@ show_rings(const char *name, bool json)
 	    info.nr_rx_slots, info.nr_tx_rings, info.nr_rx_rings);
 }
 
-/* A decimal number. */
-static bool
-number(const char *s, uint64_t *value)
+bool
+vc_number(const char *s, uint64_t *value)
 {
 	char *end;
 
 	errno = 0;
 	*value = strtoull(s, &end, 10);
 	return (isdigit((unsigned char)*s) && *end == '\0' && errno == 0);
-}
-
-/* The value of a setting of this name in `assignment', or NULL. */
-static const char *
-value_of(const char *assignment, const char *setting)
-{
-	const size_t len = strlen(setting);
-
-	return (strncmp(assignment, setting, len) == 0 &&
-	    assignment[len] == '=' ? assignment + len + 1 : NULL);
-}
-
-/* rate=limit[,burst=size] */
-static void
-parse_rate(struct vale_wire_set *ws, const char *assignment)
-{
-	struct vale_rate_conf conf = { .rc_rate = 0 };
-	const char *burst, *comma = strchr(assignment, ',');
-	char *rate;
-
-	rate = strndup(assignment, strcspn(assignment, ","));
-	if (rate == NULL)
-		err(EX_OSERR, NULL);
-	if (!vale_rate_parse(value_of(rate, "rate"), &conf))
-		errx(EX_USAGE, "%s: not a number up to 1000G, with or without "
-		    "K, M or G, and bit/s, Byte/s or pkt/s", rate);
-	burst = comma == NULL ? NULL : value_of(comma + 1, "burst");
-	if (comma != NULL && (burst == NULL ||
-	    !vale_rate_parse_burst(burst, &conf)))
-		errx(EX_USAGE, "%s: not burst= and a number from 1 to 512M, "
-		    "with or without K or M", comma + 1);
-	ws->ws_setting = conf.rc_frames ? VALE_WIRE_RATE_FRAMES :
-	    VALE_WIRE_RATE;
-	ws->ws_value = conf.rc_rate;
-	ws->ws_burst = conf.rc_burst;
-	free(rate);
-}
-
-/* -o: name, then setting=value. */
-static void
-set(const char *name, const char *assignment)
-{
-	struct vale_wire_set ws = { .ws_setting = 0 };
-	struct vale_client_call call = { .body = &ws, .size = sizeof(ws) };
-	struct nmreq_header hdr;
-	const char *value;
-
-	if (value_of(assignment, "rate") != NULL)
-		parse_rate(&ws, assignment);
-	else {
-		value = value_of(assignment, "ageing");
-		ws.ws_setting = VALE_WIRE_AGEING;
-		if (value == NULL) {
-			value = value_of(assignment, "limit");
-			ws.ws_setting = VALE_WIRE_LIMIT;
-		}
-		if (value == NULL)
-			errx(EX_USAGE, "%s: not a setting and its value",
-			    assignment);
-		if (!number(value, &ws.ws_value))
-			errx(EX_USAGE, "%s: the value is not a number",
-			    assignment);
-	}
-	request(name, VALE_WIRE_SET, &hdr, &call);
 }
 
 /*
@@ -206,8 +141,8 @@ attach(char *name)
 
 	if (kind != NULL) {
 		*kind++ = '\0';
-		options.ho_kind = value_of(kind, "kind") == NULL ?
-		    HOSTIF_NKINDS : hostif_kind(value_of(kind, "kind"));
+		options.ho_kind = vc_value(kind, "kind") == NULL ?
+		    HOSTIF_NKINDS : hostif_kind(vc_value(kind, "kind"));
 		if (options.ho_kind == HOSTIF_NKINDS)
 			errx(EX_USAGE, "%s: not kind= and a kind", kind);
 	}
@@ -223,7 +158,7 @@ attach(char *name)
 	call.size = sizeof(fds);
 	call.nfds = fds.hf_nfds;
 	memcpy(call.fds, fds.hf_fd, fds.hf_nfds * sizeof(fds.hf_fd[0]));
-	request(name, NETMAP_REQ_VALE_ATTACH, &hdr, &call);
+	vc_request(name, NETMAP_REQ_VALE_ATTACH, &hdr, &call);
 	hostif_close(&fds);
 }
 
@@ -233,7 +168,7 @@ detach(const char *name)
 	struct vale_client_call call = { .nfds = 0 };
 	struct nmreq_header hdr;
 
-	request(name, NETMAP_REQ_VALE_DETACH, &hdr, &call);
+	vc_request(name, NETMAP_REQ_VALE_DETACH, &hdr, &call);
 }
 
 /* A number of seconds or of reports. */
@@ -242,7 +177,7 @@ operand(const char *s, unsigned int max)
 {
 	uint64_t n;
 
-	if (!number(s, &n) || n == 0 || n > max)
+	if (!vc_number(s, &n) || n == 0 || n > max)
 		errx(EX_USAGE, "%s: not a number from 1 to %u", s, max);
 	return (n);
 }
@@ -257,7 +192,7 @@ main(int argc, char **argv)
 	unsigned int count = 0, interval_s = 1;
 	char *name = NULL;
 	bool json = false;
-	int ch, max, verb = 0;
+	int ch, i, max, verb = 0;
 
 	opterr = 0;
 	while ((ch = getopt_long(argc, argv, ":a:c:d:g:jk:l:o:s:t:", longopts,
@@ -283,7 +218,7 @@ main(int argc, char **argv)
 			break;
 		}
 	}
-	max = verb == 's' ? 2 : verb == 'o';
+	max = verb == 's' ? 2 : verb == 'o' ? INT_MAX : 0;
 	argc -= optind;
 	argv += optind;
 	if (argc > max)
@@ -309,8 +244,9 @@ main(int argc, char **argv)
 		break;
 	case 'o':
 		if (argc == 0)
-			errx(EX_USAGE, "-o %s: the setting is missing", name);
-		set(name, argv[0]);
+			vc_show_settings(name, json);
+		for (i = 0; i < argc; i++)
+			vc_set(name, argv[i]);
 		break;
 	case 's':
 		if (argc > 0)

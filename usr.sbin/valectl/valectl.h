@@ -8,6 +8,7 @@
  * valectl: the switches of a valed, by its control socket.
  *
  *	valectl.c	the command line; requests about one port or switch
+ *	valectl_set.c	settings
  *	valectl_show.c	lists of ports and addresses
  *	valectl_live.c	rates of ports, again and again
  *
@@ -19,10 +20,11 @@
 #ifndef _VALECTL_H_
 #define	_VALECTL_H_
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "libvale.h"
+#include "vale_client.h"
 
 /* The ports of a switch, or of all if `name' is NULL. */
 struct vc_ports {
@@ -33,7 +35,22 @@ struct vc_ports {
 /* Read them; fails if valed does not answer, or has no switch of this name. */
 void	vc_ports_read(const char *name, struct vc_ports *ports);
 
+/* valectl.c: make a request about `name'; a failure ends the program. */
+void	vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
+	    struct vale_client_call *call);
+/* A decimal number. */
+bool	vc_number(const char *s, uint64_t *value);
+
+/* valectl_set.c */
+/* The value of a setting of this name in `assignment', or NULL. */
+const char *vc_value(const char *assignment, const char *setting);
+/* -o: name, and setting=value. */
+void	vc_set(const char *name, const char *assignment);
+/* All settings of a port or switch. */
+void	vc_show_settings(const char *name, bool json);
+
 /* valectl_show.c */
+void	vc_print_json(json_t *value);
 void	vc_show_ports(bool json);
 /* All counters of a port, or of each port of a switch. */
 void	vc_show_counters(const char *name, bool json);

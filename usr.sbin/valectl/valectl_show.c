@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "vale_client.h"
 #include "valectl.h"
 
 static int
@@ -48,8 +47,8 @@ vc_ports_read(const char *name, struct vc_ports *ports)
 		errx(EX_DATAERR, "%s: there is no such switch", name);
 }
 
-static void
-json_print(json_t *value)
+void
+vc_print_json(json_t *value)
 {
 	if (value == NULL || json_dumpf(value, stdout, JSON_COMPACT) == -1)
 		errx(EX_OSERR, "cannot print");
@@ -86,7 +85,7 @@ vc_show_ports(bool json)
 			    ports.vp_info[i].pi_index);
 	}
 	if (json)
-		json_print(list);
+		vc_print_json(list);
 	else
 		json_decref(list);
 	free(ports.vp_info);
@@ -137,7 +136,7 @@ vc_show_counters(const char *name, bool json)
 	if (shown == 0)
 		errx(EX_DATAERR, "%s: there is no such port", name);
 	if (json)
-		json_print(object);
+		vc_print_json(object);
 	else
 		json_decref(object);
 	free(ports.vp_info);
@@ -184,6 +183,6 @@ vc_show_addrs(const char *name, bool json)
 		err(EX_UNAVAILABLE, "%s", vale_client_path());
 	}
 	if (json)
-		json_print(a.list);
+		vc_print_json(a.list);
 	free(a.ports.vp_info);
 }

@@ -475,8 +475,31 @@ NETMAP_TEST(others, "Everything else is as without the library, errno too")
 	port_close(&a);
 }
 
+NETMAP_TEST(monitors, "A monitor, as netmap's programs open it, gets copies and "
+    "sends nothing; its port stays another program's")
+{
+	struct nmreq_register reg = { .nr_flags = NR_MONITOR_TX };
+	struct port a = port_open("vale0:a", NULL), m, r;
+
+	m = port_open("vale0:a", &reg);
+	reg.nr_flags = NR_MONITOR_RX;
+	r = port_open("vale0:a", &reg);
+	ATF_CHECK_EQ(1, ports());
+	port_send(&a, 60, 7);
+	port_expect(&m, 60, 7);
+	m.tx->slot[0].len = 60;
+	m.tx->head = m.tx->cur = 1;
+	ATF_CHECK_ERRNO(EIO, ioctl(m.fd, NIOCTXSYNC, NULL) == -1);
+	ATF_CHECK_EQ(0, ioctl(r.fd, NIOCRXSYNC, NULL));
+	ATF_CHECK_EQ(0, port_take(&r));
+	port_close(&m);
+	port_close(&r);
+	port_close(&a);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
+	ATF_TP_ADD_TC(tp, monitors);
 	ATF_TP_ADD_TC(tp, registers);
 	ATF_TP_ADD_TC(tp, refuses);
 	ATF_TP_ADD_TC(tp, legacy);

@@ -5,50 +5,7 @@
 # valectl(8) with a valed, and ports that valed_ports opens.
 
 . "$(atf_get_srcdir)/wait_until.subr"
-
-# setup [port ...]: start valed and a program with these ports.
-setup()
-{
-	top=$(atf_get_srcdir)/../../..
-	VALED=$top/usr.sbin/valed/valed
-	VALECTL=$top/usr.sbin/valectl/valectl
-	[ -x "$VALED" ] || VALED=valed
-	[ -x "$VALECTL" ] || VALECTL=valectl
-	VALE_SOCKET=$PWD/control
-	export VALE_SOCKET
-	$VALED -c control > valed.out 2> valed.err &
-	valed=$!
-	wait_until "valed listens" $VALECTL
-	[ $# -gt 0 ] || return 0
-	mkfifo orders replies
-	"$(atf_get_srcdir)/valed_ports" "$@" < orders > replies &
-	ports=$!
-	exec 3> orders 4< replies
-	reply
-}
-
-# Wait for a line of valed_ports.
-reply()
-{
-	read -r line <&4 || atf_fail "valed_ports has ended"
-}
-
-# send i n: have port i send n frames.
-send()
-{
-	echo "$1 $2" >&3
-	reply
-}
-
-teardown()
-{
-	if [ -n "${ports:-}" ]; then
-		exec 3>&- 4<&-
-		wait $ports || atf_fail "valed_ports: $?"
-	fi
-	kill $valed
-	wait $valed || atf_fail "valed: $? $(cat valed.err)"
-}
+. "$(atf_get_srcdir)/valed_ports.subr"
 
 atf_test_case list
 list_head()
@@ -205,6 +162,62 @@ sends_out()
 	has_received 1
 }
 
+atf_test_case settings
+settings_head()
+{
+	atf_set descr "Settings take effect, and are shown as they are set"
+}
+settings_body()
+{
+	setup vale0:a vale0:b vale0:c
+	atf_check -o inline:"ageing=300\nbatch=1024\n" $VALECTL -o vale0
+	cat > default <<-EOT
+	limit=0
+	mirror=no
+	private=no
+	rate=0
+	weight=1
+	EOT
+	atf_check -o file:default $VALECTL -o vale0:a
+	cat > changed <<-EOT
+	limit=3
+	mirror=vale0:b/t
+	private=yes
+	rate=1000000pkt/s,burst=50000
+	weight=7
+	EOT
+	atf_check $VALECTL -o vale0:a $(cat changed)
+	atf_check -o file:changed $VALECTL -o vale0:a
+	atf_check -o inline:'3 vale0:b/t True 7\n' sh -c "$VALECTL -j -o vale0:a |
+	    python3 -c 'import json, sys
+s = json.load(sys.stdin)
+print(s[\"limit\"], s[\"mirror\"], s[\"private\"], s[\"weight\"])'"
+	atf_check -o file:default $VALECTL -o vale0:b
+	atf_check $VALECTL -o vale0 ageing=17 batch=8
+	atf_check -o inline:'{"ageing":17,"batch":8}\n' $VALECTL -j -o vale0
+
+	# Port a gets b's frames once as a port of the switch, and once as a
+	# mirror; c gets them once; a private port does not get them.
+	send 1 10
+	atf_check -o match:"^vale0:a rx_frames 20$" $VALECTL -k vale0:a
+	atf_check -o match:"^vale0:c rx_frames 10$" $VALECTL -k vale0:c
+	atf_check -o match:"^vale0:b tx_mirrored 10$" $VALECTL -k vale0:b
+	atf_check $VALECTL -o vale0:a mirror=no
+	atf_check $VALECTL -o vale0:b private=yes
+	send 1 5
+	atf_check -o match:"^vale0:a rx_frames 20$" $VALECTL -k vale0:a
+	atf_check -o match:"^vale0:c rx_frames 15$" $VALECTL -k vale0:c
+
+	# All back.
+	atf_check $VALECTL -o vale0:a $(cat default)
+	atf_check -o file:default $VALECTL -o vale0:a
+	atf_check $VALECTL -o vale0:a mirror=vale0:c/r
+	atf_check -o match:"^mirror=vale0:c/r$" $VALECTL -o vale0:a
+	atf_check $VALECTL -o vale0:a mirror=vale0:c
+	atf_check -o match:"^mirror=vale0:c$" $VALECTL -o vale0:a
+	teardown
+}
+
 atf_test_case live
 live_head()
 {
@@ -271,7 +284,21 @@ errors_body()
 	64|burst=0: not burst= and a number|-o vale0:a rate=7Mbit/s,burst=0
 	64|x=1: not burst= and a number|-o vale0:a rate=7Mbit/s,x=1
 	65|vale0:z: there is no such port|-o vale0:z rate=1Mbit/s
-	64|the setting is missing|-o vale0:a
+	64|weight=x: the value is not a number|-o vale0:a weight=x
+	65|weight must be 1 to 100|-o vale0:a weight=0
+	65|weight must be 1 to 100|-o vale0:a weight=101
+	65|batch must be 1 to 1024|-o vale0 batch=1025
+	65|vale7: there is no such switch|-o vale7 batch=1
+	65|vale7: there is no such switch|-o vale7
+	65|vale0:z: there is no such port|-o vale0:z
+	64|private=maybe: not yes or no|-o vale0:a private=maybe
+	65|vale0:z: there is no such port|-o vale0:z private=yes
+	64|mirror=vale0:b/x: not the name of a port|-o vale0:a mirror=vale0:b/x
+	64|mirror=$long: not the name of a port|-o vale0:a mirror=$long
+	65|can mirror another port of the same switch|-o vale0:a mirror=vale0:a
+	65|can mirror another port of the same switch|-o vale0:a mirror=vale1:b
+	65|vale0:z: there is no such port|-o vale0:z mirror=vale0:a
+	64|y=2: not a setting and its value|-o vale0:a limit=1 y=2
 	64|unexpected argument|-t vale0 x
 	64|unexpected argument|vale0
 	64|0: not a number from 1|-s vale0 0
@@ -294,6 +321,7 @@ atf_init_test_cases()
 	atf_add_test_case addresses
 	atf_add_test_case rate
 	atf_add_test_case attach
+	atf_add_test_case settings
 	atf_add_test_case live
 	atf_add_test_case errors
 }

@@ -166,7 +166,7 @@ VALED_TEST(registers, "A port that cannot be is refused with the reason; each "
 	REFUSED("vale0:a", NR_REG_ONE_NIC, nr_ringid = 1, EOPNOTSUPP,
 	    "one ring");
 	REFUSED("vale0:a", NR_REG_SW, nr_flags = 0, EOPNOTSUPP, "one ring");
-	REFUSED("vale0:a", NR_REG_ALL_NIC, nr_flags = NR_MONITOR_RX,
+	REFUSED("vale0:a", NR_REG_ALL_NIC, nr_flags = NR_ZCOPY_MON,
 	    EOPNOTSUPP, "monitors");
 	prepare(&p, NETMAP_REQ_REGISTER, "vale0:a");
 	p.u.reg.nr_mode = NR_REG_ALL_NIC;

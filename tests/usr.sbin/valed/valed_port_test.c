@@ -399,6 +399,52 @@ VALED_TEST(settings, "Addresses are listed; settings apply, and refuse what is "
 	vale_close(b);
 }
 
+VALED_TEST(monitor, "A monitor gets copies, and knows what it missed; mirrors, "
+    "weights, private ports and the batch are set and read")
+{
+	const struct vale_params params = { .rx_slots = 16,
+	    .monitor = VALE_MIRROR_TX };
+	struct vale_port_settings ps;
+	struct vale_switch_settings ss;
+	struct vale_desc *a, *b, *m;
+	unsigned int i;
+
+	a = t_open("vale0:a", 64, 64);
+	b = t_open("vale0:b", 64, 64);
+	ATF_CHECK_ERRNO(ENXIO, vale_open("vale0:c", &params) == NULL);
+	m = vale_open("vale0:a", &params);
+	ATF_REQUIRE(m != NULL);
+	ATF_CHECK_EQ(2, ports());
+	for (i = 0; i < 40; i++)
+		t_send(a, 60, EVERYBODY, 1, i);
+	ATF_CHECK_EQ(15, t_drain(m));
+	ATF_CHECK_EQ(25, vale_missed(m));
+	ATF_CHECK_EQ(0, vale_missed(a));
+	ATF_CHECK_EQ(40, t_drain(b));
+	ATF_CHECK_ERRNO(EIO, vale_txsync(m) == -1);
+	ATF_CHECK_EQ(0, vale_set_mirror("vale0:b", "vale0:a",
+	    VALE_MIRROR_RX));
+	ATF_CHECK_EQ(0, vale_set_weight("vale0:b", 9));
+	ATF_CHECK_EQ(0, vale_set_private("vale0:b", true));
+	ATF_CHECK_EQ(0, vale_set_batch("vale0", 5));
+	ATF_CHECK_EQ(0, vale_port_settings("vale0:b", &ps));
+	ATF_CHECK(ps.ps_mirror == VALE_MIRROR_RX && ps.ps_weight == 9 &&
+	    ps.ps_private);
+	ATF_CHECK_STREQ("vale0:a", ps.ps_mirror_of);
+	ATF_CHECK_EQ(0, vale_switch_settings("vale0", &ss));
+	ATF_CHECK_EQ(5, ss.ss_batch);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_weight("vale0:b", 0) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("vale0:b", "vale0:b", 1) ==
+	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_batch("vale0", 0) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set_private("vale0:c", true) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_port_settings("vale0:c", &ps) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_switch_settings("vale1", &ss) == -1);
+	vale_close(m);
+	vale_close(a);
+	vale_close(b);
+}
+
 VALED_TEST(many, "All ports of a switch are listed, and one more is refused")
 {
 	struct vale_desc *d[VALE_FDB_PORTS];
@@ -428,6 +474,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, punched);
 	ATF_TP_ADD_TC(tp, killed);
 	ATF_TP_ADD_TC(tp, settings);
+	ATF_TP_ADD_TC(tp, monitor);
 	ATF_TP_ADD_TC(tp, many);
 	return (atf_no_error());
 }

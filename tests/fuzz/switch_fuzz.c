@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include <libvale.h>
+#include <vale_impl.h>
 
 #include <dev/netmap/vale_rate.h>
 
@@ -65,7 +66,9 @@
 	X(HEADER,	"frames begin with headers of kind b & 3")	\
 	X(OFFLOAD,	"a packet of b bytes of payload in segments of c, "\
 			"from station d & 15 to d >> 4 & 15, of protocol "\
-			"d >> 8 & 3, byte d >> 16 & 127 changed by d >> 24")
+			"d >> 8 & 3, byte d >> 16 & 127 changed by d >> 24") \
+	X(SET,		"setting b & 3 becomes c; or a mirror of name d") \
+	X(MONITOR,	"monitor a & 1 becomes one of name b, of c & 3")
 
 enum switch_op {
 #define	SWITCH_OP_ENUM(id, what)	SWITCH_##id,
@@ -87,6 +90,10 @@ static struct port {
 	uint32_t	 sink;		/* frames it takes a time */
 	uint64_t	 sunk;		/* and has taken */
 } ports[PORTS];
+
+#define	MONITORS	2
+
+static struct vale_desc *monitors[MONITORS];
 
 static int (*txsync)(struct vale_desc *);
 static uint64_t effect;			/* digest of what users have seen */
@@ -154,6 +161,16 @@ make_op(struct rng *rng, struct op *op, enum switch_op kind)
 		break;
 	case SWITCH_SINK:
 		op->b = rng_below(rng, 8);
+		break;
+	case SWITCH_SET:
+		op->b = rng_below(rng, 4);
+		op->c = rng_one_in(rng, 8) ? rng_number(rng) :
+		    rng_below(rng, 5);
+		op->d = rng_below(rng, NAMES);
+		break;
+	case SWITCH_MONITOR:
+		op->b = rng_below(rng, NAMES);
+		op->c = rng_below(rng, 4);
 		break;
 	default:
 		break;
@@ -290,7 +307,8 @@ check_port(const struct vale_port_info *pi, void *arg)
 	dropped = c[VALE_C_TX_RUNT] + c[VALE_C_TX_OVERSIZE] +
 	    c[VALE_C_TX_BAD_BUF] + c[VALE_C_TX_BAD_LEN] + c[VALE_C_TX_FRAGS] +
 	    c[VALE_C_TX_CUT] + c[VALE_C_TX_BAD_HEADER] +
-	    c[VALE_C_TX_RATE] + c[VALE_C_TX_NODEST] + c[VALE_C_TX_SELF];
+	    c[VALE_C_TX_RATE] + c[VALE_C_TX_NODEST] + c[VALE_C_TX_SELF] +
+	    c[VALE_C_TX_PRIVATE];
 	/*
 	 * If no port was opened or closed, copies to one port are frames of one
 	 * port.
@@ -299,19 +317,53 @@ check_port(const struct vale_port_info *pi, void *arg)
 	unicast = c[VALE_C_TX_FRAME] - dropped - c[VALE_C_TX_FLOOD];
 	INVARIANT(c[VALE_C_TX_COPY] >= unicast + c[VALE_C_TX_FLOOD]);
 	INVARIANT(c[VALE_C_TX_COPY] <= unicast + c[VALE_C_TX_FLOOD] * PORTS);
-	t->copies += c[VALE_C_TX_COPY];
+	t->copies += c[VALE_C_TX_COPY] + c[VALE_C_TX_MIRROR];
 	t->arrived += c[VALE_C_RX_FRAME] + c[VALE_C_RX_FULL];
 	INVARIANT(c[VALE_C_RX_FRAME] == c[VALE_C_RX_COPY] +
 	    c[VALE_C_RX_DIRECT]);
 	return (0);
 }
 
+/* What the switch had for a monitor.  Only the library's own names tell. */
+static uint64_t
+monitor_arrived(struct vale_desc *d)
+{
+	const uint64_t *c = vale_desc_port(d)->vp_counter;
+
+	return (c[VALE_C_RX_FRAME] + c[VALE_C_RX_FULL]);
+}
+
+/* Take all frames. */
+static void
+monitor_take(struct vale_desc *d)
+{
+	struct netmap_ring *ring = d->rxring;
+
+	INVARIANT(vale_rxsync(d) == 0);
+	ring->head = ring->cur = ring->tail;
+}
+
+static void
+monitor_close(unsigned int i)
+{
+	if (monitors[i] == NULL)
+		return;
+	vale_close(monitors[i]);
+	monitors[i] = NULL;
+}
+
 static struct totals
 totals(void)
 {
 	struct totals t = { 0 };
+	unsigned int i;
 
 	vale_list(NULL, check_port, &t);
+	for (i = 0; i < MONITORS; i++)
+		if (monitors[i] != NULL) {
+			monitor_take(monitors[i]);
+			t.arrived += monitor_arrived(monitors[i]);
+		}
 	return (t);
 }
 
@@ -668,6 +720,60 @@ op_look(const struct op *op)
 }
 
 static void
+op_set(const struct port *p, const struct op *op)
+{
+	const char *of = names[op->d % NAMES], *name = p->d->name;
+	const size_t len = strcspn(name, ":") + 1;
+	struct vale_port_settings ps;
+	char vale[VALE_NAME_SIZE];
+
+	switch (op->b & 3) {
+	case 0:
+		INVARIANT(vale_set_private(name, op->c % 2) == 0);
+		INVARIANT(vale_port_settings(name, &ps) == 0);
+		INVARIANT(ps.ps_private == (op->c % 2 != 0));
+		break;
+	case 1:
+		INVARIANT((vale_set_weight(name, op->c) == 0) ==
+		    (op->c >= 1 && op->c <= VALE_WEIGHT_MAX));
+		break;
+	case 2:
+		snprintf(vale, sizeof(vale), "%.*s", (int)len - 1, name);
+		INVARIANT((vale_set_batch(vale, op->c) == 0) ==
+		    (op->c >= 1 && op->c <= VALE_BATCH_MAX));
+		break;
+	case 3:
+		INVARIANT((vale_set_mirror(name, of, op->c) == 0) ==
+		    (op->c <= VALE_MIRROR_BOTH && (op->c == 0 ||
+		    (strncmp(of, name, len) == 0 && strcmp(of, name) != 0))));
+		break;
+	}
+}
+
+static void
+op_monitor(const struct op *op)
+{
+	const struct vale_params params = { .rx_slots = 32,
+	    .monitor = op->c & 3 };
+	const char *name = names[op->b % NAMES];
+	const unsigned int n = op->a & 1;
+	bool open = false;
+	int i;
+
+	monitor_close(n);
+	if (params.monitor == 0)
+		return;
+	for (i = 0; i < PORTS; i++)
+		open |= ports[i].d != NULL &&
+		    strcmp(ports[i].d->name, name) == 0;
+	monitors[n] = vale_open(name, &params);
+	INVARIANT((monitors[n] != NULL) == open);
+	if (!open)
+		INVARIANT(errno == (op->b % NAMES == NAMES - 1 ? EINVAL :
+		    ENXIO));
+}
+
+static void
 op_run(const struct op *op)
 {
 	struct port *p = &ports[op->a % PORTS];
@@ -676,6 +782,8 @@ op_run(const struct op *op)
 		op_open(p, op);
 	else if (op->kind % SWITCH_NOPS == SWITCH_LOOK)
 		op_look(op);
+	else if (op->kind % SWITCH_NOPS == SWITCH_MONITOR)
+		op_monitor(op);
 	if (p->d == NULL)
 		return;
 	switch (op->kind % SWITCH_NOPS) {
@@ -715,6 +823,9 @@ op_run(const struct op *op)
 		break;
 	case SWITCH_OFFLOAD:
 		op_offload(p, op);
+		break;
+	case SWITCH_SET:
+		op_set(p, op);
 		break;
 	}
 }
@@ -784,6 +895,8 @@ run(const struct op *ops, size_t n, int (*sync)(struct vale_desc *))
 		free(ports[i].bytes);
 	}
 	memset(ports, 0, sizeof(ports));
+	for (i = 0; i < MONITORS; i++)
+		monitor_close(i);
 	none = 0;
 	vale_list(NULL, look_port, &none);
 	INVARIANT(none == 0);

@@ -73,6 +73,7 @@ package_body()
 	dpkg_root -i *.deb
 	for f in usr/sbin/valed usr/share/man/man8/valed.8.gz \
 	    usr/sbin/valectl usr/share/man/man8/valectl.8.gz \
+	    usr/bin/vale-cap usr/share/man/man1/vale-cap.1.gz \
 	    usr/lib/*/libvale.so.1 usr/share/man/man3/libvale.3.gz \
 	    usr/include/bhyve-vale/libvale.h usr/bin/netmap-run \
 	    usr/lib/netmap-run/libnetmap-run.so; do

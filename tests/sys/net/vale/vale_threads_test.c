@@ -562,17 +562,27 @@ ATF_TC_BODY(wakeups, tc)
 	stations_close();
 }
 
-/* Open ports, send a frame from each, and close them. */
+/*
+ * Open ports, and monitors of the stations; send a frame from each port, change
+ * settings that the stations' frames do not depend on, and close them.
+ */
 static void *
 come_and_go(void *arg)
 {
 	const struct vale_params small = { .tx_slots = 16, .rx_slots = 16 };
+	const struct vale_params monitor = { .rx_slots = 512,
+	    .monitor = VALE_MIRROR_BOTH };
 	struct station *st = arg;
-	struct vale_desc *d[3];
+	struct vale_desc *d[3], *m;
 	char name[VALE_NAME_SIZE];
 	unsigned int i, round;
 
 	for (round = 0; round < st->nframes; round++) {
+		snprintf(name, sizeof(name), "valet0:s%u", round % NSTATIONS);
+		m = vale_open(name, &monitor);
+		ATF_REQUIRE(m != NULL);
+		ATF_REQUIRE_EQ(0, vale_set_weight(name, 1 + round % 9));
+		ATF_REQUIRE_EQ(0, vale_set_batch("valet0", 1 + round));
 		for (i = 0; i < 3; i++) {
 			snprintf(name, sizeof(name), "valet0:new%u", i);
 			d[i] = vale_open(name, &small);
@@ -580,6 +590,12 @@ come_and_go(void *arg)
 			t_send(d[i], 60, round % 2 == 0 ? 12345 : 0,
 			    NSTATIONS, round * 3 + i);
 		}
+		ATF_REQUIRE_EQ(0, vale_set_private(name, round % 2 == 0));
+		ATF_REQUIRE_EQ(0, vale_set_mirror(name, "valet0:s1",
+		    round % 4));
+		/* Its frames are whole: t_drain() checks them. */
+		t_drain(m);
+		vale_close(m);
 		for (i = 0; i < 3; i++)
 			vale_close(d[(i + round) % 3]);
 	}

@@ -79,6 +79,16 @@ vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
 	close(fd);
 }
 
+void
+vc_get(const char *name, uint16_t type, void *reply, size_t size)
+{
+	struct vale_client_call call = { .reply = reply, .reply_max = size };
+	struct nmreq_header hdr;
+
+	memset(reply, 0, size);
+	vc_request(name, type, &hdr, &call);
+}
+
 /* -l: as FreeBSD's. */
 static void
 show_place(const char *name, bool json)
@@ -102,12 +112,8 @@ static void
 show_rings(const char *name, bool json)
 {
 	struct nmreq_port_info_get info;
-	struct vale_client_call call = { .reply = &info,
-	    .reply_max = sizeof(info) };
-	struct nmreq_header hdr;
 
-	memset(&info, 0, sizeof(info));
-	vc_request(name, NETMAP_REQ_PORT_INFO_GET, &hdr, &call);
+	vc_get(name, NETMAP_REQ_PORT_INFO_GET, &info, sizeof(info));
 	printf(json ? "{\"tx_slots\": %u, \"rx_slots\": %u, "
 	    "\"tx_rings\": %u, \"rx_rings\": %u}\n" :
 	    "tx_slots:   %u\nrx_slots:   %u\n"

@@ -161,12 +161,8 @@ static void
 show_switch(const char *name, bool json)
 {
 	struct vale_switch_settings ss;
-	struct vale_client_call call = { .reply = &ss,
-	    .reply_max = sizeof(ss) };
-	struct nmreq_header hdr;
 
-	memset(&ss, 0, sizeof(ss));
-	vc_request(name, VALE_WIRE_SWITCH_GET, &hdr, &call);
+	vc_get(name, VALE_WIRE_SWITCH_GET, &ss, sizeof(ss));
 	if (json)
 		vc_print_json(json_pack("{s:i, s:i}", "ageing",
 		    (int)ss.ss_ageing_s, "batch", (int)ss.ss_batch));
@@ -179,12 +175,8 @@ static void
 rate_text(const char *name, char *text, size_t size)
 {
 	struct vale_wire_set ws;
-	struct vale_client_call call = { .reply = &ws,
-	    .reply_max = sizeof(ws) };
-	struct nmreq_header hdr;
 
-	memset(&ws, 0, sizeof(ws));
-	vc_request(name, VALE_WIRE_RATE_GET, &hdr, &call);
+	vc_get(name, VALE_WIRE_RATE_GET, &ws, sizeof(ws));
 	if (ws.ws_value == 0)
 		snprintf(text, size, "0");
 	else
@@ -197,15 +189,11 @@ static void
 show_port(const char *name, bool json)
 {
 	struct vale_port_settings ps;
-	struct vale_client_call call = { .reply = &ps,
-	    .reply_max = sizeof(ps) };
-	struct nmreq_header hdr;
 	const char *suffix = "";
 	char mirror[VALE_NAME_SIZE + 2], rate[64];
 	unsigned int i;
 
-	memset(&ps, 0, sizeof(ps));
-	vc_request(name, VALE_WIRE_PORT_GET, &hdr, &call);
+	vc_get(name, VALE_WIRE_PORT_GET, &ps, sizeof(ps));
 	rate_text(name, rate, sizeof(rate));
 	for (i = 0; i < nitems(ways); i++)
 		if (ways[i].what == ps.ps_mirror)

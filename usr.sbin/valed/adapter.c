@@ -304,10 +304,8 @@ adapter_detach(struct adapter *ad)
 void
 adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 {
-	char line[256];
 	uint64_t now;
 	va_list ap;
-	int n;
 
 	now = adapter_now(ad);
 	if (ad->log_ns == 0 || now - ad->log_ns >= NS_PER_S) {
@@ -316,16 +314,9 @@ adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 	}
 	if (ad->log_lines++ >= LOG_LIMIT)
 		return;
-	n = snprintf(line, sizeof(line), "%svaled: %s: ",
-	    valed_log_prefix(priority), ad->config->ac_name);
 	va_start(ap, fmt);
-	n += vsnprintf(line + n, sizeof(line) - n, fmt, ap);
+	valed_log(priority, ad->config->ac_name, fmt, ap);
 	va_end(ap);
-	n = MIN(n, (int)sizeof(line) - 1);
-	line[n++] = '\n';
-	/* Not through stdio, whose lock all threads share. */
-	if (write(STDERR_FILENO, line, n) == -1)
-		return;
 }
 
 /*

@@ -29,10 +29,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "frame_vnet.h"
 #include "hostif_impl.h"
+#include "valed.h"
 
 /* Rounds between two looks for events while frames move. */
 #define	ROUNDS		64
@@ -57,18 +59,11 @@ const struct counter_row hostif_counter_table[HOSTIF_NCOUNTERS] = {
 void
 hostif_log(const struct hostif *hi, const char *fmt, ...)
 {
-	char line[256];
 	va_list ap;
-	int n;
 
-	n = snprintf(line, sizeof(line), "valed: %s: ", hi->port->name);
 	va_start(ap, fmt);
-	n += vsnprintf(line + n, sizeof(line) - n, fmt, ap);
+	valed_log(LOG_NOTICE, hi->port->name, fmt, ap);
 	va_end(ap);
-	n = MIN(n, (int)sizeof(line) - 1);
-	line[n++] = '\n';
-	if (write(STDERR_FILENO, line, n) == -1)
-		return;
 }
 
 bool

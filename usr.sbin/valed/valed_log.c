@@ -5,15 +5,16 @@
  */
 
 /*
- * Priorities of messages.  They go to stderr.  If that is the journal's, which
- * is what JOURNAL_STREAM says (systemd.exec(5)), each line starts with its
- * priority, as sd-daemon(3) has it.
+ * Messages.  They go to stderr.  If that is the journal's, which is what
+ * JOURNAL_STREAM says (systemd.exec(5)), each line starts with its priority, as
+ * sd-daemon(3) has it.
  */
 
 #include <sys/param.h>
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,12 +45,19 @@ valed_log_init(void)
 		program_invocation_short_name = name;
 }
 
-const char *
-valed_log_prefix(int priority)
+void
+valed_log(int priority, const char *name, const char *fmt, va_list ap)
 {
-	static const char prefix[][sizeof("<0>")] = {
-		"<0>", "<1>", "<2>", "<3>", "<4>", "<5>", "<6>", "<7>"
-	};
+	char line[256], prefix[sizeof("<0>")] = "";
+	int n;
 
-	return (journal ? prefix[priority] : "");
+	if (journal)
+		snprintf(prefix, sizeof(prefix), "<%d>", priority & 7);
+	n = snprintf(line, sizeof(line), "%svaled: %s: ", prefix, name);
+	n += vsnprintf(line + n, sizeof(line) - n, fmt, ap);
+	n = MIN(n, (int)sizeof(line) - 1);
+	line[n++] = '\n';
+	/* Not through stdio, whose lock all threads share. */
+	if (write(STDERR_FILENO, line, n) == -1)
+		return;
 }

@@ -90,7 +90,7 @@ end()
 	return 0
 }
 
-head()
+needs()
 {
 	atf_set require.user root
 	atf_set require.progs "ip nsenter unshare python3 timeout"
@@ -104,7 +104,7 @@ counted()
 atf_test_case bridge cleanup
 bridge_head()
 {
-	head
+	needs
 	atf_set descr "TCP passes between two attached interfaces, in large \
 segments, with right checksums"
 }
@@ -152,7 +152,7 @@ answers()
 atf_test_case killed cleanup
 killed_head()
 {
-	head
+	needs
 	atf_set descr "After SIGKILL the interface is the host's again"
 }
 killed_body()
@@ -179,7 +179,7 @@ killed_cleanup()
 atf_test_case vxlan cleanup
 vxlan_head()
 {
-	head
+	needs
 	atf_set descr "Ports on two hosts meet through vxlan interfaces, \
 which find each other by a multicast group"
 }
@@ -227,7 +227,7 @@ vxlan_cleanup()
 atf_test_case live cleanup
 live_head()
 {
-	head
+	needs
 	atf_set descr "-v prints a line for the interface, with what it dropped"
 }
 live_body()
@@ -258,7 +258,7 @@ live_cleanup()
 atf_test_case errors
 errors_head()
 {
-	head
+	needs
 	atf_set descr "An interface that cannot be attached is one line, and \
 no socket is left"
 }

@@ -4,9 +4,9 @@
 
 """A wire seen from its far end: what arrives there, and what leaves.
 
-capture.py plain INTERFACE	the interface's driver shall get frames as they
-				are on a wire: no checksum left to it, nothing
-				to cut
+capture.py plain INTERFACE	the interface's driver shall get and give frames
+				as they are on a wire: no checksum left to it,
+				nothing to cut, VLAN tags in their place
 capture.py watch INTERFACE	check the checksums of all IPv4 packets until
 				SIGTERM, then print counters, "direction name
 				value" each:
@@ -29,8 +29,8 @@ import struct
 import sys
 
 SIOCETHTOOL = 0x8946
-# ETHTOOL_STXCSUM, _SSG, _STSO and _SGSO.
-SET = (0x17, 0x19, 0x1f, 0x24)
+# ETHTOOL_STXCSUM, _SSG, _STSO, _SGSO and _SFLAGS.
+SET = (0x17, 0x19, 0x1f, 0x24, 0x26)
 # <linux/if_packet.h>
 ETH_P_ALL = 3
 SOL_PACKET = 263

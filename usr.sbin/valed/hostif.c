@@ -230,11 +230,18 @@ struct hostif *
 hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
     size_t size)
 {
+	static const struct {
+		const struct hostif_ops	*ops;
+		uint32_t		 nfds;	/* at least */
+	} kinds[HOSTIF_NKINDS] = {
+		[HOSTIF_PACKET] = { &hostif_packet_ops, HOSTIF_FD_KIND + 1 },
+		[HOSTIF_XDP] = { &hostif_xdp_ops, HOSTIF_FD_XSK + 1 },
+	};
 	const char *failed;
 	struct hostif *hi;
 
-	if (fds->hf_kind != HOSTIF_PACKET ||
-	    fds->hf_nfds < HOSTIF_FD_KIND + 1 ||
+	if (fds->hf_kind >= HOSTIF_NKINDS || kinds[fds->hf_kind].ops == NULL ||
+	    fds->hf_nfds < kinds[fds->hf_kind].nfds ||
 	    fds->hf_nfds > HOSTIF_FDS_MAX ||
 	    strnlen(fds->hf_name, HOSTIF_NAME_SIZE) == HOSTIF_NAME_SIZE) {
 		snprintf(error, size, "%s: not an open interface", port_name);
@@ -246,7 +253,7 @@ hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
 		return (NULL);
 	}
 	hi->fds = *fds;
-	hi->ops = &hostif_packet_ops;
+	hi->ops = kinds[fds->hf_kind].ops;
 	/* Until the kernel has told. */
 	hi->up = true;
 	failed = hostif_begin(hi, port_name);

@@ -25,6 +25,7 @@
  *	hostif.c	the thread, its port, its counters
  *	hostif_link.c	whether the interface is up, and its MTU
  *	hostif_packet.c	the rings of packet(7)
+ *	hostif_open_xdp.c, hostif_xdp.c	those of AF_XDP
  *	hostif_table.c	the attached interfaces of this process
  */
 
@@ -43,8 +44,9 @@
 #define	HOSTIF_FDS_MAX		16
 
 enum hostif_kind {
-	HOSTIF_AUTO,			/* hostif_open() chooses */
+	HOSTIF_AUTO,			/* HOSTIF_PACKET */
 	HOSTIF_PACKET,			/* packet(7), any interface */
+	HOSTIF_XDP,			/* AF_XDP, whole frames on the wire */
 	HOSTIF_NKINDS
 };
 
@@ -106,8 +108,8 @@ extern const struct counter_row hostif_counter_table[HOSTIF_NCOUNTERS];
 struct hostif;
 
 /*
- * The kind named `name' ("packet"), or HOSTIF_NKINDS if there is none.  Any
- * thread.
+ * The kind named `name' ("packet", "xdp"), or HOSTIF_NKINDS if there is none.
+ * Any thread.
  */
 enum hostif_kind hostif_kind(const char *name);
 

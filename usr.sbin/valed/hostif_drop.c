@@ -42,8 +42,8 @@
 #define	DROP_TCX_DROP		2	/* TCX_DROP */
 #define	DROP_TABLE_OWNER	0x2	/* NFT_TABLE_F_OWNER */
 
-static int
-drop_bpf(int command, union bpf_attr *attr)
+int
+hostif_bpf(int command, union bpf_attr *attr)
 {
 	return ((int)syscall(SYS_bpf, command, attr, sizeof(*attr)));
 }
@@ -64,14 +64,14 @@ drop_tcx(uint32_t index)
 	attr.insns = (uintptr_t)drop;
 	attr.insn_cnt = nitems(drop);
 	attr.license = (uintptr_t)"";
-	prog = drop_bpf(BPF_PROG_LOAD, &attr);
+	prog = hostif_bpf(BPF_PROG_LOAD, &attr);
 	if (prog == -1)
 		return (-1);
 	memset(&attr, 0, sizeof(attr));
 	attr.link_create.prog_fd = prog;
 	attr.link_create.target_ifindex = index;
 	attr.link_create.attach_type = DROP_TCX_INGRESS;
-	link = drop_bpf(BPF_LINK_CREATE, &attr);
+	link = hostif_bpf(BPF_LINK_CREATE, &attr);
 	close(prog);
 	return (link);
 }

@@ -24,6 +24,10 @@
 /* The descriptors in hf_fd. */
 #define	HOSTIF_FD_LINK		0	/* rtnetlink(7) */
 #define	HOSTIF_FD_KIND		1	/* the first one of the kind */
+/* Those of hostif_xdp.c: before them packet(7), for promiscuous mode, and the
+   program's bpf_link. */
+#define	HOSTIF_FD_MEMORY	3
+#define	HOSTIF_FD_XSK		4	/* AF_XDP, one for each queue */
 
 /* Frames in a batch. */
 #define	HOSTIF_BATCH		256
@@ -59,6 +63,7 @@ struct hostif_ops {
 };
 
 extern const struct hostif_ops hostif_packet_ops;
+extern const struct hostif_ops hostif_xdp_ops;
 
 /* What frames to the interface wait for. */
 enum hostif_tx {
@@ -91,6 +96,31 @@ hostif_count(struct hostif *hi, enum hostif_counter counter, uint64_t n)
 	    atomic_load_64(&hi->counters[counter]) + n);
 }
 
+/* Put a part of a frame into the next slot of the port's transmit ring. */
+static inline void
+hostif_put(struct hostif *hi, const void *p, uint32_t len, uint16_t flags)
+{
+	struct netmap_ring *ring = hi->port->txring;
+	struct netmap_slot *slot = &ring->slot[ring->head];
+
+	slot->ptr = (uintptr_t)p;
+	slot->len = len;
+	slot->flags = NS_INDIRECT | flags;
+	ring->head = ring->cur = nm_ring_next(ring, ring->head);
+}
+
+/* Put a frame into at most two.  Returns its bytes. */
+static inline uint32_t
+hostif_put_frame(struct hostif *hi, const uint8_t *p, uint32_t len)
+{
+	const uint32_t n = MIN(len, hi->port->indirect_max);
+
+	hostif_put(hi, p, n, n < len ? NS_MOREFRAG : 0);
+	if (n < len)
+		hostif_put(hi, p + n, len - n, 0);
+	return (len);
+}
+
 /* Write a line about the interface to stderr. */
 void	hostif_log(const struct hostif *hi, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 2, 3)));
@@ -118,6 +148,35 @@ void	hostif_link_ask(struct hostif *hi);
 void	hostif_link_event(struct hostif *hi);
 
 /*
+ * hostif_open.c: for the kinds
+ */
+
+/* Add a descriptor. */
+void	hostif_fds_add(struct hostif_fds *fds, int fd);
+
+/* Set the error.  Returns -1. */
+int	hostif_fail(char *error, size_t size, const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 3, 4)));
+
+/*
+ * Set promiscuous mode until the packet socket is closed.  Returns 0, or -1
+ * with errno.
+ */
+int	hostif_promiscuous(int s, uint32_t index);
+
+/*
+ * hostif_open_xdp.c: open interface fds->hf_name, whose index is known; `s' is
+ * a socket for ioctl(2).  Returns 0, or -1 with a line in `error'; the caller
+ * closes the descriptors.
+ */
+int	hostif_open_xdp(struct hostif_fds *fds, int s, char *error,
+	    size_t size);
+
+/* hostif_drop.c: bpf(2). */
+union bpf_attr;
+int	hostif_bpf(int command, union bpf_attr *attr);
+
+/*
  * hostif_drop.c: have the host's stack get no frames of the interface, until
  * the descriptor that this returns is closed.  Returns -1 if this kernel has no
  * means for that.  Needs privileges.
@@ -135,5 +194,17 @@ int	hostif_drop(const char *ifname, uint32_t index);
 #define	HOSTIF_TX_BLOCKS	17
 /* Space before a received frame, for a VLAN tag. */
 #define	HOSTIF_RESERVE		16
+
+/*
+ * hostif_xdp.c: likewise.  A chunk begins with 256 bytes that are the kernel's.
+ */
+#define	HOSTIF_XDP_QUEUES	(HOSTIF_FDS_MAX - HOSTIF_FD_XSK)
+#define	HOSTIF_XDP_SLOTS	2048U	/* of each ring; a power of two */
+#define	HOSTIF_XDP_CHUNK	4096U
+#define	HOSTIF_XDP_MTU		((int)HOSTIF_XDP_CHUNK - 256 -		\
+				    HOSTIF_ETHER - HOSTIF_TAG)
+/* Bytes: chunks to receive for each queue, and chunks to transmit. */
+#define	HOSTIF_XDP_MEMORY(queues)					\
+	((size_t)((queues) + 1) * HOSTIF_XDP_SLOTS * HOSTIF_XDP_CHUNK)
 
 #endif /* !_HOSTIF_IMPL_H_ */

@@ -40,11 +40,19 @@
 enum hostif_kind
 hostif_kind(const char *name)
 {
-	return (strcmp(name, "packet") == 0 ? HOSTIF_PACKET : HOSTIF_NKINDS);
+	static const char *const kinds[HOSTIF_NKINDS] = {
+		[HOSTIF_PACKET] = "packet", [HOSTIF_XDP] = "xdp"
+	};
+	enum hostif_kind kind;
+
+	for (kind = HOSTIF_PACKET; kind < HOSTIF_NKINDS; kind++)
+		if (strcmp(name, kinds[kind]) == 0)
+			break;
+	return (kind);
 }
 
-static int __printflike(3, 4)
-fail(char *error, size_t size, const char *fmt, ...)
+int
+hostif_fail(char *error, size_t size, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -58,6 +66,17 @@ static int
 open_option(int s, int option, int value)
 {
 	return (setsockopt(s, SOL_PACKET, option, &value, sizeof(value)));
+}
+
+int
+hostif_promiscuous(int s, uint32_t index)
+{
+	const struct packet_mreq mr = {
+		.mr_ifindex = index, .mr_type = PACKET_MR_PROMISC
+	};
+
+	return (setsockopt(s, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &mr,
+	    sizeof(mr)));
 }
 
 /* Set up the rings.  NULL, or what failed, with errno. */
@@ -84,9 +103,6 @@ open_rings(int s)
 static const char *
 open_configure(int s, int index)
 {
-	const struct packet_mreq mr = {
-		.mr_ifindex = index, .mr_type = PACKET_MR_PROMISC
-	};
 	const struct sockaddr_ll sll = {
 		.sll_family = AF_PACKET, .sll_ifindex = index,
 		.sll_protocol = htons(ETH_P_ALL)
@@ -117,8 +133,7 @@ open_configure(int s, int index)
 		return (failed);
 	if (bind(s, (const struct sockaddr *)&sll, sizeof(sll)) == -1)
 		return ("bind");
-	if (setsockopt(s, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &mr,
-	    sizeof(mr)) == -1)
+	if (hostif_promiscuous(s, index) == -1)
 		return ("promiscuous mode");
 	return (NULL);
 }
@@ -149,23 +164,20 @@ open_index(int s, const char *ifname, uint32_t *index, char *error, size_t size)
 	struct ifreq ifr;
 
 	memset(&ifr, 0, sizeof(ifr));
-	if (strlcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name)) >=
-	    sizeof(ifr.ifr_name))
-		return (fail(error, size, "%s: not an interface's name",
-		    ifname));
+	strlcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name));
 	if (ioctl(s, SIOCGIFINDEX, &ifr) == -1)
-		return (fail(error, size, "%s: no such interface", ifname));
+		return (hostif_fail(error, size, "%s: no such interface", ifname));
 	*index = ifr.ifr_ifindex;
 	if (ioctl(s, SIOCGIFHWADDR, &ifr) == -1)
-		return (fail(error, size, "%s: %s", ifname, strerror(errno)));
+		return (hostif_fail(error, size, "%s: %s", ifname, strerror(errno)));
 	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		return (fail(error, size, "%s: not an Ethernet interface",
+		return (hostif_fail(error, size, "%s: not an Ethernet interface",
 		    ifname));
 	return (0);
 }
 
-static void
-open_add(struct hostif_fds *fds, int fd)
+void
+hostif_fds_add(struct hostif_fds *fds, int fd)
 {
 	fds->hf_fd[fds->hf_nfds++] = fd;
 }
@@ -179,56 +191,63 @@ open_packet(struct hostif_fds *fds, char *error, size_t size)
 	/* Without a protocol it gets nothing before it is bound. */
 	s = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s == -1)
-		return (fail(error, size, "%s: packet socket: %s",
+		return (hostif_fail(error, size, "%s: packet socket: %s",
 		    fds->hf_name, strerror(errno)));
-	open_add(fds, s);
+	hostif_fds_add(fds, s);
 	/* First, so that the host never gets what the switch gets. */
 	drop = hostif_drop(fds->hf_name, fds->hf_index);
 	if (drop != -1)
-		open_add(fds, drop);
+		hostif_fds_add(fds, drop);
 	else
 		fds->hf_flags |= HOSTIF_HOST_GETS;
 	failed = open_configure(s, fds->hf_index);
 	if (failed != NULL)
-		return (fail(error, size, "%s: %s: %s", fds->hf_name, failed,
+		return (hostif_fail(error, size, "%s: %s: %s", fds->hf_name, failed,
 		    strerror(errno)));
 	fds->hf_kind = HOSTIF_PACKET;
 	return (0);
+}
+
+/* Open what the kind needs; `s' is a socket for ioctl(2). */
+static int
+open_kind(struct hostif_fds *fds, enum hostif_kind kind, int s, char *error,
+    size_t size)
+{
+	if (open_index(s, fds->hf_name, &fds->hf_index, error, size) == -1)
+		return (-1);
+	if (kind == HOSTIF_XDP)
+		return (hostif_open_xdp(fds, s, error, size));
+	return (open_packet(fds, error, size));
 }
 
 int
 hostif_open(const char *ifname, const struct hostif_options *options,
     struct hostif_fds *fds, char *error, size_t size)
 {
-	int s;
+	int s, status;
 
 	memset(fds, 0, sizeof(*fds));
-	MPASS(options->ho_kind == HOSTIF_AUTO ||
-	    options->ho_kind == HOSTIF_PACKET);
-	(void)options;
+	if (strlcpy(fds->hf_name, ifname, sizeof(fds->hf_name)) >=
+	    sizeof(fds->hf_name))
+		return (hostif_fail(error, size, "%s: not an interface's name",
+		    ifname));
 	s = open_link();
 	if (s == -1)
-		return (fail(error, size, "%s: rtnetlink: %s", ifname,
+		return (hostif_fail(error, size, "%s: rtnetlink: %s", ifname,
 		    strerror(errno)));
-	open_add(fds, s);
+	hostif_fds_add(fds, s);
 	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (s == -1) {
-		fail(error, size, "%s: socket: %s", ifname, strerror(errno));
-		goto fail;
+		hostif_fail(error, size, "%s: socket: %s", ifname,
+		    strerror(errno));
+		hostif_close(fds);
+		return (-1);
 	}
-	if (open_index(s, ifname, &fds->hf_index, error, size) == -1) {
-		close(s);
-		goto fail;
-	}
+	status = open_kind(fds, options->ho_kind, s, error, size);
 	close(s);
-	strlcpy(fds->hf_name, ifname, sizeof(fds->hf_name));
-	if (open_packet(fds, error, size) == -1)
-		goto fail;
-	return (0);
-
-fail:
-	hostif_close(fds);
-	return (-1);
+	if (status == -1)
+		hostif_close(fds);
+	return (status);
 }
 
 void

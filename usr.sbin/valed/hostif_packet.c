@@ -133,19 +133,6 @@ packet_losses(struct hostif *hi)
 		hostif_count(hi, HOSTIF_C_RX_FULL, stats.tp_drops);
 }
 
-/* The next slot of the port's transmit ring. */
-static void
-packet_put(struct netmap_ring *ring, const void *p, uint32_t len,
-    uint16_t flags)
-{
-	struct netmap_slot *slot = &ring->slot[ring->head];
-
-	slot->ptr = (uintptr_t)p;
-	slot->len = len;
-	slot->flags = NS_INDIRECT | flags;
-	ring->head = ring->cur = nm_ring_next(ring, ring->head);
-}
-
 /* Put the VLAN tag back, at the cost of the virtio-net header before it. */
 static uint8_t *
 packet_tag(uint8_t *frame, const struct tpacket2_hdr *h, uint32_t status)
@@ -187,9 +174,8 @@ static uint32_t
 packet_receive_frame(struct hostif *hi, struct tpacket2_hdr *h,
     uint32_t status, uint8_t *hdr)
 {
-	struct netmap_ring *ring = hi->port->txring;
 	const uint32_t mac = *(volatile uint16_t *)&h->tp_mac;
-	uint32_t len = *(volatile uint32_t *)&h->tp_snaplen, shift = 0, n;
+	uint32_t len = *(volatile uint32_t *)&h->tp_snaplen, shift = 0;
 	uint8_t *p = (uint8_t *)h + mac;
 	const uint8_t *vnet = p - FRAME_VNET_SHORT;
 	bool header;
@@ -216,13 +202,9 @@ packet_receive_frame(struct hostif *hi, struct tpacket2_hdr *h,
 		return (0);
 	}
 	if (header)
-		packet_put(ring, hdr, FRAME_VNET_LONG,
+		hostif_put(hi, hdr, FRAME_VNET_LONG,
 		    VALE_SLOT_HEADER | NS_MOREFRAG);
-	n = MIN(len, hi->port->indirect_max);
-	packet_put(ring, p, n, n < len ? NS_MOREFRAG : 0);
-	if (n < len)
-		packet_put(ring, p + n, len - n, 0);
-	return (len);
+	return (hostif_put_frame(hi, p, len));
 }
 
 static unsigned int

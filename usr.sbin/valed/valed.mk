@@ -13,10 +13,10 @@ VFU_SRCS=	adapter.c valed_log.c vfu_close.c vfu_device.c vfu_dma.c \
 		vfu_fault.c vfu_irq.c vfu_pci.c vfu_server.c vfu_version.c \
 		watch.c
 
-HOSTIF_OPEN_SRCS= hostif_drop.c hostif_open.c
+HOSTIF_OPEN_SRCS= hostif_drop.c hostif_open.c hostif_open_xdp.c
 
 HOSTIF_SRCS=	hostif.c hostif_link.c hostif_packet.c hostif_table.c	\
-		${HOSTIF_OPEN_SRCS}
+		hostif_xdp.c ${HOSTIF_OPEN_SRCS}
 
 VALED_SRCS=	ctl.c ctl_hostif.c ctl_port.c ctl_switch.c valed.c	\
 		valed_activation.c					\

@@ -47,7 +47,7 @@ static const char usage_text[] =
     "             [-s slot,e1000,backend,path=socket[,option...]] ...\n"
     "\n"
     "  -a  attach an interface of the host: vale<switch>:<interface>\n"
-    "        kind=packet how: with packet(7); default the best there is\n"
+    "        kind=packet|xdp  how: with packet(7), the default, or AF_XDP\n"
     "  -c  the control socket: for valectl, and programs with a port\n"
     "  -s  an adapter: [bus:]slot[:function],e1000,backend,option,...\n"
     "        backend     vale<switch>:<port> or tap<n>\n"

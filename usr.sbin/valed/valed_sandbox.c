@@ -10,11 +10,12 @@
  *
  * The filter allows the system calls that serving adapters and attached
  * interfaces takes, on open descriptors, memory, locks, threads, time and exit;
- * of an interface's rings, to read the number of frames that the kernel has
- * dropped.  Opening a file or looking at one by name fails with EPERM, because
- * libc and the sanitizers try to, and handle the error.  newfstatat() always
- * fails, also as the fstat() of some C libraries: a filter cannot see whether a
- * path is empty.  See vfu_fstat.h.  Any other system call kills the process.
+ * of an interface's rings, to read where they are and the number of frames that
+ * the kernel has dropped.  Opening a file or looking at one by name fails with
+ * EPERM, because libc and the sanitizers try to, and handle the error.
+ * newfstatat() always fails, also as the fstat() of some C libraries: a filter
+ * cannot see whether a path is empty.  See vfu_fstat.h.  Any other system call
+ * kills the process.
  */
 
 #include <sys/param.h>
@@ -28,6 +29,7 @@
 
 #include <linux/capability.h>
 #include <linux/if_packet.h>
+#include <linux/if_xdp.h>
 
 #include <sched.h>
 #include <seccomp.h>
@@ -128,22 +130,27 @@ rules_signal(scmp_filter_ctx ctx)
 }
 
 /*
- * Allow to read how many frames a packet socket has lost, and what kind of
- * socket a descriptor is.  Returns 0 or a negative errno.
+ * Allow to read how many frames a packet socket or one of AF_XDP has lost,
+ * where the rings of the latter are, and what kind of socket a descriptor is.
+ * Returns 0 or a negative errno.
  */
 static int
 rules_socket(scmp_filter_ctx ctx)
 {
+	static const int options[][2] = {
+		{ SOL_PACKET, PACKET_STATISTICS },
+		{ SOL_XDP, XDP_STATISTICS }, { SOL_XDP, XDP_MMAP_OFFSETS },
+		{ SOL_SOCKET, SO_DOMAIN }
+	};
+	size_t i;
 	int error;
 
-	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(getsockopt), 2,
-	    SCMP_A1(SCMP_CMP_EQ, SOL_PACKET, 0),
-	    SCMP_A2(SCMP_CMP_EQ, PACKET_STATISTICS, 0));
-	if (error == 0)
+	error = 0;
+	for (i = 0; i < nitems(options) && error == 0; i++)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
 		    SCMP_SYS(getsockopt), 2,
-		    SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET, 0),
-		    SCMP_A2(SCMP_CMP_EQ, SO_DOMAIN, 0));
+		    SCMP_A1(SCMP_CMP_EQ, options[i][0], 0),
+		    SCMP_A2(SCMP_CMP_EQ, options[i][1], 0));
 	return (error);
 }
 

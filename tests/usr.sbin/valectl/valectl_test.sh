@@ -148,11 +148,26 @@ attach_body()
 	atf_check -o not-match:"h0" $VALECTL
 	atf_check $outside $VALECTL -a vale0:h0,kind=packet
 	atf_check $VALECTL -d vale0:h0
+	atf_check -s exit:69 -e match:"^valectl: vale0:h0: h0: " \
+	    $outside $VALECTL -a vale0:h0,kind=xdp
+	$outside python3 "$(atf_get_srcdir)/capture.py" plain h0
+	xdp && {
+		atf_check $outside $VALECTL -a vale0:h0,kind=xdp
+		wait_until "a frame outside" sends_out
+		atf_check $VALECTL -d vale0:h0
+		atf_check -o not-match:prog/xdp $outside ip link show h0
+	}
 	# What was changed on the interface has ended.
 	atf_check -o not-match:PROMISC $outside ip link show h0
 	kill $ns
 	wait $ns
 	teardown
+}
+
+# Whether the kernel has AF_XDP.
+xdp()
+{
+	python3 -c 'import socket; socket.socket(44, socket.SOCK_RAW)'
 }
 
 # A frame is flooded to the interface as soon as that has a carrier.

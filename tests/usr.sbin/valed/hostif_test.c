@@ -7,11 +7,13 @@
 /*
  * Attached interfaces, through a veth pair in a network namespace of the test:
  * the interface h0 is attached as vale0:h0; a packet socket at its other end,
- * w0, is the wire; vale0:t is another port of the switch.
+ * w0, is the wire; vale0:t is another port of the switch.  Most tests run for
+ * each kind.
  */
 
 #include <sys/param.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -20,8 +22,10 @@
 
 #include <errno.h>
 
+#include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 
 #include <poll.h>
 #include <sched.h>
@@ -51,6 +55,8 @@
 static struct hostif	*hi;
 static struct vale_desc	*port;
 static int		 wire = -1;
+static enum hostif_kind	 kind = HOSTIF_PACKET;
+static const char	*pair = "ip link add h0 type veth peer name w0";
 static bool		 no_bpf;	/* as on an old kernel */
 static uint8_t		 buf[BUFSIZE];
 
@@ -79,17 +85,49 @@ run(const char *fmt, ...)
 	ATF_REQUIRE_MSG(system(command) == 0, "%s", command);
 }
 
+/* Set or clear that h0 takes VLAN tags out of frames. */
+static void
+set_rxvlan(bool on)
+{
+	struct ethtool_value flags = {
+		.cmd = ETHTOOL_SFLAGS, .data = on ? ETH_FLAG_RXVLAN : 0
+	};
+	struct ifreq ifr = { .ifr_name = "h0" };
+	int s;
+
+	ifr.ifr_data = (char *)&flags;
+	s = socket(AF_INET, SOCK_DGRAM, 0);
+	ATF_REQUIRE(s != -1);
+	ATF_REQUIRE_EQ(0, ioctl(s, SIOCETHTOOL, &ifr));
+	close(s);
+}
+
+/* From now on the kind is AF_XDP. */
+static void
+use_xdp(void)
+{
+	int s;
+
+	s = socket(AF_XDP, SOCK_RAW, 0);
+	if (s == -1)
+		atf_tc_skip("no AF_XDP: %s", strerror(errno));
+	close(s);
+	kind = HOSTIF_XDP;
+}
+
 /* A namespace with the pair.  IPv6 would send frames of its own. */
 static void
 make_pair(void)
 {
 	if (unshare(CLONE_NEWNET) == -1)
 		atf_tc_skip("no network namespace: %s", strerror(errno));
-	if (system("ip link add h0 type veth peer name w0") != 0)
+	if (system(pair) != 0)
 		atf_tc_skip("ip(8) or veth(4) is missing");
 	run("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6");
 	run("ip link set h0 up && ip link set w0 up");
 	run("until ip link show h0 | grep -q 'state UP'; do sleep 0.01; done");
+	if (kind == HOSTIF_XDP)
+		set_rxvlan(false);
 }
 
 static void
@@ -116,7 +154,7 @@ open_wire(void)
 static void
 attach(void)
 {
-	const struct hostif_options options = { HOSTIF_AUTO };
+	const struct hostif_options options = { kind };
 	struct hostif_fds fds;
 	char error[256];
 
@@ -323,7 +361,22 @@ pseudo_sum(uint8_t *p, uint32_t len, uint32_t field)
 	}								\
 	ATF_TC_BODY(name, tc)
 
-ROOT_TEST(both_ways, "Every frame passes once, in order, in both directions")
+/* A test case for each kind. */
+#define	EACH_KIND(name, descr)						\
+	static void name##_run(void);					\
+	ROOT_TEST(name, descr)						\
+	{								\
+		name##_run();						\
+	}								\
+	ROOT_TEST(xdp_##name, descr ", through AF_XDP")			\
+	{								\
+		use_xdp();						\
+		name##_run();						\
+	}								\
+	static void							\
+	name##_run(void)
+
+EACH_KIND(both_ways, "Every frame passes once, in order, in both directions")
 {
 	static uint8_t frames[FRAMES][60];
 	uint8_t hdr[FRAME_VNET_LONG];
@@ -354,9 +407,11 @@ ROOT_TEST(both_ways, "Every frame passes once, in order, in both directions")
 	}
 	ATF_REQUIRE_EQ(FRAMES, counter(HOSTIF_C_TX_FRAME));
 	ATF_REQUIRE_EQ(FRAMES * 60, counter(HOSTIF_C_TX_BYTE));
-	/* One call for a batch; the switch makes few of one sync. */
+	/* One call for a batch; the switch makes few of one sync.  AF_XDP sends
+	   32 frames in a call before Linux 6.17. */
 	ATF_REQUIRE(counter(HOSTIF_C_TX_CALL) * 20 <= FRAMES);
-	ATF_REQUIRE(counter(HOSTIF_C_TX_CALL) <= counter(HOSTIF_C_TX_BATCH));
+	ATF_REQUIRE(kind == HOSTIF_XDP ||
+	    counter(HOSTIF_C_TX_CALL) <= counter(HOSTIF_C_TX_BATCH));
 	ATF_REQUIRE_EQ(0, counter(HOSTIF_C_TX_ERROR));
 	/* The wire's own frames, and the port's, did not come back. */
 	nothing_in_port();
@@ -419,7 +474,7 @@ ROOT_TEST(checksum, "A partial checksum is completed for a port without "
 	hostif_stop(hi);
 }
 
-ROOT_TEST(tags, "VLAN tags of both kinds pass both ways")
+EACH_KIND(tags, "VLAN tags of both kinds pass both ways")
 {
 	static const uint8_t tag[2][4] = {
 		{ 0x81, 0x00, 0x6f, 0xfe }, { 0x88, 0xa8, 0x00, 0x05 }
@@ -443,7 +498,7 @@ ROOT_TEST(tags, "VLAN tags of both kinds pass both ways")
 	hostif_stop(hi);
 }
 
-ROOT_TEST(udp_segments, "Segments of UDP are cut for the interface")
+EACH_KIND(udp_segments, "Segments of UDP are cut for the interface")
 {
 	static uint8_t packet[UDP_HDR + 5000];
 	uint8_t hdr[FRAME_VNET_LONG];
@@ -494,7 +549,7 @@ ROOT_TEST(mtu, "Frames longer than the MTU are dropped; a new MTU counts")
 	hostif_stop(hi);
 }
 
-ROOT_TEST(down, "An interface that goes down drops frames until it is up")
+EACH_KIND(down, "An interface that goes down drops frames until it is up")
 {
 	uint8_t frame[60], hdr[FRAME_VNET_LONG];
 
@@ -517,7 +572,7 @@ ROOT_TEST(down, "An interface that goes down drops frames until it is up")
 	hostif_stop(hi);
 }
 
-ROOT_TEST(gone, "An interface that vanishes drops frames; its port stays")
+EACH_KIND(gone, "An interface that vanishes drops frames; its port stays")
 {
 	uint8_t frame[60];
 	uint64_t polls;
@@ -580,7 +635,7 @@ host_excluded(void)
 	wait_until(host_answers(), "no answer");
 }
 
-ROOT_TEST(host, "The host's stack gets no frames while it is attached")
+EACH_KIND(host, "The host's stack gets no frames while it is attached")
 {
 	host_excluded();
 }
@@ -634,6 +689,241 @@ ROOT_TEST(errors, "What cannot be opened or started is one line, and leaves "
 	hostif_stop(hi);
 }
 
+ROOT_TEST(xdp_cut, "For AF_XDP the switch cuts packets and completes their "
+    "checksums")
+{
+	static uint8_t packet[TCP_HDR + 10000];
+	uint8_t hdr[FRAME_VNET_LONG], out[FRAME_VNET_LONG];
+	struct frame frame;
+	uint32_t i, len;
+
+	use_xdp();
+	setup();
+	ATF_REQUIRE_EQ(0, vale_set_header(port, VALE_HEADER_SLOT));
+	make_packet(packet, hdr, sizeof(packet), FRAME_GSO_TCPV4, 1000);
+	pseudo_sum(packet, sizeof(packet), L4 + 16);
+	port_put(hdr, packet, sizeof(packet));
+	ATF_REQUIRE_EQ(0, vale_txsync(port));
+	for (i = 0; i < 10; i++) {
+		len = wire_receive(out);
+		ATF_REQUIRE_EQ(TCP_HDR + 1000, len);
+		frame.f_len = len;
+		ATF_REQUIRE(frame_vnet_decode(&frame, out));
+		ATF_REQUIRE_EQ(0, frame.f_flags & FRAME_CSUM_PARTIAL);
+		ATF_REQUIRE_EQ(0, packet_sum(buf, len));
+	}
+	ATF_REQUIRE_EQ(10, counter(HOSTIF_C_TX_FRAME));
+	hostif_stop(hi);
+}
+
+ROOT_TEST(xdp_wrap, "Each chunk is used again: many times the rings' slots "
+    "pass both ways")
+{
+	static uint8_t frame[1514];
+	uint8_t hdr[FRAME_VNET_LONG];
+	uint32_t i, n;
+
+	use_xdp();
+	setup();
+	for (i = 0; i < 20000; i += FRAMES) {
+		for (n = 0; n < FRAMES; n++) {
+			make_frame(frame, 60 + n, i + n);
+			wire_send(NULL, frame, 60 + n);
+		}
+		for (n = 0; n < FRAMES; n++) {
+			ATF_REQUIRE_EQ(60 + n, port_receive(hdr));
+			ATF_REQUIRE_EQ(i + n, frame_number(buf));
+			ATF_REQUIRE_EQ('x', buf[60 + n - 1]);
+		}
+		for (n = 0; n < FRAMES; n++) {
+			make_frame(frame, sizeof(frame), i + n);
+			port_put(NULL, frame, sizeof(frame));
+			ATF_REQUIRE_EQ(0, vale_txsync(port));
+		}
+		for (n = 0; n < FRAMES; n++) {
+			ATF_REQUIRE_EQ(sizeof(frame), wire_receive(hdr));
+			ATF_REQUIRE_EQ(i + n, frame_number(buf));
+		}
+	}
+	nothing_in_port();
+	hostif_stop(hi);
+}
+
+ROOT_TEST(xdp_queues, "Frames of all queues arrive")
+{
+	uint8_t hdr[FRAME_VNET_LONG], packet[100];
+	bool seen[200] = { false };
+	uint32_t i;
+
+	use_xdp();
+	pair = "ip link add h0 numrxqueues 4 numtxqueues 4 type veth "
+	    "peer name w0 numrxqueues 4 numtxqueues 4";
+	setup();
+	make_packet(packet, hdr, sizeof(packet), FRAME_GSO_UDP_L4, 0);
+	/* The wire's end takes a queue by what UDP says. */
+	for (i = 0; i < nitems(seen); i++) {
+		packet[L4 + 1] = (uint8_t)i;
+		wire_send(NULL, packet, sizeof(packet));
+	}
+	for (i = 0; i < nitems(seen); i++) {
+		ATF_REQUIRE_EQ(sizeof(packet), port_receive(hdr));
+		ATF_REQUIRE(buf[L4 + 1] < nitems(seen));
+		ATF_REQUIRE(!seen[buf[L4 + 1]]);
+		seen[buf[L4 + 1]] = true;
+	}
+	wait_until(counter(HOSTIF_C_RX_FRAME) == nitems(seen), "%ju frames",
+	    (uintmax_t)counter(HOSTIF_C_RX_FRAME));
+	hostif_stop(hi);
+}
+
+ROOT_TEST(xdp_mtu, "Frames up to a new MTU pass, and are dropped if they are "
+    "longer than a chunk")
+{
+	static uint8_t frame[9000 + 14];
+	const uint32_t len = 3000 + 14;
+	uint8_t hdr[FRAME_VNET_LONG];
+
+	use_xdp();
+	setup();
+	run("ip link set h0 mtu 3000 && ip link set w0 mtu 3000");
+	wait_until(counter(HOSTIF_C_LINK) == 1, "no change");
+	make_frame(frame, sizeof(frame), 1);
+	/* In two slots, as it is in the port. */
+	port_put(NULL, frame, 2000);
+	port_put(NULL, frame + 2000, len - 2000);
+	port->txring->slot[0].flags |= NS_MOREFRAG;
+	ATF_REQUIRE_EQ(0, vale_txsync(port));
+	ATF_REQUIRE_EQ(len, wire_receive(hdr));
+	ATF_REQUIRE_EQ(0, memcmp(frame, buf, len));
+	wire_send(NULL, frame, len);
+	ATF_REQUIRE_EQ(len, port_receive(hdr));
+	ATF_REQUIRE_EQ(0, memcmp(frame, buf, len));
+
+	/* The kernel keeps the other end from sending so much. */
+	run("! ip link set w0 mtu 9000 2> /dev/null");
+	run("ip link set h0 mtu 9000");
+	wait_until(counter(HOSTIF_C_LINK) == 2, "no change");
+	port_put(NULL, frame, sizeof(frame));
+	port_put(NULL, frame, 60);
+	ATF_REQUIRE_EQ(0, vale_txsync(port));
+	ATF_REQUIRE_EQ(60, wire_receive(hdr));
+	ATF_REQUIRE_EQ(1, counter(HOSTIF_C_TX_MTU));
+	hostif_stop(hi);
+	run("ip link set w0 mtu 9000");
+}
+
+ROOT_TEST(xdp_losses, "Frames that come while the kernel has no chunks are "
+    "counted")
+{
+	const struct hostif_options options = { HOSTIF_XDP };
+	uint8_t frame[60], hdr[FRAME_VNET_LONG];
+	struct hostif_fds fds;
+	char error[256];
+	int i;
+
+	use_xdp();
+	make_pair();
+	open_wire();
+	port = vale_open("vale0:t", NULL);
+	ATF_REQUIRE(port != NULL);
+	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, error,
+	    sizeof(error)) == 0, "%s", error);
+	make_frame(frame, sizeof(frame), 1);
+	for (i = 0; i < 100; i++)
+		wire_send(NULL, frame, sizeof(frame));
+	/* They are lost when the other processor has seen them. */
+	run("until [ $(cat /proc/net/dev | "
+	    "awk '$1 == \"h0:\" { print $3 }') -ge 100 ]; do sleep 0.01; done");
+	hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
+	ATF_REQUIRE_MSG(hi != NULL, "%s", error);
+	make_frame(frame, sizeof(frame), 2);
+	wire_send(NULL, frame, sizeof(frame));
+	ATF_REQUIRE_EQ(60, port_receive(hdr));
+	ATF_REQUIRE_EQ(2, frame_number(buf));
+	wait_until(counter(HOSTIF_C_RX_FULL) == 100, "%ju lost",
+	    (uintmax_t)counter(HOSTIF_C_RX_FULL));
+	hostif_stop(hi);
+}
+
+/* hostif_open() fails with this line. */
+static void
+refused(const char *expected)
+{
+	const struct hostif_options options = { HOSTIF_XDP };
+	struct hostif_fds fds;
+	char error[256];
+
+	ATF_REQUIRE_EQ(-1, hostif_open("h0", &options, &fds, error,
+	    sizeof(error)));
+	ATF_REQUIRE_STREQ(expected, error);
+	ATF_REQUIRE_EQ(0, fds.hf_nfds);
+}
+
+ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
+    "open")
+{
+	const struct hostif_options options = { HOSTIF_XDP };
+	struct hostif_fds fds, wrong;
+	char error[256];
+	int before, i;
+
+	use_xdp();
+	make_pair();
+	before = dup(0);
+	close(before);
+	run("ip link set h0 mtu 3823");
+	refused("h0: the MTU is 3823, and at most 3822 with kind=xdp");
+	/* The driver's own limit, which is for what the other end sends. */
+	run("ip link set h0 mtu 3822 && ip link set w0 mtu 3822");
+	refused("h0: cannot attach an XDP program: Numerical result out of "
+	    "range");
+	run("ip link set h0 mtu 1500 && ip link set w0 mtu 1500");
+	set_rxvlan(true);
+	refused("h0: VLAN tags would be lost with kind=xdp: ethtool -K h0 "
+	    "rxvlan off");
+	set_rxvlan(false);
+	run("ip link add q0 numrxqueues 13 numtxqueues 13 type veth peer name "
+	    "q1 numrxqueues 13 numtxqueues 13");
+	ATF_REQUIRE_EQ(-1, hostif_open("q0", &options, &fds, error,
+	    sizeof(error)));
+	ATF_REQUIRE_STREQ("q0: 13 receive queues, and at most 12 with "
+	    "kind=xdp: see ethtool -L", error);
+	no_bpf = true;
+	refused("h0: map of sockets: Invalid argument");
+	no_bpf = false;
+	attach();
+	refused("h0: cannot attach an XDP program: Device or resource busy");
+	hostif_stop(hi);
+
+	/* A client that passes what it should not. */
+	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
+	    sizeof(error)));
+	wrong = fds;
+	wrong.hf_fd[3] = memfd_create("small", 0);
+	ATF_REQUIRE_EQ(0, ftruncate(wrong.hf_fd[3], 4096));
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	    NULL);
+	ATF_REQUIRE_STREQ("vale0:h0: memory: Invalid argument", error);
+	close(wrong.hf_fd[3]);
+	for (i = 0; i < 4; i++) {
+		wrong = fds;
+		wrong.hf_fd[4] = fds.hf_fd[i];
+		ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error,
+		    sizeof(error)) == NULL);
+		ATF_REQUIRE(strstr(error, "vale0:h0: rings: ") != NULL);
+	}
+	wrong = fds;
+	wrong.hf_nfds = 4;
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	    NULL);
+	ATF_REQUIRE_STREQ("vale0:h0: not an open interface", error);
+	hostif_close(&fds);
+	i = dup(0);
+	ATF_REQUIRE_EQ(before, i);
+	attach();
+	hostif_stop(hi);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, both_ways);
@@ -647,5 +937,17 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, host);
 	ATF_TP_ADD_TC(tp, host_nft);
 	ATF_TP_ADD_TC(tp, errors);
+	ATF_TP_ADD_TC(tp, xdp_both_ways);
+	ATF_TP_ADD_TC(tp, xdp_tags);
+	ATF_TP_ADD_TC(tp, xdp_udp_segments);
+	ATF_TP_ADD_TC(tp, xdp_down);
+	ATF_TP_ADD_TC(tp, xdp_gone);
+	ATF_TP_ADD_TC(tp, xdp_host);
+	ATF_TP_ADD_TC(tp, xdp_cut);
+	ATF_TP_ADD_TC(tp, xdp_wrap);
+	ATF_TP_ADD_TC(tp, xdp_queues);
+	ATF_TP_ADD_TC(tp, xdp_mtu);
+	ATF_TP_ADD_TC(tp, xdp_losses);
+	ATF_TP_ADD_TC(tp, xdp_errors);
 	return (atf_no_error());
 }

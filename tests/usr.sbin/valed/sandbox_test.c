@@ -27,6 +27,7 @@
 #include <fcntl.h>
 
 #include <linux/capability.h>
+#include <linux/if_xdp.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -299,6 +300,8 @@ TEST(network, "A system call that creates, binds or connects a socket kills "
 		{ "signalfd4", SYS_signalfd4, { -1, P(page), 8, 0 } },
 		{ "inotify_init1", SYS_inotify_init1, { 0 } },
 		{ "getsockopt", SYS_getsockopt, { 0, SOL_SOCKET, SO_PEERCRED, 0,
+		    0 } },
+		{ "getsockopt", SYS_getsockopt, { 0, SOL_XDP, XDP_OPTIONS, 0,
 		    0 } },
 		{ "setsockopt", SYS_setsockopt, { 0, SOL_SOCKET, SO_MARK, 0,
 		    0 } },

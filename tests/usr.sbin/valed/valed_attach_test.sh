@@ -139,6 +139,73 @@ bridge_cleanup()
 	end
 }
 
+# plain PID NAME...: frames are there as on a wire, which AF_XDP needs.
+plain()
+{
+	local name pid=$1
+
+	shift
+	for name; do
+		in_host $pid python3 "$(atf_get_srcdir)/capture.py" plain \
+		    $name || atf_fail "$name: its offloads stay on"
+	done
+}
+
+# Skips the test if the kernel lacks AF_XDP.
+needs_xdp()
+{
+	python3 -c 'import socket; socket.socket(44, socket.SOCK_RAW)' ||
+	    atf_skip "the kernel has no AF_XDP"
+}
+
+atf_test_case xdp cleanup
+xdp_head()
+{
+	needs
+	atf_set descr "TCP passes between two interfaces that are attached \
+with AF_XDP, and between one of these and one that has large frames"
+}
+xdp_body()
+{
+	local c
+
+	needs_xdp
+	host A && host S && host B
+	wire $S pa $A ea
+	wire $S pb $B eb
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	atf_check -s exit:69 -o empty -e match:"ethtool -K pa rxvlan off" \
+	    nsenter -t $S -n "$VALED" -a vale0:pa,kind=xdp
+	plain $S pa pb
+	plain $A ea
+	plain $B eb
+	valed_in $S -a vale0:pa,kind=xdp -a vale0:pb,kind=xdp
+	tcp $B 10.9.0.2 $A 5000000
+	tcp $A 10.9.0.1 $B 5000000
+	wait_until "counters" counted $VALED_PID $S
+	for c in rx_drop_bad rx_drop_long tx_errors tx_drop_mtu tx_drop_bad; do
+		atf_check_equal "$c 0" "$c $(value $S pa $c)"
+	done
+	kill $VALED_PID
+	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
+	atf_check_equal "" "$(cat valed.err.$S)"
+
+	# What B's host sends is large now; A's interface gets what fits it.
+	in_host $S ip link del pb
+	wire $S pb $B eb
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	valed_in $S -a vale0:pa,kind=xdp -a vale0:pb
+	tcp $A 10.9.0.1 $B 5000000
+	tcp $B 10.9.0.2 $A 5000000
+	wait_until "counters" counted $VALED_PID $S
+	atf_check_equal 0 $(value $S pa tx_drop_mtu)
+}
+xdp_cleanup()
+{
+	end
+}
+
 promiscuous()
 {
 	in_host $1 ip -d link show $2 | grep -q "promiscuity $3"
@@ -157,12 +224,41 @@ killed_head()
 }
 killed_body()
 {
+	killed packet
+}
+killed_cleanup()
+{
+	end
+}
+
+atf_test_case xdp_killed cleanup
+xdp_killed_head()
+{
+	needs
+	atf_set descr "The same with AF_XDP"
+}
+xdp_killed_body()
+{
+	needs_xdp
+	killed xdp
+	! in_host $S ip link show pa | grep prog/xdp ||
+	    atf_fail "the program is left"
+}
+xdp_killed_cleanup()
+{
+	end
+}
+
+# killed KIND
+killed()
+{
 	host A && host S
 	wire $S pa $A ea
 	in_host $A ip addr add 10.9.0.1/24 dev ea
 	in_host $S ip addr add 10.9.0.3/24 dev pa
 	wait_until "the host" answers $A 10.9.0.3 || atf_fail "no answer"
-	valed_in $S -a vale0:pa
+	plain $S pa
+	valed_in $S -a vale0:pa,kind=$1
 	promiscuous $S pa 1 || atf_fail "not promiscuous"
 	! answers $A 10.9.0.3 || atf_fail "the host answers"
 	kill -9 $VALED_PID
@@ -170,10 +266,6 @@ killed_body()
 	wait_until "normal mode" promiscuous $S pa 0 ||
 	    atf_fail "still promiscuous"
 	wait_until "the host" answers $A 10.9.0.3 || atf_fail "no answer"
-}
-killed_cleanup()
-{
-	end
 }
 
 atf_test_case vxlan cleanup
@@ -274,7 +366,9 @@ errors_body()
 atf_init_test_cases()
 {
 	atf_add_test_case bridge
+	atf_add_test_case xdp
 	atf_add_test_case killed
+	atf_add_test_case xdp_killed
 	atf_add_test_case vxlan
 	atf_add_test_case live
 	atf_add_test_case errors

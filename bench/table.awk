@@ -82,6 +82,12 @@ function flooding(ports) {
 	    ns("switch", 60, 256, ports, 1, 0)), ports))
 }
 
+# Times Linux's bridge with a TAP interface.
+function attached(source, how) {
+	return (over(ns(source "-tap", 60, 256, 1, 1, 0),
+	    ns(source "-" how, 60, 256, 1, 1, 0)))
+}
+
 function virtio() {
 	return (ns("testpmd-virtio", 60, 32, 1, 1, 0))
 }
@@ -125,6 +131,16 @@ END {
 	wanted("  times two of testpmd with memif", ">=", 1,
 	    over(ns("testpmd-memif-2", 60, 256, 1, 1, 0),
 	    ns("netmap-run", 60, 256, 1, 1, 0)))
+	wanted("veth to a port by AF_XDP, times Linux bridge with a tap", ">=",
+	    2, attached("wire", "xdp"))
+	wanted("  by packet(7)", ">=", 1, attached("wire", "packet"))
+	wanted("  by AF_XDP, sent by a program", ">=", 1,
+	    attached("skb", "xdp"))
+	wanted("  by packet(7), sent by a program", ">=", 1,
+	    attached("skb", "packet"))
+	wanted("a port to veth by AF_XDP, times the same", ">=", 2,
+	    attached("to-wire", "xdp"))
+	wanted("  by packet(7)", ">=", 1, attached("to-wire", "packet"))
 	flooding(8)
 	flooding(64)
 	flooding(253)

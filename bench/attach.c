@@ -31,11 +31,9 @@
 
 #include <err.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 
 #include <linux/bpf.h>
 #include <linux/ethtool.h>
-#include <linux/if_link.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <linux/sockios.h>
@@ -246,28 +244,6 @@ port_open(const char *ifname, const char *kind, struct end *end)
 	end->receive = port_receive;
 }
 
-/* Frames that an interface has received. */
-static uint32_t
-arrived(const char *ifname)
-{
-	const struct rtnl_link_stats *stats;
-	struct ifaddrs *all, *ifa;
-	uint32_t n = 0;
-
-	if (getifaddrs(&all) == -1)
-		err(1, "getifaddrs");
-	for (ifa = all; ifa != NULL; ifa = ifa->ifa_next) {
-		if (ifa->ifa_addr == NULL || ifa->ifa_data == NULL ||
-		    ifa->ifa_addr->sa_family != AF_PACKET ||
-		    strcmp(ifa->ifa_name, ifname) != 0)
-			continue;
-		stats = ifa->ifa_data;
-		n = stats->rx_packets;
-	}
-	freeifaddrs(all);
-	return (n);
-}
-
 /* Receive for `ns'; returns nanoseconds for each frame. */
 static double
 receive(const struct end *end, uint64_t ns)
@@ -291,12 +267,13 @@ static double
 send_to(const struct end *end, const char *peer, uint64_t ns)
 {
 	const uint64_t begin = bench_now_ns();
-	const uint32_t before = arrived(peer);
+	const uint32_t before = bench_arrived(peer);
 	uint64_t now;
 
 	while ((now = bench_now_ns()) < begin + ns)
 		(void)end->send();
-	return ((double)(now - begin) / (arrived(peer) - before));
+	return ((double)(now - begin) /
+	    (uint32_t)(bench_arrived(peer) - before));
 }
 
 static void __dead2

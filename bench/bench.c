@@ -9,12 +9,20 @@
  * with the last of them.
  */
 
+#include <sys/socket.h>
+
 #include <err.h>
 #include <errno.h>
+#include <ifaddrs.h>
+
+#include <linux/if_link.h>
+#include <linux/if_packet.h>
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "bench.h"
@@ -121,6 +129,27 @@ crew_frames(struct crew *crew, bench_run_t *run, void *arg)
 		if (ns >= RUN_NS / 2)
 			return (frames * RUN_NS / ns);
 	}
+}
+
+uint32_t
+bench_arrived(const char *ifname)
+{
+	const struct rtnl_link_stats *stats;
+	struct ifaddrs *all, *ifa;
+	uint32_t n = 0;
+
+	if (getifaddrs(&all) == -1)
+		err(1, "getifaddrs");
+	for (ifa = all; ifa != NULL; ifa = ifa->ifa_next) {
+		if (ifa->ifa_addr == NULL || ifa->ifa_data == NULL ||
+		    ifa->ifa_addr->sa_family != AF_PACKET ||
+		    strcmp(ifa->ifa_name, ifname) != 0)
+			continue;
+		stats = ifa->ifa_data;
+		n = stats->rx_packets;
+	}
+	freeifaddrs(all);
+	return (n);
 }
 
 static int

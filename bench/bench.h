@@ -38,6 +38,9 @@ uint64_t bench_now_ns(void);
 /* Convert a number of the command line; exits unless it is from min to max. */
 uint32_t bench_number(const char *s, uint32_t min, uint32_t max);
 
+/* Frames that an interface of this network namespace has received; it wraps. */
+uint32_t bench_arrived(const char *ifname);
+
 /* Bind the calling thread to the n-th of the processors it may use. */
 void	bench_pin(unsigned int n);
 

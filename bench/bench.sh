@@ -6,8 +6,9 @@
 
 # bench.sh objtop: run by "make bench".  Measures the switch and the model
 # beside bare loops (switch.c, model.c, segments.c), then other switches
-# (peers.subr), attached interfaces (attach.subr), then driver, model and port
-# beside DPDK's (dpdk.subr), and prints a table.
+# (peers.subr), attached interfaces (attach.subr), guests with a TAP interface
+# (tap.subr), then driver, model and port beside DPDK's (dpdk.subr), and prints a
+# table.
 #
 # Each of ROUNDS rounds measures everything, alternatives one after the other;
 # the table shows medians.  The directory bench/ under objtop keeps
@@ -47,6 +48,7 @@ measure()
 
 . "$here/peers.subr"
 . "$here/attach.subr"
+. "$here/tap.subr"
 . "$here/dpdk.subr"
 
 BATCHES="1 2 4 8 16 32 64 128 256 512 1024"
@@ -103,6 +105,8 @@ while [ $round -le "$ROUNDS" ]; do
 	peers
 	say "round $round: attached interfaces"
 	attached
+	say "round $round: guests and TAP interfaces"
+	tap
 	say "round $round: DPDK's virtio-user and vhost"
 	dpdk
 	round=$((round + 1))

@@ -141,6 +141,12 @@ END {
 	wanted("a port to veth by AF_XDP, times the same", ">=", 2,
 	    attached("to-wire", "xdp"))
 	wanted("  by packet(7)", ">=", 1, attached("to-wire", "packet"))
+	wanted("guest to tap, 1514 bytes, TCP, times QEMU's own e1000", ">=", 2,
+	    over(ns("tap-tcp-qemu", 1514, 1, 1, 1, 0),
+	    ns("tap-tcp", 1514, 1, 1, 1, 0)))
+	wanted("  frames of our driver, times the same", ">=", 1,
+	    over(ns("tap-driver-qemu", 1514, 1, 1, 1, 0),
+	    ns("tap-driver", 1514, 1, 1, 1, 0)))
 	flooding(8)
 	flooding(64)
 	flooding(253)

@@ -31,6 +31,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/endian.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -53,6 +54,13 @@
 #define	TX_SIZE		((size_t)HOSTIF_TX_BLOCKS * HOSTIF_BLOCK_SIZE)
 /* Offset of the virtio-net header in a slot of the transmit ring. */
 #define	TX_DATA		(TPACKET2_HDRLEN - sizeof(struct sockaddr_ll))
+/*
+ * The kernel copies as many bytes of a frame as the virtio-net header says that
+ * its headers have; of the others it takes the pages, which costs more than to
+ * copy a frame as short as that.
+ */
+#define	TX_COPIED	2048
+#define	VNET_HDR_LEN	2		/* offset of that number */
 /* The addresses of an Ethernet header. */
 #define	ADDRS		12
 
@@ -255,6 +263,14 @@ packet_space(const struct packet *pk)
 	return ((uint8_t *)h + TX_DATA);
 }
 
+/* The virtio-net header of a frame that is not cut; the flags are set. */
+static void
+packet_copied(uint8_t *vnet, uint32_t len)
+{
+	if (len <= TX_COPIED)
+		le16enc(vnet + VNET_HDR_LEN, len);
+}
+
 /* The slot has a virtio-net header and a frame of `len' bytes: send it. */
 static void
 packet_commit(struct hostif *hi, uint32_t len)
@@ -286,6 +302,7 @@ packet_send_cut(struct hostif *hi, const struct frame *frame)
 	}
 	while ((p = packet_space(pk)) != NULL && frame_cut_next(&cut)) {
 		memset(p, 0, FRAME_VNET_SHORT);
+		packet_copied(p, cut.fc_hdrlen + cut.fc_paylen);
 		p += FRAME_VNET_SHORT;
 		frame_cut_copy(&cut, p + cut.fc_hdrlen, cut.fc_paylen);
 		frame_cut_header(&cut, p);
@@ -310,6 +327,8 @@ packet_send_frame(struct hostif *hi, const struct frame *frame, uint8_t *p)
 		memset(p, 0, FRAME_VNET_SHORT);
 	else
 		frame_vnet_encode(frame, p, FRAME_VNET_SHORT);
+	if (frame->f_gso_type == FRAME_GSO_NONE)
+		packet_copied(p, frame->f_len);
 	frame_cursor_init(&cur, frame->f_iov);
 	frame_cursor_copy(&cur, p + FRAME_VNET_SHORT, frame->f_len);
 	packet_commit(hi, frame->f_len);

@@ -24,11 +24,11 @@ attach_head()
 	atf_set timeout 3600
 }
 
-# wired N: the machine outside; valed in its sandbox, with the interface and N
-# adapters on one switch; the guests on these.
+# wired N KIND: the machine outside; valed in its sandbox, with the interface
+# and N adapters on one switch; the guests on these.
 wired()
 {
-	local i n=$1
+	local i kind=$2 n=$1
 
 	. "$(atf_get_srcdir)/tests.subr"
 	setup
@@ -45,7 +45,7 @@ wired()
 	$ns python3 "$capture" plain h0 && $outside python3 "$capture" plain \
 	    o0 || atf_fail "the interfaces' offloads stay on"
 
-	set -- -c control -a vale0:h0
+	set -- -c control -a vale0:h0,kind=$kind
 	for i in $(seq "$n"); do
 		set -- "$@" -s \
 		    "$i,e1000,vale0:vm$i,path=vm$i.sock,mac=$(mac "$i")"
@@ -178,19 +178,46 @@ has right checksums on the wire; frames of 9014 bytes pass"
 }
 outside_body()
 {
+	reached packet
+	jumbo
+	finish
+}
+outside_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+# reached KIND: a guest and the machine outside reach each other.
+reached()
+{
 	local bytes=4000000
 
-	wired 1
+	wired 1 "$1"
 	dhcp
 	watch
 	tcp_streams "$outside" $OUTSIDE $LEASE $bytes
 	watched 1514 $bytes
 	# The guest did not cut them, and its checksums were not complete.
 	some vm1 tx_uncut
-	jumbo
+}
+
+atf_test_case xdp cleanup
+xdp_head()
+{
+	attach_head
+	atf_set descr "The same with AF_XDP, in frames of 1514 bytes; the \
+switch cuts for it"
+}
+xdp_body()
+{
+	python3 -c 'import socket; socket.socket(44, socket.SOCK_RAW)' ||
+	    atf_skip "the kernel has no AF_XDP"
+	reached xdp
 	finish
 }
-outside_cleanup()
+xdp_cleanup()
 {
 	. "$(atf_get_srcdir)/tests.subr"
 	setup
@@ -214,7 +241,7 @@ switch_body()
 {
 	local i
 
-	wired 2
+	wired 2 packet
 	up 1 2
 	pings vm1 10.0.0.2
 	for i in 1 2; do
@@ -237,5 +264,6 @@ switch_cleanup()
 atf_init_test_cases()
 {
 	atf_add_test_case outside
+	atf_add_test_case xdp
 	atf_add_test_case switch
 }

@@ -34,25 +34,9 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "wire.h"
 
-#define	ETHERTYPE	0x88b5
-#define	KIND_HELLO	1
-#define	KIND_DATA	3
-#define	KIND_BYE	4
-#define	KIND_DONE	6
 #define	LEN		60
-
-/* As in traffic.c. */
-struct wire {
-	uint8_t		dst[6];
-	uint8_t		src[6];
-	uint16_t	type;
-	uint16_t	magic;
-	uint32_t	kind;
-	uint32_t	size;
-	uint64_t	seq;
-	uint64_t	count;
-} __attribute__((__packed__));
 
 static int
 wire_open(const char *ifname)
@@ -60,13 +44,13 @@ wire_open(const char *ifname)
 	/* All but data: its kind, in the order of the network. */
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct wire, kind)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, KIND_DATA << 24, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_DATA << 24, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	};
 	const struct sock_fprog prog = { nitems(code), code };
 	const struct sockaddr_ll sll = {
-		.sll_family = AF_PACKET, .sll_protocol = htons(ETHERTYPE),
+		.sll_family = AF_PACKET, .sll_protocol = WIRE_ETHERTYPE,
 		.sll_ifindex = if_nametoindex(ifname)
 	};
 	int s;
@@ -94,11 +78,11 @@ main(int argc, char **argv)
 	for (;;) {
 		if (recv(s, buf, sizeof(buf), 0) != LEN)
 			continue;
-		if (w->kind == KIND_DONE)
+		if (w->kind == WIRE_DONE)
 			break;
-		if (w->kind == KIND_HELLO)
+		if (w->kind == WIRE_HELLO)
 			first = bench_arrived(argv[1]);
-		else if (w->kind == KIND_BYE && !bye) {
+		else if (w->kind == WIRE_BYE && !bye) {
 			bye = true;
 			last = bench_arrived(argv[1]);
 		}

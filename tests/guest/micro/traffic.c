@@ -28,15 +28,7 @@
 
 #include "lem_core.h"
 #include "micro.h"
-
-#define	ETHERTYPE	0xb588		/* 0x88b5, for experiments */
-#define	MAGIC		0x6d6c
-#define	KIND_HELLO	1
-#define	KIND_WELCOME	2
-#define	KIND_DATA	3
-#define	KIND_BYE	4
-#define	KIND_THANKS	5
-#define	KIND_DONE	6
+#include "wire.h"
 
 #define	MS		1000000ul	/* ns */
 #define	PEER_WAIT	(60000 * MS)	/* for the other side to come up */
@@ -45,17 +37,6 @@
 #define	BYE_WAIT	(60000 * MS)
 #define	BYE_QUIET	(5000 * MS)	/* if DONE gets lost */
 #define	REPLY_WAIT	(60000 * MS)	/* before a request counts as lost */
-
-struct wire {
-	uint8_t		dst[6];
-	uint8_t		src[6];
-	uint16_t	type;
-	uint16_t	magic;
-	uint32_t	kind;
-	uint32_t	size;		/* of the frame */
-	uint64_t	seq;
-	uint64_t	count;		/* BYE: DATA sent */
-} __attribute__((packed));
 
 _Static_assert(sizeof(struct wire) + 8 <= FRAME_MIN, "wire");
 
@@ -103,8 +84,8 @@ send(const uint8_t dst[6], uint32_t kind, uint32_t size, uint64_t seq,
 
 	memcpy(w->dst, dst, 6);
 	memcpy(w->src, nic_mac, 6);
-	w->type = ETHERTYPE;
-	w->magic = MAGIC;
+	w->type = WIRE_ETHERTYPE;
+	w->magic = WIRE_MAGIC;
 	w->kind = kind;
 	w->size = size;
 	w->seq = seq;
@@ -198,7 +179,8 @@ traffic_frame(const void *frame, uint32_t len)
 {
 	const struct wire *w = frame;
 
-	if (len < FRAME_MIN || w->type != ETHERTYPE || w->magic != MAGIC) {
+	if (len < FRAME_MIN || w->type != WIRE_ETHERTYPE ||
+	    w->magic != WIRE_MAGIC) {
 		other++;
 		return;
 	}
@@ -207,14 +189,14 @@ traffic_frame(const void *frame, uint32_t len)
 		return;
 	}
 	switch (w->kind) {
-	case KIND_DATA:
+	case WIRE_DATA:
 		data(w, len);
 		break;
-	case KIND_HELLO:
+	case WIRE_HELLO:
 		if (follows())
-			send_control(w->src, KIND_WELCOME, w->seq, 0);
+			send_control(w->src, WIRE_WELCOME, w->seq, 0);
 		break;
-	case KIND_BYE:
+	case WIRE_BYE:
 		if (!bye) {
 			bye = true;
 			announced = w->count;
@@ -222,13 +204,13 @@ traffic_frame(const void *frame, uint32_t len)
 			mark(&end);
 		}
 		bye_ns = now_ns();
-		send_control(w->src, KIND_THANKS, w->seq, received);
+		send_control(w->src, WIRE_THANKS, w->seq, received);
 		break;
-	case KIND_DONE:
+	case WIRE_DONE:
 		done = true;
 		break;
-	case KIND_WELCOME:
-	case KIND_THANKS:
+	case WIRE_WELCOME:
+	case WIRE_THANKS:
 		if (w->kind == awaited) {
 			memcpy(peer, w->src, 6);
 			answered = w->seq;
@@ -304,7 +286,7 @@ ask(uint8_t kind, uint8_t answer, uint64_t count, uint64_t wait)
 		if (now > until)
 			return (false);
 		if (now >= last + (answered == 0 ? RETRY_EVERY : RETRY_LAST) &&
-		    send_control(kind == KIND_HELLO ? opt->dst : peer, kind,
+		    send_control(kind == WIRE_HELLO ? opt->dst : peer, kind,
 		    asked + 1, count)) {
 			asked++;
 			last = now;
@@ -353,7 +335,7 @@ source_step(uint32_t step)
 		}
 		if (opt->count != 0 && sent == opt->count)
 			break;
-		if (n == 0 || !send(peer, KIND_DATA, opt->size, sent, step)) {
+		if (n == 0 || !send(peer, WIRE_DATA, opt->size, sent, step)) {
 			flush();
 			nic_wait();
 			continue;
@@ -407,7 +389,7 @@ request_response(void)
 	    (opt->ms == 0 || now_ns() <= start + opt->ms * MS)) {
 		had = received;
 		asked = now_ns();
-		if (!send(peer, KIND_DATA, opt->size, sent, 0)) {
+		if (!send(peer, WIRE_DATA, opt->size, sent, 0)) {
 			serve();
 			nic_wait();
 			continue;
@@ -453,7 +435,7 @@ drain(void)
 static void
 lead(void)
 {
-	if (!ask(KIND_HELLO, KIND_WELCOME, 0, PEER_WAIT))
+	if (!ask(WIRE_HELLO, WIRE_WELCOME, 0, PEER_WAIT))
 		panic("no answer to HELLO");
 	mark(&begin);
 	if (opt->role == ROLE_RR)
@@ -462,9 +444,9 @@ lead(void)
 		source();
 	drain();
 	mark(&end);
-	if (!ask(KIND_BYE, KIND_THANKS, sent, BYE_WAIT))
+	if (!ask(WIRE_BYE, WIRE_THANKS, sent, BYE_WAIT))
 		report("no_answer", 1);
-	send_control(peer, KIND_DONE, 0, 0);
+	send_control(peer, WIRE_DONE, 0, 0);
 	drain();
 }
 

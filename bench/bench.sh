@@ -7,8 +7,8 @@
 # bench.sh objtop: run by "make bench".  Measures the switch and the model
 # beside bare loops (switch.c, model.c, segments.c), then other switches
 # (peers.subr), attached interfaces (attach.subr), guests with a TAP interface
-# (tap.subr), then driver, model and port beside DPDK's (dpdk.subr), and prints a
-# table.
+# (tap.subr), then driver, model and port beside DPDK's (dpdk.subr), and prints
+# a table.
 #
 # Each of ROUNDS rounds measures everything, alternatives one after the other;
 # the table shows medians.  The directory bench/ under objtop keeps

@@ -351,6 +351,16 @@ pseudo_sum(uint8_t *p, uint32_t len, uint32_t field)
 	p[field + 1] = (uint8_t)sum;
 }
 
+/* The interface's thread does not spin. */
+static void
+thread_sleeps(void)
+{
+	const uint64_t polls = counter(HOSTIF_C_POLL);
+
+	usleep(200000);
+	ATF_REQUIRE(counter(HOSTIF_C_POLL) <= polls + 2);
+}
+
 #define	ROOT_TEST(name, descr)						\
 	ATF_TC(name);							\
 	ATF_TC_HEAD(name, tc)						\
@@ -560,6 +570,7 @@ EACH_KIND(down, "An interface that goes down drops frames until it is up")
 	port_put(NULL, frame, sizeof(frame));
 	vale_txsync(port);
 	wait_until(counter(HOSTIF_C_TX_DOWN) == 1, "not dropped");
+	thread_sleeps();
 	run("ip link set h0 up");
 	wait_until(counter(HOSTIF_C_LINK) == 2, "no change");
 	make_frame(frame, sizeof(frame), 2);
@@ -575,7 +586,6 @@ EACH_KIND(down, "An interface that goes down drops frames until it is up")
 EACH_KIND(gone, "An interface that vanishes drops frames; its port stays")
 {
 	uint8_t frame[60];
-	uint64_t polls;
 
 	setup();
 	run("ip link del h0");
@@ -584,10 +594,7 @@ EACH_KIND(gone, "An interface that vanishes drops frames; its port stays")
 	port_put(NULL, frame, sizeof(frame));
 	vale_txsync(port);
 	wait_until(counter(HOSTIF_C_TX_DOWN) == 1, "not dropped");
-	/* Its thread sleeps. */
-	polls = counter(HOSTIF_C_POLL);
-	usleep(200000);
-	ATF_REQUIRE(counter(HOSTIF_C_POLL) <= polls + 2);
+	thread_sleeps();
 	hostif_stop(hi);
 }
 

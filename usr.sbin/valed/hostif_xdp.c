@@ -29,8 +29,8 @@
  * it is woken if it says so.
  *
  * The memory is the kernel's.  A process with the same descriptors could write
- * to it, so addresses and lengths are read once and checked.  Only the
- * interface's thread.
+ * to it, so addresses and lengths are read once and checked, and no loop is as
+ * long as an index says.  Only the interface's thread.
  */
 
 #include <sys/param.h>
@@ -324,7 +324,7 @@ xdp_complete(struct xdp *xd)
 	const uint32_t first = xd->xd_nqueues * HOSTIF_XDP_SLOTS;
 	struct xdp_ring *xr = &xd->xd_completion;
 	uint64_t chunk;
-	uint32_t n = ring_pending(xr);
+	uint32_t n = MIN(ring_pending(xr), HOSTIF_XDP_SLOTS);
 
 	if (n == 0)
 		return;
@@ -373,8 +373,11 @@ xdp_kick(struct hostif *hi)
 {
 	struct xdp *xd = hi->data;
 	uint32_t left = ring_unconsumed(&xd->xd_tx), before;
+	unsigned int calls;
 
-	while (hi->up && left > 0 && ring_sleeps(&xd->xd_tx)) {
+	/* Each sends a frame at least. */
+	for (calls = 0; calls < HOSTIF_XDP_SLOTS && hi->up && left > 0 &&
+	    ring_sleeps(&xd->xd_tx); calls++) {
 		before = left;
 		hostif_count(hi, HOSTIF_C_TX_CALL, 1);
 		/* EAGAIN: there are more than it sends in a call. */

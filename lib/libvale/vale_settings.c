@@ -231,7 +231,6 @@ vale_port_settings(const char *name, struct vale_port_settings *ps)
 	port = vale_port_find(name);
 	if (port != NULL) {
 		vs = port->vp_switch;
-		memset(ps, 0, sizeof(*ps));
 		ps->ps_limit = vs->vs_fdb.f_limit[port->vp_index];
 		ps->ps_private = port->vp_private;
 		ps->ps_weight = vs->vs_weight[port->vp_index];

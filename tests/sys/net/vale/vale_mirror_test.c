@@ -333,6 +333,10 @@ TEST(sink, "The sink of a mirror is asked, too")
 	t_send(port[1], 60, 0, 1, 1);
 	ATF_CHECK_EQ(1, sunk);
 	t_expect(port[3], 60, 1, 1);
+	/* Not about a batch that has no valid frame. */
+	t_put(port[1], (const uint8_t *)"short", 5, 5, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(port[1]));
+	ATF_CHECK_EQ(1, sunk);
 	close_ports();
 }
 

@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <dev/netmap/vale_fdb.h>
+#include <dev/netmap/vale_rate_conf.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -182,6 +183,7 @@ TEST(values, "What is set is read back; an invalid value is refused and changes 
 {
 	struct vale_port_settings ps;
 	struct vale_switch_settings ss;
+	struct vale_rate_conf rate;
 	struct vale_desc *a, *b;
 
 	a = t_open("valet0:a", 0, 0);
@@ -197,6 +199,8 @@ TEST(values, "What is set is read back; an invalid value is refused and changes 
 	ATF_REQUIRE_EQ(0, vale_set_weight("valet0:a", VALE_WEIGHT_MAX));
 	ATF_REQUIRE_EQ(0, vale_set_private("valet0:a", true));
 	/* It need not be there. */
+	ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:a", "valet0:longer",
+	    VALE_MIRROR_BOTH));
 	ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:a", "valet0:c",
 	    VALE_MIRROR_RX));
 	ATF_CHECK_ERRNO(EINVAL, vale_set_limit("valet0:a",
@@ -227,6 +231,7 @@ TEST(values, "What is set is read back; an invalid value is refused and changes 
 	ATF_CHECK(!ps.ps_private);
 
 	ATF_REQUIRE_EQ(0, vale_set_ageing("valet0", 17));
+	ATF_REQUIRE_EQ(0, vale_set_batch("valet0", VALE_BATCH_MAX));
 	ATF_REQUIRE_EQ(0, vale_set_batch("valet0", 2));
 	ATF_CHECK_ERRNO(EINVAL, vale_set_ageing("valet0",
 	    VALE_FDB_AGEING_MAX_S + 1) == -1);
@@ -237,14 +242,20 @@ TEST(values, "What is set is read back; an invalid value is refused and changes 
 	ATF_CHECK_EQ(17, ss.ss_ageing_s);
 	ATF_CHECK_EQ(2, ss.ss_batch);
 
-	ATF_CHECK_ERRNO(ENXIO, vale_set_limit("valet0:c", 1) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_set_weight("valet0:c", 1) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_set_private("valet0:c", true) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_set_mirror("valet0:c", "valet0:a",
-	    VALE_MIRROR_RX) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_port_settings("valet0:c", &ps) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_set_batch("valet1", 1) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_switch_settings("valet1", &ss) == -1);
+	/* None of them changes what it does not find. */
+#define	MISSING(call)	do {						\
+	errno = 0;							\
+	ATF_CHECK_ERRNO(ENXIO, (call) == -1);				\
+} while (0)
+	MISSING(vale_set_limit("valet0:c", 1));
+	MISSING(vale_set_weight("valet0:c", 1));
+	MISSING(vale_set_private("valet0:c", true));
+	MISSING(vale_set_mirror("valet0:c", "valet0:a", VALE_MIRROR_RX));
+	MISSING(vale_port_settings("valet0:c", &ps));
+	MISSING(vale_get_rate("valet0:c", &rate));
+	MISSING(vale_set_ageing("valet1", 1));
+	MISSING(vale_set_batch("valet1", 1));
+	MISSING(vale_switch_settings("valet1", &ss));
 	vale_close(a);
 	vale_close(b);
 }

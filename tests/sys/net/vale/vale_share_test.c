@@ -258,6 +258,41 @@ TEST(equal, "Senders get equal shares, whatever the receiver takes at a time, "
 				}
 }
 
+TEST(weighted, "Senders get shares by their weights, whichever senders they are")
+{
+	static uint8_t w[SENDERS];
+	static const unsigned int senders[] = { 0, 63, 64, 65, 130, 253 };
+	unsigned int heavy, i, round;
+	uint64_t all;
+
+	weights = w;
+	for (heavy = 0; heavy < nitems(senders); heavy++) {
+		memset(w, 2, sizeof(w));
+		w[senders[heavy]] = 10;
+		begin(SLOTS);
+		for (round = 0; round < 4000; round++) {
+			if (round == 1000)
+				memset(got, 0, sizeof(got));
+			for (i = 0; i < nitems(senders); i++)
+				offer(senders[i], 100, 1);
+			receive(50);
+		}
+		for (all = i = 0; i < nitems(senders); i++)
+			all += got[senders[i]];
+		/* 10 of 20, and 2 of 20 each. */
+		for (i = 0; i < nitems(senders); i++)
+			ATF_CHECK_MSG(got[senders[i]] * 20 >
+			    all * w[senders[i]] * 9 / 10 &&
+			    got[senders[i]] * 20 <
+			    all * w[senders[i]] * 11 / 10,
+			    "sender %u of weight %u: %ju of %ju", senders[i],
+			    w[senders[i]], (uintmax_t)got[senders[i]],
+			    (uintmax_t)all);
+		end();
+	}
+	weights = NULL;
+}
+
 TEST(light, "A sender that needs less than its share loses nothing, and the "
     "others share the rest")
 {
@@ -413,6 +448,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, off);
 	ATF_TP_ADD_TC(tp, active);
 	ATF_TP_ADD_TC(tp, equal);
+	ATF_TP_ADD_TC(tp, weighted);
 	ATF_TP_ADD_TC(tp, light);
 	ATF_TP_ADD_TC(tp, gone);
 	ATF_TP_ADD_TC(tp, frames);

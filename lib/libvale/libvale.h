@@ -105,8 +105,8 @@ const char *vale_name_error(const char *name);
  * Or open a monitor of port `name', which gets a copy of each frame that the
  * port sends, or is to get, and nothing else: a mirror (vale_set_mirror())
  * without a name, address or index of its own.  A port may have several.  When
- * the port is closed, they stay.  vale_txsync() drops what is in the ring and
- * fails with EIO.
+ * the port is closed, they stay.  vale_txsync() drops what is in the ring, and
+ * fails with EIO if there was something.
  *
  * Returns NULL with errno set:
  *	EINVAL	the name is not valid, or a number of `params' out of range

@@ -274,6 +274,9 @@ vale_client_txsync(struct vale_client_port *cp)
 	uint32_t head = ring->head, sent = atomic_load_32(&csb->tx_atok.head);
 
 	if ((cp->cp_reg.nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0) {
+		if (head == sent)
+			return (0);
+		ring->head = ring->cur = sent;
 		errno = EIO;
 		return (-1);
 	}

@@ -616,20 +616,19 @@ vale_txsync(struct vale_desc *d)
 	struct netmap_ring *ring = port->vp_region.vr_txring;
 	const uint32_t n = port->vp_tx.vt_nslots;
 	uint32_t head;
-	int result = 0;
+	int error = 0;
 
 	head = atomic_load_32(&ring->head);
 	if (head >= n) {
 		ring->head = ring->cur = head = port->vp_tx.vt_cur;
 		vale_forward_invalid(port);
-		errno = EINVAL;
-		result = -1;
-	}
+		error = EINVAL;
+	} else if (port->vp_monitor && head != port->vp_tx.vt_cur)
+		error = EIO;
 	vale_forward(port, head);
 	ring->tail = vale_slot_add(head, n - 1, n);
-	if (port->vp_monitor) {
-		errno = EIO;
-		return (-1);
-	}
-	return (result);
+	if (error == 0)
+		return (0);
+	errno = error;
+	return (-1);
 }

@@ -480,12 +480,17 @@ NETMAP_TEST(monitors, "A monitor, as netmap's programs open it, gets copies and 
 {
 	struct nmreq_register reg = { .nr_flags = NR_MONITOR_TX };
 	struct port a = port_open("vale0:a", NULL), m, r;
+	struct pollfd pfd = { .events = POLLIN };
 
 	m = port_open("vale0:a", &reg);
 	reg.nr_flags = NR_MONITOR_RX;
 	r = port_open("vale0:a", &reg);
 	ATF_CHECK_EQ(1, ports());
 	port_send(&a, 60, 7);
+	/* To wait is no attempt to send. */
+	pfd.fd = m.fd;
+	ATF_CHECK_EQ(1, poll(&pfd, 1, -1));
+	ATF_CHECK_EQ(POLLIN, pfd.revents);
 	port_expect(&m, 60, 7);
 	m.tx->slot[0].len = 60;
 	m.tx->head = m.tx->cur = 1;

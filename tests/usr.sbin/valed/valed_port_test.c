@@ -421,6 +421,8 @@ VALED_TEST(monitor, "A monitor gets copies, and knows what it missed; mirrors, "
 	ATF_CHECK_EQ(25, vale_missed(m));
 	ATF_CHECK_EQ(0, vale_missed(a));
 	ATF_CHECK_EQ(40, t_drain(b));
+	ATF_CHECK_EQ(0, vale_txsync(m));
+	t_queue(m, 60, EVERYBODY, 1, 0);
 	ATF_CHECK_ERRNO(EIO, vale_txsync(m) == -1);
 	ATF_CHECK_EQ(0, vale_set_mirror("vale0:b", "vale0:a",
 	    VALE_MIRROR_RX));

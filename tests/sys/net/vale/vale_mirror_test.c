@@ -205,6 +205,7 @@ TEST(silent, "A monitor sends nothing, and is no destination")
 
 	open_ports();
 	m = monitor(port_name[1], VALE_MIRROR_BOTH);
+	ATF_CHECK_EQ(0, vale_txsync(m));
 	t_queue(m, 60, EVERYBODY, 7, 1);
 	ATF_CHECK_ERRNO(EIO, vale_txsync(m) == -1);
 	ATF_CHECK_EQ(m->txring->num_slots - 1, nm_ring_space(m->txring));

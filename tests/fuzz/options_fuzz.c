@@ -275,6 +275,7 @@ check_vm(const struct adapter_config *vc)
 	INVARIANT(vc->ac_mem >= 1 << 20);
 	INVARIANT(vc->ac_rate.rc_rate <= VALE_RATE_MAX);
 	INVARIANT(vc->ac_rate.rc_burst <= VALE_RATE_BURST_MAX);
+	INVARIANT(vc->ac_limit <= 5120 && vc->ac_weight <= 100);
 	INVARIANT(name_ok(vc->ac_backend) ||
 	    (strncmp(vc->ac_backend, "tap", 3) == 0 &&
 	    strlen(vc->ac_backend) < 16 &&

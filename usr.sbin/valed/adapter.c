@@ -353,9 +353,14 @@ adapter_open(struct adapter *ad)
 	ad->failed = NULL;		/* netbe_init() reports it */
 	if (netbe_init(&ad->be, ac->ac_nvl, adapter_rx_event, ad) != 0)
 		return (EIO);
-	ad->failed = "rate";
-	if (ac->ac_rate.rc_rate != 0 &&
-	    vale_set_rate(ac->ac_backend, &ac->ac_rate) != 0)
+	ad->failed = "settings of the port";
+	if ((ac->ac_rate.rc_rate != 0 &&
+	    vale_set_rate(ac->ac_backend, &ac->ac_rate) != 0) ||
+	    (ac->ac_limit != 0 &&
+	    vale_set_limit(ac->ac_backend, ac->ac_limit) != 0) ||
+	    (ac->ac_private && vale_set_private(ac->ac_backend, true) != 0) ||
+	    (ac->ac_weight != 0 &&
+	    vale_set_weight(ac->ac_backend, ac->ac_weight) != 0))
 		return (errno);
 	ad->failed = "frame port";
 	ad->port = net_port_create(ad->be, ac->ac_mtu == 0 ? UINT32_MAX :

@@ -75,6 +75,9 @@ struct adapter_config {
 	uint64_t	ac_mem;		/* bytes a client may share; 0: the
 					   default of vfu_dma_init() */
 	struct vale_rate_conf ac_rate;	/* of what the guest sends */
+	uint32_t	ac_limit;	/* addresses; 0: any number */
+	uint32_t	ac_weight;	/* 0: the default */
+	bool		ac_private;
 	bool		ac_csb;
 	bool		ac_direct;
 	int		ac_listen;	/* the listening socket, or -1 */
@@ -125,8 +128,8 @@ void	valed_options(int argc, char **argv, struct valed_options *opt);
  */
 
 /* Names of an adapter's variables: first those that are options of -s, too. */
-#define	VALED_NOPTIONS		11
-#define	VALED_NVARIABLES	13
+#define	VALED_NOPTIONS		14
+#define	VALED_NVARIABLES	16
 extern const char *const valed_variables[VALED_NVARIABLES];
 
 /* The index of a name with `len' characters, or -1. */

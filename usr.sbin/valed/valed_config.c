@@ -48,7 +48,7 @@ struct config_node {
 
 const char *const valed_variables[VALED_NVARIABLES] = {
 	"path", "fd", "mac", "mtu", "itr", "itr_min", "csb", "direct", "mem",
-	"rate", "burst", "backend", "device"
+	"rate", "burst", "limit", "private", "weight", "backend", "device"
 };
 
 static struct config_node	 nodes[VALED_MAXADAPTERS];

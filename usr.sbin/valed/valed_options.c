@@ -30,6 +30,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include <dev/netmap/vale_fdb.h>
+
 #include "config.h"
 #include "e82545.h"
 #include "libvale.h"
@@ -68,6 +70,12 @@ static const char usage_text[] =
     "        rate=limit  of what the guest sends to the switch, for example\n"
     "                    300Mbit/s or 100Kpkt/s; default none\n"
     "        burst=size  bytes or packets that may exceed the rate\n"
+    "        limit=n     addresses of the guest that the switch learns, 1 to\n"
+    "                    5120; 0, the default: any number\n"
+    "        private=on|off  no frames from or to other private ports;\n"
+    "                    default off\n"
+    "        weight=n    the guest's part of a ring that is short of space, 1\n"
+    "                    to 100; default 1\n"
     "  -k  read variables from a file, as bhyve(8) does: a line\n"
     "        pci.bus.slot.function.name=value, where name is device (e1000),\n"
     "        backend, or an option of -s\n"
@@ -283,6 +291,28 @@ parse_bool(nvlist_t *nvl, const char *name, bool otherwise)
 	return (strcmp(value, "on") == 0);
 }
 
+/* Parse the settings of a switch's port. */
+static void
+parse_port(struct adapter_config *ac)
+{
+	static const char *const names[] = { "limit", "private", "weight" };
+	const char *value;
+	unsigned int i;
+
+	parse_rate(ac);
+	ac->ac_limit = parse_number(ac->ac_nvl, "limit", 0, VALE_FDB_ENTRIES);
+	ac->ac_private = parse_bool(ac->ac_nvl, "private", false);
+	ac->ac_weight = parse_number(ac->ac_nvl, "weight", 1, VALE_WEIGHT_MAX);
+	if (strncmp(ac->ac_backend, "vale", 4) == 0)
+		return;
+	for (i = 0; i < nitems(names); i++) {
+		value = value_get(ac->ac_nvl, names[i]);
+		if (value != NULL)
+			bad("%s=%s: %s is not a port of a switch", names[i],
+			    value, ac->ac_backend);
+	}
+}
+
 /* Parse six pairs of hexadecimal digits, separated by colons. */
 static bool
 parse_mac(const char *s, uint8_t mac[6])
@@ -363,7 +393,7 @@ parse_values(struct adapter_config *ac)
 	ac->ac_csb = parse_bool(ac->ac_nvl, "csb", true);
 	ac->ac_direct = parse_bool(ac->ac_nvl, "direct", true);
 	ac->ac_mem = parse_mem(ac->ac_nvl);
-	parse_rate(ac);
+	parse_port(ac);
 }
 
 /* Parse one -s option, as pci_parse_slot() of bhyve does. */

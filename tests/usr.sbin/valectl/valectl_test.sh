@@ -233,6 +233,41 @@ print(s[\"limit\"], s[\"mirror\"], s[\"private\"], s[\"weight\"])'"
 	teardown
 }
 
+atf_test_case options
+options_head()
+{
+	atf_set descr "An adapter's options set its port, and reload's do"
+}
+options_body()
+{
+	cat > valed.conf <<-EOT
+	pci.0.1.0.device=e1000
+	pci.0.1.0.backend=vale0:vm1
+	pci.0.1.0.path=vm1.sock
+	pci.0.1.0.limit=3
+	pci.0.1.0.private=on
+	pci.0.1.0.weight=7
+	pci.0.1.0.rate=5Mbit/s
+	pci.0.1.0.burst=4K
+	EOT
+	setup_valed -k valed.conf
+	cat > expected <<-EOT
+	limit=3
+	mirror=no
+	private=yes
+	rate=5000000bit/s,burst=4096
+	weight=7
+	EOT
+	atf_check -o file:expected $VALECTL -o vale0:vm1
+	sed 's/vm1/vm2/; s/0\.1\.0/0.2.0/; s/=3/=4/' valed.conf > more
+	cat more >> valed.conf
+	kill -HUP $valed
+	wait_until "vm2" sh -c "$VALECTL -o vale0:vm2"
+	atf_check -o match:"^limit=4$" -o match:"^weight=7$" \
+	    $VALECTL -o vale0:vm2
+	teardown
+}
+
 atf_test_case live
 live_head()
 {
@@ -337,6 +372,7 @@ atf_init_test_cases()
 	atf_add_test_case rate
 	atf_add_test_case attach
 	atf_add_test_case settings
+	atf_add_test_case options
 	atf_add_test_case live
 	atf_add_test_case errors
 }

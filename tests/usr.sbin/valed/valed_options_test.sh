@@ -123,6 +123,14 @@ x,e1000,vale0:b,path=b.sock		slot
 2,e1000,vale0:b,path=b.sock,rate=1Mbit/s,burst=513M	burst=513M
 2,e1000,vale0:b,path=b.sock,rate=1Mbit/s,burst=64KB	burst=64KB
 2,e1000,tap9,path=b.sock,rate=1Mbit/s	not a port
+2,e1000,vale0:b,path=b.sock,limit=5121	limit=5121
+2,e1000,vale0:b,path=b.sock,limit=	limit=
+2,e1000,vale0:b,path=b.sock,weight=0	weight=0
+2,e1000,vale0:b,path=b.sock,weight=101	weight=101
+2,e1000,vale0:b,path=b.sock,private=yes	private=yes
+2,e1000,tap9,path=b.sock,limit=1	not a port
+2,e1000,tap9,path=b.sock,weight=2	not a port
+2,e1000,tap9,path=b.sock,private=off	not a port
 2,e1000,vale0:b,path=b.sock,mtu=67	mtu=67
 2,e1000,vale0:b,path=b.sock,mtu=16111	mtu=16111
 2,e1000,vale0:b,path=b.sock,mtu=no	mtu=no

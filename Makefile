@@ -40,7 +40,7 @@ SYSDIR?=	${SRCTOP}/sys
 # Only the source tree's makefiles know the libraries of LIBADD and of tests.
 MAKESYSPATH?=	${SRCTOP}/share/mk
 .export SRCTOP SYSDIR MAKESYSPATH
-SUBDIR=		usr.sbin/bhyve usr.bin/vale-cap share/dtrace share/man tests
+SUBDIR=		usr.sbin/bhyve share/dtrace share/man tests
 .for _m in if_lem vale_learn
 .if exists(${.CURDIR}/sys/modules/${_m}/Makefile)
 SUBDIR+=	sys/modules/${_m}

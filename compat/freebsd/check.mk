@@ -25,8 +25,7 @@ SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
 .include "${SRCTOP}/lib/libvale/vale.mk"
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_rate.c:Nvale_share.c:Nvale_name.c:Nframe_*.c:S,^,lib/libvale/,}
-SRCS+=		bench/backends/backends.c usr.bin/vale-cap/pcapng.c \
-		    usr.bin/vale-cap/vale_cap.c
+SRCS+=		bench/backends/backends.c
 SRCS+=		lib/libtestbed/backend.c			\
 		lib/libtestbed/port.c			\
 		lib/libtestbed/bhyve_stub.c			\

@@ -21,9 +21,10 @@
  *				NS_INDIRECT are copied first.
  *	vale_netmap.c		FreeBSD: the switches are the kernel's, through
  *				/dev/netmap.  It ignores VALE_RING_POLLED, has
- *				no sinks, and lacks the section "Switches of
- *				this process": valectl(8) lists the ports, and
- *				vale_learn(4) has addresses and limits.
+ *				no sinks and no monitors, and lacks the section
+ *				"Switches of this process": valectl(8) lists the
+ *				ports, and vale_learn(4) has addresses and
+ *				limits.
  *
  * Threads: one thread at a time may use the transmit side of a port
  * (vale_txsync(), txring), and one the receive side (vale_rxsync(), rxring);
@@ -113,6 +114,7 @@ const char *vale_name_error(const char *name);
  *	EBUSY	the port is open already
  *	ENOSPC	the switch has 254 ports
  *	ENXIO	there is no port to monitor
+ *	EOPNOTSUPP  vale_netmap.c: a monitor
  *	ENOMEM	out of memory
  * or an error of open(2) of /dev/netmap, of its ioctl(2)s, or of eventfd(2) and
  * getentropy(3).

@@ -89,7 +89,6 @@ vale_open(const char *name, const struct vale_params *params)
 	struct nmreq_register reg;
 	struct netmap_port *np;
 	struct vale_desc *d;
-	uint32_t monitor = 0;
 
 	memset(&reg, 0, sizeof(reg));
 	reg.nr_mode = NR_REG_ALL_NIC;
@@ -98,17 +97,12 @@ vale_open(const char *name, const struct vale_params *params)
 	if (params != NULL) {
 		reg.nr_tx_slots = params->tx_slots;
 		reg.nr_rx_slots = params->rx_slots;
-		monitor = params->monitor;
+		if (params->monitor != 0) {
+			errno = EOPNOTSUPP;
+			return (NULL);
+		}
 	}
-	/* A monitor has its own rings, and the port's other user stays. */
-	if (monitor != 0)
-		reg.nr_flags &= ~NR_EXCLUSIVE;
-	if ((monitor & VALE_MIRROR_TX) != 0)
-		reg.nr_flags |= NR_MONITOR_TX;
-	if ((monitor & VALE_MIRROR_RX) != 0)
-		reg.nr_flags |= NR_MONITOR_RX;
 	if (vale_name_error(name) != NULL ||
-	    (monitor & ~VALE_MIRROR_BOTH) != 0 ||
 	    !netmap_slots_valid(reg.nr_tx_slots) ||
 	    !netmap_slots_valid(reg.nr_rx_slots)) {
 		errno = EINVAL;

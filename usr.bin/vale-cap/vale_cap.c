@@ -5,7 +5,7 @@
  */
 
 /*
- * vale-cap: write what ports of a VALE switch send and get to a pcapng file,
+ * vale-cap: write what ports of valed's switches send and get to a pcapng file,
  * through a monitor of each port (libvale.h).
  *
  * One thread takes a ring's worth of frames from each monitor in turn, and

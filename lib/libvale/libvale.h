@@ -167,8 +167,8 @@ int	vale_limit(struct vale_desc *d);
  *
  *	EINVAL	ring->head is outside the ring.  It and ring->cur are set back
  *		to the first slot that was not consumed, and no frame is sent.
- *	ENXIO	vale_netmap.c: the port has gone; vale_valed.c: so has valed,
- *		which is known when the rings have nothing left
+ *	EIO	the descriptor is a monitor's
+ *	ENXIO	vale_netmap.c: the port has gone; vale_valed.c: valed has ended
  */
 int	vale_txsync(struct vale_desc *d);
 
@@ -182,8 +182,8 @@ int	vale_txsync(struct vale_desc *d);
  *
  *	EINVAL	ring->head and ring->cur are not in this order between the last
  *		head and the last tail.  Both are set back to the last head.
- *	ENXIO	vale_netmap.c: the port has gone; vale_valed.c: so has valed,
- *		which is known when the rings have nothing left
+ *	ENXIO	vale_netmap.c: the port has gone; vale_valed.c: valed has ended,
+ *		and no frame is left
  */
 int	vale_rxsync(struct vale_desc *d);
 

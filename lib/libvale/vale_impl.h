@@ -7,7 +7,8 @@
 /*
  * The switches of this process: private to these files.
  *
- *	vale_switch.c	switches and ports: open, close, settings, lists
+ *	vale_switch.c	switches and ports: open, close, lists
+ *	vale_settings.c	their settings
  *	vale_forward.c	vale_txsync(): from a transmit ring to destinations
  *	vale_deliver.c	its last stage: to a port's receive ring, or its sink
  *	vale_offload.c	virtio-net headers: frames that are cut or summed late

@@ -578,11 +578,7 @@ vale_forward(struct vale_port *port, uint32_t head)
 	struct vale_txq *vt = &port->vp_tx;
 	uint32_t end;
 
-	MPASS(head < vt->vt_nslots);
-	if (port->vp_monitor) {
-		vt->vt_cur = head;
-		return;
-	}
+	MPASS(head < vt->vt_nslots && !port->vp_monitor);
 	for (;;) {
 		end = forward_copies(port) ? forward_copy(port, head) : head;
 		vale_switch_enter(port);
@@ -609,6 +605,26 @@ vale_forward_invalid(struct vale_port *port)
 	vale_switch_leave(port);
 }
 
+/* What a monitor transmits is dropped. */
+static int __attribute__((__noinline__))
+txsync_monitor(struct vale_port *port)
+{
+	struct netmap_ring *ring = port->vp_region.vr_txring;
+	struct vale_txq *vt = &port->vp_tx;
+	uint32_t head = atomic_load_32(&ring->head);
+
+	if (head == vt->vt_cur)
+		return (0);
+	errno = EIO;
+	if (head >= vt->vt_nslots) {
+		ring->head = ring->cur = head = vt->vt_cur;
+		errno = EINVAL;
+	}
+	vt->vt_cur = head;
+	ring->tail = vale_slot_add(head, vt->vt_nslots - 1, vt->vt_nslots);
+	return (-1);
+}
+
 int
 vale_txsync(struct vale_desc *d)
 {
@@ -616,19 +632,18 @@ vale_txsync(struct vale_desc *d)
 	struct netmap_ring *ring = port->vp_region.vr_txring;
 	const uint32_t n = port->vp_tx.vt_nslots;
 	uint32_t head;
-	int error = 0;
+	int result = 0;
 
+	if (port->vp_monitor)
+		return (txsync_monitor(port));
 	head = atomic_load_32(&ring->head);
 	if (head >= n) {
 		ring->head = ring->cur = head = port->vp_tx.vt_cur;
 		vale_forward_invalid(port);
-		error = EINVAL;
-	} else if (port->vp_monitor && head != port->vp_tx.vt_cur)
-		error = EIO;
+		errno = EINVAL;
+		result = -1;
+	}
 	vale_forward(port, head);
 	ring->tail = vale_slot_add(head, n - 1, n);
-	if (error == 0)
-		return (0);
-	errno = error;
-	return (-1);
+	return (result);
 }

@@ -53,7 +53,11 @@ vale_shared_tx(struct vale_desc *d)
 
 	if (head == port->vp_tx.vt_cur)
 		return (false);
-	vale_forward(port, head);
+	/* What a monitor transmits is dropped. */
+	if (port->vp_monitor)
+		port->vp_tx.vt_cur = head;
+	else
+		vale_forward(port, head);
 	if (vale_user_show(&port->vp_tx_user, head,
 	    vale_slot_add(head, n - 1, n)))
 		port->vp_tx_user.vu_wake(port->vp_tx_user.vu_arg, true);

@@ -565,7 +565,7 @@ run_ioctl(struct run_desc *rd, unsigned long request, void *arg)
 		    desc_legacy(rd, request, arg));
 	case FIONBIO:
 	case FIOASYNC:
-		/* Nothing here waits, but for poll(2) and the like. */
+		/* Only poll(2) and its relatives wait. */
 		return (0);
 	default:
 		errno = EOPNOTSUPP;

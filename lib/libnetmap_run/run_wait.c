@@ -7,9 +7,10 @@
 /*
  * Waiting for descriptors of /dev/netmap, among others.  netmap_run.h.
  *
- * A wait syncs the rings first, as netmap's does: transmit, if POLLOUT is asked
- * for or frames are to be sent; receive, if POLLIN is.  If nothing is ready, it
- * asks valed for a byte on the ring's socket, and waits for that with poll(2).
+ * A wait syncs the rings first, as netmap's does: the transmit ring for POLLOUT
+ * or if it has frames to send, the receive ring for POLLIN.  If nothing is
+ * ready, it asks valed for a byte on the ring's socket, and waits for that with
+ * poll(2).
  */
 
 #include <sys/param.h>

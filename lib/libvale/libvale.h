@@ -436,8 +436,8 @@ int	vale_set_limit(const char *name, uint32_t limit);
  * Frames that exceed it are dropped (tx_drop_rate), and not learned from.  What
  * counts is a frame without FCS and virtio-net header; one that asks to be cut
  * counts as the frames that this makes.  The switch looks at the time once a
- * batch, with the resolution of a clock tick: a burst should be no less than
- * what the rate allows in a tick.
+ * batch, with the resolution of a clock tick: a burst should be at least what
+ * the rate allows in a tick.
  *	EINVAL	out of range
  *	ENXIO	the port does not exist
  */

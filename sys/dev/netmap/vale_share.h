@@ -13,8 +13,9 @@
  * ring's slots, divided among the active senders by their weights, which are
  * usually equal.  A ring is emptied in the order in which it was filled.  So
  * senders that hold equally many slots get equally many frames through, in
- * slots: a frame of several slots counts as several.  A sender that needs less than its share finds space for all its
- * frames, and how often a sender asks makes no difference.
+ * slots: a frame of several slots counts as several.  A sender that needs less
+ * than its share finds space for all its frames, and how often a sender asks
+ * makes no difference.
  *
  * A sender is active if it asked for slots while the last two rings' worth of
  * slots were filled, at most; at least one.  So a single sender may fill the

@@ -162,14 +162,28 @@ reload_begin(void)
 		valed_notify_reloading();
 }
 
+/* The guard has gone.  It may have had a request for a reload. */
+static void
+reload_lost(void)
+{
+	if (!reloading)
+		return;
+	reloading = reload_again = false;
+	errno = EPIPE;
+	warn("cannot reload");
+	valed_notify_ready(adapters_count());
+}
+
 /* A change has come from the guard.  Returns false if the guard has gone. */
 static bool
 reload_change(void)
 {
 	static struct valed_change vc;
 
-	if (!valed_guard_change(&vc))
+	if (!valed_guard_change(&vc)) {
+		reload_lost();
 		return (false);
+	}
 	valed_reload(&vc, &adapters, look_due);
 	if (vc.vc_what == VALED_END) {
 		reloading = false;

@@ -295,6 +295,24 @@ def no_guard():
     assert v.proc.wait(WAIT_S) == 0
 
 
+def guard_lost():
+    v = Server(A)
+    with Driver("a.sock") as a:
+        guard, = guards()
+        os.kill(guard, signal.SIGSTOP)
+        v.proc.send_signal(signal.SIGHUP)
+        v.hear(b"RELOADING=1\n")
+        os.kill(guard, signal.SIGKILL)
+        v.hear(b"READY=1\n")
+        assert v.error() == "valed: cannot reload: Broken pipe\n"
+        a.get(STATUS)
+        v.proc.send_signal(signal.SIGHUP)
+        wait_until(lambda: v.messages().count("\n") == 2, "an error")
+        assert v.error() == "valed: cannot reload: Broken pipe\n"
+    v.proc.terminate()
+    assert v.proc.wait(WAIT_S) == 0
+
+
 def blocked():
     with Server(A, B) as v, Driver("b.sock") as b, Driver("a.sock") as a:
         fd = eventfd()
@@ -388,4 +406,4 @@ def manager():
 if __name__ == "__main__":
     main({f.__name__: f for f in (
         add_remove, changed, moved, wrong, in_use, tap, failed, inherited,
-        killed, no_guard, blocked, again, traffic, manager)})
+        killed, no_guard, guard_lost, blocked, again, traffic, manager)})

@@ -18,6 +18,7 @@ failed: an adapter that cannot start does not keep the others from it
 inherited: an inherited socket is taken, given up and taken again
 killed: the sockets of added adapters are removed after SIGKILL, too
 no_guard: without the guard adapters are served, and a reload is an error
+guard_lost: a reload during which the guard ends is an error, and ends
 blocked: a client that blocks its adapter does not keep it from ending
 again: many reloads leave no process, descriptor or mapping behind
 traffic: frames flow while other adapters come and go

@@ -103,6 +103,7 @@ threads()
 	    usr.sbin/bhyve/net_backend_vale_test \
 	    usr.sbin/bhyve/pci_e82545_test \
 	    usr.sbin/bhyve/vale_sender_test \
+	    sys/net/vale/vale_fair_test \
 	    sys/net/vale/vale_fdb_test \
 	    sys/net/vale/vale_sink_test \
 	    sys/net/vale/vale_threads_test \

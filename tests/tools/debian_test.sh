@@ -82,7 +82,7 @@ package_body()
 	[ -d root/etc/valed ] || atf_fail "no etc/valed"
 	for unit in valed.service valed@.service; do
 		f=$(find root/*/ -path "*lib/systemd/system/*" -name $unit -type f)
-		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -c /run/valed/" $f
+		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -c /run/valed" $f
 	done
 
 	# As the unit starts it.

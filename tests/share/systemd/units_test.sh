@@ -60,9 +60,25 @@ same_body()
 {
 	place
 	sed -e 's, (%i),,' -e 's,/etc/valed/%i.conf,/etc/valed/valed.conf,' \
-	    -e 's,valed/%i,valed,' -e '/^#/d' valed@.service > template
+	    -e 's,valed-%i,valed,' -e '/^#/d' valed@.service > template
 	grep -v '^#' valed.service > service
 	atf_check diff -u service template
+}
+
+atf_test_case reached
+reached_head()
+{
+	atf_set descr "Members of the group reach the sockets"
+}
+reached_body()
+{
+	# With DynamicUser, systemd puts a directory that it preserves below
+	# /run/private, which only root may enter.
+	place
+	atf_check -s exit:1 grep -n RuntimeDirectoryPreserve valed.service \
+	    valed@.service
+	atf_check -o match:valed.service -o match:valed@.service \
+	    grep -l -x "RuntimeDirectoryMode=0750" valed.service valed@.service
 }
 
 atf_init_test_cases()
@@ -70,4 +86,5 @@ atf_init_test_cases()
 	atf_add_test_case verify
 	atf_add_test_case security
 	atf_add_test_case same
+	atf_add_test_case reached
 }

@@ -93,26 +93,38 @@ node_number(const char **p, int max, int *n)
 	    *n <= max && *(*p)++ == '.');
 }
 
-/* The node of a place; NULL if it is not there, and no space for it. */
+/* The node of a place, or NULL. */
 static struct config_node *
 node_find(int bus, int slot, int func)
 {
 	struct config_node *cn;
-	char name[32];
 
 	for (cn = nodes; cn < nodes + nnodes; cn++) {
 		if (cn->public.bus == bus && cn->public.slot == slot &&
 		    cn->public.func == func)
 			return (cn);
 	}
+	return (NULL);
+}
+
+/* Add a node. */
+static struct config_node *
+node_add(int bus, int slot, int func, const char *where, int code)
+{
+	struct config_node *cn;
+	char name[32];
+
 	if (nnodes == nitems(nodes))
-		return (NULL);
+		bad(code, where, "more than %d adapters", VALED_MAXADAPTERS);
+	snprintf(name, sizeof(name), PREFIX "%d.%d.%d", bus, slot, func);
+	if (find_config_node(name) != NULL)
+		bad(code, where, "slot %d:%d:%d is that of an option -s", bus,
+		    slot, func);
 	cn = &nodes[nnodes++];
 	memset(cn, 0, sizeof(*cn));
 	cn->public.bus = bus;
 	cn->public.slot = slot;
 	cn->public.func = func;
-	snprintf(name, sizeof(name), PREFIX "%d.%d.%d", bus, slot, func);
 	cn->public.nvl = create_config_node(name);
 	return (cn);
 }
@@ -151,7 +163,7 @@ set(const char *text, const char *where, int code)
 		    valed_variables[i]);
 	cn = node_find(bus, slot, func);
 	if (cn == NULL)
-		bad(code, where, "more than %d adapters", VALED_MAXADAPTERS);
+		cn = node_add(bus, slot, func, where, code);
 	if (cn->origin[i].where != NULL && cn->origin[i].file == file)
 		bad(code, where, "%s= twice: see %s", valed_variables[i],
 		    cn->origin[i].where);

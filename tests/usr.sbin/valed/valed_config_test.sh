@@ -157,6 +157,9 @@ wrong_option_body()
 	refused $EX_USAGE "-o pci.0.1.0.itr=x: itr=x" -k two.conf \
 	    -o pci.0.1.0.itr=x
 	refused $EX_USAGE "-o pci.0.1.0: not name=value" -o pci.0.1.0
+	# The adapter of -s has been parsed.
+	refused $EX_USAGE "-o pci.0.9.0.backend=vale0:y: slot 0:9:0 is that of \
+an option -s" -s 9,e1000,vale0:x,path=x.sock -o pci.0.9.0.backend=vale0:y
 	refused $EX_USAGE "-o x=1: unknown variable \"x\"" -o x=1
 	refused $EX_USAGE "-o pci.0.4.0.mtu=100: pci.0.4.0.device is missing" \
 	    -k two.conf -o pci.0.4.0.mtu=100

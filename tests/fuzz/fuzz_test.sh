@@ -26,7 +26,7 @@ fuzz()
 	tail -n 2 more
 }
 
-for name in model server switch options core control; do
+for name in model server switch options core control hostif; do
 	eval "
 	atf_test_case $name
 	${name}_head()
@@ -47,4 +47,5 @@ atf_init_test_cases()
 	atf_add_test_case options
 	atf_add_test_case core
 	atf_add_test_case control
+	atf_add_test_case hostif
 }

@@ -11,15 +11,17 @@
  *	run_calls.c	the functions that take the place of the C library's
  *	run_desc.c	the descriptors: which are of /dev/netmap, and their
  *			requests
+ *	run_port.c	the ports, which several descriptors may share
  *	run_wait.c	poll(2), select(2) and epoll(7) with them
  *
  * A descriptor is one of epoll(7) without anything in it, which keeps the
  * number taken, and of which nothing but this library makes use.
  *
- * Locks: rd_lock, one request at a time of a descriptor; the table's lock,
- * which is taken only if a descriptor of /dev/netmap is opened, duplicated or
- * closed, or has to do with an epoll(7) descriptor.  No sync takes a lock, nor
- * does any other wait.
+ * Locks, in the order in which they are taken: rd_lock, one request at a time of
+ * a descriptor; the ports' lock, while one is opened or closed; rp_lock, one
+ * request at a time of a port; the table's lock, which is taken only if a
+ * descriptor of /dev/netmap is opened, duplicated or closed, or has to do with
+ * an epoll(7) descriptor.  No sync takes a lock, nor does any other wait.
  */
 
 #ifndef _NETMAP_RUN_H_
@@ -27,6 +29,7 @@
 
 #include <sys/types.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 #include <sys/select.h>
 
 #include <poll.h>
@@ -71,18 +74,36 @@ struct run_calls {
 };
 const struct run_calls *run_calls(void);
 
+/* A port of this process.  run_port.c. */
+struct run_port {
+	struct vale_client_port	 rp_client;
+	pthread_mutex_t		 rp_lock;	/* requests over its
+						   connection */
+	/* The ports' lock. */
+	TAILQ_ENTRY(run_port)	 rp_link;
+	char			 rp_name[VALE_NAME_SIZE];
+	bool			 rp_monitor;	/* not found by name */
+	unsigned int		 rp_refs;	/* descriptors */
+	unsigned int		 rp_users[2][VALE_RINGS_MAX]; /* tx, rx */
+	bool			 rp_exclusive[2][VALE_RINGS_MAX];
+};
+
 /* What open(2) of /dev/netmap makes. */
 struct run_desc {
 	unsigned int	 rd_refs;	/* descriptors; the table's lock */
 	pthread_mutex_t	 rd_lock;
-	int		 rd_fd;		/* the connection to valed, or -1 */
+	int		 rd_fd;		/* a connection to valed, or -1; with a
+					   port, the port's */
 	/* Set when the port is open: then nothing here changes. */
 	atomic_bool	 rd_registered;
-	bool		 rd_tx;		/* the rings of this descriptor */
-	bool		 rd_rx;
+	struct run_port	*rd_port;
+	unsigned int	 rd_first;	/* the ring pairs of this descriptor, */
+	unsigned int	 rd_end;	/* and the one after them */
+	bool		 rd_tx;		/* their transmit rings, */
+	bool		 rd_rx;		/* their receive rings */
+	bool		 rd_exclusive;	/* nobody else's */
 	bool		 rd_tx_poll;	/* waiting sends, whatever for */
 	bool		 rd_rx_poll;	/* and returns slots */
-	struct vale_client_port rd_port;
 };
 
 /*
@@ -116,6 +137,30 @@ int	run_copied(struct run_desc *rd, int copy);
 /* `fd' is about to be closed.  Does nothing if it is not of /dev/netmap. */
 void	run_closed(int fd);
 void	run_closed_range(unsigned int first, unsigned int last);
+
+/* Whether the descriptor has a port. */
+static inline bool
+run_registered(struct run_desc *rd)
+{
+	return (atomic_load_explicit(&rd->rd_registered,
+	    memory_order_acquire));
+}
+
+/*
+ * NETMAP_REQ_REGISTER: open the port, or share the one of this name that the
+ * process has.  Sets what rd_registered guards, but not that.  Returns 0 or -1
+ * with errno, and with what is wrong in `why', which has as many bytes as
+ * vw_why, or "".  rd_lock.
+ */
+int	run_port_open(struct run_desc *rd, const char *name,
+	    struct nmreq_register *reg, char *why);
+/* The descriptor leaves its port, which is closed with the last one. */
+void	run_port_close(struct run_desc *rd);
+/* Around fork(2). */
+void	run_ports_lock(void);
+void	run_ports_unlock(void);
+/* Have a connection in rd_fd.  rd_lock. */
+int	run_connect(struct run_desc *rd);
 
 int	run_ioctl(struct run_desc *rd, unsigned long request, void *arg);
 void	*run_mmap(struct run_desc *rd, void *addr, size_t len, int prot,

@@ -47,17 +47,31 @@ run_unlock(void)
 }
 
 static void
+fork_before(void)
+{
+	run_ports_lock();
+	run_lock();
+}
+
+static void
+fork_after(void)
+{
+	run_unlock();
+	run_ports_unlock();
+}
+
+static void
 forked(void)
 {
 	table_pid = getpid();
-	run_unlock();
+	fork_after();
 }
 
 static void
 table_init(void)
 {
 	table_pid = getpid();
-	pthread_atfork(run_lock, run_unlock, forked);
+	pthread_atfork(fork_before, fork_after, forked);
 }
 
 /* The table's lock. */
@@ -117,7 +131,7 @@ static void
 desc_free(struct run_desc *rd)
 {
 	if (atomic_load(&rd->rd_registered))
-		vale_client_close(&rd->rd_port);
+		run_port_close(rd);
 	else if (rd->rd_fd != -1)
 		run_calls()->close(rd->rd_fd);
 	pthread_mutex_destroy(&rd->rd_lock);
@@ -170,9 +184,8 @@ desc_debug(const char *name, const char *why)
 	errno = error;
 }
 
-/* Have a connection.  rd_lock. */
-static int
-desc_connect(struct run_desc *rd)
+int
+run_connect(struct run_desc *rd)
 {
 	if (rd->rd_fd == -1)
 		rd->rd_fd = vale_client_connect(vale_client_path());
@@ -210,27 +223,22 @@ desc_register(struct run_desc *rd, struct nmreq_header *hdr)
 {
 	struct nmreq_register *reg = (void *)(uintptr_t)hdr->nr_body;
 	const uint64_t only = NR_RX_RINGS_ONLY | NR_TX_RINGS_ONLY;
-	uint64_t flags = reg->nr_flags;
 	char why[sizeof(((struct vale_wire *)0)->vw_why)] = "";
 
 	if (atomic_load(&rd->rd_registered)) {
 		errno = EBUSY;
 		return (-1);
 	}
-	if ((flags & only) == only) {
+	if ((reg->nr_flags & only) == only) {
 		errno = EINVAL;
 		return (-1);
 	}
-	if (vale_client_open(&rd->rd_port, rd->rd_fd, hdr->nr_name, reg,
-	    why) == -1) {
-		desc_debug(hdr->nr_name, why);
+	if (run_port_open(rd, hdr->nr_name, reg, why) == -1) {
+		/* run_connect() has said what is wrong with that. */
+		if (rd->rd_fd != -1 || *why != '\0')
+			desc_debug(hdr->nr_name, why);
 		return (desc_gone(rd));
 	}
-	*reg = rd->rd_port.cp_reg;
-	rd->rd_tx = (flags & NR_RX_RINGS_ONLY) == 0;
-	rd->rd_rx = (flags & NR_TX_RINGS_ONLY) == 0;
-	rd->rd_tx_poll = (flags & NR_NO_TX_POLL) == 0;
-	rd->rd_rx_poll = (flags & NR_DO_RX_POLL) != 0;
 	atomic_store_explicit(&rd->rd_registered, true, memory_order_release);
 	return (0);
 }
@@ -273,6 +281,7 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 	const struct run_body *body = body_find(hdr->nr_reqtype);
 	struct nmreq_header copy = *hdr;
 	struct vale_client_call call = { .hdr = &copy };
+	int r;
 
 	if (body == NULL) {
 		errno = EOPNOTSUPP;
@@ -285,7 +294,15 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 		errno = EINVAL;
 		return (-1);
 	}
-	if (vale_client_call(rd->rd_fd, &call) == -1) {
+	if (run_connect(rd) == -1)
+		return (-1);
+	if (atomic_load(&rd->rd_registered)) {
+		pthread_mutex_lock(&rd->rd_port->rp_lock);
+		r = vale_client_call(rd->rd_fd, &call);
+		pthread_mutex_unlock(&rd->rd_port->rp_lock);
+	} else
+		r = vale_client_call(rd->rd_fd, &call);
+	if (r == -1) {
 		desc_debug(hdr->nr_name, call.why);
 		return (desc_gone(rd));
 	}
@@ -341,10 +358,8 @@ desc_control(struct run_desc *rd, struct nmreq_header *hdr)
 		return (-1);
 	}
 	pthread_mutex_lock(&rd->rd_lock);
-	r = desc_connect(rd);
-	if (r == 0)
-		r = hdr->nr_reqtype == NETMAP_REQ_REGISTER ?
-		    desc_register(rd, hdr) : desc_request(rd, hdr);
+	r = hdr->nr_reqtype == NETMAP_REQ_REGISTER ?
+	    desc_register(rd, hdr) : desc_request(rd, hdr);
 	pthread_mutex_unlock(&rd->rd_lock);
 	return (r);
 }
@@ -492,7 +507,7 @@ desc_legacy(struct run_desc *rd, unsigned long request, struct nmreq *nmr)
 static bool
 desc_ready(struct run_desc *rd)
 {
-	if (atomic_load_explicit(&rd->rd_registered, memory_order_acquire))
+	if (run_registered(rd))
 		return (true);
 	errno = ENXIO;
 	return (false);
@@ -502,46 +517,74 @@ desc_ready(struct run_desc *rd)
 static int
 desc_idle(struct run_desc *rd)
 {
-	if (vale_client_alive(rd->rd_port.cp_fd))
+	if (vale_client_alive(rd->rd_fd))
 		return (0);
 	errno = ENXIO;
 	return (-1);
 }
 
+/* Sync a transmit ring.  Returns whether anything has moved, or -1. */
+static int
+ring_txsync(struct vale_client_port *cp, unsigned int i)
+{
+	struct netmap_ring *ring = cp->cp_ring[i].cr_txring;
+	const uint32_t sent = cp->cp_ring[i].cr_csb->tx_atok.head;
+	const uint32_t tail = ring->tail;
+
+	if (vale_client_txsync(cp, i) == -1)
+		return (-1);
+	return (ring->tail != tail ||
+	    (ring->head != sent && !nm_ring_empty(ring)));
+}
+
+/* And a receive ring. */
+static int
+ring_rxsync(struct vale_client_port *cp, unsigned int i)
+{
+	struct netmap_ring *ring = cp->cp_ring[i].cr_rxring;
+
+	if (vale_client_rxsync(cp, i) == -1)
+		return (-1);
+	return (ring->cur != ring->tail);
+}
+
+/* Sync the descriptor's rings of one direction, all even if one fails. */
+static int
+desc_sync(struct run_desc *rd,
+    int (*sync)(struct vale_client_port *, unsigned int))
+{
+	unsigned int i;
+	int error = 0, r;
+	bool moved = false;
+
+	for (i = rd->rd_first; i < rd->rd_end; i++) {
+		r = sync(&rd->rd_port->rp_client, i);
+		if (r == -1)
+			error = errno;
+		else
+			moved |= r != 0;
+	}
+	if (error != 0) {
+		errno = error;
+		return (-1);
+	}
+	return (moved ? 0 : desc_idle(rd));
+}
+
 static int
 desc_txsync(struct run_desc *rd)
 {
-	struct vale_client_port *cp = &rd->rd_port;
-	struct netmap_ring *ring;
-	uint32_t sent, tail;
-
 	if (!desc_ready(rd))
 		return (-1);
-	if (!rd->rd_tx)
-		return (0);
-	ring = cp->cp_txring;
-	sent = cp->cp_csb->tx_atok.head;
-	tail = ring->tail;
-	if (vale_client_txsync(cp) == -1)
-		return (-1);
-	if (ring->tail == tail && (ring->head == sent || nm_ring_empty(ring)))
-		return (desc_idle(rd));
-	return (0);
+	return (rd->rd_tx ? desc_sync(rd, ring_txsync) : 0);
 }
 
 static int
 desc_rxsync(struct run_desc *rd)
 {
-	struct netmap_ring *ring;
-
 	if (!desc_ready(rd))
 		return (-1);
-	if (!rd->rd_rx)
-		return (0);
-	ring = rd->rd_port.cp_rxring;
-	if (vale_client_rxsync(&rd->rd_port) == -1)
-		return (-1);
-	return (ring->cur == ring->tail ? desc_idle(rd) : 0);
+	return (rd->rd_rx ? desc_sync(rd, ring_rxsync) : 0);
 }
 
 int
@@ -577,10 +620,10 @@ void *
 run_mmap(struct run_desc *rd, void *addr, size_t len, int prot, int flags,
     off_t offset)
 {
-	if (!atomic_load_explicit(&rd->rd_registered, memory_order_acquire)) {
+	if (!run_registered(rd)) {
 		errno = EINVAL;
 		return (MAP_FAILED);
 	}
 	return (run_calls()->mmap(addr, len, prot, flags,
-	    rd->rd_port.cp_memory, offset));
+	    rd->rd_port->rp_client.cp_memory, offset));
 }

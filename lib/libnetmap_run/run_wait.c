@@ -24,27 +24,40 @@
 #define	WANT_TX		(POLLOUT | POLLWRNORM)
 #define	WANT_RX		(POLLIN | POLLRDNORM)
 
-/* Sync the rings, and say what of `events' is true of them. */
+/* Sync ring pair `i', and say what of `events' is true of it. */
 static short
-desc_events(struct run_desc *rd, short events)
+ring_events(struct run_desc *rd, unsigned int i, short events)
 {
-	struct vale_client_port *cp = &rd->rd_port;
+	struct vale_client_port *cp = &rd->rd_port->rp_client;
+	const struct vale_client_ring *cr = &cp->cp_ring[i];
 	short revents = 0;
 
-	if (!atomic_load_explicit(&rd->rd_registered, memory_order_acquire))
-		return (POLLERR);
 	if (rd->rd_tx && ((events & WANT_TX) != 0 || rd->rd_tx_poll)) {
-		if (vale_client_txsync(cp) == -1)
+		if (vale_client_txsync(cp, i) == -1)
 			revents |= POLLERR;
-		else if (cp->cp_txring->cur != cp->cp_txring->tail)
+		else if (cr->cr_txring->cur != cr->cr_txring->tail)
 			revents |= events & WANT_TX;
 	}
 	if (rd->rd_rx && ((events & WANT_RX) != 0 || rd->rd_rx_poll)) {
-		if (vale_client_rxsync(cp) == -1)
+		if (vale_client_rxsync(cp, i) == -1)
 			revents |= POLLERR;
-		else if (cp->cp_rxring->cur != cp->cp_rxring->tail)
+		else if (cr->cr_rxring->cur != cr->cr_rxring->tail)
 			revents |= events & WANT_RX;
 	}
+	return (revents);
+}
+
+/* Any of the descriptor's ring pairs will do. */
+static short
+desc_events(struct run_desc *rd, short events)
+{
+	short revents = 0;
+	unsigned int i;
+
+	if (!run_registered(rd))
+		return (POLLERR);
+	for (i = rd->rd_first; i < rd->rd_end; i++)
+		revents |= ring_events(rd, i, events);
 	return (revents);
 }
 
@@ -53,34 +66,46 @@ desc_events(struct run_desc *rd, short events)
  * Returns whether something has become ready meanwhile.
  */
 static bool
-desc_wait(struct run_desc *rd, short events, struct pollfd pfd[2])
+ring_wait(struct run_desc *rd, unsigned int i, short events,
+    struct pollfd pfd[2])
 {
-	struct vale_client_port *cp = &rd->rd_port;
+	struct vale_client_port *cp = &rd->rd_port->rp_client;
 	bool ready = false;
 
-	pfd[0] = (struct pollfd){ .fd = cp->cp_tx_kick };
-	pfd[1] = (struct pollfd){ .fd = cp->cp_rx_kick };
+	pfd[0] = (struct pollfd){ .fd = cp->cp_ring[i].cr_tx_kick };
+	pfd[1] = (struct pollfd){ .fd = cp->cp_ring[i].cr_rx_kick };
 	if (rd->rd_tx && (events & WANT_TX) != 0) {
 		pfd[0].events = POLLIN;
-		ready |= vale_client_txwait(cp);
+		ready |= vale_client_txwait(cp, i);
 	}
 	if (rd->rd_rx && (events & WANT_RX) != 0) {
 		pfd[1].events = POLLIN;
-		ready |= vale_client_rxwait(cp);
+		ready |= vale_client_rxwait(cp, i);
 	}
 	return (ready);
 }
 
-/* A wait: the descriptors, and behind them two for each of /dev/netmap. */
+/*
+ * The number of these sockets; one that has no port yet may get one meanwhile.
+ */
+static unsigned int
+desc_sockets(struct run_desc *rd)
+{
+	return (2 * (run_registered(rd) ? rd->rd_end - rd->rd_first :
+	    VALE_RINGS_MAX));
+}
+
+/* A wait: the descriptors, and behind them the sockets of /dev/netmap's. */
 struct run_wait {
 	struct pollfd	*rw_fds;	/* the program's */
 	nfds_t		 rw_n;
 	nfds_t		 rw_netmap;	/* those of /dev/netmap */
-	struct pollfd	*rw_inner;	/* rw_n + 2 * rw_netmap */
+	nfds_t		 rw_sockets;	/* space for their sockets */
+	struct pollfd	*rw_inner;	/* rw_n + rw_sockets */
 };
 
-/* Descriptors for which no memory is allocated. */
-#define	WAIT_SMALL	16
+/* As many as need no memory allocated. */
+#define	WAIT_SMALL	48
 
 static void
 wait_init(struct run_wait *rw)
@@ -134,16 +159,19 @@ wait_arm(struct run_wait *rw, bool sleep)
 	struct pollfd *pfd = rw->rw_inner + rw->rw_n;
 	struct run_desc *rd;
 	bool ready = false;
+	unsigned int k;
 	nfds_t i;
 
 	for (i = 0; sleep && i < rw->rw_n; i++) {
 		rd = wait_desc(rw, i);
-		if (rd != NULL) {
-			ready |= desc_wait(rd, rw->rw_fds[i].events, pfd);
+		if (rd == NULL)
+			continue;
+		for (k = rd->rd_first; k < rd->rd_end; k++) {
+			ready |= ring_wait(rd, k, rw->rw_fds[i].events, pfd);
 			pfd += 2;
 		}
 	}
-	while (pfd < rw->rw_inner + rw->rw_n + 2 * rw->rw_netmap)
+	while (pfd < rw->rw_inner + rw->rw_n + rw->rw_sockets)
 		*pfd++ = (struct pollfd){ .fd = -1 };
 	return (ready);
 }
@@ -156,18 +184,19 @@ static int
 wait_take(struct run_wait *rw)
 {
 	const struct pollfd *pfd = rw->rw_inner + rw->rw_n;
+	struct run_desc *rd;
+	unsigned int k;
 	nfds_t i;
 	int n = 0;
 
 	for (i = 0; i < rw->rw_n; i++) {
+		rd = wait_desc(rw, i);
 		if (rw->rw_inner[i].fd != -1)
 			rw->rw_fds[i].revents = rw->rw_inner[i].revents;
-		else if (wait_desc(rw, i) != NULL) {
-			if (((pfd[0].revents | pfd[1].revents) &
+		for (k = rd != NULL ? desc_sockets(rd) : 0; k > 0; k--)
+			if ((pfd++->revents &
 			    (POLLHUP | POLLERR | POLLNVAL)) != 0)
 				rw->rw_fds[i].revents |= POLLERR;
-			pfd += 2;
-		}
 		if (rw->rw_fds[i].revents != 0)
 			n++;
 	}
@@ -212,7 +241,7 @@ static int
 wait_loop(struct run_wait *rw, const struct timespec *timeout,
     const sigset_t *mask)
 {
-	const nfds_t all = rw->rw_n + 2 * rw->rw_netmap;
+	const nfds_t all = rw->rw_n + rw->rw_sockets;
 	struct timespec deadline, left = { 0, 0 };
 	int n, r;
 
@@ -245,8 +274,9 @@ int
 run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
     const sigset_t *mask)
 {
-	struct pollfd small[3 * WAIT_SMALL];
+	struct pollfd small[WAIT_SMALL];
 	struct run_wait rw = { .rw_fds = fds, .rw_n = n, .rw_inner = small };
+	struct run_desc *rd;
 	int error, r;
 	nfds_t i;
 
@@ -255,12 +285,15 @@ run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 		errno = EINVAL;
 		return (-1);
 	}
-	for (i = 0; i < n; i++)
-		if (run_find(fds[i].fd) != NULL)
-			rw.rw_netmap++;
-	if (n > WAIT_SMALL) {
-		rw.rw_inner = calloc(n + 2 * rw.rw_netmap,
-		    sizeof(*rw.rw_inner));
+	for (i = 0; i < n; i++) {
+		rd = run_find(fds[i].fd);
+		if (rd == NULL)
+			continue;
+		rw.rw_netmap++;
+		rw.rw_sockets += desc_sockets(rd);
+	}
+	if (n + rw.rw_sockets > WAIT_SMALL) {
+		rw.rw_inner = calloc(n + rw.rw_sockets, sizeof(*rw.rw_inner));
 		if (rw.rw_inner == NULL)
 			return (-1);
 	}

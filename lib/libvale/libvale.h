@@ -26,7 +26,7 @@
  *				ports, and vale_learn(4) has addresses and
  *				limits.
  *
- * Threads: one thread at a time may use the transmit side of a port
+ * Threads: one thread at a time may use the transmit side of a ring pair
  * (vale_txsync(), txring), and one the receive side (vale_rxsync(), rxring);
  * the two may be different threads.  Every other function may be called by any
  * thread.  A port must not be closed while another call with it is in progress.
@@ -56,17 +56,23 @@
 #define	VALE_SLOTS_MAX		16384
 #define	VALE_SLOTS_DEFAULT	1024
 
+/* Ring pairs of a port. */
+#define	VALE_RINGS_MAX		16
+
 /* Bytes of a frame, without FCS: an Ethernet header; 64 KB. */
 #define	VALE_FRAME_MIN		14
 #define	VALE_FRAME_MAX		65536
 
 struct frame_source;			/* frame.h */
 
-/* An open port.  The user may write to the rings and to nothing else. */
+/*
+ * A ring pair of an open port.  The user may write to the rings and to nothing
+ * else.
+ */
 struct vale_desc {
 	int			 fd;	/* for poll(2): see vale_rxsync() */
-	struct netmap_if	*nifp;
-	struct netmap_ring	*txring;	/* ring 0, the only one */
+	struct netmap_if	*nifp;	/* of the port: all rings */
+	struct netmap_ring	*txring;
 	struct netmap_ring	*rxring;
 	bool			 single_slot;	/* frames should not use
 					   NS_MOREFRAG: adapters and the host's
@@ -84,9 +90,13 @@ struct vale_desc {
 
 /* How to open a port; all zero means the defaults. */
 struct vale_params {
-	uint32_t	tx_slots;	/* VALE_SLOTS_MIN to _MAX, or 0 for */
-	uint32_t	rx_slots;	/* VALE_SLOTS_DEFAULT */
+	uint32_t	tx_slots;	/* of a ring: VALE_SLOTS_MIN to _MAX, */
+	uint32_t	rx_slots;	/* or 0 for VALE_SLOTS_DEFAULT; of all
+					   rings of a direction, up to
+					   VALE_SLOTS_MAX */
 	uint32_t	monitor;	/* VALE_MIRROR_*; 0: a port */
+	uint32_t	rings;		/* ring pairs, 1 to VALE_RINGS_MAX; 0
+					   means 1 */
 };
 
 /*
@@ -114,15 +124,30 @@ const char *vale_name_error(const char *name);
  *	EBUSY	the port is open already
  *	ENOSPC	the switch has 254 ports
  *	ENXIO	there is no port to monitor
- *	EOPNOTSUPP  vale_netmap.c: a monitor
+ *	EOPNOTSUPP  vale_netmap.c: a monitor, or several ring pairs
  *	ENOMEM	out of memory
  * or an error of open(2) of /dev/netmap, of its ioctl(2)s, or of eventfd(2) and
  * getentropy(3).
  */
 struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 
-/* Close the port.  Pending frames are dropped. */
+/*
+ * Close the port, with all its ring pairs: `d' is what vale_open() has returned.
+ * Pending frames are dropped.
+ */
 void	vale_close(struct vale_desc *d);
+
+/*
+ * Ring pair `ring' of the port, 0 to the number that it was opened with less
+ * one; 0 is what vale_open() has returned.  The two syncs and waiting are of the
+ * ring pair, so several threads may use a port at once; all other functions are
+ * of the port.  All rings are in one memory, and any slot may have any of its
+ * buffers.  NULL and EINVAL if there is no such ring pair.
+ *
+ * Frames from ring i go to ring i of other ports, modulo their number of rings.
+ * From one ring to another, they arrive in the order in which they were sent.
+ */
+struct vale_desc *vale_ring(struct vale_desc *d, unsigned int ring);
 
 /*
  * A virtio-net header (VIRTIO 1.2, section 5.1.6) says that a frame's checksum
@@ -218,14 +243,15 @@ int	vale_rxsync(struct vale_desc *d);
  *
  * Set the port's sink; NULL for none.  On return no call of the former sink is
  * in progress.  Must not be called by a sink.
- *	EOPNOTSUPP	vale_netmap.c: `sink' is not NULL
+ *	EOPNOTSUPP	`sink' is not NULL: vale_netmap.c and vale_valed.c, or
+ *			the port has several ring pairs
  */
 int	vale_set_sink(struct vale_desc *d,
 	    void (*sink)(void *arg, struct frame_source *frames), void *arg);
 
 /*
- * The number of frames that the switch has dropped because the port's receive
- * ring was full (rx_drop_full), or 0 in vale_netmap.c: the kernel does not
+ * The number of frames that the switch has dropped because a receive ring of the
+ * port was full (rx_drop_full), or 0 in vale_netmap.c: the kernel does not
  * count them.  Takes no lock.
  */
 uint64_t vale_missed(const struct vale_desc *d);
@@ -238,17 +264,18 @@ uint64_t vale_missed(const struct vale_desc *d);
  * Only in vale_switch.c.
  *
  * A port whose user is another process, which the switch does not trust.  Both
- * have mapped the same memory: the CSB at its beginning, behind it the rings
- * and buffers.  The rings are used as above, except that the user publishes
- * head and cur in the CSB, and finds the tail there (netmap's CSB mode, with
- * struct nm_csb_atok and nm_csb_ktoa of <net/netmap.h>).  For each ring
+ * have mapped the same memory: a CSB for each ring pair at its beginning, behind
+ * them the rings and buffers.  The rings are used as above, except that the user
+ * publishes head and cur in the CSB, and finds the tail there (netmap's CSB
+ * mode, with struct nm_csb_atok and nm_csb_ktoa of <net/netmap.h>).  For each
+ * ring
  *
  *	the user	stores its cur and head with release semantics;
  *			if kern_need_kick of its transmit ring is set, clears it
  *			and kicks: the switch's side calls vale_shared_tx()
  *	the switch	stores hwcur and hwtail; if appl_need_kick is set,
- *			clears it and calls wake(arg, tx), `tx' if it is the
- *			transmit ring
+ *			clears it and calls wake(arg, ring, tx), `ring' the
+ *			number of the ring pair, `tx' if it is the transmit ring
  *
  * with a full barrier between the two steps.  Before a side sleeps, it sets its
  * need_kick, and after a full barrier looks once more.
@@ -270,8 +297,8 @@ struct vale_shared {
 				   VALE_EXTRA_BUFS_MAX */
 	void	*memory;	/* vale_shared_size() bytes, zero-filled, from
 				   a page's beginning; until vale_close() */
-	void	(*wake)(void *arg, bool tx);	/* wake the user; any thread;
-				   must not wait, nor call this library */
+	/* Wake the user.  Any thread.  Must not wait, nor call this library. */
+	void	(*wake)(void *arg, unsigned int ring, bool tx);
 	void	*arg;
 };
 
@@ -280,33 +307,42 @@ size_t	vale_shared_size(const struct vale_params *params,
 	    uint32_t extra_bufs);
 
 /*
- * Open such a port, as vale_open() does.  Of its descriptor only the name may
- * be used, and the descriptor only by vale_set_header(), vale_missed(),
+ * Open such a port, as vale_open() does.  Of its descriptors only the name may
+ * be used, and they only by vale_ring(), vale_set_header(), vale_missed(),
  * vale_shared_tx(), vale_shared_wait() and vale_close().
  */
 struct vale_desc *vale_open_shared(const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);
 
-/* The offset of the struct netmap_if in the port's memory. */
+/*
+ * The offset of the port's struct netmap_if in its memory.  If the port has
+ * several ring pairs, there follows one for each, VALE_NIFP_SIZE() bytes apart,
+ * in which ring_ofs[] is 0 except for its rings: netmap shows them so to who
+ * opens one ring (NR_REG_ONE_NIC).
+ */
 size_t	vale_shared_offset(const struct vale_desc *d);
+#define	VALE_NIFP_SIZE(rings)						\
+	((sizeof(struct netmap_if) + 2 * (rings) * sizeof(ssize_t) + 63) & \
+	    ~(size_t)63)
 
 /*
- * Transmit what the user has published.  Returns false if there was nothing.  A
- * head outside the ring is counted (tx_bad_ring) and ignored.  One thread at a
- * time.
+ * Transmit what the user has published in this ring pair.  Returns false if
+ * there was nothing.  A head outside the ring is counted (tx_bad_ring) and
+ * ignored.  One thread at a time.
  */
 bool	vale_shared_tx(struct vale_desc *d);
 
 /*
- * Ask the user to kick.  Returns false if it has published slots meanwhile, and
- * then no kick may come.  The thread of vale_shared_tx().
+ * Ask the user to kick with this ring pair.  Returns false if it has published
+ * slots meanwhile, and then no kick may come.  The thread of vale_shared_tx().
  */
 bool	vale_shared_wait(struct vale_desc *d);
 
 /*
- * Counters of a port, since its creation.  "tx" counts what the port sends to
- * the switch; "rx" counts what the switch puts into the port's ring, or its
- * sink takes.  A frame is dropped in one place and counted there, so that
+ * Counters of a port, of all its rings, since its creation.  "tx" counts what
+ * the port sends to the switch; "rx" counts what the switch puts into the port's
+ * rings, or its sink takes.  A frame is dropped in one place and counted there,
+ * so that
  *
  *	tx_frames = unicast + tx_flooded + all of tx_drop_*
  *	tx_copies = unicast + tx_flooded * (ports - 1)
@@ -381,7 +417,8 @@ extern const struct counter_row vale_counter_table[VALE_NCOUNTERS];
 struct vale_port_info {
 	char		pi_name[VALE_NAME_SIZE];	/* "vale0:vm1" */
 	uint8_t		pi_index;	/* 0 to 253, as fe_port */
-	uint32_t	pi_tx_slots;
+	uint8_t		pi_rings;	/* ring pairs */
+	uint32_t	pi_tx_slots;	/* of a ring */
 	uint32_t	pi_rx_slots;
 	uint64_t	pi_counter[VALE_NCOUNTERS];
 };
@@ -431,9 +468,9 @@ int	vale_set_ageing(const char *switch_name, uint32_t seconds);
 int	vale_set_limit(const char *name, uint32_t limit);
 
 /*
- * Limit what port `name' sends to `conf', whose members have their ranges in
- * <dev/netmap/vale_rate_conf.h>; rc_rate is 0 for no limit, the default.
- * Frames that exceed it are dropped (tx_drop_rate), and not learned from.  What
+ * Limit what port `name' sends, on all its rings together, to `conf', whose
+ * members have their ranges in <dev/netmap/vale_rate_conf.h>; rc_rate is 0 for
+ * no limit, the default.  Frames that exceed it are dropped (tx_drop_rate), and not learned from.  What
  * counts is a frame without FCS and virtio-net header; one that asks to be cut
  * counts as the frames that this makes.  The switch looks at the time once a
  * batch, with the resolution of a clock tick: a burst should be at least what

@@ -26,8 +26,8 @@
 
 #include "vale_client.h"
 
-/* The descriptors of a port. */
-#define	PORT_FDS	3
+/* The descriptors of a port with `n' ring pairs. */
+#define	PORT_FDS(n)	(1 + 2 * (n))
 
 const char *
 vale_client_path(void)
@@ -62,7 +62,7 @@ vale_client_connect(const char *path)
 
 union control {
 	struct cmsghdr	align;
-	char		space[CMSG_SPACE(VALE_WIRE_FDS * sizeof(int))];
+	char		space[CMSG_SPACE(VALE_WIRE_REPLY_FDS * sizeof(int))];
 };
 
 static int
@@ -170,17 +170,41 @@ vale_client_call(int fd, struct vale_client_call *call)
 static int
 port_map(struct vale_client_port *cp)
 {
-	char *memory;
+	struct vale_client_ring *cr;
+	unsigned int i;
 
-	memory = mmap(NULL, cp->cp_reg.nr_memsize, PROT_READ | PROT_WRITE,
+	cp->cp_base = mmap(NULL, cp->cp_reg.nr_memsize, PROT_READ | PROT_WRITE,
 	    MAP_SHARED, cp->cp_memory, 0);
-	if (memory == MAP_FAILED)
+	if (cp->cp_base == MAP_FAILED)
 		return (-1);
-	cp->cp_csb = (void *)memory;
-	cp->cp_nifp = (void *)(memory + cp->cp_reg.nr_offset);
-	cp->cp_txring = NETMAP_TXRING(cp->cp_nifp, 0);
-	cp->cp_rxring = NETMAP_RXRING(cp->cp_nifp, 0);
+	cp->cp_nifp = (void *)(cp->cp_base + cp->cp_reg.nr_offset);
+	for (i = 0; i < cp->cp_nrings; i++) {
+		cr = &cp->cp_ring[i];
+		cr->cr_csb = (struct vale_csb *)(void *)cp->cp_base + i;
+		cr->cr_txring = NETMAP_TXRING(cp->cp_nifp, i);
+		cr->cr_rxring = NETMAP_RXRING(cp->cp_nifp, i);
+	}
 	return (0);
+}
+
+/* Take what the reply has, if it is as vale_wire.h says. */
+static bool
+port_take(struct vale_client_port *cp, const struct vale_client_call *call)
+{
+	const unsigned int n = cp->cp_reg.nr_tx_rings;
+	unsigned int i;
+
+	if (call->reply_size != sizeof(cp->cp_reg) || n < 1 ||
+	    n > VALE_RINGS_MAX || cp->cp_reg.nr_rx_rings != n ||
+	    call->nfds != PORT_FDS(n))
+		return (false);
+	cp->cp_memory = call->fds[0];
+	cp->cp_nrings = n;
+	for (i = 0; i < n; i++) {
+		cp->cp_ring[i].cr_tx_kick = call->fds[1 + 2 * i];
+		cp->cp_ring[i].cr_rx_kick = call->fds[2 + 2 * i];
+	}
+	return (true);
 }
 
 int
@@ -205,15 +229,12 @@ vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 		memcpy(why, call.why, sizeof(call.why));
 	if (error == -1)
 		return (-1);
-	if (call.nfds != PORT_FDS || call.reply_size != sizeof(cp->cp_reg)) {
+	if (!port_take(cp, &call)) {
 		error = EPROTO;
 		goto fail;
 	}
 	cp->cp_gone = 0;
 	cp->cp_fd = fd;
-	cp->cp_memory = call.fds[0];
-	cp->cp_tx_kick = call.fds[1];
-	cp->cp_rx_kick = call.fds[2];
 	if (port_map(cp) == -1) {
 		error = errno;
 		goto fail;
@@ -229,10 +250,14 @@ fail:
 void
 vale_client_close(struct vale_client_port *cp)
 {
-	munmap(cp->cp_csb, cp->cp_reg.nr_memsize);
+	unsigned int i;
+
+	munmap(cp->cp_base, cp->cp_reg.nr_memsize);
+	for (i = 0; i < cp->cp_nrings; i++) {
+		close(cp->cp_ring[i].cr_tx_kick);
+		close(cp->cp_ring[i].cr_rx_kick);
+	}
 	close(cp->cp_memory);
-	close(cp->cp_tx_kick);
-	close(cp->cp_rx_kick);
 	close(cp->cp_fd);
 }
 
@@ -249,9 +274,8 @@ ring_stamp(struct netmap_ring *ring)
  * longer than its buffer keeps NS_INDIRECT, and valed drops it.
  */
 static void
-ring_copy(struct vale_client_port *cp, uint32_t sent, uint32_t head)
+ring_copy(struct netmap_ring *ring, uint32_t sent, uint32_t head)
 {
-	struct netmap_ring *ring = cp->cp_txring;
 	struct netmap_slot *slot;
 	uint32_t i;
 
@@ -266,11 +290,21 @@ ring_copy(struct vale_client_port *cp, uint32_t sent, uint32_t head)
 	}
 }
 
-int
-vale_client_txsync(struct vale_client_port *cp)
+/* The user has published slots: kick valed, if it asks for that. */
+static void
+ring_kick(struct vale_client_port *cp, struct vale_csb *csb)
 {
-	struct netmap_ring *ring = cp->cp_txring;
-	struct vale_csb *csb = cp->cp_csb;
+	if (atomic_load_32(&csb->tx_ktoa.kern_need_kick) != 0 &&
+	    atomic_swap_32(&csb->tx_ktoa.kern_need_kick, 0) != 0)
+		(void)send(cp->cp_ring[0].cr_tx_kick, "", 1,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+int
+vale_client_txsync(struct vale_client_port *cp, unsigned int i)
+{
+	struct netmap_ring *ring = cp->cp_ring[i].cr_txring;
+	struct vale_csb *csb = cp->cp_ring[i].cr_csb;
 	uint32_t head = ring->head, sent = atomic_load_32(&csb->tx_atok.head);
 
 	if ((cp->cp_reg.nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0) {
@@ -286,14 +320,11 @@ vale_client_txsync(struct vale_client_port *cp)
 		return (-1);
 	}
 	if (head != sent) {
-		ring_copy(cp, sent, head);
+		ring_copy(ring, sent, head);
 		atomic_store_32(&csb->tx_atok.cur, ring->cur);
 		atomic_store_rel_32(&csb->tx_atok.head, head);
 		atomic_thread_fence_seq_cst();
-		if (atomic_load_32(&csb->tx_ktoa.kern_need_kick) != 0 &&
-		    atomic_swap_32(&csb->tx_ktoa.kern_need_kick, 0) != 0)
-			(void)send(cp->cp_tx_kick, "", 1,
-			    MSG_DONTWAIT | MSG_NOSIGNAL);
+		ring_kick(cp, csb);
 	}
 	ring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);
 	ring_stamp(ring);
@@ -315,10 +346,10 @@ kick_drain(struct vale_client_port *cp, int fd)
 }
 
 int
-vale_client_rxsync(struct vale_client_port *cp)
+vale_client_rxsync(struct vale_client_port *cp, unsigned int i)
 {
-	struct netmap_ring *ring = cp->cp_rxring;
-	struct vale_csb *csb = cp->cp_csb;
+	struct netmap_ring *ring = cp->cp_ring[i].cr_rxring;
+	struct vale_csb *csb = cp->cp_ring[i].cr_csb;
 	uint32_t cur = ring->cur, head = ring->head;
 
 	if (head >= ring->num_slots || cur >= ring->num_slots) {
@@ -334,27 +365,29 @@ vale_client_rxsync(struct vale_client_port *cp)
 }
 
 bool
-vale_client_rxwait(struct vale_client_port *cp)
+vale_client_rxwait(struct vale_client_port *cp, unsigned int i)
 {
-	struct vale_csb *csb = cp->cp_csb;
+	struct vale_client_ring *cr = &cp->cp_ring[i];
+	struct vale_csb *csb = cr->cr_csb;
 
-	kick_drain(cp, cp->cp_rx_kick);
+	kick_drain(cp, cr->cr_rx_kick);
 	atomic_store_32(&csb->rx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
-	cp->cp_rxring->tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
-	return (cp->cp_rxring->cur != cp->cp_rxring->tail);
+	cr->cr_rxring->tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
+	return (cr->cr_rxring->cur != cr->cr_rxring->tail);
 }
 
 bool
-vale_client_txwait(struct vale_client_port *cp)
+vale_client_txwait(struct vale_client_port *cp, unsigned int i)
 {
-	struct vale_csb *csb = cp->cp_csb;
+	struct vale_client_ring *cr = &cp->cp_ring[i];
+	struct vale_csb *csb = cr->cr_csb;
 
-	kick_drain(cp, cp->cp_tx_kick);
+	kick_drain(cp, cr->cr_tx_kick);
 	atomic_store_32(&csb->tx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
-	cp->cp_txring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);
-	return (cp->cp_txring->cur != cp->cp_txring->tail);
+	cr->cr_txring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);
+	return (cr->cr_txring->cur != cr->cr_txring->tail);
 }
 
 bool

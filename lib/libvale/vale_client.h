@@ -9,7 +9,7 @@
  * and for vale_client.c, which is libvale over it.  vale_wire.h has the
  * protocol.
  *
- * One thread at a time may use a connection, and one each side of a port.
+ * One thread at a time may use a connection, and one each ring of a port.
  * Functions that return an int return 0, or -1 with errno set.
  */
 
@@ -44,7 +44,7 @@ struct vale_client_call {
 	size_t			 reply_max;	/* bytes of it */
 	size_t			 reply_size;	/* bytes that the reply has */
 	/* Descriptors: those to send, and then those received. */
-	int			 fds[VALE_WIRE_FDS];
+	int			 fds[VALE_WIRE_REPLY_FDS];
 	unsigned int		 nfds;
 	/* What is wrong, in valed's words, or "". */
 	char			 why[sizeof(((struct vale_wire *)0)->vw_why)];
@@ -61,20 +61,27 @@ struct vale_client_call {
  */
 int	vale_client_call(int fd, struct vale_client_call *call);
 
+/* A ring pair of such a port. */
+struct vale_client_ring {
+	struct vale_csb		*cr_csb;
+	struct netmap_ring	*cr_txring;
+	struct netmap_ring	*cr_rxring;
+	int			 cr_tx_kick;	/* sockets to wait for */
+	int			 cr_rx_kick;
+};
+
 /*
  * An open port in valed.  The rings are netmap's; the two syncs below take the
- * place of NIOCTXSYNC and NIOCRXSYNC.
+ * place of NIOCTXSYNC and NIOCRXSYNC, of one ring each.
  */
 struct vale_client_port {
 	int			 cp_fd;		/* the connection */
-	int			 cp_tx_kick;
-	int			 cp_rx_kick;
-	struct vale_csb		*cp_csb;	/* the memory */
+	int			 cp_memory;	/* a descriptor */
+	char			*cp_base;	/* where it is mapped */
 	struct netmap_if	*cp_nifp;
-	struct netmap_ring	*cp_txring;
-	struct netmap_ring	*cp_rxring;
+	unsigned int		 cp_nrings;	/* ring pairs */
+	struct vale_client_ring	 cp_ring[VALE_RINGS_MAX];
 	struct nmreq_register	 cp_reg;	/* as valed has granted it */
-	int			 cp_memory;	/* its descriptor */
 	uint32_t		 cp_gone;	/* valed has ended; set by
 						   the functions that wait;
 						   atomic */
@@ -92,29 +99,30 @@ int	vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 void	vale_client_close(struct vale_client_port *cp);
 
 /*
- * Publish the transmit ring's head, and show in its tail what has been sent.
- * Slots with NS_INDIRECT are copied into their buffers, which they must fit.
- * EINVAL and EIO as vale_txsync().  After fork(2), either process may do this.
+ * Publish the head of transmit ring `ring', 0 to cp_nrings - 1 as in all of
+ * these, and show in its tail what has been sent.  Slots with NS_INDIRECT are
+ * copied into their buffers, which they must fit.  EINVAL and EIO as
+ * vale_txsync().  After fork(2), either process may do this.
  */
-int	vale_client_txsync(struct vale_client_port *cp);
+int	vale_client_txsync(struct vale_client_port *cp, unsigned int ring);
 
 /*
  * Return the receive ring's slots, and show new frames.  EINVAL as
  * vale_rxsync().
  */
-int	vale_client_rxsync(struct vale_client_port *cp);
+int	vale_client_rxsync(struct vale_client_port *cp, unsigned int ring);
 
 /*
- * Ask for a byte on cp_rx_kick with the next frame.  Returns true if there is
+ * Ask for a byte on cr_rx_kick with the next frame.  Returns true if there is
  * one now, beyond the ring's cur.
  */
-bool	vale_client_rxwait(struct vale_client_port *cp);
+bool	vale_client_rxwait(struct vale_client_port *cp, unsigned int ring);
 
 /*
- * Ask for a byte on cp_tx_kick when more of the transmit ring has been sent.
+ * Ask for a byte on cr_tx_kick when more of the transmit ring has been sent.
  * Returns true if there is space now, beyond the ring's cur.
  */
-bool	vale_client_txwait(struct vale_client_port *cp);
+bool	vale_client_txwait(struct vale_client_port *cp, unsigned int ring);
 
 /* Whether valed still serves the connection `fd'.  A system call. */
 bool	vale_client_alive(int fd);

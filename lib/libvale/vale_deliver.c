@@ -41,7 +41,12 @@
  * a batch takes a system call, so that is asked only for SLOW_TIMES as long as
  * a delivery took: the first slow one has no other consequence.
  *
- * Frames from one port to another arrive in the order in which they were sent,
+ * Frames of ring i of their sender go to ring i modulo the number of rings of
+ * the destination, as in netmap.  So one thread may receive what one thread
+ * sends, whatever the other rings do.  Flooded frames go there, too, where
+ * netmap's go to ring 0: otherwise they could pass others.
+ *
+ * Frames from one ring to another arrive in the order in which they were sent,
  * single or flooded, through the ring or through the sink:
  *
  * - A sender takes the slots of its ring in order, the lists and the merge keep
@@ -494,7 +499,6 @@ vale_deliver(struct vale_port *port, struct vale_port *dst, unsigned int index)
 	const struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
 	struct vale_merge mg = {
 		.mg_txq = vt,
-		.mg_dst = dst,
 		.mg_frag = vt->vt_frag,
 		.mg_own = own->ls_first,
 		.mg_flood = flood->ls_first,
@@ -502,6 +506,9 @@ vale_deliver(struct vale_port *port, struct vale_port *dst, unsigned int index)
 		.mg_slots = own->ls_slots + flood->ls_slots,
 	};
 
+	if (port->vp_ring != 0)
+		dst += port->vp_ring % dst->vp_nrings;
+	mg.mg_dst = dst;
 	MPASS(port != dst && atomic_load_32(&vt->vt_busy) != 0);
 	if (dst->vp_sink != NULL)
 		deliver_direct(port, dst, &mg);

@@ -224,18 +224,22 @@ collect_touch(const struct vale_txq *vt)
 static void __attribute__((__noinline__))
 collect_rate(struct vale_port *port)
 {
+	struct vale_port *first = vale_port_first(port);
+	struct vale_rate *rate = &first->vp_rate;
 	struct vale_txq *vt = &port->vp_tx;
 	const struct vale_frag *fg;
 	uint32_t dropped = 0, end, frames, i;
 	uint64_t bytes;
 
-	vale_rate_refill(&vt->vt_rate, vt->vt_now_ns);
+	pthread_mutex_lock(&first->vp_rate_lock);
+	vale_rate_refill(rate, vt->vt_now_ns);
 	for (i = 0; i < vt->vt_nfrags; i += fg->fg_nfrags) {
 		fg = &vt->vt_frag[i];
 		frames = vale_offload_makes(vt, fg, &bytes);
-		if (!vale_rate_frame(&vt->vt_rate, frames, bytes))
+		if (!vale_rate_frame(rate, frames, bytes))
 			break;
 	}
+	pthread_mutex_unlock(&first->vp_rate_lock);
 	/* The bucket is empty, so no other frame passes, either. */
 	for (end = i; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
 		dropped++;
@@ -273,7 +277,7 @@ collect(struct vale_port *port, uint32_t head)
 	if (vt->vt_indirect)
 		collect_touch(vt);
 	vt->vt_now_ns = vale_now_ns();
-	if (vale_rate_limited(&vt->vt_rate))
+	if (vt->vt_limited)
 		collect_rate(port);
 	vt->vt_watched = vt->vt_now_ns < vt->vt_watch_ns;
 	if (vt->vt_watched)
@@ -432,18 +436,18 @@ lookup(struct vale_port *port)
 static bool
 deliver_floods(const struct vale_port *port, const struct vale_port *dst)
 {
-	return (dst != port && !(port->vp_private && dst->vp_private));
+	return (dst->vp_index != port->vp_index &&
+	    !(port->vp_private && dst->vp_private));
 }
 
 /* Copies of what all ports have got. */
-static void __attribute__((__noinline__))
-deliver_mirrors(struct vale_port *port)
+static void
+deliver_mirrors(struct vale_port *port, bool flood)
 {
 	struct vale_switch *vs = port->vp_switch;
 	struct vale_txq *vt = &port->vp_tx;
 	const struct vale_port *dst;
 	unsigned int i;
-	bool flood = vt->vt_list[VALE_FDB_FLOOD].ls_frames > 0;
 
 	for (i = 0; i < vs->vs_nports; i++) {
 		dst = vs->vs_port[vs->vs_active[i]];
@@ -453,15 +457,16 @@ deliver_mirrors(struct vale_port *port)
 	}
 }
 
-static void
-deliver_all(struct vale_port *port)
+/* A batch with flooded frames, or on a switch with mirrors. */
+static void __attribute__((__noinline__))
+deliver_many(struct vale_port *port, bool flood)
 {
 	struct vale_switch *vs = port->vp_switch;
 	struct vale_txq *vt = &port->vp_tx;
 	struct vale_port *dst;
 	unsigned int i;
 
-	if (vt->vt_list[VALE_FDB_FLOOD].ls_first != VALE_END) {
+	if (flood) {
 		for (i = 0; i < vs->vs_nports; i++) {
 			dst = vs->vs_port[vs->vs_active[i]];
 			if (deliver_floods(port, dst))
@@ -473,10 +478,29 @@ deliver_all(struct vale_port *port)
 			    vt->vt_dst[i]);
 	}
 	if (vs->vs_mirroring)
-		deliver_mirrors(port);
+		deliver_mirrors(port, flood);
 	vale_list_init(&vt->vt_list[VALE_FDB_FLOOD]);
 	for (i = 0; i < vt->vt_ndsts; i++)
 		vale_list_init(&vt->vt_list[vt->vt_dst[i]]);
+}
+
+static void
+deliver_all(struct vale_port *port)
+{
+	const struct vale_switch *vs = port->vp_switch;
+	struct vale_txq *vt = &port->vp_tx;
+	const bool flood = vt->vt_list[VALE_FDB_FLOOD].ls_first != VALE_END;
+	unsigned int dst, i;
+
+	if (flood || vs->vs_mirroring) {
+		deliver_many(port, flood);
+		return;
+	}
+	for (i = 0; i < vt->vt_ndsts; i++) {
+		dst = vt->vt_dst[i];
+		vale_deliver(port, vs->vs_port[dst], dst);
+		vale_list_init(&vt->vt_list[dst]);
+	}
 }
 
 int

@@ -26,6 +26,8 @@
  *	vs_gate		a change of a switch; senders wait for it here
  *	rq_lock		a port's receive side, for a few instructions; a thread
  *			owns one at a time
+ *	vp_rate_lock	the bucket of a port's limit, for a batch; a thread that
+ *			owns it takes no other
  *
  * To read a switch's list of ports, a thread must own vale_lock, or be between
  * vale_switch_enter() and vale_switch_leave().  To change it, a thread must own
@@ -61,7 +63,10 @@
 #define	VALE_INDIRECT_MAX UINT16_MAX	/* bytes: what slot.len can hold */
 #define	VALE_COPY_SIZE	(4 * VALE_FRAME_MAX)	/* bytes */
 
-/* A port's memory, which its user may write to.  vale_region.c. */
+/*
+ * A port's memory, which its user may write to, and the rings of one of its
+ * ring pairs there.  vale_region.c.
+ */
 struct vale_region {
 	void			*vr_base;
 	size_t			 vr_size;
@@ -71,6 +76,8 @@ struct vale_region {
 	struct vale_csb		*vr_csb;
 	char			*vr_bufs;	/* buffer 0 */
 	uint32_t		 vr_nbufs;	/* including 0 and 1 */
+	uint32_t		 vr_rx_buf;	/* first one of the receive
+						   ring */
 	bool			 vr_mapped;	/* by vale_region_create() */
 };
 
@@ -78,8 +85,10 @@ struct vale_region {
 struct vale_user {
 	struct nm_csb_atok	*vu_atok;
 	struct nm_csb_ktoa	*vu_ktoa;
-	void			(*vu_wake)(void *arg, bool tx);
+	void			(*vu_wake)(void *arg, unsigned int ring,
+				    bool tx);
 	void			*vu_arg;
+	unsigned int		 vu_ring;
 };
 
 /* Slots of a receive ring, at least one, that a sender is filling. */
@@ -170,7 +179,8 @@ struct vale_txq {
 	uint32_t	 vt_nfrags;
 	uint32_t	 vt_ndsts;
 	bool		 vt_indirect;	/* a fragment is not in a buffer */
-	struct vale_rate vt_rate;	/* set while all senders are stopped */
+	bool		 vt_limited;	/* vp_rate has a limit; written while
+					   all senders are stopped */
 	/* Slow memory: vale_deliver.c. */
 	uint64_t	 vt_now_ns;	/* when the last delivery ended */
 	uint64_t	 vt_copy_ns;	/* copy frames first until then */
@@ -187,11 +197,18 @@ struct vale_txq {
 	struct vale_frag vt_frag[VALE_BATCH_MAX + NETMAP_MAX_FRAGS];
 };
 
+/*
+ * A ring pair of a port.  Those of a port are an array, and the first stands
+ * for the port: only it is in the lists of its switch, and what is said below
+ * to be of the port is used of it alone.  The others have copies of the rest.
+ */
 struct vale_port {
 	struct vale_desc	 vp_desc;	/* must be first */
 	struct vale_switch	*vp_switch;
 	char			 vp_name[VALE_NAME_SIZE];
 	uint8_t			 vp_index;
+	uint8_t			 vp_ring;	/* index of the array */
+	uint8_t			 vp_nrings;	/* of the port */
 	bool			 vp_monitor;	/* only a mirror: not in
 						   vs_port */
 	struct vale_region	 vp_region;
@@ -200,10 +217,14 @@ struct vale_port {
 	void			(*vp_sink)(void *, struct frame_source *);
 	void			*vp_sink_arg;
 	bool			 vp_private;
+	/* Of the port. */
 	uint8_t			 vp_mirror_what; /* VALE_MIRROR_TX, _RX */
 	char			 vp_mirror_of[VALE_NAME_SIZE];	/* or "" */
 	const struct vale_port	*vp_mirrored;	/* which it is, or NULL */
 	TAILQ_ENTRY(vale_port)	 vp_mirror_link; /* if vp_mirror_of */
+	/* Of the port: what all its rings send.  vp_rate_lock, or stopped. */
+	pthread_mutex_t		 vp_rate_lock;
+	struct vale_rate	 vp_rate;
 	uint64_t		 vp_sink_ns;	/* atomic: not before then */
 	struct vale_user	 vp_tx_user;	/* vu_atok is NULL if the user
 						   is in this process */
@@ -225,6 +246,17 @@ vale_desc_port(struct vale_desc *d)
 }
 
 _Static_assert(offsetof(struct vale_port, vp_desc) == 0, "vale_desc_port()");
+
+/* The port that a ring pair is of: the first one. */
+static inline struct vale_port *
+vale_port_first(struct vale_port *port)
+{
+	return (port - port->vp_ring);
+}
+
+/* All ring pairs of a port. */
+#define	VALE_RINGS_FOREACH(ring, port)					\
+	for ((ring) = (port); (ring) < (port) + (port)->vp_nrings; (ring)++)
 
 struct vale_switch {
 	TAILQ_ENTRY(vale_switch) vs_link;
@@ -303,8 +335,14 @@ vale_port_shared(const struct vale_port *port)
 /* vale_region.c.  All numbers must be within their limits, without defaults. */
 size_t	vale_region_size(const struct vale_params *params,
 	    uint32_t extra_bufs);
-/* In the memory of `shared', or in its own if that is NULL.  0 or ENOMEM. */
+/*
+ * In the memory of `shared', or in its own if that is NULL.  *vr is that of
+ * ring pair 0.  0 or ENOMEM.
+ */
 int	vale_region_create(struct vale_region *vr, const char *name,
+	    const struct vale_params *params, const struct vale_shared *shared);
+/* Make *vr, a copy of that, one of ring pair `ring'.  The same arguments. */
+void	vale_region_ring(struct vale_region *vr, unsigned int ring,
 	    const struct vale_params *params, const struct vale_shared *shared);
 void	vale_region_destroy(struct vale_region *vr);
 /* The buffer with index `idx', or NULL if it is not of the port's slots. */
@@ -331,7 +369,7 @@ vale_rx_buf(struct vale_port *port, struct netmap_slot *slot, uint32_t i,
 
 	buf = vale_region_buf(vr, atomic_load_32(&slot->buf_idx));
 	if (buf == NULL) {
-		idx = vr->vr_nbufs - port->vp_rx.rq_nslots + i;
+		idx = vr->vr_rx_buf + i;
 		slot->buf_idx = idx;
 		buf = vale_region_buf(vr, idx);
 		++*badbufs;
@@ -485,9 +523,9 @@ vale_list_append(struct vale_txq *vt, struct vale_list *ls, uint32_t frame)
 }
 
 /*
- * vale_deliver.c: deliver to `dst' the frames of the batch of `port' in the
- * list of port number `index', and the flooded ones; there must be at least
- * one.
+ * vale_deliver.c: deliver to port `dst' the frames of the batch of ring pair
+ * `port' in the list of port number `index', and the flooded ones; there must
+ * be at least one.
  */
 void	vale_deliver(struct vale_port *port, struct vale_port *dst,
 	    unsigned int index);

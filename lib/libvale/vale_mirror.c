@@ -14,8 +14,8 @@
  * is malformed or over the port's rate.  What the switch has for a port is
  * copied after it was delivered, whether or not the port had space.
  *
- * To a mirror the copies are frames of their sender: those for which it has no
- * space are dropped, and nobody waits for it.  It gets no frame that it sent
+ * To a mirror the copies are frames of their sender, and of its ring: those for
+ * which it has no space are dropped, and nobody waits for it.  It gets no frame that it sent
  * itself, and what it gets as a mirror is not mirrored again.
  *
  * A mirror names its port.  While no port has the name, it gets nothing; a port
@@ -72,10 +72,11 @@ mirror_deliver(struct vale_port *port, const struct vale_port *of,
 	const struct vale_list *list = port->vp_tx.vt_list;
 	const uint32_t frames = list[of->vp_index].ls_frames +
 	    list[VALE_FDB_FLOOD].ls_frames;
+	const struct vale_port *sender = vale_port_first(port);
 	struct vale_port *mirror;
 
 	TAILQ_FOREACH(mirror, &port->vp_switch->vs_mirrors, vp_mirror_link) {
-		if (mirror->vp_mirrored != of || mirror == port ||
+		if (mirror->vp_mirrored != of || mirror == sender ||
 		    (mirror->vp_mirror_what & what) == 0)
 			continue;
 		vale_count(port, VALE_C_TX_MIRROR, frames);
@@ -94,7 +95,7 @@ vale_mirror_sent(struct vale_port *port)
 		return;
 	for (i = 0; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
 		vale_list_append(vt, all, i);
-	mirror_deliver(port, port, VALE_MIRROR_TX);
+	mirror_deliver(port, vale_port_first(port), VALE_MIRROR_TX);
 	vale_list_init(all);
 }
 

@@ -97,7 +97,7 @@ vale_open(const char *name, const struct vale_params *params)
 	if (params != NULL) {
 		reg.nr_tx_slots = params->tx_slots;
 		reg.nr_rx_slots = params->rx_slots;
-		if (params->monitor != 0) {
+		if (params->monitor != 0 || params->rings > 1) {
 			errno = EOPNOTSUPP;
 			return (NULL);
 		}
@@ -150,6 +150,15 @@ vale_close(struct vale_desc *d)
 	munmap(np->np_mem, np->np_memsize);
 	close(d->fd);
 	free(np);
+}
+
+struct vale_desc *
+vale_ring(struct vale_desc *d, unsigned int ring)
+{
+	if (ring == 0)
+		return (d);
+	errno = EINVAL;
+	return (NULL);
 }
 
 int

@@ -8,11 +8,11 @@
  * A port's memory: one region for each port, so that no user of a port can read
  * another's.
  *
- *	CSB | netmap_if | transmit ring | receive ring | buffer 0 | 1 | ...
+ *	CSBs | netmap_ifs | transmit rings | receive rings | buffer 0 | 1 | ...
  *
- * Then come the buffers of the transmit ring, those of no ring, in a list as
- * netmap has it, and those of the receive ring.  The CSB serves users in other
- * processes (vale_shared.c).
+ * Then come the buffers of the transmit rings, those of no ring, in a list as
+ * netmap has it, and those of the receive rings.  A slot of any ring may have
+ * any of them.  The CSBs serve users in other processes (vale_shared.c).
  *
  * Buffers start on a page boundary.  A page that nobody touches uses no memory,
  * so the transmit buffers of a port that sends NS_INDIRECT slots only use none.
@@ -54,26 +54,31 @@ region_ring_size(uint32_t nslots)
 
 static void
 region_ring_init(struct vale_region *vr, struct netmap_ring *ring,
-    uint16_t dir, uint32_t nslots, uint32_t first_buf)
+    uint16_t ringid, uint16_t dir, uint32_t nslots, uint32_t first_buf)
 {
 	uint32_t i;
 
 	REGION_SET(int64_t, ring->buf_ofs, vr->vr_bufs - (char *)ring);
 	REGION_SET(uint32_t, ring->num_slots, nslots);
 	REGION_SET(uint32_t, ring->nr_buf_size, VALE_BUF_SIZE);
+	REGION_SET(uint16_t, ring->ringid, ringid);
 	REGION_SET(uint16_t, ring->dir, dir);
 	REGION_SET(uint64_t, ring->buf_align, NM_CACHE_ALIGN);
 	for (i = 0; i < nslots; i++)
 		ring->slot[i].buf_idx = first_buf + i;
 }
 
-/* Where everything is, from the beginning. */
+/* Where everything is, from the beginning, and the number of buffers. */
 struct region_layout {
 	size_t		rl_nifp;
-	size_t		rl_tx;
+	size_t		rl_tx;		/* the first of the rings */
+	size_t		rl_tx_size;	/* of a ring */
 	size_t		rl_rx;
+	size_t		rl_rx_size;
 	size_t		rl_bufs;
 	size_t		rl_size;
+	uint32_t	rl_extra_buf;	/* first buffer of no ring */
+	uint32_t	rl_rx_buf;	/* and of a receive ring */
 	uint32_t	rl_nbufs;
 };
 
@@ -81,16 +86,20 @@ static void
 region_layout(struct region_layout *rl, const struct vale_params *params,
     uint32_t extra_bufs)
 {
-	const struct netmap_if *nifp;
+	const uint32_t n = params->rings;
 
-	rl->rl_nifp = region_align(sizeof(struct vale_csb), NM_CACHE_ALIGN);
-	rl->rl_tx = rl->rl_nifp + region_align(sizeof(*nifp) +
-	    2 * sizeof(nifp->ring_ofs[0]), NM_CACHE_ALIGN);
-	rl->rl_rx = rl->rl_tx + region_ring_size(params->tx_slots);
-	rl->rl_bufs = region_align(rl->rl_rx +
-	    region_ring_size(params->rx_slots), REGION_PAGE);
-	rl->rl_nbufs = VALE_BUF_FIRST + params->tx_slots +
-	    extra_bufs + params->rx_slots;
+	rl->rl_nifp = region_align(n * sizeof(struct vale_csb),
+	    NM_CACHE_ALIGN);
+	rl->rl_tx = region_align(rl->rl_nifp + (n > 1 ? 1 + n : 1) *
+	    VALE_NIFP_SIZE(n), NM_CACHE_ALIGN);
+	rl->rl_tx_size = region_ring_size(params->tx_slots);
+	rl->rl_rx = rl->rl_tx + n * rl->rl_tx_size;
+	rl->rl_rx_size = region_ring_size(params->rx_slots);
+	rl->rl_bufs = region_align(rl->rl_rx + n * rl->rl_rx_size,
+	    REGION_PAGE);
+	rl->rl_extra_buf = VALE_BUF_FIRST + n * params->tx_slots;
+	rl->rl_rx_buf = rl->rl_extra_buf + extra_bufs;
+	rl->rl_nbufs = rl->rl_rx_buf + n * params->rx_slots;
 	rl->rl_size = rl->rl_bufs + (size_t)rl->rl_nbufs * VALE_BUF_SIZE;
 }
 
@@ -116,14 +125,89 @@ region_list_init(struct vale_region *vr, uint32_t first, uint32_t n)
 	vr->vr_nifp->ni_bufs_head = n > 0 ? first : 0;
 }
 
+static uint32_t
+region_extra_bufs(const struct vale_shared *shared)
+{
+	return (shared != NULL ? shared->extra_bufs : 0);
+}
+
+static void
+region_find_ring(struct vale_region *vr, const struct region_layout *rl,
+    unsigned int ring, const struct vale_params *params)
+{
+	char *base = vr->vr_base;
+
+	vr->vr_csb = (struct vale_csb *)(void *)base + ring;
+	vr->vr_txring = (void *)(base + rl->rl_tx + ring * rl->rl_tx_size);
+	vr->vr_rxring = (void *)(base + rl->rl_rx + ring * rl->rl_rx_size);
+	vr->vr_rx_buf = rl->rl_rx_buf + ring * params->rx_slots;
+}
+
+void
+vale_region_ring(struct vale_region *vr, unsigned int ring,
+    const struct vale_params *params, const struct vale_shared *shared)
+{
+	struct region_layout rl;
+
+	MPASS(ring < params->rings);
+	region_layout(&rl, params, region_extra_bufs(shared));
+	region_find_ring(vr, &rl, ring, params);
+}
+
+/* A netmap_if that has ring pairs `first' to before `end'. */
+static void
+region_nifp_init(const struct vale_region *vr, const struct region_layout *rl,
+    struct netmap_if *nifp, const char *name, const struct vale_params *params,
+    uint32_t first, uint32_t end)
+{
+	const uint32_t n = params->rings;
+	struct vale_region at = *vr;
+	uint32_t i;
+
+	strncpy(nifp->ni_name, name, sizeof(nifp->ni_name) - 1);
+	REGION_SET(uint32_t, nifp->ni_version, NETMAP_API);
+	REGION_SET(uint32_t, nifp->ni_flags, NI_PRIV_MEM);
+	REGION_SET(uint32_t, nifp->ni_tx_rings, n);
+	REGION_SET(uint32_t, nifp->ni_rx_rings, n);
+	for (i = first; i < end; i++) {
+		region_find_ring(&at, rl, i, params);
+		REGION_SET(ssize_t, nifp->ring_ofs[i],
+		    (char *)at.vr_txring - (char *)nifp);
+		REGION_SET(ssize_t, nifp->ring_ofs[n + i],
+		    (char *)at.vr_rxring - (char *)nifp);
+	}
+}
+
+/* Initialize the rings, and what says where they are. */
+static void
+region_init(struct vale_region *vr, const struct region_layout *rl,
+    const char *name, const struct vale_params *params)
+{
+	const uint32_t n = params->rings;
+	char *nifp = (char *)vr->vr_nifp;
+	struct vale_region at = *vr;
+	uint32_t i;
+
+	region_nifp_init(vr, rl, vr->vr_nifp, name, params, 0, n);
+	for (i = 0; n > 1 && i < n; i++)
+		region_nifp_init(vr, rl, (void *)(nifp + (1 + i) *
+		    VALE_NIFP_SIZE(n)), name, params, i, i + 1);
+	for (i = 0; i < n; i++) {
+		region_find_ring(&at, rl, i, params);
+		region_ring_init(vr, at.vr_txring, i, 0, params->tx_slots,
+		    VALE_BUF_FIRST + i * params->tx_slots);
+		at.vr_txring->tail = params->tx_slots - 1;
+		region_ring_init(vr, at.vr_rxring, i, 1, params->rx_slots,
+		    at.vr_rx_buf);
+	}
+}
+
 int
 vale_region_create(struct vale_region *vr, const char *name,
     const struct vale_params *params, const struct vale_shared *shared)
 {
-	const uint32_t extra_bufs = shared != NULL ? shared->extra_bufs : 0;
-	const uint32_t tx_slots = params->tx_slots;
+	const uint32_t extra_bufs = region_extra_bufs(shared);
 	struct region_layout rl;
-	struct netmap_if *nifp;
 	char *base;
 
 	region_layout(&rl, params, extra_bufs);
@@ -139,27 +223,11 @@ vale_region_create(struct vale_region *vr, const char *name,
 	vr->vr_base = base;
 	vr->vr_size = rl.rl_size;
 	vr->vr_nbufs = rl.rl_nbufs;
-	vr->vr_csb = (void *)base;
-	nifp = (void *)(base + rl.rl_nifp);
-	vr->vr_nifp = nifp;
-	vr->vr_txring = (void *)(base + rl.rl_tx);
-	vr->vr_rxring = (void *)(base + rl.rl_rx);
+	vr->vr_nifp = (void *)(base + rl.rl_nifp);
 	vr->vr_bufs = base + rl.rl_bufs;
-
-	strncpy(nifp->ni_name, name, sizeof(nifp->ni_name) - 1);
-	REGION_SET(uint32_t, nifp->ni_version, NETMAP_API);
-	REGION_SET(uint32_t, nifp->ni_flags, NI_PRIV_MEM);
-	REGION_SET(uint32_t, nifp->ni_tx_rings, 1);
-	REGION_SET(uint32_t, nifp->ni_rx_rings, 1);
-	REGION_SET(ssize_t, nifp->ring_ofs[0],
-	    (ssize_t)(rl.rl_tx - rl.rl_nifp));
-	REGION_SET(ssize_t, nifp->ring_ofs[1],
-	    (ssize_t)(rl.rl_rx - rl.rl_nifp));
-	region_ring_init(vr, vr->vr_txring, 0, tx_slots, VALE_BUF_FIRST);
-	region_ring_init(vr, vr->vr_rxring, 1, params->rx_slots,
-	    rl.rl_nbufs - params->rx_slots);
-	region_list_init(vr, VALE_BUF_FIRST + tx_slots, extra_bufs);
-	vr->vr_txring->tail = tx_slots - 1;
+	region_find_ring(vr, &rl, 0, params);
+	region_init(vr, &rl, name, params);
+	region_list_init(vr, rl.rl_extra_buf, extra_bufs);
 	return (0);
 }
 

@@ -197,7 +197,8 @@ vale_rxq_wake(struct vale_rxq *rq)
 	uint64_t one = 1;
 
 	if (rq->rq_user != NULL) {
-		rq->rq_user->vu_wake(rq->rq_user->vu_arg, false);
+		rq->rq_user->vu_wake(rq->rq_user->vu_arg,
+		    rq->rq_user->vu_ring, false);
 		return;
 	}
 	while (write(rq->rq_fd, &one, sizeof(one)) == -1 && errno == EINTR)

@@ -134,7 +134,13 @@ vale_set_limit(const char *name, uint32_t limit)
 static int
 change_rate(struct vale_port *port, const void *value)
 {
-	return (vale_rate_set(&port->vp_tx.vt_rate, value));
+	struct vale_port *ring;
+	int error;
+
+	error = vale_rate_set(&port->vp_rate, value);
+	VALE_RINGS_FOREACH(ring, port)
+		ring->vp_tx.vt_limited = vale_rate_limited(&port->vp_rate);
+	return (error);
 }
 
 int
@@ -151,7 +157,7 @@ vale_get_rate(const char *name, struct vale_rate_conf *conf)
 	pthread_mutex_lock(&vale_lock);
 	port = vale_port_find(name);
 	if (port != NULL)
-		*conf = port->vp_tx.vt_rate.r_conf;
+		*conf = port->vp_rate.r_conf;
 	pthread_mutex_unlock(&vale_lock);
 	if (port != NULL)
 		return (0);
@@ -180,9 +186,11 @@ static int
 change_private(struct vale_port *port, const void *value)
 {
 	const bool *private = value;
+	struct vale_port *ring;
 
 	port->vp_switch->vs_nprivate += *private - port->vp_private;
-	port->vp_private = *private;
+	VALE_RINGS_FOREACH(ring, port)
+		ring->vp_private = *private;
 	return (0);
 }
 

@@ -60,7 +60,8 @@ vale_shared_tx(struct vale_desc *d)
 		vale_forward(port, head);
 	if (vale_user_show(&port->vp_tx_user, head,
 	    vale_slot_add(head, n - 1, n)))
-		port->vp_tx_user.vu_wake(port->vp_tx_user.vu_arg, true);
+		port->vp_tx_user.vu_wake(port->vp_tx_user.vu_arg,
+		    port->vp_tx_user.vu_ring, true);
 	return (true);
 }
 

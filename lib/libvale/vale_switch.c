@@ -9,12 +9,12 @@
  *
  * During a transmit sync, a sender reads its switch's list of ports and writes
  * to other ports' memory, so both must stay.  A sender takes no lock for that:
- * it sets vt_busy of its own port, so that senders share neither a lock nor a
- * cache line.  A thread that changes the list waits for every vt_busy:
+ * it sets vt_busy of its own ring pair, so that senders share neither a lock nor
+ * a cache line.  A thread that changes the list waits for every vt_busy:
  *
  *	sender				change
  *	vt_busy = 1			vs_changing = 1
- *	if vs_changing			for each port
+ *	if vs_changing			for each ring pair of each port
  *		vt_busy = 0			wait until vt_busy is 0
  *		wait at vs_gate, retry	change; vs_changing = 0
  *
@@ -70,7 +70,7 @@ vale_switch_leave(struct vale_port *port)
 void
 vale_switch_stop(struct vale_switch *vs)
 {
-	const struct vale_port *port;
+	const struct vale_port *port, *ring;
 	unsigned int i;
 
 	mtx_assert(&vale_lock, MA_OWNED);
@@ -80,8 +80,10 @@ vale_switch_stop(struct vale_switch *vs)
 	atomic_thread_fence_seq_cst();
 	for (i = 0; i < vs->vs_nports; i++) {
 		port = vs->vs_port[vs->vs_active[i]];
-		while (atomic_load_acq_32(&port->vp_tx.vt_busy) != 0)
-			sched_yield();
+		VALE_RINGS_FOREACH(ring, port) {
+			while (atomic_load_acq_32(&ring->vp_tx.vt_busy) != 0)
+				sched_yield();
+		}
 	}
 }
 
@@ -190,6 +192,7 @@ vale_switch_port(struct vale_switch *vs, const char *name)
 static int
 switch_add(struct vale_switch *vs, struct vale_port *port)
 {
+	struct vale_port *ring;
 	unsigned int i;
 
 	if (vale_switch_port(vs, port->vp_name) != NULL)
@@ -198,7 +201,8 @@ switch_add(struct vale_switch *vs, struct vale_port *port)
 		return (ENOSPC);
 	for (i = 0; vs->vs_port[i] != NULL; i++)
 		;
-	port->vp_index = i;
+	VALE_RINGS_FOREACH(ring, port)
+		ring->vp_index = i;
 	vale_switch_stop(vs);
 	vs->vs_port[i] = port;
 	vs->vs_weight[i] = 1;
@@ -212,6 +216,7 @@ static int
 switch_attach(struct vale_port *port)
 {
 	struct vale_switch *vs;
+	struct vale_port *ring;
 	size_t len = strcspn(port->vp_name, ":");
 	int error;
 
@@ -225,8 +230,10 @@ switch_attach(struct vale_port *port)
 		if (error != 0)
 			return (error);
 	}
-	port->vp_switch = vs;
-	port->vp_rx.rq_share.sh_weight = vs->vs_weight;
+	VALE_RINGS_FOREACH(ring, port) {
+		ring->vp_switch = vs;
+		ring->vp_rx.rq_share.sh_weight = vs->vs_weight;
+	}
 	if (!port->vp_monitor)
 		return (switch_add(vs, port));
 	vale_switch_stop(vs);
@@ -267,10 +274,13 @@ port_params(struct vale_params *params)
 		params->tx_slots = VALE_SLOTS_DEFAULT;
 	if (params->rx_slots == 0)
 		params->rx_slots = VALE_SLOTS_DEFAULT;
-	if (params->tx_slots < VALE_SLOTS_MIN ||
-	    params->tx_slots > VALE_SLOTS_MAX ||
+	if (params->rings == 0)
+		params->rings = 1;
+	if (params->rings > VALE_RINGS_MAX ||
+	    params->tx_slots < VALE_SLOTS_MIN ||
+	    params->tx_slots > VALE_SLOTS_MAX / params->rings ||
 	    params->rx_slots < VALE_SLOTS_MIN ||
-	    params->rx_slots > VALE_SLOTS_MAX)
+	    params->rx_slots > VALE_SLOTS_MAX / params->rings)
 		return (EINVAL);
 	return (0);
 }
@@ -284,18 +294,63 @@ vale_shared_size(const struct vale_params *params, uint32_t extra_bufs)
 	    vale_region_size(&p, extra_bufs) : 0);
 }
 
-/* The port's rings are those of another process. */
+/* The ring pair's rings are those of another process. */
 static void
-port_share(struct vale_port *port, const struct vale_shared *shared)
+ring_share(struct vale_port *port, const struct vale_shared *shared)
 {
 	struct vale_csb *csb = port->vp_region.vr_csb;
 
 	port->vp_tx_user = (struct vale_user){ &csb->tx_atok, &csb->tx_ktoa,
-	    shared->wake, shared->arg };
+	    shared->wake, shared->arg, port->vp_ring };
 	port->vp_rx_user = (struct vale_user){ &csb->rx_atok, &csb->rx_ktoa,
-	    shared->wake, shared->arg };
+	    shared->wake, shared->arg, port->vp_ring };
 	csb->tx_ktoa.hwtail = port->vp_tx.vt_nslots - 1;
 	csb->tx_ktoa.kern_need_kick = 1;
+}
+
+/* Initialize a ring pair of `port', whose region exists.  Returns an errno. */
+static int
+ring_init(struct vale_port *port, unsigned int i,
+    const struct vale_params *params, const struct vale_shared *shared)
+{
+	struct vale_port *ring = port + i;
+	struct vale_desc *d = &ring->vp_desc;
+	int error;
+
+	memcpy(ring->vp_name, port->vp_name, sizeof(ring->vp_name));
+	ring->vp_monitor = params->monitor != 0;
+	ring->vp_ring = i;
+	ring->vp_nrings = params->rings;
+	ring->vp_region = port->vp_region;
+	vale_region_ring(&ring->vp_region, i, params, shared);
+	error = vale_txq_init(&ring->vp_tx, params->tx_slots);
+	if (error != 0)
+		return (error);
+	if (shared != NULL)
+		ring_share(ring, shared);
+	error = vale_rxq_init(&ring->vp_rx, params->rx_slots,
+	    shared != NULL ? &ring->vp_rx_user : NULL);
+	if (error != 0) {
+		vale_txq_fini(&ring->vp_tx);
+		return (error);
+	}
+	d->fd = ring->vp_rx.rq_fd;
+	d->nifp = ring->vp_region.vr_nifp;
+	d->txring = ring->vp_region.vr_txring;
+	d->rxring = ring->vp_region.vr_rxring;
+	d->indirect_max = VALE_INDIRECT_MAX;
+	memcpy(d->name, ring->vp_name, sizeof(d->name));
+	return (0);
+}
+
+/* The first `n' ring pairs. */
+static void
+rings_fini(struct vale_port *port, unsigned int n)
+{
+	while (n-- > 0) {
+		vale_rxq_fini(&port[n].vp_rx);
+		vale_txq_fini(&port[n].vp_tx);
+	}
 }
 
 /* Open a port; its user is another process if `shared' is not NULL. */
@@ -305,7 +360,7 @@ port_open(const char *name, const struct vale_params *params,
 {
 	struct vale_params p = { .tx_slots = 0 };
 	struct vale_port *port;
-	struct vale_desc *d;
+	unsigned int n = 0;
 	int error;
 
 	if (params != NULL)
@@ -317,46 +372,36 @@ port_open(const char *name, const struct vale_params *params,
 		return (NULL);
 	}
 
-	port = aligned_alloc(VALE_CACHE_LINE, sizeof(*port));
+	port = aligned_alloc(VALE_CACHE_LINE, p.rings * sizeof(*port));
 	if (port == NULL)
 		return (NULL);
-	memset(port, 0, sizeof(*port));
+	memset(port, 0, p.rings * sizeof(*port));
 	memcpy(port->vp_name, name, strlen(name));
-	port->vp_monitor = p.monitor != 0;
 	port->vp_mirror_what = p.monitor;
-	error = vale_txq_init(&port->vp_tx, p.tx_slots);
+	error = pthread_mutex_init(&port->vp_rate_lock, NULL);
 	if (error != 0)
-		goto fail_txq;
+		goto fail_lock;
 	error = vale_region_create(&port->vp_region, name, &p, shared);
 	if (error != 0)
 		goto fail_region;
-	if (shared != NULL)
-		port_share(port, shared);
-	error = vale_rxq_init(&port->vp_rx, p.rx_slots,
-	    shared != NULL ? &port->vp_rx_user : NULL);
-	if (error != 0)
-		goto fail_rxq;
-	d = &port->vp_desc;
-	d->fd = port->vp_rx.rq_fd;
-	d->nifp = port->vp_region.vr_nifp;
-	d->txring = port->vp_region.vr_txring;
-	d->rxring = port->vp_region.vr_rxring;
-	d->indirect_max = VALE_INDIRECT_MAX;
-	memcpy(d->name, port->vp_name, sizeof(d->name));
+	for (n = 0; n < p.rings; n++) {
+		error = ring_init(port, n, &p, shared);
+		if (error != 0)
+			goto fail;
+	}
 	pthread_mutex_lock(&vale_lock);
 	error = switch_attach(port);
 	pthread_mutex_unlock(&vale_lock);
 	if (error != 0)
-		goto fail_attach;
-	return (d);
+		goto fail;
+	return (&port->vp_desc);
 
-fail_attach:
-	vale_rxq_fini(&port->vp_rx);
-fail_rxq:
+fail:
+	rings_fini(port, n);
 	vale_region_destroy(&port->vp_region);
 fail_region:
-	vale_txq_fini(&port->vp_tx);
-fail_txq:
+	pthread_mutex_destroy(&port->vp_rate_lock);
+fail_lock:
 	free(port);
 	errno = error;
 	return (NULL);
@@ -380,19 +425,31 @@ vale_close(struct vale_desc *d)
 {
 	struct vale_port *port = vale_desc_port(d);
 
+	MPASS(port->vp_ring == 0);
 	pthread_mutex_lock(&vale_lock);
 	switch_detach(port);
 	pthread_mutex_unlock(&vale_lock);
-	vale_rxq_fini(&port->vp_rx);
+	rings_fini(port, port->vp_nrings);
 	vale_region_destroy(&port->vp_region);
-	vale_txq_fini(&port->vp_tx);
+	pthread_mutex_destroy(&port->vp_rate_lock);
 	free(port);
+}
+
+struct vale_desc *
+vale_ring(struct vale_desc *d, unsigned int ring)
+{
+	struct vale_port *port = vale_desc_port(d);
+
+	if (ring < port->vp_nrings)
+		return (&vale_port_first(port)[ring].vp_desc);
+	errno = EINVAL;
+	return (NULL);
 }
 
 int
 vale_set_header(struct vale_desc *d, unsigned int len)
 {
-	struct vale_port *port = vale_desc_port(d);
+	struct vale_port *port = vale_desc_port(d), *ring;
 	struct vale_switch *vs = port->vp_switch;
 
 	if (len != 0 && len != FRAME_VNET_SHORT && len != FRAME_VNET_LONG &&
@@ -400,9 +457,11 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 		errno = EINVAL;
 		return (-1);
 	}
+	port = vale_port_first(port);
 	pthread_mutex_lock(&vale_lock);
 	vale_switch_stop(vs);
-	port->vp_header = len;
+	VALE_RINGS_FOREACH(ring, port)
+		ring->vp_header = len;
 	vale_switch_go(vs);
 	pthread_mutex_unlock(&vale_lock);
 	return (0);
@@ -417,9 +476,13 @@ vale_limit(struct vale_desc *d __unused)
 uint64_t
 vale_missed(const struct vale_desc *d)
 {
-	const struct vale_port *port = (const void *)d;
+	const struct vale_port *port = (const void *)d, *ring;
+	uint64_t missed = 0;
 
-	return (atomic_load_64(&port->vp_counter[VALE_C_RX_FULL]));
+	port -= port->vp_ring;
+	VALE_RINGS_FOREACH(ring, port)
+		missed += atomic_load_64(&ring->vp_counter[VALE_C_RX_FULL]);
+	return (missed);
 }
 
 int
@@ -429,6 +492,10 @@ vale_set_sink(struct vale_desc *d,
 	struct vale_port *port = vale_desc_port(d);
 	struct vale_switch *vs = port->vp_switch;
 
+	if (port->vp_nrings > 1 && sink != NULL) {
+		errno = EOPNOTSUPP;
+		return (-1);
+	}
 	pthread_mutex_lock(&vale_lock);
 	vale_switch_stop(vs);
 	port->vp_sink = sink;
@@ -442,16 +509,19 @@ const struct counter_row vale_counter_table[VALE_NCOUNTERS] = {
 	COUNTER_ROWS(VALE_COUNTERS)
 };
 
-
-/* Read the counters; other threads may be counting. */
+/* Sum up the counters of all rings; other threads may be counting. */
 static void
 port_counters(const struct vale_port *port, uint64_t counters[VALE_NCOUNTERS])
 {
+	const struct vale_port *ring;
 	unsigned int i;
 
-	for (i = 0; i < VALE_NCOUNTERS; i++)
-		counters[i] = atomic_load_64(&port->vp_counter[i]);
-	counters[VALE_C_RX_SYNC] = atomic_load_64(&port->vp_rx.rq_syncs);
+	memset(counters, 0, VALE_NCOUNTERS * sizeof(counters[0]));
+	VALE_RINGS_FOREACH(ring, port) {
+		for (i = 0; i < VALE_NCOUNTERS; i++)
+			counters[i] += atomic_load_64(i == VALE_C_RX_SYNC ?
+			    &ring->vp_rx.rq_syncs : &ring->vp_counter[i]);
+	}
 }
 
 static void
@@ -459,6 +529,7 @@ port_info(const struct vale_port *port, struct vale_port_info *info)
 {
 	memcpy(info->pi_name, port->vp_name, sizeof(info->pi_name));
 	info->pi_index = port->vp_index;
+	info->pi_rings = port->vp_nrings;
 	info->pi_tx_slots = port->vp_tx.vt_nslots;
 	info->pi_rx_slots = port->vp_rx.rq_nslots;
 	port_counters(port, info->pi_counter);

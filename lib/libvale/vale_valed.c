@@ -25,18 +25,31 @@
 #include "vale_client.h"
 #include "vale_name.h"
 
+/* A ring pair. */
+struct valed_ring {
+	struct vale_desc	 vr_desc;	/* must be first */
+	struct valed_port	*vr_port;
+	unsigned int		 vr_ring;
+	int			 vr_self;	/* an eventfd of this process */
+};
+
 struct valed_port {
-	struct vale_desc	 vp_desc;	/* must be first */
 	struct vale_client_port	 vp_client;
-	int			 vp_self;	/* an eventfd of this process */
 	pthread_mutex_t		 vp_lock;	/* requests over the port's
 						   connection */
+	struct valed_ring	 vp_ring[VALE_RINGS_MAX];
 };
+
+static struct valed_ring *
+desc_ring(struct vale_desc *d)
+{
+	return ((struct valed_ring *)(void *)d);
+}
 
 static struct valed_port *
 desc_port(struct vale_desc *d)
 {
-	return ((struct valed_port *)(void *)d);
+	return (desc_ring(d)->vr_port);
 }
 
 static struct vale_client_port *
@@ -51,29 +64,75 @@ vale_name_error(const char *name)
 	return (vale_name_check(name, &vale_name_user));
 }
 
-/* Set up what a program waits for: valed's kicks, and vp_self. */
+/* Set up what a program waits for: valed's kicks, and vr_self. */
 static int
-port_poll(struct valed_port *vp)
+ring_poll(struct valed_ring *vr, int kick)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	int error, fd;
 
-	vp->vp_self = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (vp->vp_self == -1)
+	vr->vr_self = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (vr->vr_self == -1)
 		return (-1);
 	fd = epoll_create1(EPOLL_CLOEXEC);
 	if (fd != -1 &&
-	    epoll_ctl(fd, EPOLL_CTL_ADD, vp->vp_self, &ev) == 0 &&
-	    epoll_ctl(fd, EPOLL_CTL_ADD, vp->vp_client.cp_rx_kick, &ev) == 0) {
-		vp->vp_desc.fd = fd;
+	    epoll_ctl(fd, EPOLL_CTL_ADD, vr->vr_self, &ev) == 0 &&
+	    epoll_ctl(fd, EPOLL_CTL_ADD, kick, &ev) == 0) {
+		vr->vr_desc.fd = fd;
 		return (0);
 	}
 	error = errno;
 	if (fd != -1)
 		close(fd);
-	close(vp->vp_self);
+	close(vr->vr_self);
 	errno = error;
 	return (-1);
+}
+
+/* Undo ring_init() of the first `n' ring pairs. */
+static void
+rings_fini(struct valed_port *vp, unsigned int n)
+{
+	while (n-- > 0) {
+		close(vp->vp_ring[n].vr_self);
+		close(vp->vp_ring[n].vr_desc.fd);
+	}
+}
+
+static int
+ring_init(struct valed_port *vp, unsigned int i, const char *name)
+{
+	const struct vale_client_ring *cr = &vp->vp_client.cp_ring[i];
+	struct valed_ring *vr = &vp->vp_ring[i];
+	struct vale_desc *d = &vr->vr_desc;
+
+	if (ring_poll(vr, cr->cr_rx_kick) == -1)
+		return (-1);
+	vr->vr_port = vp;
+	vr->vr_ring = i;
+	d->nifp = vp->vp_client.cp_nifp;
+	d->txring = cr->cr_txring;
+	d->rxring = cr->cr_rxring;
+	d->indirect_max = d->txring->nr_buf_size;
+	memcpy(d->name, name, strlen(name) + 1);
+	return (0);
+}
+
+/* Set up all ring pairs. */
+static int
+rings_init(struct valed_port *vp, const char *name)
+{
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < vp->vp_client.cp_nrings; i++)
+		if (ring_init(vp, i, name) == -1) {
+			error = errno;
+			rings_fini(vp, i);
+			errno = error;
+			return (-1);
+		}
+	return (0);
 }
 
 struct vale_desc *
@@ -81,17 +140,18 @@ vale_open(const char *name, const struct vale_params *params)
 {
 	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
 	struct valed_port *vp;
-	struct vale_desc *d;
 	int error, fd;
 
 	if (vale_name_error(name) != NULL || (params != NULL &&
-	    (params->monitor & ~VALE_MIRROR_BOTH) != 0)) {
+	    ((params->monitor & ~VALE_MIRROR_BOTH) != 0 ||
+	    params->rings > VALE_RINGS_MAX))) {
 		errno = EINVAL;
 		return (NULL);
 	}
 	if (params != NULL) {
 		reg.nr_tx_slots = params->tx_slots;
 		reg.nr_rx_slots = params->rx_slots;
+		reg.nr_tx_rings = reg.nr_rx_rings = params->rings;
 		if ((params->monitor & VALE_MIRROR_TX) != 0)
 			reg.nr_flags |= NR_MONITOR_TX;
 		if ((params->monitor & VALE_MIRROR_RX) != 0)
@@ -105,20 +165,14 @@ vale_open(const char *name, const struct vale_params *params)
 		goto fail;
 	if (vale_client_open(&vp->vp_client, fd, name, &reg, NULL) == -1)
 		goto fail_open;
-	if (port_poll(vp) == -1) {
+	if (rings_init(vp, name) == -1) {
 		error = errno;
 		vale_client_close(&vp->vp_client);
 		errno = error;
 		goto fail;
 	}
 	pthread_mutex_init(&vp->vp_lock, NULL);
-	d = &vp->vp_desc;
-	d->nifp = vp->vp_client.cp_nifp;
-	d->txring = vp->vp_client.cp_txring;
-	d->rxring = vp->vp_client.cp_rxring;
-	d->indirect_max = d->txring->nr_buf_size;
-	memcpy(d->name, name, strlen(name) + 1);
-	return (d);
+	return (&vp->vp_ring[0].vr_desc);
 
 fail_open:
 	error = errno;
@@ -132,11 +186,21 @@ fail:
 void
 vale_close(struct vale_desc *d)
 {
-	vale_client_close(client(d));
-	pthread_mutex_destroy(&desc_port(d)->vp_lock);
-	close(desc_port(d)->vp_self);
-	close(d->fd);
-	free(d);
+	struct valed_port *vp = desc_port(d);
+
+	rings_fini(vp, vp->vp_client.cp_nrings);
+	vale_client_close(&vp->vp_client);
+	pthread_mutex_destroy(&vp->vp_lock);
+	free(vp);
+}
+
+struct vale_desc *
+vale_ring(struct vale_desc *d, unsigned int ring)
+{
+	if (ring < client(d)->cp_nrings)
+		return (&desc_port(d)->vp_ring[ring].vr_desc);
+	errno = EINVAL;
+	return (NULL);
 }
 
 /* A request about the port, over its connection. */
@@ -180,13 +244,15 @@ vale_limit(struct vale_desc *d __unused)
 int
 vale_txsync(struct vale_desc *d)
 {
+	const unsigned int i = desc_ring(d)->vr_ring;
 	struct vale_client_port *cp = client(d);
-	struct pollfd pfd = { .fd = cp->cp_tx_kick, .events = POLLIN };
+	struct pollfd pfd = { .fd = cp->cp_ring[i].cr_tx_kick,
+	    .events = POLLIN };
 
-	if (vale_client_txsync(cp) == -1)
+	if (vale_client_txsync(cp, i) == -1)
 		return (-1);
 	while (nm_ring_space(d->txring) != d->txring->num_slots - 1) {
-		if (vale_client_txwait(cp) && nm_ring_space(d->txring) ==
+		if (vale_client_txwait(cp, i) && nm_ring_space(d->txring) ==
 		    d->txring->num_slots - 1)
 			break;
 		poll(&pfd, 1, -1);
@@ -202,19 +268,20 @@ vale_txsync(struct vale_desc *d)
 int
 vale_rxsync(struct vale_desc *d)
 {
-	struct valed_port *vp = desc_port(d);
+	struct valed_ring *vr = desc_ring(d);
+	struct vale_client_port *cp = client(d);
 	struct netmap_ring *ring = d->rxring;
 	uint64_t n;
 
-	if (vale_client_rxsync(&vp->vp_client) == -1)
+	if (vale_client_rxsync(cp, vr->vr_ring) == -1)
 		return (-1);
 	if (ring->cur != ring->tail || (ring->flags & VALE_RING_POLLED) != 0)
 		return (0);
-	(void)!read(vp->vp_self, &n, sizeof(n));
+	(void)!read(vr->vr_self, &n, sizeof(n));
 	n = 1;
-	if (vale_client_rxwait(&vp->vp_client))
-		(void)!write(vp->vp_self, &n, sizeof(n));
-	if (atomic_load_32(&vp->vp_client.cp_gone) != 0) {
+	if (vale_client_rxwait(cp, vr->vr_ring))
+		(void)!write(vr->vr_self, &n, sizeof(n));
+	if (atomic_load_32(&cp->cp_gone) != 0) {
 		errno = ENXIO;
 		return (-1);
 	}
@@ -302,6 +369,7 @@ list_port(const void *entry, const void *arg)
 
 	memcpy(info.pi_name, wo->wo_name, sizeof(info.pi_name));
 	info.pi_index = wo->wo_index;
+	info.pi_rings = wo->wo_rings;
 	info.pi_tx_slots = wo->wo_tx_slots;
 	info.pi_rx_slots = wo->wo_rx_slots;
 	memcpy(info.pi_counter, wo->wo_counter, sizeof(info.pi_counter));

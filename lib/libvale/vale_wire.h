@@ -18,10 +18,12 @@
  *
  *	NETMAP_REQ_REGISTER	struct nmreq_register, both ways.  Opens the
  *		port, for as long as the connection lasts; with NR_MONITOR_TX or
- *		NR_MONITOR_RX, a monitor of the port.  The reply has three
- *		descriptors: the port's memory (libvale.h, struct vale_csb), and
- *		a socket for each ring, transmit first.  A kick is a byte; the
- *		user kicks the transmit ring only.
+ *		NR_MONITOR_RX, a monitor of the port.  It has as many rings in
+ *		both directions: the larger number of the two.  The reply has
+ *		the descriptor of the port's memory (libvale.h, struct
+ *		vale_csb), and for each ring pair one of a socket of each ring,
+ *		transmit first.  A kick is a byte; the user kicks on the first
+ *		of the sockets, whichever transmit ring it is for.
  *	NETMAP_REQ_PORT_INFO_GET  no body; struct nmreq_port_info_get.  Of any
  *		port.
  *	NETMAP_REQ_PORT_HDR_SET  struct nmreq_port_hdr; no body.  Of the
@@ -67,7 +69,9 @@
 
 #define	VALE_WIRE_MAGIC		0x76616c31	/* "val1": the version */
 #define	VALE_WIRE_MAX		65536	/* bytes of a packet */
-#define	VALE_WIRE_FDS		16	/* descriptors of a packet */
+#define	VALE_WIRE_FDS		16	/* descriptors of a request */
+/* Of a reply: NETMAP_REQ_REGISTER. */
+#define	VALE_WIRE_REPLY_FDS	(1 + 2 * VALE_RINGS_MAX)
 
 struct vale_wire {
 	uint32_t	vw_magic;
@@ -95,7 +99,8 @@ struct vale_wire_page {
 
 struct vale_wire_port {
 	char		wo_name[VALE_NAME_SIZE];
-	uint32_t	wo_index;
+	uint16_t	wo_index;
+	uint16_t	wo_rings;
 	uint32_t	wo_tx_slots;
 	uint32_t	wo_rx_slots;
 	uint32_t	wo_ncounters;	/* VALE_NCOUNTERS of valed */

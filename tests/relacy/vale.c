@@ -240,7 +240,8 @@ static struct netmap_ring *txring, *rxring;
 static struct mm_event rx_kick, tx_kick, tx_space;
 
 static void
-shared_wake(void *arg __attribute__((__unused__)), bool tx)
+shared_wake(void *arg __attribute__((__unused__)),
+    unsigned int ring __attribute__((__unused__)), bool tx)
 {
 	mm_set(tx ? &tx_space : &rx_kick);
 }

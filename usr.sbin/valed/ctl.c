@@ -119,7 +119,8 @@ ctl_reply(struct ctl_conn *cc, size_t size)
 {
 	union {
 		struct cmsghdr	align;
-		char		space[CMSG_SPACE(VALE_WIRE_FDS * sizeof(int))];
+		char		space[CMSG_SPACE(VALE_WIRE_REPLY_FDS *
+				    sizeof(int))];
 	} control;
 	struct iovec iov = { cc->cc_wire, sizeof(struct vale_wire) + size };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };

@@ -22,7 +22,7 @@
 #include "vale_wire.h"
 #include "vfu_dma.h"
 
-/* The sockets of a port's rings. */
+/* The sockets of a ring pair. */
 struct ctl_kick {
 	int		 tx;
 	int		 rx;
@@ -33,7 +33,7 @@ struct ctl_conn {
 	int		 cc_fd;
 	int		 cc_passed[VALE_WIRE_FDS]; /* with the request */
 	unsigned int	 cc_npassed;
-	int		 cc_fds[VALE_WIRE_FDS];	/* to send with the reply */
+	int		 cc_fds[VALE_WIRE_REPLY_FDS]; /* to send with the reply */
 	unsigned int	 cc_nfds;
 	/* The request, and the reply that takes its place. */
 	struct vale_wire *cc_wire;
@@ -42,7 +42,7 @@ struct ctl_conn {
 	struct vale_desc *cc_port;
 	struct vale_params cc_params;
 	unsigned int	 cc_header;	/* bytes: vale_set_header() */
-	struct ctl_kick	 cc_kick;
+	struct ctl_kick	 cc_kick[VALE_RINGS_MAX];	/* cc_params.rings */
 	struct vfu_dma	 cc_dma;	/* its memory */
 };
 

@@ -13,7 +13,8 @@
  *
  * Kicks are bytes on a pair of sockets for each ring, of which the client has
  * one.  valed writes without waiting, whatever the client does with its own: an
- * eventfd's writer could be made to wait by who else has the descriptor.
+ * eventfd's writer could be made to wait by who else has the descriptor.  It
+ * reads the first transmit ring's only, and then looks at all transmit rings.
  *
  * While its user transmits, the thread looks for more CTL_LOOKS times before it
  * asks for a kick, and yields the processor between looks.
@@ -40,12 +41,13 @@
 
 /* Any sender's thread. */
 static void
-port_wake(void *arg, bool tx)
+port_wake(void *arg, unsigned int ring, bool tx)
 {
 	struct ctl_conn *cc = arg;
+	const struct ctl_kick *kick = &cc->cc_kick[ring];
 
 	/* If the socket is full, the user has not read earlier kicks. */
-	(void)send(tx ? cc->cc_kick.tx : cc->cc_kick.rx, "", 1,
+	(void)send(tx ? kick->tx : kick->rx, "", 1,
 	    MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -88,44 +90,60 @@ port_memory(struct ctl_conn *cc, size_t size, int *fdp)
 	return (vfu_dma_addr(&cc->cc_dma, 0, size));
 }
 
+/* How many ring pairs are asked for. */
+static unsigned int
+register_rings(const struct nmreq_register *reg)
+{
+	return (MAX(1, MAX(reg->nr_tx_rings, reg->nr_rx_rings)));
+}
+
 /* What a port has, and what may be asked for. */
 static int
 register_check(struct ctl_conn *cc, const struct nmreq_register *reg)
 {
+	const unsigned int rings = register_rings(reg);
 	const char *error = vale_name_error(cc->cc_wire->vw_header.nr_name);
 
 	if (cc->cc_port != NULL)
 		return (ctl_why(cc, EBUSY, "the connection has a port"));
 	if (error != NULL)
 		return (ctl_why(cc, EINVAL, "%s", error));
-	if (reg->nr_mode != NR_REG_ALL_NIC &&
-	    (reg->nr_mode != NR_REG_ONE_NIC || reg->nr_ringid != 0))
+	/* Which of the rings a thread uses is the user's. */
+	if ((reg->nr_mode != NR_REG_ALL_NIC &&
+	    reg->nr_mode != NR_REG_ONE_NIC) ||
+	    reg->nr_host_tx_rings != 0 || reg->nr_host_rx_rings != 0)
 		return (ctl_why(cc, EOPNOTSUPP,
-		    "a port has one ring in each direction"));
+		    "a port has no rings of the host"));
 	if ((reg->nr_flags & NR_ZCOPY_MON) != 0)
 		return (ctl_why(cc, EOPNOTSUPP,
 		    "monitors get copies: zero-copy is not supported"));
-	if (reg->nr_tx_rings > 1 || reg->nr_rx_rings > 1 ||
-	    reg->nr_host_tx_rings != 0 || reg->nr_host_rx_rings != 0)
-		return (ctl_why(cc, EOPNOTSUPP,
-		    "a port has one ring in each direction"));
-	if (vale_shared_size(&(struct vale_params){
+	if (rings > VALE_RINGS_MAX)
+		return (ctl_why(cc, EINVAL,
+		    "a port has up to %u rings in each direction",
+		    VALE_RINGS_MAX));
+	if (reg->nr_mode == NR_REG_ONE_NIC && reg->nr_ringid >= rings)
+		return (ctl_why(cc, EINVAL, "ring %u of %u", reg->nr_ringid,
+		    rings));
+	if (vale_shared_size(&(struct vale_params){ .rings = rings,
 	    .tx_slots = reg->nr_tx_slots, .rx_slots = reg->nr_rx_slots },
 	    reg->nr_extra_bufs) == 0)
-		return (ctl_why(cc, EINVAL, "slots must be %u to %u, extra "
-		    "buffers up to %u", VALE_SLOTS_MIN, VALE_SLOTS_MAX,
-		    VALE_EXTRA_BUFS_MAX));
+		return (ctl_why(cc, EINVAL, "slots must be %u to %u, for all "
+		    "rings of a direction, extra buffers up to %u",
+		    VALE_SLOTS_MIN, VALE_SLOTS_MAX, VALE_EXTRA_BUFS_MAX));
 	return (0);
 }
 
+/* Close the sockets of the first `n' ring pairs. */
 static void
-kick_close(struct ctl_kick *kick)
+kicks_close(struct ctl_kick *kick, unsigned int n)
 {
-	close(kick->tx);
-	close(kick->rx);
+	while (n-- > 0) {
+		close(kick[n].tx);
+		close(kick[n].rx);
+	}
 }
 
-/* Create the sockets of both rings: valed's ends and the user's. */
+/* Create the sockets of a ring pair: valed's ends and the user's. */
 static int
 kick_open(struct ctl_kick *ours, struct ctl_kick *theirs)
 {
@@ -144,16 +162,37 @@ kick_open(struct ctl_kick *ours, struct ctl_kick *theirs)
 	return (0);
 }
 
+/* Those of `n' ring pairs. */
 static int
-register_open(struct ctl_conn *cc, struct nmreq_register *reg, int fds[3])
+kicks_open(struct ctl_kick *ours, struct ctl_kick *theirs, unsigned int n)
+{
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < n; i++) {
+		error = kick_open(&ours[i], &theirs[i]);
+		if (error != 0) {
+			kicks_close(ours, i);
+			kicks_close(theirs, i);
+			return (error);
+		}
+	}
+	return (0);
+}
+
+/* Open the port; leave the user's descriptors in cc_fds. */
+static int
+register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 {
 	struct vale_shared shared = { .extra_bufs = reg->nr_extra_bufs,
 	    .wake = port_wake, .arg = cc };
 	struct vale_params *params = &cc->cc_params;
-	struct ctl_kick theirs;
+	struct ctl_kick theirs[VALE_RINGS_MAX];
+	unsigned int i;
 	int error, memory;
 	size_t size;
 
+	params->rings = register_rings(reg);
 	params->tx_slots = reg->nr_tx_slots;
 	params->rx_slots = reg->nr_rx_slots;
 	/* Other flags say how poll(2) works: that is the user's. */
@@ -166,7 +205,7 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg, int fds[3])
 	error = vfu_fault_add(&cc->cc_dma, port_lost, cc);
 	if (error != 0)
 		return (error);
-	error = kick_open(&cc->cc_kick, &theirs);
+	error = kicks_open(cc->cc_kick, theirs, params->rings);
 	if (error != 0)
 		goto fail;
 	shared.memory = port_memory(cc, size, &memory);
@@ -189,14 +228,16 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg, int fds[3])
 		params->rx_slots = VALE_SLOTS_DEFAULT;
 	reg->nr_memsize = size;
 	reg->nr_offset = vale_shared_offset(cc->cc_port);
-	fds[0] = memory;
-	fds[1] = theirs.tx;
-	fds[2] = theirs.rx;
+	cc->cc_fds[cc->cc_nfds++] = memory;
+	for (i = 0; i < params->rings; i++) {
+		cc->cc_fds[cc->cc_nfds++] = theirs[i].tx;
+		cc->cc_fds[cc->cc_nfds++] = theirs[i].rx;
+	}
 	return (0);
 
 fail_memory:
-	kick_close(&cc->cc_kick);
-	kick_close(&theirs);
+	kicks_close(cc->cc_kick, params->rings);
+	kicks_close(theirs, params->rings);
 fail:
 	vfu_fault_remove(&cc->cc_dma);
 	return (error);
@@ -208,7 +249,7 @@ port_describe(struct ctl_conn *cc, struct nmreq_register *reg)
 {
 	reg->nr_tx_slots = cc->cc_params.tx_slots;
 	reg->nr_rx_slots = cc->cc_params.rx_slots;
-	reg->nr_tx_rings = reg->nr_rx_rings = 1;
+	reg->nr_tx_rings = reg->nr_rx_rings = cc->cc_params.rings;
 	/* No other port has the same memory; 1 is netmap's own. */
 	reg->nr_mem_id = 2 + ctl_index(cc);
 }
@@ -222,7 +263,7 @@ ctl_register(struct ctl_conn *cc, size_t *size)
 	error = register_check(cc, reg);
 	if (error != 0)
 		return (error);
-	error = register_open(cc, reg, cc->cc_fds);
+	error = register_open(cc, reg);
 	if (error != 0)
 		return (ctl_why(cc, error, "%s", error == EBUSY ?
 		    "the port is open already" : error == ENOSPC ?
@@ -230,7 +271,6 @@ ctl_register(struct ctl_conn *cc, size_t *size)
 		    error == ENXIO ? "there is no such port" :
 		    strerror(error)));
 	port_describe(cc, reg);
-	cc->cc_nfds = 3;
 	*size = sizeof(*reg);
 	return (0);
 }
@@ -281,6 +321,30 @@ ctl_missed(struct ctl_conn *cc, size_t *size)
 	return (0);
 }
 
+/* Transmit what is published in all rings.  False if there is nothing. */
+static bool
+rings_transmit(struct ctl_conn *cc)
+{
+	unsigned int i;
+	bool any = false;
+
+	for (i = 0; i < cc->cc_params.rings; i++)
+		any |= vale_shared_tx(vale_ring(cc->cc_port, i));
+	return (any);
+}
+
+/* Ask for a kick with any of them.  False if there is something. */
+static bool
+rings_wait(struct ctl_conn *cc)
+{
+	unsigned int i;
+
+	for (i = 0; i < cc->cc_params.rings; i++)
+		if (!vale_shared_wait(vale_ring(cc->cc_port, i)))
+			return (false);
+	return (true);
+}
+
 /*
  * Transmit until the user pauses, or for CTL_BATCHES batches.  Returns whether
  * it pauses.
@@ -291,7 +355,7 @@ port_transmit(struct ctl_conn *cc)
 	unsigned int batches = 0, looks = 0;
 
 	while (looks < CTL_LOOKS) {
-		if (vale_shared_tx(cc->cc_port)) {
+		if (rings_transmit(cc)) {
 			looks = 0;
 			if (++batches == CTL_BATCHES)
 				return (false);
@@ -300,7 +364,7 @@ port_transmit(struct ctl_conn *cc)
 			sched_yield();
 		}
 	}
-	return (vale_shared_wait(cc->cc_port));
+	return (rings_wait(cc));
 }
 
 void
@@ -308,14 +372,14 @@ ctl_port_serve(struct ctl_conn *cc)
 {
 	struct pollfd pfd[2] = {
 		{ .fd = cc->cc_fd, .events = POLLIN },
-		{ .fd = cc->cc_kick.tx, .events = POLLIN },
+		{ .fd = cc->cc_kick[0].tx, .events = POLLIN },
 	};
 	char kicks[64];
 
 	do {
 		poll(pfd, nitems(pfd), port_transmit(cc) ? -1 : 0);
 		/* The user may have closed its end: only requests count. */
-		if (pfd[1].revents != 0 && recv(cc->cc_kick.tx, kicks,
+		if (pfd[1].revents != 0 && recv(cc->cc_kick[0].tx, kicks,
 		    sizeof(kicks), MSG_DONTWAIT) == 0)
 			pfd[1].fd = -1;
 	} while (pfd[0].revents == 0);
@@ -325,10 +389,10 @@ ctl_port_serve(struct ctl_conn *cc)
 void
 ctl_port_close(struct ctl_conn *cc)
 {
-	vale_shared_tx(cc->cc_port);
+	rings_transmit(cc);
 	vale_close(cc->cc_port);
 	cc->cc_port = NULL;
-	kick_close(&cc->cc_kick);
+	kicks_close(cc->cc_kick, cc->cc_params.rings);
 	vfu_dma_reset(&cc->cc_dma);
 	vfu_fault_remove(&cc->cc_dma);
 }

@@ -79,7 +79,7 @@ ctl_info(struct ctl_conn *cc, size_t *size)
 	memset(info, 0, sizeof(*info));
 	info->nr_tx_slots = pl.pl_info.pi_tx_slots;
 	info->nr_rx_slots = pl.pl_info.pi_rx_slots;
-	info->nr_tx_rings = info->nr_rx_rings = 1;
+	info->nr_tx_rings = info->nr_rx_rings = pl.pl_info.pi_rings;
 	*size = sizeof(*info);
 	return (0);
 }
@@ -139,6 +139,7 @@ part_port(const struct vale_port_info *info, void *arg)
 		memset(wo, 0, sizeof(*wo));
 		memcpy(wo->wo_name, info->pi_name, sizeof(wo->wo_name));
 		wo->wo_index = info->pi_index;
+		wo->wo_rings = info->pi_rings;
 		wo->wo_tx_slots = info->pi_tx_slots;
 		wo->wo_rx_slots = info->pi_rx_slots;
 		wo->wo_ncounters = VALE_NCOUNTERS;

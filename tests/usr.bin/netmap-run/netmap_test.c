@@ -97,7 +97,7 @@ NETMAP_TEST(refuses, "What is wrong or not there has an errno")
 	ATF_CHECK_EQ(ENXIO, refused("eth0", NR_REG_ALL_NIC, 0));
 	ATF_CHECK_EQ(ENXIO, refused("netmap:eth0", NR_REG_ALL_NIC, 0));
 	ATF_CHECK_EQ(EINVAL, refused("vale0", NR_REG_ALL_NIC, 0));
-	ATF_CHECK_EQ(EBUSY, refused("vale0:a", NR_REG_ALL_NIC, 0));
+	ATF_CHECK_EQ(EBUSY, refused("vale0:a", NR_REG_ALL_NIC, NR_EXCLUSIVE));
 	ATF_CHECK_EQ(EOPNOTSUPP, refused("vale0:b", NR_REG_SW, 0));
 	ATF_CHECK_EQ(EOPNOTSUPP, refused("vale0:b", NR_REG_NULL, 0));
 	ATF_CHECK_EQ(EINVAL, refused("vale0:b", NR_REG_ALL_NIC,

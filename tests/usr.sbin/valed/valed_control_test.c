@@ -157,15 +157,18 @@ VALED_TEST(registers, "A port that cannot be is refused with the reason; each "
 	    "slots must be");
 	REFUSED("vale0:a", NR_REG_ALL_NIC, nr_extra_bufs =
 	    VALE_EXTRA_BUFS_MAX + 1, EINVAL, "extra buffers up to");
-	REFUSED("vale0:a", NR_REG_ALL_NIC, nr_tx_rings = 2, EOPNOTSUPP,
-	    "one ring");
-	REFUSED("vale0:a", NR_REG_ALL_NIC, nr_rx_rings = 2, EOPNOTSUPP,
-	    "one ring");
+	REFUSED("vale0:a", NR_REG_ALL_NIC, nr_tx_rings = VALE_RINGS_MAX + 1,
+	    EINVAL, "up to 16 rings");
+	REFUSED("vale0:a", NR_REG_ALL_NIC, nr_rx_rings = 0xffff, EINVAL,
+	    "up to 16 rings");
+	REFUSED("vale0:a", NR_REG_ALL_NIC, nr_tx_slots = (r->nr_rx_rings = 3,
+	    VALE_SLOTS_MAX / 3 + 1), EINVAL, "for all rings");
 	REFUSED("vale0:a", NR_REG_ALL_NIC, nr_host_rx_rings = 1, EOPNOTSUPP,
-	    "one ring");
-	REFUSED("vale0:a", NR_REG_ONE_NIC, nr_ringid = 1, EOPNOTSUPP,
-	    "one ring");
-	REFUSED("vale0:a", NR_REG_SW, nr_flags = 0, EOPNOTSUPP, "one ring");
+	    "of the host");
+	REFUSED("vale0:a", NR_REG_ONE_NIC, nr_ringid = 1, EINVAL,
+	    "ring 1 of 1");
+	REFUSED("vale0:a", NR_REG_SW, nr_flags = 0, EOPNOTSUPP,
+	    "of the host");
 	REFUSED("vale0:a", NR_REG_ALL_NIC, nr_flags = NR_ZCOPY_MON,
 	    EOPNOTSUPP, "monitors");
 	prepare(&p, NETMAP_REQ_REGISTER, "vale0:a");

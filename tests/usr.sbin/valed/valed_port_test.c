@@ -142,8 +142,9 @@ VALED_TEST(space, "A user that fills the transmit ring is woken when there is "
     "space")
 {
 	struct vale_client_port *cp = client_open("vale0:a");
-	struct pollfd pfd = { .fd = cp->cp_tx_kick, .events = POLLIN };
-	struct netmap_ring *ring = cp->cp_txring;
+	struct pollfd pfd = { .fd = cp->cp_ring[0].cr_tx_kick,
+	    .events = POLLIN };
+	struct netmap_ring *ring = cp->cp_ring[0].cr_txring;
 	uint32_t n, sent = 0;
 
 	while (sent < 10 * ring->num_slots) {
@@ -153,9 +154,9 @@ VALED_TEST(space, "A user that fills the transmit ring is woken when there is "
 			ring->head = ring->cur = nm_ring_next(ring,
 			    ring->head);
 		}
-		ATF_REQUIRE_EQ(0, vale_client_txsync(cp));
+		ATF_REQUIRE_EQ(0, vale_client_txsync(cp, 0));
 		/* No time limit: valed must not forget the kick. */
-		while (nm_ring_empty(ring) && !vale_client_txwait(cp))
+		while (nm_ring_empty(ring) && !vale_client_txwait(cp, 0))
 			ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
 	}
 	client_close(cp);
@@ -166,6 +167,7 @@ VALED_TEST(indirect, "A slot with NS_INDIRECT is copied; valed does not follow "
 {
 	struct vale_desc *a, *b;
 	struct vale_client_port *c;
+	struct vale_client_ring *cr;
 	uint8_t buf[2048];
 	uint64_t counters[VALE_NCOUNTERS];
 
@@ -176,12 +178,13 @@ VALED_TEST(indirect, "A slot with NS_INDIRECT is copied; valed does not follow "
 	ATF_REQUIRE_EQ(0, vale_txsync(a));
 	t_expect(b, sizeof(buf), 1, 7);
 	c = client_open("vale0:c");
-	c->cp_txring->slot[0].len = 60;
-	c->cp_txring->slot[0].flags = NS_INDIRECT;
-	c->cp_txring->slot[0].ptr = (uintptr_t)buf;
+	cr = &c->cp_ring[0];
+	cr->cr_txring->slot[0].len = 60;
+	cr->cr_txring->slot[0].flags = NS_INDIRECT;
+	cr->cr_txring->slot[0].ptr = (uintptr_t)buf;
 	/* Past vale_client_txsync(), which would copy. */
-	atomic_store_rel_32(&c->cp_csb->tx_atok.head, 1);
-	(void)!send(c->cp_tx_kick, "", 1, 0);
+	atomic_store_rel_32(&cr->cr_csb->tx_atok.head, 1);
+	(void)!send(cr->cr_tx_kick, "", 1, 0);
 	wait_until(vale_port_counters("vale0:c", counters) == 0 &&
 	    counters[VALE_C_TX_BAD_BUF] == 1, "%ju",
 	    (uintmax_t)counters[VALE_C_TX_BAD_BUF]);
@@ -198,7 +201,8 @@ VALED_TEST(indirect, "A slot with NS_INDIRECT is copied; valed does not follow "
 static void
 scribble(struct vale_client_port *cp, size_t n, uint32_t *seed)
 {
-	uint32_t *words = (uint32_t *)cp->cp_csb;
+	uint32_t *words = (uint32_t *)(void *)cp->cp_base;
+	struct vale_csb *csb;
 	unsigned int i;
 
 	for (i = 0; i < 64; i++)
@@ -206,9 +210,10 @@ scribble(struct vale_client_port *cp, size_t n, uint32_t *seed)
 		    test_chance(seed, 1, 2) ? test_below(seed, 1100) :
 		    test_random(seed));
 	/* The heads, so that the rest is looked at. */
-	atomic_store_32(&cp->cp_csb->tx_atok.head, test_below(seed, 1030));
-	atomic_store_32(&cp->cp_csb->rx_atok.head, test_below(seed, 1030));
-	(void)send(cp->cp_tx_kick, "", 1, MSG_DONTWAIT);
+	csb = cp->cp_ring[test_below(seed, cp->cp_nrings)].cr_csb;
+	atomic_store_32(&csb->tx_atok.head, test_below(seed, 1030));
+	atomic_store_32(&csb->rx_atok.head, test_below(seed, 1030));
+	(void)send(cp->cp_ring[0].cr_tx_kick, "", 1, MSG_DONTWAIT);
 }
 
 /* Take all frames, whatever they are. */
@@ -233,7 +238,7 @@ VALED_TEST(scribbled, "A port whose user writes anything to its memory disturbs 
 	t_expect(a, 60, 2, 0);
 	bad = client_open("vale1:bad");
 	client_close(client_open("vale1:other"));
-	n = (NETMAP_BUF(bad->cp_txring, 0) - (char *)bad->cp_csb) /
+	n = (NETMAP_BUF(bad->cp_ring[0].cr_txring, 0) - bad->cp_base) /
 	    sizeof(uint32_t);
 	for (i = 0; i < 2000; i++) {
 		scribble(bad, n, &seed);
@@ -282,13 +287,14 @@ static void __dead2
 flood(unsigned int i)
 {
 	struct vale_client_port *cp;
-	struct netmap_ring *ring;
+	struct netmap_ring *ring, *rxring;
 	char name[32];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	snprintf(name, sizeof(name), "vale0:flood%u", i);
 	cp = client_open(name);
-	ring = cp->cp_txring;
+	ring = cp->cp_ring[0].cr_txring;
+	rxring = cp->cp_ring[0].cr_rxring;
 	for (;;) {
 		while (!nm_ring_empty(ring)) {
 			t_make((uint8_t *)NETMAP_BUF(ring,
@@ -297,9 +303,9 @@ flood(unsigned int i)
 			ring->head = ring->cur = nm_ring_next(ring,
 			    ring->head);
 		}
-		vale_client_txsync(cp);
-		vale_client_rxsync(cp);
-		cp->cp_rxring->head = cp->cp_rxring->cur = cp->cp_rxring->tail;
+		vale_client_txsync(cp, 0);
+		vale_client_rxsync(cp, 0);
+		rxring->head = rxring->cur = rxring->tail;
 		sched_yield();
 	}
 }

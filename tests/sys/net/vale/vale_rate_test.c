@@ -397,6 +397,40 @@ TEST(switched, "Frames over the rate are dropped and counted, in order")
 	ports_close();
 }
 
+TEST(rings, "The limit is of all rings of a port together")
+{
+	const struct vale_rate_conf conf = frames(100, 10);
+	const struct vale_params params = { .rings = 3 };
+	struct vale_rate_conf now;
+	unsigned int i, k;
+
+	rx = t_open("valet0:rx", 64, 1024);
+	tx = vale_open("valet0:tx", &params);
+	ATF_REQUIRE(tx != NULL);
+	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx", &conf));
+	for (k = 0; k < 3; k++) {
+		for (i = 0; i < 4; i++)
+			t_queue(vale_ring(tx, k), 60, EVERYBODY, 1, i);
+		ATF_REQUIRE_EQ(0, vale_txsync(vale_ring(tx, k)));
+	}
+	T_COUNT(tx, TX_RATE, 2);
+	/* Five more, for whichever comes first. */
+	now_ns += 50 * MS;
+	for (i = 0; i < 7; i++)
+		t_send(vale_ring(tx, 2 - i % 3), 60, EVERYBODY, 1, i);
+	T_COUNT(tx, TX_RATE, 4);
+	ATF_CHECK_EQ(15, t_drain(rx));
+	accounted();
+	ATF_REQUIRE_EQ(0, vale_get_rate("valet0:tx", &now));
+	ATF_CHECK(now.rc_rate == 100 && now.rc_burst == 10 && now.rc_frames);
+	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx", &(struct vale_rate_conf){
+	    .rc_rate = 0 }));
+	for (i = 0; i < 30; i++)
+		t_send(vale_ring(tx, i % 3), 60, EVERYBODY, 1, i);
+	T_COUNT(tx, TX_RATE, 4);
+	ports_close();
+}
+
 TEST(fragments, "Of frames of several fragments those within the rate arrive "
     "intact")
 {
@@ -560,6 +594,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, change);
 	ATF_TP_ADD_TC(tp, extremes);
 	ATF_TP_ADD_TC(tp, switched);
+	ATF_TP_ADD_TC(tp, rings);
 	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, learned);
 	ATF_TP_ADD_TC(tp, segments);

@@ -34,7 +34,7 @@
 #define	MAP_NORESERVE	0
 #endif
 
-#define	FAILURES	16		/* more than vale_open() has calls */
+#define	FAILURES	24		/* more than vale_open() has calls */
 
 /*
  * The calls of the switch, in this process.  The one whose turn it is fails.
@@ -292,23 +292,19 @@ ATF_TC_BODY(given_back, tc)
 	watch = false;
 }
 
-ATF_TC(failures);
-ATF_TC_HEAD(failures, tc)
+/* Let each call that opens a port of a new switch fail.  Returns their number. */
+static int
+fail_each(unsigned int rings)
 {
-	atf_tc_set_md_var(tc, "descr", "Without a resource that it needs a "
-	    "port is not opened, and nothing of it is left");
-}
-ATF_TC_BODY(failures, tc)
-{
-	struct vale_desc *a, *b, *d;
+	const struct vale_params params = { .rings = rings };
+	struct vale_desc *d;
 	int error, i, n;
 
-	watch = true;
 	for (i = 1, n = 0; i < FAILURES; i++) {
 		turn = i;
 		failed = NULL;
 		errno = 0;
-		d = vale_open("valet0:a", NULL);
+		d = vale_open("valet0:a", &params);
 		error = errno;
 		if (failed == NULL) {
 			vale_close(d);
@@ -323,9 +319,25 @@ ATF_TC_BODY(failures, tc)
 		check_nothing_left();
 	}
 	turn = 0;
-	/* The port, its memory, copies, leases, shares, event, lock; the
-	   switch's. */
-	ATF_CHECK_EQ_MSG(10, n, "%d", n);
+	return (n);
+}
+
+ATF_TC(failures);
+ATF_TC_HEAD(failures, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "Without a resource that it needs a "
+	    "port is not opened, and nothing of it is left");
+}
+ATF_TC_BODY(failures, tc)
+{
+	struct vale_desc *a, *b, *d;
+	int i;
+
+	watch = true;
+	/* The port, its lock and memory; copies, leases, shares, event, lock of
+	   each ring pair; the switch, its seed and lock. */
+	ATF_CHECK_EQ(3 + 5 + 3, fail_each(1));
+	ATF_CHECK_EQ(3 + 2 * 5 + 3, fail_each(2));
 	/* Of another port of that switch, which goes on. */
 	a = t_open("valet0:a", 16, 16);
 	b = t_open("valet0:b", 16, 16);
@@ -342,7 +354,7 @@ ATF_TC_BODY(failures, tc)
 		t_expect(b, 60, 0, i);
 	}
 	turn = 0;
-	ATF_CHECK_EQ_MSG(8, i, "%d", i);
+	ATF_CHECK_EQ_MSG(9, i, "%d", i);
 	vale_close(a);
 	vale_close(b);
 	check_nothing_left();

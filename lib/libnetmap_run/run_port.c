@@ -1,0 +1,258 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Ports of this process.  netmap_run.h.
+ *
+ * As with netmap, descriptors that register one name share the port: its rings,
+ * its memory and its settings are those of the first.  A descriptor has all
+ * rings or one (NR_REG_ONE_NIC), so threads with a descriptor each use the port
+ * at the same time.  The port is closed with the last of them.
+ *
+ * A ring may have several descriptors, unless one of them has asked for
+ * NR_EXCLUSIVE.
+ *
+ * Monitors are not shared: each registration makes one.
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "netmap_run.h"
+
+static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, run_port) ports = TAILQ_HEAD_INITIALIZER(ports);
+
+void
+run_ports_lock(void)
+{
+	pthread_mutex_lock(&ports_lock);
+}
+
+void
+run_ports_unlock(void)
+{
+	pthread_mutex_unlock(&ports_lock);
+}
+
+/*
+ * The port of this name, or NULL.  One whose valed has ended is left to its
+ * descriptors.
+ */
+static struct run_port *
+port_find(const char *name)
+{
+	struct run_port *rp;
+
+	TAILQ_FOREACH(rp, &ports, rp_link)
+		if (!rp->rp_monitor && strcmp(rp->rp_name, name) == 0 &&
+		    vale_client_alive(rp->rp_client.cp_fd))
+			break;
+	return (rp);
+}
+
+/* Open a port over the descriptor's connection. */
+static struct run_port *
+port_new(struct run_desc *rd, const char *name,
+    const struct nmreq_register *reg, char *why)
+{
+	struct run_port *rp;
+	int error;
+
+	if (run_connect(rd) == -1)
+		return (NULL);
+	rp = calloc(1, sizeof(*rp));
+	if (rp == NULL)
+		return (NULL);
+	if (vale_client_open(&rp->rp_client, rd->rd_fd, name, reg, why) ==
+	    -1) {
+		error = errno;
+		free(rp);
+		errno = error;
+		return (NULL);
+	}
+	pthread_mutex_init(&rp->rp_lock, NULL);
+	snprintf(rp->rp_name, sizeof(rp->rp_name), "%s", name);
+	rp->rp_monitor = (reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0;
+	TAILQ_INSERT_TAIL(&ports, rp, rp_link);
+	return (rp);
+}
+
+static int
+refuse(char *why, const char *text, int error)
+{
+	memcpy(why, text, strlen(text) + 1);
+	return (error);
+}
+
+/* The rings that `reg' asks for, of those that the port has. */
+static int
+desc_rings(struct run_desc *rd, const struct run_port *rp,
+    const struct nmreq_register *reg, char *why)
+{
+	const uint64_t flags = reg->nr_flags;
+
+	rd->rd_first = 0;
+	rd->rd_end = rp->rp_client.cp_nrings;
+	if (reg->nr_mode == NR_REG_ONE_NIC) {
+		if (reg->nr_ringid >= rd->rd_end)
+			return (refuse(why, "the port has fewer rings",
+			    EINVAL));
+		rd->rd_first = reg->nr_ringid;
+		rd->rd_end = rd->rd_first + 1;
+	} else if (reg->nr_mode != NR_REG_ALL_NIC)
+		return (refuse(why, "a port has no rings of the host",
+		    EOPNOTSUPP));
+	rd->rd_tx = (flags & NR_RX_RINGS_ONLY) == 0;
+	rd->rd_rx = (flags & NR_TX_RINGS_ONLY) == 0;
+	rd->rd_exclusive = (flags & NR_EXCLUSIVE) != 0;
+	rd->rd_tx_poll = (flags & NR_NO_TX_POLL) == 0;
+	rd->rd_rx_poll = (flags & NR_DO_RX_POLL) != 0;
+	return (0);
+}
+
+/* Whether the descriptor has the rings of a direction: 0 transmit, 1 receive. */
+static bool
+desc_has(const struct run_desc *rd, unsigned int dir)
+{
+	return (dir == 0 ? rd->rd_tx : rd->rd_rx);
+}
+
+/* Take the rings.  False if others exclude that. */
+static bool
+rings_take(const struct run_desc *rd, struct run_port *rp)
+{
+	unsigned int dir, i;
+
+	for (dir = 0; dir < 2; dir++)
+		for (i = rd->rd_first; desc_has(rd, dir) && i < rd->rd_end; i++)
+			if (rp->rp_exclusive[dir][i] ||
+			    (rd->rd_exclusive && rp->rp_users[dir][i] > 0))
+				return (false);
+	for (dir = 0; dir < 2; dir++)
+		for (i = rd->rd_first; desc_has(rd, dir) && i < rd->rd_end;
+		    i++) {
+			rp->rp_users[dir][i]++;
+			rp->rp_exclusive[dir][i] = rd->rd_exclusive;
+		}
+	return (true);
+}
+
+static void
+rings_give(const struct run_desc *rd, struct run_port *rp)
+{
+	unsigned int dir, i;
+
+	for (dir = 0; dir < 2; dir++)
+		for (i = rd->rd_first; desc_has(rd, dir) && i < rd->rd_end;
+		    i++) {
+			rp->rp_users[dir][i]--;
+			rp->rp_exclusive[dir][i] = false;
+		}
+}
+
+/*
+ * What the request says of the port.  The netmap_if is that of the rings of
+ * this descriptor (libvale.h).  The list of extra buffers is in that of the
+ * descriptor that has them: the first.
+ */
+static void
+port_describe(const struct run_desc *rd, struct run_port *rp,
+    struct nmreq_register *reg)
+{
+	const struct nmreq_register *granted = &rp->rp_client.cp_reg;
+	const unsigned int n = rp->rp_client.cp_nrings;
+	struct netmap_if *nifp;
+
+	reg->nr_offset = granted->nr_offset;
+	if (n > 1 && reg->nr_mode == NR_REG_ONE_NIC)
+		reg->nr_offset += (1 + rd->rd_first) * VALE_NIFP_SIZE(n);
+	reg->nr_memsize = granted->nr_memsize;
+	reg->nr_tx_slots = granted->nr_tx_slots;
+	reg->nr_rx_slots = granted->nr_rx_slots;
+	reg->nr_tx_rings = granted->nr_tx_rings;
+	reg->nr_rx_rings = granted->nr_rx_rings;
+	reg->nr_mem_id = granted->nr_mem_id;
+	reg->nr_extra_bufs = 0;
+	if (rp->rp_refs > 1)
+		return;
+	reg->nr_extra_bufs = granted->nr_extra_bufs;
+	nifp = (void *)(rp->rp_client.cp_base + reg->nr_offset);
+	if (nifp != rp->rp_client.cp_nifp) {
+		nifp->ni_bufs_head = rp->rp_client.cp_nifp->ni_bufs_head;
+		rp->rp_client.cp_nifp->ni_bufs_head = 0;
+	}
+}
+
+/* The ports' lock. */
+static void
+port_release(struct run_port *rp)
+{
+	if (--rp->rp_refs > 0)
+		return;
+	TAILQ_REMOVE(&ports, rp, rp_link);
+	vale_client_close(&rp->rp_client);
+	pthread_mutex_destroy(&rp->rp_lock);
+	free(rp);
+}
+
+/* The descriptor takes its rings of the port.  Returns an errno. */
+static int
+port_join(struct run_desc *rd, struct run_port *rp,
+    struct nmreq_register *reg, char *why)
+{
+	int error;
+
+	/* The connection of a descriptor that shares a port is not needed. */
+	if (rd->rd_fd != -1 && rd->rd_fd != rp->rp_client.cp_fd)
+		run_calls()->close(rd->rd_fd);
+	rd->rd_fd = -1;
+	rp->rp_refs++;
+	error = desc_rings(rd, rp, reg, why);
+	if (error == 0 && !rings_take(rd, rp))
+		error = refuse(why, "other descriptors have the rings", EBUSY);
+	if (error != 0) {
+		port_release(rp);
+		return (error);
+	}
+	rd->rd_fd = rp->rp_client.cp_fd;
+	rd->rd_port = rp;
+	port_describe(rd, rp, reg);
+	return (0);
+}
+
+int
+run_port_open(struct run_desc *rd, const char *name,
+    struct nmreq_register *reg, char *why)
+{
+	struct run_port *rp = NULL;
+	int error;
+
+	run_ports_lock();
+	if ((reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) == 0)
+		rp = port_find(name);
+	if (rp == NULL)
+		rp = port_new(rd, name, reg, why);
+	error = rp != NULL ? port_join(rd, rp, reg, why) : errno;
+	run_ports_unlock();
+	if (error == 0)
+		return (0);
+	errno = error;
+	return (-1);
+}
+
+void
+run_port_close(struct run_desc *rd)
+{
+	run_ports_lock();
+	rings_give(rd, rd->rd_port);
+	port_release(rd->rd_port);
+	run_ports_unlock();
+}

@@ -1,0 +1,574 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Ports with several ring pairs.  vale_rate_test has their limit.
+ */
+
+#include <sys/param.h>
+#include <dev/netmap/vale_fdb.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_test.h"
+
+/* Open or fail. */
+static struct vale_desc *
+rings_open(const char *name, unsigned int rings, uint32_t slots)
+{
+	const struct vale_params params = { .rings = rings,
+	    .tx_slots = slots, .rx_slots = slots };
+	struct vale_desc *d;
+
+	d = vale_open(name, &params);
+	ATF_REQUIRE_MSG(d != NULL, "%s: %s", name, strerror(errno));
+	return (d);
+}
+
+/* Ring pair `ring' of the port, which there is. */
+static struct vale_desc *
+ring_of(struct vale_desc *d, unsigned int ring)
+{
+	struct vale_desc *r = vale_ring(d, ring);
+
+	ATF_REQUIRE(r != NULL);
+	return (r);
+}
+
+TEST(params, "A port has the rings that were asked for, in one memory, each with "
+    "its own buffers; other numbers are refused")
+{
+	static const struct vale_params bad[] = {
+		{ .rings = VALE_RINGS_MAX + 1 },
+		{ .rings = UINT32_MAX },
+		{ .rings = 2, .tx_slots = VALE_SLOTS_MAX / 2 + 1 },
+		{ .rings = 3, .rx_slots = VALE_SLOTS_MAX / 3 + 1 },
+		{ .rings = VALE_RINGS_MAX, .tx_slots = 1 },
+	};
+	static const unsigned int good[] = { 1, 2, 3, VALE_RINGS_MAX };
+	struct vale_desc *d, *r;
+	struct netmap_if *nifp;
+	unsigned int i, j, k, n;
+	uint8_t seen[2 * VALE_SLOTS_MAX + 2];
+
+	for (i = 0; i < nitems(bad); i++)
+		ATF_CHECK_ERRNO(EINVAL, vale_open("valet0:a", &bad[i]) ==
+		    NULL);
+	for (i = 0; i < nitems(good); i++) {
+		n = good[i];
+		d = rings_open("valet0:a", n, 0);
+		nifp = d->nifp;
+		ATF_CHECK_EQ(n, nifp->ni_tx_rings);
+		ATF_CHECK_EQ(n, nifp->ni_rx_rings);
+		memset(seen, 0, sizeof(seen));
+		for (j = 0; j < n; j++) {
+			r = ring_of(d, j);
+			ATF_CHECK(r->nifp == nifp);
+			ATF_CHECK(r->txring == NETMAP_TXRING(nifp, j));
+			ATF_CHECK(r->rxring == NETMAP_RXRING(nifp, j));
+			ATF_CHECK_EQ(j, r->txring->ringid);
+			ATF_CHECK_EQ(j, r->rxring->ringid);
+			ATF_CHECK_EQ(1, r->rxring->dir);
+			ATF_CHECK_EQ(VALE_SLOTS_DEFAULT - 1,
+			    nm_ring_space(r->txring));
+			for (k = 0; k < VALE_SLOTS_DEFAULT; k++) {
+				ATF_CHECK_EQ(0,
+				    seen[r->txring->slot[k].buf_idx]++);
+				ATF_CHECK_EQ(0,
+				    seen[r->rxring->slot[k].buf_idx]++);
+			}
+			ATF_CHECK_STREQ("valet0:a", r->name);
+			ATF_CHECK(vale_ring(r, 0) == d);
+		}
+		ATF_CHECK_ERRNO(EINVAL, vale_ring(d, n) == NULL);
+		ATF_CHECK_ERRNO(EINVAL, vale_ring(d, UINT32_MAX) == NULL);
+		vale_close(d);
+	}
+}
+
+/* The rings of a port are listed as one port. */
+static int
+one_port(const struct vale_port_info *info, void *arg)
+{
+	unsigned int *rings = arg;
+
+	*rings = *rings * 100 + info->pi_rings;
+	return (0);
+}
+
+TEST(modulo, "Frames of ring i, single or flooded, go to ring i modulo the "
+    "receiver's rings, and wake that ring only")
+{
+	struct vale_desc *a = rings_open("valet0:a", 5, 0);
+	struct vale_desc *b = rings_open("valet0:b", 3, 0);
+	struct vale_desc *c = rings_open("valet0:c", 1, 0);
+	struct vale_desc *r;
+	unsigned int i, j, dst, rings = 0;
+
+	ATF_CHECK_EQ(0, vale_list("valet0", one_port, &rings));
+	ATF_CHECK_EQ(50301, rings);
+	/* From ring 0 to station 2, of the port with one ring. */
+	t_send(c, 60, EVERYBODY, 3, 0);
+	t_send(b, 60, EVERYBODY, 2, 0);
+	for (i = 0; i < 5; i++)
+		t_drain(ring_of(a, i));
+	t_drain(b);
+	t_drain(c);
+	for (i = 0; i < 5; i++)
+		for (dst = 2; dst <= 4; dst++) {
+			/* Nobody has address 4. */
+			t_send(ring_of(a, i), 60, dst, 1, i * 10 + dst);
+			for (j = 0; j < 3; j++) {
+				r = ring_of(b, j);
+				ATF_CHECK_EQ(dst != 3 && j == i % 3,
+				    t_readable(r));
+				if (dst != 3 && j == i % 3)
+					t_expect(r, 60, 1, i * 10 + dst);
+				t_expect_none(r);
+			}
+			if (dst != 2)
+				t_expect(c, 60, 1, i * 10 + dst);
+			t_expect_none(c);
+		}
+	/* Back, to more rings than the sender has. */
+	for (i = 0; i < 3; i++) {
+		t_send(ring_of(b, i), 60, 1, 2, i);
+		for (j = 0; j < 5; j++)
+			if (j != i)
+				t_expect_none(ring_of(a, j));
+		t_expect(ring_of(a, i), 60, 2, i);
+	}
+	/* What one ring sends, no other ring of the port gets. */
+	t_send(ring_of(a, 4), 60, 1, 1, 0);
+	t_send(ring_of(a, 4), 60, EVERYBODY, 1, 0);
+	for (i = 0; i < 5; i++)
+		t_expect_none(ring_of(a, i));
+	T_COUNT(a, TX_SELF, 1);
+	vale_close(a);
+	vale_close(b);
+	vale_close(c);
+}
+
+TEST(order, "Between two rings order is kept, single and flooded, whatever the "
+    "other rings do")
+{
+	struct vale_desc *a = rings_open("valet0:a", 2, 256);
+	struct vale_desc *b = rings_open("valet0:b", 2, 256);
+	struct t_frame f;
+	uint32_t i, k;
+
+	t_send(b, 60, EVERYBODY, 2, 0);
+	t_drain(a);
+	for (i = 0; i < 100; i++)
+		for (k = 0; k < 2; k++)
+			t_queue(ring_of(a, k), 60 + i,
+			    i % 3 == 0 ? EVERYBODY : 2, 1 + 10 * k, i);
+	ATF_REQUIRE_EQ(0, vale_txsync(ring_of(a, 1)));
+	ATF_REQUIRE_EQ(0, vale_txsync(a));
+	for (k = 0; k < 2; k++) {
+		ATF_REQUIRE_EQ(0, vale_rxsync(ring_of(b, k)));
+		for (i = 0; i < 100; i++) {
+			ATF_REQUIRE(t_take(ring_of(b, k), &f));
+			ATF_CHECK_EQ(1 + 10 * k, f.f_src);
+			ATF_CHECK_EQ(i, f.f_seq);
+		}
+		t_expect_none(ring_of(b, k));
+	}
+	vale_close(a);
+	vale_close(b);
+}
+
+TEST(buffers, "A slot of any ring may have any buffer of the port; an invalid "
+    "one is replaced by the slot's first")
+{
+	struct vale_desc *a = rings_open("valet0:a", 3, 16);
+	struct vale_desc *b = rings_open("valet0:b", 3, 16);
+	struct netmap_ring *r0 = a->txring, *r2 = ring_of(a, 2)->txring;
+	struct netmap_ring *rx1 = ring_of(b, 1)->rxring;
+	uint32_t first, i, idx;
+
+	/* Buffers change places, between transmit rings and to a receive ring. */
+	t_make((uint8_t *)NETMAP_BUF(r0, r0->slot[5].buf_idx), 60, EVERYBODY, 1,
+	    7);
+	idx = r2->slot[0].buf_idx;
+	r2->slot[0].buf_idx = r0->slot[5].buf_idx;
+	r0->slot[5].buf_idx = idx;
+	r2->slot[0].len = 60;
+	r2->slot[0].flags = NS_BUF_CHANGED;
+	r2->head = r2->cur = 1;
+	ATF_REQUIRE_EQ(0, vale_txsync(ring_of(a, 2)));
+	t_expect(ring_of(b, 2), 60, 1, 7);
+	idx = rx1->slot[0].buf_idx;
+	first = rx1->slot[2].buf_idx;
+	ATF_CHECK_EQ(idx + 2, first);
+	rx1->slot[0].buf_idx = b->txring->slot[3].buf_idx;
+	b->txring->slot[3].buf_idx = idx;
+	/* The last ring's last one, and others that there are not. */
+	idx = ring_of(b, 2)->rxring->slot[15].buf_idx;
+	rx1->slot[1].buf_idx = idx;
+	rx1->slot[2].buf_idx = idx + 1;
+	rx1->slot[3].buf_idx = 1;
+	for (i = 0; i < 4; i++)
+		t_queue(ring_of(a, 1), 60, EVERYBODY, 1, i);
+	ATF_REQUIRE_EQ(0, vale_txsync(ring_of(a, 1)));
+	ATF_CHECK_EQ(idx, rx1->slot[1].buf_idx);
+	ATF_CHECK_EQ(first, rx1->slot[2].buf_idx);
+	ATF_CHECK_EQ(first + 1, rx1->slot[3].buf_idx);
+	ATF_REQUIRE_EQ(0, vale_rxsync(ring_of(b, 1)));
+	for (i = 0; i < 4; i++) {
+		struct t_frame f;
+
+		ATF_REQUIRE(t_take(ring_of(b, 1), &f));
+		ATF_CHECK_EQ(i, f.f_seq);
+	}
+	T_COUNT(b, RX_BAD_BUF, 2);
+	vale_close(a);
+	vale_close(b);
+}
+
+TEST(counts, "A port's counters are the sums of its rings'; a sync with an "
+    "invalid head is one of its ring")
+{
+	struct vale_desc *a = rings_open("valet0:a", 3, 16);
+	struct vale_desc *b = rings_open("valet0:b", 2, 16);
+	struct vale_desc *r;
+	uint64_t byname[VALE_NCOUNTERS];
+	unsigned int i, k;
+
+	for (k = 0; k < 3; k++) {
+		for (i = 0; i < 10; i++)
+			t_queue(ring_of(a, k), 60, EVERYBODY, 1, i);
+		ATF_REQUIRE_EQ(0, vale_txsync(ring_of(a, k)));
+	}
+	/* Rings 0 and 2 of the sender to ring 0, which has space for 15. */
+	T_COUNT(a, TX_SYNC, 3);
+	T_COUNT(a, TX_FRAME, 30);
+	T_COUNT(a, TX_BYTE, 1800);
+	T_COUNT(a, TX_COPY, 30);
+	T_COUNT(a, LEARNED, 1);
+	T_COUNT(b, RX_FRAME, 25);
+	T_COUNT(b, RX_FULL, 5);
+	ATF_CHECK_EQ(5, vale_missed(b));
+	ATF_CHECK_EQ(5, vale_missed(ring_of(b, 1)));
+	ATF_CHECK_EQ(15, t_drain(b));
+	ATF_CHECK_EQ(10, t_drain(ring_of(b, 1)));
+	T_COUNT(b, RX_SYNC, 4);
+	r = ring_of(a, 2);
+	r->txring->head = 16;
+	ATF_CHECK_ERRNO(EINVAL, vale_txsync(r) == -1);
+	ATF_CHECK_EQ(10, r->txring->head);
+	T_COUNT(a, TX_BAD_RING, 1);
+	r = ring_of(b, 1);
+	r->rxring->head = 16;
+	ATF_CHECK_ERRNO(EINVAL, vale_rxsync(r) == -1);
+	T_COUNT(b, RX_BAD_RING, 1);
+	ATF_REQUIRE_EQ(0, vale_port_counters("valet0:a", byname));
+	ATF_CHECK_EQ(1, byname[VALE_C_TX_BAD_RING]);
+	vale_close(a);
+	vale_close(b);
+}
+
+static void
+sink(void *arg __unused, struct frame_source *frames __unused)
+{
+	ATF_CHECK(false);
+}
+
+TEST(settings, "Limit, private and header are of the port, whichever ring "
+    "sends; a port with several has no sink")
+{
+	struct vale_desc *a = rings_open("valet0:a", 2, 0);
+	struct vale_desc *b = rings_open("valet0:b", 2, 0);
+	struct vale_desc *a1 = ring_of(a, 1), *b1 = ring_of(b, 1);
+	uint8_t frame[72] = { 0 };
+
+	ATF_REQUIRE_EQ(0, vale_set_limit("valet0:a", 2));
+	t_send(a, 60, EVERYBODY, 1, 1);
+	t_send(a1, 60, EVERYBODY, 1, 2);
+	t_send(a1, 60, EVERYBODY, 11, 3);
+	t_send(a, 60, EVERYBODY, 12, 4);
+	T_COUNT(a, LEARNED, 2);
+	T_COUNT(a, TX_LIMIT, 1);
+	ATF_CHECK_EQ(1, t_drain(b));
+	ATF_CHECK_EQ(2, t_drain(b1));
+	ATF_REQUIRE_EQ(0, vale_set_private("valet0:b", true));
+	ATF_REQUIRE_EQ(0, vale_set_private("valet0:a", true));
+	t_send(b1, 60, 1, 2, 1);
+	t_send(b, 60, 11, 2, 2);
+	T_COUNT(b, TX_NODEST, 2);
+	ATF_REQUIRE_EQ(0, vale_set_private("valet0:b", false));
+	t_send(b1, 60, 11, 2, 3);
+	t_expect_none(a);
+	t_expect(a1, 60, 2, 3);
+	/* Through the descriptor of any ring. */
+	ATF_REQUIRE_EQ(0, vale_set_header(b1, 12));
+	t_make(frame + 12, 60, 1, 2, 4);
+	t_put(b, frame, sizeof(frame), sizeof(frame), false);
+	ATF_REQUIRE_EQ(0, vale_txsync(b));
+	t_expect(a, 60, 2, 4);
+	t_send(a1, 60, 2, 1, 5);
+	ATF_REQUIRE_EQ(0, vale_rxsync(b1));
+	ATF_CHECK_EQ(72, b1->rxring->slot[b1->rxring->head].len);
+	ATF_CHECK_ERRNO(EOPNOTSUPP, vale_set_sink(a, sink, NULL) == -1);
+	ATF_CHECK_EQ(0, vale_set_sink(a, NULL, NULL));
+	vale_close(a);
+	vale_close(b);
+}
+
+TEST(mirrors, "Monitors and mirrors get the copies of ring i in ring i modulo "
+    "theirs, and nothing that they sent themselves")
+{
+	const struct vale_params two = { .rings = 2,
+	    .monitor = VALE_MIRROR_BOTH };
+	const struct vale_params one = { .monitor = VALE_MIRROR_TX };
+	struct vale_desc *a = rings_open("valet0:a", 2, 0);
+	struct vale_desc *b = rings_open("valet0:b", 3, 0);
+	struct vale_desc *m2 = vale_open("valet0:a", &two);
+	struct vale_desc *m1 = vale_open("valet0:a", &one);
+
+	ATF_REQUIRE(m2 != NULL && m1 != NULL);
+	t_send(ring_of(a, 1), 60, EVERYBODY, 1, 1);
+	t_expect_none(m2);
+	t_expect(ring_of(m2, 1), 60, 1, 1);
+	t_expect(m1, 60, 1, 1);
+	t_send(ring_of(b, 2), 60, 1, 2, 2);
+	t_expect(m2, 60, 2, 2);
+	t_expect_none(ring_of(m2, 1));
+	t_expect_none(m1);
+	ATF_CHECK_ERRNO(EIO, (t_queue(ring_of(m2, 1), 60, 1, 3, 3),
+	    vale_txsync(ring_of(m2, 1))) == -1);
+	T_COUNT(a, TX_MIRROR, 2);
+	T_COUNT(b, TX_MIRROR, 1);
+	vale_close(m1);
+	vale_close(m2);
+	t_drain(ring_of(b, 1));
+	t_drain(a);
+	/* A mirror that sends to its port on another ring. */
+	ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:b", "valet0:a",
+	    VALE_MIRROR_BOTH));
+	t_send(ring_of(b, 1), 60, 1, 2, 3);
+	t_expect(ring_of(a, 1), 60, 2, 3);
+	t_send(ring_of(a, 1), 60, 77, 1, 4);
+	ATF_CHECK_EQ(0, t_drain(b));
+	ATF_CHECK_EQ(2, t_drain(ring_of(b, 1)));
+	ATF_CHECK_EQ(0, t_drain(ring_of(b, 2)));
+	vale_close(a);
+	vale_close(b);
+}
+
+/*
+ * Threads: each sends on a ring pair of one port, or receives.
+ */
+#define	RINGS	3
+
+struct worker {
+	struct vale_desc	*d;
+	unsigned int		 src;		/* station */
+	uint32_t		 frames;	/* to send, or received */
+	uint32_t		 next[RINGS];	/* by sender */
+	bool			 stop;		/* atomic */
+	pthread_t		 thread;
+};
+
+static void
+start(struct worker *w, void *(*fn)(void *))
+{
+	ATF_REQUIRE_EQ(0, pthread_create(&w->thread, NULL, fn, w));
+}
+
+static void
+finish(struct worker *w)
+{
+	__atomic_store_n(&w->stop, true, __ATOMIC_RELEASE);
+	ATF_REQUIRE_EQ(0, pthread_join(w->thread, NULL));
+}
+
+static bool
+stopped(struct worker *w)
+{
+	return (__atomic_load_n(&w->stop, __ATOMIC_ACQUIRE));
+}
+
+static void *
+send_frames(void *arg)
+{
+	struct worker *w = arg;
+	uint32_t seq = 0;
+
+	while (seq < w->frames) {
+		do
+			t_queue(w->d, 60 + seq % 100, seq % 7 == 0 ? EVERYBODY :
+			    99, w->src, seq);
+		while (++seq < w->frames && seq % 50 != 0);
+		ATF_REQUIRE_EQ(0, vale_txsync(w->d));
+		sched_yield();
+	}
+	return (NULL);
+}
+
+/* Frames of each sender must come in the order of their numbers. */
+static void *
+receive_frames(void *arg)
+{
+	struct worker *w = arg;
+	struct pollfd pfd = { .fd = w->d->fd, .events = POLLIN };
+	struct t_frame f;
+	bool last;
+
+	do {
+		last = stopped(w);
+		ATF_REQUIRE_EQ(0, vale_rxsync(w->d));
+		while (t_take(w->d, &f)) {
+			ATF_REQUIRE(f.f_src < RINGS);
+			ATF_REQUIRE(f.f_seq >= w->next[f.f_src]);
+			w->next[f.f_src] = f.f_seq + 1;
+			w->frames++;
+		}
+		ATF_REQUIRE_EQ(0, vale_rxsync(w->d));
+		if (!last && nm_ring_empty(w->d->rxring))
+			poll(&pfd, 1, 10);
+	} while (!last);
+	return (NULL);
+}
+
+/* Ports come and go, and settings change. */
+static void *
+change_switch(void *arg)
+{
+	struct worker *w = arg;
+	struct vale_desc *d, *m;
+	const struct vale_params monitor = { .rings = 2, .rx_slots = 16,
+	    .monitor = VALE_MIRROR_BOTH };
+	unsigned int i;
+
+	for (i = 0; !stopped(w); i++) {
+		d = rings_open("valet0:other", 1 + i % 4, 16);
+		m = vale_open("valet0:tx", &monitor);
+		ATF_REQUIRE(m != NULL);
+		ATF_REQUIRE_EQ(0, vale_set_header(d, i % 2 == 0 ? 12 : 0));
+		ATF_REQUIRE_EQ(0, vale_set_weight("valet0:tx", 1 + i % 5));
+		(void)vale_missed(m);
+		vale_close(m);
+		vale_close(d);
+		sched_yield();
+	}
+	return (NULL);
+}
+
+TEST(threads, "Three threads send on one port and others receive on another, "
+    "while ports come and go: each frame is received in order, or counted")
+{
+	struct vale_desc *tx = rings_open("valet0:tx", RINGS, 64);
+	struct vale_desc *rx[2] = { rings_open("valet0:rx2", 2, 64),
+	    rings_open("valet0:rx1", 1, 64) };
+	struct worker send[RINGS], receive[3], change;
+	uint64_t c[VALE_NCOUNTERS], got = 0, rxc = 0;
+	unsigned int i;
+
+	memset(send, 0, sizeof(send));
+	memset(receive, 0, sizeof(receive));
+	memset(&change, 0, sizeof(change));
+	for (i = 0; i < 3; i++) {
+		receive[i].d = i < 2 ? ring_of(rx[0], i) : rx[1];
+		start(&receive[i], receive_frames);
+		send[i].d = ring_of(tx, i);
+		send[i].src = i;
+		send[i].frames = 20000;
+	}
+	start(&change, change_switch);
+	for (i = 0; i < RINGS; i++)
+		start(&send[i], send_frames);
+	for (i = 0; i < RINGS; i++)
+		finish(&send[i]);
+	finish(&change);
+	for (i = 0; i < 3; i++)
+		finish(&receive[i]);
+	ATF_REQUIRE_EQ(0, vale_port_counters("valet0:tx", c));
+	ATF_CHECK_EQ(RINGS * 20000, c[VALE_C_TX_FRAME]);
+	/* There were always other ports. */
+	ATF_CHECK(c[VALE_C_TX_FLOOD] == c[VALE_C_TX_FRAME]);
+	ATF_CHECK(c[VALE_C_TX_COPY] >= 2 * c[VALE_C_TX_FRAME]);
+	ATF_CHECK_EQ(RINGS, c[VALE_C_LEARNED]);
+	for (i = 0; i < 3; i++)
+		got += receive[i].frames;
+	for (i = 0; i < 2; i++) {
+		ATF_REQUIRE_EQ(0, vale_port_counters(rx[i]->name, c));
+		ATF_CHECK_EQ(RINGS * 20000, c[VALE_C_RX_FRAME] +
+		    c[VALE_C_RX_FULL]);
+		ATF_CHECK_EQ(0, c[VALE_C_RX_BAD_BUF]);
+		rxc += c[VALE_C_RX_FRAME];
+	}
+	ATF_CHECK_EQ(rxc, got);
+	vale_close(tx);
+	vale_close(rx[0]);
+	vale_close(rx[1]);
+}
+
+/* A port that is opened, gets what it gets, and is closed. */
+static void *
+come_and_go(void *arg)
+{
+	struct worker *w = arg;
+	struct vale_desc *d;
+	unsigned int k, rings;
+
+	for (w->frames = 0; !stopped(w) || w->frames < 100; w->frames++) {
+		rings = 1 + w->frames % RINGS;
+		d = rings_open("valet0:guest", rings, 16);
+		for (k = 0; k < rings; k++) {
+			t_send(ring_of(d, k), 60, EVERYBODY, RINGS, k);
+			t_drain(ring_of(d, k));
+		}
+		vale_close(d);
+	}
+	return (NULL);
+}
+
+TEST(closes, "A port is closed while several threads send to all its rings")
+{
+	struct vale_desc *tx = rings_open("valet0:tx", RINGS, 64);
+	struct vale_desc *other = rings_open("valet0:other", 1, 16);
+	struct worker send[RINGS], guest;
+	unsigned int i;
+
+	memset(send, 0, sizeof(send));
+	memset(&guest, 0, sizeof(guest));
+	start(&guest, come_and_go);
+	for (i = 0; i < RINGS; i++) {
+		send[i].d = ring_of(tx, i);
+		send[i].src = i;
+		send[i].frames = 20000;
+		start(&send[i], send_frames);
+	}
+	for (i = 0; i < RINGS; i++)
+		finish(&send[i]);
+	finish(&guest);
+	T_COUNT(tx, TX_FRAME, RINGS * 20000);
+	T_COUNT(tx, TX_FLOOD, RINGS * 20000);
+	vale_close(tx);
+	vale_close(other);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, params);
+	ATF_TP_ADD_TC(tp, modulo);
+	ATF_TP_ADD_TC(tp, order);
+	ATF_TP_ADD_TC(tp, buffers);
+	ATF_TP_ADD_TC(tp, counts);
+	ATF_TP_ADD_TC(tp, settings);
+	ATF_TP_ADD_TC(tp, mirrors);
+	ATF_TP_ADD_TC(tp, threads);
+	ATF_TP_ADD_TC(tp, closes);
+	return (atf_no_error());
+}

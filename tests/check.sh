@@ -105,6 +105,7 @@ threads()
 	    usr.sbin/bhyve/vale_sender_test \
 	    sys/net/vale/vale_fair_test \
 	    sys/net/vale/vale_fdb_test \
+	    sys/net/vale/vale_rate_test \
 	    sys/net/vale/vale_rings_test \
 	    sys/net/vale/vale_sink_test \
 	    sys/net/vale/vale_threads_test \

@@ -81,6 +81,7 @@ struct port
 port_open(const char *name, const struct nmreq_register *reg)
 {
 	struct port p;
+	unsigned int ring;
 	int error;
 
 	memset(&p, 0, sizeof(p));
@@ -95,8 +96,9 @@ port_open(const char *name, const struct nmreq_register *reg)
 	    MAP_SHARED, p.fd, 0);
 	ATF_REQUIRE_MSG(p.memory != MAP_FAILED, "%s", strerror(errno));
 	p.nifp = (void *)(p.memory + p.reg.nr_offset);
-	p.tx = NETMAP_TXRING(p.nifp, 0);
-	p.rx = NETMAP_RXRING(p.nifp, 0);
+	ring = p.reg.nr_mode == NR_REG_ONE_NIC ? p.reg.nr_ringid : 0;
+	p.tx = NETMAP_TXRING(p.nifp, ring);
+	p.rx = NETMAP_RXRING(p.nifp, ring);
 	return (p);
 }
 

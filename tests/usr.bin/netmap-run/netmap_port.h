@@ -42,6 +42,7 @@ struct port {
 	struct nmreq_register	 reg;
 	char			*memory;
 	struct netmap_if	*nifp;
+	/* Ring 0, or the one of NR_REG_ONE_NIC. */
 	struct netmap_ring	*tx;
 	struct netmap_ring	*rx;
 };

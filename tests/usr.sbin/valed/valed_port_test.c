@@ -35,11 +35,12 @@
 #include "valed_run.h"
 #include "wait_until.h"
 
-/* Open a port, through the client alone. */
+/* Open a port with so many ring pairs, through the client alone. */
 static struct vale_client_port *
-client_open(const char *name)
+client_open_rings(const char *name, unsigned int rings)
 {
-	static const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
+	    .nr_tx_rings = rings };
 	struct vale_client_port *cp;
 	char why[128];
 	int fd;
@@ -49,7 +50,14 @@ client_open(const char *name)
 	ATF_REQUIRE(cp != NULL && fd != -1);
 	ATF_REQUIRE_EQ_MSG(0, vale_client_open(cp, fd, name, &reg, why),
 	    "%s: %s", why, strerror(errno));
+	ATF_REQUIRE_EQ(rings, cp->cp_nrings);
 	return (cp);
+}
+
+static struct vale_client_port *
+client_open(const char *name)
+{
+	return (client_open_rings(name, 1));
 }
 
 static void
@@ -236,7 +244,7 @@ VALED_TEST(scribbled, "A port whose user writes anything to its memory disturbs 
 	b = t_open("vale0:b", 64, 64);
 	t_send(b, 60, EVERYBODY, 2, 0);
 	t_expect(a, 60, 2, 0);
-	bad = client_open("vale1:bad");
+	bad = client_open_rings("vale1:bad", 2);
 	client_close(client_open("vale1:other"));
 	n = (NETMAP_BUF(bad->cp_ring[0].cr_txring, 0) - bad->cp_base) /
 	    sizeof(uint32_t);
@@ -247,7 +255,7 @@ VALED_TEST(scribbled, "A port whose user writes anything to its memory disturbs 
 	}
 	client_close(bad);
 	/* On the same switch it may send any frame, but to its own ring only. */
-	bad = client_open("vale0:bad");
+	bad = client_open_rings("vale0:bad", 2);
 	for (i = 0; i < 2000; i++) {
 		scribble(bad, n, &seed);
 		t_send(a, 60, 2, 1, i);
@@ -288,14 +296,15 @@ flood(unsigned int i)
 {
 	struct vale_client_port *cp;
 	struct netmap_ring *ring, *rxring;
+	unsigned int k = 0;
 	char name[32];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	snprintf(name, sizeof(name), "vale0:flood%u", i);
-	cp = client_open(name);
-	ring = cp->cp_ring[0].cr_txring;
-	rxring = cp->cp_ring[0].cr_rxring;
-	for (;;) {
+	cp = client_open_rings(name, 1 + i);
+	for (;; k = (k + 1) % cp->cp_nrings) {
+		ring = cp->cp_ring[k].cr_txring;
+		rxring = cp->cp_ring[k].cr_rxring;
 		while (!nm_ring_empty(ring)) {
 			t_make((uint8_t *)NETMAP_BUF(ring,
 			    ring->slot[ring->head].buf_idx), 60, 3, 4, i);
@@ -303,8 +312,8 @@ flood(unsigned int i)
 			ring->head = ring->cur = nm_ring_next(ring,
 			    ring->head);
 		}
-		vale_client_txsync(cp, 0);
-		vale_client_rxsync(cp, 0);
+		vale_client_txsync(cp, k);
+		vale_client_rxsync(cp, k);
 		rxring->head = rxring->cur = rxring->tail;
 		sched_yield();
 	}
@@ -363,6 +372,85 @@ find_addr(const struct vale_fdb_entry *entry, void *arg)
 	ATF_CHECK_EQ(0, entry->fe_port);
 	++*(unsigned int *)arg;
 	return (0);
+}
+
+VALED_TEST(rings, "Frames of each ring go to that ring of another port, modulo "
+    "its number, and wake who waits for that; counters are sums")
+{
+	const struct vale_params params = { .rings = 3, .tx_slots = 64 };
+	const struct vale_params more = { .rings = VALE_RINGS_MAX + 1 };
+	struct vale_desc *a, *b, *c;
+	unsigned int i, j;
+
+	ATF_CHECK_ERRNO(EINVAL, vale_open("vale0:a", &more) == NULL);
+	a = vale_open("vale0:a", &params);
+	b = vale_open("vale0:b", &params);
+	ATF_REQUIRE(a != NULL && b != NULL);
+	c = t_open("vale0:c", 64, 64);
+	ATF_CHECK_ERRNO(EINVAL, vale_ring(a, 3) == NULL);
+	ATF_CHECK(vale_ring(vale_ring(b, 2), 0) == b);
+	for (i = 0; i < 3; i++)
+		t_expect_none(vale_ring(b, i));
+	for (i = 0; i < 3; i++) {
+		t_send(vale_ring(a, i), 60, EVERYBODY, 1, i);
+		for (j = 0; j < 3; j++)
+			ATF_CHECK_EQ(i == j, t_readable(vale_ring(b, j)));
+		t_expect(vale_ring(b, i), 60, 1, i);
+		t_expect_none(vale_ring(b, i));
+		t_expect(c, 60, 1, i);
+	}
+	/* As libvale's syncs do, several rings at once. */
+	for (i = 0; i < 3; i++)
+		t_queue(vale_ring(b, i), 1514, 1, 2, 10 + i);
+	for (i = 3; i-- > 0;)
+		ATF_REQUIRE_EQ(0, vale_txsync(vale_ring(b, i)));
+	for (i = 0; i < 3; i++)
+		t_expect(vale_ring(a, i), 1514, 2, 10 + i);
+	T_COUNT(a, TX_FRAME, 3);
+	T_COUNT(b, RX_FRAME, 3);
+	T_COUNT(a, RX_FRAME, 3);
+	T_COUNT(b, LEARNED, 1);
+	vale_close(a);
+	vale_close(b);
+	vale_close(c);
+	wait_until(ports() == 0, "%u", ports());
+}
+
+VALED_TEST(other_rings, "An invalid head in one ring is counted, and kicks that "
+    "nobody reads fill a socket; the other rings go on")
+{
+	struct vale_client_port *cp = client_open_rings("vale0:a", 3);
+	struct vale_desc *b = t_open("vale0:b", 64, 64);
+	struct vale_client_ring *cr = &cp->cp_ring[1];
+	struct netmap_ring *ring = cp->cp_ring[2].cr_txring;
+	uint64_t counters[VALE_NCOUNTERS];
+	unsigned int i;
+
+	while (send(cr->cr_tx_kick, "kick", 4, MSG_DONTWAIT) > 0 &&
+	    send(cr->cr_rx_kick, "kick", 4, MSG_DONTWAIT) > 0)
+		;
+	atomic_store_rel_32(&cr->cr_csb->tx_atok.head, ring->num_slots);
+	atomic_store_rel_32(&cr->cr_csb->rx_atok.head, ring->num_slots);
+	(void)!send(cp->cp_ring[0].cr_tx_kick, "", 1, 0);
+	wait_until(vale_port_counters("vale0:a", counters) == 0 &&
+	    counters[VALE_C_TX_BAD_RING] > 0, "head of ring 1");
+	for (i = 0; i < 200; i++) {
+		t_make((uint8_t *)NETMAP_BUF(ring,
+		    ring->slot[ring->head].buf_idx), 60, EVERYBODY, 1, i);
+		ring->slot[ring->head].len = 60;
+		ring->head = ring->cur = nm_ring_next(ring, ring->head);
+		ATF_REQUIRE_EQ(0, vale_client_txsync(cp, 2));
+		wait_until(vale_rxsync(b) == 0 && !nm_ring_empty(b->rxring),
+		    "frame %u", i);
+		t_expect(b, 60, 1, i);
+	}
+	/* To the rings of the others: ring 1 stays as it is. */
+	t_send(b, 60, 1, 2, 0);
+	wait_until(vale_client_rxsync(cp, 0) == 0 &&
+	    !nm_ring_empty(cp->cp_ring[0].cr_rxring), "no frame");
+	client_close(cp);
+	vale_close(b);
+	wait_until(ports() == 0, "%u", ports());
 }
 
 VALED_TEST(settings, "Addresses are listed; settings apply, and refuse what is "
@@ -481,6 +569,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, scribbled);
 	ATF_TP_ADD_TC(tp, punched);
 	ATF_TP_ADD_TC(tp, killed);
+	ATF_TP_ADD_TC(tp, rings);
+	ATF_TP_ADD_TC(tp, other_rings);
 	ATF_TP_ADD_TC(tp, settings);
 	ATF_TP_ADD_TC(tp, monitor);
 	ATF_TP_ADD_TC(tp, many);

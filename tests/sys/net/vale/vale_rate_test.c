@@ -12,6 +12,7 @@
 #include <sys/param.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -431,6 +432,44 @@ TEST(rings, "The limit is of all rings of a port together")
 	ports_close();
 }
 
+/* A thread that sends 5000 frames on its ring pair. */
+static void *
+send_frames(void *arg)
+{
+	struct vale_desc *d = arg;
+	uint32_t i;
+
+	for (i = 0; i < 5000; i++) {
+		t_queue(d, 60, EVERYBODY, 1, i);
+		if (i % 50 == 49)
+			ATF_REQUIRE_EQ(0, vale_txsync(d));
+	}
+	return (NULL);
+}
+
+TEST(threads, "Of what several threads send on the port's rings exactly the "
+    "burst passes, while time stands still")
+{
+	const struct vale_rate_conf conf = frames(1000, 7000);
+	const struct vale_params params = { .rings = 3 };
+	pthread_t thread[3];
+	unsigned int i;
+
+	rx = t_open("valet0:rx", 64, 1024);
+	tx = vale_open("valet0:tx", &params);
+	ATF_REQUIRE(tx != NULL);
+	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx", &conf));
+	for (i = 0; i < 3; i++)
+		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, send_frames,
+		    vale_ring(tx, i)));
+	for (i = 0; i < 3; i++)
+		ATF_REQUIRE_EQ(0, pthread_join(thread[i], NULL));
+	T_COUNT(tx, TX_FRAME, 15000);
+	T_COUNT(tx, TX_RATE, 8000);
+	accounted();
+	ports_close();
+}
+
 TEST(fragments, "Of frames of several fragments those within the rate arrive "
     "intact")
 {
@@ -595,6 +634,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, extremes);
 	ATF_TP_ADD_TC(tp, switched);
 	ATF_TP_ADD_TC(tp, rings);
+	ATF_TP_ADD_TC(tp, threads);
 	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, learned);
 	ATF_TP_ADD_TC(tp, segments);

@@ -50,10 +50,11 @@ enum {
 static struct client {
 	struct ctl_conn	*cc;
 	int		 fd;		/* the client's end */
-	int		 fds[VALE_WIRE_FDS]; /* that came with replies */
+	int		 fds[VALE_WIRE_REPLY_FDS]; /* that came with replies */
 	unsigned int	 nfds;
 	uint8_t		*memory;	/* of its port, or NULL */
 	size_t		 size;
+	unsigned int	 rings;
 } clients[CLIENTS];
 static struct vale_desc	*third;
 static struct vale_wire	*packet;
@@ -118,7 +119,9 @@ take_fds(struct client *cl, struct msghdr *msg)
 	INVARIANT(cl->nfds == 0 && cl->memory == NULL);
 	cl->nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	memcpy(cl->fds, CMSG_DATA(c), cl->nfds * sizeof(int));
-	INVARIANT(cl->nfds == 3);
+	cl->rings = reg->nr_tx_rings;
+	INVARIANT(cl->rings >= 1 && reg->nr_rx_rings == cl->rings);
+	INVARIANT(cl->nfds == 1 + 2 * cl->rings);
 	cl->size = reg->nr_memsize;
 	INVARIANT(lseek(cl->fds[0], 0, SEEK_END) == (off_t)cl->size);
 	cl->memory = mmap(NULL, cl->size, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -132,7 +135,8 @@ converse(struct client *cl, size_t len)
 {
 	union {
 		struct cmsghdr	align;
-		char		space[CMSG_SPACE(VALE_WIRE_FDS * sizeof(int))];
+		char		space[CMSG_SPACE(VALE_WIRE_REPLY_FDS *
+				    sizeof(int))];
 	} control;
 	struct iovec iov = { packet, VALE_WIRE_MAX };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
@@ -179,6 +183,8 @@ op_register(struct client *cl, const struct op *op)
 	reg->nr_tx_slots = op->c & 0x1f;
 	reg->nr_rx_slots = op->c >> 8 & 0x1f;
 	reg->nr_extra_bufs = op->c >> 16 & 0xf;
+	reg->nr_tx_rings = op->c >> 20 & 3;
+	reg->nr_rx_rings = op->c >> 22 & 3;
 	converse(cl, sizeof(*packet) + sizeof(*reg));
 }
 
@@ -263,7 +269,12 @@ op_run(const struct op *op)
 {
 	struct client *cl = &clients[op->a % CLIENTS];
 	struct vale_csb *csb = (void *)cl->memory;
+	unsigned int ring = 0;
 
+	if (csb != NULL) {
+		ring = op->a / CLIENTS % cl->rings;
+		csb += ring;
+	}
 	switch (op->kind % CONTROL_NOPS) {
 	case CONTROL_REGISTER:
 		op_register(cl, op);
@@ -286,8 +297,8 @@ op_run(const struct op *op)
 		break;
 	case CONTROL_TX:
 		if (csb != NULL) {
-			vale_shared_tx(cl->cc->cc_port);
-			vale_shared_wait(cl->cc->cc_port);
+			vale_shared_tx(vale_ring(cl->cc->cc_port, ring));
+			vale_shared_wait(vale_ring(cl->cc->cc_port, ring));
 		}
 		break;
 	case CONTROL_SEND:
@@ -335,7 +346,8 @@ target_op(struct rng *rng, struct op *op)
 size_t
 target_phrase(struct rng *rng, struct op *ops, size_t max)
 {
-	const uint8_t a = rng_below(rng, CLIENTS);
+	/* A client and a ring. */
+	const uint8_t a = rng_below(rng, 4 * CLIENTS);
 	size_t i, n = MIN(max, 8);
 
 	for (i = 0; i < n; i++) {

@@ -45,13 +45,16 @@
 #include "vale_general.h"
 
 #define	PORTS		6
+#define	RINGS		3
 #define	NAMES		8		/* more than ports, some twice */
 #define	INDIRECT	65535		/* bytes one can point to */
 #define	HEADER		12		/* bytes of a virtio-net header */
 
-/* X(identifier, what it does with the fields); the port is a % PORTS */
+/* X(identifier, what it does with the fields); the port is a % PORTS, and the
+   ring pair a / PORTS modulo its number */
 #define	SWITCH_OPS(X)							\
-	X(OPEN,		"opened as name b, rings of c and d slots")	\
+	X(OPEN,		"opened as name b, rings of c and d slots, "	\
+			"a / PORTS % RINGS + 1 of them")		\
 	X(CLOSE,	"closed")					\
 	X(TX_SLOT,	"slot c of the transmit ring is d")		\
 	X(RX_SLOT,	"slot c of the receive ring is d")		\
@@ -84,6 +87,8 @@ static const char *const names[NAMES] = {
 
 static struct port {
 	struct vale_desc *d;
+	unsigned int	 rings;
+	struct vale_desc *r;		/* the operation's ring pair */
 	bool		 touched;	/* slots of its receive ring, too */
 	unsigned int	 header;	/* vale_set_header() */
 	uint8_t		*bytes;		/* for indirect slots */
@@ -108,7 +113,7 @@ make_op(struct rng *rng, struct op *op, enum switch_op kind)
 {
 	memset(op, 0, sizeof(*op));
 	op->kind = kind;
-	op->a = rng_below(rng, PORTS);
+	op->a = rng_below(rng, rng_one_in(rng, 4) ? PORTS * RINGS : PORTS);
 	op->c = rng_below(rng, 40);
 	switch (kind) {
 	case SWITCH_OPEN:
@@ -190,6 +195,10 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 	unsigned int a = rng_below(rng, PORTS), b = rng_below(rng, PORTS);
 	size_t i, n, frames;
 
+	if (rng_one_in(rng, 4)) {
+		a += PORTS * rng_below(rng, RINGS);
+		b += PORTS * rng_below(rng, RINGS);
+	}
 	n = 0;
 	make_op(rng, &ops[n], SWITCH_OPEN);
 	ops[n++].a = a;
@@ -374,7 +383,7 @@ totals(void)
 static void
 check_shown(const struct port *p)
 {
-	struct netmap_ring *ring = p->d->rxring;
+	struct netmap_ring *ring = p->r->rxring;
 	const struct netmap_slot *slot;
 	uint32_t i, left;
 	bool more, whole;
@@ -405,7 +414,8 @@ check_shown(const struct port *p)
 static void
 op_open(struct port *p, const struct op *op)
 {
-	struct vale_params params = { .tx_slots = op->c, .rx_slots = op->d };
+	struct vale_params params = { .tx_slots = op->c, .rx_slots = op->d,
+	    .rings = op->a / PORTS % RINGS + 1 };
 	const char *name = names[op->b % NAMES];
 	bool ok;
 	int i;
@@ -414,9 +424,9 @@ op_open(struct port *p, const struct op *op)
 		return;
 	p->d = vale_open(name, &params);
 	ok = (params.tx_slots == 0 || (params.tx_slots >= VALE_SLOTS_MIN &&
-	    params.tx_slots <= VALE_SLOTS_MAX)) &&
+	    params.tx_slots <= VALE_SLOTS_MAX / params.rings)) &&
 	    (params.rx_slots == 0 || (params.rx_slots >= VALE_SLOTS_MIN &&
-	    params.rx_slots <= VALE_SLOTS_MAX)) &&
+	    params.rx_slots <= VALE_SLOTS_MAX / params.rings)) &&
 	    op->b % NAMES != NAMES - 1;
 	if (!ok) {
 		INVARIANT(p->d == NULL && errno == EINVAL);
@@ -429,6 +439,7 @@ op_open(struct port *p, const struct op *op)
 			return;
 		}
 	INVARIANT(p->d != NULL);
+	p->rings = params.rings;
 	p->touched = false;
 	p->sink = p->sunk = 0;
 	p->header = 0;
@@ -496,6 +507,10 @@ op_sink(struct port *p, const struct op *op)
 {
 	uint64_t counters[VALE_NCOUNTERS];
 
+	if (p->rings > 1) {
+		INVARIANT(vale_set_sink(p->d, take, p) == -1);
+		return;
+	}
 	p->sink = op->b;
 	INVARIANT(vale_set_sink(p->d, p->sink == 0 ? NULL : take, p) == 0);
 	INVARIANT(vale_port_counters(p->d->name, counters) == 0);
@@ -519,7 +534,7 @@ op_slot(struct port *p, struct netmap_ring *ring, const struct op *op)
 static void
 op_send(struct port *p, const struct op *op)
 {
-	struct netmap_ring *ring = p->d->txring;
+	struct netmap_ring *ring = p->r->txring;
 	struct netmap_slot *slot;
 	uint32_t head = ring->head, i, len, left, n;
 	uint8_t addrs[12] = { 2 }, *buf;
@@ -606,7 +621,7 @@ make_packet(struct port *p, const struct op *op)
 static void
 op_offload(struct port *p, const struct op *op)
 {
-	struct netmap_ring *ring = p->d->txring;
+	struct netmap_ring *ring = p->r->txring;
 	struct netmap_slot *slot;
 	uint32_t head = ring->head, left, n, off;
 
@@ -636,13 +651,13 @@ op_offload(struct port *p, const struct op *op)
 static void
 op_txsync(struct port *p)
 {
-	struct netmap_ring *ring = p->d->txring;
+	struct netmap_ring *ring = p->r->txring;
 	struct totals before, after;
 	uint32_t head = ring->head;
 	int error;
 
 	before = totals();
-	error = txsync(p->d);
+	error = txsync(p->r);
 	digest_number(error);
 	digest_ring(ring);
 	vale_list(NULL, digest_port, NULL);
@@ -658,11 +673,11 @@ op_txsync(struct port *p)
 static void
 op_rxsync(struct port *p, const struct op *op)
 {
-	struct netmap_ring *ring = p->d->rxring;
+	struct netmap_ring *ring = p->r->rxring;
 	unsigned int n;
 	int error;
 
-	error = vale_rxsync(p->d);
+	error = vale_rxsync(p->r);
 	INVARIANT(error == 0 || errno == EINVAL);
 	INVARIANT(ring->head < ring->num_slots);
 	check_shown(p);
@@ -670,10 +685,10 @@ op_rxsync(struct port *p, const struct op *op)
 	digest_ring(ring);
 	/* A user that changed slots may find anything there. */
 	if (!p->touched)
-		digest_shown(p->d);
+		digest_shown(p->r);
 	/* A port that is going to sleep is woken by the next frame only. */
 	if (error == 0 && ring->cur == ring->tail)
-		INVARIANT(!readable(p->d));
+		INVARIANT(!readable(p->r));
 	for (n = 0; n < op->b && !nm_ring_empty(ring); n++)
 		ring->head = ring->cur = nm_ring_next(ring, ring->head);
 }
@@ -786,24 +801,25 @@ op_run(const struct op *op)
 		op_monitor(op);
 	if (p->d == NULL)
 		return;
+	p->r = vale_ring(p->d, op->a / PORTS % p->rings);
 	switch (op->kind % SWITCH_NOPS) {
 	case SWITCH_CLOSE:
 		vale_close(p->d);
 		p->d = NULL;
 		break;
 	case SWITCH_TX_SLOT:
-		op_slot(p, p->d->txring, op);
+		op_slot(p, p->r->txring, op);
 		break;
 	case SWITCH_RX_SLOT:
-		op_slot(p, p->d->rxring, op);
+		op_slot(p, p->r->rxring, op);
 		p->touched = true;
 		break;
 	case SWITCH_TX_HEAD:
-		p->d->txring->head = op->c;
+		p->r->txring->head = op->c;
 		break;
 	case SWITCH_RX_HEAD:
-		p->d->rxring->head = op->c;
-		p->d->rxring->cur = op->d;
+		p->r->rxring->head = op->c;
+		p->r->rxring->cur = op->d;
 		p->touched = true;
 		break;
 	case SWITCH_SEND:

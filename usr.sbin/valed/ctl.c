@@ -287,6 +287,7 @@ ctl_start(int fd)
 	int error;
 
 	ctl_listen = fd;
+	ctl_port_limit();
 	if (sem_init(&ctl_ready, 0, 0) == -1)
 		return (errno);
 	error = pthread_create(&thread, NULL, ctl_thread, NULL);

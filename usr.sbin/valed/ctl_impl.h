@@ -78,7 +78,12 @@ int	ctl_missed(struct ctl_conn *cc, size_t *size);
 int	ctl_attach(struct ctl_conn *cc, size_t *size);
 int	ctl_detach(struct ctl_conn *cc, size_t *size);
 
-/* ctl_port.c: serve the port until a request comes or the client leaves. */
+/*
+ * ctl_port.c: leave others half of the descriptors that this process may have.
+ * Before the first request.
+ */
+void	ctl_port_limit(void);
+/* Serve the port until a request comes or the client leaves. */
 void	ctl_port_serve(struct ctl_conn *cc);
 /* Close the port. */
 void	ctl_port_close(struct ctl_conn *cc);

@@ -22,6 +22,7 @@
 
 #include <sys/param.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -38,6 +39,39 @@
 #define	CTL_LOOKS	64
 /* Batches after which requests are looked for. */
 #define	CTL_BATCHES	64
+
+/*
+ * Ring pairs of all ports, without each port's first: their sockets must not be
+ * all the descriptors that valed may have.
+ */
+static uint32_t more_rings;	/* atomic */
+static uint32_t more_rings_max = UINT32_MAX;
+
+void
+ctl_port_limit(void)
+{
+	struct rlimit rl;
+
+	/* A ring pair has two. */
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
+		more_rings_max = MIN(rl.rlim_cur / 4, UINT32_MAX);
+}
+
+/* Reserve a port's ring pairs.  Returns an errno. */
+static int
+rings_reserve(unsigned int n)
+{
+	if (atomic_fetchadd_32(&more_rings, n - 1) + n - 1 <= more_rings_max)
+		return (0);
+	atomic_subtract_32(&more_rings, n - 1);
+	return (EMFILE);
+}
+
+static void
+rings_release(unsigned int n)
+{
+	atomic_subtract_32(&more_rings, n - 1);
+}
 
 /* Any sender's thread. */
 static void
@@ -201,10 +235,13 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 	    ((reg->nr_flags & NR_MONITOR_RX) != 0 ? VALE_MIRROR_RX : 0);
 	size = roundup2(vale_shared_size(params, reg->nr_extra_bufs),
 	    VFU_DMA_PAGE);
+	error = rings_reserve(params->rings);
+	if (error != 0)
+		return (error);
 	vfu_dma_init(&cc->cc_dma, 0, port_pause, NULL);
 	error = vfu_fault_add(&cc->cc_dma, port_lost, cc);
 	if (error != 0)
-		return (error);
+		goto fail_fault;
 	error = kicks_open(cc->cc_kick, theirs, params->rings);
 	if (error != 0)
 		goto fail;
@@ -240,6 +277,8 @@ fail_memory:
 	kicks_close(theirs, params->rings);
 fail:
 	vfu_fault_remove(&cc->cc_dma);
+fail_fault:
+	rings_release(params->rings);
 	return (error);
 }
 
@@ -393,6 +432,7 @@ ctl_port_close(struct ctl_conn *cc)
 	vale_close(cc->cc_port);
 	cc->cc_port = NULL;
 	kicks_close(cc->cc_kick, cc->cc_params.rings);
+	rings_release(cc->cc_params.rings);
 	vfu_dma_reset(&cc->cc_dma);
 	vfu_fault_remove(&cc->cc_dma);
 }

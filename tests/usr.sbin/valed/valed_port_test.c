@@ -12,6 +12,7 @@
 #include <sys/param.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/systm.h>
 #include <sys/wait.h>
@@ -35,22 +36,38 @@
 #include "valed_run.h"
 #include "wait_until.h"
 
-/* Open a port with so many ring pairs, through the client alone. */
+/*
+ * Open a port with so many ring pairs, through the client alone.  NULL with
+ * errno if valed refuses it.
+ */
 static struct vale_client_port *
-client_open_rings(const char *name, unsigned int rings)
+client_try(const char *name, unsigned int rings)
 {
 	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
 	    .nr_tx_rings = rings };
 	struct vale_client_port *cp;
-	char why[128];
-	int fd;
+	int error, fd;
 
 	cp = calloc(1, sizeof(*cp));
 	fd = vale_client_connect(vale_client_path());
 	ATF_REQUIRE(cp != NULL && fd != -1);
-	ATF_REQUIRE_EQ_MSG(0, vale_client_open(cp, fd, name, &reg, why),
-	    "%s: %s", why, strerror(errno));
+	if (vale_client_open(cp, fd, name, &reg, NULL) == -1) {
+		error = errno;
+		close(fd);
+		free(cp);
+		errno = error;
+		return (NULL);
+	}
 	ATF_REQUIRE_EQ(rings, cp->cp_nrings);
+	return (cp);
+}
+
+static struct vale_client_port *
+client_open_rings(const char *name, unsigned int rings)
+{
+	struct vale_client_port *cp = client_try(name, rings);
+
+	ATF_REQUIRE_MSG(cp != NULL, "%s: %s", name, strerror(errno));
 	return (cp);
 }
 
@@ -453,6 +470,36 @@ VALED_TEST(other_rings, "An invalid head in one ring is counted, and kicks that 
 	wait_until(ports() == 0, "%u", ports());
 }
 
+TEST(descriptors, "Ports with many rings take up to half of valed's "
+    "descriptors; others find theirs, and what is closed is free again")
+{
+	const struct rlimit limit = { 400, 400 };
+	struct vale_client_port *cp[7];
+	char name[] = "vale0:p0";
+	unsigned int i;
+	pid_t valed;
+
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	valed = valed_run(atf_tc_get_config_var(tc, "srcdir"));
+	/* 400 / 4 ring pairs but the first of each. */
+	for (i = 0; i < 6; i++) {
+		name[sizeof(name) - 2] = '0' + i;
+		cp[i] = client_open_rings(name, 16);
+	}
+	ATF_CHECK_ERRNO(EMFILE, client_try("vale0:p6", 16) == NULL);
+	ATF_CHECK_ERRNO(EMFILE, client_try("vale0:p6", 12) == NULL);
+	cp[6] = client_open_rings("vale0:p6", 11);
+	client_close(client_open("vale0:one"));
+	ATF_CHECK_ERRNO(EMFILE, client_try("vale0:p7", 2) == NULL);
+	client_close(cp[5]);
+	wait_until((cp[5] = client_try("vale0:p7", 16)) != NULL, "%s",
+	    strerror(errno));
+	for (i = 0; i < 7; i++)
+		client_close(cp[i]);
+	wait_until(ports() == 0, "%u", ports());
+	valed_end(valed);
+}
+
 VALED_TEST(settings, "Addresses are listed; settings apply, and refuse what is "
     "out of range or does not exist")
 {
@@ -571,6 +618,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, killed);
 	ATF_TP_ADD_TC(tp, rings);
 	ATF_TP_ADD_TC(tp, other_rings);
+	ATF_TP_ADD_TC(tp, descriptors);
 	ATF_TP_ADD_TC(tp, settings);
 	ATF_TP_ADD_TC(tp, monitor);
 	ATF_TP_ADD_TC(tp, many);

@@ -132,17 +132,17 @@ const char *vale_name_error(const char *name);
 struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 
 /*
- * Close the port, with all its ring pairs: `d' is what vale_open() has returned.
- * Pending frames are dropped.
+ * Close the port, with all its ring pairs: `d' is what vale_open() has
+ * returned. Pending frames are dropped.
  */
 void	vale_close(struct vale_desc *d);
 
 /*
  * Ring pair `ring' of the port, 0 to the number that it was opened with less
- * one; 0 is what vale_open() has returned.  The two syncs and waiting are of the
- * ring pair, so several threads may use a port at once; all other functions are
- * of the port.  All rings are in one memory, and any slot may have any of its
- * buffers.  NULL and EINVAL if there is no such ring pair.
+ * one; 0 is what vale_open() has returned.  The two syncs and waiting are of
+ * the ring pair, so several threads may use a port at once; all other functions
+ * are of the port.  All rings are in one memory, and any slot may have any of
+ * its buffers.  NULL and EINVAL if there is no such ring pair.
  *
  * Frames from ring i go to ring i of other ports, modulo their number of rings.
  * From one ring to another, they arrive in the order in which they were sent.
@@ -250,8 +250,8 @@ int	vale_set_sink(struct vale_desc *d,
 	    void (*sink)(void *arg, struct frame_source *frames), void *arg);
 
 /*
- * The number of frames that the switch has dropped because a receive ring of the
- * port was full (rx_drop_full), or 0 in vale_netmap.c: the kernel does not
+ * The number of frames that the switch has dropped because a receive ring of
+ * the port was full (rx_drop_full), or 0 in vale_netmap.c: the kernel does not
  * count them.  Takes no lock.
  */
 uint64_t vale_missed(const struct vale_desc *d);
@@ -264,11 +264,11 @@ uint64_t vale_missed(const struct vale_desc *d);
  * Only in vale_switch.c.
  *
  * A port whose user is another process, which the switch does not trust.  Both
- * have mapped the same memory: a CSB for each ring pair at its beginning, behind
- * them the rings and buffers.  The rings are used as above, except that the user
- * publishes head and cur in the CSB, and finds the tail there (netmap's CSB
- * mode, with struct nm_csb_atok and nm_csb_ktoa of <net/netmap.h>).  For each
- * ring
+ * have mapped the same memory: a CSB for each ring pair at its beginning,
+ * behind them the rings and buffers.  The rings are used as above, except that
+ * the user publishes head and cur in the CSB, and finds the tail there
+ * (netmap's CSB mode, with struct nm_csb_atok and nm_csb_ktoa of
+ * <net/netmap.h>).  For each ring
  *
  *	the user	stores its cur and head with release semantics;
  *			if kern_need_kick of its transmit ring is set, clears it
@@ -340,9 +340,9 @@ bool	vale_shared_wait(struct vale_desc *d);
 
 /*
  * Counters of a port, of all its rings, since its creation.  "tx" counts what
- * the port sends to the switch; "rx" counts what the switch puts into the port's
- * rings, or its sink takes.  A frame is dropped in one place and counted there,
- * so that
+ * the port sends to the switch; "rx" counts what the switch puts into the
+ * port's rings, or its sink takes.  A frame is dropped in one place and counted
+ * there, so that
  *
  *	tx_frames = unicast + tx_flooded + all of tx_drop_*
  *	tx_copies = unicast + tx_flooded * (ports - 1)
@@ -470,11 +470,11 @@ int	vale_set_limit(const char *name, uint32_t limit);
 /*
  * Limit what port `name' sends, on all its rings together, to `conf', whose
  * members have their ranges in <dev/netmap/vale_rate_conf.h>; rc_rate is 0 for
- * no limit, the default.  Frames that exceed it are dropped (tx_drop_rate), and not learned from.  What
- * counts is a frame without FCS and virtio-net header; one that asks to be cut
- * counts as the frames that this makes.  The switch looks at the time once a
- * batch, with the resolution of a clock tick: a burst should be at least what
- * the rate allows in a tick.
+ * no limit, the default.  Frames that exceed it are dropped (tx_drop_rate), and
+ * not learned from.  What counts is a frame without FCS and virtio-net header;
+ * one that asks to be cut counts as the frames that this makes.  The switch
+ * looks at the time once a batch, with the resolution of a clock tick: a burst
+ * should be at least what the rate allows in a tick.
  *	EINVAL	out of range
  *	ENXIO	the port does not exist
  */

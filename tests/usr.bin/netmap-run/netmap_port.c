@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -159,6 +160,34 @@ port_take(struct port *p)
 
 	p->rx->head = p->rx->cur = p->rx->tail;
 	return (n);
+}
+
+short
+poll_one(int fd, short events, int ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = events, .revents = -1 };
+	int r = poll(&pfd, 1, ms);
+
+	ATF_REQUIRE_EQ_MSG(pfd.revents != 0, r, "%d, %#x: %s", r, pfd.revents,
+	    strerror(errno));
+	return (pfd.revents);
+}
+
+void *
+send_later(void *arg)
+{
+	usleep(20000);
+	port_send(arg, 60, 9);
+	return (NULL);
+}
+
+pthread_t
+later(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+
+	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, fn, arg));
+	return (thread);
 }
 
 static int

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <net/netmap_user.h>
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -65,6 +66,14 @@ void	port_send(struct port *p, uint16_t len, uint8_t seq);
 void	port_expect(struct port *p, uint16_t len, uint8_t seq);
 /* Take all frames that are in the ring. */
 unsigned int port_take(struct port *p);
+
+/* poll(2) of one descriptor.  Returns its events. */
+short	poll_one(int fd, short events, int ms);
+
+/* Start a thread with `fn'. */
+pthread_t later(void *(*fn)(void *), void *arg);
+/* For that: send a frame when the other has gone to sleep, or so. */
+void	*send_later(void *port);
 
 /* The number of ports of valed. */
 unsigned int ports(void);

@@ -56,15 +56,6 @@ registers(const char *name, const struct nmreq_register *reg)
 	return (error);
 }
 
-static short
-poll_one(int fd, short events, int ms)
-{
-	struct pollfd pfd = { .fd = fd, .events = events };
-
-	ATF_REQUIRE(poll(&pfd, 1, ms) != -1);
-	return (pfd.revents);
-}
-
 /* What netmap's libraries look for: the first and the number of the rings. */
 static void
 check_rings(const struct port *p, unsigned int first, unsigned int n)
@@ -205,24 +196,6 @@ NETMAP_TEST(refuses, "Rings that there are not, that are taken, and ports of "
 	vale_close(d);
 	wait_until(ports() == 0, "%u", ports());
 	ATF_CHECK_EQ(0, registers("vale0:a", &all));
-}
-
-/* A thread that sends a frame when the other has gone to sleep, or so. */
-static void *
-send_later(void *arg)
-{
-	usleep(20000);
-	port_send(arg, 60, 9);
-	return (NULL);
-}
-
-static pthread_t
-later(void *(*fn)(void *), void *arg)
-{
-	pthread_t thread;
-
-	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, fn, arg));
-	return (thread);
 }
 
 NETMAP_TEST(wakes, "A descriptor with one ring is ready for frames of that ring "

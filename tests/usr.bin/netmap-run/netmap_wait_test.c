@@ -27,35 +27,6 @@
 #include "netmap_port.h"
 #include "wait_until.h"
 
-/* A thread that sends a frame when the other has gone to sleep, or so. */
-static void *
-send_later(void *arg)
-{
-	usleep(20000);
-	port_send(arg, 60, 9);
-	return (NULL);
-}
-
-static pthread_t
-later(void *(*fn)(void *), void *arg)
-{
-	pthread_t thread;
-
-	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, fn, arg));
-	return (thread);
-}
-
-static short
-poll_one(int fd, short events, int ms)
-{
-	struct pollfd pfd = { .fd = fd, .events = events, .revents = -1 };
-	int r = poll(&pfd, 1, ms);
-
-	ATF_REQUIRE_EQ_MSG(pfd.revents != 0, r, "%d, %#x: %s", r, pfd.revents,
-	    strerror(errno));
-	return (pfd.revents);
-}
-
 NETMAP_TEST(polls, "poll(2) waits for frames and for space, and syncs")
 {
 	static const struct nmreq_register small = { .nr_tx_slots = 16 };

@@ -75,11 +75,12 @@ vc_show_ports(bool json)
 		len = strcspn(name, ":") + 1;
 		if (json)
 			json_array_append_new(list, json_pack(
-			    "{s:s, s:i, s:i, s:i, s:i}", "name", name,
+			    "{s:s, s:i, s:i, s:i, s:i, s:i}", "name", name,
 			    "bridge_idx", at,
 			    "port_idx", (int)ports.vp_info[i].pi_index,
 			    "tx_slots", (int)ports.vp_info[i].pi_tx_slots,
-			    "rx_slots", (int)ports.vp_info[i].pi_rx_slots));
+			    "rx_slots", (int)ports.vp_info[i].pi_rx_slots,
+			    "rings", (int)ports.vp_info[i].pi_rings));
 		else
 			printf("%s bridge_idx %d port_idx %u\n", name, at,
 			    ports.vp_info[i].pi_index);

@@ -133,7 +133,7 @@ struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 
 /*
  * Close the port, with all its ring pairs: `d' is what vale_open() has
- * returned. Pending frames are dropped.
+ * returned.  Pending frames are dropped.
  */
 void	vale_close(struct vale_desc *d);
 

@@ -21,7 +21,8 @@
  *				NS_INDIRECT are copied first.
  *	vale_netmap.c		FreeBSD: the switches are the kernel's, through
  *				/dev/netmap.  It ignores VALE_RING_POLLED, has
- *				no sinks and no monitors, and lacks the section
+ *				no sinks, no monitors and one ring pair a port,
+ *				and lacks the section
  *				"Switches of this process": valectl(8) lists the
  *				ports, and vale_learn(4) has addresses and
  *				limits.

@@ -24,8 +24,8 @@
  *
  *	vale_lock	the list of switches and their ports
  *	vs_gate		a change of a switch; senders wait for it here
- *	rq_lock		a port's receive side, for a few instructions; a thread
- *			owns one at a time
+ *	rq_lock		a receive ring, for a few instructions; a thread owns
+ *			one at a time
  *	vp_rate_lock	the bucket of a port's limit, for a batch; a thread that
  *			owns it takes no other
  *

@@ -310,14 +310,14 @@ ring_share(struct vale_port *port, const struct vale_shared *shared)
 
 /* Initialize a ring pair of `port', whose region exists.  Returns an errno. */
 static int
-ring_init(struct vale_port *port, unsigned int i,
+ring_init(struct vale_port *port, unsigned int i, const char *name,
     const struct vale_params *params, const struct vale_shared *shared)
 {
 	struct vale_port *ring = port + i;
 	struct vale_desc *d = &ring->vp_desc;
 	int error;
 
-	memcpy(ring->vp_name, port->vp_name, sizeof(ring->vp_name));
+	memcpy(ring->vp_name, name, strlen(name));
 	ring->vp_monitor = params->monitor != 0;
 	ring->vp_ring = i;
 	ring->vp_nrings = params->rings;
@@ -376,7 +376,6 @@ port_open(const char *name, const struct vale_params *params,
 	if (port == NULL)
 		return (NULL);
 	memset(port, 0, p.rings * sizeof(*port));
-	memcpy(port->vp_name, name, strlen(name));
 	port->vp_mirror_what = p.monitor;
 	error = pthread_mutex_init(&port->vp_rate_lock, NULL);
 	if (error != 0)
@@ -385,7 +384,7 @@ port_open(const char *name, const struct vale_params *params,
 	if (error != 0)
 		goto fail_region;
 	for (n = 0; n < p.rings; n++) {
-		error = ring_init(port, n, &p, shared);
+		error = ring_init(port, n, name, &p, shared);
 		if (error != 0)
 			goto fail;
 	}

@@ -12,6 +12,7 @@
 #include <sys/param.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -359,6 +360,38 @@ NETMAP_TEST(threads, "Threads with a ring each use two ports at once, in order "
 	wait_until(ports() == 0, "%u", ports());
 }
 
+NETMAP_TEST(forks, "A child has the ports of its parent, and opens descriptors "
+    "of them; what it closes stays open there")
+{
+	struct port a = one_open("vale0:a", 2, 0), c;
+	struct port b = one_open("vale0:b", 2, 1);
+	pid_t pid;
+	int status;
+
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		c = one_open("vale0:a", 0, 1);
+		port_send(&c, 60, 1);
+		port_close(&c);
+		port_close(&a);
+		_exit(0);
+	}
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	ATF_CHECK_EQ(0, status);
+	port_expect(&b, 60, 1);
+	ATF_CHECK_EQ(2, ports());
+	port_send(&b, 60, 2);
+	c = one_open("vale0:a", 0, 1);
+	port_expect(&c, 60, 2);
+	port_close(&a);
+	port_send(&c, 60, 3);
+	port_expect(&b, 60, 3);
+	port_close(&c);
+	port_close(&b);
+	wait_until(ports() == 0, "%u", ports());
+}
+
 NETMAP_TEST(monitors, "A monitor is one of its own for each registration, with "
     "as many rings as it asks for")
 {
@@ -387,6 +420,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, wakes);
 	ATF_TP_ADD_TC(tp, many);
 	ATF_TP_ADD_TC(tp, threads);
+	ATF_TP_ADD_TC(tp, forks);
 	ATF_TP_ADD_TC(tp, monitors);
 	return (atf_no_error());
 }

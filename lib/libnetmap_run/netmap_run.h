@@ -17,8 +17,8 @@
  * A descriptor is one of epoll(7) without anything in it, which keeps the
  * number taken, and of which nothing but this library makes use.
  *
- * Locks, in the order in which they are taken: rd_lock, one request at a time of
- * a descriptor; the ports' lock, while one is opened or closed; rp_lock, one
+ * Locks, in the order in which they are taken: rd_lock, one request at a time
+ * of a descriptor; the ports' lock, while one is opened or closed; rp_lock, one
  * request at a time of a port; the table's lock, which is taken only if a
  * descriptor of /dev/netmap is opened, duplicated or closed, or has to do with
  * an epoll(7) descriptor.  No sync takes a lock, nor does any other wait.

@@ -118,7 +118,7 @@ desc_rings(struct run_desc *rd, const struct run_port *rp,
 	return (0);
 }
 
-/* Whether the descriptor has the rings of a direction: 0 transmit, 1 receive. */
+/* Whether the descriptor has rings of a direction: 0 transmit, 1 receive. */
 static bool
 desc_has(const struct run_desc *rd, unsigned int dir)
 {

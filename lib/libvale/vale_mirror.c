@@ -15,8 +15,8 @@
  * copied after it was delivered, whether or not the port had space.
  *
  * To a mirror the copies are frames of their sender, and of its ring: those for
- * which it has no space are dropped, and nobody waits for it.  It gets no frame that it sent
- * itself, and what it gets as a mirror is not mirrored again.
+ * which it has no space are dropped, and nobody waits for it.  It gets no frame
+ * that it sent itself, and what it gets as a mirror is not mirrored again.
  *
  * A mirror names its port.  While no port has the name, it gets nothing; a port
  * that is opened again with this name is mirrored again.

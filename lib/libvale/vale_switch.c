@@ -9,8 +9,8 @@
  *
  * During a transmit sync, a sender reads its switch's list of ports and writes
  * to other ports' memory, so both must stay.  A sender takes no lock for that:
- * it sets vt_busy of its own ring pair, so that senders share neither a lock nor
- * a cache line.  A thread that changes the list waits for every vt_busy:
+ * it sets vt_busy of its own ring pair, so that senders share neither a lock
+ * nor a cache line.  A thread that changes the list waits for every vt_busy:
  *
  *	sender				change
  *	vt_busy = 1			vs_changing = 1

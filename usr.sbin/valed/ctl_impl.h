@@ -33,7 +33,7 @@ struct ctl_conn {
 	int		 cc_fd;
 	int		 cc_passed[VALE_WIRE_FDS]; /* with the request */
 	unsigned int	 cc_npassed;
-	int		 cc_fds[VALE_WIRE_REPLY_FDS]; /* to send with the reply */
+	int		 cc_fds[VALE_WIRE_REPLY_FDS]; /* for the reply */
 	unsigned int	 cc_nfds;
 	/* The request, and the reply that takes its place. */
 	struct vale_wire *cc_wire;

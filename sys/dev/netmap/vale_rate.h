@@ -8,9 +8,9 @@
  * A token bucket: the limit of what one sender may send.  The user-space switch
  * (lib/libvale) and vale_learn(4) have one for each sender.
  *
- * The bucket has no lock: one thread at a time may use it.  vale_rate_set() must
- * be called while no other thread does: the switches stop their senders for a
- * change, so it takes effect as a whole.
+ * The bucket has no lock: one thread at a time may use it.  vale_rate_set()
+ * must be called while no other thread does: the switches stop their senders
+ * for a change, so it takes effect as a whole.
  * Time is an argument: nanoseconds of a monotonic clock.  A clock that stands
  * still, or goes back by a tick, adds no tokens.
  */

@@ -199,8 +199,8 @@ NETMAP_TEST(refuses, "Rings that there are not, that are taken, and ports of "
 	ATF_CHECK_EQ(0, registers("vale0:a", &all));
 }
 
-NETMAP_TEST(wakes, "A descriptor with one ring is ready for frames of that ring "
-    "only, one with all for any; space is of a ring, too")
+NETMAP_TEST(wakes, "A descriptor with one ring is ready for frames of that "
+    "ring only, one with all for any; space is of a ring, too")
 {
 	struct port a[2] = { one_open("vale0:a", 2, 0),
 	    one_open("vale0:a", 2, 1) };

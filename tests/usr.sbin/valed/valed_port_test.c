@@ -433,8 +433,8 @@ VALED_TEST(rings, "Frames of each ring go to that ring of another port, modulo "
 	wait_until(ports() == 0, "%u", ports());
 }
 
-VALED_TEST(other_rings, "An invalid head in one ring is counted, and kicks that "
-    "nobody reads fill a socket; the other rings go on")
+VALED_TEST(other_rings, "An invalid head in one ring is counted, and kicks "
+    "that nobody reads fill a socket; the other rings go on")
 {
 	struct vale_client_port *cp = client_open_rings("vale0:a", 3);
 	struct vale_desc *b = t_open("vale0:b", 64, 64);

@@ -292,7 +292,7 @@ ATF_TC_BODY(given_back, tc)
 	watch = false;
 }
 
-/* Let each call that opens a port of a new switch fail.  Returns their number. */
+/* Let each call fail that opens a port of a new switch.  Returns how many. */
 static int
 fail_each(unsigned int rings)
 {

@@ -45,8 +45,8 @@ ring_of(struct vale_desc *d, unsigned int ring)
 	return (r);
 }
 
-TEST(params, "A port has the rings that were asked for, in one memory, each with "
-    "its own buffers; other numbers are refused")
+TEST(params, "A port has the rings that were asked for, in one memory, each "
+    "with its own buffers; other numbers are refused")
 {
 	static const struct vale_params bad[] = {
 		{ .rings = VALE_RINGS_MAX + 1 },
@@ -197,7 +197,7 @@ TEST(buffers, "A slot of any ring may have any buffer of the port; an invalid "
 	struct netmap_ring *rx1 = ring_of(b, 1)->rxring;
 	uint32_t first, i, idx;
 
-	/* Buffers change places, between transmit rings and to a receive ring. */
+	/* Two transmit rings exchange buffers, then both kinds of ring do. */
 	t_make((uint8_t *)NETMAP_BUF(r0, r0->slot[5].buf_idx), 60, EVERYBODY, 1,
 	    7);
 	idx = r2->slot[0].buf_idx;

@@ -284,7 +284,7 @@ def guards():
 def no_guard():
     v = Server(A)
     with Driver("a.sock") as a:
-        guard, = guards()
+        guard, = wait_until(guards, "the guard")
         os.kill(guard, signal.SIGKILL)
         wait_until(lambda: not guards(), "the end of the guard")
         v.proc.send_signal(signal.SIGHUP)
@@ -298,7 +298,7 @@ def no_guard():
 def guard_lost():
     v = Server(A)
     with Driver("a.sock") as a:
-        guard, = guards()
+        guard, = wait_until(guards, "the guard")
         os.kill(guard, signal.SIGSTOP)
         v.proc.send_signal(signal.SIGHUP)
         v.hear(b"RELOADING=1\n")

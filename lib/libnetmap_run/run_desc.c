@@ -323,11 +323,15 @@ options_refuse(struct nmreq_header *hdr)
 	return (-1);
 }
 
-/* Whether a request has no name, that of a VALE port, or of a new interface. */
+/*
+ * Whether a request has no name, that of a VALE port, of a pipe, or of a new
+ * interface.
+ */
 static bool
 name_served(const struct nmreq_header *hdr)
 {
 	return (hdr->nr_name[0] == '\0' ||
+	    strpbrk(hdr->nr_name, "{}") != NULL ||
 	    hdr->nr_reqtype == NETMAP_REQ_VALE_NEWIF ||
 	    hdr->nr_reqtype == NETMAP_REQ_VALE_DELIF ||
 	    strncmp(hdr->nr_name, NM_BDG_NAME, strlen(NM_BDG_NAME)) == 0);
@@ -397,13 +401,30 @@ legacy_register(const struct nmreq *nmr, struct nmreq_register *reg)
 		    NR_REG_ONE_NIC : NR_REG_ALL_NIC;
 }
 
+/* A pipe was named by its number: now it is a part of the name. */
+static void
+legacy_pipe(struct nmreq_header *hdr, struct nmreq_register *reg)
+{
+	const size_t len = strlen(hdr->nr_name);
+
+	if (reg->nr_mode != NR_REG_PIPE_MASTER &&
+	    reg->nr_mode != NR_REG_PIPE_SLAVE)
+		return;
+	snprintf(hdr->nr_name + len, sizeof(hdr->nr_name) - len, "%c%u",
+	    reg->nr_mode == NR_REG_PIPE_MASTER ? '{' : '}', reg->nr_ringid);
+	reg->nr_mode = NR_REG_ALL_NIC;
+	reg->nr_ringid = 0;
+}
+
 /* NIOCREGIF.  Returns the request, or 0. */
 static uint16_t
-legacy_regif(const struct nmreq *nmr, union run_legacy *body)
+legacy_regif(const struct nmreq *nmr, struct nmreq_header *hdr,
+    union run_legacy *body)
 {
 	switch (nmr->nr_cmd) {
 	case 0:
 		legacy_register(nmr, &body->reg);
+		legacy_pipe(hdr, &body->reg);
 		return (NETMAP_REQ_REGISTER);
 	case NETMAP_BDG_ATTACH:
 		legacy_register(nmr, &body->attach.reg);
@@ -492,7 +513,7 @@ desc_legacy(struct run_desc *rd, unsigned long request, struct nmreq *nmr)
 	memset(&body, 0, sizeof(body));
 	memcpy(hdr.nr_name, nmr->nr_name, sizeof(nmr->nr_name) - 1);
 	hdr.nr_body = (uintptr_t)&body;
-	hdr.nr_reqtype = request == NIOCREGIF ? legacy_regif(nmr, &body) :
+	hdr.nr_reqtype = request == NIOCREGIF ? legacy_regif(nmr, &hdr, &body) :
 	    legacy_info(nmr, &body);
 	if (hdr.nr_reqtype == 0) {
 		errno = EOPNOTSUPP;

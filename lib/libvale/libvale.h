@@ -296,8 +296,12 @@ struct vale_shared {
 	uint32_t extra_bufs;	/* buffers that belong to no slot, in the list
 				   of nifp->ni_bufs_head; up to
 				   VALE_EXTRA_BUFS_MAX */
-	void	*memory;	/* vale_shared_size() bytes, zero-filled, from
-				   a page's beginning; until vale_close() */
+	void	*memory;	/* vale_shared_size() bytes, from a page's
+				   beginning; until vale_close().  Zero-filled,
+				   or that of a port which had the same numbers
+				   and is closed: slots keep their buffers */
+	size_t	more;		/* bytes behind them: slots may also have the
+				   buffers there */
 	/* Wake the user.  Any thread.  Must not wait, nor call this library. */
 	void	(*wake)(void *arg, unsigned int ring, bool tx);
 	void	*arg;
@@ -306,6 +310,9 @@ struct vale_shared {
 /* Bytes of memory that such a port needs, or 0 if a number is out of range. */
 size_t	vale_shared_size(const struct vale_params *params,
 	    uint32_t extra_bufs);
+
+/* Where in its memory buffer 0 would be; `params' must be in range. */
+size_t	vale_shared_bufs(const struct vale_params *params);
 
 /*
  * Open such a port, as vale_open() does.  Of its descriptors only the name may

@@ -166,9 +166,28 @@ vale_client_call(int fd, struct vale_client_call *call)
 	return (-1);
 }
 
-/* Map the memory.  valed lays it out; it is as trusted as a kernel. */
 static int
-port_map(struct vale_client_port *cp)
+pipe_map(struct vale_client_port *cp, unsigned int end)
+{
+	struct vale_client_ring *cr = &cp->cp_ring[0];
+
+	if (!vale_pipe_attach(&cp->cp_pipe, cp->cp_base, &cp->cp_reg, end)) {
+		munmap(cp->cp_base, cp->cp_reg.nr_memsize);
+		errno = EPROTO;
+		return (-1);
+	}
+	cr->cr_csb = cp->cp_pipe.pp_csb;
+	cr->cr_txring = cp->cp_pipe.pp_txring;
+	cr->cr_rxring = cp->cp_pipe.pp_rxring;
+	return (0);
+}
+
+/*
+ * Map the memory.  valed lays it out; it is as trusted as a kernel.  `end' is
+ * that of a pipe.
+ */
+static int
+port_map(struct vale_client_port *cp, unsigned int end)
 {
 	struct vale_client_ring *cr;
 	unsigned int i;
@@ -178,6 +197,8 @@ port_map(struct vale_client_port *cp)
 	if (cp->cp_base == MAP_FAILED)
 		return (-1);
 	cp->cp_nifp = (void *)(cp->cp_base + cp->cp_reg.nr_offset);
+	if (cp->cp_is_pipe)
+		return (pipe_map(cp, end));
 	for (i = 0; i < cp->cp_nrings; i++) {
 		cr = &cp->cp_ring[i];
 		cr->cr_csb = (struct vale_csb *)(void *)cp->cp_base + i;
@@ -216,9 +237,11 @@ vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 	struct vale_client_call call = { .hdr = &hdr, .body = &cp->cp_reg,
 	    .size = sizeof(cp->cp_reg), .reply = &cp->cp_reg,
 	    .reply_max = sizeof(cp->cp_reg) };
+	unsigned int end;
 	int error;
 
 	cp->cp_reg = *reg;
+	cp->cp_is_pipe = vale_pipe_name(name, &end) != 0;
 	if (snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name) >=
 	    (int)sizeof(hdr.nr_name)) {
 		errno = EINVAL;
@@ -235,7 +258,7 @@ vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 	}
 	cp->cp_gone = 0;
 	cp->cp_fd = fd;
-	if (port_map(cp) == -1) {
+	if (port_map(cp, end) == -1) {
 		error = errno;
 		goto fail;
 	}
@@ -290,14 +313,35 @@ ring_copy(struct netmap_ring *ring, uint32_t sent, uint32_t head)
 	}
 }
 
+/* If the socket is full, the other side has not read earlier kicks. */
+static void
+kick_send(int fd)
+{
+	(void)send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* The user has published slots: kick valed, if it asks for that. */
 static void
 ring_kick(struct vale_client_port *cp, struct vale_csb *csb)
 {
 	if (atomic_load_32(&csb->tx_ktoa.kern_need_kick) != 0 &&
 	    atomic_swap_32(&csb->tx_ktoa.kern_need_kick, 0) != 0)
-		(void)send(cp->cp_ring[0].cr_tx_kick, "", 1,
-		    MSG_DONTWAIT | MSG_NOSIGNAL);
+		kick_send(cp->cp_ring[0].cr_tx_kick);
+}
+
+/* A sync of an end of a pipe. */
+static int
+pipe_sync(struct vale_client_port *cp, struct netmap_ring *ring,
+    int (*sync)(struct vale_pipe *, bool *), int fd)
+{
+	bool kick;
+
+	if (sync(&cp->cp_pipe, &kick) == -1)
+		return (-1);
+	if (kick)
+		kick_send(fd);
+	ring_stamp(ring);
+	return (0);
 }
 
 int
@@ -307,6 +351,9 @@ vale_client_txsync(struct vale_client_port *cp, unsigned int i)
 	struct vale_csb *csb = cp->cp_ring[i].cr_csb;
 	uint32_t head = ring->head, sent = atomic_load_32(&csb->tx_atok.head);
 
+	if (cp->cp_is_pipe)
+		return (pipe_sync(cp, ring, vale_pipe_txsync,
+		    cp->cp_ring[i].cr_tx_kick));
 	if ((cp->cp_reg.nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0) {
 		if (head == sent)
 			return (0);
@@ -352,6 +399,9 @@ vale_client_rxsync(struct vale_client_port *cp, unsigned int i)
 	struct vale_csb *csb = cp->cp_ring[i].cr_csb;
 	uint32_t cur = ring->cur, head = ring->head;
 
+	if (cp->cp_is_pipe)
+		return (pipe_sync(cp, ring, vale_pipe_rxsync,
+		    cp->cp_ring[i].cr_rx_kick));
 	if (head >= ring->num_slots || cur >= ring->num_slots) {
 		ring->head = ring->cur = csb->rx_atok.head;
 		errno = EINVAL;
@@ -371,6 +421,8 @@ vale_client_rxwait(struct vale_client_port *cp, unsigned int i)
 	struct vale_csb *csb = cr->cr_csb;
 
 	kick_drain(cp, cr->cr_rx_kick);
+	if (cp->cp_is_pipe)
+		return (vale_pipe_rxwait(&cp->cp_pipe));
 	atomic_store_32(&csb->rx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
 	cr->cr_rxring->tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
@@ -384,6 +436,8 @@ vale_client_txwait(struct vale_client_port *cp, unsigned int i)
 	struct vale_csb *csb = cr->cr_csb;
 
 	kick_drain(cp, cr->cr_tx_kick);
+	if (cp->cp_is_pipe)
+		return (vale_pipe_txwait(&cp->cp_pipe));
 	atomic_store_32(&csb->tx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
 	cr->cr_txring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vale_pipe.h"
 #include "vale_wire.h"
 
 /*
@@ -63,7 +64,7 @@ int	vale_client_call(int fd, struct vale_client_call *call);
 
 /* A ring pair of such a port. */
 struct vale_client_ring {
-	struct vale_csb		*cr_csb;
+	struct vale_csb		*cr_csb;	/* this side's indexes: atok */
 	struct netmap_ring	*cr_txring;
 	struct netmap_ring	*cr_rxring;
 	int			 cr_tx_kick;	/* sockets to wait for */
@@ -71,7 +72,7 @@ struct vale_client_ring {
 };
 
 /*
- * An open port in valed.  The rings are netmap's; the two syncs below take the
+ * An open port in valed, or an end of a pipe.  The rings are netmap's; the two syncs below take the
  * place of NIOCTXSYNC and NIOCRXSYNC, of one ring each.
  */
 struct vale_client_port {
@@ -82,6 +83,8 @@ struct vale_client_port {
 	unsigned int		 cp_nrings;	/* ring pairs */
 	struct vale_client_ring	 cp_ring[VALE_RINGS_MAX];
 	struct nmreq_register	 cp_reg;	/* as valed has granted it */
+	bool			 cp_is_pipe;
+	struct vale_pipe	 cp_pipe;
 	uint32_t		 cp_gone;	/* valed has ended; set by
 						   the functions that wait;
 						   atomic */

@@ -56,10 +56,9 @@
 
 #include "frame_cut.h"
 #include "libvale.h"
+#include "vale_layout.h"
 
 #define	VALE_CACHE_LINE	64
-#define	VALE_BUF_SIZE	2048	/* bytes; netmap's default */
-#define	VALE_BUF_FIRST	2	/* no slot has buffer 0 or 1, as in netmap */
 #define	VALE_INDIRECT_MAX UINT16_MAX	/* bytes: what slot.len can hold */
 #define	VALE_COPY_SIZE	(4 * VALE_FRAME_MAX)	/* bytes */
 
@@ -335,6 +334,8 @@ vale_port_shared(const struct vale_port *port)
 /* vale_region.c.  All numbers must be within their limits, without defaults. */
 size_t	vale_region_size(const struct vale_params *params,
 	    uint32_t extra_bufs);
+/* The offset of buffer 0. */
+size_t	vale_region_bufs(const struct vale_params *params);
 /*
  * In the memory of `shared', or in its own if that is NULL.  *vr is that of
  * ring pair 0.  0 or ENOMEM.
@@ -349,7 +350,7 @@ void	vale_region_destroy(struct vale_region *vr);
 static inline uint8_t *
 vale_region_buf(const struct vale_region *vr, uint32_t idx)
 {
-	if (idx < VALE_BUF_FIRST || idx >= vr->vr_nbufs)
+	if (!vale_buf_valid(idx, vr->vr_nbufs))
 		return (NULL);
 	return ((uint8_t *)vr->vr_bufs + (size_t)idx * VALE_BUF_SIZE);
 }

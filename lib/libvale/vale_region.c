@@ -14,6 +14,9 @@
  * netmap has it, and those of the receive rings.  A slot of any ring may have
  * any of them.  The CSBs serve users in other processes (vale_shared.c).
  *
+ * Memory that a user in another process has may go on behind that, for pipes
+ * (vale_pipe.h).  Buffers are numbered to its end, and slots may have those, too.
+ *
  * Buffers start on a page boundary.  A page that nobody touches uses no memory,
  * so the transmit buffers of a port that sends NS_INDIRECT slots only use none.
  *
@@ -29,43 +32,27 @@
 
 #include "vale_impl.h"
 
-#define	REGION_PAGE	4096
-
 #ifndef MAP_NORESERVE
 #define	MAP_NORESERVE	0
 #endif
 
-/* Set a field that <net/netmap.h> declares const. */
-#define	REGION_SET(type, field, value)					\
-	(*(type *)(uintptr_t)&(field) = (value))
-
-static size_t
-region_align(size_t size, size_t to)
-{
-	return ((size + to - 1) & ~(to - 1));
-}
-
-static size_t
-region_ring_size(uint32_t nslots)
-{
-	return (region_align(sizeof(struct netmap_ring) +
-	    nslots * sizeof(struct netmap_slot), NM_CACHE_ALIGN));
-}
-
+/*
+ * A slot keeps its buffer if it has a valid one: in memory that an earlier port
+ * was in, the others may be in slots of pipes.
+ */
 static void
 region_ring_init(struct vale_region *vr, struct netmap_ring *ring,
     uint16_t ringid, uint16_t dir, uint32_t nslots, uint32_t first_buf)
 {
-	uint32_t i;
+	uint32_t i, idx;
 
-	REGION_SET(int64_t, ring->buf_ofs, vr->vr_bufs - (char *)ring);
-	REGION_SET(uint32_t, ring->num_slots, nslots);
-	REGION_SET(uint32_t, ring->nr_buf_size, VALE_BUF_SIZE);
-	REGION_SET(uint16_t, ring->ringid, ringid);
-	REGION_SET(uint16_t, ring->dir, dir);
-	REGION_SET(uint64_t, ring->buf_align, NM_CACHE_ALIGN);
-	for (i = 0; i < nslots; i++)
-		ring->slot[i].buf_idx = first_buf + i;
+	vale_ring_init(ring, vr->vr_bufs - (char *)ring, ringid, dir, nslots);
+	for (i = 0; i < nslots; i++) {
+		idx = atomic_load_32(&ring->slot[i].buf_idx);
+		if (!vale_buf_valid(idx, vr->vr_nbufs))
+			idx = first_buf + i;
+		ring->slot[i] = (struct netmap_slot){ .buf_idx = idx };
+	}
 }
 
 /* Where everything is, from the beginning, and the number of buffers. */
@@ -88,19 +75,28 @@ region_layout(struct region_layout *rl, const struct vale_params *params,
 {
 	const uint32_t n = params->rings;
 
-	rl->rl_nifp = region_align(n * sizeof(struct vale_csb),
+	rl->rl_nifp = vale_layout_align(n * sizeof(struct vale_csb),
 	    NM_CACHE_ALIGN);
-	rl->rl_tx = region_align(rl->rl_nifp + (n > 1 ? 1 + n : 1) *
+	rl->rl_tx = vale_layout_align(rl->rl_nifp + (n > 1 ? 1 + n : 1) *
 	    VALE_NIFP_SIZE(n), NM_CACHE_ALIGN);
-	rl->rl_tx_size = region_ring_size(params->tx_slots);
+	rl->rl_tx_size = vale_ring_size(params->tx_slots);
 	rl->rl_rx = rl->rl_tx + n * rl->rl_tx_size;
-	rl->rl_rx_size = region_ring_size(params->rx_slots);
-	rl->rl_bufs = region_align(rl->rl_rx + n * rl->rl_rx_size,
-	    REGION_PAGE);
+	rl->rl_rx_size = vale_ring_size(params->rx_slots);
+	rl->rl_bufs = vale_layout_align(rl->rl_rx + n * rl->rl_rx_size,
+	    VALE_PAGE);
 	rl->rl_extra_buf = VALE_BUF_FIRST + n * params->tx_slots;
 	rl->rl_rx_buf = rl->rl_extra_buf + extra_bufs;
 	rl->rl_nbufs = rl->rl_rx_buf + n * params->rx_slots;
 	rl->rl_size = rl->rl_bufs + (size_t)rl->rl_nbufs * VALE_BUF_SIZE;
+}
+
+size_t
+vale_region_bufs(const struct vale_params *params)
+{
+	struct region_layout rl;
+
+	region_layout(&rl, params, 0);
+	return (rl.rl_bufs);
 }
 
 size_t
@@ -164,16 +160,12 @@ region_nifp_init(const struct vale_region *vr, const struct region_layout *rl,
 	struct vale_region at = *vr;
 	uint32_t i;
 
-	strncpy(nifp->ni_name, name, sizeof(nifp->ni_name) - 1);
-	REGION_SET(uint32_t, nifp->ni_version, NETMAP_API);
-	REGION_SET(uint32_t, nifp->ni_flags, NI_PRIV_MEM);
-	REGION_SET(uint32_t, nifp->ni_tx_rings, n);
-	REGION_SET(uint32_t, nifp->ni_rx_rings, n);
+	vale_nifp_init(nifp, name, n);
 	for (i = first; i < end; i++) {
 		region_find_ring(&at, rl, i, params);
-		REGION_SET(ssize_t, nifp->ring_ofs[i],
+		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[i],
 		    (char *)at.vr_txring - (char *)nifp);
-		REGION_SET(ssize_t, nifp->ring_ofs[n + i],
+		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[n + i],
 		    (char *)at.vr_rxring - (char *)nifp);
 	}
 }
@@ -223,9 +215,13 @@ vale_region_create(struct vale_region *vr, const char *name,
 	vr->vr_base = base;
 	vr->vr_size = rl.rl_size;
 	vr->vr_nbufs = rl.rl_nbufs;
+	if (shared != NULL)
+		vr->vr_nbufs += shared->more / VALE_BUF_SIZE;
 	vr->vr_nifp = (void *)(base + rl.rl_nifp);
 	vr->vr_bufs = base + rl.rl_bufs;
 	region_find_ring(vr, &rl, 0, params);
+	/* What an earlier port has left there. */
+	memset(base, 0, rl.rl_tx);
 	region_init(vr, &rl, name, params);
 	region_list_init(vr, rl.rl_extra_buf, extra_bufs);
 	return (0);

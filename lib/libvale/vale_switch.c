@@ -294,6 +294,15 @@ vale_shared_size(const struct vale_params *params, uint32_t extra_bufs)
 	    vale_region_size(&p, extra_bufs) : 0);
 }
 
+size_t
+vale_shared_bufs(const struct vale_params *params)
+{
+	struct vale_params p = *params;
+
+	(void)port_params(&p);
+	return (vale_region_bufs(&p));
+}
+
 /* The ring pair's rings are those of another process. */
 static void
 ring_share(struct vale_port *port, const struct vale_shared *shared)

@@ -64,12 +64,6 @@ static sem_t ctl_ready;		/* the thread has dropped its privileges, */
 static int ctl_error;		/* or this errno */
 static struct ctl_conn ctl_conns[CTL_MAX];
 
-unsigned int
-ctl_index(const struct ctl_conn *cc)
-{
-	return (cc - ctl_conns);
-}
-
 int
 ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
 {
@@ -216,6 +210,8 @@ ctl_conn_thread(void *arg)
 	} while (ctl_serve_request(cc));
 	if (cc->cc_port != NULL)
 		ctl_port_close(cc);
+	if (cc->cc_pipe != NULL)
+		ctl_pipe_close(cc);
 	close(cc->cc_fd);
 	free(cc->cc_wire);
 	atomic_store_rel_32(&cc->cc_used, 0);
@@ -242,6 +238,7 @@ ctl_accept(int fd)
 	cc->cc_body = cc->cc_wire + 1;
 	cc->cc_fd = fd;
 	cc->cc_port = NULL;
+	cc->cc_pipe = NULL;
 	cc->cc_nfds = 0;
 	cc->cc_used = 1;
 	pthread_attr_init(&attr);

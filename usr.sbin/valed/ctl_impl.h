@@ -22,6 +22,9 @@
 #include "vale_wire.h"
 #include "vfu_dma.h"
 
+struct ctl_memory;
+struct ctl_pipe;
+
 /* The sockets of a ring pair. */
 struct ctl_kick {
 	int		 tx;
@@ -43,14 +46,15 @@ struct ctl_conn {
 	struct vale_params cc_params;
 	unsigned int	 cc_header;	/* bytes: vale_set_header() */
 	struct ctl_kick	 cc_kick[VALE_RINGS_MAX];	/* cc_params.rings */
-	struct vfu_dma	 cc_dma;	/* its memory */
+	struct vfu_dma	 cc_dma;	/* its memory, mapped */
+	struct ctl_memory *cc_memory;	/* of the port, or the pipe */
+	/* An end of a pipe, or NULL.  ctl_pipe.c. */
+	struct ctl_pipe	*cc_pipe;
+	unsigned int	 cc_end;
 };
 
 /* Bytes of a body. */
 #define	CTL_BODY_MAX	(VALE_WIRE_MAX - sizeof(struct vale_wire))
-
-/* The number of its slot: 0 to CTL_MAX - 1. */
-unsigned int ctl_index(const struct ctl_conn *cc);
 
 /* Say what is wrong with a request.  Returns `error'. */
 int	ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
@@ -87,5 +91,11 @@ void	ctl_port_limit(void);
 void	ctl_port_serve(struct ctl_conn *cc);
 /* Close the port. */
 void	ctl_port_close(struct ctl_conn *cc);
+
+/* ctl_pipe.c: requests for the name of a pipe. */
+int	ctl_pipe_register(struct ctl_conn *cc, size_t *size);
+int	ctl_pipe_info(struct ctl_conn *cc, size_t *size);
+/* Close the connection's end. */
+void	ctl_pipe_close(struct ctl_conn *cc);
 
 #endif /* !_CTL_IMPL_H_ */

@@ -7,9 +7,8 @@
 /*
  * The control socket: ports of other processes (libvale.h, struct vale_csb).
  *
- * A port's memory is a memfd that can neither shrink nor grow.  Its user can
- * punch holes into it; if there is no page to fill one, the client is dropped
- * (vfu_fault.h).
+ * A port's memory (ctl_memory.h) is mapped.  Its users can punch holes into it;
+ * if there is no page to fill one, the port's client is dropped (vfu_fault.h).
  *
  * Kicks are bytes on a pair of sockets for each ring, of which the client has
  * one.  valed writes without waiting, whatever the client does with its own: an
@@ -33,7 +32,9 @@
 #include <unistd.h>
 
 #include "ctl_impl.h"
+#include "ctl_memory.h"
 #include "frame_vnet.h"
+#include "vale_pipe.h"
 #include "vfu_fault.h"
 
 #define	CTL_LOOKS	64
@@ -100,28 +101,33 @@ port_pause(void *arg __unused, bool paused __unused)
 {
 }
 
-/* Create and map the port's memory.  Returns it, or NULL with errno. */
+/* Have memory for the port, and map it.  Returns it, or NULL with errno. */
 static void *
-port_memory(struct ctl_conn *cc, size_t size, int *fdp)
+port_memory(struct ctl_conn *cc, uint32_t extra_bufs)
 {
+	struct vale_params params = cc->cc_params;
+	struct ctl_memory *mm;
 	const char *why;
-	int error, fd;
+	int error;
 
-	fd = memfd_create("vale", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd == -1)
+	if (params.tx_slots == 0)
+		params.tx_slots = VALE_SLOTS_DEFAULT;
+	if (params.rx_slots == 0)
+		params.rx_slots = VALE_SLOTS_DEFAULT;
+	mm = ctl_memory_open(params.monitor != 0 ? NULL :
+	    cc->cc_wire->vw_header.nr_name, &params, extra_bufs);
+	if (mm == NULL)
 		return (NULL);
-	if (ftruncate(fd, size) == -1 || fcntl(fd, F_ADD_SEALS,
-	    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == -1)
-		error = errno;
-	else
-		error = vfu_dma_map(&cc->cc_dma, fd, 0, 0, size, true, &why);
+	error = vfu_dma_map(&cc->cc_dma, mm->mm_fd, 0, 0, mm->mm_size, true,
+	    &why);
 	if (error != 0) {
-		close(fd);
+		ctl_memory_closed(mm);
 		errno = error;
 		return (NULL);
 	}
-	*fdp = fd;
-	return (vfu_dma_addr(&cc->cc_dma, 0, size));
+	cc->cc_params = params;
+	cc->cc_memory = mm;
+	return (vfu_dma_addr(&cc->cc_dma, 0, mm->mm_size));
 }
 
 /* How many ring pairs are asked for. */
@@ -138,7 +144,7 @@ register_check(struct ctl_conn *cc, const struct nmreq_register *reg)
 	const unsigned int rings = register_rings(reg);
 	const char *error = vale_name_error(cc->cc_wire->vw_header.nr_name);
 
-	if (cc->cc_port != NULL)
+	if (cc->cc_port != NULL || cc->cc_pipe != NULL)
 		return (ctl_why(cc, EBUSY, "the connection has a port"));
 	if (error != NULL)
 		return (ctl_why(cc, EINVAL, "%s", error));
@@ -224,7 +230,6 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 	struct ctl_kick theirs[VALE_RINGS_MAX];
 	unsigned int i;
 	int error, memory;
-	size_t size;
 
 	params->rings = register_rings(reg);
 	params->tx_slots = reg->nr_tx_slots;
@@ -233,8 +238,6 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 	params->monitor =
 	    ((reg->nr_flags & NR_MONITOR_TX) != 0 ? VALE_MIRROR_TX : 0) |
 	    ((reg->nr_flags & NR_MONITOR_RX) != 0 ? VALE_MIRROR_RX : 0);
-	size = roundup2(vale_shared_size(params, reg->nr_extra_bufs),
-	    VFU_DMA_PAGE);
 	error = rings_reserve(params->rings);
 	if (error != 0)
 		return (error);
@@ -245,25 +248,27 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 	error = kicks_open(cc->cc_kick, theirs, params->rings);
 	if (error != 0)
 		goto fail;
-	shared.memory = port_memory(cc, size, &memory);
+	shared.memory = port_memory(cc, reg->nr_extra_bufs);
 	if (shared.memory == NULL) {
 		error = errno;
 		goto fail_memory;
 	}
+	memory = fcntl(cc->cc_memory->mm_fd, F_DUPFD_CLOEXEC, 0);
+	if (memory == -1) {
+		error = errno;
+		goto fail_dup;
+	}
+	shared.more = cc->cc_memory->mm_size - cc->cc_memory->mm_port_size;
 	cc->cc_header = 0;
 	cc->cc_port = vale_open_shared(cc->cc_wire->vw_header.nr_name, params,
 	    &shared);
 	if (cc->cc_port == NULL) {
 		error = errno;
-		vfu_dma_reset(&cc->cc_dma);
-		close(memory);
-		goto fail_memory;
+		goto fail_open;
 	}
-	if (params->tx_slots == 0)
-		params->tx_slots = VALE_SLOTS_DEFAULT;
-	if (params->rx_slots == 0)
-		params->rx_slots = VALE_SLOTS_DEFAULT;
-	reg->nr_memsize = size;
+	if (params->monitor == 0)
+		ctl_memory_opened(cc->cc_memory, cc->cc_port->name);
+	reg->nr_memsize = cc->cc_memory->mm_size;
 	reg->nr_offset = vale_shared_offset(cc->cc_port);
 	cc->cc_fds[cc->cc_nfds++] = memory;
 	for (i = 0; i < params->rings; i++) {
@@ -272,6 +277,11 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 	}
 	return (0);
 
+fail_open:
+	close(memory);
+fail_dup:
+	vfu_dma_reset(&cc->cc_dma);
+	ctl_memory_closed(cc->cc_memory);
 fail_memory:
 	kicks_close(cc->cc_kick, params->rings);
 	kicks_close(theirs, params->rings);
@@ -289,16 +299,18 @@ port_describe(struct ctl_conn *cc, struct nmreq_register *reg)
 	reg->nr_tx_slots = cc->cc_params.tx_slots;
 	reg->nr_rx_slots = cc->cc_params.rx_slots;
 	reg->nr_tx_rings = reg->nr_rx_rings = cc->cc_params.rings;
-	/* No other port has the same memory; 1 is netmap's own. */
-	reg->nr_mem_id = 2 + ctl_index(cc);
+	reg->nr_mem_id = CTL_MEMORY_ID(cc->cc_memory);
 }
 
 int
 ctl_register(struct ctl_conn *cc, size_t *size)
 {
 	struct nmreq_register *reg = cc->cc_body;
+	unsigned int end;
 	int error;
 
+	if (vale_pipe_name(cc->cc_wire->vw_header.nr_name, &end) != 0)
+		return (ctl_pipe_register(cc, size));
 	error = register_check(cc, reg);
 	if (error != 0)
 		return (error);
@@ -435,4 +447,5 @@ ctl_port_close(struct ctl_conn *cc)
 	rings_release(cc->cc_params.rings);
 	vfu_dma_reset(&cc->cc_dma);
 	vfu_fault_remove(&cc->cc_dma);
+	ctl_memory_closed(cc->cc_memory);
 }

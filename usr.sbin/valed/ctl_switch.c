@@ -20,6 +20,8 @@
 #include <string.h>
 
 #include "ctl_impl.h"
+#include "ctl_memory.h"
+#include "vale_pipe.h"
 
 static int
 no_switch(struct ctl_conn *cc)
@@ -73,10 +75,21 @@ ctl_info(struct ctl_conn *cc, size_t *size)
 {
 	struct nmreq_port_info_get *info = cc->cc_body;
 	struct place pl = { .pl_name = cc->cc_wire->vw_header.nr_name };
+	struct ctl_memory *mm;
+	unsigned int end;
 
+	if (vale_pipe_name(pl.pl_name, &end) != 0)
+		return (ctl_pipe_info(cc, size));
 	if (!place_find(&pl))
 		return (no_port(cc));
 	memset(info, 0, sizeof(*info));
+	ctl_memories_lock();
+	mm = ctl_memory_find(pl.pl_name);
+	if (mm != NULL && mm->mm_port) {
+		info->nr_memsize = mm->mm_size;
+		info->nr_mem_id = CTL_MEMORY_ID(mm);
+	}
+	ctl_memories_unlock();
 	info->nr_tx_slots = pl.pl_info.pi_tx_slots;
 	info->nr_rx_slots = pl.pl_info.pi_rx_slots;
 	info->nr_tx_rings = info->nr_rx_rings = pl.pl_info.pi_rings;

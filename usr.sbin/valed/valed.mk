@@ -7,6 +7,7 @@
 #	VFU_SRCS	the vfio-user server and the adapters behind it
 #	HOSTIF_OPEN_SRCS opening an interface: valectl, too
 #	HOSTIF_SRCS	attached interfaces
+#	CTL_SRCS	the control socket's requests
 #	VALED_SRCS	the program around them
 
 VFU_SRCS=	adapter.c valed_log.c vfu_close.c vfu_device.c vfu_dma.c \
@@ -18,7 +19,9 @@ HOSTIF_OPEN_SRCS= hostif_drop.c hostif_open.c hostif_open_xdp.c
 HOSTIF_SRCS=	hostif.c hostif_link.c hostif_packet.c hostif_table.c	\
 		hostif_xdp.c ${HOSTIF_OPEN_SRCS}
 
-VALED_SRCS=	ctl.c ctl_hostif.c ctl_port.c ctl_switch.c valed.c	\
+CTL_SRCS=	ctl_hostif.c ctl_memory.c ctl_pipe.c ctl_port.c ctl_switch.c
+
+VALED_SRCS=	ctl.c valed.c ${CTL_SRCS}				\
 		valed_activation.c					\
 		valed_config.c valed_guard.c valed_notify.c valed_options.c \
 		valed_reload.c valed_sandbox.c valed_socket.c valed_stats.c \

@@ -182,8 +182,9 @@ rules_thread(scmp_filter_ctx ctx)
 }
 
 /*
- * Allow what ports of other processes take: memory that is sealed, and pairs of
- * sockets (ctl_port.c).  Standard output and error, which may be files, cannot
+ * Allow what ports of other processes take: memory that is sealed, pairs of
+ * sockets (ctl_port.c), and to read and write memory where it is not mapped
+ * (ctl_pipe.c).  Standard output and error, which may be files, cannot
  * be truncated.  Returns 0 or a negative errno.
  */
 static int
@@ -200,6 +201,13 @@ rules_control(scmp_filter_ctx ctx)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
 		    SCMP_SYS(socketpair), 1,
 		    SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(pread64),
+		    0);
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(pwrite64), 1,
+		    SCMP_A0(SCMP_CMP_GT, STDERR_FILENO, 0));
 	return (error);
 }
 

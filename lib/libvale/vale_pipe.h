@@ -1,0 +1,147 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Pipes, as netmap(4) has them: two ends, "vale0:x{1" the master and
+ * "vale0:x}1" the slave, with a transmit and a receive ring each.  What one end
+ * sends the other gets, without a copy: a sync hands over slots.
+ *
+ * Both ends are programs, and do all the work in their own syncs.  valed makes
+ * the memory and the sockets (ctl_pipe.c), and reads of the memory only slots,
+ * before the pipe is opened.
+ *
+ * A pipe lies in the memory of ports (vale_region.c), behind their buffers, and
+ * slots may have any buffer of that memory:
+ *
+ *	CSB of the master | of the slave | netmap_if of the master | of the slave
+ *	| master's transmit ring | slave's receive ring
+ *	| slave's transmit ring | master's receive ring | buffers of these rings
+ *
+ * Slots.  A direction has a transmit ring and a receive ring with the same
+ * number of slots, and a buffer for each.  Slot i of both rings belongs either
+ * to the sender, which finds the buffer in its own ring, or to the receiver,
+ * which finds it in its own:
+ *
+ *	released          published         released
+ *	   |  the receiver's  |  the sender's  |
+ *	   +------------------+----------------+
+ *	  rxsync moves       txsync moves
+ *
+ * The sender copies slots into the receiver's ring, and then publishes them;
+ * the receiver copies them back, with what it has left in them, and then
+ * releases them.  One slot is always the sender's, so that a full ring differs
+ * from an empty one.
+ *
+ * These two indexes are the whole state.  Each has one writer, in the CSB of its
+ * end: tx_atok.head is what it has published, rx_atok.head what it has released;
+ * ktoa is not used.  A program that is killed in a sync has changed only slots
+ * that are its own.  Who opens the end next goes on where the indexes are: what
+ * was published is received, and what was received and not released is received
+ * again.
+ *
+ * Wakeups.  Before an end sleeps, it sets appl_need_kick of its ring, and after
+ * a full barrier looks once more.  The other end stores its index, and after a
+ * full barrier looks at appl_need_kick; if it is set, it clears that, and kicks.
+ *
+ * The ends trust each other with the frames.  But an index that is not valid
+ * makes a sync fail, and leads nowhere else.
+ */
+
+#ifndef _VALE_PIPE_H_
+#define	_VALE_PIPE_H_
+
+#include <net/netmap.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libvale.h"
+
+/* Slots of a ring: VALE_SLOTS_MIN to this, as in netmap. */
+#define	VALE_PIPE_SLOTS_MAX	4096
+
+/* Ends, as indexes. */
+#define	VALE_PIPE_MASTER	0
+#define	VALE_PIPE_SLAVE		1
+
+/*
+ * The length of the part of `name' before the pipe, and its end in *end; 0 if
+ * `name' is not that of a pipe.  What is behind the brace is the pipe's name.
+ */
+size_t	vale_pipe_name(const char *name, unsigned int *end);
+
+/* Where everything is, from the pipe's beginning. */
+struct vale_pipe_layout {
+	uint32_t	pl_slots[2];	/* of the transmit ring of each end, and
+					   so of the receive ring of the other */
+	size_t		pl_csb[2];
+	size_t		pl_nifp[2];
+	size_t		pl_tx[2];
+	size_t		pl_rx[2];
+	size_t		pl_bufs;	/* its buffers, on a page */
+	size_t		pl_size;
+};
+
+/* Fill it in.  `slots' are those of the transmit rings. */
+void	vale_pipe_layout(struct vale_pipe_layout *pl, const uint32_t slots[2]);
+
+/*
+ * Initialize a pipe that no program has open.  `head' is a copy of its first
+ * pl_bufs bytes.  Slots keep their buffers if these are valid: those of ports
+ * and pipes are exchanged.
+ *
+ *	name	the part before the pipe
+ *	id	the pipe's name
+ *	bufs	how far buffer 0 of the memory is before the pipe, in bytes; a
+ *		multiple of a page
+ *	nbufs	the number of buffers of the memory, with 0 and 1
+ */
+void	vale_pipe_init(void *head, const struct vale_pipe_layout *pl,
+	    const char *name, const char *id, size_t bufs, uint32_t nbufs);
+
+/* An end that this process has opened. */
+struct vale_pipe {
+	struct vale_csb		*pp_csb;
+	struct vale_csb		*pp_peer;	/* the other end's */
+	struct netmap_ring	*pp_txring;
+	struct netmap_ring	*pp_rxring;
+	struct netmap_ring	*pp_peer_tx;
+	struct netmap_ring	*pp_peer_rx;
+	uint32_t		 pp_tx_slots;
+	uint32_t		 pp_rx_slots;
+	uint32_t		 pp_nbufs;
+};
+
+/*
+ * Find an end that was opened with the reply `reg', in memory that is mapped at
+ * `base'.  Sets head, cur and tail of its rings, and gives slots with an invalid
+ * buffer the one that they had at first.  Returns false if the memory is not
+ * what it should be.
+ */
+bool	vale_pipe_attach(struct vale_pipe *pp, char *base,
+	    const struct nmreq_register *reg, unsigned int end);
+
+/*
+ * The syncs of an end: publish frames that are complete, release slots; show in
+ * the tail what the other end has done.  One thread at a time for each.  If
+ * *kick is true on return, the caller must wake the other end.  They return 0 or
+ *	EINVAL	head or cur is not between the last head and the tail, or a slot
+ *		has an invalid buffer or length.  They are set back to the last
+ *		head.
+ *	EIO	what the other end has left is not valid
+ */
+int	vale_pipe_txsync(struct vale_pipe *pp, bool *kick);
+int	vale_pipe_rxsync(struct vale_pipe *pp, bool *kick);
+
+/*
+ * Ask to be woken when the other end has released slots, or published frames.
+ * Return true if there is space now beyond the ring's cur, or a frame.
+ */
+bool	vale_pipe_txwait(struct vale_pipe *pp);
+bool	vale_pipe_rxwait(struct vale_pipe *pp);
+
+#endif /* !_VALE_PIPE_H_ */

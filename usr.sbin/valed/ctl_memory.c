@@ -1,0 +1,184 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/* The control socket: memory of ports and pipes.  See ctl_memory.h. */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/systm.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl_memory.h"
+#include "vale_pipe.h"
+#include "vfu_dma.h"
+
+struct ctl_memory *ctl_memories[CTL_MAX];
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void
+ctl_memories_lock(void)
+{
+	pthread_mutex_lock(&table_lock);
+}
+
+void
+ctl_memories_unlock(void)
+{
+	pthread_mutex_unlock(&table_lock);
+}
+
+/* Lay it out. */
+static void
+memory_layout(struct ctl_memory *mm, uint32_t slots)
+{
+	const struct vale_params *params = &mm->mm_params;
+	struct vale_pipe_layout pl;
+
+	mm->mm_port_size = vale_shared_size(params, mm->mm_extra_bufs);
+	mm->mm_bufs = vale_shared_bufs(params);
+	mm->mm_pipes = roundup2(mm->mm_port_size, VFU_DMA_PAGE);
+	slots = MAX(slots, MAX(params->tx_slots, params->rx_slots));
+	slots = MIN(MAX(slots, VALE_SLOTS_DEFAULT), VALE_PIPE_SLOTS_MAX);
+	vale_pipe_layout(&pl, (uint32_t[2]){ slots, slots });
+	mm->mm_pipe_slots = slots;
+	mm->mm_pipe_size = pl.pl_size;
+	mm->mm_size = mm->mm_pipes + CTL_PIPES * mm->mm_pipe_size;
+}
+
+static int
+memory_create(struct ctl_memory *mm)
+{
+	int error;
+
+	mm->mm_fd = memfd_create("vale", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (mm->mm_fd == -1)
+		return (errno);
+	if (ftruncate(mm->mm_fd, mm->mm_size) == 0 && fcntl(mm->mm_fd,
+	    F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return (0);
+	error = errno;
+	close(mm->mm_fd);
+	return (error);
+}
+
+struct ctl_memory *
+ctl_memory_new(const struct vale_params *params, uint32_t extra_bufs,
+    uint32_t slots)
+{
+	struct ctl_memory *mm;
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < CTL_MAX && ctl_memories[i] != NULL; i++)
+		continue;
+	MPASS(i < CTL_MAX);
+	mm = calloc(1, sizeof(*mm));
+	if (mm == NULL)
+		return (NULL);
+	mm->mm_index = i;
+	mm->mm_params = *params;
+	mm->mm_extra_bufs = extra_bufs;
+	memory_layout(mm, slots);
+	error = memory_create(mm);
+	if (error == 0) {
+		error = pthread_mutex_init(&mm->mm_lock, NULL);
+		if (error != 0)
+			close(mm->mm_fd);
+	}
+	if (error != 0) {
+		free(mm);
+		errno = error;
+		return (NULL);
+	}
+	mm->mm_refs = 1;
+	ctl_memories[i] = mm;
+	return (mm);
+}
+
+void
+ctl_memory_release(struct ctl_memory *mm)
+{
+	if (--mm->mm_refs > 0)
+		return;
+	ctl_memories[mm->mm_index] = NULL;
+	close(mm->mm_fd);
+	pthread_mutex_destroy(&mm->mm_lock);
+	free(mm);
+}
+
+struct ctl_memory *
+ctl_memory_find(const char *name)
+{
+	struct ctl_memory *found = NULL, *mm;
+	unsigned int i;
+
+	for (i = 0; i < CTL_MAX; i++) {
+		mm = ctl_memories[i];
+		if (mm == NULL || strcmp(mm->mm_name, name) != 0)
+			continue;
+		if (mm->mm_port)
+			return (mm);
+		found = mm;
+	}
+	return (found);
+}
+
+/* Whether such a port can be where an earlier one was, or its place is. */
+static bool
+memory_fits(const struct ctl_memory *mm, const struct vale_params *params,
+    uint32_t extra_bufs)
+{
+	/* Extra buffers of the earlier port may be anywhere. */
+	return (mm->mm_extra_bufs == 0 && extra_bufs == 0 &&
+	    mm->mm_params.tx_slots == params->tx_slots &&
+	    mm->mm_params.rx_slots == params->rx_slots &&
+	    mm->mm_params.rings == params->rings);
+}
+
+struct ctl_memory *
+ctl_memory_open(const char *name, const struct vale_params *params,
+    uint32_t extra_bufs)
+{
+	struct ctl_memory *mm;
+
+	ctl_memories_lock();
+	mm = name != NULL ? ctl_memory_find(name) : NULL;
+	if (mm != NULL && mm->mm_port) {
+		mm = NULL;
+		errno = EBUSY;
+	} else if (mm != NULL && memory_fits(mm, params, extra_bufs)) {
+		mm->mm_refs++;
+		mm->mm_port = true;
+	} else {
+		mm = ctl_memory_new(params, extra_bufs, 0);
+		if (mm != NULL)
+			mm->mm_port = true;
+	}
+	ctl_memories_unlock();
+	return (mm);
+}
+
+void
+ctl_memory_opened(struct ctl_memory *mm, const char *name)
+{
+	ctl_memories_lock();
+	memcpy(mm->mm_name, name, strlen(name) + 1);
+	ctl_memories_unlock();
+}
+
+void
+ctl_memory_closed(struct ctl_memory *mm)
+{
+	ctl_memories_lock();
+	mm->mm_port = false;
+	ctl_memory_release(mm);
+	ctl_memories_unlock();
+}

@@ -1,0 +1,422 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The control socket: pipes (vale_pipe.h).
+ *
+ * valed makes the memory and the sockets of a pipe, gives them to who opens an
+ * end, and has nothing to do with its frames.  It keeps the sockets of both
+ * ends: so an end whose program has gone is not closed to the other, and can be
+ * opened again.  The pipe is there until both ends are closed.
+ *
+ * A pipe is initialized when its first end is opened, in a copy of its rings.
+ * Which buffers they have is read for that, and checked: in memory that is older
+ * than the pipe, other pipes and the port may have those of this one.
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl_impl.h"
+#include "ctl_memory.h"
+#include "vale_layout.h"
+#include "vale_pipe.h"
+
+/* What an end is asked for with. */
+struct pipe_request {
+	char		 pr_name[VALE_NAME_SIZE]; /* before the brace, */
+	const char	*pr_id;		/* and behind it */
+	unsigned int	 pr_end;
+	uint32_t	 pr_slots[2];	/* of the ends' transmit rings, or 0 */
+	uint16_t	 pr_mem_id;	/* or 0 */
+};
+
+static const char id_chars[] = "abcdefghijklmnopqrstuvwxyz"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+
+static bool
+name_valid(const char *name)
+{
+	return (*name != '\0' && name[strspn(name, id_chars)] == '\0');
+}
+
+/*
+ * Split the name of a pipe.  What a pipe is of need not be a port: netmap's
+ * programs name pipes of a port's memory as they like.
+ */
+static int
+pipe_parse(struct ctl_conn *cc, struct pipe_request *pr)
+{
+	const char *name = cc->cc_wire->vw_header.nr_name;
+	const size_t len = vale_pipe_name(name, &pr->pr_end);
+
+	memcpy(pr->pr_name, name, len);
+	pr->pr_name[len] = '\0';
+	pr->pr_id = name + len + 1;
+	if (vale_name_error(pr->pr_name) != NULL && !name_valid(pr->pr_name))
+		return (ctl_why(cc, EINVAL, "the name before the pipe is that "
+		    "of no port"));
+	if (!name_valid(pr->pr_id))
+		return (ctl_why(cc, EINVAL, "the name of a pipe consists of "
+		    "letters, digits, '_', '-' and '.'"));
+	return (0);
+}
+
+/* What a pipe has, and what may be asked for. */
+static int
+pipe_check(struct ctl_conn *cc, const struct nmreq_register *reg)
+{
+	if (cc->cc_port != NULL || cc->cc_pipe != NULL)
+		return (ctl_why(cc, EBUSY, "the connection has a port"));
+	if ((reg->nr_mode != NR_REG_ALL_NIC &&
+	    reg->nr_mode != NR_REG_ONE_NIC) || reg->nr_ringid != 0 ||
+	    reg->nr_tx_rings > 1 || reg->nr_rx_rings > 1 ||
+	    reg->nr_host_tx_rings != 0 || reg->nr_host_rx_rings != 0)
+		return (ctl_why(cc, EOPNOTSUPP,
+		    "a pipe has one ring in each direction"));
+	if ((reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX |
+	    NR_ZCOPY_MON)) != 0)
+		return (ctl_why(cc, EOPNOTSUPP,
+		    "monitors of pipes are not supported"));
+	if (reg->nr_tx_slots == 1 || reg->nr_tx_slots > VALE_PIPE_SLOTS_MAX ||
+	    reg->nr_rx_slots == 1 || reg->nr_rx_slots > VALE_PIPE_SLOTS_MAX)
+		return (ctl_why(cc, EINVAL, "slots of a pipe must be %u to %u",
+		    VALE_SLOTS_MIN, VALE_PIPE_SLOTS_MAX));
+	return (0);
+}
+
+/* Whether an end is open. */
+static bool
+pipe_used(const struct ctl_pipe *pi)
+{
+	return (pi->pi_open[0] || pi->pi_open[1]);
+}
+
+/* The pipe, with its memory, or NULL.  The table's lock. */
+static struct ctl_pipe *
+pipe_find(const struct pipe_request *pr, struct ctl_memory **mmp)
+{
+	struct ctl_memory *mm;
+	struct ctl_pipe *pi;
+	unsigned int i;
+
+	for (i = 0; i < CTL_MAX; i++) {
+		mm = ctl_memories[i];
+		if (mm == NULL)
+			continue;
+		for (pi = mm->mm_pipe; pi < mm->mm_pipe + CTL_PIPES; pi++)
+			if (pipe_used(pi) &&
+			    strcmp(pi->pi_name, pr->pr_name) == 0 &&
+			    strcmp(pi->pi_id, pr->pr_id) == 0) {
+				*mmp = mm;
+				return (pi);
+			}
+	}
+	return (NULL);
+}
+
+/*
+ * The memory for a new pipe, with a reference: which the request names, that of
+ * the port, or new.  The table's lock.
+ */
+static int
+pipe_memory(struct ctl_conn *cc, const struct pipe_request *pr,
+    struct ctl_memory **mmp)
+{
+	static const struct vale_params params = {
+	    .tx_slots = VALE_SLOTS_DEFAULT, .rx_slots = VALE_SLOTS_DEFAULT,
+	    .rings = 1 };
+	struct ctl_memory *mm = NULL;
+
+	if (pr->pr_mem_id != 0) {
+		if (pr->pr_mem_id >= 2 && pr->pr_mem_id < 2 + CTL_MAX)
+			mm = ctl_memories[pr->pr_mem_id - 2];
+		if (mm == NULL)
+			return (ctl_why(cc, EINVAL, "there is no memory %u",
+			    pr->pr_mem_id));
+	} else
+		mm = ctl_memory_find(pr->pr_name);
+	if (mm != NULL)
+		mm->mm_refs++;
+	else {
+		mm = ctl_memory_new(&params, 0, MAX(pr->pr_slots[0],
+		    pr->pr_slots[1]));
+		if (mm == NULL)
+			return (ctl_why(cc, errno, "%s", strerror(errno)));
+		memcpy(mm->mm_name, pr->pr_name, sizeof(mm->mm_name));
+	}
+	*mmp = mm;
+	return (0);
+}
+
+/*
+ * A place for a pipe with so many slots: a new one, or one where a pipe had as
+ * many, or NULL.
+ */
+static struct ctl_pipe *
+pipe_place(struct ctl_memory *mm, const uint32_t slots[2])
+{
+	struct ctl_pipe *pi;
+
+	for (pi = mm->mm_pipe; pi < mm->mm_pipe + CTL_PIPES; pi++)
+		if (!pipe_used(pi) && (pi->pi_slots[0] == 0 ||
+		    (pi->pi_slots[0] == slots[0] &&
+		    pi->pi_slots[1] == slots[1])))
+			return (pi);
+	return (NULL);
+}
+
+/* Make a place this pipe.  The table's lock. */
+static int
+pipe_new(struct ctl_conn *cc, const struct pipe_request *pr,
+    struct ctl_memory *mm, struct ctl_pipe **pip)
+{
+	const uint32_t port[2] = { mm->mm_params.tx_slots,
+	    mm->mm_params.rx_slots };
+	const unsigned int max = mm->mm_pipe_slots;
+	struct ctl_pipe *pi;
+	uint32_t slots[2];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		slots[i] = pr->pr_slots[i] != 0 ? pr->pr_slots[i] :
+		    MIN(port[i == pr->pr_end ? 0 : 1], max);
+		if (slots[i] > max)
+			return (ctl_why(cc, EINVAL, "pipes in this memory have "
+			    "up to %u slots", max));
+	}
+	pi = pipe_place(mm, slots);
+	if (pi == NULL)
+		return (ctl_why(cc, ENOSPC, "the memory has no place for "
+		    "another pipe: %u at most", CTL_PIPES));
+	memcpy(pi->pi_name, pr->pr_name, sizeof(pi->pi_name));
+	memcpy(pi->pi_id, pr->pr_id, strlen(pr->pr_id) + 1);
+	memcpy(pi->pi_slots, slots, sizeof(pi->pi_slots));
+	*pip = pi;
+	return (0);
+}
+
+/* Take an end, with a reference to its memory.  The table's lock. */
+static int
+pipe_take(struct ctl_conn *cc, const struct pipe_request *pr)
+{
+	struct ctl_memory *mm;
+	struct ctl_pipe *pi;
+	int error;
+
+	pi = pipe_find(pr, &mm);
+	if (pi != NULL) {
+		if (pi->pi_open[pr->pr_end])
+			return (ctl_why(cc, EBUSY,
+			    "this end of the pipe is open already"));
+		mm->mm_refs++;
+	} else {
+		error = pipe_memory(cc, pr, &mm);
+		if (error != 0)
+			return (error);
+		error = pipe_new(cc, pr, mm, &pi);
+		if (error != 0) {
+			ctl_memory_release(mm);
+			return (error);
+		}
+	}
+	pi->pi_open[pr->pr_end] = true;
+	cc->cc_memory = mm;
+	cc->cc_pipe = pi;
+	cc->cc_end = pr->pr_end;
+	return (0);
+}
+
+static void
+kicks_close(int kick[2][2], unsigned int n)
+{
+	while (n-- > 0) {
+		close(kick[n][0]);
+		close(kick[n][1]);
+	}
+}
+
+void
+ctl_pipe_close(struct ctl_conn *cc)
+{
+	struct ctl_pipe *pi = cc->cc_pipe;
+
+	ctl_memories_lock();
+	pi->pi_open[cc->cc_end] = false;
+	if (!pipe_used(pi) && pi->pi_ready) {
+		kicks_close(pi->pi_kick, 2);
+		pi->pi_ready = false;
+	}
+	ctl_memory_release(cc->cc_memory);
+	ctl_memories_unlock();
+	cc->cc_pipe = NULL;
+	cc->cc_memory = NULL;
+}
+
+/* Where in its memory the pipe is. */
+static size_t
+pipe_at(const struct ctl_memory *mm, const struct ctl_pipe *pi)
+{
+	return (mm->mm_pipes + (pi - mm->mm_pipe) * mm->mm_pipe_size);
+}
+
+/* Initialize the memory.  mm_lock. */
+static int
+pipe_init(const struct ctl_memory *mm, const struct ctl_pipe *pi)
+{
+	const size_t at = pipe_at(mm, pi);
+	struct vale_pipe_layout pl;
+	int error = 0;
+	void *head;
+
+	vale_pipe_layout(&pl, pi->pi_slots);
+	head = malloc(pl.pl_bufs);
+	if (head == NULL)
+		return (ENOMEM);
+	if (pread(mm->mm_fd, head, pl.pl_bufs, at) != (ssize_t)pl.pl_bufs)
+		error = EIO;
+	if (error == 0) {
+		vale_pipe_init(head, &pl, pi->pi_name, pi->pi_id,
+		    at - mm->mm_bufs, (mm->mm_size - mm->mm_bufs) /
+		    VALE_BUF_SIZE);
+		/* It is not longer than memory allows. */
+		if (pwrite(mm->mm_fd, head, pl.pl_bufs, at) !=
+		    (ssize_t)pl.pl_bufs)
+			error = ENOMEM;
+	}
+	free(head);
+	return (error);
+}
+
+/* Make what the pipe needs, when its first end is opened.  mm_lock. */
+static int
+pipe_start(const struct ctl_memory *mm, struct ctl_pipe *pi)
+{
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < 2; i++)
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+		    pi->pi_kick[i]) == -1)
+			break;
+	error = i < 2 ? errno : pipe_init(mm, pi);
+	if (error != 0)
+		kicks_close(pi->pi_kick, i);
+	else
+		pi->pi_ready = true;
+	return (error);
+}
+
+/* The end's descriptors, as copies: the memory, and its sockets. */
+static int
+pipe_fds(struct ctl_conn *cc)
+{
+	const unsigned int end = cc->cc_end;
+	const struct ctl_pipe *pi = cc->cc_pipe;
+	const int fds[3] = { cc->cc_memory->mm_fd, pi->pi_kick[end][end],
+	    pi->pi_kick[!end][end] };
+	unsigned int i;
+	int error, fd;
+
+	for (i = 0; i < nitems(fds); i++) {
+		fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+		if (fd == -1) {
+			error = errno;
+			while (cc->cc_nfds > 0)
+				close(cc->cc_fds[--cc->cc_nfds]);
+			return (error);
+		}
+		cc->cc_fds[cc->cc_nfds++] = fd;
+	}
+	return (0);
+}
+
+/* The fields that netmap fills in. */
+static void
+pipe_describe(const struct ctl_conn *cc, struct nmreq_register *reg)
+{
+	const struct ctl_memory *mm = cc->cc_memory;
+	const struct ctl_pipe *pi = cc->cc_pipe;
+	struct vale_pipe_layout pl;
+
+	vale_pipe_layout(&pl, pi->pi_slots);
+	reg->nr_offset = pipe_at(mm, pi) + pl.pl_nifp[cc->cc_end];
+	reg->nr_memsize = mm->mm_size;
+	reg->nr_tx_slots = pi->pi_slots[cc->cc_end];
+	reg->nr_rx_slots = pi->pi_slots[!cc->cc_end];
+	reg->nr_tx_rings = reg->nr_rx_rings = 1;
+	reg->nr_mem_id = CTL_MEMORY_ID(mm);
+	reg->nr_extra_bufs = 0;
+}
+
+int
+ctl_pipe_register(struct ctl_conn *cc, size_t *size)
+{
+	struct nmreq_register *reg = cc->cc_body;
+	struct pipe_request pr = { .pr_mem_id = reg->nr_mem_id };
+	int error;
+
+	error = pipe_parse(cc, &pr);
+	if (error == 0)
+		error = pipe_check(cc, reg);
+	if (error != 0)
+		return (error);
+	pr.pr_slots[pr.pr_end] = reg->nr_tx_slots;
+	pr.pr_slots[!pr.pr_end] = reg->nr_rx_slots;
+	ctl_memories_lock();
+	error = pipe_take(cc, &pr);
+	ctl_memories_unlock();
+	if (error != 0)
+		return (error);
+	pthread_mutex_lock(&cc->cc_memory->mm_lock);
+	if (!cc->cc_pipe->pi_ready)
+		error = pipe_start(cc->cc_memory, cc->cc_pipe);
+	pthread_mutex_unlock(&cc->cc_memory->mm_lock);
+	if (error == 0)
+		error = pipe_fds(cc);
+	if (error != 0) {
+		ctl_pipe_close(cc);
+		return (ctl_why(cc, error, "%s", strerror(error)));
+	}
+	pipe_describe(cc, reg);
+	*size = sizeof(*reg);
+	return (0);
+}
+
+int
+ctl_pipe_info(struct ctl_conn *cc, size_t *size)
+{
+	struct nmreq_port_info_get *info = cc->cc_body;
+	struct pipe_request pr = { .pr_mem_id = 0 };
+	struct ctl_memory *mm;
+	struct ctl_pipe *pi;
+	int error;
+
+	error = pipe_parse(cc, &pr);
+	if (error != 0)
+		return (error);
+	memset(info, 0, sizeof(*info));
+	ctl_memories_lock();
+	pi = pipe_find(&pr, &mm);
+	if (pi != NULL) {
+		info->nr_memsize = mm->mm_size;
+		info->nr_tx_slots = pi->pi_slots[pr.pr_end];
+		info->nr_rx_slots = pi->pi_slots[!pr.pr_end];
+		info->nr_tx_rings = info->nr_rx_rings = 1;
+		info->nr_mem_id = CTL_MEMORY_ID(mm);
+	}
+	ctl_memories_unlock();
+	if (pi == NULL)
+		return (ctl_why(cc, ENXIO, "there is no such pipe"));
+	*size = sizeof(*info);
+	return (0);
+}

@@ -22,6 +22,7 @@
 
 struct ctl_memory *ctl_memories[CTL_MAX];
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t table_closed = PTHREAD_COND_INITIALIZER;
 
 void
 ctl_memories_lock(void)
@@ -150,7 +151,10 @@ ctl_memory_open(const char *name, const struct vale_params *params,
 	struct ctl_memory *mm;
 
 	ctl_memories_lock();
-	mm = name != NULL ? ctl_memory_find(name) : NULL;
+	do {
+		mm = name != NULL ? ctl_memory_find(name) : NULL;
+	} while (mm != NULL && mm->mm_closing &&
+	    pthread_cond_wait(&table_closed, &table_lock) == 0);
 	if (mm != NULL && mm->mm_port) {
 		mm = NULL;
 		errno = EBUSY;
@@ -175,10 +179,19 @@ ctl_memory_opened(struct ctl_memory *mm, const char *name)
 }
 
 void
+ctl_memory_closing(struct ctl_memory *mm)
+{
+	ctl_memories_lock();
+	mm->mm_closing = true;
+	ctl_memories_unlock();
+}
+
+void
 ctl_memory_closed(struct ctl_memory *mm)
 {
 	ctl_memories_lock();
-	mm->mm_port = false;
+	mm->mm_port = mm->mm_closing = false;
 	ctl_memory_release(mm);
+	pthread_cond_broadcast(&table_closed);
 	ctl_memories_unlock();
 }

@@ -66,7 +66,8 @@ struct ctl_memory {
 	uint32_t	 mm_extra_bufs;
 	/* The table's lock. */
 	char		 mm_name[VALE_NAME_SIZE]; /* of the port, or "" */
-	bool		 mm_port;	/* the port is open */
+	bool		 mm_port;	/* the port is open, */
+	bool		 mm_closing;	/* and is being closed */
 	unsigned int	 mm_refs;	/* ports and ends that are open */
 	pthread_mutex_t	 mm_lock;
 	struct ctl_pipe	 mm_pipe[CTL_PIPES];
@@ -102,6 +103,8 @@ struct ctl_memory *ctl_memory_open(const char *name,
 	    const struct vale_params *params, uint32_t extra_bufs);
 /* It is open, and pipes that have its name find this memory. */
 void	ctl_memory_opened(struct ctl_memory *mm, const char *name);
+/* It is about to be closed: who opens it again waits for that. */
+void	ctl_memory_closing(struct ctl_memory *mm);
 /* It is closed, or was not opened. */
 void	ctl_memory_closed(struct ctl_memory *mm);
 

@@ -148,6 +148,11 @@ register_check(struct ctl_conn *cc, const struct nmreq_register *reg)
 		return (ctl_why(cc, EBUSY, "the connection has a port"));
 	if (error != NULL)
 		return (ctl_why(cc, EINVAL, "%s", error));
+	/* As netmap: its older API has these modes, and changes the name. */
+	if (reg->nr_mode == NR_REG_PIPE_MASTER ||
+	    reg->nr_mode == NR_REG_PIPE_SLAVE)
+		return (ctl_why(cc, EINVAL, "a pipe has a name like %s{1",
+		    "vale0:x"));
 	/* Which of the rings a thread uses is the user's. */
 	if ((reg->nr_mode != NR_REG_ALL_NIC &&
 	    reg->nr_mode != NR_REG_ONE_NIC) ||
@@ -441,6 +446,7 @@ void
 ctl_port_close(struct ctl_conn *cc)
 {
 	rings_transmit(cc);
+	ctl_memory_closing(cc->cc_memory);
 	vale_close(cc->cc_port);
 	cc->cc_port = NULL;
 	kicks_close(cc->cc_kick, cc->cc_params.rings);

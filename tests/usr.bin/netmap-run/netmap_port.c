@@ -78,20 +78,28 @@ device(void)
 	return (fd);
 }
 
-struct port
-port_open(const char *name, const struct nmreq_register *reg)
+static int
+port_try(struct port *p, const char *name, const struct nmreq_register *reg)
 {
-	struct port p;
-	unsigned int ring;
 	int error;
 
-	memset(&p, 0, sizeof(p));
+	memset(p, 0, sizeof(*p));
 	if (reg != NULL)
-		p.reg = *reg;
-	if (p.reg.nr_mode == NR_REG_DEFAULT)
-		p.reg.nr_mode = NR_REG_ALL_NIC;
-	p.fd = device();
-	error = request(p.fd, NETMAP_REQ_REGISTER, name, &p.reg);
+		p->reg = *reg;
+	if (p->reg.nr_mode == NR_REG_DEFAULT)
+		p->reg.nr_mode = NR_REG_ALL_NIC;
+	p->fd = device();
+	error = request(p->fd, NETMAP_REQ_REGISTER, name, &p->reg);
+	if (error != 0)
+		close(p->fd);
+	return (error);
+}
+
+static struct port
+port_opened(struct port p, const char *name, int error)
+{
+	unsigned int ring;
+
 	ATF_REQUIRE_MSG(error == 0, "%s: %s", name, strerror(error));
 	p.memory = mmap(NULL, p.reg.nr_memsize, PROT_READ | PROT_WRITE,
 	    MAP_SHARED, p.fd, 0);
@@ -101,6 +109,25 @@ port_open(const char *name, const struct nmreq_register *reg)
 	p.tx = NETMAP_TXRING(p.nifp, ring);
 	p.rx = NETMAP_RXRING(p.nifp, ring);
 	return (p);
+}
+
+struct port
+port_open(const char *name, const struct nmreq_register *reg)
+{
+	struct port p;
+	int error = port_try(&p, name, reg);
+
+	return (port_opened(p, name, error));
+}
+
+struct port
+port_open_again(const char *name)
+{
+	struct port p;
+	int error = EBUSY;
+
+	wait_until((error = port_try(&p, name, NULL)) != EBUSY, "%s", name);
+	return (port_opened(p, name, error));
 }
 
 void

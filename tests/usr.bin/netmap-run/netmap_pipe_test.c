@@ -1,0 +1,618 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Pipes under netmap-run(1).  A wait without a time limit ends only if the
+ * wakeup comes.
+ */
+
+#include <sys/param.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "libvale.h"
+#include "netmap_port.h"
+#include "vale_client.h"
+#include "wait_until.h"
+
+/* The errno of a registration. */
+static int
+refused(const char *name, const struct nmreq_register *ask)
+{
+	struct nmreq_register reg = *ask;
+	int error, fd = device();
+
+	if (reg.nr_mode == NR_REG_DEFAULT)
+		reg.nr_mode = NR_REG_ALL_NIC;
+	error = request(fd, NETMAP_REQ_REGISTER, name, &reg);
+	close(fd);
+	return (error);
+}
+
+/* That of another program: a fork has what its parent has. */
+static int
+refused_elsewhere(const char *name)
+{
+	static const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	struct vale_client_port cp;
+	int error, fd;
+
+	fd = vale_client_connect(vale_client_path());
+	ATF_REQUIRE(fd != -1);
+	if (vale_client_open(&cp, fd, name, &reg, NULL) == 0) {
+		vale_client_close(&cp);
+		return (0);
+	}
+	error = errno;
+	close(fd);
+	return (error);
+}
+
+NETMAP_TEST(registers, "Both ends have the slots that the first has asked for, "
+    "and one memory, which is not that of others")
+{
+	static const struct nmreq_register ask = { .nr_tx_slots = 32,
+	    .nr_rx_slots = 64, .nr_extra_bufs = 3 };
+	struct port m = port_open("vale0:x{1", &ask);
+	struct port s = port_open("vale0:x}1", NULL);
+	struct port other = port_open("vale0:x{abc", NULL);
+	struct port y = port_open("vale0:y}1", NULL);
+	struct nmreq_port_info_get info;
+
+	ATF_CHECK_EQ(32, m.tx->num_slots);
+	ATF_CHECK_EQ(64, m.rx->num_slots);
+	ATF_CHECK_EQ(64, s.tx->num_slots);
+	ATF_CHECK_EQ(32, s.rx->num_slots);
+	ATF_CHECK_EQ(32, s.reg.nr_rx_slots);
+	ATF_CHECK_EQ(1024, other.reg.nr_tx_slots);
+	ATF_CHECK_EQ(1, m.reg.nr_tx_rings);
+	ATF_CHECK_EQ(0, m.reg.nr_extra_bufs);
+	ATF_CHECK_EQ(0, m.nifp->ni_bufs_head);
+	ATF_CHECK_STREQ("vale0:x{1", m.nifp->ni_name);
+	ATF_CHECK_STREQ("vale0:x}1", s.nifp->ni_name);
+	ATF_CHECK_EQ(m.reg.nr_mem_id, s.reg.nr_mem_id);
+	ATF_CHECK_EQ(m.reg.nr_mem_id, other.reg.nr_mem_id);
+	ATF_CHECK(m.reg.nr_mem_id != y.reg.nr_mem_id);
+	ATF_CHECK_EQ(m.reg.nr_memsize, s.reg.nr_memsize);
+	ATF_CHECK_EQ(0, request(y.fd, NETMAP_REQ_PORT_INFO_GET, "vale0:x}1",
+	    &info));
+	ATF_CHECK_EQ(64, info.nr_tx_slots);
+	ATF_CHECK_EQ(32, info.nr_rx_slots);
+	ATF_CHECK_EQ(m.reg.nr_mem_id, info.nr_mem_id);
+	ATF_CHECK_EQ(m.reg.nr_memsize, info.nr_memsize);
+	ATF_CHECK_EQ(ENXIO, request(y.fd, NETMAP_REQ_PORT_INFO_GET,
+	    "vale0:x}2", &info));
+	/* A pipe is no port. */
+	ATF_CHECK_EQ(0, ports());
+	port_close(&m);
+	port_close(&s);
+	port_close(&other);
+	port_close(&y);
+}
+
+NETMAP_TEST(refuses, "What is wrong or taken has an errno")
+{
+	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	struct nmreq_port_hdr hdr = { .nr_hdr_len = 12 };
+	struct port p = port_open("vale0:x{1", NULL);
+
+	ATF_CHECK_EQ(EINVAL, refused("vale0:x{", &reg));
+	ATF_CHECK_EQ(EINVAL, refused("vale0:x{1{", &reg));
+	ATF_CHECK_EQ(EINVAL, refused("vale0:x{a b", &reg));
+	ATF_CHECK_EQ(EINVAL, refused("vale:{1", &reg));
+	ATF_CHECK_EQ(EINVAL, refused("a:b{1", &reg));
+	ATF_CHECK_EQ(EINVAL, refused("a/b{1", &reg));
+	ATF_CHECK_EQ(ENXIO, refused("x", &reg));
+	ATF_CHECK_EQ(EBUSY, refused_elsewhere("vale0:x{1"));
+	ATF_CHECK_EQ(0, refused_elsewhere("vale0:x}1"));
+	reg.nr_mode = NR_REG_PIPE_MASTER;
+	ATF_CHECK_EQ(EINVAL, refused("vale0:x", &reg));
+	ATF_CHECK_EQ(EOPNOTSUPP, refused("vale0:x{2", &reg));
+	reg.nr_mode = NR_REG_NIC_SW;
+	ATF_CHECK_EQ(EOPNOTSUPP, refused("vale0:x{2", &reg));
+	reg = (struct nmreq_register){ .nr_tx_rings = 2 };
+	ATF_CHECK_EQ(EOPNOTSUPP, refused("vale0:x{2", &reg));
+	reg = (struct nmreq_register){ .nr_flags = NR_MONITOR_TX };
+	ATF_CHECK_EQ(EOPNOTSUPP, refused("vale0:x{1", &reg));
+	reg = (struct nmreq_register){ .nr_rx_slots = 1 };
+	ATF_CHECK_EQ(EINVAL, refused("vale0:x{2", &reg));
+	reg = (struct nmreq_register){ .nr_tx_slots = 4097 };
+	ATF_CHECK_EQ(EINVAL, refused("vale0:y{2", &reg));
+	/* The memory's pipes have up to 1024. */
+	reg = (struct nmreq_register){ .nr_tx_slots = 1025 };
+	ATF_CHECK_EQ(EINVAL, refused("vale0:x{2", &reg));
+	ATF_CHECK_EQ(0, refused("vale0:y{2", &reg));
+	reg = (struct nmreq_register){ .nr_mem_id = 400 };
+	ATF_CHECK_EQ(EINVAL, refused("vale0:y{2", &reg));
+	ATF_CHECK_EQ(ENXIO, request(p.fd, NETMAP_REQ_PORT_HDR_SET,
+	    "vale0:x{1", &hdr));
+	ATF_CHECK_EQ(EBUSY, request(p.fd, NETMAP_REQ_REGISTER, "vale0:x}1",
+	    &reg));
+	/* A head beyond the tail. */
+	p.rx->head = p.rx->cur = 3;
+	ATF_CHECK_ERRNO(EINVAL, ioctl(p.fd, NIOCRXSYNC, NULL) == -1);
+	ATF_CHECK_EQ(0, p.rx->head);
+	p.tx->slot[0].buf_idx = UINT32_MAX;
+	p.tx->head = p.tx->cur = 1;
+	ATF_CHECK_ERRNO(EINVAL, ioctl(p.fd, NIOCTXSYNC, NULL) == -1);
+	ATF_CHECK_EQ(0, p.tx->head);
+	port_close(&p);
+}
+
+NETMAP_TEST(legacy, "NIOCREGIF has the pipe's number in nr_ringid")
+{
+	struct nmreq nmr = { .nr_name = "vale0:x", .nr_version = NETMAP_API,
+	    .nr_flags = NR_REG_PIPE_SLAVE, .nr_ringid = 7 };
+	struct port m = port_open("vale0:x{7", NULL), s;
+
+	s.fd = device();
+	ATF_REQUIRE_EQ(0, ioctl(s.fd, NIOCREGIF, &nmr));
+	ATF_CHECK_EQ(m.reg.nr_mem_id, nmr.nr_arg2);
+	ATF_CHECK_STREQ("vale0:x", nmr.nr_name);
+	/* In the same memory: a program maps it once. */
+	s.nifp = (void *)(m.memory + nmr.nr_offset);
+	s.rx = NETMAP_RXRING(s.nifp, 0);
+	port_send(&m, 60, 1);
+	port_expect(&s, 60, 1);
+	close(s.fd);
+	port_close(&m);
+}
+
+NETMAP_TEST(frames, "Frames pass both ways; what the receiver has no space for "
+    "waits")
+{
+	static const struct nmreq_register small = { .nr_tx_slots = 16 };
+	struct port m = port_open("vale0:x{1", &small);
+	struct port s = port_open("vale0:x}1", NULL);
+	unsigned int i, sent = 0, got = 0, n;
+
+	for (i = 0; i < 3000; i++) {
+		port_send(&m, 60 + i % 1000, i);
+		port_expect(&s, 60 + i % 1000, i);
+		port_send(&s, 1514, i);
+		port_expect(&m, 1514, i);
+	}
+	ATF_REQUIRE_EQ(0, ioctl(s.fd, NIOCRXSYNC, NULL));
+	while (sent < 1000) {
+		ATF_REQUIRE_EQ(0, ioctl(m.fd, NIOCTXSYNC, NULL));
+		while (!nm_ring_empty(m.tx))
+			port_put(&m, 60, sent++);
+		ATF_REQUIRE_EQ(0, ioctl(m.fd, NIOCTXSYNC, NULL));
+		ATF_CHECK(nm_ring_empty(m.tx));
+		ATF_REQUIRE_EQ(0, ioctl(s.fd, NIOCRXSYNC, NULL));
+		n = nm_ring_space(s.rx);
+		ATF_CHECK_EQ(15, n);
+		for (n = MIN(n, 7); n > 0; n--)
+			port_expect(&s, 60, got++);
+		ATF_REQUIRE_EQ(0, ioctl(s.fd, NIOCRXSYNC, NULL));
+	}
+	while (got < sent)
+		port_expect(&s, 60, got++);
+	ATF_CHECK_EQ(0, port_take(&s));
+	port_close(&m);
+	port_close(&s);
+}
+
+/* As send_later(). */
+static void *
+take_later(void *arg)
+{
+	struct port *p = arg;
+
+	usleep(20000);
+	ATF_REQUIRE_EQ(0, ioctl(p->fd, NIOCRXSYNC, NULL));
+	port_take(p);
+	ATF_REQUIRE_EQ(0, ioctl(p->fd, NIOCRXSYNC, NULL));
+	return (NULL);
+}
+
+NETMAP_TEST(wakes, "poll(2) and epoll(7) wait for frames and for space, at both "
+    "ends")
+{
+	static const struct nmreq_register small = { .nr_tx_slots = 8,
+	    .nr_rx_slots = 8 };
+	struct port p[2] = { port_open("vale0:x{1", &small),
+	    port_open("vale0:x}1", NULL) };
+	struct epoll_event ev = { .events = EPOLLIN };
+	int epfd = epoll_create1(0);
+	unsigned int i;
+	pthread_t t;
+
+	for (i = 0; i < 2; i++) {
+		struct port *from = &p[i], *to = &p[!i];
+
+		ATF_CHECK_EQ(0, poll_one(to->fd, POLLIN, 0));
+		ATF_CHECK_EQ(0, poll_one(to->fd, POLLIN, 10));
+		ATF_CHECK_EQ(POLLOUT, poll_one(to->fd, POLLIN | POLLOUT, -1));
+		t = later(send_later, from);
+		ATF_CHECK_EQ(POLLIN, poll_one(to->fd, POLLIN, -1));
+		pthread_join(t, NULL);
+		ATF_CHECK_EQ(1, port_take(to));
+		ATF_CHECK_EQ(0, poll_one(to->fd, POLLIN, 0));
+		ATF_REQUIRE_EQ(0, ioctl(from->fd, NIOCTXSYNC, NULL));
+		while (!nm_ring_empty(from->tx))
+			port_put(from, 60, 0);
+		ATF_CHECK_EQ(0, poll_one(from->fd, POLLOUT, 10));
+		t = later(take_later, to);
+		ATF_CHECK_EQ(POLLOUT, poll_one(from->fd, POLLOUT, -1));
+		pthread_join(t, NULL);
+		ATF_CHECK_EQ(7, nm_ring_space(from->tx));
+		ATF_REQUIRE_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, to->fd, &ev));
+		ATF_CHECK_EQ(0, epoll_wait(epfd, &ev, 1, 10));
+		t = later(send_later, from);
+		ATF_CHECK_EQ(1, epoll_wait(epfd, &ev, 1, -1));
+		ATF_CHECK_EQ(EPOLLIN, ev.events);
+		pthread_join(t, NULL);
+		ATF_CHECK_EQ(1, port_take(to));
+		ATF_REQUIRE_EQ(0, epoll_ctl(epfd, EPOLL_CTL_DEL, to->fd, &ev));
+	}
+	close(epfd);
+	port_close(&p[0]);
+	port_close(&p[1]);
+}
+
+struct flow {
+	struct port	*port;
+	unsigned int	 frames;
+};
+
+static void *
+flow_send(void *arg)
+{
+	struct flow *flow = arg;
+	struct pollfd pfd = { .fd = flow->port->fd, .events = POLLOUT };
+	unsigned int i = 0;
+
+	while (i < flow->frames) {
+		ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
+		while (i < flow->frames && !nm_ring_empty(flow->port->tx))
+			port_put(flow->port, 60, i++);
+	}
+	ATF_REQUIRE_EQ(0, ioctl(pfd.fd, NIOCTXSYNC, NULL));
+	return (NULL);
+}
+
+static void *
+flow_receive(void *arg)
+{
+	struct flow *flow = arg;
+	struct port *p = flow->port;
+	struct pollfd pfd = { .fd = p->fd, .events = POLLIN };
+	unsigned int i = 0;
+
+	while (i < flow->frames) {
+		ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
+		ATF_REQUIRE_EQ(POLLIN, pfd.revents);
+		while (!nm_ring_empty(p->rx)) {
+			const struct netmap_slot *slot =
+			    &p->rx->slot[p->rx->head];
+
+			ATF_REQUIRE_EQ((uint8_t)i, (uint8_t)NETMAP_BUF(p->rx,
+			    slot->buf_idx)[slot->len - 1]);
+			p->rx->head = p->rx->cur = nm_ring_next(p->rx,
+			    p->rx->head);
+			i++;
+		}
+	}
+	ATF_REQUIRE_EQ(0, ioctl(pfd.fd, NIOCRXSYNC, NULL));
+	return (NULL);
+}
+
+NETMAP_TEST(processes, "Two processes exchange frames both ways, and each sleeps "
+    "until the other wakes it")
+{
+	static const struct nmreq_register small = { .nr_tx_slots = 16,
+	    .nr_rx_slots = 8, .nr_flags = NR_NO_TX_POLL };
+	struct port p = port_open("vale0:x{1", &small);
+	struct flow flow = { &p, 100000 };
+	pthread_t thread[2];
+	int status;
+	pid_t pid = fork();
+
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0)
+		p = port_open("vale0:x}1", &small);
+	ATF_REQUIRE_EQ(0, pthread_create(&thread[0], NULL, flow_receive,
+	    &flow));
+	ATF_REQUIRE_EQ(0, pthread_create(&thread[1], NULL, flow_send, &flow));
+	ATF_REQUIRE_EQ(0, pthread_join(thread[0], NULL));
+	ATF_REQUIRE_EQ(0, pthread_join(thread[1], NULL));
+	if (pid == 0)
+		_exit(0);
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	ATF_CHECK_EQ(0, status);
+	port_close(&p);
+}
+
+NETMAP_TEST(forks, "A child has the end, too, and goes on where its parent was")
+{
+	struct port m = port_open("vale0:x{1", NULL);
+	struct port s = port_open("vale0:x}1", NULL);
+	unsigned int i;
+	int status;
+	pid_t pid;
+
+	port_send(&m, 60, 1);
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		port_expect(&s, 60, 1);
+		ioctl(s.fd, NIOCRXSYNC, NULL);
+		port_send(&m, 60, 2);
+		_exit(0);
+	}
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	ATF_CHECK_EQ(0, status);
+	port_send(&m, 60, 3);
+	for (i = 2; i <= 3; i++)
+		port_expect(&s, 60, i);
+	port_close(&m);
+	port_close(&s);
+}
+
+/* A process that takes frames, and may be killed at any time. */
+static void
+receive_until_killed(void)
+{
+	struct port s = port_open_again("vale0:x}1");
+	struct pollfd pfd = { .fd = s.fd, .events = POLLIN };
+	struct netmap_slot *slot;
+
+	for (;;) {
+		(void)poll(&pfd, 1, -1);
+		while (!nm_ring_empty(s.rx)) {
+			slot = &s.rx->slot[s.rx->head];
+			/* Seen by its sender, in the slot that comes back. */
+			slot->ptr = slot->ptr + 1;
+			s.rx->head = s.rx->cur = nm_ring_next(s.rx,
+			    s.rx->head);
+		}
+	}
+}
+
+NETMAP_TEST(killed, "An end whose program is killed, again and again, loses no "
+    "frame: who opens it next goes on")
+{
+	static const struct nmreq_register small = { .nr_tx_slots = 64 };
+	struct port m = port_open("vale0:x{1", &small), s;
+	struct pollfd pfd = { .fd = m.fd, .events = POLLOUT };
+	unsigned int i, seq = 0, turn;
+	int status;
+	pid_t pid;
+
+	for (turn = 0; turn < 30; turn++) {
+		pid = fork();
+		ATF_REQUIRE(pid != -1);
+		if (pid == 0)
+			receive_until_killed();
+		/* Until it has taken many, and is in the midst of more. */
+		for (i = 0; i < 500; i++) {
+			while (nm_ring_empty(m.tx))
+				ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
+			port_put(&m, 60, seq++);
+			ATF_REQUIRE_EQ(0, ioctl(m.fd, NIOCTXSYNC, NULL));
+		}
+		ATF_REQUIRE_EQ(0, kill(pid, SIGKILL));
+		ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	}
+	/* What is left are the last ones, in order. */
+	s = port_open_again("vale0:x}1");
+	ATF_REQUIRE_EQ(0, ioctl(s.fd, NIOCRXSYNC, NULL));
+	i = nm_ring_space(s.rx);
+	for (seq -= i; i > 0; i--)
+		port_expect(&s, 60, seq++);
+	ATF_CHECK_EQ(0, port_take(&s));
+	ATF_REQUIRE_EQ(0, ioctl(s.fd, NIOCRXSYNC, NULL));
+	ATF_REQUIRE_EQ(0, ioctl(m.fd, NIOCTXSYNC, NULL));
+	ATF_CHECK_EQ(63, nm_ring_space(m.tx));
+	/* And the other end is opened again, too. */
+	port_send(&m, 60, 1);
+	port_put(&m, 60, 2);
+	port_close(&m);
+	m = port_open_again("vale0:x{1");
+	port_send(&m, 60, 3);
+	port_expect(&s, 60, 1);
+	port_expect(&s, 60, 3);
+	port_close(&m);
+	port_close(&s);
+	/* When both have gone, nothing is left. */
+	m = port_open_again("vale0:x{1");
+	ATF_CHECK_EQ(1024, m.tx->num_slots);
+	port_close(&m);
+}
+
+/* Move a frame from the port's receive ring into a pipe: exchange buffers. */
+static void
+forward(struct port *in, struct port *out)
+{
+	struct netmap_slot *rs = &in->rx->slot[in->rx->head];
+	struct netmap_slot *ts = &out->tx->slot[out->tx->head];
+	const uint32_t idx = ts->buf_idx;
+
+	ATF_REQUIRE(!nm_ring_empty(out->tx));
+	ts->buf_idx = rs->buf_idx;
+	ts->len = rs->len;
+	ts->flags = rs->flags | NS_BUF_CHANGED;
+	rs->buf_idx = idx;
+	rs->flags = NS_BUF_CHANGED;
+	in->rx->head = in->rx->cur = nm_ring_next(in->rx, in->rx->head);
+	out->tx->head = out->tx->cur = nm_ring_next(out->tx, out->tx->head);
+}
+
+/* Balance `n' frames of `s' over both pipes, and receive them there. */
+static void
+balance(struct port *s, struct port *in, struct port pipes[2],
+    struct port ends[2], unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		port_send(s, 60 + i % 100, i);
+		wait_until(ioctl(in->fd, NIOCRXSYNC, NULL) == 0 &&
+		    !nm_ring_empty(in->rx), "frame %u", i);
+		forward(in, &pipes[i % 2]);
+		ATF_REQUIRE_EQ(0, ioctl(pipes[i % 2].fd, NIOCTXSYNC, NULL));
+		port_expect(&ends[i % 2], 60 + i % 100, i);
+		ATF_REQUIRE_EQ(0, ioctl(ends[i % 2].fd, NIOCRXSYNC, NULL));
+	}
+}
+
+static void
+see(const struct netmap_ring *ring, uint8_t *seen, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < ring->num_slots; i++) {
+		ATF_REQUIRE(ring->slot[i].buf_idx < n);
+		ATF_CHECK_EQ(0, seen[ring->slot[i].buf_idx]++);
+	}
+}
+
+/* No buffer is in two slots: of rings that have none in flight. */
+static void
+check_buffers(struct port *in, struct port pipes[2])
+{
+	const uint32_t n = in->reg.nr_memsize / 2048;
+	uint8_t *seen = calloc(n, 1);
+	unsigned int i;
+
+	ATF_REQUIRE(seen != NULL);
+	see(in->tx, seen, n);
+	see(in->rx, seen, n);
+	for (i = 0; i < 2; i++) {
+		ATF_REQUIRE_EQ(0, ioctl(pipes[i].fd, NIOCTXSYNC, NULL));
+		see(pipes[i].tx, seen, n);
+		/* The other end's, in the same memory. */
+		see(pipes[i].rx, seen, n);
+	}
+	free(seen);
+}
+
+NETMAP_TEST(balances, "Frames go from a port's ring into its pipes without a "
+    "copy; pipes go on without the port, and it finds them again")
+{
+	static const char *const names[] = { "vale0:in{0", "vale0:in{1",
+	    "vale0:in}0", "vale0:in}1" };
+	struct port in = port_open("vale0:in", NULL), pipes[2], ends[2];
+	struct port s = port_open("vale0:s", NULL);
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		pipes[i] = port_open(names[i], NULL);
+		ends[i] = port_open(names[2 + i], NULL);
+		ATF_CHECK_EQ(in.reg.nr_mem_id, pipes[i].reg.nr_mem_id);
+		ATF_CHECK_EQ(in.reg.nr_mem_id, ends[i].reg.nr_mem_id);
+		ATF_CHECK_EQ(in.reg.nr_memsize, ends[i].reg.nr_memsize);
+	}
+	balance(&s, &in, pipes, ends, 5000);
+	check_buffers(&in, pipes);
+	/* Without the port. */
+	port_close(&in);
+	wait_until(ports() == 1, "%u", ports());
+	port_send(&pipes[0], 60, 1);
+	port_expect(&ends[0], 60, 1);
+	ATF_REQUIRE_EQ(0, ioctl(ends[0].fd, NIOCRXSYNC, NULL));
+	/* One pipe has gone for a while: its buffers are in other slots. */
+	port_close(&pipes[1]);
+	port_close(&ends[1]);
+	in = port_open("vale0:in", NULL);
+	ATF_CHECK_EQ(in.reg.nr_mem_id, pipes[0].reg.nr_mem_id);
+	pipes[1] = port_open_again(names[1]);
+	ends[1] = port_open_again(names[3]);
+	ATF_CHECK_EQ(in.reg.nr_mem_id, pipes[1].reg.nr_mem_id);
+	check_buffers(&in, pipes);
+	balance(&s, &in, pipes, ends, 5000);
+	check_buffers(&in, pipes);
+	for (i = 0; i < 2; i++) {
+		port_close(&pipes[i]);
+		port_close(&ends[i]);
+	}
+	port_close(&in);
+	port_close(&s);
+}
+
+NETMAP_TEST(first, "A pipe that is opened before its port is in the port's "
+    "memory; not if the port needs another")
+{
+	static const struct nmreq_register extra = { .nr_extra_bufs = 1 };
+	struct port end = port_open("vale0:in}0", NULL), in, a, z;
+	struct nmreq_register reg = { .nr_mem_id = 0 };
+
+	in = port_open("vale0:in", NULL);
+	ATF_CHECK_EQ(in.reg.nr_mem_id, end.reg.nr_mem_id);
+	a = port_open("vale0:in{0", NULL);
+	ATF_CHECK_EQ(in.reg.nr_mem_id, a.reg.nr_mem_id);
+	port_send(&a, 60, 1);
+	port_expect(&end, 60, 1);
+	port_close(&in);
+	wait_until(ports() == 0, "%u", ports());
+	in = port_open("vale0:in", &extra);
+	ATF_CHECK(in.reg.nr_mem_id != end.reg.nr_mem_id);
+	/* New pipes are there. */
+	z = port_open("vale0:in{1", NULL);
+	ATF_CHECK_EQ(in.reg.nr_mem_id, z.reg.nr_mem_id);
+	port_close(&z);
+	/* Any name, if the memory is named: "lb -p zeek:2". */
+	reg.nr_mem_id = in.reg.nr_mem_id;
+	z = port_open("zeek{0", &reg);
+	ATF_CHECK_EQ(in.reg.nr_mem_id, z.reg.nr_mem_id);
+	port_close(&a);
+	a = port_open("zeek}0", NULL);
+	ATF_CHECK_EQ(in.reg.nr_mem_id, a.reg.nr_mem_id);
+	port_send(&z, 60, 1);
+	port_expect(&a, 60, 1);
+	port_close(&a);
+	port_close(&z);
+	port_close(&in);
+	port_close(&end);
+}
+
+NETMAP_TEST(dies, "When valed has died, frames still pass; a sync that moves "
+    "nothing fails")
+{
+	struct port m = port_open("vale0:x{1", NULL);
+	struct port s = port_open("vale0:x}1", NULL);
+	int status;
+
+	ATF_REQUIRE_EQ(0, kill(valed, SIGKILL));
+	ATF_REQUIRE_EQ(valed, waitpid(valed, &status, 0));
+	valed_killed = true;
+	ATF_CHECK_ERRNO(ENXIO, ioctl(s.fd, NIOCRXSYNC, NULL) == -1);
+	ATF_CHECK_ERRNO(ENXIO, ioctl(m.fd, NIOCTXSYNC, NULL) == -1);
+	port_send(&m, 60, 1);
+	port_expect(&s, 60, 1);
+	port_close(&m);
+	port_close(&s);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, registers);
+	ATF_TP_ADD_TC(tp, refuses);
+	ATF_TP_ADD_TC(tp, legacy);
+	ATF_TP_ADD_TC(tp, frames);
+	ATF_TP_ADD_TC(tp, wakes);
+	ATF_TP_ADD_TC(tp, processes);
+	ATF_TP_ADD_TC(tp, forks);
+	ATF_TP_ADD_TC(tp, killed);
+	ATF_TP_ADD_TC(tp, balances);
+	ATF_TP_ADD_TC(tp, first);
+	ATF_TP_ADD_TC(tp, dies);
+	return (atf_no_error());
+}

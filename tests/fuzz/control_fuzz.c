@@ -5,7 +5,7 @@
  */
 
 /*
- * valed's control socket, and ports of other processes.  An input is a sequence
+ * valed's control socket, and ports and pipes of other processes.  An input is a sequence
  * of operations (ops.h) of two clients, which send packets of any kind and
  * write anything to the memory of their ports; this process receives and
  * transmits as the threads of valed do, in turn.  A third port of the same
@@ -31,6 +31,7 @@
 #include "ctl.c"
 
 #include "ops.h"
+#include "vale_pipe.h"
 
 #define	CLIENTS		2
 
@@ -52,9 +53,11 @@ static struct client {
 	int		 fd;		/* the client's end */
 	int		 fds[VALE_WIRE_REPLY_FDS]; /* that came with replies */
 	unsigned int	 nfds;
-	uint8_t		*memory;	/* of its port, or NULL */
+	uint8_t		*memory;	/* of its port or pipe, or NULL */
 	size_t		 size;
 	unsigned int	 rings;
+	bool		 is_pipe;
+	struct vale_pipe pipe;
 } clients[CLIENTS];
 static struct vale_desc	*third;
 static struct vale_wire	*packet;
@@ -102,6 +105,8 @@ leave(struct client *cl)
 		close(cl->fds[--cl->nfds]);
 	if (cc->cc_port != NULL)
 		ctl_port_close(cc);
+	if (cc->cc_pipe != NULL)
+		ctl_pipe_close(cc);
 	close(cc->cc_fd);
 	free(cc->cc_wire);
 	close(cl->fd);
@@ -113,6 +118,7 @@ take_fds(struct client *cl, struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 	const struct nmreq_register *reg = (const void *)(packet + 1);
+	unsigned int end;
 
 	if (c == NULL)
 		return;
@@ -127,6 +133,13 @@ take_fds(struct client *cl, struct msghdr *msg)
 	cl->memory = mmap(NULL, cl->size, PROT_READ | PROT_WRITE, MAP_SHARED,
 	    cl->fds[0], 0);
 	INVARIANT(cl->memory != MAP_FAILED);
+	cl->is_pipe = vale_pipe_name(packet->vw_header.nr_name, &end) != 0;
+	/* What others have written there may be anything. */
+	if (cl->is_pipe && !vale_pipe_attach(&cl->pipe, (char *)cl->memory,
+	    reg, end)) {
+		munmap(cl->memory, cl->size);
+		cl->memory = NULL;
+	}
 }
 
 /* Send `len' bytes of the packet, have them served, and read the reply. */
@@ -174,10 +187,13 @@ prepare(uint16_t type, const char *name)
 static void
 op_register(struct client *cl, const struct op *op)
 {
+	static const char *const pipes[8] = { "", "", "", "", "{1", "}1",
+	    "{2", "}1" };
 	struct nmreq_register *reg = (void *)(packet + 1);
 	char name[VALE_NAME_SIZE];
 
-	snprintf(name, sizeof(name), "vale0:c%u", op->b % 4);
+	snprintf(name, sizeof(name), "vale0:c%u%s", op->b % 4,
+	    pipes[op->c >> 24 & 7]);
 	prepare(NETMAP_REQ_REGISTER, name);
 	reg->nr_mode = NR_REG_ALL_NIC;
 	reg->nr_tx_slots = op->c & 0x1f;
@@ -185,6 +201,7 @@ op_register(struct client *cl, const struct op *op)
 	reg->nr_extra_bufs = op->c >> 16 & 0xf;
 	reg->nr_tx_rings = op->c >> 20 & 3;
 	reg->nr_rx_rings = op->c >> 22 & 3;
+	reg->nr_mem_id = op->c >> 27 & 3;
 	converse(cl, sizeof(*packet) + sizeof(*reg));
 }
 
@@ -194,11 +211,14 @@ op_packet(struct client *cl, const struct op *op)
 {
 	static const char *const names[] = { "vale0:third", "vale0", "",
 	    "vale0:c1", "vale7:x", "vale0:c0" };
+	static const char *const pipes[] = { "vale0:c1{1", "vale0:c2}2",
+	    "vale0:c0{", "x}1" };
 	const struct ctl_request *r = &requests[op->a / CLIENTS %
 	    nitems(requests)];
 	size_t len = sizeof(*packet) + r->size;
 
-	prepare(r->type, names[op->b % nitems(names)]);
+	prepare(r->type, (op->c >> 24 & 3) == 3 ?
+	    pipes[op->b % nitems(pipes)] : names[op->b % nitems(names)]);
 	memcpy(packet + 1, &op->d, sizeof(op->d));
 	switch (op->c % 8) {
 	case 0:
@@ -221,9 +241,13 @@ op_packet(struct client *cl, const struct op *op)
 static void
 op_write(struct client *cl, const struct op *op)
 {
-	const size_t words = cl->size / sizeof(uint32_t);
+	size_t words = cl->size / sizeof(uint32_t);
 	uint32_t *p = (uint32_t *)(void *)cl->memory;
 
+	if (cl->is_pipe && op->b % 8 != 0) {
+		p = (uint32_t *)(void *)cl->pipe.pp_csb;
+		words = 2048;
+	}
 	/* Mostly to the beginning, where CSB and rings are. */
 	p[op->c % (op->b % 8 == 0 ? words : MIN(words, 2048))] = op->d;
 }
@@ -264,6 +288,23 @@ third_receive(void)
 	INVARIANT(c[VALE_C_RX_BAD_RING] == 0 && c[VALE_C_RX_BAD_BUF] == 0);
 }
 
+/* Transmit, as valed does for a port, or the client itself into a pipe. */
+static void
+op_transmit(struct client *cl, unsigned int ring)
+{
+	bool kick;
+
+	if (cl->is_pipe) {
+		(void)vale_pipe_txsync(&cl->pipe, &kick);
+		(void)vale_pipe_rxsync(&cl->pipe, &kick);
+		vale_pipe_txwait(&cl->pipe);
+		vale_pipe_rxwait(&cl->pipe);
+		return;
+	}
+	vale_shared_tx(vale_ring(cl->cc->cc_port, ring));
+	vale_shared_wait(vale_ring(cl->cc->cc_port, ring));
+}
+
 static void
 op_run(const struct op *op)
 {
@@ -271,7 +312,9 @@ op_run(const struct op *op)
 	struct vale_csb *csb = (void *)cl->memory;
 	unsigned int ring = 0;
 
-	if (csb != NULL) {
+	if (csb != NULL && cl->is_pipe)
+		csb = cl->pipe.pp_csb;
+	else if (csb != NULL) {
 		ring = op->a / CLIENTS % cl->rings;
 		csb += ring;
 	}
@@ -296,10 +339,8 @@ op_run(const struct op *op)
 			    csb->rx_ktoa.hwtail : op->c;
 		break;
 	case CONTROL_TX:
-		if (csb != NULL) {
-			vale_shared_tx(vale_ring(cl->cc->cc_port, ring));
-			vale_shared_wait(vale_ring(cl->cc->cc_port, ring));
-		}
+		if (csb != NULL)
+			op_transmit(cl, ring);
 		break;
 	case CONTROL_SEND:
 		third_send(op);

@@ -105,17 +105,12 @@ port_pause(void *arg __unused, bool paused __unused)
 static void *
 port_memory(struct ctl_conn *cc, uint32_t extra_bufs)
 {
-	struct vale_params params = cc->cc_params;
 	struct ctl_memory *mm;
 	const char *why;
 	int error;
 
-	if (params.tx_slots == 0)
-		params.tx_slots = VALE_SLOTS_DEFAULT;
-	if (params.rx_slots == 0)
-		params.rx_slots = VALE_SLOTS_DEFAULT;
-	mm = ctl_memory_open(params.monitor != 0 ? NULL :
-	    cc->cc_wire->vw_header.nr_name, &params, extra_bufs);
+	mm = ctl_memory_open(cc->cc_params.monitor != 0 ? NULL :
+	    cc->cc_wire->vw_header.nr_name, &cc->cc_params, extra_bufs);
 	if (mm == NULL)
 		return (NULL);
 	error = vfu_dma_map(&cc->cc_dma, mm->mm_fd, 0, 0, mm->mm_size, true,
@@ -125,7 +120,6 @@ port_memory(struct ctl_conn *cc, uint32_t extra_bufs)
 		errno = error;
 		return (NULL);
 	}
-	cc->cc_params = params;
 	cc->cc_memory = mm;
 	return (vfu_dma_addr(&cc->cc_dma, 0, mm->mm_size));
 }
@@ -225,6 +219,22 @@ kicks_open(struct ctl_kick *ours, struct ctl_kick *theirs, unsigned int n)
 	return (0);
 }
 
+static void
+register_params(const struct nmreq_register *reg, struct vale_params *params)
+{
+	params->rings = register_rings(reg);
+	params->tx_slots = reg->nr_tx_slots;
+	params->rx_slots = reg->nr_rx_slots;
+	if (params->tx_slots == 0)
+		params->tx_slots = VALE_SLOTS_DEFAULT;
+	if (params->rx_slots == 0)
+		params->rx_slots = VALE_SLOTS_DEFAULT;
+	/* Other flags say how poll(2) works: that is the user's. */
+	params->monitor =
+	    ((reg->nr_flags & NR_MONITOR_TX) != 0 ? VALE_MIRROR_TX : 0) |
+	    ((reg->nr_flags & NR_MONITOR_RX) != 0 ? VALE_MIRROR_RX : 0);
+}
+
 /* Open the port; leave the user's descriptors in cc_fds. */
 static int
 register_open(struct ctl_conn *cc, struct nmreq_register *reg)
@@ -236,13 +246,7 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 	unsigned int i;
 	int error, memory;
 
-	params->rings = register_rings(reg);
-	params->tx_slots = reg->nr_tx_slots;
-	params->rx_slots = reg->nr_rx_slots;
-	/* Other flags say how poll(2) works: that is the user's. */
-	params->monitor =
-	    ((reg->nr_flags & NR_MONITOR_TX) != 0 ? VALE_MIRROR_TX : 0) |
-	    ((reg->nr_flags & NR_MONITOR_RX) != 0 ? VALE_MIRROR_RX : 0);
+	register_params(reg, params);
 	error = rings_reserve(params->rings);
 	if (error != 0)
 		return (error);

@@ -139,7 +139,7 @@ NETMAP_TEST(refuses, "What is wrong or taken has an errno")
 	ATF_CHECK_EQ(EINVAL, refused("vale0:x{2", &reg));
 	ATF_CHECK_EQ(0, refused("vale0:y{2", &reg));
 	reg = (struct nmreq_register){ .nr_mem_id = 400 };
-	ATF_CHECK_EQ(EINVAL, refused("vale0:y{2", &reg));
+	ATF_CHECK_EQ(EINVAL, refused("vale0:z{2", &reg));
 	ATF_CHECK_EQ(ENXIO, request(p.fd, NETMAP_REQ_PORT_HDR_SET,
 	    "vale0:x{1", &hdr));
 	ATF_CHECK_EQ(EBUSY, request(p.fd, NETMAP_REQ_REGISTER, "vale0:x}1",

@@ -350,7 +350,8 @@ void	vale_region_destroy(struct vale_region *vr);
 static inline uint8_t *
 vale_region_buf(const struct vale_region *vr, uint32_t idx)
 {
-	if (!vale_buf_valid(idx, vr->vr_nbufs))
+	/* clang makes fewer instructions of this than of vale_buf_valid(). */
+	if (idx < VALE_BUF_FIRST || idx >= vr->vr_nbufs)
 		return (NULL);
 	return ((uint8_t *)vr->vr_bufs + (size_t)idx * VALE_BUF_SIZE);
 }

@@ -235,6 +235,7 @@ act_control(const void *arg __unused)
 	pthread_t thread[20];
 	int fd, pair[2];
 	size_t i;
+	char c;
 
 	for (i = 0; i < nitems(thread); i++)
 		if (pthread_create(&thread[i], NULL, thread_nothing, NULL) != 0)
@@ -245,7 +246,10 @@ act_control(const void *arg __unused)
 	if (fd == -1 || ftruncate(fd, 4096) == -1 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == -1)
 		return (2);
-	return (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 ? 0 : 3);
+	if (pwrite(fd, "x", 1, 4095) != 1 || pread(fd, &c, 1, 4095) != 1 ||
+	    c != 'x')
+		return (3);
+	return (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 ? 0 : 4);
 }
 
 TEST(control, "With a control socket, threads, memory and pairs of local sockets "
@@ -264,6 +268,7 @@ TEST(control, "With a control socket, threads, memory and pairs of local sockets
 		    { thread & ~CLONE_FILES } },
 		{ "truncate of a log", SYS_ftruncate, { 2, 0 } },
 		{ "truncate by name", SYS_truncate, { P("x"), 0 } },
+		{ "pwrite to a log", SYS_pwrite64, { 2, P(page), 1, 0 } },
 		{ "socketpair inet", SYS_socketpair,
 		    { AF_INET, SOCK_STREAM, 0, P(page) } },
 		{ "socket", SYS_socket, { AF_UNIX, SOCK_STREAM, 0 } },

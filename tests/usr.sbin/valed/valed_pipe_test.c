@@ -1,0 +1,383 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Pipes as valed sees them: what it refuses, and what programs that are killed,
+ * hostile or in a hurry leave there.  netmap_pipe_test has what passes through.
+ */
+
+#include <sys/param.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/systm.h>
+#include <sys/wait.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_client.h"
+#include "vale_test.h"
+#include "valed_run.h"
+#include "wait_until.h"
+
+/* Pipes in one memory: ctl_memory.h. */
+#define	PIPES	32
+
+/* A case that has the process of valed. */
+#define	PIPE_TEST(name, descr)						\
+	static void name##_run(pid_t valed);				\
+	TEST(name, descr)						\
+	{								\
+		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
+									\
+		name##_run(pid);					\
+		valed_end(pid);						\
+	}								\
+	static void name##_run(pid_t valed __unused)
+
+/* Open a port or an end.  Returns 0 or an errno. */
+static int
+try(struct vale_client_port *cp, const char *name, uint32_t tx_slots,
+    uint32_t rx_slots, char why[128])
+{
+	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
+	    .nr_tx_slots = tx_slots, .nr_rx_slots = rx_slots };
+	int error, fd = vale_client_connect(vale_client_path());
+
+	ATF_REQUIRE(fd != -1);
+	if (vale_client_open(cp, fd, name, &reg, why) == 0)
+		return (0);
+	error = errno;
+	close(fd);
+	return (error);
+}
+
+static struct vale_client_port
+client(const char *name, uint32_t slots)
+{
+	struct vale_client_port cp;
+	char why[128];
+	int error = try(&cp, name, slots, slots, why);
+
+	ATF_REQUIRE_MSG(error == 0, "%s: %s", name, why);
+	return (cp);
+}
+
+static void
+refused(const char *name, uint32_t tx_slots, uint32_t rx_slots, int error,
+    const char *words)
+{
+	struct vale_client_port cp;
+	char why[128];
+
+	ATF_CHECK_EQ_MSG(error, try(&cp, name, tx_slots, rx_slots, why),
+	    "%s: %s", name, why);
+	ATF_CHECK_MSG(strstr(why, words) != NULL, "%s: %s", name, why);
+}
+
+/*
+ * The sockets and memory that are open in valed.  At first that may be one more,
+ * which valed_run() has connected and closed.
+ */
+static unsigned int
+descriptors(pid_t pid)
+{
+	char link[64], path[32 + sizeof(((struct dirent *)0)->d_name)];
+	struct dirent *de;
+	unsigned int n = 0;
+	ssize_t len;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	ATF_REQUIRE(dir != NULL);
+	while ((de = readdir(dir)) != NULL) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid,
+		    de->d_name);
+		len = readlink(path, link, sizeof(link) - 1);
+		link[MAX(len, 0)] = '\0';
+		n += strncmp(link, "socket:", 7) == 0 ||
+		    strncmp(link, "/memfd:", 7) == 0;
+	}
+	closedir(dir);
+	return (n);
+}
+
+/* Mappings of ports' memory. */
+static unsigned int
+mappings(pid_t pid)
+{
+	char line[512], path[32];
+	unsigned int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "r");
+	ATF_REQUIRE(f != NULL);
+	while (fgets(line, sizeof(line), f) != NULL)
+		n += strstr(line, "memfd:vale") != NULL;
+	fclose(f);
+	return (n);
+}
+
+PIPE_TEST(refuses, "What cannot be is refused with the reason")
+{
+	struct vale_client_port a = client("vale0:x{1", 8);
+
+	refused("vale0:x{", 0, 0, EINVAL, "the name of a pipe");
+	refused("vale0:x{1/2", 0, 0, EINVAL, "the name of a pipe");
+	refused("vale0:{1", 0, 0, EINVAL, "of no port");
+	refused("a b}1", 0, 0, EINVAL, "of no port");
+	refused("vale0:x{1", 0, 0, EBUSY, "open already");
+	refused("vale0:x{2", 1, 0, EINVAL, "2 to 4096");
+	refused("vale0:x{2", 0, 4097, EINVAL, "2 to 4096");
+	refused("vale0:x{2", 1025, 0, EINVAL, "up to 1024 slots");
+	/* Nothing was left behind. */
+	vale_client_close(&a);
+	wait_until(mappings(valed) == 0, "%u", mappings(valed));
+}
+
+PIPE_TEST(many, "A memory has places for so many pipes, which are used again")
+{
+	struct vale_client_port a[PIPES], b;
+	unsigned int before = descriptors(valed), i;
+	char name[32];
+	int error = 0;
+
+	for (i = 0; i < PIPES; i++) {
+		snprintf(name, sizeof(name), "vale0:x{%u", i);
+		a[i] = client(name, 8);
+		ATF_CHECK_EQ(a[0].cp_reg.nr_mem_id, a[i].cp_reg.nr_mem_id);
+	}
+	refused("vale0:x{more", 8, 8, ENOSPC, "32 at most");
+	b = client("vale0:y{more", 8);
+	vale_client_close(&b);
+	/* With other slots, buffers that are elsewhere could be lost. */
+	vale_client_close(&a[7]);
+	refused("vale0:x{more", 4, 4, ENOSPC, "32 at most");
+	wait_until((error = try(&a[7], "vale0:x{more", 8, 8, name)) != ENOSPC,
+	    "%s", strerror(error));
+	ATF_REQUIRE_EQ(0, error);
+	for (i = 0; i < PIPES; i++)
+		vale_client_close(&a[i]);
+	wait_until(descriptors(valed) <= before, "%u, at first %u",
+	    descriptors(valed), before);
+	/* A new memory. */
+	a[0] = client("vale0:x{0", 16);
+	vale_client_close(&a[0]);
+}
+
+PIPE_TEST(sparse, "Memory for pipes that there are not is not used, nor mapped "
+    "by valed without a port")
+{
+	struct vale_client_port a = client("vale0:x{1", 0), port;
+	struct stat st;
+
+	ATF_CHECK_EQ(0, mappings(valed));
+	ATF_REQUIRE_EQ(0, fstat(a.cp_memory, &st));
+	ATF_CHECK(st.st_size > 100 << 20);
+	/* The rings' four times 16 KB. */
+	ATF_CHECK_MSG(st.st_blocks * 512 < 256 * 1024, "%jd",
+	    (intmax_t)st.st_blocks);
+	port = client("vale0:x", 0);
+	ATF_CHECK_EQ(a.cp_reg.nr_mem_id, port.cp_reg.nr_mem_id);
+	ATF_CHECK_EQ(1, mappings(valed));
+	ATF_REQUIRE_EQ(0, fstat(a.cp_memory, &st));
+	ATF_CHECK(st.st_blocks * 512 < 512 * 1024);
+	/* Nobody can change its size. */
+	ATF_CHECK_EQ(-1, ftruncate(a.cp_memory, 4096));
+	ATF_CHECK_EQ(-1, ftruncate(a.cp_memory, 1 << 30));
+	vale_client_close(&port);
+	vale_client_close(&a);
+}
+
+/* Send frames into a pipe, or take them out, until killed. */
+static void __dead2
+flood(unsigned int i)
+{
+	struct vale_client_port cp;
+	struct netmap_ring *ring;
+	char why[128];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (try(&cp, i % 2 == 0 ? "vale0:f{1" : "vale0:f}1", 64, 64, why) !=
+	    0)
+		sched_yield();
+	for (;;) {
+		ring = cp.cp_ring[0].cr_txring;
+		while (!nm_ring_empty(ring)) {
+			ring->slot[ring->head].len = 60;
+			ring->head = ring->cur = nm_ring_next(ring,
+			    ring->head);
+		}
+		if (vale_client_txsync(&cp, 0) == -1 ||
+		    vale_client_rxsync(&cp, 0) == -1)
+			_exit(1);
+		ring = cp.cp_ring[0].cr_rxring;
+		ring->head = ring->cur = ring->tail;
+		sched_yield();
+	}
+}
+
+PIPE_TEST(killed, "Ends whose programs are killed leave a pipe that works, and "
+    "nothing in valed; ports miss no frame")
+{
+	const unsigned int before = descriptors(valed);
+	struct vale_client_port cp;
+	unsigned int i, j, seq = 0;
+	struct vale_desc *a, *b;
+	pid_t pid[2] = { -1, -1 };
+	int status;
+
+	a = t_open("vale0:a", 64, 64);
+	b = t_open("vale0:b", 64, 64);
+	t_send(b, 60, EVERYBODY, 2, 0);
+	t_expect(a, 60, 2, 0);
+	for (i = 0; i < 300; i++) {
+		j = i % 2;
+		if (pid[j] != -1) {
+			kill(pid[j], SIGKILL);
+			ATF_REQUIRE_EQ(pid[j], waitpid(pid[j], &status, 0));
+			/* It had found nothing wrong. */
+			ATF_CHECK(WIFSIGNALED(status));
+		}
+		pid[j] = fork();
+		ATF_REQUIRE(pid[j] != -1);
+		if (pid[j] == 0)
+			flood(j);
+		for (j = 0; j < 20; j++) {
+			t_send(a, 60, 2, 1, seq);
+			t_expect(b, 60, 1, seq++);
+		}
+	}
+	for (i = 0; i < 2; i++) {
+		kill(pid[i], SIGKILL);
+		ATF_REQUIRE_EQ(pid[i], waitpid(pid[i], &status, 0));
+	}
+	T_COUNT(b, RX_FULL, 0);
+	vale_close(a);
+	vale_close(b);
+	wait_until(descriptors(valed) <= before && mappings(valed) == 0,
+	    "%u, at first %u", descriptors(valed), before);
+	cp = client("vale0:f{1", 8);
+	ATF_CHECK_EQ(7, nm_ring_space(cp.cp_ring[0].cr_txring));
+	vale_client_close(&cp);
+}
+
+PIPE_TEST(scribbled, "A program that writes anything to the memory of a pipe "
+    "disturbs no port but that one, and the pipe can be opened")
+{
+	struct vale_client_port bad = client("vale1:bad{1", 8), end, port;
+	const uint64_t words = bad.cp_reg.nr_memsize / sizeof(uint32_t);
+	const uint64_t rings = 8192, pipe = bad.cp_reg.nr_offset /
+	    sizeof(uint32_t) - 256;
+	uint32_t i, k, seed = 11, *p = (uint32_t *)(void *)bad.cp_base;
+	struct vale_desc *a, *b;
+
+	port = client("vale1:bad", 0);
+	ATF_REQUIRE_EQ(bad.cp_reg.nr_mem_id, port.cp_reg.nr_mem_id);
+	a = t_open("vale0:a", 64, 64);
+	b = t_open("vale0:b", 64, 64);
+	t_send(b, 60, EVERYBODY, 2, 0);
+	t_expect(a, 60, 2, 0);
+	for (i = 0; i < 500; i++) {
+		for (k = 0; k < 64; k++)
+			atomic_store_32(&p[k % 3 == 0 ?
+			    test_below(&seed, words) :
+			    (k % 3 == 1 ? pipe : 0) +
+			    test_below(&seed, rings)],
+			    test_chance(&seed, 1, 2) ?
+			    test_below(&seed, 2000) : test_random(&seed));
+		(void)send(port.cp_ring[0].cr_tx_kick, "", 1, MSG_DONTWAIT);
+		if (try(&end, "vale1:bad}1", 0, 0, (char[128]){ 0 }) == 0) {
+			(void)vale_client_txsync(&end, 0);
+			(void)vale_client_rxsync(&end, 0);
+			vale_client_close(&end);
+		}
+		t_send(a, 60, 2, 1, i);
+		t_expect(b, 60, 1, i);
+	}
+	/* Holes. */
+	ATF_REQUIRE_EQ(0, fallocate(bad.cp_memory,
+	    FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+	    bad.cp_reg.nr_memsize));
+	vale_client_close(&port);
+	vale_client_close(&bad);
+	/* What is initialized again is in order. */
+	wait_until(try(&bad, "vale1:bad{1", 8, 8, (char[128]){ 0 }) == 0,
+	    "%s", strerror(errno));
+	ATF_CHECK_EQ(7, nm_ring_space(bad.cp_ring[0].cr_txring));
+	ATF_CHECK_EQ(0, vale_client_txsync(&bad, 0));
+	ATF_CHECK_EQ(0, vale_client_rxsync(&bad, 0));
+	vale_client_close(&bad);
+	vale_close(a);
+	vale_close(b);
+}
+
+/* Open ends and the port of one name, again and again. */
+static void *
+hurry(void *arg)
+{
+	static const char *const names[] = { "vale0:h{1", "vale0:h}1",
+	    "vale0:h", "vale0:h{2" };
+	struct vale_client_port cp;
+	uint32_t seed = *(uint32_t *)arg;
+	unsigned int i, opened = 0;
+	char why[128];
+	int error;
+
+	for (i = 0; i < 500; i++) {
+		error = try(&cp, names[test_below(&seed, nitems(names))], 16,
+		    16, why);
+		ATF_CHECK_MSG(error == 0 || error == EBUSY, "%s", why);
+		if (error == 0) {
+			opened++;
+			ATF_CHECK_EQ(15, nm_ring_space(
+			    cp.cp_ring[0].cr_txring));
+			vale_client_close(&cp);
+		}
+	}
+	ATF_CHECK(opened > 0);
+	return (NULL);
+}
+
+PIPE_TEST(hurries, "Ends and their port are opened and closed by several at the "
+    "same time, and nothing is left")
+{
+	const unsigned int before = descriptors(valed);
+	uint32_t seeds[] = { 1, 22, 333, 4444 };
+	pthread_t thread[nitems(seeds)];
+	unsigned int i;
+
+	for (i = 0; i < nitems(seeds); i++)
+		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, hurry,
+		    &seeds[i]));
+	for (i = 0; i < nitems(seeds); i++)
+		ATF_REQUIRE_EQ(0, pthread_join(thread[i], NULL));
+	wait_until(descriptors(valed) <= before && mappings(valed) == 0,
+	    "%u, at first %u", descriptors(valed), before);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, refuses);
+	ATF_TP_ADD_TC(tp, many);
+	ATF_TP_ADD_TC(tp, sparse);
+	ATF_TP_ADD_TC(tp, killed);
+	ATF_TP_ADD_TC(tp, scribbled);
+	ATF_TP_ADD_TC(tp, hurries);
+	return (atf_no_error());
+}

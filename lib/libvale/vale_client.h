@@ -72,8 +72,9 @@ struct vale_client_ring {
 };
 
 /*
- * An open port in valed, or an end of a pipe.  The rings are netmap's; the two syncs below take the
- * place of NIOCTXSYNC and NIOCRXSYNC, of one ring each.
+ * An open port in valed, or an end of a pipe (vale_pipe.h), with one ring pair.
+ * The rings are netmap's; the two syncs below take the place of NIOCTXSYNC and
+ * NIOCRXSYNC, of one ring each.
  */
 struct vale_client_port {
 	int			 cp_fd;		/* the connection */
@@ -105,13 +106,14 @@ void	vale_client_close(struct vale_client_port *cp);
  * Publish the head of transmit ring `ring', 0 to cp_nrings - 1 as in all of
  * these, and show in its tail what has been sent.  Slots with NS_INDIRECT are
  * copied into their buffers, which they must fit.  EINVAL and EIO as
- * vale_txsync().  After fork(2), either process may do this.
+ * vale_txsync(), of a pipe as vale_pipe_txsync(), which copies nothing.  After
+ * fork(2), either process may do this.
  */
 int	vale_client_txsync(struct vale_client_port *cp, unsigned int ring);
 
 /*
  * Return the receive ring's slots, and show new frames.  EINVAL as
- * vale_rxsync().
+ * vale_rxsync(); of a pipe, errors of vale_pipe_rxsync().
  */
 int	vale_client_rxsync(struct vale_client_port *cp, unsigned int ring);
 

@@ -16,9 +16,11 @@
  * A pipe lies in the memory of ports (vale_region.c), behind their buffers, and
  * slots may have any buffer of that memory:
  *
- *	CSB of the master | of the slave | netmap_if of the master | of the slave
+ *	CSB of the master | of the slave
+ *	| netmap_if of the master | of the slave
  *	| master's transmit ring | slave's receive ring
- *	| slave's transmit ring | master's receive ring | buffers of these rings
+ *	| slave's transmit ring | master's receive ring
+ *	| buffers of these rings
  *
  * Slots.  A direction has a transmit ring and a receive ring with the same
  * number of slots, and a buffer for each.  Slot i of both rings belongs either
@@ -35,16 +37,16 @@
  * releases them.  One slot is always the sender's, so that a full ring differs
  * from an empty one.
  *
- * These two indexes are the whole state.  Each has one writer, in the CSB of its
- * end: tx_atok.head is what it has published, rx_atok.head what it has released;
- * ktoa is not used.  A program that is killed in a sync has changed only slots
- * that are its own.  Who opens the end next goes on where the indexes are: what
- * was published is received, and what was received and not released is received
- * again.
+ * These two indexes are the whole state.  Each has one writer, in the CSB of
+ * its end: tx_atok.head is what it has published, rx_atok.head what it has
+ * released; ktoa is not used.  A program that is killed in a sync has changed
+ * only slots that are its own.  Who opens the end next goes on where the indexes
+ * are: what was published is received, and what was received and not released
+ * is received again.
  *
  * Wakeups.  Before an end sleeps, it sets appl_need_kick of its ring, and after
  * a full barrier looks once more.  The other end stores its index, and after a
- * full barrier looks at appl_need_kick; if it is set, it clears that, and kicks.
+ * full barrier looks at appl_need_kick; if that is set, it clears it and kicks.
  *
  * The ends trust each other with the frames.  But an index that is not valid
  * makes a sync fail, and leads nowhere else.
@@ -76,8 +78,8 @@ size_t	vale_pipe_name(const char *name, unsigned int *end);
 
 /* Where everything is, from the pipe's beginning. */
 struct vale_pipe_layout {
-	uint32_t	pl_slots[2];	/* of the transmit ring of each end, and
-					   so of the receive ring of the other */
+	uint32_t	pl_slots[2];	/* of each end's transmit ring, and so
+					   of the other's receive ring */
 	size_t		pl_csb[2];
 	size_t		pl_nifp[2];
 	size_t		pl_tx[2];
@@ -118,9 +120,9 @@ struct vale_pipe {
 
 /*
  * Find an end that was opened with the reply `reg', in memory that is mapped at
- * `base'.  Sets head, cur and tail of its rings, and gives slots with an invalid
- * buffer the one that they had at first.  Returns false if the memory is not
- * what it should be.
+ * `base'.  Sets head, cur and tail of its rings, and gives slots with an
+ * invalid buffer the one that they had at first.  Returns false if the memory is
+ * not what it should be.
  */
 bool	vale_pipe_attach(struct vale_pipe *pp, char *base,
 	    const struct nmreq_register *reg, unsigned int end);
@@ -128,7 +130,8 @@ bool	vale_pipe_attach(struct vale_pipe *pp, char *base,
 /*
  * The syncs of an end: publish frames that are complete, release slots; show in
  * the tail what the other end has done.  One thread at a time for each.  If
- * *kick is true on return, the caller must wake the other end.  They return 0 or
+ * *kick is true on return, the caller must wake the other end.  Return 0, or -1
+ * with errno:
  *	EINVAL	head or cur is not between the last head and the tail, or a slot
  *		has an invalid buffer or length.  They are set back to the last
  *		head.

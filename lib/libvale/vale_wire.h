@@ -24,8 +24,13 @@
  *		vale_csb), and for each ring pair one of a socket of each ring,
  *		transmit first.  A kick is a byte; the user kicks on the first
  *		of the sockets, whichever transmit ring it is for.
+ *		With the name of a pipe ("vale0:x{1", "vale0:x}1"), one of its
+ *		ends, which has a ring pair.  The descriptors are the same, and
+ *		nr_offset tells where in the memory it is (vale_pipe.h).  The
+ *		other end has the other ends of the sockets: a kick wakes it.
+ *		nr_mem_id names the memory for a new pipe.
  *	NETMAP_REQ_PORT_INFO_GET  no body; struct nmreq_port_info_get.  Of any
- *		port.
+ *		port or pipe.
  *	NETMAP_REQ_PORT_HDR_SET  struct nmreq_port_hdr; no body.  Of the
  *		connection's port.  NETMAP_REQ_PORT_HDR_GET: the reverse.
  *	NETMAP_REQ_VALE_LIST	struct nmreq_vale_list, both ways.  With a name,

@@ -95,9 +95,10 @@ void	ctl_memory_release(struct ctl_memory *mm);
 struct ctl_memory *ctl_memory_find(const char *name);
 
 /*
- * Memory for a port that is to be opened: that of its pipes if the numbers are
- * the same, or new.  `name' is NULL for a monitor.  Then ctl_memory_opened(), or
- * ctl_memory_closed().  Returns NULL with errno, EBUSY if the port is open.
+ * Memory for a port that is about to be opened: that of its pipes if the numbers
+ * are the same, or new.  `name' is NULL for a monitor.  The caller then calls
+ * ctl_memory_opened() or ctl_memory_closed().  Returns NULL with errno, EBUSY if
+ * the port is open.
  */
 struct ctl_memory *ctl_memory_open(const char *name,
 	    const struct vale_params *params, uint32_t extra_bufs);

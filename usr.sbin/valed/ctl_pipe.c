@@ -13,8 +13,8 @@
  * opened again.  The pipe is there until both ends are closed.
  *
  * A pipe is initialized when its first end is opened, in a copy of its rings.
- * Which buffers they have is read for that, and checked: in memory that is older
- * than the pipe, other pipes and the port may have those of this one.
+ * Which buffers they have is read for that, and checked: in memory that is
+ * older than the pipe, other pipes and the port may have those of this one.
  */
 
 #include <sys/param.h>

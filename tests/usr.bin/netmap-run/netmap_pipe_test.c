@@ -267,60 +267,13 @@ NETMAP_TEST(wakes, "poll(2) and epoll(7) wait for frames and for space, at both 
 	port_close(&p[1]);
 }
 
-struct flow {
-	struct port	*port;
-	unsigned int	 frames;
-};
-
-static void *
-flow_send(void *arg)
-{
-	struct flow *flow = arg;
-	struct pollfd pfd = { .fd = flow->port->fd, .events = POLLOUT };
-	unsigned int i = 0;
-
-	while (i < flow->frames) {
-		ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
-		while (i < flow->frames && !nm_ring_empty(flow->port->tx))
-			port_put(flow->port, 60, i++);
-	}
-	ATF_REQUIRE_EQ(0, ioctl(pfd.fd, NIOCTXSYNC, NULL));
-	return (NULL);
-}
-
-static void *
-flow_receive(void *arg)
-{
-	struct flow *flow = arg;
-	struct port *p = flow->port;
-	struct pollfd pfd = { .fd = p->fd, .events = POLLIN };
-	unsigned int i = 0;
-
-	while (i < flow->frames) {
-		ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
-		ATF_REQUIRE_EQ(POLLIN, pfd.revents);
-		while (!nm_ring_empty(p->rx)) {
-			const struct netmap_slot *slot =
-			    &p->rx->slot[p->rx->head];
-
-			ATF_REQUIRE_EQ((uint8_t)i, (uint8_t)NETMAP_BUF(p->rx,
-			    slot->buf_idx)[slot->len - 1]);
-			p->rx->head = p->rx->cur = nm_ring_next(p->rx,
-			    p->rx->head);
-			i++;
-		}
-	}
-	ATF_REQUIRE_EQ(0, ioctl(pfd.fd, NIOCRXSYNC, NULL));
-	return (NULL);
-}
-
 NETMAP_TEST(processes, "Two processes exchange frames both ways, and each sleeps "
     "until the other wakes it")
 {
 	static const struct nmreq_register small = { .nr_tx_slots = 16,
 	    .nr_rx_slots = 8, .nr_flags = NR_NO_TX_POLL };
 	struct port p = port_open("vale0:x{1", &small);
-	struct flow flow = { &p, 100000 };
+	struct port_flow flow = { &p, 100000 };
 	pthread_t thread[2];
 	int status;
 	pid_t pid = fork();
@@ -328,9 +281,10 @@ NETMAP_TEST(processes, "Two processes exchange frames both ways, and each sleeps
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0)
 		p = port_open("vale0:x}1", &small);
-	ATF_REQUIRE_EQ(0, pthread_create(&thread[0], NULL, flow_receive,
+	ATF_REQUIRE_EQ(0, pthread_create(&thread[0], NULL, port_flow_receive,
 	    &flow));
-	ATF_REQUIRE_EQ(0, pthread_create(&thread[1], NULL, flow_send, &flow));
+	ATF_REQUIRE_EQ(0, pthread_create(&thread[1], NULL, port_flow_send,
+	    &flow));
 	ATF_REQUIRE_EQ(0, pthread_join(thread[0], NULL));
 	ATF_REQUIRE_EQ(0, pthread_join(thread[1], NULL));
 	if (pid == 0)

@@ -217,6 +217,48 @@ later(void *(*fn)(void *), void *arg)
 	return (thread);
 }
 
+void *
+port_flow_send(void *arg)
+{
+	struct port_flow *flow = arg;
+	struct pollfd pfd = { .fd = flow->port->fd, .events = POLLOUT };
+	unsigned int i = 0;
+
+	while (i < flow->frames) {
+		ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
+		while (i < flow->frames && !nm_ring_empty(flow->port->tx))
+			port_put(flow->port, 60, i++);
+	}
+	ATF_REQUIRE_EQ(0, ioctl(pfd.fd, NIOCTXSYNC, NULL));
+	return (NULL);
+}
+
+void *
+port_flow_receive(void *arg)
+{
+	struct port_flow *flow = arg;
+	struct port *p = flow->port;
+	struct pollfd pfd = { .fd = p->fd, .events = POLLIN };
+	unsigned int i = 0;
+
+	while (i < flow->frames) {
+		ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
+		ATF_REQUIRE_EQ(POLLIN, pfd.revents);
+		while (!nm_ring_empty(p->rx)) {
+			const struct netmap_slot *slot =
+			    &p->rx->slot[p->rx->head];
+
+			ATF_REQUIRE_EQ((uint8_t)i, (uint8_t)NETMAP_BUF(p->rx,
+			    slot->buf_idx)[slot->len - 1]);
+			p->rx->head = p->rx->cur = nm_ring_next(p->rx,
+			    p->rx->head);
+			i++;
+		}
+	}
+	ATF_REQUIRE_EQ(0, ioctl(pfd.fd, NIOCRXSYNC, NULL));
+	return (NULL);
+}
+
 static int
 one_port(const struct vale_port_info *info __unused, void *arg)
 {

@@ -77,6 +77,14 @@ pthread_t later(void *(*fn)(void *), void *arg);
 /* For that: send a frame when the other has gone to sleep, or so. */
 void	*send_later(void *port);
 
+/* Threads that send so many frames of 60 bytes, and that expect all of them. */
+struct port_flow {
+	struct port	*port;
+	unsigned int	 frames;
+};
+void	*port_flow_send(void *flow);
+void	*port_flow_receive(void *flow);
+
 /* The number of ports of valed. */
 unsigned int ports(void);
 

@@ -329,59 +329,21 @@ NETMAP_TEST(last, "What was published before the port is closed is sent")
 	port_close(&b);
 }
 
-struct flow {
-	struct port	*port;
-	unsigned int	 frames;
-};
-
-static void *
-flow_send(void *arg)
-{
-	struct flow *flow = arg;
-	struct pollfd pfd = { .fd = flow->port->fd, .events = POLLOUT };
-	unsigned int i = 0;
-
-	while (i < flow->frames) {
-		ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
-		while (i < flow->frames && !nm_ring_empty(flow->port->tx))
-			port_put(flow->port, 60, i++);
-	}
-	/* The receiver's ring takes all: see below. */
-	ATF_REQUIRE_EQ(0, ioctl(pfd.fd, NIOCTXSYNC, NULL));
-	return (NULL);
-}
-
-static void *
-flow_receive(void *arg)
-{
-	struct flow *flow = arg;
-	struct pollfd pfd = { .fd = flow->port->fd, .events = POLLIN };
-	unsigned int n = 0;
-
-	while (n < flow->frames) {
-		ATF_REQUIRE_EQ(1, poll(&pfd, 1, -1));
-		ATF_REQUIRE_EQ(POLLIN, pfd.revents);
-		n += port_take(flow->port);
-	}
-	ATF_CHECK_EQ(flow->frames, n);
-	return (NULL);
-}
-
 NETMAP_TEST(threads, "Two ports in one process, a thread for each direction")
 {
 	static const struct nmreq_register reg = { .nr_rx_slots = 16384,
 	    .nr_flags = NR_NO_TX_POLL };
 	struct port p[2] = { port_open("vale0:a", &reg),
 	    port_open("vale0:b", &reg) };
-	struct flow flow[2] = { { &p[0], 16000 }, { &p[1], 16000 } };
+	struct port_flow flow[2] = { { &p[0], 16000 }, { &p[1], 16000 } };
 	pthread_t thread[4];
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, flow_receive,
-		    &flow[i]));
+		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL,
+		    port_flow_receive, &flow[i]));
 		ATF_REQUIRE_EQ(0, pthread_create(&thread[2 + i], NULL,
-		    flow_send, &flow[i]));
+		    port_flow_send, &flow[i]));
 	}
 	for (i = 0; i < 4; i++)
 		ATF_REQUIRE_EQ(0, pthread_join(thread[i], NULL));

@@ -89,8 +89,8 @@ refused(const char *name, uint32_t tx_slots, uint32_t rx_slots, int error,
 }
 
 /*
- * The sockets and memory that are open in valed.  At first that may be one more,
- * which valed_run() has connected and closed.
+ * The sockets and memory that are open in valed.  At first that may be one
+ * more, which valed_run() has connected and closed.
  */
 static unsigned int
 descriptors(pid_t pid)
@@ -103,7 +103,7 @@ descriptors(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	dir = opendir(path);
-	ATF_REQUIRE(dir != NULL);
+	ATF_REQUIRE_MSG(dir != NULL, "%s: %s", path, strerror(errno));
 	while ((de = readdir(dir)) != NULL) {
 		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid,
 		    de->d_name);
@@ -154,7 +154,7 @@ PIPE_TEST(many, "A memory has places for so many pipes, which are used again")
 {
 	struct vale_client_port a[PIPES], b;
 	unsigned int before = descriptors(valed), i;
-	char name[32];
+	char name[32], why[128];
 	int error = 0;
 
 	for (i = 0; i < PIPES; i++) {
@@ -168,8 +168,8 @@ PIPE_TEST(many, "A memory has places for so many pipes, which are used again")
 	/* With other slots, buffers that are elsewhere could be lost. */
 	vale_client_close(&a[7]);
 	refused("vale0:x{more", 4, 4, ENOSPC, "32 at most");
-	wait_until((error = try(&a[7], "vale0:x{more", 8, 8, name)) != ENOSPC,
-	    "%s", strerror(error));
+	wait_until((error = try(&a[7], "vale0:x{more", 8, 8, why)) != ENOSPC,
+	    "%s", why);
 	ATF_REQUIRE_EQ(0, error);
 	for (i = 0; i < PIPES; i++)
 		vale_client_close(&a[i]);

@@ -353,13 +353,16 @@ vale_pipe_rxsync(struct vale_pipe *pp, bool *kick)
 	return (0);
 }
 
-/* Ask to be woken, and look at the other end's index once more. */
+/*
+ * Ask to be woken, and look at the other end's index once more.  A sync acquires
+ * what it stands for.
+ */
 static uint32_t
 pipe_sleep(struct nm_csb_atok *atok, const uint32_t *index)
 {
 	atomic_store_32(&atok->appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
-	return (atomic_load_acq_32(index));
+	return (atomic_load_32(index));
 }
 
 bool

@@ -6,8 +6,9 @@
 
 /*
  * The switch: the leases of a receive ring, the sleep and wakeup of its user,
- * the same for a user in another process (vale_shared.c), the way in and out of
- * a switch that changes, the learning table; and the model's fair mutex.
+ * the same for a user in another process (vale_shared.c), a pipe (vale_pipe.c),
+ * the way in and out of a switch that changes, the learning table; and the
+ * model's fair mutex.
  */
 
 #include <sys/param.h>
@@ -15,6 +16,7 @@
 
 #include "e82545_impl.h"
 #include "vale_impl.h"
+#include "vale_pipe.h"
 
 #define	LEN	60
 
@@ -402,6 +404,110 @@ shared_tx_check(void)
 }
 
 /*
+ * A pipe, from the master to the slave.  Each end is opened again in between.
+ */
+
+#define	PIPE_FRAMES	6
+
+static struct vale_pipe ends[2];
+static struct nmreq_register ends_reg[2];
+static char *pipe_memory;
+
+static void
+pipe_open(unsigned int end)
+{
+	MM_CHECK(vale_pipe_attach(&ends[end], pipe_memory, &ends_reg[end],
+	    end));
+}
+
+static void
+pipe_setup(void)
+{
+	const uint32_t slots[2] = { 3, 2 };
+	struct vale_pipe_layout pl;
+	unsigned int i;
+
+	mm_clear(&rx_kick);
+	mm_clear(&tx_space);
+	vale_pipe_layout(&pl, slots);
+	pipe_memory = mm_alloc(VALE_PAGE + pl.pl_size, VALE_PAGE);
+	vale_pipe_init(pipe_memory + VALE_PAGE, &pl, "vale:p", "1", VALE_PAGE,
+	    (VALE_PAGE + pl.pl_size) / VALE_BUF_SIZE);
+	for (i = 0; i < 2; i++) {
+		ends_reg[i].nr_memsize = VALE_PAGE + pl.pl_size;
+		ends_reg[i].nr_offset = VALE_PAGE + pl.pl_nifp[i];
+		ends_reg[i].nr_tx_slots = slots[i];
+		ends_reg[i].nr_rx_slots = slots[!i];
+		pipe_open(i);
+	}
+}
+
+/* A sync, and the kick that it asks for. */
+static void
+pipe_sync(int (*sync)(struct vale_pipe *, bool *), unsigned int end,
+    struct mm_event *event)
+{
+	bool kick;
+
+	MM_CHECK(sync(&ends[end], &kick) == 0);
+	if (kick)
+		mm_set(event);
+}
+
+static void
+pipe_send(void)
+{
+	struct netmap_ring *ring = ends[VALE_PIPE_MASTER].pp_txring;
+	struct netmap_slot *slot;
+	uint32_t i = 1;
+
+	while (i <= PIPE_FRAMES) {
+		if (ring->head == ring->tail &&
+		    !vale_pipe_txwait(&ends[VALE_PIPE_MASTER]))
+			mm_wait(&tx_space);
+		pipe_sync(vale_pipe_txsync, VALE_PIPE_MASTER, &rx_kick);
+		/* Two at once, if there is space. */
+		for (; ring->head != ring->tail && i <= PIPE_FRAMES; i++) {
+			slot = &ring->slot[ring->head];
+			*(uint32_t *)(void *)NETMAP_BUF(ring, slot->buf_idx) =
+			    i;
+			slot->len = 60;
+			ring->head = ring->cur = nm_ring_next(ring,
+			    ring->head);
+		}
+		pipe_sync(vale_pipe_txsync, VALE_PIPE_MASTER, &rx_kick);
+		if (i == 3)
+			pipe_open(VALE_PIPE_MASTER);
+	}
+}
+
+static void
+pipe_receive(void)
+{
+	struct netmap_ring *ring = ends[VALE_PIPE_SLAVE].pp_rxring;
+	uint32_t i = 1;
+
+	while (i <= PIPE_FRAMES) {
+		pipe_sync(vale_pipe_rxsync, VALE_PIPE_SLAVE, &tx_space);
+		if (i == 3)
+			pipe_open(VALE_PIPE_SLAVE);
+		pipe_sync(vale_pipe_rxsync, VALE_PIPE_SLAVE, &tx_space);
+		if (ring->head == ring->tail) {
+			if (!vale_pipe_rxwait(&ends[VALE_PIPE_SLAVE]))
+				mm_wait(&rx_kick);
+			continue;
+		}
+		/* It may release two at once. */
+		for (; ring->head != ring->tail; i++) {
+			MM_CHECK(*(uint32_t *)(void *)NETMAP_BUF(ring,
+			    ring->slot[ring->head].buf_idx) == i);
+			ring->head = ring->cur = nm_ring_next(ring,
+			    ring->head);
+		}
+	}
+}
+
+/*
  * A change of the switch while ports send.
  */
 
@@ -634,6 +740,8 @@ const struct mm_scenario vale_scenarios[] = {
 	{ "shared_tx", "a user in another process sends, and waits for space",
 	  2, shared_tx_setup, { shared_tx_user, shared_tx_serve },
 	  shared_tx_check },
+	{ "pipe", "a pipe: both ends wait for each other", 2,
+	  pipe_setup, { pipe_send, pipe_receive }, NULL },
 	{ "change", "the switch changes while two ports send", 3,
 	  change_setup, { change_send, change_send_b, change_change }, NULL },
 	{ "table", "two threads learn, one looks up", 3,

@@ -23,9 +23,17 @@ begin()
 	wait_until "the capture" [ -s cap.pcapng ]
 }
 
-# end CAPTURED: end it; it has captured so many frames.
+# captured N: the file has N frames, at least.
+captured()
+{
+	[ "$(tcpdump -n -r cap.pcapng 2> /dev/null | wc -l)" -ge "$1" ]
+}
+
+# end CAPTURED: end it when it has captured so many frames: valed sends some
+# time after a port's sync.  It has no more.
 end()
 {
+	wait_until "$1 frames" captured "$1"
 	kill -INT $cap
 	wait $cap || atf_fail "vale-cap: $? $(cat cap.err)"
 	atf_check -o inline:"$1 frames captured, 0 dropped\n" cat cap.err

@@ -224,7 +224,7 @@ vale_pipe_attach(struct vale_pipe *pp, char *base,
 	return (true);
 }
 
-/* Store an index of this end.  Returns whether the other one is to be woken. */
+/* Store an index of this end.  Returns whether to wake the other one. */
 static bool
 pipe_show(uint32_t *index, uint32_t value, struct nm_csb_atok *peer)
 {

@@ -41,44 +41,11 @@
 
 #include "frame.h"
 #include "frame_cut.h"
-#include "ops.h"
+#include "switch.h"
 #include "vale_general.h"
 
-#define	PORTS		6
-#define	RINGS		3
-#define	NAMES		8		/* more than ports, some twice */
 #define	INDIRECT	65535		/* bytes one can point to */
 #define	HEADER		12		/* bytes of a virtio-net header */
-
-/* X(identifier, what it does with the fields); the port is a % PORTS, and the
-   ring pair a / PORTS modulo its number */
-#define	SWITCH_OPS(X)							\
-	X(OPEN,		"opened as name b, rings of c and d slots, "	\
-			"a / PORTS % RINGS + 1 of them")		\
-	X(CLOSE,	"closed")					\
-	X(TX_SLOT,	"slot c of the transmit ring is d")		\
-	X(RX_SLOT,	"slot c of the receive ring is d")		\
-	X(TX_HEAD,	"transmit head is c")				\
-	X(RX_HEAD,	"receive head is c, cur is d")			\
-	X(SEND,		"a frame of b bytes in slots of c, from station "\
-			"d & 15 to d >> 4 & 15")			\
-	X(TXSYNC,	"a transmit sync")				\
-	X(RXSYNC,	"a receive sync; b frames taken")		\
-	X(LOOK,		"everything is listed; ageing is c seconds")	\
-	X(SINK,		"has a sink that takes b frames a time; 0: none") \
-	X(HEADER,	"frames begin with headers of kind b & 3")	\
-	X(OFFLOAD,	"a packet of b bytes of payload in segments of c, "\
-			"from station d & 15 to d >> 4 & 15, of protocol "\
-			"d >> 8 & 3, byte d >> 16 & 127 changed by d >> 24") \
-	X(SET,		"setting b & 3 becomes c; or a mirror of name d") \
-	X(MONITOR,	"monitor a & 1 becomes one of name b, of c & 3")
-
-enum switch_op {
-#define	SWITCH_OP_ENUM(id, what)	SWITCH_##id,
-	SWITCH_OPS(SWITCH_OP_ENUM)
-#undef SWITCH_OP_ENUM
-	SWITCH_NOPS
-};
 
 static const char *const names[NAMES] = {
 	"vale0:a", "vale0:b", "vale0:c", "vale0:d", "vale1:a", "vale1:b",
@@ -103,123 +70,6 @@ static struct vale_desc *monitors[MONITORS];
 static int (*txsync)(struct vale_desc *);
 static uint64_t effect;			/* digest of what users have seen */
 static struct timespec now;
-
-/*
- * Generating operations.
- */
-
-static void
-make_op(struct rng *rng, struct op *op, enum switch_op kind)
-{
-	memset(op, 0, sizeof(*op));
-	op->kind = kind;
-	op->a = rng_below(rng, rng_one_in(rng, 4) ? PORTS * RINGS : PORTS);
-	op->c = rng_below(rng, 40);
-	switch (kind) {
-	case SWITCH_OPEN:
-		op->b = rng_below(rng, NAMES);
-		op->c = rng_one_in(rng, 4) ? rng_number(rng) :
-		    2u << rng_below(rng, 6);
-		op->d = rng_one_in(rng, 4) ? rng_number(rng) :
-		    2u << rng_below(rng, 6);
-		break;
-	case SWITCH_TX_SLOT:
-	case SWITCH_RX_SLOT:
-		op->d = rng_one_in(rng, 4) ? rng_next(rng) :
-		    rng_below(rng, 140);
-		op->d |= (uint64_t)(rng_one_in(rng, 4) ? rng_number(rng) :
-		    rng_below(rng, 2049)) << 32;
-		op->d |= (uint64_t)(rng_below(rng, 16) << 4) << 48;
-		break;
-	case SWITCH_TX_HEAD:
-	case SWITCH_RX_HEAD:
-		op->d = op->c + rng_below(rng, 3);
-		if (rng_one_in(rng, 4)) {
-			op->c = rng_number(rng);
-			op->d = rng_number(rng);
-		}
-		break;
-	case SWITCH_SEND:
-		op->b = rng_one_in(rng, 4) ? rng_number(rng) :
-		    14 + rng_below(rng, 3000);
-		op->c = rng_one_in(rng, 2) ? 2048 : rng_below(rng, 4097);
-		op->d = rng_next(rng);
-		break;
-	case SWITCH_OFFLOAD:
-		op->b = rng_below(rng, 2900);
-		op->c = rng_one_in(rng, 4) ? rng_number(rng) :
-		    40 + rng_below(rng, 1500);
-		op->d = rng_next(rng) & 0xffffff;
-		if (rng_one_in(rng, 3))
-			op->d |= (uint64_t)rng_below(rng, 256) << 24;
-		break;
-	case SWITCH_HEADER:
-		op->b = rng_below(rng, 4);
-		break;
-	case SWITCH_RXSYNC:
-		op->b = rng_below(rng, 32);
-		break;
-	case SWITCH_LOOK:
-		op->c = rng_number(rng);
-		if (rng_one_in(rng, 2))
-			op->d = rng_number(rng);
-		break;
-	case SWITCH_SINK:
-		op->b = rng_below(rng, 8);
-		break;
-	case SWITCH_SET:
-		op->b = rng_below(rng, 4);
-		op->c = rng_one_in(rng, 8) ? rng_number(rng) :
-		    rng_below(rng, 5);
-		op->d = rng_below(rng, NAMES);
-		break;
-	case SWITCH_MONITOR:
-		op->b = rng_below(rng, NAMES);
-		op->c = rng_below(rng, 4);
-		break;
-	default:
-		break;
-	}
-}
-
-void
-target_op(struct rng *rng, struct op *op)
-{
-	make_op(rng, op, rng_below(rng, SWITCH_NOPS));
-}
-
-/* Two ports, frames from one, and syncs of both. */
-size_t
-target_phrase(struct rng *rng, struct op *ops, size_t max)
-{
-	unsigned int a = rng_below(rng, PORTS), b = rng_below(rng, PORTS);
-	size_t i, n, frames;
-
-	if (rng_one_in(rng, 4)) {
-		a += PORTS * rng_below(rng, RINGS);
-		b += PORTS * rng_below(rng, RINGS);
-	}
-	n = 0;
-	make_op(rng, &ops[n], SWITCH_OPEN);
-	ops[n++].a = a;
-	make_op(rng, &ops[n], SWITCH_OPEN);
-	ops[n++].a = b;
-	for (i = rng_below(rng, 3); i > 0; i--) {
-		make_op(rng, &ops[n], SWITCH_HEADER);
-		ops[n++].a = rng_one_in(rng, 2) ? a : b;
-	}
-	frames = 1 + rng_below(rng, 8);
-	for (i = 0; i < frames; i++) {
-		make_op(rng, &ops[n], rng_one_in(rng, 2) ? SWITCH_SEND :
-		    SWITCH_OFFLOAD);
-		ops[n++].a = a;
-	}
-	make_op(rng, &ops[n], SWITCH_TXSYNC);
-	ops[n++].a = a;
-	make_op(rng, &ops[n], SWITCH_RXSYNC);
-	ops[n++].a = b;
-	return (MIN(n, max));
-}
 
 /*
  * The effect of an input.

@@ -147,7 +147,7 @@ mappings(pid_t pid)
 	return (n);
 }
 
-PIPE_TEST(refuses, "What cannot be is refused with the reason")
+PIPE_TEST(refuses, "An invalid request is refused with the reason")
 {
 	struct vale_client_port a = client("vale0:x{1", 8);
 

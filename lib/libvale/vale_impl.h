@@ -16,6 +16,7 @@
  *	vale_rxq.c	vale_rxsync(), and the receive ring
  *	vale_region.c	a port's memory
  *	vale_shared.c	ports whose user is another process
+ *	vale_pipe.c	pipes between such users, in the memory of ports
  *	vale_fdb.c	the learning table, in sys/dev/netmap
  *	vale_rate.c	limits of senders, there
  *	vale_share.c	fair shares of a receive ring, there

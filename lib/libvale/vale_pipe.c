@@ -16,6 +16,7 @@
 #include <sys/systm.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "vale_layout.h"

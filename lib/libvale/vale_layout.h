@@ -12,6 +12,8 @@
 #ifndef _VALE_LAYOUT_H_
 #define	_VALE_LAYOUT_H_
 
+#include <sys/types.h>
+#include <net/if.h>
 #include <net/netmap.h>
 
 #include <stdbool.h>

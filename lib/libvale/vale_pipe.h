@@ -55,6 +55,8 @@
 #ifndef _VALE_PIPE_H_
 #define	_VALE_PIPE_H_
 
+#include <sys/types.h>
+#include <net/if.h>
 #include <net/netmap.h>
 
 #include <stdbool.h>

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,11 @@
 pid_t
 valed_run(const char *tc_srcdir)
 {
+	struct nmreq_vale_list list = { .nr_bridge_idx = 0 };
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = NETMAP_REQ_VALE_LIST };
+	struct vale_client_call call = { .hdr = &hdr, .body = &list,
+	    .size = sizeof(list), .reply = &list, .reply_max = sizeof(list) };
 	char path[1024];
 	int fd = -1;
 	pid_t pid;
@@ -39,6 +45,9 @@ valed_run(const char *tc_srcdir)
 		_exit(127);
 	}
 	wait_until((fd = vale_client_connect("control")) != -1, "%s", path);
+	/* There is no port to list yet. */
+	ATF_REQUIRE_EQ(-1, vale_client_call(fd, &call));
+	ATF_REQUIRE_EQ(ENOENT, errno);
 	close(fd);
 	return (pid);
 }

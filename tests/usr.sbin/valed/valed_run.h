@@ -18,7 +18,7 @@
 #include "test.h"
 
 /*
- * Start valed in the working directory, and wait until it listens on "control".
+ * Start valed in the working directory, and wait until it serves "control".
  * `tc_srcdir' is the directory of the test program.
  */
 pid_t	valed_run(const char *tc_srcdir);

@@ -281,6 +281,15 @@ lem_intr_enable(struct lem_core *lc)
 	return (causes_read(lc));
 }
 
+void
+lem_intr_hold(struct lem_core *lc)
+{
+	lem_os_assert_rx(lc);
+	if (USABLE(lc) && !POLLING(lc) && CSB_ON(lc) &&
+	    atomic_load_32(&lc->lc_csb->guest_need_rxkick) != 0)
+		atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 0);
+}
+
 int
 lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
 {

@@ -370,6 +370,14 @@ bool	lem_intr(struct lem_core *lc);
 bool	lem_intr_enable(struct lem_core *lc);
 
 /*
+ * For a host that calls lem_rx() for some time without interrupts, and then
+ * lem_intr_enable(): with LEM_MODE_CSB, frames cause no interrupt until then,
+ * as after lem_intr().  This costs no exit.  In other modes it does nothing, and
+ * lem_intr() masks the interrupts.  Receive lock.
+ */
+void	lem_intr_hold(struct lem_core *lc);
+
+/*
  * Queue a packet, from slot lc_tx_tail on.  lem_tx_flush() posts any number of
  * queued packets to the adapter.  Returns 0; all slots of a packet go to
  * lem_os_tx_done() together.  Returns ENOBUFS if there are not enough free

@@ -29,7 +29,8 @@
 # What is built for; TARGET_OS=FreeBSD on another system is a cross-build.
 TARGET_OS?=	${.MAKE.OS}
 .if ${TARGET_OS} == "Linux"
-SUBDIR=		compat lib/libvale lib/libtestbed usr.sbin/bhyve .WAIT \
+SUBDIR=		compat lib/libvale lib/libtestbed usr.sbin/bhyve \
+		sys/dev/e1000/linux .WAIT \
 		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run \
 		lib/libvale_valed \
 		usr.bin/netmap-run usr.bin/vale-cap share/systemd .WAIT tests \

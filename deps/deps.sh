@@ -15,6 +15,7 @@
 #	-	the packages; and under build/deps, without touching the system:
 #		bin/qemu-system-x86_64	a QEMU that has vfio-user-pci
 #		guest/			the guests' kernel, modules, programs
+#		kernel/			the system's kernel, for guests with lem(4)
 #		dpdk/			DPDK's testpmd, for a guest
 #		zig/			compiler with FreeBSD's headers
 #
@@ -180,18 +181,19 @@ setup_qemu()
 	touch "$deps/.qemu"
 }
 
-# extract_kernel bzImage file: extract the ELF kernel; the header has its place
-# (Linux's Documentation/arch/x86/boot.rst).  A guest that starts it need not
-# spend its first seconds on decompression.
+# extract_kernel bzImage file: extract the ELF kernel, compressed by zstd or xz;
+# the header has its place (Linux's Documentation/arch/x86/boot.rst).  A guest
+# that starts it need not spend its first seconds on decompression.
 extract_kernel()
 {
-	local sects off len
+	local sects off len unpack=zstd
 
 	sects=$(od -An -tu1 -j497 -N1 "$1")
-	off=$(od -An -tu4 -j584 -N4 "$1")
+	off=$(($(od -An -tu4 -j584 -N4 "$1") + (sects + 1) * 512))
 	len=$(od -An -tu4 -j588 -N4 "$1")
-	tail -c +$(((sects + 1) * 512 + off + 1)) "$1" | head -c $((len - 4)) |
-	    zstd -qdc > "$2"
+	[ $(od -An -tu1 -j$off -N1 "$1") -ne 253 ] || unpack=xz
+	tail -c +$((off + 1)) "$1" | head -c $((len - 4)) |
+	    $unpack -qdc > "$2"
 }
 
 # Fetch Debian's kernel and the programs that run in a guest.
@@ -212,6 +214,34 @@ setup_guest()
 	rmdir "$guest/debs"
 	extract_kernel "$guest"/boot/vmlinuz-* "$guest/vmlinux"
 	touch "$deps/.guest"
+}
+
+# Fetch the kernel whose headers the system has: lem(4) is built for it, with the
+# compiler of the same release.  Of its modules, those for networks are kept.
+setup_kernel()
+{
+	local kernel=$deps/kernel name version
+
+	[ ! -e "$deps/.kernel" ] || return 0
+	# The mirror has the current image only.
+	[ "$(id -u)" -ne 0 ] || quietly again install_packages \
+	    linux-headers-amd64
+	name=$(dpkg-query -W -f '${Depends}' linux-headers-amd64 |
+	    sed -n 's/^\(linux-headers-[^ ,]*\).*/\1/p')
+	version=${name#linux-headers-}
+	[ -d "/usr/src/$name" ] || die "/usr/src/$name is missing"
+	say "fetching the kernel $version"
+	rm -rf "$kernel"
+	mkdir -p "$kernel/debs"
+	(cd "$kernel/debs" &&
+	    quietly again apt-get -q download "linux-image-$version")
+	unpack "$kernel/debs" "$kernel"
+	rmdir "$kernel/debs"
+	find "$kernel" -name '*.ko*' ! -path '*/net/*' ! -path '*/virtio/*' \
+	    -delete
+	extract_kernel "$kernel/boot/vmlinuz-$version" "$kernel/vmlinux"
+	ln -s "/usr/src/$name" "$kernel/headers"
+	touch "$deps/.kernel"
 }
 
 # Fetch DPDK's testpmd, with the libraries that it is linked to, and with its
@@ -299,6 +329,7 @@ if [ "$what" = arch ]; then
 fi
 setup_qemu
 setup_guest
+setup_kernel
 setup_dpdk
 setup_zig
 rm -rf "$deps/apt"

@@ -9,11 +9,26 @@
 # Shorter than that of the host's side, so that what was seen is reported.
 WAIT_S=300
 
+# The driver of this guest's adapters, as vm_start() says: e1000 or lem.
+DRIVER=$(sed -n 's/.* driver=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
+
 # Loads the driver with the given module options, and waits for the interface.
 load()
 {
-	insmod /lib/e1000.ko "$@" || return 1
+	module "$DRIVER" "$@" || return 1
 	wait_until eth0 [ -d /sys/class/net/eth0 ]
+}
+
+# module NAME [options]: loads a module, and those that it needs before.
+module()
+{
+	local m name=$1
+
+	shift
+	for m in $(cat /lib/$name.needs 2>/dev/null); do
+		[ -d /sys/module/$m ] || insmod /lib/$m.ko || return 1
+	done
+	[ -d /sys/module/$name ] || insmod /lib/$name.ko "$@"
 }
 
 # up N [options]: loads the driver and gives eth0 the addresses 10.0.0.N and
@@ -89,7 +104,7 @@ pg()
 # without FCS.  COUNT is the number of frames; 0, the default, is no limit.
 pktgen_setup()
 {
-	[ -d /proc/net/pktgen ] || insmod /lib/pktgen.ko || return 1
+	module pktgen || return 1
 	pg kpktgend_0 "rem_device_all"
 	pg kpktgend_0 "add_device eth0"
 	pg eth0 "count ${4:-0}"

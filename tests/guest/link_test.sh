@@ -171,8 +171,7 @@ vlan_body()
 	guests 2
 	up 1 2
 	for n in 1 2; do
-		on vm$n "for m in llc stp mrp garp 8021q; do
-			insmod /lib/\$m.ko || exit 1; done
+		on vm$n "module 8021q || exit 1
 		    for id in 7 4094; do
 			ip link add link eth0 name v\$id type vlan id \$id &&
 			    ip link set v\$id up || exit 1

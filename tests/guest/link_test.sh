@@ -188,7 +188,24 @@ vlan_body()
 		transfer vm1 vm2 10.7.0.2 5000000
 		transfer vm2 vm1 10.94.0.1 5000000
 	done
-	# A VLAN that vm2 has no interface for is filtered.
+	# lem(4) leaves that to the stack.
+	[ "$DRIVER" = lem ] || vlan_filtered
+	no_checksum_errors vm1
+	no_checksum_errors vm2
+	finish
+}
+vlan_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+# A VLAN that vm2 has no interface for is filtered.
+vlan_filtered()
+{
+	local filtered
+
 	on vm1 "ip link add link eth0 name v9 type vlan id 9 &&
 	    ip link set v9 up && ip addr add 10.9.0.1/24 dev v9"
 	on vm2 "ethtool -K eth0 rxvlan on"
@@ -199,15 +216,6 @@ vlan_body()
 	valed_counters
 	[ "$(counter vm2 rx_filtered)" -gt "$filtered" ] ||
 	    atf_fail "the frames were not filtered"
-	no_checksum_errors vm1
-	no_checksum_errors vm2
-	finish
-}
-vlan_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
 }
 
 atf_init_test_cases()

@@ -50,12 +50,57 @@ files()
 	    sort)
 }
 
+# check_lem: lem-dkms has the sources that lem(4) is built of, kbuild builds them,
+# and so does dkms(8), in dkms/.  The package is not installed: its scripts would
+# call the system's dkms(8).
+check_lem()
+{
+	local built=no headers tree version
+
+	version=$(dpkg-deb -f lem-dkms_*.deb Version)
+	dpkg-deb -x lem-dkms_*.deb lem
+	[ -f lem/usr/share/man/man4/lem.4.gz ] || atf_fail "no lem.4.gz"
+	tree=$PWD/lem/usr/src/lem-$version
+	sh source/sys/dev/e1000/linux/source.sh source expected
+	atf_check diff -r -x dkms.conf expected "$tree"
+	atf_check -o inline:"PACKAGE_VERSION=\"$version\"\n" \
+	    grep ^PACKAGE_VERSION= "$tree/dkms.conf"
+
+	for headers in /usr/src/linux-headers-*; do
+		[ -e "$headers/.config" ] || continue
+		cp -r "$tree" lem_build
+		env -i PATH="$PATH" make -C "$headers" M="$PWD/lem_build" \
+		    KCFLAGS=-Werror modules > log 2>&1 ||
+		    atf_fail "$headers: $(tail -5 log | paste -sd ' ')"
+		[ -f lem_build/lem.ko ] || atf_fail "$headers: no lem.ko"
+		rm -r lem_build
+		built=yes
+		[ ! -x /usr/sbin/dkms ] || check_dkms "$headers" "$version"
+	done
+	[ $built = yes ] ||
+	    echo "no headers of a kernel: lem(4) is not built from its package"
+}
+
+# check_dkms headers version.  Without sign_file it would make keys in /var/lib.
+check_dkms()
+{
+	local kernel=${1##*/linux-headers-}
+
+	mkdir -p dkms
+	env -i PATH="$PATH:/usr/sbin:/sbin" TMPDIR="$PWD" \
+	    sign_file="$PWD/none" dkms build --dkmstree "$PWD/dkms" --sourcetree "$PWD/lem/usr/src" \
+	    -m lem -v "$2" -k "$kernel" --kernelsourcedir "$1" > log 2>&1 ||
+	    atf_fail "dkms: $(tail -5 log | paste -sd ' ')"
+	atf_check -o ignore ls dkms/lem/"$2"/"$kernel"/*/module/lem.ko*
+}
+
 atf_test_case package cleanup
 package_head()
 {
 	atf_set descr "The Debian packages are built, free of lintian's \
-errors and warnings, and install, serve and remove valed"
-	atf_set require.progs "dpkg-buildpackage dh lintian"
+errors and warnings, and install, serve and remove valed; lem(4) is built \
+from its package"
+	atf_set require.progs "dpkg-buildpackage dh dh_dkms lintian"
 	atf_set timeout 1200
 }
 package_body()
@@ -70,7 +115,7 @@ package_body()
 
 	mkdir -p root/var/lib/dpkg/info root/var/lib/dpkg/updates
 	: > root/var/lib/dpkg/status
-	dpkg_root -i *.deb
+	dpkg_root -i $(ls *.deb | grep -v ^lem-dkms_)
 	for f in usr/sbin/valed usr/share/man/man8/valed.8.gz \
 	    usr/sbin/valectl usr/share/man/man8/valectl.8.gz \
 	    usr/bin/vale-cap usr/share/man/man1/vale-cap.1.gz \
@@ -84,6 +129,8 @@ package_body()
 		f=$(find root/*/ -path "*lib/systemd/system/*" -name $unit -type f)
 		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -c /run/valed" $f
 	done
+
+	check_lem
 
 	# As the unit starts it.
 	cat > root/etc/valed/valed.conf <<-END

@@ -1,0 +1,558 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Linux's driver lem(4): its knobs, its modes changed under load, loading and
+# unloading, suspend and unplug, XDP, and its counters beside the adapter's.
+
+DRIVER=lem
+cases=
+
+# lem_case NAME DESCRIPTION: a case whose body is NAME_run.
+lem_case()
+{
+	atf_test_case $1 cleanup
+	eval "
+	$1_head() { atf_set descr \"$2\"; atf_set timeout 3600; }
+	$1_body() {
+		. \"\$(atf_get_srcdir)/tests.subr\"
+		$1_run
+	}
+	$1_cleanup() {
+		. \"\$(atf_get_srcdir)/tests.subr\"
+		setup
+		stop_all
+	}"
+	cases="$cases $1"
+}
+
+# lem_guests N: guests whose adapters have a CSB, with lem(4) loaded.
+lem_guests()
+{
+	guests "$1" ,csb=on
+	up $(seq "$1")
+}
+
+# refused TEXT GUEST command...: the command fails, and prints the text.
+refused()
+{
+	local guest=$2 text=$1
+
+	shift 2
+	! vm "$guest" "{ $*; } 2>&1" > refused.out ||
+	    wrong "$guest: $*: not refused"
+	grep -q -e "$text" refused.out ||
+	    wrong "$guest: $*: $(cat refused.out): no '$text'"
+}
+
+# shows TEXT GUEST command...: the command prints a line like that.
+shows()
+{
+	local guest=$2 text=$1
+
+	shift 2
+	on "$guest" "$*" > shows.out
+	grep -q -e "$text" shows.out ||
+	    wrong "$guest: $*: $(cat shows.out): no '$text'"
+}
+
+# e GUEST NAME: a counter of ethtool -S.
+e()
+{
+	on "$1" "ethtool -S eth0" | awk -v name="$2:" '
+	    $1 == name { print $2; found = 1 } END { exit !found }' ||
+	    atf_fail "$1: no counter $2"
+}
+
+# a GUEST NAME...: a counter of the guest's adapter.
+a()
+{
+	valed_counters && counter "$@" || atf_fail "$*: not counted"
+}
+
+# clean GUEST...: the kernel has not complained.
+clean()
+{
+	local guest
+
+	for guest; do
+		on "$guest" dmesg > dmesg
+		! grep -e 'WARNING:' -e 'BUG' -e 'Oops' -e 'Call Trace' \
+		    -e 'page_pool' dmesg || wrong "$guest: see its messages"
+	done
+}
+
+lem_case ethtool "ethtool shows and changes what there is, and nothing else"
+ethtool_run()
+{
+	local n
+
+	lem_guests 2
+	shows '^driver: lem$' vm1 ethtool -i eth0
+	shows 'Speed: 1000Mb/s' vm1 ethtool eth0
+	shows 'Link detected: yes' vm1 ethtool eth0
+	shows "$(mac 1)" vm1 cat /sys/class/net/eth0/address
+	# Moderation.
+	for n in 0 1 125 1000 16776; do
+		on vm1 ethtool -C eth0 rx-usecs $n
+		shows "^rx-usecs:[[:space:]]*$n\$" vm1 ethtool -c eth0
+	done
+	refused 'rx-usecs must be' vm1 ethtool -C eth0 rx-usecs 16777
+	refused '' vm1 ethtool -C eth0 adaptive-rx on
+	on vm1 ethtool -C eth0 rx-usecs 125
+	# Rings.
+	for n in 128 4096 256; do
+		on vm1 ethtool -G eth0 rx $n tx $n
+		shows "^TX:[[:space:]]*$n\$" vm1 ethtool -g eth0
+		on vm1 carrier eth0
+		pings vm1 10.0.0.2
+	done
+	refused 'power of two' vm1 ethtool -G eth0 rx 100
+	refused '' vm1 ethtool -G eth0 tx 8192
+	# Flags.
+	for n in csb sc tx_lazy; do
+		on vm1 ethtool --set-priv-flags eth0 $n off
+		shows "^$n *: off\$" vm1 ethtool --show-priv-flags eth0
+		pings vm2 10.0.0.1
+		on vm1 ethtool --set-priv-flags eth0 $n on
+		shows "^$n *: on\$" vm1 ethtool --show-priv-flags eth0
+		pings vm1 10.0.0.2
+	done
+	on vm1 ethtool --set-priv-flags eth0 tx_lazy off
+	for n in rx tx sg tso gro rx-gro-hw rxvlan txvlan; do
+		on vm1 "ethtool -K eth0 $n off"
+		PINGS=2 pings vm2 10.0.0.1
+		on vm1 "ethtool -K eth0 rx on tx on sg on tso on gro on \
+		    rx-gro-hw on rxvlan on txvlan on && carrier eth0"
+	done
+	# The rounds of the CSB.
+	on vm1 "echo 10 > /sys/class/net/eth0/lem/csb_rounds"
+	shows '^10$' vm1 cat /sys/class/net/eth0/lem/csb_rounds
+	refused 'nvalid' vm1 "echo 65537 > /sys/class/net/eth0/lem/csb_rounds"
+	# Tests.
+	on vm1 "ethtool -t eth0 online"
+	on vm1 "ethtool -t eth0 offline && carrier eth0"
+	transfer vm1 vm2 10.0.0.2 5000000
+	# Parameters.
+	on vm1 "ip link set eth0 down && rmmod lem"
+	refused 'nvalid' vm1 load itr=65536
+	shows 'lem: itr must be 0 to 65535' vm1 dmesg
+	on vm1 "up 1 itr=0 sc=0 csb=0 tx_lazy=1 csb_rounds=7"
+	shows '^7$' vm1 cat /sys/class/net/eth0/lem/csb_rounds
+	shows '^csb *: off$' vm1 ethtool --show-priv-flags eth0
+	pings vm1 10.0.0.2
+	clean vm1 vm2
+	finish
+}
+
+lem_case no_csb "An adapter without a CSB: everything else works"
+no_csb_run()
+{
+	local n
+
+	guests 2 ,csb=off
+	up 1 2
+	shows 'no CSB' vm1 dmesg
+	shows '^csb *: off$' vm1 ethtool --show-priv-flags eth0
+	refused 'not supported' vm1 ethtool --set-priv-flags eth0 csb on
+	refused '' vm1 ethtool -K eth0 rx-gro-hw on
+	for n in on off; do
+		on vm1 ethtool --set-priv-flags eth0 sc $n tx_lazy $n
+		transfer vm1 vm2 10.0.0.2 5000000
+		transfer vm2 vm1 fd00::1 5000000
+	done
+	no_checksum_errors vm1
+	no_checksum_errors vm2
+	finish
+}
+
+# knob N GUEST: the N-th of the settings that a guest gets under load.
+knob()
+{
+	case $(($1 % 10)) in
+	0)	on "$2" ethtool --set-priv-flags eth0 csb off ;;
+	1)	on "$2" ethtool --set-priv-flags eth0 sc off ;;
+	2)	on "$2" ethtool -C eth0 rx-usecs 0 ;;
+	3)	on "$2" ethtool --set-priv-flags eth0 tx_lazy on sc on ;;
+	4)	on "$2" ethtool -G eth0 rx 128 tx 128 ;;
+	5)	on "$2" ethtool --set-priv-flags eth0 csb on ;;
+	6)	on "$2" "ethtool -K eth0 rx-gro-hw off
+		    echo 1 > /sys/class/net/eth0/threaded" ;;
+	7)	on "$2" ethtool -C eth0 rx-usecs 1000 ;;
+	8)	on "$2" ethtool --set-priv-flags eth0 tx_lazy off ;;
+	9)	on "$2" "ethtool -G eth0 rx 1024 tx 1024 &&
+		    ethtool -K eth0 rx-gro-hw on && ethtool -C eth0 rx-usecs 125
+		    echo 0 > /sys/class/net/eth0/threaded" ;;
+	esac
+}
+
+lem_case modes "Modes and rings change under load, sender and receiver"
+modes_run()
+{
+	local n
+
+	APPEND=slub_debug=FZPU
+	lem_guests 3
+	on vm1 "pktgen_setup $(mac 2) 10.0.0.2 60; pktgen_start"
+	for n in $(seq 0 9); do
+		knob $n vm2
+		knob $n vm1
+	done
+	on vm1 pktgen_stop
+	for n in $(seq 0 9); do
+		knob $n vm1
+		transfer vm1 vm2 10.0.0.2 2000000
+		knob $n vm2
+		transfer vm2 vm1 10.0.0.1 2000000
+	done
+	pings vm3 10.0.0.1
+	pings vm3 10.0.0.2
+	on vm1 "ethtool -S eth0" > stats
+	on vm2 "ethtool -S eth0" >> stats
+	! grep -e '_bad: [1-9]' -e 'dead: [1-9]' -e 'watchdogs: [1-9]' stats ||
+	    wrong "the adapter was at fault, or the driver"
+	clean vm1 vm2
+	finish
+}
+
+lem_case reload "Twenty times unloaded and loaded under flood"
+reload_run()
+{
+	local n
+
+	APPEND=slub_debug=FZPU
+	lem_guests 3
+	on vm1 "pktgen_setup $(mac 2) 10.0.0.2 60; pktgen_start"
+	for n in $(seq 10); do
+		on vm2 "rmmod lem && up 2 csb=$((n % 2))"
+	done
+	on vm1 pktgen_stop
+	pings vm2 10.0.0.3
+	# And while vm2 itself sends.
+	for n in $(seq 10); do
+		on vm2 "wire udp-send 10.0.0.3 9 1000 1000000 > /dev/null 2>&1 &
+		    wait_sent 100
+		    ip link set eth0 down; rmmod lem; kill %1
+		    up 2 csb=$((n % 2)) sc=$((n % 3 / 2))"
+	done
+	pings vm2 10.0.0.3
+	pings vm1 10.0.0.2
+	transfer vm3 vm2 10.0.0.2 5000000
+	clean vm2
+	finish
+}
+
+lem_case suspend "Suspend and resume, with the interface up and down"
+suspend_run()
+{
+	local n
+
+	lem_guests 2
+	for n in 1 2; do
+		on vm1 "echo devices > /sys/power/pm_test &&
+		    echo freeze > /sys/power/state && carrier eth0"
+		pings vm1 10.0.0.2
+		transfer vm2 vm1 10.0.0.1 2000000
+	done
+	on vm1 "ip link set eth0 down && echo freeze > /sys/power/state &&
+	    ip link set eth0 up && carrier eth0"
+	pings vm2 10.0.0.1
+	clean vm1
+	finish
+}
+
+# qmp COMMAND...: has vm1's QEMU execute JSON commands.
+qmp()
+{
+	python3 -B - "$@" <<-'EOT'
+	import json, socket, sys
+	s = socket.socket(socket.AF_UNIX)
+	s.connect("vm1.qmp")
+	f = s.makefile("rw")
+	f.readline()
+	for command in ['{"execute": "qmp_capabilities"}'] + sys.argv[1:]:
+	    f.write(command + "\n")
+	    f.flush()
+	    while True:
+	        answer = json.loads(f.readline())
+	        if "error" in answer:
+	            sys.exit(str(answer))
+	        if "return" in answer:
+	            break
+	EOT
+}
+
+lem_case unplug "The adapter is unplugged under load, and plugged again"
+unplug_run()
+{
+	local dev n
+
+	setup
+	valed_start \
+	    -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1),csb=on" \
+	    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2),csb=on" ||
+	    atf_fail "valed does not start"
+	dev=$(valed_device vm1 '"id":"nic","bus":"pci.0"')
+	vm_start vm1 -qmp unix:vm1.qmp,server=on,wait=off -device "$dev"
+	vm_valed vm2
+	vm_wait vm1 vm2 || atf_fail "the guests do not start"
+	up 1 2
+	on vm2 "pktgen_setup $(mac 1) 10.0.0.1 60; pktgen_start"
+	for n in 1 2; do
+		on vm1 "wire udp-send 10.0.0.2 9 1000 1000000 > /dev/null 2>&1 &
+		    wait_sent 100"
+		qmp '{"execute": "device_del", "arguments": {"id": "nic"}}' ||
+		    atf_fail "not unplugged"
+		on vm1 "wait_until 'the end of eth0' \
+		    eval '! [ -d /sys/class/net/eth0 ]'"
+		# QEMU has let go of the socket when it takes the name again.
+		wait_until "the adapter" qmp "{\"execute\": \"device_add\",
+		    \"arguments\": $dev}" || atf_fail "not plugged"
+		on vm1 "wait_until eth0 [ -d /sys/class/net/eth0 ]
+		    killall wire; address 1"
+	done
+	on vm2 pktgen_stop
+	pings vm1 10.0.0.2
+	transfer vm2 vm1 10.0.0.1 2000000
+	clean vm1
+	finish
+}
+
+lem_case dead "The driver survives an adapter that is gone"
+dead_run()
+{
+	lem_guests 1
+	on vm1 "wire udp-send 10.0.0.9 9 1000 1000000 > /dev/null 2>&1 &"
+	vm_kill valed
+	on vm1 "wait_until 'a message' \
+	    eval 'dmesg | grep -e resetting -e \"cannot start\"'"
+	on vm1 "killall wire; ethtool -S eth0; ip link set eth0 down"
+	refused '' vm1 "ip link set eth0 up"
+	on vm1 "rmmod lem"
+	clean vm1
+	vm_kill vm1
+}
+
+lem_case override "lem and e1000 share adapters as the administrator says"
+override_run()
+{
+	local nic=/sys/bus/pci/devices/0000:00:02.0 driver
+
+	guests 1 ,csb=on
+	on vm1 "module e1000 && wait_until eth0 [ -d /sys/class/net/eth0 ]"
+	# It has a driver.
+	on vm1 "module lem"
+	shows 'e1000$' vm1 "readlink $nic/driver"
+	# The administrator moves it, there and back.
+	for driver in lem e1000 lem; do
+		on vm1 "echo $driver > $nic/driver_override &&
+		    echo 0000:00:02.0 > $nic/driver/unbind &&
+		    echo 0000:00:02.0 > /sys/bus/pci/drivers_probe"
+		shows "/$driver\$" vm1 "readlink $nic/driver"
+	done
+	on vm1 "address 1"
+	clean vm1
+	finish
+}
+
+lem_case csb "With the CSB under 0.05 exits a frame, and equal counters"
+csb_run()
+{
+	local before end n
+
+	lem_guests 2
+	# The receiver's interrupts depend on how often it has done all, so on
+	# what else the machine does; here on moderation only.
+	on vm2 "ethtool -C eth0 rx-usecs 16776 && ethtool -G eth0 rx 4096 &&
+	    carrier eth0"
+	for n in 1 2; do
+		on vm$n "sysctl -q -w net.ipv6.conf.eth0.disable_ipv6=1"
+	done
+	pings vm1 10.0.0.2
+	# A stream of datagrams, from a socket to a socket.
+	on vm2 "rm -f /tmp/recv
+	    wire udp-recv 5002 > /tmp/recv 2>&1 < /dev/null &
+	    wait_port 5002"
+	valed_counters
+	for n in 1 2; do
+		eval "before$n=$(counter vm$n reg_reads reg_writes intr_sent)"
+		eval "frames$n=$(counter vm$n tx_frames rx_frames)"
+	done
+	on vm1 "wire udp-send 10.0.0.2 5002 60 200000"
+	on vm2 "wait_word good /tmp/recv"
+	drained
+	valed_counters
+	for n in 1 2; do
+		eval "before=\$before$n frames=\$frames$n"
+		end=$(counter vm$n reg_reads reg_writes intr_sent)
+		frames=$(($(counter vm$n tx_frames rx_frames) - frames))
+		is "vm$n: frames" $frames -ge 100000
+		is "vm$n: exits, 20 times" $((20 * (end - before))) -lt $frames
+	done
+	# The driver has counted what the adapter has.
+	for n in 1 2; do
+		# To the adapter, a write of TDT as it starts is one, too.
+		is "vm$n: kicks" "$(e vm$n tx_kicks)" -le \
+		    "$(a vm$n tx_kicks)"
+		is "vm$n: other writes of TDT" $(($(a vm$n tx_kicks) - \
+		    $(e vm$n tx_kicks))) -le 4
+		is "vm$n: interrupts" "$(e vm$n interrupts)" -eq \
+		    "$(a vm$n intr_sent)"
+		is "vm$n: sent" "$(e vm$n tx_packets)" -eq \
+		    "$(a vm$n tx_frames)"
+		is "vm$n: received" "$(e vm$n rx_packets)" -eq \
+		    "$(a vm$n rx_frames)"
+	done
+	finish
+}
+
+lem_case xdp "XDP: pass, drop, send back; its limits"
+xdp_run()
+{
+	local n
+
+	lem_guests 3
+	shows 'lem' vm2 "readlink /sys/class/net/eth0/device/driver"
+	on vm2 "xdp eth0 pass && carrier eth0"
+	shows 'rx-gro-hw: off' vm2 ethtool -k eth0
+	refused 'too long' vm2 "ip link set eth0 mtu 9000 || { dmesg; false; }"
+	pings vm1 10.0.0.2
+	transfer vm1 vm2 10.0.0.2 5000000
+	transfer vm2 vm1 fd00::1 5000000
+	# Dropped, and counted.
+	on vm2 "xdp eth0 drop"
+	on vm1 "pktgen_setup $(mac 2) 10.0.0.2 60 1000; pktgen_run"
+	on vm2 "wait_until '1000 drops' eval '
+	    [ \$(ethtool -S eth0 | sed -n \"s/.*xdp_drop: //p\") -ge 1000 ]'"
+	on vm2 "xdp eth0 abort"
+	# Sent back to vm1.
+	on vm2 "xdp eth0 tx"
+	n=$(on vm1 "stat rx_packets")
+	on vm1 "pktgen_run
+	    wait_until 'what came back' eval '
+	    [ \$(stat rx_packets) -ge $((n + 900)) ]'"
+	is "sent back" "$(e vm2 xdp_tx)" -ge 900
+	on vm2 "xdp eth0 off && carrier eth0"
+	shows 'rx-gro-hw: on' vm2 ethtool -k eth0
+	# Not with frames that do not fit.
+	on vm2 "ip link set eth0 mtu 9000"
+	refused 'MTU is too long' vm2 xdp eth0 pass
+	on vm2 "ip link set eth0 mtu 1500 && carrier eth0"
+	pings vm3 10.0.0.2
+	clean vm2
+	finish
+}
+
+lem_case poll "Busy polling: data is right, and interrupts come afterwards"
+poll_run()
+{
+	local n
+
+	lem_guests 2
+	for n in 1 2; do
+		on vm$n "sysctl -q -w net.core.busy_read=500 \
+		    net.core.busy_poll=500"
+	done
+	transfer vm1 vm2 10.0.0.2 5000000
+	transfer vm2 vm1 10.0.0.1 5000000
+	sent=$(e vm1 interrupts)
+	pings vm1 10.0.0.2
+	is "interrupts" "$(e vm1 interrupts)" -gt "$sent"
+	for n in 1 2; do
+		on vm$n "echo 2 > /sys/class/net/eth0/napi_defer_hard_irqs
+		    echo 200000 > /sys/class/net/eth0/gro_flush_timeout"
+	done
+	transfer vm1 vm2 fd00::2 5000000
+	pings vm2 10.0.0.1
+	clean vm1 vm2
+	finish
+}
+
+lem_case routed "Large segments with partial checksums, routed and bridged"
+routed_run()
+{
+	local i
+
+	setup
+	set --
+	for i in 1 2; do
+		set -- "$@" -s "$i,e1000,vale$i:vm$i,path=vm$i.sock,\
+mac=$(mac $i),csb=on"
+	done
+	set -- "$@" -s "3,e1000,vale1:vm3,path=vm3.sock,mac=$(mac 3),csb=on" \
+	    -s "4,e1000,vale2:vm4,path=vm4.sock,mac=$(mac 4),csb=on"
+	valed_start "$@" || atf_fail "valed does not start"
+	vm_valed vm1
+	vm_valed vm2
+	vm_valed vm3 -device "$(valed_device vm4)"
+	vm_wait vm1 vm2 vm3 || atf_fail "the guests do not start"
+	on vm1 "up 1 && ip route add 10.0.1.0/24 via 10.0.0.3"
+	on vm2 "load && ip addr add 10.0.1.2/24 dev eth0 &&
+	    ip link set eth0 up && carrier eth0 &&
+	    ip route add 10.0.0.0/24 via 10.0.1.3"
+	# vm3 has a leg in each switch, and routes, ...
+	on vm3 "up 3 && ip addr add 10.0.1.3/24 dev eth1 &&
+	    ip link set eth1 up && carrier eth1 &&
+	    sysctl -q -w net.ipv4.ip_forward=1"
+	both
+	is "uncut" "$(e vm3 rx_offload)" -gt 0
+	# ... and is a bridge.
+	on vm1 "ip addr add 10.2.0.1/24 dev eth0"
+	on vm2 "ip addr add 10.2.0.2/24 dev eth0"
+	on vm3 "module bridge && ip addr flush dev eth0 &&
+	    ip addr flush dev eth1 && ip link add br0 type bridge &&
+	    ip link set eth0 master br0 && ip link set eth1 master br0 &&
+	    ip link set br0 up && wait_until forwarding \
+	    grep 3 /sys/class/net/br0/brif/eth1/state"
+	pings vm1 10.2.0.2
+	transfer vm1 vm2 10.2.0.2 10000000
+	transfer vm2 vm1 10.2.0.1 10000000
+	for i in 1 2 3; do
+		no_checksum_errors vm$i
+	done
+	clean vm3
+	finish
+}
+
+# both: streams between vm1 and vm2 through vm3.
+both()
+{
+	pings vm1 10.0.1.2
+	transfer vm1 vm2 10.0.1.2 10000000
+	transfer vm2 vm1 10.0.0.1 10000000
+}
+
+lem_case qemu "QEMU's own adapter: knobs, tests, reload"
+qemu_run()
+{
+	local n
+
+	ADAPTER=qemu
+	guests 2
+	up 1 2
+	pings vm1 10.0.0.2
+	refused 'not supported' vm1 ethtool --set-priv-flags eth0 csb on
+	for n in sc tx_lazy; do
+		on vm1 ethtool --set-priv-flags eth0 $n on
+		transfer vm1 vm2 10.0.0.2 2000000
+		on vm1 ethtool --set-priv-flags eth0 $n off
+		transfer vm1 vm2 10.0.0.2 2000000
+	done
+	on vm1 "ethtool -t eth0 online"
+	on vm1 "ethtool -G eth0 rx 256 tx 256 && carrier eth0"
+	for n in 1 2 3; do
+		on vm1 "rmmod lem && up 1"
+	done
+	pings vm2 10.0.0.1
+	clean vm1
+	finish
+}
+
+atf_init_test_cases()
+{
+	local name
+
+	for name in $cases; do
+		atf_add_test_case "$name"
+	done
+}

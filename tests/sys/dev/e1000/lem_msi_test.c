@@ -92,6 +92,39 @@ TEST(link, "A link change is seen when ICR is read")
 	test_destroy(t);
 }
 
+TEST(hold, "lem_intr_hold() suppresses the CSB's interrupts until "
+    "lem_intr_enable(), without an exit")
+{
+	struct lem_test *t = create();
+
+	(void)test_exits(t);
+	lem_intr_hold(&t->g.lc);
+	ATF_CHECK_EQ(0, test_exits(t));
+	inject(t, 3);
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK_EQ(3, lem_rx(&t->g.lc, 8));
+	/* A frame that comes before interrupts are enabled is not forgotten. */
+	inject(t, 1);
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK(lem_intr_enable(&t->g.lc));
+	ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
+	while (lem_intr_enable(&t->g.lc))
+		continue;
+	inject(t, 1);
+	ATF_CHECK_EQ(1, test_raised(t));
+	test_settle(t);
+	/* Without the CSB it does nothing. */
+	ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, 0));
+	test_settle(t);
+	(void)test_raised(t);
+	lem_intr_hold(&t->g.lc);
+	inject(t, 1);
+	ATF_CHECK_EQ(1, test_raised(t));
+	test_settle(t);
+	ATF_CHECK_EQ(6, t->g.received);
+	test_destroy(t);
+}
+
 TEST(turn, "After a mode change before ICR is read, the next frame still "
     "interrupts")
 {
@@ -155,6 +188,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, causes_first);
 	ATF_TP_ADD_TC(tp, unread);
 	ATF_TP_ADD_TC(tp, link);
+	ATF_TP_ADD_TC(tp, hold);
 	ATF_TP_ADD_TC(tp, turn);
 	return (atf_no_error());
 }

@@ -148,7 +148,7 @@ clock_gettime(clockid_t clock __unused, struct timespec *ts)
 static void
 worlds_open(const struct profile *pf)
 {
-	struct vale_params params;
+	struct vale_params params = { 0 };
 	char name[VALE_NAME_SIZE];
 	unsigned int i, j;
 	bool sinks;

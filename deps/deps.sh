@@ -15,7 +15,7 @@
 #	-	the packages; and under build/deps, without touching the system:
 #		bin/qemu-system-x86_64	a QEMU that has vfio-user-pci
 #		guest/			the guests' kernel, modules, programs
-#		kernel/			the system's kernel, for guests with lem(4)
+#		kernel/RELEASE/		that release's kernel, for guests with lem(4)
 #		dpdk/			DPDK's testpmd, for a guest
 #		zig/			compiler with FreeBSD's headers
 #
@@ -220,9 +220,10 @@ setup_guest()
 # compiler of the same release.  Of its modules, those for networks are kept.
 setup_kernel()
 {
-	local kernel=$deps/kernel name version
+	local kernel name version
 
-	[ ! -e "$deps/.kernel" ] || return 0
+	kernel=$deps/kernel/$(os_release VERSION_CODENAME)
+	[ ! -e "$kernel/headers/Makefile" ] || return 0
 	# The mirror has the current image only.
 	[ "$(id -u)" -ne 0 ] || quietly again install_packages \
 	    linux-headers-amd64
@@ -241,7 +242,6 @@ setup_kernel()
 	    -delete
 	extract_kernel "$kernel/boot/vmlinuz-$version" "$kernel/vmlinux"
 	ln -s "/usr/src/$name" "$kernel/headers"
-	touch "$deps/.kernel"
 }
 
 # Fetch DPDK's testpmd, with the libraries that it is linked to, and with its

@@ -406,7 +406,7 @@ csb_run()
 	finish
 }
 
-lem_case xdp "XDP: pass, drop, send back; its limits"
+lem_case xdp "XDP: pass, drop, send back, redirect; its limits"
 xdp_run()
 {
 	local n
@@ -432,6 +432,23 @@ xdp_run()
 	    wait_until 'what came back' eval '
 	    [ \$(stat rx_packets) -ge $((n + 900)) ]'"
 	is "sent back" "$(e vm2 xdp_tx)" -ge 900
+	# Redirected to another interface, and from there to the adapter.
+	# busybox names the peer itself.
+	on vm2 "xdp eth0 off && carrier eth0 && module veth &&
+	    ip link add v0 type veth && ip link set v0 up &&
+	    ip link set veth0 up && xdp veth0 pass && xdp eth0 redirect v0 &&
+	    carrier eth0"
+	on vm1 "pktgen_run"
+	on vm2 "wait_until 'redirected frames' eval '
+	    [ \$(cat /sys/class/net/veth0/statistics/rx_packets) -ge 900 ]'"
+	is "redirected" "$(e vm2 xdp_redirect)" -ge 900
+	on vm2 "xdp eth0 off && xdp eth0 pass && carrier eth0 &&
+	    xdp veth0 off && xdp veth0 redirect eth0 &&
+	    ip addr add 10.9.0.1/24 dev v0 && arp -i v0 -s 10.9.0.2 $(mac 1)"
+	n=$(on vm1 "stat rx_packets")
+	on vm2 "ping -q -c 30 -i 0.01 -W 1 10.9.0.2; true"
+	on vm1 "wait_until 'what vm2 redirects' eval '
+	    [ \$(stat rx_packets) -ge $((n + 25)) ]'"
 	on vm2 "xdp eth0 off && carrier eth0"
 	shows 'rx-gro-hw: on' vm2 ethtool -k eth0
 	# Not with frames that do not fit.

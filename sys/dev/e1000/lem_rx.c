@@ -145,11 +145,13 @@ rx_offload(struct lem_core *lc, uint32_t len)
 	if (v->lv_csum_start < E82545_ETH_HDRLEN ||
 	    (uint32_t)v->lv_csum_start + v->lv_csum_offset + 2 > len)
 		return (false);
-	switch (v->lv_type & ~LEM_OFFLOAD_ECN) {
+	switch (v->lv_type) {
 	case LEM_OFFLOAD_NONE:
-		return (v->lv_type == LEM_OFFLOAD_NONE);
+		return (true);
 	case LEM_OFFLOAD_TCP4:
+	case LEM_OFFLOAD_TCP4 | LEM_OFFLOAD_ECN:
 	case LEM_OFFLOAD_TCP6:
+	case LEM_OFFLOAD_TCP6 | LEM_OFFLOAD_ECN:
 	case LEM_OFFLOAD_UDP:
 		lo->lo_mss = v->lv_mss;
 		return (v->lv_mss != 0 && v->lv_mss < len);

@@ -68,6 +68,21 @@ if_lem_body()
 	page_has if_lem.4 lem_core.h
 }
 
+atf_test_case lem
+lem_head()
+{
+	atf_set descr "lem(4) and if_lem(4) describe the counters of the driver" \
+	    "in Linux"
+}
+lem_body()
+{
+	sed -n '/^} lem_more\[\]/,/^};/s/^	{ "\([a-z_]*\)",.*/\1/p' \
+	    "$(atf_get_srcdir)/lem_ethtool.c" | sort > table
+	[ -s table ] || atf_fail "lem_ethtool.c: no table"
+	{ described lem.4; described if_lem.4; } | sort -u > described
+	atf_check comm -23 table described
+}
+
 atf_test_case vale_learn
 vale_learn_head()
 {
@@ -82,5 +97,6 @@ atf_init_test_cases()
 {
 	atf_add_test_case bhyve_e1000
 	atf_add_test_case if_lem
+	atf_add_test_case lem
 	atf_add_test_case vale_learn
 }

@@ -191,6 +191,8 @@ static const struct lie {
 	{ "fragments", { 1, 3, 54, 1000, 34, 6 }, false },
 	{ "type 127", { 1, 127, 54, 1000, 34, 16 }, false },
 	{ "ECN alone", { 1, LEM_OFFLOAD_ECN, 54, 1000, 34, 16 }, false },
+	{ "ECN with UDP", { 1, LEM_OFFLOAD_UDP | LEM_OFFLOAD_ECN, 42, 1000,
+	    34, 6 }, false },
 	{ "a sum of Ethernet's header", { 1, LEM_OFFLOAD_NONE, 0, 0, 13, 16 },
 	  false },
 	{ "a sum of all behind it", { 1, LEM_OFFLOAD_NONE, 0, 0, 14, 16 },

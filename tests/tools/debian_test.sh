@@ -50,9 +50,10 @@ files()
 	    sort)
 }
 
-# check_lem: lem-dkms has the sources that lem(4) is built of, needs no dkms(8) that
-# Debian 12 lacks, and kbuild and dkms(8) build the module, as for guests.  The
-# package is not installed: its scripts would call the system's dkms(8).
+# check_lem: lem-dkms has the sources that lem(4) is built of, and needs no dkms(8)
+# that Debian 12 lacks; kbuild and dkms(8) build the module, for the kernel of
+# guests.  The package is not installed: its scripts would call the system's
+# dkms(8).
 check_lem()
 {
 	local kernel tree version

@@ -105,13 +105,13 @@ check_dkms()
 # lem(4) for modprobe.d(5) loads it before e1000, from the modules of the kernel.
 check_loading()
 {
-	local PATH="$PATH:/usr/sbin:/sbin" modules version
+	local PATH="$PATH:/usr/sbin:/sbin" e1000 version
 
-	modules=$(echo "$2"/lib/modules/*)
-	version=${modules##*/}
+	e1000=$(find "$2" -path '*/kernel/drivers/net/*' -name 'e1000.ko*')
+	version=${e1000#*/lib/modules/}
+	version=${version%%/*}
 	mkdir -p modprobe.d modules/lib/modules/"$version"
-	cp "$1" "$modules"/kernel/drivers/net/ethernet/intel/e1000/e1000.ko* \
-	    modules/lib/modules/"$version"
+	cp "$1" "$e1000" modules/lib/modules/"$version"
 	atf_check -e ignore depmod -b "$PWD/modules" "$version"
 	atf_check -s exit:1 grep lem modules/lib/modules/"$version"/modules.alias
 	zcat lem/usr/share/man/man4/lem.4.gz |

@@ -248,6 +248,7 @@ suspend_run()
 	local n
 
 	lem_guests 2
+	on vm1 "echo 0 > /sys/module/suspend/parameters/pm_test_delay"
 	for n in 1 2; do
 		on vm1 "echo devices > /sys/power/pm_test &&
 		    echo freeze > /sys/power/state && carrier eth0"

@@ -10,7 +10,7 @@
 WAIT_S=300
 
 # The driver of this guest's adapters, as vm_start() says: e1000 or lem.
-DRIVER=$(sed -n 's/.* driver=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
+DRIVER=$(sed -n 's/.* driver=\([a-z0-9_]*\).*/\1/p' /proc/cmdline)
 DRIVER=${DRIVER:-e1000}
 
 # Loads the driver with the given module options, and waits for the interface.

@@ -20,21 +20,32 @@
 # frames as fast as it can, in one guest and then in both at once; and one TCP
 # stream.  The rings have the most descriptors that the adapter allows.
 #
-# Then two micro-guests run the driver in each of its modes (ladder.sh), and one
-# of them receives more than it can take (livelock.sh).
+# Then Linux guests run the module lem beside other drivers (module.sh); two
+# micro-guests run the driver in each of its modes (ladder.sh), and one of them
+# receives more than it can take (livelock.sh).
 #
 # The directory demo/ under objtop keeps all results: ladder.tsv and the picture
 # of it, demo.png and demo.svg; livelock.tsv, demo-livelock.png and .svg;
-# results.tsv, demo-stock.png and .svg; and the guests' consoles.
+# results.tsv, demo-stock.png and .svg; module.tsv; and the guests' consoles.
+#
+# All of it runs in a network namespace, if one can be made, for the TAP
+# interfaces and the bridge of module.sh.
 
 set -u
 
+if [ -z "${DEMO_NAMESPACE:-}" ]; then
+	for namespace in -n -rn; do
+		unshare $namespace true 2> /dev/null || continue
+		DEMO_NAMESPACE=yes exec unshare $namespace sh "$0" "$@"
+	done
+fi
 OBJTOP=$1
 here=$(cd "$(dirname "$0")" && pwd)
 . "$OBJTOP/tests/guest/guest.subr"
 . "$OBJTOP/tests/guest/micro.subr"
 . "$here/ladder.sh"
 . "$here/livelock.sh"
+. "$here/module.sh"
 
 UDP_SECONDS=2
 TCP_SECONDS=2
@@ -268,11 +279,15 @@ run qemu driver
 run qemu itr=250 $ITR_250
 stop_all
 
+echo "Programs in Linux guests, on the module lem and other drivers:"
+module
+
 echo "Two micro-guests on valed:"
 ladder
 livelock
 
 awk -f "$here/table.awk" -v memory="$memory" results.tsv
+awk -f "$here/module.awk" module.tsv
 awk -f "$here/ladder.awk" ladder.tsv
 for plot in plot livelock; do
 	gnuplot -c "$here/$plot.gp" 2> gnuplot.log ||

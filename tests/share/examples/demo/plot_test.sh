@@ -76,6 +76,34 @@ stock_body()
 	diff expected seen || atf_fail "other bars than expected"
 }
 
+atf_test_case module
+module_head()
+{
+	atf_set descr \
+	    "The table of programs has a row for each one measured, and the" \
+	    "ratios of those that were"
+}
+module_body()
+{
+	tr ' _' '\t ' > module.tsv <<-'EOF'
+	1 lem,_base 10.0 5.0 10.0 8.0 100.0 50.0 1000 500 1.5000 0.5000
+	1 lem,_CSB 30.0 20.0 20.0 12.0 0.0 0.0 4000 1500 0.0010 0.0100
+	1 lem,_CSB,_polling 1.0 1.0 1.0 1.0 1.0 1.0 1000 6000 0.9000 0.1000
+	1 e1000,_QEMU 10.0 0.0 10.0 6.0 100.0 50.0 800 600 - -
+	EOF
+	awk -f "$demo/module.awk" module.tsv > seen || atf_fail "awk"
+	atf_check -o inline:'4\n' grep -c '^[el].* 1  ' seen
+	tr -s ' ' < seen | sed -n '/compared with/,$p' > ratios
+	cat > expected <<-'EOF'
+	lem with the CSB compared with:
+	 its base, posted UDP 8 sent x3.00, received x4.00, 1460 received x1.50, TCP x4.00, transactions x3.00
+	 e1000 on QEMU's own adapter, 1 CPU UDP 8 sent x3.00, 1460 received x2.00, TCP x5.00, transactions x2.50
+	 e1000 on QEMU's own, with polling transactions x10.00
+	EOF
+	diff expected ratios || atf_fail "other ratios than expected"
+	atf_check awk -f "$demo/module.awk" /dev/null
+}
+
 atf_test_case pictures
 pictures_head()
 {
@@ -122,5 +150,6 @@ atf_init_test_cases()
 
 	atf_add_test_case ladder
 	atf_add_test_case stock
+	atf_add_test_case module
 	atf_add_test_case pictures
 }

@@ -319,6 +319,51 @@ unplug_run()
 	finish
 }
 
+lem_case kdump "A kernel started by a panic takes over the running adapter"
+kdump_run()
+{
+	local kernel
+
+	setup
+	# vm2 has the kernel and the initramfs as files.
+	kernel=$(ls "${KERNEL%/*}"/boot/vmlinuz-*)
+	mkdir crash
+	cp "$kernel" crash/vmlinuz
+	cp "$INITRAMFS" crash/initramfs
+	{
+		cat "$INITRAMFS"
+		find crash | cpio -o -H newc --quiet
+	} > initramfs
+	rm -r crash
+	valed_start \
+	    -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1),csb=on" \
+	    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2),csb=on" ||
+	    atf_fail "valed does not start"
+	vm_valed vm1
+	GUEST_MB=512 INITRAMFS=$PWD/initramfs APPEND=crashkernel=192M
+	vm_valed vm2
+	vm_wait vm1 vm2 || atf_fail "the guests do not start"
+	up 1 2
+	on vm2 "crash_kernel /crash/vmlinuz /crash/initramfs \
+	    \"\$(sed 's/crashkernel=[^ ]*/reset_devices/' /proc/cmdline)\""
+	pings vm1 10.0.0.2
+	# Frames come in all the time.
+	on vm1 "pktgen_setup $(mac 2) 10.0.0.2 60; pktgen_start"
+	on vm2 "{ sleep 0.2; echo c > /proc/sysrq-trigger; } \
+	    < /dev/null > /dev/null 2>&1 &"
+	sleep 1
+	wait_until "the kernel after the panic" "$GCTL" -w -t 20 vm2.ctl \
+	    'grep -q reset_devices /proc/cmdline' ||
+	    wrong "vm2 does not start again"
+	up 2
+	on vm1 pktgen_stop
+	pings vm1 10.0.0.2
+	transfer vm1 vm2 10.0.0.2 2000000
+	transfer vm2 vm1 10.0.0.1 2000000
+	clean vm2
+	finish
+}
+
 lem_case dead "The driver survives an adapter that is gone"
 dead_run()
 {

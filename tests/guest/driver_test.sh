@@ -84,59 +84,6 @@ identity_cleanup()
 	stop_all
 }
 
-atf_test_case multicast cleanup
-multicast_head()
-{
-	atf_set descr "The driver sets multicast and promiscuous filters"
-	atf_set timeout 3600
-}
-multicast_body()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	guests 3
-	up 1 2 3
-	# The group that only vm3 has joined, for its address fd00::3.
-	on vm1 "pktgen_setup 33:33:ff:00:00:03 10.0.0.9 60 100"
-	hundred vm3 rx_frames
-	hundred vm2 rx_filtered
-	on vm2 "ip link set eth0 promisc on"
-	hundred vm2 rx_frames
-	on vm2 "ip link set eth0 promisc off"
-	hundred vm2 rx_filtered
-	on vm2 "ifconfig eth0 allmulti"
-	hundred vm2 rx_frames
-	on vm2 "ifconfig eth0 -allmulti"
-	hundred vm2 rx_filtered
-	finish
-}
-multicast_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
-
-# hundred GUEST COUNTER: vm1 sends 100 frames, which the counter counts.
-hundred()
-{
-	local before
-
-	valed_counters
-	before=$(counter "$1" "$2")
-	on vm1 "pktgen_start; wait"
-	# pktgen may begin late, and the other adapter be behind it.
-	wait_until "100 frames in $2 of $1" counted "$1" "$2" "$before" ||
-	    wrong "$1: less than 100 frames in $2"
-}
-
-# counted GUEST COUNTER BEFORE: whether the counter has grown by 100.
-counted()
-{
-	valed_counters
-	echo "$3, now $(counter "$1" "$2")"
-	[ $(($(counter "$1" "$2") - $3)) -ge 100 ]
-}
-
 atf_test_case reload cleanup
 reload_head()
 {
@@ -181,6 +128,5 @@ atf_init_test_cases()
 {
 	atf_add_test_case identity
 	atf_add_test_case ethtool
-	atf_add_test_case multicast
 	atf_add_test_case reload
 }

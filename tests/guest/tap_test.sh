@@ -14,16 +14,7 @@ tcp_head()
 tcp_body()
 {
 	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	network
-	valed_start -s 1,e1000,tap0,path=vm1.sock,mac=$(mac 1) ||
-	    atf_fail "valed does not start"
-	tap_up tap0 10.0.0.9/24
-	vm_valed vm1
-	vm_wait vm1 || wrong "vm1 does not start"
-	up 1
-	pings vm1 10.0.0.9
-
+	tap_guest
 	tcp_streams "$ns" 10.0.0.9 10.0.0.1 20000000
 	some tap0 tx_uncut
 	some tap0 rx_cut

@@ -153,14 +153,23 @@ stopped_body()
 	guests 3
 	up 1 2 3
 	pings vm1 10.0.0.3
-	on vm1 "pktgen_setup ff:ff:ff:ff:ff:ff 10.0.0.255 60; pktgen_start"
+	# A thousand broadcasts a second: they fill vm3's ring, and leave room in
+	# vm2's for the acknowledgements of TCP on a busy machine, too.
+	on vm1 "pktgen_setup ff:ff:ff:ff:ff:ff 10.0.0.255 60
+	    pg eth0 'delay 1000000'; pktgen_start"
 	kill -STOP "$(cat vm3.pid)"
+	wait_until "a full ring" drops vm3 || atf_fail "vm3's ring is not full"
 	transfer vm2 vm1 10.0.0.1 3000000
 	kill -CONT "$(cat vm3.pid)"
 	on vm1 pktgen_stop
 	pings vm3 10.0.0.1
 	pings vm2 10.0.0.3
 	finish
+}
+# drops GUEST: whether frames to the guest found its ring full.
+drops()
+{
+	valed_counters && [ "$(counter "$1" port_rx_drop_full)" -gt 0 ]
 }
 stopped_cleanup()
 {

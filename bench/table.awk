@@ -144,6 +144,9 @@ END {
 	wanted("guest to tap, 1514 bytes, TCP, times QEMU's own e1000", ">=", 2,
 	    over(ns("tap-tcp-qemu", 1514, 1, 1, 1, 0),
 	    ns("tap-tcp", 1514, 1, 1, 1, 0)))
+	wanted("  with lem(4), times the same", ">=", 2,
+	    over(ns("tap-lem-qemu", 1514, 1, 1, 1, 0),
+	    ns("tap-lem", 1514, 1, 1, 1, 0)))
 	wanted("  frames of our driver, times the same", ">=", 1,
 	    over(ns("tap-driver-qemu", 1514, 1, 1, 1, 0),
 	    ns("tap-driver", 1514, 1, 1, 1, 0)))

@@ -7,7 +7,7 @@
 # deps.sh [build | bench | root | arch ARCH]: set up what Linux needs.
 #
 #	build	Debian packages (deps/packages); "make all" needs no more
-#	bench	those, and what "make bench" compares with (packages.bench)
+#	bench	everything, and what "make bench" compares with (packages.bench)
 #	root	everything, and what makes a clean root (packages.root)
 #	arch	the packages, and what builds and runs programs of another
 #		processor (packages.arch); under build/deps/ARCH, aarch64 or
@@ -317,9 +317,7 @@ case $what in
 arch|bench|root) lists="$lists $top/deps/packages.$what" ;;
 esac
 packages
-case $what in
-build|bench)	exit 0 ;;
-esac
+[ "$what" != build ] || exit 0
 
 exec 9> "$deps/.lock"
 flock 9

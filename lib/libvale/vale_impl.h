@@ -338,8 +338,8 @@ size_t	vale_region_size(const struct vale_params *params,
 /* The offset of buffer 0. */
 size_t	vale_region_bufs(const struct vale_params *params);
 /*
- * In the memory of `shared', or in its own if that is NULL.  *vr is that of
- * ring pair 0.  0 or ENOMEM.
+ * In the memory of `shared', or in its own if that is NULL.  *vr must be
+ * zero-filled; it has no rings before vale_region_ring().  0 or ENOMEM.
  */
 int	vale_region_create(struct vale_region *vr, const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);

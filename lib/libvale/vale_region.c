@@ -219,7 +219,6 @@ vale_region_create(struct vale_region *vr, const char *name,
 		vr->vr_nbufs += shared->more / VALE_BUF_SIZE;
 	vr->vr_nifp = (void *)(base + rl.rl_nifp);
 	vr->vr_bufs = base + rl.rl_bufs;
-	region_find_ring(vr, &rl, 0, params);
 	/* What an earlier port has left there. */
 	memset(base, 0, rl.rl_tx);
 	region_init(vr, &rl, name, params);

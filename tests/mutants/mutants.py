@@ -55,6 +55,12 @@ GROUPS = [
     ("driver", r"sys/dev/e1000/lem_[a-z]*\.[ch]$",
         r"tests/(sys/dev/e1000|usr\.sbin/bhyve)/",
         LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
+    # Of the switch, what programs in other processes use.
+    ("shared", r"lib/libvale/vale_(client|pipe|region|shared|valed)\.[ch]$",
+        r"tests/(sys/net/vale|usr\.sbin/valed|usr\.bin/netmap-run)/",
+        LIBRARIES + ["usr.sbin/valed", "lib/libnetmap_run",
+        "lib/libvale_valed", "usr.bin/netmap-run", "tests/sys/net/vale",
+        "tests/usr.sbin/valed", "tests/usr.bin/netmap-run"]),
     ("switch", r"lib/libvale/(vale_[a-z]*|frame[a-z_]*)\.[ch]$"
         r"|sys/dev/netmap/vale_(fdb|rate|share)\.[ch]$",
         r"tests/(sys/net/vale|usr\.sbin/bhyve|sys/dev/e1000)/",
@@ -163,7 +169,7 @@ class Runner:
             text = f.read().decode(errors="replace")
         result = ""
         if os.path.exists(work + "/result"):
-            with open(work + "/result") as f:
+            with open(work + "/result", errors="replace") as f:
                 result = f.read()
         shutil.rmtree(work, ignore_errors=True)
         passed = p.returncode == 0 and result.startswith("passed")

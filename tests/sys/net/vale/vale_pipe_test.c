@@ -6,14 +6,13 @@
 
 /*
  * The memory of a pipe and the syncs of its ends, in one process without valed.
+ * vale_pipe_invalid_test has what may be wrong there.
  */
 
 #include <sys/param.h>
 #include <sys/systm.h>
 #include <net/netmap_user.h>
 
-#include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,137 +20,8 @@
 
 #include <atf-c.h>
 
+#include "pipe_ends.h"
 #include "test.h"
-#include "vale_layout.h"
-#include "vale_pipe.h"
-
-/* Memory: a page that is of a port, buffers of a port, a pipe. */
-#define	BUFS		VALE_PAGE
-#define	PORT_BUFS	10
-#define	AT		(BUFS + PORT_BUFS * VALE_BUF_SIZE)
-
-struct fixture {
-	char			*base;
-	size_t			 size;
-	struct vale_pipe_layout	 pl;
-	struct nmreq_register	 reg[2];
-	struct vale_pipe	 end[2];
-};
-
-static uint32_t
-nbufs(const struct fixture *f)
-{
-	return ((f->size - BUFS) / VALE_BUF_SIZE);
-}
-
-static void
-attach(struct fixture *f, unsigned int end)
-{
-	ATF_REQUIRE(vale_pipe_attach(&f->end[end], f->base, &f->reg[end],
-	    end));
-}
-
-static void
-setup(struct fixture *f, uint32_t master, uint32_t slave)
-{
-	const uint32_t slots[2] = { master, slave };
-	unsigned int i;
-
-	memset(f, 0, sizeof(*f));
-	vale_pipe_layout(&f->pl, slots);
-	f->size = AT + f->pl.pl_size;
-	f->base = aligned_alloc(VALE_PAGE, f->size);
-	ATF_REQUIRE(f->base != NULL);
-	memset(f->base, 0, f->size);
-	vale_pipe_init(f->base + AT, &f->pl, "vale0:x", "1", AT - BUFS,
-	    nbufs(f));
-	for (i = 0; i < 2; i++) {
-		f->reg[i].nr_memsize = f->size;
-		f->reg[i].nr_offset = AT + f->pl.pl_nifp[i];
-		f->reg[i].nr_tx_slots = slots[i];
-		f->reg[i].nr_rx_slots = slots[!i];
-		attach(f, i);
-	}
-}
-
-static int
-tx(struct vale_pipe *pp)
-{
-	bool kick;
-
-	return (vale_pipe_txsync(pp, &kick) == 0 ? 0 : errno);
-}
-
-static int
-rx(struct vale_pipe *pp)
-{
-	bool kick;
-
-	return (vale_pipe_rxsync(pp, &kick) == 0 ? 0 : errno);
-}
-
-/* Put a frame of 60 bytes in the next slot. */
-static void
-put(struct vale_pipe *pp, uint32_t seq, uint16_t flags)
-{
-	struct netmap_ring *ring = pp->pp_txring;
-	struct netmap_slot *slot = &ring->slot[ring->head];
-
-	ATF_REQUIRE(ring->head != ring->tail);
-	memcpy(NETMAP_BUF(ring, slot->buf_idx), &seq, sizeof(seq));
-	slot->len = 60;
-	slot->flags = flags;
-	ring->head = ring->cur = nm_ring_next(ring, ring->head);
-}
-
-/* Take the next frame.  Returns its slot. */
-static struct netmap_slot *
-take(struct vale_pipe *pp, uint32_t seq)
-{
-	struct netmap_ring *ring = pp->pp_rxring;
-	struct netmap_slot *slot = &ring->slot[ring->head];
-	uint32_t got;
-
-	ATF_REQUIRE(!nm_ring_empty(ring));
-	memcpy(&got, NETMAP_BUF(ring, slot->buf_idx), sizeof(got));
-	ATF_CHECK_EQ(seq, got);
-	ATF_CHECK_EQ(60, slot->len);
-	ring->head = ring->cur = nm_ring_next(ring, ring->head);
-	return (slot);
-}
-
-/*
- * Each buffer of the pipe is in one slot: of the receiver, if it is between
- * what was released and published, else of the sender.
- */
-static void
-check_buffers(struct fixture *f)
-{
-	const uint32_t first = (AT - BUFS + f->pl.pl_bufs) / VALE_BUF_SIZE;
-	const uint32_t n = f->pl.pl_slots[0] + f->pl.pl_slots[1];
-	uint8_t *seen = calloc(nbufs(f), 1);
-	const struct netmap_ring *ring;
-	uint32_t i, j, count;
-	unsigned int end;
-
-	ATF_REQUIRE(seen != NULL);
-	for (end = 0; end < 2; end++) {
-		const struct vale_pipe *pp = &f->end[end];
-		const uint32_t sent = pp->pp_csb->tx_atok.head;
-		const uint32_t released = pp->pp_peer->rx_atok.head;
-
-		count = (sent + pp->pp_tx_slots - released) % pp->pp_tx_slots;
-		for (i = 0; i < pp->pp_tx_slots; i++) {
-			j = (released + i) % pp->pp_tx_slots;
-			ring = i < count ? pp->pp_peer_rx : pp->pp_txring;
-			ATF_REQUIRE(ring->slot[j].buf_idx < nbufs(f));
-			ATF_CHECK_EQ(0, seen[ring->slot[j].buf_idx]++);
-		}
-	}
-	for (i = 0; i < n; i++)
-		ATF_CHECK_EQ(1, seen[first + i]);
-	free(seen);
-}
 
 TEST(names, "A pipe's name is split at its last brace, as in netmap")
 {
@@ -172,11 +42,25 @@ TEST(layout, "Rings of both ends have their slots, and each buffer is in one "
     "slot")
 {
 	struct netmap_if *nifp;
-	struct fixture f;
+	struct pipe_ends f;
 	unsigned int i;
 
-	setup(&f, 16, 7);
+	pipe_setup(&f, 16, 7);
+	ATF_CHECK_EQ(0, f.pl.pl_csb[0]);
+	ATF_CHECK_EQ(sizeof(struct vale_csb), f.pl.pl_csb[1]);
+	ATF_CHECK_EQ(2 * sizeof(struct vale_csb), f.pl.pl_nifp[0]);
+	ATF_CHECK_EQ(VALE_NIFP_SIZE(1), f.pl.pl_nifp[1] - f.pl.pl_nifp[0]);
+	ATF_CHECK_EQ(vale_layout_align(f.pl.pl_nifp[1] + VALE_NIFP_SIZE(1),
+	    NM_CACHE_ALIGN), f.pl.pl_tx[0]);
+	ATF_CHECK_EQ(0, f.pl.pl_bufs % VALE_PAGE);
+	ATF_CHECK_EQ(f.pl.pl_bufs + 23 * VALE_BUF_SIZE +
+	    (VALE_PAGE - 23 * VALE_BUF_SIZE % VALE_PAGE) % VALE_PAGE,
+	    f.pl.pl_size);
 	for (i = 0; i < 2; i++) {
+		ATF_CHECK_EQ(0, f.end[i].pp_txring->ringid);
+		ATF_CHECK_EQ(0, f.end[i].pp_txring->dir);
+		ATF_CHECK_EQ(0, f.end[i].pp_rxring->ringid);
+		ATF_CHECK_EQ(1, f.end[i].pp_rxring->dir);
 		nifp = (void *)(f.base + f.reg[i].nr_offset);
 		ATF_CHECK_STREQ(i == 0 ? "vale0:x{1" : "vale0:x}1",
 		    nifp->ni_name);
@@ -184,57 +68,57 @@ TEST(layout, "Rings of both ends have their slots, and each buffer is in one "
 		ATF_CHECK(NETMAP_RXRING(nifp, 0) == f.end[i].pp_rxring);
 		ATF_CHECK_EQ(i == 0 ? 16 : 7, f.end[i].pp_txring->num_slots);
 		ATF_CHECK_EQ(i == 0 ? 7 : 16, f.end[i].pp_rxring->num_slots);
-		ATF_CHECK(NETMAP_BUF(f.end[i].pp_txring, 0) == f.base + BUFS);
-		ATF_CHECK(NETMAP_BUF(f.end[i].pp_rxring, 0) == f.base + BUFS);
+		ATF_CHECK(NETMAP_BUF(f.end[i].pp_txring, 0) == f.base + PIPE_BUFS);
+		ATF_CHECK(NETMAP_BUF(f.end[i].pp_rxring, 0) == f.base + PIPE_BUFS);
 		ATF_CHECK_EQ(nm_ring_space(f.end[i].pp_txring),
 		    f.end[i].pp_tx_slots - 1);
 		ATF_CHECK(nm_ring_empty(f.end[i].pp_rxring));
 	}
-	check_buffers(&f);
+	pipe_check_buffers(&f);
 	free(f.base);
 }
 
 TEST(frames, "Frames pass both ways in order; a full ring takes no more; nothing "
     "is lost")
 {
-	struct fixture f;
+	struct pipe_ends f;
 	uint32_t n, turn, sent[2] = { 0, 0 }, got[2] = { 0, 0 };
 	uint32_t seed = 5;
 	unsigned int i;
 
-	setup(&f, 8, 5);
+	pipe_setup(&f, 8, 5);
 	for (turn = 0; turn < 20000; turn++) {
 		i = test_below(&seed, 2);
 		if (test_chance(&seed, 1, 2)) {
 			n = test_below(&seed, 8);
 			while (n-- > 0 && !nm_ring_empty(f.end[i].pp_txring))
-				put(&f.end[i], sent[i]++, 0);
-			ATF_REQUIRE_EQ(0, tx(&f.end[i]));
+				pipe_put(&f.end[i], sent[i]++, 0);
+			ATF_REQUIRE_EQ(0, pipe_tx(&f.end[i]));
 		} else {
-			ATF_REQUIRE_EQ(0, rx(&f.end[i]));
+			ATF_REQUIRE_EQ(0, pipe_rx(&f.end[i]));
 			n = test_below(&seed, 8);
 			while (n-- > 0 && !nm_ring_empty(f.end[i].pp_rxring))
-				take(&f.end[i], got[i]++);
+				pipe_take(&f.end[i], got[i]++);
 		}
 		ATF_REQUIRE(sent[!i] - got[i] <= f.end[i].pp_rx_slots);
 	}
 	for (i = 0; i < 2; i++) {
-		ATF_REQUIRE_EQ(0, rx(&f.end[i]));
+		ATF_REQUIRE_EQ(0, pipe_rx(&f.end[i]));
 		while (!nm_ring_empty(f.end[i].pp_rxring))
-			take(&f.end[i], got[i]++);
-		ATF_REQUIRE_EQ(0, rx(&f.end[i]));
+			pipe_take(&f.end[i], got[i]++);
+		ATF_REQUIRE_EQ(0, pipe_rx(&f.end[i]));
 		ATF_CHECK_EQ(sent[!i], got[i]);
 		ATF_CHECK(got[i] > 1000);
 	}
-	check_buffers(&f);
+	pipe_check_buffers(&f);
 	/* All but one slot. */
-	ATF_REQUIRE_EQ(0, tx(&f.end[0]));
+	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
 	ATF_CHECK_EQ(7, nm_ring_space(f.end[0].pp_txring));
 	while (!nm_ring_empty(f.end[0].pp_txring))
-		put(&f.end[0], 0, 0);
-	ATF_REQUIRE_EQ(0, tx(&f.end[0]));
+		pipe_put(&f.end[0], 0, 0);
+	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
 	ATF_CHECK(nm_ring_empty(f.end[0].pp_txring));
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
+	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
 	ATF_CHECK_EQ(7, nm_ring_space(f.end[1].pp_rxring));
 	free(f.base);
 }
@@ -244,31 +128,31 @@ TEST(exchanges, "A buffer that an end puts into a slot passes with it, and the "
 {
 	const uint16_t own = 3;		/* a buffer of the port */
 	struct netmap_slot *slot;
-	struct fixture f;
+	struct pipe_ends f;
 	uint32_t was;
 
-	setup(&f, 4, 4);
+	pipe_setup(&f, 4, 4);
 	was = f.end[0].pp_txring->slot[0].buf_idx;
 	f.end[0].pp_txring->slot[0].buf_idx = own;
-	put(&f.end[0], 1, NS_BUF_CHANGED);
+	pipe_put(&f.end[0], 1, NS_BUF_CHANGED);
 	f.end[0].pp_txring->slot[0].ptr = 77;
-	put(&f.end[0], 2, 0);
-	ATF_REQUIRE_EQ(0, tx(&f.end[0]));
+	pipe_put(&f.end[0], 2, 0);
+	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
 	ATF_CHECK_EQ(0, f.end[0].pp_txring->slot[0].flags);
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
-	slot = take(&f.end[1], 1);
+	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
+	slot = pipe_take(&f.end[1], 1);
 	ATF_CHECK_EQ(own, slot->buf_idx);
 	ATF_CHECK_EQ(NS_BUF_CHANGED, slot->flags);
 	ATF_CHECK_EQ(77, slot->ptr);
 	slot->flags = 0;
-	slot = take(&f.end[1], 2);
+	slot = pipe_take(&f.end[1], 2);
 	ATF_CHECK_EQ(0, slot->flags);
 	/* And back: what the receiver leaves is the sender's. */
 	slot->buf_idx = was;
 	slot->flags = NS_BUF_CHANGED;
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
+	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
 	ATF_CHECK_EQ(0, slot->flags);
-	ATF_REQUIRE_EQ(0, tx(&f.end[0]));
+	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
 	ATF_CHECK_EQ(own, f.end[0].pp_txring->slot[0].buf_idx);
 	ATF_CHECK_EQ(0, f.end[0].pp_txring->slot[0].flags);
 	ATF_CHECK_EQ(was, f.end[0].pp_txring->slot[1].buf_idx);
@@ -279,60 +163,60 @@ TEST(exchanges, "A buffer that an end puts into a slot passes with it, and the "
 TEST(fragments, "A frame of several slots is shown when it is complete, with its "
     "flags")
 {
-	struct fixture f;
+	struct pipe_ends f;
 	unsigned int i;
 
-	setup(&f, 8, 8);
-	put(&f.end[0], 1, 0);
-	put(&f.end[0], 2, NS_MOREFRAG | NS_BUF_CHANGED);
+	pipe_setup(&f, 8, 8);
+	pipe_put(&f.end[0], 1, 0);
+	pipe_put(&f.end[0], 2, NS_MOREFRAG | NS_BUF_CHANGED);
 	for (i = 0; i < 2; i++) {
-		ATF_REQUIRE_EQ(0, tx(&f.end[0]));
-		ATF_REQUIRE_EQ(0, rx(&f.end[1]));
+		ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
+		ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
 		ATF_CHECK_EQ(1, nm_ring_space(f.end[1].pp_rxring));
 	}
-	put(&f.end[0], 3, NS_MOREFRAG);
-	ATF_REQUIRE_EQ(0, tx(&f.end[0]));
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
+	pipe_put(&f.end[0], 3, NS_MOREFRAG);
+	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
+	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
 	ATF_CHECK_EQ(1, nm_ring_space(f.end[1].pp_rxring));
-	put(&f.end[0], 4, 0);
-	put(&f.end[0], 5, NS_MOREFRAG);
-	ATF_REQUIRE_EQ(0, tx(&f.end[0]));
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
+	pipe_put(&f.end[0], 4, 0);
+	pipe_put(&f.end[0], 5, NS_MOREFRAG);
+	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
+	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
 	ATF_CHECK_EQ(4, nm_ring_space(f.end[1].pp_rxring));
-	take(&f.end[1], 1);
-	ATF_CHECK_EQ(NS_MOREFRAG | NS_BUF_CHANGED, take(&f.end[1], 2)->flags);
-	ATF_CHECK_EQ(NS_MOREFRAG, take(&f.end[1], 3)->flags);
-	ATF_CHECK_EQ(0, take(&f.end[1], 4)->flags);
+	pipe_take(&f.end[1], 1);
+	ATF_CHECK_EQ(NS_MOREFRAG | NS_BUF_CHANGED, pipe_take(&f.end[1], 2)->flags);
+	ATF_CHECK_EQ(NS_MOREFRAG, pipe_take(&f.end[1], 3)->flags);
+	ATF_CHECK_EQ(0, pipe_take(&f.end[1], 4)->flags);
 	free(f.base);
 }
 
 TEST(reopened, "An end that is opened again goes on with what was published and "
     "not released")
 {
-	struct fixture f;
+	struct pipe_ends f;
 	unsigned int i;
 
-	setup(&f, 8, 8);
+	pipe_setup(&f, 8, 8);
 	for (i = 1; i <= 4; i++)
-		put(&f.end[0], i, 0);
-	ATF_REQUIRE_EQ(0, tx(&f.end[0]));
-	put(&f.end[0], 99, 0);		/* never published */
-	attach(&f, 0);
+		pipe_put(&f.end[0], i, 0);
+	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
+	pipe_put(&f.end[0], 99, 0);		/* never published */
+	pipe_attach(&f, 0);
 	ATF_CHECK_EQ(3, nm_ring_space(f.end[0].pp_txring));
-	put(&f.end[0], 5, 0);
-	ATF_REQUIRE_EQ(0, tx(&f.end[0]));
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
-	take(&f.end[1], 1);
-	take(&f.end[1], 2);
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
-	take(&f.end[1], 3);		/* not released */
-	attach(&f, 1);
+	pipe_put(&f.end[0], 5, 0);
+	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
+	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
+	pipe_take(&f.end[1], 1);
+	pipe_take(&f.end[1], 2);
+	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
+	pipe_take(&f.end[1], 3);		/* not released */
+	pipe_attach(&f, 1);
 	ATF_CHECK(nm_ring_empty(f.end[1].pp_rxring));
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
+	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
 	for (i = 3; i <= 5; i++)
-		take(&f.end[1], i);
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
-	check_buffers(&f);
+		pipe_take(&f.end[1], i);
+	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
+	pipe_check_buffers(&f);
 	free(f.base);
 }
 
@@ -340,11 +224,11 @@ TEST(again, "A pipe that is initialized again is empty, and its slots keep their
     "buffers, wherever they were")
 {
 	struct netmap_slot *slot;
-	struct fixture f;
+	struct pipe_ends f;
 	uint32_t seed = 3, spare = 5, was;
 	unsigned int i, k, turn;
 
-	setup(&f, 8, 6);
+	pipe_setup(&f, 8, 6);
 	for (turn = 0; turn < 200; turn++) {
 		/* Some are exchanged for those of the port. */
 		for (i = 0; i < 2; i++) {
@@ -354,26 +238,26 @@ TEST(again, "A pipe that is initialized again is empty, and its slots keep their
 				    f.end[i].pp_txring->head];
 				was = slot->buf_idx;
 				slot->buf_idx = spare;
-				put(&f.end[i], turn, NS_BUF_CHANGED);
+				pipe_put(&f.end[i], turn, NS_BUF_CHANGED);
 				spare = was;
 			}
-			ATF_REQUIRE_EQ(0, tx(&f.end[i]));
-			ATF_REQUIRE_EQ(0, rx(&f.end[!i]));
+			ATF_REQUIRE_EQ(0, pipe_tx(&f.end[i]));
+			ATF_REQUIRE_EQ(0, pipe_rx(&f.end[!i]));
 			k = test_below(&seed, 6);
 			while (k-- > 0 && !nm_ring_empty(f.end[!i].pp_rxring))
 				f.end[!i].pp_rxring->head =
 				    f.end[!i].pp_rxring->cur = nm_ring_next(
 				    f.end[!i].pp_rxring,
 				    f.end[!i].pp_rxring->head);
-			ATF_REQUIRE_EQ(0, rx(&f.end[!i]));
+			ATF_REQUIRE_EQ(0, pipe_rx(&f.end[!i]));
 		}
 		if (!test_chance(&seed, 1, 4))
 			continue;
-		vale_pipe_init(f.base + AT, &f.pl, "vale0:x", "1", AT - BUFS,
-		    nbufs(&f));
+		vale_pipe_init(f.base + PIPE_AT, &f.pl, "vale0:x", "1", PIPE_AT - PIPE_BUFS,
+		    pipe_nbufs(&f));
 		for (i = 0; i < 2; i++) {
-			attach(&f, i);
-			ATF_REQUIRE_EQ(0, rx(&f.end[i]));
+			pipe_attach(&f, i);
+			ATF_REQUIRE_EQ(0, pipe_rx(&f.end[i]));
 			ATF_CHECK(nm_ring_empty(f.end[i].pp_rxring));
 			ATF_CHECK_EQ(f.end[i].pp_tx_slots - 1,
 			    nm_ring_space(f.end[i].pp_txring));
@@ -385,112 +269,101 @@ TEST(again, "A pipe that is initialized again is empty, and its slots keep their
 			ATF_CHECK(spare == 5 ||
 			    f.end[i].pp_txring->slot[k].buf_idx != spare);
 	/* With it back in the place of the port's, all are there. */
-	vale_pipe_init(f.base + AT, &f.pl, "vale0:x", "1", AT - BUFS,
-	    nbufs(&f));
+	vale_pipe_init(f.base + PIPE_AT, &f.pl, "vale0:x", "1", PIPE_AT - PIPE_BUFS,
+	    pipe_nbufs(&f));
 	for (i = 0; spare != 5 && i < 2; i++)
 		for (k = 0; k < f.pl.pl_slots[i]; k++)
 			if (f.end[i].pp_txring->slot[k].buf_idx == 5)
 				f.end[i].pp_txring->slot[k].buf_idx = spare;
-	check_buffers(&f);
+	pipe_check_buffers(&f);
 	free(f.base);
 }
 
-/* What is not valid in an end's own ring: EINVAL, and nothing passes. */
-TEST(invalid, "A head outside the ring, or beyond the tail, a buffer that there "
-    "is not, and a slot that is too long are refused")
+TEST(again_exchanged, "A pipe that is initialized again keeps the buffers that "
+    "its ends have put into slots since their last sync, too")
 {
-	struct netmap_ring *ring;
-	struct fixture f;
-	const uint32_t bad[] = { 0, 1, 0, UINT32_MAX };
-	unsigned int i;
+	struct netmap_ring *rx_ring, *tx_ring;
+	struct pipe_ends f;
+	uint32_t at, k, was[4];
+	unsigned int end, start;
 
-	setup(&f, 8, 8);
-	ring = f.end[0].pp_txring;
-	for (i = 0; i < nitems(bad); i++) {
-		const uint32_t was = ring->slot[1].buf_idx;
+	for (start = 0; start < 8; start++) {
+		end = start / 4;
+		pipe_setup(&f, 4, 4);
+		tx_ring = f.end[end].pp_txring;
+		rx_ring = f.end[!end].pp_rxring;
+		for (k = 0; k < start % 4; k++) {
+			pipe_put(&f.end[end], k, 0);
+			ATF_REQUIRE_EQ(0, pipe_tx(&f.end[end]));
+			ATF_REQUIRE_EQ(0, pipe_rx(&f.end[!end]));
+			pipe_take(&f.end[!end], k);
+			ATF_REQUIRE_EQ(0, pipe_rx(&f.end[!end]));
+			ATF_REQUIRE_EQ(0, pipe_tx(&f.end[end]));
+		}
+		for (k = 0; k < 4; k++)
+			was[k] = tx_ring->slot[k].buf_idx;
+		/* Two slots are the receiver's. */
+		at = tx_ring->head;
+		pipe_put(&f.end[end], 1, 0);
+		pipe_put(&f.end[end], 2, 0);
+		ATF_REQUIRE_EQ(0, pipe_tx(&f.end[end]));
+		rx_ring->slot[at].buf_idx = 3;
+		tx_ring->slot[tx_ring->head].buf_idx = 4;
+		vale_pipe_init(f.base + PIPE_AT, &f.pl, "vale0:x", "1", PIPE_AT - PIPE_BUFS,
+		    pipe_nbufs(&f));
+		for (k = 0; k < 4; k++) {
+			const uint32_t expected = k == at ? 3 :
+			    k == (at + 2) % 4 ? 4 : was[k];
 
-		put(&f.end[0], 1, 0);
-		put(&f.end[0], 2, 0);
-		ring->slot[1].buf_idx = i == 2 ? nbufs(&f) : bad[i];
-		ATF_CHECK_EQ(EINVAL, tx(&f.end[0]));
-		ATF_CHECK_EQ(0, ring->head);
-		ring->slot[1].buf_idx = was;
+			ATF_CHECK_EQ(expected, tx_ring->slot[k].buf_idx);
+			ATF_CHECK_EQ(expected, rx_ring->slot[k].buf_idx);
+		}
+		free(f.base);
 	}
-	put(&f.end[0], 1, 0);
-	ring->slot[0].len = VALE_BUF_SIZE + 1;
-	ATF_CHECK_EQ(EINVAL, tx(&f.end[0]));
-	ring->head = 8;
-	ATF_CHECK_EQ(EINVAL, tx(&f.end[0]));
-	ring->cur = 8;
-	ATF_CHECK_EQ(EINVAL, tx(&f.end[0]));
-	ATF_CHECK_EQ(0, ring->cur);
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
-	ATF_CHECK(nm_ring_empty(f.end[1].pp_rxring));
-	for (i = 0; i < 7; i++)
-		put(&f.end[0], i, 0);
-	ATF_REQUIRE_EQ(0, tx(&f.end[0]));
-	ring->head = ring->cur = 0;	/* beyond the tail, which is 7 */
-	ATF_CHECK_EQ(EINVAL, tx(&f.end[0]));
-	ATF_CHECK_EQ(7, ring->head);
-	/* The receiver's. */
-	ring = f.end[1].pp_rxring;
-	ATF_REQUIRE_EQ(0, rx(&f.end[1]));
-	ring->head = ring->cur = 8;
-	ATF_CHECK_EQ(EINVAL, rx(&f.end[1]));
-	ATF_CHECK_EQ(0, ring->head);
-	ring->head = 2;
-	ring->cur = 1;
-	ATF_CHECK_EQ(EINVAL, rx(&f.end[1]));
-	take(&f.end[1], 0);
-	ring->slot[0].buf_idx = nbufs(&f);
-	ATF_CHECK_EQ(EINVAL, rx(&f.end[1]));
-	ATF_CHECK_EQ(0, f.end[1].pp_csb->rx_atok.head);
-	/* Who opens it again finds valid ones. */
-	attach(&f, 1);
-	ATF_CHECK(ring->slot[0].buf_idx < nbufs(&f));
-	free(f.base);
 }
 
-TEST(nonsense, "Whatever the other end writes, syncs end, and touch nothing "
-    "outside the memory")
+TEST(kicks, "A sync kicks if the other end sleeps and there is something new for "
+    "it: once")
 {
-	struct fixture f;
-	uint32_t seed = 9, turn, words, at;
-	unsigned int i, k, errors = 0, fine = 0;
+	struct pipe_ends f;
 	bool kick;
 
-	setup(&f, 8, 5);
-	words = f.pl.pl_bufs / sizeof(uint32_t);
-	for (turn = 0; turn < 100000; turn++) {
-		for (k = test_below(&seed, 3); k > 0; k--) {
-			at = test_below(&seed, test_chance(&seed, 1, 2) ?
-			    2 * sizeof(struct vale_csb) / sizeof(uint32_t) :
-			    words);
-			((uint32_t *)(void *)(f.base + AT))[at] =
-			    test_chance(&seed, 3, 4) ? test_below(&seed, 10) :
-			    test_random(&seed);
-		}
-		i = test_below(&seed, 2);
-		if (vale_pipe_txsync(&f.end[i], &kick) == 0)
-			fine++;
-		else
-			errors++;
-		if (vale_pipe_rxsync(&f.end[i], &kick) == 0)
-			fine++;
-		else
-			errors++;
-		vale_pipe_txwait(&f.end[i]);
-		vale_pipe_rxwait(&f.end[i]);
-		if (test_chance(&seed, 1, 10)) {
-			vale_pipe_init(f.base + AT, &f.pl, "vale0:x", "1",
-			    AT - BUFS, nbufs(&f));
-			attach(&f, 0);
-			attach(&f, 1);
-		} else if (test_chance(&seed, 1, 10))
-			(void)vale_pipe_attach(&f.end[i], f.base, &f.reg[i],
-			    i);
-	}
-	ATF_CHECK(errors > 1000 && fine > 1000);
+	pipe_setup(&f, 8, 8);
+	ATF_CHECK(!vale_pipe_rxwait(&f.end[1]));
+	kick = true;
+	ATF_REQUIRE_EQ(0, vale_pipe_txsync(&f.end[0], &kick));
+	ATF_CHECK(!kick);
+	pipe_put(&f.end[0], 1, 0);
+	ATF_REQUIRE_EQ(0, vale_pipe_txsync(&f.end[0], &kick));
+	ATF_CHECK(kick);
+	ATF_CHECK_EQ(0, f.end[1].pp_csb->rx_atok.appl_need_kick);
+	pipe_put(&f.end[0], 2, 0);
+	ATF_REQUIRE_EQ(0, vale_pipe_txsync(&f.end[0], &kick));
+	ATF_CHECK(!kick);
+	ATF_CHECK(vale_pipe_rxwait(&f.end[1]));
+	/* Back. */
+	ATF_CHECK(vale_pipe_txwait(&f.end[0]));
+	kick = true;
+	ATF_REQUIRE_EQ(0, vale_pipe_rxsync(&f.end[1], &kick));
+	ATF_CHECK(!kick);
+	pipe_take(&f.end[1], 1);
+	ATF_REQUIRE_EQ(0, vale_pipe_rxsync(&f.end[1], &kick));
+	ATF_CHECK(kick);
+	ATF_CHECK_EQ(0, f.end[0].pp_csb->tx_atok.appl_need_kick);
+	pipe_take(&f.end[1], 2);
+	ATF_REQUIRE_EQ(0, vale_pipe_rxsync(&f.end[1], &kick));
+	ATF_CHECK(!kick);
+	/* An error is no kick, and asks for none. */
+	ATF_CHECK(!vale_pipe_rxwait(&f.end[1]));
+	pipe_put(&f.end[0], 3, 0);
+	f.end[0].pp_txring->cur = 8;
+	kick = true;
+	ATF_CHECK_EQ(-1, vale_pipe_txsync(&f.end[0], &kick));
+	ATF_CHECK(!kick);
+	f.end[1].pp_rxring->cur = 8;
+	kick = true;
+	ATF_CHECK_EQ(-1, vale_pipe_rxsync(&f.end[1], &kick));
+	ATF_CHECK(!kick);
 	free(f.base);
 }
 
@@ -531,7 +404,7 @@ flow_send(void *arg)
 	while (seq < flow->frames) {
 		while (seq < flow->frames &&
 		    !nm_ring_empty(flow->pp->pp_txring))
-			put(flow->pp, seq++, 0);
+			pipe_put(flow->pp, seq++, 0);
 		ATF_REQUIRE_EQ(0, vale_pipe_txsync(flow->pp, &kick));
 		flow_wake(flow, kick);
 		if (nm_ring_empty(flow->pp->pp_txring) &&
@@ -559,7 +432,7 @@ flow_receive(void *arg)
 			continue;
 		}
 		while (!nm_ring_empty(flow->pp->pp_rxring))
-			take(flow->pp, seq++);
+			pipe_take(flow->pp, seq++);
 	}
 	ATF_REQUIRE_EQ(0, vale_pipe_rxsync(flow->pp, &kick));
 	flow_wake(flow, kick);
@@ -571,11 +444,11 @@ TEST(threads, "Two ends that sleep when they have nothing to do wake each other,
 {
 	struct flow flow[4];
 	pthread_t thread[4];
-	struct fixture f;
+	struct pipe_ends f;
 	unsigned int end, i;
 	int to_rx[2], to_tx[2];
 
-	setup(&f, 4, 64);
+	pipe_setup(&f, 4, 64);
 	memset(flow, 0, sizeof(flow));
 	for (end = 0; end < 2; end++) {
 		ATF_REQUIRE_EQ(0, pipe(to_rx));
@@ -590,7 +463,7 @@ TEST(threads, "Two ends that sleep when they have nothing to do wake each other,
 		    i % 2 == 0 ? flow_send : flow_receive, &flow[i]));
 	for (i = 0; i < 4; i++)
 		ATF_REQUIRE_EQ(0, pthread_join(thread[i], NULL));
-	check_buffers(&f);
+	pipe_check_buffers(&f);
 	/* They slept, and there is no more than a kick for each sync. */
 	ATF_CHECK(flow[0].kicks > 0 && flow[1].kicks > 0);
 	free(f.base);
@@ -605,8 +478,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, fragments);
 	ATF_TP_ADD_TC(tp, reopened);
 	ATF_TP_ADD_TC(tp, again);
-	ATF_TP_ADD_TC(tp, invalid);
-	ATF_TP_ADD_TC(tp, nonsense);
+	ATF_TP_ADD_TC(tp, again_exchanged);
+	ATF_TP_ADD_TC(tp, kicks);
 	ATF_TP_ADD_TC(tp, threads);
 	return (atf_no_error());
 }

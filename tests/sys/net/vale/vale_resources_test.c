@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@
 static bool	watch;
 static int	turn;			/* calls until one fails; 0: none */
 static const char *failed;
-static int	allocated, mapped, mutexes, locked, fds;
+static int	allocated, mutexes, locked, fds;
+static int64_t	mapped;		/* bytes */
 static int	reads, writes, write_error;
 static time_t	skew_s;			/* the clock is ahead */
 static size_t	map_size;
@@ -138,7 +140,7 @@ __wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 		return (MAP_FAILED);
 	}
 	if (watch) {
-		mapped++;
+		mapped += len;
 		map_size = len;
 		map_flags = flags;
 		ATF_CHECK_EQ(PROT_READ | PROT_WRITE, prot);
@@ -150,7 +152,8 @@ __wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 int
 __wrap_munmap(void *addr, size_t len)
 {
-	mapped -= watch;
+	if (watch)
+		mapped -= len;
 	return (__real_munmap(addr, len));
 }
 
@@ -257,7 +260,7 @@ static void
 check_nothing_left(void)
 {
 	ATF_CHECK_EQ_MSG(0, allocated, "%s: %d", failed, allocated);
-	ATF_CHECK_EQ_MSG(0, mapped, "%s: %d", failed, mapped);
+	ATF_CHECK_EQ_MSG(0, mapped, "%s: %" PRId64, failed, mapped);
 	ATF_CHECK_EQ_MSG(0, mutexes, "%s: %d", failed, mutexes);
 	ATF_CHECK_EQ_MSG(0, locked, "%s: %d", failed, locked);
 	ATF_CHECK_EQ_MSG(0, fds, "%s: %d", failed, fds);

@@ -1,0 +1,308 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Ports of programs in other processes: the memory, which is as netmap's programs
+ * expect it, and the CSB.
+ */
+
+#include <sys/param.h>
+#include <dev/netmap/vale_fdb.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_layout.h"
+#include "vale_test.h"
+
+#define	TX_SLOTS	8
+#define	RX_SLOTS	4
+#define	EXTRA		3
+#define	MORE		2	/* buffers behind the port's */
+
+struct fixture {
+	struct vale_params	 params;
+	struct vale_shared	 shared;
+	size_t			 size;
+	struct vale_desc	*d;
+	struct netmap_if	*nifp;
+	struct vale_csb		*csb;		/* of ring pair 0 */
+	unsigned int		 wakes[2];	/* to receive, to transmit */
+};
+
+static void
+count_wake(void *arg, unsigned int ring, bool tx)
+{
+	struct fixture *f = arg;
+
+	ATF_CHECK_EQ(0, ring);
+	f->wakes[tx]++;
+}
+
+/* Open a port, or a monitor of that port, in the fixture's memory. */
+static void
+open_port(struct fixture *f, const char *name)
+{
+	f->d = vale_open_shared(name, &f->params, &f->shared);
+	ATF_REQUIRE_MSG(f->d != NULL, "%s", strerror(errno));
+	f->nifp = (void *)((char *)f->shared.memory +
+	    vale_shared_offset(f->d));
+	f->csb = f->shared.memory;
+}
+
+static void
+setup(struct fixture *f, unsigned int rings, uint32_t extra_bufs)
+{
+	memset(f, 0, sizeof(*f));
+	f->params = (struct vale_params){ .rings = rings,
+	    .tx_slots = TX_SLOTS, .rx_slots = RX_SLOTS };
+	f->size = vale_shared_size(&f->params, extra_bufs);
+	f->shared.extra_bufs = extra_bufs;
+	f->shared.more = MORE * VALE_BUF_SIZE;
+	ATF_REQUIRE_EQ(0, posix_memalign(&f->shared.memory, VALE_PAGE,
+	    f->size + f->shared.more));
+	memset(f->shared.memory, 0, f->size + f->shared.more);
+	f->shared.wake = count_wake;
+	f->shared.arg = f;
+	open_port(f, "valet0:a");
+}
+
+static void
+teardown(struct fixture *f)
+{
+	vale_close(f->d);
+	free(f->shared.memory);
+}
+
+/* The extra buffers and those of all slots differ, and are all that there are. */
+static void
+check_buffers(const struct fixture *f)
+{
+	struct netmap_ring *ring;
+	const uint32_t count = f->params.rings * (TX_SLOTS + RX_SLOTS) +
+	    f->shared.extra_bufs;
+	uint8_t *seen = calloc(VALE_BUF_FIRST + count + MORE, 1);
+	uint32_t buf, i, n = 0;
+	unsigned int r;
+
+	ATF_REQUIRE(seen != NULL);
+	ATF_CHECK_EQ(f->size, vale_shared_bufs(&f->params) +
+	    (VALE_BUF_FIRST + count) * VALE_BUF_SIZE);
+	for (r = 0; r < 2 * f->params.rings; r++) {
+		ring = r < f->params.rings ? NETMAP_TXRING(f->nifp, r) :
+		    NETMAP_RXRING(f->nifp, r - f->params.rings);
+		ATF_CHECK(NETMAP_BUF(ring, 0) == (char *)f->shared.memory +
+		    vale_shared_bufs(&f->params));
+		for (i = 0; i < ring->num_slots; i++) {
+			buf = ring->slot[i].buf_idx;
+			ATF_REQUIRE(buf >= VALE_BUF_FIRST &&
+			    buf < VALE_BUF_FIRST + count + MORE);
+			ATF_CHECK_EQ(0, seen[buf]++);
+		}
+	}
+	for (buf = f->nifp->ni_bufs_head; buf != 0; n++) {
+		ATF_REQUIRE(buf >= VALE_BUF_FIRST &&
+		    buf < VALE_BUF_FIRST + count);
+		ATF_CHECK_EQ(0, seen[buf]++);
+		memcpy(&buf, NETMAP_BUF(ring, buf), sizeof(buf));
+	}
+	ATF_CHECK_EQ(f->shared.extra_bufs, n);
+	free(seen);
+}
+
+TEST(buffers, "Each slot has a buffer of its own, and the list of extra buffers "
+    "has the others")
+{
+	struct fixture f;
+
+	setup(&f, 1, 0);
+	ATF_CHECK_EQ(0, f.nifp->ni_bufs_head);
+	check_buffers(&f);
+	teardown(&f);
+	setup(&f, 1, 1);
+	check_buffers(&f);
+	teardown(&f);
+	setup(&f, 1, EXTRA);
+	check_buffers(&f);
+	teardown(&f);
+	setup(&f, 3, EXTRA);
+	check_buffers(&f);
+	teardown(&f);
+}
+
+TEST(one_ring, "A port with several ring pairs has a netmap_if of all, and one "
+    "for each; a port with one has one")
+{
+	struct netmap_if *one;
+	struct fixture f;
+	unsigned int i, k;
+
+	setup(&f, 3, 0);
+	for (i = 0; i < 3; i++) {
+		one = (void *)((char *)f.nifp + (1 + i) *
+		    VALE_NIFP_SIZE(3));
+		ATF_CHECK_STREQ("valet0:a", one->ni_name);
+		for (k = 0; k < 3; k++) {
+			ATF_CHECK_EQ(k == i, one->ring_ofs[k] != 0);
+			ATF_CHECK_EQ(k == i, one->ring_ofs[3 + k] != 0);
+		}
+		ATF_CHECK(NETMAP_TXRING(one, i) == NETMAP_TXRING(f.nifp, i));
+		ATF_CHECK(NETMAP_RXRING(one, i) == NETMAP_RXRING(f.nifp, i));
+	}
+	/* The rings come behind the last. */
+	ATF_CHECK((const char *)NETMAP_TXRING(f.nifp, 0) >=
+	    (const char *)f.nifp + 4 * VALE_NIFP_SIZE(3));
+	teardown(&f);
+	setup(&f, 1, 0);
+	ATF_CHECK_EQ((size_t)((const char *)NETMAP_TXRING(f.nifp, 0) -
+	    (const char *)f.nifp), roundup2(vale_shared_offset(f.d) +
+	    VALE_NIFP_SIZE(1), NM_CACHE_ALIGN) - vale_shared_offset(f.d));
+	teardown(&f);
+}
+
+TEST(again, "A port in memory that an earlier one was in has empty rings; its "
+    "slots keep buffers that there are")
+{
+	struct netmap_ring *rx, *tx;
+	struct fixture f;
+	uint32_t was;
+
+	setup(&f, 1, EXTRA);
+	tx = NETMAP_TXRING(f.nifp, 0);
+	rx = NETMAP_RXRING(f.nifp, 0);
+	/* The last one behind, and one beyond that. */
+	was = tx->slot[1].buf_idx;
+	tx->slot[0].buf_idx = VALE_BUF_FIRST + TX_SLOTS + RX_SLOTS + EXTRA +
+	    MORE - 1;
+	tx->slot[1].buf_idx = VALE_BUF_FIRST + TX_SLOTS + RX_SLOTS + EXTRA +
+	    MORE;
+	rx->slot[0].buf_idx = VALE_BUF_FIRST;
+	rx->slot[0].len = 60;
+	tx->head = tx->cur = rx->head = rx->tail = 3;
+	vale_close(f.d);
+	/* What it has left before the rings. */
+	memset(f.shared.memory, 0xff, sizeof(struct vale_csb));
+	open_port(&f, "valet0:a");
+	ATF_CHECK_EQ(VALE_BUF_FIRST + TX_SLOTS + RX_SLOTS + EXTRA + MORE - 1,
+	    tx->slot[0].buf_idx);
+	ATF_CHECK_EQ(was, tx->slot[1].buf_idx);
+	ATF_CHECK_EQ(VALE_BUF_FIRST, rx->slot[0].buf_idx);
+	ATF_CHECK_EQ(0, rx->slot[0].len);
+	ATF_CHECK_EQ(TX_SLOTS - 1, nm_ring_space(tx));
+	ATF_CHECK(nm_ring_empty(rx));
+	/* Nothing is published, and nobody sleeps. */
+	ATF_CHECK(!vale_shared_tx(f.d));
+	ATF_CHECK_EQ(0, f.csb->rx_atok.appl_need_kick);
+	teardown(&f);
+}
+
+/* Put a frame into transmit slot `i', and publish it. */
+static void
+publish(struct fixture *f, uint32_t i, uint32_t seq)
+{
+	struct netmap_ring *ring = NETMAP_TXRING(f->nifp, 0);
+
+	t_make((uint8_t *)NETMAP_BUF(ring, ring->slot[i].buf_idx), 60,
+	    EVERYBODY, 0, seq);
+	ring->slot[i].len = 60;
+	f->csb->tx_atok.head = i + 1 == TX_SLOTS ? 0 : i + 1;
+}
+
+TEST(transmit, "What is published is sent; a user that sleeps is woken once; an "
+    "invalid head is counted")
+{
+	struct vale_desc *b;
+	struct fixture f;
+	uint32_t i;
+
+	setup(&f, 1, 0);
+	b = t_open("valet0:b", 8, 8);
+	ATF_CHECK_EQ(1, f.csb->tx_ktoa.kern_need_kick);
+	ATF_CHECK_EQ(TX_SLOTS - 1, f.csb->tx_ktoa.hwtail);
+	f.csb->tx_ktoa.kern_need_kick = 0;
+	ATF_CHECK(vale_shared_wait(f.d));
+	ATF_CHECK_EQ(1, f.csb->tx_ktoa.kern_need_kick);
+	ATF_CHECK(!vale_shared_tx(f.d));
+	for (i = 0; i < TX_SLOTS; i++) {
+		publish(&f, i, i);
+		ATF_CHECK(!vale_shared_wait(f.d));
+		f.csb->tx_atok.appl_need_kick = i == 1;
+		ATF_CHECK(vale_shared_tx(f.d));
+		ATF_CHECK_EQ(i >= 1, f.wakes[true]);
+		ATF_CHECK_EQ(0, f.csb->tx_atok.appl_need_kick);
+		ATF_CHECK_EQ((i + 1) % TX_SLOTS, f.csb->tx_ktoa.hwcur);
+		ATF_CHECK_EQ(i, f.csb->tx_ktoa.hwtail);
+		ATF_CHECK(vale_shared_wait(f.d));
+		t_expect(b, 60, 0, i);
+	}
+	/* It stays where it was. */
+	publish(&f, 0, 9);
+	ATF_CHECK(vale_shared_tx(f.d));
+	t_expect(b, 60, 0, 9);
+	f.csb->tx_atok.head = TX_SLOTS;
+	ATF_CHECK(vale_shared_wait(f.d));
+	T_COUNT(f.d, TX_BAD_RING, 0);
+	ATF_CHECK(!vale_shared_tx(f.d));
+	T_COUNT(f.d, TX_BAD_RING, 1);
+	t_expect_none(b);
+	ATF_CHECK_EQ(0, f.wakes[false]);
+	vale_close(b);
+	teardown(&f);
+}
+
+TEST(receive, "What is received is shown; a user that sleeps is woken once")
+{
+	struct vale_desc *b;
+	struct fixture f;
+	uint32_t i;
+
+	setup(&f, 1, 0);
+	b = t_open("valet0:b", 8, 8);
+	for (i = 0; i < RX_SLOTS - 1; i++) {
+		f.csb->rx_atok.appl_need_kick = i == 1;
+		t_send(b, 60, EVERYBODY, 1, i);
+		ATF_CHECK_EQ(i + 1, f.csb->rx_ktoa.hwtail);
+		ATF_CHECK_EQ(i >= 1, f.wakes[false]);
+		ATF_CHECK_EQ(0, f.csb->rx_atok.appl_need_kick);
+	}
+	ATF_CHECK_EQ(0, f.wakes[true]);
+	vale_close(b);
+	teardown(&f);
+}
+
+TEST(monitor, "What a monitor transmits is dropped")
+{
+	struct vale_desc *b;
+	struct fixture f;
+
+	setup(&f, 1, 0);
+	vale_close(f.d);
+	b = t_open("valet0:b", 8, 8);
+	f.params.monitor = VALE_MIRROR_BOTH;
+	open_port(&f, "valet0:b");
+	publish(&f, 0, 1);
+	ATF_CHECK(vale_shared_tx(f.d));
+	ATF_CHECK_EQ(1, f.csb->tx_ktoa.hwcur);
+	ATF_CHECK(!vale_shared_tx(f.d));
+	t_expect_none(b);
+	vale_close(b);
+	teardown(&f);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, buffers);
+	ATF_TP_ADD_TC(tp, one_ring);
+	ATF_TP_ADD_TC(tp, again);
+	ATF_TP_ADD_TC(tp, transmit);
+	ATF_TP_ADD_TC(tp, receive);
+	ATF_TP_ADD_TC(tp, monitor);
+	return (atf_no_error());
+}

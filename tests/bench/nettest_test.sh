@@ -14,9 +14,11 @@ in_netns()
 	    atf_skip "no network namespaces"
 	cat > script <<-EOF
 		ip link set lo up
+		# An earlier server said "ready", too.
+		rm -f server
 		$nettest serve 127.0.0.1 > server &
 		trap "kill \$!" EXIT
-		until grep -q ready server; do
+		until grep -qs ready server; do
 			kill -0 \$! || exit 1
 			sleep 0.1
 		done

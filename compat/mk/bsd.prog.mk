@@ -19,9 +19,9 @@
 # If EMULATOR is set, each program becomes a script that runs it under this
 # command: tests of another processor.
 #
-# Sources are found through .PATH.  Each program has its own objects
-# (prog.src.o), so programs of one directory can compile the same file with
-# different flags.
+# Sources are found through .PATH.  Programs of one directory share the objects of
+# a source (src.o), unless they compile it with different flags: the name has a
+# hash of CFLAGS.prog, if there are any (src.hash.o).
 
 .include <bsd.init.mk>
 
@@ -62,21 +62,29 @@ LDFLAGS.${_p}+=	-Wl,-u,net_backend_vale_port
 .endif
 
 .for _s in ${SRCS.${_p}:M*.[cS]}
-_objs.${_p}+=	${_p}.${_s:T:R}.o
-${_p}.${_s:T:R}.o: ${_s}
+_o:=		${_s:T:R}${CFLAGS.${_p}:D.${CFLAGS.${_p}:hash}}.o
+_objs.${_p}:=	${_objs.${_p}} ${_o}
+.if !defined(_obj.${_o})
+_obj.${_o}=	yes
+${_o}: ${_s}
 	${_say} CC ${RELDIR}/${.TARGET}
 	${_q}${CC} ${CFLAGS} ${CFLAGS.${_p}} ${CFLAGS.${_s:T}} ${_sanflags} \
 	    ${_depflags} -c ${.ALLSRC:[1]} -o ${.TARGET}
-.dinclude "${.OBJDIR}/${_p}.${_s:T:R}.d"
+.dinclude "${.OBJDIR}/${_o:R}.d"
+.endif
 .endfor
 
 .for _s in ${SRCS.${_p}:M*.cc}
-_objs.${_p}+=	${_p}.${_s:T:R}.o
-${_p}.${_s:T:R}.o: ${_s}
+_o:=		${_s:T:R}${CXXFLAGS.${_p}:D.${CXXFLAGS.${_p}:hash}}.o
+_objs.${_p}:=	${_objs.${_p}} ${_o}
+.if !defined(_obj.${_o})
+_obj.${_o}=	yes
+${_o}: ${_s}
 	${_say} CXX ${RELDIR}/${.TARGET}
 	${_q}${CXX} ${CXXFLAGS} ${CXXFLAGS.${_p}} ${_sanflags} ${_depflags} \
 	    -c ${.ALLSRC:[1]} -o ${.TARGET}
-.dinclude "${.OBJDIR}/${_p}.${_s:T:R}.d"
+.dinclude "${.OBJDIR}/${_o:R}.d"
+.endif
 .endfor
 
 ${_p}: ${_objs.${_p}} ${_arch.${_p}} ${DPADD} ${DPADD.${_p}}

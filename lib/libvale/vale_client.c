@@ -122,8 +122,10 @@ call_receive(int fd, struct vale_client_call *call, struct vale_wire *wire)
 		{ call->reply, call->reply_max },
 	};
 	union control control;
+	/* CMSG_SPACE() would have space for one more. */
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = nitems(iov),
-	    .msg_control = &control, .msg_controllen = sizeof(control) };
+	    .msg_control = &control,
+	    .msg_controllen = CMSG_LEN(VALE_WIRE_REPLY_FDS * sizeof(int)) };
 	ssize_t n;
 
 	do {
@@ -153,8 +155,12 @@ vale_client_call(int fd, struct vale_client_call *call)
 	wire.vw_header = *call->hdr;
 	wire.vw_header.nr_body = 0;
 	if (call_send(fd, call, &wire) == -1 ||
-	    call_receive(fd, call, &wire) == -1)
+	    call_receive(fd, call, &wire) == -1) {
+		/* valed has gone, and left unread what was sent. */
+		if (errno == ECONNRESET)
+			errno = EPIPE;
 		return (-1);
+	}
 	wire.vw_header.nr_body = call->hdr->nr_body;
 	*call->hdr = wire.vw_header;
 	if (wire.vw_error == 0)
@@ -378,6 +384,20 @@ vale_client_txsync(struct vale_client_port *cp, unsigned int i)
 	return (0);
 }
 
+/*
+ * Receive bytes that wait.  Returns their number, or -1 if the other side has
+ * closed the socket; ECONNRESET, if it left unread what this side had sent.
+ */
+static ssize_t
+receive_now(int fd, char *buf, size_t len, int flags)
+{
+	ssize_t n = recv(fd, buf, len, flags | MSG_DONTWAIT);
+
+	if (n == -1)
+		return (errno == ECONNRESET ? -1 : 0);
+	return (n == 0 ? -1 : n);
+}
+
 /* Take all kicks, and see whether valed has ended. */
 static void
 kick_drain(struct vale_client_port *cp, int fd)
@@ -386,9 +406,9 @@ kick_drain(struct vale_client_port *cp, int fd)
 	ssize_t n;
 
 	do {
-		n = recv(fd, kicks, sizeof(kicks), MSG_DONTWAIT);
+		n = receive_now(fd, kicks, sizeof(kicks), 0);
 	} while (n == (ssize_t)sizeof(kicks));
-	if (n == 0)
+	if (n == -1)
 		atomic_store_32(&cp->cp_gone, 1);
 }
 
@@ -449,5 +469,5 @@ vale_client_alive(int fd)
 {
 	char c;
 
-	return (recv(fd, &c, 1, MSG_DONTWAIT | MSG_PEEK) != 0);
+	return (receive_now(fd, &c, 1, MSG_PEEK) != -1);
 }

@@ -1,0 +1,444 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * A connection to valed: what is sent, and that no reply, however wrong, leaves
+ * a descriptor or a mapping.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/systm.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_client.h"
+#include "vale_layout.h"
+#include "wire_peer.h"
+
+
+struct talk {
+	int			 fd[2];
+	struct nmreq_header	 hdr;
+	struct vale_client_call	 call;
+	char			 reply[32];
+};
+
+/* So many calls of the user's end fail with EINTR first. */
+static int interrupted_fd = -1;
+static unsigned int send_fails, recv_fails;
+
+ssize_t	__real_sendmsg(int fd, const struct msghdr *msg, int flags);
+ssize_t	__real_recvmsg(int fd, struct msghdr *msg, int flags);
+ssize_t	__wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
+ssize_t	__wrap_recvmsg(int fd, struct msghdr *msg, int flags);
+
+ssize_t
+__wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	if (fd == interrupted_fd && send_fails > 0) {
+		send_fails--;
+		errno = EINTR;
+		return (-1);
+	}
+	return (__real_sendmsg(fd, msg, flags));
+}
+
+ssize_t
+__wrap_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	if (fd == interrupted_fd && recv_fails > 0) {
+		recv_fails--;
+		errno = EINTR;
+		return (-1);
+	}
+	return (__real_recvmsg(fd, msg, flags));
+}
+
+static void
+talk(struct talk *t)
+{
+	memset(t, 0, sizeof(*t));
+	wire_pair(t->fd);
+	t->hdr.nr_version = NETMAP_API;
+	t->hdr.nr_reqtype = NETMAP_REQ_PORT_INFO_GET;
+	t->hdr.nr_body = 0x1234;
+	strcpy(t->hdr.nr_name, "vale0:a");
+	t->call.hdr = &t->hdr;
+	t->call.reply = t->reply;
+	t->call.reply_max = sizeof(t->reply);
+	/* What must be gone when it returns. */
+	strcpy(t->call.why, "earlier");
+	t->call.reply_size = 99;
+}
+
+static void
+talk_end(struct talk *t)
+{
+	close(t->fd[0]);
+	close(t->fd[1]);
+}
+
+TEST(path, "The environment names the socket, or it is the default")
+{
+	ATF_REQUIRE_EQ(0, unsetenv(VALE_WIRE_ENV));
+	ATF_CHECK_STREQ(VALE_WIRE_PATH, vale_client_path());
+	ATF_REQUIRE_EQ(0, setenv(VALE_WIRE_ENV, "/else/where", 1));
+	ATF_CHECK_STREQ("/else/where", vale_client_path());
+}
+
+TEST(connect, "A socket is connected, and closed on exec; a failure leaves no "
+    "descriptor")
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	char path[sizeof(sun.sun_path) + 1];
+	const unsigned int fds = wire_open_fds();
+	int fd, l;
+
+	memset(path, 'a', sizeof(path));
+	path[sizeof(path) - 1] = '\0';
+	ATF_CHECK_ERRNO(ENAMETOOLONG, vale_client_connect(path) == -1);
+	path[sizeof(path) - 2] = '\0';
+	ATF_CHECK_ERRNO(ENOENT, vale_client_connect(path) == -1);
+	ATF_CHECK_EQ(fds, wire_open_fds());
+	l = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	memcpy(sun.sun_path, path, sizeof(sun.sun_path));
+	ATF_REQUIRE_EQ(0, bind(l, (struct sockaddr *)&sun, sizeof(sun)));
+	ATF_CHECK_ERRNO(ECONNREFUSED, vale_client_connect(path) == -1);
+	ATF_REQUIRE_EQ(0, listen(l, 1));
+	fd = vale_client_connect(path);
+	ATF_REQUIRE(fd != -1);
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
+	ATF_CHECK(vale_client_alive(fd));
+	close(l);
+	ATF_CHECK(!vale_client_alive(fd));
+	close(fd);
+	ATF_CHECK_EQ(fds, wire_open_fds());
+}
+
+TEST(request, "A request has the header without addresses, the body, and the "
+    "descriptors, which the caller keeps")
+{
+	struct wire_request wr;
+	struct talk t;
+
+	talk(&t);
+	t.call.body = "body";
+	t.call.size = 4;
+	t.call.fds[0] = t.fd[0];
+	t.call.fds[1] = t.fd[1];
+	t.call.nfds = 2;
+	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
+	ATF_CHECK_EQ(0, vale_client_call(t.fd[0], &t.call));
+	wire_take(t.fd[1], &wr);
+	ATF_CHECK_EQ(VALE_WIRE_MAGIC, wr.wr_wire.vw_magic);
+	ATF_CHECK_EQ(0, wr.wr_wire.vw_error);
+	ATF_CHECK_EQ(NETMAP_API, wr.wr_wire.vw_header.nr_version);
+	ATF_CHECK_EQ(NETMAP_REQ_PORT_INFO_GET,
+	    wr.wr_wire.vw_header.nr_reqtype);
+	ATF_CHECK_STREQ("vale0:a", wr.wr_wire.vw_header.nr_name);
+	ATF_CHECK_EQ(0, wr.wr_wire.vw_header.nr_body);
+	ATF_CHECK_EQ(4, wr.wr_size);
+	ATF_CHECK_EQ(0, memcmp(wr.wr_body, "body", 4));
+	ATF_REQUIRE_EQ(2, wr.wr_nfds);
+	close(wr.wr_fds[0]);
+	close(wr.wr_fds[1]);
+	ATF_CHECK_EQ(0, t.call.nfds);
+	ATF_CHECK(fcntl(t.fd[0], F_GETFD) != -1);
+	/* Without any. */
+	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
+	ATF_CHECK_EQ(0, vale_client_call(t.fd[0], &t.call));
+	wire_take(t.fd[1], &wr);
+	ATF_CHECK_EQ(0, wr.wr_nfds);
+	talk_end(&t);
+}
+
+TEST(reply, "A reply has a header, a body up to what fits, and descriptors, which "
+    "are closed on exec")
+{
+	const unsigned int fds = wire_open_fds();
+	char body[sizeof(((struct talk *)0)->reply)];
+	struct vale_wire wire = { .vw_magic = VALE_WIRE_MAGIC };
+	struct talk t;
+	unsigned int i;
+	int all[VALE_WIRE_REPLY_FDS];
+
+	talk(&t);
+	for (i = 0; i < nitems(all); i++)
+		all[i] = t.fd[i % 2];
+	memset(body, 'b', sizeof(body));
+	wire_reply(t.fd[1], 0, "", body, sizeof(body), all, nitems(all));
+	ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
+	ATF_CHECK_STREQ("", t.call.why);
+	ATF_CHECK_EQ(sizeof(body), t.call.reply_size);
+	ATF_CHECK_EQ(0, memcmp(body, t.reply, sizeof(body)));
+	ATF_REQUIRE_EQ(nitems(all), t.call.nfds);
+	for (i = 0; i < nitems(all); i++) {
+		ATF_CHECK_EQ(FD_CLOEXEC, fcntl(t.call.fds[i], F_GETFD));
+		close(t.call.fds[i]);
+	}
+	t.call.nfds = 0;
+	/* The header is valed's, but for the address. */
+	strcpy(wire.vw_header.nr_name, "vale0:b");
+	wire.vw_header.nr_body = 99;
+	wire_send(t.fd[1], &wire, sizeof(wire), NULL, 0);
+	ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
+	ATF_CHECK_STREQ("vale0:b", t.hdr.nr_name);
+	ATF_CHECK_EQ(0x1234, t.hdr.nr_body);
+	ATF_CHECK_EQ(0, t.call.reply_size);
+	ATF_CHECK_EQ(0, t.call.nfds);
+	talk_end(&t);
+	ATF_CHECK_EQ(fds, wire_open_fds());
+}
+
+TEST(refused, "An error has its errno and its sentence; descriptors with it are "
+    "closed")
+{
+	struct vale_wire wire = { .vw_magic = VALE_WIRE_MAGIC,
+	    .vw_error = ENOSPC };
+	struct talk t;
+	unsigned int fds;
+	char name[sizeof(t.hdr.nr_name)];
+
+	talk(&t);
+	fds = wire_open_fds();
+	wire_reply(t.fd[1], EBUSY, "it is open", "", 0, t.fd, 2);
+	ATF_CHECK_ERRNO(EBUSY, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_CHECK_STREQ("it is open", t.call.why);
+	ATF_CHECK_EQ(fds, wire_open_fds());
+	/* Without a NUL. */
+	memset(wire.vw_why, 'w', sizeof(wire.vw_why));
+	memset(name, 'n', sizeof(name));
+	memcpy(wire.vw_header.nr_name, name, sizeof(name));
+	wire_send(t.fd[1], &wire, sizeof(wire), NULL, 0);
+	ATF_CHECK_ERRNO(ENOSPC, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_CHECK_EQ(sizeof(wire.vw_why) - 1, strlen(t.call.why));
+	talk_end(&t);
+}
+
+TEST(malformed, "A malformed reply is an error, and its descriptors are closed")
+{
+	char buf[sizeof(struct vale_wire) +
+	    sizeof(((struct talk *)0)->reply) + 1];
+	struct vale_wire wire = { .vw_magic = VALE_WIRE_MAGIC };
+	struct talk t;
+	unsigned int fds, i;
+	int all[VALE_WIRE_REPLY_FDS + 1];
+
+	talk(&t);
+	fds = wire_open_fds();
+	for (i = 0; i < nitems(all); i++)
+		all[i] = t.fd[1];
+	/* A byte too short, and too long. */
+	wire_send(t.fd[1], &wire, sizeof(wire) - 1, all, 2);
+	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
+	memset(buf, 0, sizeof(buf));
+	memcpy(buf, &wire, sizeof(wire));
+	wire_send(t.fd[1], buf, sizeof(buf), all, 2);
+	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
+	/* More descriptors than any reply has. */
+	wire_send(t.fd[1], &wire, sizeof(wire), all, nitems(all));
+	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
+	/* Of another version. */
+	wire.vw_magic++;
+	wire_send(t.fd[1], &wire, sizeof(wire), all, 2);
+	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_CHECK_STREQ("", t.call.why);
+	ATF_CHECK_EQ(fds, wire_open_fds());
+	talk_end(&t);
+}
+
+TEST(gone, "Without valed a call returns EPIPE, and no signal comes")
+{
+	struct talk t;
+
+	talk(&t);
+	shutdown(t.fd[1], SHUT_WR);
+	ATF_CHECK_ERRNO(EPIPE, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_CHECK_STREQ("", t.call.why);
+	close(t.fd[1]);
+	ATF_CHECK_ERRNO(EPIPE, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_CHECK(!vale_client_alive(t.fd[0]));
+	ATF_CHECK_ERRNO(EBADF, vale_client_call(-1, &t.call) == -1);
+	close(t.fd[0]);
+}
+
+TEST(interrupted, "A signal does not end a call")
+{
+	struct wire_request wr;
+	struct talk t;
+
+	talk(&t);
+	interrupted_fd = t.fd[0];
+	send_fails = recv_fails = 2;
+	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
+	ATF_CHECK_EQ(0, vale_client_call(t.fd[0], &t.call));
+	ATF_CHECK_EQ(0, send_fails + recv_fails);
+	wire_take(t.fd[1], &wr);
+	ATF_CHECK(!wire_pending(t.fd[1]));
+	talk_end(&t);
+}
+
+/* Have valed grant a port so, and open it.  Returns 0 or an errno. */
+static int
+open_with(struct vale_client_port *cp, const char *name, const void *body,
+    size_t size, unsigned int nfds, int memory)
+{
+	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	unsigned int before, i;
+	int all[VALE_WIRE_REPLY_FDS], error, fd[2], null;
+	char why[128] = "earlier";
+
+	null = open("/dev/null", O_RDWR);
+	wire_pair(fd);
+	for (i = 0; i < nfds; i++)
+		all[i] = i == 0 ? memory : null;
+	wire_reply(fd[1], 0, "", body, size, all, nfds);
+	before = wire_open_fds();
+	memset(cp, 0xa5, sizeof(*cp));
+	error = vale_client_open(cp, fd[0], name, &reg, why) == 0 ? 0 : errno;
+	close(null);
+	close(fd[1]);
+	if (error == 0) {
+		ATF_CHECK_EQ(before - 2 + nfds, wire_open_fds());
+		return (0);
+	}
+	/* The connection stays usable. */
+	ATF_CHECK_EQ(before - 2, wire_open_fds());
+	ATF_CHECK_EQ(0, close(fd[0]));
+	ATF_CHECK_STREQ("", why);
+	return (error);
+}
+
+/* Two pages: CSBs, and a netmap_if whose rings are nowhere. */
+static int
+memory(void)
+{
+	int fd = memfd_create("memory", MFD_CLOEXEC);
+
+	ATF_REQUIRE_EQ(0, ftruncate(fd, 2 * VALE_PAGE));
+	return (fd);
+}
+
+static bool
+mapped(const char *base)
+{
+	unsigned char page;
+
+	return (mincore(__DECONST(char *, base), VALE_PAGE, &page) == 0);
+}
+
+TEST(granted, "A port is opened with as many rings as valed grants, and nothing "
+    "of it is left when it is closed")
+{
+	struct nmreq_register reg = { .nr_memsize = 2 * VALE_PAGE,
+	    .nr_offset = VALE_PAGE };
+	const unsigned int fds = wire_open_fds();
+	struct vale_client_port cp;
+	unsigned int i, n;
+	int fd;
+
+	for (n = 1; n <= VALE_RINGS_MAX; n++) {
+		reg.nr_tx_rings = reg.nr_rx_rings = n;
+		fd = memory();
+		ATF_REQUIRE_EQ(0, open_with(&cp, "vale0:a", &reg, sizeof(reg),
+		    1 + 2 * n, fd));
+		close(fd);
+		ATF_CHECK_EQ(n, cp.cp_nrings);
+		ATF_CHECK_EQ(0, cp.cp_gone);
+		ATF_CHECK(!cp.cp_is_pipe);
+		ATF_CHECK((char *)cp.cp_nifp == cp.cp_base + reg.nr_offset);
+		for (i = 0; i < n; i++) {
+			ATF_CHECK((char *)cp.cp_ring[i].cr_csb ==
+			    cp.cp_base + i * sizeof(struct vale_csb));
+			ATF_CHECK(cp.cp_ring[i].cr_tx_kick !=
+			    cp.cp_ring[i].cr_rx_kick);
+		}
+		ATF_CHECK(mapped(cp.cp_base));
+		vale_client_close(&cp);
+		ATF_CHECK(!mapped(cp.cp_base));
+		ATF_CHECK_EQ(fds, wire_open_fds());
+	}
+}
+
+TEST(not_granted, "A grant that is not valid is refused, and nothing of it is "
+    "left")
+{
+	struct nmreq_register reg = { .nr_memsize = 2 * VALE_PAGE,
+	    .nr_offset = VALE_PAGE };
+	struct vale_client_port cp;
+	const unsigned int fds = wire_open_fds();
+	char name[sizeof(((struct nmreq_header *)0)->nr_name) + 1];
+	int fd = memory(), pair[2];
+
+	reg.nr_tx_rings = reg.nr_rx_rings = 2;
+	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg) - 1,
+	    5, fd));
+	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 4,
+	    fd));
+	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 6,
+	    fd));
+	reg.nr_rx_rings = 1;
+	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 5,
+	    fd));
+	reg.nr_tx_rings = reg.nr_rx_rings = 0;
+	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 1,
+	    fd));
+	reg.nr_tx_rings = reg.nr_rx_rings = VALE_RINGS_MAX + 1;
+	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg),
+	    VALE_WIRE_REPLY_FDS, fd));
+	/* Memory that cannot be mapped. */
+	reg.nr_tx_rings = reg.nr_rx_rings = 1;
+	wire_pair(pair);
+	ATF_CHECK_EQ(ENODEV, open_with(&cp, "vale0:a", &reg, sizeof(reg), 3,
+	    pair[0]));
+	close(pair[1]);
+	/* No pipe is there. */
+	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a{1", &reg, sizeof(reg), 3,
+	    fd));
+	ATF_CHECK(cp.cp_is_pipe);
+	ATF_CHECK(!mapped(cp.cp_base));
+	close(pair[0]);
+	close(fd);
+	ATF_CHECK_EQ(fds, wire_open_fds());
+	/* Too long; nothing is sent. */
+	wire_pair(pair);
+	memset(name, 'v', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	ATF_CHECK_ERRNO(EINVAL, vale_client_open(&cp, pair[0], name, &reg,
+	    NULL) == -1);
+	ATF_CHECK(!wire_pending(pair[1]));
+	name[sizeof(name) - 2] = '\0';
+	wire_reply(pair[1], ENXIO, "no", "", 0, NULL, 0);
+	ATF_CHECK_ERRNO(ENXIO, vale_client_open(&cp, pair[0], name, &reg,
+	    NULL) == -1);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, path);
+	ATF_TP_ADD_TC(tp, connect);
+	ATF_TP_ADD_TC(tp, request);
+	ATF_TP_ADD_TC(tp, reply);
+	ATF_TP_ADD_TC(tp, refused);
+	ATF_TP_ADD_TC(tp, malformed);
+	ATF_TP_ADD_TC(tp, gone);
+	ATF_TP_ADD_TC(tp, interrupted);
+	ATF_TP_ADD_TC(tp, granted);
+	ATF_TP_ADD_TC(tp, not_granted);
+	return (atf_no_error());
+}

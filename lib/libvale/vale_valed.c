@@ -271,16 +271,15 @@ vale_rxsync(struct vale_desc *d)
 	struct valed_ring *vr = desc_ring(d);
 	struct vale_client_port *cp = client(d);
 	struct netmap_ring *ring = d->rxring;
-	uint64_t n;
+	eventfd_t n;
 
 	if (vale_client_rxsync(cp, vr->vr_ring) == -1)
 		return (-1);
 	if (ring->cur != ring->tail || (ring->flags & VALE_RING_POLLED) != 0)
 		return (0);
-	(void)!read(vr->vr_self, &n, sizeof(n));
-	n = 1;
+	(void)eventfd_read(vr->vr_self, &n);
 	if (vale_client_rxwait(cp, vr->vr_ring))
-		(void)!write(vr->vr_self, &n, sizeof(n));
+		(void)eventfd_write(vr->vr_self, 1);
 	if (atomic_load_32(&cp->cp_gone) != 0) {
 		errno = ENXIO;
 		return (-1);
@@ -320,6 +319,20 @@ valed_call(const char *name, uint16_t type, struct vale_client_call *call)
 	close(fd);
 	errno = error;
 	return (result);
+}
+
+/* A request whose reply has exactly so many bytes. */
+static int
+valed_get(const char *name, uint16_t type, void *reply, size_t size)
+{
+	struct vale_client_call call = { .reply = reply, .reply_max = size };
+
+	if (valed_call(name, type, &call) == -1)
+		return (-1);
+	if (call.reply_size == size)
+		return (0);
+	errno = EPROTO;
+	return (-1);
 }
 
 /*
@@ -504,19 +517,15 @@ vale_set_mirror(const char *name, const char *of, unsigned int what)
 int
 vale_port_settings(const char *name, struct vale_port_settings *ps)
 {
-	struct vale_client_call call = { .reply = ps,
-	    .reply_max = sizeof(*ps) };
 
-	return (valed_call(name, VALE_WIRE_PORT_GET, &call));
+	return (valed_get(name, VALE_WIRE_PORT_GET, ps, sizeof(*ps)));
 }
 
 int
 vale_switch_settings(const char *switch_name, struct vale_switch_settings *ss)
 {
-	struct vale_client_call call = { .reply = ss,
-	    .reply_max = sizeof(*ss) };
 
-	return (valed_call(switch_name, VALE_WIRE_SWITCH_GET, &call));
+	return (valed_get(switch_name, VALE_WIRE_SWITCH_GET, ss, sizeof(*ss)));
 }
 
 int
@@ -530,11 +539,8 @@ int
 vale_get_rate(const char *name, struct vale_rate_conf *conf)
 {
 	struct vale_wire_set ws;
-	struct vale_client_call call = { .reply = &ws,
-	    .reply_max = sizeof(ws) };
 
-	memset(&ws, 0, sizeof(ws));
-	if (valed_call(name, VALE_WIRE_RATE_GET, &call) == -1)
+	if (valed_get(name, VALE_WIRE_RATE_GET, &ws, sizeof(ws)) == -1)
 		return (-1);
 	conf->rc_rate = ws.ws_value;
 	conf->rc_burst = ws.ws_burst;

@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/systm.h>
 #include <sys/un.h>
@@ -28,7 +29,6 @@
 #include "vale_layout.h"
 #include "wire_peer.h"
 
-
 struct talk {
 	int			 fd[2];
 	struct nmreq_header	 hdr;
@@ -36,8 +36,8 @@ struct talk {
 	char			 reply[32];
 };
 
-/* So many calls of the user's end fail with EINTR first. */
-static int interrupted_fd = -1;
+/* So many calls of the user's end fail first, with this error. */
+static int failing_fd = -1, failing_error;
 static unsigned int send_fails, recv_fails;
 
 ssize_t	__real_sendmsg(int fd, const struct msghdr *msg, int flags);
@@ -48,9 +48,9 @@ ssize_t	__wrap_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t
 __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	if (fd == interrupted_fd && send_fails > 0) {
+	if (fd == failing_fd && send_fails > 0) {
 		send_fails--;
-		errno = EINTR;
+		errno = failing_error;
 		return (-1);
 	}
 	return (__real_sendmsg(fd, msg, flags));
@@ -59,9 +59,9 @@ __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 ssize_t
 __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	if (fd == interrupted_fd && recv_fails > 0) {
+	if (fd == failing_fd && recv_fails > 0) {
 		recv_fails--;
-		errno = EINTR;
+		errno = failing_error;
 		return (-1);
 	}
 	return (__real_recvmsg(fd, msg, flags));
@@ -103,6 +103,7 @@ TEST(connect, "A socket is connected, and closed on exec; a failure leaves no "
     "descriptor")
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct rlimit limit, none;
 	char path[sizeof(sun.sun_path) + 1];
 	const unsigned int fds = wire_open_fds();
 	int fd, l;
@@ -118,6 +119,12 @@ TEST(connect, "A socket is connected, and closed on exec; a failure leaves no "
 	ATF_REQUIRE_EQ(0, bind(l, (struct sockaddr *)&sun, sizeof(sun)));
 	ATF_CHECK_ERRNO(ECONNREFUSED, vale_client_connect(path) == -1);
 	ATF_REQUIRE_EQ(0, listen(l, 1));
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	none = limit;
+	none.rlim_cur = 0;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	ATF_CHECK_ERRNO(EMFILE, vale_client_connect(path) == -1);
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	fd = vale_client_connect(path);
 	ATF_REQUIRE(fd != -1);
 	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
@@ -199,6 +206,12 @@ TEST(reply, "A reply has a header, a body up to what fits, and descriptors, whic
 	ATF_CHECK_EQ(0x1234, t.hdr.nr_body);
 	ATF_CHECK_EQ(0, t.call.reply_size);
 	ATF_CHECK_EQ(0, t.call.nfds);
+	/* What else may come with it are no descriptors. */
+	ATF_REQUIRE_EQ(0, setsockopt(t.fd[0], SOL_SOCKET, SO_PASSCRED,
+	    &(int){ 1 }, sizeof(int)));
+	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
+	ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
+	ATF_CHECK_EQ(0, t.call.nfds);
 	talk_end(&t);
 	ATF_CHECK_EQ(fds, wire_open_fds());
 }
@@ -270,24 +283,38 @@ TEST(gone, "Without valed a call returns EPIPE, and no signal comes")
 	ATF_CHECK_STREQ("", t.call.why);
 	close(t.fd[1]);
 	ATF_CHECK_ERRNO(EPIPE, vale_client_call(t.fd[0], &t.call) == -1);
+	/* The first one had the request that was left unread. */
+	ATF_CHECK_ERRNO(EPIPE, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK(!vale_client_alive(t.fd[0]));
 	ATF_CHECK_ERRNO(EBADF, vale_client_call(-1, &t.call) == -1);
 	close(t.fd[0]);
 }
 
-TEST(interrupted, "A signal does not end a call")
+TEST(interrupted, "A signal does not end a call; another error does")
 {
 	struct wire_request wr;
 	struct talk t;
 
 	talk(&t);
-	interrupted_fd = t.fd[0];
+	failing_fd = t.fd[0];
+	failing_error = EINTR;
 	send_fails = recv_fails = 2;
 	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
 	ATF_CHECK_EQ(0, vale_client_call(t.fd[0], &t.call));
 	ATF_CHECK_EQ(0, send_fails + recv_fails);
 	wire_take(t.fd[1], &wr);
 	ATF_CHECK(!wire_pending(t.fd[1]));
+	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
+	failing_error = ENOMEM;
+	send_fails = 1;
+	ATF_CHECK_ERRNO(ENOMEM, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_CHECK(!wire_pending(t.fd[1]));
+	recv_fails = 1;
+	ATF_CHECK_ERRNO(ENOMEM, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_CHECK_EQ(0, send_fails + recv_fails);
+	/* The reply is still there. */
+	ATF_CHECK(vale_client_alive(t.fd[0]));
+	ATF_CHECK(wire_pending(t.fd[0]));
 	talk_end(&t);
 }
 
@@ -298,7 +325,7 @@ open_with(struct vale_client_port *cp, const char *name, const void *body,
 {
 	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
 	unsigned int before, i;
-	int all[VALE_WIRE_REPLY_FDS], error, fd[2], null;
+	int all[VALE_WIRE_REPLY_FDS], error, fd[2], null, result;
 	char why[128] = "earlier";
 
 	null = open("/dev/null", O_RDWR);
@@ -308,7 +335,9 @@ open_with(struct vale_client_port *cp, const char *name, const void *body,
 	wire_reply(fd[1], 0, "", body, size, all, nfds);
 	before = wire_open_fds();
 	memset(cp, 0xa5, sizeof(*cp));
-	error = vale_client_open(cp, fd[0], name, &reg, why) == 0 ? 0 : errno;
+	result = vale_client_open(cp, fd[0], name, &reg, why);
+	ATF_REQUIRE(result == 0 || result == -1);
+	error = result == 0 ? 0 : errno;
 	close(null);
 	close(fd[1]);
 	if (error == 0) {
@@ -366,6 +395,8 @@ TEST(granted, "A port is opened with as many rings as valed grants, and nothing 
 			ATF_CHECK(cp.cp_ring[i].cr_tx_kick !=
 			    cp.cp_ring[i].cr_rx_kick);
 		}
+		if (n < VALE_RINGS_MAX)
+			ATF_CHECK_EQ((int)0xa5a5a5a5, cp.cp_ring[n].cr_tx_kick);
 		ATF_CHECK(mapped(cp.cp_base));
 		vale_client_close(&cp);
 		ATF_CHECK(!mapped(cp.cp_base));

@@ -11,6 +11,8 @@
  */
 
 #include <sys/param.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/systm.h>
@@ -43,14 +45,35 @@ static unsigned int prepared, connected;
 /* Calls until this one fails, with EMFILE; 0: none does. */
 static unsigned int fail_at;
 
+/* The next allocation fails.  What was allocated, less what was freed. */
+static bool fail_alloc;
+static int allocated;
+/* Mutexes that are held, and were during the last call. */
+static int locked, locked_in_call;
+/* A frame comes for these rings while the user goes to sleep. */
+static struct vale_csb *late;
+
 int	__wrap_vale_client_connect(const char *path);
+int	__real_vale_client_call(int fd, struct vale_client_call *call);
+int	__wrap_vale_client_call(int fd, struct vale_client_call *call);
+bool	__real_vale_client_rxwait(struct vale_client_port *cp, unsigned int i);
+bool	__wrap_vale_client_rxwait(struct vale_client_port *cp, unsigned int i);
 int	__real_epoll_create1(int flags);
 int	__wrap_epoll_create1(int flags);
-struct epoll_event;
 int	__real_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev);
 int	__wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev);
 int	__real_eventfd(unsigned int count, int flags);
 int	__wrap_eventfd(unsigned int count, int flags);
+void	*__real_malloc(size_t size);
+void	*__wrap_malloc(size_t size);
+void	*__real_calloc(size_t n, size_t size);
+void	*__wrap_calloc(size_t n, size_t size);
+void	__real_free(void *p);
+void	__wrap_free(void *p);
+int	__real_pthread_mutex_lock(pthread_mutex_t *m);
+int	__wrap_pthread_mutex_lock(pthread_mutex_t *m);
+int	__real_pthread_mutex_unlock(pthread_mutex_t *m);
+int	__wrap_pthread_mutex_unlock(pthread_mutex_t *m);
 
 int
 __wrap_vale_client_connect(const char *path)
@@ -61,6 +84,22 @@ __wrap_vale_client_connect(const char *path)
 		return (-1);
 	}
 	return (user_end[connected++]);
+}
+
+int
+__wrap_vale_client_call(int fd, struct vale_client_call *call)
+{
+	locked_in_call = locked;
+	return (__real_vale_client_call(fd, call));
+}
+
+bool
+__wrap_vale_client_rxwait(struct vale_client_port *cp, unsigned int i)
+{
+	if (late != NULL)
+		atomic_store_rel_32(&late->rx_ktoa.hwtail, 1);
+	late = NULL;
+	return (__real_vale_client_rxwait(cp, i));
 }
 
 static bool
@@ -75,6 +114,7 @@ fails(void)
 int
 __wrap_epoll_create1(int flags)
 {
+	ATF_CHECK_EQ(EPOLL_CLOEXEC, flags);
 	return (fails() ? -1 : __real_epoll_create1(flags));
 }
 
@@ -87,7 +127,59 @@ __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 int
 __wrap_eventfd(unsigned int count, int flags)
 {
+	ATF_CHECK_EQ(EFD_NONBLOCK | EFD_CLOEXEC, flags);
 	return (fails() ? -1 : __real_eventfd(count, flags));
+}
+
+static void *
+alloc_result(void *p)
+{
+	allocated += p != NULL;
+	return (p);
+}
+
+static bool
+alloc_fails(void)
+{
+	const bool r = fail_alloc;
+
+	fail_alloc = false;
+	if (r)
+		errno = ENOMEM;
+	return (r);
+}
+
+void *
+__wrap_malloc(size_t size)
+{
+	return (alloc_result(alloc_fails() ? NULL : __real_malloc(size)));
+}
+
+void *
+__wrap_calloc(size_t n, size_t size)
+{
+	return (alloc_result(alloc_fails() ? NULL : __real_calloc(n, size)));
+}
+
+void
+__wrap_free(void *p)
+{
+	allocated -= p != NULL;
+	__real_free(p);
+}
+
+int
+__wrap_pthread_mutex_lock(pthread_mutex_t *m)
+{
+	locked++;
+	return (__real_pthread_mutex_lock(m));
+}
+
+int
+__wrap_pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	locked--;
+	return (__real_pthread_mutex_unlock(m));
 }
 
 /* Prepare a connection; returns valed's end. */
@@ -113,13 +205,14 @@ prepare_reply(int error, const void *body, size_t size)
 	return (fd);
 }
 
-/* All connections were taken, and are closed. */
+/* All connections were taken, and are closed; all memory is freed. */
 static void
 finish(void)
 {
 	struct wire_request wr;
 
 	ATF_CHECK_EQ(prepared, connected);
+	ATF_CHECK_EQ(0, allocated);
 	while (prepared > 0) {
 		prepared--;
 		if (wire_pending(valed_end[prepared]))
@@ -283,6 +376,8 @@ TEST(list_ends, "A list ends with what the function returns, or with an error")
 	finish();
 	ATF_CHECK_ERRNO(ECONNREFUSED, vale_list("vale0", show_port, &s) ==
 	    -1);
+	fail_alloc = true;
+	ATF_CHECK_ERRNO(ENOMEM, vale_list("vale0", show_port, &s) == -1);
 }
 
 TEST(addresses, "Addresses are listed with their ports and ages")
@@ -438,6 +533,14 @@ TEST(get, "Settings are read from valed")
 	prepare_reply(ENXIO, NULL, 0);
 	ATF_CHECK_ERRNO(ENXIO, vale_get_rate("vale0:a", &rate) == -1);
 	ATF_CHECK_EQ(8, rate.rc_rate);
+	/* A reply of another size. */
+	prepare_reply(0, &ps, sizeof(ps) - 1);
+	ATF_CHECK_ERRNO(EPROTO, vale_port_settings("vale0:a", &p) == -1);
+	prepare_reply(0, &ss, sizeof(ss) - 1);
+	ATF_CHECK_ERRNO(EPROTO, vale_switch_settings("vale0", &s) == -1);
+	prepare_reply(0, NULL, 0);
+	ATF_CHECK_ERRNO(EPROTO, vale_get_rate("vale0:a", &rate) == -1);
+	ATF_CHECK_EQ(0, locked_in_call);
 	finish();
 }
 
@@ -627,6 +730,8 @@ TEST(open_fails, "What is out of range is not asked for; whatever fails, nothing
 	ATF_CHECK_ERRNO(EBUSY, vale_open("vale0:a", NULL) == NULL);
 	finish();
 	ATF_CHECK_EQ(fds, wire_open_fds());
+	fail_alloc = true;
+	ATF_CHECK_ERRNO(ENOMEM, vale_open("vale0:a", NULL) == NULL);
 	/* An eventfd, an epoll and two events for each ring. */
 	for (i = 1; i <= 4 * RINGS; i++) {
 		prepare_port(&p);
@@ -664,6 +769,9 @@ TEST(port_requests, "Requests about a port go over its connection")
 	(void)request(p.fd, NETMAP_REQ_PORT_HDR_SET, "vale0:a", sizeof(hdr));
 	wire_reply(p.fd, 0, "", &missed, sizeof(missed), NULL, 0);
 	ATF_CHECK_EQ(12, vale_missed(p.d));
+	/* Two threads have a request each, one after the other. */
+	ATF_CHECK_EQ(1, locked_in_call);
+	ATF_CHECK_EQ(0, locked);
 	(void)request(p.fd, VALE_WIRE_MISSED, "vale0:a", 0);
 	ATF_CHECK_EQ(0, vale_limit(p.d));
 	ATF_CHECK_EQ(0, vale_set_sink(p.d, NULL, NULL));
@@ -757,6 +865,15 @@ TEST(rxsync, "A receive sync without frames makes the descriptor readable with "
 	d->rxring->head = d->rxring->cur = 2;
 	ATF_CHECK_EQ(0, vale_rxsync(d));
 	ATF_CHECK_EQ(1, p.csb[1].rx_atok.appl_need_kick);
+	ATF_CHECK(!readable(d));
+	/* A frame comes after the look at the ring. */
+	late = &p.csb[1];
+	p.csb[1].rx_ktoa.hwtail = 2;
+	d->rxring->head = d->rxring->cur = 2;
+	ATF_CHECK_EQ(0, vale_rxsync(d));
+	ATF_CHECK(readable(d));
+	p.csb[1].rx_ktoa.hwtail = 2;
+	ATF_CHECK_EQ(0, vale_rxsync(d));
 	ATF_CHECK(!readable(d));
 	/* Who polls asks for nothing. */
 	p.csb[1].rx_atok.appl_need_kick = 0;

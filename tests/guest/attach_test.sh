@@ -7,7 +7,12 @@
 #	vm1, vm2 --- vale0 --- h0 (attached) === o0
 #	         valed, in a namespace         outside
 #
-# Both ends of the veth pair cut and complete what they send, so that o0 sees
+# and guests on two hosts, which are network namespaces, too:
+#
+#	vm1 --- vale0 --- vx0 =========== vx0 --- vale0 --- vm2, vm3
+#	      valed, in host1               valed, in host2
+#
+# Both ends of the veth pair h0, o0 cut and complete what they send, so that o0 sees
 # frames as they are on a wire.
 
 # The machine outside: a command that runs another one there; its addresses.
@@ -227,7 +232,7 @@ xdp_cleanup()
 # learned PORT ADDRESS: the switch knows the address at that port.
 learned()
 {
-	"$valectl" -c control -t vale0 | grep "^$2 vale0:$1 "
+	"$valectl" -c "${3:-control}" -t vale0 | grep "^$2 vale0:$1 "
 }
 
 atf_test_case switch cleanup
@@ -261,8 +266,84 @@ switch_cleanup()
 	stop_all
 }
 
+atf_test_case vxlan cleanup
+vxlan_head()
+{
+	attach_head
+	atf_set descr "Three guests on two hosts reach each other through vxlan \
+interfaces, which find each other by a multicast group"
+}
+vxlan_body()
+{
+	local h host1 i
+
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	valectl=$OBJTOP/usr.sbin/valectl/valectl
+	namespace host1
+	host1=$ns
+	namespace host2
+	$host1 ip link add eth0 type veth peer name eth0 \
+	    netns "$(cat host2.pid)" || atf_skip "no veth interfaces"
+	i=0
+	for h in "$host1" "$ns"; do
+		i=$((i + 1))
+		$h ip link set eth0 up
+		$h ip addr add 192.0.2.$i/24 dev eth0
+		$h ip link add vx0 mtu 1450 type vxlan id 42 dstport 4789 \
+		    group 239.1.1.1 dev eth0 || atf_skip "no vxlan interfaces"
+		$h ip link set vx0 up
+	done
+
+	# The first host's valed, and then the second's, which is the one that
+	# the functions for tests know.
+	h=$ns
+	ns=$host1
+	valed_start -c control1 -a vale0:vx0 \
+	    -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1)" ||
+	    atf_fail "valed does not start"
+	mv valed.pid valed1.pid
+	ns=$h
+	valed_start -c control -a vale0:vx0 \
+	    -s "1,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2)" \
+	    -s "2,e1000,vale0:vm3,path=vm3.sock,mac=$(mac 3)" ||
+	    atf_fail "valed does not start"
+	for i in 1 2 3; do
+		vm_valed vm$i
+	done
+	for i in 1 2 3; do
+		vm_wait vm$i || wrong "vm$i does not start"
+	done
+	up 1 2 3
+	for i in 1 2 3; do
+		on vm$i "ip link set eth0 mtu 1450 && carrier eth0"
+	done
+
+	# Frames as long as the tunnel takes: 1450 bytes are 28 of IP and ICMP.
+	pings vm1 10.0.0.2 -s 1422
+	pings vm1 10.0.0.3 -s 1422
+	pings vm2 10.0.0.3 -s 1422
+	transfer vm1 vm2 10.0.0.2 2000000
+	transfer vm3 vm1 10.0.0.1 2000000
+	for i in "vx0 $(mac 2) control1" "vx0 $(mac 3) control1" \
+	    "vm1 $(mac 1) control1" "vx0 $(mac 1) control" \
+	    "vm3 $(mac 3) control"; do
+		wait_until "the address of $i" learned $i ||
+		    wrong "$i: not learned"
+	done
+	finish
+	proc_end TERM valed1
+}
+vxlan_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
 atf_init_test_cases()
 {
+	atf_add_test_case vxlan
 	atf_add_test_case outside
 	atf_add_test_case xdp
 	atf_add_test_case switch

@@ -12,8 +12,8 @@
 #	vm1 --- vale0 --- vx0 =========== vx0 --- vale0 --- vm2, vm3
 #	      valed, in host1               valed, in host2
 #
-# Both ends of the veth pair h0, o0 cut and complete what they send, so that o0 sees
-# frames as they are on a wire.
+# Both ends of the veth pair h0, o0 cut and complete what they send, so that o0
+# sees frames as they are on a wire.
 
 # The machine outside: a command that runs another one there; its addresses.
 outside=
@@ -229,7 +229,7 @@ xdp_cleanup()
 	stop_all
 }
 
-# learned PORT ADDRESS: the switch knows the address at that port.
+# learned PORT ADDRESS [SOCKET]: the switch knows the address at that port.
 learned()
 {
 	"$valectl" -c "${3:-control}" -t vale0 | grep "^$2 vale0:$1 "
@@ -275,7 +275,7 @@ interfaces, which find each other by a multicast group"
 }
 vxlan_body()
 {
-	local h host1 i
+	local h host1 host2 i
 
 	. "$(atf_get_srcdir)/tests.subr"
 	setup
@@ -283,10 +283,11 @@ vxlan_body()
 	namespace host1
 	host1=$ns
 	namespace host2
+	host2=$ns
 	$host1 ip link add eth0 type veth peer name eth0 \
 	    netns "$(cat host2.pid)" || atf_skip "no veth interfaces"
 	i=0
-	for h in "$host1" "$ns"; do
+	for h in "$host1" "$host2"; do
 		i=$((i + 1))
 		$h ip link set eth0 up
 		$h ip addr add 192.0.2.$i/24 dev eth0
@@ -297,13 +298,12 @@ vxlan_body()
 
 	# The first host's valed, and then the second's, which is the one that
 	# the functions for tests know.
-	h=$ns
 	ns=$host1
 	valed_start -c control1 -a vale0:vx0 \
 	    -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1)" ||
 	    atf_fail "valed does not start"
 	mv valed.pid valed1.pid
-	ns=$h
+	ns=$host2
 	valed_start -c control -a vale0:vx0 \
 	    -s "1,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2)" \
 	    -s "2,e1000,vale0:vm3,path=vm3.sock,mac=$(mac 3)" ||

@@ -24,6 +24,7 @@
 
 #include <atf-c.h>
 
+#include "send_fds.h"
 #include "test.h"
 #include "vale_client.h"
 #include "vale_layout.h"
@@ -197,10 +198,10 @@ TEST(reply, "A reply has a header, a body up to what fits, and descriptors, whic
 		close(t.call.fds[i]);
 	}
 	t.call.nfds = 0;
-	/* The header is valed's, but for the address. */
+	/* The caller's header becomes the reply's, but keeps nr_body. */
 	strcpy(wire.vw_header.nr_name, "vale0:b");
 	wire.vw_header.nr_body = 99;
-	wire_send(t.fd[1], &wire, sizeof(wire), NULL, 0);
+	send_fds(t.fd[1], &wire, sizeof(wire), NULL, 0);
 	ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
 	ATF_CHECK_STREQ("vale0:b", t.hdr.nr_name);
 	ATF_CHECK_EQ(0x1234, t.hdr.nr_body);
@@ -235,7 +236,7 @@ TEST(refused, "An error has its errno and its sentence; descriptors with it are 
 	memset(wire.vw_why, 'w', sizeof(wire.vw_why));
 	memset(name, 'n', sizeof(name));
 	memcpy(wire.vw_header.nr_name, name, sizeof(name));
-	wire_send(t.fd[1], &wire, sizeof(wire), NULL, 0);
+	send_fds(t.fd[1], &wire, sizeof(wire), NULL, 0);
 	ATF_CHECK_ERRNO(ENOSPC, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK_EQ(sizeof(wire.vw_why) - 1, strlen(t.call.why));
 	talk_end(&t);
@@ -255,18 +256,18 @@ TEST(malformed, "A malformed reply is an error, and its descriptors are closed")
 	for (i = 0; i < nitems(all); i++)
 		all[i] = t.fd[1];
 	/* A byte too short, and too long. */
-	wire_send(t.fd[1], &wire, sizeof(wire) - 1, all, 2);
+	send_fds(t.fd[1], &wire, sizeof(wire) - 1, all, 2);
 	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
 	memset(buf, 0, sizeof(buf));
 	memcpy(buf, &wire, sizeof(wire));
-	wire_send(t.fd[1], buf, sizeof(buf), all, 2);
+	send_fds(t.fd[1], buf, sizeof(buf), all, 2);
 	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
 	/* More descriptors than any reply has. */
-	wire_send(t.fd[1], &wire, sizeof(wire), all, nitems(all));
+	send_fds(t.fd[1], &wire, sizeof(wire), all, nitems(all));
 	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
 	/* Of another version. */
 	wire.vw_magic++;
-	wire_send(t.fd[1], &wire, sizeof(wire), all, 2);
+	send_fds(t.fd[1], &wire, sizeof(wire), all, 2);
 	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK_STREQ("", t.call.why);
 	ATF_CHECK_EQ(fds, wire_open_fds());
@@ -430,7 +431,7 @@ TEST(not_granted, "A grant that is not valid is refused, and nothing of it is "
 	reg.nr_tx_rings = reg.nr_rx_rings = VALE_RINGS_MAX + 1;
 	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg),
 	    VALE_WIRE_REPLY_FDS, fd));
-	/* Memory that cannot be mapped. */
+	/* mmap(2) fails for a socket. */
 	reg.nr_tx_rings = reg.nr_rx_rings = 1;
 	wire_pair(pair);
 	ATF_CHECK_EQ(ENODEV, open_with(&cp, "vale0:a", &reg, sizeof(reg), 3,

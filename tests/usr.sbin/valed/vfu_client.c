@@ -18,6 +18,7 @@
 
 #include "adapter_stub.h"
 #include "event_stub.h"
+#include "send_fds.h"
 #include "vfu_client.h"
 
 int		client;
@@ -92,25 +93,7 @@ dial(void)
 void
 put_fds(const void *data, size_t len, const int *fds, int nfds)
 {
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(32 * sizeof(int))];
-	} control;
-	struct iovec iov = { (void *)(uintptr_t)data, len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-
-	if (nfds > 0) {
-		memset(&control, 0, sizeof(control));
-		msg.msg_control = control.buf;
-		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
-	}
-	ATF_REQUIRE_EQ((ssize_t)len, sendmsg(client, &msg, MSG_NOSIGNAL));
+	send_fds(client, data, len, fds, nfds);
 }
 
 void

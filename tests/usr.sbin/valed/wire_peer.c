@@ -15,41 +15,14 @@
 
 #include <atf-c.h>
 
+#include "send_fds.h"
 #include "wire_peer.h"
-
-/* More than a reply may have. */
-#define	FDS_MAX		(VALE_WIRE_REPLY_FDS + 8)
 
 void
 wire_pair(int fd[2])
 {
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 	    fd));
-}
-
-void
-wire_send(int fd, const void *buf, size_t len, const int *fds,
-    unsigned int nfds)
-{
-	struct iovec iov = { __DECONST(void *, buf), len };
-	union {
-		struct cmsghdr	align;
-		char		space[CMSG_SPACE(FDS_MAX * sizeof(int))];
-	} control;
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-
-	if (nfds > 0) {
-		ATF_REQUIRE(nfds <= FDS_MAX);
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
-	}
-	ATF_REQUIRE_EQ((ssize_t)len, sendmsg(fd, &msg, MSG_NOSIGNAL));
 }
 
 void
@@ -67,7 +40,7 @@ wire_reply(int fd, int error, const char *why, const void *body, size_t size,
 	strncpy(wire->vw_why, why, sizeof(wire->vw_why) - 1);
 	if (size > 0)
 		memcpy(wire + 1, body, size);
-	wire_send(fd, buf, sizeof(*wire) + size, fds, nfds);
+	send_fds(fd, buf, sizeof(*wire) + size, fds, nfds);
 	free(buf);
 }
 

@@ -30,10 +30,6 @@ struct wire_request {
 /* A connection: fd[0] is the user's end, fd[1] this side's. */
 void	wire_pair(int fd[2]);
 
-/* Send a packet of `len' bytes and descriptors, which stay open. */
-void	wire_send(int fd, const void *buf, size_t len, const int *fds,
-	    unsigned int nfds);
-
 /* Reply with an error, or with 0 and a body. */
 void	wire_reply(int fd, int error, const char *why, const void *body,
 	    size_t size, const int *fds, unsigned int nfds);

@@ -30,6 +30,13 @@ pipe_attach(struct pipe_ends *f, unsigned int end)
 }
 
 void
+pipe_init(struct pipe_ends *f)
+{
+	vale_pipe_init(f->base + PIPE_AT, &f->pl, "vale0:x", "1",
+	    PIPE_AT - PIPE_BUFS, pipe_nbufs(f));
+}
+
+void
 pipe_setup(struct pipe_ends *f, uint32_t master, uint32_t slave)
 {
 	const uint32_t slots[2] = { master, slave };
@@ -41,8 +48,7 @@ pipe_setup(struct pipe_ends *f, uint32_t master, uint32_t slave)
 	f->base = aligned_alloc(VALE_PAGE, f->size);
 	ATF_REQUIRE(f->base != NULL);
 	memset(f->base, 0, f->size);
-	vale_pipe_init(f->base + PIPE_AT, &f->pl, "vale0:x", "1", PIPE_AT - PIPE_BUFS,
-	    pipe_nbufs(f));
+	pipe_init(f);
 	for (i = 0; i < 2; i++) {
 		f->reg[i].nr_memsize = f->size;
 		f->reg[i].nr_offset = PIPE_AT + f->pl.pl_nifp[i];
@@ -107,7 +113,8 @@ pipe_take(struct vale_pipe *pp, uint32_t seq)
 void
 pipe_check_buffers(struct pipe_ends *f)
 {
-	const uint32_t first = (PIPE_AT - PIPE_BUFS + f->pl.pl_bufs) / VALE_BUF_SIZE;
+	const uint32_t first = (PIPE_AT - PIPE_BUFS + f->pl.pl_bufs) /
+	    VALE_BUF_SIZE;
 	const uint32_t n = f->pl.pl_slots[0] + f->pl.pl_slots[1];
 	uint8_t *seen = calloc(pipe_nbufs(f), 1);
 	const struct netmap_ring *ring;

@@ -32,6 +32,8 @@ struct pipe_ends {
 
 /* A pipe with these slots from the master and from the slave; free(base). */
 void	pipe_setup(struct pipe_ends *f, uint32_t master, uint32_t slave);
+/* Initialize the memory of the pipe again. */
+void	pipe_init(struct pipe_ends *f);
 /* The number that a buffer's must be less than. */
 uint32_t pipe_nbufs(const struct pipe_ends *f);
 /* Open an end again. */

@@ -38,13 +38,11 @@ TEST(again_nonsense, "If an index is not valid, all slots are the sender's; a "
 			f.end[1].pp_csb->rx_atok.head = 4;
 		else
 			f.end[0].pp_csb->tx_atok.head = 4;
-		vale_pipe_init(f.base + PIPE_AT, &f.pl, "vale0:x", "1", PIPE_AT - PIPE_BUFS,
-		    pipe_nbufs(&f));
+		pipe_init(&f);
 		ATF_CHECK_EQ(was, f.end[0].pp_txring->slot[1].buf_idx);
 		ATF_CHECK_EQ(was, f.end[1].pp_rxring->slot[1].buf_idx);
 		f.end[0].pp_txring->slot[1].buf_idx = pipe_nbufs(&f);
-		vale_pipe_init(f.base + PIPE_AT, &f.pl, "vale0:x", "1", PIPE_AT - PIPE_BUFS,
-		    pipe_nbufs(&f));
+		pipe_init(&f);
 		ATF_CHECK_EQ(was, f.end[0].pp_txring->slot[1].buf_idx);
 		free(f.base);
 	}
@@ -289,8 +287,7 @@ TEST(nonsense, "Whatever the other end writes, syncs end, and touch nothing "
 		vale_pipe_txwait(&f.end[i]);
 		vale_pipe_rxwait(&f.end[i]);
 		if (test_chance(&seed, 1, 10)) {
-			vale_pipe_init(f.base + PIPE_AT, &f.pl, "vale0:x", "1",
-			    PIPE_AT - PIPE_BUFS, pipe_nbufs(&f));
+			pipe_init(&f);
 			pipe_attach(&f, 0);
 			pipe_attach(&f, 1);
 		} else if (test_chance(&seed, 1, 10))

@@ -68,8 +68,10 @@ TEST(layout, "Rings of both ends have their slots, and each buffer is in one "
 		ATF_CHECK(NETMAP_RXRING(nifp, 0) == f.end[i].pp_rxring);
 		ATF_CHECK_EQ(i == 0 ? 16 : 7, f.end[i].pp_txring->num_slots);
 		ATF_CHECK_EQ(i == 0 ? 7 : 16, f.end[i].pp_rxring->num_slots);
-		ATF_CHECK(NETMAP_BUF(f.end[i].pp_txring, 0) == f.base + PIPE_BUFS);
-		ATF_CHECK(NETMAP_BUF(f.end[i].pp_rxring, 0) == f.base + PIPE_BUFS);
+		ATF_CHECK(NETMAP_BUF(f.end[i].pp_txring, 0) ==
+		    f.base + PIPE_BUFS);
+		ATF_CHECK(NETMAP_BUF(f.end[i].pp_rxring, 0) ==
+		    f.base + PIPE_BUFS);
 		ATF_CHECK_EQ(nm_ring_space(f.end[i].pp_txring),
 		    f.end[i].pp_tx_slots - 1);
 		ATF_CHECK(nm_ring_empty(f.end[i].pp_rxring));
@@ -184,7 +186,8 @@ TEST(fragments, "A frame of several slots is shown when it is complete, with its
 	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
 	ATF_CHECK_EQ(4, nm_ring_space(f.end[1].pp_rxring));
 	pipe_take(&f.end[1], 1);
-	ATF_CHECK_EQ(NS_MOREFRAG | NS_BUF_CHANGED, pipe_take(&f.end[1], 2)->flags);
+	ATF_CHECK_EQ(NS_MOREFRAG | NS_BUF_CHANGED,
+	    pipe_take(&f.end[1], 2)->flags);
 	ATF_CHECK_EQ(NS_MOREFRAG, pipe_take(&f.end[1], 3)->flags);
 	ATF_CHECK_EQ(0, pipe_take(&f.end[1], 4)->flags);
 	free(f.base);
@@ -253,8 +256,7 @@ TEST(again, "A pipe that is initialized again is empty, and its slots keep their
 		}
 		if (!test_chance(&seed, 1, 4))
 			continue;
-		vale_pipe_init(f.base + PIPE_AT, &f.pl, "vale0:x", "1", PIPE_AT - PIPE_BUFS,
-		    pipe_nbufs(&f));
+		pipe_init(&f);
 		for (i = 0; i < 2; i++) {
 			pipe_attach(&f, i);
 			ATF_REQUIRE_EQ(0, pipe_rx(&f.end[i]));
@@ -269,8 +271,7 @@ TEST(again, "A pipe that is initialized again is empty, and its slots keep their
 			ATF_CHECK(spare == 5 ||
 			    f.end[i].pp_txring->slot[k].buf_idx != spare);
 	/* With it back in the place of the port's, all are there. */
-	vale_pipe_init(f.base + PIPE_AT, &f.pl, "vale0:x", "1", PIPE_AT - PIPE_BUFS,
-	    pipe_nbufs(&f));
+	pipe_init(&f);
 	for (i = 0; spare != 5 && i < 2; i++)
 		for (k = 0; k < f.pl.pl_slots[i]; k++)
 			if (f.end[i].pp_txring->slot[k].buf_idx == 5)
@@ -309,8 +310,7 @@ TEST(again_exchanged, "A pipe that is initialized again keeps the buffers that "
 		ATF_REQUIRE_EQ(0, pipe_tx(&f.end[end]));
 		rx_ring->slot[at].buf_idx = 3;
 		tx_ring->slot[tx_ring->head].buf_idx = 4;
-		vale_pipe_init(f.base + PIPE_AT, &f.pl, "vale0:x", "1", PIPE_AT - PIPE_BUFS,
-		    pipe_nbufs(&f));
+		pipe_init(&f);
 		for (k = 0; k < 4; k++) {
 			const uint32_t expected = k == at ? 3 :
 			    k == (at + 2) % 4 ? 4 : was[k];

@@ -84,6 +84,7 @@ static struct {
 	uint64_t	 received;	/* frames, well-formed */
 	uint64_t	 put;		/* frames that the other port sent */
 	uint64_t	 sent;
+	uint64_t	 skipped;	/* slots that were made invalid */
 	unsigned int	 nqueues;
 	struct ring	 rx[QUEUES], fill[QUEUES], tx, completion;
 } k;
@@ -282,7 +283,9 @@ packet_check(const struct tpacket2_hdr *h)
 	check_length(frame_longest(&frame));
 }
 
-/* Send up to `n' frames.  Returns whether any was left. */
+/*
+ * Send up to `n' frames, and skip invalid ones.  Returns whether any was left.
+ */
 static bool
 packet_sent(uint32_t n)
 {
@@ -292,13 +295,17 @@ packet_sent(uint32_t n)
 		h = packet_slot(true, k.tx_next);
 		if (h->tp_status != TP_STATUS_SEND_REQUEST)
 			return (false);
-		if (n-- == 0)
+		if (h->tp_len < FRAME_VNET_SHORT)
+			k.skipped++;
+		else if (n-- == 0)
 			return (true);
-		if (!k.written)
-			packet_check(h);
+		else {
+			if (!k.written)
+				packet_check(h);
+			k.sent++;
+		}
 		h->tp_status = TP_STATUS_AVAILABLE;
 		k.tx_next = (k.tx_next + 1) % PACKET_TX;
-		k.sent++;
 	}
 }
 
@@ -395,6 +402,7 @@ __wrap_sendto(int fd __unused, const void *buf __unused, size_t len __unused,
 {
 	if (!kernel_sent(k.budget))
 		return (0);
+	/* ENOBUFS: the kernel has freed the first frame that is left. */
 	errno = k.budget > 0 ? EAGAIN : ENOBUFS;
 	return (-1);
 }
@@ -590,7 +598,9 @@ op_send(const struct op *op)
 	INVARIANT(k.hi.up || ring->head == ring->tail);
 	INVARIANT(k.written || k.budget == 0 || !k.hi.up ||
 	    ring->head == ring->tail || k.hi.tx_state != HOSTIF_TX_IDLE);
-	INVARIANT(k.written || k.sent <= count(HOSTIF_C_TX_FRAME));
+	INVARIANT(k.written || k.sent + k.skipped <= count(HOSTIF_C_TX_FRAME));
+	INVARIANT(k.written || k.skipped <= count(HOSTIF_C_TX_QUEUE) +
+	    count(HOSTIF_C_TX_DOWN));
 }
 
 /* The kernel has sent what it was given, and no more. */
@@ -598,7 +608,7 @@ static void
 op_sent(const struct op *op)
 {
 	if (!kernel_sent(op->b & 255) && !k.written)
-		INVARIANT(k.sent == count(HOSTIF_C_TX_FRAME));
+		INVARIANT(k.sent + k.skipped == count(HOSTIF_C_TX_FRAME));
 }
 
 /*

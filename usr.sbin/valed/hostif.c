@@ -132,6 +132,26 @@ hostif_takes(struct hostif *hi, const struct frame *frame)
 	return (false);
 }
 
+void
+hostif_lost(struct hostif *hi, int error)
+{
+	/* What a queue or filter drops is no error of the frame. */
+	const bool queue = error == ENOBUFS || error == EBUSY;
+	const unsigned int said = queue ? HOSTIF_SAID_QUEUE :
+	    HOSTIF_SAID_REFUSED;
+
+	hostif_count(hi, queue ? HOSTIF_C_TX_QUEUE : HOSTIF_C_TX_REFUSED, 1);
+	if ((hi->said & said) != 0)
+		return;
+	hi->said |= said;
+	if (queue)
+		hostif_log(hi, "a queue or filter of the interface drops "
+		    "frames");
+	else
+		hostif_log(hi, "the kernel cannot send a frame: %s",
+		    strerror(error));
+}
+
 /* Look for events; without `wait', do not sleep.  False: end. */
 static bool
 hostif_events(struct hostif *hi, bool wait)

@@ -92,6 +92,10 @@ struct hostif_fds {
 	    "frames dropped: interface down or gone")			\
 	X(HOSTIF_C_TX_MTU, "tx_drop_mtu",				\
 	    "frames dropped: longer than the MTU permits")		\
+	X(HOSTIF_C_TX_QUEUE, "tx_drop_queue",				\
+	    "frames dropped by the interface's queue or a filter")	\
+	X(HOSTIF_C_TX_REFUSED, "tx_drop_refused",			\
+	    "frames dropped: the kernel cannot send them")		\
 	X(HOSTIF_C_TX_NOROOM, "tx_drop_noroom",				\
 	    "segments dropped: ring full")				\
 	X(HOSTIF_C_TX_BAD, "tx_drop_bad", "frames dropped: bad headers") \

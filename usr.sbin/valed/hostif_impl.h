@@ -72,6 +72,10 @@ enum hostif_tx {
 	HOSTIF_TX_AGAIN			/* a while: the call would fail now */
 };
 
+/* What is logged once for an interface. */
+#define	HOSTIF_SAID_QUEUE	0x01
+#define	HOSTIF_SAID_REFUSED	0x02
+
 struct hostif {
 	struct hostif_fds	 fds;
 	const struct hostif_ops	*ops;
@@ -84,6 +88,7 @@ struct hostif {
 	bool			 up;
 	bool			 gone;		/* for good */
 	uint32_t		 mtu;		/* bytes; 0: not yet known */
+	unsigned int		 said;		/* HOSTIF_SAID_* */
 
 	uint64_t		 counters[HOSTIF_NCOUNTERS]; /* atomic */
 	uint64_t		*live;		/* of hostif_live() */
@@ -136,6 +141,12 @@ bool	hostif_peek(struct hostif *hi, uint32_t *slot, struct frame *frame);
  * Whether the interface takes the frame; else counts why not.
  */
 bool	hostif_takes(struct hostif *hi, const struct frame *frame);
+
+/*
+ * The kernel has dropped a frame that was given to it, with this errno: count
+ * it under its reason, and log the first one of each reason.
+ */
+void	hostif_lost(struct hostif *hi, int error);
 
 /*
  * hostif_link.c

@@ -21,9 +21,12 @@
  * sync.  A VLAN tag, which the kernel has taken out of the frame, is put back.
  *
  * Transmit.  Frames are copied to the ring, and one sendto(2) sends a batch.
- * It may send a part, or fail (the interface's queue is full, it is down): the
- * slots left are sent by the next one.  Segments of UDP are cut here, because
- * Linux has a virtio-net header for them only since 6.2.
+ * It may send a part (the socket's buffer is full, the interface is down): the
+ * slots left are sent by the next one.  If it fails for a frame that the kernel
+ * has freed, that frame is lost, as with a bridge, but the kernel would try its
+ * slot for ever.  So the slot is made invalid: with PACKET_LOSS the kernel
+ * then skips it.  Segments of UDP are cut here, because Linux has a virtio-net
+ * header for them only since 6.2.
  *
  * The memory is the kernel's.  A process with the same descriptors could write
  * to it, so offsets and lengths are read once and checked.  Only the
@@ -71,8 +74,8 @@ struct packet {
 	uint8_t		*pk_mem;	/* receive ring, transmit ring */
 	uint32_t	 pk_rx_next;	/* slot to look at */
 	uint32_t	 pk_tx_next;	/* slot to fill */
-	uint32_t	 pk_tx_last;	/* slot filled last */
-	bool		 pk_unsent;	/* it may be unsent */
+	uint32_t	 pk_unsent;	/* slots before it that the kernel has
+					   not taken */
 	/* Headers of received frames, each in a slot of the port. */
 	uint8_t		 pk_header[HOSTIF_BATCH][FRAME_VNET_LONG];
 };
@@ -280,10 +283,9 @@ packet_commit(struct hostif *hi, uint32_t len)
 
 	h->tp_len = FRAME_VNET_SHORT + len;
 	atomic_store_rel_32(&h->tp_status, TP_STATUS_SEND_REQUEST);
-	pk->pk_tx_last = pk->pk_tx_next;
 	pk->pk_tx_next = pk->pk_tx_next + 1 == TX_SLOTS ? 0 :
 	    pk->pk_tx_next + 1;
-	pk->pk_unsent = true;
+	pk->pk_unsent++;
 	hostif_count(hi, HOSTIF_C_TX_FRAME, 1);
 	hostif_count(hi, HOSTIF_C_TX_BYTE, len);
 }
@@ -334,21 +336,86 @@ packet_send_frame(struct hostif *hi, const struct frame *frame, uint8_t *p)
 	packet_commit(hi, frame->f_len);
 }
 
-/* Have the kernel send the slots. */
+/* Whether there are slots that the kernel has not taken. */
+static bool
+packet_unsent(struct packet *pk)
+{
+	const struct tpacket2_hdr *h;
+
+	for (; pk->pk_unsent > 0; pk->pk_unsent--) {
+		h = packet_tx_slot(pk, (pk->pk_tx_next + TX_SLOTS -
+		    pk->pk_unsent) % TX_SLOTS);
+		if (atomic_load_acq_32(&h->tp_status) ==
+		    TP_STATUS_SEND_REQUEST)
+			return (true);
+	}
+	return (false);
+}
+
+/*
+ * Have the kernel skip the slot, which is not sent: it has no virtio-net
+ * header.  Returns false if that was done before.
+ */
+static bool
+packet_skip(struct tpacket2_hdr *h)
+{
+	if (h->tp_len == 0)
+		return (false);
+	h->tp_len = 0;
+	return (true);
+}
+
+/*
+ * Whether sendto(2) failed for the frame in the first slot, and not for what
+ * passes: no memory for the socket's frames, the interface is down or gone.
+ */
+static bool
+packet_frame_failed(int error)
+{
+	return (error != EAGAIN && error != EINTR && error != ENETDOWN &&
+	    error != ENXIO);
+}
+
+/* Skip `max' slots that are not sent.  Returns how many there were. */
+static uint32_t
+packet_skip_unsent(struct packet *pk, uint32_t max)
+{
+	uint32_t i, n = 0;
+
+	for (i = pk->pk_unsent; i > 0 && n < max; i--)
+		n += packet_skip(packet_tx_slot(pk, (pk->pk_tx_next +
+		    TX_SLOTS - i) % TX_SLOTS));
+	return (n);
+}
+
+/*
+ * Have the kernel send the slots.  A call takes one from it at least, or is the
+ * last.
+ */
 static void
 packet_kick(struct hostif *hi)
 {
 	struct packet *pk = hi->data;
-	struct tpacket2_hdr *h = packet_tx_slot(pk, pk->pk_tx_last);
+	uint32_t before;
+	unsigned int calls;
+	int error;
 
-	if (!pk->pk_unsent || !hi->up)
-		return;
-	hostif_count(hi, HOSTIF_C_TX_CALL, 1);
-	if (sendto(hi->fds.hf_fd[PACKET_FD], NULL, 0, MSG_DONTWAIT, NULL,
-	    0) == -1)
+	for (calls = 0; calls < 2 * TX_SLOTS && packet_unsent(pk); calls++) {
+		before = pk->pk_unsent;
+		hostif_count(hi, HOSTIF_C_TX_CALL, 1);
+		if (sendto(hi->fds.hf_fd[PACKET_FD], NULL, 0, MSG_DONTWAIT,
+		    NULL, 0) != -1) {
+			if (packet_unsent(pk) && pk->pk_unsent == before)
+				return;
+			continue;
+		}
 		hostif_count(hi, HOSTIF_C_TX_ERROR, 1);
-	pk->pk_unsent = atomic_load_acq_32(&h->tp_status) ==
-	    TP_STATUS_SEND_REQUEST;
+		if (!packet_frame_failed(errno))
+			return;
+		error = errno;
+		if (packet_unsent(pk) && packet_skip_unsent(pk, 1) > 0)
+			hostif_lost(hi, error);
+	}
 }
 
 static unsigned int
@@ -373,8 +440,13 @@ packet_send(struct hostif *hi)
 	}
 	if (n > 0)
 		hostif_count(hi, HOSTIF_C_TX_BATCH, 1);
-	packet_kick(hi);
-	if (hi->up && pk->pk_unsent)
+	if (hi->up)
+		packet_kick(hi);
+	else if (packet_unsent(pk))
+		/* They must not be sent late. */
+		hostif_count(hi, HOSTIF_C_TX_DOWN,
+		    packet_skip_unsent(pk, TX_SLOTS));
+	if (hi->up && pk->pk_unsent > 0)
 		hi->tx_state = HOSTIF_TX_AGAIN;
 	else if (hi->up && p == NULL && n < HOSTIF_BATCH)
 		hi->tx_state = HOSTIF_TX_FULL;

@@ -11,6 +11,7 @@
 #include <sys/param.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/systm.h>
 #include <sys/syscall.h>
 
 #include <net/if.h>
@@ -43,6 +44,8 @@ int			 wire = -1;
 enum hostif_kind	 kind = HOSTIF_PACKET;
 const char		*pair = "ip link add h0 type veth peer name w0";
 bool			 no_bpf;
+int			 send_error;
+unsigned int		 send_failures;
 uint8_t			 buf[BUFSIZE];
 
 long	__real_syscall(long number, long a, long b, long c);
@@ -56,6 +59,26 @@ __wrap_syscall(long number, long a, long b, long c)
 		return (-1);
 	}
 	return (__real_syscall(number, a, b, c));
+}
+
+ssize_t	__real_sendto(int fd, const void *p, size_t len, int flags,
+	    const struct sockaddr *to, socklen_t tolen);
+ssize_t	__wrap_sendto(int fd, const void *p, size_t len, int flags,
+	    const struct sockaddr *to, socklen_t tolen);
+
+/* rtnetlink(7) is sent a request, the rings are sent nothing. */
+ssize_t
+__wrap_sendto(int fd, const void *p, size_t len, int flags,
+    const struct sockaddr *to, socklen_t tolen)
+{
+	const unsigned int n = atomic_load_32(&send_failures);
+
+	if (len == 0 && n > 0) {
+		atomic_store_32(&send_failures, n - 1);
+		errno = send_error;
+		return (-1);
+	}
+	return (__real_sendto(fd, p, len, flags, to, tolen));
 }
 
 void

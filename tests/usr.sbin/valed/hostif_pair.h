@@ -24,6 +24,17 @@
 
 #define	BUFSIZE	70000
 
+/* A test case that needs ip(8) and its own network namespace. */
+#define	ROOT_TEST(name, descr)						\
+	ATF_TC(name);							\
+	ATF_TC_HEAD(name, tc)						\
+	{								\
+		atf_tc_set_md_var(tc, "descr", descr);			\
+		atf_tc_set_md_var(tc, "require.user", "root");		\
+		atf_tc_set_md_var(tc, "require.progs", "ip");		\
+	}								\
+	ATF_TC_BODY(name, tc)
+
 extern struct hostif	*hi;		/* the attached interface */
 extern struct vale_desc	*port;		/* vale0:t */
 extern int		 wire;		/* at w0; frames have a virtio-net
@@ -31,6 +42,9 @@ extern int		 wire;		/* at w0; frames have a virtio-net
 extern enum hostif_kind	 kind;		/* attach() uses it */
 extern const char	*pair;		/* the command that makes the pair */
 extern bool		 no_bpf;	/* bpf(2) fails, as on an old kernel */
+extern int		 send_error;	/* sendto(2) of the interface's thread
+					   fails so, */
+extern unsigned int	 send_failures;	/* that many times; atomic */
 extern uint8_t		 buf[BUFSIZE];	/* the last frame received */
 
 /* Offsets in a packet of TCP or UDP over IPv4. */

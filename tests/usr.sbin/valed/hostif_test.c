@@ -29,16 +29,6 @@
 
 #define	FRAMES	500			/* of a port's ring of 1024 */
 
-#define	ROOT_TEST(name, descr)						\
-	ATF_TC(name);							\
-	ATF_TC_HEAD(name, tc)						\
-	{								\
-		atf_tc_set_md_var(tc, "descr", descr);			\
-		atf_tc_set_md_var(tc, "require.user", "root");		\
-		atf_tc_set_md_var(tc, "require.progs", "ip");		\
-	}								\
-	ATF_TC_BODY(name, tc)
-
 /* A test case for each kind. */
 #define	EACH_KIND(name, descr)						\
 	static void name##_run(void);					\

@@ -27,11 +27,11 @@
 #define	FRAME_MAXIOV		64
 
 /*
- * The shortest segment that a switch and its ports accept, bytes of payload but
- * for the last: Linux, too, refuses a smaller one (tcp_min_snd_mss).  A frame
- * of 64 KB makes 1,365 of them at most.
+ * The most segments that a frame may make, so that one cannot occupy a switch
+ * for long: those of 64 KB with 48 bytes of payload each.  Linux's TCP has no
+ * shorter ones (tcp_min_snd_mss), its UDP makes 128 at most (UDP_MAX_SEGMENTS).
  */
-#define	FRAME_GSO_SIZE_MIN	48
+#define	FRAME_SEGMENTS_MAX	1365
 
 /* f_flags.  Neither: the checksums are complete, and nobody checked them. */
 #define	FRAME_CSUM_PARTIAL	0x01	/* VIRTIO_NET_HDR_F_NEEDS_CSUM: the

@@ -27,26 +27,12 @@
 #include <string.h>
 
 #include "frame_cut.h"
+#include "frame_hdr.h"
 #include "frame_sum.h"
 
-#define	ETHER_TYPE	12
-#define	ETHER_HDRLEN	14
-#define	TYPE_IP4	0x0800	/* RFC 9542, appendix B */
-#define	TYPE_IP6	0x86dd
-#define	TYPE_VLAN	0x8100	/* IEEE 802.1Q, table 9-1 */
-#define	TYPE_QINQ	0x88a8
-#define	VLAN_LEN	4
-#define	VLAN_TAGS	2	/* that may precede the IP header */
-
-/* Offsets in headers: RFC 791, 8200, 9293, 768. */
-#define	IP4_HDRLEN	20
-#define	IP4_LENGTH	2
-#define	IP4_ID		4
-#define	IP4_SUM		10
-#define	IP6_HDRLEN	40
-#define	IP6_PAYLEN	4
 #define	IP_MAX		65535	/* bytes of a packet */
 
+/* Offsets in headers: RFC 9293, 768. */
 #define	TCP_HDRLEN	20
 #define	TCP_SEQ		4
 #define	TCP_OFFSET	12
@@ -77,39 +63,32 @@ cut_at(uint32_t off, uint64_t sum)
 	return ((off & 1) != 0 ? frame_sum_odd(sum) : sum);
 }
 
-/* The offset of IP, behind Ethernet's header and VLAN tags; 0: it is not IP. */
-static uint16_t
-cut_net_start(const uint8_t *hdr)
-{
-	uint16_t off = ETHER_TYPE, type;
-	int i;
-
-	type = be16dec(hdr + off);
-	for (i = 0; i < VLAN_TAGS && (type == TYPE_VLAN || type == TYPE_QINQ);
-	    i++) {
-		off += VLAN_LEN;
-		type = be16dec(hdr + off);
-	}
-	return (type == TYPE_IP4 || type == TYPE_IP6 ? off + 2 : 0);
-}
-
-/* Whether the IP header is complete, and of the protocol that is cut. */
+/*
+ * Find the IP header, and whether it is followed by what is cut: TCP or UDP, at
+ * the first byte summed.
+ */
 static bool
-cut_ip_valid(const struct frame_cut *cut)
+cut_ip(struct frame_cut *cut, uint16_t net_start, uint32_t have)
 {
-	const uint8_t *ip = cut->fc_hdr + cut->fc_net;
-	uint32_t len;
+	struct frame_hdr fh;
+	bool direct;
 
-	switch (ip[0] >> 4) {
-	case 4:
-		len = (ip[0] & 0xf) * 4;
-		return (cut->fc_type != FRAME_GSO_TCPV6 && len >= IP4_HDRLEN &&
-		    cut->fc_net + len <= cut->fc_l4);
-	case 6:
-		return (cut->fc_type != FRAME_GSO_TCPV4 &&
-		    cut->fc_net + IP6_HDRLEN <= cut->fc_l4);
-	default:
+	direct = frame_hdr_find(cut->fc_hdr, have, &fh);
+	cut->fc_direct = direct && (net_start == 0 || net_start == fh.fh_net);
+	if (!cut->fc_direct && (net_start == 0 ||
+	    !frame_hdr_ip(cut->fc_hdr, have, net_start, &fh)))
 		return (false);
+	cut->fc_net = fh.fh_net;
+	cut->fc_ip4 = fh.fh_ip4;
+	if (fh.fh_l4 != cut->fc_l4)
+		return (false);
+	switch (cut->fc_type) {
+	case FRAME_GSO_TCPV4:
+		return (fh.fh_ip4 && fh.fh_proto == FRAME_PROTO_TCP);
+	case FRAME_GSO_TCPV6:
+		return (!fh.fh_ip4 && fh.fh_proto == FRAME_PROTO_TCP);
+	default:
+		return (fh.fh_proto == FRAME_PROTO_UDP);
 	}
 }
 
@@ -140,24 +119,16 @@ cut_check_segments(struct frame_cut *cut, const struct frame *frame,
 {
 	uint32_t l4len;
 
-	if (cut->fc_l4 < ETHER_HDRLEN + IP4_HDRLEN)
-		return (false);
 	l4len = cut_l4len(cut);
-	if (l4len == 0)
+	if (l4len == 0 || !cut_ip(cut, frame->f_net_start, have))
 		return (false);
 	cut->fc_hdrlen = frame->f_hdr_len != 0 ? frame->f_hdr_len :
 	    cut->fc_l4 + l4len;
-	if (cut->fc_hdrlen < cut->fc_field + 2U || cut->fc_hdrlen > have ||
-	    cut->fc_hdrlen == frame->f_len)
-		return (false);
-	cut->fc_net = frame->f_net_start != 0 ? frame->f_net_start :
-	    cut_net_start(cut->fc_hdr);
-	if (cut->fc_net == 0 || cut->fc_net + IP4_HDRLEN > cut->fc_l4 ||
-	    !cut_ip_valid(cut))
+	if (cut->fc_hdrlen < cut->fc_field + 2U || cut->fc_hdrlen > have)
 		return (false);
 	cut->fc_mss = frame->f_gso_size;
-	return (cut->fc_mss != 0 &&
-	    cut->fc_hdrlen - cut->fc_net + cut->fc_mss <= IP_MAX);
+	return (cut->fc_mss != 0 && cut->fc_hdrlen - cut->fc_net +
+	    MIN(cut->fc_mss, frame->f_len - cut->fc_hdrlen) <= IP_MAX);
 }
 
 bool
@@ -177,6 +148,7 @@ frame_cut_check(struct frame_cut *cut, const struct frame *frame)
 	if (cut->fc_type != FRAME_GSO_NONE)
 		return (cut_check_segments(cut, frame, have));
 	cut->fc_net = 0;
+	cut->fc_direct = true;
 	cut->fc_hdrlen = cut->fc_field + 2;
 	cut->fc_mss = frame->f_len;
 	return (true);
@@ -189,14 +161,13 @@ cut_take_fields(struct frame_cut *cut)
 	uint8_t *ip = cut->fc_hdr + cut->fc_net;
 	uint8_t *l4 = cut->fc_hdr + cut->fc_l4;
 
-	cut->fc_ip4 = ip[0] >> 4 == 4;
 	if (cut->fc_ip4) {
-		(void)cut_take(ip + IP4_LENGTH);
-		cut->fc_id = be16toh(cut_take(ip + IP4_ID)) - 1;
-		(void)cut_take(ip + IP4_SUM);
+		(void)cut_take(ip + FRAME_IP4_LENGTH);
+		cut->fc_id = be16toh(cut_take(ip + FRAME_IP4_ID)) - 1;
+		(void)cut_take(ip + FRAME_IP4_SUM);
 		cut->fc_ip_sum = frame_sum_bytes(ip, (ip[0] & 0xf) * 4);
 	} else
-		(void)cut_take(ip + IP6_PAYLEN);
+		(void)cut_take(ip + FRAME_IP6_PAYLEN);
 	if (cut->fc_type == FRAME_GSO_UDP_L4) {
 		(void)cut_take(l4 + UDP_LENGTH);
 		return;
@@ -324,10 +295,10 @@ cut_put_ip(const struct frame_cut *cut, uint8_t *ip)
 	uint64_t sum;
 
 	if (!cut->fc_ip4)
-		return (cut_put16(ip + IP6_PAYLEN, htobe16(len - IP6_HDRLEN)));
-	sum = cut_put16(ip + IP4_LENGTH, htobe16(len));
-	sum += cut_put16(ip + IP4_ID, htobe16(cut->fc_id));
-	return (sum + cut_put16(ip + IP4_SUM, frame_sum_fold(cut->fc_ip_sum +
+		return (cut_put16(ip + FRAME_IP6_PAYLEN, htobe16(len - FRAME_IP6_HDRLEN)));
+	sum = cut_put16(ip + FRAME_IP4_LENGTH, htobe16(len));
+	sum += cut_put16(ip + FRAME_IP4_ID, htobe16(cut->fc_id));
+	return (sum + cut_put16(ip + FRAME_IP4_SUM, frame_sum_fold(cut->fc_ip_sum +
 	    sum)));
 }
 

@@ -49,6 +49,8 @@ struct frame_cut {
 	/* For the caller.  Set by frame_cut_check(): */
 	uint32_t	 fc_hdrlen;	/* bytes of headers of each segment */
 	uint8_t		 fc_hdr[FRAME_CUT_HDRLEN]; /* those of the frame */
+	bool		 fc_direct;	/* nothing but Ethernet's header and VLAN
+					   tags precedes the IP header */
 	/* Set by frame_cut_begin(): */
 	uint32_t	 fc_segments;	/* how many are left */
 	uint32_t	 fc_longest;	/* bytes of the longest, with headers */
@@ -88,8 +90,11 @@ struct frame_cut {
  *
  * Returns false if it is invalid: the checksum or a header is outside the
  * frame or beyond FRAME_CUT_HDRLEN; or, of a frame to be cut, the segment size
- * is 0 or makes an IP packet longer than 65535 bytes, there is no payload, the
- * IP header is missing, or it is not of the protocol that f_gso_type names.
+ * is 0 or makes an IP packet longer than 65535 bytes, or the headers are not
+ * what every host and adapter can cut: an IP header of the version that
+ * Ethernet's type and f_gso_type name, not of a fragment, and directly after it
+ * and its options or extension headers (frame_hdr_ip()), at f_csum_start, TCP's
+ * or UDP's.  If f_net_start is not 0, Ethernet's type does not count.
  * FRAME_GSO_UDP, which is cut into fragments of IP, is not supported.
  */
 bool	frame_cut_check(struct frame_cut *cut, const struct frame *frame);

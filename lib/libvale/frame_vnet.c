@@ -6,6 +6,7 @@
 
 /* frame_vnet.h. */
 
+#include <sys/param.h>
 #include <sys/endian.h>
 #include <sys/systm.h>
 
@@ -57,9 +58,8 @@ frame_vnet_decode(struct frame *frame, const uint8_t *hdr)
 		return (true);
 	return (vnet_type_known(frame->f_gso_type) &&
 	    (frame->f_flags & FRAME_CSUM_PARTIAL) != 0 &&
-	    frame->f_gso_size >= FRAME_GSO_SIZE_MIN &&
-	    frame->f_gso_size < frame->f_len &&
-	    frame->f_hdr_len < frame->f_len);
+	    frame->f_gso_size != 0 &&
+	    howmany(frame->f_len, frame->f_gso_size) <= FRAME_SEGMENTS_MAX);
 }
 
 void

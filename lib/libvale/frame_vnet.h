@@ -29,10 +29,20 @@
  * frame: f_flags, f_gso_type and, as far as these tell, f_hdr_len, f_gso_size,
  * f_csum_start, f_csum_offset.  f_net_start becomes 0.  f_len must be set.
  *
- * Returns false if the header is invalid: the checksum or the headers are not
- * within the frame; there is a segment size without a partial checksum; it is
- * less than FRAME_GSO_SIZE_MIN or not less than the frame; the type is unknown.
- * f_hdr_len is the sender's word alone.
+ * Returns false if the header is invalid.  The rules, each beside VIRTIO 1.2,
+ * section 5.1.6, and Linux's virtio_net_hdr_to_skb():
+ *
+ *	checksum within the frame	both
+ *	type known			both; UDP_L4 Linux since 6.2
+ *	segments: partial checksum	VIRTIO (5.1.6.2).  Linux takes segments
+ *					without, and so does frame_host_prepare()
+ *	gso_size not 0			both
+ *	FRAME_SEGMENTS_MAX segments	ours; Linux has none for TCP
+ *
+ * hdr_len is a hint, which may be anything (Linux: how much of a packet is
+ * linear).  A segment size that is not less than the payload is valid; Linux
+ * takes such a frame for one without a segment size.  The headers themselves
+ * are up to frame_cut_check().
  */
 bool	frame_vnet_decode(struct frame *frame, const uint8_t *hdr);
 

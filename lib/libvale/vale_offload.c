@@ -115,6 +115,12 @@ vale_offload_collect(struct vale_port *port, bool slot, struct vale_frag *fg,
 	frame->f_hdr_len = 0;
 	if (!frame_cut_check(&cut, frame))
 		return (VALE_C_TX_BAD_HEADER);
+	if (frame->f_gso_type != FRAME_GSO_NONE &&
+	    *len - cut.fc_hdrlen <= frame->f_gso_size) {
+		/* It is one segment, and complete but for its checksum. */
+		frame->f_gso_type = FRAME_GSO_NONE;
+		(void)frame_cut_check(&cut, frame);
+	}
 	copy = vo->vo_headers + vo->vo_used;
 	memcpy(copy, cut.fc_hdr, cut.fc_hdrlen);
 	if (!offload_replace(fg, nfrags, copy, cut.fc_hdrlen))

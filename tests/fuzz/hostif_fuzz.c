@@ -550,9 +550,11 @@ op_receive(void)
 	while (k.hi.ops->ho_receive(&k.hi) > 0 && ++rounds < 64)
 		continue;
 	INVARIANT(vale_port_counters("vale0:h", counters) == 0);
-	INVARIANT(counters[VALE_C_TX_FRAME] == count(HOSTIF_C_RX_FRAME));
+	INVARIANT(counters[VALE_C_TX_FRAME] == count(HOSTIF_C_RX_FRAME) -
+	    count(HOSTIF_C_RX_CUT) + count(HOSTIF_C_RX_SEGMENT));
 	INVARIANT(k.written || k.received == count(HOSTIF_C_RX_FRAME) +
-	    count(HOSTIF_C_RX_LONG) + count(HOSTIF_C_RX_BAD));
+	    count(HOSTIF_C_RX_LONG) + count(HOSTIF_C_RX_BAD) +
+	    count(HOSTIF_C_RX_OFFLOAD));
 	/* The other port drops what it gets. */
 	vale_rxsync(other);
 	other->rxring->head = other->rxring->cur = other->rxring->tail;

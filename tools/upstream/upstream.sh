@@ -176,13 +176,15 @@ in_bhyve()
 put sys/sys sys/sys/counter_table.h sys/sys/fast_path.h
 put usr.sbin/bhyve lib/libvale/frame.h lib/libvale/frame_cursor.h \
     lib/libvale/frame_sum.h lib/libvale/frame_cut.h lib/libvale/frame_cut.c \
+    lib/libvale/frame_hdr.h lib/libvale/frame_hdr.c \
+    lib/libvale/frame_host.h lib/libvale/frame_host.c \
     lib/libvale/frame_vnet.h lib/libvale/frame_vnet.c \
     $(in_bhyve frame_port.h frame_port.c net_port.h net_port.c)
 cp "$top/compat/kern/sys/systm.h" usr.sbin/bhyve/kernel_names.h
 edit usr.sbin/bhyve/kernel_names.h \
     's/_COMPAT_KERN_SYS_SYSTM_H_/_KERNEL_NAMES_H_/'
-list usr.sbin/bhyve/Makefile SRCS frame_cut.c frame_port.c frame_vnet.c \
-    net_port.c
+list usr.sbin/bhyve/Makefile SRCS frame_cut.c frame_hdr.c frame_host.c \
+    frame_port.c frame_vnet.c net_port.c
 series "bhyve: add frame ports, which pass batches of frames" <<EOF
 A network backend sends and receives one frame a call, so that each costs a
 system call.  A frame port is an interface between an adapter and a backend

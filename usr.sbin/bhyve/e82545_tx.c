@@ -538,13 +538,15 @@ tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	}
 	uncut = tx_offloads(dev, b) && txq->sent == 0 &&
 	    p->len <= TX_UNCUT_MAX - E82545_VLAN_LEN &&
-	    ctx->mss >= FRAME_GSO_SIZE_MIN && p->nfrags < FRAME_MAXIOV - 1;
+	    howmany(p->len, ctx->mss) <= FRAME_SEGMENTS_MAX &&
+	    p->nfrags < FRAME_MAXIOV - 1;
 	tx_tso_frame(dev, b, p, tx_slot(dev, b), &frame);
 	if (!frame_cut_begin(&cut, &frame)) {
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_CTX);
 		return (true);
 	}
-	if (uncut && (frame.f_gso_type == FRAME_GSO_NONE ||
+	/* Others look for the IP header behind Ethernet's. */
+	if (uncut && cut.fc_direct && (frame.f_gso_type == FRAME_GSO_NONE ||
 	    frame_port_takes_uncut(dev->port, &frame))) {
 		b->nframes++;
 		tx_out(dev, b, &frame);

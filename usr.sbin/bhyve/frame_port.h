@@ -39,7 +39,9 @@
 	X(FRAME_PORT_C_TX_OVERMTU, "tx_overmtu",			\
 	    "TX frames dropped: longer than mtu=")			\
 	X(FRAME_PORT_C_RX_OVERMTU, "rx_overmtu",			\
-	    "RX frames dropped: longer than mtu=")
+	    "RX frames dropped: longer than mtu=")			\
+	X(FRAME_PORT_C_RX_BAD_HEADER, "rx_bad_header",			\
+	    "RX frames dropped: invalid virtio-net header")
 
 enum frame_port_counter {
 	COUNTER_IDS(FRAME_PORT_COUNTERS)

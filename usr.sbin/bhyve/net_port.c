@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "frame_port.h"
+#include "frame_host.h"
 #include "frame_vnet.h"
 #include "net_backends.h"
 #include "net_backends_priv.h"
@@ -84,6 +85,19 @@ bounce_nothing(struct frame_port *port __unused)
 {
 }
 
+/* Complete a frame that the host's stack has left incomplete, or drop it. */
+static void
+bounce_complete(struct bounce_port *bp, const uint8_t *hdr)
+{
+	struct frame *frame = &bp->bp_pending;
+
+	(void)frame_vnet_decode(frame, hdr);
+	if (frame_host_prepare(frame, bp->bp_frame) == FRAME_HOST_OK)
+		return;
+	frame_port_count(&bp->bp_port, FRAME_PORT_C_RX_BAD_HEADER);
+	frame->f_len = 0;
+}
+
 /*
  * Receive a frame, if there is one.  Frames that are shorter than a header, or
  * whose header is invalid, are dropped.
@@ -106,8 +120,8 @@ bounce_receive(struct bounce_port *bp)
 		if (offloads)
 			len -= sizeof(hdr);
 		frame_set(frame, 1, MAX(len, 0));
-		if (offloads && len > 0 && !frame_vnet_decode(frame, hdr))
-			frame->f_len = 0;
+		if (offloads && len > 0)
+			bounce_complete(bp, hdr);
 	} while (frame->f_len == 0);
 }
 

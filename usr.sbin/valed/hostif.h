@@ -81,6 +81,10 @@ struct hostif_fds {
 	    "frames dropped: longer than a slot of the ring")		\
 	X(HOSTIF_C_RX_BAD, "rx_drop_bad",				\
 	    "frames dropped: too short, or outside their slot")		\
+	X(HOSTIF_C_RX_OFFLOAD, "rx_drop_offload",			\
+	    "frames dropped: offloads that cannot be completed")	\
+	X(HOSTIF_C_RX_CUT, "rx_cut", "packets in tunnels that were cut")	\
+	X(HOSTIF_C_RX_SEGMENT, "rx_segments", "segments of these packets")	\
 	X(HOSTIF_C_TX_FRAME, "tx_frames", "frames given to the interface") \
 	X(HOSTIF_C_TX_BYTE, "tx_bytes", "bytes of these frames")	\
 	X(HOSTIF_C_TX_BATCH, "tx_batches", "batches of these frames")	\

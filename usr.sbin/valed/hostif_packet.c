@@ -19,6 +19,8 @@
  * Receive.  The transmit slots of the port point at the frames where they lie;
  * the switch copies them, and the kernel gets a batch of slots back after the
  * sync.  A VLAN tag, which the kernel has taken out of the frame, is put back.
+ * What the virtio-net header cannot say of a packet is completed before
+ * (frame_host.h); a packet in a tunnel is cut here, with all its headers.
  *
  * Transmit.  Frames are copied to the ring, and one sendto(2) sends a batch.
  * It may send a part (the socket's buffer is full, the interface is down): the
@@ -47,6 +49,8 @@
 
 #include "frame_cursor.h"
 #include "frame_cut.h"
+#include "frame_host.h"
+#include "frame_tunnel.h"
 #include "frame_vnet.h"
 #include "hostif_impl.h"
 
@@ -76,6 +80,8 @@ struct packet {
 	uint32_t	 pk_tx_next;	/* slot to fill */
 	uint32_t	 pk_unsent;	/* slots before it that the kernel has
 					   not taken */
+	/* Segments of a received packet in a tunnel; one fits at least. */
+	uint8_t		 pk_cut[2 * HOSTIF_SLOT_SIZE];
 	/* Headers of received frames, each in a slot of the port. */
 	uint8_t		 pk_header[HOSTIF_BATCH][FRAME_VNET_LONG];
 };
@@ -161,23 +167,104 @@ packet_tag(uint8_t *frame, const struct tpacket2_hdr *h, uint32_t status)
 	return (frame);
 }
 
-/* The virtio-net header for the port, if the frame needs one. */
-static bool
-packet_header(const uint8_t *vnet, uint32_t shift, uint8_t *hdr)
+/*
+ * Put the segments of a packet in a tunnel into the port's ring, which is
+ * empty, and sync.  Returns their number.
+ */
+static uint32_t
+packet_cut(struct hostif *hi, const struct frame *frame)
 {
-	struct frame frame;
+	struct packet *pk = hi->data;
+	struct frame_tunnel ft;
+	struct frame_cut *cut = &ft.ft_cut;
+	uint32_t len, n = 0, used = 0;
+	uint8_t *p;
 
-	memcpy(hdr, vnet, FRAME_VNET_SHORT);
-	/* Whether it is valid is up to the switch. */
-	frame.f_len = UINT16_MAX * 2;
-	(void)frame_vnet_decode(&frame, hdr);
-	if ((frame.f_flags & FRAME_CSUM_PARTIAL) == 0 &&
-	    frame.f_gso_type == FRAME_GSO_NONE)
-		return (false);
-	frame.f_csum_start += shift;
-	frame.f_hdr_len += shift;
-	frame_vnet_encode(&frame, hdr, FRAME_VNET_LONG);
+	if (!frame_tunnel_begin(&ft, frame) ||
+	    cut->fc_segments > FRAME_SEGMENTS_MAX)
+		return (0);
+	while (frame_cut_next(cut)) {
+		len = cut->fc_hdrlen + cut->fc_paylen;
+		if (used + len > sizeof(pk->pk_cut) ||
+		    n % HOSTIF_BATCH == HOSTIF_BATCH - 1) {
+			vale_txsync(hi->port);
+			used = 0;
+		}
+		p = pk->pk_cut + used;
+		frame_cut_copy(cut, p + cut->fc_hdrlen, cut->fc_paylen);
+		frame_tunnel_header(&ft, p);
+		(void)hostif_put_frame(hi, p, len);
+		used += len;
+		n++;
+	}
+	vale_txsync(hi->port);
+	return (n);
+}
+
+/* Put the frame, whose header is `hdr', into the port's ring. */
+static bool
+packet_put(struct hostif *hi, const struct frame *frame, uint8_t *hdr)
+{
+	const struct iovec *iov = frame->f_iov;
+
+	if ((frame->f_flags & FRAME_CSUM_PARTIAL) != 0) {
+		frame_vnet_encode(frame, hdr, FRAME_VNET_LONG);
+		hostif_put(hi, hdr, FRAME_VNET_LONG,
+		    VALE_SLOT_HEADER | NS_MOREFRAG);
+	}
+	(void)hostif_put_frame(hi, iov->iov_base, iov->iov_len);
 	return (true);
+}
+
+/* The same for a packet in a tunnel, which is cut. */
+static bool
+packet_put_tunnel(struct hostif *hi, const struct frame *frame)
+{
+	uint32_t n;
+
+	vale_txsync(hi->port);
+	n = packet_cut(hi, frame);
+	if (n == 0)
+		return (false);
+	hostif_count(hi, HOSTIF_C_RX_CUT, 1);
+	hostif_count(hi, HOSTIF_C_RX_SEGMENT, n);
+	return (true);
+}
+
+/*
+ * Put a received frame of `len' bytes at `p', which a virtio-net header
+ * precedes, into the port's ring.  Returns its bytes, or 0.
+ */
+static uint32_t
+packet_offer(struct hostif *hi, uint8_t *p, uint32_t len,
+    const struct tpacket2_hdr *h, uint32_t status, uint8_t *hdr)
+{
+	struct iovec iov[2] = { { NULL, 0 }, { NULL, 0 } };
+	struct frame frame = { .f_iov = iov };
+	enum frame_host verdict;
+	bool taken = false;
+
+	frame_set(&frame, nitems(iov), len);
+	(void)frame_vnet_decode(&frame, p - FRAME_VNET_SHORT);
+	verdict = frame_host_prepare(&frame, p);
+	if ((status & TP_STATUS_VLAN_VALID) != 0) {
+		p = packet_tag(p, h, status);
+		frame.f_len += HOSTIF_TAG;
+		frame.f_csum_start += HOSTIF_TAG;
+	}
+	if (frame.f_len > VALE_FRAME_MAX) {
+		hostif_count(hi, HOSTIF_C_RX_LONG, 1);
+		return (0);
+	}
+	iov[0].iov_base = iov[1].iov_base = p;
+	iov[0].iov_len = frame.f_len;
+	if (verdict == FRAME_HOST_OK)
+		taken = packet_put(hi, &frame, hdr);
+	else if (verdict == FRAME_HOST_TUNNEL)
+		taken = packet_put_tunnel(hi, &frame);
+	if (!taken)
+		hostif_count(hi, HOSTIF_C_RX_OFFLOAD, 1);
+	return (taken ? frame.f_len : 0);
 }
 
 /* Put a received frame into the port's ring.  Returns its bytes, or 0. */
@@ -186,10 +273,7 @@ packet_receive_frame(struct hostif *hi, struct tpacket2_hdr *h,
     uint32_t status, uint8_t *hdr)
 {
 	const uint32_t mac = *(volatile uint16_t *)&h->tp_mac;
-	uint32_t len = *(volatile uint32_t *)&h->tp_snaplen, shift = 0;
-	uint8_t *p = (uint8_t *)h + mac;
-	const uint8_t *vnet = p - FRAME_VNET_SHORT;
-	bool header;
+	const uint32_t len = *(volatile uint32_t *)&h->tp_snaplen;
 
 	if (len < *(volatile uint32_t *)&h->tp_len) {
 		hostif_count(hi, HOSTIF_C_RX_LONG, 1);
@@ -201,21 +285,7 @@ packet_receive_frame(struct hostif *hi, struct tpacket2_hdr *h,
 		hostif_count(hi, HOSTIF_C_RX_BAD, 1);
 		return (0);
 	}
-	if ((status & TP_STATUS_VLAN_VALID) != 0)
-		shift = HOSTIF_TAG;
-	header = packet_header(vnet, shift, hdr);
-	if (shift != 0) {
-		p = packet_tag(p, h, status);
-		len += shift;
-	}
-	if (len > VALE_FRAME_MAX) {
-		hostif_count(hi, HOSTIF_C_RX_LONG, 1);
-		return (0);
-	}
-	if (header)
-		hostif_put(hi, hdr, FRAME_VNET_LONG,
-		    VALE_SLOT_HEADER | NS_MOREFRAG);
-	return (hostif_put_frame(hi, p, len));
+	return (packet_offer(hi, (uint8_t *)h + mac, len, h, status, hdr));
 }
 
 static unsigned int

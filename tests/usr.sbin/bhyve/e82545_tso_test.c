@@ -480,6 +480,7 @@ TEST(largest, "The longest header, the largest segment, a megabyte")
 	gpa = host_alloc(h, 2 << 20, 16);
 	hdr = host_mem(h, gpa, 54);
 	hdr[14] = 0x45;
+	hdr[23] = 6;
 	hdr[46] = 0x50;
 	memset(&txd, 0, sizeof(txd));
 	txd.context.ipcss = 14;

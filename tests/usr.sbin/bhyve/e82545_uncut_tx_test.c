@@ -80,7 +80,7 @@ TEST(tso, "A packet with TSO is one frame; the registers count its segments")
 		    5000), &seed);
 		if (p.paylen > 65400)
 			p.paylen = 65400;
-		mss = FRAME_GSO_SIZE_MIN + test_below(&seed, 2000);
+		mss = 48 + test_below(&seed, 2000);
 		uncut += p.paylen > mss;
 		segments += p.paylen > mss ? howmany(p.paylen, mss) : 0;
 		queue(h, &p, mss, 1 + test_below(&seed, 100),
@@ -167,6 +167,7 @@ check_cut(struct host *h, const struct packet *p, size_t mss, size_t step)
 	tx_go(h);
 	ATF_REQUIRE_EQ(n, host_sent(h));
 	for (i = 0; i < n; i++) {
+		memset(whole, 0, 60);
 		len = packet_build_segment(p, i * mss, mss, whole);
 		ATF_CHECK_EQ(0, host_sent_frame(h, i)->frame.f_flags);
 		check_sent(h, i, whole, MAX(len, 60));
@@ -176,7 +177,7 @@ check_cut(struct host *h, const struct packet *p, size_t mss, size_t step)
 }
 
 TEST(cut, "A packet that no virtio-net header can describe is cut: of too many "
-    "fragments, too long, or into too small segments")
+    "fragments, too long, or of too many segments")
 {
 	struct host *h = offload_up(512, 2048);
 	struct packet p = { .payload = bulk };
@@ -186,8 +187,8 @@ TEST(cut, "A packet that no virtio-net header can describe is cut: of too many "
 	check_cut(h, &p, 1000, 1000);
 	p.paylen = 65532 - 54;
 	check_cut(h, &p, 1000, 8000);
-	p.paylen = 1000;
-	check_cut(h, &p, FRAME_GSO_SIZE_MIN - 1, 8000);
+	p.paylen = FRAME_SEGMENTS_MAX * 2 + 1 - 54;
+	check_cut(h, &p, 2, 8000);
 	host_destroy(h);
 }
 
@@ -202,12 +203,52 @@ TEST(uncut, "At each of these limits a packet goes uncut")
 	/* With a tag, a byte less than 64 KB. */
 	p.paylen = 65531 - 54;
 	queue(h, &p, 1000, 54, 8000);
-	p.paylen = 1000;
-	queue(h, &p, FRAME_GSO_SIZE_MIN, 54, 8000);
+	p.paylen = FRAME_SEGMENTS_MAX * 2 - 54;
+	queue(h, &p, 2, 54, 8000);
 	tx_go(h);
 	ATF_CHECK_EQ(3, host_sent(h));
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_TX_UNCUT));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BATCH));
+	host_destroy(h);
+}
+
+TEST(elsewhere, "A packet whose IP header is not behind Ethernet's is cut, as "
+    "the hardware does")
+{
+	struct host *h = offload_up(64, 2048);
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	union e82545_txd txd;
+	size_t at, len, mpls = 4;
+	unsigned int i;
+
+	packet_fill(bulk, sizeof(bulk), 7);
+	len = packet_build(&p, sent);
+	packet_prepare(&p, sent, false);
+	memmove(sent + 14 + mpls, sent + 14, len - 14);
+	memcpy(sent + 12, "\x88\x47\x00\x01\x01\x40", 6);
+	memset(&txd, 0, sizeof(txd));
+	txd.context.ipcss = 14 + mpls;
+	txd.context.ipcso = 24 + mpls;
+	txd.context.ipcse = htole16(33 + mpls);
+	txd.context.tucss = 34 + mpls;
+	txd.context.tucso = 50 + mpls;
+	txd.context.lower = htole32(TXD_CONTEXT | E82545_TXD_TUCMD_TCP |
+	    E82545_TXD_TUCMD_IP | E82545_TXD_TUCMD_TSE | 3000);
+	txd.context.hdrlen = 54 + mpls;
+	txd.context.mss = htole16(1000);
+	host_tx_desc(h, &txd);
+	tx_data(h, sent, len + mpls, 54 + mpls, 4000, E82545_TXD_TSE,
+	    tx_popts(&p), 0);
+	tx_go(h);
+	ATF_REQUIRE_EQ(3, host_sent(h));
+	for (i = 0; i < 3; i++) {
+		at = packet_build_segment(&p, i * 1000, 1000, whole);
+		ATF_CHECK_EQ(at + mpls, host_sent_frame(h, i)->len);
+		ATF_CHECK_EQ(0, host_sent_frame(h, i)->frame.f_flags);
+		ATF_CHECK_EQ(0, memcmp(whole + 14,
+		    host_sent_frame(h, i)->data + 14 + mpls, at - 14));
+	}
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_UNCUT));
 	host_destroy(h);
 }
 
@@ -428,6 +469,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, tag);
 	ATF_TP_ADD_TC(tp, cut);
 	ATF_TP_ADD_TC(tp, uncut);
+	ATF_TP_ADD_TC(tp, elsewhere);
 	ATF_TP_ADD_TC(tp, batch);
 	ATF_TP_ADD_TC(tp, empty);
 	ATF_TP_ADD_TC(tp, half_cut);

@@ -322,6 +322,23 @@ static const struct bad {
 	{ .what = "IP of version 5", .at = 14, .byte = 0x55 },
 	{ .what = "IPv4 header of 16 bytes", .at = 14, .byte = 0x44 },
 	{ .what = "IPv4 header over TCP's", .at = 14, .byte = 0x46 },
+	{ .what = "UDP in IPv4, as TCP", .at = 23, .byte = 17 },
+	{ .what = "ICMP in IPv4, as TCP", .at = 23, .byte = 1 },
+	{ .what = "TCP in IPv4, as UDP", .udp = true, .at = 23, .byte = 6 },
+	{ .what = "UDP in IPv6, as TCP", .v6 = true, .at = 20, .byte = 17 },
+	{ .what = "TCP in IPv6, as UDP", .v6 = true, .udp = true, .at = 20,
+	  .byte = 6 },
+	{ .what = "an extension header in place of TCP's", .v6 = true,
+	  .at = 20, .byte = 60 },
+	{ .what = "no extension header that can be cut", .v6 = true, .at = 20,
+	  .byte = 253 },
+	{ .what = "more fragments", .at = 20, .byte = 0x20 },
+	{ .what = "a fragment that is not the first", .at = 21, .byte = 1 },
+	{ .what = "IPv4, and the type of IPv6", .at = 12, .byte = 0x86 },
+	{ .what = "IPv6, and the type of IPv4", .v6 = true, .at = 12,
+	  .byte = 0x08 },
+	{ .what = "IPv4 options that end behind TCP's begin", .at = 14,
+	  .byte = 0x47 },
 	{ .what = "IPv6 as TCP over IPv4", .v6 = true, .at = -1,
 	  .type = FRAME_GSO_TCPV4 },
 	{ .what = "IPv4 as TCP over IPv6", .at = -1, .type = FRAME_GSO_TCPV6 },
@@ -329,21 +346,16 @@ static const struct bad {
 	{ .what = "TCP header of 16 bytes", .at = 46, .byte = 0x40 },
 	{ .what = "TCP header beyond the frame", .at = 46, .byte = 0xf0,
 	  .len = 60 },
-	{ .what = "no payload", .at = -1, .len = 54 },
 	{ .what = "fragments of UDP", .udp = true, .at = -1,
 	  .type = FRAME_GSO_UDP },
 	{ .what = "unknown type 2", .at = -1, .type = 2 },
 	{ .what = "unknown type 6", .at = -1, .type = 6 },
 	{ .what = "unknown type 127", .at = -1, .type = 127 },
 	{ .what = "headers without the checksum", .at = -1, .hdrlen = 51 },
-	{ .what = "headers that are all of the frame", .at = -1,
-	  .hdrlen = 400, .len = 400 },
 	{ .what = "headers beyond the frame", .at = -1, .hdrlen = 401,
 	  .len = 400 },
 	{ .what = "headers beyond what fits", .at = -1,
 	  .hdrlen = FRAME_CUT_HDRLEN + 1 },
-	{ .what = "an IP packet of 65536 bytes", .at = -1,
-	  .mss = 65536 - 40 },
 	{ .what = "TCP's checksum elsewhere", .at = -1, .offset = 6 },
 	{ .what = "UDP's checksum elsewhere", .udp = true, .at = -1,
 	  .offset = 16 },
@@ -433,11 +445,22 @@ TEST(shortest, "The shortest frame and the smallest segments are valid")
 	make(&frame, &p, 1, &seed);
 	ATF_CHECK(frame_cut_begin(&cut, &frame));
 	ATF_CHECK_EQ(65535 - 54, cut.fc_segments);
-	frame.f_gso_size = 65535 - 40;
+	frame.f_gso_size = 65535;
 	ATF_CHECK(frame_cut_begin(&cut, &frame));
 	ATF_CHECK_EQ(1, cut.fc_segments);
+	ATF_CHECK_EQ(65535, cut.fc_longest);
 	frame.f_len = 55;
 	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	/* No payload at all. */
+	frame.f_len = 54;
+	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	ATF_CHECK_EQ(1, cut.fc_segments);
+	ATF_CHECK_EQ(54, cut.fc_longest);
+	/* An IP packet of 65535 bytes, and one more. */
+	frame.f_len = 65535 + 14;
+	ATF_CHECK(frame_cut_begin(&cut, &frame));
+	frame.f_len++;
+	ATF_CHECK(!frame_cut_begin(&cut, &frame));
 	/* Headers of any length, as far as they fit. */
 	frame.f_len = 1000;
 	frame.f_gso_size = 100;
@@ -548,11 +571,14 @@ TEST(vnet, "Limits of a virtio-net header")
 		{ 0, 0, 0, 0, 99, 99, true },
 		{ 2, 0, 0, 0, 99, 99, true },
 		{ 1, 1, 54, 48, 34, 16, true },
-		{ 1, 1, 54, 47, 34, 16, false },
+		{ 1, 1, 54, 1, 34, 16, true },
+		{ 1, 1, 54, 0, 34, 16, false },
 		{ 1, 1, 54, 99, 34, 16, true },
-		{ 1, 1, 54, 100, 34, 16, false },
-		{ 1, 1, 99, 48, 34, 16, true },
-		{ 1, 1, 100, 48, 34, 16, false },
+		{ 1, 1, 54, 100, 34, 16, true },
+		{ 1, 1, 54, 65535, 34, 16, true },
+		{ 1, 1, 0, 48, 34, 16, true },
+		{ 1, 1, 100, 48, 34, 16, true },
+		{ 1, 1, 65535, 48, 34, 16, true },
 		{ 0, 1, 54, 48, 34, 16, false },
 		{ 1, 2, 54, 48, 34, 16, false },
 	};
@@ -573,6 +599,101 @@ TEST(vnet, "Limits of a virtio-net header")
 		    frame_vnet_decode(&frame, hdr), "%zu", i);
 		ATF_CHECK_EQ(0, frame.f_net_start);
 	}
+	/* The number of segments. */
+	memcpy(hdr, "\1\1\0\0\x30\0\x22\0\x10", 10);
+	frame.f_len = FRAME_SEGMENTS_MAX * 48;
+	ATF_CHECK(frame_vnet_decode(&frame, hdr));
+	frame.f_len++;
+	ATF_CHECK(!frame_vnet_decode(&frame, hdr));
+}
+
+/* Put extension headers, up to a NULL, behind IPv6's. */
+static size_t
+extend(uint8_t *p, size_t len, const uint8_t *const *exts)
+{
+	uint8_t next = p[20];
+	size_t at = 54, n;
+
+	for (; *exts != NULL; exts++) {
+		n = ((*exts)[2] + 1) * 8;
+		memmove(p + at + n, p + at, len - at);
+		memset(p + at, 0, n);
+		p[at == 54 ? 20 : at - 8] = (*exts)[0];
+		p[at + 1] = (*exts)[2];
+		p[at] = next;
+		at += n;
+		len += n;
+	}
+	return (len);
+}
+
+TEST(extensions, "IPv6 extension headers of the kinds that hosts can cut, and "
+    "no others")
+{
+	static const uint8_t hop[] = { 0, 0, 0 }, routing[] = { 43, 0, 0 },
+	    dst[] = { 60, 0, 0 }, fragment[] = { 44, 0, 0 },
+	    auth[] = { 51, 0, 0 };
+	static const struct {
+		const uint8_t	*exts[4];
+		bool		 valid;
+	} rows[] = {
+		{ { hop }, true }, { { routing }, true }, { { dst }, true },
+		{ { hop, dst, routing }, true }, { { fragment }, false },
+		{ { auth }, false }, { { hop, fragment }, false },
+		{ { dst, dst, auth }, false },
+	};
+	static uint8_t found[FRAME_BYTES];
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct packet p = { .v6 = true, .payload = payload, .paylen = 300 };
+	struct frame_cut cut;
+	uint32_t n, seed = 17;
+	size_t i, len;
+
+	packet_fill(payload, 300, 18);
+	for (i = 0; i < nitems(rows); i++) {
+		make(&frame, &p, 100, &seed);
+		len = extend(whole, frame.f_len, rows[i].exts);
+		frame.f_csum_start += len - frame.f_len;
+		frame.f_hdr_len = 0;
+		n = frame.f_csum_start;
+		split(&frame, len, &seed);
+		frame.f_flags = FRAME_CSUM_PARTIAL;
+		frame.f_gso_type = FRAME_GSO_TCPV6;
+		ATF_CHECK_EQ_MSG(rows[i].valid, frame_cut_begin(&cut, &frame),
+		    "row %zu", i);
+		if (!rows[i].valid)
+			continue;
+		ATF_CHECK(cut.fc_direct);
+		ATF_CHECK_EQ(3, cut.fc_segments);
+		ATF_REQUIRE(frame_cut_next(&cut));
+		take(&cut, found, false, &seed);
+		ATF_CHECK_EQ(n + 20 + 100, cut.fc_hdrlen + cut.fc_paylen);
+		ATF_CHECK_EQ(n - 54 + 120, be16dec(found + 18));
+		ATF_CHECK_EQ(0, memcmp(payload, found + n + 20, 100));
+	}
+}
+
+TEST(direct, "Whether the IP header is where everybody looks for it")
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct packet p = { .payload = payload, .paylen = 200 };
+	struct frame_cut cut;
+	uint32_t seed = 19;
+
+	make(&frame, &p, 100, &seed);
+	ATF_REQUIRE(frame_cut_begin(&cut, &frame));
+	ATF_CHECK(cut.fc_direct);
+	frame.f_net_start = 14;
+	ATF_REQUIRE(frame_cut_begin(&cut, &frame));
+	ATF_CHECK(cut.fc_direct);
+	/* Another type than IP's: only who knows where it is can cut it. */
+	be16enc(whole + 12, 0x8847);
+	ATF_REQUIRE(frame_cut_begin(&cut, &frame));
+	ATF_CHECK(!cut.fc_direct);
+	frame.f_net_start = 0;
+	ATF_CHECK(!frame_cut_begin(&cut, &frame));
 }
 
 ATF_TP_ADD_TCS(tp)
@@ -589,5 +710,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, ecn);
 	ATF_TP_ADD_TC(tp, sum);
 	ATF_TP_ADD_TC(tp, vnet);
+	ATF_TP_ADD_TC(tp, extensions);
+	ATF_TP_ADD_TC(tp, direct);
 	return (atf_no_error());
 }

@@ -276,6 +276,7 @@ ATF_TC_BODY(send_each_header, tc)
 
 	memcpy(data, offload_header, 10);
 	memcpy(p + 12, "\x08\x00\x45", 3);
+	memcpy(p + 20, "\0\0\x40\x06", 4);
 	p[46] = 0x50;
 	offload_frame(&frame, 2, 40000);
 	iov[1].iov_len = 40000 - 20;

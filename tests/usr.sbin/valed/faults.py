@@ -42,7 +42,8 @@ class Guest(Driver):
         at = self.TXBUF
         self.ram[at:at + length] = bytes(length)
         self.ram[at:at + 15] = dst + self.mac + b"\x08\x00\x45"
-        self.ram[at + 46] = 0x50        # TCP's header: 20 bytes
+        self.ram[at + 23] = 6           # TCP
+        self.ram[at + 46] = 0x50        # its header: 20 bytes
         self.descriptor(14 | 24 << 8 | 33 << 16 | 34 << 32 | 50 << 40,
                         DEXT | TSE | TCP4 | length - 54 | 54 << 40 | mss << 48)
         return self.descriptor(self.gpa + at, DEXT | DATA | RS | TSE | IFCS |
@@ -94,7 +95,8 @@ def amplification():
 def turns():
     """A guest's accesses to registers wait for one batch each way at most: of
     the frames that it sends, and of those that others send to it."""
-    ring, slots, frames = 0x80000, 1024, 1000
+    # More segments than a packet may have uncut, in a ring that has them all.
+    ring, slots, frames = 0x80000, 2048, 1400
     with Valed(["vm1", "vm2"]) as v:
         with Guest("vm1.sock") as a, Guest("vm2.sock") as b:
             a.set(RDLEN, 0)

@@ -25,17 +25,14 @@ static const struct invalid {
 	uint16_t	 hdr_len, gso_size, start, offset;
 } invalids[] = {
 	{ "segments of 0 bytes", NEEDS_CSUM, GSO_TCPV4, 54, 0, 34, 16 },
-	{ "segments of 47 bytes", NEEDS_CSUM, GSO_TCPV4, 54, 47, 34, 16 },
-	{ "segments of more than the frame", NEEDS_CSUM, GSO_TCPV4, 54, 554,
-	  34, 16 },
 	{ "segments without a partial checksum", 0, GSO_TCPV4, 54, 100, 34,
 	  16 },
 	{ "unknown type 2", NEEDS_CSUM, 2, 54, 100, 34, 16 },
 	{ "unknown type 255", NEEDS_CSUM, 255, 54, 100, 34, 16 },
 	{ "ECN without TCP", NEEDS_CSUM, GSO_ECN, 54, 100, 34, 16 },
 	{ "fragments of IP", NEEDS_CSUM, GSO_UDP, 54, 100, 34, 6 },
-	{ "headers longer than the frame", NEEDS_CSUM, GSO_TCPV4, 554, 100, 34,
-	  16 },
+	{ "the first byte summed behind TCP's", NEEDS_CSUM, GSO_TCPV4, 54, 100,
+	  38, 16 },
 	{ "checksum beyond the frame", NEEDS_CSUM, GSO_NONE, 0, 0, 537, 16 },
 	{ "checksum beyond what fits", NEEDS_CSUM, GSO_NONE, 0, 0, 511, 0 },
 	{ "offsets that wrap", NEEDS_CSUM, GSO_NONE, 0, 0, 65535, 65535 },
@@ -82,6 +79,52 @@ TEST(invalid, "A frame with an invalid header is dropped and counted, and "
 				T_COUNT(from, TX_BAD_HEADER, n);
 			}
 			T_COUNT(from, TX_FRAME, 1 + 2 * n);
+			vale_close(from);
+			vale_close(to);
+		}
+}
+
+TEST(hints, "Headers' lengths that are not true and segments that are not less "
+    "than the payload are valid")
+{
+	static const struct {
+		uint16_t	hdr_len, gso_size;
+	} rows[] = {
+		{ 0, 500 }, { 54, 501 }, { 554, 500 }, { 65535, 65535 },
+		{ 14, 554 }
+	};
+	static struct vn_sent s, whole;
+	struct packet p = { .payload = vn_payload, .paylen = 500 };
+	struct vale_desc *from, *to;
+	uint8_t hdr[VN_LONG];
+	unsigned int a, b, i;
+
+	packet_fill(vn_payload, sizeof(vn_payload), 11);
+	vn_make(&whole, &p, 0, 2, 1);
+	for (a = 1; a < nitems(vn_kinds); a++)
+		for (b = 0; b < nitems(vn_kinds); b++) {
+			to = vn_port("valet0:to", vn_kinds[b], 1024, 2);
+			from = vn_port("valet0:from", vn_kinds[a], 64, 1);
+			vn_drain(to);
+			for (i = 0; i < nitems(rows); i++) {
+				/* It is one frame, complete but for TCP's sum. */
+				vn_make_hdr(hdr, NEEDS_CSUM, GSO_TCPV4,
+				    rows[i].hdr_len, rows[i].gso_size, 34, 16);
+				vn_put(from, vn_kinds[a], hdr, whole.data,
+				    whole.len, 300, i % 2 == 0);
+				/* The length is a hint here, too. */
+				vn_make(&s, &p, 100, 2, 1);
+				vn_make_hdr(hdr, NEEDS_CSUM, GSO_TCPV4,
+				    rows[i].hdr_len, 100, 34, 16);
+				vn_put(from, vn_kinds[a], hdr, s.data, s.len,
+				    300, i % 2 == 0);
+				ATF_REQUIRE_EQ(0, vale_txsync(from));
+				ATF_REQUIRE_EQ(0, vale_rxsync(to));
+				vn_expect(to, vn_kinds[b], &whole);
+				vn_expect(to, vn_kinds[b], &s);
+				ATF_REQUIRE_EQ(0, vale_rxsync(to));
+			}
+			T_COUNT(from, TX_BAD_HEADER, 0);
 			vale_close(from);
 			vale_close(to);
 		}
@@ -268,6 +311,7 @@ TEST(settings, "Other lengths of headers are invalid")
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, invalid);
+	ATF_TP_ADD_TC(tp, hints);
 	ATF_TP_ADD_TC(tp, short_header);
 	ATF_TP_ADD_TC(tp, one_slot);
 	ATF_TP_ADD_TC(tp, no_header);

@@ -1,0 +1,272 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * frame_tunnel.c: each segment has all headers of the packet, with lengths and
+ * checksums of its own.  The inner packet is one of packet_build(), the outer
+ * headers are checked byte by byte.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <atf-c.h>
+#include <string.h>
+
+#include "e82545_packet.h"
+#include "frame_tunnel.h"
+#include "test.h"
+
+#define	BYTES	(200 + PACKET_HDR_MAX + 65535)
+
+static uint8_t data[BYTES], payload[BYTES], inner[BYTES], found[BYTES];
+
+/* Outer headers between IP and the inner frame or packet. */
+struct tunnel {
+	const char	*what;
+	bool		 v6;		/* the outer IP */
+	uint8_t		 proto;		/* what follows it; 0: by the inner IP */
+	uint32_t	 len;		/* bytes of it */
+	uint8_t		 bytes[24];
+	bool		 ether;		/* an inner Ethernet header follows */
+	bool		 type;		/* the inner type is at 2 */
+	bool		 sum;		/* UDP's or GRE's checksum */
+	bool		 bad;
+};
+
+#define	VXLAN	"\x12\x34\x12\xb5\0\0\0\0\x08\0\0\0\0\0\x07\0"
+#define	GENEVE	"\x12\x34\x17\xc1\0\0\0\0\x02\0\x65\x58\0\0\x07\0"	\
+		"\x12\x34\0\1\x45\0\0\x45"
+
+static const struct tunnel tunnels[] = {
+	{ .what = "IP in IPv4" },
+	{ .what = "IP in IPv6", .v6 = true },
+	{ .what = "GRE", .proto = 47, .len = 4, .type = true },
+	{ .what = "GRE in IPv6", .v6 = true, .proto = 47, .len = 4,
+	  .type = true },
+	{ .what = "GRE with a key", .proto = 47, .len = 8, .bytes = "\x20",
+	  .type = true },
+	{ .what = "GRE with a checksum", .proto = 47, .len = 8,
+	  .bytes = "\x80", .type = true, .sum = true },
+	{ .what = "GRE with both, in IPv6", .v6 = true, .proto = 47, .len = 12,
+	  .bytes = "\xa0", .type = true, .sum = true },
+	{ .what = "Ethernet in GRE", .proto = 47, .len = 4,
+	  .bytes = "\0\0\x65\x58", .ether = true },
+	{ .what = "FOU", .proto = 17, .len = 8, .bytes = "\1\1\1\1" },
+	{ .what = "VXLAN", .proto = 17, .len = 16, .bytes = VXLAN,
+	  .ether = true },
+	{ .what = "VXLAN with a checksum", .proto = 17, .len = 16,
+	  .bytes = VXLAN, .ether = true, .sum = true },
+	{ .what = "VXLAN over IPv6", .v6 = true, .proto = 17, .len = 16,
+	  .bytes = VXLAN, .ether = true, .sum = true },
+	{ .what = "GENEVE with an option", .proto = 17, .len = 24,
+	  .bytes = GENEVE, .ether = true },
+	{ .what = "GRE with sequence numbers", .proto = 47, .len = 8,
+	  .bytes = "\x10", .type = true, .bad = true },
+	{ .what = "GRE of version 1", .proto = 47, .len = 4,
+	  .bytes = "\0\1", .type = true, .bad = true },
+	{ .what = "GRE of another protocol", .proto = 47, .len = 4,
+	  .bytes = "\0\0\x88\x47", .bad = true },
+	{ .what = "ESP", .proto = 50, .len = 8, .bad = true },
+	{ .what = "four bytes before the inner header", .proto = 41, .len = 4,
+	  .bad = true },
+};
+
+/* The byte-by-byte sum of UDP's pseudo-header and `len' bytes at `l4'. */
+static uint16_t
+udp_sum(const struct tunnel *t, const uint8_t *ip, const uint8_t *l4,
+    uint32_t len)
+{
+	static uint8_t all[BYTES + 40];
+	const uint32_t addrs = t->v6 ? 32 : 8;
+
+	memcpy(all, ip + (t->v6 ? 8 : 12), addrs);
+	be16enc(all + addrs, 17);
+	be16enc(all + addrs + 2, len);
+	memcpy(all + addrs + 4, l4, len);
+	return (packet_sum(all, addrs + 4 + len));
+}
+
+/* Wrap the inner frame of `len' bytes; returns where its IP header went. */
+static uint32_t
+wrap(const struct tunnel *t, const struct packet *p, uint32_t len)
+{
+	const uint32_t iplen = t->v6 ? 40 : 20;
+	const uint32_t skip = t->ether ? 0 : packet_l3(p);
+	const uint32_t at = 14 + iplen + t->len;
+	uint8_t *ip = data + 14, *l4 = ip + iplen;
+
+	memset(data, 2, 12);
+	be16enc(data + 12, t->v6 ? 0x86dd : 0x0800);
+	memset(ip, 0, iplen);
+	memset(ip + (t->v6 ? 8 : 12), 0x7b, t->v6 ? 32 : 8);
+	len = len - skip + t->len;
+	ip[t->v6 ? 6 : 9] = t->proto != 0 ? t->proto : p->v6 ? 41 : 4;
+	if (t->v6) {
+		ip[0] = 0x60;
+		be16enc(ip + 4, len);
+	} else {
+		ip[0] = 0x45;
+		be16enc(ip + 2, iplen + len);
+		be16enc(ip + 4, 0xfffe);
+		be16enc(ip + 10, packet_sum(ip, 20));
+	}
+	memcpy(l4, t->bytes, t->len);
+	if (t->type)
+		be16enc(l4 + 2, p->v6 ? 0x86dd : 0x0800);
+	if (t->proto == 17)
+		be16enc(l4 + 4, len);
+	if (t->sum)
+		be16enc(l4 + (t->proto == 17 ? 6 : 4), 0x1111);
+	memcpy(data + at, inner + skip, len - t->len);
+	return (at + packet_l3(p) - skip);
+}
+
+/* Check the outer headers of segment `n', of `len' bytes. */
+static void
+check_outer(const struct tunnel *t, uint32_t n, uint32_t len, uint32_t at)
+{
+	const uint32_t iplen = t->v6 ? 40 : 20;
+	const uint8_t *ip = found + 14, *l4 = ip + iplen;
+	const uint32_t l4len = len - 14 - iplen;
+
+	if (t->v6)
+		ATF_CHECK_EQ(l4len, be16dec(ip + 4));
+	else {
+		ATF_CHECK_EQ(len - 14, be16dec(ip + 2));
+		ATF_CHECK_EQ((uint16_t)(0xfffe + n), be16dec(ip + 4));
+		ATF_CHECK_EQ(0, packet_sum(ip, 20));
+	}
+	if (t->proto == 17) {
+		ATF_CHECK_EQ(l4len, be16dec(l4 + 4));
+		if (t->sum)
+			ATF_CHECK_EQ(0, udp_sum(t, ip, l4, l4len));
+		else
+			ATF_CHECK_EQ(0, be16dec(l4 + 6));
+	} else if (t->sum)
+		ATF_CHECK_EQ(0, packet_sum(l4, l4len));
+	/* All else is that of the packet. */
+	memcpy(found + 14, data + 14, t->v6 ? 6 : 12);
+	if (t->proto == 17)
+		memcpy(found + 14 + iplen + 4, data + 14 + iplen + 4, 4);
+	else if (t->sum)
+		memcpy(found + 14 + iplen + 4, data + 14 + iplen + 4, 2);
+	ATF_CHECK_EQ_MSG(0, memcmp(data, found, at), "%s", t->what);
+}
+
+static void
+check(const struct tunnel *t, const struct packet *p, uint32_t mss)
+{
+	struct iovec iov[2] = { { data, 0 }, { data, 0 } };
+	struct frame frame = { .f_iov = iov };
+	struct frame_tunnel ft;
+	const uint32_t inner_len = packet_build_partial(p, inner);
+	const uint32_t at = wrap(t, p, inner_len), l3 = packet_l3(p);
+	uint32_t len, n = 0;
+
+	frame_set(&frame, 2, at + inner_len - l3);
+	iov[0].iov_len = frame.f_len;
+	frame.f_flags = FRAME_CSUM_PARTIAL;
+	frame.f_gso_type = p->udp ? FRAME_GSO_UDP_L4 : p->v6 ?
+	    FRAME_GSO_TCPV6 : FRAME_GSO_TCPV4;
+	frame.f_gso_size = mss;
+	frame.f_hdr_len = 0;
+	frame.f_csum_start = at + packet_l4(p) - l3;
+	frame.f_csum_offset = p->udp ? 6 : 16;
+	ATF_REQUIRE_EQ_MSG(!t->bad, frame_tunnel_begin(&ft, &frame), "%s",
+	    t->what);
+	if (t->bad)
+		return;
+	ATF_CHECK_EQ(howmany(p->paylen, mss), ft.ft_cut.fc_segments);
+	for (; frame_cut_next(&ft.ft_cut); n++) {
+		frame_cut_copy(&ft.ft_cut, found + ft.ft_cut.fc_hdrlen,
+		    ft.ft_cut.fc_paylen);
+		frame_tunnel_header(&ft, found);
+		len = packet_build_segment(p, n * mss, mss, inner);
+		ATF_REQUIRE_EQ(at + len - l3,
+		    ft.ft_cut.fc_hdrlen + ft.ft_cut.fc_paylen);
+		ATF_REQUIRE_EQ_MSG(0, memcmp(inner + l3, found + at, len - l3),
+		    "%s, segment %u", t->what, n);
+		check_outer(t, n, at + len - l3, at);
+	}
+	ATF_CHECK_EQ(howmany(p->paylen, mss), n);
+}
+
+TEST(segments, "Packets in each kind of tunnel")
+{
+	struct packet p = { .payload = payload, .id = 9, .seq = 77 };
+	uint32_t i, j, seed = 1;
+
+	packet_fill(payload, sizeof(payload), 2);
+	for (i = 0; i < nitems(tunnels); i++)
+		for (j = 0; j < 40; j++) {
+			p.v6 = test_chance(&seed, 1, 2);
+			p.udp = test_chance(&seed, 1, 3);
+			p.vlan = tunnels[i].ether && test_chance(&seed, 1, 2);
+			p.tcpopts = test_below(&seed, 11);
+			p.paylen = 1 + test_below(&seed, 40000);
+			check(&tunnels[i], &p,
+			    1 + test_below(&seed, 3000) + p.paylen / 1000);
+		}
+}
+
+TEST(invalid, "What is no tunnel, or has its headers cut short")
+{
+	const struct tunnel *vxlan = &tunnels[9], *gre = &tunnels[2];
+	struct packet p = { .payload = payload, .paylen = 3000 };
+	struct iovec iov[2] = { { data, 0 }, { data, 0 } };
+	struct frame frame = { .f_iov = iov };
+	struct frame_tunnel ft;
+	const uint32_t len = packet_build_partial(&p, inner);
+	uint32_t at;
+
+	at = wrap(vxlan, &p, len);
+	frame_set(&frame, 2, at + len - 14);
+	iov[0].iov_len = frame.f_len;
+	frame.f_flags = FRAME_CSUM_PARTIAL;
+	frame.f_gso_type = FRAME_GSO_TCPV4;
+	frame.f_gso_size = 1000;
+	frame.f_hdr_len = 0;
+	frame.f_csum_start = at + 20;
+	frame.f_csum_offset = 16;
+	ATF_CHECK(frame_tunnel_begin(&ft, &frame));
+	/* The inner length is not that of the rest. */
+	data[at + 3]++;
+	ATF_CHECK(!frame_tunnel_begin(&ft, &frame));
+	data[at + 3]--;
+	/* The inner protocol is another. */
+	data[at + 9] = 17;
+	ATF_CHECK(!frame_tunnel_begin(&ft, &frame));
+	data[at + 9] = 6;
+	/* A fragment of the outer packet. */
+	data[20] = 0x20;
+	ATF_CHECK(!frame_tunnel_begin(&ft, &frame));
+	data[20] = 0;
+	ATF_CHECK(frame_tunnel_begin(&ft, &frame));
+	/* No IP. */
+	data[13] = 6;
+	ATF_CHECK(!frame_tunnel_begin(&ft, &frame));
+	data[13] = 0;
+	/* The inner header would overlap UDP's. */
+	frame.f_csum_start = 14 + 20 + 8 + 19;
+	ATF_CHECK(!frame_tunnel_begin(&ft, &frame));
+	frame.f_csum_start = 34;
+	ATF_CHECK(!frame_tunnel_begin(&ft, &frame));
+	/* GRE's header ends behind the frame. */
+	at = wrap(gre, &p, len);
+	for (frame.f_len = 52; frame.f_len < at + 40; frame.f_len++) {
+		iov[0].iov_len = frame.f_len;
+		frame.f_csum_start = 34;
+		ATF_CHECK(!frame_tunnel_begin(&ft, &frame));
+	}
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, segments);
+	ATF_TP_ADD_TC(tp, invalid);
+	return (atf_no_error());
+}

@@ -185,19 +185,77 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 	return (MIN(n, max));
 }
 
+/* What the kernel may have made of a packet: a >> 2 & 7 of an operation. */
+enum {
+	PLAIN,			/* and the numbers that have no name */
+	IPIP = 3,		/* it is in a tunnel */
+	GRE,
+	VXLAN,
+	SCTP,			/* its partial checksum is at offset 8 */
+	LIST			/* segments without a partial checksum */
+};
+
+/*
+ * Put the packet of `len' bytes behind the Ethernet header at `f' into a tunnel
+ * over IPv4.  Returns how many bytes that adds.
+ */
+static uint32_t
+wrap_packet(uint8_t *f, uint32_t len, unsigned int kind)
+{
+	const bool v6 = f[14] >> 4 == 6;
+	const uint32_t n = 20 + (kind == GRE ? 4 : kind == VXLAN ? 30 : 0);
+
+	if (FRAME_VNET_LONG + len + n > sizeof(bytes))
+		return (0);
+	memmove(f + 14 + n, f + 14, len - 14);
+	memset(f + 14, 0, n);
+	f[14] = 0x45;
+	be16enc(f + 16, len + n - 14);
+	f[23] = kind == GRE ? 47 : kind == VXLAN ? 17 : v6 ? 41 : 4;
+	if (kind == GRE)
+		be16enc(f + 36, v6 ? 0x86dd : 0x0800);
+	be16enc(f + 12, 0x0800);
+	return (n);
+}
+
+/* Change the packet and its virtio-net header.  Returns the packet's length. */
+static uint32_t
+change_packet(uint8_t *f, uint32_t len, uint32_t max, unsigned int kind)
+{
+	uint32_t n;
+
+	switch (kind) {
+	case IPIP:
+	case GRE:
+	case VXLAN:
+		n = wrap_packet(f, len, kind);
+		le16enc(bytes + 6, le16dec(bytes + 6) + n);
+		return (MIN(len + n, max));
+	case SCTP:
+		f[f[14] >> 4 == 6 ? 20 : 23] = 132;
+		bytes[1] = FRAME_GSO_NONE;
+		bytes[8] = 8;
+		break;
+	case LIST:
+		bytes[0] = 0;
+		break;
+	}
+	return (len);
+}
+
 /*
  * A packet of TCP or UDP in segments of c bytes, with b bytes of payload, and
  * its virtio-net header of FRAME_VNET_LONG bytes before it, in `bytes'; of
  * protocol d & 3, from station d >> 4 & 3 to station 1 or, with d >> 6 & 1, to
  * all, with a VLAN tag's type if d >> 7 & 1, byte d >> 16 & 127 changed by d >>
- * 24.  Returns the packet's length, `max' at most.
+ * 24; changed by change_packet().  Returns the packet's length, `max' at most.
  */
 static uint32_t
 make_packet(const struct op *op, uint32_t max)
 {
 	const bool v6 = (op->d & 1) != 0, udp = (op->d >> 1 & 1) != 0;
 	const uint32_t l4 = v6 ? 54 : 34, hdrlen = l4 + (udp ? 8 : 20);
-	const uint32_t len = MIN(hdrlen + op->b, max);
+	uint32_t len = MIN(hdrlen + op->b, max);
 	uint8_t *f = bytes + FRAME_VNET_LONG;
 
 	memset(bytes, 0, FRAME_VNET_LONG + hdrlen);
@@ -218,8 +276,10 @@ make_packet(const struct op *op, uint32_t max)
 	be16enc(f + 12, (op->d >> 7 & 1) != 0 ? 0x8100 : v6 ? 0x86dd : 0x0800);
 	f[14] = v6 ? 0x60 : 0x45;
 	f[v6 ? 20 : 23] = udp ? 17 : 6;
+	be16enc(f + (v6 ? 18 : 16), len - (v6 ? 54 : 14));
 	if (!udp)
 		f[l4 + 12] = 0x50;
+	len = change_packet(f, len, max, op->a >> 2 & 7);
 	bytes[(op->d >> 16 & 127) % (FRAME_VNET_LONG + len)] ^= op->d >> 24;
 	return (len);
 }

@@ -5,9 +5,9 @@
  */
 
 /*
- * frame_host.h.  What Linux leaves to a device as a partial checksum is TCP's or
- * UDP's (also in a tunnel), SCTP's, GRE's own, or one of a virtual machine.  All
- * but SCTP's are Internet's.  SCTP's is the one at offset 8.
+ * frame_host.h.  What Linux leaves to a device as a partial checksum is TCP's
+ * or UDP's (also in a tunnel), SCTP's, GRE's own, or one of a virtual machine.
+ * All but SCTP's are Internet's.  SCTP's is the one at offset 8.
  */
 
 #include <sys/param.h>
@@ -113,7 +113,7 @@ host_checksum(struct frame *frame, uint8_t *p)
 	return (host_sctp(frame, p));
 }
 
-/* Begin the checksum of a packet of segments, which has none that is partial. */
+/* Begin the checksum of a packet of segments that has no partial one. */
 static enum frame_host
 host_begin_checksum(struct frame *frame, uint8_t *p)
 {

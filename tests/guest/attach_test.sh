@@ -266,6 +266,50 @@ switch_cleanup()
 	stop_all
 }
 
+atf_test_case virtio cleanup
+virtio_head()
+{
+	attach_head
+	atf_set descr "A guest with virtio-net, at an attached TAP interface, \
+and a machine outside exchange large packets uncut"
+}
+virtio_body()
+{
+	local bytes=4000000
+
+	# The kernel that has virtio-net.
+	DRIVER=lem
+	wired 0 packet
+	$ns ip tuntap add mode tap vnet_hdr tap0 &&
+	    $ns ip link set tap0 up || atf_skip "no TAP interfaces"
+	printf '#!/bin/sh\nexec %s "$@"\n' "$ns $QEMU" > qemu.ns
+	chmod 755 qemu.ns
+	QEMU=$PWD/qemu.ns
+	vm_start vm1 -netdev \
+	    tap,id=net,ifname=tap0,script=no,downscript=no,vnet_hdr=on \
+	    -device "virtio-net-pci,netdev=net,mac=$(mac 1)"
+	$ns "$valectl" -c control -a vale0:tap0 || atf_fail "not attached"
+	vm_wait vm1 || wrong "vm1 does not start"
+	on vm1 "module virtio_pci && module virtio_net &&
+	    wait_until eth0 [ -d /sys/class/net/eth0 ] && address 1"
+	pings vm1 $OUTSIDE
+	watch
+	tcp_streams "$outside" $OUTSIDE 10.0.0.1 $bytes
+	watched 1514 $bytes
+	valed_counters || wrong "no counters"
+	is "dropped" "$(counter tap0 rx_drop_offload port_tx_drop_header \
+	    tx_drop_refused tx_drop_bad)" -eq 0
+	# Neither the guest nor the switch cut what it sent.
+	is "frames" "$(counter tap0 rx_frames)" -lt $((bytes / 1448))
+	finish
+}
+virtio_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
 atf_test_case vxlan cleanup
 vxlan_head()
 {
@@ -343,6 +387,7 @@ vxlan_cleanup()
 
 atf_init_test_cases()
 {
+	atf_add_test_case virtio
 	atf_add_test_case vxlan
 	atf_add_test_case outside
 	atf_add_test_case xdp

@@ -365,29 +365,48 @@ xdp_send_frame(struct hostif *hi, const struct frame *frame)
 }
 
 /*
- * Have the kernel send what is in the ring.  Returns false if it has to be
- * asked again later.
+ * Have the kernel send frames of the ring.  Returns false if it took none and
+ * has to be asked again later: its queue is full (EAGAIN), memory is short
+ * (ENOBUFS), or the interface is down or going (ENETDOWN, ENXIO).  None of
+ * these is the fault of one frame.  EBUSY is: the driver, or what the frame
+ * passes before it, dropped the frame, and the next call is about the next one.
+ * The kernel's end of the ring may show that only then.
+ */
+static bool
+xdp_call(struct hostif *hi)
+{
+	struct xdp *xd = hi->data;
+	const uint32_t before = ring_unconsumed(&xd->xd_tx);
+
+	hostif_count(hi, HOSTIF_C_TX_CALL, 1);
+	if (sendto(xd->xd_queues[0].xq_fd, NULL, 0, MSG_DONTWAIT, NULL,
+	    0) == -1) {
+		if (errno == EBUSY) {
+			hostif_lost(hi, errno);
+			return (true);
+		}
+		/* EAGAIN: there are more than it sends in a call. */
+		if (errno != EAGAIN)
+			hostif_count(hi, HOSTIF_C_TX_ERROR, 1);
+	}
+	return (ring_unconsumed(&xd->xd_tx) != before);
+}
+
+/*
+ * Have it send all that is in the ring.  Returns false if it has to be asked
+ * again later.
  */
 static bool
 xdp_kick(struct hostif *hi)
 {
 	struct xdp *xd = hi->data;
-	uint32_t left = ring_unconsumed(&xd->xd_tx), before;
 	unsigned int calls;
 
-	/* Each sends a frame at least. */
-	for (calls = 0; calls < HOSTIF_XDP_SLOTS && hi->up && left > 0 &&
-	    ring_sleeps(&xd->xd_tx); calls++) {
-		before = left;
-		hostif_count(hi, HOSTIF_C_TX_CALL, 1);
-		/* EAGAIN: there are more than it sends in a call. */
-		if (sendto(xd->xd_queues[0].xq_fd, NULL, 0, MSG_DONTWAIT, NULL,
-		    0) == -1 && errno != EAGAIN)
-			hostif_count(hi, HOSTIF_C_TX_ERROR, 1);
-		left = ring_unconsumed(&xd->xd_tx);
-		if (left == before)
+	/* Each takes a frame at least, or is the one after the last. */
+	for (calls = 0; calls <= HOSTIF_XDP_SLOTS && hi->up &&
+	    ring_unconsumed(&xd->xd_tx) > 0 && ring_sleeps(&xd->xd_tx); calls++)
+		if (!xdp_call(hi))
 			return (false);
-	}
 	return (true);
 }
 

@@ -49,6 +49,8 @@
 
 struct tap_priv {
 	struct mevent	*mevp;
+	char		 name[IFNAMSIZ];
+	bool		 gone;		/* the interface was deleted */
 	ssize_t		 len;		/* of what is in buf; 0: nothing */
 	char		 buf[TAP_HEADER_MAX + TAP_FRAME_MAX];
 };
@@ -113,6 +115,22 @@ tap_cleanup(struct net_backend *be)
 	be->fd = -1;
 }
 
+/*
+ * Get the interface.  One that was created with multi_queue is opened only as
+ * such, and has one queue then.
+ */
+static int
+tap_get(int fd, struct ifreq *ifr)
+{
+	ifr->ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
+	if (ioctl(fd, TUNSETIFF, ifr) == 0)
+		return (0);
+	if (errno != EINVAL)
+		return (-1);
+	ifr->ifr_flags |= IFF_MULTI_QUEUE;
+	return (ioctl(fd, TUNSETIFF, ifr));
+}
+
 static int
 tap_init(struct net_backend *be, const char *devname, nvlist_t *nvl,
     net_be_rxeof_t cb, void *param)
@@ -132,16 +150,18 @@ tap_init(struct net_backend *be, const char *devname, nvlist_t *nvl,
 		EPRINTLN("%s: /dev/net/tun: %s", devname, strerror(errno));
 		return (-1);
 	}
-	ifr.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
-	if (ioctl(be->fd, TUNSETIFF, &ifr) != 0) {
+	if (tap_get(be->fd, &ifr) != 0) {
 		if (errno == EBUSY)
 			EPRINTLN("%s: the interface is in use already",
 			    devname);
+		else if (errno == EINVAL)
+			EPRINTLN("%s: not a TAP interface", devname);
 		else
 			EPRINTLN("%s: cannot open the interface: %s", devname,
 			    strerror(errno));
 		goto fail;
 	}
+	strlcpy(priv->name, devname, sizeof(priv->name));
 	if (tap_configure(&ifr, nvl) != 0)
 		goto fail;
 	if (be->set_cap(be, 0, 0) != 0) {
@@ -199,6 +219,18 @@ tap_send(struct net_backend *be, const struct iovec *iov, int iovcnt)
 	return (len == -1 ? -1 : len - (n - iovcnt) * TAP_HEADER_MIN);
 }
 
+/* The interface was deleted; its descriptor would stay readable for ever. */
+static void
+tap_gone(struct net_backend *be)
+{
+	struct tap_priv *priv = NET_BE_PRIV(be);
+
+	if (!priv->gone)
+		EPRINTLN("%s: the interface is gone", priv->name);
+	priv->gone = true;
+	mevent_disable(priv->mevp);
+}
+
 /* Returns the length without a header that the frontend does not have. */
 static ssize_t
 tap_read(struct net_backend *be, const struct iovec *iov, int iovcnt)
@@ -212,6 +244,8 @@ tap_read(struct net_backend *be, const struct iovec *iov, int iovcnt)
 	if (n == -1)
 		return (-1);
 	len = readv(be->fd, all, n);
+	if (len == -1 && errno == EBADFD)
+		tap_gone(be);
 	if (len == -1)
 		return (errno == EAGAIN ? 0 : -1);
 	return (len - (n - iovcnt) * TAP_HEADER_MIN);
@@ -256,7 +290,8 @@ tap_recv_enable(struct net_backend *be)
 	struct tap_priv *priv;
 
 	priv = NET_BE_PRIV(be);
-	mevent_enable(priv->mevp);
+	if (!priv->gone)
+		mevent_enable(priv->mevp);
 }
 
 static void

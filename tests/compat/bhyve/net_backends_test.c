@@ -537,6 +537,83 @@ ATF_TC_BODY(tap_errors, tc)
 	netbe_cleanup(be);
 }
 
+/* Run a command of sh(1). */
+static void
+run(const char *command)
+{
+	ATF_REQUIRE_MSG(system(command) == 0, "%s", command);
+}
+
+ATF_TC(tap_multi_queue);
+ATF_TC_HEAD(tap_multi_queue, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "An interface that was created with "
+	    "several queues is used through one");
+	atf_tc_set_md_var(tc, "require.progs", "ip");
+}
+ATF_TC_BODY(tap_multi_queue, tc)
+{
+	net_backend_t *be;
+	int s;
+
+	private_network();
+	run("ip tuntap add dev tap0 mode tap multi_queue");
+	be = backend_open("tap0", backend_ignore, NULL);
+	s = host_end("tap0");
+	tap_exchange(be, s, 60);
+	tap_exchange(be, s, 1514);
+	netbe_cleanup(be);
+	/* It may be opened again. */
+	be = backend_open("tap0", backend_ignore, NULL);
+	netbe_cleanup(be);
+}
+
+static void
+on_gone(int fd __unused, enum ev_type type __unused, void *param)
+{
+	struct tap_event *te = param;
+
+	ATF_CHECK(!te->stalled);
+	te->stalled = true;
+	te->len = recv_ours(te->be, te->got, sizeof(te->got));
+}
+
+ATF_TC(tap_gone);
+ATF_TC_HEAD(tap_gone, tc)
+{
+	atf_tc_set_md_var(tc, "descr", "An interface that is deleted causes "
+	    "one event at most, and sending fails");
+	atf_tc_set_md_var(tc, "require.progs", "ip");
+}
+ATF_TC_BODY(tap_gone, tc)
+{
+	struct tap_event te = { .stalled = false };
+	struct mevent *clock;
+	uint8_t frame[64];
+	struct iovec iov = { frame, sizeof(frame) };
+
+	private_network();
+	te.be = backend_open("tap0", on_gone, &te);
+	(void)host_end("tap0");
+	while (recv_ours(te.be, te.got, sizeof(te.got)) > 0)
+		continue;
+	netbe_rx_enable(te.be);
+	run("ip link del tap0");
+	clock = mevent_add(20, EVF_TIMER, on_clock, NULL);
+	ATF_REQUIRE(clock != NULL);
+	while (!te.stalled)
+		mevent_dispatch();
+	ATF_CHECK_EQ(-1, te.len);
+	/* A frontend that enables it again gets no event, either. */
+	mevent_dispatch();
+	netbe_rx_disable(te.be);
+	netbe_rx_enable(te.be);
+	mevent_dispatch();
+	fill(frame, sizeof(frame), 1);
+	ATF_CHECK_EQ(-1, netbe_send(te.be, &iov, 1));
+	netbe_cleanup(te.be);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, find);
@@ -547,5 +624,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, tap_mtu);
 	ATF_TP_ADD_TC(tp, tap_offloads);
 	ATF_TP_ADD_TC(tp, tap_errors);
+	ATF_TP_ADD_TC(tp, tap_multi_queue);
+	ATF_TP_ADD_TC(tp, tap_gone);
 	return (atf_no_error());
 }

@@ -62,6 +62,7 @@ enum {
 	HOSTIF_SEND,		/* the kernel sends b & 255 frames a call */
 	HOSTIF_SENT,		/* and b & 255 of its own accord */
 	HOSTIF_WRITE,		/* d to ring a & 3: op_write() */
+	HOSTIF_TICK,		/* the kernel has dropped b & 3 frames */
 	HOSTIF_NOPS
 };
 
@@ -77,6 +78,7 @@ static struct {
 	bool		 written;	/* to the memory: nothing is certain */
 	uint32_t	 mtu_max;	/* the greatest so far */
 	uint32_t	 budget;	/* frames of a call */
+	uint32_t	 dropped;	/* not yet told */
 	uint8_t		*mem;		/* rings of packet(7); chunks */
 	size_t		 size;
 	uint32_t	 rx_next;	/* packet(7): slot to fill */
@@ -454,6 +456,8 @@ ssize_t	__wrap_sendto(int fd, const void *buf, size_t len, int flags,
 	    const struct sockaddr *to, socklen_t tolen);
 int	__wrap_getsockopt(int fd, int level, int name, void *value,
 	    socklen_t *len);
+int	__wrap_setsockopt(int fd, int level, int name, const void *value,
+	    socklen_t len);
 
 ssize_t
 __wrap_sendto(int fd __unused, const void *buf __unused, size_t len __unused,
@@ -478,6 +482,26 @@ __wrap_getsockopt(int fd __unused, int level, int name, void *value,
 	if (level == SOL_XDP && name == XDP_MMAP_OFFSETS)
 		*(struct xdp_mmap_offsets *)value = (struct xdp_mmap_offsets){
 			.rx = off, .tx = off, .fr = off, .cr = off };
+	if (level == SOL_PACKET) {
+		((struct tpacket_stats *)value)->tp_drops = k.dropped;
+		k.dropped = 0;
+	}
+	return (0);
+}
+
+/* A receive ring, or none; the kernel has it, so it is not mapped. */
+int
+__wrap_setsockopt(int fd __unused, int level, int name, const void *value,
+    socklen_t len)
+{
+	uint32_t i;
+
+	INVARIANT(level == SOL_PACKET && name == PACKET_RX_RING);
+	INVARIANT(value == &hostif_ring_none || value == &hostif_ring_receive);
+	INVARIANT(len == sizeof(hostif_ring_none));
+	for (i = 0; i < PACKET_RX; i++)
+		packet_slot(false, i)->tp_status = TP_STATUS_KERNEL;
+	k.rx_next = 0;
 	return (0);
 }
 
@@ -738,6 +762,10 @@ op_run(const struct op *op)
 		break;
 	case HOSTIF_WRITE:
 		op_write(op);
+		break;
+	case HOSTIF_TICK:
+		k.dropped = op->b & 3;
+		k.hi.ops->ho_tick(&k.hi);
 		break;
 	}
 }

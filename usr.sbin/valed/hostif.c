@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "frame_vnet.h"
@@ -45,6 +46,7 @@
 #define	PORT_SLOTS	4096
 /* A pause before a call that failed is made again, ms. */
 #define	AGAIN_MS	1
+#define	NS_PER_MS	UINT64_C(1000000)
 /* The descriptors of poll(2): hostif_stop(), the port, the link; the kind's. */
 #define	POLL_STOP	0
 #define	POLL_PORT	1
@@ -152,6 +154,21 @@ hostif_lost(struct hostif *hi, int error)
 		    strerror(error));
 }
 
+/* Do what is due from time to time. */
+static void
+hostif_tick(struct hostif *hi)
+{
+	struct timespec ts;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	now_ns = ts.tv_sec * UINT64_C(1000000000) + ts.tv_nsec;
+	if (now_ns < hi->tick_ns)
+		return;
+	hi->tick_ns = now_ns + HOSTIF_TICK_MS * NS_PER_MS;
+	hi->ops->ho_tick(hi);
+}
+
 /* Look for events; without `wait', do not sleep.  False: end. */
 static bool
 hostif_events(struct hostif *hi, bool wait)
@@ -160,6 +177,8 @@ hostif_events(struct hostif *hi, bool wait)
 	unsigned int i, n;
 	int timeout_ms;
 
+	if (!hi->gone)
+		hostif_tick(hi);
 	memset(pfd, 0, sizeof(pfd));
 	pfd[POLL_STOP].fd = hi->stop_fd;
 	/* Frames that cannot be sent need not wake the thread. */
@@ -171,7 +190,7 @@ hostif_events(struct hostif *hi, bool wait)
 	if (!hi->gone)
 		n += hi->ops->ho_poll(hi, pfd + n, POLL_MAX - n);
 	timeout_ms = !wait ? 0 : hi->tx_state == HOSTIF_TX_AGAIN ? AGAIN_MS :
-	    -1;
+	    hi->gone ? -1 : HOSTIF_TICK_MS;
 	hostif_count(hi, HOSTIF_C_POLL, 1);
 	if (poll(pfd, n, timeout_ms) <= 0)
 		return (true);

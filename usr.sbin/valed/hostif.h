@@ -25,6 +25,7 @@
  *	hostif.c	the thread, its port, its counters
  *	hostif_link.c	whether the interface is up, and its MTU
  *	hostif_packet.c	the rings of packet(7)
+ *	hostif_ring.c	opens one of them again
  *	hostif_open_xdp.c, hostif_xdp.c	those of AF_XDP
  *	hostif_table.c	the attached interfaces of this process
  */
@@ -85,6 +86,8 @@ struct hostif_fds {
 	    "frames dropped: offloads that cannot be completed")	\
 	X(HOSTIF_C_RX_CUT, "rx_cut", "packets in tunnels that were cut")	\
 	X(HOSTIF_C_RX_SEGMENT, "rx_segments", "segments of these packets")	\
+	X(HOSTIF_C_RX_STOP, "rx_stops",					\
+	    "times the receive ring had stopped and was opened again")	\
 	X(HOSTIF_C_TX_FRAME, "tx_frames", "frames given to the interface") \
 	X(HOSTIF_C_TX_BYTE, "tx_bytes", "bytes of these frames")	\
 	X(HOSTIF_C_TX_BATCH, "tx_batches", "batches of these frames")	\

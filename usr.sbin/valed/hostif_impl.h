@@ -19,6 +19,7 @@
 
 #include "frame.h"
 #include "hostif.h"
+#include "hostif_ring.h"
 #include "libvale.h"
 
 /* The descriptors in hf_fd. */
@@ -31,6 +32,9 @@
 
 /* Frames in a batch. */
 #define	HOSTIF_BATCH		256
+
+/* How often ho_tick is called, ms. */
+#define	HOSTIF_TICK_MS		250
 
 /* Bytes of an Ethernet header and of a VLAN tag. */
 #define	HOSTIF_ETHER		14
@@ -60,6 +64,8 @@ struct hostif_ops {
 	    unsigned int max);
 	/* One of these is ready. */
 	void	(*ho_event)(struct hostif *hi, const struct pollfd *pfd);
+	/* HOSTIF_TICK_MS have passed, and the interface is not gone. */
+	void	(*ho_tick)(struct hostif *hi);
 };
 
 extern const struct hostif_ops hostif_packet_ops;
@@ -84,6 +90,7 @@ struct hostif {
 	pthread_t		 thread;
 	int			 stop_fd;	/* event: hostif_stop() */
 	enum hostif_tx		 tx_state;
+	uint64_t		 tick_ns;	/* the next ho_tick */
 
 	bool			 up;
 	bool			 gone;		/* for good */
@@ -195,19 +202,7 @@ int	hostif_bpf(int command, union bpf_attr *attr);
 int	hostif_drop(const char *ifname, uint32_t index);
 
 /*
- * hostif_packet.c: the geometry of the rings, which hostif_open() sets.  A slot
- * has space for 64 KB with its headers, from the start of a page.
- */
-#define	HOSTIF_SLOT_SIZE	69632
-#define	HOSTIF_BLOCK_SIZE	1048576
-#define	HOSTIF_BLOCK_SLOTS	(HOSTIF_BLOCK_SIZE / HOSTIF_SLOT_SIZE)
-#define	HOSTIF_RX_BLOCKS	34
-#define	HOSTIF_TX_BLOCKS	17
-/* Space before a received frame, for a VLAN tag. */
-#define	HOSTIF_RESERVE		16
-
-/*
- * hostif_xdp.c: likewise.  A chunk begins with 256 bytes that are the kernel's.
+ * hostif_xdp.c: the geometry of the rings, which hostif_open_xdp() sets.  A chunk begins with 256 bytes that are the kernel's.
  */
 #define	HOSTIF_XDP_QUEUES	(HOSTIF_FDS_MAX - HOSTIF_FD_XSK)
 #define	HOSTIF_XDP_SLOTS	2048U	/* of each ring; a power of two */

@@ -85,13 +85,11 @@ open_rings(int s)
 {
 	struct tpacket_req req;
 
+	if (hostif_ring_set(s, &hostif_ring_receive) == -1)
+		return ("receive ring");
 	memset(&req, 0, sizeof(req));
 	req.tp_block_size = HOSTIF_BLOCK_SIZE;
 	req.tp_frame_size = HOSTIF_SLOT_SIZE;
-	req.tp_block_nr = HOSTIF_RX_BLOCKS;
-	req.tp_frame_nr = HOSTIF_RX_BLOCKS * HOSTIF_BLOCK_SLOTS;
-	if (setsockopt(s, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req)) == -1)
-		return ("receive ring");
 	req.tp_block_nr = HOSTIF_TX_BLOCKS;
 	req.tp_frame_nr = HOSTIF_TX_BLOCKS * HOSTIF_BLOCK_SLOTS;
 	if (setsockopt(s, SOL_PACKET, PACKET_TX_RING, &req, sizeof(req)) == -1)

@@ -68,6 +68,8 @@
  */
 #define	TX_COPIED	2048
 #define	VNET_HDR_LEN	2		/* offset of that number */
+/* The longest pause between two new rings, ticks. */
+#define	PAUSES_MAX	7
 /* The addresses of an Ethernet header. */
 #define	ADDRS		12
 
@@ -80,6 +82,10 @@ struct packet {
 	uint32_t	 pk_tx_next;	/* slot to fill */
 	uint32_t	 pk_unsent;	/* slots before it that the kernel has
 					   not taken */
+	bool		 pk_received;	/* since the last tick */
+	uint32_t	 pk_pause;	/* ticks until the ring may be opened
+					   again, */
+	uint32_t	 pk_pauses;	/* and the number after that */
 	/* Segments of a received packet in a tunnel; one fits at least. */
 	uint8_t		 pk_cut[2 * HOSTIF_SLOT_SIZE];
 	/* Headers of received frames, each in a slot of the port. */
@@ -136,18 +142,6 @@ packet_stop(struct hostif *hi)
 
 	munmap(pk->pk_mem, RX_SIZE + TX_SIZE);
 	free(pk);
-}
-
-/* Count frames that the kernel has dropped since the last call. */
-static void
-packet_losses(struct hostif *hi)
-{
-	struct tpacket_stats stats;
-	socklen_t len = sizeof(stats);
-
-	if (getsockopt(hi->fds.hf_fd[PACKET_FD], SOL_PACKET, PACKET_STATISTICS,
-	    &stats, &len) == 0)
-		hostif_count(hi, HOSTIF_C_RX_FULL, stats.tp_drops);
 }
 
 /* Put the VLAN tag back, at the cost of the virtio-net header before it. */
@@ -294,7 +288,7 @@ packet_receive(struct hostif *hi)
 	struct packet *pk = hi->data;
 	struct tpacket2_hdr *h;
 	uint64_t bytes = 0;
-	uint32_t i = pk->pk_rx_next, len, status, losing = 0;
+	uint32_t i = pk->pk_rx_next, len, status;
 	unsigned int frames = 0, n;
 
 	for (n = 0; n < HOSTIF_BATCH; n++) {
@@ -302,7 +296,6 @@ packet_receive(struct hostif *hi)
 		status = atomic_load_acq_32(&h->tp_status);
 		if ((status & TP_STATUS_USER) == 0)
 			break;
-		losing |= status & TP_STATUS_LOSING;
 		len = packet_receive_frame(hi, h, status, pk->pk_header[n]);
 		bytes += len;
 		frames += len != 0;
@@ -320,8 +313,7 @@ packet_receive(struct hostif *hi)
 	hostif_count(hi, HOSTIF_C_RX_FRAME, frames);
 	hostif_count(hi, HOSTIF_C_RX_BYTE, bytes);
 	hostif_count(hi, HOSTIF_C_RX_BATCH, 1);
-	if (losing != 0)
-		packet_losses(hi);
+	pk->pk_received = true;
 	return (n);
 }
 
@@ -550,6 +542,54 @@ packet_event(struct hostif *hi __unused, const struct pollfd *pfd)
 		(void)recv(pfd->fd, &byte, sizeof(byte), MSG_DONTWAIT);
 }
 
+/* Open the receive ring again.  If that fails, the interface is of no use. */
+static void
+packet_reopen(struct hostif *hi)
+{
+	struct packet *pk = hi->data;
+
+	if (hi->counters[HOSTIF_C_RX_STOP] == 0)
+		hostif_log(hi, "the kernel's receive ring stopped at a packet "
+		    "that it cannot describe: opened again");
+	hostif_count(hi, HOSTIF_C_RX_STOP, 1);
+	if (hostif_ring_reopen(hi->fds.hf_fd[PACKET_FD], pk->pk_mem,
+	    RX_SIZE + TX_SIZE) == -1) {
+		hostif_log(hi, "the receive ring: %s: attach the interface "
+		    "again", strerror(errno));
+		hi->up = false;
+		hi->gone = true;
+	}
+	pk->pk_rx_next = 0;
+	pk->pk_pause = pk->pk_pauses;
+	pk->pk_pauses = MIN(2 * pk->pk_pauses + 1, PAUSES_MAX);
+}
+
+/*
+ * Count frames that the kernel has dropped.  All slots were the kernel's after
+ * the last batch, so if it dropped some since the last tick, and gave us none,
+ * its ring has stopped: hostif_ring.c.  While nothing arrives between two such
+ * ticks, the pauses between them grow.
+ */
+static void
+packet_tick(struct hostif *hi)
+{
+	struct packet *pk = hi->data;
+	struct tpacket_stats stats = { .tp_drops = 0 };
+	socklen_t len = sizeof(stats);
+
+	if (getsockopt(hi->fds.hf_fd[PACKET_FD], SOL_PACKET, PACKET_STATISTICS,
+	    &stats, &len) == 0)
+		hostif_count(hi, HOSTIF_C_RX_FULL, stats.tp_drops);
+	if (pk->pk_received) {
+		pk->pk_received = false;
+		pk->pk_pause = pk->pk_pauses = 0;
+	} else if (pk->pk_pause > 0)
+		pk->pk_pause--;
+	else if (stats.tp_drops > 0 && packet_rx_slot(pk,
+	    pk->pk_rx_next)->tp_status == TP_STATUS_KERNEL)
+		packet_reopen(hi);
+}
+
 const struct hostif_ops hostif_packet_ops = {
 	.ho_start = packet_start,
 	.ho_stop = packet_stop,
@@ -557,4 +597,5 @@ const struct hostif_ops hostif_packet_ops = {
 	.ho_send = packet_send,
 	.ho_poll = packet_poll,
 	.ho_event = packet_event,
+	.ho_tick = packet_tick,
 };

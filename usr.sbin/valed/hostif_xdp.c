@@ -75,7 +75,6 @@ struct xdp {
 	struct xdp_ring	 xd_completion;
 	uint32_t	 xd_free[HOSTIF_XDP_SLOTS]; /* chunks to transmit */
 	uint32_t	 xd_nfree;
-	bool		 xd_received;	/* since the losses were counted */
 	uint64_t	 xd_lost;	/* counted */
 };
 
@@ -310,7 +309,6 @@ xdp_receive(struct hostif *hi)
 	}
 	vale_txsync(hi->port);
 	xdp_refill(xq, n);
-	xd->xd_received = true;
 	hostif_count(hi, HOSTIF_C_RX_FRAME, frames);
 	hostif_count(hi, HOSTIF_C_RX_BYTE, bytes);
 	hostif_count(hi, HOSTIF_C_RX_BATCH, 1);
@@ -445,7 +443,7 @@ xdp_send(struct hostif *hi)
 
 /* Count frames that the kernel has dropped. */
 static void
-xdp_losses(struct hostif *hi)
+xdp_tick(struct hostif *hi)
 {
 	struct xdp *xd = hi->data;
 	struct xdp_statistics stats;
@@ -470,9 +468,6 @@ xdp_poll(struct hostif *hi, struct pollfd *pfd, unsigned int max)
 	struct xdp *xd = hi->data;
 	unsigned int i;
 
-	if (xd->xd_received)
-		xdp_losses(hi);
-	xd->xd_received = false;
 	for (i = 0; i < xd->xd_nqueues && i < max; i++) {
 		pfd[i].fd = xd->xd_queues[i].xq_fd;
 		pfd[i].events = POLLIN;
@@ -493,4 +488,5 @@ const struct hostif_ops hostif_xdp_ops = {
 	.ho_send = xdp_send,
 	.ho_poll = xdp_poll,
 	.ho_event = xdp_event,
+	.ho_tick = xdp_tick,
 };

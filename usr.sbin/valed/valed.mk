@@ -5,6 +5,7 @@
 # The sources of valed, each in one list.
 #
 #	VFU_SRCS	the vfio-user server and the adapters behind it
+#	RING_SRCS	the receive ring of packet(7): the sandbox, too
 #	HOSTIF_OPEN_SRCS opening an interface: valectl, too
 #	HOSTIF_SRCS	attached interfaces
 #	CTL_SRCS	the control socket's requests
@@ -14,7 +15,9 @@ VFU_SRCS=	adapter.c valed_log.c vfu_close.c vfu_device.c vfu_dma.c \
 		vfu_fault.c vfu_irq.c vfu_pci.c vfu_server.c vfu_version.c \
 		watch.c
 
-HOSTIF_OPEN_SRCS= hostif_drop.c hostif_open.c hostif_open_xdp.c
+RING_SRCS=	hostif_ring.c
+
+HOSTIF_OPEN_SRCS= hostif_drop.c hostif_open.c hostif_open_xdp.c ${RING_SRCS}
 
 HOSTIF_SRCS=	hostif.c hostif_link.c hostif_packet.c hostif_table.c	\
 		hostif_xdp.c ${HOSTIF_OPEN_SRCS}

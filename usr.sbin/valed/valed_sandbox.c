@@ -11,7 +11,7 @@
  * The filter allows the system calls that serving adapters and attached
  * interfaces takes, on open descriptors, memory, locks, threads, time and exit;
  * of an interface's rings, to read where they are and the number of frames that
- * the kernel has dropped.  Opening a file or looking at one by name fails with
+ * the kernel has dropped, and to have a new receive ring.  Opening a file or looking at one by name fails with
  * EPERM, because libc and the sanitizers try to, and handle the error.
  * newfstatat() always fails, also as the fstat() of some C libraries: a filter
  * cannot see whether a path is empty.  See vfu_fstat.h.  Any other system call
@@ -38,6 +38,7 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "hostif_ring.h"
 #include "valed.h"
 
 static const int allowed[] = {
@@ -155,6 +156,31 @@ rules_socket(scmp_filter_ctx ctx)
 }
 
 /*
+ * Allow a packet socket to have a new receive ring in place of the old one:
+ * hostif_ring.c.  What the structures say is up to this program, whoever could
+ * write to them could call mmap(2), too.  Returns 0 or a negative errno.
+ */
+static int
+rules_ring(scmp_filter_ctx ctx)
+{
+	static const struct tpacket_req *const rings[] = {
+		&hostif_ring_none, &hostif_ring_receive
+	};
+	size_t i;
+	int error;
+
+	error = 0;
+	for (i = 0; i < nitems(rings) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(setsockopt), 4,
+		    SCMP_A1(SCMP_CMP_EQ, SOL_PACKET, 0),
+		    SCMP_A2(SCMP_CMP_EQ, PACKET_RX_RING, 0),
+		    SCMP_A3(SCMP_CMP_EQ, (uintptr_t)rings[i], 0),
+		    SCMP_A4(SCMP_CMP_EQ, sizeof(*rings[i]), 0));
+	return (error);
+}
+
+/*
  * Allow a thread of this process to be created, and named.  A filter cannot see
  * the flags of clone3(2), so that call does not exist; libc then uses clone(2).
  * Returns 0 or a negative errno.
@@ -224,6 +250,8 @@ rules(scmp_filter_ctx ctx, bool control)
 		error = rules_thread(ctx);
 	if (error == 0)
 		error = rules_socket(ctx);
+	if (error == 0)
+		error = rules_ring(ctx);
 	if (error == 0 && control)
 		error = rules_control(ctx);
 	for (i = 0; i < nitems(allowed) && error == 0; i++)

@@ -41,6 +41,7 @@
 #include <atf-c.h>
 
 #include "adapter.h"
+#include "hostif_ring.h"
 #include "test.h"
 #include "valed.h"
 #include "vfu_fstat.h"
@@ -310,6 +311,13 @@ TEST(network, "A system call that creates, binds or connects a socket kills "
 		    0 } },
 		{ "setsockopt", SYS_setsockopt, { 0, SOL_SOCKET, SO_MARK, 0,
 		    0 } },
+		{ "a ring of one's own", SYS_setsockopt, { 0, SOL_PACKET,
+		    PACKET_RX_RING, P(page), sizeof(hostif_ring_none) } },
+		{ "a transmit ring", SYS_setsockopt, { 0, SOL_PACKET,
+		    PACKET_TX_RING, P(&hostif_ring_none),
+		    sizeof(hostif_ring_none) } },
+		{ "a shorter ring", SYS_setsockopt, { 0, SOL_PACKET,
+		    PACKET_RX_RING, P(&hostif_ring_none), 4 } },
 	};
 	size_t i;
 

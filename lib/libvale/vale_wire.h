@@ -74,7 +74,7 @@
 
 #define	VALE_WIRE_MAGIC		0x76616c31	/* "val1": the version */
 #define	VALE_WIRE_MAX		65536	/* bytes of a packet */
-#define	VALE_WIRE_FDS		16	/* descriptors of a request */
+#define	VALE_WIRE_FDS		18	/* descriptors of a request */
 /* Of a reply: NETMAP_REQ_REGISTER. */
 #define	VALE_WIRE_REPLY_FDS	(1 + 2 * VALE_RINGS_MAX)
 

@@ -180,6 +180,9 @@ ctl_serve_request(struct ctl_conn *cc)
 	size_t size;
 	ssize_t n;
 
+	_Static_assert(CMSG_SPACE(VALE_WIRE_FDS * sizeof(int)) ==
+	    CMSG_LEN(VALE_WIRE_FDS * sizeof(int)),
+	    "the kernel passes as many as there is space for");
 	n = recvmsg(cc->cc_fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n == -1)
 		return (errno == EINTR || errno == EAGAIN);

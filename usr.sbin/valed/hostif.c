@@ -294,7 +294,8 @@ hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
 	hi->fds = *fds;
 	hi->ops = kinds[fds->hf_kind].ops;
 	/* Until the kernel has told. */
-	hi->up = true;
+	hi->up = hi->link.hl_ether = true;
+	strlcpy(hi->link.hl_name, fds->hf_name, sizeof(hi->link.hl_name));
 	failed = hostif_begin(hi, port_name);
 	if (failed != NULL) {
 		snprintf(error, size, "%s: %s: %s", port_name, failed,

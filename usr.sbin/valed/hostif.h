@@ -27,6 +27,7 @@
  *	hostif_packet.c	the rings of packet(7)
  *	hostif_ring.c	opens one of them again
  *	hostif_open_xdp.c, hostif_xdp.c	those of AF_XDP
+ *	hostif_ethtool.c	what these depend on, and may change
  *	hostif_table.c	the attached interfaces of this process
  */
 
@@ -42,7 +43,7 @@
 
 /* Bytes of an interface's name with its NUL: Linux's IFNAMSIZ. */
 #define	HOSTIF_NAME_SIZE	16
-#define	HOSTIF_FDS_MAX		16
+#define	HOSTIF_FDS_MAX		17
 
 enum hostif_kind {
 	HOSTIF_AUTO,			/* HOSTIF_PACKET */
@@ -67,6 +68,7 @@ struct hostif_fds {
 	uint32_t	hf_kind;	/* enum hostif_kind, not HOSTIF_AUTO */
 	uint32_t	hf_index;	/* the interface's */
 	uint32_t	hf_flags;	/* HOSTIF_* */
+	uint32_t	hf_family;	/* of ethtool's messages, or 0 */
 	uint32_t	hf_nfds;
 	int		hf_fd[HOSTIF_FDS_MAX];
 };
@@ -84,6 +86,8 @@ struct hostif_fds {
 	    "frames dropped: too short, or outside their slot")		\
 	X(HOSTIF_C_RX_OFFLOAD, "rx_drop_offload",			\
 	    "frames dropped: offloads that cannot be completed")	\
+	X(HOSTIF_C_RX_UNTAGGED, "rx_drop_untagged",			\
+	    "frames dropped: the interface takes VLAN tags out")	\
 	X(HOSTIF_C_RX_CUT, "rx_cut", "packets in tunnels that were cut")	\
 	X(HOSTIF_C_RX_SEGMENT, "rx_segments", "segments of these packets")	\
 	X(HOSTIF_C_RX_STOP, "rx_stops",					\

@@ -25,10 +25,11 @@
 /* The descriptors in hf_fd. */
 #define	HOSTIF_FD_LINK		0	/* rtnetlink(7) */
 #define	HOSTIF_FD_KIND		1	/* the first one of the kind */
-/* Those of hostif_xdp.c: before them packet(7), for promiscuous mode, and the
+/* Those of hostif_xdp.c.  Between them: packet(7), for promiscuous mode, and the
    program's bpf_link. */
-#define	HOSTIF_FD_MEMORY	3
-#define	HOSTIF_FD_XSK		4	/* AF_XDP, one for each queue */
+#define	HOSTIF_FD_ETHTOOL	HOSTIF_FD_KIND
+#define	HOSTIF_FD_MEMORY	4
+#define	HOSTIF_FD_XSK		5	/* AF_XDP, one for each queue */
 
 /* Frames in a batch. */
 #define	HOSTIF_BATCH		256
@@ -82,6 +83,14 @@ enum hostif_tx {
 #define	HOSTIF_SAID_QUEUE	0x01
 #define	HOSTIF_SAID_REFUSED	0x02
 
+/* What hostif_link.c was last told and has no other member for. */
+struct hostif_link {
+	bool		 hl_ether;	/* it has Ethernet's frames */
+	uint32_t	 hl_master;	/* the one that it belongs to, or 0 */
+	const char	*hl_hint;	/* a line about its kind, or NULL */
+	char		 hl_name[HOSTIF_NAME_SIZE];
+};
+
 struct hostif {
 	struct hostif_fds	 fds;
 	const struct hostif_ops	*ops;
@@ -96,6 +105,7 @@ struct hostif {
 	bool			 gone;		/* for good */
 	uint32_t		 mtu;		/* bytes; 0: not yet known */
 	unsigned int		 said;		/* HOSTIF_SAID_* */
+	struct hostif_link	 link;
 
 	uint64_t		 counters[HOSTIF_NCOUNTERS]; /* atomic */
 	uint64_t		*live;		/* of hostif_live() */

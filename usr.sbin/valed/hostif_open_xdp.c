@@ -15,7 +15,11 @@
  *
  * AF_XDP gives frames as the driver has them in memory, without what it knows
  * of them.  So an interface that takes VLAN tags out of frames is refused: the
- * tags would be lost, and with them the VLANs' separation.
+ * tags would be lost, and with them the VLANs' separation.  One that starts to
+ * do so later: hostif_xdp.c.
+ *
+ * A bond is refused.  It has the program run by its interfaces, for their own
+ * queues, and the kernel gives none of these frames to a socket of the bond's.
  */
 
 #include <sys/param.h>
@@ -38,6 +42,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hostif_ethtool.h"
 #include "hostif_impl.h"
 
 /* Since Linux 6.17: how many frames a sendto(2) sends by copying. */
@@ -68,16 +73,36 @@ open_queues(int s, const char *ifname)
 	return (MAX(channels.rx_count + channels.combined_count, 1));
 }
 
+/* Whether VLAN tags would be lost. */
+static bool
+open_untags(int s, const struct hostif_fds *fds)
+{
+	struct ethtool_value flags = { .cmd = ETHTOOL_GFLAGS };
+	struct hostif_ethtool he = { .he_untags = false };
+	const int fd = fds->hf_fd[HOSTIF_FD_ETHTOOL];
+
+	if (open_ethtool(s, fds->hf_name, &flags) == 0 &&
+	    (flags.data & ETH_FLAG_RXVLAN) != 0)
+		return (true);
+	/* Those of 802.1ad, too. */
+	hostif_ethtool_ask(fd, fds->hf_family, fds->hf_index);
+	(void)hostif_ethtool_read(fd, fds->hf_index, &he);
+	return (he.he_untags);
+}
+
 /* Whether AF_XDP would give all frames as they are. */
 static int
 open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues, char *error,
     size_t size)
 {
-	struct ethtool_value flags = { .cmd = ETHTOOL_GFLAGS };
 	struct ifreq ifr;
 
 	memset(&ifr, 0, sizeof(ifr));
 	strlcpy(ifr.ifr_name, fds->hf_name, sizeof(ifr.ifr_name));
+	if (ioctl(s, SIOCGIFFLAGS, &ifr) == 0 &&
+	    (ifr.ifr_flags & IFF_MASTER) != 0)
+		return (hostif_fail(error, size, "%s: a bond receives nothing "
+		    "with kind=xdp: use kind=packet", fds->hf_name));
 	if (ioctl(s, SIOCGIFMTU, &ifr) == -1)
 		return (hostif_fail(error, size, "%s: %s", fds->hf_name,
 		    strerror(errno)));
@@ -89,11 +114,10 @@ open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues, char *error
 		return (hostif_fail(error, size, "%s: %u receive queues, and "
 		    "at most %u with kind=xdp: see ethtool -L", fds->hf_name,
 		    nqueues, HOSTIF_XDP_QUEUES));
-	if (open_ethtool(s, fds->hf_name, &flags) == 0 &&
-	    (flags.data & ETH_FLAG_RXVLAN) != 0)
+	if (open_untags(s, fds))
 		return (hostif_fail(error, size, "%s: VLAN tags would be lost "
-		    "with kind=xdp: ethtool -K %s rxvlan off", fds->hf_name,
-		    fds->hf_name));
+		    "with kind=xdp: ethtool -K %s rxvlan off "
+		    "rx-vlan-stag-hw-parse off", fds->hf_name, fds->hf_name));
 	return (0);
 }
 
@@ -311,7 +335,15 @@ hostif_open_xdp(struct hostif_fds *fds, int s, char *error, size_t size)
 {
 	const unsigned int nqueues = open_queues(s, fds->hf_name);
 	const char *failed;
+	uint16_t family;
+	int fd;
 
+	fd = hostif_ethtool_open(&family);
+	if (fd == -1)
+		return (hostif_fail(error, size, "%s: netlink: %s",
+		    fds->hf_name, strerror(errno)));
+	hostif_fds_add(fds, fd);
+	fds->hf_family = family;
 	if (open_fits(s, fds, nqueues, error, size) == -1)
 		return (-1);
 	failed = open_all(fds, nqueues);

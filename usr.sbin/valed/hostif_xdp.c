@@ -28,6 +28,10 @@
  * sendto(2) sends a part of the ring; where the driver reads the chunks itself,
  * it is woken if it says so.
  *
+ * Frames whose VLAN tags the interface takes out are dropped: it was not one
+ * that does, but somebody may have changed that.  The sandbox permits no socket
+ * for a queue that is added.  Its frames are lost, and a line says so.
+ *
  * The memory is the kernel's.  A process with the same descriptors could write
  * to it, so addresses and lengths are read once and checked, and no loop is as
  * long as an index says.  Only the interface's thread.
@@ -46,6 +50,7 @@
 #include <string.h>
 
 #include "frame_cursor.h"
+#include "hostif_ethtool.h"
 #include "hostif_impl.h"
 #include "vfu_fstat.h"
 
@@ -76,6 +81,7 @@ struct xdp {
 	uint32_t	 xd_free[HOSTIF_XDP_SLOTS]; /* chunks to transmit */
 	uint32_t	 xd_nfree;
 	uint64_t	 xd_lost;	/* counted */
+	struct hostif_ethtool xd_ethtool; /* as the kernel last told */
 };
 
 static const char *
@@ -249,6 +255,9 @@ xdp_start(struct hostif *hi)
 	for (i = 0; i < HOSTIF_XDP_SLOTS; i++)
 		xd->xd_free[i] = xd->xd_nqueues * HOSTIF_XDP_SLOTS + i;
 	xd->xd_nfree = HOSTIF_XDP_SLOTS;
+	xd->xd_ethtool.he_queues = xd->xd_nqueues;
+	hostif_ethtool_ask(fd[HOSTIF_FD_ETHTOOL], hi->fds.hf_family,
+	    hi->fds.hf_index);
 	return (NULL);
 }
 
@@ -260,6 +269,10 @@ xdp_receive_frame(struct hostif *hi, const struct xdp_desc *desc)
 	const uint64_t addr = *(const volatile uint64_t *)&desc->addr;
 	const uint32_t len = *(const volatile uint32_t *)&desc->len;
 
+	if (xd->xd_ethtool.he_untags) {
+		hostif_count(hi, HOSTIF_C_RX_UNTAGGED, 1);
+		return (0);
+	}
 	if (len < HOSTIF_ETHER || len > HOSTIF_XDP_CHUNK ||
 	    addr > xd->xd_size - len) {
 		hostif_count(hi, HOSTIF_C_RX_BAD, 1);
@@ -468,17 +481,49 @@ xdp_poll(struct hostif *hi, struct pollfd *pfd, unsigned int max)
 	struct xdp *xd = hi->data;
 	unsigned int i;
 
-	for (i = 0; i < xd->xd_nqueues && i < max; i++) {
+	for (i = 0; i < xd->xd_nqueues && i + 1 < max; i++) {
 		pfd[i].fd = xd->xd_queues[i].xq_fd;
 		pfd[i].events = POLLIN;
 	}
-	return (i);
+	pfd[i].fd = hi->fds.hf_fd[HOSTIF_FD_ETHTOOL];
+	pfd[i].events = POLLIN;
+	return (i + 1);
+}
+
+static void
+xdp_changed(struct hostif *hi, const struct hostif_ethtool *old)
+{
+	const struct xdp *xd = hi->data;
+	const struct hostif_ethtool *he = &xd->xd_ethtool;
+
+	if (he->he_untags != old->he_untags)
+		hostif_log(hi, he->he_untags ? "VLAN tags would be lost, so "
+		    "what is received is dropped: ethtool -K %s rxvlan off "
+		    "rx-vlan-stag-hw-parse off" :
+		    "%s leaves VLAN tags in frames", hi->fds.hf_name);
+	if (he->he_queues == old->he_queues)
+		return;
+	if (he->he_queues > xd->xd_nqueues)
+		hostif_log(hi, "%u receive queues, and what is received on "
+		    "more than %u is lost: attach the interface again, or see "
+		    "ethtool -L", he->he_queues, xd->xd_nqueues);
+	else if (old->he_queues > xd->xd_nqueues)
+		hostif_log(hi, "all receive queues are used");
 }
 
 /* Frames are looked for in any case. */
 static void
-xdp_event(struct hostif *hi __unused, const struct pollfd *pfd __unused)
+xdp_event(struct hostif *hi, const struct pollfd *pfd)
 {
+	struct xdp *xd = hi->data;
+	const struct hostif_ethtool old = xd->xd_ethtool;
+
+	if (pfd->fd != hi->fds.hf_fd[HOSTIF_FD_ETHTOOL])
+		return;
+	if (!hostif_ethtool_read(pfd->fd, hi->fds.hf_index, &xd->xd_ethtool))
+		hostif_ethtool_ask(pfd->fd, hi->fds.hf_family,
+		    hi->fds.hf_index);
+	xdp_changed(hi, &old);
 }
 
 const struct hostif_ops hostif_xdp_ops = {

@@ -17,7 +17,8 @@ VFU_SRCS=	adapter.c valed_log.c vfu_close.c vfu_device.c vfu_dma.c \
 
 RING_SRCS=	hostif_ring.c
 
-HOSTIF_OPEN_SRCS= hostif_drop.c hostif_open.c hostif_open_xdp.c ${RING_SRCS}
+HOSTIF_OPEN_SRCS= hostif_drop.c hostif_ethtool.c hostif_open.c	\
+		hostif_open_xdp.c ${RING_SRCS}
 
 HOSTIF_SRCS=	hostif.c hostif_link.c hostif_packet.c hostif_table.c	\
 		hostif_xdp.c ${HOSTIF_OPEN_SRCS}

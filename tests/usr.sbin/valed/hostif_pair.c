@@ -93,20 +93,58 @@ run(const char *fmt, ...)
 	ATF_REQUIRE_MSG(system(command) == 0, "%s", command);
 }
 
-void
-set_rxvlan(bool on)
+#define	FEATURES	256		/* more than any kernel has */
+
+static void
+ethtool(void *value)
 {
-	struct ethtool_value flags = {
-		.cmd = ETHTOOL_SFLAGS, .data = on ? ETH_FLAG_RXVLAN : 0
-	};
 	struct ifreq ifr = { .ifr_name = "h0" };
 	int s;
 
-	ifr.ifr_data = (char *)&flags;
+	ifr.ifr_data = value;
 	s = socket(AF_INET, SOCK_DGRAM, 0);
 	ATF_REQUIRE(s != -1);
 	ATF_REQUIRE_EQ(0, ioctl(s, SIOCETHTOOL, &ifr));
 	close(s);
+}
+
+void
+set_feature(const char *name, bool on)
+{
+	struct ethtool_gstrings *names;
+	struct ethtool_sfeatures *set;
+	uint32_t i, n;
+
+	names = calloc(1, sizeof(*names) + FEATURES * ETH_GSTRING_LEN);
+	set = calloc(1, sizeof(*set) + FEATURES * sizeof(set->features[0]));
+	ATF_REQUIRE(names != NULL && set != NULL);
+	names->cmd = ETHTOOL_GSTRINGS;
+	names->string_set = ETH_SS_FEATURES;
+	ethtool(names);
+	n = names->len;
+	ATF_REQUIRE(n <= FEATURES);
+	for (i = 0; i < n; i++)
+		if (strcmp((char *)names->data + i * ETH_GSTRING_LEN,
+		    name) == 0)
+			break;
+	ATF_REQUIRE_MSG(i < n, "no feature %s", name);
+	set->cmd = ETHTOOL_SFEATURES;
+	set->size = howmany(n, 32);
+	set->features[i / 32].valid = 1U << i % 32;
+	set->features[i / 32].requested = on ? 1U << i % 32 : 0;
+	ethtool(set);
+	free(names);
+	free(set);
+}
+
+void
+set_queues(uint32_t n)
+{
+	struct ethtool_channels channels = {
+		.cmd = ETHTOOL_SCHANNELS, .rx_count = n, .tx_count = n
+	};
+
+	ethtool(&channels);
 }
 
 void
@@ -131,8 +169,10 @@ make_pair(void)
 	run("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6");
 	run("ip link set h0 up && ip link set w0 up");
 	run("until ip link show h0 | grep -q 'state UP'; do sleep 0.01; done");
-	if (kind == HOSTIF_XDP)
-		set_rxvlan(false);
+	if (kind == HOSTIF_XDP) {
+		set_feature("rx-vlan-hw-parse", false);
+		set_feature("rx-vlan-stag-hw-parse", false);
+	}
 }
 
 void

@@ -55,8 +55,9 @@ extern uint8_t		 buf[BUFSIZE];	/* the last frame received */
 
 /* Run a command of sh(1). */
 void	run(const char *fmt, ...) __attribute__((__format__(__printf__, 1, 2)));
-/* Set or clear that h0 takes VLAN tags out of frames. */
-void	set_rxvlan(bool on);
+/* Set or clear a feature of h0, as ethtool(8) with -K; its queues, with -L. */
+void	set_feature(const char *name, bool on);
+void	set_queues(uint32_t n);
 /* From now on the kind is AF_XDP. */
 void	use_xdp(void);
 

@@ -231,6 +231,8 @@ EACH_KIND(down, "An interface that goes down drops frames until it is up")
 	thread_sleeps();
 	run("ip link set h0 up");
 	wait_until(counter(HOSTIF_C_LINK) == 2, "no change");
+	/* The other end sends again some time after. */
+	run("until ip link show w0 | grep -q 'state UP'; do sleep 0.01; done");
 	make_frame(frame, sizeof(frame), 2);
 	port_put(NULL, frame, sizeof(frame));
 	vale_txsync(port);
@@ -543,10 +545,10 @@ ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
 	refused("h0: cannot attach an XDP program: Numerical result out of "
 	    "range");
 	run("ip link set h0 mtu 1500 && ip link set w0 mtu 1500");
-	set_rxvlan(true);
+	set_feature("rx-vlan-stag-hw-parse", true);
 	refused("h0: VLAN tags would be lost with kind=xdp: ethtool -K h0 "
-	    "rxvlan off");
-	set_rxvlan(false);
+	    "rxvlan off rx-vlan-stag-hw-parse off");
+	set_feature("rx-vlan-stag-hw-parse", false);
 	run("ip link add q0 numrxqueues 13 numtxqueues 13 type veth peer name "
 	    "q1 numrxqueues 13 numtxqueues 13");
 	ATF_REQUIRE_EQ(-1, hostif_open("q0", &options, &fds, error,
@@ -564,21 +566,21 @@ ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
 	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
 	    sizeof(error)));
 	wrong = fds;
-	wrong.hf_fd[3] = memfd_create("small", 0);
-	ATF_REQUIRE_EQ(0, ftruncate(wrong.hf_fd[3], 4096));
+	wrong.hf_fd[4] = memfd_create("small", 0);
+	ATF_REQUIRE_EQ(0, ftruncate(wrong.hf_fd[4], 4096));
 	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
 	    NULL);
 	ATF_REQUIRE_STREQ("vale0:h0: memory: Invalid argument", error);
-	close(wrong.hf_fd[3]);
-	for (i = 0; i < 4; i++) {
+	close(wrong.hf_fd[4]);
+	for (i = 0; i < 5; i++) {
 		wrong = fds;
-		wrong.hf_fd[4] = fds.hf_fd[i];
+		wrong.hf_fd[5] = fds.hf_fd[i];
 		ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error,
 		    sizeof(error)) == NULL);
 		ATF_REQUIRE(strstr(error, "vale0:h0: rings: ") != NULL);
 	}
 	wrong = fds;
-	wrong.hf_nfds = 4;
+	wrong.hf_nfds = 5;
 	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
 	    NULL);
 	ATF_REQUIRE_STREQ("vale0:h0: not an open interface", error);

@@ -1,0 +1,254 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Attached interfaces: what an administrator changes of them later, and what
+ * their kind cannot do.
+ */
+
+#include <sys/param.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "frame_vnet.h"
+#include "hostif_pair.h"
+#include "test.h"
+#include "wait_until.h"
+
+/* From now on the log is a file of the test case. */
+static void
+log_file(void)
+{
+	int fd;
+
+	fd = open("log", O_RDWR | O_CREAT | O_APPEND, 0600);
+	ATF_REQUIRE(fd != -1);
+	ATF_REQUIRE(dup2(fd, STDERR_FILENO) != -1);
+	close(fd);
+}
+
+/* Lines of the log that have this in them. */
+static unsigned int
+logged(const char *s)
+{
+	char line[512];
+	unsigned int n = 0;
+	FILE *f;
+
+	f = fopen("log", "r");
+	ATF_REQUIRE(f != NULL);
+	while (fgets(line, sizeof(line), f) != NULL)
+		n += strstr(line, s) != NULL;
+	fclose(f);
+	return (n);
+}
+
+#define	wait_logged(s)	wait_until(logged(s) == 1, "%u", logged(s))
+
+/* A frame from the wire reaches the port. */
+static void
+passes(uint32_t number)
+{
+	uint8_t frame[60], hdr[FRAME_VNET_LONG];
+
+	make_frame(frame, sizeof(frame), number);
+	wire_send(NULL, frame, sizeof(frame));
+	ATF_REQUIRE_EQ(60, port_receive(hdr));
+	ATF_REQUIRE_EQ(number, frame_number(buf));
+}
+
+/* Skip the test if there is no interface of this kind. */
+static void
+needs(const char *command)
+{
+	char all[256];
+
+	snprintf(all, sizeof(all), "%s 2> /dev/null", command);
+	if (system(all) != 0)
+		atf_tc_skip("the kernel does not: %s", command);
+}
+
+ROOT_TEST(xdp_untagged, "What is received while the interface takes VLAN tags "
+    "out of frames is dropped")
+{
+	static const char *const features[] = {
+		"rx-vlan-hw-parse", "rx-vlan-stag-hw-parse"
+	};
+	uint8_t frame[60], hdr[FRAME_VNET_LONG];
+	uint32_t i;
+
+	use_xdp();
+	log_file();
+	setup();
+	make_frame(frame, sizeof(frame), 9);
+	for (i = 0; i < nitems(features); i++) {
+		passes(i);
+		set_feature(features[i], true);
+		wait_until(logged("is dropped: ethtool -K h0 rxvlan off "
+		    "rx-vlan-stag-hw-parse off") == i + 1, "no line");
+		wire_send(NULL, frame, sizeof(frame));
+		wait_until(counter(HOSTIF_C_RX_UNTAGGED) == i + 1,
+		    "%ju dropped", (uintmax_t)counter(HOSTIF_C_RX_UNTAGGED));
+		/* Other changes do not matter. */
+		set_feature("tx-gre-segmentation", i == 0);
+		port_put(NULL, frame, sizeof(frame));
+		ATF_REQUIRE_EQ(0, vale_txsync(port));
+		ATF_REQUIRE_EQ(60, wire_receive(hdr));
+		set_feature(features[i], false);
+		wait_until(logged("h0 leaves VLAN tags in frames") == i + 1,
+		    "no line");
+		nothing_in_port();
+	}
+	passes(5);
+	ATF_REQUIRE_EQ(2, counter(HOSTIF_C_RX_UNTAGGED));
+	thread_sleeps();
+	hostif_stop(hi);
+}
+
+ROOT_TEST(xdp_added, "A line says when there are queues whose frames are lost, "
+    "and when there are none")
+{
+	use_xdp();
+	pair = "ip link add h0 numrxqueues 4 numtxqueues 4 type veth "
+	    "peer name w0 numrxqueues 2 numtxqueues 2";
+	log_file();
+	make_pair();
+	set_queues(2);
+	attach();
+	open_wire();
+	port = vale_open("vale0:t", NULL);
+	ATF_REQUIRE(port != NULL);
+	passes(1);
+	set_queues(4);
+	wait_logged("4 receive queues, and what is received on more than 2 is "
+	    "lost");
+	set_queues(2);
+	wait_logged("all receive queues are used");
+	passes(2);
+	hostif_stop(hi);
+	/* It gets all of them when it is attached again. */
+	set_queues(4);
+	attach();
+	ATF_REQUIRE_EQ(1, logged("receive queues, and"));
+	hostif_stop(hi);
+}
+
+ROOT_TEST(xdp_bond, "A bond, whose frames AF_XDP does not get, is refused")
+{
+	const struct hostif_options options = { HOSTIF_XDP };
+	struct hostif_fds fds;
+	char error[256];
+
+	use_xdp();
+	make_pair();
+	needs("ip link add bond0 type bond");
+	ATF_REQUIRE_EQ(-1, hostif_open("bond0", &options, &fds, error,
+	    sizeof(error)));
+	ATF_REQUIRE_STREQ("bond0: a bond receives nothing with kind=xdp: use "
+	    "kind=packet", error);
+	ATF_REQUIRE_EQ(0, fds.hf_nfds);
+}
+
+ROOT_TEST(master, "A line says that an interface belongs to another one, now "
+    "or later, and that it has another name; frames pass")
+{
+	const char *line = "belongs to another one, with the index 77, ";
+
+	log_file();
+	setup();
+	passes(1);
+	needs("ip link add br0 index 77 type bridge");
+	run("ip link set h0 master br0");
+	wait_logged(line);
+	passes(2);
+	hostif_stop(hi);
+	attach();
+	wait_until(logged(line) == 2, "no line");
+	run("ip link set h0 nomaster && ip link set h0 name h1");
+	wait_logged("vale0:h0: the interface is called h1 now");
+	passes(3);
+	ATF_REQUIRE_EQ(2, logged(line));
+	hostif_stop(hi);
+}
+
+ROOT_TEST(moved, "An interface that is moved to another network namespace is "
+    "gone")
+{
+	uint8_t frame[60];
+
+	log_file();
+	setup();
+	passes(1);
+	run("unshare -n sleep 1000 & echo $! > pid; until [ \"$(readlink "
+	    "/proc/$(cat pid)/ns/net)\" != \"$(readlink /proc/$$/ns/net)\" ]; "
+	    "do sleep 0.01; done; ip link set h0 netns $(cat pid)");
+	wait_logged("the interface is gone");
+	make_frame(frame, sizeof(frame), 1);
+	port_put(NULL, frame, sizeof(frame));
+	ATF_REQUIRE_EQ(0, vale_txsync(port));
+	wait_until(counter(HOSTIF_C_TX_DOWN) == 1, "not dropped");
+	thread_sleeps();
+	hostif_stop(hi);
+	run("kill $(cat pid)");
+}
+
+/* The line that says that a macvlan interface of a mode gets nothing. */
+#define	MACVLAN	"gets frames for its own address only"
+
+ROOT_TEST(macvlan, "A line says which macvlan interfaces get no frames for "
+    "guests; in mode passthru they do")
+{
+	static const char *const modes[] = { "bridge", "vepa", "private" };
+	uint8_t frame[60], hdr[FRAME_VNET_LONG];
+	uint32_t i;
+
+	log_file();
+	make_pair();
+	needs("ip link add m0 link h0 type macvlan mode private && "
+	    "ip link del m0");
+	run("ip link set h0 name l0");
+	open_wire();
+	port = vale_open("vale0:t", NULL);
+	ATF_REQUIRE(port != NULL);
+	for (i = 0; i < nitems(modes); i++) {
+		run("ip link add h0 link l0 type macvlan mode %s && "
+		    "ip link set h0 up", modes[i]);
+		attach();
+		wait_until(logged(MACVLAN) == i + 1, "%s: no line", modes[i]);
+		hostif_stop(hi);
+		run("ip link del h0");
+	}
+	run("ip link add h0 link l0 type macvlan mode passthru && "
+	    "ip link set h0 up");
+	attach();
+	make_frame(frame, sizeof(frame), 7);
+	memcpy(frame, "\x02\x00\x00\x00\x00\x77", 6);
+	wait_until((wire_send(NULL, frame, sizeof(frame)),
+	    vale_rxsync(port), !nm_ring_empty(port->rxring)), "no frame");
+	ATF_REQUIRE_EQ(60, port_receive(hdr));
+	ATF_REQUIRE_EQ(7, frame_number(buf));
+	ATF_REQUIRE_EQ(i, logged("macvlan"));
+	hostif_stop(hi);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, xdp_untagged);
+	ATF_TP_ADD_TC(tp, xdp_added);
+	ATF_TP_ADD_TC(tp, xdp_bond);
+	ATF_TP_ADD_TC(tp, master);
+	ATF_TP_ADD_TC(tp, moved);
+	ATF_TP_ADD_TC(tp, macvlan);
+	return (atf_no_error());
+}

@@ -83,6 +83,8 @@ struct packet {
 	uint32_t	 pk_unsent;	/* slots before it that the kernel has
 					   not taken */
 	bool		 pk_received;	/* since the last tick */
+	bool		 pk_long;	/* a line was written about packets
+					   that are too long */
 	uint32_t	 pk_pause;	/* ticks until the ring may be opened
 					   again, */
 	uint32_t	 pk_pauses;	/* and the number after that */
@@ -571,7 +573,7 @@ packet_reopen(struct hostif *hi)
  * ticks, the pauses between them grow.
  */
 static void
-packet_tick(struct hostif *hi)
+packet_watch(struct hostif *hi)
 {
 	struct packet *pk = hi->data;
 	struct tpacket_stats stats = { .tp_drops = 0 };
@@ -588,6 +590,20 @@ packet_tick(struct hostif *hi)
 	else if (stats.tp_drops > 0 && packet_rx_slot(pk,
 	    pk->pk_rx_next)->tp_status == TP_STATUS_KERNEL)
 		packet_reopen(hi);
+}
+
+static void
+packet_tick(struct hostif *hi)
+{
+	struct packet *pk = hi->data;
+
+	packet_watch(hi);
+	if (pk->pk_long || hi->counters[HOSTIF_C_RX_LONG] == 0)
+		return;
+	pk->pk_long = true;
+	hostif_log(hi, "packets of more than 64 KB are dropped: set "
+	    "gso_max_size of what sends them and gro_max_size of %s to 65536, "
+	    "by ip link set", hi->fds.hf_name);
 }
 
 const struct hostif_ops hostif_packet_ops = {

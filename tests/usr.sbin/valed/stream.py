@@ -18,7 +18,8 @@ CHUNK = bytes(i * 7 % 251 for i in range(251 * 400))
 
 
 def receive(address, size):
-    with socket.create_server((address, PORT)) as server:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, PORT), family=family) as server:
         server.settimeout(180)
         connection = server.accept()[0]
     connection.settimeout(180)

@@ -223,6 +223,122 @@ vxlan_cleanup()
 	end
 }
 
+atf_test_case big cleanup
+big_head()
+{
+	needs
+	atf_set descr "Packets of more than 64 KB (BIG TCP) are dropped and \
+counted, TCP gets through, and a line says how to do without"
+}
+big_body()
+{
+	local dropped
+
+	host A && host S && host B
+	wire $S pa $A ea
+	wire $S pb $B eb
+	in_host $A ip link set ea gso_max_size 185000 ||
+	    atf_skip "no packets of more than 64 KB"
+	in_host $A ip -6 addr add fd00::1/64 dev ea nodad
+	in_host $B ip -6 addr add fd00::2/64 dev eb nodad
+	valed_in $S -a vale0:pa -a vale0:pb
+	tcp $B fd00::2 $A 3000000
+	wait_until "counters" counted $VALED_PID $S
+	[ $(value $S pa rx_drop_long) -gt 0 ] ||
+	    atf_skip "TCP sends no packets of more than 64 KB"
+	wait_until "a line" grep -q "more than 64 KB are dropped" valed.err.$S ||
+	    atf_fail "no line"
+	# What it says.
+	in_host $A ip link set ea gso_max_size 65536
+	: > valed.out.$S
+	wait_until "counters" counted $VALED_PID $S
+	dropped=$(value $S pa rx_drop_long)
+	tcp $B fd00::2 $A 3000000
+	: > valed.out.$S
+	wait_until "counters" counted $VALED_PID $S
+	atf_check_equal $dropped $(value $S pa rx_drop_long)
+	atf_check_equal 1 $(grep -c "64 KB" valed.err.$S)
+}
+big_cleanup()
+{
+	end
+}
+
+# passed COUNT: what B's end of the pair has received, at least.
+passed()
+{
+	in_host $B cat /proc/net/dev | tr : ' ' |
+	    awk -v n=$1 '$1 == "eb" { exit !($3 >= n) }'
+}
+
+atf_test_case stop cleanup
+stop_head()
+{
+	needs
+	atf_set descr "In the sandbox, too, a receive ring that the kernel has \
+stopped is opened again"
+}
+stop_body()
+{
+	host S && host B
+	wire $S pb $B eb
+	in_host $S ip tuntap add tap0 mode tap ||
+	    atf_skip "no TAP interfaces"
+	in_host $S ip link set tap0 up
+	# Each line on its input is a command: stop the ring; send some frames.
+	mkfifo commands
+	nsenter -t $S -n python3 -c 'import fcntl, os, struct, sys
+f = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(f, 0x400454ca, struct.pack("16sH22x", b"tap0", 0x5002))
+ether = b"\xff" * 6 + bytes([2, 0, 0, 0, 0, 1])
+ip = bytes([0x45, 0, 4000 >> 8, 4000 & 255]) + bytes(4) + bytes(
+    [64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2])
+udp = bytes([0, 9, 0, 9, 3980 >> 8, 3980 & 255, 0, 0]) + bytes(3972)
+for line in sys.stdin:
+    if line == "stop\n":
+        # Fragments of UDP, which no virtio-net header tells any more.
+        os.write(f, struct.pack("<BBHHHH", 1, 3, 42, 1480, 34, 6) +
+                 ether + b"\x08\x00" + ip + udp)
+    else:
+        for i in range(10):
+            os.write(f, bytes(10) + ether + b"\x88\xb5" + bytes(46))
+' < commands 2> tap.err &
+	echo $! >> pids
+	exec 9> commands
+	wait_until "carrier" carrier || atf_fail "no carrier: $(cat tap.err)"
+	valed_in $S -a vale0:tap0 -a vale0:pb
+	wait_until "frames" frames_pass || atf_fail "no frames"
+	echo stop >&9
+	wait_until "frames after that" frames_pass || atf_fail "no frames"
+	wait_until "counters" counted $VALED_PID $S
+	[ $(value $S tap0 rx_stops) -gt 0 ] ||
+	    atf_skip "this kernel's ring does not stop"
+	atf_check_equal 1 $(grep -c "receive ring stopped" valed.err.$S)
+	kill $VALED_PID
+	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
+}
+stop_cleanup()
+{
+	end
+}
+
+carrier()
+{
+	in_host $S ip link show tap0 | grep -q LOWER_UP
+}
+
+# Ten frames from the TAP reach B's host.
+frames_pass()
+{
+	local n
+
+	n=$(in_host $B cat /proc/net/dev | tr : ' ' |
+	    awk '$1 == "eb" { print $3 }')
+	echo send >&9
+	sleep 0.1
+	passed $((n + 10))
+}
+
 atf_test_case live cleanup
 live_head()
 {
@@ -277,6 +393,8 @@ atf_init_test_cases()
 	atf_add_test_case killed
 	atf_add_test_case xdp_killed
 	atf_add_test_case vxlan
+	atf_add_test_case big
+	atf_add_test_case stop
 	atf_add_test_case live
 	atf_add_test_case errors
 }

@@ -116,21 +116,18 @@ attr_is(const struct nlattr *nla, const char *name)
 	    memcmp(ATTR_DATA(nla), name, len) == 0);
 }
 
-/* Whether the active features are those that lose VLAN tags. */
+/* Whether this is one of the active features. */
 static bool
-ethtool_untags(const struct nlattr *active)
+ethtool_active(const struct nlattr *active, const char *feature)
 {
 	const struct nlattr *bits = attr_find(active, ETHTOOL_A_BITSET_BITS);
-	const struct nlattr *bit, *name;
+	const struct nlattr *bit;
 
 	if (bits == NULL)
 		return (false);
-	ATTR_NESTED(bit, bits) {
-		name = attr_find(bit, ETHTOOL_A_BITSET_BIT_NAME);
-		if (attr_is(name, "rx-vlan-hw-parse") ||
-		    attr_is(name, "rx-vlan-stag-hw-parse"))
+	ATTR_NESTED(bit, bits)
+		if (attr_is(attr_find(bit, ETHTOOL_A_BITSET_BIT_NAME), feature))
 			return (true);
-	}
 	return (false);
 }
 
@@ -155,9 +152,13 @@ ethtool_features(const uint8_t *p, const uint8_t *end,
 {
 	const struct nlattr *nla;
 
-	ATTR_FOREACH(nla, p, end)
-		if (ATTR_TYPE(nla) == ETHTOOL_A_FEATURES_ACTIVE)
-			he->he_untags = ethtool_untags(nla);
+	ATTR_FOREACH(nla, p, end) {
+		if (ATTR_TYPE(nla) != ETHTOOL_A_FEATURES_ACTIVE)
+			continue;
+		he->he_untags = ethtool_active(nla, "rx-vlan-hw-parse");
+		he->he_untags_ad = ethtool_active(nla,
+		    "rx-vlan-stag-hw-parse");
+	}
 }
 
 static void

@@ -20,6 +20,7 @@
 struct hostif_ethtool {
 	uint32_t	he_queues;	/* receive queues; 0: not known */
 	bool		he_untags;	/* takes VLAN tags out of frames */
+	bool		he_untags_ad;	/* those of 802.1ad */
 };
 
 /*

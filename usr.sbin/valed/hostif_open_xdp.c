@@ -73,28 +73,12 @@ open_queues(int s, const char *ifname)
 	return (MAX(channels.rx_count + channels.combined_count, 1));
 }
 
-/* Whether VLAN tags would be lost. */
-static bool
-open_untags(int s, const struct hostif_fds *fds)
-{
-	struct ethtool_value flags = { .cmd = ETHTOOL_GFLAGS };
-	struct hostif_ethtool he = { .he_untags = false };
-	const int fd = fds->hf_fd[HOSTIF_FD_ETHTOOL];
-
-	if (open_ethtool(s, fds->hf_name, &flags) == 0 &&
-	    (flags.data & ETH_FLAG_RXVLAN) != 0)
-		return (true);
-	/* Those of 802.1ad, too. */
-	hostif_ethtool_ask(fd, fds->hf_family, fds->hf_index);
-	(void)hostif_ethtool_read(fd, fds->hf_index, &he);
-	return (he.he_untags);
-}
-
 /* Whether AF_XDP would give all frames as they are. */
 static int
 open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues, char *error,
     size_t size)
 {
+	struct ethtool_value flags = { .cmd = ETHTOOL_GFLAGS };
 	struct ifreq ifr;
 
 	memset(&ifr, 0, sizeof(ifr));
@@ -114,10 +98,11 @@ open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues, char *error
 		return (hostif_fail(error, size, "%s: %u receive queues, and "
 		    "at most %u with kind=xdp: see ethtool -L", fds->hf_name,
 		    nqueues, HOSTIF_XDP_QUEUES));
-	if (open_untags(s, fds))
+	if (open_ethtool(s, fds->hf_name, &flags) == 0 &&
+	    (flags.data & ETH_FLAG_RXVLAN) != 0)
 		return (hostif_fail(error, size, "%s: VLAN tags would be lost "
-		    "with kind=xdp: ethtool -K %s rxvlan off "
-		    "rx-vlan-stag-hw-parse off", fds->hf_name, fds->hf_name));
+		    "with kind=xdp: ethtool -K %s rxvlan off", fds->hf_name,
+		    fds->hf_name));
 	return (0);
 }
 

@@ -29,7 +29,8 @@
  * it is woken if it says so.
  *
  * Frames whose VLAN tags the interface takes out are dropped: it was not one
- * that does, but somebody may have changed that.  The sandbox permits no socket
+ * that does, but somebody may have changed that.  Tags of 802.1ad, which veth(4)
+ * takes out unless told otherwise and few use, only cause a line.  The sandbox permits no socket
  * for a queue that is added.  Its frames are lost, and a line says so.
  *
  * The memory is the kernel's.  A process with the same descriptors could write
@@ -498,9 +499,11 @@ xdp_changed(struct hostif *hi, const struct hostif_ethtool *old)
 
 	if (he->he_untags != old->he_untags)
 		hostif_log(hi, he->he_untags ? "VLAN tags would be lost, so "
-		    "what is received is dropped: ethtool -K %s rxvlan off "
-		    "rx-vlan-stag-hw-parse off" :
+		    "what is received is dropped: ethtool -K %s rxvlan off" :
 		    "%s leaves VLAN tags in frames", hi->fds.hf_name);
+	if (he->he_untags_ad && !old->he_untags_ad)
+		hostif_log(hi, "VLAN tags of 802.1ad are lost: ethtool -K %s "
+		    "rx-vlan-stag-hw-parse off", hi->fds.hf_name);
 	if (he->he_queues == old->he_queues)
 		return;
 	if (he->he_queues > xd->xd_nqueues)

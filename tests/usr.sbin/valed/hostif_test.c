@@ -545,10 +545,10 @@ ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
 	refused("h0: cannot attach an XDP program: Numerical result out of "
 	    "range");
 	run("ip link set h0 mtu 1500 && ip link set w0 mtu 1500");
-	set_feature("rx-vlan-stag-hw-parse", true);
+	set_feature("rx-vlan-hw-parse", true);
 	refused("h0: VLAN tags would be lost with kind=xdp: ethtool -K h0 "
-	    "rxvlan off rx-vlan-stag-hw-parse off");
-	set_feature("rx-vlan-stag-hw-parse", false);
+	    "rxvlan off");
+	set_feature("rx-vlan-hw-parse", false);
 	run("ip link add q0 numrxqueues 13 numtxqueues 13 type veth peer name "
 	    "q1 numrxqueues 13 numtxqueues 13");
 	ATF_REQUIRE_EQ(-1, hostif_open("q0", &options, &fds, error,

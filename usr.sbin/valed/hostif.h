@@ -79,7 +79,7 @@ struct hostif_fds {
 	X(HOSTIF_C_RX_BYTE, "rx_bytes", "bytes of these frames")	\
 	X(HOSTIF_C_RX_BATCH, "rx_batches", "batches of these frames")	\
 	X(HOSTIF_C_RX_FULL, "rx_drop_full",				\
-	    "frames dropped by the kernel: ring full")			\
+	    "frames dropped by the kernel: ring full, or no header for them") \
 	X(HOSTIF_C_RX_LONG, "rx_drop_long",				\
 	    "frames dropped: longer than a slot of the ring")		\
 	X(HOSTIF_C_RX_BAD, "rx_drop_bad",				\

@@ -569,8 +569,9 @@ packet_reopen(struct hostif *hi)
 /*
  * Count frames that the kernel has dropped.  All slots were the kernel's after
  * the last batch, so if it dropped some since the last tick, and gave us none,
- * its ring has stopped: hostif_ring.c.  While nothing arrives between two such
- * ticks, the pauses between them grow.
+ * its ring has stopped: hostif_ring.c.  Or nothing came but packets that it
+ * cannot describe, which looks the same; then a new ring does no harm.  While
+ * nothing arrives between two such ticks, the pauses between them grow.
  */
 static void
 packet_watch(struct hostif *hi)

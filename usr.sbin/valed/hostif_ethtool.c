@@ -204,7 +204,7 @@ ethtool_message(const struct nlmsghdr *nlh, uint32_t index,
 	return (true);
 }
 
-/* Receive a message of the kernel's.  Its bytes; 0 if it is another's; or -1. */
+/* Receive a message of the kernel's.  Its bytes; 0: another's; or -1. */
 static ssize_t
 ethtool_receive(int s, void *buf, size_t size)
 {

@@ -7,8 +7,8 @@
 /*
  * What ethtool(8) shows and changes of an interface, as far as AF_XDP depends
  * on it, by ethtool's netlink messages (Linux 5.6): how many receive queues it
- * has, and whether it takes VLAN tags out of frames.  The kernel sends a message
- * for each change of any interface.
+ * has, and whether it takes VLAN tags out of frames.  The kernel sends a
+ * message for each change of any interface.
  */
 
 #ifndef _HOSTIF_ETHTOOL_H_

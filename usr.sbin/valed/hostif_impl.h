@@ -25,8 +25,8 @@
 /* The descriptors in hf_fd. */
 #define	HOSTIF_FD_LINK		0	/* rtnetlink(7) */
 #define	HOSTIF_FD_KIND		1	/* the first one of the kind */
-/* Those of hostif_xdp.c.  Between them: packet(7), for promiscuous mode, and the
-   program's bpf_link. */
+/* Those of hostif_xdp.c.  Between them: packet(7), for promiscuous mode, and
+   the program's bpf_link. */
 #define	HOSTIF_FD_ETHTOOL	HOSTIF_FD_KIND
 #define	HOSTIF_FD_MEMORY	4
 #define	HOSTIF_FD_XSK		5	/* AF_XDP, one for each queue */
@@ -212,7 +212,8 @@ int	hostif_bpf(int command, union bpf_attr *attr);
 int	hostif_drop(const char *ifname, uint32_t index);
 
 /*
- * hostif_xdp.c: the geometry of the rings, which hostif_open_xdp() sets.  A chunk begins with 256 bytes that are the kernel's.
+ * hostif_xdp.c: the geometry of the rings, which hostif_open_xdp() sets.  A
+ * chunk begins with 256 bytes that are the kernel's.
  */
 #define	HOSTIF_XDP_QUEUES	(HOSTIF_FDS_MAX - HOSTIF_FD_XSK)
 #define	HOSTIF_XDP_SLOTS	2048U	/* of each ring; a power of two */

@@ -58,7 +58,7 @@ struct link {
 	bool		 ether;		/* its frames are Ethernet's */
 	bool		 up;
 	uint32_t	 mtu;
-	uint32_t	 master;	/* index of the one it belongs to, or 0 */
+	uint32_t	 master;	/* the one that it belongs to, or 0 */
 	bool		 vrf;		/* which takes no frames from it */
 	const char	*hint;		/* link_hint() */
 	char		 name[HOSTIF_NAME_SIZE];

@@ -8,10 +8,10 @@
  * The receive ring of packet(7): opening it, also again.  No state.
  *
  * Linux reserves the slot at the head of the ring for a packet before it makes
- * the virtio-net header.  If no such header can say what the packet is (segments
- * of SCTP; of UDP before Linux 6.2), it drops the packet.  Some kernels, as
- * 6.18, leave the slot reserved then, and drop all from then on.  Only a new
- * ring helps.
+ * the virtio-net header.  If no such header can say what the packet is
+ * (segments of SCTP; of UDP before Linux 6.2), it drops the packet.  Some
+ * kernels, as 6.18, leave the slot reserved then, and drop all from then on.
+ * Only a new ring helps.
  *
  * The sandbox permits setsockopt(2) with the two structures here, and no other.
  */

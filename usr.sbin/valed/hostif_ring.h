@@ -16,8 +16,8 @@
 #include <linux/if_packet.h>
 
 /*
- * The geometry of both rings.  A slot has space for 64 KB with its headers, from
- * the start of a page.
+ * The geometry of both rings.  A slot has space for 64 KB with its headers,
+ * from the start of a page.
  */
 #define	HOSTIF_SLOT_SIZE	69632
 #define	HOSTIF_BLOCK_SIZE	1048576

@@ -29,9 +29,10 @@
  * it is woken if it says so.
  *
  * Frames whose VLAN tags the interface takes out are dropped: it was not one
- * that does, but somebody may have changed that.  Tags of 802.1ad, which veth(4)
- * takes out unless told otherwise and few use, only cause a line.  The sandbox permits no socket
- * for a queue that is added.  Its frames are lost, and a line says so.
+ * that does, but somebody may have changed that.  Tags of 802.1ad, which a veth
+ * interface takes out unless told otherwise and few use, only cause a line.  The
+ * sandbox permits no socket for a queue that is added: what arrives there is
+ * lost, and a line says so.
  *
  * The memory is the kernel's.  A process with the same descriptors could write
  * to it, so addresses and lengths are read once and checked, and no loop is as

@@ -11,11 +11,11 @@
  * The filter allows the system calls that serving adapters and attached
  * interfaces takes, on open descriptors, memory, locks, threads, time and exit;
  * of an interface's rings, to read where they are and the number of frames that
- * the kernel has dropped, and to have a new receive ring.  Opening a file or looking at one by name fails with
- * EPERM, because libc and the sanitizers try to, and handle the error.
- * newfstatat() always fails, also as the fstat() of some C libraries: a filter
- * cannot see whether a path is empty.  See vfu_fstat.h.  Any other system call
- * kills the process.
+ * the kernel has dropped, and to have a new receive ring.  Opening a file or
+ * looking at one by name fails with EPERM, because libc and the sanitizers try
+ * to, and handle the error.  newfstatat() always fails, also as the fstat() of
+ * some C libraries: a filter cannot see whether a path is empty.  See
+ * vfu_fstat.h.  Any other system call kills the process.
  */
 
 #include <sys/param.h>

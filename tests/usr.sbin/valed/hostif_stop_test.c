@@ -5,7 +5,8 @@
  */
 
 /*
- * Attached interfaces: frames that the kernel drops, and a ring that has stopped.
+ * Attached interfaces: frames that a driver drops; a ring that is full, and one
+ * that has stopped.
  */
 
 #include <sys/param.h>
@@ -133,7 +134,8 @@ static int
 make_tap(void)
 {
 	struct ifreq ifr = {
-		.ifr_name = "h0", .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR
+		.ifr_name = "h0",
+		.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR
 	};
 	int fd;
 

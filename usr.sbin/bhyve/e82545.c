@@ -97,8 +97,9 @@ static uint32_t	zero_read(struct e82545 *, uint32_t);
 	    NULL, RING_NONE)
 
 static const struct reg regs[] = {
-	FN(E82545_CTRL, "CTRL", E82545_CTRL_FD | E82545_CTRL_SPEED_1000,
-	    0xdbfc1be9, NULL, ctrl_write, RING_NONE),
+	/* SLU as firmware leaves it: drivers that never set it have a link. */
+	FN(E82545_CTRL, "CTRL", E82545_CTRL_FD | E82545_CTRL_SLU |
+	    E82545_CTRL_SPEED_1000, 0xdbfc1be9, NULL, ctrl_write, RING_NONE),
 	FN(E82545_CTRL_DUP, "CTRL_DUP", 0,
 	    0xdbfc1be9, ctrl_dup_read, ctrl_write, RING_NONE),
 	RW(E82545_STATUS, "STATUS", 0, 0),

@@ -105,7 +105,7 @@ struct e82545_phy {
 						   PHY_M88_PAGED */
 	enum phy_speed	speed;
 	bool		duplex;
-	bool		link;		/* as STATUS.LU shows it */
+	bool		link;		/* as reported, by LSC */
 	bool		link_low;	/* down since PHY_STATUS was read */
 };
 
@@ -186,23 +186,16 @@ phy_publish_loopback(struct e82545 *dev)
 	    (PHY_CTRL_LOOPBACK | PHY_CTRL_POWERDOWN)) == PHY_CTRL_LOOPBACK);
 }
 
-/*
- * Derive STATUS from PHY and CTRL.  `bounced' means that the link went down in
- * between, even if it is up again.
- */
-static void
-phy_update(struct e82545 *dev, bool bounced)
+/* Derive STATUS from PHY and CTRL.  Returns whether the MAC has a link. */
+static bool
+phy_status(struct e82545 *dev)
 {
-	struct e82545_phy *phy = dev->phy;
+	const struct e82545_phy *phy = dev->phy;
 	uint32_t ctrl, speed, status;
 	bool up;
 
-	phy_publish_loopback(dev);
 	ctrl = e82545_reg(dev, E82545_CTRL);
-	up = phy_has_link(dev);
-	if (!up || bounced)
-		phy->link_low = true;
-	up = up && (ctrl & E82545_CTRL_SLU) != 0;
+	up = phy_has_link(dev) && (ctrl & E82545_CTRL_SLU) != 0;
 
 	/* CTRL.SPEED, STATUS.SPEED and STATUS.ASDV encode alike: 0, 1, 2. */
 	speed = phy->speed == PHY_NONE ? 0 : phy->speed - PHY_10;
@@ -216,8 +209,25 @@ phy_update(struct e82545 *dev, bool bounced)
 	if (up)
 		status |= E82545_STATUS_LU;
 	e82545_reg_set(dev, E82545_STATUS, status);
+	return (up);
+}
 
-	if (up != phy->link || (up && bounced)) {
+/*
+ * Something changed that decides about the link.  `bounced' means that it went
+ * down in between, even if it is up again.
+ */
+static void
+phy_update(struct e82545 *dev, bool bounced)
+{
+	struct e82545_phy *phy = dev->phy;
+	bool up, was;
+
+	phy_publish_loopback(dev);
+	if (!phy_has_link(dev) || bounced)
+		phy->link_low = true;
+	was = (e82545_reg(dev, E82545_STATUS) & E82545_STATUS_LU) != 0;
+	up = phy_status(dev);
+	if (up != was || up != phy->link || (up && bounced)) {
 		phy->link = up;
 		phy->regs[PHY_M88_INT_STATUS] |= PHY_M88_INT_LINK;
 		e82545_intr_raise(dev, E82545_ICR_LSC);
@@ -235,16 +245,22 @@ e82545_phy_link(struct e82545 *dev, bool up)
 }
 
 /*
- * The register file already has its reset values.  CTRL.SLU is 0, so the MAC
- * has no link, and there is no change to report.
+ * The register file already has its reset values, of which CTRL.SLU is one: the
+ * link is up.  LSC reports that when the driver first writes CTRL or a control
+ * register of the PHY, because negotiation takes longer in hardware, and
+ * drivers clear ICR before.
  */
 void
 e82545_phy_reset(struct e82545 *dev)
 {
+	struct e82545_phy *phy = dev->phy;
+
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	dev->phy->link = false;
-	phy_defaults(dev->phy);
-	phy_update(dev, true);
+	phy_defaults(phy);
+	phy->link = false;
+	phy->link_low = true;
+	phy_publish_loopback(dev);
+	phy_status(dev);
 }
 
 static uint16_t

@@ -10,6 +10,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/endian.h>
 
 #include <errno.h>
 #include <string.h>
@@ -305,9 +306,12 @@ TEST(link, "STATUS.LU and LSC follow the cable, SLU and PHY_RST")
 	    E82545_STATUS_LU) != 0);					\
 	ATF_CHECK_EQ(lsc, host_rd(h, E82545_ICR) == E82545_ICR_LSC);	\
 } while (0)
-	EXPECT(false, false);
+	/* Up from the start; the first write reports it. */
+	EXPECT(true, false);
 	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
 	EXPECT(true, true);
+	EXPECT(true, false);
+	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
 	EXPECT(true, false);
 	e82545_link(h->dev, true);
 	EXPECT(true, false);
@@ -333,6 +337,15 @@ TEST(link, "STATUS.LU and LSC follow the cable, SLU and PHY_RST")
 	EXPECT(false, false);
 	e82545_link(h->dev, true);
 	EXPECT(true, true);
+	/* A reset sets SLU, and a change before any write is reported. */
+	host_clear(h, E82545_CTRL, E82545_CTRL_SLU);
+	EXPECT(false, true);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	EXPECT(true, false);
+	e82545_link(h->dev, false);
+	EXPECT(false, true);
+	e82545_link(h->dev, true);
+	EXPECT(true, true);
 #undef EXPECT
 
 	/* Speed and duplex as forced. */
@@ -344,6 +357,42 @@ TEST(link, "STATUS.LU and LSC follow the cable, SLU and PHY_RST")
 	ATF_CHECK_EQ(E82545_STATUS_LU | 1 << 6 | E82545_STATUS_ASDV_1000,
 	    host_rd(h, E82545_STATUS));
 	host_destroy(h);
+}
+
+TEST(no_slu, "A driver that never writes CTRL, or only RST, sends and receives")
+{
+	uint8_t frame[60], buf[64];
+	struct host *h;
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 2; i++) {
+		h = host_create(HOST_RAM);
+		host_up(h, 64, 64, 2048);
+		/* host_up() sets SLU: begin again without it. */
+		if (i == 0)
+			e82545_reset(h->dev);
+		else
+			host_wr(h, E82545_CTRL, host_rd(h, E82545_CTRL) |
+			    E82545_CTRL_RST);
+		ATF_CHECK_EQ(0x241, host_rd(h, E82545_CTRL));
+		ATF_CHECK_EQ(0x283, host_rd(h, E82545_STATUS));
+		e82545_bus_master(h->dev, true);
+		host_wr(h, E82545_TDBAL, h->txring);
+		host_wr(h, E82545_TDLEN, 64 * 16);
+		host_wr(h, E82545_TCTL, E82545_TCTL_EN);
+		host_wr(h, E82545_RDBAL, h->rxring);
+		host_wr(h, E82545_RDLEN, 64 * 16);
+		host_wr(h, E82545_RDT, 63);
+		host_wr(h, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_SECRC);
+		host_inject(h, frame, sizeof(frame), 1);
+		host_tx_legacy(h, h->rxbuf + 2048, 60, E82545_TXD_EOP);
+		host_wr(h, E82545_TDT, 1);
+		host_run(h);
+		ATF_CHECK_EQ(60, host_rx_take(h, buf, sizeof(buf), NULL));
+		ATF_CHECK_EQ(1, host_sent(h));
+		host_destroy(h);
+	}
 }
 
 TEST(wakeups, "Register writes that ask the host to transmit and receive")
@@ -480,6 +529,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, ethtool);
 	ATF_TP_ADD_TC(tp, ctrl);
 	ATF_TP_ADD_TC(tp, link);
+	ATF_TP_ADD_TC(tp, no_slu);
 	ATF_TP_ADD_TC(tp, wakeups);
 	ATF_TP_ADD_TC(tp, create);
 

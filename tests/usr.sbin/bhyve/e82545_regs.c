@@ -17,9 +17,9 @@
 #include "e82545_regs.h"
 
 const struct reg regs[] = {
-	{ 0x0000, 1, 4, "CTRL", 0x00000201, 0, REG_FX },
-	{ 0x0004, 1, 4, "CTRL_DUP", 0x00000201, 0, REG_FX },
-	{ 0x0008, 1, 4, "STATUS", 0x00000281, 0, REG_RO },
+	{ 0x0000, 1, 4, "CTRL", 0x00000241, 0, REG_FX },
+	{ 0x0004, 1, 4, "CTRL_DUP", 0x00000241, 0, REG_FX },
+	{ 0x0008, 1, 4, "STATUS", 0x00000283, 0, REG_RO },
 	{ 0x0010, 1, 4, "EECD", 0x00000110, 0, REG_FX },
 	{ 0x0014, 1, 4, "EERD", 0, 0, REG_FX },
 	{ 0x0018, 1, 4, "CTRL_EXT", 0, 0x00c28fff, REG_RW },

@@ -130,6 +130,8 @@ def config():
 def registers():
     with one_vm(",mac=" + MAC), Client("vm1.sock") as c:
         assert (c.get(RAL0), c.get(RAH0)) == (MAC_RAL0, MAC_RAH0)
+        assert c.get(CTRL) & 0x40 and c.get(STATUS) & 2     # up
+        c.set(CTRL, 0)
         assert not c.get(STATUS) & 2
         c.set(CTRL, 0x40)               # set link up
         wait_until(lambda: c.get(STATUS) & 2, "link up")

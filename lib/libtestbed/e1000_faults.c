@@ -388,6 +388,9 @@ const struct fault e1000_faults[] = {
 		ACCESS(0x380a, 1, 0xff), ACCESS(0x380a, 3, 0xffffff),
 		ACCESS(0x380a, 4, 0xffffffff), ACCESS(0x3818, 1, 1),
 		ACCESS(0x3818, 3, 1), ACCESS(0x3ff, 1, 0xff),
+		WR(E82545_TDLEN, FAULT_NTXD * 16), WR(E82545_TDT, 0),
+		WR(E82545_RDLEN, FAULT_NRXD * 16), WR(E82545_RDH, 0),
+		WR(E82545_RCTL, FAULT_RCTL),
 		TXD(FAULT_DATA, EOP | 60, 0), KICK },
 	  .frames = 1, .rxds = 1, .counts = { RX_BAD_ADDR(1) } },
 	{ "cve_2021_3416", "one frame sent is one frame looped back", {

@@ -43,7 +43,7 @@
 #define	FAULT_BAR	0xfebc0000
 #define	FAULT_NOWHERE	0x40000000
 
-#define	FAULT_STEPS	24
+#define	FAULT_STEPS	29
 #define	FAULT_COUNTS	4
 
 enum fault_kind {

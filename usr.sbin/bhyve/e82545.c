@@ -596,7 +596,31 @@ access_ok(int bar, uint64_t off, int size)
 		limit = E82545_BAR_IO_SIZE;
 	else
 		return (false);
-	return ((size == 4 || size == 8) && off < limit && off % size == 0);
+	return (size > 0 && size <= 8 && powerof2(size) && off < limit &&
+	    limit - off >= (unsigned int)size);
+}
+
+/*
+ * The part of an access that lies in one register: those of its bytes that
+ * PCI's byte enables select.
+ */
+struct lanes {
+	uint32_t	off;		/* of the register */
+	unsigned int	shift;		/* of the first bit in it */
+	unsigned int	bytes;
+	uint32_t	bits;		/* of the register */
+};
+
+static struct lanes
+access_lanes(uint32_t off, unsigned int left)
+{
+	struct lanes l;
+
+	l.off = off & ~3U;
+	l.shift = 8 * (off % 4);
+	l.bytes = MIN(left, 4 - off % 4);
+	l.bits = ALL >> (32 - 8 * l.bytes) << l.shift;
+	return (l);
 }
 
 static uint32_t
@@ -614,17 +638,69 @@ bar_write(struct e82545 *dev, int bar, uint32_t off, uint32_t value)
 		reg_write(dev, off, value);
 }
 
+/* What a write leaves alone: the bits as stored, or 0 if writing 1 acts. */
+static uint32_t
+reg_rest(const struct e82545 *dev, uint32_t off)
+{
+	return (off >= E82545_NREGS * 4 || off == E82545_ICR ||
+	    off == E82545_ICS || off == E82545_IMS || off == E82545_IMC ? 0 :
+	    e82545_reg(dev, off));
+}
+
+static uint64_t
+read_parts(struct e82545 *dev, int bar, uint32_t off, unsigned int size)
+{
+	uint64_t value = 0;
+	struct lanes l;
+	unsigned int i;
+
+	for (i = 0; i < size; i += l.bytes) {
+		l = access_lanes(off + i, size - i);
+		value |= (uint64_t)((bar_read(dev, bar, l.off) & l.bits) >>
+		    l.shift) << (8 * i);
+	}
+	return (value);
+}
+
+/* The I/O BAR ignores writes of less than 32 bits: section 13.2.2. */
+static void
+write_parts(struct e82545 *dev, int bar, uint32_t off, unsigned int size,
+    uint64_t value)
+{
+	struct lanes l;
+	unsigned int i;
+	uint32_t part;
+
+	for (i = 0; i < size; i += l.bytes) {
+		l = access_lanes(off + i, size - i);
+		part = (uint32_t)(value >> (8 * i)) << l.shift;
+		if (l.bits == ALL)
+			bar_write(dev, bar, l.off, part);
+		else if (bar == E82545_BAR_MEM)
+			reg_write(dev, l.off, (part & l.bits) |
+			    (reg_rest(dev, l.off) & ~l.bits));
+	}
+}
+
+/* Whether an access is to one register in memory, as nearly all are. */
+static bool
+access_whole(int bar, uint64_t off, int size)
+{
+	return (bar == E82545_BAR_MEM && size == 4 &&
+	    (off & ~(uint64_t)(E82545_BAR_MEM_SIZE - 4)) == 0);
+}
+
 uint64_t
 e82545_read(struct e82545 *dev, int bar, uint64_t off, int size)
 {
 	uint64_t value;
 
 	e82545_count_any(dev, E82545_C_REG_READ);
-	if (access_ok(bar, off, size)) {
-		value = bar_read(dev, bar, off);
-		if (size == 8)
-			value |= (uint64_t)bar_read(dev, bar, off + 4) << 32;
-	} else
+	if (access_whole(bar, off, size))
+		value = reg_read(dev, off);
+	else if (access_ok(bar, off, size))
+		value = read_parts(dev, bar, off, size);
+	else
 		value = size == 1 ? UINT8_MAX : size == 2 ? UINT16_MAX :
 		    size == 4 ? UINT32_MAX : UINT64_MAX;
 	E82545_PROBE(dev, REG_READ, (uint32_t)off, value, bar);
@@ -637,11 +713,10 @@ e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
 {
 	e82545_count_any(dev, E82545_C_REG_WRITE);
 	E82545_PROBE(dev, REG_WRITE, (uint32_t)off, value, bar);
-	if (!access_ok(bar, off, size))
-		return;
-	bar_write(dev, bar, off, value);
-	if (size == 8)
-		bar_write(dev, bar, off + 4, value >> 32);
+	if (access_whole(bar, off, size))
+		reg_write(dev, off, value);
+	else if (access_ok(bar, off, size))
+		write_parts(dev, bar, off, size, value);
 }
 
 /*

@@ -234,10 +234,12 @@ void	e82545_destroy(struct e82545 *dev);
 
 /*
  * A register access by the guest: `off' bytes into BAR `bar', `size' 1, 2, 4
- * or 8 bytes.  Registers are 32 bits wide and little endian; other sizes, odd
- * offsets and offsets outside the BAR are answered with ones and ignored
- * when written, except that an aligned 8-byte access counts as two of 4.
- * Register threads.
+ * or 8 bytes.  Registers are 32 bits wide and little endian.  An access that is
+ * not one register is one to each that it touches, in ascending order, with
+ * PCI's byte enables: a read of any byte has all side effects of reading the
+ * register, once; a write changes the bytes that it has, but in the I/O BAR it
+ * must have all of a register.  Other sizes, and bytes outside the BAR, are
+ * answered with ones and ignored when written.  Register threads.
  */
 uint64_t e82545_read(struct e82545 *dev, int bar, uint64_t off, int size);
 void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,

@@ -150,7 +150,8 @@ TEST(minix, "Unaligned writes, statistics written, MPE without BAM, TDH, TDT, "
 	for (i = 0; i < 128; i++)
 		host_wr(h, E82545_MTA + i, 0);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_MTA + 4));
-	ATF_CHECK_EQ(ALL, host_rd(h, E82545_MTA + 128));
+	/* The offset counts bytes: the last write reaches three of these. */
+	ATF_CHECK_EQ(0xff000000, host_rd(h, E82545_MTA + 128));
 	host_wr(h, E82545_MTA + 128, 0);
 	for (i = 0; i < 64; i++)
 		host_wr(h, E82545_STAT_FIRST + 4 * i, 0);

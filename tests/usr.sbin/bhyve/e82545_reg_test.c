@@ -82,8 +82,7 @@ TEST(nowhere, "Offsets without a register read as 0 and ignore writes")
 	host_destroy(h);
 }
 
-TEST(access_rules, "Accesses of other sizes, at odd offsets, and beyond the "
-    "BAR")
+TEST(access_rules, "Accesses of other sizes, and beyond the BAR")
 {
 	static const int sizes[] = { 1, 2, 3, 4, 5, 8, 16, 0, -1, -8 };
 	static const int bars[] = { -1, 0, 1, 2, 3, 6, 1000 };
@@ -106,9 +105,10 @@ TEST(access_rules, "Accesses of other sizes, at odd offsets, and beyond the "
 			for (j = 0; j < nitems(sizes); j++) {
 				limit = bars[b] == 0 ? 0x20000 :
 				    bars[b] == 2 ? 8 : 0;
-				ok = (sizes[j] == 4 || sizes[j] == 8) &&
+				ok = (sizes[j] == 1 || sizes[j] == 2 ||
+				    sizes[j] == 4 || sizes[j] == 8) &&
 				    offs[i] < limit &&
-				    offs[i] % sizes[j] == 0;
+				    limit - offs[i] >= (unsigned)sizes[j];
 				if (ok)
 					continue;
 				ones = sizes[j] == 1 ? 0xff :
@@ -134,6 +134,117 @@ TEST(access_rules, "Accesses of other sizes, at odd offsets, and beyond the "
 	ATF_CHECK_EQ(0xcafef00d, host_rd(h, E82545_FCAL));
 	ATF_CHECK_EQ(0x1234, host_rd(h, E82545_FCAH));
 	ATF_CHECK_EQ(0x1234cafef00d, e82545_read(h->dev, 0, E82545_FCAL, 8));
+	host_destroy(h);
+}
+
+/* Some registers with values, as the bytes that the bus would show. */
+static void
+narrow_fill(struct host *h, uint8_t *bytes, size_t n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n / 4; i++) {
+		host_wr(h, E82545_MTA + 4 * i, 0x04030201 + 0x04040404 * i);
+		le32enc(bytes + 4 * i, 0x04030201 + 0x04040404 * i);
+	}
+}
+
+TEST(narrow, "Accesses of 1, 2, 4 and 8 bytes at each offset reach these bytes")
+{
+	static const int sizes[] = { 1, 2, 4, 8 };
+	uint8_t bytes[24], want[8], value[8];
+	struct host *h;
+	unsigned int i, j, off;
+
+	h = host_create(HOST_RAM);
+	for (i = 0; i < nitems(sizes); i++)
+		for (off = 0; off <= 8; off++) {
+			narrow_fill(h, bytes, sizeof(bytes));
+			memset(want, 0, sizeof(want));
+			memcpy(want, bytes + off, sizes[i]);
+			ATF_CHECK_EQ_MSG(le64dec(want), e82545_read(h->dev, 0,
+			    E82545_MTA + off, sizes[i]), "%u, %d", off,
+			    sizes[i]);
+			memset(value, 0xa5, sizeof(value));
+			e82545_write(h->dev, 0, E82545_MTA + off, sizes[i],
+			    le64dec(value));
+			memcpy(bytes + off, value, sizes[i]);
+			for (j = 0; j < sizeof(bytes); j += 4)
+				ATF_CHECK_EQ_MSG(le32dec(bytes + j),
+				    host_rd(h, E82545_MTA + j), "%u, %d: %u",
+				    off, sizes[i], j);
+		}
+	/* Not a byte beyond the BAR. */
+	ATF_CHECK_EQ(0, e82545_read(h->dev, 0, 0x1fffe, 2));
+	ATF_CHECK_EQ(0xffff, e82545_read(h->dev, 0, 0x1ffff, 2));
+	host_destroy(h);
+}
+
+TEST(narrow_effects, "Reading any byte of a register reads it, once; writing "
+    "some leaves the others alone")
+{
+	struct host *h;
+	unsigned int i;
+
+	h = host_create(HOST_RAM);
+	for (i = 0; i < 4; i++) {
+		host_wr(h, E82545_ICS, E82545_ICR_LSC | 0x8000);
+		ATF_CHECK_EQ(i == 0 ? 0x04 : i == 1 ? 0x80 : 0,
+		    e82545_read(h->dev, 0, E82545_ICR + i, 1));
+		ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
+		reg_count(h, E82545_GPRC, 0x44332211);
+		ATF_CHECK_EQ(0x11 * (i + 1),
+		    e82545_read(h->dev, 0, E82545_GPRC + i, 1));
+		ATF_CHECK_EQ(0, host_rd(h, E82545_GPRC));
+	}
+	/* Two registers, each once, the first one first. */
+	reg_count64(h, E82545_TORL, 0x1122334455667788);
+	ATF_CHECK_EQ(0x44556677, e82545_read(h->dev, 0, E82545_TORL + 1, 4));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_TORL));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_TORH));
+	/* A cause that is not in the bytes written stays. */
+	host_wr(h, E82545_ICS, E82545_ICR_LSC | 0x8000);
+	e82545_write(h->dev, 0, E82545_ICR + 1, 1, 0xff);
+	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(h, E82545_ICR));
+	host_wr(h, E82545_IMS, E82545_ICR_LSC | 0x8000);
+	e82545_write(h->dev, 0, E82545_IMC, 1, 0xff);
+	ATF_CHECK_EQ(0x8000, host_rd(h, E82545_IMS));
+	e82545_write(h->dev, 0, E82545_IMS, 2, E82545_ICR_LSC);
+	ATF_CHECK_EQ(0x8000 | E82545_ICR_LSC, host_rd(h, E82545_IMS));
+	/* RST is in the highest byte. */
+	host_wr(h, E82545_FCAL, 0x1234);
+	e82545_write(h->dev, 0, E82545_CTRL, 2, 0x41);
+	ATF_CHECK_EQ(0x1234, host_rd(h, E82545_FCAL));
+	e82545_write(h->dev, 0, E82545_CTRL + 2, 2, E82545_CTRL_RST >> 16);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_FCAL));
+	/* As drivers would write TDT. */
+	e82545_write(h->dev, 0, E82545_TDT, 2, 0x0123);
+	ATF_CHECK_EQ(0x0123, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_KICK));
+	host_destroy(h);
+}
+
+TEST(narrow_io, "The I/O BAR: reads of all sizes, writes of 32 bits only")
+{
+	struct host *h;
+	unsigned int i;
+
+	h = host_create(HOST_RAM);
+	host_wr(h, E82545_FCAL, 0x44332211);
+	e82545_write(h->dev, E82545_BAR_IO, 0, 4, E82545_FCAL);
+	for (i = 0; i < 4; i++) {
+		ATF_CHECK_EQ(0x11 * (i + 1),
+		    e82545_read(h->dev, E82545_BAR_IO, 4 + i, 1));
+		ATF_CHECK_EQ(i == 0 ? E82545_FCAL : 0,
+		    e82545_read(h->dev, E82545_BAR_IO, i, 1));
+		e82545_write(h->dev, E82545_BAR_IO, i, 1, 0xff);
+		e82545_write(h->dev, E82545_BAR_IO, 4 + i, 1, 0xff);
+	}
+	e82545_write(h->dev, E82545_BAR_IO, 4, 2, 0xffff);
+	e82545_write(h->dev, E82545_BAR_IO, 2, 4, 0xffffffff);
+	ATF_CHECK_EQ(0x3322, e82545_read(h->dev, E82545_BAR_IO, 5, 2));
+	ATF_CHECK_EQ(0x22110000, e82545_read(h->dev, E82545_BAR_IO, 2, 4));
+	ATF_CHECK_EQ(0x44332211, host_rd(h, E82545_FCAL));
 	host_destroy(h);
 }
 
@@ -530,6 +641,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, ctrl);
 	ATF_TP_ADD_TC(tp, link);
 	ATF_TP_ADD_TC(tp, no_slu);
+	ATF_TP_ADD_TC(tp, narrow);
+	ATF_TP_ADD_TC(tp, narrow_effects);
+	ATF_TP_ADD_TC(tp, narrow_io);
 	ATF_TP_ADD_TC(tp, wakeups);
 	ATF_TP_ADD_TC(tp, create);
 

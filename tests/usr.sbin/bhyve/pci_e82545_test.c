@@ -97,6 +97,28 @@ TEST(options, "mac=, mtu=, itr=, itr_min= and csb= have their ranges; other "
 	ATF_CHECK_EQ(vm.opens, vm.cleanups + 5);
 }
 
+TEST(narrow, "Register accesses of the sizes that guests use")
+{
+	const struct pci_devemu *pe;
+	int i;
+
+	ATF_REQUIRE_EQ(0, vm_init("wire0,mac=02:04:06:08:0a:0c"));
+	pe = vm.pi.pi_d;
+	ATF_CHECK_EQ(0x80000c0a08060402,
+	    pe->pe_barread(&vm.pi, E82545_BAR_MEM, E82545_RAL(0), 8));
+	for (i = 0; i < 6; i++)
+		ATF_CHECK_EQ((uint64_t)(2 * i + 2), pe->pe_barread(&vm.pi,
+		    E82545_BAR_MEM, E82545_RAL(0) + i, 1));
+	ATF_CHECK_EQ(0x0a08, pe->pe_barread(&vm.pi, E82545_BAR_MEM,
+	    E82545_RAL(0) + 3, 2));
+	pe->pe_barwrite(&vm.pi, E82545_BAR_MEM, E82545_RAL(0) + 1, 2, 0xbbaa);
+	ATF_CHECK_EQ(0x08bbaa02, vm_rd(E82545_RAL(0)));
+	pe->pe_barwrite(&vm.pi, E82545_BAR_IO, 0, 4, E82545_RAL(0));
+	pe->pe_barwrite(&vm.pi, E82545_BAR_IO, 0, 1, 0);
+	pe->pe_barwrite(&vm.pi, E82545_BAR_IO, 4, 1, 0);
+	ATF_CHECK_EQ(0xbb, pe->pe_barread(&vm.pi, E82545_BAR_IO, 6, 1));
+}
+
 TEST(transmit, "The adapter's own thread sends frames; the line is asserted, "
     "and deasserted by a read of ICR")
 {
@@ -487,6 +509,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, identity);
 	ATF_TP_ADD_TC(tp, options);
+	ATF_TP_ADD_TC(tp, narrow);
 	ATF_TP_ADD_TC(tp, transmit);
 	ATF_TP_ADD_TC(tp, msi);
 	ATF_TP_ADD_TC(tp, timer);

@@ -144,6 +144,19 @@ def registers():
         assert c.region_read(BAR2, 4, 4) == struct.pack("<I", 0x12345670)
         c.region_write(BAR2, 4, struct.pack("<I", 0xabcdef00))
         assert c.get(RDBAL) == 0xabcdef00
+        # Parts of it, and an access that reaches two registers.
+        for off in range(4):
+            for bar, at in ((BAR0, RDBAL), (BAR2, 4)):
+                assert c.region_read(bar, at + off, 1) == bytes(
+                    (b"\x00\xef\xcd\xab"[off],))
+        assert c.region_read(BAR0, RDBAL + 2, 2) == b"\xcd\xab"
+        assert c.region_read(BAR0, RAL0 + 2, 4) == struct.pack("<II", MAC_RAL0,
+            MAC_RAH0)[2:6]
+        c.region_write(BAR0, RDBAL + 1, b"\x77")
+        assert c.get(RDBAL) == 0xabcd7700
+        c.region_write(BAR2, 4, b"\xf0")        # too short there
+        c.region_write(BAR0, RDBAL + 1, b"\xef")
+        assert c.get(RDBAL) == 0xabcdef00
         for region, off, count in ((BAR0, 0x20000, 4), (BAR0, 0x1fffe, 4),
                                    (BAR2, 8, 1), (BAR2, 4, 8), (1, 0, 4),
                                    (6, 0, 4), (8, 0, 1), (9, 0, 4),

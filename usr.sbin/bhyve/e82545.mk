@@ -10,6 +10,7 @@
 # pci_e82545.c, which knows bhyve, is in neither.
 
 E82545_SRCS=	e82545.c		\
+		e82545_crc.c		\
 		e82545_csb.c		\
 		e82545_csb_rx.c		\
 		e82545_csb_tail.c	\

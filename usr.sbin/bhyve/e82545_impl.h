@@ -19,6 +19,7 @@
  *	e82545_csb*.c	 the communication status block
  *	e82545_snap.c	 snapshots
  *	e82545_offload.c checksum, TSO and VLAN arithmetic on bytes: no state
+ *	e82545_crc.c	 CRC-32
  *
  * Locks.  Three mutexes, taken in this order:
  *
@@ -641,6 +642,17 @@ uint64_t e82545_filter_own(const struct e82545 *dev);
  */
 enum e82545_filter_result e82545_filter(const struct e82545 *dev,
 	    uint32_t rctl, const uint8_t *head, bool tagged);
+
+/*
+ * e82545_crc.c
+ */
+
+/*
+ * The CRC-32 of `len' bytes behind those whose CRC-32 is `crc'; 0 for the first
+ * ones.  That of a frame with its FCS is E82545_CRC_WITH_FCS.  Any thread.
+ */
+uint32_t e82545_crc(const void *data, size_t len, uint32_t crc);
+#define	E82545_CRC_WITH_FCS	0x2144df1c
 
 /*
  * e82545_offload.c: pure functions on bytes.

@@ -44,22 +44,6 @@ _Static_assert(sizeof(struct snap_header) == 20, "snap_header has padding");
 
 static const char snap_magic[8] = { '8', '2', '5', '4', '5', 'E', 'M', 0 };
 
-/* CRC-32 of IEEE 802.3. */
-static uint32_t
-snap_crc(const uint8_t *data, size_t len)
-{
-	uint32_t crc;
-	int i;
-
-	crc = UINT32_MAX;
-	while (len-- > 0) {
-		crc ^= *data++;
-		for (i = 0; i < 8; i++)
-			crc = crc >> 1 ^ (0xedb88320 & -(crc & 1));
-	}
-	return (~crc);
-}
-
 /*
  * Values.
  */
@@ -181,8 +165,8 @@ snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
 		memcpy(h.magic, snap_magic, sizeof(h.magic));
 		h.version = htole32(SNAP_VERSION);
 		h.size = htole32(s.done);
-		h.crc = htole32(snap_crc(buf + sizeof(h),
-		    s.done - sizeof(h)));
+		h.crc = htole32(e82545_crc(buf + sizeof(h),
+		    s.done - sizeof(h), 0));
 		memcpy(buf, &h, sizeof(h));
 	}
 	return (s.bad ? 0 : s.done);
@@ -228,7 +212,7 @@ snap_header_check(const void *buf, size_t size)
 	if (le32toh(h.version) != SNAP_VERSION)
 		return (ENOTSUP);
 	if (le32toh(h.size) != size || le32toh(h.crc) !=
-	    snap_crc((const uint8_t *)buf + sizeof(h), size - sizeof(h)))
+	    e82545_crc((const uint8_t *)buf + sizeof(h), size - sizeof(h), 0))
 		return (EINVAL);
 	return (0);
 }

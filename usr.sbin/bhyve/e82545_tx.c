@@ -36,6 +36,10 @@
  * E82545_TX_FRAMES, TX_BATCH_DESCS + TX_PACKET_DESCS; of a packet:
  * E82545_TSO_FRAMES.
  *
+ * A driver that leaves out IFCS gives the frame its FCS, says the manual; those
+ * that forget IFCS do not.  So the last four bytes are cut off if they are the
+ * right FCS of the others, else the frame is complete.
+ *
  * The thresholds in TXDCTL say when hardware fetches and writes back
  * descriptors; the model does so once a batch.  Only LWTHRESH has an effect.
  */
@@ -402,6 +406,22 @@ tx_late(const struct e82545 *dev, const struct tx_batch *b,
 	    (ctx->ip.end != 0 && ctx->ip.end < ctx->l4.start)));
 }
 
+/* Whether the packet ends with the FCS of the bytes before it. */
+static __attribute__((__noinline__)) bool
+tx_has_fcs(struct e82545 *dev, const struct tx_packet *p)
+{
+	const struct iovec *frag = dev->txq->frags;
+	uint32_t crc = 0;
+	unsigned int i;
+
+	if (p->len < E82545_ETH_HDRLEN + E82545_ETH_FCS ||
+	    p->len > E82545_FRAME_MAX + E82545_ETH_FCS)
+		return (false);
+	for (i = 0; i < p->nfrags; i++)
+		crc = e82545_crc(frag[i].iov_base, frag[i].iov_len, crc);
+	return (crc == E82545_CRC_WITH_FCS);
+}
+
 static void
 tx_plain(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 {
@@ -409,9 +429,9 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 	size_t hdrlen, len;
 
 	len = p->len;
-	/* Without IFCS the guest supplies an FCS; frames here have none. */
-	if ((p->flags & E82545_TXD_IFCS) == 0)
-		len -= MIN(len, E82545_ETH_FCS);
+	/* Frames here have no FCS. */
+	if ((p->flags & E82545_TXD_IFCS) == 0 && tx_has_fcs(dev, p))
+		len -= E82545_ETH_FCS;
 	if (len < E82545_ETH_HDRLEN ||
 	    len > E82545_FRAME_MAX - tx_taglen(p)) {
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);
@@ -827,6 +847,7 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	    sizeof(union e82545_txd);
 	base = (uint64_t)e82545_reg(dev, E82545_TDBAH) << 32 |
 	    (e82545_reg(dev, E82545_TDBAL) & E82545_DBAL_MASK);
+	b->queued = b->looped = false;
 	b->ring = b->head < b->size && b->tail < b->size ?
 	    e82545_map(dev, base, b->size * sizeof(union e82545_txd)) : NULL;
 	if (b->ring == NULL || (uintptr_t)b->ring % sizeof(uint64_t) != 0) {
@@ -842,7 +863,6 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	b->link = (e82545_reg(dev, E82545_STATUS) & E82545_STATUS_LU) != 0;
 	b->loopback = e82545_loopback(dev);
 	b->ndescs = b->nreports = b->nframes = 0;
-	b->queued = b->looped = false;
 	b->single_max = MIN(E82545_FRAME_MAX, dev->port->fp_frame_max);
 	b->frame.f_iov = &b->iov;
 	frame_set(&b->frame, 1, 0);

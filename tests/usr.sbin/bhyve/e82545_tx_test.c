@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "e82545_check.h"
+#include "e82545_impl.h"
 #include "wait_until.h"
 
 /*
@@ -474,17 +475,121 @@ TEST(padding, "TCTL.PSP pads to 60 bytes; without it frames are sent unpadded")
 	host_destroy(h);
 }
 
-TEST(own_fcs, "Without IFCS the last four bytes are the guest's FCS")
+/* As the standard says it, bit by bit. */
+static uint32_t
+fcs(const uint8_t *frame, size_t len)
 {
-	struct host *h = tx_up(64);
-	uint8_t frame[104];
+	uint32_t crc = ~0U;
+	size_t i;
 
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	host_tx_legacy(h, tx_put(h, frame, 102), 102, 0);
-	host_tx_legacy(h, tx_put(h, frame + 102, 2), 2,
+	for (i = 0; i < 8 * len; i++)
+		crc = crc >> 1 ^
+		    (((crc ^ frame[i / 8] >> i % 8) & 1) != 0 ? 0xedb88320 : 0);
+	return (~crc);
+}
+
+/* Send `len' bytes without IFCS, in two descriptors if `split' is not 0. */
+static void
+send_without_ifcs(struct host *h, const uint8_t *frame, size_t len,
+    size_t split)
+{
+	host_sent_clear(h);
+	if (split != 0)
+		host_tx_legacy(h, tx_put(h, frame, split), split, 0);
+	host_tx_legacy(h, tx_put(h, frame + split, len - split), len - split,
 	    E82545_TXD_EOP | E82545_TXD_RS);
 	tx_go(h);
-	check_sent(h, 0, frame, 100);
+}
+
+TEST(crc, "CRC-32, whole and in two pieces, at each alignment")
+{
+	static const char check[] = "123456789";
+	uint8_t data[64];
+	size_t i, len;
+
+	ATF_CHECK_EQ(0xcbf43926, e82545_crc(check, 9, 0));
+	ATF_CHECK_EQ(0, e82545_crc(check, 0, 0));
+	host_make_frame(data, sizeof(data), host_mac, 1);
+	for (i = 0; i < 16; i++)
+		for (len = 0; len <= 48; len++) {
+			ATF_CHECK_EQ(fcs(data + i, len),
+			    e82545_crc(data + i, len, 0));
+			ATF_CHECK_EQ(fcs(data, i + len), e82545_crc(data + i,
+			    len, e82545_crc(data, i, 0)));
+		}
+}
+
+TEST(own_fcs, "Without IFCS the last four bytes are cut off if they are the "
+    "FCS of the others; else the frame is complete")
+{
+	static const size_t lens[] =
+	    { 14, 15, 60, 61, 100, 1514, E82545_FRAME_MAX - 4 };
+	static uint8_t frame[E82545_FRAME_MAX + 8];
+	struct host *h = tx_up(64);
+	size_t i, len, bit;
+
+	host_clear(h, E82545_TCTL, E82545_TCTL_PSP);
+	for (i = 0; i < nitems(lens); i++) {
+		len = lens[i];
+		host_make_frame(frame, len, host_mac, 1);
+		le32enc(frame + len, fcs(frame, len));
+		send_without_ifcs(h, frame, len + 4, 0);
+		check_sent(h, 0, frame, len);
+		/* The FCS in another fragment, in part. */
+		send_without_ifcs(h, frame, len + 4, len + 2);
+		check_sent(h, 0, frame, len);
+		send_without_ifcs(h, frame, len + 4, 13);
+		check_sent(h, 0, frame, len);
+		/* Any bit wrong. */
+		for (bit = 0; bit < 32; bit++) {
+			frame[len + bit / 8] ^= 1 << bit % 8;
+			send_without_ifcs(h, frame, len + 4, bit % 18);
+			check_sent(h, 0, frame, len + 4);
+			frame[len + bit / 8] ^= 1 << bit % 8;
+		}
+		/* The driver forgot IFCS. */
+		send_without_ifcs(h, frame, len, 0);
+		check_sent(h, 0, frame, len);
+	}
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_LEN));
+	host_destroy(h);
+}
+
+TEST(own_fcs_lengths, "What an FCS counts for limits of length, padding and "
+    "statistics")
+{
+	static uint8_t frame[E82545_FRAME_MAX + 8], want[60];
+	struct host *h = tx_up(64);
+	const size_t max = E82545_FRAME_MAX;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	le32enc(frame + max, fcs(frame, max));
+	send_without_ifcs(h, frame, max + 4, 0);
+	check_sent(h, 0, frame, max);
+	/* One byte more of either kind. */
+	frame[max] ^= 1;
+	send_without_ifcs(h, frame, max + 1, 0);
+	ATF_CHECK_EQ(0, host_sent(h));
+	le32enc(frame + max + 1, fcs(frame, max + 1));
+	send_without_ifcs(h, frame, max + 5, 0);
+	ATF_CHECK_EQ(0, host_sent(h));
+	/* With 13 bytes before it, it is part of the frame. */
+	le32enc(frame + 13, fcs(frame, 13));
+	host_clear(h, E82545_TCTL, E82545_TCTL_PSP);
+	send_without_ifcs(h, frame, 17, 0);
+	check_sent(h, 0, frame, 17);
+	ATF_CHECK_EQ(2, host_counter(h, E82545_C_TX_BAD_LEN));
+
+	host_set(h, E82545_TCTL, E82545_TCTL_PSP);
+	host_rd(h, E82545_GOTCL);
+	host_rd(h, E82545_GOTCH);
+	memcpy(want, frame, 42);
+	le32enc(frame + 42, fcs(frame, 42));
+	send_without_ifcs(h, frame, 46, 0);
+	check_sent(h, 0, want, 60);
+	send_without_ifcs(h, frame, 42, 0);
+	check_sent(h, 0, want, 60);
+	ATF_CHECK_EQ(128, host_rd(h, E82545_GOTCL));
 	host_destroy(h);
 }
 
@@ -778,7 +883,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, tagged_fragments);
 	ATF_TP_ADD_TC(tp, null);
 	ATF_TP_ADD_TC(tp, padding);
+	ATF_TP_ADD_TC(tp, crc);
 	ATF_TP_ADD_TC(tp, own_fcs);
+	ATF_TP_ADD_TC(tp, own_fcs_lengths);
 	ATF_TP_ADD_TC(tp, lengths);
 	ATF_TP_ADD_TC(tp, first_error);
 	ATF_TP_ADD_TC(tp, jumbo);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "e82545_check.h"
+#include "e82545_impl.h"
 
 TEST(vlan, "Tags of type VET are inserted with VLE and CTRL.VME")
 {
@@ -127,6 +128,7 @@ TEST(vlan_own_fcs, "A tag is inserted into a frame with the guest's FCS")
 
 	host_set(h, E82545_CTRL, E82545_CTRL_VME);
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	le32enc(frame + 100, e82545_crc(frame, 100, 0));
 	memcpy(want, frame, 12);
 	be16enc(want + 12, 0x8100);
 	be16enc(want + 14, 0x0042);

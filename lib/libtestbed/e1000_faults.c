@@ -350,8 +350,7 @@ const struct fault e1000_faults[] = {
 	{ "cve_2016_1981", "RDT beyond RDLEN", {
 		WR(E82545_RDT, 0xffff), FRAME(60), WR(E82545_RDT, FAULT_NRXD),
 		RUN, WR(E82545_RDT, FAULT_NRXD - 1), FRAME(61) },
-	  .received = 2, .rxds = 2,
-	  .counts = { RX_BAD_RING(1), RX_STALL(1) } },
+	  .received = 2, .rxds = 2 },
 
 	{ "cve_2021_20257_a", "legacy without EOP, then TSO of less", {
 		CTX(TCPSUMS, TCP4 | TSO, 100, 54, 100),

@@ -50,6 +50,11 @@
  * A guest with a header ring (e82545_csb_vnet.c) gets such a frame uncut, of up
  * to 64 KB, whatever RCTL permits.
  *
+ * RDT equal to the number of descriptors or greater: the head never reaches it,
+ * so the guest gets frames into all descriptors, round after round, as from
+ * hardware.  Some drivers write this once, to post all of the ring; their first
+ * write of a smaller index ends it.  A batch takes at most one round.
+ *
  * A descriptor with address 0 has no buffer: section 3.2.5.  It is written back
  * with DD set and all else as it was, and the data goes to the next.
  *
@@ -128,6 +133,7 @@ struct rx_batch {
 	uint32_t	fcs;		/* bytes of FCS that the guest gets */
 	uint16_t	vet;
 	bool		vme, on, link, loopback;
+	bool		endless;	/* RDT is never reached */
 	bool		direct;		/* the frames are another adapter's */
 	bool		looped;		/* frames are of the loopback queue */
 	bool		end;		/* no more frames are pending */
@@ -164,6 +170,13 @@ rx_ring_size(const struct e82545 *dev)
 	    sizeof(struct e82545_rxd));
 }
 
+/* Whether the head never reaches RDT. */
+static bool
+rx_endless(const struct e82545 *dev, uint32_t size)
+{
+	return (e82545_reg(dev, E82545_RDT) >= size);
+}
+
 /* Descriptors that the guest has posted; 0 if the ring is invalid. */
 static uint32_t
 rx_ring_posted(const struct e82545 *dev, uint32_t head, uint32_t size)
@@ -171,8 +184,10 @@ rx_ring_posted(const struct e82545 *dev, uint32_t head, uint32_t size)
 	uint32_t tail;
 
 	tail = e82545_reg_acquire(dev, E82545_RDT);
-	if (head >= size || tail >= size)
+	if (head >= size)
 		return (0);
+	if (tail >= size)
+		return (size);
 	return (tail >= head ? tail - head : tail + size - head);
 }
 
@@ -839,7 +854,8 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	if (b->ring != NULL && b->link && !b->loopback && !b->looped)
 		b->single_max = MIN(dev->port->fp_frame_max,
 		    MIN(rx_longest(b), b->bufsize - b->fcs));
-	if (b->ring == NULL || e82545_reg(dev, E82545_RDT) >= b->size) {
+	b->endless = b->ring != NULL && rx_endless(dev, b->size);
+	if (b->ring == NULL) {
 		b->counts[E82545_C_RX_BAD_RING]++;
 		e82545_probe_bad(dev, E82545_C_RX_BAD_RING,
 		    b->head);
@@ -926,14 +942,20 @@ rx_stats(struct e82545 *dev, const struct rx_batch *b)
 
 /*
  * RXDMT0 if the posted descriptors fall to a half, quarter or eighth of the
- * ring: section 13.4.22, RDMTS.  Before the batch is written back.
+ * ring: section 13.4.22, RDMTS.  Before the batch is written back.  Those up to
+ * the ring's end count if RDT is never reached.
  */
 static uint32_t
 rx_causes(struct e82545 *dev, struct rx_batch *b)
 {
-	uint32_t low;
+	uint32_t left, low;
 
 	low = b->size >> (1 + MIN(E82545_RCTL_RDMTS(b->rctl), 2));
+	if (b->endless) {
+		left = b->size - b->start;
+		return (left > low && b->ndone >= left - low ?
+		    E82545_ICR_RXDMT0 : 0);
+	}
 	if (b->posted <= low || rx_room(b) > low)
 		return (0);
 	rx_look(dev, b);

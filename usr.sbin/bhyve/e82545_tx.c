@@ -40,6 +40,10 @@
  * that forget IFCS do not.  So the last four bytes are cut off if they are the
  * right FCS of the others, else the frame is complete.
  *
+ * TDT equal to the number of descriptors, which is behind the last one, means
+ * that all up to there are pending.  When they are sent the model stores 0 in
+ * TDT: hardware would not stop.
+ *
  * The thresholds in TXDCTL say when hardware fetches and writes back
  * descriptors; the model does so once a batch.  Only LWTHRESH has an effect.
  */
@@ -96,6 +100,7 @@ struct tx_batch {
 	unsigned int	nframes;	/* made, at most E82545_TX_FRAMES */
 	uint16_t	vet;
 	bool		vme, psp, link, loopback;
+	bool		to_end;		/* TDT is behind the last descriptor */
 	bool		queued;		/* the port has frames to flush */
 	bool		looped;		/* the receive path has frames */
 	/* tx_single_desc()'s. */
@@ -828,6 +833,21 @@ tx_step(struct e82545 *dev, struct tx_batch *b, unsigned int ndescs)
  * The batch.
  */
 
+/*
+ * TDT is not in the ring: take the descriptors up to the end if it is just
+ * behind that.  All of a ring are two batches, because an index as the tail
+ * that is the head means none.
+ */
+static __attribute__((__noinline__)) bool
+tx_to_end(struct tx_batch *b)
+{
+	if (b->tail != b->size)
+		return (false);
+	b->to_end = true;
+	b->tail = b->head == 0 ? b->size - 1 : 0;
+	return (true);
+}
+
 /* Returns false if nothing is pending. */
 static bool
 tx_begin(struct e82545 *dev, struct tx_batch *b)
@@ -847,8 +867,8 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	    sizeof(union e82545_txd);
 	base = (uint64_t)e82545_reg(dev, E82545_TDBAH) << 32 |
 	    (e82545_reg(dev, E82545_TDBAL) & E82545_DBAL_MASK);
-	b->queued = b->looped = false;
-	b->ring = b->head < b->size && b->tail < b->size ?
+	b->to_end = b->queued = b->looped = false;
+	b->ring = b->head < b->size && (b->tail < b->size || tx_to_end(b)) ?
 	    e82545_map(dev, base, b->size * sizeof(union e82545_txd)) : NULL;
 	if (b->ring == NULL || (uintptr_t)b->ring % sizeof(uint64_t) != 0) {
 		e82545_count(dev, E82545_C_TX_BAD_RING, 1);
@@ -934,6 +954,14 @@ tx_causes(struct e82545 *dev, const struct tx_batch *b)
 	return (causes);
 }
 
+/* All up to the end of the ring are sent, unless the guest wants others now. */
+static __attribute__((__noinline__)) void
+tx_ended(struct e82545 *dev, const struct tx_batch *b)
+{
+	if (b->head == 0 && e82545_reg(dev, E82545_TDT) == b->size)
+		e82545_reg_set(dev, E82545_TDT, 0);
+}
+
 /* Returns true if the receive path must be woken. */
 static bool
 tx_end(struct e82545 *dev, struct tx_batch *b)
@@ -960,6 +988,8 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 
 	pthread_mutex_lock(&dev->reg_mtx);
 	e82545_reg_set(dev, E82545_TDH, b->head);
+	if (b->to_end)
+		tx_ended(dev, b);
 	tx_stats(dev, b);
 	if (dev->csb.tx_on)
 		e82545_csb_tx_notify(dev, b->start, b->ndescs, b->size,
@@ -992,6 +1022,8 @@ e82545_tx(struct e82545 *dev)
 			more = tx_run(dev, &b);
 			wake = tx_end(dev, &b);
 			idle = b.ndescs == 0 && b.nframes == 0;
+			if (b.to_end && b.head != 0 && !idle)
+				more = true;
 		}
 		if (e82545_csb_placed(dev))
 			state = e82545_csb_tx_end(dev, idle, more);

@@ -511,6 +511,70 @@ TEST(misaligned, "A ring that the host has mapped to an address which atomic "
 	host_destroy(h);
 }
 
+TEST(tail_beyond, "RDT equal to the number of descriptors or greater is never "
+    "reached: frames go into all descriptors, round after round")
+{
+	static const uint32_t tails[] = { 64, 65, 65535 };
+	uint8_t frame[60];
+	struct host *h;
+	unsigned int i, n;
+
+	for (i = 0; i < nitems(tails); i++) {
+		h = rx_up(64, 256);
+		host_wr(h, E82545_RDH, 5);
+		host_wr(h, E82545_RDT, tails[i]);
+		for (n = 1; n <= 200; n++) {
+			host_make_frame(frame, sizeof(frame), host_mac, n);
+			host_inject(h, frame, sizeof(frame), 1);
+		}
+		/* A batch takes one round. */
+		ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
+		ATF_CHECK_EQ(5, host_rd(h, E82545_RDH));
+		ATF_CHECK_EQ(200 - 64, host_rx_pending(h));
+		host_run(h);
+		ATF_CHECK_EQ(0, host_rx_pending(h));
+		ATF_CHECK_EQ((5 + 200) % 64, host_rd(h, E82545_RDH));
+		ATF_CHECK_EQ(tails[i], host_rd(h, E82545_RDT));
+		/* The last 64 are there. */
+		for (n = 200; n > 200 - 64; n--) {
+			host_make_frame(frame, sizeof(frame), host_mac, n);
+			ATF_CHECK_EQ(0, memcmp(frame, host_mem(h,
+			    host_rxd(h, (5 + n - 1) % 64)->addr, 60), 60));
+		}
+		ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_BAD_RING));
+		ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+		/* A smaller index is reached. */
+		host_wr(h, E82545_RDT, 15);
+		for (n = 0; n < 10; n++)
+			host_inject(h, frame, sizeof(frame), 1);
+		host_run(h);
+		ATF_CHECK_EQ(15, host_rd(h, E82545_RDH));
+		ATF_CHECK_EQ(8, host_rx_pending(h));
+		host_destroy(h);
+	}
+}
+
+TEST(tail_beyond_long, "With such an RDT frames of several buffers pass the "
+    "end of the ring, and RXDMT0 comes each half")
+{
+	struct host *h = rx_up(8, 256);
+	uint8_t frame[700];
+	unsigned int n;
+
+	host_wr(h, E82545_RDT, 8);
+	host_rd(h, E82545_ICR);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (n = 1; n <= 9; n++) {
+		rx_receive(h, frame, sizeof(frame));
+		ATF_CHECK_EQ_MSG(3 * n % 8, host_rd(h, E82545_RDH), "%u", n);
+		/* From 3 to 6, 1 to 4, 2 to 5: four are left, or less. */
+		ATF_CHECK_EQ_MSG(3 * (n - 1) % 8 < 4 && 3 * (n - 1) % 8 > 0,
+		    (host_rd(h, E82545_ICR) & E82545_ICR_RXDMT0) != 0, "%u", n);
+	}
+	ATF_CHECK_EQ(9, host_counter(h, E82545_C_RX_FRAME));
+	host_destroy(h);
+}
+
 TEST(untagged, "With VFE, frames without a tag pass, and PIF is for multicast")
 {
 	static const uint8_t all[6] = { 255, 255, 255, 255, 255, 255 };
@@ -590,6 +654,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, null_batch);
 	ATF_TP_ADD_TC(tp, high);
 	ATF_TP_ADD_TC(tp, misaligned);
+	ATF_TP_ADD_TC(tp, tail_beyond);
+	ATF_TP_ADD_TC(tp, tail_beyond_long);
 	ATF_TP_ADD_TC(tp, untagged);
 	ATF_TP_ADD_TC(tp, bad_middle);
 	ATF_TP_ADD_TC(tp, dropped);

@@ -18,7 +18,7 @@ TEST(bad_ring, "Invalid rings are counted and not used")
 		uint32_t	len, head, tail;
 		unsigned int	bad;
 	} t[] = {
-		{ 0x20000, 1024, 0, 64, 1 },		/* TDT == size */
+		{ 0x20000, 1024, 0, 65, 1 },
 		{ 0x20000, 1024, 0, 65535, 1 },
 		{ 0x20000, 1024, 64, 1, 1 },
 		{ 0x20000, 1024, 65535, 65534, 1 },
@@ -59,7 +59,7 @@ TEST(bad_ring_later, "A ring that was valid in the batch before")
 	uint8_t *ram = h->ram;
 
 	check_tx_alive(h);
-	host_wr(h, E82545_TDT, 64);
+	host_wr(h, E82545_TDT, 65);
 	ATF_CHECK(!e82545_tx(h->dev));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_RING));
 	/* Where the host has it, it is not aligned. */

@@ -593,6 +593,66 @@ TEST(own_fcs_lengths, "What an FCS counts for limits of length, padding and "
 	host_destroy(h);
 }
 
+TEST(tail_at_end, "TDT equal to the number of descriptors: all up to the end "
+    "are sent, once")
+{
+	static const unsigned int starts[] = { 0, 1, 7, 62, 63 };
+	uint8_t frame[60];
+	struct host *h;
+	unsigned int i, n, pieces;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < nitems(starts); i++)
+		for (pieces = 1; pieces <= 2; pieces++) {
+			h = tx_up(64);
+			host_wr(h, E82545_TDH, starts[i]);
+			h->txtail = starts[i];
+			for (n = starts[i]; n < 64; n++)
+				if (pieces == 2 && n < 63 && (n & 1) == 0)
+					host_tx_legacy(h, tx_put(h, frame, 30),
+					    30, E82545_TXD_RS);
+				else
+					host_tx_legacy(h, tx_put(h, frame, 60),
+					    60, TXD_LAST);
+			host_wr(h, E82545_TDT, 64);
+			host_run(h);
+			ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
+			ATF_CHECK_EQ(0, host_rd(h, E82545_TDT));
+			for (n = starts[i]; n < 64; n++)
+				ATF_CHECK_MSG(host_tx_done(h, n), "%u", n);
+			n = host_sent(h);
+			ATF_CHECK_EQ(pieces == 1 ? 64 - starts[i] :
+			    32 - starts[i] / 2, n);
+			ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_RING));
+			/* Nothing is pending. */
+			host_wr(h, E82545_TCTL, host_rd(h, E82545_TCTL));
+			host_run(h);
+			ATF_CHECK_EQ(n, host_sent(h));
+			h->txtail = 0;
+			check_tx_alive(h);
+			host_destroy(h);
+		}
+}
+
+TEST(tail_at_end_open, "A packet without its end there waits for it")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[60];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_wr(h, E82545_TDH, 63);
+	h->txtail = 63;
+	host_tx_legacy(h, tx_put(h, frame, 30), 30, 0);
+	host_wr(h, E82545_TDT, 64);
+	host_run(h);
+	ATF_CHECK_EQ(63, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(0, host_sent(h));
+	host_tx_legacy(h, tx_put(h, frame + 30, 30), 30, TXD_LAST);
+	tx_go(h);
+	check_sent(h, 0, frame, sizeof(frame));
+	host_destroy(h);
+}
+
 TEST(lengths, "The shortest and the longest frame, and a longer one")
 {
 	static const struct {
@@ -886,6 +946,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, crc);
 	ATF_TP_ADD_TC(tp, own_fcs);
 	ATF_TP_ADD_TC(tp, own_fcs_lengths);
+	ATF_TP_ADD_TC(tp, tail_at_end);
+	ATF_TP_ADD_TC(tp, tail_at_end_open);
 	ATF_TP_ADD_TC(tp, lengths);
 	ATF_TP_ADD_TC(tp, first_error);
 	ATF_TP_ADD_TC(tp, jumbo);

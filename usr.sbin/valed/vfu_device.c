@@ -228,7 +228,8 @@ cmd_region_read(struct adapter *ad, struct vfu_request *req)
 	data = req->reply + sizeof(rw);
 	req->reply_len += rw.count;
 	if (rw.region == VFIO_PCI_CONFIG_REGION_INDEX) {
-		vfu_pci_read(&ad->pci, rw.offset, data, rw.count);
+		vfu_pci_read(&ad->pci, vfu_irq_asserted(&ad->irq), rw.offset,
+		    data, rw.count);
 		return (0);
 	}
 	value = e82545_read(ad->dev, rw.region - VFIO_PCI_BAR0_REGION_INDEX,

@@ -22,7 +22,7 @@ vfu_irq_init(struct vfu_irq *irq)
 {
 	irq->intx_fd = irq->msi_fd = irq->unmask_fd = -1;
 	irq->unmask_ev = NULL;
-	irq->level = irq->masked = irq->intx_disabled = false;
+	irq->level = irq->masked = irq->shown = irq->intx_disabled = false;
 	irq->rises = 0;
 	irq->sent = irq->unmasked = 0;
 	irq->calls = 0;
@@ -69,7 +69,7 @@ irq_intx(struct vfu_irq *irq)
 	if (!atomic_load_bool(&irq->level) || irq->masked ||
 	    irq->intx_disabled || irq->intx_fd == -1)
 		return;
-	irq->masked = true;
+	irq->masked = irq->shown = true;
 	irq_signal(irq, &irq->intx_fd, 1);
 }
 
@@ -77,7 +77,7 @@ static void
 irq_unmask(struct vfu_irq *irq)
 {
 	atomic_add_64(&irq->unmasked, 1);
-	irq->masked = false;
+	irq->masked = irq->shown = false;
 	irq_intx(irq);
 }
 
@@ -95,6 +95,13 @@ bool
 vfu_irq_pending(const struct vfu_irq *irq)
 {
 	return (atomic_load_acq_32(&irq->rises) != 0);
+}
+
+bool
+vfu_irq_asserted(const struct vfu_irq *irq)
+{
+	return (atomic_load_bool(&irq->level) ||
+	    (irq->shown && irq->intx_fd != -1));
 }
 
 void
@@ -176,7 +183,7 @@ vfu_irq_clear(struct vfu_irq *irq)
 	irq_drop_unmask(irq);
 	irq_drop(&irq->intx_fd);
 	irq_drop(&irq->msi_fd);
-	irq->masked = irq->intx_disabled = false;
+	irq->masked = irq->shown = irq->intx_disabled = false;
 	atomic_store_rel_32(&irq->rises, 0);
 	atomic_thread_fence_seq_cst();
 }
@@ -217,7 +224,7 @@ irq_set_trigger(struct vfu_irq *irq, int *slot, bool eventfd, bool act,
 	if (error != 0)
 		return (error);
 	if (slot == &irq->intx_fd) {
-		irq->masked = false;
+		irq->masked = irq->shown = false;
 		irq_intx(irq);
 	}
 	return (0);

@@ -41,6 +41,8 @@ struct vfu_irq {
 	uint32_t	rises;		/* assertions of the line not sent
 					   yet; atomic */
 	bool		masked;		/* INTx, until the client unmasks it */
+	bool		shown;		/* an INTx event was sent, and the
+					   client has not unmasked since */
 	bool		intx_disabled;	/* by the PCI command register */
 	uint32_t	calls;		/* starts and ends of system calls on
 					   the client's descriptors: odd during
@@ -65,6 +67,15 @@ void	vfu_irq_level(struct vfu_irq *irq, bool level);
 
 /* Whether vfu_irq_flush() has an event to send.  Any thread. */
 bool	vfu_irq_pending(const struct vfu_irq *irq);
+
+/*
+ * Whether the guest sees the line asserted, or would if it had not disabled
+ * INTx.  From an event until the client unmasks, the client asserts the line of
+ * the guest's interrupt controller; the adapter's own may have been deasserted
+ * meanwhile.  A guest that did not find it asserted then would not claim the
+ * interrupt, and would get it again at once.
+ */
+bool	vfu_irq_asserted(const struct vfu_irq *irq);
 
 /* Send pending events: INTx by level, MSI by edge. */
 void	vfu_irq_flush(struct vfu_irq *irq);

@@ -111,9 +111,15 @@ vfu_pci_init(struct vfu_pci *pci, uint16_t subdevice)
 }
 
 void
-vfu_pci_read(const struct vfu_pci *pci, size_t off, void *buf, size_t len)
+vfu_pci_read(const struct vfu_pci *pci, bool intx, size_t off, void *buf,
+    size_t len)
 {
-	memcpy(buf, pci->cfg + off, len);
+	uint8_t *p;
+
+	p = buf;
+	memcpy(p, pci->cfg + off, len);
+	if (intx && off <= PCI_STATUS && len > PCI_STATUS - off)
+		p[PCI_STATUS - off] |= PCI_STATUS_INTERRUPT;
 }
 
 void

@@ -6,8 +6,8 @@
 
 /*
  * PCI configuration space of the adapter.  The client (QEMU) emulates the base
- * address registers and the MSI capability that the guest sees.  It reads this
- * configuration space once, to learn what the device is, and forwards writes.
+ * address registers and the MSI capability that the guest sees.  It forwards
+ * all writes, and reads of everything else, such as the status register.
  *
  * Only the adapter's thread uses it.
  */
@@ -34,10 +34,12 @@ void	vfu_pci_reset(struct vfu_pci *pci);
 
 /*
  * Read or write `len' bytes at `off'.  The caller must check that they are
- * inside the configuration space.  Writes do not change read-only bits.
+ * inside the configuration space.  `intx' is whether the interrupt line is
+ * asserted: the status register says so, even while the command register
+ * disables the line.  Writes do not change read-only bits.
  */
-void	vfu_pci_read(const struct vfu_pci *pci, size_t off, void *buf,
-	    size_t len);
+void	vfu_pci_read(const struct vfu_pci *pci, bool intx, size_t off,
+	    void *buf, size_t len);
 void	vfu_pci_write(struct vfu_pci *pci, size_t off, const void *buf,
 	    size_t len);
 

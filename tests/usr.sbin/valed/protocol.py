@@ -316,15 +316,24 @@ def unmasked(v, n):
     wait_until(lambda: count() == n, "irq_unmasked %d" % n, count)
 
 
+def asserted(c, want):
+    status, = struct.unpack("<H", c.region_read(CONFIG, 6, 2))
+    assert bool(status & 8) == want, hex(status)
+
+
 def intx():
     with one_vm() as v, Driver("vm1.sock") as c:
         fd = eventfd()
         c.set_irqs(INTX, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+        asserted(c, False)
         c.set(IMS, ICR_TXDW)
         c.set(ICS, ICR_TXDW)
         assert wait_event(fd) == 1
+        asserted(c, True)
         # Masked by the first event: another edge sends none.
         c.get(ICR)
+        # Until it is unmasked, the client asserts the guest's line.
+        asserted(c, True)
         c.set(ICS, ICR_TXDW)
         c.get(STATUS)
         assert fired(fd) == 0
@@ -335,6 +344,7 @@ def intx():
         c.get(ICR)
         c.set_irqs(INTX, IRQ_BOOL | IRQ_UNMASK, data=b"\1")
         assert fired(fd) == 0
+        asserted(c, False)
         c.set(ICS, ICR_TXDW)
         assert wait_event(fd) == 1
         # Masked by the client.
@@ -362,6 +372,7 @@ def intx():
         os.eventfd_write(unmask, 1)
         unmasked(v, 7)
         assert fired(fd) == 0
+        asserted(c, True)
         c.region_write(CONFIG, 4, struct.pack("<H", 7))
         assert wait_event(fd) == 1
         # A new descriptor starts unmasked.

@@ -480,9 +480,14 @@ TEST(config, "A write of the command register tells the model and the line")
 	ATF_CHECK_EQ(0, region_write(CONFIG, 4, 2, off_no_intx, 2));
 	ATF_CHECK_STREQ("master 0;", stub_calls());
 	ATF_CHECK(ad.irq.intx_disabled);
+	ATF_CHECK_EQ(0, region_read(CONFIG, 6, 2));
+	ATF_CHECK_EQ(0, reply[sizeof(struct vfio_user_region_rw)] & 8);
 	vfu_irq_level(&ad.irq, true);
 	vfu_irq_flush(&ad.irq);
 	ATF_CHECK_EQ(-1, read(fd, &n, sizeof(n)));
+	/* The status register has the line's state all the same. */
+	ATF_CHECK_EQ(0, region_read(CONFIG, 6, 2));
+	ATF_CHECK_EQ(8, reply[sizeof(struct vfio_user_region_rw)] & 8);
 	ATF_CHECK_EQ(0, region_write(CONFIG, 4, 2, off, 2));
 	ATF_CHECK_STREQ("", stub_calls());
 	ATF_CHECK_EQ(sizeof(n), read(fd, &n, sizeof(n)));

@@ -309,6 +309,63 @@ TEST(intx_disable, "The command register holds INTx back, but not MSI")
 	ATF_CHECK_EQ(0, fired(fd));
 }
 
+TEST(asserted, "The guest finds the line asserted while it is, and from an "
+    "event until the client unmasks")
+{
+	int fd;
+
+	start();
+	ATF_CHECK(!vfu_irq_asserted(&irq));
+	/* Nobody takes events; INTx is disabled; it is masked. */
+	vfu_irq_level(&irq, true);
+	ATF_CHECK(vfu_irq_asserted(&irq));
+	vfu_irq_flush(&irq);
+	vfu_irq_level(&irq, false);
+	ATF_CHECK(!vfu_irq_asserted(&irq));
+	fd = event();
+	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
+	vfu_irq_intx_disable(&irq, true);
+	assert_line(1);
+	ATF_CHECK(vfu_irq_asserted(&irq));
+	vfu_irq_level(&irq, false);
+	ATF_CHECK(!vfu_irq_asserted(&irq));
+	vfu_irq_intx_disable(&irq, false);
+	ATF_CHECK_EQ(0, set_irq(INTX, NONE | MASK));
+	assert_line(1);
+	vfu_irq_level(&irq, false);
+	ATF_CHECK(!vfu_irq_asserted(&irq));
+	ATF_CHECK_EQ(0, set_irq(INTX, NONE | UNMASK));
+	ATF_CHECK_EQ(0, fired(fd));
+	/* The client has the event, and the line is deasserted meanwhile. */
+	assert_line(1);
+	vfu_irq_level(&irq, false);
+	ATF_CHECK(vfu_irq_asserted(&irq));
+	vfu_irq_intx_disable(&irq, true);
+	ATF_CHECK(vfu_irq_asserted(&irq));
+	ATF_CHECK_EQ(0, set_irq(INTX, NONE | UNMASK));
+	ATF_CHECK(!vfu_irq_asserted(&irq));
+	vfu_irq_intx_disable(&irq, false);
+	/* It takes no more events, or takes them elsewhere. */
+	assert_line(1);
+	vfu_irq_level(&irq, false);
+	ATF_CHECK(vfu_irq_asserted(&irq));
+	ATF_CHECK_EQ(0, set_full(INTX, NONE | TRIGGER, 0, 0, NULL, 0, NULL,
+	    0));
+	ATF_CHECK(!vfu_irq_asserted(&irq));
+	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
+	ATF_CHECK(!vfu_irq_asserted(&irq));
+	assert_line(1);
+	vfu_irq_level(&irq, false);
+	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
+	ATF_CHECK(!vfu_irq_asserted(&irq));
+	/* The next client. */
+	assert_line(1);
+	vfu_irq_level(&irq, false);
+	vfu_irq_clear(&irq);
+	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
+	ATF_CHECK(!vfu_irq_asserted(&irq));
+}
+
 TEST(unmask, "An eventfd unmasks INTx, until it is replaced or removed")
 {
 	int base, fd, one, two;
@@ -575,6 +632,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, msi);
 	ATF_TP_ADD_TC(tp, intx);
 	ATF_TP_ADD_TC(tp, intx_disable);
+	ATF_TP_ADD_TC(tp, asserted);
 	ATF_TP_ADD_TC(tp, unmask);
 	ATF_TP_ADD_TC(tp, disable);
 	ATF_TP_ADD_TC(tp, requests);

@@ -71,7 +71,7 @@ check(const struct vfu_pci *pci, const uint8_t *expected)
 	uint8_t buf[VFU_PCI_SIZE];
 	unsigned int i;
 
-	vfu_pci_read(pci, 0, buf, sizeof(buf));
+	vfu_pci_read(pci, false, 0, buf, sizeof(buf));
 	for (i = 0; i < sizeof(buf); i++)
 		ATF_CHECK_EQ_MSG(expected[i], buf[i],
 		    "offset %#x: %#x, not %#x", i, buf[i], expected[i]);
@@ -89,7 +89,7 @@ TEST(after_reset, "All registers have their values after a reset")
 	vfu_pci_reset(&pci);
 	check(&pci, reset);
 	vfu_pci_init(&pci, 0x1008);
-	vfu_pci_read(&pci, 0x2e, id, sizeof(id));
+	vfu_pci_read(&pci, false, 0x2e, id, sizeof(id));
 	ATF_CHECK_EQ(0x08, id[0]);
 	ATF_CHECK_EQ(0x10, id[1]);
 }
@@ -119,7 +119,7 @@ TEST(writes, "Writes of any length change the writable bits and no others")
 		vfu_pci_write(&pci, off, data, len);
 		if (step < 2)
 			check(&pci, image);
-		vfu_pci_read(&pci, off, data, len);
+		vfu_pci_read(&pci, false, off, data, len);
 		ATF_REQUIRE_EQ_MSG(0, memcmp(data, image + off, len),
 		    "step %u, offset %#x, length %u", step, off, len);
 	}
@@ -144,10 +144,31 @@ TEST(command, "Bus mastering and INTx disable are bits 2 and 10 of command")
 	}
 }
 
+TEST(status, "Interrupt status is bit 3 of status, in reads of any length")
+{
+	struct vfu_pci pci;
+	uint8_t buf[VFU_PCI_SIZE], want[VFU_PCI_SIZE];
+	unsigned int len, off;
+
+	start(&pci);
+	memcpy(want, reset, sizeof(want));
+	want[6] |= 1 << 3;
+	for (off = 0; off < 16; off++)
+		for (len = 1; len <= 16; len++) {
+			memset(buf, 0xa5, sizeof(buf));
+			vfu_pci_read(&pci, true, off, buf, len);
+			ATF_CHECK_EQ_MSG(0, memcmp(buf, want + off, len),
+			    "offset %u, length %u", off, len);
+			ATF_CHECK_EQ(0xa5, buf[len]);
+		}
+	check(&pci, reset);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, after_reset);
 	ATF_TP_ADD_TC(tp, writes);
 	ATF_TP_ADD_TC(tp, command);
+	ATF_TP_ADD_TC(tp, status);
 	return (atf_no_error());
 }

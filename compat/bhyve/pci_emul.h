@@ -37,6 +37,13 @@ struct pci_devemu {
 	int	(*pe_legacy_config)(nvlist_t *, const char *);
 
 	/*
+	 * The guest reads configuration space, as pe_cfgwrite() below.  Returns
+	 * 0 with the value in *valuep, and otherwise bhyve reads what it has
+	 * stored.  vCPU threads.
+	 */
+	int	(*pe_cfgread)(struct pci_devinst *pi, int offset, int bytes,
+		    uint32_t *valuep);
+	/*
 	 * The guest writes `bytes' (1, 2, 4) bytes to `offset', a multiple of
 	 * `bytes', of configuration space.  Returns 0 to have bhyve ignore
 	 * that, and otherwise bhyve stores the bits that can be written.  vCPU

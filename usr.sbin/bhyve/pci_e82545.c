@@ -41,6 +41,7 @@
 #include <sys/eventfd.h>
 #include <sys/nv.h>
 #include <sys/queue.h>
+#include <sys/systm.h>
 
 #include <dev/e1000/e82545_reg.h>
 #ifdef BHYVE_SNAPSHOT
@@ -92,7 +93,7 @@ struct pci_e82545 {
 	struct mevent	*ready;
 
 	/* The model's register lock; a pause waits until nobody has it. */
-	bool		 line;		/* asserted, by the model */
+	bool		 line;		/* asserted, by the model; atomic */
 	bool		 paused;
 
 	pthread_mutex_t	 mtx;
@@ -132,7 +133,7 @@ pci_e82545_intr(void *arg, bool asserted)
 	struct pci_e82545 *pe;
 
 	pe = arg;
-	pe->line = asserted;
+	atomic_store_bool(&pe->line, asserted);
 	if (pe->paused)
 		return;
 	if (asserted) {
@@ -656,6 +657,30 @@ told:
 	return (error);
 }
 
+/*
+ * Interrupt status is bit 3 of the status register, whether or not the command
+ * register or MSI disables the line: PCI 3.0 section 6.2.3.  Everything else is
+ * read as bhyve stores it.
+ */
+static int
+pci_e82545_cfgread(struct pci_devinst *pi, int offset, int bytes,
+    uint32_t *valuep)
+{
+	struct pci_e82545 *pe;
+	uint32_t value;
+	int i;
+
+	pe = pi->pi_arg;
+	if (offset > PCIR_STATUS || offset + bytes <= PCIR_STATUS ||
+	    !atomic_load_bool(&pe->line))
+		return (-1);
+	value = (uint32_t)PCIM_STATUS_INTxSTATE << 8 * (PCIR_STATUS - offset);
+	for (i = 0; i < bytes; i++)
+		value |= (uint32_t)pci_get_cfgdata8(pi, offset + i) << 8 * i;
+	*valuep = value;
+	return (0);
+}
+
 /* bhyve stores the value, and makes no unaligned calls. */
 static int
 pci_e82545_cfgwrite(struct pci_devinst *pi, int offset, int bytes __unused,
@@ -762,6 +787,7 @@ static const struct pci_devemu pci_de_e82545 = {
 	.pe_emu = "e1000",
 	.pe_init = pci_e82545_init,
 	.pe_legacy_config = netbe_legacy_config,
+	.pe_cfgread = pci_e82545_cfgread,
 	.pe_cfgwrite = pci_e82545_cfgwrite,
 	.pe_barwrite = pci_e82545_barwrite,
 	.pe_barread = pci_e82545_barread,

@@ -157,6 +157,38 @@ TEST(msi, "With MSI on, each assertion sends a message")
 	}
 }
 
+TEST(status, "Interrupt status is bit 3 of the status register, and follows "
+    "the line")
+{
+	uint32_t stored;
+	int bytes, off;
+
+	vm_start("wire0");
+	pci_set_cfgdata16(&vm.pi, PCIR_STATUS, PCIM_STATUS_CAPPRESENT);
+	pci_set_cfgdata16(&vm.pi, PCIR_INTLINE, 0xa55a);
+	vm_wr(E82545_IMS, E82545_ICR_LSC);
+	for (bytes = 1; bytes <= 4; bytes *= 2)
+		for (off = 0; off <= PCI_REGMAX + 1 - bytes; off += bytes) {
+			stored = vm_cfg(off, bytes);
+			vm_wr(E82545_ICS, E82545_ICR_LSC);
+			vm_run_until(vm_line_up);
+			if (off <= 6 && off + bytes > 6)
+				ATF_CHECK_EQ(stored | 8U << 8 * (6 - off),
+				    vm_cfg(off, bytes));
+			else
+				ATF_CHECK_EQ(stored, vm_cfg(off, bytes));
+			vm_rd(E82545_ICR);
+			ATF_CHECK_EQ(stored, vm_cfg(off, bytes));
+		}
+	/* Neither the command register nor MSI hides the line's state. */
+	vm_command(PCIM_CMD_BUSMASTEREN | PCIM_CMD_INTxDIS);
+	vm.msi_on = true;
+	vm_wr(E82545_ICS, E82545_ICR_LSC);
+	vm_run_until(vm_line_up);
+	ATF_CHECK_EQ(PCIM_STATUS_CAPPRESENT | PCIM_STATUS_INTxSTATE,
+	    vm_cfg(PCIR_STATUS, 2));
+}
+
 TEST(timer, "The timer sends an interrupt that was delayed by ITR or, if that "
     "is 0, by itr=, or by itr_min=")
 {
@@ -512,6 +544,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, narrow);
 	ATF_TP_ADD_TC(tp, transmit);
 	ATF_TP_ADD_TC(tp, msi);
+	ATF_TP_ADD_TC(tp, status);
 	ATF_TP_ADD_TC(tp, timer);
 	ATF_TP_ADD_TC(tp, receive);
 	ATF_TP_ADD_TC(tp, bus_master);

@@ -275,6 +275,20 @@ vm_cfg16(int off)
 }
 
 /* As bhyve does for a vCPU. */
+uint32_t
+vm_cfg(int off, int bytes)
+{
+	uint32_t value;
+	int i;
+
+	if (vm.pi.pi_d->pe_cfgread(&vm.pi, off, bytes, &value) == 0)
+		return (value);
+	for (value = 0, i = 0; i < bytes; i++)
+		value |= (uint32_t)vm.pi.pi_cfgdata[off + i] << 8 * i;
+	return (value);
+}
+
+/* As bhyve does for a vCPU. */
 void
 vm_command(uint16_t value)
 {

@@ -66,10 +66,14 @@ int	vm_init(const char *opts);
 /* The same, with the link up and both rings on, and no receive buffers. */
 void	vm_start(const char *opts);
 
-/* Registers, 16 bits of configuration space, and its command register. */
+/*
+ * Registers; configuration space as it is stored, and as a vCPU reads it; its
+ * command register.
+ */
 uint32_t vm_rd(uint32_t off);
 void	vm_wr(uint32_t off, uint32_t value);
 uint16_t vm_cfg16(int off);
+uint32_t vm_cfg(int off, int bytes);
 void	vm_command(uint16_t value);
 
 /* Make a broadcast whose bytes follow from `seed'. */

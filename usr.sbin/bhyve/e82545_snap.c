@@ -32,7 +32,7 @@
 #include "e82545_impl.h"
 #include "e82545_snap.h"
 
-#define	SNAP_VERSION	5
+#define	SNAP_VERSION	6
 
 struct snap_header {
 	char		magic[8];

@@ -351,6 +351,13 @@
 #define	E82545_WUPL		0x05900	/* 13.6.7 wake-up packet length */
 #define	E82545_WUPM		0x05a00	/* 13.6.8 wake-up packet */
 #define	E82545_WUPM_COUNT	32
+/*
+ * Of later adapters (82571): the semaphore of firmware and driver.  U-Boot takes
+ * it on this one, too: it sets SWESMBI, and waits until it reads that back.
+ */
+#define	E82545_SWSM		0x05b50
+#define	 E82545_SWSM_SWESMBI	0x00000002	/* the driver has it */
+#define	 E82545_SWSM_ALL	0x0000000f
 #define	E82545_FFLT(n)		(0x05f00 + 8 * (n))	/* 13.6.9 */
 #define	E82545_FFLT_COUNT	4
 #define	E82545_FFMT(n)		(0x09000 + 8 * (n))	/* 13.6.10 */

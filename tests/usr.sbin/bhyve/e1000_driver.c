@@ -52,6 +52,60 @@ check_eerd(struct host *h)
 	}
 }
 
+/* Without the pauses between instructions that Linux and FreeBSD make. */
+static uint16_t
+microwire_read(struct host *h, unsigned int addr)
+{
+	uint32_t eecd, i, op;
+	uint16_t data;
+
+	eecd = host_rd(h, E82545_EECD) & ~(E82545_EECD_SK | E82545_EECD_DI);
+	host_wr(h, E82545_EECD, eecd);
+	eecd |= E82545_EECD_CS;
+	host_wr(h, E82545_EECD, eecd);
+	op = 6 << 6 | addr;
+	for (i = 9; i-- > 0;) {
+		eecd &= ~E82545_EECD_DI;
+		if ((op >> i & 1) != 0)
+			eecd |= E82545_EECD_DI;
+		host_wr(h, E82545_EECD, eecd);
+		host_wr(h, E82545_EECD, eecd | E82545_EECD_SK);
+		host_wr(h, E82545_EECD, eecd);
+	}
+	/* DI stays as the address left it. */
+	data = 0;
+	for (i = 0; i < 16; i++) {
+		host_wr(h, E82545_EECD, eecd | E82545_EECD_SK);
+		data = data << 1 |
+		    ((host_rd(h, E82545_EECD) & E82545_EECD_DO) != 0);
+		host_wr(h, E82545_EECD, eecd);
+	}
+	host_wr(h, E82545_EECD, eecd & ~E82545_EECD_CS);
+	return (data);
+}
+
+void
+check_microwire(struct host *h, bool hold)
+{
+	uint16_t sum, word;
+	unsigned int i;
+
+	sum = 0;
+	for (i = 0; i < 64; i++) {
+		host_set(h, E82545_EECD, E82545_EECD_REQ);
+		ATF_REQUIRE((host_rd(h, E82545_EECD) &
+		    E82545_EECD_GNT) != 0);
+		word = microwire_read(h, i);
+		sum += word;
+		if (i < 3)
+			ATF_CHECK_EQ(le16dec(host_mac + 2 * i), word);
+		if (!hold)
+			host_clear(h, E82545_EECD, E82545_EECD_REQ);
+	}
+	host_clear(h, E82545_EECD, E82545_EECD_REQ);
+	ATF_CHECK_EQ(0xbaba, sum);
+}
+
 bool
 has_link(struct host *h)
 {

@@ -33,6 +33,11 @@ struct host *adapter(uint32_t ntxd, uint32_t nrxd, uint32_t bufsize);
 void	check_address(struct host *h);
 /* Check the address in the EEPROM, by EERD. */
 void	check_eerd(struct host *h);
+/*
+ * The same by EECD, and the checksum.  `hold': request access once for all
+ * words, not for each.
+ */
+void	check_microwire(struct host *h, bool hold);
 /* Whether STATUS says that there is a link. */
 bool	has_link(struct host *h);
 

@@ -294,64 +294,6 @@ TEST(dpdk_em, "RS by threshold, TDT before TDH, ITR 65535, FCS kept, buffers "
 }
 
 /*
- * The EEPROM as two drivers clock it, without the pauses between instructions
- * that Linux and FreeBSD make.
- */
-static uint16_t
-microwire_read(struct host *h, unsigned int addr)
-{
-	uint32_t eecd, i, op;
-	uint16_t data;
-
-	eecd = host_rd(h, E82545_EECD) & ~(E82545_EECD_SK | E82545_EECD_DI);
-	host_wr(h, E82545_EECD, eecd);
-	eecd |= E82545_EECD_CS;
-	host_wr(h, E82545_EECD, eecd);
-	op = 6 << 6 | addr;
-	for (i = 9; i-- > 0;) {
-		eecd &= ~E82545_EECD_DI;
-		if ((op >> i & 1) != 0)
-			eecd |= E82545_EECD_DI;
-		host_wr(h, E82545_EECD, eecd);
-		host_wr(h, E82545_EECD, eecd | E82545_EECD_SK);
-		host_wr(h, E82545_EECD, eecd);
-	}
-	/* DI stays as the address left it. */
-	data = 0;
-	for (i = 0; i < 16; i++) {
-		host_wr(h, E82545_EECD, eecd | E82545_EECD_SK);
-		data = data << 1 |
-		    ((host_rd(h, E82545_EECD) & E82545_EECD_DO) != 0);
-		host_wr(h, E82545_EECD, eecd);
-	}
-	host_wr(h, E82545_EECD, eecd & ~E82545_EECD_CS);
-	return (data);
-}
-
-/* `hold': request access once for all words, not for each. */
-static void
-check_microwire(struct host *h, bool hold)
-{
-	uint16_t sum, word;
-	unsigned int i;
-
-	sum = 0;
-	for (i = 0; i < 64; i++) {
-		host_set(h, E82545_EECD, E82545_EECD_REQ);
-		ATF_REQUIRE((host_rd(h, E82545_EECD) &
-		    E82545_EECD_GNT) != 0);
-		word = microwire_read(h, i);
-		sum += word;
-		if (i < 3)
-			ATF_CHECK_EQ(le16dec(host_mac + 2 * i), word);
-		if (!hold)
-			host_clear(h, E82545_EECD, E82545_EECD_REQ);
-	}
-	host_clear(h, E82545_EECD, E82545_EECD_REQ);
-	ATF_CHECK_EQ(0xbaba, sum);
-}
-
-/*
  * NetBSD's wm.  Resets through the I/O BAR with nothing but RST; reads the
  * EEPROM by EECD; resets the PHY by CTRL.  Writes RDT for each descriptor it
  * fills, to the index of that one.  Clears VET and keeps VLAN mode off: a frame

@@ -465,6 +465,96 @@ TEST(serenityos, "SLU at each LSC, ICR all ones, no TXDW, no reset, SBP")
 	host_destroy(h);
 }
 
+/*
+ * U-Boot's e1000.  Reads the EEPROM by EECD, and takes two semaphores of later
+ * adapters before: if SWSM does not keep SWESMBI, or SW_FW_SYNC does not read as
+ * 0, it finds no address.  Reads registers of the i210, beyond all others; they
+ * must read as 0.  Gives the adapter one receive descriptor at a time, and all
+ * of them the same buffer: more frames wait.  Polls DD.
+ */
+#define	UBOOT_SW_FW_SYNC	0x05b5c
+#define	UBOOT_I210_EECD		0x12010
+
+static void
+uboot_eeprom(struct host *h)
+{
+	host_set(h, E82545_SWSM, E82545_SWSM_SWESMBI);
+	ATF_REQUIRE((host_rd(h, E82545_SWSM) & E82545_SWSM_SWESMBI) != 0);
+	ATF_REQUIRE_EQ(0, host_rd(h, UBOOT_SW_FW_SYNC));
+	host_wr(h, UBOOT_SW_FW_SYNC, 1);
+	host_clear(h, E82545_SWSM, E82545_SWSM_SWESMBI);
+	ATF_REQUIRE_EQ(0, host_rd(h, E82545_SWSM));
+	check_microwire(h, false);
+	host_set(h, E82545_SWSM, E82545_SWSM_SWESMBI);
+	host_clear(h, UBOOT_SW_FW_SYNC, 1);
+	host_clear(h, E82545_SWSM, E82545_SWSM_SWESMBI);
+}
+
+static void
+uboot_post(struct host *h, uint32_t i)
+{
+	memset(host_rxd(h, i), 0, sizeof(struct e82545_rxd));
+	host_rxd(h, i)->addr = h->rxbuf;
+	host_wr(h, E82545_RDT, (i + 1) % h->nrxd);
+	host_run(h);
+}
+
+TEST(uboot, "SWSM keeps what is written; one receive descriptor at a time")
+{
+	struct host *h = adapter(8, 8, 4096);
+	unsigned int i;
+
+	host_wr(h, E82545_IMC, ALL);
+	host_wr(h, E82545_RCTL, 0);
+	host_wr(h, E82545_TCTL, E82545_TCTL_PSP);
+	host_set(h, E82545_SWSM, E82545_SWSM_SWESMBI);
+	host_set(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ_MSG(0, host_rd(h, E82545_SWSM), "held after a reset");
+	host_wr(h, E82545_MANC, host_rd(h, E82545_MANC) & ~0x2000);
+	host_wr(h, E82545_IMC, ALL);
+	host_rd(h, E82545_ICR);
+	host_wr(h, E82545_PBA, 48);
+	uboot_eeprom(h);
+	ATF_CHECK_EQ(0, host_rd(h, UBOOT_I210_EECD));
+
+	host_wr(h, E82545_WUC, 0);
+	host_wr(h, E82545_VET, 0);
+	for (i = 1; i < E82545_RA_COUNT; i++) {
+		host_wr(h, E82545_RAL(i), 0);
+		host_wr(h, E82545_RAH(i), 0);
+	}
+	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
+	ATF_CHECK(has_link(h));
+	host_set(h, E82545_TXDCTL, 0x01010000);
+	place_tx(h);
+	host_wr(h, E82545_TIPG, E82545_TIPG_COPPER);
+	host_wr(h, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP |
+	    E82545_TCTL_CT(15) | E82545_TCTL_COLD(64));
+	host_wr(h, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_BAM);
+	host_clear(h, E82545_RCTL, E82545_RCTL_EN);
+	host_wr(h, E82545_ITR, 488);
+	place_rx(h);
+	host_wr(h, E82545_RDT, 0);
+	host_set(h, E82545_RCTL, E82545_RCTL_EN);
+	uboot_post(h, 0);
+
+	for (i = 0; i < 20; i++)
+		send_one(h, i % 8, 20 + 50 * i, 0);
+	/* Two frames arrive at once: the second when there is a descriptor. */
+	for (i = 0; i < 20; i += 2) {
+		arrive(h, i, 1514);
+		arrive(h, i + 1, 60);
+		check_rx(h, i % 8, i, 1514, E82545_ETH_FCS);
+		ATF_CHECK_EQ(1, host_rx_pending(h));
+		uboot_post(h, (i + 1) % 8);
+		check_rx(h, (i + 1) % 8, i + 1, 60, E82545_ETH_FCS);
+		ATF_CHECK_EQ(0, host_rx_pending(h));
+		uboot_post(h, (i + 2) % 8);
+	}
+	ATF_CHECK_EQ(0, host_raised(h));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, helenos);
@@ -472,6 +562,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, redox);
 	ATF_TP_ADD_TC(tp, toaruos);
 	ATF_TP_ADD_TC(tp, serenityos);
+	ATF_TP_ADD_TC(tp, uboot);
 
 	return (atf_no_error());
 }

@@ -90,6 +90,7 @@ const struct reg regs[] = {
 	{ 0x5880, 4, 4, "IP6AT", 0, ALL, REG_RW },
 	{ 0x5900, 1, 4, "WUPL", 0, 0, REG_RO },
 	{ 0x5a00, 32, 4, "WUPM", 0, 0, REG_RO },
+	{ 0x5b50, 1, 4, "SWSM", 0, 0x0f, REG_RW },
 	{ 0x5f00, 4, 8, "FFLT", 0, 0x7f, REG_RW },
 	{ 0x9000, 128, 8, "FFMT", 0, 0x0f, REG_RW },
 	{ 0x9800, 128, 8, "FFVT", 0, ALL, REG_RW },

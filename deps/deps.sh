@@ -17,6 +17,7 @@
 #		guest/			the guests' kernel, modules, programs
 #		kernel/RELEASE/		that release's kernel, for guests with lem(4)
 #		dpdk/			DPDK's testpmd, for a guest
+#		firmware/		U-Boot and a UEFI; bin/qemu-system-riscv64
 #		zig/			compiler with FreeBSD's headers
 #
 # Only root can install packages; another user is shown the command.  Nothing is
@@ -143,9 +144,29 @@ has_vfio_user()
 	"$1" -device vfio-user-pci,help 2>/dev/null | grep -q socket
 }
 
+# private_qemu PROGRAM: has bin/PROGRAM run that of the unpacked QEMU, by its own
+# dynamic linker.
+private_qemu()
+{
+	local bin=$deps/bin/$1
+
+	cat > "$bin" <<-EOT
+	#!/bin/sh
+	root=\$(dirname "\$0")/../qemu
+	lib=\$root/usr/lib/x86_64-linux-gnu
+	export QEMU_MODULE_DIR=\$lib/qemu
+	exec \$root/usr/lib64/ld-linux-x86-64.so.2 --inhibit-cache \\
+	    --library-path \$lib \$root/usr/bin/$1 \\
+	    -L \$root/usr/share/qemu -L \$root/usr/share/seabios \\
+	    -L \$root/usr/lib/ipxe/qemu "\$@"
+	EOT
+	chmod +x "$bin"
+	has_vfio_user "$bin" || die "$bin lacks vfio-user-pci"
+}
+
 # Use the system's QEMU if it has vfio-user-pci.  Otherwise unpack that of
-# trixie-backports with its libraries.  It is run by its own dynamic linker, not
-# in a root of its own, so it opens the same files and sockets as valed.
+# trixie-backports with its libraries.  It has no root of its own, so it opens the
+# same files and sockets as valed.
 setup_qemu()
 {
 	local bin=$deps/bin/qemu-system-x86_64 root=$deps/qemu f
@@ -166,18 +187,7 @@ setup_qemu()
 	    qemu-system-x86
 	rm -rf "$root"
 	unpack "$deps/apt/cache/archives" "$root"
-	cat > "$bin" <<-EOT
-	#!/bin/sh
-	root=\$(dirname "\$0")/../qemu
-	lib=\$root/usr/lib/x86_64-linux-gnu
-	export QEMU_MODULE_DIR=\$lib/qemu
-	exec \$root/usr/lib64/ld-linux-x86-64.so.2 --inhibit-cache \\
-	    --library-path \$lib \$root/usr/bin/qemu-system-x86_64 \\
-	    -L \$root/usr/share/qemu -L \$root/usr/share/seabios \\
-	    -L \$root/usr/lib/ipxe/qemu "\$@"
-	EOT
-	chmod +x "$bin"
-	has_vfio_user "$bin" || die "$bin lacks vfio-user-pci"
+	private_qemu qemu-system-x86_64
 	touch "$deps/.qemu"
 }
 
@@ -264,6 +274,38 @@ setup_dpdk()
 	touch "$deps/.dpdk"
 }
 
+# Fetch firmware that boots over the network: U-Boot for two processors, with a
+# QEMU for the second, and a UEFI.  If the system's own QEMU is used, that one is
+# the system's, too, or there is none.
+setup_firmware()
+{
+	local firmware=$deps/firmware riscv=qemu-system-riscv64 f
+
+	[ ! -e "$deps/.firmware" ] || return 0
+	setup_apt
+	say "fetching U-Boot and UEFI"
+	rm -rf "$firmware" "$deps/bin/$riscv"
+	mkdir -p "$firmware/debs"
+	(cd "$firmware/debs" &&
+	    quietly again private_apt apt-get -q download u-boot-qemu ovmf)
+	unpack "$firmware/debs" "$firmware"
+	find "$firmware" ! -type d ! -path '*/qemu-x86/u-boot.rom' \
+	    ! -path '*/qemu-riscv64/u-boot.bin' ! -name OVMF.fd -delete
+	find "$firmware" -type l -delete
+	find "$firmware" -type d -empty -delete
+	if [ ! -L "$deps/bin/qemu-system-x86_64" ]; then
+		mkdir -p "$deps/qemu/debs"
+		(cd "$deps/qemu/debs" && quietly again private_apt \
+		    apt-get -q download qemu-system-riscv)
+		unpack "$deps/qemu/debs" "$deps/qemu"
+		rm -r "$deps/qemu/debs" "$deps/qemu/usr/bin/qemu-system-riscv32"
+		private_qemu $riscv
+	elif f=$(command -v $riscv) && has_vfio_user "$f"; then
+		ln -s "$f" "$deps/bin/$riscv"
+	fi
+	touch "$deps/.firmware"
+}
+
 setup_zig()
 {
 	local list=$top/deps/requirements.txt sum
@@ -329,5 +371,6 @@ setup_qemu
 setup_guest
 setup_kernel
 setup_dpdk
+setup_firmware
 setup_zig
 rm -rf "$deps/apt"

@@ -17,11 +17,11 @@ tftp_head()
 tftp_body()
 {
 	. "$(atf_get_srcdir)/tests.subr"
+	. "$(atf_get_srcdir)/firmware.subr"
 	setup
 	network
-	mkdir tftp
+	served
 	cp "$plain/tests/guest/pxe/modsum" tftp/modsum
-	head -c 20971520 /dev/urandom > tftp/data
 	cat > tftp/script <<-EOT
 	#!ipxe
 	kernel modsum
@@ -58,19 +58,6 @@ tftp_cleanup()
 	stop_all
 }
 
-# server FIRST,LAST FILE: starts a DHCP server for tap0 with these addresses,
-# which also offers the files in the directory tftp, FILE for the boot file.
-server()
-{
-	$ns dnsmasq --no-daemon --conf-file=/dev/null --port=0 --user=root \
-	    --interface=tap0 --bind-interfaces --leasefile-ro \
-	    --dhcp-range="$1" --dhcp-boot="$2" \
-	    --enable-tftp --tftp-root="$PWD/tftp" > server.log 2>&1 &
-	echo $! > server.pid
-	wait_until "the server" grep TFTP server.log ||
-	    atf_fail "dnsmasq does not start"
-}
-
 # rom_valed NAME: starts a machine that has nothing to boot but the ROM.  What
 # BIOS and ROM show goes to the serial port.
 rom_valed()
@@ -83,20 +70,6 @@ rom_valed()
 	    -option-rom pxe-e1000.rom -serial file:"$1.log" \
 	    -device "$(valed_device "$1")" < /dev/null > "$1.qemu" 2>&1 &
 	echo $! > "$1.pid"
-}
-
-# console NAME: what the machine has shown, without escape sequences.
-console()
-{
-	tr -d '\r\000' < "$1.log" | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g'
-}
-
-# printed NAME PATTERN: whether it has shown that, or ended.
-printed()
-{
-	console "$1" | tail -n 5
-	vm_alive "$1" || return 0
-	console "$1" | grep -Eq "$2"
 }
 
 atf_init_test_cases()

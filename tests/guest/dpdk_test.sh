@@ -100,7 +100,7 @@ testpmd_start()
 {
 	said=0
 	on vm1 'echo 32 > /proc/sys/vm/nr_hugepages
-	    insmod /lib/uio.ko && insmod /lib/uio_pci_generic.ko &&
+	    module uio_pci_generic &&
 	    echo 8086 100f > /sys/bus/pci/drivers/uio_pci_generic/new_id &&
 	    mkdir -p /var/run && mkfifo /tmp/testpmd || exit 1
 	    sleep 1000000 > /tmp/testpmd < /dev/null 2> /dev/null &

@@ -4,18 +4,16 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# mkdpdk.sh guest dpdk initramfs out
+# mkdpdk.sh dpdk initramfs out
 #
 # Appends to an initramfs what a guest needs to run DPDK's testpmd on its
 # adapters: from dpdk (build/deps/dpdk) the program, its em driver, a memory
-# pool driver, and the libraries that these name; from guest (build/deps/guest)
-# the kernel module that hands an adapter to a process.
+# pool driver, and the libraries that these name.
 
 set -eu
 
-guest=$1
-dpdk=$2
-out=$4
+dpdk=$1
+out=$3
 root=$out.d
 libs=usr/lib/x86_64-linux-gnu
 
@@ -39,13 +37,9 @@ for f in librte_net_e1000.so librte_mempool_ring.so; do
 	cp -L "$dpdk/$libs/$f".?? "$root/lib/$f"
 	libraries "$root/lib/$f"
 done
-for f in uio uio_pci_generic; do
-	xz -dc "$guest"/usr/lib/modules/*/kernel/drivers/uio/$f.ko.xz \
-	    > "$root/lib/$f.ko"
-done
 
 {
-	cat "$3"
+	cat "$2"
 	(cd "$root" &&
 	    find . | LC_ALL=C sort | cpio -o -H newc -R 0:0 --quiet)
 } > "$out.tmp"

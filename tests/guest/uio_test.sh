@@ -1,0 +1,41 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# INTx as a program in the guest gets it from uio_pci_generic: the kernel claims
+# the interrupt by the status register, and disables it by the command register.
+# vfio-pci does the same for a guest in the guest.
+
+atf_test_case intx cleanup
+intx_head()
+{
+	atf_set descr "Each assertion of INTx is one interrupt, which the kernel \
+claims and disables by PCI configuration space"
+	atf_set timeout 3600
+}
+intx_body()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	guests 1
+	on vm1 'module uio_pci_generic &&
+	    echo 8086 100f > /sys/bus/pci/drivers/uio_pci_generic/new_id &&
+	    wait_until "the adapter" [ -c /dev/uio0 ] && uio 100'
+	grep -x "reported 101" vm1.out || wrong "$(cat vm1.out)"
+	# What the processor got: no more than the kernel claimed.
+	on vm1 "awk '/uio_pci_generic/ { print \$2 }' /proc/interrupts" > count
+	is "interrupts" "$(cat count)" -eq 101
+	on vm1 "dmesg | grep -i 'nobody cared' || :" > cared
+	[ ! -s cared ] || wrong "$(cat cared)"
+	finish
+}
+intx_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case intx
+}

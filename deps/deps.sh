@@ -17,7 +17,7 @@
 #		guest/			the guests' kernel, modules, programs
 #		kernel/RELEASE/		that release's kernel, for guests with lem(4)
 #		dpdk/			DPDK's testpmd, for a guest
-#		firmware/		U-Boot and a UEFI; bin/qemu-system-riscv64
+#		firmware/		U-Boot, UEFI, GRUB; bin/qemu-system-riscv64
 #		zig/			compiler with FreeBSD's headers
 #
 # Only root can install packages; another user is shown the command.  Nothing is
@@ -275,7 +275,7 @@ setup_dpdk()
 }
 
 # Fetch firmware that boots over the network: U-Boot for two processors, with a
-# QEMU for the second, and a UEFI.  If the system's own QEMU is used, that one is
+# QEMU for the second, UEFI, and GRUB.  If the system's own QEMU is used, that one is
 # the system's, too, or there is none.
 setup_firmware()
 {
@@ -283,15 +283,16 @@ setup_firmware()
 
 	[ ! -e "$deps/.firmware" ] || return 0
 	setup_apt
-	say "fetching U-Boot and UEFI"
+	say "fetching U-Boot, UEFI and GRUB"
 	rm -rf "$firmware" "$deps/bin/$riscv"
 	mkdir -p "$firmware/debs"
 	(cd "$firmware/debs" &&
-	    quietly again private_apt apt-get -q download u-boot-qemu ovmf)
+	    quietly again private_apt apt-get -q download u-boot-qemu ovmf \
+	    grub-efi-amd64-bin grub-efi-amd64-unsigned)
 	unpack "$firmware/debs" "$firmware"
 	find "$firmware" ! -type d ! -path '*/qemu-x86/u-boot.rom' \
-	    ! -path '*/qemu-riscv64/u-boot.bin' ! -name OVMF.fd -delete
-	find "$firmware" -type l -delete
+	    ! -path '*/qemu-riscv64/u-boot.bin' ! -path '*/ovmf/OVMF.fd' \
+	    ! -name grubnetx64.efi ! -name hashsum.mod -delete
 	find "$firmware" -type d -empty -delete
 	if [ ! -L "$deps/bin/qemu-system-x86_64" ]; then
 		mkdir -p "$deps/qemu/debs"

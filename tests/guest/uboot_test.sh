@@ -57,8 +57,7 @@ uboot_loads()
 	done
 	network
 	served
-	crc=$(python3 -c 'import sys, zlib
-print("%08x" % zlib.crc32(sys.stdin.buffer.read()))' < tftp/data)
+	crc=$(crc32 tftp/data)
 	valed_start -s 1,e1000,tap0,path=vm1.sock,mac=$(mac 1) ||
 	    atf_fail "valed does not start"
 	tap_up tap0 10.0.0.1/24

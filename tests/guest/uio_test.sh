@@ -4,7 +4,7 @@
 
 # INTx as a program in the guest gets it from uio_pci_generic: the kernel claims
 # the interrupt by the status register, and disables it by the command register.
-# vfio-pci does the same for a guest in the guest.
+# For a guest in the guest its vfio-pci does the same, by the same function.
 
 atf_test_case intx cleanup
 intx_head()

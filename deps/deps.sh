@@ -185,7 +185,7 @@ setup_qemu()
 	say "fetching QEMU from trixie-backports"
 	quietly again private_apt apt-get -q -y install --download-only \
 	    qemu-system-x86
-	rm -rf "$root"
+	rm -rf "$root" "$deps/.firmware"
 	unpack "$deps/apt/cache/archives" "$root"
 	private_qemu qemu-system-x86_64
 	touch "$deps/.qemu"

@@ -11,6 +11,8 @@
  *	run_calls.c	the functions that take the place of the C library's
  *	run_desc.c	the descriptors: which are of /dev/netmap, and their
  *			requests
+ *	run_legacy.c	the requests that came before NIOCCTRL
+ *	run_options.c	options of requests
  *	run_port.c	the ports, which several descriptors may share
  *	run_wait.c	poll(2), select(2) and epoll(7) with them
  *
@@ -161,6 +163,18 @@ void	run_ports_lock(void);
 void	run_ports_unlock(void);
 /* Have a connection in rd_fd.  rd_lock. */
 int	run_connect(struct run_desc *rd);
+
+/* ioctl(2) NIOCCTRL. */
+int	run_control(struct run_desc *rd, struct nmreq_header *hdr);
+/* NIOCREGIF, NIOCGINFO. */
+int	run_legacy(struct run_desc *rd, unsigned long request,
+	    struct nmreq *nmr);
+/*
+ * The errno of a request with options: EOPNOTSUPP, and each option says so;
+ * EINVAL, of an option that is there twice or has no type, which say so;
+ * EMSGSIZE, of more than a request has space for.
+ */
+int	run_options_refuse(const struct nmreq_header *hdr);
 
 int	run_ioctl(struct run_desc *rd, unsigned long request, void *arg);
 void	*run_mmap(struct run_desc *rd, void *addr, size_t len, int prot,

@@ -250,19 +250,13 @@ static const struct run_body {
 	uint16_t	out;		/* and gives */
 } bodies[] = {
 	{ NETMAP_REQ_PORT_INFO_GET, 0, sizeof(struct nmreq_port_info_get) },
-	{ NETMAP_REQ_VALE_ATTACH, sizeof(struct nmreq_vale_attach),
-	    sizeof(struct nmreq_vale_attach) },
-	{ NETMAP_REQ_VALE_DETACH, sizeof(struct nmreq_vale_detach),
-	    sizeof(struct nmreq_vale_detach) },
 	{ NETMAP_REQ_VALE_LIST, sizeof(struct nmreq_vale_list),
 	    sizeof(struct nmreq_vale_list) },
 	{ NETMAP_REQ_PORT_HDR_SET, sizeof(struct nmreq_port_hdr), 0 },
 	{ NETMAP_REQ_PORT_HDR_GET, 0, sizeof(struct nmreq_port_hdr) },
-	{ NETMAP_REQ_VALE_NEWIF, sizeof(struct nmreq_vale_newif),
-	    sizeof(struct nmreq_vale_newif) },
-	{ NETMAP_REQ_VALE_DELIF, 0, 0 },
 };
 
+/* NULL if the request is not supported. */
 static const struct run_body *
 body_find(uint16_t type)
 {
@@ -283,10 +277,7 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 	struct vale_client_call call = { .hdr = &copy };
 	int r;
 
-	if (body == NULL) {
-		errno = EOPNOTSUPP;
-		return (-1);
-	}
+	copy.nr_version = NETMAP_API;
 	call.body = call.reply = (void *)(uintptr_t)hdr->nr_body;
 	call.size = body->in;
 	call.reply_max = body->out;
@@ -310,55 +301,46 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 	return (0);
 }
 
-/* No option is supported, and netmap says so in each. */
-static int
-options_refuse(struct nmreq_header *hdr)
-{
-	struct nmreq_option *opt;
-
-	for (opt = (void *)(uintptr_t)hdr->nr_options; opt != NULL;
-	    opt = (void *)(uintptr_t)opt->nro_next)
-		opt->nro_status = EOPNOTSUPP;
-	errno = EOPNOTSUPP;
-	return (-1);
-}
-
 /*
- * Whether a request has no name, that of a VALE port, of a pipe, or of a new
- * interface.
+ * Whether a request has no name, that of a VALE port, or that of a pipe.
  */
 static bool
 name_served(const struct nmreq_header *hdr)
 {
 	return (hdr->nr_name[0] == '\0' ||
 	    strpbrk(hdr->nr_name, "{}") != NULL ||
-	    hdr->nr_reqtype == NETMAP_REQ_VALE_NEWIF ||
-	    hdr->nr_reqtype == NETMAP_REQ_VALE_DELIF ||
 	    strncmp(hdr->nr_name, NM_BDG_NAME, strlen(NM_BDG_NAME)) == 0);
 }
 
+/* What is wrong with a request, or 0. */
 static int
-desc_control(struct run_desc *rd, struct nmreq_header *hdr)
+control_check(struct nmreq_header *hdr)
 {
-	int r;
+	const bool reg = hdr->nr_reqtype == NETMAP_REQ_REGISTER;
 
-	if (hdr->nr_version != NETMAP_API) {
+	if (hdr->nr_version < NETMAP_API ||
+	    hdr->nr_version > NETMAP_API_MAX) {
 		hdr->nr_version = NETMAP_API;
-		errno = EINVAL;
-		return (-1);
+		return (EINVAL);
 	}
-	if (memchr(hdr->nr_name, '\0', sizeof(hdr->nr_name)) == NULL) {
-		errno = EINVAL;
-		return (-1);
-	}
+	if (memchr(hdr->nr_name, '\0', sizeof(hdr->nr_name)) == NULL)
+		return (EINVAL);
 	if (hdr->nr_options != 0)
-		return (options_refuse(hdr));
-	if (!name_served(hdr)) {
-		errno = ENXIO;
-		return (-1);
-	}
-	if (hdr->nr_reqtype == NETMAP_REQ_REGISTER && hdr->nr_body == 0) {
-		errno = EINVAL;
+		return (run_options_refuse(hdr));
+	if (!reg && body_find(hdr->nr_reqtype) == NULL)
+		return (EOPNOTSUPP);
+	if (!name_served(hdr))
+		return (ENXIO);
+	return (reg && hdr->nr_body == 0 ? EINVAL : 0);
+}
+
+int
+run_control(struct run_desc *rd, struct nmreq_header *hdr)
+{
+	int error = control_check(hdr), r;
+
+	if (error != 0) {
+		errno = error;
 		return (-1);
 	}
 	pthread_mutex_lock(&rd->rd_lock);
@@ -366,163 +348,6 @@ desc_control(struct run_desc *rd, struct nmreq_header *hdr)
 	    desc_register(rd, hdr) : desc_request(rd, hdr);
 	pthread_mutex_unlock(&rd->rd_lock);
 	return (r);
-}
-
-/* A legacy request, in the new form.  Bodies, one of which it has. */
-union run_legacy {
-	struct nmreq_register		reg;
-	struct nmreq_port_info_get	info;
-	struct nmreq_vale_attach	attach;
-	struct nmreq_vale_detach	detach;
-	struct nmreq_vale_list		list;
-	struct nmreq_vale_newif		newif;
-	struct nmreq_port_hdr		hdr;
-};
-
-static void
-legacy_register(const struct nmreq *nmr, struct nmreq_register *reg)
-{
-	reg->nr_tx_slots = nmr->nr_tx_slots;
-	reg->nr_rx_slots = nmr->nr_rx_slots;
-	reg->nr_tx_rings = nmr->nr_tx_rings;
-	reg->nr_rx_rings = nmr->nr_rx_rings;
-	reg->nr_mem_id = nmr->nr_arg2;
-	reg->nr_extra_bufs = nmr->nr_arg3;
-	reg->nr_ringid = nmr->nr_ringid & NETMAP_RING_MASK;
-	reg->nr_flags = nmr->nr_flags & ~NR_REG_MASK;
-	if ((nmr->nr_ringid & NETMAP_NO_TX_POLL) != 0)
-		reg->nr_flags |= NR_NO_TX_POLL;
-	if ((nmr->nr_ringid & NETMAP_DO_RX_POLL) != 0)
-		reg->nr_flags |= NR_DO_RX_POLL;
-	reg->nr_mode = nmr->nr_flags & NR_REG_MASK;
-	if (reg->nr_mode == NR_REG_DEFAULT)
-		reg->nr_mode = (nmr->nr_ringid & NETMAP_SW_RING) != 0 ?
-		    NR_REG_SW : (nmr->nr_ringid & NETMAP_HW_RING) != 0 ?
-		    NR_REG_ONE_NIC : NR_REG_ALL_NIC;
-}
-
-/* A pipe was named by its number: now it is a part of the name. */
-static void
-legacy_pipe(struct nmreq_header *hdr, struct nmreq_register *reg)
-{
-	const size_t len = strlen(hdr->nr_name);
-
-	if (reg->nr_mode != NR_REG_PIPE_MASTER &&
-	    reg->nr_mode != NR_REG_PIPE_SLAVE)
-		return;
-	snprintf(hdr->nr_name + len, sizeof(hdr->nr_name) - len, "%c%u",
-	    reg->nr_mode == NR_REG_PIPE_MASTER ? '{' : '}', reg->nr_ringid);
-	reg->nr_mode = NR_REG_ALL_NIC;
-	reg->nr_ringid = 0;
-}
-
-/* NIOCREGIF.  Returns the request, or 0. */
-static uint16_t
-legacy_regif(const struct nmreq *nmr, struct nmreq_header *hdr,
-    union run_legacy *body)
-{
-	switch (nmr->nr_cmd) {
-	case 0:
-		legacy_register(nmr, &body->reg);
-		legacy_pipe(hdr, &body->reg);
-		return (NETMAP_REQ_REGISTER);
-	case NETMAP_BDG_ATTACH:
-		legacy_register(nmr, &body->attach.reg);
-		body->attach.reg.nr_mode =
-		    (nmr->nr_arg1 & NETMAP_BDG_HOST) != 0 ? NR_REG_NIC_SW :
-		    NR_REG_ALL_NIC;
-		return (NETMAP_REQ_VALE_ATTACH);
-	case NETMAP_BDG_DETACH:
-		return (NETMAP_REQ_VALE_DETACH);
-	case NETMAP_BDG_VNET_HDR:
-		body->hdr.nr_hdr_len = nmr->nr_arg1;
-		return (NETMAP_REQ_PORT_HDR_SET);
-	case NETMAP_VNET_HDR_GET:
-		return (NETMAP_REQ_PORT_HDR_GET);
-	case NETMAP_BDG_NEWIF:
-		body->newif.nr_tx_slots = nmr->nr_tx_slots;
-		body->newif.nr_rx_slots = nmr->nr_rx_slots;
-		body->newif.nr_tx_rings = nmr->nr_tx_rings;
-		body->newif.nr_rx_rings = nmr->nr_rx_rings;
-		body->newif.nr_mem_id = nmr->nr_arg2;
-		return (NETMAP_REQ_VALE_NEWIF);
-	case NETMAP_BDG_DELIF:
-		return (NETMAP_REQ_VALE_DELIF);
-	default:
-		return (0);
-	}
-}
-
-static uint16_t
-legacy_info(const struct nmreq *nmr, union run_legacy *body)
-{
-	if (nmr->nr_cmd != NETMAP_BDG_LIST)
-		return (NETMAP_REQ_PORT_INFO_GET);
-	body->list.nr_bridge_idx = nmr->nr_arg1;
-	body->list.nr_port_idx = nmr->nr_arg2;
-	return (NETMAP_REQ_VALE_LIST);
-}
-
-/* What a request has said. */
-static void
-legacy_result(struct nmreq *nmr, const struct nmreq_header *hdr,
-    const union run_legacy *body)
-{
-	switch (hdr->nr_reqtype) {
-	case NETMAP_REQ_REGISTER:
-		nmr->nr_offset = body->reg.nr_offset;
-		nmr->nr_memsize = body->reg.nr_memsize;
-		nmr->nr_tx_slots = body->reg.nr_tx_slots;
-		nmr->nr_rx_slots = body->reg.nr_rx_slots;
-		nmr->nr_tx_rings = body->reg.nr_tx_rings;
-		nmr->nr_rx_rings = body->reg.nr_rx_rings;
-		nmr->nr_arg2 = body->reg.nr_mem_id;
-		nmr->nr_arg3 = body->reg.nr_extra_bufs;
-		break;
-	case NETMAP_REQ_PORT_INFO_GET:
-		nmr->nr_memsize = body->info.nr_memsize;
-		nmr->nr_tx_slots = body->info.nr_tx_slots;
-		nmr->nr_rx_slots = body->info.nr_rx_slots;
-		nmr->nr_tx_rings = body->info.nr_tx_rings;
-		nmr->nr_rx_rings = body->info.nr_rx_rings;
-		nmr->nr_arg2 = body->info.nr_mem_id;
-		break;
-	case NETMAP_REQ_VALE_LIST:
-		snprintf(nmr->nr_name, sizeof(nmr->nr_name), "%.*s",
-		    (int)sizeof(nmr->nr_name) - 1, hdr->nr_name);
-		nmr->nr_arg1 = body->list.nr_bridge_idx;
-		nmr->nr_arg2 = body->list.nr_port_idx;
-		break;
-	case NETMAP_REQ_PORT_HDR_GET:
-		nmr->nr_arg1 = body->hdr.nr_hdr_len;
-		break;
-	}
-}
-
-static int
-desc_legacy(struct run_desc *rd, unsigned long request, struct nmreq *nmr)
-{
-	struct nmreq_header hdr = { .nr_version = NETMAP_API };
-	union run_legacy body;
-
-	if (nmr->nr_version != NETMAP_API) {
-		nmr->nr_version = NETMAP_API;
-		errno = EINVAL;
-		return (-1);
-	}
-	memset(&body, 0, sizeof(body));
-	memcpy(hdr.nr_name, nmr->nr_name, sizeof(nmr->nr_name) - 1);
-	hdr.nr_body = (uintptr_t)&body;
-	hdr.nr_reqtype = request == NIOCREGIF ? legacy_regif(nmr, &hdr, &body) :
-	    legacy_info(nmr, &body);
-	if (hdr.nr_reqtype == 0) {
-		errno = EOPNOTSUPP;
-		return (-1);
-	}
-	if (desc_control(rd, &hdr) == -1)
-		return (-1);
-	legacy_result(nmr, &hdr, &body);
-	return (0);
 }
 
 static bool
@@ -625,8 +450,8 @@ run_ioctl(struct run_desc *rd, unsigned long request, void *arg)
 			errno = EFAULT;
 			return (-1);
 		}
-		return (request == NIOCCTRL ? desc_control(rd, arg) :
-		    desc_legacy(rd, request, arg));
+		return (request == NIOCCTRL ? run_control(rd, arg) :
+		    run_legacy(rd, request, arg));
 	case FIONBIO:
 	case FIOASYNC:
 		/* Only poll(2) and its relatives wait. */

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #define	NETMAP_API		14
+#define	NETMAP_API_MAX		15	/* which netmap takes, too */
 #define	NETMAP_MAX_FRAGS	64	/* slots per frame, at most */
 #define	NM_CACHE_ALIGN		128
 #define	NM_BDG_NAME		"vale"	/* the beginning of port names */
@@ -156,6 +157,15 @@ struct nmreq_option {
 	uint32_t	nro_reqtype;
 	uint32_t	nro_status;	/* an errno */
 	uint64_t	nro_size;	/* bytes behind this */
+};
+
+enum {
+	NETMAP_REQ_OPT_EXTMEM = 1,
+	NETMAP_REQ_OPT_SYNC_KLOOP_EVENTFDS,
+	NETMAP_REQ_OPT_CSB,
+	NETMAP_REQ_OPT_SYNC_KLOOP_MODE,
+	NETMAP_REQ_OPT_OFFSETS,
+	NETMAP_REQ_OPT_MAX,		/* no option */
 };
 
 #define	NIOCCTRL	_IOWR('i', 151, struct nmreq_header)

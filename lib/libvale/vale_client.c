@@ -290,9 +290,16 @@ vale_client_close(struct vale_client_port *cp)
 	close(cp->cp_fd);
 }
 
-/* A sync has ended. */
+/* A sync of a receive ring has ended: its time, as netmap has it. */
 static void
-ring_stamp(struct netmap_ring *ring)
+rx_stamp(struct netmap_ring *ring)
+{
+	gettimeofday(&ring->ts, NULL);
+}
+
+/* Of a transmit ring only if that is asked for. */
+static void
+tx_stamp(struct netmap_ring *ring)
 {
 	if ((ring->flags & NR_TIMESTAMP) != 0)
 		gettimeofday(&ring->ts, NULL);
@@ -337,7 +344,7 @@ ring_kick(struct vale_client_port *cp, struct vale_csb *csb)
 
 /* A sync of an end of a pipe. */
 static int
-pipe_sync(struct vale_client_port *cp, struct netmap_ring *ring,
+pipe_sync(struct vale_client_port *cp,
     int (*sync)(struct vale_pipe *, bool *), int fd)
 {
 	bool kick;
@@ -346,7 +353,24 @@ pipe_sync(struct vale_client_port *cp, struct netmap_ring *ring,
 		return (-1);
 	if (kick)
 		kick_send(fd);
-	ring_stamp(ring);
+	return (0);
+}
+
+static int
+pipe_txsync(struct vale_client_port *cp, const struct vale_client_ring *cr)
+{
+	if (pipe_sync(cp, vale_pipe_txsync, cr->cr_tx_kick) == -1)
+		return (-1);
+	tx_stamp(cr->cr_txring);
+	return (0);
+}
+
+static int
+pipe_rxsync(struct vale_client_port *cp, const struct vale_client_ring *cr)
+{
+	if (pipe_sync(cp, vale_pipe_rxsync, cr->cr_rx_kick) == -1)
+		return (-1);
+	rx_stamp(cr->cr_rxring);
 	return (0);
 }
 
@@ -358,8 +382,7 @@ vale_client_txsync(struct vale_client_port *cp, unsigned int i)
 	uint32_t head = ring->head, sent = atomic_load_32(&csb->tx_atok.head);
 
 	if (cp->cp_is_pipe)
-		return (pipe_sync(cp, ring, vale_pipe_txsync,
-		    cp->cp_ring[i].cr_tx_kick));
+		return (pipe_txsync(cp, &cp->cp_ring[i]));
 	if ((cp->cp_reg.nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0) {
 		if (head == sent)
 			return (0);
@@ -380,7 +403,7 @@ vale_client_txsync(struct vale_client_port *cp, unsigned int i)
 		ring_kick(cp, csb);
 	}
 	ring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);
-	ring_stamp(ring);
+	tx_stamp(ring);
 	return (0);
 }
 
@@ -420,8 +443,7 @@ vale_client_rxsync(struct vale_client_port *cp, unsigned int i)
 	uint32_t cur = ring->cur, head = ring->head;
 
 	if (cp->cp_is_pipe)
-		return (pipe_sync(cp, ring, vale_pipe_rxsync,
-		    cp->cp_ring[i].cr_rx_kick));
+		return (pipe_rxsync(cp, &cp->cp_ring[i]));
 	if (head >= ring->num_slots || cur >= ring->num_slots) {
 		ring->head = ring->cur = csb->rx_atok.head;
 		errno = EINVAL;
@@ -430,7 +452,7 @@ vale_client_rxsync(struct vale_client_port *cp, unsigned int i)
 	atomic_store_32(&csb->rx_atok.cur, cur);
 	atomic_store_rel_32(&csb->rx_atok.head, head);
 	ring->tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
-	ring_stamp(ring);
+	rx_stamp(ring);
 	return (0);
 }
 

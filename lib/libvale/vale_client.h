@@ -112,8 +112,9 @@ void	vale_client_close(struct vale_client_port *cp);
 int	vale_client_txsync(struct vale_client_port *cp, unsigned int ring);
 
 /*
- * Return the receive ring's slots, and show new frames.  EINVAL as
- * vale_rxsync(); of a pipe, errors of vale_pipe_rxsync().
+ * Return the receive ring's slots, show new frames, and set its ts to the time
+ * of day, as netmap does; that of a transmit ring only if it has NR_TIMESTAMP.
+ * EINVAL as vale_rxsync(); of a pipe, errors of vale_pipe_rxsync().
  */
 int	vale_client_rxsync(struct vale_client_port *cp, unsigned int ring);
 

@@ -19,6 +19,7 @@
 #include <sys/un.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,20 +39,32 @@ vale_client_path(void)
 }
 
 int
-vale_client_connect(const char *path)
+vale_client_socket(void)
+{
+	return (socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+}
+
+int
+vale_client_join(int fd, const char *path)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int error, fd;
 
 	if (strlen(path) >= sizeof(sun.sun_path)) {
 		errno = ENAMETOOLONG;
 		return (-1);
 	}
 	memcpy(sun.sun_path, path, strlen(path));
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	return (connect(fd, (struct sockaddr *)&sun, sizeof(sun)));
+}
+
+int
+vale_client_connect(const char *path)
+{
+	int error, fd = vale_client_socket();
+
 	if (fd == -1)
 		return (-1);
-	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == -1) {
+	if (vale_client_join(fd, path) == -1) {
 		error = errno;
 		close(fd);
 		errno = error;
@@ -64,6 +77,20 @@ union control {
 	struct cmsghdr	align;
 	char		space[CMSG_SPACE(VALE_WIRE_REPLY_FDS * sizeof(int))];
 };
+
+/*
+ * Whether to try again after an error.  The program may have made the
+ * descriptor one that does not wait: that is for its own calls.
+ */
+static bool
+call_again(int fd, short events)
+{
+	struct pollfd pfd = { .fd = fd, .events = events };
+
+	if (errno == EAGAIN)
+		poll(&pfd, 1, -1);
+	return (errno == EAGAIN || errno == EINTR);
+}
 
 static int
 call_send(int fd, struct vale_client_call *call, struct vale_wire *wire)
@@ -89,7 +116,7 @@ call_send(int fd, struct vale_client_call *call, struct vale_wire *wire)
 	}
 	do {
 		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
-	} while (n == -1 && errno == EINTR);
+	} while (n == -1 && call_again(fd, POLLOUT));
 	return (n == -1 ? -1 : 0);
 }
 
@@ -130,7 +157,7 @@ call_receive(int fd, struct vale_client_call *call, struct vale_wire *wire)
 
 	do {
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-	} while (n == -1 && errno == EINTR);
+	} while (n == -1 && call_again(fd, POLLIN));
 	if (n == -1)
 		return (-1);
 	call_take_fds(call, &msg);
@@ -173,11 +200,12 @@ vale_client_call(int fd, struct vale_client_call *call)
 }
 
 static int
-pipe_map(struct vale_client_port *cp, unsigned int end)
+pipe_map(struct vale_client_port *cp, unsigned int end, bool new)
 {
 	struct vale_client_ring *cr = &cp->cp_ring[0];
 
-	if (!vale_pipe_attach(&cp->cp_pipe, cp->cp_base, &cp->cp_reg, end)) {
+	if (!(new ? vale_pipe_attach : vale_pipe_find)(&cp->cp_pipe,
+	    cp->cp_base, &cp->cp_reg, end)) {
 		munmap(cp->cp_base, cp->cp_reg.nr_memsize);
 		errno = EPROTO;
 		return (-1);
@@ -190,10 +218,10 @@ pipe_map(struct vale_client_port *cp, unsigned int end)
 
 /*
  * Map the memory.  valed lays it out; it is as trusted as a kernel.  `end' is
- * that of a pipe.
+ * that of a pipe.  If the port is not new, another process has it, too.
  */
 static int
-port_map(struct vale_client_port *cp, unsigned int end)
+port_map(struct vale_client_port *cp, unsigned int end, bool new)
 {
 	struct vale_client_ring *cr;
 	unsigned int i;
@@ -204,7 +232,7 @@ port_map(struct vale_client_port *cp, unsigned int end)
 		return (-1);
 	cp->cp_nifp = (void *)(cp->cp_base + cp->cp_reg.nr_offset);
 	if (cp->cp_is_pipe)
-		return (pipe_map(cp, end));
+		return (pipe_map(cp, end, new));
 	for (i = 0; i < cp->cp_nrings; i++) {
 		cr = &cp->cp_ring[i];
 		cr->cr_csb = (struct vale_csb *)(void *)cp->cp_base + i;
@@ -218,12 +246,13 @@ port_map(struct vale_client_port *cp, unsigned int end)
 static bool
 port_take(struct vale_client_port *cp, const struct vale_client_call *call)
 {
-	const unsigned int n = cp->cp_reg.nr_tx_rings;
+	const bool null = cp->cp_reg.nr_mode == NR_REG_NULL;
+	const unsigned int n = null ? 0 : cp->cp_reg.nr_tx_rings;
 	unsigned int i;
 
-	if (call->reply_size != sizeof(cp->cp_reg) || n < 1 ||
-	    n > VALE_RINGS_MAX || cp->cp_reg.nr_rx_rings != n ||
-	    call->nfds != PORT_FDS(n))
+	if (call->reply_size != sizeof(cp->cp_reg) ||
+	    (!null && (n < 1 || n > VALE_RINGS_MAX ||
+	    cp->cp_reg.nr_rx_rings != n)) || call->nfds != PORT_FDS(n))
 		return (false);
 	cp->cp_memory = call->fds[0];
 	cp->cp_nrings = n;
@@ -232,6 +261,32 @@ port_take(struct vale_client_port *cp, const struct vale_client_call *call)
 		cp->cp_ring[i].cr_rx_kick = call->fds[2 + 2 * i];
 	}
 	return (true);
+}
+
+/* Take the port of a reply, and its descriptors, or close these. */
+static int
+port_start(struct vale_client_port *cp, int fd, struct vale_client_call *call,
+    const char *name, bool new)
+{
+	unsigned int end = 0;
+	int error;
+
+	if (!port_take(cp, call)) {
+		call_close_fds(call);
+		errno = EPROTO;
+		return (-1);
+	}
+	cp->cp_is_pipe = cp->cp_nrings > 0 &&
+	    vale_pipe_name(name, &end) != 0;
+	cp->cp_gone = 0;
+	cp->cp_fd = fd;
+	if (port_map(cp, end, new) == -1) {
+		error = errno;
+		call_close_fds(call);
+		errno = error;
+		return (-1);
+	}
+	return (0);
 }
 
 int
@@ -243,11 +298,9 @@ vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 	struct vale_client_call call = { .hdr = &hdr, .body = &cp->cp_reg,
 	    .size = sizeof(cp->cp_reg), .reply = &cp->cp_reg,
 	    .reply_max = sizeof(cp->cp_reg) };
-	unsigned int end;
 	int error;
 
 	cp->cp_reg = *reg;
-	cp->cp_is_pipe = vale_pipe_name(name, &end) != 0;
 	if (snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name) >=
 	    (int)sizeof(hdr.nr_name)) {
 		errno = EINVAL;
@@ -256,24 +309,23 @@ vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 	error = vale_client_call(fd, &call);
 	if (why != NULL)
 		memcpy(why, call.why, sizeof(call.why));
-	if (error == -1)
-		return (-1);
-	if (!port_take(cp, &call)) {
-		error = EPROTO;
-		goto fail;
-	}
-	cp->cp_gone = 0;
-	cp->cp_fd = fd;
-	if (port_map(cp, end) == -1) {
-		error = errno;
-		goto fail;
-	}
-	return (0);
+	return (error == -1 ? -1 : port_start(cp, fd, &call, name, true));
+}
 
-fail:
-	call_close_fds(&call);
-	errno = error;
-	return (-1);
+int
+vale_client_share(struct vale_client_port *cp, int fd,
+    char name[NETMAP_REQ_IFNAMSIZ])
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = VALE_WIRE_SHARE };
+	struct vale_client_call call = { .hdr = &hdr, .reply = &cp->cp_reg,
+	    .reply_max = sizeof(cp->cp_reg) };
+
+	if (vale_client_call(fd, &call) == -1 ||
+	    port_start(cp, fd, &call, hdr.nr_name, false) == -1)
+		return (-1);
+	memcpy(name, hdr.nr_name, sizeof(hdr.nr_name));
+	return (0);
 }
 
 void

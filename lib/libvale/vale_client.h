@@ -33,6 +33,9 @@ const char *vale_client_path(void);
  * socket(2) or connect(2), or ENAMETOOLONG.
  */
 int	vale_client_connect(const char *path);
+/* The two parts of that: a socket, and to connect it. */
+int	vale_client_socket(void);
+int	vale_client_join(int fd, const char *path);
 
 /* A request and its reply. */
 struct vale_client_call {
@@ -98,6 +101,14 @@ struct vale_client_port {
  */
 int	vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 	    const struct nmreq_register *reg, char *why);
+
+/*
+ * The port of the connection `fd', which another process has opened and still
+ * may use: its rings are as they are.  `name' is set.  ENXIO if it has none, or
+ * errors of vale_client_call(); the connection stays the caller's then.
+ */
+int	vale_client_share(struct vale_client_port *cp, int fd,
+	    char name[NETMAP_REQ_IFNAMSIZ]);
 
 /* Close the port and its connection. */
 void	vale_client_close(struct vale_client_port *cp);

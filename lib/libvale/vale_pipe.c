@@ -192,25 +192,25 @@ attach_rx(const struct vale_pipe *pp, uint32_t first)
 	ring->head = ring->cur = ring->tail = released;
 }
 
-bool
-vale_pipe_attach(struct vale_pipe *pp, char *base,
-    const struct nmreq_register *reg, unsigned int end)
+/* Where the end is; its first buffer in *first. */
+static bool
+attach_find(struct vale_pipe *pp, char *base, const struct nmreq_register *reg,
+    unsigned int end, struct vale_pipe_layout *pl, uint32_t *first)
 {
-	uint32_t slots[2], first;
-	struct vale_pipe_layout pl;
+	uint32_t slots[2];
 	int64_t bufs;
 	char *pipe;
 
 	slots[end] = reg->nr_tx_slots;
 	slots[!end] = reg->nr_rx_slots;
-	vale_pipe_layout(&pl, slots);
-	pipe = base + reg->nr_offset - pl.pl_nifp[end];
-	pp->pp_csb = (void *)(pipe + pl.pl_csb[end]);
-	pp->pp_peer = (void *)(pipe + pl.pl_csb[!end]);
-	pp->pp_txring = (void *)(pipe + pl.pl_tx[end]);
-	pp->pp_rxring = (void *)(pipe + pl.pl_rx[end]);
-	pp->pp_peer_tx = (void *)(pipe + pl.pl_tx[!end]);
-	pp->pp_peer_rx = (void *)(pipe + pl.pl_rx[!end]);
+	vale_pipe_layout(pl, slots);
+	pipe = base + reg->nr_offset - pl->pl_nifp[end];
+	pp->pp_csb = (void *)(pipe + pl->pl_csb[end]);
+	pp->pp_peer = (void *)(pipe + pl->pl_csb[!end]);
+	pp->pp_txring = (void *)(pipe + pl->pl_tx[end]);
+	pp->pp_rxring = (void *)(pipe + pl->pl_rx[end]);
+	pp->pp_peer_tx = (void *)(pipe + pl->pl_tx[!end]);
+	pp->pp_peer_rx = (void *)(pipe + pl->pl_rx[!end]);
 	pp->pp_tx_slots = slots[end];
 	pp->pp_rx_slots = slots[!end];
 	/* Where the buffers are, which programs find in the ring. */
@@ -219,7 +219,29 @@ vale_pipe_attach(struct vale_pipe *pp, char *base,
 	    (uint64_t)bufs > reg->nr_offset)
 		return (false);
 	pp->pp_nbufs = (reg->nr_memsize - bufs) / VALE_BUF_SIZE;
-	first = (pipe + pl.pl_bufs - base - bufs) / VALE_BUF_SIZE;
+	*first = (pipe + pl->pl_bufs - base - bufs) / VALE_BUF_SIZE;
+	return (true);
+}
+
+bool
+vale_pipe_find(struct vale_pipe *pp, char *base,
+    const struct nmreq_register *reg, unsigned int end)
+{
+	struct vale_pipe_layout pl;
+	uint32_t first;
+
+	return (attach_find(pp, base, reg, end, &pl, &first));
+}
+
+bool
+vale_pipe_attach(struct vale_pipe *pp, char *base,
+    const struct nmreq_register *reg, unsigned int end)
+{
+	struct vale_pipe_layout pl;
+	uint32_t first;
+
+	if (!attach_find(pp, base, reg, end, &pl, &first))
+		return (false);
 	attach_tx(pp, first + layout_buf(&pl, end));
 	attach_rx(pp, first + layout_buf(&pl, !end));
 	return (true);

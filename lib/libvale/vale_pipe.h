@@ -130,6 +130,13 @@ bool	vale_pipe_attach(struct vale_pipe *pp, char *base,
 	    const struct nmreq_register *reg, unsigned int end);
 
 /*
+ * The same, of an end that another process has attached and passed on: its rings
+ * are as that has left them.
+ */
+bool	vale_pipe_find(struct vale_pipe *pp, char *base,
+	    const struct nmreq_register *reg, unsigned int end);
+
+/*
  * The syncs of an end: publish frames that are complete, release slots; show in
  * the tail what the other end has done.  One thread at a time for each.  If
  * *kick is true on return, the caller must wake the other end.  Return 0, or -1

@@ -29,8 +29,10 @@
  *		nr_offset tells where in the memory it is (vale_pipe.h).  The
  *		other end has the other ends of the sockets: a kick wakes it.
  *		nr_mem_id names the memory for a new pipe.
+ *		With NR_REG_NULL no port, but the memory nr_mem_id, or for 1
+ *		memory of its own, with extra buffers, and its descriptor.
  *	NETMAP_REQ_PORT_INFO_GET  no body; struct nmreq_port_info_get.  Of any
- *		port or pipe.
+ *		port or pipe that there is.
  *	NETMAP_REQ_PORT_HDR_SET  struct nmreq_port_hdr; no body.  Of the
  *		connection's port.  NETMAP_REQ_PORT_HDR_GET: the reverse.
  *	NETMAP_REQ_VALE_LIST	struct nmreq_vale_list, both ways.  With a name,
@@ -57,6 +59,14 @@
  *
  *	VALE_WIRE_MISSED	no body; a uint64_t: vale_missed() of the
  *		connection's port.
+ *	VALE_WIRE_INFO		struct nmreq_port_info_get, both ways: as netmap
+ *		answers NETMAP_REQ_PORT_INFO_GET.  Of a port or pipe that is not
+ *		there, what it would have if it were opened with these numbers;
+ *		without a name, of the memory nr_mem_id.
+ *	VALE_WIRE_SHARE		no body; the reply of the connection's
+ *		NETMAP_REQ_REGISTER once more, with its descriptors, and the
+ *		name of the port: for a process to which the connection was
+ *		passed.
  */
 
 #ifndef _VALE_WIRE_H_
@@ -95,6 +105,8 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_PORT_GET	0x7605
 #define	VALE_WIRE_SWITCH_GET	0x7606
 #define	VALE_WIRE_MISSED	0x7607
+#define	VALE_WIRE_INFO		0x7608
+#define	VALE_WIRE_SHARE		0x7609
 
 /* A part of a list: `count' entries from number `first' on. */
 struct vale_wire_page {

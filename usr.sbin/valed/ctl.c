@@ -11,6 +11,11 @@
  * answered with an error, and a client that does not read its replies is
  * dropped.  Descriptors that come with a request that takes none are closed by
  * a thread that may wait for that (vfu_close.h).
+ *
+ * close(2) of a connection is done before valed has closed its port.  Who asks
+ * what there is therefore waits for the connections whose clients have left
+ * (ctl_settle()); so does a request that finds no place, or a name that is taken,
+ * and is tried once more.
  */
 
 #include <sys/param.h>
@@ -55,6 +60,8 @@ static const struct ctl_request {
 	{ VALE_WIRE_PORT_GET, 0, ctl_port_get },
 	{ VALE_WIRE_SWITCH_GET, 0, ctl_switch_get },
 	{ VALE_WIRE_MISSED, 0, ctl_missed },
+	{ VALE_WIRE_INFO, sizeof(struct nmreq_port_info_get), ctl_info_any },
+	{ VALE_WIRE_SHARE, 0, ctl_share },
 	{ NETMAP_REQ_VALE_ATTACH, sizeof(struct hostif_fds), ctl_attach },
 	{ NETMAP_REQ_VALE_DETACH, 0, ctl_detach },
 };
@@ -63,6 +70,9 @@ static int ctl_listen = -1;
 static sem_t ctl_ready;		/* the thread has dropped its privileges, */
 static int ctl_error;		/* or this errno */
 static struct ctl_conn ctl_conns[CTL_MAX];
+/* cc_open and cc_serial of all, and cc_fd while it is open. */
+static pthread_mutex_t conns_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t conns_left = PTHREAD_COND_INITIALIZER;
 
 int
 ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
@@ -199,6 +209,63 @@ ctl_serve_request(struct ctl_conn *cc)
 	return (ctl_reply(cc, cc->cc_wire->vw_error == 0 ? size : 0));
 }
 
+/* Whether the client has closed the connection. */
+static bool
+conn_left(const struct ctl_conn *cc)
+{
+	struct pollfd pfd = { .fd = cc->cc_fd };
+
+	return (poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLHUP) != 0);
+}
+
+/*
+ * Connections do not wait for each other: who waits was there after those left
+ * that it waits for, and looked at itself last.
+ */
+bool
+ctl_settle(const struct ctl_conn *self)
+{
+	uint64_t left[CTL_MAX];
+	unsigned int i, n = 0;
+
+	pthread_mutex_lock(&conns_lock);
+	for (i = 0; i < CTL_MAX; i++) {
+		left[i] = 0;
+		if (ctl_conns[i].cc_open && &ctl_conns[i] != self &&
+		    conn_left(&ctl_conns[i])) {
+			left[i] = ctl_conns[i].cc_serial;
+			n++;
+		}
+	}
+	if (n > 0 && self != NULL && conn_left(self))
+		n = 0;
+	for (i = 0; n > 0 && i < CTL_MAX; i++)
+		while (left[i] != 0 && ctl_conns[i].cc_open &&
+		    ctl_conns[i].cc_serial == left[i])
+			pthread_cond_wait(&conns_left, &conns_lock);
+	pthread_mutex_unlock(&conns_lock);
+	return (n > 0);
+}
+
+/* A connection ends: its slot is free. */
+static void
+conn_close(struct ctl_conn *cc)
+{
+	if (cc->cc_port != NULL)
+		ctl_port_close(cc);
+	if (cc->cc_pipe != NULL)
+		ctl_pipe_close(cc);
+	if (cc->cc_null)
+		ctl_null_close(cc);
+	pthread_mutex_lock(&conns_lock);
+	close(cc->cc_fd);
+	free(cc->cc_wire);
+	cc->cc_open = false;
+	atomic_store_rel_32(&cc->cc_used, 0);
+	pthread_cond_broadcast(&conns_left);
+	pthread_mutex_unlock(&conns_lock);
+}
+
 static void *
 ctl_conn_thread(void *arg)
 {
@@ -211,29 +278,45 @@ ctl_conn_thread(void *arg)
 		else
 			poll(&pfd, 1, -1);
 	} while (ctl_serve_request(cc));
-	if (cc->cc_port != NULL)
-		ctl_port_close(cc);
-	if (cc->cc_pipe != NULL)
-		ctl_pipe_close(cc);
-	close(cc->cc_fd);
-	free(cc->cc_wire);
-	atomic_store_rel_32(&cc->cc_used, 0);
+	conn_close(cc);
 	return (NULL);
+}
+
+static struct ctl_conn *
+conn_free(void)
+{
+	struct ctl_conn *cc;
+
+	for (cc = ctl_conns; cc < ctl_conns + CTL_MAX; cc++)
+		if (atomic_load_acq_32(&cc->cc_used) == 0)
+			return (cc);
+	return (NULL);
+}
+
+/* Let it be found, or not. */
+static void
+conn_open(struct ctl_conn *cc, bool open)
+{
+	static uint64_t serial;
+
+	pthread_mutex_lock(&conns_lock);
+	cc->cc_serial = ++serial;
+	cc->cc_open = open;
+	pthread_mutex_unlock(&conns_lock);
 }
 
 /* Start the thread of a connection, in a free slot. */
 static int
 ctl_accept(int fd)
 {
-	struct ctl_conn *cc;
+	struct ctl_conn *cc = conn_free();
 	pthread_attr_t attr;
 	pthread_t thread;
 	int error;
 
-	for (cc = ctl_conns; cc < ctl_conns + CTL_MAX; cc++)
-		if (atomic_load_acq_32(&cc->cc_used) == 0)
-			break;
-	if (cc == ctl_conns + CTL_MAX)
+	if (cc == NULL && ctl_settle(NULL))
+		cc = conn_free();
+	if (cc == NULL)
 		return (EAGAIN);
 	cc->cc_wire = malloc(VALE_WIRE_MAX);
 	if (cc->cc_wire == NULL)
@@ -242,14 +325,17 @@ ctl_accept(int fd)
 	cc->cc_fd = fd;
 	cc->cc_port = NULL;
 	cc->cc_pipe = NULL;
+	cc->cc_null = false;
 	cc->cc_nfds = 0;
 	cc->cc_used = 1;
+	conn_open(cc, true);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, CTL_STACK);
 	error = pthread_create(&thread, &attr, ctl_conn_thread, cc);
 	pthread_attr_destroy(&attr);
 	if (error != 0) {
+		conn_open(cc, false);
 		free(cc->cc_wire);
 		cc->cc_used = 0;
 	}

@@ -60,6 +60,7 @@ ctl_attach(struct ctl_conn *cc, size_t *size __unused)
 	if (fds->hf_nfds > HOSTIF_FDS_MAX || fds->hf_nfds != cc->cc_npassed)
 		return (ctl_why(cc, EINVAL,
 		    "the descriptors of the interface are missing"));
+	ctl_settle(cc);
 	for (i = 0; i < cc->cc_npassed; i++) {
 		if (!attach_accepts(cc->cc_passed[i]))
 			return (ctl_why(cc, EINVAL,

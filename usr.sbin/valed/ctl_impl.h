@@ -33,6 +33,8 @@ struct ctl_kick {
 
 struct ctl_conn {
 	uint32_t	 cc_used;	/* the slot is taken; atomic */
+	bool		 cc_open;	/* its thread runs: ctl.c */
+	uint64_t	 cc_serial;	/* no other connection has the same */
 	int		 cc_fd;
 	int		 cc_passed[VALE_WIRE_FDS]; /* with the request */
 	unsigned int	 cc_npassed;
@@ -41,17 +43,31 @@ struct ctl_conn {
 	/* The request, and the reply that takes its place. */
 	struct vale_wire *cc_wire;
 	void		*cc_body;	/* behind it */
+	/* What it has registered, as it was granted. */
+	struct nmreq_register cc_reg;
+	char		 cc_name[NETMAP_REQ_IFNAMSIZ];
 	/* The port, or NULL.  ctl_port.c. */
 	struct vale_desc *cc_port;
 	struct vale_params cc_params;
 	unsigned int	 cc_header;	/* bytes: vale_set_header() */
 	struct ctl_kick	 cc_kick[VALE_RINGS_MAX];	/* cc_params.rings */
+	struct ctl_kick	 cc_theirs[VALE_RINGS_MAX];	/* the user's ends */
 	struct vfu_dma	 cc_dma;	/* its memory, mapped */
 	struct ctl_memory *cc_memory;	/* of the port, or the pipe */
 	/* An end of a pipe, or NULL.  ctl_pipe.c. */
 	struct ctl_pipe	*cc_pipe;
 	unsigned int	 cc_end;
+	/* Memory without a port or pipe.  ctl_null.c. */
+	bool		 cc_null;
+	unsigned int	 cc_place;	/* of its netmap_if */
 };
+
+/* Whether it has registered something. */
+static inline bool
+ctl_registered(const struct ctl_conn *cc)
+{
+	return (cc->cc_port != NULL || cc->cc_pipe != NULL || cc->cc_null);
+}
 
 /* Bytes of a body. */
 #define	CTL_BODY_MAX	(VALE_WIRE_MAX - sizeof(struct vale_wire))
@@ -68,6 +84,8 @@ int	ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
  */
 int	ctl_register(struct ctl_conn *cc, size_t *size);
 int	ctl_info(struct ctl_conn *cc, size_t *size);
+int	ctl_info_any(struct ctl_conn *cc, size_t *size);
+int	ctl_share(struct ctl_conn *cc, size_t *size);
 int	ctl_header_set(struct ctl_conn *cc, size_t *size);
 int	ctl_header_get(struct ctl_conn *cc, size_t *size);
 int	ctl_list(struct ctl_conn *cc, size_t *size);
@@ -91,11 +109,34 @@ void	ctl_port_limit(void);
 void	ctl_port_serve(struct ctl_conn *cc);
 /* Close the port. */
 void	ctl_port_close(struct ctl_conn *cc);
+/* Reply with copies of the user's descriptors.  Returns an errno. */
+int	ctl_port_fds(struct ctl_conn *cc);
+/* Append a copy of a descriptor to the reply.  Returns an errno. */
+int	ctl_reply_fd(struct ctl_conn *cc, int fd);
+/* Whether the modes and numbers of a port may be asked for: 0, or an errno. */
+int	ctl_port_check(struct ctl_conn *cc, const struct nmreq_register *reg);
+/* What a new port would have.  `reg' has been checked. */
+void	ctl_port_params(const struct nmreq_register *reg,
+	    struct vale_params *params);
 
 /* ctl_pipe.c: requests for the name of a pipe. */
 int	ctl_pipe_register(struct ctl_conn *cc, size_t *size);
 int	ctl_pipe_info(struct ctl_conn *cc, size_t *size);
+/* Of one that is not there: what it would have. */
+int	ctl_pipe_plan(struct ctl_conn *cc, size_t *size);
 /* Close the connection's end. */
 void	ctl_pipe_close(struct ctl_conn *cc);
+int	ctl_pipe_fds(struct ctl_conn *cc);
+
+/* ctl_null.c: NR_REG_NULL. */
+int	ctl_null_register(struct ctl_conn *cc, size_t *size);
+void	ctl_null_close(struct ctl_conn *cc);
+
+/*
+ * ctl.c: wait until what connections had whose clients have left is closed.
+ * Returns whether there was anything to wait for.  `self' is the caller's
+ * connection, or NULL.
+ */
+bool	ctl_settle(const struct ctl_conn *self);
 
 #endif /* !_CTL_IMPL_H_ */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "ctl_memory.h"
+#include "vale_layout.h"
 #include "vale_pipe.h"
 #include "vfu_dma.h"
 
@@ -51,7 +52,18 @@ memory_layout(struct ctl_memory *mm, uint32_t slots)
 	vale_pipe_layout(&pl, (uint32_t[2]){ slots, slots });
 	mm->mm_pipe_slots = slots;
 	mm->mm_pipe_size = pl.pl_size;
-	mm->mm_size = mm->mm_pipes + CTL_PIPES * mm->mm_pipe_size;
+	mm->mm_nulls = mm->mm_pipes + CTL_PIPES * mm->mm_pipe_size;
+	mm->mm_extra = mm->mm_nulls + CTL_NULLS * VFU_DMA_PAGE;
+	mm->mm_size = mm->mm_extra + CTL_EXTRA * VALE_BUF_SIZE;
+}
+
+size_t
+ctl_memory_size(const struct vale_params *params)
+{
+	struct ctl_memory mm = { .mm_params = *params };
+
+	memory_layout(&mm, 0);
+	return (mm.mm_size);
 }
 
 static int
@@ -113,6 +125,44 @@ ctl_memory_release(struct ctl_memory *mm)
 	close(mm->mm_fd);
 	pthread_mutex_destroy(&mm->mm_lock);
 	free(mm);
+}
+
+struct ctl_memory *
+ctl_memory_by_id(unsigned int id)
+{
+	if (id < CTL_MEMORY_FIRST || id >= CTL_MEMORY_FIRST + CTL_MAX)
+		return (NULL);
+	return (ctl_memories[id - CTL_MEMORY_FIRST]);
+}
+
+/* Write an index of the memory.  Returns whether it could be. */
+static bool
+extra_write(const struct ctl_memory *mm, uint32_t idx, size_t at)
+{
+	return (pwrite(mm->mm_fd, &idx, sizeof(idx), at) == sizeof(idx));
+}
+
+uint32_t
+ctl_memory_extra(struct ctl_memory *mm, size_t nifp, uint32_t n)
+{
+	const size_t head = nifp + offsetof(struct netmap_if, ni_bufs_head);
+	uint32_t first, i;
+	size_t at;
+
+	ctl_memories_lock();
+	n = MIN(n, CTL_EXTRA - mm->mm_extra_used);
+	at = mm->mm_extra + mm->mm_extra_used * VALE_BUF_SIZE;
+	mm->mm_extra_used += n;
+	ctl_memories_unlock();
+	first = (at - mm->mm_bufs) / VALE_BUF_SIZE;
+	for (i = 0; i < n; i++)
+		if (!extra_write(mm, i + 1 < n ? first + i + 1 : 0,
+		    at + i * VALE_BUF_SIZE))
+			break;
+	/* There is no memory for all of them. */
+	if (i < n || !extra_write(mm, n > 0 ? first : 0, head))
+		return (0);
+	return (n);
 }
 
 struct ctl_memory *

@@ -14,6 +14,10 @@
  * there.  A pipe that is opened without its port has such memory, too, in which
  * the port has its place.
  *
+ * Pipes have extra buffers behind all pipes, and so has who opens no port, but
+ * only memory.  As all slots of the memory may have any buffer, an extra buffer is
+ * never another's while the memory exists.
+ *
  * The memory is a memfd that can neither shrink nor grow, of a size for all
  * pipes that there may be.  A page that nobody touches uses no memory.  All
  * programs with a port or a pipe there can write to it at any time.  valed maps
@@ -35,8 +39,12 @@
 #include "ctl.h"
 #include "libvale.h"
 
-/* Pipes in one memory. */
+/* Pipes in one memory, */
 #define	CTL_PIPES	32
+/* netmap_ifs of NR_REG_NULL, each on a page, */
+#define	CTL_NULLS	8
+/* and extra buffers of both. */
+#define	CTL_EXTRA	2048
 
 /* A pipe, or a place for one.  ctl_pipe.c. */
 struct ctl_pipe {
@@ -62,6 +70,8 @@ struct ctl_memory {
 	size_t		 mm_pipes;	/* where the pipes begin */
 	size_t		 mm_pipe_size;
 	uint32_t	 mm_pipe_slots;	/* of a ring, at most */
+	size_t		 mm_nulls;	/* where those begin, */
+	size_t		 mm_extra;	/* and the extra buffers */
 	struct vale_params mm_params;	/* the port's, without defaults */
 	uint32_t	 mm_extra_bufs;
 	/* The table's lock. */
@@ -71,6 +81,8 @@ struct ctl_memory {
 	unsigned int	 mm_refs;	/* ports and ends that are open */
 	pthread_mutex_t	 mm_lock;
 	struct ctl_pipe	 mm_pipe[CTL_PIPES];
+	bool		 mm_null[CTL_NULLS];	/* taken; the table's lock */
+	uint32_t	 mm_extra_used;	/* the table's lock */
 };
 
 /* All of them; each has a connection at least.  The table's lock. */
@@ -87,6 +99,19 @@ struct ctl_memory *ctl_memory_new(const struct vale_params *params,
 	    uint32_t extra_bufs, uint32_t slots);
 /* Give a reference back.  The table's lock. */
 void	ctl_memory_release(struct ctl_memory *mm);
+/*
+ * The memory that has nr_mem_id `id', or NULL; `id' may be anything.  The
+ * table's lock.
+ */
+struct ctl_memory *ctl_memory_by_id(unsigned int id);
+/* Bytes of memory of such a port. */
+size_t	ctl_memory_size(const struct vale_params *params);
+
+/*
+ * Give the netmap_if at `nifp' a list of up to `n' extra buffers.  Returns how
+ * many there were.
+ */
+uint32_t ctl_memory_extra(struct ctl_memory *mm, size_t nifp, uint32_t n);
 
 /*
  * The memory of that name, with the port if there is one; or NULL.  The table's
@@ -110,6 +135,7 @@ void	ctl_memory_closing(struct ctl_memory *mm);
 void	ctl_memory_closed(struct ctl_memory *mm);
 
 /* nr_mem_id: no other memory has the same.  1 is netmap's own. */
-#define	CTL_MEMORY_ID(mm)	(2 + (mm)->mm_index)
+#define	CTL_MEMORY_FIRST	2
+#define	CTL_MEMORY_ID(mm)	(CTL_MEMORY_FIRST + (mm)->mm_index)
 
 #endif /* !_CTL_MEMORY_H_ */

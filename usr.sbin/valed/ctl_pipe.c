@@ -31,6 +31,13 @@
 #include "vale_layout.h"
 #include "vale_pipe.h"
 
+/* The memory of a pipe whose port is not there is that of such a port. */
+static const struct vale_params pipe_params = {
+	.tx_slots = VALE_SLOTS_DEFAULT,
+	.rx_slots = VALE_SLOTS_DEFAULT,
+	.rings = 1,
+};
+
 /* What an end is asked for with. */
 struct pipe_request {
 	char		 pr_name[VALE_NAME_SIZE]; /* before the brace, */
@@ -75,8 +82,6 @@ pipe_parse(struct ctl_conn *cc, struct pipe_request *pr)
 static int
 pipe_check(struct ctl_conn *cc, const struct nmreq_register *reg)
 {
-	if (cc->cc_port != NULL || cc->cc_pipe != NULL)
-		return (ctl_why(cc, EBUSY, "the connection has a port"));
 	if ((reg->nr_mode != NR_REG_ALL_NIC &&
 	    reg->nr_mode != NR_REG_ONE_NIC) || reg->nr_ringid != 0 ||
 	    reg->nr_tx_rings > 1 || reg->nr_rx_rings > 1 ||
@@ -132,14 +137,10 @@ static int
 pipe_memory(struct ctl_conn *cc, const struct pipe_request *pr,
     struct ctl_memory **mmp)
 {
-	static const struct vale_params params = {
-	    .tx_slots = VALE_SLOTS_DEFAULT, .rx_slots = VALE_SLOTS_DEFAULT,
-	    .rings = 1 };
 	struct ctl_memory *mm = NULL;
 
 	if (pr->pr_mem_id != 0) {
-		if (pr->pr_mem_id >= 2 && pr->pr_mem_id < 2 + CTL_MAX)
-			mm = ctl_memories[pr->pr_mem_id - 2];
+		mm = ctl_memory_by_id(pr->pr_mem_id);
 		if (mm == NULL)
 			return (ctl_why(cc, EINVAL, "there is no memory %u",
 			    pr->pr_mem_id));
@@ -148,7 +149,7 @@ pipe_memory(struct ctl_conn *cc, const struct pipe_request *pr,
 	if (mm != NULL)
 		mm->mm_refs++;
 	else {
-		mm = ctl_memory_new(&params, 0, MAX(pr->pr_slots[0],
+		mm = ctl_memory_new(&pipe_params, 0, MAX(pr->pr_slots[0],
 		    pr->pr_slots[1]));
 		if (mm == NULL)
 			return (ctl_why(cc, errno, "%s", strerror(errno)));
@@ -316,35 +317,27 @@ pipe_start(const struct ctl_memory *mm, struct ctl_pipe *pi)
 	return (error);
 }
 
-/* The end's descriptors, as copies: the memory, and its sockets. */
-static int
-pipe_fds(struct ctl_conn *cc)
+/* The memory, and the end's sockets. */
+int
+ctl_pipe_fds(struct ctl_conn *cc)
 {
 	const unsigned int end = cc->cc_end;
 	const struct ctl_pipe *pi = cc->cc_pipe;
 	const int fds[3] = { cc->cc_memory->mm_fd, pi->pi_kick[end][end],
 	    pi->pi_kick[!end][end] };
 	unsigned int i;
-	int error, fd;
+	int error = 0;
 
-	for (i = 0; i < nitems(fds); i++) {
-		fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
-		if (fd == -1) {
-			error = errno;
-			while (cc->cc_nfds > 0)
-				close(cc->cc_fds[--cc->cc_nfds]);
-			return (error);
-		}
-		cc->cc_fds[cc->cc_nfds++] = fd;
-	}
-	return (0);
+	for (i = 0; error == 0 && i < nitems(fds); i++)
+		error = ctl_reply_fd(cc, fds[i]);
+	return (error);
 }
 
 /* The fields that netmap fills in. */
 static void
 pipe_describe(const struct ctl_conn *cc, struct nmreq_register *reg)
 {
-	const struct ctl_memory *mm = cc->cc_memory;
+	struct ctl_memory *mm = cc->cc_memory;
 	const struct ctl_pipe *pi = cc->cc_pipe;
 	struct vale_pipe_layout pl;
 
@@ -355,7 +348,8 @@ pipe_describe(const struct ctl_conn *cc, struct nmreq_register *reg)
 	reg->nr_rx_slots = pi->pi_slots[!cc->cc_end];
 	reg->nr_tx_rings = reg->nr_rx_rings = 1;
 	reg->nr_mem_id = CTL_MEMORY_ID(mm);
-	reg->nr_extra_bufs = 0;
+	reg->nr_extra_bufs = ctl_memory_extra(mm, reg->nr_offset,
+	    reg->nr_extra_bufs);
 }
 
 int
@@ -382,7 +376,7 @@ ctl_pipe_register(struct ctl_conn *cc, size_t *size)
 		error = pipe_start(cc->cc_memory, cc->cc_pipe);
 	pthread_mutex_unlock(&cc->cc_memory->mm_lock);
 	if (error == 0)
-		error = pipe_fds(cc);
+		error = ctl_pipe_fds(cc);
 	if (error != 0) {
 		ctl_pipe_close(cc);
 		return (ctl_why(cc, error, "%s", strerror(error)));
@@ -404,10 +398,10 @@ ctl_pipe_info(struct ctl_conn *cc, size_t *size)
 	error = pipe_parse(cc, &pr);
 	if (error != 0)
 		return (error);
-	memset(info, 0, sizeof(*info));
 	ctl_memories_lock();
 	pi = pipe_find(&pr, &mm);
 	if (pi != NULL) {
+		memset(info, 0, sizeof(*info));
 		info->nr_memsize = mm->mm_size;
 		info->nr_tx_slots = pi->pi_slots[pr.pr_end];
 		info->nr_rx_slots = pi->pi_slots[!pr.pr_end];
@@ -417,6 +411,42 @@ ctl_pipe_info(struct ctl_conn *cc, size_t *size)
 	ctl_memories_unlock();
 	if (pi == NULL)
 		return (ctl_why(cc, ENXIO, "there is no such pipe"));
+	*size = sizeof(*info);
+	return (0);
+}
+
+int
+ctl_pipe_plan(struct ctl_conn *cc, size_t *size)
+{
+	struct nmreq_port_info_get *info = cc->cc_body;
+	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
+	    .nr_tx_slots = info->nr_tx_slots,
+	    .nr_rx_slots = info->nr_rx_slots };
+	struct pipe_request pr = { .pr_mem_id = 0 };
+	uint32_t tx_slots = pipe_params.tx_slots;
+	uint32_t rx_slots = pipe_params.rx_slots;
+	struct ctl_memory *mm;
+	int error;
+
+	error = pipe_parse(cc, &pr);
+	if (error == 0)
+		error = pipe_check(cc, &reg);
+	if (error != 0)
+		return (error);
+	memset(info, 0, sizeof(*info));
+	info->nr_memsize = ctl_memory_size(&pipe_params);
+	ctl_memories_lock();
+	mm = ctl_memory_find(pr.pr_name);
+	if (mm != NULL) {
+		info->nr_memsize = mm->mm_size;
+		info->nr_mem_id = CTL_MEMORY_ID(mm);
+		tx_slots = MIN(mm->mm_params.tx_slots, mm->mm_pipe_slots);
+		rx_slots = MIN(mm->mm_params.rx_slots, mm->mm_pipe_slots);
+	}
+	ctl_memories_unlock();
+	info->nr_tx_slots = reg.nr_tx_slots != 0 ? reg.nr_tx_slots : tx_slots;
+	info->nr_rx_slots = reg.nr_rx_slots != 0 ? reg.nr_rx_slots : rx_slots;
+	info->nr_tx_rings = info->nr_rx_rings = 1;
 	*size = sizeof(*info);
 	return (0);
 }

@@ -14,6 +14,8 @@
  * one.  valed writes without waiting, whatever the client does with its own: an
  * eventfd's writer could be made to wait by who else has the descriptor.  It
  * reads the first transmit ring's only, and then looks at all transmit rings.
+ * It keeps the client's ends, for processes to which the connection is passed
+ * (VALE_WIRE_SHARE).
  *
  * While its user transmits, the thread looks for more CTL_LOOKS times before it
  * asks for a kick, and yields the processor between looks.
@@ -53,9 +55,9 @@ ctl_port_limit(void)
 {
 	struct rlimit rl;
 
-	/* A ring pair has two. */
+	/* A ring pair has four. */
 	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
-		more_rings_max = MIN(rl.rlim_cur / 4, UINT32_MAX);
+		more_rings_max = MIN(rl.rlim_cur / 8, UINT32_MAX);
 }
 
 /* Reserve a port's ring pairs.  Returns an errno. */
@@ -131,15 +133,12 @@ register_rings(const struct nmreq_register *reg)
 	return (MAX(1, MAX(reg->nr_tx_rings, reg->nr_rx_rings)));
 }
 
-/* What a port has, and what may be asked for. */
-static int
-register_check(struct ctl_conn *cc, const struct nmreq_register *reg)
+int
+ctl_port_check(struct ctl_conn *cc, const struct nmreq_register *reg)
 {
 	const unsigned int rings = register_rings(reg);
 	const char *error = vale_name_error(cc->cc_wire->vw_header.nr_name);
 
-	if (cc->cc_port != NULL || cc->cc_pipe != NULL)
-		return (ctl_why(cc, EBUSY, "the connection has a port"));
 	if (error != NULL)
 		return (ctl_why(cc, EINVAL, "%s", error));
 	/* As netmap: its older API has these modes, and changes the name. */
@@ -219,8 +218,8 @@ kicks_open(struct ctl_kick *ours, struct ctl_kick *theirs, unsigned int n)
 	return (0);
 }
 
-static void
-register_params(const struct nmreq_register *reg, struct vale_params *params)
+void
+ctl_port_params(const struct nmreq_register *reg, struct vale_params *params)
 {
 	params->rings = register_rings(reg);
 	params->tx_slots = reg->nr_tx_slots;
@@ -235,18 +234,46 @@ register_params(const struct nmreq_register *reg, struct vale_params *params)
 	    ((reg->nr_flags & NR_MONITOR_RX) != 0 ? VALE_MIRROR_RX : 0);
 }
 
-/* Open the port; leave the user's descriptors in cc_fds. */
+int
+ctl_reply_fd(struct ctl_conn *cc, int fd)
+{
+	int error;
+
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (fd != -1) {
+		cc->cc_fds[cc->cc_nfds++] = fd;
+		return (0);
+	}
+	error = errno;
+	while (cc->cc_nfds > 0)
+		close(cc->cc_fds[--cc->cc_nfds]);
+	return (error);
+}
+
+int
+ctl_port_fds(struct ctl_conn *cc)
+{
+	int error = ctl_reply_fd(cc, cc->cc_memory->mm_fd);
+	unsigned int i;
+
+	for (i = 0; error == 0 && i < cc->cc_params.rings; i++) {
+		error = ctl_reply_fd(cc, cc->cc_theirs[i].tx);
+		if (error == 0)
+			error = ctl_reply_fd(cc, cc->cc_theirs[i].rx);
+	}
+	return (error);
+}
+
+/* Open the port. */
 static int
 register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 {
 	struct vale_shared shared = { .extra_bufs = reg->nr_extra_bufs,
 	    .wake = port_wake, .arg = cc };
 	struct vale_params *params = &cc->cc_params;
-	struct ctl_kick theirs[VALE_RINGS_MAX];
-	unsigned int i;
-	int error, memory;
+	int error;
 
-	register_params(reg, params);
+	ctl_port_params(reg, params);
 	error = rings_reserve(params->rings);
 	if (error != 0)
 		return (error);
@@ -254,18 +281,13 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 	error = vfu_fault_add(&cc->cc_dma, port_lost, cc);
 	if (error != 0)
 		goto fail_fault;
-	error = kicks_open(cc->cc_kick, theirs, params->rings);
+	error = kicks_open(cc->cc_kick, cc->cc_theirs, params->rings);
 	if (error != 0)
 		goto fail;
 	shared.memory = port_memory(cc, reg->nr_extra_bufs);
 	if (shared.memory == NULL) {
 		error = errno;
 		goto fail_memory;
-	}
-	memory = fcntl(cc->cc_memory->mm_fd, F_DUPFD_CLOEXEC, 0);
-	if (memory == -1) {
-		error = errno;
-		goto fail_dup;
 	}
 	shared.more = cc->cc_memory->mm_size - cc->cc_memory->mm_port_size;
 	cc->cc_header = 0;
@@ -279,21 +301,17 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 		ctl_memory_opened(cc->cc_memory, cc->cc_port->name);
 	reg->nr_memsize = cc->cc_memory->mm_size;
 	reg->nr_offset = vale_shared_offset(cc->cc_port);
-	cc->cc_fds[cc->cc_nfds++] = memory;
-	for (i = 0; i < params->rings; i++) {
-		cc->cc_fds[cc->cc_nfds++] = theirs[i].tx;
-		cc->cc_fds[cc->cc_nfds++] = theirs[i].rx;
-	}
-	return (0);
+	error = ctl_port_fds(cc);
+	if (error != 0)
+		ctl_port_close(cc);
+	return (error);
 
 fail_open:
-	close(memory);
-fail_dup:
 	vfu_dma_reset(&cc->cc_dma);
 	ctl_memory_closed(cc->cc_memory);
 fail_memory:
 	kicks_close(cc->cc_kick, params->rings);
-	kicks_close(theirs, params->rings);
+	kicks_close(cc->cc_theirs, params->rings);
 fail:
 	vfu_fault_remove(&cc->cc_dma);
 fail_fault:
@@ -311,16 +329,13 @@ port_describe(struct ctl_conn *cc, struct nmreq_register *reg)
 	reg->nr_mem_id = CTL_MEMORY_ID(cc->cc_memory);
 }
 
-int
-ctl_register(struct ctl_conn *cc, size_t *size)
+static int
+port_register(struct ctl_conn *cc, size_t *size)
 {
 	struct nmreq_register *reg = cc->cc_body;
-	unsigned int end;
 	int error;
 
-	if (vale_pipe_name(cc->cc_wire->vw_header.nr_name, &end) != 0)
-		return (ctl_pipe_register(cc, size));
-	error = register_check(cc, reg);
+	error = ctl_port_check(cc, reg);
 	if (error != 0)
 		return (error);
 	error = register_open(cc, reg);
@@ -332,6 +347,63 @@ ctl_register(struct ctl_conn *cc, size_t *size)
 		    strerror(error)));
 	port_describe(cc, reg);
 	*size = sizeof(*reg);
+	return (0);
+}
+
+static int
+register_any(struct ctl_conn *cc, size_t *size)
+{
+	const struct nmreq_register *reg = cc->cc_body;
+	unsigned int end;
+
+	if (reg->nr_mode == NR_REG_NULL)
+		return (ctl_null_register(cc, size));
+	if (vale_pipe_name(cc->cc_wire->vw_header.nr_name, &end) != 0)
+		return (ctl_pipe_register(cc, size));
+	return (port_register(cc, size));
+}
+
+int
+ctl_register(struct ctl_conn *cc, size_t *size)
+{
+	struct vale_wire *wire = cc->cc_wire;
+	int error;
+
+	if (ctl_registered(cc))
+		return (ctl_why(cc, EBUSY, "the connection has a port"));
+	error = register_any(cc, size);
+	if ((error == EBUSY || error == ENOSPC || error == EMFILE) &&
+	    ctl_settle(cc)) {
+		memset(wire->vw_why, 0, sizeof(wire->vw_why));
+		error = register_any(cc, size);
+	}
+	if (error != 0)
+		return (error);
+	memcpy(&cc->cc_reg, cc->cc_body, sizeof(cc->cc_reg));
+	memcpy(cc->cc_name, wire->vw_header.nr_name, sizeof(cc->cc_name));
+	return (0);
+}
+
+/*
+ * Who has the connection has its port: what it was given at first may be given
+ * again.
+ */
+int
+ctl_share(struct ctl_conn *cc, size_t *size)
+{
+	int error;
+
+	if (!ctl_registered(cc))
+		return (ctl_why(cc, ENXIO, "the connection has no port"));
+	error = cc->cc_pipe != NULL ? ctl_pipe_fds(cc) :
+	    cc->cc_port != NULL ? ctl_port_fds(cc) :
+	    ctl_reply_fd(cc, cc->cc_memory->mm_fd);
+	if (error != 0)
+		return (ctl_why(cc, error, "%s", strerror(error)));
+	memcpy(cc->cc_wire->vw_header.nr_name, cc->cc_name,
+	    sizeof(cc->cc_name));
+	memcpy(cc->cc_body, &cc->cc_reg, sizeof(cc->cc_reg));
+	*size = sizeof(cc->cc_reg);
 	return (0);
 }
 
@@ -454,6 +526,7 @@ ctl_port_close(struct ctl_conn *cc)
 	vale_close(cc->cc_port);
 	cc->cc_port = NULL;
 	kicks_close(cc->cc_kick, cc->cc_params.rings);
+	kicks_close(cc->cc_theirs, cc->cc_params.rings);
 	rings_release(cc->cc_params.rings);
 	vfu_dma_reset(&cc->cc_dma);
 	vfu_fault_remove(&cc->cc_dma);

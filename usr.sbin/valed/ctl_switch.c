@@ -78,6 +78,7 @@ ctl_info(struct ctl_conn *cc, size_t *size)
 	struct ctl_memory *mm;
 	unsigned int end;
 
+	ctl_settle(cc);
 	if (vale_pipe_name(pl.pl_name, &end) != 0)
 		return (ctl_pipe_info(cc, size));
 	if (!place_find(&pl))
@@ -97,6 +98,73 @@ ctl_info(struct ctl_conn *cc, size_t *size)
 	return (0);
 }
 
+/* Of the memory that the request names; 1 is that of a port. */
+static int
+info_memory(struct ctl_conn *cc, size_t *size)
+{
+	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	struct nmreq_port_info_get *info = cc->cc_body;
+	const struct ctl_memory *mm;
+	struct vale_params params;
+
+	ctl_settle(cc);
+	*size = sizeof(*info);
+	if (info->nr_mem_id < CTL_MEMORY_FIRST) {
+		ctl_port_params(&reg, &params);
+		info->nr_memsize = ctl_memory_size(&params);
+		info->nr_mem_id = 1;
+		return (0);
+	}
+	ctl_memories_lock();
+	mm = ctl_memory_by_id(info->nr_mem_id);
+	if (mm != NULL)
+		info->nr_memsize = mm->mm_size;
+	ctl_memories_unlock();
+	return (mm != NULL ? 0 : ctl_why(cc, EINVAL, "there is no memory %u",
+	    info->nr_mem_id));
+}
+
+/* Of a port that is not there. */
+static int
+info_plan(struct ctl_conn *cc, size_t *size)
+{
+	struct nmreq_port_info_get *info = cc->cc_body;
+	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
+	    .nr_tx_slots = info->nr_tx_slots,
+	    .nr_rx_slots = info->nr_rx_slots,
+	    .nr_tx_rings = info->nr_tx_rings,
+	    .nr_rx_rings = info->nr_rx_rings };
+	struct vale_params params;
+	int error = ctl_port_check(cc, &reg);
+
+	if (error != 0)
+		return (error);
+	ctl_port_params(&reg, &params);
+	memset(info, 0, sizeof(*info));
+	info->nr_memsize = ctl_memory_size(&params);
+	info->nr_tx_slots = params.tx_slots;
+	info->nr_rx_slots = params.rx_slots;
+	info->nr_tx_rings = info->nr_rx_rings = params.rings;
+	*size = sizeof(*info);
+	return (0);
+}
+
+int
+ctl_info_any(struct ctl_conn *cc, size_t *size)
+{
+	const char *name = cc->cc_wire->vw_header.nr_name;
+	unsigned int end;
+
+	if (*name == '\0')
+		return (info_memory(cc, size));
+	if (ctl_info(cc, size) == 0)
+		return (0);
+	memset(cc->cc_wire->vw_why, 0, sizeof(cc->cc_wire->vw_why));
+	if (vale_pipe_name(name, &end) != 0)
+		return (ctl_pipe_plan(cc, size));
+	return (info_plan(cc, size));
+}
+
 int
 ctl_list(struct ctl_conn *cc, size_t *size)
 {
@@ -108,6 +176,7 @@ ctl_list(struct ctl_conn *cc, size_t *size)
 		.pl_port = list->nr_port_idx,
 	};
 
+	ctl_settle(cc);
 	if (!place_find(&pl))
 		return (pl.pl_name != NULL ? no_port(cc) :
 		    ctl_why(cc, ENOENT, "there is no further port"));
@@ -206,6 +275,7 @@ ctl_ports(struct ctl_conn *cc, size_t *size)
 	const char *name = cc->cc_wire->vw_header.nr_name;
 	struct part pt;
 
+	ctl_settle(cc);
 	part_begin(cc, &pt, sizeof(struct vale_wire_port));
 	vale_list(name[0] != '\0' ? name : NULL, part_port, &pt);
 	*size = part_end(cc, &pt);

@@ -82,8 +82,9 @@ NETMAP_TEST(registers, "Both ends have the slots that the first has asked for, "
 	ATF_CHECK_EQ(32, s.reg.nr_rx_slots);
 	ATF_CHECK_EQ(1024, other.reg.nr_tx_slots);
 	ATF_CHECK_EQ(1, m.reg.nr_tx_rings);
-	ATF_CHECK_EQ(0, m.reg.nr_extra_bufs);
-	ATF_CHECK_EQ(0, m.nifp->ni_bufs_head);
+	ATF_CHECK_EQ(3, m.reg.nr_extra_bufs);
+	ATF_CHECK_EQ(0, s.reg.nr_extra_bufs);
+	ATF_CHECK_EQ(0, s.nifp->ni_bufs_head);
 	ATF_CHECK_STREQ("vale0:x{1", m.nifp->ni_name);
 	ATF_CHECK_STREQ("vale0:x}1", s.nifp->ni_name);
 	ATF_CHECK_EQ(m.reg.nr_mem_id, s.reg.nr_mem_id);

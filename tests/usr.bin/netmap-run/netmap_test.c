@@ -99,7 +99,7 @@ NETMAP_TEST(refuses, "What is wrong or not there has an errno")
 	ATF_CHECK_EQ(EINVAL, refused("vale0", NR_REG_ALL_NIC, 0));
 	ATF_CHECK_EQ(EBUSY, refused("vale0:a", NR_REG_ALL_NIC, NR_EXCLUSIVE));
 	ATF_CHECK_EQ(EOPNOTSUPP, refused("vale0:b", NR_REG_SW, 0));
-	ATF_CHECK_EQ(EOPNOTSUPP, refused("vale0:b", NR_REG_NULL, 0));
+	ATF_CHECK_EQ(EINVAL, refused("vale0:b", NR_REG_NULL, 0));
 	ATF_CHECK_EQ(EINVAL, refused("vale0:b", NR_REG_ALL_NIC,
 	    NR_RX_RINGS_ONLY | NR_TX_RINGS_ONLY));
 	ATF_CHECK_EQ(EBUSY, request(p.fd, NETMAP_REQ_REGISTER, "vale0:b",

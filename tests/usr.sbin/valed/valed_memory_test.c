@@ -1,0 +1,388 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Memory of ports and pipes as valed gives it out: when it is free again, extra
+ * buffers, memory without a port, what a port would have, and a port once more.
+ */
+
+#include <sys/param.h>
+#include <sys/systm.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_client.h"
+#include "vale_layout.h"
+#include "valed_run.h"
+#include "wait_until.h"
+
+/* As in ctl_memory.h: the test is about the program. */
+#define	NULLS	8
+#define	EXTRA	2048
+
+/* A case that has the process of valed. */
+#define	MEMORY_TEST(name, descr)					\
+	static void name##_run(pid_t valed);				\
+	TEST(name, descr)						\
+	{								\
+		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
+									\
+		name##_run(pid);					\
+		valed_end(pid);						\
+	}								\
+	static void name##_run(pid_t valed __unused)
+
+/* Open what `reg' says.  Returns 0 or an errno. */
+static int
+try(struct vale_client_port *cp, const char *name, struct nmreq_register reg)
+{
+	int error, fd = vale_client_connect(vale_client_path());
+
+	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
+	if (reg.nr_mode == NR_REG_DEFAULT)
+		reg.nr_mode = NR_REG_ALL_NIC;
+	if (vale_client_open(cp, fd, name, &reg, NULL) == 0)
+		return (0);
+	error = errno;
+	close(fd);
+	return (error);
+}
+
+static struct vale_client_port
+open_reg(const char *name, struct nmreq_register reg)
+{
+	struct vale_client_port cp;
+	int error = try(&cp, name, reg);
+
+	ATF_REQUIRE_MSG(error == 0, "%s: %s", name, strerror(error));
+	return (cp);
+}
+
+#define	OPEN(name, ...)							\
+	open_reg(name, (struct nmreq_register){ __VA_ARGS__ })
+
+MEMORY_TEST(reopened, "What is closed can be opened at once: a port, an end of "
+    "a pipe, the last place of a memory; what is open cannot")
+{
+	static const char *const names[] = { "vale0:a", "vale0:a{1",
+	    "vale0:b}1" };
+	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	struct vale_client_port cp, null[NULLS], b = OPEN("vale0:b");
+	unsigned int i, k;
+
+	for (i = 0; i < nitems(names); i++)
+		for (k = 0; k < 300; k++) {
+			cp = open_reg(names[i], reg);
+			if (k % 100 == 0)
+				ATF_CHECK_EQ(EBUSY, try(&null[0], names[i],
+				    reg));
+			vale_client_close(&cp);
+		}
+	for (i = 0; i < NULLS; i++)
+		null[i] = OPEN("x", .nr_mode = NR_REG_NULL,
+		    .nr_mem_id = b.cp_reg.nr_mem_id);
+	ATF_CHECK_EQ(ENOSPC, try(&cp, "x", null[0].cp_reg));
+	for (k = 0; k < 100; k++) {
+		vale_client_close(&null[0]);
+		null[0] = open_reg("x", null[1].cp_reg);
+	}
+	for (i = 0; i < NULLS; i++)
+		vale_client_close(&null[i]);
+	vale_client_close(&b);
+}
+
+/* The list of extra buffers: their number.  Each is one that `seen' lacks. */
+static unsigned int
+extra_take(const struct vale_client_port *cp, const char *bufs, bool *seen,
+    unsigned int max)
+{
+	uint32_t buf = cp->cp_nifp->ni_bufs_head;
+	unsigned int n = 0;
+
+	while (buf != 0) {
+		ATF_REQUIRE(buf >= VALE_BUF_FIRST && buf < max);
+		ATF_REQUIRE(!seen[buf]);
+		seen[buf] = true;
+		buf = *(const uint32_t *)(const void *)(bufs +
+		    (size_t)buf * VALE_BUF_SIZE);
+		n++;
+	}
+	return (n);
+}
+
+/* Note the buffers of a ring. */
+static void
+ring_take(const struct netmap_ring *ring, bool *seen)
+{
+	unsigned int i;
+
+	for (i = 0; i < ring->num_slots; i++) {
+		ATF_REQUIRE(!seen[ring->slot[i].buf_idx]);
+		seen[ring->slot[i].buf_idx] = true;
+	}
+}
+
+MEMORY_TEST(extra, "Ends of pipes have extra buffers that nobody else has, as "
+    "many as the memory has left")
+{
+	struct vale_client_port port = OPEN("vale0:a");
+	struct vale_client_port m = OPEN("vale0:a{1", .nr_extra_bufs = 58);
+	struct vale_client_port s = OPEN("vale0:a}1", .nr_extra_bufs = 3);
+	struct vale_client_port n = OPEN("x", .nr_mode = NR_REG_NULL,
+	    .nr_mem_id = port.cp_reg.nr_mem_id, .nr_extra_bufs = EXTRA);
+	const char *bufs = (char *)m.cp_ring[0].cr_txring +
+	    m.cp_ring[0].cr_txring->buf_ofs;
+	const unsigned int max = (m.cp_base + m.cp_reg.nr_memsize - bufs) /
+	    VALE_BUF_SIZE;
+	bool *seen = calloc(max, sizeof(*seen));
+
+	ATF_REQUIRE(seen != NULL);
+	ATF_CHECK_EQ(58, m.cp_reg.nr_extra_bufs);
+	ATF_CHECK_EQ(3, s.cp_reg.nr_extra_bufs);
+	ATF_CHECK_EQ(EXTRA - 58 - 3, n.cp_reg.nr_extra_bufs);
+	ring_take(port.cp_ring[0].cr_txring, seen);
+	ring_take(port.cp_ring[0].cr_rxring, seen);
+	ring_take(m.cp_ring[0].cr_txring, seen);
+	ring_take(m.cp_ring[0].cr_rxring, seen);
+	ATF_CHECK_EQ(58, extra_take(&m, bufs, seen, max));
+	bufs = s.cp_base + (bufs - m.cp_base);
+	ATF_CHECK_EQ(3, extra_take(&s, bufs, seen, max));
+	bufs = n.cp_base + (bufs - s.cp_base);
+	ATF_CHECK_EQ(EXTRA - 58 - 3, extra_take(&n, bufs, seen, max));
+	/* There are no more, and an end that is opened again has no old list. */
+	vale_client_close(&m);
+	m = OPEN("vale0:a{1", .nr_extra_bufs = 1);
+	ATF_CHECK_EQ(0, m.cp_reg.nr_extra_bufs);
+	ATF_CHECK_EQ(0, m.cp_nifp->ni_bufs_head);
+	free(seen);
+	vale_client_close(&n);
+	vale_client_close(&s);
+	vale_client_close(&m);
+	vale_client_close(&port);
+}
+
+MEMORY_TEST(null, "Memory without a port is that of the number, or new")
+{
+	struct nmreq_register reg = { .nr_mode = NR_REG_NULL };
+	struct vale_client_port a = OPEN("vale0:a"), cp, own;
+
+	ATF_CHECK_EQ(EINVAL, try(&cp, "x", reg));
+	reg.nr_mem_id = a.cp_reg.nr_mem_id + 1;
+	ATF_CHECK_EQ(EINVAL, try(&cp, "x", reg));
+	reg.nr_mem_id = UINT16_MAX;
+	ATF_CHECK_EQ(EINVAL, try(&cp, "x", reg));
+	reg.nr_mem_id = 1;
+	reg.nr_tx_rings = VALE_RINGS_MAX + 1;
+	ATF_CHECK_EQ(EINVAL, try(&cp, "x", reg));
+	reg.nr_tx_rings = 10;
+	reg.nr_rx_rings = 5;
+	reg.nr_flags = NR_MONITOR_TX;
+	ATF_CHECK_EQ(EOPNOTSUPP, try(&cp, "x", reg));
+	reg.nr_flags = 0;
+	own = open_reg("x", reg);
+	ATF_CHECK_EQ(1, own.cp_reg.nr_mem_id);
+	ATF_CHECK_EQ(0, own.cp_nrings);
+	ATF_CHECK_STREQ("x", own.cp_nifp->ni_name);
+	ATF_CHECK_EQ(10, own.cp_nifp->ni_tx_rings);
+	ATF_CHECK_EQ(5, own.cp_nifp->ni_rx_rings);
+	reg.nr_mem_id = a.cp_reg.nr_mem_id;
+	cp = open_reg("x", reg);
+	ATF_CHECK_EQ(a.cp_reg.nr_memsize, cp.cp_reg.nr_memsize);
+	a.cp_nifp->ni_spare1[0] = 77;
+	ATF_CHECK_EQ(0, memcmp(cp.cp_base + a.cp_reg.nr_offset, a.cp_nifp,
+	    sizeof(*a.cp_nifp)));
+	/* It stays when the port has gone, and is not the next one's. */
+	vale_client_close(&a);
+	a = OPEN("vale0:a");
+	ATF_CHECK(cp.cp_reg.nr_mem_id != a.cp_reg.nr_mem_id ||
+	    a.cp_nifp->ni_spare1[0] == 0);
+	vale_client_close(&cp);
+	vale_client_close(&own);
+	vale_client_close(&a);
+}
+
+/* VALE_WIRE_INFO.  Returns 0 or an errno. */
+static int
+info_get(const char *name, struct nmreq_port_info_get *info)
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = VALE_WIRE_INFO };
+	struct vale_client_call call = { .hdr = &hdr, .body = info,
+	    .size = sizeof(*info), .reply = info,
+	    .reply_max = sizeof(*info) };
+	int error = 0, fd = vale_client_connect(vale_client_path());
+
+	ATF_REQUIRE(fd != -1);
+	snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name);
+	if (vale_client_call(fd, &call) == -1)
+		error = errno;
+	close(fd);
+	return (error);
+}
+
+#define	INFO(info, error, name, ...)					\
+	do {								\
+		info = (struct nmreq_port_info_get){ __VA_ARGS__ };	\
+		ATF_CHECK_EQ(error, info_get(name, &info));		\
+	} while (0)
+
+/* A port that is opened then has what was said. */
+static void
+info_true(const char *name, const struct nmreq_port_info_get *info)
+{
+	struct vale_client_port cp = OPEN(name,
+	    .nr_tx_slots = info->nr_tx_slots,
+	    .nr_rx_slots = info->nr_rx_slots,
+	    .nr_tx_rings = info->nr_tx_rings,
+	    .nr_rx_rings = info->nr_rx_rings);
+
+	ATF_CHECK_EQ(info->nr_memsize, cp.cp_reg.nr_memsize);
+	ATF_CHECK_EQ(info->nr_tx_slots, cp.cp_reg.nr_tx_slots);
+	ATF_CHECK_EQ(info->nr_rx_slots, cp.cp_reg.nr_rx_slots);
+	ATF_CHECK_EQ(info->nr_tx_rings, cp.cp_reg.nr_tx_rings);
+	ATF_CHECK_EQ(info->nr_rx_rings, cp.cp_reg.nr_rx_rings);
+	vale_client_close(&cp);
+}
+
+MEMORY_TEST(infos, "What a port or pipe would have, and what a memory has")
+{
+	struct vale_client_port a = OPEN("vale0:a", .nr_tx_slots = 256,
+	    .nr_rx_slots = 512);
+	struct nmreq_port_info_get info;
+
+	INFO(info, 0, "vale0:b", .nr_mem_id = 0);
+	ATF_CHECK_EQ(1024, info.nr_tx_slots);
+	ATF_CHECK_EQ(1, info.nr_rx_rings);
+	info_true("vale0:b", &info);
+	INFO(info, 0, "vale0:b", .nr_tx_slots = 64, .nr_tx_rings = 3);
+	ATF_CHECK_EQ(64, info.nr_tx_slots);
+	ATF_CHECK_EQ(3, info.nr_rx_rings);
+	info_true("vale0:b", &info);
+	INFO(info, EINVAL, "vale0:b", .nr_tx_slots = UINT32_MAX);
+	INFO(info, EINVAL, "vale0:b", .nr_tx_rings = UINT16_MAX);
+	INFO(info, EINVAL, "vale0");
+	/* A port that there is, whatever is asked for. */
+	INFO(info, 0, "vale0:a", .nr_tx_slots = UINT32_MAX);
+	ATF_CHECK_EQ(256, info.nr_tx_slots);
+	ATF_CHECK_EQ(a.cp_reg.nr_mem_id, info.nr_mem_id);
+	/* Pipes, of that and of no port. */
+	INFO(info, 0, "vale0:a}1");
+	ATF_CHECK_EQ(a.cp_reg.nr_mem_id, info.nr_mem_id);
+	ATF_CHECK_EQ(256, info.nr_tx_slots);
+	info_true("vale0:a}1", &info);
+	INFO(info, 0, "vale0:b{1", .nr_tx_slots = 32);
+	ATF_CHECK_EQ(32, info.nr_tx_slots);
+	ATF_CHECK_EQ(0, info.nr_mem_id);
+	info_true("vale0:b{1", &info);
+	INFO(info, EINVAL, "vale0:a}1", .nr_tx_slots = 1);
+	INFO(info, EINVAL, "vale0:a}");
+	/* Memory. */
+	INFO(info, 0, "", .nr_mem_id = a.cp_reg.nr_mem_id);
+	ATF_CHECK_EQ(a.cp_reg.nr_memsize, info.nr_memsize);
+	INFO(info, 0, "");
+	ATF_CHECK_EQ(1, info.nr_mem_id);
+	ATF_CHECK(info.nr_memsize != 0);
+	INFO(info, EINVAL, "", .nr_mem_id = a.cp_reg.nr_mem_id + 1);
+	INFO(info, EINVAL, "", .nr_mem_id = UINT16_MAX);
+	vale_client_close(&a);
+}
+
+/* The descriptors of valed. */
+static unsigned int
+descriptors(pid_t pid)
+{
+	char path[32];
+	unsigned int n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	ATF_REQUIRE_MSG(dir != NULL, "%s: %s", path, strerror(errno));
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return (n);
+}
+
+/* Whether both have one memory, and a kick of the one reaches the other. */
+static void
+same(const struct vale_client_port *a, const struct vale_client_port *b)
+{
+	char c;
+
+	ATF_CHECK_EQ(0, memcmp(&a->cp_reg, &b->cp_reg, sizeof(a->cp_reg)));
+	ATF_CHECK_EQ(a->cp_nrings, b->cp_nrings);
+	a->cp_nifp->ni_spare1[1]++;
+	ATF_CHECK_EQ(a->cp_nifp->ni_spare1[1], b->cp_nifp->ni_spare1[1]);
+	if (a->cp_nrings == 0)
+		return;
+	ATF_CHECK_EQ(0, vale_client_txsync(
+	    __DECONST(struct vale_client_port *, a), 0));
+	ATF_CHECK(read(b->cp_ring[0].cr_rx_kick, &c, 0) == 0);
+}
+
+MEMORY_TEST(shared, "A connection's port is given again, as often as that is "
+    "asked for, and is there until its last copy is closed")
+{
+	static const struct {
+		const char		*name;
+		struct nmreq_register	 reg;
+	} kinds[] = {
+		{ "vale0:a", { .nr_tx_rings = 3, .nr_tx_slots = 64 } },
+		{ "vale0:b{1", { .nr_rx_slots = 64, .nr_extra_bufs = 2 } },
+		{ "vale0:of", { .nr_flags = NR_MONITOR_RX } },
+		{ "any", { .nr_mode = NR_REG_NULL, .nr_mem_id = 1 } },
+	};
+	struct vale_client_port of = OPEN("vale0:of"), cp, other;
+	char name[NETMAP_REQ_IFNAMSIZ];
+	unsigned int fds, i, k;
+	int fd;
+
+	fd = vale_client_connect(vale_client_path());
+	ATF_CHECK_ERRNO(ENXIO, vale_client_share(&other, fd, name) == -1);
+	fds = descriptors(valed);
+	for (i = 0; i < nitems(kinds); i++) {
+		cp = open_reg(kinds[i].name, kinds[i].reg);
+		for (k = 0; k < 20; k++) {
+			ATF_REQUIRE_EQ(0, vale_client_share(&other,
+			    dup(cp.cp_fd), name));
+			ATF_CHECK_STREQ(kinds[i].name, name);
+			same(&cp, &other);
+			if (k < 19)
+				vale_client_close(&other);
+		}
+		vale_client_close(&cp);
+		same(&other, &other);
+		if (kinds[i].reg.nr_flags == 0 && kinds[i].reg.nr_mode == 0)
+			ATF_CHECK_EQ(EBUSY, try(&cp, kinds[i].name,
+			    kinds[i].reg));
+		vale_client_close(&other);
+		cp = open_reg(kinds[i].name, kinds[i].reg);
+		vale_client_close(&cp);
+	}
+	wait_until(descriptors(valed) == fds, "%u, not %u",
+	    descriptors(valed), fds);
+	close(fd);
+	vale_client_close(&of);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, reopened);
+	ATF_TP_ADD_TC(tp, extra);
+	ATF_TP_ADD_TC(tp, null);
+	ATF_TP_ADD_TC(tp, infos);
+	ATF_TP_ADD_TC(tp, shared);
+	return (atf_no_error());
+}

@@ -14,10 +14,13 @@
  *	run_legacy.c	the requests that came before NIOCCTRL
  *	run_options.c	options of requests
  *	run_port.c	the ports, which several descriptors may share
+ *	run_share.c	descriptors that come from another process
  *	run_wait.c	poll(2), select(2) and epoll(7) with them
  *
- * A descriptor is one of epoll(7) without anything in it, which keeps the
- * number taken, and of which nothing but this library makes use.
+ * A descriptor is a socket, which the first request connects to valed, and of
+ * which nothing but this library makes use.  With it a port is passed to another
+ * process, or on to a program that is executed: the port is open as long as any
+ * process has a copy of it, as with netmap.
  *
  * Locks, in the order in which they are taken: rd_lock, one request at a time
  * of a descriptor; the ports' lock, while one is opened or closed; rp_lock, one
@@ -84,7 +87,7 @@ struct run_port {
 	/* The ports' lock. */
 	TAILQ_ENTRY(run_port)	 rp_link;
 	char			 rp_name[VALE_NAME_SIZE];
-	bool			 rp_monitor;	/* not found by name */
+	bool			 rp_single;	/* not found by name */
 	unsigned int		 rp_refs;	/* descriptors */
 	unsigned int		 rp_users[2][VALE_RINGS_MAX]; /* tx, rx */
 	bool			 rp_exclusive[2][VALE_RINGS_MAX];
@@ -94,8 +97,9 @@ struct run_port {
 struct run_desc {
 	unsigned int	 rd_refs;	/* descriptors; the table's lock */
 	pthread_mutex_t	 rd_lock;
-	int		 rd_fd;		/* a connection to valed, or -1; with a
-					   port, the port's */
+	int		 rd_fd;		/* a copy of the socket; with a port,
+					   the port's */
+	bool		 rd_connected;
 	/* Set when the port is open: then nothing here changes. */
 	atomic_bool	 rd_registered;
 	struct run_port	*rd_port;
@@ -133,7 +137,13 @@ run_any(void)
 }
 
 /* open(2) of /dev/netmap. */
-int	run_open(void);
+int	run_open(int flags);
+/*
+ * Make one of the socket `copy', which it owns then, or return NULL; and let it
+ * be found as `fd', below RUN_FDS.
+ */
+struct run_desc *run_desc_new(int copy);
+void	run_desc_add(struct run_desc *rd, int fd);
 /* `copy' is a new descriptor of what `fd' is: -1 if there is no space. */
 int	run_copied(struct run_desc *rd, int copy);
 /* `fd' is about to be closed.  Does nothing if it is not of /dev/netmap. */
@@ -156,13 +166,30 @@ run_registered(struct run_desc *rd)
  */
 int	run_port_open(struct run_desc *rd, const char *name,
 	    struct nmreq_register *reg, char *why);
+/*
+ * The same for the port that the descriptor's connection has already, in another
+ * process.  The ports' lock.
+ */
+int	run_port_share(struct run_desc *rd);
 /* The descriptor leaves its port, which is closed with the last one. */
 void	run_port_close(struct run_desc *rd);
 /* Around fork(2). */
 void	run_ports_lock(void);
 void	run_ports_unlock(void);
-/* Have a connection in rd_fd.  rd_lock. */
+/* Have rd_fd connected.  rd_lock. */
 int	run_connect(struct run_desc *rd);
+/*
+ * Around requests over a connection, which other processes may have, too.  Of
+ * threads of this process, one is here at a time.
+ */
+void	run_request_begin(int fd);
+void	run_request_end(int fd);
+
+/*
+ * Whether `fd' has come from another process, and is of /dev/netmap: then it is,
+ * from now on.  `connected' is false if it may have no connection yet.
+ */
+struct run_desc *run_share(int fd, bool connected);
 
 /* ioctl(2) NIOCCTRL. */
 int	run_control(struct run_desc *rd, struct nmreq_header *hdr);

@@ -103,7 +103,7 @@ open(const char *path, int flags, ...)
 	mode_t mode;
 
 	if (is_netmap(path))
-		return (run_open());
+		return (run_open(flags));
 	OPEN_MODE(mode, flags);
 	return (run_calls()->open(path, flags, mode));
 }
@@ -123,7 +123,7 @@ openat(int dir, const char *path, int flags, ...)
 	mode_t mode;
 
 	if (is_netmap(path))
-		return (run_open());
+		return (run_open(flags));
 	OPEN_MODE(mode, flags);
 	return (run_calls()->openat(dir, path, flags, mode));
 }
@@ -188,10 +188,8 @@ dup(int fd)
 {
 	struct run_desc *rd = run_find(fd);
 
-	if (rd == NULL)
-		return (run_calls()->dup(fd));
-	fd = run_calls()->fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	return (fd == -1 ? -1 : run_copied(rd, fd));
+	fd = run_calls()->dup(fd);
+	return (fd == -1 || rd == NULL ? fd : run_copied(rd, fd));
 }
 
 /* `flags' is -1 for dup2(2). */
@@ -206,7 +204,8 @@ dup_to(int from, int to, int flags)
 		run_closed(to);
 	if (flags == -1 && (rd == NULL || from == to))
 		return (run_calls()->dup2(from, to));
-	r = run_calls()->dup3(from, to, rd != NULL ? O_CLOEXEC : flags);
+	r = flags == -1 ? run_calls()->dup2(from, to) :
+	    run_calls()->dup3(from, to, flags);
 	return (r == -1 || rd == NULL ? r : run_copied(rd, r));
 }
 
@@ -227,10 +226,11 @@ fcntl_arg(int fd, int cmd, void *arg)
 {
 	struct run_desc *rd = run_find(fd);
 
-	if (rd == NULL || (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC))
-		return (run_calls()->fcntl(fd, cmd, arg));
-	fd = run_calls()->fcntl(fd, F_DUPFD_CLOEXEC, arg);
-	return (fd == -1 ? -1 : run_copied(rd, fd));
+	fd = run_calls()->fcntl(fd, cmd, arg);
+	if (rd == NULL || fd == -1 ||
+	    (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC))
+		return (fd);
+	return (run_copied(rd, fd));
 }
 
 /* As the C library does: an argument is an int or a pointer, in a register. */
@@ -261,6 +261,22 @@ fcntl64(int fd, int cmd, ...)
 	return (fcntl_arg(fd, cmd, arg));
 }
 
+static bool
+is_request(unsigned long request)
+{
+	/* Programs that keep it in an int extend its sign. */
+	switch ((uint32_t)request) {
+	case NIOCCTRL:
+	case NIOCREGIF:
+	case NIOCGINFO:
+	case NIOCTXSYNC:
+	case NIOCRXSYNC:
+		return (true);
+	default:
+		return (false);
+	}
+}
+
 EXPORT int
 ioctl(int fd, unsigned long request, ...)
 {
@@ -268,6 +284,8 @@ ioctl(int fd, unsigned long request, ...)
 	void *arg;
 
 	LAST_ARG(arg, request);
+	if (rd == NULL && is_request(request))
+		rd = run_share(fd, false);
 	if (rd != NULL)
 		return (run_ioctl(rd, request, arg));
 	return (run_calls()->ioctl(fd, request, arg));
@@ -277,12 +295,21 @@ EXPORT void *
 mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	struct run_desc *rd = NULL;
+	void *map;
 
 	if ((flags & MAP_ANONYMOUS) == 0)
 		rd = run_find(fd);
 	if (rd != NULL)
 		return (run_mmap(rd, addr, len, prot, flags, offset));
-	return (run_calls()->mmap(addr, len, prot, flags, fd, offset));
+	map = run_calls()->mmap(addr, len, prot, flags, fd, offset);
+	if (map != MAP_FAILED || errno != ENODEV)
+		return (map);
+	/* A socket cannot be mapped. */
+	rd = run_share(fd, true);
+	if (rd != NULL)
+		return (run_mmap(rd, addr, len, prot, flags, offset));
+	errno = ENODEV;
+	return (MAP_FAILED);
 }
 
 EXPORT void *

@@ -8,12 +8,15 @@
  * Descriptors of /dev/netmap: the table, and requests.  netmap_run.h.
  *
  * The connection to valed is made with the first request, so that a program
- * that only looks whether there is /dev/netmap finds it, and then becomes the
- * port's.
+ * that only looks whether there is /dev/netmap finds it.  The library has a copy
+ * of it, which becomes the port's.
  *
  * fork(2): the child has the same port and memory.  As with netmap, the two
  * must not use one ring at the same time.  The port is closed when both have
  * closed it.  A child of vfork(2) shares the table, and leaves it alone.
+ *
+ * Processes that have one connection take turns: a request and its reply are
+ * made under a lock of fcntl(2), which it has of each process.
  */
 
 #include <sys/param.h>
@@ -21,6 +24,7 @@
 #include <sys/mman.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,32 +87,67 @@ table_set(int fd, struct run_desc *rd)
 	atomic_store_explicit(&run_fds[fd], rd, memory_order_release);
 }
 
-int
-run_open(void)
+struct run_desc *
+run_desc_new(int copy)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct run_desc *rd;
-	int fd;
 
-	pthread_once(&once, table_init);
 	rd = calloc(1, sizeof(*rd));
 	if (rd == NULL)
-		return (-1);
-	fd = epoll_create1(EPOLL_CLOEXEC);
-	if (fd == -1 || fd >= RUN_FDS) {
-		if (fd != -1) {
-			run_calls()->close(fd);
-			errno = EMFILE;
-		}
-		free(rd);
-		return (-1);
-	}
+		return (NULL);
 	pthread_mutex_init(&rd->rd_lock, NULL);
-	rd->rd_fd = -1;
+	rd->rd_fd = copy;
+	return (rd);
+}
+
+void
+run_desc_add(struct run_desc *rd, int fd)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, table_init);
 	run_lock();
 	table_set(fd, rd);
 	run_unlock();
+}
+
+/* A descriptor of what is to be /dev/netmap: it has a copy. */
+static int
+open_socket(int fd, int copy)
+{
+	struct run_desc *rd;
+
+	if (copy == -1)
+		return (-1);
+	if (fd >= RUN_FDS) {
+		errno = EMFILE;
+		return (-1);
+	}
+	rd = run_desc_new(copy);
+	if (rd == NULL)
+		return (-1);
+	run_desc_add(rd, fd);
 	return (fd);
+}
+
+int
+run_open(int flags)
+{
+	int copy, error, fd = vale_client_socket();
+
+	if (fd == -1)
+		return (-1);
+	copy = run_calls()->fcntl(fd, F_DUPFD_CLOEXEC, (void *)0);
+	if ((flags & O_CLOEXEC) == 0)
+		run_calls()->fcntl(fd, F_SETFD, (void *)0);
+	if (open_socket(fd, copy) != -1)
+		return (fd);
+	error = errno;
+	if (copy != -1)
+		run_calls()->close(copy);
+	run_calls()->close(fd);
+	errno = error;
+	return (-1);
 }
 
 int
@@ -132,7 +171,7 @@ desc_free(struct run_desc *rd)
 {
 	if (atomic_load(&rd->rd_registered))
 		run_port_close(rd);
-	else if (rd->rd_fd != -1)
+	else
 		run_calls()->close(rd->rd_fd);
 	pthread_mutex_destroy(&rd->rd_lock);
 	free(rd);
@@ -187,23 +226,72 @@ desc_debug(const char *name, const char *why)
 int
 run_connect(struct run_desc *rd)
 {
-	if (rd->rd_fd == -1)
-		rd->rd_fd = vale_client_connect(vale_client_path());
-	if (rd->rd_fd == -1)
+	/* Another process may have connected it. */
+	if (!rd->rd_connected && vale_client_join(rd->rd_fd,
+	    vale_client_path()) == -1 && errno != EISCONN) {
 		desc_debug(vale_client_path(), "");
-	return (rd->rd_fd == -1 ? -1 : 0);
+		return (-1);
+	}
+	rd->rd_connected = true;
+	return (0);
+}
+
+static void
+request_lock(int fd, short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
+
+	while (run_calls()->fcntl(fd, F_SETLKW, &lock) == -1 &&
+	    errno == EINTR)
+		continue;
+}
+
+void
+run_request_begin(int fd)
+{
+	request_lock(fd, F_WRLCK);
+}
+
+void
+run_request_end(int fd)
+{
+	int error = errno;
+
+	request_lock(fd, F_UNLCK);
+	errno = error;
+}
+
+/* Put another socket in place of the descriptor's.  The table's lock. */
+static void
+desc_replace(const struct run_desc *rd, int new)
+{
+	int fd, flags;
+
+	for (fd = 0; fd < RUN_FDS; fd++) {
+		if (run_find(fd) != rd)
+			continue;
+		flags = run_calls()->fcntl(fd, F_GETFD);
+		run_calls()->dup3(new, fd, flags == FD_CLOEXEC ? O_CLOEXEC : 0);
+	}
+	run_calls()->dup3(new, rd->rd_fd, O_CLOEXEC);
 }
 
 /* The connection has failed: the next request makes another. */
 static void
 desc_disconnect(struct run_desc *rd)
 {
-	int error = errno;
+	int error = errno, new;
 
 	if (atomic_load(&rd->rd_registered))
 		return;
-	run_calls()->close(rd->rd_fd);
-	rd->rd_fd = -1;
+	new = vale_client_socket();
+	if (new != -1) {
+		run_lock();
+		desc_replace(rd, new);
+		run_unlock();
+		run_calls()->close(new);
+		rd->rd_connected = false;
+	}
 	errno = error;
 }
 
@@ -235,7 +323,7 @@ desc_register(struct run_desc *rd, struct nmreq_header *hdr)
 	}
 	if (run_port_open(rd, hdr->nr_name, reg, why) == -1) {
 		/* run_connect() has said what is wrong with that. */
-		if (rd->rd_fd != -1 || *why != '\0')
+		if (rd->rd_connected || *why != '\0')
 			desc_debug(hdr->nr_name, why);
 		return (desc_gone(rd));
 	}
@@ -249,7 +337,8 @@ static const struct run_body {
 	uint16_t	in;		/* bytes that valed takes */
 	uint16_t	out;		/* and gives */
 } bodies[] = {
-	{ NETMAP_REQ_PORT_INFO_GET, 0, sizeof(struct nmreq_port_info_get) },
+	{ NETMAP_REQ_PORT_INFO_GET, sizeof(struct nmreq_port_info_get),
+	    sizeof(struct nmreq_port_info_get) },
 	{ NETMAP_REQ_VALE_LIST, sizeof(struct nmreq_vale_list),
 	    sizeof(struct nmreq_vale_list) },
 	{ NETMAP_REQ_PORT_HDR_SET, sizeof(struct nmreq_port_hdr), 0 },
@@ -268,6 +357,17 @@ body_find(uint16_t type)
 	return (NULL);
 }
 
+static int
+desc_call(struct run_desc *rd, struct vale_client_call *call)
+{
+	int r;
+
+	run_request_begin(rd->rd_fd);
+	r = vale_client_call(rd->rd_fd, call);
+	run_request_end(rd->rd_fd);
+	return (r);
+}
+
 /* A request other than NETMAP_REQ_REGISTER. */
 static int
 desc_request(struct run_desc *rd, struct nmreq_header *hdr)
@@ -278,6 +378,8 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 	int r;
 
 	copy.nr_version = NETMAP_API;
+	if (copy.nr_reqtype == NETMAP_REQ_PORT_INFO_GET)
+		copy.nr_reqtype = VALE_WIRE_INFO;
 	call.body = call.reply = (void *)(uintptr_t)hdr->nr_body;
 	call.size = body->in;
 	call.reply_max = body->out;
@@ -285,14 +387,14 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 		errno = EINVAL;
 		return (-1);
 	}
-	if (run_connect(rd) == -1)
-		return (-1);
 	if (atomic_load(&rd->rd_registered)) {
 		pthread_mutex_lock(&rd->rd_port->rp_lock);
-		r = vale_client_call(rd->rd_fd, &call);
+		r = desc_call(rd, &call);
 		pthread_mutex_unlock(&rd->rd_port->rp_lock);
-	} else
-		r = vale_client_call(rd->rd_fd, &call);
+	} else if (run_connect(rd) == 0)
+		r = desc_call(rd, &call);
+	else
+		return (-1);
 	if (r == -1) {
 		desc_debug(hdr->nr_name, call.why);
 		return (desc_gone(rd));
@@ -302,11 +404,17 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 }
 
 /*
- * Whether a request has no name, that of a VALE port, or that of a pipe.
+ * Whether a request has no name, that of a VALE port, or that of a pipe.  The
+ * name of memory without a port may be any.
  */
 static bool
 name_served(const struct nmreq_header *hdr)
 {
+	const struct nmreq_register *reg = (void *)(uintptr_t)hdr->nr_body;
+
+	if (hdr->nr_reqtype == NETMAP_REQ_REGISTER && reg != NULL &&
+	    reg->nr_mode == NR_REG_NULL)
+		return (true);
 	return (hdr->nr_name[0] == '\0' ||
 	    strpbrk(hdr->nr_name, "{}") != NULL ||
 	    strncmp(hdr->nr_name, NM_BDG_NAME, strlen(NM_BDG_NAME)) == 0);
@@ -436,7 +544,7 @@ desc_rxsync(struct run_desc *rd)
 int
 run_ioctl(struct run_desc *rd, unsigned long request, void *arg)
 {
-	/* Programs that keep it in an int extend its sign. */
+	/* As an int, it may have been extended. */
 	request = (uint32_t)request;
 	switch (request) {
 	case NIOCTXSYNC:

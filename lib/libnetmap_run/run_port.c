@@ -15,10 +15,12 @@
  * A ring may have several descriptors, unless one of them has asked for
  * NR_EXCLUSIVE.
  *
- * Monitors are not shared: each registration makes one.
+ * Monitors and memory without a port (NR_REG_NULL) are not shared: each
+ * registration makes one.
  */
 
 #include <sys/param.h>
+#include <sys/systm.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,10 +54,28 @@ port_find(const char *name)
 	struct run_port *rp;
 
 	TAILQ_FOREACH(rp, &ports, rp_link)
-		if (!rp->rp_monitor && strcmp(rp->rp_name, name) == 0 &&
+		if (!rp->rp_single && strcmp(rp->rp_name, name) == 0 &&
 		    vale_client_alive(rp->rp_client.cp_fd))
 			break;
 	return (rp);
+}
+
+/* Whether each registration makes one. */
+static bool
+port_single(const struct nmreq_register *reg)
+{
+	return ((reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0 ||
+	    reg->nr_mode == NR_REG_NULL);
+}
+
+static void
+port_add(struct run_port *rp, const char *name,
+    const struct nmreq_register *reg)
+{
+	pthread_mutex_init(&rp->rp_lock, NULL);
+	snprintf(rp->rp_name, sizeof(rp->rp_name), "%s", name);
+	rp->rp_single = port_single(reg);
+	TAILQ_INSERT_TAIL(&ports, rp, rp_link);
 }
 
 /* Open a port over the descriptor's connection. */
@@ -71,17 +91,16 @@ port_new(struct run_desc *rd, const char *name,
 	rp = calloc(1, sizeof(*rp));
 	if (rp == NULL)
 		return (NULL);
-	if (vale_client_open(&rp->rp_client, rd->rd_fd, name, reg, why) ==
-	    -1) {
+	run_request_begin(rd->rd_fd);
+	error = vale_client_open(&rp->rp_client, rd->rd_fd, name, reg, why);
+	run_request_end(rd->rd_fd);
+	if (error == -1) {
 		error = errno;
 		free(rp);
 		errno = error;
 		return (NULL);
 	}
-	pthread_mutex_init(&rp->rp_lock, NULL);
-	snprintf(rp->rp_name, sizeof(rp->rp_name), "%s", name);
-	rp->rp_monitor = (reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0;
-	TAILQ_INSERT_TAIL(&ports, rp, rp_link);
+	port_add(rp, name, reg);
 	return (rp);
 }
 
@@ -107,7 +126,8 @@ desc_rings(struct run_desc *rd, const struct run_port *rp,
 			    EINVAL));
 		rd->rd_first = reg->nr_ringid;
 		rd->rd_end = rd->rd_first + 1;
-	} else if (reg->nr_mode != NR_REG_ALL_NIC)
+	} else if (reg->nr_mode != NR_REG_ALL_NIC &&
+	    reg->nr_mode != NR_REG_NULL)
 		return (refuse(why, "a port has no rings of the host",
 		    EOPNOTSUPP));
 	rd->rd_tx = (flags & NR_RX_RINGS_ONLY) == 0;
@@ -206,25 +226,21 @@ port_release(struct run_port *rp)
 /* The descriptor takes its rings of the port.  Returns an errno. */
 static int
 port_join(struct run_desc *rd, struct run_port *rp,
-    struct nmreq_register *reg, char *why)
+    const struct nmreq_register *reg, char *why)
 {
 	int error;
 
-	/* The connection of a descriptor that shares a port is not needed. */
-	if (rd->rd_fd != -1 && rd->rd_fd != rp->rp_client.cp_fd)
-		run_calls()->close(rd->rd_fd);
-	rd->rd_fd = -1;
-	rp->rp_refs++;
 	error = desc_rings(rd, rp, reg, why);
 	if (error == 0 && !rings_take(rd, rp))
 		error = refuse(why, "other descriptors have the rings", EBUSY);
-	if (error != 0) {
-		port_release(rp);
+	if (error != 0)
 		return (error);
-	}
+	/* A copy of the connection of its own is not needed. */
+	if (rd->rd_fd != rp->rp_client.cp_fd)
+		run_calls()->close(rd->rd_fd);
 	rd->rd_fd = rp->rp_client.cp_fd;
 	rd->rd_port = rp;
-	port_describe(rd, rp, reg);
+	rp->rp_refs++;
 	return (0);
 }
 
@@ -236,16 +252,44 @@ run_port_open(struct run_desc *rd, const char *name,
 	int error;
 
 	run_ports_lock();
-	if ((reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) == 0)
+	if (!port_single(reg))
 		rp = port_find(name);
 	if (rp == NULL)
 		rp = port_new(rd, name, reg, why);
 	error = rp != NULL ? port_join(rd, rp, reg, why) : errno;
+	if (error == 0)
+		port_describe(rd, rp, reg);
 	run_ports_unlock();
 	if (error == 0)
 		return (0);
 	errno = error;
 	return (-1);
+}
+
+int
+run_port_share(struct run_desc *rd)
+{
+	char name[NETMAP_REQ_IFNAMSIZ], why[VALE_NAME_SIZE];
+	struct run_port *rp;
+	int error, r;
+
+	rp = calloc(1, sizeof(*rp));
+	if (rp == NULL)
+		return (-1);
+	run_request_begin(rd->rd_fd);
+	r = vale_client_share(&rp->rp_client, rd->rd_fd, name);
+	run_request_end(rd->rd_fd);
+	if (r == -1) {
+		error = errno;
+		free(rp);
+		errno = error;
+		return (-1);
+	}
+	port_add(rp, name, &rp->rp_client.cp_reg);
+	/* valed has granted the rings, and nobody here has any. */
+	error = port_join(rd, rp, &rp->rp_client.cp_reg, why);
+	MPASS(error == 0);
+	return (0);
 }
 
 void

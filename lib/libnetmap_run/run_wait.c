@@ -424,8 +424,8 @@ run_select(int n, fd_set *sets[3], const struct timespec *timeout,
 }
 
 /*
- * epoll(7).  Descriptors of /dev/netmap in one are kept here; the kernel's has
- * them too, without events, and finds the errors of epoll_ctl(2).
+ * epoll(7).  Descriptors of /dev/netmap in one are kept here.  The kernel's does
+ * not have them: it would report that a socket has no other end.
  */
 struct run_entry {
 	int		 re_epfd;
@@ -480,23 +480,34 @@ run_epoll_closed(int fd)
 			entry_delete(&entries[i]);
 }
 
+/* What epoll_ctl(2) finds wrong, or 0. */
+static int
+epoll_check(int epfd, int op, int fd, const struct epoll_event *event)
+{
+	/* It is not in the kernel's, so only what `epfd' is can be wrong. */
+	if (run_calls()->epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL) == -1 &&
+	    errno != ENOENT)
+		return (errno);
+	if (op != EPOLL_CTL_ADD && op != EPOLL_CTL_MOD && op != EPOLL_CTL_DEL)
+		return (EINVAL);
+	if (op != EPOLL_CTL_DEL && event == NULL)
+		return (EFAULT);
+	if (op == EPOLL_CTL_ADD)
+		return (entry_find(epfd, fd) != NULL ? EEXIST : 0);
+	return (entry_find(epfd, fd) == NULL ? ENOENT : 0);
+}
+
 static int
 epoll_change(int epfd, int op, int fd, const struct epoll_event *event)
 {
-	struct run_entry *re;
-
 	switch (op) {
 	case EPOLL_CTL_ADD:
 		return (entry_add(epfd, fd, event));
 	case EPOLL_CTL_MOD:
-		re = entry_find(epfd, fd);
-		if (re != NULL)
-			re->re_event = *event;
+		entry_find(epfd, fd)->re_event = *event;
 		return (0);
 	default:
-		re = entry_find(epfd, fd);
-		if (re != NULL)
-			entry_delete(re);
+		entry_delete(entry_find(epfd, fd));
 		return (0);
 	}
 }
@@ -504,13 +515,14 @@ epoll_change(int epfd, int op, int fd, const struct epoll_event *event)
 int
 run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	struct epoll_event none = { .events = 0 };
-	int r;
+	int error, r = -1;
 
 	run_lock();
-	r = run_calls()->epoll_ctl(epfd, op, fd, event != NULL ? &none : NULL);
-	if (r == 0)
+	error = epoll_check(epfd, op, fd, event);
+	if (error == 0)
 		r = epoll_change(epfd, op, fd, event);
+	else
+		errno = error;
 	run_unlock();
 	return (r);
 }

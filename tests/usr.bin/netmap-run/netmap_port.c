@@ -105,6 +105,8 @@ port_opened(struct port p, const char *name, int error)
 	    MAP_SHARED, p.fd, 0);
 	ATF_REQUIRE_MSG(p.memory != MAP_FAILED, "%s", strerror(errno));
 	p.nifp = (void *)(p.memory + p.reg.nr_offset);
+	if (p.reg.nr_mode == NR_REG_NULL)
+		return (p);
 	ring = p.reg.nr_mode == NR_REG_ONE_NIC ? p.reg.nr_ringid : 0;
 	p.tx = NETMAP_TXRING(p.nifp, ring);
 	p.rx = NETMAP_RXRING(p.nifp, ring);
@@ -121,13 +123,9 @@ port_open(const char *name, const struct nmreq_register *reg)
 }
 
 struct port
-port_open_again(const char *name)
+port_passed(const char *name, int fd, const struct nmreq_register *reg)
 {
-	struct port p;
-	int error = EBUSY;
-
-	wait_until((error = port_try(&p, name, NULL)) != EBUSY, "%s", name);
-	return (port_opened(p, name, error));
+	return (port_opened((struct port){ .fd = fd, .reg = *reg }, name, 0));
 }
 
 void

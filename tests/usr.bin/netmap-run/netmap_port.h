@@ -56,8 +56,9 @@ int	device(void);
 
 /* Open the port with `reg', whose mode may be 0, or with NULL. */
 struct port port_open(const char *name, const struct nmreq_register *reg);
-/* Open one that another process may have had: valed may not know yet. */
-struct port port_open_again(const char *name);
+/* One that another process has opened so, and passed. */
+struct port port_passed(const char *name, int fd,
+	    const struct nmreq_register *reg);
 void	port_close(struct port *p);
 
 /* Put a frame of `len' bytes in the next slot; its last byte is `seq'. */

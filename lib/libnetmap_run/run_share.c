@@ -1,0 +1,116 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Descriptors that come from another process: inherited when a program is
+ * executed, or passed with SCM_RIGHTS.  netmap_run.h.
+ *
+ * Nothing tells the library that one has come.  It looks at a descriptor that it
+ * does not know when the program makes a request of netmap's, or cannot map it:
+ * before that, no program can do anything with it.  A connection to the valed
+ * that this process would use is a descriptor of /dev/netmap.  valed then says
+ * which port the connection has, and gives its memory and sockets again.
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "netmap_run.h"
+
+/* An option of a socket, in `value'. */
+static bool
+option_get(int fd, int option, void *value, socklen_t size)
+{
+	socklen_t len = size;
+
+	return (getsockopt(fd, SOL_SOCKET, option, value, &len) == 0 &&
+	    len == size);
+}
+
+static bool
+socket_kind(int fd)
+{
+	int domain, type;
+
+	return (option_get(fd, SO_DOMAIN, &domain, sizeof(domain)) &&
+	    domain == AF_UNIX &&
+	    option_get(fd, SO_TYPE, &type, sizeof(type)) &&
+	    type == SOCK_SEQPACKET);
+}
+
+static bool
+socket_connected(int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+
+	return (getpeername(fd, (struct sockaddr *)&peer, &len) == 0);
+}
+
+/*
+ * Whether the connection is to valed: the same process listens as at the path
+ * that this one would connect to.  What another listens to could be any memory.
+ */
+static bool
+socket_of_valed(int fd)
+{
+	struct ucred theirs, valed;
+	int own = vale_client_connect(vale_client_path());
+	bool same;
+
+	if (own == -1)
+		return (false);
+	same = option_get(fd, SO_PEERCRED, &theirs, sizeof(theirs)) &&
+	    option_get(own, SO_PEERCRED, &valed, sizeof(valed)) &&
+	    memcmp(&theirs, &valed, sizeof(valed)) == 0;
+	run_calls()->close(own);
+	return (same);
+}
+
+/* The ports' lock. */
+static struct run_desc *
+share_desc(int fd, bool connected)
+{
+	int copy = run_calls()->fcntl(fd, F_DUPFD_CLOEXEC, (void *)0);
+	struct run_desc *rd;
+
+	if (copy == -1)
+		return (NULL);
+	rd = run_desc_new(copy);
+	if (rd == NULL) {
+		run_calls()->close(copy);
+		return (NULL);
+	}
+	/* It may be a connection without a port, as after NIOCGINFO. */
+	if (connected && run_port_share(rd) == 0)
+		atomic_store_explicit(&rd->rd_registered, true,
+		    memory_order_release);
+	rd->rd_connected = connected;
+	run_desc_add(rd, fd);
+	return (rd);
+}
+
+struct run_desc *
+run_share(int fd, bool connected)
+{
+	struct run_desc *rd = NULL;
+	int error = errno;
+
+	if ((unsigned int)fd < RUN_FDS && socket_kind(fd)) {
+		connected |= socket_connected(fd);
+		run_ports_lock();
+		rd = run_find(fd);
+		if (rd == NULL && (!connected || socket_of_valed(fd)))
+			rd = share_desc(fd, connected);
+		run_ports_unlock();
+	}
+	errno = error;
+	return (rd);
+}

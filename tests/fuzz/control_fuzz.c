@@ -107,9 +107,24 @@ leave(struct client *cl)
 		ctl_port_close(cc);
 	if (cc->cc_pipe != NULL)
 		ctl_pipe_close(cc);
+	if (cc->cc_null)
+		ctl_null_close(cc);
 	close(cc->cc_fd);
 	free(cc->cc_wire);
 	close(cl->fd);
+}
+
+/* VALE_WIRE_SHARE: as many as there were. */
+static void
+take_fds_again(struct client *cl, const struct cmsghdr *c)
+{
+	int fds[VALE_WIRE_REPLY_FDS];
+	unsigned int i;
+
+	INVARIANT(c->cmsg_len == CMSG_LEN(cl->nfds * sizeof(int)));
+	memcpy(fds, CMSG_DATA(c), cl->nfds * sizeof(int));
+	for (i = 0; i < cl->nfds; i++)
+		close(fds[i]);
 }
 
 /* Keep the descriptors of a reply; map the memory, which is the first. */
@@ -122,9 +137,16 @@ take_fds(struct client *cl, struct msghdr *msg)
 
 	if (c == NULL)
 		return;
-	INVARIANT(cl->nfds == 0 && cl->memory == NULL);
+	if (cl->nfds > 0) {
+		take_fds_again(cl, c);
+		return;
+	}
 	cl->nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	memcpy(cl->fds, CMSG_DATA(c), cl->nfds * sizeof(int));
+	if (cl->cc->cc_null) {
+		INVARIANT(cl->nfds == 1);
+		return;
+	}
 	cl->rings = reg->nr_tx_rings;
 	INVARIANT(cl->rings >= 1 && reg->nr_rx_rings == cl->rings);
 	INVARIANT(cl->nfds == 1 + 2 * cl->rings);
@@ -195,7 +217,7 @@ op_register(struct client *cl, const struct op *op)
 	snprintf(name, sizeof(name), "vale0:c%u%s", op->b % 4,
 	    pipes[op->c >> 24 & 7]);
 	prepare(NETMAP_REQ_REGISTER, name);
-	reg->nr_mode = NR_REG_ALL_NIC;
+	reg->nr_mode = op->c >> 29 == 7 ? NR_REG_NULL : NR_REG_ALL_NIC;
 	reg->nr_tx_slots = op->c & 0x1f;
 	reg->nr_rx_slots = op->c >> 8 & 0x1f;
 	reg->nr_extra_bufs = op->c >> 16 & 0xf;

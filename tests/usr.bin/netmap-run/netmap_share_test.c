@@ -425,6 +425,50 @@ NETMAP_TEST(waits, "A port that was passed is waited for, has its requests, and 
 	port_close(&a);
 }
 
+/* Ask for the port of another, and for its own header, in turn. */
+static bool
+ask_often(const struct port *p)
+{
+	struct nmreq_port_info_get info;
+	struct nmreq_port_hdr hdr;
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		memset(&info, 0, sizeof(info));
+		memset(&hdr, 0, sizeof(hdr));
+		if (request(p->fd, NETMAP_REQ_PORT_INFO_GET, "vale0:b",
+		    &info) != 0 || info.nr_tx_slots != 64 ||
+		    request(p->fd, NETMAP_REQ_PORT_HDR_GET, "vale0:a",
+		    &hdr) != 0 || hdr.nr_hdr_len != 12)
+			return (false);
+	}
+	return (true);
+}
+
+NETMAP_TEST(requests, "Each of the processes that have a descriptor gets the "
+    "answers to its own requests")
+{
+	static const struct nmreq_register slots = { .nr_tx_slots = 64 };
+	struct nmreq_port_hdr hdr = { .nr_hdr_len = 12 };
+	struct port a = port_open("vale0:a", NULL);
+	struct port b = port_open("vale0:b", &slots);
+	unsigned int i;
+	int status;
+
+	ATF_REQUIRE_EQ(0, request(a.fd, NETMAP_REQ_PORT_HDR_SET, "vale0:a",
+	    &hdr));
+	for (i = 0; i < 3; i++)
+		if (fork() == 0)
+			_exit(ask_often(&a) ? 0 : 1);
+	ATF_CHECK(ask_often(&a));
+	while (i-- > 0) {
+		ATF_REQUIRE(wait(&status) != -1);
+		ATF_CHECK_EQ(0, status);
+	}
+	port_close(&a);
+	port_close(&b);
+}
+
 /* What the program does that has inherited a descriptor: netmap_port.c. */
 #define	HEIR	"NETMAP_TEST_HEIR"
 #define	AGAIN	"NETMAP_TEST_AGAIN"
@@ -525,6 +569,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, send_zcp_mon_ephemeral_vale_port);
 	ATF_TP_ADD_TC(tp, send_zcp_mon_pipe);
 	ATF_TP_ADD_TC(tp, waits);
+	ATF_TP_ADD_TC(tp, requests);
 	ATF_TP_ADD_TC(tp, inherited);
 	return (atf_no_error());
 }

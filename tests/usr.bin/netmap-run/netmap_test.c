@@ -400,6 +400,30 @@ TEST(nobody, "Without valed, the first request fails as connect(2) does")
 	valed_end(pid);
 }
 
+TEST(restarted, "A descriptor without a port finds the next valed, under all its "
+    "numbers, which close on exec as before")
+{
+	const char *srcdir = atf_tc_get_config_var(tc, "srcdir");
+	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	struct nmreq_port_info_get info = { .nr_mem_id = 0 };
+	pid_t pid = valed_run(srcdir);
+	int copy, fd = device();
+
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	ATF_CHECK_EQ(0, request(fd, NETMAP_REQ_PORT_INFO_GET, "", &info));
+	valed_end(pid);
+	ATF_CHECK_EQ(ENXIO, request(fd, NETMAP_REQ_PORT_INFO_GET, "", &info));
+	ATF_CHECK_EQ(0, fcntl(fd, F_GETFD));
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(copy, F_GETFD));
+	close(fd);
+	pid = valed_run(srcdir);
+	ATF_CHECK_EQ(0, request(copy, NETMAP_REQ_REGISTER, "vale0:a", &reg));
+	ATF_CHECK_EQ(1, ports());
+	close(copy);
+	ATF_CHECK_EQ(0, ports());
+	valed_end(pid);
+}
+
 NETMAP_TEST(others, "Everything else is as without the library, errno too")
 {
 	struct port a = port_open("vale0:a", NULL);
@@ -481,6 +505,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, threads);
 	ATF_TP_ADD_TC(tp, dies);
 	ATF_TP_ADD_TC(tp, nobody);
+	ATF_TP_ADD_TC(tp, restarted);
 	ATF_TP_ADD_TC(tp, others);
 	return (atf_no_error());
 }

@@ -222,7 +222,7 @@ conn_left(const struct ctl_conn *cc)
  * Connections do not wait for each other: who waits was there after those left
  * that it waits for, and looked at itself last.
  */
-bool
+void
 ctl_settle(const struct ctl_conn *self)
 {
 	uint64_t left[CTL_MAX];
@@ -244,7 +244,6 @@ ctl_settle(const struct ctl_conn *self)
 		    ctl_conns[i].cc_serial == left[i])
 			pthread_cond_wait(&conns_left, &conns_lock);
 	pthread_mutex_unlock(&conns_lock);
-	return (n > 0);
 }
 
 /* A connection ends: its slot is free. */
@@ -314,8 +313,10 @@ ctl_accept(int fd)
 	pthread_t thread;
 	int error;
 
-	if (cc == NULL && ctl_settle(NULL))
+	if (cc == NULL) {
+		ctl_settle(NULL);
 		cc = conn_free();
+	}
 	if (cc == NULL)
 		return (EAGAIN);
 	cc->cc_wire = malloc(VALE_WIRE_MAX);

@@ -134,9 +134,8 @@ void	ctl_null_close(struct ctl_conn *cc);
 
 /*
  * ctl.c: wait until what connections had whose clients have left is closed.
- * Returns whether there was anything to wait for.  `self' is the caller's
- * connection, or NULL.
+ * `self' is the caller's connection, or NULL.
  */
-bool	ctl_settle(const struct ctl_conn *self);
+void	ctl_settle(const struct ctl_conn *self);
 
 #endif /* !_CTL_IMPL_H_ */

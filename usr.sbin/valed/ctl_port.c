@@ -372,8 +372,8 @@ ctl_register(struct ctl_conn *cc, size_t *size)
 	if (ctl_registered(cc))
 		return (ctl_why(cc, EBUSY, "the connection has a port"));
 	error = register_any(cc, size);
-	if ((error == EBUSY || error == ENOSPC || error == EMFILE) &&
-	    ctl_settle(cc)) {
+	if (error == EBUSY || error == ENOSPC || error == EMFILE) {
+		ctl_settle(cc);
 		memset(wire->vw_why, 0, sizeof(wire->vw_why));
 		error = register_any(cc, size);
 	}
@@ -479,12 +479,12 @@ rings_wait(struct ctl_conn *cc)
 
 /*
  * Transmit until the user pauses, or for CTL_BATCHES batches.  Returns whether
- * it pauses.
+ * it pauses.  One that did already is looked at once.
  */
 static bool
-port_transmit(struct ctl_conn *cc)
+port_transmit(struct ctl_conn *cc, bool paused)
 {
-	unsigned int batches = 0, looks = 0;
+	unsigned int batches = 0, looks = paused ? CTL_LOOKS - 1 : 0;
 
 	while (looks < CTL_LOOKS) {
 		if (rings_transmit(cc)) {
@@ -507,9 +507,11 @@ ctl_port_serve(struct ctl_conn *cc)
 		{ .fd = cc->cc_kick[0].tx, .events = POLLIN },
 	};
 	char kicks[64];
+	bool paused = true;
 
 	do {
-		poll(pfd, nitems(pfd), port_transmit(cc) ? -1 : 0);
+		paused = port_transmit(cc, paused);
+		poll(pfd, nitems(pfd), paused ? -1 : 0);
 		/* The user may have closed its end: only requests count. */
 		if (pfd[1].revents != 0 && recv(cc->cc_kick[0].tx, kicks,
 		    sizeof(kicks), MSG_DONTWAIT) == 0)

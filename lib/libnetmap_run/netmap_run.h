@@ -18,9 +18,9 @@
  *	run_wait.c	poll(2), select(2) and epoll(7) with them
  *
  * A descriptor is a socket, which the first request connects to valed, and of
- * which nothing but this library makes use.  With it a port is passed to another
- * process, or on to a program that is executed: the port is open as long as any
- * process has a copy of it, as with netmap.
+ * which nothing but this library makes use.  With it a port is passed to
+ * another process, or on to a program that is executed: the port is open as
+ * long as any process has a copy of it, as with netmap.
  *
  * Locks, in the order in which they are taken: rd_lock, one request at a time
  * of a descriptor; the ports' lock, while one is opened or closed; rp_lock, one
@@ -167,8 +167,8 @@ run_registered(struct run_desc *rd)
 int	run_port_open(struct run_desc *rd, const char *name,
 	    struct nmreq_register *reg, char *why);
 /*
- * The same for the port that the descriptor's connection has already, in another
- * process.  The ports' lock.
+ * The same for the port that the descriptor's connection has already, in
+ * another process.  The ports' lock.
  */
 int	run_port_share(struct run_desc *rd);
 /* The descriptor leaves its port, which is closed with the last one. */
@@ -186,8 +186,8 @@ void	run_request_begin(int fd);
 void	run_request_end(int fd);
 
 /*
- * Whether `fd' has come from another process, and is of /dev/netmap: then it is,
- * from now on.  `connected' is false if it may have no connection yet.
+ * Whether `fd' has come from another process, and is of /dev/netmap: then it
+ * is, from now on.  `connected' is false if it may have no connection yet.
  */
 struct run_desc *run_share(int fd, bool connected);
 

@@ -8,8 +8,8 @@
  * Descriptors of /dev/netmap: the table, and requests.  netmap_run.h.
  *
  * The connection to valed is made with the first request, so that a program
- * that only looks whether there is /dev/netmap finds it.  The library has a copy
- * of it, which becomes the port's.
+ * that only looks whether there is /dev/netmap finds it.  The library has a
+ * copy of it, which becomes the port's.
  *
  * fork(2): the child has the same port and memory.  As with netmap, the two
  * must not use one ring at the same time.  The port is closed when both have

@@ -7,8 +7,8 @@
 /*
  * Options of requests, none of which is supported.  netmap_run.h.
  *
- * They are looked at as netmap does, so that a program learns the same of a list
- * that is not valid.  The list is the program's own.
+ * They are looked at as netmap does, so that a program learns the same of a
+ * list that is not valid.  The list is the program's own.
  */
 
 #include <sys/param.h>
@@ -31,8 +31,8 @@ option_size(const struct nmreq_option *opt)
 }
 
 /*
- * Check a list.  netmap writes the options back if one of them is wrong, but not
- * if there are too many: the list may have no end.
+ * Check a list.  netmap writes the options back if one of them is wrong, but
+ * not if there are too many: the list may have no end.
  */
 static int
 options_check(struct nmreq_option *first)

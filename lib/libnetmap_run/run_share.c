@@ -8,11 +8,11 @@
  * Descriptors that come from another process: inherited when a program is
  * executed, or passed with SCM_RIGHTS.  netmap_run.h.
  *
- * Nothing tells the library that one has come.  It looks at a descriptor that it
- * does not know when the program makes a request of netmap's, or cannot map it:
- * before that, no program can do anything with it.  A connection to the valed
- * that this process would use is a descriptor of /dev/netmap.  valed then says
- * which port the connection has, and gives its memory and sockets again.
+ * Nothing tells the library that one has come.  It looks at a descriptor that
+ * it does not know when the program makes a request of netmap's, or cannot map
+ * it: before that, no program can do anything with it.  A connection to the
+ * valed that this process would use is a descriptor of /dev/netmap.  valed then
+ * says which port the connection has, and gives its memory and sockets again.
  */
 
 #include <sys/param.h>

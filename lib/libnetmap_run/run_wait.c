@@ -424,8 +424,8 @@ run_select(int n, fd_set *sets[3], const struct timespec *timeout,
 }
 
 /*
- * epoll(7).  Descriptors of /dev/netmap in one are kept here.  The kernel's does
- * not have them: it would report that a socket has no other end.
+ * epoll(7).  Descriptors of /dev/netmap in one are kept here.  The kernel's
+ * does not have them: it would report that a socket has no other end.
  */
 struct run_entry {
 	int		 re_epfd;

@@ -130,8 +130,8 @@ bool	vale_pipe_attach(struct vale_pipe *pp, char *base,
 	    const struct nmreq_register *reg, unsigned int end);
 
 /*
- * The same, of an end that another process has attached and passed on: its rings
- * are as that has left them.
+ * The same, of an end that another process has attached and passed on: its
+ * rings are as that has left them.
  */
 bool	vale_pipe_find(struct vale_pipe *pp, char *base,
 	    const struct nmreq_register *reg, unsigned int end);

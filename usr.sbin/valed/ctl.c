@@ -14,8 +14,8 @@
  *
  * close(2) of a connection is done before valed has closed its port.  Who asks
  * what there is therefore waits for the connections whose clients have left
- * (ctl_settle()); so does a request that finds no place, or a name that is taken,
- * and is tried once more.
+ * (ctl_settle()); so does a request that finds no place, or a name that is
+ * taken, and is tried once more.
  */
 
 #include <sys/param.h>

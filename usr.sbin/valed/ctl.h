@@ -10,8 +10,8 @@
  *
  * Each connection has a thread, which waits for requests and for kicks of its
  * port, and transmits what the port's user has published.  A client can delay
- * its own thread only; and for the time that it takes to close its port, who asks
- * for that port or its place, or what there is.
+ * its own thread only; and for the time that it takes to close its port, who
+ * asks for that port or its place, or what there is.
  */
 
 #ifndef _CTL_H_

@@ -15,8 +15,8 @@
  * the port has its place.
  *
  * Pipes have extra buffers behind all pipes, and so has who opens no port, but
- * only memory.  As all slots of the memory may have any buffer, an extra buffer is
- * never another's while the memory exists.
+ * only memory.  As all slots of the memory may have any buffer, an extra buffer
+ * is never another's while the memory exists.
  *
  * The memory is a memfd that can neither shrink nor grow, of a size for all
  * pipes that there may be.  A page that nobody touches uses no memory.  All

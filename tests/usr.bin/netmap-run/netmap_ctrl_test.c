@@ -5,10 +5,10 @@
  */
 
 /*
- * netmap's tests of the control API, ctrl-api-test, with the names of its cases.
- * Each has the right value, or the EOPNOTSUPP that netmap-run(1) gives a reason
- * for.  Two of netmap's cases are not about /dev/netmap: nmreq_parsing of its
- * library, and binarycomp of its header, which <net/netmap.h> asserts.
+ * netmap's tests of the control API, ctrl-api-test, with the names of its
+ * cases.  Each has the right value, or the EOPNOTSUPP that netmap-run(1) gives
+ * a reason for.  Two of netmap's cases are not about /dev/netmap: nmreq_parsing
+ * of its library, and binarycomp of its header, which <net/netmap.h> asserts.
  */
 
 #include <sys/param.h>
@@ -233,8 +233,8 @@ CTRL_TEST(infinite_options, "A list without an end, of unknown options")
 	refused(fd, &opt, EMSGSIZE);
 }
 
-CTRL_TEST(infinite_options2, "A list without an end, of an option that there is: "
-    "it is there twice")
+CTRL_TEST(infinite_options2, "A list without an end, of an option that there "
+    "is: it is there twice")
 {
 	struct nmreq_option opt = { .nro_reqtype = NETMAP_REQ_OPT_OFFSETS };
 
@@ -299,7 +299,7 @@ CTRL_TEST(duplicate_extmem_options, "An option that is there twice says so in "
 	ATF_CHECK_EQ(EINVAL, o[1].opt.nro_status);
 }
 
-/* The cases with a CSB begin with this; the loop of netmap's is refused, too. */
+/* The cases with a CSB begin with this; the loop is refused, too. */
 #define	CSB_TEST(name)							\
 	OPTION_TEST(name, NETMAP_REQ_OPT_CSB, "Refused: a CSB")
 
@@ -355,7 +355,7 @@ null_register(int fd, struct nmreq_register reg)
 }
 
 #define	NULL_ASK(...)							\
-	(struct nmreq_register){ .nr_mode = NR_REG_NULL, .nr_mem_id = 1,	\
+	(struct nmreq_register){ .nr_mode = NR_REG_NULL, .nr_mem_id = 1, \
 	    __VA_ARGS__ }
 
 CTRL_TEST(null_port, "Memory without rings")
@@ -434,7 +434,8 @@ CTRL_TEST(legacy_regif_sw, "Refused: rings of the host")
 	    .nr_flags = NR_REG_SW));
 }
 
-CTRL_TEST(legacy_regif_future, "Refused: rings of the host, whatever the version")
+CTRL_TEST(legacy_regif_future, "Refused: rings of the host, whatever the "
+    "version")
 {
 	ATF_CHECK_EQ(EOPNOTSUPP, LEGACY(fd, PORT,
 	    .nr_version = NETMAP_API + 2, .nr_flags = NR_REG_NIC_SW));

@@ -304,8 +304,8 @@ NETMAP_TEST(learning_bridge, "007")
 	ATF_CHECK_EQ(0, port_take(&v2));
 }
 
-NETMAP_TEST(partial_read_pipe, "008: what is not received stays in the sender's "
-    "ring; but a process to which the pipe was not passed cannot open it")
+NETMAP_TEST(partial_read_pipe, "008: what is not received stays in the "
+    "sender's ring; but who was not passed the pipe cannot open it")
 {
 	struct port from, to;
 	unsigned int i;
@@ -381,8 +381,8 @@ NETMAP_TEST(send_rec_pipe, "023")
 	send_receive("pipeA{1", "pipeA}1");
 }
 
-NETMAP_TEST(waits, "A port that was passed is waited for, has its requests, and "
-    "is there until the last process has closed it")
+NETMAP_TEST(waits, "A port that was passed is waited for, has its requests, "
+    "and is there until the last process has closed it")
 {
 	static const struct nmreq_register one = { .nr_mode = NR_REG_ONE_NIC,
 	    .nr_ringid = 1, .nr_tx_rings = 2 };

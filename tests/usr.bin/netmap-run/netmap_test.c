@@ -400,8 +400,8 @@ TEST(nobody, "Without valed, the first request fails as connect(2) does")
 	valed_end(pid);
 }
 
-TEST(restarted, "A descriptor without a port finds the next valed, under all its "
-    "numbers, which close on exec as before")
+TEST(restarted, "A descriptor without a port finds the next valed, under all "
+    "its numbers, which close on exec as before")
 {
 	const char *srcdir = atf_tc_get_config_var(tc, "srcdir");
 	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };

@@ -160,7 +160,7 @@ MEMORY_TEST(extra, "Ends of pipes have extra buffers that nobody else has, as "
 	ATF_CHECK_EQ(3, extra_take(&s, bufs, seen, max));
 	bufs = n.cp_base + (bufs - s.cp_base);
 	ATF_CHECK_EQ(EXTRA - 58 - 3, extra_take(&n, bufs, seen, max));
-	/* There are no more, and an end that is opened again has no old list. */
+	/* There are no more; an end that is opened again has no old list. */
 	vale_client_close(&m);
 	m = OPEN("vale0:a{1", .nr_extra_bufs = 1);
 	ATF_CHECK_EQ(0, m.cp_reg.nr_extra_bufs);

@@ -27,7 +27,8 @@
  */
 
 static void *
-bare_guest_map(void *arg, uint64_t gpa, size_t len)
+bare_guest_map(void *arg, uint64_t gpa, size_t len,
+    unsigned int access __unused)
 {
 	struct bare_guest *guest = arg;
 

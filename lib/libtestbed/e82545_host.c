@@ -29,7 +29,8 @@ const uint8_t host_mac[6] = { 0x00, 0x0c, 0x29, 0x12, 0x34, 0x56 };
  */
 
 static void *
-host_map(void *arg, uint64_t gpa, size_t len)
+host_map(void *arg, uint64_t gpa, size_t len,
+    unsigned int access __attribute__((__unused__)))
 {
 	struct host *h = arg;
 

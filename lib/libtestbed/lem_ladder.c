@@ -124,7 +124,8 @@ rx_inline(const struct side *side)
  */
 
 static void *
-side_map(void *arg, uint64_t gpa, size_t len)
+side_map(void *arg, uint64_t gpa, size_t len,
+    unsigned int access __unused)
 {
 	struct side *side = arg;
 

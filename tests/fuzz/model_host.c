@@ -128,7 +128,8 @@ call_end(void)
  */
 
 static void *
-model_map(void *arg __unused, uint64_t gpa, size_t len)
+model_map(void *arg __unused, uint64_t gpa, size_t len,
+    unsigned int access __unused)
 {
 	void *p;
 

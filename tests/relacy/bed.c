@@ -28,7 +28,8 @@ struct net *net;
  */
 
 static void *
-host_map(void *arg __unused, uint64_t gpa, size_t len)
+host_map(void *arg __unused, uint64_t gpa, size_t len,
+    unsigned int access __unused)
 {
 	return (gpa < RAM && len <= RAM - gpa ? ram + gpa : NULL);
 }

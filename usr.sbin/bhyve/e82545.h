@@ -60,6 +60,11 @@ struct frame_source;
 
 struct e82545;			/* one adapter; opaque */
 
+/* What the model does with guest memory. */
+#define	E82545_MAP_READ		0x1	/* frames to send */
+#define	E82545_MAP_WRITE	0x2	/* frames received */
+#define	E82545_MAP_RW		(E82545_MAP_READ | E82545_MAP_WRITE)
+
 /*
  * What the host does for the model.  Every member must be set.  `arg' is the
  * value given to e82545_create().
@@ -67,8 +72,9 @@ struct e82545;			/* one adapter; opaque */
 struct e82545_ops {
 	/*
 	 * Host address of guest-physical bytes [gpa, gpa + len), or NULL if any
-	 * of them is not guest RAM or the range is not contiguous in the host.
-	 * len > 0.  The address is used until the model returns to the caller
+	 * of them is not guest RAM, may not be used as `access' says, or the
+	 * range is not contiguous in the host.  Of a buffer that is not, the
+	 * model then asks for each page.  len > 0.  The address is used until the model returns to the caller
 	 * of e82545_tx(), e82545_rx(), e82545_rx_direct() or e82545_timer(), or
 	 * a device reset by the guest is done, never later.  Never called with
 	 * bus mastering off: e82545_bus_master().
@@ -76,7 +82,8 @@ struct e82545_ops {
 	 * e82545_timer(), and register threads in a reset.  Must not take a
 	 * lock that is held around a call into the model.
 	 */
-	void	*(*eo_map)(void *arg, uint64_t gpa, size_t len);
+	void	*(*eo_map)(void *arg, uint64_t gpa, size_t len,
+		    unsigned int access);
 
 	/*
 	 * The interrupt line: asserted or not.  A host with MSI sends one

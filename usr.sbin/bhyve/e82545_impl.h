@@ -302,10 +302,30 @@ e82545_dma(const struct e82545 *dev)
 
 /* eo_map(); every access to guest memory begins here. */
 static inline void *
-e82545_map(const struct e82545 *dev, uint64_t gpa, size_t len)
+e82545_map_for(const struct e82545 *dev, uint64_t gpa, size_t len,
+    unsigned int access)
 {
 	MPASS(e82545_dma(dev));
-	return (dev->ops->eo_map(dev->arg, gpa, len));
+	return (dev->ops->eo_map(dev->arg, gpa, len, access));
+}
+
+/* For memory that is both read and written: rings and the CSB. */
+static inline void *
+e82545_map(const struct e82545 *dev, uint64_t gpa, size_t len)
+{
+	return (e82545_map_for(dev, gpa, len, E82545_MAP_RW));
+}
+
+/*
+ * Behind an IOMMU the pages of a buffer may be anywhere in the host.  Bytes of
+ * the first piece of a buffer, which is contiguous.
+ */
+#define	E82545_PIECE	4096
+
+static inline size_t
+e82545_piece(uint64_t gpa, size_t len)
+{
+	return (MIN(len, E82545_PIECE - gpa % E82545_PIECE));
 }
 
 /*

@@ -86,6 +86,8 @@
 #define	RX_BATCH_DESCS	1024
 #define	RX_FRAME_DESCS	howmany(RX_UNCUT_MAX + E82545_ETH_FCS, 256)
 _Static_assert(RX_FRAME_DESCS <= RX_BATCH_DESCS, "no frame would fit");
+/* Its pieces: of a buffer, the first and the last may be less than a page. */
+#define	RX_FRAME_PIECES	(2 * RX_FRAME_DESCS + RX_UNCUT_MAX / E82545_PIECE)
 
 /* The largest buffer, bytes: section 13.4.22. */
 #define	RX_BUFSIZE_MAX	16384
@@ -315,11 +317,38 @@ struct rx_frame {
 
 /* The buffers of a frame being received. */
 struct rx_space {
-	struct iovec	 iov[RX_FRAME_DESCS];
+	struct iovec	 iov[RX_FRAME_PIECES];
 	uint32_t	 first;		/* the first one's descriptor */
 	size_t		 last;		/* bytes in the last one */
 	bool		 ok;		/* all are in guest memory */
 };
+
+/*
+ * Find the `n' bytes of a buffer, and add them to `iov'.  Returns NULL if they
+ * are not all in guest memory.
+ */
+static struct iovec *
+rx_pieces(struct e82545 *dev, uint64_t gpa, size_t n, struct iovec *iov)
+{
+	if (gpa == 0)
+		return (NULL);
+	iov->iov_len = n;
+	iov->iov_base = e82545_map_for(dev, gpa, n, E82545_MAP_WRITE);
+	if (iov->iov_base != NULL)
+		return (iov + 1);
+	if (e82545_piece(gpa, n) == n)
+		return (NULL);
+	for (; n > 0; iov++) {
+		iov->iov_len = e82545_piece(gpa, n);
+		iov->iov_base = e82545_map_for(dev, gpa, iov->iov_len,
+		    E82545_MAP_WRITE);
+		if (iov->iov_base == NULL)
+			return (NULL);
+		gpa += iov->iov_len;
+		n -= iov->iov_len;
+	}
+	return (iov);
+}
 
 /*
  * Find the buffers of as many descriptors as `len' bytes take, and complete all
@@ -329,7 +358,7 @@ static void
 rx_place(struct e82545 *dev, struct rx_batch *b, size_t len,
     struct rx_space *space)
 {
-	struct iovec *iov = space->iov;
+	struct iovec *end, *iov = space->iov;
 	uint64_t gpa;
 	size_t n;
 
@@ -341,13 +370,14 @@ rx_place(struct e82545 *dev, struct rx_batch *b, size_t len,
 			continue;
 		if (iov == space->iov)
 			space->first = b->head;
-		iov->iov_base = gpa != 0 ? e82545_map(dev, gpa, n) : NULL;
-		iov->iov_len = n;
-		if (iov->iov_base == NULL) {
+		end = rx_pieces(dev, gpa, n, iov);
+		if (end == NULL) {
 			iov->iov_base = dev->rxq->dump;
+			iov->iov_len = n;
 			space->ok = false;
+			end = iov + 1;
 		}
-		iov++;
+		iov = end;
 		if ((len -= n) == 0)
 			break;
 		rx_done(dev, b, n, 0, E82545_RXD_DD, 0, 0);
@@ -616,7 +646,7 @@ rx_segment(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 	const size_t flen = cut->fc_hdrlen + cut->fc_paylen;
 	const size_t wire = rx_segment_wire(cut, cut->fc_paylen);
 	const size_t len = rx_guest_len(b, f, wire);
-	struct iovec iov[1 + RX_FRAME_DESCS], run;
+	struct iovec iov[1 + RX_FRAME_PIECES], run;
 	struct frame_cursor to;
 	struct rx_space space;
 	uint8_t hdr[FRAME_CUT_HDRLEN];
@@ -786,7 +816,7 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 	if (gpa == 0)
 		return (false);
 	full = len + b->fcs;
-	dst = e82545_map(dev, gpa, full);
+	dst = e82545_map_for(dev, gpa, full, E82545_MAP_WRITE);
 	if (dst == NULL)
 		return (false);
 	sum = frame_sum_copy(dst, frame, len);

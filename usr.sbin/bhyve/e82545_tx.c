@@ -68,6 +68,12 @@
 #define	TX_BATCH_DESCS		1024
 /* The longest packet, header and PAYLEN, bytes. */
 #define	TX_PACKET_MAX		(255 + E82545_TXD_LEN)
+/*
+ * Fragments of a packet, each in one page: of a buffer, the first and the last
+ * may be shorter than that.
+ */
+#define	TX_PACKET_FRAGS		(2 * TX_PACKET_DESCS +			\
+				    howmany(TX_PACKET_MAX, E82545_PIECE))
 
 /*
  * A header slot, bytes: a VLAN tag, then what the farthest checksum (at 255,
@@ -87,8 +93,8 @@ struct e82545_txq {
 	bool			delay[TX_BATCH_DESCS + TX_PACKET_DESCS];
 	uint8_t			pool[E82545_TX_FRAMES][TX_SLOT];
 	/* For one packet. */
-	struct iovec		frags[TX_PACKET_DESCS];
-	struct iovec		uncut[1 + TX_PACKET_DESCS];	/* with TSO */
+	struct iovec		frags[TX_PACKET_FRAGS];
+	struct iovec		uncut[1 + TX_PACKET_FRAGS];	/* with TSO */
 };
 
 struct tx_batch {
@@ -518,7 +524,7 @@ tx_tso_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 	iov[0].iov_len = ctx->hdrlen + taglen;
 	/* Without payload it is empty. */
 	iov[1] = (struct iovec){ .iov_base = hdr };
-	n = frame_cursor_slice(&cur, paylen, iov + 1, TX_PACKET_DESCS);
+	n = frame_cursor_slice(&cur, paylen, iov + 1, TX_PACKET_FRAGS);
 	MPASS(n >= 0);
 	frame->f_iov = iov;
 	frame_set(frame, 1 + MAX(n, 1), p->len + taglen);
@@ -685,11 +691,28 @@ tx_commands(struct tx_packet *p, const union e82545_txd *txd, uint32_t lower)
 	}
 }
 
+/* Add bytes in guest memory to the packet. */
+static void
+tx_fragment(struct e82545 *dev, struct tx_packet *p, uint8_t *data, size_t len)
+{
+	struct iovec *frag = dev->txq->frags + p->nfrags;
+
+	if (p->nfrags > 0 && (uint8_t *)frag[-1].iov_base +
+	    frag[-1].iov_len == data) {
+		frag[-1].iov_len += len;
+		return;
+	}
+	MPASS(p->nfrags < TX_PACKET_FRAGS);
+	frag->iov_base = data;
+	frag->iov_len = len;
+	p->nfrags++;
+}
+
 static void
 tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
 {
-	struct iovec *frag = dev->txq->frags + p->nfrags;
 	uint8_t *data;
+	size_t n;
 
 	/* Such descriptors carry no data: section 3.3.3.1. */
 	if (gpa == 0 || len == 0 || p->error != TX_NO_ERROR)
@@ -699,19 +722,20 @@ tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
 		tx_error(p, E82545_C_TX_BAD_LEN);
 		return;
 	}
-	data = e82545_map(dev, gpa, len);
-	if (data == NULL) {
-		tx_error(p, E82545_C_TX_BAD_ADDR);
-		return;
+	n = len;
+	data = e82545_map_for(dev, gpa, n, E82545_MAP_READ);
+	if (data == NULL && (n = e82545_piece(gpa, len)) < len)
+		data = e82545_map_for(dev, gpa, n, E82545_MAP_READ);
+	while (data != NULL) {
+		tx_fragment(dev, p, data, n);
+		gpa += n;
+		len -= n;
+		if (len == 0)
+			return;
+		n = e82545_piece(gpa, len);
+		data = e82545_map_for(dev, gpa, n, E82545_MAP_READ);
 	}
-	if (p->nfrags > 0 && (uint8_t *)frag[-1].iov_base +
-	    frag[-1].iov_len == data) {
-		frag[-1].iov_len += len;
-		return;
-	}
-	frag->iov_base = data;
-	frag->iov_len = len;
-	p->nfrags++;
+	tx_error(p, E82545_C_TX_BAD_ADDR);
 }
 
 /*
@@ -801,7 +825,7 @@ tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 	}
 	if (txd.addr == 0 || len < E82545_ETH_MIN || len > b->single_max)
 		return (false);
-	data = e82545_map(dev, le64toh(txd.addr), len);
+	data = e82545_map_for(dev, le64toh(txd.addr), len, E82545_MAP_READ);
 	if (data == NULL)
 		return (false);
 	if ((lower & (E82545_TXD_RS | E82545_TXD_RPS)) != 0) {

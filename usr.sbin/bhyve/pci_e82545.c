@@ -115,7 +115,8 @@ static SLIST_HEAD(, pci_e82545) pci_e82545_all =
  */
 
 static void *
-pci_e82545_map(void *arg, uint64_t gpa, size_t len)
+pci_e82545_map(void *arg, uint64_t gpa, size_t len,
+    unsigned int access __unused)
 {
 	struct pci_e82545 *pe;
 

@@ -70,7 +70,7 @@ adapter_now(void *arg __unused)
 }
 
 static void *
-adapter_map(void *arg, uint64_t gpa, size_t len)
+adapter_map(void *arg, uint64_t gpa, size_t len, unsigned int access __unused)
 {
 	struct adapter *ad = arg;
 

@@ -49,10 +49,10 @@ struct bed {
 static struct bed *bed;			/* of the variant that runs */
 
 static void *
-bed_map(void *arg, uint64_t gpa, size_t len)
+bed_map(void *arg, uint64_t gpa, size_t len, unsigned int access)
 {
 	bed->maps++;
-	return (host_ops.eo_map(arg, gpa, len));
+	return (host_ops.eo_map(arg, gpa, len, access));
 }
 
 /* A call into the model that may do work. */

@@ -17,9 +17,10 @@
 
 /* Guest memory is at HIGH, too. */
 static void *
-high_map(void *arg, uint64_t gpa, size_t len)
+high_map(void *arg, uint64_t gpa, size_t len, unsigned int access)
 {
-	return (host_ops.eo_map(arg, gpa >= HIGH ? gpa - HIGH : gpa, len));
+	return (host_ops.eo_map(arg, gpa >= HIGH ? gpa - HIGH : gpa, len,
+	    access));
 }
 
 /* The host polls the transmit ring at HIGH; `n' frames are sent. */

@@ -451,9 +451,10 @@ TEST(null_batch, "A batch passes over 1024 descriptors without buffers, or "
 #define	HIGH	((uint64_t)5 << 32)
 
 static void *
-map_high(void *arg, uint64_t gpa, size_t len)
+map_high(void *arg, uint64_t gpa, size_t len, unsigned int access)
 {
-	return (gpa < HIGH ? NULL : host_ops.eo_map(arg, gpa - HIGH, len));
+	return (gpa < HIGH ? NULL : host_ops.eo_map(arg, gpa - HIGH, len,
+	    access));
 }
 
 TEST(high, "Guest memory may be anywhere in 64 bits")
@@ -486,9 +487,9 @@ static uint64_t odd_gpa;
 
 /* The host has mapped one page elsewhere. */
 static void *
-map_odd(void *arg, uint64_t gpa, size_t len)
+map_odd(void *arg, uint64_t gpa, size_t len, unsigned int access)
 {
-	uint8_t *p = host_ops.eo_map(arg, gpa, len);
+	uint8_t *p = host_ops.eo_map(arg, gpa, len, access);
 
 	return (gpa == odd_gpa && p != NULL ? p + 4 : p);
 }

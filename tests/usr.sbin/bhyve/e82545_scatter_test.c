@@ -1,0 +1,232 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Guest memory whose pages are anywhere in the host, as behind an IOMMU, and
+ * may be used for one purpose only.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <string.h>
+
+#include "e82545_check.h"
+#include "e82545_impl.h"
+
+#define	PAGE		4096
+#define	AREA		(256 * 1024)	/* where no pages are adjacent */
+
+static uint64_t		area, hole;	/* gpa; of a page that is not there */
+static unsigned int	permitted;	/* accesses to the area */
+
+static void *
+map_scattered(void *arg, uint64_t gpa, size_t len, unsigned int access)
+{
+	if (gpa + len <= area || gpa >= area + AREA)
+		return (host_ops.eo_map(arg, gpa, len, access));
+	if ((access & ~permitted) != 0 || gpa / PAGE != (gpa + len - 1) / PAGE ||
+	    gpa / PAGE == hole / PAGE)
+		return (NULL);
+	return (host_ops.eo_map(arg, gpa ^ PAGE, len, access));
+}
+
+/* Copy between the guest's view of the area and another memory. */
+static void
+area_copy(struct host *h, uint64_t gpa, void *buf, size_t len, bool in)
+{
+	uint8_t *p = buf, *q;
+	size_t n;
+
+	for (; len > 0; len -= n, gpa += n, p += n) {
+		n = MIN(len, PAGE - gpa % PAGE);
+		q = host_mem(h, gpa ^ PAGE, n);
+		memcpy(in ? q : p, in ? p : q, n);
+	}
+}
+
+static void
+scatter(struct host *h, unsigned int access)
+{
+	static struct e82545_ops ops;
+
+	ops = host_ops;
+	ops.eo_map = map_scattered;
+	h->dev->ops = &ops;
+	area = host_alloc(h, AREA, 2 * PAGE);
+	hole = 0;
+	permitted = access;
+}
+
+TEST(transmit, "A packet is sent from buffers whose pages are not adjacent")
+{
+	static const size_t lens[] = { 60, 1514, 4096, 4097, 9014 };
+	struct host *h = tx_up(64);
+	uint8_t frame[9014];
+	unsigned int i, n, off;
+
+	scatter(h, E82545_MAP_READ);
+	for (n = i = 0; i < nitems(lens); i++) {
+		host_make_frame(frame, lens[i], host_mac, i);
+		for (off = PAGE - 2; off <= PAGE + 1; off++, n++) {
+			area_copy(h, area + off, frame, lens[i], true);
+			host_tx_legacy(h, area + off, (uint16_t)lens[i],
+			    TXD_LAST);
+			tx_go(h);
+			check_sent(h, n, frame, lens[i]);
+		}
+	}
+	/* Several buffers, each across pages. */
+	host_make_frame(frame, sizeof(frame), host_mac, i);
+	for (i = 0; i < 2; i++) {
+		area_copy(h, area + i * 0x10000 + 4000, frame + i * 4507, 4507,
+		    true);
+		host_tx_legacy(h, area + i * 0x10000 + 4000, 4507,
+		    i == 0 ? 0 : TXD_LAST);
+	}
+	tx_go(h);
+	check_sent(h, n, frame, sizeof(frame));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_ADDR));
+	host_destroy(h);
+}
+
+TEST(segments, "A packet of 64 KB, with TSO, from such buffers")
+{
+	static uint8_t payload[60000], packet[PACKET_HDR_MAX + sizeof(payload)];
+	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
+	struct host *h = tx_up(64);
+	uint8_t frame[2000];
+	size_t len, off, mss = 1448;
+	unsigned int n;
+
+	scatter(h, E82545_MAP_READ);
+	packet_fill(payload, sizeof(payload), 3);
+	len = packet_build(&p, packet);
+	packet_prepare(&p, packet, false);
+	area_copy(h, area + 1000, packet, len, true);
+	tx_context(h, &p, (uint16_t)mss, 0);
+	for (off = 0; off < len; off += n) {
+		n = MIN(len - off, 20000);
+		tx_desc(h, area + 1000 + off, n | TXD_DATA | E82545_TXD_TSE |
+		    E82545_TXD_IFCS | (off + n == len ? TXD_LAST : 0),
+		    (uint32_t)tx_popts(&p) << 8);
+	}
+	tx_go(h);
+	for (n = 0; n * mss < p.paylen; n++) {
+		len = packet_build_segment(&p, n * mss, mss, frame);
+		check_sent(h, n, frame, len);
+	}
+	ATF_CHECK_EQ(n, host_sent(h));
+	host_destroy(h);
+}
+
+TEST(transmit_bad, "A packet that is not all in memory, or that may not be "
+    "read, is dropped")
+{
+	struct host *h = tx_up(64);
+	uint8_t frame[9000];
+	unsigned int i;
+
+	scatter(h, E82545_MAP_READ);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 4; i++) {
+		permitted = i == 3 ? E82545_MAP_WRITE : E82545_MAP_READ;
+		hole = i == 3 ? 0 : area + i * PAGE;
+		host_tx_legacy(h, area + 100, sizeof(frame), TXD_LAST);
+		tx_go(h);
+		ATF_CHECK_EQ(0, host_sent(h));
+		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_TX_BAD_ADDR));
+	}
+	hole = 0;
+	permitted = E82545_MAP_READ;
+	check_tx_alive(h);
+	host_destroy(h);
+}
+
+/* Have the buffers of the ring in the area, `off' bytes into pages. */
+static void
+scatter_buffers(struct host *h, size_t off)
+{
+	unsigned int i;
+
+	for (i = 0; i < h->nrxd; i++)
+		host_rxd(h, i)->addr = htole64(area + off + i * h->rxbufsize);
+}
+
+/* The bytes of the frame that begins in buffer `n'. */
+static void
+check_buffers(struct host *h, unsigned int n, const uint8_t *frame, size_t len,
+    size_t off)
+{
+	static uint8_t got[E82545_FRAME_MAX];
+
+	area_copy(h, area + off + n * h->rxbufsize, got, len, false);
+	ATF_CHECK_EQ(0, memcmp(frame, got, len));
+}
+
+TEST(receive, "A frame is received into such buffers")
+{
+	static const uint32_t sizes[] = { 256, 2048, 4096, 16384 };
+	static const size_t lens[] = { 60, 1514, 4096, 9014 };
+	struct host *h;
+	uint8_t frame[9014];
+	unsigned int head, i, j;
+	size_t off;
+
+	for (i = 0; i < nitems(sizes); i++) {
+		h = rx_up(sizes[i] == 256 ? 128 : 8, sizes[i]);
+		host_set(h, E82545_RCTL, E82545_RCTL_LPE);
+		scatter(h, E82545_MAP_WRITE);
+		off = i == 0 ? 4092 : 1236;
+		scatter_buffers(h, off);
+		for (j = 0; j < nitems(lens); j++) {
+			head = host_rd(h, E82545_RDH);
+			if (head + howmany(lens[j], sizes[i]) >= h->nrxd)
+				break;
+			host_make_frame(frame, lens[j], host_mac, j);
+			rx_receive(h, frame, lens[j]);
+			ATF_REQUIRE_EQ(head + howmany(lens[j], sizes[i]),
+			    host_rd(h, E82545_RDH));
+			check_buffers(h, head, frame, lens[j], off);
+		}
+		ATF_CHECK(j >= 3);
+		ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_BAD_ADDR));
+		host_destroy(h);
+	}
+}
+
+TEST(receive_bad, "A buffer that is not all in memory, or that may not be "
+    "written, is not written")
+{
+	static uint8_t before[AREA];
+	struct host *h;
+	uint8_t frame[9000];
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		h = rx_up(8, 16384);
+		host_set(h, E82545_RCTL, E82545_RCTL_LPE);
+		scatter(h, i == 3 ? E82545_MAP_READ : E82545_MAP_WRITE);
+		hole = i == 3 ? 0 : area + i * PAGE;
+		scatter_buffers(h, 100);
+		memcpy(before, host_mem(h, area, AREA), AREA);
+		host_make_frame(frame, sizeof(frame), host_mac, 1);
+		rx_receive(h, frame, sizeof(frame));
+		ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_ADDR));
+		ATF_CHECK_EQ(0, memcmp(before, host_mem(h, area, AREA), AREA));
+		host_destroy(h);
+	}
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, transmit);
+	ATF_TP_ADD_TC(tp, segments);
+	ATF_TP_ADD_TC(tp, transmit_bad);
+	ATF_TP_ADD_TC(tp, receive);
+	ATF_TP_ADD_TC(tp, receive_bad);
+	return (atf_no_error());
+}

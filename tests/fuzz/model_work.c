@@ -19,8 +19,9 @@
 #include "model_impl.h"
 
 /* Calls of eo_map() in a batch: rings, CSB, descriptors and packets. */
-#define	TX_MAPS_MAX	(1024 + 256 + 8)
-#define	RX_MAPS_MAX	(1024 + 8)
+#define	PIECES		257		/* pages that a packet may reach into */
+#define	TX_MAPS_MAX	(1024 + 256 + 8 + 1024 + PIECES + 2 * 256)
+#define	RX_MAPS_MAX	((1024 + 8) * 6)
 #define	RX_BATCH_MAX	256		/* frames taken in a batch */
 #define	TX_RING_MAX	65536		/* descriptors */
 

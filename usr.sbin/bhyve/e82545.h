@@ -74,13 +74,14 @@ struct e82545_ops {
 	 * Host address of guest-physical bytes [gpa, gpa + len), or NULL if any
 	 * of them is not guest RAM, may not be used as `access' says, or the
 	 * range is not contiguous in the host.  Of a buffer that is not, the
-	 * model then asks for each page.  len > 0.  The address is used until the model returns to the caller
-	 * of e82545_tx(), e82545_rx(), e82545_rx_direct() or e82545_timer(), or
-	 * a device reset by the guest is done, never later.  Never called with
-	 * bus mastering off: e82545_bus_master().
-	 * Transmit and receive threads, threads in e82545_rx_direct() and
-	 * e82545_timer(), and register threads in a reset.  Must not take a
-	 * lock that is held around a call into the model.
+	 * model then asks for each page.  len > 0.  The address is used until
+	 * the model returns to the caller of e82545_tx(), e82545_rx(),
+	 * e82545_rx_direct() or e82545_timer(), or a device reset by the guest
+	 * is done, never later.  Never called with bus mastering off:
+	 * e82545_bus_master().  Transmit and receive threads, threads in
+	 * e82545_rx_direct() and e82545_timer(), and register threads in a
+	 * reset.  Must not take a lock that is held around a call into the
+	 * model.
 	 */
 	void	*(*eo_map)(void *arg, uint64_t gpa, size_t len,
 		    unsigned int access);

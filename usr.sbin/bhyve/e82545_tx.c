@@ -66,6 +66,8 @@
 #define	TX_PACKET_DESCS		256
 /* Descriptors after which a batch takes no further packet. */
 #define	TX_BATCH_DESCS		1024
+/* The same for pages of buffers that are not contiguous. */
+#define	TX_BATCH_PIECES		1024
 /* The longest packet, header and PAYLEN, bytes. */
 #define	TX_PACKET_MAX		(255 + E82545_TXD_LEN)
 /*
@@ -88,6 +90,8 @@ struct e82545_txq {
 	bool			skipping;	/* up to the next EOP */
 	uint32_t		sent;		/* payload bytes sent of the
 						   TSO packet at TDH */
+	unsigned int		npieces;	/* mapped since a batch ended
+						   because of them */
 	/* For one batch. */
 	uint16_t		report[TX_BATCH_DESCS + TX_PACKET_DESCS];
 	bool			delay[TX_BATCH_DESCS + TX_PACKET_DESCS];
@@ -734,6 +738,7 @@ tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
 			return;
 		n = e82545_piece(gpa, len);
 		data = e82545_map_for(dev, gpa, n, E82545_MAP_READ);
+		dev->txq->npieces++;
 	}
 	tx_error(p, E82545_C_TX_BAD_ADDR);
 }
@@ -916,30 +921,52 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	return (true);
 }
 
+enum tx_next {
+	TX_NEXT,		/* go on */
+	TX_WAIT,		/* there is no complete packet */
+	TX_FULL			/* the batch takes no more */
+};
+
+/* Take a packet that is not as tx_single_desc() has it. */
+static __attribute__((__noinline__)) enum tx_next
+tx_packet(struct e82545 *dev, struct tx_batch *b)
+{
+	struct tx_packet p;
+	const unsigned int nreports = b->nreports;
+
+	if (!tx_collect(dev, b, &p)) {
+		b->nreports = nreports;
+		return (TX_WAIT);
+	}
+	if (!b->vme)
+		p.flags &= ~E82545_TXD_VLE;
+	if (!tx_send(dev, b, &p)) {
+		b->nreports = nreports;
+		return (TX_FULL);
+	}
+	tx_step(dev, b, p.ndescs);
+	if (dev->txq->npieces < TX_BATCH_PIECES)
+		return (TX_NEXT);
+	dev->txq->npieces = 0;
+	return (TX_FULL);
+}
+
 /* Returns true if more may be pending. */
 static bool
 tx_run(struct e82545 *dev, struct tx_batch *b)
 {
-	struct tx_packet p;
-	unsigned int nreports;
+	enum tx_next next;
 
 	while (b->nframes < E82545_TX_FRAMES && b->ndescs < TX_BATCH_DESCS) {
 		if (FAST_PATH(tx_single_desc(dev, b))) {
 			tx_step(dev, b, 1);
 			continue;
 		}
-		nreports = b->nreports;
-		if (!tx_collect(dev, b, &p)) {
-			b->nreports = nreports;
+		if (b->head == b->tail)
 			return (false);
-		}
-		if (!b->vme)
-			p.flags &= ~E82545_TXD_VLE;
-		if (!tx_send(dev, b, &p)) {
-			b->nreports = nreports;
-			return (true);
-		}
-		tx_step(dev, b, p.ndescs);
+		next = tx_packet(dev, b);
+		if (next != TX_NEXT)
+			return (next == TX_FULL);
 	}
 	return (b->head != b->tail);
 }

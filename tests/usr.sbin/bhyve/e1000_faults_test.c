@@ -27,8 +27,11 @@
 #include "e1000_faults.h"
 #include "e82545_check.h"
 
-/* Calls of eo_map() in a batch: docs/security.md, and the ring. */
-#define	MAPS_MAX	(1024 + 256 + 2)
+/*
+ * Calls of eo_map() in a batch: docs/security.md, and the ring.  Receive buffers
+ * have at most five pages, and are also asked for as a whole.
+ */
+#define	MAPS_MAX	((1024 + 256 + 2) * 6)
 #define	TX_CALLS_MAX	(E82545_TSO_FRAMES / E82545_TX_FRAMES + 16)
 
 #define	CANARY		0x10000		/* bytes on each side of memory */

@@ -221,11 +221,48 @@ TEST(receive_bad, "A buffer that is not all in memory, or that may not be "
 	}
 }
 
+static unsigned int	calls;
+
+static void *
+map_counted(void *arg, uint64_t gpa, size_t len, unsigned int access)
+{
+	calls++;
+	return (map_scattered(arg, gpa, len, access));
+}
+
+TEST(bounded, "A batch ends after some pages, though its packets are short of "
+    "descriptors")
+{
+	struct host *h = tx_up(1024);
+	struct e82545_ops ops;
+	unsigned int i, batches = 0;
+
+	scatter(h, E82545_MAP_READ);
+	ops = *h->dev->ops;
+	ops.eo_map = map_counted;
+	h->dev->ops = &ops;
+	/* Too long to be sent, which is seen when all is mapped. */
+	for (i = 0; i < 200; i++)
+		tx_desc(h, area, (200 * 1024) | TXD_DATA | E82545_TXD_IFCS |
+		    E82545_TXD_EOP, 0);
+	host_tx_go(h);
+	do {
+		calls = 0;
+		(void)e82545_tx(h->dev);
+		ATF_CHECK_MSG(calls <= 1024 + 64 + 8, "%u", calls);
+		batches++;
+	} while (host_rd(h, E82545_TDH) != host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(200, host_counter(h, E82545_C_TX_BAD_LEN));
+	ATF_CHECK(batches >= 200 * 50 / (1024 + 50));
+	host_destroy(h);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, transmit);
 	ATF_TP_ADD_TC(tp, segments);
 	ATF_TP_ADD_TC(tp, transmit_bad);
+	ATF_TP_ADD_TC(tp, bounded);
 	ATF_TP_ADD_TC(tp, receive);
 	ATF_TP_ADD_TC(tp, receive_bad);
 	return (atf_no_error());

@@ -82,8 +82,10 @@ __tsan_default_suppressions(void)
  * Delays.
  */
 
-void	*__real_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len);
-void	*__wrap_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len);
+void	*__real_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len,
+	    int prot);
+void	*__wrap_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len,
+	    int prot);
 void	__real_e82545_pause(struct e82545 *dev);
 void	__wrap_e82545_pause(struct e82545 *dev);
 void	__real_e82545_resume(struct e82545 *dev);
@@ -108,11 +110,11 @@ delay(uint32_t n)
 }
 
 void *
-__wrap_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len)
+__wrap_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len, int prot)
 {
 	void *addr;
 
-	addr = __real_vfu_dma_addr(dma, gpa, len);
+	addr = __real_vfu_dma_addr(dma, gpa, len, prot);
 	if (addr != NULL)
 		delay(64);
 	return (addr);

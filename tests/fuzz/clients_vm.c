@@ -458,15 +458,28 @@ put_multi(struct client *c, const uint32_t (*writes)[2], unsigned int n,
 static void
 map(struct client *c, enum area a)
 {
-	const struct vfio_user_dma_map dma = {
+	struct vfio_user_dma_map dma = {
 		sizeof(dma), VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
 		AREA_OFFSET(a), client_gpa(a), AREA_SIZE
 	};
+	uint32_t at, swap;
 
 	if ((c->mapped & 1u << a) != 0)
 		return;
-	message(c, VFIO_USER_DMA_MAP, &dma, sizeof(dma), c->memfd, true);
 	c->mapped |= 1u << a;
+	if (a == AREA_TX && rng_one_in(&c->rng, 2))
+		dma.flags = VFIO_DMA_MAP_FLAG_READ;
+	if (a == AREA_RX && rng_one_in(&c->rng, 2))
+		dma.flags = VFIO_DMA_MAP_FLAG_WRITE;
+	/* Or as an IOMMU has it: pages, not in the order of the file. */
+	dma.size = rng_one_in(&c->rng, 4) ? AREA_PAGE : AREA_SIZE;
+	swap = dma.size == AREA_SIZE ? 0 : rng_below(&c->rng, 4) * AREA_PAGE;
+	for (at = 0; at < AREA_SIZE; at += dma.size) {
+		dma.address = client_gpa(a) + at;
+		dma.offset = AREA_OFFSET(a) + (at ^ swap);
+		message(c, VFIO_USER_DMA_MAP, &dma, sizeof(dma), c->memfd,
+		    true);
+	}
 	c->changes++;
 }
 

@@ -20,9 +20,11 @@
 #define	SERVER_OPS(X)							\
 	X(VERSION,	"text a; c is the version; b bytes are left out")\
 	X(MAP,		"gpa d, pages c, flags b & 7, offset pages b >> 8, "\
-			"descriptor a")					\
+			"descriptor a; b & 128: c & 31 ranges of a page, at "\
+			"the offset of page i ^ (b >> 4 & 7)")		\
 	X(UNMAP,	"gpa d, pages c, flags b & 7")			\
-	X(INFO,		"command 4 + a % 4, index c, argsz b")		\
+	X(INFO,		"command 4 + a % 4, index c, argsz b, d % 32 bytes "\
+			"too many")					\
 	X(IRQS,		"index a & 7, start a >> 3 & 3, flags b, count c, "\
 			"data d, c >> 16 & 3 descriptors from c >> 24 on")\
 	X(READ,		"region a, offset d, b bytes")			\
@@ -51,6 +53,9 @@ enum server_op {
 #undef SERVER_OP_ENUM
 	SERVER_NOPS
 };
+
+/* In b of MAP. */
+#define	MAP_PAGES	0x80
 
 /* Descriptors to send. */
 enum server_fd {

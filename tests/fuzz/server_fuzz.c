@@ -354,16 +354,29 @@ send_version(const struct op *op)
 	send_message(VFIO_USER_VERSION, 0, data, len - op->b % len, NULL, 0);
 }
 
+/* A range, or as an IOMMU has it: some pages that lie anywhere in the file. */
 static void
 send_map(const struct op *op)
 {
+	const uint64_t offset = (uint64_t)(op->b >> 8) * 4096;
 	struct vfio_user_dma_map map = {
-		sizeof(map), op->b & 7, (uint64_t)(op->b >> 8) * 4096, op->d,
-		(uint64_t)op->c * 4096
+		sizeof(map), op->b & 7, offset, op->d, (uint64_t)op->c * 4096
 	};
 	int fd = v.fds[op->a % FD_COUNT];
+	uint32_t i;
 
-	send_message(VFIO_USER_DMA_MAP, 0, &map, sizeof(map), &fd, fd != -1);
+	if ((op->b & MAP_PAGES) == 0) {
+		send_message(VFIO_USER_DMA_MAP, 0, &map, sizeof(map), &fd,
+		    fd != -1);
+		return;
+	}
+	map.size = 4096;
+	for (i = 0; i < op->c % 32; i++) {
+		map.address = op->d + i * 4096;
+		map.offset = offset + (i ^ (op->b >> 4 & 7)) * 4096;
+		send_message(VFIO_USER_DMA_MAP, 0, &map, sizeof(map), &fd,
+		    fd != -1);
+	}
 }
 
 static void
@@ -387,10 +400,11 @@ send_info(const struct op *op)
 		sizeof(struct vfio_user_region_io_fds),
 		sizeof(struct vfio_user_irq_info)
 	};
-	uint32_t words[8] = { op->b, 0, op->c };
+	uint32_t words[16] = { op->b, 0, op->c };
 
+	/* Some clients send more. */
 	send_message(VFIO_USER_DEVICE_GET_INFO + op->a % nitems(sizes), 0,
-	    words, sizes[op->a % nitems(sizes)], NULL, 0);
+	    words, sizes[op->a % nitems(sizes)] + op->d % 32, NULL, 0);
 }
 
 static void

@@ -56,6 +56,8 @@ make_map(struct rng *rng, struct op *op)
 		op->a = rng_below(rng, FD_COUNT);
 		op->b = rng_next(rng);
 	}
+	if (rng_one_in(rng, 3))
+		op->b |= MAP_PAGES | rng_below(rng, 8) << 4;
 	if (rng_one_in(rng, 4))
 		op->d = (uint64_t)rng_number(rng) << rng_below(rng, 33);
 	if (rng_one_in(rng, 8))

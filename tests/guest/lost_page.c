@@ -39,6 +39,7 @@
 #endif
 
 #define	PAGE		VFU_DMA_PAGE
+#define	RW		(PROT_READ | PROT_WRITE)
 #define	PAGES		16
 #define	SIZE		(PAGES * PAGE)
 #define	GPA		0x100000
@@ -88,9 +89,9 @@ connect_clients(void)
 		c->fd = memfd_create("guest", MFD_ALLOW_SEALING);
 		REQUIRE(c->fd != -1 && ftruncate(c->fd, SIZE) == 0);
 		REQUIRE(fcntl(c->fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
-		REQUIRE(vfu_dma_map(&c->dma, c->fd, 0, GPA, SIZE, true,
+		REQUIRE(vfu_dma_map(&c->dma, c->fd, 0, GPA, SIZE, RW,
 		    &why) == 0);
-		c->ram = vfu_dma_addr(&c->dma, GPA, SIZE);
+		c->ram = vfu_dma_addr(&c->dma, GPA, SIZE, RW);
 		memset(c->ram, 'x', SIZE);
 	}
 }
@@ -123,10 +124,10 @@ access_lost(unsigned int n)
 	REQUIRE(buf[0] == 'w' && buf[PAGE - 1] == 'w');
 	memset(page, 0, PAGE);
 	REQUIRE(c->lost == before + 1);
-	REQUIRE(vfu_dma_addr(&c->dma, GPA, 1) == NULL);
+	REQUIRE(vfu_dma_addr(&c->dma, GPA, 1, RW) == NULL);
 	/* The other client keeps its memory. */
 	REQUIRE(clients[1].lost == 0);
-	REQUIRE(vfu_dma_addr(&clients[1].dma, GPA, SIZE) == clients[1].ram);
+	REQUIRE(vfu_dma_addr(&clients[1].dma, GPA, SIZE, RW) == clients[1].ram);
 	REQUIRE(clients[1].ram[n * PAGE] == 'x');
 }
 

@@ -24,6 +24,7 @@
 
 #include <sys/param.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <dev/e1000/e82545_reg.h>
@@ -69,12 +70,15 @@ adapter_now(void *arg __unused)
 	return (ts.tv_sec * NS_PER_S + ts.tv_nsec);
 }
 
+_Static_assert(E82545_MAP_READ == PROT_READ && E82545_MAP_WRITE == PROT_WRITE,
+    "an access is that of mmap(2)");
+
 static void *
-adapter_map(void *arg, uint64_t gpa, size_t len, unsigned int access __unused)
+adapter_map(void *arg, uint64_t gpa, size_t len, unsigned int access)
 {
 	struct adapter *ad = arg;
 
-	return (vfu_dma_addr(&ad->dma, gpa, len));
+	return (vfu_dma_addr(&ad->dma, gpa, len, (int)access));
 }
 
 static void
@@ -126,11 +130,12 @@ adapter_post(struct adapter *ad)
 }
 
 /*
- * The client's memory has vanished under an access: have the thread drop the
- * client.  Any thread, in the handler of SIGBUS.
+ * The client's memory has vanished under an access, a ring must be mapped, or
+ * memory cannot be accessed: have the thread see to it.  Any thread, also in
+ * the handler of SIGBUS.
  */
 static void
-adapter_lost(void *arg)
+adapter_memory(void *arg)
 {
 	adapter_post(arg);
 }
@@ -180,6 +185,48 @@ adapter_rx_events(struct adapter *ad, bool on)
 		netbe_rx_disable(ad->be);
 }
 
+/* Have one line for a client whose memory its guest cannot use. */
+static void
+adapter_unshared(struct adapter *ad, const char *what, uint64_t gpa)
+{
+	if (ad->unshared)
+		return;
+	ad->unshared = true;
+	adapter_log(ad, LOG_WARNING, "%s at %#" PRIx64 ": QEMU needs "
+	    "memory-backend-memfd with share=on", what, gpa);
+}
+
+/*
+ * A guest whose memory the client shares, but has itself as a private copy,
+ * seems to post descriptors of zeros.  Look for that until something was sent.
+ */
+static void
+adapter_look(struct adapter *ad)
+{
+	const uint64_t *desc;
+	uint64_t gpa;
+	uint32_t head;
+
+	head = e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDH, 4);
+	if (head == e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDT, 4)) {
+		/* Both are 0 before the first packet. */
+		ad->looked = head != 0;
+		return;
+	}
+	if (!vfu_pci_busmaster(&ad->pci))
+		return;
+	gpa = e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDBAH, 4) << 32 |
+	    (e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDBAL, 4) &
+	    E82545_DBAL_MASK);
+	gpa += head * sizeof(union e82545_txd);
+	desc = vfu_dma_addr(&ad->dma, gpa, sizeof(union e82545_txd), PROT_READ);
+	if (desc == NULL || (desc[0] | desc[1]) != 0)
+		return;
+	ad->looked = true;
+	adapter_unshared(ad, "the guest's transmit descriptors are not in its "
+	    "memory", gpa);
+}
+
 /* Send a batch, if one is pending.  Returns true if it must be called again. */
 static bool
 adapter_tx(struct adapter *ad)
@@ -193,6 +240,8 @@ adapter_tx(struct adapter *ad)
 	    ++i < TX_POLLS);
 	if (state == E82545_TX_YIELD)
 		sched_yield();
+	if (state == E82545_TX_IDLE && !ad->looked)
+		adapter_look(ad);
 	return (state != E82545_TX_IDLE);
 }
 
@@ -254,6 +303,13 @@ adapter_work_event(int fd, enum ev_type type __unused, void *arg)
 		adapter_count(ad, ADAPTER_C_GONE);
 		vfu_server_drop(ad);
 	}
+	if (vfu_dma_refused(&ad->dma, &gpa))
+		adapter_unshared(ad, "the guest uses memory that its client "
+		    "does not share,", gpa);
+	if (vfu_dma_join(&ad->dma)) {
+		adapter_count(ad, ADAPTER_C_DMA_JOIN);
+		ad->tx_wanted = ad->rx_wanted = true;
+	}
 }
 
 static void
@@ -281,6 +337,8 @@ adapter_attach(struct adapter *ad)
 	adapter_assert_thread(ad);
 	ad->tx_wanted = false;
 	ad->rx_wanted = true;
+	ad->unshared = ad->looked = false;
+	ad->refusals = 0;
 }
 
 void
@@ -374,8 +432,9 @@ adapter_open(struct adapter *ad)
 		return (errno);
 	netbe_rx_disable(ad->be);
 	vfu_dma_init(&ad->dma, ac->ac_mem, adapter_pause, ad);
+	vfu_dma_set_wanted(&ad->dma, adapter_memory);
 	ad->failed = "spare page";
-	error = vfu_fault_add(&ad->dma, adapter_lost, ad);
+	error = vfu_fault_add(&ad->dma, adapter_memory, ad);
 	if (error != 0)
 		return (error);
 	/* Not every backend can; without it frames are copied once more. */

@@ -57,7 +57,11 @@ struct adapter_config;
 	X(ADAPTER_C_SEND, "sends", "writes to the socket")		\
 	X(ADAPTER_C_ERROR, "errors", "commands that failed")		\
 	X(ADAPTER_C_DMA_MAP, "dma_maps", "memory ranges mapped")	\
+	X(ADAPTER_C_DMA_REFUSED, "dma_refused",				\
+	    "memory ranges refused")					\
 	X(ADAPTER_C_DMA_UNMAP, "dma_unmaps", "memory ranges unmapped")	\
+	X(ADAPTER_C_DMA_JOIN, "dma_joins",				\
+	    "rings mapped once more: their pages are apart")		\
 	X(ADAPTER_C_WAKEUP, "wakeups",					\
 	    "rounds of transmit and receive work")
 
@@ -88,6 +92,9 @@ struct adapter {
 	bool			 tx_wanted;	/* e82545_tx() must run */
 	bool			 rx_wanted;	/* e82545_rx() likewise */
 	bool			 rx_stopped;	/* backend events are off */
+	bool			 unshared;	/* adapter_unshared() has said it */
+	bool			 looked;	/* adapter_look() is done */
+	unsigned int		 refusals;	/* of ranges of this client */
 
 	struct vfu_dma		 dma;
 	struct vfu_pci		 pci;

@@ -115,15 +115,16 @@ port_memory(struct ctl_conn *cc, uint32_t extra_bufs)
 	    cc->cc_wire->vw_header.nr_name, &cc->cc_params, extra_bufs);
 	if (mm == NULL)
 		return (NULL);
-	error = vfu_dma_map(&cc->cc_dma, mm->mm_fd, 0, 0, mm->mm_size, true,
-	    &why);
+	error = vfu_dma_map(&cc->cc_dma, mm->mm_fd, 0, 0, mm->mm_size,
+	    PROT_READ | PROT_WRITE, &why);
 	if (error != 0) {
 		ctl_memory_closed(mm);
 		errno = error;
 		return (NULL);
 	}
 	cc->cc_memory = mm;
-	return (vfu_dma_addr(&cc->cc_dma, 0, mm->mm_size));
+	return (vfu_dma_addr(&cc->cc_dma, 0, mm->mm_size,
+	    PROT_READ | PROT_WRITE));
 }
 
 /* How many ring pairs are asked for. */

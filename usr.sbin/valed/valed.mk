@@ -4,6 +4,7 @@
 
 # The sources of valed, each in one list.
 #
+#	VFU_DMA_SRCS	guest memory
 #	VFU_SRCS	the vfio-user server and the adapters behind it
 #	RING_SRCS	the receive ring of packet(7): the sandbox, too
 #	HOSTIF_OPEN_SRCS opening an interface: valectl, too
@@ -11,9 +12,10 @@
 #	CTL_SRCS	the control socket's requests
 #	VALED_SRCS	the program around them
 
-VFU_SRCS=	adapter.c valed_log.c vfu_close.c vfu_device.c vfu_dma.c \
-		vfu_fault.c vfu_irq.c vfu_pci.c vfu_server.c vfu_version.c \
-		watch.c
+VFU_DMA_SRCS=	vfu_dma.c vfu_dma_file.c vfu_dma_range.c
+VFU_SRCS=	adapter.c valed_log.c vfu_close.c vfu_device.c vfu_fault.c \
+		vfu_irq.c vfu_pci.c vfu_server.c vfu_version.c watch.c	\
+		${VFU_DMA_SRCS}
 
 RING_SRCS=	hostif_ring.c
 

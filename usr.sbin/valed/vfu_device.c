@@ -14,6 +14,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/mman.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -33,6 +34,26 @@ reply_set(struct vfu_request *req, const void *data, size_t len)
 	req->reply_len = len;
 }
 
+/* Lines about ranges that are refused, at most for a client. */
+#define	REFUSALS	3
+
+_Static_assert(VFIO_DMA_MAP_FLAG_READ == PROT_READ &&
+    VFIO_DMA_MAP_FLAG_WRITE == PROT_WRITE, "flags are those of mmap(2)");
+
+/* A client may go on as if the range had been accepted; the line tells. */
+static void
+dma_refused(struct adapter *ad, const struct vfio_user_dma_map *map,
+    const char *why)
+{
+	adapter_count(ad, ADAPTER_C_DMA_REFUSED);
+	if (ad->refusals++ >= REFUSALS)
+		return;
+	adapter_log(ad, LOG_WARNING, "memory at %#" PRIx64 ", size %#" PRIx64
+	    ", refused: %s%s", map->address, map->size, why,
+	    ad->refusals == REFUSALS ? "; no more of this client is logged" :
+	    "");
+}
+
 static int
 cmd_dma_map(struct adapter *ad, struct vfu_request *req)
 {
@@ -46,12 +67,9 @@ cmd_dma_map(struct adapter *ad, struct vfu_request *req)
 	    VFIO_DMA_MAP_FLAG_WRITE)) != 0)
 		return (EINVAL);
 	error = vfu_dma_map(&ad->dma, req->nfds == 1 ? req->fds[0] : -1,
-	    map.offset, map.address, map.size, map.flags ==
-	    (VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE), &why);
+	    map.offset, map.address, map.size, (int)map.flags, &why);
 	if (error != 0)
-		adapter_log(ad, LOG_WARNING, "memory at %#" PRIx64
-		    ", size %#" PRIx64 ", refused: %s", map.address, map.size,
-		    why);
+		dma_refused(ad, &map, why);
 	else
 		adapter_count(ad, ADAPTER_C_DMA_MAP);
 	return (error);
@@ -81,14 +99,23 @@ cmd_dma_unmap(struct adapter *ad, struct vfu_request *req)
 	return (0);
 }
 
+/*
+ * QEMU asks this after it has told of its memory, and ends if the answer is an
+ * error.  It ignores those to DMA_MAP.
+ */
 static int
-cmd_device_info(struct adapter *ad __unused, struct vfu_request *req)
+cmd_device_info(struct adapter *ad, struct vfu_request *req)
 {
 	struct vfio_user_device_info info;
 
 	memcpy(&info, req->data, sizeof(info));
 	if (info.argsz < sizeof(info))
 		return (EINVAL);
+	if (ad->dma.nfiles == 0 && (ad->dma.n > 0 || ad->refusals > 0)) {
+		adapter_log(ad, LOG_ERR, "client refused: it shares no memory: "
+		    "QEMU needs memory-backend-memfd with share=on");
+		return (EOPNOTSUPP);
+	}
 	info.argsz = sizeof(info);
 	info.flags = VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI;
 	info.num_regions = VFIO_PCI_NUM_REGIONS;
@@ -302,36 +329,39 @@ cmd_invalid(struct adapter *ad __unused, struct vfu_request *req __unused)
 	return (EINVAL);
 }
 
-#define	AND_DATA	true
+/*
+ * A payload has at least the length of its structure.  As with libvfio-user,
+ * what follows is ignored, unless the command has data there: some clients send
+ * as much as they want to receive.
+ */
 static const struct vfu_cmd {
 	int	(*fn)(struct adapter *ad, struct vfu_request *req);
 	size_t	len;			/* of the payload, bytes */
-	bool	more;			/* variable data follows */
 } vfu_cmds[] = {
-	[VFIO_USER_VERSION] = { cmd_invalid, 0, AND_DATA },
+	[VFIO_USER_VERSION] = { cmd_invalid, 0 },
 	[VFIO_USER_DMA_MAP] =
-	    { cmd_dma_map, sizeof(struct vfio_user_dma_map), false },
+	    { cmd_dma_map, sizeof(struct vfio_user_dma_map) },
 	[VFIO_USER_DMA_UNMAP] =
-	    { cmd_dma_unmap, sizeof(struct vfio_user_dma_unmap), false },
+	    { cmd_dma_unmap, sizeof(struct vfio_user_dma_unmap) },
 	[VFIO_USER_DEVICE_GET_INFO] =
-	    { cmd_device_info, sizeof(struct vfio_user_device_info), false },
+	    { cmd_device_info, sizeof(struct vfio_user_device_info) },
 	[VFIO_USER_DEVICE_GET_REGION_INFO] =
-	    { cmd_region_info, sizeof(struct vfio_user_region_info), false },
-	[VFIO_USER_DEVICE_GET_REGION_IO_FDS] = { cmd_unsupported, sizeof(struct
-	    vfio_user_region_io_fds), false },
+	    { cmd_region_info, sizeof(struct vfio_user_region_info) },
+	[VFIO_USER_DEVICE_GET_REGION_IO_FDS] =
+	    { cmd_unsupported, sizeof(struct vfio_user_region_io_fds) },
 	[VFIO_USER_DEVICE_GET_IRQ_INFO] =
-	    { cmd_irq_info, sizeof(struct vfio_user_irq_info), false },
+	    { cmd_irq_info, sizeof(struct vfio_user_irq_info) },
 	[VFIO_USER_DEVICE_SET_IRQS] =
-	    { cmd_set_irqs, sizeof(struct vfio_user_irq_set), AND_DATA },
+	    { cmd_set_irqs, sizeof(struct vfio_user_irq_set) },
 	[VFIO_USER_REGION_READ] =
-	    { cmd_region_read, sizeof(struct vfio_user_region_rw), false },
+	    { cmd_region_read, sizeof(struct vfio_user_region_rw) },
 	[VFIO_USER_REGION_WRITE] =
-	    { cmd_region_write, sizeof(struct vfio_user_region_rw), AND_DATA },
-	[VFIO_USER_DMA_READ] = { cmd_invalid, 0, AND_DATA },
-	[VFIO_USER_DMA_WRITE] = { cmd_invalid, 0, AND_DATA },
-	[VFIO_USER_DEVICE_RESET] = { cmd_reset, 0, false },
+	    { cmd_region_write, sizeof(struct vfio_user_region_rw) },
+	[VFIO_USER_DMA_READ] = { cmd_invalid, 0 },
+	[VFIO_USER_DMA_WRITE] = { cmd_invalid, 0 },
+	[VFIO_USER_DEVICE_RESET] = { cmd_reset, 0 },
 	[VFIO_USER_REGION_WRITE_MULTI] =
-	    { cmd_write_multi, sizeof(struct vfio_user_write_multi), AND_DATA },
+	    { cmd_write_multi, sizeof(struct vfio_user_write_multi) },
 };
 
 int
@@ -344,7 +374,7 @@ vfu_command(struct adapter *ad, struct vfu_request *req)
 	if (command >= nitems(vfu_cmds) || vfu_cmds[command].fn == NULL)
 		return (cmd_unsupported(ad, req));
 	c = &vfu_cmds[command];
-	if (req->len < c->len || (req->len > c->len && !c->more))
+	if (req->len < c->len)
 		return (EINVAL);
 	return (c->fn(ad, req));
 }

@@ -5,24 +5,31 @@
  */
 
 /*
- * Guest memory that the client shares: ranges of guest-physical addresses, each
- * a mapping of a file.  A range without a file cannot be accessed.
+ * Guest memory that the client shares: ranges of guest-physical addresses, or
+ * of addresses behind the guest's IOMMU, each a part of a file.  A range
+ * without a file cannot be accessed.
+ *
+ * An IOMMU has a range for each page, which may come and go with each packet.
+ * So files are mapped, and ranges are entries in a table: the first range of a
+ * file maps all of it, if the limit permits.  Ranges that are adjacent in the
+ * guest's addresses and in the file are adjacent here.  A ring whose pages are
+ * not adjacent in the file is mapped once more, in the guest's order:
+ * vfu_dma_join().
  *
  * The client is not trusted.  Only a memfd with F_SEAL_SHRINK is accepted, as
  * QEMU's memory-backend-memfd creates it, in normal or huge pages.  The client
  * cannot truncate it, but it can punch holes into it.  The next access then
  * needs a new page, and raises SIGBUS if there is none: vfu_fault.h.
  *
- * Any thread may call vfu_dma_addr() and vfu_dma_gone(), and only the adapter's
- * thread the other functions.  Those that change the table pause the model
- * while they do, so that no thread uses an address that vfu_dma_addr()
- * returned.
+ * Any thread may call vfu_dma_addr(), and only the adapter's thread the other
+ * functions.  Those that change the table pause the model while they do, so
+ * that no thread uses an address that vfu_dma_addr() returned.
  *
  * A handler of SIGBUS cannot wait for that.  vfu_dma_host() may run at any time
- * in any thread, so the table has a sequence number, which is odd during a
+ * in any thread, so the mappings have a sequence number, which is odd during a
  * change.  A thread that accesses a range keeps the model from being paused;
- * so the range in which its fault lies is in a table that does not change, and
- * a table that does change is not the one to look for.
+ * so the mapping in which its fault lies is in a table that does not change,
+ * and a table that does change is not the one to look for.
  */
 
 #ifndef _VFU_DMA_H_
@@ -35,10 +42,15 @@
 #include <stdint.h>
 
 /*
- * Ranges that a client may have at a time.  QEMU needs one for each region of
- * RAM and ROM: about 20 for a PC.
+ * Ranges that a client may have at a time: as many as the protocol has by
+ * default, and the most that QEMU accepts.
  */
-#define	VFU_DMA_MAX	256
+#define	VFU_DMA_MAX	65535
+/* Mappings that they may take. */
+#define	VFU_DMA_MAPPINGS 256
+/* Rings that may be mapped once more, and their pieces. */
+#define	VFU_DMA_JOINS	4
+#define	VFU_DMA_PIECES	128
 /*
  * Bytes that a client may map, whatever its limit is, so that many fit into the
  * address space.
@@ -47,28 +59,69 @@
 /* The unit of ranges, and the size of normal pages. */
 #define	VFU_DMA_PAGE	4096
 
-/* The functions that change the table write the fields as relaxed atomics. */
 struct vfu_dma_range {
 	uint64_t	gpa;
 	uint64_t	size;
 	uint8_t		*base;		/* NULL: no access */
-	uint64_t	page;		/* page size of the file, if any */
+	uint16_t	prot;		/* PROT_READ, PROT_WRITE */
+	uint16_t	mapping;	/* index, if there is access */
+};
+
+/*
+ * The table of ranges is an array of leaves, each with some of the ranges,
+ * sorted by gpa.  Two neighbours have more than half a leaf's together.
+ */
+#define	VFU_DMA_LEAF	128
+#define	VFU_DMA_LEAVES	(4 * VFU_DMA_MAX / VFU_DMA_LEAF + 2)
+struct vfu_dma_leaf {
+	uint32_t	n;
+	struct vfu_dma_range range[VFU_DMA_LEAF];
+};
+
+/*
+ * A part of a file that is mapped, or a ring.  The functions that change it
+ * write the first three fields as relaxed atomics.
+ */
+struct vfu_dma_mapping {
+	uint8_t		*base;
+	uint64_t	size;		/* 0: not used */
+	uint64_t	page;		/* page size of the file */
+	uint64_t	offset;		/* in the file */
+	uint64_t	dev, ino;
+	uint32_t	nranges;	/* that lie in it */
+	int		prot;		/* 0: a ring */
+};
+
+/* A ring whose pieces are in several places. */
+struct vfu_dma_joined {
+	uint64_t	gpa;
+	uint64_t	size;		/* 0: not used */
+	uint8_t		*base;
+	unsigned int	npieces;
+	unsigned int	mapping;	/* index */
 };
 
 struct vfu_dma {
-	uint32_t	n;		/* ranges */
-	uint32_t	visible;	/* n, or 0 if memory is gone; relaxed
-					   atomic */
-	uint32_t	last;		/* index of the last hit; relaxed
-					   atomic */
-	uint32_t	seq;		/* odd during a change; atomic */
+	struct vfu_dma_range *last;	/* the last hit; relaxed atomic */
 	uint32_t	gone;		/* 1 after vfu_dma_lose(); atomic */
+	uint32_t	seq;		/* odd during a change; atomic */
+	uint32_t	n;		/* ranges */
+	uint32_t	nleaves;
+	uint32_t	nmappings;	/* used once; relaxed atomic */
 	uint64_t	gone_gpa;	/* relaxed atomic */
-	uint64_t	mapped;		/* bytes */
+	uint64_t	mapped;		/* bytes of files */
 	uint64_t	limit;		/* of mapped */
 	void		(*pause)(void *arg, bool paused);
+	void		(*wanted)(void *arg);
 	void		*arg;
-	struct vfu_dma_range range[VFU_DMA_MAX]; /* sorted by gpa */
+	uint64_t	want_gpa;	/* a ring to join; relaxed atomics */
+	uint64_t	want_size;
+	uint32_t	nfiles;		/* ranges with a file */
+	uint32_t	refused;	/* 1: an access to one without; atomic */
+	uint64_t	refused_gpa;	/* relaxed atomic */
+	struct vfu_dma_mapping mapping[VFU_DMA_MAPPINGS];
+	struct vfu_dma_joined joined[VFU_DMA_JOINS];
+	struct vfu_dma_leaf *leaf[VFU_DMA_LEAVES];
 };
 
 /* Where an address of this process lies in guest memory. */
@@ -90,19 +143,27 @@ void	vfu_dma_init(struct vfu_dma *dma, uint64_t limit,
 	    void (*pause)(void *arg, bool paused), void *arg);
 
 /*
- * Add the range [gpa, gpa + size), which is memory of `fd' at `offset'.  If
- * `fd' is -1 or the range is not `writable', it cannot be accessed.  The caller
- * keeps `fd' and may close it.  Returns 0, or an errno and a reason in *why:
- * EINVAL for an invalid range or one outside the file, EEXIST for an overlap,
- * ENOSPC beyond the limits, EPERM for a file that is not memory of the required
- * kind, or an error of mmap(2).
+ * Have wanted(arg) called, with the argument of vfu_dma_init(), when
+ * vfu_dma_addr() has not found a ring that vfu_dma_join() may make, and once
+ * when vfu_dma_refused() becomes true.  Any thread; it must not wait.
  */
-int	vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset, uint64_t gpa,
-	    uint64_t size, bool writable, const char **why);
+void	vfu_dma_set_wanted(struct vfu_dma *dma, void (*wanted)(void *arg));
 
 /*
- * Remove a range that was added with the same `gpa' and `size'.  Returns 0 or
- * ENOENT.
+ * Add the range [gpa, gpa + size), which is memory of `fd' at `offset', for
+ * accesses of `prot': PROT_READ, PROT_WRITE or both.  If `fd' is -1, it cannot
+ * be accessed.  The caller keeps `fd' and may close it.  Returns 0, or an errno
+ * and a reason in *why: EINVAL for an invalid range or one outside the file,
+ * EEXIST for an overlap, ENOSPC beyond the limits, ENOMEM, EPERM for a file
+ * that is not memory of the required kind, or an error of mmap(2).
+ */
+int	vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset, uint64_t gpa,
+	    uint64_t size, int prot, const char **why);
+
+/*
+ * Remove all ranges inside [gpa, gpa + size).  Returns 0; ENOENT if there is
+ * none; or EINVAL, having removed none, if a range is partly inside, or the
+ * arguments are no range.
  */
 int	vfu_dma_unmap(struct vfu_dma *dma, uint64_t gpa, uint64_t size);
 
@@ -114,12 +175,25 @@ void	vfu_dma_reset(struct vfu_dma *dma);
 
 /*
  * The host address of [gpa, gpa + len), with len > 0, or NULL if it is not
- * inside one range with access.
+ * inside ranges that permit `prot' and are adjacent in the host.
  */
-void	*vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len);
+void	*vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len, int prot);
+
+/*
+ * Map the ring that vfu_dma_addr() has not found, so that it does.  Returns
+ * false if there is none, or it cannot be mapped.
+ */
+bool	vfu_dma_join(struct vfu_dma *dma);
+
+/*
+ * Whether an address was asked for in a range without a file, and the first or
+ * a later one.  wanted(arg) is called for it as for a ring.
+ */
+bool	vfu_dma_refused(const struct vfu_dma *dma, uint64_t *gpa);
 
 /*
  * If addr is inside a mapping of the table, fill in *host and return true.
+ * host->gpa is 0 if vfu_dma_lose() has been called, or no range is there.
  * Finds only mappings that no thread can be removing: those that the calling
  * thread was accessing.  Any thread, in a signal handler.
  */
@@ -137,11 +211,12 @@ void	vfu_dma_each(const struct vfu_dma *dma,
 
 /*
  * Guest memory is gone at gpa: vfu_dma_addr() returns NULL from now on, until
- * vfu_dma_reset().  Any thread, in a signal handler.
+ * vfu_dma_reset().  Only the first call counts.  Any thread, in a signal
+ * handler.
  */
 void	vfu_dma_lose(struct vfu_dma *dma, uint64_t gpa);
 
-/* Whether vfu_dma_lose() has been called, and the first or a later gpa. */
+/* Whether vfu_dma_lose() has been called, and the gpa.  Any thread. */
 bool	vfu_dma_gone(const struct vfu_dma *dma, uint64_t *gpa);
 
 #endif /* !_VFU_DMA_H_ */

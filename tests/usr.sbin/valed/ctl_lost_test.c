@@ -55,7 +55,8 @@ start(void)
 	ATF_REQUIRE(ctl_serve_request(cc));
 	ATF_REQUIRE_EQ(0, cc->cc_wire->vw_error);
 	reg = *body;
-	memory = vfu_dma_addr(&cc->cc_dma, 0, reg.nr_memsize);
+	memory = vfu_dma_addr(&cc->cc_dma, 0, reg.nr_memsize,
+	    PROT_READ | PROT_WRITE);
 	ATF_REQUIRE(memory != NULL);
 }
 

@@ -134,13 +134,26 @@ def payload_sizes():
         right = {DMA_MAP: 32, DMA_UNMAP: 24, GET_INFO: 16,
                  GET_REGION_INFO: 32, GET_IRQ_INFO: 16, REGION_READ: 16}
         for command, size in right.items():
-            for n in list(range(size)) + [size + 1, 8192 - 16]:
+            for n in range(size):
                 refused(errno.EINVAL, a.call, command, b"\xff" * n)
+        # What follows a structure is ignored.
+        for n in 1, 8, 4096, 8192 - 16 - 32:
+            more = b"\xff" * n
+            for command, size in ((GET_INFO, 16), (GET_REGION_INFO, 32),
+                                  (GET_IRQ_INFO, 16)):
+                info = struct.pack("=I", 0xffffffff) + bytes(size - 4)
+                assert a.call(command, info + more) == a.call(command, info)
+            assert (a.call(REGION_READ, READ_STATUS + more) ==
+                    a.call(REGION_READ, READ_STATUS))
+            a.call(DMA_MAP, struct.pack("=IIQQQ", 32 + n, 3, 0, 0x1000,
+                                        0x1000) + more)
+            a.call(DMA_UNMAP, struct.pack("=IIQQ", 24, 0, 0x1000, 0x1000) +
+                   more)
+            a.call(RESET, more)
         for command, size in ((SET_IRQS, 20), (REGION_WRITE, 16),
                               (WRITE_MULTI, 8)):
             for n in range(size):
                 refused(errno.EINVAL, a.call, command, b"\xff" * n)
-        refused(errno.EINVAL, a.call, RESET, b"x")
         # The count of a write disagrees with the message.
         for count in 0, 3, 5, 8, 4096, 0xffffffff:
             refused(errno.EINVAL, a.call, REGION_WRITE, struct.pack(
@@ -236,31 +249,48 @@ def bad_ranges(a):
         refused(errno.EEXIST, a.dma_map, gpa, size)
     a.dma_map(0xf000, 0x1000, fd)
     a.dma_map(0x14000, 0x1000)
-    # Ranges that were never mapped like this.
-    for gpa, size in ((0x10000, 0x2000), (0x11000, 0x3000), (0xf000, 0x5000),
-                      (0, 4096), (0x20000, 4096), (0, 0)):
+    # Parts of ranges, and what was never mapped.
+    for gpa, size in ((0x10000, 0x2000), (0x11000, 0x3000), (0xf000, 0x2000),
+                      (0xe000, 0x6000 - 1), (0, 0), (0x12000, top - 0x12000),
+                      (0x20000, top - 0x10000)):
+        refused(errno.EINVAL, a.dma_unmap, gpa, size)
+    for gpa, size in (0, 4096), (0x20000, 4096), (0x15000, top - 0x15000):
         refused(errno.ENOENT, a.dma_unmap, gpa, size)
     for gpa, size, flags in ((0, 0, 1), (0x10000, 0x4000, 2), (0, 0, 3),
                              (0, 0, 0x80000000)):
         refused(errno.EINVAL, a.dma_unmap, gpa, size, flags)
     a.dma_unmap(0x10000, 0x4000)
     refused(errno.ENOENT, a.dma_unmap, 0x10000, 0x4000)
+    # Several at once.
+    a.dma_unmap(0xe000, 0x10000)
+    refused(errno.ENOENT, a.dma_unmap, 0, top - 4096)
 
 
 def too_much_memory(a):
-    fd = memory(4096)
+    # A mapping for each file.
     for i in range(256):
-        a.dma_map(0x10000 * (255 - i), 4096, fd if i % 2 else None)
+        fd = memory(4096)
+        a.dma_map(0x10000 * (255 - i), 4096, fd)
+        os.close(fd)
+    fd = memory(4096)
     refused(errno.ENOSPC, a.dma_map, 0x8000000, 4096, fd)
-    refused(errno.ENOSPC, a.dma_map, 0x8000000, 4096)
+    a.dma_map(0x8000000, 4096)
     a.dma_unmap(0x10000, 4096)
-    a.dma_map(0x8000000, 4096, fd)
+    a.dma_map(0x9000000, 4096, fd)
+    a.dma_unmap(0, 0, 2)
+    # As many ranges as max_dma_maps, of one file, some without.
+    for i in range(65535):
+        a.dma_map(0x4000 * i, 4096, fd if i % 16 else None)
+    refused(errno.ENOSPC, a.dma_map, 0x80000000, 4096, fd)
+    refused(errno.ENOSPC, a.dma_map, 0x80000000, 4096)
+    a.dma_unmap(0x4000, 4096)
+    a.dma_map(0x80000000, 4096, fd)
     a.dma_unmap(0, 0, 2)
     # More address space than a client may map; no page is touched.
     big = memory(1 << 40)
     a.dma_map(0, 1 << 39, big)
     a.dma_map(1 << 41, 1 << 39, big)
-    refused(errno.ENOSPC, a.dma_map, 1 << 42, 4096, big)
+    refused(errno.ENOSPC, a.dma_map, 1 << 42, 4096, fd)
 
 
 def memory_limit():
@@ -272,14 +302,17 @@ def memory_limit():
                            (",mem=2G", 2 << 30), (",mem=1T", top)):
         with Scene(options) as s, s.attack() as a:
             fd = memory(top + 4096)
+            part = min(4 << 20, limit // 3)
             refused(errno.ENOSPC, a.dma_map, 0, limit + 4096, fd)
-            a.dma_map(0, 1 << 20, fd)
-            refused(errno.ENOSPC, a.dma_map, top, limit - (1 << 20) + 4096,
-                    fd)
-            a.dma_map(top, limit - (1 << 20), fd)
-            refused(errno.ENOSPC, a.dma_map, top << 2, 4096, fd)
-            a.dma_unmap(0, 1 << 20)
-            a.dma_map(top << 2, 1 << 20, fd)
+            a.dma_map(0, part, fd)
+            refused(errno.ENOSPC, a.dma_map, top, limit - part + 4096, fd)
+            a.dma_map(top, limit - part, fd)
+            refused(errno.ENOSPC, a.dma_map, top << 2, 4096, fd, top)
+            # What is mapped counts once.
+            a.dma_map(top << 2, 4096, fd, part // 2)
+            a.dma_unmap(0, part)
+            a.dma_unmap(top << 2, 4096)
+            a.dma_map(top << 2, part, fd)
             a.dma_unmap(0, 0, 2)
             a.dma_map(0, limit, fd)
 
@@ -640,15 +673,23 @@ def descriptors_apart():
 
 
 def log():
-    """A client causes thousands of messages; ten a second are written."""
-    with Scene() as s, s.attack() as a:
+    """A client causes thousands of messages; ten a second are written, and
+    three of ranges that are refused."""
+    with Scene() as s:
+        with s.attack() as a:
+            for _ in range(5000):
+                refused(errno.EINVAL, a.dma_map, 0, 1)
+            assert s.valed.counters("vm1")["dma_refused"] == 5000
+        lines = s.valed.messages().splitlines()
+        assert len(lines) == 3, lines
+        assert "no more of this client" in lines[2], lines
         start = time.monotonic()
-        for _ in range(5000):
-            refused(errno.EINVAL, a.dma_map, 0, 1)
+        for _ in range(1000):
+            s.disconnects(lambda a: a.raw(a.message(0, size=3)))
         seconds = time.monotonic() - start
         lines = len(s.valed.messages().splitlines())
-        assert 10 <= lines <= 10 * (seconds + 2), (lines, seconds)
-        assert lines < 5000, seconds
+        assert 10 <= lines <= 3 + 10 * (seconds + 2), (lines, seconds)
+        assert lines < 1000, seconds
 
 
 def second_client():

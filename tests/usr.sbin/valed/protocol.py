@@ -38,7 +38,7 @@ def version():
     with one_vm():
         with Client("vm1.sock") as c:
             assert c.caps == {"max_msg_fds": 16, "max_data_xfer_size": 4096,
-                              "max_dma_maps": 256, "pgsizes": 4096,
+                              "max_dma_maps": 65535, "pgsizes": 4096,
                               "write_multiple": True}, c.caps
             expect(errno.EINVAL, c.negotiate)
             c.get(STATUS)
@@ -249,7 +249,9 @@ def descriptors():
         def dma(gpa):
             return c.message(DMA_MAP, struct.pack("=IIQQQ", 32, 3, 0, gpa,
                                                   4096))
-        fd = memory(4096)
+        # A mapping for each file, while the files are there.
+        fds = [memory(4096) for _ in range(7)]
+        fd = fds[6]
         # One of three ranges has a descriptor; valed may read all at once.
         c.raw(dma(0))
         c.raw(dma(0x1000), (fd,))
@@ -263,7 +265,7 @@ def descriptors():
             if cut:
                 c.raw(msg[:cut])
                 wait_until(lambda: not unsent(c), "a read of the first part")
-            c.raw(msg[cut:cut + 1], (fd,))
+            c.raw(msg[cut:cut + 1], (fds[i],))
             c.raw(msg[cut + 1:] + dma(0x80000 + 0x1000 * i))
             c.reply()
             c.reply()
@@ -698,20 +700,173 @@ def dma():
             half = a.SIZE // 2
             a.dma_map(0x40000000, half, a.fd, 0)
             a.dma_map(0x40000000 + half, half, a.fd, half)
-            assert v.mappings() == 3
+            assert v.mappings() == 2
             a.dma_unmap(0x40000000, half)
+            assert v.mappings() == 2
             a.dma_unmap(0x40000000 + half, half)
             # Ranges without memory, like a ROM, are kept and not accessed.
             a.dma_map(0xfffc0000, 0x40000)
             a.dma_map(0xc0000, 0x20000, a.fd, 0, 1)
             expect(errno.EEXIST, a.dma_map, 0xc1000, 0x1000)
-            assert v.mappings() == 1
+            assert v.mappings() == 2
             a.dma_unmap(0xfffc0000, 0x40000)
             a.dma_unmap(0xc0000, 0x20000)
+            assert v.mappings() == 1
             a.dma_map(a.gpa, a.SIZE, a.fd)
             a.call(RESET)
             a.start()
             exchange(a, b)
+
+
+class Paged(Driver):
+    """A guest behind an IOMMU.  In the host each pair of pages is the other way
+    round, and the adapter has a range for each page."""
+
+    SLOTS = 512
+    TXRING, RXRING = 0x8000, 0xa000     # of two pages each
+
+    def start(self):
+        self.dma_unmap(self.gpa, self.SIZE)
+        for at in range(0, self.SIZE, 0x1000):
+            # Rings; buffers to send; buffers to receive into.
+            flags = 3 if at < 0x10000 else 1 if at < 0x40000 else 2
+            self.dma_map(self.gpa + at, 0x1000, self.fd, at ^ 0x1000, flags)
+        self.region_write(CONFIG, 4, struct.pack("<H", 7))
+        for i in range(self.SLOTS):
+            # Most are across pages.
+            self.put(self.RXRING + 16 * i, struct.pack(
+                "<QQ", self.gpa + 0x40000 + 0x700 * (i % 64), 0))
+        for base, length, ring in ((TDBAL, TDLEN, self.TXRING),
+                                   (RDBAL, RDLEN, self.RXRING)):
+            self.set(base, self.gpa + ring)
+            self.set(length, 16 * self.SLOTS)
+        self.tail = self.next_rx = 0
+        self.set(CTRL, 0x40)
+        self.set(TDT, 0)
+        self.set(RDT, self.SLOTS - 1)
+        self.set(TCTL, 0x0a)
+        self.set(RCTL, 0x0400801a)
+
+    def put(self, at, data):
+        for i, byte in enumerate(data, at):
+            self.ram[i ^ 0x1000] = byte
+
+    def get_ram(self, at, n):
+        return bytes(self.ram[i ^ 0x1000] for i in range(at, at + n))
+
+    def send(self, frame):
+        slot = self.tail
+        at = 0x10000 + 0x700 * (slot % 100)
+        self.put(at, frame)
+        self.put(self.TXRING + 16 * slot, struct.pack(
+            "<QHBBBBH", self.gpa + at, len(frame), 0, 0x0b, 0, 0, 0))
+        self.tail = (slot + 1) % self.SLOTS
+        self.set(TDT, self.tail, post=True)
+        wait_until(lambda: self.get_ram(self.TXRING + 16 * slot + 12, 1)[0] &
+                   1, "write-back of TX descriptor %d" % slot)
+
+    def frame(self):
+        at = self.RXRING + 16 * self.next_rx
+        addr, length, _, status, errors, _ = struct.unpack(
+            "<QHHBBH", self.get_ram(at, 16))
+        if not status & 1:
+            return None
+        assert status & 2 and not errors, "one complete frame"
+        data = self.get_ram(addr - self.gpa, length)
+        self.put(at + 12, b"\0")
+        self.set(RDT, self.next_rx)
+        self.next_rx = (self.next_rx + 1) % self.SLOTS
+        return data
+
+
+def iommu():
+    with Valed(["vm1", "vm2"]) as v, Driver("vm2.sock") as b:
+        with Paged("vm1.sock") as a:
+            # Over both pages of each ring, and around it.
+            for n in range(600):
+                for src, dst in (a, b), (b, a):
+                    frame = ethernet(dst.mac, src.mac, b"%d " % n *
+                                     (1 + n % 7 * 50))[:1514]
+                    src.send(frame)
+                    assert dst.receive() == frame, n
+            counters = v.counters("vm1")
+            assert counters["dma_joins"] == 2, counters
+            for name in "tx_bad_addr", "rx_bad_addr", "dma_refused":
+                assert counters[name] == 0, counters
+            assert counters["dma_maps"] == 1 + a.SIZE // 0x1000
+            # The file, and two pages for each ring.
+            assert v.mappings() == 1 + 1 + 2 * 2, v.mappings()
+            # A page of the ring goes; the ring does, too.
+            a.dma_unmap(a.gpa + a.TXRING, 0x1000)
+            assert v.mappings() == 1 + 1 + 2, v.mappings()
+            bad = v.counters("vm1")["tx_bad_ring"]
+            a.set(TDT, (a.tail + 1) % a.SLOTS)
+            wait_until(lambda: v.counters("vm1")["tx_bad_ring"] > bad,
+                       "tx_bad_ring")
+            # What may only be read is not written, and the other way round.
+            a.set(TDT, a.tail)
+            a.dma_map(a.gpa + a.TXRING, 0x1000, a.fd, a.TXRING ^ 0x1000)
+            a.set(TCTL, 0)
+            a.set(TCTL, 0x0a)
+            exchange(a, b)
+            a.put(a.TXRING + 16 * a.tail, struct.pack(
+                "<QHBBBBH", a.gpa + 0x40000, 60, 0, 0x0b, 0, 0, 0))
+            a.tail = (a.tail + 1) % a.SLOTS
+            a.set(TDT, a.tail)
+            wait_until(lambda: v.counters("vm1")["tx_bad_addr"] == 1,
+                       "tx_bad_addr")
+            a.put(a.RXRING + 16 * a.next_rx, struct.pack(
+                "<Q", a.gpa + 0x20000))
+            before = bytes(a.ram[0x10000:0x40000])
+            b.send(ethernet(a.mac, b.mac, b"lost"))
+            wait_until(lambda: v.counters("vm1")["rx_bad_addr"] == 1,
+                       "rx_bad_addr")
+            assert a.ram[0x10000:0x40000] == before
+        v.idle("vm1")
+        assert v.mappings() == 1
+
+
+def unshared():
+    def lines(v, text):
+        return sum(text in line for line in v.messages().splitlines())
+
+    with Valed(["vm1"]) as v:
+        # Of a client that asks about the device before it has memory.
+        with Client("vm1.sock") as a:
+            a.call(GET_INFO, struct.pack("=IIII", 16, 0, 0, 0))
+            a.dma_map(0x100000, 0x100000)
+            expect(errno.EOPNOTSUPP, a.call, GET_INFO,
+                   struct.pack("=IIII", 16, 0, 0, 0))
+            assert lines(v, "vm1: client refused: it shares no memory") == 1
+            a.region_write(CONFIG, 4, struct.pack("<H", 7))
+            a.set(TDBAL, 0x101000)
+            a.set(TDLEN, 512)
+            a.set(TCTL, 0x0a)
+            for i in range(20):
+                a.set(TDT, 1 + i % 2)
+            wait_until(lambda: lines(v, "vm1: the guest uses memory that its "
+                                     "client does not share, at 0x101000: "
+                                     "QEMU needs"), "a line")
+            a.get(STATUS)
+            assert lines(v, "does not share") == 1, v.messages()
+        v.idle("vm1")
+        # Of one whose guest writes to a copy of the memory.
+        with Driver("vm1.sock") as a:
+            for i in range(20):
+                a.set(TDT, 1 + i)
+            wait_until(lambda: lines(v, "vm1: the guest's transmit descriptors "
+                                     "are not in its memory at 0x101000"),
+                       "a line")
+            a.get(STATUS)
+            assert lines(v, "are not in its memory") == 1, v.messages()
+            assert len(v.messages().splitlines()) == 3, v.messages()
+        v.idle("vm1")
+        # Not of one that has sent.
+        with Driver("vm1.sock") as a:
+            a.send(ethernet(b"\xff" * 6, a.mac, b"sent"))
+            a.set(TDT, 3)
+            a.settle()
+            assert len(v.messages().splitlines()) == 3, v.messages()
 
 
 def reset():
@@ -804,5 +959,5 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (
         version, info, config, registers, default_mac, writes, fragments,
         descriptors, msi, intx, traffic, one_copy, no_bus_master_rx,
-        remap_under_load, mtu, rate, moderation, csb, bus_master, dma, reset,
-        reconnect, stopped, serves)})
+        remap_under_load, mtu, rate, moderation, csb, bus_master, dma, iommu,
+        unshared, reset, reconnect, stopped, serves)})

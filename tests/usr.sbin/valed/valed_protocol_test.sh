@@ -28,6 +28,8 @@ moderation: itr= and itr_min= delay interrupts
 csb: the CSB works through shared memory until its client disconnects
 bus_master: without bus mastering the adapter does not access memory
 dma: ranges of memory are mapped, unmapped and mapped elsewhere
+iommu: ranges are pages that lie anywhere, and permit what they are for
+unshared: one line tells of a guest whose memory is not shared
 reset: a reset clears the adapter and keeps memory and interrupts
 stopped: clients of a valed that is stopped and goes on lose nothing
 reconnect: each client finds the adapter in its initial state

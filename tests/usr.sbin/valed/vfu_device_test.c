@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,38 +85,75 @@ check_reply(const void *data, size_t len)
 	ATF_CHECK_EQ(0, memcmp(reply, data, len));
 }
 
-TEST(lengths, "A payload has its command's length; some have more data")
+/*
+ * As libvfio-user has it: handle_request() and what it calls.  SPDK's client
+ * sends as much of GET_REGION_INFO as it wants to receive.
+ */
+TEST(lengths, "A payload has at least its command's length")
 {
 	static const struct {
 		int command;
 		size_t len;
-		bool more;
 	} cmds[] = {
-		{ VFIO_USER_DMA_MAP, 32, false },
-		{ VFIO_USER_DMA_UNMAP, 24, false },
-		{ VFIO_USER_DEVICE_GET_INFO, 16, false },
-		{ VFIO_USER_DEVICE_GET_REGION_INFO, 32, false },
-		{ VFIO_USER_DEVICE_GET_REGION_IO_FDS, 16, false },
-		{ VFIO_USER_DEVICE_GET_IRQ_INFO, 16, false },
-		{ VFIO_USER_DEVICE_SET_IRQS, 20, true },
-		{ VFIO_USER_REGION_READ, 16, false },
-		{ VFIO_USER_REGION_WRITE, 16, true },
-		{ VFIO_USER_DEVICE_RESET, 0, false },
-		{ VFIO_USER_REGION_WRITE_MULTI, 8, true },
+		{ VFIO_USER_DMA_MAP, 32 },
+		{ VFIO_USER_DMA_UNMAP, 24 },
+		{ VFIO_USER_DEVICE_GET_INFO, 16 },
+		{ VFIO_USER_DEVICE_GET_REGION_INFO, 32 },
+		{ VFIO_USER_DEVICE_GET_REGION_IO_FDS, 16 },
+		{ VFIO_USER_DEVICE_GET_IRQ_INFO, 16 },
+		{ VFIO_USER_DEVICE_SET_IRQS, 20 },
+		{ VFIO_USER_REGION_READ, 16 },
+		{ VFIO_USER_REGION_WRITE, 16 },
+		{ VFIO_USER_DEVICE_RESET, 0 },
+		{ VFIO_USER_REGION_WRITE_MULTI, 8 },
 	};
-	uint8_t data[80] = { 0 };
+	static const int infos[] = { VFIO_USER_DEVICE_GET_INFO,
+	    VFIO_USER_DEVICE_GET_REGION_INFO, VFIO_USER_DEVICE_GET_IRQ_INFO };
+	const struct vfio_user_region_rw rw = { .region = CONFIG, .count = 4 };
+	const struct vfio_user_dma_map m = { 32, RW, 0, 0x10000, PAGE };
+	const struct vfio_user_dma_unmap u = { 24, 0, 0x10000, PAGE };
+	uint8_t data[4096] = { 0 }, want[64];
 	unsigned int i;
+	size_t n;
 
 	stub_start(-1);
 	for (i = 0; i < nitems(cmds); i++) {
 		if (cmds[i].len > 0)
 			ATF_CHECK_EQ(EINVAL, command(cmds[i].command, data,
 			    cmds[i].len - 1));
-		if (!cmds[i].more)
-			ATF_CHECK_EQ(EINVAL, command(cmds[i].command, data,
-			    cmds[i].len + 1));
 		ATF_CHECK_STREQ("", stub_calls());
 		ATF_CHECK_EQ(0, reply_len);
+	}
+	/* What follows changes nothing. */
+	memset(data, 0xff, sizeof(data));
+	for (n = 1; n < sizeof(data); n = 2 * n + 1) {
+		for (i = 0; i < nitems(infos); i++) {
+			const struct vfio_user_region_info info = {
+			    .argsz = 4096 };
+			const size_t len = cmds[2 + i + (i == 2)].len;
+
+			ATF_REQUIRE_EQ(0, command(infos[i], &info, len));
+			ATF_REQUIRE_EQ(len, reply_len);
+			memcpy(want, reply, len);
+			ATF_CHECK_EQ(0, command_fds(infos[i], &info, len, data,
+			    n, NULL, 0));
+			check_reply(want, len);
+		}
+		ATF_REQUIRE_EQ(0, command(VFIO_USER_REGION_READ, &rw,
+		    sizeof(rw)));
+		memcpy(want, reply, reply_len);
+		ATF_CHECK_EQ(0, command_fds(VFIO_USER_REGION_READ, &rw,
+		    sizeof(rw), data, n, NULL, 0));
+		check_reply(want, sizeof(rw) + 4);
+		ATF_CHECK_EQ(0, command_fds(VFIO_USER_DMA_MAP, &m, sizeof(m),
+		    data, n, NULL, 0));
+		ATF_CHECK_EQ(0, command_fds(VFIO_USER_DMA_UNMAP, &u, sizeof(u),
+		    data, n, NULL, 0));
+		check_reply(&u, sizeof(u));
+		ATF_CHECK_EQ(0, ad.dma.n);
+		(void)stub_calls();
+		ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_RESET, data, n));
+		ATF_CHECK_STREQ("reset;", stub_calls());
 	}
 	ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_RESET, NULL, 0));
 	ATF_CHECK_STREQ("reset;", stub_calls());
@@ -156,6 +194,41 @@ TEST(device, "The device is a PCI device with a reset, 9 regions, 5 interrupts")
 	ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_GET_INFO, &info,
 	    sizeof(info)));
 	check_reply(&want, sizeof(want));
+}
+
+TEST(unshared, "A client that shares no memory at all is refused, with a line")
+{
+	const struct vfio_user_device_info info = { .argsz = sizeof(info) };
+	const struct vfio_user_dma_map m = { 32, RW, 0, 0, PAGE },
+	    m2 = { 32, RW, 0, 0x100000, PAGE };
+	int fds[1];
+
+	stub_start(-1);
+	/* It may tell of its memory later. */
+	ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_GET_INFO, &info,
+	    sizeof(info)));
+	ATF_CHECK_EQ(0, command(VFIO_USER_DMA_MAP, &m, sizeof(m)));
+	(void)stub_calls();
+	ATF_CHECK_EQ(EOPNOTSUPP, command(VFIO_USER_DEVICE_GET_INFO, &info,
+	    sizeof(info)));
+	ATF_CHECK_STREQ("log 3: client refused: it shares no memory: QEMU needs "
+	    "memory-backend-memfd with share=on;", stub_calls());
+	ATF_CHECK_EQ(0, reply_len);
+	/* Video memory is not shared; main memory is. */
+	fds[0] = stub_memory(PAGE);
+	ATF_CHECK_EQ(0, command_fds(VFIO_USER_DMA_MAP, &m2, sizeof(m2), NULL, 0,
+	    fds, 1));
+	ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_GET_INFO, &info,
+	    sizeof(info)));
+	/* All ranges were refused. */
+	vfu_dma_clear(&ad.dma);
+	ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_GET_INFO, &info,
+	    sizeof(info)));
+	fds[0] = eventfd(0, 0);
+	ATF_CHECK_EQ(EPERM, command_fds(VFIO_USER_DMA_MAP, &m, sizeof(m), NULL,
+	    0, fds, 1));
+	ATF_CHECK_EQ(EOPNOTSUPP, command(VFIO_USER_DEVICE_GET_INFO, &info,
+	    sizeof(info)));
 }
 
 TEST(regions, "Two BARs and the configuration space can be read and written")
@@ -268,17 +341,22 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	ATF_CHECK_EQ(0, map(32, RW, 2 * PAGE, 0x100000, 2 * PAGE, fds, 1));
 	ATF_CHECK_EQ(0, reply_len);
 	ATF_CHECK_STREQ("pause;resume;", stub_calls());
-	p = vfu_dma_addr(&ad.dma, 0x100000 + PAGE, PAGE);
+	p = vfu_dma_addr(&ad.dma, 0x100000 + PAGE, PAGE, RW);
 	ATF_REQUIRE(p != NULL);
 	ATF_CHECK_EQ('x', *p);
-	/* One access, or no file: the range exists, without access. */
+	/* One access, or none, for want of a file. */
 	ATF_CHECK_EQ(0, map(32, VFIO_DMA_MAP_FLAG_READ, 0, 0x200000, PAGE, fds,
 	    1));
 	ATF_CHECK_EQ(0, map(33, VFIO_DMA_MAP_FLAG_WRITE, 0, 0x300000, PAGE, fds,
 	    1));
 	ATF_CHECK_EQ(0, map(UINT32_MAX, RW, 0, 0x400000, PAGE, NULL, 0));
 	ATF_CHECK_EQ(4, ad.dma.n);
-	ATF_CHECK_EQ(2 * PAGE, ad.dma.mapped);
+	ATF_CHECK(vfu_dma_addr(&ad.dma, 0x200000, 1, PROT_READ) != NULL);
+	ATF_CHECK_EQ(NULL, vfu_dma_addr(&ad.dma, 0x200000, 1, PROT_WRITE));
+	ATF_CHECK(vfu_dma_addr(&ad.dma, 0x300000, 1, PROT_WRITE) != NULL);
+	ATF_CHECK_EQ(NULL, vfu_dma_addr(&ad.dma, 0x300000, 1, PROT_READ));
+	ATF_CHECK_EQ(NULL, vfu_dma_addr(&ad.dma, 0x400000, 1, PROT_READ));
+	ATF_CHECK_EQ(4 * PAGE, ad.dma.mapped);
 	ATF_CHECK_EQ(4, stub_count(ADAPTER_C_DMA_MAP));
 	(void)stub_calls();
 	ATF_CHECK_EQ(EINVAL, map(31, RW, 0, 0x500000, PAGE, fds, 1));
@@ -293,6 +371,16 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	    "overlaps another;", stub_calls());
 	ATF_CHECK_EQ(EINVAL, map(32, RW, 0, 0x500000, PAGE + 1, fds, 1));
 	ATF_CHECK_EQ(0, stub_count(ADAPTER_C_DMA_MAP));
+	ATF_CHECK_EQ(2, stub_count(ADAPTER_C_DMA_REFUSED));
+	/* The third line is the last, as a client may go on with thousands. */
+	(void)stub_calls();
+	ATF_CHECK_EQ(EEXIST, map(32, RW, 0, 0x102000 - PAGE, PAGE, fds, 1));
+	ATF_CHECK_STREQ("log 4: memory at 0x101000, size 0x1000, refused: range "
+	    "overlaps another; no more of this client is logged;",
+	    stub_calls());
+	ATF_CHECK_EQ(EEXIST, map(32, RW, 0, 0x101000, PAGE, fds, 1));
+	ATF_CHECK_STREQ("", stub_calls());
+	ATF_CHECK_EQ(2, stub_count(ADAPTER_C_DMA_REFUSED));
 	ATF_CHECK_EQ(4, ad.dma.n);
 }
 
@@ -319,9 +407,10 @@ TEST(dma_unmap, "A range is unmapped, or all of them")
 	for (i = 1; i < 5; i++)
 		ATF_REQUIRE_EQ(0, map(32, RW, 0, i * 0x100000, PAGE, NULL, 0));
 	ATF_CHECK_EQ(EINVAL, unmap(23, 0, 0x100000, PAGE));
-	ATF_CHECK_EQ(ENOENT, unmap(24, 0, 0x100000, 2 * PAGE));
+	ATF_CHECK_EQ(EINVAL, unmap(24, 0, 0x100000, PAGE / 2));
+	ATF_CHECK_EQ(EINVAL, unmap(24, 0, 0x100000 + PAGE / 2, PAGE));
 	ATF_CHECK_EQ(ENOENT, unmap(24, 0, 0x180000, PAGE));
-	ATF_CHECK_EQ(ENOENT, unmap(24, 0, 0, 0));
+	ATF_CHECK_EQ(EINVAL, unmap(24, 0, 0, 0));
 	ATF_CHECK_EQ(EINVAL, unmap(24, 1, 0x100000, PAGE));
 	ATF_CHECK_EQ(EINVAL, unmap(24, all, 0x100000, PAGE));
 	ATF_CHECK_EQ(EINVAL, unmap(24, all, 0x100000, 0));
@@ -564,6 +653,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, lengths);
 	ATF_TP_ADD_TC(tp, device);
+	ATF_TP_ADD_TC(tp, unshared);
 	ATF_TP_ADD_TC(tp, regions);
 	ATF_TP_ADD_TC(tp, irqs);
 	ATF_TP_ADD_TC(tp, dma_map);

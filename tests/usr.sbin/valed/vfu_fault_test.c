@@ -35,6 +35,7 @@
 #include "vfu_fault.h"
 
 #define	PAGE	VFU_DMA_PAGE
+#define	RW		(PROT_READ | PROT_WRITE)
 #define	HUGE	(2UL << 20)
 #define	GPA	0x100000
 #define	SIZE	(16 * PAGE)
@@ -129,9 +130,9 @@ vanishing(struct vfu_dma *dma, off_t left)
 	fd = memfd_create("good", MFD_ALLOW_SEALING);
 	ATF_REQUIRE(fd != -1 && ftruncate(fd, SIZE) == 0);
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
-	ATF_REQUIRE_EQ(0, vfu_dma_map(dma, fd, 0, GPA, SIZE, true, &why));
+	ATF_REQUIRE_EQ(0, vfu_dma_map(dma, fd, 0, GPA, SIZE, RW, &why));
 	close(fd);
-	p = vfu_dma_addr(dma, GPA, SIZE);
+	p = vfu_dma_addr(dma, GPA, SIZE, RW);
 	ATF_REQUIRE(p != NULL);
 	fd = memfd_create("bad", 0);
 	ATF_REQUIRE(fd != -1 && ftruncate(fd, SIZE) == 0);
@@ -165,7 +166,7 @@ TEST(own, "A copy goes on when the pages that it reads or writes are gone")
 	ATF_REQUIRE(vfu_dma_gone(&dmas[1], &gpa));
 	ATF_CHECK(gpa >= GPA + 2 * PAGE && gpa < GPA + 6 * PAGE);
 	ATF_CHECK_EQ(4, lost[1]);
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dmas[1], GPA, 1));
+	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dmas[1], GPA, 1, RW));
 	/* Write; what is written stays in this owner's page. */
 	memset(p + 6 * PAGE, 'w', SIZE - 6 * PAGE);
 	ATF_CHECK_EQ('w', p[2 * PAGE]);
@@ -173,15 +174,15 @@ TEST(own, "A copy goes on when the pages that it reads or writes are gone")
 	ATF_CHECK_EQ(0, lost[0]);
 	ATF_CHECK_EQ(0, lost[2]);
 	ATF_CHECK_EQ('x', q[0]);
-	ATF_CHECK(vfu_dma_addr(&dmas[2], GPA, SIZE) == q);
+	ATF_CHECK(vfu_dma_addr(&dmas[2], GPA, SIZE, RW) == q);
 	ATF_CHECK(!vfu_dma_gone(&dmas[2], &gpa));
 	/* All of it is unmapped, and the next client has its memory. */
 	vfu_dma_reset(&dmas[1]);
 	ATF_CHECK_EQ(-1, msync(p, SIZE, MS_ASYNC));
 	p = vanishing(&dmas[1], SIZE);
 	p[0] = p[SIZE - 1];
-	ATF_CHECK_EQ(SIZE, (size_t)(vfu_dma_addr(&dmas[1], GPA + SIZE - 1, 1) -
-	    (void *)p) + 1);
+	ATF_CHECK_EQ(SIZE, (size_t)(vfu_dma_addr(&dmas[1], GPA + SIZE - 1, 1,
+	    RW) - (void *)p) + 1);
 }
 
 TEST(spare, "Each owner has a spare page of its own")
@@ -222,9 +223,9 @@ TEST(huge, "A copy goes on in huge pages of which there are none")
 	ATF_REQUIRE(ftruncate(fd, 2 * HUGE) == 0);
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
 	ATF_REQUIRE_EQ(0, vfu_dma_map(&dmas[2], fd, PAGE, GPA,
-	    2 * HUGE - PAGE, true, &why));
+	    2 * HUGE - PAGE, RW, &why));
 	take_huge();
-	p = vfu_dma_addr(&dmas[2], GPA, 2 * HUGE - PAGE);
+	p = vfu_dma_addr(&dmas[2], GPA, 2 * HUGE - PAGE, RW);
 	memset(buf, 'b', sizeof(buf));
 	copy(p + HUGE - 2 * PAGE, buf, sizeof(buf));
 	ATF_CHECK_EQ(3, lost[2]);
@@ -265,15 +266,17 @@ TEST(mappings, "Thousands of pages that are replaced do not use up the "
 	int fd, gone;
 
 	start();
-	fd = memfd_create("good", MFD_ALLOW_SEALING);
 	gone = memfd_create("gone", 0);
-	ATF_REQUIRE(fd != -1 && gone != -1 && ftruncate(fd, BYTES) == 0);
-	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	ATF_REQUIRE(gone != -1);
 	for (i = 0; i < RANGES; i++) {
+		/* Ranges of one file would be one mapping. */
+		fd = memfd_create("good", MFD_ALLOW_SEALING);
+		ATF_REQUIRE(fd != -1 && ftruncate(fd, BYTES) == 0);
+		ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
 		gpa = GPA + i * 2 * BYTES;
 		ATF_REQUIRE_EQ(0, vfu_dma_map(&dmas[1], fd, 0, gpa, BYTES,
-		    true, &why));
-		p[i] = vfu_dma_addr(&dmas[1], gpa, BYTES);
+		    RW, &why));
+		p[i] = vfu_dma_addr(&dmas[1], gpa, BYTES, RW);
 		ATF_REQUIRE(mmap(p[i], BYTES, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_FIXED, gone, 0) == p[i]);
 	}
@@ -316,7 +319,7 @@ churn(void *arg)
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
 	for (i = 0; atomic_load_32(&stop) == 0; i++) {
 		ATF_REQUIRE_EQ(0, vfu_dma_map(dma, fd, 0, (i % 64) << 20,
-		    (1 + i % 7) * PAGE, true, &why));
+		    (1 + i % 7) * PAGE, RW, &why));
 		if (i % 64 == 63)
 			vfu_dma_clear(dma);
 	}
@@ -483,9 +486,9 @@ TEST(poisoned, "A page with a memory error is lost when it is accessed, and "
 	ATF_CHECK_EQ(0, p[3 * PAGE]);
 	ATF_CHECK_EQ(0, p[4 * PAGE - 1]);
 	ATF_CHECK_EQ('x', p[4 * PAGE]);
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dmas[1], GPA, 1));
+	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dmas[1], GPA, 1, RW));
 	ATF_CHECK_EQ(0, lost[2]);
-	ATF_CHECK(vfu_dma_addr(&dmas[2], GPA, SIZE) == q);
+	ATF_CHECK(vfu_dma_addr(&dmas[2], GPA, SIZE, RW) == q);
 }
 
 TEST(no_mappings, "A copy goes on when no mapping can be split")

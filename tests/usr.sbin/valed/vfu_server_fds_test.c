@@ -10,6 +10,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/mman.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -26,6 +27,7 @@
 #include "vfu_close.h"
 
 #define	PAGE		4096
+#define	RW		(PROT_READ | PROT_WRITE)
 
 /* vfu_close() fails after so many calls; -1: never. */
 static int	closes = -1;
@@ -70,7 +72,7 @@ dma_map(uint8_t *buf, uint64_t gpa)
 static void
 check_page(uint64_t gpa, int letter)
 {
-	const char *p = vfu_dma_addr(&ad.dma, gpa, PAGE);
+	const char *p = vfu_dma_addr(&ad.dma, gpa, PAGE, RW);
 
 	ATF_CHECK_EQ_MSG(letter, p == NULL ? 0 : *p, "page %#jx: %d",
 	    (uintmax_t)gpa, p == NULL ? 0 : *p);

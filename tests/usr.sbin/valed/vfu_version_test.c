@@ -193,7 +193,7 @@ TEST(capabilities, "The reply has valed's values of what was proposed")
 	check("{\"capabilities\":{\"max_data_xfer_size\":1048576}}",
 	    "{\"capabilities\":{\"max_data_xfer_size\":4096}}");
 	check("{\"capabilities\":{\"max_dma_maps\":65535}}",
-	    "{\"capabilities\":{\"max_dma_maps\":256}}");
+	    "{\"capabilities\":{\"max_dma_maps\":65535}}");
 	check("{\"capabilities\":{\"pgsizes\":4198400}}",
 	    "{\"capabilities\":{\"pgsizes\":4096}}");
 	check("{\"capabilities\":{\"write_multiple\":true}}",
@@ -204,7 +204,7 @@ TEST(capabilities, "The reply has valed's values of what was proposed")
 	    "\"pgsizes\":1,\"max_msg_fds\":1,\"max_dma_maps\":1,"
 	    "\"max_data_xfer_size\":1}}",
 	    "{\"capabilities\":{\"max_msg_fds\":16,"
-	    "\"max_data_xfer_size\":4096,\"max_dma_maps\":256,"
+	    "\"max_data_xfer_size\":4096,\"max_dma_maps\":65535,"
 	    "\"pgsizes\":4096,\"write_multiple\":true}}");
 	/* Numbers are integers. */
 	check("{\"capabilities\":{\"max_msg_fds\":true}}", NULL);

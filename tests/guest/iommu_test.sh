@@ -1,0 +1,153 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Memory of stock machines that is not one shared range: behind an IOMMU, in
+# blocks that come and go, or not shared at all.
+
+atf_test_case strict cleanup
+strict_head()
+{
+	atf_set descr "A guest whose IOMMU maps each buffer for its time in use"
+	atf_set timeout 3600
+}
+strict_body()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	valed_start -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1)" \
+	    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2)" ||
+	    atf_fail "valed does not start"
+	vm_valed vm2
+	APPEND="intel_iommu=on iommu.strict=1"
+	"$QEMU" -device help | grep -q '"intel-iommu"' ||
+	    atf_skip "QEMU has no intel-iommu"
+	vm_start vm1 -machine q35 -device intel-iommu,caching-mode=on \
+	    -device "$(valed_device vm1)"
+	vm_wait vm1 vm2 || {
+		cat vm?.qemu vm?.log valed.log
+		atf_fail "the guests do not start"
+	}
+	up 1 2
+	on vm1 "dmesg | grep 'invalidation policy: strict mode'
+	    cat /sys/bus/pci/drivers/e1000/*/iommu_group/type"
+	[ "$(tail -n 1 vm1.out)" = DMA ] ||
+	    atf_skip "the kernel does not use the IOMMU: $(cat vm1.out)"
+	pings vm1 10.0.0.2 -s 1400
+	PINGS=3 pings vm1 10.0.0.2 -s 20000
+	PINGS=3 pings vm2 10.0.0.1 -s 20000
+	transfer vm1 vm2 10.0.0.2 2000000
+	transfer vm2 vm1 10.0.0.1 2000000
+	# Buffers and rings of several pages.  The driver refuses a ring in which
+	# there is a multiple of 64 KB.
+	on vm1 "for n in 2048 1024 768 512 384; do
+	        ethtool -G eth0 rx \$n tx \$n && break
+	    done && ethtool -g eth0 && ip link set eth0 mtu 9000"
+	on vm2 "ip link set eth0 mtu 9000"
+	pings vm1 10.0.0.2 -s 8000
+	transfer vm1 vm2 10.0.0.2 1000000
+	transfer vm2 vm1 10.0.0.1 1000000
+	# Each page that was sent or received into was mapped.
+	some vm1 dma_maps
+	is "ranges mapped, and frames" "$(counter vm1 dma_maps)" -gt \
+	    "$(counter vm1 tx_frames)"
+	some vm1 dma_unmaps
+	echo "rings joined: $(counter vm1 dma_joins)"
+	for c in dma_refused tx_bad_addr rx_bad_addr gone; do
+		is "$c" "$(counter vm1 $c)" -eq 0
+	done
+	[ ! -s vm1.qemu ] || atf_fail "QEMU: $(cat vm1.qemu)"
+	finish
+}
+strict_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+# running NAME: whether QEMU has made the machine, which waits for its start.
+running()
+{
+	vm_alive "$1" || return 0
+	qmp "$1" '{"execute": "query-status"}'
+}
+
+atf_test_case blocks cleanup
+blocks_head()
+{
+	atf_set descr "QEMU starts with 64 GB of virtio-mem beside the adapter"
+	atf_set timeout 600
+}
+blocks_body()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	valed_start -s 1,e1000,vale0:vm1,path=vm1.sock ||
+	    atf_fail "valed does not start"
+	"$QEMU" -device help | grep -q '"virtio-mem-pci"' ||
+	    atf_skip "QEMU has no virtio-mem"
+	vm_booted() { :; }
+	vm_start vm1 -S -m "$GUEST_MB,maxmem=100G" \
+	    -qmp unix:vm1.qmp,server=on,wait=off \
+	    -object memory-backend-memfd,id=blocks,size=64G,reserve=off \
+	    -device virtio-mem-pci,memdev=blocks,requested-size=0 \
+	    -device "$(valed_device vm1)"
+	wait_until "the machine" running vm1
+	cat vm1.qemu
+	vm_alive vm1 || atf_fail "QEMU does not start"
+	[ ! -s vm1.qemu ] || atf_fail "QEMU complains"
+	some vm1 dma_maps
+	is dma_refused "$(counter vm1 dma_refused)" -eq 0
+}
+blocks_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_test_case unshared cleanup
+unshared_head()
+{
+	atf_set descr "QEMU does not start with memory that it does not share"
+	atf_set timeout 600
+}
+unshared_body()
+{
+	local kind
+
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	valed_start -s 1,e1000,vale0:vm1,path=vm1.sock ||
+	    atf_fail "valed does not start"
+	vm_booted() { :; }
+	for kind in ram memfd,seal=off memfd,share=on,seal=off; do
+		vm_start vm1 -S -object memory-backend-"$kind",id=no,size=64M \
+		    -m 64 -machine memory-backend=no \
+		    -device "$(valed_device vm1)"
+		wait_until "QEMU's end" proc_ended "$(cat vm1.pid)"
+		cat vm1.qemu
+		grep -q "GET_INFO failed" vm1.qemu ||
+		    atf_fail "$kind: QEMU does not say why"
+	done
+	cat valed.log
+	is "lines" "$(grep -c 'vm1: client refused: .*share=on$' valed.log)" \
+	    -eq 3
+	# The last two were refused because of that.
+	grep -q 'vm1: memory at 0, .*, refused: .* not a memfd sealed' valed.log ||
+	    atf_fail "no reason"
+}
+unshared_cleanup()
+{
+	. "$(atf_get_srcdir)/tests.subr"
+	setup
+	stop_all
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case strict
+	atf_add_test_case blocks
+	atf_add_test_case unshared
+}

@@ -1,0 +1,432 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/* The mappings of files and rings; see vfu_dma.h and vfu_dma_impl.h. */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/systm.h>
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <linux/magic.h>
+
+#include <string.h>
+
+#include "vfu_dma_impl.h"
+#include "vfu_fstat.h"
+
+/*
+ * What is mapped of a file, bytes, if the limit does not permit all of it, for
+ * ranges of at most FILE_SMALL bytes: of those there may be many.
+ */
+#define	FILE_PART	(1ULL << 30)
+#define	FILE_SMALL	(2ULL << 20)
+
+/* A file that was checked. */
+struct dma_file {
+	int		fd;
+	uint64_t	dev, ino;
+	uint64_t	size;
+	uint64_t	page;		/* its page size */
+};
+
+static void
+mapping_set(struct vfu_dma_mapping *m, uint8_t *base, uint64_t size,
+    uint64_t page)
+{
+	atomic_store_ptr(&m->base, base);
+	atomic_store_64(&m->page, page);
+	atomic_store_64(&m->size, size);
+}
+
+/* An entry that is not used, or NULL. */
+static struct vfu_dma_mapping *
+mapping_alloc(struct vfu_dma *dma)
+{
+	uint32_t i;
+
+	for (i = 0; i < dma->nmappings; i++)
+		if (dma->mapping[i].size == 0)
+			return (&dma->mapping[i]);
+	if (i == VFU_DMA_MAPPINGS)
+		return (NULL);
+	atomic_store_32(&dma->nmappings, i + 1);
+	return (&dma->mapping[i]);
+}
+
+static void
+mapping_free(struct vfu_dma_mapping *m)
+{
+	munmap(m->base, m->size);
+	mapping_set(m, NULL, 0, 0);
+}
+
+/*
+ * Check that `fd' is memory that cannot shrink, and reaches to offset + size.
+ * Only files in memory have seals; fstatfs(2) then does not wait for anything.
+ */
+static int
+file_check(struct dma_file *f, uint64_t offset, uint64_t size,
+    const char **why)
+{
+	struct statfs fs;
+	struct stat st;
+	int seals;
+
+	seals = fcntl(f->fd, F_GET_SEALS);
+	if (seals == -1 || (seals & F_SEAL_SHRINK) == 0) {
+		*why = "memory is not a memfd sealed against shrinking";
+		return (EPERM);
+	}
+	*why = "memory is in pages of unknown size";
+	if (fstatfs(f->fd, &fs) == -1)
+		return (EPERM);
+	if (fs.f_type == TMPFS_MAGIC)
+		f->page = VFU_DMA_PAGE;
+	else if (fs.f_type == HUGETLBFS_MAGIC && fs.f_bsize > VFU_DMA_PAGE &&
+	    powerof2(fs.f_bsize))
+		f->page = fs.f_bsize;
+	else
+		return (EPERM);
+	if (vfu_fstat(f->fd, &st) == -1 || offset > (uint64_t)st.st_size ||
+	    size > (uint64_t)st.st_size - offset) {
+		*why = "range reaches past the end of its file";
+		return (EINVAL);
+	}
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	f->size = st.st_size;
+	return (0);
+}
+
+/* The mapping in which a part of the file is accessible, or NULL. */
+static struct vfu_dma_mapping *
+file_find(struct vfu_dma *dma, const struct dma_file *f, uint64_t offset,
+    uint64_t size, int prot)
+{
+	struct vfu_dma_mapping *m;
+
+	for (m = dma->mapping; m < dma->mapping + dma->nmappings; m++) {
+		if (m->ino == f->ino && m->dev == f->dev &&
+		    m->size != 0 && (m->prot & prot) == prot &&
+		    m->page == f->page && offset >= m->offset &&
+		    offset - m->offset < m->size &&
+		    size <= m->size - (offset - m->offset))
+			return (m);
+	}
+	return (NULL);
+}
+
+/*
+ * mmap(2) of [start, end) of the file; for writing, too, if that is possible.
+ * Huge pages are not reserved for valed: the client reserves what it uses.
+ */
+static uint8_t *
+file_mmap(const struct dma_file *f, uint64_t start, uint64_t end, int *prot)
+{
+	uint8_t *p;
+
+	p = mmap(NULL, end - start, PROT_READ | PROT_WRITE, MAP_SHARED |
+	    MAP_NORESERVE, f->fd, (off_t)start);
+	/* Open for reading only, or sealed against writing. */
+	if (p == MAP_FAILED && *prot == PROT_READ &&
+	    (errno == EACCES || errno == EPERM))
+		return (mmap(NULL, end - start, PROT_READ, MAP_SHARED |
+		    MAP_NORESERVE, f->fd, (off_t)start));
+	*prot = PROT_READ | PROT_WRITE;
+	return (p);
+}
+
+/*
+ * How much of the file to map for [*start, *end), which the limit permits:
+ * all of it, or a part, or the pages.
+ */
+static bool
+file_extent(const struct vfu_dma *dma, const struct dma_file *f,
+    uint64_t *start, uint64_t *end)
+{
+	const uint64_t left = dma->limit - dma->mapped;
+	const uint64_t last = roundup2(f->size, f->page);
+	const uint64_t part = MAX(FILE_PART, f->page);
+	uint64_t lo, hi;
+
+	if (last <= left) {
+		*start = 0;
+		*end = last;
+		return (true);
+	}
+	lo = rounddown2(*start, part);
+	hi = MIN(last, roundup2(*end, part));
+	if (*end - *start > FILE_SMALL || hi - lo > left) {
+		lo = rounddown2(*start, f->page);
+		hi = roundup2(*end, f->page);
+	}
+	*start = lo;
+	*end = hi;
+	return (hi - lo <= left);
+}
+
+/* Map the file, for the range at `offset'. */
+static int
+file_map(struct vfu_dma *dma, const struct dma_file *f, uint64_t offset,
+    uint64_t size, int prot, struct vfu_dma_mapping **mp, const char **why)
+{
+	struct vfu_dma_mapping *m;
+	uint64_t start = offset, end = offset + size;
+	uint8_t *p;
+
+	if (!file_extent(dma, f, &start, &end)) {
+		*why = "too much memory";
+		return (ENOSPC);
+	}
+	m = mapping_alloc(dma);
+	if (m == NULL) {
+		*why = "too many mappings";
+		return (ENOSPC);
+	}
+	p = file_mmap(f, start, end, &prot);
+	if (p == MAP_FAILED) {
+		*why = "memory cannot be mapped";
+		return (errno);
+	}
+	m->offset = start;
+	m->dev = f->dev;
+	m->ino = f->ino;
+	m->prot = prot;
+	m->nranges = 0;
+	mapping_set(m, p, end - start, f->page);
+	dma->mapped += end - start;
+	*mp = m;
+	return (0);
+}
+
+int
+vfu_dma_file_get(struct vfu_dma *dma, struct vfu_dma_range *r, int fd,
+    uint64_t offset, const char **why)
+{
+	struct dma_file f = { .fd = fd };
+	struct vfu_dma_mapping *m;
+	int error;
+
+	error = file_check(&f, offset, r->size, why);
+	if (error != 0)
+		return (error);
+	m = file_find(dma, &f, offset, r->size, r->prot);
+	if (m == NULL) {
+		error = file_map(dma, &f, offset, r->size, r->prot, &m, why);
+		if (error != 0)
+			return (error);
+	}
+	m->nranges++;
+	r->base = m->base + (offset - m->offset);
+	r->mapping = (uint16_t)(m - dma->mapping);
+	return (0);
+}
+
+void
+vfu_dma_file_put(struct vfu_dma *dma, const struct vfu_dma_range *r)
+{
+	struct vfu_dma_mapping *m;
+
+	if (r->base == NULL)
+		return;
+	m = &dma->mapping[r->mapping];
+	MPASS(m->nranges > 0);
+	if (--m->nranges > 0)
+		return;
+	MPASS(dma->mapped >= m->size);
+	dma->mapped -= m->size;
+	mapping_free(m);
+}
+
+/*
+ * Joined rings.
+ */
+
+uint8_t *
+vfu_dma_file_joined(const struct vfu_dma *dma, uint64_t gpa, size_t len)
+{
+	const struct vfu_dma_joined *j;
+
+	for (j = dma->joined; j < dma->joined + VFU_DMA_JOINS; j++) {
+		if (gpa - j->gpa < j->size && len <= j->size - (gpa - j->gpa))
+			return (j->base + (gpa - j->gpa));
+	}
+	return (NULL);
+}
+
+/*
+ * Map the pages of [gpa, gpa + size) at `base', in which case the ranges were
+ * looked at before.  mremap(2) of 0 bytes of a shared mapping maps its pages
+ * once more.  Returns how many pieces there are, or 0 if that fails.
+ */
+static unsigned int
+join_pieces(const struct vfu_dma *dma, uint64_t gpa, uint64_t size,
+    uint8_t *base, unsigned int max)
+{
+	struct vfu_dma_pos pos = vfu_dma_range_find(dma, gpa);
+	const struct vfu_dma_range *r;
+	uint64_t done, len;
+	unsigned int n = 0;
+
+	for (done = 0; done < size; done += len, n++) {
+		r = vfu_dma_range_at(dma, pos);
+		len = MIN(size - done, r->size - (gpa + done - r->gpa));
+		if (n == max || dma->mapping[r->mapping].page != VFU_DMA_PAGE ||
+		    mremap(r->base + (gpa + done - r->gpa), 0, len,
+		    MREMAP_MAYMOVE | MREMAP_FIXED, base + done) == MAP_FAILED)
+			return (0);
+		pos = vfu_dma_range_next(dma, pos);
+	}
+	return (n);
+}
+
+/* A joined ring that is not used, or else the first, after it is unmapped. */
+static struct vfu_dma_joined *
+join_alloc(struct vfu_dma *dma, unsigned int *max)
+{
+	struct vfu_dma_joined *j, *unused = NULL;
+
+	*max = VFU_DMA_PIECES;
+	for (j = dma->joined; j < dma->joined + VFU_DMA_JOINS; j++) {
+		if (j->size == 0)
+			unused = j;
+		else
+			*max -= j->npieces;
+	}
+	return (unused);
+}
+
+bool
+vfu_dma_file_join(struct vfu_dma *dma, uint64_t gpa, uint64_t size)
+{
+	struct vfu_dma_mapping *m;
+	struct vfu_dma_joined *j;
+	unsigned int max;
+	uint8_t *base;
+
+	/* Guests set up few rings.  They may move them. */
+	j = join_alloc(dma, &max);
+	if (j == NULL) {
+		vfu_dma_file_part(dma, 0, UINT64_MAX);
+		j = join_alloc(dma, &max);
+	}
+	m = mapping_alloc(dma);
+	if (m == NULL)
+		return (false);
+	base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANON |
+	    MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		return (false);
+	j->npieces = join_pieces(dma, gpa, size, base, max);
+	if (j->npieces == 0) {
+		munmap(base, size);
+		return (false);
+	}
+	m->prot = 0;
+	m->ino = m->dev = 0;
+	mapping_set(m, base, size, VFU_DMA_PAGE);
+	j->gpa = gpa;
+	j->size = size;
+	j->base = base;
+	j->mapping = (unsigned int)(m - dma->mapping);
+	return (true);
+}
+
+void
+vfu_dma_file_part(struct vfu_dma *dma, uint64_t gpa, uint64_t size)
+{
+	struct vfu_dma_joined *j;
+
+	for (j = dma->joined; j < dma->joined + VFU_DMA_JOINS; j++) {
+		if (j->size == 0 || (j->gpa - gpa >= size &&
+		    gpa - j->gpa >= j->size))
+			continue;
+		mapping_free(&dma->mapping[j->mapping]);
+		j->size = 0;
+	}
+}
+
+/*
+ * The handler's.
+ */
+
+/* The guest's address of an address in a range or a joined ring, or 0. */
+static uint64_t
+host_gpa(const struct vfu_dma *dma, const uint8_t *addr)
+{
+	const struct vfu_dma_joined *j;
+	const struct vfu_dma_range *r;
+	uint32_t i;
+
+	for (j = dma->joined; j < dma->joined + VFU_DMA_JOINS; j++)
+		if ((uint64_t)(addr - j->base) < j->size)
+			return (j->gpa + (addr - j->base));
+	for (i = 0; i < dma->nleaves; i++)
+		for (r = dma->leaf[i]->range;
+		    r < dma->leaf[i]->range + dma->leaf[i]->n; r++)
+			if (r->base != NULL &&
+			    (uint64_t)(addr - r->base) < r->size)
+				return (r->gpa + (addr - r->base));
+	return (0);
+}
+
+bool
+vfu_dma_host(const struct vfu_dma *dma, const void *addr,
+    struct vfu_dma_host *host)
+{
+	const struct vfu_dma_mapping *p;
+	struct vfu_dma_mapping m;
+	uint32_t i, n, seq;
+	uint64_t at;
+
+	seq = atomic_load_acq_32(&dma->seq);
+	if (seq % 2 != 0)
+		return (false);
+	n = atomic_load_32(&dma->nmappings);
+	for (i = 0; i < n; i++) {
+		p = &dma->mapping[i];
+		m.base = atomic_load_ptr(&p->base);
+		m.size = atomic_load_64(&p->size);
+		m.page = atomic_load_64(&p->page);
+		at = (uintptr_t)addr - (uintptr_t)m.base;
+		if (at >= m.size)
+			continue;
+		atomic_thread_fence_acq();
+		if (atomic_load_32(&dma->seq) != seq)
+			return (false);
+		/*
+		 * From here on the table does not change: this thread was
+		 * accessing the mapping.  Ranges are many, so look once.
+		 */
+		host->gpa = atomic_load_32(&dma->gone) != 0 ? 0 :
+		    host_gpa(dma, addr);
+		host->page_size = m.page;
+		host->page = m.base + at - (uintptr_t)addr % m.page;
+		host->map = m.base;
+		host->map_size = m.size;
+		return (true);
+	}
+	return (false);
+}
+
+void
+vfu_dma_each(const struct vfu_dma *dma,
+    void (*fn)(const void *arg, uint8_t *map, size_t size), const void *arg)
+{
+	const struct vfu_dma_mapping *m;
+	uint32_t i;
+
+	for (i = 0; i < atomic_load_32(&dma->nmappings); i++) {
+		m = &dma->mapping[i];
+		if (m->size != 0)
+			fn(arg, m->base, m->size);
+	}
+}

@@ -301,8 +301,8 @@ vfu_dma_join(struct vfu_dma *dma)
 	atomic_store_64(&dma->want_size, 0);
 	if (vfu_dma_file_joined(dma, gpa, size) != NULL)
 		return (true);
-	if (size > JOIN_BYTES || !dma_covered(dma, gpa, size, PROT_READ | PROT_WRITE, &addr,
-	    &adjacent) || adjacent)
+	if (size > JOIN_BYTES || !dma_covered(dma, gpa, size, PROT_READ |
+	    PROT_WRITE, &addr, &adjacent) || adjacent)
 		return (false);
 	dma_change_begin(dma);
 	joined = vfu_dma_file_join(dma, gpa, size);

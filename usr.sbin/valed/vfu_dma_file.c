@@ -263,9 +263,10 @@ vfu_dma_file_joined(const struct vfu_dma *dma, uint64_t gpa, size_t len)
 }
 
 /*
- * Map the pages of [gpa, gpa + size) at `base', in which case the ranges were
- * looked at before.  mremap(2) of 0 bytes of a shared mapping maps its pages
- * once more.  Returns how many pieces there are, or 0 if that fails.
+ * Map the pages of [gpa, gpa + size) at `base', in `max' pieces at most.  The
+ * caller must have looked at the ranges: they are all there.  mremap(2) of 0
+ * bytes of a shared mapping maps its pages once more.  Returns how many pieces
+ * there are, or 0 if that fails.
  */
 static unsigned int
 join_pieces(const struct vfu_dma *dma, uint64_t gpa, uint64_t size,
@@ -288,7 +289,7 @@ join_pieces(const struct vfu_dma *dma, uint64_t gpa, uint64_t size,
 	return (n);
 }
 
-/* A joined ring that is not used, or else the first, after it is unmapped. */
+/* A joined ring that is not used, or NULL, and how many pieces it may have. */
 static struct vfu_dma_joined *
 join_alloc(struct vfu_dma *dma, unsigned int *max)
 {
@@ -312,7 +313,7 @@ vfu_dma_file_join(struct vfu_dma *dma, uint64_t gpa, uint64_t size)
 	unsigned int max;
 	uint8_t *base;
 
-	/* Guests set up few rings.  They may move them. */
+	/* An adapter has few rings; those that moved are still here. */
 	j = join_alloc(dma, &max);
 	if (j == NULL) {
 		vfu_dma_file_part(dma, 0, UINT64_MAX);

@@ -455,31 +455,33 @@ put_multi(struct client *c, const uint32_t (*writes)[2], unsigned int n,
 	    n * sizeof(data.one[0]), -1, reply);
 }
 
+/* Map an area: as it is; or as an IOMMU has it, which permits less. */
 static void
-map(struct client *c, enum area a)
+map(struct client *c, enum area a, bool iommu)
 {
 	struct vfio_user_dma_map dma = {
 		sizeof(dma), VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
 		AREA_OFFSET(a), client_gpa(a), AREA_SIZE
 	};
-	uint32_t at, swap;
+	uint32_t at, swap = 0;
 
 	if ((c->mapped & 1u << a) != 0)
 		return;
-	c->mapped |= 1u << a;
-	if (a == AREA_TX && rng_one_in(&c->rng, 2))
-		dma.flags = VFIO_DMA_MAP_FLAG_READ;
-	if (a == AREA_RX && rng_one_in(&c->rng, 2))
-		dma.flags = VFIO_DMA_MAP_FLAG_WRITE;
-	/* Or as an IOMMU has it: pages, not in the order of the file. */
-	dma.size = rng_one_in(&c->rng, 4) ? AREA_PAGE : AREA_SIZE;
-	swap = dma.size == AREA_SIZE ? 0 : rng_below(&c->rng, 4) * AREA_PAGE;
+	if (iommu) {
+		if (a == AREA_TX)
+			dma.flags = VFIO_DMA_MAP_FLAG_READ;
+		if (a == AREA_RX)
+			dma.flags = VFIO_DMA_MAP_FLAG_WRITE;
+		dma.size = AREA_PAGE;
+		swap = rng_below(&c->rng, 4) * AREA_PAGE;
+	}
 	for (at = 0; at < AREA_SIZE; at += dma.size) {
 		dma.address = client_gpa(a) + at;
 		dma.offset = AREA_OFFSET(a) + (at ^ swap);
 		message(c, VFIO_USER_DMA_MAP, &dma, sizeof(dma), c->memfd,
 		    true);
 	}
+	c->mapped |= 1u << a;
 	c->changes++;
 }
 
@@ -516,7 +518,7 @@ map_all(struct client *c)
 
 	first = rng_below(&c->rng, AREAS);
 	for (a = 0; a < AREAS; a++)
-		map(c, (first + a) % AREAS);
+		map(c, (first + a) % AREAS, false);
 }
 
 static void
@@ -721,7 +723,7 @@ withdraw(struct client *c)
 		if (a == AREA_RX || a == AREA_RINGS)
 			check_quiet(c, a == AREA_RX ? QUIET_RX : QUIET_RINGS,
 			    true);
-		map(c, a);
+		map(c, a, rng_one_in(&c->rng, 4));
 		break;
 	case 2:
 		unmap_all(c);

@@ -243,7 +243,8 @@ TEST(random, "Ranges come and go at random; lookups agree with a model")
 		off = 1 + test_below(&seed, SLOTS - n);
 		if (size[i] != 0) {
 			/* With what follows, if that is not cut. */
-			off = MIN(size[i] + test_below(&seed, 6), SLOTS - i);
+			off = size[i] + test_below(&seed, 6);
+			off = MIN(off, SLOTS - i);
 			for (k = j = i; j < i + off; j++)
 				k = MAX(k, size[j] == 0 ? k : j + size[j]);
 			ATF_REQUIRE_EQ(EINVAL, vfu_dma_unmap(&dma, i * PAGE +

@@ -206,6 +206,10 @@ def registers():
                         a.region_write(BAR0, reg, b"\xff" * size)
                     with contextlib.suppress(Refused):
                         a.region_read(BAR0, reg, size)
+            # Writes of less than a register change only its bytes.
+            assert a.get(RCTL) & 1 << 25       # BSEX
+            a.call(RESET)
+            a.start()
             assert a.get(RCTL) == RCTL_ON and a.get(TDT) == 0
             assert a.get(RDLEN) == a.get(TDLEN) == 16 * a.SLOTS
             assert a.get(RDT) == a.SLOTS - 1

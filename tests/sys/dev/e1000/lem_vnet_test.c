@@ -86,6 +86,8 @@ inject(uint32_t len, uint16_t mss)
 	data[12] = 8;
 	data[13] = 0;
 	data[14] = 0x45;
+	data[20] = data[21] = 0;
+	data[23] = 6;
 	data[46] = 0x50;
 	memset(&frame, 0, sizeof(frame));
 	frame_set(&frame, 1, len);

@@ -111,7 +111,7 @@ run_desc_add(struct run_desc *rd, int fd)
 	run_unlock();
 }
 
-/* A descriptor of what is to be /dev/netmap: it has a copy. */
+/* A descriptor to be used as one of /dev/netmap: a copy of ours. */
 static int
 open_socket(int fd, int copy)
 {

@@ -117,7 +117,7 @@ vale_offload_collect(struct vale_port *port, bool slot, struct vale_frag *fg,
 		return (VALE_C_TX_BAD_HEADER);
 	if (frame->f_gso_type != FRAME_GSO_NONE &&
 	    *len - cut.fc_hdrlen <= frame->f_gso_size) {
-		/* It is one segment, and complete but for its checksum. */
+		/* It is one segment, and complete except for its checksum. */
 		frame->f_gso_type = FRAME_GSO_NONE;
 		(void)frame_cut_check(&cut, frame);
 	}

@@ -606,6 +606,7 @@ attach(const struct op *op)
 	}
 	hi->up = true;
 	hi->mtu = k.mtu_max = 1500;
+	hi->said = HOSTIF_SAID_QUEUE | HOSTIF_SAID_REFUSED;
 	k.budget = 255;
 	hi->port = vale_open("vale0:h", &params);
 	INVARIANT(hi->port != NULL);

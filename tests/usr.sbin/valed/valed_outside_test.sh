@@ -110,28 +110,29 @@ segments_body()
 	[ $(value $S vm1 rx_cut) -ge 4 ] || atf_fail "not uncut to the switch"
 }
 
-outside_test fraglist "So do those that the kernel puts together in lists"
-fraglist_body()
+# grouped FEATURE: the host's kernel puts datagrams together as that says.
+grouped()
 {
 	between
 	features $O ea tx-udp-segmentation off gso off tx off
-	features $S pa gro on rx-gro-list on
+	features $S pa gro on $1 on
 	serve
 	outside_case segments
 	atf_check_equal 0 $(value $S pa port_tx_drop_header)
 	atf_check_equal 0 $(value $S pa rx_drop_offload)
 }
 
-outside_test forwarded "So do those that the kernel puts together to forward them"
+outside_test fraglist "So do those that the kernel puts together in lists"
+fraglist_body()
+{
+	grouped rx-gro-list
+}
+
+outside_test forwarded "So do those that the kernel puts together to forward \
+them"
 forwarded_body()
 {
-	between
-	features $O ea tx-udp-segmentation off gso off tx off
-	features $S pa gro on rx-udp-gro-forwarding on
-	serve
-	outside_case segments
-	atf_check_equal 0 $(value $S pa port_tx_drop_header)
-	atf_check_equal 0 $(value $S pa rx_drop_offload)
+	grouped rx-udp-gro-forwarding
 }
 
 outside_test invalid "Whatever a guest asks to be cut, the frames of others leave"

@@ -107,7 +107,7 @@ TEST(hints, "Headers' lengths that are not true and segments that are not less "
 			from = vn_port("valet0:from", vn_kinds[a], 64, 1);
 			vn_drain(to);
 			for (i = 0; i < nitems(rows); i++) {
-				/* It is one frame, complete but for TCP's sum. */
+				/* It is one frame without TCP's checksum. */
 				vn_make_hdr(hdr, NEEDS_CSUM, GSO_TCPV4,
 				    rows[i].hdr_len, rows[i].gso_size, 34, 16);
 				vn_put(from, vn_kinds[a], hdr, whole.data,

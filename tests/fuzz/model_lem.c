@@ -276,9 +276,6 @@ lem_allows(const struct op *op)
 	case MODEL_WHEN:
 	case MODEL_RACE:
 		return (true);
-	case MODEL_ACCESS:
-		/* The adapter ignores it. */
-		return ((op->b & 32) != 0 || (op->b & 8) == 0);
 	case MODEL_TX:
 	case MODEL_RX:
 	case MODEL_TIME:

@@ -302,7 +302,8 @@ port_receive(uint8_t *hdr)
 
 	memset(hdr, 0, FRAME_VNET_LONG);
 	vale_rxsync(port);
-	if (nm_ring_empty(ring)) {
+	/* The descriptor may be readable for frames that were taken before. */
+	while (nm_ring_empty(ring)) {
 		wait_readable(port->fd, "frame in the port");
 		vale_rxsync(port);
 	}

@@ -371,7 +371,8 @@ MEMORY_TEST(shared, "A connection's port is given again, as often as that is "
 		cp = open_reg(kinds[i].name, kinds[i].reg);
 		vale_client_close(&cp);
 	}
-	wait_until(descriptors(valed) == fds, "%u, not %u",
+	/* Some of the first ones may have been waiting to be closed. */
+	wait_until(descriptors(valed) <= fds, "%u, not %u",
 	    descriptors(valed), fds);
 	close(fd);
 	vale_client_close(&of);

@@ -5,8 +5,9 @@
  */
 
 /*
- * Where the headers of a frame are.  All functions read a copy that nobody
- * changes, and at most `len' bytes of it; any thread; no state.
+ * Where the headers of a frame are.  All functions read at most `len' bytes
+ * from `p' on, also if somebody changes these meanwhile; what they return is
+ * then within the frame, and says nothing more of it.  Any thread; no state.
  */
 
 #ifndef _FRAME_HDR_H_

@@ -40,8 +40,9 @@ enum frame_host {
 /*
  * Complete the packet, frame->f_len contiguous bytes at `p' that are the
  * caller's, and what frame_vnet_decode() has found in its header, of which the
- * result does not count.  The headers may change meanwhile, as nothing depends
- * on them afterwards.  f_hdr_len becomes 0.  Any thread; no state.
+ * result does not count.  If another process changes the bytes meanwhile, the
+ * result may be wrong, and who cuts or sums the frame finds that
+ * (frame_cut_check()).  f_hdr_len becomes 0.  Any thread; no state.
  */
 enum frame_host frame_host_prepare(struct frame *frame, uint8_t *p);
 

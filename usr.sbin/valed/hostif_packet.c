@@ -198,7 +198,7 @@ packet_cut(struct hostif *hi, const struct frame *frame)
 }
 
 /* Put the frame, whose header is `hdr', into the port's ring. */
-static bool
+static void
 packet_put(struct hostif *hi, const struct frame *frame, uint8_t *hdr)
 {
 	const struct iovec *iov = frame->f_iov;
@@ -209,10 +209,12 @@ packet_put(struct hostif *hi, const struct frame *frame, uint8_t *hdr)
 		    VALE_SLOT_HEADER | NS_MOREFRAG);
 	}
 	(void)hostif_put_frame(hi, iov->iov_base, iov->iov_len);
-	return (true);
 }
 
-/* The same for a packet in a tunnel, which is cut. */
+/*
+ * The same for a packet in a tunnel, which is cut.  Returns false if it cannot
+ * be.
+ */
 static bool
 packet_put_tunnel(struct hostif *hi, const struct frame *frame)
 {
@@ -238,7 +240,6 @@ packet_offer(struct hostif *hi, uint8_t *p, uint32_t len,
 	struct iovec iov[2] = { { NULL, 0 }, { NULL, 0 } };
 	struct frame frame = { .f_iov = iov };
 	enum frame_host verdict;
-	bool taken = false;
 
 	frame_set(&frame, nitems(iov), len);
 	(void)frame_vnet_decode(&frame, p - FRAME_VNET_SHORT);
@@ -255,12 +256,12 @@ packet_offer(struct hostif *hi, uint8_t *p, uint32_t len,
 	iov[0].iov_base = iov[1].iov_base = p;
 	iov[0].iov_len = frame.f_len;
 	if (verdict == FRAME_HOST_OK)
-		taken = packet_put(hi, &frame, hdr);
-	else if (verdict == FRAME_HOST_TUNNEL)
-		taken = packet_put_tunnel(hi, &frame);
-	if (!taken)
+		packet_put(hi, &frame, hdr);
+	else if (verdict == FRAME_HOST_BAD || !packet_put_tunnel(hi, &frame)) {
 		hostif_count(hi, HOSTIF_C_RX_OFFLOAD, 1);
-	return (taken ? frame.f_len : 0);
+		return (0);
+	}
+	return (frame.f_len);
 }
 
 /* Put a received frame into the port's ring.  Returns its bytes, or 0. */

@@ -157,8 +157,9 @@ rules_socket(scmp_filter_ctx ctx)
 
 /*
  * Allow a packet socket to have a new receive ring in place of the old one:
- * hostif_ring.c.  What the structures say is up to this program, whoever could
- * write to them could call mmap(2), too.  Returns 0 or a negative errno.
+ * hostif_ring.c.  The filter cannot read the structures, which are constants.
+ * Who can write to constants can call mmap(2), too.  Returns 0 or a negative
+ * errno.
  */
 static int
 rules_ring(scmp_filter_ctx ctx)

@@ -31,18 +31,6 @@
 #define	NULLS	8
 #define	EXTRA	2048
 
-/* A case that has the process of valed. */
-#define	MEMORY_TEST(name, descr)					\
-	static void name##_run(pid_t valed);				\
-	TEST(name, descr)						\
-	{								\
-		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
-									\
-		name##_run(pid);					\
-		valed_end(pid);						\
-	}								\
-	static void name##_run(pid_t valed __unused)
-
 /* Open what `reg' says.  Returns 0 or an errno. */
 static int
 try(struct vale_client_port *cp, const char *name, struct nmreq_register reg)
@@ -72,7 +60,7 @@ open_reg(const char *name, struct nmreq_register reg)
 #define	OPEN(name, ...)							\
 	open_reg(name, (struct nmreq_register){ __VA_ARGS__ })
 
-MEMORY_TEST(reopened, "What is closed can be opened at once: a port, an end of "
+PID_TEST(reopened, "What is closed can be opened at once: a port, an end of "
     "a pipe, the last place of a memory; what is open cannot")
 {
 	static const char *const names[] = { "vale0:a", "vale0:a{1",
@@ -133,7 +121,7 @@ ring_take(const struct netmap_ring *ring, bool *seen)
 	}
 }
 
-MEMORY_TEST(extra, "Ends of pipes have extra buffers that nobody else has, as "
+PID_TEST(extra, "Ends of pipes have extra buffers that nobody else has, as "
     "many as the memory has left")
 {
 	struct vale_client_port port = OPEN("vale0:a");
@@ -172,7 +160,7 @@ MEMORY_TEST(extra, "Ends of pipes have extra buffers that nobody else has, as "
 	vale_client_close(&port);
 }
 
-MEMORY_TEST(null, "Memory without a port is that of the number, or new")
+PID_TEST(null, "Memory without a port is that of the number, or new")
 {
 	struct nmreq_register reg = { .nr_mode = NR_REG_NULL };
 	struct vale_client_port a = OPEN("vale0:a"), cp, own;
@@ -255,7 +243,7 @@ info_true(const char *name, const struct nmreq_port_info_get *info)
 	vale_client_close(&cp);
 }
 
-MEMORY_TEST(infos, "What a port or pipe would have, and what a memory has")
+PID_TEST(infos, "What a port or pipe would have, and what a memory has")
 {
 	struct vale_client_port a = OPEN("vale0:a", .nr_tx_slots = 256,
 	    .nr_rx_slots = 512);
@@ -332,7 +320,7 @@ same(const struct vale_client_port *a, const struct vale_client_port *b)
 	ATF_CHECK(read(b->cp_ring[0].cr_rx_kick, &c, 0) == 0);
 }
 
-MEMORY_TEST(shared, "A connection's port is given again, as often as that is "
+PID_TEST(shared, "A connection's port is given again, as often as that is "
     "asked for, and is there until its last copy is closed")
 {
 	static const struct {

@@ -36,18 +36,6 @@
 /* Pipes in one memory: ctl_memory.h. */
 #define	PIPES	32
 
-/* A case that has the process of valed. */
-#define	PIPE_TEST(name, descr)						\
-	static void name##_run(pid_t valed);				\
-	TEST(name, descr)						\
-	{								\
-		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
-									\
-		name##_run(pid);					\
-		valed_end(pid);						\
-	}								\
-	static void name##_run(pid_t valed __unused)
-
 /* Open a port or an end.  Returns 0 or an errno. */
 static int
 try(struct vale_client_port *cp, const char *name, uint32_t tx_slots,
@@ -147,7 +135,7 @@ mappings(pid_t pid)
 	return (n);
 }
 
-PIPE_TEST(refuses, "An invalid request is refused with the reason")
+PID_TEST(refuses, "An invalid request is refused with the reason")
 {
 	struct vale_client_port a = client("vale0:x{1", 8);
 
@@ -164,7 +152,7 @@ PIPE_TEST(refuses, "An invalid request is refused with the reason")
 	wait_until(mappings(valed) == 0, "%u", mappings(valed));
 }
 
-PIPE_TEST(many, "A memory has places for so many pipes, which are used again")
+PID_TEST(many, "A memory has places for so many pipes, which are used again")
 {
 	struct vale_client_port a[PIPES], b;
 	unsigned int before = descriptors(valed), i;
@@ -191,7 +179,7 @@ PIPE_TEST(many, "A memory has places for so many pipes, which are used again")
 	vale_client_close(&a[0]);
 }
 
-PIPE_TEST(sparse, "Memory for pipes that there are not is not used, nor mapped "
+PID_TEST(sparse, "Memory for pipes that there are not is not used, nor mapped "
     "by valed without a port")
 {
 	struct vale_client_port a = client("vale0:x{1", 0), port;
@@ -243,7 +231,7 @@ flood(unsigned int i)
 	}
 }
 
-PIPE_TEST(killed, "Ends whose programs are killed leave a pipe that works, and "
+PID_TEST(killed, "Ends whose programs are killed leave a pipe that works, and "
     "nothing in valed; ports miss no frame")
 {
 	const unsigned int before = descriptors(valed);
@@ -288,7 +276,7 @@ PIPE_TEST(killed, "Ends whose programs are killed leave a pipe that works, and "
 	vale_client_close(&cp);
 }
 
-PIPE_TEST(scribbled, "A program that writes anything to the memory of a pipe "
+PID_TEST(scribbled, "A program that writes anything to the memory of a pipe "
     "disturbs no port but that one, and the pipe can be opened")
 {
 	struct vale_client_port bad = client("vale1:bad{1", 8), end, port;
@@ -365,7 +353,7 @@ hurry(void *arg)
 	return (NULL);
 }
 
-PIPE_TEST(hurries, "Ends and their port are opened and closed by several at the "
+PID_TEST(hurries, "Ends and their port are opened and closed by several at the "
     "same time, and nothing is left")
 {
 	const unsigned int before = descriptors(valed);

@@ -26,16 +26,28 @@ pid_t	valed_run(const char *tc_srcdir);
 /* Assert that it still runs, end it with SIGTERM, and wait for its end. */
 void	valed_end(pid_t pid);
 
-/* A test case (test.h) with a valed; its body follows. */
-#define	VALED_TEST(name, descr)						\
-	static void name##_run(void);					\
+/*
+ * A test case (test.h) with a valed, whose process is `valed'; its body
+ * follows.
+ */
+#define	PID_TEST(name, descr)						\
+	static void name##_run(pid_t valed);				\
 	TEST(name, descr)						\
 	{								\
 		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
 									\
-		name##_run();						\
+		name##_run(pid);					\
 		valed_end(pid);						\
 	}								\
-	static void name##_run(void)
+	static void name##_run(pid_t valed __unused)
+
+/* The same without the process. */
+#define	VALED_TEST(name, descr)						\
+	static void name##_body(void);					\
+	PID_TEST(name, descr)					\
+	{								\
+		name##_body();						\
+	}								\
+	static void name##_body(void)
 
 #endif /* !_VALED_RUN_H_ */

@@ -21,23 +21,13 @@
 
 #include <atf-c.h>
 
+#include "guest_memory.h"
 #include "test.h"
 #include "vfu_dma.h"
-
-#define	PAGE		VFU_DMA_PAGE
-#define	RW		(PROT_READ | PROT_WRITE)
-#define	HUGE		(2UL << 20)
-#define	SEALS		(F_SEAL_SHRINK | F_SEAL_GROW)
 
 static struct vfu_dma	dma;
 static const char	*why;
 static int		paused, pauses;
-
-static bool
-is_mapped(void *p)
-{
-	return (msync(p, PAGE, MS_ASYNC) == 0);
-}
 
 static void
 on_pause(void *arg, bool pause)
@@ -53,21 +43,6 @@ start(uint64_t limit)
 {
 	memset(&dma, 0xa5, sizeof(dma));
 	vfu_dma_init(&dma, limit, on_pause, &dma);
-}
-
-static int
-memory(unsigned int flags, size_t size, int seals)
-{
-	int fd;
-
-	fd = memfd_create("guest", MFD_ALLOW_SEALING | flags);
-	if (fd == -1 && flags == MFD_HUGETLB)
-		atf_tc_skip("no huge pages: %s", strerror(errno));
-	ATF_REQUIRE_MSG(fd != -1, "memfd_create: %s", strerror(errno));
-	ATF_REQUIRE_EQ(0, ftruncate(fd, size));
-	if (seals != 0)
-		ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, seals));
-	return (fd);
 }
 
 static int

@@ -16,7 +16,9 @@
 #endif
 
 #define	vale_deliver		vale_general_deliver
+#define	vale_deliver_inbox	vale_general_deliver_inbox
 #define	vale_forward		vale_general_forward
+#define	vale_forward_collect	vale_general_forward_collect
 #define	vale_forward_drop	vale_general_forward_drop
 #define	vale_forward_invalid	vale_general_forward_invalid
 #define	vale_txq_fini		vale_general_txq_fini

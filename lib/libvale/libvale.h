@@ -231,8 +231,9 @@ int	vale_rxsync(struct vale_desc *d);
  * The sending thread calls sink(arg, frames) with a source (frame.h) of the
  * frames, in the order in which they were sent; those that the sink does not
  * take go to the ring.  `frames' is valid during the call.  Several senders may
- * call the sink at once.  Each sender waits for its call, and so does every
- * change of the switch.  The sink must not call any function of this library.
+ * call the sink at once.  Each sender waits for its call, and so may a change of
+ * the switch.  It is not called about frames that other ports get, too, nor about
+ * copies for a mirror.  The sink must not call any function of this library.
  *
  * Frames with a virtio-net header reach the sink of a port with
  * VALE_HEADER_SLOT only.
@@ -311,13 +312,22 @@ struct vale_shared {
 size_t	vale_shared_size(const struct vale_params *params,
 	    uint32_t extra_bufs);
 
+/*
+ * Bytes of memory of this process that frames for the user wait in, at most:
+ * vale_shared_rx().  `params' must be in range.
+ */
+size_t	vale_shared_private(const struct vale_params *params);
+
 /* Where in its memory buffer 0 would be; `params' must be in range. */
 size_t	vale_shared_bufs(const struct vale_params *params);
 
 /*
  * Open such a port, as vale_open() does.  Of its descriptors only the name may
  * be used, and they only by vale_ring(), vale_set_header(), vale_missed(),
- * vale_shared_tx(), vale_shared_wait() and vale_close().
+ * vale_shared_tx(), vale_shared_wait(), vale_shared_rx(), vale_shared_fd() and
+ * vale_close().
+ *
+ * Besides `memory' it uses up to vale_shared_private() bytes of this process.
  */
 struct vale_desc *vale_open_shared(const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);
@@ -345,6 +355,15 @@ bool	vale_shared_tx(struct vale_desc *d);
  * slots meanwhile, and then no kick may come.  The thread of vale_shared_tx().
  */
 bool	vale_shared_wait(struct vale_desc *d);
+
+/*
+ * Deliver the frames that wait for the user of this ring pair: flooded ones and
+ * copies for a mirror, whose senders do not wait for the user's memory, and all
+ * while that memory is slow.  Returns false if there was none.  The descriptor is
+ * readable while there may be some.  The thread of vale_shared_tx().
+ */
+bool	vale_shared_rx(struct vale_desc *d);
+int	vale_shared_fd(const struct vale_desc *d);
 
 /*
  * Counters of a port, of all its rings, since its creation.  "tx" counts what

@@ -21,17 +21,21 @@
  *
  * The frames' memory may be a guest's, and a page of it that the guest's owner
  * withdraws takes as long to come back as that takes.  So may that of the
- * receiving guest, to which a sink copies.  Meanwhile the receiver waits: for
- * the sink, or for frames behind an open lease.  The pages were resident a
- * moment ago (vale_forward.c), but a page can go at any time, so a delivery
- * that takes SLOW_NS, in which the thread slept, has a consequence that lasts
- * SLOW_TIMES as long:
+ * receiving guest, to which a sink copies.  Who has not chosen to deal with such
+ * a guest does not wait for it: frames for several destinations are copied
+ * before the first of them gets any (vale_forward.c), and go through rings in
+ * this process's memory.  So do copies for mirrors.  A user in another process,
+ * whose ring it can withdraw, has an inbox for that (vale_inbox.c).  For others the receiver waits: for the sink, or for frames behind an open
+ * lease.  The pages were resident a moment ago, but a page can go at any time,
+ * so a delivery that takes SLOW_NS, in which the thread slept, has a consequence
+ * that lasts SLOW_TIMES as long:
  *
  *	the frames were in the sender's memory	 vale_txsync() copies them
  *						 before anybody can wait for
  *						 them
- *	a sink took such copies, for		 the receiver's memory is slow:
- *	SLOW_SINK_NS or more			 its sink is not called
+ *	they were not, and a sink, or a ring	 the receiver's memory is slow:
+ *	in another process's memory, took	 its sink is not called, its
+ *	them for SLOW_SINK_NS or more		 frames go to its inbox
  *
  * So such deliveries hold up others for little more than 1/SLOW_TIMES of the
  * time for each cause.  Of a longer one than SLOW_MAX_NS only that much counts:
@@ -285,7 +289,7 @@ deliver_drop(const struct vale_port *port, struct vale_port *dst, uint32_t n)
 }
 
 /* Deliver through the ring the frames left, at least one. */
-static void
+static inline void __attribute__((__always_inline__))
 deliver_ring(struct vale_port *port, struct vale_port *dst,
     struct vale_merge mg)
 {
@@ -416,7 +420,7 @@ merge_next(struct frame_source *source)
 	    ms_source)->ms_merge);
 }
 
-/* The sink of `dst' was called; NULL: frames went to a ring. */
+/* The user of `dst' got frames in its memory; NULL: they went to a ring. */
 static void
 deliver_slow(struct vale_port *port, struct vale_port *dst, uint64_t took_ns)
 {
@@ -431,7 +435,7 @@ deliver_slow(struct vale_port *port, struct vale_port *dst, uint64_t took_ns)
 	vt->vt_sleeps = vale_sleeps();
 	if (!watched || vt->vt_sleeps == before)
 		return;
-	if (!vt->vt_copied) {
+	if (vt->vt_indirect && !vt->vt_copied) {
 		vt->vt_copy_ns = until_ns;
 		vale_count(port, VALE_C_TX_SLOW, 1);
 	} else if (dst != NULL && took_ns >= SLOW_SINK_NS) {
@@ -491,30 +495,104 @@ deliver_direct(struct vale_port *port, struct vale_port *dst,
 	    mg->mg_bytes);
 }
 
-void
-vale_deliver(struct vale_port *port, struct vale_port *dst, unsigned int index)
+/*
+ * Whether the sender has chosen to send to `dst', which has the list of port
+ * number `index': not if others get the same frames, nor if it is a mirror, which
+ * gets copies.  If not, it must not wait for the memory of the user.
+ */
+static bool
+deliver_chosen(const struct vale_port *port, const struct vale_port *dst,
+    unsigned int index)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	return (!dst->vp_monitor && dst->vp_index == index &&
+	    (port->vp_tx.vt_list[VALE_FDB_FLOOD].ls_first == VALE_END ||
+	    port->vp_tx.vt_view->vw_nports <= 2));
+}
+
+/* The frames for `dst', which has the list of port number `index'. */
+static inline struct vale_merge
+merge_begin(const struct vale_port *port, const struct vale_port *dst,
+    unsigned int index)
+{
+	const struct vale_txq *vt = &port->vp_tx;
 	const struct vale_list *own = &vt->vt_list[index];
 	const struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
-	struct vale_merge mg = {
+
+	return ((struct vale_merge){
 		.mg_txq = vt,
+		.mg_dst = dst,
 		.mg_frag = vt->vt_frag,
 		.mg_own = own->ls_first,
 		.mg_flood = flood->ls_first,
 		.mg_frames = own->ls_frames + flood->ls_frames,
 		.mg_slots = own->ls_slots + flood->ls_slots,
-	};
+	});
+}
 
+/* The same, not inlined, for the registers of vale_deliver(). */
+static void __attribute__((__noinline__))
+deliver_other(struct vale_port *port, struct vale_port *dst,
+    const struct vale_merge *mg)
+{
+	deliver_ring(port, dst, *mg);
+}
+
+/* To a user in another process. */
+static void __attribute__((__noinline__))
+deliver_shared(struct vale_port *port, struct vale_port *dst,
+    unsigned int index)
+{
+	struct vale_merge mg = merge_begin(port, dst, index);
+
+	if (deliver_chosen(port, dst, index) && port->vp_tx.vt_now_ns >=
+	    atomic_load_64(&dst->vp_sink_ns) &&
+	    vale_inbox_empty(dst->vp_inbox)) {
+		deliver_other(port, dst, &mg);
+		deliver_timed(port, dst);
+		return;
+	}
+	mg.mg_dst = dst->vp_inbox;
+	deliver_other(port, dst->vp_inbox, &mg);
+	if (port->vp_tx.vt_indirect)
+		deliver_timed(port, NULL);
+}
+
+void
+vale_deliver(struct vale_port *port, struct vale_port *dst, unsigned int index)
+{
+	struct vale_merge mg;
+
+	MPASS(port != dst && vale_view_entered(port));
 	if (port->vp_ring != 0)
 		dst += port->vp_ring % dst->vp_nrings;
-	mg.mg_dst = dst;
-	MPASS(port != dst && atomic_load_32(&vt->vt_busy) != 0);
-	if (dst->vp_sink != NULL)
+	if (dst->vp_inbox != NULL) {
+		deliver_shared(port, dst, index);
+		return;
+	}
+	mg = merge_begin(port, dst, index);
+	if (dst->vp_sink != NULL && deliver_chosen(port, dst, index))
 		deliver_direct(port, dst, &mg);
 	if (mg.mg_frames > 0) {
 		deliver_ring(port, dst, mg);
 		if (port->vp_tx.vt_indirect)
 			deliver_timed(port, NULL);
 	}
+}
+
+void
+vale_deliver_inbox(struct vale_port *in, struct vale_port *dst)
+{
+	struct vale_txq *vt = &in->vp_tx;
+	struct vale_list *all = &vt->vt_list[VALE_FDB_FLOOD];
+	struct vale_merge mg = { .mg_txq = vt, .mg_dst = dst,
+	    .mg_frag = vt->vt_frag, .mg_own = VALE_END };
+	uint32_t i;
+
+	for (i = 0; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
+		vale_list_append(vt, all, i);
+	mg.mg_flood = all->ls_first;
+	mg.mg_frames = all->ls_frames;
+	mg.mg_slots = all->ls_slots;
+	deliver_other(in, dst, &mg);
+	vale_list_init(all);
 }

@@ -15,14 +15,17 @@
  *    user may be hostile, and may write to the ring at the same time: this
  *    stage reads each field once and checks it, and later stages never look at
  *    the ring.  Malformed frames are dropped here.  Then read a byte of each
- *    page of the frames that are elsewhere: if it is not resident, as a guest's
- *    may be, it is waited for here, where nobody else waits.  At last drop the
+ *    page of the frames that are in memory of others: if it is not resident, as
+ *    a guest's may be, it is waited for here, where nobody else waits.  If the
+ *    pages have been slow (vale_deliver.c), copy the frames.  At last drop the
  *    frames that exceed the port's rate (vale_rate.h).
  *
  * 2. Look up.  For each frame, learn its source, find its destination, and
  *    append the frame to that destination's list.  Flooded frames go to a list
  *    of their own.  vt_dst names the destinations whose list is not empty, so
- *    the next stage need not scan all 254.
+ *    the next stage need not scan all 254.  Those to several destinations are
+ *    copied if they are in memory of others: a page that goes now holds up this
+ *    sender, and none of the many that get the frame.
  *
  * 3. Deliver.  Pass to each destination its own frames and the flooded ones,
  *    in the order in which they were sent: vale_deliver.c.
@@ -30,8 +33,8 @@
  * Mirrors get their copies between stages 1 and 2, and after stage 3:
  * vale_mirror.c.
  *
- * All of it runs between vale_switch_enter() and vale_switch_leave(), so that
- * no port of the switch is added or removed meanwhile (vale_switch.c).
+ * Stages 2 and 3 of a batch use one view of the switch, in which no port comes
+ * or goes (vale_view.c).
  */
 
 #include <sys/fast_path.h>
@@ -122,6 +125,28 @@ collect_has_header(const struct vale_port *port, uint16_t flags)
 	    (flags & VALE_SLOT_HEADER) != 0 : port->vp_header != 0);
 }
 
+/* Copy `n' fragments.  vt_copy must have space. */
+static void
+collect_copy(struct vale_txq *vt, struct vale_frag *fg, uint32_t n)
+{
+	uint8_t *copy;
+
+	for (; n > 0; n--, fg++) {
+		MPASS(fg->fg_len <= VALE_COPY_SIZE - vt->vt_copy_used);
+		copy = vt->vt_copy + vt->vt_copy_used;
+		memcpy(copy, fg->fg_buf, fg->fg_len);
+		fg->fg_buf = copy;
+		vt->vt_copy_used += fg->fg_len;
+	}
+}
+
+/* Whether vt_copy may not have space for another frame. */
+static bool
+collect_full(const struct vale_txq *vt)
+{
+	return (vt->vt_copy_used > VALE_COPY_SIZE - VALE_FRAME_MAX);
+}
+
 /*
  * Take the next frame from the ring, with all its slots up to `head', and add
  * it to the batch if it is well formed.
@@ -173,6 +198,8 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 		first[n].fg_buf = first->fg_buf;
 		first[n++].fg_len = 0;
 	}
+	if (vt->vt_copied)
+		collect_copy(vt, first, n);
 	collect_add(vt, first, len, n);
 	*bytes += len;
 }
@@ -217,6 +244,15 @@ collect_touch(const struct vale_txq *vt)
 		}
 }
 
+/* Whether frames must be copied first: vale_deliver.c. */
+static bool
+collect_copies(struct vale_txq *vt)
+{
+	if (vale_now_ns() >= vt->vt_copy_ns)
+		vt->vt_copy_ns = 0;
+	return (vt->vt_copy_ns != 0);
+}
+
 /*
  * Drop the frames of the batch that exceed the port's rate.  Not inlined, so
  * that ports without one do not pay for it.
@@ -248,25 +284,28 @@ collect_rate(struct vale_port *port)
 		vale_forward_drop(port, VALE_C_TX_RATE, dropped, port);
 }
 
-static void
-collect(struct vale_port *port, uint32_t head)
+void
+vale_forward_collect(struct vale_port *port, uint32_t head)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	/* No slot has so many if each frame begins with a header. */
-	const uint32_t min = port->vp_header <= VALE_HEADER_SLOT ?
-	    VALE_FRAME_MIN : UINT32_MAX;
-	const uint32_t batch = port->vp_switch->vs_batch;
+	const uint32_t batch = atomic_load_32(&port->vp_switch->vs_batch);
 	uint64_t bytes = 0;
-	uint32_t frames;
+	uint32_t frames, min = VALE_FRAME_MIN;
 
 	vt->vt_nfrags = 0;
 	vt->vt_indirect = vale_port_shared(port);
 	vt->vt_offloads.vo_frames = vt->vt_offloads.vo_used = 0;
+	vt->vt_copy_used = 0;
+	vt->vt_copied = vt->vt_copy_ns != 0 && collect_copies(vt);
+	/* No slot has so many if each frame begins with a header. */
+	if (vt->vt_copied || port->vp_header > VALE_HEADER_SLOT)
+		min = UINT32_MAX;
 	for (frames = 0; vt->vt_cur != head && vt->vt_nfrags < batch;
 	    frames++) {
 		if (FAST_PATH(collect_single_slot(port, min, &bytes)))
 			continue;
-		if (!vale_offload_space(&vt->vt_offloads))
+		if (!vale_offload_space(&vt->vt_offloads) ||
+		    (vt->vt_copied && collect_full(vt)))
 			break;
 		collect_frame(port, head, &bytes);
 	}
@@ -274,10 +313,10 @@ collect(struct vale_port *port, uint32_t head)
 	vale_count(port, VALE_C_TX_BYTE, bytes);
 	vale_count(port, VALE_C_TX_BATCH, 1);
 	VALE_PROBE(port, BATCH_IN, frames, vt->vt_nfrags);
-	if (vt->vt_indirect)
+	if (vt->vt_indirect && !vt->vt_copied)
 		collect_touch(vt);
 	vt->vt_now_ns = vale_now_ns();
-	if (vt->vt_limited)
+	if (atomic_load_bool(&vt->vt_limited))
 		collect_rate(port);
 	vt->vt_watched = vt->vt_now_ns < vt->vt_watch_ns;
 	if (vt->vt_watched)
@@ -338,9 +377,10 @@ lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 static unsigned int
 lookup_flood(const struct vale_port *port)
 {
-	const struct vale_switch *vs = port->vp_switch;
+	const struct vale_view *vw = port->vp_tx.vt_view;
 
-	return (vs->vs_nports - (port->vp_private ? vs->vs_nprivate : 1));
+	return (vw->vw_nports - (vw->vw_private[port->vp_index] ?
+	    vw->vw_nprivate : 1));
 }
 
 /*
@@ -352,7 +392,11 @@ lookup_other(struct vale_port *port, uint32_t frame, unsigned int dst)
 {
 	struct vale_txq *vt = &port->vp_tx;
 	const unsigned int others = lookup_flood(port);
+	struct vale_frag *fg = &vt->vt_frag[frame];
 
+	/* Its port is being removed, or is left out for a moment. */
+	if (dst < VALE_FDB_FLOOD && vt->vt_view->vw_port[dst] == NULL)
+		dst = VALE_FDB_FLOOD;
 	if (dst == LOOKUP_REFUSED)
 		vale_forward_drop(port, VALE_C_TX_LIMIT, 1, port);
 	else if (others == 0)
@@ -360,8 +404,9 @@ lookup_other(struct vale_port *port, uint32_t frame, unsigned int dst)
 	else if (dst == VALE_FDB_FLOOD) {
 		vale_list_append(vt, &vt->vt_list[dst], frame);
 		vale_count(port, VALE_C_TX_FLOOD, 1);
-		VALE_PROBE(port, FLOOD, vt->vt_frag[frame].fg_frame_len,
-		    others);
+		VALE_PROBE(port, FLOOD, fg->fg_frame_len, others);
+		if (others > 1 && vt->vt_indirect && !vt->vt_copied)
+			collect_copy(vt, fg, fg->fg_nfrags);
 		return (others);
 	} else if (dst == port->vp_index)
 		vale_forward_drop(port, VALE_C_TX_SELF, 1, port);
@@ -374,14 +419,13 @@ lookup_other(struct vale_port *port, uint32_t frame, unsigned int dst)
 static unsigned int
 lookup_queue(struct vale_port *port, uint32_t frame, unsigned int dst)
 {
-	const struct vale_switch *vs = port->vp_switch;
 	struct vale_txq *vt = &port->vp_tx;
+	const struct vale_view *vw = vt->vt_view;
 
 	if (dst >= VALE_FDB_FLOOD || dst == port->vp_index ||
-	    (port->vp_private && vs->vs_port[dst]->vp_private))
+	    vw->vw_port[dst] == NULL ||
+	    (vw->vw_private[port->vp_index] && vw->vw_private[dst]))
 		return (lookup_other(port, frame, dst));
-	/* A port is removed together with its addresses. */
-	MPASS(vs->vs_port[dst] != NULL);
 	if (vt->vt_list[dst].ls_first == VALE_END)
 		vt->vt_dst[vt->vt_ndsts++] = dst;
 	vale_list_append(vt, &vt->vt_list[dst], frame);
@@ -392,24 +436,28 @@ lookup_queue(struct vale_port *port, uint32_t frame, unsigned int dst)
  * Consecutive frames often have the same two addresses.  Such a frame takes the
  * result of the one before it; `ls' is the list of that destination, or NULL if
  * the result was not a single port.
+ *
+ * Begins with the frame at `i', and ends where vt_copy may not have space for
+ * another.  Returns the frame after the last.
  */
-static void
-lookup(struct vale_port *port)
+static uint32_t
+lookup(struct vale_port *port, uint32_t i)
 {
 	struct vale_txq *vt = &port->vp_tx;
 	const struct vale_frag *fg;
 	struct vale_list *ls = NULL;
 	uint8_t addrs[ADDRS_LEN], last[ADDRS_LEN];
 	unsigned int dst = VALE_FDB_FLOOD, n;
+	const uint32_t first = i;
 	uint64_t copies = 0;
-	uint32_t i, now_s;
+	uint32_t now_s;
 
 	now_s = vt->vt_now_ns / 1000000000;
 	vt->vt_ndsts = 0;
-	for (i = 0; i < vt->vt_nfrags; i += fg->fg_nfrags) {
+	for (; i < vt->vt_nfrags; i += fg->fg_nfrags) {
 		fg = &vt->vt_frag[i];
 		lookup_addrs(fg, addrs);
-		if (i == 0 || memcmp(addrs, last, sizeof(last)) != 0) {
+		if (i == first || memcmp(addrs, last, sizeof(last)) != 0) {
 			dst = lookup_dst(port, addrs, now_s);
 			memcpy(last, addrs, sizeof(last));
 			ls = NULL;
@@ -421,39 +469,45 @@ lookup(struct vale_port *port)
 			continue;
 		}
 		n = lookup_queue(port, i, dst);
-		if (n != 0 && dst < VALE_FDB_FLOOD)
-			ls = &vt->vt_list[dst];
 		copies += n;
+		if (n == 1 && dst < VALE_FDB_FLOOD)
+			ls = &vt->vt_list[dst];
+		else if (collect_full(vt) && !vt->vt_copied) {
+			i += fg->fg_nfrags;
+			break;
+		}
 	}
 	vale_count(port, VALE_C_TX_COPY, copies);
+	return (i);
 }
 
 /*
  * Stage 3.
  */
 
-/* Whether a flooded frame of `port' goes to `dst'. */
+/* Whether a flooded frame of `port' goes to the port with index `dst'. */
 static bool
-deliver_floods(const struct vale_port *port, const struct vale_port *dst)
+deliver_floods(const struct vale_port *port, unsigned int dst)
 {
-	return (dst->vp_index != port->vp_index &&
-	    !(port->vp_private && dst->vp_private));
+	const struct vale_view *vw = port->vp_tx.vt_view;
+
+	return (dst != port->vp_index &&
+	    !(vw->vw_private[port->vp_index] && vw->vw_private[dst]));
 }
 
 /* Copies of what all ports have got. */
 static void
 deliver_mirrors(struct vale_port *port, bool flood)
 {
-	struct vale_switch *vs = port->vp_switch;
 	struct vale_txq *vt = &port->vp_tx;
-	const struct vale_port *dst;
-	unsigned int i;
+	const struct vale_view *vw = vt->vt_view;
+	unsigned int dst, i;
 
-	for (i = 0; i < vs->vs_nports; i++) {
-		dst = vs->vs_port[vs->vs_active[i]];
+	for (i = 0; i < vw->vw_nports; i++) {
+		dst = vw->vw_active[i];
 		if ((flood && deliver_floods(port, dst)) ||
-		    vt->vt_list[dst->vp_index].ls_frames > 0)
-			vale_mirror_received(port, dst);
+		    vt->vt_list[dst].ls_frames > 0)
+			vale_mirror_received(port, vw->vw_port[dst]);
 	}
 }
 
@@ -461,23 +515,22 @@ deliver_mirrors(struct vale_port *port, bool flood)
 static void __attribute__((__noinline__))
 deliver_many(struct vale_port *port, bool flood)
 {
-	struct vale_switch *vs = port->vp_switch;
 	struct vale_txq *vt = &port->vp_tx;
-	struct vale_port *dst;
-	unsigned int i;
+	const struct vale_view *vw = vt->vt_view;
+	unsigned int dst, i;
 
 	if (flood) {
-		for (i = 0; i < vs->vs_nports; i++) {
-			dst = vs->vs_port[vs->vs_active[i]];
+		for (i = 0; i < vw->vw_nports; i++) {
+			dst = vw->vw_active[i];
 			if (deliver_floods(port, dst))
-				vale_deliver(port, dst, dst->vp_index);
+				vale_deliver(port, vw->vw_port[dst], dst);
 		}
 	} else {
 		for (i = 0; i < vt->vt_ndsts; i++)
-			vale_deliver(port, vs->vs_port[vt->vt_dst[i]],
+			vale_deliver(port, vw->vw_port[vt->vt_dst[i]],
 			    vt->vt_dst[i]);
 	}
-	if (vs->vs_mirroring)
+	if (vw->vw_nmirrors > 0)
 		deliver_mirrors(port, flood);
 	vale_list_init(&vt->vt_list[VALE_FDB_FLOOD]);
 	for (i = 0; i < vt->vt_ndsts; i++)
@@ -487,18 +540,18 @@ deliver_many(struct vale_port *port, bool flood)
 static void
 deliver_all(struct vale_port *port)
 {
-	const struct vale_switch *vs = port->vp_switch;
 	struct vale_txq *vt = &port->vp_tx;
+	const struct vale_view *vw = vt->vt_view;
 	const bool flood = vt->vt_list[VALE_FDB_FLOOD].ls_first != VALE_END;
 	unsigned int dst, i;
 
-	if (flood || vs->vs_mirroring) {
+	if (flood || vw->vw_nmirrors > 0) {
 		deliver_many(port, flood);
 		return;
 	}
 	for (i = 0; i < vt->vt_ndsts; i++) {
 		dst = vt->vt_dst[i];
-		vale_deliver(port, vs->vs_port[dst], dst);
+		vale_deliver(port, vw->vw_port[dst], dst);
 		vale_list_init(&vt->vt_list[dst]);
 	}
 }
@@ -522,111 +575,43 @@ vale_txq_fini(struct vale_txq *vt)
 	free(vt->vt_copy);
 }
 
-/* Copy a slot's data, which is elsewhere; *used bytes of vt_copy are taken. */
+/* Stages 2 and 3 of a batch, of which vt_copy may hold a part at a time. */
 static void
-forward_copy_slot(struct vale_port *port, struct netmap_slot *slot,
-    uint16_t flags, uint32_t *used)
+forward_batch(struct vale_port *port)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	const void *src = (const void *)(uintptr_t)atomic_load_64(&slot->ptr);
-	const uint32_t len = atomic_load_16(&slot->len);
-	uint8_t *dst;
+	uint32_t i = 0;
 
-	if (len <= VALE_BUF_SIZE)
-		dst = vale_region_buf(&port->vp_region,
-		    atomic_load_32(&slot->buf_idx));
-	else if (len <= VALE_COPY_SIZE - *used)
-		dst = vt->vt_copy + *used;
-	else
-		dst = NULL;
-	if (src == NULL || dst == NULL) {
-		slot->ptr = 0;
-		return;
-	}
-	memcpy(dst, src, len);
-	if (len <= VALE_BUF_SIZE)
-		slot->flags = flags & ~NS_INDIRECT;
-	else {
-		slot->ptr = (uintptr_t)dst;
-		*used += len;
-	}
-}
-
-/*
- * Copy frames that are elsewhere, from the next slot up to `head' or until
- * vt_copy may not have space for another.  Returns the slot behind them.  The
- * ring's user may be hostile: stage 1 checks what it finds afterwards.
- */
-static uint32_t
-forward_copy(struct vale_port *port, uint32_t head)
-{
-	struct vale_txq *vt = &port->vp_tx;
-	struct netmap_slot *slot;
-	uint32_t i, used = 0;
-	uint16_t flags = 0;
-
-	for (i = vt->vt_cur; i != head; i = vale_slot_next(i, vt->vt_nslots)) {
-		if ((flags & NS_MOREFRAG) == 0 &&
-		    VALE_COPY_SIZE - used < VALE_FRAME_MAX)
-			break;
-		slot = &port->vp_region.vr_txring->slot[i];
-		flags = atomic_load_16(&slot->flags);
-		if ((flags & NS_INDIRECT) != 0)
-			forward_copy_slot(port, slot, flags, &used);
-	}
-	return (i);
-}
-
-/*
- * Whether frames must be copied first: vale_deliver.c.  Those of another
- * process are in its buffers, which are not resident only if it has no memory.
- */
-static bool
-forward_copies(struct vale_port *port)
-{
-	struct vale_txq *vt = &port->vp_tx;
-
-	if (vale_port_shared(port))
-		return (false);
-	if (vt->vt_copy_ns != 0) {
-		vt->vt_copied = vale_now_ns() < vt->vt_copy_ns;
+	vale_view_enter(port);
+	if (vt->vt_view->vw_nmirrors > 0)
+		vale_mirror_sent(port);
+	while (i < vt->vt_nfrags) {
+		i = lookup(port, i);
+		deliver_all(port);
 		if (!vt->vt_copied)
-			vt->vt_copy_ns = 0;
+			vt->vt_copy_used = 0;
 	}
-	return (vt->vt_copied);
+	vale_view_leave(port);
 }
 
 void
 vale_forward(struct vale_port *port, uint32_t head)
 {
 	struct vale_txq *vt = &port->vp_tx;
-	uint32_t end;
 
 	MPASS(head < vt->vt_nslots && !port->vp_monitor);
-	for (;;) {
-		end = forward_copies(port) ? forward_copy(port, head) : head;
-		vale_switch_enter(port);
-		while (vt->vt_cur != end) {
-			collect(port, end);
-			if (port->vp_switch->vs_mirroring)
-				vale_mirror_sent(port);
-			lookup(port);
-			deliver_all(port);
-		}
-		if (end == head)
-			break;
-		vale_switch_leave(port);
+	while (vt->vt_cur != head) {
+		vale_forward_collect(port, head);
+		if (vt->vt_nfrags > 0)
+			forward_batch(port);
 	}
 	vale_count(port, VALE_C_TX_SYNC, 1);
-	vale_switch_leave(port);
 }
 
 void
 vale_forward_invalid(struct vale_port *port)
 {
-	vale_switch_enter(port);
 	vale_count(port, VALE_C_TX_BAD_RING, 1);
-	vale_switch_leave(port);
 }
 
 /* What a monitor transmits is dropped. */

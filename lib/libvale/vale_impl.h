@@ -8,6 +8,7 @@
  * The switches of this process: private to these files.
  *
  *	vale_switch.c	switches and ports: open, close, lists
+ *	vale_view.c	what senders see of a switch, and how that changes
  *	vale_settings.c	their settings
  *	vale_forward.c	vale_txsync(): from a transmit ring to destinations
  *	vale_deliver.c	its last stage: to a port's receive ring, or its sink
@@ -16,6 +17,7 @@
  *	vale_rxq.c	vale_rxsync(), and the receive ring
  *	vale_region.c	a port's memory
  *	vale_shared.c	ports whose user is another process
+ *	vale_inbox.c	frames that wait for such a user
  *	vale_pipe.c	pipes between such users, in the memory of ports
  *	vale_fdb.c	the learning table, in sys/dev/netmap
  *	vale_rate.c	limits of senders, there
@@ -23,16 +25,16 @@
  *
  * Locks, in the order they are taken:
  *
- *	vale_lock	the list of switches and their ports
- *	vs_gate		a change of a switch; senders wait for it here
+ *	vs_change	a change of a switch; waits for its senders
+ *	vale_lock	the lists of switches, their ports and settings, for a
+ *			few instructions
  *	rq_lock		a receive ring, for a few instructions; a thread owns
  *			one at a time
  *	vp_rate_lock	the bucket of a port's limit, for a batch; a thread that
  *			owns it takes no other
  *
- * To read a switch's list of ports, a thread must own vale_lock, or be between
- * vale_switch_enter() and vale_switch_leave().  To change it, a thread must own
- * vale_lock and have stopped all senders (vale_switch.c).
+ * To read these lists a thread must own vale_lock; to change them, vs_change as
+ * well: vale_switch_change().  A sender owns neither, and uses a view.
  */
 
 #ifndef _VALE_IMPL_H_
@@ -173,20 +175,21 @@ struct vale_list {
 
 /* The transmit side of a port, for the sending thread.  vale_forward.c. */
 struct vale_txq {
-	uint32_t	 vt_busy;	/* atomic: vale_switch.c */
+	uint32_t	 vt_busy;	/* odd: in the switch; atomic: vale_view.c */
+	const struct vale_view *vt_view; /* meanwhile */
 	uint32_t	 vt_nslots;	/* constant */
 	uint32_t	 vt_cur;	/* first slot not consumed */
 	uint32_t	 vt_nfrags;
 	uint32_t	 vt_ndsts;
 	bool		 vt_indirect;	/* a fragment is not in a buffer */
-	bool		 vt_limited;	/* vp_rate has a limit; written while
-					   all senders are stopped */
+	bool		 vt_limited;	/* vp_rate has a limit; atomic */
 	/* Slow memory: vale_deliver.c. */
 	uint64_t	 vt_now_ns;	/* when the last delivery ended */
 	uint64_t	 vt_copy_ns;	/* copy frames first until then */
-	bool		 vt_copied;	/* those of this sync were */
-	uint8_t		*vt_copy;	/* VALE_COPY_SIZE bytes: copies of slots
-					   longer than a buffer */
+	bool		 vt_copied;	/* those of this batch were */
+	uint8_t		*vt_copy;	/* VALE_COPY_SIZE bytes: copies of
+					   frames */
+	uint32_t	 vt_copy_used;	/* bytes of it */
 	uint64_t	 vt_watch_ns;	/* look for sleeps until then */
 	bool		 vt_watched;	/* in this batch */
 	long		 vt_sleeps;	/* of the thread, before the delivery */
@@ -212,23 +215,26 @@ struct vale_port {
 	bool			 vp_monitor;	/* only a mirror: not in
 						   vs_port */
 	struct vale_region	 vp_region;
-	/* Written while all senders are stopped. */
+	/* Written while no view has the port: vale_view.c. */
 	uint8_t			 vp_header;	/* vale_set_header() */
 	void			(*vp_sink)(void *, struct frame_source *);
 	void			*vp_sink_arg;
+	/* Of the port: the locks of a change. */
+	bool			 vp_out;	/* leave it out of views */
 	bool			 vp_private;
-	/* Of the port. */
 	uint8_t			 vp_mirror_what; /* VALE_MIRROR_TX, _RX */
 	char			 vp_mirror_of[VALE_NAME_SIZE];	/* or "" */
-	const struct vale_port	*vp_mirrored;	/* which it is, or NULL */
 	TAILQ_ENTRY(vale_port)	 vp_mirror_link; /* if vp_mirror_of */
-	/* Of the port: what all its rings send.  vp_rate_lock, or stopped. */
+	/* Of the port: what all its rings send.  vp_rate_lock. */
 	pthread_mutex_t		 vp_rate_lock;
 	struct vale_rate	 vp_rate;
-	uint64_t		 vp_sink_ns;	/* atomic: not before then */
+	uint64_t		 vp_sink_ns;	/* atomic: the user's memory is
+						   slow until then */
 	struct vale_user	 vp_tx_user;	/* vu_atok is NULL if the user
 						   is in this process */
 	struct vale_user	 vp_rx_user;
+	struct vale_port	*vp_inbox;	/* NULL if the user is in this
+						   process */
 	_Alignas(VALE_CACHE_LINE)
 	struct vale_txq		 vp_tx;
 	_Alignas(VALE_CACHE_LINE)
@@ -258,19 +264,43 @@ vale_port_first(struct vale_port *port)
 #define	VALE_RINGS_FOREACH(ring, port)					\
 	for ((ring) = (port); (ring) < (port) + (port)->vp_nrings; (ring)++)
 
+/* Mirrors of a switch. */
+#define	VALE_MIRRORS	512
+
+/* A port that gets copies of what the port with index vm_of sends or gets. */
+struct vale_mirror {
+	struct vale_port	*vm_port;
+	uint8_t			 vm_of;
+	uint8_t			 vm_what;	/* VALE_MIRROR_TX, _RX */
+};
+
+/* What senders see of a switch.  vale_view.c. */
+struct vale_view {
+	unsigned int		 vw_nports;
+	unsigned int		 vw_nprivate;
+	unsigned int		 vw_nmirrors;
+	uint8_t			 vw_active[VALE_FDB_PORTS]; /* indexes in use */
+	bool			 vw_private[VALE_FDB_PORTS];
+	struct vale_port	*vw_port[VALE_FDB_PORTS];
+	struct vale_mirror	 vw_mirror[VALE_MIRRORS];
+};
+
 struct vale_switch {
+	/* Senders read these two, and the table. */
+	uintptr_t		 vs_view;	/* struct vale_view; atomic */
+	uint32_t		 vs_batch;	/* vale_set_batch(); atomic */
+	/* vale_lock. */
 	TAILQ_ENTRY(vale_switch) vs_link;
 	char			 vs_name[VALE_NAME_SIZE];
-	pthread_mutex_t		 vs_gate;
-	uint32_t		 vs_changing;	/* atomic: vale_switch.c */
-	bool			 vs_mirroring;	/* a mirror has its port */
-	uint32_t		 vs_batch;	/* vale_set_batch() */
-	unsigned int		 vs_nprivate;	/* ports with vp_private */
+	unsigned int		 vs_refs;	/* ports, monitors, changes */
+	/* vale_lock; to write also vs_change. */
+	pthread_mutex_t		 vs_change;
 	unsigned int		 vs_nports;
-	uint8_t			 vs_active[VALE_FDB_PORTS]; /* indexes in use */
+	unsigned int		 vs_nmirrors;
 	struct vale_port	*vs_port[VALE_FDB_PORTS];
-	uint8_t			 vs_weight[VALE_FDB_PORTS];
 	TAILQ_HEAD(, vale_port)	 vs_mirrors;
+	uint8_t			 vs_weight[VALE_FDB_PORTS];	/* atomic */
+	struct vale_view	 vs_views[2];	/* vs_view, and one to fill in */
 	struct vale_fdb		 vs_fdb;
 };
 
@@ -282,17 +312,14 @@ struct vale_switch {
 #endif
 
 /*
- * Add to a counter.  The sending thread writes the port's transmit counters,
- * between vale_switch_enter() and vale_switch_leave(); any thread may write the
- * receive counters under rq_lock.
+ * Add to a counter.  The sending thread writes the port's transmit counters;
+ * any thread may write the receive counters under rq_lock.
  */
 static inline void
 vale_count(struct vale_port *port, enum vale_counter c, uint64_t n)
 {
 	if (c >= VALE_C_RX_SYNC)
 		mtx_assert(&port->vp_rx.rq_lock, MA_OWNED);
-	else
-		MPASS(atomic_load_32(&port->vp_tx.vt_busy) != 0);
 	atomic_store_64(&port->vp_counter[c], port->vp_counter[c] + n);
 }
 
@@ -493,7 +520,9 @@ uint32_t vale_offload_deliver(const struct vale_txq *vt,
 /* vale_forward.c */
 /* Returns 0 or ENOMEM. */
 int	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
-/* Forward the slots before `head', which must be inside the ring. */
+/* Stage 1: a batch of the slots before `head', which must be inside the ring. */
+void	vale_forward_collect(struct vale_port *port, uint32_t head);
+/* All stages for all of them. */
 void	vale_forward(struct vale_port *port, uint32_t head);
 /* Count a head outside the ring. */
 void	vale_forward_invalid(struct vale_port *port);
@@ -532,6 +561,22 @@ vale_list_append(struct vale_txq *vt, struct vale_list *ls, uint32_t frame)
  */
 void	vale_deliver(struct vale_port *port, struct vale_port *dst,
 	    unsigned int index);
+/* Deliver all frames of the batch of an inbox to its ring pair. */
+void	vale_deliver_inbox(struct vale_port *in, struct vale_port *dst);
+
+/*
+ * vale_inbox.c: the inbox of ring pair `port', whose receive ring exists.  0 or
+ * an errno.
+ */
+int	vale_inbox_create(struct vale_port *port);
+/* It may have none. */
+void	vale_inbox_destroy(struct vale_port *port);
+/* The port has its place in the switch. */
+void	vale_inbox_attach(struct vale_port *port);
+/* Bytes of the inboxes of a port.  No number may be a default. */
+size_t	vale_inbox_size(const struct vale_params *params);
+/* All that was in it is delivered.  Any thread. */
+bool	vale_inbox_empty(struct vale_port *in);
 
 /*
  * vale_mirror.c: copies of a batch of `port' to the mirrors of `port', before
@@ -540,27 +585,47 @@ void	vale_deliver(struct vale_port *port, struct vale_port *dst,
 void	vale_mirror_sent(struct vale_port *port);
 void	vale_mirror_received(struct vale_port *port,
 	    const struct vale_port *dst);
-/* Make the port a mirror of `of', or of none if `what' is 0. */
-void	vale_mirror_set(struct vale_port *port, const char *of,
+/*
+ * Make the port a mirror of `of', or of none if `what' is 0, in the next view.
+ * Returns 0 or ENOSPC.
+ */
+int	vale_mirror_set(struct vale_port *port, const char *of,
 	    unsigned int what);
-/* The ports have changed: find those that are mirrored. */
-void	vale_mirror_find(struct vale_switch *vs);
 
-/* vale_switch.c: between the two, no port of the switch comes or goes. */
-void	vale_switch_enter(struct vale_port *port);
-void	vale_switch_leave(struct vale_port *port);
+/*
+ * vale_view.c: a sender has a view, vt_view, between the two.  It waits for
+ * nobody.
+ */
+void	vale_view_enter(struct vale_port *port);
+void	vale_view_leave(struct vale_port *port);
+static inline bool
+vale_view_entered(const struct vale_port *port)
+{
+	return (atomic_load_32(&port->vp_tx.vt_busy) % 2 != 0);
+}
+/*
+ * Let senders see what a change has changed, and wait until none has an earlier
+ * view; vale_lock is released meanwhile.  The locks of a change.
+ */
+void	vale_view_publish(struct vale_switch *vs);
 
-/* vale_switch.c: the caller of these must own it. */
+/*
+ * vale_switch.c
+ */
 extern pthread_mutex_t vale_lock;
+/* The caller of these four must own it. */
 /* The switch whose name is the first `len' bytes of `name', or NULL. */
 struct vale_switch *vale_switch_find(const char *name, size_t len);
 /* The port `name' ("vale0:vm1") of a switch, of any switch; or NULL. */
-struct vale_port *vale_switch_port(struct vale_switch *vs, const char *name);
+struct vale_port *vale_switch_port(const struct vale_switch *vs,
+	    const char *name);
 struct vale_port *vale_port_find(const char *name);
-/* Stop all senders of a switch, and let them continue. */
-void	vale_switch_stop(struct vale_switch *vs);
-void	vale_switch_go(struct vale_switch *vs);
-/* Between the two. */
-void	vale_switch_assert_stopped(const struct vale_switch *vs);
+/*
+ * Begin a change: wait for vs_change.  vale_lock is released meanwhile, so the
+ * caller must look again for what it changes.
+ */
+void	vale_switch_change(struct vale_switch *vs);
+/* End it.  The switch is freed if nothing is left of it. */
+void	vale_switch_changed(struct vale_switch *vs);
 
 #endif /* !_VALE_IMPL_H_ */

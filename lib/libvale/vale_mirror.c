@@ -21,66 +21,56 @@
  * A mirror names its port.  While no port has the name, it gets nothing; a port
  * that is opened again with this name is mirrored again.
  *
- * The list of mirrors changes while all senders of the switch are stopped.
+ * Senders see the mirrors whose port is there: vale_view.c.
  */
 
+#include <errno.h>
 #include <string.h>
 
 #include "vale_impl.h"
 
-void
-vale_mirror_find(struct vale_switch *vs)
-{
-	struct vale_port *mirror;
-
-	vale_switch_assert_stopped(vs);
-	vs->vs_mirroring = false;
-	TAILQ_FOREACH(mirror, &vs->vs_mirrors, vp_mirror_link) {
-		mirror->vp_mirrored = vale_switch_port(vs,
-		    mirror->vp_mirror_of);
-		if (mirror->vp_mirrored != NULL)
-			vs->vs_mirroring = true;
-	}
-}
-
-void
+int
 vale_mirror_set(struct vale_port *port, const char *of, unsigned int what)
 {
 	struct vale_switch *vs = port->vp_switch;
 
-	vale_switch_assert_stopped(vs);
+	mtx_assert(&vs->vs_change, MA_OWNED);
+	mtx_assert(&vale_lock, MA_OWNED);
 	if (port->vp_mirror_of[0] != '\0') {
 		TAILQ_REMOVE(&vs->vs_mirrors, port, vp_mirror_link);
 		memset(port->vp_mirror_of, 0, sizeof(port->vp_mirror_of));
-	}
+		vs->vs_nmirrors--;
+	} else if (what != 0 && vs->vs_nmirrors == VALE_MIRRORS)
+		return (ENOSPC);
 	port->vp_mirror_what = what;
 	if (what != 0) {
 		memcpy(port->vp_mirror_of, of, strlen(of));
 		TAILQ_INSERT_TAIL(&vs->vs_mirrors, port, vp_mirror_link);
+		vs->vs_nmirrors++;
 	}
-	vale_mirror_find(vs);
+	return (0);
 }
 
 /*
- * Deliver to the mirrors of `of' the frames of its own list and the flooded
- * ones: a batch of `port'.
+ * Deliver to the mirrors of the port with index `of' the frames of its own list
+ * and the flooded ones: a batch of `port'.
  */
 static void
-mirror_deliver(struct vale_port *port, const struct vale_port *of,
-    unsigned int what)
+mirror_deliver(struct vale_port *port, unsigned int of, unsigned int what)
 {
+	const struct vale_view *vw = port->vp_tx.vt_view;
 	const struct vale_list *list = port->vp_tx.vt_list;
-	const uint32_t frames = list[of->vp_index].ls_frames +
+	const uint32_t frames = list[of].ls_frames +
 	    list[VALE_FDB_FLOOD].ls_frames;
 	const struct vale_port *sender = vale_port_first(port);
-	struct vale_port *mirror;
+	const struct vale_mirror *vm;
 
-	TAILQ_FOREACH(mirror, &port->vp_switch->vs_mirrors, vp_mirror_link) {
-		if (mirror->vp_mirrored != of || mirror == sender ||
-		    (mirror->vp_mirror_what & what) == 0)
+	for (vm = vw->vw_mirror; vm < vw->vw_mirror + vw->vw_nmirrors; vm++) {
+		if (vm->vm_of != of || vm->vm_port == sender ||
+		    (vm->vm_what & what) == 0)
 			continue;
 		vale_count(port, VALE_C_TX_MIRROR, frames);
-		vale_deliver(port, mirror, of->vp_index);
+		vale_deliver(port, vm->vm_port, of);
 	}
 }
 
@@ -95,12 +85,12 @@ vale_mirror_sent(struct vale_port *port)
 		return;
 	for (i = 0; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
 		vale_list_append(vt, all, i);
-	mirror_deliver(port, vale_port_first(port), VALE_MIRROR_TX);
+	mirror_deliver(port, port->vp_index, VALE_MIRROR_TX);
 	vale_list_init(all);
 }
 
 void
 vale_mirror_received(struct vale_port *port, const struct vale_port *dst)
 {
-	mirror_deliver(port, dst, VALE_MIRROR_RX);
+	mirror_deliver(port, dst->vp_index, VALE_MIRROR_RX);
 }

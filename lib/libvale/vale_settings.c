@@ -5,8 +5,9 @@
  */
 
 /*
- * Settings of switches and ports.  A setting that senders read changes while
- * all senders of the switch are stopped; the learning table has its own rules.
+ * Settings of switches and ports.  No sender waits for a change.  Most are words
+ * that senders read; what a view has (vale_view.c) is published, and the change
+ * waits until all senders have it.  The learning table has its own rules.
  */
 
 #include <errno.h>
@@ -17,28 +18,53 @@
 /* A change of a port; its value is valid.  Returns 0 or an errno. */
 typedef int	port_change(struct vale_port *port, const void *value);
 
-/* Make the change with all senders stopped. */
 static int
-change_port(const char *name, port_change *change, const void *value)
+changed(int error)
 {
-	struct vale_port *port;
-	int error = ENXIO;
-
-	pthread_mutex_lock(&vale_lock);
-	port = vale_port_find(name);
-	if (port != NULL) {
-		vale_switch_stop(port->vp_switch);
-		error = change(port, value);
-		vale_switch_go(port->vp_switch);
-	}
-	pthread_mutex_unlock(&vale_lock);
 	if (error == 0)
 		return (0);
 	errno = error;
 	return (-1);
 }
 
-/* The same of a switch. */
+/* Change what views do not have. */
+static int
+change_port(const char *name, port_change *change, const void *value)
+{
+	struct vale_port *port;
+	int error;
+
+	pthread_mutex_lock(&vale_lock);
+	port = vale_port_find(name);
+	error = port == NULL ? ENXIO : change(port, value);
+	pthread_mutex_unlock(&vale_lock);
+	return (changed(error));
+}
+
+/* Change what they have. */
+static int
+change_view(const char *name, port_change *change, const void *value)
+{
+	struct vale_port *port;
+	struct vale_switch *vs;
+	int error = ENXIO;
+
+	pthread_mutex_lock(&vale_lock);
+	vs = vale_switch_find(name, strcspn(name, ":"));
+	if (vs != NULL) {
+		vale_switch_change(vs);
+		port = vale_switch_port(vs, name);
+		if (port != NULL)
+			error = change(port, value);
+		if (error == 0)
+			vale_view_publish(vs);
+		vale_switch_changed(vs);
+	}
+	pthread_mutex_unlock(&vale_lock);
+	return (changed(error));
+}
+
+/* Change what views of a switch do not have. */
 static int
 change_switch(const char *name, void (*change)(struct vale_switch *, uint32_t),
     uint32_t value)
@@ -47,11 +73,8 @@ change_switch(const char *name, void (*change)(struct vale_switch *, uint32_t),
 
 	pthread_mutex_lock(&vale_lock);
 	vs = vale_switch_find(name, strlen(name));
-	if (vs != NULL) {
-		vale_switch_stop(vs);
+	if (vs != NULL)
 		change(vs, value);
-		vale_switch_go(vs);
-	}
 	pthread_mutex_unlock(&vale_lock);
 	if (vs != NULL)
 		return (0);
@@ -85,7 +108,7 @@ vale_set_ageing(const char *switch_name, uint32_t seconds)
 static void
 change_batch(struct vale_switch *vs, uint32_t slots)
 {
-	vs->vs_batch = slots;
+	atomic_store_32(&vs->vs_batch, slots);
 }
 
 int
@@ -137,9 +160,12 @@ change_rate(struct vale_port *port, const void *value)
 	struct vale_port *ring;
 	int error;
 
+	pthread_mutex_lock(&port->vp_rate_lock);
 	error = vale_rate_set(&port->vp_rate, value);
 	VALE_RINGS_FOREACH(ring, port)
-		ring->vp_tx.vt_limited = vale_rate_limited(&port->vp_rate);
+		atomic_store_bool(&ring->vp_tx.vt_limited,
+		    vale_rate_limited(&port->vp_rate));
+	pthread_mutex_unlock(&port->vp_rate_lock);
 	return (error);
 }
 
@@ -170,7 +196,7 @@ change_weight(struct vale_port *port, const void *value)
 {
 	const uint32_t *weight = value;
 
-	port->vp_switch->vs_weight[port->vp_index] = *weight;
+	atomic_store_8(&port->vp_switch->vs_weight[port->vp_index], *weight);
 	return (0);
 }
 
@@ -186,18 +212,15 @@ static int
 change_private(struct vale_port *port, const void *value)
 {
 	const bool *private = value;
-	struct vale_port *ring;
 
-	port->vp_switch->vs_nprivate += *private - port->vp_private;
-	VALE_RINGS_FOREACH(ring, port)
-		ring->vp_private = *private;
+	port->vp_private = *private;
 	return (0);
 }
 
 int
 vale_set_private(const char *name, bool private)
 {
-	return (change_port(name, change_private, &private));
+	return (change_view(name, change_private, &private));
 }
 
 struct mirror {
@@ -214,8 +237,7 @@ change_mirror(struct vale_port *port, const void *value)
 	if (m->what != 0 && (strcmp(m->of, port->vp_name) == 0 ||
 	    strncmp(m->of, port->vp_name, len + 1) != 0))
 		return (EINVAL);
-	vale_mirror_set(port, m->of, m->what);
-	return (0);
+	return (vale_mirror_set(port, m->of, m->what));
 }
 
 int
@@ -226,7 +248,7 @@ vale_set_mirror(const char *name, const char *of, unsigned int what)
 	if ((what & ~VALE_MIRROR_BOTH) != 0 ||
 	    (what != 0 && (of == NULL || vale_name_error(of) != NULL)))
 		return (invalid());
-	return (change_port(name, change_mirror, &m));
+	return (change_view(name, change_mirror, &m));
 }
 
 int

@@ -35,8 +35,7 @@ shared_head(struct vale_port *port, bool count)
 {
 	uint32_t head;
 
-	/* The fence of vale_switch_enter() orders it before the slots. */
-	head = atomic_load_32(&port->vp_tx_user.vu_atok->head);
+	head = atomic_load_acq_32(&port->vp_tx_user.vu_atok->head);
 	if (head < port->vp_tx.vt_nslots)
 		return (head);
 	if (count)

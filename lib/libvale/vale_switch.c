@@ -7,28 +7,19 @@
 /*
  * Switches and ports: creation, destruction, lists.
  *
- * During a transmit sync, a sender reads its switch's list of ports and writes
- * to other ports' memory, so both must stay.  A sender takes no lock for that:
- * it sets vt_busy of its own ring pair, so that senders share neither a lock
- * nor a cache line.  A thread that changes the list waits for every vt_busy:
+ * A switch changes in steps: the lists, with both locks of a change; the view
+ * that senders have (vale_view.c), which waits until none has an earlier one;
+ * then what the change must not do before.  Only vs_change is owned while a
+ * change waits, so who looks at the lists, and who changes another switch, does
+ * not wait.
  *
- *	sender				change
- *	vt_busy = 1			vs_changing = 1
- *	if vs_changing			for each ring pair of each port
- *		vt_busy = 0			wait until vt_busy is 0
- *		wait at vs_gate, retry	change; vs_changing = 0
+ * A port that is removed is in no view when its addresses are removed.  Between
+ * the two, frames for them are flooded.
  *
- * Each side writes its own word before it reads the other's, with a
- * sequentially consistent fence between, so at least one of the two sees the
- * other.  The change yields while it waits: changes are rare and syncs short.
- * Afterwards no transmit sync is in progress, and no lease is open.
- *
- * The change that removes a port also removes the addresses learned on it, so
- * that a lookup never returns a port that does not exist.
+ * A switch exists as long as a port, a monitor or a change uses it (vs_refs).
  */
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -41,85 +32,6 @@
 pthread_mutex_t vale_lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, vale_switch) vale_switches =
     TAILQ_HEAD_INITIALIZER(vale_switches);
-
-void
-vale_switch_enter(struct vale_port *port)
-{
-	struct vale_switch *vs = port->vp_switch;
-	uint32_t *busy = &port->vp_tx.vt_busy;
-
-	MPASS(atomic_load_32(busy) == 0);
-	for (;;) {
-		atomic_store_32(busy, 1);
-		atomic_thread_fence_seq_cst();
-		if (atomic_load_acq_32(&vs->vs_changing) == 0)
-			return;
-		atomic_store_rel_32(busy, 0);
-		pthread_mutex_lock(&vs->vs_gate);
-		pthread_mutex_unlock(&vs->vs_gate);
-	}
-}
-
-void
-vale_switch_leave(struct vale_port *port)
-{
-	MPASS(atomic_load_32(&port->vp_tx.vt_busy) != 0);
-	atomic_store_rel_32(&port->vp_tx.vt_busy, 0);
-}
-
-void
-vale_switch_stop(struct vale_switch *vs)
-{
-	const struct vale_port *port, *ring;
-	unsigned int i;
-
-	mtx_assert(&vale_lock, MA_OWNED);
-	pthread_mutex_lock(&vs->vs_gate);
-	MPASS(atomic_load_32(&vs->vs_changing) == 0);
-	atomic_store_32(&vs->vs_changing, 1);
-	atomic_thread_fence_seq_cst();
-	for (i = 0; i < vs->vs_nports; i++) {
-		port = vs->vs_port[vs->vs_active[i]];
-		VALE_RINGS_FOREACH(ring, port) {
-			while (atomic_load_acq_32(&ring->vp_tx.vt_busy) != 0)
-				sched_yield();
-		}
-	}
-}
-
-void
-vale_switch_assert_stopped(const struct vale_switch *vs)
-{
-	mtx_assert(&vale_lock, MA_OWNED);
-	mtx_assert(&vs->vs_gate, MA_OWNED);
-	MPASS(atomic_load_32(&vs->vs_changing) != 0);
-	(void)vs;
-}
-
-void
-vale_switch_go(struct vale_switch *vs)
-{
-	vale_switch_assert_stopped(vs);
-	atomic_store_rel_32(&vs->vs_changing, 0);
-	pthread_mutex_unlock(&vs->vs_gate);
-}
-
-/* The ports have changed.  All senders must be stopped. */
-static void
-switch_list_ports(struct vale_switch *vs)
-{
-	unsigned int i;
-
-	vale_switch_assert_stopped(vs);
-	vs->vs_nports = vs->vs_nprivate = 0;
-	for (i = 0; i < VALE_FDB_PORTS; i++) {
-		if (vs->vs_port[i] != NULL) {
-			vs->vs_active[vs->vs_nports++] = i;
-			vs->vs_nprivate += vs->vs_port[i]->vp_private;
-		}
-	}
-	vale_mirror_find(vs);
-}
 
 struct vale_switch *
 vale_switch_find(const char *name, size_t len)
@@ -150,7 +62,7 @@ switch_create(const char *name, size_t len, struct vale_switch **vsp)
 		return (ENOMEM);
 	memset(vs, 0, sizeof(*vs));
 	memcpy(vs->vs_name, name, len);
-	error = pthread_mutex_init(&vs->vs_gate, NULL);
+	error = pthread_mutex_init(&vs->vs_change, NULL);
 	if (error != 0) {
 		free(vs);
 		return (error);
@@ -158,6 +70,7 @@ switch_create(const char *name, size_t len, struct vale_switch **vsp)
 	vale_fdb_init(&vs->vs_fdb, seed);
 	TAILQ_INIT(&vs->vs_mirrors);
 	vs->vs_batch = VALE_BATCH_MAX;
+	vs->vs_view = (uintptr_t)&vs->vs_views[0];
 	TAILQ_INSERT_TAIL(&vale_switches, vs, vs_link);
 	*vsp = vs;
 	return (0);
@@ -169,28 +82,59 @@ switch_destroy(struct vale_switch *vs)
 	mtx_assert(&vale_lock, MA_OWNED);
 	MPASS(vs->vs_nports == 0 && TAILQ_EMPTY(&vs->vs_mirrors));
 	TAILQ_REMOVE(&vale_switches, vs, vs_link);
-	pthread_mutex_destroy(&vs->vs_gate);
+	pthread_mutex_destroy(&vs->vs_change);
 	free(vs);
 }
 
-struct vale_port *
-vale_switch_port(struct vale_switch *vs, const char *name)
+void
+vale_switch_change(struct vale_switch *vs)
 {
-	struct vale_port *port;
-	unsigned int i;
-
 	mtx_assert(&vale_lock, MA_OWNED);
-	for (i = 0; i < vs->vs_nports; i++) {
-		port = vs->vs_port[vs->vs_active[i]];
-		if (strcmp(port->vp_name, name) == 0)
-			return (port);
-	}
+	vs->vs_refs++;
+	pthread_mutex_unlock(&vale_lock);
+	pthread_mutex_lock(&vs->vs_change);
+	pthread_mutex_lock(&vale_lock);
+}
+
+void
+vale_switch_changed(struct vale_switch *vs)
+{
+	mtx_assert(&vale_lock, MA_OWNED);
+	pthread_mutex_unlock(&vs->vs_change);
+	if (--vs->vs_refs == 0)
+		switch_destroy(vs);
+}
+
+/* The port with the least index from `i' on, or NULL. */
+static struct vale_port *
+switch_next(const struct vale_switch *vs, unsigned int i)
+{
+	mtx_assert(&vale_lock, MA_OWNED);
+	for (; i < VALE_FDB_PORTS; i++)
+		if (vs->vs_port[i] != NULL)
+			return (vs->vs_port[i]);
 	return (NULL);
 }
 
-/* Add a port to its switch, which exists. */
+/* All ports of a switch. */
+#define	SWITCH_FOREACH(port, vs)					\
+	for ((port) = switch_next((vs), 0); (port) != NULL;		\
+	    (port) = switch_next((vs), (port)->vp_index + 1))
+
+struct vale_port *
+vale_switch_port(const struct vale_switch *vs, const char *name)
+{
+	struct vale_port *port;
+
+	SWITCH_FOREACH(port, vs)
+		if (strcmp(port->vp_name, name) == 0)
+			return (port);
+	return (NULL);
+}
+
+/* Give a port a place. */
 static int
-switch_add(struct vale_switch *vs, struct vale_port *port)
+switch_place(struct vale_switch *vs, struct vale_port *port)
 {
 	struct vale_port *ring;
 	unsigned int i;
@@ -203,43 +147,60 @@ switch_add(struct vale_switch *vs, struct vale_port *port)
 		;
 	VALE_RINGS_FOREACH(ring, port)
 		ring->vp_index = i;
-	vale_switch_stop(vs);
 	vs->vs_port[i] = port;
-	vs->vs_weight[i] = 1;
-	switch_list_ports(vs);
-	vale_switch_go(vs);
+	vs->vs_nports++;
+	atomic_store_8(&vs->vs_weight[i], 1);
 	return (0);
 }
 
-/* Add a port or monitor to its switch; create the switch if necessary. */
+/* Add a port or monitor to a switch. */
 static int
-switch_attach(struct vale_port *port)
+switch_add(struct vale_switch *vs, struct vale_port *port)
 {
-	struct vale_switch *vs;
 	struct vale_port *ring;
-	size_t len = strcspn(port->vp_name, ":");
 	int error;
 
-	mtx_assert(&vale_lock, MA_OWNED);
-	vs = vale_switch_find(port->vp_name, len);
-	if (port->vp_monitor && (vs == NULL ||
-	    vale_switch_port(vs, port->vp_name) == NULL))
-		return (ENXIO);
-	if (vs == NULL) {
-		error = switch_create(port->vp_name, len, &vs);
-		if (error != 0)
-			return (error);
-	}
 	VALE_RINGS_FOREACH(ring, port) {
 		ring->vp_switch = vs;
 		ring->vp_rx.rq_share.sh_weight = vs->vs_weight;
 	}
 	if (!port->vp_monitor)
-		return (switch_add(vs, port));
-	vale_switch_stop(vs);
-	vale_mirror_set(port, port->vp_name, port->vp_mirror_what);
-	vale_switch_go(vs);
+		error = switch_place(vs, port);
+	else if (vale_switch_port(vs, port->vp_name) == NULL)
+		error = ENXIO;
+	else
+		error = vale_mirror_set(port, port->vp_name,
+		    port->vp_mirror_what);
+	if (error != 0)
+		return (error);
+	VALE_RINGS_FOREACH(ring, port)
+		vale_inbox_attach(ring);
+	vs->vs_refs++;
+	vale_view_publish(vs);
 	return (0);
+}
+
+/* The same; create the switch if necessary. */
+static int
+switch_attach(struct vale_port *port)
+{
+	struct vale_switch *vs;
+	size_t len = strcspn(port->vp_name, ":");
+	int error;
+
+	mtx_assert(&vale_lock, MA_OWNED);
+	vs = vale_switch_find(port->vp_name, len);
+	if (vs == NULL) {
+		if (port->vp_monitor)
+			return (ENXIO);
+		error = switch_create(port->vp_name, len, &vs);
+		if (error != 0)
+			return (error);
+	}
+	vale_switch_change(vs);
+	error = switch_add(vs, port);
+	vale_switch_changed(vs);
+	return (error);
 }
 
 static void
@@ -247,17 +208,41 @@ switch_detach(struct vale_port *port)
 {
 	struct vale_switch *vs = port->vp_switch;
 
-	vale_switch_stop(vs);
-	vale_mirror_set(port, NULL, 0);
+	mtx_assert(&vale_lock, MA_OWNED);
+	vale_switch_change(vs);
+	(void)vale_mirror_set(port, NULL, 0);
 	if (!port->vp_monitor) {
 		MPASS(vs->vs_port[port->vp_index] == port);
 		vs->vs_port[port->vp_index] = NULL;
-		switch_list_ports(vs);
-		vale_fdb_flush(&vs->vs_fdb, port->vp_index);
+		vs->vs_nports--;
 	}
-	vale_switch_go(vs);
-	if (vs->vs_nports == 0 && TAILQ_EMPTY(&vs->vs_mirrors))
-		switch_destroy(vs);
+	vale_view_publish(vs);
+	if (!port->vp_monitor)
+		vale_fdb_flush(&vs->vs_fdb, port->vp_index);
+	vs->vs_refs--;
+	vale_switch_changed(vs);
+}
+
+/*
+ * Take a port out of its switch, so that no sender uses it; it keeps its place
+ * and its addresses.  The caller calls port_in() after its change.
+ */
+static void
+port_out(struct vale_port *port)
+{
+	pthread_mutex_lock(&vale_lock);
+	vale_switch_change(port->vp_switch);
+	port->vp_out = true;
+	vale_view_publish(port->vp_switch);
+}
+
+static void
+port_in(struct vale_port *port)
+{
+	port->vp_out = false;
+	vale_view_publish(port->vp_switch);
+	vale_switch_changed(port->vp_switch);
+	pthread_mutex_unlock(&vale_lock);
 }
 
 const char *
@@ -292,6 +277,15 @@ vale_shared_size(const struct vale_params *params, uint32_t extra_bufs)
 
 	return (port_params(&p) == 0 && extra_bufs <= VALE_EXTRA_BUFS_MAX ?
 	    vale_region_size(&p, extra_bufs) : 0);
+}
+
+size_t
+vale_shared_private(const struct vale_params *params)
+{
+	struct vale_params p = *params;
+
+	(void)port_params(&p);
+	return (vale_inbox_size(&p));
 }
 
 size_t
@@ -339,10 +333,11 @@ ring_init(struct vale_port *port, unsigned int i, const char *name,
 		ring_share(ring, shared);
 	error = vale_rxq_init(&ring->vp_rx, params->rx_slots,
 	    shared != NULL ? &ring->vp_rx_user : NULL);
-	if (error != 0) {
-		vale_txq_fini(&ring->vp_tx);
-		return (error);
-	}
+	if (error != 0)
+		goto fail_rxq;
+	error = shared != NULL ? vale_inbox_create(ring) : 0;
+	if (error != 0)
+		goto fail_inbox;
 	d->fd = ring->vp_rx.rq_fd;
 	d->nifp = ring->vp_region.vr_nifp;
 	d->txring = ring->vp_region.vr_txring;
@@ -350,6 +345,12 @@ ring_init(struct vale_port *port, unsigned int i, const char *name,
 	d->indirect_max = VALE_INDIRECT_MAX;
 	memcpy(d->name, ring->vp_name, sizeof(d->name));
 	return (0);
+
+fail_inbox:
+	vale_rxq_fini(&ring->vp_rx);
+fail_rxq:
+	vale_txq_fini(&ring->vp_tx);
+	return (error);
 }
 
 /* The first `n' ring pairs. */
@@ -357,6 +358,7 @@ static void
 rings_fini(struct vale_port *port, unsigned int n)
 {
 	while (n-- > 0) {
+		vale_inbox_destroy(&port[n]);
 		vale_rxq_fini(&port[n].vp_rx);
 		vale_txq_fini(&port[n].vp_tx);
 	}
@@ -458,7 +460,6 @@ int
 vale_set_header(struct vale_desc *d, unsigned int len)
 {
 	struct vale_port *port = vale_desc_port(d), *ring;
-	struct vale_switch *vs = port->vp_switch;
 
 	if (len != 0 && len != FRAME_VNET_SHORT && len != FRAME_VNET_LONG &&
 	    len != VALE_HEADER_SLOT) {
@@ -466,12 +467,10 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 		return (-1);
 	}
 	port = vale_port_first(port);
-	pthread_mutex_lock(&vale_lock);
-	vale_switch_stop(vs);
+	port_out(port);
 	VALE_RINGS_FOREACH(ring, port)
 		ring->vp_header = len;
-	vale_switch_go(vs);
-	pthread_mutex_unlock(&vale_lock);
+	port_in(port);
 	return (0);
 }
 
@@ -479,6 +478,18 @@ int
 vale_limit(struct vale_desc *d __unused)
 {
 	return (0);
+}
+
+/* Frames for a ring pair that found no slot, there or in its inbox. */
+static uint64_t
+ring_missed(const struct vale_port *ring)
+{
+	uint64_t missed = atomic_load_64(&ring->vp_counter[VALE_C_RX_FULL]);
+
+	if (ring->vp_inbox != NULL)
+		missed += atomic_load_64(
+		    &ring->vp_inbox->vp_counter[VALE_C_RX_FULL]);
+	return (missed);
 }
 
 uint64_t
@@ -489,7 +500,7 @@ vale_missed(const struct vale_desc *d)
 
 	port -= port->vp_ring;
 	VALE_RINGS_FOREACH(ring, port)
-		missed += atomic_load_64(&ring->vp_counter[VALE_C_RX_FULL]);
+		missed += ring_missed(ring);
 	return (missed);
 }
 
@@ -498,18 +509,15 @@ vale_set_sink(struct vale_desc *d,
     void (*sink)(void *, struct frame_source *), void *arg)
 {
 	struct vale_port *port = vale_desc_port(d);
-	struct vale_switch *vs = port->vp_switch;
 
 	if (port->vp_nrings > 1 && sink != NULL) {
 		errno = EOPNOTSUPP;
 		return (-1);
 	}
-	pthread_mutex_lock(&vale_lock);
-	vale_switch_stop(vs);
+	port_out(port);
 	port->vp_sink = sink;
 	port->vp_sink_arg = arg;
-	vale_switch_go(vs);
-	pthread_mutex_unlock(&vale_lock);
+	port_in(port);
 	return (0);
 }
 
@@ -527,7 +535,9 @@ port_counters(const struct vale_port *port, uint64_t counters[VALE_NCOUNTERS])
 	memset(counters, 0, VALE_NCOUNTERS * sizeof(counters[0]));
 	VALE_RINGS_FOREACH(ring, port) {
 		for (i = 0; i < VALE_NCOUNTERS; i++)
-			counters[i] += atomic_load_64(i == VALE_C_RX_SYNC ?
+			counters[i] += i == VALE_C_RX_FULL ?
+			    ring_missed(ring) :
+			    atomic_load_64(i == VALE_C_RX_SYNC ?
 			    &ring->vp_rx.rq_syncs : &ring->vp_counter[i]);
 	}
 }
@@ -547,9 +557,9 @@ int
 vale_list(const char *switch_name,
     int (*show)(const struct vale_port_info *, void *), void *arg)
 {
+	const struct vale_port *port;
 	struct vale_port_info info;
 	struct vale_switch *vs;
-	unsigned int i;
 	int r = 0;
 
 	pthread_mutex_lock(&vale_lock);
@@ -557,10 +567,14 @@ vale_list(const char *switch_name,
 		if (switch_name != NULL &&
 		    strcmp(vs->vs_name, switch_name) != 0)
 			continue;
-		for (i = 0; r == 0 && i < vs->vs_nports; i++) {
-			port_info(vs->vs_port[vs->vs_active[i]], &info);
+		SWITCH_FOREACH(port, vs) {
+			port_info(port, &info);
 			r = show(&info, arg);
+			if (r != 0)
+				break;
 		}
+		if (r != 0)
+			break;
 	}
 	pthread_mutex_unlock(&vale_lock);
 	return (r);

@@ -324,6 +324,7 @@ op_transmit(struct client *cl, unsigned int ring)
 		return;
 	}
 	vale_shared_tx(vale_ring(cl->cc->cc_port, ring));
+	vale_shared_rx(vale_ring(cl->cc->cc_port, ring));
 	vale_shared_wait(vale_ring(cl->cc->cc_port, ring));
 }
 

@@ -59,6 +59,7 @@ scenario sleep "The user waits for frames of two senders"
 scenario shared_sleep "A user in another process waits for two senders"
 scenario shared_return "A user in another process returns slots"
 scenario shared_tx "A user in another process sends, and waits for space"
+scenario inbox "Frames wait for a user in another process, and keep their order"
 scenario pipe "A pipe: both ends wait for each other"
 scenario change "The switch changes while two ports send"
 scenario table "Learning table: two threads learn, one looks up"
@@ -72,7 +73,7 @@ atf_init_test_cases()
 	for s in sites tx_kick tx_done tx_at rx_notify rx_post rx_kicks \
 	    rx_head tx_regs rx_regs mode_on mode_off mode_twice mode_rx \
 	    lazy poll loop loop_full lease return sleep shared_sleep \
-	    shared_return shared_tx pipe change table \
+	    shared_return shared_tx inbox pipe change table \
 	    generation fair; do
 		atf_add_test_case $s
 	done

@@ -70,12 +70,15 @@
 #define	atomic_load_acq_8(p)	MM_LOAD_ACQ(uint8_t, p, #p)
 #define	atomic_load_acq_32(p)	MM_LOAD_ACQ(uint32_t, p, #p)
 #define	atomic_load_acq_64(p)	MM_LOAD_ACQ(uint64_t, p, #p)
+#define	atomic_load_acq_ptr(p)	MM_LOAD_ACQ(uintptr_t, p, #p)
+#define	atomic_store_8(p, v)	MM_STORE(uint8_t, p, v)
 #define	atomic_store_32(p, v)	MM_STORE(uint32_t, p, v)
 #define	atomic_store_64(p, v)	MM_STORE(uint64_t, p, v)
 #define	atomic_store_bool(p, v)	MM_STORE(bool, p, v)
 #define	atomic_store_rel_8(p, v)	MM_STORE_REL(uint8_t, p, v, #p)
 #define	atomic_store_rel_32(p, v)	MM_STORE_REL(uint32_t, p, v, #p)
 #define	atomic_store_rel_64(p, v)	MM_STORE_REL(uint64_t, p, v, #p)
+#define	atomic_store_rel_ptr(p, v)	MM_STORE_REL(uintptr_t, p, v, #p)
 #define	atomic_add_32(p, v)						\
 	((void)mm_add((p), 4, (uint32_t)(v), NULL))
 #define	atomic_add_64(p, v)						\

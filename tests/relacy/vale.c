@@ -404,6 +404,45 @@ shared_tx_check(void)
 }
 
 /*
+ * An inbox: a frame to all ports, and one behind it to the shared port alone.
+ */
+
+static void
+inbox_send(void)
+{
+	struct netmap_ring *ring = sender[0]->txring;
+	uint8_t *p = (uint8_t *)NETMAP_BUF(ring,
+	    ring->slot[ring->head].buf_idx);
+
+	frame_put(0, 1);
+	memset(p, 0xff, 6);
+	MM_CHECK(vale_txsync(sender[0]) == 0);
+	frame_send(0, 2);
+}
+
+/* The owner's thread: it is woken for the first, and polls for the second. */
+static void
+inbox_serve(void)
+{
+	struct vale_port *port = vale_desc_port(shared);
+
+	mm_wait_fd(vale_shared_fd(shared));
+	while (atomic_load_64(&port->vp_counter[VALE_C_RX_FRAME]) < 2)
+		if (!vale_shared_rx(shared))
+			mm_yield();
+}
+
+static void
+inbox_user(void)
+{
+	while (counts->got < 2) {
+		user_rxsync();
+		take_from(rxring);
+		mm_yield();
+	}
+}
+
+/*
  * A pipe, from the master to the slave.  Each end is opened again in between.
  */
 
@@ -740,6 +779,9 @@ const struct mm_scenario vale_scenarios[] = {
 	{ "shared_tx", "a user in another process sends, and waits for space",
 	  2, shared_tx_setup, { shared_tx_user, shared_tx_serve },
 	  shared_tx_check },
+	{ "inbox", "frames wait for a user in another process, and keep their "
+	  "order", 3, shared_sleep_setup,
+	  { inbox_send, inbox_serve, inbox_user }, NULL },
 	{ "pipe", "a pipe: both ends wait for each other", 2,
 	  pipe_setup, { pipe_send, pipe_receive }, NULL },
 	{ "change", "the switch changes while two ports send", 3,

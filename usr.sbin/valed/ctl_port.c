@@ -454,15 +454,22 @@ ctl_missed(struct ctl_conn *cc, size_t *size)
 	return (0);
 }
 
-/* Transmit what is published in all rings.  False if there is nothing. */
+/*
+ * Transmit what is published in all rings, and deliver what waits for the user.
+ * False if there is nothing.
+ */
 static bool
 rings_transmit(struct ctl_conn *cc)
 {
+	struct vale_desc *ring;
 	unsigned int i;
 	bool any = false;
 
-	for (i = 0; i < cc->cc_params.rings; i++)
-		any |= vale_shared_tx(vale_ring(cc->cc_port, i));
+	for (i = 0; i < cc->cc_params.rings; i++) {
+		ring = vale_ring(cc->cc_port, i);
+		any |= vale_shared_tx(ring);
+		any |= vale_shared_rx(ring);
+	}
 	return (any);
 }
 
@@ -503,16 +510,20 @@ port_transmit(struct ctl_conn *cc, bool paused)
 void
 ctl_port_serve(struct ctl_conn *cc)
 {
-	struct pollfd pfd[2] = {
+	struct pollfd pfd[2 + VALE_RINGS_MAX] = {
 		{ .fd = cc->cc_fd, .events = POLLIN },
 		{ .fd = cc->cc_kick[0].tx, .events = POLLIN },
 	};
+	unsigned int i, n = 2;
 	char kicks[64];
 	bool paused = true;
 
+	for (i = 0; i < cc->cc_params.rings; i++)
+		pfd[n++] = (struct pollfd){ .events = POLLIN,
+		    .fd = vale_shared_fd(vale_ring(cc->cc_port, i)) };
 	do {
 		paused = port_transmit(cc, paused);
-		poll(pfd, nitems(pfd), paused ? -1 : 0);
+		poll(pfd, n, paused ? -1 : 0);
 		/* The user may have closed its end: only requests count. */
 		if (pfd[1].revents != 0 && recv(cc->cc_kick[0].tx, kicks,
 		    sizeof(kicks), MSG_DONTWAIT) == 0)

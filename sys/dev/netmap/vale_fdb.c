@@ -19,7 +19,8 @@
  * - A thread that adds, moves or replaces an entry first takes the bucket's
  *   fb_writer, by compare and set, so no address is in a bucket twice.  If
  *   another thread has it, the frame is not learned; the next one will be.
- *   No thread waits, so the table may be used in any context of a kernel.
+ *   Nor does it wait, so the table may be used in any context of a kernel.
+ *   Only a flush waits for a bucket.
  * - f_used[] counts the entries of each port in all buckets.  A writer adds to
  *   it before it stores an entry, and takes that back if the port is at its
  *   limit; so no port has more entries than its limit.
@@ -320,6 +321,27 @@ vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr, uint32_t now_s)
 	return (VALE_FDB_FLOOD);
 }
 
+/* Remove the entries of `port' from a bucket that has any. */
+static void
+fdb_flush_bucket(struct vale_fdb *f, struct vale_fdb_bucket *b,
+    unsigned int port)
+{
+	uint64_t entry;
+	unsigned int w;
+
+	/* It is another thread's for a few instructions. */
+	while (!fdb_writer_enter(b))
+		continue;
+	for (w = 0; w < VALE_FDB_WAYS; w++) {
+		entry = atomic_load_64(&b->fb_entry[w]);
+		if (entry != 0 && FDB_PORT(entry) == port) {
+			atomic_store_64(&b->fb_entry[w], 0);
+			fdb_give(f, entry);
+		}
+	}
+	fdb_writer_leave(b);
+}
+
 void
 vale_fdb_flush(struct vale_fdb *f, unsigned int port)
 {
@@ -329,14 +351,15 @@ vale_fdb_flush(struct vale_fdb *f, unsigned int port)
 
 	MPASS(port < VALE_FDB_PORTS);
 	for (b = f->f_bucket; b < f->f_bucket + VALE_FDB_BUCKETS; b++) {
-		MPASS(atomic_load_32(&b->fb_writer) == 0);
 		for (w = 0; w < VALE_FDB_WAYS; w++) {
 			entry = atomic_load_64(&b->fb_entry[w]);
 			if (entry != 0 && FDB_PORT(entry) == port)
-				atomic_store_64(&b->fb_entry[w], 0);
+				break;
 		}
+		if (w < VALE_FDB_WAYS)
+			fdb_flush_bucket(f, b, port);
 	}
-	atomic_store_32(&f->f_used[port], 0);
+	MPASS(atomic_load_32(&f->f_used[port]) == 0);
 	atomic_store_32(&f->f_limit[port], 0);
 	fdb_changed(f);
 }

@@ -12,7 +12,7 @@
  * netmap_bdg_regops(), of the kernel's VALE.  Port numbers and the special
  * destinations are netmap's.
  *
- * Any number of threads may learn and look up at once; no thread ever waits.
+ * Any number of threads may learn and look up at once; none of them waits.
  * Time is an argument: seconds of a monotonic clock, whose readings may differ
  * by a tick between threads.  An address is 6 bytes as they stand in a frame;
  * any value is valid.
@@ -104,8 +104,8 @@ unsigned int vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr,
 	    uint32_t now_s);
 
 /*
- * Remove all entries of `port', and its limit.  No other thread may be in
- * vale_fdb_learn().
+ * Remove all entries of `port', and its limit.  No thread may learn for this
+ * port meanwhile; for others any may.  Waits for those, a few instructions.
  */
 void	vale_fdb_flush(struct vale_fdb *f, unsigned int port);
 

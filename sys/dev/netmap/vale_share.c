@@ -37,7 +37,8 @@ vale_share_init(struct vale_share *sh, uint32_t slots, void *runs,
 static uint32_t
 share_weight(const struct vale_share *sh, unsigned int sender)
 {
-	return (sh->sh_weight == NULL ? 1 : sh->sh_weight[sender]);
+	return (sh->sh_weight == NULL ? 1 :
+	    atomic_load_8(&sh->sh_weight[sender]));
 }
 
 /* The sender is active. */

@@ -134,6 +134,7 @@ TEST(receive, "A client is dropped whose receive buffers are gone; the sender "
 	vanish((uint8_t *)NETMAP_BUF(ring_of(1), 0));
 	t_send(a, 60, EVERYBODY, 1, 7);
 	t_expect(b, 60, 1, 7);
+	ATF_CHECK(vale_shared_rx(cc->cc_port));
 	ATF_CHECK(dropped());
 	stop();
 	t_send(a, 60, EVERYBODY, 1, 8);

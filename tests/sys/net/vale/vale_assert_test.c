@@ -137,14 +137,14 @@ ATF_TC_BODY(leases, tc)
 static void
 enter_twice(void *arg)
 {
-	vale_switch_enter(arg);
-	vale_switch_enter(arg);
+	vale_view_enter(arg);
+	vale_view_enter(arg);
 }
 
 static void
 leave_only(void *arg)
 {
-	vale_switch_leave(arg);
+	vale_view_leave(arg);
 }
 
 static void
@@ -167,9 +167,9 @@ ATF_TC_BODY(senders, tc)
 	struct vale_port *a = port_open("valeassert:a");
 	struct vale_port *b = port_open("valeassert:b");
 
-	ATF_CHECK(aborts(enter_twice, a, "atomic_load_32(busy) == 0"));
-	ATF_CHECK(aborts(leave_only, a, "vt_busy) != 0"));
-	ATF_CHECK(aborts(deliver_outside, a, "vt_busy) != 0"));
+	ATF_CHECK(aborts(enter_twice, a, "!vale_view_entered(port)"));
+	ATF_CHECK(aborts(leave_only, a, "vale_view_entered(port)"));
+	ATF_CHECK(aborts(deliver_outside, a, "vale_view_entered(port)"));
 	vale_close(&b->vp_desc);
 	vale_close(&a->vp_desc);
 }

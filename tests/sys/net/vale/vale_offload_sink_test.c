@@ -60,7 +60,10 @@ TEST(changed, "A sink takes the frame with what its header says; a sender that "
 	from = vn_port("valet0:from", VN_LONG, 64, 1);
 	vn_drain(to);
 	vn_drain(sink);
-	vn_make(&s, &p, 1000, EVERYBODY, 1);
+	/* The mirror gets what its port has got. */
+	ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:to", "valet0:sink",
+	    VALE_MIRROR_RX));
+	vn_make(&s, &p, 1000, 3, 1);
 	copy = s;
 	changed = &s;
 	memcpy(hdr, s.hdr, VN_LONG);

@@ -13,6 +13,7 @@
 #include <dev/netmap/vale_fdb.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,8 +297,194 @@ TEST(monitor, "What a monitor transmits is dropped")
 	teardown(&f);
 }
 
+/* Whether the owner's thread is woken for frames that wait. */
+static bool
+woken(const struct vale_desc *d)
+{
+	struct pollfd pfd = { .fd = vale_shared_fd(d), .events = POLLIN };
+
+	return (poll(&pfd, 1, 0) == 1);
+}
+
+/* The user takes the next frame of ring pair 0. */
+static void
+take(struct fixture *f, uint32_t seq)
+{
+	struct netmap_ring *ring = NETMAP_RXRING(f->nifp, 0);
+	const uint32_t head = f->csb->rx_atok.head;
+	uint8_t want[60];
+
+	ATF_REQUIRE(head != f->csb->rx_ktoa.hwtail);
+	t_make(want, sizeof(want), 0, 1, seq);
+	/* Behind the address, which may be everybody's. */
+	ATF_CHECK_EQ_MSG(0, memcmp(want + 6,
+	    NETMAP_BUF(ring, ring->slot[head].buf_idx) + 6,
+	    sizeof(want) - 6), "frame %u", seq);
+	f->csb->rx_atok.head = nm_ring_next(ring, head);
+}
+
+TEST(inbox, "A frame to several ports waits until the owner's thread delivers "
+    "it, and those behind it, too; one to this port alone does not")
+{
+	struct vale_desc *b, *c;
+	struct fixture f;
+	uint32_t seq = 0;
+
+	setup(&f, 1, 0);
+	b = t_open("valet0:b", 16, 16);
+	/* The only other port has chosen it. */
+	t_send(b, 60, EVERYBODY, 1, seq);
+	take(&f, seq++);
+	c = t_open("valet0:c", 16, 16);
+	ATF_CHECK(!vale_shared_rx(f.d));
+	ATF_CHECK(!woken(f.d));
+	f.csb->rx_atok.appl_need_kick = 1;
+	t_send(b, 60, EVERYBODY, 1, seq);
+	ATF_CHECK(woken(f.d));
+	ATF_CHECK_EQ(f.csb->rx_atok.head, f.csb->rx_ktoa.hwtail);
+	ATF_CHECK_EQ(0, f.wakes[false]);
+	ATF_CHECK(vale_shared_rx(f.d));
+	ATF_CHECK(!woken(f.d));
+	ATF_CHECK_EQ(1, f.wakes[false]);
+	take(&f, seq++);
+	ATF_CHECK(!vale_shared_rx(f.d));
+	/* Learned: at once, if none waits. */
+	publish(&f, 0, 1);
+	ATF_CHECK(vale_shared_tx(f.d));
+	t_send(b, 60, 0, 1, seq);
+	take(&f, seq++);
+	t_send(b, 60, EVERYBODY, 1, seq);
+	t_send(b, 60, 0, 1, seq + 1);
+	ATF_CHECK_EQ(f.csb->rx_atok.head, f.csb->rx_ktoa.hwtail);
+	ATF_CHECK(vale_shared_rx(f.d));
+	take(&f, seq++);
+	take(&f, seq++);
+	t_send(b, 60, 0, 1, seq);
+	take(&f, seq++);
+	T_COUNT(f.d, RX_FRAME, seq);
+	T_COUNT(f.d, RX_COPY, seq);
+	vale_close(c);
+	vale_close(b);
+	teardown(&f);
+}
+
+TEST(inbox_full, "Frames that find no slot in the inbox, or the ring, are missed "
+    "and counted; a batch fills the ring as often as it has space")
+{
+	struct vale_desc *b, *c;
+	struct fixture f;
+	uint32_t i;
+
+	setup(&f, 1, 0);
+	b = t_open("valet0:b", 16, 16);
+	c = t_open("valet0:c", 16, 64);
+	for (i = 0; i < 2 * RX_SLOTS; i++)
+		t_send(b, 60, EVERYBODY, 1, i);
+	ATF_CHECK_EQ(RX_SLOTS + 1, vale_missed(f.d));
+	T_COUNT(f.d, RX_FULL, RX_SLOTS + 1);
+	ATF_CHECK(vale_shared_rx(f.d));
+	/* The ring is full. */
+	t_send(b, 60, EVERYBODY, 1, 99);
+	ATF_CHECK(vale_shared_rx(f.d));
+	ATF_CHECK_EQ(RX_SLOTS + 2, vale_missed(f.d));
+	T_COUNT(f.d, RX_FRAME, RX_SLOTS - 1);
+	for (i = 0; i < RX_SLOTS - 1; i++)
+		take(&f, i);
+	for (i = 0; i < 20; i++) {
+		t_send(b, 60, EVERYBODY, 1, i);
+		t_send(b, 60, EVERYBODY, 1, i);
+		ATF_CHECK(vale_shared_rx(f.d));
+		take(&f, i);
+		take(&f, i);
+	}
+	ATF_CHECK_EQ(RX_SLOTS + 2, vale_missed(f.d));
+	T_COUNT(c, RX_FULL, 0);
+	vale_close(c);
+	vale_close(b);
+	teardown(&f);
+}
+
+TEST(inbox_monitor, "What a monitor gets waits for the owner's thread")
+{
+	struct vale_desc *b, *c;
+	struct fixture f;
+
+	setup(&f, 1, 0);
+	vale_close(f.d);
+	b = t_open("valet0:b", 8, 8);
+	c = t_open("valet0:c", 8, 8);
+	t_send(c, 60, EVERYBODY, 0, 7);
+	t_drain(b);
+	f.params.monitor = VALE_MIRROR_BOTH;
+	open_port(&f, "valet0:b");
+	t_send(b, 60, 0, 1, 1);
+	ATF_CHECK_EQ(0, f.csb->rx_ktoa.hwtail);
+	ATF_CHECK(vale_shared_rx(f.d));
+	take(&f, 1);
+	ATF_CHECK_EQ(1, t_drain(c));
+	vale_close(c);
+	vale_close(b);
+	teardown(&f);
+}
+
+TEST(inbox_fragments, "Frames of several slots pass the inbox as they are")
+{
+	static uint8_t big[3 * VALE_BUF_SIZE - 7];
+	struct netmap_ring *ring;
+	struct vale_desc *b, *c;
+	struct fixture f;
+	uint32_t i, len = 0;
+
+	setup(&f, 1, 0);
+	b = t_open("valet0:b", 16, 16);
+	c = t_open("valet0:c", 16, 16);
+	t_make(big, sizeof(big), EVERYBODY, 1, 3);
+	for (i = 0; i < 5; i++) {
+		t_put(b, big, sizeof(big), 700, i % 2 == 0);
+		ATF_REQUIRE_EQ(0, vale_txsync(b));
+		ATF_CHECK(vale_shared_rx(f.d));
+		ring = NETMAP_RXRING(f.nifp, 0);
+		ATF_CHECK_EQ(3, NS_RFRAGS(&ring->slot[f.csb->rx_atok.head]));
+		for (len = 0; f.csb->rx_atok.head != f.csb->rx_ktoa.hwtail;
+		    f.csb->rx_atok.head = nm_ring_next(ring,
+		    f.csb->rx_atok.head)) {
+			const struct netmap_slot *slot =
+			    &ring->slot[f.csb->rx_atok.head];
+
+			ATF_REQUIRE(slot->len <= sizeof(big) - len);
+			ATF_CHECK_EQ(0, memcmp(big + len, NETMAP_BUF(ring,
+			    slot->buf_idx), slot->len));
+			len += slot->len;
+		}
+		ATF_CHECK_EQ(sizeof(big), len);
+	}
+	vale_close(c);
+	vale_close(b);
+	teardown(&f);
+}
+
+TEST(private, "What the inbox needs is known: a kilobyte of slots at most")
+{
+	const struct { uint32_t rx_slots; unsigned int rings; size_t slots; }
+	    rows[] = {
+		{ 4, 1, 4 }, { 1024, 1, 1024 }, { 16384, 1, 1024 },
+		{ 512, 16, 8192 }, { 0, 1, VALE_SLOTS_DEFAULT },
+	};
+	unsigned int i;
+
+	for (i = 0; i < nitems(rows); i++)
+		ATF_CHECK_EQ(rows[i].slots * VALE_BUF_SIZE,
+		    vale_shared_private(&(struct vale_params){
+		    .rings = rows[i].rings, .rx_slots = rows[i].rx_slots }));
+}
+
 ATF_TP_ADD_TCS(tp)
 {
+	ATF_TP_ADD_TC(tp, inbox);
+	ATF_TP_ADD_TC(tp, inbox_full);
+	ATF_TP_ADD_TC(tp, inbox_monitor);
+	ATF_TP_ADD_TC(tp, inbox_fragments);
+	ATF_TP_ADD_TC(tp, private);
 	ATF_TP_ADD_TC(tp, buffers);
 	ATF_TP_ADD_TC(tp, one_ring);
 	ATF_TP_ADD_TC(tp, again);

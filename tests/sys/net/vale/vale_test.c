@@ -13,6 +13,7 @@
 #include <atf-c.h>
 
 #include "vale_test.h"
+#include "wait_until.h"
 
 #define	HDR_LEN	14
 
@@ -145,14 +146,23 @@ t_take(struct vale_desc *d, struct t_frame *f)
 	return (true);
 }
 
+/* Whether there is a frame. */
+static bool
+t_sync(struct vale_desc *d)
+{
+	ATF_REQUIRE_EQ(0, vale_rxsync(d));
+	return (!nm_ring_empty(d->rxring));
+}
+
 void
 t_expect(struct vale_desc *d, uint32_t len, unsigned int src, uint32_t seq)
 {
 	struct t_frame f;
 
-	ATF_REQUIRE_EQ(0, vale_rxsync(d));
-	ATF_REQUIRE_MSG(t_take(d, &f), "%s: frame %u of %u is missing",
-	    d->name, seq, src);
+	/* It may come from another process's thread. */
+	wait_until(t_sync(d), "%s: frame %u of %u is missing", d->name, seq,
+	    src);
+	ATF_REQUIRE(t_take(d, &f));
 	ATF_CHECK_EQ(len, f.f_len);
 	ATF_CHECK_EQ(src, f.f_src);
 	ATF_CHECK_EQ(seq, f.f_seq);

@@ -11,6 +11,7 @@
 #include <sys/cdefs.h>
 #include <sys/types.h>
 #include <sys/mman.h>
+#include <dev/netmap/vale_rate.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -337,6 +338,45 @@ take_none(void *arg __unused, struct frame_source *frames __unused)
 	__atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
 }
 
+static int
+list_nothing(const struct vale_port_info *info __unused, void *arg __unused)
+{
+	return (0);
+}
+
+/*
+ * What does not wait for a sender that waits; if that is not in the switch, nor
+ * do changes.
+ */
+static void
+others_go_on(bool change)
+{
+	const struct vale_params monitor = { .monitor = VALE_MIRROR_BOTH };
+	const struct vale_rate_conf rate = { .rc_rate = 0 };
+	uint64_t counters[VALE_NCOUNTERS];
+	struct vale_desc *d;
+
+	ATF_CHECK_EQ(0, vale_list(NULL, list_nothing, NULL));
+	ATF_CHECK_EQ(0, vale_port_counters(station[1].d->name, counters));
+	ATF_CHECK_EQ(0, vale_set_rate(station[1].d->name, &rate));
+	ATF_CHECK_EQ(0, vale_set_weight(station[1].d->name, 1));
+	d = t_open("valeother:a", 64, 64);
+	ATF_CHECK_EQ(0, vale_set_private(d->name, true));
+	vale_close(d);
+	if (!change)
+		return;
+	d = vale_open(station[1].d->name, &monitor);
+	ATF_REQUIRE(d != NULL);
+	vale_close(d);
+	d = t_open("valet0:more", 64, 64);
+	ATF_CHECK_EQ(0, vale_set_header(d, VALE_HEADER_SLOT));
+	ATF_CHECK_EQ(0, vale_set_private(d->name, true));
+	ATF_CHECK_EQ(0, vale_set_mirror(d->name, station[1].d->name,
+	    VALE_MIRROR_TX));
+	ATF_CHECK_EQ(0, vale_set_sink(d, take_none, NULL));
+	vale_close(d);
+}
+
 /*
  * A sender waits for a page: it goes away before the batch (early) or, by a
  * sink, after the pages were touched and before the copy.
@@ -419,6 +459,7 @@ wait_for_page(bool early)
 	}
 	t_send(station[3].d, 60, 2, 3, 600);
 	ATF_CHECK(t_drain(station[2].d) > 0);
+	others_go_on(early);
 
 	/* Long enough to count as slow. */
 	nanosleep(&pause, NULL);

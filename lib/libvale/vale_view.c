@@ -1,0 +1,142 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What senders see of their switch: its ports, which of them are private, and
+ * the mirrors.
+ *
+ * A sender may wait for a page of memory in the midst of a batch, for as long
+ * as who withdraws the page likes, so nobody else may wait for a sender.  A
+ * view never changes while a sender may have it: a change fills in another one
+ * and publishes that.  Senders that enter then have the new one.  Only the
+ * change waits, until those that entered before have left:
+ *
+ *	sender				change, with vs_change
+ *	vt_busy = odd			fill in the view that nobody has
+ *	fence				vs_view = that view
+ *	vt_view = vs_view		fence
+ *	forward a batch			for each ring pair of each port
+ *	vt_busy = even				if vt_busy is odd
+ *							wait until it differs
+ *
+ * Each side writes its own word before it reads the other's, with a
+ * sequentially consistent fence between.  So either the change finds the sender
+ * busy, or the sender has the new view; and a sender that has left and entered
+ * again has it, too.  A sender takes no lock, and shares with other senders no
+ * word that any of them writes.
+ *
+ * What a view lacks no sender uses when vale_view_publish() returns: a port
+ * that is left out (vp_out) may then be changed, or freed.
+ */
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "vale_impl.h"
+
+/* How often a change yields before it sleeps, and for how long. */
+#define	YIELDS		64
+#define	PAUSE_NS	100000
+
+void
+vale_view_enter(struct vale_port *port)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	const uint32_t busy = vt->vt_busy;
+
+	MPASS(!vale_view_entered(port));
+	atomic_store_32(&vt->vt_busy, busy + 1);
+	atomic_thread_fence_seq_cst();
+	vt->vt_view = (const struct vale_view *)
+	    atomic_load_acq_ptr(&port->vp_switch->vs_view);
+}
+
+void
+vale_view_leave(struct vale_port *port)
+{
+	struct vale_txq *vt = &port->vp_tx;
+
+	MPASS(vale_view_entered(port));
+	atomic_store_rel_32(&vt->vt_busy, vt->vt_busy + 1);
+}
+
+static uint32_t
+view_busy(const struct vale_port *ring)
+{
+	return (atomic_load_acq_32(&ring->vp_tx.vt_busy));
+}
+
+/* Wait until a sender that may have an earlier view has left. */
+static void
+view_wait(const struct vale_port *ring)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	const uint32_t busy = view_busy(ring);
+	unsigned int n = 0;
+
+	while (busy % 2 != 0 && view_busy(ring) == busy) {
+		if (n++ < YIELDS)
+			sched_yield();
+		else
+			nanosleep(&pause, NULL);
+	}
+}
+
+/* Fill in a view.  Its mirrors are those whose port is there. */
+static void
+view_fill(struct vale_view *vw, const struct vale_switch *vs)
+{
+	struct vale_port *port;
+	unsigned int i;
+
+	memset(vw, 0, sizeof(*vw));
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		port = vs->vs_port[i];
+		if (port == NULL || port->vp_out)
+			continue;
+		vw->vw_port[i] = port;
+		vw->vw_private[i] = port->vp_private;
+		vw->vw_active[vw->vw_nports++] = i;
+		vw->vw_nprivate += port->vp_private;
+	}
+	TAILQ_FOREACH(port, &vs->vs_mirrors, vp_mirror_link) {
+		for (i = 0; i < VALE_FDB_PORTS; i++)
+			if (vw->vw_port[i] != NULL && strcmp(port->vp_mirror_of,
+			    vw->vw_port[i]->vp_name) == 0)
+				break;
+		if (i == VALE_FDB_PORTS || port->vp_out)
+			continue;
+		MPASS(vw->vw_nmirrors < VALE_MIRRORS);
+		vw->vw_mirror[vw->vw_nmirrors++] = (struct vale_mirror){
+		    .vm_port = port, .vm_of = i,
+		    .vm_what = port->vp_mirror_what };
+	}
+}
+
+void
+vale_view_publish(struct vale_switch *vs)
+{
+	struct vale_view *vw = &vs->vs_views[vs->vs_view ==
+	    (uintptr_t)&vs->vs_views[0]];
+	const struct vale_port *port, *ring;
+	unsigned int i;
+
+	mtx_assert(&vs->vs_change, MA_OWNED);
+	mtx_assert(&vale_lock, MA_OWNED);
+	view_fill(vw, vs);
+	atomic_store_rel_ptr(&vs->vs_view, (uintptr_t)vw);
+	pthread_mutex_unlock(&vale_lock);
+	atomic_thread_fence_seq_cst();
+	/* With vs_change no port comes or goes. */
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		port = vs->vs_port[i];
+		if (port != NULL)
+			VALE_RINGS_FOREACH(ring, port)
+				view_wait(ring);
+	}
+	pthread_mutex_lock(&vale_lock);
+}

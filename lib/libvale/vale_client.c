@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "msg_fds.h"
 #include "vale_client.h"
 
 /* The descriptors of a port with `n' ring pairs. */
@@ -75,7 +76,7 @@ vale_client_connect(const char *path)
 
 union control {
 	struct cmsghdr	align;
-	char		space[CMSG_SPACE(VALE_WIRE_REPLY_FDS * sizeof(int))];
+	char		space[MSG_FDS_SPACE(VALE_WIRE_REPLY_FDS)];
 };
 
 /*
@@ -120,18 +121,23 @@ call_send(int fd, struct vale_client_call *call, struct vale_wire *wire)
 	return (n == -1 ? -1 : 0);
 }
 
-/* Take the descriptors of a reply. */
+/* A reply has one too many. */
 static void
+call_drop_fd(void *arg __unused, int fd)
+{
+	close(fd);
+}
+
+/* Take the descriptors of a reply.  False: these are not all. */
+static bool
 call_take_fds(struct vale_client_call *call, struct msghdr *msg)
 {
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	struct msg_fds mf = { .mf_fd = call->fds,
+	    .mf_max = nitems(call->fds), .mf_drop = call_drop_fd };
+	const bool all = msg_fds_take(msg, &mf);
 
-	call->nfds = 0;
-	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
-	    c->cmsg_type == SCM_RIGHTS) {
-		call->nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(call->fds, CMSG_DATA(c), call->nfds * sizeof(int));
-	}
+	call->nfds = mf.mf_n;
+	return (all);
 }
 
 static void
@@ -149,20 +155,19 @@ call_receive(int fd, struct vale_client_call *call, struct vale_wire *wire)
 		{ call->reply, call->reply_max },
 	};
 	union control control;
-	/* CMSG_SPACE() would have space for one more. */
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = nitems(iov),
-	    .msg_control = &control,
-	    .msg_controllen = CMSG_LEN(VALE_WIRE_REPLY_FDS * sizeof(int)) };
+	    .msg_control = &control, .msg_controllen = sizeof(control) };
 	ssize_t n;
+	bool all;
 
 	do {
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
 	} while (n == -1 && call_again(fd, POLLIN));
 	if (n == -1)
 		return (-1);
-	call_take_fds(call, &msg);
+	all = call_take_fds(call, &msg);
 	if (n >= (ssize_t)sizeof(*wire) && wire->vw_magic == VALE_WIRE_MAGIC &&
-	    (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
+	    all && (msg.msg_flags & MSG_TRUNC) == 0) {
 		call->reply_size = n - sizeof(*wire);
 		return (0);
 	}

@@ -35,6 +35,7 @@
 
 #include "ctl_impl.h"
 #include "hostif.h"
+#include "msg_fds.h"
 #include "valed.h"
 #include "vfu_close.h"
 
@@ -148,32 +149,32 @@ ctl_reply(struct ctl_conn *cc, size_t size)
 	return (n != -1);
 }
 
-/* Take the descriptors that came with a packet: all are in one message. */
+/* Close a descriptor of whatever kind that a client passed. */
 static void
+passed_close(void *arg __unused, int fd)
+{
+	if (!vfu_close(fd))
+		close(fd);
+}
+
+/* Take the descriptors that came with a packet.  False: these are not all. */
+static bool
 ctl_take_passed(struct ctl_conn *cc, struct msghdr *msg)
 {
-	const struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	struct msg_fds mf = { .mf_fd = cc->cc_passed,
+	    .mf_max = nitems(cc->cc_passed), .mf_drop = passed_close };
+	const bool all = msg_fds_take(msg, &mf);
 
-	cc->cc_npassed = 0;
-	if (c == NULL || c->cmsg_level != SOL_SOCKET ||
-	    c->cmsg_type != SCM_RIGHTS)
-		return;
-	cc->cc_npassed = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	MPASS(cc->cc_npassed <= nitems(cc->cc_passed));
-	memcpy(cc->cc_passed, CMSG_DATA(c), cc->cc_npassed * sizeof(int));
+	cc->cc_npassed = mf.mf_n;
+	return (all);
 }
 
 /* Close those that the request has not kept. */
 static void
 ctl_close_passed(struct ctl_conn *cc)
 {
-	int fd;
-
-	while (cc->cc_npassed > 0) {
-		fd = cc->cc_passed[--cc->cc_npassed];
-		if (!vfu_close(fd))
-			close(fd);
-	}
+	while (cc->cc_npassed > 0)
+		passed_close(NULL, cc->cc_passed[--cc->cc_npassed]);
 }
 
 /* Receive a request and answer it.  False: the client has left. */
@@ -182,28 +183,27 @@ ctl_serve_request(struct ctl_conn *cc)
 {
 	union {
 		struct cmsghdr	align;
-		char		space[CMSG_SPACE(VALE_WIRE_FDS * sizeof(int))];
+		char		space[MSG_FDS_SPACE(VALE_WIRE_FDS)];
 	} control;
 	struct iovec iov = { cc->cc_wire, VALE_WIRE_MAX };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
 	    .msg_control = &control, .msg_controllen = sizeof(control) };
-	size_t size;
+	size_t size = 0;
 	ssize_t n;
+	bool all;
 
-	_Static_assert(CMSG_SPACE(VALE_WIRE_FDS * sizeof(int)) ==
-	    CMSG_LEN(VALE_WIRE_FDS * sizeof(int)),
-	    "the kernel passes as many as there is space for");
 	n = recvmsg(cc->cc_fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n == -1)
 		return (errno == EINTR || errno == EAGAIN);
-	ctl_take_passed(cc, &msg);
+	all = ctl_take_passed(cc, &msg);
 	if (n == 0) {
 		ctl_close_passed(cc);
 		return (false);
 	}
 	memset((char *)cc->cc_wire + n, 0, VALE_WIRE_MAX - n);
 	memset(cc->cc_wire->vw_why, 0, sizeof(cc->cc_wire->vw_why));
-	cc->cc_wire->vw_error = ctl_run(cc, n, &size);
+	cc->cc_wire->vw_error = all ? ctl_run(cc, n, &size) :
+	    ctl_why(cc, EMFILE, "not all descriptors of the request came");
 	ctl_close_passed(cc);
 	cc->cc_wire->vw_magic = VALE_WIRE_MAGIC;
 	return (ctl_reply(cc, cc->cc_wire->vw_error == 0 ? size : 0));

@@ -244,6 +244,8 @@ struct valed_change {
 					   before that had this path */
 	char		vc_name[64];	/* ac_name */
 	char		vc_values[2048]; /* "name=value\n" of ac_nvl, each */
+	bool		vc_lost;	/* there was no descriptor for its
+					   socket: valed_guard_change() */
 };
 
 /*

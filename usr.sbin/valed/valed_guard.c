@@ -51,6 +51,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "msg_fds.h"
 #include "valed.h"
 
 /* The connection: this process's end. */
@@ -413,15 +414,23 @@ valed_guard_reload(void)
 	    (ssize_t)sizeof(c));
 }
 
+static void
+change_drop_fd(void *arg __unused, int fd)
+{
+	close(fd);
+}
+
 bool
 valed_guard_change(struct valed_change *vc)
 {
 	union {
 		struct cmsghdr	align;
-		char		buf[CMSG_SPACE(sizeof(int))];
+		char		buf[MSG_FDS_SPACE(1)];
 	} control;
 	struct iovec iov = { vc, sizeof(*vc) };
-	struct cmsghdr *c;
+	int *fd = &vc->vc_config.ac_listen;
+	struct msg_fds mf = { .mf_fd = fd, .mf_max = 1,
+	    .mf_drop = change_drop_fd };
 	struct msghdr msg;
 	ssize_t n;
 
@@ -435,10 +444,8 @@ valed_guard_change(struct valed_change *vc)
 	while (n == -1 && (errno == EINTR || errno == ENOMEM));
 	if (n != (ssize_t)sizeof(*vc))
 		return (false);
-	vc->vc_config.ac_listen = -1;
-	c = CMSG_FIRSTHDR(&msg);
-	if (c != NULL)
-		memcpy(&vc->vc_config.ac_listen, CMSG_DATA(c), sizeof(int));
+	*fd = -1;
+	vc->vc_lost = !msg_fds_take(&msg, &mf);
 	return (true);
 }
 

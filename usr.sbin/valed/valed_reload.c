@@ -145,6 +145,11 @@ add(const struct valed_change *vc, struct adapter_list *adapters)
 	struct adapter *ad;
 	int error;
 
+	if (vc->vc_lost) {
+		errno = EMFILE;
+		warn("%s", vc->vc_name);
+		return (EMFILE);
+	}
 	ac = config_make(vc);
 	if (ac == NULL) {
 		warn("%s", vc->vc_name);

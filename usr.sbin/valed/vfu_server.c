@@ -25,6 +25,7 @@
 
 #include "adapter.h"
 #include "mevent.h"
+#include "msg_fds.h"
 #include "valed.h"
 #include "vfu_close.h"
 
@@ -311,33 +312,25 @@ server_finish(struct adapter *ad)
 		vfu_server_drop(ad);
 }
 
+static void
+server_drop_fd(void *arg, int fd)
+{
+	server_close_passed(arg, fd);
+}
+
 /* Take the descriptors that arrived with a recvmsg(2). */
 static void
 server_take_fds(struct adapter *ad, struct msghdr *msg)
 {
 	struct vfu_server *srv = &ad->server;
-	struct cmsghdr *c;
-	size_t i, n;
-	int fd;
+	struct msg_fds mf = { .mf_fd = srv->fds, .mf_n = srv->nfds,
+	    .mf_max = VFU_FDS_MAX, .mf_drop = server_drop_fd, .mf_arg = ad };
 
-	for (c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
-		/* The socket has enabled no others. */
-		MPASS(c->cmsg_level == SOL_SOCKET &&
-		    c->cmsg_type == SCM_RIGHTS);
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (i = 0; i < n; i++) {
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int),
-			    sizeof(int));
-			if (srv->nfds == VFU_FDS_MAX) {
-				server_close_passed(ad, fd);
-				server_broken(ad, "too many descriptors");
-			} else
-				srv->fds[srv->nfds++] = fd;
-		}
-		srv->fd_pos = srv->in_len;
-	}
-	if ((msg->msg_flags & MSG_CTRUNC) != 0)
+	if (!msg_fds_take(msg, &mf))
 		server_broken(ad, "too many descriptors");
+	if (mf.mf_n > (unsigned int)srv->nfds)
+		srv->fd_pos = srv->in_len;
+	srv->nfds = mf.mf_n;
 }
 
 /*
@@ -366,7 +359,7 @@ server_readable(int fd, enum ev_type type __unused, void *arg)
 	struct vfu_server *srv = &ad->server;
 	union {
 		struct cmsghdr	align;
-		char		buf[CMSG_SPACE(VFU_FDS_MAX * sizeof(int))];
+		char		buf[MSG_FDS_SPACE(VFU_FDS_MAX)];
 	} control;
 	struct msghdr msg;
 	struct iovec iov;

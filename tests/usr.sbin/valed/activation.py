@@ -4,9 +4,12 @@
 
 """valed as a service manager starts it, for valed_activation_test.sh."""
 
+import array
+import contextlib
 import os
 import signal
 import socket
+import struct
 import subprocess
 
 from vfu_client import *
@@ -102,6 +105,36 @@ def number():
     v.proc.kill()
     v.proc.wait()
     assert os.path.exists("vm1.sock")
+
+
+def credentials():
+    """What PassCredentials= and PassSecurity= of a unit set, and pidfds."""
+    a, b = listener("vm1.sock"), listener("vm2.sock")
+    for option in (16, 34, 76):     # SO_PASSCRED, SO_PASSSEC, SO_PASSPIDFD
+        with contextlib.suppress(OSError):
+            a.setsockopt(socket.SOL_SOCKET, option, 1)
+    v = Service(["-s", "1,e1000,vale0:x,fd=3", "-s", "2,e1000,vale0:y,fd=4"],
+                [a, b])
+
+    def descriptors():
+        return sorted((int(fd), os.readlink("/proc/%d/fd/%s" % (v.proc.pid, fd)))
+                      for fd in os.listdir("/proc/%d/fd" % v.proc.pid))
+    with Driver("vm1.sock") as x, Driver("vm2.sock") as y:
+        exchange(x, y)
+        before = descriptors()
+        for fds in range(3):
+            # Root's client says that its number is that of a descriptor.
+            for fd, _ in before if os.getuid() == 0 else ():
+                x.sock.sendmsg(
+                    [x.message(FEATURE, flags=F_NO_REPLY)],
+                    [(socket.SOL_SOCKET, 2,    # SCM_CREDENTIALS
+                      struct.pack("=iII", os.getpid(), fd, fd))] +
+                    [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                      array.array("i", [x.fd] * fds))] * (fds > 0))
+        x.get(STATUS)
+        assert descriptors() == before, (before, descriptors())
+        exchange(x, y)
+    v.end()
 
 
 def other_pid():
@@ -226,5 +259,6 @@ def journal():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (named, number, other_pid, unfit, notify,
-                                  abstract, watchdog, no_manager, journal)})
+    main({f.__name__: f for f in (named, number, credentials, other_pid, unfit,
+                                  notify, abstract, watchdog, no_manager,
+                                  journal)})

@@ -22,9 +22,13 @@
 /* Its threads do not run: the functions below take their place. */
 #include "ctl.c"
 
+#include "send_fds.h"
 #include "test.h"
 #include "vale_test.h"
 #include "vfu_fault.h"
+
+/* Linux 6.5 has it, younger C libraries have its name. */
+#define	PASSPIDFD	76
 
 static struct ctl_conn	*cc = &ctl_conns[0];
 static int		 client;	/* its end of the connection */
@@ -159,10 +163,67 @@ TEST(index, "A client is dropped whose rings and CSB are gone")
 	vale_close(b);
 }
 
+/* A request for the settings of vale0:c, with `n' copies of a descriptor. */
+static int
+ask_with(unsigned int n, int fd)
+{
+	struct vale_wire wire = { .vw_magic = VALE_WIRE_MAGIC };
+	int fds[SEND_FDS_MAX];
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		fds[i] = fd;
+	wire.vw_header.nr_version = NETMAP_API;
+	wire.vw_header.nr_reqtype = VALE_WIRE_PORT_GET;
+	strlcpy(wire.vw_header.nr_name, "vale0:c", VALE_NAME_SIZE);
+	send_fds(client, &wire, sizeof(wire), fds, n);
+	ATF_REQUIRE(ctl_serve_request(cc));
+	return (cc->cc_wire->vw_error);
+}
+
+/* All copies of the other end are closed. */
+static bool
+all_closed(int fd)
+{
+	struct pollfd pfd = { .fd = fd };
+
+	return (poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLHUP) != 0);
+}
+
+TEST(options, "Credentials and what else comes with a request are no "
+    "descriptors; a request that lacks some of its own is refused")
+{
+	static const int options[] = { SO_PASSCRED, SO_PASSSEC, PASSPIDFD,
+	    SO_TIMESTAMP };
+	static const unsigned int numbers[] = { 0, 1, VALE_WIRE_FDS,
+	    VALE_WIRE_FDS + 1, SEND_FDS_MAX };
+	unsigned int i, j;
+	int fds[2];
+
+	start();
+	for (i = 0; i <= nitems(options); i++) {
+		for (j = 0; j < nitems(numbers); j++) {
+			ATF_REQUIRE_EQ(0, pipe(fds));
+			ATF_CHECK_EQ(numbers[j] > VALE_WIRE_FDS ? EMFILE : 0,
+			    ask_with(numbers[j], fds[1]));
+			close(fds[1]);
+			ATF_CHECK(all_closed(fds[0]));
+			close(fds[0]);
+			ATF_CHECK_EQ(0, cc->cc_npassed);
+		}
+		/* Each stays set beside the next. */
+		if (i < nitems(options) && setsockopt(cc->cc_fd, SOL_SOCKET,
+		    options[i], &(int){ 1 }, sizeof(int)) == -1)
+			ATF_REQUIRE_EQ(ENOPROTOOPT, errno);
+	}
+	stop();
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, transmit);
 	ATF_TP_ADD_TC(tp, receive);
 	ATF_TP_ADD_TC(tp, index);
+	ATF_TP_ADD_TC(tp, options);
 	return (atf_no_error());
 }

@@ -30,6 +30,9 @@
 #include "vale_layout.h"
 #include "wire_peer.h"
 
+/* Linux 6.5 has it, younger C libraries have its name. */
+#define	PASSPIDFD	76
+
 struct talk {
 	int			 fd[2];
 	struct nmreq_header	 hdr;
@@ -207,14 +210,66 @@ TEST(reply, "A reply has a header, a body up to what fits, and descriptors, whic
 	ATF_CHECK_EQ(0x1234, t.hdr.nr_body);
 	ATF_CHECK_EQ(0, t.call.reply_size);
 	ATF_CHECK_EQ(0, t.call.nfds);
-	/* What else may come with it are no descriptors. */
-	ATF_REQUIRE_EQ(0, setsockopt(t.fd[0], SOL_SOCKET, SO_PASSCRED,
-	    &(int){ 1 }, sizeof(int)));
-	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
-	ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
-	ATF_CHECK_EQ(0, t.call.nfds);
 	talk_end(&t);
 	ATF_CHECK_EQ(fds, wire_open_fds());
+}
+
+TEST(options, "Credentials and what else comes with a reply, as who passed the "
+    "connection may have set its options, are no descriptors")
+{
+	static const int options[] = { SO_PASSCRED, SO_PASSSEC, PASSPIDFD,
+	    SO_TIMESTAMP };
+	const unsigned int fds = wire_open_fds();
+	struct talk t;
+	unsigned int i, n;
+	int all[VALE_WIRE_REPLY_FDS + 1];
+
+	talk(&t);
+	for (i = 0; i < nitems(all); i++)
+		all[i] = t.fd[i % 2];
+	/* Each stays set beside the next. */
+	for (i = 0; i < nitems(options); i++) {
+		if (setsockopt(t.fd[0], SOL_SOCKET, options[i], &(int){ 1 },
+		    sizeof(int)) == -1)
+			ATF_REQUIRE_EQ(ENOPROTOOPT, errno);
+		for (n = 0; n < nitems(all); n += nitems(all) - 2) {
+			wire_reply(t.fd[1], 0, "", "", 0, all, n);
+			ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
+			ATF_REQUIRE_EQ(n, t.call.nfds);
+			ATF_CHECK_EQ(fds + 2 + n, wire_open_fds());
+			for (; t.call.nfds > 0; t.call.nfds--)
+				ATF_CHECK_EQ(0, close(
+				    t.call.fds[t.call.nfds - 1]));
+		}
+		wire_reply(t.fd[1], 0, "", "", 0, all, nitems(all));
+		ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0],
+		    &t.call) == -1);
+		ATF_CHECK_EQ(fds + 2, wire_open_fds());
+	}
+	talk_end(&t);
+}
+
+TEST(no_descriptors, "A reply whose descriptors find no place is an error")
+{
+	struct rlimit limit, few;
+	const unsigned int fds = wire_open_fds();
+	struct talk t;
+	int all[4];
+	unsigned int i;
+
+	talk(&t);
+	for (i = 0; i < nitems(all); i++)
+		all[i] = t.fd[1];
+	wire_reply(t.fd[1], 0, "", "", 0, all, nitems(all));
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	few = limit;
+	/* Its own two are the last; two more have a place. */
+	few.rlim_cur = MAX(t.fd[0], t.fd[1]) + 3;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &few));
+	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	ATF_CHECK_EQ(fds + 2, wire_open_fds());
+	talk_end(&t);
 }
 
 TEST(refused, "An error has its errno and its sentence; descriptors with it are "
@@ -466,6 +521,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, connect);
 	ATF_TP_ADD_TC(tp, request);
 	ATF_TP_ADD_TC(tp, reply);
+	ATF_TP_ADD_TC(tp, options);
+	ATF_TP_ADD_TC(tp, no_descriptors);
 	ATF_TP_ADD_TC(tp, refused);
 	ATF_TP_ADD_TC(tp, malformed);
 	ATF_TP_ADD_TC(tp, gone);

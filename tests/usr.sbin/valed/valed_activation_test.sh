@@ -10,6 +10,7 @@
 python_cases activation <<'END'
 named: an adapter takes the socket with its name in LISTEN_FDNAMES
 number: fd=n takes a descriptor, and valed leaves the name of the socket alone
+credentials: what the options of an inherited socket add to messages are no descriptors
 other_pid: descriptors that are passed to another process are not taken
 unfit: a descriptor that is not a listening stream socket is refused
 notify: READY, STATUS and STOPPING reach the manager

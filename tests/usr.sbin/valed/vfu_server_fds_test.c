@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -23,10 +24,13 @@
 #include "adapter_stub.h"
 #include "event_stub.h"
 #include "test.h"
+#include "valed.h"
 #include "vfu_client.h"
 #include "vfu_close.h"
 
 #define	PAGE		4096
+/* Linux 6.5 has it, younger C libraries have its name. */
+#define	PASSPIDFD	76
 #define	RW		(PROT_READ | PROT_WRITE)
 
 /* vfu_close() fails after so many calls; -1: never. */
@@ -283,10 +287,68 @@ TEST(too_many, "A message has 16 descriptors at most")
 	check_dropped("too many descriptors");
 }
 
+/* The socket that listens has these options; so have those of clients. */
+static void
+listen_with(const int *options)
+{
+	for (; *options != 0; options++)
+		if (setsockopt(ad.config->ac_listen, SOL_SOCKET, *options,
+		    &(int){ 1 }, sizeof(int)) == -1)
+			ATF_REQUIRE_EQ(ENOPROTOOPT, errno);
+}
+
+TEST(options, "Credentials and what else comes with a message, by options of "
+    "an inherited socket, are no descriptors")
+{
+	static const int options[][4] = {
+		{ SO_PASSCRED }, { SO_PASSSEC }, { PASSPIDFD },
+		{ SO_TIMESTAMP }, { SO_PASSCRED, SO_PASSSEC, PASSPIDFD },
+	};
+	uint8_t buf[64];
+	int fd, fds[VFU_FDS_MAX + 1];
+	unsigned int i, j;
+	size_t len;
+
+	server_start();
+	fd = file("a");
+	for (i = 0; i < nitems(fds); i++)
+		fds[i] = fd;
+	fds_idle++;
+	for (i = 0; i < nitems(options); i++) {
+		listen_with(options[i]);
+		client_come(true);
+		for (j = 0; j < 2; j++) {
+			/* Without a descriptor, and with one. */
+			len = dma_map(buf, 0x10000);
+			put_fds(buf, len, fds, j);
+			events_run();
+			ATF_REQUIRE_EQ(0, reply(next_id - 1,
+			    VFIO_USER_DMA_MAP, NULL, 0));
+			check_page(0x10000, j == 0 ? 0 : 'a');
+			vfu_dma_clear(&ad.dma);
+			(void)stub_calls();
+		}
+		ATF_CHECK_EQ(fds_idle + 2, stub_fds());
+		/* As many as there may be, and one more. */
+		len = message(buf, UNKNOWN, NO_REPLY, NULL, 0);
+		put_fds(buf, len, fds, VFU_FDS_MAX);
+		events_run();
+		ATF_CHECK_EQ(fds_idle + 2, stub_fds());
+		ATF_CHECK_EQ(0, stub_count(ADAPTER_C_BROKEN));
+		put_fds(buf, len, fds, VFU_FDS_MAX + 1);
+		events_run();
+		ATF_CHECK(hung_up());
+		ATF_CHECK_EQ(1, stub_count(ADAPTER_C_BROKEN));
+		client_gone("log 4: client dropped: too many descriptors;"
+		    "detach;");
+	}
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, descriptors);
 	ATF_TP_ADD_TC(tp, passed);
 	ATF_TP_ADD_TC(tp, too_many);
+	ATF_TP_ADD_TC(tp, options);
 	return (atf_no_error());
 }

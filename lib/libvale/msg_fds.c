@@ -1,0 +1,65 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/* Control messages: msg_fds.h. */
+
+#include <string.h>
+#include <unistd.h>
+
+#include "msg_fds.h"
+
+/* Linux 6.5; C libraries before 2.39 lack the name. */
+#define	MSG_PIDFD	4
+
+/* Call take(arg, fd) for each descriptor of a control message. */
+static void
+cmsg_each(const struct cmsghdr *c, void (*take)(void *, int), void *arg)
+{
+	const size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	size_t i;
+	int fd;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+		take(arg, fd);
+	}
+}
+
+static void
+take_close(void *arg __unused, int fd)
+{
+	close(fd);
+}
+
+static void
+take_append(void *arg, int fd)
+{
+	struct msg_fds *mf = arg;
+
+	if (mf->mf_n < mf->mf_max) {
+		mf->mf_fd[mf->mf_n++] = fd;
+		return;
+	}
+	mf->mf_drop(mf->mf_arg, fd);
+	mf->mf_lost = true;
+}
+
+bool
+msg_fds_take(struct msghdr *msg, struct msg_fds *mf)
+{
+	struct cmsghdr *c;
+
+	mf->mf_lost = (msg->msg_flags & MSG_CTRUNC) != 0;
+	for (c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS)
+			cmsg_each(c, take_append, mf);
+		else if (c->cmsg_type == MSG_PIDFD)
+			cmsg_each(c, take_close, NULL);
+	}
+	return (!mf->mf_lost);
+}

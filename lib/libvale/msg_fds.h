@@ -1,0 +1,51 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Descriptors that come with a message over a UNIX-domain socket (SCM_RIGHTS).
+ *
+ * Other control messages come, too, if the socket has options for them: who
+ * inherits a socket, or passes one on, also sets its options, and what
+ * accept(2) returns has those of the socket that listens.  The kernel puts
+ * credentials and a security context before the descriptors, so a receiver
+ * needs space for those, as well.
+ */
+
+#ifndef _MSG_FDS_H_
+#define	_MSG_FDS_H_
+
+#include <sys/socket.h>
+
+#include <stdbool.h>
+
+/*
+ * Bytes of control messages: `n' descriptors and what may come before them,
+ * credentials and a security context, of which the kernel passes what fits.  If
+ * there is none, more than `n' descriptors fit.
+ */
+#define	MSG_FDS_SPACE(n)	(CMSG_SPACE((n) * sizeof(int)) +	\
+    CMSG_SPACE(3 * sizeof(int)) + CMSG_SPACE(256))
+
+struct msg_fds {
+	int		*mf_fd;
+	unsigned int	 mf_n;		/* there are */
+	unsigned int	 mf_max;	/* fit */
+	/* Close one that does not fit. */
+	void		(*mf_drop)(void *arg, int fd);
+	void		*mf_arg;
+	bool		 mf_lost;	/* msg_fds_take()'s */
+};
+
+/*
+ * Append the descriptors that came with a message which recvmsg(2) has
+ * received.  Other control messages are ignored, and the descriptor of a
+ * process (SO_PASSPIDFD) is closed.  Returns false if not all of them fit into
+ * *mf, or the kernel had no space or no descriptors for all: it has closed what
+ * is missing.  Any thread.
+ */
+bool	msg_fds_take(struct msghdr *msg, struct msg_fds *mf);
+
+#endif /* !_MSG_FDS_H_ */

@@ -319,6 +319,9 @@ ctl_accept(int fd)
 	}
 	if (cc == NULL)
 		return (EAGAIN);
+	error = ctl_who(fd, &cc->cc_who);
+	if (error != 0)
+		return (error);
 	cc->cc_wire = malloc(VALE_WIRE_MAX);
 	if (cc->cc_wire == NULL)
 		return (ENOMEM);
@@ -374,6 +377,7 @@ ctl_start(int fd)
 	int error;
 
 	ctl_listen = fd;
+	ctl_who_init(CTL_WHO_NOGROUP);
 	ctl_port_limit();
 	if (sem_init(&ctl_ready, 0, 0) == -1)
 		return (errno);

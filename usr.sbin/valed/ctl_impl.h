@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "ctl.h"
+#include "ctl_who.h"
 #include "vale_wire.h"
 #include "vfu_dma.h"
 
@@ -36,6 +37,7 @@ struct ctl_conn {
 	bool		 cc_open;	/* its thread runs: ctl.c */
 	uint64_t	 cc_serial;	/* no other connection has the same */
 	int		 cc_fd;
+	struct ctl_who	 cc_who;	/* its client */
 	int		 cc_passed[VALE_WIRE_FDS]; /* with the request */
 	unsigned int	 cc_npassed;
 	int		 cc_fds[VALE_WIRE_REPLY_FDS]; /* for the reply */

@@ -22,6 +22,7 @@
  *	ctl_hostif.c	 its requests about attached interfaces
  *	ctl_port.c	 its requests about ports of other processes
  *	ctl_switch.c	 its requests about switches
+ *	ctl_who.c	 its clients: users and groups
  *	hostif*.c	 attached interfaces of the host: hostif.h
  *	adapter.c	 an adapter: its thread, and the host side of the model
  *	vfu_server.c	 its client: connection and framing

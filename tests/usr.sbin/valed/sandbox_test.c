@@ -231,9 +231,11 @@ thread_nothing(void *arg)
 }
 
 static int
-act_control(const void *arg __unused)
+act_control(const void *arg)
 {
 	pthread_t thread[20];
+	struct ucred peer;
+	socklen_t len = sizeof(peer), none = 0;
 	int fd, pair[2];
 	size_t i;
 	char c;
@@ -250,11 +252,17 @@ act_control(const void *arg __unused)
 	if (pwrite(fd, "x", 1, 4095) != 1 || pread(fd, &c, 1, 4095) != 1 ||
 	    c != 'x')
 		return (3);
-	return (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 ? 0 : 4);
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1)
+		return (4);
+	if (getsockopt(pair[0], SOL_SOCKET, SO_PEERCRED, &peer, &len) == -1 ||
+	    peer.uid != *(const uid_t *)arg)
+		return (5);
+	return (getsockopt(pair[0], SOL_SOCKET, SO_PEERGROUPS, NULL,
+	    &none) == 0 || errno == ERANGE ? 0 : 6);
 }
 
 TEST(control, "With a control socket, threads, memory and pairs of local sockets "
-    "can be created, and no more")
+    "can be created, and clients known, and no more")
 {
 	const unsigned long thread = CLONE_VM | CLONE_FS | CLONE_FILES |
 	    CLONE_SIGHAND | CLONE_THREAD;
@@ -273,16 +281,19 @@ TEST(control, "With a control socket, threads, memory and pairs of local sockets
 		{ "socketpair inet", SYS_socketpair,
 		    { AF_INET, SOCK_STREAM, 0, P(page) } },
 		{ "socket", SYS_socket, { AF_UNIX, SOCK_STREAM, 0 } },
+		{ "getsockopt", SYS_getsockopt, { 0, SOL_SOCKET, SO_PEERSEC, 0,
+		    0 } },
 		{ "connect", SYS_connect, { 0, P(page), 110 } },
 		{ "bind", SYS_bind, { 0, P(page), 110 } },
 		{ "kill", SYS_kill, { getpid(), 0 } },
 		{ "sched_setaffinity", SYS_sched_setaffinity,
 		    { 0, 8, P(page) } },
 	};
+	const uid_t uid = geteuid();
 	int status;
 
 	control = true;
-	status = inside(act_control, NULL);
+	status = inside(act_control, &uid);
 	ATF_CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 	    "status %#x", status);
 	all_killed(killed, nitems(killed));

@@ -297,6 +297,7 @@ adapter_work_event(int fd, enum ev_type type __unused, void *arg)
 		(void)atomic_swap_32(&ad->work_posted, 0);
 		atomic_thread_fence_acq();
 	}
+	vfu_server_listen(ad);
 	if (vfu_dma_gone(&ad->dma, &gpa)) {
 		adapter_log(ad, LOG_WARNING, "client dropped: its memory at "
 		    "%#" PRIx64 " is gone", gpa);
@@ -570,4 +571,11 @@ adapter_watch(struct adapter *ad)
 	if (watch_look(&ad->watch, atomic_load_32(&ad->irq.calls) +
 	    atomic_load_32(&ad->server.calls)))
 		pthread_kill(ad->thread, ADAPTER_SIGNAL);
+}
+
+void
+adapter_listen(struct adapter *ad)
+{
+	if (vfu_server_again(&ad->server))
+		adapter_post(ad);
 }

@@ -47,7 +47,9 @@ struct adapter_config;
 	X(ADAPTER_C_CONNECT, "connects", "clients connected")		\
 	X(ADAPTER_C_DISCONNECT, "disconnects", "clients disconnected")	\
 	X(ADAPTER_C_REFUSED, "refused",					\
-	    "clients refused: one is connected")			\
+	    "clients refused: one is connected, or no descriptors left") \
+	X(ADAPTER_C_ACCEPT, "accept_waits",				\
+	    "times that no client could be accepted or refused")	\
 	X(ADAPTER_C_BROKEN, "broken", "clients dropped for bad framing") \
 	X(ADAPTER_C_GONE, "gone",					\
 	    "clients dropped because their memory was gone")		\
@@ -138,6 +140,12 @@ bool	adapter_ended(struct adapter *ad);
  */
 void	adapter_watch(struct adapter *ad);
 #define	ADAPTER_SIGNAL	SIGUSR2
+
+/*
+ * Have the thread look for clients again, if it has stopped to because there
+ * were no descriptors.  The main thread, once a second, before adapter_stop().
+ */
+void	adapter_listen(struct adapter *ad);
 
 static inline void
 adapter_assert_thread(const struct adapter *ad)

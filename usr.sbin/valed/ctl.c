@@ -37,10 +37,13 @@
 #include "hostif.h"
 #include "msg_fds.h"
 #include "valed.h"
+#include "vfu_accept.h"
 #include "vfu_close.h"
 
 /* Space for the library's calls; frames are in the ports. */
 #define	CTL_STACK	(256 * 1024)
+/* Slots of connections that only administrators get. */
+#define	CTL_ADMIN	8
 
 static const struct ctl_request {
 	uint16_t	type;		/* nr_reqtype */
@@ -246,10 +249,23 @@ ctl_settle(const struct ctl_conn *self)
 	pthread_mutex_unlock(&conns_lock);
 }
 
+/* Close a connection, with requests that were not read, and what they have. */
+static void
+conn_shut(int fd, bool reserved)
+{
+	if (reserved)
+		vfu_accept_end(fd);
+	else
+		passed_close(NULL, fd);
+}
+
 /* A connection ends: its slot is free. */
 static void
 conn_close(struct ctl_conn *cc)
 {
+	const bool reserved = cc->cc_reserved;
+	const int fd = cc->cc_fd;
+
 	if (cc->cc_port != NULL)
 		ctl_port_close(cc);
 	if (cc->cc_pipe != NULL)
@@ -257,12 +273,12 @@ conn_close(struct ctl_conn *cc)
 	if (cc->cc_null)
 		ctl_null_close(cc);
 	pthread_mutex_lock(&conns_lock);
-	close(cc->cc_fd);
 	free(cc->cc_wire);
 	cc->cc_open = false;
 	atomic_store_rel_32(&cc->cc_used, 0);
 	pthread_cond_broadcast(&conns_left);
 	pthread_mutex_unlock(&conns_lock);
+	conn_shut(fd, reserved);
 }
 
 static void *
@@ -281,12 +297,16 @@ ctl_conn_thread(void *arg)
 	return (NULL);
 }
 
+/* A free slot, or NULL.  The last ones are for administrators. */
 static struct ctl_conn *
-conn_free(void)
+conn_free(const struct ctl_who *who)
 {
+	const struct ctl_conn *end = ctl_conns + CTL_MAX;
 	struct ctl_conn *cc;
 
-	for (cc = ctl_conns; cc < ctl_conns + CTL_MAX; cc++)
+	if (!who->cw_admin)
+		end -= CTL_ADMIN;
+	for (cc = ctl_conns; cc < end; cc++)
 		if (atomic_load_acq_32(&cc->cc_used) == 0)
 			return (cc);
 	return (NULL);
@@ -304,24 +324,32 @@ conn_open(struct ctl_conn *cc, bool open)
 	pthread_mutex_unlock(&conns_lock);
 }
 
-/* Start the thread of a connection, in a free slot. */
+/*
+ * Start the thread of a connection, in a free slot.  One of the reserve is an
+ * administrator's.
+ */
 static int
-ctl_accept(int fd)
+ctl_accept(int fd, bool reserved)
 {
-	struct ctl_conn *cc = conn_free();
+	struct ctl_conn *cc;
+	struct ctl_who who;
 	pthread_attr_t attr;
 	pthread_t thread;
-	int error;
+	int error = ctl_who(fd, &who);
 
+	if (error != 0)
+		return (error);
+	if (reserved && !who.cw_admin)
+		return (EMFILE);
+	cc = conn_free(&who);
 	if (cc == NULL) {
 		ctl_settle(NULL);
-		cc = conn_free();
+		cc = conn_free(&who);
 	}
 	if (cc == NULL)
 		return (EAGAIN);
-	error = ctl_who(fd, &cc->cc_who);
-	if (error != 0)
-		return (error);
+	cc->cc_who = who;
+	cc->cc_reserved = reserved;
 	cc->cc_wire = malloc(VALE_WIRE_MAX);
 	if (cc->cc_wire == NULL)
 		return (ENOMEM);
@@ -350,9 +378,10 @@ ctl_accept(int fd)
 static void *
 ctl_thread(void *arg __unused)
 {
-	/* Until there is a descriptor again. */
-	const struct timespec pause = { 0, 100000000 };
+	/* Until there may be a descriptor again: as of vfu_accept_watch(). */
+	const struct timespec pause = { 1, 0 };
 	struct pollfd pfd = { .fd = ctl_listen, .events = POLLIN };
+	bool reserved;
 	int fd;
 
 	prctl(PR_SET_NAME, "control");
@@ -361,11 +390,11 @@ ctl_thread(void *arg __unused)
 	sem_post(&ctl_ready);
 	while (ctl_error == 0) {
 		poll(&pfd, 1, -1);
-		fd = accept4(ctl_listen, NULL, NULL, SOCK_CLOEXEC);
-		if (fd == -1 && errno != EINTR && errno != EAGAIN)
+		fd = vfu_accept(ctl_listen, SOCK_CLOEXEC, &reserved);
+		if (fd == -1 && vfu_accept_fails(errno))
 			nanosleep(&pause, NULL);
-		else if (fd != -1 && ctl_accept(fd) != 0)
-			close(fd);
+		else if (fd != -1 && ctl_accept(fd, reserved) != 0)
+			conn_shut(fd, reserved);
 	}
 	return (NULL);
 }

@@ -37,6 +37,7 @@ struct ctl_conn {
 	bool		 cc_open;	/* its thread runs: ctl.c */
 	uint64_t	 cc_serial;	/* no other connection has the same */
 	int		 cc_fd;
+	bool		 cc_reserved;	/* that is of vfu_accept.h's reserve */
 	struct ctl_who	 cc_who;	/* its client */
 	int		 cc_passed[VALE_WIRE_FDS]; /* with the request */
 	unsigned int	 cc_npassed;

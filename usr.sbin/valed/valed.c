@@ -60,6 +60,7 @@
 #include "ctl.h"
 #include "hostif.h"
 #include "valed.h"
+#include "vfu_accept.h"
 #include "vfu_close.h"
 #include "vfu_fault.h"
 #include "watch.h"
@@ -129,8 +130,11 @@ look(struct adapter *ending)
 {
 	struct adapter *ad;
 
-	TAILQ_FOREACH(ad, &adapters, link)
+	vfu_accept_watch();
+	TAILQ_FOREACH(ad, &adapters, link) {
 		adapter_watch(ad);
+		adapter_listen(ad);
+	}
 	if (ending != NULL)
 		adapter_watch(ending);
 	vfu_close_watch();
@@ -307,6 +311,10 @@ main(int argc, char **argv)
 	if ((errno = vfu_fault_init()) != 0)
 		err(EX_OSERR, "SIGBUS");
 	valed_guard_start(argc, argv, &opt);
+	if ((errno = vfu_accept_start()) != 0) {
+		warn("descriptors");
+		give_up(EX_OSERR);
+	}
 	if ((errno = vfu_close_start()) != 0) {
 		warn("thread");
 		give_up(EX_OSERR);

@@ -31,6 +31,7 @@
  *	vfu_dma.c	 guest memory
  *	vfu_fault.c	 guest memory that vanishes
  *	vfu_irq.c	 interrupts
+ *	vfu_accept.c	 accepts connections when no descriptors are left
  *	vfu_close.c	 closes descriptors that clients passed
  *	vfu_pci.c	 PCI configuration space
  *	watch.c		 the watchdog for calls that clients block

@@ -13,7 +13,8 @@
 #	VALED_SRCS	the program around them
 
 VFU_DMA_SRCS=	vfu_dma.c vfu_dma_file.c vfu_dma_range.c
-VFU_SRCS=	adapter.c valed_log.c vfu_close.c vfu_device.c vfu_fault.c \
+VFU_SRCS=	adapter.c valed_log.c vfu_accept.c vfu_close.c vfu_device.c	\
+		vfu_fault.c						\
 		vfu_irq.c vfu_pci.c vfu_server.c vfu_version.c watch.c	\
 		${VFU_DMA_SRCS}
 

@@ -44,7 +44,7 @@
 static const int allowed[] = {
 	/* open descriptors */
 	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev),
-	SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(fstatfs),
+	SCMP_SYS(close), SCMP_SYS(dup3), SCMP_SYS(fstat), SCMP_SYS(fstatfs),
 	SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
 	SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(shutdown),
 	SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl),

@@ -5,7 +5,7 @@
  */
 
 /*
- * The thread that closes descriptors; see vfu_close.h.  It reads their numbers
+ * The thread that closes descriptors; see vfu_close.h.  It reads what to close
  * from a pipe.
  */
 
@@ -25,6 +25,13 @@
 #include "valed.h"
 #include "vfu_close.h"
 #include "vfu_fstat.h"
+
+/* What the pipe has. */
+struct closing {
+	int		 fd;
+	int		 with;		/* of vfu_close_reuse(), or -1 */
+	void		(*reused)(int);
+};
 
 static pthread_t close_thread;
 static sem_t	close_ready;		/* the thread has no capabilities */
@@ -56,20 +63,33 @@ vfu_fd_kind(int fd)
 	return (fd_type(fd) == 0 ? VFU_FD_ANON : VFU_FD_OTHER);
 }
 
+/* Close it, in whatever time that takes. */
+static void
+close_now(const struct closing *cl)
+{
+	if (cl->with == -1) {
+		close(cl->fd);
+		return;
+	}
+	while (dup3(cl->with, cl->fd, O_CLOEXEC) == -1 && errno == EINTR)
+		continue;
+	cl->reused(cl->fd);
+}
+
 static void *
 close_main(void *arg __unused)
 {
-	int fd;
+	struct closing cl;
 
 	prctl(PR_SET_NAME, "close");
 	if (valed_sandbox_drop() != 0)
 		close_error = errno;
 	sem_post(&close_ready);
 	while (close_error == 0) {
-		if (read(close_pipe[0], &fd, sizeof(fd)) != sizeof(fd))
+		if (read(close_pipe[0], &cl, sizeof(cl)) != sizeof(cl))
 			continue;	/* a signal */
 		atomic_add_32(&close_calls, 1);
-		close(fd);
+		close_now(&cl);
 		atomic_add_32(&close_calls, 1);
 		atomic_subtract_32(&close_waiting, 1);
 	}
@@ -92,19 +112,37 @@ vfu_close_start(void)
 	return (close_error);
 }
 
+/* Have the thread close it.  False: it has too many, or was not started. */
+static bool
+close_post(const struct closing *cl)
+{
+	/* The pipe has space for more than VFU_CLOSE_MAX. */
+	if (atomic_fetchadd_32(&close_waiting, 1) < VFU_CLOSE_MAX &&
+	    write(close_pipe[1], cl, sizeof(*cl)) == (ssize_t)sizeof(*cl))
+		return (true);
+	atomic_subtract_32(&close_waiting, 1);
+	return (false);
+}
+
 bool
 vfu_close(int fd)
 {
+	const struct closing cl = { .fd = fd, .with = -1 };
+
 	if (close_pipe[1] == -1) {
 		close(fd);
 		return (true);
 	}
-	/* The pipe has space for more than VFU_CLOSE_MAX. */
-	if (atomic_fetchadd_32(&close_waiting, 1) < VFU_CLOSE_MAX &&
-	    write(close_pipe[1], &fd, sizeof(fd)) == (ssize_t)sizeof(fd))
-		return (true);
-	atomic_subtract_32(&close_waiting, 1);
-	return (false);
+	return (close_post(&cl));
+}
+
+void
+vfu_close_reuse(int fd, int with, void (*reused)(int))
+{
+	const struct closing cl = { fd, with, reused };
+
+	if (!close_post(&cl))
+		close_now(&cl);
 }
 
 void

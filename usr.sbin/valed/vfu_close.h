@@ -47,6 +47,12 @@ int	vfu_close_start(void);
 bool	vfu_close(int fd);
 
 /*
+ * Have the thread replace `fd' by a copy of `with', which closes it, and then
+ * call reused(fd).  If that cannot wait, does it itself.  Any thread.
+ */
+void	vfu_close_reuse(int fd, int with, void (*reused)(int fd));
+
+/*
  * A look of the watchdog (watch.h): interrupts a close that blocks.  A socket
  * stops lingering then.  The main thread, once a second.
  */

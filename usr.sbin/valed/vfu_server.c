@@ -27,6 +27,7 @@
 #include "mevent.h"
 #include "msg_fds.h"
 #include "valed.h"
+#include "vfu_accept.h"
 #include "vfu_close.h"
 
 static void	server_readable(int fd, enum ev_type type, void *arg);
@@ -107,22 +108,69 @@ server_left(const struct vfu_server *srv)
 	return (poll(&pfd, 1, 0) == 1);
 }
 
+/* Close a connection that is not served. */
+static void
+server_refuse(struct adapter *ad, int fd, bool reserved)
+{
+	if (reserved)
+		vfu_accept_end(fd);
+	else if (!vfu_close(fd))
+		server_close(&ad->server, fd);
+}
+
+/* No client can be accepted: do not look for any until vfu_server_again(). */
+static void
+server_wait(struct adapter *ad)
+{
+	mevent_disable(ad->server.listen_ev);
+	adapter_count(ad, ADAPTER_C_ACCEPT);
+	atomic_store_32(&ad->server.listening, VFU_WAITS);
+}
+
+bool
+vfu_server_again(struct vfu_server *srv)
+{
+	/* While it is so, the adapter's thread does not change it. */
+	if (atomic_load_32(&srv->listening) != VFU_WAITS)
+		return (false);
+	atomic_store_32(&srv->listening, VFU_AGAIN);
+	return (true);
+}
+
+void
+vfu_server_listen(struct adapter *ad)
+{
+	struct vfu_server *srv = &ad->server;
+
+	adapter_assert_thread(ad);
+	if (atomic_load_32(&srv->listening) != VFU_AGAIN)
+		return;
+	atomic_store_32(&srv->listening, mevent_enable(srv->listen_ev) == 0 ?
+	    VFU_LISTENS : VFU_WAITS);
+}
+
 static void
 server_accept(int fd, enum ev_type type __unused, void *arg)
 {
 	struct adapter *ad = arg;
 	struct vfu_server *srv = &ad->server;
+	bool reserved;
 	int s;
 
-	s = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (s == -1)
+	s = vfu_accept(fd, SOCK_NONBLOCK | SOCK_CLOEXEC, &reserved);
+	if (s == -1) {
+		if (vfu_accept_fails(errno))
+			server_wait(ad);
 		return;
+	}
 	if (server_left(srv))
 		vfu_server_drop(ad);
-	if (srv->fd != -1) {
+	if (reserved || srv->fd != -1) {
 		adapter_count(ad, ADAPTER_C_REFUSED);
-		adapter_log(ad, LOG_NOTICE, "second client refused");
-		close(s);
+		adapter_log(ad, LOG_NOTICE, reserved ?
+		    "client refused: no descriptor is left" :
+		    "second client refused");
+		server_refuse(ad, s, reserved);
 		return;
 	}
 	srv->read_ev = mevent_add(s, EVF_READ, server_readable, ad);
@@ -142,13 +190,14 @@ fail_read:
 	mevent_delete(srv->read_ev);
 fail:
 	adapter_log(ad, LOG_WARNING, "client refused: out of resources");
-	close(s);
+	server_refuse(ad, s, false);
 }
 
 int
 vfu_server_init(struct adapter *ad)
 {
 	ad->server.fd = -1;
+	ad->server.listening = VFU_LISTENS;
 	ad->server.listen_ev = mevent_add(ad->config->ac_listen, EVF_READ,
 	    server_accept, ad);
 	return (ad->server.listen_ev == NULL ? errno : 0);

@@ -37,8 +37,16 @@ struct adapter;
 #define	VFU_FDS_MAX	16
 #define	VFU_BUFFER	65536
 
+/* Whether the server looks for a client. */
+enum vfu_listening {
+	VFU_LISTENS,
+	VFU_WAITS,		/* accept(2) failed */
+	VFU_AGAIN		/* it is to look again */
+};
+
 struct vfu_server {
 	struct mevent	*listen_ev;
+	uint32_t	 listening;	/* enum vfu_listening; atomic */
 	int		 fd;		/* the client, or -1 */
 	struct mevent	*read_ev;
 	struct mevent	*write_ev;	/* enabled while blocked */
@@ -79,6 +87,15 @@ void	vfu_server_drop(struct adapter *ad);
 
 /* Accept clients on the adapter's socket.  0 or an errno. */
 int	vfu_server_init(struct adapter *ad);
+
+/*
+ * If accept(2) fails because the process has no descriptor left, or the kernel
+ * no memory, the server stops to look for clients.  vfu_server_again() returns
+ * whether it does, and must then be followed by vfu_server_listen(), in the
+ * adapter's thread.  The main thread, once a second.
+ */
+bool	vfu_server_again(struct vfu_server *srv);
+void	vfu_server_listen(struct adapter *ad);
 
 /* Accept no more clients, and drop the one there is.  Init may have failed. */
 void	vfu_server_fini(struct adapter *ad);

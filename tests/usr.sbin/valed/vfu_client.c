@@ -26,6 +26,8 @@ int		fds_idle;
 uint16_t	next_id;
 int		send_error, recv_error;
 size_t		send_leaves;
+int		accept_error;
+unsigned int	accepts;
 
 ssize_t	__real_send(int s, const void *buf, size_t len, int flags);
 ssize_t	__wrap_send(int s, const void *buf, size_t len, int flags);
@@ -55,6 +57,20 @@ __wrap_recvmsg(int s, struct msghdr *msg, int flags)
 		return (-1);
 	}
 	return (__real_recvmsg(s, msg, flags));
+}
+
+int	__real_accept4(int s, struct sockaddr *sa, socklen_t *len, int flags);
+int	__wrap_accept4(int s, struct sockaddr *sa, socklen_t *len, int flags);
+
+int
+__wrap_accept4(int s, struct sockaddr *sa, socklen_t *len, int flags)
+{
+	accepts++;
+	if (accept_error != 0) {
+		errno = accept_error;
+		return (-1);
+	}
+	return (__real_accept4(s, sa, len, flags));
 }
 
 void

@@ -7,7 +7,7 @@
 /*
  * The vfio-user server and a client at the other end of its socket, in one
  * thread, step by step: the server runs in events_run().  The program is linked
- * with --wrap=recvmsg and --wrap=send.
+ * with --wrap=accept4, --wrap=recvmsg and --wrap=send.
  */
 
 #ifndef _VFU_CLIENT_H_
@@ -33,6 +33,10 @@ extern uint16_t	next_id;	/* of the next message */
  */
 extern int	send_error, recv_error;
 extern size_t	send_leaves;
+
+/* accept4(2) fails with this errno, each time; its calls. */
+extern int	accept_error;
+extern unsigned int accepts;
 
 /* Start the server, without a client. */
 void	server_start(void);

@@ -14,6 +14,7 @@
 #include <sys/param.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -26,6 +27,7 @@
 #include "adapter_stub.h"
 #include "event_stub.h"
 #include "test.h"
+#include "vfu_accept.h"
 #include "vfu_client.h"
 
 /* A register read, as payload. */
@@ -103,6 +105,173 @@ TEST(resources, "Without space for its events a client is refused")
 	client_gone("detach;");
 	events_fail = 1;
 	ATF_CHECK_EQ(ENOSPC, vfu_server_init(&ad));
+}
+
+TEST(no_accept, "If accept(2) fails for want of anything, it is called once each "
+    "time that the server is told to look again")
+{
+	static const int waits[] = { EMFILE, ENFILE, ENOBUFS, ENOMEM };
+	static const int goes_on[] = { EAGAIN, EINTR, ECONNABORTED };
+	unsigned int i, j;
+
+	server_start();
+	client = dial();
+	for (i = 0; i < nitems(waits); i++) {
+		accept_error = waits[i];
+		for (j = 0; j < 3; j++) {
+			accepts = 0;
+			events_run();
+			events_run();
+			ATF_CHECK_EQ(1, accepts);
+			ATF_CHECK_EQ(0, events_on());
+			ATF_CHECK_EQ(1, stub_count(ADAPTER_C_ACCEPT));
+			/* Not before it is told to. */
+			vfu_server_listen(&ad);
+			ATF_CHECK_EQ(0, events_on());
+			ATF_CHECK(vfu_server_again(&ad.server));
+			ATF_CHECK(!vfu_server_again(&ad.server));
+			ATF_CHECK_EQ(0, events_on());
+			vfu_server_listen(&ad);
+			ATF_CHECK_EQ(1, events_on());
+			ATF_CHECK(!vfu_server_again(&ad.server));
+			vfu_server_listen(&ad);
+			ATF_CHECK_EQ(0, events_repeated);
+		}
+	}
+	for (i = 0; i < nitems(goes_on); i++) {
+		accept_error = goes_on[i];
+		ATF_CHECK_EQ(1, events_step());
+		ATF_CHECK_EQ(1, events_on());
+	}
+	ATF_CHECK_EQ(0, stub_count(ADAPTER_C_ACCEPT));
+	ATF_CHECK_EQ(0, stub_count(ADAPTER_C_REFUSED));
+	ATF_CHECK_STREQ("", stub_calls());
+	accept_error = 0;
+	events_run();
+	ATF_CHECK_STREQ("attach;", stub_calls());
+	client_gone("detach;");
+}
+
+/* So many descriptors that poll(2) takes all events even if these are all. */
+static void
+fill(void)
+{
+	while (dup(STDIN_FILENO) < EVENTS)
+		continue;
+}
+
+/* Open no more descriptors than there are; or as many as before. */
+static void
+limit(bool none)
+{
+	static struct rlimit before;
+	struct rlimit rl;
+	int fd;
+
+	if (!none) {
+		ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+		return;
+	}
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+	fd = dup(client);
+	ATF_REQUIRE_EQ(0, close(fd));
+	rl = before;
+	rl.rlim_cur = fd;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
+}
+
+TEST(reserve, "A client that comes when no descriptors are left sees the end; the "
+    "descriptor kept for that is kept for the next")
+{
+	unsigned int i;
+	int fds, served;
+
+	fill();
+	ATF_REQUIRE_EQ(0, vfu_accept_start());
+	server_start();
+	for (i = 0; i < 20; i++) {
+		client = dial();
+		limit(true);
+		fds = stub_fds();
+		accepts = 0;
+		events_run();
+		ATF_CHECK(hung_up());
+		ATF_CHECK_EQ(2, accepts);
+		ATF_CHECK_EQ(fds, stub_fds());
+		ATF_CHECK_EQ(1, stub_count(ADAPTER_C_REFUSED));
+		ATF_CHECK_EQ(0, stub_count(ADAPTER_C_ACCEPT));
+		limit(false);
+		client_gone("log 5: client refused: no descriptor is left;");
+	}
+	/* The one that is served does not notice. */
+	client_come(true);
+	served = client;
+	client = dial();
+	limit(true);
+	events_run();
+	limit(false);
+	ATF_CHECK(hung_up());
+	ATF_CHECK_STREQ("log 5: client refused: no descriptor is left;",
+	    stub_calls());
+	close(client);
+	client = served;
+	put_message(UNKNOWN, 0, NULL, 0);
+	events_run();
+	ATF_CHECK_EQ(ENOTSUP, reply(next_id - 1, UNKNOWN, NULL, 0));
+	client_gone("detach;");
+	/* A connection may keep it.  Then there are fewer, until there are
+	   descriptors again, and no more than before when it ends. */
+	for (i = 0; i < 3; i++) {
+		bool reserved;
+
+		client = dial();
+		limit(true);
+		fds = vfu_accept(ad.server.listen_ev->fd, SOCK_CLOEXEC,
+		    &reserved);
+		ATF_REQUIRE(fds != -1 && reserved);
+		limit(false);
+		if (i == 2)
+			vfu_accept_watch();
+		vfu_accept_end(fds);
+		ATF_CHECK(hung_up());
+		client_gone("");
+	}
+}
+
+TEST(no_reserve, "When others have taken the reserve, the server waits; it is "
+    "filled again when it can be")
+{
+	unsigned int i;
+	bool reserved;
+	int l;
+
+	fill();
+	ATF_REQUIRE_EQ(0, vfu_accept_start());
+	server_start();
+	l = ad.server.listen_ev->fd;
+	/* As many as there are. */
+	for (i = 0; i < 8; i++) {
+		(void)dial();
+		client = dial();
+		limit(true);
+		ATF_REQUIRE(vfu_accept(l, SOCK_CLOEXEC, &reserved) != -1);
+		ATF_CHECK(reserved);
+		limit(false);
+		ATF_REQUIRE(vfu_accept(l, SOCK_CLOEXEC, &reserved) != -1);
+		ATF_CHECK(!reserved);
+	}
+	client = dial();
+	limit(true);
+	vfu_accept_watch();
+	events_run();
+	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_ACCEPT));
+	ATF_CHECK_EQ(0, events_on());
+	limit(false);
+	vfu_accept_watch();
+	limit(true);
+	ATF_CHECK(vfu_accept(l, SOCK_CLOEXEC, &reserved) != -1);
+	ATF_CHECK(reserved);
+	limit(false);
 }
 
 TEST(version, "The first command is VERSION, and it succeeds")
@@ -497,6 +666,9 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, connect);
 	ATF_TP_ADD_TC(tp, left);
 	ATF_TP_ADD_TC(tp, resources);
+	ATF_TP_ADD_TC(tp, no_accept);
+	ATF_TP_ADD_TC(tp, reserve);
+	ATF_TP_ADD_TC(tp, no_reserve);
 	ATF_TP_ADD_TC(tp, version);
 	ATF_TP_ADD_TC(tp, frames);
 	ATF_TP_ADD_TC(tp, replies);

@@ -1,0 +1,155 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Connections that valed refuses, or that take all of its descriptors, for
+valed_crowd_test.sh."""
+
+import array
+import contextlib
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+
+from hostile import closed, lingering
+from vfu_client import *
+from vfu_client import main as run_case
+
+
+class Control:
+    """A connection of the control socket; see vale_wire.h."""
+
+    LIST = struct.pack("=Ii128sHHI64sQQ8x", 0x76616c31, 0, b"", 14, 5, 0, b"",
+                       0, 0)
+
+    def __init__(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sock.settimeout(WAIT_S)
+        self.sock.connect("control")
+
+    def close(self):
+        self.sock.close()
+
+    def send(self, fds=()):
+        self.sock.sendmsg([self.LIST], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                         array.array("i", fds))] if fds else [])
+
+    def list(self):
+        """Ask for a port; return false if valed closes the connection."""
+        try:
+            self.send()
+            return len(self.sock.recv(65536)) > 0
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+
+
+@contextlib.contextmanager
+def stopped(valed):
+    """valed does nothing meanwhile."""
+    valed.stop()
+    try:
+        yield
+    finally:
+        valed.proc.send_signal(signal.SIGCONT)
+
+
+def refused_blocks():
+    """Such descriptors come with what valed does not read: of a client that is
+    refused, and of a program that has left before its reply."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, \
+            Valed(["vm1"], args=["-c", "control"]) as v, \
+            Driver("vm1.sock") as a:
+        port = listener.getsockname()[1]
+        admin = Control()
+        admin.list()
+        before = v.descriptors()
+        sent = [lingering(port) for _ in range(2)]
+        with stopped(v):
+            with Client("vm1.sock", negotiate=False) as b:
+                b.raw(b"x", [sent[0].fileno()])
+            sent[0].close()
+            c = Control()
+            c.send()
+            c.send([sent[1].fileno()])
+            c.close()
+            sent[1].close()
+        a.get(STATUS)
+        admin.list()
+        with contextlib.closing(Control()) as other:
+            other.list()
+        wait_until(lambda: v.descriptors() == before, "the end of both",
+                   v.descriptors)
+        # Administrators' programs end, and the descriptors that they had.
+        admin.close()
+
+
+def crowd():
+    """A process of another user: connects until it is refused, tells how often
+    it was not, and waits to be killed."""
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    held = [Control()]
+    while held[-1].list():
+        held.append(Control())
+    # As often as it likes, and without descriptors for others.
+    assert not any(Control().list() for _ in range(20))
+    print(len(held) - 1, flush=True)
+    signal.pause()
+
+
+def no_descriptors():
+    """A program's connections take all descriptors that valed may have."""
+    if os.getuid() != 0:
+        raise Skip("needs another user: root can be one")
+    os.umask(0)
+    os.chmod(".", 0o755)
+    with Valed(["vm1", "vm2", "vm3"], args=["-c", "control"]) as v, \
+            Driver("vm2.sock") as b, Driver("vm3.sock") as c:
+        v.idle("vm1")
+        pid = v.proc.pid
+        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        last = max(map(int, os.listdir("/proc/%d/fd" % pid)))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (last + 6, limits[1]))
+        before = v.counters("vm1")
+        p = subprocess.Popen([sys.executable, "-c",
+                              "import crowd; crowd.crowd()"],
+                             stdout=subprocess.PIPE)
+        try:
+            assert int(p.stdout.readline()) >= 5
+            # Clients are refused, administrators served, others untroubled.
+            for _ in range(20):
+                with Client("vm1.sock", negotiate=False) as a:
+                    closed(a)
+            admins = [Control() for _ in range(5)]
+            assert all(admin.list() for admin in admins)
+            for admin in admins:
+                admin.close()
+            exchange(b, c)
+            after = v.counters("vm1")
+            assert after["refused"] - before["refused"] == 20, after
+            assert after["accept_waits"] == 0, after
+            # Nor is there a reserve.  The client waits, and valed looks for it
+            # from time to time.
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+            with Client("vm1.sock", negotiate=False) as a:
+                wait_until(lambda: v.counters("vm1")["accept_waits"] >= 2,
+                           "two looks")
+                exchange(b, c)
+                assert v.counters("vm1")["refused"] == after["refused"]
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+                a.negotiate()
+        finally:
+            p.kill()
+            p.wait()
+            p.stdout.close()
+        with Driver("vm1.sock") as a:
+            exchange(a, b)
+        assert Control().list()
+
+
+if __name__ == "__main__":
+    run_case({f.__name__: f for f in (refused_blocks, no_descriptors)})

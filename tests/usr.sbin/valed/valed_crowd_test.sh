@@ -1,0 +1,13 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Connections that valed refuses, or that take all of its descriptors.  The cases
+# are functions of crowd.py.
+
+. "$(atf_get_srcdir)/valed.subr"
+
+python_cases crowd <<'END'
+refused_blocks: what a connection had that is closed holds up nobody
+no_descriptors: when descriptors are out clients see the end, and administrators are served
+END

@@ -53,7 +53,10 @@ ctl_attach(struct ctl_conn *cc, size_t *size __unused)
 	const char *name = cc->cc_wire->vw_header.nr_name;
 	const char *invalid = vale_name_error(name);
 	char error[sizeof(cc->cc_wire->vw_why)];
+	struct valed_opening vo;
+	enum valed_name_of of;
 	unsigned int i;
+	bool attached;
 
 	if (invalid != NULL)
 		return (ctl_why(cc, EINVAL, "%s", invalid));
@@ -67,7 +70,14 @@ ctl_attach(struct ctl_conn *cc, size_t *size __unused)
 			    "descriptor %u is not one of an interface", i));
 		fds->hf_fd[i] = cc->cc_passed[i];
 	}
-	if (!hostif_attach(name, fds, error, sizeof(error)))
+	/* One of -a that was detached may come again. */
+	of = valed_names_open(&vo, name);
+	if (of == VALED_NAME_ADAPTER)
+		return (ctl_port_reserved(cc, of));
+	attached = hostif_attach(name, fds, error, sizeof(error));
+	if (of == VALED_NAME_FREE)
+		valed_names_opened(&vo);
+	if (!attached)
 		return (ctl_why(cc, EIO, "%s", error));
 	cc->cc_npassed = 0;
 	return (0);

@@ -330,16 +330,34 @@ port_describe(struct ctl_conn *cc, struct nmreq_register *reg)
 	reg->nr_mem_id = CTL_MEMORY_ID(cc->cc_memory);
 }
 
+int
+ctl_port_reserved(struct ctl_conn *cc, enum valed_name_of of)
+{
+	return (ctl_why(cc, EPERM, "the port is %s of valed's configuration",
+	    of == VALED_NAME_ADAPTER ? "an adapter's" : "an interface's"));
+}
+
 static int
 port_register(struct ctl_conn *cc, size_t *size)
 {
 	struct nmreq_register *reg = cc->cc_body;
+	const bool monitor =
+	    (reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0;
+	struct valed_opening vo;
+	enum valed_name_of of;
 	int error;
 
 	error = ctl_port_check(cc, reg);
 	if (error != 0)
 		return (error);
+	if (!monitor) {
+		of = valed_names_open(&vo, cc->cc_wire->vw_header.nr_name);
+		if (of != VALED_NAME_FREE)
+			return (ctl_port_reserved(cc, of));
+	}
 	error = register_open(cc, reg);
+	if (!monitor)
+		valed_names_opened(&vo);
 	if (error != 0)
 		return (ctl_why(cc, error, "%s", error == EBUSY ?
 		    "the port is open already" : error == ENOSPC ?

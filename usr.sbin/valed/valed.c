@@ -60,6 +60,7 @@
 #include "ctl.h"
 #include "hostif.h"
 #include "valed.h"
+#include "valed_names.h"
 #include "vfu_accept.h"
 #include "vfu_close.h"
 #include "vfu_fault.h"
@@ -173,6 +174,7 @@ reload_lost(void)
 	if (!reloading)
 		return;
 	reloading = reload_again = false;
+	valed_names_end();
 	errno = EPIPE;
 	warn("cannot reload");
 	valed_notify_ready(adapters_count());
@@ -319,6 +321,7 @@ main(int argc, char **argv)
 		warn("thread");
 		give_up(EX_OSERR);
 	}
+	valed_names_start(&opt);
 	for (i = 0; i < opt.vo_nadapters; i++) {
 		ad = adapter_start(&opt.vo_adapters[i]);
 		if (ad == NULL)

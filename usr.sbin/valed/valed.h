@@ -17,6 +17,7 @@
  *	valed_guard.c	 the guard: removes them, and reads files again
  *	valed_reload.c	 changes of the adapters that the guard asks for
  *	valed_sandbox.c	 drops privileges
+ *	valed_names.c	 reserves the names of their ports
  *	valed_stats.c	 prints counters
  *	ctl.c		 the control socket: connections, requests
  *	ctl_hostif.c	 its requests about attached interfaces
@@ -237,6 +238,9 @@ void	valed_sockets_remove(void);
 /* A change of the adapters, as the guard sends it to the serving process. */
 struct valed_change {
 	enum {
+		VALED_RESERVE,		/* the name of its port, before all
+					   other changes: EBUSY if another has
+					   it open */
 		VALED_REMOVE,		/* the adapter with this place */
 		VALED_ADD,
 		VALED_END		/* no more changes */
@@ -245,6 +249,7 @@ struct valed_change {
 					   -1: that of the adapter removed
 					   before that had this path */
 	char		vc_name[64];	/* ac_name */
+	char		vc_port[64];	/* ac_backend */
 	char		vc_values[2048]; /* "name=value\n" of ac_nvl, each */
 	bool		vc_lost;	/* there was no descriptor for its
 					   socket: valed_guard_change() */

@@ -16,7 +16,9 @@
  *	   | <- SIGHUP			  |
  *	   | -- reload ------------------>|
  *	   |				  | fork
- *	   |				  |---------------->| options, sockets
+ *	   |				  |---------------->| options
+ *	   |<----------------------------------- reserve ---|
+ *	   | -- done -------------------------------------->| sockets
  *	   |<----------------------------------- remove ----|
  *	   | -- done -------------------------------------->|
  *	   |<----------------------------------- add, fd ---|
@@ -32,7 +34,8 @@
  *
  * An adapter is known by its place (bus, slot, function).  It is left alone if
  * its variables are those that it was started with; otherwise it is removed and
- * added again, with the same socket if the path is the same.
+ * added again, with the same socket if the path is the same.  If another has its
+ * new port open, such as a program, it is left alone, too (valed_names.h).
  */
 
 #include <sys/param.h>
@@ -87,6 +90,7 @@ describe(struct valed_change *vc, const struct adapter_config *ac)
 	vc->vc_what = VALED_ADD;
 	vc->vc_config = *ac;
 	strlcpy(vc->vc_name, ac->ac_name, sizeof(vc->vc_name));
+	strlcpy(vc->vc_port, ac->ac_backend, sizeof(vc->vc_port));
 	while ((name = nvlist_next(ac->ac_nvl, &type, &cookie)) != NULL) {
 		if (!value_append(vc, name, nvlist_get_string(ac->ac_nvl,
 		    name))) {
@@ -153,6 +157,22 @@ same(const struct valed_change *a, const struct valed_change *b)
 	    strcmp(a->vc_values, b->vc_values) == 0);
 }
 
+/* Not there: the next reload adds it. */
+static void
+absent(struct valed_change *vc)
+{
+	vc->vc_values[0] = '\0';
+	vc->vc_config.ac_path[0] = '\0';
+}
+
+/* Whether it is to be added, in place of another or not. */
+static bool
+added(const struct valed_change *vc)
+{
+	return (vc->vc_values[0] != '\0' &&
+	    !same(find(known, nknown, &vc->vc_config), vc));
+}
+
 /* Send a change, with the adapter's socket. */
 static bool
 change_send(struct valed_change *vc)
@@ -209,7 +229,7 @@ sockets_open(struct valed_change *new, unsigned int n)
 
 	for (i = 0; i < n; i++) {
 		ac = &new[i].vc_config;
-		if (same(find(known, nknown, ac), &new[i]))
+		if (!added(&new[i]))
 			continue;
 		if (ac->ac_fd != -1)
 			ac->ac_listen = ac->ac_fd;
@@ -240,6 +260,72 @@ refuse_taps(const struct valed_options *opt, struct valed_change *new)
 	}
 }
 
+/* Whether one of them stays where the other would be. */
+static bool
+clash(const struct valed_change *a, const struct valed_change *b)
+{
+	const struct adapter_config *ac = &a->vc_config, *bc = &b->vc_config;
+
+	return (strcmp(a->vc_port, b->vc_port) == 0 ||
+	    (ac->ac_fd == -1 ? bc->ac_fd == -1 &&
+	    strcmp(ac->ac_path, bc->ac_path) == 0 : ac->ac_fd == bc->ac_fd));
+}
+
+/* Leave an adapter as it is, or not there. */
+static void
+leave(struct valed_change *vc, const struct adapter_config *ac,
+    const char *why)
+{
+	const struct valed_change *old = find(known, nknown, &vc->vc_config);
+	const char *where = valed_config_where(ac->ac_nvl, "backend");
+
+	warnx("%s: %s: %s: the adapter %s", where == NULL ? "-s" : where,
+	    ac->ac_backend, why, old == NULL || old->vc_values[0] == '\0' ?
+	    "is not added" : "stays as it was");
+	if (old != NULL)
+		*vc = *old;
+	else
+		absent(vc);
+}
+
+/* Leave one that would be where another one stays.  False: there is none. */
+static bool
+leave_clash(const struct valed_options *opt, struct valed_change *new)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < opt->vo_nadapters; i++)
+		for (j = 0; added(&new[i]) && j < opt->vo_nadapters; j++)
+			if (!added(&new[j]) && new[j].vc_values[0] != '\0' &&
+			    clash(&new[i], &new[j])) {
+				leave(&new[i], &opt->vo_adapters[i],
+				    "another adapter keeps its port or "
+				    "socket");
+				return (true);
+			}
+	return (false);
+}
+
+/* Reserve the ports of adapters that are added, before anything is changed. */
+static void
+ports_reserve(const struct valed_options *opt, struct valed_change *new)
+{
+	struct valed_change reserve;
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nadapters; i++) {
+		if (!added(&new[i]))
+			continue;
+		reserve = new[i];
+		reserve.vc_what = VALED_RESERVE;
+		if (!change(&reserve))
+			leave(&new[i], &opt->vo_adapters[i],
+			    "the port is open already");
+	}
+	while (leave_clash(opt, new))
+		continue;
+}
+
 /* Have the serving process remove and add adapters. */
 static void
 changes(struct valed_change *new, unsigned int n)
@@ -255,12 +341,9 @@ changes(struct valed_change *new, unsigned int n)
 		(void)change(&remove);
 	}
 	for (vc = new; vc < new + n; vc++) {
-		if (!same(find(known, nknown, &vc->vc_config), vc) &&
-		    !change(vc)) {
+		if (added(vc) && !change(vc)) {
 			valed_socket_remove(vc->vc_config.ac_path);
-			/* Not there: the next reload adds it. */
-			vc->vc_values[0] = '\0';
-			vc->vc_config.ac_path[0] = '\0';
+			absent(vc);
 		}
 	}
 	for (vc = known; vc < known + nknown; vc++) {
@@ -294,6 +377,7 @@ reload(void)
 	valed_options(guard_argc, guard_argv, &opt);
 	new = describe_all(&opt);
 	refuse_taps(&opt, new);
+	ports_reserve(&opt, new);
 	sockets_open(new, opt.vo_nadapters);
 	changes(new, opt.vo_nadapters);
 	sockets_close(new, opt.vo_nadapters);

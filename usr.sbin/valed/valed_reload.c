@@ -23,7 +23,9 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "libvale.h"
 #include "valed.h"
+#include "valed_names.h"
 
 /* How often to look whether a thread has ended. */
 #define	POLL_MS		10
@@ -138,6 +140,32 @@ config_make(const struct valed_change *vc)
 	return (ac);
 }
 
+/* Whether a port is open that no adapter has. */
+static bool
+taken(const char *port, const struct adapter_list *adapters)
+{
+	uint64_t counters[VALE_NCOUNTERS];
+	const struct adapter *ad;
+
+	TAILQ_FOREACH(ad, adapters, link)
+		if (strcmp(ad->config->ac_backend, port) == 0)
+			return (false);
+	return (vale_port_counters(port, counters) == 0);
+}
+
+/* Reserve the port of an adapter that is to be added. */
+static int
+reserve(const struct valed_change *vc, const struct adapter_list *adapters)
+{
+	int error = valed_names_reserve(&vc->vc_config, vc->vc_port);
+
+	if (error == 0 && taken(vc->vc_port, adapters)) {
+		valed_names_unreserve(&vc->vc_config);
+		error = EBUSY;
+	}
+	return (error);
+}
+
 static int
 add(const struct valed_change *vc, struct adapter_list *adapters)
 {
@@ -198,14 +226,20 @@ valed_reload(const struct valed_change *vc, struct adapter_list *adapters,
 	int error = 0;
 
 	switch (vc->vc_what) {
+	case VALED_RESERVE:
+		error = reserve(vc, adapters);
+		break;
 	case VALED_REMOVE:
+		valed_names_remove(&vc->vc_config);
 		remove_at(&vc->vc_config, adapters, look);
 		break;
 	case VALED_ADD:
+		valed_names_add(&vc->vc_config);
 		error = add(vc, adapters);
 		break;
 	case VALED_END:
 		kept_close();
+		valed_names_end();
 		return;
 	}
 	valed_guard_answer(error);

@@ -5,46 +5,18 @@
 """Connections that valed refuses, or that take all of its descriptors, for
 valed_crowd_test.sh."""
 
-import array
 import contextlib
 import os
 import resource
 import signal
 import socket
-import struct
 import subprocess
 import sys
 
+from control import Control
 from hostile import closed, lingering
 from vfu_client import *
 from vfu_client import main as run_case
-
-
-class Control:
-    """A connection of the control socket; see vale_wire.h."""
-
-    LIST = struct.pack("=Ii128sHHI64sQQ8x", 0x76616c31, 0, b"", 14, 5, 0, b"",
-                       0, 0)
-
-    def __init__(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.sock.settimeout(WAIT_S)
-        self.sock.connect("control")
-
-    def close(self):
-        self.sock.close()
-
-    def send(self, fds=()):
-        self.sock.sendmsg([self.LIST], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                                         array.array("i", fds))] if fds else [])
-
-    def list(self):
-        """Ask for a port; return false if valed closes the connection."""
-        try:
-            self.send()
-            return len(self.sock.recv(65536)) > 0
-        except (BrokenPipeError, ConnectionResetError):
-            return False
 
 
 @contextlib.contextmanager
@@ -74,7 +46,7 @@ def refused_blocks():
             sent[0].close()
             c = Control()
             c.send()
-            c.send([sent[1].fileno()])
+            c.send(fds=[sent[1].fileno()])
             c.close()
             sent[1].close()
         a.get(STATUS)

@@ -4,12 +4,16 @@
 
 """A valed that reads its configuration again, for valed_reload_test.sh."""
 
+import contextlib
+import errno
 import os
+import resource
 import signal
 import socket
 import sys
 import threading
 
+from control import Control, MONITOR_TX
 from vfu_client import *
 
 CONF = "valed.conf"
@@ -32,7 +36,7 @@ def write(*nodes):
 class Server(Valed):
     """valed with a file, and a manager's socket to hear of reloads."""
 
-    def __init__(self, *nodes):
+    def __init__(self, *nodes, args=()):
         write(*nodes)
         self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.manager.settimeout(WAIT_S)
@@ -40,7 +44,7 @@ class Server(Valed):
             os.unlink("notify")
         self.manager.bind("notify")
         os.environ["NOTIFY_SOCKET"] = os.path.abspath("notify")
-        Valed.__init__(self, [], args=["-k", CONF])
+        Valed.__init__(self, [], args=["-k", CONF, *args])
         self.hear(b"READY=1\n")
 
     def hear(self, start):
@@ -61,12 +65,12 @@ class Server(Valed):
         self.names = [name]
         return Valed.counters(self, name)
 
-    def error(self):
-        """The one line printed since the last call."""
+    def error(self, lines=1):
+        """The lines printed since the last call."""
         text = self.messages()
         new = text[getattr(self, "seen", 0):]
         self.seen = len(text)
-        assert new.count("\n") == 1, new
+        assert new.count("\n") == lines, new
         return new
 
     def quiet(self):
@@ -226,6 +230,158 @@ def failed():
             with Driver("p%d.sock" % lost[0]) as c:
                 exchange(a, b)
                 exchange(b, c)
+
+
+def refused(name, whose="an adapter's", flags=0):
+    """A program cannot open this port."""
+    with contextlib.closing(Control()) as c:
+        error, why = c.register(name, flags)
+        assert error == errno.EPERM and whose in why, (error, why)
+
+
+def opened(name, flags=0):
+    """A program can; it has it until its connection is closed."""
+    c = Control()
+    assert c.register(name, flags) == (0, ""), name
+    return c
+
+
+def reserved():
+    with Server(A, B, args=["-c", "control"]) as v:
+        refused("vale0:a")
+        refused("vale0:b")
+        # A monitor has no port.  Others are free.
+        opened("vale0:a", MONITOR_TX).close()
+        opened("vale0:c").close()
+        opened("vale1:a").close()
+        v.reload(A, B, C)
+        refused("vale0:c")
+        # Also one that could not be added: no descriptor for its socket.
+        v.reload(A, B)
+        opened("vale0:c").close()
+        Control().list()
+        limits = resource.prlimit(v.proc.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(v.proc.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+        v.reload(A, B, C)
+        resource.prlimit(v.proc.pid, resource.RLIMIT_NOFILE, limits)
+        assert v.error() == "valed: c: Too many open files\n"
+        assert not os.path.lexists("c.sock")
+        refused("vale0:c")
+        v.reload(A, B, C)
+        with Driver("a.sock") as a, Driver("c.sock") as c:
+            exchange(a, c)
+        refused("vale0:c")
+        # An error leaves what is reserved, and reserves nothing.
+        other = socket.socket(socket.AF_UNIX)
+        other.bind("e.sock")
+        other.listen()
+        v.reload(A, node(4, "d"), node(5, "e"))
+        assert "socket in use" in v.error()
+        opened("vale0:d").close()
+        for name in "abc":
+            refused("vale0:" + name)
+        # What is removed is free when the reload has ended.
+        v.reload(A)
+        opened("vale0:b").close()
+        opened("vale0:c").close()
+        refused("vale0:a")
+        v.quiet()
+
+
+def between():
+    """An adapter is removed and added again, and a program wants its port."""
+    with Server(A, B, args=["-c", "control"]) as v:
+        stop = threading.Event()
+        answers = {}
+
+        def want():
+            c = Control()
+            while not stop.is_set():
+                error, _ = c.register("vale0:a")
+                answers[error] = answers.get(error, 0) + 1
+            c.close()
+        threads = [threading.Thread(target=want) for _ in range(2)]
+        for t in threads:
+            t.start()
+        try:
+            for i in range(10):
+                wait_until(lambda: answers, "an answer")
+                v.reload(node(1, "a", mtu=1400 + i), B)
+                v.reload(node(2, "a", mtu=1400 + i), node(1, "b"))
+        finally:
+            stop.set()
+            for t in threads:
+                t.join()
+        assert list(answers) == [errno.EPERM], answers
+        with Driver("a.sock") as a, Driver("b.sock") as b:
+            exchange(a, b)
+        v.quiet()
+
+
+def taken():
+    """A program has the port that an adapter is to have."""
+    with Server(A, B, args=["-c", "control"]) as v, Driver("a.sock") as a, \
+            Driver("b.sock") as b:
+        x = opened("vale0:x")
+        as_x = node(1, "a", backend="vale0:x", mtu=1500)
+        line = "valed: %s:%%d: vale0:%%s: %%s: the adapter %%s\n" % CONF
+        busy, stays = "the port is open already", "stays as it was"
+        v.reload(as_x, B, C)
+        assert v.error() == line % (2, "x", busy, stays)
+        # All is as it was, and the others are as they are to be.
+        exchange(a, b)
+        refused("vale0:a")
+        with Driver("c.sock") as c:
+            exchange(a, c)
+            # One more that is to have what the first one keeps, and one that
+            # is to have what this one keeps.
+            keeps = "another adapter keeps its port or socket"
+            v.reload(as_x.replace("a.sock", "z.sock"),
+                     node(2, "b", backend="vale0:a", path="y.sock"),
+                     node(3, "c", path="b.sock"))
+            assert v.error(3) == (line % (2, "x", busy, stays) +
+                                  line % (6, "a", keeps, stays) +
+                                  line % (9, "c", keeps, stays))
+            exchange(a, b)
+            exchange(b, c)
+        assert not os.path.lexists("z.sock") and not os.path.lexists("y.sock")
+        # A new one.
+        v.reload(A, B, node(4, "x"))
+        assert v.error() == line % (8, "x", busy, "is not added")
+        v.reload(A, B, node(4, "x", mtu=1500))
+        assert v.error() == line % (8, "x", busy, "is not added")
+        assert not os.path.lexists("x.sock")
+        # It is the program's as before, and after it the adapter's.
+        with contextlib.closing(Control()) as c:
+            assert c.register("vale0:x")[0] == errno.EBUSY
+        x.close()
+        wait_until(lambda: Control().list(), "the end of the port")
+        v.reload(A, B, node(4, "x"))
+        with Driver("x.sock") as c:
+            exchange(b, c)
+        exchange(a, b)
+        refused("vale0:x")
+        assert v.counters("a")["connects"] == 1
+        v.quiet()
+
+
+def functions():
+    """Adapters of one slot are known by their functions."""
+    same = [n.replace("pci.0.%d.0" % i, "pci.0.3.%d" % f) for n, i, f in
+            ((A, 1, 0), (B, 2, 1), (C, 3, 7))]
+    with Server(*same) as v:
+        with Driver("a.sock") as a, Driver("b.sock") as b, \
+                Driver("c.sock") as c:
+            for left in (same[0], same[2]), (same[0],):
+                v.reload(*left)
+                is_gone(b)
+                b = c
+                a.get(STATUS)
+                assert sorted(sockets()) == sorted(
+                    n + ".sock" for n in "abc" if any(
+                        "=vale0:%s\n" % n in text for text in left))
+            assert v.counters("a")["disconnects"] == 0
+        v.quiet()
 
 
 def inherited():
@@ -406,4 +562,5 @@ def manager():
 if __name__ == "__main__":
     main({f.__name__: f for f in (
         add_remove, changed, moved, wrong, in_use, tap, failed, inherited,
-        killed, no_guard, guard_lost, blocked, again, traffic, manager)})
+        killed, no_guard, guard_lost, blocked, again, traffic, manager,
+        reserved, between, taken, functions)})

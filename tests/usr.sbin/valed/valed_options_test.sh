@@ -9,6 +9,7 @@
 # sysexits.h
 EX_USAGE=64
 EX_UNAVAILABLE=69
+EX_OSERR=71
 EX_CANTCREAT=73
 
 atf_test_case usage
@@ -192,7 +193,9 @@ in_use_body()
 	refused $EX_CANTCREAT "path=dir" -s 1,e1000,vale0:b,path=dir
 	refused $EX_CANTCREAT "path=no/b" -s 1,e1000,vale0:b,path=no/b
 	# Not enough descriptors.
-	(ulimit -n 8; refused $EX_UNAVAILABLE "valed: b: " \
+	(ulimit -n 8; refused $EX_OSERR "valed: descriptors: " \
+	    -s 1,e1000,vale0:b,path=b.sock) || exit 1
+	(ulimit -n 20; refused $EX_UNAVAILABLE "valed: b: " \
 	    -s 1,e1000,vale0:b,path=b.sock) || exit 1
 	kill $pid
 	wait $pid || atf_fail "valed failed"
@@ -276,6 +279,14 @@ time.sleep(600)' &
 	mkfifo -m 600 a.sock.lock
 	refused $EX_CANTCREAT "a.sock.lock" -s 1,e1000,vale0:a,path=a.sock
 	rm a.sock.lock
+	# Only root can open another user's, and must not take its lock.
+	if [ $(id -u) -eq 0 ]; then
+		(umask 077; touch a.sock.lock)
+		chown 65534 a.sock.lock
+		refused $EX_CANTCREAT "a.sock.lock: not a lock file of this" \
+		    -s 1,e1000,vale0:a,path=a.sock
+		rm a.sock.lock
+	fi
 	# A killed valed's.
 	(umask 077; touch a.sock.lock)
 

@@ -23,4 +23,8 @@ blocked: a client that blocks its adapter does not keep it from ending
 again: many reloads leave no process, descriptor or mapping behind
 traffic: frames flow while other adapters come and go
 manager: the service manager sees RELOADING and READY
+reserved: ports of configured adapters belong to nobody else, whether they are there or not
+between: nobody can take the port of an adapter that is replaced
+taken: a port that a program has is not taken from it, and nothing is lost
+functions: adapters of one slot are known by their functions
 END

@@ -30,7 +30,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ctl_impl.h"
@@ -378,8 +377,6 @@ ctl_accept(int fd, bool reserved)
 static void *
 ctl_thread(void *arg __unused)
 {
-	/* Until there may be a descriptor again: as of vfu_accept_watch(). */
-	const struct timespec pause = { 1, 0 };
 	struct pollfd pfd = { .fd = ctl_listen, .events = POLLIN };
 	bool reserved;
 	int fd;
@@ -392,7 +389,7 @@ ctl_thread(void *arg __unused)
 		poll(&pfd, 1, -1);
 		fd = vfu_accept(ctl_listen, SOCK_CLOEXEC, &reserved);
 		if (fd == -1 && vfu_accept_fails(errno))
-			nanosleep(&pause, NULL);
+			vfu_accept_pause(errno);
 		else if (fd != -1 && ctl_accept(fd, reserved) != 0)
 			conn_shut(fd, reserved);
 	}

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "vfu_accept.h"
@@ -31,6 +32,7 @@ static int	reserve_fd = -1;	/* the eventfd */
 static int	reserve[RESERVE];
 static unsigned int nreserve;
 static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t reserve_back;
 
 /* With the lock. */
 static void
@@ -54,6 +56,7 @@ reserve_put(int fd)
 	if (nreserve < RESERVE) {
 		reserve[nreserve++] = fd;
 		fd = -1;
+		pthread_cond_signal(&reserve_back);
 	}
 	pthread_mutex_unlock(&reserve_lock);
 	if (fd != -1)
@@ -63,6 +66,12 @@ reserve_put(int fd)
 int
 vfu_accept_start(void)
 {
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&reserve_back, &attr);
+	pthread_condattr_destroy(&attr);
 	reserve_fd = eventfd(0, EFD_CLOEXEC);
 	if (reserve_fd == -1)
 		return (errno);
@@ -103,6 +112,20 @@ bool
 vfu_accept_fails(int error)
 {
 	return (error != EAGAIN && error != EINTR && error != ECONNABORTED);
+}
+
+void
+vfu_accept_pause(int error)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec++;
+	pthread_mutex_lock(&reserve_lock);
+	/* It may have come back since. */
+	if (error != EMFILE || nreserve == 0)
+		pthread_cond_timedwait(&reserve_back, &reserve_lock, &until);
+	pthread_mutex_unlock(&reserve_lock);
 }
 
 void

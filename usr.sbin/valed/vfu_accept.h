@@ -39,6 +39,12 @@ void	vfu_accept_end(int fd);
  */
 bool	vfu_accept_fails(int error);
 
+/*
+ * Wait, after such an error, until the reserve has a descriptor again, or for a
+ * second.  Any thread but an adapter's.
+ */
+void	vfu_accept_pause(int error);
+
 /* Fill the reserve again.  The main thread, once a second. */
 void	vfu_accept_watch(void);
 

@@ -67,8 +67,10 @@ def crowd():
     held = [Control()]
     while held[-1].list():
         held.append(Control())
-    # As often as it likes, and without descriptors for others.
+    # As often as it likes, also many at once.
     assert not any(Control().list() for _ in range(20))
+    many = [Control() for _ in range(200)]
+    assert not any(c.list() for c in many)
     print(len(held) - 1, flush=True)
     signal.pause()
 

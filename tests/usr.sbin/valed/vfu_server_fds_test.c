@@ -12,6 +12,7 @@
 #include <sys/param.h>
 #include <sys/mman.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -344,11 +345,42 @@ TEST(options, "Credentials and what else comes with a message, by options of "
 	}
 }
 
+TEST(no_place, "A client is dropped whose descriptors find no place in the "
+    "process; its message is not carried out")
+{
+	struct rlimit before, rl;
+	uint8_t buf[64];
+	int fd, fds[2], next;
+	size_t len;
+
+	/* poll(2) takes all events. */
+	while (dup(STDIN_FILENO) < EVENTS)
+		continue;
+	server_start();
+	fd = file("a");
+	fds_idle++;
+	fds[0] = fds[1] = fd;
+	client_come(true);
+	next = dup(fd);
+	ATF_REQUIRE_EQ(0, close(next));
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+	rl = before;
+	rl.rlim_cur = next + 1;		/* one has a place */
+	len = dma_map(buf, 0x10000);
+	put_fds(buf, len, fds, 2);
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
+	events_run();
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+	ATF_CHECK_EQ(0, ad.dma.n);
+	check_dropped("too many descriptors");
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, descriptors);
 	ATF_TP_ADD_TC(tp, passed);
 	ATF_TP_ADD_TC(tp, too_many);
 	ATF_TP_ADD_TC(tp, options);
+	ATF_TP_ADD_TC(tp, no_place);
 	return (atf_no_error());
 }

@@ -263,6 +263,7 @@ TEST(no_reserve, "When others have taken the reserve, the server waits; it is "
 	client = dial();
 	limit(true);
 	vfu_accept_watch();
+	vfu_accept_pause(EMFILE);
 	events_run();
 	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_ACCEPT));
 	ATF_CHECK_EQ(0, events_on());

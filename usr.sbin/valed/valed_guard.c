@@ -366,6 +366,17 @@ sockets_close(struct valed_change *vc, unsigned int n)
 	}
 }
 
+static void
+options_free(struct valed_options *opt)
+{
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nhostifs; i++)
+		free(__DECONST(char *, opt->vo_hostifs[i].hc_port));
+	free(opt->vo_hostifs);
+	free(opt->vo_adapters);
+}
+
 /* In the child: read the configuration, and carry out what has changed. */
 static void
 reload(void)
@@ -384,7 +395,7 @@ reload(void)
 	free(known);
 	known = new;
 	nknown = opt.vo_nadapters;
-	free(opt.vo_adapters);
+	options_free(&opt);
 }
 
 /* Reload in a child, which takes this process's place if it succeeds. */

@@ -82,7 +82,7 @@ TEST(order, "All descriptors are taken, in their order, whatever is between")
 	append(SOL_SOCKET, SECURITY, label, sizeof(label));
 	append(SOL_SOCKET, RIGHTS, a, sizeof(a));
 	append(SOL_SOCKET + 1, RIGHTS, ucred, sizeof(ucred));
-	append(SOL_SOCKET, RIGHTS, NULL, 0);
+	append(SOL_SOCKET, RIGHTS, a, 0);
 	append(SOL_SOCKET, PIDFD, pidfd, sizeof(pidfd[0]));
 	append(SOL_SOCKET, RIGHTS, b, sizeof(b));
 	append(SOL_SOCKET, 29, ucred, sizeof(ucred));

@@ -168,7 +168,7 @@ start_adapter(struct client *c)
 	ac->ac_mac[0] = 2;
 	ac->ac_mac[5] = c->n;
 	ac->ac_csb = ac->ac_direct = true;
-	c->ad = adapter_start(ac);
+	c->ad = adapter_start(ac, NULL);
 	INVARIANT(c->ad != NULL);
 	adapter_go(c->ad);
 }

@@ -156,7 +156,7 @@ start(void)
 	vc->ac_backend = vc->ac_name = "vm";
 	vc->ac_mac[5] = 1;
 	vc->ac_csb = true;
-	v.ad = adapter_start(vc);
+	v.ad = adapter_start(vc, NULL);
 	INVARIANT(v.ad != NULL);
 	adapter_go(v.ad);
 	pthread_join(v.ad->thread, NULL);

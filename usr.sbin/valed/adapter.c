@@ -60,6 +60,8 @@
 /* Lines of log a second. */
 #define	LOG_LIMIT	10
 #define	NS_PER_S	1000000000ULL
+/* Between two looks at others while an adapter opens what it needs. */
+#define	READY_NS	10000000
 
 static uint64_t
 adapter_now(void *arg __unused)
@@ -502,8 +504,24 @@ adapter_thread(void *arg)
 	return (NULL);
 }
 
+/* Wait for a moment.  Returns whether its thread has opened everything. */
+static bool
+ready_wait(struct adapter *ad)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_nsec += READY_NS;
+	if (ts.tv_nsec >= (long)NS_PER_S) {
+		ts.tv_nsec -= NS_PER_S;
+		ts.tv_sec++;
+	}
+	return (sem_clockwait(&ad->ready, CLOCK_MONOTONIC, &ts) == 0);
+}
+
 struct adapter *
-adapter_start(const struct adapter_config *config)
+adapter_start(const struct adapter_config *config,
+    void (*look)(struct adapter *ending))
 {
 	struct adapter *ad;
 	int error;
@@ -523,8 +541,9 @@ adapter_start(const struct adapter_config *config)
 	errno = pthread_create(&ad->thread, NULL, adapter_thread, ad);
 	if (errno != 0)
 		goto fail;
-	while (sem_wait(&ad->ready) == -1)
-		continue;
+	while (!ready_wait(ad))
+		if (look != NULL)
+			look(NULL);
 	if (ad->error != 0) {
 		if (ad->failed != NULL)
 			adapter_log(ad, LOG_ERR, "%s: %s", ad->failed,

@@ -115,10 +115,13 @@ TAILQ_HEAD(adapter_list, adapter);
 
 /*
  * Start an adapter's thread, which opens everything it needs and then waits for
- * adapter_go().  `config' must outlive the adapter.  Returns NULL after a line
- * on stderr, with errno set.  The main thread.
+ * adapter_go().  `config' must outlive the adapter.  Its port may wait for
+ * senders of its switch; meanwhile look(NULL) is called a hundred times a second,
+ * if it is not NULL.  Returns NULL after a line on stderr, with errno set.  The
+ * main thread.
  */
-struct adapter *adapter_start(const struct adapter_config *config);
+struct adapter *adapter_start(const struct adapter_config *config,
+	    void (*look)(struct adapter *ending));
 
 /* Let the adapter serve its client.  The main thread. */
 void	adapter_go(struct adapter *ad);

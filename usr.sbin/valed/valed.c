@@ -323,7 +323,7 @@ main(int argc, char **argv)
 	}
 	valed_names_start(&opt);
 	for (i = 0; i < opt.vo_nadapters; i++) {
-		ad = adapter_start(&opt.vo_adapters[i]);
+		ad = adapter_start(&opt.vo_adapters[i], NULL);
 		if (ad == NULL)
 			give_up(EX_UNAVAILABLE);
 		TAILQ_INSERT_TAIL(&adapters, ad, link);

@@ -167,7 +167,8 @@ reserve(const struct valed_change *vc, const struct adapter_list *adapters)
 }
 
 static int
-add(const struct valed_change *vc, struct adapter_list *adapters)
+add(const struct valed_change *vc, struct adapter_list *adapters,
+    void (*look)(struct adapter *))
 {
 	struct adapter_config *ac;
 	struct adapter *ad;
@@ -185,7 +186,7 @@ add(const struct valed_change *vc, struct adapter_list *adapters)
 			close(vc->vc_config.ac_listen);
 		return (ENOMEM);
 	}
-	ad = adapter_start(ac);
+	ad = adapter_start(ac, look);
 	if (ad == NULL) {
 		error = errno;
 		close(ac->ac_listen);
@@ -235,7 +236,7 @@ valed_reload(const struct valed_change *vc, struct adapter_list *adapters,
 		break;
 	case VALED_ADD:
 		valed_names_add(&vc->vc_config);
-		error = add(vc, adapters);
+		error = add(vc, adapters, look);
 		break;
 	case VALED_END:
 		kept_close();

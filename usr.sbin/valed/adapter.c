@@ -57,8 +57,6 @@
  * cheaper than a turn of the event loop.
  */
 #define	TX_POLLS	16
-/* Lines of log a second. */
-#define	LOG_LIMIT	10
 #define	NS_PER_S	1000000000ULL
 /* Between two looks at others while an adapter opens what it needs. */
 #define	READY_NS	10000000
@@ -365,18 +363,10 @@ adapter_detach(struct adapter *ad)
 void
 adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 {
-	uint64_t now;
 	va_list ap;
 
-	now = adapter_now(ad);
-	if (ad->log_ns == 0 || now - ad->log_ns >= NS_PER_S) {
-		ad->log_ns = now;
-		ad->log_lines = 0;
-	}
-	if (ad->log_lines++ >= LOG_LIMIT)
-		return;
 	va_start(ap, fmt);
-	valed_log(priority, ad->config->ac_name, fmt, ap);
+	valed_log(&ad->log, priority, ad->config->ac_name, fmt, ap);
 	va_end(ap);
 }
 

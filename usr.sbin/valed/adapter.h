@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "valed_log.h"
 #include "vfu_dma.h"
 #include "vfu_irq.h"
 #include "vfu_pci.h"
@@ -105,8 +106,7 @@ struct adapter {
 
 	struct watch		 watch;		/* the main thread's */
 	uint64_t		*live;		/* of valed_stats_live() */
-	uint64_t		 log_ns;	/* adapter_log() rate limit */
-	unsigned int		 log_lines;
+	struct valed_log_source	 log;
 
 	uint64_t		 counters[ADAPTER_NCOUNTERS]; /* atomic */
 };
@@ -181,10 +181,7 @@ void	adapter_detach(struct adapter *ad);
 /* Reset the adapter as by PCI RST#. */
 void	adapter_reset(struct adapter *ad);
 
-/*
- * Write a line to stderr, with a priority of syslog.h; more than ten a second
- * are suppressed.
- */
+/* Write a line to stderr, with a priority of syslog.h: valed_log.h. */
 void	adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
 

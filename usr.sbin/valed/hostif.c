@@ -35,7 +35,6 @@
 
 #include "frame_vnet.h"
 #include "hostif_impl.h"
-#include "valed.h"
 
 /* Rounds between two looks for events while frames move. */
 #define	ROUNDS		64
@@ -59,12 +58,12 @@ const struct counter_row hostif_counter_table[HOSTIF_NCOUNTERS] = {
 };
 
 void
-hostif_log(const struct hostif *hi, const char *fmt, ...)
+hostif_log(struct hostif *hi, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	valed_log(LOG_NOTICE, hi->port->name, fmt, ap);
+	valed_log(&hi->log, LOG_NOTICE, hi->port->name, fmt, ap);
 	va_end(ap);
 }
 
@@ -179,6 +178,7 @@ hostif_events(struct hostif *hi, bool wait)
 
 	if (!hi->gone)
 		hostif_tick(hi);
+	valed_log_left(&hi->log, hi->port->name);
 	memset(pfd, 0, sizeof(pfd));
 	pfd[POLL_STOP].fd = hi->stop_fd;
 	/* Frames that cannot be sent need not wake the thread. */
@@ -190,7 +190,7 @@ hostif_events(struct hostif *hi, bool wait)
 	if (!hi->gone)
 		n += hi->ops->ho_poll(hi, pfd + n, POLL_MAX - n);
 	timeout_ms = !wait ? 0 : hi->tx_state == HOSTIF_TX_AGAIN ? AGAIN_MS :
-	    hi->gone ? -1 : HOSTIF_TICK_MS;
+	    hi->gone && hi->log.ls_left == 0 ? -1 : HOSTIF_TICK_MS;
 	hostif_count(hi, HOSTIF_C_POLL, 1);
 	if (poll(pfd, n, timeout_ms) <= 0)
 		return (true);

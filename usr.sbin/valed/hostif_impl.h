@@ -21,6 +21,7 @@
 #include "hostif.h"
 #include "hostif_ring.h"
 #include "libvale.h"
+#include "valed_log.h"
 
 /* The descriptors in hf_fd. */
 #define	HOSTIF_FD_LINK		0	/* rtnetlink(7) */
@@ -105,6 +106,7 @@ struct hostif {
 	bool			 gone;		/* for good */
 	uint32_t		 mtu;		/* bytes; 0: not yet known */
 	unsigned int		 said;		/* HOSTIF_SAID_* */
+	struct valed_log_source	 log;
 	struct hostif_link	 link;
 
 	uint64_t		 counters[HOSTIF_NCOUNTERS]; /* atomic */
@@ -144,7 +146,7 @@ hostif_put_frame(struct hostif *hi, const uint8_t *p, uint32_t len)
 }
 
 /* Write a line about the interface to stderr. */
-void	hostif_log(const struct hostif *hi, const char *fmt, ...)
+void	hostif_log(struct hostif *hi, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 2, 3)));
 
 /*

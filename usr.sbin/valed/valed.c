@@ -60,6 +60,7 @@
 #include "ctl.h"
 #include "hostif.h"
 #include "valed.h"
+#include "valed_log.h"
 #include "valed_names.h"
 #include "vfu_accept.h"
 #include "vfu_close.h"

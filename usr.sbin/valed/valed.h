@@ -11,7 +11,7 @@
  *	valed_options.c	 the command line
  *	valed_config.c	 configuration files
  *	valed_activation.c the sockets that are inherited
- *	valed_log.c	 messages
+ *	valed_log.c	 messages of what valed serves
  *	valed_notify.c	 messages to the service manager
  *	valed_socket.c	 the sockets in the file system
  *	valed_guard.c	 the guard: removes them, and reads files again
@@ -44,7 +44,6 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -176,20 +175,6 @@ void	valed_activation_init(void);
  * the process that inherits it.
  */
 const char *valed_activation_fd(const char *name, int *fdp);
-
-/*
- * valed_log.c
- */
-
-/* Look whether stderr is the journal's.  The main thread, first. */
-void	valed_log_init(void);
-
-/*
- * Write a line to stderr, with this priority (LOG_ERR and so on, of syslog.h):
- * "valed: name: " and the rest, of 255 characters at most.  Any thread.
- */
-void	valed_log(int priority, const char *name, const char *fmt, va_list ap)
-	    __attribute__((__format__(__printf__, 3, 0)));
 
 /*
  * valed_notify.c: messages to the service manager, if NOTIFY_SOCKET names one.

@@ -5,9 +5,9 @@
  */
 
 /*
- * Messages.  They go to stderr.  If that is the journal's, which is what
- * JOURNAL_STREAM says (systemd.exec(5)), each line starts with its priority, as
- * sd-daemon(3) has it.
+ * Messages: valed_log.h.  They go to stderr.  If that is the journal's, which
+ * is what JOURNAL_STREAM says (systemd.exec(5)), each line starts with its
+ * priority, as sd-daemon(3) has it.
  */
 
 #include <sys/param.h>
@@ -15,13 +15,15 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "valed.h"
+#include "valed_log.h"
 
 static bool	journal;
 
@@ -45,8 +47,8 @@ valed_log_init(void)
 		program_invocation_short_name = name;
 }
 
-void
-valed_log(int priority, const char *name, const char *fmt, va_list ap)
+static void
+log_write(int priority, const char *name, const char *fmt, va_list ap)
 {
 	char line[256], prefix[sizeof("<0>")] = "";
 	int n;
@@ -60,4 +62,51 @@ valed_log(int priority, const char *name, const char *fmt, va_list ap)
 	/* Not through stdio, whose lock all threads share. */
 	if (write(STDERR_FILENO, line, n) == -1)
 		return;
+}
+
+static void
+log_line(int priority, const char *name, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_write(priority, name, fmt, ap);
+	va_end(ap);
+}
+
+/* Whether a line may be written now. */
+static bool
+log_space(struct valed_log_source *ls)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	if ((uint64_t)ts.tv_sec != ls->ls_second) {
+		ls->ls_second = ts.tv_sec;
+		ls->ls_lines = 0;
+	}
+	return (ls->ls_lines < VALED_LOG_LINES);
+}
+
+void
+valed_log_left(struct valed_log_source *ls, const char *name)
+{
+	if (ls->ls_left == 0 || !log_space(ls))
+		return;
+	ls->ls_lines++;
+	log_line(LOG_WARNING, name, "%u lines left out", ls->ls_left);
+	ls->ls_left = 0;
+}
+
+void
+valed_log(struct valed_log_source *ls, int priority, const char *name,
+    const char *fmt, va_list ap)
+{
+	valed_log_left(ls, name);
+	if (!log_space(ls)) {
+		ls->ls_left++;
+		return;
+	}
+	ls->ls_lines++;
+	log_write(priority, name, fmt, ap);
 }

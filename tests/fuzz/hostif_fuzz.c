@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include <linux/if_packet.h>
 #include <linux/if_xdp.h>
@@ -479,6 +480,8 @@ __wrap_getsockopt(int fd __unused, int level, int name, void *value,
 	    .consumer = XDP_CONSUMER, .flags = XDP_FLAGS, .desc = XDP_ENTRIES };
 
 	memset(value, 0, *len);
+	if (level == SOL_SOCKET && name == SO_DOMAIN)
+		*(int *)value = AF_PACKET;
 	if (level == SOL_XDP && name == XDP_MMAP_OFFSETS)
 		*(struct xdp_mmap_offsets *)value = (struct xdp_mmap_offsets){
 			.rx = off, .tx = off, .fr = off, .cr = off };
@@ -516,8 +519,9 @@ make_memory(size_t size, uint64_t at, size_t mapped)
 	void *map;
 	int fd;
 
-	fd = memfd_create("fuzz", MFD_CLOEXEC);
-	INVARIANT(fd != -1 && ftruncate(fd, size) == 0);
+	fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	INVARIANT(fd != -1 && ftruncate(fd, size) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
 	map = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
 	INVARIANT(map != MAP_FAILED);
 	fds->hf_fd[fds->hf_nfds++] = fd;

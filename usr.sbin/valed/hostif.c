@@ -17,6 +17,9 @@
  *
  * An interface belongs to its thread, except the counters, which any thread may
  * read.
+ *
+ * Who passed an interface's descriptors may take its memory away.  The thread
+ * then detaches the interface: hostif_withdrawn().
  */
 
 #include <sys/param.h>
@@ -65,6 +68,30 @@ hostif_log(struct hostif *hi, const char *fmt, ...)
 	va_start(ap, fmt);
 	valed_log(&hi->log, LOG_NOTICE, hi->port->name, fmt, ap);
 	va_end(ap);
+}
+
+static void
+hostif_wake(const struct hostif *hi)
+{
+	const uint64_t one = 1;
+
+	while (write(hi->stop_fd, &one, sizeof(one)) == -1 && errno == EINTR)
+		;
+}
+
+void
+hostif_withdrawn(void *arg)
+{
+	struct hostif *hi = arg;
+
+	atomic_store_rel_32(&hi->withdrawn, 1);
+	hostif_wake(hi);
+}
+
+bool
+hostif_is_withdrawn(const struct hostif *hi)
+{
+	return (atomic_load_acq_32(&hi->withdrawn) != 0);
 }
 
 bool
@@ -221,8 +248,21 @@ hostif_serve(struct hostif *hi)
 	do {
 		moved = hi->ops->ho_receive(hi);
 		moved += hostif_send(hi);
-	} while ((moved > 0 && ++rounds % ROUNDS != 0) ||
-	    hostif_events(hi, moved == 0));
+	} while (!hostif_is_withdrawn(hi) &&
+	    ((moved > 0 && ++rounds % ROUNDS != 0) ||
+	    hostif_events(hi, moved == 0)));
+}
+
+/* Undo hostif_start(), but for the thread. */
+static void
+hostif_free(struct hostif *hi)
+{
+	hi->ops->ho_stop(hi);
+	vale_close(hi->port);
+	close(hi->stop_fd);
+	hostif_close(&hi->fds);
+	free(hi->live);
+	free(hi);
 }
 
 static void *
@@ -233,6 +273,15 @@ hostif_main(void *arg)
 	/* For top(1) and taskset(1). */
 	prctl(PR_SET_NAME, hi->fds.hf_name);
 	hostif_serve(hi);
+	if (!hostif_is_withdrawn(hi))
+		return (NULL);
+	/* The last line is not left out. */
+	hi->log.ls_lines = 0;
+	hostif_log(hi, "detached: its memory is gone");
+	if (hostif_forget(hi)) {
+		pthread_detach(pthread_self());
+		hostif_free(hi);
+	}
 	return (NULL);
 }
 
@@ -309,17 +358,9 @@ hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
 void
 hostif_stop(struct hostif *hi)
 {
-	const uint64_t one = 1;
-
-	while (write(hi->stop_fd, &one, sizeof(one)) == -1 && errno == EINTR)
-		;
+	hostif_wake(hi);
 	pthread_join(hi->thread, NULL);
-	hi->ops->ho_stop(hi);
-	vale_close(hi->port);
-	close(hi->stop_fd);
-	hostif_close(&hi->fds);
-	free(hi->live);
-	free(hi);
+	hostif_free(hi);
 }
 
 const char *

@@ -101,6 +101,7 @@ struct hostif {
 	int			 stop_fd;	/* event: hostif_stop() */
 	enum hostif_tx		 tx_state;
 	uint64_t		 tick_ns;	/* the next ho_tick */
+	uint32_t		 withdrawn;	/* atomic */
 
 	bool			 up;
 	bool			 gone;		/* for good */
@@ -144,6 +145,20 @@ hostif_put_frame(struct hostif *hi, const uint8_t *p, uint32_t len)
 		hostif_put(hi, p + n, len - n, 0);
 	return (len);
 }
+
+/*
+ * The memory of interface `arg' has vanished (vfu_fault.h): have its thread
+ * detach it.  Any thread, in the handler of SIGBUS.
+ */
+void	hostif_withdrawn(void *arg);
+/* Whether that was called.  Any thread. */
+bool	hostif_is_withdrawn(const struct hostif *hi);
+
+/*
+ * hostif_table.c: take the interface out of the table, for its own thread.
+ * Returns false if it is not there: then it is another thread's to stop.
+ */
+bool	hostif_forget(const struct hostif *hi);
 
 /* Write a line about the interface to stderr. */
 void	hostif_log(struct hostif *hi, const char *fmt, ...)

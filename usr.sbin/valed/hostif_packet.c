@@ -114,6 +114,26 @@ packet_tx_slot(const struct packet *pk, uint32_t i)
 	return (packet_slot(pk->pk_mem + RX_SIZE, i));
 }
 
+/*
+ * Map the rings.  Those of a packet socket are the kernel's memory, which
+ * cannot vanish; a file that was passed in its place could be anybody's.
+ */
+static uint8_t *
+packet_map(int fd)
+{
+	socklen_t len = sizeof(int);
+	int domain;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == -1)
+		return (MAP_FAILED);
+	if (domain != AF_PACKET) {
+		errno = EAFNOSUPPORT;
+		return (MAP_FAILED);
+	}
+	return (mmap(NULL, RX_SIZE + TX_SIZE, PROT_READ | PROT_WRITE,
+	    MAP_SHARED, fd, 0));
+}
+
 static const char *
 packet_start(struct hostif *hi)
 {
@@ -122,8 +142,7 @@ packet_start(struct hostif *hi)
 	pk = calloc(1, sizeof(*pk));
 	if (pk == NULL)
 		return ("memory");
-	pk->pk_mem = mmap(NULL, RX_SIZE + TX_SIZE, PROT_READ | PROT_WRITE,
-	    MAP_SHARED, hi->fds.hf_fd[PACKET_FD], 0);
+	pk->pk_mem = packet_map(hi->fds.hf_fd[PACKET_FD]);
 	if (pk->pk_mem == MAP_FAILED) {
 		free(pk);
 		return ("rings");

@@ -6,9 +6,11 @@
 
 /*
  * The attached interfaces of this process, by the names of their ports.  A lock
- * covers the list; an interface that is being detached is no longer in it.
+ * covers the list; an interface that is being detached is no longer in it.  Who
+ * takes it out of the list ends it, and that may be its own thread.
  */
 
+#include <sys/param.h>
 #include <sys/queue.h>
 
 #include <errno.h>
@@ -17,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hostif.h"
+#include "hostif_impl.h"
 
 struct entry {
 	TAILQ_ENTRY(entry)	 link;
@@ -32,6 +34,7 @@ hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
     size_t size)
 {
 	struct entry *e;
+	bool withdrawn;
 
 	e = malloc(sizeof(*e));
 	if (e == NULL) {
@@ -44,8 +47,15 @@ hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
 		return (false);
 	}
 	pthread_mutex_lock(&table_lock);
-	TAILQ_INSERT_TAIL(&table, e, link);
+	/* Its thread may have looked for it here, in vain. */
+	withdrawn = hostif_is_withdrawn(e->hi);
+	if (!withdrawn)
+		TAILQ_INSERT_TAIL(&table, e, link);
 	pthread_mutex_unlock(&table_lock);
+	if (withdrawn) {
+		hostif_stop(e->hi);
+		free(e);
+	}
 	return (true);
 }
 
@@ -66,6 +76,24 @@ hostif_detach(const char *port_name)
 	hostif_stop(e->hi);
 	free(e);
 	return (0);
+}
+
+bool
+hostif_forget(const struct hostif *hi)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&table_lock);
+	TAILQ_FOREACH(e, &table, link)
+		if (e->hi == hi)
+			break;
+	if (e != NULL)
+		TAILQ_REMOVE(&table, e, link);
+	pthread_mutex_unlock(&table_lock);
+	if (e == NULL)
+		return (false);
+	free(e);
+	return (true);
 }
 
 void

@@ -34,15 +34,16 @@
  * sandbox permits no socket for a queue that is added: what arrives there is
  * lost, and a line says so.
  *
- * The memory is the kernel's.  A process with the same descriptors could write
- * to it, so addresses and lengths are read once and checked, and no loop is as
- * long as an index says.  Only the interface's thread.
+ * The rings are the kernel's.  A process with the same descriptors could write
+ * to them, so addresses and lengths are read once and checked, and no loop is as
+ * long as an index says.  It could punch holes into the memory of the chunks,
+ * too; if there is no page to fill one, the interface is detached.  Only the
+ * interface's thread.
  */
 
 #include <sys/param.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <errno.h>
 
@@ -54,7 +55,8 @@
 #include "frame_cursor.h"
 #include "hostif_ethtool.h"
 #include "hostif_impl.h"
-#include "vfu_fstat.h"
+#include "vfu_dma.h"
+#include "vfu_fault.h"
 
 struct xdp_ring {
 	uint8_t		*xr_map;
@@ -73,6 +75,7 @@ struct xdp_queue {
 };
 
 struct xdp {
+	struct vfu_dma	 xd_dma;	/* the memory, mapped */
 	uint8_t		*xd_mem;
 	size_t		 xd_size;
 	unsigned int	 xd_nqueues;
@@ -192,25 +195,32 @@ queue_start(struct xdp *xd, unsigned int n, int fd)
 	return (NULL);
 }
 
-/* Map the memory, if the client that passed it did not lie about its size. */
-static const char *
-memory_map(struct xdp *xd, int fd)
+/* The memory is mapped before the thread runs, until it has ended. */
+static void
+memory_pause(void *arg __unused, bool paused __unused)
 {
-	struct stat st;
+}
+
+/*
+ * Map the memory, which who attaches the interface passes, and may take away:
+ * as that of a guest (vfu_dma.h), at address 0.
+ */
+static const char *
+memory_map(struct hostif *hi, int fd)
+{
+	struct xdp *xd = hi->data;
+	const char *why;
 
 	xd->xd_size = HOSTIF_XDP_MEMORY(xd->xd_nqueues);
-	if (vfu_fstat(fd, &st) == -1)
+	vfu_dma_init(&xd->xd_dma, xd->xd_size, memory_pause, NULL);
+	errno = vfu_fault_add(&xd->xd_dma, hostif_withdrawn, hi);
+	if (errno == 0)
+		errno = vfu_dma_map(&xd->xd_dma, fd, 0, 0, xd->xd_size,
+		    PROT_READ | PROT_WRITE, &why);
+	if (errno != 0)
 		return ("memory");
-	if ((uint64_t)st.st_size < xd->xd_size) {
-		errno = EINVAL;
-		return ("memory");
-	}
-	xd->xd_mem = mmap(NULL, xd->xd_size, PROT_READ | PROT_WRITE,
-	    MAP_SHARED, fd, 0);
-	if (xd->xd_mem == MAP_FAILED) {
-		xd->xd_mem = NULL;
-		return ("memory");
-	}
+	xd->xd_mem = vfu_dma_addr(&xd->xd_dma, 0, xd->xd_size,
+	    PROT_READ | PROT_WRITE);
 	return (NULL);
 }
 
@@ -226,8 +236,8 @@ xdp_stop(struct hostif *hi)
 	}
 	ring_unmap(&xd->xd_tx);
 	ring_unmap(&xd->xd_completion);
-	if (xd->xd_mem != NULL)
-		munmap(xd->xd_mem, xd->xd_size);
+	vfu_dma_reset(&xd->xd_dma);
+	vfu_fault_remove(&xd->xd_dma);
 	free(xd);
 }
 
@@ -245,7 +255,7 @@ xdp_start(struct hostif *hi)
 		return ("memory");
 	hi->data = xd;
 	xd->xd_nqueues = hi->fds.hf_nfds - HOSTIF_FD_XSK;
-	failed = memory_map(xd, fd[HOSTIF_FD_MEMORY]);
+	failed = memory_map(hi, fd[HOSTIF_FD_MEMORY]);
 	for (i = 0; i < xd->xd_nqueues && failed == NULL; i++)
 		failed = queue_start(xd, i, fd[HOSTIF_FD_XSK + i]);
 	if (failed != NULL) {

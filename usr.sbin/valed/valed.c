@@ -67,6 +67,9 @@
 #include "vfu_fault.h"
 #include "watch.h"
 
+_Static_assert(VALED_MAXADAPTERS + CTL_MAX + VALED_MAXHOSTIFS <=
+    VFU_FAULT_MAX, "each has memory that may vanish");
+
 static void
 signal_nothing(int sig __unused)
 {

@@ -5,7 +5,8 @@
  */
 
 /*
- * Pages of guest memory that vanish.
+ * Pages that vanish from memory that others share: guests' memory, that of other
+ * processes' ports, and that of interfaces attached through AF_XDP.
  *
  * A client can punch holes into the memory that it shares, however it is
  * sealed.  The next access allocates a new page, or raises SIGBUS if there is
@@ -13,11 +14,12 @@
  * or the page was lost to a memory error.  The access may be that of another
  * adapter's thread, which copies a frame.
  *
- * The handler of SIGBUS looks for the table of guest memory in which the
- * address lies, maps a spare page there, and calls that table's owner, who must
- * drop the client.  The thread goes on with the spare page.  Each owner has one
- * of its own, since what is written there can be read there, and it exists
- * before it is needed.  A SIGBUS anywhere else ends the process.
+ * The handler of SIGBUS looks for the table of memory (struct vfu_dma) in which
+ * the address lies, maps a spare page there, and calls that table's owner, who
+ * must drop the client, or detach the interface.  The thread goes on with the
+ * spare page.  Each owner has one of its own, since what is written there can be
+ * read there, and it exists before it is needed.  A SIGBUS anywhere else ends
+ * the process.
  */
 
 #ifndef _VFU_FAULT_H_
@@ -25,7 +27,10 @@
 
 struct vfu_dma;
 
-/* Tables of guest memory that the handler knows, at most. */
+/*
+ * Tables that the handler knows, at most: VALED_MAXADAPTERS, CTL_MAX and
+ * VALED_MAXHOSTIFS together.
+ */
 #define	VFU_FAULT_MAX	640
 
 /* Set the handler.  The main thread.  Returns 0 or an errno. */

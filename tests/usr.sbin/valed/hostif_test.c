@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -340,6 +341,14 @@ ROOT_TEST(errors, "What cannot be opened or started is one line, and leaves "
 	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
 	    NULL);
 	ATF_REQUIRE(strstr(error, "rings") != NULL);
+	/* A file that can be mapped in their place. */
+	wrong.hf_fd[1] = memfd_create("rings", 0);
+	ATF_REQUIRE_EQ(0, ftruncate(wrong.hf_fd[1], 64 << 20));
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	    NULL);
+	ATF_REQUIRE_STREQ("vale0:h0: rings: Socket operation on non-socket",
+	    error);
+	close(wrong.hf_fd[1]);
 	wrong.hf_nfds = HOSTIF_FDS_MAX + 1;
 	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
 	    NULL);
@@ -566,8 +575,12 @@ ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
 	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
 	    sizeof(error)));
 	wrong = fds;
-	wrong.hf_fd[4] = memfd_create("small", 0);
+	wrong.hf_fd[4] = memfd_create("small", MFD_ALLOW_SEALING);
 	ATF_REQUIRE_EQ(0, ftruncate(wrong.hf_fd[4], 4096));
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	    NULL);
+	ATF_REQUIRE_STREQ("vale0:h0: memory: Operation not permitted", error);
+	ATF_REQUIRE_EQ(0, fcntl(wrong.hf_fd[4], F_ADD_SEALS, F_SEAL_SHRINK));
 	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
 	    NULL);
 	ATF_REQUIRE_STREQ("vale0:h0: memory: Invalid argument", error);

@@ -124,31 +124,20 @@ ctl_run(struct ctl_conn *cc, size_t len, size_t *size)
 static bool
 ctl_reply(struct ctl_conn *cc, size_t size)
 {
-	union {
-		struct cmsghdr	align;
-		char		space[CMSG_SPACE(VALE_WIRE_REPLY_FDS *
-				    sizeof(int))];
-	} control;
-	struct iovec iov = { cc->cc_wire, sizeof(struct vale_wire) + size };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-	ssize_t n;
+	const size_t len = sizeof(struct vale_wire) + size;
+	bool sent;
 
-	if (cc->cc_nfds > 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(cc->cc_nfds * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(cc->cc_nfds * sizeof(int));
-		memcpy(CMSG_DATA(c), cc->cc_fds, cc->cc_nfds * sizeof(int));
-	}
-	do {
-		n = sendmsg(cc->cc_fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-	} while (n == -1 && errno == EINTR);
+	if (cc->cc_nfds > 0)
+		sent = valed_pass(cc->cc_fd, cc->cc_wire, len, cc->cc_fds,
+		    cc->cc_nfds);
+	else
+		do {
+			sent = send(cc->cc_fd, cc->cc_wire, len,
+			    MSG_NOSIGNAL | MSG_DONTWAIT) != -1;
+		} while (!sent && errno == EINTR);
 	while (cc->cc_nfds > 0)
 		close(cc->cc_fds[--cc->cc_nfds]);
-	return (n != -1);
+	return (sent);
 }
 
 /* Close a descriptor of whatever kind that a client passed. */

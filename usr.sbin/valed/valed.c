@@ -27,7 +27,8 @@
  * main thread opens the sockets, starts the other threads, drops the privileges
  * of the process, and then waits for signals, and for changes of the adapters
  * (valed_reload.c).  A second process, the guard, removes the sockets at the
- * end and reads changed configurations (valed_guard.c).
+ * end and reads changed configurations (valed_guard.c).  With a control socket a
+ * third one passes descriptors (valed_pass.c).
  *
  * Neither clients nor the guests behind them are trusted:
  *
@@ -321,6 +322,10 @@ main(int argc, char **argv)
 		warn("descriptors");
 		give_up(EX_OSERR);
 	}
+	if (opt.vo_control != NULL && (errno = valed_pass_start()) != 0) {
+		warn("process that passes descriptors");
+		give_up(EX_OSERR);
+	}
 	if ((errno = vfu_close_start()) != 0) {
 		warn("thread");
 		give_up(EX_OSERR);
@@ -338,7 +343,7 @@ main(int argc, char **argv)
 		give_up(EX_OSERR);
 	}
 	hostifs_open(fds);
-	if (valed_sandbox_enter(opt.vo_control != NULL) == -1) {
+	if (valed_sandbox_enter(valed_pass_fd()) == -1) {
 		warn("sandbox");
 		give_up(EX_OSERR);
 	}

@@ -18,6 +18,7 @@
  *	valed_reload.c	 changes of the adapters that the guard asks for
  *	valed_sandbox.c	 drops privileges
  *	valed_names.c	 reserves the names of their ports
+ *	valed_pass.c	 passes descriptors where the sandbox keeps valed from it
  *	valed_stats.c	 prints counters
  *	ctl.c		 the control socket: connections, requests
  *	ctl_hostif.c	 its requests about attached interfaces
@@ -281,10 +282,37 @@ int	valed_sandbox_drop(void);
 /*
  * Enter the sandbox: no thread of the process can open a file, start a program
  * or gain privileges any more, and a system call that the filter does not allow
- * kills the process.  With a control socket (`control'), threads, memory and
- * pairs of local sockets can be created. 0, or -1 with errno.
+ * kills the process.  With a control socket, `pass' is the descriptor on which
+ * sendmsg(2) is permitted, and memory and pairs of local sockets can be created;
+ * without one it is -1.  0, or -1 with errno.
  */
-int	valed_sandbox_enter(bool control);
+int	valed_sandbox_enter(int pass);
+
+/* The same for the process of valed_pass.c, which has no other thread. */
+int	valed_sandbox_enter_passer(void);
+
+/*
+ * valed_pass.c: passing descriptors to clients of the control socket.
+ */
+
+/*
+ * Start the process that does.  Before the sandbox, without another thread.
+ * Returns 0 or an errno.
+ */
+int	valed_pass_start(void);
+
+/* The descriptor for valed_sandbox_enter(), or -1 if there is no process. */
+int	valed_pass_fd(void);
+
+/*
+ * Send a packet of `len' bytes, VALE_WIRE_MAX at most, with 1 to
+ * VALE_WIRE_REPLY_FDS descriptors, which the caller keeps, on the connection `s'
+ * with a client.  If that does not read, the connection ends, now or soon.
+ * Without that process, the caller's sends it.  Returns whether it was sent.
+ * Any thread.
+ */
+bool	valed_pass(int s, const void *p, size_t len, const int *fds,
+	    unsigned int n);
 
 /*
  * valed_stats.c.  Only the main thread may call these functions.

@@ -27,7 +27,7 @@ HOSTIF_SRCS=	hostif.c hostif_link.c hostif_packet.c hostif_table.c	\
 		hostif_xdp.c ${HOSTIF_OPEN_SRCS}
 
 CTL_SRCS=	ctl_hostif.c ctl_memory.c ctl_null.c ctl_pipe.c ctl_port.c	\
-		ctl_switch.c ctl_who.c valed_names.c
+		ctl_switch.c ctl_who.c valed_names.c valed_pass.c
 
 VALED_SRCS=	ctl.c valed.c ${CTL_SRCS}				\
 		valed_activation.c					\

@@ -10,6 +10,7 @@
  *
  * The filter allows the system calls that serving adapters and attached
  * interfaces takes, on open descriptors, memory, locks, threads, time and exit;
+ * to send, but not to an address: a packet socket would send on any interface;
  * of an interface's rings, to read where they are and the number of frames that
  * the kernel has dropped, and to have a new receive ring.  Opening a file or
  * looking at one by name fails with EPERM, because libc and the sanitizers try
@@ -44,9 +45,9 @@
 static const int allowed[] = {
 	/* open descriptors */
 	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev),
-	SCMP_SYS(close), SCMP_SYS(dup3), SCMP_SYS(fstat), SCMP_SYS(fstatfs),
-	SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
-	SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(shutdown),
+	SCMP_SYS(fstat), SCMP_SYS(fstatfs),
+	SCMP_SYS(accept4), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
+	SCMP_SYS(shutdown),
 	SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl),
 	SCMP_SYS(timerfd_settime), SCMP_SYS(poll), SCMP_SYS(ppoll),
 	/* memory; mmap and mprotect are below */
@@ -209,6 +210,49 @@ rules_thread(scmp_filter_ctx ctx)
 }
 
 /*
+ * Allow to send without an address, with the flags that are used.  Returns 0 or
+ * a negative errno.
+ */
+static int
+rules_send(scmp_filter_ctx ctx)
+{
+	const uint32_t others = ~(MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 3,
+	    SCMP_A3(SCMP_CMP_MASKED_EQ, others, 0),
+	    SCMP_A4(SCMP_CMP_EQ, 0, 0),
+	    SCMP_A5(SCMP_CMP_MASKED_EQ, UINT32_MAX, 0)));
+}
+
+/*
+ * Allow sendmsg(2) on the connection with the passer (valed_pass.c), which must
+ * stay the file of that descriptor: it cannot be closed or replaced.  Returns 0 or a
+ * negative errno.
+ */
+static int
+rules_pass(scmp_filter_ctx ctx, int pass)
+{
+	int error;
+
+	if (pass == -1) {
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(close),
+		    0);
+		return (error != 0 ? error : seccomp_rule_add(ctx,
+		    SCMP_ACT_ALLOW, SCMP_SYS(dup3), 0));
+	}
+	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(close), 1,
+	    SCMP_A0(SCMP_CMP_NE, pass, 0));
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(dup3), 1,
+		    SCMP_A1(SCMP_CMP_NE, pass, 0));
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(sendmsg), 2, SCMP_A0(SCMP_CMP_EQ, pass, 0),
+		    SCMP_A2(SCMP_CMP_EQ, MSG_NOSIGNAL, 0));
+	return (error);
+}
+
+/*
  * Allow what ports of other processes take: who they are (ctl_who.c), memory
  * that is sealed, pairs of sockets (ctl_port.c), and to read and write memory
  * where it is not mapped (ctl_pipe.c).  Standard output and error, which may be
@@ -246,7 +290,7 @@ rules_control(scmp_filter_ctx ctx)
 }
 
 static int
-rules(scmp_filter_ctx ctx, bool control)
+rules(scmp_filter_ctx ctx, int pass)
 {
 	size_t i;
 	int error;
@@ -260,7 +304,11 @@ rules(scmp_filter_ctx ctx, bool control)
 		error = rules_socket(ctx);
 	if (error == 0)
 		error = rules_ring(ctx);
-	if (error == 0 && control)
+	if (error == 0)
+		error = rules_send(ctx);
+	if (error == 0)
+		error = rules_pass(ctx, pass);
+	if (error == 0 && pass != -1)
 		error = rules_control(ctx);
 	for (i = 0; i < nitems(allowed) && error == 0; i++)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
@@ -278,8 +326,32 @@ rules(scmp_filter_ctx ctx, bool control)
 	return (error);
 }
 
-int
-valed_sandbox_enter(bool control)
+/* Allow what the passer does, on descriptors that it was passed. */
+static int
+rules_passer(scmp_filter_ctx ctx, int arg __unused)
+{
+	static const int calls[] = {
+		SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(shutdown),
+		SCMP_SYS(close), SCMP_SYS(exit_group)
+	}, options[] = { SO_DOMAIN, SO_TYPE, SO_ACCEPTCONN };
+	size_t i;
+	int error;
+
+	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+	    SCMP_A1(SCMP_CMP_EQ, F_GET_SEALS, 0));
+	for (i = 0; i < nitems(calls) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
+	for (i = 0; i < nitems(options) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(getsockopt), 2,
+		    SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET, 0),
+		    SCMP_A2(SCMP_CMP_EQ, options[i], 0));
+	return (error);
+}
+
+/* Drop privileges, and have this filter. */
+static int
+enter(int (*add)(scmp_filter_ctx ctx, int arg), int arg)
 {
 	scmp_filter_ctx ctx;
 	int error;
@@ -294,11 +366,25 @@ valed_sandbox_enter(bool control)
 	}
 	error = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (error == 0)
-		error = rules(ctx, control);
+		error = add(ctx, arg);
 	if (error == 0)
 		error = seccomp_load(ctx);
 	seccomp_release(ctx);
-	entered = error == 0;
 	errno = -error;
 	return (error == 0 ? 0 : -1);
+}
+
+int
+valed_sandbox_enter(int pass)
+{
+	const int error = enter(rules, pass);
+
+	entered = error == 0;
+	return (error);
+}
+
+int
+valed_sandbox_enter_passer(void)
+{
+	return (enter(rules_passer, 0));
 }

@@ -52,7 +52,7 @@
 #define	OTHERWISE	2		/* another error: it was allowed */
 #define	NOT_IN		3		/* the sandbox could not be entered */
 
-static bool	control;	/* the sandbox is that of a control socket */
+static int	pass = -1;	/* of a control socket's sandbox: the passer */
 static int	socket_pair[2];
 static char	page[8192];
 
@@ -81,7 +81,7 @@ inside(int (*act)(const void *), const void *arg)
 	pid = fork();
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
-		if (valed_sandbox_enter(control) == -1)
+		if (valed_sandbox_enter(pass) == -1)
 			_exit(NOT_IN);
 		_exit(act(arg));
 	}
@@ -233,6 +233,8 @@ thread_nothing(void *arg)
 static int
 act_control(const void *arg)
 {
+	struct iovec iov = { (char []){ 'y' }, 1 };
+	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	pthread_t thread[20];
 	struct ucred peer;
 	socklen_t len = sizeof(peer), none = 0;
@@ -249,6 +251,11 @@ act_control(const void *arg)
 	if (fd == -1 || ftruncate(fd, 4096) == -1 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == -1)
 		return (2);
+	if (close(fcntl(fd, F_DUPFD_CLOEXEC, 0)) == -1)
+		return (5);
+	if (sendmsg(pass, &msg, MSG_NOSIGNAL) != 1 ||
+	    read(socket_pair[1], &c, 1) != 1 || c != 'y')
+		return (6);
 	if (pwrite(fd, "x", 1, 4095) != 1 || pread(fd, &c, 1, 4095) != 1 ||
 	    c != 'x')
 		return (3);
@@ -264,6 +271,10 @@ act_control(const void *arg)
 TEST(control, "With a control socket, threads, memory and pairs of local sockets "
     "can be created, and clients known, and no more")
 {
+	const struct msghdr msg = { .msg_iovlen = 0 };
+
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, socket_pair));
+
 	const unsigned long thread = CLONE_VM | CLONE_FS | CLONE_FILES |
 	    CLONE_SIGHAND | CLONE_THREAD;
 	const struct attempt killed[] = {
@@ -288,11 +299,20 @@ TEST(control, "With a control socket, threads, memory and pairs of local sockets
 		{ "kill", SYS_kill, { getpid(), 0 } },
 		{ "sched_setaffinity", SYS_sched_setaffinity,
 		    { 0, 8, P(page) } },
+		{ "sendmsg elsewhere", SYS_sendmsg,
+		    { socket_pair[1], P(&msg), MSG_NOSIGNAL } },
+		{ "sendmsg, urgent", SYS_sendmsg,
+		    { socket_pair[0], P(&msg), MSG_OOB | MSG_NOSIGNAL } },
+		{ "close of the passer's", SYS_close, { socket_pair[0] } },
+		{ "another file in its place", SYS_dup2,
+		    { socket_pair[1], socket_pair[0] } },
+		{ "the same", SYS_dup3, { socket_pair[1], socket_pair[0] } },
+		{ "close of many", SYS_close_range, { 3, ~0U, 0 } },
 	};
 	const uid_t uid = geteuid();
 	int status;
 
-	control = true;
+	pass = socket_pair[0];
 	status = inside(act_control, &uid);
 	ATF_CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 	    "status %#x", status);
@@ -302,6 +322,7 @@ TEST(control, "With a control socket, threads, memory and pairs of local sockets
 TEST(network, "A system call that creates, binds or connects a socket kills "
     "the process")
 {
+	const struct mmsghdr msg = { .msg_len = 0 };
 	struct sockaddr_un sun;
 	struct attempt killed[] = {
 		{ "socket", SYS_socket, { AF_UNIX, SOCK_STREAM, 0 } },
@@ -313,6 +334,20 @@ TEST(network, "A system call that creates, binds or connects a socket kills "
 		{ "listen", SYS_listen, { 0, 1 } },
 		{ "setsockopt", SYS_setsockopt,
 		    { 0, SOL_SOCKET, SO_SNDBUF, P(page), 4 } },
+		{ "sendto an address", SYS_sendto,
+		    { 0, P(page), 1, 0, P(&sun), sizeof(sun) } },
+		{ "sendto an address without a length", SYS_sendto,
+		    { 0, P(page), 1, 0, P(&sun), 0 } },
+		{ "sendto a length", SYS_sendto,
+		    { 0, P(page), 1, 0, 0, sizeof(sun) } },
+		{ "send, urgent", SYS_sendto, { 0, P(page), 1, MSG_OOB } },
+		{ "send without a copy", SYS_sendto,
+		    { 0, P(page), 1, MSG_ZEROCOPY } },
+		{ "sendmsg", SYS_sendmsg, { 0, P(&msg), 0 } },
+		{ "sendmsg of -1", SYS_sendmsg, { -1, P(&msg), MSG_NOSIGNAL } },
+		{ "sendmmsg", SYS_sendmmsg, { 0, P(&msg), 1, 0 } },
+		{ "splice", SYS_splice, { 0, 0, 0, 0, 1, 0 } },
+		{ "sendfile", SYS_sendfile, { 0, 0, 0, 1 } },
 		{ "pipe", SYS_pipe, { P(page) } },
 		{ "signalfd4", SYS_signalfd4, { -1, P(page), 8, 0 } },
 		{ "inotify_init1", SYS_inotify_init1, { 0 } },
@@ -442,7 +477,7 @@ TEST(threads, "The filter also applies to threads that exist already")
 	if (pid == 0) {
 		pthread_barrier_init(&barrier, NULL, 2);
 		if (pthread_create(&thread, NULL, thread_main, NULL) != 0 ||
-		    valed_sandbox_enter(false) == -1)
+		    valed_sandbox_enter(-1) == -1)
 			_exit(NOT_IN);
 		pthread_barrier_wait(&barrier);
 		pthread_join(thread, NULL);
@@ -489,6 +524,10 @@ act_serve(const void *arg __attribute__((__unused__)))
 	void *p;
 
 	memset(&h, 0, sizeof(h));
+	if (send(socket_pair[0], &one, sizeof(one), MSG_DONTWAIT |
+	    MSG_NOSIGNAL) != sizeof(one) ||
+	    read(socket_pair[1], &one, sizeof(one)) != sizeof(one))
+		return (18);
 	if (send(socket_pair[0], &one, sizeof(one), 0) != sizeof(one) ||
 	    recv(socket_pair[1], &one, sizeof(one), 0) != sizeof(one))
 		return (10);

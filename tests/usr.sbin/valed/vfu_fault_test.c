@@ -361,7 +361,7 @@ ends(void (*act)(void), bool sandbox)
 	pid = fork();
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
-		if (sandbox && valed_sandbox_enter(false) == -1)
+		if (sandbox && valed_sandbox_enter(-1) == -1)
 			_exit(1);
 		act();
 		_exit(0);

@@ -1,0 +1,208 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The passer, a process that passes descriptors to clients of the control
+ * socket.
+ *
+ * Only sendmsg(2) passes descriptors.  It also takes an address, in memory, where
+ * seccomp(2) cannot see it; and with an address, a packet socket sends on any
+ * interface of its network namespace.  So valed's sandbox permits sendmsg(2) on
+ * one descriptor, which is connected to the passer, and no call that could put
+ * another file in that descriptor's place:
+ *
+ *	serving process			passer			client
+ *	   | -- connection, reply, fds -->|
+ *	   |				  | -- reply, fds ------->|
+ *
+ * The passer is in a sandbox of its own.  It gives away what ports need, memory
+ * and connected local sockets, and only on connections that are local sockets
+ * with packets; it never names an address.  It does not wait for a client: the
+ * connection of one that does not read ends, which valed sees.
+ */
+
+#include <sys/param.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "vale_wire.h"
+#include "valed.h"
+
+/* A reply's, and the connection. */
+#define	PASS_FDS	(VALE_WIRE_REPLY_FDS + 1)
+/* The passer has no others, but for standard input, output and error. */
+#define	PASS_FD		(STDERR_FILENO + 1)
+
+union pass_control {
+	struct cmsghdr	align;
+	char		space[CMSG_SPACE(PASS_FDS * sizeof(int))];
+};
+
+/* The connection: this process's end.  -1: there is no passer. */
+static int	pass_fd = -1;
+
+int
+valed_pass_fd(void)
+{
+	return (pass_fd);
+}
+
+/* Send a packet with descriptors, if there are any. */
+static bool
+pass_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
+    int flags)
+{
+	union pass_control control;
+	struct iovec iov = { (void *)(uintptr_t)p, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+	ssize_t sent;
+
+	if (n > 0) {
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	}
+	do {
+		sent = sendmsg(s, &msg, MSG_NOSIGNAL | flags);
+	} while (sent == -1 && errno == EINTR);
+	return (sent != -1);
+}
+
+bool
+valed_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
+{
+	int all[PASS_FDS];
+
+	if (pass_fd == -1)
+		return (pass_send(s, p, len, fds, n, MSG_DONTWAIT));
+	all[0] = s;
+	memcpy(all + 1, fds, n * sizeof(int));
+	return (pass_send(pass_fd, p, len, all, n + 1, 0));
+}
+
+/*
+ * The passer.
+ */
+
+/* Whether this option of a local socket has the value. */
+static bool
+socket_is(int s, int option, int expected)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return (getsockopt(s, SOL_SOCKET, option, &value, &len) == 0 &&
+	    value == expected);
+}
+
+/* Whether it may be given away. */
+static bool
+passable(int fd)
+{
+	return (fcntl(fd, F_GET_SEALS) != -1 ||
+	    (socket_is(fd, SO_DOMAIN, AF_UNIX) &&
+	    socket_is(fd, SO_ACCEPTCONN, 0)));
+}
+
+/* Pass on what came: the connection is the first of the descriptors. */
+static void
+pass(const void *p, size_t len, const int *fds, unsigned int n)
+{
+	unsigned int i;
+
+	if (n < 2 || !socket_is(fds[0], SO_DOMAIN, AF_UNIX) ||
+	    !socket_is(fds[0], SO_TYPE, SOCK_SEQPACKET))
+		return;
+	for (i = 1; i < n; i++)
+		if (!passable(fds[i]))
+			return;
+	if (!pass_send(fds[0], p, len, fds + 1, n - 1, MSG_DONTWAIT))
+		shutdown(fds[0], SHUT_RDWR);
+}
+
+/* Receive a packet, and pass it on.  Returns false at the end. */
+static bool
+pass_next(int s)
+{
+	static char packet[VALE_WIRE_MAX];
+	union pass_control control;
+	struct iovec iov = { packet, sizeof(packet) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = &control, .msg_controllen = sizeof(control) };
+	const struct cmsghdr *c;
+	unsigned int i, n = 0;
+	int fds[PASS_FDS];
+	ssize_t len;
+
+	len = recvmsg(s, &msg, MSG_CMSG_CLOEXEC);
+	if (len <= 0)
+		return (len == -1 && (errno == EINTR || errno == ENOMEM));
+	c = CMSG_FIRSTHDR(&msg);
+	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
+	    c->cmsg_type == SCM_RIGHTS) {
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds, CMSG_DATA(c), n * sizeof(int));
+	}
+	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
+		pass(packet, len, fds, n);
+	for (i = 0; i < n; i++)
+		close(fds[i]);
+	return (true);
+}
+
+static void __dead2
+pass_main(int s)
+{
+	const char ready = 0;
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	prctl(PR_SET_NAME, "valed-pass");
+	if ((s != PASS_FD && dup2(s, PASS_FD) == -1) ||
+	    close_range(PASS_FD + 1, ~0U, 0) == -1 ||
+	    valed_sandbox_enter_passer() == -1 ||
+	    !pass_send(PASS_FD, &ready, sizeof(ready), NULL, 0, 0))
+		_exit(EX_OSERR);
+	while (pass_next(PASS_FD))
+		continue;
+	_exit(EX_OK);
+}
+
+int
+valed_pass_start(void)
+{
+	int fds[2];
+	pid_t pid;
+	char ready;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1)
+		return (errno);
+	pid = fork();
+	if (pid == -1)
+		return (errno);
+	if (pid == 0)
+		pass_main(fds[1]);
+	close(fds[1]);
+	if (recv(fds[0], &ready, sizeof(ready), 0) != sizeof(ready))
+		return (ECHILD);
+	pass_fd = fds[0];
+	return (0);
+}

@@ -10,13 +10,23 @@
  */
 
 #include <sys/param.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <net/if.h>
+#include <net/if_arp.h>
 
 #include <fcntl.h>
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atf-c.h>
@@ -204,6 +214,107 @@ ROOT_TEST(moved, "An interface that is moved to another network namespace is "
 	run("kill $(cat pid)");
 }
 
+/* Send a message to `s', a socket of rtnetlink(7), in the kernel's place. */
+static void
+forge(int s, void *message, uint32_t len)
+{
+	struct sockaddr_nl to;
+	socklen_t tolen = sizeof(to);
+	int mine;
+
+	ATF_REQUIRE_EQ(0, getsockname(s, (struct sockaddr *)&to, &tolen));
+	mine = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	ATF_REQUIRE(mine != -1);
+	ATF_REQUIRE_EQ((ssize_t)len, sendto(mine, message, len, 0,
+	    (struct sockaddr *)&to, tolen));
+	close(mine);
+}
+
+ROOT_TEST(forged, "A message about the interface that is not the kernel's is "
+    "not believed")
+{
+	const struct hostif_options options = { HOSTIF_PACKET };
+	struct {
+		struct nlmsghdr		nlh;
+		struct ifinfomsg	ifi;
+	} gone = { .nlh = { .nlmsg_len = sizeof(gone),
+	    .nlmsg_type = RTM_DELLINK } };
+	struct hostif_fds fds;
+	char error[256];
+
+	log_file();
+	make_pair();
+	open_wire();
+	port = vale_open("vale0:t", NULL);
+	ATF_REQUIRE(port != NULL);
+	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
+	    sizeof(error)));
+	hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
+	ATF_REQUIRE(hi != NULL);
+	gone.ifi.ifi_index = fds.hf_index;
+	gone.ifi.ifi_type = ARPHRD_ETHER;
+	passes(1);
+	/* The first change is the one that comes after them. */
+	forge(fds.hf_fd[0], &gone, sizeof(gone));
+	gone.nlh.nlmsg_type = RTM_NEWLINK;
+	forge(fds.hf_fd[0], &gone, sizeof(gone));
+	run("ip link set h0 mtu 1400");
+	wait_logged("the interface's MTU is 1400");
+	ATF_REQUIRE_EQ(1, counter(HOSTIF_C_LINK));
+	ATF_REQUIRE_EQ(1, logged("vale0:h0"));
+	passes(2);
+	hostif_stop(hi);
+}
+
+/* Lines of the log, and the sum of those that it says were left out. */
+static void
+log_count(unsigned int *lines, unsigned int *left)
+{
+	const char *p;
+	char line[512];
+	FILE *f = fopen("log", "r");
+
+	ATF_REQUIRE(f != NULL);
+	for (*lines = *left = 0; fgets(line, sizeof(line), f) != NULL;
+	    ++*lines) {
+		p = strstr(line, "lines left out");
+		if (p != NULL)
+			*left += strtoul(strrchr(line, ':') + 1, NULL, 10);
+		*lines -= p != NULL;
+	}
+	fclose(f);
+}
+
+ROOT_TEST(flaps, "An interface that changes without end has ten lines a second; "
+    "how many are missing is told")
+{
+	enum { TIMES = 2000 };
+	struct ifreq ifr = { .ifr_name = "h0" };
+	unsigned int i, left, lines;
+	const time_t start = time(NULL);
+	int s;
+
+	log_file();
+	setup();
+	passes(1);
+	s = socket(AF_INET, SOCK_DGRAM, 0);
+	ATF_REQUIRE(s != -1);
+	for (i = 0; i < TIMES; i++) {
+		ifr.ifr_mtu = 1000 + i % 2;
+		ATF_REQUIRE_EQ(0, ioctl(s, SIOCSIFMTU, &ifr));
+		/* The kernel drops messages that are not read. */
+		wait_until(counter(HOSTIF_C_LINK) == i + 1, "%u", i);
+	}
+	/* Those that are left are told without another change. */
+	wait_until((log_count(&lines, &left), lines + left == TIMES),
+	    "%u lines, %u left out", lines, left);
+	ATF_REQUIRE_MSG(lines <= 10 * (time(NULL) - start + 2), "%u lines",
+	    lines);
+	ATF_REQUIRE(lines >= 10);
+	close(s);
+	hostif_stop(hi);
+}
+
 /* The line that says that a macvlan interface of a mode gets nothing. */
 #define	MACVLAN	"gets frames for its own address only"
 
@@ -250,6 +361,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, xdp_bond);
 	ATF_TP_ADD_TC(tp, master);
 	ATF_TP_ADD_TC(tp, moved);
+	ATF_TP_ADD_TC(tp, forged);
+	ATF_TP_ADD_TC(tp, flaps);
 	ATF_TP_ADD_TC(tp, macvlan);
 	return (atf_no_error());
 }

@@ -1,0 +1,27 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Memory of others that valed maps.  The cases are functions of maps.py.
+
+. "$(atf_get_srcdir)/valed.subr"
+
+VALED=$(atf_get_srcdir)/valed_maps
+
+all_kinds_head()
+{
+	atf_set descr "All memory that clients, programs and attached \
+interfaces pass is in the table of what may vanish"
+	atf_set require.user root
+	atf_set require.progs "python3 ip"
+}
+atf_test_case all_kinds
+all_kinds_body()
+{
+	python_case maps all_kinds
+}
+CASES=all_kinds
+
+python_cases maps <<'END'
+callers: memory is mapped by files that are known, and nowhere else
+END

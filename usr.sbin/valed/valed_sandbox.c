@@ -225,9 +225,33 @@ rules_send(scmp_filter_ctx ctx)
 }
 
 /*
+ * Allow a call whose argument `arg' is any descriptor but `fd', or, if `above', a
+ * greater one.
+ * A filter compares 64 bits of the argument, of which the kernel uses 32: so
+ * each rule is for the numbers, of 32 bits, that differ from `fd' in one bit and
+ * in none above it.  Returns 0 or a negative errno.
+ */
+static int
+rules_descriptor(scmp_filter_ctx ctx, int call, unsigned int arg, uint32_t fd,
+    bool above)
+{
+	uint64_t bit;
+	int error = 0;
+
+	for (bit = 1; bit <= UINT32_MAX && error == 0; bit <<= 1) {
+		if (above && (fd & bit) != 0)
+			continue;
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, call, 1,
+		    SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, -bit,
+		    (fd ^ bit) & -bit));
+	}
+	return (error);
+}
+
+/*
  * Allow sendmsg(2) on the connection with the passer (valed_pass.c), which must
- * stay the file of that descriptor: it cannot be closed or replaced.  Returns 0 or a
- * negative errno.
+ * stay the file of that descriptor: it cannot be closed or replaced.  Returns 0
+ * or a negative errno.
  */
 static int
 rules_pass(scmp_filter_ctx ctx, int pass)
@@ -240,11 +264,13 @@ rules_pass(scmp_filter_ctx ctx, int pass)
 		return (error != 0 ? error : seccomp_rule_add(ctx,
 		    SCMP_ACT_ALLOW, SCMP_SYS(dup3), 0));
 	}
-	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(close), 1,
-	    SCMP_A0(SCMP_CMP_NE, pass, 0));
+	error = rules_descriptor(ctx, SCMP_SYS(close), 0, pass, false);
 	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(dup3), 1,
-		    SCMP_A1(SCMP_CMP_NE, pass, 0));
+		error = rules_descriptor(ctx, SCMP_SYS(dup3), 1, pass, false);
+	/* -1, which fails. */
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(close), 1, SCMP_A0(SCMP_CMP_EQ, UINT64_MAX, 0));
 	if (error == 0)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
 		    SCMP_SYS(sendmsg), 2, SCMP_A0(SCMP_CMP_EQ, pass, 0),
@@ -265,8 +291,8 @@ rules_control(scmp_filter_ctx ctx)
 	size_t i;
 	int error;
 
-	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ftruncate), 1,
-	    SCMP_A0(SCMP_CMP_GT, STDERR_FILENO, 0));
+	error = rules_descriptor(ctx, SCMP_SYS(ftruncate), 0, STDERR_FILENO,
+	    true);
 	for (i = 0; i < nitems(options) && error == 0; i++)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
 		    SCMP_SYS(getsockopt), 2,
@@ -283,9 +309,8 @@ rules_control(scmp_filter_ctx ctx)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(pread64),
 		    0);
 	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(pwrite64), 1,
-		    SCMP_A0(SCMP_CMP_GT, STDERR_FILENO, 0));
+		error = rules_descriptor(ctx, SCMP_SYS(pwrite64), 0,
+		    STDERR_FILENO, true);
 	return (error);
 }
 

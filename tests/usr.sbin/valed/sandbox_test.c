@@ -251,7 +251,9 @@ act_control(const void *arg)
 	if (fd == -1 || ftruncate(fd, 4096) == -1 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == -1)
 		return (2);
-	if (close(fcntl(fd, F_DUPFD_CLOEXEC, 0)) == -1)
+	if (close(fcntl(fd, F_DUPFD_CLOEXEC, 0)) == -1 ||
+	    close(fcntl(fd, F_DUPFD_CLOEXEC, 900)) == -1 ||
+	    close(-1) != -1 || errno != EBADF)
 		return (5);
 	if (sendmsg(pass, &msg, MSG_NOSIGNAL) != 1 ||
 	    read(socket_pair[1], &c, 1) != 1 || c != 'y')
@@ -289,6 +291,14 @@ TEST(control, "With a control socket, threads, memory and pairs of local sockets
 		{ "truncate of a log", SYS_ftruncate, { 2, 0 } },
 		{ "truncate by name", SYS_truncate, { P("x"), 0 } },
 		{ "pwrite to a log", SYS_pwrite64, { 2, P(page), 1, 0 } },
+		/* The kernel uses 32 bits of it. */
+		{ "truncate of a log, 64 bits", SYS_ftruncate,
+		    { 1L << 32 | 2, 0 } },
+		{ "truncate of a log, 64 bits", SYS_ftruncate, { 1L << 40, 0 } },
+		{ "pwrite to a log, 64 bits", SYS_pwrite64,
+		    { 1L << 32 | 2, P(page), 1, 0 } },
+		{ "pwrite to a log, 64 bits", SYS_pwrite64,
+		    { 1L << 63 | 1, P(page), 1, 0 } },
 		{ "socketpair inet", SYS_socketpair,
 		    { AF_INET, SOCK_STREAM, 0, P(page) } },
 		{ "socket", SYS_socket, { AF_UNIX, SOCK_STREAM, 0 } },
@@ -304,6 +314,8 @@ TEST(control, "With a control socket, threads, memory and pairs of local sockets
 		{ "sendmsg, urgent", SYS_sendmsg,
 		    { socket_pair[0], P(&msg), MSG_OOB | MSG_NOSIGNAL } },
 		{ "close of the passer's", SYS_close, { socket_pair[0] } },
+		{ "close of the passer's, 64 bits", SYS_close,
+		    { 1L << 32 | socket_pair[0] } },
 		{ "another file in its place", SYS_dup2,
 		    { socket_pair[1], socket_pair[0] } },
 		{ "the same", SYS_dup3, { socket_pair[1], socket_pair[0] } },

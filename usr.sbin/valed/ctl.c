@@ -44,29 +44,53 @@
 /* Slots of connections that only administrators get. */
 #define	CTL_ADMIN	8
 
+/*
+ * Who may ask for what: the table in valed(8), CONTROL SOCKET, has a line for
+ * each request.
+ */
+enum ctl_needs {
+	CTL_SELF,	/* what this connection has: nobody else's is named */
+	CTL_OPEN,	/* a name: ctl_owner_claim() */
+	CTL_SEEN,	/* shows a program its user's ports: ctl_owner_sees() */
+	CTL_PORT,	/* nr_name is a port of the program's user */
+	CTL_ANY,	/* nothing of anybody */
+	CTL_ADMIN	/* administrators */
+};
+
 static const struct ctl_request {
 	uint16_t	type;		/* nr_reqtype */
 	uint16_t	size;		/* bytes of the body */
 	int		(*fn)(struct ctl_conn *, size_t *);
+	enum ctl_needs	needs;
+	const char	*name;		/* in valed(8) */
 } requests[] = {
-	{ NETMAP_REQ_REGISTER, sizeof(struct nmreq_register), ctl_register },
-	{ NETMAP_REQ_PORT_INFO_GET, 0, ctl_info },
+	{ NETMAP_REQ_REGISTER, sizeof(struct nmreq_register), ctl_register,
+	    CTL_OPEN, "REGISTER" },
+	{ NETMAP_REQ_PORT_INFO_GET, 0, ctl_info, CTL_SEEN, "PORT_INFO_GET" },
 	{ NETMAP_REQ_PORT_HDR_SET, sizeof(struct nmreq_port_hdr),
-	    ctl_header_set },
-	{ NETMAP_REQ_PORT_HDR_GET, 0, ctl_header_get },
-	{ NETMAP_REQ_VALE_LIST, sizeof(struct nmreq_vale_list), ctl_list },
-	{ VALE_WIRE_PORTS, sizeof(struct vale_wire_page), ctl_ports },
-	{ VALE_WIRE_ADDRS, sizeof(struct vale_wire_page), ctl_addrs },
-	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set },
-	{ VALE_WIRE_MIRROR, sizeof(struct vale_wire_mirror), ctl_mirror },
-	{ VALE_WIRE_RATE_GET, 0, ctl_rate_get },
-	{ VALE_WIRE_PORT_GET, 0, ctl_port_get },
-	{ VALE_WIRE_SWITCH_GET, 0, ctl_switch_get },
-	{ VALE_WIRE_MISSED, 0, ctl_missed },
-	{ VALE_WIRE_INFO, sizeof(struct nmreq_port_info_get), ctl_info_any },
-	{ VALE_WIRE_SHARE, 0, ctl_share },
-	{ NETMAP_REQ_VALE_ATTACH, sizeof(struct hostif_fds), ctl_attach },
-	{ NETMAP_REQ_VALE_DETACH, 0, ctl_detach },
+	    ctl_header_set, CTL_SELF, "PORT_HDR_SET" },
+	{ NETMAP_REQ_PORT_HDR_GET, 0, ctl_header_get, CTL_SELF,
+	    "PORT_HDR_GET" },
+	{ NETMAP_REQ_VALE_LIST, sizeof(struct nmreq_vale_list), ctl_list,
+	    CTL_SEEN, "VALE_LIST" },
+	{ VALE_WIRE_PORTS, sizeof(struct vale_wire_page), ctl_ports, CTL_SEEN,
+	    "PORTS" },
+	{ VALE_WIRE_ADDRS, sizeof(struct vale_wire_page), ctl_addrs, CTL_SEEN,
+	    "ADDRS" },
+	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set, CTL_ADMIN,
+	    "SET" },
+	{ VALE_WIRE_MIRROR, sizeof(struct vale_wire_mirror), ctl_mirror,
+	    CTL_PORT, "MIRROR" },
+	{ VALE_WIRE_RATE_GET, 0, ctl_rate_get, CTL_PORT, "RATE_GET" },
+	{ VALE_WIRE_PORT_GET, 0, ctl_port_get, CTL_PORT, "PORT_GET" },
+	{ VALE_WIRE_SWITCH_GET, 0, ctl_switch_get, CTL_ANY, "SWITCH_GET" },
+	{ VALE_WIRE_MISSED, 0, ctl_missed, CTL_SELF, "MISSED" },
+	{ VALE_WIRE_INFO, sizeof(struct nmreq_port_info_get), ctl_info_any,
+	    CTL_SEEN, "INFO" },
+	{ VALE_WIRE_SHARE, 0, ctl_share, CTL_SELF, "SHARE" },
+	{ NETMAP_REQ_VALE_ATTACH, sizeof(struct hostif_fds), ctl_attach,
+	    CTL_ADMIN, "VALE_ATTACH" },
+	{ NETMAP_REQ_VALE_DETACH, 0, ctl_detach, CTL_ADMIN, "VALE_DETACH" },
 };
 
 static int ctl_listen = -1;
@@ -85,6 +109,43 @@ ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(cc->cc_wire->vw_why, sizeof(cc->cc_wire->vw_why), fmt, ap);
 	va_end(ap);
+	return (error);
+}
+
+int
+ctl_why_owner(struct ctl_conn *cc, int error)
+{
+	switch (error) {
+	case EPERM:
+		return (ctl_why(cc, error, "the port is not one of your user"));
+	case EBUSY:
+		return (ctl_why(cc, error, "the port's name is in use by "
+		    "another user, who captures or opens it"));
+	default:
+		return (ctl_why(cc, ENXIO, "there is no such port"));
+	}
+}
+
+/* Carry it out, if the client may ask for it. */
+static int
+ctl_do(struct ctl_conn *cc, const struct ctl_request *r, size_t *size)
+{
+	const char *name = cc->cc_wire->vw_header.nr_name;
+	struct ctl_owner *ow;
+	int error;
+
+	if (cc->cc_who.cw_admin)
+		return (r->fn(cc, size));
+	if (r->needs == CTL_ADMIN)
+		return (ctl_why(cc, EPERM,
+		    "only administrators of valed may do that"));
+	if (r->needs != CTL_PORT)
+		return (r->fn(cc, size));
+	ow = ctl_owner_pin(name, &cc->cc_who);
+	if (ow == NULL)
+		return (ctl_why_owner(cc, ctl_owner_refuse(name)));
+	error = r->fn(cc, size);
+	ctl_owner_unpin(ow);
 	return (error);
 }
 
@@ -117,7 +178,7 @@ ctl_run(struct ctl_conn *cc, size_t len, size_t *size)
 	if (len != sizeof(struct vale_wire) + r->size)
 		return (ctl_why(cc, EINVAL, "request %u has the wrong length",
 		    hdr->nr_reqtype));
-	return (r->fn(cc, size));
+	return (ctl_do(cc, r, size));
 }
 
 /* Send the reply, with the descriptors, and close those. */

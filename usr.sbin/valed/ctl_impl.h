@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "ctl.h"
+#include "ctl_owner.h"
 #include "ctl_who.h"
 #include "vale_wire.h"
 #include "valed_names.h"
@@ -50,6 +51,7 @@ struct ctl_conn {
 	/* What it has registered, as it was granted. */
 	struct nmreq_register cc_reg;
 	char		 cc_name[NETMAP_REQ_IFNAMSIZ];
+	struct ctl_owner cc_owner;	/* of that port, or monitor */
 	/* The port, or NULL.  ctl_port.c. */
 	struct vale_desc *cc_port;
 	struct vale_params cc_params;
@@ -79,6 +81,8 @@ ctl_registered(const struct ctl_conn *cc)
 /* Say what is wrong with a request.  Returns `error'. */
 int	ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
+/* The same for an error of ctl_owner.h. */
+int	ctl_why_owner(struct ctl_conn *cc, int error);
 
 /*
  * Requests: each finds one of the right length in cc_body, with a name that

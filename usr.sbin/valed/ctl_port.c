@@ -337,6 +337,28 @@ ctl_port_reserved(struct ctl_conn *cc, enum valed_name_of of)
 	    of == VALED_NAME_ADAPTER ? "an adapter's" : "an interface's"));
 }
 
+/* Open it as the client's. */
+static int
+register_owned(struct ctl_conn *cc, struct nmreq_register *reg, bool monitor)
+{
+	int error;
+
+	error = ctl_owner_claim(&cc->cc_owner, cc->cc_wire->vw_header.nr_name,
+	    &cc->cc_who, monitor);
+	if (error != 0)
+		return (ctl_why_owner(cc, error));
+	error = register_open(cc, reg);
+	if (error == 0) {
+		ctl_owner_opened(&cc->cc_owner);
+		return (0);
+	}
+	ctl_owner_leave(&cc->cc_owner);
+	return (ctl_why(cc, error, "%s", error == EBUSY ?
+	    "the port is open already" : error == ENOSPC ?
+	    "the switch has no place for another port" :
+	    error == ENXIO ? "there is no such port" : strerror(error)));
+}
+
 static int
 port_register(struct ctl_conn *cc, size_t *size)
 {
@@ -355,15 +377,11 @@ port_register(struct ctl_conn *cc, size_t *size)
 		if (of != VALED_NAME_FREE)
 			return (ctl_port_reserved(cc, of));
 	}
-	error = register_open(cc, reg);
+	error = register_owned(cc, reg, monitor);
 	if (!monitor)
 		valed_names_opened(&vo);
 	if (error != 0)
-		return (ctl_why(cc, error, "%s", error == EBUSY ?
-		    "the port is open already" : error == ENOSPC ?
-		    "the switch has no place for another port" :
-		    error == ENXIO ? "there is no such port" :
-		    strerror(error)));
+		return (error);
 	port_describe(cc, reg);
 	*size = sizeof(*reg);
 	return (0);
@@ -554,6 +572,7 @@ void
 ctl_port_close(struct ctl_conn *cc)
 {
 	rings_transmit(cc);
+	ctl_owner_leave(&cc->cc_owner);
 	ctl_memory_closing(cc->cc_memory);
 	vale_close(cc->cc_port);
 	cc->cc_port = NULL;

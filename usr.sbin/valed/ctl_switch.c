@@ -16,6 +16,7 @@
 #include <dev/netmap/vale_rate.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,10 +38,12 @@ no_port(struct ctl_conn *cc)
 
 /* The place of a port, as NETMAP_REQ_VALE_LIST counts. */
 struct place {
+	const struct ctl_who *pl_who;	/* for whom */
 	const char	*pl_name;	/* the port to find, or NULL: */
 	uint32_t	 pl_switch;	/* the first from here on */
 	uint32_t	 pl_port;
 	bool		 pl_found;
+	bool		 pl_hidden;	/* it is there */
 	/* The port looked at. */
 	struct vale_port_info pl_info;
 	uint32_t	 pl_at;		/* its switch; wraps to 0 */
@@ -55,19 +58,29 @@ place_show(const struct vale_port_info *info, void *arg)
 	if (strncmp(pl->pl_info.pi_name, info->pi_name, len) != 0)
 		pl->pl_at++;
 	pl->pl_info = *info;
-	pl->pl_found = pl->pl_name != NULL ?
-	    strcmp(pl->pl_name, info->pi_name) == 0 :
-	    pl->pl_at > pl->pl_switch || (pl->pl_at == pl->pl_switch &&
-	    info->pi_index >= pl->pl_port);
+	if (pl->pl_name != NULL ? strcmp(pl->pl_name, info->pi_name) != 0 :
+	    pl->pl_at < pl->pl_switch || (pl->pl_at == pl->pl_switch &&
+	    info->pi_index < pl->pl_port))
+		return (0);
+	pl->pl_found = ctl_owner_sees(info->pi_name, pl->pl_who);
+	pl->pl_hidden = !pl->pl_found;
 	return (pl->pl_found);
 }
 
 static bool
-place_find(struct place *pl)
+place_find(struct ctl_conn *cc, struct place *pl)
 {
+	pl->pl_who = &cc->cc_who;
 	pl->pl_at = UINT32_MAX;
 	vale_list(NULL, place_show, pl);
 	return (pl->pl_found);
+}
+
+/* It was not found. */
+static int
+place_none(struct ctl_conn *cc, const struct place *pl)
+{
+	return (ctl_why_owner(cc, pl->pl_hidden ? EPERM : ENXIO));
 }
 
 int
@@ -81,8 +94,8 @@ ctl_info(struct ctl_conn *cc, size_t *size)
 	ctl_settle(cc);
 	if (vale_pipe_name(pl.pl_name, &end) != 0)
 		return (ctl_pipe_info(cc, size));
-	if (!place_find(&pl))
-		return (no_port(cc));
+	if (!place_find(cc, &pl))
+		return (place_none(cc, &pl));
 	memset(info, 0, sizeof(*info));
 	ctl_memories_lock();
 	mm = ctl_memory_find(pl.pl_name);
@@ -154,11 +167,13 @@ ctl_info_any(struct ctl_conn *cc, size_t *size)
 {
 	const char *name = cc->cc_wire->vw_header.nr_name;
 	unsigned int end;
+	int error;
 
 	if (*name == '\0')
 		return (info_memory(cc, size));
-	if (ctl_info(cc, size) == 0)
-		return (0);
+	error = ctl_info(cc, size);
+	if (error == 0 || error == EPERM)
+		return (error);
 	memset(cc->cc_wire->vw_why, 0, sizeof(cc->cc_wire->vw_why));
 	if (vale_pipe_name(name, &end) != 0)
 		return (ctl_pipe_plan(cc, size));
@@ -177,8 +192,8 @@ ctl_list(struct ctl_conn *cc, size_t *size)
 	};
 
 	ctl_settle(cc);
-	if (!place_find(&pl))
-		return (pl.pl_name != NULL ? no_port(cc) :
+	if (!place_find(cc, &pl))
+		return (pl.pl_name != NULL ? place_none(cc, &pl) :
 		    ctl_why(cc, ENOENT, "there is no further port"));
 	memcpy(name, pl.pl_info.pi_name, sizeof(pl.pl_info.pi_name));
 	list->nr_bridge_idx = pl.pl_at;
@@ -187,8 +202,10 @@ ctl_list(struct ctl_conn *cc, size_t *size)
 	return (0);
 }
 
-/* A part of a list. */
+/* A part of a list, of what the client may see. */
 struct part {
+	const struct ctl_conn *pt_cc;
+	struct ctl_owner_set pt_set;
 	uint32_t	pt_skip;	/* entries before it */
 	uint32_t	pt_count;
 	uint32_t	pt_max;		/* entries that fit */
@@ -216,6 +233,8 @@ part_port(const struct vale_port_info *info, void *arg)
 	struct vale_wire_port *wo;
 	void *entry;
 
+	if (!ctl_owner_sees(info->pi_name, &pt->pt_cc->cc_who))
+		return (0);
 	if (part_next(pt, sizeof(*wo), &entry)) {
 		wo = entry;
 		memset(wo, 0, sizeof(*wo));
@@ -238,6 +257,10 @@ part_addr(const struct vale_fdb_entry *fe, void *arg)
 	struct vale_wire_addr *wa;
 	void *entry;
 
+	if (!ctl_owner_sees_index(&pt->pt_set,
+	    pt->pt_cc->cc_wire->vw_header.nr_name, fe->fe_port,
+	    &pt->pt_cc->cc_who))
+		return (0);
 	if (part_next(pt, sizeof(*wa), &entry)) {
 		wa = entry;
 		memset(wa, 0, sizeof(*wa));
@@ -253,6 +276,8 @@ part_begin(struct ctl_conn *cc, struct part *pt, size_t size)
 {
 	struct vale_wire_page *wp = cc->cc_body;
 
+	pt->pt_cc = cc;
+	pt->pt_set.os_changes = 0;
 	pt->pt_skip = wp->wp_first;
 	pt->pt_count = 0;
 	pt->pt_max = (CTL_BODY_MAX - sizeof(*wp)) / size;
@@ -349,18 +374,42 @@ ctl_switch_get(struct ctl_conn *cc, size_t *size)
 	return (0);
 }
 
+/* Let a port, whose owner is pinned, mirror another one. */
+static int
+mirror_set(struct ctl_conn *cc, struct ctl_owner *ow,
+    const struct vale_wire_mirror *wm)
+{
+	const char *of = wm->wm_what != 0 ? wm->wm_of : "";
+	int error;
+
+	error = ctl_owner_mirror(ow, of, &cc->cc_who);
+	if (error != 0)
+		return (ctl_why_owner(cc, error));
+	if (vale_set_mirror(cc->cc_wire->vw_header.nr_name, of,
+	    wm->wm_what) != 0)
+		error = errno;
+	ctl_owner_mirrored(ow, error == 0);
+	return (error == 0 ? 0 : error == ENXIO ? no_port(cc) : ctl_why(cc,
+	    error, "a port can mirror another port of the same switch"));
+}
+
 int
 ctl_mirror(struct ctl_conn *cc, size_t *size __unused)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	const struct vale_wire_mirror *wm = cc->cc_body;
+	struct ctl_owner *ow;
+	int error;
 
 	if (strnlen(wm->wm_of, sizeof(wm->wm_of)) == sizeof(wm->wm_of))
 		return (ctl_why(cc, EINVAL, "the mirrored name does not end"));
-	if (vale_set_mirror(cc->cc_wire->vw_header.nr_name, wm->wm_of,
-	    wm->wm_what) == 0)
-		return (0);
-	return (errno == ENXIO ? no_port(cc) : ctl_why(cc, errno,
-	    "a port can mirror another port of the same switch"));
+	pthread_mutex_lock(&lock);
+	ow = ctl_owner_pin(cc->cc_wire->vw_header.nr_name, &cc->cc_who);
+	error = mirror_set(cc, ow, wm);
+	if (ow != NULL)
+		ctl_owner_unpin(ow);
+	pthread_mutex_unlock(&lock);
+	return (error);
 }
 
 int

@@ -22,6 +22,7 @@
  *	valed_stats.c	 prints counters
  *	ctl.c		 the control socket: connections, requests
  *	ctl_hostif.c	 its requests about attached interfaces
+ *	ctl_owner.c	 whose a port is
  *	ctl_port.c	 its requests about ports of other processes
  *	ctl_switch.c	 its requests about switches
  *	ctl_who.c	 its clients: users and groups

@@ -26,8 +26,9 @@ HOSTIF_OPEN_SRCS= hostif_drop.c hostif_ethtool.c hostif_open.c	\
 HOSTIF_SRCS=	hostif.c hostif_link.c hostif_packet.c hostif_table.c	\
 		hostif_xdp.c ${HOSTIF_OPEN_SRCS}
 
-CTL_SRCS=	ctl_hostif.c ctl_memory.c ctl_null.c ctl_pipe.c ctl_port.c	\
-		ctl_switch.c ctl_who.c valed_names.c valed_pass.c
+CTL_SRCS=	ctl_hostif.c ctl_memory.c ctl_null.c ctl_owner.c \
+		ctl_pipe.c ctl_port.c ctl_switch.c ctl_who.c \
+		valed_names.c valed_pass.c
 
 VALED_SRCS=	ctl.c valed.c ${CTL_SRCS}				\
 		valed_activation.c					\

@@ -291,7 +291,7 @@ check_valed(const struct valed_options *opt)
 	INVARIANT(opt->vo_nadapters > 0 || opt->vo_control != NULL ||
 	    opt->vo_nhostifs > 0);
 	INVARIANT(opt->vo_nadapters <= VALED_MAXADAPTERS &&
-	    opt->vo_nhostifs <= VALED_MAXHOSTIFS);
+	    opt->vo_nhostifs <= HOSTIF_MAX);
 	for (a = opt->vo_adapters;
 	    a < opt->vo_adapters + opt->vo_nadapters; a++) {
 		check_vm(a);

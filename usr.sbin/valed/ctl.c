@@ -447,13 +447,13 @@ ctl_thread(void *arg __unused)
 }
 
 int
-ctl_start(int fd)
+ctl_start(int fd, gid_t admin)
 {
 	pthread_t thread;
 	int error;
 
 	ctl_listen = fd;
-	ctl_who_init(CTL_WHO_NOGROUP);
+	ctl_who_init(admin);
 	ctl_port_limit();
 	if (sem_init(&ctl_ready, 0, 0) == -1)
 		return (errno);

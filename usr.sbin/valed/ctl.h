@@ -17,14 +17,17 @@
 #ifndef _CTL_H_
 #define	_CTL_H_
 
+#include <sys/types.h>
+
 /* Connections at a time. */
 #define	CTL_MAX		320
 
 /*
  * Start the thread that accepts connections on `fd', a listening socket of type
- * SOCK_SEQPACKET, and wait until it has dropped its privileges.  The main
- * thread, before the sandbox.  Returns 0 or an errno.
+ * SOCK_SEQPACKET, and wait until it has dropped its privileges.  `admin' is that
+ * of ctl_who_init().  The main thread, before the sandbox.  Returns 0 or an
+ * errno.
  */
-int	ctl_start(int fd);
+int	ctl_start(int fd, gid_t admin);
 
 #endif /* !_CTL_H_ */

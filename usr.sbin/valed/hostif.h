@@ -44,6 +44,8 @@
 /* Bytes of an interface's name with its NUL: Linux's IFNAMSIZ. */
 #define	HOSTIF_NAME_SIZE	16
 #define	HOSTIF_FDS_MAX		17
+/* Attached interfaces of a process. */
+#define	HOSTIF_MAX		64
 
 enum hostif_kind {
 	HOSTIF_AUTO,			/* HOSTIF_PACKET */
@@ -157,8 +159,8 @@ struct hostif *hostif_start(const char *port_name, const struct hostif_fds *fds,
 void	hostif_stop(struct hostif *hi);
 
 /*
- * Attach an interface as hostif_start() does, and remember it.  Returns false
- * with one line in `error'.  Any thread.
+ * Attach an interface as hostif_start() does, and remember it, if there are
+ * fewer than HOSTIF_MAX.  Returns false with one line in `error'.  Any thread.
  */
 bool	hostif_attach(const char *port_name, const struct hostif_fds *fds,
 	    char *error, size_t size);

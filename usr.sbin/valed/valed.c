@@ -300,7 +300,7 @@ hostifs_attach(const struct hostif_fds *fds)
 int
 main(int argc, char **argv)
 {
-	struct hostif_fds fds[VALED_MAXHOSTIFS];
+	struct hostif_fds fds[HOSTIF_MAX];
 	struct adapter *ad;
 	unsigned int i;
 	int signal_fd;
@@ -338,7 +338,8 @@ main(int argc, char **argv)
 		TAILQ_INSERT_TAIL(&adapters, ad, link);
 	}
 	if (opt.vo_control != NULL &&
-	    (errno = ctl_start(opt.vo_control_listen)) != 0) {
+	    (errno = ctl_start(opt.vo_control->co_listen,
+	    opt.vo_control->co_admin)) != 0) {
 		warn("control socket");
 		give_up(EX_OSERR);
 	}

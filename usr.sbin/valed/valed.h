@@ -10,6 +10,7 @@
  *	valed.c		 main(): starts the threads, waits for signals
  *	valed_options.c	 the command line
  *	valed_config.c	 configuration files
+ *	valed_control.c	 the option -c
  *	valed_activation.c the sockets that are inherited
  *	valed_log.c	 messages of what valed serves
  *	valed_notify.c	 messages to the service manager
@@ -95,7 +96,23 @@ struct hostif_config {
 	struct hostif_options hc_options;
 };
 
-#define	VALED_MAXHOSTIFS	64
+/* Who can connect to a socket. */
+struct valed_access {
+	gid_t		va_group;	/* or VALED_NOGROUP: as it is created */
+	mode_t		va_mode;	/* or VALED_NOMODE: as umask(2) has it */
+};
+#define	VALED_NOGROUP	((gid_t)-1)
+#define	VALED_NOMODE	((mode_t)-1)
+
+/* The -c option. */
+struct control_config {
+	char		co_path[VALED_PATH_SIZE];
+					/* "": the socket is inherited */
+	int		co_fd;		/* that socket, or -1 */
+	struct valed_access co_access;
+	gid_t		co_admin;	/* administrators, or VALED_NOGROUP */
+	int		co_listen;	/* the listening socket, or -1 */
+};
 
 /* As many as a PCI bus has: 32 slots with 8 functions. */
 #define	VALED_MAXADAPTERS	256
@@ -111,8 +128,7 @@ struct valed_options {
 	bool		 vo_verbose;
 	unsigned int	 vo_nadapters;
 	struct adapter_config *vo_adapters;
-	const char	*vo_control;	/* the control socket's path, or NULL */
-	int		 vo_control_listen;
+	struct control_config *vo_control;	/* or NULL */
 	unsigned int	 vo_nhostifs;
 	struct hostif_config *vo_hostifs;
 };
@@ -165,6 +181,12 @@ const struct valed_config_node *valed_config_next(
 const char *valed_config_where(const struct nvlist *nvl, const char *name);
 
 /*
+ * valed_control.c: parse the -c option.  Returns NULL, or what is wrong; that is
+ * valid until the next call.
+ */
+const char *valed_control_parse(struct control_config *co, const char *option);
+
+/*
  * valed_activation.c
  */
 
@@ -172,11 +194,11 @@ const char *valed_config_where(const struct nvlist *nvl, const char *name);
 void	valed_activation_init(void);
 
 /*
- * The listening socket that fd=`name' stands for, a number or a name in
- * LISTEN_FDNAMES.  Sets *fdp, and returns NULL or an error.  Also in a child of
- * the process that inherits it.
+ * The listening socket of a type (SOCK_*) that fd=`name' stands for, a number or
+ * a name in LISTEN_FDNAMES.  Sets *fdp, and returns NULL or an error.  Also in a
+ * child of the process that inherits it.
  */
-const char *valed_activation_fd(const char *name, int *fdp);
+const char *valed_activation_fd(const char *name, int type, int *fdp);
 
 /*
  * valed_notify.c: messages to the service manager, if NOTIFY_SOCKET names one.
@@ -204,11 +226,13 @@ void	valed_notify_watch(void);
 
 /*
  * Create a socket of a type (SOCK_*) and listen on it.  Replaces one on which
- * no process listens.  On an error, removes the sockets that
- * valed_sockets_drop() would, prints a line to stderr, which begins with
- * `option' and the path, and exits.
+ * no process listens.  Nobody can connect to it before it has its group and mode
+ * of *access, which is NULL for those of bind(2).  On an error, removes the
+ * sockets that valed_sockets_drop() would, prints a line to stderr, which begins
+ * with `option' and the path, and exits.
  */
-int	valed_socket_open(const char *option, const char *path, int type);
+int	valed_socket_open(const char *option, const char *path, int type,
+	    const struct valed_access *access);
 
 /* Remove the sockets that were made since valed_sockets_keep(). */
 void	valed_sockets_drop(void);

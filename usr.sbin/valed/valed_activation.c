@@ -75,7 +75,7 @@ option_is(int fd, int name, int value)
 }
 
 const char *
-valed_activation_fd(const char *name, int *fdp)
+valed_activation_fd(const char *name, int type, int *fdp)
 {
 	int fd, flags;
 
@@ -86,9 +86,12 @@ valed_activation_fd(const char *name, int *fdp)
 	if (fd == -1)
 		return ("no such name in LISTEN_FDNAMES");
 	if (!option_is(fd, SO_DOMAIN, AF_UNIX) ||
-	    !option_is(fd, SO_TYPE, SOCK_STREAM) ||
+	    !option_is(fd, SO_TYPE, type) ||
 	    !option_is(fd, SO_ACCEPTCONN, 1))
-		return ("not a listening stream socket of the UNIX domain");
+		return (type == SOCK_STREAM ?
+		    "not a listening stream socket of the UNIX domain" :
+		    "not a listening sequential-packet socket of the UNIX "
+		    "domain");
 	flags = fcntl(fd, F_GETFL);
 	if (flags == -1 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1 ||
 	    fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)

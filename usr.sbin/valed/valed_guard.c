@@ -237,7 +237,7 @@ sockets_open(struct valed_change *new, unsigned int n)
 			ac->ac_listen = -1;
 		else
 			ac->ac_listen = valed_socket_open("path=",
-			    ac->ac_path, SOCK_STREAM);
+			    ac->ac_path, SOCK_STREAM, NULL);
 	}
 }
 
@@ -453,6 +453,14 @@ guard(void)
 	_exit(EX_OK);
 }
 
+/* Create the control socket, unless it is inherited. */
+static void
+control_open(struct control_config *co)
+{
+	co->co_listen = co->co_fd != -1 ? co->co_fd : valed_socket_open("-c ",
+	    co->co_path, SOCK_SEQPACKET, &co->co_access);
+}
+
 void
 valed_guard_start(int argc, char **argv, struct valed_options *opt)
 {
@@ -465,10 +473,9 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 	for (ac = opt->vo_adapters; ac < opt->vo_adapters + opt->vo_nadapters;
 	    ac++)
 		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd :
-		    valed_socket_open("path=", ac->ac_path, SOCK_STREAM);
+		    valed_socket_open("path=", ac->ac_path, SOCK_STREAM, NULL);
 	if (opt->vo_control != NULL)
-		opt->vo_control_listen = valed_socket_open("-c ",
-		    opt->vo_control, SOCK_SEQPACKET);
+		control_open(opt->vo_control);
 	known = describe_all(opt);
 	nknown = opt->vo_nadapters;
 	/* Nobody waits for the guard, of which each reload makes a new one. */
@@ -482,8 +489,8 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 	close(fds[pid != 0]);
 	if (pid == 0) {
 		sockets_close(known, nknown);
-		if (opt->vo_control != NULL)
-			close(opt->vo_control_listen);
+		if (opt->vo_control != NULL && opt->vo_control->co_fd == -1)
+			close(opt->vo_control->co_listen);
 		guard();
 	}
 	free(known);

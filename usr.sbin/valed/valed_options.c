@@ -20,6 +20,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/socket.h>
 
 #include <ctype.h>
 #include <err.h>
@@ -44,13 +45,18 @@
 #define	TAP_NAMSIZ	16
 
 static const char usage_text[] =
-    "usage: valed [-hv] [-a port[,kind=kind]] [-c socket] [-k file]\n"
-    "             [-o name=value]\n"
+    "usage: valed [-hv] [-a port[,kind=kind]] [-c socket[,option...]]\n"
+    "             [-k file] [-o name=value]\n"
     "             [-s slot,e1000,backend,path=socket[,option...]] ...\n"
     "\n"
     "  -a  attach an interface of the host: vale<switch>:<interface>\n"
     "        kind=packet|xdp  how: with packet(7), the default, or AF_XDP\n"
-    "  -c  the control socket: for valectl, and programs with a port\n"
+    "  -c  the control socket: for valectl, and programs with a port; a path,\n"
+    "      or fd=n|name as for -s\n"
+    "        group=name|gid  its group\n"
+    "        mode=octal      its permissions; default those of the umask\n"
+    "        admin=name|gid  the group of administrators, beside root and the\n"
+    "                        user of valed\n"
     "  -s  an adapter: [bus:]slot[:function],e1000,backend,option,...\n"
     "        backend     vale<switch>:<port> or tap<n>\n"
     "        path=file   the vfio-user socket, which QEMU connects to\n"
@@ -362,7 +368,7 @@ parse_socket(struct adapter_config *ac)
 	ac->ac_fd = -1;
 	if (fd != NULL) {
 		(void)value_get(ac->ac_nvl, "fd");
-		error = valed_activation_fd(fd, &ac->ac_fd);
+		error = valed_activation_fd(fd, SOCK_STREAM, &ac->ac_fd);
 		if (error != NULL)
 			bad("fd=%s: %s", fd, error);
 		return;
@@ -606,21 +612,24 @@ add_nodes(struct valed_options *opt)
 static void
 add_hostif(struct valed_options *opt, const char *s)
 {
-	if (opt->vo_nhostifs == VALED_MAXHOSTIFS)
+	if (opt->vo_nhostifs == HOSTIF_MAX)
 		errx(EX_USAGE, "-a %s: more than %d interfaces", s,
-		    VALED_MAXHOSTIFS);
+		    HOSTIF_MAX);
 	parse_attach(&opt->vo_hostifs[opt->vo_nhostifs++], s);
 }
 
 static void
-set_control(struct valed_options *opt, const char *path)
+set_control(struct valed_options *opt, const char *s)
 {
-	if (strlen(path) >= VALED_PATH_SIZE)
-		errx(EX_USAGE, "-c %s: longer than %d bytes", path,
-		    (int)VALED_PATH_SIZE - 1);
-	if (opt->vo_control != NULL || *path == '\0')
-		errx(EX_USAGE, "-c %s: one path is needed", path);
-	opt->vo_control = path;
+	static struct control_config co;
+	const char *error;
+
+	if (opt->vo_control != NULL)
+		errx(EX_USAGE, "-c %s: one path is needed", s);
+	error = valed_control_parse(&co, s);
+	if (error != NULL)
+		errx(EX_USAGE, "-c %s: %s", s, error);
+	opt->vo_control = &co;
 }
 
 void
@@ -631,7 +640,7 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 
 	memset(opt, 0, sizeof(*opt));
 	opt->vo_adapters = calloc(VALED_MAXADAPTERS, sizeof(*opt->vo_adapters));
-	opt->vo_hostifs = calloc(VALED_MAXHOSTIFS, sizeof(*opt->vo_hostifs));
+	opt->vo_hostifs = calloc(HOSTIF_MAX, sizeof(*opt->vo_hostifs));
 	if (opt->vo_adapters == NULL || opt->vo_hostifs == NULL)
 		err(EX_OSERR, NULL);
 	valed_config_clear();

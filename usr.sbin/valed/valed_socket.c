@@ -178,8 +178,59 @@ clear_stale(const struct sockaddr_un *sun, int type)
 		fail(EX_CANTCREAT, sun->sun_path, "%s", strerror(errno));
 }
 
+static mode_t
+umask_now(void)
+{
+	const mode_t mask = umask(ACCESSPERMS);
+
+	umask(mask);
+	return (mask);
+}
+
+static bool
+access_given(const struct valed_access *access)
+{
+	return (access != NULL && (access->va_group != VALED_NOGROUP ||
+	    access->va_mode != VALED_NOMODE));
+}
+
+/*
+ * Create it, with no more permissions than it gets in the end.  Nobody can
+ * connect before listen(2), either.
+ */
+static void
+bind_access(int s, const struct sockaddr_un *sun,
+    const struct valed_access *access)
+{
+	const mode_t mask = umask_now();
+	int status;
+
+	if (access_given(access))
+		umask(S_IXUSR | S_IRWXG | S_IRWXO);
+	status = bind(s, (const struct sockaddr *)sun, sizeof(*sun));
+	umask(mask);
+	if (status == -1)
+		fail(EX_CANTCREAT, sun->sun_path, "%s", strerror(errno));
+}
+
+/* Give it its group and mode.  valed made it, and the name is known. */
+static void
+set_access(const char *path, const struct valed_access *access)
+{
+	const mode_t mode = access->va_mode != VALED_NOMODE ?
+	    access->va_mode : ACCESSPERMS & ~umask_now();
+
+	if (access->va_group != VALED_NOGROUP && fchownat(AT_FDCWD, path, -1,
+	    access->va_group, AT_SYMLINK_NOFOLLOW) == -1)
+		fail(EX_CANTCREAT, path, "group %u: %s", access->va_group,
+		    strerror(errno));
+	if (fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == -1)
+		fail(EX_CANTCREAT, path, "mode %o: %s", mode, strerror(errno));
+}
+
 int
-valed_socket_open(const char *option, const char *path, int type)
+valed_socket_open(const char *option, const char *path, int type,
+    const struct valed_access *access)
 {
 	struct sockaddr_un sun;
 	struct stat st;
@@ -194,8 +245,7 @@ valed_socket_open(const char *option, const char *path, int type)
 	s = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s == -1)
 		fail(EX_OSERR, path, "%s", strerror(errno));
-	if (bind(s, (struct sockaddr *)&sun, sizeof(sun)) == -1)
-		fail(EX_CANTCREAT, path, "%s", strerror(errno));
+	bind_access(s, &sun, access);
 	if (lstat(path, &st) == -1) {
 		error = errno;
 		unlink(path);
@@ -205,6 +255,8 @@ valed_socket_open(const char *option, const char *path, int type)
 	names[nnames].dev = st.st_dev;
 	names[nnames].ino = st.st_ino;
 	nnames++;
+	if (access_given(access))
+		set_access(path, access);
 	if (listen(s, SOMAXCONN) == -1)
 		fail(EX_OSERR, path, "%s", strerror(errno));
 	lock_release();

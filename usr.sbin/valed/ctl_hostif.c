@@ -8,12 +8,14 @@
  * The control socket: attached interfaces.
  *
  * valectl(8) opens the interface, with the privileges of who runs it, and
- * passes the descriptors: valed has none, and cannot be asked to use any.  An
- * interface stays attached when the connection ends.
+ * passes the descriptors: valed has none, and cannot be asked to use any.  Only
+ * administrators may, and the interface stays attached when the connection
+ * ends.
  *
- * Of the descriptors, only those are taken that a client cannot make wait or
- * shrink: sockets of the families that interfaces have, sealed memory, and what
- * has no name, such as programs of bpf(2).
+ * Each descriptor must be what hostif_open() leaves in its place: a socket of
+ * that family and protocol, which is bound to the interface if the kernel tells
+ * where it is bound; memory that cannot shrink; or what has no name, such as a
+ * program of bpf(2).
  */
 
 #include <sys/param.h>
@@ -21,29 +23,143 @@
 
 #include <errno.h>
 #include <fcntl.h>
+
+#include <arpa/inet.h>
+
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
 #include <string.h>
 
 #include "ctl_impl.h"
-#include "hostif.h"
+#include "hostif_impl.h"
 #include "vfu_close.h"
 
 static bool
-attach_accepts(int fd)
+option_is(int fd, int name, int value)
 {
 	socklen_t len = sizeof(int);
-	int domain, seals;
+	int got;
 
-	switch (vfu_fd_kind(fd)) {
-	case VFU_FD_ANON:
-		return (true);
-	case VFU_FD_MEMORY:
-		seals = fcntl(fd, F_GET_SEALS);
-		return (seals != -1 && (seals & F_SEAL_SHRINK) != 0);
+	return (getsockopt(fd, SOL_SOCKET, name, &got, &len) == 0 &&
+	    got == value);
+}
+
+static bool
+is_netlink(int fd, int protocol)
+{
+	return (option_is(fd, SO_DOMAIN, AF_NETLINK) &&
+	    option_is(fd, SO_PROTOCOL, protocol));
+}
+
+/* Tells of changes of interfaces. */
+static bool
+is_link(int fd)
+{
+	struct sockaddr_nl snl;
+	socklen_t len = sizeof(snl);
+
+	return (is_netlink(fd, NETLINK_ROUTE) &&
+	    getsockname(fd, (struct sockaddr *)&snl, &len) == 0 &&
+	    (snl.nl_groups & RTMGRP_LINK) != 0);
+}
+
+static bool
+is_packet(int fd, uint32_t index)
+{
+	struct sockaddr_ll sll;
+	socklen_t len = sizeof(sll);
+
+	return (option_is(fd, SO_DOMAIN, AF_PACKET) &&
+	    getsockname(fd, (struct sockaddr *)&sll, &len) == 0 &&
+	    (uint32_t)sll.sll_ifindex == index &&
+	    sll.sll_protocol == htons(ETH_P_ALL));
+}
+
+/* The kernel does not tell where an AF_XDP socket is bound. */
+static bool
+is_xdp(int fd)
+{
+	return (option_is(fd, SO_DOMAIN, AF_XDP) &&
+	    (recv(fd, NULL, 0, MSG_DONTWAIT) != -1 || errno != ENXIO));
+}
+
+static bool
+is_memory(int fd)
+{
+	int seals;
+
+	if (vfu_fd_kind(fd) != VFU_FD_MEMORY)
+		return (false);
+	seals = fcntl(fd, F_GET_SEALS);
+	return (seals != -1 && (seals & F_SEAL_SHRINK) != 0);
+}
+
+static bool
+is_anon(int fd)
+{
+	return (vfu_fd_kind(fd) == VFU_FD_ANON);
+}
+
+/* Whether `fd' may be hf_fd[i]: hostif_open.c and hostif_open_xdp.c. */
+static bool
+attach_accepts(const struct hostif_fds *fds, unsigned int i, int fd)
+{
+	if (i == HOSTIF_FD_LINK)
+		return (is_link(fd));
+	if (fds->hf_kind == HOSTIF_PACKET)
+		return (i == HOSTIF_FD_KIND ? is_packet(fd, fds->hf_index) :
+		    is_anon(fd) || is_netlink(fd, NETLINK_NETFILTER));
+	switch (i) {
+	case HOSTIF_FD_ETHTOOL:
+		return (is_netlink(fd, NETLINK_GENERIC));
+	case HOSTIF_FD_PROMISC:
+		return (option_is(fd, SO_DOMAIN, AF_PACKET));
+	case HOSTIF_FD_PROGRAM:
+		return (is_anon(fd));
+	case HOSTIF_FD_MEMORY:
+		return (is_memory(fd));
 	default:
-		return (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain,
-		    &len) == 0 && (domain == AF_PACKET ||
-		    domain == AF_NETLINK || domain == AF_XDP));
+		return (is_xdp(fd));
 	}
+}
+
+/* Attach it, unless a program captures what has the port's name. */
+static int
+attach_owned(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds)
+{
+	char error[sizeof(cc->cc_wire->vw_why)];
+	struct ctl_owner ow;
+	bool attached;
+	int claim;
+
+	claim = ctl_owner_claim(&ow, name, &cc->cc_who, false);
+	if (claim != 0)
+		return (ctl_why_owner(cc, claim));
+	attached = hostif_attach(name, fds, error, sizeof(error));
+	/* The name is the interface's now, or free. */
+	ctl_owner_leave(&ow);
+	return (attached ? 0 : ctl_why(cc, EIO, "%s", error));
+}
+
+/* The same, unless the name is an adapter's. */
+static int
+attach(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds)
+{
+	struct valed_opening vo;
+	enum valed_name_of of;
+	int error;
+
+	/* One of -a that was detached may come again. */
+	of = valed_names_open(&vo, name);
+	if (of == VALED_NAME_ADAPTER)
+		return (ctl_port_reserved(cc, of));
+	error = attach_owned(cc, name, fds);
+	if (of == VALED_NAME_FREE)
+		valed_names_opened(&vo);
+	return (error);
 }
 
 int
@@ -52,11 +168,8 @@ ctl_attach(struct ctl_conn *cc, size_t *size __unused)
 	struct hostif_fds *fds = cc->cc_body;
 	const char *name = cc->cc_wire->vw_header.nr_name;
 	const char *invalid = vale_name_error(name);
-	char error[sizeof(cc->cc_wire->vw_why)];
-	struct valed_opening vo;
-	enum valed_name_of of;
 	unsigned int i;
-	bool attached;
+	int error;
 
 	if (invalid != NULL)
 		return (ctl_why(cc, EINVAL, "%s", invalid));
@@ -65,22 +178,15 @@ ctl_attach(struct ctl_conn *cc, size_t *size __unused)
 		    "the descriptors of the interface are missing"));
 	ctl_settle(cc);
 	for (i = 0; i < cc->cc_npassed; i++) {
-		if (!attach_accepts(cc->cc_passed[i]))
+		if (!attach_accepts(fds, i, cc->cc_passed[i]))
 			return (ctl_why(cc, EINVAL,
-			    "descriptor %u is not one of an interface", i));
+			    "descriptor %u is not one of this interface", i));
 		fds->hf_fd[i] = cc->cc_passed[i];
 	}
-	/* One of -a that was detached may come again. */
-	of = valed_names_open(&vo, name);
-	if (of == VALED_NAME_ADAPTER)
-		return (ctl_port_reserved(cc, of));
-	attached = hostif_attach(name, fds, error, sizeof(error));
-	if (of == VALED_NAME_FREE)
-		valed_names_opened(&vo);
-	if (!attached)
-		return (ctl_why(cc, EIO, "%s", error));
-	cc->cc_npassed = 0;
-	return (0);
+	error = attach(cc, name, fds);
+	if (error == 0)
+		cc->cc_npassed = 0;
+	return (error);
 }
 
 int

@@ -26,9 +26,10 @@
 /* The descriptors in hf_fd. */
 #define	HOSTIF_FD_LINK		0	/* rtnetlink(7) */
 #define	HOSTIF_FD_KIND		1	/* the first one of the kind */
-/* Those of hostif_xdp.c.  Between them: packet(7), for promiscuous mode, and
-   the program's bpf_link. */
+/* Those of hostif_xdp.c. */
 #define	HOSTIF_FD_ETHTOOL	HOSTIF_FD_KIND
+#define	HOSTIF_FD_PROMISC	2	/* packet(7), for promiscuous mode */
+#define	HOSTIF_FD_PROGRAM	3	/* its bpf_link */
 #define	HOSTIF_FD_MEMORY	4
 #define	HOSTIF_FD_XSK		5	/* AF_XDP, one for each queue */
 

@@ -27,7 +27,30 @@ struct entry {
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int table_used;	/* places: HOSTIF_MAX */
 static TAILQ_HEAD(, entry) table = TAILQ_HEAD_INITIALIZER(table);
+
+/* Take a place in the table, if there is one. */
+static bool
+table_reserve(void)
+{
+	bool place;
+
+	pthread_mutex_lock(&table_lock);
+	place = table_used < HOSTIF_MAX;
+	if (place)
+		table_used++;
+	pthread_mutex_unlock(&table_lock);
+	return (place);
+}
+
+static void
+table_release(void)
+{
+	pthread_mutex_lock(&table_lock);
+	table_used--;
+	pthread_mutex_unlock(&table_lock);
+}
 
 bool
 hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
@@ -36,13 +59,20 @@ hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
 	struct entry *e;
 	bool withdrawn;
 
+	if (!table_reserve()) {
+		snprintf(error, size, "%s: there are %u attached interfaces, "
+		    "as many as there may be", port_name, HOSTIF_MAX);
+		return (false);
+	}
 	e = malloc(sizeof(*e));
 	if (e == NULL) {
+		table_release();
 		snprintf(error, size, "%s: %s", port_name, strerror(errno));
 		return (false);
 	}
 	e->hi = hostif_start(port_name, fds, error, size);
 	if (e->hi == NULL) {
+		table_release();
 		free(e);
 		return (false);
 	}
@@ -75,6 +105,7 @@ hostif_detach(const char *port_name)
 		return (ENXIO);
 	hostif_stop(e->hi);
 	free(e);
+	table_release();
 	return (0);
 }
 

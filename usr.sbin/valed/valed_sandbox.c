@@ -280,14 +280,16 @@ rules_pass(scmp_filter_ctx ctx, int pass)
 
 /*
  * Allow what ports of other processes take: who they are (ctl_who.c), memory
- * that is sealed, pairs of sockets (ctl_port.c), and to read and write memory
- * where it is not mapped (ctl_pipe.c).  Standard output and error, which may be
- * files, cannot be truncated.  Returns 0 or a negative errno.
+ * that is sealed, pairs of sockets (ctl_port.c), to read and write memory where
+ * it is not mapped (ctl_pipe.c), and to look what sockets are (ctl_hostif.c).
+ * Standard output and error, which may be files, cannot be truncated.  Returns 0
+ * or a negative errno.
  */
 static int
 rules_control(scmp_filter_ctx ctx)
 {
-	static const int options[] = { SO_PEERCRED, SO_PEERGROUPS };
+	static const int options[] = { SO_PEERCRED, SO_PEERGROUPS,
+	    SO_PROTOCOL };
 	size_t i;
 	int error;
 
@@ -298,6 +300,9 @@ rules_control(scmp_filter_ctx ctx)
 		    SCMP_SYS(getsockopt), 2,
 		    SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET, 0),
 		    SCMP_A2(SCMP_CMP_EQ, options[i], 0));
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+		    SCMP_SYS(getsockname), 0);
 	if (error == 0)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl),
 		    1, SCMP_A1(SCMP_CMP_EQ, F_ADD_SEALS, 0));

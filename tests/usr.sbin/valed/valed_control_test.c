@@ -325,7 +325,7 @@ VALED_TEST(interfaces, "Only descriptors that an interface can have are "
 		fds->hf_nfds = 3;
 		send_with(fd, &p, len, passed[0], 3);
 		ATF_CHECK(recv(fd, &p, sizeof(p), 0) > 0);
-		ATF_CHECK_EQ(EIO, p.w.vw_error);
+		ATF_CHECK_EQ(EINVAL, p.w.vw_error);
 	}
 	close(passed[0]);
 	prepare(&p, NETMAP_REQ_VALE_DETACH, "vale0:eth0");

@@ -558,7 +558,7 @@ NETMAP_TEST(dies, "When valed has died, frames still pass; a sync that moves "
 	struct port s = port_open("vale0:x}1", NULL);
 	int status;
 
-	ATF_REQUIRE_EQ(0, kill(valed, SIGKILL));
+	valed_kill(valed, SIGKILL);
 	ATF_REQUIRE_EQ(valed, waitpid(valed, &status, 0));
 	valed_killed = true;
 	ATF_CHECK_ERRNO(ENXIO, ioctl(s.fd, NIOCRXSYNC, NULL) == -1);

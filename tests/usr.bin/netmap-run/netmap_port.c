@@ -37,6 +37,8 @@ again(int argc __unused, char **argv)
 	ssize_t n;
 	int i;
 
+	/* What a user's programs can do, root's can, too. */
+	valed_run_program = true;
 	if (getenv(AGAIN) != NULL) {
 		/* valed must not have it. */
 		unsetenv("LD_PRELOAD");

@@ -360,7 +360,7 @@ NETMAP_TEST(dies, "A port whose valed has died is in error, and does not block")
 	int error, status;
 
 	ATF_CHECK_EQ(0, poll(&pfd, 1, 0));
-	ATF_REQUIRE_EQ(0, kill(valed, SIGKILL));
+	valed_kill(valed, SIGKILL);
 	ATF_CHECK_EQ(1, poll(&pfd, 1, -1));
 	ATF_CHECK_EQ(POLLERR, pfd.revents);
 	ATF_REQUIRE_EQ(valed, waitpid(valed, &status, 0));

@@ -20,6 +20,11 @@
 #include "valed_run.h"
 #include "wait_until.h"
 
+/* nobody: that it is not root's is what counts. */
+#define	PROGRAM_UID	65534
+
+bool	valed_run_program;
+
 pid_t
 valed_run(const char *tc_srcdir)
 {
@@ -41,7 +46,7 @@ valed_run(const char *tc_srcdir)
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execlp(path, "valed", "-c", "control", (char *)NULL);
+		execlp(path, "valed", "-c", "control,mode=666", (char *)NULL);
 		_exit(127);
 	}
 	wait_until((fd = vale_client_connect("control")) != -1, "%s", path);
@@ -49,7 +54,22 @@ valed_run(const char *tc_srcdir)
 	ATF_REQUIRE_EQ(-1, vale_client_call(fd, &call));
 	ATF_REQUIRE_EQ(ENOENT, errno);
 	close(fd);
+	if (valed_run_program && geteuid() == 0) {
+		/* Its files are in this directory. */
+		ATF_REQUIRE_EQ(0, chown(".", PROGRAM_UID, -1));
+		ATF_REQUIRE_EQ(0, setresuid(PROGRAM_UID, PROGRAM_UID, 0));
+	}
 	return (pid);
+}
+
+void
+valed_kill(pid_t pid, int sig)
+{
+	uid_t real, effective, saved;
+
+	ATF_REQUIRE_EQ(0, getresuid(&real, &effective, &saved));
+	ATF_REQUIRE_EQ(0, setresuid(saved, saved, saved));
+	ATF_REQUIRE_EQ(0, kill(pid, sig));
 }
 
 void
@@ -59,7 +79,7 @@ valed_end(pid_t pid)
 	int status;
 
 	ATF_REQUIRE_EQ(0, waitpid(pid, &status, WNOHANG));
-	ATF_REQUIRE_EQ(0, kill(pid, SIGTERM));
+	valed_kill(pid, SIGTERM);
 	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
 	ATF_CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 	    "valed: %#x", status);

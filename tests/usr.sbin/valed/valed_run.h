@@ -15,6 +15,8 @@
 
 #include <sys/types.h>
 
+#include <stdbool.h>
+
 #include "test.h"
 
 /*
@@ -22,6 +24,15 @@
  * `tc_srcdir' is the directory of the test program.
  */
 pid_t	valed_run(const char *tc_srcdir);
+
+/*
+ * If it is true, and the test runs as root, valed_run() gives it another user:
+ * valed's client is a program then, and no administrator.
+ */
+extern bool	valed_run_program;
+
+/* Signal it, as the user that has started it. */
+void	valed_kill(pid_t pid, int sig);
 
 /* Assert that it still runs, end it with SIGTERM, and wait for its end. */
 void	valed_end(pid_t pid);

@@ -117,10 +117,10 @@ ctl_why_owner(struct ctl_conn *cc, int error)
 {
 	switch (error) {
 	case EPERM:
-		return (ctl_why(cc, error, "the port is not one of your user"));
+		return (ctl_why(cc, error, "the port belongs to another user"));
 	case EBUSY:
-		return (ctl_why(cc, error, "the port's name is in use by "
-		    "another user, who captures or opens it"));
+		return (ctl_why(cc, error, "another user opens the port, or "
+		    "captures what has its name"));
 	default:
 		return (ctl_why(cc, ENXIO, "there is no such port"));
 	}

@@ -409,7 +409,8 @@ ctl_register(struct ctl_conn *cc, size_t *size)
 	if (ctl_registered(cc))
 		return (ctl_why(cc, EBUSY, "the connection has a port"));
 	error = register_any(cc, size);
-	if (error == EBUSY || error == ENOSPC || error == EMFILE) {
+	if (error == EBUSY || error == EPERM || error == ENOSPC ||
+	    error == EMFILE) {
 		ctl_settle(cc);
 		memset(wire->vw_why, 0, sizeof(wire->vw_why));
 		error = register_any(cc, size);

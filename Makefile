@@ -33,7 +33,7 @@ SUBDIR=		compat lib/libvale lib/libtestbed usr.sbin/bhyve \
 		sys/dev/e1000/linux .WAIT \
 		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run \
 		lib/libvale_valed \
-		usr.bin/netmap-run usr.bin/vale-cap share/systemd \
+		usr.bin/netmap-run usr.bin/vale-cap share/systemd share/sysusers \
 		bench/nettest .WAIT tests bench share/dtrace
 .else
 SRCTOP?=	/usr/src

@@ -157,6 +157,10 @@ package_body()
 		f=$(find root/*/ -path "*lib/systemd/system/*" -name $unit -type f)
 		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -c /run/valed" $f
 	done
+	# The group that they name; it stays when the package goes.
+	atf_check -o match:"^valed:.:[0-9]+:$" cat root/etc/group
+	rm root/etc/group* root/etc/gshadow* root/etc/passwd* \
+	    root/etc/shadow* root/etc/.pwd.lock
 
 	check_lem
 

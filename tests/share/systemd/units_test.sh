@@ -4,6 +4,8 @@
 
 # The units of systemd(1).
 
+. "$(atf_get_srcdir)/valed.subr"
+
 units=$(cd "$(atf_get_srcdir)/../../../../share/systemd" && pwd)
 
 # The units, for a program that exists here.
@@ -68,7 +70,7 @@ same_body()
 atf_test_case reached
 reached_head()
 {
-	atf_set descr "Members of the group reach the sockets"
+	atf_set descr "Others than systemd reach the sockets"
 }
 reached_body()
 {
@@ -77,8 +79,40 @@ reached_body()
 	place
 	atf_check -s exit:1 grep -n RuntimeDirectoryPreserve valed.service \
 	    valed@.service
-	atf_check -o match:valed.service -o match:valed@.service \
-	    grep -l -x "RuntimeDirectoryMode=0750" valed.service valed@.service
+}
+
+# roles.py starts valed as a unit says, with a number for each group.
+atf_test_case roles
+roles_head()
+{
+	atf_set descr "QEMU's group reaches the adapters, the group of programs \
+the control socket, and neither the other; only root changes settings"
+	atf_set require.progs python3
+	atf_set require.user root
+}
+roles_body()
+{
+	export UNITS="$units"
+	python_case roles roles
+}
+
+atf_test_case group
+group_head()
+{
+	atf_set descr "systemd-sysusers(8) makes the group of the control socket"
+	atf_set require.progs systemd-sysusers
+}
+group_body()
+{
+	local g
+
+	mkdir -p root/etc
+	for g in $(sed -n 's/^SupplementaryGroups=//p' "$units/valed.service"); do
+		atf_check -e ignore systemd-sysusers --root="$PWD/root" \
+		    "$units/../sysusers/valed.conf"
+		atf_check -o ignore grep "^$g:" root/etc/group
+	done
+	atf_check_equal "valed" "$g"
 }
 
 atf_init_test_cases()
@@ -87,4 +121,6 @@ atf_init_test_cases()
 	atf_add_test_case security
 	atf_add_test_case same
 	atf_add_test_case reached
+	atf_add_test_case roles
+	atf_add_test_case group
 }

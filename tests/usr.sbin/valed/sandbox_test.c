@@ -237,7 +237,7 @@ act_control(const void *arg)
 	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	pthread_t thread[20];
 	struct ucred peer;
-	socklen_t len = sizeof(peer), none = 0;
+	socklen_t len, none = 0;
 	int fd, pair[2];
 	size_t i;
 	char c;
@@ -263,6 +263,13 @@ act_control(const void *arg)
 		return (3);
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1)
 		return (4);
+	len = sizeof(peer);
+	if (getsockname(pair[0], (struct sockaddr *)&peer, &len) == -1)
+		return (7);
+	len = sizeof(fd);
+	if (getsockopt(pair[0], SOL_SOCKET, SO_PROTOCOL, &fd, &len) == -1)
+		return (8);
+	len = sizeof(peer);
 	if (getsockopt(pair[0], SOL_SOCKET, SO_PEERCRED, &peer, &len) == -1 ||
 	    peer.uid != *(const uid_t *)arg)
 		return (5);
@@ -343,6 +350,8 @@ TEST(network, "A system call that creates, binds or connects a socket kills "
 		    { AF_UNIX, SOCK_STREAM, 0, P(page) } },
 		{ "connect", SYS_connect, { 0, P(&sun), sizeof(sun) } },
 		{ "bind", SYS_bind, { 0, P(&sun), sizeof(sun) } },
+		{ "getsockname", SYS_getsockname, { 0, P(page), P(page) } },
+		{ "getpeername", SYS_getpeername, { 0, P(page), P(page) } },
 		{ "listen", SYS_listen, { 0, 1 } },
 		{ "setsockopt", SYS_setsockopt,
 		    { 0, SOL_SOCKET, SO_SNDBUF, P(page), 4 } },

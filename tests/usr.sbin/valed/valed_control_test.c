@@ -16,6 +16,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+
+#include <arpa/inet.h>
+
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +39,9 @@
 
 /* As CTL_MAX of usr.sbin/valed/ctl.h: the test is about the program. */
 #define	CONNECTIONS	320
+
+/* The index of lo. */
+#define	LOOPBACK	1
 
 struct packet {
 	struct vale_wire w;
@@ -221,10 +232,27 @@ VALED_TEST(headers, "Only its own connection sets a port's header, to a length "
 	close(other);
 }
 
-VALED_TEST(settings, "A setting that there is not is refused")
+VALED_TEST(settings, "A setting that there is not is refused, and a value that "
+    "a setting cannot have")
 {
 	static struct packet p;
-	int fd = dial();
+	int fd = dial(), other = dial();
+
+	prepare(&p, NETMAP_REQ_REGISTER, "vale0:a");
+	p.u.reg.nr_mode = NR_REG_ALL_NIC;
+	converse(other, &p, sizeof(p.w) + sizeof(p.u.reg));
+	prepare(&p, VALE_WIRE_SET, "vale0:a");
+	p.u.set.ws_setting = VALE_WIRE_PRIVATE;
+	p.u.set.ws_value = 2;
+	refused(fd, &p, sizeof(p.w) + sizeof(p.u.set), EINVAL,
+	    "private, 1, or not, 0");
+	/* Without its upper half this is 1. */
+	prepare(&p, VALE_WIRE_SET, "vale0:a");
+	p.u.set.ws_setting = VALE_WIRE_PRIVATE;
+	p.u.set.ws_value = UINT64_C(1) << 32 | 1;
+	refused(fd, &p, sizeof(p.w) + sizeof(p.u.set), EINVAL,
+	    "private, 1, or not, 0");
+	close(other);
 
 	prepare(&p, VALE_WIRE_SET, "vale0");
 	p.u.set.ws_setting = 99;
@@ -236,9 +264,10 @@ VALED_TEST(settings, "A setting that there is not is refused")
 	close(fd);
 }
 
-/* Send a request with `n' copies of a descriptor. */
+/* Send a request with descriptors. */
 static void
-send_with(int fd, struct packet *p, size_t len, int passed, unsigned int n)
+send_fds_of(int fd, struct packet *p, size_t len, const int *passed,
+    unsigned int n)
 {
 	union {
 		struct cmsghdr	align;
@@ -246,17 +275,29 @@ send_with(int fd, struct packet *p, size_t len, int passed, unsigned int n)
 	} control;
 	struct iovec iov = { p, len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = &control,
-	    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	    .msg_control = n > 0 ? &control : NULL,
+	    .msg_controllen = n > 0 ? CMSG_SPACE(n * sizeof(int)) : 0 };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof(int));
-	for (; n > 0; n--)
-		memcpy(CMSG_DATA(c) + (n - 1) * sizeof(int), &passed,
-		    sizeof(int));
+	if (c != NULL) {
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(c), passed, n * sizeof(int));
+	}
 	ATF_REQUIRE_EQ((ssize_t)len, sendmsg(fd, &msg, MSG_NOSIGNAL));
+}
+
+/* The same with `n' copies of one. */
+static void
+send_with(int fd, struct packet *p, size_t len, int passed, unsigned int n)
+{
+	int copies[64];
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		copies[i] = passed;
+	send_fds_of(fd, p, len, copies, n);
 }
 
 VALED_TEST(descriptors, "Descriptors that no request takes are closed; no "
@@ -286,50 +327,147 @@ VALED_TEST(descriptors, "Descriptors that no request takes are closed; no "
 	close(fd);
 }
 
-VALED_TEST(interfaces, "Only descriptors that an interface can have are "
-    "attached")
+/* Ask to attach `n' descriptors, of which `of' is told. */
+static void
+attach(int fd, struct packet *p, unsigned int kind, uint32_t index,
+    const int *passed, unsigned int n, unsigned int of)
+{
+	struct hostif_fds *fds = (void *)&p->u;
+
+	prepare(p, NETMAP_REQ_VALE_ATTACH, "vale0:eth0");
+	fds->hf_kind = kind;
+	fds->hf_index = index;
+	fds->hf_nfds = of;
+	send_fds_of(fd, p, sizeof(p->w) + sizeof(*fds), passed, n);
+	ATF_REQUIRE(recv(fd, p, sizeof(*p), 0) > 0);
+}
+
+/* All are right but number `i', which is `wrong'. */
+static void
+attach_wrong(int fd, unsigned int kind, const int *right, unsigned int n,
+    unsigned int i, int wrong)
+{
+	static struct packet p;
+	int passed[HOSTIF_FDS_MAX];
+	char why[64];
+
+	memcpy(passed, right, n * sizeof(*right));
+	passed[i] = wrong;
+	attach(fd, &p, kind, LOOPBACK, passed, n, n);
+	ATF_CHECK_EQ_MSG(EINVAL, p.w.vw_error, "kind %u, %u: %d %s", kind, i,
+	    p.w.vw_error, p.w.vw_why);
+	snprintf(why, sizeof(why), "descriptor %u is not", i);
+	ATF_CHECK_MSG(strstr(p.w.vw_why, why) != NULL, "%s", p.w.vw_why);
+}
+
+static int
+netlink(int protocol, unsigned int groups)
+{
+	const struct sockaddr_nl snl = { .nl_family = AF_NETLINK,
+	    .nl_groups = groups };
+	int fd = socket(AF_NETLINK, SOCK_RAW, protocol);
+
+	ATF_REQUIRE(fd != -1);
+	ATF_REQUIRE_EQ(0, bind(fd, (const void *)&snl, sizeof(snl)));
+	return (fd);
+}
+
+static int
+packet(int index, int protocol)
+{
+	const struct sockaddr_ll sll = { .sll_family = AF_PACKET,
+	    .sll_ifindex = index, .sll_protocol = htons(protocol) };
+	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+
+	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
+	if (index != 0)
+		ATF_REQUIRE_EQ(0, bind(fd, (const void *)&sll, sizeof(sll)));
+	return (fd);
+}
+
+static int
+memory(bool sealed)
+{
+	int fd = memfd_create("x", MFD_ALLOW_SEALING);
+
+	ATF_REQUIRE(fd != -1);
+	if (sealed)
+		ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	return (fd);
+}
+
+VALED_TEST(interfaces, "Only descriptors that an interface has, each in its "
+    "place, are attached")
 {
 	static struct packet p;
 	const size_t len = sizeof(p.w) + sizeof(struct hostif_fds);
-	struct hostif_fds *fds = (void *)&p.u;
-	int fd = dial(), passed[3];
-	size_t i;
+	int right[HOSTIF_FDS_MAX] = { netlink(NETLINK_ROUTE, RTMGRP_LINK),
+	    packet(LOOPBACK, ETH_P_ALL), eventfd(0, 0) };
+	const int wrong[] = { open("/dev/zero", O_RDONLY), memory(false),
+	    socket(AF_UNIX, SOCK_STREAM, 0), netlink(NETLINK_ROUTE, 0) };
+	int fd = dial();
+	unsigned int i, j;
 
 	prepare(&p, NETMAP_REQ_VALE_ATTACH, "eth0");
 	refused(fd, &p, len, EINVAL, "begin");
-	prepare(&p, NETMAP_REQ_VALE_ATTACH, "vale0:eth0");
-	fds->hf_nfds = 3;
-	refused(fd, &p, len, EINVAL, "are missing");
-	prepare(&p, NETMAP_REQ_VALE_ATTACH, "vale0:eth0");
-	fds->hf_nfds = UINT32_MAX;
-	refused(fd, &p, len, EINVAL, "are missing");
-	passed[0] = open("/dev/zero", O_RDONLY);
-	passed[1] = memfd_create("x", MFD_ALLOW_SEALING);
-	passed[2] = socket(AF_UNIX, SOCK_STREAM, 0);
-	for (i = 0; i < nitems(passed); i++) {
-		ATF_REQUIRE(passed[i] != -1);
-		prepare(&p, NETMAP_REQ_VALE_ATTACH, "vale0:eth0");
-		fds->hf_nfds = 3;
-		send_with(fd, &p, len, passed[i], 3);
-		ATF_CHECK(recv(fd, &p, sizeof(p), 0) > 0);
-		ATF_CHECK_EQ(EINVAL, p.w.vw_error);
-		ATF_CHECK_MSG(strstr(p.w.vw_why, "descriptor 0 is not") !=
-		    NULL, "%s", p.w.vw_why);
-		close(passed[i]);
-	}
-	/* Of the right kind, but not what was asked for. */
-	passed[0] = eventfd(0, 0);
-	for (i = 0; i < HOSTIF_NKINDS + 1; i++) {
-		prepare(&p, NETMAP_REQ_VALE_ATTACH, "vale0:eth0");
-		fds->hf_kind = i;
-		fds->hf_nfds = 3;
-		send_with(fd, &p, len, passed[0], 3);
-		ATF_CHECK(recv(fd, &p, sizeof(p), 0) > 0);
-		ATF_CHECK_EQ(EINVAL, p.w.vw_error);
-	}
-	close(passed[0]);
+	attach(fd, &p, HOSTIF_PACKET, LOOPBACK, right, 0, 3);
+	ATF_CHECK(strstr(p.w.vw_why, "are missing") != NULL);
+	attach(fd, &p, HOSTIF_PACKET, LOOPBACK, right, 3, UINT32_MAX);
+	ATF_CHECK(strstr(p.w.vw_why, "are missing") != NULL);
+	/* Fewer are told than are there, and more. */
+	attach(fd, &p, HOSTIF_PACKET, LOOPBACK, right, 3, 2);
+	ATF_CHECK(strstr(p.w.vw_why, "are missing") != NULL);
+	attach(fd, &p, HOSTIF_PACKET, LOOPBACK, right, 2, 3);
+	ATF_CHECK(strstr(p.w.vw_why, "are missing") != NULL);
+
+	for (i = 0; i < 3; i++)
+		for (j = 0; j < nitems(wrong); j++)
+			attach_wrong(fd, HOSTIF_PACKET, right, 3, i, wrong[j]);
+	attach_wrong(fd, HOSTIF_PACKET, right, 3, 0, right[1]);
+	attach_wrong(fd, HOSTIF_PACKET, right, 3, 0, right[2]);
+	attach_wrong(fd, HOSTIF_PACKET, right, 3, 0,
+	    netlink(NETLINK_GENERIC, RTMGRP_LINK));
+	attach_wrong(fd, HOSTIF_PACKET, right, 3, 1, right[2]);
+	attach_wrong(fd, HOSTIF_PACKET, right, 3, 1, packet(0, 0));
+	attach_wrong(fd, HOSTIF_PACKET, right, 3, 1,
+	    packet(LOOPBACK, ETH_P_IP));
+	/* Of another interface than the one named. */
+	attach(fd, &p, HOSTIF_PACKET, LOOPBACK + 1, right, 3, 3);
+	ATF_CHECK(strstr(p.w.vw_why, "descriptor 1 is not") != NULL);
+	attach_wrong(fd, HOSTIF_PACKET, right, 3, 2, right[1]);
+	/* It has no rings. */
+	attach(fd, &p, HOSTIF_PACKET, LOOPBACK, right, 3, 3);
+	ATF_CHECK_EQ_MSG(EIO, p.w.vw_error, "%s", p.w.vw_why);
+	right[2] = netlink(NETLINK_NETFILTER, 0);
+	attach(fd, &p, HOSTIF_PACKET, LOOPBACK, right, 3, 3);
+	ATF_CHECK_EQ_MSG(EIO, p.w.vw_error, "%s", p.w.vw_why);
+
 	prepare(&p, NETMAP_REQ_VALE_DETACH, "vale0:eth0");
 	refused(fd, &p, sizeof(p.w), ENXIO, "not an attached interface");
+	close(fd);
+}
+
+VALED_TEST(xdp, "The same for AF_XDP, whose sockets must be bound")
+{
+	static struct packet p;
+	const int right[] = { netlink(NETLINK_ROUTE, RTMGRP_LINK),
+	    netlink(NETLINK_GENERIC, 0), packet(0, 0), eventfd(0, 0),
+	    memory(true), socket(AF_XDP, SOCK_RAW, 0) };
+	const int wrong[] = { open("/dev/zero", O_RDONLY), memory(false),
+	    socket(AF_UNIX, SOCK_STREAM, 0), netlink(NETLINK_ROUTE, 0) };
+	int fd = dial();
+	unsigned int i, j;
+
+	if (right[5] == -1)
+		atf_tc_skip("no AF_XDP: %s", strerror(errno));
+	for (i = 0; i < nitems(right); i++)
+		for (j = 0; j < nitems(wrong); j++)
+			attach_wrong(fd, HOSTIF_XDP, right, nitems(right), i,
+			    wrong[j]);
+	/* All are right but the last. */
+	attach_wrong(fd, HOSTIF_XDP, right, nitems(right), 5, right[5]);
+	attach(fd, &p, HOSTIF_XDP, LOOPBACK, right, 5, 5);
+	ATF_CHECK_EQ_MSG(EIO, p.w.vw_error, "%s", p.w.vw_why);
 	close(fd);
 }
 
@@ -409,6 +547,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, settings);
 	ATF_TP_ADD_TC(tp, descriptors);
 	ATF_TP_ADD_TC(tp, interfaces);
+	ATF_TP_ADD_TC(tp, xdp);
 	ATF_TP_ADD_TC(tp, deaf);
 	ATF_TP_ADD_TC(tp, crowd);
 	return (atf_no_error());

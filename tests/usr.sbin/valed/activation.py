@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 
+from ctl_client import Control
 from vfu_client import *
 
 VALED = os.environ["VALED"]
@@ -172,6 +173,41 @@ def unfit():
     v.refused(EX_USAGE, "fd=99999999999: not a listening")
 
 
+def control_fd():
+    """-c fd= takes a socket of its type, also after a reload."""
+    def seqpacket():
+        s = listener("control", socket.SOCK_SEQPACKET)
+        s.listen()
+        return s
+    a = seqpacket()
+    for arg, why in (("fd=3,mode=600", "of who made the socket"),
+                     ("fd=3,group=1", "of who made the socket")):
+        v = Service(["-c", arg], [a])
+        v.refused(EX_USAGE, why)
+    v = Service(["-c", "fd=3"], [listener("vm1.sock")])
+    v.refused(EX_USAGE, "fd=3: not a listening sequential-packet socket")
+    v = Service(["-s", "1,e1000,vale0:x,fd=3"], [a])
+    v.refused(EX_USAGE, "fd=3: not a listening stream socket")
+    m = manager()
+    for _ in range(2):
+        v = Service(["-c", "fd=ctl,admin=1", "-s",
+                     "1,e1000,vale0:x,path=vm2.sock"], [a],
+                    LISTEN_FDNAMES="ctl",
+                    NOTIFY_SOCKET=os.path.abspath("notify"))
+        assert m.recv(512).startswith(b"READY=1\n")
+        with Control() as c:
+            assert list(c.ports()) == ["vale0:x"]
+        v.proc.send_signal(signal.SIGHUP)
+        assert m.recv(512).startswith(b"RELOADING=1")
+        assert m.recv(512).startswith(b"READY=1\n")
+        with Control() as c:
+            assert list(c.ports()) == ["vale0:x"]
+        v.end()
+        assert m.recv(512) == b"STOPPING=1"
+        assert os.path.exists("control"), "valed removed it"
+        assert v.messages() == "", v.messages()
+
+
 ARGS = ["-s", "1,e1000,vale0:x,path=vm1.sock"]
 
 
@@ -260,5 +296,5 @@ def journal():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (named, number, credentials, other_pid, unfit,
-                                  notify, abstract, watchdog, no_manager,
-                                  journal)})
+                                  control_fd, notify, abstract, watchdog,
+                                  no_manager, journal)})

@@ -44,6 +44,37 @@ vale0:e0,			unknown option
 vale0:e0,speed=1		speed
 vale0:e0,kind=packet,kind=packet	no such kind
 END
+	refused 64 "longer than 107 bytes" -s $ok -c $(printf %0108d 0)
+	refused 64 "longer than 511 bytes" -s $ok -c x,$(printf %0600d 0)
+	refused 64 "one path is needed" -s $ok -c x -c y
+	refused 64 "one path is needed" -s $ok -c ""
+	while read -r option pattern; do
+		refused 64 "$pattern" -s $ok -c "$option"
+	done <<END
+,group=1			one path is needed
+x,				unknown option ""
+x,speed=1			unknown option "speed=1"
+x,groups=1			unknown option "groups=1"
+x,group				group=: the value is missing
+x,group=			group=: the value is missing
+x,group=no-such-group		group=no-such-group: no such group
+x,group=-1			group=-1: no such group
+x,group=4294967295		4294967295: not the number of a group
+x,group=99999999999		99999999999: not the number of a group
+x,group=1,group=1		group= twice
+x,admin=1,admin=2		admin= twice
+x,admin=no-such-group		admin=no-such-group: no such group
+x,mode=				mode=: the value is missing
+x,mode=1777			mode=1777: not an octal number up to 777
+x,mode=4660			mode=4660: not an octal number up to 777
+x,mode=678			mode=678: not an octal number up to 777
+x,mode=-1			mode=-1: not an octal number up to 777
+x,mode=0x1			mode=0x1: not an octal number up to 777
+x,mode=7777777777777777777777777	not an octal number up to 777
+x,mode=660,mode=660		mode= twice
+fd=no				no such name in LISTEN_FDNAMES
+fd=99				99: not a listening sequential-packet socket
+END
 	while read -r option pattern; do
 		refused 64 "$pattern" -s $ok -s "$option"
 		refused 64 "$pattern" -s "$option"
@@ -136,6 +167,52 @@ x,e1000,vale0:b,path=b.sock		slot
 2,e1000,vale0:b,path=b.sock,mtu=16111	mtu=16111
 2,e1000,vale0:b,path=b.sock,mtu=no	mtu=no
 END
+}
+
+# access mode option...: the mode and group of the control socket, and of an
+# adapter's, are these.
+access()
+{
+	local expected=$1 pid
+
+	shift
+	"$VALED" -c "$1" -s 1,e1000,vale0:a,path=a.sock &
+	pid=$!
+	listening control
+	listening a.sock
+	atf_check_equal "$expected" \
+	    "$(stat -c %a:%g control) $(stat -c %a:%g a.sock)"
+	kill $pid
+	wait $pid || atf_fail "valed failed"
+	[ ! -e control ] || atf_fail "valed did not remove the socket"
+}
+
+atf_test_case access
+access_head()
+{
+	atf_set descr "The control socket has the group and mode that -c \
+names, and others what they had"
+	atf_set require.user root
+	atf_set require.progs setpriv
+}
+access_body()
+{
+	umask 027
+	access "750:0 750:0" control
+	access "660:0 750:0" control,mode=0660
+	access "750:61100 750:0" control,group=61100
+	access "606:61100 750:0" control,mode=606,group=61100
+	access "0:4294967294 750:0" control,group=4294967294,mode=0
+	access "750:0 750:0" control,admin=61100
+	access "750:1 750:0" control,group=$(getent group 1 | cut -d: -f1)
+	# A group of which the user is no member.
+	mkdir mine
+	chown 61000:61000 mine
+	cd mine
+	atf_check -s exit:73 -e match:"-c control: group 61100: Operation not" \
+	    setpriv --reuid=61000 --regid=61000 --clear-groups \
+	    "$VALED" -c control,group=61100
+	[ -z "$(ls -A)" ] || atf_fail "$(ls -A)"
 }
 
 atf_test_case twice
@@ -356,6 +433,7 @@ sandbox_body()
 atf_init_test_cases()
 {
 	atf_add_test_case usage
+	atf_add_test_case access
 	atf_add_test_case twice
 	atf_add_test_case help
 	atf_add_test_case in_use

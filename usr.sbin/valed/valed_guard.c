@@ -320,7 +320,8 @@ ports_reserve(const struct valed_options *opt, struct valed_change *new)
 		reserve.vc_what = VALED_RESERVE;
 		if (!change(&reserve))
 			leave(&new[i], &opt->vo_adapters[i],
-			    "the port is open already");
+			    "the port is open already, or another user "
+			    "captures its name");
 	}
 	while (leave_clash(opt, new))
 		continue;

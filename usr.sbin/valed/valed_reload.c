@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "ctl_owner.h"
 #include "libvale.h"
 #include "valed.h"
 #include "valed_names.h"
@@ -140,6 +141,22 @@ config_make(const struct valed_change *vc)
 	return (ac);
 }
 
+/*
+ * Whether a program captures what has this name: a monitor outlasts its port.
+ * It cannot begin to, once the name is reserved.
+ */
+static bool
+captured(const char *port)
+{
+	const struct ctl_who admin = { .cw_admin = true };
+	struct ctl_owner ow;
+
+	if (ctl_owner_claim(&ow, port, &admin, false) != 0)
+		return (true);
+	ctl_owner_leave(&ow);
+	return (false);
+}
+
 /* Whether a port is open that no adapter has. */
 static bool
 taken(const char *port, const struct adapter_list *adapters)
@@ -150,7 +167,7 @@ taken(const char *port, const struct adapter_list *adapters)
 	TAILQ_FOREACH(ad, adapters, link)
 		if (strcmp(ad->config->ac_backend, port) == 0)
 			return (false);
-	return (vale_port_counters(port, counters) == 0);
+	return (vale_port_counters(port, counters) == 0 || captured(port));
 }
 
 /* Reserve the port of an adapter that is to be added. */

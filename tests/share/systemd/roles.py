@@ -10,9 +10,9 @@ import os
 import shlex
 import subprocess
 
-from control import *
+from ctl_client import *
 from vfu_client import *
-from control import Refused             # not the one of vfu_client
+from ctl_client import Refused             # not the one of vfu_client
 
 # Numbers of the dynamic user, of QEMU's and of a program's.
 UNIT, QEMU, PROGRAM = 61000, 61001, 61002

@@ -10,5 +10,6 @@ python_cases who <<'END'
 table: each cell of the table in valed(8) is so, for users and administrators
 administrators: root, the user of valed and members of admin= are that
 captures: a name that a program captures cannot become a port of another user
+reloads: nor one of an adapter that a reload adds
 lists: a program sees the ports of its user, and their addresses
 END

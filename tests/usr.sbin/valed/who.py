@@ -359,6 +359,40 @@ def captures():
         open_(TWO, "vale0:x").close()
 
 
+def reloads():
+    """An adapter that a reload adds is not captured by who had its name."""
+    def write(*names):
+        with open("conf", "w") as f:
+            for i, n in enumerate(names, 1):
+                for v in ("device=e1000", "backend=vale0:" + n,
+                          "path=%s.sock" % n):
+                    f.write("pci.0.%d.0.%s\n" % (i, v))
+
+    def reload(*names):
+        write(*names)
+        v.proc.send_signal(signal.SIGHUP)
+
+    write("a")
+    with Valed([], args=["-c", "control,mode=666", "-k", "conf"]) as v:
+        with user(ONE):
+            port = Control().register("vale0:b")
+            monitor = Control().register("vale0:b", MONITOR_TX)
+        root = Control()
+        port.close()
+        wait_until(lambda: "vale0:b" not in root.ports(), "the port's end")
+        reload("a", "b")
+        wait_until(lambda: "another user captures" in v.messages(),
+                   "the refusal", v.messages)
+        assert sorted(root.ports()) == ["vale0:a"]
+        monitor.close()
+
+        def added():
+            reload("a", "b")
+            return "vale0:b" in root.ports()
+        wait_until(added, "the adapter")
+        root.close()
+
+
 def lists():
     """Places of ports that are not shown are skipped, and addresses follow
     ports that come and go."""
@@ -405,7 +439,8 @@ def lists():
 
 
 if __name__ == "__main__":
-    cases = {f.__name__: f for f in (table, administrators, captures, lists)}
+    cases = {f.__name__: f for f in (table, administrators, captures,
+                                      reloads, lists)}
 
     def as_root():
         if os.geteuid() != 0:

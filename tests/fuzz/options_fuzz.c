@@ -284,10 +284,25 @@ check_vm(const struct adapter_config *vc)
 }
 
 static void
+check_control(const struct control_config *co)
+{
+	INVARIANT(strnlen(co->co_path, sizeof(co->co_path)) <
+	    sizeof(co->co_path));
+	INVARIANT((co->co_path[0] == '\0') != (co->co_fd == -1));
+	INVARIANT(co->co_access.va_mode == VALED_NOMODE ||
+	    (co->co_fd == -1 && co->co_access.va_mode <= 0777));
+	INVARIANT(co->co_access.va_group == VALED_NOGROUP ||
+	    co->co_fd == -1);
+	INVARIANT(co->co_listen == -1);
+}
+
+static void
 check_valed(const struct valed_options *opt)
 {
 	const struct adapter_config *a, *b;
 
+	if (opt->vo_control != NULL)
+		check_control(opt->vo_control);
 	INVARIANT(opt->vo_nadapters > 0 || opt->vo_control != NULL ||
 	    opt->vo_nhostifs > 0);
 	INVARIANT(opt->vo_nadapters <= VALED_MAXADAPTERS &&

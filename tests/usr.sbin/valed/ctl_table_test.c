@@ -114,8 +114,20 @@ TEST(documented, "valed(8) has a line for each request, with who may make it, "
 	fclose(page);
 }
 
+TEST(unknown, "A connection is not taken if the kernel does not say whose it is")
+{
+	int fd[2];
+
+	ATF_REQUIRE_EQ(0, pipe(fd));
+	ATF_CHECK_EQ(ENOTSOCK, ctl_accept(fd[0]));
+	ATF_CHECK_EQ(0, ctl_conns[0].cc_used);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
+	ATF_TP_ADD_TC(tp, unknown);
 	ATF_TP_ADD_TC(tp, documented);
 	return (atf_no_error());
 }

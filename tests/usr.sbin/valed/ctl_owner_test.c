@@ -65,7 +65,11 @@ TEST(claims, "A name that another user is about to open is not captured, nor "
 	ATF_CHECK_EQ(EBUSY, ctl_owner_claim(&next, "vale0:x", &root, false));
 	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:x", &one, false));
 	ctl_owner_leave(&next);
+	ctl_owner_opened(&capture);
 	stop(&port, d);
+	/* A monitor is no port. */
+	ATF_CHECK(!ctl_owner_sees("vale0:x", &one));
+	ATF_CHECK(ctl_owner_pin("vale0:x", &one) == NULL);
 	ATF_CHECK_EQ(EBUSY, ctl_owner_claim(&next, "vale0:x", &two, false));
 	ctl_owner_leave(&capture);
 	ATF_CHECK_EQ(ENXIO, ctl_owner_claim(&capture, "vale0:x", &one, true));

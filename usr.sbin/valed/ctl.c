@@ -49,12 +49,12 @@
  * each request.
  */
 enum ctl_needs {
-	CTL_SELF,	/* what this connection has: nobody else's is named */
-	CTL_OPEN,	/* a name: ctl_owner_claim() */
-	CTL_SEEN,	/* shows a program its user's ports: ctl_owner_sees() */
-	CTL_PORT,	/* nr_name is a port of the program's user */
-	CTL_ANY,	/* nothing of anybody */
-	CTL_ADMIN	/* administrators */
+	NEEDS_SELF,	/* what this connection has: nobody else's is named */
+	NEEDS_OPEN,	/* a name: ctl_owner_claim() */
+	NEEDS_SEEN,	/* shows a program its user's ports: ctl_owner_sees() */
+	NEEDS_PORT,	/* nr_name is a port of the program's user */
+	NEEDS_ANY,	/* nothing of anybody */
+	NEEDS_ADMIN	/* administrators */
 };
 
 static const struct ctl_request {
@@ -65,32 +65,32 @@ static const struct ctl_request {
 	const char	*name;		/* in valed(8) */
 } requests[] = {
 	{ NETMAP_REQ_REGISTER, sizeof(struct nmreq_register), ctl_register,
-	    CTL_OPEN, "REGISTER" },
-	{ NETMAP_REQ_PORT_INFO_GET, 0, ctl_info, CTL_SEEN, "PORT_INFO_GET" },
+	    NEEDS_OPEN, "REGISTER" },
+	{ NETMAP_REQ_PORT_INFO_GET, 0, ctl_info, NEEDS_SEEN, "PORT_INFO_GET" },
 	{ NETMAP_REQ_PORT_HDR_SET, sizeof(struct nmreq_port_hdr),
-	    ctl_header_set, CTL_SELF, "PORT_HDR_SET" },
-	{ NETMAP_REQ_PORT_HDR_GET, 0, ctl_header_get, CTL_SELF,
+	    ctl_header_set, NEEDS_SELF, "PORT_HDR_SET" },
+	{ NETMAP_REQ_PORT_HDR_GET, 0, ctl_header_get, NEEDS_SELF,
 	    "PORT_HDR_GET" },
 	{ NETMAP_REQ_VALE_LIST, sizeof(struct nmreq_vale_list), ctl_list,
-	    CTL_SEEN, "VALE_LIST" },
-	{ VALE_WIRE_PORTS, sizeof(struct vale_wire_page), ctl_ports, CTL_SEEN,
+	    NEEDS_SEEN, "VALE_LIST" },
+	{ VALE_WIRE_PORTS, sizeof(struct vale_wire_page), ctl_ports, NEEDS_SEEN,
 	    "PORTS" },
-	{ VALE_WIRE_ADDRS, sizeof(struct vale_wire_page), ctl_addrs, CTL_SEEN,
+	{ VALE_WIRE_ADDRS, sizeof(struct vale_wire_page), ctl_addrs, NEEDS_SEEN,
 	    "ADDRS" },
-	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set, CTL_ADMIN,
+	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set, NEEDS_ADMIN,
 	    "SET" },
 	{ VALE_WIRE_MIRROR, sizeof(struct vale_wire_mirror), ctl_mirror,
-	    CTL_PORT, "MIRROR" },
-	{ VALE_WIRE_RATE_GET, 0, ctl_rate_get, CTL_PORT, "RATE_GET" },
-	{ VALE_WIRE_PORT_GET, 0, ctl_port_get, CTL_PORT, "PORT_GET" },
-	{ VALE_WIRE_SWITCH_GET, 0, ctl_switch_get, CTL_ANY, "SWITCH_GET" },
-	{ VALE_WIRE_MISSED, 0, ctl_missed, CTL_SELF, "MISSED" },
+	    NEEDS_PORT, "MIRROR" },
+	{ VALE_WIRE_RATE_GET, 0, ctl_rate_get, NEEDS_PORT, "RATE_GET" },
+	{ VALE_WIRE_PORT_GET, 0, ctl_port_get, NEEDS_PORT, "PORT_GET" },
+	{ VALE_WIRE_SWITCH_GET, 0, ctl_switch_get, NEEDS_ANY, "SWITCH_GET" },
+	{ VALE_WIRE_MISSED, 0, ctl_missed, NEEDS_SELF, "MISSED" },
 	{ VALE_WIRE_INFO, sizeof(struct nmreq_port_info_get), ctl_info_any,
-	    CTL_SEEN, "INFO" },
-	{ VALE_WIRE_SHARE, 0, ctl_share, CTL_SELF, "SHARE" },
+	    NEEDS_SEEN, "INFO" },
+	{ VALE_WIRE_SHARE, 0, ctl_share, NEEDS_SELF, "SHARE" },
 	{ NETMAP_REQ_VALE_ATTACH, sizeof(struct hostif_fds), ctl_attach,
-	    CTL_ADMIN, "VALE_ATTACH" },
-	{ NETMAP_REQ_VALE_DETACH, 0, ctl_detach, CTL_ADMIN, "VALE_DETACH" },
+	    NEEDS_ADMIN, "VALE_ATTACH" },
+	{ NETMAP_REQ_VALE_DETACH, 0, ctl_detach, NEEDS_ADMIN, "VALE_DETACH" },
 };
 
 static int ctl_listen = -1;
@@ -136,10 +136,10 @@ ctl_do(struct ctl_conn *cc, const struct ctl_request *r, size_t *size)
 
 	if (cc->cc_who.cw_admin)
 		return (r->fn(cc, size));
-	if (r->needs == CTL_ADMIN)
+	if (r->needs == NEEDS_ADMIN)
 		return (ctl_why(cc, EPERM,
 		    "only administrators of valed may do that"));
-	if (r->needs != CTL_PORT)
+	if (r->needs != NEEDS_PORT)
 		return (r->fn(cc, size));
 	ow = ctl_owner_pin(name, &cc->cc_who);
 	if (ow == NULL)

@@ -19,7 +19,7 @@
 #include "valed_names.h"
 
 /* During a reload there may be old and new ones. */
-#define	NAMES_MAX	(2 * VALED_MAXADAPTERS + VALED_MAXHOSTIFS)
+#define	NAMES_MAX	(2 * VALED_MAXADAPTERS + HOSTIF_MAX)
 
 enum name_state {
 	NAME_NEW,

@@ -82,12 +82,12 @@ TEST(documented, "valed(8) has a line for each request, with who may make it, "
 	static const struct {
 		const char	*own, *another;
 	} cells[] = {
-		[CTL_SELF] = { "all", "none" },
-		[CTL_OPEN] = { "all", "none" },
-		[CTL_SEEN] = { "all", "admin" },
-		[CTL_PORT] = { "all", "admin" },
-		[CTL_ANY] = { "all", "all" },
-		[CTL_ADMIN] = { "admin", "admin" },
+		[NEEDS_SELF] = { "all", "none" },
+		[NEEDS_OPEN] = { "all", "none" },
+		[NEEDS_SEEN] = { "all", "admin" },
+		[NEEDS_PORT] = { "all", "admin" },
+		[NEEDS_ANY] = { "all", "all" },
+		[NEEDS_ADMIN] = { "admin", "admin" },
 	};
 	const struct ctl_request *r;
 	char path[1024], more[64];
@@ -104,8 +104,8 @@ TEST(documented, "valed(8) has a line for each request, with who may make it, "
 		lines++;
 		/* A second port that the request names is captured. */
 		snprintf(more, sizeof(more), "%s, %s", r->name,
-		    r->needs == CTL_OPEN ? "monitor" : "mirrored");
-		if (r->needs == CTL_OPEN || r->fn == ctl_mirror) {
+		    r->needs == NEEDS_OPEN ? "monitor" : "mirrored");
+		if (r->needs == NEEDS_OPEN || r->fn == ctl_mirror) {
 			check(page, more, "all", "admin");
 			lines++;
 		}
@@ -119,7 +119,7 @@ TEST(unknown, "A connection is not taken if the kernel does not say whose it is"
 	int fd[2];
 
 	ATF_REQUIRE_EQ(0, pipe(fd));
-	ATF_CHECK_EQ(ENOTSOCK, ctl_accept(fd[0]));
+	ATF_CHECK_EQ(ENOTSOCK, ctl_accept(fd[0], false));
 	ATF_CHECK_EQ(0, ctl_conns[0].cc_used);
 	close(fd[0]);
 	close(fd[1]);

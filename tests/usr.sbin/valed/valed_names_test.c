@@ -35,8 +35,8 @@ static void
 start(void)
 {
 	static struct adapter_config adapters[VALED_MAXADAPTERS];
-	static struct hostif_config hostifs[VALED_MAXHOSTIFS];
-	static char name[VALED_MAXADAPTERS + VALED_MAXHOSTIFS][16];
+	static struct hostif_config hostifs[HOSTIF_MAX];
+	static char name[VALED_MAXADAPTERS + HOSTIF_MAX][16];
 	const struct valed_options opt = { .vo_adapters = adapters,
 	    .vo_nadapters = nitems(adapters), .vo_hostifs = hostifs,
 	    .vo_nhostifs = nitems(hostifs) };

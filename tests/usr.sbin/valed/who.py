@@ -167,8 +167,13 @@ class Attempts:
         c.set_limit(self.name, 100)
 
     def VALE_ATTACH(self, c):
-        # There are no descriptors: that it may ask is what it finds out.
-        refused(c.attach, self.name, "h0", 1, 1, (), error=errno.EIO)
+        # There are no descriptors, and an adapter's name is reserved: that it
+        # may ask is what it finds out.
+        try:
+            c.attach(self.name, "h0", 1, 1, ())
+        except Refused as e:
+            if "only administrators" in e.why:
+                raise
 
     def VALE_DETACH(self, c):
         name = "vale9:none" if self.kind < 3 else self.name
@@ -187,14 +192,10 @@ def attempt(who, row, kind):
     try:
         getattr(a, row.replace(", ", "_"))(c)
         return True
-    except AssertionError as e:
-        # refused() in VALE_ATTACH
-        assert row == "VALE_ATTACH", e
-        return False
     except Refused as e:
         assert e.why, row
         if row == "REGISTER":
-            assert e.errno == errno.EBUSY, e
+            assert e.errno == (errno.EBUSY if kind == 1 else errno.EPERM), e
         elif page()[row][column(kind)] == "none":
             assert e.errno == errno.ENXIO, (row, e)
         else:

@@ -85,6 +85,7 @@ hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
 	if (withdrawn) {
 		hostif_stop(e->hi);
 		free(e);
+		table_release();
 	}
 	return (true);
 }
@@ -118,8 +119,10 @@ hostif_forget(const struct hostif *hi)
 	TAILQ_FOREACH(e, &table, link)
 		if (e->hi == hi)
 			break;
-	if (e != NULL)
+	if (e != NULL) {
 		TAILQ_REMOVE(&table, e, link);
+		table_used--;
+	}
 	pthread_mutex_unlock(&table_lock);
 	if (e == NULL)
 		return (false);

@@ -68,7 +68,7 @@
 #include "vfu_fault.h"
 #include "watch.h"
 
-_Static_assert(VALED_MAXADAPTERS + CTL_MAX + VALED_MAXHOSTIFS <=
+_Static_assert(VALED_MAXADAPTERS + CTL_MAX + HOSTIF_MAX <=
     VFU_FAULT_MAX, "each has memory that may vanish");
 
 static void

@@ -29,7 +29,7 @@ struct vfu_dma;
 
 /*
  * Tables that the handler knows, at most: VALED_MAXADAPTERS, CTL_MAX and
- * VALED_MAXHOSTIFS together.
+ * HOSTIF_MAX together.
  */
 #define	VFU_FAULT_MAX	640
 

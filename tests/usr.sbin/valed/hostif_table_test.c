@@ -17,14 +17,12 @@
 
 #include <atf-c.h>
 
-#include "hostif.h"
+#include "hostif_impl.h"
 #include "test.h"
 
-struct hostif {
-	char	name[32];
-};
-
 static unsigned int started, stopped;
+static bool withdraws;			/* memory of the next is gone at once */
+static struct hostif *last;
 static bool fails;			/* hostif_start() */
 
 struct hostif *
@@ -39,9 +37,16 @@ hostif_start(const char *port_name, const struct hostif_fds *fds __unused,
 	}
 	hi = calloc(1, sizeof(*hi));
 	ATF_REQUIRE(hi != NULL);
-	snprintf(hi->name, sizeof(hi->name), "%s", port_name);
+	snprintf(hi->link.hl_name, sizeof(hi->link.hl_name), "%s", port_name);
 	started++;
+	last = hi;
 	return (hi);
+}
+
+bool
+hostif_is_withdrawn(const struct hostif *hi __unused)
+{
+	return (withdraws);
 }
 
 void
@@ -54,7 +59,7 @@ hostif_stop(struct hostif *hi)
 const char *
 hostif_port_name(const struct hostif *hi)
 {
-	return (hi->name);
+	return (hi->link.hl_name);
 }
 
 static void
@@ -112,8 +117,31 @@ TEST(limit, "No more than HOSTIF_MAX interfaces are attached at a time, and one 
 	ATF_CHECK_EQ(started, stopped);
 }
 
+TEST(withdrawn, "An interface whose memory is gone takes no place, before or "
+    "after it is in the table")
+{
+	char error[128];
+	unsigned int i;
+
+	withdraws = true;
+	for (i = 0; i < HOSTIF_MAX + 1; i++)
+		ATF_REQUIRE_MSG(attach(i, error), "%s", error);
+	withdraws = false;
+	ATF_CHECK_EQ(0, attached());
+	ATF_CHECK_EQ(started, stopped);
+	for (i = 0; i < HOSTIF_MAX + 1; i++) {
+		ATF_REQUIRE_MSG(attach(i, error), "%s", error);
+		ATF_CHECK_EQ(1, attached());
+		ATF_CHECK(hostif_forget(last));
+		ATF_CHECK(!hostif_forget(last));
+		ATF_CHECK_EQ(0, attached());
+		free(last);
+	}
+}
+
 ATF_TP_ADD_TCS(tp)
 {
+	ATF_TP_ADD_TC(tp, withdrawn);
 	ATF_TP_ADD_TC(tp, limit);
 	return (atf_no_error());
 }

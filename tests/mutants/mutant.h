@@ -16,6 +16,8 @@
  * load and a branch.  The file is mapped, so that child processes and those
  * that abort leave their bytes, too.
  *
+ * Tests wrap open(2) and mmap(2); openat64 and mmap64 are the same calls.
+ *
  * The definitions are weak: every program has one copy, from whichever object
  * the linker meets first.
  */
@@ -47,10 +49,10 @@ mutant_init(void)
 			mutant_table[i] = MUTANT_ON;
 	} else if (mutant_cover == NULL &&
 	    (s = getenv("MUTANT_COVER")) != NULL) {
-		fd = open(s, O_RDWR | O_CLOEXEC);
+		fd = openat64(AT_FDCWD, s, O_RDWR | O_CLOEXEC);
 		if (fd == -1 || ftruncate(fd, MUTANT_MAX) == -1)
 			abort();
-		mutant_cover = (unsigned char *)mmap(NULL, MUTANT_MAX,
+		mutant_cover = (unsigned char *)mmap64(NULL, MUTANT_MAX,
 		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (mutant_cover == MAP_FAILED)
 			abort();

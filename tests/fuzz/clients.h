@@ -59,6 +59,7 @@ struct client {
 	int		 event_fd, unmask_fd;
 	uint64_t	 seed;			/* of this round */
 	uint32_t	 stop;			/* the writers end; atomic */
+	uint32_t	 frame_punches;		/* holes in AREA_TX; atomic */
 
 	/* The thread that sends messages. */
 	struct rng	 rng;
@@ -69,6 +70,7 @@ struct client {
 	unsigned int	 connects;
 	unsigned int	 changes;		/* of the table of memory */
 	unsigned int	 checks;		/* that memory stays as it is */
+	unsigned int	 punches;		/* holes in the other areas */
 };
 
 /* The guest-physical address of an area. */

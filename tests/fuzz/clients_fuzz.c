@@ -14,7 +14,9 @@
  * switch.  Each client has two threads that write to the memory which it
  * shares (rings and CSB; frames), while a third maps and unmaps that memory,
  * resets the adapter, stops it, writes registers, and reconnects
- * (clients_vm.c).  Ports without an adapter come and go on the same switch.
+ * (clients_vm.c).  They withdraw pages of it at any time.  Ports without an
+ * adapter come and go on the same switch, and so do monitors and mirrors of all
+ * its ports, and settings.
  *
  * Which operations there are follows from the seed; when they run, from the
  * scheduler.  So that a thread often loses the processor where it hurts, some
@@ -36,6 +38,8 @@
 
 #include <sys/param.h>
 #include <sys/systm.h>
+#include <dev/netmap/vale_fdb_entry.h>
+#include <dev/netmap/vale_rate_conf.h>
 
 #include <dirent.h>
 #include <err.h>
@@ -60,6 +64,7 @@
 
 #define	PORTS		2
 #define	SLOTS		64
+#define	CHANGE_US	500		/* between changes, at most */
 
 static struct client clients[CLIENTS];
 static uint64_t round_seed;
@@ -293,6 +298,117 @@ port_main(void *arg)
 }
 
 /*
+ * Changes of the switch: an administrator's, of any port.
+ */
+
+static struct {
+	pthread_t	thread;
+	uint32_t	stop;		/* atomic */
+	uint64_t	changes;
+} changer;
+
+/* The name of a client's port, or, which may not be there, another one's. */
+static void
+some_port(struct rng *rng, char *name, size_t size)
+{
+	if (rng_one_in(rng, 4))
+		snprintf(name, size, "vale0:port%u", rng_below(rng, PORTS));
+	else
+		snprintf(name, size, "vale0:%s",
+		    clients[rng_below(rng, CLIENTS)].name);
+}
+
+/* Copies of its frames, for a while. */
+static void
+monitor(const char *name, struct rng *rng)
+{
+	const struct vale_params params = { .tx_slots = SLOTS,
+	    .rx_slots = SLOTS, .monitor = 1 + rng_below(rng, 3) };
+	const struct timespec pause = { 0, 1000 * rng_below(rng, CHANGE_US) };
+	struct vale_desc *d = vale_open(name, &params);
+
+	if (d == NULL)
+		return;
+	nanosleep(&pause, NULL);
+	port_receive(d);
+	vale_close(d);
+}
+
+static void
+change(struct rng *rng)
+{
+	const struct vale_rate_conf rate = { .rc_rate = rng_below(rng, 3) *
+	    100000, .rc_frames = true };
+	char name[16], of[16];
+
+	some_port(rng, name, sizeof(name));
+	some_port(rng, of, sizeof(of));
+	switch (rng_below(rng, 8)) {
+	case 0:
+		INVARIANT(vale_set_ageing("vale0", rng_below(rng, 3)) == 0);
+		break;
+	case 1:
+		INVARIANT(vale_set_batch("vale0", 1 + rng_below(rng, 64)) ==
+		    0);
+		break;
+	case 2:
+		(void)vale_set_limit(name, rng_below(rng, 3));
+		break;
+	case 3:
+		(void)vale_set_rate(name, &rate);
+		break;
+	case 4:
+		(void)vale_set_weight(name, 1 + rng_below(rng, 3));
+		break;
+	case 5:
+		(void)vale_set_private(name, rng_one_in(rng, 2));
+		break;
+	case 6:
+		(void)vale_set_mirror(name, of, rng_below(rng, 4));
+		break;
+	case 7:
+		monitor(name, rng);
+		break;
+	}
+}
+
+/* As without changes. */
+static void
+unchange(void)
+{
+	const struct vale_rate_conf none = { .rc_rate = 0 };
+	char name[16];
+	unsigned int i;
+
+	INVARIANT(vale_set_ageing("vale0", VALE_FDB_AGEING_S) == 0);
+	INVARIANT(vale_set_batch("vale0", VALE_BATCH_MAX) == 0);
+	for (i = 0; i < CLIENTS; i++) {
+		snprintf(name, sizeof(name), "vale0:%s", clients[i].name);
+		INVARIANT(vale_set_limit(name, 0) == 0);
+		INVARIANT(vale_set_rate(name, &none) == 0);
+		INVARIANT(vale_set_weight(name, 1) == 0);
+		INVARIANT(vale_set_private(name, false) == 0);
+		INVARIANT(vale_set_mirror(name, NULL, 0) == 0);
+	}
+}
+
+static void *
+changer_main(void *arg __unused)
+{
+	struct rng rng = { round_seed + 2000 };
+	struct timespec pause = { 0, 0 };
+
+	while (atomic_load_32(&changer.stop) == 0) {
+		change(&rng);
+		changer.changes++;
+		pause.tv_nsec = 1000 * rng_below(&rng, CHANGE_US);
+		nanosleep(&pause, NULL);
+	}
+	unchange();
+	return (NULL);
+}
+
+/*
  * Leaks.
  */
 
@@ -389,6 +505,9 @@ run_round(void)
 		INVARIANT(pthread_create(&ports[i].thread, NULL, port_main,
 		    &ports[i]) == 0);
 	}
+	atomic_store_32(&changer.stop, 0);
+	INVARIANT(pthread_create(&changer.thread, NULL, changer_main, NULL) ==
+	    0);
 	for (i = 0; i < CLIENTS; i++) {
 		clients[i].seed = round_seed + 100 * i;
 		INVARIANT(pthread_create(&thread[i], NULL, client_main,
@@ -400,6 +519,8 @@ run_round(void)
 		atomic_store_32(&ports[i].stop, 1);
 		INVARIANT(pthread_join(ports[i].thread, NULL) == 0);
 	}
+	atomic_store_32(&changer.stop, 1);
+	INVARIANT(pthread_join(changer.thread, NULL) == 0);
 	for (i = 0; i < CLIENTS; i++)
 		clients_work(&clients[i], &clients[(i + 1) % CLIENTS]);
 	for (i = 0; i < CLIENTS; i++)
@@ -416,16 +537,18 @@ static void
 show(void)
 {
 	uint64_t counters[VALE_NCOUNTERS], copied, direct, opens;
-	unsigned int changes, checks, connects, i, messages;
+	unsigned int changes, checks, connects, i, messages, punches;
 	char name[16];
 
-	changes = checks = connects = messages = 0;
+	changes = checks = connects = messages = punches = 0;
 	copied = direct = opens = 0;
 	for (i = 0; i < CLIENTS; i++) {
 		messages += clients[i].messages;
 		connects += clients[i].connects;
 		changes += clients[i].changes;
 		checks += clients[i].checks;
+		punches += clients[i].punches +
+		    atomic_load_32(&clients[i].frame_punches);
 		snprintf(name, sizeof(name), "vale0:%s", clients[i].name);
 		INVARIANT(vale_port_counters(name, counters) == 0);
 		copied += counters[VALE_C_RX_COPY];
@@ -434,9 +557,11 @@ show(void)
 	for (i = 0; i < PORTS; i++)
 		opens += ports[i].opens;
 	printf("%u messages, %u connections, %u changes of memory, %u checks, "
-	    "%ju frames direct, %ju through a ring, %ju ports opened\n",
+	    "%ju frames direct, %ju through a ring, %ju ports opened, "
+	    "%u holes, %ju changes of the switch\n",
 	    messages, connects, changes, checks, (uintmax_t)direct,
-	    (uintmax_t)copied, (uintmax_t)opens);
+	    (uintmax_t)copied, (uintmax_t)opens, punches,
+	    (uintmax_t)changer.changes);
 }
 
 static unsigned long

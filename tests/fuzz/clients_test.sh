@@ -17,6 +17,8 @@ seeds_body()
 	# Of each kind of traffic there was some.
 	grep -q ' [1-9][0-9]* frames direct, [1-9][0-9]* through a ring' out ||
 	    atf_fail 'no frames'
+	grep -q ' [1-9][0-9]* holes, [1-9][0-9]* changes of the switch' out ||
+	    atf_fail 'no holes, or no changes'
 }
 
 atf_init_test_cases()

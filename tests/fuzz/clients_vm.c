@@ -278,6 +278,15 @@ write_header(struct client *c, struct rng *rng, uint64_t *words)
 	}
 }
 
+/* Withdraw pages: there is a hole until somebody looks, and then zeros. */
+static void
+punch(const struct client *c, struct rng *rng, enum area a)
+{
+	INVARIANT(madvise(c->mem + AREA_OFFSET(a) +
+	    AREA_PAGE * rng_below(rng, AREA_SIZE / AREA_PAGE / 2),
+	    AREA_PAGE * (1 + rng_below(rng, 16)), MADV_REMOVE) == 0);
+}
+
 static void
 write_frames(struct client *c, struct rng *rng)
 {
@@ -292,10 +301,10 @@ write_frames(struct client *c, struct rng *rng)
 		atomic_store_64(&words[rng_below(rng, WORDS(AREA_SIZE))],
 		    0xfa00000000000000 | (uint64_t)c->n << 32 | rng_next(rng));
 	}
-	if (rng_one_in(rng, 64))
-		INVARIANT(madvise(c->mem + AREA_OFFSET(AREA_TX) +
-		    AREA_PAGE * rng_below(rng, AREA_SIZE / AREA_PAGE / 2),
-		    AREA_PAGE * (1 + rng_below(rng, 16)), MADV_REMOVE) == 0);
+	if (rng_one_in(rng, 16)) {
+		punch(c, rng, AREA_TX);
+		atomic_add_32(&c->frame_punches, 1);
+	}
 	if (rng_one_in(rng, 8))
 		(void)!write(c->unmask_fd, &one, sizeof(one));
 }
@@ -783,6 +792,11 @@ step(struct client *c)
 		break;
 	case 5:
 		interrupts(c);
+		break;
+	case 6:
+		punch(c, &c->rng, rng_one_in(&c->rng, 2) ? AREA_RX :
+		    AREA_RINGS);
+		c->punches++;
 		break;
 	default:
 		kick(c);

@@ -6,15 +6,16 @@
 
 /*
  * valed's control socket, and ports and pipes of other processes.  An input is a sequence
- * of operations (ops.h) of two clients, which send packets of any kind and
- * write anything to the memory of their ports; this process receives and
- * transmits as the threads of valed do, in turn.  A third port of the same
- * switch, of this process, exchanges frames with them.
+ * of operations (ops.h) of two clients, each of any user, which send packets of any kind, with
+ * descriptors of any kind, write anything to the memory of their ports, and
+ * withdraw pages of it; this process receives and transmits as the threads of
+ * valed do, in turn.  A third port of the same switch, of this process,
+ * exchanges frames with them.
  *
  * Invariants: each packet has a reply of the right form, or ends the
  * connection; the third port's rings stay in order, and its counters
  * consistent; whatever the clients did, two new ports exchange a frame at the
- * end.
+ * end, and there is no descriptor more than before.
  */
 
 #include <sys/param.h>
@@ -30,10 +31,15 @@
 /* Its threads do not run: the functions below take their place. */
 #include "ctl.c"
 
+#include <dev/netmap/vale_fdb_entry.h>
+#include <fcntl.h>
+
 #include "ops.h"
+#include "pass_fds.h"
 #include "vale_pipe.h"
 
 #define	CLIENTS		2
+#define	FDS_MAX		512		/* descriptors are below */
 
 enum {
 	CONTROL_REGISTER,	/* a valid request */
@@ -44,12 +50,19 @@ enum {
 	CONTROL_TX,		/* transmit what is published */
 	CONTROL_SEND,		/* from the third port */
 	CONTROL_RECEIVE,	/* there */
-	CONTROL_LEAVE,		/* disconnect, and connect again */
+	CONTROL_LEAVE,		/* disconnect, and connect again, as any user */
+	CONTROL_PASS,		/* with descriptors and credentials */
+	CONTROL_PUNCH,		/* a hole into the memory */
+	CONTROL_SETTING,	/* of any port, or a port that comes and goes */
 	CONTROL_NOPS
 };
 
+/* Who the clients are: root, and two users. */
+static const uid_t users[] = { 0, 70001, 70002 };
+
 static struct client {
 	struct ctl_conn	*cc;
+	unsigned int	 user;		/* in users[] */
 	int		 fd;		/* the client's end */
 	int		 fds[VALE_WIRE_REPLY_FDS]; /* that came with replies */
 	unsigned int	 nfds;
@@ -73,6 +86,25 @@ fuzz_clock_gettime(clockid_t clock __unused, struct timespec *ts)
 	return (0);
 }
 
+/* The other end of the socket is another user. */
+static uid_t peer;
+int	__real_getsockopt(int s, int level, int name, void *value,
+	    socklen_t *len);
+int	__wrap_getsockopt(int s, int level, int name, void *value,
+	    socklen_t *len);
+
+int
+__wrap_getsockopt(int s, int level, int name, void *value, socklen_t *len)
+{
+	const struct ucred cred = { getpid(), peer, peer };
+
+	if (level != SOL_SOCKET || name != SO_PEERCRED)
+		return (__real_getsockopt(s, level, name, value, len));
+	INVARIANT(*len == sizeof(cred));
+	memcpy(value, &cred, sizeof(cred));
+	return (0);
+}
+
 static void
 connect_client(struct client *cl)
 {
@@ -84,6 +116,9 @@ connect_client(struct client *cl)
 	memset(cc, 0, sizeof(*cc));
 	cc->cc_used = 1;
 	cc->cc_fd = fds[0];
+	peer = users[cl->user];
+	INVARIANT(ctl_who(fds[0], &cc->cc_who) == 0);
+	INVARIANT(cc->cc_who.cw_admin == (cl->user == 0));
 	cc->cc_wire = malloc(VALE_WIRE_MAX);
 	INVARIANT(cc->cc_wire != NULL);
 	cc->cc_body = cc->cc_wire + 1;
@@ -164,9 +199,11 @@ take_fds(struct client *cl, struct msghdr *msg)
 	}
 }
 
-/* Send `len' bytes of the packet, have them served, and read the reply. */
+static void third_send(const struct op *op);
+
+/* Have what was sent served, and read the reply; `empty' packets end it. */
 static void
-converse(struct client *cl, size_t len)
+answer(struct client *cl, bool empty)
 {
 	union {
 		struct cmsghdr	align;
@@ -178,9 +215,8 @@ converse(struct client *cl, size_t len)
 	    .msg_control = &control, .msg_controllen = sizeof(control) };
 	ssize_t n;
 
-	INVARIANT(send(cl->fd, packet, len, MSG_NOSIGNAL) == (ssize_t)len);
 	if (!ctl_serve_request(cl->cc)) {
-		INVARIANT(len == 0);
+		INVARIANT(empty);
 		leave(cl);
 		connect_client(cl);
 		return;
@@ -193,6 +229,14 @@ converse(struct client *cl, size_t len)
 	INVARIANT((packet->vw_error == 0) == (packet->vw_why[0] == '\0'));
 	INVARIANT(packet->vw_error == 0 || n == (ssize_t)sizeof(*packet));
 	take_fds(cl, &msg);
+}
+
+/* Send `len' bytes of the packet. */
+static void
+converse(struct client *cl, size_t len)
+{
+	INVARIANT(send(cl->fd, packet, len, MSG_NOSIGNAL) == (ssize_t)len);
+	answer(cl, len == 0);
 }
 
 static void
@@ -258,6 +302,106 @@ op_packet(struct client *cl, const struct op *op)
 		break;
 	}
 	converse(cl, len);
+}
+
+/*
+ * Any request with c & 31 descriptors from kind b on, mostly to attach an
+ * interface that has as many; or with those of the other client's port, which
+ * prove that it is known.
+ */
+static void
+op_pass(struct client *cl, const struct op *op)
+{
+	const struct client *other = &clients[cl == clients];
+	const struct ctl_request *r = &requests[op->a / CLIENTS %
+	    nitems(requests)];
+	struct hostif_fds *hf = (void *)(packet + 1);
+	unsigned int i, n = op->c & 31;
+	int fds[32];
+
+	for (i = 0; i < n; i++)
+		fds[i] = pass_fd(op->b + i);
+	if (n > 0 && (op->c >> 11 & 3) == 0 && other->nfds > 0)
+		fds[0] = other->fds[op->b % other->nfds];
+	prepare((op->c >> 13 & 3) != 0 ? NETMAP_REQ_VALE_ATTACH : r->type,
+	    "vale0:eth0");
+	if (packet->vw_header.nr_reqtype == NETMAP_REQ_VALE_ATTACH) {
+		strlcpy(hf->hf_name, "eth0", sizeof(hf->hf_name));
+		hf->hf_kind = op->d & 3;
+		hf->hf_flags = op->d >> 2 & 1;
+		hf->hf_nfds = n + ((op->d >> 3 & 7) == 0);
+		r = NULL;
+	} else
+		memcpy(hf, &op->d, sizeof(op->d));
+	if (pass_send(cl->fd, packet, sizeof(*packet) + (r != NULL ? r->size :
+	    sizeof(*hf)), fds, n, PASS_RIGHTS | (op->c >> 16 &
+	    (PASS_CREDS | PASS_FIRST))) > 0)
+		answer(cl, false);
+}
+
+/* Withdraw pages: valed reads zeros there. */
+static void
+op_punch(struct client *cl, const struct op *op)
+{
+	const off_t page = getpagesize();
+
+	INVARIANT(fallocate(cl->fds[0], FALLOC_FL_PUNCH_HOLE |
+	    FALLOC_FL_KEEP_SIZE, op->c % (cl->size / page) * page,
+	    (1 + op->b % 16) * page) == 0);
+}
+
+/* What an administrator does meanwhile. */
+static void
+op_setting(const struct op *op)
+{
+	static const char *const names[] = { "vale0:third", "vale0:c0",
+	    "vale0:c1", "vale0:c2" };
+	const char *name = names[op->b % nitems(names)];
+	const struct vale_params params = { .tx_slots = 16, .rx_slots = 16,
+	    .monitor = op->d & (VALE_MIRROR_TX | VALE_MIRROR_RX) };
+	struct vale_desc *d;
+
+	switch (op->a % 8) {
+	case 0:
+		(void)vale_set_ageing("vale0", op->c % 4);
+		break;
+	case 1:
+		(void)vale_set_limit(name, op->c % 4);
+		break;
+	case 2:
+		(void)vale_set_weight(name, op->c % 4);
+		break;
+	case 3:
+		(void)vale_set_private(name, op->c & 1);
+		break;
+	case 4:
+		(void)vale_set_mirror(name, names[op->c % nitems(names)],
+		    op->d & (VALE_MIRROR_TX | VALE_MIRROR_RX));
+		break;
+	case 5:
+		(void)vale_set_batch("vale0", op->c % 64);
+		break;
+	default:
+		d = vale_open(params.monitor != 0 ? name : "vale0:guest",
+		    &params);
+		if (d == NULL)
+			break;
+		third_send(op);
+		INVARIANT(vale_rxsync(d) == 0);
+		vale_close(d);
+	}
+}
+
+/* As it is without settings. */
+static void
+unset(void)
+{
+	INVARIANT(vale_set_ageing("vale0", VALE_FDB_AGEING_S) == 0);
+	INVARIANT(vale_set_batch("vale0", VALE_BATCH_MAX) == 0);
+	INVARIANT(vale_set_limit("vale0:third", 0) == 0);
+	INVARIANT(vale_set_weight("vale0:third", 1) == 0);
+	INVARIANT(vale_set_private("vale0:third", false) == 0);
+	INVARIANT(vale_set_mirror("vale0:third", NULL, 0) == 0);
 }
 
 static void
@@ -373,7 +517,18 @@ op_run(const struct op *op)
 		break;
 	case CONTROL_LEAVE:
 		leave(cl);
+		cl->user = op->b % nitems(users);
 		connect_client(cl);
+		break;
+	case CONTROL_PASS:
+		op_pass(cl, op);
+		break;
+	case CONTROL_PUNCH:
+		if (cl->nfds > 0 && cl->memory != NULL)
+			op_punch(cl, op);
+		break;
+	case CONTROL_SETTING:
+		op_setting(op);
 		break;
 	}
 }
@@ -423,7 +578,7 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 		ops[1].kind = ops[2].kind = CONTROL_WRITE;
 		ops[3].kind = CONTROL_TX_HEAD;
 		ops[3].c = rng_below(rng, 32);
-		ops[4].kind = CONTROL_TX;
+		ops[4].kind = rng_one_in(rng, 4) ? CONTROL_PUNCH : CONTROL_TX;
 		ops[5].kind = CONTROL_SEND;
 		ops[6].kind = CONTROL_RX_HEAD;
 		ops[7].kind = CONTROL_RECEIVE;
@@ -439,23 +594,29 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct vale_params params = { .tx_slots = 64,
 	    .rx_slots = 64 };
 	struct op ops[OPS_MAX];
+	unsigned int fds;
 	size_t i, n;
 
+	(void)pass_fd(0);
+	fds = pass_count(FDS_MAX);
 	packet = malloc(VALE_WIRE_MAX);
 	INVARIANT(packet != NULL);
 	third = vale_open("vale0:third", &params);
 	INVARIANT(third != NULL);
-	for (i = 0; i < CLIENTS; i++)
+	for (i = 0; i < CLIENTS; i++) {
+		clients[i].user = 1 + i;
 		connect_client(&clients[i]);
+	}
 	n = ops_read(data, size, ops);
 	for (i = 0; i < n; i++)
 		op_run(&ops[i]);
-	INVARIANT(vale_set_limit("vale0:third", 0) == 0);
 	for (i = 0; i < CLIENTS; i++)
 		leave(&clients[i]);
+	unset();
 	third_receive();
 	works();
 	vale_close(third);
 	free(packet);
+	INVARIANT(pass_count(FDS_MAX) == fds);
 	return (0);
 }

@@ -45,7 +45,11 @@
 	X(SECOND,	"another client connects")			\
 	X(RECONNECT,	"the client disconnects and connects")		\
 	X(DEAF,		"a & 1: replies are not read any more")		\
-	X(FLOOD,	"b & 511 reads of 256 bytes")
+	X(FLOOD,	"b & 511 reads of 256 bytes")			\
+	X(SNATCH,	"the same pages are discarded when the adapter has "\
+			"looked b & 63 addresses up")			\
+	X(SETTING,	"a % 8 of the switch, or of the adapter's port, is c; "\
+			"or a port comes, sends, and goes")
 
 enum server_op {
 #define	SERVER_OP_ENUM(id, what)	SERVER_##id,

@@ -7,8 +7,9 @@
 /*
  * valed's vfio-user server and hostile clients: one VM of valed, its client at
  * the other end of a socket, messages with descriptors, split, too many,
- * malformed.  The event loop is event_stub.c, so that all runs in one thread,
- * step by step.  Invariants:
+ * malformed.  Pages of its memory go at any time, also between a look-up of the
+ * adapter and its access, and the switch changes.  The event loop is
+ * event_stub.c, so that all runs in one thread, step by step.  Invariants:
  *
  *  - Replies have lengths that the protocol allows, and each answers a
  *    command.
@@ -24,6 +25,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <dev/e1000/e82545_reg.h>
+#include <dev/netmap/vale_fdb_entry.h>
+#include <dev/netmap/vale_rate_conf.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,6 +77,32 @@ int
 valed_sandbox_drop(void)
 {
 	return (0);
+}
+
+/*
+ * A client that withdraws pages which the adapter is about to use.
+ */
+
+static struct {
+	unsigned int	 countdown;	/* lookups; 0: not */
+	int		 fd;
+	off_t		 from;
+} snatch;
+
+static void	 memory_punch(int fd, off_t from);
+void	*__real_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len,
+	    int prot);
+void	*__wrap_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len,
+	    int prot);
+
+void *
+__wrap_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len, int prot)
+{
+	void *addr = __real_vfu_dma_addr(dma, gpa, len, prot);
+
+	if (addr != NULL && snatch.countdown > 0 && --snatch.countdown == 0)
+		memory_punch(snatch.fd, snatch.from);
+	return (addr);
 }
 
 /*
@@ -589,6 +618,61 @@ peer_receive(uint8_t *buf)
 	return (len);
 }
 
+/* What an administrator does meanwhile. */
+static void
+change_switch(const struct op *op)
+{
+	const struct vale_params params = { .tx_slots = 16, .rx_slots = 16,
+	    .monitor = op->c & (VALE_MIRROR_TX | VALE_MIRROR_RX) };
+	const struct vale_rate_conf rate = { .rc_rate = op->c % 4 * 1000,
+	    .rc_frames = true };
+	struct vale_desc *d;
+
+	switch (op->a % 8) {
+	case 0:
+		INVARIANT(vale_set_ageing("vale0", op->c % 4) == 0);
+		break;
+	case 1:
+		INVARIANT(vale_set_batch("vale0", 1 + op->c % 64) == 0);
+		break;
+	case 2:
+		INVARIANT(vale_set_limit("vale0:vm", op->c % 4) == 0);
+		break;
+	case 3:
+		INVARIANT(vale_set_rate("vale0:vm", &rate) == 0);
+		break;
+	case 4:
+		INVARIANT(vale_set_private("vale0:vm", op->c & 1) == 0);
+		break;
+	case 5:
+		INVARIANT(vale_set_mirror("vale0:vm", "vale0:peer",
+		    params.monitor) == 0);
+		break;
+	default:
+		d = vale_open(params.monitor != 0 ? "vale0:vm" : "vale0:new",
+		    &params);
+		INVARIANT(d != NULL);
+		peer_send(14 + op->b % 3000);
+		INVARIANT(vale_rxsync(d) == 0);
+		vale_close(d);
+	}
+}
+
+/* As without changes. */
+static void
+unchange_switch(void)
+{
+	const struct vale_rate_conf none = { .rc_rate = 0 };
+
+	snatch.countdown = 0;
+	INVARIANT(vale_set_ageing("vale0", VALE_FDB_AGEING_S) == 0);
+	INVARIANT(vale_set_batch("vale0", VALE_BATCH_MAX) == 0);
+	INVARIANT(vale_set_limit("vale0:vm", 0) == 0);
+	INVARIANT(vale_set_rate("vale0:vm", &none) == 0);
+	INVARIANT(vale_set_private("vale0:vm", false) == 0);
+	INVARIANT(vale_set_mirror("vale0:vm", NULL, 0) == 0);
+}
+
 /* A second client is refused: its socket is closed. */
 static void
 second_client(void)
@@ -630,6 +714,17 @@ op_run(const struct op *op)
 		    op->a % FD_COUNT <= FD_UNSEALED)
 			memory_punch(v.fds[op->a % FD_COUNT],
 			    op->c % SERVER_RAM);
+		break;
+	case SERVER_SNATCH:
+		if (op->a % FD_COUNT >= FD_RAM &&
+		    op->a % FD_COUNT <= FD_UNSEALED) {
+			snatch.fd = v.fds[op->a % FD_COUNT];
+			snatch.from = op->c % SERVER_RAM;
+			snatch.countdown = 1 + op->b % 64;
+		}
+		break;
+	case SERVER_SETTING:
+		change_switch(op);
 		break;
 	case SERVER_PEER:
 		peer_send(14 + op->b % 9000);
@@ -784,6 +879,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dispatch();
 	take_replies();
 	client_go();
+	unchange_switch();
 	peer_receive(NULL);
 	works();
 	return (0);

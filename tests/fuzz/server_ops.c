@@ -139,6 +139,7 @@ make_op(struct rng *rng, struct op *op, enum server_op kind)
 		    rng_below(rng, 2000) | (uint64_t)rng_next(rng) << 24;
 		break;
 	case SERVER_PUNCH:
+	case SERVER_SNATCH:
 		op->a = FD_RAM + rng_below(rng, 3);
 		op->c = rng_below(rng, SERVER_RAM);
 		break;
@@ -164,6 +165,7 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 		SERVER_MAP, SERVER_IRQS, SERVER_DRIVER, SERVER_MEMORY,
 		SERVER_MEMORY, SERVER_RUN, SERVER_PEER, SERVER_RUN
 	};
+	const bool change = rng_one_in(rng, 4);
 	size_t i, n;
 
 	n = 0;
@@ -177,6 +179,7 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 	ops[n].c = 4;
 	ops[n++].d = 7;
 	for (i = 0; i < nitems(kinds) && n < max; i++)
-		make_op(rng, &ops[n++], kinds[i]);
+		make_op(rng, &ops[n++], !change || kinds[i] != SERVER_MEMORY ?
+		    kinds[i] : i % 2 == 0 ? SERVER_SNATCH : SERVER_SETTING);
 	return (n);
 }

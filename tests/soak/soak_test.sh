@@ -25,6 +25,24 @@ guests_body()
 	    "$seconds" || atf_fail "soak.py"
 }
 
+atf_test_case control
+control_head()
+{
+	atf_set descr "Rogue clients of the control socket, of two users, and a \
+rogue guest withdraw and scribble on memory, while the switch changes and valed \
+reloads: others are served, nothing is left"
+	atf_set require.progs python3
+	atf_set require.user root
+}
+control_body()
+{
+	VALED=$(atf_get_srcdir)/../../usr.sbin/valed/valed
+	export VALED
+	PYTHONDONTWRITEBYTECODE=1 python3 \
+	    "$(atf_get_srcdir)/soak_control.py" "${SOAK_SECONDS:-8}" ||
+	    atf_fail "soak_control.py"
+}
+
 atf_test_case ports
 ports_head()
 {
@@ -39,6 +57,7 @@ ports_body()
 
 atf_init_test_cases()
 {
+	atf_add_test_case control
 	atf_add_test_case guests
 	atf_add_test_case ports
 }

@@ -1,0 +1,383 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Clients that do anything, of a user, in a process of their own.
+
+    rogue.py control UID SEED	of the control socket: ports, pipes, memory,
+				monitors, settings, descriptors of any kind;
+				they write to the memory and withdraw pages
+    rogue.py guest NAME SEED	of adapter NAME: a guest that withdraws pages
+				of its memory while it sends, and reconnects
+
+They end when standard input does, and print how often they did what.  It is an
+error if valed does not answer a valid packet, or connect, within WAIT_S; it may
+refuse what they ask for, and close a connection, which are counted.
+"""
+
+import array
+import contextlib
+import ctypes
+import errno
+import json
+import mmap
+import os
+import random
+import select
+import socket
+import struct
+import sys
+
+from vfu_client import *
+
+MAGIC = 0x76616c31
+REGISTER, INFO_GET, ATTACH, DETACH, LIST, HDR_SET, HDR_GET = range(1, 8)
+(PORTS, ADDRS, SET, RATE_GET, MIRROR, PORT_GET, SWITCH_GET, MISSED, INFO,
+ SHARE) = range(0x7600, 0x760a)
+# Requests with the sizes of their bodies: usr.sbin/valed/ctl.c.
+BODIES = {REGISTER: 56, INFO_GET: 0, HDR_SET: 8, HDR_GET: 0, LIST: 8,
+          PORTS: 8, ADDRS: 8, SET: 16, MIRROR: 68, RATE_GET: 0, PORT_GET: 0,
+          SWITCH_GET: 0, MISSED: 0, INFO: 32, SHARE: 0, ATTACH: 104,
+          DETACH: 0}
+ALL_NIC, NULL = 1, 7
+MONITORS = (0x100, 0x200, 0x300)
+CONNECTIONS = 6
+AF_XDP = 44
+PAGE = 4096
+libc = ctypes.CDLL(None, use_errno=True)
+PUNCH = 3                   # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
+
+
+def punch(fd, size, rng):
+    """Withdraw some pages of a file, or all."""
+    if rng.randrange(8) == 0:
+        at, n = 0, size
+    else:
+        at = rng.randrange(size // PAGE) * PAGE
+        n = PAGE * rng.randrange(1, 64)
+    fallocate(fd, at, n)
+
+
+def fallocate(fd, at, n):
+    if libc.fallocate(fd, PUNCH, ctypes.c_long(at), ctypes.c_long(n)) != 0:
+        raise OSError(ctypes.get_errno(), "fallocate")
+
+
+class Control:
+    """A connection to the control socket, and what it has registered."""
+
+    def __init__(self, path="control"):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sock.settimeout(WAIT_S)
+        self.sock.connect(path)
+        self.fds = []
+        self.memory = None
+        self.name = ""
+
+    def close(self):
+        self.sock.close()
+        if self.memory is not None:
+            self.memory.close()
+        for fd in self.fds:
+            os.close(fd)
+        self.fds = []
+        self.memory = None
+
+    def raw(self, data, fds=(), creds=None, give=False):
+        """Send a packet, and return the reply and its descriptors, or None if
+        valed has closed the connection.  What is given is valed's alone."""
+        anc = []
+        if creds is not None:
+            anc.append((socket.SOL_SOCKET, 2, struct.pack("=3i", *creds)))
+        if fds:
+            anc.append((socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                        array.array("i", fds)))
+        try:
+            try:
+                self.sock.sendmsg([data], anc)
+            finally:
+                for fd in fds if give else ():
+                    os.close(fd)
+            reply, anc, _, _ = self.sock.recvmsg(
+                65536, socket.CMSG_SPACE(64 * 4))
+        except (BrokenPipeError, ConnectionResetError):
+            return None
+        got = array.array("i")
+        for _, kind, d in anc:
+            if kind == socket.SCM_RIGHTS:
+                got.frombytes(d[:len(d) - len(d) % 4])
+        return (reply, list(got)) if reply else None
+
+    def call(self, kind, name="", body=b"", fds=(), creds=None, give=False):
+        """Return the error, the body and the descriptors; or None."""
+        header = struct.pack("=HHI64sQQ", 14, kind, 0, name.encode(), 0, 0)
+        r = self.raw(struct.pack("=Ii128s", MAGIC, 0, b"") + header + body,
+                     fds, creds, give)
+        if r is None:
+            return None
+        assert len(r[0]) >= 224, "a short reply: %r" % r[0]
+        magic, error, why = struct.unpack_from("=Ii128s", r[0])
+        assert magic == MAGIC and (error == 0) == (not why.rstrip(b"\0"))
+        return error, r[0][224:], r[1]
+
+    def register(self, name, mode=ALL_NIC, slots=(0, 0), rings=1, mem_id=0,
+                 extra=0, flags=0, fds=()):
+        r = self.call(REGISTER, name, struct.pack(
+            "=QQIIHHHHHHII4xQ", 0, 0, *slots, rings, rings, 0, 0, mem_id, 0,
+            mode, extra, flags), fds)
+        if r is None or r[0] != 0:
+            return r
+        self.name, self.fds = name, r[2]
+        self.offset, self.size = struct.unpack_from("=QQ", r[1])
+        self.rings, = struct.unpack_from("=H", r[1], 24)
+        self.mem_id, = struct.unpack_from("=H", r[1], 32)
+        self.memory = mmap.mmap(self.fds[0], self.size)
+        return r
+
+
+def stream(linger):
+    """A connection that nobody reads, and its listening socket.  Who closes it
+    last then waits a second, if it lingers."""
+    server = socket.create_server(("127.0.0.1", 0))
+    s = socket.socket()
+    s.connect(server.getsockname())
+    s.setblocking(False)
+    if linger:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                     struct.pack("=ii", 1, 1))
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                s.send(bytes(1 << 16))
+    return s, server
+
+
+def descriptors(linger):
+    """Open one of each kind."""
+    kept = []
+
+    def keep(*socks):
+        kept.extend(s.detach() for s in socks)
+    for kind in socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM:
+        keep(*socket.socketpair(socket.AF_UNIX, kind))
+    for args in ((socket.AF_INET, socket.SOCK_DGRAM),
+                 (socket.AF_PACKET, socket.SOCK_RAW),
+                 (socket.AF_NETLINK, socket.SOCK_RAW),
+                 (AF_XDP, socket.SOCK_RAW)):
+        with contextlib.suppress(OSError):
+            keep(socket.socket(*args))
+    keep(*stream(linger))
+    kept += os.pipe()
+    kept += [os.eventfd(0), memory(65536), memory(65536, 0),
+             os.open("/dev/null", os.O_RDWR), os.open("/", os.O_RDONLY)]
+    return kept
+
+
+class Rogue:
+    """Connections of a user that do anything."""
+
+    def __init__(self, uid, rng):
+        self.uid, self.rng = uid, rng
+        self.conns = []
+        self.done = {}
+
+    def count(self, what, n=1):
+        self.done[what] = self.done.get(what, 0) + n
+
+    def name(self):
+        """A port's: this user's, another one's, an adapter's, a pipe's."""
+        rng = self.rng
+        name = "vale0:" + rng.choice(
+            ["p%d-%d" % (self.uid, rng.randrange(6))] * 4 +
+            ["p%d-%d" % (self.uid ^ 1, rng.randrange(6)), "vm1", "vm4"])
+        return name + rng.choice([""] * 6 + ["{1", "}1", "{x", "}x"])
+
+    def answered(self, c, what, r):
+        """Count a reply; close what it brought and the port does not need."""
+        if r is None:
+            self.count("closed")
+            self.drop(c)
+            return
+        self.count(what if r[0] == 0 else
+                   "refused_" + errno.errorcode.get(r[0], str(r[0])))
+        for fd in r[2]:
+            if fd not in c.fds:
+                os.close(fd)
+
+    def drop(self, c):
+        self.conns.remove(c)
+        c.close()
+
+    def connect(self):
+        self.conns.append(Control())
+        self.count("connects")
+
+    def register(self, c):
+        rng = self.rng
+        flags, mode, name = 0, ALL_NIC, self.name()
+        if rng.randrange(6) == 0:
+            flags = rng.choice(MONITORS)
+        elif rng.randrange(8) == 0:
+            mode = NULL
+        known = [o.fds[0] for o in self.conns if o.fds]
+        fds = [rng.choice(known)] if known and rng.randrange(4) == 0 else ()
+        r = c.register(name, mode, rng.choice([(0, 0), (64, 64), (16, 1024)]),
+                       rng.choice((1, 1, 1, 2, 4)),
+                       rng.choice((0, 0, 0, 1, 2, 3, 7)),
+                       rng.choice((0, 0, 8)), flags, fds)
+        self.answered(c, "monitors" if flags else "pipes" if name[-2] in "{}"
+                      else "memories" if mode == NULL else "ports", r)
+
+    def request(self, c):
+        """Any, with a body of its length, mostly."""
+        rng = self.rng
+        kind = rng.choice(list(BODIES))
+        if kind == REGISTER and c.fds:
+            return
+        size = BODIES[kind] if rng.randrange(8) else rng.randrange(200)
+        body = bytes(rng.choice((0, 0, 0, 1, 2, rng.randrange(256)))
+                     for _ in range(size))
+        if kind == REGISTER:
+            self.register(c)
+            return
+        self.answered(c, "requests", c.call(kind, rng.choice(
+            (self.name(), c.name, "vale0", "")), body))
+
+    def setting(self, c):
+        """Of any port; an administrator undoes it."""
+        rng = self.rng
+        kind = rng.randrange(1, 8)
+        name = "vale0" if kind in (1, 7) else self.name()
+        self.answered(c, "settings", c.call(SET, name, struct.pack(
+            "=IIQ", kind, 0, rng.randrange(4) * rng.choice((1, 1000)))))
+
+    def mirror(self, c):
+        self.answered(c, "mirrors", c.call(MIRROR, self.name(), struct.pack(
+            "=I64s", self.rng.randrange(4), self.name().encode())))
+
+    def attach(self, c):
+        """An interface that is none, of descriptors of any kind."""
+        rng = self.rng
+        fds = descriptors(rng.randrange(16) == 0)
+        rng.shuffle(fds)
+        some = fds[:rng.randrange(1, 18)]
+        for fd in fds[len(some):]:
+            os.close(fd)
+        body = struct.pack("=16s5I", b"eth0", rng.randrange(4), 1, 0, 0,
+                           len(some)) + bytes(68)
+        creds = (os.getpid(), self.uid, self.uid)
+        r = c.call(ATTACH, "vale0:eth%d" % rng.randrange(3), body, some,
+                   creds if rng.randrange(3) == 0 else None, give=True)
+        self.count("descriptors", len(some))
+        self.answered(c, "attaches", r)
+        if r is not None and r[0] == 0 and c in self.conns:
+            c.call(DETACH, "vale0:eth0")
+
+    def scribble(self, c):
+        """Write to the memory: mostly CSB, rings and slots."""
+        rng = self.rng
+        for _ in range(rng.randrange(1, 200)):
+            at = rng.randrange(min(c.size, rng.choice((512, 65536, c.size))))
+            struct.pack_into("=I", c.memory, at & ~3,
+                             rng.choice((0, 1, 60, rng.randrange(1 << 12),
+                                         rng.randrange(1 << 32))))
+        self.count("scribbles")
+
+    def punch(self, c):
+        punch(c.fds[0], c.size, self.rng)
+        self.count("holes")
+
+    def send(self, c):
+        """Publish slots of a transmit ring, as they are, and kick."""
+        rng = self.rng
+        if len(c.fds) < 2:
+            return
+        struct.pack_into("=I", c.memory, 256 * rng.randrange(c.rings),
+                         rng.randrange(1024))
+        with socket.socket(fileno=os.dup(c.fds[1])) as s, \
+                contextlib.suppress(OSError):
+            s.send(b"k", socket.MSG_DONTWAIT)
+        self.count("kicks")
+
+    def share(self, c):
+        """The port's descriptors once more."""
+        self.answered(c, "shares", c.call(SHARE))
+
+    def step(self):
+        rng = self.rng
+        if len(self.conns) < 2 or (len(self.conns) < CONNECTIONS and
+                                   rng.randrange(8) == 0):
+            self.connect()
+            return
+        c = rng.choice(self.conns)
+        if rng.randrange(20) == 0:
+            self.drop(c)
+        elif c.fds and rng.randrange(2):
+            rng.choice((self.scribble, self.punch, self.send, self.send,
+                        self.share))(c)
+        elif not c.fds and rng.randrange(2):
+            self.register(c)
+        else:
+            rng.choice((self.request, self.request, self.setting,
+                        self.mirror, self.attach))(c)
+
+
+class Bad:
+    """A guest whose pages go while it sends, and whose client goes."""
+
+    def __init__(self, name, rng):
+        self.path, self.rng = name + ".sock", rng
+        self.done = {"frames": 0, "holes": 0, "resets": 0, "connects": 0}
+        self.guest = None
+
+    def connect(self):
+        # One that left is served to its end first.
+        wait_until(self.connected, "a connection to " + self.path)
+        self.done["connects"] += 1
+
+    def connected(self):
+        with contextlib.suppress(Gone):
+            self.guest = Driver(self.path)
+            return True
+        return False
+
+    def step(self):
+        rng, g = self.rng, self.guest
+        if g is None:
+            self.connect()
+            return
+        for _ in range(rng.randrange(1, g.SLOTS)):
+            dst = rng.choice((b"\xff" * 6, b"\2nobod", b"\2vm3.s"))
+            g.queue(ethernet(dst, g.mac, bytes(rng.choice((1, 1400)))))
+            self.done["frames"] += 1
+        # The pages of what it sends, of its rings, of what it receives.
+        if rng.randrange(2):
+            punch(g.fd, g.SIZE, rng)
+            self.done["holes"] += 1
+        g.set(TDT, g.tail, post=True)
+        g.set(RDT, rng.randrange(g.SLOTS), post=True)
+        if rng.randrange(50) == 0:
+            g.call(RESET)
+            g.start()
+            self.done["resets"] += 1
+        elif rng.randrange(200) == 0:
+            g.close()
+            self.guest = None
+
+
+def main():
+    kind, who, seed = sys.argv[1:]
+    rng = random.Random(seed)
+    if kind == "control":
+        os.setgroups([])
+        os.setresgid(int(who), int(who), int(who))
+        os.setresuid(int(who), int(who), int(who))
+        rogue = Rogue(int(who), rng)
+    else:
+        rogue = Bad(who, rng)
+    while not select.select([0], [], [], 0)[0]:
+        rogue.step()
+    print(json.dumps(rogue.done))
+
+
+if __name__ == "__main__":
+    main()

@@ -108,7 +108,8 @@ class Soak:
         rogue("guest", "vm3", "%d-vm3" % seed)
 
     def lives(self):
-        assert self.valed.proc.poll() is None, "valed has ended"
+        status = self.valed.proc.poll()
+        assert status is None, "valed has ended: %d" % status
         for p in self.rogues:
             assert p.poll() is None, "a rogue was not served: %r" % p.args
 
@@ -296,6 +297,12 @@ def main():
         soak = Soak(valed, random.Random(seed))
         try:
             soak.run(float(sys.argv[1]), seed)
+        except (Gone, OSError):
+            # It may be about to end.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                valed.proc.wait(10)
+            soak.lives()
+            raise
         finally:
             for p in soak.rogues:
                 p.kill()

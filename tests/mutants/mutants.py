@@ -384,6 +384,9 @@ class Run:
             if not self.drop(text):
                 print(text[-4000:], file=sys.stderr)
                 raise SystemExit("the mutants do not compile")
+            # bmake(1) compares whole seconds: what was just compiled has the
+            # old numbers.
+            time.sleep(1.1)
         raise SystemExit("the mutants do not compile")
 
     def copy_tree(self, skip):

@@ -27,6 +27,7 @@ survived.
     -q n    leave out test cases that take longer than n seconds
     -m n    run n test cases for a mutant at most
     -n      find the mutants, and stop
+    -f      find sources in no group, and not left out for a reason, and stop
 """
 
 import argparse
@@ -656,6 +657,7 @@ def main():
     p.add_argument("-t", default=os.path.join(HERE, "../.."))
     p.add_argument("-p", help="a pattern: run these test programs only")
     p.add_argument("-n", action="store_true")
+    p.add_argument("-f", action="store_true")
     p.add_argument("-m", type=int, default=None)
     p.add_argument("-q", type=float, default=600)
     p.add_argument("-r", action="store_true")
@@ -665,6 +667,12 @@ def main():
     args = p.parse_args()
     if args.e < 1:
         p.error("-e: must be 1 or more")
+
+    if args.f:
+        missing = forgotten(args.t)
+        for f in missing:
+            print(f"{f}: in no group")
+        return 1 if missing else 0
 
     run = Run(args)
     known = read_survivors(args.l)

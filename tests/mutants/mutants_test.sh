@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# mutants.py on tiny/tiny.c: it kills what tiny_test notices, and reports what
+# mutants.py: which files it knows; and on tiny/tiny.c: it kills what tiny_test notices, and reports what
 # that does not notice and the list of survivors does not have.
 
 top=$(atf_get_srcdir)/../../..
@@ -86,8 +86,27 @@ tiny_body()
 	    atf_fail "a stale line is not reported"
 }
 
+atf_test_case files
+files_head()
+{
+	atf_set descr "Every source is in a group, or left out for a reason"
+}
+files_body()
+{
+	/usr/bin/python3 -c 'import clang.cindex' ||
+	    atf_skip "Debian's python3-clang is not installed"
+	atf_check -o inline:"" /usr/bin/python3 -B \
+	    "$top/tests/mutants/mutants.py" -t "$top" -f
+	# It does notice one.
+	mkdir -p tree/lib/libnew
+	: > tree/lib/libnew/new.c
+	atf_check -s exit:1 -o inline:"lib/libnew/new.c: in no group\n" \
+	    /usr/bin/python3 -B "$top/tests/mutants/mutants.py" -t tree -f
+}
+
 atf_init_test_cases()
 {
 
+	atf_add_test_case files
 	atf_add_test_case tiny
 }

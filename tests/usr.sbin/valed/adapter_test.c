@@ -41,7 +41,7 @@
 
 #define	GPA		0x500000000	/* of the client's memory */
 #define	SIZE		0x10000
-#define	RING		0x1000		/* the transmit ring there */
+#define	RING		0x1010		/* the transmit ring there */
 #define	TX_POLLS	16		/* in one call of adapter_work() */
 
 /* What the model returns instead of running, if `fake'. */
@@ -49,6 +49,7 @@ static bool		fake;
 static enum e82545_tx_state tx_state;
 static enum e82545_rx_state rx_state;
 static unsigned int	tx_calls, rx_calls, yields, enabled, disabled;
+static unsigned int	pauses, resumes;
 /* What the adapter gave the model, and its port. */
 static const struct e82545_ops *ops;
 static void		*ops_arg;
@@ -116,6 +117,18 @@ WRAP(enum e82545_rx_state, e82545_rx, struct e82545 *dev)
 {
 	rx_calls++;
 	return (fake ? rx_state : __real_e82545_rx(dev));
+}
+
+WRAP(void, e82545_pause, struct e82545 *dev)
+{
+	ATF_CHECK_EQ(resumes, pauses++);
+	__real_e82545_pause(dev);
+}
+
+WRAP(void, e82545_resume, struct e82545 *dev)
+{
+	ATF_CHECK_EQ(pauses, ++resumes);
+	__real_e82545_resume(dev);
 }
 
 WRAP(void, e82545_rx_direct, struct e82545 *dev __unused,
@@ -277,11 +290,10 @@ start(void)
 	tx_calls = rx_calls = enabled = disabled = events_repeated = 0;
 }
 
-/* A client with memory, whose guest has enabled bus mastering. */
+/* Share memory. */
 static void
-client(void)
+share(uint64_t gpa, int prot)
 {
-	const uint16_t command = 7;
 	const char *why;
 	int fd = memfd_create("guest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -289,9 +301,18 @@ client(void)
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
 	ram = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	ATF_REQUIRE(ram != MAP_FAILED);
+	ATF_REQUIRE_EQ(0, vfu_dma_map(&ad->dma, fd, 0, gpa, SIZE, prot,
+	    &why));
+}
+
+/* A client with memory, whose guest has enabled bus mastering. */
+static void
+client(void)
+{
+	const uint16_t command = 7;
+
 	adapter_attach(ad);
-	ATF_REQUIRE_EQ(0, vfu_dma_map(&ad->dma, fd, 0, GPA, SIZE, PROT_READ |
-	    PROT_WRITE, &why));
+	share(GPA, PROT_READ | PROT_WRITE);
 	vfu_pci_write(&ad->pci, 4, &command, sizeof(command));
 	e82545_bus_master(ad->dev, true);
 }
@@ -411,6 +432,8 @@ TEST(attaches, "A new client finds nothing of the former")
 	fake = true;
 	rx_state = E82545_RX_IDLE;
 	client();
+	ATF_CHECK_EQ(1, pauses);
+	ATF_CHECK_EQ(1, resumes);
 	ad->irq.msi_fd = eventfd(0, EFD_CLOEXEC);
 	ATF_REQUIRE(ad->irq.msi_fd != -1);
 	ops->eo_tx_kick(ops_arg);
@@ -465,6 +488,9 @@ TEST(timers, "A time is the kernel's, to the nanosecond")
 TEST(interrupts, "Frames of another adapter wake the thread for an interrupt \
 only, and once")
 {
+	const uint64_t most = UINT64_MAX - 1;
+	uint64_t n;
+
 	config.ac_direct = true;
 	start();
 	ATF_REQUIRE(sink != NULL);
@@ -478,6 +504,19 @@ only, and once")
 	ATF_CHECK(!posted());
 	work();
 	ATF_CHECK(!vfu_irq_pending(&ad->irq));
+
+	/* An event that cannot be posted is posted the next time. */
+	raise_level = false;
+	ops->eo_intr(ops_arg, false);
+	ATF_REQUIRE_EQ((ssize_t)sizeof(most), write(ad->work_fd, &most,
+	    sizeof(most)));
+	raise_level = true;
+	sink(sink_arg, NULL);
+	ATF_CHECK_EQ(0, ad->work_posted);
+	ATF_REQUIRE_EQ((ssize_t)sizeof(n), read(ad->work_fd, &n, sizeof(n)));
+	ATF_CHECK_EQ(most, n);
+	sink(sink_arg, NULL);
+	ATF_CHECK(posted());
 }
 
 /* What adapter_look() says of a descriptor, and whether it looks again. */
@@ -519,9 +558,15 @@ address; none of others")
 	/* Not in its memory. */
 	put(E82545_TDBAH, 0);
 	check_look(3, 0, 0, "");
+	/* Nor in what it may read. */
+	share(GPA << 1, PROT_WRITE);
+	put(E82545_TDBAL, ((GPA << 1) + RING) & UINT32_MAX);
+	put(E82545_TDBAH, (GPA << 1) >> 32);
+	check_look(3, 0, 0, "");
+	put(E82545_TDBAL, (GPA + RING) & UINT32_MAX);
 	put(E82545_TDBAH, GPA >> 32);
 	check_look(3, 0, 0, "valed: a: the guest's transmit descriptors are not "
-	    "in its memory at 0x500001030: QEMU needs memory-backend-memfd "
+	    "in its memory at 0x500001040: QEMU needs memory-backend-memfd "
 	    "with share=on\n");
 	/* Once. */
 	ad->looked = false;

@@ -13,6 +13,7 @@
 #include <sys/param.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -22,7 +23,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +41,8 @@
 #include "net_port.h"
 #include "test.h"
 #include "valed.h"
+#include "vfu_fault.h"
+#include "wait_until.h"
 
 #define	GPA		0x500000000	/* of the client's memory */
 #define	SIZE		0x10000
@@ -58,9 +63,17 @@ static uint32_t		frame_max;
 static void		(*sink)(void *arg, struct frame_source *frames);
 static void		*sink_arg;
 static bool		raise_level;	/* e82545_rx_direct() does */
-/* The step that fails, with ENOBUFS; the calls for settings. */
+/* The step that fails, with ENOBUFS; the calls for settings, and others. */
 static const char	*fail_at;
 static char		settings[128];
+static char		calls[256];
+static bool		joins;		/* vfu_dma_join() does once */
+static unsigned int	interrupted;	/* calls of sem_wait() to come */
+static bool		serves;		/* the loop ends as adapter_stop() has it */
+static char		thread_name[16];
+static const void	*freed;		/* was it? */
+static bool		was_freed;
+static net_be_rxeof_t	receive;	/* the backend's */
 static struct itimerspec timer;
 static int		timer_flags;
 
@@ -77,11 +90,22 @@ fails(const char *step)
 	return (true);
 }
 
+/* Append the name of a call. */
+static void
+called(const char *name)
+{
+	strlcat(calls, name, sizeof(calls));
+	strlcat(calls, ";", sizeof(calls));
+}
+
 /* The thread opens the adapter, and this one then serves it. */
 void
 mevent_dispatch(void)
 {
-	pthread_exit(NULL);
+	ATF_REQUIRE_EQ(0, prctl(PR_GET_NAME, thread_name));
+	calls[0] = '\0';
+	if (!serves)
+		pthread_exit(NULL);
 }
 
 int
@@ -105,6 +129,116 @@ WRAP(struct e82545 *, e82545_create, const struct e82545_config *c,
 	ops = o;
 	ops_arg = arg;
 	return (fails("model") ? NULL : __real_e82545_create(c, o, arg, port));
+}
+
+WRAP(void, e82545_destroy, struct e82545 *dev)
+{
+	called("destroy");
+	__real_e82545_destroy(dev);
+}
+
+WRAP(void, e82545_bus_master, struct e82545 *dev, bool on)
+{
+	called(on ? "master" : "no master");
+	__real_e82545_bus_master(dev, on);
+}
+
+WRAP(void, e82545_reset, struct e82545 *dev)
+{
+	called("reset");
+	__real_e82545_reset(dev);
+}
+
+WRAP(void, e82545_timer, struct e82545 *dev)
+{
+	called("timer");
+	__real_e82545_timer(dev);
+}
+
+WRAP(void, vfu_irq_flush, struct vfu_irq *irq)
+{
+	called("flush");
+	__real_vfu_irq_flush(irq);
+}
+
+WRAP(void, vfu_irq_intx_disable, struct vfu_irq *irq, bool off)
+{
+	called(off ? "no intx" : "intx");
+	__real_vfu_irq_intx_disable(irq, off);
+}
+
+WRAP(void, vfu_dma_set_wanted, struct vfu_dma *dma, void (*fn)(void *arg))
+{
+	called("wanted");
+	__real_vfu_dma_set_wanted(dma, fn);
+}
+
+WRAP(bool, vfu_dma_join, struct vfu_dma *dma __unused)
+{
+	const bool joined = joins;
+
+	joins = false;
+	return (joined);
+}
+
+WRAP(int, vfu_fault_add, struct vfu_dma *dma, void (*lost)(void *arg),
+    void *arg)
+{
+	return (fails("fault") ? ENOBUFS : __real_vfu_fault_add(dma, lost,
+	    arg));
+}
+
+WRAP(int, vfu_server_init, struct adapter *a)
+{
+	return (fails("server") ? -1 : __real_vfu_server_init(a));
+}
+
+WRAP(int, sem_init, sem_t *sem, int shared, unsigned int value)
+{
+	ATF_CHECK_EQ(0, shared);
+	ATF_CHECK_EQ(0, value);
+	/* The first, or the second. */
+	if (fail_at != NULL && strcmp(fail_at, "sem2") == 0)
+		fail_at = "sem";
+	else if (fails("sem"))
+		return (-1);
+	return (__real_sem_init(sem, shared, value));
+}
+
+WRAP(int, sem_wait, sem_t *sem)
+{
+	if (interrupted > 0) {
+		interrupted--;
+		errno = EINTR;
+		return (-1);
+	}
+	return (__real_sem_wait(sem));
+}
+
+WRAP(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
+    void *(*fn)(void *), void *arg)
+{
+	return (fails("thread") ? ENOBUFS : __real_pthread_create(thread, attr,
+	    fn, arg));
+}
+
+WRAP(void, free, void *p)
+{
+	was_freed |= p != NULL && p == freed;
+	__real_free(p);
+}
+
+WRAP(int, netbe_init, net_backend_t **be, nvlist_t *nvl, net_be_rxeof_t fn,
+    void *arg)
+{
+	receive = fn;
+	return (__real_netbe_init(be, nvl, fn, arg));
+}
+
+WRAP(void, net_port_destroy, struct frame_port *port)
+{
+	called(port != NULL ? "no port" : "none");
+	__real_net_port_destroy(port);
 }
 
 WRAP(enum e82545_tx_state, e82545_tx, struct e82545 *dev)
@@ -142,6 +276,7 @@ static bool
 port_set_sink(struct frame_port *port __unused,
     void (*fn)(void *arg, struct frame_source *frames), void *arg)
 {
+	called(fn != NULL ? "sink" : "no sink");
 	sink = fn;
 	sink_arg = arg;
 	return (true);
@@ -183,6 +318,7 @@ WRAP(int, sched_yield, void)
 
 WRAP(int, timerfd_create, int clock, int flags)
 {
+	ATF_CHECK_EQ(CLOCK_MONOTONIC, clock);
 	return (fails("timer") ? -1 : __real_timerfd_create(clock, flags));
 }
 
@@ -424,6 +560,33 @@ and are turned on or off once")
 	ATF_CHECK_EQ(2, enabled);
 	ATF_CHECK_EQ(0, tx_calls);
 	ATF_CHECK_EQ(0, events_repeated);
+	/* The backend says that there are frames. */
+	rx_calls = 0;
+	receive(-1, EVF_READ, ad);
+	work();
+	ATF_CHECK_EQ(1, rx_calls);
+}
+
+TEST(rounds, "A round is counted, sends interrupts before and after, and goes \
+both ways if rings were joined")
+{
+	uint64_t n;
+
+	start();
+	fake = true;
+	tx_state = E82545_TX_IDLE;
+	rx_state = E82545_RX_IDLE;
+	n = ad->counters[ADAPTER_C_WAKEUP];
+	work();
+	ATF_CHECK_STREQ("flush;flush;", calls);
+	ATF_CHECK_EQ(n + 1, ad->counters[ADAPTER_C_WAKEUP]);
+	ATF_CHECK_EQ(0, tx_calls + rx_calls);
+	ATF_CHECK_EQ(0, ad->counters[ADAPTER_C_DMA_JOIN]);
+	joins = true;
+	work();
+	ATF_CHECK_EQ(1, tx_calls);
+	ATF_CHECK_EQ(1, rx_calls);
+	ATF_CHECK_EQ(1, ad->counters[ADAPTER_C_DMA_JOIN]);
 }
 
 TEST(attaches, "A new client finds nothing of the former")
@@ -441,7 +604,9 @@ TEST(attaches, "A new client finds nothing of the former")
 	ad->unshared = ad->looked = true;
 	ad->refusals = 7;
 	ad->tx_wanted = true;
+	calls[0] = '\0';
 	adapter_detach(ad);
+	ATF_CHECK_STREQ("no master;reset;intx;", calls);
 	ATF_CHECK_EQ(-1, ad->irq.msi_fd);
 	ATF_CHECK_EQ(0, ad->dma.n);
 	ATF_CHECK(!vfu_pci_busmaster(&ad->pci));
@@ -480,8 +645,10 @@ TEST(timers, "A time is the kernel's, to the nanosecond")
 	ATF_CHECK(now <= ts.tv_sec * UINT64_C(1000000000) + ts.tv_nsec);
 	/* Its event reads it. */
 	ops->eo_timer(ops_arg, now);
+	calls[0] = '\0';
 	while (events_step() == 0)
 		continue;
+	ATF_CHECK_EQ(0, strncmp(calls, "timer;", 6));
 	ATF_CHECK_EQ(0, events_step());
 }
 
@@ -594,6 +761,8 @@ address; none of others")
 
 TEST(configures, "The model, the port and its descriptors are as configured")
 {
+	struct e82545_config want;
+
 	config.ac_itr_256ns = 1000;
 	config.ac_itr_min_256ns = 250;
 	config.ac_csb = true;
@@ -602,12 +771,17 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	config.ac_limit = 3;
 	config.ac_private = true;
 	config.ac_weight = 9;
+	memset(&want, 0, sizeof(want));
+	memcpy(want.ec_mac, "\2\0\0\0\0\7", 6);
+	want.ec_itr_256ns = 1000;
+	want.ec_itr_min_256ns = 250;
+	want.ec_csb = true;
 	start();
-	ATF_CHECK_EQ(1000, model.ec_itr_256ns);
-	ATF_CHECK_EQ(250, model.ec_itr_min_256ns);
-	ATF_CHECK(model.ec_csb);
-	ATF_CHECK_STREQ("a", model.ec_name);
-	ATF_CHECK_EQ(0, memcmp(model.ec_mac, config.ac_mac, 6));
+	want.ec_name = config.ac_name;
+	ATF_CHECK_EQ(0, memcmp(&want, &model, sizeof(want)));
+	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE_CSB, ad->pci.subdevice);
+	ATF_CHECK(ad->port->fp_offloads);
+	ATF_CHECK_STREQ("a", thread_name);
 	ATF_CHECK_EQ(1500 + E82545_HDRLEN_MAX, frame_max);
 	ATF_CHECK_STREQ("rate 5000;limit 3;private 1;weight 9;", settings);
 	ATF_CHECK(sink == NULL);
@@ -626,7 +800,34 @@ TEST(defaults, "What is not configured is not set")
 	ATF_CHECK_STREQ("", settings);
 	ATF_CHECK_EQ(UINT32_MAX, frame_max);
 	ATF_CHECK(!model.ec_csb);
+	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE, ad->pci.subdevice);
+	ATF_CHECK_EQ(-1, ad->irq.msi_fd);
+	ATF_CHECK_EQ(-1, ad->irq.intx_fd);
 	ATF_CHECK_EQ(0, model.ec_itr_256ns + model.ec_itr_min_256ns);
+}
+
+TEST(ends, "A signal interrupts no wait; at its end, all is undone, and freed")
+{
+	unsigned int i;
+
+	configure();
+	config.ac_direct = serves = true;
+	for (i = 0; i < 3; i++) {
+		interrupted = i;
+		ad = adapter_start(&config);
+		ATF_REQUIRE(ad != NULL);
+		ATF_CHECK(!adapter_ended(ad));
+		ad->live = malloc(8);
+		freed = i == 0 ? (const void *)ad : ad->live;
+		interrupted = i;
+		adapter_stop(ad);
+		adapter_go(ad);
+		wait_until(adapter_ended(ad), "the thread's end");
+		ATF_CHECK(was_freed);
+		was_freed = false;
+		ATF_CHECK_STREQ("no sink;destroy;no port;", calls);
+		ATF_CHECK_EQ(0, events_used());
+	}
 }
 
 /* Descriptors that this process has open. */
@@ -653,7 +854,12 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		{ "weight", "settings of the port" },
 		{ "port", "frame port" },
 		{ "model", "adapter" },
+		{ "fault", "spare page" },
+		{ "server", "socket" },
 		{ "sandbox", "capabilities" },
+		{ "sem", "cannot start" },
+		{ "sem2", "cannot start" },
+		{ "thread", "cannot start" },
 	};
 	char line[128];
 	unsigned int fds, i;
@@ -701,12 +907,14 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, transmits);
 	ATF_TP_ADD_TC(tp, receives);
+	ATF_TP_ADD_TC(tp, rounds);
 	ATF_TP_ADD_TC(tp, attaches);
 	ATF_TP_ADD_TC(tp, timers);
 	ATF_TP_ADD_TC(tp, interrupts);
 	ATF_TP_ADD_TC(tp, looks);
 	ATF_TP_ADD_TC(tp, configures);
 	ATF_TP_ADD_TC(tp, defaults);
+	ATF_TP_ADD_TC(tp, ends);
 	ATF_TP_ADD_TC(tp, fails);
 	return (atf_no_error());
 }

@@ -1,0 +1,486 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/* See adapter_calls.h. */
+
+#include <sys/param.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "adapter_calls.h"
+#include "config.h"
+#include "event_stub.h"
+#include "net_port.h"
+#include "vfu_fault.h"
+
+bool		fake;
+enum e82545_tx_state tx_state;
+enum e82545_rx_state rx_state;
+unsigned int	tx_calls, rx_calls, yields, enabled, disabled;
+unsigned int	pauses, resumes;
+const struct e82545_ops *ops;
+void		*ops_arg;
+struct e82545_config model;
+uint32_t		frame_max;
+void		(*sink)(void *arg, struct frame_source *frames);
+void		*sink_arg;
+bool		raise_level;
+const char	*fail_at;
+char		settings[128];
+char		calls[256];
+bool		joins;
+unsigned int	interrupted;
+unsigned int	go_interrupted;
+unsigned int	sem_fails;
+unsigned int	sems, stops;
+void		(*wanted)(void *arg);
+bool		serves;
+char		thread_name[16];
+const void	*freed;
+bool		was_freed;
+net_be_rxeof_t	receive;
+struct itimerspec timer;
+int		timer_flags;
+struct adapter_config config;
+struct adapter	*ad;
+uint8_t		*ram;
+
+static bool
+fails(const char *step)
+{
+	if (fail_at == NULL || strcmp(fail_at, step) != 0)
+		return (false);
+	errno = ENOBUFS;
+	return (true);
+}
+
+/* Append the name of a call. */
+static void
+called(const char *name)
+{
+	strlcat(calls, name, sizeof(calls));
+	strlcat(calls, ";", sizeof(calls));
+}
+
+/* The thread opens the adapter, and this one then serves it. */
+void
+mevent_dispatch(void)
+{
+	ATF_REQUIRE_EQ(0, prctl(PR_GET_NAME, thread_name));
+	calls[0] = '\0';
+	if (!serves)
+		pthread_exit(NULL);
+}
+
+int
+valed_sandbox_drop(void)
+{
+	return (fails("sandbox") ? -1 : 0);
+}
+
+/*
+ * WRAP(type, name, arguments) defines a function to call in place of `name'.
+ */
+#define	WRAP(type, name, ...)						\
+	type	__real_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__)
+
+WRAP(struct e82545 *, e82545_create, const struct e82545_config *c,
+    const struct e82545_ops *o, void *arg, struct frame_port *port)
+{
+	model = *c;
+	ops = o;
+	ops_arg = arg;
+	return (fails("model") ? NULL : __real_e82545_create(c, o, arg, port));
+}
+
+WRAP(void, e82545_destroy, struct e82545 *dev)
+{
+	called("destroy");
+	__real_e82545_destroy(dev);
+}
+
+WRAP(void, e82545_bus_master, struct e82545 *dev, bool on)
+{
+	called(on ? "master" : "no master");
+	__real_e82545_bus_master(dev, on);
+}
+
+WRAP(void, e82545_reset, struct e82545 *dev)
+{
+	called("reset");
+	__real_e82545_reset(dev);
+}
+
+WRAP(void, e82545_timer, struct e82545 *dev)
+{
+	called("timer");
+	__real_e82545_timer(dev);
+}
+
+WRAP(void, vfu_irq_flush, struct vfu_irq *irq)
+{
+	called("flush");
+	__real_vfu_irq_flush(irq);
+}
+
+WRAP(void, vfu_irq_intx_disable, struct vfu_irq *irq, bool off)
+{
+	called(off ? "no intx" : "intx");
+	__real_vfu_irq_intx_disable(irq, off);
+}
+
+WRAP(void, vfu_dma_set_wanted, struct vfu_dma *dma, void (*fn)(void *arg))
+{
+	wanted = fn;
+	__real_vfu_dma_set_wanted(dma, fn);
+}
+
+WRAP(bool, vfu_dma_join, struct vfu_dma *dma __unused)
+{
+	const bool joined = joins;
+
+	joins = false;
+	return (joined);
+}
+
+WRAP(int, vfu_fault_add, struct vfu_dma *dma, void (*lost)(void *arg),
+    void *arg)
+{
+	return (fails("fault") ? ENOBUFS : __real_vfu_fault_add(dma, lost,
+	    arg));
+}
+
+WRAP(int, vfu_server_init, struct adapter *a)
+{
+	return (fails("server") ? -1 : __real_vfu_server_init(a));
+}
+
+WRAP(int, sem_init, sem_t *sem, int shared, unsigned int value)
+{
+	ATF_CHECK_EQ(0, shared);
+	ATF_CHECK_EQ(0, value);
+	/* `ready' is the first; watch the adapter's memory. */
+	if (sems++ % 2 == 0)
+		freed = (const char *)sem - offsetof(struct adapter, ready);
+	if (sem_fails != 0 && --sem_fails == 0) {
+		errno = ENOBUFS;
+		return (-1);
+	}
+	return (__real_sem_init(sem, shared, value));
+}
+
+WRAP(int, sem_destroy, sem_t *sem)
+{
+	called("sem");
+	return (__real_sem_destroy(sem));
+}
+
+WRAP(int, sem_wait, sem_t *sem)
+{
+	const struct adapter *a = ops_arg;
+	unsigned int *left = a != NULL && sem == &a->go ? &go_interrupted :
+	    &interrupted;
+
+	if (*left > 0) {
+		--*left;
+		errno = EINTR;
+		return (-1);
+	}
+	return (__real_sem_wait(sem));
+}
+
+WRAP(void *, calloc, size_t n, size_t size)
+{
+	return (fails("calloc") ? NULL : __real_calloc(n, size));
+}
+
+WRAP(int, mevent_round, void (*fn)(void *), void *arg)
+{
+	return (fails("round") ? -1 : __real_mevent_round(fn, arg));
+}
+
+WRAP(void, mevent_stop, struct mevent_loop *loop)
+{
+	stops++;
+	__real_mevent_stop(loop);
+}
+
+WRAP(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
+    void *(*fn)(void *), void *arg)
+{
+	return (fails("thread") ? ENOBUFS : __real_pthread_create(thread, attr,
+	    fn, arg));
+}
+
+WRAP(void, free, void *p)
+{
+	was_freed |= p != NULL && p == freed;
+	__real_free(p);
+}
+
+WRAP(int, netbe_init, net_backend_t **be, nvlist_t *nvl, net_be_rxeof_t fn,
+    void *arg)
+{
+	receive = fn;
+	return (__real_netbe_init(be, nvl, fn, arg));
+}
+
+WRAP(void, net_port_destroy, struct frame_port *port)
+{
+	called(port != NULL ? "no port" : "none");
+	__real_net_port_destroy(port);
+}
+
+WRAP(enum e82545_tx_state, e82545_tx, struct e82545 *dev)
+{
+	tx_calls++;
+	return (fake ? tx_state : __real_e82545_tx(dev));
+}
+
+WRAP(enum e82545_rx_state, e82545_rx, struct e82545 *dev)
+{
+	rx_calls++;
+	return (fake ? rx_state : __real_e82545_rx(dev));
+}
+
+WRAP(void, e82545_pause, struct e82545 *dev)
+{
+	ATF_CHECK_EQ(resumes, pauses++);
+	__real_e82545_pause(dev);
+}
+
+WRAP(void, e82545_resume, struct e82545 *dev)
+{
+	ATF_CHECK_EQ(pauses, ++resumes);
+	__real_e82545_resume(dev);
+}
+
+WRAP(void, e82545_rx_direct, struct e82545 *dev __unused,
+    struct frame_source *frames __unused)
+{
+	if (raise_level)
+		ops->eo_intr(ops_arg, true);
+}
+
+static bool
+port_set_sink(struct frame_port *port __unused,
+    void (*fn)(void *arg, struct frame_source *frames), void *arg)
+{
+	called(fn != NULL ? "sink" : "no sink");
+	sink = fn;
+	sink_arg = arg;
+	return (true);
+}
+
+WRAP(struct frame_port *, net_port_create, struct net_backend *be,
+    uint32_t max)
+{
+	static struct frame_port_ops port_ops;
+	struct frame_port *port;
+
+	if (fails("port"))
+		return (NULL);
+	frame_max = max;
+	port = __real_net_port_create(be, max);
+	port_ops = *port->fp_ops;
+	port_ops.fpo_set_sink = port_set_sink;
+	port->fp_ops = &port_ops;
+	return (port);
+}
+
+WRAP(void, netbe_rx_enable, struct net_backend *be)
+{
+	enabled++;
+	__real_netbe_rx_enable(be);
+}
+
+WRAP(void, netbe_rx_disable, struct net_backend *be)
+{
+	disabled++;
+	__real_netbe_rx_disable(be);
+}
+
+WRAP(int, sched_yield, void)
+{
+	yields++;
+	return (0);
+}
+
+WRAP(int, timerfd_create, int clock, int flags)
+{
+	ATF_CHECK_EQ(CLOCK_MONOTONIC, clock);
+	return (fails("timer") ? -1 : __real_timerfd_create(clock, flags));
+}
+
+WRAP(int, eventfd, unsigned int value, int flags)
+{
+	return (fails("event") ? -1 : __real_eventfd(value, flags));
+}
+
+WRAP(int, timerfd_settime, int fd, int flags, const struct itimerspec *its,
+    struct itimerspec *old)
+{
+	ATF_CHECK_EQ(ad->timer_fd, fd);
+	timer = *its;
+	timer_flags = flags;
+	return (__real_timerfd_settime(fd, flags, its, old));
+}
+
+/* A setting of the port: its name and value. */
+static int
+set(const char *what, const char *name, unsigned long value)
+{
+	size_t at = strlen(settings);
+
+	ATF_CHECK_STREQ("vale0:a", name);
+	snprintf(settings + at, sizeof(settings) - at, "%s %lu;", what, value);
+	return (fails(what) ? -1 : 0);
+}
+
+WRAP(int, vale_set_rate, const char *name, const struct vale_rate_conf *conf)
+{
+	return (set("rate", name, conf->rc_rate));
+}
+
+WRAP(int, vale_set_limit, const char *name, uint32_t limit)
+{
+	return (set("limit", name, limit));
+}
+
+WRAP(int, vale_set_private, const char *name, bool private)
+{
+	return (set("private", name, private));
+}
+
+WRAP(int, vale_set_weight, const char *name, uint32_t weight)
+{
+	return (set("weight", name, weight));
+}
+
+static int	log_fd = -1, log_stderr = -1;
+
+void
+log_start(void)
+{
+	log_fd = open("log", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	log_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	ATF_REQUIRE(log_fd != -1 && log_stderr != -1);
+	ATF_REQUIRE(dup2(log_fd, STDERR_FILENO) != -1);
+}
+
+const char *
+log_text(void)
+{
+	static char text[1024];
+	ssize_t n;
+
+	ATF_REQUIRE(dup2(log_stderr, STDERR_FILENO) != -1);
+	n = pread(log_fd, text, sizeof(text) - 1, 0);
+	ATF_REQUIRE(n >= 0);
+	text[n] = '\0';
+	close(log_fd);
+	close(log_stderr);
+	return (text);
+}
+
+void
+configure(void)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+
+	init_config();
+	config.ac_listen = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK |
+	    SOCK_CLOEXEC, 0);
+	/* The kernel finds a name. */
+	ATF_REQUIRE_EQ(0, bind(config.ac_listen, (void *)&sun,
+	    sizeof(sa_family_t)));
+	ATF_REQUIRE_EQ(0, listen(config.ac_listen, 8));
+	config.ac_nvl = create_config_node("pci.0.1.0");
+	set_config_value_node(config.ac_nvl, "backend", "vale0:a");
+	config.ac_backend = "vale0:a";
+	config.ac_name = "a";
+	memcpy(config.ac_mac, "\2\0\0\0\0\7", 6);
+}
+
+void
+start(void)
+{
+	configure();
+	ad = adapter_start(&config);
+	ATF_REQUIRE(ad != NULL);
+	adapter_go(ad);
+	pthread_join(ad->thread, NULL);
+	ad->thread = pthread_self();
+	ATF_CHECK_EQ(1, disabled);
+	tx_calls = rx_calls = enabled = disabled = events_repeated = 0;
+}
+
+void
+share(uint64_t gpa, int prot)
+{
+	const char *why;
+	int fd = memfd_create("guest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ATF_REQUIRE(fd != -1 && ftruncate(fd, SIZE) == 0);
+	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
+	ram = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ATF_REQUIRE(ram != MAP_FAILED);
+	ATF_REQUIRE_EQ(0, vfu_dma_map(&ad->dma, fd, 0, gpa, SIZE, prot,
+	    &why));
+}
+
+void
+client(void)
+{
+	const uint16_t command = 7;
+
+	adapter_attach(ad);
+	share(GPA, PROT_READ | PROT_WRITE);
+	vfu_pci_write(&ad->pci, 4, &command, sizeof(command));
+	e82545_bus_master(ad->dev, true);
+}
+
+void
+work(void)
+{
+	const uint64_t one = 1;
+
+	ATF_REQUIRE_EQ((ssize_t)sizeof(one), write(ad->work_fd, &one,
+	    sizeof(one)));
+	ATF_REQUIRE(events_step() >= 1);
+}
+
+bool
+posted(void)
+{
+	uint64_t n;
+
+	if (read(ad->work_fd, &n, sizeof(n)) == -1)
+		return (false);
+	ATF_CHECK_EQ(1, n);
+	ad->work_posted = 0;
+	return (true);
+}
+

@@ -1,0 +1,83 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The host's side of the model (adapter.c), step by step: the event loop is
+ * event_stub.c, and the linker's --wrap sends what adapter.c calls of the
+ * model, its port and the kernel to adapter_calls.c first, which counts it, and
+ * has it fail.  One thread, but for that of adapter_start().
+ */
+
+#ifndef _ADAPTER_CALLS_H_
+#define	_ADAPTER_CALLS_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "adapter.h"
+#include "e82545.h"
+#include "frame_port.h"
+#include "net_backends.h"
+#include "valed.h"
+
+#define	GPA		0x500000000	/* of the client's memory */
+#define	SIZE		0x10000
+#define	RING		0x1010		/* the transmit ring there */
+
+/* What the model returns instead of running, if `fake'. */
+extern bool		fake;
+extern enum e82545_tx_state tx_state;
+extern enum e82545_rx_state rx_state;
+extern unsigned int	tx_calls, rx_calls, yields, enabled, disabled;
+extern unsigned int	pauses, resumes;
+/* What the adapter gave the model, and its port. */
+extern const struct e82545_ops *ops;
+extern void		*ops_arg;
+extern struct e82545_config model;
+extern uint32_t		frame_max;
+extern void		(*sink)(void *arg, struct frame_source *frames);
+extern void		*sink_arg;
+extern bool		raise_level;	/* e82545_rx_direct() does */
+/* The step that fails, with ENOBUFS; the calls for settings, and others. */
+extern const char	*fail_at;
+extern char		settings[128];
+extern char		calls[256];
+extern bool		joins;		/* vfu_dma_join() does once */
+extern unsigned int	interrupted;	/* waits to come for `ready', */
+extern unsigned int	go_interrupted;	/* and for `go' */
+extern unsigned int	sem_fails;	/* the n-th sem_init() */
+extern unsigned int	sems, stops;
+extern void		(*wanted)(void *arg);
+extern bool		serves;		/* the loop ends as adapter_stop() has it */
+extern char		thread_name[16];
+extern const void	*freed;		/* was it? */
+extern bool		was_freed;
+extern net_be_rxeof_t	receive;	/* the backend's */
+extern struct itimerspec timer;
+extern int		timer_flags;
+
+extern struct adapter_config config;
+extern struct adapter	*ad;
+extern uint8_t		*ram;
+
+/* Have what is written to standard error in a file, until log_text(). */
+void	log_start(void);
+const char *log_text(void);
+/* Make a configuration. */
+void	configure(void);
+/* Start the adapter; the caller is its thread then. */
+void	start(void);
+/* Share memory at `gpa', also at `ram'. */
+void	share(uint64_t gpa, int prot);
+/* A client with memory at GPA, whose guest has enabled bus mastering. */
+void	client(void);
+/* One round of the event loop, with an event that needs no work itself. */
+void	work(void);
+/* Whether the thread has been asked to work once more. */
+bool	posted(void);
+
+#endif /* !_ADAPTER_CALLS_H_ */

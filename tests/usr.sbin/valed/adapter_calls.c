@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/systm.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
@@ -51,6 +52,7 @@ char		calls[256];
 bool		joins;
 unsigned int	interrupted;
 unsigned int	go_interrupted;
+uint32_t		go_waits;
 unsigned int	sem_fails;
 unsigned int	sems, stops;
 void		(*wanted)(void *arg);
@@ -208,6 +210,8 @@ WRAP(int, sem_wait, sem_t *sem)
 		errno = EINTR;
 		return (-1);
 	}
+	if (left == &go_interrupted)
+		atomic_add_32(&go_waits, 1);
 	return (__real_sem_wait(sem));
 }
 

@@ -49,6 +49,7 @@ extern char		calls[256];
 extern bool		joins;		/* vfu_dma_join() does once */
 extern unsigned int	interrupted;	/* waits to come for `ready', */
 extern unsigned int	go_interrupted;	/* and for `go' */
+extern uint32_t		go_waits;	/* waits for `go'; atomic */
 extern unsigned int	sem_fails;	/* the n-th sem_init() */
 extern unsigned int	sems, stops;
 extern void		(*wanted)(void *arg);

@@ -381,6 +381,8 @@ TEST(ends, "A signal interrupts no wait; at its end, all is undone, and freed")
 		ad = adapter_start(&config);
 		ATF_REQUIRE(ad != NULL);
 		ATF_CHECK_EQ(0, interrupted);
+		wait_until(atomic_load_32(&go_waits) == i + 1, "%u waits",
+		    go_waits);
 		ATF_CHECK(!adapter_ended(ad));
 		ad->live = malloc(8);
 		if (i == 0)

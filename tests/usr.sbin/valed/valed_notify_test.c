@@ -13,10 +13,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +29,7 @@
 
 static int	manager;
 static char	text[1024];
+static ssize_t	text_len;		/* of the last message */
 
 static void
 manage(void)
@@ -48,9 +51,8 @@ manage(void)
 static const char *
 heard(void)
 {
-	ssize_t n = recv(manager, text, sizeof(text) - 1, 0);
-
-	text[MAX(n, 0)] = '\0';
+	text_len = recv(manager, text, sizeof(text) - 1, 0);
+	text[MAX(text_len, 0)] = '\0';
 	return (text);
 }
 
@@ -122,14 +124,17 @@ TEST(messages, "Messages are as sd_notify(3) has them, and cut to 511 bytes")
 	longer[510] = '\0';
 	valed_notify("%s", longer);
 	ATF_CHECK_EQ(510, strlen(heard()));
+	ATF_CHECK_EQ(510, text_len);
 	longer[510] = 'x';
 	longer[511] = '\0';
 	valed_notify("%s", longer);
 	ATF_CHECK_EQ(511, strlen(heard()));
+	ATF_CHECK_EQ(511, text_len);
 	longer[511] = 'x';
 	longer[599] = '\0';
 	valed_notify("%s", longer);
 	ATF_CHECK_EQ(511, strlen(heard()));
+	ATF_CHECK_EQ(511, text_len);
 }
 
 TEST(waits, "A manager that does not read, or has gone, holds up nothing, and \
@@ -155,6 +160,61 @@ no program inherits the socket")
 	valed_notify_ready(1);
 }
 
+TEST(refused, "What is no path of a socket is wrong usage; nobody there is an \
+error of the system")
+{
+	static const struct {
+		const char *path;
+		unsigned int len;
+		int status;
+	} rows[] = {
+		{ "relative", 8, EX_USAGE },
+		{ "", 0, EX_USAGE },
+		{ "/none", 5, EX_OSERR },
+		{ "@none", 5, EX_OSERR },
+		/* With the NUL, as long as struct sockaddr_un permits. */
+		{ "/x", 107, EX_OSERR },
+		{ "/x", 108, EX_USAGE },
+		{ "@x", 107, EX_OSERR },
+		{ "@x", 108, EX_USAGE },
+	};
+	char path[128];
+	unsigned int i;
+	int status;
+
+	for (i = 0; i < nitems(rows); i++) {
+		memset(path, 'x', sizeof(path));
+		memcpy(path, rows[i].path, strlen(rows[i].path));
+		path[rows[i].len] = '\0';
+		if (fork() == 0) {
+			setenv("NOTIFY_SOCKET", path, 1);
+			valed_notify_open();
+			_exit(0);
+		}
+		ATF_REQUIRE(wait(&status) != -1 && WIFEXITED(status));
+		ATF_CHECK_EQ_MSG(rows[i].status, WEXITSTATUS(status),
+		    "%s: %d", path, WEXITSTATUS(status));
+	}
+}
+
+TEST(abstract, "A name that begins with @ is in the abstract namespace")
+{
+	struct sockaddr_un sun = { AF_UNIX, "" };
+	int n;
+
+	n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1,
+	    "valed_notify_test-%d", getpid());
+	manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+	    0);
+	ATF_REQUIRE_EQ(0, bind(manager, (void *)&sun,
+	    offsetof(struct sockaddr_un, sun_path) + 1 + n));
+	snprintf(text, sizeof(text), "@%s", sun.sun_path + 1);
+	setenv("NOTIFY_SOCKET", text, 1);
+	valed_notify_open();
+	valed_notify("%s", "x");
+	ATF_CHECK_STREQ("x", heard());
+}
+
 TEST(none, "Without NOTIFY_SOCKET nothing is opened or sent")
 {
 	int fd;
@@ -176,6 +236,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, watchdog);
 	ATF_TP_ADD_TC(tp, messages);
 	ATF_TP_ADD_TC(tp, waits);
+	ATF_TP_ADD_TC(tp, refused);
+	ATF_TP_ADD_TC(tp, abstract);
 	ATF_TP_ADD_TC(tp, none);
 	return (atf_no_error());
 }

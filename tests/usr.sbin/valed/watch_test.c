@@ -29,7 +29,9 @@ static uint64_t	stop_ns;	/* the next wait takes that much longer */
 static uint64_t	asked_ns;	/* the last wait's timeout */
 static bool	ready;		/* a descriptor, in the next wait */
 static bool	failed;		/* the next wait */
-static struct pollfd	fds[2];
+/* Those that are polled, and one behind them. */
+#define	NFDS	2
+static struct pollfd	fds[NFDS + 1];
 
 int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 int	__wrap_ppoll(struct pollfd *polled, nfds_t nfds,
@@ -51,11 +53,11 @@ __wrap_ppoll(struct pollfd *polled, nfds_t nfds, const struct timespec *ts,
 	bool early = ready || failed;
 	int n = failed ? -1 : ready;
 
-	ATF_REQUIRE(polled == fds && nfds == nitems(fds) && mask == NULL &&
+	ATF_REQUIRE(polled == fds && nfds == NFDS && mask == NULL &&
 	    ts->tv_sec >= 0 && ts->tv_nsec < (long)SECOND);
 	asked_ns = ts->tv_sec * SECOND + ts->tv_nsec;
 	if (!failed)
-		fds[1].revents = ready ? POLLIN : 0;
+		fds[0].revents = fds[1].revents = ready ? POLLIN : 0;
 	ready = failed = false;
 	now_ns += (early ? asked_ns / 3 : asked_ns) + stop_ns;
 	stop_ns = 0;
@@ -92,7 +94,7 @@ static uint64_t
 look(uint64_t *next_ns)
 {
 
-	while (!watch_wait(fds, nitems(fds), next_ns))
+	while (!watch_wait(fds, NFDS, next_ns))
 		ATF_CHECK_EQ(0, fds[1].revents);
 	ATF_CHECK(*next_ns >= now_ns + SECOND);
 	return (now_ns);
@@ -158,7 +160,7 @@ TEST(events, "Events do not put off a look, a clock that stands still brings "
 	next_ns = watch_start();
 	for (n = 1; ; n++) {
 		ready = true;
-		due = watch_wait(fds, nitems(fds), &next_ns);
+		due = watch_wait(fds, NFDS, &next_ns);
 		ATF_CHECK_EQ(POLLIN, fds[1].revents);
 		if (due || n == 100)
 			break;
@@ -168,15 +170,22 @@ TEST(events, "Events do not put off a look, a clock that stands still brings "
 	ATF_CHECK(!due && asked_ns < 3);
 	for (n = 0; n < 100; n++) {
 		ready = true;
-		ATF_CHECK(!watch_wait(fds, nitems(fds), &next_ns));
+		ATF_CHECK(!watch_wait(fds, NFDS, &next_ns));
 		ATF_CHECK_EQ(POLLIN, fds[1].revents);
 	}
 	failed = true;
-	ATF_CHECK(!watch_wait(fds, nitems(fds), &next_ns));
+	fds[NFDS].revents = POLLHUP;
+	ATF_CHECK(!watch_wait(fds, NFDS, &next_ns));
+	ATF_CHECK_EQ(0, fds[0].revents);
 	ATF_CHECK_EQ(0, fds[1].revents);
+	ATF_CHECK_EQ(POLLHUP, fds[NFDS].revents);
+	/* A look that is overdue does not wait. */
+	now_ns = next_ns + 5 * HOUR;
+	ATF_CHECK(watch_wait(fds, NFDS, &next_ns));
+	ATF_CHECK_EQ(0, asked_ns);
 	now_ns = next_ns;
 	ready = true;
-	ATF_CHECK(watch_wait(fds, nitems(fds), &next_ns));
+	ATF_CHECK(watch_wait(fds, NFDS, &next_ns));
 	ATF_CHECK_EQ(POLLIN, fds[1].revents);
 	ATF_CHECK_EQ(now_ns + SECOND, next_ns);
 }

@@ -297,8 +297,8 @@ def main():
         soak = Soak(valed, random.Random(seed))
         try:
             soak.run(float(sys.argv[1]), seed)
-        except (Gone, OSError):
-            # It may be about to end.
+        except Exception:
+            # Perhaps because valed ends.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 valed.proc.wait(10)
             soak.lives()

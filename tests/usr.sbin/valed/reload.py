@@ -325,7 +325,8 @@ def taken():
         x = opened("vale0:x")
         as_x = node(1, "a", backend="vale0:x", mtu=1500)
         line = "valed: %s:%%d: vale0:%%s: %%s: the adapter %%s\n" % CONF
-        busy, stays = "the port is open already", "stays as it was"
+        busy = "the port is open already, or another user captures its name"
+        stays = "stays as it was"
         v.reload(as_x, B, C)
         assert v.error() == line % (2, "x", busy, stays)
         # All is as it was, and the others are as they are to be.

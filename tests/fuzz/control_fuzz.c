@@ -315,6 +315,7 @@ op_pass(struct client *cl, const struct op *op)
 	const struct client *other = &clients[cl == clients];
 	const struct ctl_request *r = &requests[op->a / CLIENTS %
 	    nitems(requests)];
+	const int on = (op->c >> 8 & 7) == 0;
 	struct hostif_fds *hf = (void *)(packet + 1);
 	unsigned int i, n = op->c & 31;
 	int fds[32];
@@ -333,6 +334,9 @@ op_pass(struct client *cl, const struct op *op)
 		r = NULL;
 	} else
 		memcpy(hf, &op->d, sizeof(op->d));
+	/* As of a socket that systemd makes with PassCredentials=yes. */
+	INVARIANT(setsockopt(cl->cc->cc_fd, SOL_SOCKET, SO_PASSCRED, &on,
+	    sizeof(on)) == 0);
 	if (pass_send(cl->fd, packet, sizeof(*packet) + (r != NULL ? r->size :
 	    sizeof(*hf)), fds, n, PASS_RIGHTS | (op->c >> 16 &
 	    (PASS_CREDS | PASS_FIRST))) > 0)

@@ -199,19 +199,24 @@ WRAP(int, sem_destroy, sem_t *sem)
 	return (__real_sem_destroy(sem));
 }
 
-WRAP(int, sem_wait, sem_t *sem)
+WRAP(int, sem_clockwait, sem_t *sem, clockid_t clock, const struct timespec *ts)
 {
-	const struct adapter *a = ops_arg;
-	unsigned int *left = a != NULL && sem == &a->go ? &go_interrupted :
-	    &interrupted;
-
-	if (*left > 0) {
-		--*left;
+	if (interrupted > 0) {
+		--interrupted;
 		errno = EINTR;
 		return (-1);
 	}
-	if (left == &go_interrupted)
-		atomic_add_32(&go_waits, 1);
+	return (__real_sem_clockwait(sem, clock, ts));
+}
+
+WRAP(int, sem_wait, sem_t *sem)
+{
+	if (go_interrupted > 0) {
+		--go_interrupted;
+		errno = EINTR;
+		return (-1);
+	}
+	atomic_add_32(&go_waits, 1);
 	return (__real_sem_wait(sem));
 }
 
@@ -432,7 +437,7 @@ void
 start(void)
 {
 	configure();
-	ad = adapter_start(&config);
+	ad = adapter_start(&config, NULL);
 	ATF_REQUIRE(ad != NULL);
 	adapter_go(ad);
 	pthread_join(ad->thread, NULL);

@@ -370,7 +370,17 @@ TEST(defaults, "What is not configured is not set")
 	ATF_CHECK_EQ(0, model.ec_itr_256ns + model.ec_itr_min_256ns);
 }
 
-TEST(ends, "A signal interrupts no wait; at its end, all is undone, and freed")
+static unsigned int looks;
+
+static void
+look(struct adapter *ending)
+{
+	ATF_CHECK_EQ(NULL, ending);
+	looks++;
+}
+
+TEST(ends, "A signal interrupts no wait, and others are looked at meanwhile; at "
+    "its end, all is undone, and freed")
 {
 	unsigned int i;
 
@@ -378,8 +388,10 @@ TEST(ends, "A signal interrupts no wait; at its end, all is undone, and freed")
 	config.ac_direct = serves = true;
 	for (i = 0; i < 3; i++) {
 		interrupted = go_interrupted = i;
-		ad = adapter_start(&config);
+		looks = 0;
+		ad = adapter_start(&config, i != 1 ? look : NULL);
 		ATF_REQUIRE(ad != NULL);
+		ATF_CHECK(i == 1 ? looks == 0 : looks >= i);
 		ATF_CHECK_EQ(0, interrupted);
 		wait_until(atomic_load_32(&go_waits) == i + 1, "%u waits",
 		    go_waits);
@@ -478,7 +490,7 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		sems = 0;
 		errno = 0;
 		log_start();
-		ATF_CHECK_MSG(adapter_start(&config) == NULL, "%s",
+		ATF_CHECK_MSG(adapter_start(&config, NULL) == NULL, "%s",
 		    rows[i].step);
 		ATF_CHECK_EQ_MSG(ENOBUFS, errno, "%s: %d", rows[i].step, errno);
 		snprintf(line, sizeof(line), "valed: a: %s: %s\n",
@@ -491,14 +503,14 @@ TEST(fails, "A step that fails is named in one line, and undone")
 	}
 	fail_at = "calloc";
 	log_start();
-	ATF_CHECK(adapter_start(&config) == NULL);
+	ATF_CHECK(adapter_start(&config, NULL) == NULL);
 	ATF_CHECK_EQ(ENOBUFS, errno);
 	ATF_CHECK(strstr(log_text(), ": a: ") != NULL);
 	/* Each event. */
 	fail_at = NULL;
 	for (i = 1; i <= 2; i++) {
 		events_fail = i;
-		ATF_CHECK(adapter_start(&config) == NULL);
+		ATF_CHECK(adapter_start(&config, NULL) == NULL);
 		ATF_CHECK_EQ(ENOSPC, errno);
 		ATF_CHECK_EQ(fds, open_fds());
 		ATF_CHECK_EQ(0, events_used());
@@ -506,7 +518,7 @@ TEST(fails, "A step that fails is named in one line, and undone")
 	/* The backend says itself what is wrong. */
 	set_config_value_node(config.ac_nvl, "backend", "vale0:");
 	log_start();
-	ATF_CHECK(adapter_start(&config) == NULL);
+	ATF_CHECK(adapter_start(&config, NULL) == NULL);
 	ATF_CHECK_EQ(EIO, errno);
 	ATF_CHECK(strstr(log_text(), "valed: a:") == NULL);
 	ATF_CHECK_EQ(fds, open_fds());

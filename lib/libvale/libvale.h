@@ -231,9 +231,9 @@ int	vale_rxsync(struct vale_desc *d);
  * The sending thread calls sink(arg, frames) with a source (frame.h) of the
  * frames, in the order in which they were sent; those that the sink does not
  * take go to the ring.  `frames' is valid during the call.  Several senders may
- * call the sink at once.  Each sender waits for its call, and so may a change of
- * the switch.  It is not called about frames that other ports get, too, nor about
- * copies for a mirror.  The sink must not call any function of this library.
+ * call the sink at once.  Each sender waits for its call, and so may a change
+ * of the switch.  It is not called about frames that other ports get, too, nor
+ * about copies for a mirror.  The sink must not call any function of this library.
  *
  * Frames with a virtio-net header reach the sink of a port with
  * VALE_HEADER_SLOT only.
@@ -359,8 +359,8 @@ bool	vale_shared_wait(struct vale_desc *d);
 /*
  * Deliver the frames that wait for the user of this ring pair: flooded ones and
  * copies for a mirror, whose senders do not wait for the user's memory, and all
- * while that memory is slow.  Returns false if there was none.  The descriptor is
- * readable while there may be some.  The thread of vale_shared_tx().
+ * while that memory is slow.  Returns false if there was none.  The descriptor
+ * is readable while there may be some.  The thread of vale_shared_tx().
  */
 bool	vale_shared_rx(struct vale_desc *d);
 int	vale_shared_fd(const struct vale_desc *d);

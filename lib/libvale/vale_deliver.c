@@ -21,14 +21,16 @@
  *
  * The frames' memory may be a guest's, and a page of it that the guest's owner
  * withdraws takes as long to come back as that takes.  So may that of the
- * receiving guest, to which a sink copies.  Who has not chosen to deal with such
- * a guest does not wait for it: frames for several destinations are copied
+ * receiving guest, to which a sink copies.  Who has not chosen to deal with
+ * such a guest does not wait for it: frames for several destinations are copied
  * before the first of them gets any (vale_forward.c), and go through rings in
  * this process's memory.  So do copies for mirrors.  A user in another process,
- * whose ring it can withdraw, has an inbox for that (vale_inbox.c).  For others the receiver waits: for the sink, or for frames behind an open
- * lease.  The pages were resident a moment ago, but a page can go at any time,
- * so a delivery that takes SLOW_NS, in which the thread slept, has a consequence
- * that lasts SLOW_TIMES as long:
+ * which can withdraw its ring, has an inbox for that (vale_inbox.c).
+ *
+ * For other frames the receiver waits: for the sink, or for frames behind an
+ * open lease.  The pages were resident a moment ago, but a page can go at any
+ * time, so a delivery that takes SLOW_NS, in which the thread slept, has a
+ * consequence that lasts SLOW_TIMES as long:
  *
  *	the frames were in the sender's memory	 vale_txsync() copies them
  *						 before anybody can wait for
@@ -497,8 +499,8 @@ deliver_direct(struct vale_port *port, struct vale_port *dst,
 
 /*
  * Whether the sender has chosen to send to `dst', which has the list of port
- * number `index': not if others get the same frames, nor if it is a mirror, which
- * gets copies.  If not, it must not wait for the memory of the user.
+ * number `index': not if others get the same frames, nor if it is a mirror,
+ * which gets copies.  If not, it must not wait for the memory of the user.
  */
 static bool
 deliver_chosen(const struct vale_port *port, const struct vale_port *dst,

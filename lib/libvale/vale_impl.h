@@ -175,7 +175,7 @@ struct vale_list {
 
 /* The transmit side of a port, for the sending thread.  vale_forward.c. */
 struct vale_txq {
-	uint32_t	 vt_busy;	/* odd: in the switch; atomic: vale_view.c */
+	uint32_t	 vt_busy;	/* odd: has a view; atomic: vale_view.c */
 	const struct vale_view *vt_view; /* meanwhile */
 	uint32_t	 vt_nslots;	/* constant */
 	uint32_t	 vt_cur;	/* first slot not consumed */
@@ -300,7 +300,7 @@ struct vale_switch {
 	struct vale_port	*vs_port[VALE_FDB_PORTS];
 	TAILQ_HEAD(, vale_port)	 vs_mirrors;
 	uint8_t			 vs_weight[VALE_FDB_PORTS];	/* atomic */
-	struct vale_view	 vs_views[2];	/* vs_view, and one to fill in */
+	struct vale_view	 vs_views[2];	/* vs_view, and a spare */
 	struct vale_fdb		 vs_fdb;
 };
 
@@ -520,7 +520,7 @@ uint32_t vale_offload_deliver(const struct vale_txq *vt,
 /* vale_forward.c */
 /* Returns 0 or ENOMEM. */
 int	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
-/* Stage 1: a batch of the slots before `head', which must be inside the ring. */
+/* Stage 1, a batch of the slots before `head', which must be in the ring. */
 void	vale_forward_collect(struct vale_port *port, uint32_t head);
 /* All stages for all of them. */
 void	vale_forward(struct vale_port *port, uint32_t head);

@@ -8,12 +8,12 @@
  * The inbox of a ring pair whose user is another process: frames that wait in
  * this process's memory.
  *
- * The user can withdraw pages of its port's memory, and who copies a frame there
- * then waits until they are back.  A sender that has chosen to send to this port
- * does so itself.  Frames that it has not chosen to send there, flooded ones and
- * copies for mirrors, and all frames while the memory is slow, go to the inbox,
- * from which the owner of the port takes them on its own time (vale_deliver.c).
- * As long as a frame is in the inbox those that follow go there, too, so that
+ * The user can withdraw pages of its port's memory, and who copies a frame
+ * there then waits until they are back.  A sender that has chosen to send to
+ * this port does so itself.  Frames that it has not chosen to send there,
+ * flooded ones and copies for mirrors, and all frames while the memory is slow,
+ * go to the inbox, from which the owner of the port takes them on its own time
+ * (vale_deliver.c).  As long as a frame is in the inbox those that follow go there, too, so that
  * none passes another.
  *
  * The inbox is a port in no switch.  Its receive ring is its transmit ring as

@@ -116,8 +116,8 @@ TAILQ_HEAD(adapter_list, adapter);
 /*
  * Start an adapter's thread, which opens everything it needs and then waits for
  * adapter_go().  `config' must outlive the adapter.  Its port may wait for
- * senders of its switch; meanwhile look(NULL) is called a hundred times a second,
- * if it is not NULL.  Returns NULL after a line on stderr, with errno set.  The
+ * senders of its switch; meanwhile look(NULL) is called a hundred times a
+ * second, if it is not NULL.  Returns NULL after a line on stderr, with errno set.  The
  * main thread.
  */
 struct adapter *adapter_start(const struct adapter_config *config,

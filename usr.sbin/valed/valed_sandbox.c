@@ -225,9 +225,8 @@ rules_send(scmp_filter_ctx ctx)
 }
 
 /*
- * Allow a call whose argument `arg' is any descriptor but `fd', or, if `above', a
- * greater one.
- * A filter compares 64 bits of the argument, of which the kernel uses 32: so
+ * Allow a call whose argument `arg' is any descriptor but `fd', or, if `above',
+ * a greater one.  A filter compares 64 bits of the argument, of which the kernel uses 32: so
  * each rule is for the numbers, of 32 bits, that differ from `fd' in one bit and
  * in none above it.  Returns 0 or a negative errno.
  */

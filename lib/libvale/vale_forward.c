@@ -269,7 +269,9 @@ collect_rate(struct vale_port *port)
 
 	pthread_mutex_lock(&first->vp_rate_lock);
 	vale_rate_refill(rate, vt->vt_now_ns);
-	for (i = 0; i < vt->vt_nfrags; i += fg->fg_nfrags) {
+	/* The limit may have been removed meanwhile. */
+	for (i = vale_rate_limited(rate) ? 0 : vt->vt_nfrags;
+	    i < vt->vt_nfrags; i += fg->fg_nfrags) {
 		fg = &vt->vt_frag[i];
 		frames = vale_offload_makes(vt, fg, &bytes);
 		if (!vale_rate_frame(rate, frames, bytes))

@@ -21,6 +21,8 @@
 #include <dev/netmap/vale_rate.h>
 
 #include "test.h"
+#include "vale_impl.h"
+#include "vale_test.h"
 #include "vale_vnet.h"
 
 #define	SECOND	1000000000ULL
@@ -398,6 +400,23 @@ TEST(switched, "Frames over the rate are dropped and counted, in order")
 	ports_close();
 }
 
+TEST(removed, "A limit that is removed while a batch is collected limits it "
+    "no longer")
+{
+	struct vale_desc *a = t_open("valet0:a", 64, 64);
+	struct vale_desc *b = t_open("valet0:b", 64, 64);
+	unsigned int i;
+
+	/* The sender has looked before. */
+	vale_desc_port(a)->vp_tx.vt_limited = true;
+	for (i = 0; i < 10; i++)
+		t_send(a, 60, EVERYBODY, 1, i);
+	ATF_CHECK_EQ(10, t_drain(b));
+	T_COUNT(a, TX_RATE, 0);
+	vale_close(a);
+	vale_close(b);
+}
+
 TEST(rings, "The limit is of all rings of a port together")
 {
 	const struct vale_rate_conf conf = frames(100, 10);
@@ -633,6 +652,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, change);
 	ATF_TP_ADD_TC(tp, extremes);
 	ATF_TP_ADD_TC(tp, switched);
+	ATF_TP_ADD_TC(tp, removed);
 	ATF_TP_ADD_TC(tp, rings);
 	ATF_TP_ADD_TC(tp, threads);
 	ATF_TP_ADD_TC(tp, fragments);

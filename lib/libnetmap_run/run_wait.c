@@ -178,7 +178,8 @@ wait_arm(struct run_wait *rw, bool sleep)
 
 /*
  * Take what poll(2) has found.  A socket whose other end has gone is an error
- * of its port.  Returns how many are ready.
+ * of its port: there is POLLHUP, whether or not there is POLLERR.  Returns how
+ * many are ready.
  */
 static int
 wait_take(struct run_wait *rw)
@@ -194,8 +195,7 @@ wait_take(struct run_wait *rw)
 		if (rw->rw_inner[i].fd != -1)
 			rw->rw_fds[i].revents = rw->rw_inner[i].revents;
 		for (k = rd != NULL ? desc_sockets(rd) : 0; k > 0; k--)
-			if ((pfd++->revents &
-			    (POLLHUP | POLLERR | POLLNVAL)) != 0)
+			if ((pfd++->revents & (POLLHUP | POLLNVAL)) != 0)
 				rw->rw_fds[i].revents |= POLLERR;
 		if (rw->rw_fds[i].revents != 0)
 			n++;

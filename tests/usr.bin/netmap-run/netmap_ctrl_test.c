@@ -461,8 +461,21 @@ CTRL_TEST(legacy_regif_extra_bufs_pipe_vale, "Those of a pipe of a port")
 	    .nr_flags = NR_REG_ALL_NIC, .nr_arg3 = 58));
 }
 
+CTRL_TEST(name_without_end, "Refused, whatever the name begins with")
+{
+	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = NETMAP_REQ_REGISTER, .nr_body = (uintptr_t)&reg };
+
+	memset(hdr.nr_name, 'x', sizeof(hdr.nr_name));
+	ATF_CHECK_ERRNO(EINVAL, ioctl(fd, NIOCCTRL, &hdr) == -1);
+	memcpy(hdr.nr_name, PORT, strlen(PORT));
+	ATF_CHECK_ERRNO(EINVAL, ioctl(fd, NIOCCTRL, &hdr) == -1);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
+	ATF_TP_ADD_TC(tp, name_without_end);
 	ATF_TP_ADD_TC(tp, port_info_get);
 	ATF_TP_ADD_TC(tp, port_register_hwall_host);
 	ATF_TP_ADD_TC(tp, port_register_hwall);

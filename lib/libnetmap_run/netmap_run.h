@@ -12,6 +12,7 @@
  *	run_desc.c	the descriptors: which are of /dev/netmap, and their
  *			requests
  *	run_legacy.c	the requests that came before NIOCCTRL
+ *	run_maps.c	where the program has mapped memory
  *	run_options.c	options of requests
  *	run_port.c	the ports, which several descriptors may share
  *	run_share.c	descriptors that come from another process
@@ -36,6 +37,7 @@
 #include <sys/epoll.h>
 #include <sys/queue.h>
 #include <sys/select.h>
+#include <sys/stat.h>
 
 #include <poll.h>
 #include <pthread.h>
@@ -202,6 +204,20 @@ int	run_legacy(struct run_desc *rd, unsigned long request,
  * EMSGSIZE, of more than a request has space for.
  */
 int	run_options_refuse(const struct nmreq_header *hdr);
+
+/*
+ * run_maps.c.  The ports' lock.  Map the window of a port that has been opened
+ * over all mappings of its memory; and that of any port over a mapping that has
+ * been made, if it is of its memory: `memory' is that of the mapping.  0, or -1
+ * with errno.
+ */
+int	run_maps_port(const struct vale_client_port *cp);
+int	run_maps_memory(const struct vale_client_port *cp,
+	    const struct stat *memory, void *addr, size_t len, int prot,
+	    int flags, off_t offset);
+/* mmap(2) of the port's memory, with all windows.  run_port.c. */
+void	*run_port_mmap(const struct run_port *rp, void *addr, size_t len,
+	    int prot, int flags, off_t offset);
 
 int	run_ioctl(struct run_desc *rd, unsigned long request, void *arg);
 void	*run_mmap(struct run_desc *rd, void *addr, size_t len, int prot,

@@ -482,7 +482,7 @@ static int
 ring_txsync(struct vale_client_port *cp, unsigned int i)
 {
 	struct netmap_ring *ring = cp->cp_ring[i].cr_txring;
-	const uint32_t sent = cp->cp_ring[i].cr_csb->tx_atok.head;
+	const uint32_t sent = cp->cp_ring[i].cr_heads->vr_sent;
 	const uint32_t tail = ring->tail;
 
 	if (vale_client_txsync(cp, i) == -1)
@@ -578,6 +578,5 @@ run_mmap(struct run_desc *rd, void *addr, size_t len, int prot, int flags,
 		errno = EINVAL;
 		return (MAP_FAILED);
 	}
-	return (run_calls()->mmap(addr, len, prot, flags,
-	    rd->rd_port->rp_client.cp_memory, offset));
+	return (run_port_mmap(rd->rd_port, addr, len, prot, flags, offset));
 }

@@ -20,6 +20,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/mman.h>
 #include <sys/systm.h>
 
 #include <errno.h>
@@ -78,6 +79,42 @@ port_add(struct run_port *rp, const char *name,
 	TAILQ_INSERT_TAIL(&ports, rp, rp_link);
 }
 
+/*
+ * A descriptor of the memory that a pipe is to be in, or -1: that of the port
+ * it is of, or of nr_mem_id.  Another user may have opened and passed that.
+ */
+static int
+port_proof(const char *name, const struct nmreq_register *reg)
+{
+	const struct run_port *rp;
+	unsigned int end;
+	size_t len = vale_pipe_name(name, &end);
+
+	TAILQ_FOREACH(rp, &ports, rp_link)
+		if (reg->nr_mem_id != 0 ? reg->nr_mem_id ==
+		    rp->rp_client.cp_reg.nr_mem_id : len != 0 &&
+		    !rp->rp_single && strlen(rp->rp_name) == len &&
+		    memcmp(rp->rp_name, name, len) == 0)
+			return (rp->rp_client.cp_memory);
+	return (-1);
+}
+
+/* A port that the library has has no mapping of the program's yet. */
+static int
+port_started(struct run_port *rp)
+{
+	int error;
+
+	if (run_maps_port(&rp->rp_client) == 0)
+		return (0);
+	error = errno;
+	/* The connection is its descriptor's. */
+	rp->rp_client.cp_fd = -1;
+	vale_client_close(&rp->rp_client);
+	errno = error;
+	return (-1);
+}
+
 /* Open a port over the descriptor's connection. */
 static struct run_port *
 port_new(struct run_desc *rd, const char *name,
@@ -92,9 +129,10 @@ port_new(struct run_desc *rd, const char *name,
 	if (rp == NULL)
 		return (NULL);
 	run_request_begin(rd->rd_fd);
-	error = vale_client_open(&rp->rp_client, rd->rd_fd, name, reg, why);
+	error = vale_client_open(&rp->rp_client, rd->rd_fd, name, reg,
+	    port_proof(name, reg), why);
 	run_request_end(rd->rd_fd);
-	if (error == -1) {
+	if (error == -1 || port_started(rp) == -1) {
 		error = errno;
 		free(rp);
 		errno = error;
@@ -279,7 +317,7 @@ run_port_share(struct run_desc *rd)
 	run_request_begin(rd->rd_fd);
 	r = vale_client_share(&rp->rp_client, rd->rd_fd, name);
 	run_request_end(rd->rd_fd);
-	if (r == -1) {
+	if (r == -1 || port_started(rp) == -1) {
 		error = errno;
 		free(rp);
 		errno = error;
@@ -299,4 +337,30 @@ run_port_close(struct run_desc *rd)
 	rings_give(rd, rd->rd_port);
 	port_release(rd->rd_port);
 	run_ports_unlock();
+}
+
+void *
+run_port_mmap(const struct run_port *rp, void *addr, size_t len, int prot,
+    int flags, off_t offset)
+{
+	const int fd = rp->rp_client.cp_memory;
+	const struct run_port *other;
+	void *map = MAP_FAILED;
+	struct stat st;
+	int error;
+
+	run_ports_lock();
+	if (fstat(fd, &st) == 0)
+		map = run_calls()->mmap(addr, len, prot, flags, fd, offset);
+	TAILQ_FOREACH(other, &ports, rp_link) {
+		if (map == MAP_FAILED || run_maps_memory(&other->rp_client,
+		    &st, map, len, prot, flags, offset) == 0)
+			continue;
+		error = errno;
+		munmap(map, len);
+		map = MAP_FAILED;
+		errno = error;
+	}
+	run_ports_unlock();
+	return (map);
 }

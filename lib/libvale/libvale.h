@@ -193,7 +193,8 @@ int	vale_limit(struct vale_desc *d);
  *
  *	EINVAL	ring->head is outside the ring.  It and ring->cur are set back
  *		to the first slot that was not consumed, and no frame is sent.
- *	EIO	the descriptor is a monitor's
+ *	EIO	the descriptor is a monitor's; vale_valed.c: another program has
+ *		the memory, and what it has written is not valid
  *	ENXIO	vale_netmap.c: the port has gone; vale_valed.c: valed has ended
  */
 int	vale_txsync(struct vale_desc *d);
@@ -208,6 +209,7 @@ int	vale_txsync(struct vale_desc *d);
  *
  *	EINVAL	ring->head and ring->cur are not in this order between the last
  *		head and the last tail.  Both are set back to the last head.
+ *	EIO	vale_valed.c: as of vale_txsync()
  *	ENXIO	vale_netmap.c: the port has gone; vale_valed.c: valed has ended,
  *		and no frame is left
  */
@@ -302,7 +304,7 @@ struct vale_shared {
 				   or that of a port which had the same numbers
 				   and is closed: slots keep their buffers */
 	size_t	more;		/* bytes behind them: slots may also have the
-				   buffers there */
+				   buffers there.  vale_shared_more() */
 	/* Wake the user.  Any thread.  Must not wait, nor call this library. */
 	void	(*wake)(void *arg, unsigned int ring, bool tx);
 	void	*arg;
@@ -313,8 +315,9 @@ size_t	vale_shared_size(const struct vale_params *params,
 	    uint32_t extra_bufs);
 
 /*
- * Bytes of memory of this process that frames for the user wait in, at most:
- * vale_shared_rx().  `params' must be in range.
+ * Bytes that such a port takes outside of its memory, at most: for frames that
+ * wait for the user (vale_shared_rx()), and for what the switch knows of its
+ * slots.  `params' must be in range.
  */
 size_t	vale_shared_private(const struct vale_params *params);
 
@@ -331,6 +334,18 @@ size_t	vale_shared_bufs(const struct vale_params *params);
  */
 struct vale_desc *vale_open_shared(const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);
+
+/*
+ * There are `more' bytes now, not less than before: slots may have the buffers
+ * there, too.  Any thread.
+ */
+void	vale_shared_more(struct vale_desc *d, size_t more);
+
+/*
+ * Where in its memory there is a place for the user's window
+ * (vale_layout.h); the switch does not use it.
+ */
+size_t	vale_shared_window(const struct vale_params *params);
 
 /*
  * The offset of the port's struct netmap_if in its memory.  If the port has

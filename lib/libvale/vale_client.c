@@ -9,6 +9,12 @@
  *
  * libvale.h has the protocol of the memory (struct vale_csb).  A sync makes a
  * system call only if the other side sleeps, or if this side is about to.
+ *
+ * The program's rings are in the window (vale_layout.h).  A sync of a port
+ * copies what is published into the memory's slots, and takes from there the
+ * length and flags of what has come; which buffer a slot has, only this side
+ * changes.  A sync of a pipe does that around the pipe's own (vale_pipe.c),
+ * whose rings are in the memory, and takes over the buffers, too.
  */
 
 #include <sys/param.h>
@@ -27,9 +33,10 @@
 
 #include "msg_fds.h"
 #include "vale_client.h"
+#include "vale_window.h"
 
 /* The descriptors of a port with `n' ring pairs. */
-#define	PORT_FDS(n)	(1 + 2 * (n))
+#define	PORT_FDS(n)	(2 + 2 * (n))
 
 const char *
 vale_client_path(void)
@@ -204,47 +211,153 @@ vale_client_call(int fd, struct vale_client_call *call)
 	return (-1);
 }
 
-static int
-pipe_map(struct vale_client_port *cp, unsigned int end, bool new)
+/* Begin with a ring as the pipe's in the memory is. */
+static bool
+pipe_ring_begin(const struct vale_client_port *cp, struct netmap_ring *ring,
+    const struct netmap_ring *from, uint32_t first, uint32_t *published)
 {
-	struct vale_client_ring *cr = &cp->cp_ring[0];
+	const uint32_t head = atomic_load_32(&from->head);
+	const uint32_t tail = atomic_load_32(&from->tail);
 
-	if (!(new ? vale_pipe_attach : vale_pipe_find)(&cp->cp_pipe,
-	    cp->cp_base, &cp->cp_reg, end)) {
-		munmap(cp->cp_base, cp->cp_reg.nr_memsize);
-		errno = EPROTO;
-		return (-1);
+	vale_window_begin(ring, from->slot, first, cp->cp_nbufs);
+	if (head >= ring->num_slots || tail >= ring->num_slots) {
+		/* No sync will succeed. */
+		*published = 0;
+		return (false);
 	}
-	cr->cr_csb = cp->cp_pipe.pp_csb;
-	cr->cr_txring = cp->cp_pipe.pp_txring;
-	cr->cr_rxring = cp->cp_pipe.pp_rxring;
-	return (0);
+	ring->head = ring->cur = *published = head;
+	ring->tail = tail;
+	return (true);
 }
 
-/*
- * Map the memory.  valed lays it out; it is as trusted as a kernel.  `end' is
- * that of a pipe.  If the port is not new, another process has it, too.
- */
-static int
-port_map(struct vale_client_port *cp, unsigned int end, bool new)
+/* Find the pipe, which lies behind both windows. */
+static bool
+pipe_find(struct vale_client_port *cp, unsigned int end, bool new)
 {
+	struct vale_client_ring *cr = &cp->cp_ring[0];
+	struct nmreq_register reg = cp->cp_reg;
+	const size_t at = vale_pipe_at(&reg, end);
+	struct vale_pipe_layout pl;
+	uint32_t slots[2], first;
+
+	slots[end] = reg.nr_tx_slots;
+	slots[!end] = reg.nr_rx_slots;
+	vale_pipe_layout(&pl, slots);
+	if (at > reg.nr_memsize || pl.pl_size > reg.nr_memsize - at)
+		return (false);
+	reg.nr_offset = at + pl.pl_nifp[end];
+	if (!(new ? vale_pipe_attach : vale_pipe_find)(&cp->cp_pipe,
+	    cp->cp_base, &reg, end, cp->cp_bufs))
+		return (false);
+	cr->cr_csb = cp->cp_pipe.pp_csb;
+	cr->cr_tx_slots = cp->cp_pipe.pp_txring->slot;
+	cr->cr_rx_slots = cp->cp_pipe.pp_rxring->slot;
+	if (!new)
+		return (true);
+	first = (at + pl.pl_bufs - cp->cp_bufs) / VALE_BUF_SIZE;
+	(void)pipe_ring_begin(cp, cr->cr_txring, cp->cp_pipe.pp_txring, first,
+	    &cr->cr_heads->vr_sent);
+	(void)pipe_ring_begin(cp, cr->cr_rxring, cp->cp_pipe.pp_rxring, first,
+	    &cr->cr_heads->vr_released);
+	return (true);
+}
+
+/* Find the CSBs and slots of a port. */
+static bool
+port_find(struct vale_client_port *cp, bool new)
+{
+	const struct nmreq_register *reg = &cp->cp_reg;
+	const struct vale_params params = { .rings = cp->cp_nrings,
+	    .tx_slots = reg->nr_tx_slots, .rx_slots = reg->nr_rx_slots };
+	struct vale_region_layout rl;
+	struct vale_client_ring *cr;
+	struct netmap_ring *tx, *rx;
+	unsigned int i;
+
+	vale_region_layout(&rl, &params, reg->nr_extra_bufs, true);
+	if (cp->cp_bufs != rl.rl_bufs || rl.rl_size > reg->nr_memsize ||
+	    reg->nr_offset != VALE_WINDOW_OFFSET(rl.rl_window))
+		return (false);
+	for (i = 0; i < cp->cp_nrings; i++) {
+		cr = &cp->cp_ring[i];
+		tx = (void *)(cp->cp_base + rl.rl_tx + i * rl.rl_tx_size);
+		rx = (void *)(cp->cp_base + rl.rl_rx + i * rl.rl_rx_size);
+		cr->cr_csb = (struct vale_csb *)(void *)cp->cp_base + i;
+		cr->cr_tx_slots = tx->slot;
+		cr->cr_rx_slots = rx->slot;
+		if (!new)
+			continue;
+		vale_window_begin(cr->cr_txring, tx->slot, VALE_BUF_FIRST +
+		    i * reg->nr_tx_slots, cp->cp_nbufs);
+		vale_window_begin(cr->cr_rxring, rx->slot, rl.rl_rx_buf +
+		    i * reg->nr_rx_slots, cp->cp_nbufs);
+		cr->cr_txring->tail = reg->nr_tx_slots - 1;
+	}
+	return (true);
+}
+
+/* Take what the window says, and find the program's rings there. */
+static bool
+window_find(struct vale_client_port *cp, const struct vale_window_layout *vl,
+    const char *name, bool new)
+{
+	char *window = cp->cp_base + VALE_WINDOW_AT(cp->cp_reg.nr_offset);
+	const struct vale_window *vv = (void *)window;
 	struct vale_client_ring *cr;
 	unsigned int i;
 
+	cp->cp_nifp = (void *)(cp->cp_base + cp->cp_reg.nr_offset);
+	cp->cp_bufs = vv->vv_bufs;
+	if (cp->cp_bufs % VALE_PAGE != 0 ||
+	    cp->cp_bufs > cp->cp_reg.nr_memsize)
+		return (false);
+	cp->cp_nbufs = (cp->cp_reg.nr_memsize - cp->cp_bufs) / VALE_BUF_SIZE;
+	if (new)
+		vale_window_init(cp->cp_base, &cp->cp_reg, name);
+	for (i = 0; i < cp->cp_nrings; i++) {
+		cr = &cp->cp_ring[i];
+		cr->cr_txring = vale_window_txring(window, vl, i);
+		cr->cr_rxring = vale_window_rxring(window, vl, i);
+		cr->cr_heads = vale_window_heads(window, vl, i);
+	}
+	return (true);
+}
+
+/*
+ * Map the memory, and over it the window.  valed lays both out; it is as
+ * trusted as a kernel.  `end' is that of a pipe.  If the port is not new,
+ * another process has it, too.
+ */
+static int
+port_map(struct vale_client_port *cp, const char *name, unsigned int end,
+    bool new)
+{
+	struct vale_window_layout vl;
+	int error = EPROTO;
+
+	vale_window_layout(&vl, cp->cp_nrings, cp->cp_reg.nr_tx_slots,
+	    cp->cp_reg.nr_rx_slots);
+	cp->cp_window_size = vl.vl_size;
 	cp->cp_base = mmap(NULL, cp->cp_reg.nr_memsize, PROT_READ | PROT_WRITE,
 	    MAP_SHARED, cp->cp_memory, 0);
 	if (cp->cp_base == MAP_FAILED)
 		return (-1);
-	cp->cp_nifp = (void *)(cp->cp_base + cp->cp_reg.nr_offset);
-	if (cp->cp_is_pipe)
-		return (pipe_map(cp, end, new));
-	for (i = 0; i < cp->cp_nrings; i++) {
-		cr = &cp->cp_ring[i];
-		cr->cr_csb = (struct vale_csb *)(void *)cp->cp_base + i;
-		cr->cr_txring = NETMAP_TXRING(cp->cp_nifp, i);
-		cr->cr_rxring = NETMAP_RXRING(cp->cp_nifp, i);
-	}
-	return (0);
+	if (vale_window_map(cp->cp_base, cp->cp_reg.nr_memsize,
+	    cp->cp_reg.nr_offset, cp->cp_window, vl.vl_size) == -1)
+		error = errno;
+	else if (window_find(cp, &vl, name, new) && (cp->cp_is_pipe ?
+	    pipe_find(cp, end, new) : cp->cp_nrings == 0 ||
+	    port_find(cp, new)))
+		return (0);
+	munmap(cp->cp_base, cp->cp_reg.nr_memsize);
+	errno = error;
+	return (-1);
+}
+
+static bool
+slots_valid(uint32_t slots)
+{
+	return (slots >= VALE_SLOTS_MIN && slots <= VALE_SLOTS_MAX);
 }
 
 /* Take what the reply has, if it is as vale_wire.h says. */
@@ -259,11 +372,15 @@ port_take(struct vale_client_port *cp, const struct vale_client_call *call)
 	    (!null && (n < 1 || n > VALE_RINGS_MAX ||
 	    cp->cp_reg.nr_rx_rings != n)) || call->nfds != PORT_FDS(n))
 		return (false);
+	if (!null && (!slots_valid(cp->cp_reg.nr_tx_slots) ||
+	    !slots_valid(cp->cp_reg.nr_rx_slots)))
+		return (false);
 	cp->cp_memory = call->fds[0];
+	cp->cp_window = call->fds[1];
 	cp->cp_nrings = n;
 	for (i = 0; i < n; i++) {
-		cp->cp_ring[i].cr_tx_kick = call->fds[1 + 2 * i];
-		cp->cp_ring[i].cr_rx_kick = call->fds[2 + 2 * i];
+		cp->cp_ring[i].cr_tx_kick = call->fds[2 + 2 * i];
+		cp->cp_ring[i].cr_rx_kick = call->fds[3 + 2 * i];
 	}
 	return (true);
 }
@@ -285,7 +402,7 @@ port_start(struct vale_client_port *cp, int fd, struct vale_client_call *call,
 	    vale_pipe_name(name, &end) != 0;
 	cp->cp_gone = 0;
 	cp->cp_fd = fd;
-	if (port_map(cp, end, new) == -1) {
+	if (port_map(cp, name, end, new) == -1) {
 		error = errno;
 		call_close_fds(call);
 		errno = error;
@@ -296,7 +413,7 @@ port_start(struct vale_client_port *cp, int fd, struct vale_client_call *call,
 
 int
 vale_client_open(struct vale_client_port *cp, int fd, const char *name,
-    const struct nmreq_register *reg, char *why)
+    const struct nmreq_register *reg, int proof, char *why)
 {
 	struct nmreq_header hdr = { .nr_version = NETMAP_API,
 	    .nr_reqtype = NETMAP_REQ_REGISTER };
@@ -306,6 +423,8 @@ vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 	int error;
 
 	cp->cp_reg = *reg;
+	if (proof != -1)
+		call.fds[call.nfds++] = proof;
 	if (snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name) >=
 	    (int)sizeof(hdr.nr_name)) {
 		errno = EINVAL;
@@ -343,6 +462,7 @@ vale_client_close(struct vale_client_port *cp)
 		close(cp->cp_ring[i].cr_tx_kick);
 		close(cp->cp_ring[i].cr_rx_kick);
 	}
+	close(cp->cp_window);
 	close(cp->cp_memory);
 	close(cp->cp_fd);
 }
@@ -364,10 +484,11 @@ tx_stamp(struct netmap_ring *ring)
 
 /*
  * Copy what is elsewhere, from the last head on, into buffers.  A slot that is
- * longer than its buffer keeps NS_INDIRECT, and valed drops it.
+ * longer than its buffer, or has none, keeps NS_INDIRECT, and valed drops it.
  */
 static void
-ring_copy(struct netmap_ring *ring, uint32_t sent, uint32_t head)
+ring_copy(const struct vale_client_port *cp, struct netmap_ring *ring,
+    uint32_t sent, uint32_t head)
 {
 	struct netmap_slot *slot;
 	uint32_t i;
@@ -375,7 +496,8 @@ ring_copy(struct netmap_ring *ring, uint32_t sent, uint32_t head)
 	for (i = sent; i != head; i = nm_ring_next(ring, i)) {
 		slot = &ring->slot[i];
 		if ((slot->flags & NS_INDIRECT) == 0 ||
-		    slot->len > ring->nr_buf_size)
+		    slot->len > ring->nr_buf_size ||
+		    !vale_buf_valid(slot->buf_idx, cp->cp_nbufs))
 			continue;
 		memcpy(NETMAP_BUF(ring, slot->buf_idx),
 		    (const void *)(uintptr_t)slot->ptr, slot->len);
@@ -399,24 +521,56 @@ ring_kick(struct vale_client_port *cp, struct vale_csb *csb)
 		kick_send(cp->cp_ring[0].cr_tx_kick);
 }
 
-/* A sync of an end of a pipe. */
+/* Set a ring back to what was published last. */
+static int
+ring_back(struct netmap_ring *ring, uint32_t published, int error)
+{
+	ring->head = ring->cur = published;
+	errno = error;
+	return (-1);
+}
+
+/* A sync of an end of a pipe, whose ring in the memory is `ours'. */
 static int
 pipe_sync(struct vale_client_port *cp,
-    int (*sync)(struct vale_pipe *, bool *), int fd)
+    int (*sync)(struct vale_pipe *, bool *), struct netmap_ring *ring,
+    struct netmap_ring *ours, uint32_t *published, int fd)
 {
+	uint32_t head = ring->head, tail;
 	bool kick;
+	int error = 0;
 
-	if (sync(&cp->cp_pipe, &kick) == -1)
-		return (-1);
-	if (kick)
+	if (head >= ring->num_slots)
+		return (ring_back(ring, *published, EINVAL));
+	vale_window_put(ring, ours->slot, *published, head);
+	atomic_store_32(&ours->head, head);
+	atomic_store_32(&ours->cur, ring->cur);
+	if (sync(&cp->cp_pipe, &kick) == -1) {
+		error = errno;
+		/* Others may have changed that, too. */
+		head = atomic_load_32(&ours->head);
+		if (head >= ring->num_slots)
+			head = 0;
+		if (error == EINVAL || head != ring->head)
+			ring->head = ring->cur = head;
+	} else if (kick)
 		kick_send(fd);
-	return (0);
+	*published = head;
+	tail = atomic_load_32(&ours->tail);
+	if (error == 0 && vale_window_take(ring, ours->slot, tail,
+	    cp->cp_nbufs))
+		return (0);
+	if (error != 0)
+		errno = error;
+	return (-1);
 }
 
 static int
 pipe_txsync(struct vale_client_port *cp, const struct vale_client_ring *cr)
 {
-	if (pipe_sync(cp, vale_pipe_txsync, cr->cr_tx_kick) == -1)
+	if (pipe_sync(cp, vale_pipe_txsync, cr->cr_txring,
+	    cp->cp_pipe.pp_txring, &cr->cr_heads->vr_sent,
+	    cr->cr_tx_kick) == -1)
 		return (-1);
 	tx_stamp(cr->cr_txring);
 	return (0);
@@ -425,41 +579,54 @@ pipe_txsync(struct vale_client_port *cp, const struct vale_client_ring *cr)
 static int
 pipe_rxsync(struct vale_client_port *cp, const struct vale_client_ring *cr)
 {
-	if (pipe_sync(cp, vale_pipe_rxsync, cr->cr_rx_kick) == -1)
+	if (pipe_sync(cp, vale_pipe_rxsync, cr->cr_rxring,
+	    cp->cp_pipe.pp_rxring, &cr->cr_heads->vr_released,
+	    cr->cr_rx_kick) == -1)
 		return (-1);
 	rx_stamp(cr->cr_rxring);
 	return (0);
 }
 
+/* Show what valed has done. */
+static bool
+tx_show(const struct vale_client_ring *cr)
+{
+	return (vale_window_tail(cr->cr_txring,
+	    atomic_load_acq_32(&cr->cr_csb->tx_ktoa.hwtail)));
+}
+
+static bool
+rx_show(const struct vale_client_ring *cr)
+{
+	return (vale_window_take(cr->cr_rxring, cr->cr_rx_slots,
+	    atomic_load_acq_32(&cr->cr_csb->rx_ktoa.hwtail), 0));
+}
+
 int
 vale_client_txsync(struct vale_client_port *cp, unsigned int i)
 {
-	struct netmap_ring *ring = cp->cp_ring[i].cr_txring;
-	struct vale_csb *csb = cp->cp_ring[i].cr_csb;
-	uint32_t head = ring->head, sent = atomic_load_32(&csb->tx_atok.head);
+	struct vale_client_ring *cr = &cp->cp_ring[i];
+	struct netmap_ring *ring = cr->cr_txring;
+	struct vale_csb *csb = cr->cr_csb;
+	const uint32_t head = ring->head, sent = cr->cr_heads->vr_sent;
 
 	if (cp->cp_is_pipe)
-		return (pipe_txsync(cp, &cp->cp_ring[i]));
-	if ((cp->cp_reg.nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0) {
-		if (head == sent)
-			return (0);
-		ring->head = ring->cur = sent;
-		errno = EIO;
-		return (-1);
-	}
-	if (head >= ring->num_slots) {
-		ring->head = ring->cur = sent;
-		errno = EINVAL;
-		return (-1);
-	}
+		return (pipe_txsync(cp, cr));
+	if ((cp->cp_reg.nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0)
+		return (head == sent ? 0 : ring_back(ring, sent, EIO));
+	if (head >= ring->num_slots)
+		return (ring_back(ring, sent, EINVAL));
 	if (head != sent) {
-		ring_copy(ring, sent, head);
+		ring_copy(cp, ring, sent, head);
+		vale_window_put(ring, cr->cr_tx_slots, sent, head);
+		cr->cr_heads->vr_sent = head;
 		atomic_store_32(&csb->tx_atok.cur, ring->cur);
 		atomic_store_rel_32(&csb->tx_atok.head, head);
 		atomic_thread_fence_seq_cst();
 		ring_kick(cp, csb);
 	}
-	ring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);
+	if (!tx_show(cr))
+		return (-1);
 	tx_stamp(ring);
 	return (0);
 }
@@ -495,20 +662,22 @@ kick_drain(struct vale_client_port *cp, int fd)
 int
 vale_client_rxsync(struct vale_client_port *cp, unsigned int i)
 {
-	struct netmap_ring *ring = cp->cp_ring[i].cr_rxring;
-	struct vale_csb *csb = cp->cp_ring[i].cr_csb;
-	uint32_t cur = ring->cur, head = ring->head;
+	struct vale_client_ring *cr = &cp->cp_ring[i];
+	struct netmap_ring *ring = cr->cr_rxring;
+	struct vale_csb *csb = cr->cr_csb;
+	const uint32_t cur = ring->cur, head = ring->head;
 
 	if (cp->cp_is_pipe)
-		return (pipe_rxsync(cp, &cp->cp_ring[i]));
-	if (head >= ring->num_slots || cur >= ring->num_slots) {
-		ring->head = ring->cur = csb->rx_atok.head;
-		errno = EINVAL;
-		return (-1);
-	}
+		return (pipe_rxsync(cp, cr));
+	if (head >= ring->num_slots || cur >= ring->num_slots)
+		return (ring_back(ring, cr->cr_heads->vr_released, EINVAL));
+	vale_window_release(ring, cr->cr_rx_slots, cr->cr_heads->vr_released,
+	    head);
+	cr->cr_heads->vr_released = head;
 	atomic_store_32(&csb->rx_atok.cur, cur);
 	atomic_store_rel_32(&csb->rx_atok.head, head);
-	ring->tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
+	if (!rx_show(cr))
+		return (-1);
 	rx_stamp(ring);
 	return (0);
 }
@@ -517,30 +686,33 @@ bool
 vale_client_rxwait(struct vale_client_port *cp, unsigned int i)
 {
 	struct vale_client_ring *cr = &cp->cp_ring[i];
-	struct vale_csb *csb = cr->cr_csb;
 
 	kick_drain(cp, cr->cr_rx_kick);
-	if (cp->cp_is_pipe)
+	if (cp->cp_is_pipe) {
+		atomic_store_32(&cp->cp_pipe.pp_rxring->cur,
+		    cr->cr_rxring->cur);
 		return (vale_pipe_rxwait(&cp->cp_pipe));
-	atomic_store_32(&csb->rx_atok.appl_need_kick, 1);
+	}
+	atomic_store_32(&cr->cr_csb->rx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
-	cr->cr_rxring->tail = atomic_load_acq_32(&csb->rx_ktoa.hwtail);
-	return (cr->cr_rxring->cur != cr->cr_rxring->tail);
+	/* The next sync says what is wrong. */
+	return (!rx_show(cr) || cr->cr_rxring->cur != cr->cr_rxring->tail);
 }
 
 bool
 vale_client_txwait(struct vale_client_port *cp, unsigned int i)
 {
 	struct vale_client_ring *cr = &cp->cp_ring[i];
-	struct vale_csb *csb = cr->cr_csb;
 
 	kick_drain(cp, cr->cr_tx_kick);
-	if (cp->cp_is_pipe)
+	if (cp->cp_is_pipe) {
+		atomic_store_32(&cp->cp_pipe.pp_txring->cur,
+		    cr->cr_txring->cur);
 		return (vale_pipe_txwait(&cp->cp_pipe));
-	atomic_store_32(&csb->tx_atok.appl_need_kick, 1);
+	}
+	atomic_store_32(&cr->cr_csb->tx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
-	cr->cr_txring->tail = atomic_load_acq_32(&csb->tx_ktoa.hwtail);
-	return (cr->cr_txring->cur != cr->cr_txring->tail);
+	return (!tx_show(cr) || cr->cr_txring->cur != cr->cr_txring->tail);
 }
 
 bool

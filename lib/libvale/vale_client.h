@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vale_layout.h"
 #include "vale_pipe.h"
 #include "vale_wire.h"
 
@@ -67,9 +68,14 @@ int	vale_client_call(int fd, struct vale_client_call *call);
 
 /* A ring pair of such a port. */
 struct vale_client_ring {
-	struct vale_csb		*cr_csb;	/* this side's indexes: atok */
+	/* In the window: vale_layout.h. */
 	struct netmap_ring	*cr_txring;
 	struct netmap_ring	*cr_rxring;
+	struct vale_window_ring	*cr_heads;
+	/* In the memory, to which others may write. */
+	struct vale_csb		*cr_csb;	/* this side's indexes: atok */
+	struct netmap_slot	*cr_tx_slots;
+	struct netmap_slot	*cr_rx_slots;
 	int			 cr_tx_kick;	/* sockets to wait for */
 	int			 cr_rx_kick;
 };
@@ -81,8 +87,12 @@ struct vale_client_ring {
  */
 struct vale_client_port {
 	int			 cp_fd;		/* the connection */
-	int			 cp_memory;	/* a descriptor */
+	int			 cp_memory;	/* descriptors */
+	int			 cp_window;
 	char			*cp_base;	/* where it is mapped */
+	size_t			 cp_window_size;
+	size_t			 cp_bufs;	/* offset of buffer 0 */
+	uint32_t		 cp_nbufs;	/* that the memory may have */
 	struct netmap_if	*cp_nifp;
 	unsigned int		 cp_nrings;	/* ring pairs */
 	struct vale_client_ring	 cp_ring[VALE_RINGS_MAX];
@@ -96,11 +106,12 @@ struct vale_client_port {
 
 /*
  * Open the port `name' as `reg' says, over the connection `fd', which becomes
- * the port's.  On failure the connection stays usable; `why', if it is not
- * NULL, takes as many bytes as vw_why.
+ * the port's.  `proof' is a descriptor of the memory that it shall be in, if
+ * that is another user's, or -1.  On failure the connection stays usable;
+ * `why', if it is not NULL, takes as many bytes as vw_why.
  */
 int	vale_client_open(struct vale_client_port *cp, int fd, const char *name,
-	    const struct nmreq_register *reg, char *why);
+	    const struct nmreq_register *reg, int proof, char *why);
 
 /*
  * The port of the connection `fd', which another process has opened and still
@@ -117,15 +128,17 @@ void	vale_client_close(struct vale_client_port *cp);
  * Publish the head of transmit ring `ring', 0 to cp_nrings - 1 as in all of
  * these, and show in its tail what has been sent.  Slots with NS_INDIRECT are
  * copied into their buffers, which they must fit.  EINVAL and EIO as
- * vale_txsync(), of a pipe as vale_pipe_txsync(), which copies nothing.  After
- * fork(2), either process may do this.
+ * vale_txsync(), of a pipe as vale_pipe_txsync(), which copies nothing; EIO
+ * also if what is in the memory is not valid.  After fork(2), either process
+ * may do this.
  */
 int	vale_client_txsync(struct vale_client_port *cp, unsigned int ring);
 
 /*
  * Return the receive ring's slots, show new frames, and set its ts to the time
  * of day, as netmap does; that of a transmit ring only if it has NR_TIMESTAMP.
- * EINVAL as vale_rxsync(); of a pipe, errors of vale_pipe_rxsync().
+ * EINVAL as vale_rxsync(); of a pipe, errors of vale_pipe_rxsync(); EIO if what
+ * is in the memory is not valid.
  */
 int	vale_client_rxsync(struct vale_client_port *cp, unsigned int ring);
 

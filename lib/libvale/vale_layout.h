@@ -6,7 +6,21 @@
 
 /*
  * What memory with netmap's rings consists of, for ports (vale_region.c) and
- * pipes (vale_pipe.c).
+ * pipes (vale_pipe.c), and what programs see of it: windows.
+ *
+ * Memory is shared by all programs that have a port or pipe there, and by
+ * valed.  Any of them may write anything to it at any time.  But a netmap
+ * program believes what rings say: where buffers are, how large, and which one
+ * a slot has.  So what it finds at nr_offset is not in that memory.  It is the
+ * window, a file of the connection that opened the port, and nobody else has
+ * it:
+ *
+ *	struct vale_window | netmap_ifs | transmit rings | receive rings
+ *	| a struct vale_window_ring for each ring pair
+ *
+ * It is mapped over a part of the memory that has nothing else, from a multiple
+ * of VALE_WINDOW_ALIGN on.  A sync (vale_client.c) copies slots from one to the
+ * other, and checks those that it takes.
  */
 
 #ifndef _VALE_LAYOUT_H_
@@ -21,9 +35,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "libvale.h"
+
 #define	VALE_PAGE	4096
 #define	VALE_BUF_SIZE	2048	/* bytes; netmap's default */
 #define	VALE_BUF_FIRST	2	/* no slot has buffer 0 or 1, as in netmap */
+#define	VALE_WINDOW_ALIGN	65536	/* no kernel's pages are larger */
 
 /* Set a field that <net/netmap.h> declares const. */
 #define	VALE_LAYOUT_SET(type, field, value)				\
@@ -76,5 +93,59 @@ vale_nifp_init(struct netmap_if *nifp, const char *name, uint32_t n)
 	VALE_LAYOUT_SET(uint32_t, nifp->ni_tx_rings, n);
 	VALE_LAYOUT_SET(uint32_t, nifp->ni_rx_rings, n);
 }
+
+/* Where everything is in a port's memory, from the beginning. */
+struct vale_region_layout {
+	size_t		rl_nifp;
+	size_t		rl_tx;		/* the first of the rings */
+	size_t		rl_tx_size;	/* of a ring */
+	size_t		rl_rx;
+	size_t		rl_rx_size;
+	size_t		rl_window;	/* a place for the window, */
+	size_t		rl_bufs;	/* and buffer 0 */
+	size_t		rl_size;
+	uint32_t	rl_extra_buf;	/* first buffer of no ring */
+	uint32_t	rl_rx_buf;	/* and of a receive ring */
+	uint32_t	rl_nbufs;
+};
+
+/*
+ * Fill it in.  `params' must be in range, without defaults.  There is a place
+ * for a window only if the memory is shared with other processes.
+ */
+void	vale_region_layout(struct vale_region_layout *rl,
+	    const struct vale_params *params, uint32_t extra_bufs, bool shared);
+
+/* What a window begins with: valed's part.  Constant. */
+struct vale_window {
+	uint64_t	vv_bufs;	/* offset of buffer 0 in the memory */
+	uint32_t	vv_extra;	/* the first extra buffer, or 0 */
+	uint32_t	vv_pad;
+	_Alignas(NM_CACHE_ALIGN) char vv_nifp[];
+};
+
+/* Heads that a program has published, where no other can change them. */
+struct vale_window_ring {
+	uint32_t	vr_sent;
+	uint32_t	vr_released;
+};
+
+/* Where everything is in the window of `rings' ring pairs. */
+struct vale_window_layout {
+	size_t		vl_tx;
+	size_t		vl_tx_size;
+	size_t		vl_rx;
+	size_t		vl_rx_size;
+	size_t		vl_ring;	/* struct vale_window_ring[] */
+	size_t		vl_size;	/* a multiple of VALE_WINDOW_ALIGN */
+};
+
+/* Of memory without a port or pipe, `rings' is 0. */
+void	vale_window_layout(struct vale_window_layout *vl, uint32_t rings,
+	    uint32_t tx_slots, uint32_t rx_slots);
+
+/* nr_offset of a window at `at'; and the reverse. */
+#define	VALE_WINDOW_OFFSET(at)	((at) + sizeof(struct vale_window))
+#define	VALE_WINDOW_AT(offset)	((offset) & ~((uint64_t)VALE_WINDOW_ALIGN - 1))
 
 #endif /* !_VALE_LAYOUT_H_ */

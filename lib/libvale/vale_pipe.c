@@ -62,6 +62,24 @@ vale_pipe_layout(struct vale_pipe_layout *pl, const uint32_t slots[2])
 	    (slots[0] + slots[1]), VALE_PAGE);
 }
 
+size_t
+vale_pipe_window(const uint32_t slots[2])
+{
+	struct vale_window_layout vl;
+
+	vale_window_layout(&vl, 1, slots[0], slots[1]);
+	return (vl.vl_size);
+}
+
+size_t
+vale_pipe_at(const struct nmreq_register *reg, unsigned int end)
+{
+	const uint32_t slots[2] = { reg->nr_tx_slots, reg->nr_rx_slots };
+
+	return (VALE_WINDOW_AT(reg->nr_offset) + (2 - end) *
+	    vale_pipe_window(slots));
+}
+
 /* The first buffer of the direction from `end', from the pipe's first one. */
 static uint32_t
 layout_buf(const struct vale_pipe_layout *pl, unsigned int end)
@@ -195,10 +213,10 @@ attach_rx(const struct vale_pipe *pp, uint32_t first)
 /* Where the end is; its first buffer in *first. */
 static bool
 attach_find(struct vale_pipe *pp, char *base, const struct nmreq_register *reg,
-    unsigned int end, struct vale_pipe_layout *pl, uint32_t *first)
+    unsigned int end, size_t bufs, struct vale_pipe_layout *pl,
+    uint32_t *first)
 {
 	uint32_t slots[2];
-	int64_t bufs;
 	char *pipe;
 
 	slots[end] = reg->nr_tx_slots;
@@ -213,10 +231,7 @@ attach_find(struct vale_pipe *pp, char *base, const struct nmreq_register *reg,
 	pp->pp_peer_rx = (void *)(pipe + pl->pl_rx[!end]);
 	pp->pp_tx_slots = slots[end];
 	pp->pp_rx_slots = slots[!end];
-	/* Where the buffers are, which programs find in the ring. */
-	bufs = (char *)pp->pp_txring - base + pp->pp_txring->buf_ofs;
-	if (bufs < 0 || bufs % VALE_PAGE != 0 ||
-	    (uint64_t)bufs > reg->nr_offset)
+	if (bufs % VALE_PAGE != 0 || bufs > reg->nr_offset)
 		return (false);
 	pp->pp_nbufs = (reg->nr_memsize - bufs) / VALE_BUF_SIZE;
 	*first = (pipe + pl->pl_bufs - base - bufs) / VALE_BUF_SIZE;
@@ -225,22 +240,22 @@ attach_find(struct vale_pipe *pp, char *base, const struct nmreq_register *reg,
 
 bool
 vale_pipe_find(struct vale_pipe *pp, char *base,
-    const struct nmreq_register *reg, unsigned int end)
+    const struct nmreq_register *reg, unsigned int end, size_t bufs)
 {
 	struct vale_pipe_layout pl;
 	uint32_t first;
 
-	return (attach_find(pp, base, reg, end, &pl, &first));
+	return (attach_find(pp, base, reg, end, bufs, &pl, &first));
 }
 
 bool
 vale_pipe_attach(struct vale_pipe *pp, char *base,
-    const struct nmreq_register *reg, unsigned int end)
+    const struct nmreq_register *reg, unsigned int end, size_t bufs)
 {
 	struct vale_pipe_layout pl;
 	uint32_t first;
 
-	if (!attach_find(pp, base, reg, end, &pl, &first))
+	if (!attach_find(pp, base, reg, end, bufs, &pl, &first))
 		return (false);
 	attach_tx(pp, first + layout_buf(&pl, end));
 	attach_rx(pp, first + layout_buf(&pl, !end));

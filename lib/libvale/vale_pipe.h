@@ -90,6 +90,14 @@ struct vale_pipe_layout {
 	size_t		pl_size;
 };
 
+/*
+ * Where in its memory the pipe of an end is that was granted with `reg': the
+ * windows of the master and of the slave come before it.
+ */
+size_t	vale_pipe_at(const struct nmreq_register *reg, unsigned int end);
+/* Bytes of one of these windows. */
+size_t	vale_pipe_window(const uint32_t slots[2]);
+
 /* Fill it in.  `slots' are those of the transmit rings. */
 void	vale_pipe_layout(struct vale_pipe_layout *pl, const uint32_t slots[2]);
 
@@ -121,20 +129,21 @@ struct vale_pipe {
 };
 
 /*
- * Find an end that was opened with the reply `reg', in memory that is mapped at
- * `base'.  Sets head, cur and tail of its rings, and gives slots with an
- * invalid buffer the one that they had at first.  Returns false if the memory is
- * not what it should be.
+ * Find an end that was opened with `reg', in memory that is mapped at `base':
+ * nr_offset is that of its netmap_if (pl_nifp), `bufs' the offset of buffer 0.
+ * Sets head, cur and tail of its rings, and gives slots with an invalid buffer
+ * the one that they had at first.  Returns false if `bufs' is not that of a
+ * page before it.
  */
 bool	vale_pipe_attach(struct vale_pipe *pp, char *base,
-	    const struct nmreq_register *reg, unsigned int end);
+	    const struct nmreq_register *reg, unsigned int end, size_t bufs);
 
 /*
  * The same, of an end that another process has attached and passed on: its
  * rings are as that has left them.
  */
 bool	vale_pipe_find(struct vale_pipe *pp, char *base,
-	    const struct nmreq_register *reg, unsigned int end);
+	    const struct nmreq_register *reg, unsigned int end, size_t bufs);
 
 /*
  * The syncs of an end: publish frames that are complete, release slots; show in

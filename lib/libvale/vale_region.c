@@ -8,14 +8,17 @@
  * A port's memory: one region for each port, so that no user of a port can read
  * another's.
  *
- *	CSBs | netmap_ifs | transmit rings | receive rings | buffer 0 | 1 | ...
+ *	CSBs | netmap_ifs | transmit rings | receive rings
+ *	| a place for the window | buffer 0 | 1 | ...
  *
  * Then come the buffers of the transmit rings, those of no ring, in a list as
  * netmap has it, and those of the receive rings.  A slot of any ring may have
- * any of them.  The CSBs serve users in other processes (vale_shared.c).
+ * any of them.  The CSBs serve users in other processes (vale_shared.c).  What
+ * these see of the rings is their window (vale_layout.h).
  *
  * Memory that a user in another process has may go on behind that, for pipes
- * (vale_pipe.h).  Buffers are numbered to its end, and slots may have those, too.
+ * (vale_pipe.h).  Buffers are numbered through, and slots may have those that
+ * have been given out so far (vale_shared_more()).
  *
  * Buffers start on a page boundary.  A page that nobody touches uses no memory,
  * so the transmit buffers of a port that sends NS_INDIRECT slots only use none.
@@ -55,56 +58,21 @@ region_ring_init(struct vale_region *vr, struct netmap_ring *ring,
 	}
 }
 
-/* Where everything is, from the beginning, and the number of buffers. */
-struct region_layout {
-	size_t		rl_nifp;
-	size_t		rl_tx;		/* the first of the rings */
-	size_t		rl_tx_size;	/* of a ring */
-	size_t		rl_rx;
-	size_t		rl_rx_size;
-	size_t		rl_bufs;
-	size_t		rl_size;
-	uint32_t	rl_extra_buf;	/* first buffer of no ring */
-	uint32_t	rl_rx_buf;	/* and of a receive ring */
-	uint32_t	rl_nbufs;
-};
-
-static void
-region_layout(struct region_layout *rl, const struct vale_params *params,
-    uint32_t extra_bufs)
-{
-	const uint32_t n = params->rings;
-
-	rl->rl_nifp = vale_layout_align(n * sizeof(struct vale_csb),
-	    NM_CACHE_ALIGN);
-	rl->rl_tx = vale_layout_align(rl->rl_nifp + (n > 1 ? 1 + n : 1) *
-	    VALE_NIFP_SIZE(n), NM_CACHE_ALIGN);
-	rl->rl_tx_size = vale_ring_size(params->tx_slots);
-	rl->rl_rx = rl->rl_tx + n * rl->rl_tx_size;
-	rl->rl_rx_size = vale_ring_size(params->rx_slots);
-	rl->rl_bufs = vale_layout_align(rl->rl_rx + n * rl->rl_rx_size,
-	    VALE_PAGE);
-	rl->rl_extra_buf = VALE_BUF_FIRST + n * params->tx_slots;
-	rl->rl_rx_buf = rl->rl_extra_buf + extra_bufs;
-	rl->rl_nbufs = rl->rl_rx_buf + n * params->rx_slots;
-	rl->rl_size = rl->rl_bufs + (size_t)rl->rl_nbufs * VALE_BUF_SIZE;
-}
-
 size_t
 vale_region_bufs(const struct vale_params *params)
 {
-	struct region_layout rl;
+	struct vale_region_layout rl;
 
-	region_layout(&rl, params, 0);
+	vale_region_layout(&rl, params, 0, true);
 	return (rl.rl_bufs);
 }
 
 size_t
 vale_region_size(const struct vale_params *params, uint32_t extra_bufs)
 {
-	struct region_layout rl;
+	struct vale_region_layout rl;
 
-	region_layout(&rl, params, extra_bufs);
+	vale_region_layout(&rl, params, extra_bufs, true);
 	return (rl.rl_size);
 }
 
@@ -128,7 +96,7 @@ region_extra_bufs(const struct vale_shared *shared)
 }
 
 static void
-region_find_ring(struct vale_region *vr, const struct region_layout *rl,
+region_find_ring(struct vale_region *vr, const struct vale_region_layout *rl,
     unsigned int ring, const struct vale_params *params)
 {
 	char *base = vr->vr_base;
@@ -143,18 +111,20 @@ void
 vale_region_ring(struct vale_region *vr, unsigned int ring,
     const struct vale_params *params, const struct vale_shared *shared)
 {
-	struct region_layout rl;
+	struct vale_region_layout rl;
 
 	MPASS(ring < params->rings);
-	region_layout(&rl, params, region_extra_bufs(shared));
+	vale_region_layout(&rl, params, region_extra_bufs(shared),
+	    shared != NULL);
 	region_find_ring(vr, &rl, ring, params);
 }
 
 /* A netmap_if that has ring pairs `first' to before `end'. */
 static void
-region_nifp_init(const struct vale_region *vr, const struct region_layout *rl,
-    struct netmap_if *nifp, const char *name, const struct vale_params *params,
-    uint32_t first, uint32_t end)
+region_nifp_init(const struct vale_region *vr,
+    const struct vale_region_layout *rl, struct netmap_if *nifp,
+    const char *name, const struct vale_params *params, uint32_t first,
+    uint32_t end)
 {
 	const uint32_t n = params->rings;
 	struct vale_region at = *vr;
@@ -172,7 +142,7 @@ region_nifp_init(const struct vale_region *vr, const struct region_layout *rl,
 
 /* Initialize the rings, and what says where they are. */
 static void
-region_init(struct vale_region *vr, const struct region_layout *rl,
+region_init(struct vale_region *vr, const struct vale_region_layout *rl,
     const char *name, const struct vale_params *params)
 {
 	const uint32_t n = params->rings;
@@ -199,10 +169,10 @@ vale_region_create(struct vale_region *vr, const char *name,
     const struct vale_params *params, const struct vale_shared *shared)
 {
 	const uint32_t extra_bufs = region_extra_bufs(shared);
-	struct region_layout rl;
+	struct vale_region_layout rl;
 	char *base;
 
-	region_layout(&rl, params, extra_bufs);
+	vale_region_layout(&rl, params, extra_bufs, shared != NULL);
 	if (shared != NULL)
 		base = shared->memory;
 	else {

@@ -74,6 +74,23 @@ vale_shared_wait(struct vale_desc *d)
 	return (shared_head(port, false) == port->vp_tx.vt_cur);
 }
 
+/*
+ * Senders, and who serves the port, read the number meanwhile, and may use
+ * either value: the buffers are mapped from the beginning, and the caller has
+ * charged them before.
+ */
+void
+vale_shared_more(struct vale_desc *d, size_t more)
+{
+	struct vale_port *port = vale_desc_port(d), *ring;
+	const struct vale_region *vr = &port->vp_region;
+	const size_t bufs = vr->vr_bufs - (char *)vr->vr_base;
+
+	VALE_RINGS_FOREACH(ring, port)
+		atomic_store_32(&ring->vp_region.vr_nbufs,
+		    (vr->vr_size + more - bufs) / VALE_BUF_SIZE);
+}
+
 size_t
 vale_shared_offset(const struct vale_desc *d)
 {

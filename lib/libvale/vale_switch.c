@@ -285,7 +285,10 @@ vale_shared_private(const struct vale_params *params)
 	struct vale_params p = *params;
 
 	(void)port_params(&p);
-	return (vale_inbox_size(&p));
+	/* Twice: an inbox has no more slots than its ring. */
+	return (vale_inbox_size(&p) + 2 * p.rings * (sizeof(struct vale_port) +
+	    p.rx_slots * sizeof(struct vale_lease) +
+	    vale_share_size(p.rx_slots - 1)));
 }
 
 size_t
@@ -295,6 +298,17 @@ vale_shared_bufs(const struct vale_params *params)
 
 	(void)port_params(&p);
 	return (vale_region_bufs(&p));
+}
+
+size_t
+vale_shared_window(const struct vale_params *params)
+{
+	struct vale_region_layout rl;
+	struct vale_params p = *params;
+
+	(void)port_params(&p);
+	vale_region_layout(&rl, &p, 0, true);
+	return (rl.rl_window);
 }
 
 /* The ring pair's rings are those of another process. */

@@ -163,7 +163,7 @@ vale_open(const char *name, const struct vale_params *params)
 	fd = vale_client_connect(vale_client_path());
 	if (fd == -1)
 		goto fail;
-	if (vale_client_open(&vp->vp_client, fd, name, &reg, NULL) == -1)
+	if (vale_client_open(&vp->vp_client, fd, name, &reg, -1, NULL) == -1)
 		goto fail_open;
 	if (rings_init(vp, name) == -1) {
 		error = errno;

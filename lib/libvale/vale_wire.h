@@ -21,16 +21,22 @@
  *		NR_MONITOR_RX, a monitor of the port.  It has as many rings in
  *		both directions: the larger number of the two.  The reply has
  *		the descriptor of the port's memory (libvale.h, struct
- *		vale_csb), and for each ring pair one of a socket of each ring,
- *		transmit first.  A kick is a byte; the user kicks on the first
- *		of the sockets, whichever transmit ring it is for.
+ *		vale_csb), that of the window which belongs over a part of it
+ *		(vale_layout.h), at nr_offset, and for each ring pair one of a
+ *		socket of each ring, transmit first.  A kick is a byte; the user
+ *		kicks on the first of the sockets, whichever transmit ring it is
+ *		for.
  *		With the name of a pipe ("vale0:x{1", "vale0:x}1"), one of its
  *		ends, which has a ring pair.  The descriptors are the same, and
  *		nr_offset tells where in the memory it is (vale_pipe.h).  The
  *		other end has the other ends of the sockets: a kick wakes it.
  *		nr_mem_id names the memory for a new pipe.
  *		With NR_REG_NULL no port, but the memory nr_mem_id, or for 1
- *		memory of its own, with extra buffers, and its descriptor.
+ *		memory of its own, with extra buffers, and the descriptors of
+ *		the memory and the window.
+ *		A descriptor of a memory that comes with the request names that
+ *		memory, and shows that the user has it: otherwise EPERM, if the
+ *		memory, or the port that a pipe is of, is another user's.
  *	NETMAP_REQ_PORT_INFO_GET  no body; struct nmreq_port_info_get.  Of any
  *		port or pipe that there is.
  *	NETMAP_REQ_PORT_HDR_SET  struct nmreq_port_hdr; no body.  Of the
@@ -82,11 +88,11 @@
 #define	VALE_WIRE_PATH		"/run/valed/control"
 #define	VALE_WIRE_ENV		"VALE_SOCKET"
 
-#define	VALE_WIRE_MAGIC		0x76616c31	/* "val1": the version */
+#define	VALE_WIRE_MAGIC		0x76616c32	/* "val2": the version */
 #define	VALE_WIRE_MAX		65536	/* bytes of a packet */
 #define	VALE_WIRE_FDS		18	/* descriptors of a request */
 /* Of a reply: NETMAP_REQ_REGISTER. */
-#define	VALE_WIRE_REPLY_FDS	(1 + 2 * VALE_RINGS_MAX)
+#define	VALE_WIRE_REPLY_FDS	(2 + 2 * VALE_RINGS_MAX)
 
 struct vale_wire {
 	uint32_t	vw_magic;

@@ -36,6 +36,7 @@
 
 #include "ops.h"
 #include "pass_fds.h"
+#include "vale_layout.h"
 #include "vale_pipe.h"
 
 #define	CLIENTS		2
@@ -162,6 +163,25 @@ take_fds_again(struct client *cl, const struct cmsghdr *c)
 		close(fds[i]);
 }
 
+/* Find an end.  What others have written there may be anything. */
+static void
+attach(struct client *cl, const struct nmreq_register *granted,
+    unsigned int end)
+{
+	struct nmreq_register reg = *granted;
+	uint32_t slots[2];
+	struct vale_pipe_layout pl;
+	struct vale_window vv;
+
+	slots[end] = reg.nr_tx_slots;
+	slots[!end] = reg.nr_rx_slots;
+	vale_pipe_layout(&pl, slots);
+	reg.nr_offset = vale_pipe_at(granted, end) + pl.pl_nifp[end];
+	INVARIANT(pread(cl->fds[1], &vv, sizeof(vv), 0) == sizeof(vv));
+	INVARIANT(vale_pipe_attach(&cl->pipe, (char *)cl->memory, &reg, end,
+	    vv.vv_bufs));
+}
+
 /* Keep the descriptors of a reply; map the memory, which is the first. */
 static void
 take_fds(struct client *cl, struct msghdr *msg)
@@ -179,24 +199,20 @@ take_fds(struct client *cl, struct msghdr *msg)
 	cl->nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	memcpy(cl->fds, CMSG_DATA(c), cl->nfds * sizeof(int));
 	if (cl->cc->cc_null) {
-		INVARIANT(cl->nfds == 1);
+		INVARIANT(cl->nfds == 2);
 		return;
 	}
 	cl->rings = reg->nr_tx_rings;
 	INVARIANT(cl->rings >= 1 && reg->nr_rx_rings == cl->rings);
-	INVARIANT(cl->nfds == 1 + 2 * cl->rings);
+	INVARIANT(cl->nfds == 2 + 2 * cl->rings);
 	cl->size = reg->nr_memsize;
 	INVARIANT(lseek(cl->fds[0], 0, SEEK_END) == (off_t)cl->size);
 	cl->memory = mmap(NULL, cl->size, PROT_READ | PROT_WRITE, MAP_SHARED,
 	    cl->fds[0], 0);
 	INVARIANT(cl->memory != MAP_FAILED);
 	cl->is_pipe = vale_pipe_name(packet->vw_header.nr_name, &end) != 0;
-	/* What others have written there may be anything. */
-	if (cl->is_pipe && !vale_pipe_attach(&cl->pipe, (char *)cl->memory,
-	    reg, end)) {
-		munmap(cl->memory, cl->size);
-		cl->memory = NULL;
-	}
+	if (cl->is_pipe)
+		attach(cl, reg, end);
 }
 
 static void third_send(const struct op *op);

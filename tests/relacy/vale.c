@@ -456,7 +456,7 @@ static void
 pipe_open(unsigned int end)
 {
 	MM_CHECK(vale_pipe_attach(&ends[end], pipe_memory, &ends_reg[end],
-	    end));
+	    end, 0));
 }
 
 static void

@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "ctl_impl.h"
+#include "ctl_memory.h"
 #include "hostif.h"
 #include "msg_fds.h"
 #include "valed.h"
@@ -41,8 +42,6 @@
 
 /* Space for the library's calls; frames are in the ports. */
 #define	CTL_STACK	(256 * 1024)
-/* Slots of connections that only administrators get. */
-#define	CTL_ADMIN	8
 
 /*
  * Who may ask for what: the table in valed(8), CONTROL SOCKET, has a line for
@@ -109,6 +108,14 @@ ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(cc->cc_wire->vw_why, sizeof(cc->cc_wire->vw_why), fmt, ap);
 	va_end(ap);
+	return (error);
+}
+
+int
+ctl_why_errno(struct ctl_conn *cc, int error)
+{
+	if (cc->cc_wire->vw_why[0] == '\0')
+		return (ctl_why(cc, error, "%s", strerror(error)));
 	return (error);
 }
 
@@ -346,19 +353,27 @@ ctl_conn_thread(void *arg)
 	return (NULL);
 }
 
-/* A free slot, or NULL.  The last ones are for administrators. */
+/*
+ * A free slot, or NULL.  The last ones are for administrators; a user has half
+ * of the others at most.
+ */
 static struct ctl_conn *
 conn_free(const struct ctl_who *who)
 {
 	const struct ctl_conn *end = ctl_conns + CTL_MAX;
-	struct ctl_conn *cc;
+	struct ctl_conn *cc, *found = NULL;
+	unsigned int user = 0;
 
 	if (!who->cw_admin)
 		end -= CTL_ADMIN;
 	for (cc = ctl_conns; cc < end; cc++)
 		if (atomic_load_acq_32(&cc->cc_used) == 0)
-			return (cc);
-	return (NULL);
+			found = cc;
+		else if (!cc->cc_who.cw_admin)
+			user += cc->cc_who.cw_uid == who->cw_uid;
+	if (!who->cw_admin && user >= CTL_USER_MAX)
+		return (NULL);
+	return (found);
 }
 
 /* Let it be found, or not. */
@@ -407,6 +422,7 @@ ctl_accept(int fd, bool reserved)
 	cc->cc_port = NULL;
 	cc->cc_pipe = NULL;
 	cc->cc_null = false;
+	cc->cc_window = -1;
 	cc->cc_nfds = 0;
 	cc->cc_used = 1;
 	conn_open(cc, true);
@@ -447,13 +463,14 @@ ctl_thread(void *arg __unused)
 }
 
 int
-ctl_start(int fd, gid_t admin)
+ctl_start(int fd, const struct ctl_options *options)
 {
 	pthread_t thread;
 	int error;
 
 	ctl_listen = fd;
-	ctl_who_init(admin);
+	ctl_who_init(options->admin);
+	ctl_memory_limits(options->mem, options->user_mem);
 	ctl_port_limit();
 	if (sem_init(&ctl_ready, 0, 0) == -1)
 		return (errno);

@@ -19,15 +19,26 @@
 
 #include <sys/types.h>
 
-/* Connections at a time. */
+#include <stdint.h>
+
+/* Connections at a time, */
 #define	CTL_MAX		320
+/* of which the last are for administrators only; */
+#define	CTL_ADMIN	8
+/* and of one user who is none. */
+#define	CTL_USER_MAX	((CTL_MAX - CTL_ADMIN) / 2)
+
+struct ctl_options {
+	gid_t		 admin;		/* of ctl_who_init() */
+	uint64_t	 mem;		/* of ctl_memory_limits() */
+	uint64_t	 user_mem;
+};
 
 /*
  * Start the thread that accepts connections on `fd', a listening socket of type
- * SOCK_SEQPACKET, and wait until it has dropped its privileges.  `admin' is that
- * of ctl_who_init().  The main thread, before the sandbox.  Returns 0 or an
- * errno.
+ * SOCK_SEQPACKET, and wait until it has dropped its privileges.  The main
+ * thread, before the sandbox.  Returns 0 or an errno.
  */
-int	ctl_start(int fd, gid_t admin);
+int	ctl_start(int fd, const struct ctl_options *options);
 
 #endif /* !_CTL_H_ */

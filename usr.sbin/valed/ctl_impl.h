@@ -60,6 +60,7 @@ struct ctl_conn {
 	struct ctl_kick	 cc_theirs[VALE_RINGS_MAX];	/* the user's ends */
 	struct vfu_dma	 cc_dma;	/* its memory, mapped */
 	struct ctl_memory *cc_memory;	/* of the port, or the pipe */
+	int		 cc_window;	/* of what it has registered */
 	/* An end of a pipe, or NULL.  ctl_pipe.c. */
 	struct ctl_pipe	*cc_pipe;
 	unsigned int	 cc_end;
@@ -83,6 +84,9 @@ int	ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
 /* The same for an error of ctl_owner.h. */
 int	ctl_why_owner(struct ctl_conn *cc, int error);
+
+/* The same with what errno says, unless something has been said. */
+int	ctl_why_errno(struct ctl_conn *cc, int error);
 
 /*
  * Requests: each finds one of the right length in cc_body, with a name that
@@ -141,6 +145,7 @@ int	ctl_pipe_fds(struct ctl_conn *cc);
 /* ctl_null.c: NR_REG_NULL. */
 int	ctl_null_register(struct ctl_conn *cc, size_t *size);
 void	ctl_null_close(struct ctl_conn *cc);
+int	ctl_null_fds(struct ctl_conn *cc);
 
 /*
  * ctl.c: wait until what connections had whose clients have left is closed.

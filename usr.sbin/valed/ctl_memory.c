@@ -16,14 +16,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl_impl.h"
 #include "ctl_memory.h"
 #include "vale_layout.h"
 #include "vale_pipe.h"
-#include "vfu_dma.h"
+#include "vfu_close.h"
+#include "vfu_fstat.h"
 
 struct ctl_memory *ctl_memories[CTL_MAX];
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t table_closed = PTHREAD_COND_INITIALIZER;
+static uint64_t limit_all = UINT64_MAX, limit_user = UINT64_MAX;
+
+void
+ctl_memory_limits(uint64_t all, uint64_t user)
+{
+	limit_all = all;
+	limit_user = user;
+}
 
 void
 ctl_memories_lock(void)
@@ -37,24 +46,41 @@ ctl_memories_unlock(void)
 	pthread_mutex_unlock(&table_lock);
 }
 
-/* Lay it out. */
+size_t
+ctl_memory_pipe_size(const uint32_t slots[2])
+{
+	struct vale_pipe_layout pl;
+
+	vale_pipe_layout(&pl, slots);
+	return (roundup2(2 * vale_pipe_window(slots) + pl.pl_size,
+	    VALE_WINDOW_ALIGN));
+}
+
+size_t
+ctl_memory_null_size(void)
+{
+	struct vale_window_layout vl;
+
+	vale_window_layout(&vl, 0, 0, 0);
+	return (vl.vl_size);
+}
+
+/* Lay it out.  Extra buffers are given out in pages. */
 static void
 memory_layout(struct ctl_memory *mm, uint32_t slots)
 {
 	const struct vale_params *params = &mm->mm_params;
-	struct vale_pipe_layout pl;
 
 	mm->mm_port_size = vale_shared_size(params, mm->mm_extra_bufs);
 	mm->mm_bufs = vale_shared_bufs(params);
-	mm->mm_pipes = roundup2(mm->mm_port_size, VFU_DMA_PAGE);
+	mm->mm_used = roundup2(mm->mm_port_size, VALE_WINDOW_ALIGN);
 	slots = MAX(slots, MAX(params->tx_slots, params->rx_slots));
 	slots = MIN(MAX(slots, VALE_SLOTS_DEFAULT), VALE_PIPE_SLOTS_MAX);
-	vale_pipe_layout(&pl, (uint32_t[2]){ slots, slots });
 	mm->mm_pipe_slots = slots;
-	mm->mm_pipe_size = pl.pl_size;
-	mm->mm_nulls = mm->mm_pipes + CTL_PIPES * mm->mm_pipe_size;
-	mm->mm_extra = mm->mm_nulls + CTL_NULLS * VFU_DMA_PAGE;
-	mm->mm_size = mm->mm_extra + CTL_EXTRA * VALE_BUF_SIZE;
+	mm->mm_nulls = mm->mm_used + CTL_PIPES * (VALE_WINDOW_ALIGN +
+	    ctl_memory_pipe_size((uint32_t[2]){ slots, slots })) +
+	    roundup2(CTL_EXTRA * VALE_PAGE, VALE_WINDOW_ALIGN);
+	mm->mm_size = mm->mm_nulls + CTL_NULLS * ctl_memory_null_size();
 }
 
 size_t
@@ -66,25 +92,70 @@ ctl_memory_size(const struct vale_params *params)
 	return (mm.mm_size);
 }
 
+/* A memfd of this size, which it keeps.  Returns an errno. */
+static int
+memfd_new(const char *name, size_t size, int *fdp)
+{
+	int error, fd;
+
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd == -1)
+		return (errno);
+	if (ftruncate(fd, size) == 0 && fcntl(fd, F_ADD_SEALS,
+	    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
+		*fdp = fd;
+		return (0);
+	}
+	error = errno;
+	close(fd);
+	return (error);
+}
+
 static int
 memory_create(struct ctl_memory *mm)
 {
-	int error;
+	struct stat st;
+	int error = memfd_new("vale", mm->mm_size, &mm->mm_fd);
 
-	mm->mm_fd = memfd_create("vale", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (mm->mm_fd == -1)
-		return (errno);
-	if (ftruncate(mm->mm_fd, mm->mm_size) == 0 && fcntl(mm->mm_fd,
-	    F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+	if (error != 0)
+		return (error);
+	if (vfu_fstat(mm->mm_fd, &st) == 0) {
+		mm->mm_dev = st.st_dev;
+		mm->mm_ino = st.st_ino;
 		return (0);
+	}
 	error = errno;
 	close(mm->mm_fd);
 	return (error);
 }
 
+/* Charge what the memory may come to use besides.  The table's lock. */
+static int
+memory_charge(struct ctl_conn *cc, struct ctl_memory *mm, uint64_t bytes)
+{
+	uint64_t all = bytes, user = bytes;
+	unsigned int i;
+
+	for (i = 0; i < CTL_MAX; i++) {
+		if (ctl_memories[i] == NULL)
+			continue;
+		all += ctl_memories[i]->mm_charged;
+		if (ctl_memories[i]->mm_uid == mm->mm_uid)
+			user += ctl_memories[i]->mm_charged;
+	}
+	if (!mm->mm_admin && user > limit_user)
+		return (ctl_why(cc, ENOMEM, "this user's ports may not have "
+		    "more memory: user_mem= of valed's -c"));
+	if (all > limit_all)
+		return (ctl_why(cc, ENOMEM, "ports may not have more memory: "
+		    "mem= of valed's -c"));
+	mm->mm_charged += bytes;
+	return (0);
+}
+
 struct ctl_memory *
-ctl_memory_new(const struct vale_params *params, uint32_t extra_bufs,
-    uint32_t slots)
+ctl_memory_new(struct ctl_conn *cc, const struct vale_params *params,
+    uint32_t extra_bufs, uint32_t slots)
 {
 	struct ctl_memory *mm;
 	unsigned int i;
@@ -97,10 +168,16 @@ ctl_memory_new(const struct vale_params *params, uint32_t extra_bufs,
 	if (mm == NULL)
 		return (NULL);
 	mm->mm_index = i;
+	mm->mm_uid = cc->cc_who.cw_uid;
+	mm->mm_admin = cc->cc_who.cw_admin;
+	mm->mm_monitor = params->monitor != 0;
 	mm->mm_params = *params;
 	mm->mm_extra_bufs = extra_bufs;
 	memory_layout(mm, slots);
-	error = memory_create(mm);
+	error = memory_charge(cc, mm, mm->mm_used +
+	    vale_shared_private(params));
+	if (error == 0)
+		error = memory_create(mm);
 	if (error == 0) {
 		error = pthread_mutex_init(&mm->mm_lock, NULL);
 		if (error != 0)
@@ -116,6 +193,49 @@ ctl_memory_new(const struct vale_params *params, uint32_t extra_bufs,
 	return (mm);
 }
 
+static size_t
+memory_more(const struct ctl_memory *mm)
+{
+	return (mm->mm_used - mm->mm_port_size);
+}
+
+size_t
+ctl_memory_more(const struct ctl_memory *mm)
+{
+	size_t more;
+
+	ctl_memories_lock();
+	more = memory_more(mm);
+	ctl_memories_unlock();
+	return (more);
+}
+
+/* Slots of the port may have the buffers that have been given out. */
+static void
+memory_grown(struct ctl_memory *mm)
+{
+	if (mm->mm_desc != NULL)
+		vale_shared_more(mm->mm_desc, memory_more(mm));
+}
+
+size_t
+ctl_memory_take(struct ctl_conn *cc, struct ctl_memory *mm, size_t size,
+    size_t align)
+{
+	const size_t at = roundup2(mm->mm_used, align);
+	int error;
+
+	MPASS(at + size <= mm->mm_nulls);
+	error = memory_charge(cc, mm, at + size - mm->mm_used);
+	if (error != 0) {
+		errno = error;
+		return (0);
+	}
+	mm->mm_used = at + size;
+	memory_grown(mm);
+	return (at);
+}
+
 void
 ctl_memory_release(struct ctl_memory *mm)
 {
@@ -127,57 +247,149 @@ ctl_memory_release(struct ctl_memory *mm)
 	free(mm);
 }
 
-struct ctl_memory *
-ctl_memory_by_id(unsigned int id)
+bool
+ctl_memory_own(const struct ctl_conn *cc, const struct ctl_memory *mm)
 {
-	if (id < CTL_MEMORY_FIRST || id >= CTL_MEMORY_FIRST + CTL_MAX)
-		return (NULL);
-	return (ctl_memories[id - CTL_MEMORY_FIRST]);
+	return (mm->mm_uid == cc->cc_who.cw_uid && !mm->mm_monitor);
 }
 
-/* Write an index of the memory.  Returns whether it could be. */
-static bool
-extra_write(const struct ctl_memory *mm, uint32_t idx, size_t at)
+/* The memory of a descriptor that was passed, or NULL. */
+static struct ctl_memory *
+memory_proved(const struct ctl_conn *cc)
 {
-	return (pwrite(mm->mm_fd, &idx, sizeof(idx), at) == sizeof(idx));
+	struct ctl_memory *mm;
+	struct stat st;
+	unsigned int i;
+
+	/* The look at a memfd does not wait for a file system. */
+	if (cc->cc_npassed != 1 ||
+	    vfu_fd_kind(cc->cc_passed[0]) != VFU_FD_MEMORY ||
+	    vfu_fstat(cc->cc_passed[0], &st) == -1)
+		return (NULL);
+	for (i = 0; i < CTL_MAX; i++) {
+		mm = ctl_memories[i];
+		if (mm != NULL && !mm->mm_monitor &&
+		    mm->mm_dev == st.st_dev && mm->mm_ino == st.st_ino)
+			return (mm);
+	}
+	return (NULL);
+}
+
+/* The memory with this nr_mem_id, or NULL. */
+static struct ctl_memory *
+memory_by_id(unsigned int id)
+{
+	unsigned int i;
+
+	for (i = 0; i < CTL_MAX; i++)
+		if (ctl_memories[i] != NULL && !ctl_memories[i]->mm_monitor &&
+		    CTL_MEMORY_ID(ctl_memories[i]) == id)
+			return (ctl_memories[i]);
+	return (NULL);
+}
+
+struct ctl_memory *
+ctl_memory_named(struct ctl_conn *cc, unsigned int id, int *error)
+{
+	struct ctl_memory *mm = memory_proved(cc);
+
+	*error = 0;
+	if (mm != NULL && (id == 0 || id == CTL_MEMORY_ID(mm)))
+		return (mm);
+	if (id == 0)
+		return (NULL);
+	mm = memory_by_id(id);
+	if (mm == NULL) {
+		*error = ctl_why(cc, EINVAL, "there is no memory %u", id);
+		return (NULL);
+	}
+	if (!ctl_memory_own(cc, mm)) {
+		*error = ctl_why(cc, EPERM, "memory %u is another user's, and "
+		    "the request has no descriptor of it", id);
+		return (NULL);
+	}
+	return (mm);
+}
+
+/* Link `n' buffers from `first' on.  False: there is no memory for them. */
+static bool
+extra_link(const struct ctl_memory *mm, uint32_t first, uint32_t n)
+{
+	const size_t at = mm->mm_bufs + (size_t)first * VALE_BUF_SIZE;
+	uint32_t i, next;
+
+	for (i = 0; i < n; i++) {
+		next = i + 1 < n ? first + i + 1 : 0;
+		if (pwrite(mm->mm_fd, &next, sizeof(next), at +
+		    (size_t)i * VALE_BUF_SIZE) != sizeof(next))
+			return (false);
+	}
+	return (true);
 }
 
 uint32_t
-ctl_memory_extra(struct ctl_memory *mm, size_t nifp, uint32_t n)
+ctl_memory_extra(struct ctl_conn *cc, struct ctl_memory *mm, uint32_t n,
+    uint32_t *first)
 {
-	const size_t head = nifp + offsetof(struct netmap_if, ni_bufs_head);
-	uint32_t first, i;
-	size_t at;
+	size_t at = 0;
 
+	*first = 0;
 	ctl_memories_lock();
 	n = MIN(n, CTL_EXTRA - mm->mm_extra_used);
-	at = mm->mm_extra + mm->mm_extra_used * VALE_BUF_SIZE;
-	mm->mm_extra_used += n;
+	if (n > 0)
+		at = ctl_memory_take(cc, mm, roundup2((size_t)n *
+		    VALE_BUF_SIZE, VALE_PAGE), VALE_PAGE);
+	if (at != 0)
+		mm->mm_extra_used += n;
 	ctl_memories_unlock();
-	first = (at - mm->mm_bufs) / VALE_BUF_SIZE;
-	for (i = 0; i < n; i++)
-		if (!extra_write(mm, i + 1 < n ? first + i + 1 : 0,
-		    at + i * VALE_BUF_SIZE))
-			break;
-	/* There is no memory for all of them. */
-	if (i < n || !extra_write(mm, n > 0 ? first : 0, head))
+	if (at == 0) {
+		/* It is no error. */
+		cc->cc_wire->vw_why[0] = '\0';
 		return (0);
-	return (n);
+	}
+	*first = (at - mm->mm_bufs) / VALE_BUF_SIZE;
+	if (extra_link(mm, *first, n))
+		return (n);
+	*first = 0;
+	return (0);
+}
+
+int
+ctl_memory_window(struct ctl_conn *cc, uint32_t rings, uint32_t tx_slots,
+    uint32_t rx_slots, uint32_t extra)
+{
+	const struct vale_window vv = { .vv_bufs = cc->cc_memory->mm_bufs,
+	    .vv_extra = extra };
+	struct vale_window_layout vl;
+	int error, fd;
+
+	vale_window_layout(&vl, rings, tx_slots, rx_slots);
+	error = memfd_new("vale-window", vl.vl_size, &fd);
+	if (error != 0)
+		return (error);
+	if (pwrite(fd, &vv, sizeof(vv), 0) != sizeof(vv)) {
+		close(fd);
+		return (ENOMEM);
+	}
+	cc->cc_window = fd;
+	return (0);
 }
 
 struct ctl_memory *
-ctl_memory_find(const char *name)
+ctl_memory_find(const struct ctl_conn *cc, const char *name, bool other)
 {
 	struct ctl_memory *found = NULL, *mm;
 	unsigned int i;
 
 	for (i = 0; i < CTL_MAX; i++) {
 		mm = ctl_memories[i];
-		if (mm == NULL || strcmp(mm->mm_name, name) != 0)
+		if (mm == NULL || strcmp(mm->mm_name, name) != 0 ||
+		    ctl_memory_own(cc, mm) == other)
 			continue;
 		if (mm->mm_port)
 			return (mm);
-		found = mm;
+		if (!other)
+			found = mm;
 	}
 	return (found);
 }
@@ -195,16 +407,13 @@ memory_fits(const struct ctl_memory *mm, const struct vale_params *params,
 }
 
 struct ctl_memory *
-ctl_memory_open(const char *name, const struct vale_params *params,
-    uint32_t extra_bufs)
+ctl_memory_open(struct ctl_conn *cc, const char *name,
+    const struct vale_params *params, uint32_t extra_bufs)
 {
 	struct ctl_memory *mm;
 
 	ctl_memories_lock();
-	do {
-		mm = name != NULL ? ctl_memory_find(name) : NULL;
-	} while (mm != NULL && mm->mm_closing &&
-	    pthread_cond_wait(&table_closed, &table_lock) == 0);
+	mm = name != NULL ? ctl_memory_find(cc, name, false) : NULL;
 	if (mm != NULL && mm->mm_port) {
 		mm = NULL;
 		errno = EBUSY;
@@ -212,7 +421,7 @@ ctl_memory_open(const char *name, const struct vale_params *params,
 		mm->mm_refs++;
 		mm->mm_port = true;
 	} else {
-		mm = ctl_memory_new(params, extra_bufs, 0);
+		mm = ctl_memory_new(cc, params, extra_bufs, 0);
 		if (mm != NULL)
 			mm->mm_port = true;
 	}
@@ -221,10 +430,15 @@ ctl_memory_open(const char *name, const struct vale_params *params,
 }
 
 void
-ctl_memory_opened(struct ctl_memory *mm, const char *name)
+ctl_memory_opened(struct ctl_memory *mm, struct vale_desc *port,
+    size_t more)
 {
 	ctl_memories_lock();
-	memcpy(mm->mm_name, name, strlen(name) + 1);
+	memcpy(mm->mm_name, port->name, strlen(port->name) + 1);
+	mm->mm_desc = port;
+	/* While it was opened, a pipe may have been. */
+	if (memory_more(mm) != more)
+		memory_grown(mm);
 	ctl_memories_unlock();
 }
 
@@ -232,7 +446,7 @@ void
 ctl_memory_closing(struct ctl_memory *mm)
 {
 	ctl_memories_lock();
-	mm->mm_closing = true;
+	mm->mm_desc = NULL;
 	ctl_memories_unlock();
 }
 
@@ -240,8 +454,7 @@ void
 ctl_memory_closed(struct ctl_memory *mm)
 {
 	ctl_memories_lock();
-	mm->mm_port = mm->mm_closing = false;
+	mm->mm_port = false;
 	ctl_memory_release(mm);
-	pthread_cond_broadcast(&table_closed);
 	ctl_memories_unlock();
 }

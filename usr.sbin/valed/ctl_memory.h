@@ -14,14 +14,26 @@
  * there.  A pipe that is opened without its port has such memory, too, in which
  * the port has its place.
  *
- * Pipes have extra buffers behind all pipes, and so has who opens no port, but
- * only memory.  As all slots of the memory may have any buffer, an extra buffer
- * is never another's while the memory exists.
+ * Behind the port's part, parts are given out one after the other: to pipes,
+ * and as extra buffers of pipes and of who opens no port, but only memory.  As
+ * all slots of the memory may have any buffer, an extra buffer is never
+ * another's while the memory exists.
  *
  * The memory is a memfd that can neither shrink nor grow, of a size for all
- * pipes that there may be.  A page that nobody touches uses no memory.  All
- * programs with a port or a pipe there can write to it at any time.  valed maps
- * it as the memory of the port only, which may have any buffer of it.
+ * that there may be.  A page that nobody touches uses no memory.  valed maps it
+ * as the memory of the port only, which may have any buffer that has been given
+ * out: so no more than that can be touched by valed for the port's user, and
+ * that much is charged, to all ports' limit and to that of the memory's user.
+ * What programs touch besides is charged to them, by the kernel.
+ *
+ * All programs with a port or a pipe there can write to it at any time.  It is
+ * that user's whose connection made it.  Another connection has it if it is of
+ * the same user, or passes a descriptor of the memory, which proves that it has
+ * it already.  Nobody has a monitor's but by that connection.  An administrator
+ * is no exception: the programs of administrators are worth the most.
+ *
+ * What programs believe is not there, but in a file that each connection has
+ * for itself: vale_layout.h.
  *
  * Locks: that of the table, under which nobody accesses such memory; then
  * mm_lock, under which its pipes are initialized.  A program that makes this
@@ -31,6 +43,8 @@
 #ifndef _CTL_MEMORY_H_
 #define	_CTL_MEMORY_H_
 
+#include <sys/types.h>
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,9 +53,11 @@
 #include "ctl.h"
 #include "libvale.h"
 
+struct ctl_conn;
+
 /* Pipes in one memory, */
 #define	CTL_PIPES	32
-/* netmap_ifs of NR_REG_NULL, each on a page, */
+/* windows without rings, of NR_REG_NULL, */
 #define	CTL_NULLS	8
 /* and extra buffers of both. */
 #define	CTL_EXTRA	2048
@@ -53,7 +69,8 @@ struct ctl_pipe {
 	char		 pi_id[VALE_NAME_SIZE];	/* and behind it */
 	bool		 pi_open[2];	/* the ends: vale_pipe.h */
 	uint32_t	 pi_slots[2];	/* of their transmit rings, or 0; these
-					   stay, as the buffers do */
+					   stay, as the buffers do, */
+	size_t		 pi_at;		/* and where its windows begin */
 	/* mm_lock; the table's lock if no end is open. */
 	bool		 pi_ready;	/* it is initialized */
 	int		 pi_kick[2][2];	/* sockets: of the direction from this
@@ -64,21 +81,25 @@ struct ctl_memory {
 	/* Constant. */
 	unsigned int	 mm_index;	/* in the table */
 	int		 mm_fd;
+	dev_t		 mm_dev;	/* of mm_fd */
+	ino_t		 mm_ino;
+	uid_t		 mm_uid;	/* whose it is, */
+	bool		 mm_admin;	/* an administrator's */
+	bool		 mm_monitor;	/* of a monitor */
 	size_t		 mm_size;
 	size_t		 mm_port_size;	/* of the port, at the beginning */
 	size_t		 mm_bufs;	/* where buffer 0 would be */
-	size_t		 mm_pipes;	/* where the pipes begin */
-	size_t		 mm_pipe_size;
 	uint32_t	 mm_pipe_slots;	/* of a ring, at most */
-	size_t		 mm_nulls;	/* where those begin, */
-	size_t		 mm_extra;	/* and the extra buffers */
+	size_t		 mm_nulls;	/* where those begin */
 	struct vale_params mm_params;	/* the port's, without defaults */
 	uint32_t	 mm_extra_bufs;
 	/* The table's lock. */
 	char		 mm_name[VALE_NAME_SIZE]; /* of the port, or "" */
-	bool		 mm_port;	/* the port is open, */
-	bool		 mm_closing;	/* and is being closed */
+	bool		 mm_port;	/* the port is open, or about to be */
+	struct vale_desc *mm_desc;	/* it, while it is; or NULL */
 	unsigned int	 mm_refs;	/* ports and ends that are open */
+	size_t		 mm_used;	/* what has been given out, */
+	uint64_t	 mm_charged;	/* and what is charged for that */
 	pthread_mutex_t	 mm_lock;
 	struct ctl_pipe	 mm_pipe[CTL_PIPES];
 	bool		 mm_null[CTL_NULLS];	/* taken; the table's lock */
@@ -91,51 +112,94 @@ void	ctl_memories_lock(void);
 void	ctl_memories_unlock(void);
 
 /*
- * New memory, with one reference.  `params' and `extra_bufs' are those of the
- * port, in range; `slots' is the least that a ring of a pipe can have.  Returns
- * NULL with errno.  The table's lock.
+ * The most that is charged for all memories, and for those of a user who is no
+ * administrator, in bytes.  Before the first connection.
  */
-struct ctl_memory *ctl_memory_new(const struct vale_params *params,
-	    uint32_t extra_bufs, uint32_t slots);
+void	ctl_memory_limits(uint64_t all, uint64_t user);
+
+/*
+ * New memory of the connection's user, with one reference.  `params' and
+ * `extra_bufs' are those of the port, in range; `slots' is the least that a
+ * ring of a pipe can have.  Returns NULL with errno: ENOMEM, after ctl_why(),
+ * if a limit is reached.  The table's lock.
+ */
+struct ctl_memory *ctl_memory_new(struct ctl_conn *cc,
+	    const struct vale_params *params, uint32_t extra_bufs,
+	    uint32_t slots);
+/*
+ * Give out `size' bytes more, from a multiple of `align' on.  Returns their
+ * offset, or 0 with errno as ctl_memory_new().  The table's lock.
+ */
+size_t	ctl_memory_take(struct ctl_conn *cc, struct ctl_memory *mm, size_t size,
+	    size_t align);
 /* Give a reference back.  The table's lock. */
 void	ctl_memory_release(struct ctl_memory *mm);
 /*
- * The memory that has nr_mem_id `id', or NULL; `id' may be anything.  The
- * table's lock.
+ * The memory that a request names: by a descriptor that was passed with it, or
+ * by nr_mem_id `id', which may be anything.  NULL if it names none, or with
+ * *error not 0, after ctl_why(): EINVAL if there is none; EPERM if it is
+ * another user's.  The table's lock.
  */
-struct ctl_memory *ctl_memory_by_id(unsigned int id);
+struct ctl_memory *ctl_memory_named(struct ctl_conn *cc, unsigned int id,
+	    int *error);
+/* Whether the connection's user has the memory, without proof. */
+bool	ctl_memory_own(const struct ctl_conn *cc, const struct ctl_memory *mm);
 /* Bytes of memory of such a port. */
 size_t	ctl_memory_size(const struct vale_params *params);
 
+/* Bytes that have been given out behind the port. */
+size_t	ctl_memory_more(const struct ctl_memory *mm);
+
 /*
- * Give the netmap_if at `nifp' a list of up to `n' extra buffers.  Returns how
+ * A list of up to `n' extra buffers, which begins with *first.  Returns how
  * many there were.
  */
-uint32_t ctl_memory_extra(struct ctl_memory *mm, size_t nifp, uint32_t n);
+uint32_t ctl_memory_extra(struct ctl_conn *cc, struct ctl_memory *mm,
+	    uint32_t n, uint32_t *first);
 
 /*
- * The memory of that name, with the port if there is one; or NULL.  The table's
- * lock.
+ * The window of the connection, cc_window, for so many ring pairs with these
+ * slots: a file of its own, with what valed says there.  Returns 0 or an errno.
  */
-struct ctl_memory *ctl_memory_find(const char *name);
+int	ctl_memory_window(struct ctl_conn *cc, uint32_t rings,
+	    uint32_t tx_slots, uint32_t rx_slots, uint32_t extra);
+/* Bytes of a pipe with its windows. */
+size_t	ctl_memory_pipe_size(const uint32_t slots[2]);
+/* Bytes of a window without rings. */
+size_t	ctl_memory_null_size(void);
 
 /*
- * Memory for a port that is about to be opened: that of its pipes if the numbers
- * are the same, or new.  `name' is NULL for a monitor.  The caller then calls
- * ctl_memory_opened() or ctl_memory_closed().  Returns NULL with errno, EBUSY if
- * the port is open.
+ * The user's memory of that name, with the port if there is one; or NULL.  With
+ * `other', that of another user's port.  The table's lock.
  */
-struct ctl_memory *ctl_memory_open(const char *name,
+struct ctl_memory *ctl_memory_find(const struct ctl_conn *cc, const char *name,
+	    bool other);
+
+/*
+ * Memory for a port that is about to be opened: that of the user's pipes of
+ * this name if the numbers are the same, or new.  `name' is NULL for a monitor.
+ * The caller then calls ctl_memory_opened() or ctl_memory_closed().  Returns
+ * NULL with errno, EBUSY if the port is open.
+ */
+struct ctl_memory *ctl_memory_open(struct ctl_conn *cc, const char *name,
 	    const struct vale_params *params, uint32_t extra_bufs);
-/* It is open, and pipes that have its name find this memory. */
-void	ctl_memory_opened(struct ctl_memory *mm, const char *name);
-/* It is about to be closed: who opens it again waits for that. */
+/*
+ * It is open, with so much more, and pipes that have its name find this memory.
+ */
+void	ctl_memory_opened(struct ctl_memory *mm, struct vale_desc *port,
+	    size_t more);
+/* It is about to be closed. */
 void	ctl_memory_closing(struct ctl_memory *mm);
 /* It is closed, or was not opened. */
 void	ctl_memory_closed(struct ctl_memory *mm);
 
-/* nr_mem_id: no other memory has the same.  1 is netmap's own. */
+/*
+ * nr_mem_id: no other memory has the same.  1 is netmap's own.  A monitor's are
+ * above the others, and name nothing.
+ */
 #define	CTL_MEMORY_FIRST	2
-#define	CTL_MEMORY_ID(mm)	(CTL_MEMORY_FIRST + (mm)->mm_index)
+#define	CTL_MEMORY_END		(CTL_MEMORY_FIRST + CTL_MAX)
+#define	CTL_MEMORY_ID(mm)	(((mm)->mm_monitor ? CTL_MEMORY_END :	\
+	    CTL_MEMORY_FIRST) + (mm)->mm_index)
 
 #endif /* !_CTL_MEMORY_H_ */

@@ -15,6 +15,10 @@
  * A pipe is initialized when its first end is opened, in a copy of its rings.
  * Which buffers they have is read for that, and checked: in memory that is
  * older than the pipe, other pipes and the port may have those of this one.
+ *
+ * Pipes of one name that are of two users are two pipes, and neither knows of
+ * the other.  Who names the memory of another user, and proves to have it, has
+ * the pipes that are there.
  */
 
 #include <sys/param.h>
@@ -106,17 +110,23 @@ pipe_used(const struct ctl_pipe *pi)
 	return (pi->pi_open[0] || pi->pi_open[1]);
 }
 
-/* The pipe, with its memory, or NULL.  The table's lock. */
+/*
+ * The pipe, with its memory, or NULL.  It is in a memory of the user; in
+ * `named', if that is another user's.  The table's lock.
+ */
 static struct ctl_pipe *
-pipe_find(const struct pipe_request *pr, struct ctl_memory **mmp)
+pipe_find(const struct ctl_conn *cc, const struct pipe_request *pr,
+    const struct ctl_memory *named, struct ctl_memory **mmp)
 {
 	struct ctl_memory *mm;
 	struct ctl_pipe *pi;
+	const bool other = named != NULL && !ctl_memory_own(cc, named);
 	unsigned int i;
 
 	for (i = 0; i < CTL_MAX; i++) {
 		mm = ctl_memories[i];
-		if (mm == NULL)
+		if (mm == NULL || (other ? mm != named :
+		    !ctl_memory_own(cc, mm)))
 			continue;
 		for (pi = mm->mm_pipe; pi < mm->mm_pipe + CTL_PIPES; pi++)
 			if (pipe_used(pi) &&
@@ -135,24 +145,20 @@ pipe_find(const struct pipe_request *pr, struct ctl_memory **mmp)
  */
 static int
 pipe_memory(struct ctl_conn *cc, const struct pipe_request *pr,
-    struct ctl_memory **mmp)
+    struct ctl_memory *mm, struct ctl_memory **mmp)
 {
-	struct ctl_memory *mm = NULL;
-
-	if (pr->pr_mem_id != 0) {
-		mm = ctl_memory_by_id(pr->pr_mem_id);
-		if (mm == NULL)
-			return (ctl_why(cc, EINVAL, "there is no memory %u",
-			    pr->pr_mem_id));
-	} else
-		mm = ctl_memory_find(pr->pr_name);
+	if (mm == NULL)
+		mm = ctl_memory_find(cc, pr->pr_name, false);
+	if (mm == NULL && ctl_memory_find(cc, pr->pr_name, true) != NULL)
+		return (ctl_why(cc, EPERM, "the port is another user's, and "
+		    "the request has no descriptor of its memory"));
 	if (mm != NULL)
 		mm->mm_refs++;
 	else {
-		mm = ctl_memory_new(&pipe_params, 0, MAX(pr->pr_slots[0],
+		mm = ctl_memory_new(cc, &pipe_params, 0, MAX(pr->pr_slots[0],
 		    pr->pr_slots[1]));
 		if (mm == NULL)
-			return (ctl_why(cc, errno, "%s", strerror(errno)));
+			return (ctl_why_errno(cc, errno));
 		memcpy(mm->mm_name, pr->pr_name, sizeof(mm->mm_name));
 	}
 	*mmp = mm;
@@ -199,6 +205,12 @@ pipe_new(struct ctl_conn *cc, const struct pipe_request *pr,
 	if (pi == NULL)
 		return (ctl_why(cc, ENOSPC, "the memory has no place for "
 		    "another pipe: %u at most", CTL_PIPES));
+	if (pi->pi_at == 0) {
+		pi->pi_at = ctl_memory_take(cc, mm, ctl_memory_pipe_size(slots),
+		    VALE_WINDOW_ALIGN);
+		if (pi->pi_at == 0)
+			return (ctl_why_errno(cc, errno));
+	}
 	memcpy(pi->pi_name, pr->pr_name, sizeof(pi->pi_name));
 	memcpy(pi->pi_id, pr->pr_id, strlen(pr->pr_id) + 1);
 	memcpy(pi->pi_slots, slots, sizeof(pi->pi_slots));
@@ -210,18 +222,21 @@ pipe_new(struct ctl_conn *cc, const struct pipe_request *pr,
 static int
 pipe_take(struct ctl_conn *cc, const struct pipe_request *pr)
 {
-	struct ctl_memory *mm;
+	struct ctl_memory *mm, *named;
 	struct ctl_pipe *pi;
 	int error;
 
-	pi = pipe_find(pr, &mm);
+	named = ctl_memory_named(cc, pr->pr_mem_id, &error);
+	if (error != 0)
+		return (error);
+	pi = pipe_find(cc, pr, named, &mm);
 	if (pi != NULL) {
 		if (pi->pi_open[pr->pr_end])
 			return (ctl_why(cc, EBUSY,
 			    "this end of the pipe is open already"));
 		mm->mm_refs++;
 	} else {
-		error = pipe_memory(cc, pr, &mm);
+		error = pipe_memory(cc, pr, named, &mm);
 		if (error != 0)
 			return (error);
 		error = pipe_new(cc, pr, mm, &pi);
@@ -246,35 +261,93 @@ kicks_close(int kick[2][2], unsigned int n)
 	}
 }
 
+/* Where in its memory the pipe is. */
+static size_t
+pipe_at(const struct ctl_pipe *pi)
+{
+	return (pi->pi_at + 2 * vale_pipe_window(pi->pi_slots));
+}
+
+/*
+ * Write the slots of a ring that are this end's, from `first' to the tail, to
+ * the ring at `at' of the memory: so the next who opens the end finds the
+ * buffers that they have, and not those that they had.
+ */
+static void
+ring_return(const struct ctl_memory *mm, size_t at,
+    const struct netmap_ring *ring, uint32_t first, uint32_t nslots)
+{
+	const uint32_t tail = ring->tail;
+	uint32_t end;
+
+	if (first >= nslots || tail >= nslots)
+		return;
+	while (first != tail) {
+		end = tail > first ? tail : nslots;
+		/* Without memory for that they had better be lost. */
+		(void)!pwrite(mm->mm_fd, &ring->slot[first],
+		    (end - first) * sizeof(ring->slot[0]), at +
+		    offsetof(struct netmap_ring, slot) +
+		    first * sizeof(ring->slot[0]));
+		first = end == nslots ? 0 : end;
+	}
+}
+
+/* The same of both rings.  Nothing of the window is trusted. */
+static void
+pipe_return(const struct ctl_conn *cc)
+{
+	const uint32_t *slots = cc->cc_pipe->pi_slots;
+	const unsigned int end = cc->cc_end;
+	const size_t at = pipe_at(cc->cc_pipe);
+	const struct vale_window_ring *heads;
+	struct vale_pipe_layout pl;
+	struct vale_window_layout vl;
+	char *window;
+
+	vale_pipe_layout(&pl, slots);
+	vale_window_layout(&vl, 1, slots[end], slots[!end]);
+	window = malloc(vl.vl_size);
+	if (window != NULL && pread(cc->cc_window, window, vl.vl_size, 0) ==
+	    (ssize_t)vl.vl_size) {
+		heads = (void *)(window + vl.vl_ring);
+		ring_return(cc->cc_memory, at + pl.pl_tx[end],
+		    (void *)(window + vl.vl_tx), heads->vr_sent, slots[end]);
+		ring_return(cc->cc_memory, at + pl.pl_rx[end],
+		    (void *)(window + vl.vl_rx), heads->vr_released,
+		    slots[!end]);
+	}
+	free(window);
+}
+
 void
 ctl_pipe_close(struct ctl_conn *cc)
 {
 	struct ctl_pipe *pi = cc->cc_pipe;
 
+	if (cc->cc_window != -1)
+		pipe_return(cc);
 	ctl_memories_lock();
 	pi->pi_open[cc->cc_end] = false;
 	if (!pipe_used(pi) && pi->pi_ready) {
 		kicks_close(pi->pi_kick, 2);
 		pi->pi_ready = false;
 	}
+	if (cc->cc_window != -1)
+		close(cc->cc_window);
+	cc->cc_window = -1;
 	ctl_memory_release(cc->cc_memory);
 	ctl_memories_unlock();
 	cc->cc_pipe = NULL;
 	cc->cc_memory = NULL;
 }
 
-/* Where in its memory the pipe is. */
-static size_t
-pipe_at(const struct ctl_memory *mm, const struct ctl_pipe *pi)
-{
-	return (mm->mm_pipes + (pi - mm->mm_pipe) * mm->mm_pipe_size);
-}
-
 /* Initialize the memory.  mm_lock. */
 static int
-pipe_init(const struct ctl_memory *mm, const struct ctl_pipe *pi)
+pipe_init(const struct ctl_memory *mm, const struct ctl_pipe *pi,
+    uint32_t nbufs)
 {
-	const size_t at = pipe_at(mm, pi);
+	const size_t at = pipe_at(pi);
 	struct vale_pipe_layout pl;
 	int error = 0;
 	void *head;
@@ -287,8 +360,7 @@ pipe_init(const struct ctl_memory *mm, const struct ctl_pipe *pi)
 		error = EIO;
 	if (error == 0) {
 		vale_pipe_init(head, &pl, pi->pi_name, pi->pi_id,
-		    at - mm->mm_bufs, (mm->mm_size - mm->mm_bufs) /
-		    VALE_BUF_SIZE);
+		    at - mm->mm_bufs, nbufs);
 		/* It is not longer than memory allows. */
 		if (pwrite(mm->mm_fd, head, pl.pl_bufs, at) !=
 		    (ssize_t)pl.pl_bufs)
@@ -300,7 +372,7 @@ pipe_init(const struct ctl_memory *mm, const struct ctl_pipe *pi)
 
 /* Make what the pipe needs, when its first end is opened.  mm_lock. */
 static int
-pipe_start(const struct ctl_memory *mm, struct ctl_pipe *pi)
+pipe_start(const struct ctl_memory *mm, struct ctl_pipe *pi, uint32_t nbufs)
 {
 	unsigned int i;
 	int error;
@@ -309,7 +381,7 @@ pipe_start(const struct ctl_memory *mm, struct ctl_pipe *pi)
 		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
 		    pi->pi_kick[i]) == -1)
 			break;
-	error = i < 2 ? errno : pipe_init(mm, pi);
+	error = i < 2 ? errno : pipe_init(mm, pi, nbufs);
 	if (error != 0)
 		kicks_close(pi->pi_kick, i);
 	else
@@ -317,14 +389,14 @@ pipe_start(const struct ctl_memory *mm, struct ctl_pipe *pi)
 	return (error);
 }
 
-/* The memory, and the end's sockets. */
+/* The memory, the window, and the end's sockets. */
 int
 ctl_pipe_fds(struct ctl_conn *cc)
 {
 	const unsigned int end = cc->cc_end;
 	const struct ctl_pipe *pi = cc->cc_pipe;
-	const int fds[3] = { cc->cc_memory->mm_fd, pi->pi_kick[end][end],
-	    pi->pi_kick[!end][end] };
+	const int fds[4] = { cc->cc_memory->mm_fd, cc->cc_window,
+	    pi->pi_kick[end][end], pi->pi_kick[!end][end] };
 	unsigned int i;
 	int error = 0;
 
@@ -337,19 +409,29 @@ ctl_pipe_fds(struct ctl_conn *cc)
 static void
 pipe_describe(const struct ctl_conn *cc, struct nmreq_register *reg)
 {
-	struct ctl_memory *mm = cc->cc_memory;
+	const struct ctl_memory *mm = cc->cc_memory;
 	const struct ctl_pipe *pi = cc->cc_pipe;
-	struct vale_pipe_layout pl;
 
-	vale_pipe_layout(&pl, pi->pi_slots);
-	reg->nr_offset = pipe_at(mm, pi) + pl.pl_nifp[cc->cc_end];
+	reg->nr_offset = VALE_WINDOW_OFFSET(pi->pi_at + cc->cc_end *
+	    vale_pipe_window(pi->pi_slots));
 	reg->nr_memsize = mm->mm_size;
 	reg->nr_tx_slots = pi->pi_slots[cc->cc_end];
 	reg->nr_rx_slots = pi->pi_slots[!cc->cc_end];
 	reg->nr_tx_rings = reg->nr_rx_rings = 1;
 	reg->nr_mem_id = CTL_MEMORY_ID(mm);
-	reg->nr_extra_bufs = ctl_memory_extra(mm, reg->nr_offset,
-	    reg->nr_extra_bufs);
+}
+
+/* Make the end's window, with extra buffers. */
+static int
+pipe_window(struct ctl_conn *cc, struct nmreq_register *reg)
+{
+	const uint32_t *slots = cc->cc_pipe->pi_slots;
+	uint32_t first;
+
+	reg->nr_extra_bufs = ctl_memory_extra(cc, cc->cc_memory,
+	    reg->nr_extra_bufs, &first);
+	return (ctl_memory_window(cc, 1, slots[cc->cc_end], slots[!cc->cc_end],
+	    first));
 }
 
 int
@@ -357,6 +439,7 @@ ctl_pipe_register(struct ctl_conn *cc, size_t *size)
 {
 	struct nmreq_register *reg = cc->cc_body;
 	struct pipe_request pr = { .pr_mem_id = reg->nr_mem_id };
+	uint32_t nbufs = 0;
 	int error;
 
 	error = pipe_parse(cc, &pr);
@@ -368,13 +451,18 @@ ctl_pipe_register(struct ctl_conn *cc, size_t *size)
 	pr.pr_slots[!pr.pr_end] = reg->nr_rx_slots;
 	ctl_memories_lock();
 	error = pipe_take(cc, &pr);
+	if (error == 0)
+		nbufs = (cc->cc_memory->mm_used - cc->cc_memory->mm_bufs) /
+		    VALE_BUF_SIZE;
 	ctl_memories_unlock();
 	if (error != 0)
 		return (error);
 	pthread_mutex_lock(&cc->cc_memory->mm_lock);
 	if (!cc->cc_pipe->pi_ready)
-		error = pipe_start(cc->cc_memory, cc->cc_pipe);
+		error = pipe_start(cc->cc_memory, cc->cc_pipe, nbufs);
 	pthread_mutex_unlock(&cc->cc_memory->mm_lock);
+	if (error == 0)
+		error = pipe_window(cc, reg);
 	if (error == 0)
 		error = ctl_pipe_fds(cc);
 	if (error != 0) {
@@ -399,7 +487,7 @@ ctl_pipe_info(struct ctl_conn *cc, size_t *size)
 	if (error != 0)
 		return (error);
 	ctl_memories_lock();
-	pi = pipe_find(&pr, &mm);
+	pi = pipe_find(cc, &pr, NULL, &mm);
 	if (pi != NULL) {
 		memset(info, 0, sizeof(*info));
 		info->nr_memsize = mm->mm_size;
@@ -436,7 +524,7 @@ ctl_pipe_plan(struct ctl_conn *cc, size_t *size)
 	memset(info, 0, sizeof(*info));
 	info->nr_memsize = ctl_memory_size(&pipe_params);
 	ctl_memories_lock();
-	mm = ctl_memory_find(pr.pr_name);
+	mm = ctl_memory_find(cc, pr.pr_name, false);
 	if (mm != NULL) {
 		info->nr_memsize = mm->mm_size;
 		info->nr_mem_id = CTL_MEMORY_ID(mm);

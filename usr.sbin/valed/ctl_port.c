@@ -30,12 +30,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ctl_impl.h"
 #include "ctl_memory.h"
 #include "frame_vnet.h"
+#include "vale_layout.h"
 #include "vale_pipe.h"
 #include "vfu_fault.h"
 
@@ -111,7 +113,7 @@ port_memory(struct ctl_conn *cc, uint32_t extra_bufs)
 	const char *why;
 	int error;
 
-	mm = ctl_memory_open(cc->cc_params.monitor != 0 ? NULL :
+	mm = ctl_memory_open(cc, cc->cc_params.monitor != 0 ? NULL :
 	    cc->cc_wire->vw_header.nr_name, &cc->cc_params, extra_bufs);
 	if (mm == NULL)
 		return (NULL);
@@ -254,7 +256,7 @@ ctl_reply_fd(struct ctl_conn *cc, int fd)
 int
 ctl_port_fds(struct ctl_conn *cc)
 {
-	int error = ctl_reply_fd(cc, cc->cc_memory->mm_fd);
+	int error = ctl_null_fds(cc);
 	unsigned int i;
 
 	for (i = 0; error == 0 && i < cc->cc_params.rings; i++) {
@@ -263,6 +265,20 @@ ctl_port_fds(struct ctl_conn *cc)
 			error = ctl_reply_fd(cc, cc->cc_theirs[i].rx);
 	}
 	return (error);
+}
+
+/*
+ * Make the port's window; the list of extra buffers begins where libvale's
+ * does.
+ */
+static int
+port_window(struct ctl_conn *cc, uint32_t extra_bufs)
+{
+	const struct vale_params *params = &cc->cc_params;
+
+	return (ctl_memory_window(cc, params->rings, params->tx_slots,
+	    params->rx_slots, extra_bufs == 0 ? 0 : VALE_BUF_FIRST +
+	    params->rings * params->tx_slots));
 }
 
 /* Open the port. */
@@ -290,7 +306,10 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 		error = errno;
 		goto fail_memory;
 	}
-	shared.more = cc->cc_memory->mm_size - cc->cc_memory->mm_port_size;
+	error = port_window(cc, reg->nr_extra_bufs);
+	if (error != 0)
+		goto fail_window;
+	shared.more = ctl_memory_more(cc->cc_memory);
 	cc->cc_header = 0;
 	cc->cc_port = vale_open_shared(cc->cc_wire->vw_header.nr_name, params,
 	    &shared);
@@ -299,15 +318,18 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 		goto fail_open;
 	}
 	if (params->monitor == 0)
-		ctl_memory_opened(cc->cc_memory, cc->cc_port->name);
+		ctl_memory_opened(cc->cc_memory, cc->cc_port, shared.more);
 	reg->nr_memsize = cc->cc_memory->mm_size;
-	reg->nr_offset = vale_shared_offset(cc->cc_port);
+	reg->nr_offset = VALE_WINDOW_OFFSET(vale_shared_window(params));
 	error = ctl_port_fds(cc);
 	if (error != 0)
 		ctl_port_close(cc);
 	return (error);
 
 fail_open:
+	close(cc->cc_window);
+	cc->cc_window = -1;
+fail_window:
 	vfu_dma_reset(&cc->cc_dma);
 	ctl_memory_closed(cc->cc_memory);
 fail_memory:
@@ -337,6 +359,23 @@ ctl_port_reserved(struct ctl_conn *cc, enum valed_name_of of)
 	    of == VALED_NAME_ADAPTER ? "an adapter's" : "an interface's"));
 }
 
+/* Say what is wrong, unless that has been said.  Returns `error'. */
+static int
+register_why(struct ctl_conn *cc, int error)
+{
+	switch (error) {
+	case EBUSY:
+		return (ctl_why(cc, error, "the port is open already"));
+	case ENOSPC:
+		return (ctl_why(cc, error,
+		    "the switch has no place for another port"));
+	case ENXIO:
+		return (ctl_why(cc, error, "there is no such port"));
+	default:
+		return (ctl_why_errno(cc, error));
+	}
+}
+
 /* Open it as the client's. */
 static int
 register_owned(struct ctl_conn *cc, struct nmreq_register *reg, bool monitor)
@@ -353,10 +392,7 @@ register_owned(struct ctl_conn *cc, struct nmreq_register *reg, bool monitor)
 		return (0);
 	}
 	ctl_owner_leave(&cc->cc_owner);
-	return (ctl_why(cc, error, "%s", error == EBUSY ?
-	    "the port is open already" : error == ENOSPC ?
-	    "the switch has no place for another port" :
-	    error == ENXIO ? "there is no such port" : strerror(error)));
+	return (register_why(cc, error));
 }
 
 static int
@@ -410,7 +446,7 @@ ctl_register(struct ctl_conn *cc, size_t *size)
 		return (ctl_why(cc, EBUSY, "the connection has a port"));
 	error = register_any(cc, size);
 	if (error == EBUSY || error == EPERM || error == ENOSPC ||
-	    error == EMFILE) {
+	    error == EMFILE || error == ENOMEM) {
 		ctl_settle(cc);
 		memset(wire->vw_why, 0, sizeof(wire->vw_why));
 		error = register_any(cc, size);
@@ -434,8 +470,7 @@ ctl_share(struct ctl_conn *cc, size_t *size)
 	if (!ctl_registered(cc))
 		return (ctl_why(cc, ENXIO, "the connection has no port"));
 	error = cc->cc_pipe != NULL ? ctl_pipe_fds(cc) :
-	    cc->cc_port != NULL ? ctl_port_fds(cc) :
-	    ctl_reply_fd(cc, cc->cc_memory->mm_fd);
+	    cc->cc_port != NULL ? ctl_port_fds(cc) : ctl_null_fds(cc);
 	if (error != 0)
 		return (ctl_why(cc, error, "%s", strerror(error)));
 	memcpy(cc->cc_wire->vw_header.nr_name, cc->cc_name,
@@ -568,6 +603,50 @@ ctl_port_serve(struct ctl_conn *cc)
 	} while (pfd[0].revents == 0);
 }
 
+/*
+ * Have the slots of a ring in the memory, at `at', have the buffers that those
+ * of the window have: the user may have exchanged them with pipes.  What is no
+ * buffer of the memory is found when the port is opened again.
+ */
+static void
+ring_return(struct netmap_ring *to, const struct netmap_ring *from,
+    uint32_t nslots)
+{
+	uint32_t i;
+
+	for (i = 0; i < nslots; i++)
+		atomic_store_32(&to->slot[i].buf_idx, from->slot[i].buf_idx);
+}
+
+/* The same of all rings.  If there is no memory for that, it is not done. */
+static void
+port_return(struct ctl_conn *cc)
+{
+	const struct vale_params *params = &cc->cc_params;
+	struct vale_region_layout rl;
+	struct vale_window_layout vl;
+	char *memory, *window;
+	unsigned int i;
+
+	vale_window_layout(&vl, params->rings, params->tx_slots,
+	    params->rx_slots);
+	vale_region_layout(&rl, params, 0, true);
+	memory = vfu_dma_addr(&cc->cc_dma, 0, rl.rl_window,
+	    PROT_READ | PROT_WRITE);
+	window = malloc(vl.vl_size);
+	if (memory != NULL && window != NULL && pread(cc->cc_window, window,
+	    vl.vl_size, 0) == (ssize_t)vl.vl_size)
+		for (i = 0; i < params->rings; i++) {
+			ring_return((void *)(memory + rl.rl_tx +
+			    i * rl.rl_tx_size), (void *)(window + vl.vl_tx +
+			    i * vl.vl_tx_size), params->tx_slots);
+			ring_return((void *)(memory + rl.rl_rx +
+			    i * rl.rl_rx_size), (void *)(window + vl.vl_rx +
+			    i * vl.vl_rx_size), params->rx_slots);
+		}
+	free(window);
+}
+
 /* What the user has published is sent, even if it has left. */
 void
 ctl_port_close(struct ctl_conn *cc)
@@ -580,6 +659,9 @@ ctl_port_close(struct ctl_conn *cc)
 	kicks_close(cc->cc_kick, cc->cc_params.rings);
 	kicks_close(cc->cc_theirs, cc->cc_params.rings);
 	rings_release(cc->cc_params.rings);
+	port_return(cc);
+	close(cc->cc_window);
+	cc->cc_window = -1;
 	vfu_dma_reset(&cc->cc_dma);
 	vfu_fault_remove(&cc->cc_dma);
 	ctl_memory_closed(cc->cc_memory);

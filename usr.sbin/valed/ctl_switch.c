@@ -98,7 +98,7 @@ ctl_info(struct ctl_conn *cc, size_t *size)
 		return (place_none(cc, &pl));
 	memset(info, 0, sizeof(*info));
 	ctl_memories_lock();
-	mm = ctl_memory_find(pl.pl_name);
+	mm = ctl_memory_find(cc, pl.pl_name, false);
 	if (mm != NULL && mm->mm_port) {
 		info->nr_memsize = mm->mm_size;
 		info->nr_mem_id = CTL_MEMORY_ID(mm);
@@ -119,6 +119,7 @@ info_memory(struct ctl_conn *cc, size_t *size)
 	struct nmreq_port_info_get *info = cc->cc_body;
 	const struct ctl_memory *mm;
 	struct vale_params params;
+	int error = 0;
 
 	ctl_settle(cc);
 	*size = sizeof(*info);
@@ -129,12 +130,11 @@ info_memory(struct ctl_conn *cc, size_t *size)
 		return (0);
 	}
 	ctl_memories_lock();
-	mm = ctl_memory_by_id(info->nr_mem_id);
+	mm = ctl_memory_named(cc, info->nr_mem_id, &error);
 	if (mm != NULL)
 		info->nr_memsize = mm->mm_size;
 	ctl_memories_unlock();
-	return (mm != NULL ? 0 : ctl_why(cc, EINVAL, "there is no memory %u",
-	    info->nr_mem_id));
+	return (error);
 }
 
 /* Of a port that is not there. */

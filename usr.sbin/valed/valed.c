@@ -339,7 +339,7 @@ main(int argc, char **argv)
 	}
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control->co_listen,
-	    opt.vo_control->co_admin)) != 0) {
+	    &opt.vo_control->co_options)) != 0) {
 		warn("control socket");
 		give_up(EX_OSERR);
 	}

@@ -53,6 +53,7 @@
 
 #include <dev/netmap/vale_rate.h>
 
+#include "ctl.h"
 #include "hostif.h"
 
 struct nvlist;
@@ -110,7 +111,7 @@ struct control_config {
 					/* "": the socket is inherited */
 	int		co_fd;		/* that socket, or -1 */
 	struct valed_access co_access;
-	gid_t		co_admin;	/* administrators, or VALED_NOGROUP */
+	struct ctl_options co_options;
 	int		co_listen;	/* the listening socket, or -1 */
 };
 
@@ -185,6 +186,8 @@ const char *valed_config_where(const struct nvlist *nvl, const char *name);
  * valid until the next call.
  */
 const char *valed_control_parse(struct control_config *co, const char *option);
+/* Parse a size from 1M to 1T.  False if `value' is none. */
+bool	valed_size_parse(const char *value, uint64_t *size);
 
 /*
  * valed_activation.c

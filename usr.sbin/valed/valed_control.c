@@ -5,21 +5,24 @@
  */
 
 /*
- * The option -c: where the control socket is, who can connect to it, and who of
- * those is an administrator.
+ * The option -c: where the control socket is, who can connect to it, who of
+ * those is an administrator, and how much memory the others' ports may have.
  */
 
 #include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <ctype.h>
 #include <grp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "valed.h"
+#include "vfu_dma.h"
 
 #define	OPTION_SIZE	512
 
@@ -73,10 +76,52 @@ parse_mode(const char *value, mode_t *mode)
 	return (NULL);
 }
 
+bool
+valed_size_parse(const char *value, uint64_t *size)
+{
+	static const char suffixes[] = "MGT";
+	const char *p, *suffix;
+	unsigned int shift;
+	uint64_t n = 0;
+
+	for (p = value; isdigit((unsigned char)*p) && n <= VFU_DMA_BYTES; p++)
+		n = n * 10 + (*p - '0');
+	suffix = *p == '\0' ? NULL : strchr(suffixes, *p);
+	if (suffix == NULL || p[1] != '\0')
+		return (false);
+	shift = 20 + 10 * (suffix - suffixes);
+	*size = n << shift;
+	return (n != 0 && n <= VFU_DMA_BYTES >> shift);
+}
+
+/* A size; 0 as long as it was not given. */
+static const char *
+parse_size(const char *name, const char *value, uint64_t *size)
+{
+	if (*size != 0)
+		return (bad("%s= twice", name));
+	if (!valed_size_parse(value, size))
+		return (bad("%s=%s: not a size from 1M to 1T, with M, G or T",
+		    name, value));
+	return (NULL);
+}
+
+/* What was not given. */
+static void
+size_defaults(struct ctl_options *o)
+{
+	if (o->mem == 0)
+		o->mem = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+		    sysconf(_SC_PAGESIZE) / 4;
+	if (o->user_mem == 0)
+		o->user_mem = o->mem / 2;
+}
+
 static const char *
 parse_option(struct control_config *co, const char *s)
 {
-	static const char *const names[] = { "group", "mode", "admin" };
+	static const char *const names[] = { "group", "mode", "admin", "mem",
+	    "user_mem" };
 	const size_t len = strcspn(s, "=");
 	unsigned int i;
 
@@ -93,8 +138,12 @@ parse_option(struct control_config *co, const char *s)
 		return (parse_group("group", s, &co->co_access.va_group));
 	case 1:
 		return (parse_mode(s, &co->co_access.va_mode));
+	case 2:
+		return (parse_group("admin", s, &co->co_options.admin));
+	case 3:
+		return (parse_size("mem", s, &co->co_options.mem));
 	default:
-		return (parse_group("admin", s, &co->co_admin));
+		return (parse_size("user_mem", s, &co->co_options.user_mem));
 	}
 }
 
@@ -125,7 +174,7 @@ valed_control_parse(struct control_config *co, const char *option)
 
 	*co = (struct control_config){ .co_fd = -1, .co_listen = -1,
 	    .co_access = { VALED_NOGROUP, VALED_NOMODE },
-	    .co_admin = VALED_NOGROUP };
+	    .co_options = { .admin = VALED_NOGROUP } };
 	if (strlcpy(text, option, sizeof(text)) >= sizeof(text))
 		return (bad("longer than %zu bytes", sizeof(text) - 1));
 	error = parse_socket(co, strsep(&p, ","));
@@ -135,5 +184,6 @@ valed_control_parse(struct control_config *co, const char *option)
 	    (co->co_access.va_group != VALED_NOGROUP ||
 	    co->co_access.va_mode != VALED_NOMODE))
 		return (bad("group= and mode= are of who made the socket"));
+	size_defaults(&co->co_options);
 	return (error);
 }

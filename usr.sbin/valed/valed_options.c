@@ -57,6 +57,10 @@ static const char usage_text[] =
     "        mode=octal      its permissions; default those of the umask\n"
     "        admin=name|gid  the group of administrators, beside root and the\n"
     "                        user of valed\n"
+    "        mem=size        memory of all ports of programs, 1M to 1T; default\n"
+    "                        a quarter of the host's\n"
+    "        user_mem=size   of the ports of a user who is no administrator;\n"
+    "                        default half of that\n"
     "  -s  an adapter: [bus:]slot[:function],e1000,backend,option,...\n"
     "        backend     vale<switch>:<port> or tap<n>\n"
     "        path=file   the vfio-user socket, which QEMU connects to\n"
@@ -242,23 +246,17 @@ parse_number(nvlist_t *nvl, const char *name, uint32_t min, uint32_t max)
 static uint64_t
 parse_mem(nvlist_t *nvl)
 {
-	static const char suffixes[] = "MGT";
-	const char *p, *suffix, *value;
-	uint64_t n;
+	const char *value;
+	uint64_t size;
 
 	value = value_get(nvl, "mem");
 	if (value == NULL)
 		return ((uint64_t)sysconf(_SC_PHYS_PAGES) *
 		    sysconf(_SC_PAGESIZE));
-	n = 0;
-	for (p = value; isdigit((unsigned char)*p) && n <= VFU_DMA_BYTES; p++)
-		n = n * 10 + (*p - '0');
-	suffix = *p == '\0' ? NULL : strchr(suffixes, *p);
-	if (suffix == NULL || p[1] != '\0' || n == 0 || n > VFU_DMA_BYTES >>
-	    (20 + 10 * (suffix - suffixes)))
+	if (!valed_size_parse(value, &size))
 		bad("mem=%s: not a size from 1M to 1T, with M, G or T",
 		    value);
-	return (n << (20 + 10 * (suffix - suffixes)));
+	return (size);
 }
 
 /* Parse the limit of what the guest sends. */

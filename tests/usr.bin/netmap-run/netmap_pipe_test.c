@@ -55,7 +55,7 @@ refused_elsewhere(const char *name)
 
 	fd = vale_client_connect(vale_client_path());
 	ATF_REQUIRE(fd != -1);
-	if (vale_client_open(&cp, fd, name, &reg, NULL) == 0) {
+	if (vale_client_open(&cp, fd, name, &reg, -1, NULL) == 0) {
 		vale_client_close(&cp);
 		return (0);
 	}

@@ -550,8 +550,8 @@ NETMAP_TEST(inherited, "A program that is executed has the descriptor, unless "
 	ATF_CHECK_EQ(0, ports());
 }
 
-NETMAP_TEST(closed_range, "close_range(2) and closefrom(3) close ports, the first "
-    "and the last descriptor included")
+NETMAP_TEST(closed_range, "close_range(2) and closefrom(3) close ports, the "
+    "first and the last descriptor included")
 {
 	struct port p[3];
 	unsigned int i;

@@ -101,7 +101,8 @@ dropped(void)
 static struct netmap_ring *
 ring_of(unsigned int i)
 {
-	struct netmap_if *nifp = (void *)(memory + reg.nr_offset);
+	struct netmap_if *nifp = (void *)(memory +
+	    vale_shared_offset(cc->cc_port));
 
 	return (NETMAP_TXRING(nifp, i));
 }
@@ -219,8 +220,168 @@ TEST(options, "Credentials and what else comes with a request are no "
 	stop();
 }
 
+/* Publish a frame of 60 bytes in slot `i', to everybody. */
+static void
+publish(uint32_t i)
+{
+	struct netmap_ring *ring = ring_of(0);
+
+	t_make((uint8_t *)NETMAP_BUF(ring, ring->slot[i].buf_idx), 60,
+	    EVERYBODY, 3, i);
+	ring->slot[i].len = 60;
+	atomic_store_rel_32(&((struct vale_csb *)(void *)memory)->tx_atok.head,
+	    i + 1);
+}
+
+/* Have a request wait at valed's end. */
+static void
+ask(void)
+{
+	(void)!send(client, "", 1, MSG_DONTWAIT);
+}
+
+TEST(leaves, "What the client had published when it left is sent")
+{
+	struct vale_desc *b = t_open("vale0:b", 64, 64);
+
+	start();
+	publish(0);
+	stop();
+	t_expect(b, 60, 3, 0);
+	vale_close(b);
+}
+
+/* What happens while the thread of the port waits, or transmits. */
+static void (*on_wait)(void), (*on_tx)(void);
+static unsigned int waits, transmits;
+
+bool	__real_vale_shared_wait(struct vale_desc *d);
+bool	__wrap_vale_shared_wait(struct vale_desc *d);
+bool	__real_vale_shared_tx(struct vale_desc *d);
+bool	__wrap_vale_shared_tx(struct vale_desc *d);
+
+bool
+__wrap_vale_shared_wait(struct vale_desc *d)
+{
+	waits++;
+	if (on_wait != NULL)
+		on_wait();
+	return (__real_vale_shared_wait(d));
+}
+
+bool
+__wrap_vale_shared_tx(struct vale_desc *d)
+{
+	transmits++;
+	if (on_tx != NULL)
+		on_tx();
+	return (__real_vale_shared_tx(d));
+}
+
+static void
+publish_late(void)
+{
+	if (waits == 1)
+		publish(0);
+	else
+		ask();
+}
+
+static volatile sig_atomic_t slept;
+
+static void
+ask_late(int sig __unused)
+{
+	slept = true;
+	ask();
+}
+
+TEST(late, "A frame that is published while the port's thread goes to sleep, "
+    "without a kick, is sent")
+{
+	struct vale_desc *b = t_open("vale0:b", 64, 64);
+
+	start();
+	on_wait = publish_late;
+	/* If it sleeps, this ends that. */
+	signal(SIGALRM, ask_late);
+	alarm(60);
+	ctl_port_serve(cc);
+	alarm(0);
+	on_wait = NULL;
+	ATF_CHECK(!slept);
+	ATF_CHECK_EQ(2, waits);
+	t_expect(b, 60, 3, 0);
+	stop();
+	vale_close(b);
+}
+
+/* A client that always has a frame, though not for ever. */
+static void
+publish_more(void)
+{
+	if (transmits < 10000)
+		publish(transmits % (reg.nr_tx_slots - 1));
+}
+
+TEST(busy, "A client that publishes without end has its requests served "
+    "between")
+{
+	struct vale_desc *b = t_open("vale0:b", 64, 64);
+
+	start();
+	ask();
+	transmits = 0;
+	on_tx = publish_more;
+	ctl_port_serve(cc);
+	on_tx = NULL;
+	/* CTL_BATCHES; the first look is that of a port that has paused. */
+	ATF_CHECK_MSG(transmits <= 64 + 1, "%u", transmits);
+	stop();
+	vale_close(b);
+}
+
+static void *
+send_all(void *arg)
+{
+	struct vale_desc *a = arg;
+	struct nm_csb_atok *atok =
+	    &((struct vale_csb *)(void *)memory)->rx_atok;
+	unsigned int i;
+
+	for (i = 0; i < 3000; i++) {
+		/* It is asleep again, and has taken no kick. */
+		atomic_store_32(&atok->appl_need_kick, 1);
+		atomic_store_32(&atok->head, i % reg.nr_rx_slots);
+		t_send(a, 60, EVERYBODY, 1, i);
+	}
+	return (NULL);
+}
+
+TEST(unread, "Kicks that a client does not read hold up no sender, when their "
+    "socket is full")
+{
+	struct vale_desc *a = t_open("vale0:a", 64, 64);
+	struct timespec limit;
+	pthread_t thread;
+
+	start();
+	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, send_all, a));
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 60;
+	ATF_REQUIRE_EQ(0, pthread_timedjoin_np(thread, NULL, &limit));
+	/* It has been full. */
+	ATF_CHECK_EQ(-1, send(cc->cc_kick[0].rx, "", 1, MSG_DONTWAIT));
+	stop();
+	vale_close(a);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
+	ATF_TP_ADD_TC(tp, leaves);
+	ATF_TP_ADD_TC(tp, late);
+	ATF_TP_ADD_TC(tp, busy);
+	ATF_TP_ADD_TC(tp, unread);
 	ATF_TP_ADD_TC(tp, transmit);
 	ATF_TP_ADD_TC(tp, receive);
 	ATF_TP_ADD_TC(tp, index);

@@ -50,15 +50,31 @@ wake(void *arg, unsigned int ring, bool tx)
 	(void)!send(p->kick[ring][tx], "", 1, MSG_DONTWAIT);
 }
 
+/* A window for a port whose buffer 0 is at `bufs'. */
+static int
+window(const struct nmreq_register *reg, size_t bufs)
+{
+	const struct vale_window vv = { .vv_bufs = bufs };
+	struct vale_window_layout vl;
+	int fd = memfd_create("window", MFD_CLOEXEC);
+
+	vale_window_layout(&vl, reg->nr_tx_rings, reg->nr_tx_slots,
+	    reg->nr_rx_slots);
+	ATF_REQUIRE_EQ(0, ftruncate(fd, vl.vl_size));
+	ATF_REQUIRE_EQ(sizeof(vv), pwrite(fd, &vv, sizeof(vv), 0));
+	return (fd);
+}
+
 /* Have the client open what the switch has in `memory'. */
 static void
-grant(struct port *p, int memory, const char *name,
+grant(struct port *p, int memory, size_t bufs, const char *name,
     const struct nmreq_register *reg)
 {
-	int all[1 + 2 * RINGS], fd[2], pair[2];
-	unsigned int i, n = 1;
+	int all[2 + 2 * RINGS], fd[2], pair[2];
+	unsigned int i, n = 2;
 
 	all[0] = memory;
+	all[1] = window(reg, bufs);
 	for (i = 0; i < 2 * reg->nr_tx_rings; i++) {
 		ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 		/* Transmit first. */
@@ -68,7 +84,8 @@ grant(struct port *p, int memory, const char *name,
 	wire_pair(fd);
 	p->fd = fd[1];
 	wire_reply(fd[1], 0, "", reg, sizeof(*reg), all, n);
-	ATF_REQUIRE_EQ(0, vale_client_open(&p->cp, fd[0], name, reg, NULL));
+	ATF_REQUIRE_EQ(0, vale_client_open(&p->cp, fd[0], name, reg, -1,
+	    NULL));
 	while (n > 1)
 		close(all[--n]);
 }
@@ -79,7 +96,8 @@ port_open(struct port *p, const char *name, unsigned int monitor)
 	const struct vale_params params = { .rings = RINGS, .tx_slots = SLOTS,
 	    .rx_slots = SLOTS, .monitor = monitor };
 	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
-	    .nr_tx_rings = RINGS, .nr_rx_rings = RINGS };
+	    .nr_tx_rings = RINGS, .nr_rx_rings = RINGS,
+	    .nr_tx_slots = SLOTS, .nr_rx_slots = SLOTS };
 	int memory = memfd_create("port", MFD_CLOEXEC);
 
 	memset(p, 0, sizeof(*p));
@@ -97,8 +115,8 @@ port_open(struct port *p, const char *name, unsigned int monitor)
 	p->d = vale_open_shared(name, &params, &p->shared);
 	ATF_REQUIRE(p->d != NULL);
 	reg.nr_memsize = p->size;
-	reg.nr_offset = vale_shared_offset(p->d);
-	grant(p, memory, name, &reg);
+	reg.nr_offset = VALE_WINDOW_OFFSET(vale_shared_window(&params));
+	grant(p, memory, vale_shared_bufs(&params), name, &reg);
 	close(memory);
 }
 
@@ -486,23 +504,25 @@ TEST(pipe, "The ends of a pipe wake each other, and say what is invalid")
 	    .nr_rx_slots = SLOTS };
 	int memory = memfd_create("pipe", MFD_CLOEXEC);
 	struct netmap_ring *tx, *rx;
+	const size_t at = 2 * vale_pipe_window(slots);
 	struct vale_pipe_layout pl;
 	struct port a, b;
+	size_t size;
 	char *base;
 
-	/* The pipe is all that there is. */
+	/* The pipe and its windows are all that there is. */
 	vale_pipe_layout(&pl, slots);
-	ATF_REQUIRE_EQ(0, ftruncate(memory, pl.pl_size));
-	base = mmap(NULL, pl.pl_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-	    memory, 0);
+	size = at + pl.pl_size;
+	ATF_REQUIRE_EQ(0, ftruncate(memory, size));
+	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	ATF_REQUIRE(base != MAP_FAILED);
-	vale_pipe_init(base, &pl, "vale0:x", "1", 0, pl.pl_size /
+	vale_pipe_init(base + at, &pl, "vale0:x", "1", at, size /
 	    VALE_BUF_SIZE);
-	reg.nr_memsize = pl.pl_size;
-	reg.nr_offset = pl.pl_nifp[VALE_PIPE_MASTER];
-	grant(&a, memory, "vale0:x{1", &reg);
-	reg.nr_offset = pl.pl_nifp[VALE_PIPE_SLAVE];
-	grant(&b, memory, "vale0:x}1", &reg);
+	reg.nr_memsize = size;
+	reg.nr_offset = VALE_WINDOW_OFFSET(0);
+	grant(&a, memory, 0, "vale0:x{1", &reg);
+	reg.nr_offset = VALE_WINDOW_OFFSET(at / 2);
+	grant(&b, memory, 0, "vale0:x}1", &reg);
 	tx = a.cp.cp_ring[0].cr_txring;
 	rx = b.cp.cp_ring[0].cr_rxring;
 
@@ -534,7 +554,7 @@ TEST(pipe, "The ends of a pipe wake each other, and say what is invalid")
 	ATF_CHECK_EQ(1, a.cp.cp_gone);
 	vale_client_close(&a.cp);
 	vale_client_close(&b.cp);
-	munmap(base, pl.pl_size);
+	munmap(base, size);
 	close(memory);
 }
 

@@ -374,6 +374,9 @@ TEST(interrupted, "A signal does not end a call; another error does")
 	talk_end(&t);
 }
 
+/* The second descriptor. */
+static int window_fd;
+
 /* Have valed grant a port so, and open it.  Returns 0 or an errno. */
 static int
 open_with(struct vale_client_port *cp, const char *name, const void *body,
@@ -387,11 +390,11 @@ open_with(struct vale_client_port *cp, const char *name, const void *body,
 	null = open("/dev/null", O_RDWR);
 	wire_pair(fd);
 	for (i = 0; i < nfds; i++)
-		all[i] = i == 0 ? memory : null;
+		all[i] = i == 0 ? memory : i == 1 ? window_fd : null;
 	wire_reply(fd[1], 0, "", body, size, all, nfds);
 	before = wire_open_fds();
 	memset(cp, 0xa5, sizeof(*cp));
-	result = vale_client_open(cp, fd[0], name, &reg, why);
+	result = vale_client_open(cp, fd[0], name, &reg, -1, why);
 	ATF_REQUIRE(result == 0 || result == -1);
 	error = result == 0 ? 0 : errno;
 	close(null);
@@ -407,13 +410,32 @@ open_with(struct vale_client_port *cp, const char *name, const void *body,
 	return (error);
 }
 
-/* Two pages: CSBs, and a netmap_if whose rings are nowhere. */
+#define	SLOTS		4
+
+/*
+ * Lay out a port with `n' ring pairs, and make its window.  Returns the
+ * memory's descriptor.
+ */
 static int
-memory(void)
+layout(struct nmreq_register *reg, unsigned int n)
 {
+	const struct vale_params params = { .rings = n, .tx_slots = SLOTS,
+	    .rx_slots = SLOTS };
+	struct vale_region_layout rl;
+	struct vale_window_layout vl;
+	struct vale_window vv = { .vv_extra = 7 };
 	int fd = memfd_create("memory", MFD_CLOEXEC);
 
-	ATF_REQUIRE_EQ(0, ftruncate(fd, 2 * VALE_PAGE));
+	vale_region_layout(&rl, &params, 0, true);
+	vale_window_layout(&vl, n, SLOTS, SLOTS);
+	*reg = (struct nmreq_register){ .nr_memsize = rl.rl_size,
+	    .nr_offset = VALE_WINDOW_OFFSET(rl.rl_window), .nr_tx_rings = n,
+	    .nr_rx_rings = n, .nr_tx_slots = SLOTS, .nr_rx_slots = SLOTS };
+	vv.vv_bufs = rl.rl_bufs;
+	ATF_REQUIRE_EQ(0, ftruncate(fd, rl.rl_size));
+	window_fd = memfd_create("window", MFD_CLOEXEC);
+	ATF_REQUIRE_EQ(0, ftruncate(window_fd, vl.vl_size));
+	ATF_REQUIRE_EQ(sizeof(vv), pwrite(window_fd, &vv, sizeof(vv), 0));
 	return (fd);
 }
 
@@ -425,31 +447,44 @@ mapped(const char *base)
 	return (mincore(__DECONST(char *, base), VALE_PAGE, &page) == 0);
 }
 
-TEST(granted, "A port is opened with as many rings as valed grants, and nothing "
-    "of it is left when it is closed")
+TEST(granted, "A port is opened with as many rings as valed grants, which are "
+    "in the window, and nothing of it is left when it is closed")
 {
-	struct nmreq_register reg = { .nr_memsize = 2 * VALE_PAGE,
-	    .nr_offset = VALE_PAGE };
+	struct nmreq_register reg;
 	const unsigned int fds = wire_open_fds();
 	struct vale_client_port cp;
+	struct netmap_if *one;
 	unsigned int i, n;
 	int fd;
 
 	for (n = 1; n <= VALE_RINGS_MAX; n++) {
-		reg.nr_tx_rings = reg.nr_rx_rings = n;
-		fd = memory();
+		fd = layout(&reg, n);
 		ATF_REQUIRE_EQ(0, open_with(&cp, "vale0:a", &reg, sizeof(reg),
-		    1 + 2 * n, fd));
+		    2 + 2 * n, fd));
 		close(fd);
+		close(window_fd);
 		ATF_CHECK_EQ(n, cp.cp_nrings);
 		ATF_CHECK_EQ(0, cp.cp_gone);
 		ATF_CHECK(!cp.cp_is_pipe);
 		ATF_CHECK((char *)cp.cp_nifp == cp.cp_base + reg.nr_offset);
+		ATF_CHECK_STREQ("vale0:a", cp.cp_nifp->ni_name);
+		ATF_CHECK_EQ(7, cp.cp_nifp->ni_bufs_head);
 		for (i = 0; i < n; i++) {
 			ATF_CHECK((char *)cp.cp_ring[i].cr_csb ==
 			    cp.cp_base + i * sizeof(struct vale_csb));
 			ATF_CHECK(cp.cp_ring[i].cr_tx_kick !=
 			    cp.cp_ring[i].cr_rx_kick);
+			ATF_CHECK(NETMAP_TXRING(cp.cp_nifp, i) ==
+			    cp.cp_ring[i].cr_txring);
+			ATF_CHECK(NETMAP_RXRING(cp.cp_nifp, i) ==
+			    cp.cp_ring[i].cr_rxring);
+			ATF_CHECK(NETMAP_BUF(cp.cp_ring[i].cr_rxring, 0) ==
+			    cp.cp_base + cp.cp_bufs);
+			one = (void *)((char *)cp.cp_nifp + (1 + i) *
+			    VALE_NIFP_SIZE(n));
+			if (n > 1)
+				ATF_CHECK(NETMAP_TXRING(one, i) ==
+				    cp.cp_ring[i].cr_txring);
 		}
 		if (n < VALE_RINGS_MAX)
 			ATF_CHECK_EQ((int)0xa5a5a5a5, cp.cp_ring[n].cr_tx_kick);
@@ -460,57 +495,105 @@ TEST(granted, "A port is opened with as many rings as valed grants, and nothing 
 	}
 }
 
+/* A grant of one ring pair that is refused with EPROTO. */
+static void
+grant_refused(const char *name, const struct nmreq_register *reg, int fd)
+{
+	struct vale_client_port cp;
+
+	ATF_CHECK_EQ_MSG(EPROTO, open_with(&cp, name, reg, sizeof(*reg), 4,
+	    fd), "%s at %#jx of %#jx", name, (uintmax_t)reg->nr_offset,
+	    (uintmax_t)reg->nr_memsize);
+}
+
+TEST(places, "A window that is elsewhere, or of another size, is refused")
+{
+	struct nmreq_register reg, bad;
+	int fd = layout(&reg, 1);
+	const struct vale_window vv = { .vv_bufs = 64 };
+
+	bad = reg;
+	bad.nr_offset -= sizeof(struct vale_window);
+	grant_refused("vale0:a", &bad, fd);
+	bad.nr_offset = reg.nr_offset + VALE_WINDOW_ALIGN;
+	grant_refused("vale0:a", &bad, fd);
+	bad.nr_offset = reg.nr_memsize;
+	grant_refused("vale0:a", &bad, fd);
+	bad.nr_offset = VALE_WINDOW_OFFSET(VALE_WINDOW_AT(UINT64_MAX));
+	grant_refused("vale0:a", &bad, fd);
+	bad = reg;
+	bad.nr_memsize = VALE_PAGE;
+	grant_refused("vale0:a", &bad, fd);
+	bad.nr_memsize = reg.nr_memsize - 1;
+	grant_refused("vale0:a", &bad, fd);
+	bad = reg;
+	bad.nr_tx_slots = 2 * VALE_WINDOW_ALIGN / sizeof(struct netmap_slot);
+	grant_refused("vale0:a", &bad, fd);
+	bad.nr_tx_slots = 0;
+	grant_refused("vale0:a", &bad, fd);
+	bad.nr_tx_slots = UINT32_MAX;
+	grant_refused("vale0:a", &bad, fd);
+	bad = reg;
+	bad.nr_rx_slots = 1;
+	grant_refused("vale0:a", &bad, fd);
+	/* No pipe is there. */
+	grant_refused("vale0:a{1", &reg, fd);
+	ATF_REQUIRE_EQ(sizeof(vv), pwrite(window_fd, &vv, sizeof(vv), 0));
+	grant_refused("vale0:a", &reg, fd);
+	ATF_REQUIRE_EQ(0, ftruncate(window_fd, 2 * VALE_WINDOW_ALIGN));
+	grant_refused("vale0:a", &reg, fd);
+	close(window_fd);
+	close(fd);
+}
+
 TEST(not_granted, "A grant that is not valid is refused, and nothing of it is "
     "left")
 {
-	struct nmreq_register reg = { .nr_memsize = 2 * VALE_PAGE,
-	    .nr_offset = VALE_PAGE };
+	struct nmreq_register reg;
 	struct vale_client_port cp;
 	const unsigned int fds = wire_open_fds();
 	char name[sizeof(((struct nmreq_header *)0)->nr_name) + 1];
-	int fd = memory(), pair[2];
+	int fd = layout(&reg, 2), pair[2];
 
-	reg.nr_tx_rings = reg.nr_rx_rings = 2;
 	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg) - 1,
-	    5, fd));
-	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 4,
-	    fd));
-	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 6,
-	    fd));
-	reg.nr_rx_rings = 1;
+	    6, fd));
 	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 5,
 	    fd));
+	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 7,
+	    fd));
+	reg.nr_rx_rings = 1;
+	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 6,
+	    fd));
 	reg.nr_tx_rings = reg.nr_rx_rings = 0;
-	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 1,
+	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg), 2,
 	    fd));
 	reg.nr_tx_rings = reg.nr_rx_rings = VALE_RINGS_MAX + 1;
 	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a", &reg, sizeof(reg),
 	    VALE_WIRE_REPLY_FDS, fd));
+	close(fd);
+	close(window_fd);
 	/* mmap(2) fails for a socket. */
-	reg.nr_tx_rings = reg.nr_rx_rings = 1;
+	fd = layout(&reg, 1);
 	wire_pair(pair);
-	ATF_CHECK_EQ(ENODEV, open_with(&cp, "vale0:a", &reg, sizeof(reg), 3,
+	ATF_CHECK_EQ(ENODEV, open_with(&cp, "vale0:a", &reg, sizeof(reg), 4,
 	    pair[0]));
 	close(pair[1]);
-	/* No pipe is there. */
-	ATF_CHECK_EQ(EPROTO, open_with(&cp, "vale0:a{1", &reg, sizeof(reg), 3,
-	    fd));
-	ATF_CHECK(cp.cp_is_pipe);
 	ATF_CHECK(!mapped(cp.cp_base));
 	close(pair[0]);
 	close(fd);
+	close(window_fd);
 	ATF_CHECK_EQ(fds, wire_open_fds());
 	/* Too long; nothing is sent. */
 	wire_pair(pair);
 	memset(name, 'v', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
 	ATF_CHECK_ERRNO(EINVAL, vale_client_open(&cp, pair[0], name, &reg,
-	    NULL) == -1);
+	    -1, NULL) == -1);
 	ATF_CHECK(!wire_pending(pair[1]));
 	name[sizeof(name) - 2] = '\0';
 	wire_reply(pair[1], ENXIO, "no", "", 0, NULL, 0);
 	ATF_CHECK_ERRNO(ENXIO, vale_client_open(&cp, pair[0], name, &reg,
-	    NULL) == -1);
+	    -1, NULL) == -1);
 	close(pair[0]);
 	close(pair[1]);
 }
@@ -528,6 +611,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, gone);
 	ATF_TP_ADD_TC(tp, interrupted);
 	ATF_TP_ADD_TC(tp, granted);
+	ATF_TP_ADD_TC(tp, places);
 	ATF_TP_ADD_TC(tp, not_granted);
 	return (atf_no_error());
 }

@@ -128,58 +128,43 @@ struct port {
 	struct vale_desc	*d;
 };
 
-/* Lay the memory out: CSBs, netmap_if, rings, and no more buffers than slots. */
-static void
-layout(struct port *p)
-{
-	const size_t rings = VALE_PAGE, size = vale_ring_size(SLOTS);
-	struct netmap_if *nifp;
-	struct netmap_ring *ring;
-	unsigned int i, k;
-
-	p->csb = (struct vale_csb *)(void *)p->base;
-	nifp = (struct netmap_if *)(void *)(p->csb + RINGS);
-	vale_nifp_init(nifp, "vale0:a", RINGS);
-	for (i = 0; i < 2 * RINGS; i++) {
-		ring = (void *)(p->base + rings + i * size);
-		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[i],
-		    (char *)ring - (char *)nifp);
-		vale_ring_init(ring, (int64_t)(rings + (2 * RINGS - i) * size),
-		    i % RINGS, i >= RINGS, SLOTS);
-		for (k = 0; k < SLOTS; k++)
-			ring->slot[k].buf_idx = VALE_BUF_FIRST + i * SLOTS + k;
-		if (i < RINGS) {
-			ring->tail = SLOTS - 1;
-			p->csb[i].tx_ktoa.hwtail = SLOTS - 1;
-		}
-	}
-}
-
 /* Have a port granted on the next connection. */
 static void
 prepare_port(struct port *p)
 {
+	static const struct vale_params params = { .rings = RINGS,
+	    .tx_slots = SLOTS, .rx_slots = SLOTS };
 	struct nmreq_register reg = { .nr_tx_rings = RINGS,
-	    .nr_rx_rings = RINGS, .nr_offset = RINGS * sizeof(*p->csb) };
-	int all[1 + 2 * RINGS], pair[2];
+	    .nr_rx_rings = RINGS, .nr_tx_slots = SLOTS, .nr_rx_slots = SLOTS };
+	struct vale_region_layout rl;
+	struct vale_window_layout vl;
+	struct vale_window vv = { .vv_extra = 0 };
+	int all[2 + 2 * RINGS], pair[2];
 	unsigned int i;
 
 	memset(p, 0, sizeof(*p));
-	p->size = 16 * VALE_PAGE + (VALE_BUF_FIRST + 2 * RINGS * SLOTS) *
-	    VALE_BUF_SIZE;
+	vale_region_layout(&rl, &params, 0, true);
+	vale_window_layout(&vl, RINGS, SLOTS, SLOTS);
+	p->size = reg.nr_memsize = rl.rl_size;
+	reg.nr_offset = VALE_WINDOW_OFFSET(rl.rl_window);
 	all[0] = memfd_create("port", MFD_CLOEXEC);
 	ATF_REQUIRE_EQ(0, ftruncate(all[0], p->size));
 	p->base = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED,
 	    all[0], 0);
 	ATF_REQUIRE(p->base != MAP_FAILED);
-	layout(p);
+	p->csb = (struct vale_csb *)(void *)p->base;
+	for (i = 0; i < RINGS; i++)
+		p->csb[i].tx_ktoa.hwtail = SLOTS - 1;
+	all[1] = memfd_create("window", MFD_CLOEXEC);
+	vv.vv_bufs = rl.rl_bufs;
+	ATF_REQUIRE_EQ(0, ftruncate(all[1], vl.vl_size));
+	ATF_REQUIRE_EQ(sizeof(vv), pwrite(all[1], &vv, sizeof(vv), 0));
 	for (i = 0; i < 2 * RINGS; i++) {
 		ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 		p->kick[i] = pair[0];
-		all[1 + i] = pair[1];
+		all[2 + i] = pair[1];
 	}
 	p->fd = prepare();
-	reg.nr_memsize = p->size;
 	wire_reply(p->fd, 0, "", &reg, sizeof(reg), all, nitems(all));
 	for (i = 0; i < nitems(all); i++)
 		close(all[i]);

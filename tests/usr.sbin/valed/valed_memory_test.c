@@ -40,7 +40,7 @@ try(struct vale_client_port *cp, const char *name, struct nmreq_register reg)
 	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
 	if (reg.nr_mode == NR_REG_DEFAULT)
 		reg.nr_mode = NR_REG_ALL_NIC;
-	if (vale_client_open(cp, fd, name, &reg, NULL) == 0)
+	if (vale_client_open(cp, fd, name, &reg, -1, NULL) == 0)
 		return (0);
 	error = errno;
 	close(fd);
@@ -164,6 +164,7 @@ PID_TEST(null, "Memory without a port is that of the number, or new")
 {
 	struct nmreq_register reg = { .nr_mode = NR_REG_NULL };
 	struct vale_client_port a = OPEN("vale0:a"), cp, own;
+	char *buf;
 
 	ATF_CHECK_EQ(EINVAL, try(&cp, "x", reg));
 	reg.nr_mem_id = a.cp_reg.nr_mem_id + 1;
@@ -187,14 +188,17 @@ PID_TEST(null, "Memory without a port is that of the number, or new")
 	reg.nr_mem_id = a.cp_reg.nr_mem_id;
 	cp = open_reg("x", reg);
 	ATF_CHECK_EQ(a.cp_reg.nr_memsize, cp.cp_reg.nr_memsize);
-	a.cp_nifp->ni_spare1[0] = 77;
-	ATF_CHECK_EQ(0, memcmp(cp.cp_base + a.cp_reg.nr_offset, a.cp_nifp,
-	    sizeof(*a.cp_nifp)));
-	/* It stays when the port has gone, and is not the next one's. */
+	buf = a.cp_base + a.cp_bufs + 2 * VALE_BUF_SIZE - 1;
+	*buf = 77;
+	ATF_CHECK_EQ(77, cp.cp_base[buf - a.cp_base]);
+	/* But not what the port's rings are to its program. */
+	ATF_CHECK_STREQ("vale0:a", a.cp_nifp->ni_name);
+	ATF_CHECK_EQ(0, cp.cp_base[a.cp_reg.nr_offset]);
+	/* It stays when the port has gone, which finds it again. */
 	vale_client_close(&a);
 	a = OPEN("vale0:a");
-	ATF_CHECK(cp.cp_reg.nr_mem_id != a.cp_reg.nr_mem_id ||
-	    a.cp_nifp->ni_spare1[0] == 0);
+	ATF_CHECK_EQ(cp.cp_reg.nr_mem_id, a.cp_reg.nr_mem_id);
+	ATF_CHECK_EQ(77, a.cp_base[a.cp_bufs + 2 * VALE_BUF_SIZE - 1]);
 	vale_client_close(&cp);
 	vale_client_close(&own);
 	vale_client_close(&a);

@@ -64,6 +64,12 @@ x,group=99999999999		99999999999: not the number of a group
 x,group=1,group=1		group= twice
 x,admin=1,admin=2		admin= twice
 x,admin=no-such-group		admin=no-such-group: no such group
+x,mem=0M			mem=0M: not a size from 1M to 1T
+x,mem=1G,mem=1G			mem= twice
+x,mem=				mem=: the value is missing
+x,user_mem=2T			user_mem=2T: not a size from 1M to 1T
+x,user_mem=1G,user_mem=2G	user_mem= twice
+x,user_mem=1GB			user_mem=1GB: not a size
 x,mode=				mode=: the value is missing
 x,mode=1777			mode=1777: not an octal number up to 777
 x,mode=4660			mode=4660: not an octal number up to 777

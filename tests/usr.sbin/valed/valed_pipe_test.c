@@ -46,7 +46,7 @@ try(struct vale_client_port *cp, const char *name, uint32_t tx_slots,
 	int error, fd = vale_client_connect(vale_client_path());
 
 	ATF_REQUIRE(fd != -1);
-	if (vale_client_open(cp, fd, name, &reg, why) == 0)
+	if (vale_client_open(cp, fd, name, &reg, -1, why) == 0)
 		return (0);
 	error = errno;
 	close(fd);
@@ -169,6 +169,8 @@ PID_TEST(many, "A memory has places for so many pipes, which are used again")
 	/* With other slots, buffers that are elsewhere could be lost. */
 	vale_client_close(&a[7]);
 	refused("vale0:x{more", 4, 4, ENOSPC, "32 at most");
+	refused("vale0:x{more", 8, 4, ENOSPC, "32 at most");
+	refused("vale0:x{more", 4, 8, ENOSPC, "32 at most");
 	a[7] = client_later("vale0:x{more", 8);
 	for (i = 0; i < PIPES; i++)
 		vale_client_close(&a[i]);

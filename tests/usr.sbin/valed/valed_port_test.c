@@ -51,7 +51,7 @@ client_try(const char *name, unsigned int rings)
 	cp = calloc(1, sizeof(*cp));
 	fd = vale_client_connect(vale_client_path());
 	ATF_REQUIRE(cp != NULL && fd != -1);
-	if (vale_client_open(cp, fd, name, &reg, NULL) == -1) {
+	if (vale_client_open(cp, fd, name, &reg, -1, NULL) == -1) {
 		error = errno;
 		close(fd);
 		free(cp);
@@ -204,9 +204,9 @@ VALED_TEST(indirect, "A slot with NS_INDIRECT is copied; valed does not follow "
 	t_expect(b, sizeof(buf), 1, 7);
 	c = client_open("vale0:c");
 	cr = &c->cp_ring[0];
-	cr->cr_txring->slot[0].len = 60;
-	cr->cr_txring->slot[0].flags = NS_INDIRECT;
-	cr->cr_txring->slot[0].ptr = (uintptr_t)buf;
+	cr->cr_tx_slots[0].len = 60;
+	cr->cr_tx_slots[0].flags = NS_INDIRECT;
+	cr->cr_tx_slots[0].ptr = (uintptr_t)buf;
 	/* Past vale_client_txsync(), which would copy. */
 	atomic_store_rel_32(&cr->cr_csb->tx_atok.head, 1);
 	(void)!send(cr->cr_tx_kick, "", 1, 0);

@@ -24,6 +24,7 @@
 #define	PROGRAM_UID	65534
 
 bool	valed_run_program;
+const char *valed_run_control = "control,mode=666";
 
 pid_t
 valed_run(const char *tc_srcdir)
@@ -46,7 +47,7 @@ valed_run(const char *tc_srcdir)
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execlp(path, "valed", "-c", "control,mode=666", (char *)NULL);
+		execlp(path, "valed", "-c", valed_run_control, (char *)NULL);
 		_exit(127);
 	}
 	wait_until((fd = vale_client_connect("control")) != -1, "%s", path);

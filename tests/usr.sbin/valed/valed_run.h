@@ -30,6 +30,8 @@ pid_t	valed_run(const char *tc_srcdir);
  * valed's client is a program then, and no administrator.
  */
 extern bool	valed_run_program;
+/* Its option -c; the path is "control". */
+extern const char *valed_run_control;
 
 /* Signal it, as the user that has started it. */
 void	valed_kill(pid_t pid, int sig);

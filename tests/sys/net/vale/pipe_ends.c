@@ -26,7 +26,7 @@ void
 pipe_attach(struct pipe_ends *f, unsigned int end)
 {
 	ATF_REQUIRE(vale_pipe_attach(&f->end[end], f->base, &f->reg[end],
-	    end));
+	    end, PIPE_BUFS));
 }
 
 void

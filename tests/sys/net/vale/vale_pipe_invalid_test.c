@@ -83,23 +83,23 @@ TEST(repaired, "An end that is opened again gets each slot's first buffer in "
 	}
 }
 
-TEST(elsewhere, "An end is not opened if its ring says that the buffers are "
-    "where no page begins, or not before the pipe")
+TEST(elsewhere, "An end is not opened if buffers are where no page begins, or "
+    "not before the pipe; it does not matter what the rings in memory say")
 {
 	struct pipe_ends f;
-	int64_t ofs, *of;
+	char *base;
 
 	pipe_setup(&f, 8, 8);
-	of = (int64_t *)(uintptr_t)&f.end[0].pp_txring->buf_ofs;
-	ofs = *of;
-	*of = ofs - 2 * VALE_PAGE;
-	ATF_CHECK(!vale_pipe_attach(&f.end[0], f.base, &f.reg[0], 0));
-	*of = ofs + 64;
-	ATF_CHECK(!vale_pipe_attach(&f.end[0], f.base, &f.reg[0], 0));
-	*of = ofs + (int64_t)f.size;
-	ATF_CHECK(!vale_pipe_attach(&f.end[0], f.base, &f.reg[0], 0));
-	*of = ofs;
-	ATF_CHECK(vale_pipe_attach(&f.end[0], f.base, &f.reg[0], 0));
+	base = f.base;
+	ATF_CHECK(!vale_pipe_attach(&f.end[0], base, &f.reg[0], 0,
+	    PIPE_BUFS + 64));
+	ATF_CHECK(!vale_pipe_attach(&f.end[0], base, &f.reg[0], 0,
+	    roundup2(f.size, VALE_PAGE)));
+	VALE_LAYOUT_SET(int64_t, f.end[0].pp_txring->buf_ofs, 1ll << 40);
+	VALE_LAYOUT_SET(uint32_t, f.end[0].pp_txring->num_slots, UINT32_MAX);
+	ATF_CHECK(vale_pipe_attach(&f.end[0], base, &f.reg[0], 0, PIPE_BUFS));
+	ATF_CHECK_EQ(pipe_nbufs(&f), f.end[0].pp_nbufs);
+	ATF_CHECK_EQ(8, f.end[0].pp_tx_slots);
 	free(f.base);
 }
 
@@ -292,7 +292,7 @@ TEST(nonsense, "Whatever the other end writes, syncs end, and touch nothing "
 			pipe_attach(&f, 1);
 		} else if (test_chance(&seed, 1, 10))
 			(void)vale_pipe_attach(&f.end[i], f.base, &f.reg[i],
-			    i);
+			    i, PIPE_BUFS);
 	}
 	ATF_CHECK(errors > 1000 && fine > 1000);
 	free(f.base);

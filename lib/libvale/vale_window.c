@@ -1,0 +1,192 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/* The window that a program has of its rings: vale_window.h. */
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/systm.h>
+
+#include <errno.h>
+
+#include "vale_window.h"
+
+int
+vale_window_map(char *base, size_t memsize, uint64_t offset, int fd,
+    size_t size)
+{
+	const uint64_t at = VALE_WINDOW_AT(offset);
+	struct stat st;
+
+	if (offset != VALE_WINDOW_OFFSET(at) || size > memsize ||
+	    at > memsize - size || fstat(fd, &st) == -1 ||
+	    (uint64_t)st.st_size != size) {
+		errno = EPROTO;
+		return (-1);
+	}
+	if (mmap(base + at, size, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		return (-1);
+	return (0);
+}
+
+struct netmap_ring *
+vale_window_txring(char *window, const struct vale_window_layout *vl,
+    unsigned int ring)
+{
+	return ((void *)(window + vl->vl_tx + ring * vl->vl_tx_size));
+}
+
+struct netmap_ring *
+vale_window_rxring(char *window, const struct vale_window_layout *vl,
+    unsigned int ring)
+{
+	return ((void *)(window + vl->vl_rx + ring * vl->vl_rx_size));
+}
+
+struct vale_window_ring *
+vale_window_heads(char *window, const struct vale_window_layout *vl,
+    unsigned int ring)
+{
+	return ((struct vale_window_ring *)(void *)(window + vl->vl_ring) +
+	    ring);
+}
+
+/* A netmap_if with ring pairs `first' to before `end'. */
+static void
+window_nifp(char *window, const struct vale_window_layout *vl,
+    struct netmap_if *nifp, const struct nmreq_register *reg, const char *name,
+    unsigned int first, unsigned int end)
+{
+	const unsigned int n = reg->nr_tx_rings;
+	const uint32_t extra = nifp->ni_bufs_head;
+	unsigned int i;
+
+	vale_nifp_init(nifp, name, n);
+	VALE_LAYOUT_SET(uint32_t, nifp->ni_rx_rings, reg->nr_rx_rings);
+	nifp->ni_bufs_head = extra;
+	for (i = first; i < end; i++) {
+		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[i],
+		    (char *)vale_window_txring(window, vl, i) - (char *)nifp);
+		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[n + i],
+		    (char *)vale_window_rxring(window, vl, i) - (char *)nifp);
+	}
+}
+
+/* A ring of the window, without slots. */
+static void
+window_ring(char *base, struct netmap_ring *ring, uint64_t bufs, unsigned int i,
+    unsigned int dir, uint32_t nslots)
+{
+	vale_ring_init(ring, (int64_t)bufs - ((char *)ring - base), i, dir,
+	    nslots);
+}
+
+void
+vale_window_init(char *base, const struct nmreq_register *reg, const char *name)
+{
+	char *window = base + VALE_WINDOW_AT(reg->nr_offset);
+	struct vale_window *vv = (void *)window;
+	struct netmap_if *nifp = (void *)vv->vv_nifp;
+	const bool null = reg->nr_mode == NR_REG_NULL;
+	const unsigned int n = null ? 0 : reg->nr_tx_rings;
+	struct vale_window_layout vl;
+	unsigned int i;
+
+	vale_window_layout(&vl, n, reg->nr_tx_slots, reg->nr_rx_slots);
+	nifp->ni_bufs_head = vv->vv_extra;
+	window_nifp(window, &vl, nifp, reg, name, 0, n);
+	for (i = 0; n > 1 && i < n; i++)
+		window_nifp(window, &vl, (void *)(vv->vv_nifp + (1 + i) *
+		    VALE_NIFP_SIZE(n)), reg, name, i, i + 1);
+	for (i = 0; i < n; i++) {
+		window_ring(base, vale_window_txring(window, &vl, i),
+		    vv->vv_bufs, i, 0, reg->nr_tx_slots);
+		window_ring(base, vale_window_rxring(window, &vl, i),
+		    vv->vv_bufs, i, 1, reg->nr_rx_slots);
+	}
+}
+
+void
+vale_window_begin(struct netmap_ring *ring, const struct netmap_slot *from,
+    uint32_t first, uint32_t nbufs)
+{
+	uint32_t i, idx;
+
+	for (i = 0; i < ring->num_slots; i++) {
+		idx = atomic_load_32(&from[i].buf_idx);
+		if (!vale_buf_valid(idx, nbufs))
+			idx = first + i;
+		ring->slot[i] = (struct netmap_slot){ .buf_idx = idx };
+	}
+}
+
+static uint32_t
+window_next(const struct netmap_ring *ring, uint32_t i)
+{
+	return (i + 1 == ring->num_slots ? 0 : i + 1);
+}
+
+void
+vale_window_put(const struct netmap_ring *ring, struct netmap_slot *to,
+    uint32_t i, uint32_t end)
+{
+	for (; i != end; i = window_next(ring, i))
+		to[i] = ring->slot[i];
+}
+
+void
+vale_window_release(const struct netmap_ring *ring, struct netmap_slot *to,
+    uint32_t i, uint32_t end)
+{
+	for (; i != end; i = window_next(ring, i))
+		atomic_store_32(&to[i].buf_idx, ring->slot[i].buf_idx);
+}
+
+static bool
+window_invalid(void)
+{
+	errno = EIO;
+	return (false);
+}
+
+bool
+vale_window_tail(struct netmap_ring *ring, uint32_t tail)
+{
+	if (tail >= ring->num_slots)
+		return (window_invalid());
+	ring->tail = tail;
+	return (true);
+}
+
+bool
+vale_window_take(struct netmap_ring *ring, const struct netmap_slot *from,
+    uint32_t tail, uint32_t nbufs)
+{
+	struct netmap_slot *slot;
+	uint32_t i, idx;
+	uint16_t len;
+
+	if (tail >= ring->num_slots)
+		return (window_invalid());
+	for (i = ring->tail; i != tail; i = window_next(ring, i)) {
+		slot = &ring->slot[i];
+		len = atomic_load_16(&from[i].len);
+		if (len > VALE_BUF_SIZE)
+			return (window_invalid());
+		slot->len = len;
+		slot->flags = atomic_load_16(&from[i].flags);
+		if (nbufs == 0)
+			continue;
+		idx = atomic_load_32(&from[i].buf_idx);
+		if (!vale_buf_valid(idx, nbufs))
+			return (window_invalid());
+		slot->buf_idx = idx;
+		slot->ptr = atomic_load_64(&from[i].ptr);
+	}
+	ring->tail = tail;
+	return (true);
+}

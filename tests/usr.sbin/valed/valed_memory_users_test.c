@@ -1,0 +1,464 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Whose memory a port or pipe is in, with programs of two users and of root:
+ * who gets it, by which number, name or descriptor, and what that shows.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/systm.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vale_client.h"
+#include "valed_run.h"
+
+/* Users: the connection of a process is that of its effective user. */
+static const uid_t users[] = { 0, 61001, 61002 };
+#define	A	61001
+#define	B	61002
+
+static void
+skip_unless_root(void)
+{
+	if (geteuid() != 0)
+		atf_tc_skip("only root can be two users");
+}
+
+static int
+dial(uid_t uid)
+{
+	int fd;
+
+	ATF_REQUIRE_EQ(0, seteuid(uid));
+	fd = vale_client_connect(vale_client_path());
+	ATF_REQUIRE_EQ(0, seteuid(0));
+	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
+	return (fd);
+}
+
+/* Open something with a connection of `uid'.  0 or an errno. */
+static int
+try(struct vale_client_port *cp, uid_t uid, const char *name,
+    struct nmreq_register reg, int proof, char why[128])
+{
+	int error, fd = dial(uid);
+
+	if (reg.nr_mode == NR_REG_DEFAULT)
+		reg.nr_mode = NR_REG_ALL_NIC;
+	if (vale_client_open(cp, fd, name, &reg, proof, why) == 0)
+		return (0);
+	error = errno;
+	close(fd);
+	return (error);
+}
+
+static struct vale_client_port
+open_proved(uid_t uid, const char *name, struct nmreq_register reg, int proof)
+{
+	struct vale_client_port cp;
+	char why[128];
+	int error = try(&cp, uid, name, reg, proof, why);
+
+	ATF_REQUIRE_EQ_MSG(0, error, "%s: %s", name, why);
+	return (cp);
+}
+
+#define	OPEN(uid, name, ...)						\
+	open_proved(uid, name, (struct nmreq_register){ __VA_ARGS__ }, -1)
+
+/* It is refused with one line that has these words. */
+static void
+refused(uid_t uid, const char *name, struct nmreq_register reg, int proof,
+    int error, const char *words)
+{
+	struct vale_client_port cp;
+	char why[128] = "";
+	int r = try(&cp, uid, name, reg, proof, why);
+
+	ATF_CHECK_EQ_MSG(error, r, "%u, %s: %d %s", uid, name, r, why);
+	ATF_CHECK_MSG(strstr(why, words) != NULL && strchr(why, '\n') == NULL,
+	    "%u, %s: %s", uid, name, why);
+	if (r == 0)
+		vale_client_close(&cp);
+}
+
+#define	REFUSED(uid, name, error, words, ...)				\
+	refused(uid, name, (struct nmreq_register){ __VA_ARGS__ }, -1,	\
+	    error, words)
+
+/* VALE_WIRE_INFO of a name, or of memory `id'.  0 or an errno. */
+static int
+info_get(uid_t uid, const char *name, unsigned int id,
+    struct nmreq_port_info_get *info)
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = VALE_WIRE_INFO };
+	struct vale_client_call call = { .hdr = &hdr, .body = info,
+	    .size = sizeof(*info), .reply = info,
+	    .reply_max = sizeof(*info) };
+	int error, fd = dial(uid);
+
+	*info = (struct nmreq_port_info_get){ .nr_mem_id = id };
+	snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name);
+	error = vale_client_call(fd, &call) == 0 ? 0 : errno;
+	close(fd);
+	return (error);
+}
+
+static bool
+same_memory(const struct vale_client_port *a, const struct vale_client_port *b)
+{
+	char *at = a->cp_base + a->cp_bufs;
+
+	*at ^= 1;
+	if (b->cp_base[at - a->cp_base] != *at)
+		return (false);
+	*at ^= 1;
+	return (b->cp_base[at - a->cp_base] == *at);
+}
+
+/* What a user can do with the number of memory, own or another's. */
+static void
+by_number(uid_t uid, const struct vale_client_port *port, bool own)
+{
+	const unsigned int id = port->cp_reg.nr_mem_id;
+	struct nmreq_port_info_get info;
+	struct vale_client_port cp;
+
+	if (!own) {
+		REFUSED(uid, "x", EPERM, "another user's", .nr_mem_id = id,
+		    .nr_mode = NR_REG_NULL);
+		REFUSED(uid, "any{1", EPERM, "another user's",
+		    .nr_mem_id = id);
+		ATF_CHECK_EQ(EPERM, info_get(uid, "", id, &info));
+		return;
+	}
+	cp = OPEN(uid, "x", .nr_mem_id = id, .nr_mode = NR_REG_NULL);
+	ATF_CHECK(same_memory(port, &cp));
+	vale_client_close(&cp);
+	cp = OPEN(uid, "any{1", .nr_mem_id = id);
+	ATF_CHECK(same_memory(port, &cp));
+	vale_client_close(&cp);
+	ATF_CHECK_EQ(0, info_get(uid, "", id, &info));
+	ATF_CHECK_EQ(port->cp_reg.nr_memsize, info.nr_memsize);
+}
+
+/* What it can do with a descriptor of it. */
+static void
+by_descriptor(uid_t uid, const struct vale_client_port *port)
+{
+	const unsigned int id = port->cp_reg.nr_mem_id;
+	const struct nmreq_register null = { .nr_mode = NR_REG_NULL,
+	    .nr_mem_id = id };
+	struct vale_client_port cp;
+
+	cp = open_proved(uid, "x", null, port->cp_memory);
+	ATF_CHECK(same_memory(port, &cp));
+	vale_client_close(&cp);
+	/* It names the memory, too. */
+	cp = open_proved(uid, "x", (struct nmreq_register){
+	    .nr_mode = NR_REG_NULL }, port->cp_memory);
+	ATF_CHECK(same_memory(port, &cp));
+	vale_client_close(&cp);
+}
+
+PID_TEST(numbers, "Memory is had by its number only by its user, root is no "
+    "exception, or by who has a descriptor of it")
+{
+	struct vale_client_port port, other;
+	unsigned int i, k;
+	int fd;
+
+	skip_unless_root();
+	for (i = 0; i < nitems(users); i++) {
+		port = OPEN(users[i], "vale0:p");
+		for (k = 0; k < nitems(users); k++) {
+			by_number(users[k], &port, i == k);
+			by_descriptor(users[k], &port);
+		}
+		/* No proof: another memory, another file, two descriptors. */
+		k = (i + 1) % nitems(users);
+		other = OPEN(users[k], "vale0:other");
+		refused(users[k], "x", (struct nmreq_register){
+		    .nr_mode = NR_REG_NULL,
+		    .nr_mem_id = port.cp_reg.nr_mem_id }, other.cp_memory,
+		    EPERM, "no descriptor of it");
+		refused(users[k], "x{1", (struct nmreq_register){
+		    .nr_mem_id = port.cp_reg.nr_mem_id }, port.cp_window,
+		    EPERM, "no descriptor of it");
+		fd = open("/dev/null", O_RDONLY);
+		refused(users[k], "x{1", (struct nmreq_register){
+		    .nr_mem_id = port.cp_reg.nr_mem_id }, fd,
+		    EPERM, "no descriptor of it");
+		close(fd);
+		vale_client_close(&other);
+		vale_client_close(&port);
+	}
+	/* Numbers of none. */
+	REFUSED(A, "x", EINVAL, "no memory 321", .nr_mode = NR_REG_NULL,
+	    .nr_mem_id = 321);
+	REFUSED(A, "x", EINVAL, "no memory 322", .nr_mode = NR_REG_NULL,
+	    .nr_mem_id = 322);
+}
+
+PID_TEST(names, "Pipes of one name are two for two users, who do not meet; one "
+    "of another's port is refused, also to root")
+{
+	struct vale_client_port a, b, port, again;
+	struct nmreq_port_info_get info;
+	unsigned int i;
+
+	skip_unless_root();
+	a = OPEN(A, "vale0:x{1", .nr_tx_slots = 8);
+	b = OPEN(B, "vale0:x{1", .nr_tx_slots = 16);
+	ATF_CHECK(!same_memory(&a, &b));
+	ATF_CHECK_EQ(0, info_get(A, "vale0:x{1", 0, &info));
+	ATF_CHECK_EQ(8, info.nr_tx_slots);
+	ATF_CHECK_EQ(0, info_get(B, "vale0:x}1", 0, &info));
+	ATF_CHECK_EQ(16, info.nr_rx_slots);
+	ATF_CHECK_EQ(b.cp_reg.nr_mem_id, info.nr_mem_id);
+	/* To others there is none: what it would have if they opened it. */
+	ATF_CHECK_EQ(0, info_get(0, "vale0:x{1", 0, &info));
+	ATF_CHECK_EQ(0, info.nr_mem_id);
+	ATF_CHECK_EQ(1024, info.nr_tx_slots);
+	/* The port is in the memory of its user's pipes. */
+	port = OPEN(A, "vale0:x");
+	ATF_CHECK(same_memory(&a, &port));
+	ATF_CHECK(!same_memory(&b, &port));
+	REFUSED(0, "vale0:x{2", EPERM, "another user's", .nr_mem_id = 0);
+	REFUSED(0, "vale0:x}1", EPERM, "another user's", .nr_mem_id = 0);
+	ATF_CHECK_EQ(0, info_get(0, "vale0:x{2", 0, &info));
+	ATF_CHECK_EQ(0, info.nr_mem_id);
+	/* B goes on in its own. */
+	again = OPEN(B, "vale0:x}1");
+	ATF_CHECK(same_memory(&b, &again));
+	vale_client_close(&again);
+	vale_client_close(&b);
+	REFUSED(B, "vale0:x{1", EPERM, "another user's", .nr_mem_id = 0);
+	/* Who opens the port next does not get that memory. */
+	vale_client_close(&port);
+	for (i = 0; i < nitems(users); i++) {
+		port = OPEN(users[i], "vale0:x");
+		ATF_CHECK_EQ(users[i] == A, same_memory(&a, &port));
+		vale_client_close(&port);
+	}
+	vale_client_close(&a);
+}
+
+/* Send a frame of 60 bytes from one end, and take it at the other. */
+static void
+pass(struct vale_client_port *from, struct vale_client_port *to, char c)
+{
+	struct netmap_ring *tx = from->cp_ring[0].cr_txring;
+	struct netmap_ring *rx = to->cp_ring[0].cr_rxring;
+
+	memset(NETMAP_BUF(tx, tx->slot[tx->head].buf_idx), c, 60);
+	tx->slot[tx->head].len = 60;
+	tx->head = tx->cur = nm_ring_next(tx, tx->head);
+	ATF_REQUIRE_EQ(0, vale_client_txsync(from, 0));
+	ATF_REQUIRE_EQ(0, vale_client_rxsync(to, 0));
+	ATF_REQUIRE_EQ(1, nm_ring_space(rx));
+	ATF_CHECK_EQ(60, rx->slot[rx->head].len);
+	ATF_CHECK_EQ(c, *NETMAP_BUF(rx, rx->slot[rx->head].buf_idx));
+	rx->head = rx->cur = rx->tail;
+	ATF_REQUIRE_EQ(0, vale_client_rxsync(to, 0));
+}
+
+PID_TEST(passed, "Who was passed a descriptor of another's memory has pipes "
+    "with its user")
+{
+	struct vale_client_port port, a, b;
+
+	skip_unless_root();
+	port = OPEN(A, "vale0:x");
+	b = open_proved(B, "vale0:x{1", (struct nmreq_register){
+	    .nr_tx_slots = 8 }, port.cp_memory);
+	a = OPEN(A, "vale0:x}1");
+	ATF_CHECK(same_memory(&port, &b));
+	ATF_CHECK_EQ(8, a.cp_reg.nr_rx_slots);
+	pass(&b, &a, 'b');
+	pass(&a, &b, 'a');
+	/* The same end is taken, whoever asks; and B needs it each time. */
+	refused(B, "vale0:x{1", (struct nmreq_register){ .nr_mem_id = 0 },
+	    port.cp_memory, EBUSY, "open already");
+	REFUSED(A, "vale0:x{1", EBUSY, "open already", .nr_mem_id = 0);
+	vale_client_close(&b);
+	REFUSED(B, "vale0:x{1", EPERM, "another user's", .nr_mem_id = 0);
+	vale_client_close(&a);
+	vale_client_close(&port);
+}
+
+PID_TEST(monitors, "A monitor's memory is had by no number and no descriptor, "
+    "not even by its own user, but by its connection")
+{
+	struct vale_client_port port, m, n, cp;
+	char name[NETMAP_REQ_IFNAMSIZ];
+	struct nmreq_port_info_get info;
+	unsigned int i, id;
+
+	skip_unless_root();
+	port = OPEN(A, "vale0:x");
+	m = OPEN(A, "vale0:x", .nr_flags = NR_MONITOR_TX);
+	n = OPEN(0, "vale0:x", .nr_flags = NR_MONITOR_RX);
+	/* Programs tell memories by their numbers. */
+	ATF_CHECK(m.cp_reg.nr_mem_id != port.cp_reg.nr_mem_id);
+	ATF_CHECK(m.cp_reg.nr_mem_id != n.cp_reg.nr_mem_id);
+	for (i = 0; i < nitems(users); i++) {
+		id = m.cp_reg.nr_mem_id;
+		REFUSED(users[i], "x", EINVAL, "there is no memory",
+		    .nr_mode = NR_REG_NULL, .nr_mem_id = id);
+		refused(users[i], "x", (struct nmreq_register){
+		    .nr_mode = NR_REG_NULL, .nr_mem_id = id }, m.cp_memory,
+		    EINVAL, "there is no memory");
+		refused(users[i], "x", (struct nmreq_register){
+		    .nr_mode = NR_REG_NULL }, m.cp_memory, EINVAL,
+		    "no memory is named");
+		cp = open_proved(users[i], "any{1", (struct nmreq_register){
+		    .nr_mem_id = 0 }, n.cp_memory);
+		ATF_CHECK(!same_memory(&n, &cp));
+		vale_client_close(&cp);
+		ATF_CHECK_EQ(EINVAL, info_get(users[i], "", id, &info));
+		ATF_CHECK_EQ(EINVAL, info_get(users[i], "",
+		    n.cp_reg.nr_mem_id, &info));
+	}
+	/* No number is that of a monitor. */
+	for (id = 2; id < 1000; id++)
+		if (try(&cp, A, "x", (struct nmreq_register){
+		    .nr_mode = NR_REG_NULL, .nr_mem_id = id }, -1, NULL) ==
+		    0) {
+			ATF_CHECK_EQ(port.cp_reg.nr_mem_id, id);
+			vale_client_close(&cp);
+		}
+	ATF_REQUIRE_EQ(0, vale_client_share(&cp, dup(m.cp_fd), name));
+	ATF_CHECK(same_memory(&m, &cp));
+	vale_client_close(&cp);
+	vale_client_close(&m);
+	vale_client_close(&n);
+	vale_client_close(&port);
+}
+
+/* The memory of a port whose rings are as those of `of', which goes on. */
+static bool
+reopened_same(struct nmreq_register first, struct nmreq_register then)
+{
+	struct vale_client_port port, pipe;
+	bool same;
+
+	port = open_proved(A, "vale0:r", first, -1);
+	pipe = OPEN(A, "vale0:r{1");
+	ATF_CHECK(same_memory(&port, &pipe));
+	vale_client_close(&port);
+	port = open_proved(A, "vale0:r", then, -1);
+	same = same_memory(&port, &pipe);
+	vale_client_close(&port);
+	vale_client_close(&pipe);
+	return (same);
+}
+
+PID_TEST(again, "A port is in the memory of its pipes again if its numbers are "
+    "the same and no buffer was extra; new pipes are in that of the open port")
+{
+	const struct nmreq_register plain = { .nr_tx_slots = 64,
+	    .nr_rx_slots = 64 };
+	struct nmreq_port_info_get info;
+	struct nmreq_register other;
+	struct vale_client_port low, old, port, pipe;
+
+	skip_unless_root();
+	ATF_CHECK(reopened_same(plain, plain));
+	other = plain;
+	other.nr_rx_slots = 65;
+	ATF_CHECK(!reopened_same(plain, other));
+	other = plain;
+	other.nr_tx_slots = 65;
+	ATF_CHECK(!reopened_same(plain, other));
+	other = plain;
+	other.nr_tx_rings = 2;
+	ATF_CHECK(!reopened_same(plain, other));
+	other = plain;
+	other.nr_extra_bufs = 1;
+	ATF_CHECK(!reopened_same(plain, other));
+	ATF_CHECK(!reopened_same(other, plain));
+	/*
+	 * Whichever of the two has the lower number.  This waits for the last.
+	 */
+	ATF_CHECK_EQ(0, info_get(A, "vale0:r", 0, &info));
+	low = OPEN(A, "vale0:low");
+	old = OPEN(A, "vale0:r{1");
+	vale_client_close(&low);
+	/* That waits until it is closed. */
+	ATF_CHECK_EQ(0, info_get(A, "vale0:low", 0, &info));
+	port = OPEN(A, "vale0:r", .nr_extra_bufs = 1);
+	ATF_CHECK(port.cp_reg.nr_mem_id < old.cp_reg.nr_mem_id);
+	pipe = OPEN(A, "vale0:r{2");
+	ATF_CHECK(same_memory(&port, &pipe));
+	vale_client_close(&pipe);
+	vale_client_close(&port);
+	vale_client_close(&old);
+	ATF_CHECK_EQ(0, info_get(A, "vale0:r}1", 0, &info));
+	/* The same if it has the higher one. */
+	old = OPEN(A, "vale0:r{1");
+	port = OPEN(A, "vale0:r", .nr_extra_bufs = 1);
+	ATF_CHECK(port.cp_reg.nr_mem_id > old.cp_reg.nr_mem_id);
+	pipe = OPEN(A, "vale0:r{2");
+	ATF_CHECK(same_memory(&port, &pipe));
+	vale_client_close(&port);
+	vale_client_close(&pipe);
+	vale_client_close(&old);
+}
+
+PID_TEST(last, "A slot keeps the last buffer that has been given out, and not "
+    "the one behind it, when the pipe is opened again")
+{
+	const uint32_t slots[2] = { 8, 8 };
+	struct vale_client_port keep, m;
+	struct vale_pipe_layout pl;
+	struct netmap_ring *ring;
+	uint32_t end, was;
+	size_t size;
+
+	skip_unless_root();
+	keep = OPEN(A, "vale0:l{0", .nr_tx_slots = 8, .nr_rx_slots = 8);
+	m = OPEN(A, "vale0:l{1", .nr_tx_slots = 8, .nr_rx_slots = 8);
+	vale_pipe_layout(&pl, slots);
+	size = roundup2(2 * vale_pipe_window(slots) + pl.pl_size,
+	    VALE_WINDOW_ALIGN);
+	end = (VALE_WINDOW_AT(m.cp_reg.nr_offset) + size - m.cp_bufs) /
+	    VALE_BUF_SIZE;
+	ring = m.cp_ring[0].cr_txring;
+	was = ring->slot[1].buf_idx;
+	ring->slot[0].buf_idx = end - 1;
+	ring->slot[1].buf_idx = end;
+	vale_client_close(&m);
+	m = OPEN(A, "vale0:l{1", .nr_tx_slots = 8, .nr_rx_slots = 8);
+	ring = m.cp_ring[0].cr_txring;
+	ATF_CHECK_EQ(end - 1, ring->slot[0].buf_idx);
+	ATF_CHECK_EQ(was, ring->slot[1].buf_idx);
+	vale_client_close(&m);
+	vale_client_close(&keep);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, last);
+	ATF_TP_ADD_TC(tp, numbers);
+	ATF_TP_ADD_TC(tp, names);
+	ATF_TP_ADD_TC(tp, passed);
+	ATF_TP_ADD_TC(tp, monitors);
+	ATF_TP_ADD_TC(tp, again);
+	return (atf_no_error());
+}

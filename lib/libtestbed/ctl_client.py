@@ -16,7 +16,7 @@ import struct
 
 from wait_until import wait_until
 
-MAGIC = 0x76616c31
+MAGIC = 0x76616c32
 REQUESTS = {"REGISTER": 1, "PORT_INFO_GET": 2, "VALE_ATTACH": 3,
             "VALE_DETACH": 4, "VALE_LIST": 5, "PORT_HDR_SET": 6,
             "PORT_HDR_GET": 7, "PORTS": 0x7600, "ADDRS": 0x7601,
@@ -91,7 +91,7 @@ class Control:
         passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
                    array.array("i", fds))] if fds else []
         self.sock.sendmsg([head + hdr + body], passed)
-        data, got, _, _ = self.sock.recvmsg(65536, socket.CMSG_SPACE(33 * 4))
+        data, got, _, _ = self.sock.recvmsg(65536, socket.CMSG_SPACE(34 * 4))
         if not data:
             raise Left()
         _, error, why = struct.unpack_from(HEAD, data)
@@ -164,8 +164,9 @@ class Port:
         reg = struct.unpack_from(REGISTER, body)
         self.mem_id = reg[8]
         self.ram = mmap.mmap(self.fds[0], reg[1])
-        self.tx, self.rx = (reg[0] + ofs for ofs in struct.unpack_from(
-            "=2q", self.ram, reg[0] + 56))
+        # Behind the CSB: what valed uses, not the window at nr_offset.
+        self.tx, self.rx = (256 + ofs for ofs in struct.unpack_from(
+            "=2q", self.ram, 256 + 56))
 
     def close(self):
         self.ram.close()
@@ -189,7 +190,7 @@ class Port:
         self.ram[buf:buf + len(frame)] = frame
         struct.pack_into("=HHQ", self.ram, at + 4, len(frame), 0, 0)
         struct.pack_into("=II", self.ram, 0, head + 1, head + 1)
-        os.write(self.fds[1], b"k")
+        os.write(self.fds[2], b"k")
         wait_until(lambda: self.word(64) == head + 1, "the frame to be sent")
 
     def frames(self):

@@ -30,7 +30,7 @@ import sys
 
 from vfu_client import *
 
-MAGIC = 0x76616c31
+MAGIC = 0x76616c32
 REGISTER, INFO_GET, ATTACH, DETACH, LIST, HDR_SET, HDR_GET = range(1, 8)
 (PORTS, ADDRS, SET, RATE_GET, MIRROR, PORT_GET, SWITCH_GET, MISSED, INFO,
  SHARE) = range(0x7600, 0x760a)
@@ -289,11 +289,11 @@ class Rogue:
     def send(self, c):
         """Publish slots of a transmit ring, as they are, and kick."""
         rng = self.rng
-        if len(c.fds) < 2:
+        if len(c.fds) < 3:
             return
         struct.pack_into("=I", c.memory, 256 * rng.randrange(c.rings),
                          rng.randrange(1024))
-        with socket.socket(fileno=os.dup(c.fds[1])) as s, \
+        with socket.socket(fileno=os.dup(c.fds[2])) as s, \
                 contextlib.suppress(OSError):
             s.send(b"k", socket.MSG_DONTWAIT)
         self.count("kicks")

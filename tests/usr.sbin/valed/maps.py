@@ -96,6 +96,7 @@ def callers():
         "lib/libvale/vale_region.c": "of no file",
         # Not in valed.
         "lib/libvale/vale_client.c": "a program's, of valed",
+        "lib/libvale/vale_window.c": "the same",
         "lib/libvale/vale_netmap.c": "FreeBSD's netmap(4)",
     }
     # Tests run beside the sources.

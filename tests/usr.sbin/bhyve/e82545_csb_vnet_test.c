@@ -623,6 +623,29 @@ TEST(one, "Each entry is cleared if one descriptor at a time is posted")
 	host_destroy(h);
 }
 
+TEST(beyond, "A ring that is made shorter than its RDT: the entries of a whole "
+    "round are cleared each time, and no others")
+{
+	struct paravirt_csb *csb;
+	uint8_t *ring;
+	struct host *h;
+	uint32_t i;
+
+	h = up(64, 2048, 0, &ring, &csb);
+	host_wr(h, E82545_RDLEN, 8 * sizeof(struct e82545_rxd));
+	ATF_REQUIRE_EQ(63, host_rd(h, E82545_RDT));
+	for (i = 1; i < 20; i++) {
+		memset(ring, 0xaa, 64 * ENTRY);
+		guest_inject(h, 1);
+		host_run(h);
+		ATF_CHECK_EQ(0, host_rx_pending(h));
+		ATF_CHECK_EQ(i % 8, host_rd(h, E82545_RDH));
+		ATF_CHECK(entries_are(ring, 0, 8, 0));
+		ATF_CHECK(entries_are(ring, 8, 56, 0xaa));
+	}
+	host_destroy(h);
+}
+
 TEST(later, "An array that is in memory only after CSBAL is written has "
     "entries of zeros, too")
 {
@@ -792,6 +815,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, cleared);
 	ATF_TP_ADD_TC(tp, ahead);
 	ATF_TP_ADD_TC(tp, one);
+	ATF_TP_ADD_TC(tp, beyond);
 	ATF_TP_ADD_TC(tp, later);
 	ATF_TP_ADD_TC(tp, during);
 	ATF_TP_ADD_TC(tp, end_of_memory);

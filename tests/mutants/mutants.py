@@ -61,7 +61,7 @@ GROUPS = [
         r"tests/(sys/dev/e1000|usr\.sbin/bhyve)/",
         LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
     # Of the switch, what programs in other processes use.
-    ("shared", r"lib/libvale/(msg_fds|vale_(client|pipe|region|shared|valed))\.[ch]$",
+    ("shared", r"lib/libvale/(msg_fds|vale_(client|layout|pipe|region|shared|valed|window))\.[ch]$",
         r"tests/(sys/net/vale|usr\.sbin/valed|usr\.bin/netmap-run)/",
         LIBRARIES + ["usr.sbin/valed", "lib/libnetmap_run",
         "lib/libvale_valed", "usr.bin/netmap-run", "tests/sys/net/vale",

@@ -266,14 +266,16 @@ deliver_some(const struct vale_port *port, struct vale_rxq *rq,
     struct vale_merge mg, uint32_t space)
 {
 	struct vale_share *sh = &rq->rq_share;
-	uint32_t first, left;
+	uint32_t first, left, max;
 
 	if (!vale_share_on(sh))
 		return (deliver_fit(mg, space));
 	first = vale_offload_slots(mg.mg_txq, mg.mg_dst,
 	    &mg.mg_frag[merge_first(&mg)]);
-	left = deliver_fit(mg, MIN(space, vale_share_max(sh, port->vp_index,
-	    rq->rq_nslots - 1 - space, first)));
+	/* Once: weights change meanwhile. */
+	max = vale_share_max(sh, port->vp_index, rq->rq_nslots - 1 - space,
+	    first);
+	left = deliver_fit(mg, MIN(space, max));
 	if (left > 0)
 		vale_share_take(sh, port->vp_index, left);
 	return (left);

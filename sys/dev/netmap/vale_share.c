@@ -98,14 +98,14 @@ uint32_t
 vale_share_max(struct vale_share *sh, unsigned int sender, uint32_t used,
     uint32_t first)
 {
-	uint32_t held, share;
+	uint32_t held, share, weight;
 
 	MPASS(vale_share_on(sh) && first >= 1);
 	share_see(sh, sender);
 	share_return(sh, used);
 	/* Weights may have changed since they were added. */
-	share = MIN(sh->sh_slots * share_weight(sh, sender) / sh->sh_active,
-	    sh->sh_slots);
+	weight = share_weight(sh, sender);
+	share = MIN(sh->sh_slots * weight / sh->sh_active, sh->sh_slots);
 	held = sh->sh_held[sender];
 	if (held == 0)
 		return (MAX(share, first));

@@ -80,8 +80,9 @@ port_add(struct run_port *rp, const char *name,
 }
 
 /*
- * A descriptor of the memory that a pipe is to be in, or -1: that of the port
- * it is of, or of nr_mem_id.  Another user may have opened and passed that.
+ * A descriptor of the memory for a new pipe: that of its port, or nr_mem_id.
+ * -1 if this process has neither.  The memory may be another user's, if the
+ * descriptor was passed.
  */
 static int
 port_proof(const char *name, const struct nmreq_register *reg)

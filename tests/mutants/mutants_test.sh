@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# mutants.py: which files it knows; and on tiny/tiny.c: it kills what tiny_test notices, and reports what
-# that does not notice and the list of survivors does not have.
+# mutants.py: which files it knows.  On tiny/tiny.c: it kills what tiny_test
+# notices, and reports what that does not notice and survivors does not list.
 
 top=$(atf_get_srcdir)/../../..
 

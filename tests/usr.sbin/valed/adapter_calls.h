@@ -7,8 +7,8 @@
 /*
  * The host's side of the model (adapter.c), step by step: the event loop is
  * event_stub.c, and the linker's --wrap sends what adapter.c calls of the
- * model, its port and the kernel to adapter_calls.c first, which counts it, and
- * has it fail.  One thread, but for that of adapter_start().
+ * model, its port and the kernel to adapter_calls.c first, which counts the
+ * call and can make it fail.  The only other thread is the adapter's.
  */
 
 #ifndef _ADAPTER_CALLS_H_

@@ -285,8 +285,8 @@ log_count(unsigned int *lines, unsigned int *left)
 	fclose(f);
 }
 
-ROOT_TEST(flaps, "An interface that changes without end has ten lines a second; "
-    "how many are missing is told")
+ROOT_TEST(flaps, "An interface that changes without end logs ten lines a "
+    "second, and the number of those left out")
 {
 	enum { TIMES = 2000 };
 	struct ifreq ifr = { .ifr_name = "h0" };

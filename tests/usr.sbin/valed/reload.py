@@ -329,7 +329,7 @@ def taken():
         stays = "stays as it was"
         v.reload(as_x, B, C)
         assert v.error() == line % (2, "x", busy, stays)
-        # All is as it was, and the others are as they are to be.
+        # x is unchanged; the others have the new configuration.
         exchange(a, b)
         refused("vale0:a")
         with Driver("c.sock") as c:

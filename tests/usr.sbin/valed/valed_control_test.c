@@ -327,7 +327,7 @@ VALED_TEST(descriptors, "Descriptors that no request takes are closed; no "
 	close(fd);
 }
 
-/* Ask to attach `n' descriptors, of which `of' is told. */
+/* Pass `n' descriptors in a request to attach, whose hf_nfds is `of'. */
 static void
 attach(int fd, struct packet *p, unsigned int kind, uint32_t index,
     const int *passed, unsigned int n, unsigned int of)

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <sys/systm.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -39,31 +38,12 @@
 #define	PLACES_ADMIN	8
 #define	PLACES_USER	156
 
-static void
-skip_unless_root(void)
-{
-	if (geteuid() != 0)
-		atf_tc_skip("only root can be two users");
-}
-
-static int
-dial(uid_t uid)
-{
-	int fd;
-
-	ATF_REQUIRE_EQ(0, seteuid(uid));
-	fd = vale_client_connect(vale_client_path());
-	ATF_REQUIRE_EQ(0, seteuid(0));
-	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
-	return (fd);
-}
-
 /* 0 or an errno. */
 static int
 try(struct vale_client_port *cp, uid_t uid, const char *name,
     struct nmreq_register reg, char why[128])
 {
-	int error, fd = dial(uid);
+	int error, fd = valed_dial(uid);
 
 	reg.nr_mode = NR_REG_ALL_NIC;
 	if (vale_client_open(cp, fd, name, &reg, -1, why) == 0)
@@ -93,40 +73,41 @@ name_all(struct vale_client_port *cp)
 	}
 }
 
-/* Bytes that memory takes of which valed has a descriptor. */
+/* Memory of which valed has a descriptor. */
+struct memory {
+	ino_t		seen[4096];
+	unsigned int	n;
+	uint64_t	bytes;
+};
+
+static void
+memory_count(const char *path, const char *what, void *arg)
+{
+	struct memory *m = arg;
+	struct stat st;
+	unsigned int i;
+
+	if (strncmp(what, "/memfd:vale", strlen("/memfd:vale")) != 0 ||
+	    stat(path, &st) == -1)
+		return;
+	for (i = 0; i < m->n; i++)
+		if (m->seen[i] == st.st_ino)
+			return;
+	ATF_REQUIRE(m->n < nitems(m->seen));
+	m->seen[m->n++] = st.st_ino;
+	m->bytes += (uint64_t)st.st_blocks * 512;
+}
+
+/* The bytes that it takes. */
 static uint64_t
 memory_used(pid_t pid)
 {
-	char link[64], path[32 + sizeof(((struct dirent *)0)->d_name)];
-	static ino_t seen[4096];
-	unsigned int i, n = 0;
-	struct dirent *de;
-	uint64_t bytes = 0;
-	struct stat st;
-	ssize_t len;
-	DIR *dir;
+	static struct memory m;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = opendir(path);
-	ATF_REQUIRE_MSG(dir != NULL, "%s: %s", path, strerror(errno));
-	while ((de = readdir(dir)) != NULL) {
-		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid,
-		    de->d_name);
-		len = readlink(path, link, sizeof(link) - 1);
-		link[MAX(len, 0)] = '\0';
-		if (strncmp(link, "/memfd:vale", strlen("/memfd:vale")) != 0 ||
-		    stat(path, &st) == -1)
-			continue;
-		for (i = 0; i < n && seen[i] != st.st_ino; i++)
-			continue;
-		if (i < n)
-			continue;
-		ATF_REQUIRE(n < nitems(seen));
-		seen[n++] = st.st_ino;
-		bytes += (uint64_t)st.st_blocks * 512;
-	}
-	closedir(dir);
-	return (bytes);
+	m.n = 0;
+	m.bytes = 0;
+	valed_descriptors(pid, memory_count, &m);
+	return (m.bytes);
 }
 
 /* A number of /proc/pid/status, in bytes. */
@@ -189,7 +170,7 @@ TEST(memory, "What valed can be made to touch is within the limits, of a user "
 {
 	pid_t limited;
 
-	skip_unless_root();
+	valed_needs_users();
 	valed_run_control = "control,mode=666,mem=310M,user_mem=120M";
 	limited = valed_run(atf_tc_get_config_var(tc, "srcdir"));
 	memory_body(limited);
@@ -261,7 +242,7 @@ crowd(uid_t uid, int fds[PLACES + 1])
 	unsigned int n;
 
 	for (n = 0; n <= PLACES; n++) {
-		fds[n] = dial(uid);
+		fds[n] = valed_dial(uid);
 		if (!served(fds[n])) {
 			close(fds[n]);
 			break;
@@ -276,7 +257,7 @@ PID_TEST(places, "A user has half of the places of programs, and programs "
 	static int a[PLACES + 1], b[PLACES + 1], c[PLACES + 1], r[PLACES + 1];
 	unsigned int na, nb, nr;
 
-	skip_unless_root();
+	valed_needs_users();
 	/* The connection of valed_run() may still have one. */
 	na = crowd(A, a);
 	ATF_CHECK_EQ(PLACES_USER, na);

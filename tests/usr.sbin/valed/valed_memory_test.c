@@ -12,7 +12,6 @@
 #include <sys/param.h>
 #include <sys/systm.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,20 +289,20 @@ PID_TEST(infos, "What a port or pipe would have, and what a memory has")
 	vale_client_close(&a);
 }
 
+static void
+descriptor_count(const char *path __unused, const char *what __unused,
+    void *arg)
+{
+	++*(unsigned int *)arg;
+}
+
 /* The descriptors of valed. */
 static unsigned int
 descriptors(pid_t pid)
 {
-	char path[32];
 	unsigned int n = 0;
-	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = opendir(path);
-	ATF_REQUIRE_MSG(dir != NULL, "%s: %s", path, strerror(errno));
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
+	valed_descriptors(pid, descriptor_count, &n);
 	return (n);
 }
 

@@ -31,31 +31,12 @@ static const uid_t users[] = { 0, 61001, 61002 };
 #define	A	61001
 #define	B	61002
 
-static void
-skip_unless_root(void)
-{
-	if (geteuid() != 0)
-		atf_tc_skip("only root can be two users");
-}
-
-static int
-dial(uid_t uid)
-{
-	int fd;
-
-	ATF_REQUIRE_EQ(0, seteuid(uid));
-	fd = vale_client_connect(vale_client_path());
-	ATF_REQUIRE_EQ(0, seteuid(0));
-	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
-	return (fd);
-}
-
 /* Open something with a connection of `uid'.  0 or an errno. */
 static int
 try(struct vale_client_port *cp, uid_t uid, const char *name,
     struct nmreq_register reg, int proof, char why[128])
 {
-	int error, fd = dial(uid);
+	int error, fd = valed_dial(uid);
 
 	if (reg.nr_mode == NR_REG_DEFAULT)
 		reg.nr_mode = NR_REG_ALL_NIC;
@@ -110,7 +91,7 @@ info_get(uid_t uid, const char *name, unsigned int id,
 	struct vale_client_call call = { .hdr = &hdr, .body = info,
 	    .size = sizeof(*info), .reply = info,
 	    .reply_max = sizeof(*info) };
-	int error, fd = dial(uid);
+	int error, fd = valed_dial(uid);
 
 	*info = (struct nmreq_port_info_get){ .nr_mem_id = id };
 	snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name);
@@ -183,7 +164,7 @@ PID_TEST(numbers, "Memory is had by its number only by its user, root is no "
 	unsigned int i, k;
 	int fd;
 
-	skip_unless_root();
+	valed_needs_users();
 	for (i = 0; i < nitems(users); i++) {
 		port = OPEN(users[i], "vale0:p");
 		for (k = 0; k < nitems(users); k++) {
@@ -222,7 +203,7 @@ PID_TEST(names, "Pipes of one name are two for two users, who do not meet; one "
 	struct nmreq_port_info_get info;
 	unsigned int i;
 
-	skip_unless_root();
+	valed_needs_users();
 	a = OPEN(A, "vale0:x{1", .nr_tx_slots = 8);
 	b = OPEN(B, "vale0:x{1", .nr_tx_slots = 16);
 	ATF_CHECK(!same_memory(&a, &b));
@@ -283,7 +264,7 @@ PID_TEST(passed, "Who was passed a descriptor of another's memory has pipes "
 {
 	struct vale_client_port port, a, b;
 
-	skip_unless_root();
+	valed_needs_users();
 	port = OPEN(A, "vale0:x");
 	b = open_proved(B, "vale0:x{1", (struct nmreq_register){
 	    .nr_tx_slots = 8 }, port.cp_memory);
@@ -310,7 +291,7 @@ PID_TEST(monitors, "A monitor's memory is had by no number and no descriptor, "
 	struct nmreq_port_info_get info;
 	unsigned int i, id;
 
-	skip_unless_root();
+	valed_needs_users();
 	port = OPEN(A, "vale0:x");
 	m = OPEN(A, "vale0:x", .nr_flags = NR_MONITOR_TX);
 	n = OPEN(0, "vale0:x", .nr_flags = NR_MONITOR_RX);
@@ -378,7 +359,7 @@ PID_TEST(again, "A port is in the memory of its pipes again if its numbers are "
 	struct nmreq_register other;
 	struct vale_client_port low, old, port, pipe;
 
-	skip_unless_root();
+	valed_needs_users();
 	ATF_CHECK(reopened_same(plain, plain));
 	other = plain;
 	other.nr_rx_slots = 65;
@@ -431,7 +412,7 @@ PID_TEST(last, "A slot keeps the last buffer that has been given out, and not "
 	uint32_t end, was;
 	size_t size;
 
-	skip_unless_root();
+	valed_needs_users();
 	keep = OPEN(A, "vale0:l{0", .nr_tx_slots = 8, .nr_rx_slots = 8);
 	m = OPEN(A, "vale0:l{1", .nr_tx_slots = 8, .nr_rx_slots = 8);
 	vale_pipe_layout(&pl, slots);

@@ -15,7 +15,6 @@
 #include <sys/systm.h>
 #include <sys/wait.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -90,6 +89,13 @@ refused(const char *name, uint32_t tx_slots, uint32_t rx_slots, int error,
 	ATF_CHECK_MSG(strstr(why, words) != NULL, "%s: %s", name, why);
 }
 
+static void
+descriptor_count(const char *path __unused, const char *what, void *arg)
+{
+	*(unsigned int *)arg += strncmp(what, "socket:", 7) == 0 ||
+	    strncmp(what, "/memfd:", 7) == 0;
+}
+
 /*
  * The sockets and memory that are open in valed.  At first that may be one
  * more, which valed_run() has connected and closed.
@@ -97,24 +103,9 @@ refused(const char *name, uint32_t tx_slots, uint32_t rx_slots, int error,
 static unsigned int
 descriptors(pid_t pid)
 {
-	char link[64], path[32 + sizeof(((struct dirent *)0)->d_name)];
-	struct dirent *de;
 	unsigned int n = 0;
-	ssize_t len;
-	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = opendir(path);
-	ATF_REQUIRE_MSG(dir != NULL, "%s: %s", path, strerror(errno));
-	while ((de = readdir(dir)) != NULL) {
-		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid,
-		    de->d_name);
-		len = readlink(path, link, sizeof(link) - 1);
-		link[MAX(len, 0)] = '\0';
-		n += strncmp(link, "socket:", 7) == 0 ||
-		    strncmp(link, "/memfd:", 7) == 0;
-	}
-	closedir(dir);
+	valed_descriptors(pid, descriptor_count, &n);
 	return (n);
 }
 

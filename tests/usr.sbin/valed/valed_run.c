@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <atf-c.h>
@@ -85,4 +87,47 @@ valed_end(pid_t pid)
 	ATF_CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 	    "valed: %#x", status);
 	ATF_CHECK_EQ(-1, stat("control", &st));
+}
+
+void
+valed_needs_users(void)
+{
+	if (geteuid() != 0)
+		atf_tc_skip("only root can be several users");
+}
+
+int
+valed_dial(uid_t uid)
+{
+	int fd;
+
+	ATF_REQUIRE_EQ(0, seteuid(uid));
+	fd = vale_client_connect(vale_client_path());
+	ATF_REQUIRE_EQ(0, seteuid(0));
+	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
+	return (fd);
+}
+
+void
+valed_descriptors(pid_t pid, void (*fn)(const char *, const char *, void *),
+    void *arg)
+{
+	char what[64], path[32 + sizeof(((struct dirent *)0)->d_name)];
+	struct dirent *de;
+	ssize_t len;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	ATF_REQUIRE_MSG(dir != NULL, "%s: %s", path, strerror(errno));
+	while ((de = readdir(dir)) != NULL) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid,
+		    de->d_name);
+		len = readlink(path, what, sizeof(what) - 1);
+		if (len <= 0)
+			continue;
+		what[len] = '\0';
+		fn(path, what, arg);
+	}
+	closedir(dir);
 }

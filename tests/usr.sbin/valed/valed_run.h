@@ -39,6 +39,19 @@ void	valed_kill(pid_t pid, int sig);
 /* Assert that it still runs, end it with SIGTERM, and wait for its end. */
 void	valed_end(pid_t pid);
 
+/* Skip the test unless it runs as root, which can be several users. */
+void	valed_needs_users(void);
+
+/* Connect to valed as user `uid'; needs root.  Returns the connection. */
+int	valed_dial(uid_t uid);
+
+/*
+ * Call fn() for each descriptor of process `pid', with the path in /proc and
+ * what proc_pid_fd(5) says of it, for example "socket:[1234]".
+ */
+void	valed_descriptors(pid_t pid, void (*fn)(const char *path,
+	    const char *what, void *arg), void *arg);
+
 /*
  * A test case (test.h) with a valed, whose process is `valed'; its body
  * follows.

@@ -355,6 +355,7 @@ static unsigned int
 lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 {
 	struct vale_switch *vs = port->vp_switch;
+	unsigned int dst;
 
 	switch (vale_fdb_learn(&vs->vs_fdb, addrs + ADDR_LEN, port->vp_index,
 	    now_s)) {
@@ -372,7 +373,11 @@ lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 	case VALE_FDB_IGNORED:
 		break;
 	}
-	return (vale_fdb_lookup(&vs->vs_fdb, addrs, now_s));
+	dst = vale_fdb_lookup(&vs->vs_fdb, addrs, now_s);
+	/* Its port is being removed, or is left out for a moment. */
+	if (dst < VALE_FDB_FLOOD && port->vp_tx.vt_view->vw_port[dst] == NULL)
+		dst = VALE_FDB_FLOOD;
+	return (dst);
 }
 
 /* The number of ports that a flooded frame goes to. */
@@ -396,9 +401,6 @@ lookup_other(struct vale_port *port, uint32_t frame, unsigned int dst)
 	const unsigned int others = lookup_flood(port);
 	struct vale_frag *fg = &vt->vt_frag[frame];
 
-	/* Its port is being removed, or is left out for a moment. */
-	if (dst < VALE_FDB_FLOOD && vt->vt_view->vw_port[dst] == NULL)
-		dst = VALE_FDB_FLOOD;
 	if (dst == LOOKUP_REFUSED)
 		vale_forward_drop(port, VALE_C_TX_LIMIT, 1, port);
 	else if (others == 0)
@@ -425,7 +427,6 @@ lookup_queue(struct vale_port *port, uint32_t frame, unsigned int dst)
 	const struct vale_view *vw = vt->vt_view;
 
 	if (dst >= VALE_FDB_FLOOD || dst == port->vp_index ||
-	    vw->vw_port[dst] == NULL ||
 	    (vw->vw_private[port->vp_index] && vw->vw_private[dst]))
 		return (lookup_other(port, frame, dst));
 	if (vt->vt_list[dst].ls_first == VALE_END)

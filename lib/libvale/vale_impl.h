@@ -609,13 +609,34 @@ int	vale_mirror_set(struct vale_port *port, const char *of,
  * vale_view.c: a sender has a view, vt_view, between the two.  It waits for
  * nobody.
  */
-void	vale_view_enter(struct vale_port *port);
-void	vale_view_leave(struct vale_port *port);
 static inline bool
 vale_view_entered(const struct vale_port *port)
 {
 	return (atomic_load_32(&port->vp_tx.vt_busy) % 2 != 0);
 }
+
+static inline void
+vale_view_enter(struct vale_port *port)
+{
+	struct vale_txq *vt = &port->vp_tx;
+	const uint32_t busy = vt->vt_busy;
+
+	MPASS(!vale_view_entered(port));
+	atomic_store_32(&vt->vt_busy, busy + 1);
+	atomic_thread_fence_seq_cst();
+	vt->vt_view = (const struct vale_view *)
+	    atomic_load_acq_ptr(&port->vp_switch->vs_view);
+}
+
+static inline void
+vale_view_leave(struct vale_port *port)
+{
+	struct vale_txq *vt = &port->vp_tx;
+
+	MPASS(vale_view_entered(port));
+	atomic_store_rel_32(&vt->vt_busy, vt->vt_busy + 1);
+}
+
 /*
  * Let senders see what a change has changed, and wait until none has an earlier
  * view; vale_lock is released meanwhile.  The locks of a change.

@@ -42,28 +42,6 @@
 #define	YIELDS		64
 #define	PAUSE_NS	100000
 
-void
-vale_view_enter(struct vale_port *port)
-{
-	struct vale_txq *vt = &port->vp_tx;
-	const uint32_t busy = vt->vt_busy;
-
-	MPASS(!vale_view_entered(port));
-	atomic_store_32(&vt->vt_busy, busy + 1);
-	atomic_thread_fence_seq_cst();
-	vt->vt_view = (const struct vale_view *)
-	    atomic_load_acq_ptr(&port->vp_switch->vs_view);
-}
-
-void
-vale_view_leave(struct vale_port *port)
-{
-	struct vale_txq *vt = &port->vp_tx;
-
-	MPASS(vale_view_entered(port));
-	atomic_store_rel_32(&vt->vt_busy, vt->vt_busy + 1);
-}
-
 static uint32_t
 view_busy(const struct vale_port *ring)
 {

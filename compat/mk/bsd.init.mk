@@ -21,7 +21,7 @@ __<bsd.init.mk>__:	.NOTMAIN
 # Assertions are on in sanitizer builds, and in what bsd.test.mk builds.
 .if defined(SAN) && !empty(SAN)
 _sanflags=	-fsanitize=${SAN} -fno-sanitize-recover=all \
-		-fno-omit-frame-pointer -DINVARIANTS
+		-fno-omit-frame-pointer -DINVARIANTS -DSANITIZED
 .else
 _sanflags=
 .endif

@@ -342,7 +342,7 @@ class Valed:
             return
         assert self.proc.poll() is None, "valed exited by itself"
         self.proc.terminate()
-        assert self.proc.wait(WAIT_S) == 0
+        assert self.proc.wait(WAIT_S) == 0, self.messages()
         for path in self.paths:
             assert not os.path.lexists(path), path + " was left behind"
 

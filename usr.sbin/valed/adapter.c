@@ -468,7 +468,8 @@ adapter_close(struct adapter *ad)
 static void
 adapter_free(struct adapter *ad)
 {
-	sem_destroy(&ad->ready);
+	pthread_cond_destroy(&ad->ready);
+	pthread_mutex_destroy(&ad->mtx);
 	sem_destroy(&ad->go);
 	free(ad->live);
 	free(ad);
@@ -484,7 +485,10 @@ adapter_thread(void *arg)
 	ad->error = adapter_open(ad);
 	if (ad->error != 0)
 		adapter_close(ad);
-	sem_post(&ad->ready);
+	pthread_mutex_lock(&ad->mtx);
+	ad->opened = true;
+	pthread_cond_signal(&ad->ready);
+	pthread_mutex_unlock(&ad->mtx);
 	if (ad->error != 0)
 		return (NULL);
 	while (sem_wait(&ad->go) == -1)
@@ -494,11 +498,12 @@ adapter_thread(void *arg)
 	return (NULL);
 }
 
-/* Wait for a moment.  Returns whether its thread has opened everything. */
+/* Wait for a moment.  Returns whether adapter_open() has returned. */
 static bool
 ready_wait(struct adapter *ad)
 {
 	struct timespec ts;
+	bool opened;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	ts.tv_nsec += READY_NS;
@@ -506,7 +511,13 @@ ready_wait(struct adapter *ad)
 		ts.tv_nsec -= NS_PER_S;
 		ts.tv_sec++;
 	}
-	return (sem_clockwait(&ad->ready, CLOCK_MONOTONIC, &ts) == 0);
+	pthread_mutex_lock(&ad->mtx);
+	if (!ad->opened)
+		pthread_cond_clockwait(&ad->ready, &ad->mtx, CLOCK_MONOTONIC,
+		    &ts);
+	opened = ad->opened;
+	pthread_mutex_unlock(&ad->mtx);
+	return (opened);
 }
 
 struct adapter *
@@ -526,7 +537,9 @@ adapter_start(const struct adapter_config *config,
 	vfu_pci_init(&ad->pci, config->ac_csb ? E82545_PCI_SUBDEVICE_CSB :
 	    E82545_PCI_SUBDEVICE);
 	vfu_irq_init(&ad->irq);
-	if (sem_init(&ad->ready, 0, 0) == -1 || sem_init(&ad->go, 0, 0) == -1)
+	pthread_mutex_init(&ad->mtx, NULL);
+	pthread_cond_init(&ad->ready, NULL);
+	if (sem_init(&ad->go, 0, 0) == -1)
 		goto fail;
 	errno = pthread_create(&ad->thread, NULL, adapter_thread, ad);
 	if (errno != 0)

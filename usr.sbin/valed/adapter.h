@@ -78,7 +78,9 @@ struct adapter {
 	const struct adapter_config	*config;
 	pthread_t		 thread;
 	struct mevent_loop	*loop;		/* the thread's */
-	sem_t			 ready;		/* adapter_open() returned */
+	pthread_mutex_t		 mtx;		/* of opened */
+	pthread_cond_t		 ready;		/* opened was set */
+	bool			 opened;	/* adapter_open() returned */
 	int			 error;		/* its errno, or 0 */
 	const char		*failed;	/* the step that failed */
 	sem_t			 go;		/* it may start serving */

@@ -335,9 +335,10 @@ int	valed_pass_fd(void);
 /*
  * Send a packet of `len' bytes, VALE_WIRE_MAX at most, with 1 to
  * VALE_WIRE_REPLY_FDS descriptors, which the caller keeps, on the connection `s'
- * with a client.  If that does not read, the connection ends, now or soon.
- * Without that process, the caller's sends it.  Returns whether it was sent.
- * Any thread.
+ * with a client.  If valed_pass_start() was not called, the caller's process
+ * sends it.  Returns whether it was sent: not if the client does not read, if a
+ * descriptor must not be passed, or if the process has ended.  Any thread; waits
+ * for the process, never for a client.
  */
 bool	valed_pass(int s, const void *p, size_t len, const int *fds,
 	    unsigned int n);

@@ -17,19 +17,24 @@
  *	serving process			passer			client
  *	   | -- connection, reply, fds -->|
  *	   |				  | -- reply, fds ------->|
+ *	   | <-------- whether it was sent|
  *
  * The passer is in a sandbox of its own.  It gives away what ports need, memory
  * and connected local sockets, and only on connections that are local sockets
- * with packets; it never names an address.  It does not wait for a client: the
- * connection of one that does not read ends, which valed sees.
+ * with packets; it never names an address.  It does not wait for a client.
+ *
+ * If the passer has ended, no reply with descriptors is sent any more, which
+ * valed logs once: programs cannot open ports, and all else goes on.
  */
 
 #include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sysexits.h>
@@ -50,6 +55,8 @@ union pass_control {
 
 /* The connection: this process's end.  -1: there is no passer. */
 static int	pass_fd = -1;
+/* A thread has it from a packet until the answer. */
+static pthread_mutex_t pass_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int
 valed_pass_fd(void)
@@ -84,16 +91,38 @@ pass_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
 	return (sent != -1);
 }
 
+/* Receive whether a packet was sent.  Returns false if there is no answer. */
+static bool
+pass_answer(bool *sent)
+{
+	ssize_t n;
+
+	do {
+		n = recv(pass_fd, sent, sizeof(*sent), 0);
+	} while (n == -1 && errno == EINTR);
+	return (n == sizeof(*sent));
+}
+
 bool
 valed_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
 {
+	static bool ended;
 	int all[PASS_FDS];
+	bool sent = false;
 
 	if (pass_fd == -1)
 		return (pass_send(s, p, len, fds, n, MSG_DONTWAIT));
 	all[0] = s;
 	memcpy(all + 1, fds, n * sizeof(int));
-	return (pass_send(pass_fd, p, len, all, n + 1, 0));
+	pthread_mutex_lock(&pass_lock);
+	if ((!pass_send(pass_fd, p, len, all, n + 1, 0) ||
+	    !pass_answer(&sent)) && !ended) {
+		ended = true;
+		warnx("the process that passes descriptors has ended: no "
+		    "program can open a port until valed is restarted");
+	}
+	pthread_mutex_unlock(&pass_lock);
+	return (sent);
 }
 
 /*
@@ -120,23 +149,25 @@ passable(int fd)
 	    socket_is(fd, SO_ACCEPTCONN, 0)));
 }
 
-/* Pass on what came: the connection is the first of the descriptors. */
-static void
+/*
+ * Pass on what came: the connection is the first of the descriptors.  Returns
+ * whether it was sent.
+ */
+static bool
 pass(const void *p, size_t len, const int *fds, unsigned int n)
 {
 	unsigned int i;
 
 	if (n < 2 || !socket_is(fds[0], SO_DOMAIN, AF_UNIX) ||
 	    !socket_is(fds[0], SO_TYPE, SOCK_SEQPACKET))
-		return;
+		return (false);
 	for (i = 1; i < n; i++)
 		if (!passable(fds[i]))
-			return;
-	if (!pass_send(fds[0], p, len, fds + 1, n - 1, MSG_DONTWAIT))
-		shutdown(fds[0], SHUT_RDWR);
+			return (false);
+	return (pass_send(fds[0], p, len, fds + 1, n - 1, MSG_DONTWAIT));
 }
 
-/* Receive a packet, and pass it on.  Returns false at the end. */
+/* Receive a packet, pass it on, and answer.  Returns false at the end. */
 static bool
 pass_next(int s)
 {
@@ -148,6 +179,7 @@ pass_next(int s)
 	const struct cmsghdr *c;
 	unsigned int i, n = 0;
 	int fds[PASS_FDS];
+	bool sent = false;
 	ssize_t len;
 
 	len = recvmsg(s, &msg, MSG_CMSG_CLOEXEC);
@@ -160,10 +192,10 @@ pass_next(int s)
 		memcpy(fds, CMSG_DATA(c), n * sizeof(int));
 	}
 	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
-		pass(packet, len, fds, n);
+		sent = pass(packet, len, fds, n);
 	for (i = 0; i < n; i++)
 		close(fds[i]);
-	return (true);
+	return (pass_send(s, &sent, sizeof(sent), NULL, 0, 0));
 }
 
 static void __dead2

@@ -33,6 +33,7 @@
 #include "event_stub.h"
 #include "net_port.h"
 #include "vfu_fault.h"
+#include "wait_until.h"
 
 bool		fake;
 enum e82545_tx_state tx_state;
@@ -50,11 +51,10 @@ const char	*fail_at;
 char		settings[128];
 char		calls[256];
 bool		joins;
-unsigned int	interrupted;
+uint32_t		interrupted;
 unsigned int	go_interrupted;
 uint32_t		go_waits;
-unsigned int	sem_fails;
-unsigned int	sems, stops;
+unsigned int	stops;
 void		(*wanted)(void *arg);
 bool		serves;
 char		thread_name[16];
@@ -176,6 +176,7 @@ WRAP(int, vfu_fault_add, struct vfu_dma *dma, void (*lost)(void *arg),
 
 WRAP(int, vfu_server_init, struct adapter *a)
 {
+	wait_until(atomic_load_32(&interrupted) == 0, "%u waits", interrupted);
 	return (fails("server") ? -1 : __real_vfu_server_init(a));
 }
 
@@ -183,30 +184,23 @@ WRAP(int, sem_init, sem_t *sem, int shared, unsigned int value)
 {
 	ATF_CHECK_EQ(0, shared);
 	ATF_CHECK_EQ(0, value);
-	/* `ready' is the first; watch the adapter's memory. */
-	if (sems++ % 2 == 0)
-		freed = (const char *)sem - offsetof(struct adapter, ready);
-	if (sem_fails != 0 && --sem_fails == 0) {
+	/* Watch the adapter's memory. */
+	freed = (const char *)sem - offsetof(struct adapter, go);
+	if (fails("sem")) {
 		errno = ENOBUFS;
 		return (-1);
 	}
 	return (__real_sem_init(sem, shared, value));
 }
 
-WRAP(int, sem_destroy, sem_t *sem)
-{
-	called("sem");
-	return (__real_sem_destroy(sem));
-}
-
-WRAP(int, sem_clockwait, sem_t *sem, clockid_t clock, const struct timespec *ts)
+WRAP(int, pthread_cond_clockwait, pthread_cond_t *cond, pthread_mutex_t *mtx,
+    clockid_t clock, const struct timespec *ts)
 {
 	if (interrupted > 0) {
-		--interrupted;
-		errno = EINTR;
-		return (-1);
+		atomic_add_32(&interrupted, -1);
+		return (ETIMEDOUT);
 	}
-	return (__real_sem_clockwait(sem, clock, ts));
+	return (__real_pthread_cond_clockwait(cond, mtx, clock, ts));
 }
 
 WRAP(int, sem_wait, sem_t *sem)

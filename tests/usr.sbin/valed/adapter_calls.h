@@ -47,11 +47,10 @@ extern const char	*fail_at;
 extern char		settings[128];
 extern char		calls[256];
 extern bool		joins;		/* vfu_dma_join() does once */
-extern unsigned int	interrupted;	/* waits to come for `ready', */
+extern uint32_t		interrupted;	/* waits to come for `ready', atomic */
 extern unsigned int	go_interrupted;	/* and for `go' */
 extern uint32_t		go_waits;	/* waits for `go'; atomic */
-extern unsigned int	sem_fails;	/* the n-th sem_init() */
-extern unsigned int	sems, stops;
+extern unsigned int	stops;
 extern void		(*wanted)(void *arg);
 extern bool		serves;		/* the loop ends as adapter_stop() has it */
 extern char		thread_name[16];

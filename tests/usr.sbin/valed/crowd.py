@@ -125,5 +125,39 @@ def no_descriptors():
         assert Control().list()
 
 
+def passer(valed):
+    """The process that passes descriptors."""
+    pid = valed.proc.pid
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        children = f.read().split()
+    for child in children:
+        with open("/proc/%s/comm" % child) as f:
+            if f.read() == "valed-pass\n":
+                return int(child)
+    raise AssertionError(children)
+
+
+def no_passer():
+    """The process that passes descriptors has ended: no port can be opened,
+    which a program sees at once, and all else goes on."""
+    with Valed(["vm1", "vm2"], args=["-c", "control"]) as v, \
+            Driver("vm1.sock") as a, Driver("vm2.sock") as b, \
+            contextlib.closing(Control()) as old, \
+            contextlib.closing(Control()) as other:
+        assert old.register("vale0:old") == (0, "")
+        os.kill(passer(v), signal.SIGKILL)
+        for _ in range(2):
+            with contextlib.closing(Control()) as c:
+                try:
+                    raise AssertionError(c.register("vale0:p"))
+                except ConnectionResetError:
+                    pass
+        exchange(a, b)
+        assert other.list() and old.list()
+        assert v.messages().count("until valed is restarted") == 1, \
+            v.messages()
+
+
 if __name__ == "__main__":
-    run_case({f.__name__: f for f in (refused_blocks, no_descriptors)})
+    run_case({f.__name__: f for f in (refused_blocks, no_descriptors,
+                                      no_passer)})

@@ -10,4 +10,5 @@
 python_cases crowd <<'END'
 refused_blocks: what a connection had that is closed holds up nobody
 no_descriptors: when descriptors are out clients see the end, and administrators are served
+no_passer: if the process that passes descriptors ends, only ports cannot be opened
 END

@@ -21,7 +21,9 @@ What no case kills must be listed, with the reason, in the file `survivors', or
 be a fence that ../relacy/sites.table has.  The exit status is 0 if nothing else
 survived.
 
-    -e n    run one mutant of n: always the same ones, spread over all files
+    -e n[,k]
+            run one mutant of n, spread over all files: always the same ones;
+            for k from 0, the default, to n - 1, others
     -s      run only those that survived the last time and are not listed
     -r      run only those that hung the last time, and wait for a minute
     -q n    leave out test cases that take longer than n seconds
@@ -514,12 +516,16 @@ class Run:
                 indent=0)
         os.replace(tmp, self.saved)
 
+    def chosen(self, m):
+        n, k = self.args.e
+        return zlib.crc32(repr(m.key()).encode()) % n == k
+
     def run(self, known):
         self.recent = []
         self.load()
         todo = []
         for m in self.mutants:
-            if zlib.crc32(repr(m.key()).encode()) % self.args.e != 0:
+            if not self.chosen(m):
                 continue
             old = self.last.get(m.key())
             status = old["status"] if old else "new"
@@ -590,7 +596,7 @@ class Run:
             print(f"{m.file}:{m.line}: {s}: {m.op}\n\t"
                 f"{describe(m)}")
         stale = [k for k, n in known.items() if n == 0 and
-            k[0] in names and self.args.e == 1]
+            k[0] in names and self.args.e[0] == 1]
         for k in stale:
             print(f"listed, but not alive: {k[0]}:{k[1]} {k[2:]}")
         return not unlisted and not stale
@@ -649,6 +655,15 @@ def read_fences(path):
     return fences
 
 
+def sample(text):
+    """The argument of -e."""
+    n, _, k = text.partition(",")
+    n, k = int(n), int(k or 0)
+    if not 0 <= k < n:
+        raise ValueError
+    return n, k
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("-j", type=int, default=os.cpu_count())
@@ -661,13 +676,10 @@ def main():
     p.add_argument("-m", type=int, default=None)
     p.add_argument("-q", type=float, default=600)
     p.add_argument("-r", action="store_true")
-    p.add_argument("-e", type=int, default=1)
+    p.add_argument("-e", type=sample, default=(1, 0))
     p.add_argument("-s", action="store_true")
     p.add_argument("files", nargs="*")
     args = p.parse_args()
-    if args.e < 1:
-        p.error("-e: must be 1 or more")
-
     if args.f:
         missing = forgotten(args.t)
         for f in missing:

@@ -355,6 +355,9 @@ VALED_TEST(killed, "Processes that are killed while they send and receive leave 
 	t_expect(a, 60, 2, 0);
 	t_drain(b);
 	for (i = 0; i < 1000; i++) {
+		/* An address that does not send is forgotten after minutes. */
+		t_send(b, 60, 2, 2, i);
+		t_send(c, 60, 3, 3, i);
 		snprintf(name, sizeof(name), "vale0:flood%u", i % 3);
 		pid = fork();
 		ATF_REQUIRE(pid != -1);

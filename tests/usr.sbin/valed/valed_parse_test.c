@@ -1,0 +1,951 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What valed takes from its options and files, value by value, up to the
+ * greatest and the longest; and what it says of the next one.
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include <dev/netmap/vale_fdb.h>
+
+#include "config.h"
+#include "e82545.h"
+#include "libvale.h"
+#include "net_utils.h"
+#include "pci_emul.h"
+#include "test.h"
+#include "valed.h"
+
+static struct valed_options opt;
+static struct adapter_config *ac;	/* the first one */
+static char	out[4096];		/* what a child has printed */
+static unsigned int wrong;		/* answers; checks in a child are lost */
+
+/* Parse these arguments. */
+static void
+parse(char *const *args)
+{
+	static char *argv[1024];
+	int argc = 1;
+
+	argv[0] = __DECONST(char *, "valed");
+	while (args[argc - 1] != NULL) {
+		ATF_REQUIRE(argc + 1 < (int)nitems(argv));
+		argv[argc] = args[argc - 1];
+		argc++;
+	}
+	argv[argc] = NULL;
+	valed_options(argc, argv, &opt);
+	ac = opt.vo_adapters;
+}
+#define	PARSE(...)	parse((char *[]){ __VA_ARGS__, NULL })
+
+/*
+ * Do so in a child.  Returns its status, or -1 if it goes on; what it prints is
+ * in `out'.
+ */
+static int
+child(char *const *args)
+{
+	int fds[2], status;
+	size_t len = 0;
+	ssize_t n;
+
+	ATF_REQUIRE_EQ(0, pipe(fds));
+	fflush(stdout);
+	if (fork() == 0) {
+		dup2(fds[1], STDOUT_FILENO);
+		dup2(fds[1], STDERR_FILENO);
+		close(fds[0]);
+		close(fds[1]);
+		parse(args);
+		_exit(0xff);
+	}
+	close(fds[1]);
+	while ((n = read(fds[0], out + len, sizeof(out) - 1 - len)) > 0)
+		len += n;
+	out[len] = '\0';
+	close(fds[0]);
+	ATF_REQUIRE(wait(&status) != -1 && WIFEXITED(status));
+	return (WEXITSTATUS(status) == 0xff ? -1 : WEXITSTATUS(status));
+}
+
+static void
+refused(int status, const char *message, char *const *args)
+{
+	const char *name = program_invocation_short_name;
+	int got = child(args);
+	char line[1024];
+
+	snprintf(line, sizeof(line), "%s: %s\n", name, message);
+	if (status != got || strcmp(line, out) != 0)
+		wrong++;
+	ATF_CHECK_EQ_MSG(status, got, "%s: status %d, %s", message, got, out);
+	ATF_CHECK_STREQ(line, out);
+}
+#define	REFUSED(status, message, ...)					\
+	refused(status, message, (char *[]){ __VA_ARGS__, NULL })
+
+#define	OK	"-s", "1,e1000,vale0:a,path=a.sock"
+
+static uint64_t
+host_memory(void)
+{
+	return ((uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+}
+
+/* The address of an adapter that has none. */
+static void
+default_mac(int bus, int slot, int func, char *name)
+{
+	struct pci_devinst pi;
+	uint8_t mac[6];
+
+	memset(&pi, 0, sizeof(pi));
+	pi.pi_bus = bus;
+	pi.pi_slot = slot;
+	pi.pi_func = func;
+	set_config_value("name", name);
+	net_genmac(&pi, mac);
+	ATF_CHECK_EQ(0, memcmp(mac, ac->ac_mac, 6));
+}
+
+TEST(defaults, "What is not given has its default")
+{
+	PARSE("-s", "1,e1000,vale0:a,path=a.sock");
+	ATF_CHECK_EQ(1, opt.vo_nadapters);
+	ATF_CHECK_EQ(0, opt.vo_nhostifs);
+	ATF_CHECK(opt.vo_control == NULL);
+	ATF_CHECK(!opt.vo_verbose);
+	ATF_CHECK_EQ(0, ac->ac_bus);
+	ATF_CHECK_EQ(1, ac->ac_slot);
+	ATF_CHECK_EQ(0, ac->ac_func);
+	ATF_CHECK_STREQ("vale0:a", ac->ac_backend);
+	ATF_CHECK_STREQ("a", ac->ac_name);
+	ATF_CHECK_STREQ("a.sock", ac->ac_path);
+	ATF_CHECK_EQ(-1, ac->ac_fd);
+	ATF_CHECK_EQ(-1, ac->ac_listen);
+	ATF_CHECK_EQ(0, ac->ac_mtu);
+	ATF_CHECK_EQ(0, ac->ac_itr_256ns + ac->ac_itr_min_256ns);
+	ATF_CHECK(ac->ac_csb && ac->ac_direct && !ac->ac_private);
+	ATF_CHECK_EQ(host_memory(), ac->ac_mem);
+	ATF_CHECK_EQ(0, ac->ac_rate.rc_rate);
+	ATF_CHECK_EQ(0, ac->ac_limit);
+	ATF_CHECK_EQ(0, ac->ac_weight);
+	ATF_CHECK(!ac->ac_added);
+	default_mac(0, 1, 0, "vale0:a");
+	PARSE("-v", "-s", "5:6:7,e1000,tap3,path=a.sock");
+	ATF_CHECK(opt.vo_verbose);
+	ATF_CHECK_STREQ("tap3", ac->ac_name);
+	default_mac(5, 6, 7, "tap3");
+}
+
+TEST(values, "Each value is the adapter's, from the smallest to the greatest")
+{
+	static const uint8_t mac[6] = { 0x02, 0x0a, 0xbc, 0xde, 0xf0, 0x01 };
+	struct vale_rate_conf rate;
+
+	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=02:0a:bC:De:f0:01,mtu=68,"
+	    "itr=65535,itr_min=0,csb=off,direct=off,mem=1M,rate=300Mbit/s,"
+	    "burst=64K,limit=5120,private=on,weight=100");
+	ATF_CHECK_EQ(0, memcmp(mac, ac->ac_mac, 6));
+	ATF_CHECK_EQ(E82545_MTU_MIN, ac->ac_mtu);
+	ATF_CHECK_EQ(E82545_ITR_MAX, ac->ac_itr_256ns);
+	ATF_CHECK_EQ(0, ac->ac_itr_min_256ns);
+	ATF_CHECK(!ac->ac_csb && !ac->ac_direct && ac->ac_private);
+	ATF_CHECK_EQ(1 << 20, ac->ac_mem);
+	ATF_REQUIRE(vale_rate_parse("300Mbit/s", &rate));
+	ATF_REQUIRE(vale_rate_parse_burst("64K", &rate));
+	ATF_CHECK_EQ(rate.rc_rate, ac->ac_rate.rc_rate);
+	ATF_CHECK_EQ(rate.rc_burst, ac->ac_rate.rc_burst);
+	ATF_CHECK_EQ(VALE_FDB_ENTRIES, ac->ac_limit);
+	ATF_CHECK_EQ(VALE_WEIGHT_MAX, ac->ac_weight);
+	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=fe:ff:ff:ff:ff:ff,"
+	    "mtu=16110,itr=0,itr_min=65535,csb=on,direct=on,mem=1T,limit=0,"
+	    "private=off,weight=1");
+	ATF_CHECK_EQ(0xfe, ac->ac_mac[0]);
+	ATF_CHECK_EQ(E82545_MTU_MAX, ac->ac_mtu);
+	ATF_CHECK_EQ(0, ac->ac_itr_256ns);
+	ATF_CHECK_EQ(E82545_ITR_MAX, ac->ac_itr_min_256ns);
+	ATF_CHECK(ac->ac_csb && ac->ac_direct && !ac->ac_private);
+	ATF_CHECK_EQ(UINT64_C(1) << 40, ac->ac_mem);
+	ATF_CHECK_EQ(0, ac->ac_limit);
+	ATF_CHECK_EQ(1, ac->ac_weight);
+	ATF_CHECK_EQ(0, ac->ac_rate.rc_rate);
+}
+
+TEST(sizes, "A size is a number with M, G or T, from 1M to 1T")
+{
+	static const struct {
+		const char *text;
+		uint64_t size;		/* 0: none */
+	} rows[] = {
+		{ "1M", UINT64_C(1) << 20 },
+		{ "3M", UINT64_C(3) << 20 },
+		{ "1048576M", UINT64_C(1) << 40 },
+		{ "1048577M", 0 },
+		{ "2G", UINT64_C(2) << 30 },
+		{ "1024G", UINT64_C(1) << 40 },
+		{ "1025G", 0 },
+		{ "1T", UINT64_C(1) << 40 },
+		{ "0001T", UINT64_C(1) << 40 },
+		{ "2T", 0 },
+		{ "0M", 0 }, { "0T", 0 }, { "", 0 }, { "M", 0 }, { "1", 0 },
+		{ "1m", 0 }, { "1K", 0 }, { "1P", 0 }, { "1MB", 0 },
+		{ "-1M", 0 }, { " 1M", 0 }, { "1 M", 0 }, { "1.5G", 0 },
+		/* 2^44 and 2^64, in these units. */
+		{ "16777216M", 0 }, { "16777216T", 0 },
+		{ "17592186044416M", 0 }, { "17592186044417M", 0 },
+		{ "1099511627776M", 0 }, { "1099511627777M", 0 },
+		{ "18446744073709551617M", 0 },
+		{ "18446744073709551616000001T", 0 },
+	};
+	uint64_t size;
+	unsigned int i;
+
+	for (i = 0; i < nitems(rows); i++) {
+		ATF_CHECK_EQ_MSG(rows[i].size != 0,
+		    valed_size_parse(rows[i].text, &size), "%s", rows[i].text);
+		if (rows[i].size != 0)
+			ATF_CHECK_EQ_MSG(rows[i].size, size, "%s",
+			    rows[i].text);
+	}
+}
+
+TEST(places, "A place is [bus:]slot[:function]")
+{
+	static const struct {
+		char *text;
+		int bus, slot, func;	/* -1: it is none */
+	} rows[] = {
+		{ "0", 0, 0, 0 },
+		{ "31", 0, 31, 0 },
+		{ "31:7", 0, 31, 7 },
+		{ "4:5:6", 4, 5, 6 },
+		{ "255:31:7", 255, 31, 7 },
+		{ "0:0:0", 0, 0, 0 },
+		{ "012:003", 0, 12, 3 },
+		{ "32", -1, 0, 0 }, { "255", -1, 0, 0 }, { "256", -1, 0, 0 },
+		{ "31:8", -1, 0, 0 }, { "32:7", -1, 0, 0 },
+		{ "1:32:7", -1, 0, 0 }, { "1:31:8", -1, 0, 0 },
+		{ "256:31:7", -1, 0, 0 }, { "1:2:3:4", -1, 0, 0 },
+		{ "1:2:3:", -1, 0, 0 }, { "1:2:", -1, 0, 0 },
+		{ "1:", -1, 0, 0 }, { ":1", -1, 0, 0 }, { "1::2", -1, 0, 0 },
+		{ "", -1, 0, 0 }, { "x", -1, 0, 0 }, { "1x", -1, 0, 0 },
+		{ "1:x", -1, 0, 0 }, { "1:2x", -1, 0, 0 },
+		{ "1:2:3x", -1, 0, 0 }, { " 1", -1, 0, 0 },
+		{ "4294967297", -1, 0, 0 },
+	};
+	char line[256], text[128];
+	unsigned int i;
+
+	for (i = 0; i < nitems(rows); i++) {
+		snprintf(text, sizeof(text), "%s,e1000,vale0:a,path=a",
+		    rows[i].text);
+		if (rows[i].bus == -1) {
+			snprintf(line, sizeof(line), "-s %s: slot \"%s\" is "
+			    "not [bus:]slot[:function] with slot 0 to 31, "
+			    "function 0 to 7", text, rows[i].text);
+			REFUSED(EX_USAGE, line, "-s", text);
+			continue;
+		}
+		PARSE("-s", text);
+		ATF_CHECK_EQ_MSG(rows[i].bus, ac->ac_bus, "%s", text);
+		ATF_CHECK_EQ_MSG(rows[i].slot, ac->ac_slot, "%s", text);
+		ATF_CHECK_EQ_MSG(rows[i].func, ac->ac_func, "%s", text);
+	}
+}
+
+TEST(addresses, "A unicast Ethernet address, and nothing behind it")
+{
+	static char *const wrong[] = {
+		"00:00:00:00:00:00", "01:00:00:00:00:00", "ff:ff:ff:ff:ff:ff",
+		"03:00:00:00:00:01", "02:00:00:00:00:1", "02:00:00:00:00:001",
+		"02:00:00:00:00:01:", "02-00-00-00-00-01", "2:00:00:00:00:001",
+		"0g:00:00:00:00:01", "g0:00:00:00:00:01", "02:00:00:00:00:0x",
+		"02:00:00:00:00:x0", "02:00:00:00:00", "02", "020000000001",
+		"0x:00:00:00:00:01", "+2:00:00:00:00:01",
+	};
+	char line[256], text[128];
+	unsigned int i;
+
+	for (i = 0; i < nitems(wrong); i++) {
+		snprintf(text, sizeof(text), "1,e1000,vale0:a,path=a,mac=%s",
+		    wrong[i]);
+		snprintf(line, sizeof(line), "-s %s: mac=%s: not a unicast "
+		    "Ethernet address", text, wrong[i]);
+		REFUSED(EX_USAGE, line, "-s", text);
+	}
+	PARSE("-s", "1,e1000,vale0:a,path=a,mac=00:00:00:00:00:01");
+	ATF_CHECK_EQ(1, ac->ac_mac[5]);
+	PARSE("-s", "1,e1000,vale0:a,path=a,mac=02:00:00:00:00:00");
+	ATF_CHECK_EQ(2, ac->ac_mac[0]);
+	PARSE("-s", "1,e1000,vale0:a,path=a,mac=00:00:10:00:00:00");
+	ATF_CHECK_EQ(16, ac->ac_mac[2]);
+}
+
+/* What is wrong with one -s option. */
+static const struct {
+	const char *text, *why;
+} slots[] = {
+	{ "1", "the device is missing" },
+	{ "1,", "the device is missing" },
+	{ "1,,vale0:a", "the device is missing" },
+	{ "1,e100", "unknown device \"e100\"" },
+	{ "1,e1000e,vale0:a", "unknown device \"e1000e\"" },
+	{ "1,f1000,vale0:a", "unknown device \"f1000\"" },
+	{ "1,e1000", "the port's name is missing" },
+	{ "1,e1000,", "the port's name is missing" },
+	{ "1,e1000,path=a", "the port's name is missing" },
+	{ "1,e1000,val0:a,path=a", "val0:a: no such backend" },
+	{ "1,e1000,ta0,path=a", "ta0: no such backend" },
+	{ "1,e1000,tap/,path=a", "tap/: not an interface's name" },
+	{ "1,e1000,tap 1,path=a", "tap 1: not an interface's name" },
+	{ "1,e1000,tap0123456789012,path=a",
+	    "tap0123456789012: not an interface's name" },
+	{ "1,e1000,vale0:a,", "unknown option \"\"" },
+	{ "1,e1000,vale0:a,device=e1000", "unknown option \"device=e1000\"" },
+	{ "1,e1000,vale0:a,pat=a", "unknown option \"pat=a\"" },
+	{ "1,e1000,vale0:a,paths=a,itr=1", "unknown option \"paths=a\"" },
+	{ "1,e1000,vale0:a,path=a,itr", "itr=: the value is missing" },
+	{ "1,e1000,vale0:a,path=a,itr,csb=on", "itr=: the value is missing" },
+	{ "1,e1000,vale0:a,path=,itr=1", "path=: the value is missing" },
+	{ "1,e1000,vale0:a,path=a,weight=",
+	    "weight=: the value is missing" },
+	{ "1,e1000,vale0:a,path=a,csb=on,path=b", "path= twice" },
+	{ "1,e1000,vale0:a,itr=1", "path= is missing" },
+	{ "1,e1000,vale0:a,path=a,itr=65536",
+	    "itr=65536: not a number from 0 to 65535" },
+	{ "1,e1000,vale0:a,path=a,itr=+1",
+	    "itr=+1: not a number from 0 to 65535" },
+	{ "1,e1000,vale0:a,path=a,itr_min=65536",
+	    "itr_min=65536: not a number from 0 to 65535" },
+	{ "1,e1000,vale0:a,path=a,mtu=67",
+	    "mtu=67: not a number from 68 to 16110" },
+	{ "1,e1000,vale0:a,path=a,mtu=16111",
+	    "mtu=16111: not a number from 68 to 16110" },
+	{ "1,e1000,vale0:a,path=a,limit=5121",
+	    "limit=5121: not a number from 0 to 5120" },
+	{ "1,e1000,vale0:a,path=a,weight=0",
+	    "weight=0: not a number from 1 to 100" },
+	{ "1,e1000,vale0:a,path=a,weight=101",
+	    "weight=101: not a number from 1 to 100" },
+	{ "1,e1000,vale0:a,path=a,csb=", "csb=: the value is missing" },
+	{ "1,e1000,vale0:a,path=a,csb=onn", "csb=onn: not \"on\" or \"off\"" },
+	{ "1,e1000,vale0:a,path=a,private=O",
+	    "private=O: not \"on\" or \"off\"" },
+	{ "1,e1000,vale0:a,path=a,mem=1",
+	    "mem=1: not a size from 1M to 1T, with M, G or T" },
+	{ "1,e1000,vale0:a,path=a,burst=1", "burst=1: without rate=" },
+	{ "1,e1000,vale0:a,path=a,rate=1bit",
+	    "rate=1bit: not a number up to 1000G, with or without K, M or G, "
+	    "and bit/s, Byte/s or pkt/s" },
+	{ "1,e1000,vale0:a,path=a,rate=1bit/s,burst=x",
+	    "burst=x: not a number from 1 to 512M, with or without K or M" },
+	{ "1,e1000,tap0,path=a,rate=1bit/s",
+	    "rate=1bit/s: tap0 is not a port of a switch" },
+	{ "1,e1000,tap0,path=a,limit=0",
+	    "limit=0: tap0 is not a port of a switch" },
+	{ "1,e1000,tap0,path=a,private=off",
+	    "private=off: tap0 is not a port of a switch" },
+	{ "1,e1000,tap0,path=a,weight=1",
+	    "weight=1: tap0 is not a port of a switch" },
+};
+
+TEST(slots, "What is wrong with -s is said, and no more")
+{
+	char line[512];
+	unsigned int i;
+
+	for (i = 0; i < nitems(slots); i++) {
+		snprintf(line, sizeof(line), "-s %s: %s", slots[i].text,
+		    slots[i].why);
+		REFUSED(EX_USAGE, line, "-s",
+		    __DECONST(char *, slots[i].text));
+	}
+	/* The longest name of an interface, with all it may have. */
+	PARSE("-s", "1,e1000,tap_-.zZ0189,path=a");
+	ATF_CHECK_STREQ("tap_-.zZ0189", ac->ac_backend);
+	PARSE("-s", "1,e1000,tap012345678901,path=a");
+	ATF_CHECK_STREQ("tap012345678901", ac->ac_name);
+	ATF_CHECK_EQ(0, ac->ac_limit);
+}
+
+TEST(paths, "A path has 107 bytes at most")
+{
+	char option[512], line[1024], path[128];
+
+	memset(path, 'p', sizeof(path));
+	path[107] = '\0';
+	snprintf(option, sizeof(option), "1,e1000,vale0:a,path=%s", path);
+	PARSE("-s", option);
+	ATF_CHECK_STREQ(path, ac->ac_path);
+	PARSE("-c", path);
+	ATF_CHECK_STREQ(path, opt.vo_control->co_path);
+	path[107] = 'p';
+	path[108] = '\0';
+	snprintf(option, sizeof(option), "1,e1000,vale0:a,path=%s", path);
+	snprintf(line, sizeof(line), "-s %s: path=%s: longer than 107 bytes",
+	    option, path);
+	REFUSED(EX_USAGE, line, "-s", option);
+	snprintf(line, sizeof(line), "-c %s: longer than 107 bytes", path);
+	REFUSED(EX_USAGE, line, "-c", path);
+}
+
+TEST(twice, "Adapters share no port, socket or address, and interfaces neither")
+{
+#define	B	"-s", "2,e1000,vale0:b,path=b.sock,mac=02:00:00:00:00:0b"
+#define	C	"-s", "3,e1000,vale0:c,path=c.sock,mac=02:00:00:00:00:0c"
+	REFUSED(EX_USAGE, "-s 4,e1000,vale0:b,path=x: vale0:b: port used twice",
+	    OK, B, C, "-s", "4,e1000,vale0:b,path=x");
+	REFUSED(EX_USAGE, "-s 4,e1000,vale0:c,path=x: vale0:c: port used twice",
+	    OK, B, C, "-s", "4,e1000,vale0:c,path=x");
+	REFUSED(EX_USAGE, "-s 4,e1000,vale0:x,path=a.sock: path=a.sock: used "
+	    "twice", OK, B, C, "-s", "4,e1000,vale0:x,path=a.sock");
+	REFUSED(EX_USAGE, "-s 4,e1000,vale0:x,path=x,mac=02:00:00:00:00:0c: "
+	    "mac=02:00:00:00:00:0c: used twice", OK, B, C, "-s",
+	    "4,e1000,vale0:x,path=x,mac=02:00:00:00:00:0c");
+	REFUSED(EX_USAGE, "-s 3,e1000,vale0:x,path=x: slot 0:3:0 twice", OK, B,
+	    C, "-s", "3,e1000,vale0:x,path=x");
+	REFUSED(EX_USAGE, "-a vale0:b: port used twice", OK, "-a", "vale1:x",
+	    "-a", "vale0:b", B, C);
+	REFUSED(EX_USAGE, "-a vale2:x: interface used twice", "-a", "vale0:w",
+	    "-a", "vale0:x", "-a", "vale0:y", "-a", "vale2:x");
+	REFUSED(EX_USAGE, "-a vale2:w: interface used twice", "-a", "vale0:w",
+	    "-a", "vale0:x", "-a", "vale2:w");
+	REFUSED(EX_USAGE, "-c x: one path is needed", OK, "-c", "y", "-c", "x");
+	/* Two names, and the same on another switch. */
+	PARSE(OK, B, "-s", "4,e1000,vale1:b,path=x", C);
+	ATF_CHECK_EQ(4, opt.vo_nadapters);
+	ATF_CHECK_STREQ("a", ac[0].ac_name);
+	ATF_CHECK_STREQ("vale0:b", ac[1].ac_name);
+	ATF_CHECK_STREQ("vale1:b", ac[2].ac_name);
+	ATF_CHECK_STREQ("c", ac[3].ac_name);
+	ATF_CHECK_EQ(3, ac[3].ac_slot);
+}
+
+TEST(interfaces, "-a takes 64 interfaces, each with a kind or none")
+{
+	static char option[HOSTIF_MAX + 1][32];
+	char *args[2 * HOSTIF_MAX + 3];
+	unsigned int i;
+
+	PARSE("-a", "vale0:e0", "-a", "vale1:e12345678901234,kind=packet",
+	    "-a", "vale0:e2,kind=xdp");
+	ATF_CHECK_EQ(3, opt.vo_nhostifs);
+	ATF_CHECK_EQ(0, opt.vo_nadapters);
+	ATF_CHECK_STREQ("vale0:e0", opt.vo_hostifs[0].hc_port);
+	ATF_CHECK_STREQ("e0", opt.vo_hostifs[0].hc_ifname);
+	ATF_CHECK_EQ(HOSTIF_AUTO, opt.vo_hostifs[0].hc_options.ho_kind);
+	ATF_CHECK_STREQ("vale1:e12345678901234", opt.vo_hostifs[1].hc_port);
+	ATF_CHECK_STREQ("e12345678901234", opt.vo_hostifs[1].hc_ifname);
+	ATF_CHECK_EQ(HOSTIF_PACKET, opt.vo_hostifs[1].hc_options.ho_kind);
+	ATF_CHECK_EQ(HOSTIF_XDP, opt.vo_hostifs[2].hc_options.ho_kind);
+	REFUSED(EX_USAGE, "-a vale0:e123456789012345: e123456789012345: not an "
+	    "interface's name", "-a", "vale0:e123456789012345");
+	REFUSED(EX_USAGE, "-a vale0:e,kin=xdp: unknown option \"kin=xdp\"",
+	    "-a", "vale0:e,kin=xdp");
+	REFUSED(EX_USAGE, "-a vale0:e,: unknown option \"\"", "-a",
+	    "vale0:e,");
+	REFUSED(EX_USAGE, "-a vale0:e,kind=xd: kind=xd: no such kind", "-a",
+	    "vale0:e,kind=xd");
+	/* After -s, its letter is its own. */
+	REFUSED(EX_USAGE, "-a vale0:e,x: unknown option \"x\"", OK, "-a",
+	    "vale0:e,x");
+	REFUSED(EX_USAGE, "-s 1: the device is missing", "-a", "vale0:e",
+	    "-s", "1");
+	for (i = 0; i <= HOSTIF_MAX; i++) {
+		snprintf(option[i], sizeof(option[i]), "vale0:e%u", i);
+		args[2 * i] = __DECONST(char *, "-a");
+		args[2 * i + 1] = option[i];
+	}
+	args[2 * HOSTIF_MAX + 2] = NULL;
+	refused(EX_USAGE, "-a vale0:e64: more than 64 interfaces", args);
+	args[2 * HOSTIF_MAX] = NULL;
+	parse(args);
+	ATF_CHECK_EQ(HOSTIF_MAX, opt.vo_nhostifs);
+	ATF_CHECK_STREQ("e63", opt.vo_hostifs[63].hc_ifname);
+}
+
+TEST(adapters, "There are 256 adapters at most")
+{
+	static char option[VALED_MAXADAPTERS + 1][64];
+	static char *args[2 * VALED_MAXADAPTERS + 3];
+	unsigned int i;
+
+	for (i = 0; i <= VALED_MAXADAPTERS; i++) {
+		snprintf(option[i], sizeof(option[i]), "%u:%u:1,e1000,"
+		    "vale%u:p%u,path=p%u", i / 32, i % 32, i / 128, i, i);
+		args[2 * i] = __DECONST(char *, "-s");
+		args[2 * i + 1] = option[i];
+	}
+	args[2 * VALED_MAXADAPTERS + 2] = NULL;
+	refused(EX_USAGE, "-s 8:0:1,e1000,vale2:p256,path=p256: more than 256 "
+	    "adapters", args);
+	args[2 * VALED_MAXADAPTERS] = NULL;
+	parse(args);
+	ATF_CHECK_EQ(VALED_MAXADAPTERS, opt.vo_nadapters);
+	ATF_CHECK_STREQ("p255", ac[255].ac_name);
+}
+
+TEST(letters, "Each option and argument that is wrong is named")
+{
+	REFUSED(EX_USAGE, "-s, -a, -c: one of them is needed", "-v");
+	REFUSED(EX_USAGE, "unknown option -x", OK, "-x");
+	REFUSED(EX_USAGE, "unknown option -x", OK, "-vx");
+	REFUSED(EX_USAGE, "-s: the value is missing", OK, "-s");
+	REFUSED(EX_USAGE, "more: unexpected argument", OK, "more", "-x");
+	REFUSED(EX_USAGE, "-: unexpected argument", OK, "-");
+	ATF_CHECK_EQ(EX_OK, child((char *[]){ "-h", "-x", NULL }));
+	ATF_CHECK_EQ(0, strncmp(out, "usage: valed ", 13));
+	PARSE("-c", "x");
+	PARSE("-a", "vale0:e");
+	PARSE("-k", "/dev/null");
+	ATF_CHECK_EQ(0, opt.vo_nadapters);
+	REFUSED(EX_NOINPUT, "-k none: No such file or directory", "-k", "none");
+}
+
+static struct control_config co;
+
+static void
+control(const char *option)
+{
+	const char *why = valed_control_parse(&co, option);
+
+	ATF_CHECK_MSG(why == NULL, "%s: %s", option, why);
+}
+
+static void
+bad_control(const char *option, const char *expected)
+{
+	const char *why = valed_control_parse(&co, option);
+
+	ATF_REQUIRE_MSG(why != NULL, "%s", option);
+	ATF_CHECK_STREQ(expected, why);
+}
+
+TEST(control, "-c: each option, from the smallest value to the greatest")
+{
+	const struct group *gr = getgrgid(1);
+	char option[600], want[700];
+
+	control("ctl");
+	ATF_CHECK_STREQ("ctl", co.co_path);
+	ATF_CHECK_EQ(-1, co.co_fd);
+	ATF_CHECK_EQ(-1, co.co_listen);
+	ATF_CHECK_EQ(VALED_NOGROUP, co.co_access.va_group);
+	ATF_CHECK_EQ(VALED_NOMODE, co.co_access.va_mode);
+	ATF_CHECK_EQ(VALED_NOGROUP, co.co_options.admin);
+	ATF_CHECK_EQ(host_memory() / 4, co.co_options.mem);
+	ATF_CHECK_EQ(host_memory() / 4 / 2, co.co_options.user_mem);
+	control("c,group=4294967294,mode=777,admin=0,mem=1M,user_mem=1T");
+	ATF_CHECK_EQ(4294967294, co.co_access.va_group);
+	ATF_CHECK_EQ(0777, co.co_access.va_mode);
+	ATF_CHECK_EQ(0, co.co_options.admin);
+	ATF_CHECK_EQ(1 << 20, co.co_options.mem);
+	ATF_CHECK_EQ(UINT64_C(1) << 40, co.co_options.user_mem);
+	control("c,admin=7,mem=1T,mode=0,group=0");
+	ATF_CHECK_EQ(0, co.co_access.va_group);
+	ATF_CHECK_EQ(0, co.co_access.va_mode);
+	ATF_CHECK_EQ(7, co.co_options.admin);
+	ATF_CHECK_EQ(UINT64_C(1) << 40, co.co_options.mem);
+	ATF_CHECK_EQ(UINT64_C(1) << 39, co.co_options.user_mem);
+	control("c,mode=00640");
+	ATF_CHECK_EQ(0640, co.co_access.va_mode);
+	if (gr != NULL) {
+		snprintf(option, sizeof(option), "c,group=%s", gr->gr_name);
+		control(option);
+		ATF_CHECK_EQ(1, co.co_access.va_group);
+	}
+	bad_control("", "one path is needed");
+	bad_control("c,", "unknown option \"\"");
+	bad_control("c,grou=1", "unknown option \"grou=1\"");
+	bad_control("c,modes=1", "unknown option \"modes=1\"");
+	bad_control("c,xode=1", "unknown option \"xode=1\"");
+	bad_control("c,mode", "mode=: the value is missing");
+	bad_control("c,user_mem=", "user_mem=: the value is missing");
+	bad_control("c,group=4294967295",
+	    "group=4294967295: not the number of a group");
+	bad_control("c,group=no-such", "group=no-such: no such group");
+	bad_control("c,admin=no-such", "admin=no-such: no such group");
+	bad_control("c,group=1,mode=1,group=1", "group= twice");
+	bad_control("c,admin=1,mode=1,admin=1", "admin= twice");
+	bad_control("c,mode=0,mode=0", "mode= twice");
+	bad_control("c,mem=1M,mem=1M", "mem= twice");
+	bad_control("c,user_mem=1M,user_mem=1M", "user_mem= twice");
+	bad_control("c,mode=1000", "mode=1000: not an octal number up to 777");
+	bad_control("c,mode=8", "mode=8: not an octal number up to 777");
+	bad_control("c,mode=+7", "mode=+7: not an octal number up to 777");
+	bad_control("c,mem=1", "mem=1: not a size from 1M to 1T, with M, G or "
+	    "T");
+	bad_control("c,mem=1M,user_mem=x", "user_mem=x: not a size from 1M to "
+	    "1T, with M, G or T");
+	bad_control("fd=no", "no such name in LISTEN_FDNAMES");
+	/* The longest option. */
+	memset(option, '0', sizeof(option));
+	memcpy(option, "c,mode=", 7);
+	option[511] = '\0';
+	control(option);
+	ATF_CHECK_EQ(0, co.co_access.va_mode);
+	option[511] = '0';
+	option[512] = '\0';
+	bad_control(option, "longer than 511 bytes");
+	/* And the longest reason. */
+	memset(option, 'x', sizeof(option));
+	memcpy(option, "c,group=", 8);
+	option[511] = '\0';
+	snprintf(want, sizeof(want), "%s: no such group", option + 2);
+	bad_control(option, want);
+}
+
+/* Write a file. */
+static void
+file(const char *name, const char *text, size_t len)
+{
+	FILE *f = fopen(name, "w");
+
+	ATF_REQUIRE(f != NULL);
+	ATF_REQUIRE_EQ(len, fwrite(text, 1, len, f));
+	ATF_REQUIRE_EQ(0, fclose(f));
+}
+#define	FILE_IS(name, text)	file(name, text, sizeof(text) - 1)
+
+#define	NODE(place, name)						\
+	"pci." place ".device=e1000\npci." place ".backend=vale0:" name "\n" \
+	"pci." place ".path=" name ".sock\n"
+
+TEST(files, "Variables of files and -o: what is set last counts, and each knows "
+    "where it was set")
+{
+	const struct valed_config_node *a, *b;
+
+	FILE_IS("one", "\n  # x\n\t\n" NODE("0.1.0", "a")
+	    "pci.255.31.7.path=b.sock  \r\n \f pci.255.31.7.device=e1000");
+	FILE_IS("two", "pci.0.1.0.path=z\npci.255.31.7.backend=vale0:b");
+	PARSE("-k", "one", "-k", "two", "-o", "pci.0.1.0.mtu=1500",
+	    "-o", "pci.0.1.0.itr=1", "-o", "pci.0.1.0.itr=2");
+	ATF_CHECK_EQ(2, opt.vo_nadapters);
+	ATF_CHECK_STREQ("z", ac[0].ac_path);
+	ATF_CHECK_EQ(1500, ac[0].ac_mtu);
+	ATF_CHECK_EQ(2, ac[0].ac_itr_256ns);
+	ATF_CHECK_EQ(255, ac[1].ac_bus);
+	ATF_CHECK_EQ(31, ac[1].ac_slot);
+	ATF_CHECK_EQ(7, ac[1].ac_func);
+	ATF_CHECK_STREQ("b.sock", ac[1].ac_path);
+	ATF_CHECK_STREQ("vale0:b", ac[1].ac_backend);
+	default_mac(0, 1, 0, "vale0:a");
+	a = valed_config_next(NULL);
+	ATF_REQUIRE(a != NULL);
+	b = valed_config_next(a);
+	ATF_REQUIRE(b != NULL);
+	ATF_CHECK(valed_config_next(b) == NULL);
+	ATF_CHECK_EQ(1, a->slot);
+	ATF_CHECK_EQ(31, b->slot);
+	ATF_CHECK_STREQ("one:4", valed_config_where(a->nvl, "device"));
+	ATF_CHECK_STREQ("two:1", valed_config_where(a->nvl, "path"));
+	ATF_CHECK_STREQ("-o pci.0.1.0.mtu=1500",
+	    valed_config_where(a->nvl, "mtu"));
+	ATF_CHECK_STREQ("-o pci.0.1.0.itr=2",
+	    valed_config_where(a->nvl, "itr"));
+	/* Of a variable that is not set, the first of the node. */
+	ATF_CHECK_STREQ("one:4", valed_config_where(a->nvl, "mac"));
+	ATF_CHECK_STREQ("one:4", valed_config_where(a->nvl, "none"));
+	ATF_CHECK_STREQ("one:7", valed_config_where(b->nvl, "mac"));
+	ATF_CHECK_STREQ("one:8", valed_config_where(b->nvl, "device"));
+	ATF_CHECK(valed_config_where(create_config_node("x"), "path") == NULL);
+	/* Once more, from the beginning. */
+	PARSE("-k", "one", "-o", "pci.255.31.7.backend=vale0:c");
+	ATF_CHECK_STREQ("a.sock", ac[0].ac_path);
+	ATF_CHECK_EQ(0, ac[0].ac_mtu);
+	ATF_CHECK_STREQ("-o pci.255.31.7.backend=vale0:c",
+	    valed_config_where(ac[1].ac_nvl, "backend"));
+	ATF_CHECK_STREQ("one:6", valed_config_where(ac[0].ac_nvl, "path"));
+	ATF_CHECK_EQ(-1, valed_variable("pat", 3));
+	ATF_CHECK_EQ(0, valed_variable("path=", 4));
+	ATF_CHECK_EQ(15, valed_variable("device", 6));
+}
+
+/* What is wrong with the last line of a file, which is its fourth one. */
+static const struct {
+	const char *line, *why;
+} lines[] = {
+	{ "x", "not name=value" },
+	{ "=", "unknown variable \"\"" },
+	{ "pci", "not name=value" },
+	{ "pci.0.1.0.x=1", "unknown variable \"pci.0.1.0.x\"" },
+	{ "pcx.0.1.0.mtu=1500", "unknown variable \"pcx.0.1.0.mtu\"" },
+	{ "pci.256.1.0.mtu=1500", "unknown variable \"pci.256.1.0.mtu\"" },
+	{ "pci.0.32.0.mtu=1500", "unknown variable \"pci.0.32.0.mtu\"" },
+	{ "pci.0.1.8.mtu=1500", "unknown variable \"pci.0.1.8.mtu\"" },
+	{ "pci.0.1.10.mtu=1500", "unknown variable \"pci.0.1.10.mtu\"" },
+	{ "pci.00.1.0.mtu=1500", "unknown variable \"pci.00.1.0.mtu\"" },
+	{ "pci.0.01.0.mtu=1500", "unknown variable \"pci.0.01.0.mtu\"" },
+	{ "pci..1.0.mtu=1500", "unknown variable \"pci..1.0.mtu\"" },
+	{ "pci.0.1.0mtu=1500", "unknown variable \"pci.0.1.0mtu\"" },
+	{ "pci.0.1.0.0.mtu=1500", "unknown variable \"pci.0.1.0.0.mtu\"" },
+	{ "pci.0.4294967297.0.mtu=1500",
+	    "unknown variable \"pci.0.4294967297.0.mtu\"" },
+	{ "pci.0.1.0.mtu=", "mtu=: the value is missing" },
+	{ "pci.0.1.0.path=b", "path= twice: see f:3" },
+	{ "pci.0.1.0.mtu=67", "mtu=67: not a number from 68 to 16110" },
+	{ "pci.0.1.0.csb=1", "csb=1: not \"on\" or \"off\"" },
+	{ "pci.0.2.0.mtu=68", "pci.0.2.0.device is missing" },
+	{ "pci.9.8.7.device=e1000", "pci.9.8.7.backend is missing" },
+	{ "pci.9.8.7.device=x", "unknown device \"x\"" },
+};
+
+TEST(lines, "What is wrong with a line is said, and which it is")
+{
+	char longer[300], text[1024], why[1024];
+	unsigned int i;
+	int n;
+
+	for (i = 0; i < nitems(lines); i++) {
+		n = snprintf(text, sizeof(text), NODE("0.1.0", "a") "%s\n",
+		    lines[i].line);
+		file("f", text, n);
+		snprintf(why, sizeof(why), "f:4: %s", lines[i].why);
+		REFUSED(EX_CONFIG, why, "-k", "f");
+		/* The same as an option. */
+		file("f", NODE("0.1.0", "a"), strlen(NODE("0.1.0", "a")));
+		snprintf(why, sizeof(why), "-o %s: %s", lines[i].line,
+		    lines[i].why);
+		if (strstr(lines[i].why, "twice") == NULL)
+			REFUSED(EX_USAGE, why, "-k", "f", "-o",
+			    __DECONST(char *, lines[i].line));
+	}
+	/* Names are cut to 128 characters, where they were set to 159. */
+	memset(longer, 'x', sizeof(longer));
+	longer[250] = '=';
+	longer[299] = '\0';
+	snprintf(why, sizeof(why), "-o %.156s: unknown variable \"%.128s\"",
+	    longer, longer);
+	REFUSED(EX_USAGE, why, "-o", longer);
+	FILE_IS("f", "pci.0.1.0.mtu=9\0000\n");
+	REFUSED(EX_CONFIG, "f:1: not text", "-k", "f");
+	FILE_IS("f", NODE("0.1.0", "a"));
+	REFUSED(EX_CONFIG, "f:2: vale0:a: port used twice", "-k", "f", "-s",
+	    "2,e1000,vale0:a,path=x");
+	REFUSED(EX_CONFIG, "f:3: path=a.sock: used twice", "-k", "f", "-s",
+	    "2,e1000,vale0:x,path=a.sock");
+	REFUSED(EX_USAGE, "-o pci.0.1.0.mac=02:00:00:00:00:01: "
+	    "mac=02:00:00:00:00:01: used twice", "-k", "f", "-s",
+	    "2,e1000,vale0:x,path=x,mac=02:00:00:00:00:01", "-o",
+	    "pci.0.1.0.mac=02:00:00:00:00:01");
+	REFUSED(EX_USAGE, "-o pci.0.2.0.mtu=68: slot 0:2:0 is that of an "
+	    "option -s", "-s", "2,e1000,vale0:x,path=x", "-o",
+	    "pci.0.2.0.mtu=68");
+}
+
+TEST(many, "There are 256 nodes at most")
+{
+	static char text[32768];
+	size_t n = 0;
+	unsigned int i;
+
+	for (i = 0; i < VALED_MAXADAPTERS; i++)
+		n += snprintf(text + n, sizeof(text) - n, "pci.%u.1.7."
+		    "device=e1000\npci.%u.1.7.backend=vale%u:p%u\n"
+		    "pci.%u.1.7.path=%u\n", i, i, i / 128, i, i, i);
+	file("f", text, n);
+	PARSE("-k", "f");
+	ATF_CHECK_EQ(VALED_MAXADAPTERS, opt.vo_nadapters);
+	ATF_CHECK_EQ(255, ac[255].ac_bus);
+	n = 0;
+	for (i = 0; i <= VALED_MAXADAPTERS; i++)
+		n += snprintf(text + n, sizeof(text) - n,
+		    "pci.%u.%u.0.device=e1000\n", i % 256, 1 + i / 256);
+	file("f", text, n);
+	REFUSED(EX_CONFIG, "f:257: more than 256 adapters", "-k", "f");
+}
+
+/* A socket of a type, at a descriptor; it listens, or not. */
+static void
+socket_at(int fd, int domain, int type, bool listens)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int s = socket(domain, type, 0);
+
+	if (s == -1)
+		err(1, "socket");
+	if (listens && domain == AF_UNIX)
+		(void)bind(s, (void *)&sun, sizeof(sa_family_t));
+	if (listens && type != SOCK_DGRAM)
+		(void)listen(s, 1);
+	if (s != fd) {
+		dup2(s, fd);
+		close(s);
+	}
+}
+
+/* In a child: descriptors from 3 on, as a service manager has them. */
+static void
+inherit(const char *pid, const char *fds, const char *names)
+{
+	char own[16];
+
+	snprintf(own, sizeof(own), "%d", getpid());
+	setenv("LISTEN_PID", pid == NULL ? own : pid, 1);
+	setenv("LISTEN_FDS", fds, 1);
+	setenv("LISTEN_FDNAMES", names, 1);
+	socket_at(3, AF_UNIX, SOCK_STREAM, true);
+	socket_at(4, AF_UNIX, SOCK_SEQPACKET, true);
+	socket_at(5, AF_UNIX, SOCK_STREAM, false);
+	socket_at(6, AF_INET, SOCK_STREAM, true);
+	socket_at(7, AF_UNIX, SOCK_STREAM, true);
+	socket_at(8, AF_UNIX, SOCK_DGRAM, false);
+	valed_activation_init();
+}
+
+#define	NO_NAME		"no such name in LISTEN_FDNAMES"
+#define	NO_STREAM	"not a listening stream socket of the UNIX domain"
+#define	NO_PACKET	"not a listening sequential-packet socket of the "  \
+			"UNIX domain"
+
+TEST(inherited, "A descriptor is found by its number or name, if it is for this "
+    "process, and a listening socket of its type")
+{
+	static const struct {
+		const char *pid, *fds, *names, *name;
+		int type, fd;
+		const char *why;
+	} rows[] = {
+		{ NULL, "6", "a:b:c:d:e:f", "a", SOCK_STREAM, 3, NULL },
+		{ NULL, "6", "a:b:c:d:e:f", "b", SOCK_SEQPACKET, 4, NULL },
+		{ NULL, "6", "a:b:c:d:e:f", "e", SOCK_STREAM, 7, NULL },
+		{ NULL, "5", "a:b:c:d:e:f", "e", SOCK_STREAM, 7, NULL },
+		{ NULL, "4", "a:b:c:d:e:f", "e", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "0", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ "1", "6", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ "", "6", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "x", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "-1", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "6", "", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "6", "ab:b", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "6", "a:b", "ab", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "6", "x:y:z:u:aa", "aa", SOCK_STREAM, 7, NULL },
+		{ NULL, "6", "x:y:z:u:", "v", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "6", "same:b:c:d:same", "same", SOCK_STREAM, 3, NULL },
+		{ NULL, "6", "c:b:a", "a", SOCK_STREAM, -1, NO_STREAM },
+		{ NULL, "6", "c:b:a:d", "d", SOCK_STREAM, -1, NO_STREAM },
+		{ NULL, "6", "a:b", "b", SOCK_STREAM, -1, NO_STREAM },
+		{ NULL, "6", "a:b", "a", SOCK_SEQPACKET, -1, NO_PACKET },
+		/* Numbers need no environment. */
+		{ "1", "0", "", "3", SOCK_STREAM, 3, NULL },
+		{ "1", "0", "", "4", SOCK_SEQPACKET, 4, NULL },
+		{ "1", "0", "", "007", SOCK_STREAM, 7, NULL },
+		{ "1", "0", "", "8", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "99", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "0", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "2147483648", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "4294967299", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "3x", SOCK_STREAM, -1, NO_NAME },
+	};
+	const char *why;
+	unsigned int i;
+	int fd, status;
+
+	for (i = 0; i < nitems(rows); i++) {
+		fflush(stdout);
+		if (fork() == 0) {
+			fd = -1;
+			inherit(rows[i].pid, rows[i].fds, rows[i].names);
+			why = valed_activation_fd(rows[i].name, rows[i].type,
+			    &fd);
+			if ((why == NULL) != (rows[i].why == NULL) ||
+			    (why != NULL && strcmp(why, rows[i].why) != 0))
+				errx(1, "row %u: %s", i, why);
+			if (fd != rows[i].fd)
+				errx(1, "row %u: fd %d", i, fd);
+			if (fd != -1 && (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
+				errx(1, "row %u: it blocks", i);
+			if (fd != -1 && fcntl(fd, F_GETFD) != FD_CLOEXEC)
+				errx(1, "row %u: it is inherited", i);
+			_exit(0);
+		}
+		ATF_REQUIRE(wait(&status) != -1);
+		ATF_CHECK_EQ_MSG(0, status, "row %u", i);
+	}
+}
+
+TEST(inherited_used, "An adapter and the control socket have inherited ones")
+{
+	int status;
+
+	fflush(stdout);
+	if (fork() == 0) {
+		inherit(NULL, "6", "a:ctl");
+		PARSE("-s", "1,e1000,vale0:a,fd=a", "-c", "fd=ctl,admin=3",
+		    "-s", "2,e1000,vale0:b,fd=7");
+		_exit(!(ac[0].ac_fd == 3 && ac[0].ac_path[0] == '\0' &&
+		    ac[0].ac_listen == -1 && ac[1].ac_fd == 7 &&
+		    opt.vo_control->co_fd == 4 &&
+		    opt.vo_control->co_path[0] == '\0' &&
+		    opt.vo_control->co_options.admin == 3));
+	}
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ(0, status);
+	if (fork() == 0) {
+		inherit(NULL, "6", "a:ctl");
+		REFUSED(EX_USAGE, "-s 2,e1000,vale0:b,fd=3: fd=3: used twice",
+		    "-s", "1,e1000,vale0:a,fd=a", "-s",
+		    "2,e1000,vale0:b,fd=3");
+		REFUSED(EX_USAGE, "-s 2,e1000,vale0:b,fd=3,path=x: both path= "
+		    "and fd=", "-s", "2,e1000,vale0:b,fd=3,path=x");
+		REFUSED(EX_USAGE, "-s 2,e1000,vale0:b,fd=ctl: fd=ctl: "
+		    NO_STREAM, "-s", "2,e1000,vale0:b,fd=ctl");
+		REFUSED(EX_USAGE, "-c fd=a: " NO_PACKET, "-c", "fd=a");
+		REFUSED(EX_USAGE, "-c fd=ctl,mode=0: group= and mode= are of "
+		    "who made the socket", "-c", "fd=ctl,mode=0");
+		REFUSED(EX_USAGE, "-c fd=ctl,group=0: group= and mode= are of "
+		    "who made the socket", "-c", "fd=ctl,group=0");
+		FILE_IS("f", "pci.0.1.0.device=e1000\npci.0.1.0.backend="
+		    "vale0:a\npci.0.1.0.path=x\npci.0.1.0.fd=3\n");
+		REFUSED(EX_CONFIG, "f:3: both path= and fd=", "-k", "f");
+		_exit(wrong > 0);
+	}
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ(0, status);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, defaults);
+	ATF_TP_ADD_TC(tp, values);
+	ATF_TP_ADD_TC(tp, sizes);
+	ATF_TP_ADD_TC(tp, places);
+	ATF_TP_ADD_TC(tp, addresses);
+	ATF_TP_ADD_TC(tp, slots);
+	ATF_TP_ADD_TC(tp, paths);
+	ATF_TP_ADD_TC(tp, twice);
+	ATF_TP_ADD_TC(tp, interfaces);
+	ATF_TP_ADD_TC(tp, adapters);
+	ATF_TP_ADD_TC(tp, letters);
+	ATF_TP_ADD_TC(tp, control);
+	ATF_TP_ADD_TC(tp, files);
+	ATF_TP_ADD_TC(tp, lines);
+	ATF_TP_ADD_TC(tp, many);
+	ATF_TP_ADD_TC(tp, inherited);
+	ATF_TP_ADD_TC(tp, inherited_used);
+	return (atf_no_error());
+}

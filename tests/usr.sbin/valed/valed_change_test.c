@@ -1,0 +1,509 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Changes of the adapters, one by one (valed_reload.c): what is called, in
+ * which order, what is answered, and what is closed and freed when a step
+ * fails.  The adapters, the names and the guard are this file's.
+ */
+
+#include <sys/param.h>
+#include <sys/nv.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "adapter.h"
+#include "ctl_owner.h"
+#include "libvale.h"
+#include "test.h"
+#include "valed.h"
+#include "valed_names.h"
+
+static char	calls[512];		/* what was called */
+static int	answer;			/* the last one to the guard */
+static int	start_error, reserve_error;
+static bool	port_open, port_captured;
+static unsigned int ends_after;		/* looks */
+static struct adapter_list adapters = TAILQ_HEAD_INITIALIZER(adapters);
+/* Allocations so far, the one that fails, and those that are not freed. */
+static unsigned int allocations, fail_at;
+static int	live;
+static volatile bool counting;		/* calloc(3) is not seen to read it */
+
+static void __printflike(1, 2)
+called(const char *fmt, ...)
+{
+	const size_t at = strlen(calls);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(calls + at, sizeof(calls) - at, fmt, ap);
+	va_end(ap);
+}
+
+/* These were called, and this was answered, since the last check. */
+static void
+check(const char *expected, int error)
+{
+	ATF_CHECK_STREQ(expected, calls);
+	ATF_CHECK_EQ_MSG(error, answer, "%s: %d", expected, answer);
+	calls[0] = '\0';
+	answer = -1;
+}
+
+static void
+look(struct adapter *ending)
+{
+	called("look %s;", ending == NULL ? "none" : ending->config->ac_name);
+}
+
+struct adapter *
+adapter_start(const struct adapter_config *config,
+    void (*fn)(struct adapter *ending))
+{
+	struct adapter *ad;
+
+	ATF_CHECK_EQ(look, fn);
+	ATF_CHECK(config->ac_added);
+	called("start %s %s %d %d;", config->ac_name, config->ac_backend,
+	    config->ac_listen, config->ac_mtu);
+	ATF_CHECK_STREQ("1500", nvlist_get_string(config->ac_nvl, "mtu"));
+	ATF_CHECK_STREQ("a=b", nvlist_get_string(config->ac_nvl, "path"));
+	if (start_error != 0) {
+		errno = start_error;
+		return (NULL);
+	}
+	counting = false;
+	ad = calloc(1, sizeof(*ad));
+	counting = true;
+	ATF_REQUIRE(ad != NULL);
+	ad->config = config;
+	return (ad);
+}
+
+void
+adapter_go(struct adapter *ad)
+{
+	ATF_CHECK_EQ(ad, TAILQ_LAST(&adapters, adapter_list));
+	called("go %s;", ad->config->ac_name);
+}
+
+void
+adapter_stop(struct adapter *ad)
+{
+	struct adapter *other;
+
+	TAILQ_FOREACH(other, &adapters, link)
+		ATF_CHECK(other != ad);
+	called("stop %s;", ad->config->ac_name);
+}
+
+bool
+adapter_ended(struct adapter *ad)
+{
+	if (ends_after-- > 0)
+		return (false);
+	called("ended %s;", ad->config->ac_name);
+	ends_after = 0;
+	counting = false;
+	free(ad);
+	counting = true;
+	return (true);
+}
+
+int
+vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS] __unused)
+{
+	called("counters %s;", name);
+	return (port_open ? 0 : ENXIO);
+}
+
+int
+ctl_owner_claim(struct ctl_owner *ow __unused, const char *name,
+    const struct ctl_who *who, bool create)
+{
+	ATF_CHECK(who->cw_admin);
+	ATF_CHECK(!create);
+	called("claim %s;", name);
+	return (port_captured ? EPERM : 0);
+}
+
+void
+ctl_owner_leave(struct ctl_owner *ow __unused)
+{
+	called("leave;");
+}
+
+int
+valed_names_reserve(const struct adapter_config *place, const char *name)
+{
+	called("reserve %d %s;", place->ac_slot, name);
+	return (reserve_error);
+}
+
+void
+valed_names_unreserve(const struct adapter_config *place)
+{
+	called("unreserve %d;", place->ac_slot);
+}
+
+void
+valed_names_add(const struct adapter_config *place)
+{
+	called("names add %d;", place->ac_slot);
+}
+
+void
+valed_names_remove(const struct adapter_config *place)
+{
+	called("names remove %d;", place->ac_slot);
+}
+
+void
+valed_names_end(void)
+{
+	called("names end;");
+}
+
+void
+valed_guard_answer(int error)
+{
+	ATF_CHECK_EQ(-1, answer);
+	answer = error;
+}
+
+int
+poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	/* It is not to use a processor while it waits. */
+	ATF_CHECK(fds == NULL && n == 0 && timeout > 0 && timeout < 1000);
+	return (0);
+}
+
+#define	WRAP(type, name, ...)						\
+	type	__real_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__)
+
+static bool
+allocates(void)
+{
+	if (!counting)
+		return (true);
+	if (++allocations == fail_at) {
+		errno = ENOMEM;
+		return (false);
+	}
+	live++;
+	return (true);
+}
+
+WRAP(void *, malloc, size_t size)
+{
+	return (allocates() ? __real_malloc(size) : NULL);
+}
+
+WRAP(void *, calloc, size_t n, size_t size)
+{
+	return (allocates() ? __real_calloc(n, size) : NULL);
+}
+
+WRAP(char *, strdup, const char *s)
+{
+	return (allocates() ? __real_strdup(s) : NULL);
+}
+
+WRAP(char *, strndup, const char *s, size_t n)
+{
+	return (allocates() ? __real_strndup(s, n) : NULL);
+}
+
+WRAP(nvlist_t *, nvlist_create, int flags)
+{
+	const bool was = counting, ok = allocates();
+	nvlist_t *nvl;
+
+	counting = false;
+	nvl = ok ? __real_nvlist_create(flags) : NULL;
+	counting = was;
+	return (nvl);
+}
+
+WRAP(void, nvlist_add_string, nvlist_t *nvl, const char *name,
+    const char *value)
+{
+	const bool was = counting;
+
+	counting = false;
+	__real_nvlist_add_string(nvl, name, value);
+	counting = was;
+}
+
+WRAP(void, nvlist_destroy, nvlist_t *nvl)
+{
+	const bool was = counting;
+
+	if (counting && nvl != NULL)
+		live--;
+	counting = false;
+	__real_nvlist_destroy(nvl);
+	counting = was;
+}
+
+WRAP(void, free, void *p)
+{
+	if (counting && p != NULL)
+		live--;
+	__real_free(p);
+}
+
+/* A change of the adapter in this slot. */
+static void
+change(int what, int slot, const char *name, int fd)
+{
+	static struct valed_change vc;
+
+	memset(&vc, 0, sizeof(vc));
+	vc.vc_what = what;
+	vc.vc_config.ac_bus = 1;
+	vc.vc_config.ac_slot = slot;
+	vc.vc_config.ac_func = 3;
+	vc.vc_config.ac_listen = fd;
+	vc.vc_config.ac_mtu = 1500;
+	snprintf(vc.vc_config.ac_path, sizeof(vc.vc_config.ac_path), "%s.sock",
+	    name);
+	strlcpy(vc.vc_name, name, sizeof(vc.vc_name));
+	snprintf(vc.vc_port, sizeof(vc.vc_port), "vale0:%s", name);
+	snprintf(vc.vc_values, sizeof(vc.vc_values), "mtu=1500\npath=a=b\n"
+	    "backend=vale0:%s\n", name);
+	vc.vc_lost = fd == -2;
+	counting = true;
+	valed_reload(&vc, &adapters, look);
+	counting = false;
+}
+
+/* A descriptor with a number. */
+static int
+open_at(int fd)
+{
+	ATF_REQUIRE_EQ(fd, fcntl(STDERR_FILENO, F_DUPFD, fd));
+	return (fd);
+}
+
+static bool
+is_open(int fd)
+{
+	return (fcntl(fd, F_GETFD) != -1);
+}
+
+static void
+add(int slot, const char *name, int fd)
+{
+	char want[128];
+
+	change(VALED_ADD, slot, name, fd);
+	snprintf(want, sizeof(want), "names add %d;start %s vale0:%s %d 1500;"
+	    "go %s;", slot, name, name, fd, name);
+	check(want, 0);
+}
+
+TEST(removes, "A removed one is looked at until it has ended; its socket is "
+    "kept until the end, for one with its path")
+{
+	int before;
+
+	answer = -1;
+	add(1, "a", open_at(101));
+	before = live;
+	add(2, "b", open_at(102));
+	add(3, "c", open_at(103));
+	ends_after = 2;
+	change(VALED_REMOVE, 2, "b", -1);
+	check("names remove 2;stop b;look b;look b;ended b;", 0);
+	ATF_CHECK(is_open(102));
+	change(VALED_REMOVE, 1, "a", -1);
+	check("names remove 1;stop a;ended a;", 0);
+	/* One that could not be added. */
+	change(VALED_REMOVE, 9, "a", -1);
+	check("names remove 9;", 0);
+	/* Another place, the same path. */
+	change(VALED_ADD, 7, "b", -1);
+	check("names add 7;start b vale0:b 102 1500;go b;", 0);
+	/* Only one has it. */
+	change(VALED_ADD, 8, "b", -1);
+	check("names add 8;start b vale0:b -1 1500;go b;", 0);
+	change(VALED_REMOVE, 8, "b", -1);
+	check("names remove 8;stop b;ended b;", 0);
+	ATF_CHECK(is_open(101) && is_open(102) && is_open(103));
+	change(VALED_END, 0, "x", -1);
+	check("names end;", -1);
+	ATF_CHECK(!is_open(101));
+	ATF_CHECK(is_open(102) && is_open(103));
+	/* It is not found any more. */
+	change(VALED_ADD, 1, "a", -1);
+	check("names add 1;start a vale0:a -1 1500;go a;", 0);
+	change(VALED_REMOVE, 1, "a", -1);
+	check("names remove 1;stop a;ended a;", 0);
+	change(VALED_REMOVE, 7, "b", -1);
+	check("names remove 7;stop b;ended b;", 0);
+	/* Those that are left take as much as one did. */
+	ATF_CHECK_EQ_MSG(before, live, "%d, not %d", live, before);
+	change(VALED_REMOVE, 3, "c", -1);
+	check("names remove 3;stop c;ended c;", 0);
+	ATF_CHECK(TAILQ_EMPTY(&adapters));
+	ATF_CHECK_EQ_MSG(0, live, "%d", live);
+	change(VALED_END, 0, "x", -1);
+	check("names end;", -1);
+	ATF_CHECK(!is_open(102) && !is_open(103));
+}
+
+TEST(places, "An adapter is found by its bus, slot and function; one of the "
+    "start is not freed")
+{
+	static const struct {
+		int bus, slot, func;
+	} rows[] = {
+		{ 2, 2, 3 }, { 1, 3, 3 }, { 1, 2, 4 }, { 1, 2, 3 },
+	};
+	static struct adapter_config configs[nitems(rows)];
+	struct adapter *ad[nitems(rows)];
+	unsigned int i;
+
+	answer = -1;
+	for (i = 0; i < nitems(rows); i++) {
+		configs[i] = (struct adapter_config){ .ac_bus = rows[i].bus,
+		    .ac_slot = rows[i].slot, .ac_func = rows[i].func,
+		    .ac_listen = open_at(100 + i), .ac_name = "s",
+		    .ac_path = "s", .ac_backend = "vale0:s" };
+		ad[i] = calloc(1, sizeof(*ad[i]));
+		ATF_REQUIRE(ad[i] != NULL);
+		ad[i]->config = &configs[i];
+		TAILQ_INSERT_TAIL(&adapters, ad[i], link);
+	}
+	change(VALED_REMOVE, 2, "x", -1);
+	check("names remove 2;stop s;ended s;", 0);
+	ATF_CHECK_EQ(0, live);
+	ATF_CHECK_EQ(ad[2], TAILQ_LAST(&adapters, adapter_list));
+	change(VALED_END, 0, "x", -1);
+	check("names end;", -1);
+	ATF_CHECK(!is_open(103) && is_open(102));
+	change(VALED_REMOVE, 3, "x", -1);
+	check("names remove 3;stop s;ended s;", 0);
+	ATF_CHECK_EQ(ad[0], TAILQ_FIRST(&adapters));
+	ATF_CHECK_EQ(ad[2], TAILQ_NEXT(ad[0], link));
+}
+
+TEST(reserves, "The port of an adapter is reserved, unless it is open, "
+    "captured or another's")
+{
+	answer = -1;
+	change(VALED_RESERVE, 1, "a", -1);
+	check("reserve 1 vale0:a;counters vale0:a;claim vale0:a;leave;", 0);
+	port_captured = true;
+	change(VALED_RESERVE, 1, "a", -1);
+	check("reserve 1 vale0:a;counters vale0:a;claim vale0:a;unreserve 1;",
+	    EBUSY);
+	port_captured = false;
+	port_open = true;
+	change(VALED_RESERVE, 1, "a", -1);
+	check("reserve 1 vale0:a;counters vale0:a;unreserve 1;", EBUSY);
+	/* By an adapter, which goes. */
+	add(3, "x", open_at(100));
+	add(2, "a", open_at(101));
+	change(VALED_RESERVE, 1, "a", -1);
+	check("reserve 1 vale0:a;", 0);
+	port_open = false;
+	reserve_error = EBUSY;
+	change(VALED_RESERVE, 1, "b", -1);
+	check("reserve 1 vale0:b;", EBUSY);
+	reserve_error = ENOMEM;
+	change(VALED_RESERVE, 1, "b", -1);
+	check("reserve 1 vale0:b;", ENOMEM);
+}
+
+/* What is said on standard error from now on. */
+static int
+said_start(void)
+{
+	int fd = open("err", O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
+
+	ATF_REQUIRE(fd != -1);
+	ATF_REQUIRE(dup2(fd, STDERR_FILENO) != -1);
+	return (fd);
+}
+
+static void
+said(int fd, const char *expected)
+{
+	char line[256], text[256];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	ATF_REQUIRE(n >= 0);
+	text[n] = '\0';
+	snprintf(line, sizeof(line), "%s%s", program_invocation_short_name,
+	    expected);
+	ATF_CHECK_STREQ(expected[0] == '\0' ? "" : line, text);
+	ATF_REQUIRE_EQ(0, ftruncate(fd, 0));
+}
+
+TEST(fails, "One that cannot be added is reported, its socket closed, and its "
+    "memory freed")
+{
+	const int err = said_start();
+	unsigned int i;
+
+	answer = -1;
+	change(VALED_ADD, 1, "a", -2);
+	check("names add 1;", EMFILE);
+	said(err, ": a: Too many open files\n");
+	ATF_CHECK_EQ(0, allocations);
+	start_error = ENOBUFS;
+	change(VALED_ADD, 1, "a", open_at(100));
+	check("names add 1;start a vale0:a 100 1500;", ENOBUFS);
+	said(err, "");			/* adapter_start() has */
+	ATF_CHECK(!is_open(100));
+	ATF_CHECK_EQ_MSG(0, live, "%d", live);
+	ATF_CHECK(TAILQ_EMPTY(&adapters));
+	start_error = 0;
+	/* Each allocation. */
+	for (i = 1;; i++) {
+		allocations = 0;
+		fail_at = i;
+		change(VALED_ADD, 1, "a", open_at(100));
+		if (allocations < fail_at)
+			break;
+		check("names add 1;", ENOMEM);
+		said(err, ": a: Cannot allocate memory\n");
+		ATF_CHECK_MSG(!is_open(100), "%u", i);
+		ATF_CHECK_EQ_MSG(0, live, "%u: %d", i, live);
+		/* One that has no socket of its own closes none. */
+		allocations = 0;
+		change(VALED_ADD, 1, "a", -1);
+		check("names add 1;", ENOMEM);
+		said(err, ": a: Cannot allocate memory\n");
+		ATF_CHECK(is_open(STDIN_FILENO) && is_open(STDOUT_FILENO));
+	}
+	ATF_CHECK_MSG(i >= 9, "%u", i);
+	check("names add 1;start a vale0:a 100 1500;go a;", 0);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, removes);
+	ATF_TP_ADD_TC(tp, places);
+	ATF_TP_ADD_TC(tp, reserves);
+	ATF_TP_ADD_TC(tp, fails);
+	return (atf_no_error());
+}

@@ -1,0 +1,766 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The guard, message by message: this process is the one that serves, and
+ * answers.  valed_reload_test has a valed.  The linker's --wrap brings system
+ * calls here, to fail where the test says, in whichever process.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "valed.h"
+#include "wait_until.h"
+
+#define	NODE(slot, name)						\
+	"pci.0." #slot ".0.device=e1000\npci.0." #slot ".0.backend=vale0:" name \
+	"\npci.0." #slot ".0.path=" name ".sock\n"
+#define	VALUES(name)							\
+	"device=e1000\nbackend=vale0:" name "\npath=" name ".sock\n"
+#define	A	NODE(1, "a")
+#define	B	NODE(2, "b")
+#define	C	NODE(3, "c")
+
+/* Errors of the next calls; a zero ends them.  All processes have it. */
+static struct failing {
+	int	fork[2], pipe2[2], socketpair[2], recv[3], recvmsg[4], send[5],
+		read[3], write[3], calloc[2];
+} *failing;
+
+static struct valed_options opt;
+static struct valed_change vc;
+static off_t	seen;			/* of what was said */
+
+static bool
+fails(int *errors)
+{
+	const int error = errors[0];
+
+	if (error == 0)
+		return (false);
+	for (; *errors != 0; errors++)
+		errors[0] = errors[1];
+	errno = error;
+	return (true);
+}
+
+#define	WRAP(type, name, ...)						\
+	type	__real_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__)
+#define	FAILS(name)	(failing != NULL && fails(failing->name))
+
+WRAP(pid_t, fork, void)
+{
+	return (FAILS(fork) ? -1 : __real_fork());
+}
+
+WRAP(int, pipe2, int fds[2], int flags)
+{
+	ATF_CHECK_EQ(O_CLOEXEC, flags);
+	return (FAILS(pipe2) ? -1 : __real_pipe2(fds, flags));
+}
+
+WRAP(int, socketpair, int domain, int type, int protocol, int fds[2])
+{
+	return (FAILS(socketpair) ? -1 : __real_socketpair(domain, type,
+	    protocol, fds));
+}
+
+WRAP(ssize_t, recv, int s, void *p, size_t len, int flags)
+{
+	return (FAILS(recv) ? -1 : __real_recv(s, p, len, flags));
+}
+
+WRAP(ssize_t, recvmsg, int s, struct msghdr *msg, int flags)
+{
+	return (FAILS(recvmsg) ? -1 : __real_recvmsg(s, msg, flags));
+}
+
+WRAP(ssize_t, send, int s, const void *p, size_t len, int flags)
+{
+	ATF_CHECK_EQ(MSG_NOSIGNAL, flags);
+	return (FAILS(send) ? -1 : __real_send(s, p, len, flags));
+}
+
+WRAP(ssize_t, read, int fd, void *p, size_t len)
+{
+	return (FAILS(read) ? -1 : __real_read(fd, p, len));
+}
+
+WRAP(ssize_t, write, int fd, const void *p, size_t len)
+{
+	return (FAILS(write) ? -1 : __real_write(fd, p, len));
+}
+
+WRAP(void *, calloc, size_t n, size_t size)
+{
+	return (FAILS(calloc) ? NULL : __real_calloc(n, size));
+}
+
+static void
+conf(const char *text)
+{
+	FILE *f = fopen("new", "w");
+
+	ATF_REQUIRE(f != NULL);
+	ATF_REQUIRE(fputs(text, f) >= 0);
+	ATF_REQUIRE_EQ(0, fclose(f));
+	ATF_REQUIRE_EQ(0, rename("new", "valed.conf"));
+}
+
+static char *argv[] = { (char []){ "valed" }, (char []){ "-k" },
+	(char []){ "valed.conf" }, (char []){ "-c" }, (char []){ "ctl" },
+	NULL };
+
+/* Start the guard; what it says is in a file. */
+static void
+start(const char *text, int argc)
+{
+	int fd = open("err", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	failing = mmap(NULL, sizeof(*failing), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANON, -1, 0);
+	ATF_REQUIRE(failing != MAP_FAILED);
+	ATF_REQUIRE(fd != -1 && dup2(fd, STDERR_FILENO) != -1);
+	close(fd);
+	conf(text);
+	argv[argc] = NULL;
+	valed_options(argc, argv, &opt);
+	ATF_REQUIRE_EQ(-1, valed_guard_fd());
+	valed_guard_start(argc, argv, &opt);
+	ATF_REQUIRE(valed_guard_fd() != -1);
+}
+
+/* This was said since the last time. */
+static void
+said(const char *expected)
+{
+	char text[2048];
+	int fd = open("err", O_RDONLY);
+	ssize_t n = pread(fd, text, sizeof(text) - 1, seen);
+
+	ATF_REQUIRE(n >= 0);
+	close(fd);
+	text[n] = '\0';
+	seen += n;
+	ATF_CHECK_STREQ(expected, text);
+}
+
+static bool
+exists(const char *path)
+{
+	struct stat st;
+
+	return (lstat(path, &st) == 0);
+}
+
+static ino_t
+inode(const char *path)
+{
+	struct stat st;
+
+	ATF_REQUIRE_EQ(0, lstat(path, &st));
+	return (st.st_ino);
+}
+
+/* Whether a process listens on a socket. */
+static bool
+listens(const char *path, int type)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int s = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	bool ok;
+
+	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
+	ok = connect(s, (void *)&sun, sizeof(sun)) == 0;
+	ATF_CHECK(ok || errno == ECONNREFUSED);
+	close(s);
+	return (ok);
+}
+
+/* A descriptor is the listening socket with this path. */
+static void
+check_socket(int fd, const char *path)
+{
+	struct sockaddr_un sun;
+	socklen_t len = sizeof(sun);
+	int on = 0;
+
+	memset(&sun, 0, sizeof(sun));
+	ATF_REQUIRE_EQ(0, getsockname(fd, (void *)&sun, &len));
+	ATF_CHECK_STREQ(path, sun.sun_path);
+	len = sizeof(on);
+	ATF_REQUIRE_EQ(0, getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on,
+	    &len));
+	ATF_CHECK_EQ(1, on);
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
+}
+
+/* The next change is that one. */
+static void
+comes(int what, int slot)
+{
+	ATF_REQUIRE(valed_guard_change(&vc));
+	ATF_REQUIRE_EQ_MSG(what, (int)vc.vc_what, "%d", vc.vc_what);
+	ATF_CHECK_EQ_MSG(slot, vc.vc_config.ac_slot, "%d",
+	    vc.vc_config.ac_slot);
+	ATF_CHECK(!vc.vc_lost);
+	if (what != VALED_ADD)
+		ATF_CHECK_EQ(-1, vc.vc_config.ac_listen);
+}
+
+static void
+ends(void)
+{
+	comes(VALED_END, 0);
+}
+
+/* The name of a port is asked for. */
+static void
+reserves(int slot, const char *port, int answer)
+{
+	comes(VALED_RESERVE, slot);
+	ATF_CHECK_STREQ(port, vc.vc_port);
+	valed_guard_answer(answer);
+}
+
+static void
+removes(int slot)
+{
+	comes(VALED_REMOVE, slot);
+	valed_guard_answer(0);
+}
+
+/* One is added, with a socket of its own or, if `path' is NULL, none. */
+static void
+adds(int slot, const char *name, const char *port, const char *values,
+    const char *path, int answer)
+{
+	comes(VALED_ADD, slot);
+	ATF_CHECK_STREQ(name, vc.vc_name);
+	ATF_CHECK_STREQ(port, vc.vc_port);
+	ATF_CHECK_STREQ(values, vc.vc_values);
+	if (path == NULL)
+		ATF_CHECK_EQ(-1, vc.vc_config.ac_listen);
+	else
+		check_socket(vc.vc_config.ac_listen, path);
+	valed_guard_answer(answer);
+}
+
+static void
+reload(const char *text)
+{
+	conf(text);
+	ATF_REQUIRE(valed_guard_reload());
+}
+
+TEST(changes, "Names are reserved, then adapters removed, then added, and then "
+    "sockets removed")
+{
+	ino_t was;
+
+	start(A B, 3);
+	check_socket(opt.vo_adapters[0].ac_listen, "a.sock");
+	check_socket(opt.vo_adapters[1].ac_listen, "b.sock");
+	ATF_CHECK(listens("a.sock", SOCK_STREAM));
+	ATF_CHECK(listens("b.sock", SOCK_STREAM));
+	was = inode("a.sock");
+	reload(A B);
+	ends();
+	reload("# Nothing has changed.\n" B A);
+	ends();
+	reload(A B C);
+	reserves(3, "vale0:c", 0);
+	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	ends();
+	ATF_CHECK(listens("c.sock", SOCK_STREAM));
+	/* No guard has it. */
+	close(vc.vc_config.ac_listen);
+	close(opt.vo_adapters[1].ac_listen);
+	ATF_CHECK(exists("b.sock") && !listens("b.sock", SOCK_STREAM));
+	reload(A "pci.0.1.0.mtu=1500\n" C "pci.0.4.0.path=d\n"
+	    "pci.0.4.0.backend=vale1:c\npci.0.4.0.device=e1000\n");
+	reserves(1, "vale0:a", 0);
+	reserves(4, "vale1:c", 0);
+	removes(1);
+	removes(2);
+	adds(1, "a", "vale0:a", VALUES("a") "mtu=1500\n", NULL, 0);
+	ATF_CHECK_EQ(1500, vc.vc_config.ac_mtu);
+	ATF_CHECK_STREQ("a.sock", vc.vc_config.ac_path);
+	ATF_CHECK(exists("b.sock"));
+	adds(4, "vale1:c", "vale1:c", "path=d\nbackend=vale1:c\ndevice=e1000\n",
+	    "d", 0);
+	ends();
+	ATF_CHECK(!exists("b.sock"));
+	ATF_CHECK_EQ(was, inode("a.sock"));
+	/* Paths change places. */
+	reload("pci.0.1.0.path=d\npci.0.1.0.backend=vale0:a\n"
+	    "pci.0.1.0.device=e1000\npci.0.4.0.path=a.sock\n"
+	    "pci.0.4.0.backend=vale0:x\npci.0.4.0.device=e1000\n");
+	reserves(1, "vale0:a", 0);
+	reserves(4, "vale0:x", 0);
+	removes(1);
+	removes(3);
+	removes(4);
+	adds(1, "a", "vale0:a", "path=d\nbackend=vale0:a\ndevice=e1000\n", NULL,
+	    0);
+	adds(4, "x", "vale0:x", "path=a.sock\nbackend=vale0:x\n"
+	    "device=e1000\n", NULL, 0);
+	ends();
+	ATF_CHECK(!exists("c.sock") && exists("d"));
+	ATF_CHECK_EQ(was, inode("a.sock"));
+	valed_guard_end();
+	ATF_CHECK(!exists("a.sock") && !exists("d"));
+	said("");
+}
+
+#define	BUSY	"the port is open already, or another user captures its name"
+#define	KEEPS	"another adapter keeps its port or socket"
+#define	LINE(n, port, why, what)					\
+	"valed_guard_test: valed.conf:" #n ": vale0:" port ": " why	\
+	": the adapter " what "\n"
+
+TEST(refused, "An adapter whose port is another's stays as it was, or is not "
+    "added, and so does one that would be where it stays")
+{
+	start(A B, 3);
+	reload(A "pci.0.1.0.mtu=1500\n" B C);
+	reserves(1, "vale0:a", EBUSY);
+	reserves(3, "vale0:c", EBUSY);
+	ends();
+	said(LINE(2, "a", BUSY, "stays as it was")
+	    LINE(9, "c", BUSY, "is not added"));
+	ATF_CHECK(!exists("c.sock"));
+	/* It is tried again. */
+	ATF_REQUIRE(valed_guard_reload());
+	reserves(1, "vale0:a", EBUSY);
+	reserves(3, "vale0:c", EBUSY);
+	ends();
+	said(LINE(2, "a", BUSY, "stays as it was")
+	    LINE(9, "c", BUSY, "is not added"));
+	ATF_REQUIRE(valed_guard_reload());
+	reserves(1, "vale0:a", 0);
+	reserves(3, "vale0:c", 0);
+	removes(1);
+	removes(3);			/* which is not there */
+	adds(1, "a", "vale0:a", VALUES("a") "mtu=1500\n", NULL, 0);
+	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	ends();
+	said("");
+	/* One, and those that it keeps from their places. */
+	reload("pci.0.1.0.device=e1000\npci.0.1.0.backend=vale0:x\n"
+	    "pci.0.1.0.path=z.sock\n"
+	    "pci.0.2.0.device=e1000\npci.0.2.0.backend=vale0:a\n"
+	    "pci.0.2.0.path=y.sock\n"
+	    "pci.0.4.0.device=e1000\npci.0.4.0.backend=vale0:d\n"
+	    "pci.0.4.0.path=b.sock\n");
+	reserves(1, "vale0:x", EBUSY);
+	reserves(2, "vale0:a", 0);
+	reserves(4, "vale0:d", 0);
+	removes(3);
+	ends();
+	said(LINE(2, "x", BUSY, "stays as it was")
+	    LINE(5, "a", KEEPS, "stays as it was")
+	    LINE(8, "d", KEEPS, "is not added"));
+	ATF_CHECK(exists("a.sock") && exists("b.sock") && !exists("c.sock") &&
+	    !exists("y.sock") && !exists("z.sock"));
+	valed_guard_end();
+	ATF_CHECK(!exists("a.sock") && !exists("b.sock"));
+}
+
+TEST(not_added, "The socket of one that could not be added is removed, and the "
+    "next reload tries again")
+{
+	unsigned int i;
+
+	start(A, 3);
+	for (i = 0; i < 2; i++) {
+		reload(A B C);
+		reserves(2, "vale0:b", 0);
+		reserves(3, "vale0:c", 0);
+		if (i > 0) {
+			removes(2);
+			removes(3);
+		}
+		adds(2, "b", "vale0:b", VALUES("b"), "b.sock", ENOMEM);
+		close(vc.vc_config.ac_listen);
+		adds(3, "c", "vale0:c", VALUES("c"), "c.sock",
+		    i == 0 ? ENOSPC : 0);
+		ends();
+		ATF_CHECK(!exists("b.sock"));
+		ATF_CHECK_EQ(i > 0, exists("c.sock"));
+		ATF_CHECK(exists("a.sock"));
+	}
+	said("");
+	valed_guard_end();
+	ATF_CHECK(!exists("a.sock") && !exists("c.sock"));
+}
+
+TEST(wrong, "A configuration that is wrong changes nothing; nor does a socket "
+    "that cannot be created, after others were")
+{
+	ino_t was;
+
+	start(A, 3);
+	was = inode("a.sock");
+	reload(A C "x\n");
+	ends();
+	said("valed_guard_test: valed.conf:7: not name=value\n");
+	ATF_CHECK(!exists("c.sock"));
+	ATF_REQUIRE_EQ(0, mkdir("d.sock", 0700));
+	reload(C NODE(4, "d"));
+	reserves(3, "vale0:c", 0);
+	reserves(4, "vale0:d", 0);
+	ends();
+	ATF_CHECK(!exists("c.sock") && exists("d.sock"));
+	ATF_CHECK_EQ(was, inode("a.sock"));
+	reload(A);
+	ends();
+	ATF_CHECK_EQ(was, inode("a.sock"));
+	valed_guard_end();
+	ATF_CHECK(!exists("a.sock"));
+}
+
+TEST(inherited, "An inherited socket is passed again, and is not removed")
+{
+	struct sockaddr_un sun = { AF_UNIX, "in" };
+	int s = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	ATF_REQUIRE_EQ(0, bind(s, (void *)&sun, sizeof(sun)));
+	ATF_REQUIRE_EQ(0, listen(s, 1));
+	ATF_REQUIRE(dup2(s, 20) == 20);
+	close(s);
+#define	IN	"pci.0.2.0.fd=20\npci.0.2.0.device=e1000\n"		\
+		"pci.0.2.0.backend=vale0:i\n"
+	start(A IN, 3);
+	ATF_CHECK_EQ(20, opt.vo_adapters[1].ac_listen);
+	reload(A IN "pci.0.2.0.itr=5\n");
+	reserves(2, "vale0:i", 0);
+	removes(2);
+	adds(2, "i", "vale0:i", "fd=20\ndevice=e1000\nbackend=vale0:i\n"
+	    "itr=5\n", "in", 0);
+	ends();
+	reload(A);
+	removes(2);
+	ends();
+	ATF_CHECK(exists("in"));
+	reload(A IN);
+	reserves(2, "vale0:i", 0);
+	adds(2, "i", "vale0:i", "fd=20\ndevice=e1000\nbackend=vale0:i\n", "in",
+	    0);
+	ends();
+	/* Its path, for another one, is in use: it is a socket's name only. */
+	reload(A IN NODE(3, "i2") "pci.0.3.0.mtu=68\n");
+	reserves(3, "vale0:i2", 0);
+	adds(3, "i2", "vale0:i2", VALUES("i2") "mtu=68\n", "i2.sock", 0);
+	ends();
+	valed_guard_end();
+	ATF_CHECK(exists("in") && !exists("a.sock") && !exists("i2.sock"));
+}
+
+/* The guard, the child of this process. */
+static pid_t
+guard_pid(void)
+{
+	char path[64];
+	pid_t pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	f = fopen(path, "r");
+	ATF_REQUIRE(f != NULL);
+	ATF_REQUIRE_EQ(1, fscanf(f, "%d", &pid));
+	fclose(f);
+	return (pid);
+}
+
+/* The guard is there, under its own name. */
+static bool
+guard_named(void)
+{
+	char name[32] = "", path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", guard_pid());
+	f = fopen(path, "r");
+	if (f != NULL) {
+		(void)fscanf(f, "%31s", name);
+		fclose(f);
+	}
+	return (strcmp(name, "valed-guard") == 0);
+}
+
+TEST(process, "The guard has a name and a session, and no signal ends it")
+{
+	uint64_t blocked = 0;
+	char line[128], path[64];
+	pid_t pid;
+	FILE *f;
+
+	start(A, 5);
+	wait_until(guard_named(), "its name");
+	pid = guard_pid();
+	ATF_CHECK_EQ(pid, getsid(pid));
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "r");
+	ATF_REQUIRE(f != NULL);
+	while (fgets(line, sizeof(line), f) != NULL)
+		(void)sscanf(line, "SigBlk: %" SCNx64, &blocked);
+	fclose(f);
+	ATF_CHECK((blocked & 1 << (SIGTERM - 1)) != 0 &&
+	    (blocked & 1 << (SIGHUP - 1)) != 0 &&
+	    (blocked & 1 << (SIGPIPE - 1)) != 0);
+	ATF_CHECK(exists("ctl"));
+	/* It does not have the control socket. */
+	ATF_CHECK(opt.vo_control->co_listen != -1);
+	close(opt.vo_control->co_listen);
+	ATF_CHECK(!listens("ctl", SOCK_SEQPACKET));
+	reload(A);
+	ends();
+	ATF_CHECK(exists("ctl"));
+	valed_guard_end();
+	ATF_CHECK(!exists("ctl") && !exists("a.sock"));
+}
+
+TEST(gone, "If the guard has gone, there is no reload, and nothing waits")
+{
+	start(A, 3);
+	kill(guard_pid(), SIGKILL);
+	ATF_CHECK(!valed_guard_change(&vc));
+	ATF_CHECK(!valed_guard_reload());
+	ATF_CHECK_EQ(EPIPE, errno);
+	valed_guard_answer(0);
+	valed_guard_end();
+	ATF_CHECK(exists("a.sock"));
+}
+
+TEST(replaced, "One that reloads goes on as the guard if the one before it has "
+    "gone meanwhile")
+{
+	pid_t pid;
+
+	start(A, 3);
+	reload(A C);
+	comes(VALED_RESERVE, 3);
+	pid = guard_pid();
+	kill(pid, SIGKILL);
+	wait_until(kill(pid, 0) == -1, "its end");
+	valed_guard_answer(0);
+	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	ends();
+	reload(C);
+	removes(1);
+	ends();
+	ATF_CHECK(!exists("a.sock"));
+	valed_guard_end();
+	ATF_CHECK(!exists("c.sock"));
+}
+
+static unsigned int
+open_fds(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < 256; i++)
+		n += fcntl(i, F_GETFD) != -1;
+	return (n);
+}
+
+TEST(end, "An end in the middle of a reload leaves no socket and no descriptor")
+{
+	unsigned int fds;
+
+	start(A, 3);
+	fds = open_fds();
+	reload(A B C);
+	reserves(2, "vale0:b", 0);
+	reserves(3, "vale0:c", 0);
+	/* The next message is there, and is not taken. */
+	wait_readable(valed_guard_fd(), "a change");
+	valed_guard_end();
+	ATF_CHECK_EQ_MSG(fds, open_fds(), "%u, not %u", open_fds(), fds);
+	ATF_CHECK(!exists("a.sock") && !exists("b.sock") && !exists("c.sock"));
+}
+
+TEST(lost, "A socket for which there is no descriptor is reported as lost")
+{
+	struct rlimit limit, none;
+
+	start(A, 3);
+	reload(A C);
+	reserves(3, "vale0:c", 0);
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	none = limit;
+	none.rlim_cur = 0;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	ATF_REQUIRE(valed_guard_change(&vc));
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	ATF_CHECK(vc.vc_lost);
+	ATF_CHECK_EQ(-1, vc.vc_config.ac_listen);
+	valed_guard_answer(EMFILE);
+	ends();
+	ATF_CHECK(!exists("c.sock"));
+	valed_guard_end();
+}
+
+TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
+    "repeated")
+{
+	start(A, 3);
+	failing->recv[0] = failing->recv[1] = EINTR;
+	failing->read[0] = failing->read[1] = EINTR;
+	failing->write[0] = EINTR;
+	failing->write[1] = EAGAIN;
+	failing->recvmsg[0] = EINTR;
+	failing->recvmsg[1] = ENOMEM;
+	failing->recvmsg[2] = EINTR;
+	/* The guard may wait already: the next one meets them. */
+	reload(A);
+	ends();
+	reload(A C);
+	comes(VALED_RESERVE, 3);
+	failing->send[0] = EINTR;
+	failing->send[1] = ENOBUFS;
+	failing->send[2] = ENOMEM;
+	failing->send[3] = EINTR;
+	valed_guard_answer(0);
+	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	ends();
+	reload(A);
+	removes(3);
+	ends();
+	ATF_CHECK_EQ(0, failing->recv[0] + failing->read[0] +
+	    failing->write[0] + failing->recvmsg[0] + failing->send[0]);
+	/* Other errors are the end. */
+	failing->recvmsg[0] = EBADF;
+	ATF_CHECK(!valed_guard_change(&vc));
+	failing->send[0] = EBADF;
+	ATF_CHECK(!valed_guard_reload());
+	ATF_CHECK_EQ(EBADF, errno);
+	failing->send[0] = EPIPE;
+	valed_guard_answer(0);
+	ATF_CHECK_EQ(0, failing->send[0]);
+	valed_guard_end();
+	said("");
+}
+
+TEST(no_process, "A reload for which there is no process is reported, and the "
+    "next one works")
+{
+	char line[128];
+
+	start(A, 3);
+	snprintf(line, sizeof(line), "valed_guard_test: reload: %s\n",
+	    strerror(EAGAIN));
+	failing->fork[0] = EAGAIN;
+	reload(A C);
+	ends();
+	said(line);
+	failing->pipe2[0] = EAGAIN;
+	ATF_REQUIRE(valed_guard_reload());
+	ends();
+	said(line);
+	reload(A C);
+	reserves(3, "vale0:c", 0);
+	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	ends();
+	valed_guard_end();
+}
+
+/* Start with a call that fails: a line, an exit status, and no socket. */
+static void
+start_fails(int *errors, const char *line)
+{
+	int fds[2], status;
+	char text[256];
+	ssize_t n;
+	pid_t pid;
+
+	ATF_REQUIRE_EQ(0, pipe(fds));
+	pid = __real_fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		dup2(fds[1], STDERR_FILENO);
+		valed_options(3, argv, &opt);
+		errors[0] = ENOMEM;
+		valed_guard_start(3, argv, &opt);
+		_exit(0);
+	}
+	close(fds[1]);
+	n = __real_read(fds[0], text, sizeof(text) - 1);
+	text[MAX(n, 0)] = '\0';
+	close(fds[0]);
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	ATF_CHECK_EQ_MSG(EX_OSERR, WEXITSTATUS(status), "%#x", status);
+	ATF_CHECK_STREQ(line, text);
+	ATF_CHECK(!exists("a.sock") && !exists("b.sock"));
+}
+
+TEST(start_fails, "A guard that cannot start leaves no socket")
+{
+	failing = mmap(NULL, sizeof(*failing), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANON, -1, 0);
+	ATF_REQUIRE(failing != MAP_FAILED);
+	conf(A B);
+	argv[3] = NULL;
+	start_fails(failing->socketpair, "valed_guard_test: guard: Cannot "
+	    "allocate memory\n");
+	start_fails(failing->fork, "valed_guard_test: guard: Cannot allocate "
+	    "memory\n");
+	start_fails(failing->calloc, "valed_guard_test: Cannot allocate "
+	    "memory\n");
+}
+
+TEST(no_memory, "A reload that runs out of memory changes nothing")
+{
+	start(A, 3);
+	conf(A C);
+	failing->calloc[0] = ENOMEM;
+	ATF_REQUIRE(valed_guard_reload());
+	ends();
+	said("valed_guard_test: Cannot allocate memory\n");
+	ATF_CHECK(!exists("c.sock") && exists("a.sock"));
+	valed_guard_end();
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, changes);
+	ATF_TP_ADD_TC(tp, refused);
+	ATF_TP_ADD_TC(tp, not_added);
+	ATF_TP_ADD_TC(tp, wrong);
+	ATF_TP_ADD_TC(tp, inherited);
+	ATF_TP_ADD_TC(tp, process);
+	ATF_TP_ADD_TC(tp, gone);
+	ATF_TP_ADD_TC(tp, replaced);
+	ATF_TP_ADD_TC(tp, end);
+	ATF_TP_ADD_TC(tp, lost);
+	ATF_TP_ADD_TC(tp, interrupted);
+	ATF_TP_ADD_TC(tp, no_process);
+	ATF_TP_ADD_TC(tp, start_fails);
+	ATF_TP_ADD_TC(tp, no_memory);
+	return (atf_no_error());
+}

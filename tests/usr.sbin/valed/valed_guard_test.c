@@ -35,8 +35,9 @@
 #include "wait_until.h"
 
 #define	NODE(slot, name)						\
-	"pci.0." #slot ".0.device=e1000\npci.0." #slot ".0.backend=vale0:" name \
-	"\npci.0." #slot ".0.path=" name ".sock\n"
+	"pci.0." #slot ".0.device=e1000\n"				\
+	"pci.0." #slot ".0.backend=vale0:" name "\n"			\
+	"pci.0." #slot ".0.path=" name ".sock\n"
 #define	VALUES(name)							\
 	"device=e1000\nbackend=vale0:" name "\npath=" name ".sock\n"
 #define	A	NODE(1, "a")
@@ -696,6 +697,7 @@ start_fails(int *errors, const char *line)
 {
 	int fds[2], status;
 	char text[256];
+	size_t len = 0;
 	ssize_t n;
 	pid_t pid;
 
@@ -710,8 +712,10 @@ start_fails(int *errors, const char *line)
 		_exit(0);
 	}
 	close(fds[1]);
-	n = __real_read(fds[0], text, sizeof(text) - 1);
-	text[MAX(n, 0)] = '\0';
+	while ((n = __real_read(fds[0], text + len, sizeof(text) - 1 -
+	    len)) > 0)
+		len += n;
+	text[len] = '\0';
 	close(fds[0]);
 	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
 	ATF_CHECK_EQ_MSG(EX_OSERR, WEXITSTATUS(status), "%#x", status);

@@ -10,13 +10,9 @@
  */
 
 #include <sys/param.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
-#include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +35,6 @@
 static struct valed_options opt;
 static struct adapter_config *ac;	/* the first one */
 static char	out[4096];		/* what a child has printed */
-static unsigned int wrong;		/* answers; checks in a child are lost */
 
 /* Parse these arguments. */
 static void
@@ -98,8 +93,6 @@ refused(int status, const char *message, char *const *args)
 	char line[1024];
 
 	snprintf(line, sizeof(line), "%s: %s\n", name, message);
-	if (status != got || strcmp(line, out) != 0)
-		wrong++;
 	ATF_CHECK_EQ_MSG(status, got, "%s: status %d, %s", message, got, out);
 	ATF_CHECK_STREQ(line, out);
 }
@@ -634,8 +627,8 @@ file(const char *name, const char *text, size_t len)
 	"pci." place ".device=e1000\npci." place ".backend=vale0:" name "\n" \
 	"pci." place ".path=" name ".sock\n"
 
-TEST(files, "Variables of files and -o: what is set last counts, and each knows "
-    "where it was set")
+TEST(files, "Variables of files and -o: what is set last counts, and each "
+    "knows where it was set")
 {
 	const struct valed_config_node *a, *b;
 
@@ -779,155 +772,6 @@ TEST(many, "There are 256 nodes at most")
 	REFUSED(EX_CONFIG, "f:257: more than 256 adapters", "-k", "f");
 }
 
-/* A socket of a type, at a descriptor; it listens, or not. */
-static void
-socket_at(int fd, int domain, int type, bool listens)
-{
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int s = socket(domain, type, 0);
-
-	if (s == -1)
-		err(1, "socket");
-	if (listens && domain == AF_UNIX)
-		(void)bind(s, (void *)&sun, sizeof(sa_family_t));
-	if (listens && type != SOCK_DGRAM)
-		(void)listen(s, 1);
-	if (s != fd) {
-		dup2(s, fd);
-		close(s);
-	}
-}
-
-/* In a child: descriptors from 3 on, as a service manager has them. */
-static void
-inherit(const char *pid, const char *fds, const char *names)
-{
-	char own[16];
-
-	snprintf(own, sizeof(own), "%d", getpid());
-	setenv("LISTEN_PID", pid == NULL ? own : pid, 1);
-	setenv("LISTEN_FDS", fds, 1);
-	setenv("LISTEN_FDNAMES", names, 1);
-	socket_at(3, AF_UNIX, SOCK_STREAM, true);
-	socket_at(4, AF_UNIX, SOCK_SEQPACKET, true);
-	socket_at(5, AF_UNIX, SOCK_STREAM, false);
-	socket_at(6, AF_INET, SOCK_STREAM, true);
-	socket_at(7, AF_UNIX, SOCK_STREAM, true);
-	socket_at(8, AF_UNIX, SOCK_DGRAM, false);
-	valed_activation_init();
-}
-
-#define	NO_NAME		"no such name in LISTEN_FDNAMES"
-#define	NO_STREAM	"not a listening stream socket of the UNIX domain"
-#define	NO_PACKET	"not a listening sequential-packet socket of the "  \
-			"UNIX domain"
-
-TEST(inherited, "A descriptor is found by its number or name, if it is for this "
-    "process, and a listening socket of its type")
-{
-	static const struct {
-		const char *pid, *fds, *names, *name;
-		int type, fd;
-		const char *why;
-	} rows[] = {
-		{ NULL, "6", "a:b:c:d:e:f", "a", SOCK_STREAM, 3, NULL },
-		{ NULL, "6", "a:b:c:d:e:f", "b", SOCK_SEQPACKET, 4, NULL },
-		{ NULL, "6", "a:b:c:d:e:f", "e", SOCK_STREAM, 7, NULL },
-		{ NULL, "5", "a:b:c:d:e:f", "e", SOCK_STREAM, 7, NULL },
-		{ NULL, "4", "a:b:c:d:e:f", "e", SOCK_STREAM, -1, NO_NAME },
-		{ NULL, "0", "a", "a", SOCK_STREAM, -1, NO_NAME },
-		{ "1", "6", "a", "a", SOCK_STREAM, -1, NO_NAME },
-		{ "", "6", "a", "a", SOCK_STREAM, -1, NO_NAME },
-		{ NULL, "x", "a", "a", SOCK_STREAM, -1, NO_NAME },
-		{ NULL, "-1", "a", "a", SOCK_STREAM, -1, NO_NAME },
-		{ NULL, "6", "", "a", SOCK_STREAM, -1, NO_NAME },
-		{ NULL, "6", "ab:b", "a", SOCK_STREAM, -1, NO_NAME },
-		{ NULL, "6", "a:b", "ab", SOCK_STREAM, -1, NO_NAME },
-		{ NULL, "6", "x:y:z:u:aa", "aa", SOCK_STREAM, 7, NULL },
-		{ NULL, "6", "x:y:z:u:", "v", SOCK_STREAM, -1, NO_NAME },
-		{ NULL, "6", "same:b:c:d:same", "same", SOCK_STREAM, 3, NULL },
-		{ NULL, "6", "c:b:a", "a", SOCK_STREAM, -1, NO_STREAM },
-		{ NULL, "6", "c:b:a:d", "d", SOCK_STREAM, -1, NO_STREAM },
-		{ NULL, "6", "a:b", "b", SOCK_STREAM, -1, NO_STREAM },
-		{ NULL, "6", "a:b", "a", SOCK_SEQPACKET, -1, NO_PACKET },
-		/* Numbers need no environment. */
-		{ "1", "0", "", "3", SOCK_STREAM, 3, NULL },
-		{ "1", "0", "", "4", SOCK_SEQPACKET, 4, NULL },
-		{ "1", "0", "", "007", SOCK_STREAM, 7, NULL },
-		{ "1", "0", "", "8", SOCK_STREAM, -1, NO_STREAM },
-		{ "1", "0", "", "99", SOCK_STREAM, -1, NO_STREAM },
-		{ "1", "0", "", "0", SOCK_STREAM, -1, NO_STREAM },
-		{ "1", "0", "", "2147483648", SOCK_STREAM, -1, NO_STREAM },
-		{ "1", "0", "", "4294967299", SOCK_STREAM, -1, NO_STREAM },
-		{ "1", "0", "", "3x", SOCK_STREAM, -1, NO_NAME },
-	};
-	const char *why;
-	unsigned int i;
-	int fd, status;
-
-	for (i = 0; i < nitems(rows); i++) {
-		fflush(stdout);
-		if (fork() == 0) {
-			fd = -1;
-			inherit(rows[i].pid, rows[i].fds, rows[i].names);
-			why = valed_activation_fd(rows[i].name, rows[i].type,
-			    &fd);
-			if ((why == NULL) != (rows[i].why == NULL) ||
-			    (why != NULL && strcmp(why, rows[i].why) != 0))
-				errx(1, "row %u: %s", i, why);
-			if (fd != rows[i].fd)
-				errx(1, "row %u: fd %d", i, fd);
-			if (fd != -1 && (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
-				errx(1, "row %u: it blocks", i);
-			if (fd != -1 && fcntl(fd, F_GETFD) != FD_CLOEXEC)
-				errx(1, "row %u: it is inherited", i);
-			_exit(0);
-		}
-		ATF_REQUIRE(wait(&status) != -1);
-		ATF_CHECK_EQ_MSG(0, status, "row %u", i);
-	}
-}
-
-TEST(inherited_used, "An adapter and the control socket have inherited ones")
-{
-	int status;
-
-	fflush(stdout);
-	if (fork() == 0) {
-		inherit(NULL, "6", "a:ctl");
-		PARSE("-s", "1,e1000,vale0:a,fd=a", "-c", "fd=ctl,admin=3",
-		    "-s", "2,e1000,vale0:b,fd=7");
-		_exit(!(ac[0].ac_fd == 3 && ac[0].ac_path[0] == '\0' &&
-		    ac[0].ac_listen == -1 && ac[1].ac_fd == 7 &&
-		    opt.vo_control->co_fd == 4 &&
-		    opt.vo_control->co_path[0] == '\0' &&
-		    opt.vo_control->co_options.admin == 3));
-	}
-	ATF_REQUIRE(wait(&status) != -1);
-	ATF_CHECK_EQ(0, status);
-	if (fork() == 0) {
-		inherit(NULL, "6", "a:ctl");
-		REFUSED(EX_USAGE, "-s 2,e1000,vale0:b,fd=3: fd=3: used twice",
-		    "-s", "1,e1000,vale0:a,fd=a", "-s",
-		    "2,e1000,vale0:b,fd=3");
-		REFUSED(EX_USAGE, "-s 2,e1000,vale0:b,fd=3,path=x: both path= "
-		    "and fd=", "-s", "2,e1000,vale0:b,fd=3,path=x");
-		REFUSED(EX_USAGE, "-s 2,e1000,vale0:b,fd=ctl: fd=ctl: "
-		    NO_STREAM, "-s", "2,e1000,vale0:b,fd=ctl");
-		REFUSED(EX_USAGE, "-c fd=a: " NO_PACKET, "-c", "fd=a");
-		REFUSED(EX_USAGE, "-c fd=ctl,mode=0: group= and mode= are of "
-		    "who made the socket", "-c", "fd=ctl,mode=0");
-		REFUSED(EX_USAGE, "-c fd=ctl,group=0: group= and mode= are of "
-		    "who made the socket", "-c", "fd=ctl,group=0");
-		FILE_IS("f", "pci.0.1.0.device=e1000\npci.0.1.0.backend="
-		    "vale0:a\npci.0.1.0.path=x\npci.0.1.0.fd=3\n");
-		REFUSED(EX_CONFIG, "f:3: both path= and fd=", "-k", "f");
-		_exit(wrong > 0);
-	}
-	ATF_REQUIRE(wait(&status) != -1);
-	ATF_CHECK_EQ(0, status);
-}
-
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, defaults);
@@ -945,7 +789,5 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, files);
 	ATF_TP_ADD_TC(tp, lines);
 	ATF_TP_ADD_TC(tp, many);
-	ATF_TP_ADD_TC(tp, inherited);
-	ATF_TP_ADD_TC(tp, inherited_used);
 	return (atf_no_error());
 }

@@ -1,0 +1,238 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Sockets that valed inherits: which descriptor a name stands for, and what is
+ * said of one that does not fit.
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "valed.h"
+
+static struct valed_options opt;
+
+/* A socket of a type, at a descriptor; it listens, or not. */
+static void
+socket_at(int fd, int domain, int type, bool listens)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int s = socket(domain, type, 0);
+
+	if (s == -1)
+		err(1, "socket");
+	if (listens && domain == AF_UNIX)
+		(void)bind(s, (void *)&sun, sizeof(sa_family_t));
+	if (listens && type != SOCK_DGRAM)
+		(void)listen(s, 1);
+	if (s != fd) {
+		dup2(s, fd);
+		close(s);
+	}
+}
+
+/* In a child: descriptors from 3 on, as a service manager has them. */
+static void
+inherit(const char *pid, const char *fds, const char *names)
+{
+	char own[16];
+
+	snprintf(own, sizeof(own), "%d", getpid());
+	setenv("LISTEN_PID", pid == NULL ? own : pid, 1);
+	setenv("LISTEN_FDS", fds, 1);
+	setenv("LISTEN_FDNAMES", names, 1);
+	socket_at(3, AF_UNIX, SOCK_STREAM, true);
+	socket_at(4, AF_UNIX, SOCK_SEQPACKET, true);
+	socket_at(5, AF_UNIX, SOCK_STREAM, false);
+	socket_at(6, AF_INET, SOCK_STREAM, true);
+	socket_at(7, AF_UNIX, SOCK_STREAM, true);
+	socket_at(8, AF_UNIX, SOCK_DGRAM, false);
+	valed_activation_init();
+}
+
+#define	NO_NAME		"no such name in LISTEN_FDNAMES"
+#define	NO_STREAM	"not a listening stream socket of the UNIX domain"
+#define	NO_PACKET	"not a listening sequential-packet socket of the "  \
+			"UNIX domain"
+
+TEST(found, "A descriptor is found by its number or name, if it is for this "
+    "process, and a listening socket of its type")
+{
+	static const struct {
+		const char *pid, *fds, *names, *name;
+		int type, fd;
+		const char *why;
+	} rows[] = {
+		{ NULL, "6", "a:b:c:d:e:f", "a", SOCK_STREAM, 3, NULL },
+		{ NULL, "6", "a:b:c:d:e:f", "b", SOCK_SEQPACKET, 4, NULL },
+		{ NULL, "6", "a:b:c:d:e:f", "e", SOCK_STREAM, 7, NULL },
+		{ NULL, "5", "a:b:c:d:e:f", "e", SOCK_STREAM, 7, NULL },
+		{ NULL, "4", "a:b:c:d:e:f", "e", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "0", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ "1", "6", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ "", "6", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "x", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "-1", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "6", "", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "6", "ab:b", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "6", "a:b", "ab", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "6", "x:y:z:u:aa", "aa", SOCK_STREAM, 7, NULL },
+		{ NULL, "6", "x:y:z:u:", "v", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, "6", "same:b:c:d:same", "same", SOCK_STREAM, 3, NULL },
+		{ NULL, "6", "c:b:a", "a", SOCK_STREAM, -1, NO_STREAM },
+		{ NULL, "6", "c:b:a:d", "d", SOCK_STREAM, -1, NO_STREAM },
+		{ NULL, "6", "a:b", "b", SOCK_STREAM, -1, NO_STREAM },
+		{ NULL, "6", "a:b", "a", SOCK_SEQPACKET, -1, NO_PACKET },
+		/* Numbers need no environment. */
+		{ "1", "0", "", "3", SOCK_STREAM, 3, NULL },
+		{ "1", "0", "", "4", SOCK_SEQPACKET, 4, NULL },
+		{ "1", "0", "", "007", SOCK_STREAM, 7, NULL },
+		{ "1", "0", "", "8", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "99", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "0", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "2147483648", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "4294967299", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "3x", SOCK_STREAM, -1, NO_NAME },
+	};
+	const char *why;
+	unsigned int i;
+	int fd, status;
+
+	for (i = 0; i < nitems(rows); i++) {
+		fflush(stdout);
+		if (fork() == 0) {
+			fd = -1;
+			inherit(rows[i].pid, rows[i].fds, rows[i].names);
+			why = valed_activation_fd(rows[i].name, rows[i].type,
+			    &fd);
+			if ((why == NULL) != (rows[i].why == NULL) ||
+			    (why != NULL && strcmp(why, rows[i].why) != 0))
+				errx(1, "row %u: %s", i, why);
+			if (fd != rows[i].fd)
+				errx(1, "row %u: fd %d", i, fd);
+			if (fd != -1 && (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
+				errx(1, "row %u: it blocks", i);
+			if (fd != -1 && fcntl(fd, F_GETFD) != FD_CLOEXEC)
+				errx(1, "row %u: it is inherited", i);
+			_exit(0);
+		}
+		ATF_REQUIRE(wait(&status) != -1);
+		ATF_CHECK_EQ_MSG(0, status, "row %u", i);
+	}
+}
+
+/* Parse these arguments with what inherit() has. */
+static void
+parse(char *const *args)
+{
+	char *argv[8] = { (char []){ "valed" } };
+	int argc = 1;
+
+	inherit(NULL, "6", "a:ctl");
+	while (args[argc - 1] != NULL) {
+		argv[argc] = args[argc - 1];
+		argc++;
+	}
+	valed_options(argc, argv, &opt);
+}
+
+TEST(used, "Adapters and the control socket have them")
+{
+	const struct adapter_config *ac;
+	int status;
+
+	fflush(stdout);
+	if (fork() == 0) {
+		parse((char *[]){ "-s", "1,e1000,vale0:a,fd=a", "-c",
+		    "fd=ctl,admin=3", "-s", "2,e1000,vale0:b,fd=7", NULL });
+		ac = opt.vo_adapters;
+		_exit(!(ac[0].ac_fd == 3 && ac[0].ac_path[0] == '\0' &&
+		    ac[0].ac_listen == -1 && ac[1].ac_fd == 7 &&
+		    opt.vo_control->co_fd == 4 &&
+		    opt.vo_control->co_path[0] == '\0' &&
+		    opt.vo_control->co_options.admin == 3));
+	}
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ(0, status);
+}
+
+TEST(refused, "One that does not fit, or is used twice, is refused")
+{
+	static const struct {
+		char *args[5];
+		int status;
+		const char *line;
+	} rows[] = {
+		{ { "-s", "1,e1000,vale0:a,fd=a", "-s",
+		    "2,e1000,vale0:b,fd=3" }, EX_USAGE,
+		    "-s 2,e1000,vale0:b,fd=3: fd=3: used twice" },
+		{ { "-s", "2,e1000,vale0:b,fd=3,path=x" }, EX_USAGE,
+		    "-s 2,e1000,vale0:b,fd=3,path=x: both path= and fd=" },
+		{ { "-s", "2,e1000,vale0:b,fd=ctl" }, EX_USAGE,
+		    "-s 2,e1000,vale0:b,fd=ctl: fd=ctl: " NO_STREAM },
+		{ { "-s", "2,e1000,vale0:b,fd=b" }, EX_USAGE,
+		    "-s 2,e1000,vale0:b,fd=b: fd=b: " NO_NAME },
+		{ { "-c", "fd=a" }, EX_USAGE, "-c fd=a: " NO_PACKET },
+		{ { "-c", "fd=b" }, EX_USAGE, "-c fd=b: " NO_NAME },
+		{ { "-c", "fd=ctl,mode=0" }, EX_USAGE, "-c fd=ctl,mode=0: "
+		    "group= and mode= are of who made the socket" },
+		{ { "-c", "fd=ctl,group=0" }, EX_USAGE, "-c fd=ctl,group=0: "
+		    "group= and mode= are of who made the socket" },
+		{ { "-k", "f" }, EX_CONFIG, "f:3: both path= and fd=" },
+	};
+	char line[256], out[256];
+	unsigned int i;
+	int fd, status;
+	ssize_t n;
+	FILE *f;
+
+	f = fopen("f", "w");
+	ATF_REQUIRE(f != NULL && fputs("pci.0.1.0.device=e1000\n"
+	    "pci.0.1.0.backend=vale0:a\npci.0.1.0.path=x\npci.0.1.0.fd=3\n",
+	    f) >= 0 && fclose(f) == 0);
+	for (i = 0; i < nitems(rows); i++) {
+		fd = open("err", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		ATF_REQUIRE(fd != -1);
+		fflush(stdout);
+		if (fork() == 0) {
+			dup2(fd, STDERR_FILENO);
+			parse(rows[i].args);
+			_exit(0);
+		}
+		ATF_REQUIRE(wait(&status) != -1);
+		n = pread(fd, out, sizeof(out) - 1, 0);
+		ATF_REQUIRE(n >= 0);
+		out[n] = '\0';
+		close(fd);
+		snprintf(line, sizeof(line), "%s: %s\n",
+		    program_invocation_short_name, rows[i].line);
+		ATF_CHECK_STREQ(line, out);
+		ATF_CHECK_EQ_MSG(rows[i].status, WEXITSTATUS(status), "%u", i);
+	}
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, found);
+	ATF_TP_ADD_TC(tp, used);
+	ATF_TP_ADD_TC(tp, refused);
+	return (atf_no_error());
+}

@@ -5,15 +5,25 @@
  */
 
 /*
- * Between its creation and its final group and mode, a socket gives nobody more
- * than at the end.
+ * Sockets in the file system: between its creation and its final group and mode,
+ * one gives nobody more than at the end; and each step that fails leaves what
+ * was there before, and nothing else.
  */
 
 #include <sys/param.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <atf-c.h>
@@ -24,15 +34,124 @@
 /* The mode after each step, and its group. */
 static mode_t bound_mode, owned_mode, listen_mode;
 static gid_t listen_group;
+static bool	watched;
 
-int	__real_bind(int s, const struct sockaddr *sa, socklen_t len);
-int	__wrap_bind(int s, const struct sockaddr *sa, socklen_t len);
-int	__real_listen(int s, int backlog);
-int	__wrap_listen(int s, int backlog);
-int	__real_fchownat(int dir, const char *path, uid_t uid, gid_t gid,
-	    int flags);
-int	__wrap_fchownat(int dir, const char *path, uid_t uid, gid_t gid,
-	    int flags);
+/* The call that fails, and which one of them, from 1. */
+static const char *fail_call;
+static unsigned int fail_n;
+/* The lstat(2), or fstat(2), that is told something else. */
+static unsigned int lie_lstat, lie_fstat;
+static struct stat lie;			/* added to what it finds */
+static unsigned int locks;
+static bool	lock_lost;		/* another takes the file once */
+
+static bool
+fails(const char *call)
+{
+	if (fail_call == NULL || strcmp(fail_call, call) != 0 || --fail_n > 0)
+		return (false);
+	fail_call = NULL;
+	errno = EMLINK;
+	return (true);
+}
+
+/* Also in a child, where checks are lost. */
+static void
+require(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "%s\n", what);
+	abort();
+}
+#define	REQUIRE(cond)	require(cond, #cond)
+
+#define	WRAP(type, name, ...)						\
+	type	__real_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__)
+
+/* One file is told as another. */
+static int
+told(int status, unsigned int *n, struct stat *st)
+{
+	if (*n > 0 && --*n == 0) {
+		st->st_dev += lie.st_dev;
+		st->st_ino += lie.st_ino;
+		st->st_uid += lie.st_uid;
+		if (lie.st_mode != 0)
+			st->st_mode = lie.st_mode;
+	}
+	return (status);
+}
+
+WRAP(int, lstat, const char *path, struct stat *st)
+{
+	return (fails("lstat") ? -1 : told(__real_lstat(path, st), &lie_lstat,
+	    st));
+}
+
+WRAP(int, fstat, int fd, struct stat *st)
+{
+	return (fails("fstat") ? -1 : told(__real_fstat(fd, st), &lie_fstat,
+	    st));
+}
+
+WRAP(int, open, const char *path, int flags, ...)
+{
+	mode_t mode;
+	va_list ap;
+
+	va_start(ap, flags);
+	mode = (flags & O_CREAT) != 0 ? va_arg(ap, mode_t) : 0;
+	va_end(ap);
+	if (strstr(path, ".lock") != NULL) {
+		REQUIRE(flags == (O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
+		    O_CLOEXEC));
+		REQUIRE(mode == 0600);
+		if (fails("open"))
+			return (-1);
+	}
+	return (__real_open(path, flags, mode));
+}
+
+WRAP(int, flock, int fd, int how)
+{
+	REQUIRE(how == LOCK_EX);
+	locks++;
+	if (lock_lost) {
+		lock_lost = false;
+		REQUIRE(rename("s.lock", "taken") == 0);
+	}
+	return (fails("flock") ? -1 : __real_flock(fd, how));
+}
+
+WRAP(int, socket, int domain, int type, int protocol)
+{
+	REQUIRE(domain == AF_UNIX);
+	REQUIRE((type & (SOCK_CLOEXEC | SOCK_NONBLOCK)) ==
+	    (SOCK_CLOEXEC | SOCK_NONBLOCK));
+	REQUIRE(protocol == 0);
+	return (fails("socket") ? -1 : __real_socket(domain, type, protocol));
+}
+
+WRAP(int, connect, int s, const struct sockaddr *sa, socklen_t len)
+{
+	return (fails("connect") ? -1 : __real_connect(s, sa, len));
+}
+
+WRAP(int, unlink, const char *path)
+{
+	return (fails("unlink") ? -1 : __real_unlink(path));
+}
+
+WRAP(int, fchmodat, int dir, const char *path, mode_t mode, int flags)
+{
+	REQUIRE(dir == AT_FDCWD);
+	REQUIRE(flags == AT_SYMLINK_NOFOLLOW);
+	return (fails("fchmodat") ? -1 : __real_fchmodat(dir, path, mode,
+	    flags));
+}
 
 static struct stat
 look(void)
@@ -44,43 +163,50 @@ look(void)
 	return (st);
 }
 
-int
-__wrap_bind(int s, const struct sockaddr *sa, socklen_t len)
+WRAP(int, bind, int s, const struct sockaddr *sa, socklen_t len)
 {
-	int status = __real_bind(s, sa, len);
+	int status = fails("bind") ? -1 : __real_bind(s, sa, len);
 
-	bound_mode = look().st_mode;
+	if (status == 0 && watched)
+		bound_mode = look().st_mode;
 	return (status);
 }
 
-int
-__wrap_fchownat(int dir, const char *path, uid_t uid, gid_t gid, int flags)
+WRAP(int, fchownat, int dir, const char *path, uid_t uid, gid_t gid, int flags)
 {
-	int status = __real_fchownat(dir, path, uid, gid, flags);
+	int status = fails("fchownat") ? -1 : __real_fchownat(dir, path, uid,
+	    gid, flags);
 
-	ATF_CHECK_EQ(AT_SYMLINK_NOFOLLOW, flags);
-	owned_mode = look().st_mode;
+	REQUIRE(dir == AT_FDCWD && uid == (uid_t)-1);
+	REQUIRE(flags == AT_SYMLINK_NOFOLLOW);
+	if (watched)
+		owned_mode = look().st_mode;
 	return (status);
 }
 
-int
-__wrap_listen(int s, int backlog)
+WRAP(int, listen, int s, int backlog)
 {
-	struct stat st = look();
+	struct stat st;
 
-	listen_mode = st.st_mode;
-	listen_group = st.st_gid;
-	return (__real_listen(s, backlog));
+	REQUIRE(backlog == SOMAXCONN);
+	if (watched) {
+		st = look();
+		listen_mode = st.st_mode;
+		listen_group = st.st_gid;
+	}
+	return (fails("listen") ? -1 : __real_listen(s, backlog));
 }
 
 /* Open a socket; the umask is as it was. */
 static void
 open_with(const struct valed_access *va, mode_t mask)
 {
+	watched = true;
 	umask(mask);
 	bound_mode = owned_mode = listen_mode = -1;
 	listen_group = VALED_NOGROUP;
 	close(valed_socket_open("-c ", "s", SOCK_SEQPACKET, va));
+	watched = false;
 	ATF_CHECK_EQ(mask, umask(mask));
 	valed_sockets_remove();
 	ATF_CHECK_EQ(-1, access("s", F_OK));
@@ -121,9 +247,327 @@ TEST(given, "Otherwise its owner's until it has the group, and nobody can "
 	ATF_CHECK_EQ(0770, listen_mode);
 }
 
+static bool
+exists(const char *path)
+{
+	struct stat st;
+
+	return (__real_lstat(path, &st) == 0);
+}
+
+/* A socket on which no process listens. */
+static void
+stale(const char *path)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int s = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
+	ATF_REQUIRE_EQ(0, __real_bind(s, (void *)&sun, sizeof(sun)));
+	close(s);
+}
+
+static int
+open_s(void)
+{
+	const struct valed_access every = { getegid(), 0640 };
+
+	return (valed_socket_open("-c ", "s", SOCK_SEQPACKET, &every));
+}
+
+/* A call that fails, or a file that is told as another, when "s" is opened. */
+struct trouble {
+	const char	*call;
+	unsigned int	n, lie_lstat, lie_fstat;
+	struct stat	lie;
+};
+
+#define	FAIL(name, nth)	{ .call = (name), .n = (nth) }
+
+static void
+trouble(const struct trouble *t)
+{
+	fail_call = t->call;
+	fail_n = t->n;
+	lie_lstat = t->lie_lstat;
+	lie_fstat = t->lie_fstat;
+	lie = t->lie;
+}
+
+/*
+ * Socket "s" cannot be opened.  Those that were made since the last that are to
+ * be kept are removed.
+ */
+static void
+refused(const struct trouble *t, int code, const char *line)
+{
+	char expected[256], text[256];
+	int fd = __real_open("err", O_RDWR | O_CREAT | O_TRUNC, 0600), status;
+	ssize_t n;
+
+	ATF_REQUIRE(fd != -1);
+	fflush(stdout);
+	if (fork() == 0) {
+		dup2(fd, STDERR_FILENO);
+		(void)valed_socket_open("", "kept", SOCK_STREAM, NULL);
+		valed_sockets_keep();
+		(void)valed_socket_open("", "first", SOCK_STREAM, NULL);
+		(void)valed_socket_open("", "second", SOCK_STREAM, NULL);
+		trouble(t);
+		(void)open_s();
+		_exit(0);
+	}
+	ATF_REQUIRE(wait(&status) != -1);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	ATF_REQUIRE(n >= 0);
+	text[n] = '\0';
+	close(fd);
+	snprintf(expected, sizeof(expected), "valed_socket_test: -c s: %s\n",
+	    line);
+	ATF_CHECK_STREQ(expected, text);
+	ATF_CHECK_EQ_MSG(code, WEXITSTATUS(status), "%s: %#x", line, status);
+	ATF_CHECK_MSG(!exists("first") && !exists("second"), "%s", line);
+	ATF_REQUIRE_MSG(exists("kept"), "%s", line);
+	ATF_REQUIRE_EQ(0, __real_unlink("kept"));
+}
+
+TEST(fails, "A step that fails is reported, and leaves nothing but what was "
+    "there")
+{
+	static const struct {
+		struct trouble trouble;
+		int code;
+		const char *line;
+		bool stale;		/* there is one to replace */
+	} rows[] = {
+#define	MANY	"Too many links"
+		{ FAIL("open", 1), EX_CANTCREAT, "s.lock: " MANY, false },
+		{ FAIL("fstat", 1), EX_CANTCREAT, "s.lock: " MANY, false },
+		{ FAIL("fstat", 2), EX_CANTCREAT, "s.lock: " MANY, false },
+		{ FAIL("flock", 1), EX_CANTCREAT, "s.lock: " MANY, false },
+		{ FAIL("socket", 1), EX_OSERR, MANY, false },
+		{ FAIL("bind", 1), EX_CANTCREAT, MANY, false },
+		{ FAIL("lstat", 3), EX_OSERR, MANY, false },
+		{ FAIL("fchownat", 1), EX_CANTCREAT, NULL, false },
+		{ FAIL("fchmodat", 1), EX_CANTCREAT, "mode 640: " MANY, false },
+		{ FAIL("listen", 1), EX_OSERR, MANY, false },
+		{ FAIL("socket", 1), EX_OSERR, MANY, true },
+		{ FAIL("connect", 1), EX_UNAVAILABLE, "socket in use", true },
+		{ FAIL("unlink", 1), EX_CANTCREAT, MANY, true },
+		{ FAIL("socket", 2), EX_OSERR, MANY, true },
+	};
+	char group[64];
+	unsigned int i;
+
+	snprintf(group, sizeof(group), "group %u: " MANY, getegid());
+	for (i = 0; i < nitems(rows); i++) {
+		if (rows[i].stale)
+			stale("s");
+		refused(&rows[i].trouble, rows[i].code, rows[i].line == NULL ?
+		    group : rows[i].line);
+		/* Whoever cannot lock removes no lock. */
+		ATF_CHECK_EQ_MSG(i > 0 && i < 4, exists("s.lock"), "%u", i);
+		(void)__real_unlink("s.lock");
+		ATF_CHECK_EQ_MSG(rows[i].stale && rows[i].trouble.n == 1,
+		    exists("s"), "%u", i);
+		(void)__real_unlink("s");
+	}
+}
+
+TEST(in_use, "What another process listens on, or is no socket, stays")
+{
+	const struct trouble none = { .call = NULL };
+	int s;
+
+	s = valed_socket_open("", "s", SOCK_SEQPACKET, NULL);
+	refused(&none, EX_UNAVAILABLE, "socket in use");
+	ATF_CHECK(exists("s") && !exists("s.lock"));
+	close(s);
+	valed_sockets_remove();
+	ATF_CHECK(!exists("s"));
+	ATF_REQUIRE_EQ(0, mkdir("s", 0700));
+	refused(&none, EX_CANTCREAT, "exists and is not a socket");
+	ATF_CHECK(exists("s") && !exists("s.lock"));
+}
+
+TEST(lock_file, "The lock file is a file of this user's that no other can open")
+{
+#define	WRONG	"s.lock: not a lock file of this user"
+	static const struct trouble wrong[] = {
+		{ .lie_fstat = 1, .lie.st_uid = 1 },
+		{ .lie_fstat = 1, .lie.st_mode = S_IFIFO | 0600 },
+		{ .lie_fstat = 1, .lie.st_mode = S_IFREG | 0640 },
+		{ .lie_fstat = 1, .lie.st_mode = S_IFREG | 0620 },
+		{ .lie_fstat = 1, .lie.st_mode = S_IFREG | 0610 },
+		{ .lie_fstat = 1, .lie.st_mode = S_IFREG | 0604 },
+		{ .lie_fstat = 1, .lie.st_mode = S_IFREG | 0602 },
+		{ .lie_fstat = 1, .lie.st_mode = S_IFREG | 0601 },
+	}, right = { .lie_fstat = 1, .lie.st_mode = S_IFREG | 07700 };
+	unsigned int i;
+
+	for (i = 0; i < nitems(wrong); i++) {
+		refused(&wrong[i], EX_CANTCREAT, WRONG);
+		ATF_CHECK_MSG(exists("s.lock"), "another's was removed");
+		ATF_CHECK(!exists("s"));
+	}
+	trouble(&right);
+	close(valed_socket_open("", "s", SOCK_STREAM, NULL));
+	ATF_CHECK(!exists("s.lock"));
+	valed_sockets_remove();
+}
+
+/* Descriptors that this process has open. */
+static unsigned int
+open_fds(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < 256; i++)
+		n += fcntl(i, F_GETFD) != -1;
+	return (n);
+}
+
+TEST(lock_again, "A lock is of the file that has the name, or is taken again")
+{
+	static const struct trouble rows[] = {
+		{ .lie_lstat = 1, .lie.st_dev = 1 },
+		{ .lie_lstat = 1, .lie.st_ino = 1 },
+		FAIL("lstat", 1),
+		/* The socket's own: nothing is there yet, or it says so. */
+		FAIL("lstat", 2),
+		{ .call = NULL },
+	};
+	const unsigned int fds = open_fds();
+	unsigned int i;
+	int s;
+
+	for (i = 0; i < nitems(rows); i++) {
+		trouble(&rows[i]);
+		locks = 0;
+		lock_lost = i == nitems(rows) - 1;
+		s = valed_socket_open("", "s", SOCK_STREAM, NULL);
+		ATF_CHECK_EQ_MSG(i == 3 ? 1 : 2, locks, "%u: %u", i, locks);
+		ATF_CHECK_EQ(fds + 1, open_fds());
+		ATF_CHECK(!exists("s.lock"));
+		close(s);
+		valed_sockets_remove();
+		ATF_CHECK(!exists("s"));
+	}
+	ATF_CHECK(exists("taken"));
+}
+
+TEST(opened, "A socket is of its type, listens, is not inherited, and replaces "
+    "one on which no process listens")
+{
+	const unsigned int fds = open_fds();
+	struct sockaddr_un sun = { AF_UNIX, "s" };
+	struct stat st;
+	socklen_t len = sizeof(int);
+	int client, s, value;
+	ino_t ino;
+
+	stale("s");
+	ino = look().st_ino;
+	/* Another takes the number that is free. */
+	ATF_REQUIRE_EQ(0, link("s", "old"));
+	s = open_s();
+	ATF_CHECK_EQ(fds + 1, open_fds());
+	st = look();
+	ATF_CHECK(st.st_ino != ino);
+	ATF_CHECK_EQ(0640, st.st_mode);
+	ATF_CHECK_EQ(getegid(), st.st_gid);
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(s, F_GETFD));
+	ATF_CHECK_EQ(O_NONBLOCK, fcntl(s, F_GETFL) & O_NONBLOCK);
+	ATF_REQUIRE_EQ(0, getsockopt(s, SOL_SOCKET, SO_TYPE, &value, &len));
+	ATF_CHECK_EQ(SOCK_SEQPACKET, value);
+	client = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	ATF_CHECK_EQ(0, __real_connect(client, (void *)&sun, sizeof(sun)));
+	valed_socket_remove("s");
+	ATF_CHECK(!exists("s"));
+}
+
+/* Whether those of a, b and c are there that are named. */
+static void
+there(const char *names)
+{
+	const char *p;
+	char name[2] = "";
+
+	for (p = "abc"; *p != '\0'; p++) {
+		name[0] = *p;
+		ATF_CHECK_EQ_MSG(strchr(names, *p) != NULL, exists(name),
+		    "%s of \"%s\"", name, names);
+	}
+}
+
+static void
+open_abc(void)
+{
+	const char *p;
+	char name[2] = "";
+
+	for (p = "abc"; *p != '\0'; p++) {
+		name[0] = *p;
+		close(valed_socket_open("", name, SOCK_STREAM, NULL));
+	}
+	there("abc");
+}
+
+TEST(removes, "One is removed by its path, or all; but what is another file "
+    "now is not")
+{
+	static const char *const first[] = { "a", "b", "c" };
+	static const char *const rest[] = { "bc", "ac", "ab" };
+	static const struct trouble lies[] = {
+		{ .lie_lstat = 1, .lie.st_dev = 1 },
+		{ .lie_lstat = 1, .lie.st_ino = 1 },
+		FAIL("lstat", 1),
+	};
+	unsigned int i;
+
+	for (i = 0; i < nitems(first); i++) {
+		open_abc();
+		valed_socket_remove("d");
+		there("abc");
+		valed_socket_remove(first[i]);
+		there(rest[i]);
+		/* It is not known any more. */
+		valed_socket_remove(first[i]);
+		there(rest[i]);
+		valed_sockets_remove();
+		there("");
+	}
+	open_abc();
+	valed_sockets_keep();
+	valed_sockets_drop();
+	there("abc");
+	valed_sockets_remove();
+	there("");
+	for (i = 0; i < nitems(lies); i++) {
+		open_abc();
+		trouble(&lies[i]);
+		valed_socket_remove("b");
+		there("abc");
+		valed_sockets_remove();
+		there("b");
+		ATF_REQUIRE_EQ(0, __real_unlink("b"));
+	}
+	open_abc();
+	ATF_REQUIRE_EQ(0, __real_unlink("c"));
+	ATF_REQUIRE_EQ(0, mkdir("c", 0700));
+	valed_sockets_remove();
+	there("c");
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, mask);
 	ATF_TP_ADD_TC(tp, given);
+	ATF_TP_ADD_TC(tp, fails);
+	ATF_TP_ADD_TC(tp, in_use);
+	ATF_TP_ADD_TC(tp, lock_file);
+	ATF_TP_ADD_TC(tp, lock_again);
+	ATF_TP_ADD_TC(tp, opened);
+	ATF_TP_ADD_TC(tp, removes);
 	return (atf_no_error());
 }

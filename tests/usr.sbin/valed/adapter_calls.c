@@ -52,6 +52,7 @@ char		settings[128];
 char		calls[256];
 bool		joins;
 uint32_t		interrupted;
+struct timespec	clock_now, waited;
 unsigned int	go_interrupted;
 uint32_t		go_waits;
 unsigned int	stops;
@@ -197,10 +198,20 @@ WRAP(int, pthread_cond_clockwait, pthread_cond_t *cond, pthread_mutex_t *mtx,
     clockid_t clock, const struct timespec *ts)
 {
 	if (interrupted > 0) {
+		ATF_CHECK_EQ(CLOCK_MONOTONIC, clock);
+		waited = *ts;
 		atomic_add_32(&interrupted, -1);
 		return (ETIMEDOUT);
 	}
 	return (__real_pthread_cond_clockwait(cond, mtx, clock, ts));
+}
+
+WRAP(int, clock_gettime, clockid_t clock, struct timespec *ts)
+{
+	if (clock_now.tv_sec == 0 || clock != CLOCK_MONOTONIC)
+		return (__real_clock_gettime(clock, ts));
+	*ts = clock_now;
+	return (0);
 }
 
 WRAP(int, sem_wait, sem_t *sem)

@@ -48,6 +48,8 @@ extern char		settings[128];
 extern char		calls[256];
 extern bool		joins;		/* vfu_dma_join() does once */
 extern uint32_t		interrupted;	/* waits to come for `ready', atomic */
+extern struct timespec	clock_now;	/* the kernel's, if 0 */
+extern struct timespec	waited;		/* until when, in the last of these */
 extern unsigned int	go_interrupted;	/* and for `go' */
 extern uint32_t		go_waits;	/* waits for `go'; atomic */
 extern unsigned int	stops;

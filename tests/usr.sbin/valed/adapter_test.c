@@ -410,6 +410,34 @@ TEST(ends, "A signal interrupts no wait, and others are looked at meanwhile; at 
 	}
 }
 
+TEST(waits, "The main thread waits for a hundredth of a second at a time")
+{
+	static const struct timespec rows[][2] = {
+		{ { 5, 0 }, { 5, 10000000 } },
+		{ { 5, 989999999 }, { 5, 999999999 } },
+		{ { 5, 990000000 }, { 6, 0 } },
+		{ { 5, 999999999 }, { 6, 9999999 } },
+	};
+	unsigned int i;
+
+	configure();
+	serves = true;
+	for (i = 0; i < nitems(rows); i++) {
+		clock_now = rows[i][0];
+		interrupted = 1;
+		looks = 0;
+		ad = adapter_start(&config, look);
+		ATF_REQUIRE(ad != NULL);
+		ATF_CHECK_EQ_MSG(rows[i][1].tv_sec, waited.tv_sec, "%u", i);
+		ATF_CHECK_EQ_MSG(rows[i][1].tv_nsec, waited.tv_nsec, "%u", i);
+		ATF_CHECK(looks > 0);
+		clock_now.tv_sec = 0;
+		adapter_stop(ad);
+		adapter_go(ad);
+		wait_until(adapter_ended(ad), "the thread's end");
+	}
+}
+
 static volatile sig_atomic_t signals;
 
 static void
@@ -532,6 +560,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, configures);
 	ATF_TP_ADD_TC(tp, defaults);
 	ATF_TP_ADD_TC(tp, ends);
+	ATF_TP_ADD_TC(tp, waits);
 	ATF_TP_ADD_TC(tp, watches);
 	ATF_TP_ADD_TC(tp, fails);
 	return (atf_no_error());

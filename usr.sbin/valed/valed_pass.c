@@ -208,7 +208,7 @@ pass_main(int s)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "valed-pass");
-	if ((s != PASS_FD && dup2(s, PASS_FD) == -1) ||
+	if (dup2(s, PASS_FD) == -1 ||
 	    close_range(PASS_FD + 1, ~0U, 0) == -1 ||
 	    valed_sandbox_enter_passer() == -1 ||
 	    !pass_send(PASS_FD, &ready, sizeof(ready), NULL, 0, 0))

@@ -17,11 +17,15 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <atf-c.h>
@@ -32,6 +36,85 @@
 #include "wait_until.h"
 
 static int	conn[2];		/* valed's end, and the client's */
+
+/* Errors of the next calls; a zero ends them.  Both processes have it. */
+static struct failing {
+	int	sendmsg[4], recv[4], recvmsg[4], socketpair[2], fork[2],
+		dup2[2], close_range[2];
+	int	flags;			/* of the last sendmsg(2) */
+} *failing;
+static bool	in_sandbox = true;	/* it can be entered */
+
+static bool
+fails(int *errors)
+{
+	const int error = errors[0];
+
+	if (error == 0)
+		return (false);
+	for (; *errors != 0; errors++)
+		errors[0] = errors[1];
+	errno = error;
+	return (true);
+}
+
+#define	WRAP(type, name, ...)						\
+	type	__real_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__)
+#define	FAILS(name)	(failing != NULL && fails(failing->name))
+
+WRAP(ssize_t, sendmsg, int s, const struct msghdr *msg, int flags)
+{
+	if (failing != NULL)
+		failing->flags = flags;
+	return (FAILS(sendmsg) ? -1 : __real_sendmsg(s, msg, flags));
+}
+
+WRAP(ssize_t, recvmsg, int s, struct msghdr *msg, int flags)
+{
+	return (FAILS(recvmsg) ? -1 : __real_recvmsg(s, msg, flags));
+}
+
+WRAP(ssize_t, recv, int s, void *p, size_t len, int flags)
+{
+	return (FAILS(recv) ? -1 : __real_recv(s, p, len, flags));
+}
+
+WRAP(int, socketpair, int domain, int type, int protocol, int fds[2])
+{
+	return (FAILS(socketpair) ? -1 : __real_socketpair(domain, type,
+	    protocol, fds));
+}
+
+WRAP(pid_t, fork, void)
+{
+	return (FAILS(fork) ? -1 : __real_fork());
+}
+
+WRAP(int, dup2, int from, int to)
+{
+	return (FAILS(dup2) ? -1 : __real_dup2(from, to));
+}
+
+WRAP(int, close_range, unsigned int first, unsigned int last, int flags)
+{
+	return (FAILS(close_range) ? -1 : __real_close_range(first, last,
+	    flags));
+}
+
+WRAP(int, valed_sandbox_enter_passer, void)
+{
+	return (in_sandbox ? __real_valed_sandbox_enter_passer() : -1);
+}
+
+static void
+failing_start(void)
+{
+	failing = mmap(NULL, sizeof(*failing), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANON, -1, 0);
+	ATF_REQUIRE(failing != MAP_FAILED);
+}
 
 static void
 start(void)
@@ -117,9 +200,15 @@ TEST(alone, "Without the process the caller passes them itself")
 {
 	const int fd = memfd_create("memory", 0);
 
+	int n = 0;
+
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, conn));
 	ATF_REQUIRE(pass(5, 'a', &fd, 1));
 	arrives(5, 'a', &fd, 1);
+	/* It does not wait for the client. */
+	while (pass(60000, 'x', &fd, 1))
+		ATF_REQUIRE(++n < 100000);
+	ATF_CHECK(n > 0);
 }
 
 TEST(kinds, "No other descriptor is passed, and none to who is not a client "
@@ -186,7 +275,9 @@ TEST(deaf, "What a client does not read is not passed; the others' is")
 TEST(ends, "It ends with the process that it serves, whatever that sent; "
     "then nothing is passed")
 {
-	char c = 1;
+	char c = 1, text[256];
+	int err, saved, status;
+	ssize_t len;
 
 	start();
 	/* A packet without descriptors. */
@@ -195,9 +286,212 @@ TEST(ends, "It ends with the process that it serves, whatever that sent; "
 	ATF_REQUIRE_EQ(0, c);
 	ATF_REQUIRE_EQ(0, shutdown(valed_pass_fd(), SHUT_WR));
 	ATF_REQUIRE_EQ(0, recv(valed_pass_fd(), &c, 1, 0));
-	ATF_REQUIRE(wait(NULL) != -1);
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ(EX_OK, status);
 	ATF_REQUIRE_EQ(-1, wait(NULL));
-	ATF_REQUIRE(!pass(1, 'x', conn, 1));
+	/* Which is said once. */
+	err = open("err", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	ATF_REQUIRE(err != -1);
+	saved = dup(STDERR_FILENO);
+	__real_dup2(err, STDERR_FILENO);
+	ATF_CHECK(!pass(1, 'x', conn, 1));
+	ATF_CHECK(!pass(1, 'x', conn, 1));
+	__real_dup2(saved, STDERR_FILENO);
+	len = pread(err, text, sizeof(text) - 1, 0);
+	text[MAX(len, 0)] = '\0';
+	ATF_CHECK_STREQ("valed_pass_test: the process that passes descriptors "
+	    "has ended: no program can open a port until valed is "
+	    "restarted\n", text);
+}
+
+/* The passer, the child of this process. */
+static pid_t
+passer(void)
+{
+	char path[64];
+	pid_t pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	f = fopen(path, "r");
+	ATF_REQUIRE(f != NULL);
+	ATF_REQUIRE_EQ(1, fscanf(f, "%d", &pid));
+	fclose(f);
+	return (pid);
+}
+
+/* The number of its descriptors. */
+static unsigned int
+passer_fds(void)
+{
+	const struct dirent *d;
+	char path[64];
+	unsigned int n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", passer());
+	dir = opendir(path);
+	ATF_REQUIRE(dir != NULL);
+	while ((d = readdir(dir)) != NULL)
+		if (d->d_name[0] != '.') {
+			ATF_CHECK_MSG(atoi(d->d_name) <= STDERR_FILENO + 1,
+			    "descriptor %s", d->d_name);
+			n++;
+		}
+	closedir(dir);
+	return (n);
+}
+
+TEST(process, "It has a name and a session, no descriptor but its own, and no "
+    "signal ends it")
+{
+	char line[128], name[32] = "", path[64];
+	uint64_t blocked = 0;
+	pid_t pid;
+	FILE *f;
+	int fd;
+
+	/* Some are inherited without close-on-exec, and with numbers around. */
+	for (fd = 0; fd < 8; fd++)
+		ATF_REQUIRE(dup(STDIN_FILENO) != -1);
+	start();
+	pid = passer();
+	ATF_CHECK_EQ(4, passer_fds());
+	ATF_CHECK_EQ(pid, getsid(pid));
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(valed_pass_fd(), F_GETFD));
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "r");
+	ATF_REQUIRE(f != NULL);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		(void)sscanf(line, "SigBlk: %" SCNx64, &blocked);
+		(void)sscanf(line, "Name: %31s", name);
+	}
+	fclose(f);
+	ATF_CHECK_STREQ("valed-pass", name);
+	ATF_CHECK((blocked & 1 << (SIGTERM - 1)) != 0 &&
+	    (blocked & 1 << (SIGHUP - 1)) != 0 &&
+	    (blocked & 1 << (SIGPIPE - 1)) != 0);
+}
+
+/* Send to the passer as it is not sent; the answer is no. */
+static void
+not_passed(size_t len, const int *fds, unsigned int n)
+{
+	static char packet[VALE_WIRE_MAX + 1];
+	union {
+		struct cmsghdr	align;
+		char		space[CMSG_SPACE(64 * sizeof(int))];
+	} control = { .space = { 0 } };
+	struct iovec iov = { packet, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = &control,
+	    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	char answer = 1;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	ATF_REQUIRE_EQ((ssize_t)len, sendmsg(valed_pass_fd(), &msg, 0));
+	ATF_REQUIRE_EQ(1, recv(valed_pass_fd(), &answer, 1, 0));
+	ATF_CHECK_EQ(0, answer);
+	ATF_CHECK_EQ(4, passer_fds());
+	ATF_CHECK_EQ(-1, recv(conn[1], &answer, 1, MSG_DONTWAIT));
+}
+
+TEST(cut, "A packet that is too long, or has too many or no descriptors, is not "
+    "passed, and no descriptor stays")
+{
+	int fds[64];
+	unsigned int i;
+
+	start();
+	fds[0] = conn[0];
+	for (i = 1; i < nitems(fds); i++)
+		ATF_REQUIRE((fds[i] = memfd_create("memory", 0)) != -1);
+	not_passed(1, fds, 1);
+	not_passed(VALE_WIRE_MAX + 1, fds, 2);
+	not_passed(1, fds, VALE_WIRE_REPLY_FDS + 4);
+	not_passed(1, fds, 64);
+	ATF_CHECK(pass(VALE_WIRE_MAX, 'x', fds + 1, VALE_WIRE_REPLY_FDS));
+	arrives(VALE_WIRE_MAX, 'x', fds + 1, VALE_WIRE_REPLY_FDS);
+	ATF_CHECK_EQ(4, passer_fds());
+}
+
+TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
+    "repeated; other errors are none of those")
+{
+	const int fd = memfd_create("memory", 0);
+	int status;
+
+	failing_start();
+	start();
+	failing->sendmsg[0] = failing->sendmsg[1] = EINTR;
+	failing->recv[0] = failing->recv[1] = EINTR;
+	failing->recvmsg[0] = EINTR;
+	failing->recvmsg[1] = ENOMEM;
+	failing->recvmsg[2] = EINTR;
+	/* The passer waits already: the next one meets the last ones. */
+	ATF_CHECK(pass(1, 'a', &fd, 1));
+	wait_until(failing->recvmsg[0] == 0, "it receives again");
+	arrives(1, 'a', &fd, 1);
+	ATF_CHECK(pass(1, 'b', &fd, 1));
+	arrives(1, 'b', &fd, 1);
+	ATF_CHECK_EQ(0, failing->sendmsg[0] + failing->recv[0]);
+	/* The passer's answer. */
+	ATF_CHECK_EQ(MSG_NOSIGNAL, failing->flags);
+	failing->recvmsg[0] = EBADF;
+	/* It may wait already: then the next one. */
+	(void)pass(1, 'c', &fd, 1);
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ(EX_OK, status);
+}
+
+TEST(not_sent, "What cannot be sent is not, and the process goes on")
+{
+	const int fd = memfd_create("memory", 0);
+
+	failing_start();
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, conn));
+	failing->sendmsg[0] = EAGAIN;
+	ATF_CHECK(!pass(1, 'a', &fd, 1));
+	ATF_CHECK_EQ(MSG_NOSIGNAL | MSG_DONTWAIT, failing->flags);
+	failing->sendmsg[0] = EINTR;
+	ATF_CHECK(pass(1, 'b', &fd, 1));
+	arrives(1, 'b', &fd, 1);
+	ATF_REQUIRE_EQ(0, valed_pass_start());
+	failing->recv[0] = EBADF;
+	ATF_CHECK(!pass(1, 'c', &fd, 1));
+}
+
+TEST(not_started, "If it cannot start, there is none, and the caller is told "
+    "why")
+{
+	int status;
+
+	failing_start();
+	failing->socketpair[0] = EMFILE;
+	ATF_CHECK_EQ(EMFILE, valed_pass_start());
+	failing->fork[0] = EAGAIN;
+	ATF_CHECK_EQ(EAGAIN, valed_pass_start());
+	ATF_CHECK_EQ(-1, wait(NULL));
+	failing->dup2[0] = EBADF;
+	ATF_CHECK_EQ(ECHILD, valed_pass_start());
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ(EX_OSERR, WEXITSTATUS(status));
+	failing->close_range[0] = EINVAL;
+	ATF_CHECK_EQ(ECHILD, valed_pass_start());
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ(EX_OSERR, WEXITSTATUS(status));
+	failing->sendmsg[0] = EPIPE;
+	ATF_CHECK_EQ(ECHILD, valed_pass_start());
+	ATF_REQUIRE(wait(&status) != -1);
+	in_sandbox = false;
+	ATF_CHECK_EQ(ECHILD, valed_pass_start());
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ(EX_OSERR, WEXITSTATUS(status));
+	ATF_CHECK_EQ(-1, valed_pass_fd());
 }
 
 #define	P(p)	((long)(uintptr_t)(p))
@@ -261,6 +555,11 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, kinds);
 	ATF_TP_ADD_TC(tp, deaf);
 	ATF_TP_ADD_TC(tp, ends);
+	ATF_TP_ADD_TC(tp, process);
+	ATF_TP_ADD_TC(tp, cut);
+	ATF_TP_ADD_TC(tp, interrupted);
+	ATF_TP_ADD_TC(tp, not_sent);
+	ATF_TP_ADD_TC(tp, not_started);
 	ATF_TP_ADD_TC(tp, sandbox);
 	return (atf_no_error());
 }

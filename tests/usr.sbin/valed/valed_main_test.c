@@ -1,0 +1,613 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The main thread (valed.c, which is included), call by call: what it starts,
+ * in which order, what it does when a step fails, and how it serves.  All that
+ * it calls of valed is this file's.
+ */
+
+#define	main	valed_main
+#include "valed.c"
+#undef main
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <stdarg.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+
+/* The calls of this process and its children, and what they return. */
+static struct world {
+	char	calls[1024];
+	char	fail[32];		/* the step that fails */
+	bool	due, is_change, reloads, change_is_end, control, verbose;
+	unsigned int adapters, hostifs, waits;
+	short	revents[4][2];		/* of each wait; then SIGTERM */
+	uint32_t flags;			/* of interfaces */
+} *world;
+
+static struct adapter_config configs[2] = {
+	{ .ac_name = "a", .ac_listen = -1 }, { .ac_name = "b", .ac_listen = -1 }
+};
+static struct adapter ads[2] = {
+	{ .config = &configs[0] }, { .config = &configs[1] }
+};
+static struct hostif_config hostifs[2] = {
+	{ .hc_port = "vale0:e0", .hc_ifname = "e0" },
+	{ .hc_port = "vale0:e1", .hc_ifname = "e1" },
+};
+static struct control_config co = { .co_listen = 77 };
+
+static void __printflike(1, 2)
+called(const char *fmt, ...)
+{
+	const size_t at = strlen(world->calls);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(world->calls + at, sizeof(world->calls) - at, fmt, ap);
+	va_end(ap);
+	strlcat(world->calls, ";", sizeof(world->calls));
+}
+
+/* A step, which fails with ENOBUFS. */
+static bool
+step(const char *name)
+{
+	called("%s", name);
+	errno = ENOBUFS;
+	return (strcmp(world->fail, name) != 0);
+}
+
+static void
+make(void)
+{
+	world = mmap(NULL, sizeof(*world), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANON, -1, 0);
+	ATF_REQUIRE(world != MAP_FAILED);
+}
+
+/* These were called since the last check. */
+static void
+check(const char *expected)
+{
+	ATF_CHECK_STREQ(expected, world->calls);
+	world->calls[0] = '\0';
+}
+
+#define	ERROR(name)	(step(name) ? 0 : ENOBUFS)
+
+/* Functions that only say that they were called, and those that may fail. */
+#define	CALLED(name, text)						\
+	void name(void)							\
+	{								\
+		called(text);						\
+	}
+#define	FAILS(name, text)						\
+	int name(void)							\
+	{								\
+		return (ERROR(text));					\
+	}
+#define	OF_ADAPTER(name, text)						\
+	void name(struct adapter *ad)					\
+	{								\
+		called(text " %s", ad->config->ac_name);		\
+	}
+
+CALLED(valed_log_init, "log")
+CALLED(valed_activation_init, "activation")
+CALLED(valed_notify_open, "notify open")
+CALLED(valed_notify_reloading, "reloading")
+CALLED(valed_notify_watch, "notify watch")
+CALLED(vfu_accept_watch, "accept watch")
+CALLED(vfu_close_watch, "close watch")
+CALLED(valed_guard_end, "guard end")
+CALLED(valed_names_end, "names end")
+FAILS(vfu_fault_init, "fault")
+FAILS(vfu_accept_start, "accept")
+FAILS(vfu_close_start, "close")
+FAILS(valed_pass_start, "pass")
+OF_ADAPTER(adapter_go, "go")
+OF_ADAPTER(adapter_watch, "watch")
+OF_ADAPTER(adapter_listen, "listen")
+
+void
+valed_notify_ready(unsigned int n)
+{
+	called("ready %u", n);
+}
+
+int
+valed_pass_fd(void)
+{
+	return (55);
+}
+
+int
+valed_guard_fd(void)
+{
+	return (66);
+}
+
+bool
+valed_guard_reload(void)
+{
+	called("guard reload");
+	errno = EPIPE;
+	return (world->reloads);
+}
+
+uint64_t
+watch_start(void)
+{
+	return (5);
+}
+
+void
+valed_stats_hostif(struct hostif *hi __unused, void *arg __unused)
+{
+}
+
+void
+valed_stats_hostif_live(struct hostif *hi __unused, void *arg __unused)
+{
+}
+
+void
+valed_options(int argc, char **argv, struct valed_options *o)
+{
+	ATF_CHECK(argc == 1 && strcmp(argv[0], "valed") == 0);
+	called("options");
+	memset(o, 0, sizeof(*o));
+	o->vo_adapters = configs;
+	o->vo_nadapters = world->adapters;
+	o->vo_hostifs = hostifs;
+	o->vo_nhostifs = world->hostifs;
+	o->vo_control = world->control ? &co : NULL;
+	o->vo_verbose = world->verbose;
+}
+
+void
+valed_notify(const char *fmt, ...)
+{
+	called("notify %s", fmt);
+}
+
+void
+json_object_seed(size_t seed)
+{
+	called("seed %zu", seed);
+}
+
+void
+valed_guard_start(int argc, char **argv, struct valed_options *o)
+{
+	called("guard %d %s%s", argc, argv[0], o == &opt ? "" : "?");
+}
+
+bool
+valed_guard_change(struct valed_change *vc)
+{
+	vc->vc_what = world->change_is_end ? VALED_END : VALED_ADD;
+	return (world->is_change);
+}
+
+void
+valed_names_start(const struct valed_options *o)
+{
+	called("names%s", o == &opt ? "" : "?");
+}
+
+void
+valed_reload(const struct valed_change *vc, struct adapter_list *list,
+    void (*fn)(struct adapter *ending))
+{
+	called("change %d%s", (int)vc->vc_what, list == &adapters &&
+	    fn == look_due ? "" : "?");
+}
+
+struct adapter *
+adapter_start(const struct adapter_config *config,
+    void (*fn)(struct adapter *ending))
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "start %s%s", config->ac_name,
+	    fn == NULL ? "" : "?");
+	return (step(name) ? &ads[config - configs] : NULL);
+}
+
+int
+ctl_start(int fd, const struct ctl_options *options)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "ctl %d%s", fd,
+	    options == &co.co_options ? "" : "?");
+	return (ERROR(name));
+}
+
+int
+valed_sandbox_enter(int pass)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "sandbox %d", pass);
+	return (step(name) ? 0 : -1);
+}
+
+int
+hostif_open(const char *ifname, const struct hostif_options *options,
+    struct hostif_fds *fds, char *error, size_t size)
+{
+	char name[32];
+
+	ATF_CHECK(options == &hostifs[ifname[1] - '0'].hc_options);
+	snprintf(name, sizeof(name), "open %s", ifname);
+	snprintf(error, size, "why not");
+	strlcpy(fds->hf_name, ifname, sizeof(fds->hf_name));
+	fds->hf_flags = world->flags;
+	return (step(name) ? 0 : -1);
+}
+
+bool
+hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
+    size_t size)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "attach %s %s", port_name, fds->hf_name);
+	snprintf(error, size, "%s: why not", port_name);
+	return (step(name));
+}
+
+void
+hostif_each(void (*fn)(struct hostif *hi, void *arg), void *arg)
+{
+	called("each %s%s", fn == valed_stats_hostif ? "print" :
+	    fn == valed_stats_hostif_live ? "live" : "?", arg == NULL ? "" :
+	    "?");
+}
+
+void
+valed_stats_print(const struct adapter_list *list)
+{
+	called("print%s", list == &adapters ? "" : "?");
+}
+
+void
+valed_stats_live(const struct adapter_list *list)
+{
+	called("live%s", list == &adapters ? "" : "?");
+}
+
+bool
+watch_due(uint64_t *next)
+{
+	return (next == &next_ns && world->due);
+}
+
+/* After the waits of the script a signal ends the program. */
+bool
+watch_wait(struct pollfd *fds, nfds_t n, uint64_t *next)
+{
+	called("wait %d", fds[1].fd);
+	if (n != 2 || next != &next_ns || *next != 5 ||
+	    fds[0].events != POLLIN || fds[1].events != POLLIN)
+		called("?");
+	fds[0].revents = world->revents[world->waits][0];
+	fds[1].revents = world->revents[world->waits][1];
+	if (++world->waits == nitems(world->revents)) {
+		fds[0].revents = POLLIN;
+		raise(SIGTERM);
+	}
+	return (world->due);
+}
+
+static void
+list_make(void)
+{
+	TAILQ_INSERT_TAIL(&adapters, &ads[0], link);
+	TAILQ_INSERT_TAIL(&adapters, &ads[1], link);
+}
+
+TEST(signals, "Four signals are read, one interrupts calls, and one is ignored")
+{
+	static const int taken[] = { SIGHUP, SIGINT, SIGUSR1, SIGTERM };
+	struct signalfd_siginfo si;
+	struct sigaction sa;
+	sigset_t set;
+	unsigned int i;
+	int fd, sig;
+
+	fd = signals_open();
+	ATF_REQUIRE(fd != -1);
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
+	ATF_CHECK_EQ(O_NONBLOCK, fcntl(fd, F_GETFL) & O_NONBLOCK);
+	ATF_REQUIRE_EQ(0, sigprocmask(SIG_SETMASK, NULL, &set));
+	for (sig = 1; sig < 32; sig++) {
+		for (i = 0; i < nitems(taken) && taken[i] != sig; i++)
+			continue;
+		ATF_CHECK_EQ_MSG(i < nitems(taken), sigismember(&set, sig),
+		    "%d", sig);
+	}
+	for (i = 0; i < nitems(taken); i++) {
+		raise(taken[i]);
+		ATF_REQUIRE_EQ((ssize_t)sizeof(si), read(fd, &si, sizeof(si)));
+		ATF_CHECK_EQ(taken[i], (int)si.ssi_signo);
+	}
+	ATF_CHECK_EQ(-1, read(fd, &si, sizeof(si)));
+	ATF_REQUIRE_EQ(0, sigaction(SIGPIPE, NULL, &sa));
+	ATF_CHECK_EQ(SIG_IGN, sa.sa_handler);
+	ATF_REQUIRE_EQ(0, sigaction(ADAPTER_SIGNAL, NULL, &sa));
+	ATF_CHECK_EQ(signal_nothing, sa.sa_handler);
+	ATF_CHECK_EQ(0, sa.sa_flags & (SA_RESTART | SA_RESETHAND | SA_SIGINFO |
+	    SA_NODEFER));
+	for (sig = 1; sig < 32; sig++)
+		ATF_CHECK_EQ(0, sigismember(&sa.sa_mask, sig));
+	raise(ADAPTER_SIGNAL);
+}
+
+TEST(limits, "Descriptors are limited by the hard limit only")
+{
+	struct rlimit core, rl;
+
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_CORE, &core));
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &rl));
+	rl.rlim_max = rl.rlim_max < 300 ? rl.rlim_max : 300;
+	rl.rlim_cur = 100;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
+	limits_raise();
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &rl));
+	ATF_CHECK_EQ(rl.rlim_max, rl.rlim_cur);
+	ATF_CHECK(rl.rlim_max > 100);
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_CORE, &rl));
+	ATF_CHECK_EQ(core.rlim_cur, rl.rlim_cur);
+}
+
+TEST(looks, "A look is at all threads, once a second, also at one that ends")
+{
+	struct adapter_config config = { .ac_name = "x" };
+	struct adapter ending = { .config = &config };
+
+	make();
+	ATF_CHECK_EQ(0, adapters_count());
+	list_make();
+	ATF_CHECK_EQ(2, adapters_count());
+#define	LOOK	"accept watch;watch a;listen a;watch b;listen b;"
+	look(NULL);
+	check(LOOK "close watch;notify watch;");
+	opt.vo_verbose = true;
+	look(&ending);
+	check(LOOK "watch x;close watch;notify watch;live;each live;");
+	look_due(&ending);
+	check("");
+	world->due = true;
+	opt.vo_verbose = false;
+	look_due(&ending);
+	check(LOOK "watch x;close watch;notify watch;");
+}
+
+/* Standard error is in a file. */
+static int
+said_start(void)
+{
+	int fd = open("err", O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
+
+	ATF_REQUIRE(fd != -1);
+	ATF_REQUIRE(dup2(fd, STDERR_FILENO) != -1);
+	return (fd);
+}
+
+static void
+said(int fd, const char *expected)
+{
+	char text[1024];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	ATF_REQUIRE(n >= 0);
+	text[n] = '\0';
+	ATF_CHECK_STREQ(expected, text);
+	ATF_REQUIRE_EQ(0, ftruncate(fd, 0));
+}
+
+TEST(reloads, "A reload that is asked for during another follows it; what the "
+    "guard takes with it is told")
+{
+	const char *const line = "valed_main_test: cannot reload: Broken "
+	    "pipe\n";
+	int err;
+
+	make();
+	list_make();
+	err = said_start();
+	reload_begin();
+	check("guard reload;");
+	said(err, line);
+	world->reloads = true;
+	reload_begin();
+	check("guard reload;reloading;");
+	world->is_change = true;
+	ATF_CHECK(reload_change());
+	check("change 2;");
+	/* Twice: one more. */
+	reload_begin();
+	reload_begin();
+	check("");
+	world->change_is_end = true;
+	ATF_CHECK(reload_change());
+	check("change 3;ready 2;guard reload;reloading;");
+	ATF_CHECK(reload_change());
+	check("change 3;ready 2;");
+	said(err, "");
+	/* Without one there is nothing to tell. */
+	world->is_change = false;
+	ATF_CHECK(!reload_change());
+	check("");
+	said(err, "");
+	reload_begin();
+	reload_begin();
+	check("guard reload;reloading;");
+	ATF_CHECK(!reload_change());
+	check("names end;ready 2;");
+	said(err, line);
+	/* Neither goes on. */
+	ATF_CHECK(!reload_change());
+	check("");
+	world->is_change = true;
+	ATF_CHECK(reload_change());
+	check("change 3;ready 2;");
+}
+
+TEST(serves, "It serves until a signal ends it")
+{
+	int fd;
+
+	make();
+	list_make();
+	fd = signals_open();
+	world->reloads = true;
+	world->revents[0][0] = POLLIN;
+	raise(SIGUSR1);
+	raise(SIGHUP);
+	run(fd);
+	check("wait 66;guard reload;reloading;print;each print;"
+	    "wait 66;wait 66;wait 66;");
+	/* The guard has gone. */
+	memset(world->revents, 0, sizeof(world->revents));
+	world->waits = 0;
+	world->revents[1][1] = POLLHUP;
+	world->due = true;
+	run(fd);
+#define	LOOK_2	"accept watch;watch a;listen a;watch b;listen b;"	\
+		"close watch;notify watch;"
+	check("wait 66;" LOOK_2 "wait 66;names end;ready 2;" LOOK_2 "wait -1;" LOOK_2
+	    "wait -1;");
+	world->waits = 0;
+	world->revents[1][1] = 0;
+	world->revents[2][1] = POLLIN;
+	world->is_change = true;
+	world->due = false;
+	run(fd);
+	check("wait 66;wait 66;wait 66;change 2;wait 66;");
+}
+
+/* Run main() in a child: how it ends, and what is said. */
+static void
+runs(int status, const char *line, const char *calls)
+{
+	int err = open("err", O_RDWR | O_CREAT | O_TRUNC, 0600), got;
+	char *argv[] = { (char []){ "valed" }, NULL };
+
+	ATF_REQUIRE(err != -1);
+	fflush(stdout);
+	world->waits = 0;
+	if (fork() == 0) {
+		dup2(err, STDERR_FILENO);
+		_exit(valed_main(1, argv) + 100);
+	}
+	ATF_REQUIRE(wait(&got) != -1);
+	ATF_CHECK_EQ_MSG(status, WEXITSTATUS(got), "%s: %#x", calls, got);
+	said(err, line);
+	close(err);
+	check(calls);
+}
+
+#define	BEGIN	"log;activation;options;notify open;seed 0;"
+#define	SERVES	"wait 66;wait 66;wait 66;wait 66;notify STOPPING=1;guard end;"
+#define	NONE	"valed_main_test: %s: No buffer space available\n"
+
+TEST(starts, "Everything is started in order: the guard before any thread, the "
+    "interfaces' sockets before the sandbox, and what uses them behind it")
+{
+	make();
+	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;names;"
+	    "sandbox 55;ready 0;" SERVES);
+	world->adapters = world->hostifs = 2;
+	world->control = true;
+	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;names;"
+	    "start a;start b;ctl 77;open e0;open e1;sandbox 55;"
+	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
+	world->flags = HOSTIF_HOST_GETS;
+	runs(EX_OK, "valed_main_test: -a vale0:e0: the host gets what e0 "
+	    "receives, too: remove its addresses there\n"
+	    "valed_main_test: -a vale0:e1: the host gets what e1 receives, "
+	    "too: remove its addresses there\n",
+	    BEGIN "fault;guard 1 valed;accept;pass;close;names;"
+	    "start a;start b;ctl 77;open e0;open e1;sandbox 55;"
+	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
+}
+
+TEST(fails, "A step that fails is told, ends the guard if there is one, and "
+    "the program")
+{
+	static const struct {
+		const char *step, *what;
+		int status;
+		const char *calls;
+	} rows[] = {
+		{ "fault", "SIGBUS", EX_OSERR, "" },
+		{ "accept", "descriptors", EX_OSERR,
+		    "guard 1 valed;accept;guard end;" },
+		{ "pass", "process that passes descriptors", EX_OSERR,
+		    "guard 1 valed;accept;pass;guard end;" },
+		{ "close", "thread", EX_OSERR,
+		    "guard 1 valed;accept;pass;close;guard end;" },
+		{ "ctl 77", "control socket", EX_OSERR,
+		    "guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "guard end;" },
+		{ "sandbox 55", "sandbox", EX_OSERR,
+		    "guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "open e0;open e1;sandbox 55;guard end;" },
+		{ "open e1", NULL, EX_UNAVAILABLE,
+		    "guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "open e0;open e1;guard end;" },
+		{ "attach vale0:e1 e1", NULL, EX_UNAVAILABLE,
+		    "guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "open e0;open e1;sandbox 55;attach vale0:e0 e0;"
+		    "attach vale0:e1 e1;guard end;" },
+	};
+	char calls[512], line[256];
+	unsigned int i;
+
+	make();
+	world->adapters = 1;
+	world->hostifs = 2;
+	world->control = true;
+	for (i = 0; i < nitems(rows); i++) {
+		strlcpy(world->fail, rows[i].step, sizeof(world->fail));
+		snprintf(calls, sizeof(calls), BEGIN "fault;%s", rows[i].calls);
+		if (rows[i].what != NULL)
+			snprintf(line, sizeof(line), NONE, rows[i].what);
+		else
+			strlcpy(line, "valed_main_test: -a vale0:e1: why not\n",
+			    sizeof(line));
+		runs(rows[i].status, line, calls);
+	}
+	/* An adapter has said it itself. */
+	world->control = false;
+	world->hostifs = 0;
+	strlcpy(world->fail, "start a", sizeof(world->fail));
+	runs(EX_UNAVAILABLE, "", BEGIN "fault;guard 1 valed;accept;close;names;"
+	    "start a;guard end;");
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, signals);
+	ATF_TP_ADD_TC(tp, limits);
+	ATF_TP_ADD_TC(tp, looks);
+	ATF_TP_ADD_TC(tp, reloads);
+	ATF_TP_ADD_TC(tp, serves);
+	ATF_TP_ADD_TC(tp, starts);
+	ATF_TP_ADD_TC(tp, fails);
+	return (atf_no_error());
+}

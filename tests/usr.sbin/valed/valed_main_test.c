@@ -119,6 +119,30 @@ OF_ADAPTER(adapter_go, "go")
 OF_ADAPTER(adapter_watch, "watch")
 OF_ADAPTER(adapter_listen, "listen")
 
+int	__real_signalfd(int fd, const sigset_t *set, int flags);
+int	__wrap_signalfd(int fd, const sigset_t *set, int flags);
+int	__real_getrlimit(int resource, struct rlimit *rl);
+int	__wrap_getrlimit(int resource, struct rlimit *rl);
+
+int
+__wrap_signalfd(int fd, const sigset_t *set, int flags)
+{
+	ATF_CHECK_EQ(-1, fd);
+	if (world == NULL || strcmp(world->fail, "signals") != 0)
+		return (__real_signalfd(fd, set, flags));
+	errno = ENOBUFS;
+	return (-1);
+}
+
+int
+__wrap_getrlimit(int resource, struct rlimit *rl)
+{
+	if (world == NULL || strcmp(world->fail, "limits") != 0)
+		return (__real_getrlimit(resource, rl));
+	rl->rlim_cur = rl->rlim_max = 50;
+	return (-1);
+}
+
 void
 valed_notify_ready(unsigned int n)
 {
@@ -371,6 +395,12 @@ TEST(limits, "Descriptors are limited by the hard limit only")
 	ATF_CHECK(rl.rlim_max > 100);
 	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_CORE, &rl));
 	ATF_CHECK_EQ(core.rlim_cur, rl.rlim_cur);
+	/* One that is not known is not changed. */
+	make();
+	strlcpy(world->fail, "limits", sizeof(world->fail));
+	limits_raise();
+	ATF_REQUIRE_EQ(0, __real_getrlimit(RLIMIT_NOFILE, &rl));
+	ATF_CHECK(rl.rlim_cur > 100);
 }
 
 TEST(looks, "A look is at all threads, once a second, also at one that ends")
@@ -489,8 +519,8 @@ TEST(serves, "It serves until a signal ends it")
 	run(fd);
 #define	LOOK_2	"accept watch;watch a;listen a;watch b;listen b;"	\
 		"close watch;notify watch;"
-	check("wait 66;" LOOK_2 "wait 66;names end;ready 2;" LOOK_2 "wait -1;" LOOK_2
-	    "wait -1;");
+	check("wait 66;" LOOK_2 "wait 66;names end;ready 2;" LOOK_2
+	    "wait -1;" LOOK_2 "wait -1;");
 	world->waits = 0;
 	world->revents[1][1] = 0;
 	world->revents[2][1] = POLLIN;
@@ -554,24 +584,25 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 		int status;
 		const char *calls;
 	} rows[] = {
-		{ "fault", "SIGBUS", EX_OSERR, "" },
+		{ "signals", "signals", EX_OSERR, "" },
+		{ "fault", "SIGBUS", EX_OSERR, "fault;" },
 		{ "accept", "descriptors", EX_OSERR,
-		    "guard 1 valed;accept;guard end;" },
+		    "fault;guard 1 valed;accept;guard end;" },
 		{ "pass", "process that passes descriptors", EX_OSERR,
-		    "guard 1 valed;accept;pass;guard end;" },
+		    "fault;guard 1 valed;accept;pass;guard end;" },
 		{ "close", "thread", EX_OSERR,
-		    "guard 1 valed;accept;pass;close;guard end;" },
+		    "fault;guard 1 valed;accept;pass;close;guard end;" },
 		{ "ctl 77", "control socket", EX_OSERR,
-		    "guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;names;start a;ctl 77;"
 		    "guard end;" },
 		{ "sandbox 55", "sandbox", EX_OSERR,
-		    "guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;names;start a;ctl 77;"
 		    "open e0;open e1;sandbox 55;guard end;" },
 		{ "open e1", NULL, EX_UNAVAILABLE,
-		    "guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;names;start a;ctl 77;"
 		    "open e0;open e1;guard end;" },
 		{ "attach vale0:e1 e1", NULL, EX_UNAVAILABLE,
-		    "guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;names;start a;ctl 77;"
 		    "open e0;open e1;sandbox 55;attach vale0:e0 e0;"
 		    "attach vale0:e1 e1;guard end;" },
 	};
@@ -584,7 +615,7 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 	world->control = true;
 	for (i = 0; i < nitems(rows); i++) {
 		strlcpy(world->fail, rows[i].step, sizeof(world->fail));
-		snprintf(calls, sizeof(calls), BEGIN "fault;%s", rows[i].calls);
+		snprintf(calls, sizeof(calls), BEGIN "%s", rows[i].calls);
 		if (rows[i].what != NULL)
 			snprintf(line, sizeof(line), NONE, rows[i].what);
 		else

@@ -400,8 +400,8 @@ not_passed(size_t len, const int *fds, unsigned int n)
 	ATF_CHECK_EQ(-1, recv(conn[1], &answer, 1, MSG_DONTWAIT));
 }
 
-TEST(cut, "A packet that is too long, or has too many or no descriptors, is not "
-    "passed, and no descriptor stays")
+TEST(cut, "A packet that is too long, or has too many or no descriptors, is "
+    "not passed, and no descriptor stays")
 {
 	int fds[64];
 	unsigned int i;

@@ -5,9 +5,9 @@
  */
 
 /*
- * Sockets in the file system: between its creation and its final group and mode,
- * one gives nobody more than at the end; and each step that fails leaves what
- * was there before, and nothing else.
+ * Sockets in the file system: between its creation and its final group and
+ * mode, one gives nobody more than at the end; and each step that fails leaves
+ * what was there before, and nothing else.
  */
 
 #include <sys/param.h>

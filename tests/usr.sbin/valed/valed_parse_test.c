@@ -32,8 +32,9 @@
 #include "test.h"
 #include "valed.h"
 
-static struct valed_options opt;
-static struct adapter_config *ac;	/* the first one */
+/* Each call's stays, so that a sanitizer finds what it points to. */
+static struct valed_options parsed[16], *opt;
+static struct adapter_config *ac;	/* the last one's first */
 static char	out[4096];		/* what a child has printed */
 
 /* Parse these arguments. */
@@ -50,8 +51,10 @@ parse(char *const *args)
 		argc++;
 	}
 	argv[argc] = NULL;
-	valed_options(argc, argv, &opt);
-	ac = opt.vo_adapters;
+	opt = opt == NULL ? parsed : opt + 1;
+	ATF_REQUIRE(opt < parsed + nitems(parsed));
+	valed_options(argc, argv, opt);
+	ac = opt->vo_adapters;
 }
 #define	PARSE(...)	parse((char *[]){ __VA_ARGS__, NULL })
 
@@ -126,10 +129,10 @@ default_mac(int bus, int slot, int func, char *name)
 TEST(defaults, "What is not given has its default")
 {
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock");
-	ATF_CHECK_EQ(1, opt.vo_nadapters);
-	ATF_CHECK_EQ(0, opt.vo_nhostifs);
-	ATF_CHECK(opt.vo_control == NULL);
-	ATF_CHECK(!opt.vo_verbose);
+	ATF_CHECK_EQ(1, opt->vo_nadapters);
+	ATF_CHECK_EQ(0, opt->vo_nhostifs);
+	ATF_CHECK(opt->vo_control == NULL);
+	ATF_CHECK(!opt->vo_verbose);
 	ATF_CHECK_EQ(0, ac->ac_bus);
 	ATF_CHECK_EQ(1, ac->ac_slot);
 	ATF_CHECK_EQ(0, ac->ac_func);
@@ -148,7 +151,7 @@ TEST(defaults, "What is not given has its default")
 	ATF_CHECK(!ac->ac_added);
 	default_mac(0, 1, 0, "vale0:a");
 	PARSE("-v", "-s", "5:6:7,e1000,tap3,path=a.sock");
-	ATF_CHECK(opt.vo_verbose);
+	ATF_CHECK(opt->vo_verbose);
 	ATF_CHECK_STREQ("tap3", ac->ac_name);
 	default_mac(5, 6, 7, "tap3");
 }
@@ -394,7 +397,7 @@ TEST(paths, "A path has 107 bytes at most")
 	PARSE("-s", option);
 	ATF_CHECK_STREQ(path, ac->ac_path);
 	PARSE("-c", path);
-	ATF_CHECK_STREQ(path, opt.vo_control->co_path);
+	ATF_CHECK_STREQ(path, opt->vo_control->co_path);
 	path[107] = 'p';
 	path[108] = '\0';
 	snprintf(option, sizeof(option), "1,e1000,vale0:a,path=%s", path);
@@ -429,7 +432,7 @@ TEST(twice, "Adapters share no port, socket or address, and interfaces neither")
 	REFUSED(EX_USAGE, "-c x: one path is needed", OK, "-c", "y", "-c", "x");
 	/* Two names, and the same on another switch. */
 	PARSE(OK, B, "-s", "4,e1000,vale1:b,path=x", C);
-	ATF_CHECK_EQ(4, opt.vo_nadapters);
+	ATF_CHECK_EQ(4, opt->vo_nadapters);
 	ATF_CHECK_STREQ("a", ac[0].ac_name);
 	ATF_CHECK_STREQ("vale0:b", ac[1].ac_name);
 	ATF_CHECK_STREQ("vale1:b", ac[2].ac_name);
@@ -445,15 +448,15 @@ TEST(interfaces, "-a takes 64 interfaces, each with a kind or none")
 
 	PARSE("-a", "vale0:e0", "-a", "vale1:e12345678901234,kind=packet",
 	    "-a", "vale0:e2,kind=xdp");
-	ATF_CHECK_EQ(3, opt.vo_nhostifs);
-	ATF_CHECK_EQ(0, opt.vo_nadapters);
-	ATF_CHECK_STREQ("vale0:e0", opt.vo_hostifs[0].hc_port);
-	ATF_CHECK_STREQ("e0", opt.vo_hostifs[0].hc_ifname);
-	ATF_CHECK_EQ(HOSTIF_AUTO, opt.vo_hostifs[0].hc_options.ho_kind);
-	ATF_CHECK_STREQ("vale1:e12345678901234", opt.vo_hostifs[1].hc_port);
-	ATF_CHECK_STREQ("e12345678901234", opt.vo_hostifs[1].hc_ifname);
-	ATF_CHECK_EQ(HOSTIF_PACKET, opt.vo_hostifs[1].hc_options.ho_kind);
-	ATF_CHECK_EQ(HOSTIF_XDP, opt.vo_hostifs[2].hc_options.ho_kind);
+	ATF_CHECK_EQ(3, opt->vo_nhostifs);
+	ATF_CHECK_EQ(0, opt->vo_nadapters);
+	ATF_CHECK_STREQ("vale0:e0", opt->vo_hostifs[0].hc_port);
+	ATF_CHECK_STREQ("e0", opt->vo_hostifs[0].hc_ifname);
+	ATF_CHECK_EQ(HOSTIF_AUTO, opt->vo_hostifs[0].hc_options.ho_kind);
+	ATF_CHECK_STREQ("vale1:e12345678901234", opt->vo_hostifs[1].hc_port);
+	ATF_CHECK_STREQ("e12345678901234", opt->vo_hostifs[1].hc_ifname);
+	ATF_CHECK_EQ(HOSTIF_PACKET, opt->vo_hostifs[1].hc_options.ho_kind);
+	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[2].hc_options.ho_kind);
 	REFUSED(EX_USAGE, "-a vale0:e123456789012345: e123456789012345: not an "
 	    "interface's name", "-a", "vale0:e123456789012345");
 	REFUSED(EX_USAGE, "-a vale0:e,kin=xdp: unknown option \"kin=xdp\"",
@@ -476,8 +479,8 @@ TEST(interfaces, "-a takes 64 interfaces, each with a kind or none")
 	refused(EX_USAGE, "-a vale0:e64: more than 64 interfaces", args);
 	args[2 * HOSTIF_MAX] = NULL;
 	parse(args);
-	ATF_CHECK_EQ(HOSTIF_MAX, opt.vo_nhostifs);
-	ATF_CHECK_STREQ("e63", opt.vo_hostifs[63].hc_ifname);
+	ATF_CHECK_EQ(HOSTIF_MAX, opt->vo_nhostifs);
+	ATF_CHECK_STREQ("e63", opt->vo_hostifs[63].hc_ifname);
 }
 
 TEST(adapters, "There are 256 adapters at most")
@@ -497,7 +500,7 @@ TEST(adapters, "There are 256 adapters at most")
 	    "adapters", args);
 	args[2 * VALED_MAXADAPTERS] = NULL;
 	parse(args);
-	ATF_CHECK_EQ(VALED_MAXADAPTERS, opt.vo_nadapters);
+	ATF_CHECK_EQ(VALED_MAXADAPTERS, opt->vo_nadapters);
 	ATF_CHECK_STREQ("p255", ac[255].ac_name);
 }
 
@@ -514,7 +517,7 @@ TEST(letters, "Each option and argument that is wrong is named")
 	PARSE("-c", "x");
 	PARSE("-a", "vale0:e");
 	PARSE("-k", "/dev/null");
-	ATF_CHECK_EQ(0, opt.vo_nadapters);
+	ATF_CHECK_EQ(0, opt->vo_nadapters);
 	REFUSED(EX_NOINPUT, "-k none: No such file or directory", "-k", "none");
 }
 
@@ -637,7 +640,7 @@ TEST(files, "Variables of files and -o: what is set last counts, and each "
 	FILE_IS("two", "pci.0.1.0.path=z\npci.255.31.7.backend=vale0:b");
 	PARSE("-k", "one", "-k", "two", "-o", "pci.0.1.0.mtu=1500",
 	    "-o", "pci.0.1.0.itr=1", "-o", "pci.0.1.0.itr=2");
-	ATF_CHECK_EQ(2, opt.vo_nadapters);
+	ATF_CHECK_EQ(2, opt->vo_nadapters);
 	ATF_CHECK_STREQ("z", ac[0].ac_path);
 	ATF_CHECK_EQ(1500, ac[0].ac_mtu);
 	ATF_CHECK_EQ(2, ac[0].ac_itr_256ns);
@@ -762,7 +765,7 @@ TEST(many, "There are 256 nodes at most")
 		    "pci.%u.1.7.path=%u\n", i, i, i / 128, i, i, i);
 	file("f", text, n);
 	PARSE("-k", "f");
-	ATF_CHECK_EQ(VALED_MAXADAPTERS, opt.vo_nadapters);
+	ATF_CHECK_EQ(VALED_MAXADAPTERS, opt->vo_nadapters);
 	ATF_CHECK_EQ(255, ac[255].ac_bus);
 	n = 0;
 	for (i = 0; i <= VALED_MAXADAPTERS; i++)

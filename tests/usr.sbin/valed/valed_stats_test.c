@@ -297,6 +297,7 @@ TEST(adapters_live, "-v prints what was counted since the line before, and "
 	struct adapter *ad = adapter_make();
 	size_t count = E82545_NCOUNTERS + ADAPTER_NCOUNTERS +
 	    FRAME_PORT_NCOUNTERS + 3 + VALE_NCOUNTERS;
+	uint64_t *first;
 	unsigned int i;
 
 	start();
@@ -322,8 +323,10 @@ TEST(adapters_live, "-v prints what was counted since the line before, and "
 	expected[0] = '\0';
 	at = 0;
 	/* No more memory than it has. */
-	ad->live = memcpy(end_of_page(count * sizeof(*ad->live)), ad->live,
+	first = ad->live;
+	ad->live = memcpy(end_of_page(count * sizeof(*ad->live)), first,
 	    count * sizeof(*ad->live));
+	free(first);
 	valed_stats_live(&list);
 	expect_live(0);
 	expect("\n");
@@ -377,6 +380,7 @@ TEST(drops_live, "-v has every counter of dropped frames, in order")
 	    "port_tx_drop_rate 1, port_tx_drop_nodest 1, port_tx_drop_self 1, "
 	    "port_tx_drop_limit 1, port_rx_drop_full 1\n");
 	printed();
+	free(ad->live);
 }
 
 TEST(interface_live, "An interface has such a line, too")

@@ -171,11 +171,14 @@ append(char *text, size_t size, const char *fmt, ...)
 
 /* A value of an argument. */
 static const char *
-value(uint64_t n)
+value(const struct rule *r, const struct scmp_arg_cmp *a)
 {
 	static char text[32];
+	const uint64_t n = a->datum_a;
 
-	if (n == (uint64_t)getpid())
+	/* It may be any number, also that of another rule. */
+	if (r->call == SCMP_SYS(tgkill) && a->arg == 0 &&
+	    n == (uint64_t)getpid())
 		return ("pid");
 	if (n == (uintptr_t)&hostif_ring_none)
 		return ("none");
@@ -207,7 +210,7 @@ rule_text(const struct rule *r)
 		else
 			append(text, sizeof(text), "%s%s",
 			    a->op == SCMP_CMP_EQ ? "=" : "?",
-			    value(a->datum_a));
+			    value(r, a));
 	}
 	return (text);
 }

@@ -208,8 +208,8 @@ rule_text(const struct rule *r)
 			append(text, sizeof(text), "&%" PRIx64 "=%" PRIx64,
 			    a->datum_a, a->datum_b);
 		else
-			append(text, sizeof(text), "%s%s",
-			    a->op == SCMP_CMP_EQ ? "=" : "?",
+			append(text, sizeof(text), "%s%s", a->op ==
+			    SCMP_CMP_EQ && a->datum_b == 0 ? "=" : "?",
 			    value(r, a));
 	}
 	return (text);

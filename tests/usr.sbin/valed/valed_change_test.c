@@ -329,12 +329,12 @@ TEST(removes, "A removed one is looked at until it has ended; its socket is "
 	before = live;
 	add(2, "b", open_at(102));
 	add(3, "c", open_at(103));
+	change(VALED_REMOVE, 1, "a", -1);
+	check("names remove 1;stop a;ended a;", 0);
 	ends_after = 2;
 	change(VALED_REMOVE, 2, "b", -1);
 	check("names remove 2;stop b;look b;look b;ended b;", 0);
 	ATF_CHECK(is_open(102));
-	change(VALED_REMOVE, 1, "a", -1);
-	check("names remove 1;stop a;ended a;", 0);
 	/* One that could not be added. */
 	change(VALED_REMOVE, 9, "a", -1);
 	check("names remove 9;", 0);

@@ -12,12 +12,14 @@
 
 #include <sys/param.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -546,6 +548,66 @@ TEST(process, "The guard has a name and a session, and no signal ends it")
 	ATF_CHECK(!exists("ctl") && !exists("a.sock"));
 }
 
+/* The number of descriptors of the guard, when it is the only process. */
+static unsigned int
+guard_fds(void)
+{
+	const struct dirent *d;
+	char children[64], path[64];
+	unsigned int n = 0;
+	pid_t pid, other;
+	DIR *dir;
+	FILE *f;
+	int found;
+
+	snprintf(children, sizeof(children), "/proc/self/task/%d/children",
+	    getpid());
+	do {
+		f = fopen(children, "r");
+		ATF_REQUIRE(f != NULL);
+		found = fscanf(f, "%d %d", &pid, &other);
+		fclose(f);
+		ATF_REQUIRE(found >= 1);
+	} while (found > 1);
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	ATF_REQUIRE(dir != NULL);
+	while ((d = readdir(dir)) != NULL)
+		n += d->d_name[0] != '.';
+	closedir(dir);
+	return (n);
+}
+
+TEST(descriptors, "A guard has no more descriptors than the one before it")
+{
+	unsigned int fds, i;
+
+	/* New ones are this process's children, too. */
+	ATF_REQUIRE_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
+	start(A, 3);
+	fds = guard_fds();
+	for (i = 0; i < 3; i++) {
+		reload(A C);
+		reserves(3, "vale0:c", 0);
+		adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+		ends();
+		close(vc.vc_config.ac_listen);
+		wait_until(guard_fds() == fds, "%u descriptors, not %u",
+		    guard_fds(), fds);
+		/* One that is wrong is not the guard. */
+		reload("x\n");
+		ends();
+		ATF_CHECK_EQ_MSG(fds, guard_fds(), "%u, not %u", guard_fds(),
+		    fds);
+		reload(A);
+		removes(3);
+		ends();
+		wait_until(guard_fds() == fds, "%u descriptors, not %u",
+		    guard_fds(), fds);
+	}
+	valed_guard_end();
+}
+
 TEST(gone, "If the guard has gone, there is no reload, and nothing waits")
 {
 	start(A, 3);
@@ -758,6 +820,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, wrong);
 	ATF_TP_ADD_TC(tp, inherited);
 	ATF_TP_ADD_TC(tp, process);
+	ATF_TP_ADD_TC(tp, descriptors);
 	ATF_TP_ADD_TC(tp, gone);
 	ATF_TP_ADD_TC(tp, replaced);
 	ATF_TP_ADD_TC(tp, end);

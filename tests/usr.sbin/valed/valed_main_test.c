@@ -220,6 +220,7 @@ valed_guard_start(int argc, char **argv, struct valed_options *o)
 bool
 valed_guard_change(struct valed_change *vc)
 {
+	errno = 0;
 	vc->vc_what = world->change_is_end ? VALED_END : VALED_ADD;
 	return (world->is_change);
 }
@@ -228,6 +229,8 @@ void
 valed_names_start(const struct valed_options *o)
 {
 	called("names%s", o == &opt ? "" : "?");
+	/* For who reads a file that standard output is. */
+	printf("counters");
 }
 
 void
@@ -535,19 +538,24 @@ static void
 runs(int status, const char *line, const char *calls)
 {
 	int err = open("err", O_RDWR | O_CREAT | O_TRUNC, 0600), got;
+	int out = open("out", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	char *argv[] = { (char []){ "valed" }, NULL };
 
-	ATF_REQUIRE(err != -1);
+	ATF_REQUIRE(err != -1 && out != -1);
 	fflush(stdout);
 	world->waits = 0;
 	if (fork() == 0) {
 		dup2(err, STDERR_FILENO);
+		dup2(out, STDOUT_FILENO);
 		_exit(valed_main(1, argv) + 100);
 	}
 	ATF_REQUIRE(wait(&got) != -1);
 	ATF_CHECK_EQ_MSG(status, WEXITSTATUS(got), "%s: %#x", calls, got);
 	said(err, line);
 	close(err);
+	if (status == EX_OK)
+		said(out, "counters");
+	close(out);
 	check(calls);
 }
 

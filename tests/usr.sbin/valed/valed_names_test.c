@@ -18,6 +18,8 @@
 #include "valed.h"
 #include "valed_names.h"
 
+#define	BUS	5			/* of all adapters */
+
 /* Whose a name is, for a program that would open it. */
 static enum valed_name_of
 whose(const char *name)
@@ -44,8 +46,8 @@ start(void)
 
 	for (i = 0; i < nitems(adapters); i++) {
 		snprintf(name[n], sizeof(name[n]), "vale0:p%u", i);
-		adapters[i] = (struct adapter_config){ .ac_slot = i / 8,
-		    .ac_func = i % 8, .ac_backend = name[n++] };
+		adapters[i] = (struct adapter_config){ .ac_bus = BUS,
+		    .ac_slot = i / 8, .ac_func = i % 8, .ac_backend = name[n++] };
 	}
 	for (i = 0; i < nitems(hostifs); i++) {
 		snprintf(name[n], sizeof(name[n]), "vale0:e%u", i);
@@ -57,7 +59,8 @@ start(void)
 static struct adapter_config
 place(int slot, int func)
 {
-	return ((struct adapter_config){ .ac_slot = slot, .ac_func = func });
+	return ((struct adapter_config){ .ac_bus = BUS, .ac_slot = slot,
+	    .ac_func = func });
 }
 
 TEST(configured, "What the configuration has is reserved, and nothing else")
@@ -97,6 +100,10 @@ TEST(reload, "A name is reserved before its port is removed or added, and free "
 		valed_names_remove(&ac);
 	}
 	ATF_CHECK_EQ(VALED_NAME_ADAPTER, whose("vale0:p9"));
+	/* Of another bus there is none. */
+	ac.ac_bus = BUS + 1;
+	valed_names_add(&ac);
+	valed_names_unreserve(&ac);
 	/* But for one. */
 	for (i = 1; i < VALED_MAXADAPTERS; i++) {
 		ac = place(i / 8, i % 8);

@@ -37,6 +37,79 @@ static struct valed_options parsed[16], *opt;
 static struct adapter_config *ac;	/* the last one's first */
 static char	out[4096];		/* what a child has printed */
 
+/* Calls of these so far; one fails. */
+static unsigned int strdups, strndups, callocs;
+static unsigned int fail_strdup, fail_strndup, fail_calloc;
+/* Where variables were set, which valed_config.c keeps. */
+static const void *strings[64];
+
+#define	WRAP(type, name, ...)						\
+	type	__real_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__);				\
+	type	__wrap_##name(__VA_ARGS__)
+
+static bool
+fails(unsigned int *calls, unsigned int fail)
+{
+	errno = ENOMEM;
+	return (++*calls == fail);
+}
+
+/* Whether it says where a variable was set, here. */
+static bool
+is_where(const char *s)
+{
+	return (strncmp(s, "-o ", 3) == 0 || strncmp(s, "one:", 4) == 0 ||
+	    strncmp(s, "two:", 4) == 0);
+}
+
+WRAP(char *, strdup, const char *s)
+{
+	char *p;
+	unsigned int i;
+
+	if (!is_where(s))
+		return (__real_strdup(s));
+	if (fails(&strdups, fail_strdup))
+		return (NULL);
+	p = __real_strdup(s);
+	for (i = 0; i < nitems(strings) && strings[i] != NULL; i++)
+		continue;
+	if (i < nitems(strings))
+		strings[i] = p;
+	return (p);
+}
+
+WRAP(char *, strndup, const char *s, size_t n)
+{
+	return (fails(&strndups, fail_strndup) ? NULL : __real_strndup(s, n));
+}
+
+WRAP(void *, calloc, size_t n, size_t size)
+{
+	return (fails(&callocs, fail_calloc) ? NULL : __real_calloc(n, size));
+}
+
+WRAP(void, free, void *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(strings); i++)
+		if (p != NULL && strings[i] == p)
+			strings[i] = NULL;
+	__real_free(p);
+}
+
+static unsigned int
+strings_used(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < nitems(strings); i++)
+		n += strings[i] != NULL;
+	return (n);
+}
+
 /* Parse these arguments. */
 static void
 parse(char *const *args)
@@ -379,6 +452,14 @@ TEST(slots, "What is wrong with -s is said, and no more")
 		REFUSED(EX_USAGE, line, "-s",
 		    __DECONST(char *, slots[i].text));
 	}
+	/* libvale says what is wrong with a port's name. */
+	ATF_REQUIRE(vale_name_error("vale0:a/b") != NULL);
+	snprintf(line, sizeof(line), "-s 1,e1000,vale0:a/b,path=x: vale0:a/b: "
+	    "%s", vale_name_error("vale0:a/b"));
+	REFUSED(EX_USAGE, line, "-s", "1,e1000,vale0:a/b,path=x");
+	snprintf(line, sizeof(line), "-a vale0:a/b: vale0:a/b: %s",
+	    vale_name_error("vale0:a/b"));
+	REFUSED(EX_USAGE, line, "-a", "vale0:a/b");
 	/* The longest name of an interface, with all it may have. */
 	PARSE("-s", "1,e1000,tap_-.zZ0189,path=a");
 	ATF_CHECK_STREQ("tap_-.zZ0189", ac->ac_backend);
@@ -519,6 +600,26 @@ TEST(letters, "Each option and argument that is wrong is named")
 	PARSE("-k", "/dev/null");
 	ATF_CHECK_EQ(0, opt->vo_nadapters);
 	REFUSED(EX_NOINPUT, "-k none: No such file or directory", "-k", "none");
+	REFUSED(EX_NOINPUT, "-k .: Is a directory", "-k", ".");
+}
+
+#define	NO_MEMORY	"Cannot allocate memory"
+
+TEST(no_memory, "Each allocation that fails is an error of the system")
+{
+	const unsigned int before = callocs;
+
+	for (fail_calloc = before + 1; fail_calloc <= before + 2; fail_calloc++)
+		REFUSED(EX_OSERR, NO_MEMORY, OK);
+	fail_calloc = 0;
+	fail_strndup = strndups + 1;
+	REFUSED(EX_OSERR, "-s: " NO_MEMORY, OK);
+	REFUSED(EX_OSERR, "-a: " NO_MEMORY, "-a", "vale0:e");
+	fail_strndup = 0;
+	fail_strdup = strdups + 1;
+	REFUSED(EX_OSERR, NO_MEMORY, "-o", "pci.0.1.0.device=e1000");
+	fail_strdup++;
+	REFUSED(EX_OSERR, NO_MEMORY, "-o", "pci.0.1.0.device=e1000");
 }
 
 static struct control_config co;
@@ -634,6 +735,7 @@ TEST(files, "Variables of files and -o: what is set last counts, and each "
     "knows where it was set")
 {
 	const struct valed_config_node *a, *b;
+	unsigned int n;
 
 	FILE_IS("one", "\n  # x\n\t\n" NODE("0.1.0", "a")
 	    "pci.255.31.7.path=b.sock  \r\n \f pci.255.31.7.device=e1000");
@@ -669,7 +771,11 @@ TEST(files, "Variables of files and -o: what is set last counts, and each "
 	ATF_CHECK_STREQ("one:7", valed_config_where(b->nvl, "mac"));
 	ATF_CHECK_STREQ("one:8", valed_config_where(b->nvl, "device"));
 	ATF_CHECK(valed_config_where(create_config_node("x"), "path") == NULL);
-	/* Once more, from the beginning. */
+	/* Once more, from the beginning, with nothing left of the first. */
+	n = strings_used();
+	ATF_CHECK_EQ_MSG(2 + 8, n, "%u", n);
+	valed_config_clear();
+	ATF_CHECK_EQ_MSG(0, strings_used(), "%u", strings_used());
 	PARSE("-k", "one", "-o", "pci.255.31.7.backend=vale0:c");
 	ATF_CHECK_STREQ("a.sock", ac[0].ac_path);
 	ATF_CHECK_EQ(0, ac[0].ac_mtu);
@@ -788,6 +894,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, interfaces);
 	ATF_TP_ADD_TC(tp, adapters);
 	ATF_TP_ADD_TC(tp, letters);
+	ATF_TP_ADD_TC(tp, no_memory);
 	ATF_TP_ADD_TC(tp, control);
 	ATF_TP_ADD_TC(tp, files);
 	ATF_TP_ADD_TC(tp, lines);

@@ -448,6 +448,21 @@ TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
 	ATF_CHECK_EQ(EX_OK, status);
 }
 
+TEST(interrupted_end, "It ends also if the call before was interrupted")
+{
+	int status;
+
+	failing_start();
+	start();
+	failing->recvmsg[0] = EINTR;
+	/* It waits already, or meets that now. */
+	(void)pass(1, 'a', conn, 1);
+	wait_until(failing->recvmsg[0] == 0, "an interruption");
+	ATF_REQUIRE_EQ(0, shutdown(valed_pass_fd(), SHUT_WR));
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ(EX_OK, status);
+}
+
 TEST(not_sent, "What cannot be sent is not, and the process goes on")
 {
 	const int fd = memfd_create("memory", 0);
@@ -558,6 +573,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, process);
 	ATF_TP_ADD_TC(tp, cut);
 	ATF_TP_ADD_TC(tp, interrupted);
+	ATF_TP_ADD_TC(tp, interrupted_end);
 	ATF_TP_ADD_TC(tp, not_sent);
 	ATF_TP_ADD_TC(tp, not_started);
 	ATF_TP_ADD_TC(tp, sandbox);

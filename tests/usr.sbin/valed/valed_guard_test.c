@@ -585,6 +585,8 @@ TEST(descriptors, "A guard has no more descriptors than the one before it")
 	/* New ones are this process's children, too. */
 	ATF_REQUIRE_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 	start(A, 3);
+	/* It has closed what is not its own. */
+	wait_until(guard_named(), "its name");
 	fds = guard_fds();
 	for (i = 0; i < 3; i++) {
 		reload(A C);

@@ -548,7 +548,7 @@ TEST(process, "The guard has a name and a session, and no signal ends it")
 	ATF_CHECK(!exists("ctl") && !exists("a.sock"));
 }
 
-/* The number of descriptors of the guard, when it is the only process. */
+/* The number of descriptors of the guard, or 0 if that is about to end. */
 static unsigned int
 guard_fds(void)
 {
@@ -570,8 +570,10 @@ guard_fds(void)
 		ATF_REQUIRE(found >= 1);
 	} while (found > 1);
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	/* The one before it may end just now. */
 	dir = opendir(path);
-	ATF_REQUIRE(dir != NULL);
+	if (dir == NULL)
+		return (0);
 	while ((d = readdir(dir)) != NULL)
 		n += d->d_name[0] != '.';
 	closedir(dir);

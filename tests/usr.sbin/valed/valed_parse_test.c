@@ -773,9 +773,9 @@ TEST(files, "Variables of files and -o: what is set last counts, and each "
 	ATF_CHECK(valed_config_where(create_config_node("x"), "path") == NULL);
 	/* Once more, from the beginning, with nothing left of the first. */
 	n = strings_used();
-	ATF_CHECK_EQ_MSG(2 + 8, n, "%u", n);
 	valed_config_clear();
-	ATF_CHECK_EQ_MSG(0, strings_used(), "%u", strings_used());
+	n -= strings_used();
+	ATF_CHECK_EQ_MSG(2 + 8, n, "%u", n);
 	PARSE("-k", "one", "-o", "pci.255.31.7.backend=vale0:c");
 	ATF_CHECK_STREQ("a.sock", ac[0].ac_path);
 	ATF_CHECK_EQ(0, ac[0].ac_mtu);

@@ -175,6 +175,18 @@ refused(int status, const char *message, char *const *args)
 #define	REFUSED(status, message, ...)					\
 	refused(status, message, (char *[]){ __VA_ARGS__, NULL })
 
+/* Write a file. */
+static void
+file(const char *name, const char *text, size_t len)
+{
+	FILE *f = fopen(name, "w");
+
+	ATF_REQUIRE(f != NULL);
+	ATF_REQUIRE_EQ(len, fwrite(text, 1, len, f));
+	ATF_REQUIRE_EQ(0, fclose(f));
+}
+#define	FILE_IS(name, text)	file(name, text, sizeof(text) - 1)
+
 #define	OK	"-s", "1,e1000,vale0:a,path=a.sock"
 
 static uint64_t
@@ -502,10 +514,16 @@ TEST(twice, "Adapters share no port, socket or address, and interfaces neither")
 	REFUSED(EX_USAGE, "-s 4,e1000,vale0:x,path=x,mac=02:00:00:00:00:0c: "
 	    "mac=02:00:00:00:00:0c: used twice", OK, B, C, "-s",
 	    "4,e1000,vale0:x,path=x,mac=02:00:00:00:00:0c");
+	REFUSED(EX_USAGE, "-s 5,e1000,vale0:y,path=y,mac=02:11:22:33:44:55: "
+	    "mac=02:11:22:33:44:55: used twice", OK, "-s",
+	    "4,e1000,vale0:x,path=x,mac=02:11:22:33:44:55", "-s",
+	    "5,e1000,vale0:y,path=y,mac=02:11:22:33:44:55");
 	REFUSED(EX_USAGE, "-s 3,e1000,vale0:x,path=x: slot 0:3:0 twice", OK, B,
 	    C, "-s", "3,e1000,vale0:x,path=x");
 	REFUSED(EX_USAGE, "-a vale0:b: port used twice", OK, "-a", "vale1:x",
 	    "-a", "vale0:b", B, C);
+	REFUSED(EX_USAGE, "-a vale0:b: port used twice", OK, "-a", "vale0:b",
+	    B, C);
 	REFUSED(EX_USAGE, "-a vale2:x: interface used twice", "-a", "vale0:w",
 	    "-a", "vale0:x", "-a", "vale0:y", "-a", "vale2:x");
 	REFUSED(EX_USAGE, "-a vale2:w: interface used twice", "-a", "vale0:w",
@@ -579,6 +597,10 @@ TEST(adapters, "There are 256 adapters at most")
 	args[2 * VALED_MAXADAPTERS + 2] = NULL;
 	refused(EX_USAGE, "-s 8:0:1,e1000,vale2:p256,path=p256: more than 256 "
 	    "adapters", args);
+	args[2 * VALED_MAXADAPTERS] = __DECONST(char *, "-k");
+	args[2 * VALED_MAXADAPTERS + 1] = __DECONST(char *, "f");
+	FILE_IS("f", "pci.9.1.0.device=e1000\n");
+	refused(EX_CONFIG, "f:1: more than 256 adapters", args);
 	args[2 * VALED_MAXADAPTERS] = NULL;
 	parse(args);
 	ATF_CHECK_EQ(VALED_MAXADAPTERS, opt->vo_nadapters);
@@ -597,6 +619,7 @@ TEST(letters, "Each option and argument that is wrong is named")
 	ATF_CHECK_EQ(0, strncmp(out, "usage: valed ", 13));
 	PARSE("-c", "x");
 	PARSE("-a", "vale0:e");
+	PARSE(OK, "-a", "vale0:e");
 	PARSE("-k", "/dev/null");
 	ATF_CHECK_EQ(0, opt->vo_nadapters);
 	REFUSED(EX_NOINPUT, "-k none: No such file or directory", "-k", "none");
@@ -714,18 +737,6 @@ TEST(control, "-c: each option, from the smallest value to the greatest")
 	snprintf(want, sizeof(want), "%s: no such group", option + 2);
 	bad_control(option, want);
 }
-
-/* Write a file. */
-static void
-file(const char *name, const char *text, size_t len)
-{
-	FILE *f = fopen(name, "w");
-
-	ATF_REQUIRE(f != NULL);
-	ATF_REQUIRE_EQ(len, fwrite(text, 1, len, f));
-	ATF_REQUIRE_EQ(0, fclose(f));
-}
-#define	FILE_IS(name, text)	file(name, text, sizeof(text) - 1)
 
 #define	NODE(place, name)						\
 	"pci." place ".device=e1000\npci." place ".backend=vale0:" name "\n" \

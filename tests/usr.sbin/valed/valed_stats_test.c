@@ -44,6 +44,7 @@ const struct counter_row hostif_counter_table[HOSTIF_NCOUNTERS] = {
 };
 
 static bool	no_port, no_memory;
+static size_t	asked;			/* bytes of the last calloc(3) */
 /* The counter that is one more than at first, or all. */
 static uint64_t	more;
 #define	ALL	UINT64_MAX
@@ -117,6 +118,7 @@ hostif_live(struct hostif *hi __unused)
 void *
 __wrap_calloc(size_t n, size_t size)
 {
+	asked = n * size;
 	return (no_memory ? NULL : __real_calloc(n, size));
 }
 
@@ -311,6 +313,7 @@ TEST(adapters_live, "-v prints what was counted since the line before, and "
 	no_memory = false;
 	valed_stats_live(&list);
 	ATF_REQUIRE(ad->live != NULL);
+	ATF_CHECK_EQ(count * sizeof(*ad->live), asked);
 	ATF_CHECK_EQ(MODEL, ad->live[0]);
 	expect("vm1 tx %d frames %d batches %d kicks, rx %d frames %d batches, "
 	    "%d interrupts, %d exits, port tx %d rx %d",
@@ -425,6 +428,7 @@ TEST(interface_live, "An interface has such a line, too")
 	more = 0;
 	valed_stats_hostif_live((void *)2, NULL);
 	ATF_REQUIRE(live != NULL);
+	ATF_CHECK_EQ(n * sizeof(*live), asked);
 	for (i = 0; i < HOSTIF_NCOUNTERS; i++)
 		ATF_CHECK_EQ(HOSTIF + i, live[i]);
 	for (; i < n; i++)

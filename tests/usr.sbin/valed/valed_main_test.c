@@ -601,16 +601,20 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 		{ "close", "thread", EX_OSERR,
 		    "fault;guard 1 valed;accept;pass;close;guard end;" },
 		{ "ctl 77", "control socket", EX_OSERR,
-		    "fault;guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;names;start a;"
+		    "ctl 77;"
 		    "guard end;" },
 		{ "sandbox 55", "sandbox", EX_OSERR,
-		    "fault;guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;names;start a;"
+		    "ctl 77;"
 		    "open e0;open e1;sandbox 55;guard end;" },
 		{ "open e1", NULL, EX_UNAVAILABLE,
-		    "fault;guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;names;start a;"
+		    "ctl 77;"
 		    "open e0;open e1;guard end;" },
 		{ "attach vale0:e1 e1", NULL, EX_UNAVAILABLE,
-		    "fault;guard 1 valed;accept;pass;close;names;start a;ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;names;start a;"
+		    "ctl 77;"
 		    "open e0;open e1;sandbox 55;attach vale0:e0 e0;"
 		    "attach vale0:e1 e1;guard end;" },
 	};

@@ -206,7 +206,6 @@ hostif_events(struct hostif *hi, bool wait)
 	if (!hi->gone)
 		hostif_tick(hi);
 	valed_log_left(&hi->log, hi->port->name);
-	memset(pfd, 0, sizeof(pfd));
 	pfd[POLL_STOP].fd = hi->stop_fd;
 	/* Frames that cannot be sent need not wake the thread. */
 	pfd[POLL_PORT].fd = hi->tx_state == HOSTIF_TX_IDLE ? hi->port->fd : -1;

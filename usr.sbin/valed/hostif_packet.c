@@ -195,8 +195,7 @@ packet_cut(struct hostif *hi, const struct frame *frame)
 	uint32_t len, n = 0, used = 0;
 	uint8_t *p;
 
-	if (!frame_tunnel_begin(&ft, frame) ||
-	    cut->fc_segments > FRAME_SEGMENTS_MAX)
+	if (!frame_tunnel_begin(&ft, frame))
 		return (0);
 	while (frame_cut_next(cut)) {
 		len = cut->fc_hdrlen + cut->fc_paylen;
@@ -532,7 +531,7 @@ packet_send(struct hostif *hi)
 		    packet_skip_unsent(pk, TX_SLOTS));
 	if (hi->up && pk->pk_unsent > 0)
 		hi->tx_state = HOSTIF_TX_AGAIN;
-	else if (hi->up && p == NULL && n < HOSTIF_BATCH)
+	else if (hi->up && p == NULL)
 		hi->tx_state = HOSTIF_TX_FULL;
 	else
 		hi->tx_state = HOSTIF_TX_IDLE;

@@ -11,6 +11,7 @@
 #include <sys/param.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,61 @@ static unsigned int started, stopped;
 static bool withdraws;			/* memory of the next is gone at once */
 static struct hostif *last;
 static bool fails;			/* hostif_start() */
+static bool no_memory;
+static unsigned int locks, entries;	/* mutex locked; memory in use */
+static bool locked;
+
+void	__real_free(void *p);
+void	__wrap_free(void *p);
+void	*__real_malloc(size_t size);
+void	*__wrap_malloc(size_t size);
+int	__wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int	__wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+
+void
+__wrap_free(void *p)
+{
+	ATF_CHECK(!locked && p != NULL);
+	entries--;
+	__real_free(p);
+}
+
+void *
+__wrap_malloc(size_t size)
+{
+	ATF_CHECK(!locked);
+	errno = ENOMEM;
+	if (no_memory)
+		return (NULL);
+	entries++;
+	return (__real_malloc(size));
+}
+
+int
+__wrap_pthread_mutex_lock(pthread_mutex_t *mutex __unused)
+{
+	ATF_REQUIRE(!locked);
+	locked = true;
+	locks++;
+	return (0);
+}
+
+int
+__wrap_pthread_mutex_unlock(pthread_mutex_t *mutex __unused)
+{
+	ATF_REQUIRE(locked);
+	locked = false;
+	return (0);
+}
+
+/* The lock was taken so often since the last time, and is free. */
+static void
+took(unsigned int n)
+{
+	ATF_CHECK(!locked);
+	ATF_CHECK_EQ(n, locks);
+	locks = 0;
+}
 
 struct hostif *
 hostif_start(const char *port_name, const struct hostif_fds *fds __unused,
@@ -31,6 +87,7 @@ hostif_start(const char *port_name, const struct hostif_fds *fds __unused,
 {
 	struct hostif *hi;
 
+	ATF_CHECK(!locked);
 	if (fails) {
 		snprintf(error, size, "it fails");
 		return (NULL);
@@ -46,14 +103,16 @@ hostif_start(const char *port_name, const struct hostif_fds *fds __unused,
 bool
 hostif_is_withdrawn(const struct hostif *hi __unused)
 {
+	ATF_CHECK(locked);
 	return (withdraws);
 }
 
 void
 hostif_stop(struct hostif *hi)
 {
+	ATF_CHECK(!locked);
 	stopped++;
-	free(hi);
+	__real_free(hi);
 }
 
 const char *
@@ -65,6 +124,7 @@ hostif_port_name(const struct hostif *hi)
 static void
 count(struct hostif *hi __unused, void *arg)
 {
+	ATF_CHECK(locked);
 	++*(unsigned int *)arg;
 }
 
@@ -115,6 +175,7 @@ TEST(limit, "No more than HOSTIF_MAX interfaces are attached at a time, and one 
 	}
 	ATF_CHECK_EQ(2 * HOSTIF_MAX, started);
 	ATF_CHECK_EQ(started, stopped);
+	ATF_CHECK_EQ(0, entries);
 }
 
 TEST(withdrawn, "An interface whose memory is gone takes no place, before or "
@@ -135,13 +196,88 @@ TEST(withdrawn, "An interface whose memory is gone takes no place, before or "
 		ATF_CHECK(hostif_forget(last));
 		ATF_CHECK(!hostif_forget(last));
 		ATF_CHECK_EQ(0, attached());
-		free(last);
+		__real_free(last);
 	}
+	ATF_CHECK_EQ(0, entries);
+}
+
+/* The names of those that are attached. */
+static void
+name(struct hostif *hi, void *arg)
+{
+	ATF_CHECK(locked);
+	strlcat(arg, hi->link.hl_name + strlen("vale0:"), 64);
+	strlcat(arg, " ", 64);
+}
+
+static void
+names(const char *expected)
+{
+	char all[64] = "";
+
+	hostif_each(name, all);
+	ATF_CHECK_STREQ(expected, all);
+	took(1);
+}
+
+TEST(others, "One is detached or taken out of the table, and no other; the "
+    "table is locked for each look at it, and not for longer")
+{
+	struct hostif *two;
+	char error[128];
+	unsigned int i;
+
+	for (i = 1; i <= 5; i++) {
+		ATF_REQUIRE(attach(i, error));
+		took(2);
+		if (i == 2)
+			two = last;
+	}
+	names("i1 i2 i3 i4 i5 ");
+	ATF_CHECK_EQ(5, entries);
+	ATF_CHECK(hostif_forget(two));
+	took(1);
+	names("i1 i3 i4 i5 ");
+	ATF_CHECK_EQ(4, entries);
+	ATF_CHECK(!hostif_forget(two));
+	took(1);
+	__real_free(two);
+	ATF_CHECK_EQ(0, hostif_detach("vale0:i4"));
+	took(2);
+	names("i1 i3 i5 ");
+	ATF_CHECK_EQ(ENXIO, hostif_detach("vale0:i4"));
+	took(1);
+	ATF_CHECK_EQ(1, stopped);
+	fails = true;
+	ATF_CHECK(!attach(6, error));
+	took(2);
+	fails = false;
+	withdraws = true;
+	ATF_CHECK(attach(6, error));
+	took(3);
+	withdraws = false;
+	no_memory = true;
+	for (i = 0; i < HOSTIF_MAX + 1; i++) {
+		ATF_CHECK(!attach(7, error));
+		ATF_CHECK_STREQ("vale0:i7: Cannot allocate memory", error);
+		took(2);
+	}
+	no_memory = false;
+	names("i1 i3 i5 ");
+	ATF_CHECK_EQ(3, entries);
+	ATF_CHECK_EQ(2, stopped);
+	/* All places but three are free. */
+	for (i = 3; i < HOSTIF_MAX; i++)
+		ATF_REQUIRE(attach(100 + i, error));
+	took(2 * (HOSTIF_MAX - 3));
+	ATF_CHECK(!attach(7, error));
+	took(1);
 }
 
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, withdrawn);
 	ATF_TP_ADD_TC(tp, limit);
+	ATF_TP_ADD_TC(tp, others);
 	return (atf_no_error());
 }

@@ -1,0 +1,358 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The kernel and the switch of an attached interface: hostif_packet_kernel.h.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "hostif_packet_kernel.h"
+
+#define	MEMORY_SIZE	(51U << 20)	/* of both rings */
+
+char			 trace[4096];
+const char		*fails;
+int			 domain = AF_PACKET;
+uint32_t		 drops;
+uint8_t			*memory;
+struct got		 got[RING_SLOTS];
+uint32_t		 ngot;
+struct frame		 frames[2 * HOSTIF_BATCH];
+uint32_t		 nframes;
+struct sends		 sends[8];
+unsigned int		 nsends, nsent;
+bool			 busy;
+
+static uint8_t		 pool[4U << 20]; /* bytes of what the switch got */
+static uint32_t		 used;
+static uint32_t		 kernel_slot;	/* of the transmit ring */
+
+static union {
+	struct netmap_ring ring;
+	uint8_t		 bytes[sizeof(struct netmap_ring) +
+			    RING_SLOTS * sizeof(struct netmap_slot)];
+} tx_ring, rx_ring;
+static struct vale_desc	 port = { .txring = &tx_ring.ring,
+    .rxring = &rx_ring.ring, .indirect_max = INDIRECT };
+struct hostif		 hi = { .port = &port, .up = true,
+    .ops = &hostif_packet_ops };
+
+static void note(const char *fmt, ...)
+    __attribute__((__format__(__printf__, 1, 2)));
+
+static void
+note(const char *fmt, ...)
+{
+	const size_t len = strlen(trace);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(trace + len, sizeof(trace) - len, fmt, ap);
+	va_end(ap);
+}
+
+static bool
+call(const char *name)
+{
+	note("%s; ", name);
+	if (fails == NULL || strcmp(fails, name) != 0)
+		return (false);
+	errno = EIO;
+	return (true);
+}
+
+struct tpacket2_hdr *
+slot(bool tx, uint32_t i)
+{
+	return ((void *)(memory + (tx ? 34U << 20 : 0) + ((i / 15) << 20) +
+	    i % 15 * 69632));
+}
+
+/*
+ * The thread
+ */
+
+bool
+hostif_peek(struct hostif *one __unused, uint32_t *at, struct frame *frame)
+{
+	struct iovec *iov = frame->f_iov;
+
+	if (*at == nframes)
+		return (false);
+	*frame = frames[*at];
+	memcpy(iov, frame->f_iov, frame->f_niov * sizeof(*iov));
+	frame->f_iov = iov;
+	++*at;
+	return (true);
+}
+
+/* A frame of 13 bytes is not taken. */
+bool
+hostif_takes(struct hostif *one, const struct frame *frame)
+{
+	return (one->up && frame->f_len != 13);
+}
+
+void
+hostif_lost(struct hostif *one __unused, int error)
+{
+	note("lost %d; ", error);
+}
+
+void
+hostif_log(struct hostif *one __unused, const char *fmt, ...)
+{
+	va_list ap;
+	size_t len;
+
+	note("log ");
+	len = strlen(trace);
+	va_start(ap, fmt);
+	vsnprintf(trace + len, sizeof(trace) - len, fmt, ap);
+	va_end(ap);
+	note("; ");
+}
+
+int
+hostif_ring_reopen(int s, void *mem, size_t size)
+{
+	ATF_CHECK_EQ(PACKET_SOCKET, s);
+	ATF_CHECK_EQ((void *)memory, mem);
+	ATF_CHECK_EQ(MEMORY_SIZE, size);
+	return (call("reopen") ? -1 : 0);
+}
+
+/*
+ * The switch
+ */
+
+int	__wrap_vale_set_header(struct vale_desc *d, int header);
+int	__wrap_vale_txsync(struct vale_desc *d);
+
+int
+__wrap_vale_set_header(struct vale_desc *d, int header)
+{
+	ATF_CHECK_EQ(&port, d);
+	ATF_CHECK_EQ(VALE_HEADER_SLOT, header);
+	return (call("header") ? -1 : 0);
+}
+
+/* It copies each frame, of as many slots as there are. */
+int
+__wrap_vale_txsync(struct vale_desc *d)
+{
+	static uint32_t next;
+	struct netmap_ring *ring = d->txring;
+	const struct netmap_slot *s;
+	struct got *g = &got[ngot];
+	const uint32_t before = ngot;
+	unsigned int fragments = 0;
+
+	ATF_CHECK_EQ(&port, d);
+	ATF_CHECK_EQ(ring->head, ring->cur);
+	for (; next != ring->head; next = nm_ring_next(ring, next)) {
+		s = &ring->slot[next];
+		ATF_REQUIRE(ngot < nitems(got));
+		ATF_CHECK((s->flags & NS_INDIRECT) != 0);
+		if (fragments++ == 0)
+			*g = (struct got){ .p = pool + used };
+		if ((s->flags & VALE_SLOT_HEADER) != 0) {
+			ATF_CHECK_EQ(NS_INDIRECT | NS_MOREFRAG |
+			    VALE_SLOT_HEADER, s->flags);
+			ATF_CHECK_EQ(1, fragments);
+			ATF_REQUIRE_EQ(FRAME_VNET_LONG, s->len);
+			g->headed = true;
+			memcpy(g->hdr, (void *)(uintptr_t)s->ptr, s->len);
+			continue;
+		}
+		ATF_REQUIRE(s->len > 0);
+		/* The rest is in one slot. */
+		ATF_CHECK_EQ((s->flags & NS_MOREFRAG) != 0 ? INDIRECT :
+		    (int)s->len, s->len);
+		ATF_REQUIRE(used + s->len <= sizeof(pool));
+		memcpy(pool + used, (void *)(uintptr_t)s->ptr, s->len);
+		used += s->len;
+		g->len += s->len;
+		if ((s->flags & NS_MOREFRAG) == 0) {
+			g = &got[++ngot];
+			fragments = 0;
+		}
+	}
+	note("sync %u; ", ngot - before);
+	return (0);
+}
+
+/*
+ * The system's
+ */
+
+void	*__real_calloc(size_t n, size_t size);
+void	*__wrap_calloc(size_t n, size_t size);
+void	__wrap_free(void *p);
+int	__wrap_getsockopt(int s, int level, int name, void *value,
+	    socklen_t *len);
+void	*__wrap_mmap(void *p, size_t size, int prot, int flags, int fd,
+	    off_t offset);
+void	*__real_mmap(void *p, size_t size, int prot, int flags, int fd,
+	    off_t offset);
+int	__wrap_munmap(void *p, size_t size);
+ssize_t	__wrap_recv(int s, void *p, size_t len, int flags);
+ssize_t	__wrap_sendto(int s, const void *p, size_t len, int flags,
+	    const struct sockaddr *to, socklen_t tolen);
+
+void *
+__wrap_calloc(size_t n, size_t size)
+{
+	ATF_CHECK_EQ(1, n);
+	return (call("calloc") ? NULL : __real_calloc(n, size));
+}
+
+void
+__wrap_free(void *p)
+{
+	ATF_CHECK(p != NULL);
+	note("free; ");
+}
+
+int
+__wrap_getsockopt(int s, int level, int name, void *value, socklen_t *len)
+{
+	ATF_CHECK_EQ(PACKET_SOCKET, s);
+	if (level == SOL_SOCKET && name == SO_DOMAIN) {
+		ATF_CHECK_EQ(sizeof(domain), *len);
+		if (call("domain"))
+			return (-1);
+		*(int *)value = domain;
+		return (0);
+	}
+	ATF_CHECK_EQ(SOL_PACKET, level);
+	ATF_CHECK_EQ(PACKET_STATISTICS, name);
+	ATF_CHECK_EQ(sizeof(struct tpacket_stats), *len);
+	if (fails != NULL && strcmp(fails, "statistics") == 0)
+		return (-1);
+	((struct tpacket_stats *)value)->tp_drops = drops;
+	return (0);
+}
+
+void *
+__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	ATF_CHECK(p == NULL && offset == 0);
+	ATF_CHECK_EQ(MEMORY_SIZE, size);
+	ATF_CHECK_EQ(PROT_READ | PROT_WRITE, prot);
+	ATF_CHECK_EQ(MAP_SHARED, flags);
+	ATF_CHECK_EQ(PACKET_SOCKET, fd);
+	return (call("map") ? MAP_FAILED : memory);
+}
+
+int
+__wrap_munmap(void *p, size_t size)
+{
+	ATF_CHECK_EQ((void *)memory, p);
+	ATF_CHECK_EQ(MEMORY_SIZE, size);
+	note("unmap; ");
+	return (0);
+}
+
+ssize_t
+__wrap_recv(int s, void *p __unused, size_t len, int flags)
+{
+	ATF_CHECK_EQ(PACKET_SOCKET, s);
+	ATF_CHECK_EQ(1, len);
+	ATF_CHECK_EQ(MSG_DONTWAIT, flags);
+	note("recv; ");
+	return (-1);
+}
+
+ssize_t
+__wrap_sendto(int s, const void *p, size_t len, int flags,
+    const struct sockaddr *to, socklen_t tolen)
+{
+	struct tpacket2_hdr *h;
+	uint32_t take = UINT32_MAX;
+	int error = 0;
+
+	ATF_CHECK_EQ(PACKET_SOCKET, s);
+	ATF_CHECK(p == NULL && len == 0 && to == NULL && tolen == 0);
+	ATF_CHECK_EQ(MSG_DONTWAIT, flags);
+	if (nsends > 0) {
+		take = sends[nsent].take;
+		error = sends[nsent].error;
+		/* The last one is repeated. */
+		nsent += nsent + 1 < nsends;
+	}
+	for (; take > 0; take--) {
+		h = slot(true, kernel_slot);
+		if (h->tp_status != TP_STATUS_SEND_REQUEST)
+			break;
+		h->tp_status = busy ? TP_STATUS_SENDING : TP_STATUS_AVAILABLE;
+		kernel_slot = (kernel_slot + 1) % TX_SLOTS;
+	}
+	errno = error;
+	return (error == 0 ? 1 : -1);
+}
+
+void
+start(void)
+{
+	unsigned int i;
+
+	memory = __real_mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ATF_REQUIRE(memory != MAP_FAILED);
+	memset(memory + (34U << 20), 0xa5, 17U << 20);
+	for (i = 0; i < TX_SLOTS; i++)
+		slot(true, i)->tp_status = TP_STATUS_AVAILABLE;
+	*(uint32_t *)(uintptr_t)&tx_ring.ring.num_slots = RING_SLOTS;
+	*(uint32_t *)(uintptr_t)&rx_ring.ring.num_slots = RING_SLOTS;
+	for (i = 0; i < nitems(hi.fds.hf_fd); i++)
+		hi.fds.hf_fd[i] = 90 + i;
+	hi.fds.hf_fd[HOSTIF_FD_KIND] = PACKET_SOCKET;
+	strlcpy(hi.fds.hf_name, "h0", sizeof(hi.fds.hf_name));
+	ATF_REQUIRE(hi.ops->ho_start(&hi) == NULL);
+	trace[0] = '\0';
+}
+
+void
+counted(enum hostif_counter c, uint64_t n)
+{
+	ATF_CHECK_EQ_MSG(n, hi.counters[c], "counter %d: %ju", c,
+	    (uintmax_t)hi.counters[c]);
+	hi.counters[c] = 0;
+}
+
+void
+counted_all(void)
+{
+	int c;
+
+	for (c = 0; c < HOSTIF_NCOUNTERS; c++)
+		counted(c, 0);
+}
+
+void
+nothing_got(void)
+{
+	ngot = used = 0;
+}
+
+void
+number(uint8_t *frame, uint32_t n)
+{
+	memset(frame, 'x', 60);
+	memcpy(frame + 20, &n, sizeof(n));
+}

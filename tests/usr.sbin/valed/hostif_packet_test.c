@@ -392,8 +392,8 @@ TEST(events, "What is waited for, and that an error is taken")
 }
 
 #define	STOPPED								\
-	"log the kernel's receive ring stopped at a packet that it cannot "	\
-	"describe: opened again; "
+	"log the kernel's receive ring stopped at a packet that it "	\
+	"cannot describe: opened again; "
 
 /* Ticks until the ring is opened again. */
 static unsigned int
@@ -487,8 +487,9 @@ TEST(too_long, "Packets that are too long are a line, once")
 	CALLS("");
 	hi.counters[HOSTIF_C_RX_LONG] = 1;
 	hi.ops->ho_tick(&hi);
-	CALLS("log packets of more than 64 KB are dropped: set gso_max_size of "
-	    "what sends them and gro_max_size of h0 to 65536, by ip link set; ");
+	CALLS("log packets of more than 64 KB are dropped: set gso_max_size "
+	    "of what sends them and gro_max_size of h0 to 65536, by ip link "
+	    "set; ");
 	hi.counters[HOSTIF_C_RX_LONG]++;
 	hi.ops->ho_tick(&hi);
 	CALLS("");

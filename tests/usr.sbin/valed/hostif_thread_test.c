@@ -479,7 +479,8 @@ TEST(takes, "Bad headers, an interface that is down, and a frame that is "
 		{ HOSTIF_C_TX_BAD, 13, "\x08\0", 1, .mtu = 1500 },
 		{ HOSTIF_C_TX_BAD, 60, "\x08\0", 0, .mtu = 1500 },
 		{ HOSTIF_C_TX_BAD, 13, "\x08\0", 1, .mtu = 1500, .down = true },
-		{ HOSTIF_C_TX_DOWN, 60, "\x08\0", 1, .mtu = 1500, .down = true },
+		{ HOSTIF_C_TX_DOWN, 60, "\x08\0", 1, .mtu = 1500,
+		    .down = true },
 		{ TAKEN, 1514, "\x08\0", 1, .mtu = 1500 },
 		{ HOSTIF_C_TX_MTU, 1515, "\x08\0", 1, .mtu = 1500 },
 		{ HOSTIF_C_TX_MTU, 1518, "\x08\0", 1, .mtu = 1500 },
@@ -498,10 +499,12 @@ TEST(takes, "Bad headers, an interface that is down, and a frame that is "
 		{ HOSTIF_C_TX_MTU, 1518, "\x88\xa9", 1, .mtu = 1500 },
 		/* A slot with the tag and what follows it, or not. */
 		{ TAKEN, 1518, "\x81\0", 2, .mtu = 1500, .first = 18 },
-		{ HOSTIF_C_TX_MTU, 1518, "\x81\0", 2, .mtu = 1500, .first = 17 },
+		{ HOSTIF_C_TX_MTU, 1518, "\x81\0", 2, .mtu = 1500,
+		    .first = 17 },
 		{ TAKEN, 1514, "\x08\0", 2, .mtu = 1500, .first = 2 },
 		/* Its segments count. */
-		{ TAKEN, 60000, "\x08\0", 2, .mtu = 1500, .gso = FRAME_GSO_TCPV4 },
+		{ TAKEN, 60000, "\x08\0", 2, .mtu = 1500,
+		    .gso = FRAME_GSO_TCPV4 },
 		{ HOSTIF_C_TX_MTU, 60000, "\x08\0", 2, .mtu = 1499,
 		    .gso = FRAME_GSO_TCPV4 },
 	};
@@ -564,8 +567,7 @@ TEST(lost, "Each lost frame is counted under its reason, and each reason is "
 #define	TICK_NS		((uint64_t)HOSTIF_TICK_MS * 1000000)
 #define	ALL_POLLED	"20:0x1 21:0x5"
 
-TEST(events, "What is waited for, and for how long; what is ready is looked at, "
-    "unless it must end")
+TEST(events, "What is waited for, and for how long")
 {
 	one.ops = &hostif_xdp_ops;
 	one.fds.hf_fd[HOSTIF_FD_LINK] = 10;
@@ -729,11 +731,16 @@ TEST(invalid, "What is not an open interface is not started, and nothing is "
 		bool		valid;
 	} cases[] = {
 		{ HOSTIF_PACKET, 2, .name = "h0", .valid = true },
-		{ HOSTIF_PACKET, 1, .name = "h0" }, { HOSTIF_PACKET, 17, .name = "h0", .valid = true },
-		{ HOSTIF_PACKET, 18, .name = "h0" }, { HOSTIF_XDP, 6, .name = "h0", .valid = true },
-		{ HOSTIF_XDP, 5, .name = "h0" }, { HOSTIF_XDP, 17, .name = "h0", .valid = true },
-		{ HOSTIF_XDP, 18, .name = "h0" }, { HOSTIF_AUTO, 2, .name = "h0" },
-		{ HOSTIF_NKINDS, 2, .name = "h0" }, { UINT32_MAX, 2, .name = "h0" },
+		{ HOSTIF_PACKET, 1, .name = "h0" },
+		{ HOSTIF_PACKET, 17, .name = "h0", .valid = true },
+		{ HOSTIF_PACKET, 18, .name = "h0" },
+		{ HOSTIF_XDP, 6, .name = "h0", .valid = true },
+		{ HOSTIF_XDP, 5, .name = "h0" },
+		{ HOSTIF_XDP, 17, .name = "h0", .valid = true },
+		{ HOSTIF_XDP, 18, .name = "h0" },
+		{ HOSTIF_AUTO, 2, .name = "h0" },
+		{ HOSTIF_NKINDS, 2, .name = "h0" },
+		{ UINT32_MAX, 2, .name = "h0" },
 		{ HOSTIF_PACKET, 2, .name = "0123456789abcde", .valid = true },
 		{ HOSTIF_PACKET, 2, .name = "0123456789abcdef" },
 	};

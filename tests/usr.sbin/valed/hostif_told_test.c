@@ -220,8 +220,9 @@ hostif_counter(const struct hostif *one, enum hostif_counter counter)
 	return (one->counters[counter]);
 }
 
-#define	ASK	"20000000 12000100 00000000 00000000 00000000 07000000 "	\
-		"00000000 00000000; "
+#define	ASK								\
+	"20000000 12000100 00000000 00000000 00000000 07000000 00000000 " \
+	"00000000; "
 
 TEST(ask, "What is asked of rtnetlink(7), also when messages were lost")
 {
@@ -378,8 +379,8 @@ TEST(mtu, "A change of the MTU, which is known after the first message")
 }
 
 #define	MASTER(n)							\
-	"the interface belongs to another one, with the index " #n ", which "	\
-	"gets nothing from it; "
+	"the interface belongs to another one, with the index " #n ", "	\
+	"which gets nothing from it; "
 
 TEST(master, "Which other interface it belongs to is a line, unless it is a "
     "VRF")
@@ -438,13 +439,13 @@ TEST(name, "Another name is a line")
 }
 
 #define	OWN_ADDRESS							\
-	"a macvlan interface gets frames for its own address only, and none "	\
-	"for guests: mode passthru gets all; "
+	"a macvlan interface gets frames for its own address only, and "	\
+	"none for guests: mode passthru gets all; "
 #define	NOPROMISC							\
 	"a macvlan interface with nopromisc may get no frames for guests; "
 #define	IPVLAN								\
-	"an ipvlan interface gets frames for its own addresses only, and none "	\
-	"for guests; "
+	"an ipvlan interface gets frames for its own addresses only, "	\
+	"and none for guests; "
 
 TEST(hints, "Kinds of interfaces that have no frames for guests are a line, "
     "once")

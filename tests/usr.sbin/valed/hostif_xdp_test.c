@@ -6,450 +6,23 @@
 
 /*
  * The rings of AF_XDP of an attached interface: each entry, each call and each
- * counter.  The kernel, the switch and the interface's thread are this file's.
- * hostif_rings_test has what a hostile kernel may write.
+ * counter.  hostif_rings_test has what a hostile kernel may write.
  */
 
 #include <sys/param.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 
 #include <errno.h>
-#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <atf-c.h>
 
+#include "hostif_xdp_kernel.h"
 #include "test.h"
 
 #include "hostif_xdp.c"
-
-#define	ETHTOOL		11
-#define	MEMORY		14
-#define	XSK		15		/* and the one behind it */
-#define	QUEUES		2
-#define	SLOTS		HOSTIF_XDP_SLOTS
-#define	FIRST		(QUEUES * SLOTS) /* chunk to transmit */
-#define	SIZE		((QUEUES + 1) * 2048 * 4096U)
-#define	RING_SLOTS	1024		/* of the port */
-
-/* Where the parts of each kind of ring are. */
-static const struct xdp_mmap_offsets offsets = {
-	.rx = { .producer = 64, .consumer = 128, .desc = 256, .flags = 192 },
-	.tx = { .producer = 4, .consumer = 68, .desc = 512, .flags = 132 },
-	.fr = { .producer = 8, .consumer = 72, .desc = 1024, .flags = 136 },
-	.cr = { .producer = 12, .consumer = 76, .desc = 2048, .flags = 140 }
-};
-
-static char		 trace[4096];
-static unsigned int	 ncalls, fail_call;	/* the n-th of the start */
-static bool		 short_offsets;
-static uint8_t		 maps[6][40960];	/* mapped rings */
-static size_t		 map_size[nitems(maps)];
-static unsigned int	 nmaps, nmapped;
-static uint8_t		*memory;
-static struct xdp_statistics statistics[QUEUES];
-static bool		 old_kernel;		/* it tells the first ones */
-
-static uint8_t		 got[RING_SLOTS][4096];	/* what the switch got */
-static uint32_t		 got_len[RING_SLOTS], ngot;
-static struct frame	 frames[600];		/* for the interface */
-static uint32_t		 nframes;
-static struct hostif_ethtool told;		/* by ethtool */
-static bool		 told_all = true;
-
-/* What sendto(2) does: it takes frames, then it fails. */
-static struct {
-	uint32_t	take;
-	int		error;		/* 0: none */
-} sends[8];
-static unsigned int	 nsends, nsent;
-
-static union {
-	struct netmap_ring ring;
-	uint8_t		 bytes[sizeof(struct netmap_ring) +
-			    RING_SLOTS * sizeof(struct netmap_slot)];
-} tx_ring, rx_ring;
-static struct vale_desc	 port = { .txring = &tx_ring.ring,
-    .rxring = &rx_ring.ring, .indirect_max = 4096 };
-static struct hostif	 hi = { .port = &port, .up = true,
-    .ops = &hostif_xdp_ops };
-
-static void note(const char *fmt, ...)
-    __attribute__((__format__(__printf__, 1, 2)));
-
-static void
-note(const char *fmt, ...)
-{
-	const size_t len = strlen(trace);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(trace + len, sizeof(trace) - len, fmt, ap);
-	va_end(ap);
-}
-
-/* These calls were made since the last time. */
-#define	CALLS(expected)							\
-	do {								\
-		ATF_CHECK_STREQ(expected, trace);			\
-		trace[0] = '\0';					\
-	} while (0)
-
-/* Whether a call of the start must fail. */
-static bool
-call_fails(void)
-{
-	errno = EIO;
-	return (++ncalls == fail_call);
-}
-
-/*
- * The thread
- */
-
-void
-hostif_withdrawn(void *arg __unused)
-{
-}
-
-bool
-hostif_peek(struct hostif *one __unused, uint32_t *at, struct frame *frame)
-{
-	struct iovec *iov = frame->f_iov;
-
-	if (*at == nframes)
-		return (false);
-	*frame = frames[*at];
-	memcpy(iov, frame->f_iov, frame->f_niov * sizeof(*iov));
-	frame->f_iov = iov;
-	++*at;
-	return (true);
-}
-
-/* A frame of 13 bytes is not taken. */
-bool
-hostif_takes(struct hostif *one, const struct frame *frame)
-{
-	return (one->up && frame->f_len != 13);
-}
-
-void
-hostif_lost(struct hostif *one, int error)
-{
-	ATF_CHECK_EQ(EBUSY, error);
-	hostif_count(one, HOSTIF_C_TX_QUEUE, 1);
-}
-
-void
-hostif_log(struct hostif *one __unused, const char *fmt, ...)
-{
-	va_list ap;
-	size_t len;
-
-	note("log ");
-	len = strlen(trace);
-	va_start(ap, fmt);
-	vsnprintf(trace + len, sizeof(trace) - len, fmt, ap);
-	va_end(ap);
-	note("; ");
-}
-
-void
-hostif_ethtool_ask(int s, uint16_t family, uint32_t index)
-{
-	ATF_CHECK_EQ(ETHTOOL, s);
-	note("ask %u of %u; ", family, index);
-}
-
-bool
-hostif_ethtool_read(int s, uint32_t index, struct hostif_ethtool *he)
-{
-	ATF_CHECK_EQ(ETHTOOL, s);
-	ATF_CHECK_EQ(7, index);
-	*he = told;
-	return (told_all);
-}
-
-/*
- * The memory
- */
-
-void
-vfu_dma_init(struct vfu_dma *dma __unused, uint64_t size,
-    void (*pause)(void *arg, bool paused), void *arg)
-{
-	ATF_CHECK_EQ(SIZE, size);
-	ATF_CHECK(pause == memory_pause && arg == NULL);
-	note("init; ");
-}
-
-int
-vfu_fault_add(struct vfu_dma *dma, void (*fn)(void *arg), void *arg)
-{
-	ATF_CHECK_EQ(&((struct xdp *)hi.data)->xd_dma, dma);
-	ATF_CHECK(fn == hostif_withdrawn && arg == &hi);
-	note("add; ");
-	return (call_fails() ? ENOSPC : 0);
-}
-
-int
-vfu_dma_map(struct vfu_dma *dma __unused, int fd, uint64_t offset, uint64_t addr,
-    uint64_t size, int prot, const char **why __unused)
-{
-	ATF_CHECK_EQ(MEMORY, fd);
-	ATF_CHECK_EQ(0, offset);
-	ATF_CHECK_EQ(0, addr);
-	ATF_CHECK_EQ(SIZE, size);
-	ATF_CHECK_EQ(PROT_READ | PROT_WRITE, prot);
-	note("memory; ");
-	return (call_fails() ? EPERM : 0);
-}
-
-void *
-vfu_dma_addr(struct vfu_dma *dma __unused, uint64_t addr, size_t len, int prot)
-{
-	ATF_CHECK_EQ(0, addr);
-	ATF_CHECK_EQ(SIZE, len);
-	ATF_CHECK_EQ(PROT_READ | PROT_WRITE, prot);
-	return (memory);
-}
-
-void
-vfu_dma_reset(struct vfu_dma *dma __unused)
-{
-	note("reset; ");
-	errno = EBADF;
-}
-
-void
-vfu_fault_remove(struct vfu_dma *dma __unused)
-{
-	note("remove; ");
-}
-
-/*
- * The switch and the system
- */
-
-void	*__real_calloc(size_t n, size_t size);
-void	*__wrap_calloc(size_t n, size_t size);
-void	__wrap_free(void *p);
-int	__wrap_getsockopt(int s, int level, int name, void *value,
-	    socklen_t *len);
-void	*__real_mmap(void *p, size_t size, int prot, int flags, int fd,
-	    off_t offset);
-void	*__wrap_mmap(void *p, size_t size, int prot, int flags, int fd,
-	    off_t offset);
-int	__wrap_munmap(void *p, size_t size);
-ssize_t	__wrap_recvfrom(int s, void *p, size_t len, int flags,
-	    struct sockaddr *from, socklen_t *fromlen);
-ssize_t	__wrap_sendto(int s, const void *p, size_t len, int flags,
-	    const struct sockaddr *to, socklen_t tolen);
-int	__wrap_vale_txsync(struct vale_desc *d);
-
-void *
-__wrap_calloc(size_t n, size_t size)
-{
-	ATF_REQUIRE_EQ(sizeof(struct xdp), n * size);
-	note("calloc; ");
-	return (call_fails() ? NULL : __real_calloc(n, size));
-}
-
-void
-__wrap_free(void *p)
-{
-	ATF_CHECK_EQ(hi.data, p);
-	note("free; ");
-}
-
-int
-__wrap_getsockopt(int s, int level, int name, void *value, socklen_t *len)
-{
-	const unsigned int queue = s - XSK;
-
-	ATF_CHECK_EQ(SOL_XDP, level);
-	ATF_REQUIRE(queue < QUEUES);
-	if (name == XDP_MMAP_OFFSETS) {
-		ATF_CHECK_EQ(sizeof(offsets), *len);
-		note("offsets %u; ", queue);
-		if (call_fails())
-			return (-1);
-		memcpy(value, &offsets, sizeof(offsets));
-		*len -= short_offsets;
-		return (0);
-	}
-	ATF_CHECK_EQ(XDP_STATISTICS, name);
-	ATF_CHECK_EQ(sizeof(statistics[0]), *len);
-	if (old_kernel)
-		*len = offsetof(struct xdp_statistics, rx_ring_full);
-	memcpy(value, &statistics[queue], *len);
-	return (old_kernel && queue == 1 ? -1 : 0);
-}
-
-void *
-__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
-{
-	ATF_CHECK(p == NULL);
-	ATF_CHECK_EQ(PROT_READ | PROT_WRITE, prot);
-	ATF_CHECK_EQ(MAP_SHARED, flags);
-	note("map %d %#jx %zu; ", fd - XSK, (intmax_t)offset, size);
-	if (call_fails())
-		return (MAP_FAILED);
-	ATF_REQUIRE(nmaps < nitems(maps) && size <= sizeof(maps[0]));
-	map_size[nmaps] = size;
-	nmapped++;
-	return (maps[nmaps++]);
-}
-
-int
-__wrap_munmap(void *p, size_t size)
-{
-	const size_t i = ((uint8_t *)p - maps[0]) / sizeof(maps[0]);
-
-	ATF_REQUIRE(i < nmaps && p == maps[i] && map_size[i] == size);
-	map_size[i] = 0;
-	nmapped--;
-	return (0);
-}
-
-ssize_t
-__wrap_recvfrom(int s, void *p, size_t len, int flags, struct sockaddr *from,
-    socklen_t *fromlen)
-{
-	ATF_CHECK(p == NULL && len == 0 && from == NULL && fromlen == NULL);
-	ATF_CHECK_EQ(MSG_DONTWAIT, flags);
-	note("wake %d; ", s - XSK);
-	return (-1);
-}
-
-/* Words and entries of a ring, by the order in which they are mapped. */
-enum { RX0, FILL0, TX, COMPLETION, RX1, FILL1 };
-
-static uint32_t *
-word(unsigned int ring, size_t at)
-{
-	return ((uint32_t *)(void *)(maps[ring] + at));
-}
-
-static struct xdp_desc *
-desc(unsigned int ring, uint32_t i)
-{
-	return ((struct xdp_desc *)(void *)(maps[ring] +
-	    (ring == TX ? 512 : 256)) + i % SLOTS);
-}
-
-static uint64_t *
-chunk(unsigned int ring, uint32_t i)
-{
-	return ((uint64_t *)(void *)(maps[ring] +
-	    (ring == COMPLETION ? 2048 : 1024)) + i % SLOTS);
-}
-
-#define	RX_PRODUCER	64
-#define	RX_CONSUMER	128
-#define	FILL_PRODUCER	8
-#define	FILL_FLAGS	136
-#define	TX_PRODUCER	4
-#define	TX_CONSUMER	68
-#define	TX_FLAGS	132
-#define	CR_PRODUCER	12
-#define	CR_CONSUMER	76
-
-ssize_t
-__wrap_sendto(int s, const void *p, size_t len, int flags,
-    const struct sockaddr *to, socklen_t tolen)
-{
-	uint32_t *consumer = word(TX, TX_CONSUMER);
-	uint32_t take = UINT32_MAX;
-	int error = 0;
-
-	ATF_CHECK_EQ(XSK, s);
-	ATF_CHECK(p == NULL && len == 0 && to == NULL && tolen == 0);
-	ATF_CHECK_EQ(MSG_DONTWAIT, flags);
-	if (nsends > 0) {
-		take = sends[nsent].take;
-		error = sends[nsent].error;
-		/* The last one is repeated. */
-		nsent += nsent + 1 < nsends;
-	}
-	*consumer += MIN(take, *word(TX, TX_PRODUCER) - *consumer);
-	errno = error;
-	return (error == 0 ? 0 : -1);
-}
-
-int
-__wrap_vale_txsync(struct vale_desc *d)
-{
-	static uint32_t next;
-	struct netmap_ring *ring = d->txring;
-	const struct netmap_slot *s;
-	const uint32_t before = ngot;
-
-	ATF_CHECK_EQ(&port, d);
-	ATF_CHECK_EQ(ring->head, ring->cur);
-	for (; next != ring->head; next = nm_ring_next(ring, next)) {
-		s = &ring->slot[next];
-		ATF_REQUIRE(ngot < nitems(got) && s->len <= sizeof(got[0]));
-		ATF_CHECK_EQ(NS_INDIRECT, s->flags);
-		memcpy(got[ngot], (void *)(uintptr_t)s->ptr, s->len);
-		got_len[ngot++] = s->len;
-	}
-	note("sync %u; ", ngot - before);
-	return (0);
-}
-
-/* Before ho_start(). */
-static void
-prepare(void)
-{
-	unsigned int i;
-
-	if (memory == NULL)
-		memory = __real_mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ATF_REQUIRE(memory != MAP_FAILED);
-	*(uint32_t *)(uintptr_t)&tx_ring.ring.num_slots = RING_SLOTS;
-	*(uint32_t *)(uintptr_t)&rx_ring.ring.num_slots = RING_SLOTS;
-	for (i = 0; i < nitems(hi.fds.hf_fd); i++)
-		hi.fds.hf_fd[i] = 10 + i;
-	hi.fds.hf_nfds = HOSTIF_FD_XSK + QUEUES;
-	hi.fds.hf_index = 7;
-	hi.fds.hf_family = 9;
-	strlcpy(hi.fds.hf_name, "h0", sizeof(hi.fds.hf_name));
-	memset(maps, 0, sizeof(maps));
-	nmaps = ncalls = 0;
-	trace[0] = '\0';
-}
-
-static void
-start(void)
-{
-	prepare();
-	ATF_REQUIRE(hi.ops->ho_start(&hi) == NULL);
-	*word(TX, TX_FLAGS) = XDP_RING_NEED_WAKEUP;
-	trace[0] = '\0';
-}
-
-/* A counter since the last time; there are no others. */
-static void
-counted(enum hostif_counter c, uint64_t n)
-{
-	ATF_CHECK_EQ_MSG(n, hi.counters[c], "counter %d: %ju", c,
-	    (uintmax_t)hi.counters[c]);
-	hi.counters[c] = 0;
-}
-
-static void
-counted_all(void)
-{
-	int c;
-
-	for (c = 0; c < HOSTIF_NCOUNTERS; c++)
-		counted(c, 0);
-}
 
 TEST(start, "Each step of the start, what is undone if it fails, and the end")
 {
@@ -500,7 +73,7 @@ TEST(start, "Each step of the start, what is undone if it fails, and the end")
 	ATF_CHECK_EQ(SLOTS, *word(FILL1, FILL_PRODUCER));
 	ATF_CHECK_EQ(0, *word(TX, TX_PRODUCER));
 	/* What is behind the last one. */
-	ATF_CHECK_EQ(0, *word(FILL0, 1024 + SLOTS * 8));
+	ATF_CHECK_EQ(0, *word(FILL0, FILL_ENTRIES + SLOTS * 8));
 	xd = hi.data;
 	ATF_CHECK_EQ(QUEUES, xd->xd_ethtool.he_queues);
 	ATF_CHECK_EQ(SLOTS, xd->xd_nfree);
@@ -655,7 +228,7 @@ put(uint32_t n, uint32_t len)
 		    len - len / 2 };
 		frames[nframes] = (struct frame){ .f_iov = iov[nframes],
 		    .f_niov = 2, .f_len = len };
-		rx_ring.ring.tail = nframes + 1;
+		hi.port->rxring->tail = nframes + 1;
 	}
 }
 
@@ -663,21 +236,11 @@ put(uint32_t n, uint32_t len)
 static void
 port_empty(void)
 {
-	ATF_CHECK_EQ(nframes, rx_ring.ring.head);
-	ATF_CHECK_EQ(nframes, rx_ring.ring.cur);
-	nframes = rx_ring.ring.head = rx_ring.ring.cur = 0;
-	rx_ring.ring.tail = 0;
+	ATF_CHECK_EQ(nframes, hi.port->rxring->head);
+	ATF_CHECK_EQ(nframes, hi.port->rxring->cur);
+	nframes = hi.port->rxring->head = hi.port->rxring->cur = 0;
+	hi.port->rxring->tail = 0;
 }
-
-/* From now on calls do this; without any, each takes all. */
-#define	SENDS(...)							\
-	do {								\
-		static const __typeof__(sends[0]) all_[] = { __VA_ARGS__ }; \
-									\
-		memcpy(sends, all_, sizeof(all_));			\
-		nsends = nitems(all_);					\
-		nsent = 0;						\
-	} while (0)
 
 /* Entry i of the transmit ring is a frame of this length, in this chunk. */
 static void
@@ -700,7 +263,7 @@ TEST(send, "Frames fill chunks, at most 256 at a time; the kernel is called if "
 	uint32_t i;
 
 	start();
-	memset(maps[TX] + 512, 0xa5, SLOTS * sizeof(struct xdp_desc));
+	memset(maps[TX] + TX_ENTRIES, 0xa5, SLOTS * sizeof(struct xdp_desc));
 	ATF_CHECK_EQ(0, hi.ops->ho_send(&hi));
 	counted_all();
 	put(1, 60);
@@ -725,7 +288,7 @@ TEST(send, "Frames fill chunks, at most 256 at a time; the kernel is called if "
 	*word(TX, TX_FLAGS) = 2;
 	put(300, 60);
 	ATF_CHECK_EQ(256, hi.ops->ho_send(&hi));
-	ATF_CHECK_EQ(256, rx_ring.ring.head);
+	ATF_CHECK_EQ(256, hi.port->rxring->head);
 	ATF_CHECK_EQ(3 + 256, *word(TX, TX_PRODUCER));
 	ATF_CHECK_EQ(44, hi.ops->ho_send(&hi));
 	port_empty();
@@ -844,7 +407,7 @@ TEST(full, "Frames wait while all chunks are the kernel's, which is counted "
 	complete(FIRST + SLOTS - 1, 2);
 	ATF_CHECK_EQ(2, hi.ops->ho_send(&hi));
 	ATF_CHECK_EQ(4, *word(COMPLETION, CR_CONSUMER));
-	ATF_CHECK_EQ(2, rx_ring.ring.head);
+	ATF_CHECK_EQ(2, hi.port->rxring->head);
 	ATF_CHECK_EQ(HOSTIF_TX_AGAIN, hi.tx_state);
 	is_sent(SLOTS, FIRST + SLOTS - 1, 60);
 	is_sent(SLOTS + 1, FIRST, 60);
@@ -875,7 +438,7 @@ TEST(full, "Frames wait while all chunks are the kernel's, which is counted "
 	ATF_CHECK_EQ(0, hi.ops->ho_send(&hi));
 	ATF_CHECK_EQ(SLOTS, ((struct xdp *)hi.data)->xd_nfree);
 	((struct xdp *)hi.data)->xd_nfree = 0;
-	memset(maps[COMPLETION] + 2048, 0, SLOTS * sizeof(uint64_t));
+	memset(maps[COMPLETION] + CR_ENTRIES, 0, SLOTS * sizeof(uint64_t));
 	ATF_CHECK_EQ(0, hi.ops->ho_send(&hi));
 	ATF_CHECK_EQ(2 * SLOTS + 8, *word(COMPLETION, CR_CONSUMER));
 }
@@ -954,8 +517,8 @@ changes(uint32_t queues, bool untags, bool untags_ad, const char *expected)
 	"log VLAN tags of 802.1ad are lost: ethtool -K h0 "		\
 	"rx-vlan-stag-hw-parse off; "
 #define	LOST(n)								\
-	"log " #n " receive queues, and what is received on more than 2 is "	\
-	"lost: attach the interface again, or see ethtool -L; "
+	"log " #n " receive queues, and what is received on more than "	\
+	"2 is lost: attach the interface again, or see ethtool -L; "
 
 TEST(changes, "Each change of the interface that matters is a line")
 {

@@ -76,7 +76,7 @@ drop_tcx(uint32_t index)
 	return (link);
 }
 
-/* A batch of messages to nf_tables. */
+/* A batch of messages to nf_tables: zeros at first. */
 struct drop_batch {
 	_Alignas(NLMSG_ALIGNTO) uint8_t db_buf[1024];
 	size_t		 db_len;
@@ -89,7 +89,6 @@ drop_put(struct drop_batch *db, size_t len)
 	void *p = db->db_buf + db->db_len;
 
 	MPASS(db->db_len + NLMSG_ALIGN(len) <= sizeof(db->db_buf));
-	memset(p, 0, NLMSG_ALIGN(len));
 	db->db_len += NLMSG_ALIGN(len);
 	if (db->db_msg != NULL)
 		db->db_msg->nlmsg_len += NLMSG_ALIGN(len);

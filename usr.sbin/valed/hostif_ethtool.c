@@ -299,8 +299,7 @@ family_find(int s, uint32_t *group)
 	    CTRL_ATTR_FAMILY_NAME, sizeof(ETHTOOL_GENL_NAME)))
 		return (0);
 	len = ethtool_receive(s, buf, sizeof(buf));
-	if (len <= 0 || !NLMSG_OK(nlh, len) ||
-	    nlh->nlmsg_type != GENL_ID_CTRL ||
+	if (!NLMSG_OK(nlh, len) || nlh->nlmsg_type != GENL_ID_CTRL ||
 	    nlh->nlmsg_len < NLMSG_LENGTH(GENL_HDRLEN))
 		return (0);
 	ATTR_FOREACH(nla, (const uint8_t *)NLMSG_DATA(nlh) + GENL_HDRLEN,

@@ -16,7 +16,8 @@
  * load and a branch.  The file is mapped, so that child processes and those
  * that abort leave their bytes, too.
  *
- * Tests wrap open(2) and mmap(2); openat64 and mmap64 are the same calls.
+ * Tests wrap close(2), ftruncate(2), mmap(2) and open(2), and note each call;
+ * those here do the same under other names.
  *
  * The definitions are weak: every program has one copy, from whichever object
  * the linker meets first.
@@ -50,13 +51,13 @@ mutant_init(void)
 	} else if (mutant_cover == NULL &&
 	    (s = getenv("MUTANT_COVER")) != NULL) {
 		fd = openat64(AT_FDCWD, s, O_RDWR | O_CLOEXEC);
-		if (fd == -1 || ftruncate(fd, MUTANT_MAX) == -1)
+		if (fd == -1 || ftruncate64(fd, MUTANT_MAX) == -1)
 			abort();
 		mutant_cover = (unsigned char *)mmap64(NULL, MUTANT_MAX,
 		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (mutant_cover == MAP_FAILED)
 			abort();
-		close(fd);
+		close_range(fd, fd, 0);
 		for (i = 0; i < MUTANT_MAX; i++)
 			mutant_table[i] = MUTANT_RECORD;
 	}

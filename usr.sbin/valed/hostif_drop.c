@@ -121,8 +121,7 @@ drop_attr(struct drop_batch *db, uint16_t type, const void *data, size_t len)
 	nla = drop_put(db, NLA_HDRLEN + len);
 	nla->nla_type = type;
 	nla->nla_len = NLA_HDRLEN + len;
-	if (len > 0)
-		memcpy((char *)nla + NLA_HDRLEN, data, len);
+	memcpy((char *)nla + NLA_HDRLEN, data, len);
 	return (nla);
 }
 
@@ -150,7 +149,7 @@ drop_nft_chain(struct drop_batch *db, const char *table, const char *ifname)
 	drop_string(db, NFTA_CHAIN_TABLE, table);
 	drop_string(db, NFTA_CHAIN_NAME, "ingress");
 	begin = db->db_len;
-	hook = drop_attr(db, NFTA_CHAIN_HOOK | NLA_F_NESTED, NULL, 0);
+	hook = drop_attr(db, NFTA_CHAIN_HOOK | NLA_F_NESTED, "", 0);
 	drop_number(db, NFTA_HOOK_HOOKNUM, NF_NETDEV_INGRESS);
 	drop_number(db, NFTA_HOOK_PRIORITY, INT_MIN);
 	drop_string(db, NFTA_HOOK_DEV, ifname);

@@ -271,7 +271,7 @@ packet_offer(struct hostif *hi, uint8_t *p, uint32_t len,
 		hostif_count(hi, HOSTIF_C_RX_LONG, 1);
 		return (0);
 	}
-	iov[0].iov_base = iov[1].iov_base = p;
+	iov[0].iov_base = p;
 	iov[0].iov_len = frame.f_len;
 	if (verdict == FRAME_HOST_OK)
 		packet_put(hi, &frame, hdr);

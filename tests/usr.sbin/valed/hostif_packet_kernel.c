@@ -36,10 +36,10 @@ uint32_t		 nframes;
 struct sends		 sends[8];
 unsigned int		 nsends, nsent;
 bool			 busy;
+uint32_t		 kernel_slot;
 
 static uint8_t		 pool[4U << 20]; /* bytes of what the switch got */
 static uint32_t		 used;
-static uint32_t		 kernel_slot;	/* of the transmit ring */
 
 static union {
 	struct netmap_ring ring;

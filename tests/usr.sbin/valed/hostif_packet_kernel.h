@@ -58,6 +58,7 @@ extern struct sends {
 }			 sends[8];
 extern unsigned int	 nsends, nsent;
 extern bool		 busy;		/* slots that are taken are not free */
+extern uint32_t		 kernel_slot;	/* of the transmit ring: it is next */
 
 extern struct hostif	 hi;
 

@@ -76,18 +76,20 @@ __wrap_recvfrom(int s, void *p, size_t len, int flags, struct sockaddr *sa,
 	ATF_CHECK_EQ(MSG_DONTWAIT, flags);
 	ATF_CHECK_EQ(sizeof(from), *salen);
 	receive_error = 0;
+	if (error != 0 || receives++ >= receives_max) {
+		/* It says nothing. */
+		memset(sa, 0xa5, sizeof(from));
+		errno = error == 0 ? EAGAIN : error;
+		return (-1);
+	}
 	memset(p, 0, len);
 	/* More than the message. */
 	memcpy(p, sent, sizeof(sent));
 	memcpy(sa, &from, sizeof(from));
 	*salen = from_len;
-	if (error == 0 && receives++ < receives_max) {
-		/* Of an earlier call. */
-		errno = ENOBUFS;
-		return (sent_len);
-	}
-	errno = error == 0 ? EAGAIN : error;
-	return (-1);
+	/* Of an earlier call. */
+	errno = ENOBUFS;
+	return (sent_len);
 }
 
 ssize_t

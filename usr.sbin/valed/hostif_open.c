@@ -83,16 +83,17 @@ hostif_promiscuous(int s, uint32_t index)
 static const char *
 open_rings(int s)
 {
-	struct tpacket_req req;
+	static const struct tpacket_req transmit = {
+		.tp_block_size = HOSTIF_BLOCK_SIZE,
+		.tp_block_nr = HOSTIF_TX_BLOCKS,
+		.tp_frame_size = HOSTIF_SLOT_SIZE,
+		.tp_frame_nr = HOSTIF_TX_BLOCKS * HOSTIF_BLOCK_SLOTS
+	};
 
 	if (hostif_ring_set(s, &hostif_ring_receive) == -1)
 		return ("receive ring");
-	memset(&req, 0, sizeof(req));
-	req.tp_block_size = HOSTIF_BLOCK_SIZE;
-	req.tp_frame_size = HOSTIF_SLOT_SIZE;
-	req.tp_block_nr = HOSTIF_TX_BLOCKS;
-	req.tp_frame_nr = HOSTIF_TX_BLOCKS * HOSTIF_BLOCK_SLOTS;
-	if (setsockopt(s, SOL_PACKET, PACKET_TX_RING, &req, sizeof(req)) == -1)
+	if (setsockopt(s, SOL_PACKET, PACKET_TX_RING, &transmit,
+	    sizeof(transmit)) == -1)
 		return ("transmit ring");
 	return (NULL);
 }

@@ -365,6 +365,11 @@ TEST(skip, "A frame for which a call fails is lost, and its slot is skipped; "
 	counted(HOSTIF_C_TX_CALL, 1);
 	counted(HOSTIF_C_TX_BATCH, nitems(errors) + 2);
 	CALLS("");
+	/* One that is not taken is sent later. */
+	put_short(1, 60);
+	SENDS({ 0, 0 });
+	ATF_CHECK_EQ(1, hi.ops->ho_send(&hi));
+	ATF_CHECK_EQ(HOSTIF_TX_AGAIN, hi.tx_state);
 }
 
 TEST(stubborn, "A kernel that takes no slot is called as often as needed for a "

@@ -104,6 +104,8 @@ TEST(receive, "Batches of at most 256 slots around the ring, each given back "
 	ATF_CHECK_EQ(0, hi.ops->ho_receive(&hi));
 	CALLS("");
 	counted_all();
+	/* What is behind the ring is not touched. */
+	slot(true, 0)->tp_status = 0xa5;
 	/* Three times the ring's slots: a batch, and what is left. */
 	for (round = 0; round < 5; round++) {
 		for (i = 0; i < 306; i++) {
@@ -131,6 +133,7 @@ TEST(receive, "Batches of at most 256 slots around the ring, each given back "
 			ATF_CHECK_EQ(TP_STATUS_KERNEL,
 			    slot(false, n)->tp_status);
 	}
+	ATF_CHECK_EQ(0xa5, slot(true, 0)->tp_status);
 	/* What is not ours is not looked at, nor what is behind it. */
 	receive(NULL, frame, sizeof(frame))->tp_status = TP_STATUS_COPY;
 	(void)receive(NULL, frame, sizeof(frame));

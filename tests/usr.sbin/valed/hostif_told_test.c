@@ -268,10 +268,12 @@ TEST(believed, "Only a whole message of the kernel's about this interface "
 	link_message(RTM_DELLINK);
 	told("", 0);
 	ifi.ifi_family = AF_UNSPEC;
+	ifi.ifi_flags = 0;
 	link_message(RTM_GETLINK);
 	told("", 0);
 	link_message(RTM_NEWADDR);
 	told("", 0);
+	ifi.ifi_flags = UP;
 	/* Errors. */
 	clear();
 	message(NLMSG_ERROR, &answer, sizeof(answer));
@@ -461,6 +463,7 @@ TEST(hints, "Kinds of interfaces that have no frames for guests are a line, "
 	} cases[] = {
 		{ "macvlan", 8, MACVLAN_MODE_PRIVATE, 0, 2, OWN_ADDRESS },
 		{ "macvlan", 7, MACVLAN_MODE_VEPA, 0, 2, OWN_ADDRESS },
+		{ "macvlanx", 7, MACVLAN_MODE_VEPA, 0, 2, OWN_ADDRESS },
 		{ "macvtap", 8, MACVLAN_MODE_BRIDGE, 1, 2, OWN_ADDRESS },
 		{ "macvtap", 8, MACVLAN_MODE_SOURCE, 0, 2, OWN_ADDRESS },
 		{ "macvlan", 8, MACVLAN_MODE_PASSTHRU, 0, 2, "" },

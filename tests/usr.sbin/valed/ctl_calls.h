@@ -1,0 +1,121 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The control socket's server in the test's own thread, over a socketpair; and
+ * calls that it makes, which fail when the test says so and leave a trace: what
+ * is open, mapped, allocated and locked.  One thread.
+ */
+
+#ifndef _CTL_CALLS_H_
+#define	_CTL_CALLS_H_
+
+#include <sys/systm.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ctl_impl.h"
+#include "ctl_memory.h"
+
+/* A client, and its last reply. */
+struct peer {
+	struct ctl_conn	*pe_cc;
+	int		 pe_fd;
+	union {
+		struct vale_wire wire;
+		char	packet[VALE_WIRE_MAX];
+	} pe_reply;
+	void		*pe_body;	/* of the reply, */
+	size_t		 pe_size;	/* and its bytes */
+	int		 pe_fds[VALE_WIRE_REPLY_FDS];
+	unsigned int	 pe_nfds;
+};
+
+/* Connect; close what the last reply had; have the server close it. */
+void	peer_connect(struct peer *p, uid_t uid, bool admin);
+void	peer_close_fds(struct peer *p);
+void	peer_close(struct peer *p);
+/* Leave; the server closes it when it is waited for (ctl_settle()). */
+void	peer_leave(struct peer *p);
+
+/*
+ * Have a packet answered that begins with struct vale_wire, or is shorter, and
+ * check the form of the reply.  Descriptor `passed' comes with it, unless it is
+ * -1.  Returns vw_error.
+ */
+int	peer_packet(struct peer *p, const void *packet, size_t len, int passed);
+/* The same with a request's header, and its body. */
+int	peer_pass(struct peer *p, uint16_t request, const char *name,
+	    const void *body, size_t size, int passed);
+int	peer_ask(struct peer *p, uint16_t request, const char *name,
+	    const void *body, size_t size);
+
+/* The reply is that error, with that reason and nothing else. */
+#define	REFUSED(error, why, p, ...) do {				\
+	ATF_CHECK_EQ((error), peer_ask((p), __VA_ARGS__));		\
+	ATF_CHECK_STREQ((why), (p)->pe_reply.wire.vw_why);		\
+	ATF_CHECK_EQ(0, (p)->pe_size);					\
+	ATF_CHECK_EQ(0, (p)->pe_nfds);					\
+} while (0)
+
+/* It is none, with that many descriptors and a body of that size. */
+#define	GRANTED(size, nfds, p, ...) do {				\
+	ATF_CHECK_EQ_MSG(0, peer_ask((p), __VA_ARGS__), "%s",		\
+	    (p)->pe_reply.wire.vw_why);					\
+	ATF_CHECK_STREQ("", (p)->pe_reply.wire.vw_why);			\
+	ATF_CHECK_EQ((size), (p)->pe_size);				\
+	ATF_CHECK_EQ((nfds), (p)->pe_nfds);				\
+} while (0)
+
+#define	REGISTER(name, ...)						\
+	NETMAP_REQ_REGISTER, name, &(struct nmreq_register){ __VA_ARGS__ }, \
+	    sizeof(struct nmreq_register)
+
+/* Calls that can fail. */
+enum call {
+	CALL_CALLOC,
+	CALL_DMA_MAP,
+	CALL_FAULT_ADD,
+	CALL_FCNTL,		/* F_ADD_SEALS, F_DUPFD_CLOEXEC */
+	CALL_FSTAT,
+	CALL_FTRUNCATE,
+	CALL_MALLOC,
+	CALL_MEMFD,
+	CALL_MUTEX_INIT,
+	CALL_OPEN_SHARED,
+	CALL_PREAD,
+	CALL_PWRITE,
+	CALL_SOCKETPAIR,
+	NCALLS
+};
+
+/* From call `n' on, `times' of them fail with this error. */
+void	calls_fail(enum call call, unsigned int n, unsigned int times,
+	    int error);
+/* None does any more.  Returns how many have. */
+unsigned int calls_failed(void);
+
+/* What is there. */
+struct things {
+	unsigned int	th_fds;
+	unsigned int	th_inherited;	/* those without FD_CLOEXEC */
+	unsigned int	th_maps;	/* of memfds */
+	unsigned int	th_allocs;	/* malloc(3), calloc(3) */
+	unsigned int	th_mutexes;	/* initialized */
+	unsigned int	th_faults;	/* vfu_fault_add() */
+	unsigned int	th_memories;
+};
+struct things things_now(void);
+/* As much as before, and no lock is held. */
+void	things_check(const struct things *before);
+/* No lock is held, nor was one released that was not. */
+void	locks_check(void);
+
+/* What the last vale_open_shared() was called with. */
+extern struct vale_shared shared_last;
+
+#endif /* !_CTL_CALLS_H_ */

@@ -1,0 +1,871 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Memory of ports and pipes in valed: where everything is, which memory a
+ * request means, what is charged, and what is left in it.
+ */
+
+#include <sys/param.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "ctl_calls.h"
+#include "test.h"
+#include "vale_layout.h"
+#include "vale_pipe.h"
+
+#define	REG_SIZE	sizeof(struct nmreq_register)
+#define	ALL		.nr_mode = NR_REG_ALL_NIC
+#define	SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static struct peer peers[CTL_PIPES + 2];
+static struct peer *const one = &peers[0], *const two = &peers[1];
+static struct peer *const three = &peers[2];
+
+static void
+start(unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		peer_connect(&peers[i], 1001, false);
+}
+
+static void
+stop(unsigned int n)
+{
+	while (n-- > 0)
+		peer_close(&peers[n]);
+}
+
+/* Close the connection, and connect again. */
+static void
+renew(struct peer *p)
+{
+	const struct ctl_who who = p->pe_cc->cc_who;
+
+	peer_close(p);
+	peer_connect(p, who.cw_uid, who.cw_admin);
+}
+
+static struct nmreq_register
+granted(struct peer *p, const char *name, struct nmreq_register reg, int fd)
+{
+	ATF_REQUIRE_EQ_MSG(0, peer_pass(p, NETMAP_REQ_REGISTER, name, &reg,
+	    sizeof(reg), fd), "%s: %s", name, p->pe_reply.wire.vw_why);
+	ATF_CHECK_STREQ("", p->pe_reply.wire.vw_why);
+	ATF_REQUIRE_EQ(REG_SIZE, p->pe_size);
+	memcpy(&reg, p->pe_body, sizeof(reg));
+	return (reg);
+}
+
+#define	OPEN(p, name, ...)						\
+	granted(p, name, (struct nmreq_register){ __VA_ARGS__ }, -1)
+
+static void
+check_file(int fd, uint64_t size)
+{
+	struct stat st;
+
+	ATF_CHECK_EQ(SEALS, fcntl(fd, F_GET_SEALS));
+	ATF_REQUIRE_EQ(0, fstat(fd, &st));
+	ATF_CHECK_EQ(size, (uint64_t)st.st_size);
+}
+
+static struct vale_window
+window_of(const struct peer *p)
+{
+	struct vale_window vv;
+
+	ATF_REQUIRE_EQ((ssize_t)sizeof(vv), pread(p->pe_fds[1], &vv,
+	    sizeof(vv), 0));
+	return (vv);
+}
+
+/*
+ * Where everything is.
+ */
+
+/* Bytes of a pipe with its windows. */
+static size_t
+pipe_size(uint32_t n)
+{
+	const uint32_t slots[2] = { n, n };
+	struct vale_pipe_layout pl;
+
+	vale_pipe_layout(&pl, slots);
+	return (roundup2(2 * vale_pipe_window(slots) + pl.pl_size, 65536));
+}
+
+static void
+check_layout(const struct peer *p, const struct nmreq_register *reg,
+    uint32_t extra, uint32_t pipe_slots)
+{
+	const struct ctl_memory *mm = p->pe_cc->cc_memory;
+	const struct vale_params params = { .rings = reg->nr_tx_rings,
+	    .tx_slots = reg->nr_tx_slots, .rx_slots = reg->nr_rx_slots };
+	struct vale_window_layout vl;
+	size_t at;
+
+	ATF_CHECK_EQ(vale_shared_size(&params, extra), mm->mm_port_size);
+	ATF_CHECK_EQ(vale_shared_bufs(&params), mm->mm_bufs);
+	at = roundup2(mm->mm_port_size, 65536);
+	ATF_CHECK_EQ(at, mm->mm_used);
+	ATF_CHECK_EQ(at - mm->mm_port_size, ctl_memory_more(mm));
+	ATF_CHECK_EQ(at - mm->mm_port_size, shared_last.more);
+	ATF_CHECK_EQ(extra, shared_last.extra_bufs);
+	ATF_CHECK_EQ(pipe_slots, mm->mm_pipe_slots);
+	/* Each pipe may begin where the last one left off, on a boundary. */
+	at += 32 * (65536 + pipe_size(pipe_slots)) + 2048 * 4096;
+	ATF_CHECK_EQ(at, mm->mm_nulls);
+	ATF_CHECK_EQ(at + 8 * 65536, mm->mm_size);
+	ATF_CHECK_EQ(mm->mm_size, reg->nr_memsize);
+	if (extra == 0 && MAX(reg->nr_tx_slots, reg->nr_rx_slots) <=
+	    VALE_PIPE_SLOTS_MAX)
+		ATF_CHECK_EQ(mm->mm_size, ctl_memory_size(&params));
+	ATF_CHECK_EQ(VALE_WINDOW_OFFSET(vale_shared_window(&params)),
+	    reg->nr_offset);
+	check_file(p->pe_fds[0], mm->mm_size);
+	vale_window_layout(&vl, reg->nr_tx_rings, reg->nr_tx_slots,
+	    reg->nr_rx_slots);
+	check_file(p->pe_fds[1], vl.vl_size);
+	ATF_CHECK_EQ(mm->mm_bufs, window_of(p).vv_bufs);
+	ATF_CHECK_EQ(extra == 0 ? 0 : VALE_BUF_FIRST + reg->nr_tx_rings *
+	    reg->nr_tx_slots, window_of(p).vv_extra);
+}
+
+TEST(layout, "The memory of a port has space for all that may come, and no "
+    "more; neither it nor the window can change its size")
+{
+	static const struct {
+		struct nmreq_register reg;
+		uint16_t	rings;
+		uint32_t	tx_slots, rx_slots, pipe_slots;
+	} rows[] = {
+		{ { ALL }, 1, 1024, 1024, 1024 },
+		{ { ALL, .nr_tx_slots = 32, .nr_rx_slots = 64 }, 1, 32, 64,
+		    1024 },
+		{ { ALL, .nr_tx_slots = 2000, .nr_tx_rings = 3 }, 3, 2000, 1024,
+		    2000 },
+		{ { ALL, .nr_rx_slots = 2000, .nr_rx_rings = 2,
+		    .nr_tx_rings = 1 }, 2, 1024, 2000, 2000 },
+		{ { ALL, .nr_rx_slots = 5000, .nr_extra_bufs = 7 }, 1, 1024,
+		    5000, 4096 },
+	};
+	struct nmreq_register reg;
+	unsigned int i;
+
+	start(1);
+	for (i = 0; i < nitems(rows); i++) {
+		reg = granted(one, "vale0:a", rows[i].reg, -1);
+		ATF_CHECK_EQ(rows[i].rings, reg.nr_tx_rings);
+		ATF_CHECK_EQ(rows[i].rings, reg.nr_rx_rings);
+		ATF_CHECK_EQ(rows[i].tx_slots, reg.nr_tx_slots);
+		ATF_CHECK_EQ(rows[i].rx_slots, reg.nr_rx_slots);
+		ATF_CHECK_EQ(2 + 2 * rows[i].rings, one->pe_nfds);
+		ATF_CHECK_EQ(CTL_MEMORY_FIRST, reg.nr_mem_id);
+		check_layout(one, &reg, rows[i].reg.nr_extra_bufs,
+		    rows[i].pipe_slots);
+		renew(one);
+	}
+	stop(1);
+}
+
+/* What is written at one end is what is read at the other. */
+static void
+check_pair(int from, int to, char c)
+{
+	char got = 0;
+
+	ATF_CHECK_EQ(1, send(from, &c, 1, MSG_DONTWAIT));
+	ATF_CHECK_EQ(1, recv(to, &got, 1, MSG_DONTWAIT));
+	ATF_CHECK_EQ(c, got);
+	ATF_CHECK_EQ(-1, recv(to, &got, 1, MSG_DONTWAIT));
+}
+
+TEST(kicks, "Each ring has its socket, for the user and for valed, also if they "
+    "are given again")
+{
+	const struct ctl_kick *kick;
+	unsigned int i, k;
+
+	start(1);
+	OPEN(one, "vale0:a", ALL, .nr_tx_rings = 3);
+	kick = one->pe_cc->cc_kick;
+	for (k = 0; k < 2; k++) {
+		ATF_REQUIRE_EQ(2 + 2 * 3, one->pe_nfds);
+		for (i = 0; i < 3; i++) {
+			check_pair(one->pe_fds[2 + 2 * i], kick[i].tx, 'a');
+			check_pair(one->pe_fds[3 + 2 * i], kick[i].rx, 'b');
+			check_pair(kick[i].tx, one->pe_fds[2 + 2 * i], 'c');
+			check_pair(kick[i].rx, one->pe_fds[3 + 2 * i], 'd');
+			/* What the switch does. */
+			shared_last.wake(shared_last.arg, i, true);
+			check_pair(kick[i].rx, one->pe_fds[3 + 2 * i], 'e');
+			ATF_CHECK_EQ(1, recv(one->pe_fds[2 + 2 * i],
+			    &(char){ 0 }, 1, MSG_DONTWAIT));
+			shared_last.wake(shared_last.arg, i, false);
+			check_pair(kick[i].tx, one->pe_fds[2 + 2 * i], 'f');
+			ATF_CHECK_EQ(1, recv(one->pe_fds[3 + 2 * i],
+			    &(char){ 0 }, 1, MSG_DONTWAIT));
+		}
+		GRANTED(REG_SIZE, 2 + 2 * 3, one, VALE_WIRE_SHARE, "", NULL, 0);
+	}
+	stop(1);
+}
+
+TEST(pipe_kicks, "So has each direction of a pipe")
+{
+	struct nmreq_register m, s;
+
+	start(3);
+	m = OPEN(one, "vale0:a{1", ALL, .nr_tx_slots = 8, .nr_rx_slots = 16);
+	s = OPEN(two, "vale0:a}1", ALL);
+	ATF_REQUIRE(one->pe_nfds == 4 && two->pe_nfds == 4);
+	check_pair(one->pe_fds[2], two->pe_fds[3], 'a');
+	check_pair(two->pe_fds[3], one->pe_fds[2], 'b');
+	check_pair(two->pe_fds[2], one->pe_fds[3], 'c');
+	check_pair(one->pe_fds[3], two->pe_fds[2], 'd');
+	/* And its place. */
+	ATF_CHECK_EQ(m.nr_memsize, s.nr_memsize);
+	ATF_CHECK_EQ(m.nr_mem_id, s.nr_mem_id);
+	ATF_CHECK_EQ(8, m.nr_tx_slots);
+	ATF_CHECK_EQ(16, m.nr_rx_slots);
+	ATF_CHECK_EQ(16, s.nr_tx_slots);
+	ATF_CHECK_EQ(8, s.nr_rx_slots);
+	ATF_CHECK_EQ(1, s.nr_tx_rings);
+	ATF_CHECK_EQ(1, s.nr_rx_rings);
+	ATF_CHECK_EQ(m.nr_offset + vale_pipe_window((uint32_t[2]){ 8, 16 }),
+	    s.nr_offset);
+	ATF_CHECK_EQ(0, VALE_WINDOW_AT(m.nr_offset) % 65536);
+	check_file(one->pe_fds[1], vale_pipe_window((uint32_t[2]){ 8, 16 }));
+	REFUSED(EBUSY, "this end of the pipe is open already", three,
+	    REGISTER("vale0:a{1", ALL));
+	REFUSED(EBUSY, "this end of the pipe is open already", three,
+	    REGISTER("vale0:a}1", ALL));
+	stop(3);
+}
+
+/*
+ * Which memory is meant.
+ */
+
+static const char another_2[] = "memory 2 is another user's, and the request "
+    "has no descriptor of it";
+
+/* The memory that a pipe gets, by number and by descriptor; or an error. */
+static int
+memory_for(struct peer *p, uint16_t id, int fd)
+{
+	const struct nmreq_register reg = { ALL, .nr_mem_id = id };
+	int error = peer_pass(p, NETMAP_REQ_REGISTER, "vale9:new{1", &reg,
+	    sizeof(reg), fd);
+
+	if (error != 0)
+		return (-error);
+	id = ((struct nmreq_register *)p->pe_body)->nr_mem_id;
+	renew(p);
+	return (id);
+}
+
+TEST(ids, "Memories are numbered from 2; a number, or a descriptor, names one: "
+    "another user's only by the latter, a monitor's by none")
+{
+	const int nofd = eventfd(0, EFD_CLOEXEC);
+	const int nomem = memfd_create("other", MFD_CLOEXEC |
+	    MFD_ALLOW_SEALING);
+	struct peer monitor, other, asks;
+
+	start(2);
+	peer_connect(&monitor, 1001, false);
+	peer_connect(&other, 1002, false);
+	peer_connect(&asks, 1001, false);
+	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL).nr_mem_id);
+	ATF_CHECK_EQ(2 + 320 + 1, OPEN(&monitor, "vale0:a", ALL,
+	    .nr_flags = NR_MONITOR_TX).nr_mem_id);
+	ATF_CHECK_EQ(4, OPEN(two, "vale0:b", ALL).nr_mem_id);
+	ATF_CHECK_EQ(2, memory_for(&asks, 2, -1));
+	ATF_CHECK_EQ(4, memory_for(&asks, 4, -1));
+	ATF_CHECK_EQ(5, memory_for(&asks, 0, -1));
+	ATF_CHECK_EQ(-EINVAL, memory_for(&asks, 3, -1));
+	ATF_CHECK_EQ(-EINVAL, memory_for(&asks, 5, -1));
+	ATF_CHECK_EQ(-EINVAL, memory_for(&asks, 323, -1));
+	ATF_CHECK_STREQ("there is no memory 323", asks.pe_reply.wire.vw_why);
+	ATF_CHECK_EQ(2, memory_for(&asks, 0, one->pe_fds[0]));
+	ATF_CHECK_EQ(4, memory_for(&asks, 0, two->pe_fds[0]));
+	/* The number is what counts, if it can be had. */
+	ATF_CHECK_EQ(2, memory_for(&asks, 2, two->pe_fds[0]));
+	ATF_CHECK_EQ(5, memory_for(&asks, 0, monitor.pe_fds[0]));
+	ATF_CHECK_EQ(5, memory_for(&asks, 0, one->pe_fds[1]));
+	ATF_CHECK_EQ(5, memory_for(&asks, 0, nofd));
+	ATF_CHECK_EQ(5, memory_for(&asks, 0, nomem));
+	ATF_CHECK_EQ(2, memory_for(&asks, 2, nomem));
+	ATF_CHECK_EQ(-EPERM, memory_for(&other, 2, -1));
+	ATF_CHECK_STREQ(another_2, other.pe_reply.wire.vw_why);
+	ATF_CHECK_EQ(-EPERM, memory_for(&other, 2, two->pe_fds[0]));
+	ATF_CHECK_EQ(-EPERM, memory_for(&other, 2, nomem));
+	ATF_CHECK_EQ(2, memory_for(&other, 2, one->pe_fds[0]));
+	ATF_CHECK_EQ(2, memory_for(&other, 0, one->pe_fds[0]));
+	/* What cannot be looked at proves nothing. */
+	calls_fail(CALL_FSTAT, 1, 1, EIO);
+	ATF_CHECK_EQ(5, memory_for(&asks, 0, one->pe_fds[0]));
+	ATF_CHECK_EQ(1, calls_failed());
+	close(nofd);
+	close(nomem);
+	peer_close(&monitor);
+	peer_close(&other);
+	peer_close(&asks);
+	stop(2);
+}
+
+TEST(named, "A pipe is in the memory of its port; of another user's port only "
+    "with that memory; two users' pipes of one name are two")
+{
+	struct peer other, more;
+
+	start(3);
+	peer_connect(&other, 1002, false);
+	peer_connect(&more, 1002, false);
+	OPEN(one, "vale0:a", ALL);
+	ATF_CHECK_EQ(2, OPEN(two, "vale0:a{1", ALL).nr_mem_id);
+	ATF_CHECK_EQ(2, OPEN(three, "vale0:a}1", ALL).nr_mem_id);
+	REFUSED(EPERM, "the port is another user's, and the request has no "
+	    "descriptor of its memory", &other, REGISTER("vale0:a{1", ALL));
+	renew(three);
+	/* It is that pipe's other end. */
+	ATF_CHECK_EQ(2, granted(&other, "vale0:a}1",
+	    (struct nmreq_register){ ALL }, one->pe_fds[0]).nr_mem_id);
+	REFUSED(EBUSY, "this end of the pipe is open already", three,
+	    REGISTER("vale0:a}1", ALL));
+	renew(&other);
+	ATF_CHECK_EQ(2, OPEN(three, "vale0:a}1", ALL).nr_mem_id);
+	/* Without a port, each has its own; so does a port that comes. */
+	renew(three);
+	renew(two);
+	renew(one);
+	ATF_CHECK_EQ(2, OPEN(two, "vale0:a{1", ALL).nr_mem_id);
+	ATF_CHECK_EQ(3, OPEN(&other, "vale0:a{1", ALL).nr_mem_id);
+	ATF_CHECK_EQ(3, OPEN(&more, "vale0:a}1", ALL).nr_mem_id);
+	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL).nr_mem_id);
+	ATF_CHECK_EQ(2, OPEN(three, "vale0:a{2", ALL).nr_mem_id);
+	peer_close(&other);
+	peer_close(&more);
+	stop(3);
+}
+
+TEST(fits, "A port that is opened again has the memory of its pipes if it has "
+    "the same numbers; any other has its own, and later pipes are there")
+{
+	static const struct nmreq_register same = { ALL, .nr_tx_slots = 64,
+	    .nr_rx_slots = 32, .nr_tx_rings = 2 };
+	static const struct nmreq_register others[] = {
+		{ ALL, .nr_tx_slots = 65, .nr_rx_slots = 32, .nr_tx_rings = 2 },
+		{ ALL, .nr_tx_slots = 64, .nr_rx_slots = 33, .nr_tx_rings = 2 },
+		{ ALL, .nr_tx_slots = 64, .nr_rx_slots = 32, .nr_tx_rings = 1 },
+		{ ALL, .nr_tx_slots = 64, .nr_rx_slots = 32, .nr_tx_rings = 2,
+		    .nr_extra_bufs = 1 },
+	};
+	unsigned int i;
+
+	start(3);
+	granted(one, "vale0:a", same, -1);
+	OPEN(two, "vale0:a{1", ALL);
+	for (i = 0; i < nitems(others); i++) {
+		renew(one);
+		ATF_CHECK_EQ(2, granted(one, "vale0:a", same, -1).nr_mem_id);
+		renew(one);
+		ATF_CHECK_EQ(3, granted(one, "vale0:a", others[i],
+		    -1).nr_mem_id);
+		ATF_CHECK_EQ(3, OPEN(three, "vale0:a{2", ALL).nr_mem_id);
+		renew(three);
+		/* Its other end is where the first is. */
+		ATF_CHECK_EQ(2, OPEN(three, "vale0:a}1", ALL).nr_mem_id);
+		renew(three);
+	}
+	/* That of a port with extra buffers, which may be anywhere. */
+	renew(two);
+	renew(one);
+	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL,
+	    .nr_extra_bufs = 1).nr_mem_id);
+	OPEN(two, "vale0:a{1", ALL);
+	renew(one);
+	ATF_CHECK_EQ(3, OPEN(one, "vale0:a", ALL).nr_mem_id);
+	renew(one);
+	ATF_CHECK_EQ(3, OPEN(one, "vale0:a", ALL,
+	    .nr_extra_bufs = 1).nr_mem_id);
+	stop(3);
+}
+
+/*
+ * Places.
+ */
+
+TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
+    "slots")
+{
+	char name[VALE_NAME_SIZE];
+	uint64_t at;
+	unsigned int i;
+
+	start(CTL_PIPES + 2);
+	OPEN(one, "vale0:a", ALL, .nr_tx_slots = 4096);
+	for (i = 1; i <= CTL_PIPES; i++) {
+		snprintf(name, sizeof(name), "vale0:a{%u", i);
+		OPEN(&peers[i], name, ALL, .nr_tx_slots = 4096 - i,
+		    .nr_rx_slots = 4096);
+	}
+	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
+	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4096,
+	    .nr_rx_slots = 4096));
+	/* The other end takes none. */
+	ATF_CHECK_EQ(4096 - 32, OPEN(&peers[i], "vale0:a}32",
+	    ALL).nr_rx_slots);
+	renew(&peers[i]);
+	at = peers[1].pe_cc->cc_pipe->pi_at;
+	renew(&peers[1]);
+	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
+	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4095,
+	    .nr_rx_slots = 4095));
+	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
+	    &peers[i], REGISTER("vale0:a}x", ALL, .nr_tx_slots = 4095,
+	    .nr_rx_slots = 4096));
+	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
+	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4094,
+	    .nr_rx_slots = 4096));
+	OPEN(&peers[i], "vale0:a}x", ALL, .nr_tx_slots = 4096,
+	    .nr_rx_slots = 4095);
+	ATF_CHECK_EQ(at, peers[i].pe_cc->cc_pipe->pi_at);
+	stop(CTL_PIPES + 2);
+}
+
+TEST(slots, "A pipe has as many slots as its port, unless it says so, and up "
+    "to 1024 or the port's")
+{
+	static const char most[] = "pipes in this memory have up to 1024 slots";
+	struct nmreq_register reg;
+
+	start(2);
+	OPEN(one, "vale0:a", ALL, .nr_tx_slots = 32, .nr_rx_slots = 64);
+	reg = OPEN(two, "vale0:a{1", ALL);
+	ATF_CHECK_EQ(32, reg.nr_tx_slots);
+	ATF_CHECK_EQ(64, reg.nr_rx_slots);
+	renew(two);
+	reg = OPEN(two, "vale0:a}1", ALL);
+	ATF_CHECK_EQ(32, reg.nr_tx_slots);
+	ATF_CHECK_EQ(64, reg.nr_rx_slots);
+	renew(two);
+	reg = OPEN(two, "vale0:a}1", ALL, .nr_rx_slots = 1024);
+	ATF_CHECK_EQ(32, reg.nr_tx_slots);
+	ATF_CHECK_EQ(1024, reg.nr_rx_slots);
+	renew(two);
+	REFUSED(EINVAL, most, two, REGISTER("vale0:a{2", ALL,
+	    .nr_tx_slots = 1025));
+	REFUSED(EINVAL, most, two, REGISTER("vale0:a{2", ALL,
+	    .nr_rx_slots = 1025));
+	renew(one);
+	/* Of no port: the memory is as large as the pipe needs. */
+	reg = OPEN(one, "vale0:b}1", ALL, .nr_tx_slots = 3000);
+	ATF_CHECK_EQ(3000, reg.nr_tx_slots);
+	ATF_CHECK_EQ(1024, reg.nr_rx_slots);
+	ATF_CHECK_EQ(3000, one->pe_cc->cc_memory->mm_pipe_slots);
+	renew(one);
+	OPEN(one, "vale0:b{1", ALL, .nr_rx_slots = 2000, .nr_tx_slots = 20);
+	ATF_CHECK_EQ(2000, one->pe_cc->cc_memory->mm_pipe_slots);
+	/* A port with more than a pipe can have. */
+	renew(one);
+	OPEN(one, "vale0:c", ALL, .nr_tx_slots = 5000);
+	reg = OPEN(two, "vale0:c{1", ALL);
+	ATF_CHECK_EQ(4096, reg.nr_tx_slots);
+	ATF_CHECK_EQ(1024, reg.nr_rx_slots);
+	stop(2);
+}
+
+TEST(nulls, "A memory has eight places for who opens no port, behind all that "
+    "else there may be")
+{
+	struct nmreq_register reg;
+	unsigned int i;
+
+	start(CTL_NULLS + 2);
+	reg = OPEN(one, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
+	check_file(one->pe_fds[0], reg.nr_memsize);
+	check_file(one->pe_fds[1], 65536);
+	ATF_CHECK_EQ(0, window_of(one).vv_extra);
+	ATF_CHECK_EQ(one->pe_cc->cc_memory->mm_bufs, window_of(one).vv_bufs);
+	for (i = 1; i < CTL_NULLS; i++)
+		ATF_CHECK_EQ(reg.nr_memsize - (8 - i) * 65536 +
+		    sizeof(struct vale_window), OPEN(&peers[i], "x",
+		    .nr_mode = NR_REG_NULL, .nr_mem_id = 2).nr_offset);
+	ATF_CHECK_EQ(8, one->pe_cc->cc_memory->mm_refs);
+	REFUSED(ENOSPC, "the memory has no place", &peers[i], REGISTER("x",
+	    .nr_mode = NR_REG_NULL, .nr_mem_id = 2));
+	ATF_CHECK_EQ(8, one->pe_cc->cc_memory->mm_refs);
+	renew(&peers[3]);
+	ATF_CHECK_EQ(reg.nr_memsize - 5 * 65536 + sizeof(struct vale_window),
+	    OPEN(&peers[i], "x", .nr_mode = NR_REG_NULL,
+	    .nr_mem_id = 2).nr_offset);
+	/* By descriptor; and the memory of another one. */
+	renew(&peers[i]);
+	ATF_CHECK_EQ(reg.nr_memsize, granted(&peers[i], "x",
+	    (struct nmreq_register){ .nr_mode = NR_REG_NULL },
+	    one->pe_fds[0]).nr_memsize);
+	ATF_CHECK(peers[i].pe_cc->cc_memory == one->pe_cc->cc_memory);
+	OPEN(&peers[3], "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
+	ATF_CHECK(peers[3].pe_cc->cc_memory != one->pe_cc->cc_memory);
+	stop(CTL_NULLS + 2);
+}
+
+/*
+ * Extra buffers.
+ */
+
+/* The list of `n' that begins with `first', and does not go on. */
+static void
+check_list(const struct peer *p, uint32_t first, uint32_t n)
+{
+	const size_t bufs = p->pe_cc->cc_memory->mm_bufs;
+	uint32_t i, next;
+
+	for (i = 0; i < n; i++) {
+		ATF_REQUIRE_EQ((ssize_t)sizeof(next), pread(p->pe_fds[0], &next,
+		    sizeof(next), bufs + (size_t)(first + i) * 2048));
+		ATF_CHECK_EQ(i + 1 < n ? first + i + 1 : 0, next);
+	}
+}
+
+TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
+    "which is no error")
+{
+	struct nmreq_register reg;
+	struct ctl_memory *mm;
+	size_t used;
+
+	start(2);
+	OPEN(one, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
+	mm = one->pe_cc->cc_memory;
+	used = mm->mm_used;
+	reg = OPEN(two, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 2,
+	    .nr_extra_bufs = 3);
+	ATF_CHECK_EQ(3, reg.nr_extra_bufs);
+	ATF_CHECK_EQ((used - mm->mm_bufs) / 2048, window_of(two).vv_extra);
+	check_list(two, window_of(two).vv_extra, 3);
+	ATF_CHECK_EQ(used + 2 * 4096, mm->mm_used);
+	ATF_CHECK_EQ(3, mm->mm_extra_used);
+	/* A pipe begins behind them, on a boundary. */
+	renew(two);
+	reg = OPEN(two, "vale0:a{1", ALL, .nr_mem_id = 2, .nr_extra_bufs = 1);
+	ATF_CHECK_EQ(1, reg.nr_extra_bufs);
+	ATF_CHECK_EQ(used + 65536, two->pe_cc->cc_pipe->pi_at);
+	ATF_CHECK_EQ(used + 65536 + pipe_size(1024) + 4096, mm->mm_used);
+	check_list(two, window_of(two).vv_extra, 1);
+	renew(two);
+	reg = OPEN(two, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 2,
+	    .nr_extra_bufs = 3000);
+	ATF_CHECK_EQ(2044, reg.nr_extra_bufs);
+	check_list(two, window_of(two).vv_extra, 2044);
+	renew(two);
+	used = mm->mm_used;
+	reg = OPEN(two, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 2,
+	    .nr_extra_bufs = 1);
+	ATF_CHECK_EQ(0, reg.nr_extra_bufs);
+	ATF_CHECK_EQ(0, window_of(two).vv_extra);
+	ATF_CHECK_EQ(used, mm->mm_used);
+	stop(2);
+}
+
+/*
+ * Limits.
+ */
+
+static const char limit_user[] =
+    "this user's ports may not have more memory: user_mem= of valed's -c";
+static const char limit_all[] =
+    "ports may not have more memory: mem= of valed's -c";
+
+TEST(limits, "What is given out is charged to its user and to all; to the byte")
+{
+	struct peer admin, other;
+	const struct vale_params params = { .rings = 1, .tx_slots = 1024,
+	    .rx_slots = 1024 };
+	const uint64_t port = roundup2(vale_shared_size(&params, 0), 65536) +
+	    vale_shared_private(&params);
+
+	start(3);
+	peer_connect(&other, 1002, false);
+	peer_connect(&admin, 1001, true);
+	ctl_memory_limits(UINT64_MAX, port - 1);
+	REFUSED(ENOMEM, limit_user, one, REGISTER("vale0:a", ALL));
+	ctl_memory_limits(port - 1, UINT64_MAX);
+	REFUSED(ENOMEM, limit_all, one, REGISTER("vale0:a", ALL));
+	REFUSED(ENOMEM, limit_all, &admin, REGISTER("vale0:a", ALL));
+	ctl_memory_limits(2 * port, port);
+	OPEN(one, "vale0:a", ALL);
+	ATF_CHECK_EQ(port, one->pe_cc->cc_memory->mm_charged);
+	REFUSED(ENOMEM, limit_user, two, REGISTER("vale0:b", ALL));
+	REFUSED(ENOMEM, limit_user, two, REGISTER("x",
+	    .nr_mode = NR_REG_NULL, .nr_mem_id = 1));
+	OPEN(&other, "vale0:c", ALL);
+	REFUSED(ENOMEM, limit_all, &admin, REGISTER("vale0:b", ALL));
+	/* What is closed is not charged. */
+	renew(&other);
+	OPEN(&admin, "vale0:b", ALL);
+	renew(&admin);
+	/* A pipe is, and stays, while the memory does. */
+	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024) - 1);
+	REFUSED(ENOMEM, limit_user, two, REGISTER("vale0:a{1", ALL));
+	ATF_CHECK_EQ(1, one->pe_cc->cc_memory->mm_refs);
+	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024));
+	OPEN(two, "vale0:a{1", ALL);
+	ATF_CHECK_EQ(port + pipe_size(1024),
+	    one->pe_cc->cc_memory->mm_charged);
+	ATF_CHECK_EQ(pipe_size(1024) + shared_last.more,
+	    ctl_memory_more(one->pe_cc->cc_memory));
+	/* Of extra buffers there are none then. */
+	ATF_CHECK_EQ(0, OPEN(three, "x", .nr_mode = NR_REG_NULL,
+	    .nr_mem_id = 2, .nr_extra_bufs = 1).nr_extra_bufs);
+	renew(three);
+	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024) + 4096);
+	ATF_CHECK_EQ(2, OPEN(three, "x", .nr_mode = NR_REG_NULL,
+	    .nr_mem_id = 2, .nr_extra_bufs = 2).nr_extra_bufs);
+	peer_close(&other);
+	peer_close(&admin);
+	stop(3);
+}
+
+/*
+ * What is left in it.
+ */
+
+/* The buffer of a slot, in a file; and set it. */
+static uint32_t
+buf_at(int fd, size_t ring, uint32_t i)
+{
+	uint32_t buf;
+
+	ATF_REQUIRE_EQ((ssize_t)sizeof(buf), pread(fd, &buf, sizeof(buf), ring +
+	    offsetof(struct netmap_ring, slot) +
+	    i * sizeof(struct netmap_slot)));
+	return (buf);
+}
+
+static void
+buf_set(int fd, size_t ring, uint32_t i, uint32_t buf)
+{
+	ATF_REQUIRE_EQ((ssize_t)sizeof(buf), pwrite(fd, &buf, sizeof(buf),
+	    ring + offsetof(struct netmap_ring, slot) +
+	    i * sizeof(struct netmap_slot)));
+}
+
+static void
+word_set(int fd, size_t at, uint32_t word)
+{
+	ATF_REQUIRE_EQ((ssize_t)sizeof(word), pwrite(fd, &word, sizeof(word),
+	    at));
+}
+
+TEST(port_returns, "A port leaves in the memory the buffers that its window has "
+    "in all slots of all rings")
+{
+	const struct vale_params params = { .rings = 2, .tx_slots = 8,
+	    .rx_slots = 4 };
+	struct vale_region_layout rl;
+	struct vale_window_layout vl;
+	unsigned int fails, i, k;
+	int memory, window;
+
+	vale_region_layout(&rl, &params, 0, true);
+	vale_window_layout(&vl, 2, 8, 4);
+	start(2);
+	OPEN(two, "vale0:a{1", ALL, .nr_tx_slots = 8, .nr_rx_slots = 8);
+	for (fails = 0; fails < 3; fails++) {
+		renew(two);
+		OPEN(one, "vale0:a", ALL, .nr_tx_slots = 8, .nr_rx_slots = 4,
+		    .nr_tx_rings = 2);
+		OPEN(two, "vale0:a{1", ALL);
+		memory = dup(one->pe_fds[0]);
+		window = one->pe_fds[1];
+		for (k = 0; k < 2; k++) {
+			for (i = 0; i < 8; i++)
+				buf_set(window, vl.vl_tx + k * vl.vl_tx_size, i,
+				    1000 + 100 * k + i);
+			for (i = 0; i < 4; i++)
+				buf_set(window, vl.vl_rx + k * vl.vl_rx_size, i,
+				    2000 + 100 * k + i);
+		}
+		if (fails == 1)
+			calls_fail(CALL_MALLOC, 1, 1, ENOMEM);
+		if (fails == 2)
+			calls_fail(CALL_PREAD, 1, 1, EIO);
+		renew(one);
+		ATF_CHECK_EQ(fails > 0, calls_failed());
+		for (k = 0; k < 2; k++) {
+			for (i = 0; i < 8; i++)
+				ATF_CHECK_EQ(fails == 0, buf_at(memory,
+				    rl.rl_tx + k * rl.rl_tx_size, i) ==
+				    1000 + 100 * k + i);
+			for (i = 0; i < 4; i++)
+				ATF_CHECK_EQ(fails == 0, buf_at(memory,
+				    rl.rl_rx + k * rl.rl_rx_size, i) ==
+				    2000 + 100 * k + i);
+		}
+		close(memory);
+	}
+	stop(2);
+}
+
+/* Close an end whose window has these heads and tails. */
+static void
+leave(struct peer *p, const char *name, uint32_t tx_tail, uint32_t sent,
+    uint32_t rx_tail, uint32_t released)
+{
+	const struct nmreq_register reg = OPEN(p, name, ALL);
+	const uint32_t tx = reg.nr_tx_slots, rx = reg.nr_rx_slots;
+	const int window = p->pe_fds[1];
+	struct vale_window_layout vl;
+	uint32_t i;
+
+	vale_window_layout(&vl, 1, tx, rx);
+	for (i = 0; i < tx; i++)
+		buf_set(window, vl.vl_tx, i, 1000 + i);
+	for (i = 0; i < rx; i++)
+		buf_set(window, vl.vl_rx, i, 2000 + i);
+	word_set(window, vl.vl_tx + offsetof(struct netmap_ring, tail),
+	    tx_tail);
+	word_set(window, vl.vl_rx + offsetof(struct netmap_ring, tail),
+	    rx_tail);
+	word_set(window, vl.vl_ring + offsetof(struct vale_window_ring,
+	    vr_sent), sent);
+	word_set(window, vl.vl_ring + offsetof(struct vale_window_ring,
+	    vr_released), released);
+	renew(p);
+}
+
+/* Which slots of a ring of `n' have been left: a bit for each. */
+static unsigned int
+left(int memory, size_t ring, uint32_t n, uint32_t first_buf)
+{
+	unsigned int bits = 0;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (buf_at(memory, ring, i) == first_buf + i) {
+			bits |= 1 << i;
+			buf_set(memory, ring, i, 0);
+		}
+	return (bits);
+}
+
+TEST(pipe_returns, "An end leaves the buffers of its slots, from its head to "
+    "its tail, and no others; and nothing that is out of its ring")
+{
+	static const struct {
+		uint32_t	first, tail;	/* of 8 slots */
+		unsigned int	slots;
+	} rows[] = {
+		{ 0, 0, 0 }, { 0, 1, 0x01 }, { 0, 7, 0x7f }, { 3, 5, 0x18 },
+		{ 7, 0, 0x80 }, { 5, 2, 0xe3 }, { 1, 0, 0xfe },
+		{ 8, 2, 0 }, { 2, 8, 0 }, { 9, 9, 0 }, { UINT32_MAX, 1, 0 },
+		{ 1, UINT32_MAX, 0 }, { 7, 7, 0 },
+	};
+	static const uint32_t slots[2] = { 8, 8 };
+	static const char *const names[] = { "vale0:a{1", "vale0:a}1" };
+	struct vale_pipe_layout pl;
+	unsigned int end, i;
+	size_t at;
+	int memory;
+
+	vale_pipe_layout(&pl, slots);
+	start(2);
+	for (end = 0; end < 2; end++) {
+		OPEN(two, names[!end], ALL, .nr_tx_slots = 8,
+		    .nr_rx_slots = 8);
+		memory = two->pe_fds[0];
+		at = two->pe_cc->cc_pipe->pi_at + 2 * vale_pipe_window(slots);
+		for (i = 0; i < nitems(rows); i++) {
+			leave(one, names[end], rows[i].tail, rows[i].first, 0,
+			    0);
+			ATF_CHECK_EQ_MSG(rows[i].slots, left(memory, at +
+			    pl.pl_tx[end], 8, 1000), "%u tx", i);
+			ATF_CHECK_EQ(0, left(memory, at + pl.pl_rx[end], 8,
+			    2000));
+			leave(one, names[end], 0, 0, rows[i].tail,
+			    rows[i].first);
+			ATF_CHECK_EQ_MSG(rows[i].slots, left(memory, at +
+			    pl.pl_rx[end], 8, 2000), "%u rx", i);
+			ATF_CHECK_EQ(0, left(memory, at + pl.pl_tx[end], 8,
+			    1000));
+		}
+		calls_fail(CALL_PREAD, 1, 1, EIO);
+		leave(one, names[end], 5, 0, 5, 0);
+		ATF_CHECK_EQ(1, calls_failed());
+		ATF_CHECK_EQ(0, left(memory, at + pl.pl_tx[end], 8, 1000));
+		calls_fail(CALL_MALLOC, 1, 1, ENOMEM);
+		leave(one, names[end], 5, 0, 5, 0);
+		ATF_CHECK_EQ(1, calls_failed());
+		ATF_CHECK_EQ(0, left(memory, at + pl.pl_rx[end], 8, 2000));
+		renew(two);
+	}
+	stop(2);
+}
+
+TEST(pipe_inits, "A pipe begins with buffers of its own; one in the place of "
+    "another has those that are valid")
+{
+	static const uint32_t slots[2] = { 8, 4 };
+	struct vale_pipe_layout pl;
+	struct ctl_memory *mm;
+	uint32_t i, max, own;
+	size_t at;
+
+	vale_pipe_layout(&pl, slots);
+	start(2);
+	OPEN(two, "vale0:a", ALL);
+	OPEN(one, "vale0:a{1", ALL, .nr_tx_slots = 8, .nr_rx_slots = 4);
+	mm = one->pe_cc->cc_memory;
+	at = one->pe_cc->cc_pipe->pi_at + 2 * vale_pipe_window(slots);
+	own = (at + pl.pl_bufs - mm->mm_bufs) / 2048;
+	max = (mm->mm_used - mm->mm_bufs) / 2048;
+	for (i = 0; i < 8; i++)
+		ATF_CHECK(buf_at(one->pe_fds[0], at + pl.pl_tx[0], i) >= own &&
+		    buf_at(one->pe_fds[0], at + pl.pl_tx[0], i) < own + 12);
+	buf_set(two->pe_fds[0], at + pl.pl_tx[0], 1, max - 1);
+	buf_set(two->pe_fds[0], at + pl.pl_tx[0], 2, max);
+	renew(one);
+	OPEN(one, "vale0:a{2", ALL, .nr_tx_slots = 8, .nr_rx_slots = 4);
+	ATF_CHECK_EQ(max - 1, buf_at(one->pe_fds[0], at + pl.pl_tx[0], 1));
+	ATF_CHECK(buf_at(one->pe_fds[0], at + pl.pl_tx[0], 2) < own + 12);
+	stop(2);
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, layout);
+	ATF_TP_ADD_TC(tp, kicks);
+	ATF_TP_ADD_TC(tp, pipe_kicks);
+	ATF_TP_ADD_TC(tp, ids);
+	ATF_TP_ADD_TC(tp, named);
+	ATF_TP_ADD_TC(tp, fits);
+	ATF_TP_ADD_TC(tp, pipes);
+	ATF_TP_ADD_TC(tp, slots);
+	ATF_TP_ADD_TC(tp, nulls);
+	ATF_TP_ADD_TC(tp, extra);
+	ATF_TP_ADD_TC(tp, limits);
+	ATF_TP_ADD_TC(tp, port_returns);
+	ATF_TP_ADD_TC(tp, pipe_returns);
+	ATF_TP_ADD_TC(tp, pipe_inits);
+	return (atf_no_error());
+}

@@ -1,0 +1,820 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The requests of the control socket, and exactly what each is answered with:
+ * the form of packets, who may ask, and all but memory (ctl_port_test.c).
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <dev/netmap/vale_fdb.h>
+#include <dev/netmap/vale_rate.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+#include <atf-c.h>
+
+#include "ctl_calls.h"
+#include "frame_vnet.h"
+#include "hostif_impl.h"
+#include "test.h"
+#include "vale_test.h"
+#include "valed.h"
+
+#define	REG_SIZE	sizeof(struct nmreq_register)
+#define	INFO_SIZE	sizeof(struct nmreq_port_info_get)
+
+static struct peer one, two, root;
+
+static void
+start(void)
+{
+	peer_connect(&one, 1001, false);
+	peer_connect(&two, 1002, false);
+	peer_connect(&root, 0, true);
+}
+
+static void
+stop(void)
+{
+	peer_close(&one);
+	peer_close(&two);
+	peer_close(&root);
+}
+
+/* Open a port, and drop the descriptors. */
+static void
+port_open(struct peer *p, const char *name)
+{
+	GRANTED(REG_SIZE, 4, p, REGISTER(name, .nr_mode = NR_REG_ALL_NIC));
+	peer_close_fds(p);
+}
+
+/*
+ * Packets.
+ */
+
+/* A request that is answered with PORT_INFO_GET's reply, or an error. */
+static struct {
+	struct vale_wire wire;
+	char		 body[1024];
+} packet;
+
+static void
+packet_init(uint16_t request)
+{
+	memset(&packet, 0, sizeof(packet));
+	packet.wire.vw_magic = VALE_WIRE_MAGIC;
+	packet.wire.vw_header.nr_version = NETMAP_API;
+	packet.wire.vw_header.nr_reqtype = request;
+	strlcpy(packet.wire.vw_header.nr_name, "vale0:a", VALE_NAME_SIZE);
+}
+
+/* It is refused for that reason. */
+static void
+packet_refused(size_t len, int error, const char *why)
+{
+	ATF_CHECK_EQ(error, peer_packet(&root, &packet, len, -1));
+	ATF_CHECK_STREQ(why, root.pe_reply.wire.vw_why);
+	ATF_CHECK_EQ(0, root.pe_size);
+}
+
+TEST(form, "A packet of the wrong magic, version, name, options or length is "
+    "refused, and answered as the server's version")
+{
+	static const char other[] = "the request is of another version";
+	const size_t len = sizeof(packet.wire);
+
+	start();
+	port_open(&one, "vale0:a");
+	packet_init(NETMAP_REQ_PORT_INFO_GET);
+	ATF_CHECK_EQ(0, peer_packet(&root, &packet, len, -1));
+	ATF_CHECK_EQ(INFO_SIZE, root.pe_size);
+	packet_refused(len - 1, EPROTO, other);
+	packet_refused(4, EPROTO, other);
+	packet.wire.vw_magic++;
+	packet_refused(len, EPROTO, other);
+	packet.wire.vw_magic = 0;
+	packet_refused(len, EPROTO, other);
+	packet_init(NETMAP_REQ_PORT_INFO_GET);
+	packet.wire.vw_header.nr_version = 13;
+	packet_refused(len, EINVAL, "netmap API 13, not 14");
+	packet.wire.vw_header.nr_version = 15;
+	packet_refused(len, EINVAL, "netmap API 15, not 14");
+	packet_init(NETMAP_REQ_PORT_INFO_GET);
+	packet.wire.vw_header.nr_options = 1;
+	packet_refused(len, EOPNOTSUPP, "options are not supported");
+	packet_init(NETMAP_REQ_PORT_INFO_GET);
+	memset(packet.wire.vw_header.nr_name, 'a', VALE_NAME_SIZE);
+	packet_refused(len, EINVAL, "the name does not end");
+	packet.wire.vw_header.nr_name[VALE_NAME_SIZE - 1] = '\0';
+	packet_refused(len, ENXIO, "there is no such port");
+	stop();
+}
+
+TEST(lengths, "Each request has one length; other numbers are no requests")
+{
+	static const struct {
+		uint16_t	type;
+		size_t		size;
+	} requests[] = {
+		{ NETMAP_REQ_REGISTER, REG_SIZE },
+		{ NETMAP_REQ_PORT_INFO_GET, 0 },
+		{ NETMAP_REQ_PORT_HDR_SET,
+		    sizeof(struct nmreq_port_hdr) },
+		{ NETMAP_REQ_PORT_HDR_GET, 0 },
+		{ NETMAP_REQ_VALE_LIST, 8 },
+		{ NETMAP_REQ_VALE_ATTACH, sizeof(struct hostif_fds) },
+		{ NETMAP_REQ_VALE_DETACH, 0 },
+		{ VALE_WIRE_PORTS, 8 },
+		{ VALE_WIRE_ADDRS, 8 },
+		{ VALE_WIRE_SET, 16 },
+		{ VALE_WIRE_RATE_GET, 0 },
+		{ VALE_WIRE_MIRROR, 68 },
+		{ VALE_WIRE_PORT_GET, 0 },
+		{ VALE_WIRE_SWITCH_GET, 0 },
+		{ VALE_WIRE_MISSED, 0 },
+		{ VALE_WIRE_INFO, INFO_SIZE },
+		{ VALE_WIRE_SHARE, 0 },
+	};
+	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
+	    0x760a, 0xffff };
+	char why[128];
+	unsigned int i;
+	size_t len;
+
+	start();
+	for (i = 0; i < nitems(requests); i++) {
+		packet_init(requests[i].type);
+		len = sizeof(packet.wire) + requests[i].size;
+		snprintf(why, sizeof(why), "request %u has the wrong length",
+		    requests[i].type);
+		packet_refused(len + 1, EINVAL, why);
+		if (requests[i].size > 0)
+			packet_refused(len - 1, EINVAL, why);
+		packet.wire.vw_header.nr_name[0] = '\0';
+		peer_packet(&root, &packet, len, -1);
+		ATF_CHECK_MSG(strcmp(why, root.pe_reply.wire.vw_why) != 0,
+		    "%s", why);
+	}
+	for (i = 0; i < nitems(others); i++) {
+		packet_init(others[i]);
+		snprintf(why, sizeof(why), "request %u is not supported",
+		    others[i]);
+		packet_refused(sizeof(packet.wire), EOPNOTSUPP, why);
+	}
+	stop();
+}
+
+/*
+ * Who may ask.
+ */
+
+TEST(may_ask, "What is an administrator's, the user's of the port, and "
+    "everybody's")
+{
+	static const char admin[] =
+	    "only administrators of valed may do that";
+	const struct vale_wire_set set = { VALE_WIRE_LIMIT, 0, 100 };
+	const struct hostif_fds none = { .hf_nfds = 0 };
+	struct vale_desc *d = t_open("vale0:none", 64, 64);
+
+	start();
+	port_open(&one, "vale0:a");
+	port_open(&two, "vale0:b");
+	REFUSED(EPERM, admin, &one, VALE_WIRE_SET, "vale0:a", &set,
+	    sizeof(set));
+	REFUSED(EPERM, admin, &one, NETMAP_REQ_VALE_ATTACH, "vale0:x", &none,
+	    sizeof(none));
+	REFUSED(EPERM, admin, &one, NETMAP_REQ_VALE_DETACH, "vale0:x", NULL, 0);
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &set, sizeof(set));
+	REFUSED(EPERM, "the port belongs to another user", &one,
+	    VALE_WIRE_PORT_GET, "vale0:b", NULL, 0);
+	REFUSED(EPERM, "the port belongs to another user", &one,
+	    VALE_WIRE_PORT_GET, "vale0:none", NULL, 0);
+	REFUSED(ENXIO, "there is no such port", &one, VALE_WIRE_PORT_GET,
+	    "vale0:c", NULL, 0);
+	GRANTED(sizeof(struct vale_port_settings), 0, &one, VALE_WIRE_PORT_GET,
+	    "vale0:a", NULL, 0);
+	ATF_CHECK_EQ(0, one.pe_cc->cc_owner.ow_pins);
+	GRANTED(sizeof(struct vale_port_settings), 0, &root, VALE_WIRE_PORT_GET,
+	    "vale0:none", NULL, 0);
+	GRANTED(sizeof(struct vale_switch_settings), 0, &one,
+	    VALE_WIRE_SWITCH_GET, "vale0", NULL, 0);
+	stop();
+	vale_close(d);
+}
+
+TEST(captures, "A name that a user captures is no other's, and an "
+    "administrator's is no user's")
+{
+	static const char busy[] = "another user opens the port, or captures "
+	    "what has its name";
+	struct peer port;
+
+	start();
+	peer_connect(&port, 1001, false);
+	port_open(&port, "vale0:a");
+	REFUSED(EPERM, "the port belongs to another user", &two,
+	    REGISTER("vale0:a", .nr_mode = NR_REG_ALL_NIC,
+	    .nr_flags = NR_MONITOR_TX));
+	REFUSED(ENXIO, "there is no such port", &two, REGISTER("vale0:c",
+	    .nr_mode = NR_REG_ALL_NIC, .nr_flags = NR_MONITOR_RX));
+	REFUSED(ENXIO, "there is no such port", &root, REGISTER("vale0:c",
+	    .nr_mode = NR_REG_ALL_NIC, .nr_flags = NR_MONITOR_RX));
+	REFUSED(EBUSY, "the port is open already", &two, REGISTER("vale0:a",
+	    .nr_mode = NR_REG_ALL_NIC));
+	REFUSED(EBUSY, "the port is open already", &one, REGISTER("vale0:a",
+	    .nr_mode = NR_REG_ALL_NIC));
+	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:a",
+	    .nr_mode = NR_REG_ALL_NIC, .nr_flags = NR_MONITOR_TX));
+	REFUSED(EBUSY, "the connection has a port", &one, REGISTER("vale0:d",
+	    .nr_mode = NR_REG_ALL_NIC));
+	peer_close(&port);
+	REFUSED(EBUSY, busy, &two, REGISTER("vale0:a",
+	    .nr_mode = NR_REG_ALL_NIC));
+	REFUSED(EBUSY, busy, &root, REGISTER("vale0:a",
+	    .nr_mode = NR_REG_ALL_NIC));
+	peer_close(&one);
+	port_open(&two, "vale0:a");
+	peer_connect(&one, 1001, false);
+	stop();
+}
+
+TEST(registered, "One with a pipe or memory has registered, too")
+{
+	start();
+	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:a{1",
+	    .nr_mode = NR_REG_ALL_NIC));
+	REFUSED(EBUSY, "the connection has a port", &one, REGISTER("vale0:b",
+	    .nr_mode = NR_REG_ALL_NIC));
+	GRANTED(REG_SIZE, 2, &two, REGISTER("x", .nr_mode = NR_REG_NULL,
+	    .nr_mem_id = 1));
+	REFUSED(EBUSY, "the connection has a port", &two, REGISTER("vale0:b",
+	    .nr_mode = NR_REG_ALL_NIC));
+	REFUSED(ENXIO, "the connection has no port", &root, VALE_WIRE_SHARE, "",
+	    NULL, 0);
+	GRANTED(REG_SIZE, 4, &one, VALE_WIRE_SHARE, "x", NULL, 0);
+	ATF_CHECK_STREQ("vale0:a{1", one.pe_reply.wire.vw_header.nr_name);
+	GRANTED(REG_SIZE, 2, &two, VALE_WIRE_SHARE, "", NULL, 0);
+	ATF_CHECK_STREQ("x", two.pe_reply.wire.vw_header.nr_name);
+	stop();
+}
+
+/*
+ * What may be registered.
+ */
+
+static const char no_host[] = "a port has no rings of the host";
+static const char rings_max[] = "a port has up to 16 rings in each direction";
+static const char slots_range[] = "slots must be 2 to 16384, for all rings of "
+    "a direction, extra buffers up to 8192";
+static const char one_ring[] = "a pipe has one ring in each direction";
+static const char pipe_slots[] = "slots of a pipe must be 2 to 4096";
+static const char pipe_monitor[] = "monitors of pipes are not supported";
+static const char pipe_mode[] = "a pipe has a name like vale0:x{1";
+static const char copies[] = "monitors get copies: zero-copy is not supported";
+static const char pipe_of[] = "the name before the pipe is that of no port";
+static const char pipe_name[] = "the name of a pipe consists of letters, "
+    "digits, '_', '-' and '.'";
+
+#define	ALL	.nr_mode = NR_REG_ALL_NIC
+
+static const struct {
+	const char	*name;
+	struct nmreq_register reg;
+	int		 error;
+	const char	*why;
+} registers[] = {
+	/* Ports. */
+	{ "vale0", { ALL }, EINVAL,
+	    "the port's name is missing (valeSWITCH:PORT)" },
+	{ "x:a", { ALL }, EINVAL, "it does not begin with \"vale\"" },
+	{ "vale0:a", { .nr_mode = NR_REG_DEFAULT }, EOPNOTSUPP, no_host },
+	{ "vale0:a", { .nr_mode = NR_REG_SW }, EOPNOTSUPP, no_host },
+	{ "vale0:a", { .nr_mode = NR_REG_NIC_SW }, EOPNOTSUPP, no_host },
+	{ "vale0:a", { .nr_mode = NR_REG_PIPE_MASTER }, EINVAL, pipe_mode },
+	{ "vale0:a", { .nr_mode = NR_REG_PIPE_SLAVE }, EINVAL, pipe_mode },
+	{ "vale0:a", { .nr_mode = 100 }, EOPNOTSUPP, no_host },
+	{ "vale0:a", { ALL, .nr_host_tx_rings = 1 }, EOPNOTSUPP, no_host },
+	{ "vale0:a", { ALL, .nr_host_rx_rings = 1 }, EOPNOTSUPP, no_host },
+	{ "vale0:a", { ALL, .nr_flags = NR_ZCOPY_MON }, EOPNOTSUPP, copies },
+	{ "vale0:a", { ALL, .nr_flags = NR_ZCOPY_MON | NR_MONITOR_TX },
+	    EOPNOTSUPP, copies },
+	{ "vale0:a", { ALL, .nr_tx_rings = 16 }, 0, NULL },
+	{ "vale0:a", { ALL, .nr_rx_rings = 16 }, 0, NULL },
+	{ "vale0:a", { ALL, .nr_tx_rings = 17 }, EINVAL, rings_max },
+	{ "vale0:a", { ALL, .nr_rx_rings = 17 }, EINVAL, rings_max },
+	{ "vale0:a", { .nr_mode = NR_REG_ONE_NIC }, 0, NULL },
+	{ "vale0:a", { .nr_mode = NR_REG_ONE_NIC, .nr_ringid = 1 }, EINVAL,
+	    "ring 1 of 1" },
+	{ "vale0:a", { .nr_mode = NR_REG_ONE_NIC, .nr_ringid = 2,
+	    .nr_rx_rings = 3 }, 0, NULL },
+	{ "vale0:a", { .nr_mode = NR_REG_ONE_NIC, .nr_ringid = 3,
+	    .nr_tx_rings = 3 }, EINVAL, "ring 3 of 3" },
+	{ "vale0:a", { ALL, .nr_ringid = 3 }, 0, NULL },
+	{ "vale0:a", { ALL, .nr_tx_slots = 1 }, EINVAL, slots_range },
+	{ "vale0:a", { ALL, .nr_rx_slots = 1 }, EINVAL, slots_range },
+	{ "vale0:a", { ALL, .nr_tx_slots = 2, .nr_rx_slots = 2 }, 0, NULL },
+	{ "vale0:a", { ALL, .nr_tx_slots = 16384 }, 0, NULL },
+	{ "vale0:a", { ALL, .nr_rx_slots = 16384 }, 0, NULL },
+	{ "vale0:a", { ALL, .nr_tx_slots = 16385 }, EINVAL, slots_range },
+	{ "vale0:a", { ALL, .nr_rx_slots = 16385 }, EINVAL, slots_range },
+	{ "vale0:a", { ALL, .nr_extra_bufs = 8192 }, 0, NULL },
+	{ "vale0:a", { ALL, .nr_extra_bufs = 8193 }, EINVAL, slots_range },
+	/* Pipes. */
+	{ "vale0:a{1", { .nr_mode = NR_REG_ONE_NIC }, 0, NULL },
+	{ "vale0:a{1", { .nr_mode = NR_REG_DEFAULT }, EOPNOTSUPP, one_ring },
+	{ "vale0:a{1", { .nr_mode = NR_REG_SW }, EOPNOTSUPP, one_ring },
+	{ "vale0:a{1", { .nr_mode = NR_REG_PIPE_MASTER }, EOPNOTSUPP,
+	    one_ring },
+	{ "vale0:a{1", { ALL, .nr_ringid = 1 }, EOPNOTSUPP, one_ring },
+	{ "vale0:a{1", { ALL, .nr_tx_rings = 1, .nr_rx_rings = 1 }, 0, NULL },
+	{ "vale0:a{1", { ALL, .nr_tx_rings = 2 }, EOPNOTSUPP, one_ring },
+	{ "vale0:a{1", { ALL, .nr_rx_rings = 2 }, EOPNOTSUPP, one_ring },
+	{ "vale0:a{1", { ALL, .nr_host_tx_rings = 1 }, EOPNOTSUPP, one_ring },
+	{ "vale0:a{1", { ALL, .nr_host_rx_rings = 1 }, EOPNOTSUPP, one_ring },
+	{ "vale0:a{1", { ALL, .nr_flags = NR_MONITOR_TX }, EOPNOTSUPP,
+	    pipe_monitor },
+	{ "vale0:a{1", { ALL, .nr_flags = NR_MONITOR_RX }, EOPNOTSUPP,
+	    pipe_monitor },
+	{ "vale0:a{1", { ALL, .nr_flags = NR_ZCOPY_MON }, EOPNOTSUPP,
+	    pipe_monitor },
+	{ "vale0:a{1", { ALL, .nr_flags = ~(uint64_t)(NR_MONITOR_TX |
+	    NR_MONITOR_RX | NR_ZCOPY_MON) }, 0, NULL },
+	{ "vale0:a{1", { ALL, .nr_tx_slots = 1 }, EINVAL, pipe_slots },
+	{ "vale0:a{1", { ALL, .nr_rx_slots = 1 }, EINVAL, pipe_slots },
+	{ "vale0:a{1", { ALL, .nr_tx_slots = 2, .nr_rx_slots = 2 }, 0, NULL },
+	{ "vale0:a{1", { ALL, .nr_tx_slots = 4096 }, 0, NULL },
+	{ "vale0:a{1", { ALL, .nr_rx_slots = 4096 }, 0, NULL },
+	{ "vale0:a{1", { ALL, .nr_tx_slots = 4097 }, EINVAL, pipe_slots },
+	{ "vale0:a{1", { ALL, .nr_rx_slots = 4097 }, EINVAL, pipe_slots },
+	{ "vale0:a{", { ALL }, EINVAL, pipe_name },
+	{ "vale0:a}a b", { ALL }, EINVAL, pipe_name },
+	{ "vale0:a}a.B_9-", { ALL }, 0, NULL },
+	{ "a b{1", { ALL }, EINVAL, pipe_of },
+	{ "eth0{1", { ALL }, 0, NULL },
+	{ "vale0:a b{1", { ALL }, EINVAL, pipe_of },
+	/* Memory. */
+	{ "x", { .nr_mode = NR_REG_NULL, .nr_mem_id = 1,
+	    .nr_flags = NR_MONITOR_TX }, EOPNOTSUPP,
+	    "there is nothing to monitor" },
+	{ "x", { .nr_mode = NR_REG_NULL, .nr_mem_id = 1,
+	    .nr_flags = NR_MONITOR_RX }, EOPNOTSUPP,
+	    "there is nothing to monitor" },
+	{ "x", { .nr_mode = NR_REG_NULL, .nr_mem_id = 1,
+	    .nr_flags = NR_ZCOPY_MON }, EOPNOTSUPP,
+	    "there is nothing to monitor" },
+	{ "x", { .nr_mode = NR_REG_NULL, .nr_mem_id = 1,
+	    .nr_flags = ~(uint64_t)(NR_MONITOR_TX | NR_MONITOR_RX |
+	    NR_ZCOPY_MON) }, 0, NULL },
+	{ "x", { .nr_mode = NR_REG_NULL, .nr_mem_id = 1, .nr_tx_rings = 16,
+	    .nr_rx_rings = 16 }, 0, NULL },
+	{ "x", { .nr_mode = NR_REG_NULL, .nr_mem_id = 1, .nr_tx_rings = 17 },
+	    EINVAL, rings_max },
+	{ "x", { .nr_mode = NR_REG_NULL, .nr_mem_id = 1, .nr_rx_rings = 17 },
+	    EINVAL, rings_max },
+	{ "x", { .nr_mode = NR_REG_NULL }, EINVAL, "no memory is named" },
+	{ "x", { .nr_mode = NR_REG_NULL, .nr_mem_id = 2 }, EINVAL,
+	    "there is no memory 2" },
+	{ "vale0:a{1", { ALL, .nr_mem_id = 1 }, EINVAL,
+	    "there is no memory 1" },
+	{ "vale0:a{1", { ALL, .nr_mem_id = 65535 }, EINVAL,
+	    "there is no memory 65535" },
+};
+
+TEST(registers, "What a port, a pipe or a memory may be asked for, up to each "
+    "limit")
+{
+	struct things before;
+	unsigned int i;
+
+	start();
+	before = things_now();
+	for (i = 0; i < nitems(registers); i++) {
+		ATF_CHECK_EQ_MSG(registers[i].error, peer_ask(&one,
+		    NETMAP_REQ_REGISTER, registers[i].name, &registers[i].reg,
+		    REG_SIZE), "%u: %s", i, one.pe_reply.wire.vw_why);
+		ATF_CHECK_STREQ_MSG(registers[i].error == 0 ? "" :
+		    registers[i].why, one.pe_reply.wire.vw_why, "%u", i);
+		ATF_CHECK_EQ(registers[i].error == 0 ? REG_SIZE : 0,
+		    one.pe_size);
+		ATF_CHECK_EQ(registers[i].error == 0, one.pe_nfds > 0);
+		if (registers[i].error == 0) {
+			peer_close(&one);
+			peer_connect(&one, 1001, false);
+		}
+		things_check(&before);
+	}
+	stop();
+}
+
+TEST(reserved, "A port of the configuration is nobody's else, except for "
+    "monitors; a name is not reserved while it is opened")
+{
+	struct adapter_config adapter = { .ac_backend = "vale0:vm1" };
+	struct hostif_config hostif = { .hc_port = "vale0:eth0" };
+	const struct valed_options opt = { .vo_nadapters = 1,
+	    .vo_adapters = &adapter, .vo_nhostifs = 1, .vo_hostifs = &hostif };
+	const struct adapter_config place = { .ac_bus = 1 };
+
+	start();
+	valed_names_start(&opt);
+	REFUSED(EPERM, "the port is an adapter's of valed's configuration",
+	    &root, REGISTER("vale0:vm1", ALL));
+	REFUSED(EPERM, "the port is an interface's of valed's configuration",
+	    &root, REGISTER("vale0:eth0", ALL));
+	REFUSED(ENXIO, "there is no such port", &root, REGISTER("vale0:vm1",
+	    ALL, .nr_flags = NR_MONITOR_TX));
+	/* Nothing is being opened any more. */
+	port_open(&one, "vale0:a");
+	ATF_CHECK_EQ(0, valed_names_reserve(&place, "vale0:a"));
+	valed_names_unreserve(&place);
+	stop();
+}
+
+/*
+ * Settings.
+ */
+
+static void
+setting(const char *name, uint32_t what, uint64_t value, int error,
+    const char *why)
+{
+	const struct vale_wire_set ws = { what, 0, value };
+
+	ATF_CHECK_EQ_MSG(error, peer_ask(&root, VALE_WIRE_SET, name, &ws,
+	    sizeof(ws)), "%u %ju: %s", what, (uintmax_t)value,
+	    root.pe_reply.wire.vw_why);
+	ATF_CHECK_STREQ(why, root.pe_reply.wire.vw_why);
+	ATF_CHECK_EQ(0, root.pe_size);
+}
+
+TEST(settings, "Each setting, its range, and what does not have it")
+{
+	static const struct {
+		uint32_t	what;
+		bool		port;
+		uint64_t	min, max;
+		const char	*why;
+	} rows[] = {
+		{ VALE_WIRE_AGEING, false, 0, 1000000,
+		    "the ageing time must be 0 to 1000000 seconds" },
+		{ VALE_WIRE_LIMIT, true, 0, 5120,
+		    "the limit must be 0 to 5120 addresses" },
+		{ VALE_WIRE_WEIGHT, true, 1, 100,
+		    "the weight must be 1 to 100" },
+		{ VALE_WIRE_PRIVATE, true, 0, 1,
+		    "a port is private, 1, or not, 0" },
+		{ VALE_WIRE_BATCH, false, 1, 1024,
+		    "the batch must be 1 to 1024 slots" },
+	};
+	const struct vale_port_settings *ps;
+	const struct vale_switch_settings *ss;
+	unsigned int i;
+
+	start();
+	port_open(&one, "vale0:a");
+	for (i = 0; i < nitems(rows); i++) {
+		const char *name = rows[i].port ? "vale0:a" : "vale0";
+
+		setting(name, rows[i].what, rows[i].min, 0, "");
+		if (rows[i].min > 0)
+			setting(name, rows[i].what, rows[i].min - 1, EINVAL,
+			    rows[i].why);
+		setting(name, rows[i].what, rows[i].max + 1, EINVAL,
+		    rows[i].why);
+		setting(name, rows[i].what, UINT64_C(1) << 32, EINVAL,
+		    rows[i].why);
+		setting(name, rows[i].what, rows[i].max, 0, "");
+		setting(rows[i].port ? "vale0:b" : "vale1", rows[i].what,
+		    rows[i].max, ENXIO, rows[i].port ? "there is no such port" :
+		    "there is no such switch");
+	}
+	setting("vale0:a", 0, 1, EOPNOTSUPP, "setting 0 is not supported");
+	setting("vale0:a", 8, 1, EOPNOTSUPP, "setting 8 is not supported");
+	GRANTED(sizeof(*ps), 0, &one, VALE_WIRE_PORT_GET, "vale0:a", NULL, 0);
+	ps = one.pe_body;
+	ATF_CHECK_EQ(5120, ps->ps_limit);
+	ATF_CHECK_EQ(100, ps->ps_weight);
+	ATF_CHECK(ps->ps_private);
+	GRANTED(sizeof(*ss), 0, &one, VALE_WIRE_SWITCH_GET, "vale0", NULL, 0);
+	ss = one.pe_body;
+	ATF_CHECK_EQ(1000000, ss->ss_ageing_s);
+	ATF_CHECK_EQ(1024, ss->ss_batch);
+	REFUSED(ENXIO, "there is no such switch", &one, VALE_WIRE_SWITCH_GET,
+	    "vale1", NULL, 0);
+	REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_PORT_GET,
+	    "vale0:b", NULL, 0);
+	stop();
+}
+
+TEST(rates, "Rates of bits and of frames, with their burst")
+{
+	struct vale_wire_set ws = { VALE_WIRE_RATE_FRAMES, 77, 1000 };
+	const struct vale_wire_set *got;
+	unsigned int i;
+
+	start();
+	port_open(&one, "vale0:a");
+	for (i = 0; i < 2; i++) {
+		ws.ws_burst = 77000 + i;
+		ws.ws_value = 1000000 + i;
+		GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws,
+		    sizeof(ws));
+		GRANTED(sizeof(*got), 0, &one, VALE_WIRE_RATE_GET, "vale0:a",
+		    NULL, 0);
+		got = one.pe_body;
+		ATF_CHECK(memcmp(&ws, got, sizeof(ws)) == 0);
+		REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_SET,
+		    "vale0:b", &ws, sizeof(ws));
+		ws.ws_value = UINT64_MAX;
+		REFUSED(EINVAL, "the rate or the burst is out of range", &root,
+		    VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
+		ws.ws_setting = VALE_WIRE_RATE;
+	}
+	REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_RATE_GET,
+	    "vale0:b", NULL, 0);
+	stop();
+}
+
+static void
+mirror(struct peer *p, const char *name, uint32_t what, const char *of,
+    int error, const char *why)
+{
+	struct vale_wire_mirror wm = { .wm_what = what };
+
+	strlcpy(wm.wm_of, of, sizeof(wm.wm_of));
+	ATF_CHECK_EQ(error, peer_ask(p, VALE_WIRE_MIRROR, name, &wm,
+	    sizeof(wm)));
+	ATF_CHECK_STREQ(why, p->pe_reply.wire.vw_why);
+	ATF_CHECK_EQ(0, p->pe_size);
+}
+
+TEST(mirrors, "A port mirrors one of its user's; an administrator's mirrors "
+    "any; a name that is mirrored is captured")
+{
+	static const char same[] =
+	    "a port can mirror another port of the same switch";
+	struct vale_wire_mirror wm = { VALE_MIRROR_TX, "" };
+	struct vale_desc *d = t_open("vale0:none", 64, 64);
+	struct vale_desc *far = t_open("vale1:far", 64, 64);
+	struct ctl_owner *ow;
+	struct peer more;
+
+	start();
+	peer_connect(&more, 1001, false);
+	ow = &one.pe_cc->cc_owner;
+	port_open(&one, "vale0:a");
+	port_open(&more, "vale0:m");
+	port_open(&two, "vale0:b");
+	mirror(&one, "vale0:a", VALE_MIRROR_RX, "vale0:m", 0, "");
+	ATF_CHECK_STREQ("vale0:m", ow->ow_mirror);
+	ATF_CHECK_STREQ("", ow->ow_mirror_next);
+	ATF_CHECK_EQ(0, ow->ow_pins);
+	mirror(&one, "vale0:a", VALE_MIRROR_RX, "vale0:b", EPERM,
+	    "the port belongs to another user");
+	mirror(&one, "vale0:a", VALE_MIRROR_RX, "vale0:c", ENXIO,
+	    "there is no such port");
+	mirror(&one, "vale0:a", VALE_MIRROR_RX, "vale0:a", EINVAL, same);
+	mirror(&one, "vale0:a", 4, "vale0:m", EINVAL, same);
+	mirror(&root, "vale0:c", VALE_MIRROR_RX, "vale0:m", ENXIO,
+	    "there is no such port");
+	/* They have changed nothing. */
+	ATF_CHECK_STREQ("vale0:m", ow->ow_mirror);
+	ATF_CHECK_STREQ("", ow->ow_mirror_next);
+	peer_close(&more);
+	REFUSED(EBUSY, "another user opens the port, or captures what has its "
+	    "name", &root, REGISTER("vale0:m", ALL));
+	/* Nothing: whatever is named. */
+	mirror(&one, "vale0:a", 0, "vale0:b", 0, "");
+	ATF_CHECK_STREQ("", ow->ow_mirror);
+	mirror(&root, "vale0:a", VALE_MIRROR_BOTH, "vale0:b", 0, "");
+	ATF_CHECK_STREQ("", ow->ow_mirror);
+	mirror(&root, "vale0:none", VALE_MIRROR_BOTH, "vale0:b", 0, "");
+	mirror(&root, "vale1:far", VALE_MIRROR_BOTH, "vale0:b", EINVAL, same);
+	memset(wm.wm_of, 'a', sizeof(wm.wm_of));
+	REFUSED(EINVAL, "the mirrored name does not end", &one,
+	    VALE_WIRE_MIRROR, "vale0:a", &wm, sizeof(wm));
+	GRANTED(sizeof(struct vale_port_settings), 0, &root, VALE_WIRE_PORT_GET,
+	    "vale0:none", NULL, 0);
+	ATF_CHECK_STREQ("vale0:b", ((struct vale_port_settings *)
+	    root.pe_body)->ps_mirror_of);
+	stop();
+	vale_close(d);
+	vale_close(far);
+}
+
+TEST(headers, "The header of the connection's own port: none, or of one of two "
+    "sizes")
+{
+	static const uint32_t sizes[] = { 0, FRAME_VNET_SHORT,
+	    FRAME_VNET_LONG };
+	static const uint32_t others[] = { 1, FRAME_VNET_SHORT - 1,
+	    FRAME_VNET_SHORT + 1, FRAME_VNET_LONG + 1, UINT32_MAX };
+	static const char not_its[] = "the connection does not have this port";
+	struct nmreq_port_hdr hdr = { .nr_hdr_len = FRAME_VNET_SHORT };
+	unsigned int i;
+
+	start();
+	REFUSED(ENXIO, not_its, &one, NETMAP_REQ_PORT_HDR_SET, "vale0:a", &hdr,
+	    sizeof(hdr));
+	REFUSED(ENXIO, not_its, &one, NETMAP_REQ_PORT_HDR_GET, "vale0:a", NULL,
+	    0);
+	REFUSED(ENXIO, "the connection has no port", &one, VALE_WIRE_MISSED, "",
+	    NULL, 0);
+	port_open(&one, "vale0:a");
+	port_open(&two, "vale0:b");
+	REFUSED(ENXIO, not_its, &one, NETMAP_REQ_PORT_HDR_SET, "vale0:b", &hdr,
+	    sizeof(hdr));
+	REFUSED(ENXIO, not_its, &one, NETMAP_REQ_PORT_HDR_GET, "vale0:b", NULL,
+	    0);
+	for (i = 0; i < nitems(sizes); i++) {
+		hdr.nr_hdr_len = sizes[i];
+		GRANTED(0, 0, &one, NETMAP_REQ_PORT_HDR_SET, "vale0:a", &hdr,
+		    sizeof(hdr));
+		GRANTED(sizeof(hdr), 0, &one, NETMAP_REQ_PORT_HDR_GET,
+		    "vale0:a", NULL, 0);
+		ATF_CHECK(memcmp(&hdr, one.pe_body, sizeof(hdr)) == 0);
+	}
+	for (i = 0; i < nitems(others); i++) {
+		hdr.nr_hdr_len = others[i];
+		REFUSED(EINVAL, "a header has 0, 10 or 12 bytes", &one,
+		    NETMAP_REQ_PORT_HDR_SET, "vale0:a", &hdr, sizeof(hdr));
+	}
+	GRANTED(8, 0, &one, VALE_WIRE_MISSED, "", NULL, 0);
+	ATF_CHECK_EQ(0, *(uint64_t *)one.pe_body);
+	/* The next connection's port has none. */
+	peer_close(&one);
+	peer_connect(&one, 1001, false);
+	port_open(&one, "vale0:a");
+	GRANTED(sizeof(hdr), 0, &one, NETMAP_REQ_PORT_HDR_GET, "vale0:a", NULL,
+	    0);
+	ATF_CHECK_EQ(0, ((struct nmreq_port_hdr *)one.pe_body)->nr_hdr_len);
+	stop();
+}
+
+/*
+ * Interfaces.
+ */
+
+static bool	attaches = true;
+static struct hostif_fds attached;
+static char	attached_name[VALE_NAME_SIZE];
+static int	opening;	/* valed_names_reserve() meanwhile */
+static int	detach_error;
+
+bool	__wrap_hostif_attach(const char *name, const struct hostif_fds *fds,
+	    char *error, size_t size);
+int	__wrap_hostif_detach(const char *name);
+
+bool
+__wrap_hostif_attach(const char *name, const struct hostif_fds *fds,
+    char *error, size_t size)
+{
+	const struct adapter_config place = { .ac_bus = 1 };
+	const struct ctl_who who = { 1001, 1001, false };
+	struct ctl_owner ow;
+
+	strlcpy(attached_name, name, sizeof(attached_name));
+	attached = *fds;
+	opening = valed_names_reserve(&place, name);
+	if (opening == 0)
+		valed_names_unreserve(&place);
+	/* Nobody captures it meanwhile. */
+	ATF_CHECK(ctl_owner_claim(&ow, name, &who, true) != 0);
+	snprintf(error, size, "it cannot be attached");
+	return (attaches);
+}
+
+int
+__wrap_hostif_detach(const char *name)
+{
+	strlcpy(attached_name, name, sizeof(attached_name));
+	return (detach_error);
+}
+
+TEST(attaches, "An interface is attached under a valid name that is free, or "
+    "its own; the reason why not is in the reply")
+{
+	struct adapter_config adapter = { .ac_backend = "vale0:vm1" };
+	struct hostif_config hostif = { .hc_port = "vale0:eth0" };
+	const struct valed_options opt = { .vo_nadapters = 1,
+	    .vo_adapters = &adapter, .vo_nhostifs = 1, .vo_hostifs = &hostif };
+	const struct adapter_config place = { .ac_bus = 1 };
+	struct hostif_fds fds = { .hf_index = 5 };
+	const size_t size = sizeof(fds);
+
+	start();
+	valed_names_start(&opt);
+	GRANTED(0, 0, &root, NETMAP_REQ_VALE_ATTACH, "vale0:x", &fds, size);
+	ATF_CHECK_STREQ("vale0:x", attached_name);
+	ATF_CHECK_EQ(5, attached.hf_index);
+	ATF_CHECK_EQ(EBUSY, opening);
+	ATF_CHECK_EQ(0, valed_names_reserve(&place, "vale0:x"));
+	valed_names_unreserve(&place);
+	GRANTED(0, 0, &root, NETMAP_REQ_VALE_ATTACH, "vale0:eth0", &fds, size);
+	ATF_CHECK_EQ(0, opening);
+	REFUSED(EPERM, "the port is an adapter's of valed's configuration",
+	    &root, NETMAP_REQ_VALE_ATTACH, "vale0:vm1", &fds, size);
+	REFUSED(EINVAL, "the port's name is missing (valeSWITCH:PORT)", &root,
+	    NETMAP_REQ_VALE_ATTACH, "vale0", &fds, size);
+	attaches = false;
+	REFUSED(EIO, "it cannot be attached", &root, NETMAP_REQ_VALE_ATTACH,
+	    "vale0:x", &fds, size);
+	ATF_CHECK_EQ(0, valed_names_reserve(&place, "vale0:x"));
+	valed_names_unreserve(&place);
+	/* It was not claimed for good. */
+	port_open(&one, "vale0:x");
+	GRANTED(REG_SIZE, 4, &two, REGISTER("vale0:y", ALL));
+	peer_close(&two);
+	peer_connect(&two, 1001, false);
+	GRANTED(REG_SIZE, 4, &two, REGISTER("vale0:x", ALL,
+	    .nr_flags = NR_MONITOR_TX));
+	peer_close(&one);
+	peer_connect(&one, 1001, false);
+	REFUSED(EBUSY, "another user opens the port, or captures what has its "
+	    "name", &root, NETMAP_REQ_VALE_ATTACH, "vale0:x", &fds, size);
+	GRANTED(0, 0, &root, NETMAP_REQ_VALE_DETACH, "vale0:z", NULL, 0);
+	ATF_CHECK_STREQ("vale0:z", attached_name);
+	detach_error = -1;
+	REFUSED(ENXIO, "it is not an attached interface", &root,
+	    NETMAP_REQ_VALE_DETACH, "vale0:z", NULL, 0);
+	stop();
+}
+
+/* Attach it with a descriptor, of `n'. */
+static int
+attach_with(uint32_t n, int fd)
+{
+	const struct hostif_fds fds = { .hf_nfds = n };
+
+	return (peer_pass(&root, NETMAP_REQ_VALE_ATTACH, "vale0:x", &fds,
+	    sizeof(fds), fd));
+}
+
+TEST(attach_fds, "The descriptors are kept if it is attached, and closed if "
+    "not")
+{
+	static const char missing[] =
+	    "the descriptors of the interface are missing";
+	struct sockaddr_nl snl = { .nl_family = AF_NETLINK,
+	    .nl_groups = RTMGRP_LINK };
+	struct things before;
+	int fd;
+
+	start();
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	ATF_REQUIRE(fd != -1);
+	before = things_now();
+	ATF_CHECK_EQ(EINVAL, attach_with(1, fd));
+	ATF_CHECK_STREQ("descriptor 0 is not one of this interface",
+	    root.pe_reply.wire.vw_why);
+	ATF_REQUIRE_EQ(0, bind(fd, (struct sockaddr *)&snl, sizeof(snl)));
+	ATF_CHECK_EQ(EINVAL, attach_with(0, fd));
+	ATF_CHECK_STREQ(missing, root.pe_reply.wire.vw_why);
+	ATF_CHECK_EQ(EINVAL, attach_with(1, -1));
+	ATF_CHECK_STREQ(missing, root.pe_reply.wire.vw_why);
+	ATF_CHECK_EQ(EINVAL, attach_with(HOSTIF_FDS_MAX + 1, fd));
+	ATF_CHECK_STREQ(missing, root.pe_reply.wire.vw_why);
+	attaches = false;
+	ATF_CHECK_EQ(EIO, attach_with(1, fd));
+	things_check(&before);
+	attaches = true;
+	ATF_CHECK_EQ(0, attach_with(1, fd));
+	ATF_CHECK_EQ(1, attached.hf_nfds);
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(attached.hf_fd[0], F_GETFD));
+	close(attached.hf_fd[0]);
+	things_check(&before);
+	close(fd);
+	stop();
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, form);
+	ATF_TP_ADD_TC(tp, lengths);
+	ATF_TP_ADD_TC(tp, may_ask);
+	ATF_TP_ADD_TC(tp, captures);
+	ATF_TP_ADD_TC(tp, registered);
+	ATF_TP_ADD_TC(tp, registers);
+	ATF_TP_ADD_TC(tp, reserved);
+	ATF_TP_ADD_TC(tp, settings);
+	ATF_TP_ADD_TC(tp, rates);
+	ATF_TP_ADD_TC(tp, mirrors);
+	ATF_TP_ADD_TC(tp, headers);
+	ATF_TP_ADD_TC(tp, attaches);
+	ATF_TP_ADD_TC(tp, attach_fds);
+	return (atf_no_error());
+}

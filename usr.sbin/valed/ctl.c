@@ -163,7 +163,6 @@ ctl_run(struct ctl_conn *cc, size_t len, size_t *size)
 	const struct nmreq_header *hdr = &cc->cc_wire->vw_header;
 	const struct ctl_request *r;
 
-	*size = 0;
 	if (len < sizeof(struct vale_wire) ||
 	    cc->cc_wire->vw_magic != VALE_WIRE_MAGIC)
 		return (ctl_why(cc, EPROTO,

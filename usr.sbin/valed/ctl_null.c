@@ -47,7 +47,7 @@ null_memory(struct ctl_conn *cc, unsigned int id, struct ctl_memory **mmp)
 {
 	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
 	struct vale_params params;
-	int error = 0;
+	int error;
 
 	if (id != 0 && id < CTL_MEMORY_FIRST) {
 		ctl_port_params(&reg, &params);

@@ -507,7 +507,6 @@ ctl_header_get(struct ctl_conn *cc, size_t *size)
 	    cc->cc_wire->vw_header.nr_name) != 0)
 		return (ctl_why(cc, ENXIO,
 		    "the connection does not have this port"));
-	memset(hdr, 0, sizeof(*hdr));
 	hdr->nr_hdr_len = cc->cc_header;
 	*size = sizeof(*hdr);
 	return (0);

@@ -119,7 +119,7 @@ info_memory(struct ctl_conn *cc, size_t *size)
 	struct nmreq_port_info_get *info = cc->cc_body;
 	const struct ctl_memory *mm;
 	struct vale_params params;
-	int error = 0;
+	int error;
 
 	ctl_settle(cc);
 	*size = sizeof(*info);
@@ -237,7 +237,6 @@ part_port(const struct vale_port_info *info, void *arg)
 		return (0);
 	if (part_next(pt, sizeof(*wo), &entry)) {
 		wo = entry;
-		memset(wo, 0, sizeof(*wo));
 		memcpy(wo->wo_name, info->pi_name, sizeof(wo->wo_name));
 		wo->wo_index = info->pi_index;
 		wo->wo_rings = info->pi_rings;
@@ -263,7 +262,6 @@ part_addr(const struct vale_fdb_entry *fe, void *arg)
 		return (0);
 	if (part_next(pt, sizeof(*wa), &entry)) {
 		wa = entry;
-		memset(wa, 0, sizeof(*wa));
 		memcpy(wa->wa_addr, fe->fe_addr, sizeof(wa->wa_addr));
 		wa->wa_port = fe->fe_port;
 		wa->wa_age_s = fe->fe_age_s;

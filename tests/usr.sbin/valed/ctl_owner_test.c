@@ -77,6 +77,49 @@ TEST(claims, "A name that another user is about to open is not captured, nor "
 	ctl_owner_leave(&capture);
 }
 
+TEST(captures, "A capture is of one name, and an administrator's of none; "
+    "others do not keep a port's user from capturing it")
+{
+	struct ctl_owner port = { .ow_pins = 0 }, next = port, capture = port;
+	struct ctl_owner more = port, far = port;
+	struct vale_desc *d = start(&port, "vale0:x", &one);
+	struct vale_desc *df = start(&far, "vale0:far", &two);
+
+	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:y", &two, false));
+	ATF_CHECK_EQ(0, ctl_owner_claim(&capture, "vale0:x", &one, true));
+	ctl_owner_leave(&next);
+	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:y", &two, false));
+	ctl_owner_leave(&next);
+	/* Its own next one does not, nor who captures it, too. */
+	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:x", &one, false));
+	ATF_CHECK_EQ(0, ctl_owner_claim(&more, "vale0:x", &one, true));
+	ctl_owner_leave(&more);
+	ctl_owner_leave(&next);
+	ctl_owner_leave(&capture);
+	ATF_CHECK_EQ(0, ctl_owner_claim(&capture, "vale0:x", &root, true));
+	ATF_CHECK_EQ(0, ctl_owner_claim(&more, "vale0:x", &one, true));
+	ctl_owner_leave(&more);
+	stop(&port, d);
+	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:x", &two, false));
+	ctl_owner_leave(&next);
+	ctl_owner_leave(&capture);
+	/* A mirror of nothing captures nothing. */
+	ATF_CHECK_EQ(0, ctl_owner_mirror(&far, "", &two));
+	ctl_owner_mirrored(&far, true);
+	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:x", &one, false));
+	ctl_owner_leave(&next);
+	ATF_CHECK_EQ(ENXIO, ctl_owner_mirror(&far, "vale0:x", &two));
+	/* Of who is about to be another's. */
+	d = start(&port, "vale0:x", &two);
+	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:x", &one, false));
+	ATF_CHECK_EQ(EBUSY, ctl_owner_mirror(&far, "vale0:x", &two));
+	ctl_owner_leave(&next);
+	ATF_CHECK_EQ(0, ctl_owner_mirror(&far, "vale0:x", &two));
+	ctl_owner_mirrored(&far, false);
+	stop(&port, d);
+	stop(&far, df);
+}
+
 TEST(steps, "A port is its owner's from when it is open until it is about to "
     "be closed")
 {
@@ -204,6 +247,7 @@ TEST(mirrors, "What a mirror shows and what it is about to show are captured, "
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, claims);
+	ATF_TP_ADD_TC(tp, captures);
 	ATF_TP_ADD_TC(tp, steps);
 	ATF_TP_ADD_TC(tp, set);
 	ATF_TP_ADD_TC(tp, pinned);

@@ -367,6 +367,28 @@ TEST(named, "A pipe is in the memory of its port; of another user's port only "
 	stop(3);
 }
 
+TEST(monitors, "A monitor's memory is not that of the name, whose pipes and "
+    "next port are elsewhere")
+{
+	struct peer other;
+
+	start(3);
+	peer_connect(&other, 1002, false);
+	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL).nr_mem_id);
+	ATF_CHECK_EQ(323, OPEN(two, "vale0:a", ALL,
+	    .nr_flags = NR_MONITOR_TX | NR_MONITOR_RX).nr_mem_id);
+	ATF_CHECK_STREQ("", two->pe_cc->cc_memory->mm_name);
+	ATF_CHECK(two->pe_cc->cc_memory->mm_desc == NULL);
+	ATF_CHECK_STREQ("vale0:a", one->pe_cc->cc_memory->mm_name);
+	ATF_CHECK(one->pe_cc->cc_memory->mm_desc == one->pe_cc->cc_port);
+	renew(one);
+	ATF_CHECK_EQ(2, OPEN(&other, "vale0:a{1", ALL).nr_mem_id);
+	ATF_CHECK_EQ(4, OPEN(three, "vale0:a{1", ALL).nr_mem_id);
+	ATF_CHECK_EQ(4, OPEN(one, "vale0:a", ALL).nr_mem_id);
+	peer_close(&other);
+	stop(3);
+}
+
 TEST(fits, "A port that is opened again has the memory of its pipes if it has "
     "the same numbers; any other has its own, and later pipes are there")
 {
@@ -858,6 +880,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, pipe_kicks);
 	ATF_TP_ADD_TC(tp, ids);
 	ATF_TP_ADD_TC(tp, named);
+	ATF_TP_ADD_TC(tp, monitors);
 	ATF_TP_ADD_TC(tp, fits);
 	ATF_TP_ADD_TC(tp, pipes);
 	ATF_TP_ADD_TC(tp, slots);

@@ -66,7 +66,8 @@ __wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	}
 	ATF_CHECK(allocated >= has);
 	*len = has;
-	memcpy(val, groups, has);
+	if (has > 0)
+		memcpy(val, groups, has);
 	return (0);
 }
 

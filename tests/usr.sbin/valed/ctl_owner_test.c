@@ -165,8 +165,10 @@ TEST(set, "A set of ports follows changes between two looks")
 	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 0, &one));
 	ATF_CHECK(ctl_owner_sees_index(&os, "vale0", 1, &one));
 	ATF_CHECK(ctl_owner_sees_index(&os, "vale0", 0, &root));
+	/* Two changes. */
 	stop(&a, da);
 	stop(&b, db);
+	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 1, &one));
 	stop(&c, dc);
 }
 

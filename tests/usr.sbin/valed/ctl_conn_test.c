@@ -391,6 +391,10 @@ TEST(settles, "Who asks waits for all connections whose clients have left, and "
 	conns[1].cc_open = false;
 	ctl_settle(NULL);
 	ATF_CHECK_EQ(0, c.waits);
+	serve(leaving[0] = &conns[0], true, 2);
+	ctl_settle(NULL);
+	ATF_CHECK_EQ(2, c.waits);
+	c.waits = 0;
 	serve(leaving[0] = &conns[0], true, 3);
 	serve(leaving[1] = &conns[5], true, 4);
 	serve(&conns[6], false, 5);

@@ -79,8 +79,7 @@ run_calls(void)
 static bool
 is_netmap(const char *path)
 {
-	return (path != NULL && path[0] == '/' &&
-	    strcmp(path, NETMAP_DEVICE_NAME) == 0);
+	return (path != NULL && strcmp(path, NETMAP_DEVICE_NAME) == 0);
 }
 
 /* The mode of a file that is created. */

@@ -383,7 +383,7 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 	call.body = call.reply = (void *)(uintptr_t)hdr->nr_body;
 	call.size = body->in;
 	call.reply_max = body->out;
-	if (call.body == NULL && (body->in != 0 || body->out != 0)) {
+	if (call.body == NULL) {
 		errno = EINVAL;
 		return (-1);
 	}

@@ -255,8 +255,7 @@ wait_loop(struct run_wait *rw, const struct timespec *timeout,
 			return (n);
 		if (wait_arm(rw, n == 0))
 			continue;
-		if (timeout != NULL && n == 0 &&
-		    (deadline.tv_sec != 0 || deadline.tv_nsec != 0))
+		if (n == 0 && (deadline.tv_sec != 0 || deadline.tv_nsec != 0))
 			left = time_left(&deadline);
 		else
 			left = (struct timespec){ 0, 0 };
@@ -380,7 +379,7 @@ static int
 select_result(int n, fd_set *sets[3], const struct pollfd *fds, nfds_t count)
 {
 	int bits = 0, fd, i;
-	nfds_t at = 0;
+	nfds_t at;
 	bool on;
 
 	for (at = 0; at < count; at++)

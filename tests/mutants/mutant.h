@@ -17,7 +17,8 @@
  * that abort leave their bytes, too.
  *
  * Tests wrap close(2), ftruncate(2), mmap(2) and open(2), and note each call;
- * those here do the same under other names.
+ * those here do the same under other names.  They may be functions with mutants
+ * themselves: what they reach is copied.
  *
  * The definitions are weak: every program has one copy, from whichever object
  * the linker meets first.
@@ -41,6 +42,8 @@ __attribute__((__weak__)) unsigned char *mutant_cover;
 __attribute__((__weak__, __constructor__)) void
 mutant_init(void)
 {
+	static unsigned char early[MUTANT_MAX];
+	unsigned char *map;
 	const char *s;
 	int fd, i;
 
@@ -50,16 +53,20 @@ mutant_init(void)
 			mutant_table[i] = MUTANT_ON;
 	} else if (mutant_cover == NULL &&
 	    (s = getenv("MUTANT_COVER")) != NULL) {
+		mutant_cover = early;
+		for (i = 0; i < MUTANT_MAX; i++)
+			mutant_table[i] = MUTANT_RECORD;
 		fd = openat64(AT_FDCWD, s, O_RDWR | O_CLOEXEC);
 		if (fd == -1 || ftruncate64(fd, MUTANT_MAX) == -1)
 			abort();
-		mutant_cover = (unsigned char *)mmap64(NULL, MUTANT_MAX,
+		map = (unsigned char *)mmap64(NULL, MUTANT_MAX,
 		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (mutant_cover == MAP_FAILED)
+		if (map == MAP_FAILED)
 			abort();
 		close_range(fd, fd, 0);
+		mutant_cover = map;
 		for (i = 0; i < MUTANT_MAX; i++)
-			mutant_table[i] = MUTANT_RECORD;
+			map[i] |= early[i];
 	}
 }
 

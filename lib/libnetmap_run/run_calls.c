@@ -201,11 +201,11 @@ dup_to(int from, int to, int flags)
 	if (from != to && run_any() &&
 	    run_calls()->fcntl(from, F_GETFD) != -1)
 		run_closed(to);
-	if (flags == -1 && (rd == NULL || from == to))
-		return (run_calls()->dup2(from, to));
 	r = flags == -1 ? run_calls()->dup2(from, to) :
 	    run_calls()->dup3(from, to, flags);
-	return (r == -1 || rd == NULL ? r : run_copied(rd, r));
+	if (r == -1 || rd == NULL || from == to)
+		return (r);
+	return (run_copied(rd, r));
 }
 
 EXPORT int

@@ -80,10 +80,10 @@ map_parse(const char *line, const struct stat *st, struct map *m)
 	unsigned long start, end, offset, ino;
 	unsigned int dev[2];
 	char perms[5];
-	int at = -1;
+	int at;
 
 	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, perms,
-	    &offset, &dev[0], &dev[1], &ino, &at) != 7 || at == -1)
+	    &offset, &dev[0], &dev[1], &ino, &at) != 7)
 		return (false);
 	*m = (struct map){ .start = start, .end = end, .bias = start - offset,
 	    .memory = ino == st->st_ino && dev[0] == major(st->st_dev) &&

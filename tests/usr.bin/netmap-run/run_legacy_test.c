@@ -81,6 +81,11 @@ TEST(registers, "NIOCREGIF is NETMAP_REQ_REGISTER, both ways")
 	ATF_CHECK_EQ(6, body.reg.nr_rx_rings);
 	ATF_CHECK_EQ(8, body.reg.nr_mem_id);
 	ATF_CHECK_EQ(9, body.reg.nr_extra_bufs);
+	/* What it does not have. */
+	ATF_CHECK_EQ(0, body.reg.nr_offset);
+	ATF_CHECK_EQ(0, body.reg.nr_memsize);
+	ATF_CHECK_EQ(0, body.reg.nr_host_tx_rings);
+	ATF_CHECK_EQ(0, body.reg.nr_host_rx_rings);
 	ATF_CHECK_EQ(11, nmr.nr_offset);
 	ATF_CHECK_EQ(12, nmr.nr_memsize);
 	ATF_CHECK_EQ(13, nmr.nr_tx_slots);

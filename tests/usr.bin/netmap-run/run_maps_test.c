@@ -31,6 +31,9 @@ static struct vale_client_port port = { .cp_memory = 5, .cp_window = 6,
     .nr_memsize = 0x80000 } };
 static const struct stat memory = { .st_dev = 0x801 /* 8, 1 */, .st_ino = 77 };
 
+#define	MEMORY	" 08:01 77 /memfd:vale-memory (deleted)\n"
+#define	WINDOW	" 00:01 99 /memfd:vale-window (deleted)\n"
+
 /* What there is in /proc/self/maps; what fails. */
 static const char *text = "";
 static size_t	at;
@@ -80,10 +83,16 @@ int	__wrap_fstat(int, struct stat *);
 ssize_t
 __wrap_read(int fd, void *buf, size_t n)
 {
+	static const char before[] = "600000-680000 rw-s 00000000" MEMORY;
 	const size_t left = strlen(text) - at;
+	char *p = buf;
 
 	ATF_CHECK_EQ(0, fd);
 	ATF_REQUIRE(n > 0);
+	/* There is space for that and a NUL; what was there before stays. */
+	ATF_REQUIRE((uint8_t *)p + n < newest->data + newest->size);
+	if (n >= left + sizeof(before))
+		memcpy(p + left, before, sizeof(before));
 	n = MIN(MIN(n, left), chunk);
 	if (n == 0 && read_error != 0) {
 		errno = read_error;
@@ -174,9 +183,6 @@ mapped(void)
 	ATF_REQUIRE_EQ(0, made_mapping(0x1000, MAP_SHARED, 0));
 	SAID("");
 }
-
-#define	MEMORY	" 08:01 77 /memfd:vale-memory (deleted)\n"
-#define	WINDOW	" 00:01 99 /memfd:vale-window (deleted)\n"
 
 TEST(found, "The window of a new port is mapped where the memory is")
 {

@@ -30,6 +30,7 @@ struct block {
 	size_t	pad;
 	uint8_t	data[];
 };
+static const struct block *newest;
 
 void	*__real_malloc(size_t);
 void	*__wrap_malloc(size_t);
@@ -54,6 +55,7 @@ __wrap_malloc(size_t size)
 	b->size = size;
 	memset(b->data, 0xaa, size);
 	memset(b->data + size, 0xff, BEHIND);
+	newest = b;
 	return (b->data);
 }
 

@@ -242,12 +242,13 @@ registers(int n, const char *name, uint32_t mode, uint64_t flags)
 	desc[n] = (struct run_desc){ .rd_fd = n };
 	reg.nr_mode = mode;
 	reg.nr_flags = flags;
+	memset(why, 'x', sizeof(why) - 1);
 	why[0] = '\0';
 	errno = 0;
 	r = run_port_open(&desc[n], name, &reg, why);
 	ATF_CHECK_EQ(0, locked);
 	ATF_CHECK(r == 0 || r == -1);
-	return (r == 0 ? 0 : errno);
+	return (r == 0 ? 0 : errno != 0 ? errno : -1);
 }
 
 #define	ALL	NR_REG_ALL_NIC
@@ -415,6 +416,7 @@ TEST(rings, "The rings of a descriptor, and how it waits")
 		    "a port has no rings of the host" :
 		    rows[i].error == EBUSY ?
 		    "other descriptors have the rings" : "", why);
+		ATF_CHECK_EQ('x', why[strlen(why) + 1]);
 		if (rows[i].error != 0) {
 			ATF_CHECK_EQ(2, rd->rd_fd);
 			ATF_CHECK_EQ(1, desc[1].rd_port->rp_refs);
@@ -448,8 +450,17 @@ TEST(exclusive, "A ring that a descriptor has for itself is no one else's, nor "
 {
 	nrings = 3;
 	ATF_CHECK_EQ(0, gets(1, 1, 0));
+	ATF_CHECK_EQ(EOPNOTSUPP, registers(2, "x", NR_REG_SW, 0));
+	ATF_CHECK_EQ(EINVAL, gets(2, 3, 0));
 	ATF_CHECK_EQ(EBUSY, gets(2, -1, EXCL));
 	ATF_CHECK_EQ(EBUSY, gets(2, 1, EXCL));
+	/* It may ask for others then. */
+	reg.nr_mode = ALL;
+	reg.nr_flags = 0;
+	ATF_CHECK_EQ(0, run_port_open(&desc[2], "x", &reg, why));
+	ATF_CHECK_EQ(0, desc[2].rd_first);
+	ATF_CHECK_EQ(3, desc[2].rd_end);
+	gives(2);
 	ATF_CHECK_EQ(EBUSY, gets(2, 1, EXCL | TX));
 	ATF_CHECK_EQ(EBUSY, gets(2, 1, EXCL | RX));
 	ATF_CHECK_EQ(0, gets(2, 0, EXCL));
@@ -550,6 +561,8 @@ TEST(proofs, "A pipe is opened with the memory of its port, or that which the "
 	reg.nr_mem_id = 0;
 	ATF_CHECK_EQ(0, registers(4, "vale0:pp{1", ALL, 0));
 	ATF_CHECK(strstr(said_text, " open(4,vale0:pp{1,1,-1)") != NULL);
+	reg.nr_mem_id = 0;
+	ATF_CHECK_EQ(0, registers(5, "", ALL, 0));
 	reg.nr_mem_id = 0;
 	ATF_CHECK_EQ(0, registers(4, "vale0:r", ALL, 0));
 	ATF_CHECK(strstr(said_text, " open(4,vale0:r,1,-1)") != NULL);

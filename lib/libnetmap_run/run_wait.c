@@ -34,9 +34,9 @@ ring_events(struct run_desc *rd, unsigned int i, short events)
 
 	if (rd->rd_tx && ((events & WANT_TX) != 0 || rd->rd_tx_poll)) {
 		if (vale_client_txsync(cp, i) == -1)
-			revents |= POLLERR;
+			revents = POLLERR;
 		else if (cr->cr_txring->cur != cr->cr_txring->tail)
-			revents |= events & WANT_TX;
+			revents = events & WANT_TX;
 	}
 	if (rd->rd_rx && ((events & WANT_RX) != 0 || rd->rd_rx_poll)) {
 		if (vale_client_rxsync(cp, i) == -1)
@@ -76,7 +76,7 @@ ring_wait(struct run_desc *rd, unsigned int i, short events,
 	pfd[1] = (struct pollfd){ .fd = cp->cp_ring[i].cr_rx_kick };
 	if (rd->rd_tx && (events & WANT_TX) != 0) {
 		pfd[0].events = POLLIN;
-		ready |= vale_client_txwait(cp, i);
+		ready = vale_client_txwait(cp, i);
 	}
 	if (rd->rd_rx && (events & WANT_RX) != 0) {
 		pfd[1].events = POLLIN;

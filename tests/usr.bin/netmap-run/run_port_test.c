@@ -455,6 +455,9 @@ TEST(exclusive, "A ring that a descriptor has for itself is no one else's, nor "
 	ATF_CHECK_EQ(EBUSY, gets(2, -1, EXCL));
 	ATF_CHECK_EQ(EBUSY, gets(2, 1, EXCL));
 	/* It may ask for others then. */
+	reg.nr_mode = NR_REG_SW;
+	ATF_CHECK_EQ(-1, run_port_open(&desc[2], "x", &reg, why));
+	ATF_CHECK_EQ(EOPNOTSUPP, errno);
 	reg.nr_mode = ALL;
 	reg.nr_flags = 0;
 	ATF_CHECK_EQ(0, run_port_open(&desc[2], "x", &reg, why));

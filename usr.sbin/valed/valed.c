@@ -308,6 +308,8 @@ main(int argc, char **argv)
 	valed_log_init();
 	valed_activation_init();
 	valed_options(argc, argv, &opt);
+	if (opt.vo_check)
+		return (EX_OK);
 	valed_notify_open();
 	limits_raise();
 	/* It opens a file for that, which the sandbox prohibits later. */

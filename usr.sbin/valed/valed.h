@@ -127,6 +127,7 @@ struct control_config {
 
 struct valed_options {
 	bool		 vo_verbose;
+	bool		 vo_check;	/* -t: that is all */
 	unsigned int	 vo_nadapters;
 	struct adapter_config *vo_adapters;
 	struct control_config *vo_control;	/* or NULL */
@@ -139,7 +140,7 @@ struct valed_options {
  * names.  On an error, prints a line to stderr and exits, with EX_USAGE,
  * EX_CONFIG (a file's contents) or EX_NOINPUT (a file), before anything is
  * created.  May be called again; *opt is then as the files say now, and the
- * strings of an earlier *opt are gone.
+ * strings of an earlier *opt are gone.  With -t sockets need not be inherited.
  */
 void	valed_options(int argc, char **argv, struct valed_options *opt);
 
@@ -151,6 +152,8 @@ void	valed_options(int argc, char **argv, struct valed_options *opt);
 /* Names of an adapter's variables: first those that are options of -s, too. */
 #define	VALED_NOPTIONS		14
 #define	VALED_NVARIABLES	16
+/* Bytes of a value, with its NUL: no variable takes more than a path. */
+#define	VALED_VALUE_SIZE	VALED_PATH_SIZE
 extern const char *const valed_variables[VALED_NVARIABLES];
 
 /* The index of a name with `len' characters, or -1. */
@@ -195,6 +198,9 @@ bool	valed_size_parse(const char *value, uint64_t *size);
 
 /* Look what this process inherits.  The main thread, first. */
 void	valed_activation_init(void);
+
+/* From now on nothing needs to be inherited: every name stands for 0. */
+void	valed_activation_ignore(void);
 
 /*
  * The listening socket of a type (SOCK_*) that fd=`name' stands for, a number or

@@ -28,6 +28,7 @@
 
 /* Descriptors that were passed to this process. */
 static int	passed;
+static bool	ignored;
 
 /* The value of an environment variable as a number, or 0. */
 static int
@@ -44,6 +45,12 @@ valed_activation_init(void)
 {
 	if (env_number("LISTEN_PID") == getpid())
 		passed = env_number("LISTEN_FDS");
+}
+
+void
+valed_activation_ignore(void)
+{
+	ignored = true;
 }
 
 /* The descriptor of a name, or -1. */
@@ -79,6 +86,10 @@ valed_activation_fd(const char *name, int type, int *fdp)
 {
 	int fd, flags;
 
+	if (ignored) {
+		*fdp = 0;
+		return (NULL);
+	}
 	if (name[strspn(name, "0123456789")] == '\0')
 		fd = (int)strtonum(name, 0, INT_MAX, NULL);
 	else

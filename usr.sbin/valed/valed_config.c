@@ -9,9 +9,9 @@
  *
  *	pci.bus.slot.function.name=value
  *
- * one a line.  Empty lines and lines that start with # are ignored.  A later
- * -k or -o replaces the value of an earlier one; within a file a variable may
- * be set once.
+ * one a line; blanks may surround the =.  Empty lines and lines that start with
+ * # are ignored.  A later -k or -o replaces the value of an earlier one; within
+ * a file a variable may be set once.
  *
  * This file checks names, and remembers where each variable was set, for
  * messages.  valed_options.c checks the values.  The tree of the variables is
@@ -139,15 +139,30 @@ origin_set(struct origin *o, const char *where)
 	o->file = file;
 }
 
+/* The value of "name=value", and the end of the name before it. */
+static const char *
+split(const char *text, const char **end)
+{
+	const char *equals = strchr(text, '=');
+
+	if (equals == NULL)
+		return (NULL);
+	for (*end = equals; *end > text && isblank((unsigned char)(*end)[-1]);)
+		(*end)--;
+	for (equals++; isblank((unsigned char)*equals);)
+		equals++;
+	return (equals);
+}
+
 /* Set a variable from "name=value". */
 static void
 set(const char *text, const char *where, int code)
 {
 	struct config_node *cn;
-	const char *p, *value;
+	const char *end, *p, *value;
 	int bus, func, i, slot;
 
-	value = strchr(text, '=');
+	value = split(text, &end);
 	if (value == NULL)
 		bad(code, where, "not name=value");
 	p = text + strlen(PREFIX);
@@ -155,10 +170,10 @@ set(const char *text, const char *where, int code)
 	    !node_number(&p, VALED_MAXBUS, &bus) ||
 	    !node_number(&p, VALED_MAXSLOT, &slot) ||
 	    !node_number(&p, VALED_MAXFUNC, &func) ||
-	    (i = valed_variable(p, value - p)) == -1)
+	    (i = valed_variable(p, end - p)) == -1)
 		bad(code, where, "unknown variable \"%.*s\"",
-		    (int)MIN(value - text, 128), text);
-	if (*++value == '\0')
+		    (int)MIN(end - text, 128), text);
+	if (*value == '\0')
 		bad(code, where, "%s=: the value is missing",
 		    valed_variables[i]);
 	cn = node_find(bus, slot, func);

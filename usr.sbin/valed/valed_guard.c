@@ -66,16 +66,18 @@ static char	**guard_argv;
 static struct valed_change *known;
 static unsigned int	nknown;
 
-/* Append a variable.  Returns false if there is no space. */
-static bool
+_Static_assert(sizeof(((struct valed_change *)0)->vc_values) >
+    VALED_NVARIABLES * (sizeof("backend=") + VALED_VALUE_SIZE),
+    "space for all variables");
+
+/* Append a variable. */
+static void
 value_append(struct valed_change *vc, const char *name, const char *value)
 {
 	size_t at = strlen(vc->vc_values);
-	int n;
 
-	n = snprintf(vc->vc_values + at, sizeof(vc->vc_values) - at, "%s=%s\n",
+	snprintf(vc->vc_values + at, sizeof(vc->vc_values) - at, "%s=%s\n",
 	    name, value);
-	return ((size_t)n < sizeof(vc->vc_values) - at);
 }
 
 /* What it takes to add an adapter. */
@@ -91,15 +93,8 @@ describe(struct valed_change *vc, const struct adapter_config *ac)
 	vc->vc_config = *ac;
 	strlcpy(vc->vc_name, ac->ac_name, sizeof(vc->vc_name));
 	strlcpy(vc->vc_port, ac->ac_backend, sizeof(vc->vc_port));
-	while ((name = nvlist_next(ac->ac_nvl, &type, &cookie)) != NULL) {
-		if (!value_append(vc, name, nvlist_get_string(ac->ac_nvl,
-		    name))) {
-			valed_sockets_drop();
-			errx(EX_CONFIG, "pci.%d.%d.%d: more than %zu bytes",
-			    ac->ac_bus, ac->ac_slot, ac->ac_func,
-			    sizeof(vc->vc_values));
-		}
-	}
+	while ((name = nvlist_next(ac->ac_nvl, &type, &cookie)) != NULL)
+		value_append(vc, name, nvlist_get_string(ac->ac_nvl, name));
 }
 
 /* The adapters of *opt. */

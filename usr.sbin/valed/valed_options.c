@@ -24,6 +24,7 @@
 
 #include <ctype.h>
 #include <err.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,13 +40,24 @@
 #include "net_backends.h"
 #include "net_utils.h"
 #include "pci_emul.h"
+#include "vale_version.h"
 #include "valed.h"
 #include "vfu_dma.h"
 
 #define	TAP_NAMSIZ	16
 
+static const char shortopts[] = "+:a:c:hk:o:s:tv";
+enum {
+	OPTION_VERSION = 256		/* no letter */
+};
+static const struct option longopts[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPTION_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
 static const char usage_text[] =
-    "usage: valed [-hv] [-a port[,kind=kind]] [-c socket[,option...]]\n"
+    "usage: valed [-htv] [-a port[,kind=kind]] [-c socket[,option...]]\n"
     "             [-k file] [-o name=value]\n"
     "             [-s slot,e1000,backend,path=socket[,option...]] ...\n"
     "\n"
@@ -90,9 +102,12 @@ static const char usage_text[] =
     "        pci.bus.slot.function.name=value, where name is device (e1000),\n"
     "        backend, or an option of -s\n"
     "  -o  set one variable\n"
+    "  -t  check the options and files, and do nothing else\n"
     "  -v  print a line for each adapter every second\n"
-    "  -h  print this\n";
+    "  -h, --help  print this\n"
+    "  --version   print the version\n";
 
+static bool checking;			/* -t */
 /* For messages: the -a or -s option being parsed, or NULL. */
 static const char *option;
 static char option_letter;
@@ -265,18 +280,20 @@ parse_rate(struct adapter_config *ac)
 {
 	const char *burst, *rate;
 
+	burst = value_get(ac->ac_nvl, "burst");
 	rate = get_config_value_node(ac->ac_nvl, "rate");
-	burst = get_config_value_node(ac->ac_nvl, "burst");
 	if (rate == NULL && burst != NULL)
 		bad("burst=%s: without rate=", burst);
 	if (rate == NULL)
 		return;
+	(void)value_get(ac->ac_nvl, "rate");
 	if (strncmp(ac->ac_backend, "vale", 4) != 0)
 		bad("rate=%s: %s is not a port of a switch", rate,
 		    ac->ac_backend);
 	if (!vale_rate_parse(rate, &ac->ac_rate))
 		bad("rate=%s: not a number up to 1000G, with or without K, M "
 		    "or G, and bit/s, Byte/s or pkt/s", rate);
+	(void)value_get(ac->ac_nvl, "burst");
 	if (burst != NULL && !vale_rate_parse_burst(burst, &ac->ac_rate))
 		bad("burst=%s: not a number from 1 to 512M, with or without K "
 		    "or M", burst);
@@ -371,10 +388,21 @@ parse_socket(struct adapter_config *ac)
 			bad("fd=%s: %s", fd, error);
 		return;
 	}
-	if (strlcpy(ac->ac_path, value, sizeof(ac->ac_path)) >=
-	    sizeof(ac->ac_path))
-		bad("path=%s: longer than %zu bytes", value,
-		    sizeof(ac->ac_path) - 1);
+	strlcpy(ac->ac_path, value, sizeof(ac->ac_path));
+}
+
+static void
+check_lengths(const nvlist_t *nvl)
+{
+	const char *value;
+	int i;
+
+	for (i = 0; i < VALED_NVARIABLES; i++) {
+		value = value_get(nvl, valed_variables[i]);
+		if (value != NULL && strlen(value) >= VALED_VALUE_SIZE)
+			bad("%s=%s: longer than %zu bytes", valed_variables[i],
+			    value, VALED_VALUE_SIZE - 1);
+	}
 }
 
 static void
@@ -383,6 +411,7 @@ parse_values(struct adapter_config *ac)
 	const char *value;
 
 	ac->ac_listen = -1;
+	check_lengths(ac->ac_nvl);
 	parse_socket(ac);
 	value = value_get(ac->ac_nvl, "mac");
 	if (value == NULL)
@@ -465,6 +494,19 @@ parse_node(struct adapter_config *ac, const struct valed_config_node *cn)
 	parse_values(ac);
 }
 
+/* Whether two adapters inherit one socket.  With -t no descriptor is known. */
+static bool
+same_fd(const struct adapter_config *ac, const struct adapter_config *other)
+{
+	const char *a, *b;
+
+	if (ac->ac_fd == -1 || ac->ac_fd != other->ac_fd)
+		return (false);
+	a = get_config_value_node(ac->ac_nvl, "fd");
+	b = get_config_value_node(other->ac_nvl, "fd");
+	return (!checking || strcmp(a, b) == 0);
+}
+
 /* Check that two adapters share no port, socket or address. */
 static void
 check_twice(const struct adapter_config *ac, const struct adapter_config *other)
@@ -475,8 +517,8 @@ check_twice(const struct adapter_config *ac, const struct adapter_config *other)
 	(void)value_get(ac->ac_nvl, ac->ac_fd == -1 ? "path" : "fd");
 	if (ac->ac_fd == -1 && strcmp(ac->ac_path, other->ac_path) == 0)
 		bad("path=%s: used twice", ac->ac_path);
-	if (ac->ac_fd != -1 && ac->ac_fd == other->ac_fd)
-		bad("fd=%d: used twice", ac->ac_fd);
+	if (same_fd(ac, other))
+		bad("fd=%s: used twice", value_get(ac->ac_nvl, "fd"));
 	(void)value_get(ac->ac_nvl, "mac");
 	if (memcmp(ac->ac_mac, other->ac_mac, sizeof(ac->ac_mac)) == 0)
 		bad("mac=%02x:%02x:%02x:%02x:%02x:%02x: used twice",
@@ -630,6 +672,31 @@ set_control(struct valed_options *opt, const char *s)
 	opt->vo_control = &co;
 }
 
+static void __dead2
+bad_option(char **argv)
+{
+	const char *arg = argv[optind - 1];
+
+	if (strncmp(arg, "--", 2) == 0)
+		errx(EX_USAGE, "unknown option %s", arg);
+	errx(EX_USAGE, "unknown option -%c", optopt);
+}
+
+/* Look for -t: the options before it are checked as those after it. */
+static bool
+look_for_check(int argc, char **argv)
+{
+	bool found = false;
+	int ch;
+
+	optind = 0;
+	while ((ch = getopt_long(argc, argv, shortopts, longopts, NULL)) != -1)
+		found |= ch == 't';
+	if (found)
+		valed_activation_ignore();
+	return (found);
+}
+
 void
 valed_options(int argc, char **argv, struct valed_options *opt)
 {
@@ -642,9 +709,11 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 	if (opt->vo_adapters == NULL || opt->vo_hostifs == NULL)
 		err(EX_OSERR, NULL);
 	valed_config_clear();
-	optind = 0;
 	opterr = 0;
-	while ((ch = getopt(argc, argv, "+:a:c:hk:o:s:v")) != -1) {
+	opt->vo_check = checking = look_for_check(argc, argv);
+	optind = 0;
+	while ((ch = getopt_long(argc, argv, shortopts, longopts,
+	    NULL)) != -1) {
 		switch (ch) {
 		case 'a':
 			add_hostif(opt, optarg);
@@ -665,13 +734,18 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 		case 's':
 			add_slot(opt, optarg);
 			break;
+		case 't':
+			break;
 		case 'v':
 			opt->vo_verbose = true;
 			break;
+		case OPTION_VERSION:
+			puts("valed " VALE_VERSION);
+			exit(EX_OK);
 		case ':':
 			errx(EX_USAGE, "-%c: the value is missing", optopt);
 		default:
-			errx(EX_USAGE, "unknown option -%c", optopt);
+			bad_option(argv);
 		}
 	}
 	if (optind < argc)

@@ -166,7 +166,7 @@ def unfit():
     a = listener("vm1.sock")
     v = Service(["-s", "1,e1000,vale0:x,fd=3", "-s", "2,e1000,vale0:y,fd=one"],
                 [a], LISTEN_FDNAMES="one")
-    v.refused(EX_USAGE, "fd=3: used twice")
+    v.refused(EX_USAGE, "fd=one: used twice")
     v = Service(["-s", "1,e1000,vale0:x,fd=3,path=x"], [a])
     v.refused(EX_USAGE, "both path= and fd=")
     v = Service(["-s", "1,e1000,vale0:x,fd=99999999999"], [a])

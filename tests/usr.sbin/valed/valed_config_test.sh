@@ -103,7 +103,8 @@ wrong_line_body()
 	4s/path/speed/	4	"pci.0.1.0.speed"
 	4s/path/path.x/	4	"pci.0.1.0.path.x"
 	4s/path//	4	"pci.0.1.0."
-	4s/path=/path =/	4	"pci.0.1.0.path "
+	4s/path=/path x=/	4	"pci.0.1.0.path x"
+	4s/0.path=/0. =/	4	"pci.0.1.0."
 	4s/=.*/=/	4	path=: the value is missing
 	4s/=.*/=  /	4	path=: the value is missing
 	4s/=.*/=$long/	4	path=000
@@ -172,10 +173,46 @@ an option -s" -s 9,e1000,vale0:x,path=x.sock -o pci.0.9.0.backend=vale0:y
 	refused $EX_NOINPUT "-k dir: " -k dir
 }
 
+atf_test_case check
+check_head()
+{
+	atf_set descr "-t checks options and files as a start does, beside a \
+valed that serves them, and does nothing else"
+}
+check_body()
+{
+	enter
+	two > two.conf
+	"$VALED" -c control -k two.conf > out 2> err &
+	pid=$!
+	listening b.sock
+	listening control
+	ls -Ai *.sock control > ../before
+	atf_check "$VALED" -t -c control -k two.conf
+	atf_check "$VALED" -c control,mem=1G -s 9,e1000,tap7,fd=x \
+	    -k two.conf -t
+	refused 64 "fd=x: used twice" -s 9,e1000,vale0:x,fd=x \
+	    -s 10,e1000,vale0:y,fd=x -t
+	atf_check "$VALED" -s 9,e1000,vale0:x,fd=x \
+	    -s 10,e1000,vale0:y,fd=y -c fd=z -t
+	refused 64 "one of them is needed" -t
+	refused 64 "-c control,mem=x: mem=x" -c control,mem=x -t
+	refused 66 "-k none: " -t -k two.conf -k none
+	# What is read again is checked; the valed that runs is not asked.
+	sed -i 's/itr=250/itr = x/' two.conf
+	refused 78 "two.conf:9: itr=x" -t -c control -k two.conf
+	ls -Ai *.sock control > ../after
+	atf_check diff ../before ../after
+	kill $pid
+	wait $pid || atf_fail "valed failed: $(cat err)"
+	atf_check -o empty cat out err
+}
+
 atf_init_test_cases()
 {
 	atf_add_test_case serves
 	atf_add_test_case empty
 	atf_add_test_case wrong_line
 	atf_add_test_case wrong_option
+	atf_add_test_case check
 }

@@ -249,7 +249,13 @@ help_head()
 }
 help_body()
 {
-	atf_check -o match:'usage: valed' -o match:'itr=' "$VALED" -h
+	enter
+	for option in -h --help "-v -h" -vh; do
+		atf_check -o match:'usage: valed' -o match:'itr=' \
+		    "$VALED" $option
+	done
+	refused 64 "unknown option --helpless" --helpless
+	refused 64 "unknown option -x" -vx
 }
 
 atf_test_case in_use

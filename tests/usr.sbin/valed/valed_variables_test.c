@@ -1,0 +1,291 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Every variable of valed's configuration files: what valed -t says when one is
+ * wrong, with its line, and that valed(8) has it.
+ */
+
+#include <sys/param.h>
+#include <sys/wait.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "valed.h"
+
+/* The line with the wrong value. */
+#define	LINE	3
+
+/* A value that is wrong, and one that is right with the others here. */
+static const struct {
+	const char	*name;
+	const char	*wrong;		/* NULL: only a long one is */
+	const char	*right;		/* NULL: without it */
+	bool		 port;		/* only the port of a switch has it */
+} values[] = {
+	{ "path", NULL, "a.sock", false },
+	{ "fd", "name", NULL, false },
+	{ "mac", "01:00:00:00:00:01", "02:00:00:00:00:01", false },
+	{ "mtu", "67", "1500", false },
+	{ "itr", "65536", "250", false },
+	{ "itr_min", "-1", "100", false },
+	{ "csb", "1", "off", false },
+	{ "direct", "yes", "on", false },
+	{ "mem", "1", "1G", false },
+	{ "rate", "1g", "300Mbit/s", true },
+	{ "burst", "513M", "64K", true },
+	{ "limit", "5121", "2", true },
+	{ "private", "yes", "on", true },
+	{ "weight", "0", "3", true },
+	{ "backend", "eth0", "vale0:a", false },
+	{ "device", "virtio-net", "e1000", false },
+};
+_Static_assert(nitems(values) == VALED_NVARIABLES, "a row for each variable");
+
+/*
+ * A file with `text' on LINE, and right values of all variables but number i.
+ * Of a path and an inherited socket there is one.
+ */
+static void
+file_make(unsigned int i, const char *text)
+{
+	const bool fd = strcmp(values[i].name, "fd") == 0;
+	unsigned int n, line = 1;
+	FILE *f;
+
+	f = fopen("valed.conf", "w");
+	ATF_REQUIRE(f != NULL);
+	for (n = nitems(values); n-- > 0;) {
+		if (line == LINE) {
+			fprintf(f, "%s\n", text);
+			line++;
+		}
+		if (n == i || values[n].right == NULL ||
+		    (fd && strcmp(values[n].name, "path") == 0))
+			continue;
+		fprintf(f, "pci.0.1.0.%s=%s\n", values[n].name,
+		    values[n].right);
+		line++;
+	}
+	ATF_REQUIRE(line > LINE);
+	ATF_REQUIRE_EQ(0, fclose(f));
+}
+
+/* Run valed with `flags'.  Returns its status, and what it prints. */
+static int
+check(const atf_tc_t *tc, const char *flags, char *out, size_t size)
+{
+	char command[1024];
+	size_t n;
+	FILE *p;
+
+	snprintf(command, sizeof(command), "PATH=%s/../../../usr.sbin/valed:"
+	    "\"$PATH\" valed %s -k valed.conf 2>&1",
+	    atf_tc_get_config_var(tc, "srcdir"), flags);
+	p = popen(command, "r");
+	ATF_REQUIRE(p != NULL);
+	n = fread(out, 1, size - 1, p);
+	out[n] = '\0';
+	return (WEXITSTATUS(pclose(p)));
+}
+
+/* The file is wrong on LINE, for a reason that has `why' in it. */
+static void
+wrong(const atf_tc_t *tc, const char *flags, const char *why)
+{
+	char begin[64], out[1024];
+	int status = check(tc, flags, out, sizeof(out));
+
+	snprintf(begin, sizeof(begin), "valed: valed.conf:%d: ", LINE);
+	ATF_CHECK_EQ_MSG(EX_CONFIG, status, "%s: %d", why, status);
+	ATF_CHECK_MSG(strncmp(out, begin, strlen(begin)) == 0 &&
+	    strstr(out, why) != NULL && strchr(out, '\n') != NULL &&
+	    strchr(out, '\n')[1] == '\0', "%s: %s", why, out);
+}
+
+ATF_TC(lines);
+ATF_TC_HEAD(lines, tc)
+{
+	atf_tc_set_md_var(tc, "descr",
+	    "A wrong value of each variable is named with its line");
+}
+ATF_TC_BODY(lines, tc)
+{
+	char text[512];
+	unsigned int i;
+
+	for (i = 0; i < nitems(values); i++) {
+		ATF_REQUIRE_STREQ(valed_variables[i], values[i].name);
+		if (values[i].wrong == NULL)
+			continue;
+		snprintf(text, sizeof(text), "pci.0.1.0.%s=%s",
+		    values[i].name, values[i].wrong);
+		file_make(i, text);
+		wrong(tc, "", values[i].wrong);
+		/* Whoever checks a file does not inherit its sockets. */
+		if (strcmp(values[i].name, "fd") == 0)
+			ATF_CHECK_EQ(0, check(tc, "-t", text, sizeof(text)));
+		else
+			wrong(tc, "-t", values[i].wrong);
+	}
+}
+
+ATF_TC(forms);
+ATF_TC_HEAD(forms, tc)
+{
+	atf_tc_set_md_var(tc, "descr",
+	    "So is a missing value, a long one, a wrong name, and one twice");
+}
+ATF_TC_BODY(forms, tc)
+{
+	char text[512], why[64];
+	unsigned int i;
+
+	for (i = 0; i < nitems(values); i++) {
+		snprintf(text, sizeof(text), "pci.0.1.0.%s = ",
+		    values[i].name);
+		snprintf(why, sizeof(why), "%s=: the value is missing",
+		    values[i].name);
+		file_make(i, text);
+		wrong(tc, "-t", why);
+
+		snprintf(text, sizeof(text), "pci.0.1.0.%s=%0300d",
+		    values[i].name, 0);
+		file_make(i, text);
+		/* Names have rules of their own. */
+		wrong(tc, "-t", i < VALED_NOPTIONS ? "longer than 107 bytes" :
+		    "0000");
+
+		snprintf(text, sizeof(text), "pci.0.1.0.%sx=1",
+		    values[i].name);
+		snprintf(why, sizeof(why), "unknown variable \"pci.0.1.0.%sx\"",
+		    values[i].name);
+		file_make(i, text);
+		wrong(tc, "-t", why);
+	}
+	file_make(0, "pci.0.1.0.device=e1000");
+	wrong(tc, "-t", "device= twice: see valed.conf:1");
+}
+
+ATF_TC(ports);
+ATF_TC_HEAD(ports, tc)
+{
+	atf_tc_set_md_var(tc, "descr",
+	    "So is what a TAP interface has not: settings of a switch's port");
+}
+ATF_TC_BODY(ports, tc)
+{
+	char line[128], out[512];
+	unsigned int i;
+	FILE *f;
+
+	for (i = 0; i < nitems(values); i++) {
+		if (!values[i].port || strcmp(values[i].name, "burst") == 0)
+			continue;
+		f = fopen("valed.conf", "w");
+		ATF_REQUIRE(f != NULL);
+		snprintf(line, sizeof(line), "%s=%s", values[i].name,
+		    values[i].right);
+		fprintf(f, "pci.0.1.0.device=e1000\npci.0.1.0.backend=tap9\n"
+		    "pci.0.1.0.%s\npci.0.1.0.path=a.sock\n", line);
+		ATF_REQUIRE_EQ(0, fclose(f));
+		wrong(tc, "-t", "tap9 is not a port of a switch");
+	}
+	/* A burst without a rate. */
+	f = fopen("valed.conf", "w");
+	ATF_REQUIRE(f != NULL);
+	fprintf(f, "pci.0.1.0.device=e1000\npci.0.1.0.backend=vale0:a\n"
+	    "pci.0.1.0.burst=64K\npci.0.1.0.path=a.sock\n");
+	ATF_REQUIRE_EQ(0, fclose(f));
+	wrong(tc, "-t", "burst=64K: without rate=");
+	/* All that is right, with blanks. */
+	f = fopen("valed.conf", "w");
+	ATF_REQUIRE(f != NULL);
+	for (i = 0; i < nitems(values); i++)
+		if (values[i].right != NULL)
+			fprintf(f, "\tpci.0.1.0.%s \t=  %s \n",
+			    values[i].name, values[i].right);
+	ATF_REQUIRE_EQ(0, fclose(f));
+	ATF_CHECK_EQ_MSG(0, check(tc, "-t", out, sizeof(out)), "%s", out);
+	ATF_CHECK_STREQ("", out);
+	ATF_CHECK_MSG(access("a.sock", F_OK) == -1, "not only checked");
+}
+
+/*
+ * The names that valed(8) has: in CONFIGURATION as variables, or in the list
+ * of the options of -s.  Returns how many.
+ */
+static unsigned int
+page_names(const atf_tc_t *tc, bool config, char names[][32], unsigned int max)
+{
+	char line[256], name[64], path[1024], section[32] = "";
+	bool options = false;
+	unsigned int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/valed.8",
+	    atf_tc_get_config_var(tc, "srcdir"));
+	f = fopen(path, "r");
+	ATF_REQUIRE(f != NULL);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		(void)sscanf(line, ".Sh %31s", section);
+		if (strncmp(line, ".Ss", 3) == 0)
+			section[0] = '\0';
+		if (strncmp(line, ".It Fl ", 7) == 0)
+			options = line[7] == 's';
+		if (config ? strcmp(section, "CONFIGURATION") != 0 ||
+		    sscanf(line, ".Va %63s", name) != 1 : !options ||
+		    sscanf(line, ".It Cm %63[a-z_]=", name) != 1 ||
+		    strchr(line, '=') == NULL)
+			continue;
+		ATF_REQUIRE(n < max);
+		strlcpy(names[n++], name, 32);
+	}
+	fclose(f);
+	return (n);
+}
+
+ATF_TC(page);
+ATF_TC_HEAD(page, tc)
+{
+	atf_tc_set_md_var(tc, "descr",
+	    "valed(8) has each variable, and no other");
+}
+ATF_TC_BODY(page, tc)
+{
+	char names[2 * VALED_NVARIABLES][32];
+	unsigned int found, i, j, max, n, pass;
+
+	for (pass = 0; pass < 2; pass++) {
+		max = pass == 0 ? VALED_NVARIABLES : VALED_NOPTIONS;
+		n = page_names(tc, pass == 0, names, nitems(names));
+		for (i = 0; i < max; i++) {
+			for (found = j = 0; j < n; j++)
+				found += strcmp(names[j],
+				    valed_variables[i]) == 0;
+			ATF_CHECK_EQ_MSG(1, found, "%s: %u times, in %s",
+			    valed_variables[i], found, pass == 0 ?
+			    "CONFIGURATION" : "the options of -s");
+		}
+		ATF_CHECK_EQ_MSG(max, n, "%u in pass %u", n, pass);
+	}
+}
+
+ATF_TP_ADD_TCS(tp)
+{
+	ATF_TP_ADD_TC(tp, lines);
+	ATF_TP_ADD_TC(tp, forms);
+	ATF_TP_ADD_TC(tp, ports);
+	ATF_TP_ADD_TC(tp, page);
+
+	return (atf_no_error());
+}

@@ -55,6 +55,17 @@ struct tap_priv {
 	char		 buf[TAP_HEADER_MAX + TAP_FRAME_MAX];
 };
 
+/* An errno, with the capability that is missing. */
+static const char *
+tap_error(int error)
+{
+	static _Thread_local char why[128];
+
+	snprintf(why, sizeof(why), "%s%s", strerror(error), error == EPERM ?
+	    ": it takes CAP_NET_ADMIN" : "");
+	return (why);
+}
+
 /* Set the MTU if one was asked for, and bring the interface up. */
 static int
 tap_configure(struct ifreq *ifr, nvlist_t *nvl)
@@ -79,7 +90,7 @@ tap_configure(struct ifreq *ifr, nvlist_t *nvl)
 		ifr->ifr_mtu = mtu;
 		if (ioctl(s, SIOCSIFMTU, ifr) != 0) {
 			EPRINTLN("%s: mtu=%s: %s", ifr->ifr_name, value,
-			    strerror(errno));
+			    tap_error(errno));
 			goto out;
 		}
 	}
@@ -92,7 +103,7 @@ tap_configure(struct ifreq *ifr, nvlist_t *nvl)
 		ifr->ifr_flags |= IFF_UP;
 		if (ioctl(s, SIOCSIFFLAGS, ifr) != 0) {
 			EPRINTLN("%s: cannot bring the interface up: %s",
-			    ifr->ifr_name, strerror(errno));
+			    ifr->ifr_name, tap_error(errno));
 			goto out;
 		}
 	}
@@ -156,6 +167,10 @@ tap_init(struct net_backend *be, const char *devname, nvlist_t *nvl,
 			    devname);
 		else if (errno == EINVAL)
 			EPRINTLN("%s: not a TAP interface", devname);
+		else if (errno == EPERM)
+			EPRINTLN("%s: cannot open the interface: %s, or an "
+			    "interface that was created for this user or its "
+			    "group", devname, tap_error(errno));
 		else
 			EPRINTLN("%s: cannot open the interface: %s", devname,
 			    strerror(errno));

@@ -43,6 +43,7 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "debug.h"
 #include "e82545.h"
 #include "frame_port.h"
 #include "libvale.h"
@@ -402,7 +403,10 @@ adapter_open(struct adapter *ad)
 		return (errno);
 	ad->loop = mevent_loop();
 	ad->failed = NULL;		/* netbe_init() reports it */
-	if (netbe_init(&ad->be, ac->ac_nvl, adapter_rx_event, ad) != 0)
+	debug_where(ac->ac_where);
+	error = netbe_init(&ad->be, ac->ac_nvl, adapter_rx_event, ad);
+	debug_where(NULL);
+	if (error != 0)
 		return (EIO);
 	ad->failed = "settings of the port";
 	if ((ac->ac_rate.rc_rate != 0 &&

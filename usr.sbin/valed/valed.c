@@ -258,6 +258,31 @@ give_up(int code)
 }
 
 /*
+ * Start the adapters.  One that cannot start has said why, and does not keep
+ * the others down; but there must be something to serve.
+ */
+static void
+adapters_start(void)
+{
+	struct adapter_config *ac;
+	struct adapter *ad;
+
+	for (ac = opt.vo_adapters; ac < opt.vo_adapters + opt.vo_nadapters;
+	    ac++) {
+		ad = adapter_start(ac, NULL);
+		if (ad != NULL) {
+			TAILQ_INSERT_TAIL(&adapters, ad, link);
+			continue;
+		}
+		close(ac->ac_listen);
+		valed_guard_absent(ac);
+	}
+	if (opt.vo_nadapters > 0 && TAILQ_EMPTY(&adapters) &&
+	    opt.vo_control == NULL && opt.vo_nhostifs == 0)
+		give_up(EX_UNAVAILABLE);
+}
+
+/*
  * Open the interfaces of -a.  They are attached when the process is in its
  * sandbox.
  */
@@ -302,7 +327,6 @@ main(int argc, char **argv)
 {
 	struct hostif_fds fds[HOSTIF_MAX];
 	struct adapter *ad;
-	unsigned int i;
 	int signal_fd;
 
 	valed_log_init();
@@ -333,12 +357,7 @@ main(int argc, char **argv)
 		give_up(EX_OSERR);
 	}
 	valed_names_start(&opt);
-	for (i = 0; i < opt.vo_nadapters; i++) {
-		ad = adapter_start(&opt.vo_adapters[i], NULL);
-		if (ad == NULL)
-			give_up(EX_UNAVAILABLE);
-		TAILQ_INSERT_TAIL(&adapters, ad, link);
-	}
+	adapters_start();
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control->co_listen,
 	    &opt.vo_control->co_options)) != 0) {
@@ -353,7 +372,7 @@ main(int argc, char **argv)
 	hostifs_attach(fds);
 	TAILQ_FOREACH(ad, &adapters, link)
 		adapter_go(ad);
-	valed_notify_ready(opt.vo_nadapters);
+	valed_notify_ready(adapters_count());
 	run(signal_fd);
 	valed_notify("STOPPING=1");
 

@@ -71,6 +71,8 @@ struct adapter_config {
 	struct nvlist	*ac_nvl;	/* for the backend */
 	const char	*ac_backend;	/* "vale0:vm1" */
 	const char	*ac_name;	/* "vm1"; see valed.8, COUNTERS */
+	const char	*ac_where;	/* for messages: "vale0.conf:3", that of
+					   its backend, or "-s ..." */
 	char		ac_path[VALED_PATH_SIZE];
 					/* "": the socket is inherited */
 	int		ac_fd;		/* that socket, or -1 */
@@ -270,6 +272,7 @@ struct valed_change {
 					   before that had this path */
 	char		vc_name[64];	/* ac_name */
 	char		vc_port[64];	/* ac_backend */
+	char		vc_where[256];	/* ac_where, or its beginning */
 	char		vc_values[2048]; /* "name=value\n" of ac_nvl, each */
 	bool		vc_lost;	/* there was no descriptor for its
 					   socket: valed_guard_change() */
@@ -294,6 +297,12 @@ int	valed_guard_fd(void);
 bool	valed_guard_reload(void);
 bool	valed_guard_change(struct valed_change *vc);
 void	valed_guard_answer(int error);
+
+/*
+ * An adapter could not be started: have the guard remove its socket, and try
+ * again with the next reload.  The main thread, before it serves.
+ */
+void	valed_guard_absent(const struct adapter_config *ac);
 
 /* Let the guard remove the sockets, and wait until it has. */
 void	valed_guard_end(void);

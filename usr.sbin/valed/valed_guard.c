@@ -32,6 +32,9 @@
  * guard then goes on with what it knows.  If the child succeeds, it takes the
  * guard's place, as it is the one that knows the new sockets.
  *
+ * An adapter that cannot be started does not keep the others from it, at the
+ * start or later: its socket is removed, and the next reload tries again.
+ *
  * An adapter is known by its place (bus, slot, function).  It is left alone if
  * its variables are those that it was started with; otherwise it is removed and
  * added again, with the same socket if the path is the same.  If another has its
@@ -56,6 +59,15 @@
 #include "config.h"
 #include "msg_fds.h"
 #include "valed.h"
+
+/* What the serving process asks for. */
+struct guard_order {
+	enum {
+		GUARD_RELOAD,
+		GUARD_ABSENT		/* of one that is not there */
+	}	go_what;
+	int	go_bus, go_slot, go_func;
+};
 
 /* The connection: this process's end. */
 static int	guard_fd = -1;
@@ -93,6 +105,7 @@ describe(struct valed_change *vc, const struct adapter_config *ac)
 	vc->vc_config = *ac;
 	strlcpy(vc->vc_name, ac->ac_name, sizeof(vc->vc_name));
 	strlcpy(vc->vc_port, ac->ac_backend, sizeof(vc->vc_port));
+	strlcpy(vc->vc_where, ac->ac_where, sizeof(vc->vc_where));
 	while ((name = nvlist_next(ac->ac_nvl, &type, &cookie)) != NULL)
 		value_append(vc, name, nvlist_get_string(ac->ac_nvl, name));
 }
@@ -215,14 +228,26 @@ change(struct valed_change *vc)
 	return (error == 0);
 }
 
+/* The adapter's socket.  If there is none, an error says where it was set. */
+static int
+socket_open(const struct adapter_config *ac)
+{
+	const char *where = valed_config_where(ac->ac_nvl, "path");
+	char option[PATH_MAX];
+
+	snprintf(option, sizeof(option), "%s: path=", where != NULL ? where :
+	    ac->ac_where);
+	return (valed_socket_open(option, ac->ac_path, SOCK_STREAM, NULL));
+}
+
 /* Open the sockets of new adapters, before anything is changed. */
 static void
-sockets_open(struct valed_change *new, unsigned int n)
+sockets_open(const struct valed_options *opt, struct valed_change *new)
 {
 	struct adapter_config *ac;
 	unsigned int i;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < opt->vo_nadapters; i++) {
 		ac = &new[i].vc_config;
 		if (!added(&new[i]))
 			continue;
@@ -231,27 +256,7 @@ sockets_open(struct valed_change *new, unsigned int n)
 		else if (has_path(known, nknown, ac))
 			ac->ac_listen = -1;
 		else
-			ac->ac_listen = valed_socket_open("path=",
-			    ac->ac_path, SOCK_STREAM, NULL);
-	}
-}
-
-/* The serving process can open no TAP interface any more. */
-static void
-refuse_taps(const struct valed_options *opt, struct valed_change *new)
-{
-	const struct adapter_config *ac;
-	const char *where;
-	unsigned int i;
-
-	for (i = 0; i < opt->vo_nadapters; i++) {
-		ac = &opt->vo_adapters[i];
-		if (strncmp(ac->ac_backend, "tap", 3) != 0 ||
-		    same(find(known, nknown, ac), &new[i]))
-			continue;
-		where = valed_config_where(ac->ac_nvl, "backend");
-		errx(EX_CONFIG, "%s: %s: takes a new start of valed",
-		    where == NULL ? "-s" : where, ac->ac_backend);
+			ac->ac_listen = socket_open(&opt->vo_adapters[i]);
 	}
 }
 
@@ -272,15 +277,27 @@ leave(struct valed_change *vc, const struct adapter_config *ac,
     const char *why)
 {
 	const struct valed_change *old = find(known, nknown, &vc->vc_config);
-	const char *where = valed_config_where(ac->ac_nvl, "backend");
 
-	warnx("%s: %s: %s: the adapter %s", where == NULL ? "-s" : where,
-	    ac->ac_backend, why, old == NULL || old->vc_values[0] == '\0' ?
+	warnx("%s: %s: %s: the adapter %s", ac->ac_where, ac->ac_backend, why,
+	    old == NULL || old->vc_values[0] == '\0' ?
 	    "is not added" : "stays as it was");
 	if (old != NULL)
 		*vc = *old;
 	else
 		absent(vc);
+}
+
+/* The serving process can open no TAP interface any more. */
+static void
+leave_taps(const struct valed_options *opt, struct valed_change *new)
+{
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nadapters; i++)
+		if (added(&new[i]) && strncmp(opt->vo_adapters[i].ac_backend,
+		    "tap", 3) == 0)
+			leave(&new[i], &opt->vo_adapters[i],
+			    "takes a new start of valed");
 }
 
 /* Leave one that would be where another one stays.  False: there is none. */
@@ -367,6 +384,8 @@ options_free(struct valed_options *opt)
 {
 	unsigned int i;
 
+	for (i = 0; i < opt->vo_nadapters; i++)
+		free(__DECONST(char *, opt->vo_adapters[i].ac_where));
 	for (i = 0; i < opt->vo_nhostifs; i++)
 		free(__DECONST(char *, opt->vo_hostifs[i].hc_port));
 	free(opt->vo_hostifs);
@@ -383,9 +402,9 @@ reload(void)
 	valed_sockets_keep();
 	valed_options(guard_argc, guard_argv, &opt);
 	new = describe_all(&opt);
-	refuse_taps(&opt, new);
+	leave_taps(&opt, new);
 	ports_reserve(&opt, new);
-	sockets_open(new, opt.vo_nadapters);
+	sockets_open(&opt, new);
 	changes(new, opt.vo_nadapters);
 	sockets_close(new, opt.vo_nadapters);
 	free(known);
@@ -428,23 +447,39 @@ reload_fork(void)
 	(void)change_send(&end);
 }
 
-/* The guard process.  Each message asks for a reload. */
+/* An adapter of the start is not there.  A client may have the process. */
+static void
+order_absent(const struct guard_order *go)
+{
+	const struct adapter_config place = { .ac_bus = go->go_bus,
+	    .ac_slot = go->go_slot, .ac_func = go->go_func };
+	struct valed_change *vc = find(known, nknown, &place);
+
+	if (vc == NULL)
+		return;
+	valed_socket_remove(vc->vc_config.ac_path);
+	absent(vc);
+}
+
+/* The guard process. */
 static void __dead2
 guard(void)
 {
+	struct guard_order go;
 	sigset_t all;
 	ssize_t n;
-	char c;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "valed-guard");
 	do {
-		n = recv(guard_fd, &c, sizeof(c), 0);
-		if (n == sizeof(c))
+		n = recv(guard_fd, &go, sizeof(go), 0);
+		if (n == sizeof(go) && go.go_what == GUARD_RELOAD)
 			reload_fork();
-	} while (n == sizeof(c) || (n == -1 && errno == EINTR));
+		else if (n == sizeof(go))
+			order_absent(&go);
+	} while (n == sizeof(go) || (n == -1 && errno == EINTR));
 	valed_sockets_remove();
 	_exit(EX_OK);
 }
@@ -468,8 +503,7 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 	guard_argv = argv;
 	for (ac = opt->vo_adapters; ac < opt->vo_adapters + opt->vo_nadapters;
 	    ac++)
-		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd :
-		    valed_socket_open("path=", ac->ac_path, SOCK_STREAM, NULL);
+		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd : socket_open(ac);
 	if (opt->vo_control != NULL)
 		control_open(opt->vo_control);
 	known = describe_all(opt);
@@ -506,10 +540,22 @@ valed_guard_fd(void)
 bool
 valed_guard_reload(void)
 {
-	const char c = 0;
+	const struct guard_order go = { .go_what = GUARD_RELOAD };
 
-	return (send(guard_fd, &c, sizeof(c), MSG_NOSIGNAL) ==
-	    (ssize_t)sizeof(c));
+	return (send(guard_fd, &go, sizeof(go), MSG_NOSIGNAL) ==
+	    (ssize_t)sizeof(go));
+}
+
+void
+valed_guard_absent(const struct adapter_config *ac)
+{
+	const struct guard_order go = { .go_what = GUARD_ABSENT,
+	    .go_bus = ac->ac_bus, .go_slot = ac->ac_slot,
+	    .go_func = ac->ac_func };
+
+	while (send(guard_fd, &go, sizeof(go), MSG_NOSIGNAL) == -1 &&
+	    (errno == EINTR || errno == ENOBUFS || errno == ENOMEM))
+		continue;
 }
 
 static void

@@ -434,7 +434,7 @@ static void
 parse_slot(struct adapter_config *ac, const char *s)
 {
 	const char *conf, *emul, *end;
-	char *backend, node[32];
+	char *backend, node[32], *where;
 	size_t len;
 
 	option = s;
@@ -465,6 +465,9 @@ parse_slot(struct adapter_config *ac, const char *s)
 	if (netbe_legacy_config(ac->ac_nvl, conf) != 0)
 		err(EX_OSERR, "-s");
 	ac->ac_backend = get_config_value_node(ac->ac_nvl, "backend");
+	if (asprintf(&where, "-s %s", s) == -1)
+		err(EX_OSERR, "-s");
+	ac->ac_where = where;
 	parse_values(ac);
 }
 
@@ -491,6 +494,9 @@ parse_node(struct adapter_config *ac, const struct valed_config_node *cn)
 		    cn->func);
 	check_backend(value);
 	ac->ac_backend = value;
+	ac->ac_where = strdup(origin);
+	if (ac->ac_where == NULL)
+		err(EX_OSERR, NULL);
 	parse_values(ac);
 }
 

@@ -115,6 +115,7 @@ config_free(struct adapter_config *ac)
 		return;
 	nvlist_destroy(ac->ac_nvl);
 	free(__DECONST(char *, ac->ac_name));
+	free(__DECONST(char *, ac->ac_where));
 	free(ac);
 }
 
@@ -130,8 +131,10 @@ config_make(const struct valed_change *vc)
 	*ac = vc->vc_config;
 	ac->ac_added = true;
 	ac->ac_name = strdup(vc->vc_name);
+	ac->ac_where = strdup(vc->vc_where);
 	ac->ac_nvl = values(vc->vc_values);
-	if (ac->ac_name == NULL || ac->ac_nvl == NULL) {
+	if (ac->ac_name == NULL || ac->ac_where == NULL ||
+	    ac->ac_nvl == NULL) {
 		config_free(ac);
 		return (NULL);
 	}

@@ -286,7 +286,8 @@ def journal():
     w = Service(ARGS, stderr=theirs, JOURNAL_STREAM=stream)
     assert w.proc.wait(WAIT_S) != 0
     line = lines.readline()
-    assert line == "<3>valed: path=vm1.sock: socket in use\n", line
+    assert line == ("<3>valed: -s 1,e1000,vale0:x,path=vm1.sock: "
+                    "path=vm1.sock: socket in use\n"), line
     v.end()
     # Another stream than stderr's.
     v = Service(["-x"], JOURNAL_STREAM=stream)

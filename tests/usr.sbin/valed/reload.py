@@ -45,7 +45,7 @@ class Server(Valed):
         self.manager.bind("notify")
         os.environ["NOTIFY_SOCKET"] = os.path.abspath("notify")
         Valed.__init__(self, [], args=["-k", CONF, *args])
-        self.hear(b"READY=1\n")
+        self.first = self.hear(b"READY=1\n")
 
     def hear(self, start):
         """Wait for a message that starts so, and return it."""
@@ -190,7 +190,8 @@ def in_use():
         other.bind("c.sock")
         other.listen()
         v.reload(node(1, "a", itr=5), B, C)
-        assert v.error() == "valed: path=c.sock: socket in use\n"
+        assert v.error() == ("valed: %s:10: path=c.sock: socket in use\n" %
+                             CONF)
         assert os.path.lexists("c.sock") and not os.path.lexists("b.sock")
         assert not os.path.lexists("c.sock.lock")
         a.get(STATUS)
@@ -203,12 +204,77 @@ def in_use():
 
 
 def tap():
+    late = ("valed: %s:%d: tap0: takes a new start of valed: the adapter "
+            "%s\n")
     with Server(A) as v, Driver("a.sock") as a:
-        v.reload(B, node(3, "c", backend="tap0"))
-        assert v.error() == ("valed: %s:5: tap0: takes a new start of "
-                             "valed\n" % CONF)
-        a.get(STATUS)
+        # The others are added, and those that are there stay.
+        v.reload(A, node(3, "c", backend="tap0"), B)
+        assert v.error() == late % (CONF, 5, "is not added")
+        with Driver("b.sock") as b:
+            exchange(a, b)
+        assert not os.path.lexists("c.sock")
+        v.reload(A, node(2, "c", backend="tap0", path="b.sock"))
+        assert v.error() == late % (CONF, 5, "stays as it was")
+        with Driver("b.sock") as b:
+            exchange(a, b)
+        v.reload(A)
         assert not os.path.lexists("b.sock")
+        v.quiet()
+
+
+def no_tap():
+    """A TAP interface that nobody has created, without privileges."""
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR))
+    except OSError as e:
+        raise Skip("/dev/net/tun: %s" % e.strerror) from e
+    with open("valed.sh", "w") as f:
+        f.write("#!/bin/sh\nexec %s '%s' \"$@\"\n" % (
+            "setpriv --bounding-set=-net_admin" if os.geteuid() == 0 else "",
+            os.path.abspath(os.environ["VALED"])))
+    os.chmod("valed.sh", 0o755)
+    os.environ["VALED"] = "./valed.sh"
+    with Server(A, node(4, "t", backend="tap9"), B) as v:
+        assert v.first.startswith(b"READY=1\nSTATUS=Serving 2 adapters."), \
+            v.first
+        assert v.error() == (
+            "valed: %s:5: tap9: cannot open the interface: Operation not "
+            "permitted: it takes CAP_NET_ADMIN, or an interface that was "
+            "created for this user or its group\n" % CONF)
+        wait_until(lambda: not os.path.lexists("t.sock"), "the removal")
+        with Driver("a.sock") as a, Driver("b.sock") as b:
+            exchange(a, b)
+            # It is tried again, which takes a new start; the others change.
+            v.reload(A, node(4, "t", backend="tap9"), C)
+            assert "%s:5: tap9: takes a new start" % CONF in v.error()
+            is_gone(b)
+            with Driver("c.sock") as c:
+                exchange(a, c)
+                # Something else in its place, and on its path.
+                v.reload(A, node(4, "t"), C)
+                with Driver("t.sock") as t:
+                    exchange(a, t)
+                    exchange(c, t)
+        v.quiet()
+
+
+def no_port():
+    """The same for a switch that has too many ports."""
+    many = [node(1 + i % 31, "p%d" % i).replace(
+        "pci.0.%d.0" % (1 + i % 31), "pci.%d.%d.0" % (
+            i // 31, 1 + i % 31)) for i in range(255)]
+    with Server(*many) as v:
+        text = v.messages()
+        assert text == ("valed: %s:764: backend=vale0:p254: the switch has no "
+                        "port left\n" % CONF), text
+        assert b"254 adapters" in v.first, v.first
+        wait_until(lambda: not os.path.lexists("p254.sock"), "the removal")
+        with Driver("p0.sock") as a, Driver("p253.sock") as b:
+            exchange(a, b)
+        # The next reload tries again.
+        v.reload(*many[1:])
+        with Driver("p253.sock") as a, Driver("p254.sock") as b:
+            exchange(a, b)
 
 
 def failed():
@@ -562,6 +628,6 @@ def manager():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (
-        add_remove, changed, moved, wrong, in_use, tap, failed, inherited,
-        killed, no_guard, guard_lost, blocked, again, traffic, manager,
-        reserved, between, taken, functions)})
+        add_remove, changed, moved, wrong, in_use, tap, no_tap, no_port,
+        failed, inherited, killed, no_guard, guard_lost, blocked, again,
+        traffic, manager, reserved, between, taken, functions)})

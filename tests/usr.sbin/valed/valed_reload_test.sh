@@ -13,7 +13,9 @@ changed: an adapter with another variable starts anew, on the same socket
 moved: adapters exchange slots, ports and paths
 wrong: a wrong file is one error with its line, and nothing changes
 in_use: a socket in use is an error, and nothing changes
-tap: a TAP interface cannot be added
+tap: a TAP interface cannot be added, and does not keep the others from it
+no_tap: a TAP interface that cannot be opened does not keep the others down
+no_port: so does a switch that has no port left
 failed: an adapter that cannot start does not keep the others from it
 inherited: an inherited socket is taken, given up and taken again
 killed: the sockets of added adapters are removed after SIGKILL, too

@@ -200,6 +200,13 @@ void	hostif_link_event(struct hostif *hi);
 /* Add a descriptor. */
 void	hostif_fds_add(struct hostif_fds *fds, int fd);
 
+/*
+ * Set the error of a step that failed with errno, and what capability it takes,
+ * if that is why.  Returns -1.
+ */
+int	hostif_fail_step(char *error, size_t size, const char *ifname,
+	    const char *step);
+
 /* Set the error.  Returns -1. */
 int	hostif_fail(char *error, size_t size, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));

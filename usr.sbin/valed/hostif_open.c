@@ -62,6 +62,38 @@ hostif_fail(char *error, size_t size, const char *fmt, ...)
 	return (-1);
 }
 
+int
+hostif_fail_step(char *error, size_t size, const char *ifname,
+    const char *step)
+{
+	/* What may be refused, and who may do it. */
+	static const struct {
+		const char	*step;
+		const char	*takes;
+	} steps[] = {
+		{ "packet socket", "CAP_NET_RAW" },
+		{ "SO_SNDBUFFORCE", "CAP_NET_ADMIN" },
+		{ "map of sockets", "CAP_BPF and CAP_NET_ADMIN" },
+		{ "program", "CAP_BPF and CAP_NET_ADMIN" },
+		{ "cannot attach an XDP program", "CAP_NET_ADMIN" },
+		{ "AF_XDP", "CAP_NET_RAW" },
+		{ "AF_XDP memory", "CAP_IPC_LOCK, or more memory that may be "
+		    "locked" },
+	};
+	const int code = errno;
+	const char *takes = NULL;
+	unsigned int i;
+
+	for (i = 0; i < nitems(steps); i++)
+		if (strcmp(steps[i].step, step) == 0)
+			takes = steps[i].takes;
+	if (takes != NULL && (code == EPERM || code == ENOBUFS))
+		return (hostif_fail(error, size, "%s: %s: %s: it takes %s",
+		    ifname, step, strerror(code), takes));
+	return (hostif_fail(error, size, "%s: %s: %s", ifname, step,
+	    strerror(code)));
+}
+
 static int
 open_option(int s, int option, int value)
 {
@@ -190,8 +222,8 @@ open_packet(struct hostif_fds *fds, char *error, size_t size)
 	/* Without a protocol it gets nothing before it is bound. */
 	s = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s == -1)
-		return (hostif_fail(error, size, "%s: packet socket: %s",
-		    fds->hf_name, strerror(errno)));
+		return (hostif_fail_step(error, size, fds->hf_name,
+		    "packet socket"));
 	hostif_fds_add(fds, s);
 	/* First, so that the host never gets what the switch gets. */
 	drop = hostif_drop(fds->hf_name, fds->hf_index);
@@ -201,8 +233,7 @@ open_packet(struct hostif_fds *fds, char *error, size_t size)
 		fds->hf_flags |= HOSTIF_HOST_GETS;
 	failed = open_configure(s, fds->hf_index);
 	if (failed != NULL)
-		return (hostif_fail(error, size, "%s: %s: %s", fds->hf_name, failed,
-		    strerror(errno)));
+		return (hostif_fail_step(error, size, fds->hf_name, failed));
 	fds->hf_kind = HOSTIF_PACKET;
 	return (0);
 }

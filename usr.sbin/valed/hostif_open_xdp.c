@@ -331,8 +331,7 @@ hostif_open_xdp(struct hostif_fds *fds, int s, char *error, size_t size)
 		return (-1);
 	failed = open_all(fds, nqueues);
 	if (failed != NULL)
-		return (hostif_fail(error, size, "%s: %s: %s", fds->hf_name,
-		    failed, strerror(errno)));
+		return (hostif_fail_step(error, size, fds->hf_name, failed));
 	fds->hf_kind = HOSTIF_XDP;
 	return (0);
 }

@@ -386,6 +386,49 @@ errors_body()
 	[ ! -e a.sock ] || atf_fail "the socket is left"
 }
 
+# without CAPABILITIES KIND WHY: valed lacks these, and says so.
+without()
+{
+	atf_check -s exit:69 -o empty \
+	    -e inline:"valed: -a vale0:p: p: $3\n" nsenter -t $S -n \
+	    setpriv --bounding-set="$1" "$VALED" -a "vale0:p,kind=$2"
+}
+
+atf_test_case capabilities cleanup
+capabilities_head()
+{
+	needs setpriv
+	atf_set descr "An interface that cannot be attached without a \
+capability is refused with its name"
+}
+capabilities_body()
+{
+	local denied="Operation not permitted: it takes"
+
+	host S
+	in_host $S ip link add p type veth peer name q ||
+	    atf_skip "no veth interfaces"
+	without -net_raw packet "packet socket: $denied CAP_NET_RAW"
+	without -net_admin packet "SO_SNDBUFFORCE: $denied CAP_NET_ADMIN"
+	needs_xdp
+	in_host $S ip link set p up
+	in_host $S ip link set q up
+	plain $S p q
+	without -net_raw xdp "packet socket: $denied CAP_NET_RAW"
+	(ulimit -l 64; without -ipc_lock xdp "AF_XDP memory: No buffer space \
+available: it takes CAP_IPC_LOCK, or more memory that may be locked") || exit
+	[ "$(cat /proc/sys/kernel/unprivileged_bpf_disabled)" != 0 ] ||
+	    atf_skip "without privileges bpf(2) makes maps here"
+	for capability in -bpf -net_admin; do
+		without $capability,-sys_admin xdp \
+		    "map of sockets: $denied CAP_BPF and CAP_NET_ADMIN"
+	done
+}
+capabilities_cleanup()
+{
+	end
+}
+
 atf_init_test_cases()
 {
 	atf_add_test_case bridge
@@ -397,4 +440,5 @@ atf_init_test_cases()
 	atf_add_test_case stop
 	atf_add_test_case live
 	atf_add_test_case errors
+	atf_add_test_case capabilities
 }

@@ -49,8 +49,9 @@
 #include <time.h>
 
 #include "vale_client.h"
+#include "vale_find.h"
 
-/* Whether to say on the standard error output what went wrong. */
+/* Whether to say of all requests what went wrong, not only of refused ports. */
 #define	RUN_DEBUG_ENV	"NETMAP_RUN_DEBUG"
 
 /* The functions of the C library, or of what else is preloaded. */

@@ -210,26 +210,43 @@ run_closed_range(unsigned int first, unsigned int last)
 		run_closed(fd);
 }
 
-/* Say what went wrong, if that is asked for.  errno says it to the program. */
+/*
+ * Say what went wrong, which errno does not: why a port is refused, once if the
+ * program tries again and again, and of other requests, which may just look
+ * what there is, if that is asked for.
+ */
 static void
-desc_debug(const char *name, const char *why)
+desc_say(bool refused, const char *name, const char *why)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static char said[256];
+	const bool all = secure_getenv(RUN_DEBUG_ENV) != NULL;
 	int error = errno;
+	char line[sizeof(said)];
 
-	if (secure_getenv(RUN_DEBUG_ENV) != NULL)
-		fprintf(stderr, "netmap-run: %s%s%s\n", name,
-		    *name != '\0' ? ": " : "",
-		    *why != '\0' ? why : strerror(error));
+	snprintf(line, sizeof(line), "%s%s%s", name, *name != '\0' ? ": " : "",
+	    *why != '\0' ? why : strerror(error));
+	pthread_mutex_lock(&lock);
+	if (all || (refused && strcmp(line, said) != 0))
+		fprintf(stderr, "netmap-run: %s\n", line);
+	if (refused)
+		memcpy(said, line, sizeof(said));
+	pthread_mutex_unlock(&lock);
 	errno = error;
 }
 
 int
 run_connect(struct run_desc *rd)
 {
+	char why[256];
+
 	/* Another process may have connected it. */
 	if (!rd->rd_connected && vale_client_join(rd->rd_fd,
-	    vale_client_path()) == -1 && errno != EISCONN) {
-		desc_debug(vale_client_path(), "");
+	    vale_find_path()) == -1 && errno != EISCONN) {
+		if (!vale_find_error(errno, why, sizeof(why)))
+			snprintf(why, sizeof(why), "%s: %s", vale_find_path(),
+			    strerror(errno));
+		desc_say(true, "", why);
 		return (-1);
 	}
 	rd->rd_connected = true;
@@ -306,6 +323,15 @@ desc_gone(struct run_desc *rd)
 	return (-1);
 }
 
+/* Refuse a port, for a reason that is not valed's. */
+static int
+desc_refuse(const char *name, const char *why, int error)
+{
+	errno = error;
+	desc_say(true, name, why);
+	return (-1);
+}
+
 static int
 desc_register(struct run_desc *rd, struct nmreq_header *hdr)
 {
@@ -313,18 +339,16 @@ desc_register(struct run_desc *rd, struct nmreq_header *hdr)
 	const uint64_t only = NR_RX_RINGS_ONLY | NR_TX_RINGS_ONLY;
 	char why[sizeof(((struct vale_wire *)0)->vw_why)] = "";
 
-	if (atomic_load(&rd->rd_registered)) {
-		errno = EBUSY;
-		return (-1);
-	}
-	if ((reg->nr_flags & only) == only) {
-		errno = EINVAL;
-		return (-1);
-	}
+	if (atomic_load(&rd->rd_registered))
+		return (desc_refuse(hdr->nr_name, "the descriptor has a port",
+		    EBUSY));
+	if ((reg->nr_flags & only) == only)
+		return (desc_refuse(hdr->nr_name, "it asks for receive rings "
+		    "only and for transmit rings only", EINVAL));
 	if (run_port_open(rd, hdr->nr_name, reg, why) == -1) {
 		/* run_connect() has said what is wrong with that. */
 		if (rd->rd_connected || *why != '\0')
-			desc_debug(hdr->nr_name, why);
+			desc_say(true, hdr->nr_name, why);
 		return (desc_gone(rd));
 	}
 	atomic_store_explicit(&rd->rd_registered, true, memory_order_release);
@@ -396,7 +420,7 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 	else
 		return (-1);
 	if (r == -1) {
-		desc_debug(hdr->nr_name, call.why);
+		desc_say(false, hdr->nr_name, call.why);
 		return (desc_gone(rd));
 	}
 	memcpy(hdr->nr_name, copy.nr_name, sizeof(hdr->nr_name));
@@ -420,35 +444,46 @@ name_served(const struct nmreq_header *hdr)
 	    strncmp(hdr->nr_name, NM_BDG_NAME, strlen(NM_BDG_NAME)) == 0);
 }
 
-/* What is wrong with a request, or 0. */
+/* What is wrong with a request, and more in *why, or 0. */
 static int
-control_check(struct nmreq_header *hdr)
+control_check(struct nmreq_header *hdr, const char **why)
 {
 	const bool reg = hdr->nr_reqtype == NETMAP_REQ_REGISTER;
 
+	*why = "";
 	if (hdr->nr_version < NETMAP_API ||
 	    hdr->nr_version > NETMAP_API_MAX) {
+		*why = "the program has another version of netmap's API";
 		hdr->nr_version = NETMAP_API;
 		return (EINVAL);
 	}
 	if (memchr(hdr->nr_name, '\0', sizeof(hdr->nr_name)) == NULL)
 		return (EINVAL);
-	if (hdr->nr_options != 0)
+	if (hdr->nr_options != 0) {
+		*why = "it comes with options, and none is supported";
 		return (run_options_refuse(hdr));
+	}
 	if (!reg && body_find(hdr->nr_reqtype) == NULL)
 		return (EOPNOTSUPP);
-	if (!name_served(hdr))
+	if (!name_served(hdr)) {
+		*why = "not the name of a pipe or of a switch's port, which "
+		    "begins with " NM_BDG_NAME;
 		return (ENXIO);
+	}
 	return (reg && hdr->nr_body == 0 ? EINVAL : 0);
 }
 
 int
 run_control(struct run_desc *rd, struct nmreq_header *hdr)
 {
-	int error = control_check(hdr), r;
+	const char *why;
+	int error = control_check(hdr, &why), r;
 
 	if (error != 0) {
 		errno = error;
+		desc_say(hdr->nr_reqtype == NETMAP_REQ_REGISTER,
+		    memchr(hdr->nr_name, '\0', sizeof(hdr->nr_name)) != NULL ?
+		    hdr->nr_name : "", why);
 		return (-1);
 	}
 	pthread_mutex_lock(&rd->rd_lock);

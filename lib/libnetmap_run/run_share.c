@@ -62,7 +62,7 @@ static bool
 socket_of_valed(int fd)
 {
 	struct ucred theirs, valed;
-	int own = vale_client_connect(vale_client_path());
+	int own = vale_client_connect(vale_find_path());
 	bool same;
 
 	if (own == -1)

@@ -14,8 +14,8 @@ FRAME_SRCS=		frame_cut.c frame_hdr.c frame_host.c frame_vnet.c
 
 VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c ${FRAME_SRCS}
 
-VALE_VALED_SRCS=	msg_fds.c vale_client.c vale_layout.c vale_name.c	\
-			vale_pipe.c vale_valed.c vale_window.c
+VALE_VALED_SRCS=	msg_fds.c vale_client.c vale_find.c vale_layout.c	\
+			vale_name.c vale_pipe.c vale_valed.c vale_window.c
 
 VALE_SWITCH_SRCS=	frame_tunnel.c msg_fds.c \
 			vale_deliver.c vale_fdb.c vale_forward.c vale_inbox.c \

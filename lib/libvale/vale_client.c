@@ -38,14 +38,6 @@
 /* The descriptors of a port with `n' ring pairs. */
 #define	PORT_FDS(n)	(2 + 2 * (n))
 
-const char *
-vale_client_path(void)
-{
-	const char *path = secure_getenv(VALE_WIRE_ENV);
-
-	return (path != NULL ? path : VALE_WIRE_PATH);
-}
-
 int
 vale_client_socket(void)
 {

@@ -25,11 +25,6 @@
 #include "vale_wire.h"
 
 /*
- * The socket's path: of the environment, VALE_WIRE_ENV, or VALE_WIRE_PATH.
- */
-const char *vale_client_path(void);
-
-/*
  * Connect to valed at `path'.  Returns a descriptor, or -1 with errno of
  * socket(2) or connect(2), or ENAMETOOLONG.
  */

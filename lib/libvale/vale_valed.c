@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "vale_client.h"
+#include "vale_find.h"
 #include "vale_name.h"
 
 /* A ring pair. */
@@ -160,7 +161,7 @@ vale_open(const char *name, const struct vale_params *params)
 	vp = calloc(1, sizeof(*vp));
 	if (vp == NULL)
 		return (NULL);
-	fd = vale_client_connect(vale_client_path());
+	fd = vale_client_connect(vale_find_path());
 	if (fd == -1)
 		goto fail;
 	if (vale_client_open(&vp->vp_client, fd, name, &reg, -1, NULL) == -1)
@@ -310,7 +311,7 @@ valed_call(const char *name, uint16_t type, struct vale_client_call *call)
 		errno = ENXIO;
 		return (-1);
 	}
-	fd = vale_client_connect(vale_client_path());
+	fd = vale_client_connect(vale_find_path());
 	if (fd == -1)
 		return (-1);
 	call->hdr = &hdr;

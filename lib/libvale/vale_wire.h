@@ -84,7 +84,7 @@
 
 #include "libvale.h"
 
-/* Where valed listens, unless the environment says otherwise. */
+/* Where valed listens, unless the environment says otherwise: vale_find.h. */
 #define	VALE_WIRE_PATH		"/run/valed/control"
 #define	VALE_WIRE_ENV		"VALE_SOCKET"
 

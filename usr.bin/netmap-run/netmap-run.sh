@@ -5,13 +5,25 @@
 
 # Run a program with /dev/netmap being valed: netmap-run(1).
 
+summary()
+{
+	cat <<-END
+	usage: netmap-run [-c socket] program [argument ...]
+
+	  -c  valed's control socket, in place of that of the environment,
+	      VALE_SOCKET
+	  -h, --help  print this
+	  --version   print the version
+	END
+}
+
 usage()
 {
-	echo "usage: netmap-run [-c socket] program [argument ...]" >&2
+	summary >&2
 	exit 64
 }
 
-while getopts c: opt; do
+while getopts c:h-: opt; do
 	case $opt in
 	c)	[ -n "$OPTARG" ] || usage
 		# The program may change its directory.
@@ -20,6 +32,14 @@ while getopts c: opt; do
 		*)	VALE_SOCKET=$(pwd)/$OPTARG ;;
 		esac
 		export VALE_SOCKET ;;
+	h)	summary
+		exit 0 ;;
+	-)	case $OPTARG in
+		help)	summary ;;
+		version) echo "netmap-run @VERSION@" ;;
+		*)	usage ;;
+		esac
+		exit 0 ;;
 	*)	usage ;;
 	esac
 done

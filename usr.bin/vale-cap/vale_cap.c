@@ -20,6 +20,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,6 +32,8 @@
 
 #include "libvale.h"
 #include "pcapng.h"
+#include "vale_find.h"
+#include "vale_version.h"
 
 #define	PORTS_MAX	64
 
@@ -44,7 +47,13 @@ static const char usage_text[] =
     "  -Q  what the ports get, what they send, or both, the default\n"
     "  -r  slots of a monitor's ring; default 4096\n"
     "  -s  bytes that are kept of a frame; default all\n"
-    "  -w  the file to write; default or -: the standard output\n";
+    "  -w  the file to write; default or -: the standard output\n"
+    "  -h, --help  print this\n"
+    "  --version   print the version\n";
+
+enum {
+	OPTION_VERSION = 256		/* no letter */
+};
 
 struct capture {
 	FILE		*file;
@@ -131,21 +140,31 @@ capture_port(struct capture *c, unsigned int i)
 	return (true);
 }
 
-/* Wait for a frame.  False: stop. */
+/* Wait for a frame.  False: stop, after a signal or the end of the reader. */
 static bool
 capture_wait(const struct capture *c)
 {
-	struct pollfd pfd[1 + PORTS_MAX];
+	struct pollfd pfd[2 + PORTS_MAX];
 	unsigned int i;
 
 	pfd[0] = (struct pollfd){ .fd = stop_pipe[0], .events = POLLIN };
+	pfd[1] = (struct pollfd){ .fd = fileno(c->file) };
 	for (i = 0; i < c->nports; i++)
-		pfd[1 + i] = (struct pollfd){ .fd = c->port[i].monitor->fd,
+		pfd[2 + i] = (struct pollfd){ .fd = c->port[i].monitor->fd,
 		    .events = POLLIN };
-	while (poll(pfd, 1 + c->nports, -1) == -1)
+	while (poll(pfd, 2 + c->nports, -1) == -1)
 		if (errno != EINTR)
 			err(EX_OSERR, "poll");
-	return (pfd[0].revents == 0);
+	return (pfd[0].revents == 0 && pfd[1].revents == 0);
+}
+
+/* Whether nobody reads the pipe any more. */
+static bool
+reader_gone(const struct capture *c)
+{
+	struct pollfd pfd = { .fd = fileno(c->file) };
+
+	return (poll(&pfd, 1, 0) == 1);
 }
 
 /* Without waiting: whether a signal says to stop. */
@@ -157,10 +176,11 @@ stopped(void)
 	return (poll(&pfd, 1, 0) == 1);
 }
 
+/* Have the file up to date.  Without a reader there is no need. */
 static void
 flush(struct capture *c, const char *name)
 {
-	if (fflush(c->file) != 0 || ferror(c->file))
+	if ((fflush(c->file) != 0 || ferror(c->file)) && !reader_gone(c))
 		err(EX_IOERR, "%s", name);
 }
 
@@ -174,7 +194,7 @@ capture(struct capture *c, const char *name)
 		found = false;
 		for (i = 0; i < c->nports; i++)
 			found |= capture_port(c, i);
-		if (c->left == 0 || (found && stopped()))
+		if (c->left == 0 || (found && (stopped() || reader_gone(c))))
 			return;
 		if (found)
 			continue;
@@ -208,6 +228,7 @@ port_open(struct capture *c, const char *name, uint32_t slots)
 	const struct vale_params params = { .rx_slots = slots,
 	    .monitor = c->what };
 	const char *error = vale_name_error(name);
+	char why[1280];
 
 	if (error != NULL)
 		errx(EX_USAGE, "%s: %s", name, error);
@@ -217,6 +238,8 @@ port_open(struct capture *c, const char *name, uint32_t slots)
 	if (c->port[c->nports].monitor == NULL) {
 		if (errno == ENXIO)
 			errx(EX_DATAERR, "%s: there is no such port", name);
+		if (vale_find_error(errno, why, sizeof(why)))
+			errx(EX_UNAVAILABLE, "%s", why);
 		err(EX_UNAVAILABLE, "%s", name);
 	}
 	c->nports++;
@@ -288,17 +311,26 @@ catch_signals(void)
 int
 main(int argc, char **argv)
 {
+	static const struct option longopts[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, OPTION_VERSION },
+		{ NULL, 0, NULL, 0 },
+	};
 	static struct capture c = { .what = VALE_MIRROR_BOTH,
 	    .left = UINT64_MAX };
 	const char *name = "-";
 	uint32_t slots = 4096;
 	int ch, i;
 
-	while ((ch = getopt(argc, argv, "c:n:Q:r:s:w:")) != -1) {
+	while ((ch = getopt_long(argc, argv, "c:hn:Q:r:s:w:", longopts,
+	    NULL)) != -1) {
 		switch (ch) {
 		case 'c':
 			setenv("VALE_SOCKET", optarg, 1);
 			break;
+		case 'h':
+			fputs(usage_text, stdout);
+			return (EX_OK);
 		case 'n':
 			c.left = number(ch, optarg, 1, UINT64_MAX);
 			break;
@@ -315,6 +347,9 @@ main(int argc, char **argv)
 		case 'w':
 			name = optarg;
 			break;
+		case OPTION_VERSION:
+			puts("vale-cap " VALE_VERSION);
+			return (EX_OK);
 		default:
 			fputs(usage_text, stderr);
 			return (EX_USAGE);

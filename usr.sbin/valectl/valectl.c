@@ -26,6 +26,7 @@
 
 #include "hostif.h"
 #include "vale_client.h"
+#include "vale_version.h"
 #include "valectl.h"
 
 static const char usage_text[] =
@@ -52,7 +53,23 @@ static const char usage_text[] =
     "      private=yes|no, rate=limit[,burst=size], weight=n\n"
     "  -c  valed's control socket, in place of that of the environment,\n"
     "      VALE_SOCKET\n"
-    "  -j  --json: print JSON\n";
+    "  -h, --help  print this\n"
+    "  -j, --json  print JSON\n"
+    "  --version   print the version\n";
+
+enum {
+	OPTION_VERSION = 256		/* no letter */
+};
+
+void
+vc_fail(void)
+{
+	char why[1280];
+
+	if (vale_find_error(errno, why, sizeof(why)))
+		errx(EX_UNAVAILABLE, "%s", why);
+	err(EX_UNAVAILABLE, "%s", vale_find_path());
+}
 
 void
 vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
@@ -68,9 +85,9 @@ vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
 		errx(EX_USAGE, "%s: more than %zu characters", name,
 		    sizeof(hdr->nr_name) - 1);
 	call->hdr = hdr;
-	fd = vale_client_connect(vale_client_path());
+	fd = vale_client_connect(vale_find_path());
 	if (fd == -1)
-		err(EX_UNAVAILABLE, "%s", vale_client_path());
+		vc_fail();
 	if (vale_client_call(fd, call) == -1) {
 		if (call->why[0] != '\0')
 			errx(EX_DATAERR, "%s: %s", name, call->why);
@@ -177,6 +194,17 @@ detach(const char *name)
 	vc_request(name, NETMAP_REQ_VALE_DETACH, &hdr, &call);
 }
 
+/* -h, to which FreeBSD's valectl has another meaning, with an argument. */
+static void __dead2
+help(int argc, char **argv, int next)
+{
+	if (next < argc)
+		errx(EX_USAGE, "-h %s: the host's stack is attached by a veth "
+		    "pair: see valectl(8)", argv[next]);
+	fputs(usage_text, stdout);
+	exit(EX_OK);
+}
+
 /* A number of seconds or of reports. */
 static unsigned int
 operand(const char *s, unsigned int max)
@@ -192,7 +220,9 @@ int
 main(int argc, char **argv)
 {
 	static const struct option longopts[] = {
+		{ "help", no_argument, NULL, 'h' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "version", no_argument, NULL, OPTION_VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
 	unsigned int count = 0, interval_s = 1;
@@ -201,15 +231,20 @@ main(int argc, char **argv)
 	int ch, i, max, verb = 0;
 
 	opterr = 0;
-	while ((ch = getopt_long(argc, argv, ":a:c:d:g:jk:l:o:s:t:", longopts,
+	while ((ch = getopt_long(argc, argv, ":a:c:d:g:hjk:l:o:s:t:", longopts,
 	    NULL)) != -1) {
 		switch (ch) {
 		case 'c':
 			setenv(VALE_WIRE_ENV, optarg, 1);
 			break;
+		case 'h':
+			help(argc, argv, optind);
 		case 'j':
 			json = true;
 			break;
+		case OPTION_VERSION:
+			puts("valectl " VALE_VERSION);
+			exit(EX_OK);
 		case ':':
 			errx(EX_USAGE, "-%c: the name is missing", optopt);
 		case '?':

@@ -25,6 +25,7 @@
 #include <stddef.h>
 
 #include "vale_client.h"
+#include "vale_find.h"
 
 /* The ports of a switch, or of all if `name' is NULL. */
 struct vc_ports {
@@ -35,7 +36,9 @@ struct vc_ports {
 /* Read them; fails if valed does not answer, or has no switch of this name. */
 void	vc_ports_read(const char *name, struct vc_ports *ports);
 
-/* valectl.c: make a request about `name'; a failure ends the program. */
+/* valectl.c: end the program, after a failed connection or request. */
+void	vc_fail(void) __attribute__((__noreturn__));
+/* Make a request about `name'; a failure ends the program. */
 void	vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
 	    struct vale_client_call *call);
 /* The same without a body: `reply' takes `size' bytes of what comes back. */

@@ -42,7 +42,7 @@ vc_ports_read(const char *name, struct vc_ports *ports)
 {
 	memset(ports, 0, sizeof(*ports));
 	if (vale_list(name, ports_add, ports) == -1)
-		err(EX_UNAVAILABLE, "%s", vale_client_path());
+		vc_fail();
 	if (name != NULL && ports->vp_n == 0)
 		errx(EX_DATAERR, "%s: there is no such switch", name);
 }
@@ -181,7 +181,7 @@ vc_show_addrs(const char *name, bool json)
 	if (vale_fdb_list(name, addrs_add, &a) == -1) {
 		if (errno == ENXIO)
 			errx(EX_DATAERR, "%s: there is no such switch", name);
-		err(EX_UNAVAILABLE, "%s", vale_client_path());
+		vc_fail();
 	}
 	if (json)
 		vc_print_json(a.list);

@@ -29,6 +29,7 @@
 #include "libvale.h"
 #include "netmap_port.h"
 #include "vale_client.h"
+#include "vale_find.h"
 #include "wait_until.h"
 
 /* The errno of a registration. */
@@ -53,7 +54,7 @@ refused_elsewhere(const char *name)
 	struct vale_client_port cp;
 	int error, fd;
 
-	fd = vale_client_connect(vale_client_path());
+	fd = vale_client_connect(vale_find_path());
 	ATF_REQUIRE(fd != -1);
 	if (vale_client_open(&cp, fd, name, &reg, -1, NULL) == 0) {
 		vale_client_close(&cp);

@@ -15,12 +15,12 @@ tree()
 atf_test_case usage
 usage_head()
 {
-	atf_set descr "Wrong options are one line"
+	atf_set descr "Wrong options get a summary"
 }
 usage_body()
 {
 	tree
-	for args in "" "-c" "-x true" "-c s"; do
+	for args in "" "-c" "-x true" "-c s" "--helpless" "-c s --"; do
 		atf_check -s exit:64 -e match:"^usage: netmap-run" "$run" $args
 	done
 	atf_check -s exit:64 -e match:"^usage" "$run" -c "" true

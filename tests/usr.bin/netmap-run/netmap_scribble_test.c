@@ -31,6 +31,7 @@
 
 #include "netmap_port.h"
 #include "vale_client.h"
+#include "vale_find.h"
 #include "vale_layout.h"
 
 #define	TURNS	50
@@ -189,7 +190,7 @@ NETMAP_TEST(believes, "Whatever another process with the same memory writes to "
 
 	/* A program without the library, of the same user. */
 	ATF_REQUIRE_EQ(0, vale_client_open(&other, vale_client_connect(
-	    vale_client_path()), "any", &null, -1, NULL));
+	    vale_find_path()), "any", &null, -1, NULL));
 	ATF_REQUIRE_EQ(0, pipe2(ready, O_CLOEXEC));
 	pid = fork();
 	ATF_REQUIRE(pid != -1);

@@ -356,8 +356,8 @@ errors_body()
 	64|-l and -t: one of them|-l vale0:a -t vale0
 	64|-t: the name is missing|-t
 	64|more than 63 characters|-l $long
-	69|none: No such file|-c none
-	69|none: No such file|-c none -l vale0:a
+	69|no valed at none|-c none
+	69|no valed at none|-c none -l vale0:a
 	EOT
 	atf_check -s exit:64 -e match:"^usage: valectl" $VALECTL -Z
 	atf_check -o match:"vale0:a" $VALECTL

@@ -27,6 +27,7 @@
 #include "send_fds.h"
 #include "test.h"
 #include "vale_client.h"
+#include "vale_find.h"
 #include "vale_layout.h"
 #include "wire_peer.h"
 
@@ -98,9 +99,9 @@ talk_end(struct talk *t)
 TEST(path, "The environment names the socket, or it is the default")
 {
 	ATF_REQUIRE_EQ(0, unsetenv(VALE_WIRE_ENV));
-	ATF_CHECK_STREQ(VALE_WIRE_PATH, vale_client_path());
+	ATF_CHECK_STREQ(VALE_WIRE_PATH, vale_find_path());
 	ATF_REQUIRE_EQ(0, setenv(VALE_WIRE_ENV, "/else/where", 1));
-	ATF_CHECK_STREQ("/else/where", vale_client_path());
+	ATF_CHECK_STREQ("/else/where", vale_find_path());
 }
 
 TEST(connect, "A socket is connected, and closed on exec; a failure leaves no "

@@ -22,6 +22,7 @@
 
 #include "test.h"
 #include "vale_client.h"
+#include "vale_find.h"
 #include "vale_layout.h"
 #include "valed_run.h"
 #include "wait_until.h"
@@ -34,7 +35,7 @@
 static int
 try(struct vale_client_port *cp, const char *name, struct nmreq_register reg)
 {
-	int error, fd = vale_client_connect(vale_client_path());
+	int error, fd = vale_client_connect(vale_find_path());
 
 	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
 	if (reg.nr_mode == NR_REG_DEFAULT)
@@ -212,7 +213,7 @@ info_get(const char *name, struct nmreq_port_info_get *info)
 	struct vale_client_call call = { .hdr = &hdr, .body = info,
 	    .size = sizeof(*info), .reply = info,
 	    .reply_max = sizeof(*info) };
-	int error = 0, fd = vale_client_connect(vale_client_path());
+	int error = 0, fd = vale_client_connect(vale_find_path());
 
 	ATF_REQUIRE(fd != -1);
 	snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name);
@@ -340,7 +341,7 @@ PID_TEST(shared, "A connection's port is given again, as often as that is "
 	unsigned int fds, i, k;
 	int fd;
 
-	fd = vale_client_connect(vale_client_path());
+	fd = vale_client_connect(vale_find_path());
 	ATF_CHECK_ERRNO(ENXIO, vale_client_share(&other, fd, name) == -1);
 	fds = descriptors(valed);
 	for (i = 0; i < nitems(kinds); i++) {

@@ -28,6 +28,7 @@
 
 #include "test.h"
 #include "vale_client.h"
+#include "vale_find.h"
 #include "vale_test.h"
 #include "valed_run.h"
 #include "wait_until.h"
@@ -42,7 +43,7 @@ try(struct vale_client_port *cp, const char *name, uint32_t tx_slots,
 {
 	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
 	    .nr_tx_slots = tx_slots, .nr_rx_slots = rx_slots };
-	int error, fd = vale_client_connect(vale_client_path());
+	int error, fd = vale_client_connect(vale_find_path());
 
 	ATF_REQUIRE(fd != -1);
 	if (vale_client_open(cp, fd, name, &reg, -1, why) == 0)

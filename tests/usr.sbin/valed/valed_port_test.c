@@ -32,6 +32,7 @@
 
 #include "test.h"
 #include "vale_client.h"
+#include "vale_find.h"
 #include "vale_test.h"
 #include "valed_run.h"
 #include "wait_until.h"
@@ -49,7 +50,7 @@ client_try(const char *name, unsigned int rings)
 	int error, fd;
 
 	cp = calloc(1, sizeof(*cp));
-	fd = vale_client_connect(vale_client_path());
+	fd = vale_client_connect(vale_find_path());
 	ATF_REQUIRE(cp != NULL && fd != -1);
 	if (vale_client_open(cp, fd, name, &reg, -1, NULL) == -1) {
 		error = errno;

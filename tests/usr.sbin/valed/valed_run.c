@@ -19,6 +19,7 @@
 #include <atf-c.h>
 
 #include "vale_client.h"
+#include "vale_find.h"
 #include "valed_run.h"
 #include "wait_until.h"
 
@@ -102,7 +103,7 @@ valed_dial(uid_t uid)
 	int fd;
 
 	ATF_REQUIRE_EQ(0, seteuid(uid));
-	fd = vale_client_connect(vale_client_path());
+	fd = vale_client_connect(vale_find_path());
 	ATF_REQUIRE_EQ(0, seteuid(0));
 	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
 	return (fd);

@@ -1,0 +1,32 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Which valed a program means: that of the environment (VALE_WIRE_ENV), or else
+ * the one at VALE_WIRE_PATH, or else, if just one instance of the unit
+ * valed@.service has a control socket, that one.  Any thread.
+ */
+
+#ifndef _VALE_FIND_H_
+#define	_VALE_FIND_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The path of its control socket, which need not exist: VALE_WIRE_PATH if no
+ * other was found.  Valid until the next call of the thread.
+ */
+const char *vale_find_path(void);
+
+/*
+ * Whether this errno is one of connecting to it, and of no request.  If so, a
+ * line about it is in `why': that there is none there, that there are several,
+ * and which, or what connect(2) says.
+ */
+bool	vale_find_error(int error, char *why, size_t size);
+
+#endif /* !_VALE_FIND_H_ */

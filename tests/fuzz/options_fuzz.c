@@ -104,13 +104,19 @@ fuzz_free(void *p)
 	free(p);
 }
 
-void
-fuzz_exit(int code)
+static void
+kept_free(void)
 {
 	int i;
 
 	for (i = 0; i < KEPT_MAX; i++)
 		fuzz_free(kept[i]);
+}
+
+void
+fuzz_exit(int code)
+{
+	kept_free();
 	status = code;
 	longjmp(ended, 1);
 }
@@ -264,7 +270,8 @@ check_vm(const struct adapter_config *vc)
 {
 	INVARIANT(vc->ac_slot >= 0 && vc->ac_slot <= 31);
 	INVARIANT(vc->ac_func >= 0 && vc->ac_func <= 7);
-	INVARIANT(vc->ac_path[0] != '\0');
+	/* Nothing is inherited, but -t takes a name for it. */
+	INVARIANT((vc->ac_path[0] == '\0') == (vc->ac_fd != -1));
 	INVARIANT(strnlen(vc->ac_path, sizeof(vc->ac_path)) <
 	    sizeof(vc->ac_path));
 	INVARIANT(mac_ok(vc->ac_mac));
@@ -312,7 +319,8 @@ check_valed(const struct valed_options *opt)
 		check_vm(a);
 		for (b = opt->vo_adapters; b < a; b++) {
 			INVARIANT(strcmp(a->ac_backend, b->ac_backend) != 0);
-			INVARIANT(strcmp(a->ac_path, b->ac_path) != 0);
+			INVARIANT(a->ac_path[0] == '\0' ||
+			    strcmp(a->ac_path, b->ac_path) != 0);
 			INVARIANT(memcmp(a->ac_mac, b->ac_mac, 6) != 0);
 			INVARIANT(strcmp(a->ac_name, b->ac_name) != 0);
 		}
@@ -344,7 +352,7 @@ read_valed(char **lines, int n)
 	}
 	valed_options(argc, argv, &opt);
 	check_valed(&opt);
-	fuzz_free(opt.vo_adapters);
+	kept_free();
 }
 
 /*

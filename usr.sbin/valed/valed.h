@@ -201,8 +201,8 @@ bool	valed_size_parse(const char *value, uint64_t *size);
 /* Look what this process inherits.  The main thread, first. */
 void	valed_activation_init(void);
 
-/* From now on nothing needs to be inherited: every name stands for 0. */
-void	valed_activation_ignore(void);
+/* Whether nothing needs to be inherited: then every name stands for 0. */
+void	valed_activation_ignore(bool ignore);
 
 /*
  * The listening socket of a type (SOCK_*) that fd=`name' stands for, a number or

@@ -48,9 +48,9 @@ valed_activation_init(void)
 }
 
 void
-valed_activation_ignore(void)
+valed_activation_ignore(bool ignore)
 {
-	ignored = true;
+	ignored = ignore;
 }
 
 /* The descriptor of a name, or -1. */

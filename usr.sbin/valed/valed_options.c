@@ -465,8 +465,11 @@ parse_slot(struct adapter_config *ac, const char *s)
 	if (netbe_legacy_config(ac->ac_nvl, conf) != 0)
 		err(EX_OSERR, "-s");
 	ac->ac_backend = get_config_value_node(ac->ac_nvl, "backend");
-	if (asprintf(&where, "-s %s", s) == -1)
+	len = strlen("-s ") + strlen(s) + 1;
+	where = calloc(1, len);
+	if (where == NULL)
 		err(EX_OSERR, "-s");
+	snprintf(where, len, "-s %s", s);
 	ac->ac_where = where;
 	parse_values(ac);
 }
@@ -698,8 +701,7 @@ look_for_check(int argc, char **argv)
 	optind = 0;
 	while ((ch = getopt_long(argc, argv, shortopts, longopts, NULL)) != -1)
 		found |= ch == 't';
-	if (found)
-		valed_activation_ignore();
+	valed_activation_ignore(found);
 	return (found);
 }
 

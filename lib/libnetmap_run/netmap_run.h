@@ -57,7 +57,9 @@
 /* The functions of the C library, or of what else is preloaded. */
 struct run_calls {
 	int	(*open)(const char *, int, ...);
+	int	(*open_2)(const char *, int);
 	int	(*openat)(int, const char *, int, ...);
+	int	(*openat_2)(int, const char *, int);
 	int	(*close)(int);
 	int	(*close_range)(unsigned int, unsigned int, int);
 	void	(*closefrom)(int);

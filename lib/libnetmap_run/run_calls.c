@@ -9,7 +9,16 @@
  *
  * What has nothing to do with /dev/netmap goes on to the next function of the
  * name as it is.
+ *
+ * Programs call a function by any of its names: flags of the compiler choose
+ * which (_FORTIFY_SOURCE, _FILE_OFFSET_BITS).  All are here.  On the 64-bit
+ * systems for which this is, there are none for a 64-bit time.
  */
+
+/* These would give the functions below other names. */
+#undef _FILE_OFFSET_BITS
+#undef _TIME_BITS
+#undef _FORTIFY_SOURCE
 
 #include <sys/param.h>
 #include <sys/mman.h>
@@ -26,7 +35,18 @@
 
 #define	EXPORT	__attribute__((__visibility__("default")))
 
-/* The C library's names for checked variants have no declarations. */
+/* Another name of a function of this file. */
+#define	ALIAS(name, of)							\
+	EXPORT extern __typeof__(of) name __attribute__((__alias__(#of)))
+
+/* Names of the C library that its headers do not declare. */
+ALIAS(__open, open);
+ALIAS(__open64, open64);
+ALIAS(__close, close);
+ALIAS(__fcntl, fcntl);
+ALIAS(__poll, poll);
+ALIAS(__select, select);
+int	__dup2(int, int);
 int	__open_2(const char *, int);
 int	__open64_2(const char *, int);
 int	__openat_2(int, const char *, int);
@@ -34,6 +54,8 @@ int	__openat64_2(int, const char *, int);
 int	__poll_chk(struct pollfd *, nfds_t, int, size_t);
 int	__ppoll_chk(struct pollfd *, nfds_t, const struct timespec *,
 	    const sigset_t *, size_t);
+/* Says that a program has overflowed a buffer, and ends it. */
+void	__chk_fail(void) __attribute__((__noreturn__));
 
 static struct run_calls next;
 static atomic_bool next_known;
@@ -46,6 +68,7 @@ next_find(void)
 		const char	*name;
 	} names[] = {
 #define	NAME(name)	{ &next.name, #name }
+		{ &next.open_2, "__open_2" }, { &next.openat_2, "__openat_2" },
 		NAME(open), NAME(openat), NAME(close), NAME(close_range),
 		NAME(closefrom), NAME(dup), NAME(dup2), NAME(dup3),
 		NAME(fcntl), NAME(ioctl), NAME(mmap), NAME(poll), NAME(ppoll),
@@ -136,28 +159,35 @@ openat64(int dir, const char *path, int flags, ...)
 	return (openat(dir, path, flags | O_LARGEFILE, mode));
 }
 
+/*
+ * Without a mode: the C library ends a program that creates a file so.
+ */
 EXPORT int
 __open_2(const char *path, int flags)
 {
-	return (open(path, flags));
+	if (is_netmap(path))
+		return (run_open(flags));
+	return (run_calls()->open_2(path, flags));
 }
 
 EXPORT int
 __open64_2(const char *path, int flags)
 {
-	return (open64(path, flags));
+	return (__open_2(path, flags | O_LARGEFILE));
 }
 
 EXPORT int
 __openat_2(int dir, const char *path, int flags)
 {
-	return (openat(dir, path, flags));
+	if (is_netmap(path))
+		return (run_open(flags));
+	return (run_calls()->openat_2(dir, path, flags));
 }
 
 EXPORT int
 __openat64_2(int dir, const char *path, int flags)
 {
-	return (openat64(dir, path, flags));
+	return (__openat_2(dir, path, flags | O_LARGEFILE));
 }
 
 EXPORT int
@@ -210,6 +240,12 @@ dup_to(int from, int to, int flags)
 
 EXPORT int
 dup2(int from, int to)
+{
+	return (dup_to(from, to, -1));
+}
+
+EXPORT int
+__dup2(int from, int to)
 {
 	return (dup_to(from, to, -1));
 }
@@ -365,7 +401,7 @@ static void
 check_space(nfds_t n, size_t size)
 {
 	if (size / sizeof(struct pollfd) < n)
-		abort();
+		__chk_fail();
 }
 
 EXPORT int

@@ -1,0 +1,201 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# netmap-run's library has every name of the C library for the calls that it
+# intercepts: a program reaches it, with whatever flags it was compiled.
+
+. "$(atf_get_srcdir)/wait_until.subr"
+. "$(atf_get_srcdir)/valed_ports.subr"
+
+srcdir=$(atf_get_srcdir)
+lib=$srcdir/../../../lib/libnetmap_run/libnetmap-run.so
+run=$srcdir/../../../usr.bin/netmap-run/netmap-run
+source=$srcdir/../../../..
+
+# Flags, and what a program calls with them: so they do what they are for.
+flags()
+{
+	cat <<-END
+	-O0 open openat poll ppoll mmap fcntl
+	-O2,-fPIE,-pie,-fno-plt open openat poll ppoll mmap fcntl
+	-O2,-D_FORTIFY_SOURCE=1 __poll_chk __fdelt_chk
+	-O2,-D_FORTIFY_SOURCE=2 __poll_chk __fdelt_chk
+	-O2,-D_FORTIFY_SOURCE=3 __poll_chk __fdelt_chk
+	-O0,-D_FILE_OFFSET_BITS=64 open64 openat64 mmap64 fcntl64
+	-O2,-D_FORTIFY_SOURCE=3,-D_FILE_OFFSET_BITS=64,-D_TIME_BITS=64 mmap64
+	END
+}
+
+# names FILE: the names that a library exports, as nm(1) prints them.
+names()
+{
+	nm -D --defined-only "$1"
+}
+
+atf_test_case all
+all_head()
+{
+	atf_set descr "The library has each name that the C library has for" \
+	    "its calls, and no other"
+	atf_set require.progs nm
+}
+all_body()
+{
+	local libc
+
+	libc=$(ldd "$lib" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
+	[ -r "$libc" ] || atf_skip "the C library is not glibc"
+	names "$lib" > ours
+	names "$libc" > libc
+	[ "$(wc -l < ours)" -ge 30 ] || atf_fail "ours: $(wc -l < ours) names"
+	atf_check awk -f "$srcdir/libc_names.awk" ours libc
+	awk '{ sub(/@.*/, "", $3); print $3 }' libc | sort -u > theirs
+	awk '{ print $3 }' ours | sort | atf_check comm -23 - theirs
+}
+
+atf_test_case found
+found_head()
+{
+	atf_set descr "A name that the C library may have one day is found"
+}
+found_body()
+{
+	cat > ours <<-END
+	01 T open
+	02 T openat
+	03 T poll
+	04 T epoll_pwait
+	05 T fcntl
+	END
+	sed 's/$/@@GLIBC_2.2.5/' ours > libc
+	cat >> libc <<-END
+	01 W __open@@GLIBC_2.2.5
+	11 T fopen@@GLIBC_2.2.5
+	12 T openat2@@GLIBC_2.43
+	13 T __poll_chk@@GLIBC_2.16
+	14 T __epoll_pwait64@@GLIBC_2.44
+	15 T __fcntl_time64@@GLIBC_2.34
+	05 T other@@GLIBC_2.2.5
+	05 T __libc_fcntl64@@GLIBC_PRIVATE
+	16 T __open64_2@@GLIBC_2.7
+	17 D open_data@@GLIBC_2.7
+	END
+	awk -f "$srcdir/libc_names.awk" ours libc | sort > found
+	atf_check -o inline:"__epoll_pwait64
+__fcntl_time64
+__open
+__open64_2
+__poll_chk
+openat2
+other
+" cat found
+}
+
+# compile COMPILER FLAGS: the program.
+compile()
+{
+	$1 -w $(echo "$2" | tr , ' ') -I "$source/compat/include" \
+	    "$source/tests/usr.bin/netmap-run/libc_calls.c" -o calls \
+	    2> cc.err || atf_fail "$*: $(cat cc.err)"
+}
+
+# each FUNCTION: call it with "compiler flags names..." for each of both.
+each()
+{
+	local cc line
+
+	flags > flags
+	for cc in gcc clang; do
+		command -v $cc > /dev/null || continue
+		while read -r line; do
+			"$1" $cc $line < /dev/null
+		done < flags
+	done
+}
+
+# calls COMPILER FLAGS NAME...: the program does what it is to do.
+calls()
+{
+	local name
+
+	compile "$1" "$2"
+	nm -D -u calls | sed -e 's/.* //' -e 's/@.*//' > called
+	echo "$@: $(paste -sd ' ' called)"
+	shift 2
+	for name; do
+		grep -qx "$name" called || atf_fail "$name is not called"
+	done
+	"$run" ./calls 2> err || atf_fail "$(tail -n 2 err | paste -sd ' ')"
+	done=$((done + 1))
+}
+
+atf_test_case compiled
+compiled_head()
+{
+	atf_set descr "A program compiled with any flags makes all calls"
+	atf_set require.progs gcc nm
+}
+compiled_body()
+{
+	done=0
+	setup_valed
+	each calls
+	[ $done -ge "$(wc -l < flags)" ] || atf_fail "$done were run"
+	teardown
+}
+
+# exported COMPILER FLAGS...: the library has the same names with them.
+exported()
+{
+	$1 -w -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden \
+	    $(echo "$2" | tr , ' ') \
+	    -I "$source/compat/include" -I "$source/sys" \
+	    -I "$source/lib/libvale" -c -o calls.o \
+	    "$source/lib/libnetmap_run/run_calls.c" || atf_fail "$1 $2"
+	# run_calls() is of the library itself.
+	nm -g --defined-only calls.o | awk '$3 != "run_calls" { print $3 }' |
+	    sort > built
+	atf_check diff -u ours built
+}
+
+atf_test_case built
+built_head()
+{
+	atf_set descr "The library has its names whatever flags it is built with"
+	atf_set require.progs gcc nm
+}
+built_body()
+{
+	names "$lib" | awk '{ print $3 }' | sort > ours
+	each exported
+}
+
+atf_test_case ends
+ends_head()
+{
+	atf_set descr "What the C library ends a program for still does"
+	atf_set require.progs gcc
+}
+ends_body()
+{
+	local call
+
+	compile gcc -O2
+	for call in open open64 openat openat64 poll ppoll; do
+		for with in "" "$run"; do
+			atf_check -s signal:abrt -e match:"terminated" \
+			    $with ./calls $call
+		done
+	done
+	[ ! -e created ] || atf_fail "a file was created"
+}
+
+atf_init_test_cases()
+{
+	atf_add_test_case all
+	atf_add_test_case found
+	atf_add_test_case compiled
+	atf_add_test_case built
+	atf_add_test_case ends
+}

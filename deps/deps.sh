@@ -4,11 +4,10 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# deps.sh [build | bench | root | arch ARCH]: set up what Linux needs.
+# deps.sh [build | bench | arch ARCH]: set up what Linux needs.
 #
 #	build	Debian packages (deps/packages); "make all" needs no more
 #	bench	everything, and what "make bench" compares with (packages.bench)
-#	root	everything, and what makes a clean root (packages.root)
 #	arch	the packages, and what builds and runs programs of another
 #		processor (packages.arch); under build/deps/ARCH, aarch64 or
 #		riscv64, its libraries and headers
@@ -18,6 +17,7 @@
 #		kernel/RELEASE/		that release's kernel, for guests with lem(4)
 #		dpdk/			DPDK's testpmd, for a guest
 #		firmware/		U-Boot, UEFI, GRUB; bin/qemu-system-riscv64
+#		root/RELEASE.tar	that release, for the tests of the packages
 #		zig/			compiler with FreeBSD's headers
 #
 # Only root can install packages; another user is shown the command.  Nothing is
@@ -307,6 +307,28 @@ setup_firmware()
 	touch "$deps/.firmware"
 }
 
+# Install the system's release in a directory, with what the packages that are
+# built here depend on: tests install these in a copy of it.  Only root can.
+setup_root()
+{
+	local release root
+
+	release=$(os_release VERSION_CODENAME)
+	root=$deps/root/$release
+	[ ! -e "$root.tar" ] && [ "$(id -u)" -eq 0 ] || return 0
+	say "installing $release in $root.tar"
+	rm -rf --one-file-system "$root"
+	mkdir -p "$root" "$deps/archives/$release"
+	quietly again env PATH="$PATH:/usr/sbin:/sbin" debootstrap \
+	    --variant=minbase --include=libjansson4,systemd \
+	    --cache-dir="$deps/archives/$release" --keyring="$keyring" \
+	    "$release" "$root" "$(debian_mirror)"
+	rm -f "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*_*
+	tar -C "$root" --numeric-owner --exclude './dev/*' -cf "$root.tar.new" .
+	mv "$root.tar.new" "$root.tar"
+	rm -rf --one-file-system "$root"
+}
+
 setup_zig()
 {
 	local list=$top/deps/requirements.txt sum
@@ -357,7 +379,7 @@ umask 022
 mkdir -p "$deps"
 lists=$top/deps/packages
 case $what in
-arch|bench|root) lists="$lists $top/deps/packages.$what" ;;
+arch|bench) lists="$lists $top/deps/packages.$what" ;;
 esac
 packages
 [ "$what" != build ] || exit 0
@@ -373,5 +395,6 @@ setup_guest
 setup_kernel
 setup_dpdk
 setup_firmware
+setup_root
 setup_zig
 rm -rf "$deps/apt"

@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # The Debian packages of debian/: built from a copy of the tree, checked with
-# lintian, installed in an empty root, started there and removed again.
+# lintian, installed in an empty root, started there and removed again; installed
+# and used in a clean root of the release (installed.subr).
 
 . "$(atf_get_srcdir)/wait_until.subr"
+. "$(atf_get_srcdir)/installed.subr"
 
 top=$(cd "$(atf_get_srcdir)/../../.." && pwd)
 
@@ -126,10 +128,10 @@ atf_test_case package cleanup
 package_head()
 {
 	atf_set descr "The Debian packages are built, free of lintian's \
-errors and warnings, and install, serve and remove valed; lem(4) is built \
-from its package"
-	atf_set require.progs "dpkg-buildpackage dh dh_dkms lintian"
-	atf_set timeout 1200
+errors and warnings, and install, serve and remove valed; in a clean root \
+guests and programs use what is installed; lem(4) is built from its package"
+	atf_set require.progs "dpkg-buildpackage dh dh_dkms lintian gcc tcpdump"
+	atf_set timeout 3600
 }
 package_body()
 {
@@ -189,6 +191,8 @@ package_body()
 	files > left
 	atf_check -o empty cat left
 
+	check_installed
+
 	# A second build, as nothing is left of the first.
 	(cd source && alone debian/rules clean) > log 2>&1 ||
 	    atf_fail "clean: $(tail -5 log | paste -sd ' ')"
@@ -201,6 +205,8 @@ package_body()
 package_cleanup()
 {
 	[ ! -e pid ] || kill $(cat pid)
+	guests_subr
+	stop_all
 }
 
 atf_init_test_cases()

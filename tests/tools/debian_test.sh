@@ -8,6 +8,7 @@
 
 . "$(atf_get_srcdir)/wait_until.subr"
 . "$(atf_get_srcdir)/installed.subr"
+. "$(atf_get_srcdir)/pages.subr"
 
 top=$(cd "$(atf_get_srcdir)/../../.." && pwd)
 
@@ -164,6 +165,7 @@ package_body()
 	rm -f root/etc/group* root/etc/gshadow* root/etc/.pwd.lock
 
 	check_lem
+	check_pages
 
 	# As the unit starts it.
 	cat > root/etc/valed/valed.conf <<-END

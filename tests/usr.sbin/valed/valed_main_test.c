@@ -161,6 +161,12 @@ valed_guard_fd(void)
 	return (66);
 }
 
+void
+valed_guard_absent(const struct adapter_config *ac)
+{
+	called("absent %s", ac->ac_name);
+}
+
 bool
 valed_guard_reload(void)
 {
@@ -640,7 +646,11 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 	world->hostifs = 0;
 	strlcpy(world->fail, "start a", sizeof(world->fail));
 	runs(EX_UNAVAILABLE, "", BEGIN "fault;guard 1 valed;accept;close;names;"
-	    "start a;guard end;");
+	    "start a;absent a;guard end;");
+	/* Another is served. */
+	world->adapters = 2;
+	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;names;"
+	    "start a;absent a;start b;sandbox 55;go b;ready 1;" SERVES);
 }
 
 ATF_TP_ADD_TCS(tp)

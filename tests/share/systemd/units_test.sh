@@ -99,7 +99,7 @@ roles_body()
 atf_test_case group
 group_head()
 {
-	atf_set descr "systemd-sysusers(8) makes the group of the control socket"
+	atf_set descr "systemd-sysusers(8) makes the groups of the sockets"
 	atf_set require.progs systemd-sysusers
 }
 group_body()
@@ -107,12 +107,19 @@ group_body()
 	local g
 
 	mkdir -p root/etc
-	for g in $(sed -n 's/^SupplementaryGroups=//p' "$units/valed.service"); do
-		atf_check -e ignore systemd-sysusers --root="$PWD/root" \
-		    "$units/../sysusers/valed.conf"
+	sed -n -e 's/^Group=//p' -e 's/^SupplementaryGroups=//p' \
+	    "$units/valed.service" > groups
+	atf_check -o inline:"kvm\nvaled\n" cat groups
+	atf_check -e ignore systemd-sysusers --root="$PWD/root" \
+	    "$units/../sysusers/valed.conf"
+	for g in $(cat groups); do
 		atf_check -o ignore grep "^$g:" root/etc/group
+		# systemd makes no user with the name of a group.
+		atf_check -s exit:1 grep "^User=$g$" "$units/valed.service"
 	done
-	atf_check_equal "valed" "$g"
+	atf_check -o inline:"User=_valed\n" grep ^User= "$units/valed.service"
+	atf_check -o inline:"User=_valed-%i\n" \
+	    grep ^User= "$units/valed@.service"
 }
 
 atf_init_test_cases()

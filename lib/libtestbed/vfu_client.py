@@ -366,14 +366,16 @@ class Valed:
         with open("valed.out") as f:
             f.seek(0, os.SEEK_END)
             text = ""
-            last = "%s port_rx_drop_full " % self.names[-1]
+            # Others may have been added to those of the start.
+            last = ["%s port_rx_drop_full " % n
+                    for n in (self.names[-1], name)]
             self.proc.send_signal(signal.SIGUSR1)
 
             def complete():
                 nonlocal text
                 assert self.proc.poll() is None, self.messages()
                 text += f.read()
-                return last in text and text.endswith("\n")
+                return all(s in text for s in last) and text.endswith("\n")
             wait_until(complete, "counters", lambda: text)
         result = {}
         for line in text.splitlines():

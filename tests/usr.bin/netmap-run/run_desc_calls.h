@@ -232,9 +232,17 @@ vale_client_socket(void)
 }
 
 const char *
-vale_client_path(void)
+vale_find_path(void)
 {
 	return ("/path");
+}
+
+bool
+vale_find_error(int error, char *why, size_t size)
+{
+	if (error == ECONNREFUSED)
+		snprintf(why, size, "nobody at /path");
+	return (error == ECONNREFUSED);
 }
 
 int

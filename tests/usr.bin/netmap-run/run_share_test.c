@@ -125,7 +125,7 @@ run_calls(void)
 }
 
 const char *
-vale_client_path(void)
+vale_find_path(void)
 {
 	return ("/path");
 }

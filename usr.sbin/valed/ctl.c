@@ -289,8 +289,7 @@ ctl_settle(const struct ctl_conn *self)
 	pthread_mutex_lock(&conns_lock);
 	for (i = 0; i < CTL_MAX; i++) {
 		left[i] = 0;
-		if (ctl_conns[i].cc_open && &ctl_conns[i] != self &&
-		    conn_left(&ctl_conns[i])) {
+		if (ctl_conns[i].cc_open && conn_left(&ctl_conns[i])) {
 			left[i] = ctl_conns[i].cc_serial;
 			n++;
 		}

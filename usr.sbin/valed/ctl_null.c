@@ -141,5 +141,4 @@ ctl_null_close(struct ctl_conn *cc)
 		close(cc->cc_window);
 	cc->cc_window = -1;
 	cc->cc_null = false;
-	cc->cc_memory = NULL;
 }

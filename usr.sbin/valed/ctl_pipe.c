@@ -339,7 +339,6 @@ ctl_pipe_close(struct ctl_conn *cc)
 	ctl_memory_release(cc->cc_memory);
 	ctl_memories_unlock();
 	cc->cc_pipe = NULL;
-	cc->cc_memory = NULL;
 }
 
 /* Initialize the memory.  mm_lock. */

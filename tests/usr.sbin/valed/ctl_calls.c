@@ -26,6 +26,10 @@
 #define	HELD_MAX	16
 
 struct vale_shared shared_last;
+unsigned int	more_calls;
+struct vale_desc *more_desc;
+size_t		more_last;
+unsigned int	peer_copies = 1;
 
 /*
  * Calls that fail.
@@ -229,6 +233,8 @@ struct vale_desc *__real_vale_open_shared(const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);
 struct vale_desc *__wrap_vale_open_shared(const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);
+void	__real_vale_shared_more(struct vale_desc *d, size_t more);
+void	__wrap_vale_shared_more(struct vale_desc *d, size_t more);
 int	__real_vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset,
 	    uint64_t gpa, uint64_t size, int prot, const char **why);
 int	__wrap_vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset,
@@ -311,6 +317,15 @@ __wrap_vale_open_shared(const char *name, const struct vale_params *params,
 	shared_last = *shared;
 	return (failing(CALL_OPEN_SHARED) ? NULL : __real_vale_open_shared(name,
 	    params, shared));
+}
+
+void
+__wrap_vale_shared_more(struct vale_desc *d, size_t more)
+{
+	more_calls++;
+	more_desc = d;
+	more_last = more;
+	__real_vale_shared_more(d, more);
 }
 
 int
@@ -546,9 +561,13 @@ int
 peer_packet(struct peer *p, const void *packet, size_t len, int passed)
 {
 	const struct vale_wire *wire = &p->pe_reply.wire;
+	int fds[SEND_FDS_MAX];
+	unsigned int i;
 	size_t n;
 
-	send_fds(p->pe_fd, packet, len, &passed, passed != -1 ? 1 : 0);
+	for (i = 0; i < peer_copies; i++)
+		fds[i] = passed;
+	send_fds(p->pe_fd, packet, len, fds, passed != -1 ? peer_copies : 0);
 	ATF_REQUIRE(ctl_serve_request(p->pe_cc));
 	peer_receive(p);
 	locks_check();

@@ -48,6 +48,8 @@ void	peer_leave(struct peer *p);
  * -1.  Returns vw_error.
  */
 int	peer_packet(struct peer *p, const void *packet, size_t len, int passed);
+/* How many copies of it; 1 at first. */
+extern unsigned int peer_copies;
 /* The same with a request's header, and its body. */
 int	peer_pass(struct peer *p, uint16_t request, const char *name,
 	    const void *body, size_t size, int passed);
@@ -117,5 +119,9 @@ void	locks_check(void);
 
 /* What the last vale_open_shared() was called with. */
 extern struct vale_shared shared_last;
+/* How often vale_shared_more() was called, and with what the last time. */
+extern unsigned int more_calls;
+extern struct vale_desc *more_desc;
+extern size_t	more_last;
 
 #endif /* !_CTL_CALLS_H_ */

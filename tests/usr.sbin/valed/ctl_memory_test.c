@@ -320,6 +320,10 @@ TEST(ids, "Memories are numbered from 2; a number, or a descriptor, names one: "
 	ATF_CHECK_EQ(-EPERM, memory_for(&other, 2, nomem));
 	ATF_CHECK_EQ(2, memory_for(&other, 2, one->pe_fds[0]));
 	ATF_CHECK_EQ(2, memory_for(&other, 0, one->pe_fds[0]));
+	/* Nor do two. */
+	peer_copies = 2;
+	ATF_CHECK_EQ(5, memory_for(&asks, 0, one->pe_fds[0]));
+	peer_copies = 1;
 	/* What cannot be looked at proves nothing. */
 	calls_fail(CALL_FSTAT, 1, 1, EIO);
 	ATF_CHECK_EQ(5, memory_for(&asks, 0, one->pe_fds[0]));
@@ -364,6 +368,35 @@ TEST(named, "A pipe is in the memory of its port; of another user's port only "
 	ATF_CHECK_EQ(2, OPEN(three, "vale0:a{2", ALL).nr_mem_id);
 	peer_close(&other);
 	peer_close(&more);
+	stop(3);
+}
+
+TEST(more, "A port's slots may have the buffers of pipes that come later, and "
+    "those of pipes that are there, while it is open")
+{
+	struct ctl_memory *mm;
+	unsigned int calls;
+
+	start(3);
+	OPEN(one, "vale0:a", ALL);
+	mm = one->pe_cc->cc_memory;
+	ATF_CHECK_EQ(0, more_calls);
+	OPEN(two, "vale0:a{1", ALL);
+	ATF_CHECK_EQ(1, more_calls);
+	ATF_CHECK(more_desc == one->pe_cc->cc_port);
+	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, more_last);
+	OPEN(three, "vale0:a{2", ALL, .nr_extra_bufs = 2);
+	ATF_CHECK_EQ(3, more_calls);
+	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, more_last);
+	renew(three);
+	/* Not when it is closed. */
+	renew(one);
+	calls = more_calls;
+	OPEN(three, "vale0:a{3", ALL, .nr_tx_slots = 7);
+	ATF_CHECK_EQ(calls, more_calls);
+	OPEN(one, "vale0:a", ALL);
+	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, shared_last.more);
+	ATF_CHECK_EQ(calls, more_calls);
 	stop(3);
 }
 
@@ -531,7 +564,8 @@ TEST(nulls, "A memory has eight places for who opens no port, behind all that "
 	for (i = 1; i < CTL_NULLS; i++)
 		ATF_CHECK_EQ(reg.nr_memsize - (8 - i) * 65536 +
 		    sizeof(struct vale_window), OPEN(&peers[i], "x",
-		    .nr_mode = NR_REG_NULL, .nr_mem_id = 2).nr_offset);
+		    .nr_mode = NR_REG_NULL, .nr_mem_id = 2,
+		    .nr_extra_bufs = 1).nr_offset);
 	ATF_CHECK_EQ(8, one->pe_cc->cc_memory->mm_refs);
 	REFUSED(ENOSPC, "the memory has no place", &peers[i], REGISTER("x",
 	    .nr_mode = NR_REG_NULL, .nr_mem_id = 2));
@@ -880,6 +914,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, pipe_kicks);
 	ATF_TP_ADD_TC(tp, ids);
 	ATF_TP_ADD_TC(tp, named);
+	ATF_TP_ADD_TC(tp, more);
 	ATF_TP_ADD_TC(tp, monitors);
 	ATF_TP_ADD_TC(tp, fits);
 	ATF_TP_ADD_TC(tp, pipes);

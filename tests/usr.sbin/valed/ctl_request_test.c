@@ -788,6 +788,14 @@ TEST(attach_fds, "The descriptors are kept if it is attached, and closed if "
 	ATF_CHECK_STREQ(missing, root.pe_reply.wire.vw_why);
 	ATF_CHECK_EQ(EINVAL, attach_with(HOSTIF_FDS_MAX + 1, fd));
 	ATF_CHECK_STREQ(missing, root.pe_reply.wire.vw_why);
+	peer_copies = HOSTIF_FDS_MAX + 1;
+	ATF_CHECK_EQ(EINVAL, attach_with(HOSTIF_FDS_MAX + 1, fd));
+	ATF_CHECK_STREQ(missing, root.pe_reply.wire.vw_why);
+	peer_copies = HOSTIF_FDS_MAX;
+	ATF_CHECK_EQ(EINVAL, attach_with(HOSTIF_FDS_MAX, fd));
+	ATF_CHECK_STREQ("descriptor 1 is not one of this interface",
+	    root.pe_reply.wire.vw_why);
+	peer_copies = 1;
 	attaches = false;
 	ATF_CHECK_EQ(EIO, attach_with(1, fd));
 	things_check(&before);

@@ -491,8 +491,10 @@ TEST(hints, "Kinds of interfaces that have no frames for guests are a line, "
 			link_message(RTM_NEWLINK);
 			info = put(IFLA_LINKINFO, NULL, 0);
 			/* What stands behind its end does not count. */
-			put_string(IFLA_INFO_KIND, cases[i].kind)->nla_len =
-			    NLA_HDRLEN + cases[i].len;
+			put(IFLA_INFO_KIND, cases[i].kind,
+			    MIN(strlen(cases[i].kind) + 1,
+			    NLA_ALIGN(cases[i].len)))->nla_len = NLA_HDRLEN +
+			    cases[i].len;
 			data = put(IFLA_INFO_DATA, NULL, 0);
 			put_number(IFLA_MACVLAN_MODE, cases[i].mode);
 			put(IFLA_MACVLAN_FLAGS, &cases[i].flags,

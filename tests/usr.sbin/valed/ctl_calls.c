@@ -26,6 +26,7 @@
 #define	HELD_MAX	16
 
 struct vale_shared shared_last;
+void		(*on_open)(void);
 unsigned int	more_calls;
 struct vale_desc *more_desc;
 size_t		more_last;
@@ -315,6 +316,8 @@ __wrap_vale_open_shared(const char *name, const struct vale_params *params,
     const struct vale_shared *shared)
 {
 	shared_last = *shared;
+	if (on_open != NULL)
+		on_open();
 	return (failing(CALL_OPEN_SHARED) ? NULL : __real_vale_open_shared(name,
 	    params, shared));
 }

@@ -119,6 +119,8 @@ void	locks_check(void);
 
 /* What the last vale_open_shared() was called with. */
 extern struct vale_shared shared_last;
+/* What happens meanwhile, or NULL. */
+extern void	(*on_open)(void);
 /* How often vale_shared_more() was called, and with what the last time. */
 extern unsigned int more_calls;
 extern struct vale_desc *more_desc;

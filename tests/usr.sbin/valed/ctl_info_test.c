@@ -115,6 +115,9 @@ TEST(ports, "A port's numbers, with the memory if it is one's own; without a "
 	    .nr_rx_slots = 1024, .nr_tx_rings = 3, .nr_rx_rings = 3));
 	REFUSED(EINVAL, "a port has up to 16 rings in each direction", &one,
 	    VALE_WIRE_INFO, "vale0:b", &INFO(.nr_tx_rings = 17), INFO_SIZE);
+	REFUSED(EINVAL, "slots must be 2 to 16384, for all rings of a "
+	    "direction, extra buffers up to 8192", &one, VALE_WIRE_INFO,
+	    "vale0:b", &INFO(.nr_tx_slots = 1), INFO_SIZE);
 	/* A pipe's memory without its port is not the port's. */
 	GRANTED(REG_SIZE, 4, &two, REGISTER("vale0:b{1", ALL));
 	vale_close(d);

@@ -225,6 +225,9 @@ TEST(kicks, "Each ring has its socket, for the user and for valed, also if they 
 		}
 		GRANTED(REG_SIZE, 2 + 2 * 3, one, VALE_WIRE_SHARE, "", NULL, 0);
 	}
+	/* A user that takes none ends nothing. */
+	ATF_CHECK_EQ(0, shutdown(one->pe_fds[2], SHUT_RDWR));
+	shared_last.wake(shared_last.arg, 0, true);
 	stop(1);
 }
 
@@ -364,10 +367,34 @@ TEST(named, "A pipe is in the memory of its port; of another user's port only "
 	ATF_CHECK_EQ(2, OPEN(two, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(3, OPEN(&other, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(3, OPEN(&more, "vale0:a}1", ALL).nr_mem_id);
+	ATF_CHECK(more.pe_cc->cc_pipe == other.pe_cc->cc_pipe);
 	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL).nr_mem_id);
 	ATF_CHECK_EQ(2, OPEN(three, "vale0:a{2", ALL).nr_mem_id);
 	peer_close(&other);
 	peer_close(&more);
+	stop(3);
+}
+
+static void
+open_pipe(void)
+{
+	on_open = NULL;
+	OPEN(three, "vale0:a{2", ALL);
+}
+
+TEST(meanwhile, "It may have those of a pipe that is made while it is opened")
+{
+	struct ctl_memory *mm;
+
+	start(3);
+	OPEN(two, "vale0:a{1", ALL);
+	on_open = open_pipe;
+	OPEN(one, "vale0:a", ALL);
+	mm = one->pe_cc->cc_memory;
+	ATF_CHECK(three->pe_cc->cc_memory == mm);
+	ATF_CHECK_EQ(1, more_calls);
+	ATF_CHECK(more_desc == one->pe_cc->cc_port);
+	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, more_last);
 	stop(3);
 }
 
@@ -479,7 +506,7 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	start(CTL_PIPES + 2);
 	OPEN(one, "vale0:a", ALL, .nr_tx_slots = 4096);
 	for (i = 1; i <= CTL_PIPES; i++) {
-		snprintf(name, sizeof(name), "vale0:a{%u", i);
+		snprintf(name, sizeof(name), "vale0:a{pipe%u", i);
 		OPEN(&peers[i], name, ALL, .nr_tx_slots = 4096 - i,
 		    .nr_rx_slots = 4096);
 	}
@@ -487,7 +514,7 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4096));
 	/* The other end takes none. */
-	ATF_CHECK_EQ(4096 - 32, OPEN(&peers[i], "vale0:a}32",
+	ATF_CHECK_EQ(4096 - 32, OPEN(&peers[i], "vale0:a}pipe32",
 	    ALL).nr_rx_slots);
 	renew(&peers[i]);
 	at = peers[1].pe_cc->cc_pipe->pi_at;
@@ -504,6 +531,9 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	OPEN(&peers[i], "vale0:a}x", ALL, .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4095);
 	ATF_CHECK_EQ(at, peers[i].pe_cc->cc_pipe->pi_at);
+	/* It has nothing of the former name. */
+	OPEN(&peers[1], "vale0:a{x", ALL);
+	ATF_CHECK_EQ(at, peers[1].pe_cc->cc_pipe->pi_at);
 	stop(CTL_PIPES + 2);
 }
 
@@ -914,6 +944,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, pipe_kicks);
 	ATF_TP_ADD_TC(tp, ids);
 	ATF_TP_ADD_TC(tp, named);
+	ATF_TP_ADD_TC(tp, meanwhile);
 	ATF_TP_ADD_TC(tp, more);
 	ATF_TP_ADD_TC(tp, monitors);
 	ATF_TP_ADD_TC(tp, fits);

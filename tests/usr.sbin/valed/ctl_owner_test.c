@@ -73,8 +73,15 @@ TEST(claims, "A name that another user is about to open is not captured, nor "
 	ATF_CHECK_EQ(EBUSY, ctl_owner_claim(&next, "vale0:x", &two, false));
 	ctl_owner_leave(&capture);
 	ATF_CHECK_EQ(ENXIO, ctl_owner_claim(&capture, "vale0:x", &one, true));
-	/* Once more does nothing. */
-	ctl_owner_leave(&capture);
+	/* Once more does nothing, whoever has left since. */
+	ATF_CHECK_EQ(0, ctl_owner_claim(&early, "vale0:a", &one, false));
+	ATF_CHECK_EQ(0, ctl_owner_claim(&late, "vale0:b", &one, false));
+	ctl_owner_leave(&early);
+	ctl_owner_leave(&late);
+	ctl_owner_leave(&early);
+	strlcpy(late.ow_mirror, "vale0:c", sizeof(late.ow_mirror));
+	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:c", &two, false));
+	ctl_owner_leave(&next);
 }
 
 TEST(captures, "A capture is of one name, and an administrator's of none; "

@@ -229,6 +229,9 @@ TEST(captures, "A name that a user captures is no other's, and an "
 	REFUSED(EPERM, "the port belongs to another user", &two,
 	    REGISTER("vale0:a", .nr_mode = NR_REG_ALL_NIC,
 	    .nr_flags = NR_MONITOR_TX));
+	REFUSED(EPERM, "the port belongs to another user", &two,
+	    REGISTER("vale0:a", .nr_mode = NR_REG_ALL_NIC,
+	    .nr_flags = NR_MONITOR_RX));
 	REFUSED(ENXIO, "there is no such port", &two, REGISTER("vale0:c",
 	    .nr_mode = NR_REG_ALL_NIC, .nr_flags = NR_MONITOR_RX));
 	REFUSED(ENXIO, "there is no such port", &root, REGISTER("vale0:c",

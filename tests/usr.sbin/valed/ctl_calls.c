@@ -597,7 +597,7 @@ peer_pass(struct peer *p, uint16_t request, const char *name, const void *body,
 	r.wire.vw_magic = VALE_WIRE_MAGIC;
 	r.wire.vw_header.nr_version = NETMAP_API;
 	r.wire.vw_header.nr_reqtype = request;
-	strlcpy(r.wire.vw_header.nr_name, name, sizeof(r.wire.vw_header.nr_name));
+	strlcpy(r.wire.vw_header.nr_name, name, VALE_NAME_SIZE);
 	/* What a server must overwrite. */
 	memset(r.wire.vw_why, 'x', sizeof(r.wire.vw_why));
 	r.wire.vw_error = -1;

@@ -326,6 +326,9 @@ TEST(places, "The last places are for administrators; a user has half of the "
 	ATF_CHECK(conn_free(&who) == NULL);
 	conns[0].cc_used = 0;
 	ATF_CHECK(conn_free(&who) == &conns[0]);
+	take(0, CTL_USER_MAX, 0, false);
+	conns[CTL_MAX - 2].cc_used = 0;
+	ATF_CHECK(conn_free(&who) == &conns[CTL_MAX - 2]);
 	/* One has as many as there are. */
 	take(0, CTL_MAX, 0, true);
 	last->cc_used = 0;

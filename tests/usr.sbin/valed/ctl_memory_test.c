@@ -197,8 +197,8 @@ check_pair(int from, int to, char c)
 	ATF_CHECK_EQ(-1, recv(to, &got, 1, MSG_DONTWAIT));
 }
 
-TEST(kicks, "Each ring has its socket, for the user and for valed, also if they "
-    "are given again")
+TEST(kicks, "Each ring has its socket, for the user and for valed, also if "
+    "they are given again")
 {
 	const struct ctl_kick *kick;
 	unsigned int i, k;

@@ -95,8 +95,8 @@ word_set(int fd, size_t at, uint32_t word)
 	    at));
 }
 
-TEST(port_returns, "A port leaves in the memory the buffers that its window has "
-    "in all slots of all rings")
+TEST(port_returns, "A port leaves in the memory the buffers that its window "
+    "has in all slots of all rings")
 {
 	const struct vale_params params = { .rings = 2, .tx_slots = 8,
 	    .rx_slots = 4 };

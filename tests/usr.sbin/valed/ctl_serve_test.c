@@ -5,8 +5,8 @@
  */
 
 /*
- * The thread of a port: how often it looks, when it sleeps and what for; and how
- * many ring pairs all ports have.
+ * The thread of a port: how often it looks, when it sleeps and what for; and
+ * how many ring pairs all ports have.
  */
 
 #include <sys/param.h>

@@ -25,6 +25,7 @@
 #include "test.h"
 #include "vale_client.h"
 #include "valed_run.h"
+#include "wait_until.h"
 
 /* Users: the connection of a process is that of its effective user. */
 static const uid_t users[] = { 0, 61001, 61002 };
@@ -229,6 +230,9 @@ PID_TEST(names, "Pipes of one name are two for two users, who do not meet; one "
 	ATF_CHECK(same_memory(&b, &again));
 	vale_client_close(&again);
 	vale_client_close(&b);
+	/* Its own are there until valed has seen that. */
+	wait_until(info_get(B, "vale0:x{1", 0, &info) == 0 &&
+	    info.nr_mem_id == 0, "memory %u", info.nr_mem_id);
 	REFUSED(B, "vale0:x{1", EPERM, "another user's", .nr_mem_id = 0);
 	/* Who opens the port next does not get that memory. */
 	vale_client_close(&port);

@@ -137,6 +137,15 @@ def passer(valed):
     raise AssertionError(children)
 
 
+def ended(pid):
+    """Whether a process has ended, waited for or not."""
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] in "XZ"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def no_passer():
     """The process that passes descriptors has ended: no port can be opened,
     which a program sees at once, and all else goes on."""
@@ -145,7 +154,9 @@ def no_passer():
             contextlib.closing(Control()) as old, \
             contextlib.closing(Control()) as other:
         assert old.register("vale0:old") == (0, "")
-        os.kill(passer(v), signal.SIGKILL)
+        pid = passer(v)
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: ended(pid), "the end of the process")
         for _ in range(2):
             with contextlib.closing(Control()) as c:
                 try:

@@ -154,6 +154,8 @@ def no_passer():
             contextlib.closing(Control()) as old, \
             contextlib.closing(Control()) as other:
         assert old.register("vale0:old") == (0, "")
+        # valed knows that the reply was sent.
+        assert old.list()
         pid = passer(v)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: ended(pid), "the end of the process")

@@ -220,8 +220,8 @@ desc_say(bool refused, const char *name, const char *why)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static char said[256];
+	const int error = errno;
 	const bool all = secure_getenv(RUN_DEBUG_ENV) != NULL;
-	int error = errno;
 	char line[sizeof(said)];
 
 	snprintf(line, sizeof(line), "%s%s%s", name, *name != '\0' ? ": " : "",

@@ -40,6 +40,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "msg_fds.h"
 #include "vale_wire.h"
 #include "valed.h"
 
@@ -167,34 +168,35 @@ pass(const void *p, size_t len, const int *fds, unsigned int n)
 	return (pass_send(fds[0], p, len, fds + 1, n - 1, MSG_DONTWAIT));
 }
 
+static void
+pass_drop(void *arg __unused, int fd)
+{
+	close(fd);
+}
+
 /* Receive a packet, pass it on, and answer.  Returns false at the end. */
 static bool
 pass_next(int s)
 {
 	static char packet[VALE_WIRE_MAX];
+	int fds[PASS_FDS];
+	struct msg_fds mf = { .mf_fd = fds, .mf_max = nitems(fds),
+	    .mf_drop = pass_drop };
+	/* There may be space for more than that: it is aligned. */
 	union pass_control control;
 	struct iovec iov = { packet, sizeof(packet) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
 	    .msg_control = &control, .msg_controllen = sizeof(control) };
-	const struct cmsghdr *c;
-	unsigned int i, n = 0;
-	int fds[PASS_FDS];
 	bool sent = false;
 	ssize_t len;
 
 	len = recvmsg(s, &msg, MSG_CMSG_CLOEXEC);
 	if (len <= 0)
 		return (len == -1 && (errno == EINTR || errno == ENOMEM));
-	c = CMSG_FIRSTHDR(&msg);
-	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
-	    c->cmsg_type == SCM_RIGHTS) {
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds, CMSG_DATA(c), n * sizeof(int));
-	}
-	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
-		sent = pass(packet, len, fds, n);
-	for (i = 0; i < n; i++)
-		close(fds[i]);
+	if (msg_fds_take(&msg, &mf) && (msg.msg_flags & MSG_TRUNC) == 0)
+		sent = pass(packet, len, fds, mf.mf_n);
+	while (mf.mf_n > 0)
+		close(fds[--mf.mf_n]);
 	return (pass_send(s, &sent, sizeof(sent), NULL, 0, 0));
 }
 

@@ -203,6 +203,7 @@ __wrap_vale_txsync(struct vale_desc *d)
 void	*__real_calloc(size_t n, size_t size);
 void	*__wrap_calloc(size_t n, size_t size);
 void	__wrap_free(void *p);
+void	__real_free(void *p);
 int	__wrap_getsockopt(int s, int level, int name, void *value,
 	    socklen_t *len);
 void	*__wrap_mmap(void *p, size_t size, int prot, int flags, int fd,
@@ -226,6 +227,7 @@ __wrap_free(void *p)
 {
 	ATF_CHECK(p != NULL);
 	note("free; ");
+	__real_free(p);
 }
 
 int

@@ -218,6 +218,7 @@ vfu_fault_remove(struct vfu_dma *dma __unused)
 void	*__real_calloc(size_t n, size_t size);
 void	*__wrap_calloc(size_t n, size_t size);
 void	__wrap_free(void *p);
+void	__real_free(void *p);
 int	__wrap_getsockopt(int s, int level, int name, void *value,
 	    socklen_t *len);
 void	*__real_mmap(void *p, size_t size, int prot, int flags, int fd,
@@ -244,6 +245,7 @@ __wrap_free(void *p)
 {
 	ATF_CHECK_EQ(hi.data, p);
 	note("free; ");
+	__real_free(p);
 }
 
 int

@@ -245,7 +245,7 @@ TEST(adapters, "Each counter of each adapter has a line, in order")
 		expect("vm1 copies %u\n", MODEL + E82545_C_RX_FRAME +
 		    (no_port ? 0 : PORT + VALE_C_RX_COPY));
 		expect_port("vm1");
-		memcpy(expected + at, expected, at + 1);
+		memcpy(expected + at, expected, at);
 		at *= 2;
 		expected[at] = '\0';
 		valed_stats_print(&list);

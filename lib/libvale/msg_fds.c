@@ -16,7 +16,7 @@
 
 /* Call take(arg, fd) for each descriptor of a control message. */
 static void
-cmsg_each(const struct cmsghdr *c, void (*take)(void *, int), void *arg)
+cmsg_each(struct cmsghdr *c, void (*take)(void *, int), void *arg)
 {
 	const size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	size_t i;

@@ -243,6 +243,7 @@ TEST(shared, "A port whose memory is slow gets its frames by its owner's thread,
 	struct vale_shared vs = { .wake = no_wake };
 	struct vale_desc *d;
 	struct vale_csb *csb;
+	struct netmap_if *nifp;
 	unsigned int i;
 
 	ports_open(HOUR);
@@ -254,10 +255,9 @@ TEST(shared, "A port whose memory is slow gets its frames by its owner's thread,
 	csb = vs.memory;
 	ATF_REQUIRE_EQ(0, vale_set_ageing("valet0", 0));
 	/* It sends, and is known. */
-	t_make((uint8_t *)NETMAP_BUF(NETMAP_TXRING((struct netmap_if *)
-	    ((char *)vs.memory + vale_shared_offset(d)), 0), 2), LEN, 1, 2, 0);
-	NETMAP_TXRING((struct netmap_if *)((char *)vs.memory +
-	    vale_shared_offset(d)), 0)->slot[0].len = LEN;
+	nifp = (void *)((char *)vs.memory + vale_shared_offset(d));
+	t_make((uint8_t *)NETMAP_BUF(NETMAP_TXRING(nifp, 0), 2), LEN, 1, 2, 0);
+	NETMAP_TXRING(nifp, 0)->slot[0].len = LEN;
 	csb->tx_atok.head = 1;
 	ATF_CHECK(vale_shared_tx(d));
 	for (i = 0; i < 2; i++) {

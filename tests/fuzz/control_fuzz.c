@@ -8,9 +8,9 @@
  * valed's control socket, and ports and pipes of other processes.  An input is a
  * sequence of operations (ops.h) of two clients, each of any user, which send
  * packets of any kind, with descriptors of any kind, write anything to the
- * memory of their ports, and withdraw pages of it; this process receives and transmits as the threads of
- * valed do, in turn.  A third port of the same switch, of this process,
- * exchanges frames with them.
+ * memory of their ports, and withdraw pages of it.  This process receives and
+ * transmits as the threads of valed do, in turn.  A third port of the same
+ * switch, of this process, exchanges frames with them.
  *
  * Invariants: each packet has a reply of the right form, or ends the
  * connection; the third port's rings stay in order, and its counters

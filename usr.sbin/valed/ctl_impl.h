@@ -90,9 +90,9 @@ int	ctl_why_errno(struct ctl_conn *cc, int error);
 
 /*
  * Requests: each finds one of the right length in cc_body, zeros behind it, and
- * a name that ends; leaves the reply's body there and its length in *size, which
- * was 0; or returns an errno after ctl_why().  One that keeps the descriptors that came with it sets
- * cc_npassed to 0; the others are closed.
+ * a name that ends.  It leaves the reply's body there and its length in *size,
+ * which is 0 before, or returns an errno after ctl_why().  One that keeps the
+ * descriptors that came with it sets cc_npassed to 0; the others are closed.
  */
 int	ctl_register(struct ctl_conn *cc, size_t *size);
 int	ctl_info(struct ctl_conn *cc, size_t *size);

@@ -87,7 +87,9 @@ hostif_fail_step(char *error, size_t size, const char *ifname,
 	for (i = 0; i < nitems(steps); i++)
 		if (strcmp(steps[i].step, step) == 0)
 			takes = steps[i].takes;
-	if (takes != NULL && (code == EPERM || code == ENOBUFS))
+	/* AF_XDP has another error for memory that may not be locked. */
+	if (takes != NULL && (code == EPERM ||
+	    (code == ENOBUFS && strcmp(step, "AF_XDP memory") == 0)))
 		return (hostif_fail(error, size, "%s: %s: %s: it takes %s",
 		    ifname, step, strerror(code), takes));
 	return (hostif_fail(error, size, "%s: %s: %s", ifname, step,

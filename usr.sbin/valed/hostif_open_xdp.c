@@ -292,7 +292,7 @@ static const char *
 open_all(struct hostif_fds *fds, unsigned int nqueues)
 {
 	const char *failed;
-	int map = -1, prog = -1, s;
+	int error, map = -1, prog = -1, s;
 
 	/* It receives nothing. */
 	s = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -306,10 +306,12 @@ open_all(struct hostif_fds *fds, unsigned int nqueues)
 		failed = open_attach(fds, prog);
 	if (failed == NULL)
 		failed = open_sockets(fds, nqueues, map);
+	error = errno;
 	if (prog != -1)
 		close(prog);
 	if (map != -1)
 		close(map);
+	errno = error;
 	return (failed);
 }
 

@@ -272,7 +272,7 @@ TEST(modes, "A file that is created has the mode")
 	CALL(open("f", O_DIRECTORY), 6, " open(f,0x10000,0)");
 }
 
-TEST(closes, "The library is told first")
+TEST(closes, "run_closed() is called before a descriptor is closed")
 {
 	returns(-1, EBADF);
 	CALL(close(5), -1, " closed(5) close(5)");
@@ -289,7 +289,8 @@ TEST(closes, "The library is told first")
 	    " closed_range(0,4294967295) closefrom(-7)");
 }
 
-TEST(dups, "A copy is told to the library, and what it takes the place of")
+TEST(dups, "run_copied() is called for a copy of a descriptor of netmap, and "
+    "run_closed() for the one that it replaces")
 {
 	have(true);
 	returns(6, 3);

@@ -5,8 +5,9 @@
  */
 
 /*
- * For tests of run_desc.c: what it calls of the C library, of valed's and of the
- * library says so, and fails if it is told to.  Needs <atf-c.h>.
+ * For tests of run_desc.c: stubs of the functions that it calls.  Each records
+ * its arguments, and fails if the test has set an error for it.  Needs
+ * <atf-c.h>.
  */
 
 #ifndef _RUN_DESC_CALLS_H_

@@ -88,7 +88,7 @@ TEST(copies, "A copy is another number of the same, in the process that has "
 }
 
 TEST(closes, "The last number that is closed closes the socket, or leaves the "
-    "port; what is in epoll(7) is told")
+    "port; run_epoll_closed() is called")
 {
 	int fd = opened();
 

@@ -151,7 +151,7 @@ TEST(mapping, "The part of a mapping that is the window's")
 		    rows[i].offset), "%u", i);
 		SAID(rows[i].said);
 	}
-	/* As the other is, but for what is of the first only. */
+	/* The second mapping is shared or private as the first one is. */
 	ATF_CHECK_EQ(0, made_mapping(0x80000, MAP_PRIVATE | MAP_NORESERVE, 0));
 	SAID(" 0x520000,0x10000,1,0x12,0");
 	ATF_CHECK_EQ(0, made_mapping(0x80000, MAP_SHARED | MAP_POPULATE |

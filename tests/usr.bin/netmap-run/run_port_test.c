@@ -6,7 +6,7 @@
 
 /*
  * Ports of a process: which registrations share one, which rings a descriptor
- * gets, what the program is told, and what is closed and freed.
+ * gets, what a registration returns, and what is closed and freed.
  */
 
 #include <sys/param.h>

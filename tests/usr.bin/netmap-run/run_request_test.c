@@ -6,7 +6,7 @@
 
 /*
  * Requests of descriptors of /dev/netmap: which are refused, what valed is sent,
- * and what a program is told when that fails.
+ * and which error a request that fails returns.
  */
 
 #include <sys/param.h>

@@ -6,8 +6,8 @@
 
 /*
  * Waits for descriptors of /dev/netmap with poll(2) and select(2): which rings
- * are synced, what the kernel is then asked for, for how long, and what of its
- * answer the program is told.
+ * are synced, what the kernel is then asked for, for how long, and which events
+ * are returned.
  */
 
 #include <sys/param.h>

@@ -612,3 +612,40 @@ peer_ask(struct peer *p, uint16_t request, const char *name, const void *body,
 {
 	return (peer_pass(p, request, name, body, size, -1));
 }
+
+void
+peer_renew(struct peer *p)
+{
+	const struct ctl_who who = p->pe_cc->cc_who;
+
+	peer_close(p);
+	peer_connect(p, who.cw_uid, who.cw_admin);
+}
+
+void
+peers_connect(struct peer *p, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		peer_connect(&p[i], 1001, false);
+}
+
+void
+peers_close(struct peer *p, unsigned int n)
+{
+	while (n-- > 0)
+		peer_close(&p[n]);
+}
+
+struct nmreq_register
+peer_open(struct peer *p, const char *name, struct nmreq_register reg,
+    int passed)
+{
+	ATF_REQUIRE_EQ_MSG(0, peer_pass(p, NETMAP_REQ_REGISTER, name, &reg,
+	    sizeof(reg), passed), "%s: %s", name, p->pe_reply.wire.vw_why);
+	ATF_CHECK_STREQ("", p->pe_reply.wire.vw_why);
+	ATF_REQUIRE_EQ(sizeof(reg), p->pe_size);
+	memcpy(&reg, p->pe_body, sizeof(reg));
+	return (reg);
+}

@@ -39,6 +39,11 @@ struct peer {
 void	peer_connect(struct peer *p, uid_t uid, bool admin);
 void	peer_close_fds(struct peer *p);
 void	peer_close(struct peer *p);
+/* Close it, and connect again as the same user. */
+void	peer_renew(struct peer *p);
+/* The first `n' of these, of user 1001. */
+void	peers_connect(struct peer *p, unsigned int n);
+void	peers_close(struct peer *p, unsigned int n);
 /* Leave; the server closes it when it is waited for (ctl_settle()). */
 void	peer_leave(struct peer *p);
 
@@ -72,6 +77,12 @@ int	peer_ask(struct peer *p, uint16_t request, const char *name,
 	ATF_CHECK_EQ((size), (p)->pe_size);				\
 	ATF_CHECK_EQ((nfds), (p)->pe_nfds);				\
 } while (0)
+
+/* Open a port or a pipe, which must succeed; the reply's body. */
+struct nmreq_register peer_open(struct peer *p, const char *name,
+	    struct nmreq_register reg, int passed);
+#define	OPEN(p, name, ...)						\
+	peer_open(p, name, (struct nmreq_register){ __VA_ARGS__ }, -1)
 
 #define	REGISTER(name, ...)						\
 	NETMAP_REQ_REGISTER, name, &(struct nmreq_register){ __VA_ARGS__ }, \

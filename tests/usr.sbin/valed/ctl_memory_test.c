@@ -37,46 +37,6 @@ static struct peer *const one = &peers[0], *const two = &peers[1];
 static struct peer *const three = &peers[2];
 
 static void
-start(unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		peer_connect(&peers[i], 1001, false);
-}
-
-static void
-stop(unsigned int n)
-{
-	while (n-- > 0)
-		peer_close(&peers[n]);
-}
-
-/* Close the connection, and connect again. */
-static void
-renew(struct peer *p)
-{
-	const struct ctl_who who = p->pe_cc->cc_who;
-
-	peer_close(p);
-	peer_connect(p, who.cw_uid, who.cw_admin);
-}
-
-static struct nmreq_register
-granted(struct peer *p, const char *name, struct nmreq_register reg, int fd)
-{
-	ATF_REQUIRE_EQ_MSG(0, peer_pass(p, NETMAP_REQ_REGISTER, name, &reg,
-	    sizeof(reg), fd), "%s: %s", name, p->pe_reply.wire.vw_why);
-	ATF_CHECK_STREQ("", p->pe_reply.wire.vw_why);
-	ATF_REQUIRE_EQ(REG_SIZE, p->pe_size);
-	memcpy(&reg, p->pe_body, sizeof(reg));
-	return (reg);
-}
-
-#define	OPEN(p, name, ...)						\
-	granted(p, name, (struct nmreq_register){ __VA_ARGS__ }, -1)
-
-static void
 check_file(int fd, uint64_t size)
 {
 	struct stat st;
@@ -169,9 +129,9 @@ TEST(layout, "The memory of a port has space for all that may come, and no "
 	struct nmreq_register reg;
 	unsigned int i;
 
-	start(1);
+	peers_connect(peers, 1);
 	for (i = 0; i < nitems(rows); i++) {
-		reg = granted(one, "vale0:a", rows[i].reg, -1);
+		reg = peer_open(one, "vale0:a", rows[i].reg, -1);
 		ATF_CHECK_EQ(rows[i].rings, reg.nr_tx_rings);
 		ATF_CHECK_EQ(rows[i].rings, reg.nr_rx_rings);
 		ATF_CHECK_EQ(rows[i].tx_slots, reg.nr_tx_slots);
@@ -180,9 +140,9 @@ TEST(layout, "The memory of a port has space for all that may come, and no "
 		ATF_CHECK_EQ(CTL_MEMORY_FIRST, reg.nr_mem_id);
 		check_layout(one, &reg, rows[i].reg.nr_extra_bufs,
 		    rows[i].pipe_slots);
-		renew(one);
+		peer_renew(one);
 	}
-	stop(1);
+	peers_close(peers, 1);
 }
 
 /* What is written at one end is what is read at the other. */
@@ -203,7 +163,7 @@ TEST(kicks, "Each ring has its socket, for the user and for valed, also if "
 	const struct ctl_kick *kick;
 	unsigned int i, k;
 
-	start(1);
+	peers_connect(peers, 1);
 	OPEN(one, "vale0:a", ALL, .nr_tx_rings = 3);
 	kick = one->pe_cc->cc_kick;
 	for (k = 0; k < 2; k++) {
@@ -228,14 +188,14 @@ TEST(kicks, "Each ring has its socket, for the user and for valed, also if "
 	/* A user that takes none ends nothing. */
 	ATF_CHECK_EQ(0, shutdown(one->pe_fds[2], SHUT_RDWR));
 	shared_last.wake(shared_last.arg, 0, true);
-	stop(1);
+	peers_close(peers, 1);
 }
 
 TEST(pipe_kicks, "So has each direction of a pipe")
 {
 	struct nmreq_register m, s;
 
-	start(3);
+	peers_connect(peers, 3);
 	m = OPEN(one, "vale0:a{1", ALL, .nr_tx_slots = 8, .nr_rx_slots = 16);
 	s = OPEN(two, "vale0:a}1", ALL);
 	ATF_REQUIRE(one->pe_nfds == 4 && two->pe_nfds == 4);
@@ -260,7 +220,7 @@ TEST(pipe_kicks, "So has each direction of a pipe")
 	    REGISTER("vale0:a{1", ALL));
 	REFUSED(EBUSY, "this end of the pipe is open already", three,
 	    REGISTER("vale0:a}1", ALL));
-	stop(3);
+	peers_close(peers, 3);
 }
 
 /*
@@ -281,7 +241,7 @@ memory_for(struct peer *p, uint16_t id, int fd)
 	if (error != 0)
 		return (-error);
 	id = ((struct nmreq_register *)p->pe_body)->nr_mem_id;
-	renew(p);
+	peer_renew(p);
 	return (id);
 }
 
@@ -293,7 +253,7 @@ TEST(ids, "Memories are numbered from 2; a number, or a descriptor, names one: "
 	    MFD_ALLOW_SEALING);
 	struct peer monitor, other, asks;
 
-	start(2);
+	peers_connect(peers, 2);
 	peer_connect(&monitor, 1001, false);
 	peer_connect(&other, 1002, false);
 	peer_connect(&asks, 1001, false);
@@ -336,7 +296,7 @@ TEST(ids, "Memories are numbered from 2; a number, or a descriptor, names one: "
 	peer_close(&monitor);
 	peer_close(&other);
 	peer_close(&asks);
-	stop(2);
+	peers_close(peers, 2);
 }
 
 TEST(named, "A pipe is in the memory of its port; of another user's port only "
@@ -344,7 +304,7 @@ TEST(named, "A pipe is in the memory of its port; of another user's port only "
 {
 	struct peer other, more;
 
-	start(3);
+	peers_connect(peers, 3);
 	peer_connect(&other, 1002, false);
 	peer_connect(&more, 1002, false);
 	OPEN(one, "vale0:a", ALL);
@@ -352,18 +312,18 @@ TEST(named, "A pipe is in the memory of its port; of another user's port only "
 	ATF_CHECK_EQ(2, OPEN(three, "vale0:a}1", ALL).nr_mem_id);
 	REFUSED(EPERM, "the port is another user's, and the request has no "
 	    "descriptor of its memory", &other, REGISTER("vale0:a{1", ALL));
-	renew(three);
+	peer_renew(three);
 	/* It is that pipe's other end. */
-	ATF_CHECK_EQ(2, granted(&other, "vale0:a}1",
+	ATF_CHECK_EQ(2, peer_open(&other, "vale0:a}1",
 	    (struct nmreq_register){ ALL }, one->pe_fds[0]).nr_mem_id);
 	REFUSED(EBUSY, "this end of the pipe is open already", three,
 	    REGISTER("vale0:a}1", ALL));
-	renew(&other);
+	peer_renew(&other);
 	ATF_CHECK_EQ(2, OPEN(three, "vale0:a}1", ALL).nr_mem_id);
 	/* Without a port, each has its own; so does a port that comes. */
-	renew(three);
-	renew(two);
-	renew(one);
+	peer_renew(three);
+	peer_renew(two);
+	peer_renew(one);
 	ATF_CHECK_EQ(2, OPEN(two, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(3, OPEN(&other, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(3, OPEN(&more, "vale0:a}1", ALL).nr_mem_id);
@@ -372,7 +332,7 @@ TEST(named, "A pipe is in the memory of its port; of another user's port only "
 	ATF_CHECK_EQ(2, OPEN(three, "vale0:a{2", ALL).nr_mem_id);
 	peer_close(&other);
 	peer_close(&more);
-	stop(3);
+	peers_close(peers, 3);
 }
 
 static void
@@ -386,7 +346,7 @@ TEST(meanwhile, "It may have those of a pipe that is made while it is opened")
 {
 	struct ctl_memory *mm;
 
-	start(3);
+	peers_connect(peers, 3);
 	OPEN(two, "vale0:a{1", ALL);
 	on_open = open_pipe;
 	OPEN(one, "vale0:a", ALL);
@@ -395,7 +355,7 @@ TEST(meanwhile, "It may have those of a pipe that is made while it is opened")
 	ATF_CHECK_EQ(1, more_calls);
 	ATF_CHECK(more_desc == one->pe_cc->cc_port);
 	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, more_last);
-	stop(3);
+	peers_close(peers, 3);
 }
 
 TEST(more, "A port's slots may have the buffers of pipes that come later, and "
@@ -404,7 +364,7 @@ TEST(more, "A port's slots may have the buffers of pipes that come later, and "
 	struct ctl_memory *mm;
 	unsigned int calls;
 
-	start(3);
+	peers_connect(peers, 3);
 	OPEN(one, "vale0:a", ALL);
 	mm = one->pe_cc->cc_memory;
 	ATF_CHECK_EQ(0, more_calls);
@@ -415,16 +375,16 @@ TEST(more, "A port's slots may have the buffers of pipes that come later, and "
 	OPEN(three, "vale0:a{2", ALL, .nr_extra_bufs = 2);
 	ATF_CHECK_EQ(3, more_calls);
 	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, more_last);
-	renew(three);
+	peer_renew(three);
 	/* Not when it is closed. */
-	renew(one);
+	peer_renew(one);
 	calls = more_calls;
 	OPEN(three, "vale0:a{3", ALL, .nr_tx_slots = 7);
 	ATF_CHECK_EQ(calls, more_calls);
 	OPEN(one, "vale0:a", ALL);
 	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, shared_last.more);
 	ATF_CHECK_EQ(calls, more_calls);
-	stop(3);
+	peers_close(peers, 3);
 }
 
 TEST(monitors, "A monitor's memory is not that of the name, whose pipes and "
@@ -432,7 +392,7 @@ TEST(monitors, "A monitor's memory is not that of the name, whose pipes and "
 {
 	struct peer other;
 
-	start(3);
+	peers_connect(peers, 3);
 	peer_connect(&other, 1002, false);
 	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL).nr_mem_id);
 	ATF_CHECK_EQ(323, OPEN(two, "vale0:a", ALL,
@@ -441,12 +401,12 @@ TEST(monitors, "A monitor's memory is not that of the name, whose pipes and "
 	ATF_CHECK(two->pe_cc->cc_memory->mm_desc == NULL);
 	ATF_CHECK_STREQ("vale0:a", one->pe_cc->cc_memory->mm_name);
 	ATF_CHECK(one->pe_cc->cc_memory->mm_desc == one->pe_cc->cc_port);
-	renew(one);
+	peer_renew(one);
 	ATF_CHECK_EQ(2, OPEN(&other, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(4, OPEN(three, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(4, OPEN(one, "vale0:a", ALL).nr_mem_id);
 	peer_close(&other);
-	stop(3);
+	peers_close(peers, 3);
 }
 
 TEST(fits, "A port that is opened again has the memory of its pipes if it has "
@@ -463,33 +423,33 @@ TEST(fits, "A port that is opened again has the memory of its pipes if it has "
 	};
 	unsigned int i;
 
-	start(3);
-	granted(one, "vale0:a", same, -1);
+	peers_connect(peers, 3);
+	peer_open(one, "vale0:a", same, -1);
 	OPEN(two, "vale0:a{1", ALL);
 	for (i = 0; i < nitems(others); i++) {
-		renew(one);
-		ATF_CHECK_EQ(2, granted(one, "vale0:a", same, -1).nr_mem_id);
-		renew(one);
-		ATF_CHECK_EQ(3, granted(one, "vale0:a", others[i],
+		peer_renew(one);
+		ATF_CHECK_EQ(2, peer_open(one, "vale0:a", same, -1).nr_mem_id);
+		peer_renew(one);
+		ATF_CHECK_EQ(3, peer_open(one, "vale0:a", others[i],
 		    -1).nr_mem_id);
 		ATF_CHECK_EQ(3, OPEN(three, "vale0:a{2", ALL).nr_mem_id);
-		renew(three);
+		peer_renew(three);
 		/* Its other end is where the first is. */
 		ATF_CHECK_EQ(2, OPEN(three, "vale0:a}1", ALL).nr_mem_id);
-		renew(three);
+		peer_renew(three);
 	}
 	/* That of a port with extra buffers, which may be anywhere. */
-	renew(two);
-	renew(one);
+	peer_renew(two);
+	peer_renew(one);
 	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL,
 	    .nr_extra_bufs = 1).nr_mem_id);
 	OPEN(two, "vale0:a{1", ALL);
-	renew(one);
+	peer_renew(one);
 	ATF_CHECK_EQ(3, OPEN(one, "vale0:a", ALL).nr_mem_id);
-	renew(one);
+	peer_renew(one);
 	ATF_CHECK_EQ(3, OPEN(one, "vale0:a", ALL,
 	    .nr_extra_bufs = 1).nr_mem_id);
-	stop(3);
+	peers_close(peers, 3);
 }
 
 /*
@@ -503,7 +463,7 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	uint64_t at;
 	unsigned int i;
 
-	start(CTL_PIPES + 2);
+	peers_connect(peers, CTL_PIPES + 2);
 	OPEN(one, "vale0:a", ALL, .nr_tx_slots = 4096);
 	for (i = 1; i <= CTL_PIPES; i++) {
 		snprintf(name, sizeof(name), "vale0:a{pipe%u", i);
@@ -516,9 +476,9 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	/* The other end takes none. */
 	ATF_CHECK_EQ(4096 - 32, OPEN(&peers[i], "vale0:a}pipe32",
 	    ALL).nr_rx_slots);
-	renew(&peers[i]);
+	peer_renew(&peers[i]);
 	at = peers[1].pe_cc->cc_pipe->pi_at;
-	renew(&peers[1]);
+	peer_renew(&peers[1]);
 	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
 	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4095,
 	    .nr_rx_slots = 4095));
@@ -534,7 +494,7 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	/* It has nothing of the former name. */
 	OPEN(&peers[1], "vale0:a{x", ALL);
 	ATF_CHECK_EQ(at, peers[1].pe_cc->cc_pipe->pi_at);
-	stop(CTL_PIPES + 2);
+	peers_close(peers, CTL_PIPES + 2);
 }
 
 TEST(slots, "A pipe has as many slots as its port, unless it says so, and up "
@@ -543,40 +503,40 @@ TEST(slots, "A pipe has as many slots as its port, unless it says so, and up "
 	static const char most[] = "pipes in this memory have up to 1024 slots";
 	struct nmreq_register reg;
 
-	start(2);
+	peers_connect(peers, 2);
 	OPEN(one, "vale0:a", ALL, .nr_tx_slots = 32, .nr_rx_slots = 64);
 	reg = OPEN(two, "vale0:a{1", ALL);
 	ATF_CHECK_EQ(32, reg.nr_tx_slots);
 	ATF_CHECK_EQ(64, reg.nr_rx_slots);
-	renew(two);
+	peer_renew(two);
 	reg = OPEN(two, "vale0:a}1", ALL);
 	ATF_CHECK_EQ(32, reg.nr_tx_slots);
 	ATF_CHECK_EQ(64, reg.nr_rx_slots);
-	renew(two);
+	peer_renew(two);
 	reg = OPEN(two, "vale0:a}1", ALL, .nr_rx_slots = 1024);
 	ATF_CHECK_EQ(32, reg.nr_tx_slots);
 	ATF_CHECK_EQ(1024, reg.nr_rx_slots);
-	renew(two);
+	peer_renew(two);
 	REFUSED(EINVAL, most, two, REGISTER("vale0:a{2", ALL,
 	    .nr_tx_slots = 1025));
 	REFUSED(EINVAL, most, two, REGISTER("vale0:a{2", ALL,
 	    .nr_rx_slots = 1025));
-	renew(one);
+	peer_renew(one);
 	/* Of no port: the memory is as large as the pipe needs. */
 	reg = OPEN(one, "vale0:b}1", ALL, .nr_tx_slots = 3000);
 	ATF_CHECK_EQ(3000, reg.nr_tx_slots);
 	ATF_CHECK_EQ(1024, reg.nr_rx_slots);
 	ATF_CHECK_EQ(3000, one->pe_cc->cc_memory->mm_pipe_slots);
-	renew(one);
+	peer_renew(one);
 	OPEN(one, "vale0:b{1", ALL, .nr_rx_slots = 2000, .nr_tx_slots = 20);
 	ATF_CHECK_EQ(2000, one->pe_cc->cc_memory->mm_pipe_slots);
 	/* A port with more than a pipe can have. */
-	renew(one);
+	peer_renew(one);
 	OPEN(one, "vale0:c", ALL, .nr_tx_slots = 5000);
 	reg = OPEN(two, "vale0:c{1", ALL);
 	ATF_CHECK_EQ(4096, reg.nr_tx_slots);
 	ATF_CHECK_EQ(1024, reg.nr_rx_slots);
-	stop(2);
+	peers_close(peers, 2);
 }
 
 TEST(nulls, "A memory has eight places for who opens no port, behind all that "
@@ -585,7 +545,7 @@ TEST(nulls, "A memory has eight places for who opens no port, behind all that "
 	struct nmreq_register reg;
 	unsigned int i;
 
-	start(CTL_NULLS + 2);
+	peers_connect(peers, CTL_NULLS + 2);
 	reg = OPEN(one, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
 	check_file(one->pe_fds[0], reg.nr_memsize);
 	check_file(one->pe_fds[1], 65536);
@@ -600,19 +560,19 @@ TEST(nulls, "A memory has eight places for who opens no port, behind all that "
 	REFUSED(ENOSPC, "the memory has no place", &peers[i], REGISTER("x",
 	    .nr_mode = NR_REG_NULL, .nr_mem_id = 2));
 	ATF_CHECK_EQ(8, one->pe_cc->cc_memory->mm_refs);
-	renew(&peers[3]);
+	peer_renew(&peers[3]);
 	ATF_CHECK_EQ(reg.nr_memsize - 5 * 65536 + sizeof(struct vale_window),
 	    OPEN(&peers[i], "x", .nr_mode = NR_REG_NULL,
 	    .nr_mem_id = 2).nr_offset);
 	/* By descriptor; and the memory of another one. */
-	renew(&peers[i]);
-	ATF_CHECK_EQ(reg.nr_memsize, granted(&peers[i], "x",
+	peer_renew(&peers[i]);
+	ATF_CHECK_EQ(reg.nr_memsize, peer_open(&peers[i], "x",
 	    (struct nmreq_register){ .nr_mode = NR_REG_NULL },
 	    one->pe_fds[0]).nr_memsize);
 	ATF_CHECK(peers[i].pe_cc->cc_memory == one->pe_cc->cc_memory);
 	OPEN(&peers[3], "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
 	ATF_CHECK(peers[3].pe_cc->cc_memory != one->pe_cc->cc_memory);
-	stop(CTL_NULLS + 2);
+	peers_close(peers, CTL_NULLS + 2);
 }
 
 /*
@@ -640,7 +600,7 @@ TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
 	struct ctl_memory *mm;
 	size_t used;
 
-	start(2);
+	peers_connect(peers, 2);
 	OPEN(one, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
 	mm = one->pe_cc->cc_memory;
 	used = mm->mm_used;
@@ -652,25 +612,25 @@ TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
 	ATF_CHECK_EQ(used + 2 * 4096, mm->mm_used);
 	ATF_CHECK_EQ(3, mm->mm_extra_used);
 	/* A pipe begins behind them, on a boundary. */
-	renew(two);
+	peer_renew(two);
 	reg = OPEN(two, "vale0:a{1", ALL, .nr_mem_id = 2, .nr_extra_bufs = 1);
 	ATF_CHECK_EQ(1, reg.nr_extra_bufs);
 	ATF_CHECK_EQ(used + 65536, two->pe_cc->cc_pipe->pi_at);
 	ATF_CHECK_EQ(used + 65536 + pipe_size(1024) + 4096, mm->mm_used);
 	check_list(two, window_of(two).vv_extra, 1);
-	renew(two);
+	peer_renew(two);
 	reg = OPEN(two, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 2,
 	    .nr_extra_bufs = 3000);
 	ATF_CHECK_EQ(2044, reg.nr_extra_bufs);
 	check_list(two, window_of(two).vv_extra, 2044);
-	renew(two);
+	peer_renew(two);
 	used = mm->mm_used;
 	reg = OPEN(two, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 2,
 	    .nr_extra_bufs = 1);
 	ATF_CHECK_EQ(0, reg.nr_extra_bufs);
 	ATF_CHECK_EQ(0, window_of(two).vv_extra);
 	ATF_CHECK_EQ(used, mm->mm_used);
-	stop(2);
+	peers_close(peers, 2);
 }
 
 /*
@@ -690,7 +650,7 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	const uint64_t port = roundup2(vale_shared_size(&params, 0), 65536) +
 	    vale_shared_private(&params);
 
-	start(3);
+	peers_connect(peers, 3);
 	peer_connect(&other, 1002, false);
 	peer_connect(&admin, 1001, true);
 	ctl_memory_limits(UINT64_MAX, port - 1);
@@ -707,9 +667,9 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	OPEN(&other, "vale0:c", ALL);
 	REFUSED(ENOMEM, limit_all, &admin, REGISTER("vale0:b", ALL));
 	/* What is closed is not charged. */
-	renew(&other);
+	peer_renew(&other);
 	OPEN(&admin, "vale0:b", ALL);
-	renew(&admin);
+	peer_renew(&admin);
 	/* A pipe is, and stays, while the memory does. */
 	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024) - 1);
 	REFUSED(ENOMEM, limit_user, two, REGISTER("vale0:a{1", ALL));
@@ -723,13 +683,13 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	/* Of extra buffers there are none then. */
 	ATF_CHECK_EQ(0, OPEN(three, "x", .nr_mode = NR_REG_NULL,
 	    .nr_mem_id = 2, .nr_extra_bufs = 1).nr_extra_bufs);
-	renew(three);
+	peer_renew(three);
 	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024) + 4096);
 	ATF_CHECK_EQ(2, OPEN(three, "x", .nr_mode = NR_REG_NULL,
 	    .nr_mem_id = 2, .nr_extra_bufs = 2).nr_extra_bufs);
 	peer_close(&other);
 	peer_close(&admin);
-	stop(3);
+	peers_close(peers, 3);
 }
 
 ATF_TP_ADD_TCS(tp)

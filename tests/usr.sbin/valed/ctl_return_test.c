@@ -28,46 +28,6 @@
 static struct peer peers[2];
 static struct peer *const one = &peers[0], *const two = &peers[1];
 
-static void
-start(unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		peer_connect(&peers[i], 1001, false);
-}
-
-static void
-stop(unsigned int n)
-{
-	while (n-- > 0)
-		peer_close(&peers[n]);
-}
-
-/* Close the connection, and connect again. */
-static void
-renew(struct peer *p)
-{
-	const struct ctl_who who = p->pe_cc->cc_who;
-
-	peer_close(p);
-	peer_connect(p, who.cw_uid, who.cw_admin);
-}
-
-static struct nmreq_register
-granted(struct peer *p, const char *name, struct nmreq_register reg, int fd)
-{
-	ATF_REQUIRE_EQ_MSG(0, peer_pass(p, NETMAP_REQ_REGISTER, name, &reg,
-	    sizeof(reg), fd), "%s: %s", name, p->pe_reply.wire.vw_why);
-	ATF_CHECK_STREQ("", p->pe_reply.wire.vw_why);
-	ATF_REQUIRE_EQ(REG_SIZE, p->pe_size);
-	memcpy(&reg, p->pe_body, sizeof(reg));
-	return (reg);
-}
-
-#define	OPEN(p, name, ...)						\
-	granted(p, name, (struct nmreq_register){ __VA_ARGS__ }, -1)
-
 /* The buffer of a slot, in a file; and set it. */
 static uint32_t
 buf_at(int fd, size_t ring, uint32_t i)
@@ -107,10 +67,10 @@ TEST(port_returns, "A port leaves in the memory the buffers that its window "
 
 	vale_region_layout(&rl, &params, 0, true);
 	vale_window_layout(&vl, 2, 8, 4);
-	start(2);
+	peers_connect(peers, 2);
 	OPEN(two, "vale0:a{1", ALL, .nr_tx_slots = 8, .nr_rx_slots = 8);
 	for (fails = 0; fails < 3; fails++) {
-		renew(two);
+		peer_renew(two);
 		OPEN(one, "vale0:a", ALL, .nr_tx_slots = 8, .nr_rx_slots = 4,
 		    .nr_tx_rings = 2);
 		OPEN(two, "vale0:a{1", ALL);
@@ -128,7 +88,7 @@ TEST(port_returns, "A port leaves in the memory the buffers that its window "
 			calls_fail(CALL_MALLOC, 1, 1, ENOMEM);
 		if (fails == 2)
 			calls_fail(CALL_PREAD, 1, 1, EIO);
-		renew(one);
+		peer_renew(one);
 		ATF_CHECK_EQ(fails > 0, calls_failed());
 		for (k = 0; k < 2; k++) {
 			for (i = 0; i < 8; i++)
@@ -142,7 +102,7 @@ TEST(port_returns, "A port leaves in the memory the buffers that its window "
 		}
 		close(memory);
 	}
-	stop(2);
+	peers_close(peers, 2);
 }
 
 /* Close an end whose window has these heads and tails. */
@@ -169,7 +129,7 @@ leave(struct peer *p, const char *name, uint32_t tx_tail, uint32_t sent,
 	    vr_sent), sent);
 	word_set(window, vl.vl_ring + offsetof(struct vale_window_ring,
 	    vr_released), released);
-	renew(p);
+	peer_renew(p);
 }
 
 /* Which slots of a ring of `n' have been left: a bit for each. */
@@ -207,7 +167,7 @@ TEST(pipe_returns, "An end leaves the buffers of its slots, from its head to "
 	int memory;
 
 	vale_pipe_layout(&pl, slots);
-	start(2);
+	peers_connect(peers, 2);
 	for (end = 0; end < 2; end++) {
 		OPEN(two, names[!end], ALL, .nr_tx_slots = 8,
 		    .nr_rx_slots = 8);
@@ -235,9 +195,9 @@ TEST(pipe_returns, "An end leaves the buffers of its slots, from its head to "
 		leave(one, names[end], 5, 0, 5, 0);
 		ATF_CHECK_EQ(1, calls_failed());
 		ATF_CHECK_EQ(0, left(memory, at + pl.pl_rx[end], 8, 2000));
-		renew(two);
+		peer_renew(two);
 	}
-	stop(2);
+	peers_close(peers, 2);
 }
 
 TEST(pipe_inits, "A pipe begins with buffers of its own; one in the place of "
@@ -250,7 +210,7 @@ TEST(pipe_inits, "A pipe begins with buffers of its own; one in the place of "
 	size_t at;
 
 	vale_pipe_layout(&pl, slots);
-	start(2);
+	peers_connect(peers, 2);
 	OPEN(two, "vale0:a", ALL);
 	OPEN(one, "vale0:a{1", ALL, .nr_tx_slots = 8, .nr_rx_slots = 4);
 	mm = one->pe_cc->cc_memory;
@@ -262,11 +222,11 @@ TEST(pipe_inits, "A pipe begins with buffers of its own; one in the place of "
 		    buf_at(one->pe_fds[0], at + pl.pl_tx[0], i) < own + 12);
 	buf_set(two->pe_fds[0], at + pl.pl_tx[0], 1, max - 1);
 	buf_set(two->pe_fds[0], at + pl.pl_tx[0], 2, max);
-	renew(one);
+	peer_renew(one);
 	OPEN(one, "vale0:a{2", ALL, .nr_tx_slots = 8, .nr_rx_slots = 4);
 	ATF_CHECK_EQ(max - 1, buf_at(one->pe_fds[0], at + pl.pl_tx[0], 1));
 	ATF_CHECK(buf_at(one->pe_fds[0], at + pl.pl_tx[0], 2) < own + 12);
-	stop(2);
+	peers_close(peers, 2);
 }
 
 ATF_TP_ADD_TCS(tp)

@@ -13,8 +13,6 @@
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,46 +22,17 @@
 
 #define	MEMORY_SIZE	(51U << 20)	/* of both rings */
 
-char			 trace[4096];
 const char		*fails;
 int			 domain = AF_PACKET;
 uint32_t		 drops;
 uint8_t			*memory;
 struct got		 got[RING_SLOTS];
 uint32_t		 ngot;
-struct frame		 frames[2 * HOSTIF_BATCH];
-uint32_t		 nframes;
-struct sends		 sends[8];
-unsigned int		 nsends, nsent;
 bool			 busy;
 uint32_t		 kernel_slot;
 
 static uint8_t		 pool[4U << 20]; /* bytes of what the switch got */
 static uint32_t		 used;
-
-static union {
-	struct netmap_ring ring;
-	uint8_t		 bytes[sizeof(struct netmap_ring) +
-			    RING_SLOTS * sizeof(struct netmap_slot)];
-} tx_ring, rx_ring;
-static struct vale_desc	 port = { .txring = &tx_ring.ring,
-    .rxring = &rx_ring.ring, .indirect_max = INDIRECT };
-struct hostif		 hi = { .port = &port, .up = true,
-    .ops = &hostif_packet_ops };
-
-static void note(const char *fmt, ...)
-    __attribute__((__format__(__printf__, 1, 2)));
-
-static void
-note(const char *fmt, ...)
-{
-	const size_t len = strlen(trace);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(trace + len, sizeof(trace) - len, fmt, ap);
-	va_end(ap);
-}
 
 static bool
 call(const char *name)
@@ -86,45 +55,10 @@ slot(bool tx, uint32_t i)
  * The thread
  */
 
-bool
-hostif_peek(struct hostif *one __unused, uint32_t *at, struct frame *frame)
-{
-	struct iovec *iov = frame->f_iov;
-
-	if (*at == nframes)
-		return (false);
-	*frame = frames[*at];
-	memcpy(iov, frame->f_iov, frame->f_niov * sizeof(*iov));
-	frame->f_iov = iov;
-	++*at;
-	return (true);
-}
-
-/* A frame of 13 bytes is not taken. */
-bool
-hostif_takes(struct hostif *one, const struct frame *frame)
-{
-	return (one->up && frame->f_len != 13);
-}
-
 void
 hostif_lost(struct hostif *one __unused, int error)
 {
 	note("lost %d; ", error);
-}
-
-void
-hostif_log(struct hostif *one __unused, const char *fmt, ...)
-{
-	va_list ap;
-	size_t len;
-
-	note("log ");
-	len = strlen(trace);
-	va_start(ap, fmt);
-	vsnprintf(trace + len, sizeof(trace) - len, fmt, ap);
-	va_end(ap);
-	note("; ");
 }
 
 int
@@ -285,27 +219,18 @@ __wrap_sendto(int s, const void *p, size_t len, int flags,
     const struct sockaddr *to, socklen_t tolen)
 {
 	struct tpacket2_hdr *h;
-	uint32_t take = UINT32_MAX;
-	int error = 0;
+	struct sends next = sends_next(p, len, flags, to, tolen);
 
 	ATF_CHECK_EQ(PACKET_SOCKET, s);
-	ATF_CHECK(p == NULL && len == 0 && to == NULL && tolen == 0);
-	ATF_CHECK_EQ(MSG_DONTWAIT, flags);
-	if (nsends > 0) {
-		take = sends[nsent].take;
-		error = sends[nsent].error;
-		/* The last one is repeated. */
-		nsent += nsent + 1 < nsends;
-	}
-	for (; take > 0; take--) {
+	for (; next.take > 0; next.take--) {
 		h = slot(true, kernel_slot);
 		if (h->tp_status != TP_STATUS_SEND_REQUEST)
 			break;
 		h->tp_status = busy ? TP_STATUS_SENDING : TP_STATUS_AVAILABLE;
 		kernel_slot = (kernel_slot + 1) % TX_SLOTS;
 	}
-	errno = error;
-	return (error == 0 ? 1 : -1);
+	errno = next.error;
+	return (next.error == 0 ? 1 : -1);
 }
 
 void
@@ -319,31 +244,12 @@ start(void)
 	memset(memory + (34U << 20), 0xa5, 17U << 20);
 	for (i = 0; i < TX_SLOTS; i++)
 		slot(true, i)->tp_status = TP_STATUS_AVAILABLE;
-	*(uint32_t *)(uintptr_t)&tx_ring.ring.num_slots = RING_SLOTS;
-	*(uint32_t *)(uintptr_t)&rx_ring.ring.num_slots = RING_SLOTS;
-	for (i = 0; i < nitems(hi.fds.hf_fd); i++)
-		hi.fds.hf_fd[i] = 90 + i;
+	hostif_stub_init(90);
 	hi.fds.hf_fd[HOSTIF_FD_KIND] = PACKET_SOCKET;
-	strlcpy(hi.fds.hf_name, "h0", sizeof(hi.fds.hf_name));
+	hi.ops = &hostif_packet_ops;
+	port.indirect_max = INDIRECT;
 	ATF_REQUIRE(hi.ops->ho_start(&hi) == NULL);
 	trace[0] = '\0';
-}
-
-void
-counted(enum hostif_counter c, uint64_t n)
-{
-	ATF_CHECK_EQ_MSG(n, hi.counters[c], "counter %d: %ju", c,
-	    (uintmax_t)hi.counters[c]);
-	hi.counters[c] = 0;
-}
-
-void
-counted_all(void)
-{
-	int c;
-
-	for (c = 0; c < HOSTIF_NCOUNTERS; c++)
-		counted(c, 0);
 }
 
 void

@@ -21,13 +21,13 @@
 #include <atf-c.h>
 
 #include "test.h"
+#include "trace.h"
 
 #include "hostif.c"
 
 #define	SLOTS	80
 #define	STOP_FD	77
 
-static char		 trace[8192];
 static const char	*fails;		/* the call that fails, */
 static int		 fails_error;	/* with this errno */
 static int		 write_errors[3]; /* of the next calls */
@@ -44,27 +44,6 @@ static union {
 	uint8_t		 bytes[sizeof(struct netmap_ring) +
 			    SLOTS * sizeof(struct netmap_slot)];
 } ring;
-
-static void note(const char *fmt, ...)
-    __attribute__((__format__(__printf__, 1, 2)));
-
-static void
-note(const char *fmt, ...)
-{
-	const size_t len = strlen(trace);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(trace + len, sizeof(trace) - len, fmt, ap);
-	va_end(ap);
-}
-
-/* These calls were made since the last time. */
-#define	CALLS(expected)							\
-	do {								\
-		ATF_CHECK_STREQ(expected, trace);			\
-		trace[0] = '\0';					\
-	} while (0)
 
 /* Note the call, and return whether it must fail. */
 static bool

@@ -13,8 +13,6 @@
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +33,6 @@ static const struct xdp_mmap_offsets offsets = {
 	.cr = { .producer = 12, .consumer = 76, .desc = 2048, .flags = 140 }
 };
 
-char			 trace[4096];
 unsigned int		 fail_call;
 bool			 short_offsets;
 uint8_t			 maps[NRINGS][40960];
@@ -45,39 +42,11 @@ struct xdp_statistics	 statistics[QUEUES];
 bool			 old_kernel;
 uint8_t			 got[RING_SLOTS][4096];
 uint32_t		 got_len[RING_SLOTS], ngot;
-struct frame		 frames[600];
-uint32_t		 nframes;
 struct hostif_ethtool	 told;
 bool			 told_all = true;
-struct sends		 sends[8];
-unsigned int		 nsends, nsent;
 
 static unsigned int	 ncalls, nmaps;
 static size_t		 map_size[NRINGS];
-
-static union {
-	struct netmap_ring ring;
-	uint8_t		 bytes[sizeof(struct netmap_ring) +
-			    RING_SLOTS * sizeof(struct netmap_slot)];
-} tx_ring, rx_ring;
-static struct vale_desc	 port = { .txring = &tx_ring.ring,
-    .rxring = &rx_ring.ring, .indirect_max = 4096 };
-struct hostif		 hi = { .port = &port, .up = true,
-    .ops = &hostif_xdp_ops };
-
-static void note(const char *fmt, ...)
-    __attribute__((__format__(__printf__, 1, 2)));
-
-static void
-note(const char *fmt, ...)
-{
-	const size_t len = strlen(trace);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(trace + len, sizeof(trace) - len, fmt, ap);
-	va_end(ap);
-}
 
 /* Whether a call of the start must fail. */
 static bool
@@ -96,46 +65,11 @@ hostif_withdrawn(void *arg __unused)
 {
 }
 
-bool
-hostif_peek(struct hostif *one __unused, uint32_t *at, struct frame *frame)
-{
-	struct iovec *iov = frame->f_iov;
-
-	if (*at == nframes)
-		return (false);
-	*frame = frames[*at];
-	memcpy(iov, frame->f_iov, frame->f_niov * sizeof(*iov));
-	frame->f_iov = iov;
-	++*at;
-	return (true);
-}
-
-/* A frame of 13 bytes is not taken. */
-bool
-hostif_takes(struct hostif *one, const struct frame *frame)
-{
-	return (one->up && frame->f_len != 13);
-}
-
 void
 hostif_lost(struct hostif *one, int error)
 {
 	ATF_CHECK_EQ(EBUSY, error);
 	hostif_count(one, HOSTIF_C_TX_QUEUE, 1);
-}
-
-void
-hostif_log(struct hostif *one __unused, const char *fmt, ...)
-{
-	va_list ap;
-	size_t len;
-
-	note("log ");
-	len = strlen(trace);
-	va_start(ap, fmt);
-	vsnprintf(trace + len, sizeof(trace) - len, fmt, ap);
-	va_end(ap);
-	note("; ");
 }
 
 void
@@ -333,21 +267,12 @@ __wrap_sendto(int s, const void *p, size_t len, int flags,
     const struct sockaddr *to, socklen_t tolen)
 {
 	uint32_t *consumer = word(TX, TX_CONSUMER);
-	uint32_t take = UINT32_MAX;
-	int error = 0;
+	const struct sends next = sends_next(p, len, flags, to, tolen);
 
 	ATF_CHECK_EQ(XSK, s);
-	ATF_CHECK(p == NULL && len == 0 && to == NULL && tolen == 0);
-	ATF_CHECK_EQ(MSG_DONTWAIT, flags);
-	if (nsends > 0) {
-		take = sends[nsent].take;
-		error = sends[nsent].error;
-		/* The last one is repeated. */
-		nsent += nsent + 1 < nsends;
-	}
-	*consumer += MIN(take, *word(TX, TX_PRODUCER) - *consumer);
-	errno = error;
-	return (error == 0 ? 0 : -1);
+	*consumer += MIN(next.take, *word(TX, TX_PRODUCER) - *consumer);
+	errno = next.error;
+	return (next.error == 0 ? 0 : -1);
 }
 
 int
@@ -374,20 +299,16 @@ __wrap_vale_txsync(struct vale_desc *d)
 void
 prepare(void)
 {
-	unsigned int i;
-
 	if (memory == NULL)
 		memory = __real_mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ATF_REQUIRE(memory != MAP_FAILED);
-	*(uint32_t *)(uintptr_t)&tx_ring.ring.num_slots = RING_SLOTS;
-	*(uint32_t *)(uintptr_t)&rx_ring.ring.num_slots = RING_SLOTS;
-	for (i = 0; i < nitems(hi.fds.hf_fd); i++)
-		hi.fds.hf_fd[i] = 10 + i;
+	hostif_stub_init(10);
+	hi.ops = &hostif_xdp_ops;
+	port.indirect_max = 4096;
 	hi.fds.hf_nfds = HOSTIF_FD_XSK + QUEUES;
 	hi.fds.hf_index = 7;
 	hi.fds.hf_family = 9;
-	strlcpy(hi.fds.hf_name, "h0", sizeof(hi.fds.hf_name));
 	memset(maps, 0, sizeof(maps));
 	nmaps = ncalls = 0;
 	trace[0] = '\0';
@@ -400,21 +321,4 @@ start(void)
 	ATF_REQUIRE(hi.ops->ho_start(&hi) == NULL);
 	*word(TX, TX_FLAGS) = XDP_RING_NEED_WAKEUP;
 	trace[0] = '\0';
-}
-
-void
-counted(enum hostif_counter c, uint64_t n)
-{
-	ATF_CHECK_EQ_MSG(n, hi.counters[c], "counter %d: %ju", c,
-	    (uintmax_t)hi.counters[c]);
-	hi.counters[c] = 0;
-}
-
-void
-counted_all(void)
-{
-	int c;
-
-	for (c = 0; c < HOSTIF_NCOUNTERS; c++)
-		counted(c, 0);
 }

@@ -23,13 +23,13 @@
 
 #include "hostif_ethtool.h"
 #include "hostif_impl.h"
+#include "hostif_stub.h"
 
 #define	ETHTOOL		11		/* descriptors: ethtool, */
 #define	XSK		15		/* a queue, and the one behind it */
 #define	QUEUES		2
 #define	SLOTS		HOSTIF_XDP_SLOTS
 #define	FIRST		(QUEUES * SLOTS) /* chunk to transmit */
-#define	RING_SLOTS	1024		/* of the port */
 
 /* The rings, in the order in which they are mapped, and where parts are. */
 enum { RX0, FILL0, TX, COMPLETION, RX1, FILL1, NRINGS };
@@ -46,7 +46,6 @@ enum { RX0, FILL0, TX, COMPLETION, RX1, FILL1, NRINGS };
 #define	CR_CONSUMER	76
 #define	CR_ENTRIES	2048
 
-extern char		 trace[4096];	/* calls that were made */
 extern unsigned int	 fail_call;	/* the n-th of the start fails */
 extern bool		 short_offsets;
 extern uint8_t		 maps[NRINGS][40960]; /* mapped rings */
@@ -57,37 +56,8 @@ extern bool		 old_kernel;	/* it tells the first ones, of one */
 
 extern uint8_t		 got[RING_SLOTS][4096];	/* what the switch got */
 extern uint32_t		 got_len[RING_SLOTS], ngot;
-/* Frames for the interface; the port's ring has their indices. */
-extern struct frame	 frames[600];
-extern uint32_t		 nframes;
 extern struct hostif_ethtool told;	/* by ethtool */
 extern bool		 told_all;
-
-/* What sendto(2) does: it takes frames, then fails.  The last is repeated. */
-extern struct sends {
-	uint32_t	take;
-	int		error;		/* 0: none */
-}			 sends[8];
-extern unsigned int	 nsends, nsent;
-
-extern struct hostif	 hi;
-
-/* These calls were made since the last time. */
-#define	CALLS(expected)							\
-	do {								\
-		ATF_CHECK_STREQ(expected, trace);			\
-		trace[0] = '\0';					\
-	} while (0)
-
-/* From now on calls do this; without any, each takes all. */
-#define	SENDS(...)							\
-	do {								\
-		static const struct sends all_[] = { __VA_ARGS__ };	\
-									\
-		memcpy(sends, all_, sizeof(all_));			\
-		nsends = nitems(all_);					\
-		nsent = 0;						\
-	} while (0)
 
 /* A word and an entry of a ring. */
 uint32_t *word(unsigned int ring, size_t at);
@@ -97,9 +67,5 @@ uint64_t *chunk(unsigned int ring, uint32_t i);
 /* Before ho_start(); both. */
 void	prepare(void);
 void	start(void);
-/* A counter since the last time. */
-void	counted(enum hostif_counter c, uint64_t n);
-/* No counter has changed since then. */
-void	counted_all(void);
 
 #endif /* !_HOSTIF_XDP_KERNEL_H_ */

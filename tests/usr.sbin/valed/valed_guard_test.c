@@ -32,6 +32,7 @@
 
 #include <atf-c.h>
 
+#include "failing.h"
 #include "test.h"
 #include "valed.h"
 #include "wait_until.h"
@@ -55,25 +56,6 @@ static struct failing {
 static struct valed_options opt;
 static struct valed_change vc;
 static off_t	seen;			/* of what was said */
-
-static bool
-fails(int *errors)
-{
-	const int error = errors[0];
-
-	if (error == 0)
-		return (false);
-	for (; *errors != 0; errors++)
-		errors[0] = errors[1];
-	errno = error;
-	return (true);
-}
-
-#define	WRAP(type, name, ...)						\
-	type	__real_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__)
-#define	FAILS(name)	(failing != NULL && fails(failing->name))
 
 WRAP(pid_t, fork, void)
 {

@@ -30,6 +30,7 @@
 
 #include <atf-c.h>
 
+#include "failing.h"
 #include "test.h"
 #include "vale_wire.h"
 #include "valed.h"
@@ -44,25 +45,6 @@ static struct failing {
 	int	flags;			/* of the last sendmsg(2) */
 } *failing;
 static bool	in_sandbox = true;	/* it can be entered */
-
-static bool
-fails(int *errors)
-{
-	const int error = errors[0];
-
-	if (error == 0)
-		return (false);
-	for (; *errors != 0; errors++)
-		errors[0] = errors[1];
-	errno = error;
-	return (true);
-}
-
-#define	WRAP(type, name, ...)						\
-	type	__real_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__)
-#define	FAILS(name)	(failing != NULL && fails(failing->name))
 
 WRAP(ssize_t, sendmsg, int s, const struct msghdr *msg, int flags)
 {

@@ -72,7 +72,7 @@ drop_tcx(uint32_t index)
 	attr.link_create.target_ifindex = index;
 	attr.link_create.attach_type = DROP_TCX_INGRESS;
 	link = hostif_bpf(BPF_LINK_CREATE, &attr);
-	close(prog);
+	hostif_fd_close(prog);
 	return (link);
 }
 
@@ -198,8 +198,7 @@ drop_nft(const char *ifname)
 	if (send(s, db.db_buf, db.db_len, 0) == (ssize_t)db.db_len &&
 	    drop_nft_answers(s, 2))
 		return (s);
-	close(s);
-	return (-1);
+	return (hostif_fd_close(s));
 }
 
 int

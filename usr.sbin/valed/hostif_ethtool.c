@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "hostif_ethtool.h"
+#include "hostif_impl.h"
 
 /* The features of an interface, with their names, take 8 KB. */
 #define	ETHTOOL_BUFSIZE	32768
@@ -325,9 +326,7 @@ hostif_ethtool_open(uint16_t *family)
 		return (-1);
 	*family = family_find(s, &group);
 	if (*family != 0 && setsockopt(s, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP,
-	    &group, sizeof(group)) == -1) {
-		close(s);
-		return (-1);
-	}
+	    &group, sizeof(group)) == -1)
+		return (hostif_fd_close(s));
 	return (s);
 }

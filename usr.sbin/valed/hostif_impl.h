@@ -14,8 +14,10 @@
 
 #include <sys/systm.h>
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "frame.h"
 #include "hostif.h"
@@ -196,6 +198,18 @@ void	hostif_link_event(struct hostif *hi);
 /*
  * hostif_open.c: for the kinds
  */
+
+/* Close a descriptor, if it is not -1, and keep errno.  Returns -1. */
+static inline int
+hostif_fd_close(int fd)
+{
+	const int error = errno;
+
+	if (fd != -1)
+		close(fd);
+	errno = error;
+	return (-1);
+}
 
 /* Add a descriptor. */
 void	hostif_fds_add(struct hostif_fds *fds, int fd);

@@ -183,10 +183,8 @@ open_link(void)
 	s = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
 	    NETLINK_ROUTE);
 	if (s != -1 && bind(s, (const struct sockaddr *)&snl,
-	    sizeof(snl)) == -1) {
-		close(s);
-		return (-1);
-	}
+	    sizeof(snl)) == -1)
+		return (hostif_fd_close(s));
 	return (s);
 }
 

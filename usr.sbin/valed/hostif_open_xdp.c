@@ -153,10 +153,8 @@ open_memory(size_t size)
 	if (fd == -1)
 		return (-1);
 	if (ftruncate(fd, size) == -1 || fcntl(fd, F_ADD_SEALS,
-	    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == -1) {
-		close(fd);
-		return (-1);
-	}
+	    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == -1)
+		return (hostif_fd_close(fd));
 	return (fd);
 }
 
@@ -292,7 +290,7 @@ static const char *
 open_all(struct hostif_fds *fds, unsigned int nqueues)
 {
 	const char *failed;
-	int error, map = -1, prog = -1, s;
+	int map = -1, prog = -1, s;
 
 	/* It receives nothing. */
 	s = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -306,12 +304,8 @@ open_all(struct hostif_fds *fds, unsigned int nqueues)
 		failed = open_attach(fds, prog);
 	if (failed == NULL)
 		failed = open_sockets(fds, nqueues, map);
-	error = errno;
-	if (prog != -1)
-		close(prog);
-	if (map != -1)
-		close(map);
-	errno = error;
+	hostif_fd_close(prog);
+	hostif_fd_close(map);
 	return (failed);
 }
 

@@ -222,22 +222,23 @@ pipe_ring_begin(const struct vale_client_port *cp, struct netmap_ring *ring,
 	return (true);
 }
 
-/* Find the pipe, which lies behind both windows. */
+/* Find the pipe at `at' of the memory. */
 static bool
-pipe_find(struct vale_client_port *cp, unsigned int end, bool new)
+pipe_find(struct vale_client_port *cp, uint64_t at, unsigned int end, bool new)
 {
 	struct vale_client_ring *cr = &cp->cp_ring[0];
 	struct nmreq_register reg = cp->cp_reg;
-	const size_t at = vale_pipe_at(&reg, end);
+	const size_t size = cp->cp_bufs + (size_t)cp->cp_nbufs * VALE_BUF_SIZE;
 	struct vale_pipe_layout pl;
 	uint32_t slots[2], first;
 
 	slots[end] = reg.nr_tx_slots;
 	slots[!end] = reg.nr_rx_slots;
 	vale_pipe_layout(&pl, slots);
-	if (at > reg.nr_memsize || pl.pl_size > reg.nr_memsize - at)
+	if (at < cp->cp_bufs || at > size || pl.pl_size > size - at)
 		return (false);
 	reg.nr_offset = at + pl.pl_nifp[end];
+	reg.nr_memsize = size;
 	if (!(new ? vale_pipe_attach : vale_pipe_find)(&cp->cp_pipe,
 	    cp->cp_base, &reg, end, cp->cp_bufs))
 		return (false);
@@ -267,7 +268,7 @@ port_find(struct vale_client_port *cp, bool new)
 	unsigned int i;
 
 	vale_region_layout(&rl, &params, reg->nr_extra_bufs, true);
-	if (cp->cp_bufs != rl.rl_bufs || rl.rl_size > reg->nr_memsize ||
+	if (cp->cp_bufs != rl.rl_bufs || rl.rl_nbufs > cp->cp_nbufs ||
 	    reg->nr_offset != VALE_WINDOW_OFFSET(rl.rl_window))
 		return (false);
 	for (i = 0; i < cp->cp_nrings; i++) {
@@ -300,10 +301,10 @@ window_find(struct vale_client_port *cp, const struct vale_window_layout *vl,
 
 	cp->cp_nifp = (void *)(cp->cp_base + cp->cp_reg.nr_offset);
 	cp->cp_bufs = vv->vv_bufs;
-	if (cp->cp_bufs % VALE_PAGE != 0 ||
-	    cp->cp_bufs > cp->cp_reg.nr_memsize)
+	if (cp->cp_bufs % VALE_PAGE != 0 || cp->cp_bufs > vv->vv_end ||
+	    vv->vv_end > cp->cp_reg.nr_memsize)
 		return (false);
-	cp->cp_nbufs = (cp->cp_reg.nr_memsize - cp->cp_bufs) / VALE_BUF_SIZE;
+	cp->cp_nbufs = (vv->vv_end - cp->cp_bufs) / VALE_BUF_SIZE;
 	if (new)
 		vale_window_init(cp->cp_base, &cp->cp_reg, name);
 	for (i = 0; i < cp->cp_nrings; i++) {
@@ -324,6 +325,7 @@ static int
 port_map(struct vale_client_port *cp, const char *name, unsigned int end,
     bool new)
 {
+	const struct vale_window *vv;
 	struct vale_window_layout vl;
 	int error = EPROTO;
 
@@ -334,11 +336,12 @@ port_map(struct vale_client_port *cp, const char *name, unsigned int end,
 	    MAP_SHARED, cp->cp_memory, 0);
 	if (cp->cp_base == MAP_FAILED)
 		return (-1);
+	vv = (void *)(cp->cp_base + VALE_WINDOW_AT(cp->cp_reg.nr_offset));
 	if (vale_window_map(cp->cp_base, cp->cp_reg.nr_memsize,
 	    cp->cp_reg.nr_offset, cp->cp_window, vl.vl_size) == -1)
 		error = errno;
 	else if (window_find(cp, &vl, name, new) && (cp->cp_is_pipe ?
-	    pipe_find(cp, end, new) : cp->cp_nrings == 0 ||
+	    pipe_find(cp, vv->vv_pipe, end, new) : cp->cp_nrings == 0 ||
 	    port_find(cp, new)))
 		return (0);
 	munmap(cp->cp_base, cp->cp_reg.nr_memsize);

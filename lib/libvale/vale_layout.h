@@ -19,8 +19,10 @@
  *	| a struct vale_window_ring for each ring pair
  *
  * It is mapped over a part of the memory that has nothing else, from a multiple
- * of VALE_WINDOW_ALIGN on.  A sync (vale_client.c) copies slots from one to the
- * other, and checks those that it takes.
+ * of VALE_WINDOW_ALIGN on.  No buffer is there, or a slot that another process
+ * has filled in could make a program write to its own window.  A sync
+ * (vale_client.c) copies slots from one to the other, and checks those that it
+ * takes.
  */
 
 #ifndef _VALE_LAYOUT_H_
@@ -118,9 +120,10 @@ void	vale_region_layout(struct vale_region_layout *rl,
 
 /* What a window begins with: valed's part.  Constant. */
 struct vale_window {
-	uint64_t	vv_bufs;	/* offset of buffer 0 in the memory */
+	uint64_t	vv_bufs;	/* offset of buffer 0 in the memory, */
+	uint64_t	vv_end;		/* and of what is behind the last one */
+	uint64_t	vv_pipe;	/* offset of the pipe, or 0 */
 	uint32_t	vv_extra;	/* the first extra buffer, or 0 */
-	uint32_t	vv_pad;
 	_Alignas(NM_CACHE_ALIGN) char vv_nifp[];
 };
 

@@ -62,24 +62,6 @@ vale_pipe_layout(struct vale_pipe_layout *pl, const uint32_t slots[2])
 	    (slots[0] + slots[1]), VALE_PAGE);
 }
 
-size_t
-vale_pipe_window(const uint32_t slots[2])
-{
-	struct vale_window_layout vl;
-
-	vale_window_layout(&vl, 1, slots[0], slots[1]);
-	return (vl.vl_size);
-}
-
-size_t
-vale_pipe_at(const struct nmreq_register *reg, unsigned int end)
-{
-	const uint32_t slots[2] = { reg->nr_tx_slots, reg->nr_rx_slots };
-
-	return (VALE_WINDOW_AT(reg->nr_offset) + (2 - end) *
-	    vale_pipe_window(slots));
-}
-
 /* The first buffer of the direction from `end', from the pipe's first one. */
 static uint32_t
 layout_buf(const struct vale_pipe_layout *pl, unsigned int end)
@@ -317,7 +299,8 @@ int
 vale_pipe_txsync(struct vale_pipe *pp, bool *kick)
 {
 	struct netmap_ring *ring = pp->pp_txring;
-	const uint32_t n = pp->pp_tx_slots, head = ring->head;
+	const uint32_t n = pp->pp_tx_slots;
+	const uint32_t head = atomic_load_32(&ring->head);
 	const uint32_t sent = atomic_load_32(&pp->pp_csb->tx_atok.head);
 	const uint32_t released =
 	    atomic_load_acq_32(&pp->pp_peer->rx_atok.head);
@@ -327,7 +310,7 @@ vale_pipe_txsync(struct vale_pipe *pp, bool *kick)
 	if (sent >= n || released >= n)
 		return (pipe_back(ring, 0, EIO));
 	tail = slot_prev(released, n);
-	if (head >= n || ring->cur >= n ||
+	if (head >= n || atomic_load_32(&ring->cur) >= n ||
 	    slot_sub(head, sent, n) > slot_sub(tail, sent, n))
 		return (pipe_back(ring, sent, EINVAL));
 	end = pipe_complete(ring, sent, head, n);
@@ -358,11 +341,13 @@ int
 vale_pipe_rxsync(struct vale_pipe *pp, bool *kick)
 {
 	struct netmap_ring *ring = pp->pp_rxring;
-	const uint32_t n = pp->pp_rx_slots, head = ring->head, cur = ring->cur;
+	const uint32_t n = pp->pp_rx_slots;
+	const uint32_t head = atomic_load_32(&ring->head);
+	const uint32_t cur = atomic_load_32(&ring->cur);
 	const uint32_t released = atomic_load_32(&pp->pp_csb->rx_atok.head);
 	const uint32_t published =
 	    atomic_load_acq_32(&pp->pp_peer->tx_atok.head);
-	uint32_t shown = ring->tail, to_cur, to_tail;
+	uint32_t shown = atomic_load_32(&ring->tail), to_cur, to_tail;
 
 	*kick = false;
 	if (released >= n || published >= n)

@@ -87,16 +87,8 @@ struct vale_pipe_layout {
 	size_t		pl_tx[2];
 	size_t		pl_rx[2];
 	size_t		pl_bufs;	/* its buffers, on a page */
-	size_t		pl_size;
+	size_t		pl_size;	/* a multiple of VALE_PAGE */
 };
-
-/*
- * Where in its memory the pipe of an end is that was granted with `reg': the
- * windows of the master and of the slave come before it.
- */
-size_t	vale_pipe_at(const struct nmreq_register *reg, unsigned int end);
-/* Bytes of one of these windows. */
-size_t	vale_pipe_window(const uint32_t slots[2]);
 
 /* Fill it in.  `slots' are those of the transmit rings. */
 void	vale_pipe_layout(struct vale_pipe_layout *pl, const uint32_t slots[2]);

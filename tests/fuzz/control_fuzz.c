@@ -176,8 +176,9 @@ attach(struct client *cl, const struct nmreq_register *granted,
 	slots[end] = reg.nr_tx_slots;
 	slots[!end] = reg.nr_rx_slots;
 	vale_pipe_layout(&pl, slots);
-	reg.nr_offset = vale_pipe_at(granted, end) + pl.pl_nifp[end];
 	INVARIANT(pread(cl->fds[1], &vv, sizeof(vv), 0) == sizeof(vv));
+	reg.nr_offset = vv.vv_pipe + pl.pl_nifp[end];
+	reg.nr_memsize = vv.vv_end;
 	INVARIANT(vale_pipe_attach(&cl->pipe, (char *)cl->memory, &reg, end,
 	    vv.vv_bufs));
 }

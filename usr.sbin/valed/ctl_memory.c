@@ -52,17 +52,32 @@ ctl_memory_pipe_size(const uint32_t slots[2])
 	struct vale_pipe_layout pl;
 
 	vale_pipe_layout(&pl, slots);
-	return (roundup2(2 * vale_pipe_window(slots) + pl.pl_size,
-	    VALE_WINDOW_ALIGN));
+	return (pl.pl_size);
 }
 
-size_t
-ctl_memory_null_size(void)
+/* Bytes of a window. */
+static size_t
+window_size(uint32_t rings, uint32_t slots)
 {
 	struct vale_window_layout vl;
 
-	vale_window_layout(&vl, 0, 0, 0);
+	vale_window_layout(&vl, rings, slots, slots);
 	return (vl.vl_size);
+}
+
+size_t
+ctl_memory_pipe_window(const struct ctl_memory *mm, unsigned int pipe,
+    unsigned int end)
+{
+	return (mm->mm_windows + (2 * pipe + end) * window_size(1,
+	    mm->mm_pipe_slots));
+}
+
+size_t
+ctl_memory_null_window(const struct ctl_memory *mm, unsigned int place)
+{
+	return (ctl_memory_pipe_window(mm, CTL_PIPES, 0) +
+	    place * window_size(0, 0));
 }
 
 /* Lay it out.  Extra buffers are given out in pages. */
@@ -73,14 +88,14 @@ memory_layout(struct ctl_memory *mm, uint32_t slots)
 
 	mm->mm_port_size = vale_shared_size(params, mm->mm_extra_bufs);
 	mm->mm_bufs = vale_shared_bufs(params);
-	mm->mm_used = roundup2(mm->mm_port_size, VALE_WINDOW_ALIGN);
+	mm->mm_used = roundup2(mm->mm_port_size, VALE_PAGE);
 	slots = MAX(slots, MAX(params->tx_slots, params->rx_slots));
 	slots = MIN(MAX(slots, VALE_SLOTS_DEFAULT), VALE_PIPE_SLOTS_MAX);
 	mm->mm_pipe_slots = slots;
-	mm->mm_nulls = mm->mm_used + CTL_PIPES * (VALE_WINDOW_ALIGN +
-	    ctl_memory_pipe_size((uint32_t[2]){ slots, slots })) +
-	    roundup2(CTL_EXTRA * VALE_PAGE, VALE_WINDOW_ALIGN);
-	mm->mm_size = mm->mm_nulls + CTL_NULLS * ctl_memory_null_size();
+	mm->mm_windows = roundup2(mm->mm_used + CTL_PIPES *
+	    ctl_memory_pipe_size((uint32_t[2]){ slots, slots }) +
+	    CTL_EXTRA * VALE_PAGE, VALE_WINDOW_ALIGN);
+	mm->mm_size = ctl_memory_null_window(mm, CTL_NULLS);
 }
 
 size_t
@@ -219,14 +234,13 @@ memory_grown(struct ctl_memory *mm)
 }
 
 size_t
-ctl_memory_take(struct ctl_conn *cc, struct ctl_memory *mm, size_t size,
-    size_t align)
+ctl_memory_take(struct ctl_conn *cc, struct ctl_memory *mm, size_t size)
 {
-	const size_t at = roundup2(mm->mm_used, align);
+	const size_t at = mm->mm_used;
 	int error;
 
-	MPASS(at + size <= mm->mm_nulls);
-	error = memory_charge(cc, mm, at + size - mm->mm_used);
+	MPASS(at + size <= mm->mm_windows);
+	error = memory_charge(cc, mm, size);
 	if (error != 0) {
 		errno = error;
 		return (0);
@@ -338,7 +352,7 @@ ctl_memory_extra(struct ctl_conn *cc, struct ctl_memory *mm, uint32_t n,
 	n = MIN(n, CTL_EXTRA - mm->mm_extra_used);
 	if (n > 0)
 		at = ctl_memory_take(cc, mm, roundup2((size_t)n *
-		    VALE_BUF_SIZE, VALE_PAGE), VALE_PAGE);
+		    VALE_BUF_SIZE, VALE_PAGE));
 	if (at != 0)
 		mm->mm_extra_used += n;
 	ctl_memories_unlock();
@@ -359,6 +373,8 @@ ctl_memory_window(struct ctl_conn *cc, uint32_t rings, uint32_t tx_slots,
     uint32_t rx_slots, uint32_t extra)
 {
 	const struct vale_window vv = { .vv_bufs = cc->cc_memory->mm_bufs,
+	    .vv_end = cc->cc_memory->mm_windows,
+	    .vv_pipe = cc->cc_pipe != NULL ? cc->cc_pipe->pi_at : 0,
 	    .vv_extra = extra };
 	struct vale_window_layout vl;
 	int error, fd;

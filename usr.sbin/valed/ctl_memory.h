@@ -17,7 +17,8 @@
  * Behind the port's part, parts are given out one after the other: to pipes,
  * and as extra buffers of pipes and of who opens no port, but only memory.  As
  * all slots of the memory may have any buffer, an extra buffer is never
- * another's while the memory exists.
+ * another's while the memory exists.  Behind all of them are the places of
+ * windows, two for each pipe, and those without rings: no buffer is there.
  *
  * The memory is a memfd that can neither shrink nor grow, of a size for all
  * that there may be.  A page that nobody touches uses no memory.  valed maps it
@@ -70,7 +71,7 @@ struct ctl_pipe {
 	bool		 pi_open[2];	/* the ends: vale_pipe.h */
 	uint32_t	 pi_slots[2];	/* of their transmit rings, or 0; these
 					   stay, as the buffers do, */
-	size_t		 pi_at;		/* and where its windows begin */
+	size_t		 pi_at;		/* and where it begins */
 	/* mm_lock; the table's lock if no end is open. */
 	bool		 pi_ready;	/* it is initialized */
 	int		 pi_kick[2][2];	/* sockets: of the direction from this
@@ -90,7 +91,7 @@ struct ctl_memory {
 	size_t		 mm_port_size;	/* of the port, at the beginning */
 	size_t		 mm_bufs;	/* where buffer 0 would be */
 	uint32_t	 mm_pipe_slots;	/* of a ring, at most */
-	size_t		 mm_nulls;	/* where those begin */
+	size_t		 mm_windows;	/* where those begin */
 	struct vale_params mm_params;	/* the port's, without defaults */
 	uint32_t	 mm_extra_bufs;
 	/* The table's lock. */
@@ -127,11 +128,11 @@ struct ctl_memory *ctl_memory_new(struct ctl_conn *cc,
 	    const struct vale_params *params, uint32_t extra_bufs,
 	    uint32_t slots);
 /*
- * Give out `size' bytes more, from a multiple of `align' on.  Returns their
- * offset, or 0 with errno as ctl_memory_new().  The table's lock.
+ * Give out `size' bytes more, a multiple of VALE_PAGE.  Returns their offset, or
+ * 0 with errno as ctl_memory_new().  The table's lock.
  */
-size_t	ctl_memory_take(struct ctl_conn *cc, struct ctl_memory *mm, size_t size,
-	    size_t align);
+size_t	ctl_memory_take(struct ctl_conn *cc, struct ctl_memory *mm,
+	    size_t size);
 /* Give a reference back.  The table's lock. */
 void	ctl_memory_release(struct ctl_memory *mm);
 /*
@@ -163,10 +164,14 @@ uint32_t ctl_memory_extra(struct ctl_conn *cc, struct ctl_memory *mm,
  */
 int	ctl_memory_window(struct ctl_conn *cc, uint32_t rings,
 	    uint32_t tx_slots, uint32_t rx_slots, uint32_t extra);
-/* Bytes of a pipe with its windows. */
+/* Bytes of a pipe. */
 size_t	ctl_memory_pipe_size(const uint32_t slots[2]);
-/* Bytes of a window without rings. */
-size_t	ctl_memory_null_size(void);
+/* Where the window of an end of a pipe is, by the pipe's number in mm_pipe. */
+size_t	ctl_memory_pipe_window(const struct ctl_memory *mm, unsigned int pipe,
+	    unsigned int end);
+/* Where a window without rings is, by its number in mm_null. */
+size_t	ctl_memory_null_window(const struct ctl_memory *mm,
+	    unsigned int place);
 
 /*
  * The user's memory of that name, with the port if there is one; or NULL.  With

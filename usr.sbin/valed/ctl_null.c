@@ -86,13 +86,6 @@ null_take(struct ctl_conn *cc, unsigned int id)
 	return (0);
 }
 
-static size_t
-null_at(const struct ctl_conn *cc)
-{
-	return (cc->cc_memory->mm_nulls + cc->cc_place *
-	    ctl_memory_null_size());
-}
-
 int
 ctl_null_register(struct ctl_conn *cc, size_t *size)
 {
@@ -116,7 +109,8 @@ ctl_null_register(struct ctl_conn *cc, size_t *size)
 		ctl_null_close(cc);
 		return (ctl_why_errno(cc, error));
 	}
-	reg->nr_offset = VALE_WINDOW_OFFSET(null_at(cc));
+	reg->nr_offset = VALE_WINDOW_OFFSET(ctl_memory_null_window(
+	    cc->cc_memory, cc->cc_place));
 	reg->nr_memsize = cc->cc_memory->mm_size;
 	*size = sizeof(*reg);
 	return (0);

@@ -206,8 +206,7 @@ pipe_new(struct ctl_conn *cc, const struct pipe_request *pr,
 		return (ctl_why(cc, ENOSPC, "the memory has no place for "
 		    "another pipe: %u at most", CTL_PIPES));
 	if (pi->pi_at == 0) {
-		pi->pi_at = ctl_memory_take(cc, mm, ctl_memory_pipe_size(slots),
-		    VALE_WINDOW_ALIGN);
+		pi->pi_at = ctl_memory_take(cc, mm, ctl_memory_pipe_size(slots));
 		if (pi->pi_at == 0)
 			return (ctl_why_errno(cc, errno));
 	}
@@ -261,13 +260,6 @@ kicks_close(int kick[2][2], unsigned int n)
 	}
 }
 
-/* Where in its memory the pipe is. */
-static size_t
-pipe_at(const struct ctl_pipe *pi)
-{
-	return (pi->pi_at + 2 * vale_pipe_window(pi->pi_slots));
-}
-
 /*
  * Write the slots of a ring that are this end's, from `first' to the tail, to
  * the ring at `at' of the memory: so the next who opens the end finds the
@@ -299,7 +291,7 @@ pipe_return(const struct ctl_conn *cc)
 {
 	const uint32_t *slots = cc->cc_pipe->pi_slots;
 	const unsigned int end = cc->cc_end;
-	const size_t at = pipe_at(cc->cc_pipe);
+	const size_t at = cc->cc_pipe->pi_at;
 	const struct vale_window_ring *heads;
 	struct vale_pipe_layout pl;
 	struct vale_window_layout vl;
@@ -346,7 +338,7 @@ static int
 pipe_init(const struct ctl_memory *mm, const struct ctl_pipe *pi,
     uint32_t nbufs)
 {
-	const size_t at = pipe_at(pi);
+	const size_t at = pi->pi_at;
 	struct vale_pipe_layout pl;
 	int error = 0;
 	void *head;
@@ -411,8 +403,8 @@ pipe_describe(const struct ctl_conn *cc, struct nmreq_register *reg)
 	const struct ctl_memory *mm = cc->cc_memory;
 	const struct ctl_pipe *pi = cc->cc_pipe;
 
-	reg->nr_offset = VALE_WINDOW_OFFSET(pi->pi_at + cc->cc_end *
-	    vale_pipe_window(pi->pi_slots));
+	reg->nr_offset = VALE_WINDOW_OFFSET(ctl_memory_pipe_window(mm,
+	    pi - mm->mm_pipe, cc->cc_end));
 	reg->nr_memsize = mm->mm_size;
 	reg->nr_tx_slots = pi->pi_slots[cc->cc_end];
 	reg->nr_rx_slots = pi->pi_slots[!cc->cc_end];

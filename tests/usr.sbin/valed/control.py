@@ -11,7 +11,7 @@ import struct
 
 from wait_until import WAIT_S
 
-MAGIC, API, HEAD = 0x76616c32, 14, 224
+MAGIC, API, HEAD = 0x76616c33, 14, 224
 REGISTER, LIST = 1, 5
 ALL_NIC, MONITOR_TX = 1, 0x100
 

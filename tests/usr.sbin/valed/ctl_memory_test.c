@@ -60,7 +60,7 @@ window_of(const struct peer *p)
  * Where everything is.
  */
 
-/* Bytes of a pipe with its windows. */
+/* Bytes of a pipe. */
 static size_t
 pipe_size(uint32_t n)
 {
@@ -68,7 +68,17 @@ pipe_size(uint32_t n)
 	struct vale_pipe_layout pl;
 
 	vale_pipe_layout(&pl, slots);
-	return (roundup2(2 * vale_pipe_window(slots) + pl.pl_size, 65536));
+	return (pl.pl_size);
+}
+
+/* Bytes of the window of an end. */
+static size_t
+pipe_window(uint32_t tx_slots, uint32_t rx_slots)
+{
+	struct vale_window_layout vl;
+
+	vale_window_layout(&vl, 1, tx_slots, rx_slots);
+	return (vl.vl_size);
 }
 
 static void
@@ -83,15 +93,17 @@ check_layout(const struct peer *p, const struct nmreq_register *reg,
 
 	ATF_CHECK_EQ(vale_shared_size(&params, extra), mm->mm_port_size);
 	ATF_CHECK_EQ(vale_shared_bufs(&params), mm->mm_bufs);
-	at = roundup2(mm->mm_port_size, 65536);
+	at = roundup2(mm->mm_port_size, 4096);
 	ATF_CHECK_EQ(at, mm->mm_used);
 	ATF_CHECK_EQ(at - mm->mm_port_size, ctl_memory_more(mm));
 	ATF_CHECK_EQ(at - mm->mm_port_size, shared_last.more);
 	ATF_CHECK_EQ(extra, shared_last.extra_bufs);
 	ATF_CHECK_EQ(pipe_slots, mm->mm_pipe_slots);
-	/* Each pipe may begin where the last one left off, on a boundary. */
-	at += 32 * (65536 + pipe_size(pipe_slots)) + 2048 * 4096;
-	ATF_CHECK_EQ(at, mm->mm_nulls);
+	at += 32 * pipe_size(pipe_slots) + 2048 * 4096;
+	at = roundup2(at, 65536);
+	ATF_CHECK_EQ(at, mm->mm_windows);
+	ATF_CHECK_EQ(at, window_of(p).vv_end);
+	at += 32 * 2 * pipe_window(pipe_slots, pipe_slots);
 	ATF_CHECK_EQ(at + 8 * 65536, mm->mm_size);
 	ATF_CHECK_EQ(mm->mm_size, reg->nr_memsize);
 	if (extra == 0 && MAX(reg->nr_tx_slots, reg->nr_rx_slots) <=
@@ -212,10 +224,9 @@ TEST(pipe_kicks, "So has each direction of a pipe")
 	ATF_CHECK_EQ(8, s.nr_rx_slots);
 	ATF_CHECK_EQ(1, s.nr_tx_rings);
 	ATF_CHECK_EQ(1, s.nr_rx_rings);
-	ATF_CHECK_EQ(m.nr_offset + vale_pipe_window((uint32_t[2]){ 8, 16 }),
-	    s.nr_offset);
+	ATF_CHECK_EQ(m.nr_offset + pipe_window(1024, 1024), s.nr_offset);
 	ATF_CHECK_EQ(0, VALE_WINDOW_AT(m.nr_offset) % 65536);
-	check_file(one->pe_fds[1], vale_pipe_window((uint32_t[2]){ 8, 16 }));
+	check_file(one->pe_fds[1], pipe_window(8, 16));
 	REFUSED(EBUSY, "this end of the pipe is open already", three,
 	    REGISTER("vale0:a{1", ALL));
 	REFUSED(EBUSY, "this end of the pipe is open already", three,
@@ -465,11 +476,17 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 
 	peers_connect(peers, CTL_PIPES + 2);
 	OPEN(one, "vale0:a", ALL, .nr_tx_slots = 4096);
+	at = one->pe_cc->cc_memory->mm_windows;
 	for (i = 1; i <= CTL_PIPES; i++) {
 		snprintf(name, sizeof(name), "vale0:a{pipe%u", i);
-		OPEN(&peers[i], name, ALL, .nr_tx_slots = 4096 - i,
-		    .nr_rx_slots = 4096);
+		/* Windows for two ends; no buffer is there. */
+		ATF_CHECK_EQ(VALE_WINDOW_OFFSET(at), OPEN(&peers[i], name, ALL,
+		    .nr_tx_slots = 4096 - i, .nr_rx_slots = 4096).nr_offset);
+		at += 2 * pipe_window(4096, 4096);
+		ATF_CHECK(peers[i].pe_cc->cc_pipe->pi_at + pipe_size(4096) <=
+		    one->pe_cc->cc_memory->mm_windows);
 	}
+	ATF_CHECK_EQ(at, one->pe_cc->cc_memory->mm_size - 8 * 65536);
 	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
 	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4096));
@@ -611,12 +628,13 @@ TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
 	check_list(two, window_of(two).vv_extra, 3);
 	ATF_CHECK_EQ(used + 2 * 4096, mm->mm_used);
 	ATF_CHECK_EQ(3, mm->mm_extra_used);
-	/* A pipe begins behind them, on a boundary. */
+	/* A pipe begins behind them. */
 	peer_renew(two);
 	reg = OPEN(two, "vale0:a{1", ALL, .nr_mem_id = 2, .nr_extra_bufs = 1);
 	ATF_CHECK_EQ(1, reg.nr_extra_bufs);
-	ATF_CHECK_EQ(used + 65536, two->pe_cc->cc_pipe->pi_at);
-	ATF_CHECK_EQ(used + 65536 + pipe_size(1024) + 4096, mm->mm_used);
+	ATF_CHECK_EQ(used + 2 * 4096, two->pe_cc->cc_pipe->pi_at);
+	ATF_CHECK_EQ(used + 2 * 4096, window_of(two).vv_pipe);
+	ATF_CHECK_EQ(used + 3 * 4096 + pipe_size(1024), mm->mm_used);
 	check_list(two, window_of(two).vv_extra, 1);
 	peer_renew(two);
 	reg = OPEN(two, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 2,

@@ -50,11 +50,11 @@ wake(void *arg, unsigned int ring, bool tx)
 	(void)!send(p->kick[ring][tx], "", 1, MSG_DONTWAIT);
 }
 
-/* A window for a port whose buffer 0 is at `bufs'. */
+/* A window in memory whose buffers are from `bufs' to `end'. */
 static int
-window(const struct nmreq_register *reg, size_t bufs)
+window(const struct nmreq_register *reg, size_t bufs, size_t end)
 {
-	const struct vale_window vv = { .vv_bufs = bufs };
+	const struct vale_window vv = { .vv_bufs = bufs, .vv_end = end };
 	struct vale_window_layout vl;
 	int fd = memfd_create("window", MFD_CLOEXEC);
 
@@ -67,14 +67,14 @@ window(const struct nmreq_register *reg, size_t bufs)
 
 /* Have the client open what the switch has in `memory'. */
 static void
-grant(struct port *p, int memory, size_t bufs, const char *name,
+grant(struct port *p, int memory, size_t bufs, size_t end, const char *name,
     const struct nmreq_register *reg)
 {
 	int all[2 + 2 * RINGS], fd[2], pair[2];
 	unsigned int i, n = 2;
 
 	all[0] = memory;
-	all[1] = window(reg, bufs);
+	all[1] = window(reg, bufs, end);
 	for (i = 0; i < 2 * reg->nr_tx_rings; i++) {
 		ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 		/* Transmit first. */
@@ -116,7 +116,7 @@ port_open(struct port *p, const char *name, unsigned int monitor)
 	ATF_REQUIRE(p->d != NULL);
 	reg.nr_memsize = p->size;
 	reg.nr_offset = VALE_WINDOW_OFFSET(vale_shared_window(&params));
-	grant(p, memory, vale_shared_bufs(&params), name, &reg);
+	grant(p, memory, vale_shared_bufs(&params), p->size, name, &reg);
 	close(memory);
 }
 
@@ -503,26 +503,27 @@ TEST(pipe, "The ends of a pipe wake each other, and say what is invalid")
 	    .nr_tx_rings = 1, .nr_rx_rings = 1, .nr_tx_slots = SLOTS,
 	    .nr_rx_slots = SLOTS };
 	int memory = memfd_create("pipe", MFD_CLOEXEC);
-	struct netmap_ring *tx, *rx;
-	const size_t at = 2 * vale_pipe_window(slots);
+	struct netmap_ring *tx, *rx, *shared;
 	struct vale_pipe_layout pl;
+	struct vale_window_layout vl;
 	struct port a, b;
-	size_t size;
+	size_t end, size;
 	char *base;
 
 	/* The pipe and its windows are all that there is. */
 	vale_pipe_layout(&pl, slots);
-	size = at + pl.pl_size;
+	vale_window_layout(&vl, 1, SLOTS, SLOTS);
+	end = roundup2(pl.pl_size, VALE_WINDOW_ALIGN);
+	size = end + 2 * vl.vl_size;
 	ATF_REQUIRE_EQ(0, ftruncate(memory, size));
 	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	ATF_REQUIRE(base != MAP_FAILED);
-	vale_pipe_init(base + at, &pl, "vale0:x", "1", at, size /
-	    VALE_BUF_SIZE);
+	vale_pipe_init(base, &pl, "vale0:x", "1", 0, end / VALE_BUF_SIZE);
 	reg.nr_memsize = size;
-	reg.nr_offset = VALE_WINDOW_OFFSET(0);
-	grant(&a, memory, 0, "vale0:x{1", &reg);
-	reg.nr_offset = VALE_WINDOW_OFFSET(at / 2);
-	grant(&b, memory, 0, "vale0:x}1", &reg);
+	reg.nr_offset = VALE_WINDOW_OFFSET(end);
+	grant(&a, memory, 0, end, "vale0:x{1", &reg);
+	reg.nr_offset = VALE_WINDOW_OFFSET(end + vl.vl_size);
+	grant(&b, memory, 0, end, "vale0:x}1", &reg);
 	tx = a.cp.cp_ring[0].cr_txring;
 	rx = b.cp.cp_ring[0].cr_rxring;
 
@@ -546,6 +547,16 @@ TEST(pipe, "The ends of a pipe wake each other, and say what is invalid")
 	rx->head = SLOTS;
 	ATF_CHECK_ERRNO(EINVAL, vale_client_rxsync(&b.cp, 0) == -1);
 	ATF_CHECK(!stamped(rx));
+	/* A window is no buffer. */
+	publish(&a, 0, 3);
+	shared = (void *)(base + pl.pl_rx[VALE_PIPE_SLAVE]);
+	shared->slot[2].buf_idx = end / VALE_BUF_SIZE;
+	ATF_CHECK_ERRNO(EIO, vale_client_rxsync(&b.cp, 0) == -1);
+	ATF_CHECK_EQ(2, rx->tail);
+	shared->slot[2].buf_idx = end / VALE_BUF_SIZE - 1;
+	ATF_CHECK_EQ(0, vale_client_rxsync(&b.cp, 0));
+	ATF_CHECK_EQ(3, rx->tail);
+	ATF_CHECK_EQ(end / VALE_BUF_SIZE - 1, rx->slot[2].buf_idx);
 	/* The other end has gone. */
 	close(a.kick[0][true]);
 	close(a.kick[0][false]);

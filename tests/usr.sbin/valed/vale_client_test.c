@@ -433,6 +433,7 @@ layout(struct nmreq_register *reg, unsigned int n)
 	    .nr_offset = VALE_WINDOW_OFFSET(rl.rl_window), .nr_tx_rings = n,
 	    .nr_rx_rings = n, .nr_tx_slots = SLOTS, .nr_rx_slots = SLOTS };
 	vv.vv_bufs = rl.rl_bufs;
+	vv.vv_end = rl.rl_size;
 	ATF_REQUIRE_EQ(0, ftruncate(fd, rl.rl_size));
 	window_fd = memfd_create("window", MFD_CLOEXEC);
 	ATF_REQUIRE_EQ(0, ftruncate(window_fd, vl.vl_size));
@@ -511,7 +512,7 @@ TEST(places, "A window that is elsewhere, or of another size, is refused")
 {
 	struct nmreq_register reg, bad;
 	int fd = layout(&reg, 1);
-	const struct vale_window vv = { .vv_bufs = 64 };
+	struct vale_window vv, was;
 
 	bad = reg;
 	bad.nr_offset -= sizeof(struct vale_window);
@@ -539,8 +540,22 @@ TEST(places, "A window that is elsewhere, or of another size, is refused")
 	grant_refused("vale0:a", &bad, fd);
 	/* No pipe is there. */
 	grant_refused("vale0:a{1", &reg, fd);
-	ATF_REQUIRE_EQ(sizeof(vv), pwrite(window_fd, &vv, sizeof(vv), 0));
-	grant_refused("vale0:a", &reg, fd);
+	ATF_REQUIRE_EQ(sizeof(was), pread(window_fd, &was, sizeof(was), 0));
+#define	WINDOW_REFUSED(name, field, value) do {				\
+	vv = was;							\
+	vv.field = (value);						\
+	ATF_REQUIRE_EQ(sizeof(vv), pwrite(window_fd, &vv, sizeof(vv), 0)); \
+	grant_refused((name), &reg, fd);				\
+} while (0)
+	WINDOW_REFUSED("vale0:a", vv_bufs, 64);
+	WINDOW_REFUSED("vale0:a", vv_bufs, was.vv_bufs + VALE_PAGE);
+	WINDOW_REFUSED("vale0:a", vv_end, was.vv_bufs - 1);
+	WINDOW_REFUSED("vale0:a", vv_end, was.vv_end - 1);
+	WINDOW_REFUSED("vale0:a", vv_end, was.vv_end + 1);
+	WINDOW_REFUSED("vale0:a{1", vv_pipe, was.vv_bufs - VALE_PAGE);
+	WINDOW_REFUSED("vale0:a{1", vv_pipe, was.vv_end);
+	WINDOW_REFUSED("vale0:a{1", vv_pipe, UINT64_MAX - VALE_PAGE + 1);
+	ATF_REQUIRE_EQ(sizeof(was), pwrite(window_fd, &was, sizeof(was), 0));
 	ATF_REQUIRE_EQ(0, ftruncate(window_fd, 2 * VALE_WINDOW_ALIGN));
 	grant_refused("vale0:a", &reg, fd);
 	close(window_fd);

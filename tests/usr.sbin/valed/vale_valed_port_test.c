@@ -157,6 +157,7 @@ prepare_port(struct port *p)
 		p->csb[i].tx_ktoa.hwtail = SLOTS - 1;
 	all[1] = memfd_create("window", MFD_CLOEXEC);
 	vv.vv_bufs = rl.rl_bufs;
+	vv.vv_end = rl.rl_size;
 	ATF_REQUIRE_EQ(0, ftruncate(all[1], vl.vl_size));
 	ATF_REQUIRE_EQ(sizeof(vv), pwrite(all[1], &vv, sizeof(vv), 0));
 	for (i = 0; i < 2 * RINGS; i++) {

@@ -414,16 +414,14 @@ PID_TEST(last, "A slot keeps the last buffer that has been given out, and not "
 	struct vale_pipe_layout pl;
 	struct netmap_ring *ring;
 	uint32_t end, was;
-	size_t size;
+	struct vale_window vv;
 
 	valed_needs_users();
 	keep = OPEN(A, "vale0:l{0", .nr_tx_slots = 8, .nr_rx_slots = 8);
 	m = OPEN(A, "vale0:l{1", .nr_tx_slots = 8, .nr_rx_slots = 8);
 	vale_pipe_layout(&pl, slots);
-	size = roundup2(2 * vale_pipe_window(slots) + pl.pl_size,
-	    VALE_WINDOW_ALIGN);
-	end = (VALE_WINDOW_AT(m.cp_reg.nr_offset) + size - m.cp_bufs) /
-	    VALE_BUF_SIZE;
+	ATF_REQUIRE_EQ(sizeof(vv), pread(m.cp_window, &vv, sizeof(vv), 0));
+	end = (vv.vv_pipe + pl.pl_size - m.cp_bufs) / VALE_BUF_SIZE;
 	ring = m.cp_ring[0].cr_txring;
 	was = ring->slot[1].buf_idx;
 	ring->slot[0].buf_idx = end - 1;

@@ -169,8 +169,8 @@ link_parse(const struct nlmsghdr *nlh, struct link *l)
 static void
 link_gone(struct hostif *hi)
 {
-	hostif_log(hi, "the interface is gone");
 	hostif_count(hi, HOSTIF_C_LINK, 1);
+	hostif_log(hi, "the interface is gone");
 	hi->up = false;
 	hi->gone = true;
 }
@@ -181,6 +181,9 @@ link_up(struct hostif *hi, const struct link *l)
 {
 	const bool up = l->up && l->ether;
 
+	/* Who reads the line finds it counted. */
+	if (up != hi->up || (l->mtu != hi->mtu && hi->mtu != 0))
+		hostif_count(hi, HOSTIF_C_LINK, 1);
 	if (l->ether != hi->link.hl_ether)
 		hostif_log(hi, l->ether ? "the interface is Ethernet again" :
 		    "the interface is not Ethernet any more");
@@ -188,8 +191,6 @@ link_up(struct hostif *hi, const struct link *l)
 		hostif_log(hi, "the interface is %s", up ? "up" : "down");
 	else if (l->mtu != hi->mtu && hi->mtu != 0)
 		hostif_log(hi, "the interface's MTU is %u", l->mtu);
-	if (up != hi->up || (l->mtu != hi->mtu && hi->mtu != 0))
-		hostif_count(hi, HOSTIF_C_LINK, 1);
 	hi->link.hl_ether = l->ether;
 	hi->up = up;
 	hi->mtu = l->mtu;

@@ -569,10 +569,10 @@ packet_reopen(struct hostif *hi)
 {
 	struct packet *pk = hi->data;
 
-	if (hi->counters[HOSTIF_C_RX_STOP] == 0)
+	hostif_count(hi, HOSTIF_C_RX_STOP, 1);
+	if (hi->counters[HOSTIF_C_RX_STOP] == 1)
 		hostif_log(hi, "the kernel's receive ring stopped at a packet "
 		    "that it cannot describe: opened again");
-	hostif_count(hi, HOSTIF_C_RX_STOP, 1);
 	if (hostif_ring_reopen(hi->fds.hf_fd[PACKET_FD], pk->pk_mem,
 	    RX_SIZE + TX_SIZE) == -1) {
 		hostif_log(hi, "the receive ring: %s: attach the interface "

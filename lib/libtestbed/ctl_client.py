@@ -193,8 +193,10 @@ class Port:
         os.write(self.fds[2], b"k")
         wait_until(lambda: self.word(64) == head + 1, "the frame to be sent")
 
-    def frames(self):
-        """All that is in the receive ring, which stays there."""
+    def frames(self, n):
+        """All that is in the receive ring, which stays there, when there are
+        `n' at least: copies for a monitor come on its own time."""
+        wait_until(lambda: self.word(192 + 4) >= n, "%u frames" % n)
         got = []
         for i in range(self.word(192 + 4)):
             at, buf = self.slot(self.rx, i)

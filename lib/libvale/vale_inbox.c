@@ -13,8 +13,8 @@
  * this port does so itself.  Frames that it has not chosen to send there,
  * flooded ones and copies for mirrors, and all frames while the memory is slow,
  * go to the inbox, from which the owner of the port takes them on its own time
- * (vale_deliver.c).  As long as a frame is in the inbox those that follow go there, too, so that
- * none passes another.
+ * (vale_deliver.c).  As long as a frame is in the inbox those that follow go
+ * there, too, so that none passes another.
  *
  * The inbox is a port in no switch.  Its receive ring is its transmit ring as
  * well: what senders deliver there is collected from there, without a copy, and

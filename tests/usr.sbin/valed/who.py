@@ -304,7 +304,7 @@ def captures():
         refused(open_, 0, "vale0:x", error=errno.EBUSY, why="captures")
         port = open_(ONE, "vale0:x")
         port.send(ethernet(b"\xff" * 6, b"\2again", b""))
-        assert [f[6:12] for f in monitor.frames()] == [b"\2again"]
+        assert [f[6:12] for f in monitor.frames(1)] == [b"\2again"]
         port.close()
         # Nor is it an interface's, which an administrator attaches.
         c = at(0)
@@ -322,7 +322,7 @@ def captures():
         port.close()
         port = open_(TWO, "vale0:x")
         port.send(ethernet(b"\xff" * 6, b"\2other", b""))
-        assert [f[6:12] for f in monitor.frames()] == [b"\2other"]
+        assert [f[6:12] for f in monitor.frames(1)] == [b"\2other"]
         port.close()
         monitor.close()
 

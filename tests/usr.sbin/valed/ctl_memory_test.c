@@ -665,7 +665,7 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	struct peer admin, other;
 	const struct vale_params params = { .rings = 1, .tx_slots = 1024,
 	    .rx_slots = 1024 };
-	const uint64_t port = roundup2(vale_shared_size(&params, 0), 65536) +
+	const uint64_t port = roundup2(vale_shared_size(&params, 0), 4096) +
 	    vale_shared_private(&params);
 
 	peers_connect(peers, 3);

@@ -13,6 +13,7 @@ than in the first run.  If an adapter cannot start, the other is served.
 """
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -26,6 +27,8 @@ LOG = "failing.log"
 # A session in which a call fails may wait for what never happens.  One that is
 # cut short on a busy machine is no error: another one follows.
 FAILED_WAIT_S = 2
+# Sessions at once: most of them wait.
+WORKERS = 8
 # If one of these fails at the end, a socket stays, for the next valed to
 # replace.
 REMOVAL = ("lstat", "unlink")
@@ -253,19 +256,32 @@ def outcome(valed, name, call, have, live):
     return "went on" if valed.failed() else "not reached"
 
 
+def directory():
+    """Each worker has sockets and files of its own."""
+    name = "worker%d" % os.getpid()
+    os.mkdir(name)
+    os.chdir(name)
+
+
+def tried(*args):
+    """See fails().  What goes wrong is a result, too."""
+    try:
+        return fails(*args)
+    except AssertionError as e:
+        return "wrong: %s" % e
+
+
 def each(kind, calls, skip=()):
     """Let a call of each site fail: the one that calls(name, offset) says."""
     found, have, live = sites(kind)
     found = [site for site in found if site not in skip]
+    with multiprocessing.get_context("fork").Pool(WORKERS, directory) as pool:
+        came = pool.starmap(tried, [(kind, *site, calls(*site), have, live)
+                                    for site in found], 1)
     results = {}
-    for name, offset in found:
-        try:
-            result = fails(kind, name, offset, calls(name, offset), have, live)
-        except AssertionError as e:
-            print(e)
-            result = "wrong"
+    for (name, offset), result in zip(found, came):
         print(name, offset, result)
-        results.setdefault(result, []).append(name)
+        results.setdefault(result.split(":")[0], []).append(name)
     for result, names in sorted(results.items()):
         print("%s: %d of %d" % (result, len(names), len(found)))
     assert "wrong" not in results, results["wrong"]

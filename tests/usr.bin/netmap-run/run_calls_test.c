@@ -199,6 +199,8 @@ __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 #define	CALL(call, r, what) do {					\
 	int _r;								\
 									\
+	/* Of what the program itself has called. */			\
+	said_text[0] = '\0';						\
 	on = true;							\
 	errno = 0;							\
 	_r = call;							\

@@ -307,28 +307,6 @@ setup_firmware()
 	touch "$deps/.firmware"
 }
 
-# Install the system's release in a directory, with what the packages that are
-# built here depend on: tests install these in a copy of it.  Only root can.
-setup_root()
-{
-	local release root
-
-	release=$(os_release VERSION_CODENAME)
-	root=$deps/root/$release
-	[ ! -e "$root.tar" ] && [ "$(id -u)" -eq 0 ] || return 0
-	say "installing $release in $root.tar"
-	rm -rf --one-file-system "$root"
-	mkdir -p "$root" "$deps/archives/$release"
-	quietly again env PATH="$PATH:/usr/sbin:/sbin" debootstrap \
-	    --variant=minbase --include=libjansson4,systemd \
-	    --cache-dir="$deps/archives/$release" --keyring="$keyring" \
-	    "$release" "$root" "$(debian_mirror)"
-	rm -f "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*_*
-	tar -C "$root" --numeric-owner --exclude './dev/*' -cf "$root.tar.new" .
-	mv "$root.tar.new" "$root.tar"
-	rm -rf --one-file-system "$root"
-}
-
 setup_zig()
 {
 	local list=$top/deps/requirements.txt sum
@@ -395,6 +373,7 @@ setup_guest
 setup_kernel
 setup_dpdk
 setup_firmware
-setup_root
+# Tests install the packages that are built here in a copy of it.
+[ "$(id -u)" -ne 0 ] || release_tar "$(os_release VERSION_CODENAME)"
 setup_zig
 rm -rf "$deps/apt"

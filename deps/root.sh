@@ -8,10 +8,11 @@
 # The release is trixie or bookworm; if it is empty, the one of the two that the
 # system does not run.
 #
-# Each run deletes the root under build/root/RELEASE, installs the release there
+# Each run deletes the root under build/root/RELEASE, unpacks the release there
 # and copies the sources to the path that they have outside.  The root shares
-# build/deps with the system: it has what deps.sh has fetched, and in archives/
-# the packages that earlier roots have fetched.
+# build/deps with the system: it has what deps.sh has fetched, in root/ the
+# release as debootstrap installs it, and in archives/ the packages that earlier
+# roots have fetched.
 #
 # All mounts are made in a new mount namespace.  They end with its last process,
 # even if this script is killed.
@@ -44,12 +45,11 @@ flock -n 9 || die "$root is in use"
 
 install_release()
 {
-	say "installing $release in $root"
+	release_tar "$release"
+	say "unpacking $release in $root"
 	rm -rf --one-file-system "$root"
 	mkdir -p "$root"
-	quietly again debootstrap --variant=minbase --include=make \
-	    --cache-dir="$archives" --keyring="$keyring" \
-	    "$release" "$root" "$(debian_mirror)"
+	tar -C "$root" -xpf "$deps/root/$release.tar"
 	apt_acquire > "$root/etc/apt/apt.conf.d/90system"
 	cp /etc/resolv.conf /etc/hosts "$root/etc/"
 	cat "$root/etc/debian_version" >&2
@@ -86,5 +86,7 @@ run()
 install_release
 mount_all
 copy_sources
+quietly again run apt-get -q update
+quietly again run apt-get -q -y install --no-install-recommends make
 say "make $* in $root"
 run make -C "$top" --no-print-directory "$@" < /dev/null

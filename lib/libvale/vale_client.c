@@ -222,12 +222,15 @@ pipe_ring_begin(const struct vale_client_port *cp, struct netmap_ring *ring,
 	return (true);
 }
 
-/* Find the pipe at `at' of the memory. */
+/* Find the pipe, where the window says that it is. */
 static bool
-pipe_find(struct vale_client_port *cp, uint64_t at, unsigned int end, bool new)
+pipe_find(struct vale_client_port *cp, unsigned int end, bool new)
 {
 	struct vale_client_ring *cr = &cp->cp_ring[0];
 	struct nmreq_register reg = cp->cp_reg;
+	const struct vale_window *vv = (void *)(cp->cp_base +
+	    VALE_WINDOW_AT(reg.nr_offset));
+	const uint64_t at = vv->vv_pipe;
 	const size_t size = cp->cp_bufs + (size_t)cp->cp_nbufs * VALE_BUF_SIZE;
 	struct vale_pipe_layout pl;
 	uint32_t slots[2], first;
@@ -325,7 +328,6 @@ static int
 port_map(struct vale_client_port *cp, const char *name, unsigned int end,
     bool new)
 {
-	const struct vale_window *vv;
 	struct vale_window_layout vl;
 	int error = EPROTO;
 
@@ -336,12 +338,11 @@ port_map(struct vale_client_port *cp, const char *name, unsigned int end,
 	    MAP_SHARED, cp->cp_memory, 0);
 	if (cp->cp_base == MAP_FAILED)
 		return (-1);
-	vv = (void *)(cp->cp_base + VALE_WINDOW_AT(cp->cp_reg.nr_offset));
 	if (vale_window_map(cp->cp_base, cp->cp_reg.nr_memsize,
 	    cp->cp_reg.nr_offset, cp->cp_window, vl.vl_size) == -1)
 		error = errno;
 	else if (window_find(cp, &vl, name, new) && (cp->cp_is_pipe ?
-	    pipe_find(cp, vv->vv_pipe, end, new) : cp->cp_nrings == 0 ||
+	    pipe_find(cp, end, new) : cp->cp_nrings == 0 ||
 	    port_find(cp, new)))
 		return (0);
 	munmap(cp->cp_base, cp->cp_reg.nr_memsize);

@@ -4,10 +4,13 @@
 
 # The Debian packages of debian/: built from a copy of the tree, checked with
 # lintian, installed in an empty root, started there and removed again; installed
-# and used in a clean root of the release (installed.subr).
+# and used in a clean root of the release (installed.subr), also by its systemd
+# (units.subr).
 
 . "$(atf_get_srcdir)/wait_until.subr"
 . "$(atf_get_srcdir)/installed.subr"
+. "$(atf_get_srcdir)/booted.subr"
+. "$(atf_get_srcdir)/units.subr"
 . "$(atf_get_srcdir)/pages.subr"
 
 top=$(cd "$(atf_get_srcdir)/../../.." && pwd)
@@ -130,7 +133,8 @@ package_head()
 {
 	atf_set descr "The Debian packages are built, free of lintian's \
 errors and warnings, and install, serve and remove valed; in a clean root \
-guests and programs use what is installed; lem(4) is built from its package"
+guests and programs use what is installed, and systemd starts it; lem(4) is \
+built from its package"
 	atf_set require.progs "dpkg-buildpackage dh dh_dkms lintian gcc tcpdump"
 	atf_set timeout 3600
 }
@@ -194,6 +198,7 @@ package_body()
 	atf_check -o empty cat left
 
 	check_installed
+	[ ! -d "$clean" ] || check_units
 
 	# A second build, as nothing is left of the first.
 	(cd source && alone debian/rules clean) > log 2>&1 ||
@@ -207,6 +212,7 @@ package_body()
 package_cleanup()
 {
 	[ ! -e pid ] || kill $(cat pid)
+	booted_stop "$clean"
 	guests_subr
 	stop_all
 }

@@ -73,6 +73,9 @@
  *		NETMAP_REQ_REGISTER once more, with its descriptors, and the
  *		name of the port: for a process to which the connection was
  *		passed.
+ *	VALE_WIRE_RELOAD	no bodies.  Answered when valed has read its
+ *		configuration again; if there were errors, with the first one,
+ *		whose middle is cut if it is too long for vw_why.
  */
 
 #ifndef _VALE_WIRE_H_
@@ -113,6 +116,7 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_MISSED	0x7607
 #define	VALE_WIRE_INFO		0x7608
 #define	VALE_WIRE_SHARE		0x7609
+#define	VALE_WIRE_RELOAD	0x760a
 
 /* A part of a list: `count' entries from number `first' on. */
 struct vale_wire_page {

@@ -33,12 +33,12 @@ from vfu_client import *
 MAGIC = 0x76616c33
 REGISTER, INFO_GET, ATTACH, DETACH, LIST, HDR_SET, HDR_GET = range(1, 8)
 (PORTS, ADDRS, SET, RATE_GET, MIRROR, PORT_GET, SWITCH_GET, MISSED, INFO,
- SHARE) = range(0x7600, 0x760a)
+ SHARE, RELOAD) = range(0x7600, 0x760b)
 # Requests with the sizes of their bodies: usr.sbin/valed/ctl.c.
 BODIES = {REGISTER: 56, INFO_GET: 0, HDR_SET: 8, HDR_GET: 0, LIST: 8,
           PORTS: 8, ADDRS: 8, SET: 16, MIRROR: 68, RATE_GET: 0, PORT_GET: 0,
           SWITCH_GET: 0, MISSED: 0, INFO: 32, SHARE: 0, ATTACH: 104,
-          DETACH: 0}
+          DETACH: 0, RELOAD: 0}
 ALL_NIC, NULL = 1, 7
 MONITORS = (0x100, 0x200, 0x300)
 CONNECTIONS = 6

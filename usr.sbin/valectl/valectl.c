@@ -39,6 +39,7 @@ static const char usage_text[] =
     "       valectl [-c socket] -a valeSSS:interface[,kind=kind]\n"
     "       valectl [-c socket] -d valeSSS:interface\n"
     "       valectl [-c socket] [-j] -o valeSSS[:PPP] [setting=value ...]\n"
+    "       valectl [-c socket] reload\n"
     "\n"
     "  without a verb, list all ports\n"
     "  -l  a port's place in the list\n"
@@ -51,6 +52,7 @@ static const char usage_text[] =
     "  -o  change settings, or show them: of a switch ageing=seconds and\n"
     "      batch=slots; of a port limit=addresses, mirror=valeSSS:PPP[/t|/r],\n"
     "      private=yes|no, rate=limit[,burst=size], weight=n\n"
+    "  reload  have valed read its files again, and wait for that\n"
     "  -c  valed's control socket, in place of that of the environment,\n"
     "      VALE_SOCKET\n"
     "  -h, --help  print this\n"
@@ -58,7 +60,8 @@ static const char usage_text[] =
     "  --version   print the version\n";
 
 enum {
-	OPTION_VERSION = 256		/* no letter */
+	OPTION_VERSION = 256,		/* no letter */
+	OPTION_RELOAD			/* a word */
 };
 
 void
@@ -194,6 +197,25 @@ detach(const char *name)
 	vc_request(name, NETMAP_REQ_VALE_DETACH, &hdr, &call);
 }
 
+/* reload: the first error is that of a file, or of what it changes. */
+static void
+reload(void)
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = VALE_WIRE_RELOAD };
+	struct vale_client_call call = { .hdr = &hdr };
+	int fd = vale_client_connect(vale_find_path());
+
+	if (fd == -1)
+		vc_fail();
+	if (vale_client_call(fd, &call) == -1) {
+		if (call.why[0] != '\0')
+			errx(EXIT_FAILURE, "%s", call.why);
+		err(EX_PROTOCOL, "reload");
+	}
+	close(fd);
+}
+
 /* -h, to which FreeBSD's valectl has another meaning, with an argument. */
 static void __dead2
 help(int argc, char **argv, int next)
@@ -259,9 +281,12 @@ main(int argc, char **argv)
 			break;
 		}
 	}
-	max = verb == 's' ? 2 : verb == 'o' ? INT_MAX : 0;
 	argc -= optind;
 	argv += optind;
+	if (verb == 0 && argc > 0 && strcmp(argv[0], "reload") == 0)
+		verb = OPTION_RELOAD;
+	max = verb == 's' ? 2 : verb == 'o' ? INT_MAX :
+	    verb == OPTION_RELOAD ? 1 : 0;
 	if (argc > max)
 		errx(EX_USAGE, "%s: unexpected argument", argv[max]);
 	switch (verb) {
@@ -299,6 +324,9 @@ main(int argc, char **argv)
 		break;
 	case 't':
 		vc_show_addrs(name, json);
+		break;
+	case OPTION_RELOAD:
+		reload();
 		break;
 	}
 	if (fflush(stdout) != 0)

@@ -90,6 +90,7 @@ static const struct ctl_request {
 	{ NETMAP_REQ_VALE_ATTACH, sizeof(struct hostif_fds), ctl_attach,
 	    NEEDS_ADMIN, "VALE_ATTACH" },
 	{ NETMAP_REQ_VALE_DETACH, 0, ctl_detach, NEEDS_ADMIN, "VALE_DETACH" },
+	{ VALE_WIRE_RELOAD, 0, ctl_reload, NEEDS_ADMIN, "RELOAD" },
 };
 
 static int ctl_listen = -1;
@@ -470,6 +471,9 @@ ctl_start(int fd, const struct ctl_options *options)
 	ctl_who_init(options->admin);
 	ctl_memory_limits(options->mem, options->user_mem);
 	ctl_port_limit();
+	error = ctl_reload_start();
+	if (error != 0)
+		return (error);
 	if (sem_init(&ctl_ready, 0, 0) == -1)
 		return (errno);
 	error = pthread_create(&thread, NULL, ctl_thread, NULL);

@@ -41,4 +41,19 @@ struct ctl_options {
  */
 int	ctl_start(int fd, const struct ctl_options *options);
 
+/*
+ * Reloads that clients ask for: ctl_reload.c.  The main thread, which never
+ * waits for a client there.
+ */
+
+/* The descriptor that is readable if one is asked for; -1 before ctl_start(). */
+int	ctl_reload_fd(void);
+
+/*
+ * One begins; it is that of all who have asked until now.  It has ended, with
+ * the first error, or "".
+ */
+void	ctl_reload_begin(void);
+void	ctl_reload_end(const char *why);
+
 #endif /* !_CTL_H_ */

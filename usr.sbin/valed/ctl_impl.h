@@ -111,6 +111,7 @@ int	ctl_switch_get(struct ctl_conn *cc, size_t *size);
 int	ctl_missed(struct ctl_conn *cc, size_t *size);
 int	ctl_attach(struct ctl_conn *cc, size_t *size);
 int	ctl_detach(struct ctl_conn *cc, size_t *size);
+int	ctl_reload(struct ctl_conn *cc, size_t *size);
 
 /*
  * ctl_port.c: leave others half of the descriptors that this process may have.
@@ -141,6 +142,9 @@ int	ctl_pipe_plan(struct ctl_conn *cc, size_t *size);
 /* Close the connection's end. */
 void	ctl_pipe_close(struct ctl_conn *cc);
 int	ctl_pipe_fds(struct ctl_conn *cc);
+
+/* ctl_reload.c: before the first request.  Returns 0 or an errno. */
+int	ctl_reload_start(void);
 
 /* ctl_null.c: NR_REG_NULL. */
 int	ctl_null_register(struct ctl_conn *cc, size_t *size);

@@ -159,17 +159,41 @@ look_due(struct adapter *ending)
 		look(ending);
 }
 
+/* Say that there is no reload, with errno. */
+static const char *
+reload_error(void)
+{
+	static char why[VALED_WHY_SIZE];
+
+	snprintf(why, sizeof(why), "cannot reload: %s", strerror(errno));
+	warnx("%s", why);
+	return (why);
+}
+
 static void
 reload_begin(void)
 {
 	reload_again = reloading;
 	if (reloading)
 		return;
+	ctl_reload_begin();
 	reloading = valed_guard_reload();
 	if (!reloading)
-		warn("cannot reload");
+		ctl_reload_end(reload_error());
 	else
 		valed_notify_reloading();
+}
+
+/*
+ * The service manager is told first: it must know when the program that it had
+ * ask for the reload exits.
+ */
+static void
+reload_end(const char *why)
+{
+	reloading = false;
+	valed_notify_ready(adapters_count(), why);
+	ctl_reload_end(why);
 }
 
 /* The guard has gone.  It may have had a request for a reload. */
@@ -178,11 +202,10 @@ reload_lost(void)
 {
 	if (!reloading)
 		return;
-	reloading = reload_again = false;
+	reload_again = false;
 	valed_names_end();
 	errno = EPIPE;
-	warn("cannot reload");
-	valed_notify_ready(adapters_count());
+	reload_end(reload_error());
 }
 
 /* A change has come from the guard.  Returns false if the guard has gone. */
@@ -197,8 +220,7 @@ reload_change(void)
 	}
 	valed_reload(&vc, &adapters, look_due);
 	if (vc.vc_what == VALED_END) {
-		reloading = false;
-		valed_notify_ready(adapters_count());
+		reload_end(vc.vc_why);
 		if (reload_again)
 			reload_begin();
 	}
@@ -234,16 +256,21 @@ run(int signal_fd)
 	struct pollfd fds[] = {
 		{ .fd = signal_fd, .events = POLLIN },
 		{ .fd = valed_guard_fd(), .events = POLLIN },
+		{ .events = POLLIN },
 	};
 	bool due;
 
 	next_ns = watch_start();
 	for (;;) {
+		/* Who asks while one runs gets the next one. */
+		fds[2].fd = reloading ? -1 : ctl_reload_fd();
 		due = watch_wait(fds, nitems(fds), &next_ns);
 		if (fds[0].revents != 0 && !signals_read(signal_fd))
 			return;
 		if (fds[1].revents != 0 && !reload_change())
 			fds[1].fd = -1;
+		if (fds[2].revents != 0 && !reloading)
+			reload_begin();
 		if (due)
 			look(NULL);
 	}
@@ -372,7 +399,7 @@ main(int argc, char **argv)
 	hostifs_attach(fds);
 	TAILQ_FOREACH(ad, &adapters, link)
 		adapter_go(ad);
-	valed_notify_ready(adapters_count());
+	valed_notify_ready(adapters_count(), "");
 	run(signal_fd);
 	valed_notify("STOPPING=1");
 

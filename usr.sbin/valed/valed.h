@@ -15,6 +15,7 @@
  *	valed_log.c	 messages of what valed serves
  *	valed_notify.c	 messages to the service manager
  *	valed_socket.c	 the sockets in the file system
+ *	valed_error.c	 the first error of a reload
  *	valed_guard.c	 the guard: removes them, and reads files again
  *	valed_reload.c	 changes of the adapters that the guard asks for
  *	valed_sandbox.c	 drops privileges
@@ -25,6 +26,7 @@
  *	ctl_hostif.c	 its requests about attached interfaces
  *	ctl_owner.c	 whose a port is
  *	ctl_port.c	 its requests about ports of other processes
+ *	ctl_reload.c	 its request for a reload
  *	ctl_switch.c	 its requests about switches
  *	ctl_who.c	 its clients: users and groups
  *	hostif*.c	 attached interfaces of the host: hostif.h
@@ -223,8 +225,11 @@ void	valed_notify_open(void);
 void	valed_notify(const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 1, 2)));
 
-/* valed serves so many adapters; it reads its configuration again. */
-void	valed_notify_ready(unsigned int nadapters);
+/*
+ * valed serves so many adapters, after a reload with that error if it is not "";
+ * it reads its configuration again.
+ */
+void	valed_notify_ready(unsigned int nadapters, const char *why);
 void	valed_notify_reloading(void);
 
 /* Tell the manager's watchdog that valed lives.  Once a second. */
@@ -254,6 +259,26 @@ void	valed_socket_remove(const char *path);
 void	valed_sockets_remove(void);
 
 /*
+ * valed_error.c: in a process of one thread.
+ */
+
+/* Bytes of an error, with its NUL. */
+#define	VALED_WHY_SIZE		512
+
+/*
+ * From now on, remember the first line that err(3) or warn(3) prints, and send
+ * it to `fd', unless that is -1, without a newline.  May be called again.
+ */
+void	valed_error_begin(int fd);
+
+/* That line without the program's name, or "". */
+const char *valed_error(void);
+
+/* An error that others have printed is the first one, unless there is one. */
+void	valed_error_set(const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 1, 2)));
+
+/*
  * valed_guard.c
  */
 
@@ -276,6 +301,8 @@ struct valed_change {
 	char		vc_values[2048]; /* "name=value\n" of ac_nvl, each */
 	bool		vc_lost;	/* there was no descriptor for its
 					   socket: valed_guard_change() */
+	char		vc_why[VALED_WHY_SIZE];	/* VALED_END: the first error,
+					   or "" */
 };
 
 /*

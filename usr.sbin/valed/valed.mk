@@ -27,12 +27,12 @@ HOSTIF_SRCS=	hostif.c hostif_link.c hostif_packet.c hostif_table.c	\
 		hostif_xdp.c ${HOSTIF_OPEN_SRCS}
 
 CTL_SRCS=	ctl_hostif.c ctl_memory.c ctl_null.c ctl_owner.c \
-		ctl_pipe.c ctl_port.c ctl_switch.c ctl_who.c \
+		ctl_pipe.c ctl_port.c ctl_reload.c ctl_switch.c ctl_who.c \
 		valed_names.c valed_pass.c
 
 VALED_SRCS=	ctl.c valed.c ${CTL_SRCS}				\
 		valed_activation.c					\
-		valed_config.c valed_control.c valed_guard.c		\
+		valed_config.c valed_control.c valed_error.c valed_guard.c \
 		valed_notify.c valed_options.c				\
 		valed_reload.c valed_sandbox.c valed_socket.c valed_stats.c \
 		${HOSTIF_SRCS}

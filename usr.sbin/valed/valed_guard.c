@@ -29,8 +29,9 @@
  *
  * The child does what main() does at the start, with the same functions.  So an
  * error is one line, and ends the child before it has asked for any change; the
- * guard then goes on with what it knows.  If the child succeeds, it takes the
- * guard's place, as it is the one that knows the new sockets.
+ * guard then goes on with what it knows, and tells that line with the end
+ * (valed_error.c).  If the child succeeds, it takes the guard's place, as it is
+ * the one that knows the new sockets.
  *
  * An adapter that cannot be started does not keep the others from it, at the
  * start or later: its socket is removed, and the next reload tries again.
@@ -210,6 +211,16 @@ change_send(struct valed_change *vc)
 	    (ssize_t)sizeof(*vc));
 }
 
+/* No more changes; the first error, or "". */
+static void
+end_send(const char *why)
+{
+	static struct valed_change end = { .vc_what = VALED_END };
+
+	strlcpy(end.vc_why, why, sizeof(end.vc_why));
+	(void)change_send(&end);
+}
+
 /*
  * Have the serving process carry out a change.  If that process has gone, the
  * child ends; the guard sees it, too.  Returns false if the change failed,
@@ -343,7 +354,6 @@ ports_reserve(const struct valed_options *opt, struct valed_change *new)
 static void
 changes(struct valed_change *new, unsigned int n)
 {
-	static struct valed_change end = { .vc_what = VALED_END };
 	struct valed_change *vc, remove;
 
 	for (vc = known; vc < known + nknown; vc++) {
@@ -355,6 +365,8 @@ changes(struct valed_change *new, unsigned int n)
 	}
 	for (vc = new; vc < new + n; vc++) {
 		if (added(vc) && !change(vc)) {
+			valed_error_set("%s: %s: the adapter cannot be started",
+			    vc->vc_where, vc->vc_port);
 			valed_socket_remove(vc->vc_config.ac_path);
 			absent(vc);
 		}
@@ -363,7 +375,7 @@ changes(struct valed_change *new, unsigned int n)
 		if (!has_path(new, n, &vc->vc_config))
 			valed_socket_remove(vc->vc_config.ac_path);
 	}
-	(void)change_send(&end);
+	end_send(valed_error());
 }
 
 /* Without the guard's sockets, valed's would not look unused when it ends. */
@@ -413,38 +425,66 @@ reload(void)
 	options_free(&opt);
 }
 
+/* The child has carried it out, and is the guard now. */
+static void
+reload_done(int fd)
+{
+	valed_error_begin(-1);
+	/* If nobody reads it, there is no other guard any more. */
+	while (write(fd, "", 1) == -1 && errno != EPIPE)
+		continue;
+	close(fd);
+}
+
+/*
+ * Wait for the child, which writes its first error, and if it is the guard now a
+ * NUL behind that.  Returns whether it is.
+ */
+static bool
+reload_wait(int fd, char why[VALED_WHY_SIZE])
+{
+	size_t len = 0;
+	ssize_t n;
+
+	do {
+		n = read(fd, why + len, VALED_WHY_SIZE - len);
+		len += n > 0 ? n : 0;
+	} while (n > 0 || (n == -1 && errno == EINTR));
+	if (len > 0 && why[len - 1] == '\0')
+		return (true);
+	if (len == 0)
+		len = strlcpy(why, "the process that reads the files has "
+		    "ended", VALED_WHY_SIZE);
+	why[len] = '\0';
+	return (false);
+}
+
 /* Reload in a child, which takes this process's place if it succeeds. */
 static void
 reload_fork(void)
 {
-	static struct valed_change end = { .vc_what = VALED_END };
+	char why[VALED_WHY_SIZE];
 	int fds[2];
-	ssize_t n;
 	pid_t pid;
-	char c = 0;
 
 	if (pipe2(fds, O_CLOEXEC) == -1 || (pid = fork()) == -1) {
-		warn("reload");
-		(void)change_send(&end);
+		snprintf(why, sizeof(why), "reload: %s", strerror(errno));
+		warnx("%s", why);
+		end_send(why);
 		return;
 	}
 	if (pid == 0) {
 		close(fds[0]);
+		valed_error_begin(fds[1]);
 		reload();
-		/* If nobody reads it, there is no other guard any more. */
-		while (write(fds[1], &c, sizeof(c)) == -1 && errno != EPIPE)
-			continue;
-		close(fds[1]);
+		reload_done(fds[1]);
 		return;
 	}
 	close(fds[1]);
-	do
-		n = read(fds[0], &c, sizeof(c));
-	while (n == -1 && errno == EINTR);
-	if (n == sizeof(c))
+	if (reload_wait(fds[0], why))
 		_exit(EX_OK);
 	close(fds[0]);
-	(void)change_send(&end);
+	end_send(why);
 }
 
 /* An adapter of the start is not there.  A client may have the process. */

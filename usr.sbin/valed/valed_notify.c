@@ -106,10 +106,11 @@ valed_notify_reloading(void)
 }
 
 void
-valed_notify_ready(unsigned int nadapters)
+valed_notify_ready(unsigned int nadapters, const char *why)
 {
-	valed_notify("READY=1\nSTATUS=Serving %u adapter%s.", nadapters,
-	    nadapters == 1 ? "" : "s");
+	valed_notify("READY=1\nSTATUS=Serving %u adapter%s.%s%s", nadapters,
+	    nadapters == 1 ? "" : "s", why[0] == '\0' ? "" :
+	    " The last reload failed: ", why);
 }
 
 void

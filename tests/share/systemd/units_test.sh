@@ -14,7 +14,7 @@ place()
 	local u
 
 	for u in valed.service valed@.service; do
-		sed 's,@SBINDIR@/valed,/bin/true,' "$units/$u" > $u
+		sed 's,@SBINDIR@/[a-z]*,/bin/true,' "$units/$u" > $u
 	done
 	cp valed@.service valed@vale0.service
 }

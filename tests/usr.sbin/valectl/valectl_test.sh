@@ -268,6 +268,54 @@ options_body()
 	teardown
 }
 
+atf_test_case reload
+reload_head()
+{
+	atf_set descr "valed's files are read again: it is done when valectl \
+exits, or the first error is printed"
+}
+reload_body()
+{
+	cat > valed.conf <<-EOT
+	pci.0.1.0.device=e1000
+	pci.0.1.0.backend=vale0:vm1
+	pci.0.1.0.path=vm1.sock
+	EOT
+	setup_valed -k valed.conf
+	atf_check $VALECTL reload
+	sed 's/vm1/vm2/; s/0\.1\.0/0.2.0/' valed.conf > more
+	cat more >> valed.conf
+	atf_check $VALECTL reload
+	atf_check -o match:"^vale0:vm2 " $VALECTL
+	cp valed.conf good
+	printf 'x\ny\n' >> valed.conf
+	atf_check -s exit:1 \
+	    -e inline:"valectl: valed.conf:7: not name=value\n" $VALECTL reload
+	sed '1,3d' good > valed.conf
+	atf_check $VALECTL -c control reload
+	atf_check -o not-match:"^vale0:vm1 " -o match:"^vale0:vm2 " $VALECTL
+	# What others keep is an error, too; the rest is changed.
+	mkfifo orders
+	"$(atf_get_srcdir)/valed_ports" vale0:vm3 < orders > replies &
+	ports=$!
+	exec 3> orders
+	wait_until "the program's port" sh -c "$VALECTL -l vale0:vm3"
+	sed 's/vm2/vm3/; s/0\.2\.0/0.3.0/' more >> valed.conf
+	sed 's/vm2/vm4/; s/0\.2\.0/0.4.0/' more >> valed.conf
+	atf_check -s exit:1 -e match:"^valectl: valed.conf:5: vale0:vm3: the \
+port is open already" $VALECTL reload
+	atf_check -o match:"^vale0:vm4 " $VALECTL
+	exec 3>&-
+	wait $ports || atf_fail "valed_ports: $?"
+	ports=
+	rm valed.conf
+	atf_check -s exit:1 -e inline:"valectl: -k valed.conf: No such file or \
+directory\n" $VALECTL reload
+	atf_check -o match:"^vale0:vm4 " $VALECTL
+	teardown
+	atf_check -s exit:69 -e match:"no valed at" $VALECTL reload
+}
+
 atf_test_case live
 live_head()
 {
@@ -351,6 +399,8 @@ errors_body()
 	64|y=2: not a setting and its value|-o vale0:a limit=1 y=2
 	64|unexpected argument|-t vale0 x
 	64|unexpected argument|vale0
+	64|x: unexpected argument|reload x
+	64|reload: unexpected argument|-t vale0 reload
 	64|0: not a number from 1|-s vale0 0
 	64|x: not a number from 1|-s vale0 1 x
 	64|-l and -t: one of them|-l vale0:a -t vale0
@@ -373,6 +423,7 @@ atf_init_test_cases()
 	atf_add_test_case attach
 	atf_add_test_case settings
 	atf_add_test_case options
+	atf_add_test_case reload
 	atf_add_test_case live
 	atf_add_test_case errors
 }

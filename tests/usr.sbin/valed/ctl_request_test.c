@@ -147,9 +147,10 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_MISSED, 0 },
 		{ VALE_WIRE_INFO, INFO_SIZE },
 		{ VALE_WIRE_SHARE, 0 },
+		{ VALE_WIRE_RELOAD, 0 },
 	};
 	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
-	    0x760a, 0xffff };
+	    0x760b, 0xffff };
 	char why[128];
 	unsigned int i;
 	size_t len;
@@ -198,6 +199,7 @@ TEST(may_ask, "What is an administrator's, the user's of the port, and "
 	REFUSED(EPERM, admin, &one, NETMAP_REQ_VALE_ATTACH, "vale0:x", &none,
 	    sizeof(none));
 	REFUSED(EPERM, admin, &one, NETMAP_REQ_VALE_DETACH, "vale0:x", NULL, 0);
+	REFUSED(EPERM, admin, &one, VALE_WIRE_RELOAD, "", NULL, 0);
 	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &set, sizeof(set));
 	REFUSED(EPERM, "the port belongs to another user", &one,
 	    VALE_WIRE_PORT_GET, "vale0:b", NULL, 0);

@@ -217,10 +217,18 @@ comes(int what, int slot)
 		ATF_CHECK_EQ(-1, vc.vc_config.ac_listen);
 }
 
+/* It is the end, with that error. */
+static void
+ends_why(const char *why)
+{
+	comes(VALED_END, 0);
+	ATF_CHECK_STREQ(why, vc.vc_why);
+}
+
 static void
 ends(void)
 {
-	comes(VALED_END, 0);
+	ends_why("");
 }
 
 /* The name of a port is asked for. */
@@ -324,9 +332,11 @@ TEST(changes, "Names are reserved, then adapters removed, then added, and then "
 
 #define	BUSY	"the port is open already, or another user captures its name"
 #define	KEEPS	"another adapter keeps its port or socket"
-#define	LINE(n, port, why, what)					\
-	"valed_guard_test: valed.conf:" #n ": vale0:" port ": " why	\
-	": the adapter " what "\n"
+#define	WHY(n, port, why, what)						\
+	"valed.conf:" #n ": vale0:" port ": " why ": the adapter " what
+#define	LINE(...)	"valed_guard_test: " WHY(__VA_ARGS__) "\n"
+#define	FAILED(n, port)							\
+	"valed.conf:" #n ": vale0:" port ": the adapter cannot be started"
 
 TEST(refused, "An adapter whose port is another's stays as it was, or is not "
     "added, and so does one that would be where it stays")
@@ -335,7 +345,7 @@ TEST(refused, "An adapter whose port is another's stays as it was, or is not "
 	reload(A "pci.0.1.0.mtu=1500\n" B C);
 	reserves(1, "vale0:a", EBUSY);
 	reserves(3, "vale0:c", EBUSY);
-	ends();
+	ends_why(WHY(2, "a", BUSY, "stays as it was"));
 	said(LINE(2, "a", BUSY, "stays as it was")
 	    LINE(9, "c", BUSY, "is not added"));
 	ATF_CHECK(!exists("c.sock"));
@@ -343,7 +353,7 @@ TEST(refused, "An adapter whose port is another's stays as it was, or is not "
 	ATF_REQUIRE(valed_guard_reload());
 	reserves(1, "vale0:a", EBUSY);
 	reserves(3, "vale0:c", EBUSY);
-	ends();
+	ends_why(WHY(2, "a", BUSY, "stays as it was"));
 	said(LINE(2, "a", BUSY, "stays as it was")
 	    LINE(9, "c", BUSY, "is not added"));
 	ATF_REQUIRE(valed_guard_reload());
@@ -366,7 +376,7 @@ TEST(refused, "An adapter whose port is another's stays as it was, or is not "
 	reserves(2, "vale0:a", 0);
 	reserves(4, "vale0:d", 0);
 	removes(3);
-	ends();
+	ends_why(WHY(2, "x", BUSY, "stays as it was"));
 	said(LINE(2, "x", BUSY, "stays as it was")
 	    LINE(5, "a", KEEPS, "stays as it was")
 	    LINE(8, "d", KEEPS, "is not added"));
@@ -394,7 +404,7 @@ TEST(not_added, "The socket of one that could not be added is removed, and the "
 		close(vc.vc_config.ac_listen);
 		adds(3, "c", "vale0:c", VALUES("c"), "c.sock",
 		    i == 0 ? ENOSPC : 0);
-		ends();
+		ends_why(FAILED(5, "b"));
 		ATF_CHECK(!exists("b.sock"));
 		ATF_CHECK_EQ(i > 0, exists("c.sock"));
 		ATF_CHECK(exists("a.sock"));
@@ -412,14 +422,14 @@ TEST(wrong, "A configuration that is wrong changes nothing; nor does a socket "
 	start(A, 3);
 	was = inode("a.sock");
 	reload(A C "x\n");
-	ends();
+	ends_why("valed.conf:7: not name=value");
 	said("valed_guard_test: valed.conf:7: not name=value\n");
 	ATF_CHECK(!exists("c.sock"));
 	ATF_REQUIRE_EQ(0, mkdir("d.sock", 0700));
 	reload(C NODE(4, "d"));
 	reserves(3, "vale0:c", 0);
 	reserves(4, "vale0:d", 0);
-	ends();
+	ends_why("valed.conf:6: path=d.sock: exists and is not a socket");
 	ATF_CHECK(!exists("c.sock") && exists("d.sock"));
 	ATF_CHECK_EQ(was, inode("a.sock"));
 	reload(A);
@@ -582,7 +592,7 @@ TEST(descriptors, "A guard has no more descriptors than the one before it")
 		    guard_fds(), fds);
 		/* One that is wrong is not the guard. */
 		reload("x\n");
-		ends();
+		ends_why("valed.conf:1: not name=value");
 		ATF_CHECK_EQ_MSG(fds, guard_fds(), "%u, not %u", guard_fds(),
 		    fds);
 		reload(A);
@@ -628,6 +638,32 @@ TEST(replaced, "One that reloads goes on as the guard if the one before it has "
 	ATF_CHECK(!exists("c.sock"));
 }
 
+TEST(killed, "If the process that reloads is killed, everything stays, and the "
+    "next reload works")
+{
+	pid_t child, guard;
+	char path[64];
+	FILE *f;
+
+	start(A, 3);
+	reload(A C);
+	comes(VALED_RESERVE, 3);
+	guard = guard_pid();
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", guard, guard);
+	f = fopen(path, "r");
+	ATF_REQUIRE(f != NULL);
+	ATF_REQUIRE_EQ(1, fscanf(f, "%d", &child));
+	fclose(f);
+	kill(child, SIGKILL);
+	ends_why("the process that reads the files has ended");
+	said("");
+	reload(A C);
+	reserves(3, "vale0:c", 0);
+	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	ends();
+	valed_guard_end();
+}
+
 static unsigned int
 open_fds(void)
 {
@@ -670,7 +706,7 @@ TEST(lost, "A socket for which there is no descriptor is reported as lost")
 	ATF_CHECK(vc.vc_lost);
 	ATF_CHECK_EQ(-1, vc.vc_config.ac_listen);
 	valed_guard_answer(EMFILE);
-	ends();
+	ends_why(FAILED(5, "c"));
 	ATF_CHECK(!exists("c.sock"));
 	valed_guard_end();
 }
@@ -719,23 +755,28 @@ TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
 TEST(no_process, "A reload for which there is no process is reported, and the "
     "next one works")
 {
-	char line[128];
+	char line[128], why[64];
 
 	start(A, 3);
-	snprintf(line, sizeof(line), "valed_guard_test: reload: %s\n",
-	    strerror(EAGAIN));
+	snprintf(why, sizeof(why), "reload: %s", strerror(EAGAIN));
+	snprintf(line, sizeof(line), "valed_guard_test: %s\n", why);
 	failing->fork[0] = EAGAIN;
 	reload(A C);
-	ends();
+	ends_why(why);
 	said(line);
 	failing->pipe2[0] = EAGAIN;
 	ATF_REQUIRE(valed_guard_reload());
-	ends();
+	ends_why(why);
 	said(line);
 	reload(A C);
 	reserves(3, "vale0:c", 0);
 	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
 	ends();
+	/* The next guard says it, too. */
+	failing->fork[0] = EAGAIN;
+	reload(A);
+	ends_why(why);
+	said(line);
 	valed_guard_end();
 }
 
@@ -792,7 +833,7 @@ TEST(no_memory, "A reload that runs out of memory changes nothing")
 	conf(A C);
 	failing->calloc[0] = ENOMEM;
 	ATF_REQUIRE(valed_guard_reload());
-	ends();
+	ends_why("Cannot allocate memory");
 	said("valed_guard_test: Cannot allocate memory\n");
 	ATF_CHECK(!exists("c.sock") && exists("a.sock"));
 	valed_guard_end();
@@ -809,6 +850,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, descriptors);
 	ATF_TP_ADD_TC(tp, gone);
 	ATF_TP_ADD_TC(tp, replaced);
+	ATF_TP_ADD_TC(tp, killed);
 	ATF_TP_ADD_TC(tp, end);
 	ATF_TP_ADD_TC(tp, lost);
 	ATF_TP_ADD_TC(tp, interrupted);

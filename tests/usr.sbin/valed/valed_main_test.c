@@ -28,9 +28,10 @@
 static struct world {
 	char	calls[1024];
 	char	fail[32];		/* the step that fails */
+	char	why[32];		/* of changes */
 	bool	due, is_change, reloads, change_is_end, control, verbose;
 	unsigned int adapters, hostifs, waits;
-	short	revents[4][2];		/* of each wait; then SIGTERM */
+	short	revents[4][3];		/* of each wait; then SIGTERM */
 	uint32_t flags;			/* of interfaces */
 } *world;
 
@@ -111,6 +112,7 @@ CALLED(vfu_accept_watch, "accept watch")
 CALLED(vfu_close_watch, "close watch")
 CALLED(valed_guard_end, "guard end")
 CALLED(valed_names_end, "names end")
+CALLED(ctl_reload_begin, "begin")
 FAILS(vfu_fault_init, "fault")
 FAILS(vfu_accept_start, "accept")
 FAILS(vfu_close_start, "close")
@@ -144,9 +146,21 @@ __wrap_getrlimit(int resource, struct rlimit *rl)
 }
 
 void
-valed_notify_ready(unsigned int n)
+valed_notify_ready(unsigned int n, const char *why)
 {
-	called("ready %u", n);
+	called("ready %u%s%s", n, why[0] == '\0' ? "" : " ", why);
+}
+
+void
+ctl_reload_end(const char *why)
+{
+	called("end%s%s", why[0] == '\0' ? "" : " ", why);
+}
+
+int
+ctl_reload_fd(void)
+{
+	return (88);
 }
 
 int
@@ -228,6 +242,7 @@ valed_guard_change(struct valed_change *vc)
 {
 	errno = 0;
 	vc->vc_what = world->change_is_end ? VALED_END : VALED_ADD;
+	strlcpy(vc->vc_why, world->why, sizeof(vc->vc_why));
 	return (world->is_change);
 }
 
@@ -332,12 +347,17 @@ watch_due(uint64_t *next)
 bool
 watch_wait(struct pollfd *fds, nfds_t n, uint64_t *next)
 {
-	called("wait %d", fds[1].fd);
-	if (n != 2 || next != &next_ns || *next != 5 ||
-	    fds[0].events != POLLIN || fds[1].events != POLLIN)
+	unsigned int i;
+
+	called("wait %d%s", fds[1].fd, fds[2].fd == 88 ? "" : " only");
+	if (n != 3 || next != &next_ns || *next != 5 || (fds[2].fd != 88 &&
+	    fds[2].fd != -1))
 		called("?");
-	fds[0].revents = world->revents[world->waits][0];
-	fds[1].revents = world->revents[world->waits][1];
+	for (i = 0; i < n; i++) {
+		if (fds[i].events != POLLIN)
+			called("?");
+		fds[i].revents = world->revents[world->waits][i];
+	}
 	if (++world->waits == nitems(world->revents)) {
 		fds[0].revents = POLLIN;
 		raise(SIGTERM);
@@ -458,22 +478,23 @@ said(int fd, const char *expected)
 	ATF_REQUIRE_EQ(0, ftruncate(fd, 0));
 }
 
+#define	PIPE	"cannot reload: Broken pipe"
+
 TEST(reloads, "A reload that is asked for during another follows it; what the "
     "guard takes with it is told")
 {
-	const char *const line = "valed_main_test: cannot reload: Broken "
-	    "pipe\n";
+	const char *const line = "valed_main_test: " PIPE "\n";
 	int err;
 
 	make();
 	list_make();
 	err = said_start();
 	reload_begin();
-	check("guard reload;");
+	check("begin;guard reload;end " PIPE ";");
 	said(err, line);
 	world->reloads = true;
 	reload_begin();
-	check("guard reload;reloading;");
+	check("begin;guard reload;reloading;");
 	world->is_change = true;
 	ATF_CHECK(reload_change());
 	check("change 2;");
@@ -483,9 +504,10 @@ TEST(reloads, "A reload that is asked for during another follows it; what the "
 	check("");
 	world->change_is_end = true;
 	ATF_CHECK(reload_change());
-	check("change 3;ready 2;guard reload;reloading;");
+	strlcpy(world->why, "x", sizeof(world->why));
+	check("change 3;ready 2;end;begin;guard reload;reloading;");
 	ATF_CHECK(reload_change());
-	check("change 3;ready 2;");
+	check("change 3;ready 2 x;end x;");
 	said(err, "");
 	/* Without one there is nothing to tell. */
 	world->is_change = false;
@@ -494,16 +516,17 @@ TEST(reloads, "A reload that is asked for during another follows it; what the "
 	said(err, "");
 	reload_begin();
 	reload_begin();
-	check("guard reload;reloading;");
+	check("begin;guard reload;reloading;");
 	ATF_CHECK(!reload_change());
-	check("names end;ready 2;");
+	check("names end;ready 2 " PIPE ";end " PIPE ";");
 	said(err, line);
 	/* Neither goes on. */
 	ATF_CHECK(!reload_change());
 	check("");
 	world->is_change = true;
+	world->why[0] = '\0';
 	ATF_CHECK(reload_change());
-	check("change 3;ready 2;");
+	check("change 3;ready 2;end;");
 }
 
 TEST(serves, "It serves until a signal ends it")
@@ -518,8 +541,8 @@ TEST(serves, "It serves until a signal ends it")
 	raise(SIGUSR1);
 	raise(SIGHUP);
 	run(fd);
-	check("wait 66;guard reload;reloading;print;each print;"
-	    "wait 66;wait 66;wait 66;");
+	check("wait 66;begin;guard reload;reloading;print;each print;"
+	    "wait 66 only;wait 66 only;wait 66 only;");
 	/* The guard has gone. */
 	memset(world->revents, 0, sizeof(world->revents));
 	world->waits = 0;
@@ -528,8 +551,8 @@ TEST(serves, "It serves until a signal ends it")
 	run(fd);
 #define	LOOK_2	"accept watch;watch a;listen a;watch b;listen b;"	\
 		"close watch;notify watch;"
-	check("wait 66;" LOOK_2 "wait 66;names end;ready 2;" LOOK_2
-	    "wait -1;" LOOK_2 "wait -1;");
+	check("wait 66 only;" LOOK_2 "wait 66 only;names end;ready 2 " PIPE ";"
+	    "end " PIPE ";" LOOK_2 "wait -1;" LOOK_2 "wait -1;");
 	world->waits = 0;
 	world->revents[1][1] = 0;
 	world->revents[2][1] = POLLIN;
@@ -537,6 +560,21 @@ TEST(serves, "It serves until a signal ends it")
 	world->due = false;
 	run(fd);
 	check("wait 66;wait 66;wait 66;change 2;wait 66;");
+	/* A client asks for a reload, also while the signal does. */
+	memset(world->revents, 0, sizeof(world->revents));
+	world->waits = 0;
+	world->revents[1][2] = POLLIN;
+	run(fd);
+	check("wait 66;wait 66;begin;guard reload;reloading;wait 66 only;"
+	    "wait 66 only;");
+	world->waits = 0;
+	world->change_is_end = true;
+	world->revents[0][1] = POLLIN;
+	world->revents[1][0] = POLLIN;
+	raise(SIGHUP);
+	run(fd);
+	check("wait 66 only;change 3;ready 2;end;wait 66;begin;guard reload;"
+	    "reloading;wait 66 only;wait 66 only;");
 }
 
 /* Run main() in a child: how it ends, and what is said. */

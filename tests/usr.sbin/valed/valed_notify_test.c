@@ -105,12 +105,13 @@ TEST(messages, "Messages are as sd_notify(3) has them, and cut to 511 bytes")
 
 	manage();
 	valed_notify_open();
-	valed_notify_ready(1);
+	valed_notify_ready(1, "");
 	ATF_CHECK_STREQ("READY=1\nSTATUS=Serving 1 adapter.", heard());
-	valed_notify_ready(0);
+	valed_notify_ready(0, "");
 	ATF_CHECK_STREQ("READY=1\nSTATUS=Serving 0 adapters.", heard());
-	valed_notify_ready(2);
-	ATF_CHECK_STREQ("READY=1\nSTATUS=Serving 2 adapters.", heard());
+	valed_notify_ready(2, "a.conf:1: why");
+	ATF_CHECK_STREQ("READY=1\nSTATUS=Serving 2 adapters. "
+	    "The last reload failed: a.conf:1: why", heard());
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	valed_notify_reloading();
 	clock_gettime(CLOCK_MONOTONIC, &after);
@@ -154,10 +155,10 @@ no program inherits the socket")
 	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
 	ATF_CHECK_EQ(O_NONBLOCK, fcntl(fd, F_GETFL) & O_NONBLOCK);
 	for (i = 0; i < 10000; i++)
-		valed_notify_ready(i);
+		valed_notify_ready(i, "");
 	ATF_CHECK(strlen(heard()) > 0);
 	close(manager);
-	valed_notify_ready(1);
+	valed_notify_ready(1, "");
 }
 
 TEST(refused, "What is no path of a socket is wrong usage; nobody there is an \
@@ -227,7 +228,7 @@ TEST(none, "Without NOTIFY_SOCKET nothing is opened or sent")
 	valed_notify_open();
 	ATF_CHECK_EQ(-1, fcntl(fd, F_GETFD));
 	valed_notify_watch();
-	valed_notify_ready(1);
+	valed_notify_ready(1, "");
 	ATF_CHECK_STREQ("", heard());
 }
 

@@ -34,7 +34,7 @@ def page():
             if line.startswith(".It ") and len(cells) == 5 and \
                     not cells[0].startswith(".It Sy"):
                 rows[cells[0][4:]] = cells[1:4]
-    assert len(rows) == 19, rows
+    assert len(rows) == 20, rows
     return rows
 
 
@@ -182,6 +182,9 @@ class Attempts:
         except Refused as e:
             if e.errno != errno.ENXIO or self.kind == 3:
                 raise
+
+    def RELOAD(self, c):
+        c.call("RELOAD")
 
 
 def attempt(who, row, kind):

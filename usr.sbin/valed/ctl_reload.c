@@ -1,0 +1,118 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The control socket: a request for a reload, VALE_WIRE_RELOAD.  The main thread
+ * carries it out (valed.c); the connection's thread waits for the end of one
+ * that began after the request, and answers.
+ */
+
+#include <sys/param.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl_impl.h"
+#include "valed.h"
+
+/* A connection that waits, on its thread's stack. */
+struct reload_wait {
+	TAILQ_ENTRY(reload_wait) rw_link;
+	bool		rw_began;
+	bool		rw_ended;
+	char		rw_why[VALED_WHY_SIZE];
+};
+
+static int reload_fd = -1;
+static pthread_mutex_t reload_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t reload_ended = PTHREAD_COND_INITIALIZER;
+static TAILQ_HEAD(, reload_wait) reload_waits =
+    TAILQ_HEAD_INITIALIZER(reload_waits);
+
+int
+ctl_reload_start(void)
+{
+	reload_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return (reload_fd == -1 ? errno : 0);
+}
+
+int
+ctl_reload_fd(void)
+{
+	return (reload_fd);
+}
+
+void
+ctl_reload_begin(void)
+{
+	struct reload_wait *rw;
+	uint64_t n;
+
+	pthread_mutex_lock(&reload_lock);
+	/* There may be no request: errors do not matter. */
+	(void)!read(reload_fd, &n, sizeof(n));
+	TAILQ_FOREACH(rw, &reload_waits, rw_link)
+		rw->rw_began = true;
+	pthread_mutex_unlock(&reload_lock);
+}
+
+void
+ctl_reload_end(const char *why)
+{
+	struct reload_wait *next, *rw;
+
+	pthread_mutex_lock(&reload_lock);
+	TAILQ_FOREACH_SAFE(rw, &reload_waits, rw_link, next) {
+		if (!rw->rw_began)
+			continue;
+		TAILQ_REMOVE(&reload_waits, rw, rw_link);
+		strlcpy(rw->rw_why, why, sizeof(rw->rw_why));
+		rw->rw_ended = true;
+	}
+	pthread_cond_broadcast(&reload_ended);
+	pthread_mutex_unlock(&reload_lock);
+}
+
+/*
+ * Say what the reply has space for.  The middle is cut: the file and the line
+ * are at the beginning, and what is wrong there is at the end.
+ */
+static int
+reload_why(struct ctl_conn *cc, const char *why)
+{
+	static const char cut[] = "...";
+	const size_t len = strlen(why), max = sizeof(cc->cc_wire->vw_why) - 1;
+	const size_t part = (max - strlen(cut)) / 2;
+
+	if (len <= max)
+		return (ctl_why(cc, EINVAL, "%s", why));
+	return (ctl_why(cc, EINVAL, "%.*s%s%s", (int)part, why, cut,
+	    why + len - part));
+}
+
+int
+ctl_reload(struct ctl_conn *cc, size_t *size __unused)
+{
+	struct reload_wait rw = { .rw_began = false };
+	const uint64_t one = 1;
+	int error = 0;
+
+	pthread_mutex_lock(&reload_lock);
+	if (write(reload_fd, &one, sizeof(one)) == -1)
+		error = errno;
+	else
+		TAILQ_INSERT_TAIL(&reload_waits, &rw, rw_link);
+	while (error == 0 && !rw.rw_ended)
+		pthread_cond_wait(&reload_ended, &reload_lock);
+	pthread_mutex_unlock(&reload_lock);
+	if (error != 0)
+		return (ctl_why_errno(cc, error));
+	return (rw.rw_why[0] == '\0' ? 0 : reload_why(cc, rw.rw_why));
+}

@@ -5,9 +5,9 @@
  */
 
 /*
- * The control socket: a request for a reload, VALE_WIRE_RELOAD.  The main thread
- * carries it out (valed.c); the connection's thread waits for the end of one
- * that began after the request, and answers.
+ * The control socket: a request for a reload, VALE_WIRE_RELOAD.  The main
+ * thread carries it out (valed.c); the connection's thread waits for the end of
+ * one that began after the request, and answers.
  */
 
 #include <sys/param.h>

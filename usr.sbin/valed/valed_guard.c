@@ -437,8 +437,8 @@ reload_done(int fd)
 }
 
 /*
- * Wait for the child, which writes its first error, and if it is the guard now a
- * NUL behind that.  Returns whether it is.
+ * Wait for the child, which writes its first error, and, if it is the guard
+ * now, a NUL behind that.  Returns whether it is.
  */
 static bool
 reload_wait(int fd, char why[VALED_WHY_SIZE])

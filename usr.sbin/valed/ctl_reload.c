@@ -7,7 +7,8 @@
 /*
  * The control socket: a request for a reload, VALE_WIRE_RELOAD.  The main
  * thread carries it out (valed.c); the connection's thread waits for the end of
- * one that began after the request, and answers.
+ * one that began after the request, and answers.  If the client leaves
+ * meanwhile, its connection is closed after that.
  */
 
 #include <sys/param.h>

@@ -170,8 +170,11 @@ def wrong():
         with Driver("a.sock") as a, Driver("b.sock") as b:
             for text, line in ((A + "pci.0.2.0.speed=1\n", 4), ("x\n" + B, 1),
                                (A + C + node(4, "d", itr="x"), 10)):
-                v.reload(text)
-                assert v.error().startswith("valed: %s:%d: " % (CONF, line))
+                told = v.reload(text)
+                error = v.error()
+                assert error.startswith("valed: %s:%d: " % (CONF, line))
+                assert told.endswith(b". The last reload failed: " +
+                                     error[7:-1].encode()), told
                 exchange(a, b)
                 assert not os.path.lexists("c.sock")
             os.unlink(CONF)
@@ -179,7 +182,7 @@ def wrong():
             v.hear(b"READY=1\n")
             assert v.error().startswith("valed: -k %s: " % CONF)
             exchange(a, b)
-            v.reload(A, B, C)
+            assert v.reload(A, B, C).endswith(b"Serving 3 adapters.")
             exchange(a, b)
         v.quiet()
 

@@ -7,44 +7,11 @@
 #include <ctype.h>
 #include <errno.h>
 
-#include <net/ethernet.h>
-#include <netinet/ether.h>
-
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "config.h"
-#include "debug.h"
 #include "net_utils.h"
-
-int
-net_parsemac(const char *mac_str, uint8_t *mac_addr)
-{
-	static const uint8_t none[ETHER_ADDR_LEN];
-	unsigned int byte[ETHER_ADDR_LEN];
-	uint8_t mac[ETHER_ADDR_LEN];
-	int end, i;
-
-	if (mac_str == NULL)
-		return (EINVAL);
-	end = -1;
-	if (strspn(mac_str, "0123456789abcdefABCDEF:") != strlen(mac_str) ||
-	    sscanf(mac_str, "%2x:%2x:%2x:%2x:%2x:%2x%n", &byte[0], &byte[1],
-	    &byte[2], &byte[3], &byte[4], &byte[5], &end) != 6 ||
-	    mac_str[end] != '\0')
-		goto bad;
-	for (i = 0; i < ETHER_ADDR_LEN; i++)
-		mac[i] = byte[i];
-	if ((mac[0] & 1) != 0 || memcmp(mac, none, sizeof(mac)) == 0)
-		goto bad;
-	memcpy(mac_addr, mac, sizeof(mac));
-	return (0);
-
-bad:
-	EPRINTLN("mac=%s: not a unicast Ethernet address", mac_str);
-	return (EINVAL);
-}
 
 int
 net_parsemtu(const char *mtu_str, unsigned long *mtu)

@@ -15,12 +15,6 @@
 
 #include "pci_emul.h"
 
-/*
- * Parse a unicast address, such as "02:00:00:00:00:01".  Returns 0, or EINVAL
- * with a message on stderr.
- */
-int	net_parsemac(const char *mac_str, uint8_t *mac_addr);
-
 /* Parse a number in C's notation.  Returns 0, EINVAL or ERANGE. */
 int	net_parsemtu(const char *mtu_str, unsigned long *mtu);
 

@@ -47,6 +47,7 @@
 #ifdef BHYVE_SNAPSHOT
 #include <machine/vmm_snapshot.h>
 #endif
+#include <net/ethernet.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -429,6 +430,40 @@ pci_e82545_bool(nvlist_t *nvl, const char *dev, const char *name, bool *valuep)
 	return (0);
 }
 
+/*
+ * The address of mac=, or a generated one.  -1 after a message, and mac[] stays.
+ * As with bhyve's net_parsemac(), whose message names no adapter, the first of
+ * two digits may be left out.
+ */
+static int
+pci_e82545_mac(struct pci_devinst *pi, nvlist_t *nvl, const char *dev,
+    uint8_t mac[ETHER_ADDR_LEN])
+{
+	static const char digits[] = "0123456789abcdefABCDEF:";
+	const char *value;
+	unsigned int b[ETHER_ADDR_LEN];
+	int end, i;
+
+	value = get_config_value_node(nvl, "mac");
+	if (value == NULL) {
+		net_genmac(pi, mac);
+		return (0);
+	}
+	end = -1;
+	if (strspn(value, digits) != strlen(value) ||
+	    sscanf(value, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2],
+	    &b[3], &b[4], &b[5], &end) != ETHER_ADDR_LEN ||
+	    value[end] != '\0' || (b[0] & 1) != 0 ||
+	    (b[0] | b[1] | b[2] | b[3] | b[4] | b[5]) == 0) {
+		EPRINTLN("%s: mac=%s: not a unicast Ethernet address", dev,
+		    value);
+		return (-1);
+	}
+	for (i = 0; i < ETHER_ADDR_LEN; i++)
+		mac[i] = b[i];
+	return (0);
+}
+
 /* Whether all options are known; if not, after a message. */
 static bool
 pci_e82545_known(nvlist_t *nvl, const char *dev)
@@ -461,16 +496,9 @@ static int
 pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
     struct e82545_config *config, uint32_t *mtup)
 {
-	const char *mac;
-
-	if (!pci_e82545_known(nvl, config->ec_name))
-		return (-1);
-	mac = get_config_value_node(nvl, "mac");
-	if (mac == NULL)
-		net_genmac(pi, config->ec_mac);
-	else if (net_parsemac(mac, config->ec_mac) != 0)
-		return (-1);
-	if (pci_e82545_number(nvl, config->ec_name, "itr", 0, E82545_ITR_MAX,
+	if (!pci_e82545_known(nvl, config->ec_name) ||
+	    pci_e82545_mac(pi, nvl, config->ec_name, config->ec_mac) != 0 ||
+	    pci_e82545_number(nvl, config->ec_name, "itr", 0, E82545_ITR_MAX,
 	    &config->ec_itr_256ns) != 0 ||
 	    pci_e82545_number(nvl, config->ec_name, "itr_min", 0,
 	    E82545_ITR_MAX, &config->ec_itr_min_256ns) != 0 ||

@@ -68,10 +68,11 @@ refused_body()
 	refuses -s2,e1000,vale7:t,itr=65536 "itr=65536"
 	refuses -s2,e1000,vale7:t,mtu=67 "mtu=67"
 	refuses -s2,e1000,vale7:t,csb=maybe "csb=maybe"
-	refuses -s2,e1000,vale7:t,mac=01:00:00:00:00:01 "01:00:00:00:00:01"
+	refuses -s2,e1000,vale7:t,mac=01:00:00:00:00:01 \
+	    "e1000 2:0: mac=01:00:00:00:00:01: not a unicast Ethernet address"
 	refuses "$(nodes backend=vale7)" "backend=vale7: the port's name"
 	refuses "$(nodes backend=vale7:t itr=-1)" "itr=-1"
-	refuses "$(nodes backend=vale7:t mac=x)" "nvalid MAC\|mac=x"
+	refuses "$(nodes backend=vale7:t mac=x)" "mac=x: not a unicast"
 	refuses "$(nodes mtu=1500)" "no network backend given"
 	"$(atf_get_srcdir)"/see vale7:t $mac 100 > /dev/null 2>&1 &
 	see=$!

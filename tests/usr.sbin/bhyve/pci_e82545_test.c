@@ -97,6 +97,63 @@ TEST(options, "mac=, mtu=, itr=, itr_min= and csb= have their ranges; other "
 	ATF_CHECK_EQ(vm.opens, vm.cleanups + 5);
 }
 
+/* Starts bhyve's device with `opts', and returns what it printed first. */
+static const char *
+init_said(const char *opts)
+{
+	static char line[256];
+	FILE *file;
+	int saved;
+
+	file = tmpfile();
+	ATF_REQUIRE(file != NULL);
+	saved = dup(STDERR_FILENO);
+	ATF_REQUIRE(dup2(fileno(file), STDERR_FILENO) != -1);
+	(void)vm_init(opts);
+	ATF_REQUIRE(dup2(saved, STDERR_FILENO) != -1);
+	close(saved);
+	rewind(file);
+	if (fgets(line, sizeof(line), file) == NULL)
+		line[0] = '\0';
+	fclose(file);
+	line[strcspn(line, "\r\n")] = '\0';
+	return (line);
+}
+
+TEST(mac, "mac= is a unicast address; others are refused with the adapter's "
+    "name")
+{
+	static const char * const bad[] = { "", "x", "02:00:00:00:00",
+	    "02:00:00:00:00:01:02", "01:00:00:00:00:01", "00:00:00:00:00:00",
+	    "02:00:00:00:00:0g", "02-00-00-00-00-01", "02:00:00:00:00:123",
+	    "02:00:00:00:00:1 ", "020000000001", "0x:00:00:00:00:01",
+	    "ff:ff:ff:ff:ff:ff" };
+	char expect[128], opts[64];
+	size_t i;
+
+	for (i = 0; i < nitems(bad); i++) {
+		snprintf(opts, sizeof(opts), "wire0,mac=%s", bad[i]);
+		snprintf(expect, sizeof(expect), "e1000 2:0: mac=%s: not a "
+		    "unicast Ethernet address", bad[i]);
+		ATF_CHECK_STREQ(expect, init_said(opts));
+	}
+	ATF_CHECK_STREQ("e1000 2:0: itr=65536: too large, must be 0 to 65535",
+	    init_said("wire0,itr=65536"));
+	ATF_CHECK_STREQ("e1000 2:0: csb=1: must be on or off",
+	    init_said("wire0,csb=1"));
+	ATF_CHECK_EQ(vm.opens, vm.cleanups);
+
+	ATF_REQUIRE_EQ(0, vm_init("wire0,mac=02:aB:0:1:0c:fF"));
+	ATF_CHECK_EQ(0x0100ab02, vm_rd(E82545_RAL(0)));
+	ATF_CHECK_EQ(0x8000ff0c, vm_rd(E82545_RAH(0)));
+	ATF_REQUIRE_EQ(0, vm_init("wire0,mac=00:00:00:00:00:01"));
+	ATF_CHECK_EQ(0x80000100, vm_rd(E82545_RAH(0)));
+	/* The default is one, too. */
+	ATF_REQUIRE_EQ(0, vm_init("wire0"));
+	ATF_CHECK((vm_rd(E82545_RAL(0)) & 1) == 0);
+	ATF_CHECK(vm_rd(E82545_RAL(0)) != 0);
+}
+
 TEST(narrow, "Register accesses of the sizes that guests use")
 {
 	const struct pci_devemu *pe;
@@ -541,6 +598,7 @@ ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, identity);
 	ATF_TP_ADD_TC(tp, options);
+	ATF_TP_ADD_TC(tp, mac);
 	ATF_TP_ADD_TC(tp, narrow);
 	ATF_TP_ADD_TC(tp, transmit);
 	ATF_TP_ADD_TC(tp, msi);

@@ -12,7 +12,9 @@
 # headers of its kernel: sys/, net/, netinet/, vm/, machine/, dev/pci/pcireg.h.
 # The others have stand-ins in compat/freebsd/kernel: those that the kernel's
 # build generates (opt_*.h, {bus,device,pci}_if.h), Concurrency Kit's, and
-# dev/pci/pcivar.h, dev/netmap/netmap_{bdg,kern}.h and sys/abi_types.h.
+# dev/pci/pcivar.h, dev/netmap/netmap_{bdg,kern}.h and sys/abi_types.h.  The
+# modules' options are those of a build outside of a kernel's, and what defines
+# probes must have them then.
 
 ZIG?=		${SRCTOP}/build/deps/zig/zig
 FREEBSD_TARGET?= x86_64-freebsd
@@ -78,11 +80,21 @@ KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/*.c \
 		    sys/dev/netmap/vale_fdb.c sys/dev/netmap/vale_rate.c \
 		    sys/dev/netmap/vale_share.c sys/dev/netmap/vale_learn*.c
 
-# The warnings are those of sys/conf/kern.mk.
+# What defines probes.
+_SDT=		sys/dev/e1000/if_lem.c sys/dev/netmap/vale_learn_mod.c
+
+_cflags:=	${CFLAGS}
+CFLAGS=
+.include "${SRCTOP}/sys/modules/Makefile.inc"
+_OPTS:=		${CFLAGS}
+CFLAGS:=	${_cflags}
+
+# The warnings are those of sys/conf/kern.mk.  The assertions are compiled, too.
 KCFLAGS=	-std=gnu17 -O2 -Wall -Werror -Wcast-qual -Wmissing-prototypes \
 		-Wno-pointer-sign -Wpointer-arith -Wstrict-prototypes -Wundef \
 		-ffreestanding -mcmodel=kernel -mno-red-zone		\
-		-D_KERNEL -DKLD_MODULE -DHAVE_KERNEL_OPTION_HEADERS	\
+		-D_KERNEL -DKLD_MODULE -DDEV_NETMAP ${_OPTS}		\
+		-DINVARIANTS -DINVARIANT_SUPPORT			\
 		-include ${SRCTOP}/compat/freebsd/kernel/opt_global.h	\
 		-I${SRCTOP}/sys						\
 		-I${SRCTOP}/sys/dev/e1000/freebsd			\
@@ -109,6 +121,10 @@ ${_o}: ${SRCTOP}/${_s} ${.PARSEDIR}/${.PARSEFILE} ${_ATF} ${_PROBES}
 	    ${ZIG} cc -target ${FREEBSD_TARGET} \
 	    ${"${KSRCS:M${_s}}":?${KCFLAGS}:${CFLAGS}} \
 	    -MMD -MP -MF ${.TARGET:R}.dep -c ${.ALLSRC:[1]} -o ${.TARGET}
+.if !empty(_SDT:M${_s})
+	${_q}readelf -SW ${.TARGET} | grep -q set_sdt_probes_set || \
+	    { echo "${_s}: no SDT probes" >&2; exit 1; }
+.endif
 .dinclude "${_o:R}.dep"
 freebsd: ${_o}
 .endfor

@@ -5,15 +5,11 @@
  */
 
 /*
- * Stand-in for config(8)'s output: the options of GENERIC that these sources
- * depend on.
+ * Stand-in for what config.mk of the kernel's tree writes for a module that is
+ * built outside of a kernel's build.  Other options come from the modules' own
+ * makefiles.
  */
 
 #define	SMP		1
+#define	MAC		1
 #define	VIMAGE		1
-#define	DEV_NETMAP	1
-#define	KDTRACE_HOOKS	1
-
-/* Compile the assertions, too. */
-#define	INVARIANTS	1
-#define	INVARIANT_SUPPORT 1

@@ -17,11 +17,13 @@
  * interrupt, on which lazy completion depends, and for receive slots for which
  * there was no memory.  While the driver polls, nothing reports a change of the
  * link, so the tick looks.  It resets the adapter if packets do not complete,
- * or if lem_core has found it dead.
+ * or if lem_core has found it dead.  While the interface is down, the link is
+ * read at attach and whenever its state is asked for.
  *
  * The probe returns BUS_PROBE_VENDOR, so the stock driver of the same name
  * loses to this one the adapters that have registers and a station address.  It
- * gets the others, and without a hypervisor all.
+ * gets the others, and without a hypervisor all.  It keeps those that it has
+ * when this module is loaded: lem_identify().
  */
 
 #include <dev/e1000/if_lem.h>
@@ -178,8 +180,22 @@ lem_down(struct lem_softc *sc)
 	lem_rx_purge(sc);
 	mtx_unlock(&sc->rx.mtx);
 	lem_qflush(ifp);
-	if ((if_getflags(ifp) & IFF_UP) == 0)
-		if_link_state_change(ifp, LINK_STATE_UNKNOWN);
+}
+
+/*
+ * Read the link and tell the stack, also while the interface is down, as em(4)
+ * does: a program may wait for the link before it sets IFF_UP.
+ */
+static void
+lem_link_read(struct lem_softc *sc)
+{
+	sx_assert(&sc->ctl, SX_XLOCKED);
+	if (sc->suspended)
+		return;
+	lem_link(&sc->core);
+	mtx_lock(&sc->rx.mtx);
+	lem_link_update(sc);
+	mtx_unlock(&sc->rx.mtx);
 }
 
 /*
@@ -239,8 +255,12 @@ static void
 lem_media_status(if_t ifp, struct ifmediareq *req)
 {
 	struct lem_softc *sc = if_getsoftc(ifp);
-	bool up = sc->core.lc_running && sc->core.lc_link;
+	bool up;
 
+	sx_xlock(&sc->ctl);
+	lem_link_read(sc);
+	up = !sc->suspended && sc->core.lc_link;
+	sx_xunlock(&sc->ctl);
 	req->ifm_status = IFM_AVALID | (up ? IFM_ACTIVE : 0);
 	req->ifm_active = IFM_ETHER | (up ? IFM_1000_T | IFM_FDX : 0);
 }
@@ -442,20 +462,51 @@ lem_usable(device_t dev)
 	return (error == 0);
 }
 
-static int
-lem_probe(device_t dev)
+static bool
+lem_emulated(device_t dev)
 {
 	u_int i;
 
 	if (vm_guest == VM_GUEST_NO || lem_vm == 0 ||
 	    pci_get_vendor(dev) != 0x8086)
-		return (ENXIO);
+		return (false);
 	for (i = 0; i < nitems(lem_ids); i++)
-		if (lem_ids[i] == pci_get_device(dev) && lem_usable(dev)) {
-			device_set_desc(dev, "Intel 8254x, emulated");
-			return (BUS_PROBE_VENDOR);
-		}
-	return (ENXIO);
+		if (lem_ids[i] == pci_get_device(dev))
+			return (true);
+	return (false);
+}
+
+/*
+ * newbus does not take an adapter from the driver that has it when another one
+ * is loaded, nor offers it to that one when it is detached.  Say how to.
+ */
+static void
+lem_identify(driver_t *driver, device_t bus)
+{
+	device_t *dev;
+	int i, n;
+
+	if (device_get_children(bus, &dev, &n) != 0)
+		return;
+	for (i = 0; i < n; i++)
+		if (device_is_attached(dev[i]) &&
+		    device_get_driver(dev[i]) != driver && lem_emulated(dev[i]))
+			device_printf(dev[i], "kept by another driver; for "
+			    "if_lem: devctl detach %s && "
+			    "devctl attach pci%d:%d:%d:%d\n",
+			    device_get_nameunit(dev[i]),
+			    pci_get_domain(dev[i]), pci_get_bus(dev[i]),
+			    pci_get_slot(dev[i]), pci_get_function(dev[i]));
+	free(dev, M_TEMP);
+}
+
+static int
+lem_probe(device_t dev)
+{
+	if (!lem_emulated(dev) || !lem_usable(dev))
+		return (ENXIO);
+	device_set_desc(dev, "Intel 8254x, emulated");
+	return (BUS_PROBE_VENDOR);
 }
 
 /* Undo attach, as far as it got, before ether_ifattach(). */
@@ -561,9 +612,14 @@ lem_attach_dev(device_t dev)
 	if_setifheaderlen(sc->ifp, sizeof(struct ether_vlan_header));
 	lem_sysctls(sc);
 	error = lem_netmap_attach(sc);
-	if (error != 0)
+	if (error != 0) {
 		lem_detach_dev(dev);
-	return (error);
+		return (error);
+	}
+	sx_xlock(&sc->ctl);
+	lem_link_read(sc);
+	sx_xunlock(&sc->ctl);
+	return (0);
 }
 
 static int
@@ -574,11 +630,13 @@ lem_resume(device_t dev)
 	sx_xlock(&sc->ctl);
 	sc->suspended = false;
 	(void)lem_up(sc);
+	lem_link_read(sc);
 	sx_xunlock(&sc->ctl);
 	return (0);
 }
 
 static device_method_t lem_methods[] = {
+	DEVMETHOD(device_identify,	lem_identify),
 	DEVMETHOD(device_probe,		lem_probe),
 	DEVMETHOD(device_attach,	lem_attach_dev),
 	DEVMETHOD(device_detach,	lem_detach_dev),

@@ -151,11 +151,15 @@ int	lem_mode_update(struct lem_softc *sc);
  * interrupt's filter.  lem_poll_register() lets polling(4) poll the adapter or
  * stops that; the caller must hold ctl.  It returns EOPNOTSUPP if the kernel
  * has no polling(4), as lem_poll_offered() tells; EBUSY if the driver polls.
+ *
+ * lem_link_update() tells the stack what lem_link() has read, unless the adapter
+ * is suspended.  The caller must hold rx.mtx.
  */
 void	lem_work_init(struct lem_softc *sc);
 int	lem_work_start(struct lem_softc *sc);
 void	lem_work_free(struct lem_softc *sc);
 int	lem_filter(void *arg);
+void	lem_link_update(struct lem_softc *sc);
 bool	lem_poll_offered(void);
 int	lem_poll_register(struct lem_softc *sc, bool on);
 

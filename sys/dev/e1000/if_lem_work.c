@@ -67,12 +67,12 @@ lem_serve(struct lem_softc *sc, u_int budget, bool lro)
 	return (lem_netmap_irq(sc) ? budget : n);
 }
 
-/* Tell the stack about the link, unless the adapter was stopped meanwhile. */
-static void
+/* After lem_suspend(), which locks rx.mtx, the interface may be going away. */
+void
 lem_link_update(struct lem_softc *sc)
 {
 	mtx_assert(&sc->rx.mtx, MA_OWNED);
-	if (sc->core.lc_running)
+	if (!sc->suspended)
 		if_link_state_change(sc->ifp, sc->core.lc_link ?
 		    LINK_STATE_UP : LINK_STATE_DOWN);
 }

@@ -64,6 +64,10 @@ intr_mask(struct lem_core *lc)
  * Reset, station address.
  */
 
+/*
+ * A reset clears SLU on some adapters.  It is set at once, because a stopped
+ * adapter has a link, too: lem_link().
+ */
 static int
 reset(struct lem_core *lc)
 {
@@ -95,7 +99,12 @@ reset(struct lem_core *lc)
 		give_up(lc);
 	lem_os_write(lc, E82545_IMC, ALL_ONES);
 	(void)reg_read(lc, E82545_ICR);
-	return (lc->lc_dead ? ENXIO : 0);
+	if (lc->lc_dead)
+		return (ENXIO);
+	ctrl &= ~(E82545_CTRL_FRCSPD | E82545_CTRL_FRCDPX);
+	lem_os_write(lc, E82545_CTRL, ctrl | E82545_CTRL_SLU |
+	    E82545_CTRL_ASDE);
+	return (0);
 }
 
 /*
@@ -419,9 +428,6 @@ hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 {
 	uint64_t dma;
 
-	lem_os_write(lc, E82545_CTRL, (reg_read(lc, E82545_CTRL) &
-	    ~(E82545_CTRL_FRCSPD | E82545_CTRL_FRCDPX)) | E82545_CTRL_SLU |
-	    E82545_CTRL_ASDE);
 	lem_os_write(lc, E82545_RAL(0), mac[0] | mac[1] << 8 | mac[2] << 16 |
 	    (uint32_t)mac[3] << 24);
 	lem_os_write(lc, E82545_RAH(0), mac[4] | mac[5] << 8 | E82545_RAH_AV);

@@ -349,7 +349,10 @@ void	lem_set_filter(struct lem_core *lc, uint32_t rctl, bool vlan,
  * section 13.5.1 with RCTL.MO 0: the upper twelve bits.
  */
 #define	lem_mta_bit(mac)	((mac)[4] >> 4 | (mac)[5] << 4)
-/* Read the state of the link into lc_link.  Any thread. */
+/*
+ * Read the state of the link into lc_link, also of a stopped adapter, after
+ * lem_attach().  Any thread.
+ */
 void	lem_link(struct lem_core *lc);
 
 /*

@@ -280,6 +280,28 @@ TEST(filter, "Promiscuous mode, the multicast hash, VLAN tags and the link")
 	test_destroy(t);
 }
 
+TEST(link_stopped, "A stopped adapter has a link, and loses it")
+{
+	struct lem_test *t = test_create(0, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+
+	lem_stop(lc);
+	lem_link(lc);
+	ATF_CHECK(lc->lc_link);
+	e82545_link(t->h->dev, false);
+	lem_link(lc);
+	ATF_CHECK(!lc->lc_link);
+	e82545_link(t->h->dev, true);
+	lem_link(lc);
+	ATF_CHECK(lc->lc_link);
+	/* As it is found at attach. */
+	ATF_REQUIRE_EQ(0, lem_attach(lc, t->g.mac));
+	ATF_CHECK(!lc->lc_running);
+	lem_link(lc);
+	ATF_CHECK(lc->lc_link);
+	test_destroy(t);
+}
+
 static void
 batch_behind(void *arg)
 {
@@ -409,6 +431,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, csb_rounds);
 	ATF_TP_ADD_TC(tp, restart);
 	ATF_TP_ADD_TC(tp, filter);
+	ATF_TP_ADD_TC(tp, link_stopped);
 	ATF_TP_ADD_TC(tp, counters_wrap);
 	return (atf_no_error());
 }

@@ -20,18 +20,18 @@
 
 #include "lem_fake.h"
 
+#define	LINK_UP	{ E82545_CTRL, 0x9 | E82545_CTRL_SLU | E82545_CTRL_ASDE }
 #define	RESET								\
 	{ E82545_IMC, 0xffffffff }, { E82545_RCTL, 0 },			\
 	{ E82545_TCTL, 0x8 }, { E82545_CSBAH, 0 }, { E82545_CSBAL, 0 },	\
 	{ E82545_CTRL, FAKE_CTRL | E82545_CTRL_RST },			\
-	{ E82545_IMC, 0xffffffff }
+	{ E82545_IMC, 0xffffffff }, LINK_UP
 #define	RING(base, dma, n)						\
 	{ (base), (uint32_t)(dma) }, { (base) + 4, (dma) >> 32 },	\
 	{ (base) + 8, (n) * 16 }, { (base) + 16, 0 }, { (base) + 24, 0 }
 #define	START(rctl, tdba, rdba)						\
-	{ E82545_CTRL, 0x9 | E82545_CTRL_SLU | E82545_CTRL_ASDE },	\
 	{ E82545_RAL(0), 0x35241302 }, { E82545_RAH(0), 0x80009746 },	\
-	{ E82545_CTRL, 0x9 | E82545_CTRL_SLU | E82545_CTRL_ASDE },	\
+	LINK_UP,							\
 	{ E82545_ITR, 77 }, RING(E82545_TDBAL, tdba, TEST_RING),	\
 	{ E82545_TIPG, 0x00602008 }, { E82545_TCTL, 0x000400fa },	\
 	RING(E82545_RDBAL, rdba, TEST_RING), { E82545_RXCSUM, 0x300 },	\
@@ -50,7 +50,7 @@ TEST(start, "The registers written to start and to stop, with the CSB")
 		{ E82545_CSBAL, 0 },
 		{ E82545_CTRL, 0x9 | E82545_CTRL_SLU | E82545_CTRL_ASDE |
 		    E82545_CTRL_RST },
-		{ E82545_IMC, 0xffffffff }
+		{ E82545_IMC, 0xffffffff }, LINK_UP
 	};
 	struct lem_test *t = fake_create(true);
 	struct lem_core *lc = &t->g.lc;
@@ -93,7 +93,7 @@ TEST(start_plain, "The registers written without the CSB, and for long "
 		{ E82545_IMC, 0xffffffff }, { E82545_RCTL, 0 },
 		{ E82545_TCTL, 0x8 },
 		{ E82545_CTRL, FAKE_CTRL | E82545_CTRL_RST },
-		{ E82545_IMC, 0xffffffff },
+		{ E82545_IMC, 0xffffffff }, LINK_UP,
 		START(0x0603802a & ~0x8, FAKE_TXRING, FAKE_RXRING)
 	};
 	struct lem_test *t = fake_create(false);

@@ -12,7 +12,10 @@
 #include "bus_if.h"
 #include "pci_if.h"
 
-enum { PCI_IVAR_SUBDEVICE = 1, PCI_IVAR_VENDOR, PCI_IVAR_DEVICE };
+enum {
+	PCI_IVAR_SUBDEVICE = 1, PCI_IVAR_VENDOR, PCI_IVAR_DEVICE,
+	PCI_IVAR_DOMAIN = 11, PCI_IVAR_BUS, PCI_IVAR_SLOT, PCI_IVAR_FUNCTION
+};
 
 static inline uint16_t
 pci_ivar(device_t dev, int index)
@@ -26,6 +29,10 @@ pci_ivar(device_t dev, int index)
 #define	pci_get_vendor(dev)	pci_ivar(dev, PCI_IVAR_VENDOR)
 #define	pci_get_device(dev)	pci_ivar(dev, PCI_IVAR_DEVICE)
 #define	pci_get_subdevice(dev)	pci_ivar(dev, PCI_IVAR_SUBDEVICE)
+#define	pci_get_domain(dev)	pci_ivar(dev, PCI_IVAR_DOMAIN)
+#define	pci_get_bus(dev)	pci_ivar(dev, PCI_IVAR_BUS)
+#define	pci_get_slot(dev)	pci_ivar(dev, PCI_IVAR_SLOT)
+#define	pci_get_function(dev)	pci_ivar(dev, PCI_IVAR_FUNCTION)
 
 static inline int
 pci_enable_busmaster(device_t dev)

@@ -36,6 +36,7 @@ end()
 {
 	sysctl debug.malloc.failure_rate=0 > /dev/null 2>&1
 	[ -s knobs ] || return 0
+	[ ! -s module ] || kldstat -q -n if_lem || kldload "$(cat module)"
 	ifp=$(head -1 interface | cut -d: -f1)
 	arp -d $nobody > /dev/null 2>&1
 	route -n delete -host $nobody > /dev/null 2>&1
@@ -433,7 +434,8 @@ late_run()
 	set -- $(awk '$1 == "inet"' interface)
 	address=$2 netmask=$4
 	where=$(location)
-	module=$(kldstat -v | sed -n 's/.*if_lem\.ko (\(.*\))$/\1/p')
+	kldstat -v | sed -n 's/.*if_lem\.ko (\(.*\))$/\1/p' > module
+	module=$(cat module)
 	atf_check kldunload if_lem
 	if ! devctl attach $where; then
 		atf_check kldload "$module"

@@ -18,7 +18,7 @@ typedef int device_suspend_t(device_t dev);
 typedef int device_resume_t(device_t dev);
 
 extern struct kobjop_desc device_identify_desc, device_probe_desc,
-    device_attach_desc, device_detach_desc, device_shutdown_desc, device_suspend_desc,
-    device_resume_desc;
+    device_attach_desc, device_detach_desc, device_shutdown_desc,
+    device_suspend_desc, device_resume_desc;
 
 #endif

@@ -35,7 +35,7 @@ domain()
 	    '<serial type="unix"><source mode="bind" path="$PWD/$name.ctl"/>'
 	    '<target port="1"/></serial>')
 	sub('<console type="pty"/>', '')
-	sub('/run/valed-vale0/', '$PWD/')
+	sub('/run/valed/', '$PWD/')
 	# With 20 other processes an answer takes longer: guest.subr.
 	sub('"driver":"vfio-user-pci"',
 	    '"driver":"vfio-user-pci","x-msg-timeout":60000')

@@ -5,13 +5,14 @@
 # The Debian packages of debian/: built from a copy of the tree, checked with
 # lintian, installed in an empty root, started there and removed again; installed
 # and used in a clean root of the release (installed.subr), also by its systemd
-# (units.subr).
+# (units.subr), and as valed(7) has it (page.subr).
 
 . "$(atf_get_srcdir)/wait_until.subr"
 . "$(atf_get_srcdir)/installed.subr"
 . "$(atf_get_srcdir)/booted.subr"
 . "$(atf_get_srcdir)/units.subr"
 . "$(atf_get_srcdir)/pages.subr"
+. "$(atf_get_srcdir)/page.subr"
 
 top=$(cd "$(atf_get_srcdir)/../../.." && pwd)
 
@@ -133,10 +134,10 @@ package_head()
 {
 	atf_set descr "The Debian packages are built, free of lintian's \
 errors and warnings, and install, serve and remove valed; in a clean root \
-guests and programs use what is installed, and systemd starts it; lem(4) is \
-built from its package"
+guests and programs use what is installed, systemd starts it, and the commands \
+of valed(7) run; lem(4) is built from its package"
 	atf_set require.progs "dpkg-buildpackage dh dh_dkms lintian gcc tcpdump"
-	atf_set timeout 3600
+	atf_set timeout 5400
 }
 package_body()
 {
@@ -170,6 +171,7 @@ package_body()
 
 	check_lem
 	check_pages
+	check_commands
 
 	# As the unit starts it.
 	cat > root/etc/valed/valed.conf <<-END
@@ -198,7 +200,7 @@ package_body()
 	atf_check -o empty cat left
 
 	check_installed
-	[ ! -d "$clean" ] || check_units
+	[ ! -d "$clean" ] || { check_units; check_page; }
 
 	# A second build, as nothing is left of the first.
 	(cd source && alone debian/rules clean) > log 2>&1 ||

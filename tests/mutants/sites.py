@@ -206,7 +206,16 @@ class Finder:
             for b in c.get_children():
                 if b.kind == K.COMPOUND_STMT:
                     self.parents = []
+                    self.ending = self.last(c, b)
                     self.visit(b)
+
+    @staticmethod
+    def last(function, body):
+        """The last statement of a function that does not return.  It cannot
+        be left out: the compiler knows that nothing is behind it."""
+        if "noreturn" not in function.type.spelling:
+            return []
+        return list(body.get_children())[-1:]
 
     def location(self, loc):
         file = cindex.c_object_p()
@@ -312,7 +321,7 @@ class Finder:
 
     def delete(self, c):
         """A statement, if it is one that can be left out."""
-        if c.kind not in STATEMENTS:
+        if c.kind not in STATEMENTS or c in self.ending:
             return
         r = self.range(c)
         if r is None:

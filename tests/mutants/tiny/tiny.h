@@ -11,6 +11,8 @@
 #ifndef _TINY_H_
 #define	_TINY_H_
 
+#include <sys/cdefs.h>
+
 #include <stdbool.h>
 
 /* The number of steps of at most `step' from 0 to `end'.  step > 0. */
@@ -21,5 +23,7 @@ bool		tiny_inside(int number, int low, int high);
 void		tiny_flag(unsigned int *flags);
 /* The larger one. */
 int		tiny_max(int a, int b);
+/* Exits; never called by the test. */
+void		tiny_exit(int status) __dead2;
 
 #endif /* !_TINY_H_ */

@@ -84,6 +84,7 @@ option_is(int fd, int name, int value)
 const char *
 valed_activation_fd(const char *name, int type, int *fdp)
 {
+	const char *unfit = NULL;
 	int fd, flags;
 
 	if (ignored) {
@@ -91,12 +92,12 @@ valed_activation_fd(const char *name, int type, int *fdp)
 		return (NULL);
 	}
 	if (name[strspn(name, "0123456789")] == '\0')
-		fd = (int)strtonum(name, 0, INT_MAX, NULL);
+		fd = (int)strtonum(name, 0, INT_MAX, &unfit);
 	else
 		fd = fd_named(name);
 	if (fd == -1)
 		return ("no such name in LISTEN_FDNAMES");
-	if (!option_is(fd, SO_DOMAIN, AF_UNIX) ||
+	if (unfit != NULL || !option_is(fd, SO_DOMAIN, AF_UNIX) ||
 	    !option_is(fd, SO_TYPE, type) ||
 	    !option_is(fd, SO_ACCEPTCONN, 1))
 		return (type == SOCK_STREAM ?

@@ -119,6 +119,7 @@ TEST(control, "-c: each option, from the smallest value to the greatest")
 	}
 	bad_control("", "one path is needed");
 	bad_control("c,", "unknown option \"\"");
+	bad_control("c,x,mode=0", "unknown option \"x\"");
 	bad_control("c,grou=1", "unknown option \"grou=1\"");
 	bad_control("c,modes=1", "unknown option \"modes=1\"");
 	bad_control("c,xode=1", "unknown option \"xode=1\"");

@@ -17,6 +17,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,28 @@
 #include "valed.h"
 
 static struct valed_options opt;
+static unsigned int fcntls, fail_fcntl;	/* calls so far; one fails */
 
-/* A socket of a type, at a descriptor; it listens, or not. */
+int	__real_fcntl(int fd, int cmd, ...);
+int	__wrap_fcntl(int fd, int cmd, ...);
+
+int
+__wrap_fcntl(int fd, int cmd, ...)
+{
+	va_list ap;
+	long arg;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, long);
+	va_end(ap);
+	if (++fcntls == fail_fcntl) {
+		errno = ENOLCK;
+		return (-1);
+	}
+	return (__real_fcntl(fd, cmd, arg));
+}
+
+/* A socket of a type, with a flag, at a descriptor; it listens, or not. */
 static void
 socket_at(int fd, int domain, int type, bool listens)
 {
@@ -43,22 +64,33 @@ socket_at(int fd, int domain, int type, bool listens)
 		(void)bind(s, (void *)&sun, sizeof(sa_family_t));
 	if (listens && type != SOCK_DGRAM)
 		(void)listen(s, 1);
+	(void)fcntl(s, F_SETFL, O_APPEND);
 	if (s != fd) {
 		dup2(s, fd);
 		close(s);
 	}
 }
 
-/* In a child: descriptors from 3 on, as a service manager has them. */
+/*
+ * In a child: descriptors from 3 on, as a service manager has them; and a
+ * standard input that fits.
+ */
 static void
 inherit(const char *pid, const char *fds, const char *names)
 {
+	static char env[64];
 	char own[16];
 
 	snprintf(own, sizeof(own), "%d", getpid());
 	setenv("LISTEN_PID", pid == NULL ? own : pid, 1);
-	setenv("LISTEN_FDS", fds, 1);
-	setenv("LISTEN_FDNAMES", names, 1);
+	unsetenv("LISTEN_FDS");
+	if (fds != NULL)
+		setenv("LISTEN_FDS", fds, 1);
+	/* What is behind the names is none of them. */
+	snprintf(env, sizeof(env), "LISTEN_FDNAMES=%s", names);
+	strlcpy(env + strlen(env) + 1, "behind:behind", 14);
+	putenv(env);
+	socket_at(0, AF_UNIX, SOCK_STREAM, true);
 	socket_at(3, AF_UNIX, SOCK_STREAM, true);
 	socket_at(4, AF_UNIX, SOCK_SEQPACKET, true);
 	socket_at(5, AF_UNIX, SOCK_STREAM, false);
@@ -87,6 +119,7 @@ TEST(found, "A descriptor is found by its number or name, if it is for this "
 		{ NULL, "5", "a:b:c:d:e:f", "e", SOCK_STREAM, 7, NULL },
 		{ NULL, "4", "a:b:c:d:e:f", "e", SOCK_STREAM, -1, NO_NAME },
 		{ NULL, "0", "a", "a", SOCK_STREAM, -1, NO_NAME },
+		{ NULL, NULL, "a", "a", SOCK_STREAM, -1, NO_NAME },
 		{ "1", "6", "a", "a", SOCK_STREAM, -1, NO_NAME },
 		{ "", "6", "a", "a", SOCK_STREAM, -1, NO_NAME },
 		{ NULL, "x", "a", "a", SOCK_STREAM, -1, NO_NAME },
@@ -97,6 +130,7 @@ TEST(found, "A descriptor is found by its number or name, if it is for this "
 		{ NULL, "6", "x:y:z:u:aa", "aa", SOCK_STREAM, 7, NULL },
 		{ NULL, "6", "x:y:z:u:", "v", SOCK_STREAM, -1, NO_NAME },
 		{ NULL, "6", "same:b:c:d:same", "same", SOCK_STREAM, 3, NULL },
+		{ NULL, "6", "a", "behind", SOCK_STREAM, -1, NO_NAME },
 		{ NULL, "6", "c:b:a", "a", SOCK_STREAM, -1, NO_STREAM },
 		{ NULL, "6", "c:b:a:d", "d", SOCK_STREAM, -1, NO_STREAM },
 		{ NULL, "6", "a:b", "b", SOCK_STREAM, -1, NO_STREAM },
@@ -107,7 +141,7 @@ TEST(found, "A descriptor is found by its number or name, if it is for this "
 		{ "1", "0", "", "007", SOCK_STREAM, 7, NULL },
 		{ "1", "0", "", "8", SOCK_STREAM, -1, NO_STREAM },
 		{ "1", "0", "", "99", SOCK_STREAM, -1, NO_STREAM },
-		{ "1", "0", "", "0", SOCK_STREAM, -1, NO_STREAM },
+		{ "1", "0", "", "0", SOCK_STREAM, 0, NULL },
 		{ "1", "0", "", "2147483648", SOCK_STREAM, -1, NO_STREAM },
 		{ "1", "0", "", "4294967299", SOCK_STREAM, -1, NO_STREAM },
 		{ "1", "0", "", "3x", SOCK_STREAM, -1, NO_NAME },
@@ -128,14 +162,52 @@ TEST(found, "A descriptor is found by its number or name, if it is for this "
 				errx(1, "row %u: %s", i, why);
 			if (fd != rows[i].fd)
 				errx(1, "row %u: fd %d", i, fd);
-			if (fd != -1 && (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
-				errx(1, "row %u: it blocks", i);
+			if (fd != -1 && (fcntl(fd, F_GETFL) & (O_NONBLOCK |
+			    O_APPEND)) != (O_NONBLOCK | O_APPEND))
+				errx(1, "row %u: it blocks, or has lost a flag",
+				    i);
 			if (fd != -1 && fcntl(fd, F_GETFD) != FD_CLOEXEC)
 				errx(1, "row %u: it is inherited", i);
 			_exit(0);
 		}
 		ATF_REQUIRE(wait(&status) != -1);
 		ATF_CHECK_EQ_MSG(0, status, "row %u", i);
+	}
+}
+
+TEST(checked, "Who checks a configuration need not have any")
+{
+	int fd = -1;
+
+	valed_activation_ignore(true);
+	ATF_CHECK(valed_activation_fd("none", SOCK_STREAM, &fd) == NULL);
+	ATF_CHECK_EQ(0, fd);
+	valed_activation_ignore(false);
+	ATF_CHECK_STREQ(NO_NAME, valed_activation_fd("none", SOCK_STREAM,
+	    &fd));
+}
+
+TEST(failing, "A descriptor that cannot be set up is refused")
+{
+	const char *why;
+	unsigned int i;
+	int fd, status;
+
+	for (i = 1; i <= 4; i++) {
+		fflush(stdout);
+		if (fork() == 0) {
+			inherit("1", "0", "");
+			fcntls = 0;
+			fail_fcntl = i;
+			fd = -1;
+			why = valed_activation_fd("3", SOCK_STREAM, &fd);
+			if (why == NULL)
+				_exit(fd == 3 ? 0 : 2);
+			_exit(fd == -1 && strcmp(why, strerror(ENOLCK)) == 0 ?
+			    1 : 2);
+		}
+		ATF_REQUIRE(wait(&status) != -1 && WIFEXITED(status));
+		ATF_CHECK_EQ_MSG(i < 4 ? 1 : 0, WEXITSTATUS(status), "%u", i);
 	}
 }
 
@@ -196,6 +268,8 @@ TEST(refused, "One that does not fit, or is used twice, is refused")
 		    "group= and mode= are of who made the socket" },
 		{ { "-c", "fd=ctl,group=0" }, EX_USAGE, "-c fd=ctl,group=0: "
 		    "group= and mode= are of who made the socket" },
+		{ { "-c", "fd=ctl,mode=0,x" }, EX_USAGE,
+		    "-c fd=ctl,mode=0,x: unknown option \"x\"" },
 		{ { "-k", "f" }, EX_CONFIG, "f:3: both path= and fd=" },
 	};
 	char line[256], out[256];
@@ -232,6 +306,8 @@ TEST(refused, "One that does not fit, or is used twice, is refused")
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, found);
+	ATF_TP_ADD_TC(tp, checked);
+	ATF_TP_ADD_TC(tp, failing);
 	ATF_TP_ADD_TC(tp, used);
 	ATF_TP_ADD_TC(tp, refused);
 	return (atf_no_error());

@@ -22,7 +22,6 @@
 
 #include <ctype.h>
 #include <err.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +120,6 @@ node_add(int bus, int slot, int func, const char *where, int code)
 		bad(code, where, "slot %d:%d:%d is that of an option -s", bus,
 		    slot, func);
 	cn = &nodes[nnodes++];
-	memset(cn, 0, sizeof(*cn));
 	cn->public.bus = bus;
 	cn->public.slot = slot;
 	cn->public.func = func;
@@ -179,7 +177,8 @@ set(const char *text, const char *where, int code)
 	cn = node_find(bus, slot, func);
 	if (cn == NULL)
 		cn = node_add(bus, slot, func, where, code);
-	if (cn->origin[i].where != NULL && cn->origin[i].file == file)
+	/* 0 is the file of what is not set. */
+	if (cn->origin[i].file == file)
 		bad(code, where, "%s= twice: see %s", valed_variables[i],
 		    cn->origin[i].where);
 	if (cn->first.where == NULL)
@@ -225,7 +224,6 @@ valed_config_file(const char *path)
 	f = fopen(path, "re");
 	if (f == NULL)
 		err(EX_NOINPUT, "-k %s", path);
-	errno = 0;
 	while ((len = getline(&line, &size, f)) != -1) {
 		snprintf(where, sizeof(where), "%s:%u", path, ++number);
 		set_line(line, len, where);

@@ -652,9 +652,10 @@ TEST(files, "Variables of files and -o: what is set last counts, and each "
 	ATF_CHECK(valed_config_where(create_config_node("x"), "path") == NULL);
 	/* Once more, from the beginning, with nothing left of the first. */
 	n = strings_used();
+	ATF_CHECK_EQ_MSG(2 + 8 + 2, n, "%u", n);
 	valed_config_clear();
-	n -= strings_used();
-	ATF_CHECK_EQ_MSG(2 + 8, n, "%u", n);
+	/* Those of the adapters. */
+	ATF_CHECK_EQ(2, strings_used());
 	PARSE("-k", "one", "-o", "pci.255.31.7.backend=vale0:c");
 	ATF_CHECK_STREQ("a.sock", ac[0].ac_path);
 	ATF_CHECK_EQ(0, ac[0].ac_mtu);
@@ -666,12 +667,32 @@ TEST(files, "Variables of files and -o: what is set last counts, and each "
 	ATF_CHECK_EQ(15, valed_variable("device", 6));
 }
 
+TEST(first_place, "Places start with 0:0:0, and differ by their function")
+{
+	FILE_IS("f", NODE("0.0.0", "a") NODE("0.0.1", "b"));
+	PARSE("-k", "f");
+	ATF_CHECK_EQ(2, opt->vo_nadapters);
+	ATF_CHECK_EQ(0, ac[0].ac_slot);
+	ATF_CHECK_EQ(0, ac[0].ac_func);
+	ATF_CHECK_STREQ("a", ac[0].ac_name);
+	ATF_CHECK_EQ(0, ac[1].ac_slot);
+	ATF_CHECK_EQ(1, ac[1].ac_func);
+	ATF_CHECK_STREQ("b", ac[1].ac_name);
+	/* The same, of those that another parse leaves. */
+	valed_config_clear();
+	PARSE("-k", "f");
+	ATF_CHECK_EQ(2, opt->vo_nadapters);
+	ATF_CHECK_STREQ("b", ac[1].ac_name);
+}
+
 /* What is wrong with the last line of a file, which is its fourth one. */
 static const struct {
 	const char *line, *why;
 } lines[] = {
 	{ "x", "not name=value" },
 	{ "=", "unknown variable \"\"" },
+	/* Blanks before its name are not of the name. */
+	{ "\t = x", "unknown variable \"\"" },
 	{ "pci", "not name=value" },
 	{ "pci.0.1.0.x=1", "unknown variable \"pci.0.1.0.x\"" },
 	{ "pcx.0.1.0.mtu=1500", "unknown variable \"pcx.0.1.0.mtu\"" },
@@ -758,6 +779,8 @@ TEST(many, "There are 256 nodes at most")
 		    "pci.%u.%u.0.device=e1000\n", i % 256, 1 + i / 256);
 	file("f", text, n);
 	REFUSED(EX_CONFIG, "f:257: more than 256 adapters", "-k", "f");
+	valed_config_clear();
+	ATF_CHECK(valed_config_next(NULL) == NULL);
 }
 
 ATF_TP_ADD_TCS(tp)
@@ -774,6 +797,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, letters);
 	ATF_TP_ADD_TC(tp, no_memory);
 	ATF_TP_ADD_TC(tp, files);
+	ATF_TP_ADD_TC(tp, first_place);
 	ATF_TP_ADD_TC(tp, lines);
 	ATF_TP_ADD_TC(tp, many);
 	return (atf_no_error());

@@ -264,7 +264,7 @@ ctl_memory_release(struct ctl_memory *mm)
 bool
 ctl_memory_own(const struct ctl_conn *cc, const struct ctl_memory *mm)
 {
-	return (mm->mm_uid == cc->cc_who.cw_uid && !mm->mm_monitor);
+	return (mm->mm_uid == cc->cc_who.cw_uid);
 }
 
 /* The memory of a descriptor that was passed, or NULL. */
@@ -450,7 +450,7 @@ ctl_memory_opened(struct ctl_memory *mm, struct vale_desc *port,
     size_t more)
 {
 	ctl_memories_lock();
-	memcpy(mm->mm_name, port->name, strlen(port->name) + 1);
+	strlcpy(mm->mm_name, port->name, sizeof(mm->mm_name));
 	mm->mm_desc = port;
 	/* While it was opened, a pipe may have been. */
 	if (memory_more(mm) != more)

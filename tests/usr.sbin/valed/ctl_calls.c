@@ -31,6 +31,8 @@ unsigned int	more_calls;
 struct vale_desc *more_desc;
 size_t		more_last;
 unsigned int	peer_copies = 1;
+const int	*peer_fds;
+dev_t		fstat_dev;
 
 /*
  * Calls that fail.
@@ -298,17 +300,22 @@ __wrap_socketpair(int domain, int type, int protocol, int fds[2])
 long __attribute__((__no_sanitize__("address")))
 __wrap_syscall(long nr, ...)
 {
+	struct stat *st;
 	va_list ap;
-	long a[6];
+	long a[6], n;
 	unsigned int i;
 
 	va_start(ap, nr);
 	for (i = 0; i < nitems(a); i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	if (nr == SYS_fstat && failing(CALL_FSTAT))
-		return (-1);
-	return (__real_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]));
+	n = __real_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (nr != SYS_fstat || n == -1)
+		return (n);
+	st = (struct stat *)a[1];
+	st->st_dev += fstat_dev;
+	/* What it has filled in is not to be used. */
+	return (failing(CALL_FSTAT) ? -1 : n);
 }
 
 struct vale_desc *
@@ -569,8 +576,9 @@ peer_packet(struct peer *p, const void *packet, size_t len, int passed)
 	size_t n;
 
 	for (i = 0; i < peer_copies; i++)
-		fds[i] = passed;
-	send_fds(p->pe_fd, packet, len, fds, passed != -1 ? peer_copies : 0);
+		fds[i] = peer_fds != NULL ? peer_fds[i] : passed;
+	send_fds(p->pe_fd, packet, len, fds, peer_fds != NULL || passed != -1 ?
+	    peer_copies : 0);
 	ATF_REQUIRE(ctl_serve_request(p->pe_cc));
 	peer_receive(p);
 	locks_check();

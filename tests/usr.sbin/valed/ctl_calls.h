@@ -55,6 +55,8 @@ void	peer_leave(struct peer *p);
 int	peer_packet(struct peer *p, const void *packet, size_t len, int passed);
 /* How many copies of it; 1 at first. */
 extern unsigned int peer_copies;
+/* That many others instead, or NULL. */
+extern const int *peer_fds;
 /* The same with a request's header, and its body. */
 int	peer_pass(struct peer *p, uint16_t request, const char *name,
 	    const void *body, size_t size, int passed);
@@ -109,6 +111,8 @@ enum call {
 /* From call `n' on, `times' of them fail with this error. */
 void	calls_fail(enum call call, unsigned int n, unsigned int times,
 	    int error);
+/* What fstat(2) adds to a device's number. */
+extern dev_t	fstat_dev;
 /* None does any more.  Returns how many have. */
 unsigned int calls_failed(void);
 

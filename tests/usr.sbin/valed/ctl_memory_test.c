@@ -116,6 +116,7 @@ check_layout(const struct peer *p, const struct nmreq_register *reg,
 	    reg->nr_rx_slots);
 	check_file(p->pe_fds[1], vl.vl_size);
 	ATF_CHECK_EQ(mm->mm_bufs, window_of(p).vv_bufs);
+	ATF_CHECK_EQ(0, window_of(p).vv_pipe);
 	ATF_CHECK_EQ(extra == 0 ? 0 : VALE_BUF_FIRST + reg->nr_tx_rings *
 	    reg->nr_tx_slots, window_of(p).vv_extra);
 }
@@ -302,6 +303,10 @@ TEST(ids, "Memories are numbered from 2; a number, or a descriptor, names one: "
 	calls_fail(CALL_FSTAT, 1, 1, EIO);
 	ATF_CHECK_EQ(5, memory_for(&asks, 0, one->pe_fds[0]));
 	ATF_CHECK_EQ(1, calls_failed());
+	/* Nor does a file of this number in another file system. */
+	fstat_dev = 1;
+	ATF_CHECK_EQ(5, memory_for(&asks, 0, one->pe_fds[0]));
+	fstat_dev = 0;
 	close(nofd);
 	close(nomem);
 	peer_close(&monitor);
@@ -436,10 +441,16 @@ TEST(fits, "A port that is opened again has the memory of its pipes if it has "
 
 	peers_connect(peers, 3);
 	peer_open(one, "vale0:a", same, -1);
+	/* It is not given to who cannot open the port. */
+	REFUSED(EBUSY, "the port is open already", two, NETMAP_REQ_REGISTER,
+	    "vale0:a", &same, sizeof(same));
+	ATF_CHECK(one->pe_cc->cc_memory->mm_port);
+	ATF_CHECK_EQ(1, one->pe_cc->cc_memory->mm_refs);
 	OPEN(two, "vale0:a{1", ALL);
 	for (i = 0; i < nitems(others); i++) {
 		peer_renew(one);
 		ATF_CHECK_EQ(2, peer_open(one, "vale0:a", same, -1).nr_mem_id);
+		ATF_CHECK(one->pe_cc->cc_memory->mm_port);
 		peer_renew(one);
 		ATF_CHECK_EQ(3, peer_open(one, "vale0:a", others[i],
 		    -1).nr_mem_id);
@@ -567,6 +578,7 @@ TEST(nulls, "A memory has eight places for who opens no port, behind all that "
 	check_file(one->pe_fds[0], reg.nr_memsize);
 	check_file(one->pe_fds[1], 65536);
 	ATF_CHECK_EQ(0, window_of(one).vv_extra);
+	ATF_CHECK_EQ(0, window_of(one).vv_pipe);
 	ATF_CHECK_EQ(one->pe_cc->cc_memory->mm_bufs, window_of(one).vv_bufs);
 	for (i = 1; i < CTL_NULLS; i++)
 		ATF_CHECK_EQ(reg.nr_memsize - (8 - i) * 65536 +
@@ -621,8 +633,11 @@ TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
 	OPEN(one, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
 	mm = one->pe_cc->cc_memory;
 	used = mm->mm_used;
+	/* Three are linked, and the window is written: no more than that. */
+	calls_fail(CALL_PWRITE, 5, 1, EIO);
 	reg = OPEN(two, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 2,
 	    .nr_extra_bufs = 3);
+	ATF_CHECK_EQ(0, calls_failed());
 	ATF_CHECK_EQ(3, reg.nr_extra_bufs);
 	ATF_CHECK_EQ((used - mm->mm_bufs) / 2048, window_of(two).vv_extra);
 	check_list(two, window_of(two).vv_extra, 3);
@@ -684,12 +699,17 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	    .nr_mode = NR_REG_NULL, .nr_mem_id = 1));
 	OPEN(&other, "vale0:c", ALL);
 	REFUSED(ENOMEM, limit_all, &admin, REGISTER("vale0:b", ALL));
+	ctl_memory_limits(3 * port, port);
+	OPEN(&admin, "vale0:b", ALL);
+	peer_renew(&admin);
+	ctl_memory_limits(2 * port, port);
 	/* What is closed is not charged. */
 	peer_renew(&other);
 	OPEN(&admin, "vale0:b", ALL);
 	peer_renew(&admin);
 	/* A pipe is, and stays, while the memory does. */
 	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024) - 1);
+	errno = 0;
 	REFUSED(ENOMEM, limit_user, two, REGISTER("vale0:a{1", ALL));
 	ATF_CHECK_EQ(1, one->pe_cc->cc_memory->mm_refs);
 	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024));
@@ -701,6 +721,7 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	/* Of extra buffers there are none then. */
 	ATF_CHECK_EQ(0, OPEN(three, "x", .nr_mode = NR_REG_NULL,
 	    .nr_mem_id = 2, .nr_extra_bufs = 1).nr_extra_bufs);
+	ATF_CHECK_EQ(0, one->pe_cc->cc_memory->mm_extra_used);
 	peer_renew(three);
 	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024) + 4096);
 	ATF_CHECK_EQ(2, OPEN(three, "x", .nr_mode = NR_REG_NULL,

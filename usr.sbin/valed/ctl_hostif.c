@@ -89,11 +89,8 @@ is_xdp(int fd)
 static bool
 is_memory(int fd)
 {
-	int seals;
+	const int seals = fcntl(fd, F_GET_SEALS);
 
-	if (vfu_fd_kind(fd) != VFU_FD_MEMORY)
-		return (false);
-	seals = fcntl(fd, F_GET_SEALS);
 	return (seals != -1 && (seals & F_SEAL_SHRINK) != 0);
 }
 

@@ -51,6 +51,13 @@ const char	*fail_at;
 char		settings[128];
 char		calls[256];
 bool		joins;
+uint64_t	gone, refused;
+bool		again;
+unsigned int	listens, drops, joined;
+const char	*where, *where_opened;
+bool		patient;
+static uint32_t	patient_waits;		/* atomic */
+unsigned int	clockwaits;
 uint32_t		interrupted;
 struct timespec	clock_now, waited;
 unsigned int	go_interrupted;
@@ -168,6 +175,44 @@ WRAP(bool, vfu_dma_join, struct vfu_dma *dma __unused)
 	return (joined);
 }
 
+WRAP(bool, vfu_dma_gone, struct vfu_dma *dma __unused, uint64_t *gpa)
+{
+	*gpa = gone;
+	gone = 0;
+	return (*gpa != 0);
+}
+
+WRAP(bool, vfu_dma_refused, struct vfu_dma *dma __unused, uint64_t *gpa)
+{
+	*gpa = refused;
+	refused = 0;
+	return (*gpa != 0);
+}
+
+WRAP(void, vfu_server_listen, struct adapter *a)
+{
+	listens++;
+	__real_vfu_server_listen(a);
+}
+
+/* There is no client. */
+WRAP(void, vfu_server_drop, struct adapter *a __unused)
+{
+	drops++;
+}
+
+WRAP(bool, vfu_server_again, struct vfu_server *srv)
+{
+	ATF_CHECK_EQ(&ad->server, srv);
+	return (again);
+}
+
+WRAP(void, debug_where, const char *text)
+{
+	where = text;
+	__real_debug_where(text);
+}
+
 WRAP(int, vfu_fault_add, struct vfu_dma *dma, void (*lost)(void *arg),
     void *arg)
 {
@@ -178,6 +223,7 @@ WRAP(int, vfu_fault_add, struct vfu_dma *dma, void (*lost)(void *arg),
 WRAP(int, vfu_server_init, struct adapter *a)
 {
 	wait_until(atomic_load_32(&interrupted) == 0, "%u waits", interrupted);
+	wait_until(!patient || atomic_load_32(&patient_waits) != 0, "a wait");
 	return (fails("server") ? -1 : __real_vfu_server_init(a));
 }
 
@@ -194,9 +240,31 @@ WRAP(int, sem_init, sem_t *sem, int shared, unsigned int value)
 	return (__real_sem_init(sem, shared, value));
 }
 
+/* The adapter with this condition, if it is one's. */
+static struct adapter *
+adapter_of(pthread_cond_t *ready)
+{
+	return ((void *)((char *)ready - offsetof(struct adapter, ready)));
+}
+
 WRAP(int, pthread_cond_clockwait, pthread_cond_t *cond, pthread_mutex_t *mtx,
     clockid_t clock, const struct timespec *ts)
 {
+	const struct adapter *a = adapter_of(cond);
+	struct timespec later = *ts;
+	int error = 0;
+
+	ATF_CHECK_EQ(EBUSY, pthread_mutex_trylock(mtx));
+	clockwaits++;
+	if (patient) {
+		later.tv_sec += WAIT_S;
+		atomic_store_32(&patient_waits, 1);
+		while (!a->opened && error == 0)
+			error = __real_pthread_cond_clockwait(cond, mtx, clock,
+			    &later);
+		ATF_CHECK_EQ(0, error);
+		return (0);
+	}
 	if (interrupted > 0) {
 		ATF_CHECK_EQ(CLOCK_MONOTONIC, clock);
 		waited = *ts;
@@ -204,6 +272,22 @@ WRAP(int, pthread_cond_clockwait, pthread_cond_t *cond, pthread_mutex_t *mtx,
 		return (ETIMEDOUT);
 	}
 	return (__real_pthread_cond_clockwait(cond, mtx, clock, ts));
+}
+
+/* Who signals has the lock. */
+WRAP(int, pthread_cond_signal, pthread_cond_t *cond)
+{
+	struct adapter *a = adapter_of(cond);
+
+	if (a == freed)
+		ATF_CHECK_EQ(EBUSY, pthread_mutex_trylock(&a->mtx));
+	return (__real_pthread_cond_signal(cond));
+}
+
+WRAP(int, pthread_join, pthread_t thread, void **value)
+{
+	joined++;
+	return (__real_pthread_join(thread, value));
 }
 
 WRAP(int, clock_gettime, clockid_t clock, struct timespec *ts)
@@ -258,6 +342,7 @@ WRAP(int, netbe_init, net_backend_t **be, nvlist_t *nvl, net_be_rxeof_t fn,
     void *arg)
 {
 	receive = fn;
+	where_opened = where;
 	return (__real_netbe_init(be, nvl, fn, arg));
 }
 

@@ -47,7 +47,19 @@ extern const char	*fail_at;
 extern char		settings[128];
 extern char		calls[256];
 extern bool		joins;		/* vfu_dma_join() does once */
+extern uint64_t		gone, refused;	/* memory there, if not 0, once */
+extern bool		again;		/* vfu_server_again() */
+extern unsigned int	listens, drops;	/* calls of vfu_server_*() */
+extern unsigned int	joined;		/* threads */
+extern const char	*where;		/* what debug_where() has, and */
+extern const char	*where_opened;	/* had, for the backend */
 extern uint32_t		interrupted;	/* waits to come for `ready', atomic */
+/*
+ * The thread has the adapter opened after another waits for it, which then
+ * waits until it is told.
+ */
+extern bool		patient;
+extern unsigned int	clockwaits;
 extern struct timespec	clock_now;	/* the kernel's, if 0 */
 extern struct timespec	waited;		/* until when, in the last of these */
 extern unsigned int	go_interrupted;	/* and for `go' */

@@ -143,6 +143,7 @@ both ways if rings were joined")
 	ATF_CHECK_EQ(n + 1, ad->counters[ADAPTER_C_WAKEUP]);
 	ATF_CHECK_EQ(0, tx_calls + rx_calls);
 	ATF_CHECK_EQ(0, ad->counters[ADAPTER_C_DMA_JOIN]);
+	ATF_CHECK_EQ(0, drops);
 	/* Memory that a ring needs is seen to. */
 	wanted(ad);
 	ATF_CHECK(posted());
@@ -151,6 +152,56 @@ both ways if rings were joined")
 	ATF_CHECK_EQ(1, tx_calls);
 	ATF_CHECK_EQ(1, rx_calls);
 	ATF_CHECK_EQ(1, ad->counters[ADAPTER_C_DMA_JOIN]);
+}
+
+TEST(sees_to, "An event has the server listen; it sees to memory that is gone,\
+ and to memory that is not shared")
+{
+	const char *mapped;
+
+	start();
+	client();
+	memcpy(ram + 16, "here", 5);
+	mapped = ops->eo_map(ops_arg, GPA + 16, 5, E82545_MAP_READ);
+	ATF_REQUIRE(mapped != NULL);
+	ATF_CHECK_STREQ("here", mapped);
+	log_start();
+	listens = 0;
+	work();
+	ATF_CHECK_EQ(1, listens);
+	ATF_CHECK_EQ(0, drops);
+	ATF_CHECK_EQ(0, ad->counters[ADAPTER_C_GONE]);
+	ATF_CHECK_STREQ("", log_text());
+	log_start();
+	gone = GPA;
+	work();
+	ATF_CHECK_EQ(1, drops);
+	ATF_CHECK_EQ(1, ad->counters[ADAPTER_C_GONE]);
+	ATF_CHECK_STREQ("valed: a: client dropped: its memory at 0x500000000 "
+	    "is gone\n", log_text());
+	log_start();
+	refused = GPA;
+	work();
+	ATF_CHECK_EQ(1, drops);
+	ATF_CHECK(ad->unshared);
+	ATF_CHECK_STREQ("valed: a: the guest uses memory that its client does "
+	    "not share, at 0x500000000: QEMU needs memory-backend-memfd with "
+	    "share=on\n", log_text());
+	log_start();
+	refused = GPA;
+	work();
+	ATF_CHECK_STREQ("", log_text());
+}
+
+TEST(listens_again, "The thread is woken if the server is to look for clients "
+    "again")
+{
+	start();
+	adapter_listen(ad);
+	ATF_CHECK(!posted());
+	again = true;
+	adapter_listen(ad);
+	ATF_CHECK(posted());
 }
 
 TEST(attaches, "A new client finds nothing of the former")
@@ -233,7 +284,11 @@ only, and once")
 	sink(sink_arg, NULL);
 	ATF_CHECK(posted());
 	ATF_CHECK(!posted());
-	work();
+	/* An event that was taken may be posted again. */
+	sink(sink_arg, NULL);
+	ATF_CHECK(ad->work_posted != 0);
+	ATF_CHECK(events_step() >= 1);
+	ATF_CHECK_EQ(0, ad->work_posted);
 	ATF_CHECK(!vfu_irq_pending(&ad->irq));
 
 	/* An event that cannot be posted is posted the next time. */
@@ -299,6 +354,7 @@ address; none of others")
 	check_look(3, 0, 0, "valed: a: the guest's transmit descriptors are not "
 	    "in its memory at 0x500001040: QEMU needs memory-backend-memfd "
 	    "with share=on\n");
+	ATF_CHECK(ad->unshared);
 	/* Once, and it does not look again. */
 	ad->unshared = false;
 	log_start();
@@ -314,8 +370,10 @@ address; none of others")
 	/* Nothing is pending: before the first packet, and behind it. */
 	adapter_attach(ad);
 	put(E82545_TDT, 3);
+	log_start();
 	ops->eo_tx_kick(ops_arg);
 	work();
+	ATF_CHECK_STREQ("", log_text());
 	ATF_CHECK(ad->looked);
 	adapter_attach(ad);
 	put(E82545_TDH, 0);
@@ -341,6 +399,7 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	config.ac_limit = 3;
 	config.ac_private = true;
 	config.ac_weight = 9;
+	config.ac_where = "f:1";
 	memset(&want, 0, sizeof(want));
 	memcpy(want.ec_mac, "\2\0\0\0\0\7", 6);
 	want.ec_itr_256ns = 1000;
@@ -352,6 +411,9 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE_CSB, ad->pci.subdevice);
 	ATF_CHECK(ad->port->fp_offloads);
 	ATF_CHECK_STREQ("a", thread_name);
+	/* For what the backend says. */
+	ATF_CHECK_STREQ("f:1", where_opened);
+	ATF_CHECK(where == NULL);
 	ATF_CHECK_EQ(1500 + E82545_HDRLEN_MAX, frame_max);
 	ATF_CHECK_STREQ("rate 5000;limit 3;private 1;weight 9;", settings);
 	ATF_CHECK(sink == NULL);
@@ -414,6 +476,51 @@ TEST(ends, "A signal interrupts no wait, and others are looked at meanwhile; at 
 		ATF_CHECK_STREQ("no sink;destroy;no port;", calls);
 		ATF_CHECK_EQ(0, events_used());
 	}
+}
+
+/* Whether the adapter is open that is being started. */
+static bool
+opened(void)
+{
+	struct adapter *a = __DECONST(struct adapter *, freed);
+	bool is;
+
+	pthread_mutex_lock(&a->mtx);
+	is = a->opened;
+	pthread_mutex_unlock(&a->mtx);
+	return (is);
+}
+
+static void
+look_opened(struct adapter *ending __unused)
+{
+	looks++;
+	wait_until(opened(), "the adapter");
+}
+
+TEST(told, "The main thread is told that the adapter is open, and waits no more \
+then")
+{
+	configure();
+	serves = true;
+	patient = true;
+	ad = adapter_start(&config, look);
+	ATF_REQUIRE(ad != NULL);
+	ATF_CHECK_EQ(1, clockwaits);
+	ATF_CHECK_EQ(0, looks);
+	adapter_stop(ad);
+	adapter_go(ad);
+	wait_until(adapter_ended(ad), "the thread's end");
+	patient = false;
+	interrupted = 1;
+	clockwaits = 0;
+	ad = adapter_start(&config, look_opened);
+	ATF_REQUIRE(ad != NULL);
+	ATF_CHECK_EQ(1, looks);
+	ATF_CHECK_EQ(1, clockwaits);
+	adapter_stop(ad);
+	adapter_go(ad);
+	wait_until(adapter_ended(ad), "the thread's end");
 }
 
 TEST(waits, "The main thread waits for a hundredth of a second at a time")
@@ -518,6 +625,7 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		fail_at = rows[i].step;
 		settings[0] = '\0';
 		was_freed = false;
+		joined = 0;
 		errno = 0;
 		log_start();
 		ATF_CHECK_MSG(adapter_start(&config, NULL) == NULL, "%s",
@@ -530,6 +638,9 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		    open_fds());
 		ATF_CHECK_EQ(0, events_used());
 		ATF_CHECK_MSG(was_freed, "%s", rows[i].step);
+		/* Of the last two there is no thread. */
+		ATF_CHECK_EQ_MSG(i < nitems(rows) - 2, joined, "%s: %u",
+		    rows[i].step, joined);
 	}
 	fail_at = "calloc";
 	log_start();
@@ -559,6 +670,8 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, transmits);
 	ATF_TP_ADD_TC(tp, receives);
 	ATF_TP_ADD_TC(tp, rounds);
+	ATF_TP_ADD_TC(tp, sees_to);
+	ATF_TP_ADD_TC(tp, listens_again);
 	ATF_TP_ADD_TC(tp, attaches);
 	ATF_TP_ADD_TC(tp, timers);
 	ATF_TP_ADD_TC(tp, interrupts);
@@ -566,6 +679,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, configures);
 	ATF_TP_ADD_TC(tp, defaults);
 	ATF_TP_ADD_TC(tp, ends);
+	ATF_TP_ADD_TC(tp, told);
 	ATF_TP_ADD_TC(tp, waits);
 	ATF_TP_ADD_TC(tp, watches);
 	ATF_TP_ADD_TC(tp, fails);

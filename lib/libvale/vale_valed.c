@@ -421,7 +421,7 @@ vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS])
 {
 	struct find_port fp = { name, counters };
 
-	switch (vale_list(NULL, find_port, &fp)) {
+	switch (vale_list(name, find_port, &fp)) {
 	case 1:
 		return (0);
 	case 0:

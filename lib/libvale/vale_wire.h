@@ -52,7 +52,8 @@
  *
  *	VALE_WIRE_PORTS		struct vale_wire_page; the same, and struct
  *		vale_wire_port for each port of the switch nr_name, or of all if
- *		that is empty, as many as fit.
+ *		that is empty, as many as fit; for the port of that name only,
+ *		if it is a port's.
  *	VALE_WIRE_ADDRS		the same with struct vale_wire_addr, for each
  *		address that the switch has learned.
  *	VALE_WIRE_SET		struct vale_wire_set; no body.  Of a switch or

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,6 +206,7 @@ ctl_list(struct ctl_conn *cc, size_t *size)
 /* A part of a list, of what the client may see. */
 struct part {
 	const struct ctl_conn *pt_cc;
+	const char	*pt_port;	/* the only one, or NULL */
 	struct ctl_owner_set pt_set;
 	uint32_t	pt_skip;	/* entries before it */
 	uint32_t	pt_count;
@@ -233,6 +235,8 @@ part_port(const struct vale_port_info *info, void *arg)
 	struct vale_wire_port *wo;
 	void *entry;
 
+	if (pt->pt_port != NULL && strcmp(pt->pt_port, info->pi_name) != 0)
+		return (0);
 	if (!ctl_owner_sees(info->pi_name, &pt->pt_cc->cc_who))
 		return (0);
 	if (part_next(pt, sizeof(*wo), &entry)) {
@@ -275,6 +279,7 @@ part_begin(struct ctl_conn *cc, struct part *pt, size_t size)
 	struct vale_wire_page *wp = cc->cc_body;
 
 	pt->pt_cc = cc;
+	pt->pt_port = NULL;
 	pt->pt_set.os_changes = 0;
 	pt->pt_skip = wp->wp_first;
 	pt->pt_count = 0;
@@ -296,11 +301,16 @@ int
 ctl_ports(struct ctl_conn *cc, size_t *size)
 {
 	const char *name = cc->cc_wire->vw_header.nr_name;
+	const size_t len = strcspn(name, ":");
+	char of[VALE_NAME_SIZE];
 	struct part pt;
 
 	ctl_settle(cc);
 	part_begin(cc, &pt, sizeof(struct vale_wire_port));
-	vale_list(name[0] != '\0' ? name : NULL, part_port, &pt);
+	if (name[len] != '\0')
+		pt.pt_port = name;
+	snprintf(of, sizeof(of), "%.*s", (int)len, name);
+	vale_list(name[0] != '\0' ? of : NULL, part_port, &pt);
 	*size = part_end(cc, &pt);
 	return (0);
 }

@@ -366,6 +366,14 @@ TEST(page, "As many ports are sent at once as fit, from any one on")
 	ATF_CHECK_EQ(2, wo->wo_rings);
 	ATF_CHECK_EQ(0, check_page(&one, "vale7", 0, NULL));
 	ATF_CHECK_EQ(0, check_page(&two, "", 0, NULL));
+	/* One port. */
+	ATF_CHECK_EQ(1, check_page(&root, "vale7:p3", 0, "vale7:p3"));
+	ATF_CHECK_EQ(0, check_page(&root, "vale7:p3", 1, NULL));
+	ATF_CHECK_EQ(1, check_page(&one, "vale8:a", 0, "vale8:a"));
+	ATF_CHECK_EQ(0, check_page(&two, "vale8:a", 0, NULL));
+	ATF_CHECK_EQ(0, check_page(&root, "vale7:", 0, NULL));
+	ATF_CHECK_EQ(0, check_page(&root, ":p3", 0, NULL));
+	ATF_CHECK_EQ(0, check_page(&root, "vale70:p3", 0, NULL));
 	for (i = 0; i < max + 10; i++)
 		vale_close(d[i]);
 	stop();

@@ -193,9 +193,11 @@ TEST(counters, "A port's counters are those of the port with the name, or ENXIO"
 	const struct page two = ports(2, "vale0:a", "vale0:b"),
 	    none = ports(0, NULL, NULL);
 	uint64_t c[VALE_NCOUNTERS];
+	int fd = prepare_reply(0, &two, ports_size(2));
 
-	prepare_reply(0, &two, ports_size(2));
 	ATF_CHECK_EQ(0, vale_port_counters("vale0:b", c));
+	/* Others are not asked for. */
+	ATF_CHECK_EQ(0, asked(fd, VALE_WIRE_PORTS, "vale0:b"));
 	ATF_CHECK_EQ(100, c[0]);
 	ATF_CHECK_EQ(100 + VALE_NCOUNTERS - 1, c[VALE_NCOUNTERS - 1]);
 	prepare_reply(0, &two, ports_size(2));

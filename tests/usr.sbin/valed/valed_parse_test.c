@@ -29,6 +29,7 @@
 #include "net_utils.h"
 #include "pci_emul.h"
 #include "test.h"
+#include "vale_version.h"
 #include "valed.h"
 
 /* Each call's stays, so that a sanitizer finds what it points to. */
@@ -214,6 +215,7 @@ TEST(defaults, "What is not given has its default")
 {
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock");
 	ATF_CHECK_EQ(1, opt->vo_nadapters);
+	ATF_CHECK_STREQ("-s 1,e1000,vale0:a,path=a.sock", ac->ac_where);
 	ATF_CHECK_EQ(0, opt->vo_nhostifs);
 	ATF_CHECK(opt->vo_control == NULL);
 	ATF_CHECK(!opt->vo_verbose);
@@ -573,11 +575,14 @@ TEST(letters, "Each option and argument that is wrong is named")
 	REFUSED(EX_USAGE, "-s, -a, -c: one of them is needed", "-v");
 	REFUSED(EX_USAGE, "unknown option -x", OK, "-x");
 	REFUSED(EX_USAGE, "unknown option -x", OK, "-vx");
+	REFUSED(EX_USAGE, "unknown option --x", OK, "--x");
 	REFUSED(EX_USAGE, "-s: the value is missing", OK, "-s");
 	REFUSED(EX_USAGE, "more: unexpected argument", OK, "more", "-x");
 	REFUSED(EX_USAGE, "-: unexpected argument", OK, "-");
 	ATF_CHECK_EQ(EX_OK, child((char *[]){ "-h", "-x", NULL }));
 	ATF_CHECK_EQ(0, strncmp(out, "usage: valed ", 13));
+	ATF_CHECK_EQ(EX_OK, child((char *[]){ "--version", "-x", NULL }));
+	ATF_CHECK_STREQ("valed " VALE_VERSION "\n", out);
 	PARSE("-c", "x");
 	PARSE("-a", "vale0:e");
 	PARSE(OK, "-a", "vale0:e");
@@ -587,14 +592,27 @@ TEST(letters, "Each option and argument that is wrong is named")
 	REFUSED(EX_NOINPUT, "-k .: Is a directory", "-k", ".");
 }
 
+#define	NODE(place, name)						\
+	"pci." place ".device=e1000\npci." place ".backend=vale0:" name "\n" \
+	"pci." place ".path=" name ".sock\n"
+
 #define	NO_MEMORY	"Cannot allocate memory"
 
 TEST(no_memory, "Each allocation that fails is an error of the system")
 {
 	const unsigned int before = callocs;
+	int status;
 
 	for (fail_calloc = before + 1; fail_calloc <= before + 2; fail_calloc++)
 		REFUSED(EX_OSERR, NO_MEMORY, OK);
+	/* Those of the tree of variables, and where -s was. */
+	while ((status = child((char *[]){ OK, NULL })) != -1) {
+		ATF_CHECK_EQ_MSG(EX_OSERR, status, "%u: %d", fail_calloc -
+		    before, status);
+		ATF_CHECK(strstr(out, NO_MEMORY "\n") != NULL);
+		fail_calloc++;
+	}
+	ATF_CHECK(fail_calloc > before + 3);
 	fail_calloc = 0;
 	fail_strndup = strndups + 1;
 	REFUSED(EX_OSERR, "-s: " NO_MEMORY, OK);
@@ -604,11 +622,12 @@ TEST(no_memory, "Each allocation that fails is an error of the system")
 	REFUSED(EX_OSERR, NO_MEMORY, "-o", "pci.0.1.0.device=e1000");
 	fail_strdup++;
 	REFUSED(EX_OSERR, NO_MEMORY, "-o", "pci.0.1.0.device=e1000");
+	/* Of the node, after those of its first variable and of each. */
+	fail_strdup = strdups + 1 + 3 + 1;
+	FILE_IS("one", NODE("0.1.0", "a"));
+	REFUSED(EX_OSERR, NO_MEMORY, "-k", "one");
+	fail_strdup = 0;
 }
-
-#define	NODE(place, name)						\
-	"pci." place ".device=e1000\npci." place ".backend=vale0:" name "\n" \
-	"pci." place ".path=" name ".sock\n"
 
 TEST(files, "Variables of files and -o: what is set last counts, and each "
     "knows where it was set")

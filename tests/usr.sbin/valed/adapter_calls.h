@@ -47,7 +47,7 @@ extern const char	*fail_at;
 extern char		settings[128];
 extern char		calls[256];
 extern bool		joins;		/* vfu_dma_join() does once */
-extern uint64_t		gone, refused;	/* memory there, if not 0, once */
+extern uint64_t		gone, refused;	/* where memory is, once, or 0 */
 extern bool		again;		/* vfu_server_again() */
 extern unsigned int	listens, drops;	/* calls of vfu_server_*() */
 extern unsigned int	joined;		/* threads */

@@ -498,8 +498,8 @@ look_opened(struct adapter *ending __unused)
 	wait_until(opened(), "the adapter");
 }
 
-TEST(told, "The main thread is told that the adapter is open, and waits no more \
-then")
+TEST(told, "The main thread is told that the adapter is open, and waits no \
+more then")
 {
 	configure();
 	serves = true;

@@ -828,7 +828,8 @@ TEST(attach_fds, "The descriptors are kept if it is attached, and closed if "
 /* Descriptors of all kinds. */
 enum kind {
 	LINK, LINK_SILENT, ETHTOOL, NETFILTER, PACKET, PACKET_IP, PACKET_NONE,
-	INET_RAW, INET_PACKET, XSK, XSK_BOUND, ANON, MEMORY, MEMORY_SHRINKS, PLAIN, NKINDS
+	INET_RAW, INET_PACKET, XSK, XSK_BOUND, ANON, MEMORY, MEMORY_SHRINKS,
+	PLAIN, NKINDS
 };
 
 static int

@@ -9,12 +9,18 @@
 #	struct name		a definition of the structure
 #	dir/file, file.c, dir/	the file or directory; without a directory, a
 #				file of that name anywhere; * is a pattern
+#	some_test, some_test:case	the test program, and a word of it
 #	some_name		a word of the sources
 #
 # Everything else in backquotes (commands, options, values) is not looked at.
+#
+# A list of a directory's files, in a page or a comment, has all of them, and
+# none that does not exist: lists.table.
 
 top=$(atf_get_srcdir)/../../..
-dirs="bench compat deps lib ports share sys tests tools usr.sbin"
+
+# Directories with sources: not what is built.
+dirs=$(cd "$top" && ls -d */ | grep -v '^build' | tr -d /)
 
 # Gather what exists: files, functions (file:function), structs, words.
 gather()
@@ -25,7 +31,8 @@ gather()
 	    -e '^struct [a-z0-9_]+ \{' \
 	    /dev/null {} + | sed -E 's/#define[[:space:]]+//; s/[({].*//') \
 	    > defined
-	(cd "$top" && find $dirs \( -name '*.[chd]' -o -name '*.py' \) \
+	(cd "$top" && find $dirs \( -name '*.[chd]' -o -name '*.py' -o \
+	    -name rules \) \
 	    -type f -exec grep -ohE '[A-Za-z_][A-Za-z0-9_]*' {} + |
 	    sort -u) > words
 }
@@ -39,6 +46,13 @@ file_exists()
 	*)	grep -q "\(^\|/\)$(printf '%s' "$1" |
 		    sed 's/[.]/[.]/g; s/[*]/[^\/]*/g')\$" files ;;
 	esac
+}
+
+# test_exists PROGRAM CASE: a case may be the program, that is none.
+test_exists()
+{
+	grep -E "(^|/)$1[.](c|sh)\$" files > programs || return 1
+	[ "$1" = "$2" ] || (cd "$top" && xargs grep -qw -e "$2") < programs
 }
 
 # name_exists NAME
@@ -58,7 +72,10 @@ name_exists()
 	"struct "*)
 		grep -q ":$1 *\$" defined
 		;;
-	/* | *" "* | -* | *=* | *,*)
+	/* | *" "* | -* | *=* | *,* | build/* | build-*)
+		;;
+	*_test | *_test:[a-z]*)
+		test_exists "${1%%:*}" "${1##*:}"
 		;;
 	*/* | *.[chd] | *.[1-9] | *.sh | *.py | *.mk | *.pml | *.awk)
 		file_exists "$1"
@@ -81,18 +98,184 @@ missing()
 	done
 }
 
+# ambiguous PAGE [NAME...]: print the files that a page names without their
+# directory, and of which there are several, except NAMEs.
+ambiguous()
+{
+	local n name page
+
+	page=$1
+	shift
+	grep -o '`[^`]*`' "$page" | tr -d '`' | sed -n \
+	    -e 's/:.*//' -e '/^[a-z0-9_]*[.][chd]$/p' | sort -u |
+	while read -r name; do
+		case " $* " in
+		*" $name "*)	continue ;;
+		esac
+		n=$(grep -c "\(^\|/\)$name\$" files)
+		[ $n -le 1 ] || echo "$page: $n files are $name"
+	done
+}
+
+# block FILE WORDS: print the comment, or in a page the row or paragraph, that
+# has these words.
+block()
+{
+	awk -v words="$2" -v page="${1##*.}" '
+	function end()
+	{
+		if (hit)
+			printf "%s", text
+		text = ""
+		hit = 0
+	}
+	page == "md" && /^[|]/ { end() }
+	!(page == "md" ? $0 != "" : /^(#| [*]|[\/][*])/) { end(); next }
+	index($0, words) { hit = 1 }
+	{ text = text $0 "\n" }
+	END { end() }' "$top/$1"
+}
+
+# listed FILE WORDS: print the names of files in that list.  A first word
+# without a suffix stands for the files that have it as their name.
+listed()
+{
+	block "$1" "$2" > block
+	grep -oE '[A-Za-z0-9_*]+[.](c|h|S|d|py|sh|subr|pml)([^a-z]|$)' block |
+	    sed 's/[^a-z]$//;s/[.]$//'
+	sed -nE 's/^(#| [*])	([a-z0-9_]+)	.*/\2.*/p' block
+}
+
+# in_directory DIRECTORY FILES: print the files that a list must have.
+in_directory()
+{
+	case $1 in
+	"**")	cat files ;;
+	*)	grep "^$1/[^/]*\$" files ;;
+	esac | while read -r file; do
+		case $2 in
+		"<"*)	grep -qF "#include ${2#<}" "$top/$file" &&
+			    echo "${file##*/}" ;;
+		*)	matched "${file##*/}" $2 && echo "${file##*/}" ;;
+		esac
+	done
+}
+
+# matched NAME PATTERN...: one of the patterns matches.
+matched()
+{
+	local name pattern
+
+	name=$1
+	shift
+	for pattern; do
+		case $name in
+		$pattern)	return 0 ;;
+		esac
+	done
+	return 1
+}
+
+# check_list FILE DIRECTORY FILES WORDS: print what a list lacks, and what it has
+# that does not exist.
+check_list()
+{
+	local name names
+
+	names=$(listed "$1" "$4")
+	[ -n "$names" ] || {
+		echo "$1: no list with \"$4\""
+		return
+	}
+	in_directory "$2" "$3" > must
+	[ -s must ] || echo "$1: no files $3 in $2"
+	while read -r name; do
+		matched "$name" $names || echo "$1: lacks $name of $2"
+	done < must
+	for name in $names; do
+		case ${name##*.} in
+		"*")	;;
+		*)	file_exists "$name" ||
+			    echo "$1: $name does not exist" ;;
+		esac
+	done
+}
+
+# check_lists TABLE: all lists in a table.
+check_lists()
+{
+	local file directory files words
+
+	while IFS='	' read -r file directory files words; do
+		case $file in
+		"" | "#"*)	continue ;;
+		esac
+		[ "$files" = - ] ||
+		    check_list "$file" "$directory" "$files" "$words"
+	done < "$1"
+}
+
+# unknown_lists TABLE: print the files outside of a table in whose comments three
+# lines or more begin with names of files beside it.
+unknown_lists()
+{
+	local file name
+
+	(cd "$top" && find $dirs -type f \( -name '*.[ch]' -o -name '*.mk' \
+	    -o -name Makefile -o -name '*.sh' -o -name '*.subr' \) \
+	    -exec grep -oE '^(#| [*])	[a-z0-9_]+([*]?[.][a-z]+)?[	,]' \
+	    /dev/null {} +) | sed -E 's/:(#| [*])	/ /' | tr -d ',	' |
+	while read -r file name; do
+		set -- "$top/${file%/*}"/${name%.*}.*
+		[ ! -e "$1" ] || echo "$file"
+	done | sort | uniq -c | awk '$1 >= 3 { print $2 }' > with
+	grep -v '^#' "$1" | cut -f 1 | sort -u | comm -13 - with |
+	    sed 's/$/: its list is not in the table/'
+}
+
 # page PAGE NAMES: fail if a name in a page does not exist, or if there are fewer
 # names.
 page()
 {
 	gather
-	missing "$top/docs/$1" > bad
-	[ "$(grep -o '`[^`]*`' "$top/docs/$1" | wc -l)" -ge $2 ] ||
+	missing "$top/$1" > bad
+	[ "$(grep -o '`[^`]*`' "$top/$1" | wc -l)" -ge $2 ] ||
 	    atf_fail "$1 has fewer than $2 names"
 	[ ! -s bad ] || {
 		cat bad
 		atf_fail "$(wc -l < bad) names in $1 do not exist"
 	}
+	ambiguous "$top/$1" lem_os.h > bad
+	[ ! -s bad ] || {
+		cat bad
+		atf_fail "$(wc -l < bad) names in $1 are of several files"
+	}
+}
+
+atf_test_case readme
+readme_head()
+{
+	atf_set descr "Files and functions in README.md exist, and its table \
+of directories has all"
+}
+readme_body()
+{
+	local d
+
+	page README.md 50
+	sed -n 's/^| \(`[^|]*\) |.*/\1/p' "$top/README.md" |
+	    grep -o '`[^`]*/`' | tr -d '`' > table
+	[ -s table ] || atf_fail "no table"
+	# A directory is in the table, or those in it are.
+	(cd "$top" && find $dirs -mindepth 1 -maxdepth 1 -type d) |
+	    sed 's,$,/,' > directories
+	printf '%s/\n' $dirs > tops
+	for d in $(cat tops directories); do
+		grep -q "^$d" table ||
+		    { sed 's,[^/]*/$,,' table | grep -qx "$d"; } ||
+		    grep -qx "${d%%/*}/" table || echo "$d"
+	done > bad
+	atf_check cat bad
 }
 
 atf_test_case architecture
@@ -102,7 +285,7 @@ architecture_head()
 }
 architecture_body()
 {
-	page architecture.md 50
+	page docs/architecture.md 50
 }
 
 atf_test_case security
@@ -112,7 +295,7 @@ security_head()
 }
 security_body()
 {
-	page security.md 50
+	page docs/security.md 50
 }
 
 atf_test_case upstream
@@ -122,7 +305,127 @@ upstream_head()
 }
 upstream_body()
 {
-	page upstream.md 20
+	page docs/upstream.md 20
+}
+
+atf_test_case building
+building_head()
+{
+	atf_set descr "Files and functions in docs/building.md exist"
+}
+building_body()
+{
+	page docs/building.md 50
+}
+
+atf_test_case freebsd
+freebsd_head()
+{
+	atf_set descr "Files and functions in docs/freebsd.md exist"
+}
+freebsd_body()
+{
+	page docs/freebsd.md 50
+}
+
+atf_test_case lists
+lists_head()
+{
+	atf_set descr "Lists of a directory's files are complete"
+}
+lists_body()
+{
+	gather
+	check_lists "$top/tests/docs/lists.table" > bad
+	unknown_lists "$top/tests/docs/lists.table" >> bad
+	[ ! -s bad ] || {
+		cat bad
+		atf_fail "$(wc -l < bad) faults of lists"
+	}
+}
+
+atf_test_case lists_found
+lists_found_head()
+{
+	atf_set descr "The check reports each kind of fault of a list"
+}
+lists_found_body()
+{
+	mkdir -p tree/lib/a tree/lib/b
+	top=$PWD/tree
+	dirs=lib
+	touch tree/lib/a/one.c tree/lib/a/two.c tree/lib/a/three.c \
+	    tree/lib/a/three_more.c tree/lib/b/four.c
+	cat > tree/lib/a/a.h <<-'EOF'
+	/*
+	 * The files:
+	 *
+	 *	one.c	the first
+	 *	two.c	the second
+	 *	three*.c, four.c	the others
+	 */
+
+	/* A comment that names five.c. */
+	EOF
+	cat > tree/lib/b/Makefile <<-'EOF'
+	# The files:
+	#
+	#	four	the only one
+	EOF
+	printf '#include "a.h"\n' > tree/lib/a/two.c
+	printf '| a row: `two.c` | |\n| another: `one.c` |\n' > tree/page.md
+	gather
+	# list FILE DIRECTORY FILES WORDS: the faults of one list.
+	list()
+	{
+		printf '%s\t%s\t%s\t%s\n' "$@" > table
+		check_lists table
+		unknown_lists table
+	}
+	# has TEXT: a fault is that.
+	has()
+	{
+		grep -qxF "$1" bad || {
+			cat bad
+			atf_fail "not found: $1"
+		}
+	}
+
+	# Complete.  The names of another comment are not the list's.
+	list lib/a/a.h lib/a '*.c' "The files" > bad
+	atf_check cat bad
+	# Names without a suffix; files that include a header; a row.
+	list lib/b/Makefile lib/b '*.c' "The files" > bad
+	has "lib/a/a.h: its list is not in the table"
+	atf_check_equal 1 "$(wc -l < bad)"
+	mv table table.b
+	list page.md lib/a '<"a.h"' "a row" > bad
+	has "lib/a/a.h: its list is not in the table"
+	atf_check_equal 1 "$(wc -l < bad)"
+	# A row lacks what another has.
+	list page.md lib/a 'one.c two.c' "a row" > bad
+	has "page.md: lacks one.c of lib/a"
+	# A file that came, and one that went.
+	touch tree/lib/a/six.c
+	rm tree/lib/b/four.c
+	gather
+	list lib/a/a.h lib/a '*.c' "The files" > bad
+	has "lib/a/a.h: lacks six.c of lib/a"
+	has "lib/a/a.h: four.c does not exist"
+	atf_check_equal 2 "$(wc -l < bad)"
+	check_lists table.b > bad
+	has "lib/b/Makefile: no files *.c in lib/b"
+	# No comment with these words.
+	list lib/a/a.h lib/a '*.c' "The fires" > bad
+	has "lib/a/a.h: no list with \"The fires\""
+	# A name that several files have.
+	mkdir tree/lib/c
+	touch tree/lib/c/one.c
+	gather
+	ambiguous tree/page.md > bad
+	has "tree/page.md: 2 files are one.c"
+	ambiguous tree/page.md one.c > bad
+	atf_check cat bad
 }
 
 atf_test_case found
@@ -135,25 +438,32 @@ found_body()
 	gather
 	cat > good.md <<-'EOF'
 	`e82545.c:e82545_write`, `e82545.c`, `usr.sbin/bhyve/`, `lem_*.c`,
-	`e82545_tx()`, `struct e82545_ops`, `tx_mtx`, `make all`, `itr=250`
+	`e82545_tx()`, `struct e82545_ops`, `tx_mtx`, `make all`, `itr=250`,
+	`vfu_irq_test`, `vfu_irq_test:kinds`, `build/demo/`
 	EOF
 	cat > bad.md <<-'EOF'
 	`e82545.c:e82545_tx`, `e82546.c`, `usr.sbin/bhive/`, `lom_*.c`,
-	`e82545_tix()`, `struct e82545_opps`, `tx_mutex_of_old`
+	`e82545_tix()`, `struct e82545_opps`, `tx_mutex_of_old`,
+	`vfu_ira_test`, `vfu_irq_test:minds`
 	EOF
 	missing good.md > out
 	cat out
 	atf_check_equal 0 "$(wc -l < out)"
 	missing bad.md > out
 	cat out
-	atf_check_equal 7 "$(wc -l < out)"
+	atf_check_equal 9 "$(wc -l < out)"
 }
 
 atf_init_test_cases()
 {
 
+	atf_add_test_case readme
 	atf_add_test_case architecture
+	atf_add_test_case building
+	atf_add_test_case freebsd
 	atf_add_test_case security
 	atf_add_test_case upstream
 	atf_add_test_case found
+	atf_add_test_case lists
+	atf_add_test_case lists_found
 }

@@ -5,7 +5,7 @@
  */
 
 /*
- * Private state of the 82545EM model; only e82545*.c include this.
+ * Private state of the 82545EM model; only the files below include this.
  *
  *	e82545.c	 life cycle, register file
  *	e82545_stat.c	 statistics registers
@@ -20,6 +20,7 @@
  *	e82545_snap.c	 snapshots
  *	e82545_offload.c checksum, TSO and VLAN arithmetic on bytes: no state
  *	e82545_crc.c	 CRC-32
+ *	e82545_probes.c	 the names of what probes report
  *
  * Locks.  Three mutexes, taken in this order:
  *

@@ -28,6 +28,7 @@
  *	hostif_ring.c	opens one of them again
  *	hostif_open_xdp.c, hostif_xdp.c	those of AF_XDP
  *	hostif_ethtool.c	what these depend on, and may change
+ *	hostif_drop.c	keeps the frames from the host's stack
  *	hostif_table.c	the attached interfaces of this process
  */
 

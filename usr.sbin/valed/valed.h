@@ -24,7 +24,10 @@
  *	valed_stats.c	 prints counters
  *	ctl.c		 the control socket: connections, requests
  *	ctl_hostif.c	 its requests about attached interfaces
+ *	ctl_memory.c	 the memory of ports and pipes
+ *	ctl_null.c	 its requests for memory without a port
  *	ctl_owner.c	 whose a port is
+ *	ctl_pipe.c	 its requests about pipes
  *	ctl_port.c	 its requests about ports of other processes
  *	ctl_reload.c	 its request for a reload
  *	ctl_switch.c	 its requests about switches
@@ -35,6 +38,8 @@
  *	vfu_version.c	 version negotiation
  *	vfu_device.c	 all other commands
  *	vfu_dma.c	 guest memory
+ *	vfu_dma_file.c	 its files, and rings that are joined
+ *	vfu_dma_range.c	 its ranges
  *	vfu_fault.c	 guest memory that vanishes
  *	vfu_irq.c	 interrupts
  *	vfu_accept.c	 accepts connections when no descriptors are left

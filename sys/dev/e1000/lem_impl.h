@@ -5,7 +5,8 @@
  */
 
 /*
- * Shared by lem_core.c (life cycle, interrupts, mode), lem_tx.c and lem_rx.c.
+ * Shared by lem_core.c (life cycle, interrupts, mode), lem_tx.c, lem_rx.c and
+ * lem_look.c (looking at the CSB before sleep).
  *
  * Under a hypervisor each register access and each interrupt is an exit, which
  * costs far more than the work on a packet.  So both rings keep the descriptors

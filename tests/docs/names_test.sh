@@ -176,8 +176,8 @@ matched()
 	return 1
 }
 
-# check_list FILE DIRECTORY FILES WORDS: print what a list lacks, and what it has
-# that does not exist.
+# check_list FILE DIRECTORY FILES WORDS: print what a list lacks, and what it
+# names that does not exist.
 check_list()
 {
 	local name names
@@ -215,8 +215,8 @@ check_lists()
 	done < "$1"
 }
 
-# unknown_lists TABLE: print the files outside of a table in whose comments three
-# lines or more begin with names of files beside it.
+# unknown_lists TABLE: print the files that are not in a table, and have three
+# lines or more of comments that begin with names of files beside them.
 unknown_lists()
 {
 	local file name
@@ -233,8 +233,8 @@ unknown_lists()
 	    sed 's/$/: its list is not in the table/'
 }
 
-# page PAGE NAMES: fail if a name in a page does not exist, or if there are fewer
-# names.
+# page PAGE NAMES: fail if a name in a page does not exist, or is of several
+# files, or if there are fewer names.
 page()
 {
 	gather

@@ -45,6 +45,13 @@ up()
 address()
 {
 	sysctl -q -w net.ipv6.conf.eth0.accept_dad=0
+	# Linux asks a neighbour three times, a second apart, before it drops
+	# what is for it.  On a busy machine the answer takes longer.
+	for ip in ipv4 ipv6; do
+		for ask in mcast_solicit ucast_solicit; do
+			sysctl -q -w net.$ip.neigh.eth0.$ask=300
+		done
+	done
 	ip addr add 10.0.0.$1/24 dev eth0 &&
 	    ip addr add fd00::$1/64 dev eth0 &&
 	    ip link set eth0 up && carrier eth0

@@ -420,6 +420,18 @@ override_run()
 	finish
 }
 
+# csb_stream: a stream of datagrams, from a socket of vm1 to one of vm2.
+csb_stream()
+{
+	on vm2 "rm -f /tmp/recv
+	    wire udp-recv 5002 > /tmp/recv 2>&1 < /dev/null &
+	    wait_port 5002"
+	on vm1 "wire udp-send 10.0.0.2 5002 60 200000"
+	on vm2 "wait_word good /tmp/recv"
+	drained
+	valed_counters
+}
+
 lem_case csb "With the CSB under 0.05 exits a frame, and equal counters"
 csb_run()
 {
@@ -434,25 +446,21 @@ csb_run()
 		on vm$n "sysctl -q -w net.ipv6.conf.eth0.disable_ipv6=1"
 	done
 	pings vm1 10.0.0.2
-	# A stream of datagrams, from a socket to a socket.
-	on vm2 "rm -f /tmp/recv
-	    wire udp-recv 5002 > /tmp/recv 2>&1 < /dev/null &
-	    wait_port 5002"
 	valed_counters
 	for n in 1 2; do
 		eval "before$n=$(counter vm$n reg_reads reg_writes intr_sent)"
 		eval "frames$n=$(counter vm$n tx_frames rx_frames)"
 	done
-	on vm1 "wire udp-send 10.0.0.2 5002 60 200000"
-	on vm2 "wait_word good /tmp/recv"
-	drained
-	valed_counters
+	# How many the receiver gets of each depends on the machine.
+	while :; do
+		csb_stream
+		n=$(($(counter vm2 tx_frames rx_frames) - frames2))
+		[ $n -lt 20000 ] || break
+	done
 	for n in 1 2; do
 		eval "before=\$before$n frames=\$frames$n"
 		end=$(counter vm$n reg_reads reg_writes intr_sent)
 		frames=$(($(counter vm$n tx_frames rx_frames) - frames))
-		# How many the receiver gets depends on the machine.
-		is "vm$n: frames" $frames -ge 20000
 		is "vm$n: exits, 20 times" $((20 * (end - before))) -lt $frames
 	done
 	# The driver has counted what the adapter has.

@@ -578,6 +578,20 @@ lem_detach_dev(device_t dev)
 }
 
 static int
+lem_resume(device_t dev)
+{
+	struct lem_softc *sc = device_get_softc(dev);
+
+	sx_xlock(&sc->ctl);
+	sc->suspended = false;
+	(void)lem_up(sc);
+	lem_link_read(sc);
+	sx_xunlock(&sc->ctl);
+	return (0);
+}
+
+/* Suspended to the end: the stack hears of the link when it has the interface. */
+static int
 lem_attach_dev(device_t dev)
 {
 	struct lem_softc *sc = device_get_softc(dev);
@@ -585,6 +599,7 @@ lem_attach_dev(device_t dev)
 	int error;
 
 	sc->dev = dev;
+	sc->suspended = true;
 	sc->core.lc_os.name = name;
 	sx_init(&sc->ctl, "em ctl");
 	mtx_init(&sc->rx.mtx, name, "em rx", MTX_DEF);
@@ -616,23 +631,7 @@ lem_attach_dev(device_t dev)
 		lem_detach_dev(dev);
 		return (error);
 	}
-	sx_xlock(&sc->ctl);
-	lem_link_read(sc);
-	sx_xunlock(&sc->ctl);
-	return (0);
-}
-
-static int
-lem_resume(device_t dev)
-{
-	struct lem_softc *sc = device_get_softc(dev);
-
-	sx_xlock(&sc->ctl);
-	sc->suspended = false;
-	(void)lem_up(sc);
-	lem_link_read(sc);
-	sx_xunlock(&sc->ctl);
-	return (0);
+	return (lem_resume(dev));
 }
 
 static device_method_t lem_methods[] = {

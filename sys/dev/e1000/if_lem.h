@@ -96,7 +96,7 @@ struct lem_softc {
 	struct ifmedia	 media;
 	uint8_t		 mac[ETHER_ADDR_LEN];
 	struct sx	 ctl;
-	bool		 suspended;	/* or being detached */
+	bool		 suspended;	/* or not attached */
 	struct lem_knobs knobs;		/* ctl */
 
 	struct lem_shared *shared;

@@ -416,8 +416,14 @@ link_run()
 	atf_check ifconfig $ifp down
 	atf_check -o match:"status: active" ifconfig $ifp
 	atf_check devctl detach $ifp
+	dmesg > before
 	atf_check devctl attach $where
 	atf_check -o match:"status: active" ifconfig $ifp
+	dmesg > after
+	# ether_ifattach(9) prints the address.
+	diff before after | awk -v ifp="$ifp:" '$2 == ifp && $3 == "Ethernet" {
+	    attached = 1 } $2 == ifp && $3 == "link" { exit !attached }' ||
+	    atf_fail "link before interface: $(diff before after)"
 	atf_check ifconfig $ifp inet $address netmask $netmask up
 	expect_answer
 	sysctl $(cat knobs) > /dev/null

@@ -120,8 +120,9 @@ lem_poll_due(void *arg)
 /*
  * After a turn: whether there may be more to do, as there is if it was `full'.
  * If not, interrupts are unmasked, or the next poll is due later, not before
- * pause_ns.  In netmap mode with the CSB the ring may hold frames until its user
- * takes them: lem_netmap_rxsync() asks for the next interrupt.
+ * pause_ns.  In netmap mode with the CSB the ring may hold frames until its
+ * user takes them: lem_netmap_rxsync() asks for the next interrupt for frames,
+ * which a user that only sends never calls.
  */
 static bool
 lem_more(struct lem_softc *sc, bool full, uint64_t pause_ns, uint64_t begin_ns,
@@ -133,7 +134,7 @@ lem_more(struct lem_softc *sc, bool full, uint64_t pause_ns, uint64_t begin_ns,
 	mtx_assert(&sc->rx.mtx, MA_OWNED);
 	if (sc->rx.netmap && (lc->lc_mode & (LEM_MODE_CSB | LEM_MODE_POLL)) ==
 	    LEM_MODE_CSB)
-		return (full);
+		return (full || lem_intr_enable_tx(lc));
 	if ((lc->lc_mode & LEM_MODE_POLL) == 0)
 		return (full || pause_ns != 0 || lem_intr_enable(lc));
 	if (lc->lc_poll_ns == 0 || !lc->lc_running)

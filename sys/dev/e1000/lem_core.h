@@ -371,6 +371,11 @@ void	lem_link(struct lem_core *lc);
  */
 bool	lem_intr(struct lem_core *lc);
 bool	lem_intr_enable(struct lem_core *lc);
+/*
+ * The same, but with LEM_MODE_CSB frames cause no interrupt yet, and true means
+ * that there are causes: for a host that leaves frames in the ring.
+ */
+bool	lem_intr_enable_tx(struct lem_core *lc);
 
 /*
  * For a host that calls lem_rx() for some time without interrupts, and then

@@ -472,7 +472,15 @@ vlan_run()
 	expect_answer
 }
 
-lem_case netmap "A netmap(4) program sends and receives, in each mode"
+# Without an interrupt a program that waits for a slot is woken once a second.
+netmap_sends()
+{
+	"$(atf_get_srcdir)/lem_netmap" $ifp 20000 > sends &&
+	    grep -q "^sent 20000," sends
+}
+
+lem_case netmap "A netmap(4) program sends and receives, or only sends, in \
+each mode"
 netmap_run()
 {
 	local mode
@@ -483,6 +491,8 @@ netmap_run()
 		set_ok $mode
 		atf_check -o match:"^sent 100, answers 100$" \
 		    "$(atf_get_srcdir)/lem_netmap" $ifp $peer 100
+		during netmap_sends
+		check "interrupts + polls > 1 || $(sed 's/.* //' sends) < 10"
 		expect_answer
 	done
 }

@@ -9,6 +9,9 @@
  * for the Ethernet address of `address' (ARP) `count' times, each after the
  * answer to the one before, and prints how many were sent and answered.  It
  * ends with the first that is not answered.
+ *
+ * lem_netmap interface count: only sends, frames that nobody answers, and
+ * prints how many, and how often it waited for a slot.
  */
 
 #include <sys/types.h>
@@ -123,6 +126,33 @@ answered(struct nmport_d *port, struct in_addr peer)
 	return (found);
 }
 
+/* Returns false if no slot became free. */
+static bool
+wait_slot(struct nmport_d *port, unsigned int *waits)
+{
+	struct pollfd pfd = { .fd = port->fd, .events = POLLOUT };
+
+	if (poll(&pfd, 1, 0) > 0)
+		return (true);
+	++*waits;
+	return (poll(&pfd, 1, WAIT_MS) > 0);
+}
+
+static void
+only_send(struct nmport_d *port, unsigned int n)
+{
+	uint8_t frame[60] = { 0x02, 0, 0, 0, 0, 0xfe };
+	unsigned int i = 0, waits = 0;
+
+	memcpy(frame + ETHER_ADDR_LEN, station, sizeof(station));
+	while (i < n)
+		if (nmport_inject(port, frame, sizeof(frame)) != 0)
+			i++;
+		else if (!wait_slot(port, &waits))
+			break;
+	printf("sent %u, waits %u\n", i, waits);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -132,14 +162,20 @@ main(int argc, char *argv[])
 	uint8_t frame[60];
 	unsigned int answers = 0, i, n;
 
-	if (argc != 4 || inet_pton(AF_INET, argv[2], &peer) != 1)
-		errx(1, "usage: lem_netmap interface address count");
-	n = strtoul(argv[3], NULL, 10);
+	if (argc != 3 &&
+	    (argc != 4 || inet_pton(AF_INET, argv[2], &peer) != 1))
+		errx(1, "usage: lem_netmap interface [address] count");
+	n = strtoul(argv[argc - 1], NULL, 10);
 	addresses(argv[1]);
 	snprintf(name, sizeof(name), "netmap:%s", argv[1]);
 	port = nmport_open(name);
 	if (port == NULL)
 		err(1, "%s", name);
+	if (argc == 3) {
+		only_send(port, n);
+		nmport_close(port);
+		return (0);
+	}
 	for (i = 0; i < n && answers == i; i++) {
 		if (nmport_inject(port, frame, request(frame, peer)) == 0 ||
 		    ioctl(port->fd, NIOCTXSYNC, NULL) != 0)

@@ -185,8 +185,8 @@ reload_begin(void)
 }
 
 /*
- * The service manager is told first: it must know when the program that it had
- * ask for the reload exits.
+ * Tell the service manager first.  The reply ends valectl(8), and with it the
+ * manager's reload.
  */
 static void
 reload_end(const char *why)

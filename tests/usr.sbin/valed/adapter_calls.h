@@ -55,8 +55,8 @@ extern const char	*where;		/* what debug_where() has, and */
 extern const char	*where_opened;	/* had, for the backend */
 extern uint32_t		interrupted;	/* waits to come for `ready', atomic */
 /*
- * The thread has the adapter opened after another waits for it, which then
- * waits until it is told.
+ * The adapter's thread opens it only when adapter_start() waits for that, and
+ * the wait ends only by pthread_cond_signal(3), not by its timeout.
  */
 extern bool		patient;
 extern unsigned int	clockwaits;

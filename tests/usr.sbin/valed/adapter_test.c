@@ -498,8 +498,16 @@ look_opened(struct adapter *ending __unused)
 	wait_until(opened(), "the adapter");
 }
 
-TEST(told, "The main thread is told that the adapter is open, and waits no \
-more then")
+/* End the adapter, and wait for its thread. */
+static void
+end(void)
+{
+	adapter_stop(ad);
+	adapter_go(ad);
+	wait_until(adapter_ended(ad), "the thread's end");
+}
+
+TEST(told, "adapter_start() is woken when the adapter is open, and returns")
 {
 	configure();
 	serves = true;
@@ -508,9 +516,7 @@ more then")
 	ATF_REQUIRE(ad != NULL);
 	ATF_CHECK_EQ(1, clockwaits);
 	ATF_CHECK_EQ(0, looks);
-	adapter_stop(ad);
-	adapter_go(ad);
-	wait_until(adapter_ended(ad), "the thread's end");
+	end();
 	patient = false;
 	interrupted = 1;
 	clockwaits = 0;
@@ -518,9 +524,7 @@ more then")
 	ATF_REQUIRE(ad != NULL);
 	ATF_CHECK_EQ(1, looks);
 	ATF_CHECK_EQ(1, clockwaits);
-	adapter_stop(ad);
-	adapter_go(ad);
-	wait_until(adapter_ended(ad), "the thread's end");
+	end();
 }
 
 TEST(waits, "The main thread waits for a hundredth of a second at a time")

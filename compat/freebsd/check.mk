@@ -24,9 +24,11 @@ _out=		${SRCTOP}/build/freebsd
 SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
 		    tests/usr.sbin/bhyve/e1000_*.c			\
 		    tests/usr.sbin/bhyve/e82545_*.c tests/sys/net/vale/*.c
+.include "${SRCTOP}/lib/libframe/frame.mk"
+SRCS+=		${FRAME_SRCS:S,^,lib/libframe/,}
 .include "${SRCTOP}/lib/libvale/vale.mk"
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
-SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_rate.c:Nvale_share.c:Nvale_name.c:Nframe_*.c:S,^,lib/libvale/,}
+SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_rate.c:Nvale_share.c:Nvale_name.c:S,^,lib/libvale/,}
 SRCS+=		bench/backends/backends.c
 SRCS+=		lib/libtestbed/backend.c			\
 		lib/libtestbed/port.c			\
@@ -67,6 +69,7 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-Wcast-align -Wcast-qual -Wshadow	\
 		-DBHYVE_SNAPSHOT			\
 		-I${SRCTOP}/usr.sbin/bhyve		\
+		-I${SRCTOP}/lib/libframe		\
 		-I${SRCTOP}/lib/libvale			\
 		-I${SRCTOP}/lib/libtestbed		\
 		-I${SRCTOP}/tests/usr.sbin/bhyve	\

@@ -16,9 +16,19 @@
 #	MAN=		vale.3
 #	.include <bsd.lib.mk>
 #
-# The name must be in bsd.libnames.mk, so that LIBADD finds it.
+# The name (LIBNAME, if it differs) must be in bsd.libnames.mk, so that LIBADD
+# finds it.  A library with SHLIB_MAJOR also has its objects for shared libraries
+# in lib${LIB}_pic.a, which those name in PICADD.
 
 .include <bsd.init.mk>
+
+LIBNAME?=	${LIB}
+
+# The headers of the libraries that this one needs.
+LIBINCS+=	${LIB${LIBNAME:tu}NEEDS} ${PICADD}
+.for _l in ${LIBINCS:O:u}
+CFLAGS+=	-I${SRCTOP}/${LIB${_l:tu}INC}
+.endfor
 
 SRCS?=		${LIB}.c
 .if defined(LIB)
@@ -71,6 +81,12 @@ _install.${_LIBFILE}: ${_LIBFILE} .PHONY
 # Shared: never with sanitizers, whose programs bring them along, and with
 # nothing of the other libraries of this tree, which are not for that.
 .if defined(SHLIB_MAJOR)
+lib${LIB}_pic.a: ${SRCS:M*.c:T:R:S/$/.pico/}
+	${_say} AR ${RELDIR}/${.TARGET}
+	${_q}rm -f ${.TARGET}
+	${_q}${AR} ${ARFLAGS} ${.TARGET} ${.ALLSRC}
+all: lib${LIB}_pic.a
+CLEANFILES+=	lib${LIB}_pic.a
 SHLIB_NAME?=	lib${LIB}.so.${SHLIB_MAJOR}
 SHLIB_LINK?=	lib${LIB}.so
 .endif
@@ -84,11 +100,14 @@ ${_s:T:R}.pico: ${_s}
 .dinclude "${.OBJDIR}/${_s:T:R}.pico.d"
 .endfor
 
-${SHLIB_NAME}: ${_SOBJS} ${VERSION_MAP}
+.for _l in ${PICADD}
+_PICLIBS+=	${LIB${_l:tu}:R}_pic.a
+.endfor
+${SHLIB_NAME}: ${_SOBJS} ${_PICLIBS} ${VERSION_MAP}
 	${_say} LD ${RELDIR}/${.TARGET}
 	${_q}${CC} -shared ${LDFLAGS} -Wl,-z,defs \
 	    -Wl,-soname,${SHLIB_NAME} ${VERSION_MAP:S/^/-Wl,--version-script=${.CURDIR}\//} \
-	    ${_SOBJS} ${LDADD} -o ${.TARGET}
+	    ${_SOBJS} ${_PICLIBS} -Wl,--exclude-libs,ALL ${LDADD} -o ${.TARGET}
 all: ${SHLIB_NAME}
 CLEANFILES+=	${SHLIB_NAME} ${_SOBJS} ${_SOBJS:=.d}
 
@@ -109,7 +128,7 @@ _install.${_i:T}: ${_i} .PHONY
 .endfor
 
 # Once more for tests, with assertions: see bsd.libnames.mk.
-.if defined(INTERNALLIB) && !empty(_INVARIANTSLIBS:M${LIB})
+.if defined(LIB) && !empty(_INVARIANTSLIBS:M${LIBNAME})
 _IOBJS=		${SRCS:M*.[cS]:T:R:S/$/.inv.o/}
 _IPROBES=
 .for _s in ${SRCS:M*.[cS]}

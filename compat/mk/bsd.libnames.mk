@@ -5,21 +5,32 @@
 # Libraries for LIBADD.  Internal ones are static archives in this
 # tree: ${LIBE82545}, ${LIBVALE}, ${LIBCOMPAT} name the files.  Any other name X
 # becomes -lX.  The internal ones go into one link group, so their order does
-# not matter; libcompat is always in it.
+# not matter; libcompat is always in it.  Sources find the headers of those that
+# LIBADD names, and of those that these need, and no others.
 #
 # A new internal library is one line: its name and its directory.  LIBXNEEDS
-# names those that come with it.
+# names those that come with it.  LIBINCS= are internal libraries whose headers
+# a directory needs without linking them.
 
-_INTERNALLIBS=	e82545 vale testbed compat
+_INTERNALLIBS=	frame e82545 vale vale_valed testbed compat
+LIBFRAMEDIR=	lib/libframe
 LIBE82545DIR=	usr.sbin/bhyve
-LIBE82545NEEDS=	vale
+LIBE82545NEEDS=	frame vale
 LIBVALEDIR=	lib/libvale
+LIBVALENEEDS=	frame
+LIBVALE_VALEDDIR= lib/libvale_valed
+LIBVALE_VALEDNEEDS=
+LIBVALE_VALEDINC= lib/libvale
 LIBTESTBEDDIR=	lib/libtestbed
+LIBTESTBEDNEEDS= e82545 frame vale
 LIBCOMPATDIR=	compat
 
 .for _l in ${_INTERNALLIBS}
 LIB${_l:tu}=	${OBJTOP}/${LIB${_l:tu}DIR}/lib${_l}.a
+LIB${_l:tu}INC?= ${LIB${_l:tu}DIR}
 .endfor
+# It is installed, and there is no switch beside it.
+LIBVALE_VALED=	${OBJTOP}/${LIBVALE_VALEDDIR}/libvale.a
 
 # Libraries with assertions are built twice: libX.a without, for what is
 # installed and measured, and libX_invariants.a, with -DINVARIANTS, for tests.
@@ -27,5 +38,5 @@ LIB${_l:tu}=	${OBJTOP}/${LIB${_l:tu}DIR}/lib${_l}.a
 .if defined(SAN) && !empty(SAN)
 _INVARIANTSLIBS=
 .else
-_INVARIANTSLIBS= e82545 vale testbed
+_INVARIANTSLIBS= frame e82545 vale vale_valed testbed
 .endif

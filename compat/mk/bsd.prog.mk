@@ -43,7 +43,9 @@ _all.${_p}:=	${LIBADD} ${LIBADD.${_p}}
 .for _l in ${_all.${_p}}
 _needs.${_p}+=	${LIB${_l:tu}NEEDS}
 .endfor
-.for _l in ${_all.${_p}} ${_needs.${_p}} compat
+_needs.${_p}:=	${_all.${_p}} ${_needs.${_p}}
+LIBINCS+=	${_needs.${_p}}
+.for _l in ${_needs.${_p}:O:u} compat
 .if empty(_INTERNALLIBS:M${_l})
 _libs.${_p}+=	-l${_l}
 .elif exists(${SRCTOP}/${LIB${_l:tu}DIR}/Makefile)
@@ -105,6 +107,12 @@ install: _install.${_p}
 _install.${_p}: ${_p} .PHONY
 	${INSTALL} -d ${DESTDIR}${BINDIR}
 	${INSTALL} -m ${BINMODE} ${_p} ${DESTDIR}${BINDIR}/${_p}
+.endif
+.endfor
+
+.for _l in ${LIBINCS:O:u}
+.if !empty(_INTERNALLIBS:M${_l})
+CFLAGS+=	-I${SRCTOP}/${LIB${_l:tu}INC}
 .endif
 .endfor
 

@@ -5,21 +5,18 @@
 # The sources of libvale, each in one list.  vale_fdb.c, vale_rate.c and
 # vale_share.c are in sys/dev/netmap, the others are here.
 #
-#	FRAME_SRCS		frames; part of the other two
 #	VALE_NETMAP_SRCS	libvale over FreeBSD's /dev/netmap
 #	VALE_VALED_SRCS		libvale over valed's control socket
 #	VALE_SWITCH_SRCS	libvale with the switch in the process
 
-FRAME_SRCS=		frame_cut.c frame_hdr.c frame_host.c frame_vnet.c
-
-VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c ${FRAME_SRCS}
+VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c
 
 VALE_VALED_SRCS=	msg_fds.c vale_client.c vale_find.c vale_layout.c	\
 			vale_name.c vale_pipe.c vale_valed.c vale_window.c
 
-VALE_SWITCH_SRCS=	frame_tunnel.c msg_fds.c \
+VALE_SWITCH_SRCS=	msg_fds.c \
 			vale_deliver.c vale_fdb.c vale_forward.c vale_inbox.c \
 			vale_layout.c vale_mirror.c \
 			vale_name.c vale_offload.c vale_pipe.c vale_rate.c \
 			vale_region.c vale_rxq.c vale_settings.c vale_share.c \
-			vale_shared.c vale_switch.c vale_view.c ${FRAME_SRCS}
+			vale_shared.c vale_switch.c vale_view.c

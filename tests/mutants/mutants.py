@@ -50,7 +50,7 @@ import sites
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Files; the test programs that run their mutants; the directories to build.
-LIBRARIES = ["compat", "lib/libvale", "lib/libtestbed", "usr.sbin/bhyve"]
+LIBRARIES = ["compat", "lib/libframe", "lib/libvale", "lib/libtestbed", "usr.sbin/bhyve"]
 PROGRAMS = ["usr.sbin/valed", "usr.sbin/valectl", "lib/libnetmap_run",
     "lib/libvale_valed", "usr.bin/netmap-run", "usr.bin/vale-cap",
     "tests/usr.sbin/valed", "tests/usr.sbin/valectl",
@@ -68,7 +68,7 @@ GROUPS = [
         LIBRARIES + ["usr.sbin/valed", "lib/libnetmap_run",
         "lib/libvale_valed", "usr.bin/netmap-run", "tests/sys/net/vale",
         "tests/usr.sbin/valed", "tests/usr.bin/netmap-run"]),
-    ("switch", r"lib/libvale/(vale_[a-z]*|frame[a-z_]*)\.[ch]$"
+    ("switch", r"lib/lib(vale/vale_[a-z]*|frame/frame[a-z_]*)\.[ch]$"
         r"|sys/dev/netmap/vale_(fdb|rate|share)\.[ch]$",
         r"tests/(sys/net/vale|usr\.sbin/bhyve|sys/dev/e1000)/",
         LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",
@@ -86,7 +86,7 @@ GROUPS = [
         r"tests/usr\.bin/netmap-run/",
         LIBRARIES + PROGRAMS),
     # Around the model and the switch in bhyve and in programs.
-    ("bhyve", r"usr\.sbin/bhyve/(net_|pci_|frame_port|kernel_fit)[a-z_0-9]*"
+    ("bhyve", r"usr\.sbin/bhyve/(net_|pci_|kernel_fit)[a-z_0-9]*"
         r"\.[ch]$",
         r"tests/(usr\.sbin/bhyve|sys/net/vale)/",
         LIBRARIES + ["tests/usr.sbin/bhyve", "tests/sys/net/vale"]),
@@ -111,7 +111,7 @@ LEFT_OUT = [
 CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DINVARIANTS", "-DWITHOUT_DTRACE",
     "-w"]
 INCLUDES = ["compat/include", "compat/kern", "compat/bhyve",
-    "usr.sbin/bhyve", "lib/libvale", "sys", "sys/dev/e1000",
+    "usr.sbin/bhyve", "lib/libframe", "lib/libvale", "sys", "sys/dev/e1000",
     "usr.sbin/valed", "lib/libtestbed"]
 
 

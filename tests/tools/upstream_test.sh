@@ -185,7 +185,7 @@ no_csb_body()
 
 	atf_check cc -std=gnu11 -Wall -Wextra -Werror -c -o none.o \
 	    -I"$top/compat/kern" -I"$top/compat/include" -I"$top/sys" \
-	    -I"$top/lib/libvale" -I"$top/usr.sbin/bhyve" \
+	    -I"$top/lib/libframe" -I"$top/usr.sbin/bhyve" \
 	    "$top/tools/upstream/e82545_csb_none.c"
 	nm none.o | awk '$2 == "T" { print $3 }' | sort > none
 	nm "$o"/e82545*.o | awk '$1 == "U" && $2 ~ /^e82545_csb/ { print $2 }' |

@@ -157,7 +157,7 @@ sources()
 		}' "$top/$1"
 }
 
-model=$(sources usr.sbin/bhyve/e82545.mk E82545_SRCS | grep -v frame_port.c)
+model=$(sources usr.sbin/bhyve/e82545.mk E82545_SRCS)
 csb=$(echo "$model" | grep e82545_csb)
 model=$(echo "$model" | grep -v e82545_csb)
 lem=$(sources sys/dev/e1000/lem.mk LEM_CORE_SRCS
@@ -174,12 +174,13 @@ in_bhyve()
 
 # 1
 put sys/sys sys/sys/counter_table.h sys/sys/fast_path.h
-put usr.sbin/bhyve lib/libvale/frame.h lib/libvale/frame_cursor.h \
-    lib/libvale/frame_sum.h lib/libvale/frame_cut.h lib/libvale/frame_cut.c \
-    lib/libvale/frame_hdr.h lib/libvale/frame_hdr.c \
-    lib/libvale/frame_host.h lib/libvale/frame_host.c \
-    lib/libvale/frame_vnet.h lib/libvale/frame_vnet.c \
-    $(in_bhyve frame_port.h frame_port.c net_port.h net_port.c)
+put usr.sbin/bhyve lib/libframe/frame.h lib/libframe/frame_cursor.h \
+    lib/libframe/frame_sum.h lib/libframe/frame_cut.h lib/libframe/frame_cut.c \
+    lib/libframe/frame_hdr.h lib/libframe/frame_hdr.c \
+    lib/libframe/frame_host.h lib/libframe/frame_host.c \
+    lib/libframe/frame_vnet.h lib/libframe/frame_vnet.c \
+    lib/libframe/frame_port.h lib/libframe/frame_port.c \
+    $(in_bhyve net_port.h net_port.c)
 cp "$top/compat/kern/sys/systm.h" usr.sbin/bhyve/kernel_names.h
 edit usr.sbin/bhyve/kernel_names.h \
     's/_COMPAT_KERN_SYS_SYSTM_H_/_KERNEL_NAMES_H_/'

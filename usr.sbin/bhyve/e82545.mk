@@ -4,7 +4,7 @@
 
 # The sources of this directory, each in one list.
 #
-#	E82545_SRCS	the model and its frame port
+#	E82545_SRCS	the model
 #	NETBE_SRCS	the VALE backend, and a frame port for every backend
 #
 # pci_e82545.c, which knows bhyve, is in neither.
@@ -26,8 +26,7 @@ E82545_SRCS=	e82545.c		\
 		e82545_rx.c		\
 		e82545_snap.c		\
 		e82545_stat.c		\
-		e82545_tx.c		\
-		frame_port.c
+		e82545_tx.c
 
 NETBE_SRCS=	net_backend_vale.c	\
 		net_port.c		\

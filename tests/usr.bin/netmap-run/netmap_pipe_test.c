@@ -562,6 +562,8 @@ NETMAP_TEST(dies, "When valed has died, frames still pass; a sync that moves "
 	valed_kill(valed, SIGKILL);
 	ATF_REQUIRE_EQ(valed, waitpid(valed, &status, 0));
 	valed_killed = true;
+	/* Its other processes may hold a connection for a moment. */
+	wait_until(ioctl(s.fd, NIOCRXSYNC, NULL) == -1, "no error");
 	ATF_CHECK_ERRNO(ENXIO, ioctl(s.fd, NIOCRXSYNC, NULL) == -1);
 	ATF_CHECK_ERRNO(ENXIO, ioctl(m.fd, NIOCTXSYNC, NULL) == -1);
 	port_send(&m, 60, 1);

@@ -29,7 +29,7 @@ build()
 {
 	local dir
 
-	for dir in compat lib/libframe lib/libvale usr.sbin/bhyve bench; do
+	for dir in compat lib/libframe lib/libpeer lib/libvale usr.sbin/bhyve bench; do
 		(cd "$top/$dir" && MAKEFLAGS= bmake -m "$top/compat/mk" \
 		    OBJTOP="$work/$1.d" OPTFLAGS="-O2 -g -falign-functions=$2" \
 		    ${3:-} all) > /dev/null

@@ -111,14 +111,14 @@ threads()
 	    sys/net/vale/vale_sink_test \
 	    sys/net/vale/vale_threads_test \
 	    sys/dev/e1000/lem_threads_test \
-	    usr.sbin/valed/hostif_test \
+	    lib/libhostif/hostif_test \
 	    usr.sbin/valed/valed_control_test \
 	    usr.sbin/valed/valed_port_test \
 	    usr.sbin/valed/valed_protocol_test \
 	    usr.sbin/valed/valed_reload_test \
-	    usr.sbin/valed/vfu_close_test \
-	    usr.sbin/valed/vfu_dma_test \
-	    usr.sbin/valed/vfu_fault_test \
+	    lib/libpeer/peer_close_test \
+	    lib/libpeer/peer_mem_test \
+	    lib/libpeer/peer_fault_test \
 	    soak/soak_test:ports
 }
 

@@ -31,7 +31,7 @@ cross()
 	    -DWITHOUT_DTRACE" "$@" all)
 }
 
-for dir in compat lib/libframe lib/libvale lib/libtestbed usr.sbin/bhyve; do
+for dir in compat lib/libframe lib/libpeer lib/libvale lib/libtestbed usr.sbin/bhyve; do
 	cross "$dir"
 done
 echo "syntax(2)" > "$build/Kyuafile"

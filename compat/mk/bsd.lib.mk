@@ -17,15 +17,25 @@
 #	.include <bsd.lib.mk>
 #
 # The name (LIBNAME, if it differs) must be in bsd.libnames.mk, so that LIBADD
-# finds it.  A library with SHLIB_MAJOR also has its objects for shared libraries
-# in lib${LIB}_pic.a, which those name in PICADD.
+# finds it.
+#
+#	LIBADD=		peer		internal libraries, of which it takes
+#					the objects that it needs
+#	PICSRCS=	a.c		what others take: lib${LIB}_pic.a has
+#					them compiled for a shared library;
+#					with SHLIB_MAJOR these are all
 
 .include <bsd.init.mk>
 
 LIBNAME?=	${LIB}
 
 # The headers of the libraries that this one needs.
-LIBINCS+=	${LIB${LIBNAME:tu}NEEDS} ${PICADD}
+LIBINCS+=	${LIB${LIBNAME:tu}NEEDS} ${LIBADD}
+.for _l in ${LIBADD}
+_LIBARCHS+=	${LIB${_l:tu}}
+_PICLIBS+=	${LIB${_l:tu}:R}_pic.a
+_IARCHS+=	${LIB${_l:tu}:R}_invariants.a
+.endfor
 .for _l in ${LIBINCS:O:u}
 CFLAGS+=	-I${SRCTOP}/${LIB${_l:tu}INC}
 .endfor
@@ -62,10 +72,19 @@ OBJS+=		${SRCS:M*.d:T:R:S/$/.o/}
 .endif
 
 .if defined(LIB)
-${_LIBFILE}: ${OBJS}
+.if defined(LIBADD)
+_LIBOBJS=	lib${LIB}.o
+lib${LIB}.o: ${OBJS} ${_LIBARCHS}
+	${_q}${CC} ${LDFLAGS} -r -nostdlib ${OBJS} -Wl,--start-group \
+	    ${_LIBARCHS} -Wl,--end-group -o ${.TARGET}
+CLEANFILES+=	lib${LIB}.o
+.else
+_LIBOBJS=	${OBJS}
+.endif
+${_LIBFILE}: ${_LIBOBJS}
 	${_say} AR ${RELDIR}/${.TARGET}
 	${_q}rm -f ${.TARGET}
-	${_q}${AR} ${ARFLAGS} ${.TARGET} ${OBJS}
+	${_q}${AR} ${ARFLAGS} ${.TARGET} ${.ALLSRC}
 
 all: ${_LIBFILE}
 CLEANFILES+=	${_LIBFILE} ${OBJS} ${OBJS:.o=.d}
@@ -78,38 +97,41 @@ _install.${_LIBFILE}: ${_LIBFILE} .PHONY
 .endif
 .endif
 
-# Shared: never with sanitizers, whose programs bring them along, and with
-# nothing of the other libraries of this tree, which are not for that.
+# Shared: never with sanitizers, whose programs bring them along, and with no
+# compat library, whose objects are not for that.
 .if defined(SHLIB_MAJOR)
-lib${LIB}_pic.a: ${SRCS:M*.c:T:R:S/$/.pico/}
-	${_say} AR ${RELDIR}/${.TARGET}
-	${_q}rm -f ${.TARGET}
-	${_q}${AR} ${ARFLAGS} ${.TARGET} ${.ALLSRC}
-all: lib${LIB}_pic.a
-CLEANFILES+=	lib${LIB}_pic.a
+PICSRCS?=	${SRCS:M*.c}
 SHLIB_NAME?=	lib${LIB}.so.${SHLIB_MAJOR}
 SHLIB_LINK?=	lib${LIB}.so
 .endif
-.if defined(SHLIB_NAME)
-_SOBJS=		${SRCS:M*.c:T:R:S/$/.pico/}
-.for _s in ${SRCS:M*.c}
+.for _s in ${PICSRCS} ${SHLIB_NAME:D${SRCS:M*.c}}
+.if !defined(_pico.${_s})
+_pico.${_s}=	yes
 ${_s:T:R}.pico: ${_s}
 	${_say} CC ${RELDIR}/${.TARGET}
 	${_q}${CC} ${CFLAGS} ${CFLAGS.${_s:T}} -fPIC -MMD -MP -MF ${.TARGET}.d \
 	    -c ${.ALLSRC:[1]} -o ${.TARGET}
 .dinclude "${.OBJDIR}/${_s:T:R}.pico.d"
+CLEANFILES+=	${_s:T:R}.pico ${_s:T:R}.pico.d
+.endif
 .endfor
-
-.for _l in ${PICADD}
-_PICLIBS+=	${LIB${_l:tu}:R}_pic.a
-.endfor
+.if defined(PICSRCS)
+lib${LIB}_pic.a: ${PICSRCS:T:R:S/$/.pico/}
+	${_say} AR ${RELDIR}/${.TARGET}
+	${_q}rm -f ${.TARGET}
+	${_q}${AR} ${ARFLAGS} ${.TARGET} ${.ALLSRC}
+all: lib${LIB}_pic.a
+CLEANFILES+=	lib${LIB}_pic.a
+.endif
+.if defined(SHLIB_NAME)
+_SOBJS=		${SRCS:M*.c:T:R:S/$/.pico/}
 ${SHLIB_NAME}: ${_SOBJS} ${_PICLIBS} ${VERSION_MAP}
 	${_say} LD ${RELDIR}/${.TARGET}
 	${_q}${CC} -shared ${LDFLAGS} -Wl,-z,defs \
 	    -Wl,-soname,${SHLIB_NAME} ${VERSION_MAP:S/^/-Wl,--version-script=${.CURDIR}\//} \
 	    ${_SOBJS} ${_PICLIBS} -Wl,--exclude-libs,ALL ${LDADD} -o ${.TARGET}
 all: ${SHLIB_NAME}
-CLEANFILES+=	${SHLIB_NAME} ${_SOBJS} ${_SOBJS:=.d}
+CLEANFILES+=	${SHLIB_NAME}
 
 install: _install.${SHLIB_NAME}
 _install.${SHLIB_NAME}: ${SHLIB_NAME} .PHONY
@@ -143,7 +165,16 @@ ${_IOBJS}: ${_s:T:R}.h
 _IPROBES+=	${_s:T:R}.o
 .endfor
 
-lib${LIB}_invariants.a: ${_IOBJS} ${_IPROBES}
+.if defined(LIBADD)
+lib${LIB}.inv.o: ${_IOBJS} ${_IARCHS}
+	${_q}${CC} ${LDFLAGS} -r -nostdlib ${_IOBJS} -Wl,--start-group \
+	    ${_IARCHS} -Wl,--end-group -o ${.TARGET}
+_ILIBOBJS=	lib${LIB}.inv.o
+CLEANFILES+=	lib${LIB}.inv.o
+.else
+_ILIBOBJS=	${_IOBJS} ${_IPROBES}
+.endif
+lib${LIB}_invariants.a: ${_ILIBOBJS}
 	${_say} AR ${RELDIR}/${.TARGET}
 	${_q}rm -f ${.TARGET}
 	${_q}${AR} ${ARFLAGS} ${.TARGET} ${.ALLSRC}

@@ -12,8 +12,11 @@
 # names those that come with it.  LIBINCS= are internal libraries whose headers
 # a directory needs without linking them.
 
-_INTERNALLIBS=	frame e82545 vale vale_valed testbed compat
+_INTERNALLIBS=	frame peer hostif e82545 vale vale_valed testbed compat
 LIBFRAMEDIR=	lib/libframe
+LIBPEERDIR=	lib/libpeer
+LIBHOSTIFDIR=	lib/libhostif
+LIBHOSTIFNEEDS=	frame peer
 LIBE82545DIR=	usr.sbin/bhyve
 LIBE82545NEEDS=	frame vale
 LIBVALEDIR=	lib/libvale
@@ -38,5 +41,5 @@ LIBVALE_VALED=	${OBJTOP}/${LIBVALE_VALEDDIR}/libvale.a
 .if defined(SAN) && !empty(SAN)
 _INVARIANTSLIBS=
 .else
-_INVARIANTSLIBS= frame e82545 vale vale_valed testbed
+_INVARIANTSLIBS= frame peer hostif e82545 vale vale_valed testbed
 .endif

@@ -34,7 +34,7 @@ IRQ_MASK, IRQ_UNMASK, IRQ_TRIGGER = 8, 16, 32
 INTX, MSI, MSIX, ERR, REQ = range(5)
 BAR0, BAR2, CONFIG = 0, 2, 7
 
-CAPS = {"max_msg_fds": 16, "max_data_xfer_size": 1048576,
+CAPS = {"max_peer_fds": 16, "max_data_xfer_size": 1048576,
         "pgsizes": 4096, "max_dma_maps": 65535, "write_multiple": True,
         "migration": {"pgsize": 4096, "max_bitmap_size": 268435456}}
 

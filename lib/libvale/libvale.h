@@ -235,7 +235,8 @@ int	vale_rxsync(struct vale_desc *d);
  * take go to the ring.  `frames' is valid during the call.  Several senders may
  * call the sink at once.  Each sender waits for its call, and so may a change
  * of the switch.  It is not called about frames that other ports get, too, nor
- * about copies for a mirror.  The sink must not call any function of this library.
+ * about copies for a mirror.  The sink must not call any function of this
+ * library.
  *
  * Frames with a virtio-net header reach the sink of a port with
  * VALE_HEADER_SLOT only.

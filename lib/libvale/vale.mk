@@ -6,16 +6,15 @@
 # vale_share.c are in sys/dev/netmap, the others are here.
 #
 #	VALE_NETMAP_SRCS	libvale over FreeBSD's /dev/netmap
-#	VALE_VALED_SRCS		libvale over valed's control socket
+#	VALE_VALED_SRCS		libvale over valed's control socket, with some
+#				of VALE_SWITCH_SRCS
 #	VALE_SWITCH_SRCS	libvale with the switch in the process
 
 VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c
 
-VALE_VALED_SRCS=	msg_fds.c vale_client.c vale_find.c vale_layout.c	\
-			vale_name.c vale_pipe.c vale_valed.c vale_window.c
+VALE_VALED_SRCS=	vale_client.c vale_find.c vale_valed.c vale_window.c
 
-VALE_SWITCH_SRCS=	msg_fds.c \
-			vale_deliver.c vale_fdb.c vale_forward.c vale_inbox.c \
+VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_forward.c vale_inbox.c \
 			vale_layout.c vale_mirror.c \
 			vale_name.c vale_offload.c vale_pipe.c vale_rate.c \
 			vale_region.c vale_rxq.c vale_settings.c vale_share.c \

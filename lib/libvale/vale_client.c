@@ -31,7 +31,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "msg_fds.h"
+#include "peer_fds.h"
 #include "vale_client.h"
 #include "vale_window.h"
 
@@ -75,7 +75,7 @@ vale_client_connect(const char *path)
 
 union control {
 	struct cmsghdr	align;
-	char		space[MSG_FDS_SPACE(VALE_WIRE_REPLY_FDS)];
+	char		space[PEER_FDS_SPACE(VALE_WIRE_REPLY_FDS)];
 };
 
 /*
@@ -131,9 +131,9 @@ call_drop_fd(void *arg __unused, int fd)
 static bool
 call_take_fds(struct vale_client_call *call, struct msghdr *msg)
 {
-	struct msg_fds mf = { .mf_fd = call->fds,
+	struct peer_fds mf = { .mf_fd = call->fds,
 	    .mf_max = nitems(call->fds), .mf_drop = call_drop_fd };
-	const bool all = msg_fds_take(msg, &mf);
+	const bool all = peer_fds_take(msg, &mf);
 
 	call->nfds = mf.mf_n;
 	return (all);

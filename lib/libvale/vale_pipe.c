@@ -377,8 +377,8 @@ vale_pipe_rxsync(struct vale_pipe *pp, bool *kick)
 }
 
 /*
- * Ask to be woken, and look at the other end's index once more.  A sync acquires
- * what it stands for.
+ * Ask to be woken, and look at the other end's index once more.  A sync
+ * acquires what it stands for.
  */
 static uint32_t
 pipe_sleep(struct nm_csb_atok *atok, const uint32_t *index)

@@ -40,9 +40,9 @@
  * These two indexes are the whole state.  Each has one writer, in the CSB of
  * its end: tx_atok.head is what it has published, rx_atok.head what it has
  * released; ktoa is not used.  A program that is killed in a sync has changed
- * only slots that are its own.  Who opens the end next goes on where the indexes
- * are: what was published is received, and what was received and not released
- * is received again.
+ * only slots that are its own.  Who opens the end next goes on where the
+ * indexes are: what was published is received, and what was received and not
+ * released is received again.
  *
  * Wakeups.  Before an end sleeps, it sets appl_need_kick of its ring, and after
  * a full barrier looks once more.  The other end stores its index, and after a

@@ -7,7 +7,8 @@
 /*
  * Settings of switches and ports.  No sender waits for a change.  Most are
  * words that senders read; what a view has (vale_view.c) is published, and the
- * change waits until all senders have it.  The learning table has its own rules.
+ * change waits until all senders have it.  The learning table has its own
+ * rules.
  */
 
 #include <errno.h>

@@ -20,7 +20,7 @@
  *
  * Which operations there are follows from the seed; when they run, from the
  * scheduler.  So that a thread often loses the processor where it hurts, some
- * of valed's functions sometimes wait: vfu_dma_addr() when it has found an
+ * of valed's functions sometimes wait: peer_mem_addr() when it has found an
  * address, before its caller uses it, and the adapter's when it has been paused
  * or resumed.
  *
@@ -58,8 +58,8 @@
 #include "e82545.h"
 #include "frame.h"
 #include "libvale.h"
-#include "vfu_close.h"
-#include "vfu_fault.h"
+#include "peer_close.h"
+#include "peer_fault.h"
 #include "wait_until.h"
 
 #define	PORTS		2
@@ -87,9 +87,9 @@ __tsan_default_suppressions(void)
  * Delays.
  */
 
-void	*__real_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len,
+void	*__real_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
 	    int prot);
-void	*__wrap_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len,
+void	*__wrap_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
 	    int prot);
 void	__real_e82545_pause(struct e82545 *dev);
 void	__wrap_e82545_pause(struct e82545 *dev);
@@ -115,11 +115,11 @@ delay(uint32_t n)
 }
 
 void *
-__wrap_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len, int prot)
+__wrap_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len, int prot)
 {
 	void *addr;
 
-	addr = __real_vfu_dma_addr(dma, gpa, len, prot);
+	addr = __real_peer_mem_addr(dma, gpa, len, prot);
 	if (addr != NULL)
 		delay(64);
 	return (addr);
@@ -186,8 +186,8 @@ start(void)
 	signal(SIGPIPE, SIG_IGN);
 	json_object_seed(0);
 	init_config();
-	INVARIANT(vfu_fault_init() == 0);
-	INVARIANT(vfu_close_start() == 0);
+	INVARIANT(peer_fault_init() == 0);
+	INVARIANT(peer_close_start(valed_sandbox_drop) == 0);
 	for (i = 0; i < CLIENTS; i++) {
 		client_init(&clients[i], i);
 		start_adapter(&clients[i]);

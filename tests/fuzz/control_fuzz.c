@@ -5,8 +5,8 @@
  */
 
 /*
- * valed's control socket, and ports and pipes of other processes.  An input is a
- * sequence of operations (ops.h) of two clients, each of any user, which send
+ * valed's control socket, and ports and pipes of other processes.  An input is
+ * a sequence of operations (ops.h) of two clients, each of any user, which send
  * packets of any kind, with descriptors of any kind, write anything to the
  * memory of their ports, and withdraw pages of it.  This process receives and
  * transmits as the threads of valed do, in turn.  A third port of the same

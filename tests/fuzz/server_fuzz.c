@@ -90,15 +90,15 @@ static struct {
 } snatch;
 
 static void	 memory_punch(int fd, off_t from);
-void	*__real_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len,
+void	*__real_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
 	    int prot);
-void	*__wrap_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len,
+void	*__wrap_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
 	    int prot);
 
 void *
-__wrap_vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len, int prot)
+__wrap_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len, int prot)
 {
-	void *addr = __real_vfu_dma_addr(dma, gpa, len, prot);
+	void *addr = __real_peer_mem_addr(dma, gpa, len, prot);
 
 	if (addr != NULL && snatch.countdown > 0 && --snatch.countdown == 0)
 		memory_punch(snatch.fd, snatch.from);
@@ -366,12 +366,12 @@ static void
 send_version(const struct op *op)
 {
 	static const char *const texts[] = {
-		"{\"capabilities\":{\"max_msg_fds\":16,\"write_multiple\":true"
+		"{\"capabilities\":{\"max_peer_fds\":16,\"write_multiple\":true"
 		",\"max_data_xfer_size\":1048576,\"pgsizes\":4096,"
 		"\"migration\":{\"pgsize\":4096}}}",
 		"{}", "{\"capabilities\":{}}", "[[[[[[[[[[[[[[[[[[[[[[[[]",
 		"{\"a\":\"\\u0041\\\"\",\"b\":[1,2.5e3,-7,null,false]}",
-		"{\"capabilities\":{\"pgsizes\":true,\"max_msg_fds\":\"x\"}}",
+		"{\"capabilities\":{\"pgsizes\":true,\"max_peer_fds\":\"x\"}}",
 		"{\"capabilities\":[]}", "x", "{\"capabilities\":{\"a\":{}}} ",
 	};
 	struct vfio_user_version version = { op->c, op->c >> 16 };

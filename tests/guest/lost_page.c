@@ -6,7 +6,7 @@
 
 /*
  * Memory whose pages the kernel takes away, and valed's handler of SIGBUS
- * (vfu_fault.h): that of a guest, and of an interface attached through AF_XDP.
+ * (peer_fault.h): that of a guest, and of an interface attached through AF_XDP.
  * This changes the whole machine, so it runs in a test guest.
  *
  *	lost_page poison	two pages have a memory error, as if the
@@ -40,15 +40,15 @@
 #include <unistd.h>
 
 #include "hostif_impl.h"
-#include "vfu_dma.h"
-#include "vfu_fault.h"
+#include "peer_mem.h"
+#include "peer_fault.h"
 #include "wait_until.h"
 
 #ifndef MADV_HWPOISON
 #define	MADV_HWPOISON	100
 #endif
 
-#define	PAGE		VFU_DMA_PAGE
+#define	PAGE		PEER_MEM_PAGE
 #define	RW		(PROT_READ | PROT_WRITE)
 #define	PAGES		16
 #define	SIZE		(PAGES * PAGE)
@@ -66,7 +66,7 @@
 
 /* Two clients' memory.  All bytes are 'x'. */
 static struct client {
-	struct vfu_dma	dma;
+	struct peer_mem	dma;
 	int		fd;
 	uint8_t		*ram;		/* as valed has it */
 	int		lost;		/* calls */
@@ -93,16 +93,16 @@ connect_clients(void)
 	struct client *c;
 	const char *why;
 
-	REQUIRE(vfu_fault_init() == 0);
+	REQUIRE(peer_fault_init() == 0);
 	for (c = clients; c < clients + nitems(clients); c++) {
-		vfu_dma_init(&c->dma, 0, on_pause, NULL);
-		REQUIRE(vfu_fault_add(&c->dma, on_lost, c) == 0);
+		peer_mem_init(&c->dma, 0, on_pause, NULL);
+		REQUIRE(peer_fault_add(&c->dma, on_lost, c) == 0);
 		c->fd = memfd_create("guest", MFD_ALLOW_SEALING);
 		REQUIRE(c->fd != -1 && ftruncate(c->fd, SIZE) == 0);
 		REQUIRE(fcntl(c->fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
-		REQUIRE(vfu_dma_map(&c->dma, c->fd, 0, GPA, SIZE, RW,
+		REQUIRE(peer_mem_map(&c->dma, c->fd, 0, GPA, SIZE, RW,
 		    &why) == 0);
-		c->ram = vfu_dma_addr(&c->dma, GPA, SIZE, RW);
+		c->ram = peer_mem_addr(&c->dma, GPA, SIZE, RW);
 		memset(c->ram, 'x', SIZE);
 	}
 }
@@ -123,7 +123,7 @@ access_lost(unsigned int n)
 	memset(buf, 'b', sizeof(buf));
 	copy(buf, page - PAGE, sizeof(buf));
 	REQUIRE(c->lost == before + 1);
-	REQUIRE(vfu_dma_gone(&c->dma, &gpa));
+	REQUIRE(peer_mem_gone(&c->dma, &gpa));
 	REQUIRE(before > 0 || (gpa >= GPA + n * PAGE &&
 	    gpa < GPA + (n + 1) * PAGE));
 	REQUIRE(buf[0] == 'x' && buf[PAGE - 1] == 'x');
@@ -135,10 +135,10 @@ access_lost(unsigned int n)
 	REQUIRE(buf[0] == 'w' && buf[PAGE - 1] == 'w');
 	memset(page, 0, PAGE);
 	REQUIRE(c->lost == before + 1);
-	REQUIRE(vfu_dma_addr(&c->dma, GPA, 1, RW) == NULL);
+	REQUIRE(peer_mem_addr(&c->dma, GPA, 1, RW) == NULL);
 	/* The other client keeps its memory. */
 	REQUIRE(clients[1].lost == 0);
-	REQUIRE(vfu_dma_addr(&clients[1].dma, GPA, SIZE, RW) == clients[1].ram);
+	REQUIRE(peer_mem_addr(&clients[1].dma, GPA, SIZE, RW) == clients[1].ram);
 	REQUIRE(clients[1].ram[n * PAGE] == 'x');
 }
 

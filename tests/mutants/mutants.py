@@ -50,7 +50,8 @@ import sites
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Files; the test programs that run their mutants; the directories to build.
-LIBRARIES = ["compat", "lib/libframe", "lib/libvale", "lib/libtestbed", "usr.sbin/bhyve"]
+LIBRARIES = ["compat", "lib/libframe", "lib/libpeer", "lib/libhostif",
+    "lib/libvale", "lib/libtestbed", "usr.sbin/bhyve"]
 PROGRAMS = ["usr.sbin/valed", "usr.sbin/valectl", "lib/libnetmap_run",
     "lib/libvale_valed", "usr.bin/netmap-run", "usr.bin/vale-cap",
     "tests/usr.sbin/valed", "tests/usr.sbin/valectl",
@@ -63,7 +64,7 @@ GROUPS = [
         r"tests/(sys/dev/e1000|usr\.sbin/bhyve)/",
         LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
     # Of the switch, what programs in other processes use.
-    ("shared", r"lib/libvale/(msg_fds|vale_(client|layout|pipe|region|shared|valed|window))\.[ch]$",
+    ("shared", r"lib/libvale/(vale_(client|layout|pipe|region|shared|valed|window))\.[ch]$",
         r"tests/(sys/net/vale|usr\.sbin/valed|usr\.bin/netmap-run)/",
         LIBRARIES + ["usr.sbin/valed", "lib/libnetmap_run",
         "lib/libvale_valed", "usr.bin/netmap-run", "tests/sys/net/vale",
@@ -73,11 +74,11 @@ GROUPS = [
         r"tests/(sys/net/vale|usr\.sbin/bhyve|sys/dev/e1000)/",
         LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",
         "tests/sys/dev/e1000"]),
-    ("server", r"usr\.sbin/valed/(vfu_[a-z_]*|vfio_user)\.[ch]$",
+    ("server", r"(usr\.sbin/valed/(vfu_[a-z_]*|vfio_user)|lib/libpeer/\w*)\.[ch]$",
         r"tests/usr\.sbin/valed/",
         LIBRARIES + ["usr.sbin/valed", "tests/usr.sbin/valed"]),
     # The program, which most of these tests start, and its other parts.
-    ("valed", r"usr\.sbin/valed/(adapter|ctl|hostif|valed|watch)[a-z_]*"
+    ("valed", r"(usr\.sbin/valed/(adapter|ctl|valed)|lib/libhostif/hostif)[a-z_]*"
         r"\.[ch]$",
         r"tests/(usr\.sbin/vale|usr\.bin/)",
         LIBRARIES + PROGRAMS),
@@ -111,7 +112,8 @@ LEFT_OUT = [
 CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DINVARIANTS", "-DWITHOUT_DTRACE",
     "-w"]
 INCLUDES = ["compat/include", "compat/kern", "compat/bhyve",
-    "usr.sbin/bhyve", "lib/libframe", "lib/libvale", "sys", "sys/dev/e1000",
+    "usr.sbin/bhyve", "lib/libframe", "lib/libpeer", "lib/libhostif",
+    "lib/libvale", "sys", "sys/dev/e1000",
     "usr.sbin/valed", "lib/libtestbed"]
 
 

@@ -51,7 +51,7 @@
 #include "net_backends.h"
 #include "net_port.h"
 #include "valed.h"
-#include "vfu_fault.h"
+#include "peer_fault.h"
 
 /*
  * Polls of the guest's CSB in one call of adapter_work().  A poll is far
@@ -79,7 +79,7 @@ adapter_map(void *arg, uint64_t gpa, size_t len, unsigned int access)
 {
 	struct adapter *ad = arg;
 
-	return (vfu_dma_addr(&ad->dma, gpa, len, (int)access));
+	return (peer_mem_addr(&ad->dma, gpa, len, (int)access));
 }
 
 static void
@@ -220,7 +220,7 @@ adapter_look(struct adapter *ad)
 	    (e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDBAL, 4) &
 	    E82545_DBAL_MASK);
 	gpa += head * sizeof(union e82545_txd);
-	desc = vfu_dma_addr(&ad->dma, gpa, sizeof(union e82545_txd), PROT_READ);
+	desc = peer_mem_addr(&ad->dma, gpa, sizeof(union e82545_txd), PROT_READ);
 	if (desc == NULL || (desc[0] | desc[1]) != 0)
 		return;
 	ad->looked = true;
@@ -299,16 +299,16 @@ adapter_work_event(int fd, enum ev_type type __unused, void *arg)
 		atomic_thread_fence_acq();
 	}
 	vfu_server_listen(ad);
-	if (vfu_dma_gone(&ad->dma, &gpa)) {
+	if (peer_mem_gone(&ad->dma, &gpa)) {
 		adapter_log(ad, LOG_WARNING, "client dropped: its memory at "
 		    "%#" PRIx64 " is gone", gpa);
 		adapter_count(ad, ADAPTER_C_GONE);
 		vfu_server_drop(ad);
 	}
-	if (vfu_dma_refused(&ad->dma, &gpa))
+	if (peer_mem_refused(&ad->dma, &gpa))
 		adapter_unshared(ad, "the guest uses memory that its client "
 		    "does not share,", gpa);
-	if (vfu_dma_join(&ad->dma)) {
+	if (peer_mem_join(&ad->dma)) {
 		adapter_count(ad, ADAPTER_C_DMA_JOIN);
 		ad->tx_wanted = ad->rx_wanted = true;
 	}
@@ -358,7 +358,7 @@ adapter_detach(struct adapter *ad)
 {
 	adapter_reset(ad);
 	vfu_irq_clear(&ad->irq);
-	vfu_dma_reset(&ad->dma);
+	peer_mem_reset(&ad->dma);
 }
 
 void
@@ -367,7 +367,7 @@ adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	valed_log(&ad->log, priority, ad->config->ac_name, fmt, ap);
+	peer_log(&ad->log, priority, ad->config->ac_name, fmt, ap);
 	va_end(ap);
 }
 
@@ -428,10 +428,10 @@ adapter_open(struct adapter *ad)
 	if (ad->dev == NULL)
 		return (errno);
 	netbe_rx_disable(ad->be);
-	vfu_dma_init(&ad->dma, ac->ac_mem, adapter_pause, ad);
-	vfu_dma_set_wanted(&ad->dma, adapter_memory);
+	peer_mem_init(&ad->dma, ac->ac_mem, adapter_pause, ad);
+	peer_mem_set_wanted(&ad->dma, adapter_memory);
 	ad->failed = "spare page";
-	error = vfu_fault_add(&ad->dma, adapter_memory, ad);
+	error = peer_fault_add(&ad->dma, adapter_memory, ad);
 	if (error != 0)
 		return (error);
 	/* Not every backend can; without it frames are copied once more. */
@@ -451,7 +451,7 @@ static void
 adapter_close(struct adapter *ad)
 {
 	vfu_server_fini(ad);
-	vfu_fault_remove(&ad->dma);
+	peer_fault_remove(&ad->dma);
 	/* When this returns, no other thread is in adapter_sink(). */
 	if (ad->port != NULL)
 		frame_port_set_sink(ad->port, NULL, NULL);
@@ -594,9 +594,9 @@ void
 adapter_watch(struct adapter *ad)
 {
 	/* The thread is in one call at a time, so one of these is odd. */
-	if (watch_look(&ad->watch, atomic_load_32(&ad->irq.calls) +
+	if (peer_watch_check(&ad->watch, atomic_load_32(&ad->irq.calls) +
 	    atomic_load_32(&ad->server.calls)))
-		pthread_kill(ad->thread, ADAPTER_SIGNAL);
+		pthread_kill(ad->thread, PEER_SIGNAL);
 }
 
 void

@@ -29,12 +29,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "valed_log.h"
-#include "vfu_dma.h"
+#include "peer_log.h"
+#include "peer_mem.h"
 #include "vfu_irq.h"
 #include "vfu_pci.h"
 #include "vfu_server.h"
-#include "watch.h"
+#include "peer_watch.h"
 
 struct e82545;
 struct mevent;
@@ -101,14 +101,14 @@ struct adapter {
 	bool			 looked;	/* adapter_look() is done */
 	unsigned int		 refusals;	/* of ranges of this client */
 
-	struct vfu_dma		 dma;
+	struct peer_mem		 dma;
 	struct vfu_pci		 pci;
 	struct vfu_irq		 irq;
 	struct vfu_server	 server;
 
-	struct watch		 watch;		/* the main thread's */
+	struct peer_watch		 watch;		/* the main thread's */
 	uint64_t		*live;		/* of valed_stats_live() */
-	struct valed_log_source	 log;
+	struct peer_log_source	 log;
 
 	uint64_t		 counters[ADAPTER_NCOUNTERS]; /* atomic */
 };
@@ -119,8 +119,8 @@ TAILQ_HEAD(adapter_list, adapter);
  * Start an adapter's thread, which opens everything it needs and then waits for
  * adapter_go().  `config' must outlive the adapter.  Its port may wait for
  * senders of its switch; meanwhile look(NULL) is called a hundred times a
- * second, if it is not NULL.  Returns NULL after a line on stderr, with errno set.  The
- * main thread.
+ * second, if it is not NULL.  Returns NULL after a line on stderr, with errno
+ * set.  The main thread.
  */
 struct adapter *adapter_start(const struct adapter_config *config,
 	    void (*look)(struct adapter *ending));
@@ -138,13 +138,12 @@ void	adapter_stop(struct adapter *ad);
 bool	adapter_ended(struct adapter *ad);
 
 /*
- * A look of the watchdog (watch.h): interrupts a system call in which the
+ * A look of the watchdog (peer_watch.h): interrupts a system call in which the
  * client blocks the adapter's thread.  The main thread must call it once a
- * second, and set a handler for the signal that it sends, ADAPTER_SIGNAL,
+ * second, and set a handler for the signal that it sends, PEER_SIGNAL,
  * without SA_RESTART.
  */
 void	adapter_watch(struct adapter *ad);
-#define	ADAPTER_SIGNAL	SIGUSR2
 
 /*
  * Have the thread look for clients again, if it has stopped to because there
@@ -183,7 +182,7 @@ void	adapter_detach(struct adapter *ad);
 /* Reset the adapter as by PCI RST#. */
 void	adapter_reset(struct adapter *ad);
 
-/* Write a line to stderr, with a priority of syslog.h: valed_log.h. */
+/* Write a line to stderr, with a priority of syslog.h: peer_log.h. */
 void	adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
 

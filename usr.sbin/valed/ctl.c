@@ -10,7 +10,7 @@
  * The client is not trusted: a packet of the wrong size, kind or version is
  * answered with an error, and a client that does not read its replies is
  * dropped.  Descriptors that come with a request that takes none are closed by
- * a thread that may wait for that (vfu_close.h).
+ * a thread that may wait for that (peer_close.h).
  *
  * close(2) of a connection is done before valed has closed its port.  Who asks
  * what there is therefore waits for the connections whose clients have left
@@ -35,10 +35,10 @@
 #include "ctl_impl.h"
 #include "ctl_memory.h"
 #include "hostif.h"
-#include "msg_fds.h"
+#include "peer_fds.h"
 #include "valed.h"
-#include "vfu_accept.h"
-#include "vfu_close.h"
+#include "peer_accept.h"
+#include "peer_close.h"
 
 /* Space for the library's calls; frames are in the ports. */
 #define	CTL_STACK	(256 * 1024)
@@ -212,7 +212,7 @@ ctl_reply(struct ctl_conn *cc, size_t size)
 static void
 passed_close(void *arg __unused, int fd)
 {
-	if (!vfu_close(fd))
+	if (!peer_close(fd))
 		close(fd);
 }
 
@@ -220,9 +220,9 @@ passed_close(void *arg __unused, int fd)
 static bool
 ctl_take_passed(struct ctl_conn *cc, struct msghdr *msg)
 {
-	struct msg_fds mf = { .mf_fd = cc->cc_passed,
+	struct peer_fds mf = { .mf_fd = cc->cc_passed,
 	    .mf_max = nitems(cc->cc_passed), .mf_drop = passed_close };
-	const bool all = msg_fds_take(msg, &mf);
+	const bool all = peer_fds_take(msg, &mf);
 
 	cc->cc_npassed = mf.mf_n;
 	return (all);
@@ -242,7 +242,7 @@ ctl_serve_request(struct ctl_conn *cc)
 {
 	union {
 		struct cmsghdr	align;
-		char		space[MSG_FDS_SPACE(VALE_WIRE_FDS)];
+		char		space[PEER_FDS_SPACE(VALE_WIRE_FDS)];
 	} control;
 	struct iovec iov = { cc->cc_wire, VALE_WIRE_MAX };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
@@ -309,7 +309,7 @@ static void
 conn_shut(int fd, bool reserved)
 {
 	if (reserved)
-		vfu_accept_end(fd);
+		peer_accept_end(fd);
 	else
 		passed_close(NULL, fd);
 }
@@ -452,9 +452,9 @@ ctl_thread(void *arg __unused)
 	sem_post(&ctl_ready);
 	while (ctl_error == 0) {
 		poll(&pfd, 1, -1);
-		fd = vfu_accept(ctl_listen, SOCK_CLOEXEC, &reserved);
-		if (fd == -1 && vfu_accept_fails(errno))
-			vfu_accept_pause(errno);
+		fd = peer_accept(ctl_listen, SOCK_CLOEXEC, &reserved);
+		if (fd == -1 && peer_accept_fails(errno))
+			peer_accept_pause(errno);
 		else if (fd != -1 && ctl_accept(fd, reserved) != 0)
 			conn_shut(fd, reserved);
 	}

@@ -35,7 +35,7 @@
 
 #include "ctl_impl.h"
 #include "hostif_impl.h"
-#include "vfu_close.h"
+#include "peer_close.h"
 
 static bool
 option_is(int fd, int name, int value)
@@ -97,7 +97,7 @@ is_memory(int fd)
 static bool
 is_anon(int fd)
 {
-	return (vfu_fd_kind(fd) == VFU_FD_ANON);
+	return (peer_fd_kind(fd) == PEER_FD_ANON);
 }
 
 /* Whether `fd' may be hf_fd[i]: hostif_open.c and hostif_open_xdp.c. */

@@ -23,7 +23,7 @@
 #include "ctl_who.h"
 #include "vale_wire.h"
 #include "valed_names.h"
-#include "vfu_dma.h"
+#include "peer_mem.h"
 
 struct ctl_memory;
 struct ctl_pipe;
@@ -39,7 +39,7 @@ struct ctl_conn {
 	bool		 cc_open;	/* its thread runs: ctl.c */
 	uint64_t	 cc_serial;	/* no other connection has the same */
 	int		 cc_fd;
-	bool		 cc_reserved;	/* that is of vfu_accept.h's reserve */
+	bool		 cc_reserved;	/* that is of peer_accept.h's reserve */
 	struct ctl_who	 cc_who;	/* its client */
 	int		 cc_passed[VALE_WIRE_FDS]; /* with the request */
 	unsigned int	 cc_npassed;
@@ -58,7 +58,7 @@ struct ctl_conn {
 	unsigned int	 cc_header;	/* bytes: vale_set_header() */
 	struct ctl_kick	 cc_kick[VALE_RINGS_MAX];	/* cc_params.rings */
 	struct ctl_kick	 cc_theirs[VALE_RINGS_MAX];	/* the user's ends */
-	struct vfu_dma	 cc_dma;	/* its memory, mapped */
+	struct peer_mem	 cc_dma;	/* its memory, mapped */
 	struct ctl_memory *cc_memory;	/* of the port, or the pipe */
 	int		 cc_window;	/* of what it has registered */
 	/* An end of a pipe, or NULL.  ctl_pipe.c. */

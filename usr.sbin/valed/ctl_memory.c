@@ -20,8 +20,8 @@
 #include "ctl_memory.h"
 #include "vale_layout.h"
 #include "vale_pipe.h"
-#include "vfu_close.h"
-#include "vfu_fstat.h"
+#include "peer_close.h"
+#include "peer_fstat.h"
 
 struct ctl_memory *ctl_memories[CTL_MAX];
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -134,7 +134,7 @@ memory_create(struct ctl_memory *mm)
 
 	if (error != 0)
 		return (error);
-	if (vfu_fstat(mm->mm_fd, &st) == 0) {
+	if (peer_fstat(mm->mm_fd, &st) == 0) {
 		mm->mm_dev = st.st_dev;
 		mm->mm_ino = st.st_ino;
 		return (0);
@@ -277,8 +277,8 @@ memory_proved(const struct ctl_conn *cc)
 
 	/* The look at a memfd does not wait for a file system. */
 	if (cc->cc_npassed != 1 ||
-	    vfu_fd_kind(cc->cc_passed[0]) != VFU_FD_MEMORY ||
-	    vfu_fstat(cc->cc_passed[0], &st) == -1)
+	    peer_fd_kind(cc->cc_passed[0]) != PEER_FD_MEMORY ||
+	    peer_fstat(cc->cc_passed[0], &st) == -1)
 		return (NULL);
 	for (i = 0; i < CTL_MAX; i++) {
 		mm = ctl_memories[i];

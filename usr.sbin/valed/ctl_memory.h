@@ -128,8 +128,8 @@ struct ctl_memory *ctl_memory_new(struct ctl_conn *cc,
 	    const struct vale_params *params, uint32_t extra_bufs,
 	    uint32_t slots);
 /*
- * Give out `size' bytes more, a multiple of VALE_PAGE.  Returns their offset, or
- * 0 with errno as ctl_memory_new().  The table's lock.
+ * Give out `size' bytes more, a multiple of VALE_PAGE.  Returns their offset,
+ * or 0 with errno as ctl_memory_new().  The table's lock.
  */
 size_t	ctl_memory_take(struct ctl_conn *cc, struct ctl_memory *mm,
 	    size_t size);

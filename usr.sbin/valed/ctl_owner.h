@@ -50,8 +50,8 @@ struct ctl_owner {
 };
 
 /*
- * Claim the name of a port that `who' is about to open, or to capture: `name' is
- * valid.  Returns 0, and ctl_owner_leave() must follow; or
+ * Claim the name of a port that `who' is about to open, or to capture: `name'
+ * is valid.  Returns 0, and ctl_owner_leave() must follow; or
  *	EBUSY	another user captures the name; or is about to open the port
  *	EPERM	another's port, which `who' may not capture
  *	ENXIO	there is no port to capture

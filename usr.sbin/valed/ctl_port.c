@@ -8,7 +8,7 @@
  * The control socket: ports of other processes (libvale.h, struct vale_csb).
  *
  * A port's memory (ctl_memory.h) is mapped.  Its users can punch holes into it;
- * if there is no page to fill one, the port's client is dropped (vfu_fault.h).
+ * if there is no page to fill one, the port's client is dropped (peer_fault.h).
  *
  * Kicks are bytes on a pair of sockets for each ring, of which the client has
  * one.  valed writes without waiting, whatever the client does with its own: an
@@ -39,7 +39,7 @@
 #include "frame_vnet.h"
 #include "vale_layout.h"
 #include "vale_pipe.h"
-#include "vfu_fault.h"
+#include "peer_fault.h"
 
 #define	CTL_LOOKS	64
 /* Batches after which requests are looked for. */
@@ -117,7 +117,7 @@ port_memory(struct ctl_conn *cc, uint32_t extra_bufs)
 	    cc->cc_wire->vw_header.nr_name, &cc->cc_params, extra_bufs);
 	if (mm == NULL)
 		return (NULL);
-	error = vfu_dma_map(&cc->cc_dma, mm->mm_fd, 0, 0, mm->mm_size,
+	error = peer_mem_map(&cc->cc_dma, mm->mm_fd, 0, 0, mm->mm_size,
 	    PROT_READ | PROT_WRITE, &why);
 	if (error != 0) {
 		ctl_memory_closed(mm);
@@ -125,7 +125,7 @@ port_memory(struct ctl_conn *cc, uint32_t extra_bufs)
 		return (NULL);
 	}
 	cc->cc_memory = mm;
-	return (vfu_dma_addr(&cc->cc_dma, 0, mm->mm_size,
+	return (peer_mem_addr(&cc->cc_dma, 0, mm->mm_size,
 	    PROT_READ | PROT_WRITE));
 }
 
@@ -294,8 +294,8 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 	error = rings_reserve(params->rings);
 	if (error != 0)
 		return (error);
-	vfu_dma_init(&cc->cc_dma, 0, port_pause, NULL);
-	error = vfu_fault_add(&cc->cc_dma, port_lost, cc);
+	peer_mem_init(&cc->cc_dma, 0, port_pause, NULL);
+	error = peer_fault_add(&cc->cc_dma, port_lost, cc);
 	if (error != 0)
 		goto fail_fault;
 	error = kicks_open(cc->cc_kick, cc->cc_theirs, params->rings);
@@ -330,13 +330,13 @@ fail_open:
 	close(cc->cc_window);
 	cc->cc_window = -1;
 fail_window:
-	vfu_dma_reset(&cc->cc_dma);
+	peer_mem_reset(&cc->cc_dma);
 	ctl_memory_closed(cc->cc_memory);
 fail_memory:
 	kicks_close(cc->cc_kick, params->rings);
 	kicks_close(cc->cc_theirs, params->rings);
 fail:
-	vfu_fault_remove(&cc->cc_dma);
+	peer_fault_remove(&cc->cc_dma);
 fail_fault:
 	rings_release(params->rings);
 	return (error);
@@ -630,7 +630,7 @@ port_return(struct ctl_conn *cc)
 	vale_window_layout(&vl, params->rings, params->tx_slots,
 	    params->rx_slots);
 	vale_region_layout(&rl, params, 0, true);
-	memory = vfu_dma_addr(&cc->cc_dma, 0, rl.rl_window,
+	memory = peer_mem_addr(&cc->cc_dma, 0, rl.rl_window,
 	    PROT_READ | PROT_WRITE);
 	window = malloc(vl.vl_size);
 	if (memory != NULL && window != NULL && pread(cc->cc_window, window,
@@ -661,7 +661,7 @@ ctl_port_close(struct ctl_conn *cc)
 	port_return(cc);
 	close(cc->cc_window);
 	cc->cc_window = -1;
-	vfu_dma_reset(&cc->cc_dma);
-	vfu_fault_remove(&cc->cc_dma);
+	peer_mem_reset(&cc->cc_dma);
+	peer_fault_remove(&cc->cc_dma);
 	ctl_memory_closed(cc->cc_memory);
 }

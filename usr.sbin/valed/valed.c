@@ -10,7 +10,7 @@
  *	 QEMU (vfio-user-pci)		    QEMU
  *	   | socket   | memory, eventfds      |
  *	 ..|..........|.......................|............ valed
- *	 vfu_server  vfu_dma, vfu_irq	     (the same)
+ *	 vfu_server  peer_mem, vfu_irq	     (the same)
  *	   |          |                       |
  *	 vfu_device --+-- e82545 model	    e82545 model
  *		      |			      |
@@ -27,8 +27,8 @@
  * main thread opens the sockets, starts the other threads, drops the privileges
  * of the process, and then waits for signals, and for changes of the adapters
  * (valed_reload.c).  A second process, the guard, removes the sockets at the
- * end and reads changed configurations (valed_guard.c).  With a control socket a
- * third one passes descriptors (valed_pass.c).
+ * end and reads changed configurations (valed_guard.c).  With a control socket
+ * a third one passes descriptors (valed_pass.c).
  *
  * Neither clients nor the guests behind them are trusted:
  *
@@ -37,7 +37,7 @@
  *    memory, until it is answered.
  *  - A client that stalls, floods or disconnects delays only its own thread,
  *    and not for long.
- *  - A client that takes guest memory away is dropped: vfu_fault.h.
+ *  - A client that takes guest memory away is dropped: peer_fault.h.
  *  - If all of this fails, the process still can open no file and start no
  *    program.
  */
@@ -61,15 +61,15 @@
 #include "ctl.h"
 #include "hostif.h"
 #include "valed.h"
-#include "valed_log.h"
+#include "peer_log.h"
 #include "valed_names.h"
-#include "vfu_accept.h"
-#include "vfu_close.h"
-#include "vfu_fault.h"
-#include "watch.h"
+#include "peer_accept.h"
+#include "peer_close.h"
+#include "peer_fault.h"
+#include "peer_watch.h"
 
 _Static_assert(VALED_MAXADAPTERS + CTL_MAX + HOSTIF_MAX <=
-    VFU_FAULT_MAX, "each has memory that may vanish");
+    PEER_FAULT_MAX, "each has memory that may vanish");
 
 static void
 signal_nothing(int sig __unused)
@@ -78,7 +78,7 @@ signal_nothing(int sig __unused)
 
 /*
  * Block the signals that the main thread reads, and return a descriptor to read
- * them from.  ADAPTER_SIGNAL has a handler that does nothing: it only
+ * them from.  PEER_SIGNAL has a handler that does nothing: it only
  * interrupts a system call.
  */
 static int
@@ -89,7 +89,7 @@ signals_open(void)
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = signal_nothing;
-	sigaction(ADAPTER_SIGNAL, &sa, NULL);
+	sigaction(PEER_SIGNAL, &sa, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -136,14 +136,14 @@ look(struct adapter *ending)
 {
 	struct adapter *ad;
 
-	vfu_accept_watch();
+	peer_accept_watch();
 	TAILQ_FOREACH(ad, &adapters, link) {
 		adapter_watch(ad);
 		adapter_listen(ad);
 	}
 	if (ending != NULL)
 		adapter_watch(ending);
-	vfu_close_watch();
+	peer_close_watch();
 	valed_notify_watch();
 	if (opt.vo_verbose) {
 		valed_stats_live(&adapters);
@@ -155,7 +155,7 @@ look(struct adapter *ending)
 static void
 look_due(struct adapter *ending)
 {
-	if (watch_due(&next_ns))
+	if (peer_watch_due(&next_ns))
 		look(ending);
 }
 
@@ -260,11 +260,11 @@ run(int signal_fd)
 	};
 	bool due;
 
-	next_ns = watch_start();
+	next_ns = peer_watch_start();
 	for (;;) {
 		/* Who asks while one runs gets the next one. */
 		fds[2].fd = reloading ? -1 : ctl_reload_fd();
-		due = watch_wait(fds, nitems(fds), &next_ns);
+		due = peer_watch_wait(fds, nitems(fds), &next_ns);
 		if (fds[0].revents != 0 && !signals_read(signal_fd))
 			return;
 		if (fds[1].revents != 0 && !reload_change())
@@ -356,7 +356,7 @@ main(int argc, char **argv)
 	struct adapter *ad;
 	int signal_fd;
 
-	valed_log_init();
+	peer_log_init();
 	valed_activation_init();
 	valed_options(argc, argv, &opt);
 	if (opt.vo_check)
@@ -368,10 +368,10 @@ main(int argc, char **argv)
 	signal_fd = signals_open();
 	if (signal_fd == -1)
 		err(EX_OSERR, "signals");
-	if ((errno = vfu_fault_init()) != 0)
+	if ((errno = peer_fault_init()) != 0)
 		err(EX_OSERR, "SIGBUS");
 	valed_guard_start(argc, argv, &opt);
-	if ((errno = vfu_accept_start()) != 0) {
+	if ((errno = peer_accept_start()) != 0) {
 		warn("descriptors");
 		give_up(EX_OSERR);
 	}
@@ -379,7 +379,7 @@ main(int argc, char **argv)
 		warn("process that passes descriptors");
 		give_up(EX_OSERR);
 	}
-	if ((errno = vfu_close_start()) != 0) {
+	if ((errno = peer_close_start(valed_sandbox_drop)) != 0) {
 		warn("thread");
 		give_up(EX_OSERR);
 	}

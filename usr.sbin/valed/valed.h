@@ -12,7 +12,6 @@
  *	valed_config.c	 configuration files
  *	valed_control.c	 the option -c
  *	valed_activation.c the sockets that are inherited
- *	valed_log.c	 messages of what valed serves
  *	valed_notify.c	 messages to the service manager
  *	valed_socket.c	 the sockets in the file system
  *	valed_error.c	 the first error of a reload
@@ -32,20 +31,12 @@
  *	ctl_reload.c	 its request for a reload
  *	ctl_switch.c	 its requests about switches
  *	ctl_who.c	 its clients: users and groups
- *	hostif*.c	 attached interfaces of the host: hostif.h
  *	adapter.c	 an adapter: its thread, and the host side of the model
  *	vfu_server.c	 its client: connection and framing
  *	vfu_version.c	 version negotiation
  *	vfu_device.c	 all other commands
- *	vfu_dma.c	 guest memory
- *	vfu_dma_file.c	 its files, and rings that are joined
- *	vfu_dma_range.c	 its ranges
- *	vfu_fault.c	 guest memory that vanishes
  *	vfu_irq.c	 interrupts
- *	vfu_accept.c	 accepts connections when no descriptors are left
- *	vfu_close.c	 closes descriptors that clients passed
  *	vfu_pci.c	 PCI configuration space
- *	watch.c		 the watchdog for calls that clients block
  */
 
 #ifndef _VALED_H_
@@ -88,7 +79,7 @@ struct adapter_config {
 	uint32_t	ac_itr_256ns;
 	uint32_t	ac_itr_min_256ns;
 	uint64_t	ac_mem;		/* bytes a client may share; 0: the
-					   default of vfu_dma_init() */
+					   default of peer_mem_init() */
 	struct vale_rate_conf ac_rate;	/* of what the guest sends */
 	uint32_t	ac_limit;	/* addresses; 0: any number */
 	uint32_t	ac_weight;	/* 0: the default */
@@ -194,8 +185,8 @@ const struct valed_config_node *valed_config_next(
 const char *valed_config_where(const struct nvlist *nvl, const char *name);
 
 /*
- * valed_control.c: parse the -c option.  Returns NULL, or what is wrong; that is
- * valid until the next call.
+ * valed_control.c: parse the -c option.  Returns NULL, or what is wrong; that
+ * is valid until the next call.
  */
 const char *valed_control_parse(struct control_config *co, const char *option);
 /* Parse a size from 1M to 1T.  False if `value' is none. */
@@ -212,9 +203,9 @@ void	valed_activation_init(void);
 void	valed_activation_ignore(bool ignore);
 
 /*
- * The listening socket of a type (SOCK_*) that fd=`name' stands for, a number or
- * a name in LISTEN_FDNAMES.  Sets *fdp, and returns NULL or an error.  Also in a
- * child of the process that inherits it.
+ * The listening socket of a type (SOCK_*) that fd=`name' stands for, a number
+ * or a name in LISTEN_FDNAMES.  Sets *fdp, and returns NULL or an error.  Also
+ * in a child of the process that inherits it.
  */
 const char *valed_activation_fd(const char *name, int type, int *fdp);
 
@@ -231,8 +222,8 @@ void	valed_notify(const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 1, 2)));
 
 /*
- * valed serves so many adapters, after a reload with that error if it is not "";
- * it reads its configuration again.
+ * valed serves so many adapters, after a reload with that error if it is not
+ * ""; it reads its configuration again.
  */
 void	valed_notify_ready(unsigned int nadapters, const char *why);
 void	valed_notify_reloading(void);
@@ -247,10 +238,10 @@ void	valed_notify_watch(void);
 
 /*
  * Create a socket of a type (SOCK_*) and listen on it.  Replaces one on which
- * no process listens.  Nobody can connect to it before it has its group and mode
- * of *access, which is NULL for those of bind(2).  On an error, removes the
- * sockets that valed_sockets_drop() would, prints a line to stderr, which begins
- * with `option' and the path, and exits.
+ * no process listens.  Nobody can connect to it before it has its group and
+ * mode of *access, which is NULL for those of bind(2).  On an error, removes
+ * the sockets that valed_sockets_drop() would, prints a line to stderr, which
+ * begins with `option' and the path, and exits.
  */
 int	valed_socket_open(const char *option, const char *path, int type,
 	    const struct valed_access *access);
@@ -358,8 +349,8 @@ int	valed_sandbox_drop(void);
  * Enter the sandbox: no thread of the process can open a file, start a program
  * or gain privileges any more, and a system call that the filter does not allow
  * kills the process.  With a control socket, `pass' is the descriptor on which
- * sendmsg(2) is permitted, and memory and pairs of local sockets can be created;
- * without one it is -1.  0, or -1 with errno.
+ * sendmsg(2) is permitted, and memory and pairs of local sockets can be
+ * created; without one it is -1.  0, or -1 with errno.
  */
 int	valed_sandbox_enter(int pass);
 
@@ -381,11 +372,11 @@ int	valed_pass_fd(void);
 
 /*
  * Send a packet of `len' bytes, VALE_WIRE_MAX at most, with 1 to
- * VALE_WIRE_REPLY_FDS descriptors, which the caller keeps, on the connection `s'
- * with a client.  If valed_pass_start() was not called, the caller's process
- * sends it.  Returns whether it was sent: not if the client does not read, if a
- * descriptor must not be passed, or if the process has ended.  Any thread; waits
- * for the process, never for a client.
+ * VALE_WIRE_REPLY_FDS descriptors, which the caller keeps, on the connection
+ * `s' with a client.  If valed_pass_start() was not called, the caller's
+ * process sends it.  Returns whether it was sent: not if the client does not
+ * read, if a descriptor must not be passed, or if the process has ended.  Any
+ * thread; waits for the process, never for a client.
  */
 bool	valed_pass(int s, const void *p, size_t len, const int *fds,
 	    unsigned int n);

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "valed.h"
-#include "vfu_dma.h"
+#include "peer_mem.h"
 
 #define	OPTION_SIZE	512
 
@@ -84,14 +84,14 @@ valed_size_parse(const char *value, uint64_t *size)
 	unsigned int shift;
 	uint64_t n = 0;
 
-	for (p = value; isdigit((unsigned char)*p) && n <= VFU_DMA_BYTES; p++)
+	for (p = value; isdigit((unsigned char)*p) && n <= PEER_MEM_BYTES; p++)
 		n = n * 10 + (*p - '0');
 	suffix = *p == '\0' ? NULL : strchr(suffixes, *p);
 	if (suffix == NULL || p[1] != '\0')
 		return (false);
 	shift = 20 + 10 * (suffix - suffixes);
 	*size = n << shift;
-	return (n != 0 && n <= VFU_DMA_BYTES >> shift);
+	return (n != 0 && n <= PEER_MEM_BYTES >> shift);
 }
 
 /* A size; 0 as long as it was not given. */

@@ -38,8 +38,8 @@
  *
  * An adapter is known by its place (bus, slot, function).  It is left alone if
  * its variables are those that it was started with; otherwise it is removed and
- * added again, with the same socket if the path is the same.  If another has its
- * new port open, such as a program, it is left alone, too (valed_names.h).
+ * added again, with the same socket if the path is the same.  If another has
+ * its new port open, such as a program, it is left alone, too (valed_names.h).
  */
 
 #include <sys/param.h>
@@ -58,7 +58,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "msg_fds.h"
+#include "peer_fds.h"
 #include "valed.h"
 
 /* What the serving process asks for. */
@@ -609,11 +609,11 @@ valed_guard_change(struct valed_change *vc)
 {
 	union {
 		struct cmsghdr	align;
-		char		buf[MSG_FDS_SPACE(1)];
+		char		buf[PEER_FDS_SPACE(1)];
 	} control;
 	struct iovec iov = { vc, sizeof(*vc) };
 	int *fd = &vc->vc_config.ac_listen;
-	struct msg_fds mf = { .mf_fd = fd, .mf_max = 1,
+	struct peer_fds mf = { .mf_fd = fd, .mf_max = 1,
 	    .mf_drop = change_drop_fd };
 	struct msghdr msg;
 	ssize_t n;
@@ -629,7 +629,7 @@ valed_guard_change(struct valed_change *vc)
 	if (n != (ssize_t)sizeof(*vc))
 		return (false);
 	*fd = -1;
-	vc->vc_lost = !msg_fds_take(&msg, &mf);
+	vc->vc_lost = !peer_fds_take(&msg, &mf);
 	return (true);
 }
 

@@ -48,8 +48,8 @@ void	valed_names_start(const struct valed_options *opt);
 /*
  * The steps of a reload, for the adapter at a place; see above.
  * valed_names_reserve() returns 0, or EBUSY if another is opening a port with
- * this name.  After it, the caller must look whether one is open, and if so call
- * valed_names_unreserve().  The main thread.
+ * this name.  After it, the caller must look whether one is open, and if so
+ * call valed_names_unreserve().  The main thread.
  */
 int	valed_names_reserve(const struct adapter_config *place,
 	    const char *name);

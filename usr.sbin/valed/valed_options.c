@@ -42,7 +42,7 @@
 #include "pci_emul.h"
 #include "vale_version.h"
 #include "valed.h"
-#include "vfu_dma.h"
+#include "peer_mem.h"
 
 #define	TAP_NAMSIZ	16
 

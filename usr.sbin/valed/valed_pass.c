@@ -8,11 +8,11 @@
  * The passer, a process that passes descriptors to clients of the control
  * socket.
  *
- * Only sendmsg(2) passes descriptors.  It also takes an address, in memory, where
- * seccomp(2) cannot see it; and with an address, a packet socket sends on any
- * interface of its network namespace.  So valed's sandbox permits sendmsg(2) on
- * one descriptor, which is connected to the passer, and no call that could put
- * another file in that descriptor's place:
+ * Only sendmsg(2) passes descriptors.  It also takes an address, in memory,
+ * where seccomp(2) cannot see it; and with an address, a packet socket sends on
+ * any interface of its network namespace.  So valed's sandbox permits
+ * sendmsg(2) on one descriptor, which is connected to the passer, and no call
+ * that could put another file in that descriptor's place:
  *
  *	serving process			passer			client
  *	   | -- connection, reply, fds -->|
@@ -40,7 +40,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "msg_fds.h"
+#include "peer_fds.h"
 #include "vale_wire.h"
 #include "valed.h"
 
@@ -180,7 +180,7 @@ pass_next(int s)
 {
 	static char packet[VALE_WIRE_MAX];
 	int fds[PASS_FDS];
-	struct msg_fds mf = { .mf_fd = fds, .mf_max = nitems(fds),
+	struct peer_fds mf = { .mf_fd = fds, .mf_max = nitems(fds),
 	    .mf_drop = pass_drop };
 	/* There may be space for more than that: it is aligned. */
 	union pass_control control;
@@ -193,7 +193,7 @@ pass_next(int s)
 	len = recvmsg(s, &msg, MSG_CMSG_CLOEXEC);
 	if (len <= 0)
 		return (len == -1 && (errno == EINTR || errno == ENOMEM));
-	if (msg_fds_take(&msg, &mf) && (msg.msg_flags & MSG_TRUNC) == 0)
+	if (peer_fds_take(&msg, &mf) && (msg.msg_flags & MSG_TRUNC) == 0)
 		sent = pass(packet, len, fds, mf.mf_n);
 	while (mf.mf_n > 0)
 		close(fds[--mf.mf_n]);

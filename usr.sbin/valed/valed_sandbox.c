@@ -16,7 +16,7 @@
  * looking at one by name fails with EPERM, because libc and the sanitizers try
  * to, and handle the error.  newfstatat() always fails, also as the fstat() of
  * some C libraries: a filter cannot see whether a path is empty.  See
- * vfu_fstat.h.  Any other system call kills the process.
+ * peer_fstat.h.  Any other system call kills the process.
  */
 
 #include <sys/param.h>
@@ -112,14 +112,14 @@ rules_memory(scmp_filter_ctx ctx)
 }
 
 /*
- * Allow ADAPTER_SIGNAL between threads, for adapter_watch(), and SIGBUS, with
- * which its handler ends the process (vfu_fault.c).  Returns 0 or a negative
+ * Allow PEER_SIGNAL between threads, for adapter_watch(), and SIGBUS, with
+ * which its handler ends the process (peer_fault.c).  Returns 0 or a negative
  * errno.
  */
 static int
 rules_signal(scmp_filter_ctx ctx)
 {
-	const int signals[] = { ADAPTER_SIGNAL, SIGBUS };
+	const int signals[] = { PEER_SIGNAL, SIGBUS };
 	size_t i;
 	int error;
 
@@ -226,9 +226,9 @@ rules_send(scmp_filter_ctx ctx)
 
 /*
  * Allow a call whose argument `arg' is any descriptor but `fd', or, if `above',
- * a greater one.  A filter compares 64 bits of the argument, of which the kernel uses 32: so
- * each rule is for the numbers, of 32 bits, that differ from `fd' in one bit and
- * in none above it.  Returns 0 or a negative errno.
+ * a greater one.  A filter compares 64 bits of the argument, of which the
+ * kernel uses 32: so each rule is for the numbers, of 32 bits, that differ from
+ * `fd' in one bit and in none above it.  Returns 0 or a negative errno.
  */
 static int
 rules_descriptor(scmp_filter_ctx ctx, int call, unsigned int arg, uint32_t fd,
@@ -281,8 +281,8 @@ rules_pass(scmp_filter_ctx ctx, int pass)
  * Allow what ports of other processes take: who they are (ctl_who.c), memory
  * that is sealed, pairs of sockets (ctl_port.c), to read and write memory where
  * it is not mapped (ctl_pipe.c), and to look what sockets are (ctl_hostif.c).
- * Standard output and error, which may be files, cannot be truncated.  Returns 0
- * or a negative errno.
+ * Standard output and error, which may be files, cannot be truncated.  Returns
+ * 0 or a negative errno.
  */
 static int
 rules_control(scmp_filter_ctx ctx)
@@ -348,7 +348,7 @@ rules(scmp_filter_ctx ctx, int pass)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
 		    SCMP_SYS(fcntl), 1,
 		    SCMP_A1(SCMP_CMP_EQ, fcntl_allowed[i], 0));
-	/* Of a descriptor, without a path: vfu_close.c. */
+	/* Of a descriptor, without a path: peer_close.c. */
 	if (error == 0)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(statx),
 		    1, SCMP_A1(SCMP_CMP_EQ, 0, 0));

@@ -66,7 +66,7 @@ cmd_dma_map(struct adapter *ad, struct vfu_request *req)
 	    (map.flags & ~(VFIO_DMA_MAP_FLAG_READ |
 	    VFIO_DMA_MAP_FLAG_WRITE)) != 0)
 		return (EINVAL);
-	error = vfu_dma_map(&ad->dma, req->nfds == 1 ? req->fds[0] : -1,
+	error = peer_mem_map(&ad->dma, req->nfds == 1 ? req->fds[0] : -1,
 	    map.offset, map.address, map.size, (int)map.flags, &why);
 	if (error != 0)
 		dma_refused(ad, &map, why);
@@ -86,10 +86,10 @@ cmd_dma_unmap(struct adapter *ad, struct vfu_request *req)
 		return (EINVAL);
 	error = 0;
 	if (unmap.flags == 0)
-		error = vfu_dma_unmap(&ad->dma, unmap.address, unmap.size);
+		error = peer_mem_unmap(&ad->dma, unmap.address, unmap.size);
 	else if (unmap.flags == VFIO_DMA_UNMAP_FLAG_ALL &&
 	    unmap.address == 0 && unmap.size == 0)
-		vfu_dma_clear(&ad->dma);
+		peer_mem_clear(&ad->dma);
 	else
 		error = EINVAL;
 	if (error != 0)

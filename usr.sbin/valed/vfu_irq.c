@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "mevent.h"
-#include "vfu_close.h"
+#include "peer_close.h"
 #include "vfu_irq.h"
 
 void
@@ -195,7 +195,7 @@ vfu_irq_clear(struct vfu_irq *irq)
 static int
 irq_take(int *slot, int *fd)
 {
-	if (vfu_fd_kind(*fd) != VFU_FD_ANON ||
+	if (peer_fd_kind(*fd) != PEER_FD_ANON ||
 	    fcntl(*fd, F_SETFL, O_NONBLOCK) == -1)
 		return (EINVAL);
 	irq_drop(slot);

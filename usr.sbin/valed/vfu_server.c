@@ -25,10 +25,10 @@
 
 #include "adapter.h"
 #include "mevent.h"
-#include "msg_fds.h"
+#include "peer_fds.h"
 #include "valed.h"
-#include "vfu_accept.h"
-#include "vfu_close.h"
+#include "peer_accept.h"
+#include "peer_close.h"
 
 static void	server_readable(int fd, enum ev_type type, void *arg);
 static void	server_writable(int fd, enum ev_type type, void *arg);
@@ -60,8 +60,8 @@ server_close(struct vfu_server *srv, int fd)
 static void
 server_close_passed(struct adapter *ad, int fd)
 {
-	if (vfu_fd_kind(fd) == VFU_FD_OTHER) {
-		if (vfu_close(fd))
+	if (peer_fd_kind(fd) == PEER_FD_OTHER) {
+		if (peer_close(fd))
 			return;
 		server_broken(ad, "too many descriptors to close");
 	}
@@ -113,8 +113,8 @@ static void
 server_refuse(struct adapter *ad, int fd, bool reserved)
 {
 	if (reserved)
-		vfu_accept_end(fd);
-	else if (!vfu_close(fd))
+		peer_accept_end(fd);
+	else if (!peer_close(fd))
 		server_close(&ad->server, fd);
 }
 
@@ -157,9 +157,9 @@ server_accept(int fd, enum ev_type type __unused, void *arg)
 	bool reserved;
 	int s;
 
-	s = vfu_accept(fd, SOCK_NONBLOCK | SOCK_CLOEXEC, &reserved);
+	s = peer_accept(fd, SOCK_NONBLOCK | SOCK_CLOEXEC, &reserved);
 	if (s == -1) {
-		if (vfu_accept_fails(errno))
+		if (peer_accept_fails(errno))
 			server_wait(ad);
 		return;
 	}
@@ -372,10 +372,10 @@ static void
 server_take_fds(struct adapter *ad, struct msghdr *msg)
 {
 	struct vfu_server *srv = &ad->server;
-	struct msg_fds mf = { .mf_fd = srv->fds, .mf_n = srv->nfds,
+	struct peer_fds mf = { .mf_fd = srv->fds, .mf_n = srv->nfds,
 	    .mf_max = VFU_FDS_MAX, .mf_drop = server_drop_fd, .mf_arg = ad };
 
-	if (!msg_fds_take(msg, &mf))
+	if (!peer_fds_take(msg, &mf))
 		server_broken(ad, "too many descriptors");
 	if (mf.mf_n > (unsigned int)srv->nfds)
 		srv->fd_pos = srv->in_len;
@@ -408,7 +408,7 @@ server_readable(int fd, enum ev_type type __unused, void *arg)
 	struct vfu_server *srv = &ad->server;
 	union {
 		struct cmsghdr	align;
-		char		buf[MSG_FDS_SPACE(VFU_FDS_MAX)];
+		char		buf[PEER_FDS_SPACE(VFU_FDS_MAX)];
 	} control;
 	struct msghdr msg;
 	struct iovec iov;

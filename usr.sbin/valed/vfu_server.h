@@ -33,7 +33,7 @@ struct adapter;
 #define	VFU_MSG_MAX	8192
 /* Bytes of a reply, at most: headers, and the data of a region read. */
 #define	VFU_REPLY_MAX	(VFU_XFER_MAX + 64)
-/* Descriptors in one message, at most (max_msg_fds). */
+/* Descriptors in one message, at most (max_peer_fds). */
 #define	VFU_FDS_MAX	16
 #define	VFU_BUFFER	65536
 

@@ -29,10 +29,10 @@ static const struct {
 	const char	*name;
 	unsigned int	number;		/* 0: true */
 } caps[] = {
-	{ "max_msg_fds", VFU_FDS_MAX },
+	{ "max_peer_fds", VFU_FDS_MAX },
 	{ "max_data_xfer_size", VFU_XFER_MAX },
-	{ "max_dma_maps", VFU_DMA_MAX },
-	{ "pgsizes", VFU_DMA_PAGE },
+	{ "max_dma_maps", PEER_MEM_MAX },
+	{ "pgsizes", PEER_MEM_PAGE },
 	{ "write_multiple", 0 },
 };
 

@@ -32,7 +32,7 @@
 #include "config.h"
 #include "event_stub.h"
 #include "net_port.h"
-#include "vfu_fault.h"
+#include "peer_fault.h"
 #include "wait_until.h"
 
 bool		fake;
@@ -161,13 +161,13 @@ WRAP(void, vfu_irq_intx_disable, struct vfu_irq *irq, bool off)
 	__real_vfu_irq_intx_disable(irq, off);
 }
 
-WRAP(void, vfu_dma_set_wanted, struct vfu_dma *dma, void (*fn)(void *arg))
+WRAP(void, peer_mem_set_wanted, struct peer_mem *dma, void (*fn)(void *arg))
 {
 	wanted = fn;
-	__real_vfu_dma_set_wanted(dma, fn);
+	__real_peer_mem_set_wanted(dma, fn);
 }
 
-WRAP(bool, vfu_dma_join, struct vfu_dma *dma __unused)
+WRAP(bool, peer_mem_join, struct peer_mem *dma __unused)
 {
 	const bool joined = joins;
 
@@ -175,14 +175,14 @@ WRAP(bool, vfu_dma_join, struct vfu_dma *dma __unused)
 	return (joined);
 }
 
-WRAP(bool, vfu_dma_gone, struct vfu_dma *dma __unused, uint64_t *gpa)
+WRAP(bool, peer_mem_gone, struct peer_mem *dma __unused, uint64_t *gpa)
 {
 	*gpa = gone;
 	gone = 0;
 	return (*gpa != 0);
 }
 
-WRAP(bool, vfu_dma_refused, struct vfu_dma *dma __unused, uint64_t *gpa)
+WRAP(bool, peer_mem_refused, struct peer_mem *dma __unused, uint64_t *gpa)
 {
 	*gpa = refused;
 	refused = 0;
@@ -213,10 +213,10 @@ WRAP(void, debug_where, const char *text)
 	__real_debug_where(text);
 }
 
-WRAP(int, vfu_fault_add, struct vfu_dma *dma, void (*lost)(void *arg),
+WRAP(int, peer_fault_add, struct peer_mem *dma, void (*lost)(void *arg),
     void *arg)
 {
-	return (fails("fault") ? ENOBUFS : __real_vfu_fault_add(dma, lost,
+	return (fails("fault") ? ENOBUFS : __real_peer_fault_add(dma, lost,
 	    arg));
 }
 
@@ -546,7 +546,7 @@ share(uint64_t gpa, int prot)
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
 	ram = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	ATF_REQUIRE(ram != MAP_FAILED);
-	ATF_REQUIRE_EQ(0, vfu_dma_map(&ad->dma, fd, 0, gpa, SIZE, prot,
+	ATF_REQUIRE_EQ(0, peer_mem_map(&ad->dma, fd, 0, gpa, SIZE, prot,
 	    &why));
 }
 

@@ -46,7 +46,7 @@ extern bool		raise_level;	/* e82545_rx_direct() does */
 extern const char	*fail_at;
 extern char		settings[128];
 extern char		calls[256];
-extern bool		joins;		/* vfu_dma_join() does once */
+extern bool		joins;		/* peer_mem_join() does once */
 extern uint64_t		gone, refused;	/* where memory is, once, or 0 */
 extern bool		again;		/* vfu_server_again() */
 extern unsigned int	listens, drops;	/* calls of vfu_server_*() */

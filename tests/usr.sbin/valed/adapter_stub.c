@@ -111,7 +111,7 @@ stub_start(int listen_fd)
 	ad.server.fd = -1;
 	vfu_pci_init(&ad.pci, 0x1101);
 	vfu_irq_init(&ad.irq);
-	vfu_dma_init(&ad.dma, 0, on_pause, &ad);
+	peer_mem_init(&ad.dma, 0, on_pause, &ad);
 	(void)stub_calls();
 }
 

@@ -568,7 +568,7 @@ TEST(watches, "A call that three looks find is interrupted")
 	unsigned int i;
 
 	start();
-	signal(ADAPTER_SIGNAL, count_signal);
+	signal(PEER_SIGNAL, count_signal);
 	ad->irq.calls = 2;
 	ad->server.calls = 4;
 	for (i = 0; i < 4; i++)

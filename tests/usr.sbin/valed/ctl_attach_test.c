@@ -116,11 +116,11 @@ TEST(attaches, "An interface is attached under a valid name that is free, or "
 	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:x", ALL));
 	peer_close_fds(&one);
 	GRANTED(REG_SIZE, 4, &two, REGISTER("vale0:y", ALL));
-	peer_close(&two);
+	peer_end(&two);
 	peer_connect(&two, 1001, false);
 	GRANTED(REG_SIZE, 4, &two, REGISTER("vale0:x", ALL,
 	    .nr_flags = NR_MONITOR_TX));
-	peer_close(&one);
+	peer_end(&one);
 	peer_connect(&one, 1001, false);
 	REFUSED(EBUSY, "another user opens the port, or captures what has its "
 	    "name", &root, NETMAP_REQ_VALE_ATTACH, "vale0:x", &fds, size);
@@ -129,9 +129,9 @@ TEST(attaches, "An interface is attached under a valid name that is free, or "
 	detach_error = -1;
 	REFUSED(ENXIO, "it is not an attached interface", &root,
 	    NETMAP_REQ_VALE_DETACH, "vale0:z", NULL, 0);
-	peer_close(&one);
-	peer_close(&two);
-	peer_close(&root);
+	peer_end(&one);
+	peer_end(&two);
+	peer_end(&root);
 }
 
 /* Attach it with a descriptor, of `n'. */
@@ -186,7 +186,7 @@ TEST(attach_fds, "The descriptors are kept if it is attached, and closed if "
 	close(attached.hf_fd[0]);
 	things_check(&before);
 	close(fd);
-	peer_close(&root);
+	peer_end(&root);
 }
 
 /* Descriptors of all kinds. */
@@ -393,7 +393,7 @@ TEST(attach_accepts, "Each descriptor is one of the interface's that it must "
 			}
 	for (other = 0; other < NKINDS; other++)
 		close(fd[other]);
-	peer_close(&root);
+	peer_end(&root);
 }
 
 ATF_TP_ADD_TCS(tp)

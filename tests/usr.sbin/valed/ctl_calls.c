@@ -20,7 +20,7 @@
 
 #include "ctl_calls.h"
 #include "send_fds.h"
-#include "vfu_fault.h"
+#include "peer_fault.h"
 
 #define	ALLOCS_MAX	1024
 #define	HELD_MAX	16
@@ -238,16 +238,16 @@ struct vale_desc *__wrap_vale_open_shared(const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);
 void	__real_vale_shared_more(struct vale_desc *d, size_t more);
 void	__wrap_vale_shared_more(struct vale_desc *d, size_t more);
-int	__real_vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset,
+int	__real_peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset,
 	    uint64_t gpa, uint64_t size, int prot, const char **why);
-int	__wrap_vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset,
+int	__wrap_peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset,
 	    uint64_t gpa, uint64_t size, int prot, const char **why);
-int	__real_vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg),
+int	__real_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg),
 	    void *arg);
-int	__wrap_vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg),
+int	__wrap_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg),
 	    void *arg);
-void	__real_vfu_fault_remove(struct vfu_dma *dma);
-void	__wrap_vfu_fault_remove(struct vfu_dma *dma);
+void	__real_peer_fault_remove(struct peer_mem *dma);
+void	__wrap_peer_fault_remove(struct peer_mem *dma);
 
 /* As the C library's, it reads an argument, whatever the caller passes. */
 int __attribute__((__no_sanitize__("address")))
@@ -339,28 +339,28 @@ __wrap_vale_shared_more(struct vale_desc *d, size_t more)
 }
 
 int
-__wrap_vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset, uint64_t gpa,
+__wrap_peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset, uint64_t gpa,
     uint64_t size, int prot, const char **why)
 {
-	return (failing(CALL_DMA_MAP) ? errno : __real_vfu_dma_map(dma, fd,
+	return (failing(CALL_DMA_MAP) ? errno : __real_peer_mem_map(dma, fd,
 	    offset, gpa, size, prot, why));
 }
 
 int
-__wrap_vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
+__wrap_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg), void *arg)
 {
 	int error = failing(CALL_FAULT_ADD) ? errno :
-	    __real_vfu_fault_add(dma, lost, arg);
+	    __real_peer_fault_add(dma, lost, arg);
 
 	live.th_faults += error == 0;
 	return (error);
 }
 
 void
-__wrap_vfu_fault_remove(struct vfu_dma *dma)
+__wrap_peer_fault_remove(struct peer_mem *dma)
 {
 	live.th_faults--;
-	__real_vfu_fault_remove(dma);
+	__real_peer_fault_remove(dma);
 }
 
 /* Who waits for connections whose clients have left: they close. */
@@ -496,7 +496,7 @@ peer_connect(struct peer *p, uid_t uid, bool admin)
 	int fds[2];
 
 	if (!started)
-		ATF_REQUIRE_EQ(0, vfu_fault_init());
+		ATF_REQUIRE_EQ(0, peer_fault_init());
 	started = true;
 	ATF_REQUIRE_EQ(0, __real_socketpair(AF_UNIX, SOCK_SEQPACKET |
 	    SOCK_CLOEXEC, 0, fds));
@@ -515,7 +515,7 @@ peer_close_fds(struct peer *p)
 }
 
 void
-peer_close(struct peer *p)
+peer_end(struct peer *p)
 {
 	peer_close_fds(p);
 	close(p->pe_fd);
@@ -626,7 +626,7 @@ peer_renew(struct peer *p)
 {
 	const struct ctl_who who = p->pe_cc->cc_who;
 
-	peer_close(p);
+	peer_end(p);
 	peer_connect(p, who.cw_uid, who.cw_admin);
 }
 
@@ -643,7 +643,7 @@ void
 peers_close(struct peer *p, unsigned int n)
 {
 	while (n-- > 0)
-		peer_close(&p[n]);
+		peer_end(&p[n]);
 }
 
 struct nmreq_register

@@ -38,7 +38,7 @@ struct peer {
 /* Connect; close what the last reply had; have the server close it. */
 void	peer_connect(struct peer *p, uid_t uid, bool admin);
 void	peer_close_fds(struct peer *p);
-void	peer_close(struct peer *p);
+void	peer_end(struct peer *p);
 /* Close it, and connect again as the same user. */
 void	peer_renew(struct peer *p);
 /* The first `n' of these, of user 1001. */
@@ -123,7 +123,7 @@ struct things {
 	unsigned int	th_maps;	/* of memfds */
 	unsigned int	th_allocs;	/* malloc(3), calloc(3) */
 	unsigned int	th_mutexes;	/* initialized */
-	unsigned int	th_faults;	/* vfu_fault_add() */
+	unsigned int	th_faults;	/* peer_fault_add() */
 	unsigned int	th_memories;
 };
 struct things things_now(void);

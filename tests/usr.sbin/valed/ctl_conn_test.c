@@ -61,8 +61,8 @@ int	__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	    void *(*start)(void *), void *arg);
 int	__wrap_pthread_cond_broadcast(pthread_cond_t *cond);
 int	__wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m);
-bool	__wrap_vfu_close(int fd);
-void	__wrap_vfu_accept_end(int fd);
+bool	__wrap_peer_close(int fd);
+void	__wrap_peer_accept_end(int fd);
 
 int
 __wrap_ctl_who(int fd, struct ctl_who *whop)
@@ -163,7 +163,7 @@ __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m)
 }
 
 bool
-__wrap_vfu_close(int fd)
+__wrap_peer_close(int fd)
 {
 	c.closed++;
 	c.closed_fd = fd;
@@ -171,7 +171,7 @@ __wrap_vfu_close(int fd)
 }
 
 void
-__wrap_vfu_accept_end(int fd)
+__wrap_peer_accept_end(int fd)
 {
 	c.ended++;
 	c.ended_fd = fd;
@@ -473,7 +473,7 @@ __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 	ATF_CHECK(msg->msg_iov[0].iov_base == wire_at);
 	ATF_CHECK_EQ(VALE_WIRE_MAX, msg->msg_iov[0].iov_len);
 	ATF_CHECK(msg->msg_name == NULL);
-	ATF_CHECK_EQ(MSG_FDS_SPACE(VALE_WIRE_FDS), msg->msg_controllen);
+	ATF_CHECK_EQ(PEER_FDS_SPACE(VALE_WIRE_FDS), msg->msg_controllen);
 	msg->msg_controllen = 0;
 	errno = recv_errno;
 	return (recv_n);
@@ -667,7 +667,7 @@ static struct step {
 	int	fd;
 	int	error;
 	bool	reserved;
-	bool	fails;		/* vfu_accept_fails() */
+	bool	fails;		/* peer_accept_fails() */
 } steps[] = {
 	{ -1, EAGAIN, false, false },
 	{ -1, EMFILE, false, true },
@@ -680,13 +680,13 @@ static int	pause_error;
 static int	drop_error;
 static unsigned int posted;
 
-int	__wrap_vfu_accept(int fd, int flags, bool *reserved);
-bool	__wrap_vfu_accept_fails(int error);
-void	__wrap_vfu_accept_pause(int error);
+int	__wrap_peer_accept(int fd, int flags, bool *reserved);
+bool	__wrap_peer_accept_fails(int error);
+void	__wrap_peer_accept_pause(int error);
 int	__wrap_valed_sandbox_drop(void);
 
 int
-__wrap_vfu_accept(int fd, int flags, bool *reserved)
+__wrap_peer_accept(int fd, int flags, bool *reserved)
 {
 	const struct step *s = &steps[c.accepts];
 
@@ -704,14 +704,14 @@ __wrap_vfu_accept(int fd, int flags, bool *reserved)
 }
 
 bool
-__wrap_vfu_accept_fails(int error)
+__wrap_peer_accept_fails(int error)
 {
 	ATF_CHECK_EQ(steps[c.accepts - 1].error, error);
 	return (steps[c.accepts - 1].fails);
 }
 
 void
-__wrap_vfu_accept_pause(int error)
+__wrap_peer_accept_pause(int error)
 {
 	c.pauses++;
 	pause_error = error;

@@ -70,7 +70,7 @@ error_of(enum call call, unsigned int n)
 	case CALL_PWRITE:
 		return (ENOMEM);
 	case CALL_FSTAT:
-		/* The second one is that of vfu_dma_map(). */
+		/* The second one is that of peer_mem_map(). */
 		return (n == 1 ? ERROR : EINVAL);
 	default:
 		return (ERROR);
@@ -95,7 +95,7 @@ fails(const struct scene *s, enum call call, unsigned int n)
 	error = ask(&peer, s);
 	if (calls_failed() == 0) {
 		/* What it says of memory that is closed. */
-		peer_close(&peer);
+		peer_end(&peer);
 		peer_connect(&peer, 1001, false);
 		return (false);
 	}
@@ -119,14 +119,14 @@ goes_on(const struct scene *s)
 {
 	struct things before;
 
-	peer_close(&peer);
+	peer_end(&peer);
 	before = things_now();
 	peer_connect(&peer, 1001, false);
 	ATF_CHECK_EQ_MSG(0, ask(&peer, s), "%s: %s", s->name,
 	    peer.pe_reply.wire.vw_why);
 	ATF_CHECK_EQ(s->nfds, peer.pe_nfds);
 	ATF_CHECK_EQ(before.th_inherited, things_now().th_inherited);
-	peer_close(&peer);
+	peer_end(&peer);
 	things_check(&before);
 	peer_connect(&peer, 1001, false);
 }
@@ -144,8 +144,8 @@ start(void)
 static void
 stop(void)
 {
-	peer_close(&peer);
-	peer_close(&other);
+	peer_end(&peer);
+	peer_end(&other);
 }
 
 TEST(each, "Each call of a registration fails: the error and its reason are in "
@@ -181,7 +181,7 @@ TEST(again, "What may be short for a moment is tried once more, and not twice")
 		ATF_CHECK_EQ_MSG(0, ask(&peer, s), "%d", errors[i]);
 		ATF_CHECK_STREQ("", peer.pe_reply.wire.vw_why);
 		ATF_CHECK_EQ(1, calls_failed());
-		peer_close(&peer);
+		peer_end(&peer);
 		peer_connect(&peer, 1001, false);
 		calls_fail(CALL_FAULT_ADD, 1, 2, errors[i]);
 		ATF_CHECK_EQ(errors[i], ask(&peer, s));
@@ -236,7 +236,7 @@ TEST(extra, "Extra buffers that cannot be linked are none; the request goes on")
 		ATF_REQUIRE_EQ((ssize_t)sizeof(vv), pread(peer.pe_fds[1], &vv,
 		    sizeof(vv), 0));
 		ATF_CHECK_EQ(0, vv.vv_extra);
-		peer_close(&peer);
+		peer_end(&peer);
 		peer_connect(&peer, 1001, false);
 	}
 	stop();
@@ -262,7 +262,7 @@ TEST(share, "Descriptors that cannot be given once more: the port stays")
 		}
 		GRANTED(sizeof(struct nmreq_register), s->nfds, &peer,
 		    VALE_WIRE_SHARE, "", NULL, 0);
-		peer_close(&peer);
+		peer_end(&peer);
 		peer_connect(&peer, 1001, false);
 	}
 	stop();

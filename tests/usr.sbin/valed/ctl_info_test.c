@@ -45,9 +45,9 @@ start(void)
 static void
 stop(void)
 {
-	peer_close(&one);
-	peer_close(&two);
-	peer_close(&root);
+	peer_end(&one);
+	peer_end(&two);
+	peer_end(&root);
 }
 
 /*
@@ -192,7 +192,7 @@ TEST(pipes, "An end's numbers, or those that it would have, which are its "
 	check_info(&one, "vale0:b{1", &INFO(.nr_rx_slots = 5), INFO(
 	    .nr_memsize = memsize, .nr_tx_slots = 32, .nr_rx_slots = 5,
 	    .nr_tx_rings = 1, .nr_rx_rings = 1, .nr_mem_id = 3));
-	peer_close(&port);
+	peer_end(&port);
 	peer_connect(&port, 1001, false);
 	GRANTED(REG_SIZE, 4, &port, REGISTER("vale0:b", ALL,
 	    .nr_tx_slots = 5000, .nr_rx_slots = 6000));
@@ -200,7 +200,7 @@ TEST(pipes, "An end's numbers, or those that it would have, which are its "
 	    .nr_memsize = port.pe_cc->cc_memory->mm_size, .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4096, .nr_tx_rings = 1, .nr_rx_rings = 1,
 	    .nr_mem_id = 3));
-	peer_close(&port);
+	peer_end(&port);
 	stop();
 }
 
@@ -232,7 +232,7 @@ TEST(memories, "Without a name: the memory that is named, or that of a port")
 	info.nr_mem_id = 3;
 	REFUSED(EINVAL, "there is no memory 3", &more, VALE_WIRE_INFO, "",
 	    &info, INFO_SIZE);
-	peer_close(&more);
+	peer_end(&more);
 	stop();
 }
 
@@ -307,7 +307,7 @@ TEST(list, "Ports are found one after the other, in all switches, and by name: "
 	REFUSED(ENXIO, no_port, &one, NETMAP_REQ_VALE_LIST, "vale0:x", &list,
 	    sizeof(list));
 	for (i = 0; i < nitems(names); i++)
-		peer_close(&peers[i]);
+		peer_end(&peers[i]);
 	stop();
 }
 
@@ -435,7 +435,7 @@ learn(struct peer *p, unsigned int station)
 	struct vale_csb *csb;
 	uint32_t head;
 
-	memory = vfu_dma_addr(&p->pe_cc->cc_dma, 0,
+	memory = peer_mem_addr(&p->pe_cc->cc_dma, 0,
 	    p->pe_cc->cc_memory->mm_size, 3);
 	ATF_REQUIRE(memory != NULL);
 	nifp = (void *)(memory + vale_shared_offset(d));
@@ -480,7 +480,7 @@ TEST(addresses, "Addresses that a switch has learned at the ports of the user, "
 	REFUSED(ENXIO, "there is no such switch", &root, VALE_WIRE_ADDRS,
 	    "vale1", &wp, sizeof(wp));
 	/* A page is filled from its beginning each time. */
-	peer_close(&more);
+	peer_end(&more);
 	ATF_CHECK_EQ(0x03, addrs(&one, 0));
 	stop();
 }
@@ -541,13 +541,13 @@ TEST(settles, "A port whose client has left is closed for who asks for it, or "
 	ATF_CHECK(!there);
 	leaves();
 	GRANTED(REG_SIZE, 4, &two, REGISTER("vale0:a", ALL));
-	peer_close(&two);
+	peer_end(&two);
 	leaves();
 	/* What does not need to wait does not. */
 	GRANTED(REG_SIZE, 4, &more, REGISTER("vale0:b", ALL));
 	ATF_CHECK(one.pe_cc->cc_open && one.pe_cc->cc_port != NULL);
-	peer_close(&more);
-	peer_close(&root);
+	peer_end(&more);
+	peer_end(&root);
 }
 
 ATF_TP_ADD_TCS(tp)

@@ -25,7 +25,7 @@
 #include "send_fds.h"
 #include "test.h"
 #include "vale_test.h"
-#include "vfu_fault.h"
+#include "peer_fault.h"
 
 /* Linux 6.5 has it, younger C libraries have its name. */
 #define	PASSPIDFD	76
@@ -42,7 +42,7 @@ start(void)
 	struct nmreq_register *body;
 	int fds[2];
 
-	ATF_REQUIRE_EQ(0, vfu_fault_init());
+	ATF_REQUIRE_EQ(0, peer_fault_init());
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds));
 	cc->cc_fd = fds[0];
 	client = fds[1];
@@ -59,7 +59,7 @@ start(void)
 	ATF_REQUIRE(ctl_serve_request(cc));
 	ATF_REQUIRE_EQ(0, cc->cc_wire->vw_error);
 	reg = *body;
-	memory = vfu_dma_addr(&cc->cc_dma, 0, reg.nr_memsize,
+	memory = peer_mem_addr(&cc->cc_dma, 0, reg.nr_memsize,
 	    PROT_READ | PROT_WRITE);
 	ATF_REQUIRE(memory != NULL);
 }

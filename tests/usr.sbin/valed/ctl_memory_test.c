@@ -309,9 +309,9 @@ TEST(ids, "Memories are numbered from 2; a number, or a descriptor, names one: "
 	fstat_dev = 0;
 	close(nofd);
 	close(nomem);
-	peer_close(&monitor);
-	peer_close(&other);
-	peer_close(&asks);
+	peer_end(&monitor);
+	peer_end(&other);
+	peer_end(&asks);
 	peers_close(peers, 2);
 }
 
@@ -346,8 +346,8 @@ TEST(named, "A pipe is in the memory of its port; of another user's port only "
 	ATF_CHECK(more.pe_cc->cc_pipe == other.pe_cc->cc_pipe);
 	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL).nr_mem_id);
 	ATF_CHECK_EQ(2, OPEN(three, "vale0:a{2", ALL).nr_mem_id);
-	peer_close(&other);
-	peer_close(&more);
+	peer_end(&other);
+	peer_end(&more);
 	peers_close(peers, 3);
 }
 
@@ -421,7 +421,7 @@ TEST(monitors, "A monitor's memory is not that of the name, whose pipes and "
 	ATF_CHECK_EQ(2, OPEN(&other, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(4, OPEN(three, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(4, OPEN(one, "vale0:a", ALL).nr_mem_id);
-	peer_close(&other);
+	peer_end(&other);
 	peers_close(peers, 3);
 }
 
@@ -726,8 +726,8 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024) + 4096);
 	ATF_CHECK_EQ(2, OPEN(three, "x", .nr_mode = NR_REG_NULL,
 	    .nr_mem_id = 2, .nr_extra_bufs = 2).nr_extra_bufs);
-	peer_close(&other);
-	peer_close(&admin);
+	peer_end(&other);
+	peer_end(&admin);
 	peers_close(peers, 3);
 }
 

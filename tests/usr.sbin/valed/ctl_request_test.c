@@ -45,9 +45,9 @@ start(void)
 static void
 stop(void)
 {
-	peer_close(&one);
-	peer_close(&two);
-	peer_close(&root);
+	peer_end(&one);
+	peer_end(&two);
+	peer_end(&root);
 }
 
 /* Open a port, and drop the descriptors. */
@@ -243,12 +243,12 @@ TEST(captures, "A name that a user captures is no other's, and an "
 	    .nr_mode = NR_REG_ALL_NIC, .nr_flags = NR_MONITOR_TX));
 	REFUSED(EBUSY, "the connection has a port", &one, REGISTER("vale0:d",
 	    .nr_mode = NR_REG_ALL_NIC));
-	peer_close(&port);
+	peer_end(&port);
 	REFUSED(EBUSY, busy, &two, REGISTER("vale0:a",
 	    .nr_mode = NR_REG_ALL_NIC));
 	REFUSED(EBUSY, busy, &root, REGISTER("vale0:a",
 	    .nr_mode = NR_REG_ALL_NIC));
-	peer_close(&one);
+	peer_end(&one);
 	port_open(&two, "vale0:a");
 	peer_connect(&one, 1001, false);
 	stop();
@@ -414,7 +414,7 @@ TEST(registers, "What a port, a pipe or a memory may be asked for, up to each "
 		    one.pe_size);
 		ATF_CHECK_EQ(registers[i].error == 0, one.pe_nfds > 0);
 		if (registers[i].error == 0) {
-			peer_close(&one);
+			peer_end(&one);
 			peer_connect(&one, 1001, false);
 		}
 		things_check(&before);
@@ -596,7 +596,7 @@ TEST(mirrors, "A port mirrors one of its user's; an administrator's mirrors "
 	/* They have changed nothing. */
 	ATF_CHECK_STREQ("vale0:m", ow->ow_mirror);
 	ATF_CHECK_STREQ("", ow->ow_mirror_next);
-	peer_close(&more);
+	peer_end(&more);
 	REFUSED(EBUSY, "another user opens the port, or captures what has its "
 	    "name", &root, REGISTER("vale0:m", ALL));
 	/* Nothing: whatever is named. */
@@ -658,7 +658,7 @@ TEST(headers, "The header of the connection's own port: none, or of one of two "
 	GRANTED(8, 0, &one, VALE_WIRE_MISSED, "", NULL, 0);
 	ATF_CHECK_EQ(0, *(uint64_t *)one.pe_body);
 	/* The next connection's port has none. */
-	peer_close(&one);
+	peer_end(&one);
 	peer_connect(&one, 1001, false);
 	port_open(&one, "vale0:a");
 	GRANTED(sizeof(hdr), 0, &one, NETMAP_REQ_PORT_HDR_GET, "vale0:a", NULL,

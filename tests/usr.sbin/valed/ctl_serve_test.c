@@ -151,7 +151,7 @@ TEST(pauses, "A thread whose user has paused looks once, and sleeps; each look "
 		ATF_CHECK_EQ(0, poll_timeout);
 		ATF_CHECK_EQ(wait_ring + 1, c.waits);
 	}
-	peer_close(&one);
+	peer_end(&one);
 }
 
 TEST(looks, "After a batch it looks 64 times more, and yields between")
@@ -169,7 +169,7 @@ TEST(looks, "After a batch it looks 64 times more, and yields between")
 	serve(ask);
 	ATF_CHECK_EQ((2 + 64) * RINGS, c.tx);
 	ATF_CHECK_EQ(64, c.yields);
-	peer_close(&one);
+	peer_end(&one);
 }
 
 static void
@@ -195,7 +195,7 @@ TEST(batches, "After 64 batches it looks for a request, and does not sleep")
 	serve(ask);
 	ATF_CHECK_EQ((63 + 64) * RINGS, c.tx);
 	ATF_CHECK_EQ(-1, poll_timeout);
-	peer_close(&one);
+	peer_end(&one);
 }
 
 /* Not paused at first: then it looks 64 times before it sleeps. */
@@ -219,7 +219,7 @@ TEST(pauses_later, "One whose user was busy looks 64 times before it sleeps")
 	busy = true;
 	serve(pause_second);
 	ATF_CHECK_EQ(2, c.polls);
-	peer_close(&one);
+	peer_end(&one);
 }
 
 /* Kicks; then the user closes its socket. */
@@ -271,14 +271,14 @@ TEST(kicks, "Kicks are taken away; a user that closes their socket is served "
 	serve(kick);
 	ATF_CHECK_EQ(6, c.polls);
 	ATF_CHECK_EQ(6 * RINGS, c.tx);
-	peer_close(&one);
+	peer_end(&one);
 }
 
 TEST(closes, "A port transmits once before it is closed")
 {
 	start();
 	memset(&c, 0, sizeof(c));
-	peer_close(&one);
+	peer_end(&one);
 	ATF_CHECK_EQ(RINGS, c.tx);
 	ATF_CHECK_EQ(RINGS, c.rx);
 }
@@ -326,7 +326,7 @@ TEST(rings, "Ring pairs besides each port's first are an eighth of the "
 	REFUSED(EMFILE, many, &one, REGISTER("vale0:a", ALL,
 	    .nr_tx_rings = 2));
 	for (i = 0; i < 3; i++) {
-		peer_close(&two);
+		peer_end(&two);
 		peer_connect(&two, 1001, false);
 		/* Taken back, if it fails later. */
 		calls_fail(CALL_PWRITE, 1, 2, ENOMEM);
@@ -348,9 +348,9 @@ TEST(rings, "Ring pairs besides each port's first are an eighth of the "
 	ctl_port_limit();
 	GRANTED(REG_SIZE, 2 + 2 * 16, &one, REGISTER("vale0:a", ALL,
 	    .nr_tx_rings = 16));
-	peer_close(&one);
-	peer_close(&two);
-	peer_close(&more);
+	peer_end(&one);
+	peer_end(&two);
+	peer_end(&more);
 }
 
 ATF_TP_ADD_TCS(tp)

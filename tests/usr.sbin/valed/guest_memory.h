@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* Files as clients share them, for tests of vfu_dma.h.  One thread. */
+/* Files as clients share them, for tests of peer_mem.h.  One thread. */
 
 #ifndef _GUEST_MEMORY_H_
 #define	_GUEST_MEMORY_H_
@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "vfu_dma.h"
+#include "peer_mem.h"
 
-#define	PAGE		VFU_DMA_PAGE
+#define	PAGE		PEER_MEM_PAGE
 #define	RW		(PROT_READ | PROT_WRITE)
 #define	HUGE		(2UL << 20)
 #define	SEALS		(F_SEAL_SHRINK | F_SEAL_GROW)

@@ -6,8 +6,8 @@
 
 /*
  * Memory of an interface attached through AF_XDP that vanishes: the interface
- * is detached, with a line, and nobody else notices.  A file without pages takes
- * the place of the memory.
+ * is detached, with a line, and nobody else notices.  A file without pages
+ * takes the place of the memory.
  */
 
 #include <sys/param.h>
@@ -28,8 +28,8 @@
 #include "hostif_impl.h"
 #include "hostif_pair.h"
 #include "test.h"
-#include "vfu_dma.h"
-#include "vfu_fault.h"
+#include "peer_mem.h"
+#include "peer_fault.h"
 #include "wait_until.h"
 
 #define	LINE	"valed: vale0:h0: detached: its memory is gone\n"
@@ -145,7 +145,7 @@ start(void)
 {
 	use_xdp();
 	log_file();
-	ATF_REQUIRE_EQ(0, vfu_fault_init());
+	ATF_REQUIRE_EQ(0, peer_fault_init());
 	make_pair();
 	open_wire();
 	port = vale_open("vale0:t", NULL);
@@ -266,7 +266,7 @@ ROOT_TEST(many, "No more interfaces have memory than vanishing pages can be "
     "told of")
 {
 	const struct hostif_options options = { HOSTIF_XDP };
-	static struct vfu_dma dma[VFU_FAULT_MAX];
+	static struct peer_mem dma[PEER_FAULT_MAX];
 	struct hostif_fds fds;
 	char error[256];
 	unsigned int i;
@@ -274,16 +274,16 @@ ROOT_TEST(many, "No more interfaces have memory than vanishing pages can be "
 	start();
 	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
 	    sizeof(error)));
-	for (i = 0; i < VFU_FAULT_MAX; i++)
-		ATF_REQUIRE_EQ(0, vfu_fault_add(&dma[i], hostif_withdrawn,
+	for (i = 0; i < PEER_FAULT_MAX; i++)
+		ATF_REQUIRE_EQ(0, peer_fault_add(&dma[i], hostif_withdrawn,
 		    NULL));
 	ATF_REQUIRE(!hostif_attach("vale0:h0", &fds, error, sizeof(error)));
 	ATF_REQUIRE_STREQ("vale0:h0: memory: No space left on device", error);
-	vfu_fault_remove(&dma[5]);
+	peer_fault_remove(&dma[5]);
 	ATF_REQUIRE(hostif_attach("vale0:h0", &fds, error, sizeof(error)));
 	ATF_REQUIRE_EQ(0, hostif_detach("vale0:h0"));
 	/* It has given its place back. */
-	ATF_REQUIRE_EQ(0, vfu_fault_add(&dma[5], hostif_withdrawn, NULL));
+	ATF_REQUIRE_EQ(0, peer_fault_add(&dma[5], hostif_withdrawn, NULL));
 }
 
 ATF_TP_ADD_TCS(tp)

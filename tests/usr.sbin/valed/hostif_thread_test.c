@@ -148,7 +148,7 @@ frame_vnet_decode(struct frame *frame, const uint8_t *hdr)
 }
 
 void
-valed_log(struct valed_log_source *ls, int priority, const char *name,
+peer_log(struct peer_log_source *ls, int priority, const char *name,
     const char *fmt, va_list ap)
 {
 	char line[256];
@@ -158,7 +158,7 @@ valed_log(struct valed_log_source *ls, int priority, const char *name,
 }
 
 void
-valed_log_left(struct valed_log_source *ls __unused, const char *name)
+peer_log_left(struct peer_log_source *ls __unused, const char *name)
 {
 	note("left %s; ", name);
 }

@@ -19,8 +19,8 @@
 #include <atf-c.h>
 
 #include "hostif_xdp_kernel.h"
-#include "vfu_dma.h"
-#include "vfu_fault.h"
+#include "peer_mem.h"
+#include "peer_fault.h"
 
 #define	MEMORY		14
 #define	SIZE		((QUEUES + 1) * 2048 * 4096U)
@@ -93,7 +93,7 @@ hostif_ethtool_read(int s, uint32_t index, struct hostif_ethtool *he)
  */
 
 void
-vfu_dma_init(struct vfu_dma *dma __unused, uint64_t size,
+peer_mem_init(struct peer_mem *dma __unused, uint64_t size,
     void (*pause)(void *arg, bool paused), void *arg)
 {
 	ATF_CHECK_EQ(SIZE, size);
@@ -102,7 +102,7 @@ vfu_dma_init(struct vfu_dma *dma __unused, uint64_t size,
 }
 
 int
-vfu_fault_add(struct vfu_dma *dma, void (*fn)(void *arg), void *arg)
+peer_fault_add(struct peer_mem *dma, void (*fn)(void *arg), void *arg)
 {
 	ATF_CHECK_EQ(hi.data, (void *)dma);
 	ATF_CHECK(fn == hostif_withdrawn && arg == &hi);
@@ -111,7 +111,7 @@ vfu_fault_add(struct vfu_dma *dma, void (*fn)(void *arg), void *arg)
 }
 
 int
-vfu_dma_map(struct vfu_dma *dma __unused, int fd, uint64_t offset,
+peer_mem_map(struct peer_mem *dma __unused, int fd, uint64_t offset,
     uint64_t addr, uint64_t size, int prot, const char **why __unused)
 {
 	ATF_CHECK_EQ(MEMORY, fd);
@@ -124,7 +124,7 @@ vfu_dma_map(struct vfu_dma *dma __unused, int fd, uint64_t offset,
 }
 
 void *
-vfu_dma_addr(struct vfu_dma *dma __unused, uint64_t addr, size_t len, int prot)
+peer_mem_addr(struct peer_mem *dma __unused, uint64_t addr, size_t len, int prot)
 {
 	ATF_CHECK_EQ(0, addr);
 	ATF_CHECK_EQ(SIZE, len);
@@ -133,14 +133,14 @@ vfu_dma_addr(struct vfu_dma *dma __unused, uint64_t addr, size_t len, int prot)
 }
 
 void
-vfu_dma_reset(struct vfu_dma *dma __unused)
+peer_mem_reset(struct peer_mem *dma __unused)
 {
 	note("reset; ");
 	errno = EBADF;
 }
 
 void
-vfu_fault_remove(struct vfu_dma *dma __unused)
+peer_fault_remove(struct peer_mem *dma __unused)
 {
 	note("remove; ");
 }

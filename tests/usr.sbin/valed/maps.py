@@ -59,7 +59,7 @@ def maps(v, others, kernel):
             others, kernel) else None
     found = wait_until(seen, "%d mappings of others, %d of the kernel's" % (
         others, kernel), lambda: look(v))
-    assert found[2] == 0, "not in the table of vfu_fault.c:\n" + found[3]
+    assert found[2] == 0, "not in the table of peer_fault.c:\n" + found[3]
 
 
 def all_kinds():
@@ -87,12 +87,12 @@ def all_kinds():
 def callers():
     """Only these files map memory, and this is why it cannot vanish."""
     known = {
-        "usr.sbin/valed/vfu_dma_file.c": "in the table",
-        "usr.sbin/valed/vfu_fault.c": "in place of such memory",
-        "usr.sbin/valed/hostif_packet.c": "a packet socket's rings",
-        "usr.sbin/valed/hostif_ring.c": "the same",
-        "usr.sbin/valed/hostif_xdp.c": "rings of AF_XDP",
-        "usr.sbin/valed/hostif_open_xdp.c": "made by the same function",
+        "lib/libpeer/peer_mem_file.c": "in the table",
+        "lib/libpeer/peer_fault.c": "in place of such memory",
+        "lib/libhostif/hostif_packet.c": "a packet socket's rings",
+        "lib/libhostif/hostif_ring.c": "the same",
+        "lib/libhostif/hostif_xdp.c": "rings of AF_XDP",
+        "lib/libhostif/hostif_open_xdp.c": "made by the same function",
         "lib/libvale/vale_region.c": "of no file",
         # Not in valed.
         "lib/libvale/vale_client.c": "a program's, of valed",
@@ -102,8 +102,9 @@ def callers():
     # Tests run beside the sources.
     top = os.path.join(HERE, "../../../..")
     found = set()
-    for place in "usr.sbin/valed", "lib/libvale", "usr.sbin/bhyve", \
-            "compat", "sys/dev/netmap":
+    for place in "usr.sbin/valed", "lib/libframe", "lib/libhostif", \
+            "lib/libpeer", "lib/libvale", "usr.sbin/bhyve", "compat", \
+            "sys/dev/netmap":
         for root, _, names in os.walk(os.path.join(top, place)):
             for name in names:
                 path = os.path.join(root, name)

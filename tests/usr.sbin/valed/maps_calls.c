@@ -11,7 +11,7 @@
  *	maps: COVERED in tables, KERNEL of the kernel's, UNKNOWN unknown
  *
  * and the unknown ones before that.  Memory in tables is that of which
- * vfu_fault.h knows; the kernel's are rings of sockets, which nobody can take
+ * peer_fault.h knows; the kernel's are rings of sockets, which nobody can take
  * away.  A mapping of a program or library, or of no file, is not counted.
  */
 
@@ -26,41 +26,41 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vfu_dma.h"
-#include "vfu_fault.h"
+#include "peer_mem.h"
+#include "peer_fault.h"
 
 #define	MAPS_SIGNAL	SIGRTMAX
 
-static struct vfu_dma	*tables[VFU_FAULT_MAX];
+static struct peer_mem	*tables[PEER_FAULT_MAX];
 static int		 maps = -1;	/* /proc/self/maps */
 
-int	__real_vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg),
+int	__real_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg),
 	    void *arg);
-int	__wrap_vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg),
+int	__wrap_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg),
 	    void *arg);
-void	__real_vfu_fault_remove(struct vfu_dma *dma);
-void	__wrap_vfu_fault_remove(struct vfu_dma *dma);
+void	__real_peer_fault_remove(struct peer_mem *dma);
+void	__wrap_peer_fault_remove(struct peer_mem *dma);
 
 int
-__wrap_vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
+__wrap_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg), void *arg)
 {
-	const int error = __real_vfu_fault_add(dma, lost, arg);
+	const int error = __real_peer_fault_add(dma, lost, arg);
 	unsigned int i;
 
-	for (i = 0; error == 0 && i < VFU_FAULT_MAX; i++)
+	for (i = 0; error == 0 && i < PEER_FAULT_MAX; i++)
 		if (__sync_bool_compare_and_swap(&tables[i], NULL, dma))
 			break;
 	return (error);
 }
 
 void
-__wrap_vfu_fault_remove(struct vfu_dma *dma)
+__wrap_peer_fault_remove(struct peer_mem *dma)
 {
 	unsigned int i;
 
-	for (i = 0; i < VFU_FAULT_MAX; i++)
+	for (i = 0; i < PEER_FAULT_MAX; i++)
 		__sync_bool_compare_and_swap(&tables[i], dma, NULL);
-	__real_vfu_fault_remove(dma);
+	__real_peer_fault_remove(dma);
 }
 
 /* The end of the mapping that has this address; 0: there is none. */
@@ -87,9 +87,9 @@ covered(uintptr_t start, uintptr_t end)
 
 	while (l.at < (const uint8_t *)end) {
 		l.end = NULL;
-		for (i = 0; i < VFU_FAULT_MAX; i++)
+		for (i = 0; i < PEER_FAULT_MAX; i++)
 			if (tables[i] != NULL)
-				vfu_dma_each(tables[i], look_at, &l);
+				peer_mem_each(tables[i], look_at, &l);
 		if (l.end == NULL)
 			return (false);
 		l.at = l.end;

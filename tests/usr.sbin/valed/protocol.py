@@ -37,7 +37,7 @@ def one_vm(options=""):
 def version():
     with one_vm():
         with Client("vm1.sock") as c:
-            assert c.caps == {"max_msg_fds": 16, "max_data_xfer_size": 4096,
+            assert c.caps == {"max_peer_fds": 16, "max_data_xfer_size": 4096,
                               "max_dma_maps": 65535, "pgsizes": 4096,
                               "write_multiple": True}, c.caps
             expect(errno.EINVAL, c.negotiate)

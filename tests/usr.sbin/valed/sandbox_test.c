@@ -44,7 +44,7 @@
 #include "hostif_ring.h"
 #include "test.h"
 #include "valed.h"
-#include "vfu_fstat.h"
+#include "peer_fstat.h"
 
 /* How an attempt ended. */
 #define	DONE		0		/* exit status: it succeeded */
@@ -211,7 +211,7 @@ TEST(processes, "A system call that creates or controls a process kills the "
 		{ "kill", SYS_kill, { getpid(), 0 } },
 		{ "tkill", SYS_tkill, { getpid(), 0 } },
 		{ "tgkill another", SYS_tgkill,
-		    { getpid(), getpid(), ADAPTER_SIGNAL } },
+		    { getpid(), getpid(), PEER_SIGNAL } },
 		{ "prlimit of another's", SYS_setrlimit, { 0, P(page) } },
 		{ "setpriority", SYS_setpriority, { 0, 0, -20 } },
 		{ "sched_setaffinity", SYS_sched_setaffinity,
@@ -562,9 +562,9 @@ act_serve(const void *arg __attribute__((__unused__)))
 	free(p);
 	if (fcntl(socket_pair[0], F_SETFL, O_NONBLOCK) == -1)
 		return (13);
-	if (pthread_kill(pthread_self(), ADAPTER_SIGNAL) != 0 || !signalled)
+	if (pthread_kill(pthread_self(), PEER_SIGNAL) != 0 || !signalled)
 		return (14);
-	if (vfu_fstat(socket_pair[0], &st) == -1 || !S_ISSOCK(st.st_mode))
+	if (peer_fstat(socket_pair[0], &st) == -1 || !S_ISSOCK(st.st_mode))
 		return (15);
 	/* An adapter that is added. */
 	if (pthread_create(&thread, NULL, thread_added, NULL) != 0 ||
@@ -583,7 +583,7 @@ TEST(serves, "System calls that valed needs work")
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = on_signal;
-	ATF_REQUIRE_EQ(0, sigaction(ADAPTER_SIGNAL, &sa, NULL));
+	ATF_REQUIRE_EQ(0, sigaction(PEER_SIGNAL, &sa, NULL));
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, socket_pair));
 	status = inside(act_serve, NULL);
 	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);

@@ -13,8 +13,8 @@
 #define	SEND_FDS_MAX	64
 
 /*
- * Send `len' bytes over a UNIX-domain socket in one sendmsg(2), with descriptors,
- * which stay open.  Fails the test case if not all of it is sent.
+ * Send `len' bytes over a UNIX-domain socket in one sendmsg(2), with
+ * descriptors, which stay open.  Fails the test case if not all of it is sent.
  */
 void	send_fds(int fd, const void *buf, size_t len, const int *fds,
 	    unsigned int nfds);

@@ -5,9 +5,9 @@
  */
 
 /*
- * The rings of a port that was opened over a connection: syncs and waits, step by
- * step.  Both sides are in this process: the switch (vale_open_shared()) and,
- * with the memory mapped a second time, the client.
+ * The rings of a port that was opened over a connection: syncs and waits, step
+ * by step.  Both sides are in this process: the switch (vale_open_shared())
+ * and, with the memory mapped a second time, the client.
  */
 
 #include <sys/param.h>

@@ -5,8 +5,8 @@
  */
 
 /*
- * A port that libvale opens over a connection to valed: what it asks for, what it
- * leaves if that fails, and how its syncs wait.  The test is the switch.
+ * A port that libvale opens over a connection to valed: what it asks for, what
+ * it leaves if that fails, and how its syncs wait.  The test is the switch.
  */
 
 #include <sys/param.h>

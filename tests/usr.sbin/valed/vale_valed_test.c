@@ -5,8 +5,8 @@
  */
 
 /*
- * libvale over a connection to valed: which requests about switches it sends, and
- * what it makes of replies.
+ * libvale over a connection to valed: which requests about switches it sends,
+ * and what it makes of replies.
  */
 
 #include <sys/param.h>

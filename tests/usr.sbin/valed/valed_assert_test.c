@@ -53,13 +53,13 @@ map(void *arg)
 {
 	const char *why;
 
-	(void)vfu_dma_map(arg, -1, 0, 0x1000, 0x1000, 0, &why);
+	(void)peer_mem_map(arg, -1, 0, 0x1000, 0x1000, 0, &why);
 }
 
 static void
 clear(void *arg)
 {
-	vfu_dma_clear(arg);
+	peer_mem_clear(arg);
 }
 
 static void
@@ -76,12 +76,12 @@ ATF_TC_HEAD(memory, tc)
 }
 ATF_TC_BODY(memory, tc)
 {
-	static struct vfu_dma dma;
+	static struct peer_mem dma;
 
-	vfu_dma_init(&dma, 0, no_pause, NULL);
+	peer_mem_init(&dma, 0, no_pause, NULL);
 	map(&dma);
-	vfu_dma_clear(&dma);
-	dma.mapped = VFU_DMA_BYTES + 1;
+	peer_mem_clear(&dma);
+	dma.mapped = PEER_MEM_BYTES + 1;
 	ATF_CHECK(aborts(map, &dma, "dma->mapped <= dma->limit"));
 	ATF_CHECK(aborts(clear, &dma, "dma->mapped == 0"));
 }

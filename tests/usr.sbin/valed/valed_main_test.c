@@ -103,20 +103,33 @@ check(const char *expected)
 		called(text " %s", ad->config->ac_name);		\
 	}
 
-CALLED(valed_log_init, "log")
+CALLED(peer_log_init, "log")
 CALLED(valed_activation_init, "activation")
 CALLED(valed_notify_open, "notify open")
 CALLED(valed_notify_reloading, "reloading")
 CALLED(valed_notify_watch, "notify watch")
-CALLED(vfu_accept_watch, "accept watch")
-CALLED(vfu_close_watch, "close watch")
+CALLED(peer_accept_watch, "accept watch")
+CALLED(peer_close_watch, "close watch")
 CALLED(valed_guard_end, "guard end")
 CALLED(valed_names_end, "names end")
 CALLED(ctl_reload_begin, "begin")
-FAILS(vfu_fault_init, "fault")
-FAILS(vfu_accept_start, "accept")
-FAILS(vfu_close_start, "close")
+FAILS(peer_fault_init, "fault")
+FAILS(peer_accept_start, "accept")
 FAILS(valed_pass_start, "pass")
+
+int
+valed_sandbox_drop(void)
+{
+	return (0);
+}
+
+int
+peer_close_start(int (*drop)(void))
+{
+	ATF_CHECK(drop == valed_sandbox_drop);
+	return (ERROR("close"));
+}
+
 OF_ADAPTER(adapter_go, "go")
 OF_ADAPTER(adapter_watch, "watch")
 OF_ADAPTER(adapter_listen, "listen")
@@ -190,7 +203,7 @@ valed_guard_reload(void)
 }
 
 uint64_t
-watch_start(void)
+peer_watch_start(void)
 {
 	return (5);
 }
@@ -338,14 +351,14 @@ valed_stats_live(const struct adapter_list *list)
 }
 
 bool
-watch_due(uint64_t *next)
+peer_watch_due(uint64_t *next)
 {
 	return (next == &next_ns && world->due);
 }
 
 /* After the waits of the script a signal ends the program. */
 bool
-watch_wait(struct pollfd *fds, nfds_t n, uint64_t *next)
+peer_watch_wait(struct pollfd *fds, nfds_t n, uint64_t *next)
 {
 	unsigned int i;
 
@@ -400,13 +413,13 @@ TEST(signals, "Four signals are read, one interrupts calls, and one is ignored")
 	ATF_CHECK_EQ(-1, read(fd, &si, sizeof(si)));
 	ATF_REQUIRE_EQ(0, sigaction(SIGPIPE, NULL, &sa));
 	ATF_CHECK_EQ(SIG_IGN, sa.sa_handler);
-	ATF_REQUIRE_EQ(0, sigaction(ADAPTER_SIGNAL, NULL, &sa));
+	ATF_REQUIRE_EQ(0, sigaction(PEER_SIGNAL, NULL, &sa));
 	ATF_CHECK_EQ(signal_nothing, sa.sa_handler);
 	ATF_CHECK_EQ(0, sa.sa_flags & (SA_RESTART | SA_RESETHAND | SA_SIGINFO |
 	    SA_NODEFER));
 	for (sig = 1; sig < 32; sig++)
 		ATF_CHECK_EQ(0, sigismember(&sa.sa_mask, sig));
-	raise(ADAPTER_SIGNAL);
+	raise(PEER_SIGNAL);
 }
 
 TEST(limits, "Descriptors are limited by the hard limit only")

@@ -221,7 +221,7 @@ TEST(unshared, "A client that shares no memory at all is refused, with a line")
 	ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_GET_INFO, &info,
 	    sizeof(info)));
 	/* All ranges were refused. */
-	vfu_dma_clear(&ad.dma);
+	peer_mem_clear(&ad.dma);
 	ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_GET_INFO, &info,
 	    sizeof(info)));
 	fds[0] = eventfd(0, 0);
@@ -341,7 +341,7 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	ATF_CHECK_EQ(0, map(32, RW, 2 * PAGE, 0x100000, 2 * PAGE, fds, 1));
 	ATF_CHECK_EQ(0, reply_len);
 	ATF_CHECK_STREQ("pause;resume;", stub_calls());
-	p = vfu_dma_addr(&ad.dma, 0x100000 + PAGE, PAGE, RW);
+	p = peer_mem_addr(&ad.dma, 0x100000 + PAGE, PAGE, RW);
 	ATF_REQUIRE(p != NULL);
 	ATF_CHECK_EQ('x', *p);
 	/* One access, or none, for want of a file. */
@@ -351,11 +351,11 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	    1));
 	ATF_CHECK_EQ(0, map(UINT32_MAX, RW, 0, 0x400000, PAGE, NULL, 0));
 	ATF_CHECK_EQ(4, ad.dma.n);
-	ATF_CHECK(vfu_dma_addr(&ad.dma, 0x200000, 1, PROT_READ) != NULL);
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(&ad.dma, 0x200000, 1, PROT_WRITE));
-	ATF_CHECK(vfu_dma_addr(&ad.dma, 0x300000, 1, PROT_WRITE) != NULL);
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(&ad.dma, 0x300000, 1, PROT_READ));
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(&ad.dma, 0x400000, 1, PROT_READ));
+	ATF_CHECK(peer_mem_addr(&ad.dma, 0x200000, 1, PROT_READ) != NULL);
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&ad.dma, 0x200000, 1, PROT_WRITE));
+	ATF_CHECK(peer_mem_addr(&ad.dma, 0x300000, 1, PROT_WRITE) != NULL);
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&ad.dma, 0x300000, 1, PROT_READ));
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&ad.dma, 0x400000, 1, PROT_READ));
 	ATF_CHECK_EQ(4 * PAGE, ad.dma.mapped);
 	ATF_CHECK_EQ(4, stub_count(ADAPTER_C_DMA_MAP));
 	(void)stub_calls();

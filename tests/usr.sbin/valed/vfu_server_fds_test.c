@@ -27,14 +27,14 @@
 #include "test.h"
 #include "valed.h"
 #include "vfu_client.h"
-#include "vfu_close.h"
+#include "peer_close.h"
 
 #define	PAGE		4096
 /* Linux 6.5 has it, younger C libraries have its name. */
 #define	PASSPIDFD	76
 #define	RW		(PROT_READ | PROT_WRITE)
 
-/* vfu_close() fails after so many calls; -1: never. */
+/* peer_close() fails after so many calls; -1: never. */
 static int	closes = -1;
 static int	closed;			/* calls */
 
@@ -43,8 +43,8 @@ static int	odd_closes;
 
 int	__real_close(int fd);
 int	__wrap_close(int fd);
-bool	__real_vfu_close(int fd);
-bool	__wrap_vfu_close(int fd);
+bool	__real_peer_close(int fd);
+bool	__wrap_peer_close(int fd);
 
 int
 __wrap_close(int fd)
@@ -54,13 +54,13 @@ __wrap_close(int fd)
 }
 
 bool
-__wrap_vfu_close(int fd)
+__wrap_peer_close(int fd)
 {
 	if (closes == 0)
 		return (false);
 	closes -= closes > 0;
 	closed++;
-	return (__real_vfu_close(fd));
+	return (__real_peer_close(fd));
 }
 
 /* A request to map a page of a file, or a range without access. */
@@ -77,7 +77,7 @@ dma_map(uint8_t *buf, uint64_t gpa)
 static void
 check_page(uint64_t gpa, int letter)
 {
-	const char *p = vfu_dma_addr(&ad.dma, gpa, PAGE, RW);
+	const char *p = peer_mem_addr(&ad.dma, gpa, PAGE, RW);
 
 	ATF_CHECK_EQ_MSG(letter, p == NULL ? 0 : *p, "page %#jx: %d",
 	    (uintmax_t)gpa, p == NULL ? 0 : *p);
@@ -133,7 +133,7 @@ TEST(descriptors, "A descriptor belongs to the message with whose bytes it "
 			check_page(0x10000, 'a');
 			check_page(0x20000, 'b');
 			ATF_CHECK_EQ(0, ad.server.nfds);
-			vfu_dma_clear(&ad.dma);
+			peer_mem_clear(&ad.dma);
 		}
 	}
 	/* With a message that is only a header. */
@@ -153,7 +153,7 @@ TEST(descriptors, "A descriptor belongs to the message with whose bytes it "
 		    NULL, 0));
 		ATF_REQUIRE_EQ(0, reply(first, VFIO_USER_DMA_MAP, NULL, 0));
 		check_page(0x20000, 'b');
-		vfu_dma_clear(&ad.dma);
+		peer_mem_clear(&ad.dma);
 	}
 	/* Between messages without one. */
 	first = next_id;
@@ -168,7 +168,7 @@ TEST(descriptors, "A descriptor belongs to the message with whose bytes it "
 	check_page(0x20000, 'a');
 	check_page(0x30000, 0);
 	ATF_CHECK_EQ(3, ad.dma.n);
-	vfu_dma_clear(&ad.dma);
+	peer_mem_clear(&ad.dma);
 	/* With two messages at once: it is the last one's, though a part. */
 	for (cut = 1; cut <= sizeof(a); cut++) {
 		len = dma_map(x, 0x10000);
@@ -183,7 +183,7 @@ TEST(descriptors, "A descriptor belongs to the message with whose bytes it "
 			events_run();
 		}
 		check_page(0x20000, 'b');
-		vfu_dma_clear(&ad.dma);
+		peer_mem_clear(&ad.dma);
 	}
 	(void)stub_calls();
 	(void)dma_map(a, 0x10000);
@@ -326,7 +326,7 @@ TEST(options, "Credentials and what else comes with a message, by options of "
 			ATF_REQUIRE_EQ(0, reply(next_id - 1,
 			    VFIO_USER_DMA_MAP, NULL, 0));
 			check_page(0x10000, j == 0 ? 0 : 'a');
-			vfu_dma_clear(&ad.dma);
+			peer_mem_clear(&ad.dma);
 			(void)stub_calls();
 		}
 		ATF_CHECK_EQ(fds_idle + 2, stub_fds());

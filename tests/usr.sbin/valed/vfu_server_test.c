@@ -27,7 +27,7 @@
 #include "adapter_stub.h"
 #include "event_stub.h"
 #include "test.h"
-#include "vfu_accept.h"
+#include "peer_accept.h"
 #include "vfu_client.h"
 
 /* A register read, as payload. */
@@ -187,7 +187,7 @@ TEST(reserve, "A client that comes when no descriptors are left sees the end; th
 	int fds, served;
 
 	fill();
-	ATF_REQUIRE_EQ(0, vfu_accept_start());
+	ATF_REQUIRE_EQ(0, peer_accept_start());
 	server_start();
 	for (i = 0; i < 20; i++) {
 		client = dial();
@@ -226,13 +226,13 @@ TEST(reserve, "A client that comes when no descriptors are left sees the end; th
 
 		client = dial();
 		limit(true);
-		fds = vfu_accept(ad.server.listen_ev->fd, SOCK_CLOEXEC,
+		fds = peer_accept(ad.server.listen_ev->fd, SOCK_CLOEXEC,
 		    &reserved);
 		ATF_REQUIRE(fds != -1 && reserved);
 		limit(false);
 		if (i == 2)
-			vfu_accept_watch();
-		vfu_accept_end(fds);
+			peer_accept_watch();
+		peer_accept_end(fds);
 		ATF_CHECK(hung_up());
 		client_gone("");
 	}
@@ -246,7 +246,7 @@ TEST(no_reserve, "When others have taken the reserve, the server waits; it is "
 	int l;
 
 	fill();
-	ATF_REQUIRE_EQ(0, vfu_accept_start());
+	ATF_REQUIRE_EQ(0, peer_accept_start());
 	server_start();
 	l = ad.server.listen_ev->fd;
 	/* As many as there are. */
@@ -254,23 +254,23 @@ TEST(no_reserve, "When others have taken the reserve, the server waits; it is "
 		(void)dial();
 		client = dial();
 		limit(true);
-		ATF_REQUIRE(vfu_accept(l, SOCK_CLOEXEC, &reserved) != -1);
+		ATF_REQUIRE(peer_accept(l, SOCK_CLOEXEC, &reserved) != -1);
 		ATF_CHECK(reserved);
 		limit(false);
-		ATF_REQUIRE(vfu_accept(l, SOCK_CLOEXEC, &reserved) != -1);
+		ATF_REQUIRE(peer_accept(l, SOCK_CLOEXEC, &reserved) != -1);
 		ATF_CHECK(!reserved);
 	}
 	client = dial();
 	limit(true);
-	vfu_accept_watch();
-	vfu_accept_pause(EMFILE);
+	peer_accept_watch();
+	peer_accept_pause(EMFILE);
 	events_run();
 	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_ACCEPT));
 	ATF_CHECK_EQ(0, events_on());
 	limit(false);
-	vfu_accept_watch();
+	peer_accept_watch();
 	limit(true);
-	ATF_CHECK(vfu_accept(l, SOCK_CLOEXEC, &reserved) != -1);
+	ATF_CHECK(peer_accept(l, SOCK_CLOEXEC, &reserved) != -1);
 	ATF_CHECK(reserved);
 	limit(false);
 }

@@ -20,7 +20,7 @@
 #include <atf-c.h>
 
 #include "test.h"
-#include "vfu_dma.h"
+#include "peer_mem.h"
 #include "vfu_server.h"
 
 #define	FILL	0xa5
@@ -118,11 +118,11 @@ TEST(versions, "Any minor version of the major version is accepted")
 	memset(&req, 0, sizeof(req));
 	req.reply = reply;
 	/* A shorter message ends where memory does. */
-	page = mmap(NULL, 2 * VFU_DMA_PAGE, PROT_READ | PROT_WRITE,
+	page = mmap(NULL, 2 * PEER_MEM_PAGE, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANON, -1, 0);
 	ATF_REQUIRE(page != MAP_FAILED);
-	page += VFU_DMA_PAGE;
-	ATF_REQUIRE_EQ(0, mprotect(page, VFU_DMA_PAGE, PROT_NONE));
+	page += PEER_MEM_PAGE;
+	ATF_REQUIRE_EQ(0, mprotect(page, PEER_MEM_PAGE, PROT_NONE));
 	for (req.len = 0; req.len < sizeof(struct vfio_user_version);
 	    req.len++) {
 		req.data = page - req.len;
@@ -188,8 +188,8 @@ TEST(capabilities, "The reply has valed's values of what was proposed")
 	check("{\"capabilities\":0}", NULL);
 	check("{\"capabilities\":[]}", NULL);
 	check("{\"capabilities\":null}", NULL);
-	check("{\"capabilities\":{\"max_msg_fds\":1}}",
-	    "{\"capabilities\":{\"max_msg_fds\":16}}");
+	check("{\"capabilities\":{\"max_peer_fds\":1}}",
+	    "{\"capabilities\":{\"max_peer_fds\":16}}");
 	check("{\"capabilities\":{\"max_data_xfer_size\":1048576}}",
 	    "{\"capabilities\":{\"max_data_xfer_size\":4096}}");
 	check("{\"capabilities\":{\"max_dma_maps\":65535}}",
@@ -201,20 +201,20 @@ TEST(capabilities, "The reply has valed's values of what was proposed")
 	check("{\"capabilities\":{\"write_multiple\":false}}", none);
 	check("{\"capabilities\":{\"migration\":{},\"twin_socket\":1}}", none);
 	check("{\"capabilities\":{\"x\":1,\"write_multiple\":true,"
-	    "\"pgsizes\":1,\"max_msg_fds\":1,\"max_dma_maps\":1,"
+	    "\"pgsizes\":1,\"max_peer_fds\":1,\"max_dma_maps\":1,"
 	    "\"max_data_xfer_size\":1}}",
-	    "{\"capabilities\":{\"max_msg_fds\":16,"
+	    "{\"capabilities\":{\"max_peer_fds\":16,"
 	    "\"max_data_xfer_size\":4096,\"max_dma_maps\":65535,"
 	    "\"pgsizes\":4096,\"write_multiple\":true}}");
 	/* Numbers are integers. */
-	check("{\"capabilities\":{\"max_msg_fds\":true}}", NULL);
+	check("{\"capabilities\":{\"max_peer_fds\":true}}", NULL);
 	check("{\"capabilities\":{\"pgsizes\":\"4096\"}}", NULL);
-	check("{\"capabilities\":{\"pgsizes\":1,\"max_msg_fds\":1.5}}", NULL);
+	check("{\"capabilities\":{\"pgsizes\":1,\"max_peer_fds\":1.5}}", NULL);
 }
 
 TEST(no_memory, "Without memory for the reply the proposal is refused")
 {
-	static const char json[] = "{\"capabilities\":{\"max_msg_fds\":1,"
+	static const char json[] = "{\"capabilities\":{\"max_peer_fds\":1,"
 	    "\"pgsizes\":1,\"write_multiple\":true}}";
 	unsigned int i;
 	size_t len;

@@ -7,8 +7,8 @@
 /*
  * Connections for tests of libvale over valed, whose part the test takes: each
  * vale_client_connect() gets the next one that the test has prepared.  The
- * program is linked with --wrap for vale_client_connect, malloc, calloc and free.
- * A function fails the test case if a call fails that must not.
+ * program is linked with --wrap for vale_client_connect, malloc, calloc and
+ * free.  A function fails the test case if a call fails that must not.
  */
 
 #ifndef _WIRE_CONNECT_H_

@@ -5,7 +5,7 @@
  */
 
 /*
- * Messages: valed_log.h.  They go to stderr.  If that is the journal's, which
+ * Messages: peer_log.h.  They go to stderr.  If that is the journal's, which
  * is what JOURNAL_STREAM says (systemd.exec(5)), each line starts with its
  * priority, as sd-daemon(3) has it.
  */
@@ -23,12 +23,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "valed_log.h"
+#include "peer_log.h"
 
 static bool	journal;
 
 void
-valed_log_init(void)
+peer_log_init(void)
 {
 	static char name[] = "<3>valed";
 	const char *stream;
@@ -76,7 +76,7 @@ log_line(int priority, const char *name, const char *fmt, ...)
 
 /* Whether a line may be written now. */
 static bool
-log_space(struct valed_log_source *ls)
+log_space(struct peer_log_source *ls)
 {
 	struct timespec ts;
 
@@ -85,11 +85,11 @@ log_space(struct valed_log_source *ls)
 		ls->ls_second = ts.tv_sec;
 		ls->ls_lines = 0;
 	}
-	return (ls->ls_lines < VALED_LOG_LINES);
+	return (ls->ls_lines < PEER_LOG_LINES);
 }
 
 void
-valed_log_left(struct valed_log_source *ls, const char *name)
+peer_log_left(struct peer_log_source *ls, const char *name)
 {
 	if (ls->ls_left == 0 || !log_space(ls))
 		return;
@@ -99,10 +99,10 @@ valed_log_left(struct valed_log_source *ls, const char *name)
 }
 
 void
-valed_log(struct valed_log_source *ls, int priority, const char *name,
+peer_log(struct peer_log_source *ls, int priority, const char *name,
     const char *fmt, va_list ap)
 {
-	valed_log_left(ls, name);
+	peer_log_left(ls, name);
 	if (!log_space(ls)) {
 		ls->ls_left++;
 		return;

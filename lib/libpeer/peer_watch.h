@@ -17,15 +17,19 @@
  * second to return, and three at most.
  */
 
-#ifndef _WATCH_H_
-#define	_WATCH_H_
+#ifndef _PEER_WATCH_H_
+#define	_PEER_WATCH_H_
 
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Interrupts a call.  Its handler must be set without SA_RESTART. */
+#define	PEER_SIGNAL	SIGUSR2
+
 /* What was seen of a thread; starts as zeros. */
-struct watch {
+struct peer_watch {
 	uint32_t	calls;		/* at the last look */
 	unsigned int	looks;		/* that found the same call */
 };
@@ -34,16 +38,16 @@ struct watch {
  * A look at a thread.  `calls' is its count of starts and ends: odd during a
  * call.  Returns true if the call must be interrupted.
  */
-bool	watch_look(struct watch *w, uint32_t calls);
+bool	peer_watch_check(struct peer_watch *w, uint32_t calls);
 
 /*
  * Return whether it is time to look, and then set *next_ns to the time of the
- * next look.  Start with *next_ns as watch_start() returns it. watch_wait()
- * first waits until one of the descriptors is ready (poll(2)), until *next_ns
- * at the most.
+ * next look.  Start with *next_ns as peer_watch_start() returns it.
+ * peer_watch_wait() first waits until one of the descriptors is ready
+ * (poll(2)), until *next_ns at the most.
  */
-bool	watch_due(uint64_t *next_ns);
-bool	watch_wait(struct pollfd *fds, nfds_t nfds, uint64_t *next_ns);
-uint64_t watch_start(void);
+bool	peer_watch_due(uint64_t *next_ns);
+bool	peer_watch_wait(struct pollfd *fds, nfds_t nfds, uint64_t *next_ns);
+uint64_t peer_watch_start(void);
 
-#endif /* !_WATCH_H_ */
+#endif /* !_PEER_WATCH_H_ */

@@ -14,26 +14,26 @@
  * file maps all of it, if the limit permits.  Ranges that are adjacent in the
  * guest's addresses and in the file are adjacent here.  A ring whose pages are
  * not adjacent in the file is mapped once more, in the guest's order:
- * vfu_dma_join().
+ * peer_mem_join().
  *
  * The client is not trusted.  Only a memfd with F_SEAL_SHRINK is accepted, as
  * QEMU's memory-backend-memfd creates it, in normal or huge pages.  The client
  * cannot truncate it, but it can punch holes into it.  The next access then
- * needs a new page, and raises SIGBUS if there is none: vfu_fault.h.
+ * needs a new page, and raises SIGBUS if there is none: peer_fault.h.
  *
- * Any thread may call vfu_dma_addr(), and only the adapter's thread the other
+ * Any thread may call peer_mem_addr(), and only the adapter's thread the other
  * functions.  Those that change the table pause the model while they do, so
- * that no thread uses an address that vfu_dma_addr() returned.
+ * that no thread uses an address that peer_mem_addr() returned.
  *
- * A handler of SIGBUS cannot wait for that.  vfu_dma_host() may run at any time
- * in any thread, so the mappings have a sequence number, which is odd during a
- * change.  A thread that accesses a range keeps the model from being paused;
- * so the mapping in which its fault lies is in a table that does not change,
- * and a table that does change is not the one to look for.
+ * A handler of SIGBUS cannot wait for that.  peer_mem_host() may run at any
+ * time in any thread, so the mappings have a sequence number, which is odd
+ * during a change.  A thread that accesses a range keeps the model from being
+ * paused; so the mapping in which its fault lies is in a table that does not
+ * change, and a table that does change is not the one to look for.
  */
 
-#ifndef _VFU_DMA_H_
-#define	_VFU_DMA_H_
+#ifndef _PEER_MEM_H_
+#define	_PEER_MEM_H_
 
 #include <sys/types.h>
 
@@ -45,21 +45,21 @@
  * Ranges that a client may have at a time: as many as the protocol has by
  * default, and the most that QEMU accepts.
  */
-#define	VFU_DMA_MAX	65535
+#define	PEER_MEM_MAX	65535
 /* Mappings that they may take. */
-#define	VFU_DMA_MAPPINGS 256
+#define	PEER_MEM_MAPPINGS 256
 /* Rings that may be mapped once more, and their pieces. */
-#define	VFU_DMA_JOINS	4
-#define	VFU_DMA_PIECES	128
+#define	PEER_MEM_JOINS	4
+#define	PEER_MEM_PIECES	128
 /*
  * Bytes that a client may map, whatever its limit is, so that many fit into the
  * address space.
  */
-#define	VFU_DMA_BYTES	(1ULL << 40)
+#define	PEER_MEM_BYTES	(1ULL << 40)
 /* The unit of ranges, and the size of normal pages. */
-#define	VFU_DMA_PAGE	4096
+#define	PEER_MEM_PAGE	4096
 
-struct vfu_dma_range {
+struct peer_mem_range {
 	uint64_t	gpa;
 	uint64_t	size;
 	uint8_t		*base;		/* NULL: no access */
@@ -71,18 +71,18 @@ struct vfu_dma_range {
  * The table of ranges is an array of leaves, each with some of the ranges,
  * sorted by gpa.  Two neighbours have more than half a leaf's together.
  */
-#define	VFU_DMA_LEAF	128
-#define	VFU_DMA_LEAVES	(4 * VFU_DMA_MAX / VFU_DMA_LEAF + 2)
-struct vfu_dma_leaf {
+#define	PEER_MEM_LEAF	128
+#define	PEER_MEM_LEAVES	(4 * PEER_MEM_MAX / PEER_MEM_LEAF + 2)
+struct peer_mem_leaf {
 	uint32_t	n;
-	struct vfu_dma_range range[VFU_DMA_LEAF];
+	struct peer_mem_range range[PEER_MEM_LEAF];
 };
 
 /*
  * A part of a file that is mapped, or a ring.  The functions that change it
  * write the first three fields as relaxed atomics.
  */
-struct vfu_dma_mapping {
+struct peer_mem_mapping {
 	uint8_t		*base;
 	uint64_t	size;		/* 0: not used */
 	uint64_t	page;		/* page size of the file */
@@ -93,7 +93,7 @@ struct vfu_dma_mapping {
 };
 
 /* A ring whose pieces are in several places. */
-struct vfu_dma_joined {
+struct peer_mem_joined {
 	uint64_t	gpa;
 	uint64_t	size;		/* 0: not used */
 	uint8_t		*base;
@@ -101,9 +101,9 @@ struct vfu_dma_joined {
 	unsigned int	mapping;	/* index */
 };
 
-struct vfu_dma {
-	struct vfu_dma_range *last;	/* the last hit; relaxed atomic */
-	uint32_t	gone;		/* 1 after vfu_dma_lose(); atomic */
+struct peer_mem {
+	struct peer_mem_range *last;	/* the last hit; relaxed atomic */
+	uint32_t	gone;		/* 1 after peer_mem_lose(); atomic */
 	uint32_t	seq;		/* odd during a change; atomic */
 	uint32_t	n;		/* ranges */
 	uint32_t	nleaves;
@@ -119,13 +119,13 @@ struct vfu_dma {
 	uint32_t	nfiles;		/* ranges with a file */
 	uint32_t	refused;	/* 1: an access to one without; atomic */
 	uint64_t	refused_gpa;	/* relaxed atomic */
-	struct vfu_dma_mapping mapping[VFU_DMA_MAPPINGS];
-	struct vfu_dma_joined joined[VFU_DMA_JOINS];
-	struct vfu_dma_leaf *leaf[VFU_DMA_LEAVES];
+	struct peer_mem_mapping mapping[PEER_MEM_MAPPINGS];
+	struct peer_mem_joined joined[PEER_MEM_JOINS];
+	struct peer_mem_leaf *leaf[PEER_MEM_LEAVES];
 };
 
 /* Where an address of this process lies in guest memory. */
-struct vfu_dma_host {
+struct peer_mem_host {
 	uint64_t	gpa;
 	uint8_t		*page;		/* the start of its page, */
 	size_t		page_size;	/* normal or huge */
@@ -135,19 +135,19 @@ struct vfu_dma_host {
 
 /*
  * Initialize an empty table.  The client may map `limit' bytes; 0 stands for
- * VFU_DMA_BYTES, which is also the maximum.  pause(arg, true) must return only
- * when no thread uses an address that vfu_dma_addr() returned, and keep threads
- * from calling it until pause(arg, false).
+ * PEER_MEM_BYTES, which is also the maximum.  pause(arg, true) must return only
+ * when no thread uses an address that peer_mem_addr() returned, and keep
+ * threads from calling it until pause(arg, false).
  */
-void	vfu_dma_init(struct vfu_dma *dma, uint64_t limit,
+void	peer_mem_init(struct peer_mem *dma, uint64_t limit,
 	    void (*pause)(void *arg, bool paused), void *arg);
 
 /*
- * Have wanted(arg) called, with the argument of vfu_dma_init(), when
- * vfu_dma_addr() has not found a ring that vfu_dma_join() may make, and once
- * when vfu_dma_refused() becomes true.  Any thread; it must not wait.
+ * Have wanted(arg) called, with the argument of peer_mem_init(), when
+ * peer_mem_addr() has not found a ring that peer_mem_join() may make, and once
+ * when peer_mem_refused() becomes true.  Any thread; it must not wait.
  */
-void	vfu_dma_set_wanted(struct vfu_dma *dma, void (*wanted)(void *arg));
+void	peer_mem_set_wanted(struct peer_mem *dma, void (*wanted)(void *arg));
 
 /*
  * Add the range [gpa, gpa + size), which is memory of `fd' at `offset', for
@@ -157,66 +157,67 @@ void	vfu_dma_set_wanted(struct vfu_dma *dma, void (*wanted)(void *arg));
  * EEXIST for an overlap, ENOSPC beyond the limits, ENOMEM, EPERM for a file
  * that is not memory of the required kind, or an error of mmap(2).
  */
-int	vfu_dma_map(struct vfu_dma *dma, int fd, uint64_t offset, uint64_t gpa,
-	    uint64_t size, int prot, const char **why);
+int	peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset,
+	    uint64_t gpa, uint64_t size, int prot, const char **why);
 
 /*
  * Remove all ranges inside [gpa, gpa + size).  Returns 0; ENOENT if there is
  * none; or EINVAL, having removed none, if a range is partly inside, or the
  * arguments are no range.
  */
-int	vfu_dma_unmap(struct vfu_dma *dma, uint64_t gpa, uint64_t size);
+int	peer_mem_unmap(struct peer_mem *dma, uint64_t gpa, uint64_t size);
 
 /* Remove all ranges. */
-void	vfu_dma_clear(struct vfu_dma *dma);
+void	peer_mem_clear(struct peer_mem *dma);
 
-/* As vfu_dma_clear(), and forget vfu_dma_lose(): for the next client. */
-void	vfu_dma_reset(struct vfu_dma *dma);
+/* As peer_mem_clear(), and forget peer_mem_lose(): for the next client. */
+void	peer_mem_reset(struct peer_mem *dma);
 
 /*
  * The host address of [gpa, gpa + len), with len > 0, or NULL if it is not
  * inside ranges that permit `prot' and are adjacent in the host.
  */
-void	*vfu_dma_addr(struct vfu_dma *dma, uint64_t gpa, size_t len, int prot);
+void	*peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
+	    int prot);
 
 /*
- * Map the ring that vfu_dma_addr() has not found, so that it does.  Returns
+ * Map the ring that peer_mem_addr() has not found, so that it does.  Returns
  * false if there is none, or it cannot be mapped.
  */
-bool	vfu_dma_join(struct vfu_dma *dma);
+bool	peer_mem_join(struct peer_mem *dma);
 
 /*
  * Whether an address was asked for in a range without a file, and the first or
  * a later one.  wanted(arg) is called for it as for a ring.
  */
-bool	vfu_dma_refused(const struct vfu_dma *dma, uint64_t *gpa);
+bool	peer_mem_refused(const struct peer_mem *dma, uint64_t *gpa);
 
 /*
  * If addr is inside a mapping of the table, fill in *host and return true.
- * host->gpa is 0 if vfu_dma_lose() has been called, or no range is there.
+ * host->gpa is 0 if peer_mem_lose() has been called, or no range is there.
  * Finds only mappings that no thread can be removing: those that the calling
  * thread was accessing.  Any thread, in a signal handler.
  */
-bool	vfu_dma_host(const struct vfu_dma *dma, const void *addr,
-	    struct vfu_dma_host *host);
+bool	peer_mem_host(const struct peer_mem *dma, const void *addr,
+	    struct peer_mem_host *host);
 
 /*
  * Call fn(arg, map, size) for each mapping of the table.  Only while the
  * calling thread accesses one of them, so that none is removed.  Any thread, in
  * a signal handler.
  */
-void	vfu_dma_each(const struct vfu_dma *dma,
+void	peer_mem_each(const struct peer_mem *dma,
 	    void (*fn)(const void *arg, uint8_t *map, size_t size),
 	    const void *arg);
 
 /*
- * Guest memory is gone at gpa: vfu_dma_addr() returns NULL from now on, until
- * vfu_dma_reset().  Only the first call counts.  Any thread, in a signal
+ * Guest memory is gone at gpa: peer_mem_addr() returns NULL from now on, until
+ * peer_mem_reset().  Only the first call counts.  Any thread, in a signal
  * handler.
  */
-void	vfu_dma_lose(struct vfu_dma *dma, uint64_t gpa);
+void	peer_mem_lose(struct peer_mem *dma, uint64_t gpa);
 
-/* Whether vfu_dma_lose() has been called, and the gpa.  Any thread. */
-bool	vfu_dma_gone(const struct vfu_dma *dma, uint64_t *gpa);
+/* Whether peer_mem_lose() has been called, and the gpa.  Any thread. */
+bool	peer_mem_gone(const struct peer_mem *dma, uint64_t *gpa);
 
-#endif /* !_VFU_DMA_H_ */
+#endif /* !_PEER_MEM_H_ */

@@ -19,7 +19,7 @@
 
 #include <atf-c.h>
 
-#include "msg_fds.h"
+#include "peer_fds.h"
 #include "test.h"
 
 /* As the kernel numbers them; SCM_SECURITY has data of any length. */
@@ -72,7 +72,7 @@ TEST(order, "All descriptors are taken, in their order, whatever is between")
 	static const int ucred[3] = { 10, 11, 12 };
 	static const char label[] = "a label of some bytes";
 	int fd[8] = { 5, 6 };
-	struct msg_fds mf = { .mf_fd = fd, .mf_n = 2, .mf_max = 6,
+	struct peer_fds mf = { .mf_fd = fd, .mf_n = 2, .mf_max = 6,
 	    .mf_drop = drop, .mf_arg = &dropped };
 	int pidfd[2];
 
@@ -86,7 +86,7 @@ TEST(order, "All descriptors are taken, in their order, whatever is between")
 	append(SOL_SOCKET, PIDFD, pidfd, sizeof(pidfd[0]));
 	append(SOL_SOCKET, RIGHTS, b, sizeof(b));
 	append(SOL_SOCKET, 29, ucred, sizeof(ucred));
-	ATF_CHECK(msg_fds_take(&msg, &mf));
+	ATF_CHECK(peer_fds_take(&msg, &mf));
 	ATF_CHECK_EQ(6, mf.mf_n);
 	ATF_CHECK_EQ(0, memcmp((const int[]){ 5, 6, 70, 71, 72, 80, 0, 0 },
 	    fd, sizeof(fd)));
@@ -96,9 +96,9 @@ TEST(order, "All descriptors are taken, in their order, whatever is between")
 	ATF_CHECK_EQ(0, fcntl(pidfd[1], F_GETFD));
 	/* None. */
 	start();
-	ATF_CHECK(msg_fds_take(&msg, &mf));
+	ATF_CHECK(peer_fds_take(&msg, &mf));
 	append(SOL_SOCKET, CREDENTIALS, ucred, sizeof(ucred));
-	ATF_CHECK(msg_fds_take(&msg, &mf));
+	ATF_CHECK(peer_fds_take(&msg, &mf));
 	ATF_CHECK_EQ(6, mf.mf_n);
 }
 
@@ -107,13 +107,13 @@ TEST(lost, "What does not fit is dropped, and said to be lost; so is what the "
 {
 	static const int a[] = { 70, 71, 72 }, b[] = { 80, 81 };
 	int fd[4] = { 0 };
-	struct msg_fds mf = { .mf_fd = fd, .mf_max = 2, .mf_drop = drop,
+	struct peer_fds mf = { .mf_fd = fd, .mf_max = 2, .mf_drop = drop,
 	    .mf_arg = &dropped };
 
 	start();
 	append(SOL_SOCKET, RIGHTS, a, sizeof(a));
 	append(SOL_SOCKET, RIGHTS, b, sizeof(b));
-	ATF_CHECK(!msg_fds_take(&msg, &mf));
+	ATF_CHECK(!peer_fds_take(&msg, &mf));
 	ATF_CHECK_EQ(2, mf.mf_n);
 	ATF_CHECK_EQ(0, memcmp((const int[]){ 70, 71, 0, 0 }, fd,
 	    sizeof(fd)));
@@ -124,13 +124,13 @@ TEST(lost, "What does not fit is dropped, and said to be lost; so is what the "
 	start();
 	append(SOL_SOCKET, RIGHTS, b, sizeof(b));
 	msg.msg_flags = MSG_CTRUNC;
-	ATF_CHECK(!msg_fds_take(&msg, &mf));
+	ATF_CHECK(!peer_fds_take(&msg, &mf));
 	ATF_CHECK_EQ(2, mf.mf_n);
 	ATF_CHECK_EQ(0, ndropped);
 	/* The next message is another one. */
 	mf.mf_n = 0;
 	msg.msg_flags = MSG_CMSG_CLOEXEC;
-	ATF_CHECK(msg_fds_take(&msg, &mf));
+	ATF_CHECK(peer_fds_take(&msg, &mf));
 	ATF_CHECK_EQ(2, mf.mf_n);
 }
 

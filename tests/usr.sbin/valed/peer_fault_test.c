@@ -31,17 +31,17 @@
 
 #include "test.h"
 #include "valed.h"
-#include "vfu_dma.h"
-#include "vfu_fault.h"
+#include "peer_mem.h"
+#include "peer_fault.h"
 
-#define	PAGE	VFU_DMA_PAGE
+#define	PAGE	PEER_MEM_PAGE
 #define	RW		(PROT_READ | PROT_WRITE)
 #define	HUGE	(2UL << 20)
 #define	GPA	0x100000
 #define	SIZE	(16 * PAGE)
 #define	OWNERS	3
 
-static struct vfu_dma	dmas[OWNERS];
+static struct peer_mem	dmas[OWNERS];
 static int		lost[OWNERS];	/* calls */
 
 /* Calls of mmap(2) by the handler, which maps at fixed addresses. */
@@ -109,19 +109,19 @@ start(void)
 	int i;
 
 	errno = EIO;
-	ATF_REQUIRE_EQ(0, vfu_fault_init());
+	ATF_REQUIRE_EQ(0, peer_fault_init());
 	for (i = 0; i < OWNERS; i++) {
-		vfu_dma_init(&dmas[i], 0, on_pause, NULL);
-		ATF_REQUIRE_EQ(0, vfu_fault_add(&dmas[i], on_lost, &lost[i]));
+		peer_mem_init(&dmas[i], 0, on_pause, NULL);
+		ATF_REQUIRE_EQ(0, peer_fault_add(&dmas[i], on_lost, &lost[i]));
 	}
 }
 
 /*
- * Map a file, then truncate it.  vfu_dma_map() takes only files that cannot be
+ * Map a file, then truncate it.  peer_mem_map() takes only files that cannot be
  * truncated; so the mapping is exchanged for that of another.
  */
 static uint8_t *
-vanishing(struct vfu_dma *dma, off_t left)
+vanishing(struct peer_mem *dma, off_t left)
 {
 	const char *why;
 	uint8_t *p;
@@ -130,9 +130,9 @@ vanishing(struct vfu_dma *dma, off_t left)
 	fd = memfd_create("good", MFD_ALLOW_SEALING);
 	ATF_REQUIRE(fd != -1 && ftruncate(fd, SIZE) == 0);
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
-	ATF_REQUIRE_EQ(0, vfu_dma_map(dma, fd, 0, GPA, SIZE, RW, &why));
+	ATF_REQUIRE_EQ(0, peer_mem_map(dma, fd, 0, GPA, SIZE, RW, &why));
 	close(fd);
-	p = vfu_dma_addr(dma, GPA, SIZE, RW);
+	p = peer_mem_addr(dma, GPA, SIZE, RW);
 	ATF_REQUIRE(p != NULL);
 	fd = memfd_create("bad", 0);
 	ATF_REQUIRE(fd != -1 && ftruncate(fd, SIZE) == 0);
@@ -154,7 +154,7 @@ TEST(own, "A copy goes on when the pages that it reads or writes are gone")
 	p = vanishing(&dmas[1], 2 * PAGE);
 	q = vanishing(&dmas[2], SIZE);
 	memset(p, 'y', PAGE);
-	ATF_CHECK(!vfu_dma_gone(&dmas[1], &gpa));
+	ATF_CHECK(!peer_mem_gone(&dmas[1], &gpa));
 	/* Read over the edge; the page at hand is as it was. */
 	memset(buf, 'z', sizeof(buf));
 	copy(buf, p + PAGE, 5 * PAGE);
@@ -163,10 +163,10 @@ TEST(own, "A copy goes on when the pages that it reads or writes are gone")
 	ATF_CHECK_EQ(0, buf[PAGE]);
 	ATF_CHECK_EQ(0, buf[5 * PAGE - 1]);
 	ATF_CHECK_EQ('z', buf[5 * PAGE]);
-	ATF_REQUIRE(vfu_dma_gone(&dmas[1], &gpa));
+	ATF_REQUIRE(peer_mem_gone(&dmas[1], &gpa));
 	ATF_CHECK(gpa >= GPA + 2 * PAGE && gpa < GPA + 6 * PAGE);
 	ATF_CHECK_EQ(4, lost[1]);
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dmas[1], GPA, 1, RW));
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dmas[1], GPA, 1, RW));
 	/* Write; what is written stays in this owner's page. */
 	memset(p + 6 * PAGE, 'w', SIZE - 6 * PAGE);
 	ATF_CHECK_EQ('w', p[2 * PAGE]);
@@ -174,14 +174,14 @@ TEST(own, "A copy goes on when the pages that it reads or writes are gone")
 	ATF_CHECK_EQ(0, lost[0]);
 	ATF_CHECK_EQ(0, lost[2]);
 	ATF_CHECK_EQ('x', q[0]);
-	ATF_CHECK(vfu_dma_addr(&dmas[2], GPA, SIZE, RW) == q);
-	ATF_CHECK(!vfu_dma_gone(&dmas[2], &gpa));
+	ATF_CHECK(peer_mem_addr(&dmas[2], GPA, SIZE, RW) == q);
+	ATF_CHECK(!peer_mem_gone(&dmas[2], &gpa));
 	/* All of it is unmapped, and the next client has its memory. */
-	vfu_dma_reset(&dmas[1]);
+	peer_mem_reset(&dmas[1]);
 	ATF_CHECK_EQ(-1, msync(p, SIZE, MS_ASYNC));
 	p = vanishing(&dmas[1], SIZE);
 	p[0] = p[SIZE - 1];
-	ATF_CHECK_EQ(SIZE, (size_t)(vfu_dma_addr(&dmas[1], GPA + SIZE - 1, 1,
+	ATF_CHECK_EQ(SIZE, (size_t)(peer_mem_addr(&dmas[1], GPA + SIZE - 1, 1,
 	    RW) - (void *)p) + 1);
 }
 
@@ -222,10 +222,10 @@ TEST(huge, "A copy goes on in huge pages of which there are none")
 		atf_tc_skip("no huge pages: %s", strerror(errno));
 	ATF_REQUIRE(ftruncate(fd, 2 * HUGE) == 0);
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
-	ATF_REQUIRE_EQ(0, vfu_dma_map(&dmas[2], fd, PAGE, GPA,
+	ATF_REQUIRE_EQ(0, peer_mem_map(&dmas[2], fd, PAGE, GPA,
 	    2 * HUGE - PAGE, RW, &why));
 	take_huge();
-	p = vfu_dma_addr(&dmas[2], GPA, 2 * HUGE - PAGE, RW);
+	p = peer_mem_addr(&dmas[2], GPA, 2 * HUGE - PAGE, RW);
 	memset(buf, 'b', sizeof(buf));
 	copy(p + HUGE - 2 * PAGE, buf, sizeof(buf));
 	ATF_CHECK_EQ(3, lost[2]);
@@ -233,7 +233,7 @@ TEST(huge, "A copy goes on in huge pages of which there are none")
 	ATF_CHECK_EQ(6, lost[2]);
 	ATF_CHECK_EQ('b', buf[0]);
 	ATF_CHECK_EQ('b', p[2 * HUGE - PAGE - 1]);
-	vfu_dma_reset(&dmas[2]);
+	peer_mem_reset(&dmas[2]);
 	ATF_CHECK_EQ(-1, msync(p, PAGE, MS_ASYNC));
 	ATF_CHECK_EQ(-1, msync(p + HUGE, PAGE, MS_ASYNC));
 	ATF_CHECK_EQ(-1, msync(p + 2 * HUGE - 2 * PAGE, PAGE, MS_ASYNC));
@@ -274,9 +274,9 @@ TEST(mappings, "Thousands of pages that are replaced do not use up the "
 		ATF_REQUIRE(fd != -1 && ftruncate(fd, BYTES) == 0);
 		ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
 		gpa = GPA + i * 2 * BYTES;
-		ATF_REQUIRE_EQ(0, vfu_dma_map(&dmas[1], fd, 0, gpa, BYTES,
+		ATF_REQUIRE_EQ(0, peer_mem_map(&dmas[1], fd, 0, gpa, BYTES,
 		    RW, &why));
-		p[i] = vfu_dma_addr(&dmas[1], gpa, BYTES, RW);
+		p[i] = peer_mem_addr(&dmas[1], gpa, BYTES, RW);
 		ATF_REQUIRE(mmap(p[i], BYTES, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_FIXED, gone, 0) == p[i]);
 	}
@@ -297,7 +297,7 @@ TEST(mappings, "Thousands of pages that are replaced do not use up the "
 	ATF_CHECK_MSG(n <= before + 200, "%u mappings, %u before", n, before);
 	ATF_CHECK(lost[1] > RANGES * PAGES / 2);
 	ATF_CHECK_EQ(0, lost[0] + lost[2]);
-	vfu_dma_reset(&dmas[1]);
+	peer_mem_reset(&dmas[1]);
 	ATF_CHECK(mappings() <= before);
 	for (i = 0; i < RANGES; i++)
 		ATF_CHECK_EQ(-1, msync(p[i], BYTES, MS_ASYNC));
@@ -309,7 +309,7 @@ static uint32_t	stop;
 static void *
 churn(void *arg)
 {
-	struct vfu_dma *dma = arg;
+	struct peer_mem *dma = arg;
 	const char *why;
 	uint64_t i;
 	int fd;
@@ -318,10 +318,10 @@ churn(void *arg)
 	ATF_REQUIRE(fd != -1 && ftruncate(fd, 64 * PAGE) == 0);
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
 	for (i = 0; atomic_load_32(&stop) == 0; i++) {
-		ATF_REQUIRE_EQ(0, vfu_dma_map(dma, fd, 0, (i % 64) << 20,
+		ATF_REQUIRE_EQ(0, peer_mem_map(dma, fd, 0, (i % 64) << 20,
 		    (1 + i % 7) * PAGE, RW, &why));
 		if (i % 64 == 63)
-			vfu_dma_clear(dma);
+			peer_mem_clear(dma);
 	}
 	close(fd);
 	return (NULL);
@@ -342,7 +342,7 @@ TEST(threads, "The handler finds the right owner while other tables change")
 		for (i = 0; i < SIZE; i += PAGE)
 			p[i]++;
 		ATF_REQUIRE_EQ((n + 1) * SIZE / PAGE, lost[2]);
-		vfu_dma_reset(&dmas[2]);
+		peer_mem_reset(&dmas[2]);
 	}
 	atomic_store_32(&stop, 1);
 	for (i = 0; i < 2; i++) {
@@ -476,30 +476,30 @@ TEST(poisoned, "A page with a memory error is lost when it is accessed, and "
 	send_code(BUS_MCEERR_AO, p + 3 * PAGE + 100);
 	ATF_CHECK_EQ(0, lost[1]);
 	ATF_CHECK_EQ('x', p[3 * PAGE + 100]);
-	ATF_CHECK(!vfu_dma_gone(&dmas[1], &gpa));
+	ATF_CHECK(!peer_mem_gone(&dmas[1], &gpa));
 	/* Found by this thread. */
 	send_code(BUS_MCEERR_AR, p + 3 * PAGE + 100);
 	ATF_CHECK_EQ(1, lost[1]);
-	ATF_REQUIRE(vfu_dma_gone(&dmas[1], &gpa));
+	ATF_REQUIRE(peer_mem_gone(&dmas[1], &gpa));
 	ATF_CHECK_EQ(GPA + 3 * PAGE + 100, gpa);
 	ATF_CHECK_EQ('x', p[3 * PAGE - 1]);
 	ATF_CHECK_EQ(0, p[3 * PAGE]);
 	ATF_CHECK_EQ(0, p[4 * PAGE - 1]);
 	ATF_CHECK_EQ('x', p[4 * PAGE]);
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dmas[1], GPA, 1, RW));
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dmas[1], GPA, 1, RW));
 	ATF_CHECK_EQ(0, lost[2]);
-	ATF_CHECK(vfu_dma_addr(&dmas[2], GPA, SIZE, RW) == q);
+	ATF_CHECK(peer_mem_addr(&dmas[2], GPA, SIZE, RW) == q);
 }
 
 TEST(no_mappings, "A copy goes on when no mapping can be split")
 {
 	static uint8_t buf[3 * PAGE];
-	struct vfu_dma_host host;
+	struct peer_mem_host host;
 	uint8_t *p;
 
 	start();
 	p = vanishing(&dmas[0], PAGE);
-	ATF_REQUIRE(vfu_dma_host(&dmas[0], p + 2 * PAGE, &host));
+	ATF_REQUIRE(peer_mem_host(&dmas[0], p + 2 * PAGE, &host));
 	nfixed = 0;
 	fixed_fail = 1;
 	errno = EDOM;
@@ -524,7 +524,7 @@ TEST(no_mappings, "A copy goes on when no mapping can be split")
 	memset(p, 'w', SIZE);
 	ATF_CHECK_EQ('w', p[SIZE - 1]);
 	ATF_CHECK_EQ(1, lost[0]);
-	vfu_dma_reset(&dmas[0]);
+	peer_mem_reset(&dmas[0]);
 	ATF_CHECK_EQ(-1, msync(p, SIZE, MS_ASYNC));
 }
 
@@ -552,7 +552,7 @@ TEST(handler, "The handler blocks no other signal and restarts system calls")
 	int sig;
 
 	sigaction_error = EINVAL;
-	ATF_CHECK_EQ(EINVAL, vfu_fault_init());
+	ATF_CHECK_EQ(EINVAL, peer_fault_init());
 	sigaction_error = 0;
 	start();
 	ATF_REQUIRE_EQ(0, sigaction(SIGBUS, NULL, &sa));
@@ -570,30 +570,30 @@ count_fds(bool cloexec)
 	int fd, flags, n;
 
 	n = 0;
-	for (fd = 0; fd < VFU_FAULT_MAX + 256; fd++) {
+	for (fd = 0; fd < PEER_FAULT_MAX + 256; fd++) {
 		flags = fcntl(fd, F_GETFD);
 		n += flags != -1 && (!cloexec || (flags & FD_CLOEXEC) != 0);
 	}
 	return (n);
 }
 
-TEST(owners, "VFU_FAULT_MAX tables can be added; an error leaves nothing")
+TEST(owners, "PEER_FAULT_MAX tables can be added; an error leaves nothing")
 {
-	static struct vfu_dma dma[VFU_FAULT_MAX + 1];
+	static struct peer_mem dma[PEER_FAULT_MAX + 1];
 	struct rlimit limit;
 	int cloexec, fd, fds, i;
 
 	for (i = 0; i < (int)nitems(dma); i++)
-		vfu_dma_init(&dma[i], 0, on_pause, NULL);
+		peer_mem_init(&dma[i], 0, on_pause, NULL);
 	fds = count_fds(false);
 	cloexec = count_fds(true);
 	fd = dup(0);
 	close(fd);
 	/* No descriptor. */
 	limit.rlim_cur = fd;
-	limit.rlim_max = VFU_FAULT_MAX + 256;
+	limit.rlim_max = PEER_FAULT_MAX + 256;
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	ATF_CHECK_EQ(EMFILE, vfu_fault_add(&dma[0], on_lost, &lost[0]));
+	ATF_CHECK_EQ(EMFILE, peer_fault_add(&dma[0], on_lost, &lost[0]));
 	limit.rlim_cur = limit.rlim_max;
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	/* No file of a page. */
@@ -601,27 +601,27 @@ TEST(owners, "VFU_FAULT_MAX tables can be added; an error leaves nothing")
 	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_FSIZE, &limit));
 	limit.rlim_cur = 0;
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_FSIZE, &limit));
-	ATF_CHECK_EQ(EFBIG, vfu_fault_add(&dma[0], on_lost, &lost[0]));
+	ATF_CHECK_EQ(EFBIG, peer_fault_add(&dma[0], on_lost, &lost[0]));
 	ATF_CHECK_EQ(fds, count_fds(false));
 	limit.rlim_cur = limit.rlim_max;
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_FSIZE, &limit));
 
-	for (i = 0; i < VFU_FAULT_MAX; i++)
-		ATF_REQUIRE_EQ(0, vfu_fault_add(&dma[i], on_lost,
-		    &lost[i == VFU_FAULT_MAX - 1]));
-	ATF_CHECK_EQ(ENOSPC, vfu_fault_add(&dma[i], on_lost, &lost[2]));
-	ATF_CHECK_EQ(fds + VFU_FAULT_MAX, count_fds(false));
-	ATF_CHECK_EQ(cloexec + VFU_FAULT_MAX, count_fds(true));
+	for (i = 0; i < PEER_FAULT_MAX; i++)
+		ATF_REQUIRE_EQ(0, peer_fault_add(&dma[i], on_lost,
+		    &lost[i == PEER_FAULT_MAX - 1]));
+	ATF_CHECK_EQ(ENOSPC, peer_fault_add(&dma[i], on_lost, &lost[2]));
+	ATF_CHECK_EQ(fds + PEER_FAULT_MAX, count_fds(false));
+	ATF_CHECK_EQ(cloexec + PEER_FAULT_MAX, count_fds(true));
 	/* The last one is found. */
-	ATF_REQUIRE_EQ(0, vfu_fault_init());
-	*(volatile uint8_t *)vanishing(&dma[VFU_FAULT_MAX - 1], 0) = 1;
+	ATF_REQUIRE_EQ(0, peer_fault_init());
+	*(volatile uint8_t *)vanishing(&dma[PEER_FAULT_MAX - 1], 0) = 1;
 	ATF_CHECK_EQ(1, lost[1]);
 	/* One leaves, and there is space for one. */
-	vfu_fault_remove(&dma[7]);
-	vfu_fault_remove(&dma[7]);
-	ATF_CHECK_EQ(fds + VFU_FAULT_MAX - 1, count_fds(false));
-	ATF_CHECK_EQ(0, vfu_fault_add(&dma[i], on_lost, &lost[2]));
-	ATF_CHECK_EQ(ENOSPC, vfu_fault_add(&dma[7], on_lost, &lost[2]));
+	peer_fault_remove(&dma[7]);
+	peer_fault_remove(&dma[7]);
+	ATF_CHECK_EQ(fds + PEER_FAULT_MAX - 1, count_fds(false));
+	ATF_CHECK_EQ(0, peer_fault_add(&dma[i], on_lost, &lost[2]));
+	ATF_CHECK_EQ(ENOSPC, peer_fault_add(&dma[7], on_lost, &lost[2]));
 	*(volatile uint8_t *)vanishing(&dma[i], 0) = 1;
 	ATF_CHECK_EQ(1, lost[2]);
 }
@@ -629,14 +629,14 @@ TEST(owners, "VFU_FAULT_MAX tables can be added; an error leaves nothing")
 static void
 touch_removed(void)
 {
-	vfu_fault_remove(&dmas[0]);
+	peer_fault_remove(&dmas[0]);
 	*(volatile uint8_t *)guest = 1;
 }
 
 TEST(removed, "A table that is removed is not used; its slot gets a page "
     "without what was written there")
 {
-	struct vfu_dma *dma;
+	struct peer_mem *dma;
 	uint8_t *p;
 	int status;
 
@@ -644,8 +644,8 @@ TEST(removed, "A table that is removed is not used; its slot gets a page "
 	p = vanishing(&dmas[0], 0);
 	*p = 'a';
 	ATF_CHECK_EQ(1, lost[0]);
-	vfu_dma_reset(&dmas[0]);
-	vfu_fault_remove(&dmas[0]);
+	peer_mem_reset(&dmas[0]);
+	peer_fault_remove(&dmas[0]);
 	memset(&dmas[0], 0xff, sizeof(dmas[0]));
 	/* The others are found, past the empty slot. */
 	p = vanishing(&dmas[1], 0);
@@ -653,18 +653,18 @@ TEST(removed, "A table that is removed is not used; its slot gets a page "
 	ATF_CHECK_EQ(1, lost[1]);
 	dma = malloc(sizeof(*dma));
 	ATF_REQUIRE(dma != NULL);
-	vfu_dma_init(dma, 0, on_pause, NULL);
-	ATF_REQUIRE_EQ(0, vfu_fault_add(dma, on_lost, &lost[2]));
+	peer_mem_init(dma, 0, on_pause, NULL);
+	ATF_REQUIRE_EQ(0, peer_fault_add(dma, on_lost, &lost[2]));
 	p = vanishing(dma, 0);
 	ATF_CHECK_EQ(0, *p);
 	ATF_CHECK_EQ(1, lost[2]);
 	ATF_CHECK_EQ(1, lost[0]);
-	vfu_dma_reset(dma);
-	vfu_fault_remove(dma);
+	peer_mem_reset(dma);
+	peer_fault_remove(dma);
 	free(dma);
 	/* Without its owner, memory that vanishes ends the process. */
-	vfu_dma_init(&dmas[0], 0, on_pause, NULL);
-	ATF_REQUIRE_EQ(0, vfu_fault_add(&dmas[0], on_lost, &lost[0]));
+	peer_mem_init(&dmas[0], 0, on_pause, NULL);
+	ATF_REQUIRE_EQ(0, peer_fault_add(&dmas[0], on_lost, &lost[0]));
 	guest = vanishing(&dmas[0], 0);
 	status = ends(touch_removed, false);
 	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
@@ -675,15 +675,15 @@ TEST(removed, "A table that is removed is not used; its slot gets a page "
 static void *
 come_and_go(void *arg)
 {
-	struct vfu_dma *dma;
+	struct peer_mem *dma;
 	uint64_t *rounds = arg;
 
 	while (atomic_load_32(&stop) == 0) {
 		dma = malloc(sizeof(*dma));
 		ATF_REQUIRE(dma != NULL);
-		vfu_dma_init(dma, 0, on_pause, NULL);
-		ATF_REQUIRE_EQ(0, vfu_fault_add(dma, on_lost, &lost[0]));
-		vfu_fault_remove(dma);
+		peer_mem_init(dma, 0, on_pause, NULL);
+		ATF_REQUIRE_EQ(0, peer_fault_add(dma, on_lost, &lost[0]));
+		peer_fault_remove(dma);
 		/* A handler that still looked would find a fault there. */
 		memset(dma, 0xff, sizeof(*dma));
 		free(dma);
@@ -701,14 +701,14 @@ TEST(removed_threads, "Tables are removed while a thread faults")
 
 	start();
 	/* The slot that changes is looked at before that of the fault. */
-	vfu_fault_remove(&dmas[0]);
+	peer_fault_remove(&dmas[0]);
 	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, come_and_go, &rounds));
 	for (n = 0; n < 200; n++) {
 		p = vanishing(&dmas[2], 0);
 		for (i = 0; i < SIZE; i += PAGE)
 			p[i]++;
 		ATF_REQUIRE_EQ((n + 1) * SIZE / PAGE, lost[2]);
-		vfu_dma_reset(&dmas[2]);
+		peer_mem_reset(&dmas[2]);
 		seen = atomic_load_64(&rounds);
 		while (n % 10 == 0 && atomic_load_64(&rounds) == seen)
 			sched_yield();

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* The table of ranges; see vfu_dma.h and vfu_dma_impl.h. */
+/* The table of ranges; see peer_mem.h and peer_mem_impl.h. */
 
 #include <sys/param.h>
 #include <sys/systm.h>
@@ -13,23 +13,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vfu_dma_impl.h"
+#include "peer_mem_impl.h"
 
 /* If neighbours have no more than this together, they become one. */
-#define	LEAF_MERGE	(VFU_DMA_LEAF / 2)
+#define	LEAF_MERGE	(PEER_MEM_LEAF / 2)
 
-struct vfu_dma_pos
-vfu_dma_range_find(const struct vfu_dma *dma, uint64_t gpa)
+struct peer_mem_pos
+peer_mem_range_find(const struct peer_mem *dma, uint64_t gpa)
 {
-	const struct vfu_dma_leaf *l;
-	struct vfu_dma_pos pos;
+	const struct peer_mem_leaf *l;
+	struct peer_mem_pos pos;
 	uint32_t hi, mid;
 
 	pos.leaf = pos.slot = 0;
 	for (hi = dma->nleaves; pos.leaf < hi;) {
 		mid = (pos.leaf + hi) / 2;
 		l = dma->leaf[mid];
-		if (vfu_dma_range_before(&l->range[l->n - 1], gpa))
+		if (peer_mem_range_before(&l->range[l->n - 1], gpa))
 			pos.leaf = mid + 1;
 		else
 			hi = mid;
@@ -39,7 +39,7 @@ vfu_dma_range_find(const struct vfu_dma *dma, uint64_t gpa)
 	l = dma->leaf[pos.leaf];
 	for (hi = l->n - 1; pos.slot < hi;) {
 		mid = (pos.slot + hi) / 2;
-		if (vfu_dma_range_before(&l->range[mid], gpa))
+		if (peer_mem_range_before(&l->range[mid], gpa))
 			pos.slot = mid + 1;
 		else
 			hi = mid;
@@ -49,11 +49,11 @@ vfu_dma_range_find(const struct vfu_dma *dma, uint64_t gpa)
 
 /* Add an empty leaf at `i'. */
 static int
-leaf_insert(struct vfu_dma *dma, uint32_t i)
+leaf_insert(struct peer_mem *dma, uint32_t i)
 {
-	struct vfu_dma_leaf *l;
+	struct peer_mem_leaf *l;
 
-	MPASS(dma->nleaves < VFU_DMA_LEAVES);
+	MPASS(dma->nleaves < PEER_MEM_LEAVES);
 	l = malloc(sizeof(*l));
 	if (l == NULL)
 		return (ENOMEM);
@@ -66,7 +66,7 @@ leaf_insert(struct vfu_dma *dma, uint32_t i)
 }
 
 static void
-leaf_remove(struct vfu_dma *dma, uint32_t i)
+leaf_remove(struct peer_mem *dma, uint32_t i)
 {
 	free(dma->leaf[i]);
 	dma->nleaves--;
@@ -76,7 +76,7 @@ leaf_remove(struct vfu_dma *dma, uint32_t i)
 
 /* Move `n' ranges, from `slot' on, to the end of another leaf. */
 static void
-leaf_move(struct vfu_dma_leaf *to, struct vfu_dma_leaf *from, uint32_t slot,
+leaf_move(struct peer_mem_leaf *to, struct peer_mem_leaf *from, uint32_t slot,
     uint32_t n)
 {
 	memcpy(&to->range[to->n], &from->range[slot], n * sizeof(to->range[0]));
@@ -86,7 +86,7 @@ leaf_move(struct vfu_dma_leaf *to, struct vfu_dma_leaf *from, uint32_t slot,
 
 /* Make one leaf of `i' and the next, if they are small. */
 static void
-leaf_merge(struct vfu_dma *dma, uint32_t i)
+leaf_merge(struct peer_mem *dma, uint32_t i)
 {
 	if (i + 1 >= dma->nleaves ||
 	    dma->leaf[i]->n + dma->leaf[i + 1]->n > LEAF_MERGE)
@@ -96,10 +96,10 @@ leaf_merge(struct vfu_dma *dma, uint32_t i)
 }
 
 int
-vfu_dma_range_insert(struct vfu_dma *dma, struct vfu_dma_pos pos,
-    const struct vfu_dma_range *new)
+peer_mem_range_insert(struct peer_mem *dma, struct peer_mem_pos pos,
+    const struct peer_mem_range *new)
 {
-	struct vfu_dma_leaf *l;
+	struct peer_mem_leaf *l;
 
 	if (dma->nleaves == 0 && leaf_insert(dma, 0) != 0)
 		return (ENOMEM);
@@ -108,11 +108,11 @@ vfu_dma_range_insert(struct vfu_dma *dma, struct vfu_dma_pos pos,
 		pos.slot = dma->leaf[pos.leaf]->n;
 	}
 	l = dma->leaf[pos.leaf];
-	if (l->n == VFU_DMA_LEAF) {
+	if (l->n == PEER_MEM_LEAF) {
 		if (leaf_insert(dma, pos.leaf + 1) != 0)
 			return (ENOMEM);
-		leaf_move(dma->leaf[pos.leaf + 1], l, VFU_DMA_LEAF / 2,
-		    VFU_DMA_LEAF - VFU_DMA_LEAF / 2);
+		leaf_move(dma->leaf[pos.leaf + 1], l, PEER_MEM_LEAF / 2,
+		    PEER_MEM_LEAF - PEER_MEM_LEAF / 2);
 		if (pos.slot > l->n) {
 			pos.slot -= l->n;
 			l = dma->leaf[pos.leaf + 1];
@@ -127,9 +127,9 @@ vfu_dma_range_insert(struct vfu_dma *dma, struct vfu_dma_pos pos,
 }
 
 void
-vfu_dma_range_remove(struct vfu_dma *dma, struct vfu_dma_pos pos)
+peer_mem_range_remove(struct peer_mem *dma, struct peer_mem_pos pos)
 {
-	struct vfu_dma_leaf *l = dma->leaf[pos.leaf];
+	struct peer_mem_leaf *l = dma->leaf[pos.leaf];
 
 	dma->n--;
 	l->n--;
@@ -144,7 +144,7 @@ vfu_dma_range_remove(struct vfu_dma *dma, struct vfu_dma_pos pos)
 }
 
 void
-vfu_dma_range_clear(struct vfu_dma *dma)
+peer_mem_range_clear(struct peer_mem *dma)
 {
 	while (dma->nleaves > 0)
 		free(dma->leaf[--dma->nleaves]);

@@ -23,9 +23,9 @@
 
 #include "guest_memory.h"
 #include "test.h"
-#include "vfu_dma.h"
+#include "peer_mem.h"
 
-static struct vfu_dma	dma;
+static struct peer_mem	dma;
 static const char	*why;
 static int		paused, pauses;
 
@@ -42,13 +42,13 @@ static void
 start(uint64_t limit)
 {
 	memset(&dma, 0xa5, sizeof(dma));
-	vfu_dma_init(&dma, limit, on_pause, &dma);
+	peer_mem_init(&dma, limit, on_pause, &dma);
 }
 
 static int
 map(int fd, uint64_t offset, uint64_t gpa, uint64_t size)
 {
-	return (vfu_dma_map(&dma, fd, offset, gpa, size, RW, &why));
+	return (peer_mem_map(&dma, fd, offset, gpa, size, RW, &why));
 }
 
 static unsigned int	wanted;
@@ -63,7 +63,7 @@ on_wanted(void *arg)
 static void
 check_addr(uint64_t gpa, size_t len, const void *expected)
 {
-	void *p = vfu_dma_addr(&dma, gpa, len, RW);
+	void *p = peer_mem_addr(&dma, gpa, len, RW);
 
 	ATF_CHECK_EQ_MSG(expected, p, "%#jx + %#zx: %p, not %p",
 	    (uintmax_t)gpa, len, p, expected);
@@ -83,39 +83,39 @@ TEST(access, "A range is used for what it permits, and without a file not at "
 	ATF_REQUIRE_EQ(0, map(-1, 0, 0x9000, PAGE));
 	ATF_CHECK_EQ(0, dma.nfiles);
 	for (i = 0; i < nitems(prots); i++)
-		ATF_REQUIRE_EQ(0, vfu_dma_map(&dma, fd, i * PAGE, i * PAGE,
+		ATF_REQUIRE_EQ(0, peer_mem_map(&dma, fd, i * PAGE, i * PAGE,
 		    PAGE, prots[i], &why));
 	ATF_CHECK_EQ(3, dma.nfiles);
 	for (i = 0; i < nitems(prots); i++)
 		for (j = 0; j < nitems(prots); j++) {
-			found = vfu_dma_addr(&dma, i * PAGE, PAGE, prots[j]) !=
+			found = peer_mem_addr(&dma, i * PAGE, PAGE, prots[j]) !=
 			    NULL;
 			ATF_CHECK_EQ((prots[i] & prots[j]) == prots[j], found);
 			/* Also the next time, and after another range. */
-			ATF_CHECK_EQ(found, vfu_dma_addr(&dma, i * PAGE + 1, 1,
+			ATF_CHECK_EQ(found, peer_mem_addr(&dma, i * PAGE + 1, 1,
 			    prots[j]) != NULL);
-			(void)vfu_dma_addr(&dma, 2 * PAGE, 1, RW);
+			(void)peer_mem_addr(&dma, 2 * PAGE, 1, RW);
 		}
 	/* The first two permit nothing together, the last two PROT_WRITE. */
 	for (j = 0; j < nitems(prots); j++) {
-		ATF_CHECK_EQ(NULL, vfu_dma_addr(&dma, PAGE - 1, 2, prots[j]));
-		ATF_CHECK_EQ(prots[j] == PROT_WRITE, vfu_dma_addr(&dma,
+		ATF_CHECK_EQ(NULL, peer_mem_addr(&dma, PAGE - 1, 2, prots[j]));
+		ATF_CHECK_EQ(prots[j] == PROT_WRITE, peer_mem_addr(&dma,
 		    2 * PAGE - 1, 2, prots[j]) != NULL);
 	}
-	ATF_CHECK(!vfu_dma_refused(&dma, &gpa));
+	ATF_CHECK(!peer_mem_refused(&dma, &gpa));
 	check_addr(0x9000, 1, NULL);
-	ATF_CHECK(!vfu_dma_refused(&dma, &gpa));
-	vfu_dma_set_wanted(&dma, on_wanted);
+	ATF_CHECK(!peer_mem_refused(&dma, &gpa));
+	peer_mem_set_wanted(&dma, on_wanted);
 	check_addr(0xa000, 1, NULL);
 	ATF_CHECK_EQ(0, wanted);
 	check_addr(0x9010, 1, NULL);
 	check_addr(0x9020, 1, NULL);
 	ATF_CHECK_EQ(1, wanted);
-	ATF_REQUIRE(vfu_dma_refused(&dma, &gpa));
+	ATF_REQUIRE(peer_mem_refused(&dma, &gpa));
 	ATF_CHECK_EQ(0x9010, gpa);
-	ATF_CHECK(!vfu_dma_join(&dma));
-	vfu_dma_reset(&dma);
-	ATF_CHECK(!vfu_dma_refused(&dma, &gpa));
+	ATF_CHECK(!peer_mem_join(&dma));
+	peer_mem_reset(&dma);
+	ATF_CHECK(!peer_mem_refused(&dma, &gpa));
 }
 
 TEST(read_only, "A file that cannot be written is mapped for reading")
@@ -132,22 +132,22 @@ TEST(read_only, "A file that cannot be written is mapped for reading")
 	sealed = memory(0, 2 * PAGE, SEALS | F_SEAL_FUTURE_WRITE);
 	ATF_CHECK_EQ(EACCES, map(ro, 0, 0, PAGE));
 	ATF_CHECK_EQ(EPERM, map(sealed, 0, 0, PAGE));
-	ATF_CHECK_EQ(EACCES, vfu_dma_map(&dma, ro, 0, 0, PAGE, PROT_WRITE,
+	ATF_CHECK_EQ(EACCES, peer_mem_map(&dma, ro, 0, 0, PAGE, PROT_WRITE,
 	    &why));
 	ATF_CHECK_EQ(0, dma.n);
 	ATF_CHECK_EQ(0, dma.mapped);
-	ATF_CHECK_EQ(0, vfu_dma_map(&dma, ro, 0, 0, PAGE, PROT_READ, &why));
-	ATF_CHECK_EQ(0, vfu_dma_map(&dma, sealed, 0, 0x4000, PAGE, PROT_READ,
+	ATF_CHECK_EQ(0, peer_mem_map(&dma, ro, 0, 0, PAGE, PROT_READ, &why));
+	ATF_CHECK_EQ(0, peer_mem_map(&dma, sealed, 0, 0x4000, PAGE, PROT_READ,
 	    &why));
-	ATF_CHECK(vfu_dma_addr(&dma, 0x4000, 1, PROT_READ) != NULL);
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dma, 0x4000, 1, PROT_WRITE));
+	ATF_CHECK(peer_mem_addr(&dma, 0x4000, 1, PROT_READ) != NULL);
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dma, 0x4000, 1, PROT_WRITE));
 	/* The same file, open for writing: another mapping. */
 	ATF_CHECK_EQ(0, map(fd, PAGE, 0x8000, PAGE));
-	p = vfu_dma_addr(&dma, 0x8000, 1, RW);
+	p = peer_mem_addr(&dma, 0x8000, 1, RW);
 	ATF_REQUIRE(p != NULL);
 	*p = 1;
 	ATF_CHECK_EQ(6 * PAGE, dma.mapped);
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 }
 
 TEST(adjacent, "Ranges that are adjacent in the guest and in the file are "
@@ -166,7 +166,7 @@ TEST(adjacent, "Ranges that are adjacent in the guest and in the file are "
 	ATF_REQUIRE_EQ(0, map(fd, 5 * PAGE, 0x5000, PAGE));
 	ATF_REQUIRE_EQ(0, map(other, 8 * PAGE, 0x8000, PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 9 * PAGE, 0xa000, PAGE));
-	p = vfu_dma_addr(&dma, 0x4000, 4 * PAGE, RW);
+	p = peer_mem_addr(&dma, 0x4000, 4 * PAGE, RW);
 	ATF_REQUIRE(p != NULL);
 	for (i = 0; i < 4; i++)
 		check_addr(0x4000 + i * PAGE, (4 - i) * PAGE, p + i * PAGE);
@@ -176,26 +176,26 @@ TEST(adjacent, "Ranges that are adjacent in the guest and in the file are "
 	check_addr(0x8fff, 2, NULL);
 	check_addr(0x4000, 4 * PAGE + 1, NULL);
 	/* A page of them is withdrawn. */
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 0x6000, PAGE));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x6000, PAGE));
 	check_addr(0x4000, 3 * PAGE, NULL);
 	check_addr(0x4000, 2 * PAGE, p);
 	check_addr(0x7000, PAGE, p + 0x3000);
 	ATF_CHECK_EQ(32 * PAGE, dma.mapped);
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 }
 
 TEST(parts, "Of a file that is too large for the limit, parts are mapped")
 {
 	const uint64_t gb = 1UL << 30;
-	struct vfu_dma_host host;
+	struct peer_mem_host host;
 	void *p;
 	int fd;
 
 	fd = memory(0, 8 * gb, SEALS);
 	start(3 * gb);
 	ATF_REQUIRE_EQ(0, map(fd, gb + PAGE, 0, PAGE));
-	p = vfu_dma_addr(&dma, 0, PAGE, RW);
-	ATF_REQUIRE(p != NULL && vfu_dma_host(&dma, p, &host));
+	p = peer_mem_addr(&dma, 0, PAGE, RW);
+	ATF_REQUIRE(p != NULL && peer_mem_host(&dma, p, &host));
 	ATF_CHECK_EQ(p - PAGE, (void *)host.map);
 	ATF_CHECK_EQ(gb, host.map_size);
 	/* It has these, too. */
@@ -206,31 +206,31 @@ TEST(parts, "Of a file that is too large for the limit, parts are mapped")
 	ATF_CHECK_EQ(3 * gb, dma.mapped);
 	ATF_CHECK_EQ(ENOSPC, map(fd, 5 * gb, 0x10000, PAGE));
 	/* Without the first two: all of it does not fit, nor does a part. */
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 0, 0x8000));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0, 0x8000));
 	ATF_CHECK_EQ(2 * gb, dma.mapped);
 	ATF_REQUIRE_EQ(0, map(fd, 5 * gb - PAGE, 0x10000, 2 * PAGE));
 	ATF_CHECK_EQ(2 * gb + 2 * PAGE, dma.mapped);
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 	ATF_CHECK_EQ(0, dma.mapped);
 }
 
-TEST(mappings, "A client can have VFU_DMA_MAPPINGS mappings")
+TEST(mappings, "A client can have PEER_MEM_MAPPINGS mappings")
 {
-	int fd[VFU_DMA_MAPPINGS + 1], i;
+	int fd[PEER_MEM_MAPPINGS + 1], i;
 
 	start(0);
-	for (i = 0; i <= VFU_DMA_MAPPINGS; i++) {
+	for (i = 0; i <= PEER_MEM_MAPPINGS; i++) {
 		fd[i] = memory(0, PAGE, SEALS);
-		ATF_REQUIRE_EQ(i == VFU_DMA_MAPPINGS ? ENOSPC : 0, map(fd[i],
+		ATF_REQUIRE_EQ(i == PEER_MEM_MAPPINGS ? ENOSPC : 0, map(fd[i],
 		    0, (uint64_t)i << 20, PAGE));
 	}
 	ATF_CHECK_STREQ("too many mappings", why);
 	/* Others of a file that is mapped. */
 	ATF_CHECK_EQ(0, map(fd[7], 0, 1UL << 40, PAGE));
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 9 << 20, PAGE));
-	ATF_CHECK_EQ(0, map(fd[VFU_DMA_MAPPINGS], 0, 9 << 20, PAGE));
-	ATF_CHECK_EQ(VFU_DMA_MAPPINGS, dma.nmappings);
-	vfu_dma_clear(&dma);
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 9 << 20, PAGE));
+	ATF_CHECK_EQ(0, map(fd[PEER_MEM_MAPPINGS], 0, 9 << 20, PAGE));
+	ATF_CHECK_EQ(PEER_MEM_MAPPINGS, dma.nmappings);
+	peer_mem_clear(&dma);
 }
 
 static void
@@ -239,7 +239,7 @@ check_ring(uint64_t gpa, const unsigned int *pages, unsigned int n)
 	unsigned int i, v;
 	uint8_t *p;
 
-	p = vfu_dma_addr(&dma, gpa, n * PAGE, RW);
+	p = peer_mem_addr(&dma, gpa, n * PAGE, RW);
 	ATF_REQUIRE(p != NULL);
 	for (i = 0; i < n; i++) {
 		memcpy(&v, p + i * PAGE, sizeof(v));
@@ -251,7 +251,7 @@ TEST(join, "A ring whose pages are anywhere is mapped in the guest's order")
 {
 	static const unsigned int pages[] = { 7, 3, 5, 4 };
 	static const unsigned int reverse[] = { 9, 8 };
-	struct vfu_dma_host host;
+	struct peer_mem_host host;
 	uint64_t gpa;
 	uint8_t *p, *q;
 	unsigned int i;
@@ -264,57 +264,57 @@ TEST(join, "A ring whose pages are anywhere is mapped in the guest's order")
 	for (i = 0; i < 4; i++)
 		ATF_REQUIRE_EQ(0, map(fd, pages[i] * PAGE, 0x10000 + i * PAGE,
 		    PAGE));
-	ATF_REQUIRE_EQ(0, vfu_dma_map(&dma, fd, 0, 0x14000, PAGE, PROT_READ,
+	ATF_REQUIRE_EQ(0, peer_mem_map(&dma, fd, 0, 0x14000, PAGE, PROT_READ,
 	    &why));
 	check_addr(0x10000, 4 * PAGE, NULL);
-	ATF_CHECK(!vfu_dma_join(&dma));
-	vfu_dma_set_wanted(&dma, on_wanted);
+	ATF_CHECK(!peer_mem_join(&dma));
+	peer_mem_set_wanted(&dma, on_wanted);
 	wanted = 0;
 	/* Nobody asks for a buffer, or for what is not all permitted. */
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dma, 0x10000, 4 * PAGE, PROT_WRITE));
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(&dma, 0x10000, 4 * PAGE, PROT_READ));
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dma, 0x10000, 4 * PAGE, PROT_WRITE));
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dma, 0x10000, 4 * PAGE, PROT_READ));
 	check_addr(0x10000, 4 * PAGE + 1, NULL);
 	ATF_CHECK_EQ(0, wanted);
 	check_addr(0x10000, 4 * PAGE, NULL);
 	ATF_CHECK_EQ(1, wanted);
 	pauses = 0;
-	ATF_REQUIRE(vfu_dma_join(&dma));
+	ATF_REQUIRE(peer_mem_join(&dma));
 	ATF_CHECK_EQ(1, pauses);
-	ATF_CHECK(!vfu_dma_join(&dma));
+	ATF_CHECK(!peer_mem_join(&dma));
 	check_ring(0x10000, pages, 4);
 	check_ring(0x11000, pages + 1, 2);
-	p = vfu_dma_addr(&dma, 0x10000, 4 * PAGE, RW);
-	q = vfu_dma_addr(&dma, 0x12000, PAGE, RW);
+	p = peer_mem_addr(&dma, 0x10000, 4 * PAGE, RW);
+	q = peer_mem_addr(&dma, 0x12000, PAGE, RW);
 	/* It is the same memory, of which the handler knows. */
 	p[2 * PAGE + 99] = 'j';
 	ATF_CHECK_EQ('j', q[99]);
-	ATF_REQUIRE(vfu_dma_host(&dma, p + PAGE + 1, &host));
+	ATF_REQUIRE(peer_mem_host(&dma, p + PAGE + 1, &host));
 	ATF_CHECK_EQ(0x11001, host.gpa);
 	ATF_CHECK_EQ(p, host.map);
 	ATF_CHECK_EQ(4 * PAGE, host.map_size);
 	ATF_CHECK_EQ(16 * PAGE, dma.mapped);
 	/* It goes with any of its pages. */
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 0x14000, PAGE));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x14000, PAGE));
 	ATF_CHECK(is_mapped(p));
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 0x13000, PAGE));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x13000, PAGE));
 	ATF_CHECK(!is_mapped(p));
 	check_addr(0x10000, 4 * PAGE, NULL);
-	ATF_CHECK(!vfu_dma_join(&dma));
+	ATF_CHECK(!peer_mem_join(&dma));
 	/* More than there may be at a time. */
-	for (i = 0; i < 3 * VFU_DMA_JOINS; i++) {
-		gpa = 0x100000 + i % (2 * VFU_DMA_JOINS) * 0x10000;
-		if (i < 2 * VFU_DMA_JOINS) {
+	for (i = 0; i < 3 * PEER_MEM_JOINS; i++) {
+		gpa = 0x100000 + i % (2 * PEER_MEM_JOINS) * 0x10000;
+		if (i < 2 * PEER_MEM_JOINS) {
 			ATF_REQUIRE_EQ(0, map(fd, 9 * PAGE, gpa, PAGE));
 			ATF_REQUIRE_EQ(0, map(fd, 8 * PAGE, gpa + PAGE, PAGE));
 		}
 		check_addr(gpa + 8, PAGE, NULL);
-		ATF_REQUIRE(vfu_dma_join(&dma));
+		ATF_REQUIRE(peer_mem_join(&dma));
 		check_ring(gpa, reverse, 2);
-		p = vfu_dma_addr(&dma, gpa, 2 * PAGE, RW);
+		p = peer_mem_addr(&dma, gpa, 2 * PAGE, RW);
 		check_addr(gpa + 8, PAGE, p + 8);
 	}
-	ATF_CHECK(dma.nmappings <= 1 + VFU_DMA_JOINS);
-	vfu_dma_clear(&dma);
+	ATF_CHECK(dma.nmappings <= 1 + PEER_MEM_JOINS);
+	peer_mem_clear(&dma);
 	ATF_CHECK_EQ(0, dma.mapped);
 
 	/* Parts of huge pages have no other order. */
@@ -322,8 +322,8 @@ TEST(join, "A ring whose pages are anywhere is mapped in the guest's order")
 	ATF_REQUIRE_EQ(0, map(huge, PAGE, 0, PAGE));
 	ATF_REQUIRE_EQ(0, map(huge, 0, PAGE, PAGE));
 	check_addr(0, 2 * PAGE, NULL);
-	ATF_CHECK(!vfu_dma_join(&dma));
-	vfu_dma_clear(&dma);
+	ATF_CHECK(!peer_mem_join(&dma));
+	peer_mem_clear(&dma);
 }
 
 TEST(pieces, "The pieces of all rings are limited")
@@ -333,31 +333,31 @@ TEST(pieces, "The pieces of all rings are limited")
 	int fd;
 
 	start(0);
-	vfu_dma_set_wanted(&dma, on_wanted);
+	peer_mem_set_wanted(&dma, on_wanted);
 	fd = memory(0, 1024 * PAGE, SEALS);
 	for (i = 0; i < 1024; i++)
 		ATF_REQUIRE_EQ(0, map(fd, (1023 - i) * PAGE, i * PAGE, PAGE));
-	check_addr(0, (VFU_DMA_PIECES + 1) * PAGE, NULL);
-	ATF_CHECK(!vfu_dma_join(&dma));
-	check_addr(0, (VFU_DMA_PIECES - 1) * PAGE, NULL);
-	ATF_REQUIRE(vfu_dma_join(&dma));
-	p = vfu_dma_addr(&dma, 0, (VFU_DMA_PIECES - 1) * PAGE, RW);
+	check_addr(0, (PEER_MEM_PIECES + 1) * PAGE, NULL);
+	ATF_CHECK(!peer_mem_join(&dma));
+	check_addr(0, (PEER_MEM_PIECES - 1) * PAGE, NULL);
+	ATF_REQUIRE(peer_mem_join(&dma));
+	p = peer_mem_addr(&dma, 0, (PEER_MEM_PIECES - 1) * PAGE, RW);
 	ATF_REQUIRE(p != NULL);
 	check_addr(512 * PAGE, 2 * PAGE, NULL);
-	ATF_CHECK(!vfu_dma_join(&dma));
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 0, PAGE));
+	ATF_CHECK(!peer_mem_join(&dma));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0, PAGE));
 	ATF_CHECK(!is_mapped(p));
 	check_addr(512 * PAGE, 2 * PAGE, NULL);
-	ATF_CHECK(vfu_dma_join(&dma));
+	ATF_CHECK(peer_mem_join(&dma));
 	/* More than a ring can be. */
 	check_addr(PAGE, 1000 * PAGE, NULL);
-	ATF_CHECK(!vfu_dma_join(&dma));
-	vfu_dma_clear(&dma);
+	ATF_CHECK(!peer_mem_join(&dma));
+	peer_mem_clear(&dma);
 }
 
 TEST(many, "As many ranges as there may be, which come and go at random")
 {
-	static uint16_t order[VFU_DMA_MAX];
+	static uint16_t order[PEER_MEM_MAX];
 	const uint64_t step = 8 * PAGE;
 	uint32_t i, j, seed = 5;
 	uint16_t swap;
@@ -366,41 +366,41 @@ TEST(many, "As many ranges as there may be, which come and go at random")
 
 	start(0);
 	fd = memory(0, 4 * PAGE, SEALS);
-	for (i = 0; i < VFU_DMA_MAX; i++)
+	for (i = 0; i < PEER_MEM_MAX; i++)
 		order[i] = (uint16_t)i;
 	for (round = 0; round < 3; round++) {
 		/* Those that are there are the first. */
-		for (i = VFU_DMA_MAX - 1; i > dma.n; i--) {
+		for (i = PEER_MEM_MAX - 1; i > dma.n; i--) {
 			j = dma.n + test_below(&seed, i + 1 - dma.n);
 			swap = order[i];
 			order[i] = order[j];
 			order[j] = swap;
 		}
-		for (i = dma.n; i < VFU_DMA_MAX; i++)
+		for (i = dma.n; i < PEER_MEM_MAX; i++)
 			ATF_REQUIRE_EQ(0, map(fd, order[i] % 4 * PAGE,
 			    order[i] * step, PAGE));
-		ATF_REQUIRE_EQ(VFU_DMA_MAX, dma.n);
+		ATF_REQUIRE_EQ(PEER_MEM_MAX, dma.n);
 		ATF_REQUIRE_EQ(4 * PAGE, dma.mapped);
-		base = vfu_dma_addr(&dma, 0, PAGE, RW);
+		base = peer_mem_addr(&dma, 0, PAGE, RW);
 		ATF_REQUIRE(base != NULL);
-		for (i = 0; i < VFU_DMA_MAX; i++) {
+		for (i = 0; i < PEER_MEM_MAX; i++) {
 			j = order[i];
 			ATF_REQUIRE_EQ(base + j % 4 * PAGE + 9,
-			    vfu_dma_addr(&dma, j * step + 9, 1, RW));
-			ATF_REQUIRE_EQ(NULL, vfu_dma_addr(&dma, j * step +
+			    peer_mem_addr(&dma, j * step + 9, 1, RW));
+			ATF_REQUIRE_EQ(NULL, peer_mem_addr(&dma, j * step +
 			    PAGE, 1, RW));
 		}
 		/* All but a few go: the table shrinks. */
-		for (i = VFU_DMA_MAX - 1; i >= 100; i--)
-			ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, order[i] * step,
+		for (i = PEER_MEM_MAX - 1; i >= 100; i--)
+			ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, order[i] * step,
 			    PAGE));
 		ATF_REQUIRE_EQ(100, dma.n);
 		ATF_REQUIRE(dma.nleaves <= 4);
 		for (; i > 0; i--)
-			ATF_REQUIRE(vfu_dma_addr(&dma, order[i] * step, PAGE,
+			ATF_REQUIRE(peer_mem_addr(&dma, order[i] * step, PAGE,
 			    RW) != NULL);
 	}
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 	ATF_CHECK_EQ(0, dma.nleaves);
 }
 

@@ -12,8 +12,8 @@
  * empty.
  */
 
-#ifndef _VFU_FSTAT_H_
-#define	_VFU_FSTAT_H_
+#ifndef _PEER_FSTAT_H_
+#define	_PEER_FSTAT_H_
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,9 +22,9 @@
 
 /* As fstat(2).  Any thread. */
 static inline int
-vfu_fstat(int fd, struct stat *st)
+peer_fstat(int fd, struct stat *st)
 {
 	return ((int)syscall(SYS_fstat, fd, st));
 }
 
-#endif /* !_VFU_FSTAT_H_ */
+#endif /* !_PEER_FSTAT_H_ */

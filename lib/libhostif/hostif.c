@@ -66,7 +66,7 @@ hostif_log(struct hostif *hi, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	valed_log(&hi->log, LOG_NOTICE, hi->port->name, fmt, ap);
+	peer_log(&hi->log, LOG_NOTICE, hi->port->name, fmt, ap);
 	va_end(ap);
 }
 
@@ -205,7 +205,7 @@ hostif_events(struct hostif *hi, bool wait)
 
 	if (!hi->gone)
 		hostif_tick(hi);
-	valed_log_left(&hi->log, hi->port->name);
+	peer_log_left(&hi->log, hi->port->name);
 	pfd[POLL_STOP].fd = hi->stop_fd;
 	/* Frames that cannot be sent need not wake the thread. */
 	pfd[POLL_PORT].fd = hi->tx_state == HOSTIF_TX_IDLE ? hi->port->fd : -1;

@@ -23,7 +23,7 @@
 #include "hostif.h"
 #include "hostif_ring.h"
 #include "libvale.h"
-#include "valed_log.h"
+#include "peer_log.h"
 
 /* The descriptors in hf_fd. */
 #define	HOSTIF_FD_LINK		0	/* rtnetlink(7) */
@@ -110,7 +110,7 @@ struct hostif {
 	bool			 gone;		/* for good */
 	uint32_t		 mtu;		/* bytes; 0: not yet known */
 	unsigned int		 said;		/* HOSTIF_SAID_* */
-	struct valed_log_source	 log;
+	struct peer_log_source	 log;
 	struct hostif_link	 link;
 
 	uint64_t		 counters[HOSTIF_NCOUNTERS]; /* atomic */
@@ -150,7 +150,7 @@ hostif_put_frame(struct hostif *hi, const uint8_t *p, uint32_t len)
 }
 
 /*
- * The memory of interface `arg' has vanished (vfu_fault.h): have its thread
+ * The memory of interface `arg' has vanished (peer_fault.h): have its thread
  * detach it.  Any thread, in the handler of SIGBUS.
  */
 void	hostif_withdrawn(void *arg);

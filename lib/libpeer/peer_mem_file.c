@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* The mappings of files and rings; see vfu_dma.h and vfu_dma_impl.h. */
+/* The mappings of files and rings; see peer_mem.h and peer_mem_impl.h. */
 
 #include <sys/param.h>
 #include <sys/mman.h>
@@ -19,8 +19,8 @@
 
 #include <string.h>
 
-#include "vfu_dma_impl.h"
-#include "vfu_fstat.h"
+#include "peer_mem_impl.h"
+#include "peer_fstat.h"
 
 /*
  * What is mapped of a file, bytes, if the limit does not permit all of it, for
@@ -38,7 +38,7 @@ struct dma_file {
 };
 
 static void
-mapping_set(struct vfu_dma_mapping *m, uint8_t *base, uint64_t size,
+mapping_set(struct peer_mem_mapping *m, uint8_t *base, uint64_t size,
     uint64_t page)
 {
 	atomic_store_ptr(&m->base, base);
@@ -47,22 +47,22 @@ mapping_set(struct vfu_dma_mapping *m, uint8_t *base, uint64_t size,
 }
 
 /* An entry that is not used, or NULL. */
-static struct vfu_dma_mapping *
-mapping_alloc(struct vfu_dma *dma)
+static struct peer_mem_mapping *
+mapping_alloc(struct peer_mem *dma)
 {
 	uint32_t i;
 
 	for (i = 0; i < dma->nmappings; i++)
 		if (dma->mapping[i].size == 0)
 			return (&dma->mapping[i]);
-	if (i == VFU_DMA_MAPPINGS)
+	if (i == PEER_MEM_MAPPINGS)
 		return (NULL);
 	atomic_store_32(&dma->nmappings, i + 1);
 	return (&dma->mapping[i]);
 }
 
 static void
-mapping_free(struct vfu_dma_mapping *m)
+mapping_free(struct peer_mem_mapping *m)
 {
 	munmap(m->base, m->size);
 	mapping_set(m, NULL, 0, 0);
@@ -89,13 +89,13 @@ file_check(struct dma_file *f, uint64_t offset, uint64_t size,
 	if (fstatfs(f->fd, &fs) == -1)
 		return (EPERM);
 	if (fs.f_type == TMPFS_MAGIC)
-		f->page = VFU_DMA_PAGE;
-	else if (fs.f_type == HUGETLBFS_MAGIC && fs.f_bsize > VFU_DMA_PAGE &&
+		f->page = PEER_MEM_PAGE;
+	else if (fs.f_type == HUGETLBFS_MAGIC && fs.f_bsize > PEER_MEM_PAGE &&
 	    powerof2(fs.f_bsize))
 		f->page = fs.f_bsize;
 	else
 		return (EPERM);
-	if (vfu_fstat(f->fd, &st) == -1 || offset > (uint64_t)st.st_size ||
+	if (peer_fstat(f->fd, &st) == -1 || offset > (uint64_t)st.st_size ||
 	    size > (uint64_t)st.st_size - offset) {
 		*why = "range reaches past the end of its file";
 		return (EINVAL);
@@ -107,11 +107,11 @@ file_check(struct dma_file *f, uint64_t offset, uint64_t size,
 }
 
 /* The mapping in which a part of the file is accessible, or NULL. */
-static struct vfu_dma_mapping *
-file_find(struct vfu_dma *dma, const struct dma_file *f, uint64_t offset,
+static struct peer_mem_mapping *
+file_find(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
     uint64_t size, int prot)
 {
-	struct vfu_dma_mapping *m;
+	struct peer_mem_mapping *m;
 
 	for (m = dma->mapping; m < dma->mapping + dma->nmappings; m++) {
 		if (m->ino == f->ino && m->dev == f->dev &&
@@ -149,7 +149,7 @@ file_mmap(const struct dma_file *f, uint64_t start, uint64_t end, int *prot)
  * all of it, or a part, or the pages.
  */
 static bool
-file_extent(const struct vfu_dma *dma, const struct dma_file *f,
+file_extent(const struct peer_mem *dma, const struct dma_file *f,
     uint64_t *start, uint64_t *end)
 {
 	const uint64_t left = dma->limit - dma->mapped;
@@ -175,10 +175,10 @@ file_extent(const struct vfu_dma *dma, const struct dma_file *f,
 
 /* Map the file, for the range at `offset'. */
 static int
-file_map(struct vfu_dma *dma, const struct dma_file *f, uint64_t offset,
-    uint64_t size, int prot, struct vfu_dma_mapping **mp, const char **why)
+file_map(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
+    uint64_t size, int prot, struct peer_mem_mapping **mp, const char **why)
 {
-	struct vfu_dma_mapping *m;
+	struct peer_mem_mapping *m;
 	uint64_t start = offset, end = offset + size;
 	uint8_t *p;
 
@@ -208,11 +208,11 @@ file_map(struct vfu_dma *dma, const struct dma_file *f, uint64_t offset,
 }
 
 int
-vfu_dma_file_get(struct vfu_dma *dma, struct vfu_dma_range *r, int fd,
+peer_mem_file_get(struct peer_mem *dma, struct peer_mem_range *r, int fd,
     uint64_t offset, const char **why)
 {
 	struct dma_file f = { .fd = fd };
-	struct vfu_dma_mapping *m;
+	struct peer_mem_mapping *m;
 	int error;
 
 	error = file_check(&f, offset, r->size, why);
@@ -231,9 +231,9 @@ vfu_dma_file_get(struct vfu_dma *dma, struct vfu_dma_range *r, int fd,
 }
 
 void
-vfu_dma_file_put(struct vfu_dma *dma, const struct vfu_dma_range *r)
+peer_mem_file_put(struct peer_mem *dma, const struct peer_mem_range *r)
 {
-	struct vfu_dma_mapping *m;
+	struct peer_mem_mapping *m;
 
 	if (r->base == NULL)
 		return;
@@ -251,11 +251,11 @@ vfu_dma_file_put(struct vfu_dma *dma, const struct vfu_dma_range *r)
  */
 
 uint8_t *
-vfu_dma_file_joined(const struct vfu_dma *dma, uint64_t gpa, size_t len)
+peer_mem_file_joined(const struct peer_mem *dma, uint64_t gpa, size_t len)
 {
-	const struct vfu_dma_joined *j;
+	const struct peer_mem_joined *j;
 
-	for (j = dma->joined; j < dma->joined + VFU_DMA_JOINS; j++) {
+	for (j = dma->joined; j < dma->joined + PEER_MEM_JOINS; j++) {
 		if (gpa - j->gpa < j->size && len <= j->size - (gpa - j->gpa))
 			return (j->base + (gpa - j->gpa));
 	}
@@ -269,34 +269,35 @@ vfu_dma_file_joined(const struct vfu_dma *dma, uint64_t gpa, size_t len)
  * there are, or 0 if that fails.
  */
 static unsigned int
-join_pieces(const struct vfu_dma *dma, uint64_t gpa, uint64_t size,
+join_pieces(const struct peer_mem *dma, uint64_t gpa, uint64_t size,
     uint8_t *base, unsigned int max)
 {
-	struct vfu_dma_pos pos = vfu_dma_range_find(dma, gpa);
-	const struct vfu_dma_range *r;
+	struct peer_mem_pos pos = peer_mem_range_find(dma, gpa);
+	const struct peer_mem_range *r;
 	uint64_t done, len;
 	unsigned int n = 0;
 
 	for (done = 0; done < size; done += len, n++) {
-		r = vfu_dma_range_at(dma, pos);
+		r = peer_mem_range_at(dma, pos);
 		len = MIN(size - done, r->size - (gpa + done - r->gpa));
-		if (n == max || dma->mapping[r->mapping].page != VFU_DMA_PAGE ||
+		if (n == max ||
+		    dma->mapping[r->mapping].page != PEER_MEM_PAGE ||
 		    mremap(r->base + (gpa + done - r->gpa), 0, len,
 		    MREMAP_MAYMOVE | MREMAP_FIXED, base + done) == MAP_FAILED)
 			return (0);
-		pos = vfu_dma_range_next(dma, pos);
+		pos = peer_mem_range_next(dma, pos);
 	}
 	return (n);
 }
 
 /* A joined ring that is not used, or NULL, and how many pieces it may have. */
-static struct vfu_dma_joined *
-join_alloc(struct vfu_dma *dma, unsigned int *max)
+static struct peer_mem_joined *
+join_alloc(struct peer_mem *dma, unsigned int *max)
 {
-	struct vfu_dma_joined *j, *unused = NULL;
+	struct peer_mem_joined *j, *unused = NULL;
 
-	*max = VFU_DMA_PIECES;
-	for (j = dma->joined; j < dma->joined + VFU_DMA_JOINS; j++) {
+	*max = PEER_MEM_PIECES;
+	for (j = dma->joined; j < dma->joined + PEER_MEM_JOINS; j++) {
 		if (j->size == 0)
 			unused = j;
 		else
@@ -306,17 +307,17 @@ join_alloc(struct vfu_dma *dma, unsigned int *max)
 }
 
 bool
-vfu_dma_file_join(struct vfu_dma *dma, uint64_t gpa, uint64_t size)
+peer_mem_file_join(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 {
-	struct vfu_dma_mapping *m;
-	struct vfu_dma_joined *j;
+	struct peer_mem_mapping *m;
+	struct peer_mem_joined *j;
 	unsigned int max;
 	uint8_t *base;
 
 	/* An adapter has few rings; those that moved are still here. */
 	j = join_alloc(dma, &max);
 	if (j == NULL) {
-		vfu_dma_file_part(dma, 0, UINT64_MAX);
+		peer_mem_file_part(dma, 0, UINT64_MAX);
 		j = join_alloc(dma, &max);
 	}
 	m = mapping_alloc(dma);
@@ -333,7 +334,7 @@ vfu_dma_file_join(struct vfu_dma *dma, uint64_t gpa, uint64_t size)
 	}
 	m->prot = 0;
 	m->ino = m->dev = 0;
-	mapping_set(m, base, size, VFU_DMA_PAGE);
+	mapping_set(m, base, size, PEER_MEM_PAGE);
 	j->gpa = gpa;
 	j->size = size;
 	j->base = base;
@@ -342,11 +343,11 @@ vfu_dma_file_join(struct vfu_dma *dma, uint64_t gpa, uint64_t size)
 }
 
 void
-vfu_dma_file_part(struct vfu_dma *dma, uint64_t gpa, uint64_t size)
+peer_mem_file_part(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 {
-	struct vfu_dma_joined *j;
+	struct peer_mem_joined *j;
 
-	for (j = dma->joined; j < dma->joined + VFU_DMA_JOINS; j++) {
+	for (j = dma->joined; j < dma->joined + PEER_MEM_JOINS; j++) {
 		if (j->size == 0 || (j->gpa - gpa >= size &&
 		    gpa - j->gpa >= j->size))
 			continue;
@@ -361,13 +362,13 @@ vfu_dma_file_part(struct vfu_dma *dma, uint64_t gpa, uint64_t size)
 
 /* The guest's address of an address in a range or a joined ring, or 0. */
 static uint64_t
-host_gpa(const struct vfu_dma *dma, const uint8_t *addr)
+host_gpa(const struct peer_mem *dma, const uint8_t *addr)
 {
-	const struct vfu_dma_joined *j;
-	const struct vfu_dma_range *r;
+	const struct peer_mem_joined *j;
+	const struct peer_mem_range *r;
 	uint32_t i;
 
-	for (j = dma->joined; j < dma->joined + VFU_DMA_JOINS; j++)
+	for (j = dma->joined; j < dma->joined + PEER_MEM_JOINS; j++)
 		if ((uint64_t)(addr - j->base) < j->size)
 			return (j->gpa + (addr - j->base));
 	for (i = 0; i < dma->nleaves; i++)
@@ -380,11 +381,11 @@ host_gpa(const struct vfu_dma *dma, const uint8_t *addr)
 }
 
 bool
-vfu_dma_host(const struct vfu_dma *dma, const void *addr,
-    struct vfu_dma_host *host)
+peer_mem_host(const struct peer_mem *dma, const void *addr,
+    struct peer_mem_host *host)
 {
-	const struct vfu_dma_mapping *p;
-	struct vfu_dma_mapping m;
+	const struct peer_mem_mapping *p;
+	struct peer_mem_mapping m;
 	uint32_t i, n, seq;
 	uint64_t at;
 
@@ -419,10 +420,10 @@ vfu_dma_host(const struct vfu_dma *dma, const void *addr,
 }
 
 void
-vfu_dma_each(const struct vfu_dma *dma,
+peer_mem_each(const struct peer_mem *dma,
     void (*fn)(const void *arg, uint8_t *map, size_t size), const void *arg)
 {
-	const struct vfu_dma_mapping *m;
+	const struct peer_mem_mapping *m;
 	uint32_t i;
 
 	for (i = 0; i < atomic_load_32(&dma->nmappings); i++) {

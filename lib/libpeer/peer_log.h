@@ -5,35 +5,35 @@
  */
 
 /*
- * Messages of threads that serve somebody.  What they serve may cause any number
- * of them, so each source of messages has VALED_LOG_LINES lines a second.  Those
- * beyond that are counted, and a line tells how many they were.
+ * Messages of threads that serve somebody.  What they serve may cause any
+ * number of them, so each source of messages has PEER_LOG_LINES lines a second.
+ * Those beyond that are counted, and a line tells how many they were.
  */
 
-#ifndef _VALED_LOG_H_
-#define	_VALED_LOG_H_
+#ifndef _PEER_LOG_H_
+#define	_PEER_LOG_H_
 
 #include <stdarg.h>
 #include <stdint.h>
 
-#define	VALED_LOG_LINES	10
+#define	PEER_LOG_LINES	10
 
 /* A source: zeros at first, and one thread's. */
-struct valed_log_source {
+struct peer_log_source {
 	uint64_t	ls_second;	/* the last one with a line, */
 	uint32_t	ls_lines;	/* and how many it had */
 	uint32_t	ls_left;	/* left out since the last line */
 };
 
 /* Look whether stderr is the journal's.  The main thread, first. */
-void	valed_log_init(void);
+void	peer_log_init(void);
 
 /*
  * Write a line to stderr, with this priority (LOG_ERR and so on, of syslog.h):
  * "valed: name: " and the rest, of 255 characters at most.  The source's
  * thread.
  */
-void	valed_log(struct valed_log_source *ls, int priority, const char *name,
+void	peer_log(struct peer_log_source *ls, int priority, const char *name,
 	    const char *fmt, va_list ap)
 	    __attribute__((__format__(__printf__, 4, 0)));
 
@@ -41,6 +41,6 @@ void	valed_log(struct valed_log_source *ls, int priority, const char *name,
  * If lines were left out, and there is space for one again, say so.  For
  * threads that wake up now and then.  The source's thread.
  */
-void	valed_log_left(struct valed_log_source *ls, const char *name);
+void	peer_log_left(struct peer_log_source *ls, const char *name);
 
-#endif /* !_VALED_LOG_H_ */
+#endif /* !_PEER_LOG_H_ */

@@ -5,12 +5,12 @@
  */
 
 /*
- * The reserve of descriptors: vfu_accept.h.
+ * The reserve of descriptors: peer_accept.h.
  *
  * It is copies of one eventfd.  A connection becomes one of them by dup3(2), so
  * that nobody else can take its descriptor between; that closes the connection,
- * which may take long (vfu_close.h).  Between close(2) of one and accept(2),
- * another thread can: then the reserve is one short until vfu_accept_watch().
+ * which may take long (peer_close.h).  Between close(2) of one and accept(2),
+ * another thread can: then the reserve is one short until peer_accept_watch().
  */
 
 #include <sys/param.h>
@@ -23,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "vfu_accept.h"
-#include "vfu_close.h"
+#include "peer_accept.h"
+#include "peer_close.h"
 
 #define	RESERVE		8
 
@@ -64,7 +64,7 @@ reserve_put(int fd)
 }
 
 int
-vfu_accept_start(void)
+peer_accept_start(void)
 {
 	pthread_condattr_t attr;
 
@@ -80,7 +80,7 @@ vfu_accept_start(void)
 }
 
 int
-vfu_accept(int listen_fd, int flags, bool *reserved)
+peer_accept(int listen_fd, int flags, bool *reserved)
 {
 	int error, fd;
 
@@ -103,19 +103,19 @@ vfu_accept(int listen_fd, int flags, bool *reserved)
 }
 
 void
-vfu_accept_end(int fd)
+peer_accept_end(int fd)
 {
-	vfu_close_reuse(fd, reserve_fd, reserve_put);
+	peer_close_reuse(fd, reserve_fd, reserve_put);
 }
 
 bool
-vfu_accept_fails(int error)
+peer_accept_fails(int error)
 {
 	return (error != EAGAIN && error != EINTR && error != ECONNABORTED);
 }
 
 void
-vfu_accept_pause(int error)
+peer_accept_pause(int error)
 {
 	struct timespec until;
 
@@ -129,7 +129,7 @@ vfu_accept_pause(int error)
 }
 
 void
-vfu_accept_watch(void)
+peer_accept_watch(void)
 {
 	pthread_mutex_lock(&reserve_lock);
 	reserve_fill();

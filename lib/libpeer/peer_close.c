@@ -5,7 +5,7 @@
  */
 
 /*
- * The thread that closes descriptors; see vfu_close.h.  It reads what to close
+ * The thread that closes descriptors; see peer_close.h.  It reads what to close
  * from a pipe.
  */
 
@@ -21,15 +21,14 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "adapter.h"
-#include "valed.h"
-#include "vfu_close.h"
-#include "vfu_fstat.h"
+#include "peer_close.h"
+#include "peer_fstat.h"
+#include "peer_watch.h"
 
 /* What the pipe has. */
 struct closing {
 	int		 fd;
-	int		 with;		/* of vfu_close_reuse(), or -1 */
+	int		 with;		/* of peer_close_reuse(), or -1 */
 	void		(*reused)(int);
 };
 
@@ -39,7 +38,7 @@ static int	close_error;		/* or cannot drop them: an errno */
 static int	close_pipe[2] = { -1, -1 };
 static uint32_t	close_waiting;		/* descriptors; atomic */
 static uint32_t	close_calls;		/* odd during a close; atomic */
-static struct watch close_look;		/* of the main thread */
+static struct peer_watch close_look;		/* of the main thread */
 
 /* The type bits of a file's mode: 0 for an anonymous inode. */
 static unsigned int
@@ -52,15 +51,15 @@ fd_type(int fd)
 	    STATX_TYPE, &stx) == 0)
 		return (stx.stx_mode & S_IFMT);
 	/* Before Linux 6.11 it needs a path, which the sandbox refuses. */
-	return (vfu_fstat(fd, &st) == 0 ? st.st_mode & S_IFMT : S_IFMT);
+	return (peer_fstat(fd, &st) == 0 ? st.st_mode & S_IFMT : S_IFMT);
 }
 
-enum vfu_fd_kind
-vfu_fd_kind(int fd)
+enum peer_fd_kind
+peer_fd_kind(int fd)
 {
 	if (fcntl(fd, F_GET_SEALS) != -1)
-		return (VFU_FD_MEMORY);
-	return (fd_type(fd) == 0 ? VFU_FD_ANON : VFU_FD_OTHER);
+		return (PEER_FD_MEMORY);
+	return (fd_type(fd) == 0 ? PEER_FD_ANON : PEER_FD_OTHER);
 }
 
 /* Close it, in whatever time that takes. */
@@ -77,12 +76,13 @@ close_now(const struct closing *cl)
 }
 
 static void *
-close_main(void *arg __unused)
+close_main(void *arg)
 {
+	int (**drop)(void) = arg;
 	struct closing cl;
 
 	prctl(PR_SET_NAME, "close");
-	if (valed_sandbox_drop() != 0)
+	if ((*drop)() != 0)
 		close_error = errno;
 	sem_post(&close_ready);
 	while (close_error == 0) {
@@ -97,14 +97,14 @@ close_main(void *arg __unused)
 }
 
 int
-vfu_close_start(void)
+peer_close_start(int (*drop)(void))
 {
 	int error;
 
 	if (pipe2(close_pipe, O_CLOEXEC) == -1 ||
 	    sem_init(&close_ready, 0, 0) == -1)
 		return (errno);
-	error = pthread_create(&close_thread, NULL, close_main, NULL);
+	error = pthread_create(&close_thread, NULL, close_main, &drop);
 	if (error != 0)
 		return (error);
 	while (sem_wait(&close_ready) == -1)
@@ -116,8 +116,8 @@ vfu_close_start(void)
 static bool
 close_post(const struct closing *cl)
 {
-	/* The pipe has space for more than VFU_CLOSE_MAX. */
-	if (atomic_fetchadd_32(&close_waiting, 1) < VFU_CLOSE_MAX &&
+	/* The pipe has space for more than PEER_CLOSE_MAX. */
+	if (atomic_fetchadd_32(&close_waiting, 1) < PEER_CLOSE_MAX &&
 	    write(close_pipe[1], cl, sizeof(*cl)) == (ssize_t)sizeof(*cl))
 		return (true);
 	atomic_subtract_32(&close_waiting, 1);
@@ -125,7 +125,7 @@ close_post(const struct closing *cl)
 }
 
 bool
-vfu_close(int fd)
+peer_close(int fd)
 {
 	const struct closing cl = { .fd = fd, .with = -1 };
 
@@ -137,7 +137,7 @@ vfu_close(int fd)
 }
 
 void
-vfu_close_reuse(int fd, int with, void (*reused)(int))
+peer_close_reuse(int fd, int with, void (*reused)(int))
 {
 	const struct closing cl = { fd, with, reused };
 
@@ -146,8 +146,8 @@ vfu_close_reuse(int fd, int with, void (*reused)(int))
 }
 
 void
-vfu_close_watch(void)
+peer_close_watch(void)
 {
-	if (watch_look(&close_look, atomic_load_32(&close_calls)))
-		pthread_kill(close_thread, ADAPTER_SIGNAL);
+	if (peer_watch_check(&close_look, atomic_load_32(&close_calls)))
+		pthread_kill(close_thread, PEER_SIGNAL);
 }

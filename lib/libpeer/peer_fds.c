@@ -4,12 +4,12 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* Control messages: msg_fds.h. */
+/* Control messages: peer_fds.h. */
 
 #include <string.h>
 #include <unistd.h>
 
-#include "msg_fds.h"
+#include "peer_fds.h"
 
 /* Linux 6.5; C libraries before 2.39 lack the name. */
 #define	MSG_PIDFD	4
@@ -37,7 +37,7 @@ take_close(void *arg __unused, int fd)
 static void
 take_append(void *arg, int fd)
 {
-	struct msg_fds *mf = arg;
+	struct peer_fds *mf = arg;
 
 	if (mf->mf_n < mf->mf_max) {
 		mf->mf_fd[mf->mf_n++] = fd;
@@ -48,7 +48,7 @@ take_append(void *arg, int fd)
 }
 
 bool
-msg_fds_take(struct msghdr *msg, struct msg_fds *mf)
+peer_fds_take(struct msghdr *msg, struct peer_fds *mf)
 {
 	struct cmsghdr *c;
 

@@ -19,7 +19,7 @@
 #include <atf-c.h>
 
 #include "test.h"
-#include "watch.h"
+#include "peer_watch.h"
 
 #define	SECOND	1000000000ULL
 #define	HOUR	(3600 * SECOND)
@@ -66,27 +66,27 @@ __wrap_ppoll(struct pollfd *polled, nfds_t nfds, const struct timespec *ts,
 
 TEST(calls, "A call is interrupted at the third look in a row that finds it")
 {
-	struct watch w = { 0 };
+	struct peer_watch w = { 0 };
 	uint32_t calls;
 	int i;
 
 	for (i = 0; i < 10; i++)
-		ATF_CHECK(!watch_look(&w, 0));
+		ATF_CHECK(!peer_watch_check(&w, 0));
 	/* The same, also where the count wraps. */
 	for (calls = UINT32_MAX - 6; calls != 9; calls += 2) {
-		ATF_CHECK(!watch_look(&w, calls - 1));
-		ATF_CHECK(!watch_look(&w, calls));
-		ATF_CHECK(!watch_look(&w, calls));
+		ATF_CHECK(!peer_watch_check(&w, calls - 1));
+		ATF_CHECK(!peer_watch_check(&w, calls));
+		ATF_CHECK(!peer_watch_check(&w, calls));
 		for (i = 0; i < 3; i++)
-			ATF_CHECK(watch_look(&w, calls));
+			ATF_CHECK(peer_watch_check(&w, calls));
 	}
 	/* Another call each time, or none. */
 	for (calls = UINT32_MAX - 6; calls != 9; calls += 2) {
-		ATF_CHECK(!watch_look(&w, calls));
-		ATF_CHECK(!watch_look(&w, calls));
+		ATF_CHECK(!peer_watch_check(&w, calls));
+		ATF_CHECK(!peer_watch_check(&w, calls));
 	}
 	for (i = 0; i < 10; i++)
-		ATF_CHECK(!watch_look(&w, 8));
+		ATF_CHECK(!peer_watch_check(&w, 8));
 }
 
 /* Wait for the next look; returns when it is. */
@@ -94,7 +94,7 @@ static uint64_t
 look(uint64_t *next_ns)
 {
 
-	while (!watch_wait(fds, NFDS, next_ns))
+	while (!peer_watch_wait(fds, NFDS, next_ns))
 		ATF_CHECK_EQ(0, fds[1].revents);
 	ATF_CHECK(*next_ns >= now_ns + SECOND);
 	return (now_ns);
@@ -108,7 +108,7 @@ steady(uint64_t from_ns)
 	int i;
 
 	now_ns = from_ns;
-	next_ns = watch_start();
+	next_ns = peer_watch_start();
 	for (i = 0; i < 10; i++) {
 		last_ns = now_ns;
 		ATF_CHECK_EQ(last_ns + SECOND, look(&next_ns));
@@ -129,23 +129,23 @@ TEST(stopped, "Looks missed in a minute's stop, or hours, are not made up for")
 {
 	static const uint64_t stops[] = { SECOND / 2, SECOND, 3 * SECOND / 2,
 	    60 * SECOND, 5 * HOUR };
-	struct watch w = { 0 };
+	struct peer_watch w = { 0 };
 	uint64_t last_ns, next_ns;
 	unsigned int i;
 
 	now_ns = 77 * SECOND;
-	next_ns = watch_start();
+	next_ns = peer_watch_start();
 	for (i = 0; i < nitems(stops); i++) {
 		/* A thread enters a call, and the process is stopped. */
 		look(&next_ns);
-		ATF_CHECK(!watch_look(&w, 2 * i + 1));
+		ATF_CHECK(!peer_watch_check(&w, 2 * i + 1));
 		stop_ns = stops[i];
 		look(&next_ns);
-		ATF_CHECK(!watch_look(&w, 2 * i + 1));
+		ATF_CHECK(!peer_watch_check(&w, 2 * i + 1));
 		/* The thread has a second before the next look. */
 		last_ns = now_ns;
 		ATF_CHECK_EQ(last_ns + SECOND, look(&next_ns));
-		ATF_CHECK(!watch_look(&w, 2 * i + 2));
+		ATF_CHECK(!peer_watch_check(&w, 2 * i + 2));
 	}
 }
 
@@ -157,10 +157,10 @@ TEST(events, "Events do not put off a look, a clock that stands still brings "
 	bool due;
 
 	now_ns = start_ns = 5 * HOUR;
-	next_ns = watch_start();
+	next_ns = peer_watch_start();
 	for (n = 1; ; n++) {
 		ready = true;
-		due = watch_wait(fds, NFDS, &next_ns);
+		due = peer_watch_wait(fds, NFDS, &next_ns);
 		ATF_CHECK_EQ(POLLIN, fds[1].revents);
 		if (due || n == 100)
 			break;
@@ -170,22 +170,22 @@ TEST(events, "Events do not put off a look, a clock that stands still brings "
 	ATF_CHECK(!due && asked_ns < 3);
 	for (n = 0; n < 100; n++) {
 		ready = true;
-		ATF_CHECK(!watch_wait(fds, NFDS, &next_ns));
+		ATF_CHECK(!peer_watch_wait(fds, NFDS, &next_ns));
 		ATF_CHECK_EQ(POLLIN, fds[1].revents);
 	}
 	failed = true;
 	fds[NFDS].revents = POLLHUP;
-	ATF_CHECK(!watch_wait(fds, NFDS, &next_ns));
+	ATF_CHECK(!peer_watch_wait(fds, NFDS, &next_ns));
 	ATF_CHECK_EQ(0, fds[0].revents);
 	ATF_CHECK_EQ(0, fds[1].revents);
 	ATF_CHECK_EQ(POLLHUP, fds[NFDS].revents);
 	/* A look that is overdue does not wait. */
 	now_ns = next_ns + 5 * HOUR;
-	ATF_CHECK(watch_wait(fds, NFDS, &next_ns));
+	ATF_CHECK(peer_watch_wait(fds, NFDS, &next_ns));
 	ATF_CHECK_EQ(0, asked_ns);
 	now_ns = next_ns;
 	ready = true;
-	ATF_CHECK(watch_wait(fds, NFDS, &next_ns));
+	ATF_CHECK(peer_watch_wait(fds, NFDS, &next_ns));
 	ATF_CHECK_EQ(POLLIN, fds[1].revents);
 	ATF_CHECK_EQ(now_ns + SECOND, next_ns);
 }

@@ -30,15 +30,15 @@
  *
  * Frames whose VLAN tags the interface takes out are dropped: it was not one
  * that does, but somebody may have changed that.  Tags of 802.1ad, which a veth
- * interface takes out unless told otherwise and few use, only cause a line.  The
- * sandbox permits no socket for a queue that is added: what arrives there is
- * lost, and a line says so.
+ * interface takes out unless told otherwise and few use, only cause a line.
+ * The sandbox permits no socket for a queue that is added: what arrives there
+ * is lost, and a line says so.
  *
  * The rings are the kernel's.  A process with the same descriptors could write
- * to them, so addresses and lengths are read once and checked, and no loop is as
- * long as an index says.  It could punch holes into the memory of the chunks,
- * too; if there is no page to fill one, the interface is detached.  Only the
- * interface's thread.
+ * to them, so addresses and lengths are read once and checked, and no loop is
+ * as long as an index says.  It could punch holes into the memory of the
+ * chunks, too; if there is no page to fill one, the interface is detached.
+ * Only the interface's thread.
  */
 
 #include <sys/param.h>
@@ -55,8 +55,8 @@
 #include "frame_cursor.h"
 #include "hostif_ethtool.h"
 #include "hostif_impl.h"
-#include "vfu_dma.h"
-#include "vfu_fault.h"
+#include "peer_mem.h"
+#include "peer_fault.h"
 
 struct xdp_ring {
 	uint8_t		*xr_map;
@@ -75,7 +75,7 @@ struct xdp_queue {
 };
 
 struct xdp {
-	struct vfu_dma	 xd_dma;	/* the memory, mapped */
+	struct peer_mem	 xd_dma;	/* the memory, mapped */
 	uint8_t		*xd_mem;
 	size_t		 xd_size;
 	unsigned int	 xd_nqueues;
@@ -203,7 +203,7 @@ memory_pause(void *arg __unused, bool paused __unused)
 
 /*
  * Map the memory, which who attaches the interface passes, and may take away:
- * as that of a guest (vfu_dma.h), at address 0.
+ * as that of a guest (peer_mem.h), at address 0.
  */
 static const char *
 memory_map(struct hostif *hi, int fd)
@@ -212,14 +212,14 @@ memory_map(struct hostif *hi, int fd)
 	const char *why;
 
 	xd->xd_size = HOSTIF_XDP_MEMORY(xd->xd_nqueues);
-	vfu_dma_init(&xd->xd_dma, xd->xd_size, memory_pause, NULL);
-	errno = vfu_fault_add(&xd->xd_dma, hostif_withdrawn, hi);
+	peer_mem_init(&xd->xd_dma, xd->xd_size, memory_pause, NULL);
+	errno = peer_fault_add(&xd->xd_dma, hostif_withdrawn, hi);
 	if (errno == 0)
-		errno = vfu_dma_map(&xd->xd_dma, fd, 0, 0, xd->xd_size,
+		errno = peer_mem_map(&xd->xd_dma, fd, 0, 0, xd->xd_size,
 		    PROT_READ | PROT_WRITE, &why);
 	if (errno != 0)
 		return ("memory");
-	xd->xd_mem = vfu_dma_addr(&xd->xd_dma, 0, xd->xd_size,
+	xd->xd_mem = peer_mem_addr(&xd->xd_dma, 0, xd->xd_size,
 	    PROT_READ | PROT_WRITE);
 	return (NULL);
 }
@@ -236,8 +236,8 @@ xdp_stop(struct hostif *hi)
 	}
 	ring_unmap(&xd->xd_tx);
 	ring_unmap(&xd->xd_completion);
-	vfu_dma_reset(&xd->xd_dma);
-	vfu_fault_remove(&xd->xd_dma);
+	peer_mem_reset(&xd->xd_dma);
+	peer_fault_remove(&xd->xd_dma);
 	free(xd);
 }
 

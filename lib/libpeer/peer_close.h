@@ -13,49 +13,49 @@
  * their own closes them, so that no adapter's thread waits.
  */
 
-#ifndef _VFU_CLOSE_H_
-#define	_VFU_CLOSE_H_
+#ifndef _PEER_CLOSE_H_
+#define	_PEER_CLOSE_H_
 
 #include <stdbool.h>
 
 /* Descriptors that wait to be closed, at most. */
-#define	VFU_CLOSE_MAX	256
+#define	PEER_CLOSE_MAX	256
 
-enum vfu_fd_kind {
-	VFU_FD_MEMORY,		/* a memfd, or another file with seals */
-	VFU_FD_ANON,		/* an eventfd, or another anonymous inode */
-	VFU_FD_OTHER
+enum peer_fd_kind {
+	PEER_FD_MEMORY,		/* a memfd, or another file with seals */
+	PEER_FD_ANON,		/* an eventfd, or another anonymous inode */
+	PEER_FD_OTHER
 };
 
 /*
  * The kind of a descriptor.  Does not wait for a file system's server; before
  * Linux 6.11 it may.  Any thread.
  */
-enum vfu_fd_kind vfu_fd_kind(int fd);
+enum peer_fd_kind peer_fd_kind(int fd);
 
 /*
  * Start the thread, and wait until it has dropped its privileges, which it may
- * not do in the sandbox.  The main thread, before the sandbox.  Returns 0 or an
- * errno.
+ * not do in a sandbox: drop() does that, on the thread, and returns 0, or -1
+ * with errno.  The main thread, before the sandbox.  Returns 0 or an errno.
  */
-int	vfu_close_start(void);
+int	peer_close_start(int (*drop)(void));
 
 /*
  * Have the thread close `fd'.  Returns false, with `fd' open, if it has too
  * many to close.  If the thread was not started, closes `fd'.  Any thread.
  */
-bool	vfu_close(int fd);
+bool	peer_close(int fd);
 
 /*
  * Have the thread replace `fd' by a copy of `with', which closes it, and then
  * call reused(fd).  If that cannot wait, does it itself.  Any thread.
  */
-void	vfu_close_reuse(int fd, int with, void (*reused)(int fd));
+void	peer_close_reuse(int fd, int with, void (*reused)(int fd));
 
 /*
- * A look of the watchdog (watch.h): interrupts a close that blocks.  A socket
- * stops lingering then.  The main thread, once a second.
+ * A look of the watchdog (peer_watch.h): interrupts a close that blocks.  A
+ * socket stops lingering then.  The main thread, once a second.
  */
-void	vfu_close_watch(void);
+void	peer_close_watch(void);
 
-#endif /* !_VFU_CLOSE_H_ */
+#endif /* !_PEER_CLOSE_H_ */

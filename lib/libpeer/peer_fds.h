@@ -14,8 +14,8 @@
  * needs space for those, as well.
  */
 
-#ifndef _MSG_FDS_H_
-#define	_MSG_FDS_H_
+#ifndef _PEER_FDS_H_
+#define	_PEER_FDS_H_
 
 #include <sys/socket.h>
 
@@ -26,17 +26,17 @@
  * credentials and a security context, of which the kernel passes what fits.  If
  * there is none, more than `n' descriptors fit.
  */
-#define	MSG_FDS_SPACE(n)	(CMSG_SPACE((n) * sizeof(int)) +	\
+#define	PEER_FDS_SPACE(n)	(CMSG_SPACE((n) * sizeof(int)) +	\
     CMSG_SPACE(3 * sizeof(int)) + CMSG_SPACE(256))
 
-struct msg_fds {
+struct peer_fds {
 	int		*mf_fd;
 	unsigned int	 mf_n;		/* there are */
 	unsigned int	 mf_max;	/* fit */
 	/* Close one that does not fit. */
 	void		(*mf_drop)(void *arg, int fd);
 	void		*mf_arg;
-	bool		 mf_lost;	/* msg_fds_take()'s */
+	bool		 mf_lost;	/* peer_fds_take()'s */
 };
 
 /*
@@ -46,6 +46,6 @@ struct msg_fds {
  * *mf, or the kernel had no space or no descriptors for all: it has closed what
  * is missing.  Any thread.
  */
-bool	msg_fds_take(struct msghdr *msg, struct msg_fds *mf);
+bool	peer_fds_take(struct msghdr *msg, struct peer_fds *mf);
 
-#endif /* !_MSG_FDS_H_ */
+#endif /* !_PEER_FDS_H_ */

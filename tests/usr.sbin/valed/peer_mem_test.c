@@ -30,9 +30,9 @@
 #include "guest_memory.h"
 #include "test.h"
 #include "touch.h"
-#include "vfu_dma.h"
+#include "peer_mem.h"
 
-static struct vfu_dma	dma;
+static struct peer_mem	dma;
 static const char	*why;
 
 /* What pause() saw. */
@@ -75,7 +75,7 @@ __wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 	    __real_mmap(addr, len, prot, flags, fd, offset));
 }
 
-/* vfu_fstat(). */
+/* peer_fstat(). */
 long
 __wrap_syscall(long number, ...)
 {
@@ -110,19 +110,19 @@ static void
 start(uint64_t limit)
 {
 	memset(&dma, 0xa5, sizeof(dma));
-	vfu_dma_init(&dma, limit, on_pause, &dma);
+	peer_mem_init(&dma, limit, on_pause, &dma);
 }
 
 static int
 map(int fd, uint64_t offset, uint64_t gpa, uint64_t size)
 {
-	return (vfu_dma_map(&dma, fd, offset, gpa, size, RW, &why));
+	return (peer_mem_map(&dma, fd, offset, gpa, size, RW, &why));
 }
 
 static void
 check_addr(uint64_t gpa, size_t len, const void *expected)
 {
-	void *p = vfu_dma_addr(&dma, gpa, len, RW);
+	void *p = peer_mem_addr(&dma, gpa, len, RW);
 
 	ATF_CHECK_EQ_MSG(expected, p, "%#jx + %#zx: %p, not %p",
 	    (uintmax_t)gpa, len, p, expected);
@@ -138,7 +138,7 @@ TEST(bounds, "An address is found only with a length that ends in its range")
 	fd = memory(0, 16 * PAGE, SEALS);
 	check_addr(gpa, 1, NULL);
 	ATF_REQUIRE_EQ(0, map(fd, PAGE, gpa, size));
-	p = vfu_dma_addr(&dma, gpa, size, RW);
+	p = peer_mem_addr(&dma, gpa, size, RW);
 	ATF_REQUIRE(p != NULL);
 	check_addr(gpa - 1, 1, NULL);
 	check_addr(gpa - 1, 2, NULL);
@@ -160,14 +160,14 @@ TEST(bounds, "An address is found only with a length that ends in its range")
 	check_addr(gpa + size - 1, 1, p + size - 1);
 	check_addr(gpa + size - 1, 2, NULL);
 	check_addr(gpa, size + 1, NULL);
-	ATF_CHECK(vfu_dma_addr(&dma, gpa + size, PAGE, RW) != NULL);
+	ATF_CHECK(peer_mem_addr(&dma, gpa + size, PAGE, RW) != NULL);
 	/* It is the memory of the file, at the offset. */
 	ATF_REQUIRE_EQ(2, pwrite(fd, "ab", 2, PAGE));
 	ATF_CHECK_EQ('a', p[0]);
 	p[2] = 'c';
 	ATF_REQUIRE_EQ(1, pread(fd, p + 3, 1, PAGE + 2));
 	ATF_CHECK_EQ('c', p[3]);
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 	check_addr(gpa, 1, NULL);
 	ATF_CHECK(!is_mapped(p));
 }
@@ -182,8 +182,8 @@ TEST(ends, "Ranges at both ends of the address space")
 	fd = memory(0, 16 * PAGE, SEALS);
 	ATF_REQUIRE_EQ(0, map(fd, 0, top, PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, PAGE, 0, PAGE));
-	high = vfu_dma_addr(&dma, top, PAGE, RW);
-	low = vfu_dma_addr(&dma, 0, PAGE, RW);
+	high = peer_mem_addr(&dma, top, PAGE, RW);
+	low = peer_mem_addr(&dma, 0, PAGE, RW);
 	ATF_REQUIRE(high != NULL && low != NULL && high != low);
 	check_addr(top + PAGE - 1, 1, high + PAGE - 1);
 	check_addr(top + PAGE - 1, 2, NULL);
@@ -191,7 +191,7 @@ TEST(ends, "Ranges at both ends of the address space")
 	check_addr(PAGE, 1, NULL);
 	check_addr(top - 1, 1, NULL);
 	ATF_CHECK_EQ(EINVAL, map(fd, 0, top, 2 * PAGE));
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 }
 
 /*
@@ -222,10 +222,10 @@ TEST(random, "Ranges come and go at random; lookups agree with a model")
 			off = MIN(off, SLOTS - i);
 			for (k = j = i; j < i + off; j++)
 				k = MAX(k, size[j] == 0 ? k : j + size[j]);
-			ATF_REQUIRE_EQ(EINVAL, vfu_dma_unmap(&dma, i * PAGE +
+			ATF_REQUIRE_EQ(EINVAL, peer_mem_unmap(&dma, i * PAGE +
 			    1, size[i] * PAGE));
 			ATF_REQUIRE_EQ(k > i + off ? EINVAL : 0,
-			    vfu_dma_unmap(&dma, i * PAGE, off * PAGE));
+			    peer_mem_unmap(&dma, i * PAGE, off * PAGE));
 			for (j = i; k <= i + off && j < i + off; j++)
 				model[j] = size[j] = 0;
 		} else {
@@ -240,7 +240,7 @@ TEST(random, "Ranges come and go at random; lookups agree with a model")
 		}
 		for (k = 0; k < 8; k++) {
 			i = test_below(&seed, SLOTS);
-			p = vfu_dma_addr(&dma, i * PAGE, PAGE, RW);
+			p = peer_mem_addr(&dma, i * PAGE, PAGE, RW);
 			ATF_REQUIRE_EQ(model[i] != 0, p != NULL);
 			if (p != NULL)
 				memcpy(&j, p, sizeof(j));
@@ -248,12 +248,12 @@ TEST(random, "Ranges come and go at random; lookups agree with a model")
 				ATF_REQUIRE_EQ(model[i], j);
 		}
 	}
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 }
 
 TEST(files, "Only a memfd sealed against shrinking is accepted")
 {
-	char name[] = "vfu_dma_test.XXXXXX";
+	char name[] = "peer_mem_test.XXXXXX";
 	int fd, i, p[2];
 	const int seals[] = { 0, F_SEAL_GROW, F_SEAL_SEAL };
 
@@ -279,12 +279,12 @@ TEST(files, "Only a memfd sealed against shrinking is accepted")
 	ATF_CHECK_EQ(EINVAL, map(fd, -(uint64_t)PAGE, 0, 2 * PAGE));
 	ATF_CHECK_EQ(0, dma.n);
 	ATF_CHECK_EQ(0, map(fd, 0, 0, PAGE));
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 }
 
 TEST(huge, "A range may start and end inside huge pages")
 {
-	struct vfu_dma_host host;
+	struct peer_mem_host host;
 	uint8_t *p, *q;
 	int fd;
 
@@ -293,8 +293,8 @@ TEST(huge, "A range may start and end inside huge pages")
 	/* QEMU's ranges: RAM below and above the legacy video memory. */
 	ATF_REQUIRE_EQ_MSG(0, map(fd, 0, 0, 0xa0000), "%s", why);
 	ATF_REQUIRE_EQ(0, map(fd, 0xc0000, 0xc0000, 4 * HUGE - 0xc0000));
-	p = vfu_dma_addr(&dma, 0, 0xa0000, RW);
-	q = vfu_dma_addr(&dma, 0xc0000, 4 * HUGE - 0xc0000, RW);
+	p = peer_mem_addr(&dma, 0, 0xa0000, RW);
+	q = peer_mem_addr(&dma, 0xc0000, 4 * HUGE - 0xc0000, RW);
 	ATF_REQUIRE(p != NULL && q != NULL);
 	ATF_CHECK_EQ(0, (uintptr_t)p % HUGE);
 	ATF_CHECK_EQ(0xc0000, (uintptr_t)q % HUGE);
@@ -302,7 +302,7 @@ TEST(huge, "A range may start and end inside huge pages")
 	check_addr(0xbffff, 1, NULL);
 	check_addr(4 * HUGE, 1, NULL);
 	/* The page size counts; no page is touched. */
-	ATF_REQUIRE(vfu_dma_host(&dma, q + HUGE, &host));
+	ATF_REQUIRE(peer_mem_host(&dma, q + HUGE, &host));
 	ATF_CHECK_EQ(HUGE, host.page_size);
 	ATF_CHECK_EQ(q - 0xc0000 + HUGE, host.page);
 	ATF_CHECK_EQ(0xc0000 + HUGE, host.gpa);
@@ -312,23 +312,23 @@ TEST(huge, "A range may start and end inside huge pages")
 	ATF_CHECK_EQ(4 * HUGE, dma.mapped);
 	ATF_CHECK_EQ(EINVAL, map(fd, 3 * HUGE, 1UL << 32, HUGE + PAGE));
 	/* All of it is unmapped, with the last range. */
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 0xc0000, 4 * HUGE - 0xc0000));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0xc0000, 4 * HUGE - 0xc0000));
 	ATF_CHECK(is_mapped(q));
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 0, 0xa0000));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0, 0xa0000));
 	ATF_CHECK(!is_mapped(q));
 	ATF_CHECK(!is_mapped(p));
 	ATF_CHECK(!is_mapped(p + 4 * HUGE - PAGE));
 	/* Pages of it, if the limit is less than the file. */
 	start(2 * HUGE);
 	ATF_REQUIRE_EQ(0, map(fd, HUGE - PAGE, 0, 2 * PAGE));
-	p = vfu_dma_addr(&dma, 0, 2 * PAGE, RW);
+	p = peer_mem_addr(&dma, 0, 2 * PAGE, RW);
 	ATF_CHECK_EQ(HUGE - PAGE, (uintptr_t)p % HUGE);
 	ATF_CHECK_EQ(2 * HUGE, dma.mapped);
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 	ATF_CHECK(!is_mapped(p));
 }
 
-TEST(limits, "A client can map its limit of bytes, and VFU_DMA_MAX ranges")
+TEST(limits, "A client can map its limit of bytes, and PEER_MEM_MAX ranges")
 {
 	int fd, i;
 
@@ -342,17 +342,17 @@ TEST(limits, "A client can map its limit of bytes, and VFU_DMA_MAX ranges")
 	ATF_CHECK_EQ(0, map(-1, 0, 0x20000, PAGE));
 	/* It counts once. */
 	ATF_CHECK_EQ(0, map(fd, PAGE, 0x40000, PAGE));
-	ATF_CHECK_EQ(0, vfu_dma_unmap(&dma, 0x10000, 3 * PAGE));
+	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0x10000, 3 * PAGE));
 	ATF_CHECK_EQ(0, map(fd, 16 * PAGE, 0x30000, 3 * PAGE));
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 	ATF_CHECK_EQ(0, dma.mapped);
 	start(0);
-	for (i = 0; i < VFU_DMA_MAX; i++)
+	for (i = 0; i < PEER_MEM_MAX; i++)
 		ATF_REQUIRE_EQ(0, map(i % 2 ? fd : -1, 0, i * 0x10000UL,
 		    PAGE));
 	ATF_CHECK_EQ(ENOSPC, map(fd, 0, 1UL << 40, PAGE));
 	ATF_CHECK_EQ(ENOSPC, map(-1, 0, 1UL << 40, PAGE));
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 }
 
 /* ThreadSanitizer leaves too few addresses, or not, as they are random. */
@@ -368,19 +368,19 @@ need_addresses(size_t len)
 	munmap(p, len);
 }
 
-TEST(greatest_limit, "No limit exceeds VFU_DMA_BYTES")
+TEST(greatest_limit, "No limit exceeds PEER_MEM_BYTES")
 {
 	int fd, i;
 
-	need_addresses(VFU_DMA_BYTES);
+	need_addresses(PEER_MEM_BYTES);
 	fd = memory(0, 1UL << 42, SEALS);
 	for (i = 0; i < 2; i++) {
 		start(i == 0 ? 0 : UINT64_MAX);
-		ATF_CHECK_EQ(ENOSPC, map(fd, 0, 0, VFU_DMA_BYTES + PAGE));
-		ATF_CHECK_EQ(0, map(fd, 0, 0, VFU_DMA_BYTES));
-		ATF_CHECK_EQ(ENOSPC, map(fd, VFU_DMA_BYTES, VFU_DMA_BYTES,
+		ATF_CHECK_EQ(ENOSPC, map(fd, 0, 0, PEER_MEM_BYTES + PAGE));
+		ATF_CHECK_EQ(0, map(fd, 0, 0, PEER_MEM_BYTES));
+		ATF_CHECK_EQ(ENOSPC, map(fd, PEER_MEM_BYTES, PEER_MEM_BYTES,
 		    PAGE));
-		vfu_dma_clear(&dma);
+		peer_mem_clear(&dma);
 	}
 }
 
@@ -403,19 +403,19 @@ check_paused(uint8_t *p, void (*fn)(void))
 static void
 unmap_one(void)
 {
-	ATF_CHECK_EQ(0, vfu_dma_unmap(&dma, 0x1000, PAGE));
+	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0x1000, PAGE));
 }
 
 static void
 unmap_all(void)
 {
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 }
 
 static void
 unmap_reset(void)
 {
-	vfu_dma_reset(&dma);
+	peer_mem_reset(&dma);
 }
 
 TEST(pause, "The model is paused while the table changes")
@@ -433,34 +433,34 @@ TEST(pause, "The model is paused while the table changes")
 		ATF_CHECK_EQ(1, pauses);
 		ATF_CHECK_EQ(EEXIST, map(fd, 0, 0x1000, PAGE));
 		ATF_CHECK_EQ(1, pauses);
-		check_paused(vfu_dma_addr(&dma, 0x1000, PAGE, RW), fns[i]);
+		check_paused(peer_mem_addr(&dma, 0x1000, PAGE, RW), fns[i]);
 		ATF_CHECK_MSG(!mapped_after, "unmapped after the pause");
 	}
 	ATF_CHECK_EQ(0, dma.n);
 
-	/* Memory that is gone stays so until vfu_dma_reset(). */
+	/* Memory that is gone stays so until peer_mem_reset(). */
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x1000, PAGE));
-	ATF_CHECK(!vfu_dma_gone(&dma, &gpa));
-	vfu_dma_lose(&dma, 0x1234);
+	ATF_CHECK(!peer_mem_gone(&dma, &gpa));
+	peer_mem_lose(&dma, 0x1234);
 	check_addr(0x1000, 1, NULL);
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x2000, PAGE));
 	check_addr(0x1000, 1, NULL);
 	check_addr(0x2000, 1, NULL);
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x1000, PAGE));
 	check_addr(0x1000, 1, NULL);
-	ATF_CHECK(vfu_dma_gone(&dma, &gpa));
+	ATF_CHECK(peer_mem_gone(&dma, &gpa));
 	ATF_CHECK_EQ(0x1234, gpa);
-	vfu_dma_reset(&dma);
-	ATF_CHECK(!vfu_dma_gone(&dma, &gpa));
+	peer_mem_reset(&dma);
+	ATF_CHECK(!peer_mem_gone(&dma, &gpa));
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x1000, PAGE));
-	ATF_CHECK(vfu_dma_addr(&dma, 0x1000, PAGE, RW) != NULL);
-	vfu_dma_clear(&dma);
+	ATF_CHECK(peer_mem_addr(&dma, 0x1000, PAGE, RW) != NULL);
+	peer_mem_clear(&dma);
 }
 
-TEST(host, "vfu_dma_host() finds the range of an address, unless it changes")
+TEST(host, "peer_mem_host() finds the range of an address, unless it changes")
 {
-	struct vfu_dma_host host;
+	struct peer_mem_host host;
 	uint8_t *p;
 	int fd;
 
@@ -469,24 +469,24 @@ TEST(host, "vfu_dma_host() finds the range of an address, unless it changes")
 	ATF_REQUIRE_EQ(0, map(-1, 0, 0, PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x4000, 2 * PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0x8000, 2 * PAGE));
-	p = vfu_dma_addr(&dma, 0x8000, PAGE, RW);
-	ATF_CHECK(!vfu_dma_host(&dma, NULL, &host));
-	ATF_CHECK(!vfu_dma_host(&dma, &dma, &host));
+	p = peer_mem_addr(&dma, 0x8000, PAGE, RW);
+	ATF_CHECK(!peer_mem_host(&dma, NULL, &host));
+	ATF_CHECK(!peer_mem_host(&dma, &dma, &host));
 	/* In the file, but not in a range. */
-	ATF_REQUIRE(vfu_dma_host(&dma, p + 2 * PAGE, &host));
+	ATF_REQUIRE(peer_mem_host(&dma, p + 2 * PAGE, &host));
 	ATF_CHECK_EQ(0, host.gpa);
-	ATF_REQUIRE(vfu_dma_host(&dma, p + PAGE + 5, &host));
+	ATF_REQUIRE(peer_mem_host(&dma, p + PAGE + 5, &host));
 	ATF_CHECK_EQ(0x8000 + PAGE + 5, host.gpa);
 	ATF_CHECK_EQ(p + PAGE, host.page);
 	ATF_CHECK_EQ(PAGE, host.page_size);
 	ATF_CHECK_EQ(p - 4 * PAGE, host.map);
 	ATF_CHECK_EQ(8 * PAGE, host.map_size);
 	dma.seq++;
-	ATF_CHECK(!vfu_dma_host(&dma, p, &host));
+	ATF_CHECK(!peer_mem_host(&dma, p, &host));
 	dma.seq++;
-	ATF_CHECK(vfu_dma_host(&dma, p, &host));
-	vfu_dma_clear(&dma);
-	ATF_CHECK(!vfu_dma_host(&dma, p, &host));
+	ATF_CHECK(peer_mem_host(&dma, p, &host));
+	peer_mem_clear(&dma);
+	ATF_CHECK(!peer_mem_host(&dma, p, &host));
 }
 
 static unsigned int	mappings;
@@ -494,16 +494,16 @@ static unsigned int	mappings;
 static void
 count_map(const void *arg, uint8_t *p, size_t size)
 {
-	const struct vfu_dma_host *expected = arg;
+	const struct peer_mem_host *expected = arg;
 
 	ATF_CHECK_EQ(expected->map, p);
 	ATF_CHECK_EQ(expected->map_size, size);
 	mappings++;
 }
 
-TEST(each, "vfu_dma_each() has each mapping once, none of those removed")
+TEST(each, "peer_mem_each() has each mapping once, none of those removed")
 {
-	struct vfu_dma_host host;
+	struct peer_mem_host host;
 	int fd, other;
 
 	start(0);
@@ -513,13 +513,13 @@ TEST(each, "vfu_dma_each() has each mapping once, none of those removed")
 	ATF_REQUIRE_EQ(0, map(other, 0, 0x4000, 2 * PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0x8000, 3 * PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x10000, 3 * PAGE));
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&dma, 0x4000, 2 * PAGE));
-	ATF_REQUIRE(vfu_dma_host(&dma, vfu_dma_addr(&dma, 0x8000, 1, RW),
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x4000, 2 * PAGE));
+	ATF_REQUIRE(peer_mem_host(&dma, peer_mem_addr(&dma, 0x8000, 1, RW),
 	    &host));
-	vfu_dma_each(&dma, count_map, &host);
+	peer_mem_each(&dma, count_map, &host);
 	ATF_CHECK_EQ(1, mappings);
-	vfu_dma_clear(&dma);
-	vfu_dma_each(&dma, count_map, &host);
+	peer_mem_clear(&dma);
+	peer_mem_each(&dma, count_map, &host);
 	ATF_CHECK_EQ(1, mappings);
 }
 
@@ -570,10 +570,10 @@ TEST(reasons, "A range that is refused has an errno and a reason")
 	ATF_REQUIRE_EQ(0, map(-1, 0, 0x10000, 2 * PAGE));
 	refused(EEXIST, "range overlaps another", -1, 0, 0x11000, PAGE);
 	refused(EEXIST, "range overlaps another", -1, 0, 0xf000, 2 * PAGE);
-	for (i = 1; i < VFU_DMA_MAX; i++)
+	for (i = 1; i < PEER_MEM_MAX; i++)
 		ATF_REQUIRE_EQ(0, map(-1, 0, (uint64_t)i << 20, PAGE));
 	refused(ENOSPC, "too many ranges", -1, 0, 0, PAGE);
-	vfu_dma_clear(&dma);
+	peer_mem_clear(&dma);
 }
 
 TEST(pages, "Memory is in normal pages, or in huge ones of a power of 2")
@@ -593,7 +593,7 @@ TEST(pages, "Memory is in normal pages, or in huge ones of a power of 2")
 		{ RAMFS_MAGIC, PAGE, false },
 		{ RAMFS_MAGIC, 2 * PAGE, false },
 	};
-	struct vfu_dma_host host;
+	struct peer_mem_host host;
 	struct statfs st;
 	unsigned int i;
 	void *p;
@@ -612,13 +612,13 @@ TEST(pages, "Memory is in normal pages, or in huge ones of a power of 2")
 			continue;
 		}
 		ATF_REQUIRE_EQ(0, map(fd, 0, 0, PAGE));
-		p = vfu_dma_addr(&dma, 0, PAGE, RW);
-		ATF_REQUIRE(p != NULL && vfu_dma_host(&dma, p, &host));
+		p = peer_mem_addr(&dma, 0, PAGE, RW);
+		ATF_REQUIRE(p != NULL && peer_mem_host(&dma, p, &host));
 		ATF_CHECK_EQ(fs[i].page, (long)host.page_size);
 		ATF_CHECK_EQ(PROT_READ | PROT_WRITE, mmap_prot);
 		/* Only what the client has allocated is charged. */
 		ATF_CHECK_EQ(MAP_SHARED | MAP_NORESERVE, mmap_flags);
-		vfu_dma_clear(&dma);
+		peer_mem_clear(&dma);
 	}
 	st.f_type = TMPFS_MAGIC;
 	fs_fails = true;
@@ -628,8 +628,8 @@ TEST(pages, "Memory is in normal pages, or in huge ones of a power of 2")
 
 TEST(unmapped, "A range is unmapped once, and only as it was mapped")
 {
-	const size_t len = roundup2(sizeof(struct vfu_dma), PAGE);
-	struct vfu_dma *d;
+	const size_t len = roundup2(sizeof(struct peer_mem), PAGE);
+	struct peer_mem *d;
 	uint8_t *p;
 	int fd, i;
 
@@ -637,27 +637,27 @@ TEST(unmapped, "A range is unmapped once, and only as it was mapped")
 	fd = memory(0, 4 * PAGE, SEALS);
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x10000, 2 * PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x20000, 2 * PAGE));
-	ATF_CHECK_EQ(EINVAL, vfu_dma_unmap(&dma, 0x10000, PAGE));
-	ATF_CHECK_EQ(EINVAL, vfu_dma_unmap(&dma, 0x11000, PAGE));
-	ATF_CHECK_EQ(EINVAL, vfu_dma_unmap(&dma, 0x11000, 2 * PAGE));
-	ATF_CHECK_EQ(EINVAL, vfu_dma_unmap(&dma, 0x1f000, 2 * PAGE));
-	ATF_CHECK_EQ(EINVAL, vfu_dma_unmap(&dma, 0, 0));
-	ATF_CHECK_EQ(EINVAL, vfu_dma_unmap(&dma, 0x11000, -0x11000UL));
-	ATF_CHECK_EQ(EINVAL, vfu_dma_unmap(&dma, 0x30000, -0x20000UL));
-	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(&dma, 0x12000, 0x20000 - 0x12000));
+	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x10000, PAGE));
+	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x11000, PAGE));
+	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x11000, 2 * PAGE));
+	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x1f000, 2 * PAGE));
+	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0, 0));
+	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x11000, -0x11000UL));
+	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x30000, -0x20000UL));
+	ATF_CHECK_EQ(ENOENT, peer_mem_unmap(&dma, 0x12000, 0x20000 - 0x12000));
 	ATF_CHECK_EQ(2, dma.n);
-	ATF_CHECK_EQ(0, vfu_dma_unmap(&dma, 0x20000, 2 * PAGE));
-	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(&dma, 0x20000, 2 * PAGE));
-	ATF_CHECK_EQ(0, vfu_dma_unmap(&dma, 0x10000, 2 * PAGE));
-	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(&dma, 0x10000, 2 * PAGE));
+	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0x20000, 2 * PAGE));
+	ATF_CHECK_EQ(ENOENT, peer_mem_unmap(&dma, 0x20000, 2 * PAGE));
+	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0x10000, 2 * PAGE));
+	ATF_CHECK_EQ(ENOENT, peer_mem_unmap(&dma, 0x10000, 2 * PAGE));
 	ATF_CHECK_EQ(0, dma.mapped);
 	/* QEMU withdraws what it has shared in parts at once. */
 	for (i = 0; i < 4; i++)
 		ATF_REQUIRE_EQ(0, map(fd, i * PAGE, 0x10000 + i * 2 * PAGE,
 		    PAGE));
-	ATF_CHECK_EQ(0, vfu_dma_unmap(&dma, 0x11000, 4 * PAGE));
+	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0x11000, 4 * PAGE));
 	ATF_CHECK_EQ(2, dma.n);
-	ATF_CHECK_EQ(0, vfu_dma_unmap(&dma, 0, -(uint64_t)PAGE));
+	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0, -(uint64_t)PAGE));
 	ATF_CHECK_EQ(0, dma.n);
 	ATF_CHECK_EQ(0, dma.mapped);
 
@@ -667,21 +667,21 @@ TEST(unmapped, "A range is unmapped once, and only as it was mapped")
 	ATF_REQUIRE(p != MAP_FAILED);
 	ATF_REQUIRE_EQ(0, mprotect(p + len, PAGE, PROT_NONE));
 	d = (void *)(p + len - sizeof(*d));
-	vfu_dma_init(d, 0, on_pause, &dma);
-	for (i = 0; i < VFU_DMA_MAX; i++)
-		ATF_REQUIRE_EQ(0, vfu_dma_map(d, -1, 0, (uint64_t)i << 20, PAGE, RW,
+	peer_mem_init(d, 0, on_pause, &dma);
+	for (i = 0; i < PEER_MEM_MAX; i++)
+		ATF_REQUIRE_EQ(0, peer_mem_map(d, -1, 0, (uint64_t)i << 20, PAGE, RW,
 		    &why));
-	ATF_CHECK_EQ(NULL, vfu_dma_addr(d, UINT64_MAX, 1, RW));
-	ATF_CHECK_EQ(ENOENT, vfu_dma_unmap(d, (uint64_t)i << 20, PAGE));
-	ATF_CHECK_EQ(0, vfu_dma_unmap(d, 0, PAGE));
+	ATF_CHECK_EQ(NULL, peer_mem_addr(d, UINT64_MAX, 1, RW));
+	ATF_CHECK_EQ(ENOENT, peer_mem_unmap(d, (uint64_t)i << 20, PAGE));
+	ATF_CHECK_EQ(0, peer_mem_unmap(d, 0, PAGE));
 	for (; i > 1; i--)
-		ATF_REQUIRE_EQ(0, vfu_dma_unmap(d, ((uint64_t)i - 1) << 20,
+		ATF_REQUIRE_EQ(0, peer_mem_unmap(d, ((uint64_t)i - 1) << 20,
 		    PAGE));
 	ATF_CHECK_EQ(0, d->nleaves);
 }
 
 static uint32_t	stop;
-static struct vfu_dma shared;
+static struct peer_mem shared;
 
 static void
 no_pause(void *arg __attribute__((__unused__)),
@@ -698,38 +698,38 @@ churn(void *arg)
 
 	fd = memory(0, PAGE, SEALS);
 	while (atomic_load_32(&stop) == 0) {
-		ATF_REQUIRE_EQ(0, vfu_dma_map(&shared, fd, 0, PAGE, PAGE,
+		ATF_REQUIRE_EQ(0, peer_mem_map(&shared, fd, 0, PAGE, PAGE,
 		    RW, &reason));
-		ATF_REQUIRE_EQ(0, vfu_dma_unmap(&shared, PAGE, PAGE));
+		ATF_REQUIRE_EQ(0, peer_mem_unmap(&shared, PAGE, PAGE));
 	}
 	return (arg);
 }
 
-TEST(tearing, "vfu_dma_host() finds a mapping as it is while others come and "
+TEST(tearing, "peer_mem_host() finds a mapping as it is while others come and "
     "go")
 {
 	const uint64_t gpa = 0x100000;
-	struct vfu_dma_host host;
+	struct peer_mem_host host;
 	pthread_t thread;
 	uint8_t *p;
 	uint32_t found, i;
 	int fd, first;
 
-	vfu_dma_init(&shared, 0, no_pause, NULL);
+	peer_mem_init(&shared, 0, no_pause, NULL);
 	/* The other file's mapping is the first. */
 	fd = memory(0, 2 * PAGE, SEALS);
 	first = memory(0, PAGE, SEALS);
-	ATF_REQUIRE_EQ(0, vfu_dma_map(&shared, first, 0, 0, PAGE, RW, &why));
-	ATF_REQUIRE_EQ(0, vfu_dma_map(&shared, fd, 0, gpa, 2 * PAGE, RW,
+	ATF_REQUIRE_EQ(0, peer_mem_map(&shared, first, 0, 0, PAGE, RW, &why));
+	ATF_REQUIRE_EQ(0, peer_mem_map(&shared, fd, 0, gpa, 2 * PAGE, RW,
 	    &why));
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(&shared, 0, PAGE));
-	p = vfu_dma_addr(&shared, gpa, PAGE, RW);
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&shared, 0, PAGE));
+	p = peer_mem_addr(&shared, gpa, PAGE, RW);
 	/* It does not look at ranges: no access keeps them as they are. */
-	vfu_dma_lose(&shared, gpa);
+	peer_mem_lose(&shared, gpa);
 	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, churn, NULL));
 	for (found = i = 0; i < 3000000 || found < 1000; i++) {
 		memset(&host, 0, sizeof(host));
-		if (!vfu_dma_host(&shared, p + PAGE, &host))
+		if (!peer_mem_host(&shared, p + PAGE, &host))
 			continue;
 		found++;
 		ATF_REQUIRE_EQ(0, host.gpa);
@@ -738,40 +738,40 @@ TEST(tearing, "vfu_dma_host() finds a mapping as it is while others come and "
 	}
 	atomic_store_32(&stop, 1);
 	ATF_REQUIRE_EQ(0, pthread_join(thread, NULL));
-	vfu_dma_clear(&shared);
+	peer_mem_clear(&shared);
 }
 
 static void
 unmap_first(void *arg)
 {
-	ATF_REQUIRE_EQ(0, vfu_dma_unmap(arg, 0, PAGE));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(arg, 0, PAGE));
 }
 
-TEST(change_seen, "vfu_dma_host() finds nothing in a table that changes while "
+TEST(change_seen, "peer_mem_host() finds nothing in a table that changes while "
     "it looks")
 {
-	struct vfu_dma_host host;
-	struct vfu_dma *d;
+	struct peer_mem_host host;
+	struct peer_mem *d;
 	uint8_t *p, *pages;
 	int fd, first;
 
 	/* The second mapping is in the second page. */
 	pages = touch_pages(2 + howmany(sizeof(*d), TOUCH_PAGE));
 	d = (void *)(pages + TOUCH_PAGE -
-	    offsetof(struct vfu_dma, mapping[1]));
-	vfu_dma_init(d, 0, no_pause, NULL);
+	    offsetof(struct peer_mem, mapping[1]));
+	peer_mem_init(d, 0, no_pause, NULL);
 	first = memory(0, PAGE, SEALS);
 	fd = memory(0, PAGE, SEALS);
-	ATF_REQUIRE_EQ(0, vfu_dma_map(d, first, 0, 0, PAGE, RW, &why));
-	ATF_REQUIRE_EQ(0, vfu_dma_map(d, fd, 0, 0x100000, PAGE, RW, &why));
-	p = vfu_dma_addr(d, 0x100000, PAGE, RW);
+	ATF_REQUIRE_EQ(0, peer_mem_map(d, first, 0, 0, PAGE, RW, &why));
+	ATF_REQUIRE_EQ(0, peer_mem_map(d, fd, 0, 0x100000, PAGE, RW, &why));
+	p = peer_mem_addr(d, 0x100000, PAGE, RW);
 	ATF_REQUIRE(p != NULL);
-	ATF_CHECK(vfu_dma_host(d, p, &host));
+	ATF_CHECK(peer_mem_host(d, p, &host));
 	touch_next(pages + TOUCH_PAGE, unmap_first, d);
-	ATF_CHECK(!vfu_dma_host(d, p, &host));
+	ATF_CHECK(!peer_mem_host(d, p, &host));
 	ATF_REQUIRE_EQ(1, d->n);
-	ATF_CHECK(vfu_dma_host(d, p, &host));
-	vfu_dma_clear(d);
+	ATF_CHECK(peer_mem_host(d, p, &host));
+	peer_mem_clear(d);
 }
 
 ATF_TP_ADD_TCS(tp)

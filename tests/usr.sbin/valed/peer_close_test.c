@@ -33,10 +33,9 @@
 
 #include <atf-c.h>
 
-#include "adapter.h"
+#include "peer_watch.h"
 #include "test.h"
-#include "valed.h"
-#include "vfu_close.h"
+#include "peer_close.h"
 #include "wait_until.h"
 
 int	__real_close(int fd);
@@ -45,7 +44,7 @@ int	__wrap_close(int fd);
 static sem_t	go;
 static uint32_t	entered, left, interrupted;	/* closes; atomic */
 static uint32_t	signalled;		/* signals handled; atomic */
-static uint32_t	dropped;		/* valed_sandbox_drop() calls */
+static uint32_t	dropped;		/* drop_all() calls */
 static int	drop_error;
 static uint32_t	waits;			/* closes wait; atomic */
 
@@ -62,11 +61,11 @@ __wrap_close(int fd)
 }
 
 int
-valed_sandbox_drop(void)
+drop_all(void)
 {
 	dropped++;
 	if (drop_error != 0)
-		usleep(50000);		/* vfu_close_start() waits */
+		usleep(50000);		/* peer_close_start() waits */
 	errno = drop_error;
 	return (drop_error == 0 ? 0 : -1);
 }
@@ -165,24 +164,24 @@ a_socket(void)
 static void
 check_kinds(bool types)
 {
-	char name[] = "vfu_close_test.XXXXXX";
-	const enum vfu_fd_kind anon = types ? VFU_FD_ANON : VFU_FD_OTHER;
+	char name[] = "peer_close_test.XXXXXX";
+	const enum peer_fd_kind anon = types ? PEER_FD_ANON : PEER_FD_OTHER;
 	int p[2];
 
-	ATF_CHECK_EQ(VFU_FD_MEMORY, vfu_fd_kind(memfd_create("m", 0)));
-	ATF_CHECK_EQ(VFU_FD_MEMORY, vfu_fd_kind(memfd_create("m",
+	ATF_CHECK_EQ(PEER_FD_MEMORY, peer_fd_kind(memfd_create("m", 0)));
+	ATF_CHECK_EQ(PEER_FD_MEMORY, peer_fd_kind(memfd_create("m",
 	    MFD_ALLOW_SEALING)));
-	ATF_CHECK_EQ(anon, vfu_fd_kind(eventfd(0, 0)));
-	ATF_CHECK_EQ(anon, vfu_fd_kind(epoll_create1(0)));
-	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(a_socket()));
+	ATF_CHECK_EQ(anon, peer_fd_kind(eventfd(0, 0)));
+	ATF_CHECK_EQ(anon, peer_fd_kind(epoll_create1(0)));
+	ATF_CHECK_EQ(PEER_FD_OTHER, peer_fd_kind(a_socket()));
 	ATF_REQUIRE_EQ(0, pipe(p));
-	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(p[0]));
-	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(p[1]));
-	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(mkstemp(name)));
-	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(open("/dev/null", O_RDWR)));
-	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(open("/", O_RDONLY)));
-	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(open("/", O_PATH)));
-	ATF_CHECK_EQ(VFU_FD_OTHER, vfu_fd_kind(-1));
+	ATF_CHECK_EQ(PEER_FD_OTHER, peer_fd_kind(p[0]));
+	ATF_CHECK_EQ(PEER_FD_OTHER, peer_fd_kind(p[1]));
+	ATF_CHECK_EQ(PEER_FD_OTHER, peer_fd_kind(mkstemp(name)));
+	ATF_CHECK_EQ(PEER_FD_OTHER, peer_fd_kind(open("/dev/null", O_RDWR)));
+	ATF_CHECK_EQ(PEER_FD_OTHER, peer_fd_kind(open("/", O_RDONLY)));
+	ATF_CHECK_EQ(PEER_FD_OTHER, peer_fd_kind(open("/", O_PATH)));
+	ATF_CHECK_EQ(PEER_FD_OTHER, peer_fd_kind(-1));
 }
 
 TEST(kinds, "Files with seals are memory, others without a type are anonymous")
@@ -207,7 +206,7 @@ TEST(no_thread, "Without the thread a descriptor is closed at once")
 	int fd;
 
 	fd = a_socket();
-	ATF_CHECK(vfu_close(fd));
+	ATF_CHECK(peer_close(fd));
 	ATF_CHECK(!is_open(fd));
 	ATF_CHECK_EQ(0, dropped);
 }
@@ -225,9 +224,9 @@ start(void)
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = on_signal;
-	ATF_REQUIRE_EQ(0, sigaction(ADAPTER_SIGNAL, &sa, NULL));
+	ATF_REQUIRE_EQ(0, sigaction(PEER_SIGNAL, &sa, NULL));
 	ATF_REQUIRE_EQ(0, sem_init(&go, 0, 0));
-	ATF_REQUIRE_EQ(0, vfu_close_start());
+	ATF_REQUIRE_EQ(0, peer_close_start(drop_all));
 	ATF_CHECK_EQ(1, dropped);
 	atomic_store_32(&waits, 1);
 }
@@ -239,11 +238,11 @@ TEST(thread, "A close that blocks does not hold up the caller")
 	start();
 	for (i = 0; i < 3; i++) {
 		fd = a_socket();
-		ATF_CHECK(vfu_close(fd));
+		ATF_CHECK(peer_close(fd));
 		wait_until(atomic_load_32(&entered) == (uint32_t)i + 1,
 		    "%u", atomic_load_32(&entered));
 		ATF_CHECK(is_open(fd));
-		/* Nobody interrupts it but vfu_close_watch(). */
+		/* Nobody interrupts it but peer_close_watch(). */
 		ATF_CHECK_EQ(0, atomic_load_32(&interrupted));
 		ATF_REQUIRE_EQ(0, sem_post(&go));
 		wait_until(atomic_load_32(&left) == (uint32_t)i + 1,
@@ -252,35 +251,35 @@ TEST(thread, "A close that blocks does not hold up the caller")
 	}
 }
 
-TEST(limit, "VFU_CLOSE_MAX descriptors wait at most; the next is the caller's")
+TEST(limit, "PEER_CLOSE_MAX descriptors wait at most; the next is the caller's")
 {
 	int fd, i, more;
 
 	start();
-	for (i = 0; i < VFU_CLOSE_MAX; i++)
-		ATF_REQUIRE_MSG(vfu_close(a_socket()), "%d", i);
+	for (i = 0; i < PEER_CLOSE_MAX; i++)
+		ATF_REQUIRE_MSG(peer_close(a_socket()), "%d", i);
 	more = a_socket();
 	for (i = 0; i < 3; i++) {
-		ATF_CHECK(!vfu_close(more));
+		ATF_CHECK(!peer_close(more));
 		ATF_CHECK(is_open(more));
 	}
 	/* One is closed: there is space for one. */
 	ATF_REQUIRE_EQ(0, sem_post(&go));
 	wait_until(atomic_load_32(&entered) == 2, "%u",
 	    atomic_load_32(&entered));
-	ATF_CHECK(vfu_close(more));
+	ATF_CHECK(peer_close(more));
 	fd = a_socket();
-	ATF_CHECK(!vfu_close(fd));
-	for (i = 0; i < VFU_CLOSE_MAX; i++)
+	ATF_CHECK(!peer_close(fd));
+	for (i = 0; i < PEER_CLOSE_MAX; i++)
 		ATF_REQUIRE_EQ(0, sem_post(&go));
-	wait_until(atomic_load_32(&left) == VFU_CLOSE_MAX + 1, "%u",
+	wait_until(atomic_load_32(&left) == PEER_CLOSE_MAX + 1, "%u",
 	    atomic_load_32(&left));
 	wait_until(!is_open(more), "%d", more);
 	/* All are closed: there is space for all. */
 	atomic_store_32(&waits, 0);
-	for (i = 0; i < 3 * VFU_CLOSE_MAX; i++) {
+	for (i = 0; i < 3 * PEER_CLOSE_MAX; i++) {
 		fd = i == 0 ? fd : a_socket();
-		wait_until(vfu_close(fd), "%d", i);
+		wait_until(peer_close(fd), "%d", i);
 	}
 	wait_until(!is_open(fd), "%d", fd);
 }
@@ -293,25 +292,25 @@ TEST(watch, "A close that lasts for three looks is interrupted")
 	start();
 	/* Nothing to interrupt. */
 	for (i = 0; i < 4; i++)
-		vfu_close_watch();
+		peer_close_watch();
 	for (i = 0; i < 3; i++) {
 		fd = a_socket();
-		ATF_CHECK(vfu_close(fd));
+		ATF_CHECK(peer_close(fd));
 		wait_until(atomic_load_32(&entered) == i + 1, "%u",
 		    atomic_load_32(&entered));
 		/* The first look sees a new one, and does nothing. */
-		vfu_close_watch();
+		peer_close_watch();
 		ATF_REQUIRE_EQ(0, sem_post(&go));
 		wait_until(!is_open(fd), "%d", fd);
 		ATF_CHECK_EQ(0, atomic_load_32(&signalled));
 	}
 	for (i = 0; i < 3; i++) {
 		fd = a_socket();
-		ATF_CHECK(vfu_close(fd));
+		ATF_CHECK(peer_close(fd));
 		wait_until(atomic_load_32(&entered) == i + 4, "%u",
 		    atomic_load_32(&entered));
 		/* The signal may arrive before the thread waits. */
-		wait_until((vfu_close_watch(), !is_open(fd)), "%d", fd);
+		wait_until((peer_close_watch(), !is_open(fd)), "%d", fd);
 		ATF_CHECK_EQ(i + 1, atomic_load_32(&interrupted));
 	}
 }
@@ -325,14 +324,14 @@ TEST(signals, "The thread goes on after a signal that finds it idle")
 	atomic_store_32(&waits, 0);
 	/* It is the only thread that takes the signal. */
 	sigemptyset(&set);
-	sigaddset(&set, ADAPTER_SIGNAL);
+	sigaddset(&set, PEER_SIGNAL);
 	ATF_REQUIRE_EQ(0, pthread_sigmask(SIG_BLOCK, &set, NULL));
 	for (i = 0; i < 20; i++) {
-		ATF_REQUIRE_EQ(0, kill(getpid(), ADAPTER_SIGNAL));
+		ATF_REQUIRE_EQ(0, kill(getpid(), PEER_SIGNAL));
 		wait_until(atomic_load_32(&signalled) == (uint32_t)i + 1,
 		    "%u", atomic_load_32(&signalled));
 		fd = a_socket();
-		ATF_CHECK(vfu_close(fd));
+		ATF_CHECK(peer_close(fd));
 		wait_until(!is_open(fd), "%d", fd);
 	}
 }
@@ -368,14 +367,14 @@ TEST(name, "The thread is named, for top(1)")
 TEST(privileges, "It does not start if its thread cannot drop privileges")
 {
 	drop_error = EPERM;
-	ATF_CHECK_EQ(EPERM, vfu_close_start());
+	ATF_CHECK_EQ(EPERM, peer_close_start(drop_all));
 }
 
 TEST(interrupted, "A signal does not end the wait for its start")
 {
 	drop_error = EPERM;
 	sem_wait_error = EINTR;
-	ATF_CHECK_EQ(EPERM, vfu_close_start());
+	ATF_CHECK_EQ(EPERM, peer_close_start(drop_all));
 }
 
 /* Descriptors that a program which the process runs would not have. */
@@ -402,18 +401,18 @@ TEST(resources, "It does not start without a pipe, a semaphore or a thread")
 	close(fd);
 	limit.rlim_cur = fd;
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	ATF_CHECK_EQ(EMFILE, vfu_close_start());
+	ATF_CHECK_EQ(EMFILE, peer_close_start(drop_all));
 	limit.rlim_cur = limit.rlim_max;
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	sem_init_error = ENOSYS;
-	ATF_CHECK_EQ(ENOSYS, vfu_close_start());
+	ATF_CHECK_EQ(ENOSYS, peer_close_start(drop_all));
 	sem_init_error = 0;
 	create_error = EAGAIN;
-	ATF_CHECK_EQ(EAGAIN, vfu_close_start());
+	ATF_CHECK_EQ(EAGAIN, peer_close_start(drop_all));
 	create_error = 0;
 	ATF_CHECK_EQ(0, dropped);
 	n = count_cloexec();
-	ATF_CHECK_EQ(0, vfu_close_start());
+	ATF_CHECK_EQ(0, peer_close_start(drop_all));
 	ATF_CHECK_EQ(n + 2, count_cloexec());
 }
 

@@ -25,7 +25,7 @@
 #include <atf-c.h>
 
 #include "test.h"
-#include "valed_log.h"
+#include "peer_log.h"
 
 #define	SIZE	256			/* of a line, with its newline */
 
@@ -84,22 +84,22 @@ __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 }
 
 static void __printflike(3, 4)
-say(struct valed_log_source *ls, int priority, const char *fmt, ...)
+say(struct peer_log_source *ls, int priority, const char *fmt, ...)
 {
 	va_list ap;
 
 	catching = true;
 	va_start(ap, fmt);
-	valed_log(ls, priority, "vm1", fmt, ap);
+	peer_log(ls, priority, "vm1", fmt, ap);
 	va_end(ap);
 	catching = false;
 }
 
 static void
-left(struct valed_log_source *ls)
+left(struct peer_log_source *ls)
 {
 	catching = true;
-	valed_log_left(ls, "vm1");
+	peer_log_left(ls, "vm1");
 	catching = false;
 }
 
@@ -116,7 +116,7 @@ wrote(unsigned int lines, const char *expected)
 
 TEST(lengths, "A line has 255 characters at most, and always a newline")
 {
-	struct valed_log_source ls = { 0 };
+	struct peer_log_source ls = { 0 };
 	char expected[3 * SIZE], longer[3 * SIZE];
 	const size_t head = strlen("valed: vm1: ");
 	unsigned int i, n;
@@ -140,7 +140,7 @@ TEST(lengths, "A line has 255 characters at most, and always a newline")
 TEST(seconds, "Ten lines in a second; one line says how many more there were, "
     "and counts as one")
 {
-	struct valed_log_source ls = { 0 }, other = { 0 };
+	struct peer_log_source ls = { 0 }, other = { 0 };
 	char expected[SIZE];
 	unsigned int i, second;
 
@@ -196,13 +196,13 @@ static void
 stream(const char *value, bool is)
 {
 	const char *name = program_invocation_short_name;
-	struct valed_log_source ls = { 0 };
+	struct peer_log_source ls = { 0 };
 
 	if (value == NULL)
 		unsetenv("JOURNAL_STREAM");
 	else
 		setenv("JOURNAL_STREAM", value, 1);
-	valed_log_init();
+	peer_log_init();
 	say(&ls, LOG_DEBUG, "x");
 	wrote(1, is ? "<7>valed: vm1: x\n" : "valed: vm1: x\n");
 	ATF_CHECK_STREQ(is ? "<3>valed" : name, program_invocation_short_name);
@@ -212,7 +212,7 @@ stream(const char *value, bool is)
 TEST(journal, "In the journal a line has a priority, without a facility, also "
     "one of err(3); elsewhere none")
 {
-	struct valed_log_source ls = { 0 };
+	struct peer_log_source ls = { 0 };
 	char longer[SIZE + 1], expected[2 * SIZE];
 
 	status.st_dev = UINT32_MAX;

@@ -5,7 +5,7 @@
  */
 
 /*
- * The handler of SIGBUS; see vfu_fault.h.
+ * The handler of SIGBUS; see peer_fault.h.
  *
  * It makes only system calls that are safe in a signal handler and that the
  * sandbox allows: mmap(2), and what the owner's function needs.  To map a page
@@ -32,8 +32,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vfu_dma.h"
-#include "vfu_fault.h"
+#include "peer_mem.h"
+#include "peer_fault.h"
 
 /* More than an instruction accesses. */
 #define	FAULT_PAGES	64
@@ -44,12 +44,12 @@
  */
 static struct fault_owner {
 	uint32_t	used;		/* 0: empty; atomic */
-	struct vfu_dma	*dma;
+	struct peer_mem	*dma;
 	void		(*lost)(void *arg);
 	void		*arg;
 	int		spare;		/* a memfd of one page */
 	uint32_t	replaced;	/* pages; atomic */
-} fault_owners[VFU_FAULT_MAX];
+} fault_owners[PEER_FAULT_MAX];
 /* Additions and removals; never the handler's. */
 static pthread_mutex_t fault_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t fault_nowners;		/* slots used once; atomic */
@@ -68,24 +68,24 @@ fault_collapse(const void *arg, uint8_t *map, size_t size)
 {
 	const struct fault_owner *o = arg;
 
-	fault_mmap(map, size, MAP_SHARED, o->spare, VFU_DMA_PAGE);
+	fault_mmap(map, size, MAP_SHARED, o->spare, PEER_MEM_PAGE);
 }
 
 /* Replace the page of guest memory at `addr'. */
 static bool
 fault_replace(struct fault_owner *o, uint8_t *addr,
-    const struct vfu_dma_host *host)
+    const struct peer_mem_host *host)
 {
-	uint8_t *page = addr - (uintptr_t)addr % VFU_DMA_PAGE;
+	uint8_t *page = addr - (uintptr_t)addr % PEER_MEM_PAGE;
 
 	if (atomic_fetchadd_32(&o->replaced, 1) % FAULT_PAGES ==
 	    FAULT_PAGES - 1)
-		vfu_dma_each(o->dma, fault_collapse, o);
-	if (fault_mmap(page, VFU_DMA_PAGE, MAP_SHARED, o->spare, 0))
+		peer_mem_each(o->dma, fault_collapse, o);
+	if (fault_mmap(page, PEER_MEM_PAGE, MAP_SHARED, o->spare, 0))
 		return (true);
-	if (host->page_size > VFU_DMA_PAGE && fault_mmap(host->page,
-	    host->page_size, MAP_SHARED, o->spare, VFU_DMA_PAGE) &&
-	    fault_mmap(page, VFU_DMA_PAGE, MAP_SHARED, o->spare, 0))
+	if (host->page_size > PEER_MEM_PAGE && fault_mmap(host->page,
+	    host->page_size, MAP_SHARED, o->spare, PEER_MEM_PAGE) &&
+	    fault_mmap(page, PEER_MEM_PAGE, MAP_SHARED, o->spare, 0))
 		return (true);
 	/*
 	 * All together use as many mappings as the process may have: make the
@@ -100,16 +100,16 @@ static bool
 fault_handle(void *addr)
 {
 	struct fault_owner *o;
-	struct vfu_dma_host host;
+	struct peer_mem_host host;
 	uint32_t i, n;
 
 	n = atomic_load_acq_32(&fault_nowners);
 	for (i = 0; i < n; i++) {
 		o = &fault_owners[i];
 		if (atomic_load_acq_32(&o->used) == 0 ||
-		    !vfu_dma_host(o->dma, addr, &host))
+		    !peer_mem_host(o->dma, addr, &host))
 			continue;
-		vfu_dma_lose(o->dma, host.gpa);
+		peer_mem_lose(o->dma, host.gpa);
 		o->lost(o->arg);
 		return (fault_replace(o, addr, &host));
 	}
@@ -128,7 +128,7 @@ fault_signal(int sig, siginfo_t *info, void *context __unused)
 	 */
 	if (info->si_code == BUS_MCEERR_AO)
 		return;
-	/* Before the slots are read: pairs with vfu_fault_remove(). */
+	/* Before the slots are read: pairs with peer_fault_remove(). */
 	atomic_add_32(&fault_handlers, 1);
 	atomic_thread_fence_seq_cst();
 	handled = info->si_code > 0 && fault_handle(info->si_addr);
@@ -143,7 +143,7 @@ fault_signal(int sig, siginfo_t *info, void *context __unused)
 }
 
 int
-vfu_fault_init(void)
+peer_fault_init(void)
 {
 	struct sigaction sa;
 
@@ -154,9 +154,9 @@ vfu_fault_init(void)
 }
 
 static int
-fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
+fault_add(struct peer_mem *dma, void (*lost)(void *arg), void *arg)
 {
-	static const uint8_t page[VFU_DMA_PAGE];
+	static const uint8_t page[PEER_MEM_PAGE];
 	struct fault_owner *o;
 	int error;
 
@@ -164,7 +164,7 @@ fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
 		if (o->used == 0)
 			break;
 	}
-	if (o == fault_owners + VFU_FAULT_MAX)
+	if (o == fault_owners + PEER_FAULT_MAX)
 		return (ENOSPC);
 	o->dma = dma;
 	o->lost = lost;
@@ -185,7 +185,7 @@ fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
 }
 
 int
-vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
+peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg), void *arg)
 {
 	int error;
 
@@ -196,7 +196,7 @@ vfu_fault_add(struct vfu_dma *dma, void (*lost)(void *arg), void *arg)
 }
 
 void
-vfu_fault_remove(struct vfu_dma *dma)
+peer_fault_remove(struct peer_mem *dma)
 {
 	struct fault_owner *o;
 

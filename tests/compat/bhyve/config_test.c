@@ -27,6 +27,7 @@
 #include "net_backends.h"
 #include "net_utils.h"
 #include "pci_emul.h"
+#include "test.h"
 
 /* Run f(arg) in a process of its own; returns its exit status. */
 static int
@@ -45,13 +46,8 @@ exit_of(void (*f)(const char *), const char *arg)
 	return (WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-ATF_TC(tree);
-ATF_TC_HEAD(tree, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Values by path and by node are equal; "
-	    "a value that is not set is NULL");
-}
-ATF_TC_BODY(tree, tc)
+TEST(tree, "Values by path and by node are equal; a value that is not set is "
+    "NULL")
 {
 	nvlist_t *node, *slot;
 
@@ -83,12 +79,7 @@ ATF_TC_BODY(tree, tc)
 	init_config();
 }
 
-ATF_TC(bools);
-ATF_TC_HEAD(bools, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Booleans in each spelling");
-}
-ATF_TC_BODY(bools, tc)
+TEST(bools, "Booleans in each spelling")
 {
 	static const char * const yes[] = { "true", "TRUE", "on", "yes", "1" };
 	static const char * const no[] = { "false", "Off", "no", "0" };
@@ -138,13 +129,7 @@ call_create(const char *path)
 	create_config_node(path);
 }
 
-ATF_TC(malformed);
-ATF_TC_HEAD(malformed, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Malformed configuration exits with "
-	    "EX_USAGE");
-}
-ATF_TC_BODY(malformed, tc)
+TEST(malformed, "Malformed configuration exits with EX_USAGE")
 {
 	init_config();
 	set_config_value("node.leaf", "1");
@@ -161,12 +146,7 @@ ATF_TC_BODY(malformed, tc)
 	ATF_CHECK_EQ(EX_USAGE, exit_of(call_create, ""));
 }
 
-ATF_TC(option);
-ATF_TC_HEAD(option, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "-s options become nodes, in order");
-}
-ATF_TC_BODY(option, tc)
+TEST(option, "-s options become nodes, in order")
 {
 	static const char * const names[] = { "backend", "mac", "quick" };
 	const char *name;
@@ -199,13 +179,7 @@ ATF_TC_BODY(option, tc)
 	ATF_CHECK_STREQ("a=b", get_config_value_node(nvl, "path"));
 }
 
-ATF_TC(mac);
-ATF_TC_HEAD(mac, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An Ethernet address is generated for a "
-	    "device");
-}
-ATF_TC_BODY(mac, tc)
+TEST(mac, "An Ethernet address is generated for a device")
 {
 	struct pci_devinst a = { .pi_slot = 1 }, b = { .pi_slot = 2 };
 	uint8_t m[6], n[6];
@@ -222,12 +196,7 @@ ATF_TC_BODY(mac, tc)
 	ATF_CHECK(memcmp(m, n, sizeof(m)) != 0);
 }
 
-ATF_TC(mtu);
-ATF_TC_HEAD(mtu, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An MTU is a decimal number");
-}
-ATF_TC_BODY(mtu, tc)
+TEST(mtu, "An MTU is a decimal number")
 {
 	static const char * const bad[] = { "", "-1", "+1", " 1", "1k", "x" };
 	unsigned long n;
@@ -244,13 +213,7 @@ ATF_TC_BODY(mtu, tc)
 	ATF_CHECK_EQ(1500, n);
 }
 
-ATF_TC(strings);
-ATF_TC_HEAD(strings, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "strlcpy, strlcat and strtonum at "
-	    "their bounds");
-}
-ATF_TC_BODY(strings, tc)
+TEST(strings, "strlcpy, strlcat and strtonum at their bounds")
 {
 	const char *errstr;
 	char buf[5];
@@ -289,14 +252,4 @@ ATF_TC_BODY(strings, tc)
 	ATF_CHECK_STREQ("too small", errstr);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, tree);
-	ATF_TP_ADD_TC(tp, bools);
-	ATF_TP_ADD_TC(tp, malformed);
-	ATF_TP_ADD_TC(tp, option);
-	ATF_TP_ADD_TC(tp, mac);
-	ATF_TP_ADD_TC(tp, mtu);
-	ATF_TP_ADD_TC(tp, strings);
-	return (atf_no_error());
-}
+TEST_PROGRAM

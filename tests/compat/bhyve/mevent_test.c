@@ -22,6 +22,7 @@
 #include <atf-c.h>
 
 #include "mevent.h"
+#include "test.h"
 
 /* What a handler does, and how often it was called. */
 struct watch {
@@ -72,14 +73,8 @@ make_pipe(int fds[2], int bytes)
 		ATF_REQUIRE_EQ(1, write(fds[1], "x", 1));
 }
 
-ATF_TC(level);
-ATF_TC_HEAD(level, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "A handler is called while its "
-	    "descriptor is readable");
-}
-ATF_TC_BODY(level, tc)
+TEST_WITH(level, "timeout", "60", "A handler is called while its descriptor is "
+    "readable")
 {
 	struct watch w = { .stop_after = 3, .drain = true };
 	char c;
@@ -96,14 +91,8 @@ ATF_TC_BODY(level, tc)
 	ATF_CHECK_EQ(0, mevent_delete(w.ev));
 }
 
-ATF_TC(disabled);
-ATF_TC_HEAD(disabled, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "The handler of a disabled event is not "
-	    "called, not even for a hangup, until it is enabled");
-}
-ATF_TC_BODY(disabled, tc)
+TEST_WITH(disabled, "timeout", "60", "The handler of a disabled event is not "
+    "called, not even for a hangup, until it is enabled")
 {
 	struct watch off = { 0 };
 	struct watch on = { .stop_after = 5 };
@@ -131,14 +120,8 @@ ATF_TC_BODY(disabled, tc)
 	ATF_CHECK_EQ(0, mevent_delete(on.ev));
 }
 
-ATF_TC(pair);
-ATF_TC_HEAD(pair, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "A descriptor can have one read and one "
-	    "write event; a regular file has none");
-}
-ATF_TC_BODY(pair, tc)
+TEST_WITH(pair, "timeout", "60", "A descriptor can have one read and one write "
+    "event; a regular file has none")
 {
 	struct watch r = { .drain = true, .stop_after = 1 };
 	struct watch w = { .disable_self = true };
@@ -178,14 +161,8 @@ ATF_TC_BODY(pair, tc)
 	ATF_CHECK_EQ_MSG(NULL, ev, "an event that can never be enabled");
 }
 
-ATF_TC(timer);
-ATF_TC_HEAD(timer, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Timers fire periodically, several with "
-	    "the same period, and change their period");
-}
-ATF_TC_BODY(timer, tc)
+TEST_WITH(timer, "timeout", "60", "Timers fire periodically, several with the "
+    "same period, and change their period")
 {
 	struct watch a = { .stop_after = 3 };
 	struct watch b = { .stop_after = 3 };
@@ -218,14 +195,8 @@ ATF_TC_BODY(timer, tc)
 	ATF_CHECK_EQ(0, mevent_delete(never.ev));
 }
 
-ATF_TC(signal);
-ATF_TC_HEAD(signal, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "A signal calls its event's handler "
-	    "once instead of its action");
-}
-ATF_TC_BODY(signal, tc)
+TEST_WITH(signal, "timeout", "60", "A signal calls its event's handler once "
+    "instead of its action")
 {
 	struct watch w = { .stop_after = 1 };
 
@@ -244,14 +215,8 @@ ATF_TC_BODY(signal, tc)
 	ATF_CHECK_EQ(0, mevent_delete(w.ev));
 }
 
-ATF_TC(delete_self);
-ATF_TC_HEAD(delete_self, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "A handler deletes its own event and is "
-	    "not called again");
-}
-ATF_TC_BODY(delete_self, tc)
+TEST_WITH(delete_self, "timeout", "60", "A handler deletes its own event and "
+    "is not called again")
 {
 	struct watch once = { .delete_self = true };
 	struct watch clock = { .stop_after = 3 };
@@ -301,27 +266,15 @@ end_other(bool disable)
 	ATF_CHECK_EQ(0, mevent_delete(clock.ev));
 }
 
-ATF_TC(delete_other);
-ATF_TC_HEAD(delete_other, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "After a handler deletes or disables "
-	    "another ready event, that event's handler is not called");
-}
-ATF_TC_BODY(delete_other, tc)
+TEST_WITH(delete_other, "timeout", "60", "After a handler deletes or disables "
+    "another ready event, that event's handler is not called")
 {
 	end_other(false);
 	end_other(true);
 }
 
-ATF_TC(delete_close);
-ATF_TC_HEAD(delete_close, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "mevent_delete_close() closes the "
-	    "descriptor, mevent_delete() does not");
-}
-ATF_TC_BODY(delete_close, tc)
+TEST_WITH(delete_close, "timeout", "60", "mevent_delete_close() closes the "
+    "descriptor, mevent_delete() does not")
 {
 	struct watch a = { 0 }, b = { 0 };
 	int fds[2];
@@ -352,14 +305,8 @@ on_round(void *param)
 		mevent_stop(mevent_loop());
 }
 
-ATF_TC(round);
-ATF_TC_HEAD(round, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "mevent_round()'s function is called "
-	    "after the handlers of all events that occurred");
-}
-ATF_TC_BODY(round, tc)
+TEST_WITH(round, "timeout", "60", "mevent_round()'s function is called after "
+    "the handlers of all events that occurred")
 {
 	int fds[2], i;
 
@@ -376,14 +323,8 @@ ATF_TC_BODY(round, tc)
 		ATF_CHECK_EQ(0, mevent_delete(pair_of[i].ev));
 }
 
-ATF_TC(stop_before);
-ATF_TC_HEAD(stop_before, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "mevent_stop() before mevent_dispatch() "
-	    "makes the next call return at once");
-}
-ATF_TC_BODY(stop_before, tc)
+TEST_WITH(stop_before, "timeout", "60", "mevent_stop() before "
+    "mevent_dispatch() makes the next call return at once")
 {
 	struct watch w = { .stop_after = 2 };
 	int fds[2];
@@ -438,14 +379,8 @@ loop_start(struct loop_thread *t)
 	ATF_REQUIRE(t->w.ev != NULL);
 }
 
-ATF_TC(threads);
-ATF_TC_HEAD(threads, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "Each thread has its own loop, whose "
-	    "events other threads enable and which they stop");
-}
-ATF_TC_BODY(threads, tc)
+TEST_WITH(threads, "timeout", "60", "Each thread has its own loop, whose "
+    "events other threads enable and which they stop")
 {
 	struct loop_thread t[2] = {
 		{ .w = { .stop_after = 3 } }, { .w = { .stop_after = 0 } },
@@ -472,14 +407,8 @@ ATF_TC_BODY(threads, tc)
 	ATF_CHECK_EQ(-1, fcntl(t[0].fds[0], F_GETFD));
 }
 
-ATF_TC(delete_remote);
-ATF_TC_HEAD(delete_remote, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "A thread deletes events of another "
-	    "thread's running loop");
-}
-ATF_TC_BODY(delete_remote, tc)
+TEST_WITH(delete_remote, "timeout", "60", "A thread deletes events of another "
+    "thread's running loop")
 {
 	struct loop_thread t = { 0 };
 	int i;
@@ -498,19 +427,4 @@ ATF_TC_BODY(delete_remote, tc)
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, level);
-	ATF_TP_ADD_TC(tp, disabled);
-	ATF_TP_ADD_TC(tp, pair);
-	ATF_TP_ADD_TC(tp, timer);
-	ATF_TP_ADD_TC(tp, signal);
-	ATF_TP_ADD_TC(tp, delete_self);
-	ATF_TP_ADD_TC(tp, delete_other);
-	ATF_TP_ADD_TC(tp, delete_close);
-	ATF_TP_ADD_TC(tp, round);
-	ATF_TP_ADD_TC(tp, stop_before);
-	ATF_TP_ADD_TC(tp, threads);
-	ATF_TP_ADD_TC(tp, delete_remote);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -33,6 +33,7 @@
 
 #include "backend.h"
 #include "net_backends_priv.h"
+#include "test.h"
 #include "wait_until.h"
 
 /* IEEE's EtherType for experiments: no other frame has it. */
@@ -84,13 +85,7 @@ static struct net_backend probe_backend = {
 };
 DATA_SET(net_backend_set, probe_backend);
 
-ATF_TC(find);
-ATF_TC_HEAD(find, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A backend is found by the prefix of "
-	    "its name or by type");
-}
-ATF_TC_BODY(find, tc)
+TEST(find, "A backend is found by the prefix of its name or by type")
 {
 	net_backend_t *be;
 
@@ -108,13 +103,8 @@ ATF_TC_BODY(find, tc)
 	ATF_CHECK_EQ(2, probe.cleanups);
 }
 
-ATF_TC(missing);
-ATF_TC_HEAD(missing, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "No backend, an unknown one, and one "
-	    "that fails to open are errors");
-}
-ATF_TC_BODY(missing, tc)
+TEST(missing, "No backend, an unknown one, and one that fails to open are "
+    "errors")
 {
 	net_backend_t *be;
 
@@ -133,13 +123,7 @@ ATF_TC_BODY(missing, tc)
 	ATF_CHECK_EQ_MSG(0, probe.cleanups, "what did not open is cleaned up");
 }
 
-ATF_TC(caps);
-ATF_TC_HEAD(caps, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "The backend is only asked for valid "
-	    "lengths of a virtio-net header");
-}
-ATF_TC_BODY(caps, tc)
+TEST(caps, "The backend is only asked for valid lengths of a virtio-net header")
 {
 	net_backend_t *be;
 
@@ -262,13 +246,7 @@ tap_exchange(net_backend_t *be, int s, size_t len)
 	ATF_CHECK_EQ(0, memcmp(frame, got, len));
 }
 
-ATF_TC(tap);
-ATF_TC_HEAD(tap, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames pass a TAP interface both ways, "
-	    "intact and in order");
-}
-ATF_TC_BODY(tap, tc)
+TEST(tap, "Frames pass a TAP interface both ways, intact and in order")
 {
 	static uint8_t frame[1000], got[2000];
 	struct iovec iov = { got, 100 };
@@ -334,13 +312,8 @@ on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
 	mevent_stop(mevent_loop());
 }
 
-ATF_TC(tap_event);
-ATF_TC_HEAD(tap_event, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "The callback is called for a frame "
-	    "once receiving is enabled, and not before");
-}
-ATF_TC_BODY(tap_event, tc)
+TEST(tap_event, "The callback is called for a frame once receiving is enabled, "
+    "and not before")
 {
 	struct tap_event te = { .stalled = true };
 	struct mevent *clock;
@@ -369,13 +342,7 @@ ATF_TC_BODY(tap_event, tc)
 	netbe_cleanup(te.be);
 }
 
-ATF_TC(tap_mtu);
-ATF_TC_HEAD(tap_mtu, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "mtu= sets the interface's MTU, and "
-	    "frames of that size pass");
-}
-ATF_TC_BODY(tap_mtu, tc)
+TEST(tap_mtu, "mtu= sets the interface's MTU, and frames of that size pass")
 {
 	struct ifreq ifr;
 	net_backend_t *be;
@@ -455,14 +422,9 @@ recv_packet(net_backend_t *be, uint8_t *buf, size_t size, size_t hdrlen)
 	}
 }
 
-ATF_TC(tap_offloads);
-ATF_TC_HEAD(tap_offloads, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "With headers of 10 and 12 bytes a TCP "
-	    "packet of several segments passes a TAP interface uncut, both "
-	    "ways; without, the host cuts it");
-}
-ATF_TC_BODY(tap_offloads, tc)
+TEST(tap_offloads, "With headers of 10 and 12 bytes a TCP packet of several "
+    "segments passes a TAP interface uncut, both ways; without, the host cuts "
+    "it")
 {
 	static const unsigned int hdrlens[] = { 10, 12 };
 	static uint8_t frame[PACKET_LEN], got[65536], seq;
@@ -514,13 +476,8 @@ ATF_TC_BODY(tap_offloads, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(tap_errors);
-ATF_TC_HEAD(tap_errors, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An interface in use, a name too long, "
-	    "and an interface that is not a TAP are errors");
-}
-ATF_TC_BODY(tap_errors, tc)
+TEST(tap_errors, "An interface in use, a name too long, and an interface that "
+    "is not a TAP are errors")
 {
 	net_backend_t *be, *be2;
 
@@ -544,14 +501,8 @@ run(const char *command)
 	ATF_REQUIRE_MSG(system(command) == 0, "%s", command);
 }
 
-ATF_TC(tap_multi_queue);
-ATF_TC_HEAD(tap_multi_queue, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An interface that was created with "
-	    "several queues is used through one");
-	atf_tc_set_md_var(tc, "require.progs", "ip");
-}
-ATF_TC_BODY(tap_multi_queue, tc)
+TEST_WITH(tap_multi_queue, "require.progs", "ip", "An interface that was "
+    "created with several queues is used through one")
 {
 	net_backend_t *be;
 	int s;
@@ -578,14 +529,8 @@ on_gone(int fd __unused, enum ev_type type __unused, void *param)
 	te->len = recv_ours(te->be, te->got, sizeof(te->got));
 }
 
-ATF_TC(tap_gone);
-ATF_TC_HEAD(tap_gone, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An interface that is deleted causes "
-	    "one event at most, and sending fails");
-	atf_tc_set_md_var(tc, "require.progs", "ip");
-}
-ATF_TC_BODY(tap_gone, tc)
+TEST_WITH(tap_gone, "require.progs", "ip", "An interface that is deleted "
+    "causes one event at most, and sending fails")
 {
 	struct tap_event te = { .stalled = false };
 	struct mevent *clock;
@@ -614,17 +559,4 @@ ATF_TC_BODY(tap_gone, tc)
 	netbe_cleanup(te.be);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, find);
-	ATF_TP_ADD_TC(tp, missing);
-	ATF_TP_ADD_TC(tp, caps);
-	ATF_TP_ADD_TC(tp, tap);
-	ATF_TP_ADD_TC(tp, tap_event);
-	ATF_TP_ADD_TC(tp, tap_mtu);
-	ATF_TP_ADD_TC(tp, tap_offloads);
-	ATF_TP_ADD_TC(tp, tap_errors);
-	ATF_TP_ADD_TC(tp, tap_multi_queue);
-	ATF_TP_ADD_TC(tp, tap_gone);
-	return (atf_no_error());
-}
+TEST_PROGRAM

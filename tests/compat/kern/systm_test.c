@@ -14,6 +14,7 @@
 #include <atf-c.h>
 
 #include "aborts.h"
+#include "test.h"
 
 static pthread_mutex_t mtx = PTHREAD_MUTEX_INITIALIZER;
 
@@ -33,8 +34,7 @@ kassert_false(void *arg)
 	KASSERT(*n == 2, ("n is %d", *n));
 }
 
-ATF_TC_WITHOUT_HEAD(mpass);
-ATF_TC_BODY(mpass, tc)
+TEST(mpass, "MPASS and KASSERT trip and say why")
 {
 	int n = 1, two = 2;
 
@@ -64,8 +64,7 @@ lock(void *arg)
 	return (NULL);
 }
 
-ATF_TC_WITHOUT_HEAD(mutex);
-ATF_TC_BODY(mutex, tc)
+TEST(mutex, "A mutex is owned by the thread that holds it")
 {
 	const char *no = "mutex (pthread_mutex_t *)arg not owned at ";
 	pthread_t thread;
@@ -100,8 +99,7 @@ lock_and_claim(void *arg)
 	MPASS(arg == NULL);
 }
 
-ATF_TC_WITHOUT_HEAD(mutex_child);
-ATF_TC_BODY(mutex_child, tc)
+TEST(mutex_child, "A child of fork has a thread number of its own")
 {
 	/* The parent's thread number is known before it forks. */
 	not_owned(&mtx);
@@ -123,8 +121,7 @@ signal_once(void *arg)
 	return (NULL);
 }
 
-ATF_TC_WITHOUT_HEAD(mutex_cond);
-ATF_TC_BODY(mutex_cond, tc)
+TEST(mutex_cond, "A thread that waited for a condition owns the mutex again")
 {
 	pthread_t thread;
 	bool signalled = false;
@@ -162,8 +159,7 @@ check_modify_##n(void)							\
 CHECK_MODIFY(32, UINT32_MAX)
 CHECK_MODIFY(64, UINT64_MAX)
 
-ATF_TC_WITHOUT_HEAD(atomic);
-ATF_TC_BODY(atomic, tc)
+TEST(atomic, "Each operation of atomic(9) that is used does what its name says")
 {
 	uint8_t u8 = 0;
 	uint16_t u16 = 0;
@@ -187,12 +183,4 @@ ATF_TC_BODY(atomic, tc)
 	atomic_thread_fence_seq_cst();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, mpass);
-	ATF_TP_ADD_TC(tp, mutex);
-	ATF_TP_ADD_TC(tp, mutex_child);
-	ATF_TP_ADD_TC(tp, mutex_cond);
-	ATF_TP_ADD_TC(tp, atomic);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -22,6 +22,7 @@
 #include "e82545.h"
 #include "lem_guest.h"
 #include "libvale.h"
+#include "test.h"
 
 static void
 check_table(const struct counter_row *table, unsigned int n)
@@ -44,13 +45,7 @@ check_table(const struct counter_row *table, unsigned int n)
 	}
 }
 
-ATF_TC(rows);
-ATF_TC_HEAD(rows, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Every counter has a name of its own and a description");
-}
-ATF_TC_BODY(rows, tc)
+TEST(rows, "Every counter has a name of its own and a description")
 {
 	static const struct counter_row
 	    adapter_counter_table[ADAPTER_NCOUNTERS] = {
@@ -64,13 +59,7 @@ ATF_TC_BODY(rows, tc)
 	check_table(adapter_counter_table, ADAPTER_NCOUNTERS);
 }
 
-ATF_TC(names);
-ATF_TC_HEAD(names, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "A row's index is its counter's identifier");
-}
-ATF_TC_BODY(names, tc)
+TEST(names, "A row's index is its counter's identifier")
 {
 	ATF_CHECK_STREQ("reg_reads",
 	    e82545_counter_table[E82545_C_REG_READ].cr_name);
@@ -86,9 +75,4 @@ ATF_TC_BODY(names, tc)
 	ATF_CHECK_STREQ("dead", lem_counter_table[LEM_C_DEAD].cr_name);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, rows);
-	ATF_TP_ADD_TC(tp, names);
-	return (atf_no_error());
-}
+TEST_PROGRAM

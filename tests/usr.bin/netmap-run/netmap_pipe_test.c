@@ -572,18 +572,4 @@ NETMAP_TEST(dies, "When valed has died, frames still pass; a sync that moves "
 	port_close(&s);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, registers);
-	ATF_TP_ADD_TC(tp, refuses);
-	ATF_TP_ADD_TC(tp, legacy);
-	ATF_TP_ADD_TC(tp, frames);
-	ATF_TP_ADD_TC(tp, wakes);
-	ATF_TP_ADD_TC(tp, processes);
-	ATF_TP_ADD_TC(tp, forks);
-	ATF_TP_ADD_TC(tp, killed);
-	ATF_TP_ADD_TC(tp, balances);
-	ATF_TP_ADD_TC(tp, first);
-	ATF_TP_ADD_TC(tp, dies);
-	return (atf_no_error());
-}
+TEST_PROGRAM

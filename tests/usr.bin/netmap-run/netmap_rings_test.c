@@ -413,14 +413,4 @@ NETMAP_TEST(monitors, "A monitor is one of its own for each registration, with "
 	port_close(&a);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, shared);
-	ATF_TP_ADD_TC(tp, refuses);
-	ATF_TP_ADD_TC(tp, wakes);
-	ATF_TP_ADD_TC(tp, many);
-	ATF_TP_ADD_TC(tp, threads);
-	ATF_TP_ADD_TC(tp, forks);
-	ATF_TP_ADD_TC(tp, monitors);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -263,9 +263,4 @@ NETMAP_TEST(mapped, "All rings are seen through every mapping of the memory: "
 	port_close(&in);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, believes);
-	ATF_TP_ADD_TC(tp, mapped);
-	return (atf_no_error());
-}
+TEST_PROGRAM

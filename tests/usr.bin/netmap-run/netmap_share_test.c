@@ -573,27 +573,4 @@ NETMAP_TEST(closed_range, "close_range(2) and closefrom(3) close ports, the "
 	ATF_CHECK_EQ(0, ports());
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, closed_range);
-	ATF_TP_ADD_TC(tp, exclusive_open_ephemeral_vale_port);
-	ATF_TP_ADD_TC(tp, exclusive_open_pipe);
-	ATF_TP_ADD_TC(tp, extra_buf_send_rec_ephemeral_vale_ports);
-	ATF_TP_ADD_TC(tp, extra_buf_send_rec_pipe);
-	ATF_TP_ADD_TC(tp, learning_bridge);
-	ATF_TP_ADD_TC(tp, partial_read_pipe);
-	ATF_TP_ADD_TC(tp, rec_cp_mon_ephemeral_vale_port);
-	ATF_TP_ADD_TC(tp, rec_cp_mon_pipe);
-	ATF_TP_ADD_TC(tp, rec_zcp_mon_ephemeral_vale_port);
-	ATF_TP_ADD_TC(tp, rec_zcp_mon_pipe);
-	ATF_TP_ADD_TC(tp, send_cp_mon_ephemeral_vale_port);
-	ATF_TP_ADD_TC(tp, send_cp_mon_pipe);
-	ATF_TP_ADD_TC(tp, send_rec_ephemeral_vale_ports);
-	ATF_TP_ADD_TC(tp, send_rec_pipe);
-	ATF_TP_ADD_TC(tp, send_zcp_mon_ephemeral_vale_port);
-	ATF_TP_ADD_TC(tp, send_zcp_mon_pipe);
-	ATF_TP_ADD_TC(tp, waits);
-	ATF_TP_ADD_TC(tp, requests);
-	ATF_TP_ADD_TC(tp, inherited);
-	return (atf_no_error());
-}
+TEST_PROGRAM

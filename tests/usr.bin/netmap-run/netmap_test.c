@@ -494,20 +494,4 @@ NETMAP_TEST(monitors, "A monitor, as netmap's programs open it, gets copies and 
 	port_close(&a);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, monitors);
-	ATF_TP_ADD_TC(tp, registers);
-	ATF_TP_ADD_TC(tp, refuses);
-	ATF_TP_ADD_TC(tp, legacy);
-	ATF_TP_ADD_TC(tp, frames);
-	ATF_TP_ADD_TC(tp, copies);
-	ATF_TP_ADD_TC(tp, forks);
-	ATF_TP_ADD_TC(tp, last);
-	ATF_TP_ADD_TC(tp, threads);
-	ATF_TP_ADD_TC(tp, dies);
-	ATF_TP_ADD_TC(tp, nobody);
-	ATF_TP_ADD_TC(tp, restarted);
-	ATF_TP_ADD_TC(tp, others);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -269,13 +269,4 @@ NETMAP_TEST(epolls, "epoll(7): frames, space, once, changes, errors")
 	port_close(&a);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, polls);
-	ATF_TP_ADD_TC(tp, flags);
-	ATF_TP_ADD_TC(tp, mixed);
-	ATF_TP_ADD_TC(tp, signals);
-	ATF_TP_ADD_TC(tp, selects);
-	ATF_TP_ADD_TC(tp, epolls);
-	return (atf_no_error());
-}
+TEST_PROGRAM

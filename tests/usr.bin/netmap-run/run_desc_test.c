@@ -350,18 +350,4 @@ TEST(maps, "mmap(2) of a descriptor that has a port")
 	SAID(" port_mmap(0x1000,2,3,4,5)");
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, opens);
-	ATF_TP_ADD_TC(tp, copies);
-	ATF_TP_ADD_TC(tp, closes);
-	ATF_TP_ADD_TC(tp, ranges);
-	ATF_TP_ADD_TC(tp, forks);
-	ATF_TP_ADD_TC(tp, connects);
-	ATF_TP_ADD_TC(tp, request_locks);
-	ATF_TP_ADD_TC(tp, tx_syncs);
-	ATF_TP_ADD_TC(tp, rx_syncs);
-	ATF_TP_ADD_TC(tp, ioctls);
-	ATF_TP_ADD_TC(tp, maps);
-	return (atf_no_error());
-}
+TEST_PROGRAM

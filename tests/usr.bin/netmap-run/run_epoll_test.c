@@ -313,12 +313,4 @@ TEST(once, "EPOLLONESHOT: once, until epoll_ctl(2)")
 	GOT(0, EPOLLERR, 1010);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, ctl);
-	ATF_TP_ADD_TC(tp, errors);
-	ATF_TP_ADD_TC(tp, time);
-	ATF_TP_ADD_TC(tp, turns);
-	ATF_TP_ADD_TC(tp, once);
-	return (atf_no_error());
-}
+TEST_PROGRAM

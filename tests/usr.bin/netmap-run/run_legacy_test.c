@@ -232,13 +232,4 @@ a name without an end")
 	ATF_CHECK_STREQ("xxxxxxxxxxxxxxx", got.nr_name);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, registers);
-	ATF_TP_ADD_TC(tp, modes);
-	ATF_TP_ADD_TC(tp, infos);
-	ATF_TP_ADD_TC(tp, lists);
-	ATF_TP_ADD_TC(tp, headers);
-	ATF_TP_ADD_TC(tp, errors);
-	return (atf_no_error());
-}
+TEST_PROGRAM

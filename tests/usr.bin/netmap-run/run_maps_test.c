@@ -332,11 +332,4 @@ TEST(errors, "What fails is an error, and leaves no memory nor descriptor")
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, mapping);
-	ATF_TP_ADD_TC(tp, found);
-	ATF_TP_ADD_TC(tp, long_maps);
-	ATF_TP_ADD_TC(tp, errors);
-	return (atf_no_error());
-}
+TEST_PROGRAM

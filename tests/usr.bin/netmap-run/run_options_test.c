@@ -121,11 +121,4 @@ TEST(wrong, "An option without a type, or that is there twice, says so")
 	check(EINVAL, 1, EINVAL);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, many);
-	ATF_TP_ADD_TC(tp, large);
-	ATF_TP_ADD_TC(tp, sum);
-	ATF_TP_ADD_TC(tp, wrong);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -665,16 +665,4 @@ TEST(maps, "The memory is mapped, and the windows of all ports there; or "
 	SAID("");
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, opens);
-	ATF_TP_ADD_TC(tp, errors);
-	ATF_TP_ADD_TC(tp, single);
-	ATF_TP_ADD_TC(tp, rings);
-	ATF_TP_ADD_TC(tp, exclusive);
-	ATF_TP_ADD_TC(tp, describes);
-	ATF_TP_ADD_TC(tp, proofs);
-	ATF_TP_ADD_TC(tp, passed);
-	ATF_TP_ADD_TC(tp, maps);
-	return (atf_no_error());
-}
+TEST_PROGRAM

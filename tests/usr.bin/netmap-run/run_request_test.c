@@ -308,13 +308,4 @@ TEST(gone, "When valed has gone, a descriptor without a port gets another "
 	ATF_CHECK(strstr(said_text, "socket") == NULL);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, checks);
-	ATF_TP_ADD_TC(tp, versions);
-	ATF_TP_ADD_TC(tp, registers);
-	ATF_TP_ADD_TC(tp, requests);
-	ATF_TP_ADD_TC(tp, debugs);
-	ATF_TP_ADD_TC(tp, gone);
-	return (atf_no_error());
-}
+TEST_PROGRAM

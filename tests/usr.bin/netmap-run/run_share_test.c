@@ -283,12 +283,4 @@ TEST(twice, "Another thread has found it already")
 	SHARE(&other, false, " lock unlock");
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, kinds);
-	ATF_TP_ADD_TC(tp, connections);
-	ATF_TP_ADD_TC(tp, unconnected);
-	ATF_TP_ADD_TC(tp, errors);
-	ATF_TP_ADD_TC(tp, twice);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -595,20 +595,4 @@ TEST(select_errors, "A descriptor that is not open, a signal, no memory")
 	ATF_CHECK_EQ(0, blocks);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, limits);
-	ATF_TP_ADD_TC(tp, events);
-	ATF_TP_ADD_TC(tp, idle);
-	ATF_TP_ADD_TC(tp, meanwhile);
-	ATF_TP_ADD_TC(tp, time);
-	ATF_TP_ADD_TC(tp, others);
-	ATF_TP_ADD_TC(tp, changes);
-	ATF_TP_ADD_TC(tp, gone);
-	ATF_TP_ADD_TC(tp, no_port);
-	ATF_TP_ADD_TC(tp, many);
-	ATF_TP_ADD_TC(tp, select_any);
-	ATF_TP_ADD_TC(tp, selects);
-	ATF_TP_ADD_TC(tp, select_errors);
-	return (atf_no_error());
-}
+TEST_PROGRAM

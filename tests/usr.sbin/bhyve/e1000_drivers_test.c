@@ -24,6 +24,7 @@
 
 #include "e1000_driver.h"
 #include "e82545_regs.h"
+#include "test.h"
 
 #define	US		1000		/* ns */
 
@@ -570,12 +571,4 @@ TEST(plan9, "EE_RST, EEPROM's checksum, addresses 1 to 15, TDH, PCSS 14, FPD, "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, ipxe);
-	ATF_TP_ADD_TC(tp, dpdk_em);
-	ATF_TP_ADD_TC(tp, netbsd_wm);
-	ATF_TP_ADD_TC(tp, plan9);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -599,12 +599,4 @@ TEST(every_fault, "Every trigger is of a case")
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-#define	FAULT_ADD(name, descr) ATF_TP_ADD_TC(tp, name);
-	FAULT_CASES(FAULT_ADD)
-	ATF_TP_ADD_TC(tp, lp_1879531);
-	ATF_TP_ADD_TC(tp, every_fault);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

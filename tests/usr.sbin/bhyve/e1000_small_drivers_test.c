@@ -17,6 +17,7 @@
 
 #include "e1000_driver.h"
 #include "e82545_regs.h"
+#include "test.h"
 
 /*
  * HelenOS's e1k.  Does not reset the adapter when it starts, writes RAH with AV
@@ -555,14 +556,4 @@ TEST(uboot, "SWSM keeps what is written; one receive descriptor at a time")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, helenos);
-	ATF_TP_ADD_TC(tp, minix);
-	ATF_TP_ADD_TC(tp, redox);
-	ATF_TP_ADD_TC(tp, toaruos);
-	ATF_TP_ADD_TC(tp, serenityos);
-	ATF_TP_ADD_TC(tp, uboot);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -14,6 +14,7 @@
 #include "aborts.h"
 #include "e82545_host.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 static void
 write_unlocked(void *arg)
@@ -70,13 +71,8 @@ loop_with_rx(void *arg)
 	(void)e82545_loop_send(arg, &frame);
 }
 
-ATF_TC(locks);
-ATF_TC_HEAD(locks, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Assertions fire if a function is "
-	    "called without the locks of its contract, or with one too many");
-}
-ATF_TC_BODY(locks, tc)
+TEST(locks, "Assertions fire if a function is called without the locks of its "
+    "contract, or with one too many")
 {
 	struct host *h = host_create(1 << 20);
 
@@ -124,14 +120,9 @@ next_of_none(void *arg)
 	frame_next(e82545_loop_source(dev));
 }
 
-ATF_TC(states);
-ATF_TC_HEAD(states, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Assertions fire: a register that does "
-	    "not exist, a batch while paused, a notification with the CSB off, "
-	    "a frame taken from an empty queue");
-}
-ATF_TC_BODY(states, tc)
+TEST(states, "Assertions fire: a register that does not exist, a batch while "
+    "paused, a notification with the CSB off, a frame taken from an empty "
+    "queue")
 {
 	struct host *h = host_create(1 << 20);
 
@@ -142,9 +133,4 @@ ATF_TC_BODY(states, tc)
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, locks);
-	ATF_TP_ADD_TC(tp, states);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -268,12 +268,4 @@ TEST(restored, "A restore replaces looped frames; without memory it fails with "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, exhausted);
-	ATF_TP_ADD_TC(tp, name);
-	ATF_TP_ADD_TC(tp, looped);
-	ATF_TP_ADD_TC(tp, restored);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

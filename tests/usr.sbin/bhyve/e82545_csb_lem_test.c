@@ -17,6 +17,7 @@
 
 #include "e82545_guest.h"
 #include "lem10_guest.h"
+#include "test.h"
 #include "wait_until.h"
 
 #define	NDESC		64
@@ -718,26 +719,4 @@ TEST(legacy_irq_load, "Switched under load without masking, it does not hang "
 	administer(1000, false, true);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, txkick_at_zero);
-	ATF_TP_ADD_TC(tp, need_rxkick_zero);
-	ATF_TP_ADD_TC(tp, unmask);
-	ATF_TP_ADD_TC(tp, polling);
-	ATF_TP_ADD_TC(tp, stray);
-	ATF_TP_ADD_TC(tp, legacy_irq);
-	ATF_TP_ADD_TC(tp, legacy_irq_switched);
-	ATF_TP_ADD_TC(tp, restart);
-	ATF_TP_ADD_TC(tp, same_index);
-	ATF_TP_ADD_TC(tp, old_index);
-	ATF_TP_ADD_TC(tp, on_under_load);
-	ATF_TP_ADD_TC(tp, off_under_load);
-	ATF_TP_ADD_TC(tp, switched_twice);
-	ATF_TP_ADD_TC(tp, late_rdt);
-	ATF_TP_ADD_TC(tp, combining);
-	ATF_TP_ADD_TC(tp, switched);
-	ATF_TP_ADD_TC(tp, restarted);
-	ATF_TP_ADD_TC(tp, legacy_irq_load);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -16,6 +16,7 @@
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 #define	LOOK_NS		10000000	/* when the host looks again */
 #define	HOUR_NS		3600000000000
@@ -759,34 +760,4 @@ TEST(again, "A reset, and a write to CSBAL, end the looks that are due")
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, tx_kick);
-	ATF_TP_ADD_TC(tp, tx_interrupt);
-	ATF_TP_ADD_TC(tp, tx_polled);
-	ATF_TP_ADD_TC(tp, rx_kick);
-	ATF_TP_ADD_TC(tp, rx_kick_wanted);
-	ATF_TP_ADD_TC(tp, rx_interrupt);
-	ATF_TP_ADD_TC(tp, rx_forgotten);
-	ATF_TP_ADD_TC(tp, rx_nowhere);
-	ATF_TP_ADD_TC(tp, rx_off);
-	ATF_TP_ADD_TC(tp, rx_polled);
-	ATF_TP_ADD_TC(tp, rx_polled_late);
-	ATF_TP_ADD_TC(tp, apart);
-	ATF_TP_ADD_TC(tp, idle);
-	ATF_TP_ADD_TC(tp, without);
-	ATF_TP_ADD_TC(tp, untouched);
-	ATF_TP_ADD_TC(tp, paused);
-	ATF_TP_ADD_TC(tp, restored);
-	ATF_TP_ADD_TC(tp, tx_missed);
-	ATF_TP_ADD_TC(tp, asleep);
-	ATF_TP_ADD_TC(tp, held);
-	ATF_TP_ADD_TC(tp, held_rx);
-	ATF_TP_ADD_TC(tp, unmasked);
-	ATF_TP_ADD_TC(tp, read);
-	ATF_TP_ADD_TC(tp, each);
-	ATF_TP_ADD_TC(tp, moderation);
-	ATF_TP_ADD_TC(tp, again);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

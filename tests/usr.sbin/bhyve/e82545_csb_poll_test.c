@@ -15,6 +15,7 @@
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 static unsigned int nmaps;
 
@@ -302,16 +303,4 @@ TEST(bus_off, "A reset with the bus off ends polling, and a kick that was not "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, kicks);
-	ATF_TP_ADD_TC(tp, more);
-	ATF_TP_ADD_TC(tp, unkicked);
-	ATF_TP_ADD_TC(tp, disabled);
-	ATF_TP_ADD_TC(tp, restarted);
-	ATF_TP_ADD_TC(tp, gone);
-	ATF_TP_ADD_TC(tp, reset);
-	ATF_TP_ADD_TC(tp, bus_off);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

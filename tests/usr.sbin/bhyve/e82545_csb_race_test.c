@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "e82545_guest.h"
+#include "test.h"
 #include "wait_until.h"
 
 #define	FRAMES	100000
@@ -262,13 +263,4 @@ TEST(switched, "When the CSB is turned off or moved, each frame is sent once")
 	disturbed(false);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, tx_boolean);
-	ATF_TP_ADD_TC(tp, tx_threshold);
-	ATF_TP_ADD_TC(tp, rx);
-	ATF_TP_ADD_TC(tp, disturbed);
-	ATF_TP_ADD_TC(tp, switched);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

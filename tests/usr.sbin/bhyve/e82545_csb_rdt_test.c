@@ -18,6 +18,7 @@
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 #define	NRXD	24		/* not a power of two */
 
@@ -703,37 +704,4 @@ TEST(saved, "An adapter that was started with the bus off can be saved and "
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, unchanged);
-	ATF_TP_ADD_TC(tp, come_round);
-	ATF_TP_ADD_TC(tp, come_round_later);
-	ATF_TP_ADD_TC(tp, passed);
-	ATF_TP_ADD_TC(tp, rdt_first_bad);
-	ATF_TP_ADD_TC(tp, changed);
-	ATF_TP_ADD_TC(tp, rdt_again);
-	ATF_TP_ADD_TC(tp, first_again);
-	ATF_TP_ADD_TC(tp, on_again);
-	ATF_TP_ADD_TC(tp, off);
-	ATF_TP_ADD_TC(tp, off_without_rdt);
-	ATF_TP_ADD_TC(tp, low);
-	ATF_TP_ADD_TC(tp, low_dry);
-	ATF_TP_ADD_TC(tp, disabled);
-	ATF_TP_ADD_TC(tp, dry_come_round);
-	ATF_TP_ADD_TC(tp, dry_changed);
-	ATF_TP_ADD_TC(tp, not_mapped);
-	ATF_TP_ADD_TC(tp, low_kick);
-	ATF_TP_ADD_TC(tp, last_rdt);
-	ATF_TP_ADD_TC(tp, off_after_kick);
-	ATF_TP_ADD_TC(tp, no_block);
-	ATF_TP_ADD_TC(tp, placed_again);
-	ATF_TP_ADD_TC(tp, reset_starts);
-	ATF_TP_ADD_TC(tp, look_bus_off);
-	ATF_TP_ADD_TC(tp, wakes);
-	ATF_TP_ADD_TC(tp, saved_kick);
-	ATF_TP_ADD_TC(tp, rdt_in_batch);
-	ATF_TP_ADD_TC(tp, in_tx_batch);
-	ATF_TP_ADD_TC(tp, saved);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -15,6 +15,7 @@
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 /*
  * Take frames and post their buffers, one by one.  The n-th takes a kick, and
@@ -723,37 +724,4 @@ TEST(old, "An index of an earlier lap does not count, in a ring of any "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, need_kick);
-	ATF_TP_ADD_TC(tp, moderated);
-	ATF_TP_ADD_TC(tp, lazily);
-	ATF_TP_ADD_TC(tp, late_kick);
-	ATF_TP_ADD_TC(tp, low);
-	ATF_TP_ADD_TC(tp, dry);
-	ATF_TP_ADD_TC(tp, not_dry);
-	ATF_TP_ADD_TC(tp, off_in_batch);
-	ATF_TP_ADD_TC(tp, taken_back);
-	ATF_TP_ADD_TC(tp, low_taken_back);
-	ATF_TP_ADD_TC(tp, kick_in_batch);
-	ATF_TP_ADD_TC(tp, long_frame);
-	ATF_TP_ADD_TC(tp, on_when_dry);
-	ATF_TP_ADD_TC(tp, placed_when_dry);
-	ATF_TP_ADD_TC(tp, off);
-	ATF_TP_ADD_TC(tp, bad_tail);
-	ATF_TP_ADD_TC(tp, bad_ring);
-	ATF_TP_ADD_TC(tp, bad_ring_looks);
-	ATF_TP_ADD_TC(tp, toggled);
-	ATF_TP_ADD_TC(tp, restarted);
-	ATF_TP_ADD_TC(tp, restarted_after);
-	ATF_TP_ADD_TC(tp, reset);
-	ATF_TP_ADD_TC(tp, low_saved);
-	ATF_TP_ADD_TC(tp, forgotten);
-	ATF_TP_ADD_TC(tp, taken_away);
-	ATF_TP_ADD_TC(tp, no_block);
-	ATF_TP_ADD_TC(tp, lazily_split);
-	ATF_TP_ADD_TC(tp, direct);
-	ATF_TP_ADD_TC(tp, old);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

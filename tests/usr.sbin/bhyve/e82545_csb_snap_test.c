@@ -14,6 +14,7 @@
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 #define	LOOK_NS		10000000	/* when the host looks again */
 #define	NRXD		8
@@ -119,11 +120,4 @@ TEST(wrapped, "A guest_rdt that has come round to the value seen before counts "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, saved);
-	ATF_TP_ADD_TC(tp, polled);
-	ATF_TP_ADD_TC(tp, wrapped);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -12,6 +12,7 @@
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 #define	HIGH	((3ULL << 32) + HOST_RAM)	/* a gpa above 4 GB */
 
@@ -635,31 +636,4 @@ TEST(old_rdt, "DD makes guest_rdt old also while frames are sent")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, high_ring);
-	ATF_TP_ADD_TC(tp, no_ring);
-	ATF_TP_ADD_TC(tp, kept_once);
-	ATF_TP_ADD_TC(tp, first_invalid);
-	ATF_TP_ADD_TC(tp, bus_off);
-	ATF_TP_ADD_TC(tp, off_then_kick);
-	ATF_TP_ADD_TC(tp, restarted);
-	ATF_TP_ADD_TC(tp, lap_asleep);
-	ATF_TP_ADD_TC(tp, lap_unseen);
-	ATF_TP_ADD_TC(tp, lap_awake);
-	ATF_TP_ADD_TC(tp, lap_off);
-	ATF_TP_ADD_TC(tp, behind_off);
-	ATF_TP_ADD_TC(tp, cleared_flag);
-	ATF_TP_ADD_TC(tp, lap_falling_asleep);
-	ATF_TP_ADD_TC(tp, late_without_rs);
-	ATF_TP_ADD_TC(tp, unused);
-	ATF_TP_ADD_TC(tp, same_tdt);
-	ATF_TP_ADD_TC(tp, first_again);
-	ATF_TP_ADD_TC(tp, restarted_without_rs);
-	ATF_TP_ADD_TC(tp, unchanged_off);
-	ATF_TP_ADD_TC(tp, unchanged_behind);
-	ATF_TP_ADD_TC(tp, starts);
-	ATF_TP_ADD_TC(tp, old_rdt);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

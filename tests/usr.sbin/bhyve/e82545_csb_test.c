@@ -14,6 +14,7 @@
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 /* EEPROM word `word'. */
 static uint16_t
@@ -697,30 +698,4 @@ TEST(forgotten, "A reset forgets the causes that were suppressed, and that IMS "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, absent);
-	ATF_TP_ADD_TC(tp, registers);
-	ATF_TP_ADD_TC(tp, early);
-	ATF_TP_ADD_TC(tp, off);
-	ATF_TP_ADD_TC(tp, reset);
-	ATF_TP_ADD_TC(tp, cleared);
-	ATF_TP_ADD_TC(tp, reset_dry);
-	ATF_TP_ADD_TC(tp, released);
-	ATF_TP_ADD_TC(tp, disabled);
-	ATF_TP_ADD_TC(tp, paused);
-	ATF_TP_ADD_TC(tp, bad_place);
-	ATF_TP_ADD_TC(tp, random);
-	ATF_TP_ADD_TC(tp, pci_reset);
-	ATF_TP_ADD_TC(tp, off_kick);
-	ATF_TP_ADD_TC(tp, others);
-	ATF_TP_ADD_TC(tp, last_page);
-	ATF_TP_ADD_TC(tp, placed);
-	ATF_TP_ADD_TC(tp, fresh);
-	ATF_TP_ADD_TC(tp, first);
-	ATF_TP_ADD_TC(tp, rdt_placed);
-	ATF_TP_ADD_TC(tp, wrapped);
-	ATF_TP_ADD_TC(tp, forgotten);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

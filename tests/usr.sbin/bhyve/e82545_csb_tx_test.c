@@ -13,6 +13,7 @@
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 TEST(one_kick, "After one kick the host finds later frames without kicks")
 {
@@ -674,33 +675,4 @@ TEST(old_tail, "DD in the last descriptor makes guest_tdt old with the mode "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, one_kick);
-	ATF_TP_ADD_TC(tp, late_kick);
-	ATF_TP_ADD_TC(tp, last_kick);
-	ATF_TP_ADD_TC(tp, rounds);
-	ATF_TP_ADD_TC(tp, states);
-	ATF_TP_ADD_TC(tp, context);
-	ATF_TP_ADD_TC(tp, half_packet);
-	ATF_TP_ADD_TC(tp, need_kick);
-	ATF_TP_ADD_TC(tp, threshold);
-	ATF_TP_ADD_TC(tp, off_in_batch);
-	ATF_TP_ADD_TC(tp, kick_in_batch);
-	ATF_TP_ADD_TC(tp, link);
-	ATF_TP_ADD_TC(tp, moderated);
-	ATF_TP_ADD_TC(tp, bad_tail);
-	ATF_TP_ADD_TC(tp, bad_ring);
-	ATF_TP_ADD_TC(tp, saved);
-	ATF_TP_ADD_TC(tp, odd_ring);
-	ATF_TP_ADD_TC(tp, bad_tdt);
-	ATF_TP_ADD_TC(tp, late_tail);
-	ATF_TP_ADD_TC(tp, delay);
-	ATF_TP_ADD_TC(tp, direct);
-	ATF_TP_ADD_TC(tp, first_threshold);
-	ATF_TP_ADD_TC(tp, odd_threshold);
-	ATF_TP_ADD_TC(tp, odd_batches);
-	ATF_TP_ADD_TC(tp, old_tail);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

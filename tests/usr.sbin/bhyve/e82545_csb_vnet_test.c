@@ -18,6 +18,7 @@
 #include "e82545_guest.h"
 #include "e82545_impl.h"
 #include "frame_vnet.h"
+#include "test.h"
 
 #define	ENTRY		FRAME_VNET_SHORT
 #define	BYTES		(PACKET_HDR_MAX + 65536)
@@ -797,29 +798,4 @@ TEST(snapshot, "The ring is used after save and restore")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, uncut);
-	ATF_TP_ADD_TC(tp, tag);
-	ATF_TP_ADD_TC(tp, without);
-	ATF_TP_ADD_TC(tp, changed);
-	ATF_TP_ADD_TC(tp, begun);
-	ATF_TP_ADD_TC(tp, between);
-	ATF_TP_ADD_TC(tp, bad_ring);
-	ATF_TP_ADD_TC(tp, restarted);
-	ATF_TP_ADD_TC(tp, too_long);
-	ATF_TP_ADD_TC(tp, longest);
-	ATF_TP_ADD_TC(tp, padded);
-	ATF_TP_ADD_TC(tp, waits);
-	ATF_TP_ADD_TC(tp, start);
-	ATF_TP_ADD_TC(tp, cleared);
-	ATF_TP_ADD_TC(tp, ahead);
-	ATF_TP_ADD_TC(tp, one);
-	ATF_TP_ADD_TC(tp, beyond);
-	ATF_TP_ADD_TC(tp, later);
-	ATF_TP_ADD_TC(tp, during);
-	ATF_TP_ADD_TC(tp, end_of_memory);
-	ATF_TP_ADD_TC(tp, removed);
-	ATF_TP_ADD_TC(tp, snapshot);
-	return (atf_no_error());
-}
+TEST_PROGRAM

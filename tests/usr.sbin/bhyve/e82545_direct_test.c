@@ -19,6 +19,7 @@
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
+#include "test.h"
 #include "wait_until.h"
 
 /* Pass all waiting frames to e82545_rx_direct(). */
@@ -536,17 +537,4 @@ TEST(crossed, "Two adapters that send direct to each other, and are reset, do "
 		host_destroy(station[i].h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, delivered);
-	ATF_TP_ADD_TC(tp, refused);
-	ATF_TP_ADD_TC(tp, many);
-	ATF_TP_ADD_TC(tp, no_room);
-	ATF_TP_ADD_TC(tp, csb);
-	ATF_TP_ADD_TC(tp, wait_for_call);
-	ATF_TP_ADD_TC(tp, busy);
-	ATF_TP_ADD_TC(tp, waiter);
-	ATF_TP_ADD_TC(tp, crossed);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

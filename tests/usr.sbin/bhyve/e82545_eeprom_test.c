@@ -16,6 +16,7 @@
 #include <atf-c.h>
 
 #include "e82545_host.h"
+#include "test.h"
 
 #define	NWORDS		64
 
@@ -123,13 +124,7 @@ eerd(struct host *h, uint32_t addr)
 	return (v >> 16);
 }
 
-ATF_TC(contents);
-ATF_TC_HEAD(contents, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "MAC address, checksum and IDs, through EECD and through EERD");
-}
-ATF_TC_BODY(contents, tc __unused)
+TEST(contents, "MAC address, checksum and IDs, through EECD and through EERD")
 {
 	struct host *h;
 	uint16_t sum, words[NWORDS];
@@ -170,12 +165,7 @@ ATF_TC_BODY(contents, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(image);
-ATF_TC_HEAD(image, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Every word of a new EEPROM");
-}
-ATF_TC_BODY(image, tc __unused)
+TEST(image, "Every word of a new EEPROM")
 {
 	/* 8254x SDM section 5.6; the rest is erased. */
 	static const struct {
@@ -206,13 +196,7 @@ ATF_TC_BODY(image, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(access);
-ATF_TC_HEAD(access, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "EECD without a request; reading several words at once");
-}
-ATF_TC_BODY(access, tc __unused)
+TEST(access, "EECD without a request; reading several words at once")
 {
 	struct host *h;
 	uint32_t eecd;
@@ -257,13 +241,7 @@ ATF_TC_BODY(access, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(write);
-ATF_TC_HEAD(write, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Write, erase, enable, disable; contents survive a reset");
-}
-ATF_TC_BODY(write, tc __unused)
+TEST(write, "Write, erase, enable, disable; contents survive a reset")
 {
 	struct host *h;
 	uint16_t w10, w11;
@@ -321,13 +299,7 @@ ATF_TC_BODY(write, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(clock);
-ATF_TC_HEAD(clock, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "A bit is shifted when the clock rises while selected");
-}
-ATF_TC_BODY(clock, tc __unused)
+TEST(clock, "A bit is shifted when the clock rises while selected")
 {
 	struct host *h;
 	uint16_t w2;
@@ -348,13 +320,7 @@ ATF_TC_BODY(clock, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(reset);
-ATF_TC_HEAD(reset, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "A reset in the middle of an instruction ends it");
-}
-ATF_TC_BODY(reset, tc __unused)
+TEST(reset, "A reset in the middle of an instruction ends it")
 {
 	struct host *h;
 	uint16_t w2;
@@ -382,12 +348,7 @@ ATF_TC_BODY(reset, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(hostile);
-ATF_TC_HEAD(hostile, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Random writes to EECD and EERD");
-}
-ATF_TC_BODY(hostile, tc __unused)
+TEST(hostile, "Random writes to EECD and EERD")
 {
 	static const uint32_t offs[] = {
 		E82545_EECD, E82545_EECD, E82545_EECD, E82545_EECD,
@@ -416,14 +377,4 @@ ATF_TC_BODY(hostile, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, contents);
-	ATF_TP_ADD_TC(tp, access);
-	ATF_TP_ADD_TC(tp, write);
-	ATF_TP_ADD_TC(tp, image);
-	ATF_TP_ADD_TC(tp, clock);
-	ATF_TP_ADD_TC(tp, reset);
-	ATF_TP_ADD_TC(tp, hostile);
-	return (atf_no_error());
-}
+TEST_PROGRAM

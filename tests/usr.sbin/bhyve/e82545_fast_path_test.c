@@ -483,31 +483,16 @@ run(const atf_tc_t *tc, unsigned int send)
 	}
 }
 
-ATF_TC(tx_single_desc);
-ATF_TC_HEAD(tx_single_desc, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Packets of all kinds are sent alike "
-	    "with and without the fast path");
-}
-ATF_TC_BODY(tx_single_desc, tc)
+TEST(tx_single_desc, "Packets of all kinds are sent alike with and without the "
+    "fast path")
 {
 	run(tc, 13);
 }
 
-ATF_TC(rx_single_buffer);
-ATF_TC_HEAD(rx_single_buffer, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames of all kinds are received alike "
-	    "with and without the fast path");
-}
-ATF_TC_BODY(rx_single_buffer, tc)
+TEST(rx_single_buffer, "Frames of all kinds are received alike with and "
+    "without the fast path")
 {
 	run(tc, 2);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, tx_single_desc);
-	ATF_TP_ADD_TC(tp, rx_single_buffer);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -206,12 +206,4 @@ TEST(long_packets, "1522 bytes with FCS are the limit without LPE")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, unicast);
-	ATF_TP_ADD_TC(tp, multicast);
-	ATF_TP_ADD_TC(tp, vlan);
-	ATF_TP_ADD_TC(tp, long_packets);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -18,19 +18,14 @@
 
 #include "e82545_host.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 #define	ALL	0xffffffff
 #define	TXDW	E82545_ICR_TXDW
 #define	LSC	E82545_ICR_LSC
 #define	RXT0	E82545_ICR_RXT0
 
-ATF_TC(icr);
-ATF_TC_HEAD(icr, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "ICR, ICS, IMS and IMC: what sets, clears, asserts, deasserts");
-}
-ATF_TC_BODY(icr, tc __unused)
+TEST(icr, "ICR, ICS, IMS and IMC: what sets, clears, asserts, deasserts")
 {
 	struct host *h;
 
@@ -98,13 +93,7 @@ ATF_TC_BODY(icr, tc __unused)
 }
 
 /* As Linux's e1000 does for `ethtool -t', on a line that is not shared. */
-ATF_TC(ethtool);
-ATF_TC_HEAD(ethtool, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "What Linux's ethtool -t expects of interrupts");
-}
-ATF_TC_BODY(ethtool, tc __unused)
+TEST(ethtool, "What Linux's ethtool -t expects of interrupts")
 {
 	struct host *h;
 	uint32_t icr, mask;
@@ -138,13 +127,7 @@ ATF_TC_BODY(ethtool, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(timer);
-ATF_TC_HEAD(timer, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "The host's timer is set seldom; early calls do no harm");
-}
-ATF_TC_BODY(timer, tc __unused)
+TEST(timer, "The host's timer is set seldom; early calls do no harm")
 {
 	struct host *h;
 	unsigned int i;
@@ -230,13 +213,8 @@ set_state(struct host *h, const struct e82545_moderation *m, uint32_t icr)
 	e82545_reg_set(h->dev, E82545_ICR, icr);
 }
 
-ATF_TC(clock);
-ATF_TC_HEAD(clock, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "The clock is read only if the result "
-	    "depends on it, and the timer set only if one runs");
-}
-ATF_TC_BODY(clock, tc __unused)
+TEST(clock, "The clock is read only if the result depends on it, and the timer "
+    "set only if one runs")
 {
 	enum call { CALL_RAISE, CALL_RX, CALL_TX };
 #define	LATER		(UINT64_C(1) << 50)
@@ -341,13 +319,8 @@ ATF_TC_BODY(clock, tc __unused)
 #undef RUNS
 }
 
-ATF_TC(restored);
-ATF_TC_HEAD(restored, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A restore stops the host's timer, "
-	    "which is set again from then on");
-}
-ATF_TC_BODY(restored, tc __unused)
+TEST(restored, "A restore stops the host's timer, which is set again from then "
+    "on")
 {
 	struct host *h = host_create(HOST_RAM);
 	unsigned int ntimer;
@@ -383,13 +356,7 @@ ATF_TC_BODY(restored, tc __unused)
 }
 
 /* The same through the rings: IDE, RS and ITR as a driver sets them. */
-ATF_TC(rings);
-ATF_TC_HEAD(rings, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Batches of frames and the interrupts they make");
-}
-ATF_TC_BODY(rings, tc __unused)
+TEST(rings, "Batches of frames and the interrupts they make")
 {
 	uint8_t frame[64];
 	struct host *h;
@@ -467,14 +434,9 @@ flood_interrupts(uint32_t itr_256ns, uint32_t itr_min_256ns, uint32_t guest)
 	return (n);
 }
 
-ATF_TC(flood);
-ATF_TC_HEAD(flood, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "At 1 Mpps, an interrupt a frame "
-	    "without moderation, and with itr=250 one for 64 frames; with "
-	    "itr_min=250 whatever shorter interval the guest sets");
-}
-ATF_TC_BODY(flood, tc __unused)
+TEST(flood, "At 1 Mpps, an interrupt a frame without moderation, and with "
+    "itr=250 one for 64 frames; with itr_min=250 whatever shorter interval the "
+    "guest sets")
 {
 	ATF_CHECK_EQ(flood_interrupts(0, 0, 0), 64000);
 	/* 250 * 256 ns = 64 us: at 0, 64, 128, ... 64000 us. */
@@ -487,14 +449,4 @@ ATF_TC_BODY(flood, tc __unused)
 	ATF_CHECK_EQ(flood_interrupts(0, 250, 500), 64000 / 128 + 1);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, icr);
-	ATF_TP_ADD_TC(tp, ethtool);
-	ATF_TP_ADD_TC(tp, timer);
-	ATF_TP_ADD_TC(tp, clock);
-	ATF_TP_ADD_TC(tp, restored);
-	ATF_TP_ADD_TC(tp, rings);
-	ATF_TP_ADD_TC(tp, flood);
-	return (atf_no_error());
-}
+TEST_PROGRAM

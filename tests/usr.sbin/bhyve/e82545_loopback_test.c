@@ -239,17 +239,4 @@ TEST(then_network, "Frames from the network follow the looped ones in the same "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, modes);
-	ATF_TP_ADD_TC(tp, source);
-	ATF_TP_ADD_TC(tp, mtu);
-	ATF_TP_ADD_TC(tp, same_batch);
-	ATF_TP_ADD_TC(tp, lbm);
-	ATF_TP_ADD_TC(tp, many);
-	ATF_TP_ADD_TC(tp, filters);
-	ATF_TP_ADD_TC(tp, stall);
-	ATF_TP_ADD_TC(tp, then_network);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -20,6 +20,7 @@
 
 #include "e82545_host.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 #define	ALL	0xffffffff
 #define	TXDW	E82545_ICR_TXDW
@@ -551,13 +552,7 @@ play(const struct mcase *c)
 	host_destroy(p.h);
 }
 
-ATF_TC(moderation);
-ATF_TC_HEAD(moderation, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "ITR, RDTR, RADV, TIDV, TADV, IDE: when interrupts come");
-}
-ATF_TC_BODY(moderation, tc __unused)
+TEST(moderation, "ITR, RDTR, RADV, TIDV, TADV, IDE: when interrupts come")
 {
 	unsigned int i;
 
@@ -569,12 +564,7 @@ ATF_TC_BODY(moderation, tc __unused)
  * The moderation function alone: its answers, and that they are the same for
  * the same arguments.
  */
-ATF_TC(verdicts);
-ATF_TC_HEAD(verdicts, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "The moderation function's answers");
-}
-ATF_TC_BODY(verdicts, tc __unused)
+TEST(verdicts, "The moderation function's answers")
 {
 	static const struct {
 		size_t		off;
@@ -693,9 +683,4 @@ ATF_TC_BODY(verdicts, tc __unused)
 #undef EXPECT
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, moderation);
-	ATF_TP_ADD_TC(tp, verdicts);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -604,24 +604,4 @@ TEST(rx_packet_sum, "The packet checksum from every PCSS, with and without the "
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, vectors);
-	ATF_TP_ADD_TC(tp, sum_copy);
-	ATF_TP_ADD_TC(tp, fold);
-	ATF_TP_ADD_TC(tp, lengths);
-	ATF_TP_ADD_TC(tp, fragments);
-	ATF_TP_ADD_TC(tp, insert);
-	ATF_TP_ADD_TC(tp, insert_zero);
-	ATF_TP_ADD_TC(tp, tso_valid);
-	ATF_TP_ADD_TC(tp, vlan_insert);
-	ATF_TP_ADD_TC(tp, rx_status);
-	ATF_TP_ADD_TC(tp, rx_switches);
-	ATF_TP_ADD_TC(tp, rx_lies);
-	ATF_TP_ADD_TC(tp, rx_addresses);
-	ATF_TP_ADD_TC(tp, rx_trailer);
-	ATF_TP_ADD_TC(tp, rx_hostile);
-	ATF_TP_ADD_TC(tp, rx_packet_sum);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

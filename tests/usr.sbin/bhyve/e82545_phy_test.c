@@ -18,6 +18,7 @@
 
 #include "e82545_host.h"
 #include "e82545_impl.h"
+#include "test.h"
 
 static uint32_t
 mdic(struct host *h, uint32_t op, unsigned int phy, unsigned int reg,
@@ -56,13 +57,7 @@ mac_link(struct host *h)
 	return ((host_rd(h, E82545_STATUS) & E82545_STATUS_LU) != 0);
 }
 
-ATF_TC(registers);
-ATF_TC_HEAD(registers, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "PHY ID, reset values and writable bits");
-}
-ATF_TC_BODY(registers, tc __unused)
+TEST(registers, "PHY ID, reset values and writable bits")
 {
 	static const struct {
 		uint16_t	reset, mask;
@@ -137,13 +132,7 @@ ATF_TC_BODY(registers, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(mdic);
-ATF_TC_HEAD(mdic, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "MDIC: ready, error and interrupt bits");
-}
-ATF_TC_BODY(mdic, tc __unused)
+TEST(mdic, "MDIC: ready, error and interrupt bits")
 {
 	struct host *h;
 	unsigned int i;
@@ -176,13 +165,7 @@ ATF_TC_BODY(mdic, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(link);
-ATF_TC_HEAD(link, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Cable, power, negotiation: PHY status, STATUS.LU, LSC");
-}
-ATF_TC_BODY(link, tc __unused)
+TEST(link, "Cable, power, negotiation: PHY status, STATUS.LU, LSC")
 {
 	struct host *h;
 
@@ -245,13 +228,7 @@ ATF_TC_BODY(link, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(speed);
-ATF_TC_HEAD(speed, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Speed and duplex, negotiated and forced");
-}
-ATF_TC_BODY(speed, tc __unused)
+TEST(speed, "Speed and duplex, negotiated and forced")
 {
 	static const struct {
 		uint16_t	gctrl, adv, ctrl;
@@ -319,13 +296,7 @@ ATF_TC_BODY(speed, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(bounce);
-ATF_TC_HEAD(bounce, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "Which writes to the PHY's control register take the link down");
-}
-ATF_TC_BODY(bounce, tc __unused)
+TEST(bounce, "Which writes to the PHY's control register take the link down")
 {
 	static const struct {
 		uint16_t	ctrl;
@@ -372,13 +343,7 @@ ATF_TC_BODY(bounce, tc __unused)
 }
 
 /* What Linux's e1000 does for `ethtool -t', with and without a cable. */
-ATF_TC(loopback);
-ATF_TC_HEAD(loopback, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "PHY loopback as Linux's ethtool -t sets it up");
-}
-ATF_TC_BODY(loopback, tc __unused)
+TEST(loopback, "PHY loopback as Linux's ethtool -t sets it up")
 {
 	uint8_t frame[1024], got[2048];
 	struct host *h;
@@ -432,12 +397,7 @@ ATF_TC_BODY(loopback, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TC(hostile);
-ATF_TC_HEAD(hostile, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Random writes to MDIC and CTRL");
-}
-ATF_TC_BODY(hostile, tc __unused)
+TEST(hostile, "Random writes to MDIC and CTRL")
 {
 	static const uint32_t offs[] = {
 		E82545_MDIC, E82545_MDIC, E82545_MDIC, E82545_MDIC,
@@ -465,14 +425,4 @@ ATF_TC_BODY(hostile, tc __unused)
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, registers);
-	ATF_TP_ADD_TC(tp, mdic);
-	ATF_TP_ADD_TC(tp, link);
-	ATF_TP_ADD_TC(tp, speed);
-	ATF_TP_ADD_TC(tp, bounce);
-	ATF_TP_ADD_TC(tp, loopback);
-	ATF_TP_ADD_TC(tp, hostile);
-	return (atf_no_error());
-}
+TEST_PROGRAM

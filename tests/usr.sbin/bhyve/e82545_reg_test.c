@@ -630,22 +630,4 @@ TEST(create, "Invalid configurations; names of counters")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, reset_values);
-	ATF_TP_ADD_TC(tp, writable_bits);
-	ATF_TP_ADD_TC(tp, nowhere);
-	ATF_TP_ADD_TC(tp, access_rules);
-	ATF_TP_ADD_TC(tp, io_bar);
-	ATF_TP_ADD_TC(tp, ethtool);
-	ATF_TP_ADD_TC(tp, ctrl);
-	ATF_TP_ADD_TC(tp, link);
-	ATF_TP_ADD_TC(tp, no_slu);
-	ATF_TP_ADD_TC(tp, narrow);
-	ATF_TP_ADD_TC(tp, narrow_effects);
-	ATF_TP_ADD_TC(tp, narrow_io);
-	ATF_TP_ADD_TC(tp, wakeups);
-	ATF_TP_ADD_TC(tp, create);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -19,6 +19,7 @@
 #include "e82545_guest.h"
 #include "e82545_impl.h"
 #include "e82545_regs.h"
+#include "test.h"
 #include "wait_until.h"
 
 /* Change every read-write register from its reset value. */
@@ -576,17 +577,4 @@ TEST(pause_timer, "A timer that expires in a pause interrupts when the adapter "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, reset);
-	ATF_TP_ADD_TC(tp, pause);
-	ATF_TP_ADD_TC(tp, bus_master);
-	ATF_TP_ADD_TC(tp, bus_off_tx);
-	ATF_TP_ADD_TC(tp, bus_off_rx);
-	ATF_TP_ADD_TC(tp, wait_for_batch);
-	ATF_TP_ADD_TC(tp, flood);
-	ATF_TP_ADD_TC(tp, reset_under_load);
-	ATF_TP_ADD_TC(tp, pause_timer);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

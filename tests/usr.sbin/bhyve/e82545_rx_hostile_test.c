@@ -202,12 +202,4 @@ TEST(fuzz, "Random rings, registers and frames neither stop nor crash the "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, bad_address);
-	ATF_TP_ADD_TC(tp, bad_ring);
-	ATF_TP_ADD_TC(tp, overlap);
-	ATF_TP_ADD_TC(tp, fuzz);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -182,14 +182,4 @@ TEST(bad_head, "RDH outside the ring ends no stall, a valid one does")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, stall);
-	ATF_TP_ADD_TC(tp, long_frame);
-	ATF_TP_ADD_TC(tp, ends);
-	ATF_TP_ADD_TC(tp, never_fits);
-	ATF_TP_ADD_TC(tp, race);
-	ATF_TP_ADD_TC(tp, bad_head);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

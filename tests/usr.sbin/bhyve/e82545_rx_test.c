@@ -634,32 +634,4 @@ TEST(dropped, "A batch that uses no descriptor does not count as one")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, simple);
-	ATF_TP_ADD_TC(tp, sizes);
-	ATF_TP_ADD_TC(tp, reserved_size);
-	ATF_TP_ADD_TC(tp, fcs);
-	ATF_TP_ADD_TC(tp, padding);
-	ATF_TP_ADD_TC(tp, tiny);
-	ATF_TP_ADD_TC(tp, fragments);
-	ATF_TP_ADD_TC(tp, batch);
-	ATF_TP_ADD_TC(tp, many_descriptors);
-	ATF_TP_ADD_TC(tp, threshold);
-	ATF_TP_ADD_TC(tp, delay);
-	ATF_TP_ADD_TC(tp, states);
-	ATF_TP_ADD_TC(tp, short_address);
-	ATF_TP_ADD_TC(tp, inexact);
-	ATF_TP_ADD_TC(tp, short_tag);
-	ATF_TP_ADD_TC(tp, null_last);
-	ATF_TP_ADD_TC(tp, null_batch);
-	ATF_TP_ADD_TC(tp, high);
-	ATF_TP_ADD_TC(tp, misaligned);
-	ATF_TP_ADD_TC(tp, tail_beyond);
-	ATF_TP_ADD_TC(tp, tail_beyond_long);
-	ATF_TP_ADD_TC(tp, untagged);
-	ATF_TP_ADD_TC(tp, bad_middle);
-	ATF_TP_ADD_TC(tp, dropped);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

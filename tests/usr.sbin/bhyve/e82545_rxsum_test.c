@@ -157,11 +157,4 @@ TEST(strip_checksum, "The sums of a frame are verified with its tag, and it "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, strip);
-	ATF_TP_ADD_TC(tp, checksum);
-	ATF_TP_ADD_TC(tp, strip_checksum);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

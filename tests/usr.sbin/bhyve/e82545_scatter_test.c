@@ -257,13 +257,4 @@ TEST(bounded, "A batch ends after some pages, though its packets are short of "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, transmit);
-	ATF_TP_ADD_TC(tp, segments);
-	ATF_TP_ADD_TC(tp, transmit_bad);
-	ATF_TP_ADD_TC(tp, bounded);
-	ATF_TP_ADD_TC(tp, receive);
-	ATF_TP_ADD_TC(tp, receive_bad);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -24,6 +24,7 @@
 
 #include "e82545_guest.h"
 #include "e82545_regs.h"
+#include "test.h"
 
 #define	HEADER		20		/* bytes: magic, version, size, CRC */
 #define	KNOWN_SIZE	3809
@@ -410,13 +411,4 @@ TEST(refused, "No state is saved while the adapter runs, nor into a buffer "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, saved);
-	ATF_TP_ADD_TC(tp, restored);
-	ATF_TP_ADD_TC(tp, header);
-	ATF_TP_ADD_TC(tp, short_header);
-	ATF_TP_ADD_TC(tp, refused);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

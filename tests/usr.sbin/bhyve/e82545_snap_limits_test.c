@@ -19,6 +19,7 @@
 #include "e82545_impl.h"
 #include "e82545_regs.h"
 #include "e82545_snap.h"
+#include "test.h"
 
 TEST(values, "Values are refused, and nothing is copied, beyond the limit or "
     "the buffer's end; saving changes nothing")
@@ -654,18 +655,4 @@ TEST(stat_limits, "No more bytes are latched than are counted")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, values);
-	ATF_TP_ADD_TC(tp, txq_limits);
-	ATF_TP_ADD_TC(tp, eeprom_limits);
-	ATF_TP_ADD_TC(tp, phy_limits);
-	ATF_TP_ADD_TC(tp, intr_limits);
-	ATF_TP_ADD_TC(tp, intr_times);
-	ATF_TP_ADD_TC(tp, loop_limits);
-	ATF_TP_ADD_TC(tp, regs_limits);
-	ATF_TP_ADD_TC(tp, stat_limits);
-	ATF_TP_ADD_TC(tp, csb_limits);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -23,6 +23,7 @@
 #include "e82545_impl.h"
 #include "e82545_regs.h"
 #include "e82545_snap.h"
+#include "test.h"
 
 #define	CLOCK_AHEAD	123456789012	/* of the second host, ns */
 #define	HEADER		20		/* bytes: magic, version, size, CRC */
@@ -870,14 +871,4 @@ TEST(txq_reset, "A reset leaves nothing of the transmit ring's state")
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, same);
-	ATF_TP_ADD_TC(tp, again);
-	ATF_TP_ADD_TC(tp, refused);
-	ATF_TP_ADD_TC(tp, trailing);
-	ATF_TP_ADD_TC(tp, hostile);
-	ATF_TP_ADD_TC(tp, txq_reset);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -313,14 +313,4 @@ TEST(full, "Frames sent and received past the end of the registers: 8254x SDM "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, stick);
-	ATF_TP_ADD_TC(tp, missed);
-	ATF_TP_ADD_TC(tp, bytes);
-	ATF_TP_ADD_TC(tp, sent);
-	ATF_TP_ADD_TC(tp, received);
-	ATF_TP_ADD_TC(tp, full);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

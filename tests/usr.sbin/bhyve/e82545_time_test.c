@@ -180,13 +180,4 @@ TEST(passes_2_63, "The clock passes 2^63 ns")
 	pass(1ULL << 63);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, stands_still);
-	ATF_TP_ADD_TC(tp, jumps);
-	ATF_TP_ADD_TC(tp, late);
-	ATF_TP_ADD_TC(tp, passes_2_32);
-	ATF_TP_ADD_TC(tp, passes_2_63);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

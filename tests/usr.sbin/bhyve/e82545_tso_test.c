@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "e82545_guest.h"
+#include "test.h"
 
 /* A packet before its segmentation, and its payload. */
 static uint8_t big[PACKET_HDR_MAX + 65536], bulk[65536];
@@ -549,25 +550,4 @@ TEST(most_fragments, "A segment's payload may have 63 fragments, not 64")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, tso);
-	ATF_TP_ADD_TC(tp, payload_in_place);
-	ATF_TP_ADD_TC(tp, vlan);
-	ATF_TP_ADD_TC(tp, vlan_single);
-	ATF_TP_ADD_TC(tp, batch_last);
-	ATF_TP_ADD_TC(tp, batches);
-	ATF_TP_ADD_TC(tp, csb_batches);
-	ATF_TP_ADD_TC(tp, reset);
-	ATF_TP_ADD_TC(tp, changed);
-	ATF_TP_ADD_TC(tp, contexts);
-	ATF_TP_ADD_TC(tp, single);
-	ATF_TP_ADD_TC(tp, bad);
-	ATF_TP_ADD_TC(tp, bad_header);
-	ATF_TP_ADD_TC(tp, vlan_lengths);
-	ATF_TP_ADD_TC(tp, largest);
-	ATF_TP_ADD_TC(tp, fragments);
-	ATF_TP_ADD_TC(tp, most_fragments);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -275,15 +275,4 @@ TEST(fuzz, "Random descriptors neither stop nor crash the model")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, bad_ring);
-	ATF_TP_ADD_TC(tp, bad_ring_later);
-	ATF_TP_ADD_TC(tp, bad_address);
-	ATF_TP_ADD_TC(tp, bad_descriptor);
-	ATF_TP_ADD_TC(tp, lengths);
-	ATF_TP_ADD_TC(tp, context_like_data);
-	ATF_TP_ADD_TC(tp, fuzz);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

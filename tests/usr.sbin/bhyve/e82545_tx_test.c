@@ -923,41 +923,4 @@ TEST(threads, "Frames are sent intact and in order while guest and worker run "
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, legacy);
-	ATF_TP_ADD_TC(tp, report_status);
-	ATF_TP_ADD_TC(tp, report_status_split);
-	ATF_TP_ADD_TC(tp, delay);
-	ATF_TP_ADD_TC(tp, delay_first);
-	ATF_TP_ADD_TC(tp, delay_split);
-	ATF_TP_ADD_TC(tp, destinations);
-	ATF_TP_ADD_TC(tp, low);
-	ATF_TP_ADD_TC(tp, low_wrap);
-	ATF_TP_ADD_TC(tp, batch);
-	ATF_TP_ADD_TC(tp, batch_full);
-	ATF_TP_ADD_TC(tp, batch_descs);
-	ATF_TP_ADD_TC(tp, wrap);
-	ATF_TP_ADD_TC(tp, gather);
-	ATF_TP_ADD_TC(tp, too_many_fragments);
-	ATF_TP_ADD_TC(tp, tagged_fragments);
-	ATF_TP_ADD_TC(tp, null);
-	ATF_TP_ADD_TC(tp, padding);
-	ATF_TP_ADD_TC(tp, crc);
-	ATF_TP_ADD_TC(tp, own_fcs);
-	ATF_TP_ADD_TC(tp, own_fcs_lengths);
-	ATF_TP_ADD_TC(tp, tail_at_end);
-	ATF_TP_ADD_TC(tp, tail_at_end_open);
-	ATF_TP_ADD_TC(tp, lengths);
-	ATF_TP_ADD_TC(tp, first_error);
-	ATF_TP_ADD_TC(tp, jumbo);
-	ATF_TP_ADD_TC(tp, partial);
-	ATF_TP_ADD_TC(tp, no_eop);
-	ATF_TP_ADD_TC(tp, partial_reset);
-	ATF_TP_ADD_TC(tp, partial_after);
-	ATF_TP_ADD_TC(tp, endless);
-	ATF_TP_ADD_TC(tp, states);
-	ATF_TP_ADD_TC(tp, threads);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -500,25 +500,4 @@ TEST(context_inside, "A context descriptor in the middle of a frame")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, vlan);
-	ATF_TP_ADD_TC(tp, vlan_lengths);
-	ATF_TP_ADD_TC(tp, vlan_own_fcs);
-	ATF_TP_ADD_TC(tp, vlan_split);
-	ATF_TP_ADD_TC(tp, checksum_all_zero);
-	ATF_TP_ADD_TC(tp, checksum_end);
-	ATF_TP_ADD_TC(tp, checksum_memory);
-	ATF_TP_ADD_TC(tp, checksum_last);
-	ATF_TP_ADD_TC(tp, legacy_checksum);
-	ATF_TP_ADD_TC(tp, legacy_checksum_vlan);
-	ATF_TP_ADD_TC(tp, checksum);
-	ATF_TP_ADD_TC(tp, checksum_some);
-	ATF_TP_ADD_TC(tp, checksum_vlan);
-	ATF_TP_ADD_TC(tp, checksum_zero);
-	ATF_TP_ADD_TC(tp, checksum_bad);
-	ATF_TP_ADD_TC(tp, context_report);
-	ATF_TP_ADD_TC(tp, context_inside);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -555,23 +555,4 @@ TEST(bad_address, "A buffer outside memory loses its segment alone")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, receive);
-	ATF_TP_ADD_TC(tp, last_byte);
-	ATF_TP_ADD_TC(tp, padded);
-	ATF_TP_ADD_TC(tp, long_headers);
-	ATF_TP_ADD_TC(tp, batches);
-	ATF_TP_ADD_TC(tp, ring_full);
-	ATF_TP_ADD_TC(tp, resumed);
-	ATF_TP_ADD_TC(tp, direct);
-	ATF_TP_ADD_TC(tp, direct_batches);
-	ATF_TP_ADD_TC(tp, direct_after);
-	ATF_TP_ADD_TC(tp, between);
-	ATF_TP_ADD_TC(tp, direct_limit);
-	ATF_TP_ADD_TC(tp, dropped);
-	ATF_TP_ADD_TC(tp, mtu);
-	ATF_TP_ADD_TC(tp, bad_address);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -462,22 +462,4 @@ TEST(mtu, "mtu= is for segments, not for the packet that they are of")
 	host_destroy(h);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, tso);
-	ATF_TP_ADD_TC(tp, sums);
-	ATF_TP_ADD_TC(tp, tag);
-	ATF_TP_ADD_TC(tp, cut);
-	ATF_TP_ADD_TC(tp, uncut);
-	ATF_TP_ADD_TC(tp, elsewhere);
-	ATF_TP_ADD_TC(tp, batch);
-	ATF_TP_ADD_TC(tp, empty);
-	ATF_TP_ADD_TC(tp, half_cut);
-	ATF_TP_ADD_TC(tp, refused);
-	ATF_TP_ADD_TC(tp, loopback);
-	ATF_TP_ADD_TC(tp, partial);
-	ATF_TP_ADD_TC(tp, padded);
-	ATF_TP_ADD_TC(tp, mtu);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

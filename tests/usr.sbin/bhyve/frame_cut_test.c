@@ -696,21 +696,4 @@ TEST(direct, "Whether the IP header is where everybody looks for it")
 	ATF_CHECK(!frame_cut_begin(&cut, &frame));
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, segments);
-	ATF_TP_ADD_TC(tp, checksum);
-	ATF_TP_ADD_TC(tp, zero);
-	ATF_TP_ADD_TC(tp, odd);
-	ATF_TP_ADD_TC(tp, net_start);
-	ATF_TP_ADD_TC(tp, changed);
-	ATF_TP_ADD_TC(tp, invalid);
-	ATF_TP_ADD_TC(tp, shortest);
-	ATF_TP_ADD_TC(tp, tags);
-	ATF_TP_ADD_TC(tp, ecn);
-	ATF_TP_ADD_TC(tp, sum);
-	ATF_TP_ADD_TC(tp, vnet);
-	ATF_TP_ADD_TC(tp, extensions);
-	ATF_TP_ADD_TC(tp, direct);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -296,12 +296,4 @@ TEST(kinds, "Segments that nobody can cut are refused, and those in a tunnel "
 	ATF_CHECK_EQ(62, frame.f_csum_start);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, segments);
-	ATF_TP_ADD_TC(tp, one_segment);
-	ATF_TP_ADD_TC(tp, sctp);
-	ATF_TP_ADD_TC(tp, checksums);
-	ATF_TP_ADD_TC(tp, kinds);
-	return (atf_no_error());
-}
+TEST_PROGRAM

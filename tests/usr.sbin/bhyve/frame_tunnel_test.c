@@ -264,9 +264,4 @@ TEST(invalid, "What is no tunnel, or has its headers cut short")
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, segments);
-	ATF_TP_ADD_TC(tp, invalid);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -35,10 +35,4 @@ TEST(next_branch, "No kernel of the next branch")
 	ATF_CHECK(!kernel_fits(1401000, 1501000));
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, branch);
-	ATF_TP_ADD_TC(tp, older);
-	ATF_TP_ADD_TC(tp, next_branch);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -364,9 +364,4 @@ TEST(vale_peek_single_slot,
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, vale_send_single_slot);
-	ATF_TP_ADD_TC(tp, vale_peek_single_slot);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -24,15 +24,11 @@
 #include "backend.h"
 #include "net_backends_priv.h"
 #include "port.h"
+#include "test.h"
 #include "vale_fake.h"
 
-ATF_TC(vnet_header);
-ATF_TC_HEAD(vnet_header, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames with virtio-net headers are "
-	    "copied if the port has such headers");
-}
-ATF_TC_BODY(vnet_header, tc)
+TEST(vnet_header, "Frames with virtio-net headers are copied if the port has "
+    "such headers")
 {
 	static const size_t sizes[] = { 15, 60, PORT_BUF - 12, PORT_BUF - 11,
 	    9000, 65535 };
@@ -117,13 +113,8 @@ offload_frame(struct frame *frame, int niov, uint32_t len)
 	frame->f_csum_offset = 16;
 }
 
-ATF_TC(send_offload);
-ATF_TC_HEAD(send_offload, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A header has a slot of its own, the "
-	    "frame is sent in place, or copied if it has too many fragments");
-}
-ATF_TC_BODY(send_offload, tc)
+TEST(send_offload, "A header has a slot of its own, the frame is sent in "
+    "place, or copied if it has too many fragments")
 {
 	static char data[65535];
 	struct iovec iov[FRAME_MAXIOV];
@@ -170,13 +161,8 @@ ATF_TC_BODY(send_offload, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(recv_offload);
-ATF_TC_HEAD(recv_offload, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame with a header has two "
-	    "fragments at least; one with an invalid header is skipped");
-}
-ATF_TC_BODY(recv_offload, tc)
+TEST(recv_offload, "A frame with a header has two fragments at least; one with "
+    "an invalid header is skipped")
 {
 	static char data[2048];
 	struct iovec iov[FRAME_MAXIOV];
@@ -239,13 +225,8 @@ header_port(net_backend_t **bep)
 	return (fp);
 }
 
-ATF_TC(send_each_header);
-ATF_TC_HEAD(send_each_header, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "FreeBSD's switch gets each frame after "
-	    "a header, copied; uncut if it cuts it as the sender wants");
-}
-ATF_TC_BODY(send_each_header, tc)
+TEST(send_each_header, "FreeBSD's switch gets each frame after a header, "
+    "copied; uncut if it cuts it as the sender wants")
 {
 	static const size_t sizes[] = { 60, 1514, 1972, 1973, 9018, 65535 };
 	static char data[12 + 65535];
@@ -304,13 +285,8 @@ ATF_TC_BODY(send_each_header, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(recv_each_header);
-ATF_TC_HEAD(recv_each_header, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Each frame of FreeBSD's switch is as "
-	    "its header says; one with an invalid header is skipped");
-}
-ATF_TC_BODY(recv_each_header, tc)
+TEST(recv_each_header, "Each frame of FreeBSD's switch is as its header says; "
+    "one with an invalid header is skipped")
 {
 	static char data[2048];
 	struct iovec iov[FRAME_MAXIOV];
@@ -396,13 +372,7 @@ check_header(net_backend_t *be, const char *data, size_t len, bool valid)
 	ATF_CHECK_EQ(n, port.nsent);
 }
 
-ATF_TC(bad_header);
-ATF_TC_HEAD(bad_header, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "FreeBSD's switch, which trusts "
-	    "headers, gets no invalid one");
-}
-ATF_TC_BODY(bad_header, tc)
+TEST(bad_header, "FreeBSD's switch, which trusts headers, gets no invalid one")
 {
 	static char data[9012];
 	char *frame = data + 12;
@@ -465,13 +435,4 @@ ATF_TC_BODY(bad_header, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, vnet_header);
-	ATF_TP_ADD_TC(tp, send_offload);
-	ATF_TP_ADD_TC(tp, recv_offload);
-	ATF_TP_ADD_TC(tp, send_each_header);
-	ATF_TP_ADD_TC(tp, recv_each_header);
-	ATF_TP_ADD_TC(tp, bad_header);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -806,20 +806,4 @@ TEST(event, "bhyve's event loop receives every frame, and none while receiving "
 	ATF_CHECK_MSG(receiver.calls <= 2 * n, "%u calls", receiver.calls);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, exchange);
-	ATF_TP_ADD_TC(tp, batch);
-	ATF_TP_ADD_TC(tp, full);
-	ATF_TP_ADD_TC(tp, gone);
-	ATF_TP_ADD_TC(tp, dead);
-	ATF_TP_ADD_TC(tp, refused);
-	ATF_TP_ADD_TC(tp, limited);
-	ATF_TP_ADD_TC(tp, permission);
-	ATF_TP_ADD_TC(tp, vnet_header);
-	ATF_TP_ADD_TC(tp, offloads);
-	ATF_TP_ADD_TC(tp, uplink);
-	ATF_TP_ADD_TC(tp, event);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -22,6 +22,7 @@
 #include "iov.h"
 #include "net_backends_priv.h"
 #include "port.h"
+#include "test.h"
 #include "vale_fake.h"
 
 /* Send a frame through the frame port.  Returns its length, or -1. */
@@ -36,13 +37,8 @@ send_flush(net_backend_t *be, const struct iovec *iov, int niov)
 	return (count_iov(iov, niov));
 }
 
-ATF_TC(in_place);
-ATF_TC_HEAD(in_place, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame of one fragment takes one slot "
-	    "with a pointer to it, and one sync");
-}
-ATF_TC_BODY(in_place, tc)
+TEST(in_place, "A frame of one fragment takes one slot with a pointer to it, "
+    "and one sync")
 {
 	char frame[1514];
 	struct iovec iov = { frame, sizeof(frame) };
@@ -59,13 +55,8 @@ ATF_TC_BODY(in_place, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(pieces);
-ATF_TC_HEAD(pieces, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Long fragments are split to fit "
-	    "buffers at any alignment; empty ones take no slot");
-}
-ATF_TC_BODY(pieces, tc)
+TEST(pieces, "Long fragments are split to fit buffers at any alignment; empty "
+    "ones take no slot")
 {
 	static _Alignas(64) char frame[64 + 16110];
 	struct iovec iov[4];
@@ -100,13 +91,8 @@ ATF_TC_BODY(pieces, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(long_slots);
-ATF_TC_HEAD(long_slots, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A fragment takes one slot if the "
-	    "switch reads so many bytes elsewhere");
-}
-ATF_TC_BODY(long_slots, tc)
+TEST(long_slots, "A fragment takes one slot if the switch reads so many bytes "
+    "elsewhere")
 {
 	static char frame[65535];
 	struct iovec iov[2] = { { frame, 65535 } };
@@ -136,13 +122,8 @@ ATF_TC_BODY(long_slots, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(header);
-ATF_TC_HEAD(header, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A header in fragments is copied into "
-	    "the first slot; the rest is not copied");
-}
-ATF_TC_BODY(header, tc)
+TEST(header, "A header in fragments is copied into the first slot; the rest is "
+    "not copied")
 {
 	char frame[100];
 	struct iovec iov[5];
@@ -174,13 +155,8 @@ ATF_TC_BODY(header, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(whole);
-ATF_TC_HEAD(whole, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "If the switch takes each slot for a "
-	    "frame, a frame that fits goes into one slot");
-}
-ATF_TC_BODY(whole, tc)
+TEST(whole, "If the switch takes each slot for a frame, a frame that fits goes "
+    "into one slot")
 {
 	static _Alignas(64) char frame[64 + 4096];
 	struct iovec iov[3];
@@ -222,13 +198,8 @@ ATF_TC_BODY(whole, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(bounds);
-ATF_TC_HEAD(bounds, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Runts, frames above 64 KB and frames "
-	    "of more than 64 fragments are refused, and use no slot");
-}
-ATF_TC_BODY(bounds, tc)
+TEST(bounds, "Runts, frames above 64 KB and frames of more than 64 fragments "
+    "are refused, and use no slot")
 {
 	static char frame[65536];
 	struct iovec iov[65];
@@ -263,14 +234,8 @@ ATF_TC_BODY(bounds, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(copied);
-ATF_TC_HEAD(copied, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Of frontends that send a frame a call, "
-	    "short frames are copied; runts and frames above 64 KB are "
-	    "refused");
-}
-ATF_TC_BODY(copied, tc)
+TEST(copied, "Of frontends that send a frame a call, short frames are copied; "
+    "runts and frames above 64 KB are refused")
 {
 	static char frame[65536], sent[65536];
 	struct iovec iov[16];
@@ -312,13 +277,8 @@ ATF_TC_BODY(copied, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(defer);
-ATF_TC_HEAD(defer, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Deferred frames are sent by one sync, "
-	    "or by several if the ring fills, all in order");
-}
-ATF_TC_BODY(defer, tc)
+TEST(defer, "Deferred frames are sent by one sync, or by several if the ring "
+    "fills, all in order")
 {
 	char frame[300];
 	struct iovec iov = { frame, 60 };
@@ -352,13 +312,7 @@ ATF_TC_BODY(defer, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(no_room);
-ATF_TC_HEAD(no_room, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Sending fails if the switch takes no "
-	    "frames or the port is gone");
-}
-ATF_TC_BODY(no_room, tc)
+TEST(no_room, "Sending fails if the switch takes no frames or the port is gone")
 {
 	char frame[60];
 	struct iovec iov = { frame, 60 };
@@ -394,13 +348,8 @@ ATF_TC_BODY(no_room, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(small_buffers);
-ATF_TC_HEAD(small_buffers, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Buffers that are too small are "
-	    "refused, the smallest valid ones are not");
-}
-ATF_TC_BODY(small_buffers, tc)
+TEST(small_buffers, "Buffers that are too small are refused, the smallest "
+    "valid ones are not")
 {
 	static char frame[9000];
 	struct iovec iov = { frame + 1, sizeof(frame) - 1 };
@@ -420,13 +369,7 @@ ATF_TC_BODY(small_buffers, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(peek);
-ATF_TC_HEAD(peek, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames are received in their slots, "
-	    "which the next sync releases");
-}
-ATF_TC_BODY(peek, tc)
+TEST(peek, "Frames are received in their slots, which the next sync releases")
 {
 	char data[PORT_BUF];
 	struct iovec iov[8];
@@ -464,14 +407,8 @@ ATF_TC_BODY(peek, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(peek_skip);
-ATF_TC_HEAD(peek_skip, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Empty slots, frames with an invalid "
-	    "slot, and those of too many fragments are skipped; an incomplete "
-	    "frame waits");
-}
-ATF_TC_BODY(peek_skip, tc)
+TEST(peek_skip, "Empty slots, frames with an invalid slot, and those of too "
+    "many fragments are skipped; an incomplete frame waits")
 {
 	char data[200];
 	struct iovec iov[2];
@@ -511,13 +448,8 @@ ATF_TC_BODY(peek_skip, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(recv);
-ATF_TC_HEAD(recv, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frontend without batches gets "
-	    "complete frames, with a sync when there are no more");
-}
-ATF_TC_BODY(recv, tc)
+TEST(recv, "A frontend without batches gets complete frames, with a sync when "
+    "there are no more")
 {
 	char data[PORT_BUF], got[4096];
 	struct iovec iov[3] = { { got, 7 }, { NULL, 0 },
@@ -554,13 +486,7 @@ no_sink(void *arg __unused, struct frame_source *frames __unused)
 	atf_tc_fail("called");
 }
 
-ATF_TC(no_direct);
-ATF_TC_HEAD(no_direct, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "The frontend gets an error if the "
-	    "switch has no sinks");
-}
-ATF_TC_BODY(no_direct, tc)
+TEST(no_direct, "The frontend gets an error if the switch has no sinks")
 {
 	struct frame_port *fp;
 	net_backend_t *be;
@@ -572,21 +498,4 @@ ATF_TC_BODY(no_direct, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, in_place);
-	ATF_TP_ADD_TC(tp, pieces);
-	ATF_TP_ADD_TC(tp, long_slots);
-	ATF_TP_ADD_TC(tp, header);
-	ATF_TP_ADD_TC(tp, whole);
-	ATF_TP_ADD_TC(tp, bounds);
-	ATF_TP_ADD_TC(tp, copied);
-	ATF_TP_ADD_TC(tp, defer);
-	ATF_TP_ADD_TC(tp, no_room);
-	ATF_TP_ADD_TC(tp, small_buffers);
-	ATF_TP_ADD_TC(tp, peek);
-	ATF_TP_ADD_TC(tp, peek_skip);
-	ATF_TP_ADD_TC(tp, recv);
-	ATF_TP_ADD_TC(tp, no_direct);
-	return (atf_no_error());
-}
+TEST_PROGRAM

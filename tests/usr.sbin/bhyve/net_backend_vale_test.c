@@ -24,6 +24,7 @@
 #include "net_backends_priv.h"
 #include "libvale.h"
 #include "port.h"
+#include "test.h"
 #include "wait_until.h"
 
 #define	MAXIOV		64
@@ -57,13 +58,7 @@ fill(uint8_t *frame, size_t len, uint32_t seed)
 	}
 }
 
-ATF_TC(exchange);
-ATF_TC_HEAD(exchange, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames of all sizes arrive intact and "
-	    "in order");
-}
-ATF_TC_BODY(exchange, tc)
+TEST(exchange, "Frames of all sizes arrive intact and in order")
 {
 	static const size_t sizes[] = { 15, 60, 63, 64, 65, 1514, 1518, 2047,
 	    2048, 2049, 4096, 9018, 16110 };
@@ -94,13 +89,8 @@ ATF_TC_BODY(exchange, tc)
 	netbe_cleanup(b);
 }
 
-ATF_TC(defer);
-ATF_TC_HEAD(defer, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "The flush reads deferred frames from "
-	    "their own memory, and not before");
-}
-ATF_TC_BODY(defer, tc)
+TEST(defer, "The flush reads deferred frames from their own memory, and not "
+    "before")
 {
 	static uint8_t frame[2][3000], got[3000];
 	struct iovec in = { got, sizeof(got) };
@@ -139,13 +129,8 @@ frames_sent(const char *name)
 	return (counters[VALE_C_TX_FRAME]);
 }
 
-ATF_TC(overflow);
-ATF_TC_HEAD(overflow, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A receiver with a full ring loses "
-	    "later frames only, until it receives");
-}
-ATF_TC_BODY(overflow, tc)
+TEST(overflow, "A receiver with a full ring loses later frames only, until it "
+    "receives")
 {
 	uint32_t frame[16], got[16], i, n;
 	struct iovec in = { got, sizeof(got) }, out = { frame, sizeof(frame) };
@@ -170,13 +155,7 @@ ATF_TC_BODY(overflow, tc)
 	netbe_cleanup(b);
 }
 
-ATF_TC(errors);
-ATF_TC_HEAD(errors, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Invalid names, and a port that is open "
-	    "already");
-}
-ATF_TC_BODY(errors, tc)
+TEST(errors, "Invalid names, and a port that is open already")
 {
 	static const char * const bad[] = { "vale0", "vale0:", "vale0:a/b",
 	    "vale0:a", ("vale0:a234567890123456789012345678901"
@@ -296,13 +275,8 @@ on_clock(int fd __unused, enum ev_type type __unused, void *param __unused)
 	mevent_stop(mevent_loop());
 }
 
-ATF_TC(event);
-ATF_TC_HEAD(event, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "The callback is called for frames once "
-	    "receiving is enabled, and not before");
-}
-ATF_TC_BODY(event, tc)
+TEST(event, "The callback is called for frames once receiving is enabled, and "
+    "not before")
 {
 	static uint8_t frame[FRAME_MAX];
 	struct receiver r = { .mtx = PTHREAD_MUTEX_INITIALIZER,
@@ -406,36 +380,16 @@ two_threads(bool batches)
 	netbe_cleanup(r.be);
 }
 
-ATF_TC(threads);
-ATF_TC_HEAD(threads, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Between two threads, frame by frame: "
-	    "no frame is lost, damaged or reordered");
-}
-ATF_TC_BODY(threads, tc)
+TEST(threads, "Between two threads, frame by frame: no frame is lost, damaged "
+    "or reordered")
 {
 	two_threads(false);
 }
 
-ATF_TC(threads_batch);
-ATF_TC_HEAD(threads_batch, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Between two threads, in batches: no "
-	    "frame is lost, damaged or reordered");
-}
-ATF_TC_BODY(threads_batch, tc)
+TEST(threads_batch, "Between two threads, in batches: no frame is lost, "
+    "damaged or reordered")
 {
 	two_threads(true);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, exchange);
-	ATF_TP_ADD_TC(tp, defer);
-	ATF_TP_ADD_TC(tp, overflow);
-	ATF_TP_ADD_TC(tp, errors);
-	ATF_TP_ADD_TC(tp, event);
-	ATF_TP_ADD_TC(tp, threads);
-	ATF_TP_ADD_TC(tp, threads_batch);
-	return (atf_no_error());
-}
+TEST_PROGRAM

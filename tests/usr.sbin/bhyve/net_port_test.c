@@ -26,6 +26,7 @@
 #include "net_backends_priv.h"
 #include "port.h"
 #include "net_port.h"
+#include "test.h"
 
 /* The backend `one': a frame a call, as most. */
 static struct {
@@ -176,13 +177,8 @@ static struct net_backend header_backend = {
 };
 DATA_SET(net_backend_set, header_backend);
 
-ATF_TC(send_one);
-ATF_TC_HEAD(send_one, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Over any backend a frame is sent at "
-	    "once, as it is, and a refusal is reported");
-}
-ATF_TC_BODY(send_one, tc)
+TEST(send_one, "Over any backend a frame is sent at once, as it is, and a "
+    "refusal is reported")
 {
 	char frame[60];
 	struct iovec iov[2] = { { frame, 20 }, { frame + 20, 40 } };
@@ -203,13 +199,8 @@ ATF_TC_BODY(send_one, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(recv_one);
-ATF_TC_HEAD(recv_one, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Over any backend a frame is received "
-	    "once, no matter how often it is looked at; errors are no frame");
-}
-ATF_TC_BODY(recv_one, tc)
+TEST(recv_one, "Over any backend a frame is received once, no matter how often "
+    "it is looked at; errors are no frame")
 {
 	struct iovec iov[4];
 	struct frame_port *port;
@@ -248,13 +239,8 @@ ATF_TC_BODY(recv_one, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(vale);
-ATF_TC_HEAD(vale, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Over VALE frames wait for the flush, "
-	    "and a batch stays in place until the sync");
-}
-ATF_TC_BODY(vale, tc)
+TEST(vale, "Over VALE frames wait for the flush, and a batch stays in place "
+    "until the sync")
 {
 	uint8_t frame[3][5000];
 	struct iovec iov[3][4], out;
@@ -332,13 +318,8 @@ make_packet(struct iovec *iov, uint8_t *data, bool udp, size_t paylen,
 	return (frame);
 }
 
-ATF_TC(send_header);
-ATF_TC_HEAD(send_header, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A backend that has virtio-net headers "
-	    "gets frames, and TCP uncut, after a header; not UDP uncut");
-}
-ATF_TC_BODY(send_header, tc)
+TEST(send_header, "A backend that has virtio-net headers gets frames, and TCP "
+    "uncut, after a header; not UDP uncut")
 {
 	static const uint8_t zeros[HEADER];
 	static uint8_t data[5000];
@@ -404,13 +385,8 @@ ATF_TC_BODY(send_header, tc)
 	netbe_cleanup(be);
 }
 
-ATF_TC(recv_header);
-ATF_TC_HEAD(recv_header, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames after a virtio-net header are "
-	    "as it says; those with an invalid one are dropped");
-}
-ATF_TC_BODY(recv_header, tc)
+TEST(recv_header, "Frames after a virtio-net header are as it says; those with "
+    "an invalid one are dropped")
 {
 	static const size_t lens[] = { HEADER + 60, HEADER, 4, HEADER + 60,
 	    HEADER + 4054, 0 };
@@ -478,14 +454,8 @@ take_one(void *arg, struct frame_source *frames)
 	frame_next(frames);
 }
 
-ATF_TC(direct);
-ATF_TC_HEAD(direct, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Over VALE a sink gets frames before "
-	    "they are copied, unless the port is polled; other backends "
-	    "have no sinks");
-}
-ATF_TC_BODY(direct, tc)
+TEST(direct, "Over VALE a sink gets frames before they are copied, unless the "
+    "port is polled; other backends have no sinks")
 {
 	uint8_t frame[2][60], got[60];
 	struct iovec iov[4], out;
@@ -540,13 +510,8 @@ ATF_TC_BODY(direct, tc)
 	netbe_cleanup(be[0]);
 }
 
-ATF_TC(mtu);
-ATF_TC_HEAD(mtu, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames longer than the limit are "
-	    "dropped and counted, in each direction, over any backend");
-}
-ATF_TC_BODY(mtu, tc)
+TEST(mtu, "Frames longer than the limit are dropped and counted, in each "
+    "direction, over any backend")
 {
 	static const char *const names[] = { "one0", "vale0:a" };
 	uint8_t data[101] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
@@ -580,14 +545,4 @@ ATF_TC_BODY(mtu, tc)
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, send_one);
-	ATF_TP_ADD_TC(tp, recv_one);
-	ATF_TP_ADD_TC(tp, send_header);
-	ATF_TP_ADD_TC(tp, recv_header);
-	ATF_TP_ADD_TC(tp, vale);
-	ATF_TP_ADD_TC(tp, direct);
-	ATF_TP_ADD_TC(tp, mtu);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -549,14 +549,8 @@ info_complete(void)
 	return (strstr(info, "rx_overmtu") != NULL);
 }
 
-ATF_TC(counters);
-ATF_TC_HEAD(counters, tc)
-{
-	atf_tc_set_md_var(tc, "timeout", "60");
-	atf_tc_set_md_var(tc, "descr", "SIGINFO prints the counters of the "
-	    "adapter and of its frame port");
-}
-ATF_TC_BODY(counters, tc)
+TEST_WITH(counters, "timeout", "60", "SIGINFO prints the counters of the "
+    "adapter and of its frame port")
 {
 	static const char *const lines[] = {
 		"e1000 2:0: tx_frames 2\n", "e1000 2:0: tx_kicks 1\n",
@@ -594,22 +588,4 @@ ATF_TC_BODY(counters, tc)
 	ATF_CHECK(strstr(info, " 0\n") == NULL);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, identity);
-	ATF_TP_ADD_TC(tp, options);
-	ATF_TP_ADD_TC(tp, mac);
-	ATF_TP_ADD_TC(tp, narrow);
-	ATF_TP_ADD_TC(tp, transmit);
-	ATF_TP_ADD_TC(tp, msi);
-	ATF_TP_ADD_TC(tp, status);
-	ATF_TP_ADD_TC(tp, timer);
-	ATF_TP_ADD_TC(tp, receive);
-	ATF_TP_ADD_TC(tp, bus_master);
-	ATF_TP_ADD_TC(tp, loopback);
-	ATF_TP_ADD_TC(tp, mtu);
-	ATF_TP_ADD_TC(tp, counters);
-	ATF_TP_ADD_TC(tp, flood);
-	ATF_TP_ADD_TC(tp, save_restore);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -287,17 +287,4 @@ TEST(many, "Of 100,000 frames none is left behind")
 	vale_sender_fini(&sender);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, lone);
-	ATF_TP_ADD_TC(tp, together);
-	ATF_TP_ADD_TC(tp, batch);
-	ATF_TP_ADD_TC(tp, at_once);
-	ATF_TP_ADD_TC(tp, last);
-	ATF_TP_ADD_TC(tp, ended);
-	ATF_TP_ADD_TC(tp, slow);
-	ATF_TP_ADD_TC(tp, no_clock);
-	ATF_TP_ADD_TC(tp, many);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -669,23 +669,4 @@ TEST(fails, "A step that fails is named in one line, and undone")
 	ATF_CHECK_EQ(fds, open_fds());
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, transmits);
-	ATF_TP_ADD_TC(tp, receives);
-	ATF_TP_ADD_TC(tp, rounds);
-	ATF_TP_ADD_TC(tp, sees_to);
-	ATF_TP_ADD_TC(tp, listens_again);
-	ATF_TP_ADD_TC(tp, attaches);
-	ATF_TP_ADD_TC(tp, timers);
-	ATF_TP_ADD_TC(tp, interrupts);
-	ATF_TP_ADD_TC(tp, looks);
-	ATF_TP_ADD_TC(tp, configures);
-	ATF_TP_ADD_TC(tp, defaults);
-	ATF_TP_ADD_TC(tp, ends);
-	ATF_TP_ADD_TC(tp, told);
-	ATF_TP_ADD_TC(tp, waits);
-	ATF_TP_ADD_TC(tp, watches);
-	ATF_TP_ADD_TC(tp, fails);
-	return (atf_no_error());
-}
+TEST_PROGRAM

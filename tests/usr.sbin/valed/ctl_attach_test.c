@@ -396,10 +396,4 @@ TEST(attach_accepts, "Each descriptor is one of the interface's that it must "
 	peer_end(&root);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, attaches);
-	ATF_TP_ADD_TC(tp, attach_fds);
-	ATF_TP_ADD_TC(tp, attach_accepts);
-	return (atf_no_error());
-}
+TEST_PROGRAM

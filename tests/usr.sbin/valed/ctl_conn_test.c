@@ -857,20 +857,4 @@ TEST(starts, "The start waits until the thread has dropped its privileges, and "
 	ATF_CHECK_EQ(0, c.accepts);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, sets);
-	ATF_TP_ADD_TC(tp, refused);
-	ATF_TP_ADD_TC(tp, places);
-	ATF_TP_ADD_TC(tp, settles);
-	ATF_TP_ADD_TC(tp, settles_place);
-	ATF_TP_ADD_TC(tp, receives);
-	ATF_TP_ADD_TC(tp, replies);
-	ATF_TP_ADD_TC(tp, clears);
-	ATF_TP_ADD_TC(tp, thread);
-	ATF_TP_ADD_TC(tp, thread_port);
-	ATF_TP_ADD_TC(tp, ends);
-	ATF_TP_ADD_TC(tp, accepts);
-	ATF_TP_ADD_TC(tp, starts);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -268,12 +268,4 @@ TEST(share, "Descriptors that cannot be given once more: the port stays")
 	stop();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, each);
-	ATF_TP_ADD_TC(tp, again);
-	ATF_TP_ADD_TC(tp, reasons);
-	ATF_TP_ADD_TC(tp, extra);
-	ATF_TP_ADD_TC(tp, share);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -550,16 +550,4 @@ TEST(settles, "A port whose client has left is closed for who asks for it, or "
 	peer_end(&root);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, ports);
-	ATF_TP_ADD_TC(tp, port_gone);
-	ATF_TP_ADD_TC(tp, pipes);
-	ATF_TP_ADD_TC(tp, memories);
-	ATF_TP_ADD_TC(tp, list);
-	ATF_TP_ADD_TC(tp, page);
-	ATF_TP_ADD_TC(tp, counters);
-	ATF_TP_ADD_TC(tp, addresses);
-	ATF_TP_ADD_TC(tp, settles);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -376,15 +376,4 @@ TEST(unread, "Kicks that a client does not read hold up no sender, when their "
 	vale_close(a);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, leaves);
-	ATF_TP_ADD_TC(tp, late);
-	ATF_TP_ADD_TC(tp, busy);
-	ATF_TP_ADD_TC(tp, unread);
-	ATF_TP_ADD_TC(tp, transmit);
-	ATF_TP_ADD_TC(tp, receive);
-	ATF_TP_ADD_TC(tp, index);
-	ATF_TP_ADD_TC(tp, options);
-	return (atf_no_error());
-}
+TEST_PROGRAM

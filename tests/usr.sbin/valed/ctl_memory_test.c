@@ -731,21 +731,4 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	peers_close(peers, 3);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, layout);
-	ATF_TP_ADD_TC(tp, kicks);
-	ATF_TP_ADD_TC(tp, pipe_kicks);
-	ATF_TP_ADD_TC(tp, ids);
-	ATF_TP_ADD_TC(tp, named);
-	ATF_TP_ADD_TC(tp, meanwhile);
-	ATF_TP_ADD_TC(tp, more);
-	ATF_TP_ADD_TC(tp, monitors);
-	ATF_TP_ADD_TC(tp, fits);
-	ATF_TP_ADD_TC(tp, pipes);
-	ATF_TP_ADD_TC(tp, slots);
-	ATF_TP_ADD_TC(tp, nulls);
-	ATF_TP_ADD_TC(tp, extra);
-	ATF_TP_ADD_TC(tp, limits);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -253,13 +253,4 @@ TEST(mirrors, "What a mirror shows and what it is about to show are captured, "
 	stop(&m, dm);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, claims);
-	ATF_TP_ADD_TC(tp, captures);
-	ATF_TP_ADD_TC(tp, steps);
-	ATF_TP_ADD_TC(tp, set);
-	ATF_TP_ADD_TC(tp, pinned);
-	ATF_TP_ADD_TC(tp, mirrors);
-	return (atf_no_error());
-}
+TEST_PROGRAM

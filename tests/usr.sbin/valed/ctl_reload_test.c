@@ -186,10 +186,4 @@ TEST(cut, "The middle of an error is cut if the reply has no space for it")
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, starts);
-	ATF_TP_ADD_TC(tp, answers);
-	ATF_TP_ADD_TC(tp, cut);
-	return (atf_no_error());
-}
+TEST_PROGRAM

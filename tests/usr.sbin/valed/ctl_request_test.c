@@ -667,18 +667,4 @@ TEST(headers, "The header of the connection's own port: none, or of one of two "
 	stop();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, form);
-	ATF_TP_ADD_TC(tp, lengths);
-	ATF_TP_ADD_TC(tp, may_ask);
-	ATF_TP_ADD_TC(tp, captures);
-	ATF_TP_ADD_TC(tp, registered);
-	ATF_TP_ADD_TC(tp, registers);
-	ATF_TP_ADD_TC(tp, reserved);
-	ATF_TP_ADD_TC(tp, settings);
-	ATF_TP_ADD_TC(tp, rates);
-	ATF_TP_ADD_TC(tp, mirrors);
-	ATF_TP_ADD_TC(tp, headers);
-	return (atf_no_error());
-}
+TEST_PROGRAM

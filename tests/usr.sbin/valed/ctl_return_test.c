@@ -229,10 +229,4 @@ TEST(pipe_inits, "A pipe begins with buffers of its own; one in the place of "
 	peers_close(peers, 2);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, port_returns);
-	ATF_TP_ADD_TC(tp, pipe_returns);
-	ATF_TP_ADD_TC(tp, pipe_inits);
-	return (atf_no_error());
-}
+TEST_PROGRAM

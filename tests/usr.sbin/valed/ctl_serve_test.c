@@ -353,14 +353,4 @@ TEST(rings, "Ring pairs besides each port's first are an eighth of the "
 	peer_end(&more);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, pauses);
-	ATF_TP_ADD_TC(tp, looks);
-	ATF_TP_ADD_TC(tp, batches);
-	ATF_TP_ADD_TC(tp, pauses_later);
-	ATF_TP_ADD_TC(tp, kicks);
-	ATF_TP_ADD_TC(tp, closes);
-	ATF_TP_ADD_TC(tp, rings);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -125,9 +125,4 @@ TEST(unknown, "A connection is not taken if the kernel does not say whose it is"
 	close(fd[1]);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, unknown);
-	ATF_TP_ADD_TC(tp, documented);
-	return (atf_no_error());
-}
+TEST_PROGRAM

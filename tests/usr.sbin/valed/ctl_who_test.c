@@ -172,10 +172,4 @@ TEST(fails, "What the kernel or memory refuses is an error, and nobody's "
 	ATF_CHECK(is_admin(1, 1));
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, users);
-	ATF_TP_ADD_TC(tp, members);
-	ATF_TP_ADD_TC(tp, fails);
-	return (atf_no_error());
-}
+TEST_PROGRAM

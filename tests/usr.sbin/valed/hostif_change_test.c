@@ -354,15 +354,4 @@ ROOT_TEST(macvlan, "A line says which macvlan interfaces get no frames for "
 	hostif_stop(hi);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, xdp_untagged);
-	ATF_TP_ADD_TC(tp, xdp_added);
-	ATF_TP_ADD_TC(tp, xdp_bond);
-	ATF_TP_ADD_TC(tp, master);
-	ATF_TP_ADD_TC(tp, moved);
-	ATF_TP_ADD_TC(tp, forged);
-	ATF_TP_ADD_TC(tp, flaps);
-	ATF_TP_ADD_TC(tp, macvlan);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -286,12 +286,4 @@ ROOT_TEST(many, "No more interfaces have memory than vanishing pages can be "
 	ATF_REQUIRE_EQ(0, peer_fault_add(&dma[5], hostif_withdrawn, NULL));
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, receive);
-	ATF_TP_ADD_TC(tp, transmit);
-	ATF_TP_ADD_TC(tp, attaching);
-	ATF_TP_ADD_TC(tp, stopped);
-	ATF_TP_ADD_TC(tp, many);
-	return (atf_no_error());
-}
+TEST_PROGRAM

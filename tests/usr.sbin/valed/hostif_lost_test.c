@@ -164,11 +164,4 @@ ROOT_TEST(late, "What is in the ring when the interface goes down is dropped "
 	hostif_stop(hi);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, queue);
-	ATF_TP_ADD_TC(tp, refused);
-	ATF_TP_ADD_TC(tp, reasons);
-	ATF_TP_ADD_TC(tp, late);
-	return (atf_no_error());
-}
+TEST_PROGRAM

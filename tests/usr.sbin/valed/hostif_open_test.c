@@ -531,14 +531,4 @@ TEST(answers, "What is no answer of the kernel's about ethtool's family tells "
 	family("another number", 0x1234, 0x12345678);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, packet);
-	ATF_TP_ADD_TC(tp, nft);
-	ATF_TP_ADD_TC(tp, xdp);
-	ATF_TP_ADD_TC(tp, xdp_fits);
-	ATF_TP_ADD_TC(tp, xdp_busy);
-	ATF_TP_ADD_TC(tp, names);
-	ATF_TP_ADD_TC(tp, answers);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -439,15 +439,4 @@ TEST(down, "What the kernel has not sent when the interface goes down is "
 	counted(HOSTIF_C_TX_DOWN, TX_SLOTS);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, send);
-	ATF_TP_ADD_TC(tp, send_headers);
-	ATF_TP_ADD_TC(tp, send_cut);
-	ATF_TP_ADD_TC(tp, full);
-	ATF_TP_ADD_TC(tp, kick);
-	ATF_TP_ADD_TC(tp, skip);
-	ATF_TP_ADD_TC(tp, stubborn);
-	ATF_TP_ADD_TC(tp, down);
-	return (atf_no_error());
-}
+TEST_PROGRAM

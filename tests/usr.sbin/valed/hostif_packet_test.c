@@ -498,16 +498,4 @@ TEST(too_long, "Packets that are too long are a line, once")
 	CALLS("");
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, start);
-	ATF_TP_ADD_TC(tp, receive);
-	ATF_TP_ADD_TC(tp, dropped);
-	ATF_TP_ADD_TC(tp, long_frame);
-	ATF_TP_ADD_TC(tp, headers);
-	ATF_TP_ADD_TC(tp, tunnel);
-	ATF_TP_ADD_TC(tp, events);
-	ATF_TP_ADD_TC(tp, reopen);
-	ATF_TP_ADD_TC(tp, too_long);
-	return (atf_no_error());
-}
+TEST_PROGRAM

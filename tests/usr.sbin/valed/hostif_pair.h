@@ -21,12 +21,14 @@
 
 #include "hostif.h"
 #include "libvale.h"
+#include "test.h"
 
 #define	BUFSIZE	70000
 
 /* A test case that needs ip(8) and its own network namespace. */
 #define	ROOT_TEST(name, descr)						\
 	ATF_TC(name);							\
+	TEST_LISTED(name)						\
 	ATF_TC_HEAD(name, tc)						\
 	{								\
 		atf_tc_set_md_var(tc, "descr", descr);			\

@@ -87,8 +87,4 @@ and is mapped; what fails ends it")
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, reopen);
-	return (atf_no_error());
-}
+TEST_PROGRAM

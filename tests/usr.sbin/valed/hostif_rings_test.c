@@ -477,13 +477,4 @@ TEST(xdp_down, "While the interface is down and no chunk is free, frames are "
 	hi.ops->ho_stop(&hi);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, packet_place);
-	ATF_TP_ADD_TC(tp, packet_length);
-	ATF_TP_ADD_TC(tp, xdp_place);
-	ATF_TP_ADD_TC(tp, xdp_completed);
-	ATF_TP_ADD_TC(tp, xdp_spurious);
-	ATF_TP_ADD_TC(tp, xdp_down);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -231,10 +231,4 @@ ROOT_TEST(stop, "A receive ring that the kernel has stopped is opened again, "
 	hostif_stop(hi);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, xdp_lost);
-	ATF_TP_ADD_TC(tp, full);
-	ATF_TP_ADD_TC(tp, stop);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -274,10 +274,4 @@ TEST(others, "One is detached or taken out of the table, and no other; the "
 	took(1);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, withdrawn);
-	ATF_TP_ADD_TC(tp, limit);
-	ATF_TP_ADD_TC(tp, others);
-	return (atf_no_error());
-}
+TEST_PROGRAM

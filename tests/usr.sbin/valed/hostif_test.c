@@ -604,30 +604,4 @@ ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
 	hostif_stop(hi);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, both_ways);
-	ATF_TP_ADD_TC(tp, segments);
-	ATF_TP_ADD_TC(tp, checksum);
-	ATF_TP_ADD_TC(tp, tags);
-	ATF_TP_ADD_TC(tp, udp_segments);
-	ATF_TP_ADD_TC(tp, mtu);
-	ATF_TP_ADD_TC(tp, down);
-	ATF_TP_ADD_TC(tp, gone);
-	ATF_TP_ADD_TC(tp, host);
-	ATF_TP_ADD_TC(tp, host_nft);
-	ATF_TP_ADD_TC(tp, errors);
-	ATF_TP_ADD_TC(tp, xdp_both_ways);
-	ATF_TP_ADD_TC(tp, xdp_tags);
-	ATF_TP_ADD_TC(tp, xdp_udp_segments);
-	ATF_TP_ADD_TC(tp, xdp_down);
-	ATF_TP_ADD_TC(tp, xdp_gone);
-	ATF_TP_ADD_TC(tp, xdp_host);
-	ATF_TP_ADD_TC(tp, xdp_cut);
-	ATF_TP_ADD_TC(tp, xdp_wrap);
-	ATF_TP_ADD_TC(tp, xdp_queues);
-	ATF_TP_ADD_TC(tp, xdp_mtu);
-	ATF_TP_ADD_TC(tp, xdp_losses);
-	ATF_TP_ADD_TC(tp, xdp_errors);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -793,17 +793,4 @@ TEST(start, "Each step of the start, what is undone if it fails, and the end")
 	    "free live; free it; ");
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, withdrawn);
-	ATF_TP_ADD_TC(tp, peek);
-	ATF_TP_ADD_TC(tp, takes);
-	ATF_TP_ADD_TC(tp, lost);
-	ATF_TP_ADD_TC(tp, events);
-	ATF_TP_ADD_TC(tp, ready);
-	ATF_TP_ADD_TC(tp, serve);
-	ATF_TP_ADD_TC(tp, thread);
-	ATF_TP_ADD_TC(tp, invalid);
-	ATF_TP_ADD_TC(tp, start);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -786,19 +786,4 @@ TEST(ethtool_read, "All messages are read, at most 64 calls' worth; if some "
 	ATF_CHECK_EQ(5, he.he_queues);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, ask);
-	ATF_TP_ADD_TC(tp, believed);
-	ATF_TP_ADD_TC(tp, up);
-	ATF_TP_ADD_TC(tp, mtu);
-	ATF_TP_ADD_TC(tp, master);
-	ATF_TP_ADD_TC(tp, name);
-	ATF_TP_ADD_TC(tp, hints);
-	ATF_TP_ADD_TC(tp, ethtool_ask);
-	ATF_TP_ADD_TC(tp, features);
-	ATF_TP_ADD_TC(tp, channels);
-	ATF_TP_ADD_TC(tp, ethtool_believed);
-	ATF_TP_ADD_TC(tp, ethtool_read);
-	return (atf_no_error());
-}
+TEST_PROGRAM

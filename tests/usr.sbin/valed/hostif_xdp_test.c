@@ -550,17 +550,4 @@ TEST(changes, "Each change of the interface that matters is a line")
 	CALLS("");
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, start);
-	ATF_TP_ADD_TC(tp, receive);
-	ATF_TP_ADD_TC(tp, receive_dropped);
-	ATF_TP_ADD_TC(tp, send);
-	ATF_TP_ADD_TC(tp, kick);
-	ATF_TP_ADD_TC(tp, full);
-	ATF_TP_ADD_TC(tp, tick);
-	ATF_TP_ADD_TC(tp, tick_old);
-	ATF_TP_ADD_TC(tp, poll);
-	ATF_TP_ADD_TC(tp, changes);
-	return (atf_no_error());
-}
+TEST_PROGRAM

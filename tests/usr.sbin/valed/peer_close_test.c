@@ -416,17 +416,4 @@ TEST(resources, "It does not start without a pipe, a semaphore or a thread")
 	ATF_CHECK_EQ(n + 2, count_cloexec());
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, kinds);
-	ATF_TP_ADD_TC(tp, no_thread);
-	ATF_TP_ADD_TC(tp, thread);
-	ATF_TP_ADD_TC(tp, limit);
-	ATF_TP_ADD_TC(tp, watch);
-	ATF_TP_ADD_TC(tp, signals);
-	ATF_TP_ADD_TC(tp, name);
-	ATF_TP_ADD_TC(tp, privileges);
-	ATF_TP_ADD_TC(tp, interrupted);
-	ATF_TP_ADD_TC(tp, resources);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -718,21 +718,4 @@ TEST(removed_threads, "Tables are removed while a thread faults")
 	ATF_CHECK_EQ(0, lost[0]);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, own);
-	ATF_TP_ADD_TC(tp, spare);
-	ATF_TP_ADD_TC(tp, huge);
-	ATF_TP_ADD_TC(tp, mappings);
-	ATF_TP_ADD_TC(tp, threads);
-	ATF_TP_ADD_TC(tp, elsewhere);
-	ATF_TP_ADD_TC(tp, codes);
-	ATF_TP_ADD_TC(tp, poisoned);
-	ATF_TP_ADD_TC(tp, no_mappings);
-	ATF_TP_ADD_TC(tp, no_memory);
-	ATF_TP_ADD_TC(tp, handler);
-	ATF_TP_ADD_TC(tp, owners);
-	ATF_TP_ADD_TC(tp, removed);
-	ATF_TP_ADD_TC(tp, removed_threads);
-	return (atf_no_error());
-}
+TEST_PROGRAM

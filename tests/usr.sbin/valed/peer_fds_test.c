@@ -134,9 +134,4 @@ TEST(lost, "What does not fit is dropped, and said to be lost; so is what the "
 	ATF_CHECK_EQ(2, mf.mf_n);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, order);
-	ATF_TP_ADD_TC(tp, lost);
-	return (atf_no_error());
-}
+TEST_PROGRAM

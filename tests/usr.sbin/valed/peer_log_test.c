@@ -243,10 +243,4 @@ TEST(journal, "In the journal a line has a priority, without a facility, also "
 	stream("1:1", false);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, lengths);
-	ATF_TP_ADD_TC(tp, seconds);
-	ATF_TP_ADD_TC(tp, journal);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -404,15 +404,4 @@ TEST(many, "As many ranges as there may be, which come and go at random")
 	ATF_CHECK_EQ(0, dma.nleaves);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, access);
-	ATF_TP_ADD_TC(tp, read_only);
-	ATF_TP_ADD_TC(tp, adjacent);
-	ATF_TP_ADD_TC(tp, parts);
-	ATF_TP_ADD_TC(tp, mappings);
-	ATF_TP_ADD_TC(tp, join);
-	ATF_TP_ADD_TC(tp, pieces);
-	ATF_TP_ADD_TC(tp, many);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -774,22 +774,4 @@ TEST(change_seen, "peer_mem_host() finds nothing in a table that changes while "
 	peer_mem_clear(d);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, bounds);
-	ATF_TP_ADD_TC(tp, ends);
-	ATF_TP_ADD_TC(tp, random);
-	ATF_TP_ADD_TC(tp, files);
-	ATF_TP_ADD_TC(tp, huge);
-	ATF_TP_ADD_TC(tp, limits);
-	ATF_TP_ADD_TC(tp, greatest_limit);
-	ATF_TP_ADD_TC(tp, pause);
-	ATF_TP_ADD_TC(tp, host);
-	ATF_TP_ADD_TC(tp, each);
-	ATF_TP_ADD_TC(tp, reasons);
-	ATF_TP_ADD_TC(tp, pages);
-	ATF_TP_ADD_TC(tp, unmapped);
-	ATF_TP_ADD_TC(tp, tearing);
-	ATF_TP_ADD_TC(tp, change_seen);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -190,11 +190,4 @@ TEST(events, "Events do not put off a look, a clock that stands still brings "
 	ATF_CHECK_EQ(now_ns + SECOND, next_ns);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, calls);
-	ATF_TP_ADD_TC(tp, steady);
-	ATF_TP_ADD_TC(tp, stopped);
-	ATF_TP_ADD_TC(tp, events);
-	return (atf_no_error());
-}
+TEST_PROGRAM

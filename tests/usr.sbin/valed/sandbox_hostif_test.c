@@ -342,10 +342,4 @@ ROOT_TEST(rtnetlink, "The socket that tells an interface's state cannot change "
 	hostif_close(&fds);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, packet);
-	ATF_TP_ADD_TC(tp, xdp);
-	ATF_TP_ADD_TC(tp, rtnetlink);
-	return (atf_no_error());
-}
+TEST_PROGRAM

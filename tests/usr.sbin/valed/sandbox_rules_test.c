@@ -452,14 +452,4 @@ TEST(dropping, "That capabilities cannot be dropped is an error")
 	ATF_CHECK_STREQ("capset;", order);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, serving);
-	ATF_TP_ADD_TC(tp, control);
-	ATF_TP_ADD_TC(tp, passing);
-	ATF_TP_ADD_TC(tp, fails_serving);
-	ATF_TP_ADD_TC(tp, fails_control);
-	ATF_TP_ADD_TC(tp, fails_passer);
-	ATF_TP_ADD_TC(tp, dropping);
-	return (atf_no_error());
-}
+TEST_PROGRAM

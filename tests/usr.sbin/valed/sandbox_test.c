@@ -617,17 +617,4 @@ TEST(rights, "Capabilities are dropped before the filter is installed")
 	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, files);
-	ATF_TP_ADD_TC(tp, processes);
-	ATF_TP_ADD_TC(tp, control);
-	ATF_TP_ADD_TC(tp, network);
-	ATF_TP_ADD_TC(tp, memory);
-	ATF_TP_ADD_TC(tp, privilege);
-	ATF_TP_ADD_TC(tp, other_abi);
-	ATF_TP_ADD_TC(tp, threads);
-	ATF_TP_ADD_TC(tp, serves);
-	ATF_TP_ADD_TC(tp, rights);
-	return (atf_no_error());
-}
+TEST_PROGRAM

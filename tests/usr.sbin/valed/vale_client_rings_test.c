@@ -569,17 +569,4 @@ TEST(pipe, "The ends of a pipe wake each other, and say what is invalid")
 	close(memory);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, kick);
-	ATF_TP_ADD_TC(tp, full_socket);
-	ATF_TP_ADD_TC(tp, indirect);
-	ATF_TP_ADD_TC(tp, invalid);
-	ATF_TP_ADD_TC(tp, monitor);
-	ATF_TP_ADD_TC(tp, timestamps);
-	ATF_TP_ADD_TC(tp, rxwait);
-	ATF_TP_ADD_TC(tp, txwait);
-	ATF_TP_ADD_TC(tp, drained);
-	ATF_TP_ADD_TC(tp, pipe);
-	return (atf_no_error());
-}
+TEST_PROGRAM

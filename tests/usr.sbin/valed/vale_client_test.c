@@ -614,20 +614,4 @@ TEST(not_granted, "A grant that is not valid is refused, and nothing of it is "
 	close(pair[1]);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, path);
-	ATF_TP_ADD_TC(tp, connect);
-	ATF_TP_ADD_TC(tp, request);
-	ATF_TP_ADD_TC(tp, reply);
-	ATF_TP_ADD_TC(tp, options);
-	ATF_TP_ADD_TC(tp, no_descriptors);
-	ATF_TP_ADD_TC(tp, refused);
-	ATF_TP_ADD_TC(tp, malformed);
-	ATF_TP_ADD_TC(tp, gone);
-	ATF_TP_ADD_TC(tp, interrupted);
-	ATF_TP_ADD_TC(tp, granted);
-	ATF_TP_ADD_TC(tp, places);
-	ATF_TP_ADD_TC(tp, not_granted);
-	return (atf_no_error());
-}
+TEST_PROGRAM

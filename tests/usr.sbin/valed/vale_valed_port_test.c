@@ -431,13 +431,4 @@ TEST(rxsync, "A receive sync without frames makes the descriptor readable with "
 	port_close(&p);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, open);
-	ATF_TP_ADD_TC(tp, open_monitor);
-	ATF_TP_ADD_TC(tp, open_fails);
-	ATF_TP_ADD_TC(tp, port_requests);
-	ATF_TP_ADD_TC(tp, txsync);
-	ATF_TP_ADD_TC(tp, rxsync);
-	return (atf_no_error());
-}
+TEST_PROGRAM

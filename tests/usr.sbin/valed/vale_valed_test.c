@@ -344,15 +344,4 @@ TEST(names, "A name that no request can have is that of nothing")
 	finish();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, list);
-	ATF_TP_ADD_TC(tp, list_ends);
-	ATF_TP_ADD_TC(tp, addresses);
-	ATF_TP_ADD_TC(tp, counters);
-	ATF_TP_ADD_TC(tp, set);
-	ATF_TP_ADD_TC(tp, mirror);
-	ATF_TP_ADD_TC(tp, get);
-	ATF_TP_ADD_TC(tp, names);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -17,6 +17,7 @@
 
 #include "aborts.h"
 #include "adapter.h"
+#include "test.h"
 
 static struct adapter ad;
 
@@ -32,13 +33,7 @@ count(void *arg)
 	adapter_count(arg, ADAPTER_C_CONNECT);
 }
 
-ATF_TC(thread);
-ATF_TC_HEAD(thread, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An assertion fires if another thread "
-	    "than the adapter's counts");
-}
-ATF_TC_BODY(thread, tc)
+TEST(thread, "An assertion fires if another thread than the adapter's counts")
 {
 	ATF_REQUIRE_EQ(0, pthread_create(&ad.thread, NULL, nothing, NULL));
 	ATF_CHECK(aborts(count, &ad, "pthread_equal(ad->thread"));
@@ -68,13 +63,7 @@ no_pause(void *arg __attribute__((__unused__)),
 {
 }
 
-ATF_TC(memory);
-ATF_TC_HEAD(memory, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Assertions fire if the sizes of the "
-	    "guest memory do not add up");
-}
-ATF_TC_BODY(memory, tc)
+TEST(memory, "Assertions fire if the sizes of the guest memory do not add up")
 {
 	static struct peer_mem dma;
 
@@ -86,9 +75,4 @@ ATF_TC_BODY(memory, tc)
 	ATF_CHECK(aborts(clear, &dma, "dma->mapped == 0"));
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, thread);
-	ATF_TP_ADD_TC(tp, memory);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -499,11 +499,4 @@ TEST(fails, "One that cannot be added is reported, its socket closed, and its "
 	check("names add 1;start a vale0:a 100 1500;go a;", 0);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, removes);
-	ATF_TP_ADD_TC(tp, places);
-	ATF_TP_ADD_TC(tp, reserves);
-	ATF_TP_ADD_TC(tp, fails);
-	return (atf_no_error());
-}
+TEST_PROGRAM

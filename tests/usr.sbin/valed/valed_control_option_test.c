@@ -159,9 +159,4 @@ TEST(control, "-c: each option, from the smallest value to the greatest")
 	bad_control(option, want);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, sizes);
-	ATF_TP_ADD_TC(tp, control);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -539,16 +539,4 @@ VALED_TEST(crowd, "One connection too many is closed; when another ends, there "
 			close(fd[i]);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, malformed);
-	ATF_TP_ADD_TC(tp, registers);
-	ATF_TP_ADD_TC(tp, headers);
-	ATF_TP_ADD_TC(tp, settings);
-	ATF_TP_ADD_TC(tp, descriptors);
-	ATF_TP_ADD_TC(tp, interfaces);
-	ATF_TP_ADD_TC(tp, xdp);
-	ATF_TP_ADD_TC(tp, deaf);
-	ATF_TP_ADD_TC(tp, crowd);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -186,13 +186,4 @@ TEST(memory, "Without memory lines are printed, and the next time it is tried "
 	printed("valed_error_test: y\n");
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, first);
-	ATF_TP_ADD_TC(tp, set);
-	ATF_TP_ADD_TC(tp, name);
-	ATF_TP_ADD_TC(tp, lengths);
-	ATF_TP_ADD_TC(tp, exits);
-	ATF_TP_ADD_TC(tp, memory);
-	return (atf_no_error());
-}
+TEST_PROGRAM

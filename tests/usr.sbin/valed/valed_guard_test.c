@@ -839,23 +839,4 @@ TEST(no_memory, "A reload that runs out of memory changes nothing")
 	valed_guard_end();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, changes);
-	ATF_TP_ADD_TC(tp, refused);
-	ATF_TP_ADD_TC(tp, not_added);
-	ATF_TP_ADD_TC(tp, wrong);
-	ATF_TP_ADD_TC(tp, inherited);
-	ATF_TP_ADD_TC(tp, process);
-	ATF_TP_ADD_TC(tp, descriptors);
-	ATF_TP_ADD_TC(tp, gone);
-	ATF_TP_ADD_TC(tp, replaced);
-	ATF_TP_ADD_TC(tp, killed);
-	ATF_TP_ADD_TC(tp, end);
-	ATF_TP_ADD_TC(tp, lost);
-	ATF_TP_ADD_TC(tp, interrupted);
-	ATF_TP_ADD_TC(tp, no_process);
-	ATF_TP_ADD_TC(tp, start_fails);
-	ATF_TP_ADD_TC(tp, no_memory);
-	return (atf_no_error());
-}
+TEST_PROGRAM

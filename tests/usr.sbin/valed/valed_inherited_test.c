@@ -303,12 +303,4 @@ TEST(refused, "One that does not fit, or is used twice, is refused")
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, found);
-	ATF_TP_ADD_TC(tp, checked);
-	ATF_TP_ADD_TC(tp, failing);
-	ATF_TP_ADD_TC(tp, used);
-	ATF_TP_ADD_TC(tp, refused);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -704,14 +704,4 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 	    "start a;absent a;start b;sandbox 55;go b;ready 1;" SERVES);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, signals);
-	ATF_TP_ADD_TC(tp, limits);
-	ATF_TP_ADD_TC(tp, looks);
-	ATF_TP_ADD_TC(tp, reloads);
-	ATF_TP_ADD_TC(tp, serves);
-	ATF_TP_ADD_TC(tp, starts);
-	ATF_TP_ADD_TC(tp, fails);
-	return (atf_no_error());
-}
+TEST_PROGRAM

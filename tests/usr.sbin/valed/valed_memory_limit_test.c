@@ -278,9 +278,4 @@ PID_TEST(places, "A user has half of the places of programs, and programs "
 		close(r[nr]);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, memory);
-	ATF_TP_ADD_TC(tp, places);
-	return (atf_no_error());
-}
+TEST_PROGRAM

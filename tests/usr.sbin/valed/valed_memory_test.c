@@ -370,12 +370,4 @@ PID_TEST(shared, "A connection's port is given again, as often as that is "
 	vale_client_close(&of);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, reopened);
-	ATF_TP_ADD_TC(tp, extra);
-	ATF_TP_ADD_TC(tp, null);
-	ATF_TP_ADD_TC(tp, infos);
-	ATF_TP_ADD_TC(tp, shared);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -435,13 +435,4 @@ PID_TEST(last, "A slot keeps the last buffer that has been given out, and not "
 	vale_client_close(&keep);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, last);
-	ATF_TP_ADD_TC(tp, numbers);
-	ATF_TP_ADD_TC(tp, names);
-	ATF_TP_ADD_TC(tp, passed);
-	ATF_TP_ADD_TC(tp, monitors);
-	ATF_TP_ADD_TC(tp, again);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -157,10 +157,4 @@ TEST(opening, "A name is not reserved while a program opens a port with it")
 	ATF_CHECK_EQ(VALED_NAME_FREE, whose("vale0:b"));
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, configured);
-	ATF_TP_ADD_TC(tp, reload);
-	ATF_TP_ADD_TC(tp, opening);
-	return (atf_no_error());
-}
+TEST_PROGRAM

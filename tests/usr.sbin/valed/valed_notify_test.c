@@ -232,13 +232,4 @@ TEST(none, "Without NOTIFY_SOCKET nothing is opened or sent")
 	ATF_CHECK_STREQ("", heard());
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, watchdog);
-	ATF_TP_ADD_TC(tp, messages);
-	ATF_TP_ADD_TC(tp, waits);
-	ATF_TP_ADD_TC(tp, refused);
-	ATF_TP_ADD_TC(tp, abstract);
-	ATF_TP_ADD_TC(tp, none);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -802,22 +802,4 @@ TEST(many, "There are 256 nodes at most")
 	ATF_CHECK(valed_config_next(NULL) == NULL);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, defaults);
-	ATF_TP_ADD_TC(tp, values);
-	ATF_TP_ADD_TC(tp, places);
-	ATF_TP_ADD_TC(tp, addresses);
-	ATF_TP_ADD_TC(tp, slots);
-	ATF_TP_ADD_TC(tp, paths);
-	ATF_TP_ADD_TC(tp, twice);
-	ATF_TP_ADD_TC(tp, interfaces);
-	ATF_TP_ADD_TC(tp, adapters);
-	ATF_TP_ADD_TC(tp, letters);
-	ATF_TP_ADD_TC(tp, no_memory);
-	ATF_TP_ADD_TC(tp, files);
-	ATF_TP_ADD_TC(tp, first_place);
-	ATF_TP_ADD_TC(tp, lines);
-	ATF_TP_ADD_TC(tp, many);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -545,19 +545,4 @@ TEST(sandbox, "It can make no other system call")
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, passes);
-	ATF_TP_ADD_TC(tp, alone);
-	ATF_TP_ADD_TC(tp, kinds);
-	ATF_TP_ADD_TC(tp, deaf);
-	ATF_TP_ADD_TC(tp, ends);
-	ATF_TP_ADD_TC(tp, process);
-	ATF_TP_ADD_TC(tp, cut);
-	ATF_TP_ADD_TC(tp, interrupted);
-	ATF_TP_ADD_TC(tp, interrupted_end);
-	ATF_TP_ADD_TC(tp, not_sent);
-	ATF_TP_ADD_TC(tp, not_started);
-	ATF_TP_ADD_TC(tp, sandbox);
-	return (atf_no_error());
-}
+TEST_PROGRAM

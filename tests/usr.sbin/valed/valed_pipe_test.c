@@ -364,13 +364,4 @@ PID_TEST(hurries, "Ends and their port are opened and closed by several at the "
 	    "%u, at first %u", descriptors(valed), before);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, refuses);
-	ATF_TP_ADD_TC(tp, many);
-	ATF_TP_ADD_TC(tp, sparse);
-	ATF_TP_ADD_TC(tp, killed);
-	ATF_TP_ADD_TC(tp, scribbled);
-	ATF_TP_ADD_TC(tp, hurries);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -630,20 +630,4 @@ VALED_TEST(many, "All ports of a switch are listed, and one more is refused")
 	wait_until(ports() == 0, "%u", ports());
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, frames);
-	ATF_TP_ADD_TC(tp, full);
-	ATF_TP_ADD_TC(tp, space);
-	ATF_TP_ADD_TC(tp, indirect);
-	ATF_TP_ADD_TC(tp, scribbled);
-	ATF_TP_ADD_TC(tp, punched);
-	ATF_TP_ADD_TC(tp, killed);
-	ATF_TP_ADD_TC(tp, rings);
-	ATF_TP_ADD_TC(tp, other_rings);
-	ATF_TP_ADD_TC(tp, descriptors);
-	ATF_TP_ADD_TC(tp, settings);
-	ATF_TP_ADD_TC(tp, monitor);
-	ATF_TP_ADD_TC(tp, many);
-	return (atf_no_error());
-}
+TEST_PROGRAM

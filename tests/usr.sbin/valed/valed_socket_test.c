@@ -559,15 +559,4 @@ TEST(removes, "One is removed by its path, or all; but what is another file "
 	there("c");
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, mask);
-	ATF_TP_ADD_TC(tp, given);
-	ATF_TP_ADD_TC(tp, fails);
-	ATF_TP_ADD_TC(tp, in_use);
-	ATF_TP_ADD_TC(tp, lock_file);
-	ATF_TP_ADD_TC(tp, lock_again);
-	ATF_TP_ADD_TC(tp, opened);
-	ATF_TP_ADD_TC(tp, removes);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -435,12 +435,4 @@ TEST(interface_live, "An interface has such a line, too")
 		ATF_CHECK_EQ(PORT + i - HOSTIF_NCOUNTERS, live[i]);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, adapters);
-	ATF_TP_ADD_TC(tp, interface);
-	ATF_TP_ADD_TC(tp, adapters_live);
-	ATF_TP_ADD_TC(tp, drops_live);
-	ATF_TP_ADD_TC(tp, interface_live);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -20,6 +20,7 @@
 
 #include <atf-c.h>
 
+#include "test.h"
 #include "valed.h"
 
 /* The line with the wrong value. */
@@ -112,13 +113,7 @@ wrong(const atf_tc_t *tc, const char *flags, const char *why)
 	    strchr(out, '\n')[1] == '\0', "%s: %s", why, out);
 }
 
-ATF_TC(lines);
-ATF_TC_HEAD(lines, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "A wrong value of each variable is named with its line");
-}
-ATF_TC_BODY(lines, tc)
+TEST(lines, "A wrong value of each variable is named with its line")
 {
 	char text[512];
 	unsigned int i;
@@ -139,13 +134,7 @@ ATF_TC_BODY(lines, tc)
 	}
 }
 
-ATF_TC(forms);
-ATF_TC_HEAD(forms, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "So is a missing value, a long one, a wrong name, and one twice");
-}
-ATF_TC_BODY(forms, tc)
+TEST(forms, "So is a missing value, a long one, a wrong name, and one twice")
 {
 	char text[512], why[64];
 	unsigned int i;
@@ -176,13 +165,7 @@ ATF_TC_BODY(forms, tc)
 	wrong(tc, "-t", "device= twice: see valed.conf:1");
 }
 
-ATF_TC(ports);
-ATF_TC_HEAD(ports, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "So is what a TAP interface has not: settings of a switch's port");
-}
-ATF_TC_BODY(ports, tc)
+TEST(ports, "So is what a TAP interface has not: settings of a switch's port")
 {
 	char line[128], out[512];
 	unsigned int i;
@@ -254,13 +237,7 @@ page_names(const atf_tc_t *tc, bool config, char names[][32], unsigned int max)
 	return (n);
 }
 
-ATF_TC(page);
-ATF_TC_HEAD(page, tc)
-{
-	atf_tc_set_md_var(tc, "descr",
-	    "valed(8) has each variable, and no other");
-}
-ATF_TC_BODY(page, tc)
+TEST(page, "valed(8) has each variable, and no other")
 {
 	char names[2 * VALED_NVARIABLES][32];
 	unsigned int found, i, j, max, n, pass;
@@ -280,12 +257,4 @@ ATF_TC_BODY(page, tc)
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, lines);
-	ATF_TP_ADD_TC(tp, forms);
-	ATF_TP_ADD_TC(tp, ports);
-	ATF_TP_ADD_TC(tp, page);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

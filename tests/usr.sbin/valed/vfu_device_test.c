@@ -649,18 +649,4 @@ TEST(multi, "Several writes are done in order, up to the first invalid one")
 	ATF_CHECK_STREQ("master 1;write 2+0x7,1=0xff;", stub_calls());
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, lengths);
-	ATF_TP_ADD_TC(tp, device);
-	ATF_TP_ADD_TC(tp, unshared);
-	ATF_TP_ADD_TC(tp, regions);
-	ATF_TP_ADD_TC(tp, irqs);
-	ATF_TP_ADD_TC(tp, dma_map);
-	ATF_TP_ADD_TC(tp, dma_unmap);
-	ATF_TP_ADD_TC(tp, access);
-	ATF_TP_ADD_TC(tp, write_length);
-	ATF_TP_ADD_TC(tp, config);
-	ATF_TP_ADD_TC(tp, multi);
-	return (atf_no_error());
-}
+TEST_PROGRAM

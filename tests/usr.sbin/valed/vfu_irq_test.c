@@ -626,18 +626,4 @@ TEST(blocked, "A descriptor that blocks is closed when its call is interrupted")
 	ATF_CHECK_EQ(0, irq.calls % 2);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, info);
-	ATF_TP_ADD_TC(tp, msi);
-	ATF_TP_ADD_TC(tp, intx);
-	ATF_TP_ADD_TC(tp, intx_disable);
-	ATF_TP_ADD_TC(tp, asserted);
-	ATF_TP_ADD_TC(tp, unmask);
-	ATF_TP_ADD_TC(tp, disable);
-	ATF_TP_ADD_TC(tp, requests);
-	ATF_TP_ADD_TC(tp, kinds);
-	ATF_TP_ADD_TC(tp, clear);
-	ATF_TP_ADD_TC(tp, blocked);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -164,11 +164,4 @@ TEST(status, "Interrupt status is bit 3 of status, in reads of any length")
 	check(&pci, reset);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, after_reset);
-	ATF_TP_ADD_TC(tp, writes);
-	ATF_TP_ADD_TC(tp, command);
-	ATF_TP_ADD_TC(tp, status);
-	return (atf_no_error());
-}
+TEST_PROGRAM

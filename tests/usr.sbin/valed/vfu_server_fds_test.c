@@ -375,12 +375,4 @@ TEST(no_place, "A client is dropped whose descriptors find no place in the "
 	check_dropped("too many descriptors");
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, descriptors);
-	ATF_TP_ADD_TC(tp, passed);
-	ATF_TP_ADD_TC(tp, too_many);
-	ATF_TP_ADD_TC(tp, options);
-	ATF_TP_ADD_TC(tp, no_place);
-	return (atf_no_error());
-}
+TEST_PROGRAM

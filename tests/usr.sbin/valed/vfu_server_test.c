@@ -662,23 +662,4 @@ TEST(errors, "A signal, or a socket without space, does not drop a client")
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, connect);
-	ATF_TP_ADD_TC(tp, left);
-	ATF_TP_ADD_TC(tp, resources);
-	ATF_TP_ADD_TC(tp, no_accept);
-	ATF_TP_ADD_TC(tp, reserve);
-	ATF_TP_ADD_TC(tp, no_reserve);
-	ATF_TP_ADD_TC(tp, version);
-	ATF_TP_ADD_TC(tp, frames);
-	ATF_TP_ADD_TC(tp, replies);
-	ATF_TP_ADD_TC(tp, batch);
-	ATF_TP_ADD_TC(tp, interrupt);
-	ATF_TP_ADD_TC(tp, fragments);
-	ATF_TP_ADD_TC(tp, spurious);
-	ATF_TP_ADD_TC(tp, slow_reader);
-	ATF_TP_ADD_TC(tp, deaf);
-	ATF_TP_ADD_TC(tp, errors);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -232,12 +232,4 @@ TEST(no_memory, "Without memory for the reply the proposal is refused")
 	ATF_CHECK_EQ(0, propose(0, 0, json, sizeof(json), &len));
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, versions);
-	ATF_TP_ADD_TC(tp, json);
-	ATF_TP_ADD_TC(tp, depth);
-	ATF_TP_ADD_TC(tp, capabilities);
-	ATF_TP_ADD_TC(tp, no_memory);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -449,17 +449,4 @@ TEST(model_eeprom, "The address can be read from the model's own EEPROM")
 	test_destroy(t);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, probe);
-	ATF_TP_ADD_TC(tp, filter_first);
-	ATF_TP_ADD_TC(tp, traffic);
-	ATF_TP_ADD_TC(tp, clock);
-	ATF_TP_ADD_TC(tp, wires_left);
-	ATF_TP_ADD_TC(tp, words);
-	ATF_TP_ADD_TC(tp, none);
-	ATF_TP_ADD_TC(tp, group);
-	ATF_TP_ADD_TC(tp, checksum);
-	ATF_TP_ADD_TC(tp, model_eeprom);
-	return (atf_no_error());
-}
+TEST_PROGRAM

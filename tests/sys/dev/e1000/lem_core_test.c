@@ -419,19 +419,4 @@ TEST(counters_wrap, "The counters of the driver and of the model go on past "
 	ATF_CHECK_MSG(moved >= 3 * 25, "%u", moved);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, asserts);
-	ATF_TP_ADD_TC(tp, address);
-	ATF_TP_ADD_TC(tp, arguments);
-	ATF_TP_ADD_TC(tp, poll_late);
-	ATF_TP_ADD_TC(tp, csb_left);
-	ATF_TP_ADD_TC(tp, round_trip);
-	ATF_TP_ADD_TC(tp, mode_changes);
-	ATF_TP_ADD_TC(tp, csb_rounds);
-	ATF_TP_ADD_TC(tp, restart);
-	ATF_TP_ADD_TC(tp, filter);
-	ATF_TP_ADD_TC(tp, link_stopped);
-	ATF_TP_ADD_TC(tp, counters_wrap);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -325,14 +325,4 @@ TEST(random, "Random registers, descriptors and CSB, in all modes")
 	test_destroy(t);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, gone_at_attach);
-	ATF_TP_ADD_TC(tp, gone);
-	ATF_TP_ADD_TC(tp, rx_descriptors);
-	ATF_TP_ADD_TC(tp, rx_not_ours);
-	ATF_TP_ADD_TC(tp, tx_descriptors);
-	ATF_TP_ADD_TC(tp, csb_nonsense);
-	ATF_TP_ADD_TC(tp, random);
-	return (atf_no_error());
-}
+TEST_PROGRAM

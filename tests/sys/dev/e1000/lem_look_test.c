@@ -451,19 +451,4 @@ TEST(rx_others, "The driver stops looking when another thread wants the "
 	test_destroy(t);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, rounds);
-	ATF_TP_ADD_TC(tp, down);
-	ATF_TP_ADD_TC(tp, up);
-	ATF_TP_ADD_TC(tp, trial);
-	ATF_TP_ADD_TC(tp, two);
-	ATF_TP_ADD_TC(tp, in_a_row);
-	ATF_TP_ADD_TC(tp, trial_paid);
-	ATF_TP_ADD_TC(tp, restart);
-	ATF_TP_ADD_TC(tp, rx_down);
-	ATF_TP_ADD_TC(tp, rx_found);
-	ATF_TP_ADD_TC(tp, rx_look);
-	ATF_TP_ADD_TC(tp, rx_others);
-	return (atf_no_error());
-}
+TEST_PROGRAM

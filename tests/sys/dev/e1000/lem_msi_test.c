@@ -224,14 +224,4 @@ TEST(sender, "A host that leaves frames in the ring has interrupts for sent "
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, causes_last);
-	ATF_TP_ADD_TC(tp, causes_first);
-	ATF_TP_ADD_TC(tp, unread);
-	ATF_TP_ADD_TC(tp, link);
-	ATF_TP_ADD_TC(tp, hold);
-	ATF_TP_ADD_TC(tp, turn);
-	ATF_TP_ADD_TC(tp, sender);
-	return (atf_no_error());
-}
+TEST_PROGRAM

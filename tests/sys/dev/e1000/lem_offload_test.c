@@ -451,14 +451,4 @@ TEST(rx_offload, "Verified checksums and stripped VLAN tags are reported")
 	test_destroy(t);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, checksums);
-	ATF_TP_ADD_TC(tp, tso);
-	ATF_TP_ADD_TC(tp, tso_context);
-	ATF_TP_ADD_TC(tp, descriptors);
-	ATF_TP_ADD_TC(tp, lengths);
-	ATF_TP_ADD_TC(tp, context_room);
-	ATF_TP_ADD_TC(tp, rx_offload);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -233,13 +233,4 @@ TEST(mode, "The CSB is filled in before it is turned on or off, and the "
 	test_destroy(t);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, rx_sleep);
-	ATF_TP_ADD_TC(tp, rx_base);
-	ATF_TP_ADD_TC(tp, tx_post);
-	ATF_TP_ADD_TC(tp, tx_wait);
-	ATF_TP_ADD_TC(tp, lazy);
-	ATF_TP_ADD_TC(tp, mode);
-	return (atf_no_error());
-}
+TEST_PROGRAM

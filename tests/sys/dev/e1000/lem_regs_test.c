@@ -19,6 +19,7 @@
 #include <atf-c.h>
 
 #include "lem_fake.h"
+#include "test.h"
 
 #define	LINK_UP	{ E82545_CTRL, 0x9 | E82545_CTRL_SLU | E82545_CTRL_ASDE }
 #define	RESET								\
@@ -395,17 +396,4 @@ TEST(dead_late, "An adapter that goes while it is started is reset once more, "
 	test_destroy(t);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, start);
-	ATF_TP_ADD_TC(tp, start_plain);
-	ATF_TP_ADD_TC(tp, modes);
-	ATF_TP_ADD_TC(tp, combining_left);
-	ATF_TP_ADD_TC(tp, arguments);
-	ATF_TP_ADD_TC(tp, intr_enable);
-	ATF_TP_ADD_TC(tp, intr);
-	ATF_TP_ADD_TC(tp, filter);
-	ATF_TP_ADD_TC(tp, dead);
-	ATF_TP_ADD_TC(tp, dead_late);
-	return (atf_no_error());
-}
+TEST_PROGRAM

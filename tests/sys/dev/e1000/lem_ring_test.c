@@ -18,6 +18,7 @@
 #include <atf-c.h>
 
 #include "lem_fake.h"
+#include "test.h"
 
 /* Frames that the driver passed on. */
 static unsigned int nframes;
@@ -692,23 +693,4 @@ TEST(tx_late, "A batch that is completed before the driver asks for a kick is "
 	test_destroy(test);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, rx_lengths);
-	ATF_TP_ADD_TC(tp, rx_flags);
-	ATF_TP_ADD_TC(tp, rx_refill);
-	ATF_TP_ADD_TC(tp, rx_short);
-	ATF_TP_ADD_TC(tp, rx_unposted);
-	ATF_TP_ADD_TC(tp, rx_csb_poll);
-	ATF_TP_ADD_TC(tp, sync);
-	ATF_TP_ADD_TC(tp, csb_rdt);
-	ATF_TP_ADD_TC(tp, csb_late);
-	ATF_TP_ADD_TC(tp, restart);
-	ATF_TP_ADD_TC(tp, wait);
-	ATF_TP_ADD_TC(tp, tx_unposted);
-	ATF_TP_ADD_TC(tp, tx_segs);
-	ATF_TP_ADD_TC(tp, tx_room);
-	ATF_TP_ADD_TC(tp, tx_combining);
-	ATF_TP_ADD_TC(tp, tx_late);
-	return (atf_no_error());
-}
+TEST_PROGRAM

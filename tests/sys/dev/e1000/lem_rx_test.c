@@ -228,15 +228,4 @@ TEST(jumbo, "Frames of the largest MTU, in several slots, both ways")
 	test_destroy(t);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, rx_base);
-	ATF_TP_ADD_TC(tp, rx_poll);
-	ATF_TP_ADD_TC(tp, rx_csb);
-	ATF_TP_ADD_TC(tp, rx_csb_full);
-	ATF_TP_ADD_TC(tp, rx_nobuf);
-	ATF_TP_ADD_TC(tp, rx_csb_nobuf);
-	ATF_TP_ADD_TC(tp, rx_poll_nobuf);
-	ATF_TP_ADD_TC(tp, jumbo);
-	return (atf_no_error());
-}
+TEST_PROGRAM

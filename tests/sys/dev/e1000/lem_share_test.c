@@ -402,15 +402,4 @@ TEST(poll_due, "A poll before its time does not change when the next one is "
 	test_destroy(t);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, turn);
-	ATF_TP_ADD_TC(tp, livelock);
-	ATF_TP_ADD_TC(tp, base);
-	ATF_TP_ADD_TC(tp, itr);
-	ATF_TP_ADD_TC(tp, csb);
-	ATF_TP_ADD_TC(tp, poll);
-	ATF_TP_ADD_TC(tp, poll_rate);
-	ATF_TP_ADD_TC(tp, poll_due);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -17,15 +17,9 @@
 
 #include "lem_core.h"
 #include "lem_ladder.h"
+#include "test.h"
 
-#define	TC(name, what)							\
-	ATF_TC(name);							\
-	ATF_TC_HEAD(name, tc)						\
-	{								\
-		atf_tc_set_md_var(tc, "descr", what);			\
-		atf_tc_set_md_var(tc, "timeout", "600");		\
-	}								\
-	ATF_TC_BODY(name, tc)
+#define	TC(name, what)	TEST_WITH(name, "timeout", "600", what)
 
 #define	FRAMES		20000
 /* Less than the slots of any ring on the way. */
@@ -323,21 +317,4 @@ TC(restarts, "While both guests stop and start their adapters, frames may be "
 	ATF_CHECK(r.received > 0);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, base);
-	ATF_TP_ADD_TC(tp, moderation);
-	ATF_TP_ADD_TC(tp, combining);
-	ATF_TP_ADD_TC(tp, combining_moderation);
-	ATF_TP_ADD_TC(tp, lazy);
-	ATF_TP_ADD_TC(tp, polling);
-	ATF_TP_ADD_TC(tp, csb);
-	ATF_TP_ADD_TC(tp, one_copy);
-	ATF_TP_ADD_TC(tp, both_ways);
-	ATF_TP_ADD_TC(tp, csb_load);
-	ATF_TP_ADD_TC(tp, own_thread);
-	ATF_TP_ADD_TC(tp, mode_changes);
-	ATF_TP_ADD_TC(tp, split);
-	ATF_TP_ADD_TC(tp, restarts);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -527,24 +527,4 @@ TEST(tx_wait, "lem_tx_wait() requests one interrupt, in each mode with "
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, packets);
-	ATF_TP_ADD_TC(tp, tx_base);
-	ATF_TP_ADD_TC(tp, tx_batch);
-	ATF_TP_ADD_TC(tp, tx_batch_interrupted);
-	ATF_TP_ADD_TC(tp, tx_combining);
-	ATF_TP_ADD_TC(tp, tx_combining_short);
-	ATF_TP_ADD_TC(tp, tx_combining_done_at_once);
-	ATF_TP_ADD_TC(tp, tx_combining_moderation);
-	ATF_TP_ADD_TC(tp, tx_lazy);
-	ATF_TP_ADD_TC(tp, tx_lazy_report);
-	ATF_TP_ADD_TC(tp, tx_poll);
-	ATF_TP_ADD_TC(tp, tx_poll_combining);
-	ATF_TP_ADD_TC(tp, tx_poll_combining_short);
-	ATF_TP_ADD_TC(tp, tx_poll_combining_off);
-	ATF_TP_ADD_TC(tp, tx_csb);
-	ATF_TP_ADD_TC(tp, tx_csb_short);
-	ATF_TP_ADD_TC(tp, tx_wait);
-	return (atf_no_error());
-}
+TEST_PROGRAM

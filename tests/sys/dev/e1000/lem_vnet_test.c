@@ -357,17 +357,4 @@ TEST(unknown, "An adapter that does not know the ring leaves it as the core "
 	test_destroy(t);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, uncut);
-	ATF_TP_ADD_TC(tp, mode);
-	ATF_TP_ADD_TC(tp, lies);
-	ATF_TP_ADD_TC(tp, complete);
-	ATF_TP_ADD_TC(tp, longest);
-	ATF_TP_ADD_TC(tp, taken_away);
-	ATF_TP_ADD_TC(tp, high);
-	ATF_TP_ADD_TC(tp, restart);
-	ATF_TP_ADD_TC(tp, unknown);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

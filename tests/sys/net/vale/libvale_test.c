@@ -25,13 +25,8 @@
 #include "vale_name.h"
 #include "vale_test.h"
 
-ATF_TC(names);
-ATF_TC_HEAD(names, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A valid name opens a port of that "
-	    "name, an invalid one returns EINVAL");
-}
-ATF_TC_BODY(names, tc)
+TEST(names, "A valid name opens a port of that name, an invalid one returns "
+    "EINVAL")
 {
 	/* 63 bytes, the longest valid name, and 64. */
 	static const char longest[] = "vale0123456789012345678901234567:"
@@ -68,13 +63,8 @@ ATF_TC_BODY(names, tc)
 	}
 }
 
-ATF_TC(name_rules);
-ATF_TC_HEAD(name_rules, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "What is wrong with a name is said; the "
-	    "kernel takes fewer names");
-}
-ATF_TC_BODY(name_rules, tc)
+TEST(name_rules, "What is wrong with a name is said; the kernel takes fewer "
+    "names")
 {
 	/* Parts of the messages; NULL: valid. */
 	static const struct {
@@ -115,13 +105,8 @@ ATF_TC_BODY(name_rules, tc)
 		}
 }
 
-ATF_TC(params);
-ATF_TC_HEAD(params, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Rings have as many slots as requested, "
-	    "by default 1024; a number out of range returns EINVAL");
-}
-ATF_TC_BODY(params, tc)
+TEST(params, "Rings have as many slots as requested, by default 1024; a number "
+    "out of range returns EINVAL")
 {
 	static const uint32_t good[][2] = {
 		{ 2, 16384 }, { 16384, 2 }, { 3, 777 },
@@ -153,13 +138,7 @@ ATF_TC_BODY(params, tc)
 	}
 }
 
-ATF_TC(smallest);
-ATF_TC_HEAD(smallest, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Rings of two slots hold one frame at a "
-	    "time");
-}
-ATF_TC_BODY(smallest, tc)
+TEST(smallest, "Rings of two slots hold one frame at a time")
 {
 	struct vale_desc *a, *b;
 	uint32_t seq;
@@ -176,13 +155,7 @@ ATF_TC_BODY(smallest, tc)
 	vale_close(b);
 }
 
-ATF_TC(busy);
-ATF_TC_HEAD(busy, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A port that is open cannot be opened "
-	    "again");
-}
-ATF_TC_BODY(busy, tc)
+TEST(busy, "A port that is open cannot be opened again")
 {
 	struct vale_desc *d, *other;
 
@@ -196,13 +169,8 @@ ATF_TC_BODY(busy, tc)
 	vale_close(d);
 }
 
-ATF_TC(nothing_left);
-ATF_TC_HEAD(nothing_left, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Closing a port, or failing to open "
-	    "one, leaves no descriptor open");
-}
-ATF_TC_BODY(nothing_left, tc)
+TEST(nothing_left, "Closing a port, or failing to open one, leaves no "
+    "descriptor open")
 {
 	struct vale_desc *d;
 	unsigned int i;
@@ -222,13 +190,8 @@ ATF_TC_BODY(nothing_left, tc)
 	close(last);
 }
 
-ATF_TC(readable);
-ATF_TC_HEAD(readable, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "The descriptor is readable from the "
-	    "first frame until a sync finds none, with one wakeup");
-}
-ATF_TC_BODY(readable, tc)
+TEST(readable, "The descriptor is readable from the first frame until a sync "
+    "finds none, with one wakeup")
 {
 	struct vale_desc *a, *b;
 	struct t_frame f;
@@ -273,13 +236,7 @@ ATF_TC_BODY(readable, tc)
 	vale_close(b);
 }
 
-ATF_TC(polled);
-ATF_TC_HEAD(polled, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A port that polls gets no wakeups "
-	    "until it waits again");
-}
-ATF_TC_BODY(polled, tc)
+TEST(polled, "A port that polls gets no wakeups until it waits again")
 {
 	struct vale_desc *a, *b;
 	struct t_frame f;
@@ -310,13 +267,7 @@ ATF_TC_BODY(polled, tc)
 	vale_close(b);
 }
 
-ATF_TC(cur_ahead);
-ATF_TC_HEAD(cur_ahead, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "With cur ahead of head, poll(2) waits "
-	    "for frames beyond cur");
-}
-ATF_TC_BODY(cur_ahead, tc)
+TEST(cur_ahead, "With cur ahead of head, poll(2) waits for frames beyond cur")
 {
 	struct vale_desc *a, *b;
 	struct t_frame f;
@@ -340,13 +291,8 @@ ATF_TC_BODY(cur_ahead, tc)
 	vale_close(b);
 }
 
-ATF_TC(no_wake_for_nothing);
-ATF_TC_HEAD(no_wake_for_nothing, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A batch whose frames are all dropped "
-	    "causes no wakeup");
-}
-ATF_TC_BODY(no_wake_for_nothing, tc)
+TEST(no_wake_for_nothing, "A batch whose frames are all dropped causes no "
+    "wakeup")
 {
 	struct vale_desc *a, *b;
 
@@ -400,13 +346,7 @@ see_addr(const struct vale_fdb_entry *entry, void *arg)
 	return (0);
 }
 
-ATF_TC(ctl);
-ATF_TC_HEAD(ctl, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Ports, counters and addresses of all "
-	    "switches can be listed");
-}
-ATF_TC_BODY(ctl, tc)
+TEST(ctl, "Ports, counters and addresses of all switches can be listed")
 {
 	struct vale_desc *d[6];
 	uint64_t counters[VALE_NCOUNTERS];
@@ -551,19 +491,4 @@ TEST(counters_wrap, "A port's counters go on past 2^32 and 2^64")
 	ATF_CHECK_MSG(moved >= 3 * 20, "%u", moved);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, names);
-	ATF_TP_ADD_TC(tp, name_rules);
-	ATF_TP_ADD_TC(tp, params);
-	ATF_TP_ADD_TC(tp, smallest);
-	ATF_TP_ADD_TC(tp, busy);
-	ATF_TP_ADD_TC(tp, nothing_left);
-	ATF_TP_ADD_TC(tp, readable);
-	ATF_TP_ADD_TC(tp, polled);
-	ATF_TP_ADD_TC(tp, cur_ahead);
-	ATF_TP_ADD_TC(tp, no_wake_for_nothing);
-	ATF_TP_ADD_TC(tp, ctl);
-	ATF_TP_ADD_TC(tp, counters_wrap);
-	return (atf_no_error());
-}
+TEST_PROGRAM

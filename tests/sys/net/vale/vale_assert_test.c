@@ -12,6 +12,7 @@
 #include <atf-c.h>
 
 #include "aborts.h"
+#include "test.h"
 #include "vale_impl.h"
 
 static struct vale_port *
@@ -49,13 +50,8 @@ sleep_then_publish(void *arg)
 	(void)vale_rxq_publish(&port->vp_rx, lease);
 }
 
-ATF_TC(locks);
-ATF_TC_HEAD(locks, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An assertion fires if a receive ring "
-	    "is read, counted for, or published to without its lock");
-}
-ATF_TC_BODY(locks, tc)
+TEST(locks, "An assertion fires if a receive ring is read, counted for, or "
+    "published to without its lock")
 {
 	struct vale_port *port = port_open("valeassert:a");
 
@@ -115,14 +111,8 @@ tail_ahead(void *arg)
 	(void)vale_rxq_space(&port->vp_rx);
 }
 
-ATF_TC(leases);
-ATF_TC_HEAD(leases, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An assertion fires for a lease of no "
-	    "slots or too many, one ended twice or never made, and wrong "
-	    "indexes");
-}
-ATF_TC_BODY(leases, tc)
+TEST(leases, "An assertion fires for a lease of no slots or too many, one "
+    "ended twice or never made, and wrong indexes")
 {
 	struct vale_port *port = port_open("valeassert:a");
 
@@ -156,13 +146,8 @@ deliver_outside(void *arg)
 	vale_deliver(port, port->vp_switch->vs_port[other], other);
 }
 
-ATF_TC(senders);
-ATF_TC_HEAD(senders, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An assertion fires if a sender enters "
-	    "its switch twice, or leaves or delivers without having entered");
-}
-ATF_TC_BODY(senders, tc)
+TEST(senders, "An assertion fires if a sender enters its switch twice, or "
+    "leaves or delivers without having entered")
 {
 	struct vale_port *a = port_open("valeassert:a");
 	struct vale_port *b = port_open("valeassert:b");
@@ -174,10 +159,4 @@ ATF_TC_BODY(senders, tc)
 	vale_close(&a->vp_desc);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, locks);
-	ATF_TP_ADD_TC(tp, leases);
-	ATF_TP_ADD_TC(tp, senders);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -126,13 +126,8 @@ fair_turns(unsigned int n, const unsigned int batch[2], unsigned int take)
 	fair_close(n);
 }
 
-ATF_TC(two);
-ATF_TC_HEAD(two, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Two senders to one slow receiver get "
-	    "40 to 60 % each, though one is always first or has large batches");
-}
-ATF_TC_BODY(two, tc)
+TEST(two, "Two senders to one slow receiver get 40 to 60 % each, though one is "
+    "always first or has large batches")
 {
 	fair_turns(2, (const unsigned int [2]){ 2, 2 }, 1);
 	fair_turns(2, (const unsigned int [2]){ 255, 1 }, 1);
@@ -141,13 +136,8 @@ ATF_TC_BODY(two, tc)
 	fair_turns(2, (const unsigned int [2]){ 64, 64 }, 20);
 }
 
-ATF_TC(ten);
-ATF_TC_HEAD(ten, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Of ten senders to one slow receiver "
-	    "none gets less than half of an equal share");
-}
-ATF_TC_BODY(ten, tc)
+TEST(ten, "Of ten senders to one slow receiver none gets less than half of an "
+    "equal share")
 {
 	fair_turns(10, (const unsigned int [2]){ 1, 1 }, 1);
 	fair_turns(10, (const unsigned int [2]){ 255, 1 }, 1);
@@ -155,13 +145,8 @@ ATF_TC_BODY(ten, tc)
 	fair_turns(10, (const unsigned int [2]){ 32, 64 }, 50);
 }
 
-ATF_TC(single);
-ATF_TC_HEAD(single, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A single sender fills the whole ring "
-	    "of a slow receiver, also after another one has stopped");
-}
-ATF_TC_BODY(single, tc)
+TEST(single, "A single sender fills the whole ring of a slow receiver, also "
+    "after another one has stopped")
 {
 	uint32_t seq[2] = { 0 };
 	unsigned int i;
@@ -250,24 +235,11 @@ fair_run(unsigned int n)
 	fair_close(n);
 }
 
-ATF_TC(threads);
-ATF_TC_HEAD(threads, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Senders with a thread each, to one slow "
-	    "receiver: 40 to 60 % of two, half of an equal share of ten");
-	atf_tc_set_md_var(tc, "timeout", "600");
-}
-ATF_TC_BODY(threads, tc)
+TEST_WITH(threads, "timeout", "600", "Senders with a thread each, to one slow "
+    "receiver: 40 to 60 % of two, half of an equal share of ten")
 {
 	fair_run(2);
 	fair_run(10);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, two);
-	ATF_TP_ADD_TC(tp, ten);
-	ATF_TP_ADD_TC(tp, single);
-	ATF_TP_ADD_TC(tp, threads);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -372,35 +372,20 @@ run(const atf_tc_t *tc, const struct profile *pf)
 	}
 }
 
-ATF_TC(collect_single_slot);
-ATF_TC_HEAD(collect_single_slot, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames of any kind are forwarded alike "
-	    "with and without the fast path");
-}
-ATF_TC_BODY(collect_single_slot, tc)
+TEST(collect_single_slot, "Frames of any kind are forwarded alike with and "
+    "without the fast path")
 {
 	static const struct profile pf = { 8, 2, 4, 80 };
 
 	run(tc, &pf);
 }
 
-ATF_TC(deliver_single_slot);
-ATF_TC_HEAD(deliver_single_slot, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Receive rings that are nearly full are "
-	    "filled alike with and without the fast path");
-}
-ATF_TC_BODY(deliver_single_slot, tc)
+TEST(deliver_single_slot, "Receive rings that are nearly full are filled alike "
+    "with and without the fast path")
 {
 	static const struct profile pf = { 13, 8, 0, 32 };
 
 	run(tc, &pf);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, collect_single_slot);
-	ATF_TP_ADD_TC(tp, deliver_single_slot);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -68,13 +68,8 @@ same_bucket(uint32_t *out, unsigned int n)
 	vale_fdb_init(&fdb, seed);
 }
 
-ATF_TC(learn);
-ATF_TC_HEAD(learn, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An address is learned once, found, and "
-	    "listed with its port and age");
-}
-ATF_TC_BODY(learn, tc)
+TEST(learn, "An address is learned once, found, and listed with its port and "
+    "age")
 {
 	struct vale_fdb_entry e;
 	unsigned int cursor = 0;
@@ -94,13 +89,7 @@ ATF_TC_BODY(learn, tc)
 	ATF_CHECK(!vale_fdb_next(&fdb, &cursor, 15, &e));
 }
 
-ATF_TC(every_bit);
-ATF_TC_HEAD(every_bit, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Addresses that differ in any one bit "
-	    "are different stations");
-}
-ATF_TC_BODY(every_bit, tc)
+TEST(every_bit, "Addresses that differ in any one bit are different stations")
 {
 	uint8_t a[6];
 	unsigned int bit;
@@ -120,13 +109,7 @@ ATF_TC_BODY(every_bit, tc)
 	ATF_CHECK_EQ(47, entries(0));
 }
 
-ATF_TC(hostile);
-ATF_TC_HEAD(hostile, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Multicast addresses and zero are never "
-	    "learned nor found");
-}
-ATF_TC_BODY(hostile, tc)
+TEST(hostile, "Multicast addresses and zero are never learned nor found")
 {
 	static const uint8_t bad[][6] = {
 		{ 0, 0, 0, 0, 0, 0 },
@@ -148,13 +131,8 @@ ATF_TC_BODY(hostile, tc)
 	ATF_CHECK_EQ(0, entries(0));
 }
 
-ATF_TC(ageing);
-ATF_TC_HEAD(ageing, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "An entry expires to the second, later "
-	    "when refreshed, never with an ageing time of 0");
-}
-ATF_TC_BODY(ageing, tc)
+TEST(ageing, "An entry expires to the second, later when refreshed, never with "
+    "an ageing time of 0")
 {
 	/* The clock wraps meanwhile. */
 	uint32_t t0 = UINT32_MAX - 200;
@@ -189,13 +167,8 @@ ATF_TC_BODY(ageing, tc)
 	ATF_CHECK_EQ(VALE_FDB_AGEING_MAX_S, fdb.f_ageing_s);
 }
 
-ATF_TC(clock_behind);
-ATF_TC_HEAD(clock_behind, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A thread whose clock is a second "
-	    "behind finds the entries of others");
-}
-ATF_TC_BODY(clock_behind, tc)
+TEST(clock_behind, "A thread whose clock is a second behind finds the entries "
+    "of others")
 {
 	struct vale_fdb_entry e;
 	uint32_t a[VALE_FDB_WAYS + 1];
@@ -222,12 +195,7 @@ ATF_TC_BODY(clock_behind, tc)
 		    vale_fdb_lookup(&fdb, addr(a[i]), 102));
 }
 
-ATF_TC(listed);
-ATF_TC_HEAD(listed, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "All bytes of an address are listed");
-}
-ATF_TC_BODY(listed, tc)
+TEST(listed, "All bytes of an address are listed")
 {
 	static const uint8_t a[6] = { 0x02, 0xfe, 0x81, 0x7f, 0xa5, 0xc3 };
 	struct vale_fdb_entry e;
@@ -257,13 +225,8 @@ collide(uint64_t s0, uint64_t s1, uint32_t x, uint32_t y)
 	return (false);
 }
 
-ATF_TC(seeded);
-ATF_TC_HEAD(seeded, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Who does not know the seed, either "
-	    "half of it, does not know which stations share a bucket");
-}
-ATF_TC_BODY(seeded, tc)
+TEST(seeded, "Who does not know the seed, either half of it, does not know "
+    "which stations share a bucket")
 {
 	uint32_t x, y, seeds = 1;
 	unsigned int i, other0, other1;
@@ -284,13 +247,7 @@ ATF_TC_BODY(seeded, tc)
 	ATF_CHECK_MSG(other1 > 25, "second half: %u of 50", other1);
 }
 
-ATF_TC(spread);
-ATF_TC_HEAD(spread, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Stations with addresses in sequence "
-	    "find room, whatever the seed");
-}
-ATF_TC_BODY(spread, tc)
+TEST(spread, "Stations with addresses in sequence find room, whatever the seed")
 {
 	static const uint64_t seeds[][2] = {
 		{ 0, 0 }, { 1, 1 }, { UINT64_MAX, UINT64_MAX },
@@ -312,13 +269,7 @@ ATF_TC_BODY(spread, tc)
 	}
 }
 
-ATF_TC(move);
-ATF_TC_HEAD(move, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A station that moves is found at its "
-	    "new port only");
-}
-ATF_TC_BODY(move, tc)
+TEST(move, "A station that moves is found at its new port only")
 {
 	vale_fdb_init(&fdb, seed);
 	vale_fdb_learn(&fdb, addr(1), 0, 0);
@@ -330,13 +281,7 @@ ATF_TC_BODY(move, tc)
 	ATF_CHECK_EQ(1, entries(1));
 }
 
-ATF_TC(flush);
-ATF_TC_HEAD(flush, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A flush removes a port's stations, and "
-	    "no others");
-}
-ATF_TC_BODY(flush, tc)
+TEST(flush, "A flush removes a port's stations, and no others")
 {
 	uint32_t i;
 
@@ -351,13 +296,8 @@ ATF_TC_BODY(flush, tc)
 	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(0), 1, 0));
 }
 
-ATF_TC(full);
-ATF_TC_HEAD(full, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A full bucket replaces an expired "
-	    "entry, else the port's own oldest, else the oldest");
-}
-ATF_TC_BODY(full, tc)
+TEST(full, "A full bucket replaces an expired entry, else the port's own "
+    "oldest, else the oldest")
 {
 	uint32_t a[VALE_FDB_WAYS + 3];
 	unsigned int i;
@@ -387,13 +327,8 @@ ATF_TC_BODY(full, tc)
 	ATF_CHECK_EQ(VALE_FDB_WAYS, entries(403));
 }
 
-ATF_TC(flooded);
-ATF_TC_HEAD(flooded, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A port that sends from endless "
-	    "addresses fills the table, then replaces only its own entries");
-}
-ATF_TC_BODY(flooded, tc)
+TEST(flooded, "A port that sends from endless addresses fills the table, then "
+    "replaces only its own entries")
 {
 	uint32_t i;
 	unsigned int lost = 0;
@@ -409,13 +344,8 @@ ATF_TC_BODY(flooded, tc)
 	ATF_CHECK_EQ(VALE_FDB_ENTRIES, entries(1));
 }
 
-ATF_TC(limit);
-ATF_TC_HEAD(limit, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A port learns up to its limit; expired "
-	    "and moved entries do not count");
-}
-ATF_TC_BODY(limit, tc)
+TEST(limit, "A port learns up to its limit; expired and moved entries do not "
+    "count")
 {
 	uint32_t i;
 
@@ -473,13 +403,8 @@ ATF_TC_BODY(limit, tc)
 	ATF_CHECK_EQ(100, entries(2001));
 }
 
-ATF_TC(limit_one_bucket);
-ATF_TC_HEAD(limit_one_bucket, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Entries replaced in a full bucket no "
-	    "longer count for their port");
-}
-ATF_TC_BODY(limit_one_bucket, tc)
+TEST(limit_one_bucket, "Entries replaced in a full bucket no longer count for "
+    "their port")
 {
 	uint32_t a[2 * VALE_FDB_WAYS];
 	unsigned int i;
@@ -509,13 +434,7 @@ changed(void)
 	return (now != was);
 }
 
-ATF_TC(changes);
-ATF_TC_HEAD(changes, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "The change counter changes exactly "
-	    "when lookups may");
-}
-ATF_TC_BODY(changes, tc)
+TEST(changes, "The change counter changes exactly when lookups may")
 {
 	vale_fdb_init(&fdb, seed);
 	ATF_CHECK(changed());
@@ -574,13 +493,8 @@ roam(void *arg)
 	return (NULL);
 }
 
-ATF_TC(threads);
-ATF_TC_HEAD(threads, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Stations that move between four "
-	    "threads' ports are found once, at a port they used, and counted");
-}
-ATF_TC_BODY(threads, tc)
+TEST(threads, "Stations that move between four threads' ports are found once, "
+    "at a port they used, and counted")
 {
 	struct vale_fdb_entry e;
 	pthread_t thread[THREADS];
@@ -661,13 +575,8 @@ move_uncounted(void *arg)
 	vale_fdb_learn(&fdb, addr(0), 1, 0);
 }
 
-ATF_TC(asserts);
-ATF_TC_HEAD(asserts, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Assertions fire: a port out of range, "
-	    "entries that are not counted");
-}
-ATF_TC_BODY(asserts, tc)
+TEST(asserts, "Assertions fire: a port out of range, entries that are not "
+    "counted")
 {
 	vale_fdb_init(&fdb, seed);
 	ATF_CHECK(aborts(learn_bad_port, NULL, "port < VALE_FDB_PORTS"));
@@ -869,29 +778,4 @@ TEST(sweep_race, "An expired entry that another thread changes, or a bucket "
 	ATF_CHECK_EQ(1, split.f->f_used[200]);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, learn);
-	ATF_TP_ADD_TC(tp, every_bit);
-	ATF_TP_ADD_TC(tp, hostile);
-	ATF_TP_ADD_TC(tp, ageing);
-	ATF_TP_ADD_TC(tp, clock_behind);
-	ATF_TP_ADD_TC(tp, listed);
-	ATF_TP_ADD_TC(tp, seeded);
-	ATF_TP_ADD_TC(tp, spread);
-	ATF_TP_ADD_TC(tp, move);
-	ATF_TP_ADD_TC(tp, flush);
-	ATF_TP_ADD_TC(tp, full);
-	ATF_TP_ADD_TC(tp, flooded);
-	ATF_TP_ADD_TC(tp, limit);
-	ATF_TP_ADD_TC(tp, limit_one_bucket);
-	ATF_TP_ADD_TC(tp, changes);
-	ATF_TP_ADD_TC(tp, threads);
-	ATF_TP_ADD_TC(tp, flush_threads);
-	ATF_TP_ADD_TC(tp, times);
-	ATF_TP_ADD_TC(tp, last);
-	ATF_TP_ADD_TC(tp, twice);
-	ATF_TP_ADD_TC(tp, sweep_race);
-	ATF_TP_ADD_TC(tp, asserts);
-	return (atf_no_error());
-}
+TEST_PROGRAM

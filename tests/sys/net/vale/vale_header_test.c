@@ -308,16 +308,4 @@ TEST(settings, "Other lengths of headers are invalid")
 	vale_close(d);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, invalid);
-	ATF_TP_ADD_TC(tp, hints);
-	ATF_TP_ADD_TC(tp, short_header);
-	ATF_TP_ADD_TC(tp, one_slot);
-	ATF_TP_ADD_TC(tp, no_header);
-	ATF_TP_ADD_TC(tp, flagged_frame);
-	ATF_TP_ADD_TC(tp, fragments);
-	ATF_TP_ADD_TC(tp, settings);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

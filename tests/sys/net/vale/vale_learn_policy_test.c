@@ -20,6 +20,7 @@
 #include <dev/netmap/vale_learn.h>
 
 #include "aborts.h"
+#include "test.h"
 
 static const uint64_t seed[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
 static struct vale_learn vl;
@@ -110,13 +111,8 @@ rule(enum vale_learn_rule r, const char *text)
 	return (vale_learn_rule_set(&vl, r, text));
 }
 
-ATF_TC(plain);
-ATF_TC_HEAD(plain, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Without rules frames are flooded or "
-	    "forwarded, never to the port they came from");
-}
-ATF_TC_BODY(plain, tc)
+TEST(plain, "Without rules frames are flooded or forwarded, never to the port "
+    "they came from")
 {
 	vale_learn_init(&vl, seed);
 	add(0, "vale0:a", 1);
@@ -141,13 +137,8 @@ ATF_TC_BODY(plain, tc)
 	end();
 }
 
-ATF_TC(unseen);
-ATF_TC_HEAD(unseen, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame whose header is short or "
-	    "unreadable is dropped and not learned from");
-}
-ATF_TC_BODY(unseen, tc)
+TEST(unseen, "A frame whose header is short or unreadable is dropped and not "
+    "learned from")
 {
 	struct vale_learn_ring *lr;
 	struct vale_learn_set copies;
@@ -173,13 +164,8 @@ ATF_TC_BODY(unseen, tc)
 	end();
 }
 
-ATF_TC(private);
-ATF_TC_HEAD(private, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Private ports reach all other ports "
-	    "except private ones; netmap floods frames of other ports");
-}
-ATF_TC_BODY(private, tc)
+TEST(private, "Private ports reach all other ports except private ones; netmap "
+    "floods frames of other ports")
 {
 	vale_learn_init(&vl, seed);
 	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, "vm*"));
@@ -208,13 +194,8 @@ ATF_TC_BODY(private, tc)
 	end();
 }
 
-ATF_TC(mirror);
-ATF_TC_HEAD(mirror, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A mirror port gets a copy of each "
-	    "forwarded frame, private or not, and cannot send");
-}
-ATF_TC_BODY(mirror, tc)
+TEST(mirror, "A mirror port gets a copy of each forwarded frame, private or "
+    "not, and cannot send")
 {
 	vale_learn_init(&vl, seed);
 	add(0, "vale0:a", 1);
@@ -246,13 +227,8 @@ ATF_TC_BODY(mirror, tc)
 	end();
 }
 
-ATF_TC(same_way);
-ATF_TC_HEAD(same_way, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame like the last one takes the "
-	    "cached route, unless anything changed");
-}
-ATF_TC_BODY(same_way, tc)
+TEST(same_way, "A frame like the last one takes the cached route, unless "
+    "anything changed")
 {
 	unsigned int i, other;
 
@@ -322,13 +298,8 @@ ATF_TC_BODY(same_way, tc)
 	end();
 }
 
-ATF_TC(limit);
-ATF_TC_HEAD(limit, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames from more addresses than the "
-	    "port may have are dropped; a limit goes with its port");
-}
-ATF_TC_BODY(limit, tc)
+TEST(limit, "Frames from more addresses than the port may have are dropped; a "
+    "limit goes with its port")
 {
 	struct vale_learn_port_info info;
 
@@ -355,13 +326,8 @@ ATF_TC_BODY(limit, tc)
 	end();
 }
 
-ATF_TC(rules);
-ATF_TC_HEAD(rules, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "In a list the last match counts; an "
-	    "invalid list is refused and changes nothing");
-}
-ATF_TC_BODY(rules, tc)
+TEST(rules, "In a list the last match counts; an invalid list is refused and "
+    "changes nothing")
 {
 	static const struct {
 		enum vale_learn_rule	 rule;
@@ -438,12 +404,7 @@ ATF_TC_BODY(rules, tc)
 	ATF_CHECK_EQ(0, rule(VALE_LEARN_LIMIT, text + 1));
 }
 
-ATF_TC(long_name);
-ATF_TC_HEAD(long_name, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A name that is too long is truncated");
-}
-ATF_TC_BODY(long_name, tc)
+TEST(long_name, "A name that is too long is truncated")
 {
 	char name[2 * VALE_LEARN_NAME];
 	struct vale_learn_port_info info;
@@ -477,13 +438,8 @@ send_frames(void *arg)
 	return (NULL);
 }
 
-ATF_TC(rings);
-ATF_TC_HEAD(rings, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A port that sends on several rings "
-	    "while ports are added counts every frame");
-}
-ATF_TC_BODY(rings, tc)
+TEST(rings, "A port that sends on several rings while ports are added counts "
+    "every frame")
 {
 	struct vale_learn_port_info info;
 	pthread_t thread[THREADS];
@@ -541,13 +497,7 @@ info_of_none(void *arg)
 	vale_learn_port_info(&vl, 0, &info);
 }
 
-ATF_TC(asserts);
-ATF_TC_HEAD(asserts, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Assertions fire: a port added twice, "
-	    "one that does not exist");
-}
-ATF_TC_BODY(asserts, tc)
+TEST(asserts, "Assertions fire: a port added twice, one that does not exist")
 {
 	vale_learn_init(&vl, seed);
 	ATF_CHECK(aborts(add_twice, NULL, "vl_port[index] == NULL"));
@@ -569,13 +519,7 @@ check_rate(const char *text, const char *port, uint64_t rate, uint32_t burst,
 	    value.v_rate.rc_burst);
 }
 
-ATF_TC(rates);
-ATF_TC_HEAD(rates, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A list of rates gives each port the "
-	    "last one that matches it");
-}
-ATF_TC_BODY(rates, tc)
+TEST(rates, "A list of rates gives each port the last one that matches it")
 {
 	vale_learn_init(&vl, seed);
 	check_rate("", "vale0:a", 0, 0, false);
@@ -602,13 +546,8 @@ pass(unsigned int port, unsigned int ring, unsigned int n, uint32_t len,
 	return (passed);
 }
 
-ATF_TC(rate);
-ATF_TC_HEAD(rate, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames over a port's rate are dropped "
-	    "and counted; its rings have a part of it each");
-}
-ATF_TC_BODY(rate, tc)
+TEST(rate, "Frames over a port's rate are dropped and counted; its rings have "
+    "a part of it each")
 {
 	const uint64_t s = 1000000000;
 	struct vale_learn_port_info info;
@@ -740,13 +679,8 @@ contend(unsigned int n, const unsigned int batch[2], uint32_t take)
 	end();
 }
 
-ATF_TC(shares);
-ATF_TC_HEAD(shares, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Two senders to one slow receiver get "
-	    "40 to 60 % each, of ten none less than half of an equal share");
-}
-ATF_TC_BODY(shares, tc)
+TEST(shares, "Two senders to one slow receiver get 40 to 60 % each, of ten "
+    "none less than half of an equal share")
 {
 	contend(2, (const unsigned int [2]){ 2, 2 }, 1);
 	contend(2, (const unsigned int [2]){ 1, 255 }, 1);
@@ -757,13 +691,8 @@ ATF_TC_BODY(shares, tc)
 	contend(10, (const unsigned int [2]){ 32, 64 }, 50);
 }
 
-ATF_TC(share_alone);
-ATF_TC_HEAD(share_alone, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A single sender fills the whole ring, "
-	    "with frames of several slots, too; a port may have no shares");
-}
-ATF_TC_BODY(share_alone, tc)
+TEST(share_alone, "A single sender fills the whole ring, with frames of "
+    "several slots, too; a port may have no shares")
 {
 	struct vale_learn_port *lp;
 	uint32_t r;
@@ -798,21 +727,4 @@ ATF_TC_BODY(share_alone, tc)
 	end();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, asserts);
-	ATF_TP_ADD_TC(tp, plain);
-	ATF_TP_ADD_TC(tp, unseen);
-	ATF_TP_ADD_TC(tp, private);
-	ATF_TP_ADD_TC(tp, mirror);
-	ATF_TP_ADD_TC(tp, same_way);
-	ATF_TP_ADD_TC(tp, limit);
-	ATF_TP_ADD_TC(tp, rules);
-	ATF_TP_ADD_TC(tp, long_name);
-	ATF_TP_ADD_TC(tp, rings);
-	ATF_TP_ADD_TC(tp, rates);
-	ATF_TP_ADD_TC(tp, rate);
-	ATF_TP_ADD_TC(tp, shares);
-	ATF_TP_ADD_TC(tp, share_alone);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -463,21 +463,4 @@ TEST(accounted, "Each copy is received or counted as dropped, at random ports, "
 	close_ports();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, tx);
-	ATF_TP_ADD_TC(tp, rx);
-	ATF_TP_ADD_TC(tp, several);
-	ATF_TP_ADD_TC(tp, dropped);
-	ATF_TP_ADD_TC(tp, full);
-	ATF_TP_ADD_TC(tp, silent);
-	ATF_TP_ADD_TC(tp, waits);
-	ATF_TP_ADD_TC(tp, again);
-	ATF_TP_ADD_TC(tp, mirror);
-	ATF_TP_ADD_TC(tp, chain);
-	ATF_TP_ADD_TC(tp, sink);
-	ATF_TP_ADD_TC(tp, batches);
-	ATF_TP_ADD_TC(tp, offloads);
-	ATF_TP_ADD_TC(tp, accounted);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -230,12 +230,4 @@ TEST(other_sink, "The sink of a port with headers of another kind, or none, "
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, changed);
-	ATF_TP_ADD_TC(tp, sink);
-	ATF_TP_ADD_TC(tp, sink_plain);
-	ATF_TP_ADD_TC(tp, other_sink);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

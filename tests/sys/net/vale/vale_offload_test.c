@@ -380,19 +380,4 @@ TEST(full, "A frame whose segments do not all fit is dropped, and a shorter "
 	vale_close(to);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, kinds);
-	ATF_TP_ADD_TC(tp, headers);
-	ATF_TP_ADD_TC(tp, plain);
-	ATF_TP_ADD_TC(tp, flood);
-	ATF_TP_ADD_TC(tp, many);
-	ATF_TP_ADD_TC(tp, longest);
-	ATF_TP_ADD_TC(tp, slots);
-	ATF_TP_ADD_TC(tp, second_slot);
-	ATF_TP_ADD_TC(tp, hint);
-	ATF_TP_ADD_TC(tp, end_of_batch);
-	ATF_TP_ADD_TC(tp, full);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

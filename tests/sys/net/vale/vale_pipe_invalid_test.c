@@ -298,13 +298,4 @@ TEST(nonsense, "Whatever the other end writes, syncs end, and touch nothing "
 	free(f.base);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, again_nonsense);
-	ATF_TP_ADD_TC(tp, repaired);
-	ATF_TP_ADD_TC(tp, elsewhere);
-	ATF_TP_ADD_TC(tp, other_end);
-	ATF_TP_ADD_TC(tp, invalid);
-	ATF_TP_ADD_TC(tp, nonsense);
-	return (atf_no_error());
-}
+TEST_PROGRAM

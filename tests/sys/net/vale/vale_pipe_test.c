@@ -469,17 +469,4 @@ TEST(threads, "Two ends that sleep when they have nothing to do wake each other,
 	free(f.base);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, names);
-	ATF_TP_ADD_TC(tp, layout);
-	ATF_TP_ADD_TC(tp, frames);
-	ATF_TP_ADD_TC(tp, exchanges);
-	ATF_TP_ADD_TC(tp, fragments);
-	ATF_TP_ADD_TC(tp, reopened);
-	ATF_TP_ADD_TC(tp, again);
-	ATF_TP_ADD_TC(tp, again_exchanged);
-	ATF_TP_ADD_TC(tp, kicks);
-	ATF_TP_ADD_TC(tp, threads);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -643,21 +643,4 @@ TEST(settings, "vale_set_rate() and vale_get_rate() check their arguments")
 	ports_close();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, parse);
-	ATF_TP_ADD_TC(tp, exact);
-	ATF_TP_ADD_TC(tp, owes);
-	ATF_TP_ADD_TC(tp, clock);
-	ATF_TP_ADD_TC(tp, change);
-	ATF_TP_ADD_TC(tp, extremes);
-	ATF_TP_ADD_TC(tp, switched);
-	ATF_TP_ADD_TC(tp, removed);
-	ATF_TP_ADD_TC(tp, rings);
-	ATF_TP_ADD_TC(tp, threads);
-	ATF_TP_ADD_TC(tp, fragments);
-	ATF_TP_ADD_TC(tp, learned);
-	ATF_TP_ADD_TC(tp, segments);
-	ATF_TP_ADD_TC(tp, settings);
-	return (atf_no_error());
-}
+TEST_PROGRAM

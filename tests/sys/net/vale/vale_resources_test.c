@@ -27,6 +27,7 @@
 #include <atf-c.h>
 
 #include "frame.h"
+#include "test.h"
 #include "vale_impl.h"
 #include "vale_test.h"
 
@@ -266,13 +267,8 @@ check_nothing_left(void)
 	ATF_CHECK_EQ_MSG(0, fds, "%s: %d", failed, fds);
 }
 
-ATF_TC(given_back);
-ATF_TC_HEAD(given_back, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "The last port of a switch takes the "
-	    "switch with it; nothing is left");
-}
-ATF_TC_BODY(given_back, tc)
+TEST(given_back, "The last port of a switch takes the switch with it; nothing "
+    "is left")
 {
 	struct vale_desc *d[6];
 	char name[VALE_NAME_SIZE];
@@ -325,13 +321,8 @@ fail_each(unsigned int rings)
 	return (n);
 }
 
-ATF_TC(failures);
-ATF_TC_HEAD(failures, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Without a resource that it needs a "
-	    "port is not opened, and nothing of it is left");
-}
-ATF_TC_BODY(failures, tc)
+TEST(failures, "Without a resource that it needs a port is not opened, and "
+    "nothing of it is left")
 {
 	struct vale_desc *a, *b, *d;
 	int i;
@@ -364,13 +355,8 @@ ATF_TC_BODY(failures, tc)
 	watch = false;
 }
 
-ATF_TC(region);
-ATF_TC_HEAD(region, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A port's memory has rings aligned to "
-	    "cache lines and buffers aligned to pages, and no more");
-}
-ATF_TC_BODY(region, tc)
+TEST(region, "A port's memory has rings aligned to cache lines and buffers "
+    "aligned to pages, and no more")
 {
 	static const uint32_t slots[][2] = {
 		{ 2, 2 }, { 3, 5 }, { 16, 17 }, { 1024, 1000 }, { 16384, 2 },
@@ -420,13 +406,8 @@ ATF_TC_BODY(region, tc)
 	watch = false;
 }
 
-ATF_TC(idle);
-ATF_TC_HEAD(idle, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A port writes once when it turns busy "
-	    "and reads once when it turns idle; one that polls does neither");
-}
-ATF_TC_BODY(idle, tc)
+TEST(idle, "A port writes once when it turns busy and reads once when it turns "
+    "idle; one that polls does neither")
 {
 	struct vale_desc *a, *b;
 	unsigned int i, j;
@@ -487,13 +468,8 @@ ATF_TC_BODY(idle, tc)
 	watch = false;
 }
 
-ATF_TC(last_slot);
-ATF_TC_HEAD(last_slot, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "At the end of the ring, too, a receive "
-	    "head or cur that is no slot is refused");
-}
-ATF_TC_BODY(last_slot, tc)
+TEST(last_slot, "At the end of the ring, too, a receive head or cur that is no "
+    "slot is refused")
 {
 	const uint32_t n = 8;
 	struct vale_desc *a, *b;
@@ -536,13 +512,8 @@ show(const struct vale_fdb_entry *entry, void *arg)
 	return (++shown == *(unsigned int *)arg ? 7 : 0);
 }
 
-ATF_TC(addresses);
-ATF_TC_HEAD(addresses, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A table that is full is listed from "
-	    "the first entry to the last, or until the caller has enough");
-}
-ATF_TC_BODY(addresses, tc)
+TEST(addresses, "A table that is full is listed from the first entry to the "
+    "last, or until the caller has enough")
 {
 	uint64_t counters[VALE_NCOUNTERS];
 	unsigned int i, stop;
@@ -588,13 +559,8 @@ copy_info(const struct vale_port_info *pi,
 	return (0);
 }
 
-ATF_TC(names);
-ATF_TC_HEAD(names, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A switch whose name begins with "
-	    "another's is another; its ports are listed with their counters");
-}
-ATF_TC_BODY(names, tc)
+TEST(names, "A switch whose name begins with another's is another; its ports "
+    "are listed with their counters")
 {
 	struct vale_desc *a, *b, *c;
 
@@ -635,14 +601,8 @@ take(void *arg, struct frame_source *frames)
 		frame_next(frames);
 }
 
-ATF_TC(sink);
-ATF_TC_HEAD(sink, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Each lock is taken and released, "
-	    "whether a sink takes a frame or not, and none is held in its "
-	    "call");
-}
-ATF_TC_BODY(sink, tc)
+TEST(sink, "Each lock is taken and released, whether a sink takes a frame or "
+    "not, and none is held in its call")
 {
 	struct vale_desc *rx, *tx;
 	unsigned int i, n;
@@ -672,15 +632,4 @@ ATF_TC_BODY(sink, tc)
 	watch = false;
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, given_back);
-	ATF_TP_ADD_TC(tp, failures);
-	ATF_TP_ADD_TC(tp, region);
-	ATF_TP_ADD_TC(tp, idle);
-	ATF_TP_ADD_TC(tp, last_slot);
-	ATF_TP_ADD_TC(tp, addresses);
-	ATF_TP_ADD_TC(tp, names);
-	ATF_TP_ADD_TC(tp, sink);
-	return (atf_no_error());
-}
+TEST_PROGRAM

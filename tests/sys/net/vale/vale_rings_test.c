@@ -559,16 +559,4 @@ TEST(closes, "A port is closed while several threads send to all its rings")
 	vale_close(other);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, params);
-	ATF_TP_ADD_TC(tp, modulo);
-	ATF_TP_ADD_TC(tp, order);
-	ATF_TP_ADD_TC(tp, buffers);
-	ATF_TP_ADD_TC(tp, counts);
-	ATF_TP_ADD_TC(tp, settings);
-	ATF_TP_ADD_TC(tp, mirrors);
-	ATF_TP_ADD_TC(tp, threads);
-	ATF_TP_ADD_TC(tp, closes);
-	return (atf_no_error());
-}
+TEST_PROGRAM

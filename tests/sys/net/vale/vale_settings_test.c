@@ -260,11 +260,4 @@ TEST(values, "What is set is read back; an invalid value is refused and changes 
 	vale_close(b);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, private);
-	ATF_TP_ADD_TC(tp, batch);
-	ATF_TP_ADD_TC(tp, weight);
-	ATF_TP_ADD_TC(tp, values);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -442,18 +442,4 @@ TEST(asserted, "Slots that are not there are not taken")
 	end();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, single);
-	ATF_TP_ADD_TC(tp, off);
-	ATF_TP_ADD_TC(tp, active);
-	ATF_TP_ADD_TC(tp, equal);
-	ATF_TP_ADD_TC(tp, weighted);
-	ATF_TP_ADD_TC(tp, light);
-	ATF_TP_ADD_TC(tp, gone);
-	ATF_TP_ADD_TC(tp, frames);
-	ATF_TP_ADD_TC(tp, small);
-	ATF_TP_ADD_TC(tp, held);
-	ATF_TP_ADD_TC(tp, asserted);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -486,18 +486,4 @@ TEST(private, "What a port needs besides its memory is known: buffers of its "
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, inbox);
-	ATF_TP_ADD_TC(tp, inbox_full);
-	ATF_TP_ADD_TC(tp, inbox_monitor);
-	ATF_TP_ADD_TC(tp, inbox_fragments);
-	ATF_TP_ADD_TC(tp, private);
-	ATF_TP_ADD_TC(tp, buffers);
-	ATF_TP_ADD_TC(tp, one_ring);
-	ATF_TP_ADD_TC(tp, again);
-	ATF_TP_ADD_TC(tp, transmit);
-	ATF_TP_ADD_TC(tp, receive);
-	ATF_TP_ADD_TC(tp, monitor);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -138,13 +138,8 @@ ring_has(unsigned int n, uint32_t seq)
 	ATF_CHECK(nm_ring_empty(rx->rxring));
 }
 
-ATF_TC(all);
-ATF_TC_HEAD(all, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame that the sink takes is not "
-	    "copied, is in no ring and causes no wakeup");
-}
-ATF_TC_BODY(all, tc)
+TEST(all, "A frame that the sink takes is not copied, is in no ring and causes "
+    "no wakeup")
 {
 	ports_open(1000);
 	t_expect_none(rx);
@@ -175,13 +170,8 @@ ATF_TC_BODY(all, tc)
 	ports_close();
 }
 
-ATF_TC(part);
-ATF_TC_HEAD(part, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames that the sink leaves go to the "
-	    "ring; it is called again once they are released");
-}
-ATF_TC_BODY(part, tc)
+TEST(part, "Frames that the sink leaves go to the ring; it is called again "
+    "once they are released")
 {
 	ports_open(5);
 	burst(12, 0);
@@ -225,13 +215,8 @@ ATF_TC_BODY(part, tc)
 	ports_close();
 }
 
-ATF_TC(polled);
-ATF_TC_HEAD(polled, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "With VALE_RING_POLLED all frames go "
-	    "through the ring, and to the sink again afterwards");
-}
-ATF_TC_BODY(polled, tc)
+TEST(polled, "With VALE_RING_POLLED all frames go through the ring, and to the "
+    "sink again afterwards")
 {
 	ports_open(1000);
 	burst(3, 0);
@@ -275,13 +260,8 @@ ATF_TC_BODY(polled, tc)
 	ports_close();
 }
 
-ATF_TC(merged);
-ATF_TC_HEAD(merged, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Unicast and broadcast frames, through "
-	    "the sink and the ring, arrive in the order they were sent");
-}
-ATF_TC_BODY(merged, tc)
+TEST(merged, "Unicast and broadcast frames, through the sink and the ring, "
+    "arrive in the order they were sent")
 {
 	unsigned int i;
 
@@ -302,13 +282,8 @@ ATF_TC_BODY(merged, tc)
 	ports_close();
 }
 
-ATF_TC(fragments);
-ATF_TC_HEAD(fragments, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A sink gets a frame with the sender's "
-	    "fragments; one with too many goes through the ring");
-}
-ATF_TC_BODY(fragments, tc)
+TEST(fragments, "A sink gets a frame with the sender's fragments; one with too "
+    "many goes through the ring")
 {
 	static uint8_t frame[9000], first[100];
 	struct netmap_slot *slot;
@@ -399,14 +374,9 @@ send_by_reference(void)
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
 }
 
-ATF_TC(slow);
-ATF_TC_HEAD(slow, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "If a delivery was slow, frames of its "
-	    "sender are copied first; if that does not help, frames to its "
-	    "receiver go through the ring; both for a while");
-}
-ATF_TC_BODY(slow, tc)
+TEST(slow, "If a delivery was slow, frames of its sender are copied first; if "
+    "that does not help, frames to its receiver go through the ring; both for "
+    "a while")
 {
 	ports_open(0);
 	t_make(slow_frame, sizeof(slow_frame), 0, 1, 5);
@@ -436,13 +406,8 @@ ATF_TC_BODY(slow, tc)
 	ports_close();
 }
 
-ATF_TC(busy);
-ATF_TC_HEAD(busy, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A delivery that takes long because the "
-	    "thread waits for a processor has no consequence");
-}
-ATF_TC_BODY(busy, tc)
+TEST(busy, "A delivery that takes long because the thread waits for a "
+    "processor has no consequence")
 {
 	int i;
 
@@ -491,13 +456,7 @@ take_resident(void *arg __unused, struct frame_source *frames)
 	}
 }
 
-ATF_TC(resident);
-ATF_TC_HEAD(resident, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "All pages of a frame are faulted in "
-	    "before the sink is called");
-}
-ATF_TC_BODY(resident, tc)
+TEST(resident, "All pages of a frame are faulted in before the sink is called")
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint8_t head[22], *mem;
@@ -653,14 +612,8 @@ send_booked(void *arg)
 	return (NULL);
 }
 
-ATF_TC(order);
-ATF_TC_HEAD(order, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames of three senders, some to the "
-	    "sink and some through the ring, arrive in order");
-	atf_tc_set_md_var(tc, "timeout", "600");
-}
-ATF_TC_BODY(order, tc)
+TEST_WITH(order, "timeout", "600", "Frames of three senders, some to the sink "
+    "and some through the ring, arrive in order")
 {
 	struct sender sender[NSENDERS];
 	pthread_t receiver, thread[NSENDERS];
@@ -763,13 +716,7 @@ removal(void *(*remover)(void *))
 	pthread_join(r, NULL);
 }
 
-ATF_TC(removed);
-ATF_TC_HEAD(removed, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "vale_set_sink() waits for the call of "
-	    "the former sink to end");
-}
-ATF_TC_BODY(removed, tc)
+TEST(removed, "vale_set_sink() waits for the call of the former sink to end")
 {
 	removal(remove_sink);
 	t_expect(rx, LEN, 1, 1);
@@ -779,13 +726,7 @@ ATF_TC_BODY(removed, tc)
 	ports_close();
 }
 
-ATF_TC(port_removed);
-ATF_TC_HEAD(port_removed, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "vale_close() waits for the call of the "
-	    "port's sink to end");
-}
-ATF_TC_BODY(port_removed, tc)
+TEST(port_removed, "vale_close() waits for the call of the port's sink to end")
 {
 	removal(remove_port);
 	burst(1, 2);
@@ -793,18 +734,4 @@ ATF_TC_BODY(port_removed, tc)
 	vale_close(tx);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, all);
-	ATF_TP_ADD_TC(tp, part);
-	ATF_TP_ADD_TC(tp, polled);
-	ATF_TP_ADD_TC(tp, merged);
-	ATF_TP_ADD_TC(tp, fragments);
-	ATF_TP_ADD_TC(tp, slow);
-	ATF_TP_ADD_TC(tp, busy);
-	ATF_TP_ADD_TC(tp, resident);
-	ATF_TP_ADD_TC(tp, order);
-	ATF_TP_ADD_TC(tp, removed);
-	ATF_TP_ADD_TC(tp, port_removed);
-	return (atf_no_error());
-}
+TEST_PROGRAM

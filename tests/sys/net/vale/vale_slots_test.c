@@ -17,6 +17,7 @@
 
 #include <atf-c.h>
 
+#include "test.h"
 #include "vale_test.h"
 
 #define	BUF_SIZE	2048
@@ -63,13 +64,8 @@ expect_drop(enum vale_counter drop)
 	t_expect(b, 60, 0, 4711);
 }
 
-ATF_TC(layout);
-ATF_TC_HEAD(layout, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Rings and buffers are those of "
-	    "netmap(4); no two buffers or ports share memory");
-}
-ATF_TC_BODY(layout, tc)
+TEST(layout, "Rings and buffers are those of netmap(4); no two buffers or "
+    "ports share memory")
 {
 	struct vale_desc *d[2];
 	struct netmap_ring *ring;
@@ -110,13 +106,8 @@ ATF_TC_BODY(layout, tc)
 	close_pair();
 }
 
-ATF_TC(lengths);
-ATF_TC_HEAD(lengths, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames of all lengths up to two "
-	    "buffers arrive intact, in as few slots as possible");
-}
-ATF_TC_BODY(lengths, tc)
+TEST(lengths, "Frames of all lengths up to two buffers arrive intact, in as "
+    "few slots as possible")
 {
 	struct t_frame f;
 	uint32_t len;
@@ -135,13 +126,8 @@ ATF_TC_BODY(lengths, tc)
 	close_pair();
 }
 
-ATF_TC(runts);
-ATF_TC_HEAD(runts, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames of 0 to 13 bytes are dropped "
-	    "and counted, one of 14 is sent");
-}
-ATF_TC_BODY(runts, tc)
+TEST(runts, "Frames of 0 to 13 bytes are dropped and counted, one of 14 is "
+    "sent")
 {
 	uint32_t len, fraglen;
 
@@ -161,13 +147,8 @@ ATF_TC_BODY(runts, tc)
 	close_pair();
 }
 
-ATF_TC(fragments);
-ATF_TC_HEAD(fragments, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames in fragments of any length, "
-	    "even of the header, arrive intact and are learned from");
-}
-ATF_TC_BODY(fragments, tc)
+TEST(fragments, "Frames in fragments of any length, even of the header, arrive "
+    "intact and are learned from")
 {
 	struct t_frame f;
 	uint32_t len, fraglen, seq = 0;
@@ -200,13 +181,7 @@ ATF_TC_BODY(fragments, tc)
 	close_pair();
 }
 
-ATF_TC(empty_pieces);
-ATF_TC_HEAD(empty_pieces, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Empty slots within a frame are "
-	    "ignored");
-}
-ATF_TC_BODY(empty_pieces, tc)
+TEST(empty_pieces, "Empty slots within a frame are ignored")
 {
 	static const uint32_t len[] = { 0, 3, 0, 0, 40, 0, 17, 0 };
 	const uint8_t *p = frame;
@@ -227,13 +202,8 @@ ATF_TC_BODY(empty_pieces, tc)
 	close_pair();
 }
 
-ATF_TC(flags);
-ATF_TC_HEAD(flags, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Each slot of a frame has the frame's "
-	    "number of slots, all but the last NS_MOREFRAG, and no other flag");
-}
-ATF_TC_BODY(flags, tc)
+TEST(flags, "Each slot of a frame has the frame's number of slots, all but the "
+    "last NS_MOREFRAG, and no other flag")
 {
 	static const uint32_t len[] = { 14, 60, 2047, 2048, 2049, 4096, 4097,
 	    9000 };
@@ -280,13 +250,8 @@ two_pages(void)
 	return (p + 3 * page);
 }
 
-ATF_TC(bounds);
-ATF_TC_HEAD(bounds, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "NS_INDIRECT data is read neither "
-	    "before its first byte nor after its last");
-}
-ATF_TC_BODY(bounds, tc)
+TEST(bounds, "NS_INDIRECT data is read neither before its first byte nor after "
+    "its last")
 {
 	uint8_t *end, *start;
 	uint32_t len;
@@ -319,13 +284,8 @@ ATF_TC_BODY(bounds, tc)
 	close_pair();
 }
 
-ATF_TC(last_fits);
-ATF_TC_HEAD(last_fits, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Of a batch that does not fit, each "
-	    "frame that does is received, the last one, too");
-}
-ATF_TC_BODY(last_fits, tc)
+TEST(last_fits, "Of a batch that does not fit, each frame that does is "
+    "received, the last one, too")
 {
 	struct t_frame f;
 	uint32_t n;
@@ -355,13 +315,7 @@ ATF_TC_BODY(last_fits, tc)
 	close_pair();
 }
 
-ATF_TC(indirect);
-ATF_TC_HEAD(indirect, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "NS_INDIRECT data is read from its "
-	    "place and not beyond its end");
-}
-ATF_TC_BODY(indirect, tc)
+TEST(indirect, "NS_INDIRECT data is read from its place and not beyond its end")
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint8_t *mem;
@@ -382,13 +336,8 @@ ATF_TC_BODY(indirect, tc)
 	close_pair();
 }
 
-ATF_TC(indirect_long);
-ATF_TC_HEAD(indirect_long, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A slot with NS_INDIRECT may have more "
-	    "bytes than a buffer, and none beyond them is read");
-}
-ATF_TC_BODY(indirect_long, tc)
+TEST(indirect_long, "A slot with NS_INDIRECT may have more bytes than a "
+    "buffer, and none beyond them is read")
 {
 	static const uint32_t len[] = { BUF_SIZE, BUF_SIZE + 1, 4096, 9018,
 	    40000, UINT16_MAX, VALE_FRAME_MAX };
@@ -421,13 +370,8 @@ ATF_TC_BODY(indirect_long, tc)
 	close_pair();
 }
 
-ATF_TC(sixty_four_k);
-ATF_TC_HEAD(sixty_four_k, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame of 64 KB arrives in 32 slots; "
-	    "one byte more is dropped and counted");
-}
-ATF_TC_BODY(sixty_four_k, tc)
+TEST(sixty_four_k, "A frame of 64 KB arrives in 32 slots; one byte more is "
+    "dropped and counted")
 {
 	struct t_frame f;
 
@@ -445,13 +389,8 @@ ATF_TC_BODY(sixty_four_k, tc)
 	close_pair();
 }
 
-ATF_TC(jumbo_room);
-ATF_TC_HEAD(jumbo_room, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame that does not fit into a ring "
-	    "is dropped, and shorter ones behind it go in");
-}
-ATF_TC_BODY(jumbo_room, tc)
+TEST(jumbo_room, "A frame that does not fit into a ring is dropped, and "
+    "shorter ones behind it go in")
 {
 	struct t_frame f;
 
@@ -483,13 +422,7 @@ ATF_TC_BODY(jumbo_room, tc)
 	close_pair();
 }
 
-ATF_TC(too_many);
-ATF_TC_HEAD(too_many, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame of more than 64 slots is "
-	    "dropped and counted once");
-}
-ATF_TC_BODY(too_many, tc)
+TEST(too_many, "A frame of more than 64 slots is dropped and counted once")
 {
 	open_pair(0, 0);
 	t_make(frame, 64, EVERYBODY, 0, 64);
@@ -506,13 +439,8 @@ ATF_TC_BODY(too_many, tc)
 	close_pair();
 }
 
-ATF_TC(cut);
-ATF_TC_HEAD(cut, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame without a last slot is dropped "
-	    "and counted; the next sync begins a new frame");
-}
-ATF_TC_BODY(cut, tc)
+TEST(cut, "A frame without a last slot is dropped and counted; the next sync "
+    "begins a new frame")
 {
 	open_pair(0, 0);
 	t_make(frame, 100, EVERYBODY, 0, 1);
@@ -523,13 +451,8 @@ ATF_TC_BODY(cut, tc)
 	close_pair();
 }
 
-ATF_TC(bad_buffer);
-ATF_TC_HEAD(bad_buffer, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Buffer indexes of other ports, and "
-	    "indirect slots without an address, are not used");
-}
-ATF_TC_BODY(bad_buffer, tc)
+TEST(bad_buffer, "Buffer indexes of other ports, and indirect slots without an "
+    "address, are not used")
 {
 	uint32_t bad[] = { 0, 1, 0, UINT32_MAX, 0x80000000 };
 	struct netmap_slot *slot;
@@ -561,13 +484,8 @@ ATF_TC_BODY(bad_buffer, tc)
 	close_pair();
 }
 
-ATF_TC(first_reason);
-ATF_TC_HEAD(first_reason, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame with several faults is counted "
-	    "once, for the one found first");
-}
-ATF_TC_BODY(first_reason, tc)
+TEST(first_reason, "A frame with several faults is counted once, for the one "
+    "found first")
 {
 	struct netmap_slot *slot;
 	uint32_t own, n;
@@ -604,13 +522,8 @@ ATF_TC_BODY(first_reason, tc)
 	close_pair();
 }
 
-ATF_TC(bytes);
-ATF_TC_HEAD(bytes, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Bytes are counted for frames of one "
-	    "and of several slots, by sender and receiver");
-}
-ATF_TC_BODY(bytes, tc)
+TEST(bytes, "Bytes are counted for frames of one and of several slots, by "
+    "sender and receiver")
 {
 	uint32_t len, sum;
 
@@ -636,13 +549,7 @@ ATF_TC_BODY(bytes, tc)
 	close_pair();
 }
 
-ATF_TC(swapped);
-ATF_TC_HEAD(swapped, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A port may swap buffers between its "
-	    "rings");
-}
-ATF_TC_BODY(swapped, tc)
+TEST(swapped, "A port may swap buffers between its rings")
 {
 	struct netmap_slot *rx, *tx;
 	uint32_t idx;
@@ -668,13 +575,8 @@ ATF_TC_BODY(swapped, tc)
 	close_pair();
 }
 
-ATF_TC(bad_rx_buffer);
-ATF_TC_HEAD(bad_rx_buffer, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A receive slot with an invalid buffer "
-	    "gets its own one back, and the frame");
-}
-ATF_TC_BODY(bad_rx_buffer, tc)
+TEST(bad_rx_buffer, "A receive slot with an invalid buffer gets its own one "
+    "back, and the frame")
 {
 	open_pair(16, 16);
 	b->rxring->slot[0].buf_idx = UINT32_MAX;
@@ -689,13 +591,8 @@ ATF_TC_BODY(bad_rx_buffer, tc)
 	close_pair();
 }
 
-ATF_TC(bad_length);
-ATF_TC_HEAD(bad_length, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames with a slot longer than a "
-	    "buffer are dropped and counted");
-}
-ATF_TC_BODY(bad_length, tc)
+TEST(bad_length, "Frames with a slot longer than a buffer are dropped and "
+    "counted")
 {
 	static const uint16_t bad[] = { BUF_SIZE + 1, 0x8000, UINT16_MAX };
 	struct netmap_slot *slot;
@@ -713,13 +610,8 @@ ATF_TC_BODY(bad_length, tc)
 	close_pair();
 }
 
-ATF_TC(bad_tx_head);
-ATF_TC_HEAD(bad_tx_head, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A transmit head outside the ring sends "
-	    "nothing, returns EINVAL, and is reset");
-}
-ATF_TC_BODY(bad_tx_head, tc)
+TEST(bad_tx_head, "A transmit head outside the ring sends nothing, returns "
+    "EINVAL, and is reset")
 {
 	static const uint32_t bad[] = { 16, 17, 0x80000000, UINT32_MAX };
 	unsigned int i;
@@ -745,13 +637,8 @@ ATF_TC_BODY(bad_tx_head, tc)
 	close_pair();
 }
 
-ATF_TC(bad_rx_head);
-ATF_TC_HEAD(bad_rx_head, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A receive head or cur outside the "
-	    "user's slots returns EINVAL, is reset, and loses no frame");
-}
-ATF_TC_BODY(bad_rx_head, tc)
+TEST(bad_rx_head, "A receive head or cur outside the user's slots returns "
+    "EINVAL, is reset, and loses no frame")
 {
 	static const uint32_t bad[][2] = {	/* head, cur */
 		{ 16, 2 }, { 2, 16 }, { UINT32_MAX, UINT32_MAX },
@@ -786,13 +673,8 @@ ATF_TC_BODY(bad_rx_head, tc)
 	close_pair();
 }
 
-ATF_TC(scribbled);
-ATF_TC_HEAD(scribbled, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Rings with random contents harm no "
-	    "other port, and every frame is accounted for");
-}
-ATF_TC_BODY(scribbled, tc)
+TEST(scribbled, "Rings with random contents harm no other port, and every "
+    "frame is accounted for")
 {
 	struct vale_desc *c, *d;
 	struct netmap_slot *slot;
@@ -838,30 +720,4 @@ ATF_TC_BODY(scribbled, tc)
 	close_pair();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, layout);
-	ATF_TP_ADD_TC(tp, lengths);
-	ATF_TP_ADD_TC(tp, runts);
-	ATF_TP_ADD_TC(tp, fragments);
-	ATF_TP_ADD_TC(tp, empty_pieces);
-	ATF_TP_ADD_TC(tp, last_fits);
-	ATF_TP_ADD_TC(tp, flags);
-	ATF_TP_ADD_TC(tp, bounds);
-	ATF_TP_ADD_TC(tp, indirect);
-	ATF_TP_ADD_TC(tp, indirect_long);
-	ATF_TP_ADD_TC(tp, sixty_four_k);
-	ATF_TP_ADD_TC(tp, jumbo_room);
-	ATF_TP_ADD_TC(tp, too_many);
-	ATF_TP_ADD_TC(tp, cut);
-	ATF_TP_ADD_TC(tp, bad_buffer);
-	ATF_TP_ADD_TC(tp, first_reason);
-	ATF_TP_ADD_TC(tp, bytes);
-	ATF_TP_ADD_TC(tp, swapped);
-	ATF_TP_ADD_TC(tp, bad_rx_buffer);
-	ATF_TP_ADD_TC(tp, bad_length);
-	ATF_TP_ADD_TC(tp, bad_tx_head);
-	ATF_TP_ADD_TC(tp, bad_rx_head);
-	ATF_TP_ADD_TC(tp, scribbled);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -14,6 +14,7 @@
 
 #include <atf-c.h>
 
+#include "test.h"
 #include "vale_test.h"
 
 #define	NPORTS	4
@@ -54,13 +55,7 @@ learn_ports(void)
 		ATF_REQUIRE_EQ(NPORTS - 1, t_drain(port[i]));
 }
 
-ATF_TC(flood_unknown);
-ATF_TC_HEAD(flood_unknown, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame to an unknown station goes to "
-	    "all other ports");
-}
-ATF_TC_BODY(flood_unknown, tc)
+TEST(flood_unknown, "A frame to an unknown station goes to all other ports")
 {
 	unsigned int i;
 
@@ -85,13 +80,8 @@ ATF_TC_BODY(flood_unknown, tc)
 	close_ports();
 }
 
-ATF_TC(unicast);
-ATF_TC_HEAD(unicast, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame to a known station goes to its "
-	    "port only, for each pair of ports");
-}
-ATF_TC_BODY(unicast, tc)
+TEST(unicast, "A frame to a known station goes to its port only, for each pair "
+    "of ports")
 {
 	unsigned int dst, i, src;
 
@@ -118,13 +108,8 @@ ATF_TC_BODY(unicast, tc)
 	close_ports();
 }
 
-ATF_TC(mixed);
-ATF_TC_HEAD(mixed, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "One sync of frames to known, unknown "
-	    "and all stations, in runs and in turn, is counted exactly");
-}
-ATF_TC_BODY(mixed, tc)
+TEST(mixed, "One sync of frames to known, unknown and all stations, in runs "
+    "and in turn, is counted exactly")
 {
 	/* Stations, of which 9 is unknown. */
 	static const unsigned int to[] = {
@@ -176,13 +161,8 @@ ATF_TC_BODY(mixed, tc)
 	close_ports();
 }
 
-ATF_TC(multicast);
-ATF_TC_HEAD(multicast, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Broadcast and multicast go to all "
-	    "others, even after a frame with such a source address");
-}
-ATF_TC_BODY(multicast, tc)
+TEST(multicast, "Broadcast and multicast go to all others, even after a frame "
+    "with such a source address")
 {
 	static const uint8_t group[6] = { 0x01, 0, 0x5e, 0, 0, 1 };
 	uint8_t buf[60];
@@ -214,13 +194,8 @@ ATF_TC_BODY(multicast, tc)
 	close_ports();
 }
 
-ATF_TC(self);
-ATF_TC_HEAD(self, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A frame to a station on the sender's "
-	    "own port is dropped and counted");
-}
-ATF_TC_BODY(self, tc)
+TEST(self, "A frame to a station on the sender's own port is dropped and "
+    "counted")
 {
 	unsigned int i;
 
@@ -238,13 +213,8 @@ ATF_TC_BODY(self, tc)
 	close_ports();
 }
 
-ATF_TC(alone);
-ATF_TC_HEAD(alone, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames of the only port of a switch "
-	    "are dropped and counted; a second port gets later ones");
-}
-ATF_TC_BODY(alone, tc)
+TEST(alone, "Frames of the only port of a switch are dropped and counted; a "
+    "second port gets later ones")
 {
 	struct vale_desc *a, *b;
 
@@ -263,13 +233,7 @@ ATF_TC_BODY(alone, tc)
 	vale_close(a);
 }
 
-ATF_TC(move);
-ATF_TC_HEAD(move, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Frames follow a station to another "
-	    "port");
-}
-ATF_TC_BODY(move, tc)
+TEST(move, "Frames follow a station to another port")
 {
 	open_ports();
 	learn_ports();
@@ -283,13 +247,8 @@ ATF_TC_BODY(move, tc)
 	close_ports();
 }
 
-ATF_TC(order);
-ATF_TC_HEAD(order, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Unicast and broadcast frames of one "
-	    "batch arrive in the order they were sent");
-}
-ATF_TC_BODY(order, tc)
+TEST(order, "Unicast and broadcast frames of one batch arrive in the order "
+    "they were sent")
 {
 	struct t_frame f;
 	uint32_t expect, i, seq;
@@ -323,13 +282,8 @@ ATF_TC_BODY(order, tc)
 	close_ports();
 }
 
-ATF_TC(batches);
-ATF_TC_HEAD(batches, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A sync of more frames than a batch "
-	    "sends them all in order, many times round the ring");
-}
-ATF_TC_BODY(batches, tc)
+TEST(batches, "A sync of more frames than a batch sends them all in order, "
+    "many times round the ring")
 {
 	struct vale_desc *a, *b;
 	struct t_frame f;
@@ -365,13 +319,8 @@ ATF_TC_BODY(batches, tc)
 	vale_close(b);
 }
 
-ATF_TC(two_stations);
-ATF_TC_HEAD(two_stations, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "One sync of frames to stations of "
-	    "several ports, then to one, after a port has left");
-}
-ATF_TC_BODY(two_stations, tc)
+TEST(two_stations, "One sync of frames to stations of several ports, then to "
+    "one, after a port has left")
 {
 	struct vale_desc *d[4];
 	char name[VALE_NAME_SIZE];
@@ -400,13 +349,8 @@ ATF_TC_BODY(two_stations, tc)
 	vale_close(d[1]);
 }
 
-ATF_TC(ring_full);
-ATF_TC_HEAD(ring_full, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A receiver with a full ring loses "
-	    "later frames, which are counted, until it releases slots");
-}
-ATF_TC_BODY(ring_full, tc)
+TEST(ring_full, "A receiver with a full ring loses later frames, which are "
+    "counted, until it releases slots")
 {
 	struct vale_desc *a, *b, *c;
 	struct t_frame f;
@@ -449,13 +393,8 @@ ATF_TC_BODY(ring_full, tc)
 	vale_close(c);
 }
 
-ATF_TC(port_leaves);
-ATF_TC_HEAD(port_leaves, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A closed port's addresses and frames "
-	    "are gone; a new port of that name starts empty");
-}
-ATF_TC_BODY(port_leaves, tc)
+TEST(port_leaves, "A closed port's addresses and frames are gone; a new port "
+    "of that name starts empty")
 {
 	unsigned int i;
 
@@ -479,13 +418,8 @@ ATF_TC_BODY(port_leaves, tc)
 	close_ports();
 }
 
-ATF_TC(port_limit);
-ATF_TC_HEAD(port_limit, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A switch has up to 254 ports, which "
-	    "all reach each other, and refuses another until one is closed");
-}
-ATF_TC_BODY(port_limit, tc)
+TEST(port_limit, "A switch has up to 254 ports, which all reach each other, "
+    "and refuses another until one is closed")
 {
 	static struct vale_desc *d[VALE_FDB_PORTS];
 	const struct vale_params small = { .tx_slots = 8, .rx_slots = 8 };
@@ -524,13 +458,7 @@ ATF_TC_BODY(port_limit, tc)
 
 #define	NSWITCHES	64
 
-ATF_TC(switches);
-ATF_TC_HEAD(switches, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Switches are separate, and each learns "
-	    "addresses for itself");
-}
-ATF_TC_BODY(switches, tc)
+TEST(switches, "Switches are separate, and each learns addresses for itself")
 {
 	static struct vale_desc *d[NSWITCHES][2];
 	char name[VALE_NAME_SIZE];
@@ -562,21 +490,4 @@ ATF_TC_BODY(switches, tc)
 	}
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, flood_unknown);
-	ATF_TP_ADD_TC(tp, unicast);
-	ATF_TP_ADD_TC(tp, mixed);
-	ATF_TP_ADD_TC(tp, multicast);
-	ATF_TP_ADD_TC(tp, self);
-	ATF_TP_ADD_TC(tp, alone);
-	ATF_TP_ADD_TC(tp, move);
-	ATF_TP_ADD_TC(tp, order);
-	ATF_TP_ADD_TC(tp, batches);
-	ATF_TP_ADD_TC(tp, two_stations);
-	ATF_TP_ADD_TC(tp, ring_full);
-	ATF_TP_ADD_TC(tp, port_leaves);
-	ATF_TP_ADD_TC(tp, port_limit);
-	ATF_TP_ADD_TC(tp, switches);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -170,13 +170,8 @@ send_mixed(void *arg)
 	return (NULL);
 }
 
-ATF_TC(accounted);
-ATF_TC_HEAD(accounted, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Each frame of four senders is received "
-	    "intact and in order by four receivers, or counted as dropped");
-}
-ATF_TC_BODY(accounted, tc)
+TEST(accounted, "Each frame of four senders is received intact and in order by "
+    "four receivers, or counted as dropped")
 {
 	pthread_t rx[NSTATIONS], tx[NSTATIONS];
 	struct vale_desc *d;
@@ -238,13 +233,8 @@ send_numbered(void *arg)
 	return (NULL);
 }
 
-ATF_TC(no_loss);
-ATF_TC_HEAD(no_loss, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "Three senders fill one ring at once: "
-	    "no frame is lost, duplicated or out of order");
-}
-ATF_TC_BODY(no_loss, tc)
+TEST(no_loss, "Three senders fill one ring at once: no frame is lost, "
+    "duplicated or out of order")
 {
 	pthread_t tx[NSTATIONS];
 	uint32_t n = 16380 / (NSTATIONS - 1), round;
@@ -540,37 +530,20 @@ receive_asleep(void *arg)
 	return (NULL);
 }
 
-ATF_TC(slow_source);
-ATF_TC_HEAD(slow_source, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "While a sender waits for a page of its "
-	    "frames, others send and receive");
-}
-ATF_TC_BODY(slow_source, tc)
+TEST(slow_source, "While a sender waits for a page of its frames, others send "
+    "and receive")
 {
 	wait_for_page(true);
 }
 
-ATF_TC(slow_copy);
-ATF_TC_HEAD(slow_copy, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A sender whose page goes away later "
-	    "does not delay other senders, and its frames keep their place");
-}
-ATF_TC_BODY(slow_copy, tc)
+TEST(slow_copy, "A sender whose page goes away later does not delay other "
+    "senders, and its frames keep their place")
 {
 	wait_for_page(false);
 }
 
-ATF_TC(wakeups);
-ATF_TC_HEAD(wakeups, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "A receiver that syncs only after a "
-	    "wakeup, and at times leaves frames, gets all frames of three "
-	    "senders");
-	atf_tc_set_md_var(tc, "timeout", "600");
-}
-ATF_TC_BODY(wakeups, tc)
+TEST_WITH(wakeups, "timeout", "600", "A receiver that syncs only after a "
+    "wakeup, and at times leaves frames, gets all frames of three senders")
 {
 	pthread_t rx, tx[NSTATIONS];
 	uint32_t n = 30000;
@@ -643,14 +616,8 @@ come_and_go(void *arg)
 	return (NULL);
 }
 
-ATF_TC(churn);
-ATF_TC_HEAD(churn, tc)
-{
-	atf_tc_set_md_var(tc, "descr", "While ports are opened and closed, "
-	    "others lose no frame");
-	atf_tc_set_md_var(tc, "timeout", "600");
-}
-ATF_TC_BODY(churn, tc)
+TEST_WITH(churn, "timeout", "600", "While ports are opened and closed, others "
+    "lose no frame")
 {
 	pthread_t churn, rx, tx[NSTATIONS];
 	uint32_t n = 6000;
@@ -690,13 +657,4 @@ ATF_TC_BODY(churn, tc)
 	stations_close();
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, accounted);
-	ATF_TP_ADD_TC(tp, no_loss);
-	ATF_TP_ADD_TC(tp, slow_source);
-	ATF_TP_ADD_TC(tp, slow_copy);
-	ATF_TP_ADD_TC(tp, wakeups);
-	ATF_TP_ADD_TC(tp, churn);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -582,23 +582,4 @@ TEST(passes_2_63, "The clock passes 2^63 ns")
 	pass(1ULL << 63);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, stopped);
-	ATF_TP_ADD_TC(tp, limits);
-	ATF_TP_ADD_TC(tp, ring);
-	ATF_TP_ADD_TC(tp, own_buffers);
-	ATF_TP_ADD_TC(tp, busy);
-	ATF_TP_ADD_TC(tp, once);
-	ATF_TP_ADD_TC(tp, one_batch);
-	ATF_TP_ADD_TC(tp, many);
-	ATF_TP_ADD_TC(tp, shared);
-	ATF_TP_ADD_TC(tp, copied_slots);
-	ATF_TP_ADD_TC(tp, copied_long);
-	ATF_TP_ADD_TC(tp, stands_still);
-	ATF_TP_ADD_TC(tp, jumps);
-	ATF_TP_ADD_TC(tp, passes_2_32);
-	ATF_TP_ADD_TC(tp, passes_2_63);
-
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -389,14 +389,4 @@ TEST(mirrors, "A switch has up to 512 mirrors")
 	vale_close(a);
 }
 
-ATF_TP_ADD_TCS(tp)
-{
-	ATF_TP_ADD_TC(tp, change_waits);
-	ATF_TP_ADD_TC(tp, busy);
-	ATF_TP_ADD_TC(tp, nobody_else_waits);
-	ATF_TP_ADD_TC(tp, removed);
-	ATF_TP_ADD_TC(tp, out);
-	ATF_TP_ADD_TC(tp, last);
-	ATF_TP_ADD_TC(tp, mirrors);
-	return (atf_no_error());
-}
+TEST_PROGRAM

@@ -8,6 +8,8 @@
 # for a copy and again for a sum would double the loads, copying them twice
 # would double both.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 # segments PACKETS MODE: the loads and stores of a run.
 segments()
 {
@@ -43,35 +45,16 @@ check_once()
 	}' || atf_fail "bytes are read or written more than once"
 }
 
-atf_test_case cut
-cut_head()
-{
-	atf_set descr "A packet that is cut for the receiver is copied and" \
-	    "summed by reading it once"
-	atf_set require.progs "valgrind llvm-strip"
-}
-
+test_case cut "A packet that is cut for the receiver is copied and summed by \
+reading it once" require.progs "valgrind llvm-strip"
 cut_body()
 {
 	check_once cut
 }
 
-atf_test_case uncut
-uncut_head()
-{
-	atf_set descr "A packet that passes uncut is copied once, and not" \
-	    "summed"
-	atf_set require.progs "valgrind llvm-strip"
-}
-
+test_case uncut "A packet that passes uncut is copied once, and not summed" \
+    require.progs "valgrind llvm-strip"
 uncut_body()
 {
 	check_once uncut
-}
-
-atf_init_test_cases()
-{
-
-	atf_add_test_case cut
-	atf_add_test_case uncut
 }

@@ -6,6 +6,8 @@
 # they are called.  Their guests are shells, and nettest, pkt-gen and netstat
 # print known figures.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 nettest=$(atf_get_srcdir)/../../../bench/freebsd/nettest.sh
 goodput=$(dirname "$nettest")/goodput.sh
 
@@ -135,13 +137,8 @@ make_host()
 	export BHYVE=$PWD/bin/bhyve TREE_BHYVE=$PWD/bin/tree-bhyve
 }
 
-atf_test_case rows
-rows_head()
-{
-	atf_set descr "Each row's settings are made in both guests, and the" \
-	    "table has its figures and their ratios to BASE"
-	atf_set timeout 1200
-}
+test_case rows "Each row's settings are made in both guests, and the table has \
+its figures and their ratios to BASE" timeout 1200
 rows_body()
 {
 	make_host
@@ -180,12 +177,8 @@ dev.em.0.poll=0 dev.em.0.itr=250 dev.em.0.sc=0 dev.em.0.csb=1$" log
 	done
 }
 
-atf_test_case medians
-medians_head()
-{
-	atf_set descr "The table has medians of the rounds, of an odd and an" \
-	    "even number, and '-' for what is missing"
-}
+test_case medians "The table has medians of the rounds, of an odd and an even \
+number, and '-' for what is missing"
 medians_body()
 {
 	local round sent
@@ -203,12 +196,8 @@ medians_body()
 	    awk -v base=base -f "$(dirname "$nettest")/table.awk" results.tsv
 }
 
-atf_test_case sets
-sets_head()
-{
-	atf_set descr "Sets run the bhyve, adapter and backend that they name"
-	atf_set timeout 1200
-}
+test_case sets "Sets run the bhyve, adapter and backend that they name" \
+    timeout 1200
 sets_body()
 {
 	make_host
@@ -225,13 +214,8 @@ sets_body()
 	atf_check -o match:"pkt-gen -i netmap:vtnet0" cat log
 }
 
-atf_test_case goodput
-goodput_head()
-{
-	atf_set descr "goodput.sh prints what was delivered of each load, for" \
-	    "each mode"
-	atf_set timeout 1200
-}
+test_case goodput "goodput.sh prints what was delivered of each load, for each \
+mode" timeout 1200
 goodput_body()
 {
 	make_host
@@ -254,12 +238,8 @@ goodput_body()
 	! kill -0 "$(cat nettest1.pid)" 2> /dev/null || atf_fail "guest runs"
 }
 
-atf_test_case guest_ends
-guest_ends_head()
-{
-	atf_set descr "If bhyve does not start the guest, its last message is" \
-	    "shown, the set is left out, and the host is as before"
-}
+test_case guest_ends "If bhyve does not start the guest, its last message is \
+shown, the set is left out, and the host is as before"
 guest_ends_body()
 {
 	make_host
@@ -271,11 +251,7 @@ guest_ends_body()
 	atf_check -o match:. grep "ifconfig bridge0 destroy" log
 }
 
-atf_test_case refused
-refused_head()
-{
-	atf_set descr "Wrong arguments are refused with one message"
-}
+test_case refused "Wrong arguments are refused with one message"
 refused_body()
 {
 	make_host
@@ -296,14 +272,4 @@ refused_body()
 	    sh "$goodput" -r "1000 0" image
 	atf_check -s exit:2 -e inline:"goodput.sh: nosuch: cannot open\n" \
 	    sh "$goodput" nosuch
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case rows
-	atf_add_test_case medians
-	atf_add_test_case sets
-	atf_add_test_case goodput
-	atf_add_test_case guest_ends
-	atf_add_test_case refused
 }

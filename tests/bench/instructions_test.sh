@@ -4,16 +4,11 @@
 
 # The instructions that a frame takes, compared with bench/baseline*.
 
-atf_test_case per_frame
-per_frame_head()
-{
-	atf_set descr "No frame takes over 3% more instructions than it used" \
-	    "to; ports that nothing goes to cost none, and flooding to N at" \
-	    "most N times a delivery"
-	atf_set timeout 600
-	atf_set require.progs "valgrind clang"
-}
+. "$(atf_get_srcdir)/cases.subr"
 
+test_case per_frame "No frame takes over 3% more instructions than it used to; \
+ports that nothing goes to cost none, and flooding to N at most N times a \
+delivery" timeout 600 require.progs "valgrind clang"
 per_frame_body()
 {
 	local baseline f obj top
@@ -52,10 +47,4 @@ per_frame_body()
 	    }' "$baseline" now > worse
 	cat now
 	[ ! -s worse ] || atf_fail "$(cat worse)"
-}
-
-atf_init_test_cases()
-{
-
-	atf_add_test_case per_frame
 }

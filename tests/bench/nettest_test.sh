@@ -5,6 +5,8 @@
 # What nettest prints is what was sent and received, over loopback in a network
 # namespace of its own.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 nettest=$(atf_get_srcdir)/../../bench/nettest/nettest
 
 # in_netns FUNCTION: call it with a server on 127.0.0.1.
@@ -38,12 +40,8 @@ value()
 	sed -n "s/.* $1=\([0-9.]*\).*/\1/p" out | tail -n 1
 }
 
-atf_test_case udp
-udp_head()
-{
-	atf_set descr "No more datagrams are received than sent; of a few, all"
-	atf_set require.progs "unshare ip"
-}
+test_case udp "No more datagrams are received than sent; of a few, all" \
+    require.progs "unshare ip"
 udp_body()
 {
 	in_netns "$nettest udp 127.0.0.1 8 1"
@@ -58,12 +56,8 @@ udp_body()
 	atf_check_equal "$(value sent)" "$(value received)"
 }
 
-atf_test_case tcp
-tcp_head()
-{
-	atf_set descr "Each byte of several streams is compared"
-	atf_set require.progs "unshare ip python3"
-}
+test_case tcp "Each byte of several streams is compared" \
+    require.progs "unshare ip python3"
 tcp_body()
 {
 	in_netns "$nettest -n 3 tcp 127.0.0.1 1"
@@ -80,25 +74,16 @@ tcp_body()
 	atf_check -o inline:"0 ok\n5 corrupt\n" cat out
 }
 
-atf_test_case rr
-rr_head()
-{
-	atf_set descr "Each transaction is a byte and its answer"
-	atf_set require.progs "unshare ip"
-}
+test_case rr "Each transaction is a byte and its answer" \
+    require.progs "unshare ip"
 rr_body()
 {
 	in_netns "$nettest rr 127.0.0.1 1"
 	[ "$(value transactions)" -gt 0 ] || atf_fail "no transaction"
 }
 
-atf_test_case busy
-busy_head()
-{
-	atf_set descr "A second test of datagrams is refused while one runs;" \
-	    "unknown lines end the connection"
-	atf_set require.progs "unshare ip python3"
-}
+test_case busy "A second test of datagrams is refused while one runs; unknown \
+lines end the connection" require.progs "unshare ip python3"
 busy_body()
 {
 	cat > peer.py <<-EOF
@@ -134,11 +119,7 @@ refused()
 	atf_check -s exit:"$1" -e match:"$2" "$nettest" $3
 }
 
-atf_test_case usage
-usage_head()
-{
-	atf_set descr "What is wrong with an argument is said"
-}
+test_case usage "What is wrong with an argument is said"
 usage_body()
 {
 	refused 2 usage ""
@@ -153,13 +134,4 @@ usage_body()
 	refused 2 "65: not a number from 1 to 64" "-n 65 tcp 127.0.0.1 1"
 	refused 2 "x: not" "-p x rr 127.0.0.1 1"
 	refused 1 "localhost" "rr localhost 1"
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case udp
-	atf_add_test_case tcp
-	atf_add_test_case rr
-	atf_add_test_case busy
-	atf_add_test_case usage
 }

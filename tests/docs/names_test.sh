@@ -17,6 +17,8 @@
 # A list of a directory's files, in a page or a comment, has all of them, and
 # none that does not exist: lists.table.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 top=$(atf_get_srcdir)/../../..
 
 # Directories with sources: not what is built.
@@ -252,12 +254,8 @@ page()
 	}
 }
 
-atf_test_case readme
-readme_head()
-{
-	atf_set descr "Files and functions in README.md exist, and its table \
-of directories has all"
-}
+test_case readme "Files and functions in README.md exist, and its table of \
+directories has all"
 readme_body()
 {
 	local d
@@ -278,61 +276,37 @@ readme_body()
 	atf_check cat bad
 }
 
-atf_test_case architecture
-architecture_head()
-{
-	atf_set descr "Files and functions in docs/architecture.md exist"
-}
+test_case architecture "Files and functions in docs/architecture.md exist"
 architecture_body()
 {
 	page docs/architecture.md 50
 }
 
-atf_test_case security
-security_head()
-{
-	atf_set descr "Files and functions in docs/security.md exist"
-}
+test_case security "Files and functions in docs/security.md exist"
 security_body()
 {
 	page docs/security.md 50
 }
 
-atf_test_case upstream
-upstream_head()
-{
-	atf_set descr "Files and functions in docs/upstream.md exist"
-}
+test_case upstream "Files and functions in docs/upstream.md exist"
 upstream_body()
 {
 	page docs/upstream.md 20
 }
 
-atf_test_case building
-building_head()
-{
-	atf_set descr "Files and functions in docs/building.md exist"
-}
+test_case building "Files and functions in docs/building.md exist"
 building_body()
 {
 	page docs/building.md 50
 }
 
-atf_test_case freebsd
-freebsd_head()
-{
-	atf_set descr "Files and functions in docs/freebsd.md exist"
-}
+test_case freebsd "Files and functions in docs/freebsd.md exist"
 freebsd_body()
 {
 	page docs/freebsd.md 50
 }
 
-atf_test_case lists
-lists_head()
-{
-	atf_set descr "Lists of a directory's files are complete"
-}
+test_case lists "Lists of a directory's files are complete"
 lists_body()
 {
 	gather
@@ -344,11 +318,7 @@ lists_body()
 	}
 }
 
-atf_test_case lists_found
-lists_found_head()
-{
-	atf_set descr "The check reports each kind of fault of a list"
-}
+test_case lists_found "The check reports each kind of fault of a list"
 lists_found_body()
 {
 	mkdir -p tree/lib/a tree/lib/b
@@ -428,11 +398,7 @@ lists_found_body()
 	atf_check cat bad
 }
 
-atf_test_case found
-found_head()
-{
-	atf_set descr "The check reports each kind of name that does not exist"
-}
+test_case found "The check reports each kind of name that does not exist"
 found_body()
 {
 	gather
@@ -452,18 +418,4 @@ found_body()
 	missing bad.md > out
 	cat out
 	atf_check_equal 9 "$(wc -l < out)"
-}
-
-atf_init_test_cases()
-{
-
-	atf_add_test_case readme
-	atf_add_test_case architecture
-	atf_add_test_case building
-	atf_add_test_case freebsd
-	atf_add_test_case security
-	atf_add_test_case upstream
-	atf_add_test_case found
-	atf_add_test_case lists
-	atf_add_test_case lists_found
 }

@@ -4,11 +4,9 @@
 
 # A short run of clients_fuzz; with each sanitizer in its build.
 
-atf_test_case seeds
-seeds_head()
-{
-	atf_set descr 'Clients that write to memory while they withdraw it'
-}
+. "$(atf_get_srcdir)/cases.subr"
+
+test_case seeds "Clients that write to memory while they withdraw it"
 seeds_body()
 {
 	atf_check -o save:out -e ignore "$(atf_get_srcdir)/clients_fuzz" \
@@ -19,9 +17,4 @@ seeds_body()
 	    atf_fail 'no frames'
 	grep -q ' [1-9][0-9]* holes, [1-9][0-9]* changes of the switch' out ||
 	    atf_fail 'no holes, or no changes'
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case seeds
 }

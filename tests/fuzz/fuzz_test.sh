@@ -5,6 +5,8 @@
 # Each fuzzer runs its corpus, and then new inputs for some seconds, which are
 # the same each time as long as the program is.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 seconds=10
 
 fuzz()
@@ -27,25 +29,6 @@ fuzz()
 }
 
 for name in model server switch options core control hostif; do
-	eval "
-	atf_test_case $name
-	${name}_head()
-	{
-		atf_set descr 'No finding in the corpus and new inputs: $name'
-	}
-	${name}_body()
-	{
-		fuzz $name
-	}"
+	test_case $name "No finding in the corpus and new inputs: $name"
+	eval "${name}_body() { fuzz $name; }"
 done
-
-atf_init_test_cases()
-{
-	atf_add_test_case model
-	atf_add_test_case server
-	atf_add_test_case switch
-	atf_add_test_case options
-	atf_add_test_case core
-	atf_add_test_case control
-	atf_add_test_case hostif
-}

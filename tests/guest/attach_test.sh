@@ -15,6 +15,9 @@
 # Both ends of the veth pair h0, o0 cut and complete what they send, so that o0
 # sees frames as they are on a wire.
 
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
 # The machine outside: a command that runs another one there; its addresses.
 outside=
 OUTSIDE=10.0.0.9
@@ -22,11 +25,10 @@ OUTSIDE_MAC=52:54:00:82:54:09
 # What udhcpd hands out.
 LEASE=10.0.0.50
 
-attach_head()
+attach_case()
 {
-	atf_set require.user root
-	atf_set require.progs "ip nsenter python3 unshare"
-	atf_set timeout 3600
+	guest_case "$1" "$2" require.user root \
+	    require.progs "ip nsenter python3 unshare"
 }
 
 # wired N KIND: the machine outside; valed in its sandbox, with the interface
@@ -35,7 +37,6 @@ wired()
 {
 	local i kind=$2 n=$1
 
-	. "$(atf_get_srcdir)/tests.subr"
 	setup
 	capture=$(atf_get_srcdir)/capture.py
 	valectl=$OBJTOP/usr.sbin/valectl/valectl
@@ -174,24 +175,13 @@ dropped()
 	valed_counters && [ "$(counter h0 tx_drop_mtu)" -ge 3 ]
 }
 
-atf_test_case outside cleanup
-outside_head()
-{
-	attach_head
-	atf_set descr "A guest gets its address from outside; TCP is cut and \
-has right checksums on the wire; frames of 9014 bytes pass"
-}
+attach_case outside "A guest gets its address from outside; TCP is cut and has \
+right checksums on the wire; frames of 9014 bytes pass"
 outside_body()
 {
 	reached packet
 	jumbo
 	finish
-}
-outside_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
 }
 
 # reached KIND: a guest and the machine outside reach each other.
@@ -208,25 +198,14 @@ reached()
 	some vm1 tx_uncut
 }
 
-atf_test_case xdp cleanup
-xdp_head()
-{
-	attach_head
-	atf_set descr "The same with AF_XDP, in frames of 1514 bytes; the \
-switch cuts for it"
-}
+attach_case xdp "The same with AF_XDP, in frames of 1514 bytes; the switch \
+cuts for it"
 xdp_body()
 {
 	python3 -c 'import socket; socket.socket(44, socket.SOCK_RAW)' ||
 	    atf_skip "the kernel has no AF_XDP"
 	reached xdp
 	finish
-}
-xdp_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
 }
 
 # learned PORT ADDRESS [SOCKET]: the switch knows the address at that port.
@@ -235,13 +214,8 @@ learned()
 	"$valectl" -c "${3:-control}" -t vale0 | grep "^$2 vale0:$1 "
 }
 
-atf_test_case switch cleanup
-switch_head()
-{
-	attach_head
-	atf_set descr "Two guests on one switch and a machine outside reach \
-each other, and the switch learns where they are"
-}
+attach_case switch "Two guests on one switch and a machine outside reach each \
+other, and the switch learns where they are"
 switch_body()
 {
 	local i
@@ -259,20 +233,9 @@ switch_body()
 	done
 	finish
 }
-switch_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case virtio cleanup
-virtio_head()
-{
-	attach_head
-	atf_set descr "A guest with virtio-net, at an attached TAP interface, \
-and a machine outside exchange large packets uncut"
-}
+attach_case virtio "A guest with virtio-net, at an attached TAP interface, and \
+a machine outside exchange large packets uncut"
 virtio_body()
 {
 	local bytes=4000000
@@ -303,25 +266,13 @@ virtio_body()
 	is "frames" "$(counter tap0 rx_frames)" -lt $((bytes / 1448))
 	finish
 }
-virtio_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case vxlan cleanup
-vxlan_head()
-{
-	attach_head
-	atf_set descr "Three guests on two hosts reach each other through vxlan \
+attach_case vxlan "Three guests on two hosts reach each other through vxlan \
 interfaces, which find each other by a multicast group"
-}
 vxlan_body()
 {
 	local h host1 host2 i
 
-	. "$(atf_get_srcdir)/tests.subr"
 	setup
 	valectl=$OBJTOP/usr.sbin/valectl/valectl
 	namespace host1
@@ -377,19 +328,4 @@ vxlan_body()
 	done
 	finish
 	proc_end TERM valed1
-}
-vxlan_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case virtio
-	atf_add_test_case vxlan
-	atf_add_test_case outside
-	atf_add_test_case xdp
-	atf_add_test_case switch
 }

@@ -6,6 +6,9 @@
 # received by the other's, or counted with the reason why not; filters of
 # multicast addresses included.
 
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
 # accounted SENT1 SENT2 RECEIVED1 RECEIVED2: valed's counters agree with those
 # of the drivers of vm1 and vm2, when traffic has ended.
 accounted()
@@ -86,54 +89,24 @@ both_ways()
 	accounted "$1" "$3" "$2" "$4"
 }
 
-atf_test_case small cleanup
-small_head()
-{
-	atf_set descr "60-byte frames both ways are all accounted for"
-	atf_set timeout 3600
-}
+guest_case small "60-byte frames both ways are all accounted for"
 small_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	both_ways "" 60
 	finish
 }
-small_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case large cleanup
-large_head()
-{
-	atf_set descr "1514-byte frames both ways, with itr=250, are all \
-accounted for"
-	atf_set timeout 3600
-}
+guest_case large "1514-byte frames both ways, with itr=250, are all accounted \
+for"
 large_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	both_ways ",itr=250" 1514
 	finish
 }
-large_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case multicast cleanup
-multicast_head()
-{
-	atf_set descr "The driver sets multicast and promiscuous filters"
-	atf_set timeout 3600
-}
+guest_case multicast "The driver sets multicast and promiscuous filters"
 multicast_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 3
 	up 1 2 3
 	# The group that only vm3 has joined, for its address fd00::3.
@@ -149,12 +122,6 @@ multicast_body()
 	on vm2 "ifconfig eth0 -allmulti"
 	hundred vm2 rx_filtered
 	finish
-}
-multicast_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
 }
 
 # hundred GUEST COUNTER: vm1 sends 100 frames, which the counter counts.
@@ -176,11 +143,4 @@ counted()
 	valed_counters
 	echo "$3, now $(counter "$1" "$2")"
 	[ $(($(counter "$1" "$2") - $3)) -ge 100 ]
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case small
-	atf_add_test_case large
-	atf_add_test_case multicast
 }

@@ -6,15 +6,12 @@
 # adapters, one on the switch of vm2, one on that of vm3.  It polls, and uses no
 # interrupts.
 
-atf_test_case testpmd cleanup
-testpmd_head()
-{
-	atf_set descr "testpmd receives, sends, and forwards; all are counted"
-	atf_set timeout 3600
-}
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
+guest_case testpmd "testpmd receives, sends, and forwards; all are counted"
 testpmd_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	setup
 	[ -e "$plain/tests/guest/initramfs-dpdk" ] ||
 	    atf_skip "build/deps/dpdk is missing; see make deps"
@@ -61,12 +58,6 @@ testpmd_body()
 	same 1 TX vm1b $SENT
 	testpmd "quit" "Bye"
 	finish
-}
-testpmd_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
 }
 
 # three_guests: vm1 on two switches, vm2 and vm3 on one of them each.
@@ -166,9 +157,4 @@ equal()
 {
 	echo "$1: $2 $3"
 	[ "$2" -eq "$3" ] || wrong "$1: $2 is not $3"
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case testpmd
 }

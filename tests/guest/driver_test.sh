@@ -5,6 +5,9 @@
 # Linux's driver and its own tests of the adapter; the driver is loaded and
 # unloaded.
 
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
 # self_test offline|online: vm1's driver tests the adapter, successfully.
 self_test()
 {
@@ -25,16 +28,10 @@ self_test_once()
 	! grep -q 'Loopback.*[[:space:]]1[34]$' result
 }
 
-atf_test_case ethtool cleanup
-ethtool_head()
-{
-	atf_set descr "ethtool -t passes: registers, EEPROM, interrupt, \
-loopback, link"
-	atf_set timeout 3600
-}
+guest_case ethtool "ethtool -t passes: registers, EEPROM, interrupt, loopback, \
+link"
 ethtool_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 2
 	up 1 2
 	self_test offline
@@ -44,23 +41,11 @@ ethtool_body()
 	pings vm2 10.0.0.1
 	finish
 }
-ethtool_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case identity cleanup
-identity_head()
-{
-	atf_set descr "The driver finds the MAC address of mac= and a gigabit \
+guest_case identity "The driver finds the MAC address of mac= and a gigabit \
 link"
-	atf_set timeout 3600
-}
 identity_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 1
 	up 1
 	on vm1 cat /sys/class/net/eth0/address > address
@@ -77,24 +62,12 @@ identity_body()
 	atf_check -s exit:1 grep -i -e fail -e error -e hang -e invalid dmesg
 	finish
 }
-identity_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case reload cleanup
-reload_head()
-{
-	atf_set descr "The driver is unloaded and loaded again under load"
-	atf_set timeout 3600
-}
+guest_case reload "The driver is unloaded and loaded again under load"
 reload_body()
 {
 	local i
 
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 3
 	up 1 2 3
 	# vm1 sends to vm2 without a pause, and to vm3 while the switch has not
@@ -116,17 +89,4 @@ reload_body()
 	pings vm1 10.0.0.2
 	transfer vm3 vm2 10.0.0.2 5000000
 	finish
-}
-reload_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case identity
-	atf_add_test_case ethtool
-	atf_add_test_case reload
 }

@@ -4,15 +4,12 @@
 
 # Guests are reset and killed, and start again, while others send.
 
-atf_test_case reset cleanup
-reset_head()
-{
-	atf_set descr "A guest is reset while it receives and while it sends"
-	atf_set timeout 3600
-}
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
+guest_case reset "A guest is reset while it receives and while it sends"
 reset_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 3
 	up 1 2 3
 	# vm2 is reset while it receives, then while it sends.
@@ -31,12 +28,6 @@ reset_body()
 	[ "$(counter vm2 disconnects)" -eq 0 ] ||
 	    atf_fail "QEMU lost its connection"
 	finish
-}
-reset_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
 }
 
 # reboot GUEST: resets a guest without shutting the driver down, and waits until
@@ -61,17 +52,11 @@ without_driver()
 	return 1
 }
 
-atf_test_case killed cleanup
-killed_head()
-{
-	atf_set descr "A guest is killed under load; others are not affected"
-	atf_set timeout 3600
-}
+guest_case killed "A guest is killed under load; others are not affected"
 killed_body()
 {
 	local i
 
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 3
 	up 1 2 3
 	for i in 1 2; do
@@ -103,22 +88,11 @@ killed_body()
 	[ "$(counter vm2 disconnects)" -eq 0 ] || atf_fail "vm2 was cut off"
 	finish
 }
-killed_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case receiver_killed cleanup
-receiver_killed_head()
-{
-	atf_set descr "A guest is killed while it receives, and starts again"
-	atf_set timeout 3600
-}
+guest_case receiver_killed "A guest is killed while it receives, and starts \
+again"
 receiver_killed_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 2
 	up 1 2
 	on vm1 "pktgen_setup $(mac 2) 10.0.0.2 1500; pktgen_start
@@ -134,22 +108,10 @@ receiver_killed_body()
 	transfer vm1 vm2 10.0.0.2 5000000
 	finish
 }
-receiver_killed_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case stopped cleanup
-stopped_head()
-{
-	atf_set descr "A guest that is stopped does not delay others"
-	atf_set timeout 3600
-}
+guest_case stopped "A guest that is stopped does not delay others"
 stopped_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 3
 	up 1 2 3
 	pings vm1 10.0.0.3
@@ -171,20 +133,11 @@ drops()
 {
 	valed_counters && [ "$(counter "$1" port_rx_drop_full)" -gt 0 ]
 }
-stopped_cleanup()
+stopped_clean()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	setup
 	for f in vm3.pid; do
 		[ ! -e "$f" ] || kill -CONT "$(cat "$f")" 2> /dev/null
 	done
 	stop_all
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case reset
-	atf_add_test_case killed
-	atf_add_test_case receiver_killed
-	atf_add_test_case stopped
 }

@@ -5,15 +5,12 @@
 # Memory of stock machines that is not one shared range: behind an IOMMU, in
 # blocks that come and go, or not shared at all.
 
-atf_test_case strict cleanup
-strict_head()
-{
-	atf_set descr "A guest whose IOMMU maps each buffer for its time in use"
-	atf_set timeout 3600
-}
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
+guest_case strict "A guest whose IOMMU maps each buffer for its time in use"
 strict_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	setup
 	valed_start -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1)" \
 	    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2)" ||
@@ -59,12 +56,6 @@ strict_body()
 	[ ! -s vm1.qemu ] || atf_fail "QEMU: $(cat vm1.qemu)"
 	finish
 }
-strict_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
 # running NAME: whether QEMU has made the machine, which waits for its start.
 running()
@@ -73,15 +64,10 @@ running()
 	qmp "$1" '{"execute": "query-status"}'
 }
 
-atf_test_case blocks cleanup
-blocks_head()
-{
-	atf_set descr "QEMU starts with 64 GB of virtio-mem beside the adapter"
-	atf_set timeout 600
-}
+guest_case blocks "QEMU starts with 64 GB of virtio-mem beside the adapter" \
+    timeout 600
 blocks_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	setup
 	valed_start -s 1,e1000,vale0:vm1,path=vm1.sock ||
 	    atf_fail "valed does not start"
@@ -100,24 +86,13 @@ blocks_body()
 	some vm1 dma_maps
 	is dma_refused "$(counter vm1 dma_refused)" -eq 0
 }
-blocks_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case unshared cleanup
-unshared_head()
-{
-	atf_set descr "QEMU does not start with memory that it does not share"
-	atf_set timeout 600
-}
+guest_case unshared "QEMU does not start with memory that it does not share" \
+    timeout 600
 unshared_body()
 {
 	local kind
 
-	. "$(atf_get_srcdir)/tests.subr"
 	setup
 	valed_start -s 1,e1000,vale0:vm1,path=vm1.sock ||
 	    atf_fail "valed does not start"
@@ -137,17 +112,4 @@ unshared_body()
 	# The last two were refused because of that.
 	grep -q 'vm1: memory at 0, .*, refused: .* not a memfd sealed' valed.log ||
 	    atf_fail "no reason"
-}
-unshared_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case strict
-	atf_add_test_case blocks
-	atf_add_test_case unshared
 }

@@ -7,16 +7,13 @@
 # interface.  A script that the ROM fetches loads a program and 20 MB for it;
 # the program (pxe/modsum.c) prints their checksum.
 
-atf_test_case tftp cleanup
-tftp_head()
-{
-	atf_set descr "iPXE gets an address, and 20 MB as they are"
-	atf_set require.progs "dnsmasq unshare nsenter"
-	atf_set timeout 3600
-}
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
+guest_case tftp "iPXE gets an address, and 20 MB as they are" \
+    require.progs "dnsmasq unshare nsenter"
 tftp_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	. "$(atf_get_srcdir)/firmware.subr"
 	setup
 	network
@@ -51,12 +48,6 @@ tftp_body()
 	    "$(cksum < tftp/data)" ] || wrong "$(cksum < tftp/data) was sent"
 	finish
 }
-tftp_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
 # rom_valed NAME: starts a machine that has nothing to boot but the ROM.  What
 # BIOS and ROM show goes to the serial port.
@@ -70,9 +61,4 @@ rom_valed()
 	    -option-rom pxe-e1000.rom -serial file:"$1.log" \
 	    -device "$(valed_device "$1")" < /dev/null > "$1.qemu" 2>&1 &
 	echo $! > "$1.pid"
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case tftp
 }

@@ -5,26 +5,10 @@
 # Linux's driver lem(4): its knobs, its modes changed under load, loading and
 # unloading, suspend and unplug, XDP, and its counters beside the adapter's.
 
-DRIVER=lem
-cases=
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
 
-# lem_case NAME DESCRIPTION: a case whose body is NAME_run.
-lem_case()
-{
-	atf_test_case $1 cleanup
-	eval "
-	$1_head() { atf_set descr \"$2\"; atf_set timeout 3600; }
-	$1_body() {
-		. \"\$(atf_get_srcdir)/tests.subr\"
-		$1_run
-	}
-	$1_cleanup() {
-		. \"\$(atf_get_srcdir)/tests.subr\"
-		setup
-		stop_all
-	}"
-	cases="$cases $1"
-}
+DRIVER=lem
 
 # lem_guests N: guests whose adapters have a CSB, with lem(4) loaded.
 lem_guests()
@@ -82,8 +66,8 @@ clean()
 	done
 }
 
-lem_case ethtool "ethtool shows and changes what there is, and nothing else"
-ethtool_run()
+guest_case ethtool "ethtool shows and changes what there is, and nothing else"
+ethtool_body()
 {
 	local n
 
@@ -145,8 +129,8 @@ ethtool_run()
 	finish
 }
 
-lem_case no_csb "An adapter without a CSB: everything else works"
-no_csb_run()
+guest_case no_csb "An adapter without a CSB: everything else works"
+no_csb_body()
 {
 	local n
 
@@ -186,8 +170,8 @@ knob()
 	esac
 }
 
-lem_case modes "Modes and rings change under load, sender and receiver"
-modes_run()
+guest_case modes "Modes and rings change under load, sender and receiver"
+modes_body()
 {
 	local n
 
@@ -215,8 +199,8 @@ modes_run()
 	finish
 }
 
-lem_case reload "Twenty times unloaded and loaded under flood"
-reload_run()
+guest_case reload "Twenty times unloaded and loaded under flood"
+reload_body()
 {
 	local n
 
@@ -242,8 +226,8 @@ reload_run()
 	finish
 }
 
-lem_case suspend "Suspend and resume, with the interface up and down"
-suspend_run()
+guest_case suspend "Suspend and resume, with the interface up and down"
+suspend_body()
 {
 	local n
 
@@ -290,8 +274,8 @@ qmp_loss()
 	qmp vm1 "$1" || ! vm_alive vm1
 }
 
-lem_case unplug "The adapter is unplugged under load, and plugged again"
-unplug_run()
+guest_case unplug "The adapter is unplugged under load, and plugged again"
+unplug_body()
 {
 	local dev n
 
@@ -326,8 +310,8 @@ unplug_run()
 	finish
 }
 
-lem_case tap "TCP passes uncut to the host and from it"
-tap_run()
+guest_case tap "TCP passes uncut to the host and from it"
+tap_body()
 {
 	tap_guest ,csb=on
 	tcp_streams "$ns" 10.0.0.9 10.0.0.1 20000000
@@ -338,8 +322,8 @@ tap_run()
 	finish
 }
 
-lem_case kdump "A kernel started by a panic takes over the running adapter"
-kdump_run()
+guest_case kdump "A kernel started by a panic takes over the running adapter"
+kdump_body()
 {
 	local kernel
 
@@ -383,8 +367,8 @@ kdump_run()
 	finish
 }
 
-lem_case dead "The driver survives an adapter that is gone"
-dead_run()
+guest_case dead "The driver survives an adapter that is gone"
+dead_body()
 {
 	lem_guests 1
 	on vm1 "wire udp-send 10.0.0.9 9 1000 1000000 > /dev/null 2>&1 &"
@@ -398,8 +382,8 @@ dead_run()
 	vm_kill vm1
 }
 
-lem_case override "lem and e1000 share adapters as the administrator says"
-override_run()
+guest_case override "lem and e1000 share adapters as the administrator says"
+override_body()
 {
 	local nic=/sys/bus/pci/devices/0000:00:02.0 driver
 
@@ -432,8 +416,8 @@ csb_stream()
 	valed_counters
 }
 
-lem_case csb "With the CSB under 0.05 exits a frame, and equal counters"
-csb_run()
+guest_case csb "With the CSB under 0.05 exits a frame, and equal counters"
+csb_body()
 {
 	local before end n
 
@@ -480,8 +464,8 @@ csb_run()
 	finish
 }
 
-lem_case xdp "XDP: pass, drop, send back, redirect; its limits"
-xdp_run()
+guest_case xdp "XDP: pass, drop, send back, redirect; its limits"
+xdp_body()
 {
 	local n
 
@@ -534,8 +518,8 @@ xdp_run()
 	finish
 }
 
-lem_case poll "Busy polling: data is right, and interrupts come afterwards"
-poll_run()
+guest_case poll "Busy polling: data is right, and interrupts come afterwards"
+poll_body()
 {
 	local n
 
@@ -559,8 +543,8 @@ poll_run()
 	finish
 }
 
-lem_case routed "Large segments with partial checksums, routed and bridged"
-routed_run()
+guest_case routed "Large segments with partial checksums, routed and bridged"
+routed_body()
 {
 	local i
 
@@ -613,8 +597,8 @@ both()
 	transfer vm2 vm1 10.0.0.1 10000000
 }
 
-lem_case qemu "QEMU's own adapter: knobs, tests, reload"
-qemu_run()
+guest_case qemu "QEMU's own adapter: knobs, tests, reload"
+qemu_body()
 {
 	local n
 
@@ -637,13 +621,4 @@ qemu_run()
 	pings vm2 10.0.0.1
 	clean vm1
 	finish
-}
-
-atf_init_test_cases()
-{
-	local name
-
-	for name in $cases; do
-		atf_add_test_case "$name"
-	done
 }

@@ -7,6 +7,9 @@
 # replaces the disk, and emulation KVM; what the adapter takes is as it is
 # there.
 
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
 # What the domain of a file is here, with this name for its files.
 domain()
 {
@@ -70,20 +73,13 @@ run()
 	cp $root/run/qemu/$1.pid $1.pid
 }
 
-atf_test_case domain cleanup
-domain_head()
-{
-	atf_set descr "libvirt boots the domains of share/examples/libvirt, \
-and their guests reach each other"
-	atf_set timeout 3600
-	atf_set require.user root
-	atf_set require.progs "virt-qemu-run unshare python3"
-}
+guest_case domain "libvirt boots the domains of share/examples/libvirt, and \
+their guests reach each other" \
+    require.user root require.progs "virt-qemu-run unshare python3"
 domain_body()
 {
 	local examples huge=0
 
-	. "$(atf_get_srcdir)/tests.subr"
 	setup
 	examples=$(atf_get_srcdir)/../../../share/examples/libvirt
 	unshare -m true || atf_skip "no mount namespaces"
@@ -123,15 +119,4 @@ domain_body()
 	done
 	rm -f vm1.pid vm2.pid *-libvirt.pid
 	valed_stop || atf_fail "valed ended with status $?: $(cat valed.log)"
-}
-domain_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case domain
 }

@@ -5,17 +5,14 @@
 # Traffic between two stock Linux guests: the receiver compares every byte with
 # what was sent, and Linux's own stack checks headers and checksums.
 
-atf_test_case sizes cleanup
-sizes_head()
-{
-	atf_set descr "Datagrams of every size up to the MTU, IPv4 and IPv6"
-	atf_set timeout 3600
-}
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
+guest_case sizes "Datagrams of every size up to the MTU, IPv4 and IPv6"
 sizes_body()
 {
 	local i size
 
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 2
 	up 1 2
 	sweep vm1 vm2 10.0.0.2 8 1472
@@ -31,12 +28,6 @@ sizes_body()
 	no_checksum_errors vm1
 	no_checksum_errors vm2
 	finish
-}
-sizes_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
 }
 
 # sweep FROM TO ADDRESS FIRST LAST: one datagram of each size is received.
@@ -55,17 +46,11 @@ sweep()
 	    wrong "$1 to $2: $n sent, $(cat recv)"
 }
 
-atf_test_case jumbo cleanup
-jumbo_head()
-{
-	atf_set descr "Jumbo frames: MTU 9000 and the driver's largest, 16110"
-	atf_set timeout 3600
-}
+guest_case jumbo "Jumbo frames: MTU 9000 and the driver's largest, 16110"
 jumbo_body()
 {
 	local mtu
 
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 2
 	up 1 2
 	for mtu in 3000 9000 16110; do
@@ -78,24 +63,12 @@ jumbo_body()
 	no_checksum_errors vm2
 	finish
 }
-jumbo_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case tcp cleanup
-tcp_head()
-{
-	atf_set descr "TCP streams, IPv4 and IPv6, with all offloads and none"
-	atf_set timeout 3600
-}
+guest_case tcp "TCP streams, IPv4 and IPv6, with all offloads and none"
 tcp_body()
 {
 	local rx tx
 
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 2
 	up 1 2
 	for tx in on off; do
@@ -113,24 +86,12 @@ tcp_body()
 	some vm1 tx_tso
 	finish
 }
-tcp_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case udp cleanup
-udp_head()
-{
-	atf_set descr "Datagrams both ways at once arrive intact and in order"
-	atf_set timeout 3600
-}
+guest_case udp "Datagrams both ways at once arrive intact and in order"
 udp_body()
 {
 	local n
 
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 2
 	up 1 2
 	for n in 1 2; do
@@ -150,24 +111,12 @@ udp_body()
 	done
 	finish
 }
-udp_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case vlan cleanup
-vlan_head()
-{
-	atf_set descr "The adapter inserts, strips and filters VLAN tags"
-	atf_set timeout 3600
-}
+guest_case vlan "The adapter inserts, strips and filters VLAN tags"
 vlan_body()
 {
 	local n rxvlan
 
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 2
 	up 1 2
 	for n in 1 2; do
@@ -194,12 +143,6 @@ vlan_body()
 	no_checksum_errors vm2
 	finish
 }
-vlan_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
 # A VLAN that vm2 has no interface for is filtered.
 vlan_filtered()
@@ -216,13 +159,4 @@ vlan_filtered()
 	valed_counters
 	[ "$(counter vm2 rx_filtered)" -gt "$filtered" ] ||
 	    atf_fail "the frames were not filtered"
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case sizes
-	atf_add_test_case jumbo
-	atf_add_test_case tcp
-	atf_add_test_case udp
-	atf_add_test_case vlan
 }

@@ -5,12 +5,14 @@
 # Memory that a kernel takes away from valed: what only happens to a whole
 # machine, so it happens to a guest.  lost_page.c has the steps.
 
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
 # lost ARGUMENT [COMMAND]: starts a guest, runs the command and lost_page in it.
 lost()
 {
 	local status
 
-	. "$(atf_get_srcdir)/tests.subr"
 	setup
 	vm_start vm1
 	vm_wait vm1 || {
@@ -27,51 +29,23 @@ lost()
 	}
 }
 
-atf_test_case poisoned cleanup
-poisoned_head()
-{
-	atf_set descr "Pages with a memory error are lost when accessed"
-	atf_set timeout 3600
-}
+guest_case poisoned "Pages with a memory error are lost when accessed"
 poisoned_body()
 {
 	lost poison
 	grep '^2 lost' out || atf_fail "other pages are lost"
 	grep -c 'Memory failure: .*Recovered' vm1.log
 }
-poisoned_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case poisoned_early cleanup
-poisoned_early_head()
-{
-	atf_set descr "The same, if the kernel tells of errors early"
-	atf_set timeout 3600
-}
+guest_case poisoned_early "The same, if the kernel tells of errors early"
 poisoned_early_body()
 {
 	lost poison 'sysctl -w vm.memory_failure_early_kill=1'
 	grep '^2 lost' out || atf_fail "other pages are lost"
 }
-poisoned_early_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
-atf_test_case overcommit cleanup
-overcommit_head()
-{
-	atf_set descr "A hole that vm.overcommit_memory=2 keeps from being" \
-	    "filled, in a guest's memory and in an interface's, and in huge" \
-	    "pages"
-	atf_set timeout 3600
-}
+guest_case overcommit "A hole that vm.overcommit_memory=2 keeps from being \
+filled, in a guest's memory and in an interface's, and in huge pages"
 overcommit_body()
 {
 	lost overcommit
@@ -84,17 +58,4 @@ overcommit_body()
 	    > out 2>&1
 	cat out
 	grep '^detached' out || atf_fail "an interface with huge pages"
-}
-overcommit_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case poisoned
-	atf_add_test_case poisoned_early
-	atf_add_test_case overcommit
 }

@@ -6,6 +6,9 @@
 # the driver: frames are accounted for, register accesses and interrupts
 # counted.
 
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
 # pair LEADER FOLLOWER [option]: runs two micro-guests with these options on a
 # new valed, whose ports all have the third, to their end.
 pair()
@@ -78,25 +81,6 @@ answered()
 	is "unanswered" "$(v vm1 unanswered)" -eq 0
 	is "received" "$(v vm1 received)" -eq 300
 	is "echoed" "$(v vm2 sent)" -eq 300
-}
-
-# micro_case NAME DESCRIPTION: a test case whose body is NAME_run.
-micro_case()
-{
-	atf_test_case $1 cleanup
-	eval "
-	$1_head() { atf_set descr \"$2\"; atf_set timeout 3600; }
-	$1_body() {
-		. \"\$(atf_get_srcdir)/tests.subr\"
-		micro_setup
-		$1_run
-	}
-	$1_cleanup() {
-		. \"\$(atf_get_srcdir)/tests.subr\"
-		micro_setup
-		stop_all
-	}"
-	cases="$cases $1"
 }
 
 micro_case qemu "Two micro-guests on each of QEMU's own adapters"
@@ -383,13 +367,4 @@ rate_run()
 	accounted
 	is "received" "$(v vm2 received)" -eq 1000
 	is "time, us" "$(v vm1 us)" -ge 499000
-}
-
-atf_init_test_cases()
-{
-	local case
-
-	for case in $cases; do
-		atf_add_test_case $case
-	done
 }

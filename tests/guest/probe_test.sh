@@ -6,6 +6,9 @@
 # events in valed while two micro-guests exchange frames, and the counts must
 # add up.
 
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
 # able: skips the test if bpftrace cannot run.
 able()
 {
@@ -103,31 +106,12 @@ done_with()
 	rm -f *.sock
 }
 
-# probe_case NAME DESCRIPTION: a test case whose body is NAME_run.
-probe_case()
-{
-	atf_test_case $1 cleanup
-	eval "
-	$1_head() { atf_set descr \"$2\"; atf_set timeout 3600; }
-	$1_body() {
-		. \"\$(atf_get_srcdir)/tests.subr\"
-		micro_setup
-		able
-		$1_run
-	}
-	$1_cleanup() {
-		. \"\$(atf_get_srcdir)/tests.subr\"
-		micro_setup
-		stop_all
-	}"
-	cases="$cases $1"
-}
-
-probe_case documented "The manual pages list the probes that valed has"
+micro_case documented "The manual pages list the probes that valed has"
 documented_run()
 {
 	local page provider
 
+	able
 	for provider in e82545em vale; do
 		page=$(atf_get_srcdir)/dtrace_${provider%em}.4
 		sed -n 's/^\.It Fn \([a-z0-9-]*\).*/\1/p' "$page" |
@@ -141,11 +125,12 @@ documented_run()
 
 # The sink has a short ring and polls seldom, so most frames are dropped.  A
 # third adapter has no guest: broadcasts wait in its port.
-probe_case accounted "A frame that enters leaves, or is dropped with a reason"
+micro_case accounted "A frame that enters leaves, or is dropped with a reason"
 accounted_run()
 {
 	local i in out reason
 
+	able
 	ports 3
 	trace all <<-EOF
 	usdt:*:e82545em:tx__batch { @sent[str(arg0)] = sum(arg1); }
@@ -222,11 +207,12 @@ kicks()
 	    $(($(m kick tx_kicked) + $(m kick rx_kicked))) -eq 0
 }
 
-probe_case kicks "Every kick is answered"
+micro_case kicks "Every kick is answered"
 kicks_run()
 {
 	local mode
 
+	able
 	for mode in base sc csb; do
 		kicks $mode
 	done
@@ -234,9 +220,10 @@ kicks_run()
 
 # One guest sets an interval itself, 400 times 256 ns; the other has its host's,
 # 250 times.  The model's clock is also bpftrace's.
-probe_case moderation "No interrupt is sent within the moderation interval"
+micro_case moderation "No interrupt is sent within the moderation interval"
 moderation_run()
 {
+	able
 	ports 2 ,itr=250
 	trace intr <<-EOF
 	usdt:*:e82545em:intr__sent {
@@ -268,9 +255,10 @@ moderation_run()
 
 # The guest waits for each register write, as under a hypervisor that emulates
 # the adapter itself.
-probe_case csb_exits "With the CSB, under 0.02 exits a frame at full load"
+micro_case csb_exits "With the CSB, under 0.02 exits a frame at full load"
 csb_exits_run()
 {
+	able
 	SYNC=true
 	ports 2
 	trace csb <<-EOF
@@ -299,11 +287,12 @@ csb_exits_run()
 }
 
 # The scripts of share/dtrace, all at once.
-probe_case scripts "Each script prints the maps that its first lines explain"
+micro_case scripts "Each script prints the maps that its first lines explain"
 scripts_run()
 {
 	local script scripts="batches drops exits interrupts latency"
 
+	able
 	ports 2 ,itr=250
 	for script in $scripts; do
 		sed 1d "$(atf_get_srcdir)/$script.bt" > script
@@ -338,14 +327,5 @@ scripts_run()
 	    total_ring total_guest; do
 		grep -q "^@$script\[" latency.maps ||
 		    atf_fail "latency: no $script"
-	done
-}
-
-atf_init_test_cases()
-{
-	local case
-
-	for case in $cases; do
-		atf_add_test_case $case
 	done
 }

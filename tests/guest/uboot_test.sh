@@ -5,30 +5,16 @@
 # U-Boot's own driver, on two processors: Debian's U-Boot for QEMU gets an
 # address by DHCP and loads 20 MB by TFTP, and says their CRC-32.
 
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+. "$(atf_get_srcdir)/firmware.subr"
+
 # uboot_test_case PROCESSOR
 uboot_test_case()
 {
-	atf_test_case $1 cleanup
-	eval "${1}_head()
-	{
-		atf_set descr \"U-Boot on $1 gets an address, and 20 MB as they are\"
-		atf_set require.progs 'dnsmasq unshare nsenter python3'
-		atf_set timeout 3600
-	}
-	${1}_body()
-	{
-		. \"\$(atf_get_srcdir)/tests.subr\"
-		. \"\$(atf_get_srcdir)/firmware.subr\"
-		setup
-		uboot_$1
-		uboot_loads
-	}
-	${1}_cleanup()
-	{
-		. \"\$(atf_get_srcdir)/tests.subr\"
-		setup
-		stop_all
-	}"
+	guest_case $1 "U-Boot on $1 gets an address, and 20 MB as they are" \
+	    require.progs "dnsmasq unshare nsenter python3"
+	eval "${1}_body() { setup; uboot_$1; uboot_loads; }"
 }
 
 uboot_test_case x86
@@ -116,10 +102,4 @@ uboot_failed()
 	cat vm1.qemu valed.log server.log
 	console vm1
 	wrong "$*"
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case x86
-	atf_add_test_case riscv64
 }

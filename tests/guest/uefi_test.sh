@@ -6,19 +6,15 @@
 # with QEMU, gets an address and loads GRUB by its own TCP/IP.  GRUB, by its own
 # again, loads its configuration, a module, and 20 MB, and says their CRC-32.
 
-atf_test_case tftp cleanup
-tftp_head()
-{
-	atf_set descr "UEFI gets an address and loads GRUB; GRUB loads 20 MB as \
-they are"
-	atf_set require.progs "dnsmasq unshare nsenter python3"
-	atf_set timeout 3600
-}
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
+guest_case tftp "UEFI gets an address and loads GRUB; GRUB loads 20 MB as they \
+are" require.progs "dnsmasq unshare nsenter python3"
 tftp_body()
 {
 	local f firmware grub
 
-	. "$(atf_get_srcdir)/tests.subr"
 	. "$(atf_get_srcdir)/firmware.subr"
 	setup
 	firmware=$plain/deps/firmware/usr
@@ -62,12 +58,6 @@ tftp_body()
 	    wrong "$(crc32 tftp/data) was sent"
 	finish
 }
-tftp_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
 
 # uefi_start NAME: starts a machine that has nothing to boot but the network.  The
 # processor has RDRAND, without which EDK II does not offer that.
@@ -82,9 +72,4 @@ uefi_start()
 	    -device "$(valed_device "$1" '"romfile":"efi-e1000.rom"')" \
 	    < /dev/null > "$1.qemu" 2>&1 &
 	echo $! > "$1.pid"
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case tftp
 }

@@ -6,16 +6,13 @@
 # the interrupt by the status register, and disables it by the command register.
 # For a guest in the guest its vfio-pci does the same, by the same function.
 
-atf_test_case intx cleanup
-intx_head()
-{
-	atf_set descr "Each assertion of INTx is one interrupt, which the kernel \
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
+guest_case intx "Each assertion of INTx is one interrupt, which the kernel \
 claims and disables by PCI configuration space"
-	atf_set timeout 3600
-}
 intx_body()
 {
-	. "$(atf_get_srcdir)/tests.subr"
 	guests 1
 	on vm1 'module uio_pci_generic &&
 	    echo 8086 100f > /sys/bus/pci/drivers/uio_pci_generic/new_id &&
@@ -27,15 +24,4 @@ intx_body()
 	on vm1 "dmesg | grep -i 'nobody cared' || :" > cared
 	[ ! -s cared ] || wrong "$(cat cared)"
 	finish
-}
-intx_cleanup()
-{
-	. "$(atf_get_srcdir)/tests.subr"
-	setup
-	stop_all
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case intx
 }

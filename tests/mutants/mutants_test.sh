@@ -5,6 +5,8 @@
 # mutants.py: which files it knows.  On tiny/tiny.c: it kills what tiny_test
 # notices, and reports what that does not notice and survivors does not list.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 top=$(atf_get_srcdir)/../../..
 
 # mutants [option...]: run the program, into `out'.
@@ -42,11 +44,7 @@ row()
 	awk '$1 == "[tiny]" { print $2, $3, $4, $5, $6, $7 }' out
 }
 
-atf_test_case tiny
-tiny_head()
-{
-	atf_set descr "Mutants are killed by tests, or must be listed"
-}
+test_case tiny "Mutants are killed by tests, or must be listed"
 tiny_body()
 {
 	/usr/bin/python3 -c 'import clang.cindex' ||
@@ -91,11 +89,7 @@ tiny_body()
 	    atf_fail "a stale line is not reported"
 }
 
-atf_test_case files
-files_head()
-{
-	atf_set descr "Every source is in a group, or left out for a reason"
-}
+test_case files "Every source is in a group, or left out for a reason"
 files_body()
 {
 	/usr/bin/python3 -c 'import clang.cindex' ||
@@ -107,11 +101,4 @@ files_body()
 	: > tree/lib/libnew/new.c
 	atf_check -s exit:1 -o inline:"lib/libnew/new.c: in no group\n" \
 	    /usr/bin/python3 -B "$top/tests/mutants/mutants.py" -t tree -f
-}
-
-atf_init_test_cases()
-{
-
-	atf_add_test_case files
-	atf_add_test_case tiny
 }

@@ -7,6 +7,8 @@
 # weakened that sites.table says it needs.  RELACY_EXECUTIONS is the number of
 # executions of each.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 relacy()
 {
 	local dir="$(atf_get_srcdir)"
@@ -18,11 +20,7 @@ relacy()
 	}
 }
 
-atf_test_case sites
-sites_head()
-{
-	atf_set descr "The table has every operation that orders others"
-}
+test_case sites "The table has every operation that orders others"
 sites_body()
 {
 	relacy
@@ -31,9 +29,8 @@ sites_body()
 # scenario name description
 scenario()
 {
-	eval "atf_test_case $1
-	$1_head() { atf_set descr '$2'; atf_set timeout 86400; }
-	$1_body() { relacy $1; }"
+	test_case $1 "$2" timeout 86400
+	eval "$1_body() { relacy $1; }"
 }
 
 scenario tx_kick "CSB: the guest sends, the host goes to sleep"
@@ -65,16 +62,3 @@ scenario change "The switch changes while two ports send"
 scenario table "Learning table: two threads learn, one looks up"
 scenario generation "Learning table: a cached lookup and the generation"
 scenario fair "The fair mutex"
-
-atf_init_test_cases()
-{
-	local s
-
-	for s in sites tx_kick tx_done tx_at rx_notify rx_post rx_kicks \
-	    rx_head tx_regs rx_regs mode_on mode_off mode_twice mode_rx \
-	    lazy poll loop loop_full lease return sleep shared_sleep \
-	    shared_return shared_tx inbox pipe change table \
-	    generation fair; do
-		atf_add_test_case $s
-	done
-}

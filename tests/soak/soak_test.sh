@@ -6,13 +6,8 @@
 
 seconds=${SOAK_SECONDS:-20}
 
-atf_test_case guests
-guests_head()
-{
-	atf_set descr "Guests of one valed send, are reset, are killed and \
-return: all frames are accounted for, and memory does not grow"
-	atf_set require.progs python3
-}
+test_case guests "Guests of one valed send, are reset, are killed and return: \
+all frames are accounted for, and memory does not grow" require.progs python3
 guests_body()
 {
 	local plain=$(cd "$(atf_get_srcdir)/../../../build" 2>/dev/null && pwd)
@@ -25,15 +20,10 @@ guests_body()
 	    "$seconds" || atf_fail "soak.py"
 }
 
-atf_test_case control
-control_head()
-{
-	atf_set descr "Rogue clients of the control socket, of two users, and a \
-rogue guest withdraw and scribble on memory, while the switch changes and valed \
-reloads: others are served, nothing is left"
-	atf_set require.progs python3
-	atf_set require.user root
-}
+test_case control "Rogue clients of the control socket, of two users, and a \
+rogue guest withdraw and scribble on memory, while the switch changes and \
+valed reloads: others are served, nothing is left" \
+    require.progs python3 require.user root
 control_body()
 {
 	VALED=$(atf_get_srcdir)/../../usr.sbin/valed/valed
@@ -43,21 +33,10 @@ control_body()
 	    atf_fail "soak_control.py"
 }
 
-atf_test_case ports
-ports_head()
-{
-	atf_set descr "Ports are created and destroyed while others send: \
-frames arrive intact and in order, counters add up, memory does not grow"
-}
+test_case ports "Ports are created and destroyed while others send: frames \
+arrive intact and in order, counters add up, memory does not grow"
 ports_body()
 {
 	atf_check -o save:out "$(atf_get_srcdir)/soak_ports" "$seconds"
 	cat out
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case control
-	atf_add_test_case guests
-	atf_add_test_case ports
 }

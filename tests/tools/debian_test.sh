@@ -7,6 +7,7 @@
 # and used in a clean root of the release (installed.subr), also by its systemd
 # (units.subr), and as valed(7) has it (page.subr).
 
+. "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
 . "$(atf_get_srcdir)/installed.subr"
 . "$(atf_get_srcdir)/booted.subr"
@@ -129,16 +130,11 @@ check_loading()
 	    sed -e 's,.*/,,' -e 's,ko[.a-z]*.*,ko,' loaded
 }
 
-atf_test_case package cleanup
-package_head()
-{
-	atf_set descr "The Debian packages are built, free of lintian's \
-errors and warnings, and install, serve and remove valed; in a clean root \
-guests and programs use what is installed, systemd starts it, and the commands \
-of valed(7) run; lem(4) is built from its package"
-	atf_set require.progs "dpkg-buildpackage dh dh_dkms lintian gcc tcpdump"
-	atf_set timeout 5400
-}
+test_case -c package_clean package "The Debian packages are built, free of \
+lintian's errors and warnings, and install, serve and remove valed; in a clean \
+root guests and programs use what is installed, systemd starts it, and the \
+commands of valed(7) run; lem(4) is built from its package" \
+    require.progs "dpkg-buildpackage dh dh_dkms lintian gcc tcpdump" timeout 5400
 package_body()
 {
 	local root=$PWD/root f pid unit
@@ -211,15 +207,10 @@ package_body()
 	    -path './build-*' -prune -o ! -type d -print | sort) > before
 	atf_check diff -u before after
 }
-package_cleanup()
+package_clean()
 {
 	[ ! -e pid ] || kill $(cat pid)
 	booted_stop "$clean"
 	guests_subr
 	stop_all
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case package
 }

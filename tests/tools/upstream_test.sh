@@ -5,6 +5,8 @@
 # tools/upstream/upstream.sh, on a stand-in for FreeBSD's tree that has what the
 # script edits.  Whether the result builds, only a whole tree can show.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 top=$(cd "$(atf_get_srcdir)/../../.." && pwd)
 script=$top/tools/upstream/upstream.sh
 
@@ -75,12 +77,8 @@ ours()
 	    $3) | sed 's/.*["[:space:]]//' | sort -u
 }
 
-atf_test_case series
-series_head()
-{
-	atf_set descr "Each commit adds its files and their names in makefiles"
-	atf_set require.progs git
-}
+test_case series "Each commit adds its files and their names in makefiles" \
+    require.progs git
 series_body()
 {
 	local c f
@@ -138,13 +136,8 @@ series_body()
 	    atf_fail "an adapter without a CSB offers one"
 }
 
-atf_test_case refused
-refused_head()
-{
-	atf_set descr "A tree that is not FreeBSD's, has changes, or is not as " \
-	    "expected is refused, and a command that fails ends the series"
-	atf_set require.progs git
-}
+test_case refused "A tree that is not FreeBSD's, has changes, or is not as  \
+expected is refused, and a command that fails ends the series" require.progs git
 refused_body()
 {
 	atf_check -s exit:2 -e match:usage sh "$script"
@@ -173,12 +166,8 @@ refused_body()
 	    sh "$script" tree
 }
 
-atf_test_case no_csb
-no_csb_head()
-{
-	atf_set descr "The stand-in for the CSB's files has their functions"
-	atf_set require.progs cc nm
-}
+test_case no_csb "The stand-in for the CSB's files has their functions" \
+    require.progs "cc nm"
 no_csb_body()
 {
 	local o=$top/build/usr.sbin/bhyve
@@ -195,11 +184,4 @@ no_csb_body()
 	atf_check -s exit:0 test -s wanted
 	atf_check -o empty comm -13 none wanted
 	atf_check -o empty comm -23 none wanted
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case series
-	atf_add_test_case refused
-	atf_add_test_case no_csb
 }

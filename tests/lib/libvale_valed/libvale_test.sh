@@ -5,6 +5,7 @@
 # libvale(3) as it is installed: the headers are complete, both libraries work,
 # and the manual page has every function.
 
+. "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
 
 find_all()
@@ -29,12 +30,8 @@ run_installed()
 	wait $pid || atf_fail "valed failed"
 }
 
-atf_test_case shared
-shared_head()
-{
-	atf_set descr "A program compiles with the headers, and runs with the" \
-	    "shared library"
-}
+test_case shared "A program compiles with the headers, and runs with the \
+shared library"
 shared_body()
 {
 	find_all
@@ -44,11 +41,7 @@ shared_body()
 	run_installed ./program
 }
 
-atf_test_case static
-static_head()
-{
-	atf_set descr "The same, with the static library"
-}
+test_case static "The same, with the static library"
 static_body()
 {
 	find_all
@@ -60,12 +53,8 @@ static_body()
 	run_installed ./program
 }
 
-atf_test_case manual
-manual_head()
-{
-	atf_set descr "The manual page has each function, and the library has" \
-	    "no other"
-}
+test_case manual "The manual page has each function, and the library has no \
+other"
 manual_body()
 {
 	find_all
@@ -76,11 +65,4 @@ manual_body()
 	    -e 's/^\.Vt.* \([a-z_]*\)\[.*/\1/p' "$srcdir/libvale.3" |
 	    sort -u > described
 	atf_check diff -u exported described
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case shared
-	atf_add_test_case static
-	atf_add_test_case manual
 }

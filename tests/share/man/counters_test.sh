@@ -4,6 +4,8 @@
 
 # The counters of the tables (sys/counter_table.h) in the manual pages.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 # table header: prints the names in its tables.
 table()
 {
@@ -43,12 +45,8 @@ adapter()
 	sed -n '/^\.It Cm reg_reads$/,/^\.El$/p' "$(atf_get_srcdir)/$1"
 }
 
-atf_test_case bhyve_e1000
-bhyve_e1000_head()
-{
-	atf_set descr "bhyve-e1000(8) describes the counters of the adapter" \
-	    "and of its frame port, as valed(8) does"
-}
+test_case bhyve_e1000 "bhyve-e1000(8) describes the counters of the adapter \
+and of its frame port, as valed(8) does"
 bhyve_e1000_body()
 {
 	page_has bhyve-e1000.8 e82545.h frame_port.h
@@ -58,22 +56,14 @@ bhyve_e1000_body()
 	atf_check diff -u list same
 }
 
-atf_test_case if_lem
-if_lem_head()
-{
-	atf_set descr "if_lem(4) describes the counters of the driver"
-}
+test_case if_lem "if_lem(4) describes the counters of the driver"
 if_lem_body()
 {
 	page_has if_lem.4 lem_core.h
 }
 
-atf_test_case lem
-lem_head()
-{
-	atf_set descr "lem(4) and if_lem(4) describe the counters of the driver" \
-	    "in Linux"
-}
+test_case lem "lem(4) and if_lem(4) describe the counters of the driver in \
+Linux"
 lem_body()
 {
 	sed -n '/^} lem_more\[\]/,/^};/s/^	{ "\([a-z_]*\)",.*/\1/p' \
@@ -83,20 +73,8 @@ lem_body()
 	atf_check comm -23 table described
 }
 
-atf_test_case vale_learn
-vale_learn_head()
-{
-	atf_set descr "vale_learn(4) describes the counters of the module"
-}
+test_case vale_learn "vale_learn(4) describes the counters of the module"
 vale_learn_body()
 {
 	page_has vale_learn.4 vale_learn.h
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case bhyve_e1000
-	atf_add_test_case if_lem
-	atf_add_test_case lem
-	atf_add_test_case vale_learn
 }

@@ -19,12 +19,8 @@ place()
 	cp valed@.service valed@vale0.service
 }
 
-atf_test_case verify
-verify_head()
-{
-	atf_set descr "systemd finds nothing wrong with the units"
-	atf_set require.progs systemd-analyze
-}
+test_case verify "systemd finds nothing wrong with the units" \
+    require.progs systemd-analyze
 verify_body()
 {
 	place
@@ -33,13 +29,8 @@ verify_body()
 	    ./valed.service ./valed@vale0.service
 }
 
-atf_test_case security
-security_head()
-{
-	atf_set descr "systemd calls the services' exposure low: 2.5 of 10 at \
-most"
-	atf_set require.progs systemd-analyze
-}
+test_case security "systemd calls the services' exposure low: 2.5 of 10 at most" \
+    require.progs systemd-analyze
 security_body()
 {
 	local u
@@ -53,11 +44,7 @@ security_body()
 	done
 }
 
-atf_test_case same
-same_head()
-{
-	atf_set descr "The template differs from the service in the names only"
-}
+test_case same "The template differs from the service in the names only"
 same_body()
 {
 	place
@@ -67,11 +54,7 @@ same_body()
 	atf_check diff -u service template
 }
 
-atf_test_case reached
-reached_head()
-{
-	atf_set descr "Others than systemd reach the sockets"
-}
+test_case reached "Others than systemd reach the sockets"
 reached_body()
 {
 	# With DynamicUser, systemd puts a directory that it preserves below
@@ -82,26 +65,17 @@ reached_body()
 }
 
 # roles.py starts valed as a unit says, with a number for each group.
-atf_test_case roles
-roles_head()
-{
-	atf_set descr "QEMU's group reaches the adapters, the group of programs \
-the control socket, and neither the other; only root changes settings"
-	atf_set require.progs python3
-	atf_set require.user root
-}
+test_case roles "QEMU's group reaches the adapters, the group of programs the \
+control socket, and neither the other; only root changes settings" \
+    require.progs python3 require.user root
 roles_body()
 {
 	export UNITS="$units"
 	python_case roles roles
 }
 
-atf_test_case group
-group_head()
-{
-	atf_set descr "systemd-sysusers(8) makes the groups of the sockets"
-	atf_set require.progs systemd-sysusers
-}
+test_case group "systemd-sysusers(8) makes the groups of the sockets" \
+    require.progs systemd-sysusers
 group_body()
 {
 	local g
@@ -120,14 +94,4 @@ group_body()
 	atf_check -o inline:"User=_valed\n" grep ^User= "$units/valed.service"
 	atf_check -o inline:"User=_valed-%i\n" \
 	    grep ^User= "$units/valed@.service"
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case verify
-	atf_add_test_case security
-	atf_add_test_case same
-	atf_add_test_case reached
-	atf_add_test_case roles
-	atf_add_test_case group
 }

@@ -5,6 +5,7 @@
 # netmap-run's library has every name of the C library for the calls that it
 # intercepts: a program reaches it, with whatever flags it was compiled.
 
+. "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
 . "$(atf_get_srcdir)/valed_ports.subr"
 
@@ -33,13 +34,8 @@ names()
 	nm -D --defined-only "$1"
 }
 
-atf_test_case all
-all_head()
-{
-	atf_set descr "The library has each name that the C library has for" \
-	    "its calls, and no other"
-	atf_set require.progs nm
-}
+test_case all "The library has each name that the C library has for its calls, \
+and no other" require.progs nm
 all_body()
 {
 	local libc
@@ -54,11 +50,7 @@ all_body()
 	awk '{ print $3 }' ours | sort | atf_check comm -23 - theirs
 }
 
-atf_test_case found
-found_head()
-{
-	atf_set descr "A name that the C library may have one day is found"
-}
+test_case found "A name that the C library may have one day is found"
 found_body()
 {
 	cat > ours <<-END
@@ -130,12 +122,8 @@ calls()
 	done=$((done + 1))
 }
 
-atf_test_case compiled
-compiled_head()
-{
-	atf_set descr "A program compiled with any flags makes all calls"
-	atf_set require.progs gcc nm
-}
+test_case compiled "A program compiled with any flags makes all calls" \
+    require.progs "gcc nm"
 compiled_body()
 {
 	done=0
@@ -159,24 +147,16 @@ exported()
 	atf_check diff -u ours built
 }
 
-atf_test_case built
-built_head()
-{
-	atf_set descr "The library has its names whatever flags it is built with"
-	atf_set require.progs gcc nm
-}
+test_case built "The library has its names whatever flags it is built with" \
+    require.progs "gcc nm"
 built_body()
 {
 	names "$lib" | awk '{ print $3 }' | sort > ours
 	each exported
 }
 
-atf_test_case ends
-ends_head()
-{
-	atf_set descr "What the C library ends a program for still does"
-	atf_set require.progs gcc
-}
+test_case ends "What the C library ends a program for still does" \
+    require.progs gcc
 ends_body()
 {
 	local call
@@ -189,13 +169,4 @@ ends_body()
 		done
 	done
 	[ ! -e created ] || atf_fail "a file was created"
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case all
-	atf_add_test_case found
-	atf_add_test_case compiled
-	atf_add_test_case built
-	atf_add_test_case ends
 }

@@ -5,6 +5,8 @@
 # netmap-run itself: its options, and programs that have nothing to do with
 # netmap.  netmap_test has programs that do.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 tree()
 {
 	run=$(atf_get_srcdir)/../../../usr.bin/netmap-run/netmap-run
@@ -12,11 +14,7 @@ tree()
 	    atf_skip "netmap-run is not installed, nor in the tree"
 }
 
-atf_test_case usage
-usage_head()
-{
-	atf_set descr "Wrong options get a summary"
-}
+test_case usage "Wrong options get a summary"
 usage_body()
 {
 	tree
@@ -26,11 +24,7 @@ usage_body()
 	atf_check -s exit:64 -e match:"^usage" "$run" -c "" true
 }
 
-atf_test_case plain
-plain_head()
-{
-	atf_set descr "A program without netmap is as without netmap-run"
-}
+test_case plain "A program without netmap is as without netmap-run"
 plain_body()
 {
 	tree
@@ -43,11 +37,7 @@ plain_body()
 	atf_check -s exit:1 -e match:"No such file" "$run" cat /dev/netmap0
 }
 
-atf_test_case environment
-environment_head()
-{
-	atf_set descr "The socket and what was preloaded before are passed on"
-}
+test_case environment "The socket and what was preloaded before are passed on"
 environment_body()
 {
 	tree
@@ -58,11 +48,4 @@ environment_body()
 	atf_check -o inline:"$lib:$lib\n" env LD_PRELOAD="$lib" "$run" \
 	    printenv LD_PRELOAD
 	atf_check test -r "$lib"
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case usage
-	atf_add_test_case plain
-	atf_add_test_case environment
 }

@@ -20,12 +20,8 @@ programs()
 	    usr.sbin/*/Makefile) | grep -v usr.sbin/bhyve/ | xargs -n 1 dirname
 }
 
-atf_test_case options
-options_head()
-{
-	atf_set descr "Each program has --help, -h and --version, for the \
-standard output, and says on the other what is wrong"
-}
+test_case options "Each program has --help, -h and --version, for the standard \
+output, and says on the other what is wrong"
 options_body()
 {
 	local dir name version
@@ -53,11 +49,7 @@ options_body()
 	    $VALECTL -h vale0:em0
 }
 
-atf_test_case version
-version_head()
-{
-	atf_set descr "The version is that of the packages and ports"
-}
+test_case version "The version is that of the packages and ports"
 version_body()
 {
 	local version
@@ -90,12 +82,8 @@ lost()
 	    python3 "$(atf_get_srcdir)/register.py" vale0:a vale0:b
 }
 
-atf_test_case no_valed
-no_valed_head()
-{
-	atf_set descr "Where no valed is, each program says where it looked"
-	atf_set require.progs python3
-}
+test_case no_valed "Where no valed is, each program says where it looked" \
+    require.progs python3
 no_valed_body()
 {
 	unset VALE_SOCKET
@@ -121,13 +109,8 @@ no_valed_body()
 	lost $PWD/file "no valed at $PWD/file"
 }
 
-atf_test_case no_port
-no_port_head()
-{
-	atf_set descr "A program that is refused a port learns why, once if it \
-tries again"
-	atf_set require.progs python3
-}
+test_case no_port "A program that is refused a port learns why, once if it \
+tries again" require.progs python3
 no_port_body()
 {
 	"$VALED" -c control -s 1,e1000,vale0:vm,path=vm.sock &
@@ -182,14 +165,9 @@ found()
 	    $inside $VALE_CAP vale0:x
 }
 
-atf_test_case instance cleanup
-instance_head()
-{
-	atf_set descr "The only instance of valed@ is found; of several, each \
-program says which there are"
-	atf_set require.user root
-	atf_set require.progs "nsenter python3 unshare"
-}
+test_case -c instance_clean instance "The only instance of valed@ is found; of \
+several, each program says which there are" \
+    require.user root require.progs "nsenter python3 unshare"
 instance_body()
 {
 	local a b default which
@@ -229,7 +207,7 @@ instance_body()
 	stop valed-b $b
 	lost "no valed at /run/valed/control"
 }
-instance_cleanup()
+instance_clean()
 {
 	local pid
 
@@ -237,13 +215,4 @@ instance_cleanup()
 		kill -9 $pid 2> /dev/null
 	done
 	return 0
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case options
-	atf_add_test_case version
-	atf_add_test_case no_valed
-	atf_add_test_case no_port
-	atf_add_test_case instance
 }

@@ -4,6 +4,7 @@
 
 # vale-cap(1) with a valed; tcpdump(8) reads what it writes.
 
+. "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
 . "$(atf_get_srcdir)/valed_ports.subr"
 
@@ -46,12 +47,8 @@ packets()
 	    awk '{ print $2 }'
 }
 
-atf_test_case both
-both_head()
-{
-	atf_set descr "What a port sends and gets is captured, and nothing else"
-	atf_set require.progs tcpdump
-}
+test_case both "What a port sends and gets is captured, and nothing else" \
+    require.progs tcpdump
 both_body()
 {
 	setup vale0:a vale0:b vale0:c
@@ -69,12 +66,8 @@ both_body()
 	teardown
 }
 
-atf_test_case directions
-directions_head()
-{
-	atf_set descr "One direction, of several ports, which the file names"
-	atf_set require.progs tcpdump
-}
+test_case directions "One direction, of several ports, which the file names" \
+    require.progs tcpdump
 directions_body()
 {
 	setup vale0:a vale0:b vale0:c
@@ -95,13 +88,8 @@ directions_body()
 	teardown
 }
 
-atf_test_case pipe
-pipe_head()
-{
-	atf_set descr "A reader of the pipe sees a frame at once; a count ends" \
-	    "the capture, and so does the reader's end"
-	atf_set require.progs tcpdump
-}
+test_case pipe "A reader of the pipe sees a frame at once; a count ends the \
+capture, and so does the reader's end" require.progs tcpdump
 pipe_body()
 {
 	setup vale0:a vale0:b
@@ -138,12 +126,8 @@ pipe_body()
 	teardown
 }
 
-atf_test_case restart
-restart_head()
-{
-	atf_set descr "The capture goes on when its port is closed and opened" \
-	    "again, and ends with valed"
-}
+test_case restart "The capture goes on when its port is closed and opened \
+again, and ends with valed"
 restart_body()
 {
 	setup vale0:a vale0:b
@@ -168,11 +152,7 @@ restart_body()
 	atf_check -o match:"^vale-cap: vale0:a: " cat cap.err
 }
 
-atf_test_case errors
-errors_head()
-{
-	atf_set descr "What is invalid is refused in one line"
-}
+test_case errors "What is invalid is refused in one line"
 errors_body()
 {
 	setup vale0:a
@@ -199,13 +179,4 @@ errors_body()
 	atf_check -s exit:64 -e match:"^usage: vale-cap" $CAP -w x
 	atf_check -s exit:64 -e match:"usage: vale-cap" $CAP -Z
 	teardown
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case both
-	atf_add_test_case directions
-	atf_add_test_case pipe
-	atf_add_test_case restart
-	atf_add_test_case errors
 }

@@ -5,6 +5,8 @@
 # The probes of dtrace_e82545(4) in all virtual machines that run, for some
 # seconds: their counts must add up.  The test covers what the guests do.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 need()
 {
 	[ "$(uname)" = FreeBSD ] ||
@@ -30,11 +32,8 @@ value()
 
 probe_case()
 {
-	atf_test_case $1
-	eval "
-	$1_head() { atf_set descr \"$2\"; atf_set timeout 120; }
-	$1_body() { need; $1_run; }"
-	cases="$cases $1"
+	test_case $1 "$2" timeout 120
+	eval "$1_body() { need; $1_run; }"
 }
 
 # Kicks count before the last second, answers always.  A ring that is kicked
@@ -144,13 +143,4 @@ csb_exits_run()
 	1)	atf_fail "0.02 exits a frame or more" ;;
 	2)	atf_skip "no guest at full load uses the CSB" ;;
 	esac
-}
-
-atf_init_test_cases()
-{
-	local case
-
-	for case in $cases; do
-		atf_add_test_case $case
-	done
 }

@@ -12,6 +12,7 @@
 # `kernel' bhyveload boots from that directory, its -h; `loader' is its -l, and
 # the words of `env' are its -e.
 
+. "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
 
 mac=02:be:ef:00:00:01
@@ -48,14 +49,8 @@ refuses()
 	grep -q -- "$2" err || { cat err >&2; atf_fail "$1: no '$2'"; }
 }
 
-atf_test_case refused cleanup
-refused_head()
-{
-	atf_set descr "An invalid option ends bhyve before the guest starts," \
-	    "with the option and the reason"
-	atf_set require.user root
-	atf_set timeout 300
-}
+test_case -c refused_clean refused "An invalid option ends bhyve before the \
+guest starts, with the option and the reason" require.user root timeout 300
 refused_body()
 {
 	need
@@ -81,18 +76,14 @@ refused_body()
 	refuses -s2,e1000,vale7:t "backend=vale7:t: the port is open already"
 	kill $see
 }
-refused_cleanup()
+refused_clean()
 {
 	bhyvectl --destroy --vm=valetest > /dev/null 2>&1
 	return 0
 }
 
-atf_test_case kernel
-kernel_head()
-{
-	atf_set descr "On a kernel that it was not built for, bhyve prints" \
-	    "the versions and exits"
-}
+test_case kernel "On a kernel that it was not built for, bhyve prints the \
+versions and exits"
 kernel_body()
 {
 	[ "$(uname)" = FreeBSD ] || atf_skip "bhyve runs on FreeBSD"
@@ -116,14 +107,8 @@ frame_or_exit()
 	[ -e exited ] || ! kill -0 $1 2> /dev/null
 }
 
-atf_test_case guest cleanup
-guest_head()
-{
-	atf_set descr "A guest boots, and its adapter sends a frame from the" \
-	    "MAC address of mac="
-	atf_set require.user root
-	atf_set timeout 600
-}
+test_case -c guest_clean guest "A guest boots, and its adapter sends a frame \
+from the MAC address of mac=" require.user root timeout 600
 guest_body()
 {
 	need
@@ -163,15 +148,8 @@ guest_body()
 	wait $see || { tail -30 guest.out; atf_fail "no frame from $mac"; }
 	bhyvectl --force-poweroff --vm=valetest
 }
-guest_cleanup()
+guest_clean()
 {
 	bhyvectl --destroy --vm=valetest > /dev/null 2>&1
 	return 0
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case refused
-	atf_add_test_case kernel
-	atf_add_test_case guest
 }

@@ -8,6 +8,8 @@
 # csb_mode.pml: the same for the mode and the start of the receive ring;
 # csb_tx_mode.pml: for the mode and the transmit ring.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 PAN=-DNOREDUCE
 
 # check model define...: runs the checker, which writes its result to "out".
@@ -58,42 +60,26 @@ ring()
 	done
 }
 
-atf_test_case tx_boolean
-tx_boolean_head()
-{
-	atf_set descr "TX with guest_need_txkick: neither side sleeps while" \
-	    "there is work, and every barrier is needed"
-}
+test_case tx_boolean "TX with guest_need_txkick: neither side sleeps while \
+there is work, and every barrier is needed"
 tx_boolean_body()
 {
 	ring -DRING_TX
 }
 
-atf_test_case tx_threshold
-tx_threshold_head()
-{
-	atf_set descr "The same for TX with guest_txkick_at"
-}
+test_case tx_threshold "The same for TX with guest_txkick_at"
 tx_threshold_body()
 {
 	ring -DRING_TX -DTHRESHOLD
 }
 
-atf_test_case rx_boolean
-rx_boolean_head()
-{
-	atf_set descr "The same for RX with host_need_rxkick"
-}
+test_case rx_boolean "The same for RX with host_need_rxkick"
 rx_boolean_body()
 {
 	ring -DRING_RX
 }
 
-atf_test_case rx_threshold
-rx_threshold_head()
-{
-	atf_set descr "The same for RX with host_rxkick_at"
-}
+test_case rx_threshold "The same for RX with host_rxkick_at"
 rx_threshold_body()
 {
 	ring -DRING_RX -DTHRESHOLD
@@ -102,12 +88,8 @@ rx_threshold_body()
 TELL=-DNO_BARRIER_GUEST_TELL
 SLEEP=-DNO_BARRIER_GUEST_SLEEP
 
-atf_test_case tx_look
-tx_look_head()
-{
-	atf_set descr "TX, a guest without barriers: the host needs to look" \
-	    "once more, and nothing else"
-}
+test_case tx_look "TX, a guest without barriers: the host needs to look once \
+more, and nothing else"
 tx_look_body()
 {
 	loses csb.pml -DRING_TX $TELL
@@ -116,11 +98,7 @@ tx_look_body()
 	holds csb.pml -DRING_TX -DTHRESHOLD $TELL -DLOOK
 }
 
-atf_test_case rx_look
-rx_look_head()
-{
-	atf_set descr "The same for RX"
-}
+test_case rx_look "The same for RX"
 rx_look_body()
 {
 	local t
@@ -132,12 +110,8 @@ rx_look_body()
 	done
 }
 
-atf_test_case lem_rx
-lem_rx_head()
-{
-	atf_set descr "lem(4) leaves guest_need_rxkick at 0: a write to IMS" \
-	    "asks for interrupts, or the host looks once more"
-}
+test_case lem_rx "lem(4) leaves guest_need_rxkick at 0: a write to IMS asks \
+for interrupts, or the host looks once more"
 lem_rx_body()
 {
 	local lem="-DRING_RX -DTHRESHOLD -DLEM"
@@ -153,12 +127,8 @@ lem_rx_body()
 	holds csb.pml $lem -DLEM_LEGACY $TELL $SLEEP -DUNMASK -DLOOK
 }
 
-atf_test_case mode
-mode_head()
-{
-	atf_set descr "RX, the mode changes and the ring is started again:" \
-	    "no buffer of the guest's is used, and none posted is missed"
-}
+test_case mode "RX, the mode changes and the ring is started again: no buffer \
+of the guest's is used, and none posted is missed"
 mode_body()
 {
 	local guest
@@ -170,22 +140,14 @@ mode_body()
 	done
 }
 
-atf_test_case mode_late
-mode_late_head()
-{
-	atf_set descr "The same if writes to RDT take effect later"
-}
+test_case mode_late "The same if writes to RDT take effect later"
 mode_late_body()
 {
 	holds csb_mode.pml -DLATE
 	overwrites csb_mode.pml -DLATE -DNO_DD
 }
 
-atf_test_case mode_needs
-mode_needs_head()
-{
-	atf_set descr "Whatever the host leaves out shows"
-}
+test_case mode_needs "Whatever the host leaves out shows"
 mode_needs_body()
 {
 	loses csb_mode.pml -DNO_SWAP
@@ -198,13 +160,8 @@ mode_needs_body()
 	loses csb_mode.pml -DNO_WAIT_KEPT -DOFF
 }
 
-atf_test_case tx_mode
-tx_mode_head()
-{
-	atf_set descr "TX, the mode changes: nothing is sent twice, and no" \
-	    "frame is left"
-	atf_set timeout 1200
-}
+test_case tx_mode "TX, the mode changes: nothing is sent twice, and no frame \
+is left" timeout 1200
 tx_mode_body()
 {
 	local guest
@@ -216,11 +173,7 @@ tx_mode_body()
 	done
 }
 
-atf_test_case tx_mode_needs
-tx_mode_needs_head()
-{
-	atf_set descr "TX, whatever the host leaves out shows"
-}
+test_case tx_mode_needs "TX, whatever the host leaves out shows"
 tx_mode_needs_body()
 {
 	PAN=-DCOLLAPSE
@@ -236,20 +189,4 @@ tx_mode_needs_body()
 	loses csb_tx_mode.pml -DLOOK_ON
 	PAN="-O2 -DBFS"
 	overwrites csb_tx_mode.pml -DKEEP_FRESH -DOWN -DLATE
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case tx_boolean
-	atf_add_test_case tx_threshold
-	atf_add_test_case rx_boolean
-	atf_add_test_case rx_threshold
-	atf_add_test_case tx_look
-	atf_add_test_case rx_look
-	atf_add_test_case lem_rx
-	atf_add_test_case mode
-	atf_add_test_case mode_late
-	atf_add_test_case mode_needs
-	atf_add_test_case tx_mode
-	atf_add_test_case tx_mode_needs
 }

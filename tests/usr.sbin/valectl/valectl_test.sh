@@ -4,14 +4,11 @@
 
 # valectl(8) with a valed, and ports that valed_ports opens.
 
+. "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
 . "$(atf_get_srcdir)/valed_ports.subr"
 
-atf_test_case list
-list_head()
-{
-	atf_set descr "Ports are listed with their places, as FreeBSD does"
-}
+test_case list "Ports are listed with their places, as FreeBSD does"
 list_body()
 {
 	setup vale0:a vale1:x vale0:b-c.d
@@ -37,11 +34,7 @@ print(json.dumps(names), json.dumps([x["bridge_idx"] for x in p]))'
 	teardown
 }
 
-atf_test_case counters
-counters_head()
-{
-	atf_set descr "Counters of a port and of a switch, in text and JSON"
-}
+test_case counters "Counters of a port and of a switch, in text and JSON"
 counters_body()
 {
 	setup vale0:a vale0:b vale1:c
@@ -64,11 +57,7 @@ no_addrs()
 	[ -z "$($VALECTL -t vale0)" ]
 }
 
-atf_test_case addresses
-addresses_head()
-{
-	atf_set descr "Addresses are listed with their ports; settings apply"
-}
+test_case addresses "Addresses are listed with their ports; settings apply"
 addresses_body()
 {
 	setup vale0:a vale0:b
@@ -85,11 +74,7 @@ addresses_body()
 	teardown
 }
 
-atf_test_case rate
-rate_head()
-{
-	atf_set descr "A port sends no more than its burst and its rate"
-}
+test_case rate "A port sends no more than its burst and its rate"
 rate_body()
 {
 	setup vale0:a vale0:b
@@ -116,14 +101,8 @@ has_received()
 	[ "$n" -ge "$1" ]
 }
 
-atf_test_case attach
-attach_head()
-{
-	atf_set descr "An interface is opened where valectl runs, and attached " \
-	    "and detached while valed runs"
-	atf_set require.user root
-	atf_set require.progs "ip nsenter unshare"
-}
+test_case attach "An interface is opened where valectl runs, and attached  and \
+detached while valed runs" require.user root require.progs "ip nsenter unshare"
 attach_body()
 {
 	unshare -n true || atf_skip "network namespaces are not permitted"
@@ -177,11 +156,7 @@ sends_out()
 	has_received 1
 }
 
-atf_test_case settings
-settings_head()
-{
-	atf_set descr "Settings take effect, and are shown as they are set"
-}
+test_case settings "Settings take effect, and are shown as they are set"
 settings_body()
 {
 	setup vale0:a vale0:b vale0:c
@@ -233,11 +208,7 @@ print(s[\"limit\"], s[\"mirror\"], s[\"private\"], s[\"weight\"])'"
 	teardown
 }
 
-atf_test_case options
-options_head()
-{
-	atf_set descr "An adapter's options set its port, and reload's do"
-}
+test_case options "An adapter's options set its port, and reload's do"
 options_body()
 {
 	cat > valed.conf <<-EOT
@@ -268,12 +239,8 @@ options_body()
 	teardown
 }
 
-atf_test_case reload
-reload_head()
-{
-	atf_set descr "valed's files are read again: it is done when valectl \
-exits, or the first error is printed"
-}
+test_case reload "valed's files are read again: it is done when valectl exits, \
+or the first error is printed"
 reload_body()
 {
 	cat > valed.conf <<-EOT
@@ -316,11 +283,7 @@ directory\n" $VALECTL reload
 	atf_check -s exit:69 -e match:"no valed at" $VALECTL reload
 }
 
-atf_test_case live
-live_head()
-{
-	atf_set descr "Rates: the busiest port first, as often as asked for"
-}
+test_case live "Rates: the busiest port first, as often as asked for"
 live_body()
 {
 	setup vale0:a vale0:b vale0:c
@@ -342,11 +305,7 @@ print(len(r), top["tx_frames"] > 0 and top["rx_frames"] == 0, top["name"])'
 	teardown
 }
 
-atf_test_case errors
-errors_head()
-{
-	atf_set descr "What is invalid is refused in one line, and valed goes on"
-}
+test_case errors "What is invalid is refused in one line, and valed goes on"
 errors_body()
 {
 	long=vale0:$(printf %060d 0)
@@ -412,18 +371,4 @@ errors_body()
 	atf_check -s exit:64 -e match:"^usage: valectl" $VALECTL -Z
 	atf_check -o match:"vale0:a" $VALECTL
 	teardown
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case list
-	atf_add_test_case counters
-	atf_add_test_case addresses
-	atf_add_test_case rate
-	atf_add_test_case attach
-	atf_add_test_case settings
-	atf_add_test_case options
-	atf_add_test_case reload
-	atf_add_test_case live
-	atf_add_test_case errors
 }

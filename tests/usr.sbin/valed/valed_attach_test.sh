@@ -8,13 +8,8 @@
 . "$(atf_get_srcdir)/valed.subr"
 . "$(atf_get_srcdir)/hosts.subr"
 
-atf_test_case bridge cleanup
-bridge_head()
-{
-	needs
-	atf_set descr "TCP passes between two attached interfaces, in large \
+host_case bridge "TCP passes between two attached interfaces, in large \
 segments, with right checksums"
-}
 bridge_body()
 {
 	local frames
@@ -41,10 +36,6 @@ bridge_body()
 	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
 	atf_check_equal "" "$(cat valed.err.$S)"
 }
-bridge_cleanup()
-{
-	end
-}
 
 # plain PID NAME...: frames are there as on a wire, which AF_XDP needs.
 plain()
@@ -65,13 +56,8 @@ needs_xdp()
 	    atf_skip "the kernel has no AF_XDP"
 }
 
-atf_test_case xdp cleanup
-xdp_head()
-{
-	needs
-	atf_set descr "TCP passes between two interfaces that are attached \
-with AF_XDP, and between one of these and one that has large frames"
-}
+host_case xdp "TCP passes between two interfaces that are attached with \
+AF_XDP, and between one of these and one that has large frames"
 xdp_body()
 {
 	local c
@@ -108,10 +94,6 @@ xdp_body()
 	wait_until "counters" counted $VALED_PID $S
 	atf_check_equal 0 $(value $S pa tx_drop_mtu)
 }
-xdp_cleanup()
-{
-	end
-}
 
 promiscuous()
 {
@@ -123,37 +105,19 @@ answers()
 	in_host $1 timeout 2 python3 "$(atf_get_srcdir)/stream.py" refused $2
 }
 
-atf_test_case killed cleanup
-killed_head()
-{
-	needs
-	atf_set descr "After SIGKILL the interface is the host's again"
-}
+host_case killed "After SIGKILL the interface is the host's again"
 killed_body()
 {
 	killed packet
 }
-killed_cleanup()
-{
-	end
-}
 
-atf_test_case xdp_killed cleanup
-xdp_killed_head()
-{
-	needs
-	atf_set descr "The same with AF_XDP"
-}
+host_case xdp_killed "The same with AF_XDP"
 xdp_killed_body()
 {
 	needs_xdp
 	killed xdp
 	! in_host $S ip link show pa | grep prog/xdp ||
 	    atf_fail "the program is left"
-}
-xdp_killed_cleanup()
-{
-	end
 }
 
 # killed KIND
@@ -175,13 +139,8 @@ killed()
 	wait_until "the host" answers $A 10.9.0.3 || atf_fail "no answer"
 }
 
-atf_test_case vxlan cleanup
-vxlan_head()
-{
-	needs
-	atf_set descr "Ports on two hosts meet through vxlan interfaces, \
-which find each other by a multicast group"
-}
+host_case vxlan "Ports on two hosts meet through vxlan interfaces, which find \
+each other by a multicast group"
 vxlan_body()
 {
 	local i h
@@ -218,18 +177,9 @@ vxlan_body()
 	[ $(value $T vx0 tx_bytes) -lt 9000000 ] || atf_fail "flooded"
 	atf_check_equal 0 $(value $T vx0 tx_drop_mtu)
 }
-vxlan_cleanup()
-{
-	end
-}
 
-atf_test_case big cleanup
-big_head()
-{
-	needs
-	atf_set descr "Packets of more than 64 KB (BIG TCP) are dropped and \
-counted, TCP gets through, and a line says how to do without"
-}
+host_case big "Packets of more than 64 KB (BIG TCP) are dropped and counted, \
+TCP gets through, and a line says how to do without"
 big_body()
 {
 	local dropped
@@ -259,10 +209,6 @@ big_body()
 	atf_check_equal $dropped $(value $S pa rx_drop_long)
 	atf_check_equal 1 $(grep -c "64 KB" valed.err.$S)
 }
-big_cleanup()
-{
-	end
-}
 
 # passed COUNT: what B's end of the pair has received, at least.
 passed()
@@ -271,13 +217,8 @@ passed()
 	    awk -v n=$1 '$1 == "eb" { exit !($3 >= n) }'
 }
 
-atf_test_case stop cleanup
-stop_head()
-{
-	needs
-	atf_set descr "In the sandbox, too, a receive ring that the kernel has \
+host_case stop "In the sandbox, too, a receive ring that the kernel has \
 stopped is opened again"
-}
 stop_body()
 {
 	host S && host B
@@ -317,10 +258,6 @@ for line in sys.stdin:
 	kill $VALED_PID
 	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
 }
-stop_cleanup()
-{
-	end
-}
 
 carrier()
 {
@@ -339,12 +276,7 @@ frames_pass()
 	passed $((n + 10))
 }
 
-atf_test_case live cleanup
-live_head()
-{
-	needs
-	atf_set descr "-v prints a line for the interface, with what it dropped"
-}
+host_case live "-v prints a line for the interface, with what it dropped"
 live_body()
 {
 	host A && host S
@@ -365,18 +297,9 @@ s.send(bytes([255] * 6 + [2] + [0] * 4 + [1, 8, 0]) + bytes(1500))'
 	    '^pb tx .* calls, rx [1-9][0-9]* frames' valed.out.$S ||
 	    atf_fail "no line: $(cat valed.out.$S)"
 }
-live_cleanup()
-{
-	end
-}
 
-atf_test_case errors
-errors_head()
-{
-	needs
-	atf_set descr "An interface that cannot be attached is one line, and \
-no socket is left"
-}
+host_case errors "An interface that cannot be attached is one line, and no \
+socket is left"
 errors_body()
 {
 	atf_check -s exit:69 -o empty -e match:"none: no such interface" \
@@ -394,13 +317,8 @@ without()
 	    setpriv --bounding-set="$1" "$VALED" -a "vale0:p,kind=$2"
 }
 
-atf_test_case capabilities cleanup
-capabilities_head()
-{
-	needs setpriv
-	atf_set descr "An interface that cannot be attached without a \
-capability is refused with its name"
-}
+host_case capabilities "An interface that cannot be attached without a \
+capability is refused with its name" setpriv
 capabilities_body()
 {
 	local denied="Operation not permitted: it takes"
@@ -423,22 +341,4 @@ available: it takes CAP_IPC_LOCK, or more memory that may be locked") || exit
 		without $capability,-sys_admin xdp \
 		    "map of sockets: $denied CAP_BPF and CAP_NET_ADMIN"
 	done
-}
-capabilities_cleanup()
-{
-	end
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case bridge
-	atf_add_test_case xdp
-	atf_add_test_case killed
-	atf_add_test_case xdp_killed
-	atf_add_test_case vxlan
-	atf_add_test_case big
-	atf_add_test_case stop
-	atf_add_test_case live
-	atf_add_test_case errors
-	atf_add_test_case capabilities
 }

@@ -27,12 +27,8 @@ two()
 	END
 }
 
-atf_test_case serves
-serves_head()
-{
-	atf_set descr "Adapters of files, of -o and of -s are served; what is \
-set later counts"
-}
+test_case serves "Adapters of files, of -o and of -s are served; what is set \
+later counts"
 serves_body()
 {
 	two > two.conf
@@ -56,11 +52,7 @@ serves_body()
 	atf_check -o empty cat err
 }
 
-atf_test_case empty
-empty_head()
-{
-	atf_set descr "A file without adapters is valid: valed serves none"
-}
+test_case empty "A file without adapters is valid: valed serves none"
 empty_body()
 {
 	echo "# nothing yet" > none.conf
@@ -74,12 +66,8 @@ empty_body()
 	wait $pid || atf_fail "valed failed: $(cat err)"
 }
 
-atf_test_case wrong_line
-wrong_line_head()
-{
-	atf_set descr "One wrong line is one error with the file's name and \
-the line's number, and nothing is created"
-}
+test_case wrong_line "One wrong line is one error with the file's name and the \
+line's number, and nothing is created"
 wrong_line_body()
 {
 	local long=$(printf %0200d 0)
@@ -145,12 +133,8 @@ wrong_line_body()
 	refused $EX_CONFIG "wrong.conf:1: mtu=1" -k right.conf -k wrong.conf
 }
 
-atf_test_case wrong_option
-wrong_option_head()
-{
-	atf_set descr "An error of -o names it; a file that cannot be read is \
+test_case wrong_option "An error of -o names it; a file that cannot be read is \
 named"
-}
 wrong_option_body()
 {
 	enter
@@ -173,12 +157,8 @@ an option -s" -s 9,e1000,vale0:x,path=x.sock -o pci.0.9.0.backend=vale0:y
 	refused $EX_NOINPUT "-k dir: " -k dir
 }
 
-atf_test_case check
-check_head()
-{
-	atf_set descr "-t checks options and files as a start does, beside a \
-valed that serves them, and does nothing else"
-}
+test_case check "-t checks options and files as a start does, beside a valed \
+that serves them, and does nothing else"
 check_body()
 {
 	enter
@@ -206,13 +186,4 @@ check_body()
 	kill $pid
 	wait $pid || atf_fail "valed failed: $(cat err)"
 	atf_check -o empty cat out err
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case serves
-	atf_add_test_case empty
-	atf_add_test_case wrong_line
-	atf_add_test_case wrong_option
-	atf_add_test_case check
 }

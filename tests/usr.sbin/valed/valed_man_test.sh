@@ -20,12 +20,8 @@ documented()
 	    inside && $1 == ".It" && $2 == "Cm" && NF == 3 { name = $3 }' "$1"
 }
 
-atf_test_case counters
-counters_head()
-{
-	atf_set descr \
-	    "valed(8) describes each counter that valed prints, and no other"
-}
+test_case counters "valed(8) describes each counter that valed prints, and no \
+other"
 counters_body()
 {
 	documented "$(atf_get_srcdir)/valed.8" | sort > documented
@@ -40,13 +36,8 @@ counters_body()
 	atf_check diff -u documented printed
 }
 
-atf_test_case interface
-interface_head()
-{
-	atf_set descr "The same for an attached interface"
-	atf_set require.user root
-	atf_set require.progs "unshare ip"
-}
+test_case interface "The same for an attached interface" \
+    require.user root require.progs "unshare ip"
 interface_body()
 {
 	unshare -n true || atf_skip "no network namespace"
@@ -64,10 +55,4 @@ interface_body()
 printed()
 {
 	kill -USR1 $1 && grep -q port_rx_drop_full out
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case counters
-	atf_add_test_case interface
 }

@@ -8,19 +8,13 @@
 
 VALED=$(atf_get_srcdir)/valed_maps
 
-all_kinds_head()
-{
-	atf_set descr "All memory that clients, programs and attached \
-interfaces pass is in the table of what may vanish"
-	atf_set require.user root
-	atf_set require.progs "python3 ip"
-}
-atf_test_case all_kinds
+test_case all_kinds "All memory that clients, programs and attached interfaces \
+pass is in the table of what may vanish" require.user root \
+    require.progs "python3 ip"
 all_kinds_body()
 {
 	python_case maps all_kinds
 }
-CASES=all_kinds
 
 python_cases maps <<'END'
 callers: memory is mapped by files that are known, and nowhere else

@@ -12,12 +12,8 @@ EX_UNAVAILABLE=69
 EX_OSERR=71
 EX_CANTCREAT=73
 
-atf_test_case usage
-usage_head()
-{
-	atf_set descr "An invalid option is named on one line of stderr, and \
-no file is created"
-}
+test_case usage "An invalid option is named on one line of stderr, and no file \
+is created"
 usage_body()
 {
 	local long=$(printf %0200d 0) ok=1,e1000,vale0:a,path=a.sock
@@ -193,14 +189,8 @@ access()
 	[ ! -e control ] || atf_fail "valed did not remove the socket"
 }
 
-atf_test_case access
-access_head()
-{
-	atf_set descr "The control socket has the group and mode that -c \
-names, and others what they had"
-	atf_set require.user root
-	atf_set require.progs setpriv
-}
+test_case access "The control socket has the group and mode that -c names, and \
+others what they had" require.user root require.progs setpriv
 access_body()
 {
 	umask 027
@@ -221,11 +211,7 @@ access_body()
 	[ -z "$(ls -A)" ] || atf_fail "$(ls -A)"
 }
 
-atf_test_case twice
-twice_head()
-{
-	atf_set descr "A slot, port, path or MAC address given twice is refused"
-}
+test_case twice "A slot, port, path or MAC address given twice is refused"
 twice_body()
 {
 	local m=mac=02:00:00:00:00:01
@@ -242,11 +228,7 @@ twice_body()
 	    -s 2,e1000,vale0:b,path=b,$m
 }
 
-atf_test_case help
-help_head()
-{
-	atf_set descr "-h prints the usage on stdout"
-}
+test_case help "-h prints the usage on stdout"
 help_body()
 {
 	enter
@@ -258,11 +240,7 @@ help_body()
 	refused 64 "unknown option -x" -vx
 }
 
-atf_test_case in_use
-in_use_head()
-{
-	atf_set descr "A path that valed cannot use is named and left unchanged"
-}
+test_case in_use "A path that valed cannot use is named and left unchanged"
 in_use_body()
 {
 	enter
@@ -300,12 +278,8 @@ in_use_body()
 	[ ! -e a.sock ] || atf_fail "valed did not remove a.sock"
 }
 
-atf_test_case stale
-stale_head()
-{
-	atf_set descr "valed removes its sockets when it exits, and replaces \
-stale ones"
-}
+test_case stale "valed removes its sockets when it exits, and replaces stale \
+ones"
 stale_body()
 {
 	local s
@@ -339,13 +313,8 @@ socket.socket(socket.AF_UNIX).bind("a.sock")'
 	atf_check -o inline:'other\n' cat a.sock
 }
 
-atf_test_case lock
-lock_head()
-{
-	atf_set descr "A lock on the sockets' directory does not keep valed \
-from starting; a lock file that others can lock is refused"
-	atf_set require.progs python3
-}
+test_case lock "A lock on the sockets' directory does not keep valed from \
+starting; a lock file that others can lock is refused" require.progs python3
 lock_body()
 {
 	local i n pids=
@@ -406,11 +375,7 @@ time.sleep(600)' &
 	atf_check ls -A
 }
 
-atf_test_case counters
-counters_head()
-{
-	atf_set descr "-v and SIGUSR1 print the counters of each VM"
-}
+test_case counters "-v and SIGUSR1 print the counters of each VM"
 counters_body()
 {
 	# Ports of the same name on two switches are printed with the switch.
@@ -438,28 +403,11 @@ counters_body()
 	atf_check cat twice
 }
 
-atf_test_case sandbox
-sandbox_head()
-{
-	atf_set descr "Every thread is sandboxed; memory stays below 32 MB"
-	atf_set require.progs python3
-}
+test_case sandbox "Every thread is sandboxed; memory stays below 32 MB" \
+    require.progs python3
 sandbox_body()
 {
 	grep -q __tsan_init "$VALED" &&
 	    atf_skip "ThreadSanitizer's own thread keeps its rights"
 	python_case sandbox sandbox
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case usage
-	atf_add_test_case access
-	atf_add_test_case twice
-	atf_add_test_case help
-	atf_add_test_case in_use
-	atf_add_test_case stale
-	atf_add_test_case lock
-	atf_add_test_case counters
-	atf_add_test_case sandbox
 }

@@ -58,23 +58,8 @@ collect()
 	    atf_skip "the time of GRO cannot be set"
 }
 
-outside_test()
-{
-	eval "
-	atf_test_case $1 cleanup
-	$1_head()
-	{
-		needs ethtool
-		atf_set descr '$2'
-	}
-	$1_cleanup()
-	{
-		end
-	}"
-}
-
-outside_test tunnels "Segments in IPIP, GRE, VXLAN and others that the kernel \
-puts together arrive as they were sent"
+host_case tunnels "Segments in IPIP, GRE, VXLAN and others that the kernel \
+puts together arrive as they were sent" ethtool
 tunnels_body()
 {
 	between
@@ -91,8 +76,8 @@ tunnels_body()
 	atf_check_equal 0 $(value $S pa port_tx_drop_header)
 }
 
-outside_test checksums "Checksums that are left to the interface are completed, \
-also those of SCTP"
+host_case checksums "Checksums that are left to the interface are completed, \
+also those of SCTP" ethtool
 checksums_body()
 {
 	between
@@ -101,7 +86,7 @@ checksums_body()
 	atf_check_equal 0 $(value $S pa rx_drop_offload)
 }
 
-outside_test segments "Datagrams of UDP_SEGMENT arrive one by one"
+host_case segments "Datagrams of UDP_SEGMENT arrive one by one" ethtool
 segments_body()
 {
 	between
@@ -122,20 +107,20 @@ grouped()
 	atf_check_equal 0 $(value $S pa rx_drop_offload)
 }
 
-outside_test fraglist "So do those that the kernel puts together in lists"
+host_case fraglist "So do those that the kernel puts together in lists" ethtool
 fraglist_body()
 {
 	grouped rx-gro-list
 }
 
-outside_test forwarded "So do those that the kernel puts together to forward \
-them"
+host_case forwarded "So do those that the kernel puts together to forward \
+them" ethtool
 forwarded_body()
 {
 	grouped rx-udp-gro-forwarding
 }
 
-outside_test invalid "Whatever a guest asks to be cut, the frames of others leave"
+host_case invalid "Whatever a guest asks to be cut, the frames of others leave" ethtool
 invalid_body()
 {
 	between
@@ -146,7 +131,7 @@ invalid_body()
 	atf_check_equal 4 $(value $S vm1 tx_bad_ctx)
 }
 
-outside_test vxlan "TCP in VXLAN, in large segments, through two interfaces"
+host_case vxlan "TCP in VXLAN, in large segments, through two interfaces" ethtool
 vxlan_body()
 {
 	host A && host S && host B
@@ -176,15 +161,4 @@ vxlan_body()
 		atf_check_equal 0 $(value $S $i tx_drop_refused)
 		atf_check_equal 0 $(value $S $i rx_drop_offload)
 	done
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case tunnels
-	atf_add_test_case checksums
-	atf_add_test_case segments
-	atf_add_test_case fraglist
-	atf_add_test_case forwarded
-	atf_add_test_case invalid
-	atf_add_test_case vxlan
 }

@@ -4,6 +4,8 @@
 
 # The demo's tables and pictures, from made-up results.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 demo=$(atf_get_srcdir)/../../../../../share/examples/demo
 
 # One line of ladder.tsv for each mode: bytes, mode, Kpps; exits and interrupts
@@ -31,13 +33,8 @@ results()
 	EOF
 }
 
-atf_test_case ladder
-ladder_head()
-{
-	atf_set descr \
-	    "The ladder's picture has a line for each mode measured," \
-	    "with its value and its ratio to BASE"
-}
+test_case ladder "The ladder's picture has a line for each mode measured, with \
+its value and its ratio to BASE"
 ladder_body()
 {
 	ladder | sed 's/,_/, /' > ladder.tsv
@@ -56,13 +53,8 @@ ladder_body()
 	diff expected seen || atf_fail "other lines than expected"
 }
 
-atf_test_case stock
-stock_head()
-{
-	atf_set descr \
-	    "The stock guests' picture has a place for each setting," \
-	    "empty if it was not measured"
-}
+test_case stock "The stock guests' picture has a place for each setting, empty \
+if it was not measured"
 stock_body()
 {
 	results > results.tsv
@@ -76,13 +68,8 @@ stock_body()
 	diff expected seen || atf_fail "other bars than expected"
 }
 
-atf_test_case module
-module_head()
-{
-	atf_set descr \
-	    "The table of programs has a row for each one measured, and the" \
-	    "ratios of those that were"
-}
+test_case module "The table of programs has a row for each one measured, and \
+the ratios of those that were"
 module_body()
 {
 	tr ' _' '\t ' > module.tsv <<-'EOF'
@@ -104,20 +91,14 @@ module_body()
 	atf_check awk -f "$demo/module.awk" /dev/null
 }
 
-atf_test_case pictures
-pictures_head()
-{
-	atf_set descr "gnuplot draws both pictures, 1000 pixels wide, also if" \
-	    "modes are missing or all values are 0"
-	atf_set require.progs "gnuplot"
-}
-
 # Bytes 17 to 20 of a PNG are its width.
 width()
 {
 	od -A n -t u1 -j 16 -N 4 "$1" | awk '{ print $3 * 256 + $4 }'
 }
 
+test_case pictures "gnuplot draws both pictures, 1000 pixels wide, also if modes \
+are missing or all values are 0" require.progs gnuplot
 pictures_body()
 {
 	local f
@@ -143,13 +124,4 @@ pictures_body()
 		[ -s demo.svg ] && [ -s demo-stock.svg ] || atf_fail "no SVG"
 		rm demo.png demo-stock.png
 	done
-}
-
-atf_init_test_cases()
-{
-
-	atf_add_test_case ladder
-	atf_add_test_case stock
-	atf_add_test_case module
-	atf_add_test_case pictures
 }

@@ -5,6 +5,8 @@
 # The probes of the driver in a FreeBSD guest, dtrace_lem(4), while pings are
 # sent through one of its interfaces.
 
+. "$(atf_get_srcdir)/cases.subr"
+
 need()
 {
 	[ "$(uname)" = FreeBSD ] || atf_skip "if_lem runs on FreeBSD"
@@ -42,11 +44,8 @@ value()
 
 probe_case()
 {
-	atf_test_case $1
-	eval "
-	$1_head() { atf_set descr \"$2\"; atf_set timeout 120; }
-	$1_body() { need; $1_run; }"
-	cases="$cases $1"
+	test_case $1 "$2" timeout 120
+	eval "$1_body() { need; $1_run; }"
 }
 
 probe_case probes "Each probe of the manual page exists"
@@ -75,13 +74,4 @@ flushes_run()
 	[ "$(value packets)" -ge 100 ] || atf_fail "not all pings were flushed"
 	[ "$(value flushes)" -eq "$(value kicks)" ] || atf_fail \
 	    "$(value flushes) flushes, $(value kicks) kicks, saved or not"
-}
-
-atf_init_test_cases()
-{
-	local case
-
-	for case in $cases; do
-		atf_add_test_case $case
-	done
 }

@@ -9,6 +9,7 @@
 #	kyua -v test_suites.bhyve-vale.lem=em0 \
 #	    -v test_suites.bhyve-vale.lem_peer=10.0.0.2 test
 
+. "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
 
 # An address for documentation, which no machine has.
@@ -113,22 +114,14 @@ expect_answer()
 	wait_until "an answer of $peer" answers || atf_fail "no answer"
 }
 
-# memory= before it is what the case requires.
-memory=
+# lem_case name description [variable value]...: a case whose body is NAME_run.
 lem_case()
 {
-	atf_test_case $1 cleanup
-	eval "
-	$1_head() {
-		atf_set descr \"$2\"
-		atf_set require.user root
-		atf_set timeout 900
-		${memory:+atf_set require.memory $memory}
-	}
-	$1_body() { begin; $1_run; }
-	$1_cleanup() { end; }"
-	cases="$cases $1"
-	memory=
+	local descr=$2 name=$1
+
+	shift 2
+	test_case -c end "$name" "$descr" require.user root timeout 900 "$@"
+	eval "${name}_body() { begin; ${name}_run; }"
 }
 
 lem_case knobs "Each variable takes its least and its greatest value, and \
@@ -328,8 +321,8 @@ refused_buffers()
 }
 
 # With this MTU receive buffers are pages, which ping(8) does not need to send.
-memory=1g
-lem_case nobuf "Reception goes on after all receive buffers were taken"
+lem_case nobuf "Reception goes on after all receive buffers were taken" \
+    require.memory 1g
 nobuf_run()
 {
 	local before mode taker
@@ -494,14 +487,5 @@ netmap_run()
 		during netmap_sends
 		check "interrupts + polls > 1 || $(sed 's/.* //' sends) < 10"
 		expect_answer
-	done
-}
-
-atf_init_test_cases()
-{
-	local c
-
-	for c in $cases; do
-		atf_add_test_case $c
 	done
 }

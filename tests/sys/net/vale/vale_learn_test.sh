@@ -6,6 +6,7 @@
 # does the operations of its arguments in order, and prints what each port
 # received; "count" prints a port's counters meanwhile.
 
+. "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
 
 oid=dev.netmap.vale_learn
@@ -83,9 +84,7 @@ talk()
 
 case_with()
 {
-	atf_test_case "$1" cleanup
-	eval "$1_head() { atf_set descr \"$2\"; atf_set require.user root; }
-	$1_cleanup() { end; }"
+	test_case -c end "$1" "$2" require.user root
 }
 
 case_with attach "Switches are attached and detached, with ports or without;
@@ -531,23 +530,4 @@ unload_body()
 	wait $storm
 	atf_check -s exit:1 sh -c "dmesg | grep 'vale_learn leaked'"
 	atf_check -s ignore valectl
-}
-
-atf_init_test_cases()
-{
-	atf_add_test_case attach
-	atf_add_test_case values
-	atf_add_test_case learn
-	atf_add_test_case drops
-	atf_add_test_case rate
-	atf_add_test_case shares
-	atf_add_test_case ageing
-	atf_add_test_case private
-	atf_add_test_case mirror
-	atf_add_test_case header
-	atf_add_test_case uplink
-	atf_add_test_case limit
-	atf_add_test_case ports
-	atf_add_test_case probes
-	atf_add_test_case unload
 }

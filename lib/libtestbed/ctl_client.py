@@ -14,7 +14,7 @@ import os
 import socket
 import struct
 
-from wait_until import wait_until
+from wait_until import WAIT_S, wait_until
 
 MAGIC = 0x76616c33
 REQUESTS = {"REGISTER": 1, "PORT_INFO_GET": 2, "VALE_ATTACH": 3,
@@ -51,6 +51,15 @@ def text(b):
 
 
 @contextlib.contextmanager
+def leaving():
+    """valed may close the connection meanwhile."""
+    try:
+        yield
+    except (BrokenPipeError, ConnectionResetError):
+        raise Left() from None
+
+
+@contextlib.contextmanager
 def user(uid, gid=None, groups=()):
     """Connect as another user: effective, as the kernel tells valed."""
     before = os.getgroups(), os.getegid(), os.geteuid()
@@ -73,6 +82,7 @@ class Control:
         wait_until(lambda: os.path.exists(path) and
                    not os.path.exists(path + ".lock"), "socket " + path)
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sock.settimeout(WAIT_S)
         self.sock.connect(path)
 
     def __enter__(self):
@@ -84,24 +94,53 @@ class Control:
     def close(self):
         self.sock.close()
 
-    def call(self, request, name="", body=b"", fds=()):
-        """Returns the name, the body and the descriptors of the reply."""
-        head = struct.pack(HEAD, MAGIC, 0, b"")
-        hdr = struct.pack(HDR, 14, REQUESTS[request], 0, name.encode(), 0, 0)
-        passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                   array.array("i", fds))] if fds else []
-        self.sock.sendmsg([head + hdr + body], passed)
-        data, got, _, _ = self.sock.recvmsg(65536, socket.CMSG_SPACE(34 * 4))
+    def send(self, request="VALE_LIST", name="", body=bytes(8), fds=(),
+             creds=None):
+        """Send a packet, with descriptors, and credentials if not None."""
+        data = struct.pack(HEAD, MAGIC, 0, b"") + struct.pack(
+            HDR, 14, REQUESTS[request], 0, name.encode(), 0, 0) + body
+        anc = [(socket.SOL_SOCKET, 2, struct.pack("=3i", *creds))] \
+            if creds is not None else []
+        if fds:
+            anc.append((socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                        array.array("i", fds)))
+        with leaving():
+            self.sock.sendmsg([data], anc)
+
+    def reply(self):
+        """The next one: its error, why, name, body and descriptors."""
+        with leaving():
+            data, anc, _, _ = self.sock.recvmsg(65536,
+                                                socket.CMSG_SPACE(64 * 4))
         if not data:
             raise Left()
-        _, error, why = struct.unpack_from(HEAD, data)
-        if error:
-            raise Refused(error, text(why))
-        hdr = struct.unpack_from(HDR, data, len(head))
         fds = array.array("i")
-        for _, _, d in got:
-            fds.frombytes(d)
-        return text(hdr[3]), data[len(head) + struct.calcsize(HDR):], list(fds)
+        for _, kind, d in anc:
+            if kind == socket.SCM_RIGHTS:
+                fds.frombytes(d[:len(d) - len(d) % 4])
+        size = struct.calcsize(HEAD)
+        magic, error, why = struct.unpack_from(HEAD, data)
+        hdr = struct.unpack_from(HDR, data, size)
+        assert magic == MAGIC and (error == 0) == (text(why) == "")
+        return (error, text(why), text(hdr[3]),
+                data[size + struct.calcsize(HDR):], list(fds))
+
+    def call(self, request, name="", body=b"", fds=()):
+        """Returns the name, the body and the descriptors of the reply."""
+        self.send(request, name, body, fds)
+        error, why, *reply = self.reply()
+        if error:
+            raise Refused(error, why)
+        return tuple(reply)
+
+    def served(self):
+        """Whether valed answers, and does not close the connection."""
+        try:
+            self.send()
+            self.reply()
+            return True
+        except Left:
+            return False
 
     def register(self, name, flags=0, mode=1, mem_id=0):
         return Port(self, self.call("REGISTER", name, struct.pack(

@@ -61,6 +61,7 @@
 #include "peer_close.h"
 #include "peer_fault.h"
 #include "wait_until.h"
+#include "wrap.h"
 
 #define	PORTS		2
 #define	SLOTS		64
@@ -87,15 +88,6 @@ __tsan_default_suppressions(void)
  * Delays.
  */
 
-void	*__real_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
-	    int prot);
-void	*__wrap_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
-	    int prot);
-void	__real_e82545_pause(struct e82545 *dev);
-void	__wrap_e82545_pause(struct e82545 *dev);
-void	__real_e82545_resume(struct e82545 *dev);
-void	__wrap_e82545_resume(struct e82545 *dev);
-
 /* Once in n times. */
 static void
 delay(uint32_t n)
@@ -114,8 +106,8 @@ delay(uint32_t n)
 		sched_yield();
 }
 
-void *
-__wrap_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len, int prot)
+WRAP(void *, peer_mem_addr, struct peer_mem *dma, uint64_t gpa, size_t len,
+    int prot)
 {
 	void *addr;
 
@@ -125,15 +117,13 @@ __wrap_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len, int prot)
 	return (addr);
 }
 
-void
-__wrap_e82545_pause(struct e82545 *dev)
+WRAP(void, e82545_pause, struct e82545 *dev)
 {
 	__real_e82545_pause(dev);
 	delay(4);
 }
 
-void
-__wrap_e82545_resume(struct e82545 *dev)
+WRAP(void, e82545_resume, struct e82545 *dev)
 {
 	__real_e82545_resume(dev);
 	delay(4);

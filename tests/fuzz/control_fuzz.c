@@ -30,6 +30,7 @@
 
 /* Its threads do not run: the functions below take their place. */
 #include "ctl.c"
+#include "wrap.h"
 
 #include <dev/netmap/vale_fdb_entry.h>
 #include <fcntl.h>
@@ -89,13 +90,8 @@ fuzz_clock_gettime(clockid_t clock __unused, struct timespec *ts)
 
 /* The other end of the socket is another user. */
 static uid_t peer;
-int	__real_getsockopt(int s, int level, int name, void *value,
-	    socklen_t *len);
-int	__wrap_getsockopt(int s, int level, int name, void *value,
-	    socklen_t *len);
 
-int
-__wrap_getsockopt(int s, int level, int name, void *value, socklen_t *len)
+WRAP(int, getsockopt, int s, int level, int name, void *value, socklen_t *len)
 {
 	const struct ucred cred = { getpid(), peer, peer };
 

@@ -36,6 +36,7 @@
 #include "frame_vnet.h"
 #include "hostif_impl.h"
 #include "ops.h"
+#include "wrap.h"
 
 #define	QUEUES		2		/* of AF_XDP */
 #define	HEADROOM	256		/* of a chunk: the kernel's */
@@ -453,16 +454,9 @@ kernel_sent(uint32_t n)
 }
 
 /* The system calls of the two kinds. */
-ssize_t	__wrap_sendto(int fd, const void *buf, size_t len, int flags,
-	    const struct sockaddr *to, socklen_t tolen);
-int	__wrap_getsockopt(int fd, int level, int name, void *value,
-	    socklen_t *len);
-int	__wrap_setsockopt(int fd, int level, int name, const void *value,
-	    socklen_t len);
 
-ssize_t
-__wrap_sendto(int fd __unused, const void *buf __unused, size_t len __unused,
-    int flags __unused, const struct sockaddr *to __unused,
+WRAP(ssize_t, sendto, int fd __unused, const void *buf __unused,
+    size_t len __unused, int flags __unused, const struct sockaddr *to __unused,
     socklen_t tolen __unused)
 {
 	if (!kernel_sent(k.budget))
@@ -472,8 +466,7 @@ __wrap_sendto(int fd __unused, const void *buf __unused, size_t len __unused,
 	return (-1);
 }
 
-int
-__wrap_getsockopt(int fd __unused, int level, int name, void *value,
+WRAP(int, getsockopt, int fd __unused, int level, int name, void *value,
     socklen_t *len)
 {
 	static const struct xdp_ring_offset off = { .producer = XDP_PRODUCER,
@@ -493,8 +486,7 @@ __wrap_getsockopt(int fd __unused, int level, int name, void *value,
 }
 
 /* A receive ring, or none; the kernel has it, so it is not mapped. */
-int
-__wrap_setsockopt(int fd __unused, int level, int name, const void *value,
+WRAP(int, setsockopt, int fd __unused, int level, int name, const void *value,
     socklen_t len)
 {
 	uint32_t i;

@@ -44,6 +44,7 @@
 #include "mevent.h"
 #include "server.h"
 #include "valed.h"
+#include "wrap.h"
 
 #define	ROUNDS		16		/* of events, in one go */
 #define	PIECES		8		/* of a message; the last: the rest */
@@ -90,13 +91,9 @@ static struct {
 } snatch;
 
 static void	 memory_punch(int fd, off_t from);
-void	*__real_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
-	    int prot);
-void	*__wrap_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
-	    int prot);
 
-void *
-__wrap_peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len, int prot)
+WRAP(void *, peer_mem_addr, struct peer_mem *dma, uint64_t gpa, size_t len,
+    int prot)
 {
 	void *addr = __real_peer_mem_addr(dma, gpa, len, prot);
 

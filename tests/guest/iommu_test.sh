@@ -64,8 +64,7 @@ running()
 	qmp "$1" '{"execute": "query-status"}'
 }
 
-guest_case blocks "QEMU starts with 64 GB of virtio-mem beside the adapter" \
-    timeout 600
+guest_case blocks "QEMU starts with 64 GB of virtio-mem beside the adapter"
 blocks_body()
 {
 	setup
@@ -87,8 +86,7 @@ blocks_body()
 	is dma_refused "$(counter vm1 dma_refused)" -eq 0
 }
 
-guest_case unshared "QEMU does not start with memory that it does not share" \
-    timeout 600
+guest_case unshared "QEMU does not start with memory that it does not share"
 unshared_body()
 {
 	local kind

@@ -28,17 +28,15 @@ import socket
 import struct
 import sys
 
+import ctl_client
 from vfu_client import *
 
-MAGIC = 0x76616c33
-REGISTER, INFO_GET, ATTACH, DETACH, LIST, HDR_SET, HDR_GET = range(1, 8)
-(PORTS, ADDRS, SET, RATE_GET, MIRROR, PORT_GET, SWITCH_GET, MISSED, INFO,
- SHARE, RELOAD) = range(0x7600, 0x760b)
 # Requests with the sizes of their bodies: usr.sbin/valed/ctl.c.
-BODIES = {REGISTER: 56, INFO_GET: 0, HDR_SET: 8, HDR_GET: 0, LIST: 8,
-          PORTS: 8, ADDRS: 8, SET: 16, MIRROR: 68, RATE_GET: 0, PORT_GET: 0,
-          SWITCH_GET: 0, MISSED: 0, INFO: 32, SHARE: 0, ATTACH: 104,
-          DETACH: 0, RELOAD: 0}
+BODIES = {"REGISTER": 56, "PORT_INFO_GET": 0, "PORT_HDR_SET": 8,
+          "PORT_HDR_GET": 0, "VALE_LIST": 8, "PORTS": 8, "ADDRS": 8, "SET": 16,
+          "MIRROR": 68, "RATE_GET": 0, "PORT_GET": 0, "SWITCH_GET": 0,
+          "MISSED": 0, "INFO": 32, "SHARE": 0, "VALE_ATTACH": 104,
+          "VALE_DETACH": 0, "RELOAD": 0}
 ALL_NIC, NULL = 1, 7
 MONITORS = (0x100, 0x200, 0x300)
 CONNECTIONS = 6
@@ -63,19 +61,17 @@ def fallocate(fd, at, n):
         raise OSError(ctypes.get_errno(), "fallocate")
 
 
-class Control:
+class Control(ctl_client.Control):
     """A connection to the control socket, and what it has registered."""
 
-    def __init__(self, path="control"):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.sock.settimeout(WAIT_S)
-        self.sock.connect(path)
+    def __init__(self):
+        ctl_client.Control.__init__(self)
         self.fds = []
         self.memory = None
         self.name = ""
 
     def close(self):
-        self.sock.close()
+        ctl_client.Control.close(self)
         if self.memory is not None:
             self.memory.close()
         for fd in self.fds:
@@ -83,47 +79,24 @@ class Control:
         self.fds = []
         self.memory = None
 
-    def raw(self, data, fds=(), creds=None, give=False):
-        """Send a packet, and return the reply and its descriptors, or None if
-        valed has closed the connection.  What is given is valed's alone."""
-        anc = []
-        if creds is not None:
-            anc.append((socket.SOL_SOCKET, 2, struct.pack("=3i", *creds)))
-        if fds:
-            anc.append((socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                        array.array("i", fds)))
+    def call(self, kind, name="", body=b"", fds=(), creds=None, give=False):
+        """Return the error, the body and the descriptors, or None if valed has
+        closed the connection.  What is given is valed's alone."""
         try:
             try:
-                self.sock.sendmsg([data], anc)
+                self.send(kind, name, body, fds, creds)
             finally:
                 for fd in fds if give else ():
                     os.close(fd)
-            reply, anc, _, _ = self.sock.recvmsg(
-                65536, socket.CMSG_SPACE(64 * 4))
-        except (BrokenPipeError, ConnectionResetError):
+            error, _, _, *r = self.reply()
+        except ctl_client.Left:
             return None
-        got = array.array("i")
-        for _, kind, d in anc:
-            if kind == socket.SCM_RIGHTS:
-                got.frombytes(d[:len(d) - len(d) % 4])
-        return (reply, list(got)) if reply else None
-
-    def call(self, kind, name="", body=b"", fds=(), creds=None, give=False):
-        """Return the error, the body and the descriptors; or None."""
-        header = struct.pack("=HHI64sQQ", 14, kind, 0, name.encode(), 0, 0)
-        r = self.raw(struct.pack("=Ii128s", MAGIC, 0, b"") + header + body,
-                     fds, creds, give)
-        if r is None:
-            return None
-        assert len(r[0]) >= 224, "a short reply: %r" % r[0]
-        magic, error, why = struct.unpack_from("=Ii128s", r[0])
-        assert magic == MAGIC and (error == 0) == (not why.rstrip(b"\0"))
-        return error, r[0][224:], r[1]
+        return error, *r
 
     def register(self, name, mode=ALL_NIC, slots=(0, 0), rings=1, mem_id=0,
                  extra=0, flags=0, fds=()):
-        r = self.call(REGISTER, name, struct.pack(
-            "=QQIIHHHHHHII4xQ", 0, 0, *slots, rings, rings, 0, 0, mem_id, 0,
+        r = self.call("REGISTER", name, struct.pack(
+            ctl_client.REGISTER, 0, 0, *slots, rings, rings, 0, 0, mem_id, 0,
             mode, extra, flags), fds)
         if r is None or r[0] != 0:
             return r
@@ -231,12 +204,12 @@ class Rogue:
         """Any, with a body of its length, mostly."""
         rng = self.rng
         kind = rng.choice(list(BODIES))
-        if kind == REGISTER and c.fds:
+        if kind == "REGISTER" and c.fds:
             return
         size = BODIES[kind] if rng.randrange(8) else rng.randrange(200)
         body = bytes(rng.choice((0, 0, 0, 1, 2, rng.randrange(256)))
                      for _ in range(size))
-        if kind == REGISTER:
+        if kind == "REGISTER":
             self.register(c)
             return
         self.answered(c, "requests", c.call(kind, rng.choice(
@@ -247,11 +220,11 @@ class Rogue:
         rng = self.rng
         kind = rng.randrange(1, 8)
         name = "vale0" if kind in (1, 7) else self.name()
-        self.answered(c, "settings", c.call(SET, name, struct.pack(
+        self.answered(c, "settings", c.call("SET", name, struct.pack(
             "=IIQ", kind, 0, rng.randrange(4) * rng.choice((1, 1000)))))
 
     def mirror(self, c):
-        self.answered(c, "mirrors", c.call(MIRROR, self.name(), struct.pack(
+        self.answered(c, "mirrors", c.call("MIRROR", self.name(), struct.pack(
             "=I64s", self.rng.randrange(4), self.name().encode())))
 
     def attach(self, c):
@@ -265,12 +238,12 @@ class Rogue:
         body = struct.pack("=16s5I", b"eth0", rng.randrange(4), 1, 0, 0,
                            len(some)) + bytes(68)
         creds = (os.getpid(), self.uid, self.uid)
-        r = c.call(ATTACH, "vale0:eth%d" % rng.randrange(3), body, some,
+        r = c.call("VALE_ATTACH", "vale0:eth%d" % rng.randrange(3), body, some,
                    creds if rng.randrange(3) == 0 else None, give=True)
         self.count("descriptors", len(some))
         self.answered(c, "attaches", r)
         if r is not None and r[0] == 0 and c in self.conns:
-            c.call(DETACH, "vale0:eth0")
+            c.call("VALE_DETACH", "vale0:eth0")
 
     def scribble(self, c):
         """Write to the memory: mostly CSB, rings and slots."""
@@ -300,7 +273,7 @@ class Rogue:
 
     def share(self, c):
         """The port's descriptors once more."""
-        self.answered(c, "shares", c.call(SHARE))
+        self.answered(c, "shares", c.call("SHARE"))
 
     def step(self):
         rng = self.rng

@@ -165,23 +165,23 @@ class Soak:
             kind = rng.randrange(1, 8)
             name = "vale0" if kind in (1, 7) else \
                 "vale0:" + rng.choice(("vm1", "vm2", "vm3", "p70002-1"))
-            self.admin(SET, name, struct.pack("=IIQ", kind, 0,
+            self.admin("SET", name, struct.pack("=IIQ", kind, 0,
                                               rng.randrange(1, 3)))
-            self.admin(MIRROR, "vale0:vm3", struct.pack(
+            self.admin("MIRROR", "vale0:vm3", struct.pack(
                 "=I64s", rng.randrange(4), b"vale0:vm1"))
             self.done["settings"] += 2
 
     def undo(self):
         for kind, value in (1, 300), (7, 1024):
-            error, _ = self.admin(SET, "vale0",
+            error, _ = self.admin("SET", "vale0",
                                   struct.pack("=IIQ", kind, 0, value))
             assert error == 0
         for name in STAYING + ("vm5",) * self.extra:
             for kind, value in (2, 0), (3, 0), (5, 1), (6, 0):
-                error, _ = self.admin(SET, "vale0:" + name, struct.pack(
+                error, _ = self.admin("SET", "vale0:" + name, struct.pack(
                     "=IIQ", kind, 0, value))
                 assert error == 0, (name, kind, error)
-            error, _ = self.admin(MIRROR, "vale0:" + name,
+            error, _ = self.admin("MIRROR", "vale0:" + name,
                                   struct.pack("=I64s", 0, b""))
             assert error == 0, (name, error)
 
@@ -199,7 +199,7 @@ class Soak:
         """The names of all ports."""
         names, first = [], 0
         while True:
-            error, body = self.admin(PORTS, "", struct.pack("=II", first, 0))
+            error, body = self.admin("PORTS", "", struct.pack("=II", first, 0))
             assert error == 0
             _, n = struct.unpack_from("=II", body)
             if n == 0:

@@ -23,24 +23,12 @@
 
 #include "e82545_check.h"
 #include "e82545_impl.h"
+#include "wrap.h"
 
 static bool counting;
 static unsigned int ncalls;		/* that could fail */
 static unsigned int fail_at;		/* the one that does; 0: none */
 static int live_memory, live_mutexes;
-
-void	*__real_calloc(size_t n, size_t size);
-void	*__wrap_calloc(size_t n, size_t size);
-void	*__real_malloc(size_t size);
-void	*__wrap_malloc(size_t size);
-void	__real_free(void *p);
-void	__wrap_free(void *p);
-int	__real_pthread_mutex_init(pthread_mutex_t *m,
-	    const pthread_mutexattr_t *attr);
-int	__wrap_pthread_mutex_init(pthread_mutex_t *m,
-	    const pthread_mutexattr_t *attr);
-int	__real_pthread_mutex_destroy(pthread_mutex_t *m);
-int	__wrap_pthread_mutex_destroy(pthread_mutex_t *m);
 
 /* A call that could fail.  Returns whether it does. */
 static bool
@@ -54,35 +42,31 @@ fails(int *live)
 	return (false);
 }
 
-void *
-__wrap_calloc(size_t n, size_t size)
+WRAP(void *, calloc, size_t n, size_t size)
 {
 	return (fails(&live_memory) ? NULL : __real_calloc(n, size));
 }
 
-void *
-__wrap_malloc(size_t size)
+WRAP(void *, malloc, size_t size)
 {
 	return (fails(&live_memory) ? NULL : __real_malloc(size));
 }
 
-void
-__wrap_free(void *p)
+WRAP(void, free, void *p)
 {
 	if (counting && p != NULL)
 		live_memory--;
 	__real_free(p);
 }
 
-int
-__wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+WRAP(int, pthread_mutex_init, pthread_mutex_t *m,
+    const pthread_mutexattr_t *attr)
 {
 	return (fails(&live_mutexes) ? EAGAIN :
 	    __real_pthread_mutex_init(m, attr));
 }
 
-int
-__wrap_pthread_mutex_destroy(pthread_mutex_t *m)
+WRAP(int, pthread_mutex_destroy, pthread_mutex_t *m)
 {
 	if (counting)
 		live_mutexes--;

@@ -34,6 +34,7 @@
 #include "net_port.h"
 #include "peer_fault.h"
 #include "wait_until.h"
+#include "wrap.h"
 
 bool		fake;
 enum e82545_tx_state tx_state;
@@ -107,14 +108,6 @@ valed_sandbox_drop(void)
 {
 	return (fails("sandbox") ? -1 : 0);
 }
-
-/*
- * WRAP(type, name, arguments) defines a function to call in place of `name'.
- */
-#define	WRAP(type, name, ...)						\
-	type	__real_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__)
 
 WRAP(struct e82545 *, e82545_create, const struct e82545_config *c,
     const struct e82545_ops *o, void *arg, struct frame_port *port)

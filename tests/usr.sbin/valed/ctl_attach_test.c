@@ -38,6 +38,7 @@
 #include "hostif_impl.h"
 #include "test.h"
 #include "valed.h"
+#include "wrap.h"
 
 #define	REG_SIZE	sizeof(struct nmreq_register)
 #define	ALL		.nr_mode = NR_REG_ALL_NIC
@@ -50,12 +51,7 @@ static char	attached_name[VALE_NAME_SIZE];
 static int	opening;	/* valed_names_reserve() meanwhile */
 static int	detach_error;
 
-bool	__wrap_hostif_attach(const char *name, const struct hostif_fds *fds,
-	    char *error, size_t size);
-int	__wrap_hostif_detach(const char *name);
-
-bool
-__wrap_hostif_attach(const char *name, const struct hostif_fds *fds,
+WRAP(bool, hostif_attach, const char *name, const struct hostif_fds *fds,
     char *error, size_t size)
 {
 	const struct adapter_config place = { .ac_bus = 1 };
@@ -73,8 +69,7 @@ __wrap_hostif_attach(const char *name, const struct hostif_fds *fds,
 	return (attaches);
 }
 
-int
-__wrap_hostif_detach(const char *name)
+WRAP(int, hostif_detach, const char *name)
 {
 	strlcpy(attached_name, name, sizeof(attached_name));
 	return (detach_error);

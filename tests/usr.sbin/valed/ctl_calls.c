@@ -17,6 +17,7 @@
 
 /* Its threads do not run: the functions below take their place. */
 #include "ctl.c"
+#include "wrap.h"
 
 #include "ctl_calls.h"
 #include "send_fds.h"
@@ -104,19 +105,12 @@ guarded(size_t size)
 	return (allocs[i].p);
 }
 
-void	*__wrap_calloc(size_t n, size_t size);
-void	*__wrap_malloc(size_t size);
-void	 __real_free(void *p);
-void	 __wrap_free(void *p);
-
-void *
-__wrap_calloc(size_t n, size_t size)
+WRAP(void *, calloc, size_t n, size_t size)
 {
 	return (failing(CALL_CALLOC) ? NULL : guarded(n * size));
 }
 
-void *
-__wrap_malloc(size_t size)
+WRAP(void *, malloc, size_t size)
 {
 	void *p = failing(CALL_MALLOC) ? NULL : guarded(size);
 
@@ -125,8 +119,7 @@ __wrap_malloc(size_t size)
 	return (p);
 }
 
-void
-__wrap_free(void *p)
+WRAP(void, free, void *p)
 {
 	unsigned int i;
 
@@ -166,26 +159,14 @@ locks_check(void)
 		ATF_REQUIRE_MSG(held[i] == NULL, "a lock is held");
 }
 
-int	__real_pthread_mutex_destroy(pthread_mutex_t *m);
-int	__wrap_pthread_mutex_destroy(pthread_mutex_t *m);
-int	__real_pthread_mutex_init(pthread_mutex_t *m,
-	    const pthread_mutexattr_t *attr);
-int	__wrap_pthread_mutex_init(pthread_mutex_t *m,
-	    const pthread_mutexattr_t *attr);
-int	__real_pthread_mutex_lock(pthread_mutex_t *m);
-int	__wrap_pthread_mutex_lock(pthread_mutex_t *m);
-int	__real_pthread_mutex_unlock(pthread_mutex_t *m);
-int	__wrap_pthread_mutex_unlock(pthread_mutex_t *m);
-
-int
-__wrap_pthread_mutex_destroy(pthread_mutex_t *m)
+WRAP(int, pthread_mutex_destroy, pthread_mutex_t *m)
 {
 	live.th_mutexes--;
 	return (__real_pthread_mutex_destroy(m));
 }
 
-int
-__wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+WRAP(int, pthread_mutex_init, pthread_mutex_t *m,
+    const pthread_mutexattr_t *attr)
 {
 	if (failing(CALL_MUTEX_INIT))
 		return (errno);
@@ -193,8 +174,7 @@ __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
 	return (__real_pthread_mutex_init(m, attr));
 }
 
-int
-__wrap_pthread_mutex_lock(pthread_mutex_t *m)
+WRAP(int, pthread_mutex_lock, pthread_mutex_t *m)
 {
 	unsigned int i = held_find(NULL);
 
@@ -204,8 +184,7 @@ __wrap_pthread_mutex_lock(pthread_mutex_t *m)
 	return (__real_pthread_mutex_lock(m));
 }
 
-int
-__wrap_pthread_mutex_unlock(pthread_mutex_t *m)
+WRAP(int, pthread_mutex_unlock, pthread_mutex_t *m)
 {
 	unsigned int i = held_find(m);
 
@@ -220,34 +199,8 @@ __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
 
 int	__real_fcntl(int fd, int cmd, ...);
 int	__wrap_fcntl(int fd, int cmd, ...);
-int	__real_ftruncate(int fd, off_t size);
-int	__wrap_ftruncate(int fd, off_t size);
-int	__real_memfd_create(const char *name, unsigned int flags);
-int	__wrap_memfd_create(const char *name, unsigned int flags);
-ssize_t	__real_pread(int fd, void *buf, size_t len, off_t at);
-ssize_t	__wrap_pread(int fd, void *buf, size_t len, off_t at);
-ssize_t	__real_pwrite(int fd, const void *buf, size_t len, off_t at);
-ssize_t	__wrap_pwrite(int fd, const void *buf, size_t len, off_t at);
-int	__real_socketpair(int domain, int type, int protocol, int fds[2]);
-int	__wrap_socketpair(int domain, int type, int protocol, int fds[2]);
 long	__real_syscall(long nr, ...);
 long	__wrap_syscall(long nr, ...);
-struct vale_desc *__real_vale_open_shared(const char *name,
-	    const struct vale_params *params, const struct vale_shared *shared);
-struct vale_desc *__wrap_vale_open_shared(const char *name,
-	    const struct vale_params *params, const struct vale_shared *shared);
-void	__real_vale_shared_more(struct vale_desc *d, size_t more);
-void	__wrap_vale_shared_more(struct vale_desc *d, size_t more);
-int	__real_peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset,
-	    uint64_t gpa, uint64_t size, int prot, const char **why);
-int	__wrap_peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset,
-	    uint64_t gpa, uint64_t size, int prot, const char **why);
-int	__real_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg),
-	    void *arg);
-int	__wrap_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg),
-	    void *arg);
-void	__real_peer_fault_remove(struct peer_mem *dma);
-void	__wrap_peer_fault_remove(struct peer_mem *dma);
 
 /* As the C library's, it reads an argument, whatever the caller passes. */
 int __attribute__((__no_sanitize__("address")))
@@ -265,32 +218,27 @@ __wrap_fcntl(int fd, int cmd, ...)
 	return (__real_fcntl(fd, cmd, arg));
 }
 
-int
-__wrap_ftruncate(int fd, off_t size)
+WRAP(int, ftruncate, int fd, off_t size)
 {
 	return (failing(CALL_FTRUNCATE) ? -1 : __real_ftruncate(fd, size));
 }
 
-int
-__wrap_memfd_create(const char *name, unsigned int flags)
+WRAP(int, memfd_create, const char *name, unsigned int flags)
 {
 	return (failing(CALL_MEMFD) ? -1 : __real_memfd_create(name, flags));
 }
 
-ssize_t
-__wrap_pread(int fd, void *buf, size_t len, off_t at)
+WRAP(ssize_t, pread, int fd, void *buf, size_t len, off_t at)
 {
 	return (failing(CALL_PREAD) ? -1 : __real_pread(fd, buf, len, at));
 }
 
-ssize_t
-__wrap_pwrite(int fd, const void *buf, size_t len, off_t at)
+WRAP(ssize_t, pwrite, int fd, const void *buf, size_t len, off_t at)
 {
 	return (failing(CALL_PWRITE) ? -1 : __real_pwrite(fd, buf, len, at));
 }
 
-int
-__wrap_socketpair(int domain, int type, int protocol, int fds[2])
+WRAP(int, socketpair, int domain, int type, int protocol, int fds[2])
 {
 	return (failing(CALL_SOCKETPAIR) ? -1 : __real_socketpair(domain, type,
 	    protocol, fds));
@@ -318,9 +266,8 @@ __wrap_syscall(long nr, ...)
 	return (failing(CALL_FSTAT) ? -1 : n);
 }
 
-struct vale_desc *
-__wrap_vale_open_shared(const char *name, const struct vale_params *params,
-    const struct vale_shared *shared)
+WRAP(struct vale_desc *, vale_open_shared, const char *name,
+    const struct vale_params *params, const struct vale_shared *shared)
 {
 	shared_last = *shared;
 	if (on_open != NULL)
@@ -329,8 +276,7 @@ __wrap_vale_open_shared(const char *name, const struct vale_params *params,
 	    params, shared));
 }
 
-void
-__wrap_vale_shared_more(struct vale_desc *d, size_t more)
+WRAP(void, vale_shared_more, struct vale_desc *d, size_t more)
 {
 	more_calls++;
 	more_desc = d;
@@ -338,16 +284,15 @@ __wrap_vale_shared_more(struct vale_desc *d, size_t more)
 	__real_vale_shared_more(d, more);
 }
 
-int
-__wrap_peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset, uint64_t gpa,
-    uint64_t size, int prot, const char **why)
+WRAP(int, peer_mem_map, struct peer_mem *dma, int fd, uint64_t offset,
+    uint64_t gpa, uint64_t size, int prot, const char **why)
 {
 	return (failing(CALL_DMA_MAP) ? errno : __real_peer_mem_map(dma, fd,
 	    offset, gpa, size, prot, why));
 }
 
-int
-__wrap_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg), void *arg)
+WRAP(int, peer_fault_add, struct peer_mem *dma, void (*lost)(void *arg),
+    void *arg)
 {
 	int error = failing(CALL_FAULT_ADD) ? errno :
 	    __real_peer_fault_add(dma, lost, arg);
@@ -356,18 +301,15 @@ __wrap_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg), void *arg)
 	return (error);
 }
 
-void
-__wrap_peer_fault_remove(struct peer_mem *dma)
+WRAP(void, peer_fault_remove, struct peer_mem *dma)
 {
 	live.th_faults--;
 	__real_peer_fault_remove(dma);
 }
 
 /* Who waits for connections whose clients have left: they close. */
-int	__wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m);
 
-int
-__wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m)
+WRAP(int, pthread_cond_wait, pthread_cond_t *cond, pthread_mutex_t *m)
 {
 	struct ctl_conn *cc;
 	bool any = false;
@@ -385,11 +327,8 @@ __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m)
 }
 
 /* No thread is started. */
-int	__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-	    void *(*start)(void *), void *arg);
 
-int
-__wrap_pthread_create(pthread_t *thread __unused,
+WRAP(int, pthread_create, pthread_t *thread __unused,
     const pthread_attr_t *attr __unused, void *(*start)(void *) __unused,
     void *arg __unused)
 {
@@ -469,10 +408,7 @@ things_check(const struct things *before)
 /* Who connects. */
 static struct ctl_who peer_who;
 
-int	__wrap_ctl_who(int fd, struct ctl_who *who);
-
-int
-__wrap_ctl_who(int fd __unused, struct ctl_who *who)
+WRAP(int, ctl_who, int fd __unused, struct ctl_who *who)
 {
 	*who = peer_who;
 	return (0);

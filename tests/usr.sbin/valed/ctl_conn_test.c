@@ -18,6 +18,7 @@
 #include <atf-c.h>
 
 #include "ctl.c"
+#include "wrap.h"
 
 #include "test.h"
 
@@ -47,25 +48,7 @@ static void	(*on_create)(struct ctl_conn *cc, const pthread_attr_t *attr);
 static struct ctl_conn *const conns = ctl_conns;
 static struct ctl_conn *const last = &ctl_conns[CTL_MAX - 1];
 
-int	__wrap_ctl_who(int fd, struct ctl_who *whop);
-void	__wrap_ctl_port_serve(struct ctl_conn *cc);
-void	*__real_malloc(size_t size);
-void	*__wrap_malloc(size_t size);
-void	__real_free(void *p);
-void	__wrap_free(void *p);
-int	__real_pthread_attr_init(pthread_attr_t *attr);
-int	__wrap_pthread_attr_init(pthread_attr_t *attr);
-int	__real_pthread_attr_destroy(pthread_attr_t *attr);
-int	__wrap_pthread_attr_destroy(pthread_attr_t *attr);
-int	__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-	    void *(*start)(void *), void *arg);
-int	__wrap_pthread_cond_broadcast(pthread_cond_t *cond);
-int	__wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m);
-bool	__wrap_peer_close(int fd);
-void	__wrap_peer_accept_end(int fd);
-
-int
-__wrap_ctl_who(int fd, struct ctl_who *whop)
+WRAP(int, ctl_who, int fd, struct ctl_who *whop)
 {
 	ATF_CHECK(fd == FD);
 	if (who_error == 0)
@@ -73,8 +56,7 @@ __wrap_ctl_who(int fd, struct ctl_who *whop)
 	return (who_error);
 }
 
-void
-__wrap_ctl_port_serve(struct ctl_conn *cc)
+WRAP(void, ctl_port_serve, struct ctl_conn *cc)
 {
 	ATF_CHECK(cc->cc_port != NULL);
 	c.serves++;
@@ -85,8 +67,7 @@ __wrap_ctl_port_serve(struct ctl_conn *cc)
 /* The packet's is followed, and preceded, by no memory. */
 static char	*wire_at;
 
-void *
-__wrap_malloc(size_t size)
+WRAP(void *, malloc, size_t size)
 {
 	const size_t page = 65536;
 
@@ -104,8 +85,7 @@ __wrap_malloc(size_t size)
 	return (wire_at);
 }
 
-void
-__wrap_free(void *p)
+WRAP(void, free, void *p)
 {
 	if (p == NULL || p != wire_at) {
 		__real_free(p);
@@ -116,15 +96,13 @@ __wrap_free(void *p)
 	c.mems--;
 }
 
-int
-__wrap_pthread_attr_init(pthread_attr_t *attr)
+WRAP(int, pthread_attr_init, pthread_attr_t *attr)
 {
 	c.attrs++;
 	return (__real_pthread_attr_init(attr));
 }
 
-int
-__wrap_pthread_attr_destroy(pthread_attr_t *attr)
+WRAP(int, pthread_attr_destroy, pthread_attr_t *attr)
 {
 	c.attrs--;
 	return (__real_pthread_attr_destroy(attr));
@@ -139,8 +117,7 @@ locked(void)
 	return (false);
 }
 
-int
-__wrap_pthread_cond_broadcast(pthread_cond_t *cond)
+WRAP(int, pthread_cond_broadcast, pthread_cond_t *cond)
 {
 	ATF_CHECK(cond == &conns_left);
 	ATF_CHECK(locked());
@@ -152,8 +129,7 @@ __wrap_pthread_cond_broadcast(pthread_cond_t *cond)
 	return (0);
 }
 
-int
-__wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m)
+WRAP(int, pthread_cond_wait, pthread_cond_t *cond, pthread_mutex_t *m)
 {
 	ATF_CHECK(cond == &conns_left && m == &conns_lock);
 	ATF_CHECK(locked());
@@ -162,16 +138,14 @@ __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m)
 	return (0);
 }
 
-bool
-__wrap_peer_close(int fd)
+WRAP(bool, peer_close, int fd)
 {
 	c.closed++;
 	c.closed_fd = fd;
 	return (!c.close_full);
 }
 
-void
-__wrap_peer_accept_end(int fd)
+WRAP(void, peer_accept_end, int fd)
 {
 	c.ended++;
 	c.ended_fd = fd;
@@ -201,9 +175,8 @@ check_attr(struct ctl_conn *cc, const pthread_attr_t *attr)
 static void *(*created_start)(void *);
 static struct ctl_conn *created;
 
-int
-__wrap_pthread_create(pthread_t *thread __unused, const pthread_attr_t *attr,
-    void *(*start)(void *), void *arg)
+WRAP(int, pthread_create, pthread_t *thread __unused,
+    const pthread_attr_t *attr, void *(*start)(void *), void *arg)
 {
 	created = arg;
 	created_start = start;
@@ -459,13 +432,7 @@ static ssize_t	send_n[3];
 static int	send_errno;
 static size_t	sent_len;
 
-ssize_t	__wrap_recvmsg(int fd, struct msghdr *msg, int flags);
-ssize_t	__wrap_send(int fd, const void *buf, size_t len, int flags);
-int	__wrap_poll(struct pollfd *pfd, nfds_t n, int timeout);
-int	__real_poll(struct pollfd *pfd, nfds_t n, int timeout);
-
-ssize_t
-__wrap_recvmsg(int fd, struct msghdr *msg, int flags)
+WRAP(ssize_t, recvmsg, int fd, struct msghdr *msg, int flags)
 {
 	ATF_CHECK_EQ(FD, fd);
 	ATF_CHECK_EQ(MSG_DONTWAIT | MSG_CMSG_CLOEXEC, flags);
@@ -479,8 +446,7 @@ __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 	return (recv_n);
 }
 
-ssize_t
-__wrap_send(int fd, const void *buf, size_t len, int flags)
+WRAP(ssize_t, send, int fd, const void *buf, size_t len, int flags)
 {
 	ATF_CHECK_EQ(FD, fd);
 	ATF_CHECK(buf == wire_at);
@@ -587,8 +553,7 @@ TEST(clears, "What a packet does not have is zero in the reply")
 
 static int	poll_fd;
 
-int
-__wrap_poll(struct pollfd *pfd, nfds_t n, int timeout)
+WRAP(int, poll, struct pollfd *pfd, nfds_t n, int timeout)
 {
 	if (timeout == 0)
 		return (__real_poll(pfd, n, timeout));
@@ -680,13 +645,7 @@ static int	pause_error;
 static int	drop_error;
 static unsigned int posted;
 
-int	__wrap_peer_accept(int fd, int flags, bool *reserved);
-bool	__wrap_peer_accept_fails(int error);
-void	__wrap_peer_accept_pause(int error);
-int	__wrap_valed_sandbox_drop(void);
-
-int
-__wrap_peer_accept(int fd, int flags, bool *reserved)
+WRAP(int, peer_accept, int fd, int flags, bool *reserved)
 {
 	const struct step *s = &steps[c.accepts];
 
@@ -703,22 +662,19 @@ __wrap_peer_accept(int fd, int flags, bool *reserved)
 	return (s->fd);
 }
 
-bool
-__wrap_peer_accept_fails(int error)
+WRAP(bool, peer_accept_fails, int error)
 {
 	ATF_CHECK_EQ(steps[c.accepts - 1].error, error);
 	return (steps[c.accepts - 1].fails);
 }
 
-void
-__wrap_peer_accept_pause(int error)
+WRAP(void, peer_accept_pause, int error)
 {
 	c.pauses++;
 	pause_error = error;
 }
 
-int
-__wrap_valed_sandbox_drop(void)
+WRAP(int, valed_sandbox_drop, void)
 {
 	c.drops++;
 	errno = drop_error;
@@ -758,16 +714,7 @@ static gid_t	start_admin;
 static uint64_t	start_mem, start_user_mem;
 static bool	start_port_limit;
 
-int	__real_sem_init(sem_t *sem, int shared, unsigned int value);
-int	__wrap_sem_init(sem_t *sem, int shared, unsigned int value);
-int	__real_sem_wait(sem_t *sem);
-int	__wrap_sem_wait(sem_t *sem);
-void	__wrap_ctl_who_init(gid_t admin);
-void	__wrap_ctl_memory_limits(uint64_t all, uint64_t user);
-void	__wrap_ctl_port_limit(void);
-
-int
-__wrap_sem_init(sem_t *sem, int shared, unsigned int value)
+WRAP(int, sem_init, sem_t *sem, int shared, unsigned int value)
 {
 	if (sem_error != 0) {
 		errno = sem_error;
@@ -778,8 +725,7 @@ __wrap_sem_init(sem_t *sem, int shared, unsigned int value)
 	return (__real_sem_init(sem, shared, value));
 }
 
-int
-__wrap_sem_wait(sem_t *sem)
+WRAP(int, sem_wait, sem_t *sem)
 {
 	int value;
 
@@ -793,21 +739,18 @@ __wrap_sem_wait(sem_t *sem)
 	return (__real_sem_wait(sem));
 }
 
-void
-__wrap_ctl_who_init(gid_t admin)
+WRAP(void, ctl_who_init, gid_t admin)
 {
 	start_admin = admin;
 }
 
-void
-__wrap_ctl_memory_limits(uint64_t all, uint64_t user)
+WRAP(void, ctl_memory_limits, uint64_t all, uint64_t user)
 {
 	start_mem = all;
 	start_user_mem = user;
 }
 
-void
-__wrap_ctl_port_limit(void)
+WRAP(void, ctl_port_limit, void)
 {
 	start_port_limit = true;
 }

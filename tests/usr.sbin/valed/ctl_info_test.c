@@ -24,6 +24,7 @@
 #include "vale_layout.h"
 #include "vale_pipe.h"
 #include "vale_test.h"
+#include "wrap.h"
 
 #define	REG_SIZE	sizeof(struct nmreq_register)
 #define	INFO_SIZE	sizeof(struct nmreq_port_info_get)
@@ -491,11 +492,7 @@ TEST(addresses, "Addresses that a switch has learned at the ports of the user, "
 
 static bool	there;		/* vale0:a, when an interface is attached */
 
-bool	__wrap_hostif_attach(const char *name, const struct hostif_fds *fds,
-	    char *error, size_t size);
-
-bool
-__wrap_hostif_attach(const char *name __unused,
+WRAP(bool, hostif_attach, const char *name __unused,
     const struct hostif_fds *fds __unused, char *error __unused,
     size_t size __unused)
 {

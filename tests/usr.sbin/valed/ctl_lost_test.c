@@ -21,6 +21,7 @@
 
 /* Its threads do not run: the functions below take their place. */
 #include "ctl.c"
+#include "wrap.h"
 
 #include "send_fds.h"
 #include "test.h"
@@ -255,13 +256,7 @@ TEST(leaves, "What the client had published when it left is sent")
 static void (*on_wait)(void), (*on_tx)(void);
 static unsigned int waits, transmits;
 
-bool	__real_vale_shared_wait(struct vale_desc *d);
-bool	__wrap_vale_shared_wait(struct vale_desc *d);
-bool	__real_vale_shared_tx(struct vale_desc *d);
-bool	__wrap_vale_shared_tx(struct vale_desc *d);
-
-bool
-__wrap_vale_shared_wait(struct vale_desc *d)
+WRAP(bool, vale_shared_wait, struct vale_desc *d)
 {
 	waits++;
 	if (on_wait != NULL)
@@ -269,8 +264,7 @@ __wrap_vale_shared_wait(struct vale_desc *d)
 	return (__real_vale_shared_wait(d));
 }
 
-bool
-__wrap_vale_shared_tx(struct vale_desc *d)
+WRAP(bool, vale_shared_tx, struct vale_desc *d)
 {
 	transmits++;
 	if (on_tx != NULL)

@@ -25,6 +25,7 @@
 #include "test.h"
 #include "valed.h"
 #include "wait_until.h"
+#include "wrap.h"
 
 /* A connection's thread. */
 struct client {
@@ -36,11 +37,7 @@ struct client {
 
 static bool	no_eventfd;
 
-int	__real_eventfd(unsigned int value, int flags);
-int	__wrap_eventfd(unsigned int value, int flags);
-
-int
-__wrap_eventfd(unsigned int value, int flags)
+WRAP(int, eventfd, unsigned int value, int flags)
 {
 	ATF_CHECK_EQ(0, value);
 	errno = EMFILE;

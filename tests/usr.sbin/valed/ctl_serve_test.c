@@ -23,6 +23,7 @@
 
 #include "ctl_calls.h"
 #include "test.h"
+#include "wrap.h"
 
 #define	REG_SIZE	sizeof(struct nmreq_register)
 #define	ALL		.nr_mode = NR_REG_ALL_NIC
@@ -43,16 +44,7 @@ static unsigned int tx_until, rx_until;	/* or in those up to this one, */
 static unsigned int wait_ring = 100;	/* and when it is about to sleep */
 static void	(*on_poll)(struct pollfd *pfd);
 
-bool	__wrap_vale_shared_tx(struct vale_desc *d);
-bool	__real_vale_shared_tx(struct vale_desc *d);
-bool	__wrap_vale_shared_rx(struct vale_desc *d);
-bool	__wrap_vale_shared_wait(struct vale_desc *d);
-int	__wrap_sched_yield(void);
-int	__real_poll(struct pollfd *pfd, nfds_t n, int timeout);
-int	__wrap_poll(struct pollfd *pfd, nfds_t n, int timeout);
-
-bool
-__wrap_vale_shared_tx(struct vale_desc *d)
+WRAP(bool, vale_shared_tx, struct vale_desc *d)
 {
 	/* Each ring in turn. */
 	if (port != NULL)
@@ -61,8 +53,7 @@ __wrap_vale_shared_tx(struct vale_desc *d)
 	return (busy || c.tx <= tx_until);
 }
 
-bool
-__wrap_vale_shared_rx(struct vale_desc *d)
+WRAP(bool, vale_shared_rx, struct vale_desc *d)
 {
 	if (port != NULL)
 		ATF_CHECK(d == vale_ring(port, c.rx % RINGS));
@@ -71,15 +62,13 @@ __wrap_vale_shared_rx(struct vale_desc *d)
 	return (c.rx <= rx_until);
 }
 
-bool
-__wrap_vale_shared_wait(struct vale_desc *d)
+WRAP(bool, vale_shared_wait, struct vale_desc *d)
 {
 	ATF_CHECK(d == vale_ring(port, c.waits % RINGS));
 	return (c.waits++ != wait_ring);
 }
 
-int
-__wrap_sched_yield(void)
+WRAP(int, sched_yield, void)
 {
 	c.yields++;
 	return (0);
@@ -87,8 +76,7 @@ __wrap_sched_yield(void)
 
 static int	poll_timeout;
 
-int
-__wrap_poll(struct pollfd *pfd, nfds_t n, int timeout)
+WRAP(int, poll, struct pollfd *pfd, nfds_t n, int timeout)
 {
 	unsigned int i;
 
@@ -290,11 +278,7 @@ TEST(closes, "A port transmits once before it is closed")
 static rlim_t	nofile;
 static bool	limit_fails;
 
-int	__real_getrlimit(int what, struct rlimit *rl);
-int	__wrap_getrlimit(int what, struct rlimit *rl);
-
-int
-__wrap_getrlimit(int what, struct rlimit *rl)
+WRAP(int, getrlimit, int what, struct rlimit *rl)
 {
 	/* A sanitizer asks for others. */
 	if (what != RLIMIT_NOFILE)

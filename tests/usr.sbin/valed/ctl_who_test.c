@@ -21,6 +21,7 @@
 
 #include "ctl_who.h"
 #include "test.h"
+#include "wrap.h"
 
 #define	FD	1000	/* no descriptor: the kernel is asked below */
 #define	GROUP	77
@@ -36,14 +37,7 @@ static bool	no_memory;
 static size_t	allocated;
 static uid_t	self = 500;
 
-int	__wrap_getsockopt(int fd, int level, int name, void *val,
-	    socklen_t *len);
-uid_t	__wrap_geteuid(void);
-void	*__real_malloc(size_t size);
-void	*__wrap_malloc(size_t size);
-
-int
-__wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+WRAP(int, getsockopt, int fd, int level, int name, void *val, socklen_t *len)
 {
 	const socklen_t has = ngroups * sizeof(groups[0]);
 
@@ -71,14 +65,12 @@ __wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	return (0);
 }
 
-uid_t
-__wrap_geteuid(void)
+WRAP(uid_t, geteuid, void)
 {
 	return (self);
 }
 
-void *
-__wrap_malloc(size_t size)
+WRAP(void *, malloc, size_t size)
 {
 	allocated = size;
 	return (no_memory ? NULL : __real_malloc(size));

@@ -16,6 +16,8 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "wrap.h"
+
 /* Take the next error.  Returns false if there is none. */
 static inline bool
 failing_next(int *errors)
@@ -32,11 +34,5 @@ failing_next(int *errors)
 
 /* Whether this call fails, with errno. */
 #define	FAILS(name)	(failing != NULL && failing_next(failing->name))
-
-/* The head of a function that is linked in place of `name'. */
-#define	WRAP(type, name, ...)						\
-	type	__real_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__)
 
 #endif /* !_FAILING_H_ */

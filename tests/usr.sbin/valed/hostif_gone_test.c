@@ -31,6 +31,7 @@
 #include "peer_mem.h"
 #include "peer_fault.h"
 #include "wait_until.h"
+#include "wrap.h"
 
 #define	LINE	"valed: vale0:h0: detached: its memory is gone\n"
 
@@ -96,11 +97,6 @@ send_frame(void)
 	wire_send(NULL, frame, sizeof(frame));
 }
 
-int	__real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-	    void *(*fn)(void *), void *arg);
-int	__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-	    void *(*fn)(void *), void *arg);
-
 /* What hostif_stop() joins. */
 static void *
 nothing(void *arg)
@@ -108,8 +104,7 @@ nothing(void *arg)
 	return (arg);
 }
 
-int
-__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+WRAP(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
     void *(*fn)(void *), void *arg)
 {
 	const int error = __real_pthread_create(thread, attr, fn, arg);

@@ -40,6 +40,7 @@
 #include <atf-c.h>
 
 #include "hostif_open_kernel.h"
+#include "wrap.h"
 
 #define	FIRST_FD	100
 #define	MEMORY		((void *)0x70000000)	/* that mmap() returns */
@@ -133,30 +134,7 @@ left_open(void)
  * The system's calls
  */
 
-int	__wrap_bind(int s, const struct sockaddr *sa, socklen_t len);
-int	__wrap_close(int fd);
-int	__wrap_fcntl(int fd, int command, int arg);
-int	__wrap_ftruncate(int fd, off_t size);
-int	__wrap_ioctl(int s, unsigned long request, struct ifreq *ifr);
-int	__wrap_memfd_create(const char *name, unsigned int flags);
-void	*__wrap_mmap(void *p, size_t size, int prot, int flags, int fd,
-	    off_t offset);
-int	__wrap_munmap(void *p, size_t size);
-int	__wrap_nanosleep(const struct timespec *ts, struct timespec *left);
-ssize_t	__wrap_recv(int s, void *p, size_t len, int flags);
-ssize_t	__wrap_recvfrom(int s, void *p, size_t len, int flags,
-	    struct sockaddr *from, socklen_t *fromlen);
-ssize_t	__wrap_send(int s, const void *p, size_t len, int flags);
-ssize_t	__wrap_sendto(int s, const void *p, size_t len, int flags,
-	    const struct sockaddr *to, socklen_t tolen);
-int	__wrap_setsockopt(int s, int level, int name, const void *value,
-	    socklen_t len);
-int	__wrap_socket(int family, int type, int protocol);
-long	__wrap_syscall(long number, int command, union bpf_attr *attr,
-	    size_t size);
-
-int
-__wrap_bind(int s, const struct sockaddr *sa, socklen_t len)
+WRAP(int, bind, int s, const struct sockaddr *sa, socklen_t len)
 {
 	if (call("bind %d %s", s, bytes(sa, len)))
 		return (-1);
@@ -168,8 +146,7 @@ __wrap_bind(int s, const struct sockaddr *sa, socklen_t len)
 	return (0);
 }
 
-int
-__wrap_close(int fd)
+WRAP(int, close, int fd)
 {
 	const unsigned int i = fd - FIRST_FD;
 
@@ -181,14 +158,12 @@ __wrap_close(int fd)
 	return (0);
 }
 
-int
-__wrap_fcntl(int fd, int command, int arg)
+WRAP(int, fcntl, int fd, int command, int arg)
 {
 	return (call("fcntl %d %d %#x", fd, command, arg) ? -1 : 0);
 }
 
-int
-__wrap_ftruncate(int fd, off_t size)
+WRAP(int, ftruncate, int fd, off_t size)
 {
 	return (call("ftruncate %d %jd", fd, (intmax_t)size) ? -1 : 0);
 }
@@ -217,8 +192,7 @@ ethtool(const struct ifreq *ifr)
 	return (fails || no_ethtool ? -1 : 0);
 }
 
-int
-__wrap_ioctl(int s, unsigned long request, struct ifreq *ifr)
+WRAP(int, ioctl, int s, unsigned long request, struct ifreq *ifr)
 {
 	bool fails;
 
@@ -241,14 +215,13 @@ __wrap_ioctl(int s, unsigned long request, struct ifreq *ifr)
 	return (fails ? -1 : 0);
 }
 
-int
-__wrap_memfd_create(const char *name, unsigned int flags)
+WRAP(int, memfd_create, const char *name, unsigned int flags)
 {
 	return (opened(call("memfd %s %#x", name, flags)));
 }
 
-void *
-__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+WRAP(void *, mmap, void *p, size_t size, int prot, int flags, int fd,
+    off_t offset)
 {
 	ATF_CHECK(p == NULL);
 	ATF_CHECK_EQ(0, offset);
@@ -256,16 +229,14 @@ __wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
 	    MAP_FAILED : MEMORY);
 }
 
-int
-__wrap_munmap(void *p, size_t size)
+WRAP(int, munmap, void *p, size_t size)
 {
 	ATF_CHECK_EQ(MEMORY, p);
 	(void)call("munmap %zu", size);
 	return (0);
 }
 
-int
-__wrap_nanosleep(const struct timespec *ts, struct timespec *left)
+WRAP(int, nanosleep, const struct timespec *ts, struct timespec *left)
 {
 	ATF_CHECK(left == NULL);
 	snprintf(calls[ncalls++], sizeof(calls[0]), "sleep %jd.%09ld",
@@ -273,8 +244,7 @@ __wrap_nanosleep(const struct timespec *ts, struct timespec *left)
 	return (0);
 }
 
-ssize_t
-__wrap_recv(int s, void *p, size_t len, int flags)
+WRAP(ssize_t, recv, int s, void *p, size_t len, int flags)
 {
 	const unsigned int i = nacks++;
 
@@ -287,9 +257,8 @@ __wrap_recv(int s, void *p, size_t len, int flags)
 	return (ack_len[i]);
 }
 
-ssize_t
-__wrap_recvfrom(int s, void *p, size_t len, int flags, struct sockaddr *from,
-    socklen_t *fromlen)
+WRAP(ssize_t, recvfrom, int s, void *p, size_t len, int flags,
+    struct sockaddr *from, socklen_t *fromlen)
 {
 	ATF_CHECK(len >= 32768);
 	ATF_CHECK_EQ(sizeof(answer_from), *fromlen);
@@ -328,8 +297,7 @@ attributes(char *out, size_t size, const uint8_t *p, size_t len)
 	}
 }
 
-ssize_t
-__wrap_send(int s, const void *p, size_t len, int flags)
+WRAP(ssize_t, send, int s, const void *p, size_t len, int flags)
 {
 	const struct nlmsghdr *nlh = p;
 	char all[1024] = "";
@@ -355,8 +323,7 @@ __wrap_send(int s, const void *p, size_t len, int flags)
 	return (len);
 }
 
-ssize_t
-__wrap_sendto(int s, const void *p, size_t len, int flags,
+WRAP(ssize_t, sendto, int s, const void *p, size_t len, int flags,
     const struct sockaddr *to, socklen_t tolen)
 {
 	const struct nlmsghdr *nlh = p;
@@ -375,8 +342,8 @@ __wrap_sendto(int s, const void *p, size_t len, int flags,
 	return (len);
 }
 
-int
-__wrap_setsockopt(int s, int level, int name, const void *value, socklen_t len)
+WRAP(int, setsockopt, int s, int level, int name, const void *value,
+    socklen_t len)
 {
 	struct xdp_umem_reg reg;
 	bool fails;
@@ -396,8 +363,7 @@ __wrap_setsockopt(int s, int level, int name, const void *value, socklen_t len)
 	return (fails ? -1 : 0);
 }
 
-int
-__wrap_socket(int family, int type, int protocol)
+WRAP(int, socket, int family, int type, int protocol)
 {
 	return (opened(call("socket %d %d%s%s %d", family, type &
 	    ~(SOCK_NONBLOCK | SOCK_CLOEXEC),
@@ -405,8 +371,7 @@ __wrap_socket(int family, int type, int protocol)
 	    (type & SOCK_CLOEXEC) != 0 ? " cloexec" : "", protocol)));
 }
 
-long
-__wrap_syscall(long number, int command, union bpf_attr *attr, size_t size)
+WRAP(long, syscall, long number, int command, union bpf_attr *attr, size_t size)
 {
 	union bpf_attr a = *attr;
 	bool fails = false;

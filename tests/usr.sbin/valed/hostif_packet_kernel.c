@@ -19,6 +19,7 @@
 #include <atf-c.h>
 
 #include "hostif_packet_kernel.h"
+#include "wrap.h"
 
 #define	MEMORY_SIZE	(51U << 20)	/* of both rings */
 
@@ -74,11 +75,7 @@ hostif_ring_reopen(int s, void *mem, size_t size)
  * The switch
  */
 
-int	__wrap_vale_set_header(struct vale_desc *d, int header);
-int	__wrap_vale_txsync(struct vale_desc *d);
-
-int
-__wrap_vale_set_header(struct vale_desc *d, int header)
+WRAP(int, vale_set_header, struct vale_desc *d, int header)
 {
 	ATF_CHECK_EQ(&port, d);
 	ATF_CHECK_EQ(VALE_HEADER_SLOT, header);
@@ -86,8 +83,7 @@ __wrap_vale_set_header(struct vale_desc *d, int header)
 }
 
 /* It copies each frame, of as many slots as there are. */
-int
-__wrap_vale_txsync(struct vale_desc *d)
+WRAP(int, vale_txsync, struct vale_desc *d)
 {
 	static uint32_t next;
 	struct netmap_ring *ring = d->txring;
@@ -134,38 +130,20 @@ __wrap_vale_txsync(struct vale_desc *d)
  * The system's
  */
 
-void	*__real_calloc(size_t n, size_t size);
-void	*__wrap_calloc(size_t n, size_t size);
-void	__wrap_free(void *p);
-void	__real_free(void *p);
-int	__wrap_getsockopt(int s, int level, int name, void *value,
-	    socklen_t *len);
-void	*__wrap_mmap(void *p, size_t size, int prot, int flags, int fd,
-	    off_t offset);
-void	*__real_mmap(void *p, size_t size, int prot, int flags, int fd,
-	    off_t offset);
-int	__wrap_munmap(void *p, size_t size);
-ssize_t	__wrap_recv(int s, void *p, size_t len, int flags);
-ssize_t	__wrap_sendto(int s, const void *p, size_t len, int flags,
-	    const struct sockaddr *to, socklen_t tolen);
-
-void *
-__wrap_calloc(size_t n, size_t size)
+WRAP(void *, calloc, size_t n, size_t size)
 {
 	ATF_CHECK_EQ(1, n);
 	return (call("calloc") ? NULL : __real_calloc(n, size));
 }
 
-void
-__wrap_free(void *p)
+WRAP(void, free, void *p)
 {
 	ATF_CHECK(p != NULL);
 	note("free; ");
 	__real_free(p);
 }
 
-int
-__wrap_getsockopt(int s, int level, int name, void *value, socklen_t *len)
+WRAP(int, getsockopt, int s, int level, int name, void *value, socklen_t *len)
 {
 	ATF_CHECK_EQ(PACKET_SOCKET, s);
 	if (level == SOL_SOCKET && name == SO_DOMAIN) {
@@ -184,8 +162,8 @@ __wrap_getsockopt(int s, int level, int name, void *value, socklen_t *len)
 	return (0);
 }
 
-void *
-__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+WRAP(void *, mmap, void *p, size_t size, int prot, int flags, int fd,
+    off_t offset)
 {
 	ATF_CHECK(p == NULL && offset == 0);
 	ATF_CHECK_EQ(MEMORY_SIZE, size);
@@ -195,8 +173,7 @@ __wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
 	return (call("map") ? MAP_FAILED : memory);
 }
 
-int
-__wrap_munmap(void *p, size_t size)
+WRAP(int, munmap, void *p, size_t size)
 {
 	ATF_CHECK_EQ((void *)memory, p);
 	ATF_CHECK_EQ(MEMORY_SIZE, size);
@@ -204,8 +181,7 @@ __wrap_munmap(void *p, size_t size)
 	return (0);
 }
 
-ssize_t
-__wrap_recv(int s, void *p __unused, size_t len, int flags)
+WRAP(ssize_t, recv, int s, void *p __unused, size_t len, int flags)
 {
 	ATF_CHECK_EQ(PACKET_SOCKET, s);
 	ATF_CHECK_EQ(1, len);
@@ -214,8 +190,7 @@ __wrap_recv(int s, void *p __unused, size_t len, int flags)
 	return (-1);
 }
 
-ssize_t
-__wrap_sendto(int s, const void *p, size_t len, int flags,
+WRAP(ssize_t, sendto, int s, const void *p, size_t len, int flags,
     const struct sockaddr *to, socklen_t tolen)
 {
 	struct tpacket2_hdr *h;

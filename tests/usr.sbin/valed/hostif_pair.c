@@ -39,6 +39,7 @@
 #include "hostif_impl.h"
 #include "hostif_pair.h"
 #include "wait_until.h"
+#include "wrap.h"
 
 struct hostif		*hi;
 struct vale_desc	*port;
@@ -50,11 +51,7 @@ int			 send_error;
 unsigned int		 send_failures;
 uint8_t			 buf[BUFSIZE];
 
-long	__real_syscall(long number, long a, long b, long c);
-long	__wrap_syscall(long number, long a, long b, long c);
-
-long
-__wrap_syscall(long number, long a, long b, long c)
+WRAP(long, syscall, long number, long a, long b, long c)
 {
 	if (number == SYS_bpf && no_bpf) {
 		errno = EINVAL;
@@ -63,14 +60,8 @@ __wrap_syscall(long number, long a, long b, long c)
 	return (__real_syscall(number, a, b, c));
 }
 
-ssize_t	__real_sendto(int fd, const void *p, size_t len, int flags,
-	    const struct sockaddr *to, socklen_t tolen);
-ssize_t	__wrap_sendto(int fd, const void *p, size_t len, int flags,
-	    const struct sockaddr *to, socklen_t tolen);
-
 /* rtnetlink(7) is sent a request, the rings are sent nothing. */
-ssize_t
-__wrap_sendto(int fd, const void *p, size_t len, int flags,
+WRAP(ssize_t, sendto, int fd, const void *p, size_t len, int flags,
     const struct sockaddr *to, socklen_t tolen)
 {
 	const unsigned int n = atomic_load_32(&send_failures);

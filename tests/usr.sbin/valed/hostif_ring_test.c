@@ -17,17 +17,13 @@
 
 #include "hostif_ring.h"
 #include "test.h"
+#include "wrap.h"
 
 #define	SOCKET	123
 #define	SIZE	(34U * 1048576)
 
 static char	memory[2];
 static unsigned int calls, fail_call;
-
-int	__wrap_setsockopt(int s, int level, int name, const void *value,
-	    socklen_t len);
-void	*__wrap_mmap(void *mem, size_t size, int prot, int flags, int fd,
-	    off_t offset);
 
 /* The next call is the n-th.  Whether it must fail. */
 static bool
@@ -38,8 +34,8 @@ call(unsigned int n)
 	return (calls == fail_call);
 }
 
-void *
-__wrap_mmap(void *mem, size_t size, int prot, int flags, int fd, off_t offset)
+WRAP(void *, mmap, void *mem, size_t size, int prot, int flags, int fd,
+    off_t offset)
 {
 	const bool last = (flags & MAP_ANONYMOUS) == 0;
 
@@ -53,8 +49,8 @@ __wrap_mmap(void *mem, size_t size, int prot, int flags, int fd, off_t offset)
 	return (call(last ? 4 : 1) ? MAP_FAILED : mem);
 }
 
-int
-__wrap_setsockopt(int s, int level, int name, const void *value, socklen_t len)
+WRAP(int, setsockopt, int s, int level, int name, const void *value,
+    socklen_t len)
 {
 	const struct tpacket_req *req = value;
 	const bool none = req->tp_block_nr == 0;

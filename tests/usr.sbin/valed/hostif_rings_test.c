@@ -31,6 +31,7 @@
 #include "frame_vnet.h"
 #include "hostif_impl.h"
 #include "test.h"
+#include "wrap.h"
 
 #define	PACKET_SIZE							\
 	((size_t)(HOSTIF_RX_BLOCKS + HOSTIF_TX_BLOCKS) * HOSTIF_BLOCK_SIZE)
@@ -45,15 +46,7 @@ static struct vale_desc	*other;		/* another port of the switch */
 static uint8_t		*memory;	/* rings of packet(7); chunks */
 static uint32_t		 drops;		/* that PACKET_STATISTICS tells */
 
-int	__wrap_getsockopt(int fd, int level, int name, void *value,
-	    socklen_t *len);
-int	__wrap_setsockopt(int fd, int level, int name, const void *value,
-	    socklen_t len);
-ssize_t	__wrap_sendto(int fd, const void *p, size_t len, int flags,
-	    const struct sockaddr *to, socklen_t tolen);
-
-int
-__wrap_getsockopt(int fd __unused, int level, int name, void *value,
+WRAP(int, getsockopt, int fd __unused, int level, int name, void *value,
     socklen_t *len)
 {
 	static const struct xdp_ring_offset off = { .producer = PRODUCER,
@@ -70,16 +63,14 @@ __wrap_getsockopt(int fd __unused, int level, int name, void *value,
 	return (0);
 }
 
-int
-__wrap_setsockopt(int fd __unused, int level __unused, int name __unused,
+WRAP(int, setsockopt, int fd __unused, int level __unused, int name __unused,
     const void *value __unused, socklen_t len __unused)
 {
 	return (0);
 }
 
-ssize_t
-__wrap_sendto(int fd __unused, const void *p __unused, size_t len __unused,
-    int flags __unused, const struct sockaddr *to __unused,
+WRAP(ssize_t, sendto, int fd __unused, const void *p __unused,
+    size_t len __unused, int flags __unused, const struct sockaddr *to __unused,
     socklen_t tolen __unused)
 {
 	errno = EAGAIN;

@@ -20,6 +20,7 @@
 
 #include "hostif_impl.h"
 #include "test.h"
+#include "wrap.h"
 
 static unsigned int started, stopped;
 static bool withdraws;			/* memory of the next is gone at once */
@@ -29,23 +30,14 @@ static bool no_memory;
 static unsigned int locks, entries;	/* mutex locked; memory in use */
 static bool locked;
 
-void	__real_free(void *p);
-void	__wrap_free(void *p);
-void	*__real_malloc(size_t size);
-void	*__wrap_malloc(size_t size);
-int	__wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
-int	__wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
-
-void
-__wrap_free(void *p)
+WRAP(void, free, void *p)
 {
 	ATF_CHECK(!locked && p != NULL);
 	entries--;
 	__real_free(p);
 }
 
-void *
-__wrap_malloc(size_t size)
+WRAP(void *, malloc, size_t size)
 {
 	ATF_CHECK(!locked);
 	errno = ENOMEM;
@@ -55,8 +47,7 @@ __wrap_malloc(size_t size)
 	return (__real_malloc(size));
 }
 
-int
-__wrap_pthread_mutex_lock(pthread_mutex_t *mutex __unused)
+WRAP(int, pthread_mutex_lock, pthread_mutex_t *mutex __unused)
 {
 	ATF_REQUIRE(!locked);
 	locked = true;
@@ -64,8 +55,7 @@ __wrap_pthread_mutex_lock(pthread_mutex_t *mutex __unused)
 	return (0);
 }
 
-int
-__wrap_pthread_mutex_unlock(pthread_mutex_t *mutex __unused)
+WRAP(int, pthread_mutex_unlock, pthread_mutex_t *mutex __unused)
 {
 	ATF_REQUIRE(locked);
 	locked = false;

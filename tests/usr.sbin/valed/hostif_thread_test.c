@@ -22,6 +22,7 @@
 
 #include "test.h"
 #include "trace.h"
+#include "wrap.h"
 
 #include "hostif.c"
 
@@ -192,21 +193,7 @@ hostif_close(struct hostif_fds *fds)
  * The system's
  */
 
-void	*__wrap_calloc(size_t n, size_t size);
-int	__wrap_clock_gettime(clockid_t id, struct timespec *ts);
-int	__wrap_close(int fd);
-int	__wrap_eventfd(unsigned int n, int flags);
-void	__wrap_free(void *p);
-int	__wrap_poll(struct pollfd *pfd, nfds_t n, int timeout_ms);
-int	__wrap_prctl(int option, const char *name);
-int	__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-	    void *(*fn)(void *), void *arg);
-int	__wrap_pthread_detach(pthread_t thread);
-int	__wrap_pthread_join(pthread_t thread, void **result);
-ssize_t	__wrap_write(int fd, const void *p, size_t len);
-
-void *
-__wrap_calloc(size_t n, size_t size)
+WRAP(void *, calloc, size_t n, size_t size)
 {
 	static struct hostif hi;
 
@@ -215,37 +202,32 @@ __wrap_calloc(size_t n, size_t size)
 	return (call("calloc") ? NULL : &hi);
 }
 
-void
-__wrap_free(void *p)
+WRAP(void, free, void *p)
 {
 	note("free %s; ", p == NULL ? "nothing" : p == &one ? "live" : "it");
 }
 
-int
-__wrap_clock_gettime(clockid_t id, struct timespec *ts)
+WRAP(int, clock_gettime, clockid_t id, struct timespec *ts)
 {
 	ATF_CHECK_EQ(CLOCK_MONOTONIC, id);
 	*ts = now;
 	return (0);
 }
 
-int
-__wrap_close(int fd)
+WRAP(int, close, int fd)
 {
 	note("close %d; ", fd);
 	return (0);
 }
 
-int
-__wrap_eventfd(unsigned int n, int flags)
+WRAP(int, eventfd, unsigned int n, int flags)
 {
 	ATF_CHECK_EQ(0, n);
 	ATF_CHECK_EQ(EFD_CLOEXEC | EFD_NONBLOCK, flags);
 	return (call("eventfd") ? -1 : STOP_FD);
 }
 
-int
-__wrap_poll(struct pollfd *pfd, nfds_t n, int timeout_ms)
+WRAP(int, poll, struct pollfd *pfd, nfds_t n, int timeout_ms)
 {
 	nfds_t i;
 
@@ -258,16 +240,14 @@ __wrap_poll(struct pollfd *pfd, nfds_t n, int timeout_ms)
 	return (poll_result);
 }
 
-int
-__wrap_prctl(int option, const char *name)
+WRAP(int, prctl, int option, const char *name)
 {
 	ATF_CHECK_EQ(PR_SET_NAME, option);
 	note("name %s; ", name);
 	return (0);
 }
 
-int
-__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+WRAP(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
     void *(*fn)(void *), void *arg)
 {
 	ATF_CHECK(attr == NULL && fn == hostif_main);
@@ -278,24 +258,21 @@ __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	return (0);
 }
 
-int
-__wrap_pthread_detach(pthread_t thread)
+WRAP(int, pthread_detach, pthread_t thread)
 {
 	ATF_CHECK(pthread_equal(pthread_self(), thread));
 	note("detach; ");
 	return (0);
 }
 
-int
-__wrap_pthread_join(pthread_t thread, void **result)
+WRAP(int, pthread_join, pthread_t thread, void **result)
 {
 	ATF_CHECK(result == NULL);
 	note("join %ju; ", (uintmax_t)thread);
 	return (0);
 }
 
-ssize_t
-__wrap_write(int fd, const void *p, size_t len)
+WRAP(ssize_t, write, int fd, const void *p, size_t len)
 {
 	ATF_CHECK_EQ(STOP_FD, fd);
 	ATF_CHECK_EQ(sizeof(uint64_t), len);

@@ -32,6 +32,7 @@
 #include "hostif_ethtool.h"
 #include "hostif_impl.h"
 #include "test.h"
+#include "wrap.h"
 
 #define	SOCKET	10
 #define	INDEX	7
@@ -60,14 +61,8 @@ hostif_log(struct hostif *one, const char *fmt, ...)
 	strlcat(trace, "; ", sizeof(trace));
 }
 
-ssize_t	__wrap_recvfrom(int s, void *p, size_t len, int flags,
-	    struct sockaddr *sa, socklen_t *salen);
-ssize_t	__wrap_sendto(int s, const void *p, size_t len, int flags,
-	    const struct sockaddr *to, socklen_t tolen);
-
-ssize_t
-__wrap_recvfrom(int s, void *p, size_t len, int flags, struct sockaddr *sa,
-    socklen_t *salen)
+WRAP(ssize_t, recvfrom, int s, void *p, size_t len, int flags,
+    struct sockaddr *sa, socklen_t *salen)
 {
 	const int error = receive_error;
 
@@ -92,8 +87,7 @@ __wrap_recvfrom(int s, void *p, size_t len, int flags, struct sockaddr *sa,
 	return (sent_len);
 }
 
-ssize_t
-__wrap_sendto(int s, const void *p, size_t len, int flags,
+WRAP(ssize_t, sendto, int s, const void *p, size_t len, int flags,
     const struct sockaddr *to, socklen_t tolen)
 {
 	size_t i;

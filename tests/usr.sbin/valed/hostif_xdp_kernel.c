@@ -21,6 +21,7 @@
 #include "hostif_xdp_kernel.h"
 #include "peer_mem.h"
 #include "peer_fault.h"
+#include "wrap.h"
 
 #define	MEMORY		14
 #define	SIZE		((QUEUES + 1) * 2048 * 4096U)
@@ -149,41 +150,21 @@ peer_fault_remove(struct peer_mem *dma __unused)
  * The switch and the system
  */
 
-void	*__real_calloc(size_t n, size_t size);
-void	*__wrap_calloc(size_t n, size_t size);
-void	__wrap_free(void *p);
-void	__real_free(void *p);
-int	__wrap_getsockopt(int s, int level, int name, void *value,
-	    socklen_t *len);
-void	*__real_mmap(void *p, size_t size, int prot, int flags, int fd,
-	    off_t offset);
-void	*__wrap_mmap(void *p, size_t size, int prot, int flags, int fd,
-	    off_t offset);
-int	__wrap_munmap(void *p, size_t size);
-ssize_t	__wrap_recvfrom(int s, void *p, size_t len, int flags,
-	    struct sockaddr *from, socklen_t *fromlen);
-ssize_t	__wrap_sendto(int s, const void *p, size_t len, int flags,
-	    const struct sockaddr *to, socklen_t tolen);
-int	__wrap_vale_txsync(struct vale_desc *d);
-
-void *
-__wrap_calloc(size_t n, size_t size)
+WRAP(void *, calloc, size_t n, size_t size)
 {
 	ATF_CHECK_EQ(1, n);
 	note("calloc; ");
 	return (call_fails() ? NULL : __real_calloc(n, size));
 }
 
-void
-__wrap_free(void *p)
+WRAP(void, free, void *p)
 {
 	ATF_CHECK_EQ(hi.data, p);
 	note("free; ");
 	__real_free(p);
 }
 
-int
-__wrap_getsockopt(int s, int level, int name, void *value, socklen_t *len)
+WRAP(int, getsockopt, int s, int level, int name, void *value, socklen_t *len)
 {
 	const unsigned int queue = s - XSK;
 
@@ -206,8 +187,8 @@ __wrap_getsockopt(int s, int level, int name, void *value, socklen_t *len)
 	return (old_kernel && queue == 1 ? -1 : 0);
 }
 
-void *
-__wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+WRAP(void *, mmap, void *p, size_t size, int prot, int flags, int fd,
+    off_t offset)
 {
 	ATF_CHECK(p == NULL);
 	ATF_CHECK_EQ(PROT_READ | PROT_WRITE, prot);
@@ -221,8 +202,7 @@ __wrap_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
 	return (maps[nmaps++]);
 }
 
-int
-__wrap_munmap(void *p, size_t size)
+WRAP(int, munmap, void *p, size_t size)
 {
 	const size_t i = ((uint8_t *)p - maps[0]) / sizeof(maps[0]);
 
@@ -232,9 +212,8 @@ __wrap_munmap(void *p, size_t size)
 	return (0);
 }
 
-ssize_t
-__wrap_recvfrom(int s, void *p, size_t len, int flags, struct sockaddr *from,
-    socklen_t *fromlen)
+WRAP(ssize_t, recvfrom, int s, void *p, size_t len, int flags,
+    struct sockaddr *from, socklen_t *fromlen)
 {
 	ATF_CHECK(p == NULL && len == 0 && from == NULL && fromlen == NULL);
 	ATF_CHECK_EQ(MSG_DONTWAIT, flags);
@@ -262,8 +241,7 @@ chunk(unsigned int ring, uint32_t i)
 	    (ring == COMPLETION ? CR_ENTRIES : FILL_ENTRIES)) + i % SLOTS);
 }
 
-ssize_t
-__wrap_sendto(int s, const void *p, size_t len, int flags,
+WRAP(ssize_t, sendto, int s, const void *p, size_t len, int flags,
     const struct sockaddr *to, socklen_t tolen)
 {
 	uint32_t *consumer = word(TX, TX_CONSUMER);
@@ -275,8 +253,7 @@ __wrap_sendto(int s, const void *p, size_t len, int flags,
 	return (next.error == 0 ? 0 : -1);
 }
 
-int
-__wrap_vale_txsync(struct vale_desc *d)
+WRAP(int, vale_txsync, struct vale_desc *d)
 {
 	static uint32_t next;
 	struct netmap_ring *ring = d->txring;

@@ -28,21 +28,15 @@
 
 #include "peer_mem.h"
 #include "peer_fault.h"
+#include "wrap.h"
 
 #define	MAPS_SIGNAL	SIGRTMAX
 
 static struct peer_mem	*tables[PEER_FAULT_MAX];
 static int		 maps = -1;	/* /proc/self/maps */
 
-int	__real_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg),
-	    void *arg);
-int	__wrap_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg),
-	    void *arg);
-void	__real_peer_fault_remove(struct peer_mem *dma);
-void	__wrap_peer_fault_remove(struct peer_mem *dma);
-
-int
-__wrap_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg), void *arg)
+WRAP(int, peer_fault_add, struct peer_mem *dma, void (*lost)(void *arg),
+    void *arg)
 {
 	const int error = __real_peer_fault_add(dma, lost, arg);
 	unsigned int i;
@@ -53,8 +47,7 @@ __wrap_peer_fault_add(struct peer_mem *dma, void (*lost)(void *arg), void *arg)
 	return (error);
 }
 
-void
-__wrap_peer_fault_remove(struct peer_mem *dma)
+WRAP(void, peer_fault_remove, struct peer_mem *dma)
 {
 	unsigned int i;
 

@@ -37,9 +37,7 @@
 #include "test.h"
 #include "peer_close.h"
 #include "wait_until.h"
-
-int	__real_close(int fd);
-int	__wrap_close(int fd);
+#include "wrap.h"
 
 static sem_t	go;
 static uint32_t	entered, left, interrupted;	/* closes; atomic */
@@ -48,8 +46,7 @@ static uint32_t	dropped;		/* drop_all() calls */
 static int	drop_error;
 static uint32_t	waits;			/* closes wait; atomic */
 
-int
-__wrap_close(int fd)
+WRAP(int, close, int fd)
 {
 	if (atomic_load_32(&waits) == 0)
 		return (__real_close(fd));
@@ -73,17 +70,7 @@ drop_all(void)
 /* What fails when the thread is started: an errno; 0: nothing. */
 static int	sem_init_error, sem_wait_error, create_error;
 
-int	__real_sem_init(sem_t *sem, int shared, unsigned int value);
-int	__wrap_sem_init(sem_t *sem, int shared, unsigned int value);
-int	__real_sem_wait(sem_t *sem);
-int	__wrap_sem_wait(sem_t *sem);
-int	__real_pthread_create(pthread_t *t, const pthread_attr_t *attr,
-	    void *(*start)(void *), void *arg);
-int	__wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
-	    void *(*start)(void *), void *arg);
-
-int
-__wrap_sem_init(sem_t *sem, int shared, unsigned int value)
+WRAP(int, sem_init, sem_t *sem, int shared, unsigned int value)
 {
 	errno = sem_init_error;
 	return (sem_init_error != 0 ? -1 :
@@ -91,16 +78,14 @@ __wrap_sem_init(sem_t *sem, int shared, unsigned int value)
 }
 
 /* Fails once. */
-int
-__wrap_sem_wait(sem_t *sem)
+WRAP(int, sem_wait, sem_t *sem)
 {
 	errno = sem_wait_error;
 	sem_wait_error = 0;
 	return (errno != 0 ? -1 : __real_sem_wait(sem));
 }
 
-int
-__wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
+WRAP(int, pthread_create, pthread_t *t, const pthread_attr_t *attr,
     void *(*start)(void *), void *arg)
 {
 	return (create_error != 0 ? create_error :
@@ -112,11 +97,7 @@ static int	statxs, fstats;		/* calls */
 static const char *statx_path = "";
 static int	statx_flags, statx_mask;
 
-long	__real_syscall(long number, ...);
-long	__wrap_syscall(long number, ...);
-
-long
-__wrap_syscall(long number, ...)
+WRAP(long, syscall, long number, ...)
 {
 	va_list ap;
 	long a[5];

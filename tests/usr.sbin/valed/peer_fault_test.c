@@ -33,6 +33,7 @@
 #include "valed.h"
 #include "peer_mem.h"
 #include "peer_fault.h"
+#include "wrap.h"
 
 #define	PAGE	PEER_MEM_PAGE
 #define	RW		(PROT_READ | PROT_WRITE)
@@ -54,17 +55,8 @@ static struct fixed {
 static unsigned int	nfixed;
 static unsigned int	fixed_fail;	/* so many fail first */
 
-void	*__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
-	    off_t offset);
-void	*__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
-	    off_t offset);
-int	__real_sigaction(int sig, const struct sigaction *sa,
-	    struct sigaction *old);
-int	__wrap_sigaction(int sig, const struct sigaction *sa,
-	    struct sigaction *old);
-
-void *
-__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+WRAP(void *, mmap, void *addr, size_t len, int prot, int flags, int fd,
+    off_t offset)
 {
 	if ((flags & MAP_FIXED) != 0 && nfixed < nitems(fixed))
 		fixed[nfixed++] = (struct fixed){ addr, len, prot, flags,
@@ -79,8 +71,7 @@ __wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 
 static int	sigaction_error;	/* an errno; 0: succeed */
 
-int
-__wrap_sigaction(int sig, const struct sigaction *sa, struct sigaction *old)
+WRAP(int, sigaction, int sig, const struct sigaction *sa, struct sigaction *old)
 {
 	if (sigaction_error == 0)
 		return (__real_sigaction(sig, sa, old));

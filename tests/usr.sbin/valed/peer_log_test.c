@@ -26,6 +26,7 @@
 
 #include "test.h"
 #include "peer_log.h"
+#include "wrap.h"
 
 #define	SIZE	256			/* of a line, with its newline */
 
@@ -37,15 +38,7 @@ static time_t	now;
 static struct stat status;		/* of standard error */
 static bool	no_status;
 
-ssize_t	__real_write(int fd, const void *buf, size_t len);
-ssize_t	__wrap_write(int fd, const void *buf, size_t len);
-int	__wrap_fstat(int fd, struct stat *st);
-int	__real_vsnprintf(char *s, size_t size, const char *fmt, va_list ap);
-int	__wrap_vsnprintf(char *s, size_t size, const char *fmt, va_list ap);
-int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-
-ssize_t
-__wrap_write(int fd, const void *buf, size_t len)
+WRAP(ssize_t, write, int fd, const void *buf, size_t len)
 {
 	if (!catching)
 		return (__real_write(fd, buf, len));
@@ -58,24 +51,21 @@ __wrap_write(int fd, const void *buf, size_t len)
 	return (len);
 }
 
-int
-__wrap_fstat(int fd, struct stat *st)
+WRAP(int, fstat, int fd, struct stat *st)
 {
 	ATF_CHECK_EQ(STDERR_FILENO, fd);
 	*st = status;
 	return (no_status ? -1 : 0);
 }
 
-int
-__wrap_vsnprintf(char *s, size_t size, const char *fmt, va_list ap)
+WRAP(int, vsnprintf, char *s, size_t size, const char *fmt, va_list ap)
 {
 	if (catching)
 		ATF_CHECK_MSG(size < SIZE, "%zu bytes", size);
 	return (__real_vsnprintf(s, size, fmt, ap));
 }
 
-int
-__wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+WRAP(int, clock_gettime, clockid_t clock, struct timespec *ts)
 {
 	ATF_CHECK_EQ(CLOCK_MONOTONIC, clock);
 	ts->tv_sec = now;

@@ -31,6 +31,7 @@
 #include "test.h"
 #include "touch.h"
 #include "peer_mem.h"
+#include "wrap.h"
 
 static struct peer_mem	dma;
 static const char	*why;
@@ -46,17 +47,7 @@ static bool		fs_fails;
 static int		mmap_prot, mmap_flags;
 static int		mmap_error, fstat_error; /* an errno; 0: succeed */
 
-int	__real_fstatfs(int fd, struct statfs *fs);
-int	__wrap_fstatfs(int fd, struct statfs *fs);
-void	*__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
-	    off_t offset);
-void	*__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
-	    off_t offset);
-long	__real_syscall(long number, ...);
-long	__wrap_syscall(long number, ...);
-
-int
-__wrap_fstatfs(int fd, struct statfs *fs)
+WRAP(int, fstatfs, int fd, struct statfs *fs)
 {
 	if (fake_fs == NULL)
 		return (__real_fstatfs(fd, fs));
@@ -65,8 +56,8 @@ __wrap_fstatfs(int fd, struct statfs *fs)
 	return (fs_fails ? -1 : 0);
 }
 
-void *
-__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+WRAP(void *, mmap, void *addr, size_t len, int prot, int flags, int fd,
+    off_t offset)
 {
 	mmap_prot = prot;
 	mmap_flags = flags;
@@ -76,8 +67,7 @@ __wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 }
 
 /* peer_fstat(). */
-long
-__wrap_syscall(long number, ...)
+WRAP(long, syscall, long number, ...)
 {
 	va_list ap;
 	void *st;

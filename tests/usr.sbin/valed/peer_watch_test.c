@@ -20,6 +20,7 @@
 
 #include "test.h"
 #include "peer_watch.h"
+#include "wrap.h"
 
 #define	SECOND	1000000000ULL
 #define	HOUR	(3600 * SECOND)
@@ -33,12 +34,7 @@ static bool	failed;		/* the next wait */
 #define	NFDS	2
 static struct pollfd	fds[NFDS + 1];
 
-int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-int	__wrap_ppoll(struct pollfd *polled, nfds_t nfds,
-	    const struct timespec *ts, const sigset_t *mask);
-
-int
-__wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+WRAP(int, clock_gettime, clockid_t clock, struct timespec *ts)
 {
 	ATF_REQUIRE_EQ(CLOCK_MONOTONIC, clock);
 	ts->tv_sec = now_ns / SECOND;
@@ -46,8 +42,7 @@ __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 	return (0);
 }
 
-int
-__wrap_ppoll(struct pollfd *polled, nfds_t nfds, const struct timespec *ts,
+WRAP(int, ppoll, struct pollfd *polled, nfds_t nfds, const struct timespec *ts,
     const sigset_t *mask)
 {
 	bool early = ready || failed;

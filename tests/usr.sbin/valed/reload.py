@@ -13,7 +13,8 @@ import socket
 import sys
 import threading
 
-from control import Control, MONITOR_TX
+import ctl_client
+from ctl_client import Control, MONITOR_TX
 from vfu_client import *
 
 CONF = "valed.conf"
@@ -301,18 +302,18 @@ def failed():
                 exchange(b, c)
 
 
-def refused(name, whose="an adapter's", flags=0):
+def refused(name, whose="an adapter's", error=errno.EPERM):
     """A program cannot open this port."""
-    with contextlib.closing(Control()) as c:
-        error, why = c.register(name, flags)
-        assert error == errno.EPERM and whose in why, (error, why)
+    with Control() as c:
+        try:
+            raise AssertionError(c.register(name))
+        except ctl_client.Refused as e:
+            assert e.errno == error and whose in e.why, e
 
 
 def opened(name, flags=0):
-    """A program can; it has it until its connection is closed."""
-    c = Control()
-    assert c.register(name, flags) == (0, ""), name
-    return c
+    """A program can; it has it until it is closed."""
+    return Control().register(name, flags)
 
 
 def reserved():
@@ -328,7 +329,7 @@ def reserved():
         # Also one that could not be added: no descriptor for its socket.
         v.reload(A, B)
         opened("vale0:c").close()
-        Control().list()
+        Control().served()
         limits = resource.prlimit(v.proc.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(v.proc.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
         v.reload(A, B, C)
@@ -366,7 +367,11 @@ def between():
         def want():
             c = Control()
             while not stop.is_set():
-                error, _ = c.register("vale0:a")
+                try:
+                    c.register("vale0:a")
+                    error = 0
+                except ctl_client.Refused as e:
+                    error = e.errno
                 answers[error] = answers.get(error, 0) + 1
             c.close()
         threads = [threading.Thread(target=want) for _ in range(2)]
@@ -422,10 +427,9 @@ def taken():
         assert v.error() == line % (8, "x", busy, "is not added")
         assert not os.path.lexists("x.sock")
         # It is the program's as before, and after it the adapter's.
-        with contextlib.closing(Control()) as c:
-            assert c.register("vale0:x")[0] == errno.EBUSY
+        refused("vale0:x", "", errno.EBUSY)
         x.close()
-        wait_until(lambda: Control().list(), "the end of the port")
+        wait_until(lambda: Control().served(), "the end of the port")
         v.reload(A, B, node(4, "x"))
         with Driver("x.sock") as c:
             exchange(b, c)

@@ -33,6 +33,7 @@
 #include "hostif_ring.h"
 #include "test.h"
 #include "valed.h"
+#include "wrap.h"
 
 #define	PASS		0x25		/* a descriptor */
 #define	CTX		((void *)7)
@@ -58,10 +59,6 @@ step(const char *what)
 		strlcat(order, what, sizeof(order));
 	return (++steps == fail_at ? -ENOBUFS : 0);
 }
-
-#define	WRAP(type, name, ...)						\
-	type	__wrap_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__)
 
 WRAP(long, syscall, long number, ...)
 {

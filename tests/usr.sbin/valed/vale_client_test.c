@@ -30,6 +30,7 @@
 #include "vale_find.h"
 #include "vale_layout.h"
 #include "wire_peer.h"
+#include "wrap.h"
 
 /* Linux 6.5 has it, younger C libraries have its name. */
 #define	PASSPIDFD	76
@@ -45,13 +46,7 @@ struct talk {
 static int failing_fd = -1, failing_error;
 static unsigned int send_fails, recv_fails;
 
-ssize_t	__real_sendmsg(int fd, const struct msghdr *msg, int flags);
-ssize_t	__real_recvmsg(int fd, struct msghdr *msg, int flags);
-ssize_t	__wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
-ssize_t	__wrap_recvmsg(int fd, struct msghdr *msg, int flags);
-
-ssize_t
-__wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+WRAP(ssize_t, sendmsg, int fd, const struct msghdr *msg, int flags)
 {
 	if (fd == failing_fd && send_fails > 0) {
 		send_fails--;
@@ -61,8 +56,7 @@ __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return (__real_sendmsg(fd, msg, flags));
 }
 
-ssize_t
-__wrap_recvmsg(int fd, struct msghdr *msg, int flags)
+WRAP(ssize_t, recvmsg, int fd, struct msghdr *msg, int flags)
 {
 	if (fd == failing_fd && recv_fails > 0) {
 		recv_fails--;

@@ -31,6 +31,7 @@
 #include "vale_layout.h"
 #include "wait_until.h"
 #include "wire_connect.h"
+#include "wrap.h"
 
 #define	RINGS		2
 #define	SLOTS		8
@@ -43,30 +44,13 @@ static int locked, locked_in_call;
 /* A frame comes for these rings while the user goes to sleep. */
 static struct vale_csb *late;
 
-int	__real_vale_client_call(int fd, struct vale_client_call *call);
-int	__wrap_vale_client_call(int fd, struct vale_client_call *call);
-bool	__real_vale_client_rxwait(struct vale_client_port *cp, unsigned int i);
-bool	__wrap_vale_client_rxwait(struct vale_client_port *cp, unsigned int i);
-int	__real_epoll_create1(int flags);
-int	__wrap_epoll_create1(int flags);
-int	__real_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev);
-int	__wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev);
-int	__real_eventfd(unsigned int count, int flags);
-int	__wrap_eventfd(unsigned int count, int flags);
-int	__real_pthread_mutex_lock(pthread_mutex_t *m);
-int	__wrap_pthread_mutex_lock(pthread_mutex_t *m);
-int	__real_pthread_mutex_unlock(pthread_mutex_t *m);
-int	__wrap_pthread_mutex_unlock(pthread_mutex_t *m);
-
-int
-__wrap_vale_client_call(int fd, struct vale_client_call *call)
+WRAP(int, vale_client_call, int fd, struct vale_client_call *call)
 {
 	locked_in_call = locked;
 	return (__real_vale_client_call(fd, call));
 }
 
-bool
-__wrap_vale_client_rxwait(struct vale_client_port *cp, unsigned int i)
+WRAP(bool, vale_client_rxwait, struct vale_client_port *cp, unsigned int i)
 {
 	if (late != NULL)
 		atomic_store_rel_32(&late->rx_ktoa.hwtail, 1);
@@ -83,35 +67,30 @@ fails(void)
 	return (true);
 }
 
-int
-__wrap_epoll_create1(int flags)
+WRAP(int, epoll_create1, int flags)
 {
 	ATF_CHECK_EQ(EPOLL_CLOEXEC, flags);
 	return (fails() ? -1 : __real_epoll_create1(flags));
 }
 
-int
-__wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
+WRAP(int, epoll_ctl, int epfd, int op, int fd, struct epoll_event *ev)
 {
 	return (fails() ? -1 : __real_epoll_ctl(epfd, op, fd, ev));
 }
 
-int
-__wrap_eventfd(unsigned int count, int flags)
+WRAP(int, eventfd, unsigned int count, int flags)
 {
 	ATF_CHECK_EQ(EFD_NONBLOCK | EFD_CLOEXEC, flags);
 	return (fails() ? -1 : __real_eventfd(count, flags));
 }
 
-int
-__wrap_pthread_mutex_lock(pthread_mutex_t *m)
+WRAP(int, pthread_mutex_lock, pthread_mutex_t *m)
 {
 	locked++;
 	return (__real_pthread_mutex_lock(m));
 }
 
-int
-__wrap_pthread_mutex_unlock(pthread_mutex_t *m)
+WRAP(int, pthread_mutex_unlock, pthread_mutex_t *m)
 {
 	locked--;
 	return (__real_pthread_mutex_unlock(m));

@@ -30,6 +30,7 @@
 #include "test.h"
 #include "valed.h"
 #include "valed_names.h"
+#include "wrap.h"
 
 static char	calls[512];		/* what was called */
 static int	answer;			/* the last one to the guard */
@@ -191,11 +192,6 @@ poll(struct pollfd *fds, nfds_t n, int timeout)
 	ATF_CHECK(fds == NULL && n == 0 && timeout > 0 && timeout < 1000);
 	return (0);
 }
-
-#define	WRAP(type, name, ...)						\
-	type	__real_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__)
 
 static bool
 allocates(void)

@@ -28,15 +28,12 @@
 
 #include "test.h"
 #include "valed.h"
+#include "wrap.h"
 
 static struct valed_options opt;
 static unsigned int fcntls, fail_fcntl;	/* calls so far; one fails */
 
-int	__real_fcntl(int fd, int cmd, ...);
-int	__wrap_fcntl(int fd, int cmd, ...);
-
-int
-__wrap_fcntl(int fd, int cmd, ...)
+WRAP(int, fcntl, int fd, int cmd, ...)
 {
 	va_list ap;
 	long arg;

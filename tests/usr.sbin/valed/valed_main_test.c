@@ -12,6 +12,7 @@
 
 #define	main	valed_main
 #include "valed.c"
+#include "wrap.h"
 #undef main
 
 #include <sys/mman.h>
@@ -134,13 +135,7 @@ OF_ADAPTER(adapter_go, "go")
 OF_ADAPTER(adapter_watch, "watch")
 OF_ADAPTER(adapter_listen, "listen")
 
-int	__real_signalfd(int fd, const sigset_t *set, int flags);
-int	__wrap_signalfd(int fd, const sigset_t *set, int flags);
-int	__real_getrlimit(int resource, struct rlimit *rl);
-int	__wrap_getrlimit(int resource, struct rlimit *rl);
-
-int
-__wrap_signalfd(int fd, const sigset_t *set, int flags)
+WRAP(int, signalfd, int fd, const sigset_t *set, int flags)
 {
 	ATF_CHECK_EQ(-1, fd);
 	if (world == NULL || strcmp(world->fail, "signals") != 0)
@@ -149,8 +144,7 @@ __wrap_signalfd(int fd, const sigset_t *set, int flags)
 	return (-1);
 }
 
-int
-__wrap_getrlimit(int resource, struct rlimit *rl)
+WRAP(int, getrlimit, int resource, struct rlimit *rl)
 {
 	if (world == NULL || strcmp(world->fail, "limits") != 0)
 		return (__real_getrlimit(resource, rl));

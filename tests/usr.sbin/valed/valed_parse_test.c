@@ -31,6 +31,7 @@
 #include "test.h"
 #include "vale_version.h"
 #include "valed.h"
+#include "wrap.h"
 
 /* Each call's stays, so that a sanitizer finds what it points to. */
 static struct valed_options parsed[16], *opt;
@@ -42,11 +43,6 @@ static unsigned int strdups, strndups, callocs;
 static unsigned int fail_strdup, fail_strndup, fail_calloc;
 /* Where variables were set, which valed_config.c keeps. */
 static const void *strings[64];
-
-#define	WRAP(type, name, ...)						\
-	type	__real_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__)
 
 static bool
 fails(unsigned int *calls, unsigned int fail)

@@ -30,6 +30,7 @@
 
 #include "test.h"
 #include "valed.h"
+#include "wrap.h"
 
 /* The mode after each step, and its group. */
 static mode_t bound_mode, owned_mode, listen_mode;
@@ -65,11 +66,6 @@ require(bool ok, const char *what)
 	abort();
 }
 #define	REQUIRE(cond)	require(cond, #cond)
-
-#define	WRAP(type, name, ...)						\
-	type	__real_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__);				\
-	type	__wrap_##name(__VA_ARGS__)
 
 /* One file is told as another. */
 static int

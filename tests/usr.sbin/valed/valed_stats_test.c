@@ -28,6 +28,7 @@
 #include "libvale.h"
 #include "test.h"
 #include "valed.h"
+#include "wrap.h"
 
 #define	MODEL		1000		/* values, from 0 on */
 #define	ADAPTER		2000
@@ -59,15 +60,7 @@ value(uint64_t n)
 	return (n + (more == n || more == ALL));
 }
 
-void	__wrap_e82545_counters(const struct e82545 *dev,
-	    uint64_t counters[E82545_NCOUNTERS]);
-int	__wrap_vale_port_counters(const char *name,
-	    uint64_t counters[VALE_NCOUNTERS]);
-void	*__real_calloc(size_t n, size_t size);
-void	*__wrap_calloc(size_t n, size_t size);
-
-void
-__wrap_e82545_counters(const struct e82545 *dev,
+WRAP(void, e82545_counters, const struct e82545 *dev,
     uint64_t counters[E82545_NCOUNTERS])
 {
 	unsigned int i;
@@ -77,8 +70,7 @@ __wrap_e82545_counters(const struct e82545 *dev,
 		counters[i] = value(MODEL + i);
 }
 
-int
-__wrap_vale_port_counters(const char *name,
+WRAP(int, vale_port_counters, const char *name,
     uint64_t counters[VALE_NCOUNTERS])
 {
 	unsigned int i;
@@ -115,8 +107,7 @@ hostif_live(struct hostif *hi __unused)
 	return (&live);
 }
 
-void *
-__wrap_calloc(size_t n, size_t size)
+WRAP(void *, calloc, size_t n, size_t size)
 {
 	asked = n * size;
 	return (no_memory ? NULL : __real_calloc(n, size));

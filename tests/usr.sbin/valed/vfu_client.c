@@ -20,6 +20,7 @@
 #include "event_stub.h"
 #include "send_fds.h"
 #include "vfu_client.h"
+#include "wrap.h"
 
 int		client;
 int		fds_idle;
@@ -29,13 +30,7 @@ size_t		send_leaves;
 int		accept_error;
 unsigned int	accepts;
 
-ssize_t	__real_send(int s, const void *buf, size_t len, int flags);
-ssize_t	__wrap_send(int s, const void *buf, size_t len, int flags);
-ssize_t	__real_recvmsg(int s, struct msghdr *msg, int flags);
-ssize_t	__wrap_recvmsg(int s, struct msghdr *msg, int flags);
-
-ssize_t
-__wrap_send(int s, const void *buf, size_t len, int flags)
+WRAP(ssize_t, send, int s, const void *buf, size_t len, int flags)
 {
 	if (send_error != 0) {
 		errno = send_error;
@@ -45,8 +40,7 @@ __wrap_send(int s, const void *buf, size_t len, int flags)
 	return (__real_send(s, buf, len - MIN(len, send_leaves), flags));
 }
 
-ssize_t
-__wrap_recvmsg(int s, struct msghdr *msg, int flags)
+WRAP(ssize_t, recvmsg, int s, struct msghdr *msg, int flags)
 {
 	/* It has space for what it asks for. */
 	ATF_REQUIRE((uint8_t *)msg->msg_iov->iov_base +
@@ -59,11 +53,7 @@ __wrap_recvmsg(int s, struct msghdr *msg, int flags)
 	return (__real_recvmsg(s, msg, flags));
 }
 
-int	__real_accept4(int s, struct sockaddr *sa, socklen_t *len, int flags);
-int	__wrap_accept4(int s, struct sockaddr *sa, socklen_t *len, int flags);
-
-int
-__wrap_accept4(int s, struct sockaddr *sa, socklen_t *len, int flags)
+WRAP(int, accept4, int s, struct sockaddr *sa, socklen_t *len, int flags)
 {
 	accepts++;
 	if (accept_error != 0) {

@@ -28,6 +28,7 @@
 #include "valed.h"
 #include "vfu_client.h"
 #include "peer_close.h"
+#include "wrap.h"
 
 #define	PAGE		4096
 /* Linux 6.5 has it, younger C libraries have its name. */
@@ -41,20 +42,13 @@ static int	closed;			/* calls */
 /* Calls of close(2) by the server that adapter_watch() would interrupt. */
 static int	odd_closes;
 
-int	__real_close(int fd);
-int	__wrap_close(int fd);
-bool	__real_peer_close(int fd);
-bool	__wrap_peer_close(int fd);
-
-int
-__wrap_close(int fd)
+WRAP(int, close, int fd)
 {
 	odd_closes += ad.server.calls % 2;
 	return (__real_close(fd));
 }
 
-bool
-__wrap_peer_close(int fd)
+WRAP(bool, peer_close, int fd)
 {
 	if (closes == 0)
 		return (false);

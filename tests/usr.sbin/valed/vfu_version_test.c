@@ -22,6 +22,7 @@
 #include "test.h"
 #include "peer_mem.h"
 #include "vfu_server.h"
+#include "wrap.h"
 
 #define	FILL	0xa5
 
@@ -29,17 +30,7 @@
 static unsigned int	set_fails;
 static bool		dump_fails;
 
-int	__real_json_object_set_new(json_t *object, const char *key,
-	    json_t *value);
-int	__wrap_json_object_set_new(json_t *object, const char *key,
-	    json_t *value);
-size_t	__real_json_dumpb(const json_t *json, char *buf, size_t size,
-	    size_t flags);
-size_t	__wrap_json_dumpb(const json_t *json, char *buf, size_t size,
-	    size_t flags);
-
-int
-__wrap_json_object_set_new(json_t *object, const char *key, json_t *value)
+WRAP(int, json_object_set_new, json_t *object, const char *key, json_t *value)
 {
 	if (set_fails == 0 || --set_fails != 0)
 		return (__real_json_object_set_new(object, key, value));
@@ -47,8 +38,8 @@ __wrap_json_object_set_new(json_t *object, const char *key, json_t *value)
 	return (-1);
 }
 
-size_t
-__wrap_json_dumpb(const json_t *json, char *buf, size_t size, size_t flags)
+WRAP(size_t, json_dumpb, const json_t *json, char *buf, size_t size,
+    size_t flags)
 {
 	return (dump_fails ? 0 : __real_json_dumpb(json, buf, size, flags));
 }

@@ -16,6 +16,7 @@
 #include "test.h"
 #include "vale_client.h"
 #include "wire_connect.h"
+#include "wrap.h"
 
 #define	CONNECTIONS	8
 
@@ -27,16 +28,7 @@ static int allocated;
 
 bool	fail_alloc;
 
-int	__wrap_vale_client_connect(const char *path);
-void	*__real_malloc(size_t size);
-void	*__wrap_malloc(size_t size);
-void	*__real_calloc(size_t n, size_t size);
-void	*__wrap_calloc(size_t n, size_t size);
-void	__real_free(void *p);
-void	__wrap_free(void *p);
-
-int
-__wrap_vale_client_connect(const char *path)
+WRAP(int, vale_client_connect, const char *path)
 {
 	ATF_CHECK_STREQ("the path", path);
 	if (connected == prepared) {
@@ -64,20 +56,17 @@ alloc_fails(void)
 	return (r);
 }
 
-void *
-__wrap_malloc(size_t size)
+WRAP(void *, malloc, size_t size)
 {
 	return (alloc_result(alloc_fails() ? NULL : __real_malloc(size)));
 }
 
-void *
-__wrap_calloc(size_t n, size_t size)
+WRAP(void *, calloc, size_t n, size_t size)
 {
 	return (alloc_result(alloc_fails() ? NULL : __real_calloc(n, size)));
 }
 
-void
-__wrap_free(void *p)
+WRAP(void, free, void *p)
 {
 	allocated -= p != NULL;
 	__real_free(p);

@@ -24,16 +24,14 @@
 #include "vale_impl.h"
 #include "vale_test.h"
 #include "vale_vnet.h"
+#include "wrap.h"
 
 #define	SECOND	1000000000ULL
 #define	MS	1000000ULL
 
 static uint64_t	now_ns = SECOND;
 
-int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-
-int
-__wrap_clock_gettime(clockid_t clock __attribute__((__unused__)),
+WRAP(int, clock_gettime, clockid_t clock __attribute__((__unused__)),
     struct timespec *ts)
 {
 	ts->tv_sec = (time_t)(now_ns / SECOND);

@@ -30,6 +30,7 @@
 #include "test.h"
 #include "vale_impl.h"
 #include "vale_test.h"
+#include "wrap.h"
 
 /* FreeBSD has none: vale_region.c. */
 #ifndef MAP_NORESERVE
@@ -60,44 +61,8 @@ fails(const char *call)
 	return (true);
 }
 
-void	*__real_aligned_alloc(size_t align, size_t size);
-void	*__wrap_aligned_alloc(size_t align, size_t size);
-void	*__real_calloc(size_t n, size_t size);
-void	*__wrap_calloc(size_t n, size_t size);
-void	__real_free(void *p);
-void	__wrap_free(void *p);
-void	*__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
-	    off_t offset);
-void	*__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
-	    off_t offset);
-int	__real_munmap(void *addr, size_t len);
-int	__wrap_munmap(void *addr, size_t len);
-int	__real_eventfd(unsigned int value, int flags);
-int	__wrap_eventfd(unsigned int value, int flags);
-int	__real_close(int fd);
-int	__wrap_close(int fd);
-int	__real_clock_gettime(clockid_t id, struct timespec *ts);
-int	__wrap_clock_gettime(clockid_t id, struct timespec *ts);
-int	__real_getentropy(void *buf, size_t len);
-int	__wrap_getentropy(void *buf, size_t len);
-int	__real_pthread_mutex_init(pthread_mutex_t *m,
-	    const pthread_mutexattr_t *attr);
-int	__wrap_pthread_mutex_init(pthread_mutex_t *m,
-	    const pthread_mutexattr_t *attr);
-int	__real_pthread_mutex_destroy(pthread_mutex_t *m);
-int	__wrap_pthread_mutex_destroy(pthread_mutex_t *m);
-int	__real_pthread_mutex_lock(pthread_mutex_t *m);
-int	__wrap_pthread_mutex_lock(pthread_mutex_t *m);
-int	__real_pthread_mutex_unlock(pthread_mutex_t *m);
-int	__wrap_pthread_mutex_unlock(pthread_mutex_t *m);
-ssize_t	__real_read(int fd, void *buf, size_t len);
-ssize_t	__wrap_read(int fd, void *buf, size_t len);
-ssize_t	__real_write(int fd, const void *buf, size_t len);
-ssize_t	__wrap_write(int fd, const void *buf, size_t len);
-
 /* Memory has any contents, and the alignment that was asked for. */
-void *
-__wrap_aligned_alloc(size_t align, size_t size)
+WRAP(void *, aligned_alloc, size_t align, size_t size)
 {
 	void *p;
 
@@ -115,8 +80,7 @@ __wrap_aligned_alloc(size_t align, size_t size)
 	return (p);
 }
 
-void *
-__wrap_calloc(size_t n, size_t size)
+WRAP(void *, calloc, size_t n, size_t size)
 {
 	if (fails("calloc")) {
 		errno = ENOMEM;
@@ -126,15 +90,14 @@ __wrap_calloc(size_t n, size_t size)
 	return (__real_calloc(n, size));
 }
 
-void
-__wrap_free(void *p)
+WRAP(void, free, void *p)
 {
 	allocated -= watch && p != NULL;
 	__real_free(p);
 }
 
-void *
-__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+WRAP(void *, mmap, void *addr, size_t len, int prot, int flags, int fd,
+    off_t offset)
 {
 	if (fails("mmap")) {
 		errno = ENOMEM;
@@ -150,16 +113,14 @@ __wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 	return (__real_mmap(addr, len, prot, flags, fd, offset));
 }
 
-int
-__wrap_munmap(void *addr, size_t len)
+WRAP(int, munmap, void *addr, size_t len)
 {
 	if (watch)
 		mapped -= len;
 	return (__real_munmap(addr, len));
 }
 
-int
-__wrap_eventfd(unsigned int value, int flags)
+WRAP(int, eventfd, unsigned int value, int flags)
 {
 	int fd;
 
@@ -176,15 +137,13 @@ __wrap_eventfd(unsigned int value, int flags)
 	return (fd);
 }
 
-int
-__wrap_close(int fd)
+WRAP(int, close, int fd)
 {
 	fds -= watch;
 	return (__real_close(fd));
 }
 
-int
-__wrap_clock_gettime(clockid_t id, struct timespec *ts)
+WRAP(int, clock_gettime, clockid_t id, struct timespec *ts)
 {
 	int error;
 
@@ -195,8 +154,7 @@ __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 }
 
 /* The same seed each time. */
-int
-__wrap_getentropy(void *buf, size_t len)
+WRAP(int, getentropy, void *buf, size_t len)
 {
 	if (fails("getentropy")) {
 		errno = EIO;
@@ -208,8 +166,8 @@ __wrap_getentropy(void *buf, size_t len)
 	return (0);
 }
 
-int
-__wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+WRAP(int, pthread_mutex_init, pthread_mutex_t *m,
+    const pthread_mutexattr_t *attr)
 {
 	if (fails("pthread_mutex_init"))
 		return (EAGAIN);
@@ -217,36 +175,31 @@ __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
 	return (__real_pthread_mutex_init(m, attr));
 }
 
-int
-__wrap_pthread_mutex_destroy(pthread_mutex_t *m)
+WRAP(int, pthread_mutex_destroy, pthread_mutex_t *m)
 {
 	mutexes -= watch;
 	return (__real_pthread_mutex_destroy(m));
 }
 
-int
-__wrap_pthread_mutex_lock(pthread_mutex_t *m)
+WRAP(int, pthread_mutex_lock, pthread_mutex_t *m)
 {
 	locked += watch;
 	return (__real_pthread_mutex_lock(m));
 }
 
-int
-__wrap_pthread_mutex_unlock(pthread_mutex_t *m)
+WRAP(int, pthread_mutex_unlock, pthread_mutex_t *m)
 {
 	locked -= watch;
 	return (__real_pthread_mutex_unlock(m));
 }
 
-ssize_t
-__wrap_read(int fd, void *buf, size_t len)
+WRAP(ssize_t, read, int fd, void *buf, size_t len)
 {
 	reads += watch;
 	return (__real_read(fd, buf, len));
 }
 
-ssize_t
-__wrap_write(int fd, const void *buf, size_t len)
+WRAP(ssize_t, write, int fd, const void *buf, size_t len)
 {
 	writes += watch;
 	if (watch && write_error != 0) {

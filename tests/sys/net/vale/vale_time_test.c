@@ -25,6 +25,7 @@
 #include "frame.h"
 #include "test.h"
 #include "vale_test.h"
+#include "wrap.h"
 
 #define	SECOND	1000000000ULL
 #define	HOUR	(3600 * SECOND)
@@ -46,11 +47,7 @@ static bool	scribble;		/* overwrite `bytes' when the first has
 static struct iovec taken;		/* the last frame */
 static unsigned int ntaken;
 
-int	__wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-int	__wrap_getrusage(int who, struct rusage *ru);
-
-int
-__wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+WRAP(int, clock_gettime, clockid_t clock, struct timespec *ts)
 {
 	ATF_CHECK_EQ(CLOCK_MONOTONIC_COARSE, clock);
 	now_ns += tick_ns;
@@ -61,8 +58,7 @@ __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 	return (0);
 }
 
-int
-__wrap_getrusage(int who, struct rusage *ru)
+WRAP(int, getrusage, int who, struct rusage *ru)
 {
 	ATF_CHECK_EQ(RUSAGE_THREAD, who);
 	memset(ru, 0, sizeof(*ru));

@@ -22,6 +22,7 @@
 #include "test.h"
 #include "vale_impl.h"
 #include "vale_test.h"
+#include "wrap.h"
 
 /* What is done while a change waits; NULL: nothing. */
 static void		(*meanwhile)(void);
@@ -29,12 +30,8 @@ static struct vale_port	*sending;	/* the sender that it waits for */
 static unsigned int	 yields;
 static struct vale_desc	*d[4];
 
-int	__real_sched_yield(void);
-int	__wrap_sched_yield(void);
-
 /* Sanitizers call this, too. */
-int
-__wrap_sched_yield(void)
+WRAP(int, sched_yield, void)
 {
 	void (*fn)(void) = meanwhile;
 

@@ -12,8 +12,6 @@
  *	wire udp-recv port		until the sender says that it is done
  *	wire tcp-send address port bytes
  *	wire tcp-recv port		one connection
- *	wire tcp-sink port		the same, without checking the bytes
- *	wire tcp-pump address port seconds	to tcp-sink, at full speed
  *
  * Every byte is a function of its place: in UDP of the datagram's number and
  * the offset, in TCP of the offset.  The receivers print one line of "name
@@ -375,26 +373,7 @@ tcp_send(char **argv)
 }
 
 static int
-tcp_pump(char **argv)
-{
-	uint64_t bytes;
-	ssize_t n;
-	double seconds, start;
-	int s;
-
-	seconds = (double)number(argv[2], 3600);
-	s = tcp_connect(argv[0], argv[1]);
-	start = now();
-	for (bytes = 0; now() < start + seconds; bytes += (uint64_t)n) {
-		n = send(s, buf, TCP_CHUNK, MSG_NOSIGNAL);
-		if (n < 0)
-			err(1, "send");
-	}
-	return (tcp_finish(s, bytes, start));
-}
-
-static int
-tcp_recv(char **argv, int checked)
+tcp_recv(char **argv)
 {
 	uint64_t at, bad;
 	ssize_t i, n;
@@ -410,7 +389,7 @@ tcp_recv(char **argv, int checked)
 	start = now();
 	bad = 0;
 	for (at = 0; (n = recv(s, buf, TCP_CHUNK, 0)) > 0; at += (uint64_t)n)
-		for (i = 0; checked && i < n; i++)
+		for (i = 0; i < n; i++)
 			if (buf[i] != pattern(0, at + (uint64_t)i))
 				bad++;
 	if (n < 0)
@@ -436,17 +415,12 @@ main(int argc, char **argv)
 		return (udp_recv(argv));
 	if (strcmp(verb, "tcp-send") == 0 && argc == 3)
 		return (tcp_send(argv));
-	if (strcmp(verb, "tcp-pump") == 0 && argc == 3)
-		return (tcp_pump(argv));
 	if (strcmp(verb, "tcp-recv") == 0 && argc == 1)
-		return (tcp_recv(argv, 1));
-	if (strcmp(verb, "tcp-sink") == 0 && argc == 1)
-		return (tcp_recv(argv, 0));
+		return (tcp_recv(argv));
 	fprintf(stderr, "usage: wire udp-send address port size count [pause]\n"
 	    "       wire udp-sweep address port first last\n"
 	    "       wire udp-recv port\n"
 	    "       wire tcp-send address port bytes\n"
-	    "       wire tcp-pump address port seconds\n"
-	    "       wire tcp-recv | tcp-sink port\n");
+	    "       wire tcp-recv port\n");
 	return (2);
 }

@@ -154,12 +154,26 @@ measure_udp()
 	    "$fpi frames an interrupt, $epf exits a frame"
 }
 
+# serve: start nettest's server in vm2, and end the one that was there.
+serve()
+{
+	vm vm2 "killall nettest 2> /dev/null
+	    nettest serve > /tmp/serve 2>&1 < /dev/null &
+	    wait_word ready /tmp/serve" > serve.out ||
+	    fail "nettest does not serve: $(tail -n 1 serve.out)"
+}
+
+# tcp_mbps SECONDS: print the Mbit/s of a TCP stream from vm1 to vm2's server.
+tcp_mbps()
+{
+	vm vm1 nettest tcp 10.0.0.2 $1 | awk -F '[= ]' '
+	    $5 > 0 { printf "%.0f", $7 * 8 / $5 / 1e6 }'
+}
+
 measure_tcp()
 {
-	vm vm2 "wire tcp-sink 5001 > /tmp/sink 2>&1 < /dev/null &" ||
-	    fail "the receiver of the TCP stream does not start"
-	mbps=$(vm vm1 wire tcp-pump 10.0.0.2 5001 $TCP_SECONDS |
-	    awk '$4 > 0 { printf "%.0f", $2 * 8 / $4 / 1e6 }')
+	serve
+	mbps=$(tcp_mbps $TCP_SECONDS)
 	[ -n "$mbps" ] || fail "the TCP stream broke"
 	progress "TCP: $mbps Mbit/s"
 }

@@ -21,7 +21,7 @@
 #
 # All figures are those of a program, nettest: datagrams of 8 and 1460 bytes that
 # it sent and that it received, transactions of a byte, and bytes of one TCP
-# stream (wire).  Only pktgen's frames are counted by the driver.  Exits are
+# stream.  Only pktgen's frames are counted by the driver.  Exits are
 # register accesses, and interrupts, of the rows on valed, while datagrams of 8
 # bytes are sent.
 #
@@ -109,18 +109,9 @@ module_up()
 		    $MODULE_SYSCTL" > up.$i ||
 		    fail "$DRIVER does not start: $(tail -n 1 up.$i)"
 	done
-	module_serve
+	serve
 	vm vm1 "wait_until 'an answer' ping -q -c 1 10.0.0.2" > /dev/null ||
 	    fail "the guests do not reach each other"
-}
-
-# module_serve: start the server.
-module_serve()
-{
-	vm vm2 "killall nettest 2> /dev/null
-	    nettest serve > /tmp/serve 2>&1 < /dev/null &
-	    wait_word ready /tmp/serve" > serve.out ||
-	    fail "nettest does not serve: $(tail -n 1 serve.out)"
 }
 
 # module_exits GUEST: print the exits and frames of its adapter so far.
@@ -185,11 +176,7 @@ module_row()
 	fi
 	module_udp 1460
 	module_pktgen
-	vm vm2 "wire tcp-sink 5001 > /tmp/sink 2>&1 < /dev/null &
-	    wait_until 'the sink' grep -q ':1389 .* 0A ' /proc/net/tcp \
-	    /proc/net/tcp6" > /dev/null || fail "tcp-sink does not start"
-	row="$row	$(vm vm1 wire tcp-pump 10.0.0.2 5001 $MODULE_S |
-	    awk '$4 > 0 { printf "%.0f", $2 * 8 / $4 / 1e6 }')"
+	row="$row	$(tcp_mbps $MODULE_S)"
 	row="$row	$(vm vm1 nettest rr 10.0.0.2 $MODULE_S |
 	    awk -F '[= ]' '{ printf "%.0f", $5 / $3 }')"
 	echo "$row	$exits" >> module.tsv
@@ -210,7 +197,7 @@ module_polling()
 		vm vm$i "sysctl -q -w net.core.busy_read=1000 \
 		    net.core.busy_poll=1000" || return
 	done
-	module_serve
+	serve
 }
 
 module_modes()

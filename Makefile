@@ -29,8 +29,10 @@
 # What is built for; TARGET_OS=FreeBSD on another system is a cross-build.
 TARGET_OS?=	${.MAKE.OS}
 .if ${TARGET_OS} == "Linux"
-SUBDIR=		compat lib/libframe lib/libpeer lib/libhostif lib/libvale \
-		lib/libtestbed usr.sbin/bhyve sys/dev/e1000/linux .WAIT \
+SUBDIR=		compat lib/libframe lib/libpeer lib/libloop \
+		lib/libvfu lib/libhostif lib/libvale \
+		usr.sbin/bhyve tests/testbed tests/testbed/bhyve \
+		sys/dev/e1000/linux .WAIT \
 		lib/libvale_valed .WAIT \
 		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run \
 		usr.bin/netmap-run usr.bin/vale-cap share/systemd share/sysusers \

@@ -28,7 +28,6 @@
 
 #include "bare_guest.h"
 #include "bench.h"
-#include "config.h"
 
 struct job {
 	struct bench_what what;
@@ -294,7 +293,6 @@ main(int argc, char **argv)
 	/* A batch must fit into a ring, one descriptor of which stays free. */
 	if (job.what.batch > (GUEST_RING - 1) / job.descs)
 		job.what.batch = (GUEST_RING - 1) / job.descs;
-	init_config();
 	measure(&job, frames);
 	return (0);
 }

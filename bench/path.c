@@ -18,7 +18,6 @@
 
 #include "bare_guest.h"
 #include "bench.h"
-#include "config.h"
 
 int
 main(int argc, char **argv)
@@ -45,7 +44,6 @@ main(int argc, char **argv)
 			return (1);
 		}
 	}
-	init_config();
 	bare_guest_create(&guest[0], 1, true);
 	bare_guest_create(&guest[1], 2, true);
 	bare_guest_up(&guest[0], &guest[1], len);

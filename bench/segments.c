@@ -28,7 +28,6 @@
 
 #include "bare_guest.h"
 #include "bench.h"
-#include "config.h"
 
 #define	HDRLEN		54		/* Ethernet, IPv4, TCP */
 #define	MSS		1460
@@ -243,7 +242,6 @@ main(int argc, char **argv)
 	job.what.subject = argv[optind];
 	job.batch = job.what.batch;
 	job.uncut = strcmp(argv[optind], "uncut") == 0;
-	init_config();
 	bare_guest_create(&guest[0], 1, true);
 	bare_guest_create(&guest[1], 2, true);
 	bare_guest_up(&guest[0], &guest[1], 60);

@@ -17,7 +17,7 @@ make=$2
 arch=$3
 build=$top/build-$arch
 sysroot=$top/build/deps/$arch
-tests="compat/kern compat/bhyve sys/sys sys/net/vale sys/dev/e1000 \
+tests="compat/kern sys/sys sys/net/vale sys/dev/e1000 \
     usr.sbin/bhyve"
 
 # cross directory argument...: build a directory.
@@ -31,7 +31,7 @@ cross()
 	    -DWITHOUT_DTRACE" "$@" all)
 }
 
-for dir in compat lib/libframe lib/libpeer lib/libvale lib/libtestbed usr.sbin/bhyve; do
+for dir in compat lib/libframe lib/libpeer lib/libvale tests/testbed usr.sbin/bhyve; do
 	cross "$dir"
 done
 echo "syntax(2)" > "$build/Kyuafile"

@@ -27,25 +27,25 @@ SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
 .include "${SRCTOP}/lib/libframe/frame.mk"
 SRCS+=		${FRAME_SRCS:S,^,lib/libframe/,}
 .include "${SRCTOP}/lib/libvale/vale.mk"
+SRCS+=		${VALE_FRAME_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_rate.c:Nvale_share.c:Nvale_name.c:S,^,lib/libvale/,}
 SRCS+=		bench/backends/backends.c
-SRCS+=		lib/libtestbed/backend.c			\
-		lib/libtestbed/port.c			\
-		lib/libtestbed/bhyve_stub.c			\
-		lib/libtestbed/e82545_host.c			\
+SRCS+=		tests/testbed/backend.c			\
+		tests/testbed/port.c			\
+		tests/testbed/bhyve_stub.c			\
+		tests/testbed/e82545_host.c			\
 		tests/usr.sbin/bhyve/net_backend_vale_netmap_test.c \
 		tests/usr.sbin/bhyve/pci_e82545_test.c		\
 		tests/usr.sbin/bhyve/pci_vm.c			\
 		tests/usr.sbin/bhyve/see.c
-SRCS+=		lib/libtestbed/aborts.c tests/compat/kern/systm_test.c
+SRCS+=		tests/testbed/aborts.c tests/compat/kern/systm_test.c
 # lem_netmap.c needs libnetmap(3), which is not in zig.
 _LEM!=		cd ${SRCTOP} && echo tests/sys/dev/e1000/*.c
 SRCS+=		${_LEM:N*/lem_netmap.c:N*/lem_order_test.c}
-SRCS+=		lib/libtestbed/lem_guest.c			\
-		lib/libtestbed/lem_ladder.c			\
-		lib/libtestbed/mevent_stub.c			\
-		tests/usr.sbin/bhyve/net_backend_vale_fast_path_test.c \
+SRCS+=		tests/testbed/lem_guest.c			\
+		tests/testbed/lem_ladder.c			\
+		tests/testbed/mevent_stub.c			\
 		tests/usr.sbin/bhyve/net_backend_vale_header_test.c \
 		tests/usr.sbin/bhyve/net_backend_vale_ring_test.c \
 		tests/usr.sbin/bhyve/net_port_test.c		\
@@ -71,12 +71,12 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${SRCTOP}/usr.sbin/bhyve		\
 		-I${SRCTOP}/lib/libframe		\
 		-I${SRCTOP}/lib/libvale			\
-		-I${SRCTOP}/lib/libtestbed		\
+		-I${SRCTOP}/tests/testbed		\
 		-I${SRCTOP}/tests/usr.sbin/bhyve	\
 		-I${SRCTOP}/sys				\
 		-I${SRCTOP}/sys/dev/e1000		\
 		-I${SRCTOP}/compat/kern -DINVARIANTS	\
-		-I${SRCTOP}/compat/bhyve		\
+		-I${SRCTOP}/tests/testbed/bhyve		\
 		-I${_ATF} -I${_out}
 
 KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/*.c \

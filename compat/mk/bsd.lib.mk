@@ -37,7 +37,7 @@ _PICLIBS+=	${LIB${_l:tu}:R}_pic.a
 _IARCHS+=	${LIB${_l:tu}:R}_invariants.a
 .endfor
 .for _l in ${LIBINCS:O:u}
-CFLAGS+=	-I${SRCTOP}/${LIB${_l:tu}INC}
+CFLAGS+=	${LIB${_l:tu}INC:S,^,-I${SRCTOP}/,}
 .endfor
 
 SRCS?=		${LIB}.c

@@ -12,20 +12,26 @@
 # names those that come with it.  LIBINCS= are internal libraries whose headers
 # a directory needs without linking them.
 
-_INTERNALLIBS=	frame peer hostif e82545 vale vale_valed testbed compat
+_INTERNALLIBS=	frame peer loop vfu hostif e82545 vale vale_valed testbed bhyve compat
 LIBFRAMEDIR=	lib/libframe
 LIBPEERDIR=	lib/libpeer
+LIBLOOPDIR=	lib/libloop
+LIBVFUDIR=	lib/libvfu
+LIBVFUNEEDS=	loop peer
 LIBHOSTIFDIR=	lib/libhostif
 LIBHOSTIFNEEDS=	frame peer
 LIBE82545DIR=	usr.sbin/bhyve
-LIBE82545NEEDS=	frame vale
+LIBE82545NEEDS=	frame
 LIBVALEDIR=	lib/libvale
 LIBVALENEEDS=	frame
 LIBVALE_VALEDDIR= lib/libvale_valed
 LIBVALE_VALEDNEEDS=
 LIBVALE_VALEDINC= lib/libvale
-LIBTESTBEDDIR=	lib/libtestbed
-LIBTESTBEDNEEDS= e82545 frame vale
+LIBTESTBEDDIR=	tests/testbed
+LIBTESTBEDNEEDS= e82545 frame loop vale
+LIBBHYVEDIR=	tests/testbed/bhyve
+LIBBHYVEINC=	tests/testbed/bhyve tests/testbed/bhyve/linux
+LIBBHYVENEEDS=	e82545 frame loop vale
 LIBCOMPATDIR=	compat
 
 .for _l in ${_INTERNALLIBS}
@@ -41,5 +47,5 @@ LIBVALE_VALED=	${OBJTOP}/${LIBVALE_VALEDDIR}/libvale.a
 .if defined(SAN) && !empty(SAN)
 _INVARIANTSLIBS=
 .else
-_INVARIANTSLIBS= frame peer hostif e82545 vale vale_valed testbed
+_INVARIANTSLIBS= frame peer loop vfu hostif e82545 vale vale_valed testbed bhyve
 .endif

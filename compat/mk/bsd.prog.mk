@@ -57,12 +57,6 @@ _arch.${_p}+=	${LIB${_l:tu}}
 .endif
 .endfor
 
-# Only linker sets refer to the VALE backend, which would leave it in its
-# archive: a program with the model and the switch gets the backend, too.
-.if !empty(_all.${_p}:Me82545) && !empty(_all.${_p}:Mvale)
-LDFLAGS.${_p}+=	-Wl,-u,net_backend_vale_port
-.endif
-
 .for _s in ${SRCS.${_p}:M*.[cS]}
 _o:=		${_s:T:R}${CFLAGS.${_p}:D.${CFLAGS.${_p}:hash}}.o
 _objs.${_p}:=	${_objs.${_p}} ${_o}
@@ -112,7 +106,7 @@ _install.${_p}: ${_p} .PHONY
 
 .for _l in ${LIBINCS:O:u}
 .if !empty(_INTERNALLIBS:M${_l})
-CFLAGS+=	-I${SRCTOP}/${LIB${_l:tu}INC}
+CFLAGS+=	${LIB${_l:tu}INC:S,^,-I${SRCTOP}/,}
 .endif
 .endfor
 

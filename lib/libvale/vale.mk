@@ -6,11 +6,14 @@
 # vale_share.c are in sys/dev/netmap, the others are here.
 #
 #	VALE_NETMAP_SRCS	libvale over FreeBSD's /dev/netmap
+#	VALE_FRAME_SRCS		a frame port over it
 #	VALE_VALED_SRCS		libvale over valed's control socket, with some
 #				of VALE_SWITCH_SRCS
 #	VALE_SWITCH_SRCS	libvale with the switch in the process
 
 VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c
+
+VALE_FRAME_SRCS=	vale_frame_port.c
 
 VALE_VALED_SRCS=	vale_client.c vale_find.c vale_valed.c vale_window.c
 

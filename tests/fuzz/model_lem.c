@@ -5,7 +5,7 @@
  */
 
 /*
- * The guest's driver is lem(4), lib/libtestbed/lem10_guest.h: MODEL_LEM and
+ * The guest's driver is lem(4), tests/testbed/lem10_guest.h: MODEL_LEM and
  * MODEL_WHEN.  At one of its accesses, or one of the model's, other operations
  * may happen, as if a second CPU ran it.  What must hold is in model_fuzz.c.
  */

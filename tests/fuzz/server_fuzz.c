@@ -41,7 +41,7 @@
 #include "config.h"
 #include "event_stub.h"
 #include "libvale.h"
-#include "mevent.h"
+#include "loop.h"
 #include "server.h"
 #include "valed.h"
 #include "wrap.h"
@@ -56,7 +56,7 @@
 
 /* The VM's thread sets it up and ends; this file is its event loop. */
 void
-mevent_dispatch(void)
+loop_run(void)
 {
 	pthread_exit(NULL);
 }
@@ -272,10 +272,10 @@ client_go(void)
 	v.s = -1;
 	dispatch();
 	/* What the client has sent before takes some rounds. */
-	for (i = 0; i < ROUNDS && v.ad->server.fd != -1; i++)
+	for (i = 0; i < ROUNDS && v.ad->vfu.vdev_server.fd != -1; i++)
 		dispatch();
-	INVARIANT(v.ad->server.fd == -1);
-	INVARIANT(v.ad->dma.n == 0 && v.ad->dma.mapped == 0);
+	INVARIANT(v.ad->vfu.vdev_server.fd == -1);
+	INVARIANT(v.ad->vfu.vdev_mem.n == 0 && v.ad->vfu.vdev_mem.mapped == 0);
 	INVARIANT(events_used() == v.nevents);
 	INVARIANT(count_fds() == v.nfds);
 }
@@ -675,7 +675,7 @@ static void
 second_client(void)
 {
 	struct pollfd pfd;
-	bool first = v.ad->server.fd != -1 && v.s != -1;
+	bool first = v.ad->vfu.vdev_server.fd != -1 && v.s != -1;
 	int s;
 
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -683,7 +683,7 @@ second_client(void)
 	dispatch();
 	pfd.fd = s;
 	pfd.events = 0;
-	if (first && v.ad->server.fd != -1)
+	if (first && v.ad->vfu.vdev_server.fd != -1)
 		INVARIANT(poll(&pfd, 1, 0) == 1 &&
 		    (pfd.revents & POLLHUP) != 0);
 	hang_up(s);
@@ -839,7 +839,7 @@ works(void)
 	dispatch();
 	peer_receive(NULL);
 	send_driver(&driver);
-	INVARIANT(v.s != -1 && v.ad->server.fd != -1);
+	INVARIANT(v.s != -1 && v.ad->vfu.vdev_server.fd != -1);
 	INVARIANT(peer_receive(frame) == 60);
 	INVARIANT(memcmp(frame, v.ram + TXBUF, 60) == 0);
 	INVARIANT((v.ram[TXRING + 16 * 3 + 12] & E82545_TXD_DD) != 0);

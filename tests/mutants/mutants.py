@@ -51,7 +51,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Files; the test programs that run their mutants; the directories to build.
 LIBRARIES = ["compat", "lib/libframe", "lib/libpeer", "lib/libhostif",
-    "lib/libvale", "lib/libtestbed", "usr.sbin/bhyve"]
+    "lib/libvale", "tests/testbed", "usr.sbin/bhyve"]
 PROGRAMS = ["usr.sbin/valed", "usr.sbin/valectl", "lib/libnetmap_run",
     "lib/libvale_valed", "usr.bin/netmap-run", "usr.bin/vale-cap",
     "tests/usr.sbin/valed", "tests/usr.sbin/valectl",
@@ -107,14 +107,14 @@ LEFT_OUT = [
     (r"(.*/)?(vale_fdb_entry|vale_rate_conf|e82545_reg|libvale|vale_wire"
         r"|frame_port|kernel_fit|counter_table|fast_path)\.h$",
         "declarations, or macros, whose bodies are not changed"),
-    (r"lib/libtestbed/|compat/", "for the tests, or another system's code"),
+    (r"tests/testbed/|compat/", "for the tests, or another system's code"),
 ]
 CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DINVARIANTS", "-DWITHOUT_DTRACE",
     "-w"]
-INCLUDES = ["compat/include", "compat/kern", "compat/bhyve",
+INCLUDES = ["compat/include", "compat/kern", "tests/testbed/bhyve",
     "usr.sbin/bhyve", "lib/libframe", "lib/libpeer", "lib/libhostif",
     "lib/libvale", "sys", "sys/dev/e1000",
-    "usr.sbin/valed", "lib/libtestbed"]
+    "usr.sbin/valed", "tests/testbed"]
 
 
 def group(name):

@@ -197,14 +197,15 @@ Nothing uses it yet.
 EOF
 
 # 2
-put usr.sbin/bhyve lib/libvale/libvale.h lib/libvale/vale_name.h \
+put usr.sbin/bhyve lib/libvale/libvale.h lib/libvale/vale_frame_port.h \
+    lib/libvale/vale_frame_port.c lib/libvale/vale_name.h \
     lib/libvale/vale_name.c lib/libvale/vale_netmap.c \
     $(in_bhyve net_backend_vale.c vale_sender.c vale_sender.h)
 edit usr.sbin/bhyve/net_backend_netmap.c \
     '/^static struct net_backend vale_backend/,/^};/d' \
     '/DATA_SET(net_backend_set, vale_backend)/d'
-list usr.sbin/bhyve/Makefile SRCS net_backend_vale.c vale_name.c \
-    vale_netmap.c vale_sender.c
+list usr.sbin/bhyve/Makefile SRCS net_backend_vale.c vale_frame_port.c \
+    vale_name.c vale_netmap.c vale_sender.c
 series "bhyve: a backend for VALE of its own, which sends in batches" <<EOF
 net_backend_netmap.c syncs for each frame.  The new backend has a frame port:
 it describes a batch of frames by slots, those with NS_INDIRECT in guest memory

@@ -17,11 +17,11 @@ _BHYVE_TOP:=	${_BHYVE_OURS:H:H}
 
 # The tree's directory last: it has files of the same names.
 .PATH:		${_BHYVE_OURS} ${_BHYVE_TOP}/lib/libframe \
-		${_BHYVE_TOP}/lib/libvale ${_BHYVE_TOP}/lib/libtestbed ${_BHYVE_TOP}/sys/dev/netmap \
+		${_BHYVE_TOP}/lib/libvale ${_BHYVE_TOP}/tests/testbed ${_BHYVE_TOP}/sys/dev/netmap \
 		${_BHYVE_TREE}
 CFLAGS+=	-I${_BHYVE_OURS} -I${_BHYVE_TOP}/lib/libframe \
 		-I${_BHYVE_TOP}/lib/libvale \
-		-I${_BHYVE_TOP}/lib/libtestbed -I${_BHYVE_TOP}/sys \
+		-I${_BHYVE_TOP}/tests/testbed -I${_BHYVE_TOP}/sys \
 		-I${_BHYVE_TOP}/compat/kern -I${_BHYVE_TREE} \
 		-I${_BHYVE_TREE}/${MACHINE_CPUARCH}
 
@@ -31,7 +31,7 @@ CFLAGS+=	-I${_BHYVE_OURS} -I${_BHYVE_TOP}/lib/libframe \
 
 # Of two backends for the same names, the first one linked serves.
 _BHYVE_SRCS=	${NETBE_SRCS} bhyve_stub.c config.c iov.c net_backends.c \
-		net_utils.c ${FRAME_BHYVE_SRCS}
+		net_utils.c ${FRAME_BHYVE_SRCS} ${VALE_FRAME_SRCS}
 BHYVE_SRCS=	${_BHYVE_SRCS} mevent.c ${VALE_NETMAP_SRCS}
 BHYVE_SWITCH_SRCS= ${_BHYVE_SRCS} mevent_stub.c frame_tunnel.c \
 		${VALE_SWITCH_SRCS}

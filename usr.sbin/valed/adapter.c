@@ -43,13 +43,10 @@
 #include <unistd.h>
 
 #include "adapter.h"
-#include "debug.h"
 #include "e82545.h"
 #include "frame_port.h"
 #include "libvale.h"
-#include "mevent.h"
-#include "net_backends.h"
-#include "net_port.h"
+#include "loop.h"
 #include "valed.h"
 #include "peer_fault.h"
 
@@ -79,7 +76,7 @@ adapter_map(void *arg, uint64_t gpa, size_t len, unsigned int access)
 {
 	struct adapter *ad = arg;
 
-	return (peer_mem_addr(&ad->dma, gpa, len, (int)access));
+	return (peer_mem_addr(&ad->vfu.vdev_mem, gpa, len, (int)access));
 }
 
 static void
@@ -87,7 +84,7 @@ adapter_intr(void *arg, bool asserted)
 {
 	struct adapter *ad = arg;
 
-	vfu_irq_level(&ad->irq, asserted);
+	vfu_irq_level(&ad->vfu.vdev_irq, asserted);
 }
 
 static void
@@ -160,7 +157,7 @@ adapter_sink(void *arg, struct frame_source *frames)
 	struct adapter *ad = arg;
 
 	e82545_rx_direct(ad->dev, frames);
-	if (vfu_irq_pending(&ad->irq))
+	if (vfu_irq_pending(&ad->vfu.vdev_irq))
 		adapter_post(ad);
 }
 
@@ -173,17 +170,21 @@ static const struct e82545_ops adapter_ops = {
 	.eo_rx_ready = adapter_rx_ready,
 };
 
-/* Turn the backend's events on or off; if off, frames wait in the port. */
+/*
+ * Turn the port's events on or off; if off, frames wait in the port.  Those of
+ * one that has gone stay off.
+ */
 static void
 adapter_rx_events(struct adapter *ad, bool on)
 {
+	on = on && !adapter_net_gone(&ad->net);
 	if (on == !ad->rx_stopped)
 		return;
 	ad->rx_stopped = !on;
 	if (on)
-		netbe_rx_enable(ad->be);
+		loop_enable(ad->rx_ev);
 	else
-		netbe_rx_disable(ad->be);
+		loop_disable(ad->rx_ev);
 }
 
 /* Have one line for a client whose memory its guest cannot use. */
@@ -214,13 +215,14 @@ adapter_look(struct adapter *ad)
 		ad->looked = head != 0;
 		return;
 	}
-	if (!vfu_pci_busmaster(&ad->pci))
+	if (!vfu_pci_busmaster(&ad->vfu.vdev_pci))
 		return;
 	gpa = e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDBAH, 4) << 32 |
 	    (e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDBAL, 4) &
 	    E82545_DBAL_MASK);
 	gpa += head * sizeof(union e82545_txd);
-	desc = peer_mem_addr(&ad->dma, gpa, sizeof(union e82545_txd), PROT_READ);
+	desc = peer_mem_addr(&ad->vfu.vdev_mem, gpa, sizeof(union e82545_txd),
+	    PROT_READ);
 	if (desc == NULL || (desc[0] | desc[1]) != 0)
 		return;
 	ad->looked = true;
@@ -282,13 +284,13 @@ adapter_work(void *arg)
 	struct adapter *ad = arg;
 
 	/* Other threads may have raised interrupts; so may the batches. */
-	vfu_irq_flush(&ad->irq);
+	vfu_irq_flush(&ad->vfu.vdev_irq);
 	adapter_batches(ad);
-	vfu_irq_flush(&ad->irq);
+	vfu_irq_flush(&ad->vfu.vdev_irq);
 }
 
 static void
-adapter_work_event(int fd, enum ev_type type __unused, void *arg)
+adapter_work_event(int fd, void *arg)
 {
 	struct adapter *ad = arg;
 	uint64_t gpa, n;
@@ -298,24 +300,24 @@ adapter_work_event(int fd, enum ev_type type __unused, void *arg)
 		(void)atomic_swap_32(&ad->work_posted, 0);
 		atomic_thread_fence_acq();
 	}
-	vfu_server_listen(ad);
-	if (peer_mem_gone(&ad->dma, &gpa)) {
+	vfu_server_listen(&ad->vfu);
+	if (peer_mem_gone(&ad->vfu.vdev_mem, &gpa)) {
 		adapter_log(ad, LOG_WARNING, "client dropped: its memory at "
 		    "%#" PRIx64 " is gone", gpa);
-		adapter_count(ad, ADAPTER_C_GONE);
-		vfu_server_drop(ad);
+		vfu_count(&ad->vfu, VFU_C_GONE);
+		vfu_server_drop(&ad->vfu);
 	}
-	if (peer_mem_refused(&ad->dma, &gpa))
+	if (peer_mem_refused(&ad->vfu.vdev_mem, &gpa))
 		adapter_unshared(ad, "the guest uses memory that its client "
 		    "does not share,", gpa);
-	if (peer_mem_join(&ad->dma)) {
-		adapter_count(ad, ADAPTER_C_DMA_JOIN);
+	if (peer_mem_join(&ad->vfu.vdev_mem)) {
+		vfu_count(&ad->vfu, VFU_C_DMA_JOIN);
 		ad->tx_wanted = ad->rx_wanted = true;
 	}
 }
 
 static void
-adapter_timer_event(int fd, enum ev_type type __unused, void *arg)
+adapter_timer_event(int fd, void *arg)
 {
 	struct adapter *ad = arg;
 	uint64_t n;
@@ -326,40 +328,91 @@ adapter_timer_event(int fd, enum ev_type type __unused, void *arg)
 
 /* The backend has frames. */
 static void
-adapter_rx_event(int fd __unused, enum ev_type type __unused, void *arg)
+adapter_rx_event(int fd __unused, void *arg)
 {
 	struct adapter *ad = arg;
 
 	ad->rx_wanted = true;
 }
 
-void
-adapter_attach(struct adapter *ad)
+/*
+ * What the client's commands do.
+ */
+
+static uint64_t
+adapter_read(void *arg, int bar, uint64_t off, int size)
 {
+	struct adapter *ad = arg;
+
+	return (e82545_read(ad->dev, bar, off, size));
+}
+
+static void
+adapter_write(void *arg, int bar, uint64_t off, int size, uint64_t value)
+{
+	struct adapter *ad = arg;
+
+	e82545_write(ad->dev, bar, off, size, value);
+}
+
+static void
+adapter_bus_master(void *arg, bool on)
+{
+	struct adapter *ad = arg;
+
+	e82545_bus_master(ad->dev, on);
+}
+
+/* A client has connected: start receiving. */
+static void
+adapter_attach(void *arg)
+{
+	struct adapter *ad = arg;
+
 	adapter_assert_thread(ad);
 	ad->tx_wanted = false;
 	ad->rx_wanted = true;
 	ad->unshared = ad->looked = false;
-	ad->refusals = 0;
 }
 
-void
-adapter_reset(struct adapter *ad)
+/* Reset the adapter as by PCI RST#. */
+static void
+adapter_reset(void *arg)
 {
+	struct adapter *ad = arg;
+
 	adapter_assert_thread(ad);
 	e82545_bus_master(ad->dev, false);
 	e82545_reset(ad->dev);
-	vfu_pci_reset(&ad->pci);
-	vfu_irq_intx_disable(&ad->irq, false);
+	vfu_device_reset(&ad->vfu);
 }
 
-void
-adapter_detach(struct adapter *ad)
+static void
+adapter_detach(void *arg)
 {
+	struct adapter *ad = arg;
+
 	adapter_reset(ad);
-	vfu_irq_clear(&ad->irq);
-	peer_mem_reset(&ad->dma);
+	vfu_device_release(&ad->vfu);
 }
+
+static void __attribute__((__format__(__printf__, 3, 0)))
+adapter_vlog(void *arg, int priority, const char *fmt, va_list ap)
+{
+	struct adapter *ad = arg;
+
+	peer_log(&ad->log, priority, ad->config->ac_name, fmt, ap);
+}
+
+static const struct vfu_device_ops adapter_vfu_ops = {
+	.vdo_read = adapter_read,
+	.vdo_write = adapter_write,
+	.vdo_bus_master = adapter_bus_master,
+	.vdo_reset = adapter_reset,
+	.vdo_attach = adapter_attach,
+	.vdo_detach = adapter_detach,
+	.vdo_log = adapter_vlog,
+};
 
 void
 adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
@@ -367,7 +420,7 @@ adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	peer_log(&ad->log, priority, ad->config->ac_name, fmt, ap);
+	adapter_vlog(ad, priority, fmt, ap);
 	va_end(ap);
 }
 
@@ -381,6 +434,7 @@ adapter_open(struct adapter *ad)
 {
 	const struct adapter_config *ac = ad->config;
 	struct e82545_config config;
+	char why[512];
 	int error;
 
 	memset(&config, 0, sizeof(config));
@@ -395,19 +449,26 @@ adapter_open(struct adapter *ad)
 	    TFD_NONBLOCK | TFD_CLOEXEC);
 	ad->work_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (ad->timer_fd == -1 || ad->work_fd == -1 ||
-	    mevent_round(adapter_work, ad) == -1 ||
-	    (ad->timer_ev = mevent_add(ad->timer_fd, EVF_READ,
+	    loop_round(adapter_work, ad) == -1 ||
+	    (ad->timer_ev = loop_add(ad->timer_fd, LOOP_READ,
 	    adapter_timer_event, ad)) == NULL ||
-	    (ad->work_ev = mevent_add(ad->work_fd, EVF_READ,
+	    (ad->work_ev = loop_add(ad->work_fd, LOOP_READ,
 	    adapter_work_event, ad)) == NULL)
 		return (errno);
-	ad->loop = mevent_loop();
-	ad->failed = NULL;		/* netbe_init() reports it */
-	debug_where(ac->ac_where);
-	error = netbe_init(&ad->be, ac->ac_nvl, adapter_rx_event, ad);
-	debug_where(NULL);
-	if (error != 0)
+	ad->loop = loop_self();
+	ad->failed = NULL;		/* the line has been written */
+	if (adapter_net_open(&ad->net, ac->ac_backend, ac->ac_mtu, why,
+	    sizeof(why)) != 0) {
+		warnx("%s: %s", ac->ac_where, why);
 		return (EIO);
+	}
+	ad->rx_ev = loop_add_disabled(ad->net.an_fd, LOOP_READ,
+	    adapter_rx_event, ad);
+	if (ad->rx_ev == NULL) {
+		warnx("%s: %s: cannot wait for frames: %s", ac->ac_where,
+		    ac->ac_backend, strerror(errno));
+		return (EIO);
+	}
 	ad->failed = "settings of the port";
 	if ((ac->ac_rate.rc_rate != 0 &&
 	    vale_set_rate(ac->ac_backend, &ac->ac_rate) != 0) ||
@@ -417,28 +478,22 @@ adapter_open(struct adapter *ad)
 	    (ac->ac_weight != 0 &&
 	    vale_set_weight(ac->ac_backend, ac->ac_weight) != 0))
 		return (errno);
-	ad->failed = "frame port";
-	ad->port = net_port_create(ad->be, ac->ac_mtu == 0 ? UINT32_MAX :
-	    ac->ac_mtu + E82545_HDRLEN_MAX);
-	if (ad->port == NULL)
-		return (errno);
-	frame_port_set_offloads(ad->port);
+	frame_port_set_offloads(ad->net.an_port);
 	ad->failed = "adapter";
-	ad->dev = e82545_create(&config, &adapter_ops, ad, ad->port);
+	ad->dev = e82545_create(&config, &adapter_ops, ad, ad->net.an_port);
 	if (ad->dev == NULL)
 		return (errno);
-	netbe_rx_disable(ad->be);
-	peer_mem_init(&ad->dma, ac->ac_mem, adapter_pause, ad);
-	peer_mem_set_wanted(&ad->dma, adapter_memory);
+	peer_mem_init(&ad->vfu.vdev_mem, ac->ac_mem, adapter_pause, ad);
+	peer_mem_set_wanted(&ad->vfu.vdev_mem, adapter_memory);
 	ad->failed = "spare page";
-	error = peer_fault_add(&ad->dma, adapter_memory, ad);
+	error = peer_fault_add(&ad->vfu.vdev_mem, adapter_memory, ad);
 	if (error != 0)
 		return (error);
 	/* Not every backend can; without it frames are copied once more. */
 	if (ac->ac_direct)
-		frame_port_set_sink(ad->port, adapter_sink, ad);
+		frame_port_set_sink(ad->net.an_port, adapter_sink, ad);
 	ad->failed = "socket";
-	if (vfu_server_init(ad) != 0)
+	if (vfu_server_init(&ad->vfu, ac->ac_listen) != 0)
 		return (errno);
 	ad->failed = "capabilities";
 	if (valed_sandbox_drop() != 0)
@@ -450,19 +505,20 @@ adapter_open(struct adapter *ad)
 static void
 adapter_close(struct adapter *ad)
 {
-	vfu_server_fini(ad);
-	peer_fault_remove(&ad->dma);
+	vfu_server_fini(&ad->vfu);
+	peer_fault_remove(&ad->vfu.vdev_mem);
 	/* When this returns, no other thread is in adapter_sink(). */
-	if (ad->port != NULL)
-		frame_port_set_sink(ad->port, NULL, NULL);
+	if (ad->net.an_port != NULL)
+		frame_port_set_sink(ad->net.an_port, NULL, NULL);
 	if (ad->dev != NULL)
 		e82545_destroy(ad->dev);
-	net_port_destroy(ad->port);
-	netbe_cleanup(ad->be);
+	if (ad->rx_ev != NULL)
+		loop_delete(ad->rx_ev);
+	adapter_net_close(&ad->net);
 	if (ad->work_ev != NULL)
-		mevent_delete(ad->work_ev);
+		loop_delete(ad->work_ev);
 	if (ad->timer_ev != NULL)
-		mevent_delete(ad->timer_ev);
+		loop_delete(ad->timer_ev);
 	if (ad->work_fd != -1)
 		close(ad->work_fd);
 	if (ad->timer_fd != -1)
@@ -497,7 +553,7 @@ adapter_thread(void *arg)
 		return (NULL);
 	while (sem_wait(&ad->go) == -1)
 		continue;
-	mevent_dispatch();
+	loop_run();
 	adapter_close(ad);
 	return (NULL);
 }
@@ -538,9 +594,9 @@ adapter_start(const struct adapter_config *config,
 	}
 	ad->config = config;
 	ad->rx_stopped = true;
-	vfu_pci_init(&ad->pci, config->ac_csb ? E82545_PCI_SUBDEVICE_CSB :
-	    E82545_PCI_SUBDEVICE);
-	vfu_irq_init(&ad->irq);
+	vfu_device_init(&ad->vfu, &adapter_vfu_ops, &adapter_pci,
+	    config->ac_csb ? E82545_PCI_SUBDEVICE_CSB : E82545_PCI_SUBDEVICE,
+	    ad);
 	pthread_mutex_init(&ad->mtx, NULL);
 	pthread_cond_init(&ad->ready, NULL);
 	if (sem_init(&ad->go, 0, 0) == -1)
@@ -578,7 +634,7 @@ adapter_go(struct adapter *ad)
 void
 adapter_stop(struct adapter *ad)
 {
-	mevent_stop(ad->loop);
+	loop_stop(ad->loop);
 }
 
 bool
@@ -594,14 +650,15 @@ void
 adapter_watch(struct adapter *ad)
 {
 	/* The thread is in one call at a time, so one of these is odd. */
-	if (peer_watch_check(&ad->watch, atomic_load_32(&ad->irq.calls) +
-	    atomic_load_32(&ad->server.calls)))
+	if (peer_watch_check(&ad->watch,
+	    atomic_load_32(&ad->vfu.vdev_irq.calls) +
+	    atomic_load_32(&ad->vfu.vdev_server.calls)))
 		pthread_kill(ad->thread, PEER_SIGNAL);
 }
 
 void
 adapter_listen(struct adapter *ad)
 {
-	if (vfu_server_again(&ad->server))
+	if (vfu_server_again(&ad->vfu.vdev_server))
 		adapter_post(ad);
 }

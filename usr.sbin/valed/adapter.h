@@ -6,7 +6,7 @@
 
 /*
  * One adapter of a virtual machine: the model, its port and its client, all
- * served by one thread with an event loop (bhyve's mevent).  A client can only
+ * served by one thread with an event loop (loop.h).  A client can only
  * block its own thread.
  *
  * Threads of other adapters enter in one place: they deliver frames that their
@@ -29,42 +29,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "adapter_net.h"
 #include "peer_log.h"
-#include "peer_mem.h"
-#include "vfu_irq.h"
-#include "vfu_pci.h"
-#include "vfu_server.h"
 #include "peer_watch.h"
+#include "vfu_device.h"
 
 struct e82545;
-struct mevent;
-struct mevent_loop;
-struct net_backend;
-struct frame_port;
+struct loop_event;
+struct loop;
 struct adapter_config;
 
-/* Counters, in sys/counter_table.h's form. */
+/* Counters beside those of vfu_device.h, in sys/counter_table.h's form. */
 #define	ADAPTER_COUNTERS(X)						\
-	X(ADAPTER_C_CONNECT, "connects", "clients connected")		\
-	X(ADAPTER_C_DISCONNECT, "disconnects", "clients disconnected")	\
-	X(ADAPTER_C_REFUSED, "refused",					\
-	    "clients refused: one is connected, or no descriptors left") \
-	X(ADAPTER_C_ACCEPT, "accept_waits",				\
-	    "times that no client could be accepted or refused")	\
-	X(ADAPTER_C_BROKEN, "broken", "clients dropped for bad framing") \
-	X(ADAPTER_C_GONE, "gone",					\
-	    "clients dropped because their memory was gone")		\
-	X(ADAPTER_C_RECV, "recvs", "reads from the socket")		\
-	X(ADAPTER_C_MESSAGE, "messages", "messages received")		\
-	X(ADAPTER_C_POSTED, "posted", "messages that asked for no reply") \
-	X(ADAPTER_C_SEND, "sends", "writes to the socket")		\
-	X(ADAPTER_C_ERROR, "errors", "commands that failed")		\
-	X(ADAPTER_C_DMA_MAP, "dma_maps", "memory ranges mapped")	\
-	X(ADAPTER_C_DMA_REFUSED, "dma_refused",				\
-	    "memory ranges refused")					\
-	X(ADAPTER_C_DMA_UNMAP, "dma_unmaps", "memory ranges unmapped")	\
-	X(ADAPTER_C_DMA_JOIN, "dma_joins",				\
-	    "rings mapped once more: their pages are apart")		\
 	X(ADAPTER_C_WAKEUP, "wakeups",					\
 	    "rounds of transmit and receive work")
 
@@ -77,7 +53,7 @@ struct adapter {
 	TAILQ_ENTRY(adapter)	 link;		/* the main thread's */
 	const struct adapter_config	*config;
 	pthread_t		 thread;
-	struct mevent_loop	*loop;		/* the thread's */
+	struct loop		*loop;		/* the thread's */
 	pthread_mutex_t		 mtx;		/* of opened */
 	pthread_cond_t		 ready;		/* opened was set */
 	bool			 opened;	/* adapter_open() returned */
@@ -86,25 +62,21 @@ struct adapter {
 	sem_t			 go;		/* it may start serving */
 
 	struct e82545		*dev;
-	struct net_backend	*be;
-	struct frame_port	*port;
+	struct adapter_net	 net;
 	int			 timer_fd;	/* for e82545_timer() */
-	struct mevent		*timer_ev;
+	struct loop_event	*timer_ev;
 	int			 work_fd;	/* event: more work is left */
-	struct mevent		*work_ev;
+	struct loop_event	*work_ev;
+	struct loop_event	*rx_ev;		/* frames are pending */
 	uint32_t		 work_posted;	/* 1: that event is pending;
 						   atomic */
 	bool			 tx_wanted;	/* e82545_tx() must run */
 	bool			 rx_wanted;	/* e82545_rx() likewise */
-	bool			 rx_stopped;	/* backend events are off */
+	bool			 rx_stopped;	/* rx_ev is disabled */
 	bool			 unshared;	/* adapter_unshared() has said it */
 	bool			 looked;	/* adapter_look() is done */
-	unsigned int		 refusals;	/* of ranges of this client */
 
-	struct peer_mem		 dma;
-	struct vfu_pci		 pci;
-	struct vfu_irq		 irq;
-	struct vfu_server	 server;
+	struct vfu_device	 vfu;		/* its client */
 
 	struct peer_watch		 watch;		/* the main thread's */
 	uint64_t		*live;		/* of valed_stats_live() */
@@ -167,23 +139,13 @@ adapter_count(struct adapter *ad, enum adapter_counter counter)
 }
 
 /*
- * Only the adapter's thread may call the functions below.
+ * Write a line to stderr, with a priority of syslog.h: peer_log.h.  The
+ * adapter's thread.
  */
-
-/* A client has connected: start receiving. */
-void	adapter_attach(struct adapter *ad);
-
-/*
- * The client has disconnected: reset the adapter, then release its memory and
- * interrupts.
- */
-void	adapter_detach(struct adapter *ad);
-
-/* Reset the adapter as by PCI RST#. */
-void	adapter_reset(struct adapter *ad);
-
-/* Write a line to stderr, with a priority of syslog.h: peer_log.h. */
 void	adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
+
+/* adapter_pci.c: what it is on the PCI bus. */
+extern const struct vfu_device_type adapter_pci;
 
 #endif /* !_ADAPTER_H_ */

@@ -32,11 +32,9 @@
  *	ctl_switch.c	 its requests about switches
  *	ctl_who.c	 its clients: users and groups
  *	adapter.c	 an adapter: its thread, and the host side of the model
- *	vfu_server.c	 its client: connection and framing
- *	vfu_version.c	 version negotiation
- *	vfu_device.c	 all other commands
- *	vfu_irq.c	 interrupts
- *	vfu_pci.c	 PCI configuration space
+ *	adapter_net.c	 its network: a port of a switch, or a TAP
+ *	adapter_pci.c	 what it is on the PCI bus
+ *	tap_port.c	 a frame port over a TAP
  */
 
 #ifndef _VALED_H_

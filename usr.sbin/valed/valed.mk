@@ -4,12 +4,11 @@
 
 # The sources of valed, each in one list.
 #
-#	VFU_SRCS	the vfio-user server and the adapters behind it
+#	ADAPTER_SRCS	an adapter
 #	CTL_SRCS	the control socket's requests
 #	VALED_SRCS	the program around them
 
-VFU_SRCS=	adapter.c vfu_device.c vfu_irq.c vfu_pci.c vfu_server.c \
-		vfu_version.c
+ADAPTER_SRCS=	adapter.c adapter_net.c adapter_pci.c tap_port.c
 
 CTL_SRCS=	ctl_hostif.c ctl_memory.c ctl_null.c ctl_owner.c \
 		ctl_pipe.c ctl_port.c ctl_reload.c ctl_switch.c ctl_who.c \

@@ -48,7 +48,8 @@ static const struct counter_row adapter_counter_table[ADAPTER_NCOUNTERS] = {
 /* The index of each table in the array. */
 enum {
 	AT_MODEL	= 0,
-	AT_ADAPTER		= AT_MODEL + E82545_NCOUNTERS,
+	AT_CLIENT	= AT_MODEL + E82545_NCOUNTERS,
+	AT_ADAPTER	= AT_CLIENT + VFU_NCOUNTERS,
 	AT_FRAME_PORT	= AT_ADAPTER + ADAPTER_NCOUNTERS,
 	AT_OTHER	= AT_FRAME_PORT + FRAME_PORT_NCOUNTERS,
 	AT_PORT		= AT_OTHER + OTHER_NCOUNTERS,
@@ -61,6 +62,7 @@ static const struct section {
 	const struct counter_row	*table;
 } sections[] = {
 	{ AT_MODEL,	"",		e82545_counter_table },
+	{ AT_CLIENT,	"",		vfu_counter_table },
 	{ AT_ADAPTER,	"",		adapter_counter_table },
 	{ AT_FRAME_PORT, "",		frame_port_counter_table },
 	{ AT_OTHER,	"",		other_counter_table },
@@ -91,13 +93,17 @@ snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 	int i;
 
 	e82545_counters(ad->dev, value + AT_MODEL);
+	for (i = 0; i < VFU_NCOUNTERS; i++)
+		value[AT_CLIENT + i] =
+		    atomic_load_64(&ad->vfu.vdev_counters[i]);
 	for (i = 0; i < ADAPTER_NCOUNTERS; i++)
 		value[AT_ADAPTER + i] = atomic_load_64(&ad->counters[i]);
 	for (i = 0; i < FRAME_PORT_NCOUNTERS; i++)
-		value[AT_FRAME_PORT + i] = frame_port_counter(ad->port, i);
-	value[AT_OTHER + OTHER_IRQ_SENT] = atomic_load_64(&ad->irq.sent);
+		value[AT_FRAME_PORT + i] =
+		    frame_port_counter(ad->net.an_port, i);
+	value[AT_OTHER + OTHER_IRQ_SENT] = atomic_load_64(&ad->vfu.vdev_irq.sent);
 	value[AT_OTHER + OTHER_IRQ_UNMASKED] =
-	    atomic_load_64(&ad->irq.unmasked);
+	    atomic_load_64(&ad->vfu.vdev_irq.unmasked);
 	if (vale_port_counters(ad->config->ac_backend, value + AT_PORT) != 0)
 		memset(value + AT_PORT, 0, VALE_NCOUNTERS * sizeof(*value));
 	value[AT_OTHER + OTHER_COPIES] = value[AT_MODEL + E82545_C_RX_FRAME] +

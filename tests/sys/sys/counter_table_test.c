@@ -56,6 +56,7 @@ TEST(rows, "Every counter has a name of its own and a description")
 	check_table(vale_counter_table, VALE_NCOUNTERS);
 	check_table(vale_learn_counter_table, VALE_LEARN_NCOUNTERS);
 	check_table(lem_counter_table, LEM_NCOUNTERS);
+	check_table(vfu_counter_table, VFU_NCOUNTERS);
 	check_table(adapter_counter_table, ADAPTER_NCOUNTERS);
 }
 

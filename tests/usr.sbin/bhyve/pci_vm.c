@@ -21,6 +21,9 @@
 #include "bhyverun.h"
 #include "config.h"
 #include "e82545.h"
+#ifndef __FreeBSD__
+#include "loop.h"
+#endif
 #include "mevent.h"
 #include "net_backends.h"
 #include "net_backends_priv.h"
@@ -342,7 +345,7 @@ on_clock(int fd __unused, enum ev_type type __unused, void *param)
 
 	done = *(bool (**)(void))param;
 	if (locked(done))
-		mevent_stop(mevent_loop());
+		loop_stop(loop_self());
 	else if (!wait_more(&wait_state))
 		wait_failed(__FILE__, __LINE__, "done()", SEEN);
 }

@@ -29,9 +29,7 @@
 #include <atf-c.h>
 
 #include "adapter_calls.h"
-#include "config.h"
 #include "event_stub.h"
-#include "net_port.h"
 #include "peer_fault.h"
 #include "wait_until.h"
 #include "wrap.h"
@@ -44,7 +42,6 @@ unsigned int	pauses, resumes;
 const struct e82545_ops *ops;
 void		*ops_arg;
 struct e82545_config model;
-uint32_t		frame_max;
 void		(*sink)(void *arg, struct frame_source *frames);
 void		*sink_arg;
 bool		raise_level;
@@ -55,7 +52,6 @@ bool		joins;
 uint64_t	gone, refused;
 bool		again;
 unsigned int	listens, drops, joined;
-const char	*where, *where_opened;
 bool		patient;
 static uint32_t	patient_waits;		/* atomic */
 unsigned int	clockwaits;
@@ -69,7 +65,6 @@ bool		serves;
 char		thread_name[16];
 const void	*freed;
 bool		was_freed;
-net_be_rxeof_t	receive;
 struct itimerspec timer;
 int		timer_flags;
 struct adapter_config config;
@@ -95,7 +90,7 @@ called(const char *name)
 
 /* The thread opens the adapter, and this one then serves it. */
 void
-mevent_dispatch(void)
+loop_run(void)
 {
 	ATF_REQUIRE_EQ(0, prctl(PR_GET_NAME, thread_name));
 	calls[0] = '\0';
@@ -182,28 +177,22 @@ WRAP(bool, peer_mem_refused, struct peer_mem *dma __unused, uint64_t *gpa)
 	return (*gpa != 0);
 }
 
-WRAP(void, vfu_server_listen, struct adapter *a)
+WRAP(void, vfu_server_listen, struct vfu_device *vd)
 {
 	listens++;
-	__real_vfu_server_listen(a);
+	__real_vfu_server_listen(vd);
 }
 
 /* There is no client. */
-WRAP(void, vfu_server_drop, struct adapter *a __unused)
+WRAP(void, vfu_server_drop, struct vfu_device *vd __unused)
 {
 	drops++;
 }
 
 WRAP(bool, vfu_server_again, struct vfu_server *srv)
 {
-	ATF_CHECK_EQ(&ad->server, srv);
+	ATF_CHECK_EQ(&ad->vfu.vdev_server, srv);
 	return (again);
-}
-
-WRAP(void, debug_where, const char *text)
-{
-	where = text;
-	__real_debug_where(text);
 }
 
 WRAP(int, peer_fault_add, struct peer_mem *dma, void (*lost)(void *arg),
@@ -213,11 +202,12 @@ WRAP(int, peer_fault_add, struct peer_mem *dma, void (*lost)(void *arg),
 	    arg));
 }
 
-WRAP(int, vfu_server_init, struct adapter *a)
+WRAP(int, vfu_server_init, struct vfu_device *vd, int listen_fd)
 {
 	wait_until(atomic_load_32(&interrupted) == 0, "%u waits", interrupted);
 	wait_until(!patient || atomic_load_32(&patient_waits) != 0, "a wait");
-	return (fails("server") ? -1 : __real_vfu_server_init(a));
+	return (fails("server") ? -1 : __real_vfu_server_init(vd,
+	    listen_fd));
 }
 
 WRAP(int, sem_init, sem_t *sem, int shared, unsigned int value)
@@ -307,15 +297,15 @@ WRAP(void *, calloc, size_t n, size_t size)
 	return (fails("calloc") ? NULL : __real_calloc(n, size));
 }
 
-WRAP(int, mevent_round, void (*fn)(void *), void *arg)
+WRAP(int, loop_round, void (*fn)(void *), void *arg)
 {
-	return (fails("round") ? -1 : __real_mevent_round(fn, arg));
+	return (fails("round") ? -1 : __real_loop_round(fn, arg));
 }
 
-WRAP(void, mevent_stop, struct mevent_loop *loop)
+WRAP(void, loop_stop, struct loop *loop)
 {
 	stops++;
-	__real_mevent_stop(loop);
+	__real_loop_stop(loop);
 }
 
 WRAP(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
@@ -329,20 +319,6 @@ WRAP(void, free, void *p)
 {
 	was_freed |= p != NULL && p == freed;
 	__real_free(p);
-}
-
-WRAP(int, netbe_init, net_backend_t **be, nvlist_t *nvl, net_be_rxeof_t fn,
-    void *arg)
-{
-	receive = fn;
-	where_opened = where;
-	return (__real_netbe_init(be, nvl, fn, arg));
-}
-
-WRAP(void, net_port_destroy, struct frame_port *port)
-{
-	called(port != NULL ? "no port" : "none");
-	__real_net_port_destroy(port);
 }
 
 WRAP(enum e82545_tx_state, e82545_tx, struct e82545 *dev)
@@ -386,32 +362,37 @@ port_set_sink(struct frame_port *port __unused,
 	return (true);
 }
 
-WRAP(struct frame_port *, net_port_create, struct net_backend *be,
-    uint32_t max)
+WRAP(int, adapter_net_open, struct adapter_net *an, const char *name,
+    uint32_t mtu, char *why, size_t size)
 {
 	static struct frame_port_ops port_ops;
-	struct frame_port *port;
+	int error;
 
-	if (fails("port"))
-		return (NULL);
-	frame_max = max;
-	port = __real_net_port_create(be, max);
-	port_ops = *port->fp_ops;
-	port_ops.fpo_set_sink = port_set_sink;
-	port->fp_ops = &port_ops;
-	return (port);
+	error = __real_adapter_net_open(an, name, mtu, why, size);
+	if (error == 0) {
+		port_ops = *an->an_port->fp_ops;
+		port_ops.fpo_set_sink = port_set_sink;
+		an->an_port->fp_ops = &port_ops;
+	}
+	return (error);
 }
 
-WRAP(void, netbe_rx_enable, struct net_backend *be)
+WRAP(void, adapter_net_close, struct adapter_net *an)
 {
-	enabled++;
-	__real_netbe_rx_enable(be);
+	called(an->an_port != NULL ? "no port" : "none");
+	__real_adapter_net_close(an);
 }
 
-WRAP(void, netbe_rx_disable, struct net_backend *be)
+WRAP(int, loop_enable, struct loop_event *ev)
 {
-	disabled++;
-	__real_netbe_rx_disable(be);
+	enabled += ad != NULL && ev == ad->rx_ev;
+	return (__real_loop_enable(ev));
+}
+
+WRAP(int, loop_disable, struct loop_event *ev)
+{
+	disabled += ad != NULL && ev == ad->rx_ev;
+	return (__real_loop_disable(ev));
 }
 
 WRAP(int, sched_yield, void)
@@ -502,15 +483,12 @@ configure(void)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 
-	init_config();
 	config.ac_listen = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK |
 	    SOCK_CLOEXEC, 0);
 	/* The kernel finds a name. */
 	ATF_REQUIRE_EQ(0, bind(config.ac_listen, (void *)&sun,
 	    sizeof(sa_family_t)));
 	ATF_REQUIRE_EQ(0, listen(config.ac_listen, 8));
-	config.ac_nvl = create_config_node("pci.0.1.0");
-	set_config_value_node(config.ac_nvl, "backend", "vale0:a");
 	config.ac_backend = "vale0:a";
 	config.ac_name = "a";
 	memcpy(config.ac_mac, "\2\0\0\0\0\7", 6);
@@ -524,8 +502,7 @@ start(void)
 	ATF_REQUIRE(ad != NULL);
 	adapter_go(ad);
 	pthread_join(ad->thread, NULL);
-	ad->thread = pthread_self();
-	ATF_CHECK_EQ(1, disabled);
+	ad->thread = ad->vfu.vdev_thread = pthread_self();
 	tx_calls = rx_calls = enabled = disabled = events_repeated = 0;
 }
 
@@ -539,8 +516,20 @@ share(uint64_t gpa, int prot)
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
 	ram = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	ATF_REQUIRE(ram != MAP_FAILED);
-	ATF_REQUIRE_EQ(0, peer_mem_map(&ad->dma, fd, 0, gpa, SIZE, prot,
+	ATF_REQUIRE_EQ(0, peer_mem_map(&ad->vfu.vdev_mem, fd, 0, gpa, SIZE, prot,
 	    &why));
+}
+
+void
+attach(void)
+{
+	ad->vfu.vdev_ops->vdo_attach(ad->vfu.vdev_arg);
+}
+
+void
+detach(void)
+{
+	ad->vfu.vdev_ops->vdo_detach(ad->vfu.vdev_arg);
 }
 
 void
@@ -548,9 +537,9 @@ client(void)
 {
 	const uint16_t command = 7;
 
-	adapter_attach(ad);
+	attach();
 	share(GPA, PROT_READ | PROT_WRITE);
-	vfu_pci_write(&ad->pci, 4, &command, sizeof(command));
+	vfu_pci_write(&ad->vfu.vdev_pci, 4, &command, sizeof(command));
 	e82545_bus_master(ad->dev, true);
 }
 

@@ -21,7 +21,6 @@
 #include "adapter.h"
 #include "e82545.h"
 #include "frame_port.h"
-#include "net_backends.h"
 #include "valed.h"
 
 #define	GPA		0x500000000	/* of the client's memory */
@@ -38,7 +37,6 @@ extern unsigned int	pauses, resumes;
 extern const struct e82545_ops *ops;
 extern void		*ops_arg;
 extern struct e82545_config model;
-extern uint32_t		frame_max;
 extern void		(*sink)(void *arg, struct frame_source *frames);
 extern void		*sink_arg;
 extern bool		raise_level;	/* e82545_rx_direct() does */
@@ -51,8 +49,6 @@ extern uint64_t		gone, refused;	/* where memory is, once, or 0 */
 extern bool		again;		/* vfu_server_again() */
 extern unsigned int	listens, drops;	/* calls of vfu_server_*() */
 extern unsigned int	joined;		/* threads */
-extern const char	*where;		/* what debug_where() has, and */
-extern const char	*where_opened;	/* had, for the backend */
 extern uint32_t		interrupted;	/* waits to come for `ready', atomic */
 /*
  * The adapter's thread opens it only when adapter_start() waits for that, and
@@ -70,7 +66,6 @@ extern bool		serves;		/* the loop ends as adapter_stop() has it */
 extern char		thread_name[16];
 extern const void	*freed;		/* was it? */
 extern bool		was_freed;
-extern net_be_rxeof_t	receive;	/* the backend's */
 extern struct itimerspec timer;
 extern int		timer_flags;
 
@@ -87,6 +82,9 @@ void	configure(void);
 void	start(void);
 /* Share memory at `gpa', also at `ram'. */
 void	share(uint64_t gpa, int prot);
+/* A client comes, and leaves. */
+void	attach(void);
+void	detach(void);
 /* A client with memory at GPA, whose guest has enabled bus mastering. */
 void	client(void);
 /* One round of the event loop, with an event that needs no work itself. */

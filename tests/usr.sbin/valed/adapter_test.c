@@ -27,7 +27,6 @@
 #include <atf-c.h>
 
 #include "adapter_calls.h"
-#include "config.h"
 #include "event_stub.h"
 #include "test.h"
 #include "wait_until.h"
@@ -58,7 +57,7 @@ the processor away, and what is not idle goes on")
 	start();
 	fake = true;
 	rx_state = E82545_RX_IDLE;
-	adapter_attach(ad);
+	attach();
 	work();
 	ATF_CHECK_EQ_MSG(0, tx_calls, "not before a kick");
 	ATF_CHECK_EQ(1, rx_calls);
@@ -86,7 +85,7 @@ and are turned on or off once")
 
 	start();
 	fake = true;
-	adapter_attach(ad);
+	attach();
 	rx_state = E82545_RX_MORE;
 	for (i = 1; i < 4; i++) {
 		work();
@@ -123,7 +122,7 @@ and are turned on or off once")
 	ATF_CHECK_EQ(0, events_repeated);
 	/* The backend says that there are frames. */
 	rx_calls = 0;
-	receive(-1, EVF_READ, ad);
+	ad->rx_ev->func(-1, ad);
 	work();
 	ATF_CHECK_EQ(1, rx_calls);
 }
@@ -142,7 +141,7 @@ both ways if rings were joined")
 	ATF_CHECK_STREQ("flush;flush;", calls);
 	ATF_CHECK_EQ(n + 1, ad->counters[ADAPTER_C_WAKEUP]);
 	ATF_CHECK_EQ(0, tx_calls + rx_calls);
-	ATF_CHECK_EQ(0, ad->counters[ADAPTER_C_DMA_JOIN]);
+	ATF_CHECK_EQ(0, ad->vfu.vdev_counters[VFU_C_DMA_JOIN]);
 	ATF_CHECK_EQ(0, drops);
 	/* Memory that a ring needs is seen to. */
 	wanted(ad);
@@ -151,7 +150,7 @@ both ways if rings were joined")
 	work();
 	ATF_CHECK_EQ(1, tx_calls);
 	ATF_CHECK_EQ(1, rx_calls);
-	ATF_CHECK_EQ(1, ad->counters[ADAPTER_C_DMA_JOIN]);
+	ATF_CHECK_EQ(1, ad->vfu.vdev_counters[VFU_C_DMA_JOIN]);
 }
 
 TEST(sees_to, "An event has the server listen; it sees to memory that is gone,\
@@ -170,13 +169,13 @@ TEST(sees_to, "An event has the server listen; it sees to memory that is gone,\
 	work();
 	ATF_CHECK_EQ(1, listens);
 	ATF_CHECK_EQ(0, drops);
-	ATF_CHECK_EQ(0, ad->counters[ADAPTER_C_GONE]);
+	ATF_CHECK_EQ(0, ad->vfu.vdev_counters[VFU_C_GONE]);
 	ATF_CHECK_STREQ("", log_text());
 	log_start();
 	gone = GPA;
 	work();
 	ATF_CHECK_EQ(1, drops);
-	ATF_CHECK_EQ(1, ad->counters[ADAPTER_C_GONE]);
+	ATF_CHECK_EQ(1, ad->vfu.vdev_counters[VFU_C_GONE]);
 	ATF_CHECK_STREQ("valed: a: client dropped: its memory at 0x500000000 "
 	    "is gone\n", log_text());
 	log_start();
@@ -212,23 +211,21 @@ TEST(attaches, "A new client finds nothing of the former")
 	client();
 	ATF_CHECK_EQ(1, pauses);
 	ATF_CHECK_EQ(1, resumes);
-	ad->irq.msi_fd = eventfd(0, EFD_CLOEXEC);
-	ATF_REQUIRE(ad->irq.msi_fd != -1);
+	ad->vfu.vdev_irq.msi_fd = eventfd(0, EFD_CLOEXEC);
+	ATF_REQUIRE(ad->vfu.vdev_irq.msi_fd != -1);
 	ops->eo_tx_kick(ops_arg);
 	work();
 	ad->unshared = ad->looked = true;
-	ad->refusals = 7;
 	ad->tx_wanted = true;
 	calls[0] = '\0';
-	adapter_detach(ad);
+	detach();
 	ATF_CHECK_STREQ("no master;reset;intx;", calls);
-	ATF_CHECK_EQ(-1, ad->irq.msi_fd);
-	ATF_CHECK_EQ(0, ad->dma.n);
-	ATF_CHECK(!vfu_pci_busmaster(&ad->pci));
+	ATF_CHECK_EQ(-1, ad->vfu.vdev_irq.msi_fd);
+	ATF_CHECK_EQ(0, ad->vfu.vdev_mem.n);
+	ATF_CHECK(!vfu_pci_busmaster(&ad->vfu.vdev_pci));
 	ad->rx_wanted = false;
-	adapter_attach(ad);
+	attach();
 	ATF_CHECK(!ad->unshared && !ad->looked);
-	ATF_CHECK_EQ(0, ad->refusals);
 	tx_calls = rx_calls = 0;
 	work();
 	ATF_CHECK_EQ(0, tx_calls);
@@ -280,7 +277,7 @@ only, and once")
 	ATF_CHECK(!posted());
 	raise_level = true;
 	sink(sink_arg, NULL);
-	ATF_CHECK(vfu_irq_pending(&ad->irq));
+	ATF_CHECK(vfu_irq_pending(&ad->vfu.vdev_irq));
 	sink(sink_arg, NULL);
 	ATF_CHECK(posted());
 	ATF_CHECK(!posted());
@@ -289,7 +286,7 @@ only, and once")
 	ATF_CHECK(ad->work_posted != 0);
 	ATF_CHECK(events_step() >= 1);
 	ATF_CHECK_EQ(0, ad->work_posted);
-	ATF_CHECK(!vfu_irq_pending(&ad->irq));
+	ATF_CHECK(!vfu_irq_pending(&ad->vfu.vdev_irq));
 
 	/* An event that cannot be posted is posted the next time. */
 	raise_level = false;
@@ -338,9 +335,9 @@ address; none of others")
 	check_look(3, 1, 0, "");
 	check_look(3, 0, 1, "");
 	check_look(3, UINT64_C(1) << 63, UINT64_C(1) << 63, "");
-	vfu_pci_write(&ad->pci, 4, &none, sizeof(none));
+	vfu_pci_write(&ad->vfu.vdev_pci, 4, &none, sizeof(none));
 	check_look(3, 0, 0, "");
-	vfu_pci_write(&ad->pci, 4, &command, sizeof(command));
+	vfu_pci_write(&ad->vfu.vdev_pci, 4, &command, sizeof(command));
 	/* Not in its memory. */
 	put(E82545_TDBAH, 0);
 	check_look(3, 0, 0, "");
@@ -368,14 +365,14 @@ address; none of others")
 	work();
 	ATF_CHECK_STREQ("", log_text());
 	/* Nothing is pending: before the first packet, and behind it. */
-	adapter_attach(ad);
+	attach();
 	put(E82545_TDT, 3);
 	log_start();
 	ops->eo_tx_kick(ops_arg);
 	work();
 	ATF_CHECK_STREQ("", log_text());
 	ATF_CHECK(ad->looked);
-	adapter_attach(ad);
+	attach();
 	put(E82545_TDH, 0);
 	put(E82545_TDT, 0);
 	ops->eo_tx_kick(ops_arg);
@@ -408,13 +405,11 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	start();
 	want.ec_name = config.ac_name;
 	ATF_CHECK_EQ(0, memcmp(&want, &model, sizeof(want)));
-	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE_CSB, ad->pci.subdevice);
-	ATF_CHECK(ad->port->fp_offloads);
+	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE_CSB, ad->vfu.vdev_pci.subdevice);
+	ATF_CHECK(ad->net.an_port->fp_offloads);
 	ATF_CHECK_STREQ("a", thread_name);
-	/* For what the backend says. */
-	ATF_CHECK_STREQ("f:1", where_opened);
-	ATF_CHECK(where == NULL);
-	ATF_CHECK_EQ(1500 + E82545_HDRLEN_MAX, frame_max);
+	ATF_CHECK_EQ(1500 + E82545_HDRLEN_MAX,
+	    ad->net.an_port->fp_frame_max);
 	ATF_CHECK_STREQ("rate 5000;limit 3;private 1;weight 9;", settings);
 	ATF_CHECK(sink == NULL);
 	ATF_CHECK_EQ(O_NONBLOCK, fcntl(ad->timer_fd, F_GETFL) & O_NONBLOCK);
@@ -430,11 +425,11 @@ TEST(defaults, "What is not configured is not set")
 {
 	start();
 	ATF_CHECK_STREQ("", settings);
-	ATF_CHECK_EQ(UINT32_MAX, frame_max);
+	ATF_CHECK_EQ(UINT32_MAX, ad->net.an_port->fp_frame_max);
 	ATF_CHECK(!model.ec_csb);
-	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE, ad->pci.subdevice);
-	ATF_CHECK_EQ(-1, ad->irq.msi_fd);
-	ATF_CHECK_EQ(-1, ad->irq.intx_fd);
+	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE, ad->vfu.vdev_pci.subdevice);
+	ATF_CHECK_EQ(-1, ad->vfu.vdev_irq.msi_fd);
+	ATF_CHECK_EQ(-1, ad->vfu.vdev_irq.intx_fd);
 	ATF_CHECK_EQ(0, model.ec_itr_256ns + model.ec_itr_min_256ns);
 }
 
@@ -569,16 +564,16 @@ TEST(watches, "A call that three looks find is interrupted")
 
 	start();
 	signal(PEER_SIGNAL, count_signal);
-	ad->irq.calls = 2;
-	ad->server.calls = 4;
+	ad->vfu.vdev_irq.calls = 2;
+	ad->vfu.vdev_server.calls = 4;
 	for (i = 0; i < 4; i++)
 		adapter_watch(ad);
 	ATF_CHECK_EQ(0, signals);
 	/* The third look at a call; it is the sum that counts. */
-	ad->irq.calls = 3;
+	ad->vfu.vdev_irq.calls = 3;
 	adapter_watch(ad);
-	ad->irq.calls = 2;
-	ad->server.calls = 5;
+	ad->vfu.vdev_irq.calls = 2;
+	ad->vfu.vdev_server.calls = 5;
 	adapter_watch(ad);
 	ATF_CHECK_EQ(0, signals);
 	adapter_watch(ad);
@@ -608,7 +603,6 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		{ "limit", "settings of the port" },
 		{ "private", "settings of the port" },
 		{ "weight", "settings of the port" },
-		{ "port", "frame port" },
 		{ "model", "adapter" },
 		{ "fault", "spare page" },
 		{ "server", "socket" },
@@ -616,6 +610,7 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		{ "sem", "cannot start" },
 		{ "thread", "cannot start" },
 	};
+	const char *text;
 	char line[128];
 	unsigned int fds, i;
 
@@ -660,13 +655,27 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		ATF_CHECK_EQ(fds, open_fds());
 		ATF_CHECK_EQ(0, events_used());
 	}
-	/* The backend says itself what is wrong. */
-	set_config_value_node(config.ac_nvl, "backend", "vale0:");
+	/* A port that cannot be opened has a sentence, and its place. */
+	config.ac_where = "f:1";
+	config.ac_backend = "vale0:";
 	log_start();
 	ATF_CHECK(adapter_start(&config, NULL) == NULL);
 	ATF_CHECK_EQ(EIO, errno);
-	ATF_CHECK(strstr(log_text(), "valed: a:") == NULL);
+	text = log_text();
+	ATF_CHECK_MSG(strstr(text, ": f:1: backend=vale0:: ") != NULL, "%s",
+	    text);
+	ATF_CHECK(strstr(text, ": a: ") == NULL);
 	ATF_CHECK_EQ(fds, open_fds());
+	config.ac_backend = "vale0:a";
+	events_fail = 3;
+	log_start();
+	ATF_CHECK(adapter_start(&config, NULL) == NULL);
+	ATF_CHECK_EQ(EIO, errno);
+	text = log_text();
+	ATF_CHECK_MSG(strstr(text, ": f:1: vale0:a: cannot wait for frames: ")
+	    != NULL, "%s", text);
+	ATF_CHECK_EQ(fds, open_fds());
+	ATF_CHECK_EQ(0, events_used());
 }
 
 TEST_PROGRAM

@@ -30,7 +30,7 @@ nothing(void *arg)
 static void
 count(void *arg)
 {
-	adapter_count(arg, ADAPTER_C_CONNECT);
+	adapter_count(arg, ADAPTER_C_WAKEUP);
 }
 
 TEST(thread, "An assertion fires if another thread than the adapter's counts")
@@ -40,7 +40,7 @@ TEST(thread, "An assertion fires if another thread than the adapter's counts")
 	ATF_REQUIRE_EQ(0, pthread_join(ad.thread, NULL));
 	ad.thread = pthread_self();
 	count(&ad);
-	ATF_CHECK_EQ(1, ad.counters[ADAPTER_C_CONNECT]);
+	ATF_CHECK_EQ(1, ad.counters[ADAPTER_C_WAKEUP]);
 }
 
 static void

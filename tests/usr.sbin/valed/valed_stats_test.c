@@ -136,7 +136,7 @@ adapter_make(void)
 
 	ad->config = &config;
 	ad->dev = (void *)1;
-	ad->port = end_of_page(sizeof(*ad->port));
+	ad->net.an_port = end_of_page(sizeof(*ad->net.an_port));
 	return (ad);
 }
 
@@ -145,12 +145,14 @@ adapter_fill(struct adapter *ad)
 {
 	unsigned int i;
 
+	for (i = 0; i < VFU_NCOUNTERS; i++)
+		ad->vfu.vdev_counters[i] = value(ADAPTER + i);
 	for (i = 0; i < ADAPTER_NCOUNTERS; i++)
-		ad->counters[i] = value(ADAPTER + i);
+		ad->counters[i] = value(ADAPTER + VFU_NCOUNTERS + i);
 	for (i = 0; i < FRAME_PORT_NCOUNTERS; i++)
-		ad->port->fp_counter[i] = value(FRAME_PORT + i);
-	ad->irq.sent = value(IRQ);
-	ad->irq.unmasked = value(IRQ + 1);
+		ad->net.an_port->fp_counter[i] = value(FRAME_PORT + i);
+	ad->vfu.vdev_irq.sent = value(IRQ);
+	ad->vfu.vdev_irq.unmasked = value(IRQ + 1);
 }
 
 static void __printflike(1, 2)
@@ -225,9 +227,12 @@ TEST(adapters, "Each counter of each adapter has a line, in order")
 		for (i = 0; i < E82545_NCOUNTERS; i++)
 			expect("vm1 %s %u\n", e82545_counter_table[i].cr_name,
 			    MODEL + i);
+		for (i = 0; i < VFU_NCOUNTERS; i++)
+			expect("vm1 %s %u\n", vfu_counter_table[i].cr_name,
+			    ADAPTER + i);
 		for (i = 0; i < ADAPTER_NCOUNTERS; i++)
 			expect("vm1 %s %u\n", adapter_names[i].cr_name,
-			    ADAPTER + i);
+			    ADAPTER + VFU_NCOUNTERS + i);
 		for (i = 0; i < FRAME_PORT_NCOUNTERS; i++)
 			expect("vm1 %s %u\n",
 			    frame_port_counter_table[i].cr_name,
@@ -283,12 +288,12 @@ TEST(adapters_live, "-v prints what was counted since the line before, and "
 		{ FRAME_PORT + FRAME_PORT_C_RX_OVERMTU, "rx_overmtu" },
 		{ PORT + VALE_C_TX_RUNT, "port_tx_drop_runt" },
 		{ PORT + VALE_C_RX_FULL, "port_rx_drop_full" },
-		{ ADAPTER + ADAPTER_C_CONNECT, NULL },
+		{ ADAPTER + VFU_C_CONNECT, NULL },
 	};
 	struct adapter_list list = TAILQ_HEAD_INITIALIZER(list);
 	const uint64_t rx_frame = MODEL + E82545_C_RX_FRAME;
 	struct adapter *ad = adapter_make();
-	size_t count = E82545_NCOUNTERS + ADAPTER_NCOUNTERS +
+	size_t count = E82545_NCOUNTERS + VFU_NCOUNTERS + ADAPTER_NCOUNTERS +
 	    FRAME_PORT_NCOUNTERS + 3 + VALE_NCOUNTERS;
 	uint64_t *first;
 	unsigned int i;

@@ -16,7 +16,7 @@
 
 #include <atf-c.h>
 
-#include "adapter_stub.h"
+#include "vfu_stub.h"
 #include "event_stub.h"
 #include "send_fds.h"
 #include "vfu_client.h"
@@ -44,7 +44,8 @@ WRAP(ssize_t, recvmsg, int s, struct msghdr *msg, int flags)
 {
 	/* It has space for what it asks for. */
 	ATF_REQUIRE((uint8_t *)msg->msg_iov->iov_base +
-	    msg->msg_iov->iov_len <= ad.server.in + sizeof(ad.server.in));
+	    msg->msg_iov->iov_len <=
+	    dev.vdev_server.in + sizeof(dev.vdev_server.in));
 	if (recv_error != 0) {
 		errno = recv_error;
 		recv_error = 0;
@@ -73,11 +74,11 @@ server_start(void)
 	ATF_REQUIRE_EQ(0, bind(listen_fd, (void *)&sun, sizeof(sun)));
 	ATF_REQUIRE_EQ(0, listen(listen_fd, 8));
 	stub_start(listen_fd);
-	ad.server.fd = 0;
+	dev.vdev_server.fd = 0;
 	errno = EIO;
-	ATF_REQUIRE_EQ(0, vfu_server_init(&ad));
-	ATF_CHECK_EQ(-1, ad.server.fd);
-	ad.server.calls = UINT32_MAX - 1;	/* it wraps at the first call */
+	ATF_REQUIRE_EQ(0, vfu_server_init(&dev, listen_fd));
+	ATF_CHECK_EQ(-1, dev.vdev_server.fd);
+	dev.vdev_server.calls = UINT32_MAX - 1;	/* it wraps at the first call */
 	fds_idle = stub_fds();
 	client = -1;
 }
@@ -200,13 +201,13 @@ client_gone(const char *calls)
 	events_run();
 	got = stub_calls();
 	ATF_CHECK_MSG(strcmp(calls, got) == 0, "%s, not %s", got, calls);
-	ATF_CHECK_EQ(-1, ad.server.fd);
+	ATF_CHECK_EQ(-1, dev.vdev_server.fd);
 	ATF_CHECK_EQ(1, events_used());
 	ATF_CHECK_EQ(1, events_on());
 	ATF_CHECK_EQ(0, events_repeated);
 	ATF_CHECK_EQ_MSG(fds_idle, stub_fds(), "%d descriptors, not %d",
 	    stub_fds(), fds_idle);
-	ATF_CHECK_EQ(0, ad.server.calls % 2);
+	ATF_CHECK_EQ(0, dev.vdev_server.calls % 2);
 }
 
 void
@@ -218,6 +219,6 @@ check_dropped(const char *why)
 	ATF_CHECK(hung_up());
 	snprintf(calls, sizeof(calls), "log 4: client dropped: %s;detach;", why);
 	client_gone(calls);
-	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_BROKEN));
+	ATF_CHECK_EQ(1, stub_count(VFU_C_BROKEN));
 	client_come(true);
 }

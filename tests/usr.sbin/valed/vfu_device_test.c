@@ -22,7 +22,7 @@
 
 #include <atf-c.h>
 
-#include "adapter_stub.h"
+#include "vfu_stub.h"
 #include "test.h"
 
 #define	BAR0		VFIO_PCI_BAR0_REGION_INDEX
@@ -63,7 +63,7 @@ command_fds(unsigned int command, const void *data, size_t len,
 	req.nfds = nfds;
 	req.reply = reply;
 	memset(reply, FILL, sizeof(reply));
-	error = vfu_command(&ad, &req);
+	error = vfu_command(&dev, &req);
 	free(payload);
 	reply_len = req.reply_len;
 	if (error == 0)
@@ -150,7 +150,7 @@ TEST(lengths, "A payload has at least its command's length")
 		ATF_CHECK_EQ(0, command_fds(VFIO_USER_DMA_UNMAP, &u, sizeof(u),
 		    data, n, NULL, 0));
 		check_reply(&u, sizeof(u));
-		ATF_CHECK_EQ(0, ad.dma.n);
+		ATF_CHECK_EQ(0, dev.vdev_mem.n);
 		(void)stub_calls();
 		ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_RESET, data, n));
 		ATF_CHECK_STREQ("reset;", stub_calls());
@@ -221,7 +221,7 @@ TEST(unshared, "A client that shares no memory at all is refused, with a line")
 	ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_GET_INFO, &info,
 	    sizeof(info)));
 	/* All ranges were refused. */
-	peer_mem_clear(&ad.dma);
+	peer_mem_clear(&dev.vdev_mem);
 	ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_GET_INFO, &info,
 	    sizeof(info)));
 	fds[0] = eventfd(0, 0);
@@ -341,7 +341,7 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	ATF_CHECK_EQ(0, map(32, RW, 2 * PAGE, 0x100000, 2 * PAGE, fds, 1));
 	ATF_CHECK_EQ(0, reply_len);
 	ATF_CHECK_STREQ("pause;resume;", stub_calls());
-	p = peer_mem_addr(&ad.dma, 0x100000 + PAGE, PAGE, RW);
+	p = peer_mem_addr(&dev.vdev_mem, 0x100000 + PAGE, PAGE, RW);
 	ATF_REQUIRE(p != NULL);
 	ATF_CHECK_EQ('x', *p);
 	/* One access, or none, for want of a file. */
@@ -350,14 +350,14 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	ATF_CHECK_EQ(0, map(33, VFIO_DMA_MAP_FLAG_WRITE, 0, 0x300000, PAGE, fds,
 	    1));
 	ATF_CHECK_EQ(0, map(UINT32_MAX, RW, 0, 0x400000, PAGE, NULL, 0));
-	ATF_CHECK_EQ(4, ad.dma.n);
-	ATF_CHECK(peer_mem_addr(&ad.dma, 0x200000, 1, PROT_READ) != NULL);
-	ATF_CHECK_EQ(NULL, peer_mem_addr(&ad.dma, 0x200000, 1, PROT_WRITE));
-	ATF_CHECK(peer_mem_addr(&ad.dma, 0x300000, 1, PROT_WRITE) != NULL);
-	ATF_CHECK_EQ(NULL, peer_mem_addr(&ad.dma, 0x300000, 1, PROT_READ));
-	ATF_CHECK_EQ(NULL, peer_mem_addr(&ad.dma, 0x400000, 1, PROT_READ));
-	ATF_CHECK_EQ(4 * PAGE, ad.dma.mapped);
-	ATF_CHECK_EQ(4, stub_count(ADAPTER_C_DMA_MAP));
+	ATF_CHECK_EQ(4, dev.vdev_mem.n);
+	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 0x200000, 1, PROT_READ) != NULL);
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dev.vdev_mem, 0x200000, 1, PROT_WRITE));
+	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 0x300000, 1, PROT_WRITE) != NULL);
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dev.vdev_mem, 0x300000, 1, PROT_READ));
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dev.vdev_mem, 0x400000, 1, PROT_READ));
+	ATF_CHECK_EQ(4 * PAGE, dev.vdev_mem.mapped);
+	ATF_CHECK_EQ(4, stub_count(VFU_C_DMA_MAP));
 	(void)stub_calls();
 	ATF_CHECK_EQ(EINVAL, map(31, RW, 0, 0x500000, PAGE, fds, 1));
 	ATF_CHECK_EQ(EINVAL, map(32, 0, 0, 0x500000, PAGE, fds, 1));
@@ -370,8 +370,8 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	ATF_CHECK_STREQ("log 4: memory at 0x101000, size 0x1000, refused: range "
 	    "overlaps another;", stub_calls());
 	ATF_CHECK_EQ(EINVAL, map(32, RW, 0, 0x500000, PAGE + 1, fds, 1));
-	ATF_CHECK_EQ(0, stub_count(ADAPTER_C_DMA_MAP));
-	ATF_CHECK_EQ(2, stub_count(ADAPTER_C_DMA_REFUSED));
+	ATF_CHECK_EQ(0, stub_count(VFU_C_DMA_MAP));
+	ATF_CHECK_EQ(2, stub_count(VFU_C_DMA_REFUSED));
 	/* The third line is the last, as a client may go on with thousands. */
 	(void)stub_calls();
 	ATF_CHECK_EQ(EEXIST, map(32, RW, 0, 0x102000 - PAGE, PAGE, fds, 1));
@@ -380,8 +380,8 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	    stub_calls());
 	ATF_CHECK_EQ(EEXIST, map(32, RW, 0, 0x101000, PAGE, fds, 1));
 	ATF_CHECK_STREQ("", stub_calls());
-	ATF_CHECK_EQ(2, stub_count(ADAPTER_C_DMA_REFUSED));
-	ATF_CHECK_EQ(4, ad.dma.n);
+	ATF_CHECK_EQ(2, stub_count(VFU_C_DMA_REFUSED));
+	ATF_CHECK_EQ(4, dev.vdev_mem.n);
 }
 
 static int
@@ -416,15 +416,15 @@ TEST(dma_unmap, "A range is unmapped, or all of them")
 	ATF_CHECK_EQ(EINVAL, unmap(24, all, 0x100000, 0));
 	ATF_CHECK_EQ(EINVAL, unmap(24, all, 0, PAGE));
 	ATF_CHECK_EQ(EINVAL, unmap(24, all | 1, 0, 0));
-	ATF_CHECK_EQ(4, ad.dma.n);
-	ATF_CHECK_EQ(0, stub_count(ADAPTER_C_DMA_UNMAP));
+	ATF_CHECK_EQ(4, dev.vdev_mem.n);
+	ATF_CHECK_EQ(0, stub_count(VFU_C_DMA_UNMAP));
 	ATF_CHECK_EQ(0, unmap(24, 0, 0x100000, PAGE));
 	ATF_CHECK_EQ(0, unmap(25, 0, 0x300000, PAGE));
-	ATF_CHECK_EQ(2, ad.dma.n);
+	ATF_CHECK_EQ(2, dev.vdev_mem.n);
 	ATF_CHECK_EQ(0, unmap(24, all, 0, 0));
-	ATF_CHECK_EQ(0, ad.dma.n);
+	ATF_CHECK_EQ(0, dev.vdev_mem.n);
 	ATF_CHECK_EQ(0, unmap(24, all, 0, 0));
-	ATF_CHECK_EQ(4, stub_count(ADAPTER_C_DMA_UNMAP));
+	ATF_CHECK_EQ(4, stub_count(VFU_C_DMA_UNMAP));
 }
 
 static int
@@ -560,7 +560,7 @@ TEST(config, "A write of the command register tells the model and the line")
 
 	stub_start(-1);
 	fd = eventfd(0, EFD_NONBLOCK);
-	ad.irq.intx_fd = fd;
+	dev.vdev_irq.intx_fd = fd;
 	ATF_CHECK_EQ(0, region_write(CONFIG, 4, 2, on, 2));
 	ATF_CHECK_STREQ("master 1;", stub_calls());
 	ATF_CHECK_EQ(0, region_write(CONFIG, 4, 2, on, 2));
@@ -568,11 +568,11 @@ TEST(config, "A write of the command register tells the model and the line")
 	ATF_CHECK_STREQ("", stub_calls());
 	ATF_CHECK_EQ(0, region_write(CONFIG, 4, 2, off_no_intx, 2));
 	ATF_CHECK_STREQ("master 0;", stub_calls());
-	ATF_CHECK(ad.irq.intx_disabled);
+	ATF_CHECK(dev.vdev_irq.intx_disabled);
 	ATF_CHECK_EQ(0, region_read(CONFIG, 6, 2));
 	ATF_CHECK_EQ(0, reply[sizeof(struct vfio_user_region_rw)] & 8);
-	vfu_irq_level(&ad.irq, true);
-	vfu_irq_flush(&ad.irq);
+	vfu_irq_level(&dev.vdev_irq, true);
+	vfu_irq_flush(&dev.vdev_irq);
 	ATF_CHECK_EQ(-1, read(fd, &n, sizeof(n)));
 	/* The status register has the line's state all the same. */
 	ATF_CHECK_EQ(0, region_read(CONFIG, 6, 2));
@@ -639,7 +639,7 @@ TEST(multi, "Several writes are done in order, up to the first invalid one")
 	ones[0] = (struct vfio_user_write_one){ .offset = 0x3c,
 	    .region = CONFIG, .count = 9, .data = { 0x55 } };
 	ATF_CHECK_EQ(EINVAL, write_multi(1, 1, 0));
-	ATF_CHECK_EQ(0, ad.pci.cfg[0x3c]);
+	ATF_CHECK_EQ(0, dev.vdev_pci.cfg[0x3c]);
 	/* In any region. */
 	ones[0] = (struct vfio_user_write_one){ .offset = 4,
 	    .region = CONFIG, .count = 1, .data = { 4 } };

@@ -387,7 +387,7 @@ TEST(unmask, "An eventfd unmasks INTx, until it is replaced or removed")
 	ATF_CHECK_EQ(1, irq.unmasked);
 	ATF_CHECK_EQ(base + 2, count_fds());
 	/* A wakeup without an event does nothing. */
-	events[0].func(irq.unmask_fd, EVF_READ, &irq);
+	events[0].func(irq.unmask_fd, &irq);
 	ATF_CHECK_EQ(1, irq.unmasked);
 	ATF_CHECK_EQ(1, events_on());
 	ATF_CHECK_EQ(0, irq.calls % 2);
@@ -618,7 +618,7 @@ TEST(blocked, "A descriptor that blocks is closed when its call is interrupted")
 	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, fd));
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_SETFL, 0));
 	start_alarms();
-	events[0].func(irq.unmask_fd, EVF_READ, &irq);
+	events[0].func(irq.unmask_fd, &irq);
 	stop_alarms();
 	ATF_CHECK_EQ(0, irq.unmasked);
 	ATF_CHECK_EQ(-1, irq.unmask_fd);

@@ -17,7 +17,7 @@
 #include <atf-c.h>
 
 #include "test.h"
-#include "vfu_pci.h"
+#include "adapter.h"
 
 #define	CSB_SUBDEVICE	0x1101
 
@@ -62,7 +62,8 @@ start(struct vfu_pci *pci)
 		}
 	}
 	memset(pci, 0xa5, sizeof(*pci));
-	vfu_pci_init(pci, CSB_SUBDEVICE);
+	vfu_pci_init(pci, adapter_pci.vdt_field, adapter_pci.vdt_nfields,
+	    CSB_SUBDEVICE);
 }
 
 static void
@@ -88,7 +89,8 @@ TEST(after_reset, "All registers have their values after a reset")
 	vfu_pci_write(&pci, 0, ones, sizeof(ones));
 	vfu_pci_reset(&pci);
 	check(&pci, reset);
-	vfu_pci_init(&pci, 0x1008);
+	vfu_pci_init(&pci, adapter_pci.vdt_field, adapter_pci.vdt_nfields,
+	    0x1008);
 	vfu_pci_read(&pci, false, 0x2e, id, sizeof(id));
 	ATF_CHECK_EQ(0x08, id[0]);
 	ATF_CHECK_EQ(0x10, id[1]);

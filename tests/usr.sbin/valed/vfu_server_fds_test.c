@@ -22,7 +22,7 @@
 
 #include <atf-c.h>
 
-#include "adapter_stub.h"
+#include "vfu_stub.h"
 #include "event_stub.h"
 #include "test.h"
 #include "valed.h"
@@ -44,7 +44,7 @@ static int	odd_closes;
 
 WRAP(int, close, int fd)
 {
-	odd_closes += ad.server.calls % 2;
+	odd_closes += dev.vdev_server.calls % 2;
 	return (__real_close(fd));
 }
 
@@ -71,7 +71,7 @@ dma_map(uint8_t *buf, uint64_t gpa)
 static void
 check_page(uint64_t gpa, int letter)
 {
-	const char *p = peer_mem_addr(&ad.dma, gpa, PAGE, RW);
+	const char *p = peer_mem_addr(&dev.vdev_mem, gpa, PAGE, RW);
 
 	ATF_CHECK_EQ_MSG(letter, p == NULL ? 0 : *p, "page %#jx: %d",
 	    (uintmax_t)gpa, p == NULL ? 0 : *p);
@@ -126,8 +126,8 @@ TEST(descriptors, "A descriptor belongs to the message with whose bytes it "
 			    NULL, 0));
 			check_page(0x10000, 'a');
 			check_page(0x20000, 'b');
-			ATF_CHECK_EQ(0, ad.server.nfds);
-			peer_mem_clear(&ad.dma);
+			ATF_CHECK_EQ(0, dev.vdev_server.nfds);
+			peer_mem_clear(&dev.vdev_mem);
 		}
 	}
 	/* With a message that is only a header. */
@@ -147,7 +147,7 @@ TEST(descriptors, "A descriptor belongs to the message with whose bytes it "
 		    NULL, 0));
 		ATF_REQUIRE_EQ(0, reply(first, VFIO_USER_DMA_MAP, NULL, 0));
 		check_page(0x20000, 'b');
-		peer_mem_clear(&ad.dma);
+		peer_mem_clear(&dev.vdev_mem);
 	}
 	/* Between messages without one. */
 	first = next_id;
@@ -161,8 +161,8 @@ TEST(descriptors, "A descriptor belongs to the message with whose bytes it "
 	check_page(0x10000, 0);
 	check_page(0x20000, 'a');
 	check_page(0x30000, 0);
-	ATF_CHECK_EQ(3, ad.dma.n);
-	peer_mem_clear(&ad.dma);
+	ATF_CHECK_EQ(3, dev.vdev_mem.n);
+	peer_mem_clear(&dev.vdev_mem);
 	/* With two messages at once: it is the last one's, though a part. */
 	for (cut = 1; cut <= sizeof(a); cut++) {
 		len = dma_map(x, 0x10000);
@@ -171,20 +171,20 @@ TEST(descriptors, "A descriptor belongs to the message with whose bytes it "
 		events_run();
 		check_page(0x10000, 0);
 		if (cut < sizeof(a)) {
-			ATF_CHECK_EQ(1, ad.dma.n);
-			ATF_CHECK_EQ(1, ad.server.nfds);
+			ATF_CHECK_EQ(1, dev.vdev_mem.n);
+			ATF_CHECK_EQ(1, dev.vdev_server.nfds);
 			put(x + len - sizeof(a) + cut, sizeof(a) - cut);
 			events_run();
 		}
 		check_page(0x20000, 'b');
-		peer_mem_clear(&ad.dma);
+		peer_mem_clear(&dev.vdev_mem);
 	}
 	(void)stub_calls();
 	(void)dma_map(a, 0x10000);
 	/* An incomplete message's is closed when the client leaves. */
 	put_fds(a, 20, &fd_a, 1);
 	events_run();
-	ATF_CHECK_EQ(1, ad.server.nfds);
+	ATF_CHECK_EQ(1, dev.vdev_server.nfds);
 	client_gone("detach;");
 	/* So is one that it never read. */
 	client_come(true);
@@ -233,8 +233,8 @@ TEST(passed, "Descriptors that no command keeps are closed, each once")
 	put_fds(buf, len, &event, 1);
 	events_run();
 	ATF_CHECK_EQ(0, closed);
-	ATF_REQUIRE(ad.irq.msi_fd != -1);
-	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(ad.irq.msi_fd, F_GETFD));
+	ATF_REQUIRE(dev.vdev_irq.msi_fd != -1);
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(dev.vdev_irq.msi_fd, F_GETFD));
 	ATF_CHECK_EQ(fds_idle + 3, stub_fds());
 	(void)stub_calls();
 	odd_closes = 0;
@@ -269,11 +269,11 @@ TEST(too_many, "A message has 16 descriptors at most")
 	check_dropped("too many descriptors");
 	/* With its parts. */
 	for (i = 0; i < VFU_FDS_MAX; i++) {
-		ATF_CHECK_EQ(i, ad.server.nfds);
+		ATF_CHECK_EQ(i, dev.vdev_server.nfds);
 		put_fds(buf + i, 1, fds, 1);
 		events_run();
 	}
-	ATF_CHECK_EQ(0, ad.server.nfds);
+	ATF_CHECK_EQ(0, dev.vdev_server.nfds);
 	(void)stub_calls();
 	put_fds(buf, 1, fds, VFU_FDS_MAX);
 	events_run();
@@ -287,7 +287,7 @@ static void
 listen_with(const int *options)
 {
 	for (; *options != 0; options++)
-		if (setsockopt(ad.config->ac_listen, SOL_SOCKET, *options,
+		if (setsockopt(stub_listen_fd, SOL_SOCKET, *options,
 		    &(int){ 1 }, sizeof(int)) == -1)
 			ATF_REQUIRE_EQ(ENOPROTOOPT, errno);
 }
@@ -320,7 +320,7 @@ TEST(options, "Credentials and what else comes with a message, by options of "
 			ATF_REQUIRE_EQ(0, reply(next_id - 1,
 			    VFIO_USER_DMA_MAP, NULL, 0));
 			check_page(0x10000, j == 0 ? 0 : 'a');
-			peer_mem_clear(&ad.dma);
+			peer_mem_clear(&dev.vdev_mem);
 			(void)stub_calls();
 		}
 		ATF_CHECK_EQ(fds_idle + 2, stub_fds());
@@ -329,11 +329,11 @@ TEST(options, "Credentials and what else comes with a message, by options of "
 		put_fds(buf, len, fds, VFU_FDS_MAX);
 		events_run();
 		ATF_CHECK_EQ(fds_idle + 2, stub_fds());
-		ATF_CHECK_EQ(0, stub_count(ADAPTER_C_BROKEN));
+		ATF_CHECK_EQ(0, stub_count(VFU_C_BROKEN));
 		put_fds(buf, len, fds, VFU_FDS_MAX + 1);
 		events_run();
 		ATF_CHECK(hung_up());
-		ATF_CHECK_EQ(1, stub_count(ADAPTER_C_BROKEN));
+		ATF_CHECK_EQ(1, stub_count(VFU_C_BROKEN));
 		client_gone("log 4: client dropped: too many descriptors;"
 		    "detach;");
 	}
@@ -365,7 +365,7 @@ TEST(no_place, "A client is dropped whose descriptors find no place in the "
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
 	events_run();
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
-	ATF_CHECK_EQ(0, ad.dma.n);
+	ATF_CHECK_EQ(0, dev.vdev_mem.n);
 	check_dropped("too many descriptors");
 }
 

@@ -24,7 +24,7 @@
 
 #include <atf-c.h>
 
-#include "adapter_stub.h"
+#include "vfu_stub.h"
 #include "event_stub.h"
 #include "test.h"
 #include "peer_accept.h"
@@ -46,23 +46,23 @@ TEST(connect, "One client is served at a time; the next finds nothing of it")
 		client_come(i == 1);
 		ATF_CHECK_EQ(3, events_used());
 		ATF_CHECK_EQ(2, events_on());
-		ATF_CHECK_EQ(1, stub_count(ADAPTER_C_CONNECT));
-		ATF_CHECK((fcntl(ad.server.fd, F_GETFL) & O_NONBLOCK) != 0);
-		ATF_CHECK((fcntl(ad.server.fd, F_GETFD) & FD_CLOEXEC) != 0);
+		ATF_CHECK_EQ(1, stub_count(VFU_C_CONNECT));
+		ATF_CHECK((fcntl(dev.vdev_server.fd, F_GETFL) & O_NONBLOCK) != 0);
+		ATF_CHECK((fcntl(dev.vdev_server.fd, F_GETFD) & FD_CLOEXEC) != 0);
 		/* Half a message. */
 		if (i == 2)
 			put("abc", 3);
 		events_run();
 		(void)stub_calls();
 		client_gone("detach;");
-		ATF_CHECK_EQ(1, stub_count(ADAPTER_C_DISCONNECT));
+		ATF_CHECK_EQ(1, stub_count(VFU_C_DISCONNECT));
 	}
 	client_come(true);
 	second = client;
 	client = dial();
 	events_run();
 	ATF_CHECK_STREQ("log 5: second client refused;", stub_calls());
-	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_REFUSED));
+	ATF_CHECK_EQ(1, stub_count(VFU_C_REFUSED));
 	ATF_CHECK(hung_up());
 	close(client);
 	client = second;
@@ -81,7 +81,7 @@ TEST(left, "A client may connect before the last one is seen to have left")
 	/* The listening socket's event is handled first. */
 	ATF_CHECK_EQ(1, events_step());
 	ATF_CHECK_STREQ("detach;attach;", stub_calls());
-	ATF_CHECK_EQ(0, stub_count(ADAPTER_C_REFUSED));
+	ATF_CHECK_EQ(0, stub_count(VFU_C_REFUSED));
 	events_run();
 	client_gone("detach;");
 }
@@ -97,14 +97,14 @@ TEST(resources, "Without space for its events a client is refused")
 		events_run();
 		ATF_CHECK(hung_up());
 		client_gone("log 4: client refused: out of resources;");
-		ATF_CHECK_EQ(0, stub_count(ADAPTER_C_CONNECT));
+		ATF_CHECK_EQ(0, stub_count(VFU_C_CONNECT));
 	}
 	/* A connection that is gone before it is accepted. */
-	ad.server.listen_ev->func(ad.server.listen_ev->fd, EVF_READ, &ad);
+	dev.vdev_server.listen_ev->func(dev.vdev_server.listen_ev->fd, &dev);
 	client_come(true);
 	client_gone("detach;");
 	events_fail = 1;
-	ATF_CHECK_EQ(ENOSPC, vfu_server_init(&ad));
+	ATF_CHECK_EQ(ENOSPC, vfu_server_init(&dev, stub_listen_fd));
 }
 
 TEST(no_accept, "If accept(2) fails for want of anything, it is called once each "
@@ -124,17 +124,17 @@ TEST(no_accept, "If accept(2) fails for want of anything, it is called once each
 			events_run();
 			ATF_CHECK_EQ(1, accepts);
 			ATF_CHECK_EQ(0, events_on());
-			ATF_CHECK_EQ(1, stub_count(ADAPTER_C_ACCEPT));
+			ATF_CHECK_EQ(1, stub_count(VFU_C_ACCEPT));
 			/* Not before it is told to. */
-			vfu_server_listen(&ad);
+			vfu_server_listen(&dev);
 			ATF_CHECK_EQ(0, events_on());
-			ATF_CHECK(vfu_server_again(&ad.server));
-			ATF_CHECK(!vfu_server_again(&ad.server));
+			ATF_CHECK(vfu_server_again(&dev.vdev_server));
+			ATF_CHECK(!vfu_server_again(&dev.vdev_server));
 			ATF_CHECK_EQ(0, events_on());
-			vfu_server_listen(&ad);
+			vfu_server_listen(&dev);
 			ATF_CHECK_EQ(1, events_on());
-			ATF_CHECK(!vfu_server_again(&ad.server));
-			vfu_server_listen(&ad);
+			ATF_CHECK(!vfu_server_again(&dev.vdev_server));
+			vfu_server_listen(&dev);
 			ATF_CHECK_EQ(0, events_repeated);
 		}
 	}
@@ -143,8 +143,8 @@ TEST(no_accept, "If accept(2) fails for want of anything, it is called once each
 		ATF_CHECK_EQ(1, events_step());
 		ATF_CHECK_EQ(1, events_on());
 	}
-	ATF_CHECK_EQ(0, stub_count(ADAPTER_C_ACCEPT));
-	ATF_CHECK_EQ(0, stub_count(ADAPTER_C_REFUSED));
+	ATF_CHECK_EQ(0, stub_count(VFU_C_ACCEPT));
+	ATF_CHECK_EQ(0, stub_count(VFU_C_REFUSED));
 	ATF_CHECK_STREQ("", stub_calls());
 	accept_error = 0;
 	events_run();
@@ -198,8 +198,8 @@ TEST(reserve, "A client that comes when no descriptors are left sees the end; th
 		ATF_CHECK(hung_up());
 		ATF_CHECK_EQ(2, accepts);
 		ATF_CHECK_EQ(fds, stub_fds());
-		ATF_CHECK_EQ(1, stub_count(ADAPTER_C_REFUSED));
-		ATF_CHECK_EQ(0, stub_count(ADAPTER_C_ACCEPT));
+		ATF_CHECK_EQ(1, stub_count(VFU_C_REFUSED));
+		ATF_CHECK_EQ(0, stub_count(VFU_C_ACCEPT));
 		limit(false);
 		client_gone("log 5: client refused: no descriptor is left;");
 	}
@@ -226,7 +226,7 @@ TEST(reserve, "A client that comes when no descriptors are left sees the end; th
 
 		client = dial();
 		limit(true);
-		fds = peer_accept(ad.server.listen_ev->fd, SOCK_CLOEXEC,
+		fds = peer_accept(dev.vdev_server.listen_ev->fd, SOCK_CLOEXEC,
 		    &reserved);
 		ATF_REQUIRE(fds != -1 && reserved);
 		limit(false);
@@ -248,7 +248,7 @@ TEST(no_reserve, "When others have taken the reserve, the server waits; it is "
 	fill();
 	ATF_REQUIRE_EQ(0, peer_accept_start());
 	server_start();
-	l = ad.server.listen_ev->fd;
+	l = dev.vdev_server.listen_ev->fd;
 	/* As many as there are. */
 	for (i = 0; i < 8; i++) {
 		(void)dial();
@@ -265,7 +265,7 @@ TEST(no_reserve, "When others have taken the reserve, the server waits; it is "
 	peer_accept_watch();
 	peer_accept_pause(EMFILE);
 	events_run();
-	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_ACCEPT));
+	ATF_CHECK_EQ(1, stub_count(VFU_C_ACCEPT));
 	ATF_CHECK_EQ(0, events_on());
 	limit(false);
 	peer_accept_watch();
@@ -286,7 +286,7 @@ TEST(version, "The first command is VERSION, and it succeeds")
 	put_message(VFIO_USER_VERSION, 0, &v, sizeof(v));
 	events_run();
 	ATF_CHECK_EQ(EINVAL, reply(next_id - 1, VFIO_USER_VERSION, NULL, 0));
-	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_ERROR));
+	ATF_CHECK_EQ(1, stub_count(VFU_C_ERROR));
 	client_gone("detach;");
 	/* The client gets the reply before it is dropped. */
 	client_come(false);
@@ -312,13 +312,13 @@ TEST(frames, "A message has a valid size and type")
 
 	server_start();
 	client_come(true);
-	(void)stub_count(ADAPTER_C_MESSAGE);
+	(void)stub_count(VFU_C_MESSAGE);
 	for (i = 0; i < nitems(bad); i++) {
 		h.size = bad[i];
 		put(&h, HDR);
 		check_dropped("message of invalid size");
 		/* Nothing but VERSION was executed. */
-		ATF_CHECK_EQ(1, stub_count(ADAPTER_C_MESSAGE));
+		ATF_CHECK_EQ(1, stub_count(VFU_C_MESSAGE));
 	}
 	h.size = HDR;
 	for (type = 1; type < 16; type++) {
@@ -365,9 +365,9 @@ TEST(replies, "A reply has its command's number, and errors no data")
 
 	server_start();
 	client_come(true);
-	(void)stub_count(ADAPTER_C_MESSAGE);
-	(void)stub_count(ADAPTER_C_SEND);
-	(void)stub_count(ADAPTER_C_RECV);
+	(void)stub_count(VFU_C_MESSAGE);
+	(void)stub_count(VFU_C_SEND);
+	(void)stub_count(VFU_C_RECV);
 	stub_value = 0x12345678;
 	next_id = 0xfffe;
 	put_message(VFIO_USER_REGION_READ, 0, &rw, sizeof(rw));
@@ -381,19 +381,19 @@ TEST(replies, "A reply has its command's number, and errors no data")
 	put_message(VFIO_USER_REGION_READ, 0, &rw, sizeof(rw));
 	events_run();
 	ATF_CHECK_EQ(EINVAL, reply(0xffff, VFIO_USER_REGION_READ, NULL, 0));
-	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_ERROR));
+	ATF_CHECK_EQ(1, stub_count(VFU_C_ERROR));
 	/* None if the client wants none. */
 	put_message(VFIO_USER_REGION_READ, NO_REPLY, &rw, sizeof(rw));
 	put_message(VFIO_USER_DEVICE_RESET, NO_REPLY, NULL, 0);
 	events_run();
 	ATF_CHECK(no_reply());
 	ATF_CHECK_STREQ("reset;", stub_calls());
-	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_ERROR));
-	ATF_CHECK_EQ(2, stub_count(ADAPTER_C_POSTED));
-	ATF_CHECK_EQ(4, stub_count(ADAPTER_C_MESSAGE));
-	ATF_CHECK_EQ(2, stub_count(ADAPTER_C_SEND));
+	ATF_CHECK_EQ(1, stub_count(VFU_C_ERROR));
+	ATF_CHECK_EQ(2, stub_count(VFU_C_POSTED));
+	ATF_CHECK_EQ(4, stub_count(VFU_C_MESSAGE));
+	ATF_CHECK_EQ(2, stub_count(VFU_C_SEND));
 	/* One for both of the last two, which had arrived. */
-	ATF_CHECK_EQ(3, stub_count(ADAPTER_C_RECV));
+	ATF_CHECK_EQ(3, stub_count(VFU_C_RECV));
 }
 
 TEST(batch, "Messages that arrived together are answered together, in order")
@@ -407,8 +407,8 @@ TEST(batch, "Messages that arrived together are answered together, in order")
 
 	server_start();
 	client_come(true);
-	(void)stub_count(ADAPTER_C_SEND);
-	(void)stub_count(ADAPTER_C_RECV);
+	(void)stub_count(VFU_C_SEND);
+	(void)stub_count(VFU_C_RECV);
 	first = next_id;
 	len = 0;
 	for (i = 0; i < 100; i++)
@@ -421,8 +421,8 @@ TEST(batch, "Messages that arrived together are answered together, in order")
 			ATF_CHECK_EQ(0, reply(first + i,
 			    VFIO_USER_REGION_READ, NULL, sizeof(rw) + 4));
 	ATF_CHECK(no_reply());
-	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_RECV));
-	ATF_CHECK_EQ(1, stub_count(ADAPTER_C_SEND));
+	ATF_CHECK_EQ(1, stub_count(VFU_C_RECV));
+	ATF_CHECK_EQ(1, stub_count(VFU_C_SEND));
 	(void)stub_calls();
 	client_gone("detach;");
 }
@@ -439,7 +439,7 @@ TEST(interrupt, "A client that has a reply has the interrupt of its command")
 	server_start();
 	client_come(true);
 	fd = eventfd(0, EFD_NONBLOCK);
-	ad.irq.msi_fd = dup(fd);
+	dev.vdev_irq.msi_fd = dup(fd);
 	stub_level = 1;
 	put_message(VFIO_USER_REGION_WRITE, 0, &w, 20);
 	events_run();
@@ -447,7 +447,7 @@ TEST(interrupt, "A client that has a reply has the interrupt of its command")
 	ATF_CHECK_EQ(sizeof(n), read(fd, &n, sizeof(n)));
 	ATF_CHECK_EQ(1, n);
 	/* Without a command there is none: the adapter's work sends it. */
-	vfu_irq_level(&ad.irq, true);
+	vfu_irq_level(&dev.vdev_irq, true);
 	put("x", 1);
 	events_run();
 	ATF_CHECK_EQ(-1, read(fd, &n, sizeof(n)));
@@ -494,10 +494,10 @@ TEST(spurious, "A wakeup without data changes nothing")
 {
 	server_start();
 	client_come(true);
-	ad.server.read_ev->func(ad.server.fd, EVF_READ, &ad);
+	dev.vdev_server.read_ev->func(dev.vdev_server.fd, &dev);
 	ATF_CHECK_STREQ("", stub_calls());
-	ATF_CHECK(ad.server.fd != -1);
-	ad.server.write_ev->func(ad.server.fd, EVF_WRITE, &ad);
+	ATF_CHECK(dev.vdev_server.fd != -1);
+	dev.vdev_server.write_ev->func(dev.vdev_server.fd, &dev);
 	ATF_CHECK_STREQ("", stub_calls());
 	client_gone("detach;");
 }
@@ -536,11 +536,11 @@ TEST(slow_reader, "A client that does not read replies is not read either")
 		ATF_REQUIRE((sent += LOT) < 100 * LOT);
 		put(buf, len);
 		events_step();
-	} while (!ad.server.blocked);
+	} while (!dev.vdev_server.blocked);
 	/* It waits for space; so does what the client sends now. */
 	ATF_CHECK_EQ(2, events_on());
-	ATF_CHECK(ad.server.out_len > 0);
-	ATF_CHECK(ad.server.out_len <= sizeof(ad.server.out));
+	ATF_CHECK(dev.vdev_server.out_len > 0);
+	ATF_CHECK(dev.vdev_server.out_len <= sizeof(dev.vdev_server.out));
 	(void)stub_calls();
 	for (len = i = 0; i < LOT; i++)
 		len += message(buf + len, VFIO_USER_REGION_READ, 0, &rw,
@@ -559,7 +559,7 @@ TEST(slow_reader, "A client that does not read replies is not read either")
 		for (i = 0; i < 7 && waiting() >= HDR + sizeof(data); i++) {
 			ATF_REQUIRE_EQ(0, reply(first + got,
 			    VFIO_USER_REGION_READ, data, sizeof(data)));
-			ATF_REQUIRE_EQ(0, memcmp(data + sizeof(rw), ad.pci.cfg,
+			ATF_REQUIRE_EQ(0, memcmp(data + sizeof(rw), dev.vdev_pci.cfg,
 			    256));
 			got++;
 		}
@@ -567,10 +567,10 @@ TEST(slow_reader, "A client that does not read replies is not read either")
 		(void)stub_calls();
 	}
 	ATF_CHECK(no_reply());
-	ATF_CHECK(!ad.server.blocked);
+	ATF_CHECK(!dev.vdev_server.blocked);
 	ATF_CHECK_EQ(2, events_on());
-	ATF_CHECK_EQ(0, ad.server.in_len);
-	ATF_CHECK_EQ(0, ad.server.out_len);
+	ATF_CHECK_EQ(0, dev.vdev_server.in_len);
+	ATF_CHECK_EQ(0, dev.vdev_server.out_len);
 	client_gone("detach;");
 }
 
@@ -596,10 +596,10 @@ TEST(deaf, "A client that shuts down its end is dropped")
 		len += message(buf + len, VFIO_USER_REGION_READ, 0, &rw,
 		    sizeof(rw));
 	put(buf, len);
-	(void)stub_count(ADAPTER_C_MESSAGE);
+	(void)stub_count(VFU_C_MESSAGE);
 	events_run();
 	fit = (VFU_BUFFER - VFU_REPLY_MAX) / one + 1;
-	ATF_CHECK_EQ(fit, stub_count(ADAPTER_C_MESSAGE));
+	ATF_CHECK_EQ(fit, stub_count(VFU_C_MESSAGE));
 	client_gone("detach;");
 	/* Also if it has sent much more. */
 	client_come(true);
@@ -609,7 +609,7 @@ TEST(deaf, "A client that shuts down its end is dropped")
 	client = -1;
 	events_run();
 	ATF_CHECK_STREQ("detach;", stub_calls());
-	ATF_CHECK_EQ(0, stub_count(ADAPTER_C_BROKEN));
+	ATF_CHECK_EQ(0, stub_count(VFU_C_BROKEN));
 	client_come(true);
 }
 
@@ -630,33 +630,33 @@ TEST(errors, "A signal, or a socket without space, does not drop a client")
 		put_message(UNKNOWN, 0, NULL, 0);
 		ATF_CHECK_EQ(1, events_step());
 		ATF_CHECK(no_reply());
-		ATF_CHECK(ad.server.blocked);
+		ATF_CHECK(dev.vdev_server.blocked);
 		events_run();
 		ATF_CHECK_EQ(ENOTSUP, reply(next_id - 1, UNKNOWN, NULL, 0));
-		ATF_CHECK(!ad.server.blocked);
+		ATF_CHECK(!dev.vdev_server.blocked);
 	}
 	/* All but the last byte of a reply. */
 	send_leaves = 1;
 	put_message(UNKNOWN, 0, NULL, 0);
 	ATF_CHECK_EQ(1, events_step());
-	ATF_CHECK(ad.server.blocked);
+	ATF_CHECK(dev.vdev_server.blocked);
 	ATF_CHECK_EQ(HDR - 1, waiting());
 	send_leaves = 0;
 	events_run();
 	ATF_CHECK_EQ(ENOTSUP, reply(next_id - 1, UNKNOWN, NULL, 0));
-	ATF_CHECK(!ad.server.blocked);
+	ATF_CHECK(!dev.vdev_server.blocked);
 	(void)stub_calls();
 	for (i = 0; i < nitems(fatal); i++) {
 		recv_error = fatal[i];
 		put_message(UNKNOWN, 0, NULL, 0);
 		ATF_CHECK_EQ(1, events_step());
-		ATF_CHECK_EQ(-1, ad.server.fd);
+		ATF_CHECK_EQ(-1, dev.vdev_server.fd);
 		client_gone("detach;");
 		client_come(true);
 		send_error = fatal[i];
 		put_message(UNKNOWN, 0, NULL, 0);
 		ATF_CHECK_EQ(1, events_step());
-		ATF_CHECK_EQ(-1, ad.server.fd);
+		ATF_CHECK_EQ(-1, dev.vdev_server.fd);
 		client_gone("detach;");
 		client_come(true);
 	}

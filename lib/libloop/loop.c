@@ -1,0 +1,401 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Event loops over epoll(7), one a thread; see loop.h.
+ *
+ * An event is one descriptor in its loop's epoll set.  If a descriptor has two
+ * events, one to read and one to write, the second gets a duplicate of it,
+ * because epoll accepts each descriptor once.  loop_disable() removes the event
+ * from the set: epoll reports errors and hangups even of descriptors with an
+ * empty event mask.
+ *
+ * The round in progress may hold pointers to an event that is deleted.  So a
+ * deleted event stays on evl_dead until the loop's thread is between two rounds
+ * and frees it; outside of loop_run(), that thread frees it at once.  A loop
+ * outlives its thread until its last event is deleted.
+ *
+ * evl_mtx protects all fields of a loop and its events that change, except
+ * evl_round and evl_arg, which only the loop's thread uses.  It is never held
+ * while a handler runs.
+ */
+
+#include <sys/cdefs.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+#define	LOOP_BATCH	64	/* events per epoll_wait(2) */
+
+struct loop_event {
+	LIST_ENTRY(loop_event)	 le_link;
+	struct loop		*le_loop;
+	void			(*le_func)(int fd, void *arg);
+	void			*le_arg;
+	enum loop_type		 le_type;
+	int			 le_fd;		/* as the caller gave it */
+	int			 le_pollfd;	/* as epoll sees it */
+	bool			 le_enabled;
+	bool			 le_dead;
+};
+
+LIST_HEAD(loop_event_list, loop_event);
+
+struct loop {
+	pthread_mutex_t		 evl_mtx;
+	pthread_t		 evl_thread;
+	int			 evl_epfd;
+	int			 evl_wakefd;	/* eventfd, to end a wait */
+	bool			 evl_running;	/* in loop_run() */
+	bool			 evl_stop;
+	bool			 evl_orphan;	/* evl_thread has ended */
+	void			(*evl_round)(void *arg);
+	void			*evl_arg;	/* evl_round()'s */
+	struct loop_event_list	 evl_events;
+	struct loop_event_list	 evl_dead;
+};
+
+static pthread_once_t loop_once = PTHREAD_ONCE_INIT;
+static pthread_key_t loop_key;
+static int loop_key_error;
+
+static void
+loop_free(struct loop *loop)
+{
+	close(loop->evl_epfd);
+	close(loop->evl_wakefd);
+	pthread_mutex_destroy(&loop->evl_mtx);
+	free(loop);
+}
+
+static void
+event_free(struct loop_event *ev)
+{
+	if (ev->le_pollfd != ev->le_fd)
+		close(ev->le_pollfd);
+	free(ev);
+}
+
+/* Free deleted events.  evl_mtx is held, no round in progress. */
+static void
+loop_reap(struct loop *loop)
+{
+	struct loop_event *ev, *next;
+
+	LIST_FOREACH_SAFE(ev, &loop->evl_dead, le_link, next)
+		event_free(ev);
+	LIST_INIT(&loop->evl_dead);
+}
+
+static void
+loop_thread_ends(void *arg)
+{
+	struct loop *loop;
+	bool last;
+
+	loop = arg;
+	pthread_mutex_lock(&loop->evl_mtx);
+	loop_reap(loop);
+	loop->evl_orphan = true;
+	last = LIST_EMPTY(&loop->evl_events);
+	pthread_mutex_unlock(&loop->evl_mtx);
+	if (last)
+		loop_free(loop);
+}
+
+static void
+loop_init(void)
+{
+	loop_key_error = pthread_key_create(&loop_key, loop_thread_ends);
+}
+
+struct loop *
+loop_self(void)
+{
+	struct epoll_event ev;
+	struct loop *loop;
+	int error;
+
+	pthread_once(&loop_once, loop_init);
+	if (loop_key_error != 0) {
+		errno = loop_key_error;
+		return (NULL);
+	}
+	loop = pthread_getspecific(loop_key);
+	if (loop != NULL)
+		return (loop);
+
+	loop = calloc(1, sizeof(*loop));
+	if (loop == NULL)
+		goto fail;
+	LIST_INIT(&loop->evl_events);
+	LIST_INIT(&loop->evl_dead);
+	loop->evl_thread = pthread_self();
+	loop->evl_epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->evl_epfd == -1)
+		goto fail_loop;
+	loop->evl_wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (loop->evl_wakefd == -1)
+		goto fail_epfd;
+	memset(&ev, 0, sizeof(ev));
+	ev.events = EPOLLIN;
+	if (epoll_ctl(loop->evl_epfd, EPOLL_CTL_ADD, loop->evl_wakefd,
+	    &ev) != 0)
+		goto fail_wakefd;
+	error = pthread_mutex_init(&loop->evl_mtx, NULL);
+	if (error != 0) {
+		errno = error;
+		goto fail_wakefd;
+	}
+	error = pthread_setspecific(loop_key, loop);
+	if (error != 0) {
+		errno = error;
+		goto fail_mtx;
+	}
+	return (loop);
+
+fail_mtx:
+	pthread_mutex_destroy(&loop->evl_mtx);
+fail_wakefd:
+	close(loop->evl_wakefd);
+fail_epfd:
+	close(loop->evl_epfd);
+fail_loop:
+	free(loop);
+fail:
+	return (NULL);
+}
+
+static void
+loop_wake(struct loop *loop)
+{
+	eventfd_write(loop->evl_wakefd, 1);
+}
+
+/* Add the event to the epoll set or remove it.  evl_mtx is held. */
+static int
+event_poll(struct loop_event *ev, bool enable)
+{
+	struct epoll_event ee;
+
+	if (ev->le_enabled == enable)
+		return (0);
+	memset(&ee, 0, sizeof(ee));
+	ee.events = ev->le_type == LOOP_WRITE ? EPOLLOUT : EPOLLIN;
+	ee.data.ptr = ev;
+	if (epoll_ctl(ev->le_loop->evl_epfd, enable ? EPOLL_CTL_ADD :
+	    EPOLL_CTL_DEL, ev->le_pollfd, &ee) != 0)
+		return (-1);
+	ev->le_enabled = enable;
+	return (0);
+}
+
+/* The descriptor for epoll to watch, or -1 with errno.  evl_mtx is held. */
+static int
+loop_open(struct loop *loop, int fd, enum loop_type type)
+{
+	const struct loop_event *ev;
+	bool shared = false;
+
+	LIST_FOREACH(ev, &loop->evl_events, le_link) {
+		if (ev->le_fd != fd)
+			continue;
+		if (ev->le_type == type) {
+			errno = EEXIST;
+			return (-1);
+		}
+		shared = true;
+	}
+	return (shared ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : fd);
+}
+
+static struct loop_event *
+event_add(int fd, enum loop_type type, void (*func)(int fd, void *arg),
+    void *arg, bool enable)
+{
+	struct loop *loop;
+	struct loop_event *ev;
+
+	loop = loop_self();
+	if (loop == NULL)
+		return (NULL);
+	ev = calloc(1, sizeof(*ev));
+	if (ev == NULL)
+		return (NULL);
+	ev->le_loop = loop;
+	ev->le_func = func;
+	ev->le_arg = arg;
+	ev->le_type = type;
+	ev->le_fd = fd;
+
+	pthread_mutex_lock(&loop->evl_mtx);
+	ev->le_pollfd = loop_open(loop, fd, type);
+	if (ev->le_pollfd == -1)
+		goto fail;
+	/* Try it now, so that the fd does not make loop_enable() fail. */
+	if (event_poll(ev, true) != 0)
+		goto fail_pollfd;
+	if (!enable)
+		event_poll(ev, false);
+	LIST_INSERT_HEAD(&loop->evl_events, ev, le_link);
+	pthread_mutex_unlock(&loop->evl_mtx);
+	return (ev);
+
+fail_pollfd:
+	if (ev->le_pollfd != fd)
+		close(ev->le_pollfd);
+fail:
+	pthread_mutex_unlock(&loop->evl_mtx);
+	free(ev);
+	return (NULL);
+}
+
+struct loop_event *
+loop_add(int fd, enum loop_type type, void (*func)(int fd, void *arg),
+    void *arg)
+{
+	return (event_add(fd, type, func, arg, true));
+}
+
+struct loop_event *
+loop_add_disabled(int fd, enum loop_type type,
+    void (*func)(int fd, void *arg), void *arg)
+{
+	return (event_add(fd, type, func, arg, false));
+}
+
+static int
+event_set_enabled(struct loop_event *ev, bool enable)
+{
+	int error;
+
+	pthread_mutex_lock(&ev->le_loop->evl_mtx);
+	error = event_poll(ev, enable);
+	pthread_mutex_unlock(&ev->le_loop->evl_mtx);
+	return (error);
+}
+
+int
+loop_enable(struct loop_event *ev)
+{
+	return (event_set_enabled(ev, true));
+}
+
+int
+loop_disable(struct loop_event *ev)
+{
+	return (event_set_enabled(ev, false));
+}
+
+void
+loop_delete(struct loop_event *ev)
+{
+	struct loop *loop;
+	bool last;
+
+	loop = ev->le_loop;
+	pthread_mutex_lock(&loop->evl_mtx);
+	event_poll(ev, false);
+	if (ev->le_pollfd != ev->le_fd) {
+		/* So that the caller's close(2) is the file's last. */
+		close(ev->le_pollfd);
+		ev->le_pollfd = ev->le_fd;
+	}
+	ev->le_dead = true;
+	LIST_REMOVE(ev, le_link);
+	LIST_INSERT_HEAD(&loop->evl_dead, ev, le_link);
+	if (loop->evl_running)
+		loop_wake(loop);
+	else if (loop->evl_orphan ||
+	    pthread_equal(loop->evl_thread, pthread_self()))
+		loop_reap(loop);
+	last = loop->evl_orphan && LIST_EMPTY(&loop->evl_events);
+	pthread_mutex_unlock(&loop->evl_mtx);
+	if (last)
+		loop_free(loop);
+}
+
+int
+loop_round(void (*func)(void *arg), void *arg)
+{
+	struct loop *loop;
+
+	loop = loop_self();
+	if (loop == NULL)
+		return (-1);
+	loop->evl_round = func;
+	loop->evl_arg = arg;
+	return (0);
+}
+
+void
+loop_stop(struct loop *loop)
+{
+	pthread_mutex_lock(&loop->evl_mtx);
+	loop->evl_stop = true;
+	loop_wake(loop);
+	pthread_mutex_unlock(&loop->evl_mtx);
+}
+
+static void
+loop_handle(struct loop *loop, struct loop_event *ev)
+{
+	eventfd_t wakeups;
+	bool live;
+
+	if (ev == NULL) {
+		eventfd_read(loop->evl_wakefd, &wakeups);
+		return;
+	}
+	pthread_mutex_lock(&loop->evl_mtx);
+	live = ev->le_enabled && !ev->le_dead && !loop->evl_stop;
+	pthread_mutex_unlock(&loop->evl_mtx);
+	if (live)
+		ev->le_func(ev->le_fd, ev->le_arg);
+}
+
+void
+loop_run(void)
+{
+	struct epoll_event events[LOOP_BATCH];
+	struct loop *loop;
+	int i, n;
+
+	loop = loop_self();
+	if (loop == NULL)
+		err(EX_OSERR, "event loop");
+	pthread_mutex_lock(&loop->evl_mtx);
+	loop->evl_running = true;
+	while (!loop->evl_stop) {
+		pthread_mutex_unlock(&loop->evl_mtx);
+
+		n = epoll_wait(loop->evl_epfd, events, LOOP_BATCH, -1);
+		if (n == -1 && errno != EINTR)
+			err(EX_OSERR, "epoll_wait");
+		for (i = 0; i < n; i++)
+			loop_handle(loop, events[i].data.ptr);
+		if (loop->evl_round != NULL)
+			loop->evl_round(loop->evl_arg);
+
+		pthread_mutex_lock(&loop->evl_mtx);
+		loop_reap(loop);
+	}
+	loop->evl_stop = false;
+	loop->evl_running = false;
+	pthread_mutex_unlock(&loop->evl_mtx);
+}

@@ -1,0 +1,67 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * PCI configuration space of the device.  The client (QEMU) emulates the base
+ * address registers and the MSI capability that the guest sees.  It forwards
+ * all writes, and reads of everything else, such as the status register.
+ *
+ * Only the device's thread uses it.
+ */
+
+#ifndef _VFU_PCI_H_
+#define	_VFU_PCI_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define	VFU_PCI_SIZE	256	/* bytes: conventional PCI */
+
+/* A field of configuration space, little endian. */
+struct vfu_pci_field {
+	uint8_t		vpf_off;
+	uint8_t		vpf_size;	/* bytes: 1, 2 or 4 */
+	uint32_t	vpf_value;	/* after reset */
+	uint32_t	vpf_writable;	/* bits */
+};
+
+struct vfu_pci {
+	const struct vfu_pci_field *field;
+	unsigned int	nfields;
+	uint8_t		cfg[VFU_PCI_SIZE];
+	uint16_t	subdevice;
+};
+
+/*
+ * Initialize as after PCI RST#, with these fields, which must outlive *pci, and
+ * this subsystem ID.
+ */
+void	vfu_pci_init(struct vfu_pci *pci, const struct vfu_pci_field *field,
+	    unsigned int nfields, uint16_t subdevice);
+
+/* Reset all registers, as PCI RST# does. */
+void	vfu_pci_reset(struct vfu_pci *pci);
+
+/*
+ * Read or write `len' bytes at `off'.  The caller must check that they are
+ * inside the configuration space.  `intx' is whether the interrupt line is
+ * asserted: the status register says so, even while the command register
+ * disables the line.  Writes do not change read-only bits.
+ */
+void	vfu_pci_read(const struct vfu_pci *pci, bool intx, size_t off,
+	    void *buf, size_t len);
+void	vfu_pci_write(struct vfu_pci *pci, size_t off, const void *buf,
+	    size_t len);
+
+/*
+ * The command register: whether the device may access memory (bus master), and
+ * whether INTx is disabled.
+ */
+bool	vfu_pci_busmaster(const struct vfu_pci *pci);
+bool	vfu_pci_intx_disabled(const struct vfu_pci *pci);
+
+#endif /* !_VFU_PCI_H_ */

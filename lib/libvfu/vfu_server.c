@@ -1,0 +1,447 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The connection of the client: accept, framing, replies and disconnect.  See
+ * vfu_server.h; spec "Socket", "Header" and "Socket Disconnection Behavior".
+ *
+ * A client that violates the framing is dropped, because the rest of its data
+ * has no known structure.  A client that sends an invalid command in a valid
+ * frame gets an error reply.
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "loop.h"
+#include "peer_accept.h"
+#include "peer_close.h"
+#include "peer_fds.h"
+#include "vfu_device.h"
+
+static void	server_readable(int fd, void *arg);
+static void	server_writable(int fd, void *arg);
+
+/*
+ * Report that the client violated the protocol, for the first time; the caller
+ * must drop it.
+ */
+static void
+server_broken(struct vfu_device *vd, const char *how)
+{
+	if (vd->vdev_server.broken)
+		return;
+	vfu_log(vd, LOG_WARNING, "client dropped: %s", how);
+	vfu_count(vd, VFU_C_BROKEN);
+	vd->vdev_server.broken = true;
+}
+
+/* Close a descriptor; the watchdog interrupts it if that takes long. */
+static void
+server_close(struct vfu_server *srv, int fd)
+{
+	atomic_store_32(&srv->calls, srv->calls + 1);
+	close(fd);
+	atomic_store_32(&srv->calls, srv->calls + 1);
+}
+
+/* Close a descriptor that the client passed and that no command has kept. */
+static void
+server_close_passed(struct vfu_device *vd, int fd)
+{
+	if (peer_fd_kind(fd) == PEER_FD_OTHER) {
+		if (peer_close(fd))
+			return;
+		server_broken(vd, "too many descriptors to close");
+	}
+	server_close(&vd->vdev_server, fd);
+}
+
+static void
+server_close_fds(struct vfu_device *vd)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	int i;
+
+	for (i = 0; i < srv->nfds; i++) {
+		if (srv->fds[i] != -1)
+			server_close_passed(vd, srv->fds[i]);
+	}
+	srv->nfds = 0;
+}
+
+void
+vfu_server_drop(struct vfu_device *vd)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+
+	loop_delete(srv->read_ev);
+	loop_delete(srv->write_ev);
+	/* Messages that were not read may have descriptors, too. */
+	server_close(srv, srv->fd);
+	srv->fd = -1;
+	server_close_fds(vd);
+	vfu_count(vd, VFU_C_DISCONNECT);
+	vd->vdev_ops->vdo_detach(vd->vdev_arg);
+}
+
+/*
+ * Whether there is a client that has closed its end, before a read event says
+ * so.  poll(2) ignores a descriptor of -1.
+ */
+static bool
+server_left(const struct vfu_server *srv)
+{
+	struct pollfd pfd = { .fd = srv->fd };
+
+	return (poll(&pfd, 1, 0) == 1);
+}
+
+/* Close a connection that is not served. */
+static void
+server_refuse(struct vfu_device *vd, int fd, bool reserved)
+{
+	if (reserved)
+		peer_accept_end(fd);
+	else if (!peer_close(fd))
+		server_close(&vd->vdev_server, fd);
+}
+
+/* No client can be accepted: do not look for any until vfu_server_again(). */
+static void
+server_wait(struct vfu_device *vd)
+{
+	loop_disable(vd->vdev_server.listen_ev);
+	vfu_count(vd, VFU_C_ACCEPT);
+	atomic_store_32(&vd->vdev_server.listening, VFU_WAITS);
+}
+
+bool
+vfu_server_again(struct vfu_server *srv)
+{
+	/* While it is so, the device's thread does not change it. */
+	if (atomic_load_32(&srv->listening) != VFU_WAITS)
+		return (false);
+	atomic_store_32(&srv->listening, VFU_AGAIN);
+	return (true);
+}
+
+void
+vfu_server_listen(struct vfu_device *vd)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+
+	vfu_assert_thread(vd);
+	if (atomic_load_32(&srv->listening) != VFU_AGAIN)
+		return;
+	atomic_store_32(&srv->listening, loop_enable(srv->listen_ev) == 0 ?
+	    VFU_LISTENS : VFU_WAITS);
+}
+
+static void
+server_accept(int fd, void *arg)
+{
+	struct vfu_device *vd = arg;
+	struct vfu_server *srv = &vd->vdev_server;
+	bool reserved;
+	int s;
+
+	s = peer_accept(fd, SOCK_NONBLOCK | SOCK_CLOEXEC, &reserved);
+	if (s == -1) {
+		if (peer_accept_fails(errno))
+			server_wait(vd);
+		return;
+	}
+	if (server_left(srv))
+		vfu_server_drop(vd);
+	if (reserved || srv->fd != -1) {
+		vfu_count(vd, VFU_C_REFUSED);
+		vfu_log(vd, LOG_NOTICE, reserved ?
+		    "client refused: no descriptor is left" :
+		    "second client refused");
+		server_refuse(vd, s, reserved);
+		return;
+	}
+	srv->read_ev = loop_add(s, LOOP_READ, server_readable, vd);
+	if (srv->read_ev == NULL)
+		goto fail;
+	srv->write_ev = loop_add_disabled(s, LOOP_WRITE, server_writable, vd);
+	if (srv->write_ev == NULL)
+		goto fail_read;
+	srv->fd = s;
+	srv->blocked = srv->negotiated = srv->broken = false;
+	srv->in_len = srv->out_len = 0;
+	vfu_count(vd, VFU_C_CONNECT);
+	vd->vdev_refusals = 0;
+	vd->vdev_ops->vdo_attach(vd->vdev_arg);
+	return;
+
+fail_read:
+	loop_delete(srv->read_ev);
+fail:
+	vfu_log(vd, LOG_WARNING, "client refused: out of resources");
+	server_refuse(vd, s, false);
+}
+
+int
+vfu_server_init(struct vfu_device *vd, int listen_fd)
+{
+	vd->vdev_thread = pthread_self();
+	vd->vdev_server.fd = -1;
+	vd->vdev_server.listening = VFU_LISTENS;
+	vd->vdev_server.listen_ev = loop_add(listen_fd, LOOP_READ,
+	    server_accept, vd);
+	return (vd->vdev_server.listen_ev == NULL ? errno : 0);
+}
+
+void
+vfu_server_fini(struct vfu_device *vd)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+
+	if (srv->listen_ev == NULL)
+		return;
+	loop_delete(srv->listen_ev);
+	srv->listen_ev = NULL;
+	if (srv->fd != -1)
+		vfu_server_drop(vd);
+}
+
+/*
+ * Send the pending replies.  If the socket does not take all of them, stop
+ * reading until it has.
+ */
+static void
+server_flush(struct vfu_device *vd)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	ssize_t n;
+
+	if (srv->out_len == 0)
+		return;
+	n = send(srv->fd, srv->out, srv->out_len, MSG_NOSIGNAL);
+	vfu_count(vd, VFU_C_SEND);
+	if (n == -1) {
+		if (errno != EAGAIN && errno != EINTR)
+			srv->broken = true;
+		n = 0;
+	}
+	srv->out_len -= n;
+	memmove(srv->out, srv->out + n, srv->out_len);
+	if ((srv->out_len > 0) == srv->blocked)
+		return;
+	srv->blocked = !srv->blocked;
+	if (srv->blocked) {
+		loop_disable(srv->read_ev);
+		loop_enable(srv->write_ev);
+	} else {
+		loop_disable(srv->write_ev);
+		loop_enable(srv->read_ev);
+	}
+}
+
+/* Execute a complete message, and queue its reply. */
+static void
+server_message(struct vfu_device *vd, const struct vfio_user_header *h,
+    const uint8_t *data, int *fds, int nfds)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	struct vfio_user_header reply;
+	struct vfu_request req;
+	int error;
+
+	vfu_count(vd, VFU_C_MESSAGE);
+	req.header = h;
+	req.data = data;
+	req.len = h->size - sizeof(*h);
+	req.fds = fds;
+	req.nfds = nfds;
+	req.reply = srv->out + srv->out_len + sizeof(reply);
+	req.reply_len = 0;
+
+	if (srv->negotiated) {
+		error = vfu_command(vd, &req);
+		/* A client that has the reply must have the interrupt. */
+		vfu_irq_flush(&vd->vdev_irq);
+	} else if (h->command != VFIO_USER_VERSION) {
+		server_broken(vd, "command before VERSION");
+		return;
+	} else {
+		error = vfu_version(vd, &req);
+		if (error == 0)
+			srv->negotiated = true;
+		else
+			server_broken(vd, "no common version");
+	}
+	if (error != 0)
+		vfu_count(vd, VFU_C_ERROR);
+	if ((h->flags & VFIO_USER_F_NO_REPLY) != 0) {
+		vfu_count(vd, VFU_C_POSTED);
+		return;
+	}
+	reply.id = h->id;
+	reply.command = h->command;
+	MPASS(error == 0 || req.reply_len == 0);
+	reply.size = sizeof(reply) + req.reply_len;
+	reply.flags = VFIO_USER_F_REPLY | (error != 0 ? VFIO_USER_F_ERROR : 0);
+	reply.error = error;
+	memcpy(srv->out + srv->out_len, &reply, sizeof(reply));
+	srv->out_len += reply.size;
+}
+
+/*
+ * The size of the message at `p', of which `len' bytes have arrived; 0 if it is
+ * not known yet or invalid.
+ */
+static size_t
+server_frame(struct vfu_device *vd, const uint8_t *p, size_t len,
+    struct vfio_user_header *h)
+{
+	if (len < sizeof(*h))
+		return (0);
+	memcpy(h, p, sizeof(*h));
+	if (h->size < sizeof(*h) || h->size > VFU_MSG_MAX) {
+		server_broken(vd, "message of invalid size");
+		return (0);
+	}
+	if ((h->flags & VFIO_USER_F_TYPE) != VFIO_USER_F_COMMAND) {
+		server_broken(vd, "not a command");
+		return (0);
+	}
+	return (h->size);
+}
+
+/* Execute all complete messages, as long as there is space for replies. */
+static void
+server_parse(struct vfu_device *vd)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	struct vfio_user_header h;
+	size_t pos, size;
+	bool owner;
+
+	pos = 0;
+	while (!srv->broken) {
+		size = server_frame(vd, srv->in + pos, srv->in_len - pos, &h);
+		if (size == 0 || size > srv->in_len - pos)
+			break;
+		if (sizeof(srv->out) - srv->out_len < VFU_REPLY_MAX) {
+			server_flush(vd);
+			if (srv->blocked)
+				break;
+		}
+		owner = srv->nfds > 0 && srv->fd_pos <= pos + size;
+		server_message(vd, &h, srv->in + pos + sizeof(h), srv->fds,
+		    owner ? srv->nfds : 0);
+		if (owner)
+			server_close_fds(vd);
+		pos += size;
+	}
+	srv->in_len -= pos;
+	memmove(srv->in, srv->in + pos, srv->in_len);
+	if (srv->nfds > 0)
+		srv->fd_pos -= pos;
+}
+
+/* After messages: send the replies. */
+static void
+server_finish(struct vfu_device *vd)
+{
+	server_flush(vd);
+	if (vd->vdev_server.broken)
+		vfu_server_drop(vd);
+}
+
+static void
+server_drop_fd(void *arg, int fd)
+{
+	server_close_passed(arg, fd);
+}
+
+/* Take the descriptors that arrived with a recvmsg(2). */
+static void
+server_take_fds(struct vfu_device *vd, struct msghdr *msg)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	struct peer_fds mf = { .mf_fd = srv->fds, .mf_n = srv->nfds,
+	    .mf_max = VFU_FDS_MAX, .mf_drop = server_drop_fd, .mf_arg = vd };
+
+	if (!peer_fds_take(msg, &mf))
+		server_broken(vd, "too many descriptors");
+	if (mf.mf_n > (unsigned int)srv->nfds)
+		srv->fd_pos = srv->in_len;
+	srv->nfds = mf.mf_n;
+}
+
+/*
+ * Bytes to read.  The kernel ends a read after the bytes that descriptors came
+ * with, so the descriptors belong to the last message read.  While that message
+ * is incomplete, read no further than its end: its descriptors must not be
+ * mixed up with those of the next message.
+ */
+static size_t
+server_room(const struct vfu_server *srv)
+{
+	struct vfio_user_header h;
+
+	if (srv->nfds == 0)
+		return (sizeof(srv->in) - srv->in_len);
+	if (srv->in_len < sizeof(h))
+		return (sizeof(h) - srv->in_len);
+	memcpy(&h, srv->in, sizeof(h));
+	return (h.size - srv->in_len);
+}
+
+static void
+server_readable(int fd, void *arg)
+{
+	struct vfu_device *vd = arg;
+	struct vfu_server *srv = &vd->vdev_server;
+	union {
+		struct cmsghdr	align;
+		char		buf[PEER_FDS_SPACE(VFU_FDS_MAX)];
+	} control;
+	struct msghdr msg;
+	struct iovec iov;
+	ssize_t n;
+
+	iov.iov_base = srv->in + srv->in_len;
+	iov.iov_len = server_room(srv);
+	memset(&msg, 0, sizeof(msg));
+	msg.msg_iov = &iov;
+	msg.msg_iovlen = 1;
+	msg.msg_control = control.buf;
+	msg.msg_controllen = sizeof(control.buf);
+	n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	vfu_count(vd, VFU_C_RECV);
+	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		vfu_server_drop(vd);
+		return;
+	}
+	srv->in_len += n;
+	server_take_fds(vd, &msg);
+	server_parse(vd);
+	server_finish(vd);
+}
+
+/* The socket takes data again: continue, and send the rest. */
+static void
+server_writable(int fd __unused, void *arg)
+{
+	struct vfu_device *vd = arg;
+
+	server_parse(vd);
+	server_finish(vd);
+}

@@ -1,0 +1,112 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The server side of a vfio-user socket, for one client at a time.
+ *
+ * The server reads what has arrived with one recvmsg(2), handles the messages
+ * in order, and sends all replies with one send(2).  Buffers have fixed sizes:
+ * while a client does not read its replies, the server does not read its
+ * messages.
+ *
+ * Only the device's thread uses it.
+ */
+
+#ifndef _VFU_SERVER_H_
+#define	_VFU_SERVER_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vfio_user.h"
+
+struct loop_event;
+struct vfu_device;
+
+/* Bytes in one region access, at most (max_data_xfer_size). */
+#define	VFU_XFER_MAX	4096
+/* Bytes of a message, at most: REGION_WRITE_MULTI, or the JSON of VERSION. */
+#define	VFU_MSG_MAX	8192
+/* Bytes of a reply, at most: headers, and the data of a region read. */
+#define	VFU_REPLY_MAX	(VFU_XFER_MAX + 64)
+/* Descriptors in one message, at most (max_peer_fds). */
+#define	VFU_FDS_MAX	16
+#define	VFU_BUFFER	65536
+
+/* Whether the server looks for a client. */
+enum vfu_listening {
+	VFU_LISTENS,
+	VFU_WAITS,		/* accept(2) failed */
+	VFU_AGAIN		/* it is to look again */
+};
+
+struct vfu_server {
+	struct loop_event	*listen_ev;
+	uint32_t	 listening;	/* enum vfu_listening; atomic */
+	int		 fd;		/* the client, or -1 */
+	struct loop_event	*read_ev;
+	struct loop_event	*write_ev;	/* enabled while blocked */
+	bool		 blocked;	/* replies are pending */
+	bool		 negotiated;	/* VERSION has succeeded */
+	bool		 broken;	/* must be dropped */
+	uint32_t	 calls;		/* starts and ends of close(2), as
+					   in struct vfu_irq */
+
+	/*
+	 * Descriptors that no message has taken yet.  They arrived with the
+	 * bytes before fd_pos in `in', and belong to the message with the
+	 * last of these bytes.
+	 */
+	int		 fds[VFU_FDS_MAX];
+	int		 nfds;
+	size_t		 fd_pos;
+
+	size_t		 in_len;
+	size_t		 out_len;
+	uint8_t		 in[VFU_BUFFER];
+	uint8_t		 out[VFU_BUFFER];
+};
+
+/* A command, and the payload of its reply. */
+struct vfu_request {
+	const struct vfio_user_header *header;
+	const uint8_t	*data;		/* the payload */
+	size_t		 len;
+	int		*fds;		/* -1 for those taken */
+	int		 nfds;
+	uint8_t		*reply;		/* VFU_REPLY_MAX less a header */
+	size_t		 reply_len;
+};
+
+/* Drop the client; there must be one. */
+void	vfu_server_drop(struct vfu_device *vd);
+
+/*
+ * Accept clients on a listening socket, which the caller keeps.  The calling
+ * thread becomes the device's.  0 or an errno.
+ */
+int	vfu_server_init(struct vfu_device *vd, int listen_fd);
+
+/*
+ * If accept(2) fails because the process has no descriptor left, or the kernel
+ * no memory, the server stops to look for clients.  vfu_server_again() returns
+ * whether it does, and must then be followed by vfu_server_listen(), in the
+ * device's thread.  The main thread, once a second.
+ */
+bool	vfu_server_again(struct vfu_server *srv);
+void	vfu_server_listen(struct vfu_device *vd);
+
+/* Accept no more clients, and drop the one there is.  Init may have failed. */
+void	vfu_server_fini(struct vfu_device *vd);
+
+/*
+ * vfu_version.c: handle VERSION.  Returns 0, or an errno if the client must be
+ * dropped.
+ */
+int	vfu_version(struct vfu_device *vd, struct vfu_request *req);
+
+#endif /* !_VFU_SERVER_H_ */

@@ -1,0 +1,167 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+#include <sys/param.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "event_stub.h"
+#include "require.h"
+
+#define	STEPS	100000		/* of events_run(), at most */
+
+struct loop_event	events[EVENTS];
+unsigned int	events_fail;
+unsigned int	events_repeated;
+
+static void	(*round_func)(void *);
+static void	*round_arg;
+
+static struct loop_event *
+event_add(int fd, enum loop_type type, void (*func)(int, void *),
+    void *arg, bool on)
+{
+	struct stat st;
+	unsigned int i;
+
+	if (events_fail != 0 && --events_fail == 0) {
+		errno = ENOSPC;
+		return (NULL);
+	}
+	if (fstat(fd, &st) == -1)
+		return (NULL);
+	if (S_ISREG(st.st_mode)) {
+		errno = EPERM;
+		return (NULL);
+	}
+	for (i = 0; i < EVENTS && events[i].used; i++)
+		REQUIRE(events[i].fd != fd || events[i].type != type);
+	REQUIRE(i < EVENTS);
+	events[i] = (struct loop_event){ fd, type, func, arg, true, on };
+	return (&events[i]);
+}
+
+struct loop_event *
+loop_add(int fd, enum loop_type type, void (*func)(int, void *),
+    void *arg)
+{
+	return (event_add(fd, type, func, arg, true));
+}
+
+struct loop_event *
+loop_add_disabled(int fd, enum loop_type type,
+    void (*func)(int, void *), void *arg)
+{
+	return (event_add(fd, type, func, arg, false));
+}
+
+int
+loop_enable(struct loop_event *m)
+{
+	REQUIRE(m->used);
+	events_repeated += m->on;
+	m->on = true;
+	return (0);
+}
+
+int
+loop_disable(struct loop_event *m)
+{
+	REQUIRE(m->used);
+	events_repeated += !m->on;
+	m->on = false;
+	return (0);
+}
+
+void
+loop_delete(struct loop_event *m)
+{
+	REQUIRE(m->used);
+	memset(m, 0, sizeof(*m));
+}
+
+int
+loop_round(void (*func)(void *), void *arg)
+{
+	round_func = func;
+	round_arg = arg;
+	return (0);
+}
+
+/* There is one loop, which the test runs. */
+struct loop *
+loop_self(void)
+{
+	static char loop;
+
+	return ((struct loop *)&loop);
+}
+
+void
+loop_stop(struct loop *loop)
+{
+	REQUIRE(loop == loop_self());
+}
+
+unsigned int
+events_used(void)
+{
+	unsigned int i, n;
+
+	n = 0;
+	for (i = 0; i < EVENTS; i++)
+		n += events[i].used;
+	return (n);
+}
+
+unsigned int
+events_on(void)
+{
+	unsigned int i, n;
+
+	n = 0;
+	for (i = 0; i < EVENTS; i++)
+		n += events[i].used && events[i].on;
+	return (n);
+}
+
+unsigned int
+events_step(void)
+{
+	struct pollfd pfd[EVENTS];
+	unsigned int i, n;
+
+	for (i = 0; i < EVENTS; i++) {
+		pfd[i].fd = events[i].used && events[i].on ? events[i].fd : -1;
+		pfd[i].events = events[i].type == LOOP_READ ? POLLIN : POLLOUT;
+		pfd[i].revents = 0;
+	}
+	REQUIRE(poll(pfd, EVENTS, 0) != -1 || errno == EINTR);
+	n = 0;
+	for (i = 0; i < EVENTS; i++) {
+		if (pfd[i].revents == 0 || !events[i].used || !events[i].on ||
+		    events[i].fd != pfd[i].fd)
+			continue;
+		events[i].func(events[i].fd, events[i].arg);
+		n++;
+	}
+	if (n > 0 && round_func != NULL)
+		round_func(round_arg);
+	return (n);
+}
+
+void
+events_run(void)
+{
+	unsigned int i;
+
+	for (i = 0; events_step() != 0; i++)
+		REQUIRE(i < STEPS);
+}

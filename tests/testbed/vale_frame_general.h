@@ -1,0 +1,23 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The frame port over a VALE port without the fast paths of vale_frame_port.c.
+ */
+
+#ifndef _VALE_FRAME_GENERAL_H_
+#define	_VALE_FRAME_GENERAL_H_
+
+#include "vale_frame_port.h"
+
+/* As vale_frame_port_init(), vale_frame_port_put(), vale_frame_port_why(). */
+int	vale_frame_general_init(struct vale_frame_port *vp,
+	    struct vale_desc *d, void (*vlog)(const char *fmt, va_list ap));
+int	vale_frame_general_put(struct vale_frame_port *vp,
+	    const struct frame *frame, size_t hdrlen, bool copy);
+const char *vale_frame_general_why(const char *name, int error);
+
+#endif /* !_VALE_FRAME_GENERAL_H_ */

@@ -51,6 +51,7 @@ struct client {
 	unsigned int	 n;			/* 0 to CLIENTS - 1 */
 	struct adapter_config config;
 	char		 name[8];
+	char		 port[32];
 	struct adapter	*ad;
 	struct sockaddr_un sun;
 	socklen_t	 sunlen;

@@ -54,7 +54,6 @@
 
 #include "adapter.h"
 #include "clients.h"
-#include "config.h"
 #include "e82545.h"
 #include "frame.h"
 #include "libvale.h"
@@ -143,7 +142,6 @@ static void
 start_adapter(struct client *c)
 {
 	struct adapter_config *ac = &c->config;
-	char node[16];
 	int n;
 
 	snprintf(c->name, sizeof(c->name), "vm%u", c->n);
@@ -155,11 +153,9 @@ start_adapter(struct client *c)
 	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	INVARIANT(bind(ac->ac_listen, (void *)&c->sun, c->sunlen) == 0);
 	INVARIANT(listen(ac->ac_listen, 8) == 0);
-	snprintf(node, sizeof(node), "pci.0.%u.0", c->n);
-	ac->ac_nvl = create_config_node(node);
-	snprintf(node, sizeof(node), "vale0:%s", c->name);
-	set_config_value_node(ac->ac_nvl, "backend", node);
-	ac->ac_backend = ac->ac_name = c->name;
+	snprintf(c->port, sizeof(c->port), "vale0:%s", c->name);
+	ac->ac_backend = c->port;
+	ac->ac_name = c->name;
 	ac->ac_mac[0] = 2;
 	ac->ac_mac[5] = c->n;
 	ac->ac_csb = ac->ac_direct = true;
@@ -175,7 +171,6 @@ start(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	json_object_seed(0);
-	init_config();
 	INVARIANT(peer_fault_init() == 0);
 	INVARIANT(peer_close_start(valed_sandbox_drop) == 0);
 	for (i = 0; i < CLIENTS; i++) {

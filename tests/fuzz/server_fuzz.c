@@ -38,7 +38,6 @@
 #include <unistd.h>
 
 #include "adapter.h"
-#include "config.h"
 #include "event_stub.h"
 #include "libvale.h"
 #include "loop.h"
@@ -176,17 +175,15 @@ start(void)
 	vc->ac_listen = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	INVARIANT(bind(vc->ac_listen, (void *)&v.sun, v.sunlen) == 0);
 	INVARIANT(listen(vc->ac_listen, 8) == 0);
-	init_config();
-	vc->ac_nvl = create_config_node("pci.0.1.0");
-	set_config_value_node(vc->ac_nvl, "backend", "vale0:vm");
-	vc->ac_backend = vc->ac_name = "vm";
+	vc->ac_backend = "vale0:vm";
+	vc->ac_name = "vm";
 	vc->ac_mac[5] = 1;
 	vc->ac_csb = true;
 	v.ad = adapter_start(vc, NULL);
 	INVARIANT(v.ad != NULL);
 	adapter_go(v.ad);
 	pthread_join(v.ad->thread, NULL);
-	v.ad->thread = pthread_self();
+	v.ad->thread = v.ad->vfu.vdev_thread = pthread_self();
 	dispatch();
 	v.nevents = events_used();
 }

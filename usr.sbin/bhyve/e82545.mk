@@ -24,9 +24,15 @@ E82545_SRCS=	e82545.c		\
 		e82545_phy.c		\
 		e82545_probes.c		\
 		e82545_rx.c		\
+		e82545_rx_copy.c	\
+		e82545_rx_frame.c	\
+		e82545_rx_stall.c	\
 		e82545_snap.c		\
 		e82545_stat.c		\
-		e82545_tx.c
+		e82545_tx.c		\
+		e82545_tx_collect.c	\
+		e82545_tx_send.c	\
+		e82545_tx_tso.c
 
 NETBE_SRCS=	net_backend_vale.c	\
 		net_port.c		\

@@ -12,8 +12,14 @@
  *	e82545_eeprom.c	 EEPROM
  *	e82545_phy.c	 PHY
  *	e82545_intr.c	 ICR, IMS and the moderation engine
- *	e82545_tx.c	 transmit ring
- *	e82545_rx.c	 receive ring
+ *	e82545_tx.c	 transmit ring: batches
+ *	e82545_tx_collect.c  the descriptors of a packet
+ *	e82545_tx_send.c     a packet as one frame
+ *	e82545_tx_tso.c	     a packet as segments, or uncut
+ *	e82545_rx.c	 receive ring: batches
+ *	e82545_rx_frame.c    a frame: does the guest get it, in how many parts
+ *	e82545_rx_copy.c     a frame into the guest's buffers
+ *	e82545_rx_stall.c    too few descriptors
  *	e82545_loop.c	 loopback: frames from one to the other
  *	e82545_filter.c	 address and VLAN filters
  *	e82545_csb*.c	 the communication status block
@@ -241,8 +247,8 @@ e82545_unlock(struct e82545_lock *lock)
 	pthread_mutex_unlock(&lock->mtx);
 }
 
-struct e82545_txq;			/* e82545_tx.c */
-struct e82545_rxq;			/* e82545_rx.c */
+struct e82545_txq;			/* e82545_tx_impl.h */
+struct e82545_rxq;			/* e82545_rx_impl.h */
 struct e82545_eeprom;			/* e82545_eeprom.c */
 struct e82545_phy;			/* e82545_phy.c */
 
@@ -493,7 +499,7 @@ void	e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_rdtr_write(struct e82545 *dev, uint32_t off, uint32_t value);
 
 /*
- * e82545_tx.c
+ * e82545_tx_collect.c
  */
 struct e82545_txq *e82545_txq_create(void);
 void	e82545_txq_destroy(struct e82545_txq *txq);
@@ -501,7 +507,7 @@ void	e82545_txq_destroy(struct e82545_txq *txq);
 void	e82545_txq_reset(struct e82545 *dev);
 
 /*
- * e82545_rx.c
+ * e82545_rx_stall.c
  */
 struct e82545_rxq *e82545_rxq_create(void);
 void	e82545_rxq_destroy(struct e82545_rxq *rxq);
@@ -512,7 +518,10 @@ void	e82545_rxq_destroy(struct e82545_rxq *rxq);
  * reg_mtx held.
  */
 bool	e82545_rx_unstall(struct e82545 *dev);
-/* The same if RDT is kept aside: how many are posted is not known yet. */
+/*
+ * RDT was written and is kept aside, so how many descriptors are posted is not
+ * known yet.  Returns as e82545_rx_unstall().  reg_mtx held.
+ */
 bool	e82545_rx_kicked(struct e82545 *dev);
 
 /*

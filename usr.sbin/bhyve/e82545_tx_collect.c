@@ -1,0 +1,230 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The descriptors of a packet, collected: each is read once, and its buffer is
+ * mapped.  What stays between batches is here, too: the contexts, and how much
+ * of a packet was skipped or sent.  All functions need tx_mtx.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_snap.h"
+#include "e82545_tx_impl.h"
+
+struct e82545_txq *
+e82545_txq_create(void)
+{
+	return (calloc(1, sizeof(struct e82545_txq)));
+}
+
+void
+e82545_txq_destroy(struct e82545_txq *txq)
+{
+	free(txq);
+}
+
+void
+e82545_txq_reset(struct e82545 *dev)
+{
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	memset(dev->txq->ctx, 0, sizeof(dev->txq->ctx));
+	dev->txq->skipping = false;
+	dev->txq->sent = 0;
+}
+
+static void
+tx_ctx_snap(struct e82545_txctx *ctx, struct e82545_snap *s)
+{
+	struct e82545_sum_where *w;
+
+	for (w = &ctx->ip; w != NULL; w = w == &ctx->ip ? &ctx->l4 : NULL) {
+		e82545_snap_u8(s, &w->start, UINT8_MAX);
+		e82545_snap_u8(s, &w->field, UINT8_MAX);
+		e82545_snap_u16(s, &w->end, UINT16_MAX);
+	}
+	e82545_snap_u32(s, &ctx->paylen, E82545_TXD_LEN);
+	e82545_snap_u16(s, &ctx->mss, UINT16_MAX);
+	e82545_snap_u8(s, &ctx->hdrlen, UINT8_MAX);
+	e82545_snap_u32(s, &ctx->cmd, UINT32_MAX);
+}
+
+void
+e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
+{
+	struct e82545_txq *txq = dev->txq;
+
+	tx_ctx_snap(&txq->ctx[0], s);
+	tx_ctx_snap(&txq->ctx[1], s);
+	e82545_snap_bool(s, &txq->skipping);
+	e82545_snap_u32(s, &txq->sent, TX_PACKET_MAX);
+}
+
+static void
+tx_error(struct tx_packet *p, enum e82545_counter error)
+{
+	if (p->error == TX_NO_ERROR)
+		p->error = error;
+}
+
+/* Section 3.3.6. */
+static void
+tx_context(struct e82545_txq *txq, const struct e82545_txd_context *txd)
+{
+	struct e82545_txctx *ctx;
+	uint32_t lower;
+
+	lower = le32toh(txd->lower);
+	ctx = &txq->ctx[(lower & E82545_TXD_TUCMD_TSE) != 0];
+	ctx->ip.start = txd->ipcss;
+	ctx->ip.field = txd->ipcso;
+	ctx->ip.end = le16toh(txd->ipcse);
+	ctx->l4.start = txd->tucss;
+	ctx->l4.field = txd->tucso;
+	ctx->l4.end = le16toh(txd->tucse);
+	ctx->paylen = lower & E82545_TXD_LEN;
+	ctx->hdrlen = txd->hdrlen;
+	ctx->mss = le16toh(txd->mss);
+	ctx->cmd = lower;
+}
+
+/*
+ * Commands count in the last descriptor of a packet; with TSO, and POPTS
+ * always, in the first.  Sections 3.3.3.1, 3.3.7, 3.3.7.1.
+ */
+static void
+tx_commands(struct tx_packet *p, const union e82545_txd *txd, uint32_t lower)
+{
+	if (!p->begun) {
+		p->begun = true;
+		p->data = (lower & E82545_TXD_DEXT) != 0;
+		if (p->data) {
+			p->popts = txd->data.popts & (E82545_TXD_POPTS_IXSM |
+			    E82545_TXD_POPTS_TXSM);
+			p->tso = (lower & E82545_TXD_TSE) != 0;
+		}
+		if (p->tso) {
+			p->flags = lower & E82545_TXD_VLE;
+			p->tag = le16toh(txd->data.special);
+		}
+	}
+	if (((lower & E82545_TXD_DEXT) != 0) != p->data ||
+	    (p->data && (lower & E82545_TXD_DTYP) != E82545_TXD_DTYP_DATA))
+		tx_error(p, E82545_C_TX_BAD_DESC);
+	else if ((lower & E82545_TXD_EOP) != 0 && !p->tso) {
+		p->flags = lower & (E82545_TXD_VLE | E82545_TXD_IFCS);
+		p->tag = le16toh(txd->data.special);
+		if (!p->data) {
+			p->flags |= lower & E82545_TXD_IC;
+			p->legacy.start = txd->legacy.css;
+			p->legacy.field = txd->legacy.cso;
+		}
+	}
+}
+
+/* Add bytes in guest memory to the packet. */
+static void
+tx_fragment(struct e82545 *dev, struct tx_packet *p, uint8_t *data, size_t len)
+{
+	struct iovec *frag = dev->txq->frags + p->nfrags;
+
+	if (p->nfrags > 0 && (uint8_t *)frag[-1].iov_base +
+	    frag[-1].iov_len == data) {
+		frag[-1].iov_len += len;
+		return;
+	}
+	MPASS(p->nfrags < TX_PACKET_FRAGS);
+	frag->iov_base = data;
+	frag->iov_len = len;
+	p->nfrags++;
+}
+
+static void
+tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
+{
+	uint8_t *data;
+	size_t n;
+
+	/* Such descriptors carry no data: section 3.3.3.1. */
+	if (gpa == 0 || len == 0 || p->error != TX_NO_ERROR)
+		return;
+	p->len += len;
+	if (p->len > TX_PACKET_MAX) {
+		tx_error(p, E82545_C_TX_BAD_LEN);
+		return;
+	}
+	n = len;
+	data = e82545_map_for(dev, gpa, n, E82545_MAP_READ);
+	if (data == NULL && (n = e82545_piece(gpa, len)) < len)
+		data = e82545_map_for(dev, gpa, n, E82545_MAP_READ);
+	while (data != NULL) {
+		tx_fragment(dev, p, data, n);
+		gpa += n;
+		len -= n;
+		if (len == 0)
+			return;
+		n = e82545_piece(gpa, len);
+		data = e82545_map_for(dev, gpa, n, E82545_MAP_READ);
+		dev->txq->npieces++;
+	}
+	tx_error(p, E82545_C_TX_BAD_ADDR);
+}
+
+/*
+ * Collect the descriptors of a packet from b->head on, or a context
+ * descriptor before one.  Returns false if EOP is not posted yet.
+ */
+bool
+e82545_tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
+{
+	struct e82545_txq *txq = dev->txq;
+	union e82545_txd txd;
+	uint32_t i, lower;
+
+	memset(p, 0, sizeof(*p));
+	p->error = TX_NO_ERROR;
+	for (i = b->head; i != b->tail && p->ndescs < TX_PACKET_DESCS;) {
+		txd = tx_load(b->ring[i]);
+		lower = le32toh(txd.lower);
+		if ((lower & (E82545_TXD_RS | E82545_TXD_RPS)) != 0) {
+			txq->report[b->nreports] = i;
+			txq->delay[b->nreports++] =
+			    (lower & E82545_TXD_IDE) != 0;
+		}
+		p->ndescs++;
+		if (++i == b->size)
+			i = 0;
+		if ((lower & (E82545_TXD_DEXT | E82545_TXD_DTYP)) ==
+		    (E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT)) {
+			tx_context(txq, &txd.context);
+			if (!p->begun && !txq->skipping)
+				return (true);
+			continue;
+		}
+		if (!txq->skipping) {
+			tx_commands(p, &txd, lower);
+			tx_buffer(dev, p, le64toh(txd.addr), lower & (p->data ?
+			    E82545_TXD_LEN : E82545_TXD_LEN_LEGACY));
+		}
+		if ((lower & E82545_TXD_EOP) != 0) {
+			txq->skipping = false;
+			return (true);
+		}
+	}
+	if (txq->skipping)
+		return (p->ndescs > 0);
+	if (p->ndescs == TX_PACKET_DESCS || p->ndescs == b->size - 1) {
+		p->error = E82545_C_TX_BAD_LEN;
+		txq->skipping = true;
+		return (true);
+	}
+	return (false);
+}

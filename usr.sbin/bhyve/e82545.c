@@ -36,9 +36,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "e82545_eeprom.h"
 #include "e82545_impl.h"
+#include "e82545_intr.h"
+#include "e82545_loop.h"
+#include "e82545_phy.h"
 #include "e82545_probes.h"
 #include "e82545_snap.h"
+#include "e82545_stat.h"
 
 struct reg {
 	uint32_t	off;		/* bytes */

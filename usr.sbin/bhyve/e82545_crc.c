@@ -14,7 +14,7 @@
 
 #include <pthread.h>
 
-#include "e82545_impl.h"
+#include "e82545_offload.h"
 
 #define	CRC_POLYNOMIAL	0xedb88320	/* its bits in the order sent */
 

@@ -54,6 +54,7 @@
 #include <net/paravirt.h>
 
 #include "e82545_csb_impl.h"
+#include "e82545_intr.h"
 #include "e82545_snap.h"
 
 /* When to look again after a kick was left out or asked for. */

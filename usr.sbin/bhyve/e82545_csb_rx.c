@@ -23,6 +23,7 @@
 #include <net/paravirt.h>
 
 #include "e82545_csb_impl.h"
+#include "e82545_intr.h"
 
 void
 csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)

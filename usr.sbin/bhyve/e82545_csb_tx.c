@@ -28,6 +28,7 @@
 #include <net/paravirt.h>
 
 #include "e82545_csb_impl.h"
+#include "e82545_intr.h"
 
 void
 csb_tx_idle(struct e82545_csb *c, struct paravirt_csb *page)

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "e82545_eeprom.h"
 #include "e82545_impl.h"
 #include "e82545_snap.h"
 

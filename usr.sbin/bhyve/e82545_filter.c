@@ -20,7 +20,9 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
+#include "e82545_filter.h"
 #include "e82545_impl.h"
+#include "e82545_offload.h"
 
 #define	FILTER_BROADCAST	0xffffffffffff
 

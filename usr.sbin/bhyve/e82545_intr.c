@@ -36,6 +36,7 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_intr.h"
 #include "e82545_probes.h"
 #include "e82545_snap.h"
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "e82545_impl.h"
+#include "e82545_loop.h"
 #include "e82545_snap.h"
 #include "frame_cursor.h"
 

@@ -16,7 +16,8 @@
 
 #include <string.h>
 
-#include "e82545_impl.h"
+#include "e82545_offload.h"
+#include "frame.h"
 #include "frame_cursor.h"
 
 /* Offsets in headers: RFC 791, 8200, 9293, 768. */

@@ -22,6 +22,8 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_intr.h"
+#include "e82545_phy.h"
 #include "e82545_snap.h"
 
 /* PHY registers: IEEE 802.3 clause 22; those from 16 on are Marvell's. */

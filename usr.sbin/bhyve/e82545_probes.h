@@ -17,6 +17,10 @@
 #ifndef _E82545_PROBES_H_
 #define	_E82545_PROBES_H_
 
+#include <stdint.h>
+
+#include "e82545.h"
+
 #ifndef WITHOUT_DTRACE
 #include <sys/cdefs.h>
 

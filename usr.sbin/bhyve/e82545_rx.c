@@ -71,7 +71,12 @@
 
 #include <string.h>
 
+#include "e82545_filter.h"
+#include "e82545_intr.h"
+#include "e82545_loop.h"
+#include "e82545_offload.h"
 #include "e82545_rx_impl.h"
+#include "e82545_stat.h"
 
 /* Whether the head never reaches RDT. */
 static bool

@@ -12,7 +12,9 @@
 
 #include <string.h>
 
+#include "e82545_offload.h"
 #include "e82545_rx_impl.h"
+#include "e82545_stat.h"
 #include "frame_cursor.h"
 #include "frame_vnet.h"
 

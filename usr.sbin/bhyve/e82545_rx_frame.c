@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "e82545_filter.h"
+#include "e82545_offload.h"
 #include "e82545_rx_impl.h"
 #include "frame_cursor.h"
 

@@ -15,8 +15,11 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
+#include "e82545_filter.h"
 #include "e82545_impl.h"
+#include "e82545_offload.h"
 #include "e82545_probes.h"
+#include "e82545_stat.h"
 #include "frame_cut.h"
 
 #define	RX_BATCH	256		/* frames, dropped ones too */

@@ -14,7 +14,9 @@
 
 #include <stdlib.h>
 
+#include "e82545_loop.h"
 #include "e82545_rx_impl.h"
+#include "e82545_stat.h"
 
 struct e82545_rxq *
 e82545_rxq_create(void)

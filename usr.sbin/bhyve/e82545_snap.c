@@ -30,7 +30,10 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_intr.h"
+#include "e82545_offload.h"
 #include "e82545_snap.h"
+#include "e82545_stat.h"
 
 #define	SNAP_VERSION	6
 

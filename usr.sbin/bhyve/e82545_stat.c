@@ -20,6 +20,7 @@
 
 #include "e82545_impl.h"
 #include "e82545_snap.h"
+#include "e82545_stat.h"
 
 /* The low halves of byte counts, in the order of stat_latch[]. */
 static const uint32_t stat_pairs[] = {

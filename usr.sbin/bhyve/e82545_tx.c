@@ -58,6 +58,9 @@
 
 #include <string.h>
 
+#include "e82545_intr.h"
+#include "e82545_loop.h"
+#include "e82545_stat.h"
 #include "e82545_tx_impl.h"
 
 /*

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "e82545_offload.h"
 #include "e82545_snap.h"
 #include "e82545_tx_impl.h"
 

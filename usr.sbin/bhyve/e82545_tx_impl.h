@@ -18,7 +18,9 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_offload.h"
 #include "e82545_probes.h"
+#include "e82545_stat.h"
 
 /* Descriptors one packet may take. */
 #define	TX_PACKET_DESCS		256

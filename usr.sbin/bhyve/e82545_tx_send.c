@@ -13,6 +13,9 @@
 
 #include <string.h>
 
+#include "e82545_loop.h"
+#include "e82545_offload.h"
+#include "e82545_stat.h"
 #include "e82545_tx_impl.h"
 #include "frame_cursor.h"
 

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "e82545_offload.h"
 #include "e82545_tx_impl.h"
 #include "frame_cursor.h"
 #include "frame_cut.h"

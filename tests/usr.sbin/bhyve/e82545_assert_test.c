@@ -14,6 +14,8 @@
 #include "aborts.h"
 #include "e82545_host.h"
 #include "e82545_impl.h"
+#include "e82545_intr.h"
+#include "e82545_loop.h"
 #include "test.h"
 
 static void

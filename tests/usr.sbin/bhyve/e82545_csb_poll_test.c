@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "e82545_guest.h"
-#include "e82545_impl.h"
 #include "test.h"
 
 static unsigned int nmaps;

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "e82545_guest.h"
-#include "e82545_impl.h"
 #include "test.h"
 
 #define	NRXD	24		/* not a power of two */

@@ -18,6 +18,7 @@
 
 #include "e82545_host.h"
 #include "e82545_impl.h"
+#include "e82545_intr.h"
 #include "test.h"
 
 #define	ALL	0xffffffff

@@ -14,6 +14,7 @@
 
 #include "e82545_check.h"
 #include "e82545_impl.h"
+#include "e82545_loop.h"
 
 TEST(modes, "RCTL.LBM and the PHY send frames back, the link up or down")
 {

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "e82545_check.h"
-#include "e82545_impl.h"
+#include "e82545_offload.h"
 
 /* What a context descriptor names. */
 #define	TCP4	(E82545_TXD_TUCMD_TCP | E82545_TXD_TUCMD_IP)

@@ -17,7 +17,7 @@
 #include <atf-c.h>
 
 #include "e82545_host.h"
-#include "e82545_impl.h"
+#include "e82545_loop.h"
 #include "test.h"
 
 static uint32_t

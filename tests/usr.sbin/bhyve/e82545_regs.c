@@ -15,6 +15,7 @@
 
 #include "e82545_impl.h"
 #include "e82545_regs.h"
+#include "e82545_stat.h"
 
 const struct reg regs[] = {
 	{ 0x0000, 1, 4, "CTRL", 0x00000241, 0, REG_FX },

@@ -17,6 +17,8 @@
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
+#include "e82545_intr.h"
+#include "e82545_loop.h"
 #include "e82545_regs.h"
 #include "e82545_snap.h"
 #include "test.h"

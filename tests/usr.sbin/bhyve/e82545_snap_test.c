@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "e82545_guest.h"
-#include "e82545_impl.h"
 #include "e82545_regs.h"
 #include "e82545_snap.h"
 #include "test.h"

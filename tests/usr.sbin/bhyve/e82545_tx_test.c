@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "e82545_check.h"
-#include "e82545_impl.h"
+#include "e82545_offload.h"
 #include "wait_until.h"
 
 /*

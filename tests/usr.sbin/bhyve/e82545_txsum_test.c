@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "e82545_check.h"
-#include "e82545_impl.h"
+#include "e82545_offload.h"
 
 TEST(vlan, "Tags of type VET are inserted with VLE and CTRL.VME")
 {

@@ -1,0 +1,31 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The PHY: e82545_phy.c.  reg_mtx held throughout.
+ */
+
+#ifndef _E82545_PHY_H_
+#define	_E82545_PHY_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct e82545;
+
+struct e82545_phy *e82545_phy_create(void);
+void	e82545_phy_destroy(struct e82545_phy *phy);
+/* Device reset: every PHY register returns to its default. */
+void	e82545_phy_reset(struct e82545 *dev);
+/* MDIC, as the register table calls it. */
+void	e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value);
+/*
+ * The cable (`up') or CTRL changed: update STATUS and the PHY registers, and
+ * raise LSC if the link went up or down.  CTRL.PHY_RST holds the PHY in reset.
+ */
+void	e82545_phy_link(struct e82545 *dev, bool up);
+
+#endif /* !_E82545_PHY_H_ */

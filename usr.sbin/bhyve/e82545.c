@@ -341,11 +341,11 @@ static void
 reset(struct e82545 *dev, bool outside)
 {
 	lock_rings(dev, RING_BOTH);
-	if (!outside)
-		e82545_csb_idle(dev);
+	if (e82545_csb_placed(dev) && !outside)
+		dev->csb.ops->ecb_idle(dev);
 	pthread_mutex_lock(&dev->reg_mtx);
-	if (outside)
-		e82545_csb_release(dev);
+	if (e82545_csb_placed(dev) && outside)
+		dev->csb.ops->ecb_release(dev);
 	reset_locked(dev);
 	pthread_mutex_unlock(&dev->reg_mtx);
 	unlock_rings(dev, RING_BOTH);
@@ -398,7 +398,7 @@ static void
 rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	e82545_count(dev, E82545_C_RX_KICK, 1);
-	if (e82545_csb_placed(dev) && e82545_csb_keep(dev, off, value))
+	if (e82545_csb_placed(dev) && dev->csb.ops->ecb_keep(dev, off, value))
 		dev->wake_rx = e82545_rx_kicked(dev);
 	else
 		rx_write(dev, off, value);
@@ -422,7 +422,7 @@ tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static void
 tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-	if (!e82545_csb_placed(dev) || !e82545_csb_keep(dev, off, value))
+	if (!e82545_csb_placed(dev) || !dev->csb.ops->ecb_keep(dev, off, value))
 		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
@@ -540,7 +540,7 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	lock_rings(dev, r->ring);
 	if ((off == E82545_TDH || off == E82545_RDH) &&
 	    e82545_csb_placed(dev))
-		e82545_csb_restart(dev, off);
+		dev->csb.ops->ecb_restart(dev, off);
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (r->write != NULL)
 		r->write(dev, off, reg_merge(dev, r, off, value));
@@ -814,17 +814,20 @@ e82545_destroy(struct e82545 *dev)
 void
 e82545_timer(struct e82545 *dev)
 {
-	uint32_t look = 0;
+	const struct e82545_csb_ops *csb;
+	uint32_t due = 0;
 
 	pthread_mutex_lock(&dev->reg_mtx);
+	csb = dev->csb.ops;
 	if (!dev->paused) {
-		look = e82545_csb_look_due(dev);
+		if (csb != NULL)
+			due = csb->ecb_due(dev);
 		e82545_intr_timer(dev);
 	}
 	pthread_mutex_unlock(&dev->reg_mtx);
-	if ((look & CSB_LOOK_TX) != 0 && e82545_csb_look_tx(dev))
+	if ((due & E82545_CSB_TX) != 0 && csb->ecb_tx_recheck(dev))
 		dev->ops->eo_tx_kick(dev->arg);
-	if ((look & CSB_LOOK_RX) != 0 && e82545_csb_look_rx(dev))
+	if ((due & E82545_CSB_RX) != 0 && csb->ecb_rx_recheck(dev))
 		dev->ops->eo_rx_ready(dev->arg);
 }
 

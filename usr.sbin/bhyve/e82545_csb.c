@@ -29,7 +29,7 @@
  * that found no frame.  So CSB_LOOK_NS after the model has gone to sleep,
  * stalled or suppressed an interrupt, it looks once more, on the host's timer,
  * when all that the guest stored before it read the block is visible:
- * e82545_csb_look_tx(), e82545_csb_look_rx().
+ * csb_tx_recheck(), csb_rx_recheck().
  *
  * The rest of the model only knows TDT and RDT; e82545_csb_tail.c sets them
  * from the CSB.
@@ -55,6 +55,7 @@
 
 #include "e82545_csb_impl.h"
 #include "e82545_intr.h"
+#include "e82545_probes.h"
 #include "e82545_snap.h"
 
 /* When to look again after a kick was left out or asked for. */
@@ -65,6 +66,16 @@ csb_bad(struct e82545 *dev, uint32_t what)
 {
 	e82545_count_any(dev, E82545_C_CSB_BAD);
 	e82545_probe_bad(dev, E82545_C_CSB_BAD, what);
+}
+
+void
+csb_suppress(struct e82545 *dev, uint32_t causes)
+{
+	if (causes == 0)
+		return;
+	dev->csb.held |= causes;
+	e82545_count(dev, E82545_C_INTR_SAVED, 1);
+	E82545_PROBE(dev, INTR_SAVED, causes);
 }
 
 struct paravirt_csb *
@@ -118,8 +129,8 @@ csb_look_later(struct e82545 *dev, uint64_t *look_ns)
 	return (true);
 }
 
-void
-e82545_csb_arm(struct e82545 *dev)
+static void
+csb_arm(struct e82545 *dev)
 {
 	const struct e82545_csb *c = &dev->csb;
 
@@ -130,8 +141,8 @@ e82545_csb_arm(struct e82545 *dev)
 		e82545_intr_arm(dev, c->rx_look_ns);
 }
 
-uint32_t
-e82545_csb_look_due(struct e82545 *dev)
+static uint32_t
+csb_due(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 	uint32_t due = 0;
@@ -143,18 +154,18 @@ e82545_csb_look_due(struct e82545 *dev)
 	now_ns = dev->ops->eo_now(dev->arg);
 	if (c->tx_look_ns != 0 && c->tx_look_ns <= now_ns) {
 		c->tx_look_ns = 0;
-		due |= CSB_LOOK_TX;
+		due |= E82545_CSB_TX;
 	}
 	if (c->rx_look_ns != 0 && c->rx_look_ns <= now_ns) {
 		c->rx_look_ns = 0;
-		due |= CSB_LOOK_RX;
+		due |= E82545_CSB_RX;
 	}
 	return (due);
 }
 
 /* Drivers place it once, then reset the adapter each time they start. */
-void
-e82545_csb_idle(struct e82545 *dev)
+static void
+csb_idle(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page;
@@ -172,13 +183,14 @@ e82545_csb_idle(struct e82545 *dev)
 }
 
 void
-e82545_csb_release(struct e82545 *dev)
+csb_release(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 
 	e82545_assert_all(dev);
 	MPASS(c->tx == NULL && c->rx == NULL);
 	csb_mode(dev, false);
+	c->ops = NULL;
 	c->gpa = 0;
 	atomic_store_32(&c->kicked, 0);
 	c->tx_awake = c->rx_armed = false;
@@ -191,6 +203,29 @@ e82545_csb_release(struct e82545 *dev)
 	c->tx_look_ns = c->rx_look_ns = 0;
 }
 
+static const struct e82545_csb_ops csb_ops = {
+	.ecb_keep = csb_keep,
+	.ecb_restart = csb_restart,
+	.ecb_unmask = csb_unmask,
+	.ecb_icr_read = csb_icr_read,
+	.ecb_tx_begin = csb_tx_begin,
+	.ecb_tx_notify = csb_tx_notify,
+	.ecb_tx_end = csb_tx_end,
+	.ecb_rx_begin = csb_rx_begin,
+	.ecb_rx_poll = csb_rx_poll,
+	.ecb_rx_wait = csb_rx_wait,
+	.ecb_rx_notify = csb_rx_notify,
+	.ecb_rx_end = csb_rx_end,
+	.ecb_vnet_map = csb_vnet_map,
+	.ecb_vnet_clear = csb_vnet_clear,
+	.ecb_arm = csb_arm,
+	.ecb_due = csb_due,
+	.ecb_tx_recheck = csb_tx_recheck,
+	.ecb_rx_recheck = csb_rx_recheck,
+	.ecb_idle = csb_idle,
+	.ecb_release = csb_release
+};
+
 void
 e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -201,11 +236,12 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		return;
 	csb_use(dev, &csb_tx_ring, NULL);
 	csb_use(dev, &csb_rx_ring, NULL);
-	e82545_csb_release(dev);
+	csb_release(dev);
 	e82545_reg_set(dev, off, value);
 	c->gpa = (uint64_t)e82545_reg(dev, E82545_CSBAH) << 32 | value;
 	c->rx_old = NET_PARAVIRT_NONE;
 	if (c->gpa != 0) {
+		c->ops = &csb_ops;
 		page = e82545_dma(dev) ? csb_map(dev) : NULL;
 		c->tx_at_used = page != NULL &&
 		    atomic_load_32(&page->guest_txkick_at) != 0;
@@ -277,6 +313,7 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_bool(s, &c->rx_armed);
 	csb_vnet_snap(c, s);
 	if (s->restore != NULL) {
+		c->ops = c->gpa != 0 ? &csb_ops : NULL;
 		/* Look again as soon as the model is resumed. */
 		c->tx_look_ns = c->rx_look_ns = c->gpa != 0;
 		c->rx_polled = true;

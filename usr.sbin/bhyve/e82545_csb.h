@@ -16,6 +16,9 @@
 
 #include "e82545.h"
 
+struct e82545_csb_ops;
+struct paravirt_csb;
+
 /*
  * The guest's index of a ring, as it writes it to TDT or RDT.  reg_mtx;
  * csb_kept() reads it without.
@@ -29,8 +32,10 @@ struct e82545_csb_tail {
 
 /* The state of the CSB: see e82545_csb.c. */
 struct e82545_csb {
-	uint64_t	gpa;		/* of the block, 0: none; written with
-					   all locks held */
+	/* Written with all locks held. */
+	uint64_t	gpa;		/* of the block; 0: none */
+	const struct e82545_csb_ops *ops;	/* NULL if none */
+
 	uint32_t	on;		/* the guest's mode when last seen;
 					   atomic */
 	uint32_t	kicked;		/* TDT was written; atomic */
@@ -66,102 +71,121 @@ struct e82545_csb {
 };
 
 /*
- * Only for an adapter whose guest has placed a block: e82545_csb_placed().
- * A batch then calls begin, which sets TDT or RDT to the index in the block;
- * notify, which publishes the head and interrupts the guest if it wants that;
- * and end.
+ * What the model calls of the CSB, for an adapter whose guest has placed a
+ * block: e82545_csb_placed().  A batch calls begin, which sets TDT or RDT to
+ * the index in the block; notify, which publishes the head and interrupts the
+ * guest if it wants that; and end.  Nothing here is called for each frame.
  */
+struct e82545_csb_ops {
+	/*
+	 * The guest writes TDT or RDT, at `off'.  Returns true if the index is
+	 * kept aside, false if it must go into the register.  reg_mtx held.
+	 */
+	bool	(*ecb_keep)(struct e82545 *dev, uint32_t off, uint32_t value);
+	/*
+	 * The guest writes TDH or RDH, at `off': its index in the CSB is old,
+	 * and the next write to TDT or RDT is stored as it stands.  The ring's
+	 * lock held.
+	 */
+	void	(*ecb_restart)(struct e82545 *dev, uint32_t off);
+	/*
+	 * The guest writes `causes' to IMS.  Returns suppressed causes to be
+	 * raised.  reg_mtx held.
+	 */
+	uint32_t (*ecb_unmask)(struct e82545 *dev, uint32_t causes);
+	/* The guest reads causes from ICR.  reg_mtx held. */
+	void	(*ecb_icr_read)(struct e82545 *dev);
 
-/*
- * The guest writes TDT or RDT, at `off'.  Returns true if the CSB keeps the
- * index aside, false if it must go into the register.  reg_mtx held.
- */
-bool	e82545_csb_keep(struct e82545 *dev, uint32_t off, uint32_t value);
-/*
- * The guest writes TDH or RDH, at `off': its index in the CSB is old, and the
- * next write to TDT or RDT is stored as it stands.  The ring's lock held.
- */
-void	e82545_csb_restart(struct e82545 *dev, uint32_t off);
+	/* A batch begins.  tx_mtx held; only if e82545_dma(). */
+	void	(*ecb_tx_begin)(struct e82545 *dev);
+	/*
+	 * TDH moved over `ndescs' of a ring's `size' descriptors, from `start'
+	 * on; then as e82545_intr_tx().  csb.tx_on; tx_mtx and reg_mtx held.
+	 */
+	void	(*ecb_tx_notify)(struct e82545 *dev, uint32_t start,
+		    uint32_t ndescs, uint32_t size, bool done, bool delayed,
+		    uint32_t causes);
+	/*
+	 * The batch ends.  Returns what e82545_tx() returns: `idle' if it had
+	 * nothing to do, `more' if frames are still pending.  tx_mtx held.
+	 */
+	enum e82545_tx_state (*ecb_tx_end)(struct e82545 *dev, bool idle,
+		    bool more);
 
-/* tx_mtx held; only if e82545_dma(). */
-void	e82545_csb_tx_begin(struct e82545 *dev);
-/*
- * TDH moved over `ndescs' of a ring's `size' descriptors, from `start' on; then
- * as e82545_intr_tx().  csb.tx_on; tx_mtx and reg_mtx held.
- */
-void	e82545_csb_tx_notify(struct e82545 *dev, uint32_t start,
-	    uint32_t ndescs, uint32_t size, bool done, bool delayed,
-	    uint32_t causes);
-/*
- * What e82545_tx() returns: `idle' if it had nothing to do, `more' if frames
- * are still pending.  tx_mtx held.
- */
-enum e82545_tx_state e82545_csb_tx_end(struct e82545 *dev, bool idle,
-	    bool more);
+	/* A batch begins.  rx_mtx held; only if e82545_dma(). */
+	void	(*ecb_rx_begin)(struct e82545 *dev);
+	/*
+	 * Sets RDT, and returns true, if the guest has posted descriptors.
+	 * csb.rx_on; rx_mtx held.
+	 */
+	bool	(*ecb_rx_poll)(struct e82545 *dev);
+	/*
+	 * The ring is empty: ask the guest to write RDT when at least `need'
+	 * descriptors are posted, and see once more whether they are.  rx_mtx
+	 * and reg_mtx held.
+	 */
+	void	(*ecb_rx_wait)(struct e82545 *dev, uint32_t need);
+	/*
+	 * RDH moved; then as e82545_intr_rx().  csb.rx_on; rx_mtx and reg_mtx
+	 * held.
+	 */
+	void	(*ecb_rx_notify)(struct e82545 *dev, uint32_t causes);
+	/* The batch ends.  rx_mtx held. */
+	void	(*ecb_rx_end)(struct e82545 *dev);
+	/*
+	 * Map the header ring, FRAME_VNET_SHORT bytes for each of `size'
+	 * descriptors, until the end of the batch, and clear the entries of
+	 * `posted' descriptors from `head' on.  csb.vnet_gpa must be set.
+	 * Returns NULL if the guest gets complete frames, as with the mode off.
+	 * rx_mtx held.
+	 */
+	uint8_t	*(*ecb_vnet_map)(struct e82545 *dev, uint32_t size,
+		    uint32_t head, uint32_t posted);
+	/*
+	 * More descriptors are posted: `posted' from `head' on.  Clear their
+	 * entries in `ring', which is ecb_vnet_map()'s.  rx_mtx held.
+	 */
+	void	(*ecb_vnet_clear)(struct e82545 *dev, uint8_t *ring,
+		    uint32_t size, uint32_t head, uint32_t posted);
 
-/* rx_mtx held; only if e82545_dma(). */
-void	e82545_csb_rx_begin(struct e82545 *dev);
-/*
- * Look whether the guest has posted descriptors; sets RDT and returns true if
- * so.  csb.rx_on; rx_mtx held.
- */
-bool	e82545_csb_rx_tail(struct e82545 *dev);
-/*
- * The ring is empty: ask the guest to write RDT when at least `need'
- * descriptors are posted, and look again.  rx_mtx and reg_mtx held.
- */
-void	e82545_csb_rx_wait(struct e82545 *dev, uint32_t need);
-/*
- * Map the header ring, FRAME_VNET_SHORT bytes for each of `size' descriptors,
- * until the end of the batch.  vnet_gpa must be set.  NULL: the guest gets
- * complete frames, as it does with the mode off.  e82545_csb_vnet_clear()
- * clears the entries of `posted' descriptors from `head' on.  rx_mtx held.
- */
-uint8_t	*e82545_csb_vnet(struct e82545 *dev, uint32_t size);
-void	e82545_csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,
-	    uint32_t head, uint32_t posted);
-/* RDH moved; then as e82545_intr_rx().  csb.rx_on; rx_mtx, reg_mtx held. */
-void	e82545_csb_rx_notify(struct e82545 *dev, uint32_t causes);
-/* rx_mtx held. */
-void	e82545_csb_rx_end(struct e82545 *dev);
-/*
- * The guest writes `causes' to IMS.  Returns suppressed causes to be raised.
- * reg_mtx held.
- */
-uint32_t e82545_csb_unmask(struct e82545 *dev, uint32_t causes);
-/* The guest reads causes from ICR.  reg_mtx held. */
-void	e82545_csb_icr_read(struct e82545 *dev);
+	/* Set the host's timer if it is needed.  reg_mtx held. */
+	void	(*ecb_arm)(struct e82545 *dev);
+	/*
+	 * The host's timer has expired.  Returns which rings must be checked
+	 * again, E82545_CSB_TX and E82545_CSB_RX; 0: none.  reg_mtx held.
+	 */
+	uint32_t (*ecb_due)(struct e82545 *dev);
+	/*
+	 * Check again whether the guest waits, and interrupt it if it does.
+	 * Returns true if the caller must call eo_tx_kick(), or eo_rx_ready()
+	 * for the receive ring.  The block may have been released meanwhile.
+	 * No locks held.
+	 */
+	bool	(*ecb_tx_recheck)(struct e82545 *dev);
+	bool	(*ecb_rx_recheck)(struct e82545 *dev);
 
-/*
- * The host's timer.  e82545_csb_arm() sets it if it is needed;
- * e82545_csb_look_due(), when it has expired, returns where to look again
- * (CSB_LOOK_*); 0: nowhere.  reg_mtx held.
- */
-#define	CSB_LOOK_TX	1
-#define	CSB_LOOK_RX	2
-void	e82545_csb_arm(struct e82545 *dev);
-uint32_t e82545_csb_look_due(struct e82545 *dev);
-/*
- * Look again whether the guest waits.  Interrupts if it does; returns true if
- * the caller must call eo_tx_kick(), eo_rx_ready().  No locks held.
- */
-bool	e82545_csb_look_tx(struct e82545 *dev);
-bool	e82545_csb_look_rx(struct e82545 *dev);
+	/*
+	 * A reset by the guest: put the block into its idle state; the guest
+	 * keeps it.  tx_mtx and rx_mtx held.
+	 */
+	void	(*ecb_idle)(struct e82545 *dev);
+	/*
+	 * A reset from outside: release the block without writing to it.  The
+	 * table must not be used any more.  All locks held.
+	 */
+	void	(*ecb_release)(struct e82545 *dev);
+};
 
-/*
- * A reset by the guest: put the block into its idle state; the guest keeps it.
- * tx_mtx and rx_mtx held.
- */
-void	e82545_csb_idle(struct e82545 *dev);
-/*
- * A reset from outside: release the block without writing to it.  All locks
- * held.
- */
-void	e82545_csb_release(struct e82545 *dev);
-/* CSBAL and CSBAH, as the register table calls them. */
+#define	E82545_CSB_TX	1
+#define	E82545_CSB_RX	2
+
+/* CSBAL and CSBAH, as the register table calls them.  All locks held. */
 void	e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_csbah_write(struct e82545 *dev, uint32_t off, uint32_t value);
-/* A reset sets CSBAL and CSBAH to the block's address.  reg_mtx held. */
+/*
+ * A new adapter, or a reset: set CSBAL and CSBAH to the block's address.
+ * reg_mtx held.
+ */
 void	e82545_csb_reset(struct e82545 *dev);
 
 #endif /* !_E82545_CSB_H_ */

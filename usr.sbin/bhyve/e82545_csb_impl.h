@@ -12,8 +12,9 @@
 #ifndef _E82545_CSB_IMPL_H_
 #define	_E82545_CSB_IMPL_H_
 
+#include <net/paravirt.h>
+
 #include "e82545_impl.h"
-#include "e82545_probes.h"
 
 /* The most empty rounds; limits host_txcycles_lim. */
 #define	CSB_ROUNDS_MAX	65536
@@ -73,19 +74,10 @@ csb_stored(struct paravirt_csb *page, const struct csb_ring *r)
 	    htole32(NET_PARAVIRT_NONE));
 }
 
-/* Suppress causes, because the guest polls. */
-static inline void
-csb_suppress(struct e82545 *dev, uint32_t causes)
-{
-	if (causes == 0)
-		return;
-	dev->csb.held |= causes;
-	e82545_count(dev, E82545_C_INTR_SAVED, 1);
-	E82545_PROBE(dev, INTR_SAVED, causes);
-}
-
 /* Count an invalid address or index. */
 void	csb_bad(struct e82545 *dev, uint32_t what);
+/* Suppress causes, because the guest polls.  reg_mtx held. */
+void	csb_suppress(struct e82545 *dev, uint32_t causes);
 /* The block, or NULL if its address is invalid.  Only if e82545_dma(). */
 struct paravirt_csb *csb_map(struct e82545 *dev);
 /* Read the mode, and record it. */
@@ -127,5 +119,35 @@ uint32_t csb_rx_taken(struct e82545_csb *c, uint32_t value);
 void	csb_vnet_place(struct e82545 *dev, const struct paravirt_csb *page);
 struct e82545_snap;
 void	csb_vnet_snap(struct e82545_csb *c, struct e82545_snap *s);
+
+/*
+ * The entries of the table: struct e82545_csb_ops documents them.
+ */
+
+/* e82545_csb.c */
+void	csb_release(struct e82545 *dev);
+/* e82545_csb_tail.c */
+bool	csb_keep(struct e82545 *dev, uint32_t off, uint32_t value);
+void	csb_restart(struct e82545 *dev, uint32_t off);
+/* e82545_csb_tx.c */
+void	csb_tx_begin(struct e82545 *dev);
+void	csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
+	    uint32_t size, bool done, bool delayed, uint32_t causes);
+enum e82545_tx_state csb_tx_end(struct e82545 *dev, bool idle, bool more);
+bool	csb_tx_recheck(struct e82545 *dev);
+/* e82545_csb_rx.c */
+void	csb_rx_begin(struct e82545 *dev);
+bool	csb_rx_poll(struct e82545 *dev);
+void	csb_rx_wait(struct e82545 *dev, uint32_t need);
+void	csb_rx_notify(struct e82545 *dev, uint32_t causes);
+void	csb_rx_end(struct e82545 *dev);
+bool	csb_rx_recheck(struct e82545 *dev);
+uint32_t csb_unmask(struct e82545 *dev, uint32_t causes);
+void	csb_icr_read(struct e82545 *dev);
+/* e82545_csb_vnet.c */
+uint8_t	*csb_vnet_map(struct e82545 *dev, uint32_t size, uint32_t head,
+	    uint32_t posted);
+void	csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,
+	    uint32_t head, uint32_t posted);
 
 #endif /* !_E82545_CSB_IMPL_H_ */

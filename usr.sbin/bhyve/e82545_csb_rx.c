@@ -13,8 +13,8 @@
  *
  * e82545_csb_tail.c says which indices count.
  *
- * All functions need rx_mtx, with these exceptions: e82545_csb_unmask() and
- * e82545_csb_icr_read() need only reg_mtx; e82545_csb_look_rx() takes the locks
+ * All functions need rx_mtx, with these exceptions: csb_unmask() and
+ * csb_icr_read() need only reg_mtx; csb_rx_recheck() takes the locks
  * itself.
  */
 
@@ -87,7 +87,7 @@ csb_rx_mode(struct e82545 *dev, struct paravirt_csb *page)
 }
 
 void
-e82545_csb_rx_begin(struct e82545 *dev)
+csb_rx_begin(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 	bool look;
@@ -118,7 +118,7 @@ e82545_csb_rx_begin(struct e82545 *dev)
 }
 
 bool
-e82545_csb_rx_tail(struct e82545 *dev)
+csb_rx_poll(struct e82545 *dev)
 {
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(dev->csb.rx_on);
@@ -130,7 +130,7 @@ e82545_csb_rx_tail(struct e82545 *dev)
  * ring, and posts most of it before.
  */
 void
-e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
+csb_rx_wait(struct e82545 *dev, uint32_t need)
 {
 	struct e82545_csb *c = &dev->csb;
 	uint32_t at, head, size;
@@ -153,7 +153,7 @@ e82545_csb_rx_wait(struct e82545 *dev, uint32_t need)
 }
 
 void
-e82545_csb_rx_notify(struct e82545 *dev, uint32_t causes)
+csb_rx_notify(struct e82545 *dev, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
 	bool done = true;
@@ -185,7 +185,7 @@ e82545_csb_rx_notify(struct e82545 *dev, uint32_t causes)
  * of 0 is that of a handler called for another device on the same line.
  */
 uint32_t
-e82545_csb_unmask(struct e82545 *dev, uint32_t causes)
+csb_unmask(struct e82545 *dev, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
 	uint32_t held;
@@ -200,7 +200,7 @@ e82545_csb_unmask(struct e82545 *dev, uint32_t causes)
 }
 
 void
-e82545_csb_icr_read(struct e82545 *dev)
+csb_icr_read(struct e82545 *dev)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->csb.held = 0;
@@ -208,7 +208,7 @@ e82545_csb_icr_read(struct e82545 *dev)
 }
 
 void
-e82545_csb_rx_end(struct e82545 *dev)
+csb_rx_end(struct e82545 *dev)
 {
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	dev->csb.rx = NULL;
@@ -258,7 +258,7 @@ csb_rx_remind(struct e82545 *dev, const struct paravirt_csb *page)
 }
 
 bool
-e82545_csb_look_rx(struct e82545 *dev)
+csb_rx_recheck(struct e82545 *dev)
 {
 	struct paravirt_csb *page;
 	bool wake = false;

@@ -38,6 +38,7 @@
 #include <net/paravirt.h>
 
 #include "e82545_csb_impl.h"
+#include "e82545_probes.h"
 
 /* What an index needs to count. */
 enum csb_proof { CSB_NONE, CSB_DD, CSB_DD_RS };
@@ -169,7 +170,7 @@ csb_use(struct e82545 *dev, const struct csb_ring *r, struct paravirt_csb *page)
 
 /* The first value may be written again, late, when the head has passed it. */
 bool
-e82545_csb_keep(struct e82545 *dev, uint32_t off, uint32_t value)
+csb_keep(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	const struct csb_ring *r =
 	    off == csb_tx_ring.tail ? &csb_tx_ring : &csb_rx_ring;
@@ -186,7 +187,7 @@ e82545_csb_keep(struct e82545 *dev, uint32_t off, uint32_t value)
 }
 
 void
-e82545_csb_restart(struct e82545 *dev, uint32_t off)
+csb_restart(struct e82545 *dev, uint32_t off)
 {
 	const struct csb_ring *r =
 	    off == csb_tx_ring.head ? &csb_tx_ring : &csb_rx_ring;

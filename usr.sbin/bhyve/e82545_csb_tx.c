@@ -20,7 +20,7 @@
  * side always looks again after it has changed the flag to 1.
  * e82545_csb_tail.c says which indices count.
  *
- * All functions need tx_mtx; e82545_csb_look_tx() takes the locks itself.
+ * All functions need tx_mtx; csb_tx_recheck() takes the locks itself.
  */
 
 #include <sys/param.h>
@@ -63,7 +63,7 @@ csb_tx_wake(struct e82545_csb *c, bool kicked)
 }
 
 void
-e82545_csb_tx_begin(struct e82545 *dev)
+csb_tx_begin(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 	bool enabled, kicked;
@@ -115,7 +115,7 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 }
 
 enum e82545_tx_state
-e82545_csb_tx_end(struct e82545 *dev, bool idle, bool more)
+csb_tx_end(struct e82545 *dev, bool idle, bool more)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page = c->tx;
@@ -167,7 +167,7 @@ csb_passed(uint32_t at, uint32_t start, uint32_t ndescs, uint32_t size)
 }
 
 void
-e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
+csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
     uint32_t size, bool done, bool delayed, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
@@ -200,7 +200,7 @@ e82545_csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 }
 
 bool
-e82545_csb_look_tx(struct e82545 *dev)
+csb_tx_recheck(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page;

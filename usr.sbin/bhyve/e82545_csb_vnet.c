@@ -38,7 +38,7 @@ csb_vnet_place(struct e82545 *dev, const struct paravirt_csb *page)
 	void *ring;
 
 	e82545_assert_all(dev);
-	MPASS(c->vnet_gpa == 0);	/* e82545_csb_release() */
+	MPASS(c->vnet_gpa == 0);	/* csb_release() */
 	if (page == NULL)
 		return;
 	c->vnet_gpa =
@@ -70,25 +70,12 @@ vnet_clear(uint8_t *ring, uint32_t size, uint32_t first, uint32_t n)
 	}
 }
 
-uint8_t *
-e82545_csb_vnet(struct e82545 *dev, uint32_t size)
-{
-	const struct e82545_csb *c = &dev->csb;
-
-	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	MPASS(c->vnet_gpa != 0);
-	if (size > c->vnet_size)
-		return (NULL);
-	return (e82545_map(dev, c->vnet_gpa,
-	    (size_t)c->vnet_size * FRAME_VNET_SHORT));
-}
-
 /*
  * The guest has read the entries of descriptors that it posts again.  They are
  * cleared once a lap, when they are posted, so that plain frames need not.
  */
 void
-e82545_csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,
+csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,
     uint32_t head, uint32_t posted)
 {
 	struct e82545_csb *c = &dev->csb;
@@ -102,6 +89,23 @@ e82545_csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,
 	done = MIN(done, posted);
 	vnet_clear(ring, size, (head + done) % size, posted - done);
 	c->vnet_clean = (head + posted) % size;
+}
+
+uint8_t *
+csb_vnet_map(struct e82545 *dev, uint32_t size, uint32_t head, uint32_t posted)
+{
+	const struct e82545_csb *c = &dev->csb;
+	uint8_t *ring;
+
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	MPASS(c->vnet_gpa != 0);
+	if (size > c->vnet_size)
+		return (NULL);
+	ring = e82545_map(dev, c->vnet_gpa,
+	    (size_t)c->vnet_size * FRAME_VNET_SHORT);
+	if (ring != NULL)
+		csb_vnet_clear(dev, ring, size, head, posted);
+	return (ring);
 }
 
 void

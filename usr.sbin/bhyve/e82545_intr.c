@@ -286,7 +286,8 @@ e82545_intr_timer(struct e82545 *dev)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->armed_ns = 0;
 	intr_again(dev);
-	e82545_csb_arm(dev);
+	if (e82545_csb_placed(dev))
+		dev->csb.ops->ecb_arm(dev);
 }
 
 void
@@ -391,7 +392,8 @@ e82545_icr_read(struct e82545 *dev, uint32_t off)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	icr = e82545_reg(dev, off);
 	if (icr != 0) {
-		e82545_csb_icr_read(dev);
+		if (e82545_csb_placed(dev))
+			dev->csb.ops->ecb_icr_read(dev);
 		e82545_reg_set(dev, off, 0);
 		intr_again(dev);
 	}
@@ -418,7 +420,8 @@ void
 e82545_ims_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	struct e82545_moder_event ev = {
-		.raise = e82545_csb_unmask(dev, value)
+		.raise = e82545_csb_placed(dev) ?
+		    dev->csb.ops->ecb_unmask(dev, value) : 0
 	};
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);

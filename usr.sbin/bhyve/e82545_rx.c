@@ -176,23 +176,19 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 		    b->size * sizeof(struct e82545_rxd));
 	if ((uintptr_t)b->ring % sizeof(uint64_t) != 0)
 		b->ring = NULL;
-	if (b->ring == NULL)
+	if (b->ring == NULL) {
 		b->posted = 0;
-	if (b->ring != NULL && dev->csb.vnet_gpa != 0 &&
-	    dev->port->fp_offloads)
-		b->vnet = e82545_csb_vnet(dev, b->size);
-	if (b->vnet != NULL)
-		e82545_csb_vnet_clear(dev, b->vnet, b->size, b->head,
+		b->counts[E82545_C_RX_BAD_RING]++;
+		e82545_probe_bad(dev, E82545_C_RX_BAD_RING, b->head);
+		return;
+	}
+	if (dev->csb.vnet_gpa != 0 && dev->port->fp_offloads)
+		b->vnet = dev->csb.ops->ecb_vnet_map(dev, b->size, b->head,
 		    b->posted);
-	if (b->ring != NULL && b->link && !b->loopback && !b->looped)
+	if (b->link && !b->loopback && !b->looped)
 		b->single_max = MIN(dev->port->fp_frame_max,
 		    MIN(rx_longest(b), b->bufsize - b->fcs));
-	b->endless = b->ring != NULL && rx_endless(dev, b->size);
-	if (b->ring == NULL) {
-		b->counts[E82545_C_RX_BAD_RING]++;
-		e82545_probe_bad(dev, E82545_C_RX_BAD_RING,
-		    b->head);
-	}
+	b->endless = rx_endless(dev, b->size);
 }
 
 static enum e82545_rx_state
@@ -317,7 +313,7 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	if (b->ndone > 0) {
 		e82545_reg_set(dev, E82545_RDH, b->head);
 		if (dev->csb.rx_on)
-			e82545_csb_rx_notify(dev, causes);
+			dev->csb.ops->ecb_rx_notify(dev, causes);
 		else
 			e82545_intr_rx(dev, true, causes);
 	}
@@ -344,7 +340,7 @@ rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 	if (!direct)
 		frame_port_sync(dev->port);
 	if (e82545_csb_placed(dev))
-		e82545_csb_rx_begin(dev);
+		dev->csb.ops->ecb_rx_begin(dev);
 	rx_begin(dev, &b);
 	b.direct = direct;
 	state = rx_run(dev, &b, frames);
@@ -356,7 +352,7 @@ rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 	} else
 		state = rx_end(dev, &b, state);
 	if (e82545_csb_placed(dev))
-		e82545_csb_rx_end(dev);
+		dev->csb.ops->ecb_rx_end(dev);
 	return (state);
 }
 

@@ -63,12 +63,12 @@ e82545_rx_kicked(struct e82545 *dev)
 void
 e82545_rx_poll(struct e82545 *dev, struct rx_batch *b)
 {
-	if (dev->csb.rx_on && e82545_csb_rx_tail(dev)) {
+	if (dev->csb.rx_on && dev->csb.ops->ecb_rx_poll(dev)) {
 		b->posted = MAX(b->ndone,
 		    rx_ring_posted(dev, b->start, b->size));
 		if (b->vnet != NULL)
-			e82545_csb_vnet_clear(dev, b->vnet, b->size, b->head,
-			    rx_room(b));
+			dev->csb.ops->ecb_vnet_clear(dev, b->vnet, b->size,
+			    b->head, rx_room(b));
 	}
 }
 
@@ -89,7 +89,7 @@ e82545_rx_stall(struct e82545 *dev, struct rx_batch *b)
 	rxq->need = b->need;
 	rxq->need_rctl = b->rctl;
 	if (e82545_csb_placed(dev))
-		e82545_csb_rx_wait(dev, b->need);
+		dev->csb.ops->ecb_rx_wait(dev, b->need);
 	if (b->ring != NULL && e82545_rx_unstall(dev))
 		return (false);
 	e82545_stat(dev, E82545_RNBC, 1);

@@ -308,7 +308,7 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 		tx_ended(dev, b);
 	tx_stats(dev, b);
 	if (dev->csb.tx_on)
-		e82545_csb_tx_notify(dev, b->start, b->ndescs, b->size,
+		dev->csb.ops->ecb_tx_notify(dev, b->start, b->ndescs, b->size,
 		    b->nreports > 0, delayed, tx_causes(dev, b));
 	else
 		e82545_intr_tx(dev, b->nreports > 0, delayed,
@@ -333,7 +333,7 @@ e82545_tx(struct e82545 *dev)
 	if (e82545_dma(dev)) {
 		E82545_PROBE(dev, TX_LOOK);
 		if (e82545_csb_placed(dev))
-			e82545_csb_tx_begin(dev);
+			dev->csb.ops->ecb_tx_begin(dev);
 		if (tx_begin(dev, &b)) {
 			more = tx_run(dev, &b);
 			wake = tx_end(dev, &b);
@@ -342,7 +342,7 @@ e82545_tx(struct e82545 *dev)
 				more = true;
 		}
 		if (e82545_csb_placed(dev))
-			state = e82545_csb_tx_end(dev, idle, more);
+			state = dev->csb.ops->ecb_tx_end(dev, idle, more);
 		else if (more)
 			state = E82545_TX_MORE;
 	}

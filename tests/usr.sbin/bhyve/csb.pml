@@ -178,7 +178,7 @@ proctype guest()
 	mem[HHEAD] == FRAMES
 }
 
-/* e82545_csb_look_tx() */
+/* csb_tx_recheck() */
 inline look_tx()
 {
 	look_done;
@@ -343,7 +343,7 @@ proctype guest()
 }
 #endif
 
-/* e82545_csb_look_rx(): a guest that polls gives back buffers. */
+/* csb_rx_recheck(): a guest that polls gives back buffers. */
 inline look_rx()
 {
 	tail = mem[GTAIL];

@@ -220,7 +220,7 @@ proctype host()
 		fi
 #endif
 		} };
-		/* e82545_csb_rx_begin() */
+		/* csb_rx_begin() */
 		kick_at = NONE;
 		if
 		:: use_rdt()
@@ -233,7 +233,7 @@ proctype host()
 			guests[(rdh + ndone) % NDESC] = true;
 			ndone++ }
 		:: on ->
-			/* e82545_csb_rx_tail() */
+			/* csb_rx_poll() */
 			use_rdt();
 			d_step {
 				posted = FROM(rdt);
@@ -257,7 +257,7 @@ proctype host()
 		i = 0;
 		if
 		:: dry ->
-			/* e82545_csb_rx_wait() */
+			/* csb_rx_wait() */
 			d_step {
 				rdh = (rdh + ndone) % NDESC;
 				ndone = 0; posted = 0;
@@ -409,7 +409,7 @@ proctype guest()
 	bool on;
 
 reset:
-	/* CTRL.RST: e82545_csb_idle(), e82545_csb_reset() */
+	/* CTRL.RST: csb_idle(), e82545_csb_reset() */
 	atomic {
 		!rx_mtx && WRITTEN -> turn_bus();
 		old_guest_rdt();

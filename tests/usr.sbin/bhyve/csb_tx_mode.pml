@@ -189,7 +189,7 @@ inline kick()
 	reg_mtx = false
 }
 
-/* e82545_csb_tx_notify() */
+/* csb_tx_notify() */
 inline notify()
 {
 	if
@@ -220,7 +220,7 @@ endasleep:
 	fi;
 	do
 	:: d_step { !tx_mtx -> tx_mtx = true; k = kicked; kicked = false };
-		/* e82545_csb_tx_begin() */
+		/* csb_tx_begin() */
 		on = guest_on;
 		d_step {
 #ifdef STORE_OFF
@@ -270,7 +270,7 @@ endasleep:
 			:: else -> intr = true
 			fi;
 			reg_mtx = false;
-			/* e82545_csb_tx_end() */
+			/* csb_tx_end() */
 			if
 			:: awake && on -> more = true; goto next
 			:: else
@@ -343,7 +343,7 @@ inline reclaim()
 	}
 }
 
-/* Reset the adapter: e82545_csb_idle(), e82545_csb_reset(). */
+/* Reset the adapter: csb_idle(), e82545_csb_reset(). */
 inline restart()
 {
 	d_step {

@@ -12,8 +12,8 @@
 #include <atf-c.h>
 
 #include "aborts.h"
+#include "e82545_csb_impl.h"
 #include "e82545_host.h"
-#include "e82545_impl.h"
 #include "e82545_intr.h"
 #include "e82545_loop.h"
 #include "test.h"
@@ -61,7 +61,7 @@ release_without_ring(void *arg)
 
 	e82545_lock(&dev->tx_mtx);
 	pthread_mutex_lock(&dev->reg_mtx);
-	e82545_csb_release(dev);
+	csb_release(dev);
 }
 
 static void
@@ -103,14 +103,14 @@ begin_paused(void *arg)
 
 	e82545_pause(dev);
 	e82545_lock_all(dev);
-	e82545_csb_tx_begin(dev);
+	csb_tx_begin(dev);
 }
 
 static void
 notify_off(void *arg)
 {
 	e82545_lock_all(arg);
-	e82545_csb_rx_notify(arg, 0);
+	csb_rx_notify(arg, 0);
 }
 
 static void

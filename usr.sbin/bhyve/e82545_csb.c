@@ -169,15 +169,16 @@ csb_idle(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page;
+	bool kicked;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	/* Guests may clear host_need_txkick when they kick. */
-	c->tx_awake |= atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
+	kicked = atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
 	page = e82545_dma(dev) ? csb_map(dev) : NULL;
-	csb_tx_idle(c, page);
+	csb_tx_start(c, page, kicked);
 	csb_rx_forget(c, page);
-	if (page != NULL && c->rx_armed)
+	if (page != NULL && c->rx_state == CSB_RX_WAITS)
 		atomic_store_rel_32(&page->host_rxkick_at,
 		    htole32(NET_PARAVIRT_NONE));
 }
@@ -193,10 +194,10 @@ csb_release(struct e82545 *dev)
 	c->ops = NULL;
 	c->gpa = 0;
 	atomic_store_32(&c->kicked, 0);
-	c->tx_awake = c->rx_armed = false;
+	c->tx_state = CSB_TX_STARTED;
+	c->rx_state = CSB_RX_OFF;
 	c->tdt.starts = c->rdt.starts = false;
 	c->tdt.first = NET_PARAVIRT_NONE;
-	c->tx_used = c->rx_unread = c->rx_last_on = false;
 	c->tx_at_used = c->rx_unmasked = false;
 	c->vnet_gpa = 0;
 	c->held = 0;
@@ -247,7 +248,7 @@ e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		    atomic_load_32(&page->guest_txkick_at) != 0;
 		csb_vnet_place(dev, page);
 		/* So that the receive side sets host_rxkick_at. */
-		c->rx_armed = true;
+		csb_rx_move(c, CSB_RX_WAITS);
 		dev->wake_rx = true;
 	}
 }
@@ -285,20 +286,32 @@ csb_tail_snap(struct e82545_csb_tail *t, struct e82545_snap *s)
 	e82545_snap_u32(s, &t->first, NET_PARAVIRT_NONE);
 }
 
+/* In a snapshot the state is three flags. */
+static void
+csb_rx_state_snap(struct e82545_csb *c, bool last_on, bool unread, bool waits)
+{
+	c->rx_state = unread ? CSB_RX_UNREAD : waits ? CSB_RX_WAITS :
+	    last_on ? CSB_RX_ON : CSB_RX_OFF;
+}
+
 /* Between batches.  csb_map() checks the address for each batch. */
 void
 e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 {
 	struct e82545_csb *c = &dev->csb;
 	bool kicked = c->kicked != 0, on = c->on != 0;
+	bool awake = csb_tx_awake(c), counts = csb_tx_counts(c);
+	bool last_on = c->rx_state == CSB_RX_ON;
+	bool unread = c->rx_state == CSB_RX_UNREAD;
+	bool waits = c->rx_state == CSB_RX_WAITS;
 
 	e82545_snap_u64(s, &c->gpa, dev->config.ec_csb ? UINT64_MAX : 0);
 	e82545_snap_bool(s, &on);
 	e82545_snap_bool(s, &kicked);
 	c->on = on;
 	c->kicked = kicked;
-	e82545_snap_bool(s, &c->rx_last_on);
-	e82545_snap_bool(s, &c->rx_unread);
+	e82545_snap_bool(s, &last_on);
+	e82545_snap_bool(s, &unread);
 	e82545_snap_u32(s, &c->rx_old, UINT32_MAX);
 	csb_tail_snap(&c->tdt, s);
 	csb_tail_snap(&c->rdt, s);
@@ -307,10 +320,13 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_check(s,
 	    (c->held & ~(CSB_TX_CAUSES | CSB_RX_CAUSES)) == 0);
 	e82545_snap_bool(s, &c->tx_at_used);
-	e82545_snap_bool(s, &c->tx_awake);
-	e82545_snap_bool(s, &c->tx_used);
+	e82545_snap_bool(s, &awake);
+	e82545_snap_bool(s, &counts);
+	c->tx_state = awake ? (counts ? CSB_TX_AWAKE : CSB_TX_RESTART) :
+	    counts ? CSB_TX_ASLEEP : CSB_TX_STARTED;
 	e82545_snap_u32(s, &c->tx_rounds, CSB_ROUNDS_MAX);
-	e82545_snap_bool(s, &c->rx_armed);
+	e82545_snap_bool(s, &waits);
+	csb_rx_state_snap(c, last_on, unread, waits);
 	csb_vnet_snap(c, s);
 	if (s->restore != NULL) {
 		c->ops = c->gpa != 0 ? &csb_ops : NULL;
@@ -318,6 +334,5 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 		c->tx_look_ns = c->rx_look_ns = c->gpa != 0;
 		c->rx_polled = true;
 	}
-	e82545_snap_check(s, c->gpa != 0 || (!c->on && !c->tx_awake &&
-	    !c->rx_armed));
+	e82545_snap_check(s, c->gpa != 0 || (!c->on && !awake && !waits));
 }

@@ -30,6 +30,21 @@ struct e82545_csb_tail {
 					   else "none" */
 };
 
+/* The states of the sides: e82545_csb_tx.c and e82545_csb_rx.c draw them. */
+enum csb_tx_state {
+	CSB_TX_STARTED,		/* sleeps; guest_tdt does not count */
+	CSB_TX_ASLEEP,		/* sleeps; guest_tdt counts */
+	CSB_TX_AWAKE,		/* polls guest_tdt: the guest need not kick */
+	CSB_TX_RESTART		/* started, but host_need_txkick is old */
+};
+
+enum csb_rx_state {
+	CSB_RX_OFF,		/* the mode was off */
+	CSB_RX_ON,		/* the mode was on */
+	CSB_RX_WAITS,		/* host_rxkick_at may be set */
+	CSB_RX_UNREAD		/* started, but guest_rdt could not be read */
+};
+
 /* The state of the CSB: see e82545_csb.c. */
 struct e82545_csb {
 	/* Written with all locks held. */
@@ -48,19 +63,15 @@ struct e82545_csb {
 	/* tx_mtx. */
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */
-	bool		tx_awake;	/* the guest need not kick */
-	bool		tx_used;	/* guest_tdt counts, since a kick with
-					   the mode on */
+	enum csb_tx_state tx_state;
 	uint32_t	tx_rounds;	/* without anything to send */
 	bool		tx_at_used;	/* guest_txkick_at was not 0 */
 	/* rx_mtx. */
 	struct paravirt_csb *rx;	/* as tx, tx_on */
 	bool		rx_on;
-	bool		rx_armed;	/* host_rxkick_at may be set */
-	bool		rx_last_on;	/* the mode as seen by the last batch */
+	enum csb_rx_state rx_state;
 	uint32_t	rx_old;		/* guest_rdt when the ring was started,
 					   until looked at, else "none" */
-	bool		rx_unread;	/* it could not be read then */
 	bool		rx_polled;	/* guest_rdt was taken since the look
 					   was decided */
 	uint64_t	vnet_gpa;	/* of the header ring, 0: none; written

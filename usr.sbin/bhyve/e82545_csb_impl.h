@@ -99,11 +99,29 @@ bool	csb_use(struct e82545 *dev, const struct csb_ring *r,
 /* Look again later.  Returns false if it was decided before.  reg_mtx held. */
 bool	csb_look_later(struct e82545 *dev, uint64_t *look_ns);
 
+/* Whether guest_tdt counts.  tx_mtx held. */
+static inline bool
+csb_tx_counts(const struct e82545_csb *c)
+{
+	return (c->tx_state == CSB_TX_ASLEEP || c->tx_state == CSB_TX_AWAKE);
+}
+
+/* Whether the guest may have left out a kick.  tx_mtx held. */
+static inline bool
+csb_tx_awake(const struct e82545_csb *c)
+{
+	return (c->tx_state == CSB_TX_AWAKE || c->tx_state == CSB_TX_RESTART);
+}
+
 /*
  * The ring is started: end polling, and ignore guest_tdt until a kick.  If
- * `page' is NULL, the next batch does the rest.  tx_mtx held.
+ * `kicked', the guest may have cleared host_need_txkick.  If `page' is NULL,
+ * the next batch does the rest.  tx_mtx held.
  */
-void	csb_tx_idle(struct e82545_csb *c, struct paravirt_csb *page);
+void	csb_tx_start(struct e82545_csb *c, struct paravirt_csb *page,
+	    bool kicked);
+/* The next state of the receive side.  rx_mtx held. */
+void	csb_rx_move(struct e82545_csb *c, enum csb_rx_state to);
 /*
  * The ring is started: ignore the value that guest_rdt of `page' has now, or if
  * `page' is NULL, the value that the next batch finds.  rx_mtx held.

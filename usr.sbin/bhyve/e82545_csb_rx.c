@@ -11,6 +11,23 @@
  * reached, too, it sets host_rxkick_at, barrier, and reads guest_rdt again
  * before it stalls.  A write to RDT ends that.
  *
+ *		     a batch finds the mode changed
+ *		OFF <------------------------------> ON
+ *		 | ^				    ^ |
+ *		 | +-------- next batch, by --------+ |
+ *	   stall |	     the mode  |	      | stall
+ *		 |		       |	      |
+ *		 +-----------------> WAITS <----------+
+ *				      ^ ^
+ *	       block placed ----------+ +- next batch - UNREAD <- ring started
+ *
+ * OFF	Each batch begins with RDT and guest_rdt.
+ * ON	A batch begins with RDT, and guest_rdt if RDT was written.
+ * WAITS	The next batch stores "none" in host_rxkick_at, and begins with
+ *	guest_rdt.
+ * UNREAD	The ring was started while the adapter could not access memory.
+ *	What the next batch finds in guest_rdt does not count (rx_old).
+ *
  * e82545_csb_tail.c says which indices count.
  *
  * All functions need rx_mtx, with these exceptions: csb_unmask() and
@@ -25,12 +42,25 @@
 #include "e82545_csb_impl.h"
 #include "e82545_intr.h"
 
+/* What was not read must be read before anything else. */
+void
+csb_rx_move(struct e82545_csb *c, enum csb_rx_state to)
+{
+	MPASS(c->rx_state != CSB_RX_UNREAD || to == CSB_RX_UNREAD ||
+	    to == CSB_RX_WAITS);
+	c->rx_state = to;
+}
+
 void
 csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)
 {
-	c->rx_unread = page == NULL;
-	if (page != NULL)
-		c->rx_old = le32toh(atomic_load_32(&page->guest_rdt));
+	if (page == NULL) {
+		csb_rx_move(c, CSB_RX_UNREAD);
+		return;
+	}
+	c->rx_old = le32toh(atomic_load_32(&page->guest_rdt));
+	if (c->rx_state == CSB_RX_UNREAD)
+		csb_rx_move(c, CSB_RX_WAITS);
 }
 
 uint32_t
@@ -72,25 +102,21 @@ csb_rx_look(struct e82545 *dev, struct paravirt_csb *page)
 	return (moved);
 }
 
-/* Read the mode.  Returns whether guest_rdt must be looked at. */
-static bool
+/* Read the mode, and first what a reset could not read. */
+static enum csb_rx_state
 csb_rx_mode(struct e82545 *dev, struct paravirt_csb *page)
 {
-	struct e82545_csb *c = &dev->csb;
-	bool on, was = c->rx_last_on;
-
-	if (c->rx_unread)
-		csb_rx_forget(c, page);
-	on = csb_is_on(dev, page);
-	c->rx_last_on = on;
-	return ((on && !was) || c->rx_old != NET_PARAVIRT_NONE);
+	if (dev->csb.rx_state == CSB_RX_UNREAD)
+		csb_rx_forget(&dev->csb, page);
+	return (csb_is_on(dev, page) ? CSB_RX_ON : CSB_RX_OFF);
 }
 
 void
 csb_rx_begin(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
-	bool look;
+	enum csb_rx_state mode;
+	bool changed;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(e82545_dma(dev) && c->rx == NULL && !c->rx_on);
@@ -105,15 +131,15 @@ csb_rx_begin(struct e82545 *dev)
 		}
 		return;
 	}
-	look = csb_rx_mode(dev, c->rx) || csb_kept(&c->rdt);
-	c->rx_on = c->rx_last_on;
-	if (c->rx_armed) {
+	mode = csb_rx_mode(dev, c->rx);
+	changed = c->rx_state != mode;
+	if (c->rx_state == CSB_RX_WAITS)
 		atomic_store_rel_32(&c->rx->host_rxkick_at,
 		    htole32(NET_PARAVIRT_NONE));
-		c->rx_armed = false;
-		look = true;
-	}
-	if (look || !c->rx_on)
+	csb_rx_move(c, mode);
+	c->rx_on = mode == CSB_RX_ON;
+	if (changed || !c->rx_on || c->rx_old != NET_PARAVIRT_NONE ||
+	    csb_kept(&c->rdt))
 		csb_rx_look(dev, c->rx);
 }
 
@@ -146,7 +172,7 @@ csb_rx_wait(struct e82545 *dev, uint32_t need)
 	at = MAX(size / 4 * 3, need);
 	atomic_store_rel_32(&c->rx->host_rxkick_at,
 	    htole32((head + at) % size));
-	c->rx_armed = true;
+	csb_rx_move(c, CSB_RX_WAITS);
 	atomic_thread_fence_seq_cst();
 	csb_use(dev, &csb_rx_ring, c->rx);
 	csb_rx_look_later(dev, c->rx);
@@ -261,12 +287,15 @@ bool
 csb_rx_recheck(struct e82545 *dev)
 {
 	struct paravirt_csb *page;
+	enum csb_rx_state mode;
 	bool wake = false;
 
 	e82545_lock(&dev->rx_mtx);
 	if (e82545_dma(dev) && csb_enabled(dev, &csb_rx_ring) &&
 	    (page = csb_map(dev)) != NULL) {
-		csb_rx_mode(dev, page);
+		mode = csb_rx_mode(dev, page);
+		if (dev->csb.rx_state != CSB_RX_WAITS)
+			csb_rx_move(&dev->csb, mode);
 		csb_rx_look(dev, page);
 		pthread_mutex_lock(&dev->reg_mtx);
 		wake = e82545_rx_unstall(dev);

@@ -29,8 +29,8 @@
  *
  * When a ring is started, by a reset or by a write to TDH or RDH, drivers leave
  * the CSB's index as it is.  What guest_rdt is then does not count (rx_old),
- * nor does guest_tdt until a kick finds the mode on (tx_used).  The next write
- * to the register is stored as it stands.
+ * nor does guest_tdt until a kick finds the mode on (CSB_TX_STARTED).  The next
+ * write to the register is stored as it stands.
  */
 
 #include <sys/param.h>
@@ -155,7 +155,7 @@ csb_use(struct e82545 *dev, const struct csb_ring *r, struct paravirt_csb *page)
 	if (kicked && (!on || value < csb_ring_size(dev, r)))
 		moved = csb_advance(dev, r, value, on ? CSB_DD_RS : CSB_DD);
 	atomic_store_32(&t->kept, NET_PARAVIRT_NONE);
-	if (page == NULL || (tx && !dev->csb.tx_used))
+	if (page == NULL || (tx && !csb_tx_counts(&dev->csb)))
 		return (moved);
 	value = r->taken(&dev->csb, csb_take(csb_index(page, r)));
 	if (value != NET_PARAVIRT_NONE &&
@@ -195,7 +195,7 @@ csb_restart(struct e82545 *dev, uint32_t off)
 	struct paravirt_csb *page = e82545_dma(dev) ? csb_map(dev) : NULL;
 
 	if (r == &csb_tx_ring)
-		csb_tx_idle(&dev->csb, page);
+		csb_tx_start(&dev->csb, page, false);
 	else {
 		csb_rx_forget(&dev->csb, page);
 		dev->csb.vnet_clean = UINT32_MAX;

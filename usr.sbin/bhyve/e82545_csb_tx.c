@@ -8,17 +8,32 @@
  * The CSB on transmit: see e82545_csb.c.
  *
  * A write to TDT wakes the transmit side, which then polls guest_tdt, batch
- * after batch:
+ * after batch, until it is idle.  A reset or a write to TDH starts the ring;
+ * then guest_tdt is old, and does not count until a kick finds the mode on.
  *
- *	asleep --------------------- TDT written --------------------> awake
- *	  ^								  |
- *	  +-- host_txcycles_lim empty rounds, or mode off, or TCTL.EN <---+
- *	      off: host_need_txkick = 1, barrier, nothing stored in guest_tdt
+ *		    TDT written, mode on	     TDT written
+ *	 STARTED ---------------------------> AWAKE <------------ ASLEEP
+ *	   ^  ^				      | | |		   ^ |
+ *	   |  +------- ring started ----------+ | +---- idle ------+ |
+ *	   |					|		     |
+ *	   |	     ring started, page unknown +---> RESTART	     |
+ *	   |						 |	     |
+ *	   +---------- next batch -----------------------+	     |
+ *	   +---------- ring started ---------------------------------+
  *
- * While it is awake with the mode on, host_need_txkick is 0.  A guest may have
- * left out a kick because of that, whatever the mode is now.  So the transmit
- * side always looks again after it has changed the flag to 1.
- * e82545_csb_tail.c says which indices count.
+ *	idle	host_txcycles_lim empty rounds, or the mode is off, or TCTL.EN:
+ *		host_need_txkick = 1, barrier, nothing stored in guest_tdt; or
+ *		the page cannot be mapped
+ *
+ * The page is unknown to a reset while the adapter may not access memory: then
+ * the next batch sets host_need_txkick.  STARTED and ASLEEP become RESTART,
+ * too, if a kick was not seen yet; and a kick that a batch sees with RESTART
+ * leads to AWAKE.
+ *
+ * While the side is AWAKE with the mode on, host_need_txkick is 0.  A guest may
+ * have left out a kick because of that, whatever the mode is now.  So the
+ * transmit side always reads guest_tdt once more after it has changed the flag
+ * to 1.  e82545_csb_tail.c says which indices count.
  *
  * All functions need tx_mtx; csb_tx_recheck() takes the locks itself.
  */
@@ -30,21 +45,23 @@
 #include "e82545_csb_impl.h"
 #include "e82545_intr.h"
 
-void
-csb_tx_idle(struct e82545_csb *c, struct paravirt_csb *page)
+/* guest_tdt counts only after a kick. */
+static void
+csb_tx_move(struct e82545_csb *c, enum csb_tx_state to)
 {
-	c->tx_used = false;
-	if (page == NULL || !c->tx_awake)
-		return;
-	atomic_store_rel_32(&page->host_need_txkick, htole32(1));
-	c->tx_awake = false;
+	MPASS(to != CSB_TX_ASLEEP || c->tx_state == CSB_TX_AWAKE);
+	c->tx_state = to;
 }
 
-/* Whether the guest has posted by guest_tdt what the host has not seen. */
-static bool
-csb_tx_stored(const struct e82545_csb *c, struct paravirt_csb *page)
+void
+csb_tx_start(struct e82545_csb *c, struct paravirt_csb *page, bool kicked)
 {
-	return (c->tx_used && csb_stored(page, &csb_tx_ring));
+	const bool awake = csb_tx_awake(c) || kicked;
+
+	if (awake && page != NULL)
+		atomic_store_rel_32(&page->host_need_txkick, htole32(1));
+	csb_tx_move(c, awake && page == NULL ? CSB_TX_RESTART :
+	    CSB_TX_STARTED);
 }
 
 /* Guests may clear the flag themselves when they kick, with the mode on. */
@@ -53,12 +70,13 @@ csb_tx_wake(struct e82545_csb *c, bool kicked)
 {
 	bool need = atomic_load_32(&c->tx->host_need_txkick) != 0;
 
-	if (kicked && (c->tx_on || !need))
-		c->tx_used = true;
-	if (!c->tx_used)
+	if (!csb_tx_counts(c) && !(kicked && (c->tx_on || !need))) {
 		/* The mode is off, or was before a reset with the bus off. */
-		csb_tx_idle(c, c->tx);
-	else if (c->tx_on && need)
+		csb_tx_start(c, c->tx, true);
+		return;
+	}
+	csb_tx_move(c, CSB_TX_AWAKE);
+	if (c->tx_on && need)
 		atomic_store_rel_32(&c->tx->host_need_txkick, htole32(0));
 }
 
@@ -74,17 +92,19 @@ csb_tx_begin(struct e82545 *dev)
 	    atomic_cmpset_acq_32(&c->kicked, 1, 0) != 0;
 	enabled = csb_enabled(dev, &csb_tx_ring);
 	/* With the ring off, the guest may have reused its page. */
-	if (enabled || c->tx_awake || kicked)
+	if (enabled || csb_tx_awake(c) || kicked)
 		c->tx = csb_map(dev);
-	if (!c->tx_awake)
+	if (!csb_tx_awake(c))
 		c->tx_rounds = 0;
-	c->tx_awake = (c->tx_awake || kicked) && c->tx != NULL;
-	if (c->tx != NULL)
+	if (c->tx != NULL) {
 		c->tx_on = csb_is_on(dev, c->tx) && enabled;
-	if (c->tx_awake)
-		csb_tx_wake(c, kicked);
-	if (csb_kept(&c->tdt) ||
-	    (c->tx_awake && csb_tx_stored(c, c->tx))) {
+		if (csb_tx_awake(c) || kicked)
+			csb_tx_wake(c, kicked);
+	} else if (csb_tx_awake(c))
+		csb_tx_move(c, csb_tx_counts(c) ? CSB_TX_ASLEEP :
+		    CSB_TX_STARTED);
+	if (csb_kept(&c->tdt) || (c->tx_state == CSB_TX_AWAKE &&
+	    csb_stored(c->tx, &csb_tx_ring))) {
 		pthread_mutex_lock(&dev->reg_mtx);
 		csb_use(dev, &csb_tx_ring, enabled ? c->tx : NULL);
 		pthread_mutex_unlock(&dev->reg_mtx);
@@ -105,12 +125,12 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 		csb_look_later(dev, &c->tx_look_ns);
 		pthread_mutex_unlock(&dev->reg_mtx);
 		if (csb_enabled(dev, &csb_tx_ring) &&
-		    csb_tx_stored(c, page)) {
+		    csb_stored(page, &csb_tx_ring)) {
 			c->tx_rounds = 0;
 			return (false);
 		}
 	}
-	c->tx_awake = false;
+	csb_tx_move(c, CSB_TX_ASLEEP);
 	return (true);
 }
 
@@ -125,7 +145,9 @@ csb_tx_end(struct e82545 *dev, bool idle, bool more)
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	c->tx = NULL;
 	c->tx_on = false;
-	if (c->tx_awake && on) {
+	/* The batch has mapped the page, or set host_need_txkick. */
+	MPASS(c->tx_state != CSB_TX_RESTART);
+	if (c->tx_state == CSB_TX_AWAKE && on) {
 		if (!idle) {
 			c->tx_rounds = 0;
 			return (E82545_TX_MORE);
@@ -139,7 +161,7 @@ csb_tx_end(struct e82545 *dev, bool idle, bool more)
 			    0 ? E82545_TX_YIELD : E82545_TX_POLL);
 		}
 	}
-	if (c->tx_awake && !csb_tx_sleep(dev, page))
+	if (c->tx_state == CSB_TX_AWAKE && !csb_tx_sleep(dev, page))
 		more = true;
 	return (more ? E82545_TX_MORE : E82545_TX_IDLE);
 }
@@ -209,7 +231,8 @@ csb_tx_recheck(struct e82545 *dev)
 	e82545_lock(&dev->tx_mtx);
 	if (e82545_dma(dev) && csb_enabled(dev, &csb_tx_ring) &&
 	    (page = csb_map(dev)) != NULL) {
-		wake = !c->tx_awake && csb_tx_stored(c, page);
+		wake = c->tx_state == CSB_TX_ASLEEP &&
+		    csb_stored(page, &csb_tx_ring);
 		if (wake)
 			atomic_store_32(&c->kicked, 1);
 		pthread_mutex_lock(&dev->reg_mtx);

@@ -86,12 +86,12 @@ bool starts = true;		/* csb.rx_starts */
 #endif
 #ifdef BUS_OFF
 bool bus = true;
-bool unread;			/* csb.rx_unread: guest_rdt is old */
+bool unread;			/* CSB_RX_UNREAD: guest_rdt is old */
 #else
 #define	bus	true
 #endif
 #ifdef STORE_OFF
-bool last_on;			/* csb.rx_last_on */
+bool last_on;			/* CSB_RX_ON */
 #endif
 #ifdef NO_SWAP
 byte seen = NONE;

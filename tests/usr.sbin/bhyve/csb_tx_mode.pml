@@ -96,8 +96,8 @@ byte kept = NONE;		/* csb.tdt: TDT kept aside */
 bool starts = true;		/* csb.tx_starts */
 bool fresh = true;		/* only TDH has been written to TDT */
 bool kicked;
-bool awake;			/* csb.tx_awake */
-bool used;			/* csb.tx_used: awake with the mode on */
+bool awake;			/* csb_tx_awake() */
+bool used;			/* csb_tx_counts(): kicked, mode on */
 #ifdef NO_SWAP
 byte seen = NONE;
 #endif

@@ -114,6 +114,15 @@ notify_off(void *arg)
 }
 
 static void
+skip_unread(void *arg)
+{
+	struct e82545 *dev = arg;
+
+	csb_rx_forget(&dev->csb, NULL);
+	csb_rx_move(&dev->csb, CSB_RX_ON);
+}
+
+static void
 next_of_none(void *arg)
 {
 	struct e82545 *dev = arg;
@@ -123,14 +132,15 @@ next_of_none(void *arg)
 }
 
 TEST(states, "Assertions fire: a register that does not exist, a batch while "
-    "paused, a notification with the CSB off, a frame taken from an empty "
-    "queue")
+    "paused, a notification with the CSB off, an old index of the CSB left "
+    "unread, a frame taken from an empty queue")
 {
 	struct host *h = host_create(1 << 20);
 
 	ATF_CHECK(aborts(write_beyond, h->dev, "E82545_NREGS"));
 	ATF_CHECK(aborts(begin_paused, h->dev, "e82545_dma(dev)"));
 	ATF_CHECK(aborts(notify_off, h->dev, "c->rx_on"));
+	ATF_CHECK(aborts(skip_unread, h->dev, "CSB_RX_UNREAD"));
 	ATF_CHECK(aborts(next_of_none, h->dev, "loop_pending(loop)"));
 	host_destroy(h);
 }

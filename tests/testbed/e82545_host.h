@@ -39,6 +39,8 @@
 #define	HOST_EDGES	4096		/* changes of the interrupt line */
 #define	HOST_RAM	(16u << 20)	/* bytes, enough for all tests */
 
+struct paravirt_csb;
+
 struct host_frame {
 	size_t		 len;		/* bytes */
 	int		 nfrags;	/* as passed by the model */
@@ -57,6 +59,7 @@ struct host {
 	struct frame_source source;
 	uint8_t		*ram;		/* gpa 0 */
 	size_t		 ram_size;	/* bytes */
+	struct paravirt_csb *csb;	/* e82545_guest.h */
 
 	pthread_mutex_t	 mtx;		/* all below, up to the driver */
 	pthread_cond_t	 tx_cv, rx_cv;

@@ -24,6 +24,19 @@
 #include "e82545_packet.h"
 #include "test.h"
 
+/* A test case with a host, `h', which `create' creates; it is destroyed. */
+#define	HOST_TEST(name, create, descr)					\
+	static void name##_test(struct host *h);			\
+	TEST(name, descr)						\
+	{								\
+		struct host *h = create;				\
+									\
+		name##_test(h);						\
+		host_destroy(h);					\
+	}								\
+	static void							\
+	name##_test(struct host *h)
+
 /*
  * Transmit.
  */

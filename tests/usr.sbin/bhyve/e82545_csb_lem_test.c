@@ -42,6 +42,20 @@ lem_down(struct lem10 *l)
 	host_destroy(l->h);
 }
 
+/* A test case with the driver, `l', started. */
+#define	LEM_TEST(name, descr)						\
+	static void name##_test(struct lem10 *l);			\
+	TEST(name, descr)						\
+	{								\
+		struct lem10 l;						\
+									\
+		lem_up(&l);						\
+		name##_test(&l);					\
+		lem_down(&l);						\
+	}								\
+	static void							\
+	name##_test(struct lem10 *l)
+
 /*
  * The network.
  */
@@ -106,7 +120,7 @@ static bool
 send_quietly(struct lem10 *l)
 {
 	lem10_txeof(l);
-	CSB_SET(l->csb, guest_need_txkick, 0);
+	CSB_SET(l, guest_need_txkick, 0);
 	lem10_send(l, 1);
 	host_run(l->h);
 	return (!host_line(l->h));
@@ -124,130 +138,112 @@ relink(struct lem10 *l)
 static void
 arrive_quietly(struct lem10 *l)
 {
-	CSB_SET(l->csb, guest_need_rxkick, 0);
+	CSB_SET(l, guest_need_rxkick, 0);
 	inject(l, 1);
 	host_run(l->h);
 }
 
-TEST(txkick_at_zero, "A guest_txkick_at that was never written is no index")
+LEM_TEST(txkick_at_zero, "A guest_txkick_at that was never written is no index")
 {
-	struct lem10 l;
 	unsigned int i;
 
-	lem_up(&l);
-	lem10_csb(&l, true);
-	while (lem10_intr(&l))
+	lem10_csb(l, true);
+	while (lem10_intr(l))
 		continue;
 	for (i = 0; i < 3 * NDESC; i++)
-		ATF_CHECK_MSG(send_quietly(&l), "frame %u", i);
+		ATF_CHECK_MSG(send_quietly(l), "frame %u", i);
 	/* Once it was another, 0 is an index. */
-	CSB_SET(l.csb, guest_txkick_at, NET_PARAVIRT_NONE);
-	ATF_CHECK(send_quietly(&l));
-	CSB_SET(l.csb, guest_txkick_at, 0);
-	while (l.tx_next != NDESC - 1)
-		ATF_CHECK(send_quietly(&l));
-	ATF_CHECK(!send_quietly(&l));
-	ATF_CHECK_EQ(0, host_counter(l.h, E82545_C_CSB_BAD));
-	lem_down(&l);
+	CSB_SET(l, guest_txkick_at, NET_PARAVIRT_NONE);
+	ATF_CHECK(send_quietly(l));
+	CSB_SET(l, guest_txkick_at, 0);
+	while (l->tx_next != NDESC - 1)
+		ATF_CHECK(send_quietly(l));
+	ATF_CHECK(!send_quietly(l));
+	ATF_CHECK_EQ(0, host_counter(l->h, E82545_C_CSB_BAD));
 }
 
-TEST(need_rxkick_zero, "An interrupt without a frame, which leaves "
+LEM_TEST(need_rxkick_zero, "An interrupt without a frame, which leaves "
     "guest_need_rxkick at 0, is followed by others")
 {
-	struct lem10 l;
-
-	lem_up(&l);
-	lem10_csb(&l, true);
-	receive(&l, 10, 3);
-	relink(&l);
-	settle(&l);
-	ATF_CHECK_EQ(0, CSB_GET(l.csb, guest_need_rxkick));
-	receive(&l, 10, 1);
-	lem_down(&l);
+	lem10_csb(l, true);
+	receive(l, 10, 3);
+	relink(l);
+	settle(l);
+	ATF_CHECK_EQ(0, CSB_GET(l, guest_need_rxkick));
+	receive(l, 10, 1);
 }
 
-TEST(unmask, "A cause that was suppressed while interrupts were masked is "
+LEM_TEST(unmask, "A cause that was suppressed while interrupts were masked is "
     "raised when they are unmasked")
 {
-	struct lem10 l;
-
-	lem_up(&l);
-	lem10_csb(&l, true);
-	receive(&l, 5, 1);
-	relink(&l);
-	host_rd(l.h, E82545_ICR);
-	host_wr(l.h, E82545_IMC, UINT32_MAX);
-	(void)lem10_rxeof(&l, RX_LIMIT);
+	lem10_csb(l, true);
+	receive(l, 5, 1);
+	relink(l);
+	host_rd(l->h, E82545_ICR);
+	host_wr(l->h, E82545_IMC, UINT32_MAX);
+	(void)lem10_rxeof(l, RX_LIMIT);
 	/* The frame that it did not see. */
-	arrive_quietly(&l);
-	ATF_CHECK(!host_line(l.h));
-	host_wr(l.h, E82545_IMS, LEM10_CAUSES);
-	ATF_CHECK(host_line(l.h));
-	settle(&l);
-	ATF_CHECK_EQ(6, l.taken);
-	lem_down(&l);
+	arrive_quietly(l);
+	ATF_CHECK(!host_line(l->h));
+	host_wr(l->h, E82545_IMS, LEM10_CAUSES);
+	ATF_CHECK(host_line(l->h));
+	settle(l);
+	ATF_CHECK_EQ(6, l->taken);
 }
 
-TEST(polling, "Without a write to IMS, suppressed causes stay suppressed")
+LEM_TEST(polling, "Without a write to IMS, suppressed causes stay suppressed")
 {
-	struct lem10 l;
 	unsigned int i, raised;
 
-	lem_up(&l);
-	lem10_csb(&l, true);
-	receive(&l, 5, 1);
-	host_wr(l.h, E82545_ICS, E82545_ICR_LSC);
-	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(l.h, E82545_ICR));
-	host_wr(l.h, E82545_IMC, UINT32_MAX);
-	raised = host_raised(l.h);
-	CSB_SET(l.csb, guest_need_rxkick, 0);
+	lem10_csb(l, true);
+	receive(l, 5, 1);
+	host_wr(l->h, E82545_ICS, E82545_ICR_LSC);
+	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(l->h, E82545_ICR));
+	host_wr(l->h, E82545_IMC, UINT32_MAX);
+	raised = host_raised(l->h);
+	CSB_SET(l, guest_need_rxkick, 0);
 	for (i = 0; i < 20; i++) {
-		inject(&l, 1);
-		host_run(l.h);
-		ATF_CHECK(!host_line(l.h));
-		ATF_CHECK_EQ(0, host_rd(l.h, E82545_ICR));
+		inject(l, 1);
+		host_run(l->h);
+		ATF_CHECK(!host_line(l->h));
+		ATF_CHECK_EQ(0, host_rd(l->h, E82545_ICR));
 	}
 	/* An interrupt drops them: the guest will look at its ring. */
-	host_wr(l.h, E82545_ICS, E82545_ICR_LSC);
-	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(l.h, E82545_ICR));
-	host_wr(l.h, E82545_IMS, LEM10_CAUSES);
-	ATF_CHECK_EQ(raised, host_raised(l.h));
-	lem_down(&l);
+	host_wr(l->h, E82545_ICS, E82545_ICR_LSC);
+	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(l->h, E82545_ICR));
+	host_wr(l->h, E82545_IMS, LEM10_CAUSES);
+	ATF_CHECK_EQ(raised, host_raised(l->h));
 }
 
-TEST(stray, "An interrupt of another device on the same line, which finds ICR "
-    "0, changes nothing")
+LEM_TEST(stray, "An interrupt of another device on the same line, which finds "
+    "ICR 0, changes nothing")
 {
-	struct lem10 l;
-
-	lem_up(&l);
-	lem10_csb(&l, true);
-	receive(&l, 5, 1);
-	relink(&l);
-	settle(&l);
-	ATF_CHECK_EQ(0, CSB_GET(l.csb, guest_need_rxkick));
-	ATF_CHECK_EQ(0, host_rd(l.h, E82545_ICR));
-	receive(&l, 5, 1);
+	lem10_csb(l, true);
+	receive(l, 5, 1);
+	relink(l);
+	settle(l);
+	ATF_CHECK_EQ(0, CSB_GET(l, guest_need_rxkick));
+	ATF_CHECK_EQ(0, host_rd(l->h, E82545_ICR));
+	receive(l, 5, 1);
 	/* Nor does it drop suppressed causes. */
-	relink(&l);
-	ATF_CHECK(host_rd(l.h, E82545_ICR) != 0);
-	host_wr(l.h, E82545_IMC, UINT32_MAX);
-	arrive_quietly(&l);
-	ATF_CHECK_EQ(0, host_rd(l.h, E82545_ICR));
-	host_wr(l.h, E82545_IMS, LEM10_CAUSES);
-	ATF_CHECK(host_line(l.h));
-	settle(&l);
-	ATF_CHECK_EQ(11, l.taken);
-	lem_down(&l);
+	relink(l);
+	ATF_CHECK(host_rd(l->h, E82545_ICR) != 0);
+	host_wr(l->h, E82545_IMC, UINT32_MAX);
+	arrive_quietly(l);
+	ATF_CHECK_EQ(0, host_rd(l->h, E82545_ICR));
+	host_wr(l->h, E82545_IMS, LEM10_CAUSES);
+	ATF_CHECK(host_line(l->h));
+	settle(l);
+	ATF_CHECK_EQ(11, l->taken);
 }
 
 /* A transmit interrupt when all frames are taken. */
 static void
 interrupt_without_frame(struct lem10 *l)
 {
-	CSB_SET(l->csb, guest_need_txkick, 2);
+	CSB_SET(l, guest_need_txkick, 2);
 	transmit(l, 1);
-	ATF_CHECK_EQ(0, CSB_GET(l->csb, guest_need_rxkick));
+	ATF_CHECK_EQ(0, CSB_GET(l, guest_need_rxkick));
 }
 
 /* As receive(), but the guest may need until the host looks again. */
@@ -263,49 +259,43 @@ receive_late(struct lem10 *l, unsigned int n)
 	ATF_REQUIRE_EQ(before + n, l->taken);
 }
 
-TEST(legacy_irq, "Without masking, too, an interrupt without a frame is "
+LEM_TEST(legacy_irq, "Without masking, too, an interrupt without a frame is "
     "followed by others")
 {
-	struct lem10 l;
 	unsigned int i;
 
-	lem_up(&l);
-	settle(&l);
-	l.legacy_irq = true;
-	lem10_csb(&l, true);
+	settle(l);
+	l->legacy_irq = true;
+	lem10_csb(l, true);
 	for (i = 0; i < 2 * NDESC; i++) {
-		interrupt_without_frame(&l);
-		receive_late(&l, 1 + i % 3);
+		interrupt_without_frame(l);
+		receive_late(l, 1 + i % 3);
 		/* Now it has asked for more. */
-		receive(&l, 1, 1);
+		receive(l, 1, 1);
 	}
-	lem_down(&l);
 }
 
-TEST(legacy_irq_switched, "Nor does guest_need_rxkick stay 0 when the CSB is "
-    "turned off and on, or the driver restarts")
+LEM_TEST(legacy_irq_switched, "Nor does guest_need_rxkick stay 0 when the CSB "
+    "is turned off and on, or the driver restarts")
 {
-	struct lem10 l;
 	unsigned int i;
 
-	lem_up(&l);
-	settle(&l);
-	l.legacy_irq = true;
+	settle(l);
+	l->legacy_irq = true;
 	for (i = 1; i <= NDESC; i++) {
-		lem10_csb(&l, true);
-		receive_late(&l, 3);
-		interrupt_without_frame(&l);
-		lem10_csb(&l, false);
-		receive_late(&l, i);
-		lem10_csb(&l, true);
-		receive_late(&l, 2);
-		interrupt_without_frame(&l);
-		lem10_init(&l, NULL);
+		lem10_csb(l, true);
+		receive_late(l, 3);
+		interrupt_without_frame(l);
+		lem10_csb(l, false);
+		receive_late(l, i);
+		lem10_csb(l, true);
+		receive_late(l, 2);
+		interrupt_without_frame(l);
+		lem10_init(l, NULL);
 		/* An interrupt for LSC processes no ring. */
-		settle(&l);
-		receive_late(&l, 2);
+		settle(l);
+		receive_late(l, 2);
 	}
-	lem_down(&l);
 }
 
 static void
@@ -320,95 +310,85 @@ arrive_early(struct lem10 *l)
  * Restart with each index that guest_rdt may have from before, with the CSB on
  * and off.  Frames arrive after the receiver is enabled.
  */
-TEST(restart, "After a restart all buffers are used, whatever guest_rdt was")
+LEM_TEST(restart, "After a restart all buffers are used, whatever guest_rdt "
+    "was")
 {
-	struct lem10 l;
 	unsigned int i;
 
-	lem_up(&l);
 	for (i = 0; i < 2 * NDESC; i++) {
-		lem10_csb(&l, i % 2);
-		lem10_init(&l, arrive_early);
-		ATF_CHECK_EQ(NDESC - 1, host_rd(l.h, E82545_RDT));
-		settle(&l);
-		receive(&l, NDESC * 2 + 1, NDESC);
-		transmit(&l, 3);
-		lem10_csb(&l, true);
-		receive(&l, i, 7);
+		lem10_csb(l, i % 2);
+		lem10_init(l, arrive_early);
+		ATF_CHECK_EQ(NDESC - 1, host_rd(l->h, E82545_RDT));
+		settle(l);
+		receive(l, NDESC * 2 + 1, NDESC);
+		transmit(l, 3);
+		lem10_csb(l, true);
+		receive(l, i, 7);
 	}
-	ATF_CHECK_EQ(injected, l.taken);
-	ATF_CHECK_EQ(0, host_counter(l.h, E82545_C_CSB_BAD));
-	lem_down(&l);
+	ATF_CHECK_EQ(injected, l->taken);
+	ATF_CHECK_EQ(0, host_counter(l->h, E82545_C_CSB_BAD));
 }
 
-TEST(same_index, "After a restart, a guest_rdt that has come round to what it "
-    "was is found")
+LEM_TEST(same_index, "After a restart, a guest_rdt that has come round to what "
+    "it was is found")
 {
-	struct lem10 l;
 	unsigned int i;
 
-	lem_up(&l);
-	lem10_csb(&l, true);
+	lem10_csb(l, true);
 	for (i = 0; i < NDESC; i++) {
-		receive(&l, i, 7);
-		lem10_init(&l, NULL);
-		settle(&l);
+		receive(l, i, 7);
+		lem10_init(l, NULL);
+		settle(l);
 		/* The host does not look until the ring is empty. */
-		receive(&l, NDESC - 1, NDESC - 1);
-		receive(&l, 2, 1);
+		receive(l, NDESC - 1, NDESC - 1);
+		receive(l, 2, 1);
 	}
-	lem_down(&l);
 }
 
-TEST(old_index, "An index of an earlier lap does not make unread frames free")
+LEM_TEST(old_index, "An index of an earlier lap does not make unread frames "
+    "free")
 {
-	struct lem10 l;
 	uint32_t i, old;
 
-	lem_up(&l);
-	lem10_csb(&l, true);
+	lem10_csb(l, true);
 	/* The last slot is never posted, so an index a lap old is harmless. */
 	for (i = 1; i < NDESC - 1; i++) {
-		receive(&l, NDESC + i, 5);
-		old = l.rdt;
-		receive(&l, i, i);
+		receive(l, NDESC + i, 5);
+		old = l->rdt;
+		receive(l, i, i);
 		/* The ring is full. */
-		inject(&l, 2 * NDESC);
-		host_run(l.h);
-		CSB_SET(l.csb, guest_rdt, old);
-		host_wr(l.h, E82545_RDT, old);
-		host_run(l.h);
-		ATF_CHECK_EQ(l.taken + NDESC - 1,
-		    host_counter(l.h, E82545_C_RX_FRAME));
-		settle(&l);
-		ATF_REQUIRE_EQ(injected, l.taken);
+		inject(l, 2 * NDESC);
+		host_run(l->h);
+		CSB_SET(l, guest_rdt, old);
+		host_wr(l->h, E82545_RDT, old);
+		host_run(l->h);
+		ATF_CHECK_EQ(l->taken + NDESC - 1,
+		    host_counter(l->h, E82545_C_RX_FRAME));
+		settle(l);
+		ATF_REQUIRE_EQ(injected, l->taken);
 	}
-	lem_down(&l);
 }
 
-TEST(on_under_load, "When the CSB is turned on, an old guest_rdt does not make "
-    "unread frames free")
+LEM_TEST(on_under_load, "When the CSB is turned on, an old guest_rdt does not "
+    "make unread frames free")
 {
-	struct lem10 l;
 	unsigned int i;
 
-	lem_up(&l);
 	for (i = 1; i <= 2 * NDESC; i++) {
-		lem10_csb(&l, true);
-		receive(&l, i, 5);
-		lem10_csb(&l, false);
-		receive(&l, 7 * i, 5);
+		lem10_csb(l, true);
+		receive(l, i, 5);
+		lem10_csb(l, false);
+		receive(l, 7 * i, 5);
 		/* The ring is full and the guest has read nothing. */
-		inject(&l, 3 * NDESC);
-		host_run(l.h);
-		lem10_csb(&l, true);
-		host_wr(l.h, E82545_RCTL, host_rd(l.h, E82545_RCTL));
-		inject(&l, 1);
-		host_run(l.h);
-		settle(&l);
-		ATF_REQUIRE_EQ(injected, l.taken);
+		inject(l, 3 * NDESC);
+		host_run(l->h);
+		lem10_csb(l, true);
+		host_wr(l->h, E82545_RCTL, host_rd(l->h, E82545_RCTL));
+		inject(l, 1);
+		host_run(l->h);
+		settle(l);
+		ATF_REQUIRE_EQ(injected, l->taken);
 	}
-	lem_down(&l);
 }
 
 /* The access, from the interrupt on, after the look at guest_csb_on. */
@@ -429,25 +409,22 @@ switch_off(struct lem10 *l)
 	switched_to(l, false);
 }
 
-TEST(off_under_load, "When the CSB is turned off, buffers posted by a loop "
+LEM_TEST(off_under_load, "When the CSB is turned off, buffers posted by a loop "
     "that has seen it on are found")
 {
-	struct lem10 l;
 	unsigned int i;
 
-	lem_up(&l);
 	for (i = 1; i < NDESC; i++) {
-		lem10_csb(&l, true);
-		receive(&l, i, 5);
-		inject(&l, i);
-		host_run(l.h);
-		l.hook = switch_off;
-		l.hook_in = LOOKED;
-		settle(&l);
-		receive(&l, NDESC * 3, NDESC);
-		ATF_REQUIRE_EQ(injected, l.taken);
+		lem10_csb(l, true);
+		receive(l, i, 5);
+		inject(l, i);
+		host_run(l->h);
+		l->hook = switch_off;
+		l->hook_in = LOOKED;
+		settle(l);
+		receive(l, NDESC * 3, NDESC);
+		ATF_REQUIRE_EQ(injected, l->taken);
 	}
-	lem_down(&l);
 }
 
 /* The mode changes, and changes again at another place of the loop. */
@@ -467,30 +444,27 @@ switch_twice(struct lem10 *l)
 	host_run(l->h);
 }
 
-TEST(switched_twice, "When the CSB is turned off and on again, or on and off, "
-    "within a run of the receive loop, no frame is lost or overwritten")
+LEM_TEST(switched_twice, "When the CSB is turned off and on again, or on and "
+    "off, within a run of the receive loop, no frame is lost or overwritten")
 {
-	struct lem10 l;
 	unsigned int frames, n;
 
-	lem_up(&l);
 	for (n = 0; n < 2 * 2 * NDESC; n++) {
 		twice.on = n % 2 == 0;
 		twice.after = 1 + n / 2;
 		twice.changes = 0;
-		lem10_csb(&l, twice.on);
+		lem10_csb(l, twice.on);
 		frames = 1 + n % (2 * NDESC);
-		inject(&l, frames);
-		host_run(l.h);
-		l.hook = switch_twice;
-		l.hook_in = LOOKED;
-		settle(&l);
-		l.hook_in = 0;
-		receive(&l, NDESC * 3, NDESC);
+		inject(l, frames);
+		host_run(l->h);
+		l->hook = switch_twice;
+		l->hook_in = LOOKED;
+		settle(l);
+		l->hook_in = 0;
+		receive(l, NDESC * 3, NDESC);
 		ATF_CHECK(twice.changes > 0);
-		ATF_REQUIRE_EQ(injected, l.taken);
+		ATF_REQUIRE_EQ(injected, l->taken);
 	}
-	lem_down(&l);
 }
 
 /* The mode goes on, and frames fill whatever seems posted. */
@@ -507,51 +481,44 @@ switch_on_and_fill(struct lem10 *l)
  * a free descriptor; and RDT, which it writes after the mode went on, is one
  * behind that.
  */
-TEST(late_rdt, "RDT of a loop that saw the CSB off does not make unread frames "
-    "free, written after the CSB is turned on")
+LEM_TEST(late_rdt, "RDT of a loop that saw the CSB off does not make unread "
+    "frames free, written after the CSB is turned on")
 {
-	struct lem10 l;
 	unsigned int frames, i, left;
 
-	lem_up(&l);
 	for (i = 0; i < NDESC - 1; i++) {
-		lem10_csb(&l, true);
-		receive(&l, 5, 5);
-		lem10_csb(&l, false);
-		receive(&l, i, 7);
+		lem10_csb(l, true);
+		receive(l, 5, 5);
+		lem10_csb(l, false);
+		receive(l, i, 7);
 		/* The ring is full. */
-		inject(&l, NDESC);
-		host_run(l.h);
-		frames = (l.rdt + NDESC - l.rx_next) % NDESC;
+		inject(l, NDESC);
+		host_run(l->h);
+		frames = (l->rdt + NDESC - l->rx_next) % NDESC;
 		if (frames == 0)
 			continue;
-		l.hook = switch_on_and_fill;
+		l->hook = switch_on_and_fill;
 		/* After two for the loop and one for each frame. */
-		l.hook_in = 3 + frames;
-		(void)lem10_rxeof(&l, frames);
-		ATF_REQUIRE_EQ(0, l.hook_in);
-		for (left = 1; left > 0; left = host_rx_pending(l.h))
-			settle(&l);
-		ATF_REQUIRE_EQ(injected, l.taken);
+		l->hook_in = 3 + frames;
+		(void)lem10_rxeof(l, frames);
+		ATF_REQUIRE_EQ(0, l->hook_in);
+		for (left = 1; left > 0; left = host_rx_pending(l->h))
+			settle(l);
+		ATF_REQUIRE_EQ(injected, l->taken);
 	}
-	lem_down(&l);
 }
 
-TEST(combining, "With send combining and the CSB every frame is sent, without "
-    "another event")
+LEM_TEST(combining, "With send combining and the CSB every frame is sent, "
+    "without another event")
 {
-	struct lem10 l;
-
-	lem_up(&l);
-	transmit(&l, 3);
-	lem10_csb(&l, true);
-	atomic_store_32(&l.combining, 1);
-	transmit(&l, 3 * NDESC);
-	atomic_store_32(&l.combining, 0);
-	transmit(&l, 3);
-	lem10_csb(&l, false);
-	transmit(&l, 3);
-	lem_down(&l);
+	transmit(l, 3);
+	lem10_csb(l, true);
+	atomic_store_32(&l->combining, 1);
+	transmit(l, 3 * NDESC);
+	atomic_store_32(&l->combining, 0);
+	transmit(l, 3);
+	lem10_csb(l, false);
+	transmit(l, 3);
 }
 
 /*
@@ -623,13 +590,13 @@ progress(struct lem10 *l, uint32_t n)
 	    "TDH %u, TDT %u, guest_tdt %u, host_need_txkick %u, "
 	    "guest_need_txkick %u, %u frames in the ring, full %u, pending %u",
 	    atomic_load_32(&l->sent), atomic_load_32(&l->taken), sent, taken,
-	    CSB_GET(l->csb, guest_csb_on), host_rd(l->h, E82545_RDH),
-	    host_rd(l->h, E82545_RDT), CSB_GET(l->csb, guest_rdt),
-	    CSB_GET(l->csb, host_rxkick_at),
-	    CSB_GET(l->csb, guest_need_rxkick), host_rd(l->h, E82545_ICR),
+	    CSB_GET(l, guest_csb_on), host_rd(l->h, E82545_RDH),
+	    host_rd(l->h, E82545_RDT), CSB_GET(l, guest_rdt),
+	    CSB_GET(l, host_rxkick_at),
+	    CSB_GET(l, guest_need_rxkick), host_rd(l->h, E82545_ICR),
 	    host_rd(l->h, E82545_TDH), host_rd(l->h, E82545_TDT),
-	    CSB_GET(l->csb, guest_tdt), CSB_GET(l->csb, host_need_txkick),
-	    CSB_GET(l->csb, guest_need_txkick), (l->tx_next + NDESC -
+	    CSB_GET(l, guest_tdt), CSB_GET(l, host_need_txkick),
+	    CSB_GET(l, guest_need_txkick), (l->tx_next + NDESC -
 	    l->tx_clean) % NDESC, l->tx_full, l->tx_pending);
 }
 

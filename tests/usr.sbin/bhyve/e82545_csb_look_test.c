@@ -23,16 +23,15 @@
 #define	NRXD		16
 
 static unsigned int nmaps;
-static struct paravirt_csb *polled_csb;
 
 /* A guest that wants no interrupts; nothing is left to look at. */
 static struct host *
-up(struct paravirt_csb **csbp)
+up(void)
 {
-	struct host *h = guest_up(64, NRXD, 2048, 1, csbp);
+	struct host *h = guest_up(64, NRXD, 2048, 1);
 
-	CSB_SET(*csbp, guest_need_rxkick, 0);
-	CSB_SET(*csbp, guest_need_txkick, 0);
+	CSB_SET(h, guest_need_rxkick, 0);
+	CSB_SET(h, guest_need_txkick, 0);
 	host_advance(h, HOUR_NS);
 	host_run(h);
 	ATF_REQUIRE_EQ(0, h->timer_ns);
@@ -54,80 +53,61 @@ look(struct host *h)
 	host_run(h);
 }
 
-TEST(tx_kick, "A guest_tdt that is seen after the host went to sleep")
+HOST_TEST(tx_kick, up(), "A guest_tdt that is seen after the host went to "
+    "sleep")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
 	unsigned int i;
 
 	for (i = 0; i < 100; i++) {
-		guest_frames(h, 1);
-		ATF_CHECK(guest_send(h, csb));
+		ATF_CHECK(guest_post(h, 1));
 		host_run(h);
-		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
-		guest_frames(h, 1);
-		CSB_SET(csb, guest_tdt, h->txtail);
+		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
+		guest_store(h, 1);
 		host_run(h);
 		ATF_CHECK_EQ(2 * i + 1, host_counter(h, E82545_C_TX_FRAME));
 		look(h);
 		ATF_CHECK_EQ(2 * i + 2, host_counter(h, E82545_C_TX_FRAME));
 		host_advance(h, HOUR_NS);
 		host_run(h);
-		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 	}
-	host_destroy(h);
 }
 
-TEST(tx_interrupt, "A guest_need_txkick that is seen after the interrupt was "
-    "suppressed")
+HOST_TEST(tx_interrupt, up(), "A guest_need_txkick that is seen after the "
+    "interrupt was suppressed")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
 	unsigned int i;
 
 	for (i = 1; i <= 3; i++) {
-		guest_frames(h, 1);
-		guest_send(h, csb);
-		host_run(h);
-		CSB_SET(csb, guest_need_txkick, i);
+		guest_transmit(h, 1);
+		CSB_SET(h, guest_need_txkick, i);
 		ATF_CHECK_EQ(i - 1, host_raised(h));
 		look(h);
 		ATF_CHECK_EQ(i, host_raised(h));
 		ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-		CSB_SET(csb, guest_need_txkick, 0);
+		CSB_SET(h, guest_need_txkick, 0);
 		host_advance(h, HOUR_NS);
 		ATF_CHECK_EQ(i, host_raised(h));
 	}
-	host_destroy(h);
 }
 
-TEST(tx_polled, "No TX interrupt for a guest that never asks for one, nor for "
-    "one that has read the cause")
+HOST_TEST(tx_polled, up(), "No TX interrupt for a guest that never asks for "
+    "one, nor for one that has read the cause")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
-	guest_frames(h, 1);
-	guest_send(h, csb);
-	host_run(h);
+	guest_transmit(h, 1);
 	look(h);
 	host_advance(h, HOUR_NS);
 	ATF_CHECK_EQ(0, host_raised(h));
-	guest_frames(h, 1);
-	guest_send(h, csb);
-	host_run(h);
+	guest_transmit(h, 1);
 	host_wr(h, E82545_ICS, E82545_ICR_LSC);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0);
-	CSB_SET(csb, guest_need_txkick, 1);
+	CSB_SET(h, guest_need_txkick, 1);
 	look(h);
 	ATF_CHECK_EQ(1, host_raised(h));
-	host_destroy(h);
 }
 
-TEST(rx_kick, "A guest_rdt that is seen after the host stalled")
+HOST_TEST(rx_kick, up(), "A guest_rdt that is seen after the host stalled")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
 	unsigned int i;
 
 	for (i = 1; i <= 100; i++) {
@@ -136,67 +116,56 @@ TEST(rx_kick, "A guest_rdt that is seen after the host stalled")
 		ATF_CHECK_EQ(i, host_counter(h, E82545_C_RX_STALL));
 		ATF_CHECK_EQ(NRXD - 1, guest_take(h, 100));
 		/* As guest_give(), without a kick. */
-		CSB_SET(csb, guest_rdt, h->rxtail);
+		CSB_SET(h, guest_rdt, h->rxtail);
 		host_run(h);
 		ATF_CHECK_EQ(5, host_rx_pending(h));
 		look(h);
 		ATF_CHECK_EQ(0, host_rx_pending(h));
 		ATF_CHECK_EQ(5, guest_take(h, 100));
-		guest_give(h, csb);
+		guest_give(h);
 		host_advance(h, HOUR_NS);
 		host_run(h);
 	}
 	/* host_up() wrote RDT once. */
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
-	host_destroy(h);
 }
 
-TEST(rx_kick_wanted, "As rx_kick, of a guest that wants interrupts")
+HOST_TEST(rx_kick_wanted, up(), "As rx_kick, of a guest that wants interrupts")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
-	CSB_SET(csb, guest_need_rxkick, 1);
+	CSB_SET(h, guest_need_rxkick, 1);
 	guest_inject(h, NRXD + 4);
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(NRXD - 1, guest_take(h, 100));
-	CSB_SET(csb, guest_rdt, h->rxtail);
+	CSB_SET(h, guest_rdt, h->rxtail);
 	look(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
-	host_destroy(h);
 }
 
-TEST(rx_interrupt, "A guest_need_rxkick that is seen after the interrupt was "
-    "suppressed")
+HOST_TEST(rx_interrupt, up(), "A guest_need_rxkick that is seen after the "
+    "interrupt was suppressed")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
 	unsigned int i;
 
 	for (i = 1; i <= 100; i++) {
 		guest_inject(h, 2);
-		ATF_CHECK_EQ(1, guest_take(h, 1));
-		guest_give(h, csb);
-		CSB_SET(csb, guest_need_rxkick, 1);
+		guest_return(h, 1);
+		CSB_SET(h, guest_need_rxkick, 1);
 		host_run(h);
 		ATF_CHECK_EQ(i - 1, host_raised(h));
 		look(h);
 		ATF_CHECK_EQ(i, host_raised(h));
 		ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
-		CSB_SET(csb, guest_need_rxkick, 0);
+		CSB_SET(h, guest_need_rxkick, 0);
 		ATF_CHECK_EQ(1, guest_take(h, 100));
-		guest_give(h, csb);
+		guest_give(h);
 		host_advance(h, HOUR_NS);
 		ATF_CHECK_EQ(i, host_raised(h));
 	}
-	host_destroy(h);
 }
 
-TEST(rx_forgotten, "A guest_need_rxkick that stays 0 while frames are left")
+HOST_TEST(rx_forgotten, up(), "A guest_need_rxkick that stays 0 while frames "
+    "are left")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(0, host_raised(h));
 	look(h);
@@ -207,17 +176,15 @@ TEST(rx_forgotten, "A guest_need_rxkick that stays 0 while frames are left")
 	ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
 	host_advance(h, HOUR_NS);
 	ATF_CHECK_EQ(1, host_raised(h));
-	host_destroy(h);
 }
 
 TEST(rx_nowhere, "No frames are left in a ring whose RDH is not in it")
 {
-	struct paravirt_csb *csb;
 	struct host *h;
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		h = up(&csb);
+		h = up();
 		guest_inject(h, NRXD - 1);
 		host_rxd(h, NRXD - 1)->status = E82545_RXD_DD;
 		host_wr(h, E82545_RDH, NRXD - i);
@@ -227,30 +194,23 @@ TEST(rx_nowhere, "No frames are left in a ring whose RDH is not in it")
 	}
 }
 
-TEST(rx_off, "The mode goes off while frames are left")
+HOST_TEST(rx_off, up(), "The mode goes off while frames are left")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
 	guest_inject(h, 3);
-	ATF_CHECK_EQ(1, guest_take(h, 1));
-	guest_give(h, csb);
-	CSB_SET(csb, guest_csb_on, 0);
+	guest_return(h, 1);
+	CSB_SET(h, guest_csb_on, 0);
 	look(h);
 	ATF_CHECK_EQ(1, host_raised(h));
-	host_destroy(h);
 }
 
-TEST(rx_polled, "No RX interrupt for a guest that polls, however slowly")
+HOST_TEST(rx_polled, up(), "No RX interrupt for a guest that polls, however "
+    "slowly")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
 	unsigned int i;
 
 	guest_inject(h, NRXD - 1);
 	for (i = 1; i < NRXD; i++) {
-		ATF_CHECK_EQ(1, guest_take(h, 1));
-		guest_give(h, csb);
+		guest_return(h, 1);
 		look(h);
 	}
 	/* All are taken: no more looks. */
@@ -259,14 +219,12 @@ TEST(rx_polled, "No RX interrupt for a guest that polls, however slowly")
 	/* One that comes just before the host looks is not overdue. */
 	guest_inject(h, 1);
 	host_advance(h, LOOK_NS - 1);
-	ATF_CHECK_EQ(1, guest_take(h, 1));
-	guest_give(h, csb);
+	guest_return(h, 1);
 	guest_inject(h, 1);
 	host_advance(h, LOOK_NS);
 	ATF_CHECK_EQ(0, host_raised(h));
 	host_advance(h, 1);
 	ATF_CHECK_EQ(1, host_raised(h));
-	host_destroy(h);
 }
 
 static void
@@ -276,13 +234,11 @@ post_at_second(struct host *h)
 		return;
 	h->map_hook = NULL;
 	ATF_CHECK_EQ(1, guest_take(h, 1));
-	CSB_SET(polled_csb, guest_rdt, h->rxtail);
+	CSB_SET(h, guest_rdt, h->rxtail);
 }
 
-TEST(rx_polled_late, "Nor for one that posts while the host looks")
+HOST_TEST(rx_polled_late, up(), "Nor for one that posts while the host looks")
 {
-	struct host *h = up(&polled_csb);
-
 	guest_inject(h, 2);
 	/* The first look maps the block, then the last frame's descriptor. */
 	nmaps = 0;
@@ -293,39 +249,28 @@ TEST(rx_polled_late, "Nor for one that posts while the host looks")
 	/* The next look finds that it has not posted more since. */
 	look(h);
 	ATF_CHECK_EQ(1, host_raised(h));
-	host_destroy(h);
 }
 
-TEST(apart, "Transmit's look does not make receive's early")
+HOST_TEST(apart, up(), "Transmit's look does not make receive's early")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
-	guest_frames(h, 1);
-	guest_send(h, csb);
-	host_run(h);
+	guest_transmit(h, 1);
 	host_advance(h, LOOK_NS - 1);
 	guest_inject(h, 1);
 	host_advance(h, 1);
 	ATF_CHECK_EQ(0, host_raised(h));
 	look(h);
 	ATF_CHECK_EQ(1, host_raised(h));
-	host_destroy(h);
 }
 
-TEST(idle, "The timer is set once for each direction in 10 ms, and an idle "
-    "guest causes no work")
+HOST_TEST(idle, up(), "The timer is set once for each direction in 10 ms, and "
+    "an idle guest causes no work")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
 	unsigned int i;
 
 	for (i = 0; i < 1000; i++) {
-		guest_frames(h, 1);
-		guest_send(h, csb);
+		guest_post(h, 1);
 		guest_inject(h, 1);
-		ATF_CHECK_EQ(1, guest_take(h, 1));
-		guest_give(h, csb);
+		guest_return(h, 1);
 		host_advance(h, 1000);
 	}
 	ATF_CHECK_EQ(1, h->ntimer);
@@ -336,20 +281,16 @@ TEST(idle, "The timer is set once for each direction in 10 ms, and an idle "
 	ATF_CHECK_EQ(0, h->nkick);
 	ATF_CHECK_EQ(0, h->nready);
 	ATF_CHECK_EQ(0, host_raised(h));
-	host_destroy(h);
 }
 
-TEST(without, "Without the CSB no look is due")
+HOST_TEST(without, host_create(HOST_RAM), "Without the CSB no look is due")
 {
-	struct host *h = host_create(HOST_RAM);
-
 	host_up(h, 64, NRXD, 2048);
 	host_wr(h, E82545_IMS, E82545_ICR_ALL);
 	guest_frames(h, 3);
 	host_tx_go(h);
 	guest_inject(h, NRXD + 1);
 	ATF_CHECK_EQ(0, h->ntimer);
-	host_destroy(h);
 }
 
 static void
@@ -362,11 +303,9 @@ count_map(struct host *h __unused)
 static struct host *
 changed(void (*change)(struct host *))
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
+	struct host *h = up();
 
-	guest_frames(h, 1);
-	guest_send(h, csb);
+	guest_post(h, 1);
 	guest_inject(h, 1);
 	change(h);
 	host_run(h);
@@ -428,17 +367,15 @@ pause_model(struct host *h)
 	e82545_pause(h->dev);
 }
 
-TEST(paused, "A look that is due in a pause comes after it")
+HOST_TEST(paused, changed(pause_model), "A look that is due in a pause comes "
+    "after it")
 {
-	struct host *h = changed(pause_model);
-
 	host_advance(h, HOUR_NS);
 	ATF_CHECK_EQ(0, nmaps);
 	e82545_resume(h->dev);
 	host_advance(h, 0);
 	ATF_CHECK(nmaps > 0);
 	ATF_CHECK_EQ(1, host_raised(h));
-	host_destroy(h);
 }
 
 TEST(restored, "A restored model looks")
@@ -467,32 +404,28 @@ TEST(restored, "A restored model looks")
 
 /* One frame, whose interrupt is suppressed. */
 static void
-send_one(struct host *h, struct paravirt_csb *csb)
+send_one(struct host *h)
 {
-	guest_frames(h, 1);
-	guest_send(h, csb);
-	host_run(h);
+	guest_transmit(h, 1);
 }
 
 TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
     "mode, since the host went to sleep")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
+	struct host *h = up();
 	uint64_t gpa;
 
 	/* Nothing has changed. */
-	send_one(h, csb);
+	send_one(h);
 	h->nkick = 0;
 	host_advance(h, LOOK_NS);
 	ATF_CHECK_EQ(0, h->nkick);
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 	/* The mode has gone off. */
-	send_one(h, csb);
-	guest_frames(h, 1);
-	CSB_SET(csb, guest_tdt, h->txtail);
-	CSB_SET(csb, guest_csb_on, 0);
+	send_one(h);
+	guest_store(h, 1);
+	CSB_SET(h, guest_csb_on, 0);
 	h->nkick = 0;
 	host_advance(h, LOOK_NS);
 	ATF_CHECK_EQ(1, h->nkick);
@@ -501,16 +434,14 @@ TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
 	host_destroy(h);
 
 	/* The host polls. */
-	h = guest_up(64, NRXD, 2048, 1000, &csb);
+	h = guest_up(64, NRXD, 2048, 1000);
 	host_advance(h, HOUR_NS);
 	host_run(h);
-	CSB_SET(csb, guest_need_txkick, 0);
-	guest_frames(h, 1);
-	guest_send(h, csb);
+	CSB_SET(h, guest_need_txkick, 0);
+	guest_post(h, 1);
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(h->now_ns + LOOK_NS, h->timer_ns);
-	guest_frames(h, 1);
-	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK(!guest_post(h, 1));
 	h->nkick = 0;
 	host_advance(h, LOOK_NS);
 	ATF_CHECK_EQ(0, h->nkick);
@@ -519,11 +450,11 @@ TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
 	/* No kick since the block was placed: guest_tdt may be old. */
 	h = host_create_csb(HOST_RAM);
 	host_up(h, 64, NRXD, 2048);
-	gpa = guest_alloc(h, &csb);
+	gpa = guest_alloc(h);
 	guest_frames(h, 3);
 	host_tx_go(h);
-	CSB_SET(csb, guest_tdt, 5);
-	CSB_SET(csb, guest_csb_on, 1);
+	CSB_SET(h, guest_tdt, 5);
+	CSB_SET(h, guest_csb_on, 1);
 	guest_place(h, gpa);
 	host_run(h);
 	ATF_CHECK_EQ(3, host_sent(h));
@@ -535,29 +466,23 @@ TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
 	host_destroy(h);
 }
 
-TEST(asleep, "The host looks again after it went to sleep, too, if no "
-    "interrupt was suppressed")
+HOST_TEST(asleep, up(), "The host looks again after it went to sleep, too, if "
+    "no interrupt was suppressed")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
-	CSB_SET(csb, guest_need_txkick, 1);
-	send_one(h, csb);
+	CSB_SET(h, guest_need_txkick, 1);
+	send_one(h);
 	ATF_CHECK_EQ(h->now_ns + LOOK_NS, h->timer_ns);
-	guest_frames(h, 1);
-	CSB_SET(csb, guest_tdt, h->txtail);
+	guest_store(h, 1);
 	look(h);
 	ATF_CHECK_EQ(2, host_sent(h));
-	host_destroy(h);
 }
 
 TEST(held, "Each look raises its own causes, once, and leaves the others")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
+	struct host *h = up();
 	const uint32_t *held = &h->dev->csb.held;
 
-	send_one(h, csb);
+	send_one(h);
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(E82545_ICR_RXT0, *held & E82545_ICR_RXT0);
 	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
@@ -570,69 +495,56 @@ TEST(held, "Each look raises its own causes, once, and leaves the others")
 	ATF_CHECK_EQ(0, *held);
 	host_destroy(h);
 
-	h = up(&csb);
+	h = up();
 	held = &h->dev->csb.held;
-	send_one(h, csb);
+	send_one(h);
 	host_advance(h, LOOK_NS - 1);
 	guest_inject(h, 1);
-	CSB_SET(csb, guest_need_txkick, 1);
+	CSB_SET(h, guest_need_txkick, 1);
 	host_advance(h, 1);
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(E82545_ICR_RXT0, *held);
 	host_destroy(h);
 }
 
-TEST(held_rx, "A suppressed RX cause raises no TX interrupt")
+HOST_TEST(held_rx, up(), "A suppressed RX cause raises no TX interrupt")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
-	CSB_SET(csb, guest_need_txkick, 1);
-	send_one(h, csb);
+	CSB_SET(h, guest_need_txkick, 1);
+	send_one(h);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
 	host_advance(h, 1);
 	guest_inject(h, 1);
-	ATF_CHECK_EQ(1, guest_take(h, 1));
-	guest_give(h, csb);
+	guest_return(h, 1);
 	/* Transmit's look, then receive's. */
 	look(h);
 	look(h);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
-	host_destroy(h);
 }
 
-TEST(unmasked, "A write to IMS raises suppressed RX causes once, and only if "
-    "it unmasks one")
+HOST_TEST(unmasked, up(), "A write to IMS raises suppressed RX causes once, "
+    "and only if it unmasks one")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
 	const uint32_t *held = &h->dev->csb.held;
 
 	host_wr(h, E82545_IMS, E82545_ICR_TXDW);
-	send_one(h, csb);
+	send_one(h);
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(0, host_raised(h));
 	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
 	ATF_CHECK_EQ(0, *held & ~(E82545_ICR_TXDW | E82545_ICR_TXQE));
-	host_destroy(h);
 }
 
-TEST(read, "Frames whose cause was read are not looked at again, though the "
-    "guest polls")
+HOST_TEST(read, up(), "Frames whose cause was read are not looked at again, "
+    "though the guest polls")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
 	guest_inject(h, 3);
-	ATF_CHECK_EQ(1, guest_take(h, 1));
-	guest_give(h, csb);
+	guest_return(h, 1);
 	host_wr(h, E82545_ICS, E82545_ICR_LSC);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0);
 	look(h);
 	ATF_CHECK_EQ(0, h->timer_ns);
-	host_destroy(h);
 }
 
 static void
@@ -642,14 +554,11 @@ tx_locked(struct host *h)
 	ATF_CHECK(!e82545_trylock(&h->dev->tx_mtx));
 }
 
-TEST(each, "Each direction's look maps the block once, with its lock, when it "
-    "is due")
+HOST_TEST(each, up(), "Each direction's look maps the block once, with its "
+    "lock, when it is due")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
 	/* Transmit's, without receive's. */
-	send_one(h, csb);
+	send_one(h);
 	h->map_hook = tx_locked;
 	nmaps = 0;
 	host_advance(h, HOUR_NS);
@@ -658,11 +567,10 @@ TEST(each, "Each direction's look maps the block once, with its lock, when it "
 	/* Receive's, a nanosecond before transmit's. */
 	h->map_hook = NULL;
 	guest_inject(h, 1);
-	ATF_CHECK_EQ(1, guest_take(h, 1));
-	guest_give(h, csb);
+	guest_return(h, 1);
 	host_advance(h, 1);
-	send_one(h, csb);
-	CSB_SET(csb, guest_need_txkick, 1);
+	send_one(h);
+	CSB_SET(h, guest_need_txkick, 1);
 	h->nready = 0;
 	host_advance(h, LOOK_NS - 1);
 	ATF_CHECK_EQ(0, host_raised(h));
@@ -670,37 +578,31 @@ TEST(each, "Each direction's look maps the block once, with its lock, when it "
 	host_advance(h, 1);
 	ATF_CHECK_EQ(1, host_raised(h));
 	host_rd(h, E82545_ICR);
-	CSB_SET(csb, guest_need_txkick, 0);
+	CSB_SET(h, guest_need_txkick, 0);
 
 	/* Receive's alone: transmit does not look. */
 	guest_inject(h, 1);
-	ATF_CHECK_EQ(1, guest_take(h, 1));
-	guest_give(h, csb);
-	CSB_SET(csb, guest_tdt, h->txtail + 1);
+	guest_return(h, 1);
+	CSB_SET(h, guest_tdt, h->txtail + 1);
 	h->nkick = 0;
 	host_advance(h, HOUR_NS);
 	ATF_CHECK_EQ(0, h->nkick);
-	CSB_SET(csb, guest_tdt, h->txtail);
+	CSB_SET(h, guest_tdt, h->txtail);
 
 	/* Both at once. */
-	send_one(h, csb);
+	send_one(h);
 	guest_inject(h, 1);
 	host_advance(h, LOOK_NS - 1);
-	guest_frames(h, 1);
-	CSB_SET(csb, guest_tdt, h->txtail);
+	guest_store(h, 1);
 	h->nkick = 0;
 	host_advance(h, 1);
 	ATF_CHECK_EQ(1, h->nkick);
 	ATF_CHECK_EQ(2, host_raised(h));
-	host_destroy(h);
 }
 
-TEST(moderation, "A timer that moderates interrupts does not make the host "
-    "look")
+HOST_TEST(moderation, up(), "A timer that moderates interrupts does not make "
+    "the host look")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
 	host_wr(h, E82545_ITR, 1000);
 	host_wr(h, E82545_ICS, E82545_ICR_LSC);
 	host_rd(h, E82545_ICR);
@@ -710,48 +612,38 @@ TEST(moderation, "A timer that moderates interrupts does not make the host "
 	h->map_hook = count_map;
 	host_advance(h, HOUR_NS);
 	ATF_CHECK_EQ(0, nmaps);
-	host_destroy(h);
 }
 
 /* The CSB where it is, or at another address; or a reset. */
-static struct paravirt_csb *
-begin_again(struct host *h, struct paravirt_csb *csb, bool reset)
+static void
+begin_again(struct host *h, bool reset)
 {
-	uint64_t gpa;
-
 	if (reset) {
 		host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-		CSB_SET(csb, guest_tdt, 0);
+		CSB_SET(h, guest_tdt, 0);
 		host_up(h, 64, NRXD, 2048);
 		host_wr(h, E82545_IMS, E82545_ICR_TXDW | E82545_ICR_RXT0);
 		host_rd(h, E82545_ICR);
-	} else {
-		gpa = guest_alloc(h, &csb);
-		CSB_SET(csb, guest_tdt, h->txtail);
-		CSB_SET(csb, guest_rdt, h->rxtail);
-		CSB_SET(csb, guest_csb_on, 1);
-		guest_place(h, gpa);
-	}
-	CSB_SET(csb, guest_need_rxkick, 0);
+	} else
+		guest_move(h);
+	CSB_SET(h, guest_need_rxkick, 0);
 	host_run(h);
-	return (csb);
 }
 
 TEST(again, "A reset, and a write to CSBAL, end the looks that are due")
 {
-	struct paravirt_csb *csb;
 	struct host *h;
 	int reset;
 
 	for (reset = 0; reset < 2; reset++) {
-		h = up(&csb);
-		send_one(h, csb);
-		csb = begin_again(h, csb, reset);
+		h = up();
+		send_one(h);
+		begin_again(h, reset);
 		ATF_CHECK_EQ(0, h->dev->csb.held);
 		h->nraised = 0;
 		host_advance(h, LOOK_NS / 2);
-		send_one(h, csb);
-		CSB_SET(csb, guest_need_txkick, 1);
+		send_one(h);
+		CSB_SET(h, guest_need_txkick, 1);
 		host_advance(h, LOOK_NS / 2);
 		ATF_CHECK_EQ_MSG(0, host_raised(h), "%d", reset);
 		host_advance(h, LOOK_NS / 2);

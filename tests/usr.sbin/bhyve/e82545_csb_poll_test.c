@@ -24,55 +24,37 @@ count_map(struct host *h __unused)
 	nmaps++;
 }
 
-/* A host that was kicked, sent a frame and polls for `rounds' rounds. */
-static struct host *
-awake(uint32_t rounds, struct paravirt_csb **csbp)
+HOST_TEST(kicks, guest_awake(1, 3), "A kick without a frame wakes the host for "
+    "host_txcycles_lim rounds, and one while it polls does not add rounds")
 {
-	struct host *h = guest_up(64, 8, 2048, rounds, csbp);
-
-	guest_frames(h, 1);
-	ATF_REQUIRE(guest_send(h, *csbp));
-	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	h->kicked = false;
-	return (h);
-}
-
-TEST(kicks, "A kick without a frame wakes the host for host_txcycles_lim "
-    "rounds, and one while it polls does not add rounds")
-{
-	struct paravirt_csb *csb;
-	struct host *h = awake(3, &csb);
 	unsigned int i;
 
 	ATF_CHECK_EQ(4, guest_rounds(h));
 	for (i = 0; i < 3; i++) {
 		host_tx_go(h);
 		ATF_CHECK_EQ(4, guest_rounds(h));
-		ATF_CHECK_EQ(3, CSB_GET(csb, host_txcycles));
-		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+		ATF_CHECK_EQ(3, CSB_GET(h, host_txcycles));
+		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 	}
 	host_tx_go(h);
 	for (i = 1; i <= 3; i++) {
 		ATF_CHECK(e82545_tx(h->dev) != E82545_TX_IDLE);
-		ATF_CHECK_EQ(i, CSB_GET(csb, host_txcycles));
+		ATF_CHECK_EQ(i, CSB_GET(h, host_txcycles));
 		host_tx_go(h);
 	}
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	host_destroy(h);
 }
 
 TEST(more, "With the mode off, and with it on, all of a long ring is sent "
     "after one kick")
 {
-	struct paravirt_csb *csb;
 	struct host *h;
 	unsigned int on;
 
 	for (on = 0; on < 2; on++) {
-		h = guest_up(1024, 8, 2048, 0, &csb);
-		CSB_SET(csb, guest_csb_on, on);
-		guest_frames(h, E82545_TX_FRAMES + 1);
-		ATF_CHECK(guest_send(h, csb));
+		h = guest_up(1024, 8, 2048, 0);
+		CSB_SET(h, guest_csb_on, on);
+		ATF_CHECK(guest_post(h, E82545_TX_FRAMES + 1));
 		ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 		host_run(h);
 		ATF_CHECK_EQ_MSG(E82545_TX_FRAMES + 1, host_sent(h), "%u", on);
@@ -82,41 +64,36 @@ TEST(more, "With the mode off, and with it on, all of a long ring is sent "
 
 TEST(unkicked, "A batch that no kick began uses the block, too")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 8, 2048, 0, &csb);
+	struct host *h = guest_up(64, 8, 2048, 0);
 
-	CSB_SET(csb, guest_need_txkick, 0);
+	CSB_SET(h, guest_need_txkick, 0);
 	host_wr(h, E82545_TDBAH, 1);
-	guest_frames(h, 1);
-	guest_send(h, csb);
-	host_run(h);
+	guest_transmit(h, 1);
 	ATF_CHECK_EQ(0, host_sent(h));
 	host_wr(h, E82545_TDBAH, 0);
 	host_run(h);
 	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_tdh));
+	ATF_CHECK_EQ(1, CSB_GET(h, host_tdh));
 	ATF_CHECK_EQ(0, host_raised(h));
 	host_destroy(h);
 
 	/* The guest is about to kick: host_need_txkick is its own. */
-	h = guest_up(64, 8, 2048, 0, &csb);
-	CSB_SET(csb, host_need_txkick, 0);
+	h = guest_up(64, 8, 2048, 0);
+	CSB_SET(h, host_need_txkick, 0);
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(0, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(0, CSB_GET(h, host_need_txkick));
 	host_destroy(h);
 }
 
 TEST(disabled, "With the transmitter off, guest_tdt does nothing, and the "
     "block is not mapped once the host sleeps")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(1000, &csb);
+	struct host *h = guest_awake(1, 1000);
 
 	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
-	guest_frames(h, 1);
-	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK(!guest_post(h, 1));
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_KICK_SAVED));
 	nmaps = 0;
@@ -126,8 +103,8 @@ TEST(disabled, "With the transmitter off, guest_tdt does nothing, and the "
 	host_destroy(h);
 
 	/* Turned off before a kick is served: TDT is the register. */
-	h = awake(1000, &csb);
-	CSB_SET(csb, guest_tdt, 4);
+	h = guest_awake(1, 1000);
+	CSB_SET(h, guest_tdt, 4);
 	host_wr(h, E82545_TDT, 6);
 	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
 	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
@@ -136,14 +113,10 @@ TEST(disabled, "With the transmitter off, guest_tdt does nothing, and the "
 	host_destroy(h);
 }
 
-TEST(restarted, "A restart of the ring ends polling, and guest_tdt of before "
-    "does not count")
+HOST_TEST(restarted, guest_awake(1, 1000), "A restart of the ring ends "
+    "polling, and guest_tdt of before does not count")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(1000, &csb);
-
-	guest_frames(h, 4);
-	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK(!guest_post(h, 4));
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(5, host_sent(h));
 	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
@@ -154,45 +127,41 @@ TEST(restarted, "A restart of the ring ends polling, and guest_tdt of before "
 	ATF_CHECK_EQ(5, host_sent(h));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TDT));
 	h->txtail = 0;
-	guest_frames(h, 2);
-	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK(guest_post(h, 2));
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(7, host_sent(h));
-	host_destroy(h);
 }
 
 /* A host that polls, and whose block is guest memory's last page. */
 static struct host *
-last_page(struct paravirt_csb **csbp)
+last_page(void)
 {
 	struct host *h = host_create_csb(HOST_RAM);
 	const uint64_t gpa = HOST_RAM - NET_PARAVIRT_CSB_SIZE;
 
-	*csbp = host_mem(h, gpa, NET_PARAVIRT_CSB_SIZE);
+	h->csb = host_mem(h, gpa, NET_PARAVIRT_CSB_SIZE);
 	host_up(h, 64, 8, 2048);
-	CSB_SET(*csbp, guest_rdt, h->rxtail);
-	CSB_SET(*csbp, host_txcycles_lim, 1000);
-	CSB_SET(*csbp, guest_csb_on, 1);
+	CSB_SET(h, guest_rdt, h->rxtail);
+	CSB_SET(h, host_txcycles_lim, 1000);
+	CSB_SET(h, guest_csb_on, 1);
 	guest_place(h, gpa);
 	host_run(h);
 	guest_frames(h, 1);
 	host_tx_go(h);
-	CSB_SET(*csbp, guest_tdt, 1);
+	CSB_SET(h, guest_tdt, 1);
 	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_REQUIRE_EQ(0, CSB_GET(*csbp, host_need_txkick));
+	ATF_REQUIRE_EQ(0, CSB_GET(h, host_need_txkick));
 	return (h);
 }
 
 TEST(gone, "When the block's page is gone polling ends, and TDT works; when it "
     "is back the next kick wakes the host")
 {
-	struct paravirt_csb *csb;
-	struct host *h = last_page(&csb);
+	struct host *h = last_page();
 
 	h->ram_size -= NET_PARAVIRT_CSB_SIZE;
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	guest_frames(h, 2);
-	CSB_SET(csb, guest_tdt, h->txtail);
+	guest_store(h, 2);
 	host_tx_go(h);
 	/* The mode is what it was. */
 	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
@@ -200,15 +169,14 @@ TEST(gone, "When the block's page is gone polling ends, and TDT works; when it "
 	ATF_CHECK_EQ(3, host_sent(h));
 	ATF_CHECK_EQ(3, host_rd(h, E82545_TDT));
 	h->ram_size += NET_PARAVIRT_CSB_SIZE;
-	guest_frames(h, 2);
-	CSB_SET(csb, guest_tdt, h->txtail);
+	guest_store(h, 2);
 	host_tx_go(h);
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(5, host_sent(h));
 	host_destroy(h);
 
 	/* In a reset. */
-	h = last_page(&csb);
+	h = last_page();
 	h->ram_size -= NET_PARAVIRT_CSB_SIZE;
 	host_tx_go(h);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
@@ -220,29 +188,28 @@ TEST(gone, "When the block's page is gone polling ends, and TDT works; when it "
 TEST(reset, "A reset ends polling, or a kick that was not served, and leaves "
     "the block alone from then on")
 {
-	struct paravirt_csb *csb;
 	struct host *h;
 	uint8_t page[NET_PARAVIRT_CSB_SIZE];
 	unsigned int kicked;
 
 	memset(page, 0xa5, sizeof(page));
 	for (kicked = 0; kicked < 2; kicked++) {
-		h = kicked ? guest_up(64, 8, 2048, 1000, &csb) :
-		    awake(1000, &csb);
+		h = kicked ? guest_up(64, 8, 2048, 1000) :
+		    guest_awake(1, 1000);
 		if (kicked) {
 			/* As a guest may do itself. */
-			CSB_SET(csb, host_need_txkick, 0);
+			CSB_SET(h, host_need_txkick, 0);
 			host_tx_go(h);
 		}
 		host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-		ATF_CHECK_EQ_MSG(1, CSB_GET(csb, host_need_txkick), "%u",
+		ATF_CHECK_EQ_MSG(1, CSB_GET(h, host_need_txkick), "%u",
 		    kicked);
-		memcpy(csb, page, sizeof(page));
+		memcpy(h->csb, page, sizeof(page));
 		ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-		ATF_CHECK_EQ_MSG(0, memcmp(page, csb, sizeof(page)), "%u",
+		ATF_CHECK_EQ_MSG(0, memcmp(page, h->csb, sizeof(page)), "%u",
 		    kicked);
 		host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-		ATF_CHECK_EQ_MSG(0, memcmp(page, csb, sizeof(page)), "%u",
+		ATF_CHECK_EQ_MSG(0, memcmp(page, h->csb, sizeof(page)), "%u",
 		    kicked);
 		host_destroy(h);
 	}
@@ -271,30 +238,29 @@ reset_bus_off(struct host *h)
 TEST(bus_off, "A reset with the bus off ends polling, and a kick that was not "
     "served, with the first batch after it")
 {
-	struct paravirt_csb *csb;
 	struct host *h;
 	unsigned int kicked;
 
 	for (kicked = 0; kicked < 2; kicked++) {
-		h = awake(1000, &csb);
+		h = guest_awake(1, 1000);
 		if (kicked) {
-			CSB_SET(csb, host_txcycles_lim, 0);
+			CSB_SET(h, host_txcycles_lim, 0);
 			guest_rounds(h);
-			CSB_SET(csb, host_need_txkick, 0);
+			CSB_SET(h, host_need_txkick, 0);
 			host_tx_go(h);
 		}
-		CSB_SET(csb, guest_tdt, 5);
+		CSB_SET(h, guest_tdt, 5);
 		reset_bus_off(h);
-		ATF_CHECK_EQ(0, CSB_GET(csb, host_need_txkick));
+		ATF_CHECK_EQ(0, CSB_GET(h, host_need_txkick));
 		ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-		ATF_CHECK_EQ_MSG(1, CSB_GET(csb, host_need_txkick), "%u",
+		ATF_CHECK_EQ_MSG(1, CSB_GET(h, host_need_txkick), "%u",
 		    kicked);
 		/* An index of before the reset. */
 		ATF_CHECK_EQ_MSG(0, host_rd(h, E82545_TDT), "%u", kicked);
 		host_destroy(h);
 	}
 
-	h = last_page(&csb);
+	h = last_page();
 	h->ram_size -= NET_PARAVIRT_CSB_SIZE;
 	reset_bus_off(h);
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));

@@ -22,9 +22,9 @@
 #define	NRXD	24		/* not a power of two */
 
 static struct host *
-up(struct paravirt_csb **csbp)
+up(void)
 {
-	return (guest_up(64, NRXD, 2048, 1, csbp));
+	return (guest_up(64, NRXD, 2048, 1));
 }
 
 /* How the ring is started. */
@@ -39,23 +39,22 @@ static const struct start {
 
 /* Start the ring with RDT; guest_rdt is `old', which the host has not read. */
 static struct host *
-start(const struct start *s, uint32_t old, uint32_t rdt,
-    struct paravirt_csb **csbp)
+start(const struct start *s, uint32_t old, uint32_t rdt)
 {
-	struct host *h = up(csbp);
+	struct host *h = up();
 
-	CSB_SET(*csbp, guest_csb_on, s->on);
+	CSB_SET(h, guest_csb_on, s->on);
 	guest_inject(h, 1);
 	guest_take(h, 1);
 	e82545_bus_master(h->dev, s->bus);
-	CSB_SET(*csbp, guest_rdt, old);
+	CSB_SET(h, guest_rdt, old);
 	if (s->rdt_first)
 		host_wr(h, E82545_RDT, rdt);
 	host_wr(h, E82545_RDH, 0);
 	if (!s->rdt_first)
 		host_wr(h, E82545_RDT, rdt);
 	ATF_CHECK_EQ(rdt, host_rd(h, E82545_RDT));
-	CSB_SET(*csbp, guest_csb_on, 1);
+	CSB_SET(h, guest_csb_on, 1);
 	e82545_bus_master(h->dev, true);
 	h->rxnext = 0;
 	h->rxtail = rdt;
@@ -73,7 +72,6 @@ TEST(unchanged, "A guest_rdt that is unchanged since the start does not post "
     "buffers that RDT does not post")
 {
 	const struct start *s;
-	struct paravirt_csb *csb;
 	struct host *h;
 	uint32_t old, rdt, used;
 
@@ -82,7 +80,7 @@ TEST(unchanged, "A guest_rdt that is unchanged since the start does not post "
 			for (used = 0; used < old; used += MAX(1, old / 4)) {
 				/* The guest takes them, and posts none. */
 				rdt = used == 0 ? 1 : used;
-				h = start(s, old, rdt, &csb);
+				h = start(s, old, rdt);
 				guest_inject(h, used);
 				guest_take(h, used);
 				guest_inject(h, 2 * NRXD);
@@ -98,17 +96,15 @@ TEST(come_round, "The same index counts when the guest stores it again, after "
     "the host has looked at the block")
 {
 	const struct start *s;
-	struct paravirt_csb *csb;
 	struct host *h;
 	uint32_t old, used;
 
 	for (s = starts; s < starts + 3; s++)
 		for (used = 1; used < NRXD - 1; used++)
 			for (old = 0; old < used; old += MAX(1, used / 4)) {
-				h = start(s, old, NRXD - 1, &csb);
-				guest_inject(h, used);
-				ATF_CHECK_EQ(used, guest_take(h, NRXD));
-				CSB_SET(csb, guest_rdt, old);
+				h = start(s, old, NRXD - 1);
+				guest_receive(h, used);
+				CSB_SET(h, guest_rdt, old);
 				/* Before the ring runs dry. */
 				guest_offer(h, 2 * NRXD);
 				e82545_rx(h->dev);
@@ -121,18 +117,16 @@ TEST(come_round, "The same index counts when the guest stores it again, after "
 
 TEST(come_round_later, "So it does in a later lap of the ring")
 {
-	struct paravirt_csb *csb;
 	struct host *h;
 	uint32_t old;
 
 	for (old = 12; old < NRXD; old++) {
-		h = start(&starts[0], old, NRXD - 1, &csb);
+		h = start(&starts[0], old, NRXD - 1);
 		guest_inject(h, NRXD - 1);
 		ATF_CHECK_EQ(NRXD - 1, guest_take(h, NRXD));
 		host_wr(h, E82545_RDT, 10);
-		guest_inject(h, 6);
-		ATF_CHECK_EQ(6, guest_take(h, NRXD));
-		CSB_SET(csb, guest_rdt, old);
+		guest_receive(h, 6);
+		CSB_SET(h, guest_rdt, old);
 		/* It is 5 now, and RDT is 10. */
 		guest_offer(h, 2 * NRXD);
 		e82545_rx(h->dev);
@@ -146,25 +140,20 @@ TEST(passed, "A guest_rdt that is unchanged since the start does not post "
     "buffers when the head has passed it")
 {
 	const struct start *s;
-	struct paravirt_csb *csb;
 	struct host *h;
 
 	for (s = starts + 3; s < starts + nitems(starts); s++) {
-		h = start(s, 3, 11, &csb);
-		guest_inject(h, 5);
-		ATF_CHECK_EQ(5, guest_take(h, 5));
+		h = start(s, 3, 11);
+		guest_receive(h, 5);
 		guest_inject(h, 2 * NRXD);
 		ATF_CHECK_EQ_MSG(11, received(h), "start %td", s - starts);
 		host_destroy(h);
 	}
 }
 
-TEST(rdt_first_bad, "An RDT that is not in the ring counts at the start only, "
-    "and is never reached")
+HOST_TEST(rdt_first_bad, up(), "An RDT that is not in the ring counts at the "
+    "start only, and is never reached")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
 	host_wr(h, E82545_RDT, NRXD + 1);
 	host_wr(h, E82545_RDH, 5);
 	guest_inject(h, 2 * NRXD);
@@ -178,23 +167,21 @@ TEST(rdt_first_bad, "An RDT that is not in the ring counts at the start only, "
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(NRXD + 1, host_rd(h, E82545_RDT));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
-	host_destroy(h);
 }
 
 TEST(changed, "A guest_rdt that has changed counts, before the first batch and "
     "after it")
 {
 	const struct start *s;
-	struct paravirt_csb *csb;
 	struct host *h;
 	unsigned int used;
 
 	for (s = starts; s < starts + nitems(starts); s++)
 		for (used = s->bus ? 0 : 1; used < 5; used++) {
-			h = start(s, NRXD - 2, 5, &csb);
+			h = start(s, NRXD - 2, 5);
 			if (used > 0)
 				guest_inject(h, used);
-			CSB_SET(csb, guest_rdt, 8);
+			CSB_SET(h, guest_rdt, 8);
 			guest_inject(h, 2 * NRXD);
 			ATF_CHECK_EQ_MSG(8, received(h), "start %td, %u used",
 			    s - starts, used);
@@ -206,13 +193,12 @@ TEST(rdt_again, "RDT counts as often as it is written, unless guest_rdt is "
     "farther")
 {
 	const struct start *s;
-	struct paravirt_csb *csb;
 	struct host *h;
 	unsigned int used;
 
 	for (s = starts; s < starts + nitems(starts); s++)
 		for (used = 0; used < 2; used++) {
-			h = start(s, NRXD - 2, 5, &csb);
+			h = start(s, NRXD - 2, 5);
 			if (used > 0)
 				guest_inject(h, used);
 			host_wr(h, E82545_RDT, 7);
@@ -225,7 +211,7 @@ TEST(rdt_again, "RDT counts as often as it is written, unless guest_rdt is "
 			host_run(h);
 			ATF_CHECK_EQ_MSG(9, received(h), "start %td, %u",
 			    s - starts, used);
-			CSB_SET(csb, guest_rdt, 10);
+			CSB_SET(h, guest_rdt, 10);
 			host_wr(h, E82545_RDT, 9);
 			host_run(h);
 			ATF_CHECK_EQ_MSG(10, received(h), "start %td, %u",
@@ -234,63 +220,56 @@ TEST(rdt_again, "RDT counts as often as it is written, unless guest_rdt is "
 		}
 }
 
-TEST(first_again, "The first RDT counts when it is written again, after a lap "
-    "with guest_rdt")
+HOST_TEST(first_again, start(&starts[0], NRXD - 2, 5), "The first RDT counts "
+    "when it is written again, after a lap with guest_rdt")
 {
-	struct paravirt_csb *csb;
-	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
 	unsigned int i;
 
 	for (i = 0; i < NRXD; i += 4) {
 		guest_inject(h, 4);
 		ATF_REQUIRE_EQ(4, guest_take(h, 4));
 		if (i < NRXD - 4)
-			(void)guest_give(h, csb);
+			(void)guest_give(h);
 	}
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	ATF_REQUIRE_EQ(5, h->rxtail);
 	host_wr(h, E82545_RDT, 5);
 	guest_inject(h, 2 * NRXD);
 	ATF_CHECK_EQ(NRXD + 5, received(h));
-	host_destroy(h);
 }
 
-TEST(on_again, "When the CSB has been turned off and on, guest_rdt counts")
+HOST_TEST(on_again, start(&starts[0], NRXD - 2, 5), "When the CSB has been "
+    "turned off and on, guest_rdt counts")
 {
-	struct paravirt_csb *csb;
-	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
-
-	CSB_SET(csb, guest_rdt, 6);
+	CSB_SET(h, guest_rdt, 6);
 	host_wr(h, E82545_RDT, 6);
 	guest_inject(h, 1);
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	guest_inject(h, 1);
-	CSB_SET(csb, guest_csb_on, 1);
+	CSB_SET(h, guest_csb_on, 1);
 	/* One batch sees that. */
 	guest_offer(h, 1);
 	e82545_rx(h->dev);
-	CSB_SET(csb, guest_rdt, 8);
+	CSB_SET(h, guest_rdt, 8);
 	guest_inject(h, 2 * NRXD);
 	ATF_CHECK_EQ(8, received(h));
-	host_destroy(h);
 }
 
 TEST(off, "When the CSB has been turned off, RDT posts more than guest_rdt "
     "did, but takes nothing back")
 {
-	struct paravirt_csb *csb;
 	struct host *h;
 	uint32_t rdt, seen;
 
 	for (rdt = 7; rdt < 14; rdt++)
 		for (seen = 0; seen < 2; seen++) {
-			h = start(&starts[0], NRXD - 2, 5, &csb);
+			h = start(&starts[0], NRXD - 2, 5);
 			/* Whether the host has seen it on before. */
-			CSB_SET(csb, guest_csb_on, seen);
+			CSB_SET(h, guest_csb_on, seen);
 			guest_inject(h, 2);
-			CSB_SET(csb, guest_csb_on, 1);
-			CSB_SET(csb, guest_rdt, 10);
-			CSB_SET(csb, guest_csb_on, 0);
+			CSB_SET(h, guest_csb_on, 1);
+			CSB_SET(h, guest_rdt, 10);
+			CSB_SET(h, guest_csb_on, 0);
 			host_wr(h, E82545_RDT, rdt);
 			/* In the first batch, and in later ones. */
 			guest_inject(h, 1);
@@ -302,128 +281,108 @@ TEST(off, "When the CSB has been turned off, RDT posts more than guest_rdt "
 		}
 }
 
-TEST(off_without_rdt, "When the CSB is turned off, what guest_rdt posted "
-    "before stays posted")
+HOST_TEST(off_without_rdt, start(&starts[0], NRXD - 2, 5), "When the CSB is "
+    "turned off, what guest_rdt posted before stays posted")
 {
-	struct paravirt_csb *csb;
-	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
-
 	guest_inject(h, 2);
-	CSB_SET(csb, guest_rdt, 10);
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_rdt, 10);
+	CSB_SET(h, guest_csb_on, 0);
 	/* In the next batch, not when the ring runs dry. */
 	guest_offer(h, 2 * NRXD);
 	e82545_rx(h->dev);
 	ATF_CHECK_EQ(10, received(h));
-	host_destroy(h);
 }
 
 /* A frame leaves half of the ring, posted by guest_rdt: RXDMT0 is set. */
 static void
-check_low(struct host *h, struct paravirt_csb *csb)
+check_low(struct host *h)
 {
-	CSB_SET(csb, guest_rdt, 14);
+	CSB_SET(h, guest_rdt, 14);
 	guest_offer(h, 1);
 	e82545_rx(h->dev);
 	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
 	    host_rd(h, E82545_ICR));
 }
 
-TEST(low, "With the CSB just turned on, RXDMT0 is set when the buffers that "
-    "guest_rdt posts fall to half of the ring")
+HOST_TEST(low, start(&starts[0], NRXD - 2, 5), "With the CSB just turned on, "
+    "RXDMT0 is set when the buffers that guest_rdt posts fall to half of the "
+    "ring")
 {
-	struct paravirt_csb *csb;
-	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
-
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	guest_inject(h, 1);
 	host_rd(h, E82545_ICR);
-	CSB_SET(csb, guest_csb_on, 1);
-	check_low(h, csb);
-	host_destroy(h);
+	CSB_SET(h, guest_csb_on, 1);
+	check_low(h);
 }
 
-TEST(low_dry, "So it is after the ring has run dry, and the host has looked at "
-    "a guest_rdt that posts less")
+HOST_TEST(low_dry, start(&starts[0], NRXD - 2, 5), "So it is after the ring "
+    "has run dry, and the host has looked at a guest_rdt that posts less")
 {
-	struct paravirt_csb *csb;
-	struct host *h = start(&starts[0], NRXD - 2, 5, &csb);
-
 	guest_inject(h, 6);
 	ATF_CHECK_EQ(5, guest_take(h, 5));
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	host_rd(h, E82545_ICR);
-	CSB_SET(csb, guest_rdt, 10);
+	CSB_SET(h, guest_rdt, 10);
 	ATF_REQUIRE(h->timer_ns != 0);
 	host_advance(h, h->timer_ns - h->now_ns);
 	ATF_CHECK_EQ(10, host_rd(h, E82545_RDT));
-	CSB_SET(csb, guest_rdt, 18);
+	CSB_SET(h, guest_rdt, 18);
 	e82545_rx(h->dev);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
 	    host_rd(h, E82545_ICR));
-	host_destroy(h);
 }
 
-TEST(disabled, "With the receiver off, the host does not read the CSB")
+HOST_TEST(disabled, up(), "With the receiver off, the host does not read the "
+    "CSB")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
 	const uint32_t rctl = host_rd(h, E82545_RCTL);
 
 	host_wr(h, E82545_RCTL, 0);
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_OFF));
 	host_wr(h, E82545_RCTL, rctl);
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_OFF));
-	host_destroy(h);
 }
 
 /* What the guest does within a batch; the CSB is where start() put it. */
-static struct paravirt_csb *hooked;
 
 static void
-turn_on(struct host *h __unused)
+turn_on(struct host *h)
 {
-	CSB_SET(hooked, guest_rdt, 7);
-	CSB_SET(hooked, guest_csb_on, 1);
+	CSB_SET(h, guest_rdt, 7);
+	CSB_SET(h, guest_csb_on, 1);
 }
 
 static void
-post_three(struct host *h __unused)
+post_three(struct host *h)
 {
-	CSB_SET(hooked, guest_rdt, 8);
+	CSB_SET(h, guest_rdt, 8);
 }
 
-TEST(dry_come_round, "A guest_rdt that has come round is found when the ring "
-    "runs dry, though the CSB was turned on within that batch")
+HOST_TEST(dry_come_round, start(&starts[2], 7, NRXD - 1), "A guest_rdt that "
+    "has come round is found when the ring runs dry, though the CSB was turned "
+    "on within that batch")
 {
-	struct host *h = start(&starts[2], 7, NRXD - 1, &hooked);
-
-	CSB_SET(hooked, guest_csb_on, 0);
-	guest_inject(h, 10);
-	ATF_CHECK_EQ(10, guest_take(h, 10));
+	CSB_SET(h, guest_csb_on, 0);
+	guest_receive(h, 10);
 	h->rx_hook = turn_on;
 	guest_inject(h, NRXD + 7 - 10);
 	ATF_CHECK_EQ(NRXD + 7, received(h));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
-	host_destroy(h);
 }
 
-TEST(dry_changed, "So is one that changes while the first batch's interrupt is "
-    "raised")
+HOST_TEST(dry_changed, start(&starts[0], NRXD - 2, 5), "So is one that changes "
+    "while the first batch's interrupt is raised")
 {
-	struct host *h = start(&starts[0], NRXD - 2, 5, &hooked);
-
 	h->intr_hook = post_three;
 	host_rd(h, E82545_ICR);
 	guest_inject(h, 8);
 	ATF_CHECK_EQ(8, received(h));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
-	host_destroy(h);
 }
 
 /* At the first frame of a batch, the guest posts what it has taken. */
@@ -434,57 +393,48 @@ post_by_rdt(struct host *h)
 	host_rx_post(h);
 }
 
-TEST(not_mapped, "If the CSB's address is invalid, RDT written during a batch "
-    "is used when the ring runs dry")
+HOST_TEST(not_mapped, up(), "If the CSB's address is invalid, RDT written "
+    "during a batch is used when the ring runs dry")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(&csb);
-
 	guest_place(h, HOST_RAM);
-	guest_inject(h, 10);
-	ATF_CHECK_EQ(10, guest_take(h, 10));
+	guest_receive(h, 10);
 	h->rx_hook = post_by_rdt;
 	guest_inject(h, 2 * NRXD);
 	ATF_CHECK_EQ(NRXD - 1 + 10, host_counter(h, E82545_C_RX_FRAME));
-	host_destroy(h);
 }
 
 /* The ring is started, and the guest has posted 6 by guest_rdt and a kick. */
 static struct host *
-kicked(struct paravirt_csb **csbp)
+kicked(void)
 {
-	struct host *h = start(&starts[0], NRXD - 2, 5, csbp);
+	struct host *h = start(&starts[0], NRXD - 2, 5);
 
-	CSB_SET(*csbp, guest_rdt, 6);
+	CSB_SET(h, guest_rdt, 6);
 	host_wr(h, E82545_RDT, 6);
 	guest_inject(h, 1);
 	return (h);
 }
 
-TEST(low_kick, "RXDMT0 is set, too, if guest_rdt posts more after a kick")
+HOST_TEST(low_kick, kicked(), "RXDMT0 is set, too, if guest_rdt posts more "
+    "after a kick")
 {
-	struct paravirt_csb *csb;
-	struct host *h = kicked(&csb);
-
 	host_rd(h, E82545_ICR);
 	host_wr(h, E82545_RDT, 6);
-	check_low(h, csb);
-	host_destroy(h);
+	check_low(h);
 }
 
 TEST(last_rdt, "Of two writes to RDT before the next batch the last counts, "
     "though the transmit side has seen the CSB on again between them")
 {
-	struct paravirt_csb *csb;
 	struct host *h;
 	uint32_t rdt;
 
 	for (rdt = 7; rdt < 12; rdt++) {
-		h = kicked(&csb);
-		CSB_SET(csb, guest_csb_on, 0);
+		h = kicked();
+		CSB_SET(h, guest_csb_on, 0);
 		guest_inject(h, 1);
 		host_wr(h, E82545_RDT, 9);
-		CSB_SET(csb, guest_csb_on, 1);
+		CSB_SET(h, guest_csb_on, 1);
 		guest_frames(h, 1);
 		host_tx_go(h);
 		guest_rounds(h);
@@ -495,25 +445,18 @@ TEST(last_rdt, "Of two writes to RDT before the next batch the last counts, "
 	}
 }
 
-TEST(off_after_kick, "A kick before the CSB is turned off does not discard "
-    "what guest_rdt posted after the kick")
+HOST_TEST(off_after_kick, kicked(), "A kick before the CSB is turned off does "
+    "not discard what guest_rdt posted after the kick")
 {
-	struct paravirt_csb *csb;
-	struct host *h = kicked(&csb);
-
 	host_wr(h, E82545_RDT, 6);
-	CSB_SET(csb, guest_rdt, 10);
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_rdt, 10);
+	CSB_SET(h, guest_csb_on, 0);
 	guest_inject(h, 2 * NRXD);
 	ATF_CHECK_EQ(10, received(h));
-	host_destroy(h);
 }
 
-TEST(no_block, "RDT counts if the CSB is not in guest memory")
+HOST_TEST(no_block, kicked(), "RDT counts if the CSB is not in guest memory")
 {
-	struct paravirt_csb *csb;
-	struct host *h = kicked(&csb);
-
 	guest_place(h, HOST_RAM);
 	host_wr(h, E82545_RDT, 9);
 	/* In the next batch, not when the ring runs dry. */
@@ -521,27 +464,24 @@ TEST(no_block, "RDT counts if the CSB is not in guest memory")
 	ATF_CHECK_EQ(9, host_rd(h, E82545_RDT));
 	guest_inject(h, 2 * NRXD);
 	ATF_CHECK_EQ(9, received(h));
-	host_destroy(h);
 }
 
 TEST(placed_again, "What guest_rdt was when the ring was started does not "
     "matter to another CSB")
 {
 	static const uint32_t rdt[] = { 9, 0 };
-	struct paravirt_csb *csb;
 	struct host *h;
 	uint64_t gpa;
 	unsigned int i;
 
 	for (i = 0; i < nitems(rdt); i++) {
-		h = start(&starts[0], NRXD - 2, 5, &csb);
-		guest_inject(h, 3);
-		ATF_CHECK_EQ(3, guest_take(h, 3));
-		CSB_SET(csb, guest_rdt, rdt[i]);
+		h = start(&starts[0], NRXD - 2, 5);
+		guest_receive(h, 3);
+		CSB_SET(h, guest_rdt, rdt[i]);
 		host_wr(h, E82545_RDH, 3);
-		gpa = guest_alloc(h, &csb);
-		CSB_SET(csb, guest_rdt, rdt[i]);
-		CSB_SET(csb, guest_csb_on, 1);
+		gpa = guest_alloc(h);
+		CSB_SET(h, guest_rdt, rdt[i]);
+		CSB_SET(h, guest_csb_on, 1);
 		guest_place(h, gpa);
 		guest_inject(h, 2 * NRXD);
 		ATF_CHECK_EQ_MSG(rdt[i] == 0 ? NRXD : rdt[i], received(h),
@@ -550,11 +490,9 @@ TEST(placed_again, "What guest_rdt was when the ring was started does not "
 	}
 }
 
-TEST(reset_starts, "The first RDT after a reset counts as it stands, without a "
-    "write to RDH and whatever its descriptor has")
+HOST_TEST(reset_starts, kicked(), "The first RDT after a reset counts as it "
+    "stands, without a write to RDH and whatever its descriptor has")
 {
-	struct paravirt_csb *csb;
-	struct host *h = kicked(&csb);
 	const uint32_t rctl = host_rd(h, E82545_RCTL);
 
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
@@ -568,21 +506,17 @@ TEST(reset_starts, "The first RDT after a reset counts as it stands, without a "
 	ATF_CHECK_EQ(5, host_rd(h, E82545_RDT));
 	guest_inject(h, 2 * NRXD);
 	ATF_CHECK_EQ(2 * NRXD - 5, host_rx_pending(h));
-	host_destroy(h);
 }
 
-TEST(look_bus_off, "A look with the bus just on does not take an old guest_rdt "
-    "for a new one")
+HOST_TEST(look_bus_off, kicked(), "A look with the bus just on does not take "
+    "an old guest_rdt for a new one")
 {
-	struct paravirt_csb *csb;
-	struct host *h = kicked(&csb);
-
 	host_rd(h, E82545_ICR);
-	CSB_SET(csb, guest_need_rxkick, 0);
+	CSB_SET(h, guest_need_rxkick, 0);
 	guest_inject(h, 1);
 	ATF_REQUIRE(h->timer_ns != 0);
 	e82545_bus_master(h->dev, false);
-	CSB_SET(csb, guest_rdt, NRXD - 2);
+	CSB_SET(h, guest_rdt, NRXD - 2);
 	host_wr(h, E82545_RDH, 0);
 	host_wr(h, E82545_RDT, 5);
 	e82545_bus_master(h->dev, true);
@@ -590,14 +524,11 @@ TEST(look_bus_off, "A look with the bus just on does not take an old guest_rdt "
 	ATF_CHECK_EQ(5, host_rd(h, E82545_RDT));
 	guest_inject(h, 2 * NRXD);
 	ATF_CHECK_EQ(2 + 5, received(h));
-	host_destroy(h);
 }
 
-TEST(wakes, "With the CSB on, RDT wakes the receive side only if that stalls")
+HOST_TEST(wakes, kicked(), "With the CSB on, RDT wakes the receive side only "
+    "if that stalls")
 {
-	struct paravirt_csb *csb;
-	struct host *h = kicked(&csb);
-
 	h->nready = 0;
 	host_wr(h, E82545_RDT, 8);
 	ATF_CHECK_EQ(0, h->nready);
@@ -608,25 +539,22 @@ TEST(wakes, "With the CSB on, RDT wakes the receive side only if that stalls")
 	ATF_CHECK_EQ(1, h->nready);
 	host_run(h);
 	ATF_CHECK_EQ(9, received(h));
-	host_destroy(h);
 }
 
-TEST(saved_kick, "guest_rdt saves a kick if it comes without RDT")
+HOST_TEST(saved_kick, kicked(), "guest_rdt saves a kick if it comes without "
+    "RDT")
 {
-	struct paravirt_csb *csb;
-	struct host *h = kicked(&csb);
 	uint64_t saved = host_counter(h, E82545_C_RX_KICK_SAVED);
 
 	host_wr(h, E82545_RDT, 6);
-	CSB_SET(csb, guest_rdt, 8);
+	CSB_SET(h, guest_rdt, 8);
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(8, host_rd(h, E82545_RDT));
 	ATF_CHECK_EQ(saved, host_counter(h, E82545_C_RX_KICK_SAVED));
-	CSB_SET(csb, guest_rdt, 10);
+	CSB_SET(h, guest_rdt, 10);
 	guest_inject(h, 2 * NRXD);
 	ATF_CHECK_EQ(10, received(h));
 	ATF_CHECK_EQ(saved + 1, host_counter(h, E82545_C_RX_KICK_SAVED));
-	host_destroy(h);
 }
 
 static void
@@ -636,17 +564,15 @@ write_rdt(struct host *h)
 	host_wr(h, E82545_RDT, 9);
 }
 
-TEST(rdt_in_batch, "RDT that is written within a batch lets it go on")
+HOST_TEST(rdt_in_batch, kicked(), "RDT that is written within a batch lets it "
+    "go on")
 {
-	struct paravirt_csb *csb;
-	struct host *h = kicked(&csb);
 	uint64_t batches = host_counter(h, E82545_C_RX_BATCH);
 
 	h->rx_hook = write_rdt;
 	guest_inject(h, 8);
 	ATF_CHECK_EQ(9, received(h));
 	ATF_CHECK_EQ(batches + 1, host_counter(h, E82545_C_RX_BATCH));
-	host_destroy(h);
 }
 
 static void
@@ -657,34 +583,28 @@ receive(struct host *h)
 	e82545_rx(h->dev);
 }
 
-TEST(in_tx_batch, "A guest_rdt of an earlier lap does not count, though the "
-    "host transmits with the CSB on")
+HOST_TEST(in_tx_batch, kicked(), "A guest_rdt of an earlier lap does not "
+    "count, though the host transmits with the CSB on")
 {
-	struct paravirt_csb *csb;
-	struct host *h = kicked(&csb);
-
 	guest_inject(h, 2);
-	CSB_SET(csb, guest_rdt, 2);
+	CSB_SET(h, guest_rdt, 2);
 	h->tx_hook = receive;
-	guest_frames(h, 1);
-	guest_send(h, csb);
+	guest_post(h, 1);
 	guest_rounds(h);
 	ATF_CHECK_EQ(1, host_sent(h));
 	ATF_CHECK_EQ(6, received(h));
-	host_destroy(h);
 }
 
 TEST(saved, "An adapter that was started with the bus off can be saved and "
     "restored")
 {
 	const struct start *s;
-	struct paravirt_csb *csb;
 	struct host *h, *to;
 	uint8_t buf[65536];
 	size_t size;
 
 	for (s = starts; s < starts + nitems(starts); s++) {
-		h = start(s, 22, 5, &csb);
+		h = start(s, 22, 5);
 		e82545_pause(h->dev);
 		size = e82545_snapshot_size(h->dev);
 		ATF_REQUIRE(size != 0 && size <= sizeof(buf));

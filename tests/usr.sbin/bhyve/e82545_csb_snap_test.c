@@ -21,13 +21,13 @@
 
 /* A host whose guest polls, with `n' frames from the network. */
 static struct host *
-up(unsigned int n, struct paravirt_csb **csbp)
+up(unsigned int n)
 {
-	struct host *h = guest_up(64, NRXD, 2048, 1, csbp);
+	struct host *h = guest_up(64, NRXD, 2048, 1);
 	uint8_t frame[60];
 
-	CSB_SET(*csbp, guest_need_rxkick, 0);
-	CSB_SET(*csbp, guest_need_txkick, 0);
+	CSB_SET(h, guest_need_rxkick, 0);
+	CSB_SET(h, guest_need_txkick, 0);
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	for (; n > 0; n--)
 		rx_receive(h, frame, sizeof(frame));
@@ -36,7 +36,7 @@ up(unsigned int n, struct paravirt_csb **csbp)
 
 /* A host to which `h' is moved, not yet resumed.  Destroys `h'. */
 static struct host *
-move(struct host *h, struct paravirt_csb **csbp)
+move(struct host *h)
 {
 	struct host *to = host_create_csb(HOST_RAM);
 	uint8_t buf[65536];
@@ -47,7 +47,7 @@ move(struct host *h, struct paravirt_csb **csbp)
 	e82545_pause(h->dev);
 	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
 	memcpy(to->ram, h->ram, HOST_RAM);
-	*csbp = host_mem(to, (uint8_t *)*csbp - h->ram, sizeof(**csbp));
+	to->csb = host_mem(to, (uint8_t *)h->csb - h->ram, sizeof(*to->csb));
 	to->rxring = h->rxring;
 	to->nrxd = h->nrxd;
 	e82545_pause(to->dev);
@@ -56,10 +56,8 @@ move(struct host *h, struct paravirt_csb **csbp)
 	return (to);
 }
 
-TEST(saved, "Saving changes nothing")
+HOST_TEST(saved, up(1), "Saving changes nothing")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(1, &csb);
 	struct e82545_csb before;
 	uint8_t buf[65536];
 
@@ -68,17 +66,15 @@ TEST(saved, "Saving changes nothing")
 	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf,
 	    e82545_snapshot_size(h->dev)));
 	ATF_CHECK_EQ(0, memcmp(&before, &h->dev->csb, sizeof(before)));
-	host_destroy(h);
 }
 
 TEST(polled, "A guest_rdt of 0, too, may be new when a restored model first "
     "looks")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(1, &csb);
+	struct host *h = up(1);
 
-	CSB_SET(csb, guest_rdt, 0);
-	h = move(h, &csb);
+	CSB_SET(h, guest_rdt, 0);
+	h = move(h);
 	e82545_resume(h->dev);
 	host_run(h);
 	host_advance(h, 0);
@@ -91,25 +87,24 @@ TEST(polled, "A guest_rdt of 0, too, may be new when a restored model first "
 TEST(wrapped, "A guest_rdt that has come round to the value seen before counts "
     "after a restore")
 {
-	struct paravirt_csb *csb;
-	struct host *h = up(0, &csb);
+	struct host *h = up(0);
 	uint8_t frame[60];
 	unsigned int i;
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	/* The mode goes off; guest_rdt stays 3 while the ring goes on. */
-	CSB_SET(csb, guest_rdt, 3);
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_rdt, 3);
+	CSB_SET(h, guest_csb_on, 0);
 	for (i = 0; i < NRXD; i++)
 		rx_receive(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	ATF_CHECK_EQ(7, host_rd(h, E82545_RDH));
-	CSB_SET(csb, guest_csb_on, 1);
-	h = move(h, &csb);
+	CSB_SET(h, guest_csb_on, 1);
+	h = move(h);
 	/* All are taken, and posted up to there. */
 	for (i = 0; i < 7; i++)
 		host_rxd(h, i)->status = 0;
-	CSB_SET(csb, guest_rdt, 3);
+	CSB_SET(h, guest_rdt, 3);
 	e82545_resume(h->dev);
 	rx_receive(h, frame, sizeof(frame));
 	host_advance(h, 0);

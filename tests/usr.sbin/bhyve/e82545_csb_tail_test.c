@@ -26,10 +26,10 @@ high_map(void *arg, uint64_t gpa, size_t len, unsigned int access)
 
 /* The host polls the transmit ring at HIGH; `n' frames are sent. */
 static struct host *
-high_up(unsigned int n, struct paravirt_csb **csbp)
+high_up(unsigned int n)
 {
 	static struct e82545_ops ops;
-	struct host *h = guest_up(64, 8, 2048, 1000, csbp);
+	struct host *h = guest_up(64, 8, 2048, 1000);
 
 	ops = host_ops;
 	ops.eo_map = high_map;
@@ -38,8 +38,7 @@ high_up(unsigned int n, struct paravirt_csb **csbp)
 	h->txring = host_alloc(h, 65 * 16, 32) + 16;
 	host_wr(h, E82545_TDBAL, HOST_RAM + h->txring);
 	host_wr(h, E82545_TDBAH, 3);
-	guest_frames(h, n);
-	ATF_REQUIRE(guest_send(h, *csbp));
+	ATF_REQUIRE(guest_post(h, n));
 	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_REQUIRE_EQ(n, host_sent(h));
 	return (h);
@@ -48,106 +47,75 @@ high_up(unsigned int n, struct paravirt_csb **csbp)
 TEST(high_ring, "DD makes guest_tdt old with the mode off, also in a ring "
     "above 4 GB")
 {
-	struct paravirt_csb *csb;
-	struct host *h = high_up(5, &csb);
+	struct host *h = high_up(5);
 
 	/* The guest has not taken this frame, but the one before. */
 	ATF_CHECK(host_tx_done(h, 2));
 	host_txd(h, 1)->legacy.status = 0;
-	CSB_SET(csb, guest_csb_on, 0);
-	CSB_SET(csb, guest_tdt, 3);
+	CSB_SET(h, guest_csb_on, 0);
+	CSB_SET(h, guest_tdt, 3);
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(5, host_sent(h));
 	host_destroy(h);
 
-	h = high_up(5, &csb);
+	h = high_up(5);
 	guest_frames(h, 2);
-	CSB_SET(csb, guest_csb_on, 0);
-	CSB_SET(csb, guest_tdt, h->txtail);
+	CSB_SET(h, guest_csb_on, 0);
+	CSB_SET(h, guest_tdt, h->txtail);
 	(void)e82545_tx(h->dev);
 	ATF_CHECK_EQ(7, host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(7, host_sent(h));
 	host_destroy(h);
 }
 
-TEST(no_ring, "guest_tdt counts with the mode off if the ring is outside guest "
-    "memory, and its frames are sent when it is not")
+HOST_TEST(no_ring, high_up(5), "guest_tdt counts with the mode off if the ring "
+    "is outside guest memory, and its frames are sent when it is not")
 {
-	struct paravirt_csb *csb;
-	struct host *h = high_up(5, &csb);
-
 	guest_frames(h, 2);
 	host_wr(h, E82545_TDBAH, 4);
-	CSB_SET(csb, guest_csb_on, 0);
-	CSB_SET(csb, guest_tdt, h->txtail);
+	CSB_SET(h, guest_csb_on, 0);
+	CSB_SET(h, guest_tdt, h->txtail);
 	(void)e82545_tx(h->dev);
 	ATF_CHECK_EQ(5, host_sent(h));
 	host_wr(h, E82545_TDBAH, 3);
 	host_run(h);
 	ATF_CHECK_EQ(7, host_sent(h));
-	host_destroy(h);
 }
 
-/* The host polls, and has sent `n' frames. */
-static struct host *
-awake(unsigned int n, struct paravirt_csb **csbp)
+HOST_TEST(kept_once, guest_awake(1, 1000), "A TDT that was written counts once")
 {
-	struct host *h = guest_up(64, 16, 2048, 1000, csbp);
-
-	guest_frames(h, n);
-	ATF_REQUIRE(guest_send(h, *csbp));
-	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_REQUIRE_EQ(n, host_sent(h));
-	h->kicked = false;
-	return (h);
-}
-
-TEST(kept_once, "A TDT that was written counts once")
-{
-	struct paravirt_csb *csb;
-	struct host *h = awake(1, &csb);
 	uint64_t saved = host_counter(h, E82545_C_TX_KICK_SAVED);
 
-	guest_frames(h, 1);
-	CSB_SET(csb, guest_tdt, h->txtail);
+	guest_store(h, 1);
 	host_tx_go(h);
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(2, host_sent(h));
 	ATF_CHECK_EQ(saved, host_counter(h, E82545_C_TX_KICK_SAVED));
-	guest_frames(h, 1);
-	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK(!guest_post(h, 1));
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(3, host_sent(h));
 	ATF_CHECK_EQ(saved + 1, host_counter(h, E82545_C_TX_KICK_SAVED));
-	host_destroy(h);
 }
 
-TEST(first_invalid, "TDT counts if guest_tdt is the first index outside the "
-    "ring")
+HOST_TEST(first_invalid, guest_awake(1, 1000), "TDT counts if guest_tdt is the "
+    "first index outside the ring")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(1, &csb);
-
 	guest_frames(h, 2);
-	CSB_SET(csb, guest_tdt, 64);
+	CSB_SET(h, guest_tdt, 64);
 	host_tx_go(h);
 	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(3, host_sent(h));
 	/* It is not looked at again, and does not keep the host awake. */
-	CSB_SET(csb, host_txcycles_lim, 0);
+	CSB_SET(h, host_txcycles_lim, 0);
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
-	host_destroy(h);
 }
 
-TEST(bus_off, "A write to CSBAL with the bus off makes the kept TDT count, and "
-    "accesses no memory")
+HOST_TEST(bus_off, guest_awake(1, 1000), "A write to CSBAL with the bus off "
+    "makes the kept TDT count, and accesses no memory")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(1, &csb);
-
 	guest_frames(h, 2);
 	host_tx_go(h);
 	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
@@ -157,35 +125,29 @@ TEST(bus_off, "A write to CSBAL with the bus off makes the kept TDT count, and "
 	e82545_bus_master(h->dev, true);
 	host_run(h);
 	ATF_CHECK_EQ(3, host_sent(h));
-	host_destroy(h);
 }
 
-static struct paravirt_csb *hooked;
 
 /* The guest posts, turns the mode off, posts more and writes TDT. */
 static void
 turn_off_and_kick(struct host *h)
 {
 	h->map_hook = NULL;
-	guest_frames(h, 1);
-	CSB_SET(hooked, guest_tdt, h->txtail);
-	CSB_SET(hooked, guest_csb_on, 0);
+	guest_store(h, 1);
+	CSB_SET(h, guest_csb_on, 0);
 	guest_frames(h, 2);
 	host_tx_go(h);
 }
 
-TEST(off_then_kick, "When the mode goes off within a batch, TDT counts if it "
-    "is farther than guest_tdt")
+HOST_TEST(off_then_kick, guest_awake(1, 1000), "When the mode goes off within "
+    "a batch, TDT counts if it is farther than guest_tdt")
 {
-	struct host *h = awake(1, &hooked);
-
 	h->map_hook = turn_off_and_kick;
 	(void)e82545_tx(h->dev);
 	host_run(h);
 	ATF_CHECK_EQ(NULL, h->map_hook);
 	ATF_CHECK_EQ(4, host_sent(h));
 	ATF_CHECK_EQ(4, host_rd(h, E82545_TDT));
-	host_destroy(h);
 }
 
 /* Start the transmit ring from 0; no batch comes in between. */
@@ -202,8 +164,7 @@ restart(struct host *h)
 TEST(restarted, "With a kick the index counts though guest_tdt is what it was "
     "before the ring was restarted, which does not count")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(5, &csb);
+	struct host *h = guest_awake(5, 1000);
 
 	restart(h);
 	guest_frames(h, 5);
@@ -213,11 +174,11 @@ TEST(restarted, "With a kick the index counts though guest_tdt is what it was "
 	host_destroy(h);
 
 	/* The host has seen the mode off; the guest turns it on again. */
-	h = awake(5, &csb);
-	CSB_SET(csb, guest_csb_on, 0);
+	h = guest_awake(5, 1000);
+	CSB_SET(h, guest_csb_on, 0);
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 	restart(h);
-	CSB_SET(csb, guest_csb_on, 1);
+	CSB_SET(h, guest_csb_on, 1);
 	guest_frames(h, 2);
 	host_tx_go(h);
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
@@ -233,56 +194,44 @@ TEST(restarted, "With a kick the index counts though guest_tdt is what it was "
 
 /* The host sleeps, and has seen guest_tdt 5 and then the mode off; TDT is 3. */
 static struct host *
-lap_asleep(struct paravirt_csb **csbp)
+lap_asleep(void)
 {
-	struct host *h = guest_up(64, 16, 2048, 0, csbp);
+	struct host *h = guest_up(64, 16, 2048, 0);
 	unsigned int i;
 
-	guest_frames(h, 5);
-	ATF_REQUIRE(guest_send(h, *csbp));
+	ATF_REQUIRE(guest_post(h, 5));
 	host_run(h);
-	CSB_SET(*csbp, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	for (i = 0; i < 2; i++) {
-		guest_frames(h, 31);
-		ATF_REQUIRE(guest_send(h, *csbp));
+		ATF_REQUIRE(guest_post(h, 31));
 		host_run(h);
 	}
 	ATF_REQUIRE_EQ(67, host_sent(h));
-	ATF_REQUIRE_EQ(1, CSB_GET(*csbp, host_need_txkick));
-	CSB_SET(*csbp, guest_csb_on, 1);
+	ATF_REQUIRE_EQ(1, CSB_GET(h, host_need_txkick));
+	CSB_SET(h, guest_csb_on, 1);
 	return (h);
 }
 
-TEST(lap_asleep, "A lap later, the same guest_tdt counts when the host wakes")
+HOST_TEST(lap_asleep, lap_asleep(), "A lap later, the same guest_tdt counts "
+    "when the host wakes")
 {
-	struct paravirt_csb *csb;
-	struct host *h = lap_asleep(&csb);
-
-	guest_frames(h, 1);
-	ATF_REQUIRE(guest_send(h, csb));
+	ATF_REQUIRE(guest_post(h, 1));
 	/* A guest may clear the flag when it kicks. */
-	CSB_SET(csb, host_need_txkick, 0);
-	guest_frames(h, 1);
-	ATF_REQUIRE(!guest_send(h, csb));
+	CSB_SET(h, host_need_txkick, 0);
+	ATF_REQUIRE(!guest_post(h, 1));
 	host_run(h);
 	ATF_CHECK_EQ(69, host_sent(h));
 	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
-	host_destroy(h);
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 }
 
-TEST(lap_unseen, "The same is found 10 ms later if the guest has left out the "
-    "kick")
+HOST_TEST(lap_unseen, lap_asleep(), "The same is found 10 ms later if the "
+    "guest has left out the kick")
 {
-	struct paravirt_csb *csb;
-	struct host *h = lap_asleep(&csb);
-
-	guest_frames(h, 2);
-	CSB_SET(csb, guest_tdt, h->txtail);
+	guest_store(h, 2);
 	host_advance(h, 10000000);
 	host_run(h);
 	ATF_CHECK_EQ(69, host_sent(h));
-	host_destroy(h);
 }
 
 static unsigned int lap_frames;
@@ -295,11 +244,10 @@ static void
 turn_on_and_send(struct host *h)
 {
 	h->intr_hook = NULL;
-	CSB_SET(hooked, guest_tdt, h->txtail);
-	CSB_SET(hooked, guest_csb_on, 1);
-	ATF_CHECK_EQ(0, CSB_GET(hooked, host_need_txkick));
-	guest_frames(h, lap_frames);
-	CSB_SET(hooked, guest_tdt, h->txtail);
+	CSB_SET(h, guest_tdt, h->txtail);
+	CSB_SET(h, guest_csb_on, 1);
+	ATF_CHECK_EQ(0, CSB_GET(h, host_need_txkick));
+	guest_store(h, lap_frames);
 }
 
 /*
@@ -309,9 +257,9 @@ turn_on_and_send(struct host *h)
 static struct host *
 lap_awake(unsigned int n)
 {
-	struct host *h = awake(5, &hooked);
+	struct host *h = guest_awake(5, 1000);
 
-	CSB_SET(hooked, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	guest_frames(h, 5);
 	host_tx_go(h);
 	host_rd(h, E82545_ICR);
@@ -323,18 +271,14 @@ lap_awake(unsigned int n)
 	return (h);
 }
 
-TEST(lap_awake, "The same guest_tdt counts when the mode goes on and the host "
-    "still polls")
+HOST_TEST(lap_awake, lap_awake(58), "The same guest_tdt counts when the mode "
+    "goes on and the host still polls")
 {
-	struct host *h = lap_awake(58);
-
-	guest_frames(h, 1);
-	CSB_SET(hooked, guest_tdt, h->txtail);
+	guest_store(h, 1);
 	ATF_REQUIRE_EQ(5, h->txtail);
 	host_run(h);
 	ATF_CHECK_EQ(69, host_sent(h));
 	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
-	host_destroy(h);
 }
 
 /* The same, and the guest turns the mode off again. */
@@ -342,15 +286,14 @@ static void
 turn_on_send_and_off(struct host *h)
 {
 	turn_on_and_send(h);
-	CSB_SET(hooked, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 }
 
-TEST(lap_off, "The same guest_tdt counts if the mode has gone on and off again "
-    "within a batch, and the guest has left out the kick")
+HOST_TEST(lap_off, guest_awake(5, 1000), "The same guest_tdt counts if the "
+    "mode has gone on and off again within a batch, and the guest has left out "
+    "the kick")
 {
-	struct host *h = awake(5, &hooked);
-
-	CSB_SET(hooked, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	guest_frames(h, 5);
 	host_tx_go(h);
 	host_rd(h, E82545_ICR);
@@ -362,16 +305,12 @@ TEST(lap_off, "The same guest_tdt counts if the mode has gone on and off again "
 	host_run(h);
 	ATF_CHECK_EQ(69, host_sent(h));
 	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
-	host_destroy(h);
 }
 
-TEST(behind_off, "With the mode off, TDT behind the head does not count: one "
-    "that was posted, or that of an earlier frame")
+HOST_TEST(behind_off, guest_awake(5, 1000), "With the mode off, TDT behind the "
+    "head does not count: one that was posted, or that of an earlier frame")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(5, &csb);
-
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	(void)e82545_tx(h->dev);
 	host_wr(h, E82545_TDT, 3);
 	host_run(h);
@@ -381,39 +320,32 @@ TEST(behind_off, "With the mode off, TDT behind the head does not count: one "
 	host_tx_go(h);
 	host_run(h);
 	ATF_CHECK_EQ(7, host_sent(h));
-	host_destroy(h);
 }
 
-TEST(cleared_flag, "A kick that finds the mode off sets the flag that the "
-    "guest has cleared, and sees what was posted because of it")
+HOST_TEST(cleared_flag, guest_up(64, 16, 2048, 0), "A kick that finds the mode "
+    "off sets the flag that the guest has cleared, and sees what was posted "
+    "because of it")
 {
-	struct host *h = guest_up(64, 16, 2048, 0, &hooked);
-
 	/* It clears the flag, kicks, and changes the mode twice. */
-	guest_frames(h, 1);
-	CSB_SET(hooked, guest_tdt, h->txtail);
-	CSB_SET(hooked, host_need_txkick, 0);
+	guest_store(h, 1);
+	CSB_SET(h, host_need_txkick, 0);
 	host_tx_go(h);
-	CSB_SET(hooked, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	h->intr_hook = turn_on_and_send;
 	lap_frames = 3;
 	host_run(h);
 	ATF_CHECK_EQ(NULL, h->intr_hook);
 	ATF_CHECK_EQ(4, host_sent(h));
-	ATF_CHECK_EQ(1, CSB_GET(hooked, host_need_txkick));
-	host_destroy(h);
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 }
 
-TEST(lap_falling_asleep, "The same guest_tdt keeps the host awake if the mode "
-    "has gone on")
+HOST_TEST(lap_falling_asleep, lap_awake(59), "The same guest_tdt keeps the "
+    "host awake if the mode has gone on")
 {
-	struct host *h = lap_awake(59);
-
 	ATF_REQUIRE_EQ(5, h->txtail);
 	host_run(h);
 	ATF_CHECK_EQ(69, host_sent(h));
 	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
-	host_destroy(h);
 }
 
 /* Queue `n' frames without RS: DD is never set. */
@@ -427,14 +359,12 @@ frames_without_rs(struct host *h, unsigned int n)
 		host_tx_legacy(h, gpa, 60, E82545_TXD_EOP | E82545_TXD_IFCS);
 }
 
-TEST(late_without_rs, "With the mode on, TDT does not count if RS does not "
-    "tell whether it is old, or if it is invalid")
+HOST_TEST(late_without_rs, guest_up(64, 16, 2048, 1000), "With the mode on, "
+    "TDT does not count if RS does not tell whether it is old, or if it is "
+    "invalid")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 16, 2048, 1000, &csb);
-
 	frames_without_rs(h, 5);
-	ATF_REQUIRE(guest_send(h, csb));
+	ATF_REQUIRE(guest_send(h));
 	(void)e82545_tx(h->dev);
 	ATF_REQUIRE_EQ(5, host_sent(h));
 	host_wr(h, E82545_TDT, 3);
@@ -445,62 +375,51 @@ TEST(late_without_rs, "With the mode on, TDT does not count if RS does not "
 	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(5, host_sent(h));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
-	host_destroy(h);
 }
 
-TEST(unused, "With the mode off since the start, guest_tdt does not count")
+HOST_TEST(unused, guest_up(64, 16, 2048, 0), "With the mode off since the "
+    "start, guest_tdt does not count")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 16, 2048, 0, &csb);
-
-	CSB_SET(csb, guest_csb_on, 0);
-	CSB_SET(csb, guest_tdt, 9);
+	CSB_SET(h, guest_csb_on, 0);
+	CSB_SET(h, guest_tdt, 9);
 	guest_frames(h, 3);
 	host_tx_go(h);
 	host_run(h);
 	ATF_CHECK_EQ(3, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(9, CSB_GET(csb, guest_tdt));
-	host_destroy(h);
+	ATF_CHECK_EQ(9, CSB_GET(h, guest_tdt));
 }
 
-TEST(same_tdt, "The same TDT counts again, after a lap with the mode on")
+HOST_TEST(same_tdt, guest_up(64, 16, 2048, 1000), "The same TDT counts again, "
+    "after a lap with the mode on")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 16, 2048, 1000, &csb);
-
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	guest_frames(h, 5);
 	host_tx_go(h);
 	host_run(h);
-	CSB_SET(csb, guest_csb_on, 1);
+	CSB_SET(h, guest_csb_on, 1);
 	host_tx_go(h);
 	(void)e82545_tx(h->dev);
-	guest_frames(h, 60);
-	ATF_REQUIRE(!guest_send(h, csb));
+	ATF_REQUIRE(!guest_post(h, 60));
 	(void)e82545_tx(h->dev);
 	ATF_REQUIRE_EQ(65, host_sent(h));
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	guest_frames(h, 4);
 	ATF_REQUIRE_EQ(5, h->txtail);
 	host_tx_go(h);
 	host_run(h);
 	ATF_CHECK_EQ(69, host_sent(h));
-	host_destroy(h);
 }
 
-TEST(first_again, "The first TDT, written again late, posts nothing")
+HOST_TEST(first_again, guest_up(64, 16, 2048, 1000), "The first TDT, written "
+    "again late, posts nothing")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 16, 2048, 1000, &csb);
-
 	restart(h);
 	host_wr(h, E82545_TDT, 0);
 	(void)e82545_tx(h->dev);
-	guest_frames(h, 2);
-	ATF_REQUIRE(!guest_send(h, csb));
+	ATF_REQUIRE(!guest_post(h, 2));
 	(void)e82545_tx(h->dev);
 	ATF_REQUIRE_EQ(2, host_sent(h));
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	host_wr(h, E82545_TDT, 0);
 	host_run(h);
 	ATF_CHECK_EQ(2, host_sent(h));
@@ -509,55 +428,46 @@ TEST(first_again, "The first TDT, written again late, posts nothing")
 	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
 	host_wr(h, E82545_TDT, 0);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TDT));
-	host_destroy(h);
 }
 
-TEST(restarted_without_rs, "With a kick the index counts, too, if it is the "
-    "same as before the restart, and RS is not set")
+HOST_TEST(restarted_without_rs, guest_up(64, 16, 2048, 0), "With a kick the "
+    "index counts, too, if it is the same as before the restart, and RS is not "
+    "set")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 16, 2048, 0, &csb);
-
 	frames_without_rs(h, 5);
-	guest_send(h, csb);
+	guest_send(h);
 	host_run(h);
 	restart(h);
 	frames_without_rs(h, 5);
-	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK(guest_send(h));
 	host_run(h);
 	ATF_CHECK_EQ(10, host_sent(h));
-	host_destroy(h);
 }
 
-TEST(unchanged_off, "With the mode off the same guest_tdt does not count, "
-    "where DD does not tell whether it is old")
+HOST_TEST(unchanged_off, guest_up(64, 16, 2048, 1000), "With the mode off the "
+    "same guest_tdt does not count, where DD does not tell whether it is old")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 16, 2048, 1000, &csb);
-
 	frames_without_rs(h, 5);
-	ATF_REQUIRE(guest_send(h, csb));
+	ATF_REQUIRE(guest_send(h));
 	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	frames_without_rs(h, 5);
 	host_tx_go(h);
 	host_run(h);
 	ATF_CHECK_EQ(10, host_sent(h));
 	ATF_CHECK_EQ(10, host_rd(h, E82545_TDT));
-	host_destroy(h);
 }
 
-TEST(unchanged_behind, "Nor does it keep the host awake if TDT is farther")
+HOST_TEST(unchanged_behind, guest_awake(5, 1000), "Nor does it keep the host "
+    "awake if TDT is farther")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(5, &csb);
 	unsigned int i;
 
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 	restart(h);
-	CSB_SET(csb, guest_csb_on, 1);
-	CSB_SET(csb, host_txcycles_lim, 0);
+	CSB_SET(h, guest_csb_on, 1);
+	CSB_SET(h, host_txcycles_lim, 0);
 	/* A packet without its end. */
 	for (i = 0; i < 10; i++)
 		host_tx_legacy(h, host_alloc(h, 60, 1), 60, E82545_TXD_RS);
@@ -566,8 +476,7 @@ TEST(unchanged_behind, "Nor does it keep the host awake if TDT is farther")
 		;
 	ATF_CHECK(i < 10);
 	ATF_CHECK_EQ(10, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
-	host_destroy(h);
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 }
 
 /* The guest starts the receive ring, which is empty. */
@@ -584,22 +493,20 @@ start_rx(struct host *h)
 TEST(starts, "The first RDT after a start is stored, whatever guest_tdt does, "
     "unless guest_rdt has changed before")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(1, &csb);
+	struct host *h = guest_awake(1, 1000);
 	uint8_t frame[60];
 
 	start_rx(h);
-	guest_frames(h, 2);
-	ATF_CHECK(!guest_send(h, csb));
+	ATF_CHECK(!guest_post(h, 2));
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(3, host_sent(h));
 	host_wr(h, E82545_RDT, 5);
 	ATF_CHECK_EQ(5, host_rd(h, E82545_RDT));
 	host_destroy(h);
 
-	h = awake(1, &csb);
+	h = guest_awake(1, 1000);
 	start_rx(h);
-	CSB_SET(csb, guest_rdt, 5);
+	CSB_SET(h, guest_rdt, 5);
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	rx_receive(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(0, host_rx_pending(h));
@@ -614,13 +521,13 @@ static void
 store_old_rdt(struct host *h)
 {
 	h->tx_hook = NULL;
-	CSB_SET(hooked, guest_rdt, 3);
+	CSB_SET(h, guest_rdt, 3);
 	host_wr(h, E82545_RDT, 15);
 }
 
-TEST(old_rdt, "DD makes guest_rdt old also while frames are sent")
+HOST_TEST(old_rdt, guest_awake(1, 1000), "DD makes guest_rdt old also while "
+    "frames are sent")
 {
-	struct host *h = awake(1, &hooked);
 	uint8_t frame[60];
 	unsigned int i;
 
@@ -628,12 +535,10 @@ TEST(old_rdt, "DD makes guest_rdt old also while frames are sent")
 	for (i = 0; i < 4; i++)
 		rx_receive(h, frame, sizeof(frame));
 	h->tx_hook = store_old_rdt;
-	guest_frames(h, 1);
-	ATF_CHECK(!guest_send(h, hooked));
+	ATF_CHECK(!guest_post(h, 1));
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(NULL, h->tx_hook);
 	ATF_CHECK_EQ(15, host_rd(h, E82545_RDT));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -24,190 +24,151 @@ eeprom(struct host *h, unsigned int word)
 	return (host_rd(h, E82545_EERD) >> E82545_EERD_DATA_SHIFT);
 }
 
-TEST(absent, "Without csb=on there are no CSB registers, and no CSB is mapped")
+HOST_TEST(absent, host_create(HOST_RAM), "Without csb=on there are no CSB "
+    "registers, and no CSB is mapped")
 {
-	struct paravirt_csb *csb;
-	struct host *h = host_create(HOST_RAM);
-
 	ATF_CHECK_EQ(0x1008, eeprom(h, 0x0b));
 	host_up(h, 64, 8, 2048);
-	CSB_SET(csb = host_mem(h, guest_alloc(h, &csb), 4096), guest_csb_on, 1);
+	(void)guest_alloc(h);
+	CSB_SET(h, guest_csb_on, 1);
 	host_wr(h, E82545_CSBAH, UINT32_MAX);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAH));
-	guest_place(h, (uint8_t *)csb - h->ram);
+	guest_place(h, (uint8_t *)h->csb - h->ram);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAL));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAH));
 	guest_frames(h, 1);
 	host_tx_go(h);
 	host_run(h);
 	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(0, CSB_GET(csb, host_tdh));
+	ATF_CHECK_EQ(0, CSB_GET(h, host_tdh));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_ON));
-	host_destroy(h);
 }
 
-TEST(registers, "CSBAL sets the CSB; a reset by the guest keeps it, a PCI "
-    "reset clears it")
+HOST_TEST(registers, guest_up(64, 8, 2048, 1), "CSBAL sets the CSB; a reset by "
+    "the guest keeps it, a PCI reset clears it")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 8, 2048, 1, &csb);
-	uint64_t gpa = (uint8_t *)csb - h->ram;
+	uint64_t gpa = (uint8_t *)h->csb - h->ram;
 
 	ATF_CHECK_EQ(0x1101, eeprom(h, 0x0b));
 	ATF_CHECK_EQ(gpa, host_rd(h, E82545_CSBAL));
 	/* CSBAH alone changes nothing. */
 	host_wr(h, E82545_CSBAH, 1);
-	guest_frames(h, 1);
-	guest_send(h, csb);
-	host_run(h);
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_tdh));
+	guest_transmit(h, 1);
+	ATF_CHECK_EQ(1, CSB_GET(h, host_tdh));
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	ATF_CHECK_EQ(gpa, host_rd(h, E82545_CSBAL));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAH));
-	CSB_SET(csb, guest_tdt, 0);
+	CSB_SET(h, guest_tdt, 0);
 	host_up(h, 64, 8, 2048);
-	guest_frames(h, 2);
-	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK(guest_post(h, 2));
 	host_run(h);
-	ATF_CHECK_EQ(2, CSB_GET(csb, host_tdh));
+	ATF_CHECK_EQ(2, CSB_GET(h, host_tdh));
 	e82545_reset(h->dev);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAL));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_OFF));
-	memset(csb, 0xff, NET_PARAVIRT_CSB_SIZE);
+	memset(h->csb, 0xff, NET_PARAVIRT_CSB_SIZE);
 	host_up(h, 64, 8, 2048);
 	guest_frames(h, 3);
 	host_tx_go(h);
 	host_run(h);
 	ATF_CHECK_EQ(6, host_sent(h));
-	ATF_CHECK_EQ(UINT32_MAX, CSB_GET(csb, host_tdh));
-	host_destroy(h);
+	ATF_CHECK_EQ(UINT32_MAX, CSB_GET(h, host_tdh));
 }
 
-TEST(early, "The CSB may be on before there are rings")
+HOST_TEST(early, host_create_csb(HOST_RAM), "The CSB may be on before there "
+    "are rings")
 {
-	struct paravirt_csb *csb;
-	struct host *h = host_create_csb(HOST_RAM);
-	uint64_t gpa = guest_alloc(h, &csb);
+	uint64_t gpa = guest_alloc(h);
 	uint8_t frame[60];
 
-	CSB_SET(csb, guest_csb_on, 1);
-	CSB_SET(csb, host_txcycles_lim, 7);
+	CSB_SET(h, guest_csb_on, 1);
+	CSB_SET(h, host_txcycles_lim, 7);
 	guest_place(h, gpa);
 	host_run(h);
 	ATF_CHECK_EQ(1, guest_rounds(h));
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	rx_receive(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 	host_up(h, 64, 8, 2048);
-	CSB_SET(csb, guest_rdt, h->rxtail);
-	guest_frames(h, 1);
-	ATF_CHECK(guest_send(h, csb));
+	CSB_SET(h, guest_rdt, h->rxtail);
+	ATF_CHECK(guest_post(h, 1));
 	ATF_CHECK_EQ(9, guest_rounds(h));
 	ATF_CHECK_EQ(1, host_sent(h));
 	rx_receive(h, frame, sizeof(frame));
 	check_taken(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_rdh));
-	host_destroy(h);
+	ATF_CHECK_EQ(1, CSB_GET(h, host_rdh));
 }
 
-/* A host that was kicked, and polls. */
-static struct host *
-awake(struct paravirt_csb **csbp)
+HOST_TEST(off, guest_awake(1, 1000), "When the CSB is turned off, polling ends "
+    "and waiting frames are sent; it can be turned on again")
 {
-	struct host *h;
-
-	h = guest_up(64, 8, 2048, 1000, csbp);
-	guest_frames(h, 1);
-	ATF_REQUIRE(guest_send(h, *csbp));
-	h->kicked = false;
-	ATF_REQUIRE(e82545_tx(h->dev));
-	ATF_REQUIRE(e82545_tx(h->dev));
-	ATF_REQUIRE_EQ(0, CSB_GET(*csbp, host_need_txkick));
-	return (h);
-}
-
-TEST(off, "When the CSB is turned off, polling ends and waiting frames are "
-    "sent; it can be turned on again")
-{
-	struct paravirt_csb *csb;
-	struct host *h = awake(&csb);
 	unsigned int i;
 
 	for (i = 1; i <= 10; i++) {
-		guest_frames(h, 2);
-		ATF_CHECK(!guest_send(h, csb));
-		CSB_SET(csb, guest_csb_on, 0);
+		ATF_CHECK(!guest_post(h, 2));
+		CSB_SET(h, guest_csb_on, 0);
 		ATF_CHECK(!e82545_tx(h->dev));
 		ATF_CHECK_EQ(4 * i - 1, host_sent(h));
-		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 		/* Without the CSB, guest_tdt does nothing. */
-		guest_frames(h, 1);
-		CSB_SET(csb, guest_tdt, h->txtail);
+		guest_store(h, 1);
 		ATF_CHECK(!e82545_tx(h->dev));
 		ATF_CHECK_EQ(4 * i - 1, host_sent(h));
-		ATF_CHECK(guest_send(h, csb));
+		ATF_CHECK(guest_send(h));
 		ATF_CHECK(!e82545_tx(h->dev));
 		ATF_CHECK_EQ(4 * i, host_sent(h));
-		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 		ATF_CHECK(host_line(h));
 		host_rd(h, E82545_ICR);
-		CSB_SET(csb, guest_csb_on, 1);
-		guest_frames(h, 1);
-		ATF_CHECK(guest_send(h, csb));
+		CSB_SET(h, guest_csb_on, 1);
+		ATF_CHECK(guest_post(h, 1));
 		ATF_CHECK(e82545_tx(h->dev));
 		ATF_CHECK_EQ(4 * i + 1, host_sent(h));
 		ATF_CHECK(!host_line(h));
 	}
-	host_destroy(h);
 }
 
-TEST(reset, "After a reset the host does not poll, and the next kick wakes it")
+HOST_TEST(reset, guest_awake(1, 1000), "After a reset the host does not poll, "
+    "and the next kick wakes it")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(&csb);
 	uint8_t page[NET_PARAVIRT_CSB_SIZE];
 
-	CSB_SET(csb, host_rxkick_at, 3);
-	guest_frames(h, 1);
-	guest_send(h, csb);
+	CSB_SET(h, host_rxkick_at, 3);
+	guest_post(h, 1);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 	/* The driver may be gone, and its page in use for something else. */
-	memcpy(page, csb, sizeof(page));
+	memcpy(page, h->csb, sizeof(page));
 	ATF_CHECK(!e82545_tx(h->dev));
 	host_wr(h, E82545_TDLEN, 64 * 16);
 	host_wr(h, E82545_TDT, 5);
 	ATF_CHECK(!e82545_tx(h->dev));
 	host_run(h);
 	e82545_rx(h->dev);
-	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
+	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
 	/* Not the fields of an earlier driver. */
 	host_up(h, 64, 8, 2048);
 	host_run(h);
 	ATF_CHECK_EQ(1, host_sent(h));
-	guest_frames(h, 3);
-	ATF_CHECK(guest_send(h, csb));
+	ATF_CHECK(guest_post(h, 3));
 	host_run(h);
 	ATF_CHECK_EQ(4, host_sent(h));
-	host_destroy(h);
 }
 
-TEST(cleared, "host_need_txkick, which a guest may clear when it kicks, is set "
-    "again, whatever the kick does")
+HOST_TEST(cleared, guest_up(64, 8, 2048, 1), "host_need_txkick, which a guest "
+    "may clear when it kicks, is set again, whatever the kick does")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 8, 2048, 1, &csb);
 	unsigned int i;
 
 	for (i = 0; i < 4; i++) {
 		guest_frames(h, 1);
-		CSB_SET(csb, host_need_txkick, 0);
-		CSB_SET(csb, guest_tdt, h->txtail);
+		CSB_SET(h, host_need_txkick, 0);
+		CSB_SET(h, guest_tdt, h->txtail);
 		host_tx_go(h);
 		switch (i) {
 		case 0:
-			CSB_SET(csb, guest_csb_on, 0);
+			CSB_SET(h, guest_csb_on, 0);
 			break;
 		case 1:
 			host_clear(h, E82545_TCTL, E82545_TCTL_EN);
@@ -222,10 +183,10 @@ TEST(cleared, "host_need_txkick, which a guest may clear when it kicks, is set "
 			break;
 		}
 		host_run(h);
-		ATF_CHECK_EQ_MSG(1, CSB_GET(csb, host_need_txkick), "%u", i);
-		CSB_SET(csb, guest_csb_on, 1);
+		ATF_CHECK_EQ_MSG(1, CSB_GET(h, host_need_txkick), "%u", i);
+		CSB_SET(h, guest_csb_on, 1);
 		if (i == 2) {
-			CSB_SET(csb, guest_tdt, 0);
+			CSB_SET(h, guest_tdt, 0);
 			host_up(h, 64, 8, 2048);
 		}
 		host_set(h, E82545_TCTL, E82545_TCTL_EN);
@@ -233,106 +194,73 @@ TEST(cleared, "host_need_txkick, which a guest may clear when it kicks, is set "
 	}
 	/* All except the one that the reset dropped. */
 	ATF_CHECK_EQ(3, host_sent(h));
-	host_destroy(h);
 }
 
-TEST(reset_dry, "A reset ends the state of an empty ring")
+HOST_TEST(reset_dry, guest_up(64, 16, 2048, 1), "A reset ends the state of an "
+    "empty ring")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 16, 2048, 1, &csb);
 	uint8_t frame[60];
 	unsigned int i;
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	for (i = 0; i < 16; i++)
 		rx_receive(h, frame, sizeof(frame));
-	ATF_CHECK(CSB_GET(csb, host_rxkick_at) != NET_PARAVIRT_NONE);
+	ATF_CHECK(CSB_GET(h, host_rxkick_at) != NET_PARAVIRT_NONE);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
-	CSB_SET(csb, guest_rdt, 15);
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(h, host_rxkick_at));
+	CSB_SET(h, guest_rdt, 15);
 	host_up(h, 64, 16, 2048);
 	host_run(h);
 	check_taken(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(0, host_rx_pending(h));
-	host_destroy(h);
 }
 
-TEST(released, "After a write to CSBAL the old CSB is not accessed")
+HOST_TEST(released, guest_awake(1, 1000), "After a write to CSBAL the old CSB "
+    "is not accessed")
 {
-	struct paravirt_csb *csb, *other;
-	struct host *h = awake(&csb);
-	uint64_t gpa;
+	struct paravirt_csb *old = h->csb;
 
-	guest_frames(h, 1);
-	guest_send(h, csb);
+	guest_post(h, 1);
 	guest_place(h, 0);
-	memset(csb, 0xa5, NET_PARAVIRT_CSB_SIZE);
+	memset(old, 0xa5, NET_PARAVIRT_CSB_SIZE);
 	ATF_CHECK(!e82545_tx(h->dev));
 	host_tx_go(h);
 	ATF_CHECK(!e82545_tx(h->dev));
 	ATF_CHECK_EQ(2, host_sent(h));
 	ATF_CHECK(host_line(h));
-	gpa = guest_alloc(h, &other);
-	CSB_SET(other, guest_tdt, h->txtail);
-	CSB_SET(other, guest_rdt, h->rxtail);
-	CSB_SET(other, guest_csb_on, 1);
-	guest_place(h, gpa);
-	guest_frames(h, 1);
-	ATF_CHECK(guest_send(h, other));
+	guest_move(h);
+	ATF_CHECK(guest_post(h, 1));
 	host_run(h);
 	ATF_CHECK_EQ(3, host_sent(h));
-	ATF_CHECK_EQ(3, CSB_GET(other, host_tdh));
-	ATF_CHECK_EQ(0xa5a5a5a5, CSB_GET(csb, host_tdh));
-	ATF_CHECK_EQ(0xa5a5a5a5, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(3, CSB_GET(h, host_tdh));
+	ATF_CHECK_EQ(0xa5a5a5a5, old->host_tdh);
+	ATF_CHECK_EQ(0xa5a5a5a5, old->host_need_txkick);
 	ATF_CHECK_EQ(2, host_counter(h, E82545_C_CSB_ON));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_OFF));
-	host_destroy(h);
 }
 
-TEST(disabled, "Polling ends when the transmitter is turned off")
+HOST_TEST(paused, guest_awake(1, 1000), "A paused adapter does not access the "
+    "CSB, and polls again after it resumes")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(&csb);
-
-	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
-	guest_frames(h, 1);
-	ATF_CHECK(!guest_send(h, csb));
-	ATF_CHECK(!e82545_tx(h->dev));
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
-	ATF_CHECK_EQ(1, host_sent(h));
-	host_set(h, E82545_TCTL, E82545_TCTL_EN);
-	ATF_CHECK(guest_send(h, csb));
-	host_run(h);
-	ATF_CHECK_EQ(2, host_sent(h));
-	host_destroy(h);
-}
-
-TEST(paused, "A paused adapter does not access the CSB, and polls again after "
-    "it resumes")
-{
-	struct paravirt_csb *csb;
-	struct host *h = awake(&csb);
 	uint8_t page[NET_PARAVIRT_CSB_SIZE];
 
 	e82545_pause(h->dev);
-	guest_frames(h, 1);
-	ATF_CHECK(!guest_send(h, csb));
-	memcpy(page, csb, sizeof(page));
+	ATF_CHECK(!guest_post(h, 1));
+	memcpy(page, h->csb, sizeof(page));
 	ATF_CHECK(!e82545_tx(h->dev));
 	e82545_rx(h->dev);
-	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
+	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
 	e82545_resume(h->dev);
 	ATF_CHECK(e82545_tx(h->dev));
 	ATF_CHECK_EQ(2, host_sent(h));
 	/* After a reset in between, start again. */
 	e82545_pause(h->dev);
-	memcpy(page, csb, sizeof(page));
+	memcpy(page, h->csb, sizeof(page));
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
+	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
 	e82545_resume(h->dev);
 	host_run(h);
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
-	host_destroy(h);
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 }
 
 TEST(bad_place, "A CSB outside guest memory is counted, and the adapter works "
@@ -370,27 +298,10 @@ TEST(bad_place, "A CSB outside guest memory is counted, and the adapter works "
 	host_destroy(h);
 }
 
-TEST(last_page, "The CSB may be the last page of guest memory")
+HOST_TEST(random, guest_up(64, 16, 2048, 3), "Random contents, changed at any "
+    "time, do no harm")
 {
-	struct host *h = host_create_csb(HOST_RAM);
-	struct paravirt_csb *csb;
-
-	host_up(h, 64, 8, 2048);
-	csb = host_mem(h, HOST_RAM - NET_PARAVIRT_CSB_SIZE,
-	    NET_PARAVIRT_CSB_SIZE);
-	CSB_SET(csb, guest_csb_on, 1);
-	guest_place(h, HOST_RAM - NET_PARAVIRT_CSB_SIZE);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_ON));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
-	host_destroy(h);
-}
-
-TEST(random, "Random contents, changed at any time, do no harm")
-{
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 16, 2048, 3, &csb);
-	uint32_t *field = (uint32_t *)csb;
+	uint32_t *field = (uint32_t *)h->csb;
 	uint32_t r, seed = 4711;
 	uint8_t frame[60];
 	unsigned int i;
@@ -418,45 +329,37 @@ TEST(random, "Random contents, changed at any time, do no harm")
 	h->tx_discard = false;
 	host_run(h);
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(pci_reset, "A PCI reset does not write to the CSB")
+HOST_TEST(pci_reset, guest_awake(1, 1000), "A PCI reset does not write to the "
+    "CSB")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(&csb);
 	uint8_t page[NET_PARAVIRT_CSB_SIZE];
 
-	memcpy(page, csb, sizeof(page));
+	memcpy(page, h->csb, sizeof(page));
 	e82545_reset(h->dev);
 	host_run(h);
-	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
-	host_destroy(h);
+	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
 }
 
-TEST(off_kick, "With the transmitter off, a write to TDT does not write to the "
-    "CSB, whose page may have another use")
+HOST_TEST(off_kick, guest_up(64, 8, 2048, 1), "With the transmitter off, a "
+    "write to TDT does not write to the CSB, whose page may have another use")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 8, 2048, 1, &csb);
 	uint8_t page[NET_PARAVIRT_CSB_SIZE];
 
 	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
 	host_run(h);
-	memset(csb, 0xa5, NET_PARAVIRT_CSB_SIZE);
-	memcpy(page, csb, sizeof(page));
+	memset(h->csb, 0xa5, NET_PARAVIRT_CSB_SIZE);
+	memcpy(page, h->csb, sizeof(page));
 	host_wr(h, E82545_TDT, 3);
 	ATF_CHECK(!e82545_tx(h->dev));
-	ATF_CHECK_EQ(0, memcmp(page, csb, sizeof(page)));
-	host_destroy(h);
+	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
 }
 
-TEST(others, "A batch reads the CSB's mode, a write to a register does not")
+HOST_TEST(others, guest_up(64, 8, 2048, 1), "A batch reads the CSB's mode, a "
+    "write to a register does not")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 8, 2048, 1, &csb);
-
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	host_wr(h, E82545_RADV, 1);
 	host_wr(h, E82545_CTRL, E82545_CTRL_SLU);
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_OFF));
@@ -464,14 +367,11 @@ TEST(others, "A batch reads the CSB's mode, a write to a register does not")
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_OFF));
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_OFF));
-	host_destroy(h);
 }
 
-TEST(placed, "A write to CSBAL makes the kept TDT count, and leaves nothing of "
-    "the state that belongs to the old CSB")
+HOST_TEST(placed, guest_awake(1, 1000), "A write to CSBAL makes the kept TDT "
+    "count, and leaves nothing of the state that belongs to the old CSB")
 {
-	struct paravirt_csb *csb;
-	struct host *h = awake(&csb);
 	const struct e82545_csb *c = &h->dev->csb;
 
 	guest_frames(h, 3);
@@ -491,72 +391,57 @@ TEST(placed, "A write to CSBAL makes the kept TDT count, and leaves nothing of "
 	ATF_CHECK_EQ(CSB_RX_OFF, c->rx_state);
 	ATF_CHECK(!c->tdt.starts && !c->rdt.starts);
 	ATF_CHECK_EQ(0, c->held);
-	host_destroy(h);
 }
 
 /* A CSB like the one that guest_up() makes, at another address. */
-static struct paravirt_csb *
+static void
 place_another(struct host *h)
 {
-	struct paravirt_csb *csb;
-	uint64_t gpa;
+	const uint64_t gpa = guest_alloc(h);
 
-	gpa = guest_alloc(h, &csb);
-	CSB_SET(csb, guest_tdt, h->txtail);
-	CSB_SET(csb, guest_rdt, h->rxtail);
-	CSB_SET(csb, guest_need_rxkick, 0);
-	CSB_SET(csb, guest_txkick_at, 0);
-	CSB_SET(csb, guest_csb_on, 1);
+	CSB_SET(h, guest_tdt, h->txtail);
+	CSB_SET(h, guest_rdt, h->rxtail);
+	CSB_SET(h, guest_need_rxkick, 0);
+	CSB_SET(h, guest_txkick_at, 0);
+	CSB_SET(h, guest_csb_on, 1);
 	guest_place(h, gpa);
 	host_run(h);
-	return (csb);
 }
 
-TEST(fresh, "A guest that places another CSB uses guest_txkick_at, and asks "
-    "for RX interrupts by IMS, anew")
+HOST_TEST(fresh, guest_up(64, 8, 2048, 0), "A guest that places another CSB "
+    "uses guest_txkick_at, and asks for RX interrupts by IMS, anew")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 8, 2048, 0, &csb);
 	uint8_t frame[60];
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	/* It uses the index, and has unmasked RX interrupts. */
-	CSB_SET(csb, guest_need_rxkick, 0);
-	CSB_SET(csb, guest_txkick_at, 40);
-	guest_frames(h, 60);
-	guest_send(h, csb);
-	host_run(h);
+	CSB_SET(h, guest_need_rxkick, 0);
+	CSB_SET(h, guest_txkick_at, 40);
+	guest_transmit(h, 60);
 	ATF_CHECK_EQ(1, host_raised(h));
 	host_rd(h, E82545_ICR);
 	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
-	csb = place_another(h);
+	place_another(h);
 	/* Past index 0. */
-	guest_frames(h, 10);
-	guest_send(h, csb);
+	guest_post(h, 10);
 	rx_receive(h, frame, sizeof(frame));
 	check_taken(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(70, host_sent(h));
 	ATF_CHECK_EQ(1, host_raised(h));
 	/* Not 0: now it is used. */
-	CSB_SET(csb, guest_txkick_at, 15);
-	guest_frames(h, 10);
-	guest_send(h, csb);
-	host_run(h);
+	CSB_SET(h, guest_txkick_at, 15);
+	guest_transmit(h, 10);
 	ATF_CHECK_EQ(2, host_raised(h));
-	host_destroy(h);
 }
 
-TEST(first, "The TDT that started the ring counts with the next CSB")
+HOST_TEST(first, guest_up(64, 8, 2048, 0), "The TDT that started the ring "
+    "counts with the next CSB")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 8, 2048, 0, &csb);
-
 	ATF_CHECK_EQ(0, h->txtail);
 	host_wr(h, E82545_TDH, 0);
 	host_wr(h, E82545_TDT, 0);
 	/* Written once more, late: the index in the CSB counts. */
-	guest_frames(h, 16);
-	CSB_SET(csb, guest_tdt, h->txtail);
+	guest_store(h, 16);
 	host_wr(h, E82545_TDT, 0);
 	host_run(h);
 	ATF_REQUIRE_EQ(16, host_sent(h));
@@ -567,37 +452,11 @@ TEST(first, "The TDT that started the ring counts with the next CSB")
 	host_tx_go(h);
 	host_run(h);
 	ATF_CHECK_EQ(64, host_sent(h));
-	host_destroy(h);
-}
-
-TEST(rdt_placed, "A write to CSBAL makes the kept RDT count")
-{
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 16, 2048, 1, &csb);
-	uint8_t frame[60];
-	unsigned int i;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (i = 0; i < 4; i++) {
-		rx_receive(h, frame, sizeof(frame));
-		check_taken(h, frame, sizeof(frame));
-	}
-	/* guest_rdt changes, after which RDT is only a kick. */
-	CSB_SET(csb, guest_rdt, 0);
-	host_wr(h, E82545_RDT, 0);
-	host_run(h);
-	e82545_rx(h->dev);
-	host_wr(h, E82545_RDT, 2);
-	ATF_CHECK_EQ(0, host_rd(h, E82545_RDT));
-	guest_place(h, 0);
-	ATF_CHECK_EQ(2, host_rd(h, E82545_RDT));
-	host_destroy(h);
 }
 
 TEST(wrapped, "A guest_rdt that has the value found in the page when it was "
     "placed counts, if the guest has posted the descriptor before it")
 {
-	struct paravirt_csb *csb;
 	struct host *h = host_create_csb(HOST_RAM);
 	uint8_t frame[60];
 	uint64_t gpa;
@@ -608,18 +467,18 @@ TEST(wrapped, "A guest_rdt that has the value found in the page when it was "
 	for (i = 0; i < 8; i++)
 		rx_receive(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(1, host_rx_pending(h));
-	gpa = guest_alloc(h, &csb);
-	CSB_SET(csb, guest_rdt, 3);
-	CSB_SET(csb, guest_csb_on, 1);
+	gpa = guest_alloc(h);
+	CSB_SET(h, guest_rdt, 3);
+	CSB_SET(h, guest_csb_on, 1);
 	guest_place(h, gpa);
 	host_run(h);
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	for (i = 0; i < 4; i++)
 		check_taken(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(3, h->rxtail);
-	CSB_SET(csb, guest_rdt, 3);
+	CSB_SET(h, guest_rdt, 3);
 	/* The host looks again; no kick is due before index 5. */
-	ATF_CHECK_EQ(5, CSB_GET(csb, host_rxkick_at));
+	ATF_CHECK_EQ(5, CSB_GET(h, host_rxkick_at));
 	host_advance(h, 10000000);
 	host_run(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
@@ -632,70 +491,20 @@ TEST(wrapped, "A guest_rdt that has the value found in the page when it was "
 	host_wr(h, E82545_RDT, 0);
 	for (i = 0; i < 8; i++)
 		host_rxd(h, i)->status = E82545_RXD_DD;
-	gpa = guest_alloc(h, &csb);
-	CSB_SET(csb, guest_rdt, 3);
-	CSB_SET(csb, guest_csb_on, 1);
+	gpa = guest_alloc(h);
+	CSB_SET(h, guest_rdt, 3);
+	CSB_SET(h, guest_csb_on, 1);
 	guest_place(h, gpa);
 	rx_receive(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	for (i = 0; i < 3; i++)
 		host_rxd(h, i)->status = 0;
-	CSB_SET(csb, guest_rdt, 3);
-	ATF_CHECK_EQ(6, CSB_GET(csb, host_rxkick_at));
+	CSB_SET(h, guest_rdt, 3);
+	ATF_CHECK_EQ(6, CSB_GET(h, host_rxkick_at));
 	host_advance(h, 10000000);
 	host_run(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(3, host_rd(h, E82545_RDT));
-	host_destroy(h);
-}
-
-/* Reset the adapter and start it again; no cause is read in between. */
-static void
-restart(struct host *h, struct paravirt_csb *csb)
-{
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	CSB_SET(csb, guest_tdt, 0);
-	host_up(h, 64, 8, 2048);
-	CSB_SET(csb, guest_rdt, h->rxtail);
-	host_run(h);
-	h->nraised = 0;
-}
-
-TEST(forgotten, "A reset forgets the causes that were suppressed, and that IMS "
-    "asked for RX interrupts")
-{
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 8, 2048, 0, &csb);
-	uint8_t frame[60];
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	CSB_SET(csb, guest_need_rxkick, 0);
-	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
-	rx_receive(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, host_raised(h));
-	restart(h, csb);
-	rx_receive(h, frame, sizeof(frame));
-	check_taken(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & E82545_ICR_RXT0);
-
-	/* A frame in each direction, whose causes are suppressed. */
-	rx_receive(h, frame, sizeof(frame));
-	guest_frames(h, 1);
-	guest_send(h, csb);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(0, host_raised(h));
-	restart(h, csb);
-	host_wr(h, E82545_IMS, E82545_ICR_RXT0 | E82545_ICR_TXDW |
-	    E82545_ICR_TXQE);
-	ATF_CHECK_EQ(0, host_raised(h));
-	/* A kick without a frame, after which the host looks again. */
-	CSB_SET(csb, guest_need_txkick, 1);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK(h->timer_ns != 0);
-	host_advance(h, 10000000);
-	ATF_CHECK_EQ(0, host_raised(h));
 	host_destroy(h);
 }
 

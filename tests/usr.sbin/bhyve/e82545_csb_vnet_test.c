@@ -26,26 +26,28 @@
 
 static uint8_t bulk[BYTES], sent[BYTES], found[BYTES];
 static const uint8_t plain[ENTRY];
+/* The array, and the entry of the frame in `sent'. */
+static uint8_t *ring, hdr[ENTRY];
 
-/* The array at `ring', or at *ringp if that is 0; the mode is on. */
+/* The array is at `gpa_ring', or anywhere if that is 0; the mode is on. */
 static struct host *
-up(uint32_t nrxd, uint32_t bufsize, uint64_t ring, uint8_t **ringp,
-    struct paravirt_csb **csbp)
+up(uint32_t nrxd, uint32_t bufsize, uint64_t gpa_ring)
 {
-	struct host *h = guest_up(64, nrxd, bufsize, 1, csbp);
+	struct host *h = guest_up(64, nrxd, bufsize, 1);
 	uint64_t gpa;
 
+	packet_fill(bulk, sizeof(bulk), 2);
 	h->port.fp_offloads = true;
 	gpa = (uint64_t)host_rd(h, E82545_CSBAH) << 32 |
 	    host_rd(h, E82545_CSBAL);
 	guest_place(h, 0);
-	if (ring == 0) {
-		ring = host_alloc(h, nrxd * ENTRY, 16);
-		*ringp = host_mem(h, ring, nrxd * ENTRY);
-		memset(*ringp, 0x5a, nrxd * ENTRY);
+	if (gpa_ring == 0) {
+		gpa_ring = host_alloc(h, nrxd * ENTRY, 16);
+		ring = host_mem(h, gpa_ring, nrxd * ENTRY);
+		memset(ring, 0x5a, nrxd * ENTRY);
 	}
-	CSB_SET(*csbp, vnet_ring_high, ring >> 32);
-	CSB_SET(*csbp, vnet_ring_low, ring);
+	CSB_SET(h, vnet_ring_high, gpa_ring >> 32);
+	CSB_SET(h, vnet_ring_low, gpa_ring);
 	guest_place(h, gpa);
 	host_run(h);
 	return (h);
@@ -53,11 +55,11 @@ up(uint32_t nrxd, uint32_t bufsize, uint64_t ring, uint8_t **ringp,
 
 /* Make the packet and its header; returns the length of the frame. */
 static size_t
-make(const struct packet *p, size_t mss, struct frame *frame, uint8_t *hdr)
+make(const struct packet *p, size_t mss, struct frame *frame)
 {
 	size_t len = offload_frame(p, mss, frame, sent);
 
-	memset(hdr, 0, ENTRY);
+	memset(hdr, 0, sizeof(hdr));
 	hdr[0] = 1;
 	hdr[1] = frame->f_gso_type;
 	if (mss != 0) {
@@ -71,10 +73,10 @@ make(const struct packet *p, size_t mss, struct frame *frame, uint8_t *hdr)
 
 /* Let it arrive, in fragments. */
 static size_t
-receive(struct host *h, const struct packet *p, size_t mss, uint8_t *hdr)
+receive(struct host *h, const struct packet *p, size_t mss)
 {
 	struct frame frame;
-	size_t len = make(p, mss, &frame, hdr);
+	size_t len = make(p, mss, &frame);
 
 	host_inject_offload(h, &frame, sent, len, 5);
 	host_run(h);
@@ -83,7 +85,7 @@ receive(struct host *h, const struct packet *p, size_t mss, uint8_t *hdr)
 
 /* Take a frame, and expect the header in the entry of its first descriptor. */
 static void
-check(struct host *h, const uint8_t *ring, size_t len, const uint8_t *hdr)
+check(struct host *h, size_t len)
 {
 	struct e82545_rxd rxd;
 	uint32_t first = h->rxnext;
@@ -100,17 +102,14 @@ TEST(uncut, "Frames of up to 64 KB arrive as they are, over many laps, in "
     "buffers of all sizes; entries of plain frames are zeros")
 {
 	static const uint32_t sizes[] = { 256, 2048, 16384 };
-	struct paravirt_csb *csb;
 	struct packet p;
 	struct host *h;
 	uint32_t i, first, mss, s, seed = 1;
-	uint8_t hdr[ENTRY], *ring;
 	uint64_t uncut;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 2);
 	for (s = 0; s < nitems(sizes); s++) {
-		h = up(sizes[s] == 256 ? 512 : 72, sizes[s], 0, &ring, &csb);
+		h = up(sizes[s] == 256 ? 512 : 72, sizes[s], 0);
 		uncut = 0;
 		for (i = 0; i < 72; i++)
 			ATF_CHECK_EQ(0, memcmp(plain, ring + i * ENTRY,
@@ -124,8 +123,8 @@ TEST(uncut, "Frames of up to 64 KB arrive as they are, over many laps, in "
 			    65300 : 3000);
 			mss = test_chance(&seed, 1, 3) ? 0 : 100;
 			if (test_chance(&seed, 1, 2)) {
-				len = receive(h, &p, mss, hdr);
-				check(h, ring, len, hdr);
+				len = receive(h, &p, mss);
+				check(h, len);
 				uncut++;
 			} else {
 				first = h->rxnext;
@@ -134,7 +133,7 @@ TEST(uncut, "Frames of up to 64 KB arrive as they are, over many laps, in "
 				ATF_CHECK_EQ(0, memcmp(plain,
 				    ring + first * ENTRY, ENTRY));
 			}
-			(void)guest_give(h, csb);
+			(void)guest_give(h);
 		}
 		ATF_CHECK_EQ(uncut, host_counter(h, E82545_C_RX_UNCUT));
 		ATF_CHECK_EQ(i, host_counter(h, E82545_C_RX_FRAME));
@@ -143,21 +142,17 @@ TEST(uncut, "Frames of up to 64 KB arrive as they are, over many laps, in "
 	}
 }
 
-TEST(tag, "Without its tag, offsets are those of what the guest gets")
+HOST_TEST(tag, up(64, 2048, 0), "Without its tag, offsets are those of what "
+    "the guest gets")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 3000, .vlan = true,
 	    .tag = 0x2064 };
-	uint8_t hdr[ENTRY], *ring;
 	struct e82545_rxd rxd;
-	struct host *h;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 3);
-	h = up(64, 2048, 0, &ring, &csb);
 	host_set(h, E82545_CTRL, E82545_CTRL_VME);
 	host_wr(h, E82545_VET, 0x8100);
-	len = receive(h, &p, 1000, hdr);
+	len = receive(h, &p, 1000);
 	le16enc(hdr + 2, le16dec(hdr + 2) - 4);
 	le16enc(hdr + 6, le16dec(hdr + 6) - 4);
 	memmove(sent + 12, sent + 16, len - 16);
@@ -166,7 +161,6 @@ TEST(tag, "Without its tag, offsets are those of what the guest gets")
 	ATF_CHECK_EQ(0, memcmp(sent, found, len - 4));
 	ATF_CHECK_EQ(0, memcmp(hdr, ring, ENTRY));
 	ATF_CHECK_EQ(p.tag, le16toh(rxd.special));
-	host_destroy(h);
 }
 
 /* Three segments of 1000 bytes, complete, and no header. */
@@ -194,18 +188,15 @@ check_cut(struct host *h, const struct packet *p)
 TEST(without, "The guest gets complete segments with the mode off, or if the "
     "array is outside memory, or the ring larger than it")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 3000 };
-	uint8_t hdr[ENTRY], *ring;
 	struct host *h;
 	unsigned int i;
 
-	packet_fill(bulk, sizeof(bulk), 4);
 	for (i = 0; i < 4; i++) {
 		h = up(64, 2048, i == 1 ? HOST_RAM - 64 * ENTRY + 1 : i == 2 ?
-		    1ULL << 40 : 0, &ring, &csb);
+		    1ULL << 40 : 0);
 		if (i == 0)
-			CSB_SET(csb, guest_csb_on, 0);
+			CSB_SET(h, guest_csb_on, 0);
 		else if (i == 2)
 			ATF_CHECK_EQ(1ULL << 40, h->dev->csb.vnet_gpa);
 		ATF_CHECK_EQ(i == 1 || i == 2,
@@ -216,7 +207,7 @@ TEST(without, "The guest gets complete segments with the mode off, or if the "
 			host_wr(h, E82545_RDH, 0);
 			host_wr(h, E82545_RDT, 63);
 		}
-		receive(h, &p, 1000, hdr);
+		receive(h, &p, 1000);
 		check_cut(h, &p);
 		if (i == 0 || i == 3)
 			ATF_CHECK_EQ(0, memcmp(plain, ring, ENTRY));
@@ -226,22 +217,18 @@ TEST(without, "The guest gets complete segments with the mode off, or if the "
 	}
 }
 
-TEST(changed, "The mode is turned off and on while such frames arrive")
+HOST_TEST(changed, up(64, 2048, 0), "The mode is turned off and on while such "
+    "frames arrive")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 3000 };
-	uint8_t hdr[ENTRY], *ring;
-	struct host *h;
 	unsigned int i, j;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 5);
-	h = up(64, 2048, 0, &ring, &csb);
 	for (i = 0; i < 200; i++) {
-		CSB_SET(csb, guest_csb_on, i % 3 != 0);
-		len = receive(h, &p, 1000, hdr);
+		CSB_SET(h, guest_csb_on, i % 3 != 0);
+		len = receive(h, &p, 1000);
 		if (i % 3 != 0)
-			check(h, ring, len, hdr);
+			check(h, len);
 		else {
 			/* The guest may turn the mode on before it looks. */
 			for (j = 0; j < 3; j++)
@@ -249,44 +236,36 @@ TEST(changed, "The mode is turned off and on while such frames arrive")
 				    (h->rxnext + j) % 64 * ENTRY, ENTRY));
 			check_cut(h, &p);
 		}
-		(void)guest_give(h, csb);
+		(void)guest_give(h);
 	}
-	host_destroy(h);
 }
 
-TEST(begun, "A frame that began in segments ends in segments, though the mode "
-    "is on meanwhile")
+HOST_TEST(begun, up(8, 2048, 0), "A frame that began in segments ends in "
+    "segments, though the mode is on meanwhile")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 3000 };
-	uint8_t hdr[ENTRY], *ring;
-	struct host *h;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 14);
-	h = up(8, 2048, 0, &ring, &csb);
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	guest_inject(h, 5);
-	receive(h, &p, 1000, hdr);
+	receive(h, &p, 1000);
 	/* Two segments of three are in the ring. */
 	ATF_CHECK_EQ(1, host_rx_pending(h));
-	CSB_SET(csb, guest_csb_on, 1);
-	ATF_CHECK_EQ(5, guest_take(h, 5));
-	(void)guest_give(h, csb);
+	CSB_SET(h, guest_csb_on, 1);
+	guest_return(h, 5);
 	host_rx_post(h);
 	host_run(h);
 	check_cut(h, &p);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_UNCUT));
-	(void)guest_give(h, csb);
-	len = receive(h, &p, 1000, hdr);
-	check(h, ring, len, hdr);
-	host_destroy(h);
+	(void)guest_give(h);
+	len = receive(h, &p, 1000);
+	check(h, len);
 }
 
 /* The entries from `first' on, `n' of them, up to the end of the array. */
 static bool
-entries_are(const uint8_t *ring, uint32_t first, uint32_t n, uint8_t byte)
+entries_are(uint32_t first, uint32_t n, uint8_t byte)
 {
 	uint32_t i;
 
@@ -325,37 +304,32 @@ one_next(struct frame_source *source)
 	__containerof(source, struct one, source)->taken = true;
 }
 
-TEST(between, "Between two batches of such a frame, that of a direct call is "
-    "not cut")
+HOST_TEST(between, up(2048, 256, 0), "Between two batches of such a frame, "
+    "that of a direct call is not cut")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 1300 * 50 };
 	struct packet q = { .payload = bulk, .paylen = 3000 };
 	struct one o = { .source = { one_peek, one_next } };
-	uint8_t hdr[ENTRY], *ring;
 	struct frame frame;
-	struct host *h;
 	unsigned int i;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 15);
-	h = up(2048, 256, 0, &ring, &csb);
-	CSB_SET(csb, guest_csb_on, 0);
-	len = make(&p, 50, &frame, hdr);
+	CSB_SET(h, guest_csb_on, 0);
+	len = make(&p, 50, &frame);
 	host_inject_offload(h, &frame, sent, len, 5);
 	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
 	for (i = 0; i < 1024; i++)
 		ATF_REQUIRE_EQ(104, host_rx_take(h, found, sizeof(found),
 		    NULL));
-	CSB_SET(csb, guest_csb_on, 1);
-	len = make(&q, 1000, &o.frame, hdr);
+	CSB_SET(h, guest_csb_on, 1);
+	len = make(&q, 1000, &o.frame);
 	o.iov[0].iov_base = sent;
 	o.iov[0].iov_len = 60;
 	o.iov[1].iov_base = sent + 60;
 	o.iov[1].iov_len = len - 60;
 	e82545_rx_direct(h->dev, &o.source);
 	ATF_CHECK(o.taken);
-	check(h, ring, len, hdr);
+	check(h, len);
 	host_run(h);
 	for (; i < 1300; i++)
 		ATF_REQUIRE_EQ(104, host_rx_take(h, found, sizeof(found),
@@ -363,23 +337,17 @@ TEST(between, "Between two batches of such a frame, that of a direct call is "
 	check_none(h);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_UNCUT));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_CUT));
-	host_destroy(h);
 }
 
-TEST(bad_ring, "Without a receive ring no entry is touched")
+HOST_TEST(bad_ring, up(64, 2048, 0), "Without a receive ring no entry is "
+    "touched")
 {
-	struct paravirt_csb *csb;
-	uint8_t *ring;
-	struct host *h;
-
-	h = up(64, 2048, 0, &ring, &csb);
 	memset(ring, 0x5a, 64 * ENTRY);
 	host_wr(h, E82545_RDBAH, 1);
 	host_wr(h, E82545_RDH, 99);
 	guest_offer(h, 1);
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	ATF_CHECK(entries_are(ring, 0, 64, 0x5a));
-	host_destroy(h);
+	ATF_CHECK(entries_are(0, 64, 0x5a));
 }
 
 /* Reset the adapter, and set the ring up again without a write to RDH. */
@@ -398,19 +366,16 @@ reset_ring(struct host *h)
 
 TEST(restarted, "No entry of a frame of before the ring was started is left")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 3000 };
-	uint8_t hdr[ENTRY], *ring;
 	struct host *h;
 	uint32_t n;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 6);
 	for (n = 1; n < 50; n++) {
-		h = up(32, 2048, 0, &ring, &csb);
-		len = receive(h, &p, 1000, hdr);
-		check(h, ring, len, hdr);
-		(void)guest_give(h, csb);
+		h = up(32, 2048, 0);
+		len = receive(h, &p, 1000);
+		check(h, len);
+		(void)guest_give(h);
 		guest_inject(h, n % 25);
 		guest_take(h, n % 25);
 		host_clear(h, E82545_RCTL, E82545_RCTL_EN);
@@ -423,8 +388,7 @@ TEST(restarted, "No entry of a frame of before the ring was started is left")
 		h->rxnext = 0;
 		h->rxtail = h->rxposted = 31;
 		host_set(h, E82545_RCTL, E82545_RCTL_EN);
-		guest_inject(h, 1);
-		ATF_CHECK_EQ(1, guest_take(h, 1));
+		guest_receive(h, 1);
 		ATF_CHECK_EQ(0, memcmp(plain, ring, ENTRY));
 		host_destroy(h);
 	}
@@ -432,21 +396,18 @@ TEST(restarted, "No entry of a frame of before the ring was started is left")
 
 TEST(too_long, "A frame that no ring of this size can hold is cut")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 3000 };
-	uint8_t hdr[ENTRY], *ring;
 	struct host *h;
 
-	packet_fill(bulk, sizeof(bulk), 7);
-	h = up(8, 256, 0, &ring, &csb);
-	receive(h, &p, 1000, hdr);
+	h = up(8, 256, 0);
+	receive(h, &p, 1000);
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_UNCUT));
 	ATF_CHECK(host_rx_done(h, 0));
 	host_destroy(h);
 	/* One buffer stays empty. */
 	for (p.paylen = 7 * 256 - 54; p.paylen <= 7 * 256 - 53; p.paylen++) {
-		h = up(8, 256, 0, &ring, &csb);
-		receive(h, &p, 1000, hdr);
+		h = up(8, 256, 0);
+		receive(h, &p, 1000);
 		ATF_CHECK_EQ(p.paylen == 7 * 256 - 54,
 		    host_counter(h, E82545_C_RX_UNCUT));
 		ATF_CHECK(host_rx_done(h, 0));
@@ -456,183 +417,141 @@ TEST(too_long, "A frame that no ring of this size can hold is cut")
 
 TEST(longest, "A frame of more than 65536 bytes is cut")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk };
-	uint8_t hdr[ENTRY], *ring;
 	struct host *h;
 	uint32_t over;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 10);
 	for (over = 0; over < 2; over++) {
-		h = up(64, 2048, 0, &ring, &csb);
+		h = up(64, 2048, 0);
 		p.paylen = RX_UNCUT_MAX - 54 + over;
-		len = receive(h, &p, 1400, hdr);
+		len = receive(h, &p, 1400);
 		if (over == 0)
-			check(h, ring, len, hdr);
+			check(h, len);
 		ATF_CHECK_EQ(over == 0, host_counter(h, E82545_C_RX_UNCUT));
 		ATF_CHECK_EQ(over == 1, host_counter(h, E82545_C_RX_CUT));
 		host_destroy(h);
 	}
 }
 
-TEST(padded, "A short frame is padded, and counted without that")
+HOST_TEST(padded, up(64, 2048, 0), "A short frame is padded, and counted "
+    "without that")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .udp = true, .payload = bulk, .paylen = 5 };
-	uint8_t hdr[ENTRY], *ring;
-	struct host *h;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 11);
-	h = up(64, 2048, 0, &ring, &csb);
 	memset(host_mem(h, h->rxbuf, 2048), 0xaa, 2048);
-	len = receive(h, &p, 0, hdr);
+	len = receive(h, &p, 0);
 	ATF_REQUIRE_EQ(47, len);
 	memset(sent + len, 0, 60 - len);
-	check(h, ring, 60, hdr);
+	check(h, 60);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(len, host_counter(h, E82545_C_RX_BYTE));
-	host_destroy(h);
 }
 
-TEST(waits, "A frame waits until all of its buffers are posted")
+HOST_TEST(waits, up(8, 2048, 0), "A frame waits until all of its buffers are "
+    "posted")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 5000 };
-	uint8_t hdr[ENTRY], *ring;
-	struct host *h;
 	unsigned int i;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 12);
-	h = up(8, 2048, 0, &ring, &csb);
 	for (i = 0; i < 3; i++)
-		len = receive(h, &p, 1000, hdr);
+		len = receive(h, &p, 1000);
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	for (i = 0; i < 3; i++) {
-		check(h, ring, len, hdr);
-		(void)guest_give(h, csb);
+		check(h, len);
+		(void)guest_give(h);
 		host_run(h);
 	}
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_UNCUT));
-	host_destroy(h);
 }
 
-TEST(start, "A sum that begins in Ethernet's header, or a tag there, is "
-    "refused")
+HOST_TEST(start, up(64, 2048, 0), "A sum that begins in Ethernet's header, or "
+    "a tag there, is refused")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 100 };
-	uint8_t hdr[ENTRY], *ring;
 	struct frame frame;
-	struct host *h;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 13);
-	h = up(64, 2048, 0, &ring, &csb);
-	len = make(&p, 0, &frame, hdr);
+	len = make(&p, 0, &frame);
 	frame.f_csum_start = 15;
 	host_inject_offload(h, &frame, sent, len, 5);
 	frame.f_csum_start = 16;
 	host_inject_offload(h, &frame, sent, len, 5);
 	host_run(h);
 	le16enc(hdr + 6, 16);
-	check(h, ring, len, hdr);
+	check(h, len);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_OFFLOAD));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(0, host_rx_pending(h));
-	host_destroy(h);
 }
 
 TEST(cleared, "An entry is cleared when its descriptor is posted, and not "
     "again")
 {
-	struct paravirt_csb *csb;
-	uint8_t *ring;
 	struct host *h;
 	uint32_t i, j, n = 0, size = 72;
 
-	h = up(size, 2048, 0, &ring, &csb);
+	h = up(size, 2048, 0);
 	ATF_REQUIRE_EQ(size - 1, h->rxposted);
-	ATF_CHECK(entries_are(ring, 0, size, 0));
+	ATF_CHECK(entries_are(0, size, 0));
 	memset(ring, 0xaa, size * ENTRY);
-	guest_inject(h, 3);
-	ATF_CHECK_EQ(3, guest_take(h, 3));
-	ATF_CHECK(entries_are(ring, 0, size, 0xaa));
-	(void)guest_give(h, csb);
+	guest_receive(h, 3);
+	ATF_CHECK(entries_are(0, size, 0xaa));
+	(void)guest_give(h);
 	/* For many laps; the host looks for posted ones when it needs them. */
 	for (i = 0; i < 10 * size; i++) {
 		memset(ring, 0xaa, size * ENTRY);
-		(void)guest_give(h, csb);
-		guest_inject(h, 1);
-		ATF_CHECK_EQ(1, guest_take(h, 1));
+		(void)guest_give(h);
+		guest_receive(h, 1);
 		for (j = 0; j < size; j++)
-			n += entries_are(ring, j, 1, 0);
+			n += entries_are(j, 1, 0);
 	}
 	ATF_CHECK_MSG(n >= 9 * size && n <= 10 * size, "%u", n);
 	host_destroy(h);
 }
 
-TEST(ahead, "A snapshot may say that entries are clear of descriptors that are "
-    "not posted")
+HOST_TEST(ahead, up(64, 2048, 0), "A snapshot may say that entries are clear "
+    "of descriptors that are not posted")
 {
-	struct paravirt_csb *csb;
-	uint8_t *ring;
-	struct host *h;
-
-	h = up(64, 2048, 0, &ring, &csb);
-	guest_inject(h, 60);
-	ATF_CHECK_EQ(60, guest_take(h, 60));
+	guest_receive(h, 60);
 	memset(ring, 0xaa, 64 * ENTRY);
 	h->dev->csb.vnet_clean = 10;
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(1, guest_take(h, 1));
-	ATF_CHECK(entries_are(ring, 0, 64, 0xaa));
+	guest_receive(h, 1);
+	ATF_CHECK(entries_are(0, 64, 0xaa));
 	ATF_CHECK_EQ(63, h->dev->csb.vnet_clean);
 	/* No entry has this number: none is clear. */
 	h->dev->csb.vnet_clean = 64;
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(1, guest_take(h, 1));
-	ATF_CHECK(entries_are(ring, 61, 2, 0));
-	host_destroy(h);
+	guest_receive(h, 1);
+	ATF_CHECK(entries_are(61, 2, 0));
 }
 
-TEST(one, "Each entry is cleared if one descriptor at a time is posted")
+HOST_TEST(one, up(64, 2048, 0), "Each entry is cleared if one descriptor at a "
+    "time is posted")
 {
-	struct paravirt_csb *csb;
-	uint8_t *ring;
-	struct host *h;
 	uint32_t i, j, n;
 
-	h = up(64, 2048, 0, &ring, &csb);
-	CSB_SET(csb, guest_csb_on, 0);
+	CSB_SET(h, guest_csb_on, 0);
 	for (i = 0; i < 200; i++) {
-		guest_inject(h, 1);
-		ATF_CHECK_EQ(1, guest_take(h, 1));
+		guest_receive(h, 1);
 		host_rx_post(h);
 		memset(ring, 0xaa, 64 * ENTRY);
 		host_run(h);
-		guest_inject(h, 1);
-		ATF_CHECK_EQ(1, guest_take(h, 1));
+		guest_receive(h, 1);
 		for (j = n = 0; j < 64; j++)
-			n += entries_are(ring, j, 1, 0);
+			n += entries_are(j, 1, 0);
 		ATF_CHECK_EQ(1, n);
 		host_rx_post(h);
 	}
-	host_destroy(h);
 }
 
-TEST(beyond, "A ring that is made shorter than its RDT: the entries of a whole "
-    "round are cleared each time, and no others")
+HOST_TEST(beyond, up(64, 2048, 0), "A ring that is made shorter than its RDT: "
+    "the entries of a whole round are cleared each time, and no others")
 {
-	struct paravirt_csb *csb;
-	uint8_t *ring;
-	struct host *h;
 	uint32_t i;
 
-	h = up(64, 2048, 0, &ring, &csb);
 	host_wr(h, E82545_RDLEN, 8 * sizeof(struct e82545_rxd));
 	ATF_REQUIRE_EQ(63, host_rd(h, E82545_RDT));
 	for (i = 1; i < 20; i++) {
@@ -641,114 +560,95 @@ TEST(beyond, "A ring that is made shorter than its RDT: the entries of a whole "
 		host_run(h);
 		ATF_CHECK_EQ(0, host_rx_pending(h));
 		ATF_CHECK_EQ(i % 8, host_rd(h, E82545_RDH));
-		ATF_CHECK(entries_are(ring, 0, 8, 0));
-		ATF_CHECK(entries_are(ring, 8, 56, 0xaa));
+		ATF_CHECK(entries_are(0, 8, 0));
+		ATF_CHECK(entries_are(8, 56, 0xaa));
 	}
-	host_destroy(h);
 }
 
 TEST(later, "An array that is in memory only after CSBAL is written has "
     "entries of zeros, too")
 {
-	struct paravirt_csb *csb;
-	uint8_t *ring;
 	struct host *h;
 	uint64_t gpa;
 	uint32_t i;
 
 	for (i = 0; i < 2; i++) {
-		h = up(64, 2048, HOST_RAM - 64 * ENTRY, &ring, &csb);
+		h = up(64, 2048, HOST_RAM - 64 * ENTRY);
 		ring = host_mem(h, HOST_RAM - 64 * ENTRY, 64 * ENTRY);
 		gpa = host_rd(h, E82545_CSBAL);
 		guest_inject(h, 10);
-		ATF_CHECK_EQ(10, guest_take(h, 10));
-		(void)guest_give(h, csb);
+		guest_return(h, 10);
 		guest_place(h, 0);
 		h->ram_size -= i;
 		guest_place(h, gpa);
 		h->ram_size += i;
 		ATF_CHECK_EQ(i, host_counter(h, E82545_C_CSB_BAD));
 		memset(ring, 0xaa, 64 * ENTRY);
-		guest_inject(h, 1);
-		ATF_CHECK_EQ(1, guest_take(h, 1));
-		ATF_CHECK(entries_are(ring, 10, 1, 0));
+		guest_receive(h, 1);
+		ATF_CHECK(entries_are(10, 1, 0));
 		host_destroy(h);
 	}
 }
 
 static unsigned int hooks;
-static struct paravirt_csb *hook_csb;
 
 /* The guest posts four descriptors while a batch is received. */
 static void
-give_in_batch(struct host *h __unused)
+give_in_batch(struct host *h)
 {
 	if (++hooks == 6)
-		CSB_SET(hook_csb, guest_rdt, 3);
+		CSB_SET(h, guest_rdt, 3);
 }
 
-TEST(during, "Entries of descriptors that are posted during a batch are zeros")
+HOST_TEST(during, up(8, 2048, 0), "Entries of descriptors that are posted "
+    "during a batch are zeros")
 {
-	struct paravirt_csb *csb;
-	uint8_t *ring;
-	struct host *h;
-
-	h = up(8, 2048, 0, &ring, &csb);
 	hooks = 0;
-	hook_csb = csb;
 	h->rx_hook = give_in_batch;
-	guest_inject(h, 4);
-	ATF_CHECK_EQ(4, guest_take(h, 4));
+	guest_receive(h, 4);
 	memset(ring, 0xaa, 8 * ENTRY);
 	guest_offer(h, 7);
 	ATF_CHECK(e82545_rx(h->dev) != E82545_RX_STALLED);
 	ATF_CHECK_EQ(11, hooks);
 	/* 7, and 0 to 2; not 4 to 6, which were clear before. */
-	ATF_CHECK(entries_are(ring, 7, 1, 0));
-	ATF_CHECK(entries_are(ring, 0, 3, 0));
-	ATF_CHECK(entries_are(ring, 3, 4, 0xaa));
-	host_destroy(h);
+	ATF_CHECK(entries_are(7, 1, 0));
+	ATF_CHECK(entries_are(0, 3, 0));
+	ATF_CHECK(entries_are(3, 4, 0xaa));
 }
 
-TEST(end_of_memory, "The array may end where memory ends; a ring without "
-    "descriptors has none")
+HOST_TEST(end_of_memory, up(64, 2048, HOST_RAM - 64 * ENTRY), "The array may "
+    "end where memory ends; a ring without descriptors has none")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 3000 };
-	uint8_t hdr[ENTRY], *ring;
-	struct host *h;
 	uint64_t gpa;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 9);
-	h = up(64, 2048, HOST_RAM - 64 * ENTRY, &ring, &csb);
 	ring = host_mem(h, HOST_RAM - 64 * ENTRY, 64 * ENTRY);
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
-	len = receive(h, &p, 1000, hdr);
-	check(h, ring, len, hdr);
-	(void)guest_give(h, csb);
+	len = receive(h, &p, 1000);
+	check(h, len);
+	(void)guest_give(h);
 
 	gpa = (uint64_t)host_rd(h, E82545_CSBAH) << 32 |
 	    host_rd(h, E82545_CSBAL);
 	/* Memory at 0 is the guest's. */
 	guest_place(h, 0);
-	CSB_SET(csb, vnet_ring_low, 0);
+	CSB_SET(h, vnet_ring_low, 0);
 	memset(host_mem(h, 0, 64 * ENTRY), 0x5a, 64 * ENTRY);
 	guest_place(h, gpa);
 	guest_inject(h, 1);
-	ATF_CHECK_EQ(1, guest_take(h, 1));
-	(void)guest_give(h, csb);
-	ATF_CHECK(entries_are(host_mem(h, 0, 64 * ENTRY), 0, 64, 0x5a));
-	CSB_SET(csb, vnet_ring_low, HOST_RAM - 64 * ENTRY);
+	guest_return(h, 1);
+	ring = host_mem(h, 0, 64 * ENTRY);
+	ATF_CHECK(entries_are(0, 64, 0x5a));
+	CSB_SET(h, vnet_ring_low, HOST_RAM - 64 * ENTRY);
 	guest_place(h, 0);
 	host_wr(h, E82545_RDLEN, 0);
 	guest_place(h, gpa);
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
 	host_wr(h, E82545_RDLEN, 64 * 16);
-	receive(h, &p, 1000, hdr);
+	receive(h, &p, 1000);
 	check_cut(h, &p);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_UNCUT));
-	host_destroy(h);
 }
 
 /* Save, and restore into the same adapter. */
@@ -766,36 +666,25 @@ save_restore(struct host *h)
 	e82545_resume(h->dev);
 }
 
-TEST(removed, "Without its block, the adapter's snapshot is restored")
+HOST_TEST(removed, up(64, 2048, 0), "Without its block, the adapter's snapshot "
+    "is restored")
 {
-	struct paravirt_csb *csb;
-	struct host *h;
-	uint8_t *ring;
-
-	h = up(64, 2048, 0, &ring, &csb);
 	guest_place(h, 0);
 	save_restore(h);
-	host_destroy(h);
 }
 
-TEST(snapshot, "The ring is used after save and restore")
+HOST_TEST(snapshot, up(64, 2048, 0), "The ring is used after save and restore")
 {
-	struct paravirt_csb *csb;
 	struct packet p = { .payload = bulk, .paylen = 3000 };
-	uint8_t hdr[ENTRY], *ring;
-	struct host *h;
 	size_t len;
 
-	packet_fill(bulk, sizeof(bulk), 8);
-	h = up(64, 2048, 0, &ring, &csb);
-	len = receive(h, &p, 1000, hdr);
-	check(h, ring, len, hdr);
+	len = receive(h, &p, 1000);
+	check(h, len);
 	save_restore(h);
 	host_run(h);
-	(void)guest_give(h, csb);
-	len = receive(h, &p, 1000, hdr);
-	check(h, ring, len, hdr);
-	host_destroy(h);
+	(void)guest_give(h);
+	len = receive(h, &p, 1000);
+	check(h, len);
 }
 
 TEST_PROGRAM

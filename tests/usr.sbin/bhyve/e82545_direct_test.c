@@ -51,10 +51,9 @@ taken(struct host *h, unsigned int from, unsigned int to)
 	}
 }
 
-TEST(delivered, "Direct frames of another thread are received like those of "
-    "the network")
+HOST_TEST(delivered, rx_up(64, 2048), "Direct frames of another thread are "
+    "received like those of the network")
 {
-	struct host *h = rx_up(64, 2048);
 	unsigned int raised = host_raised(h), syncs = h->nsync;
 
 	offer(h, 0, 10);
@@ -70,13 +69,11 @@ TEST(delivered, "Direct frames of another thread are received like those of "
 	ATF_CHECK_EQ(syncs, h->nsync);
 	taken(h, 0, 10);
 	check_none(h);
-	host_destroy(h);
 }
 
-TEST(refused, "No frame is taken with bus mastering off, or in a pause")
+HOST_TEST(refused, rx_up(64, 2048), "No frame is taken with bus mastering off, "
+    "or in a pause")
 {
-	struct host *h = rx_up(64, 2048);
-
 	e82545_bus_master(h->dev, false);
 	offer(h, 0, 4);
 	direct(h);
@@ -99,26 +96,20 @@ TEST(refused, "No frame is taken with bus mastering off, or in a pause")
 	offer(h, 0, 1);
 	direct(h);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
-	host_destroy(h);
 }
 
-TEST(many, "One call takes more frames than a batch")
+HOST_TEST(many, rx_up(1024, 2048), "One call takes more frames than a batch")
 {
-	struct host *h = rx_up(1024, 2048);
-
 	offer(h, 0, 600);
 	direct(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_BATCH));
 	taken(h, 0, 600);
-	host_destroy(h);
 }
 
-TEST(no_room, "Frames without descriptors are left without a stall; while the "
-    "receiver is stalled none is taken")
+HOST_TEST(no_room, rx_up(8, 2048), "Frames without descriptors are left "
+    "without a stall; while the receiver is stalled none is taken")
 {
-	struct host *h = rx_up(8, 2048);
-
 	offer(h, 0, 10);
 	direct(h);
 	ATF_CHECK_EQ(3, host_rx_pending(h));
@@ -147,55 +138,52 @@ TEST(no_room, "Frames without descriptors are left without a stall; while the "
 	host_run(h);
 	taken(h, 9, 10);
 	ATF_CHECK_EQ(10, host_counter(h, E82545_C_RX_FRAME));
-	host_destroy(h);
 }
 
-TEST(csb, "Interrupts, buffers and kicks follow the CSB")
+HOST_TEST(csb, guest_up(64, 16, 2048, 1), "Interrupts, buffers and kicks "
+    "follow the CSB")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 16, 2048, 1, &csb);
 	uint8_t buf[2048];
 	unsigned int i;
 
-	CSB_SET(csb, guest_need_rxkick, 0);
+	CSB_SET(h, guest_need_rxkick, 0);
 	for (i = 0; i < 20; i++) {
 		offer(h, 3 * i, 3 * i + 3);
 		direct(h);
 		taken(h, 3 * i, 3 * i + 3);
-		ATF_CHECK(!guest_give(h, csb));
+		ATF_CHECK(!guest_give(h));
 	}
 	ATF_CHECK_EQ(0, host_raised(h));
 	ATF_CHECK_EQ(20, host_counter(h, E82545_C_INTR_SAVED));
 	ATF_CHECK(host_counter(h, E82545_C_RX_KICK_SAVED) > 0);
-	CSB_SET(csb, guest_need_rxkick, 1);
+	CSB_SET(h, guest_need_rxkick, 1);
 	offer(h, 0, 1);
 	direct(h);
 	ATF_CHECK_EQ(1, host_raised(h));
 	taken(h, 0, 1);
-	guest_give(h, csb);
+	guest_give(h);
 
 	/* If the ring is empty, only the receive thread asks for a kick, */
 	offer(h, 0, 20);
 	direct(h);
 	ATF_CHECK_EQ(5, host_rx_pending(h));
-	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(h, host_rxkick_at));
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	i = CSB_GET(csb, host_rxkick_at);
+	i = CSB_GET(h, host_rxkick_at);
 	ATF_CHECK(i != NET_PARAVIRT_NONE);
 	/* and a direct call does not cancel that. */
 	taken(h, 0, 4);
-	ATF_CHECK(!guest_give(h, csb));
+	ATF_CHECK(!guest_give(h));
 	direct(h);
-	ATF_CHECK_EQ(i, CSB_GET(csb, host_rxkick_at));
+	ATF_CHECK_EQ(i, CSB_GET(h, host_rxkick_at));
 	ATF_CHECK_EQ(5, host_rx_pending(h));
 	while (host_rx_take(h, buf, sizeof(buf), NULL) > 0)
 		continue;
-	ATF_CHECK(guest_give(h, csb));
+	ATF_CHECK(guest_give(h));
 	direct(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
-	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(csb, host_rxkick_at));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(h, host_rxkick_at));
 	taken(h, 15, 20);
-	host_destroy(h);
 }
 
 /*
@@ -323,10 +311,9 @@ batch_thread(void *arg)
 	return (NULL);
 }
 
-TEST(busy, "A direct call does not wait for a batch in progress, and leaves "
-    "its frames")
+HOST_TEST(busy, rx_up(64, 2048), "A direct call does not wait for a batch in "
+    "progress, and leaves its frames")
 {
-	struct host *h = rx_up(64, 2048);
 	pthread_t thread;
 
 	host_make_frame(one_frame, sizeof(one_frame), host_mac, 9);
@@ -342,13 +329,11 @@ TEST(busy, "A direct call does not wait for a batch in progress, and leaves "
 	ATF_CHECK(one_taken);
 	taken(h, 0, 1);
 	check_taken(h, one_frame, sizeof(one_frame));
-	host_destroy(h);
 }
 
-TEST(waiter, "A direct call does not overtake a thread that waits for the lock")
+HOST_TEST(waiter, rx_up(64, 2048), "A direct call does not overtake a thread "
+    "that waits for the lock")
 {
-	struct host *h = rx_up(64, 2048);
-
 	offer(h, 0, 1);
 	pthread_mutex_lock(&h->dev->rx_mtx.gate);
 	direct(h);
@@ -356,7 +341,6 @@ TEST(waiter, "A direct call does not overtake a thread that waits for the lock")
 	pthread_mutex_unlock(&h->dev->rx_mtx.gate);
 	direct(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
-	host_destroy(h);
 }
 
 /*

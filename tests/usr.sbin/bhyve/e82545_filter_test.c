@@ -40,9 +40,9 @@ check_filter(struct host *h, const uint8_t dst[6], bool pass, bool pif)
 	host_rx_post(h);
 }
 
-TEST(unicast, "Station addresses, their valid bit, and UPE")
+HOST_TEST(unicast, rx_up(64, 256), "Station addresses, their valid bit, and "
+    "UPE")
 {
-	struct host *h = rx_up(64, 256);
 	uint8_t mac[6] = { 0x02, 0x11, 0x22, 0x33, 0x44, 0x55 };
 	uint8_t near[6];
 	unsigned int i;
@@ -73,15 +73,14 @@ TEST(unicast, "Station addresses, their valid bit, and UPE")
 	host_set(h, E82545_RCTL, E82545_RCTL_UPE);
 	check_filter(h, near, true, true);
 	check_filter(h, host_mac, true, false);
-	host_destroy(h);
 }
 
-TEST(multicast, "The hash of each RCTL.MO, MPE, exact addresses, broadcast")
+HOST_TEST(multicast, rx_up(64, 256), "The hash of each RCTL.MO, MPE, exact "
+    "addresses, broadcast")
 {
 	/* Bytes 4 and 5 are b5 8a: 8ab5, of which MO takes 12 bits. */
 	static const uint8_t group[6] = { 0x01, 0x00, 0x5e, 0x77, 0xb5, 0x8a };
 	static const uint16_t hash[4] = { 0x8ab, 0x156, 0x2ad, 0xab5 };
-	struct host *h = rx_up(64, 256);
 	uint32_t reg;
 	unsigned int i, mo;
 
@@ -117,12 +116,10 @@ TEST(multicast, "The hash of each RCTL.MO, MPE, exact addresses, broadcast")
 	check_filter(h, group, true, true);
 	check_filter(h, broadcast, true, true);
 	check_filter(h, (const uint8_t[6]){ 2, 9, 9, 9, 9, 9 }, false, false);
-	host_destroy(h);
 }
 
-TEST(vlan, "VFE, VFTA and CFI")
+HOST_TEST(vlan, rx_up(64, 256), "VFE, VFTA and CFI")
 {
-	struct host *h = rx_up(64, 256);
 	uint8_t frame[64];
 	unsigned int i, passed, vid;
 
@@ -164,10 +161,10 @@ TEST(vlan, "VFE, VFTA and CFI")
 	host_wr(h, E82545_VET, 0x88a8);
 	ATF_CHECK(PASSES(5));
 #undef PASSES
-	host_destroy(h);
 }
 
-TEST(long_packets, "1522 bytes with FCS are the limit without LPE")
+HOST_TEST(long_packets, rx_up(64, 2048), "1522 bytes with FCS are the limit "
+    "without LPE")
 {
 	static const struct {
 		size_t	len;
@@ -179,7 +176,6 @@ TEST(long_packets, "1522 bytes with FCS are the limit without LPE")
 		{ E82545_FRAME_MAX + 1, false, false },
 		{ 65000, false, false },
 	};
-	struct host *h = rx_up(64, 2048);
 	static uint8_t frame[65000];
 	unsigned int i, lpe, over;
 	bool ok;
@@ -203,7 +199,6 @@ TEST(long_packets, "1522 bytes with FCS are the limit without LPE")
 		}
 	}
 	ATF_CHECK_EQ(over, host_rd(h, E82545_ROC));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -13,15 +13,15 @@
 #include "e82545_guest.h"
 
 uint64_t
-guest_alloc(struct host *h, struct paravirt_csb **csbp)
+guest_alloc(struct host *h)
 {
 	uint64_t gpa;
 
 	gpa = host_alloc(h, NET_PARAVIRT_CSB_SIZE, NET_PARAVIRT_CSB_SIZE);
-	*csbp = host_mem(h, gpa, NET_PARAVIRT_CSB_SIZE);
-	CSB_SET(*csbp, host_need_txkick, 1);
-	CSB_SET(*csbp, guest_need_rxkick, 1);
-	CSB_SET(*csbp, guest_txkick_at, NET_PARAVIRT_NONE);
+	h->csb = host_mem(h, gpa, NET_PARAVIRT_CSB_SIZE);
+	CSB_SET(h, host_need_txkick, 1);
+	CSB_SET(h, guest_need_rxkick, 1);
+	CSB_SET(h, guest_txkick_at, NET_PARAVIRT_NONE);
 	return (gpa);
 }
 
@@ -32,25 +32,47 @@ guest_place(struct host *h, uint64_t gpa)
 	host_wr(h, E82545_CSBAL, gpa);
 }
 
+void
+guest_move(struct host *h)
+{
+	const uint64_t gpa = guest_alloc(h);
+
+	CSB_SET(h, guest_tdt, h->txtail);
+	CSB_SET(h, guest_rdt, h->rxtail);
+	CSB_SET(h, guest_csb_on, 1);
+	guest_place(h, gpa);
+}
+
 struct host *
-guest_up(uint32_t ntxd, uint32_t nrxd, uint32_t bufsize, uint32_t rounds,
-    struct paravirt_csb **csbp)
+guest_up(uint32_t ntxd, uint32_t nrxd, uint32_t bufsize, uint32_t rounds)
 {
 	struct host *h;
 	uint64_t gpa;
 
 	h = host_create_csb(HOST_RAM);
-	gpa = guest_alloc(h, csbp);
+	gpa = guest_alloc(h);
 	host_up(h, ntxd, nrxd, bufsize);
-	CSB_SET(*csbp, guest_rdt, h->rxtail);
-	CSB_SET(*csbp, host_txcycles_lim, rounds);
+	CSB_SET(h, guest_rdt, h->rxtail);
+	CSB_SET(h, host_txcycles_lim, rounds);
 	guest_place(h, gpa);
-	CSB_SET(*csbp, guest_csb_on, 1);
+	CSB_SET(h, guest_csb_on, 1);
 	/* Without TXD_LOW, which the CSB's flags do not cover. */
 	host_wr(h, E82545_IMS, E82545_ICR_ALL & ~E82545_ICR_TXD_LOW);
 	host_run(h);
 	host_rd(h, E82545_ICR);
 	h->nraised = 0;
+	return (h);
+}
+
+struct host *
+guest_awake(unsigned int n, uint32_t rounds)
+{
+	struct host *h = guest_up(64, 16, 2048, rounds);
+
+	ATF_REQUIRE(guest_post(h, n));
+	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_REQUIRE_EQ(n, host_sent(h));
+	h->kicked = false;
 	return (h);
 }
 
@@ -66,29 +88,50 @@ guest_frames(struct host *h, unsigned int n)
 }
 
 bool
-guest_send(struct host *h, struct paravirt_csb *csb)
+guest_send(struct host *h)
 {
-	CSB_SET(csb, guest_tdt, h->txtail);
+	CSB_SET(h, guest_tdt, h->txtail);
 	CSB_BARRIER();
-	if (CSB_GET(csb, guest_csb_on) != 0 &&
-	    (CSB_GET(csb, host_need_txkick) & 1) == 0)
+	if (CSB_GET(h, guest_csb_on) != 0 &&
+	    (CSB_GET(h, host_need_txkick) & 1) == 0)
 		return (false);
 	host_tx_go(h);
 	return (true);
 }
 
 bool
-guest_give(struct host *h, struct paravirt_csb *csb)
+guest_post(struct host *h, unsigned int n)
+{
+	guest_frames(h, n);
+	return (guest_send(h));
+}
+
+void
+guest_transmit(struct host *h, unsigned int n)
+{
+	(void)guest_post(h, n);
+	host_run(h);
+}
+
+void
+guest_store(struct host *h, unsigned int n)
+{
+	guest_frames(h, n);
+	CSB_SET(h, guest_tdt, h->txtail);
+}
+
+bool
+guest_give(struct host *h)
 {
 	uint32_t at, given, old;
 
 	old = h->rxposted;
 	given = (h->rxtail + h->nrxd - old) % h->nrxd;
-	CSB_SET(csb, guest_rdt, h->rxtail);
+	CSB_SET(h, guest_rdt, h->rxtail);
 	h->rxposted = h->rxtail;
 	CSB_BARRIER();
-	at = CSB_GET(csb, host_rxkick_at);
-	if (CSB_GET(csb, guest_csb_on) != 0 && (at >= h->nrxd ||
+	at = CSB_GET(h, host_rxkick_at);
+	if (CSB_GET(h, guest_csb_on) != 0 && (at >= h->nrxd ||
 	    (at + h->nrxd - old - 1) % h->nrxd >= given))
 		return (false);
 	host_rx_post(h);
@@ -122,6 +165,20 @@ guest_take(struct host *h, unsigned int max)
 	for (n = 0; n < max && host_rx_take(h, buf, sizeof(buf), NULL) > 0; n++)
 		;
 	return (n);
+}
+
+bool
+guest_return(struct host *h, unsigned int n)
+{
+	ATF_CHECK_EQ(n, guest_take(h, n));
+	return (guest_give(h));
+}
+
+void
+guest_receive(struct host *h, unsigned int n)
+{
+	guest_inject(h, n);
+	ATF_CHECK_EQ(n, guest_take(h, n + 1));
 }
 
 unsigned int

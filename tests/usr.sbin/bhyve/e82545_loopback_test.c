@@ -16,9 +16,9 @@
 #include "e82545_impl.h"
 #include "e82545_loop.h"
 
-TEST(modes, "RCTL.LBM and the PHY send frames back, the link up or down")
+HOST_TEST(modes, tx_up(64), "RCTL.LBM and the PHY send frames back, the link "
+    "up or down")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[100];
 	unsigned int i;
 
@@ -42,12 +42,10 @@ TEST(modes, "RCTL.LBM and the PHY send frames back, the link up or down")
 	e82545_link(h->dev, true);
 	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | 0x1140);
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(source, "A looped frame is one fragment of its length")
+HOST_TEST(source, tx_up(64), "A looped frame is one fragment of its length")
 {
-	struct host *h = tx_up(64);
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame f = { .f_iov = iov };
 	uint8_t frame[100];
@@ -66,12 +64,10 @@ TEST(source, "A looped frame is one fragment of its length")
 	ATF_CHECK_EQ(0, memcmp(frame, iov[0].iov_base, sizeof(frame)));
 	host_run(h);
 	check_taken(h, frame, sizeof(frame));
-	host_destroy(h);
 }
 
-TEST(mtu, "mtu= is not for looped frames")
+HOST_TEST(mtu, tx_up(64), "mtu= is not for looped frames")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[200];
 
 	host_make_frame(frame, sizeof(frame), host_mac, 6);
@@ -80,13 +76,11 @@ TEST(mtu, "mtu= is not for looped frames")
 	host_tx_frame(h, frame, sizeof(frame), 0);
 	tx_go(h);
 	check_taken(h, frame, sizeof(frame));
-	host_destroy(h);
 }
 
-TEST(same_batch, "Frames from the network that follow looped ones in a batch "
-    "are dropped")
+HOST_TEST(same_batch, tx_up(64), "Frames from the network that follow looped "
+    "ones in a batch are dropped")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[100], other[100];
 
 	host_make_frame(frame, sizeof(frame), host_mac, 7);
@@ -101,13 +95,11 @@ TEST(same_batch, "Frames from the network that follow looped ones in a batch "
 	check_taken(h, frame, sizeof(frame));
 	check_none(h);
 	ATF_CHECK_EQ(2, host_counter(h, E82545_C_RX_DISABLED));
-	host_destroy(h);
 }
 
-TEST(lbm, "Of RCTL.LBM's four values two loop frames")
+HOST_TEST(lbm, tx_up(64), "Of RCTL.LBM's four values two loop frames")
 {
 	static const bool loops[] = { false, true, false, true };
-	struct host *h = tx_up(64);
 	uint8_t frame[100];
 	unsigned int i, n;
 
@@ -122,12 +114,11 @@ TEST(lbm, "Of RCTL.LBM's four values two loop frames")
 		    i);
 		ATF_CHECK_EQ_MSG(i + 1 - n, host_sent(h), "%u", i);
 	}
-	host_destroy(h);
 }
 
-TEST(many, "63 frames of one kick all come back; a batch is bounded")
+HOST_TEST(many, tx_up(1024), "63 frames of one kick all come back; a batch is "
+    "bounded")
 {
-	struct host *h = tx_up(1024);
 	uint8_t buf[2048], frame[1024];
 	unsigned int i, back;
 
@@ -155,13 +146,12 @@ TEST(many, "63 frames of one kick all come back; a batch is bounded")
 			break;
 	}
 	ATF_CHECK_EQ(host_counter(h, E82545_C_LOOPBACK), back + 63);
-	host_destroy(h);
 }
 
-TEST(filters, "Looped frames are filtered; frames from the network are dropped")
+HOST_TEST(filters, rx_up(64, 256), "Looped frames are filtered; frames from "
+    "the network are dropped")
 {
 	static const uint8_t other[6] = { 2, 9, 9, 9, 9, 9 };
-	struct host *h = rx_up(64, 256);
 	uint8_t frame[100];
 
 	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
@@ -183,12 +173,11 @@ TEST(filters, "Looped frames are filtered; frames from the network are dropped")
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FILTERED));
 	host_clear(h, E82545_RCTL, E82545_RCTL_LBM);
 	check_rx_alive(h);
-	host_destroy(h);
 }
 
-TEST(stall, "Looped frames wait for descriptors; a reset drops them")
+HOST_TEST(stall, rx_up(8, 256), "Looped frames wait for descriptors; a reset "
+    "drops them")
 {
-	struct host *h = rx_up(8, 256);
 	uint8_t frame[60];
 	unsigned int i;
 
@@ -209,13 +198,11 @@ TEST(stall, "Looped frames wait for descriptors; a reset drops them")
 	host_run(h);
 	check_none(h);
 	check_rx_alive(h);
-	host_destroy(h);
 }
 
-TEST(then_network, "Frames from the network follow the looped ones in the same "
-    "batch")
+HOST_TEST(then_network, rx_up(64, 2048), "Frames from the network follow the "
+    "looped ones in the same batch")
 {
-	struct host *h = rx_up(64, 2048);
 	uint8_t frame[60];
 	unsigned int i;
 
@@ -237,7 +224,6 @@ TEST(then_network, "Frames from the network follow the looped ones in the same "
 		check_taken(h, frame, sizeof(frame));
 	}
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BATCH));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -148,7 +148,6 @@ use_without_memory(struct host *h)
 TEST(bus_master, "With bus mastering off an adapter does not access guest "
     "memory, also not in a reset; when it is on again the adapter goes on")
 {
-	struct paravirt_csb *csb;
 	uint8_t frame[64];
 	struct host *h;
 	uint64_t gpa;
@@ -156,14 +155,13 @@ TEST(bus_master, "With bus mastering off an adapter does not access guest "
 
 	for (i = 0; i < 4; i++) {
 		h = host_create_csb(HOST_RAM);
-		gpa = guest_alloc(h, &csb);
+		gpa = guest_alloc(h);
 		host_up(h, 8, 8, 2048);
-		CSB_SET(csb, guest_rdt, h->rxtail);
-		CSB_SET(csb, host_txcycles_lim, 1000);
+		CSB_SET(h, guest_rdt, h->rxtail);
+		CSB_SET(h, host_txcycles_lim, 1000);
 		guest_place(h, gpa);
-		CSB_SET(csb, guest_csb_on, i % 2);
-		guest_frames(h, 1);
-		guest_send(h, csb);
+		CSB_SET(h, guest_csb_on, i % 2);
+		guest_post(h, 1);
 		if (i >= 2) {
 			/* The host is awake. */
 			ATF_CHECK_EQ(i % 2 ? E82545_TX_MORE : E82545_TX_IDLE,
@@ -185,17 +183,16 @@ TEST(bus_master, "With bus mastering off an adapter does not access guest "
 	}
 
 	/* A reset clears the CSB when it can. */
-	h = guest_up(8, 8, 2048, 1000, &csb);
-	guest_frames(h, 1);
-	guest_send(h, csb);
+	h = guest_up(8, 8, 2048, 1000);
+	guest_post(h, 1);
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(0, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(0, CSB_GET(h, host_need_txkick));
 	e82545_bus_master(h->dev, false);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	ATF_CHECK_EQ(0, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(0, CSB_GET(h, host_need_txkick));
 	e82545_bus_master(h->dev, true);
 	host_run(h);
-	ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 	host_destroy(h);
 
 	h = host_create(HOST_RAM);
@@ -252,14 +249,12 @@ reset_and_start(struct host *h, bool bus)
 TEST(bus_off_tx, "A guest_tdt of before a reset with the bus off is old; the "
     "guest must kick")
 {
-	struct paravirt_csb *csb;
 	struct host *h;
 	unsigned int kicked;
 
 	for (kicked = 0; kicked < 2; kicked++) {
-		h = guest_up(16, 16, 2048, 1000, &csb);
-		guest_frames(h, 5);
-		guest_send(h, csb);
+		h = guest_up(16, 16, 2048, 1000);
+		guest_post(h, 5);
 		if (!kicked)
 			ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 		reset_and_start(h, false);
@@ -268,9 +263,8 @@ TEST(bus_off_tx, "A guest_tdt of before a reset with the bus off is old; the "
 		host_run(h);
 		ATF_CHECK_EQ(0, host_sent(h));
 		ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
-		ATF_CHECK_EQ(1, CSB_GET(csb, host_need_txkick));
-		guest_frames(h, 3);
-		ATF_CHECK(guest_send(h, csb));
+		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
+		ATF_CHECK(guest_post(h, 3));
 		host_run(h);
 		ATF_CHECK_EQ(3, host_sent(h));
 		host_destroy(h);
@@ -280,21 +274,20 @@ TEST(bus_off_tx, "A guest_tdt of before a reset with the bus off is old; the "
 TEST(bus_off_rx, "A guest_rdt of before a reset or start, with the bus off or "
     "on, is old; RDT counts")
 {
-	struct paravirt_csb *csb;
 	struct host *h;
 	uint8_t frame[60];
 	unsigned int how, i;
 
 	for (how = 0; how < 12; how++) {
-		h = guest_up(16, 16, 2048, 1, &csb);
+		h = guest_up(16, 16, 2048, 1);
 		/* Posted, but not yet looked at. */
-		CSB_SET(csb, guest_rdt, 12);
+		CSB_SET(h, guest_rdt, 12);
 		reset_and_start(h, how >= 6);
 		if (how % 2 == 0)
 			host_wr(h, E82545_RDH, 0);
 		host_wr(h, E82545_RDT, 5);
 		if (how / 2 % 3 == 1)
-			CSB_SET(csb, guest_csb_on, 0);
+			CSB_SET(h, guest_csb_on, 0);
 		if (how / 2 % 3 == 2) {
 			/* RDT again is the register's, too. */
 			host_wr(h, E82545_RDT, 6);
@@ -307,8 +300,8 @@ TEST(bus_off_rx, "A guest_rdt of before a reset or start, with the bus off or "
 		host_run(h);
 		ATF_CHECK_EQ_MSG(15, host_rx_pending(h), "%u", how);
 		/* As soon as it changes, it counts. */
-		CSB_SET(csb, guest_csb_on, 1);
-		CSB_SET(csb, guest_rdt, 8);
+		CSB_SET(h, guest_csb_on, 1);
+		CSB_SET(h, guest_rdt, 8);
 		host_wr(h, E82545_RDT, 8);
 		host_run(h);
 		ATF_CHECK_EQ_MSG(12, host_rx_pending(h), "%u", how);

@@ -15,13 +15,13 @@
 
 #include "e82545_check.h"
 
-TEST(bad_address, "A frame with a buffer outside guest memory is an error")
+HOST_TEST(bad_address, rx_up(64, 256), "A frame with a buffer outside guest "
+    "memory is an error")
 {
 	static const uint64_t bad[] = {
 		HOST_RAM, HOST_RAM - 59, UINT64_MAX, UINT64_MAX - 59,
 		0x8000000000000000, 0x100000000
 	};
-	struct host *h = rx_up(64, 256);
 	uint8_t buf[256], frame[600];
 	struct e82545_rxd *rxd;
 	unsigned int i;
@@ -64,10 +64,9 @@ TEST(bad_address, "A frame with a buffer outside guest memory is an error")
 	ATF_CHECK_EQ(E82545_RXD_ERR_RXE, host_rxd(h, n + 2)->errors);
 	ATF_CHECK_EQ(0, memcmp(host_mem(h, h->rxbuf + (n + 2) * 256, 88),
 	    frame + 512, 88));
-	host_destroy(h);
 }
 
-TEST(bad_ring, "Invalid rings are counted; frames wait")
+HOST_TEST(bad_ring, rx_up(64, 256), "Invalid rings are counted; frames wait")
 {
 	static const struct {
 		uint64_t	base;
@@ -83,7 +82,6 @@ TEST(bad_ring, "Invalid rings are counted; frames wait")
 		{ 0xfffffffffffffff0, 1024, 0, 1, 1 },
 		{ HOST_RAM - 0x10000, 0xfff80, 0, 1, 1 },
 	};
-	struct host *h = rx_up(64, 256);
 	uint8_t frame[60];
 	unsigned int bad, i;
 
@@ -110,12 +108,10 @@ TEST(bad_ring, "Invalid rings are counted; frames wait")
 	host_run(h);
 	check_taken(h, frame, sizeof(frame));
 	check_rx_alive(h);
-	host_destroy(h);
 }
 
-TEST(overlap, "A ring whose buffers overlap it")
+HOST_TEST(overlap, rx_up(64, 256), "A ring whose buffers overlap it")
 {
-	struct host *h = rx_up(64, 256);
 	uint8_t frame[600];
 	unsigned int i;
 
@@ -127,18 +123,16 @@ TEST(overlap, "A ring whose buffers overlap it")
 	host_wr(h, E82545_RDT, (host_rd(h, E82545_RDH) + 63) % 64);
 	host_run(h);
 	ATF_CHECK(host_rd(h, E82545_RDH) < 64);
-	host_destroy(h);
 }
 
-TEST(fuzz, "Random rings, registers and frames neither stop nor crash the "
-    "model")
+HOST_TEST(fuzz, rx_up(512, 2048), "Random rings, registers and frames neither "
+    "stop nor crash the model")
 {
 	static const uint32_t regs[] = {
 		E82545_RCTL, E82545_RDH, E82545_RDT, E82545_RDLEN,
 		E82545_RDBAL, E82545_CTRL, E82545_RXCSUM, E82545_VET,
 		E82545_RDT, E82545_RDT
 	};
-	struct host *h = rx_up(512, 2048);
 	uint8_t frame[20000];
 	struct packet p;
 	uint32_t i, reg, seed = 0x3101;
@@ -199,7 +193,6 @@ TEST(fuzz, "Random rings, registers and frames neither stop nor crash the "
 		;
 	host_rx_post(h);
 	check_rx_alive(h);
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -14,10 +14,9 @@
 #include "e82545_check.h"
 #include "wait_until.h"
 
-TEST(stall, "Without descriptors frames wait, and are received in order after "
-    "a write to RDT")
+HOST_TEST(stall, rx_up(8, 256), "Without descriptors frames wait, and are "
+    "received in order after a write to RDT")
 {
-	struct host *h = rx_up(8, 256);
 	uint8_t frame[60];
 	unsigned int i, next;
 
@@ -46,12 +45,11 @@ TEST(stall, "Without descriptors frames wait, and are received in order after "
 		ATF_CHECK_EQ(13 - MIN(next, 13), host_rx_pending(h));
 	}
 	ATF_CHECK_EQ(20, host_counter(h, E82545_C_RX_FRAME));
-	host_destroy(h);
 }
 
-TEST(long_frame, "A frame waits until there are descriptors for all of it")
+HOST_TEST(long_frame, rx_up(16, 256), "A frame waits until there are "
+    "descriptors for all of it")
 {
-	struct host *h = rx_up(16, 256);
 	uint8_t frame[1500], small[60];
 	unsigned int i;
 
@@ -78,12 +76,11 @@ TEST(long_frame, "A frame waits until there are descriptors for all of it")
 		check_taken(h, small, sizeof(small));
 	}
 	check_taken(h, frame, sizeof(frame));
-	host_destroy(h);
 }
 
-TEST(ends, "A stall ends when RCTL changes or the receiver is turned off")
+HOST_TEST(ends, rx_up(8, 256), "A stall ends when RCTL changes or the receiver "
+    "is turned off")
 {
-	struct host *h = rx_up(8, 256);
 	uint8_t frame[60];
 	unsigned int i;
 
@@ -114,12 +111,11 @@ TEST(ends, "A stall ends when RCTL changes or the receiver is turned off")
 	host_run(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
-	host_destroy(h);
 }
 
-TEST(never_fits, "A frame longer than all buffers of the ring is dropped")
+HOST_TEST(never_fits, rx_up(8, 256), "A frame longer than all buffers of the "
+    "ring is dropped")
 {
-	struct host *h = rx_up(8, 256);
 	uint8_t frame[2048];
 
 	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
@@ -129,12 +125,11 @@ TEST(never_fits, "A frame longer than all buffers of the ring is dropped")
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_OVERSIZE));
 	rx_receive(h, frame, 1792);
 	check_taken(h, frame, 1792);
-	host_destroy(h);
 }
 
-TEST(race, "Descriptors added while the ring runs empty are seen")
+HOST_TEST(race, rx_up(8, 256), "Descriptors added while the ring runs empty "
+    "are seen")
 {
-	struct host *h = rx_up(8, 256);
 	uint8_t buf[256], frame[64];
 	unsigned int in, out;
 	ssize_t len;
@@ -159,12 +154,11 @@ TEST(race, "Descriptors added while the ring runs empty are seen")
 	host_stop_threads(h);
 	ATF_CHECK(host_counter(h, E82545_C_RX_STALL) > 0);
 	ATF_CHECK_EQ(20000, host_counter(h, E82545_C_RX_FRAME));
-	host_destroy(h);
 }
 
-TEST(bad_head, "RDH outside the ring ends no stall, a valid one does")
+HOST_TEST(bad_head, rx_up(8, 256), "RDH outside the ring ends no stall, a "
+    "valid one does")
 {
-	struct host *h = rx_up(8, 256);
 	uint8_t frame[60];
 	unsigned int i;
 
@@ -179,7 +173,6 @@ TEST(bad_head, "RDH outside the ring ends no stall, a valid one does")
 	ATF_CHECK_EQ(0, h->nready);
 	host_wr(h, E82545_RDH, 0);
 	ATF_CHECK_EQ(1, h->nready);
-	host_destroy(h);
 }
 
 TEST_PROGRAM

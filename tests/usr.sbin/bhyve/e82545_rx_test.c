@@ -16,9 +16,9 @@
 #include "e82545_check.h"
 #include "e82545_impl.h"
 
-TEST(simple, "One frame: contents, descriptor, interrupt, statistics")
+HOST_TEST(simple, rx_up(64, 2048), "One frame: contents, descriptor, "
+    "interrupt, statistics")
 {
-	struct host *h = rx_up(64, 2048);
 	struct e82545_rxd last;
 	uint8_t frame[100];
 
@@ -44,7 +44,6 @@ TEST(simple, "One frame: contents, descriptor, interrupt, statistics")
 	ATF_CHECK_EQ(100, host_counter(h, E82545_C_RX_BYTE));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BATCH));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_BAD_RING));
-	host_destroy(h);
 }
 
 TEST(sizes, "Every buffer size: frames that fit exactly, and over several "
@@ -93,9 +92,9 @@ TEST(sizes, "Every buffer size: frames that fit exactly, and over several "
 #undef NLENS
 }
 
-TEST(reserved_size, "The reserved buffer size means the default")
+HOST_TEST(reserved_size, rx_up(64, 2048), "The reserved buffer size means the "
+    "default")
 {
-	struct host *h = rx_up(64, 2048);
 	uint8_t frame[3000];
 
 	host_set(h, E82545_RCTL, E82545_RCTL_BSEX | E82545_RCTL_LPE);
@@ -103,12 +102,11 @@ TEST(reserved_size, "The reserved buffer size means the default")
 	rx_receive(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(2, host_rd(h, E82545_RDH));
 	check_taken(h, frame, sizeof(frame));
-	host_destroy(h);
 }
 
-TEST(fcs, "Without SECRC, four bytes of FCS are in the buffer")
+HOST_TEST(fcs, rx_up(64, 256), "Without SECRC, four bytes of FCS are in the "
+    "buffer")
 {
-	struct host *h = rx_up(64, 256);
 	uint8_t frame[260];
 
 	host_clear(h, E82545_RCTL, E82545_RCTL_SECRC);
@@ -125,12 +123,11 @@ TEST(fcs, "Without SECRC, four bytes of FCS are in the buffer")
 	ATF_CHECK_EQ(3, host_rd(h, E82545_RDH));
 	ATF_CHECK_EQ(4, host_rxd(h, 2)->length);
 	check_taken(h, frame, 260);
-	host_destroy(h);
 }
 
-TEST(padding, "Short frames are padded with zeros; buffers keep the rest")
+HOST_TEST(padding, rx_up(64, 256), "Short frames are padded with zeros; "
+    "buffers keep the rest")
 {
-	struct host *h = rx_up(64, 256);
 	uint8_t frame[61];
 	uint32_t n;
 	size_t len, total;
@@ -150,12 +147,10 @@ TEST(padding, "Short frames are padded with zeros; buffers keep the rest")
 		total += MIN(len, 61);
 		ATF_CHECK_EQ(total, host_counter(h, E82545_C_RX_BYTE));
 	}
-	host_destroy(h);
 }
 
-TEST(tiny, "Frames shorter than a header do no harm")
+HOST_TEST(tiny, rx_up(64, 256), "Frames shorter than a header do no harm")
 {
-	struct host *h = rx_up(64, 256);
 	uint8_t frame[60];
 	size_t len;
 
@@ -178,12 +173,10 @@ TEST(tiny, "Frames shorter than a header do no harm")
 	host_run(h);
 	check_taken(h, frame, sizeof(frame));
 	check_none(h);
-	host_destroy(h);
 }
 
-TEST(fragments, "A frame in up to 64 fragments")
+HOST_TEST(fragments, rx_up(64, 512), "A frame in up to 64 fragments")
 {
-	struct host *h = rx_up(64, 512);
 	uint8_t frame[1514];
 	int n;
 
@@ -194,12 +187,11 @@ TEST(fragments, "A frame in up to 64 fragments")
 		check_taken(h, frame, sizeof(frame));
 		host_rx_post(h);
 	}
-	host_destroy(h);
 }
 
-TEST(batch, "A batch is 256 frames, one sync and one interrupt")
+HOST_TEST(batch, rx_up(1024, 256), "A batch is 256 frames, one sync and one "
+    "interrupt")
 {
-	struct host *h = rx_up(1024, 256);
 	uint8_t frame[64];
 	unsigned int i, raised;
 
@@ -226,12 +218,11 @@ TEST(batch, "A batch is 256 frames, one sync and one interrupt")
 		host_make_frame(frame, sizeof(frame), host_mac, i);
 		check_taken(h, frame, sizeof(frame));
 	}
-	host_destroy(h);
 }
 
-TEST(many_descriptors, "A batch of long frames in short buffers is bounded")
+HOST_TEST(many_descriptors, rx_up(4096, 256), "A batch of long frames in short "
+    "buffers is bounded")
 {
-	struct host *h = rx_up(4096, 256);
 	uint8_t frame[E82545_FRAME_MAX];
 	unsigned int i;
 
@@ -250,7 +241,6 @@ TEST(many_descriptors, "A batch of long frames in short buffers is bounded")
 		host_make_frame(frame, sizeof(frame), host_mac, i);
 		check_taken(h, frame, sizeof(frame));
 	}
-	host_destroy(h);
 }
 
 TEST(threshold, "RXDMT0 is set when the free descriptors fall to RDMTS")
@@ -275,9 +265,8 @@ TEST(threshold, "RXDMT0 is set when the free descriptors fall to RDMTS")
 	}
 }
 
-TEST(delay, "RDTR delays RXT0")
+HOST_TEST(delay, rx_up(64, 256), "RDTR delays RXT0")
 {
-	struct host *h = rx_up(64, 256);
 	uint8_t frame[60];
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
@@ -287,12 +276,10 @@ TEST(delay, "RDTR delays RXT0")
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & E82545_ICR_RXT0);
 	host_advance(h, 51200);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_RXT0) != 0);
-	host_destroy(h);
 }
 
-TEST(states, "Receiver off, no link, paused")
+HOST_TEST(states, rx_up(64, 256), "Receiver off, no link, paused")
 {
-	struct host *h = rx_up(64, 256);
 	uint8_t frame[60];
 	unsigned int i;
 
@@ -319,14 +306,12 @@ TEST(states, "Receiver off, no link, paused")
 	e82545_resume(h->dev);
 	host_run(h);
 	check_taken(h, frame, sizeof(frame));
-	host_destroy(h);
 }
 
-TEST(short_address, "A frame shorter than an address is filtered as if zeros "
-    "followed")
+HOST_TEST(short_address, rx_up(64, 256), "A frame shorter than an address is "
+    "filtered as if zeros followed")
 {
 	static const uint8_t frame[3] = { 0x02, 0x04, 0x06 };
-	struct host *h = rx_up(64, 256);
 
 	host_wr(h, E82545_RAL(1), 0x00060402);
 	rx_receive(h, frame, sizeof(frame));
@@ -334,14 +319,12 @@ TEST(short_address, "A frame shorter than an address is filtered as if zeros "
 	host_wr(h, E82545_RAH(1), E82545_RAH_AV);
 	rx_receive(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
-	host_destroy(h);
 }
 
-TEST(inexact, "PIF is set if only the hash passed, in how many fragments the "
-    "frame may be")
+HOST_TEST(inexact, rx_up(64, 256), "PIF is set if only the hash passed, in how "
+    "many fragments the frame may be")
 {
 	static const uint8_t group[6] = { 0x01, 0x00, 0x5e, 1, 2, 3 };
-	struct host *h = rx_up(64, 256);
 	struct e82545_rxd rxd;
 	uint8_t frame[100];
 	unsigned int i;
@@ -362,12 +345,11 @@ TEST(inexact, "PIF is set if only the hash passed, in how many fragments the "
 		rxd = check_taken(h, frame, sizeof(frame));
 		ATF_CHECK_EQ(0, rxd.status & E82545_RXD_PIF);
 	}
-	host_destroy(h);
 }
 
-TEST(short_tag, "A tag is stripped if all of it and a type are there")
+HOST_TEST(short_tag, rx_up(64, 256), "A tag is stripped if all of it and a "
+    "type are there")
 {
-	struct host *h = rx_up(64, 256);
 	struct e82545_rxd rxd;
 	uint8_t frame[60], want[60];
 	size_t len;
@@ -386,13 +368,11 @@ TEST(short_tag, "A tag is stripped if all of it and a type are there")
 		    "%zu", len);
 		ATF_CHECK_EQ(len >= 18 ? 0x1234 : 0, le16toh(rxd.special));
 	}
-	host_destroy(h);
 }
 
-TEST(null_last, "The last descriptor of the ring has no buffer: it is as it "
-    "was, with DD, and the frame is in the next")
+HOST_TEST(null_last, rx_up(8, 256), "The last descriptor of the ring has no "
+    "buffer: it is as it was, with DD, and the frame is in the next")
 {
-	struct host *h = rx_up(8, 256);
 	struct e82545_rxd *rxd;
 	uint8_t frame[100];
 	unsigned int i;
@@ -422,7 +402,6 @@ TEST(null_last, "The last descriptor of the ring has no buffer: it is as it "
 	ATF_CHECK_EQ(sizeof(frame), le16toh(host_rxd(h, 0)->length));
 	ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, h->rxbuf, sizeof(frame)),
 	    sizeof(frame)));
-	host_destroy(h);
 }
 
 TEST(null_batch, "A batch passes over 1024 descriptors without buffers, or "
@@ -457,10 +436,9 @@ map_high(void *arg, uint64_t gpa, size_t len, unsigned int access)
 	    access));
 }
 
-TEST(high, "Guest memory may be anywhere in 64 bits")
+HOST_TEST(high, rx_up(64, 2048), "Guest memory may be anywhere in 64 bits")
 {
 	struct e82545_ops ops = host_ops;
-	struct host *h = rx_up(64, 2048);
 	uint8_t frame[100];
 	unsigned int i;
 
@@ -480,7 +458,6 @@ TEST(high, "Guest memory may be anywhere in 64 bits")
 	host_txd(h, i)->addr = htole64(le64toh(host_txd(h, i)->addr) + HIGH);
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
-	host_destroy(h);
 }
 
 static uint64_t odd_gpa;
@@ -494,11 +471,10 @@ map_odd(void *arg, uint64_t gpa, size_t len, unsigned int access)
 	return (gpa == odd_gpa && p != NULL ? p + 4 : p);
 }
 
-TEST(misaligned, "A ring that the host has mapped to an address which atomic "
-    "operations cannot have is none")
+HOST_TEST(misaligned, rx_up(64, 2048), "A ring that the host has mapped to an "
+    "address which atomic operations cannot have is none")
 {
 	struct e82545_ops ops = host_ops;
-	struct host *h = rx_up(64, 2048);
 	uint8_t frame[100];
 
 	ops.eo_map = map_odd;
@@ -509,7 +485,6 @@ TEST(misaligned, "A ring that the host has mapped to an address which atomic "
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_RING));
 	ATF_CHECK_EQ(1, host_rx_pending(h));
-	host_destroy(h);
 }
 
 TEST(tail_beyond, "RDT equal to the number of descriptors or greater is never "
@@ -555,10 +530,9 @@ TEST(tail_beyond, "RDT equal to the number of descriptors or greater is never "
 	}
 }
 
-TEST(tail_beyond_long, "With such an RDT frames of several buffers pass the "
-    "end of the ring, and RXDMT0 comes each half")
+HOST_TEST(tail_beyond_long, rx_up(8, 256), "With such an RDT frames of several "
+    "buffers pass the end of the ring, and RXDMT0 comes each half")
 {
-	struct host *h = rx_up(8, 256);
 	uint8_t frame[700];
 	unsigned int n;
 
@@ -573,13 +547,12 @@ TEST(tail_beyond_long, "With such an RDT frames of several buffers pass the "
 		    (host_rd(h, E82545_ICR) & E82545_ICR_RXDMT0) != 0, "%u", n);
 	}
 	ATF_CHECK_EQ(9, host_counter(h, E82545_C_RX_FRAME));
-	host_destroy(h);
 }
 
-TEST(untagged, "With VFE, frames without a tag pass, and PIF is for multicast")
+HOST_TEST(untagged, rx_up(64, 2048), "With VFE, frames without a tag pass, and "
+    "PIF is for multicast")
 {
 	static const uint8_t all[6] = { 255, 255, 255, 255, 255, 255 };
-	struct host *h = rx_up(64, 2048);
 	struct e82545_rxd rxd;
 	uint8_t frame[100];
 
@@ -588,13 +561,11 @@ TEST(untagged, "With VFE, frames without a tag pass, and PIF is for multicast")
 	rx_receive(h, frame, sizeof(frame));
 	rxd = check_taken(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(0, rxd.status & E82545_RXD_PIF);
-	host_destroy(h);
 }
 
-TEST(bad_middle, "A buffer outside guest memory loses its own bytes only; "
-    "descriptors before the last say no more than DD")
+HOST_TEST(bad_middle, rx_up(8, 256), "A buffer outside guest memory loses its "
+    "own bytes only; descriptors before the last say no more than DD")
 {
-	struct host *h = rx_up(8, 256);
 	struct e82545_rxd *rxd;
 	uint8_t frame[700];
 	unsigned int i;
@@ -616,13 +587,12 @@ TEST(bad_middle, "A buffer outside guest memory loses its own bytes only; "
 	ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, h->rxbuf, 256), 256));
 	ATF_CHECK_EQ(0, memcmp(frame + 512, host_mem(h, h->rxbuf + 512, 188),
 	    188));
-	host_destroy(h);
 }
 
-TEST(dropped, "A batch that uses no descriptor does not count as one")
+HOST_TEST(dropped, rx_up(8, 256), "A batch that uses no descriptor does not "
+    "count as one")
 {
 	static const uint8_t other[6] = { 2, 9, 9, 9, 9, 9 };
-	struct host *h = rx_up(8, 256);
 	uint8_t frame[60];
 
 	host_make_frame(frame, sizeof(frame), other, 1);
@@ -631,7 +601,6 @@ TEST(dropped, "A batch that uses no descriptor does not count as one")
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_BATCH));
 	/* Nor is it a reason for an interrupt. */
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -15,9 +15,9 @@
 
 #include "e82545_check.h"
 
-TEST(strip, "Tags are stripped with CTRL.VME, however the frame is fragmented")
+HOST_TEST(strip, rx_up(64, 512), "Tags are stripped with CTRL.VME, however the "
+    "frame is fragmented")
 {
-	struct host *h = rx_up(64, 512);
 	struct e82545_rxd last;
 	uint8_t frame[1514], want[1514];
 	size_t len;
@@ -67,12 +67,11 @@ TEST(strip, "Tags are stripped with CTRL.VME, however the frame is fragmented")
 	last = check_taken(h, frame, 100);
 	ATF_CHECK_EQ(0, last.status & E82545_RXD_VP);
 	ATF_CHECK_EQ(0, last.special);
-	host_destroy(h);
 }
 
-TEST(checksum, "IPCS, TCPCS, IPE, TCPE of valid and corrupted packets")
+HOST_TEST(checksum, rx_up(64, 256), "IPCS, TCPCS, IPE, TCPE of valid and "
+    "corrupted packets")
 {
-	struct host *h = rx_up(64, 256);
 	struct e82545_rxd last;
 	uint8_t frame[PACKET_HDR_MAX + 600], payload[600], want;
 	struct packet p;
@@ -130,13 +129,11 @@ TEST(checksum, "IPCS, TCPCS, IPE, TCPE of valid and corrupted packets")
 	rx_receive(h, frame, len);
 	last = check_taken(h, frame, len);
 	ATF_CHECK_EQ(packet_sum(frame + 14, len - 14), last.csum);
-	host_destroy(h);
 }
 
-TEST(strip_checksum, "The sums of a frame are verified with its tag, and it "
-    "has none in the ring")
+HOST_TEST(strip_checksum, rx_up(64, 2048), "The sums of a frame are verified "
+    "with its tag, and it has none in the ring")
 {
-	struct host *h = rx_up(64, 2048);
 	struct e82545_rxd last;
 	uint8_t frame[PACKET_HDR_MAX + 100], payload[100];
 	struct packet p = { .vlan = true, .tag = 5, .payload = payload,
@@ -154,7 +151,6 @@ TEST(strip_checksum, "The sums of a frame are verified with its tag, and it "
 	    E82545_RXD_TCPCS, last.status);
 	ATF_CHECK_EQ(0, last.errors);
 	ATF_CHECK_EQ(packet_sum(frame, len - 4), last.csum);
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -61,10 +61,10 @@ scatter(struct host *h, unsigned int access)
 	permitted = access;
 }
 
-TEST(transmit, "A packet is sent from buffers whose pages are not adjacent")
+HOST_TEST(transmit, tx_up(64), "A packet is sent from buffers whose pages are "
+    "not adjacent")
 {
 	static const size_t lens[] = { 60, 1514, 4096, 4097, 9014 };
-	struct host *h = tx_up(64);
 	uint8_t frame[9014];
 	unsigned int i, n, off;
 
@@ -90,14 +90,12 @@ TEST(transmit, "A packet is sent from buffers whose pages are not adjacent")
 	tx_go(h);
 	check_sent(h, n, frame, sizeof(frame));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_ADDR));
-	host_destroy(h);
 }
 
-TEST(segments, "A packet of 64 KB, with TSO, from such buffers")
+HOST_TEST(segments, tx_up(64), "A packet of 64 KB, with TSO, from such buffers")
 {
 	static uint8_t payload[60000], packet[PACKET_HDR_MAX + sizeof(payload)];
 	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
-	struct host *h = tx_up(64);
 	uint8_t frame[2000];
 	size_t len, off, mss = 1448;
 	unsigned int n;
@@ -120,13 +118,11 @@ TEST(segments, "A packet of 64 KB, with TSO, from such buffers")
 		check_sent(h, n, frame, len);
 	}
 	ATF_CHECK_EQ(n, host_sent(h));
-	host_destroy(h);
 }
 
-TEST(transmit_bad, "A packet that is not all in memory, or that may not be "
-    "read, is dropped")
+HOST_TEST(transmit_bad, tx_up(64), "A packet that is not all in memory, or "
+    "that may not be read, is dropped")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[9000];
 	unsigned int i;
 
@@ -143,7 +139,6 @@ TEST(transmit_bad, "A packet that is not all in memory, or that may not be "
 	hole = 0;
 	permitted = E82545_MAP_READ;
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
 /* Have the buffers of the ring in the area, `off' bytes into pages. */
@@ -230,10 +225,9 @@ map_counted(void *arg, uint64_t gpa, size_t len, unsigned int access)
 	return (map_scattered(arg, gpa, len, access));
 }
 
-TEST(bounded, "A batch ends after some pages, though its packets are short of "
-    "descriptors")
+HOST_TEST(bounded, tx_up(1024), "A batch ends after some pages, though its "
+    "packets are short of descriptors")
 {
-	struct host *h = tx_up(1024);
 	struct e82545_ops ops;
 	unsigned int i, batches = 0;
 
@@ -254,7 +248,6 @@ TEST(bounded, "A batch ends after some pages, though its packets are short of "
 	} while (host_rd(h, E82545_TDH) != host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(200, host_counter(h, E82545_C_TX_BAD_LEN));
 	ATF_CHECK(batches >= 200 * 50 / (1024 + 50));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -151,16 +151,14 @@ known_frames(struct host *h)
 static void
 known_csb(struct host *h)
 {
-	struct paravirt_csb *page = host_mem(h, CSB_GPA,
-	    NET_PARAVIRT_CSB_SIZE);
-
-	memset(page, 0, NET_PARAVIRT_CSB_SIZE);
-	CSB_SET(page, host_txcycles_lim, 3);
-	CSB_SET(page, guest_tdt, h->txtail);
-	CSB_SET(page, guest_rdt, h->rxtail);
-	CSB_SET(page, vnet_ring_low, VNET_GPA);
+	h->csb = host_mem(h, CSB_GPA, NET_PARAVIRT_CSB_SIZE);
+	memset(h->csb, 0, NET_PARAVIRT_CSB_SIZE);
+	CSB_SET(h, host_txcycles_lim, 3);
+	CSB_SET(h, guest_tdt, h->txtail);
+	CSB_SET(h, guest_rdt, h->rxtail);
+	CSB_SET(h, vnet_ring_low, VNET_GPA);
 	guest_place(h, CSB_GPA);
-	CSB_SET(page, guest_csb_on, 1);
+	CSB_SET(h, guest_csb_on, 1);
 	host_wr(h, E82545_TDT, h->txtail);
 	ATF_REQUIRE(e82545_tx(h->dev));
 }
@@ -293,18 +291,15 @@ check_known(struct host *h)
 	free(bytes);
 }
 
-TEST(saved, "An adapter in a known state is saved as the known bytes")
+HOST_TEST(saved, known_state(), "An adapter in a known state is saved as the "
+    "known bytes")
 {
-	struct host *h = known_state();
-
 	check_known(h);
-	host_destroy(h);
 }
 
-TEST(restored, "The known bytes restore an adapter to that state, and it "
-    "goes on")
+HOST_TEST(restored, host_create_csb(HOST_RAM), "The known bytes restore an "
+    "adapter to that state, and it goes on")
 {
-	struct host *h = host_create_csb(HOST_RAM);
 	uint8_t *bytes = known_bytes(), frame[60];
 	unsigned int i;
 
@@ -329,7 +324,6 @@ TEST(restored, "The known bytes restore an adapter to that state, and it "
 		check_taken(h, frame, sizeof(frame));
 	}
 	check_none(h);
-	host_destroy(h);
 }
 
 TEST(header, "Bytes with another header are refused, as is the right one while "
@@ -374,9 +368,9 @@ TEST(header, "Bytes with another header are refused, as is the right one while "
 	host_destroy(h);
 }
 
-TEST(short_header, "Bytes that end within the header are not read beyond")
+HOST_TEST(short_header, known_state(), "Bytes that end within the header are "
+    "not read beyond")
 {
-	struct host *h = known_state();
 	const size_t page = getpagesize();
 	uint8_t *bytes = known_bytes(), *map;
 
@@ -389,13 +383,11 @@ TEST(short_header, "Bytes that end within the header are not read beyond")
 	    (HEADER - 1), HEADER - 1));
 	munmap(map, 2 * page);
 	free(bytes);
-	host_destroy(h);
 }
 
-TEST(refused, "No state is saved while the adapter runs, nor into a buffer "
-    "that is too small or too large")
+HOST_TEST(refused, known_state(), "No state is saved while the adapter runs, "
+    "nor into a buffer that is too small or too large")
 {
-	struct host *h = known_state();
 	uint8_t buf[KNOWN_SIZE + 1];
 	size_t size;
 
@@ -408,7 +400,6 @@ TEST(refused, "No state is saved while the adapter runs, nor into a buffer "
 	}
 	e82545_resume(h->dev);
 	ATF_CHECK_EQ(EBUSY, e82545_snapshot_save(h->dev, buf, KNOWN_SIZE));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -65,7 +65,8 @@ TEST(values, "Values are refused, and nothing is copied, beyond the limit or "
 #define	TXQ_SENT	(2 * TXQ_CTX + 1)
 #define	TXQ_SIZE	(2 * TXQ_CTX + 5)
 
-TEST(txq_limits, "The transmit ring's state has limits, which are accepted")
+HOST_TEST(txq_limits, tx_up(16), "The transmit ring's state has limits, which "
+    "are accepted")
 {
 	static const struct {
 		size_t		off;
@@ -78,7 +79,6 @@ TEST(txq_limits, "The transmit ring's state has limits, which are accepted")
 		{ TXQ_SENT, 255 + 0xfffff, 4 },
 	};
 	uint8_t buf[TXQ_SIZE], good[TXQ_SIZE];
-	struct host *h = tx_up(16);
 	unsigned int i;
 
 	ATF_REQUIRE_EQ(TXQ_SIZE, snap_part(h, e82545_txq_snap, good, NULL,
@@ -93,7 +93,6 @@ TEST(txq_limits, "The transmit ring's state has limits, which are accepted")
 		ATF_CHECK_EQ_MSG(0, snap_part(h, e82545_txq_snap, NULL, buf,
 		    sizeof(buf)), "%u", i);
 	}
-	host_destroy(h);
 }
 
 /* The EEPROM's state: its words, then that of the Microwire bus. */
@@ -106,7 +105,8 @@ TEST(txq_limits, "The transmit ring's state has limits, which are accepted")
 #define	EE_DATA_OUT	146
 #define	EE_SIZE		147
 
-TEST(eeprom_limits, "The EEPROM's state has limits, which are accepted")
+HOST_TEST(eeprom_limits, tx_up(16), "The EEPROM's state has limits, which are "
+    "accepted")
 {
 	static const struct {
 		uint8_t		state;
@@ -119,7 +119,6 @@ TEST(eeprom_limits, "The EEPROM's state has limits, which are accepted")
 		{ 0, EE_ADDR, 63 },
 	};
 	uint8_t after[EE_SIZE], buf[EE_SIZE], good[EE_SIZE];
-	struct host *h = tx_up(16);
 	unsigned int i;
 
 	ATF_REQUIRE_EQ(EE_SIZE, snap_part(h, e82545_eeprom_snap, good, NULL,
@@ -153,15 +152,14 @@ TEST(eeprom_limits, "The EEPROM's state has limits, which are accepted")
 		    NULL, EE_SIZE));
 		ATF_CHECK_EQ(0, memcmp(buf, after, EE_SIZE));
 	}
-	host_destroy(h);
 }
 
 /* The PHY's state: each register and its page, then four bytes. */
 #define	PHY_SPEED	128
 #define	PHY_SIZE	132
 
-TEST(phy_limits, "The PHY's state: bits that software cannot write are those "
-    "after reset")
+HOST_TEST(phy_limits, tx_up(16), "The PHY's state: bits that software cannot "
+    "write are those after reset")
 {
 	/* Of registers 0 to 31: bits that a snapshot may differ in. */
 	static const uint16_t may[32] = {
@@ -170,7 +168,6 @@ TEST(phy_limits, "The PHY's state: bits that software cannot write are those "
 		[24] = 0xffff, [26] = 0xffff, [29] = 0xffff,
 	};
 	uint8_t after[PHY_SIZE], buf[PHY_SIZE], good[PHY_SIZE];
-	struct host *h = tx_up(16);
 	unsigned int bit, i;
 
 	ATF_REQUIRE_EQ(PHY_SIZE, snap_part(h, e82545_phy_snap, good, NULL,
@@ -210,7 +207,6 @@ TEST(phy_limits, "The PHY's state: bits that software cannot write are those "
 	    PHY_SIZE));
 	ATF_CHECK_EQ(0, memcmp(buf, after, PHY_SIZE));
 	ATF_CHECK(e82545_loopback(h->dev));
-	host_destroy(h);
 }
 
 /* Moderation: when the last interrupt was, four deadlines, two flags. */
@@ -220,10 +216,10 @@ TEST(phy_limits, "The PHY's state: bits that software cannot write are those "
 #define	INTR_DELAY_MAX	(65535 * UINT64_C(1024) + 1)
 #define	INTR_AGO_MAX	(65535 * UINT64_C(256))
 
-TEST(intr_limits, "Moderation's state has limits, which are accepted")
+HOST_TEST(intr_limits, tx_up(16), "Moderation's state has limits, which are "
+    "accepted")
 {
 	uint8_t after[INTR_SIZE], buf[INTR_SIZE], good[INTR_SIZE];
-	struct host *h = tx_up(16);
 	unsigned int i;
 
 	ATF_REQUIRE_EQ(INTR_SIZE, snap_part(h, e82545_intr_snap, good, NULL,
@@ -269,7 +265,6 @@ TEST(intr_limits, "Moderation's state has limits, which are accepted")
 	le64enc(buf, 0);
 	le64enc(after, 0);
 	ATF_CHECK_EQ(0, memcmp(buf, after, INTR_SIZE));
-	host_destroy(h);
 }
 
 /* Times are relative to this. */
@@ -286,8 +281,8 @@ intr_snap_at(struct host *h, uint64_t now_ns, uint8_t *save,
 	ATF_REQUIRE(!s.bad && s.done == INTR_SIZE);
 }
 
-TEST(intr_times, "The last interrupt's age, and what is left of deadlines, at "
-    "the limits; saving changes nothing")
+HOST_TEST(intr_times, tx_up(16), "The last interrupt's age, and what is left "
+    "of deadlines, at the limits; saving changes nothing")
 {
 	static const struct {
 		uint64_t	now_ns, last_ns, ago_ns;
@@ -300,7 +295,6 @@ TEST(intr_times, "The last interrupt's age, and what is left of deadlines, at "
 		{ 1000, 0, 0 }, { 1000, 999, 1 }, { 1000, 1, 999 },
 		{ 1000, 1, 1000 }, { 1000, 1, 1001 },
 	};
-	struct host *h = tx_up(16);
 	struct e82545_moderation m, *const dm = &h->dev->moder;
 	uint8_t buf[INTR_SIZE];
 	unsigned int i;
@@ -338,7 +332,6 @@ TEST(intr_times, "The last interrupt's age, and what is left of deadlines, at "
 	ATF_CHECK_EQ(1000, dm->rx_absolute_ns);
 	ATF_CHECK_EQ(1000, dm->tx_packet_ns);
 	ATF_CHECK_EQ(1005, dm->tx_absolute_ns);
-	host_destroy(h);
 }
 
 /* The loopback queue: a number of frames, and each with its length. */
@@ -346,11 +339,11 @@ TEST(intr_times, "The last interrupt's age, and what is left of deadlines, at "
 #define	LOOP_FRAME	(4 + E82545_ETH_HDRLEN)	/* one of the shortest */
 #define	LOOP_SIZE	(4 + (LOOP_FRAMES + 1) * LOOP_FRAME)
 
-TEST(loop_limits, "The loopback queue has limits, which are accepted")
+HOST_TEST(loop_limits, tx_up(16), "The loopback queue has limits, which are "
+    "accepted")
 {
 	uint8_t after[LOOP_SIZE], buf[LOOP_SIZE], *big, *p;
 	const size_t full = LOOP_SIZE - LOOP_FRAME;
-	struct host *h = tx_up(16);
 	size_t size;
 	unsigned int i, len;
 
@@ -381,7 +374,6 @@ TEST(loop_limits, "The loopback queue has limits, which are accepted")
 		e82545_reset(h->dev);
 	}
 	free(big);
-	host_destroy(h);
 }
 
 /* The registers' state: if there is a CSB, registers, IOADDR, the cable. */
@@ -446,10 +438,9 @@ reg_place(struct host *h, uint32_t o, uint32_t may, const uint8_t *good,
 	return (i);
 }
 
-TEST(regs_limits, "A register's bits are those after reset, but those that the "
-    "guest writes and the adapter sets")
+HOST_TEST(regs_limits, host_create(HOST_RAM), "A register's bits are those "
+    "after reset, but those that the guest writes and the adapter sets")
 {
-	struct host *h = host_create(HOST_RAM);
 	unsigned int bit, i, j;
 	uint32_t may, o, seed;
 	uint8_t *after, *all, *buf, *good;
@@ -509,7 +500,6 @@ TEST(regs_limits, "A register's bits are those after reset, but those that the "
 	free(buf);
 	free(all);
 	free(after);
-	host_destroy(h);
 }
 
 /* The CSB's state. */
@@ -625,13 +615,12 @@ TEST(csb_limits, "The CSB's state has limits, which are accepted")
 #define	STAT_PAIR	9
 #define	STAT_SIZE	(4 * STAT_PAIR)
 
-TEST(stat_limits, "No more bytes are latched than are counted")
+HOST_TEST(stat_limits, tx_up(16), "No more bytes are latched than are counted")
 {
 	static const uint32_t pairs[] = { E82545_GORCL, E82545_GOTCL,
 	    E82545_TORL, E82545_TOTL };
 	const uint64_t count = 0x500000003;
 	uint8_t after[STAT_SIZE], buf[STAT_SIZE] = { 0 };
-	struct host *h = tx_up(16);
 	unsigned int i;
 	uint8_t *p;
 
@@ -654,7 +643,6 @@ TEST(stat_limits, "No more bytes are latched than are counted")
 		ATF_CHECK_EQ(STAT_SIZE, snap_part(h, e82545_stat_snap, NULL,
 		    buf, STAT_SIZE));
 	}
-	host_destroy(h);
 }
 
 TEST_PROGRAM

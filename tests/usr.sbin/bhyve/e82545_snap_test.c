@@ -476,20 +476,18 @@ block(struct host *h)
 static void
 polling(struct host *h)
 {
-	struct paravirt_csb *page;
 	uint64_t gpa;
 	int i;
 
-	gpa = guest_alloc(h, &page);
+	gpa = guest_alloc(h);
 	host_up(h, 64, 8, 2048);
-	CSB_SET(page, guest_rdt, h->rxtail);
-	CSB_SET(page, host_txcycles_lim, 10);
+	CSB_SET(h, guest_rdt, h->rxtail);
+	CSB_SET(h, host_txcycles_lim, 10);
 	guest_place(h, gpa);
-	CSB_SET(page, guest_csb_on, 1);
+	CSB_SET(h, guest_csb_on, 1);
 	host_wr(h, E82545_IMS, E82545_ICR_ALL & ~E82545_ICR_TXD_LOW);
 	host_run(h);
-	guest_frames(h, 5);
-	ATF_CHECK(guest_send(h, page));
+	ATF_CHECK(guest_post(h, 5));
 	for (i = 0; i < 5; i++)
 		ATF_CHECK(e82545_tx(h->dev));
 	for (i = 0; i < 9; i++) {
@@ -503,26 +501,25 @@ polling(struct host *h)
 static void
 polling_on(struct host *h)
 {
-	struct paravirt_csb *page = block(h);
 	int i;
 
+	h->csb = block(h);
 	/* The fifth empty round. */
 	ATF_CHECK(e82545_tx(h->dev));
-	ATF_CHECK_EQ(5, CSB_GET(page, host_txcycles));
+	ATF_CHECK_EQ(5, CSB_GET(h, host_txcycles));
 	/* It polls and asks for no kick. */
-	guest_frames(h, 3);
-	ATF_CHECK(!guest_send(h, page));
+	ATF_CHECK(!guest_post(h, 3));
 	/* Nor for one buffer. */
 	host_make_frame(frame, 60, host_mac, 0);
 	check_taken(h, frame, 60);
-	ATF_CHECK(!guest_give(h, page));
+	ATF_CHECK(!guest_give(h));
 	host_run(h);
 	ATF_CHECK_EQ(3, host_sent(h));
-	ATF_CHECK(CSB_GET(page, host_need_txkick) != 0);
+	ATF_CHECK(CSB_GET(h, host_need_txkick) != 0);
 	for (i = 1; i < 9; i++) {
 		host_make_frame(frame, 60, host_mac, i);
 		check_taken(h, frame, 60);
-		guest_give(h, page);
+		guest_give(h);
 		host_run(h);
 	}
 }
@@ -546,7 +543,8 @@ late(struct host *h)
 static void
 late_on(struct host *h)
 {
-	CSB_SET(block(h), guest_csb_on, 0);
+	h->csb = block(h);
+	CSB_SET(h, guest_csb_on, 0);
 	host_run(h);
 	ATF_CHECK_EQ(3, host_rd(h, E82545_RDT));
 	ATF_CHECK_EQ(7, host_rd(h, E82545_TDT));
@@ -557,8 +555,8 @@ static void
 hopeless(struct host *h)
 {
 	polling(h);
-	CSB_SET(block(h), guest_tdt, 999);
-	CSB_SET(block(h), guest_rdt, 998);
+	CSB_SET(h, guest_tdt, 999);
+	CSB_SET(h, guest_rdt, 998);
 	ATF_CHECK(e82545_tx(h->dev));
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	ATF_CHECK_EQ(2, host_counter(h, E82545_C_CSB_BAD));

@@ -41,10 +41,9 @@ TEST(stick, "Statistics add up, saturate, and clear when read")
 	host_destroy(h);
 }
 
-TEST(missed, "MPC counts the frames that the network dropped since the last "
-    "read or reset")
+HOST_TEST(missed, host_create(HOST_RAM), "MPC counts the frames that the "
+    "network dropped since the last read or reset")
 {
-	struct host *h = host_create(HOST_RAM);
 	uint8_t *snap;
 	size_t size;
 
@@ -73,7 +72,6 @@ TEST(missed, "MPC counts the frames that the network dropped since the last "
 	/* It saturates. */
 	h->missed += UINT64_MAX / 2;
 	ATF_CHECK_EQ(ALL, host_rd(h, E82545_MPC));
-	host_destroy(h);
 }
 
 TEST(bytes,
@@ -193,18 +191,15 @@ check_counts(struct host *h, const struct bank *b,
 	ATF_CHECK_EQ(bytes + 64 * others, host_rd(h, b->total_bytes));
 }
 
-TEST(sent, "Frames sent, by size and by kind of address")
+HOST_TEST(sent, tx_up(64), "Frames sent, by size and by kind of address")
 {
-	struct host *h = tx_up(64);
-
 	check_counts(h, &sent_bank, queue_sent, 0);
-	host_destroy(h);
 }
 
-TEST(received, "Frames received, by size and by kind of address")
+HOST_TEST(received, rx_up(64, 2048), "Frames received, by size and by kind of "
+    "address")
 {
 	static const uint8_t other[6] = { 2, 2, 2, 2, 2, 2 };
-	struct host *h = rx_up(64, 2048);
 	uint8_t frame[60];
 
 	host_set(h, E82545_RCTL, E82545_RCTL_LPE | E82545_RCTL_MPE);
@@ -212,7 +207,6 @@ TEST(received, "Frames received, by size and by kind of address")
 	host_make_frame(frame, sizeof(frame), other, 0);
 	rx_receive(h, frame, sizeof(frame));
 	check_counts(h, &received_bank, queue_received, 1);
-	host_destroy(h);
 }
 
 /* Preload what counts frames with `n', and what counts bytes with `bytes'. */

@@ -61,9 +61,9 @@ receive(struct host *h)
 	rx_receive(h, frame, sizeof(frame));
 }
 
-TEST(stands_still, "The clock stands still: one interrupt, and no busy timer")
+HOST_TEST(stands_still, up(START_NS), "The clock stands still: one interrupt, "
+    "and no busy timer")
 {
-	struct host *h = up(START_NS);
 	unsigned int i, ntimer;
 
 	host_wr(h, E82545_ITR, ITR);
@@ -85,13 +85,11 @@ TEST(stands_still, "The clock stands still: one interrupt, and no busy timer")
 	ATF_CHECK_EQ(1, host_raised(h));
 	host_advance(h, 1);
 	ATF_CHECK_EQ(2, host_raised(h));
-	host_destroy(h);
 }
 
-TEST(jumps, "The clock jumps by hours: one interrupt for what waited, and none "
-    "delayed after it")
+HOST_TEST(jumps, up(START_NS), "The clock jumps by hours: one interrupt for "
+    "what waited, and none delayed after it")
 {
-	struct host *h = up(START_NS);
 	unsigned int i;
 
 	host_wr(h, E82545_ITR, ITR);
@@ -108,13 +106,10 @@ TEST(jumps, "The clock jumps by hours: one interrupt for what waited, and none "
 		ATF_CHECK_EQ(2 * i, host_raised(h));
 		ATF_CHECK_EQ(0, h->timer_ns);
 	}
-	host_destroy(h);
 }
 
-TEST(late, "A timer that comes hours late, or never")
+HOST_TEST(late, up(START_NS), "A timer that comes hours late, or never")
 {
-	struct host *h = up(START_NS);
-
 	host_wr(h, E82545_ITR, ITR);
 	ATF_CHECK(raise_cause(h));
 	host_wr(h, E82545_ICS, E82545_ICR_RXT0);
@@ -134,7 +129,6 @@ TEST(late, "A timer that comes hours late, or never")
 	host_wr(h, E82545_ICS, E82545_ICR_RXT0);
 	ATF_CHECK_EQ(3, host_raised(h));
 	ATF_CHECK_EQ(h->now_ns + ITR_NS, h->timer_ns);
-	host_destroy(h);
 }
 
 /* Throttle and delay across a value of the clock, from each side. */

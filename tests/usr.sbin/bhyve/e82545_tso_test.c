@@ -70,12 +70,11 @@ queue(struct host *h, const struct packet *p, size_t mss, size_t first,
 	    0));
 }
 
-TEST(tso, "TCP and UDP over IPv4 and IPv6, in all fragments, compared with "
-    "built segments")
+HOST_TEST(tso, tx_up(4096), "TCP and UDP over IPv4 and IPv6, in all fragments, "
+    "compared with built segments")
 {
 	static const size_t msses[] = { 1, 7, 536, 1448, 1460, 8960, 16000 };
 	static const size_t paylens[] = { 0, 1, 100, 1460, 1461, 2920, 9001 };
-	struct host *h = tx_up(4096);
 	struct packet p;
 	uint32_t brk, n, seed = 12;
 	size_t hdrlen, first, mss;
@@ -114,12 +113,11 @@ TEST(tso, "TCP and UDP over IPv4 and IPv6, in all fragments, compared with "
 	ATF_CHECK_EQ(count, host_rd(h, E82545_TSCTC));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TSCTFC));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
-	host_destroy(h);
 }
 
-TEST(payload_in_place, "Payload is sent from the guest's buffers")
+HOST_TEST(payload_in_place, tx_up(64), "Payload is sent from the guest's "
+    "buffers")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 4344 };
 	unsigned int i;
 
@@ -130,12 +128,10 @@ TEST(payload_in_place, "Payload is sent from the guest's buffers")
 	for (i = 0; i < 3; i++)
 		ATF_CHECK_EQ(2, host_sent_frame(h, i)->nfrags);
 	ATF_CHECK_EQ(1, h->nflush);
-	host_destroy(h);
 }
 
-TEST(vlan, "Every segment gets the tag of the first descriptor")
+HOST_TEST(vlan, tx_up(64), "Every segment gets the tag of the first descriptor")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 9000 };
 	size_t len;
 
@@ -151,12 +147,10 @@ TEST(vlan, "Every segment gets the tag of the first descriptor")
 	p.vlan = true;
 	p.tag = 0x6abc;
 	check_tso(h, &p, 1000);
-	host_destroy(h);
 }
 
-TEST(vlan_single, "A packet that is one segment gets its tag")
+HOST_TEST(vlan_single, tx_up(64), "A packet that is one segment gets its tag")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk };
 	uint8_t want[2000];
 	size_t len, want_len;
@@ -178,12 +172,10 @@ TEST(vlan_single, "A packet that is one segment gets its tag")
 		check_sent(h, 0, want, MAX(want_len, 60));
 		host_sent_clear(h);
 	}
-	host_destroy(h);
 }
 
-TEST(batch_last, "A packet of one segment more than a batch")
+HOST_TEST(batch_last, tx_up(64), "A packet of one segment more than a batch")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk,
 	    .paylen = 60 * (E82545_TX_FRAMES + 1) };
 
@@ -191,12 +183,11 @@ TEST(batch_last, "A packet of one segment more than a batch")
 	queue(h, &p, 60, 54, 40000);
 	tx_go(h);
 	check_tso(h, &p, 60);
-	host_destroy(h);
 }
 
-TEST(batches, "A packet of more segments than a batch, between other packets")
+HOST_TEST(batches, tx_up(4096), "A packet of more segments than a batch, "
+    "between other packets")
 {
-	struct host *h = tx_up(4096);
 	struct packet p = { .payload = bulk, .paylen = 60000 };
 	uint8_t frame[64], want[200];
 	size_t len;
@@ -233,20 +224,18 @@ TEST(batches, "A packet of more segments than a batch, between other packets")
 	}
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_TSO));
 	ATF_CHECK_EQ(4, host_counter(h, E82545_C_TX_BATCH));
-	host_destroy(h);
 }
 
-TEST(csb_batches, "An interrupt that the CSB asks for comes when the packet's "
-    "descriptors are free, not with its first segments")
+HOST_TEST(csb_batches, guest_up(64, 8, 2048, 0), "An interrupt that the CSB "
+    "asks for comes when the packet's descriptors are free, not with its first "
+    "segments")
 {
-	struct paravirt_csb *csb;
-	struct host *h = guest_up(64, 8, 2048, 0, &csb);
 	struct packet p = { .payload = bulk, .paylen = 60000 };
 
 	packet_fill(bulk, sizeof(bulk), 7);
-	CSB_SET(csb, guest_need_txkick, 1);
+	CSB_SET(h, guest_need_txkick, 1);
 	queue(h, &p, 60, 54, 40000);
-	guest_send(h, csb);
+	guest_send(h);
 	/* The context's descriptor. */
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(256, host_sent(h));
@@ -258,12 +247,11 @@ TEST(csb_batches, "An interrupt that the CSB asks for comes when the packet's "
 	}
 	ATF_CHECK_EQ(1000, host_sent(h));
 	ATF_CHECK_EQ(1, host_raised(h));
-	host_destroy(h);
 }
 
-TEST(reset, "A reset between the batches of a packet drops the rest")
+HOST_TEST(reset, tx_up(64), "A reset between the batches of a packet drops the "
+    "rest")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 30000 };
 
 	packet_fill(bulk, sizeof(bulk), 8);
@@ -278,12 +266,10 @@ TEST(reset, "A reset between the batches of a packet drops the rest")
 	queue(h, &p, 60, 54, 40000);
 	tx_go(h);
 	check_tso(h, &p, 60);
-	host_destroy(h);
 }
 
-TEST(changed, "A guest shrinks a packet between its batches")
+HOST_TEST(changed, tx_up(64), "A guest shrinks a packet between its batches")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 30000 };
 	uint32_t n;
 
@@ -298,12 +284,10 @@ TEST(changed, "A guest shrinks a packet between its batches")
 	ATF_CHECK_EQ(64, host_sent_frame(h, 256)->len);
 	ATF_CHECK(host_tx_done(h, n));
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(contexts, "TSO and other frames have separate contexts")
+HOST_TEST(contexts, tx_up(64), "TSO and other frames have separate contexts")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 	struct packet u = { .v6 = true, .udp = true, .payload = bulk,
 	    .paylen = 100 };
@@ -323,13 +307,11 @@ TEST(contexts, "TSO and other frames have separate contexts")
 	tx_data(h, frame, ulen, 100, 100, 0, tx_popts(&u), 0);
 	tx_go(h);
 	check_sent(h, 3, want, ulen);
-	host_destroy(h);
 }
 
-TEST(bad_header, "A packet whose header is not what the TSO context says is "
-    "dropped and counted")
+HOST_TEST(bad_header, tx_up(64), "A packet whose header is not what the TSO "
+    "context says is dropped and counted")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 1000 };
 	unsigned int i;
 	uint32_t n;
@@ -352,13 +334,11 @@ TEST(bad_header, "A packet whose header is not what the TSO context says is "
 		    host_counter(h, E82545_C_TX_BAD_CTX), "%u", i);
 		ATF_CHECK_EQ_MSG(i < 4 ? 0 : 10, host_sent(h), "%u", i);
 	}
-	host_destroy(h);
 }
 
-TEST(single, "A packet of one segment gets the IP header's checksum, whatever "
-    "it had, if that header is complete")
+HOST_TEST(single, tx_up(64), "A packet of one segment gets the IP header's "
+    "checksum, whatever it had, if that header is complete")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 80 };
 	uint8_t frame[134];
 	uint32_t n;
@@ -379,10 +359,10 @@ TEST(single, "A packet of one segment gets the IP header's checksum, whatever "
 	be16enc(frame + 24, 0xabcd);
 	tx_go(h);
 	check_sent(h, 1, frame, 134);
-	host_destroy(h);
 }
 
-TEST(bad, "A packet with an invalid TSO context is dropped and counted")
+HOST_TEST(bad, tx_up(64), "A packet with an invalid TSO context is dropped and "
+    "counted")
 {
 	static const struct {
 		uint16_t	mss;
@@ -402,7 +382,6 @@ TEST(bad, "A packet with an invalid TSO context is dropped and counted")
 		    E82545_C_TX_BAD_LEN },
 		{ 65535, 54, 14, 34, 65535, E82545_C_TX_BAD_LEN },
 	};
-	struct host *h = tx_up(64);
 	union e82545_txd txd;
 	unsigned int i;
 	uint64_t gpa;
@@ -429,10 +408,10 @@ TEST(bad, "A packet with an invalid TSO context is dropped and counted")
 		ATF_CHECK_EQ_MSG(0, host_sent(h), "case %u", i);
 	}
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(vlan_lengths, "The largest segment is as long with a tag as without")
+HOST_TEST(vlan_lengths, tx_up(64), "The largest segment is as long with a tag "
+    "as without")
 {
 	static const struct {
 		size_t	mss;
@@ -443,7 +422,6 @@ TEST(vlan_lengths, "The largest segment is as long with a tag as without")
 		{ E82545_FRAME_MAX - 57, true, false },
 		{ E82545_FRAME_MAX - 54, true, false },
 	};
-	struct host *h = tx_up(64);
 	struct packet p = { .payload = bulk, .paylen = 40000 };
 	unsigned int i;
 	uint64_t gpa;
@@ -467,12 +445,11 @@ TEST(vlan_lengths, "The largest segment is as long with a tag as without")
 			    host_sent_frame(h, 0)->len);
 		host_sent_clear(h);
 	}
-	host_destroy(h);
 }
 
-TEST(largest, "The longest header, the largest segment, a megabyte")
+HOST_TEST(largest, tx_up(64), "The longest header, the largest segment, a "
+    "megabyte")
 {
-	struct host *h = tx_up(64);
 	union e82545_txd txd;
 	uint8_t *hdr;
 	uint64_t gpa;
@@ -514,13 +491,11 @@ TEST(largest, "The longest header, the largest segment, a megabyte")
 	tx_go(h);
 	ATF_CHECK_EQ(1, host_sent(h));
 	ATF_CHECK_EQ(1, host_rd(h, E82545_TSCTFC));
-	host_destroy(h);
 }
 
-TEST(fragments, "A segment of too many fragments is dropped, the others are "
-    "sent")
+HOST_TEST(fragments, tx_up(512), "A segment of too many fragments is dropped, "
+    "the others are sent")
 {
-	struct host *h = tx_up(512);
 	struct packet p = { .payload = bulk, .paylen = 1000 };
 
 	packet_fill(bulk, sizeof(bulk), 10);
@@ -529,12 +504,11 @@ TEST(fragments, "A segment of too many fragments is dropped, the others are "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
 	ATF_CHECK_EQ(1, host_sent(h));
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(most_fragments, "A segment's payload may have 63 fragments, not 64")
+HOST_TEST(most_fragments, tx_up(512), "A segment's payload may have 63 "
+    "fragments, not 64")
 {
-	struct host *h = tx_up(512);
 	struct packet p = { .payload = bulk };
 	size_t n;
 
@@ -547,7 +521,6 @@ TEST(most_fragments, "A segment's payload may have 63 fragments, not 64")
 	ATF_CHECK_EQ(2, host_sent(h));
 	ATF_CHECK_EQ(FRAME_MAXIOV, host_sent_frame(h, 0)->nfrags);
 	ATF_CHECK_EQ(2, host_counter(h, E82545_C_TX_BAD_LEN));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

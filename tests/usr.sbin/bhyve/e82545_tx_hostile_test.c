@@ -11,7 +11,7 @@
 
 #include "e82545_check.h"
 
-TEST(bad_ring, "Invalid rings are counted and not used")
+HOST_TEST(bad_ring, tx_up(64), "Invalid rings are counted and not used")
 {
 	static const struct {
 		uint64_t	base;
@@ -31,7 +31,6 @@ TEST(bad_ring, "Invalid rings are counted and not used")
 		{ 0xfffffffffffffc00, 1024, 0, 1, 1 },
 		{ HOST_RAM - 0x10000, 0xfff80, 0, 1, 1 },
 	};
-	struct host *h = tx_up(64);
 	unsigned int bad, i;
 
 	bad = 0;
@@ -50,12 +49,11 @@ TEST(bad_ring, "Invalid rings are counted and not used")
 	ATF_CHECK_EQ(0, h->nflush);
 	host_up(h, 64, 64, 2048);
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(bad_ring_later, "A ring that was valid in the batch before")
+HOST_TEST(bad_ring_later, tx_up(64), "A ring that was valid in the batch "
+    "before")
 {
-	struct host *h = tx_up(64);
 	uint8_t *ram = h->ram;
 
 	check_tx_alive(h);
@@ -75,10 +73,9 @@ TEST(bad_ring_later, "A ring that was valid in the batch before")
 	h->ram_size = HOST_RAM;
 	host_up(h, 64, 64, 2048);
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(bad_address, "Buffers outside guest memory")
+HOST_TEST(bad_address, tx_up(64), "Buffers outside guest memory")
 {
 	static const struct {
 		uint64_t	addr;
@@ -93,7 +90,6 @@ TEST(bad_address, "Buffers outside guest memory")
 		{ 0x8000000000000000, 65535, false },
 		{ 0x100000000, 100, false },
 	};
-	struct host *h = tx_up(64);
 	unsigned int bad, i;
 	uint32_t n;
 
@@ -114,12 +110,11 @@ TEST(bad_address, "Buffers outside guest memory")
 		ATF_CHECK_EQ(t[i].ok ? 3 : 0, host_sent(h));
 	}
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(bad_descriptor, "Unknown types, and legacy and data descriptors mixed")
+HOST_TEST(bad_descriptor, tx_up(64), "Unknown types, and legacy and data "
+    "descriptors mixed")
 {
-	struct host *h = tx_up(64);
 	unsigned int bad, dtyp;
 	uint32_t n;
 
@@ -145,13 +140,11 @@ TEST(bad_descriptor, "Unknown types, and legacy and data descriptors mixed")
 	ATF_CHECK_EQ(bad + 2, host_counter(h, E82545_C_TX_BAD_DESC));
 	ATF_CHECK_EQ(0, host_sent(h));
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(lengths, "The 20 bits of a data descriptor's length, and the 16 of a "
-    "legacy one's")
+HOST_TEST(lengths, tx_up(64), "The 20 bits of a data descriptor's length, and "
+    "the 16 of a legacy one's")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[100];
 	uint64_t gpa;
 
@@ -164,13 +157,11 @@ TEST(lengths, "The 20 bits of a data descriptor's length, and the 16 of a "
 	tx_desc(h, gpa, TXD_LAST | 0x17 << 16 | 100, 0);
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
-	host_destroy(h);
 }
 
-TEST(context_like_data, "A context descriptor is not a packet, though it has "
-    "EOP's and IFCS's bits, a length and an address")
+HOST_TEST(context_like_data, tx_up(64), "A context descriptor is not a packet, "
+    "though it has EOP's and IFCS's bits, a length and an address")
 {
-	struct host *h = tx_up(64);
 	union e82545_txd txd;
 
 	memset(&txd, 0, sizeof(txd));
@@ -184,7 +175,6 @@ TEST(context_like_data, "A context descriptor is not a packet, though it has "
 	ATF_CHECK_EQ(1, host_rd(h, E82545_TDH));
 	ATF_CHECK_EQ(0, host_sent(h));
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
 /* Random descriptors, many of them valid. */
@@ -228,13 +218,13 @@ random_desc(struct host *h, uint32_t i, uint32_t *seed)
 	}
 }
 
-TEST(fuzz, "Random descriptors neither stop nor crash the model")
+HOST_TEST(fuzz, tx_up(512), "Random descriptors neither stop nor crash the "
+    "model")
 {
 	static const uint32_t regs[] = {
 		E82545_TDH, E82545_TDLEN, E82545_TDBAL, E82545_CTRL,
 		E82545_TCTL, E82545_RCTL, E82545_VET, E82545_TXDCTL
 	};
-	struct host *h = tx_up(512);
 	uint32_t i, reg, seed = 0x82545;
 	unsigned int calls, round;
 	uint8_t *mem;
@@ -272,7 +262,6 @@ TEST(fuzz, "Random descriptors neither stop nor crash the model")
 	h->brk = 0x10000;
 	host_up(h, 512, 64, 2048);
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -22,9 +22,9 @@
  * Descriptors and the ring.
  */
 
-TEST(legacy, "One frame in one descriptor: contents, write-back, statistics")
+HOST_TEST(legacy, tx_up(64), "One frame in one descriptor: contents, "
+    "write-back, statistics")
 {
-	struct host *h = tx_up(64);
 	union e82545_txd before, after;
 	uint8_t frame[100];
 	uint32_t n;
@@ -54,12 +54,10 @@ TEST(legacy, "One frame in one descriptor: contents, write-back, statistics")
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_FRAME));
 	ATF_CHECK_EQ(100, host_counter(h, E82545_C_TX_BYTE));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BATCH));
-	host_destroy(h);
 }
 
-TEST(report_status, "DD is set only if RS or RPS asks for it")
+HOST_TEST(report_status, tx_up(64), "DD is set only if RS or RPS asks for it")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[60];
 	uint64_t gpa;
 	uint32_t a, b, c, d;
@@ -80,12 +78,11 @@ TEST(report_status, "DD is set only if RS or RPS asks for it")
 	ATF_CHECK(!host_tx_done(h, d));
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
 	ATF_CHECK_EQ(3, host_sent(h));
-	host_destroy(h);
 }
 
-TEST(report_status_split, "RPS in any descriptor of a frame asks for DD")
+HOST_TEST(report_status_split, tx_up(64), "RPS in any descriptor of a frame "
+    "asks for DD")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[60];
 	uint32_t a, b;
 
@@ -98,12 +95,11 @@ TEST(report_status_split, "RPS in any descriptor of a frame asks for DD")
 	ATF_CHECK(host_tx_done(h, a));
 	ATF_CHECK(!host_tx_done(h, b));
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-	host_destroy(h);
 }
 
-TEST(delay_split, "TIDV delays TXDW of frames of several descriptors, too")
+HOST_TEST(delay_split, tx_up(64), "TIDV delays TXDW of frames of several "
+    "descriptors, too")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[60];
 	unsigned int i;
 	uint32_t ide;
@@ -125,16 +121,14 @@ TEST(delay_split, "TIDV delays TXDW of frames of several descriptors, too")
 		    (host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
 	}
 	ATF_CHECK_EQ(4, host_sent(h));
-	host_destroy(h);
 }
 
-TEST(destinations, "Broadcasts and multicasts are counted, wherever a frame "
-    "is split")
+HOST_TEST(destinations, tx_up(64), "Broadcasts and multicasts are counted, "
+    "wherever a frame is split")
 {
 	static const uint8_t group[6] = { 0x01, 0x00, 0x5e, 0x00, 0x00, 0x01 };
 	static const uint8_t all[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	static const uint8_t *const to[] = { all, group, host_mac };
-	struct host *h = tx_up(64);
 	uint8_t frame[60];
 	unsigned int i;
 	size_t split;
@@ -152,12 +146,11 @@ TEST(destinations, "Broadcasts and multicasts are counted, wherever a frame "
 			    "split at %zu", split);
 		}
 	}
-	host_destroy(h);
 }
 
-TEST(delay, "TIDV delays TXDW only if all descriptors with RS have IDE")
+HOST_TEST(delay, tx_up(64), "TIDV delays TXDW only if all descriptors with RS "
+    "have IDE")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[60];
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
@@ -173,13 +166,11 @@ TEST(delay, "TIDV delays TXDW only if all descriptors with RS have IDE")
 	host_tx_frame(h, frame, sizeof(frame), 0);
 	tx_go(h);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-	host_destroy(h);
 }
 
-TEST(delay_first, "TXDW is not delayed if the first of two descriptors lacks "
-    "IDE")
+HOST_TEST(delay_first, tx_up(64), "TXDW is not delayed if the first of two "
+    "descriptors lacks IDE")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[60];
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
@@ -188,13 +179,11 @@ TEST(delay_first, "TXDW is not delayed if the first of two descriptors lacks "
 	host_tx_frame(h, frame, sizeof(frame), E82545_TXD_IDE);
 	tx_go(h);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-	host_destroy(h);
 }
 
-TEST(low, "TXD_LOW is set when the ring falls to LWTHRESH, TXQE when it is "
-    "empty")
+HOST_TEST(low, tx_up(512), "TXD_LOW is set when the ring falls to LWTHRESH, "
+    "TXQE when it is empty")
 {
-	struct host *h = tx_up(512);
 	uint8_t frame[60];
 	unsigned int i;
 
@@ -221,13 +210,12 @@ TEST(low, "TXD_LOW is set when the ring falls to LWTHRESH, TXQE when it is "
 	ATF_CHECK(!e82545_tx(h->dev));
 	ATF_CHECK_EQ(E82545_ICR_TXQE, host_rd(h, E82545_ICR) &
 	    (E82545_ICR_TXD_LOW | E82545_ICR_TXQE));
-	host_destroy(h);
 }
 
-TEST(low_wrap, "TXD_LOW and TXQE are set where a ring of 24 wraps")
+HOST_TEST(low_wrap, tx_up(24), "TXD_LOW and TXQE are set where a ring of 24 "
+    "wraps")
 {
 	const uint32_t causes = E82545_ICR_TXD_LOW | E82545_ICR_TXQE;
-	struct host *h = tx_up(24);
 	uint8_t frame[60];
 	unsigned int i, round;
 
@@ -241,12 +229,11 @@ TEST(low_wrap, "TXD_LOW and TXQE are set where a ring of 24 wraps")
 		ATF_CHECK_EQ_MSG(causes, host_rd(h, E82545_ICR) & causes,
 		    "%u", round);
 	}
-	host_destroy(h);
 }
 
-TEST(batch, "A batch is 256 frames, one flush and one interrupt")
+HOST_TEST(batch, tx_up(1024), "A batch is 256 frames, one flush and one "
+    "interrupt")
 {
-	struct host *h = tx_up(1024);
 	uint8_t frame[64];
 	unsigned int i, raised;
 
@@ -273,12 +260,11 @@ TEST(batch, "A batch is 256 frames, one flush and one interrupt")
 		host_make_frame(frame, sizeof(frame), host_mac, i);
 		check_sent(h, i, frame, sizeof(frame));
 	}
-	host_destroy(h);
 }
 
-TEST(batch_full, "A batch that is full takes nothing of the next packet")
+HOST_TEST(batch_full, tx_up(1024), "A batch that is full takes nothing of the "
+    "next packet")
 {
-	struct host *h = tx_up(1024);
 	uint8_t frame[64];
 	unsigned int i;
 
@@ -298,12 +284,11 @@ TEST(batch_full, "A batch that is full takes nothing of the next packet")
 	ATF_CHECK_EQ(E82545_TX_FRAMES + 1, host_rd(h, E82545_TDH));
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 	check_sent(h, E82545_TX_FRAMES, frame, sizeof(frame));
-	host_destroy(h);
 }
 
-TEST(batch_descs, "A batch is 1024 descriptors, with or without frames")
+HOST_TEST(batch_descs, tx_up(2048), "A batch is 1024 descriptors, with or "
+    "without frames")
 {
-	struct host *h = tx_up(2048);
 	struct packet p = { .paylen = 100 };
 	unsigned int i;
 
@@ -316,12 +301,10 @@ TEST(batch_descs, "A batch is 1024 descriptors, with or without frames")
 	ATF_CHECK_EQ(1030, host_rd(h, E82545_TDH));
 	ATF_CHECK_EQ(0, h->nflush);
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BATCH));
-	host_destroy(h);
 }
 
-TEST(wrap, "The ring wraps, and may have 65536 descriptors")
+HOST_TEST(wrap, tx_up(8), "The ring wraps, and may have 65536 descriptors")
 {
-	struct host *h = tx_up(8);
 	uint8_t frame[64];
 	unsigned int i;
 	uint64_t ring, gpa;
@@ -355,13 +338,11 @@ TEST(wrap, "The ring wraps, and may have 65536 descriptors")
 	host_run(h);
 	ATF_CHECK_EQ(4, host_sent(h));
 	ATF_CHECK_EQ(2, host_rd(h, E82545_TDH));
-	host_destroy(h);
 }
 
-TEST(gather, "A frame of several descriptors is not copied; adjacent buffers "
-    "are merged")
+HOST_TEST(gather, tx_up(4096), "A frame of several descriptors is not copied; "
+    "adjacent buffers are merged")
 {
-	struct host *h = tx_up(4096);
 	uint8_t frame[FRAME_MAXIOV * 10];
 	unsigned int i, n;
 	uint64_t gpa;
@@ -383,13 +364,11 @@ TEST(gather, "A frame of several descriptors is not copied; adjacent buffers "
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
 	ATF_CHECK_EQ(1, host_sent_frame(h, 0)->nfrags);
-	host_destroy(h);
 }
 
-TEST(too_many_fragments, "A frame of 65 fragments is dropped, the next one is "
-    "sent")
+HOST_TEST(too_many_fragments, tx_up(512), "A frame of 65 fragments is dropped, "
+    "the next one is sent")
 {
-	struct host *h = tx_up(512);
 	uint8_t byte[2] = { 1, 2 };
 	unsigned int i;
 
@@ -401,12 +380,11 @@ TEST(too_many_fragments, "A frame of 65 fragments is dropped, the next one is "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
 	ATF_CHECK(host_tx_done(h, FRAME_MAXIOV));
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(tagged_fragments, "A tag is put in front of 64 fragments, and not of 65")
+HOST_TEST(tagged_fragments, tx_up(512), "A tag is put in front of 64 "
+    "fragments, and not of 65")
 {
-	struct host *h = tx_up(512);
 	uint8_t frame[12 * (FRAME_MAXIOV + 1)], want[sizeof(frame) + 4];
 	unsigned int i, n;
 	uint32_t lower;
@@ -429,12 +407,10 @@ TEST(tagged_fragments, "A tag is put in front of 64 fragments, and not of 65")
 	check_sent(h, 0, want, 12 * FRAME_MAXIOV + 4);
 	ATF_CHECK_EQ(FRAME_MAXIOV, host_sent_frame(h, 0)->nfrags);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-	host_destroy(h);
 }
 
-TEST(null, "Null and empty descriptors have no data but set DD")
+HOST_TEST(null, tx_up(64), "Null and empty descriptors have no data but set DD")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[64];
 	uint32_t a, b;
 
@@ -447,12 +423,11 @@ TEST(null, "Null and empty descriptors have no data but set DD")
 	check_sent(h, 0, frame, sizeof(frame));
 	ATF_CHECK(host_tx_done(h, a));
 	ATF_CHECK(host_tx_done(h, b));
-	host_destroy(h);
 }
 
-TEST(padding, "TCTL.PSP pads to 60 bytes; without it frames are sent unpadded")
+HOST_TEST(padding, tx_up(64), "TCTL.PSP pads to 60 bytes; without it frames "
+    "are sent unpadded")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[64], padded[64];
 	size_t len;
 
@@ -472,7 +447,6 @@ TEST(padding, "TCTL.PSP pads to 60 bytes; without it frames are sent unpadded")
 		host_sent_clear(h);
 		host_set(h, E82545_TCTL, E82545_TCTL_PSP);
 	}
-	host_destroy(h);
 }
 
 /* As the standard says it, bit by bit. */
@@ -519,13 +493,12 @@ TEST(crc, "CRC-32, whole and in two pieces, at each alignment")
 		}
 }
 
-TEST(own_fcs, "Without IFCS the last four bytes are cut off if they are the "
-    "FCS of the others; else the frame is complete")
+HOST_TEST(own_fcs, tx_up(64), "Without IFCS the last four bytes are cut off if "
+    "they are the FCS of the others; else the frame is complete")
 {
 	static const size_t lens[] =
 	    { 14, 15, 60, 61, 100, 1514, E82545_FRAME_MAX - 4 };
 	static uint8_t frame[E82545_FRAME_MAX + 8];
-	struct host *h = tx_up(64);
 	size_t i, len, bit;
 
 	host_clear(h, E82545_TCTL, E82545_TCTL_PSP);
@@ -552,14 +525,12 @@ TEST(own_fcs, "Without IFCS the last four bytes are cut off if they are the "
 		check_sent(h, 0, frame, len);
 	}
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_LEN));
-	host_destroy(h);
 }
 
-TEST(own_fcs_lengths, "What an FCS counts for limits of length, padding and "
-    "statistics")
+HOST_TEST(own_fcs_lengths, tx_up(64), "What an FCS counts for limits of "
+    "length, padding and statistics")
 {
 	static uint8_t frame[E82545_FRAME_MAX + 8], want[60];
-	struct host *h = tx_up(64);
 	const size_t max = E82545_FRAME_MAX;
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
@@ -590,7 +561,6 @@ TEST(own_fcs_lengths, "What an FCS counts for limits of length, padding and "
 	send_without_ifcs(h, frame, 42, 0);
 	check_sent(h, 0, want, 60);
 	ATF_CHECK_EQ(128, host_rd(h, E82545_GOTCL));
-	host_destroy(h);
 }
 
 TEST(tail_at_end, "TDT equal to the number of descriptors: all up to the end "
@@ -634,9 +604,9 @@ TEST(tail_at_end, "TDT equal to the number of descriptors: all up to the end "
 		}
 }
 
-TEST(tail_at_end_open, "A packet without its end there waits for it")
+HOST_TEST(tail_at_end_open, tx_up(64), "A packet without its end there waits "
+    "for it")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[60];
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
@@ -650,10 +620,10 @@ TEST(tail_at_end_open, "A packet without its end there waits for it")
 	host_tx_legacy(h, tx_put(h, frame + 30, 30), 30, TXD_LAST);
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
-	host_destroy(h);
 }
 
-TEST(lengths, "The shortest and the longest frame, and a longer one")
+HOST_TEST(lengths, tx_up(64), "The shortest and the longest frame, and a "
+    "longer one")
 {
 	static const struct {
 		size_t	len;
@@ -663,7 +633,6 @@ TEST(lengths, "The shortest and the longest frame, and a longer one")
 		{ E82545_FRAME_MAX, true }, { E82545_FRAME_MAX + 1, false },
 		{ 65535, false },
 	};
-	struct host *h = tx_up(64);
 	static uint8_t frame[65535];
 	unsigned int bad, i;
 
@@ -681,12 +650,11 @@ TEST(lengths, "The shortest and the longest frame, and a longer one")
 		host_sent_clear(h);
 	}
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(first_error, "The first thing wrong with a packet is counted, alone")
+HOST_TEST(first_error, tx_up(64), "The first thing wrong with a packet is "
+    "counted, alone")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[60];
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
@@ -698,12 +666,10 @@ TEST(first_error, "The first thing wrong with a packet is counted, alone")
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_ADDR));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_DESC));
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(jumbo, "A jumbo frame over many descriptors")
+HOST_TEST(jumbo, tx_up(64), "A jumbo frame over many descriptors")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[E82545_FRAME_MAX];
 	size_t n, off;
 
@@ -716,16 +682,15 @@ TEST(jumbo, "A jumbo frame over many descriptors")
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
 	ATF_CHECK_EQ(8, host_sent_frame(h, 0)->nfrags);
-	host_destroy(h);
 }
 
 /*
  * Incomplete frames.
  */
 
-TEST(partial, "A frame waits for its last descriptor over several kicks")
+HOST_TEST(partial, tx_up(16), "A frame waits for its last descriptor over "
+    "several kicks")
 {
-	struct host *h = tx_up(16);
 	uint8_t frame[90];
 	uint32_t a, b;
 	unsigned int i;
@@ -746,12 +711,11 @@ TEST(partial, "A frame waits for its last descriptor over several kicks")
 		host_txd(h, a)->legacy.status = 0;
 	}
 	ATF_CHECK_EQ(10, h->nflush);
-	host_destroy(h);
 }
 
-TEST(no_eop, "A ring full of descriptors without EOP is skipped")
+HOST_TEST(no_eop, tx_up(16), "A ring full of descriptors without EOP is "
+    "skipped")
 {
-	struct host *h = tx_up(16);
 	uint8_t bytes[20] = { 0 };
 	unsigned int i;
 
@@ -772,12 +736,11 @@ TEST(no_eop, "A ring full of descriptors without EOP is skipped")
 	ATF_CHECK_EQ(0, host_sent(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(partial_reset, "After a reset the rest of a frame is not skipped")
+HOST_TEST(partial_reset, tx_up(16), "After a reset the rest of a frame is not "
+    "skipped")
 {
-	struct host *h = tx_up(16);
 	uint8_t bytes[20] = { 0 };
 	unsigned int i;
 
@@ -788,13 +751,11 @@ TEST(partial_reset, "After a reset the rest of a frame is not skipped")
 	e82545_reset(h->dev);
 	host_up(h, 16, 64, 2048);
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
-TEST(partial_after, "A complete frame is sent, the incomplete one behind it "
-    "waits")
+HOST_TEST(partial_after, tx_up(16), "A complete frame is sent, the incomplete "
+    "one behind it waits")
 {
-	struct host *h = tx_up(16);
 	uint8_t frame[90];
 	uint32_t a, b, c;
 
@@ -811,12 +772,11 @@ TEST(partial_after, "A complete frame is sent, the incomplete one behind it "
 	check_sent(h, 1, frame, sizeof(frame));
 	ATF_CHECK(host_tx_done(h, b));
 	ATF_CHECK(host_tx_done(h, c));
-	host_destroy(h);
 }
 
-TEST(endless, "A frame of thousands of descriptors is skipped in batches")
+HOST_TEST(endless, tx_up(4096), "A frame of thousands of descriptors is "
+    "skipped in batches")
 {
-	struct host *h = tx_up(4096);
 	uint8_t bytes[20] = { 0 };
 	unsigned int i, n;
 	uint64_t gpa;
@@ -834,16 +794,14 @@ TEST(endless, "A frame of thousands of descriptors is skipped in batches")
 	for (i = 0; i < 4000; i++)
 		ATF_REQUIRE(host_tx_done(h, i));
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
 /*
  * Frames that are not sent, and threads.
  */
 
-TEST(states, "Transmitter off, paused, no link, no room")
+HOST_TEST(states, tx_up(64), "Transmitter off, paused, no link, no room")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[60];
 	uint32_t n;
 
@@ -879,13 +837,11 @@ TEST(states, "Transmitter off, paused, no link, no room")
 	ATF_CHECK_EQ(2, host_sent(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_NOROOM));
 	ATF_CHECK_EQ(2, host_counter(h, E82545_C_TX_FRAME));
-	host_destroy(h);
 }
 
-TEST(threads, "Frames are sent intact and in order while guest and worker run "
-    "in threads")
+HOST_TEST(threads, tx_up(256), "Frames are sent intact and in order while "
+    "guest and worker run in threads")
 {
-	struct host *h = tx_up(256);
 	uint8_t frame[80];
 	uint64_t buf[256];
 	uint32_t n, clean, used;
@@ -920,7 +876,6 @@ TEST(threads, "Frames are sent intact and in order while guest and worker run "
 		be32enc(frame + 14, i);
 		check_sent(h, i, frame, sizeof(frame));
 	}
-	host_destroy(h);
 }
 
 TEST_PROGRAM

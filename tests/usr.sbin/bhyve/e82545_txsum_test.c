@@ -16,9 +16,9 @@
 #include "e82545_check.h"
 #include "e82545_offload.h"
 
-TEST(vlan, "Tags of type VET are inserted with VLE and CTRL.VME")
+HOST_TEST(vlan, tx_up(64), "Tags of type VET are inserted with VLE and "
+    "CTRL.VME")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[100], want[104];
 	uint64_t gpa;
 
@@ -61,10 +61,10 @@ TEST(vlan, "Tags of type VET are inserted with VLE and CTRL.VME")
 	tx_desc(h, gpa, TXD_LAST | E82545_TXD_VLE | 32, 0xa123u << 16);
 	tx_go(h);
 	check_sent(h, 6, want, 60);
-	host_destroy(h);
 }
 
-TEST(vlan_lengths, "The longest frame is as long with a tag as without")
+HOST_TEST(vlan_lengths, tx_up(64), "The longest frame is as long with a tag as "
+    "without")
 {
 	static const struct {
 		size_t	len;
@@ -76,7 +76,6 @@ TEST(vlan_lengths, "The longest frame is as long with a tag as without")
 		{ E82545_FRAME_MAX, true, false },
 		{ E82545_FRAME_MAX + 1, false, false },
 	};
-	struct host *h = tx_up(64);
 	static uint8_t frame[E82545_FRAME_MAX + 1];
 	unsigned int i, n;
 	uint64_t gpa;
@@ -96,12 +95,11 @@ TEST(vlan_lengths, "The longest frame is as long with a tag as without")
 			ATF_CHECK_EQ(t[i].len + (t[i].tagged ? 4 : 0),
 			    host_sent_frame(h, n - 1)->len);
 	}
-	host_destroy(h);
 }
 
-TEST(vlan_split, "A tag is inserted wherever the frame is split")
+HOST_TEST(vlan_split, tx_up(64), "A tag is inserted wherever the frame is "
+    "split")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[100], want[104];
 	unsigned int i;
 
@@ -118,12 +116,11 @@ TEST(vlan_split, "A tag is inserted wherever the frame is split")
 		tx_go(h);
 		check_sent(h, i - 1, want, sizeof(want));
 	}
-	host_destroy(h);
 }
 
-TEST(vlan_own_fcs, "A tag is inserted into a frame with the guest's FCS")
+HOST_TEST(vlan_own_fcs, tx_up(64), "A tag is inserted into a frame with the "
+    "guest's FCS")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[104], want[104];
 
 	host_set(h, E82545_CTRL, E82545_CTRL_VME);
@@ -137,7 +134,6 @@ TEST(vlan_own_fcs, "A tag is inserted into a frame with the guest's FCS")
 	    E82545_TXD_VLE | 104, 0x0042 << 16);
 	tx_go(h);
 	check_sent(h, 0, want, sizeof(want));
-	host_destroy(h);
 }
 
 /* A context for checksums, from its fields. */
@@ -151,10 +147,9 @@ put_context(struct host *h, uint8_t ipcss, uint8_t ipcso, uint16_t ipcse,
 	    (uint64_t)tucse << 48, TXD_CONTEXT | cmd, 0);
 }
 
-TEST(checksum_all_zero, "A checksum of zero stays zero, but that of UDP is "
-    "0xffff")
+HOST_TEST(checksum_all_zero, tx_up(64), "A checksum of zero stays zero, but "
+    "that of UDP is 0xffff")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[60], want[60];
 	unsigned int i;
 	uint64_t gpa;
@@ -180,13 +175,11 @@ TEST(checksum_all_zero, "A checksum of zero stays zero, but that of UDP is "
 		check_sent(h, i, want, sizeof(want));
 	want[20] = want[21] = 0xff;
 	check_sent(h, 3, want, sizeof(want));
-	host_destroy(h);
 }
 
-TEST(checksum_end, "IPCSE and TUCSE end the bytes that are summed; 0 is the "
-    "end of the frame")
+HOST_TEST(checksum_end, tx_up(64), "IPCSE and TUCSE end the bytes that are "
+    "summed; 0 is the end of the frame")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[100], want[100];
 	unsigned int end, n;
 	uint64_t gpa;
@@ -213,16 +206,15 @@ TEST(checksum_end, "IPCSE and TUCSE end the bytes that are summed; 0 is the "
 	memcpy(want, frame, sizeof(frame));
 	be16enc(want + 24, packet_sum(want + 14, 100 - 14));
 	check_sent(h, n, want, sizeof(want));
-	host_destroy(h);
 }
 
-TEST(checksum_memory, "Checksums are not written to the guest's memory")
+HOST_TEST(checksum_memory, tx_up(64), "Checksums are not written to the "
+    "guest's memory")
 {
 	static const uint8_t popts[] = {
 		E82545_TXD_POPTS_IXSM, E82545_TXD_POPTS_TXSM,
 		E82545_TXD_POPTS_IXSM | E82545_TXD_POPTS_TXSM
 	};
-	struct host *h = tx_up(64);
 	uint8_t frame[100];
 	unsigned int i;
 	uint64_t gpa;
@@ -238,12 +230,11 @@ TEST(checksum_memory, "Checksums are not written to the guest's memory")
 		ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, gpa, 100), 100));
 	}
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
-	host_destroy(h);
 }
 
-TEST(checksum_last, "TSE in the last descriptor of a packet means nothing")
+HOST_TEST(checksum_last, tx_up(64), "TSE in the last descriptor of a packet "
+    "means nothing")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[100];
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
@@ -253,10 +244,10 @@ TEST(checksum_last, "TSE in the last descriptor of a packet means nothing")
 	tx_go(h);
 	check_sent(h, 0, frame, sizeof(frame));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
-	host_destroy(h);
 }
 
-TEST(legacy_checksum, "IC, CSO and CSS inside and outside the frame")
+HOST_TEST(legacy_checksum, tx_up(64), "IC, CSO and CSS inside and outside the "
+    "frame")
 {
 	static const struct {
 		uint8_t	css, cso;
@@ -266,7 +257,6 @@ TEST(legacy_checksum, "IC, CSO and CSS inside and outside the frame")
 		{ 33, 20, true }, { 100, 20, false }, { 20, 99, false },
 		{ 255, 255, false }, { 20, 255, false },
 	};
-	struct host *h = tx_up(64);
 	uint8_t frame[100], want[100];
 	unsigned int bad, i;
 	uint64_t gpa;
@@ -290,12 +280,11 @@ TEST(legacy_checksum, "IC, CSO and CSS inside and outside the frame")
 		ATF_CHECK_EQ(bad, host_counter(h, E82545_C_TX_BAD_CTX));
 		ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, gpa, 100), 100));
 	}
-	host_destroy(h);
 }
 
-TEST(legacy_checksum_vlan, "A checksum before the offset of the tag")
+HOST_TEST(legacy_checksum_vlan, tx_up(64), "A checksum before the offset of "
+    "the tag")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[100], want[104];
 
 	host_set(h, E82545_CTRL, E82545_CTRL_VME);
@@ -309,12 +298,11 @@ TEST(legacy_checksum_vlan, "A checksum before the offset of the tag")
 	    E82545_TXD_VLE | 2 << 16 | 100, 50 << 8 | 0x0042 << 16);
 	tx_go(h);
 	check_sent(h, 0, want, sizeof(want));
-	host_destroy(h);
 }
 
-TEST(checksum, "IP, TCP and UDP checksums, IPv4 and IPv6, in all fragments")
+HOST_TEST(checksum, tx_up(4096), "IP, TCP and UDP checksums, IPv4 and IPv6, in "
+    "all fragments")
 {
-	struct host *h = tx_up(4096);
 	uint8_t frame[1600], payload[1400], want[1600];
 	struct packet p;
 	uint32_t seed = 11;
@@ -347,12 +335,11 @@ TEST(checksum, "IP, TCP and UDP checksums, IPv4 and IPv6, in all fragments")
 		check_sent(h, i, want, len);
 	}
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
-	host_destroy(h);
 }
 
-TEST(checksum_some, "Each checksum alone; one context for several frames")
+HOST_TEST(checksum_some, tx_up(64), "Each checksum alone; one context for "
+    "several frames")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[200], payload[100], want[200];
 	struct packet p = { .payload = payload, .paylen = 100 };
 	size_t len;
@@ -381,12 +368,11 @@ TEST(checksum_some, "Each checksum alone; one context for several frames")
 	    (len - 50), tx_popts(&p) << 8);
 	tx_go(h);
 	check_sent(h, 3, frame, len);
-	host_destroy(h);
 }
 
-TEST(checksum_vlan, "Offsets are those before a tag is inserted")
+HOST_TEST(checksum_vlan, tx_up(64), "Offsets are those before a tag is "
+    "inserted")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[200], payload[100], want[204];
 	struct packet p = { .payload = payload, .paylen = 100 };
 	size_t len;
@@ -403,12 +389,11 @@ TEST(checksum_vlan, "Offsets are those before a tag is inserted")
 	tx_data(h, frame, len, 13, 33, E82545_TXD_VLE, tx_popts(&p), 0x0fff);
 	tx_go(h);
 	check_sent(h, 0, want, len + 4);
-	host_destroy(h);
 }
 
-TEST(checksum_zero, "A UDP checksum of 0 is sent as ffff, a TCP one as 0")
+HOST_TEST(checksum_zero, tx_up(64), "A UDP checksum of 0 is sent as ffff, a "
+    "TCP one as 0")
 {
-	struct host *h = tx_up(64);
 	uint8_t frame[100], payload[2] = { 0, 0 };
 	struct packet p = { .udp = true, .payload = payload, .paylen = 2 };
 	size_t len;
@@ -428,10 +413,10 @@ TEST(checksum_zero, "A UDP checksum of 0 is sent as ffff, a TCP one as 0")
 	tx_data(h, frame, len, 100, 100, 0, tx_popts(&p), 0);
 	tx_go(h);
 	ATF_CHECK_EQ(0, be16dec(host_sent_frame(h, 1)->data + 40));
-	host_destroy(h);
 }
 
-TEST(checksum_bad, "Contexts that reach outside the frame are counted")
+HOST_TEST(checksum_bad, tx_up(64), "Contexts that reach outside the frame are "
+    "counted")
 {
 	static const struct {
 		uint32_t	ip, tu;		/* css, cso << 8, cse << 16 */
@@ -446,7 +431,6 @@ TEST(checksum_bad, "Contexts that reach outside the frame are counted")
 		{ 14 | 24 << 8 | 33u << 16, 34 | 255 << 8, 1 },
 		{ 0xffffffff, 0xffffffff, 2 },
 	};
-	struct host *h = tx_up(64);
 	uint8_t frame[100];
 	unsigned int bad, i;
 	uint64_t gpa;
@@ -464,12 +448,10 @@ TEST(checksum_bad, "Contexts that reach outside the frame are counted")
 		    "case %u", i);
 	}
 	check_sent(h, i - 1, frame, sizeof(frame));
-	host_destroy(h);
 }
 
-TEST(context_report, "A context descriptor with RS sets DD")
+HOST_TEST(context_report, tx_up(64), "A context descriptor with RS sets DD")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .udp = true };
 	uint32_t n;
 
@@ -479,12 +461,11 @@ TEST(context_report, "A context descriptor with RS sets DD")
 	ATF_CHECK_EQ(1, host_rd(h, E82545_TDH));
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
 	ATF_CHECK_EQ(0, h->nflush);
-	host_destroy(h);
 }
 
-TEST(context_inside, "A context descriptor in the middle of a frame")
+HOST_TEST(context_inside, tx_up(64), "A context descriptor in the middle of a "
+    "frame")
 {
-	struct host *h = tx_up(64);
 	struct packet p = { .udp = true };
 	uint8_t frame[100];
 	uint32_t n;
@@ -497,7 +478,6 @@ TEST(context_inside, "A context descriptor in the middle of a frame")
 	check_sent(h, 0, frame, sizeof(frame));
 	ATF_CHECK(host_tx_done(h, n));
 	check_tx_alive(h);
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -125,9 +125,9 @@ TEST(receive, "The guest gets complete segments, their sums verified, in "
 	}
 }
 
-TEST(last_byte, "The last byte of a segment may have a buffer of its own")
+HOST_TEST(last_byte, offload_up(64, 256), "The last byte of a segment may have "
+    "a buffer of its own")
 {
-	struct host *h = offload_up(64, 256);
 	struct packet p = { .payload = bulk, .paylen = 2 * (257 - 54) };
 
 	packet_fill(bulk, sizeof(bulk), 17);
@@ -137,13 +137,11 @@ TEST(last_byte, "The last byte of a segment may have a buffer of its own")
 	check_segment(h, &p, 0, 257 - 54, false);
 	check_segment(h, &p, 257 - 54, 257 - 54, false);
 	check_none(h);
-	host_destroy(h);
 }
 
-TEST(padded, "A short last segment is padded with zeros, over what the buffer "
-    "had")
+HOST_TEST(padded, offload_up(64, 2048), "A short last segment is padded with "
+    "zeros, over what the buffer had")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 1003 };
 
 	packet_fill(bulk, sizeof(bulk), 4);
@@ -153,12 +151,11 @@ TEST(padded, "A short last segment is padded with zeros, over what the buffer "
 	host_run(h);
 	check_segments(h, &p, 1000);
 	check_none(h);
-	host_destroy(h);
 }
 
-TEST(long_headers, "Headers may end in a second buffer")
+HOST_TEST(long_headers, offload_up(64, 256), "Headers may end in a second "
+    "buffer")
 {
-	struct host *h = offload_up(64, 256);
 	struct frame frame = { .f_flags = 0 };
 	unsigned int i;
 
@@ -176,7 +173,6 @@ TEST(long_headers, "Headers may end in a second buffer")
 		    packet_sum(sent + 201, 199));
 		check_taken(h, whole, 400);
 	}
-	host_destroy(h);
 }
 
 /* Without a kick: the batch alone. */
@@ -187,9 +183,9 @@ check_batch(struct host *h, uint32_t rdh, enum e82545_rx_state state)
 	ATF_CHECK_EQ(rdh, host_rd(h, E82545_RDH));
 }
 
-TEST(batches, "A batch ends with 1024 descriptors, within a frame that is cut")
+HOST_TEST(batches, offload_up(2048, 256), "A batch ends with 1024 descriptors, "
+    "within a frame that is cut")
 {
-	struct host *h = offload_up(2048, 256);
 	struct packet p = { .payload = bulk, .paylen = 512 * 60 };
 	unsigned int i;
 
@@ -211,13 +207,11 @@ TEST(batches, "A batch ends with 1024 descriptors, within a frame that is cut")
 	for (i = 0; i < 2; i++)
 		check_segments(h, &p, 60);
 	check_none(h);
-	host_destroy(h);
 }
 
-TEST(ring_full, "Segments that would take all of the ring's buffers are never "
-    "delivered")
+HOST_TEST(ring_full, offload_up(8, 256), "Segments that would take all of the "
+    "ring's buffers are never delivered")
 {
-	struct host *h = offload_up(8, 256);
 	struct packet p = { .payload = bulk, .paylen = 5000 };
 	uint32_t off;
 
@@ -235,13 +229,11 @@ TEST(ring_full, "Segments that would take all of the ring's buffers are never "
 		host_rx_post(h);
 	}
 	ATF_CHECK_EQ(0, host_rx_pending(h));
-	host_destroy(h);
 }
 
-TEST(resumed, "A frame of more segments than the ring holds reaches the guest "
-    "bit by bit, none twice")
+HOST_TEST(resumed, offload_up(16, 2048), "A frame of more segments than the "
+    "ring holds reaches the guest bit by bit, none twice")
 {
-	struct host *h = offload_up(16, 2048);
 	struct packet p = { .payload = bulk, .paylen = 65000 };
 	uint32_t off;
 
@@ -268,7 +260,6 @@ TEST(resumed, "A frame of more segments than the ring holds reaches the guest "
 	host_run(h);
 	for (off = 0; off < p.paylen; off += 100)
 		check_segment(h, &p, off, 100, false);
-	host_destroy(h);
 }
 
 /* A source for a direct call: a short frame, and another so many times. */
@@ -331,9 +322,9 @@ direct_call(struct host *h, const struct packet *p, size_t mss, unsigned int n)
 	return (direct_call_behind(h, p, mss, n, false));
 }
 
-TEST(direct, "A direct call takes all segments, or leaves the frame")
+HOST_TEST(direct, offload_up(32, 2048), "A direct call takes all segments, or "
+    "leaves the frame")
 {
-	struct host *h = offload_up(32, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3200 };
 	uint32_t off;
 
@@ -347,13 +338,11 @@ TEST(direct, "A direct call takes all segments, or leaves the frame")
 		check_segment(h, &p, off, 100, false);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
-	host_destroy(h);
 }
 
-TEST(direct_batches, "A frame whose segments the batch cannot take all is one "
-    "of the next batch")
+HOST_TEST(direct_batches, offload_up(2048, 256), "A frame whose segments the "
+    "batch cannot take all is one of the next batch")
 {
-	struct host *h = offload_up(2048, 256);
 	struct packet p = { .payload = bulk, .paylen = 600 * 100 };
 	uint32_t n, off;
 
@@ -367,13 +356,11 @@ TEST(direct_batches, "A frame whose segments the batch cannot take all is one "
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_BATCH));
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(3 * 600, host_counter(h, E82545_C_RX_SEGMENT));
-	host_destroy(h);
 }
 
-TEST(direct_after, "A direct call has frames again when a batch has dropped "
-    "the one that waited")
+HOST_TEST(direct_after, offload_up(8, 256), "A direct call has frames again "
+    "when a batch has dropped the one that waited")
 {
-	struct host *h = offload_up(8, 256);
 	struct packet p = { .payload = bulk, .paylen = 100 };
 	uint8_t frame[2000];
 	uint32_t rah;
@@ -398,13 +385,11 @@ TEST(direct_after, "A direct call has frames again when a batch has dropped "
 	p.paylen = 50;
 	ATF_CHECK_EQ(0, direct_call(h, &p, 50, 1));
 	check_segments(h, &p, 50);
-	host_destroy(h);
 }
 
-TEST(between, "Between two batches of a frame that is cut, a direct call has "
-    "frames of its own")
+HOST_TEST(between, offload_up(2048, 256), "Between two batches of a frame that "
+    "is cut, a direct call has frames of its own")
 {
-	struct host *h = offload_up(2048, 256);
 	struct packet p = { .payload = bulk, .paylen = 1300 * 50 };
 	struct packet q = { .payload = bulk, .paylen = 10 * 50 };
 	uint32_t off;
@@ -429,7 +414,6 @@ TEST(between, "Between two batches of a frame that is cut, a direct call has "
 	check_segments(h, &q, 50);
 	check_segments(h, &q, 50);
 	check_none(h);
-	host_destroy(h);
 }
 
 TEST(direct_limit, "A batch of a direct call, too, has 1024 descriptors")
@@ -463,10 +447,9 @@ TEST(direct_limit, "A batch of a direct call, too, has 1024 descriptors")
 	}
 }
 
-TEST(dropped, "Frames that the guest does not want, or whose headers lie, are "
-    "dropped once, and the next one is not")
+HOST_TEST(dropped, offload_up(64, 2048), "Frames that the guest does not want, "
+    "or whose headers lie, are dropped once, and the next one is not")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 	struct frame frame;
 	size_t len;
@@ -513,12 +496,11 @@ TEST(dropped, "Frames that the guest does not want, or whose headers lie, are "
 	memcpy(whole, sent, len);
 	be16enc(whole + 14, packet_sum(sent + 14, len - 14));
 	check_taken(h, whole, len);
-	host_destroy(h);
 }
 
-TEST(mtu, "mtu= is for segments, not for the packet that they are of")
+HOST_TEST(mtu, offload_up(64, 2048), "mtu= is for segments, not for the packet "
+    "that they are of")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 
 	packet_fill(bulk, sizeof(bulk), 13);
@@ -530,12 +512,11 @@ TEST(mtu, "mtu= is for segments, not for the packet that they are of")
 	check_segment(h, &p, 0, 500, false);
 	ATF_CHECK_EQ(1, frame_port_counter(&h->port,
 	    FRAME_PORT_C_RX_OVERMTU));
-	host_destroy(h);
 }
 
-TEST(bad_address, "A buffer outside memory loses its segment alone")
+HOST_TEST(bad_address, offload_up(64, 2048), "A buffer outside memory loses "
+    "its segment alone")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 	uint64_t addr;
 
@@ -552,7 +533,6 @@ TEST(bad_address, "A buffer outside memory loses its segment alone")
 	host_rx_take(h, whole, sizeof(whole), NULL);
 	check_segment(h, &p, 2000, 1000, false);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_ADDR));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

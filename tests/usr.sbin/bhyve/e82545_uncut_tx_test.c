@@ -65,9 +65,9 @@ check_whole(const struct host_frame *f, const struct packet *p, size_t mss)
 	ATF_CHECK_EQ(packet_l3(p), f->frame.f_net_start);
 }
 
-TEST(tso, "A packet with TSO is one frame; the registers count its segments")
+HOST_TEST(tso, offload_up(512, 2048), "A packet with TSO is one frame; the "
+    "registers count its segments")
 {
-	struct host *h = offload_up(512, 2048);
 	uint64_t wire = 0;
 	uint32_t brk = h->brk, count = 0, i, mss, seed = 1;
 	uint32_t segments = 0, uncut = 0;
@@ -103,12 +103,11 @@ TEST(tso, "A packet with TSO is one frame; the registers count its segments")
 	ATF_CHECK_EQ(wire, host_rd(h, E82545_GOTCL));
 	ATF_CHECK_EQ(i, host_rd(h, E82545_TSCTC));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TSCTFC));
-	host_destroy(h);
 }
 
-TEST(sums, "The sum of TCP or UDP is left to others, that of IP is not")
+HOST_TEST(sums, offload_up(512, 2048), "The sum of TCP or UDP is left to "
+    "others, that of IP is not")
 {
-	struct host *h = offload_up(512, 2048);
 	uint32_t brk = h->brk, i, seed = 3;
 	struct packet p;
 
@@ -127,12 +126,10 @@ TEST(sums, "The sum of TCP or UDP is left to others, that of IP is not")
 	ATF_CHECK_EQ(i, host_counter(h, E82545_C_TX_FRAME));
 	ATF_CHECK_EQ(i, host_counter(h, E82545_C_TX_PARTIAL));
 	ATF_CHECK_EQ(i, host_rd(h, E82545_GPTC));
-	host_destroy(h);
 }
 
-TEST(tag, "Offsets are those behind the tag")
+HOST_TEST(tag, offload_up(64, 2048), "Offsets are those behind the tag")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 1000 }, tagged;
 	size_t len, mss;
 
@@ -153,7 +150,6 @@ TEST(tag, "Offsets are those behind the tag")
 		check_whole(host_sent_frame(h, 0), &tagged, mss);
 		host_sent_clear(h);
 	}
-	host_destroy(h);
 }
 
 /* Send a packet with TSO, and expect it in segments. */
@@ -176,10 +172,9 @@ check_cut(struct host *h, const struct packet *p, size_t mss, size_t step)
 	host_sent_clear(h);
 }
 
-TEST(cut, "A packet that no virtio-net header can describe is cut: of too many "
-    "fragments, too long, or of too many segments")
+HOST_TEST(cut, offload_up(512, 2048), "A packet that no virtio-net header can "
+    "describe is cut: of too many fragments, too long, or of too many segments")
 {
-	struct host *h = offload_up(512, 2048);
 	struct packet p = { .payload = bulk };
 
 	packet_fill(bulk, sizeof(bulk), 6);
@@ -189,12 +184,11 @@ TEST(cut, "A packet that no virtio-net header can describe is cut: of too many "
 	check_cut(h, &p, 1000, 8000);
 	p.paylen = FRAME_SEGMENTS_MAX * 2 + 1 - 54;
 	check_cut(h, &p, 2, 8000);
-	host_destroy(h);
 }
 
-TEST(uncut, "At each of these limits a packet goes uncut")
+HOST_TEST(uncut, offload_up(512, 2048), "At each of these limits a packet goes "
+    "uncut")
 {
-	struct host *h = offload_up(512, 2048);
 	struct packet p = { .payload = bulk };
 
 	/* With its header 62 fragments. */
@@ -209,13 +203,11 @@ TEST(uncut, "At each of these limits a packet goes uncut")
 	ATF_CHECK_EQ(3, host_sent(h));
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_TX_UNCUT));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BATCH));
-	host_destroy(h);
 }
 
-TEST(elsewhere, "A packet whose IP header is not behind Ethernet's is cut, as "
-    "the hardware does")
+HOST_TEST(elsewhere, offload_up(64, 2048), "A packet whose IP header is not "
+    "behind Ethernet's is cut, as the hardware does")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 	union e82545_txd txd;
 	size_t at, len, mpls = 4;
@@ -249,12 +241,11 @@ TEST(elsewhere, "A packet whose IP header is not behind Ethernet's is cut, as "
 		    host_sent_frame(h, i)->data + 14 + mpls, at - 14));
 	}
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_UNCUT));
-	host_destroy(h);
 }
 
-TEST(batch, "Packets that go uncut are frames of a batch, each with its header")
+HOST_TEST(batch, offload_up(64, 2048), "Packets that go uncut are frames of a "
+    "batch, each with its header")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 
 	packet_fill(bulk, sizeof(bulk), 7);
@@ -264,12 +255,11 @@ TEST(batch, "Packets that go uncut are frames of a batch, each with its header")
 	for (p.id = 0; p.id < 3; p.id++)
 		check_whole(host_sent_frame(h, p.id), &p, 1000);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BATCH));
-	host_destroy(h);
 }
 
-TEST(empty, "A packet without payload, behind one that has some")
+HOST_TEST(empty, offload_up(64, 2048), "A packet without payload, behind one "
+    "that has some")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 
 	packet_fill(bulk, sizeof(bulk), 7);
@@ -280,13 +270,11 @@ TEST(empty, "A packet without payload, behind one that has some")
 	ATF_REQUIRE_EQ(2, host_sent(h));
 	check_whole(host_sent_frame(h, 1), &p, 1000);
 	ATF_CHECK_EQ(2, host_sent_frame(h, 1)->nfrags);
-	host_destroy(h);
 }
 
-TEST(half_cut, "The rest of a packet goes in segments, though the network "
-    "takes it uncut by then")
+HOST_TEST(half_cut, offload_up(64, 2048), "The rest of a packet goes in "
+    "segments, though the network takes it uncut by then")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 60000 };
 
 	h->port.fp_offloads = false;
@@ -298,7 +286,6 @@ TEST(half_cut, "The rest of a packet goes in segments, though the network "
 	host_run(h);
 	ATF_CHECK_EQ(600, host_sent(h));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_UNCUT));
-	host_destroy(h);
 }
 
 /* A port that does not take segments of UDP. */
@@ -309,9 +296,9 @@ takes_tcp(const struct frame_port *port __unused, const struct frame *frame)
 	return (frame->f_gso_type != FRAME_GSO_UDP_L4);
 }
 
-TEST(refused, "A packet of a kind that the port does not take is cut")
+HOST_TEST(refused, offload_up(512, 2048), "A packet of a kind that the port "
+    "does not take is cut")
 {
-	struct host *h = offload_up(512, 2048);
 	struct frame_port_ops ops = *h->port.fp_ops;
 	struct packet p = { .udp = true, .payload = bulk, .paylen = 40 * 1000 };
 
@@ -329,12 +316,11 @@ TEST(refused, "A packet of a kind that the port does not take is cut")
 	queue(h, &p, 1000, packet_hdrlen(&p), 8000);
 	tx_go(h);
 	check_whole(host_sent_frame(h, 0), &p, 1000);
-	host_destroy(h);
 }
 
-TEST(loopback, "The guest gets complete frames of its own")
+HOST_TEST(loopback, offload_up(64, 2048), "The guest gets complete frames of "
+    "its own")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 1000 };
 	unsigned int i;
 	size_t len;
@@ -355,11 +341,10 @@ TEST(loopback, "The guest gets complete frames of its own")
 	len = packet_build(&p, whole);
 	check_taken(h, whole, len);
 	ATF_CHECK_EQ(0, host_sent(h));
-	host_destroy(h);
 }
 
-TEST(partial, "The sum of TCP or UDP is left to others if a virtio-net header "
-    "can describe it, else it is complete")
+HOST_TEST(partial, offload_up(64, 2048), "The sum of TCP or UDP is left to "
+    "others if a virtio-net header can describe it, else it is complete")
 {
 	static const struct {
 		uint8_t		popts, ipcse, tucss, tucso, tucse;
@@ -384,7 +369,6 @@ TEST(partial, "The sum of TCP or UDP is left to others if a virtio-net header "
 		{ L4, 0, 34, 100, 0, false, true },
 		{ L4, 0, 34, 255, 0, false, true },
 	};
-	struct host *h = offload_up(64, 2048);
 	const struct frame *f;
 	union e82545_txd txd;
 	unsigned int bad = 0, i, n = 0;
@@ -418,12 +402,11 @@ TEST(partial, "The sum of TCP or UDP is left to others if a virtio-net header "
 		ATF_CHECK_EQ_MSG(bad, host_counter(h, E82545_C_TX_BAD_CTX),
 		    "row %u", i);
 	}
-	host_destroy(h);
 }
 
-TEST(padded, "The sum of a frame that is padded is complete")
+HOST_TEST(padded, offload_up(64, 2048), "The sum of a frame that is padded is "
+    "complete")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .udp = true, .payload = bulk };
 	size_t len;
 
@@ -440,12 +423,11 @@ TEST(padded, "The sum of a frame that is padded is complete")
 	whole[len] = 0;
 	check_sent(h, 0, whole, 60);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_PARTIAL));
-	host_destroy(h);
 }
 
-TEST(mtu, "mtu= is for segments, not for the packet that they are of")
+HOST_TEST(mtu, offload_up(64, 2048), "mtu= is for segments, not for the packet "
+    "that they are of")
 {
-	struct host *h = offload_up(64, 2048);
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 
 	packet_fill(bulk, sizeof(bulk), 13);
@@ -459,7 +441,6 @@ TEST(mtu, "mtu= is for segments, not for the packet that they are of")
 	ATF_CHECK_EQ(2, host_sent(h));
 	ATF_CHECK_EQ(1, frame_port_counter(&h->port,
 	    FRAME_PORT_C_TX_OVERMTU));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -743,7 +743,7 @@ scenarios(void)
 	const struct mm_scenario *s;
 
 	for (const struct mm_scenario *list : { tx_scenarios, rx_scenarios,
-	    mode_scenarios, vale_scenarios })
+	    vale_scenarios })
 		for (s = list; s->name != NULL; s++)
 			all.push_back(s);
 	return (all);

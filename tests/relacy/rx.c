@@ -228,6 +228,37 @@ loop_full_rx(void)
 	}
 }
 
+/*
+ * Polling is turned on while an interrupt is handled: none must come later.
+ */
+
+static void
+poll_setup(void)
+{
+	bed_setup(0);
+	lem_os_write(lc, E82545_ICS, E82545_ICR_RXT0);
+}
+
+static void
+poll_mode(void)
+{
+	MM_CHECK(lem_set_mode(lc, LEM_MODE_POLL) == 0);
+}
+
+static void
+poll_intr(void)
+{
+	mm_wait(&intr);
+	(void)lem_intr(lc);
+	(void)lem_intr_enable(lc);
+}
+
+static void
+poll_check(void)
+{
+	MM_CHECK(e82545_read(dev, E82545_BAR_MEM, E82545_IMS, 4) == 0);
+}
+
 const struct mm_scenario rx_scenarios[] = {
 	{ "rx_notify", "frames arrive, the guest goes to sleep", 2,
 	  rx_notify_setup, { rx_notify_guest, rx_notify_host }, NULL },
@@ -243,5 +274,7 @@ const struct mm_scenario rx_scenarios[] = {
 	  loop_setup, { loop_tx, loop_rx }, NULL },
 	{ "loop_full", "frames looped back, the queue is full", 2,
 	  loop_full_setup, { loop_tx, loop_full_rx }, NULL },
+	{ "poll", "polling is turned on in an interrupt", 2,
+	  poll_setup, { poll_mode, poll_intr }, poll_check },
 	{ NULL, NULL, 0, NULL, { NULL }, NULL }
 };

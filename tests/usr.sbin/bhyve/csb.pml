@@ -5,19 +5,18 @@
  */
 
 /*
- * The CSB's protocol, paravirt_csb(9), for spin: no kick and no interrupt is
- * lost, so that neither side sleeps while there is work.
+ * The CSB's protocol, paravirt_csb(9), for spin, with guests that break it: no
+ * kick and no interrupt is lost, so that neither side sleeps while there is
+ * work.  That a guest which follows the rules loses none, and needs each of the
+ * barriers, is checked with the code itself: tests/relacy.
  *
  *	-DRING_TX or -DRING_RX		which ring
- *	-DTHRESHOLD			a side that sleeps publishes the index
- *					at which the other one wakes it
- *					(guest_txkick_at, host_rxkick_at), else
- *					only a flag (guest_need_txkick,
- *					host_need_rxkick)
- *	-DNO_BARRIER_x			leave out barrier x of those below
+ *	-DNO_BARRIER_GUEST_TELL		the guest has no barrier after it has
+ *					stored an index
+ *	-DNO_BARRIER_GUEST_SLEEP	nor after it has asked for an interrupt
  *	-DLOOK				the host looks once more, later
  *
- * and on receive, with THRESHOLD, for the first driver, FreeBSD 10's lem(4):
+ * and on receive for the first driver, FreeBSD 10's lem(4):
  *
  *	-DLEM				after an interrupt that found no frame
  *					guest_need_rxkick stays 0
@@ -123,31 +122,18 @@ inline suppress()
 #else
 #define	barrier_guest_sleep	empty(gbuf)
 #endif
-#ifdef NO_BARRIER_HOST_TELL
-#define	barrier_host_tell	skip
-#else
 #define	barrier_host_tell	empty(hbuf)
-#endif
-#ifdef NO_BARRIER_HOST_SLEEP
-#define	barrier_host_sleep	skip
-#else
 #define	barrier_host_sleep	empty(hbuf)
-#endif
 
 /* Whether an index moves to or past the one at which the other side wakes. */
 #define	PASSED(at, old, new)	((at) != NONE && (old) < (at) && (at) <= (new))
 
 #ifdef RING_TX
 
-#ifdef THRESHOLD
-#define	ROOM_WANTED(clean)	((clean) + AHEAD)
-#define	ROOM_UNWANTED		NONE
-#define	WANTS_ROOM(old, new)	PASSED(mem[GWANT], old, new)
-#else
-#define	ROOM_WANTED(clean)	1
+/* guest_need_txkick */
+#define	ROOM_WANTED		1
 #define	ROOM_UNWANTED		2	/* acknowledged */
-#define	WANTS_ROOM(old, new)	(mem[GWANT] == 1)
-#endif
+#define	WANTS_ROOM		(mem[GWANT] == 1)
 
 proctype guest()
 {
@@ -165,7 +151,7 @@ proctype guest()
 		:: else
 		fi
 	:: sent < FRAMES && sent - mem[HHEAD] == SLOTS ->
-		gbuf!GWANT,ROOM_WANTED(sent - SLOTS);
+		gbuf!GWANT,ROOM_WANTED;
 		barrier_guest_sleep;
 		if
 		:: sent - mem[HHEAD] == SLOTS ->
@@ -190,7 +176,7 @@ inline look_tx()
 
 proctype host()
 {
-	byte head, old, tail;
+	byte head, tail;
 
 endasleep:
 	do
@@ -207,7 +193,6 @@ endasleep:
 		if
 		:: head < tail ->
 			/* A batch may end anywhere. */
-			old = head;
 			if
 			:: head = tail
 			:: head++
@@ -215,7 +200,7 @@ endasleep:
 			hbuf!HHEAD,head;
 			barrier_host_tell;
 			if
-			:: WANTS_ROOM(old, head) -> hbuf!INTR,1
+			:: WANTS_ROOM -> hbuf!INTR,1
 			:: else -> suppress()
 			fi
 		:: head == tail		/* a round for nothing */
@@ -241,15 +226,10 @@ init {
 
 #else	/* RING_RX */
 
-#ifdef THRESHOLD
+/* host_rxkick_at */
 #define	BUFS_WANTED(head)	((head) + AHEAD)
 #define	BUFS_UNWANTED		NONE
 #define	WANTS_BUFS(old, new)	PASSED(mem[HWANT], old, new)
-#else
-#define	BUFS_WANTED(head)	1
-#define	BUFS_UNWANTED		0
-#define	WANTS_BUFS(old, new)	(mem[HWANT] == 1)
-#endif
 
 byte taken;			/* DD is clear */
 

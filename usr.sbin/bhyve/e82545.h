@@ -274,7 +274,7 @@ enum e82545_rx_state e82545_rx(struct e82545 *dev);
  * Move frames from `frames' into the guest's ring, from first to last, as
  * e82545_rx() does with those of the port.  Leaves frames that the guest has no
  * buffers for, and takes none while the receive side is stalled or paused, or
- * with bus mastering off.  Does not look at frames that are pending in the
+ * with bus mastering off.  Does not take frames that are pending in the
  * port: the caller must see to their order.
  *
  * Any thread, any number of them, also from inside another adapter's

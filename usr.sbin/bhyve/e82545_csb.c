@@ -8,14 +8,16 @@
  * The communication status block (CSB), host side: paravirt_csb(9).
  *
  * The CSB is a page of guest memory in which guest and host publish their
- * progress.  A side that polls it needs no kick: no register write, no
- * interrupt.  Two rules keep kicks from getting lost:
+ * progress.  A side that polls it need not be woken: the guest leaves out its
+ * kick, which is a write to TDT or RDT, and the host its interrupt.  Two rules
+ * keep wakeups from getting lost:
  *
- *	before leaving out a kick:	publish, full barrier, look whether the
- *					other side wants one
- *	before going to sleep:		ask for a kick, full barrier, look again
+ *	before leaving one out:		publish, full barrier, read whether the
+ *					other side asks for it
+ *	before going to sleep:		ask for it, full barrier, read again
+ *					what the other side has published
  *
- * Of the four kicks, the host sends two and waits for two:
+ * The host sends one kind and waits for two:
  *
  *	interrupt	A batch is complete.  Causes that only announce data are
  *			suppressed unless the guest wants them by its flags, or
@@ -26,8 +28,8 @@
  *
  * A driver that breaks these rules may leave frames waiting for ever.  FreeBSD
  * 10's lem(4) has no barriers, and may not ask for interrupts again after one
- * that found no frame.  So CSB_LOOK_NS after the model has gone to sleep,
- * stalled or suppressed an interrupt, it looks once more, on the host's timer,
+ * that found no frame.  So CSB_RECHECK_NS after the model has gone to sleep,
+ * stalled or suppressed an interrupt, it checks again, on the host's timer,
  * when all that the guest stored before it read the block is visible:
  * csb_tx_recheck(), csb_rx_recheck().
  *
@@ -58,8 +60,8 @@
 #include "e82545_probes.h"
 #include "e82545_snap.h"
 
-/* When to look again after a kick was left out or asked for. */
-#define	CSB_LOOK_NS	10000000
+/* When to check again after an interrupt was left out or a kick asked for. */
+#define	CSB_RECHECK_NS	10000000
 
 void
 csb_bad(struct e82545 *dev, uint32_t what)
@@ -119,13 +121,13 @@ csb_is_on(struct e82545 *dev, const struct paravirt_csb *page)
 }
 
 bool
-csb_look_later(struct e82545 *dev, uint64_t *look_ns)
+csb_recheck_later(struct e82545 *dev, uint64_t *when_ns)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (*look_ns != 0)
+	if (*when_ns != 0)
 		return (false);
-	*look_ns = dev->ops->eo_now(dev->arg) + CSB_LOOK_NS;
-	e82545_intr_arm(dev, *look_ns);
+	*when_ns = dev->ops->eo_now(dev->arg) + CSB_RECHECK_NS;
+	e82545_intr_arm(dev, *when_ns);
 	return (true);
 }
 
@@ -135,10 +137,10 @@ csb_arm(struct e82545 *dev)
 	const struct e82545_csb *c = &dev->csb;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (c->tx_look_ns != 0)
-		e82545_intr_arm(dev, c->tx_look_ns);
-	if (c->rx_look_ns != 0)
-		e82545_intr_arm(dev, c->rx_look_ns);
+	if (c->tx_recheck_ns != 0)
+		e82545_intr_arm(dev, c->tx_recheck_ns);
+	if (c->rx_recheck_ns != 0)
+		e82545_intr_arm(dev, c->rx_recheck_ns);
 }
 
 static uint32_t
@@ -149,15 +151,15 @@ csb_due(struct e82545 *dev)
 	uint64_t now_ns;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (c->tx_look_ns == 0 && c->rx_look_ns == 0)
+	if (c->tx_recheck_ns == 0 && c->rx_recheck_ns == 0)
 		return (0);
 	now_ns = dev->ops->eo_now(dev->arg);
-	if (c->tx_look_ns != 0 && c->tx_look_ns <= now_ns) {
-		c->tx_look_ns = 0;
+	if (c->tx_recheck_ns != 0 && c->tx_recheck_ns <= now_ns) {
+		c->tx_recheck_ns = 0;
 		due |= E82545_CSB_TX;
 	}
-	if (c->rx_look_ns != 0 && c->rx_look_ns <= now_ns) {
-		c->rx_look_ns = 0;
+	if (c->rx_recheck_ns != 0 && c->rx_recheck_ns <= now_ns) {
+		c->rx_recheck_ns = 0;
 		due |= E82545_CSB_RX;
 	}
 	return (due);
@@ -201,7 +203,7 @@ csb_release(struct e82545 *dev)
 	c->tx_at_used = c->rx_unmasked = false;
 	c->vnet_gpa = 0;
 	c->held = 0;
-	c->tx_look_ns = c->rx_look_ns = 0;
+	c->tx_recheck_ns = c->rx_recheck_ns = 0;
 }
 
 static const struct e82545_csb_ops csb_ops = {
@@ -273,7 +275,7 @@ e82545_csb_reset(struct e82545 *dev)
 	c->vnet_clean = UINT32_MAX;
 	c->rx_unmasked = false;
 	c->held = 0;
-	c->tx_look_ns = c->rx_look_ns = 0;
+	c->tx_recheck_ns = c->rx_recheck_ns = 0;
 }
 
 static void
@@ -330,8 +332,8 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	csb_vnet_snap(c, s);
 	if (s->restore != NULL) {
 		c->ops = c->gpa != 0 ? &csb_ops : NULL;
-		/* Look again as soon as the model is resumed. */
-		c->tx_look_ns = c->rx_look_ns = c->gpa != 0;
+		/* Check again as soon as the model is resumed. */
+		c->tx_recheck_ns = c->rx_recheck_ns = c->gpa != 0;
 		c->rx_polled = true;
 	}
 	e82545_snap_check(s, c->gpa != 0 || (!c->on && !awake && !waits));

@@ -58,8 +58,9 @@ struct e82545_csb {
 	/* reg_mtx. */
 	bool		rx_unmasked;	/* IMS written, ICR not read since */
 	uint32_t	held;		/* causes suppressed since ICR read */
-	uint64_t	tx_look_ns, rx_look_ns;	/* when to look again, 0: not */
-	uint32_t	rx_look_rdt;	/* guest_rdt then, until taken */
+	uint64_t	tx_recheck_ns, rx_recheck_ns;	/* when to check again,
+					   0: not */
+	uint32_t	rx_recheck_rdt;	/* guest_rdt then, until taken */
 	/* tx_mtx. */
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */
@@ -71,9 +72,8 @@ struct e82545_csb {
 	bool		rx_on;
 	enum csb_rx_state rx_state;
 	uint32_t	rx_old;		/* guest_rdt when the ring was started,
-					   until looked at, else "none" */
-	bool		rx_polled;	/* guest_rdt was taken since the look
-					   was decided */
+					   until it is taken, else "none" */
+	bool		rx_polled;	/* guest_rdt was taken since then */
 	uint64_t	vnet_gpa;	/* of the header ring, 0: none; written
 					   with all locks held */
 	uint32_t	vnet_size;	/* its entries */

@@ -96,8 +96,8 @@ bool	csb_posted(const struct e82545 *dev, const struct csb_ring *r,
  */
 bool	csb_use(struct e82545 *dev, const struct csb_ring *r,
 	    struct paravirt_csb *page);
-/* Look again later.  Returns false if it was decided before.  reg_mtx held. */
-bool	csb_look_later(struct e82545 *dev, uint64_t *look_ns);
+/* Check again later, at *when_ns.  Returns false if that was decided before. */
+bool	csb_recheck_later(struct e82545 *dev, uint64_t *when_ns);
 
 /* Whether guest_tdt counts.  tx_mtx held. */
 static inline bool

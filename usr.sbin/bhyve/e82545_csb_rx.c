@@ -69,28 +69,28 @@ csb_rx_taken(struct e82545_csb *c, uint32_t value)
 	if (value == c->rx_old)
 		value = NET_PARAVIRT_NONE;
 	c->rx_old = NET_PARAVIRT_NONE;
-	if (value == c->rx_look_rdt)
-		c->rx_look_rdt = NET_PARAVIRT_NONE;
+	if (value == c->rx_recheck_rdt)
+		c->rx_recheck_rdt = NET_PARAVIRT_NONE;
 	else if (value != NET_PARAVIRT_NONE)
 		c->rx_polled = true;
 	return (value);
 }
 
-/* As csb_look_later(), for the receive side. */
+/* As csb_recheck_later(), for the receive side. */
 static void
-csb_rx_look_later(struct e82545 *dev, const struct paravirt_csb *page)
+csb_rx_recheck_later(struct e82545 *dev, const struct paravirt_csb *page)
 {
 	struct e82545_csb *c = &dev->csb;
 
-	if (!csb_look_later(dev, &c->rx_look_ns))
+	if (!csb_recheck_later(dev, &c->rx_recheck_ns))
 		return;
-	c->rx_look_rdt = le32toh(atomic_load_32(&page->guest_rdt));
+	c->rx_recheck_rdt = le32toh(atomic_load_32(&page->guest_rdt));
 	c->rx_polled = false;
 }
 
-/* Look whether the guest has posted descriptors.  Returns whether it has. */
+/* Take what the guest has posted.  Returns whether it has posted any. */
 static bool
-csb_rx_look(struct e82545 *dev, struct paravirt_csb *page)
+csb_rx_take(struct e82545 *dev, struct paravirt_csb *page)
 {
 	bool moved;
 
@@ -140,7 +140,7 @@ csb_rx_begin(struct e82545 *dev)
 	c->rx_on = mode == CSB_RX_ON;
 	if (changed || !c->rx_on || c->rx_old != NET_PARAVIRT_NONE ||
 	    csb_kept(&c->rdt))
-		csb_rx_look(dev, c->rx);
+		csb_rx_take(dev, c->rx);
 }
 
 bool
@@ -148,7 +148,7 @@ csb_rx_poll(struct e82545 *dev)
 {
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(dev->csb.rx_on);
-	return (csb_rx_look(dev, dev->csb.rx));
+	return (csb_rx_take(dev, dev->csb.rx));
 }
 
 /*
@@ -175,7 +175,7 @@ csb_rx_wait(struct e82545 *dev, uint32_t need)
 	csb_rx_move(c, CSB_RX_WAITS);
 	atomic_thread_fence_seq_cst();
 	csb_use(dev, &csb_rx_ring, c->rx);
-	csb_rx_look_later(dev, c->rx);
+	csb_rx_recheck_later(dev, c->rx);
 }
 
 void
@@ -194,7 +194,7 @@ csb_rx_notify(struct e82545 *dev, uint32_t causes)
 	    !c->rx_unmasked &&
 	    atomic_load_acq_32(&c->rx->guest_csb_on) != 0) {
 		csb_suppress(dev, (causes & CSB_RX_CAUSES) | E82545_ICR_RXT0);
-		csb_rx_look_later(dev, c->rx);
+		csb_rx_recheck_later(dev, c->rx);
 		done = false;
 		causes &= ~CSB_RX_CAUSES;
 	}
@@ -263,7 +263,7 @@ csb_rx_polled(const struct e82545_csb *c, const struct paravirt_csb *page)
 	return (atomic_load_32(&page->guest_csb_on) != 0 &&
 	    atomic_load_32(&page->guest_need_rxkick) == 0 &&
 	    (c->rx_polled ||
-	    le32toh(atomic_load_32(&page->guest_rdt)) != c->rx_look_rdt));
+	    le32toh(atomic_load_32(&page->guest_rdt)) != c->rx_recheck_rdt));
 }
 
 /* Interrupt a guest that does not poll and has left frames. */
@@ -276,7 +276,7 @@ csb_rx_remind(struct e82545 *dev, const struct paravirt_csb *page)
 	if ((c->held & CSB_RX_CAUSES) == 0 || !csb_rx_left(dev))
 		return;
 	if (csb_rx_polled(c, page)) {
-		csb_rx_look_later(dev, page);
+		csb_rx_recheck_later(dev, page);
 		return;
 	}
 	e82545_intr_raise(dev, c->held & CSB_RX_CAUSES);
@@ -296,7 +296,7 @@ csb_rx_recheck(struct e82545 *dev)
 		mode = csb_rx_mode(dev, page);
 		if (dev->csb.rx_state != CSB_RX_WAITS)
 			csb_rx_move(&dev->csb, mode);
-		csb_rx_look(dev, page);
+		csb_rx_take(dev, page);
 		pthread_mutex_lock(&dev->reg_mtx);
 		wake = e82545_rx_unstall(dev);
 		csb_rx_remind(dev, page);

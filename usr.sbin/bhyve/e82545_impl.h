@@ -134,7 +134,7 @@ e82545_assert_all(const struct e82545 *dev)
 }
 
 /*
- * Whether the model may access guest memory.  A batch looks once, at its start:
+ * Whether the model may access guest memory.  A batch asks once, at its start:
  * a change waits for its end.  tx_mtx or rx_mtx held.
  */
 static inline bool

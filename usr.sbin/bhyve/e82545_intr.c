@@ -100,7 +100,7 @@ delay(struct e82545_moderation *m, const struct e82545_moder_event *ev)
 		causes |= E82545_ICR_TXDW;
 
 	/*
-	 * Any cause that makes the guest look at its ring stops the timers,
+	 * Any cause that makes the guest read its ring stops the timers,
 	 * and saves a second interrupt: sections 3.2.7.1, 13.4.41.
 	 */
 	if ((causes & RX_CAUSES) != 0) {

@@ -132,7 +132,7 @@ e82545_tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_CTX);
 		return (true);
 	}
-	/* Others look for the IP header behind Ethernet's. */
+	/* Others expect the IP header behind Ethernet's. */
 	if (uncut && cut.fc_direct && (frame.f_gso_type == FRAME_GSO_NONE ||
 	    frame_port_takes_uncut(dev->port, &frame))) {
 		b->nframes++;

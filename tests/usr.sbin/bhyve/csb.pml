@@ -14,7 +14,7 @@
  *	-DNO_BARRIER_GUEST_TELL		the guest has no barrier after it has
  *					stored an index
  *	-DNO_BARRIER_GUEST_SLEEP	nor after it has asked for an interrupt
- *	-DLOOK				the host looks once more, later
+ *	-DRECHECK			the host checks again, later
  *
  * and on receive for the first driver, FreeBSD 10's lem(4):
  *
@@ -29,7 +29,7 @@
  * (TDT, RDT) or an interrupt is ordered after earlier stores.  On machines with
  * weaker order, full barriers give the order that is needed here.
  *
- * The look is so late that the guest's buffer is empty.  It does not heed
+ * The check is so late that the guest's buffer is empty.  It does not heed
  * guest_txkick_at, which lem(4) does not use.
  *
  * An error is a deadlock: both sides wait, one of them not at a label that
@@ -38,7 +38,7 @@
  * Indices count up and never wrap; SLOTS of them are the ring.
  */
 
-#if defined(LOOK) || defined(LEM)
+#if defined(RECHECK) || defined(LEM)
 #define	SLOTS	2
 #define	AHEAD	1
 #define	FRAMES	4
@@ -81,20 +81,20 @@ bool unmasked;			/* IMS written since causes were read */
 
 #define	read_icr	mem[INTR] = 0; held = false; unmasked = false
 
-/* The look.  When it is due, all that the guest stored is visible. */
-bool look;
-byte look_tail;			/* guest_rdt when it was decided on */
+/* The check.  When it is due, all that the guest stored is visible. */
+bool recheck;
+byte recheck_tail;			/* guest_rdt when it was decided on */
 
-#define	look_done	look = false; look_tail = 0
+#define	recheck_done	recheck = false; recheck_tail = 0
 
-#ifdef LOOK
-#define	look_due	(look && empty(gbuf))
+#ifdef RECHECK
+#define	recheck_due	(recheck && empty(gbuf))
 
-inline look_later()
+inline recheck_later()
 {
 	d_step {
 		if
-		:: !look -> look = true; look_tail = mem[GTAIL]
+		:: !recheck -> recheck = true; recheck_tail = mem[GTAIL]
 		:: else
 		fi
 	}
@@ -103,11 +103,11 @@ inline look_later()
 inline suppress()
 {
 	held = true;
-	look_later()
+	recheck_later()
 }
 #else
-#define	look_due	false
-#define	look_later()	skip
+#define	recheck_due	false
+#define	recheck_later()	skip
 #define	suppress()	held = true
 #endif
 
@@ -165,9 +165,9 @@ proctype guest()
 }
 
 /* csb_tx_recheck() */
-inline look_tx()
+inline recheck_tx()
 {
-	look_done;
+	recheck_done;
 	if
 	:: held && mem[GWANT] == 1 -> held = false; mem[INTR] = 1
 	:: else
@@ -181,12 +181,12 @@ proctype host()
 endasleep:
 	do
 	:: atomic { mem[KICK] == 1 -> mem[KICK] = 0 }; break
-	:: atomic { look_due && mem[GTAIL] != tail -> look_tx() }; break
-	:: atomic { look_due && mem[GTAIL] == tail -> look_tx() }
+	:: atomic { recheck_due && mem[GTAIL] != tail -> recheck_tx() }; break
+	:: atomic { recheck_due && mem[GTAIL] == tail -> recheck_tx() }
 	od;
 	hbuf!HWANT,0;
 	do
-	:: atomic { look_due -> look_tx() }
+	:: atomic { recheck_due -> recheck_tx() }
 	:: mem[KICK] = 0;
 		tail = mem[GTAIL];
 		assert(head <= tail && tail - head <= SLOTS);
@@ -208,7 +208,7 @@ endasleep:
 			hbuf!HWANT,1;
 			barrier_host_sleep;
 			if
-			:: mem[GTAIL] == tail -> look_later(); goto endasleep
+			:: mem[GTAIL] == tail -> recheck_later(); goto endasleep
 			:: else -> hbuf!HWANT,0
 			fi
 		fi
@@ -324,16 +324,16 @@ proctype guest()
 #endif
 
 /* csb_rx_recheck(): a guest that polls gives back buffers. */
-inline look_rx()
+inline recheck_rx()
 {
 	tail = mem[GTAIL];
 	if
-	:: held && taken < head && mem[GWANT] == 0 && tail != look_tail ->
-		look_tail = tail
-	:: held && taken < head && (mem[GWANT] != 0 || tail == look_tail) ->
+	:: held && taken < head && mem[GWANT] == 0 && tail != recheck_tail ->
+		recheck_tail = tail
+	:: held && taken < head && (mem[GWANT] != 0 || tail == recheck_tail) ->
 		held = false; mem[INTR] = 1;
-		look_done
-	:: else -> look_done
+		recheck_done
+	:: else -> recheck_done
 	fi
 }
 
@@ -343,7 +343,7 @@ proctype host()
 	byte head, tail = SLOTS;
 
 end:	do
-	:: atomic { look_due -> look_rx() }
+	:: atomic { recheck_due -> recheck_rx() }
 	:: head < FRAMES && head < tail ->
 		head++;
 		hbuf!HHEAD,head;
@@ -359,10 +359,10 @@ end:	do
 		barrier_host_sleep;
 		if
 		:: mem[GTAIL] == tail ->
-			look_later();
+			recheck_later();
 endstalled:		do
 			:: atomic { mem[KICK] == 1 -> mem[KICK] = 0 }; break
-			:: atomic { look_due -> look_rx() };
+			:: atomic { recheck_due -> recheck_rx() };
 				if
 				:: tail > head -> break
 				:: else

@@ -44,8 +44,8 @@
  *	-DSTORE_OFF	RDT is stored as it stands if the last batch found the
  *			mode off
  *	-DAT_ONCE	RDT counts at the time of the write
- *	-DDROP_ON	RDT is dropped if the mode is on when it is looked at
- *	-DNO_WAIT_KEPT	the host stalls without a look at RDT kept aside
+ *	-DDROP_ON	RDT is dropped if the mode is on when it is read
+ *	-DNO_WAIT_KEPT	the host stalls without reading RDT kept aside
  *
  * An error is a frame in a buffer of the guest's, or a deadlock: the host has
  * stalled, and the guest, which has taken all frames, does not start the ring
@@ -54,7 +54,7 @@
  * Memory is sequentially consistent here; csb.pml is about the barriers.  A
  * step is an access to guest memory, or what reg_mtx or rx_mtx protects.  Not
  * modeled are a block placed or moved while the ring is in use, snapshots,
- * invalid indices, frames of several descriptors, and the look on the timer.
+ * invalid indices, frames of several descriptors, and the check on the timer.
  */
 
 #ifndef NDESC

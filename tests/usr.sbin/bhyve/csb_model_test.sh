@@ -53,39 +53,39 @@ overwrites()
 TELL=-DNO_BARRIER_GUEST_TELL
 SLEEP=-DNO_BARRIER_GUEST_SLEEP
 
-test_case tx_look "TX, a guest without barriers: the host needs to look once \
-more, and nothing else"
-tx_look_body()
+test_case tx_recheck "TX, a guest without barriers: the host needs to check \
+again, and nothing else"
+tx_recheck_body()
 {
 	loses csb.pml -DRING_TX $TELL
 	loses csb.pml -DRING_TX $SLEEP
-	holds csb.pml -DRING_TX $TELL $SLEEP -DLOOK
+	holds csb.pml -DRING_TX $TELL $SLEEP -DRECHECK
 }
 
-test_case rx_look "RX, a guest without barriers: the host needs to look once \
-more, and nothing else"
-rx_look_body()
+test_case rx_recheck "RX, a guest without barriers: the host needs to check \
+again, and nothing else"
+rx_recheck_body()
 {
 	loses csb.pml -DRING_RX $TELL
 	loses csb.pml -DRING_RX $SLEEP
-	holds csb.pml -DRING_RX $TELL $SLEEP -DLOOK
+	holds csb.pml -DRING_RX $TELL $SLEEP -DRECHECK
 }
 
 test_case lem_rx "lem(4) leaves guest_need_rxkick at 0: a write to IMS asks \
-for interrupts, or the host looks once more"
+for interrupts, or the host checks again"
 lem_rx_body()
 {
 	local lem="-DRING_RX -DLEM"
 
 	loses csb.pml $lem
 	holds csb.pml $lem -DUNMASK
-	holds csb.pml $lem -DLOOK
+	holds csb.pml $lem -DRECHECK
 	# It has no barriers.
 	loses csb.pml $lem $TELL $SLEEP -DUNMASK
-	holds csb.pml $lem $TELL $SLEEP -DUNMASK -DLOOK
+	holds csb.pml $lem $TELL $SLEEP -DUNMASK -DRECHECK
 	# Nor does it write to IMS.
 	loses csb.pml $lem -DLEM_LEGACY -DUNMASK
-	holds csb.pml $lem -DLEM_LEGACY $TELL $SLEEP -DUNMASK -DLOOK
+	holds csb.pml $lem -DLEM_LEGACY $TELL $SLEEP -DUNMASK -DRECHECK
 }
 
 test_case mode "RX, the mode changes and the ring is started again: no buffer \
@@ -145,9 +145,9 @@ tx_mode_needs_body()
 	overwrites csb_tx_mode.pml -DNO_ON
 	overwrites csb_tx_mode.pml -DNO_ON -DOWN
 	overwrites csb_tx_mode.pml -DSTORE_OFF -DOWN
-	loses csb_tx_mode.pml -DNO_LOOK
-	loses csb_tx_mode.pml -DNO_LOOK -DOWN
-	loses csb_tx_mode.pml -DLOOK_ON
+	loses csb_tx_mode.pml -DNO_REREAD
+	loses csb_tx_mode.pml -DNO_REREAD -DOWN
+	loses csb_tx_mode.pml -DREREAD_ON
 	PAN="-O2 -DBFS"
 	overwrites csb_tx_mode.pml -DKEEP_FRESH -DOWN -DLATE
 }

@@ -39,8 +39,8 @@
  * NET_PARAVIRT_NONE.  It does so with the mode off, too, but not before the
  * mode was on in a batch after a kick: guest_tdt may be from before the start,
  * and until then the guest kicks for each frame.  Before it sleeps, it sets
- * host_need_txkick and looks again.  A batch may end anywhere, and the host may
- * wake up for no reason.
+ * host_need_txkick and reads guest_tdt again.  A batch may end anywhere, and the
+ * host may wake up for no reason.
  *
  * The host may be made to do otherwise:
  *
@@ -50,8 +50,8 @@
  *	-DKEEP_FRESH	TDT counts though only TDH was written to it
  *	-DSTORE_OFF	TDT is stored as it stands if the last batch found the
  *			mode off
- *	-DNO_LOOK	the host does not look again before it sleeps
- *	-DLOOK_ON	it looks only if the batch found the mode on
+ *	-DNO_REREAD	the host does not do so
+ *	-DREREAD_ON	it does only if the batch found the mode on
  *
  * An error is a descriptor sent that holds no new frame; a host that is kept
  * awake by nothing; or a deadlock: the host sleeps, and the guest has frames
@@ -61,7 +61,7 @@
  * step is an access to guest memory, or what reg_mtx or tx_mtx protects.  Not
  * modeled are guest_txkick_at, packets of several descriptors, descriptors
  * without RS, restarts without a reset, the bus master bit, snapshots, invalid
- * indices, and the look on the timer.  Nor is a guest that clears
+ * indices, and the check on the timer.  Nor is a guest that clears
  * host_need_txkick, but does not write TDT when the mode changes: its frames
  * may wait for the next kick.
  */
@@ -202,10 +202,10 @@ inline notify()
 	fi
 }
 
-#ifdef LOOK_ON
-#define	LOOKS	(tx_en && on)
+#ifdef REREAD_ON
+#define	REREADS	(tx_en && on)
 #else
-#define	LOOKS	tx_en
+#define	REREADS	tx_en
 #endif
 
 proctype host()
@@ -287,8 +287,8 @@ endasleep:
 			host_need = true;
 			d_step {
 				if
-#ifndef NO_LOOK
-				:: LOOKS && (FOUND || kept != NONE) ->
+#ifndef NO_REREAD
+				:: REREADS && (FOUND || kept != NONE) ->
 					more = true;
 					assert(!refused);
 					refused = quiet

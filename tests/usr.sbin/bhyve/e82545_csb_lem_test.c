@@ -21,7 +21,7 @@
 #include "wait_until.h"
 
 #define	NDESC		64
-#define	LOOK_NS		10000000	/* when the host looks again */
+#define	RECHECK_NS		10000000	/* when the host looks again */
 #define	RX_LIMIT	LEM10_RX_LIMIT
 #define	QUEUE		50		/* frames that wait to be sent */
 
@@ -254,7 +254,7 @@ receive_late(struct lem10 *l, unsigned int n)
 
 	inject(l, n);
 	settle(l);
-	host_advance(l->h, LOOK_NS);
+	host_advance(l->h, RECHECK_NS);
 	settle(l);
 	ATF_REQUIRE_EQ(before + n, l->taken);
 }
@@ -547,7 +547,7 @@ interrupt_main(void *arg __unused)
 			nap();
 			/* Otherwise time stands still. */
 			if (load.l->legacy_irq)
-				host_advance(load.l->h, LOOK_NS / 10);
+				host_advance(load.l->h, RECHECK_NS / 10);
 		}
 	return (NULL);
 }

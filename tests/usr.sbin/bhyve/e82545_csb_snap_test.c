@@ -16,7 +16,7 @@
 #include "e82545_impl.h"
 #include "test.h"
 
-#define	LOOK_NS		10000000	/* when the host looks again */
+#define	RECHECK_NS		10000000	/* when the host looks again */
 #define	NRXD		8
 
 /* A host whose guest polls, with `n' frames from the network. */
@@ -79,7 +79,7 @@ TEST(polled, "A guest_rdt of 0, too, may be new when a restored model first "
 	host_run(h);
 	host_advance(h, 0);
 	ATF_CHECK_EQ(0, host_raised(h));
-	host_advance(h, LOOK_NS);
+	host_advance(h, RECHECK_NS);
 	ATF_CHECK_EQ(1, host_raised(h));
 	host_destroy(h);
 }

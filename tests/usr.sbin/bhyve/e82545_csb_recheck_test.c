@@ -6,8 +6,8 @@
 
 /*
  * The CSB and drivers without barriers: what such a driver stored before it
- * looked at the block, the host may see only after it looked itself.  Then
- * neither kicks, and the host must look again.
+ * read the block, the host may see only after it has read it.  Then
+ * neither wakes the other, and the host must check again.
  *
  * Here the guest's stores become visible late because they are made late.
  */
@@ -18,13 +18,13 @@
 #include "e82545_impl.h"
 #include "test.h"
 
-#define	LOOK_NS		10000000	/* when the host looks again */
+#define	RECHECK_NS		10000000	/* when the host checks again */
 #define	HOUR_NS		3600000000000
 #define	NRXD		16
 
 static unsigned int nmaps;
 
-/* A guest that wants no interrupts; nothing is left to look at. */
+/* A guest that wants no interrupts; nothing is left to check. */
 static struct host *
 up(void)
 {
@@ -39,14 +39,14 @@ up(void)
 	return (h);
 }
 
-/* Time passes until the host looks, and not a nanosecond more. */
+/* Time passes until the host checks again, and not a nanosecond more. */
 static void
-look(struct host *h)
+recheck(struct host *h)
 {
 	const uint64_t now_ns = h->now_ns;
 
 	ATF_REQUIRE(h->timer_ns > now_ns);
-	ATF_CHECK(h->timer_ns - now_ns <= LOOK_NS);
+	ATF_CHECK(h->timer_ns - now_ns <= RECHECK_NS);
 	host_advance(h, h->timer_ns - now_ns - 1);
 	host_run(h);
 	host_advance(h, 1);
@@ -65,7 +65,7 @@ HOST_TEST(tx_kick, up(), "A guest_tdt that is seen after the host went to "
 		guest_store(h, 1);
 		host_run(h);
 		ATF_CHECK_EQ(2 * i + 1, host_counter(h, E82545_C_TX_FRAME));
-		look(h);
+		recheck(h);
 		ATF_CHECK_EQ(2 * i + 2, host_counter(h, E82545_C_TX_FRAME));
 		host_advance(h, HOUR_NS);
 		host_run(h);
@@ -82,7 +82,7 @@ HOST_TEST(tx_interrupt, up(), "A guest_need_txkick that is seen after the "
 		guest_transmit(h, 1);
 		CSB_SET(h, guest_need_txkick, i);
 		ATF_CHECK_EQ(i - 1, host_raised(h));
-		look(h);
+		recheck(h);
 		ATF_CHECK_EQ(i, host_raised(h));
 		ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
 		CSB_SET(h, guest_need_txkick, 0);
@@ -95,14 +95,14 @@ HOST_TEST(tx_polled, up(), "No TX interrupt for a guest that never asks for "
     "one, nor for one that has read the cause")
 {
 	guest_transmit(h, 1);
-	look(h);
+	recheck(h);
 	host_advance(h, HOUR_NS);
 	ATF_CHECK_EQ(0, host_raised(h));
 	guest_transmit(h, 1);
 	host_wr(h, E82545_ICS, E82545_ICR_LSC);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0);
 	CSB_SET(h, guest_need_txkick, 1);
-	look(h);
+	recheck(h);
 	ATF_CHECK_EQ(1, host_raised(h));
 }
 
@@ -119,7 +119,7 @@ HOST_TEST(rx_kick, up(), "A guest_rdt that is seen after the host stalled")
 		CSB_SET(h, guest_rdt, h->rxtail);
 		host_run(h);
 		ATF_CHECK_EQ(5, host_rx_pending(h));
-		look(h);
+		recheck(h);
 		ATF_CHECK_EQ(0, host_rx_pending(h));
 		ATF_CHECK_EQ(5, guest_take(h, 100));
 		guest_give(h);
@@ -137,7 +137,7 @@ HOST_TEST(rx_kick_wanted, up(), "As rx_kick, of a guest that wants interrupts")
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(NRXD - 1, guest_take(h, 100));
 	CSB_SET(h, guest_rdt, h->rxtail);
-	look(h);
+	recheck(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 }
 
@@ -152,7 +152,7 @@ HOST_TEST(rx_interrupt, up(), "A guest_need_rxkick that is seen after the "
 		CSB_SET(h, guest_need_rxkick, 1);
 		host_run(h);
 		ATF_CHECK_EQ(i - 1, host_raised(h));
-		look(h);
+		recheck(h);
 		ATF_CHECK_EQ(i, host_raised(h));
 		ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
 		CSB_SET(h, guest_need_rxkick, 0);
@@ -168,7 +168,7 @@ HOST_TEST(rx_forgotten, up(), "A guest_need_rxkick that stays 0 while frames "
 {
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(0, host_raised(h));
-	look(h);
+	recheck(h);
 	ATF_CHECK_EQ(1, host_raised(h));
 	/* Once. */
 	host_advance(h, HOUR_NS);
@@ -188,7 +188,7 @@ TEST(rx_nowhere, "No frames are left in a ring whose RDH is not in it")
 		guest_inject(h, NRXD - 1);
 		host_rxd(h, NRXD - 1)->status = E82545_RXD_DD;
 		host_wr(h, E82545_RDH, NRXD - i);
-		look(h);
+		recheck(h);
 		ATF_CHECK_EQ(i, host_raised(h));
 		host_destroy(h);
 	}
@@ -199,7 +199,7 @@ HOST_TEST(rx_off, up(), "The mode goes off while frames are left")
 	guest_inject(h, 3);
 	guest_return(h, 1);
 	CSB_SET(h, guest_csb_on, 0);
-	look(h);
+	recheck(h);
 	ATF_CHECK_EQ(1, host_raised(h));
 }
 
@@ -211,17 +211,17 @@ HOST_TEST(rx_polled, up(), "No RX interrupt for a guest that polls, however "
 	guest_inject(h, NRXD - 1);
 	for (i = 1; i < NRXD; i++) {
 		guest_return(h, 1);
-		look(h);
+		recheck(h);
 	}
-	/* All are taken: no more looks. */
+	/* All are taken: no more checks. */
 	ATF_CHECK_EQ(0, h->timer_ns);
 	ATF_CHECK_EQ(0, host_raised(h));
-	/* One that comes just before the host looks is not overdue. */
+	/* One that comes just before the host checks is not overdue. */
 	guest_inject(h, 1);
-	host_advance(h, LOOK_NS - 1);
+	host_advance(h, RECHECK_NS - 1);
 	guest_return(h, 1);
 	guest_inject(h, 1);
-	host_advance(h, LOOK_NS);
+	host_advance(h, RECHECK_NS);
 	ATF_CHECK_EQ(0, host_raised(h));
 	host_advance(h, 1);
 	ATF_CHECK_EQ(1, host_raised(h));
@@ -237,28 +237,28 @@ post_at_second(struct host *h)
 	CSB_SET(h, guest_rdt, h->rxtail);
 }
 
-HOST_TEST(rx_polled_late, up(), "Nor for one that posts while the host looks")
+HOST_TEST(rx_polled_late, up(), "Nor for one that posts while the host checks")
 {
 	guest_inject(h, 2);
-	/* The first look maps the block, then the last frame's descriptor. */
+	/* The first check maps the block, then the last frame's descriptor. */
 	nmaps = 0;
 	h->map_hook = post_at_second;
-	host_advance(h, LOOK_NS);
+	host_advance(h, RECHECK_NS);
 	ATF_CHECK_EQ(2, nmaps);
 	ATF_CHECK_EQ(0, host_raised(h));
-	/* The next look finds that it has not posted more since. */
-	look(h);
+	/* The next check finds that it has not posted more since. */
+	recheck(h);
 	ATF_CHECK_EQ(1, host_raised(h));
 }
 
-HOST_TEST(apart, up(), "Transmit's look does not make receive's early")
+HOST_TEST(apart, up(), "Transmit's check does not make receive's early")
 {
 	guest_transmit(h, 1);
-	host_advance(h, LOOK_NS - 1);
+	host_advance(h, RECHECK_NS - 1);
 	guest_inject(h, 1);
 	host_advance(h, 1);
 	ATF_CHECK_EQ(0, host_raised(h));
-	look(h);
+	recheck(h);
 	ATF_CHECK_EQ(1, host_raised(h));
 }
 
@@ -283,7 +283,7 @@ HOST_TEST(idle, up(), "The timer is set once for each direction in 10 ms, and "
 	ATF_CHECK_EQ(0, host_raised(h));
 }
 
-HOST_TEST(without, host_create(HOST_RAM), "Without the CSB no look is due")
+HOST_TEST(without, host_create(HOST_RAM), "Without the CSB no check is due")
 {
 	host_up(h, 64, NRXD, 2048);
 	host_wr(h, E82545_IMS, E82545_ICR_ALL);
@@ -299,7 +299,7 @@ count_map(struct host *h __unused)
 	nmaps++;
 }
 
-/* A frame in each direction, and what `change' does before the host looks. */
+/* A frame in each direction, and what `change' does before the host checks. */
 static struct host *
 changed(void (*change)(struct host *))
 {
@@ -340,7 +340,7 @@ take_block(struct host *h)
 }
 
 TEST(untouched, "With the bus or the rings off, after a reset, or without a "
-    "block, the host does not look at guest memory")
+    "block, the host does not access guest memory")
 {
 	static void (*const change[])(struct host *) = {
 		bus_off, rings_off, do_reset, take_block
@@ -367,7 +367,7 @@ pause_model(struct host *h)
 	e82545_pause(h->dev);
 }
 
-HOST_TEST(paused, changed(pause_model), "A look that is due in a pause comes "
+HOST_TEST(paused, changed(pause_model), "A check that is due in a pause comes "
     "after it")
 {
 	host_advance(h, HOUR_NS);
@@ -378,7 +378,7 @@ HOST_TEST(paused, changed(pause_model), "A look that is due in a pause comes "
 	ATF_CHECK_EQ(1, host_raised(h));
 }
 
-TEST(restored, "A restored model looks")
+TEST(restored, "A restored model checks")
 {
 	struct host *h = changed(pause_model), *to = host_create_csb(HOST_RAM);
 	uint8_t buf[65536];
@@ -393,10 +393,10 @@ TEST(restored, "A restored model looks")
 	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(to->dev, buf, size));
 	e82545_resume(to->dev);
 	host_run(to);
-	/* The first look finds out what the guest has posted. */
+	/* The first check finds out what the guest has posted. */
 	host_advance(to, 0);
 	ATF_CHECK_EQ(0, host_raised(to));
-	look(to);
+	recheck(to);
 	ATF_CHECK_EQ(1, host_raised(to));
 	host_destroy(to);
 	host_destroy(h);
@@ -409,8 +409,8 @@ send_one(struct host *h)
 	guest_transmit(h, 1);
 }
 
-TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
-    "mode, since the host went to sleep")
+TEST(tx_missed, "Transmit's check wakes the host only if guest_tdt was stored, "
+    "in either mode, since the host went to sleep")
 {
 	struct host *h = up();
 	uint64_t gpa;
@@ -418,7 +418,7 @@ TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
 	/* Nothing has changed. */
 	send_one(h);
 	h->nkick = 0;
-	host_advance(h, LOOK_NS);
+	host_advance(h, RECHECK_NS);
 	ATF_CHECK_EQ(0, h->nkick);
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
@@ -427,7 +427,7 @@ TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
 	guest_store(h, 1);
 	CSB_SET(h, guest_csb_on, 0);
 	h->nkick = 0;
-	host_advance(h, LOOK_NS);
+	host_advance(h, RECHECK_NS);
 	ATF_CHECK_EQ(1, h->nkick);
 	host_run(h);
 	ATF_CHECK_EQ(3, host_sent(h));
@@ -440,10 +440,10 @@ TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
 	CSB_SET(h, guest_need_txkick, 0);
 	guest_post(h, 1);
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(h->now_ns + LOOK_NS, h->timer_ns);
+	ATF_CHECK_EQ(h->now_ns + RECHECK_NS, h->timer_ns);
 	ATF_CHECK(!guest_post(h, 1));
 	h->nkick = 0;
-	host_advance(h, LOOK_NS);
+	host_advance(h, RECHECK_NS);
 	ATF_CHECK_EQ(0, h->nkick);
 	host_destroy(h);
 
@@ -466,18 +466,18 @@ TEST(tx_missed, "Transmit's look kicks only if guest_tdt was stored, in either "
 	host_destroy(h);
 }
 
-HOST_TEST(asleep, up(), "The host looks again after it went to sleep, too, if "
+HOST_TEST(asleep, up(), "The host checks again after it went to sleep, too, if "
     "no interrupt was suppressed")
 {
 	CSB_SET(h, guest_need_txkick, 1);
 	send_one(h);
-	ATF_CHECK_EQ(h->now_ns + LOOK_NS, h->timer_ns);
+	ATF_CHECK_EQ(h->now_ns + RECHECK_NS, h->timer_ns);
 	guest_store(h, 1);
-	look(h);
+	recheck(h);
 	ATF_CHECK_EQ(2, host_sent(h));
 }
 
-TEST(held, "Each look raises its own causes, once, and leaves the others")
+TEST(held, "Each check raises its own causes, once, and leaves the others")
 {
 	struct host *h = up();
 	const uint32_t *held = &h->dev->csb.held;
@@ -486,7 +486,7 @@ TEST(held, "Each look raises its own causes, once, and leaves the others")
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(E82545_ICR_RXT0, *held & E82545_ICR_RXT0);
 	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
-	look(h);
+	recheck(h);
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(0, *held & E82545_ICR_RXT0);
 	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
@@ -498,7 +498,7 @@ TEST(held, "Each look raises its own causes, once, and leaves the others")
 	h = up();
 	held = &h->dev->csb.held;
 	send_one(h);
-	host_advance(h, LOOK_NS - 1);
+	host_advance(h, RECHECK_NS - 1);
 	guest_inject(h, 1);
 	CSB_SET(h, guest_need_txkick, 1);
 	host_advance(h, 1);
@@ -515,9 +515,9 @@ HOST_TEST(held_rx, up(), "A suppressed RX cause raises no TX interrupt")
 	host_advance(h, 1);
 	guest_inject(h, 1);
 	guest_return(h, 1);
-	/* Transmit's look, then receive's. */
-	look(h);
-	look(h);
+	/* Transmit's check, then receive's. */
+	recheck(h);
+	recheck(h);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
 }
 
@@ -536,14 +536,14 @@ HOST_TEST(unmasked, up(), "A write to IMS raises suppressed RX causes once, "
 	ATF_CHECK_EQ(0, *held & ~(E82545_ICR_TXDW | E82545_ICR_TXQE));
 }
 
-HOST_TEST(read, up(), "Frames whose cause was read are not looked at again, "
+HOST_TEST(read, up(), "Frames whose cause was read are not checked again, "
     "though the guest polls")
 {
 	guest_inject(h, 3);
 	guest_return(h, 1);
 	host_wr(h, E82545_ICS, E82545_ICR_LSC);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0);
-	look(h);
+	recheck(h);
 	ATF_CHECK_EQ(0, h->timer_ns);
 }
 
@@ -554,7 +554,7 @@ tx_locked(struct host *h)
 	ATF_CHECK(!e82545_trylock(&h->dev->tx_mtx));
 }
 
-HOST_TEST(each, up(), "Each direction's look maps the block once, with its "
+HOST_TEST(each, up(), "Each direction's check maps the block once, with its "
     "lock, when it is due")
 {
 	/* Transmit's, without receive's. */
@@ -572,7 +572,7 @@ HOST_TEST(each, up(), "Each direction's look maps the block once, with its "
 	send_one(h);
 	CSB_SET(h, guest_need_txkick, 1);
 	h->nready = 0;
-	host_advance(h, LOOK_NS - 1);
+	host_advance(h, RECHECK_NS - 1);
 	ATF_CHECK_EQ(0, host_raised(h));
 	ATF_CHECK_EQ(0, h->nready);
 	host_advance(h, 1);
@@ -580,7 +580,7 @@ HOST_TEST(each, up(), "Each direction's look maps the block once, with its "
 	host_rd(h, E82545_ICR);
 	CSB_SET(h, guest_need_txkick, 0);
 
-	/* Receive's alone: transmit does not look. */
+	/* Receive's alone: transmit does not check. */
 	guest_inject(h, 1);
 	guest_return(h, 1);
 	CSB_SET(h, guest_tdt, h->txtail + 1);
@@ -592,7 +592,7 @@ HOST_TEST(each, up(), "Each direction's look maps the block once, with its "
 	/* Both at once. */
 	send_one(h);
 	guest_inject(h, 1);
-	host_advance(h, LOOK_NS - 1);
+	host_advance(h, RECHECK_NS - 1);
 	guest_store(h, 1);
 	h->nkick = 0;
 	host_advance(h, 1);
@@ -601,7 +601,7 @@ HOST_TEST(each, up(), "Each direction's look maps the block once, with its "
 }
 
 HOST_TEST(moderation, up(), "A timer that moderates interrupts does not make "
-    "the host look")
+    "the host check")
 {
 	host_wr(h, E82545_ITR, 1000);
 	host_wr(h, E82545_ICS, E82545_ICR_LSC);
@@ -630,7 +630,7 @@ begin_again(struct host *h, bool reset)
 	host_run(h);
 }
 
-TEST(again, "A reset, and a write to CSBAL, end the looks that are due")
+TEST(again, "A reset, and a write to CSBAL, end the checks that are due")
 {
 	struct host *h;
 	int reset;
@@ -641,12 +641,12 @@ TEST(again, "A reset, and a write to CSBAL, end the looks that are due")
 		begin_again(h, reset);
 		ATF_CHECK_EQ(0, h->dev->csb.held);
 		h->nraised = 0;
-		host_advance(h, LOOK_NS / 2);
+		host_advance(h, RECHECK_NS / 2);
 		send_one(h);
 		CSB_SET(h, guest_need_txkick, 1);
-		host_advance(h, LOOK_NS / 2);
+		host_advance(h, RECHECK_NS / 2);
 		ATF_CHECK_EQ_MSG(0, host_raised(h), "%d", reset);
-		host_advance(h, LOOK_NS / 2);
+		host_advance(h, RECHECK_NS / 2);
 		ATF_CHECK_EQ_MSG(1, host_raised(h), "%d", reset);
 		host_destroy(h);
 	}

@@ -814,20 +814,18 @@ e82545_destroy(struct e82545 *dev)
 void
 e82545_timer(struct e82545 *dev)
 {
-	const struct e82545_csb_ops *csb;
 	uint32_t due = 0;
 
 	pthread_mutex_lock(&dev->reg_mtx);
-	csb = dev->csb.ops;
 	if (!dev->paused) {
-		if (csb != NULL)
-			due = csb->ecb_due(dev);
+		if (e82545_csb_placed(dev))
+			due = dev->csb.ops->ecb_due(dev);
 		e82545_intr_timer(dev);
 	}
 	pthread_mutex_unlock(&dev->reg_mtx);
-	if ((due & E82545_CSB_TX) != 0 && csb->ecb_tx_recheck(dev))
+	if ((due & E82545_CSB_TX) != 0 && dev->csb.ops->ecb_tx_recheck(dev))
 		dev->ops->eo_tx_kick(dev->arg);
-	if ((due & E82545_CSB_RX) != 0 && csb->ecb_rx_recheck(dev))
+	if ((due & E82545_CSB_RX) != 0 && dev->csb.ops->ecb_rx_recheck(dev))
 		dev->ops->eo_rx_ready(dev->arg);
 }
 

@@ -180,7 +180,8 @@ csb_idle(struct e82545 *dev)
 	page = e82545_dma(dev) ? csb_map(dev) : NULL;
 	csb_tx_start(c, page, kicked);
 	csb_rx_forget(c, page);
-	if (page != NULL && c->rx_state == CSB_RX_WAITS)
+	/* Without a page it is CSB_RX_UNREAD. */
+	if (c->rx_state == CSB_RX_WAITS)
 		atomic_store_rel_32(&page->host_rxkick_at,
 		    htole32(NET_PARAVIRT_NONE));
 }
@@ -193,7 +194,6 @@ csb_release(struct e82545 *dev)
 	e82545_assert_all(dev);
 	MPASS(c->tx == NULL && c->rx == NULL);
 	csb_mode(dev, false);
-	c->ops = NULL;
 	c->gpa = 0;
 	atomic_store_32(&c->kicked, 0);
 	c->tx_state = CSB_TX_STARTED;
@@ -331,7 +331,7 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 	csb_rx_state_snap(c, last_on, unread, waits);
 	csb_vnet_snap(c, s);
 	if (s->restore != NULL) {
-		c->ops = c->gpa != 0 ? &csb_ops : NULL;
+		c->ops = &csb_ops;
 		/* Check again as soon as the model is resumed. */
 		c->tx_recheck_ns = c->rx_recheck_ns = c->gpa != 0;
 		c->rx_polled = true;

@@ -49,7 +49,7 @@ enum csb_rx_state {
 struct e82545_csb {
 	/* Written with all locks held. */
 	uint64_t	gpa;		/* of the block; 0: none */
-	const struct e82545_csb_ops *ops;	/* NULL if none */
+	const struct e82545_csb_ops *ops;	/* valid if there is one */
 
 	uint32_t	on;		/* the guest's mode when last seen;
 					   atomic */
@@ -181,8 +181,8 @@ struct e82545_csb_ops {
 	 */
 	void	(*ecb_idle)(struct e82545 *dev);
 	/*
-	 * A reset from outside: release the block without writing to it.  The
-	 * table must not be used any more.  All locks held.
+	 * A reset from outside: release the block without writing to it.  All
+	 * locks held.
 	 */
 	void	(*ecb_release)(struct e82545 *dev);
 };

@@ -287,15 +287,12 @@ bool
 csb_rx_recheck(struct e82545 *dev)
 {
 	struct paravirt_csb *page;
-	enum csb_rx_state mode;
 	bool wake = false;
 
 	e82545_lock(&dev->rx_mtx);
 	if (e82545_dma(dev) && csb_enabled(dev, &csb_rx_ring) &&
 	    (page = csb_map(dev)) != NULL) {
-		mode = csb_rx_mode(dev, page);
-		if (dev->csb.rx_state != CSB_RX_WAITS)
-			csb_rx_move(&dev->csb, mode);
+		(void)csb_rx_mode(dev, page);
 		csb_rx_take(dev, page);
 		pthread_mutex_lock(&dev->reg_mtx);
 		wake = e82545_rx_unstall(dev);

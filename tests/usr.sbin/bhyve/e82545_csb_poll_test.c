@@ -175,6 +175,17 @@ TEST(gone, "When the block's page is gone polling ends, and TDT works; when it "
 	ATF_CHECK_EQ(5, host_sent(h));
 	host_destroy(h);
 
+	/* Without a kick, the host finds frames when it checks again. */
+	h = last_page();
+	h->ram_size -= NET_PARAVIRT_CSB_SIZE;
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	h->ram_size += NET_PARAVIRT_CSB_SIZE;
+	guest_store(h, 1);
+	host_advance(h, 10000000);
+	host_run(h);
+	ATF_CHECK_EQ(2, host_sent(h));
+	host_destroy(h);
+
 	/* In a reset. */
 	h = last_page();
 	h->ram_size -= NET_PARAVIRT_CSB_SIZE;
@@ -259,6 +270,14 @@ TEST(bus_off, "A reset with the bus off ends polling, and a kick that was not "
 		ATF_CHECK_EQ_MSG(0, host_rd(h, E82545_TDT), "%u", kicked);
 		host_destroy(h);
 	}
+
+	/* There is nothing to end while the host sleeps. */
+	h = guest_up(64, 8, 2048, 0);
+	CSB_SET(h, host_need_txkick, 2);
+	reset_bus_off(h);
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(2, CSB_GET(h, host_need_txkick));
+	host_destroy(h);
 
 	h = last_page();
 	h->ram_size -= NET_PARAVIRT_CSB_SIZE;

@@ -293,6 +293,17 @@ HOST_TEST(off_without_rdt, start(&starts[0], NRXD - 2, 5), "When the CSB is "
 	ATF_CHECK_EQ(10, received(h));
 }
 
+HOST_TEST(off_unseen, start(&starts[0], NRXD - 2, 5), "So does what it posts "
+    "between two batches that find the CSB off")
+{
+	CSB_SET(h, guest_csb_on, 0);
+	guest_inject(h, 2);
+	CSB_SET(h, guest_rdt, 10);
+	guest_offer(h, 2 * NRXD);
+	e82545_rx(h->dev);
+	ATF_CHECK_EQ(10, received(h));
+}
+
 /* A frame leaves half of the ring, posted by guest_rdt: RXDMT0 is set. */
 static void
 check_low(struct host *h)

@@ -610,7 +610,9 @@ HOST_TEST(moderation, up(), "A timer that moderates interrupts does not make "
 	ATF_REQUIRE(h->timer_ns != 0);
 	nmaps = 0;
 	h->map_hook = count_map;
+	h->ntimer = 0;
 	host_advance(h, HOUR_NS);
+	ATF_CHECK_EQ(0, h->ntimer);
 	ATF_CHECK_EQ(0, nmaps);
 }
 

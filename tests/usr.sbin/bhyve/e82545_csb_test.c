@@ -137,6 +137,7 @@ HOST_TEST(reset, guest_awake(1, 1000), "After a reset the host does not poll, "
 	CSB_SET(h, host_rxkick_at, 3);
 	guest_post(h, 1);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(0, h->dev->csb.held);
 	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 	/* The driver may be gone, and its page in use for something else. */
 	memcpy(page, h->csb, sizeof(page));

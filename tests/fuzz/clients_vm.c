@@ -31,6 +31,7 @@
 
 #include "adapter.h"
 #include "clients.h"
+#include "send_fds.h"
 #include "vfio_user.h"
 #include "wait_until.h"
 
@@ -361,34 +362,21 @@ static void
 message(struct client *c, uint16_t command, const void *data, size_t len,
     int fd, bool reply)
 {
-	union {
-		struct cmsghdr	c;
-		char		buf[CMSG_SPACE(sizeof(int))];
-	} control;
 	struct vfio_user_header h = {
 		.id = c->id++, .command = command, .size = sizeof(h) + len,
 		.flags = reply ? 0 : VFIO_USER_F_NO_REPLY
 	};
-	uint8_t rest[VFU_REPLY_MAX];
-	struct iovec iov[2] = {
-		{ &h, sizeof(h) }, { (void *)(uintptr_t)data, len }
-	};
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	uint8_t msg[VFU_MSG_MAX], rest[VFU_REPLY_MAX];
 	ssize_t n;
 
-	if (fd != -1) {
-		memset(&control, 0, sizeof(control));
-		control.c.cmsg_level = SOL_SOCKET;
-		control.c.cmsg_type = SCM_RIGHTS;
-		control.c.cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(&control.c), &fd, sizeof(fd));
-		msg.msg_control = control.buf;
-		msg.msg_controllen = sizeof(control.buf);
-	}
+	INVARIANT(len <= sizeof(msg) - sizeof(h));
+	memcpy(msg, &h, sizeof(h));
+	if (len > 0)
+		memcpy(msg + sizeof(h), data, len);
 	c->messages++;
 	/* The socket has space for a message: or else valed is stuck. */
-	n = sendmsg(c->s, &msg, 0);
-	INVARIANT(n == (ssize_t)(sizeof(h) + len));
+	n = send_fds(c->s, msg, h.size, &fd, fd != -1, 0);
+	INVARIANT(n == (ssize_t)h.size);
 	if (!reply)
 		return;
 	receive(c, &h, sizeof(h));

@@ -41,6 +41,7 @@
 #include "event_stub.h"
 #include "libvale.h"
 #include "loop.h"
+#include "send_fds.h"
 #include "server.h"
 #include "valed.h"
 #include "wrap.h"
@@ -280,30 +281,11 @@ client_go(void)
 static void
 send_piece(const uint8_t *data, size_t len, const int *fds, int nfds)
 {
-	union {
-		struct cmsghdr	c;
-		char		buf[CMSG_SPACE(MSG_FDS * sizeof(int))];
-	} control;
-	struct msghdr msg;
-	struct iovec iov;
 	int tries;
 
-	memset(&msg, 0, sizeof(msg));
-	iov.iov_base = (void *)(uintptr_t)data;
-	iov.iov_len = len;
-	msg.msg_iov = &iov;
-	msg.msg_iovlen = 1;
-	if (nfds > 0) {
-		memset(&control, 0, sizeof(control));
-		control.c.cmsg_level = SOL_SOCKET;
-		control.c.cmsg_type = SCM_RIGHTS;
-		control.c.cmsg_len = CMSG_LEN(nfds * sizeof(int));
-		memcpy(CMSG_DATA(&control.c), fds, nfds * sizeof(int));
-		msg.msg_control = control.buf;
-		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-	}
 	for (tries = 0; tries < 4; tries++) {
-		if (sendmsg(v.s, &msg, MSG_DONTWAIT) == (ssize_t)len)
+		if (send_fds(v.s, data, len, fds, nfds, MSG_DONTWAIT) ==
+		    (ssize_t)len)
 			return;
 		if (errno != EAGAIN)
 			break;

@@ -31,6 +31,7 @@
 #include <atf-c.h>
 
 #include "netmap_port.h"
+#include "send_fds.h"
 #include "wait_until.h"
 
 /* What the server is asked for, and its answer. */
@@ -45,24 +46,7 @@ static int server = -1;
 static void
 send_fd(int s, struct ask *ask, int fd)
 {
-	union {
-		struct cmsghdr	align;
-		char		space[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec iov = { ask, sizeof(*ask) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-
-	if (fd != -1) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
-	if (sendmsg(s, &msg, 0) == -1)
+	if (send_fds(s, ask, sizeof(*ask), &fd, fd != -1, 0) == -1)
 		abort();
 }
 

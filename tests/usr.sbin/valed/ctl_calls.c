@@ -513,7 +513,7 @@ peer_packet(struct peer *p, const void *packet, size_t len, int passed)
 
 	for (i = 0; i < peer_copies; i++)
 		fds[i] = peer_fds != NULL ? peer_fds[i] : passed;
-	send_fds(p->pe_fd, packet, len, fds, peer_fds != NULL || passed != -1 ?
+	SEND_FDS(p->pe_fd, packet, len, fds, peer_fds != NULL || passed != -1 ?
 	    peer_copies : 0);
 	ATF_REQUIRE(ctl_serve_request(p->pe_cc));
 	peer_receive(p);

@@ -178,7 +178,7 @@ ask_with(unsigned int n, int fd)
 	wire.vw_header.nr_version = NETMAP_API;
 	wire.vw_header.nr_reqtype = VALE_WIRE_PORT_GET;
 	strlcpy(wire.vw_header.nr_name, "vale0:c", VALE_NAME_SIZE);
-	send_fds(client, &wire, sizeof(wire), fds, n);
+	SEND_FDS(client, &wire, sizeof(wire), fds, n);
 	ATF_REQUIRE(ctl_serve_request(cc));
 	return (cc->cc_wire->vw_error);
 }

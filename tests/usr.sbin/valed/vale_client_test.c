@@ -199,7 +199,7 @@ TEST(reply, "A reply has a header, a body up to what fits, and descriptors, whic
 	/* The caller's header becomes the reply's, but keeps nr_body. */
 	strcpy(wire.vw_header.nr_name, "vale0:b");
 	wire.vw_header.nr_body = 99;
-	send_fds(t.fd[1], &wire, sizeof(wire), NULL, 0);
+	SEND_FDS(t.fd[1], &wire, sizeof(wire), NULL, 0);
 	ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
 	ATF_CHECK_STREQ("vale0:b", t.hdr.nr_name);
 	ATF_CHECK_EQ(0x1234, t.hdr.nr_body);
@@ -286,7 +286,7 @@ TEST(refused, "An error has its errno and its sentence; descriptors with it are 
 	memset(wire.vw_why, 'w', sizeof(wire.vw_why));
 	memset(name, 'n', sizeof(name));
 	memcpy(wire.vw_header.nr_name, name, sizeof(name));
-	send_fds(t.fd[1], &wire, sizeof(wire), NULL, 0);
+	SEND_FDS(t.fd[1], &wire, sizeof(wire), NULL, 0);
 	ATF_CHECK_ERRNO(ENOSPC, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK_EQ(sizeof(wire.vw_why) - 1, strlen(t.call.why));
 	talk_end(&t);
@@ -306,18 +306,18 @@ TEST(malformed, "A malformed reply is an error, and its descriptors are closed")
 	for (i = 0; i < nitems(all); i++)
 		all[i] = t.fd[1];
 	/* A byte too short, and too long. */
-	send_fds(t.fd[1], &wire, sizeof(wire) - 1, all, 2);
+	SEND_FDS(t.fd[1], &wire, sizeof(wire) - 1, all, 2);
 	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
 	memset(buf, 0, sizeof(buf));
 	memcpy(buf, &wire, sizeof(wire));
-	send_fds(t.fd[1], buf, sizeof(buf), all, 2);
+	SEND_FDS(t.fd[1], buf, sizeof(buf), all, 2);
 	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
 	/* More descriptors than any reply has. */
-	send_fds(t.fd[1], &wire, sizeof(wire), all, nitems(all));
+	SEND_FDS(t.fd[1], &wire, sizeof(wire), all, nitems(all));
 	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
 	/* Of another version. */
 	wire.vw_magic++;
-	send_fds(t.fd[1], &wire, sizeof(wire), all, 2);
+	SEND_FDS(t.fd[1], &wire, sizeof(wire), all, 2);
 	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK_STREQ("", t.call.why);
 	ATF_CHECK_EQ(fds, wire_open_fds());

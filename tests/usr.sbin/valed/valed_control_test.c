@@ -32,6 +32,7 @@
 #include <atf-c.h>
 
 #include "hostif.h"
+#include "send_fds.h"
 #include "test.h"
 #include "vale_client.h"
 #include "valed_run.h"
@@ -264,31 +265,7 @@ VALED_TEST(settings, "A setting that there is not is refused, and a value that "
 	close(fd);
 }
 
-/* Send a request with descriptors. */
-static void
-send_fds_of(int fd, struct packet *p, size_t len, const int *passed,
-    unsigned int n)
-{
-	union {
-		struct cmsghdr	align;
-		char		space[CMSG_SPACE(64 * sizeof(int))];
-	} control;
-	struct iovec iov = { p, len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = n > 0 ? &control : NULL,
-	    .msg_controllen = n > 0 ? CMSG_SPACE(n * sizeof(int)) : 0 };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	if (c != NULL) {
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(c), passed, n * sizeof(int));
-	}
-	ATF_REQUIRE_EQ((ssize_t)len, sendmsg(fd, &msg, MSG_NOSIGNAL));
-}
-
-/* The same with `n' copies of one. */
+/* Send a request with `n' copies of a descriptor. */
 static void
 send_with(int fd, struct packet *p, size_t len, int passed, unsigned int n)
 {
@@ -297,7 +274,7 @@ send_with(int fd, struct packet *p, size_t len, int passed, unsigned int n)
 
 	for (i = 0; i < n; i++)
 		copies[i] = passed;
-	send_fds_of(fd, p, len, copies, n);
+	SEND_FDS(fd, p, len, copies, n);
 }
 
 VALED_TEST(descriptors, "Descriptors that no request takes are closed; no "
@@ -338,7 +315,7 @@ attach(int fd, struct packet *p, unsigned int kind, uint32_t index,
 	fds->hf_kind = kind;
 	fds->hf_index = index;
 	fds->hf_nfds = of;
-	send_fds_of(fd, p, sizeof(p->w) + sizeof(*fds), passed, n);
+	SEND_FDS(fd, p, sizeof(p->w) + sizeof(*fds), passed, n);
 	ATF_REQUIRE(recv(fd, p, sizeof(*p), 0) > 0);
 }
 

@@ -31,6 +31,7 @@
 #include <atf-c.h>
 
 #include "failing.h"
+#include "send_fds.h"
 #include "test.h"
 #include "vale_wire.h"
 #include "valed.h"
@@ -360,22 +361,9 @@ static void
 not_passed(size_t len, const int *fds, unsigned int n)
 {
 	static char packet[VALE_WIRE_MAX + 1];
-	union {
-		struct cmsghdr	align;
-		char		space[CMSG_SPACE(64 * sizeof(int))];
-	} control = { .space = { 0 } };
-	struct iovec iov = { packet, len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = &control,
-	    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	char answer = 1;
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
-	ATF_REQUIRE_EQ((ssize_t)len, sendmsg(valed_pass_fd(), &msg, 0));
+	SEND_FDS(valed_pass_fd(), packet, len, fds, n);
 	ATF_REQUIRE_EQ(1, recv(valed_pass_fd(), &answer, 1, 0));
 	ATF_CHECK_EQ(0, answer);
 	ATF_CHECK_EQ(4, passer_fds());

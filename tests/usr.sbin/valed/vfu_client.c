@@ -100,7 +100,7 @@ dial(void)
 void
 put_fds(const void *data, size_t len, const int *fds, int nfds)
 {
-	send_fds(client, data, len, fds, nfds);
+	SEND_FDS(client, data, len, fds, nfds);
 }
 
 void

@@ -40,7 +40,7 @@ wire_reply(int fd, int error, const char *why, const void *body, size_t size,
 	strncpy(wire->vw_why, why, sizeof(wire->vw_why) - 1);
 	if (size > 0)
 		memcpy(wire + 1, body, size);
-	send_fds(fd, buf, sizeof(*wire) + size, fds, nfds);
+	SEND_FDS(fd, buf, sizeof(*wire) + size, fds, nfds);
 	free(buf);
 }
 
